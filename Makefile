@@ -1,4 +1,5 @@
-# make           build/jfl (the command), build/jfl.so (the Lua module), build/libjfl.a (the C library)
+# make           build/jfl (the command), build/jfl.so (the Lua module), build/libjfl.so and libjfl.a
+#                (the C library)
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
 # make test      install what is missing, build, run every test; the last line is the verdict
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
@@ -9,11 +10,13 @@
 # make doc       the guide and the reference as Markdown and as a site of HTML, and type stubs for
 #                editors, in build/doc
 # make kernels   the GPU's kernels for each op, in which dtypes
+# make install   what was built, at PREFIX, and make uninstall: scripts/package/install.mk
 # make lint      what includes and requires what, names, columns, exported symbols, luacheck
 # make config    print the switches; make clean removes build/
 #
-# Switches: CC=gcc|clang  DEBUG=1  SAN=address,undefined|thread  CFLAGS="more flags"
-# LUAJIT_INC=directory of lua.h
+# Switches: CC=gcc|clang  DEBUG=1  SAN=address,undefined|thread  CFLAGS="more flags"  LDFLAGS="same"
+# LUAJIT_INC=directory of lua.h; LUAJIT_LIB, ZLIB_LIB=the archives, as the linker is told of them
+# LUAJIT_PIC=the same of one compiled by -fPIC, which libjfl.so then holds instead of opening LuaJIT
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -22,10 +25,15 @@ SAN ?=
 DEBUG ?=
 CFLAGS ?=
 LUAJIT_INC ?= /usr/include/luajit-2.1
+LUAJIT_LIB ?= -l:libluajit-5.1.a
+ZLIB_LIB ?= -l:libz.a
+LUAJIT_PIC ?=
 
 # Objects of one setting never meet those of another.
 SETTING := $(subst /,_,$(subst $(eval) ,_,$(CC)))$(if $(SAN),-$(SAN))$(if $(DEBUG),-debug)
 O := build/obj-$(SETTING)
+.DEFAULT_GOAL := all
+include scripts/systems/systems.mk
 
 OPT := $(if $(DEBUG),-Og,$(if $(SAN),-O1,-O2))
 # Kernels are left by no Lua error, so they need no tables for unwinding, which are a tenth of them.
@@ -40,42 +48,78 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototyp
   -Wno-sign-conversion
 # What turns a write past an end into the end of the program; spec/products_spec.lua looks at the
 # products. The sanitizers see more, and FORTIFY needs optimization.
-HARD := -fstack-protector-strong -fcf-protection \
+BRANCHES ?= -fcf-protection
+PIC ?= -fPIC -fvisibility=hidden
+HARD := -fstack-protector-strong $(BRANCHES) \
   $(if $(DEBUG)$(SAN),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
-LINK_HARD := -Wl,-z,relro,-z,now,-z,noexecstack
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) -g $(WARN) $(HARD) -fPIC -fvisibility=hidden -pthread \
-  -Isrc -Ikernels -Ibuild $(CHECKED)
-LDLIBS := -l:libz.a -ldl -lm -pthread
+PIE ?= -pie
+LINK_HARD := -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) -g $(WARN) $(HARD) $(PIC) -pthread \
+  -Isrc -Ikernels -Ibuild $(CHECKED) $(SYSTEM_CFLAGS)
+LDLIBS := $(SYSTEM_LDFLAGS) $(ZLIB_LIB) -ldl -lm -pthread
 
-LIB_SRC := $(filter-out src/cmd/%,$(wildcard src/*/*.c src/*/*/*.c)) \
+# The library's soname has the first of the version's numbers.
+COMMA := ,
+VERSION := $(shell sed -n 's/^.define JFL_VERSION "\(.*\)"/\1/p' src/jfl.h)
+SONAME := libjfl.so.$(firstword $(subst ., ,$(VERSION)))
+
+# What is built for other systems, or apart.
+ELSEWHERE ?= src/world/mpi/% src/world/alone/% src/system/windows/% src/cmd/windows/%
+LIB_SRC := $(filter-out src/cmd/% $(ELSEWHERE),$(wildcard src/*/*.c src/*/*/*.c)) \
   $(wildcard kernels/cpu/*.c kernels/cpu/*/*.c kernels/cuda/*.c)
 CUDA_SRC := $(wildcard kernels/cuda/*.cu)
-CMD_SRC := $(wildcard src/cmd/*.c)
+CMD_SRC ?= $(wildcard src/cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(CUDA_SRC:%.cu=$O/%.o) $O/gen/embed.o $O/gen/cudatexts.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
 LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua)
 GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/cudalist.h \
   build/gen/passlist.h build/gen/entries.h build/gen/embed.c \
-  build/gen/cudatexts.c
+  build/gen/cudatexts.c $(SYSTEM_GEN)
 TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
 
-all: build/jfl build/jfl.so build/libjfl.a
-products: $O/jfl $O/jfl.so $O/libjfl.a
+# What connects jfl to an MPI, for each that is installed.
+MPIS := $(if $(SYSTEM),,$(foreach m,openmpi mpich,$(if $(shell command -v mpicc.$m),$m)))
+
+PRODUCTS ?= jfl jfl.so libjfl.so libjfl.a $(MPIS:%=jfl-mpi-%.so)
+
+all: $(PRODUCTS:%=build/%) build/$(SONAME)
+products: $(PRODUCTS:%=$O/%)
 objects: $(LIB_OBJ) $(CMD_OBJ)
-tests: $(TESTS) $(if $(SAN),,build/counted) emulated
+tests: $(TESTS) $(if $(SAN)$(SYSTEM),,build/counted) $(if $(SYSTEM),,emulated)
 
 # build/ itself has the products of the setting that was built last.
-build/jfl build/jfl.so build/libjfl.a build/counted: build/%: $O/% FORCE
+$(PRODUCTS:%=build/%) build/counted: build/%: $O/% FORCE
 	@cmp -s $< $@ || { cp $< $@.tmp && mv -f $@.tmp $@; }
+build/$(SONAME): | build/libjfl.so
+	@ln -s libjfl.so $@
 
 # -Wl,-E: C modules that scripts load find the symbols of Lua in the command.
 $O/jfl: $(CMD_OBJ) $O/libjfl.a
-	$(CC) $(CHECKED) -pie $(LINK_HARD) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a -l:libluajit-5.1.a $(LDLIBS)
+	$(CC) $(CHECKED) $(PIE) $(LINK_HARD) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a $(LUAJIT_LIB) $(LDLIBS)
 
 # Lua's symbols come from the host program; -z nodelete, as worker threads may still run when it
 # would be unloaded.
 $O/jfl.so: $(LIB_OBJ)
 	$(CC) $(CHECKED) -shared $(LINK_HARD) -Wl,-z,nodelete -Wl,--exclude-libs,ALL -o $@ $^ $(LDLIBS)
+
+# For hosts in C, C++ and other languages: no name of Lua in it can meet those of another Lua.
+SHARED_OBJ := $(if $(LUAJIT_PIC),$(LIB_OBJ),$(LIB_OBJ:$O/src/script/lua.o=$O/src/script/opened.o))
+$O/libjfl.so: $(SHARED_OBJ) scripts/package/libjfl.map
+	$(CC) $(CHECKED) -shared $(LINK_HARD) -Wl,-z,nodelete$(if $(SAN),,$(COMMA)-z$(COMMA)defs),-soname,$(SONAME) \
+	  -Wl,--version-script=$(filter %.map,$^) -o $@ $(SHARED_OBJ) $(LUAJIT_PIC) $(LDLIBS)
+$O/src/script/opened.o: src/script/lua.c $O/gen/luaentries.h Makefile
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CFLAGS) -I$O -DJF_OPENS_LUA -MMD -MP -c -o $@ $<
+$O/gen/luaentries.h: $(filter $O/src/bind/% $O/src/script/%,$(LIB_OBJ))
+	@mkdir -p $(@D)
+	nm -u $^ | sed -n 's/^ *[Uw] \(lua[A-Z]*_.*\)/ENTRY(\1)/p' | grep -v luaopen_jfl | sort -u >$@
+
+# MPIs are no part of what the sanitizers look at.
+# MPI_STATUSES_IGNORE of MPICH is the number 1 as a pointer, which gcc takes for an array of nothing.
+MPI_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-stringop-overflow -fPIC -fvisibility=hidden -Isrc
+$O/jfl-mpi-%.so: src/world/mpi/shim.c src/world/mpi.h src/world/data.h Makefile
+	@mkdir -p $(@D)
+	mpicc.$* $(MPI_CFLAGS) -shared $(LINK_HARD) -o $@ $<
 
 $O/libjfl.a: $(LIB_OBJ)
 	@rm -f $@
@@ -84,12 +128,12 @@ $O/libjfl.a: $(LIB_OBJ)
 $O/src/op/%.o $O/src/optim/%.o $O/src/run/initial.o: OPT += $(LOOPS)
 $O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials and products take half as long where a product and a sum are one instruction.
-$(patsubst %,$O/kernels/cpu/%.o,attention cross_entropy functions recurrent row_norm softmax tiles): \
+$(patsubst %,$O/kernels/cpu/%.o,attention cross_entropy functions own/tile recurrent row_norm softmax tiles): \
   ALL_CFLAGS += -ffp-contract=fast
-$O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/src/bind/%.o $O/src/script/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
 # ThreadSanitizer does not see that Lua's errors leave functions, and would count them as entered.
 ifeq ($(SAN)$(findstring gcc,$(CC)),threadgcc)
-$O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += --param tsan-instrument-func-entry-exit=0
+$O/src/bind/%.o $O/src/script/%.o $O/src/cmd/%.o: ALL_CFLAGS += --param tsan-instrument-func-entry-exit=0
 endif
 $O/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
@@ -112,8 +156,10 @@ $O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$O/spec/bind_test $O/spec/states_test $O/spec/delivery_test: ALL_CFLAGS += -isystem $(LUAJIT_INC)
-$O/spec/bind_test $O/spec/states_test $O/spec/delivery_test: LDLIBS := -l:libluajit-5.1.a $(LDLIBS)
+# Tests with a Lua state: of their own, or in the library.
+WITH_LUA := $(addprefix $O/spec/,bind_test states_test cycles_test delivery_test script_test script_memory_test layer_test misuse_test)
+$(WITH_LUA): ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$(WITH_LUA): LDLIBS := $(LUAJIT_LIB) $(LDLIBS)
 $O/spec/misuse_test: build/gen/entries.h
 $O/spec/%: spec/c/%.c $O/libjfl.a
 	@mkdir -p $(@D)
@@ -151,13 +197,12 @@ $O/fuzz/src/%.o: src/%.c | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -fsanitize-coverage=trace-pc,trace-cmp -MMD -MP -c -o $@ $<
 $O/fuzz/fuzz: spec/fuzz/fuzz.c spec/fuzz/targets.c spec/fuzz/fuzz.h spec/c/scratch.h $(FUZZ_OBJ) $O/libjfl.a
-	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o %.a,$^) -l:libluajit-5.1.a $(LDLIBS)
+	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(LUAJIT_LIB) $(LDLIBS)
 
 # The command once more, to count what it does; kernels and readers of files are those of the library.
-COUNTED := $(filter-out src/data/%,$(wildcard src/*/*.c src/*/*/*.c))
+COUNTED := $(filter-out src/data/% $(ELSEWHERE),$(wildcard src/*/*.c src/*/*/*.c))
 COUNTED_OBJ := $(COUNTED:%.c=$O/count/%.o) $O/count/spec/counted/count.o
-COMMA := ,
-$O/count/src/bind/%.o $O/count/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/count/src/bind/%.o $O/count/src/script/%.o $O/count/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
 $O/count/src/%.o: src/%.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -O0 -g0 -U_FORTIFY_SOURCE -fsanitize-coverage=trace-pc -MMD -MP -c -o $@ $<
@@ -165,9 +210,9 @@ $O/count/spec/%.o: spec/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 $O/counted: $(COUNTED_OBJ) $O/libjfl.a
-	$(CC) $(CHECKED) -pie $(LINK_HARD) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a \
+	$(CC) $(CHECKED) $(PIE) $(LINK_HARD) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a \
 	  $(addprefix -Wl$(COMMA)--wrap=,memcpy memmove memset calloc realloc) \
-	  -l:libluajit-5.1.a $(LDLIBS)
+	  $(LUAJIT_LIB) $(LDLIBS)
 
 # Lists are remade on every run and touched only when they change, so removing a file counts too.
 build/gen/devicelist.h: FORCE
@@ -224,7 +269,9 @@ config:
 clean:
 	rm -rf build
 
+include scripts/package/install.mk
+
 FORCE:
 .PHONY: all emulated products objects tests fuzzer fuzz setup demo test bench bench-load golden doc kernels lint config clean FORCE
 .SECONDARY:
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(TESTS:=.d)
+-include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(TESTS:=.d)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BATCH = 64, HIDDEN = 32, STEPS = 2000 };
+enum { BATCH = 64, STEPS = 2000 };
 
 /* The library never prints and never ends the program: this is where this program decides to. */
 static void check(jfl_status s)
@@ -17,76 +17,44 @@ static void check(jfl_status s)
   exit(1);
 }
 
-/* An op of one result on one or two values. */
-static jfl_value *op(jfl_graph *g, const char *name, jfl_value *a, jfl_value *b)
-{
-  jfl_value *in[] = { a, b }, *out = NULL;
-  check(jfl_graph_op(g, jfl_op_find(name), in, b ? 2 : 1, NULL, 0, NULL, &out));
-  return out;
-}
-
-static jfl_value *variable(jfl_graph *g, const char *name, jfl_shape shape, double deviation)
-{
-  jfl_value *v = NULL;
-  const jfl_variable_spec spec = { .name = name, .dtype = JFL_F32, .shape = shape,
-                                   .init = JFL_INIT_NORMAL, .b = deviation, .trainable = 1 };
-  check(jfl_graph_variable(g, &spec, &v));
-  return v;
-}
-
-/* y = tanh(x w1 + b1) w2 + b2. Both jobs describe it, and share the variables by their names. */
-static jfl_value *network(jfl_graph *g, jfl_value *x)
-{
-  jfl_value *w1 = variable(g, "w1", (jfl_shape){ 2, { 1, HIDDEN } }, 1.0);
-  jfl_value *b1 = variable(g, "b1", (jfl_shape){ 1, { HIDDEN } }, 1.0);
-  jfl_value *w2 = variable(g, "w2", (jfl_shape){ 2, { HIDDEN, 1 } }, 0.1);
-  jfl_value *b2 = variable(g, "b2", (jfl_shape){ 1, { 1 } }, 0.0);
-  jfl_value *hidden = op(g, "tanh", op(g, "bias_add", op(g, "matmul", x, w1), b1), NULL);
-  return op(g, "bias_add", op(g, "matmul", hidden, w2), b2);
-}
-
 static jfl_value *input(jfl_graph *g, const char *name)
 {
   const jfl_shape column = { 2, { BATCH, 1 } };
-  jfl_value *v = NULL;
+  jfl_value *v;
   check(jfl_graph_input(g, name, JFL_F32, &column, &v));
   return v;
 }
 
-/* Compiles a graph into the plan of a job; the job keeps the graph. */
-static jfl_plan *compile(jfl_session *s, const char *name, jfl_mode mode, jfl_graph *g)
+/* Both jobs describe it, and share its variables by the names of the layers. */
+static jfl_value *network(jfl_graph *g, jfl_value *x)
 {
-  jfl_job *job;
-  jfl_plan *plan;
-  check(jfl_job_new(s, name, mode, &job));
-  check(jfl_job_compile(job, g, &plan));
-  jfl_graph_unref(g);
-  return plan;
+  check(jfl_layer(g, "dense", x, "units=32 activation=tanh name=hidden "
+                  "kernel_initializer=random_normal bias_initializer=random_normal", &x));
+  check(jfl_layer(g, "dense", x, "units=1 name=out", &x));
+  return x;
 }
 
 static jfl_plan *train_plan(jfl_session *s)
 {
   jfl_graph *g;
+  jfl_plan *plan;
   check(jfl_graph_new("train", JFL_TRAIN, &g));
-  jfl_value *x = input(g, "x"), *y = input(g, "y");
-  jfl_value *loss = op(g, "squared_difference", network(g, x), y);
-  const double rate = 0.01;
-  const jfl_arg schedule[] = {
-    { .name = "boundaries", .kind = JFL_ARG_LIST },
-    { .name = "values", .kind = JFL_ARG_LIST, .list = &rate, .n_list = 1 },
-  };
+  jfl_value *guess = network(g, input(g, "x")), *truth = input(g, "y"), *loss;
+  check(jfl_apply(g, "squared_difference", (jfl_value *[]){ guess, truth }, 2, NULL, &loss));
+  check(jfl_train(g, loss, "Adam", 0.01, NULL));
   check(jfl_graph_output(g, loss));
-  check(jfl_graph_minimize(g, &(jfl_minimize){ .loss = &loss, .n_loss = 1, .optimizer = "Adam",
-    .schedule = "piecewise_constant_schedule", .schedule_arg = schedule, .n_schedule_arg = 2 }));
-  return compile(s, "train", JFL_TRAIN, g);
+  check(jfl_session_define(s, g, &plan));
+  return plan;
 }
 
 static jfl_plan *predict_plan(jfl_session *s)
 {
   jfl_graph *g;
+  jfl_plan *plan;
   check(jfl_graph_new("predict", JFL_PREDICT, &g));
   check(jfl_graph_output(g, network(g, input(g, "x"))));
-  return compile(s, "predict", JFL_PREDICT, g);
+  check(jfl_session_define(s, g, &plan));
+  return plan;
 }
 
 static double mean(const jfl_array *a)

@@ -1,9 +1,10 @@
 -- GPT-2 (Radford et al. 2019): learns to write, letter by letter, and then writes. What it learns
 -- from is a licence that comes with Debian, or any other file. Its form is given by options:
 --   jfl examples/gpt.lua [steps] [text=FILE] [layers=4] [heads=4] [size=128] [context=64]
---     [batch=16] [sample=400] [save=FOLDER]
+--     [batch=16] [sample=400] [save=FOLDER] [recompute=1]
 -- layers=12 heads=12 size=768 context=1024 vocabulary=50257 has the 124 million weights of the
--- smallest published one; a vocabulary larger than the letters of the text stays unused.
+-- smallest published one; a vocabulary larger than the letters of the text stays unused. With
+-- recompute=1 what is inside of blocks is computed again on the way back instead of being kept.
 local flow = require "jfl"
 local nd, tp = flow.ndarray, flow.typing
 
@@ -71,7 +72,11 @@ local function gpt(ids)
     { embeddings_initializer = narrow, name = "letters" })
   local positions = flow.get_variable("positions", { o.context, o.size }, { initializer = narrow })
   x = x + flow.slice(positions, { 0, 0 }, { length, -1 })
-  for i = 1, o.layers do x = block(x, "block" .. i) end
+  for i = 1, o.layers do
+    local from = x
+    local function make() return block(from, "block" .. i) end
+    x = o.recompute == 1 and flow.scope.recompute(make) or make()
+  end
   local rows = flow.reshape(norm(x, "norm"), { -1, o.size })
   return flow.matmul(rows, flow.get_variable("letters-weight"), { transpose_b = true })
 end

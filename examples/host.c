@@ -74,6 +74,6 @@ int main(int argc, char **argv)
   if (!L) return 1;
   int failed = load(L, argc > 1 ? argv[1] : "build", argc > 2 ? argv[2] : "examples");
   failed = failed || call(L, "start", 0) || loop(L);
-  lua_close(L);                        /* drops what is queued and waits for the run in progress */
+  lua_close(L);                        /* runs the callbacks of calls that are out */
   return failed ? 1 : 0;
 }

@@ -12,11 +12,12 @@
 --   seed=0        a number of your own makes the run repeatable
 --   blocks=3,4,6,3  and  width=64: how many blocks each of the four stages has, and the channels
 --                 within those of the first one; less of both makes a small network
+--   recompute=0   1: what is inside of blocks is computed again on the way back, not kept
 local flow = require "jfl"
 local tp = flow.typing
 
 local options = { size = 224, batch = 16, epochs = 1, steps = 0, rate = 0.1, seed = 0, width = 64,
-  blocks = "3,4,6,3" }
+  blocks = "3,4,6,3", recompute = 0 }
 local folder
 
 local function read_option(text)
@@ -69,7 +70,9 @@ local function resnet(images, classes, width, blocks)
   for stage, count in ipairs(blocks) do
     for i = 1, count do
       local stride = i == 1 and stage > 1 and 2 or 1
-      x = block(x, width * 2 ^ (stage - 1), stride, ("stage%d_%d"):format(stage, i))
+      local from, name = x, ("stage%d_%d"):format(stage, i)
+      local function make() return block(from, width * 2 ^ (stage - 1), stride, name) end
+      x = options.recompute == 1 and flow.scope.recompute(make) or make()
     end
   end
   return flow.layers.dense(flow.math.reduce_mean(x, { axis = { 2, 3 } }), classes,

@@ -1,8 +1,8 @@
 -- Fails when a line of the sources is longer than 100 columns.
 local MOST = 100
 
-local FIND = "find src kernels lua scripts examples spec -name '*.[ch]' -o -name '*.lua' "
-  .. "-o -name '*.sh' -o -name '*.py' | LC_ALL=C sort"
+local FIND = "find src kernels lua scripts examples spec -name '*.[ch]' -o -name '*.cu' "
+  .. "-o -name '*.cuh' -o -name '*.lua' -o -name '*.sh' -o -name '*.py' | LC_ALL=C sort"
 
 -- The columns of a line of UTF-8: only the first byte of each letter counts.
 local function columns(line) return #line:gsub("[\128-\191]", "") end

@@ -1,5 +1,6 @@
 -- doc.lua [DIRECTORY]: writes type stubs for editors, reference pages and the guide (build/doc),
--- and a site of HTML beside them. It runs the tutorial, for what that prints and draws.
+-- and a site of HTML beside them. It runs the tutorial, for what that prints and draws; pictures of
+-- other programs lie beside the pages.
 local blocks = require "scripts.doc.blocks"
 local kernels = require "scripts.doc.kernels"
 local site = require "scripts.doc.site"
@@ -47,13 +48,14 @@ if not served then say("the table of ops lacks the kernels of a GPU: %s", unknow
 local texts, contents = require "scripts.doc.pages" (run_tutorial(), served)
 for name, text in pairs(texts) do write(directory .. "/" .. name, text) end
 write_scripts(directory)
+run("cp scripts/doc/pages/*.png '%s'", directory)
 say("the pages begin at %s/index.md", directory)
 
 if site.available() then
   run("mkdir -p '%s'", at_site)
   for name, text in pairs(site.files(texts, contents)) do write(at_site .. "/" .. name, text) end
   write_scripts(at_site)
-  run("find '%s' -maxdepth 1 -name '*.svg' -exec cp '{}' '%s' ';'", directory, at_site)
+  run("find '%s' -maxdepth 1 -name '*.[sp][vn]g' -exec cp '{}' '%s' ';'", directory, at_site)
   say("open %s/index.html in a browser", at_site)
 else
   say("there is no site of HTML, as cmark-gfm is not installed: run scripts/setup")

@@ -34,7 +34,7 @@ function entry(text,   result, name, list_of, n, i, p, type, arg, kind, call, st
     arg = substr(list_of[i], RSTART); type = substr(list_of[i], 1, RSTART - 1)
     kind = kind_of(type, arg)
     call = call (i > 1 ? ", " : "") arg
-    printf "      %s%s = 0;\n      if (at == %d) left = WRONG_%s(\"%s.%s\", &%s, k);\n", type, \
+    printf "      %s%s = { 0 };\n      if (at == %d) left = WRONG_%s(\"%s.%s\", &%s, k);\n", type, \
       arg, i - 1, kind, name, arg, arg
     printf "#ifdef GOOD_%s_%s\n      else %s = GOOD_%s_%s;\n", name, arg, arg, name, arg
     printf "#else\n      else %s = good_%s();\n#endif\n", arg, kind

@@ -9,5 +9,6 @@ build/jfl scripts/circles.lua || status=1
 build/jfl scripts/names.lua || status=1
 build/jfl scripts/columns.lua || status=1
 scripts/exports.sh build/jfl.so || status=1
+scripts/exports.sh build/libjfl.so JFL_1.0 || status=1
 luacheck -q lua examples scripts spec || status=1
 exit $status

@@ -57,7 +57,8 @@ local function scan_types(path, text)
   end
 end
 
-local list = io.popen("find src kernels -name '*.[ch]' | LC_ALL=C sort")
+local list = io.popen("find src kernels -name '*.[ch]' -not -path '*/windows/*' " ..
+  "-not -path '*/alone/*' | LC_ALL=C sort")
 for path in list:lines() do
   local text = code_of(path)
   scan_functions(path, text)

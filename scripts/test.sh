@@ -3,28 +3,42 @@
 # failures too.
 cd "$(dirname "$0")/.." || exit 1
 unset CC SAN DEBUG CFLAGS MAKEFLAGS LUA_INIT LUA_PATH LUA_CPATH
-unset JFL_KERNELS JFL_PASSES JFL_DUMP JFL_GOLDEN JFL_FUZZ JFL_FUZZ_SEED JFL_CUTS
-unset JFL_DEVICE JFL_SIM_DELAY JFL_SIM_SEED JFL_SIM_FAULT
+unset JFL_KERNELS JFL_LIBRARIES JFL_PASSES JFL_DUMP JFL_GOLDEN
+unset JFL_FUZZ JFL_FUZZ_SEED JFL_CUTS JFL_KILLS
+unset JFL_DEVICE JFL_CPU_DEVICES JFL_SIM_DELAY JFL_SIM_SEED JFL_SIM_FAULT
+unset JFL_RANK JFL_RANKS JFL_SECRET JFL_PRINT JFL_PATIENCE JFL_JOIN_SECONDS JFL_PEEK JFL_MPI_SHIM
+unset JFL_SIGNATURE JFL_HOSTS JFL_HOSTS_TABLE
 ci=$1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
-passed=0 failed=0
+. scripts/count.sh
 
-# run NAME COMMAND...: counts what the command's summary says, else one test by its exit status.
-run() {
-  name=$1; shift
-  "$@" >"$tmp/log" 2>&1 </dev/null; status=$?
-  counts=$(sed -n -E '
-    s/^([0-9]+) success(es)? \/ ([0-9]+) failures? \/ ([0-9]+) errors? .*/\1 \3 \4/p
-    s/^([0-9]+) passed, ([0-9]+) failed$/\1 \2 0/p' "$tmp/log" | tail -n 1)
-  [ -n "$counts" ] || counts="$((status == 0)) 0 0"
-  set -- $counts
-  good=$1 bad=$(($2 + $3))
-  [ $status = 0 ] || [ $bad != 0 ] || bad=1
+# aside COMMAND...: runs parts while others go on. meet: waits for them, and counts them too.
+aside() {
+  mkdir "$tmp/aside"
+  ( tmp=$tmp/aside passed=0 failed=0
+    "$@"
+    echo "$passed $failed" >"$tmp/total"
+  ) >"$tmp/aside.log" 2>&1 &
+  aside=$!
+}
+
+meet() {
+  wait "$aside"
+  cat "$tmp/aside.log"
+  good=0 bad=1               # where it ended before it could tell
+  read -r good bad <"$tmp/aside/total"
   passed=$((passed + good)) failed=$((failed + bad))
-  printf '%-40s %5d passed %4d failed\n' "$name" "$good" "$bad"
-  [ $bad = 0 ] || cat "$tmp/log"
+}
+
+# What takes minutes of one core and builds in folders of its own.
+elsewhere() {
+  run "the rock" scripts/package/rock
+  run "Debian packages" scripts/package/deb
+  run "jfl for 64-bit ARM" scripts/systems/test arm64
+  run "jfl with musl" scripts/systems/test musl
+  run "jfl for Windows" scripts/systems/test windows
 }
 
 build() { make --no-print-directory -s -j2 "$@"; }
@@ -41,17 +55,13 @@ quiet_build() {
 c_tests() {
   for test in "$2"/spec/*_test; do
     case $test in
-      */bind_test|*/states_test|*/delivery_test) fast=1 ;;
+      */bind_test|*/cycles_test|*/states_test|*/delivery_test) fast=1 ;;
+      */script_test|*/script_memory_test|*/layer_test|*/misuse_test) fast=1 ;;
       *) fast=0 ;;
     esac
     export ASAN_OPTIONS=allocator_may_return_null=1:fast_unwind_on_malloc=$fast
     run "$1 $(basename "$test")" "$test"
   done
-}
-
-specs() {
-  name=$1 host=$2; shift 2
-  run "$name" "$host" /usr/bin/busted -o plainTerminal "$@"
 }
 
 # The first `count` records of an IDX file.
@@ -143,6 +153,12 @@ emulated() {
       --filter="on a device" --filter=checkpoint spec/dev/late_spec.lua
   fi
   specs "runs on the emulated GPU" build/jfl spec/run/lane_spec.lua
+  if [ -n "$ci" ]; then
+    specs "jobs on several emulated GPUs" build/jfl spec/pass/spread_spec.lua
+  else
+    specs "jobs on several emulated GPUs" build/jfl --filter="on one device: mlp" \
+      --filter=split spec/pass/spread_spec.lua
+  fi
   JFL_DEVICE=gpu run "C on the emulated GPU exhausted_test" build/obj-gcc/spec/exhausted_test
   unset JFL_SPEC_DEVICE JFL_EMULATED_DEVICES XDG_CACHE_HOME LD_LIBRARY_PATH
   if [ -n "$ci" ]; then steps=4; else steps=1; fi
@@ -160,26 +176,29 @@ emulated() {
   run "kernels by NVIDIA's compiler" build/jfl scripts/spills.lua 200
 }
 
-finish() {
-  echo "$passed passed, $failed failed"
-  [ $failed = 0 ]
-  exit
-}
-
 run "build" ${ci:+quiet_}build all tests
 [ $failed = 0 ] || finish
 if [ -n "$ci" ] && command -v clang >/dev/null; then
   run "build with clang" quiet_build CC=clang objects
 fi
 run "build of the benches" quiet_build build/bench-kernels build/bench-threads \
-  build/bench-load build/bench-copy
+  build/bench-load build/bench-copy build/bench-net
 run "structure" scripts/lint.sh
-[ -z "$ci" ] || export JFL_CUTS=1      # every instruction and allocation, not some
+# Every instruction, allocation and part, not some; and ranks killed at more moments; and all
+# that is done in hosts.
+[ -z "$ci" ] || export JFL_CUTS=1 JFL_KILLS=50 JFL_HOSTS=1
 c_tests "C" build/obj-gcc
 specs "specs" build/jfl spec
-unset JFL_CUTS
+unset JFL_CUTS JFL_HOSTS
 LUA_CPATH="$PWD/build/?.so;;" specs "specs in luajit" luajit spec/bind spec/lua
+JFL_SPEC_DEVICE=core JFL_CPU_DEVICES=4 specs "specs on shares of the CPU" build/jfl \
+  spec/dev/late_spec.lua spec/run/lane_spec.lua
+[ -z "$ci" ] || JFL_FUZZ=1 specs "each op in each way of its parts" build/jfl \
+  spec/pass/spread_op_spec.lua
+[ -z "$ci" ] || JFL_FUZZ=2000 specs "random texts in restricted scripts" build/jfl \
+  spec/script/fuzz_spec.lua
 examples
+[ -z "$ci" ] || run "two hosts" scripts/two_hosts
 run "soak" build/jfl scripts/soak.lua 5
 simulated
 emulated
@@ -191,10 +210,13 @@ export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/ls
 run "sanitized build" build SAN=address,undefined products tests
 c_tests "sanitized C" $sanitized
 export ASAN_OPTIONS=allocator_may_return_null=1
+[ -z "$ci" ] || aside elsewhere
 specs "sanitized specs" $sanitized/jfl spec
+[ -z "$ci" ] || meet
 run "fuzzing" scripts/fuzz.sh ${ci:+3}
 run "sanitized soak" $sanitized/jfl scripts/soak.lua 5
 run "build for ThreadSanitizer" build SAN=thread products
 run "soak under ThreadSanitizer" build/obj-gcc-thread/jfl scripts/soak.lua 10
 JFL_DEVICE=sim run "the same on sim" build/obj-gcc-thread/jfl scripts/soak.lua 10
+JFL_CPU_DEVICES=2 run "the same on shares of the CPU" build/obj-gcc-thread/jfl scripts/soak.lua 5
 finish

@@ -50,4 +50,14 @@ function M.graph_after(name, specs, body)
   end)
 end
 
+--- Fails where one of the numbers in two lists differs by 1e-12 or more.
+function M.same_numbers(want, got)
+  assert(#want == #got, ("%d numbers and %d"):format(#want, #got))
+  for i in ipairs(want) do
+    if not (math.abs(want[i] - got[i]) < 1e-12) then
+      error(("number %d: %.17g, %.17g"):format(i, want[i], got[i]), 2)
+    end
+  end
+end
+
 return M

@@ -2,7 +2,7 @@
 -- closed. readelf and strip are of binutils, which a compiler needs.
 local helper = require "spec.lua.helper"
 
-local PRODUCTS = { "build/jfl", "build/jfl.so" }
+local PRODUCTS = { "build/jfl", "build/jfl.so", "build/libjfl.so" }
 
 local function readelf(flags, path)
   local pipe = assert(io.popen(("LC_ALL=C readelf -W %s %s"):format(flags, path)))
@@ -16,6 +16,12 @@ describe("what is built #cpu", function()
     pending("is not looked at in a build for a sanitizer")
     return
   end
+
+  it("is what make builds where it is told nothing", function()
+    local pipe = io.popen("make -n -p 2>/dev/null | sed -n 's/^.DEFAULT_GOAL := //p'")
+    assert.equal("all\n", pipe:read "*a")
+    pipe:close()
+  end)
 
   for _, path in ipairs(PRODUCTS) do
     it("cannot have its tables of functions written to: " .. path, function()

@@ -21,8 +21,19 @@
 extern "C" {
 #endif
 
+#if !defined _WIN32
 #define JFL_API __attribute__((visibility("default")))
-#define JFL_VERSION "0.1.0"
+#elif defined JFL_BUILD_DLL
+#define JFL_API __declspec(dllexport)
+#elif defined JFL_USE_DLL
+#define JFL_API __declspec(dllimport)
+#else
+#define JFL_API
+#endif
+/* Semantic versions (semver.org): a program that was compiled with 1.x runs with each later 1.y.
+   The number is for #if: 10203 in 1.2.3. */
+#define JFL_VERSION "1.0.0"
+#define JFL_VERSION_NUMBER 10000
 
 /* One line per status: the enum, the names and the texts come from here. */
 #define JFL_STATUSES(X)                   \
@@ -36,7 +47,9 @@ extern "C" {
   X(EIO, "input or output failed")        \
   X(EFULL, "too many calls in flight")    \
   X(EDEVICE, "the device failed")         \
-  X(ENOMEM, "out of memory")
+  X(ENOMEM, "out of memory")              \
+  X(ESCRIPT, "a script failed")           \
+  X(ELIMIT, "a script reached a limit")
 
 #define X(id, text) JFL_##id,
 typedef enum jfl_status { JFL_OK, JFL_STATUSES(X) JFL_N_STATUS } jfl_status;
@@ -76,10 +89,18 @@ typedef struct jfl_plan jfl_plan;         /* a compiled graph; lives with its jo
 typedef struct jfl_request jfl_request;   /* one asynchronous run; counted */
 typedef struct jfl_report jfl_report;     /* what loading a checkpoint did */
 typedef struct jfl_checkpoint jfl_checkpoint;   /* one that is open for reading */
+typedef struct jfl_script jfl_script;     /* a Lua state, with what its texts have defined */
+typedef struct jfl_script_job jfl_script_job;   /* a job of a script's; lives with the script */
 
 /* ---- errors, memory, names ---- */
 
+/* JFL_VERSION of the library that runs, which may be newer than that of the header. */
 JFL_API const char *jfl_version(void);
+/* What is known of the library's build and of this machine, for a report of an error: lines such as
+   "compiler: gcc 12.2.0", "processor: ..., 8 cores, AVX2", "oneDNN 2.6.3: float32 products and
+   convolutions", "OpenBLAS not found: ...", "devices: 1 cpu, 0 gpu". It looks for libraries and
+   devices, which can take seconds where there are GPUs. */
+JFL_API jfl_status jfl_build_text(char **out);
 /* This thread's last error as one sentence, such as "train: conv1: filters must be ..., got
    ...". */
 JFL_API const char *jfl_errmsg(void);
@@ -105,6 +126,10 @@ JFL_API jfl_status jfl_number_put(jfl_dtype t, void *data, int64_t i, double v);
 /* Whether the dtype has the number: rounding is no loss to floats, but becoming infinite is. */
 JFL_API int jfl_number_fits(jfl_dtype t, double v);
 
+/* Makes this thread's last error one of the host's own, and returns `code`: for functions that the
+   host gives to a script. text: what is wrong, "the door must be open, got a closed one". */
+JFL_API jfl_status jfl_fail(jfl_status code, const char *text);
+
 /* Fails unless files can hold the name: at most 1,000 bytes of UTF-8, and not empty. Jobs,
    variables, inputs and nodes have such names. what: the message's subject, "the job's name". */
 JFL_API jfl_status jfl_name_check(const char *what, const char *name);
@@ -121,8 +146,28 @@ typedef struct jfl_allocator {
 } jfl_allocator;
 /* Process-wide; call it before anything else of the library. NULL: malloc and free. Other libraries
    that are opened when they are first needed (oneDNN, OpenBLAS and what they need) take what
-   they need from malloc nonetheless. */
+   they need from malloc nonetheless. In scripts LuaJIT's compiler is off with an allocator. */
 JFL_API jfl_status jfl_set_allocator(const jfl_allocator *a);
+/* Where warnings of all sessions and scripts go, such as of a checkpoint that lacks variables; they
+   are no errors, and nothing has failed. say may be called on any thread that calls the library.
+   Process-wide; NULL: those of scripts go to standard error, and others nowhere. */
+typedef struct jfl_log {
+  void (*say)(void *ud, const char *text);
+  void *ud;
+} jfl_log;
+JFL_API jfl_status jfl_set_log(const jfl_log *log);
+/* Gives the host a warning, if it has said where they go; tells whether. */
+JFL_API int jfl_warn(const char *text);
+/* What is called on each thread that the library starts: before it does anything, with what it is
+   for ("worker", "helper", "stream", "loader", "watch", "stack"), so that a host may name it, or
+   choose its cores or priority; and when it has done all. Process-wide; set it before the first
+   session. NULL: nothing. Neither may call the library. */
+typedef struct jfl_thread_hooks {
+  void (*start)(void *ud, const char *what);
+  void (*stop)(void *ud, const char *what);
+  void *ud;
+} jfl_thread_hooks;
+JFL_API jfl_status jfl_set_thread_hooks(const jfl_thread_hooks *hooks);
 /* Frees a text that a function of this header returned. */
 JFL_API void jfl_text_free(char *text);
 
@@ -303,6 +348,22 @@ JFL_API jfl_status jfl_op_outputs(const jfl_op *op, jfl_array *const *in, int n_
 JFL_API jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
                              const jfl_arg *arg, int n_arg, jfl_array **out);
 
+/* How a call of op can be shared among so many devices, each of which computes its part from its
+   parts of the inputs: a line for each way, "0,B->0" for two inputs and an output. A number is the
+   axis along which an array is split, so that of n elements the first n % parts devices have one
+   more than the others; B: each device has the whole array; P: the array is the sum of what the
+   devices have. Every call can also be made by each device on whole arrays, which is no line. */
+JFL_API jfl_status jfl_op_signatures(const jfl_op *op, jfl_array *const *in, int n_in,
+                                     const jfl_arg *arg, int n_arg, int parts, char **out);
+/* A device's part of a call that is shared in the way on line `signature`, counted from 0 like
+   members; -1: the device has whole arrays. */
+typedef struct jfl_share { int signature, parts, member; } jfl_share;
+/* Runs it. `in` are the whole inputs, of which only dtypes and shapes count, `own` the device's
+   parts of them. An op that draws random bits draws those of the last call of jfl_eager. */
+JFL_API jfl_status jfl_eager_part(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
+                                  const jfl_arg *arg, int n_arg, const jfl_share *part,
+                                  jfl_array *const *own, jfl_array **out);
+
 /* ---- graphs: tracing a job's body ---- */
 
 JFL_API jfl_status jfl_graph_new(const char *job_name, jfl_mode mode, jfl_graph **out);
@@ -310,8 +371,20 @@ JFL_API jfl_graph *jfl_graph_ref(jfl_graph *g);
 JFL_API void jfl_graph_unref(jfl_graph *g);
 JFL_API jfl_mode jfl_graph_mode(const jfl_graph *g);
 /* From here on ops and variables are added on a device, "gpu:1", of the session that will compile
-   g; NULL: on the one that the session's setting "device" names then. */
+   g, or on several: "gpu:0-3", or with the processes that have them, "gpu 0:0-3,1:0-3"; NULL: on
+   those that the session's setting "device" names then. */
 JFL_API jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device);
+/* With on, the values of ops that are added from here on, until on is 0, are not kept until the
+   gradients need them: they are computed again then, but for those that other ops read. Each call
+   with on begins such a region; the memory of one region at a time is needed. */
+JFL_API jfl_status jfl_graph_recompute(jfl_graph *g, int on);
+/* Trained variables of g with at least so many elements, which lie as they like, are split along
+   their first axis over the devices of their group, with what their optimizer keeps, and put
+   together where ops read them (ZeRO: Rajbhandari et al. 2020). 0: they are not. */
+JFL_API jfl_status jfl_graph_shard(jfl_graph *g, int64_t least);
+/* The inputs of g are cut into n parts along their first axis, which go through the ops one after
+   another; what is on several devices works on several parts at once. Gradients are added up. */
+JFL_API jfl_status jfl_graph_micro_batches(jfl_graph *g, int n);
 /* What matrix products and convolutions of float32, and their gradients, round to what they read:
    JFL_BF16, where the device is faster with that; JFL_F16, everywhere; or JFL_F32, nothing. Their
    sums and all other ops stay in float32, and so do variables. */
@@ -319,6 +392,29 @@ JFL_API jfl_status jfl_graph_mixed_precision(jfl_graph *g, jfl_dtype to);
 
 JFL_API jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
                                    jfl_value **out);
+
+/* How a value lies on the devices of its place, where these are several (reference section 4.3). */
+typedef enum jfl_distribution_kind {
+  JFL_AUTO,                    /* as the rule of signatures chooses */
+  JFL_BROADCAST,               /* each device has all of it */
+  JFL_SPLIT,                   /* each has its share of the elements along an axis */
+  JFL_PARTIAL,                 /* the value is the sum of what the devices have */
+  JFL_MIRRORED                 /* each has a value of its own, as the mirrored view makes them */
+} jfl_distribution_kind;
+typedef struct jfl_distribution { jfl_distribution_kind kind; int axis; } jfl_distribution;
+
+/* The devices of the place where things are added to a graph now: the place's name, which lives as
+   long as the session, how many they are, and how many of them this process has. */
+typedef struct jfl_members { const char *name; int n, n_here; } jfl_members;
+JFL_API jfl_status jfl_graph_members(jfl_graph *g, jfl_session *s, jfl_members *out);
+/* Whether ops that are added from now on are in the mirrored view, where those that draw random
+   bits draw others on each device. Other ops give a mirrored value where they have one as input. */
+JFL_API jfl_status jfl_graph_mirror(jfl_graph *g, int on);
+/* A value in the other view: mirrored, of which each device of the present place has its part along
+   the first axis as a value of its own; or, of such, the whole. *out is v itself where that is so
+   already, or where the place is one device. */
+JFL_API jfl_status jfl_graph_change_view(jfl_graph *g, jfl_session *s, jfl_value *v, int mirrored,
+                                         jfl_value **out);
 
 typedef enum jfl_init_kind {
   JFL_INIT_CONSTANT,           /* a */
@@ -399,12 +495,97 @@ JFL_API jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const ch
 JFL_API jfl_status jfl_graph_text(const jfl_graph *g, char **out);
 JFL_API jfl_status jfl_graph_traced_text(const jfl_graph *g, char **out);
 
+/* What a graph consists of, in the order of its description: values, of which each is an input, a
+   variable or the result of a node. Compiling changes it. */
+typedef enum jfl_origin { JFL_IS_INPUT, JFL_IS_VARIABLE, JFL_IS_RESULT } jfl_origin;
+JFL_API jfl_value *jfl_graph_value(jfl_graph *g, int i);     /* NULL past the last */
+JFL_API jfl_origin jfl_value_origin(const jfl_value *v);
+/* A call of an op; the lists live until the graph changes. */
+typedef struct jfl_node {
+  const char *op, *name;
+  jfl_value *const *in, *const *out;
+  int n_in, n_out;
+} jfl_node;
+JFL_API int jfl_graph_nodes(const jfl_graph *g);
+JFL_API jfl_status jfl_graph_node(const jfl_graph *g, int i, jfl_node *out);
+/* New text of the i-th node's attributes, "axis=1, keepdims=false". */
+JFL_API jfl_status jfl_graph_attributes(const jfl_graph *g, int i, char **out);
+
 JFL_API jfl_graph *jfl_value_graph(const jfl_value *v);
 /* Output i of the op that made v; NULL past the last, or where no op did. */
 JFL_API jfl_value *jfl_value_output(const jfl_value *v, int i);
 JFL_API jfl_dtype jfl_value_dtype(const jfl_value *v);
 JFL_API const jfl_shape *jfl_value_shape(const jfl_value *v);
 JFL_API const char *jfl_value_name(const jfl_value *v);
+/* Says how an input or a variable lies on the devices of its place, where these are several; so of
+   an input also what each of several processes gives: JFL_AUTO: the first one's array counts;
+   JFL_BROADCAST: each has all of it; JFL_SPLIT: each gives its part. Must be said before v is
+   read. Partial sums cannot be asked for. */
+JFL_API jfl_status jfl_value_distribute(jfl_value *v, jfl_distribution d);
+/* What is known of how v lies; JFL_AUTO for NULL. */
+JFL_API jfl_distribution jfl_value_distribution(const jfl_value *v);
+/* The name of v's place; that of the session, where v is on no device of its own. */
+JFL_API const char *jfl_value_place(const jfl_value *v, const jfl_session *s);
+
+/* ---- layers: ops and their variables in few words ---- */
+
+/* `options` below is a text of words between blanks, "units=32 activation=tanh name=hidden", or
+   NULL: numbers, lists as "2,2", true, false, and names. Names, defaults and what is made are those
+   of the front end in Lua, so that a job described there and one described here share variables and
+   checkpoints. *out may be a value that is also an input. */
+
+/* Appends an op, by its name or that which scripts call it by ("max_pool2d", "nn.max_pool2d"), on
+   n values; options: the op's, and its name. *out: the first result; jfl_value_output gives the
+   others. Dropout changes nothing in predict jobs, unless training=true. */
+JFL_API jfl_status jfl_apply(jfl_graph *g, const char *op, jfl_value *const *in, int n,
+                             const char *options, jfl_value **out);
+/* Appends a layer with its variables. All take name (else they are numbered, "dense_1"), trainable,
+   and reuse=true to share the variables of a layer of the name; NAME-... are their variables.
+     dense                units; use_bias, activation, kernel_initializer, bias_initializer,
+                          kernel_regularizer, bias_regularizer. NAME-weight (units, inputs), -bias
+     conv1d conv2d conv3d filters, kernel_size, what the op of that name takes (strides, padding,
+                          groups, dilation_rate, data_format), what dense takes. NAME-weight, -bias
+     batch_normalization  axis (-1), momentum (0.99), epsilon (0.001), center, scale, training.
+                          NAME-gamma, -beta, -moving_mean, -moving_variance
+     layer_norm           begin_norm_axis (1), begin_params_axis (-1), epsilon (1e-5), center,
+                          scale. NAME-gamma, -beta
+     embedding            vocabulary, units; embeddings_initializer. NAME-weight
+   An activation is an op of one input, "relu". Initializers: zeros, ones, constant(v),
+   random_uniform(a,b), random_normal(mean,deviation), truncated_normal(deviation),
+   glorot_uniform (for weights, if nothing is said), glorot_normal, kaiming, orthogonal(gain).
+   Regularizers: l1(v), l2(v). */
+JFL_API jfl_status jfl_layer(jfl_graph *g, const char *kind, jfl_value *x, const char *options,
+                             jfl_value **out);
+/* A trained variable, filled by an initializer as above, for layers of the host's own. */
+JFL_API jfl_status jfl_parameter(jfl_graph *g, const char *name, jfl_dtype t,
+                                 const jfl_shape *shape, const char *initializer, jfl_value **out);
+/* Minimizes a loss at that rate, with an optimizer ("Adam"); options: the optimizer's, and
+   clip_norm, clip_value, accumulate and average as in jfl_minimize. */
+JFL_API jfl_status jfl_train(jfl_graph *g, jfl_value *loss, const char *optimizer, double rate,
+                             const char *options);
+/* Makes the job that g describes, under its name and in its mode, and compiles it. *Takes* g, also
+   where it fails. */
+JFL_API jfl_status jfl_session_define(jfl_session *s, jfl_graph *g, jfl_plan **out);
+
+/* ---- processes that run one program together ---- */
+
+/* Each of them is a rank. They are found by what a launcher put in the environment (of jfl, an MPI
+   or Slurm), or by this: the hosts of all ranks, in order, and the port where rank 0 listens (0:
+   9988). rank is this process's, or -1: the one whose host this is, or JFL_RANK. JFL_ESTATE once
+   they have met. */
+JFL_API jfl_status jfl_world_set(const char *const *host, int n, int port, int rank);
+/* Meets the other ranks, once, as the first session does; alone it is rank 0 of 1. */
+JFL_API jfl_status jfl_world_join(int *rank, int *size);
+/* The name of a rank's host; "" for no rank, or before they met. */
+JFL_API const char *jfl_world_host(int rank);
+/* What ended the work together, "rank 2 (node3) has ended"; NULL while all is well. */
+JFL_API const char *jfl_world_trouble(void);
+/* Gives `size` bytes, at most 512, to all ranks and gets those of each, in order. All must call
+   it. */
+JFL_API jfl_status jfl_world_gather(const void *mine, size_t size, void *all);
+/* Ends the work together, and says why to the other ranks; NULL: leaves it to the end of the
+   process. */
+JFL_API void jfl_world_leave(const char *why);
 
 /* ---- sessions, jobs, runs ---- */
 
@@ -419,8 +600,10 @@ JFL_API void jfl_session_free(jfl_session *s);
    where a device is faster at that), passes (those to leave out, "-fuse -cse"; "": none),
    inline_limit (operand bytes plus arithmetic of a plan below which jfl_submit on an idle session
    runs it at once, on the caller: that is quicker than handing it over; 0: never), device (where
-   jobs compiled later keep and compute what they put on no device themselves, "cpu:0";
-   jfl_session_get gives its number). */
+   jobs compiled later keep and compute what they put on no device themselves, "cpu:0", or several,
+   "gpu:0-3"; jfl_session_get gives its number), cpu_devices (in how many devices the processor's
+   cores are divided, each with a thread and a share of `threads`; 1: the CPU is one device. Unless
+   `device` was set, jobs compiled later run on all of them). */
 JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
 /* The i-th pass that can be left out, in the order they run, and whether jobs compiled now get it;
    NULL past the last. */
@@ -431,8 +614,8 @@ JFL_API int jfl_device_count(const char *kind);
 /* Why no device of a kind can compute here, "the NVIDIA driver finds no GPU"; NULL where some can,
    or for an unknown kind. */
 JFL_API const char *jfl_device_absence(const char *kind);
-/* The name of a device that the session has used, "gpu:1", by the number that jfl_session_get gives
-   for "device"; NULL past the last. */
+/* The name of a device that the session has used, "gpu:1", or of several, "gpu 0:0-3", by the
+   number that jfl_session_get gives for "device"; NULL past the last. */
 JFL_API const char *jfl_session_device(const jfl_session *s, int i);
 
 /* A name in use is JFL_ENAME. */
@@ -445,12 +628,27 @@ JFL_API jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode);
 JFL_API jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out);
 /* Drops a plan; it must not be in flight. */
 JFL_API void jfl_plan_free(jfl_plan *p);
+/* What a step of a plan does, for those who reckon how long it takes. */
+typedef struct jfl_plan_step {
+  const char *op, *name, *kernel, *device;   /* name: of the node */
+  double flop, bytes;          /* arithmetic, and operands read and written */
+  double still;                /* of those bytes: variables, and what updates them */
+  double gradient;             /* bytes of its results by which later steps change variables */
+  int updates;                 /* whether it changes variables itself */
+} jfl_plan_step;
+JFL_API int jfl_plan_steps(const jfl_plan *p);
+JFL_API jfl_status jfl_plan_step_at(const jfl_plan *p, int i, jfl_plan_step *out);
+/* The bytes of a plan's variables and of its temporaries, on all devices together. */
+JFL_API jfl_status jfl_plan_memory(const jfl_plan *p, double *variables, double *temporaries);
 /* The name of the plan's i-th variable; NULL past the last. */
 JFL_API const char *jfl_plan_variable(const jfl_plan *p, int i);
 JFL_API int jfl_plan_inputs(const jfl_plan *p);
 JFL_API int jfl_plan_outputs(const jfl_plan *p);
 JFL_API jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
                                   const jfl_shape **s);
+/* The i-th result's node, dtype and shape. */
+JFL_API jfl_status jfl_plan_output(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
+                                   const jfl_shape **s);
 JFL_API jfl_status jfl_plan_text(const jfl_plan *p, char **out);
 /* The learning rate of the next run, by the i-th call of jfl_graph_minimize, counted from 0. It
    waits for queued runs. */
@@ -507,12 +705,16 @@ typedef struct jfl_profile_row {
   double seconds;                            /* all runs together */
   int64_t runs;
   double flop, bytes;  /* of one run: arithmetic, and operands read and written */
+  const char *device;                        /* on which the step ran: "gpu:1" */
 } jfl_profile_row;
 typedef struct jfl_profile jfl_profile;
 /* From here on runs are timed, step by step, the first max_events steps also with their start. */
 JFL_API jfl_status jfl_profile_start(jfl_session *s, size_t max_events);
 /* Ends it and hands out what was seen; JFL_ESTATE where none was started. */
 JFL_API jfl_status jfl_profile_stop(jfl_session *s, jfl_profile **out);
+/* Of jobs that several ranks run together: the seconds that this rank's own steps took, and those
+   that passed while it waited for others or exchanged data with them. */
+JFL_API jfl_status jfl_profile_waiting(const jfl_profile *p, double *computing, double *waiting);
 JFL_API int jfl_profile_count(const jfl_profile *p);
 JFL_API jfl_status jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out);
 /* Writes the steps as a Chrome trace (JSON), which Perfetto and chrome://tracing open. */
@@ -536,12 +738,25 @@ JFL_API jfl_status jfl_variable_drop(jfl_session *s, const char *name);
 JFL_API jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,
                                      const jfl_shape **shape);
 
+/* Where a variable lies: a device, "cpu:0", or several, "gpu 0:0-3", and how it lies there,
+   broadcast or split. Each is written where it is not NULL; the text is borrowed. */
+JFL_API jfl_status jfl_variable_lies(jfl_session *s, const char *name, const char **devices,
+                                     jfl_distribution *distribution);
+
+/* In a script that several processes run: gives each the text that rank 0 gave, in new memory that
+   jfl_text_free frees. All call it; `doing` says what for, for errors where one does something
+   else. */
+JFL_API jfl_status jfl_session_hand_out(jfl_session *s, const char *doing, const char *text,
+                                        char **out);
+
 /* Words of the host's own that a checkpoint keeps, such as where its data loop is. UTF-8; a key
    may occur once. */
 typedef struct jfl_note { const char *key, *value; } jfl_note;
 
 /* Writes path/model.safetensors so that a crash leaves the old checkpoint or the new one, whole.
-   A path that exists and is not an empty directory is JFL_ESTATE unless overwrite. */
+   A path that exists and is not an empty directory is JFL_ESTATE unless overwrite. Where several
+   processes run one script, all call this and jfl_checkpoint_load: rank 0 writes and reads, and an
+   error on one is one on all. */
 JFL_API jfl_status jfl_checkpoint_save(jfl_session *s, const char *path, int overwrite);
 JFL_API jfl_status jfl_checkpoint_save_notes(jfl_session *s, const char *path, int overwrite,
                                              const jfl_note *notes, int n_note);
@@ -556,6 +771,10 @@ JFL_API jfl_status jfl_checkpoint_remove(const char *path);
 /* Opens a directory with a checkpoint of jfl or OneFlow, one variable's directory of the latter's,
    or a .safetensors file. What is open stays as it was when it is replaced. */
 JFL_API jfl_status jfl_checkpoint_open(const char *path, jfl_checkpoint **out);
+/* Does the same in a script that several processes run: all call it, rank 0 opens the path, and
+   what it has reaches the others; so do tensors, which all must read and load in the same order. */
+JFL_API jfl_status jfl_checkpoint_open_shared(jfl_session *s, const char *path,
+                                              jfl_checkpoint **out);
 JFL_API void jfl_checkpoint_close(jfl_checkpoint *c);
 typedef enum jfl_checkpoint_flags {
   JFL_SINGLE = 1,              /* it is one variable's directory */
@@ -586,6 +805,136 @@ JFL_API int jfl_report_count(const jfl_report *r);
 /* state: whether it is optimizer or step state rather than a weight. */
 JFL_API const char *jfl_report_name(const jfl_report *r, int i, jfl_loaded *what, int *state);
 JFL_API void jfl_report_free(jfl_report *r);
+
+/* ---- scripts: Lua texts that the library runs ---- */
+
+/* A program can leave it to a Lua text to define jobs, and call them from C. The texts run in a
+   LuaJIT of their own, apart from any other Lua in the process, with the whole front end in it:
+   `local flow = require "jfl"`. A script belongs to the thread that made it. No Lua and no callback
+   runs but in the calls below, and nothing that a text does ends the process: what it raises, and
+   memory that runs out, are statuses, and os.exit is an error. */
+
+/* How a script runs. Set `size` to sizeof(jfl_script_options) and what is not needed to 0; fields
+   that a later version adds are 0 to an older program. */
+typedef struct jfl_script_options {
+  size_t size;
+  int restricted;              /* for texts that are not trusted: they get neither files nor
+                                  processes, nor what leads to them (the manual has the list) */
+  uint64_t memory;             /* the most bytes of Lua, with `restricted` of arrays and plans too;
+                                  0: no limit. More: JFL_ENOMEM. LuaJIT's compiler is off with it */
+  double instructions;         /* the most that one call below may run, of Lua's virtual machine;
+                                  0: no limit. More is JFL_ELIMIT. */
+  double seconds;              /* the longest that one call below may run Lua; 0: no limit */
+  int threads;                 /* the most that jobs may use; 0: as many as there are cores */
+  const char *read_folder;     /* with `restricted`: the folder whose files texts may read, and */
+  const char *write_folder;    /* that where they may write; NULL: none */
+  /* What print() writes, n bytes with the newline; NULL: it goes to standard output. */
+  void (*print)(void *ud, const char *text, size_t n);
+  void *ud;
+} jfl_script_options;
+
+/* options NULL: none. LuaJIT's compiler is off in a restricted script, and in one with a limit. */
+JFL_API jfl_status jfl_script_new(const jfl_script_options *options, jfl_script **out);
+/* Waits for the run in progress and drops what is queued, callbacks too. In a callback of the
+   script it does so once that has returned. */
+JFL_API void jfl_script_free(jfl_script *s);
+/* Runs a Lua text of n bytes; bytecode is refused. name: what messages call it, as Lua does,
+   "@game/brain.lua" for a file or "=brain"; NULL: the text's first line. Errors are
+   JFL_ESCRIPT, unless they come from a function of the library, whose status they keep. */
+JFL_API jfl_status jfl_script_run(jfl_script *s, const char *text, size_t n, const char *name);
+JFL_API jfl_status jfl_script_run_file(jfl_script *s, const char *path);
+/* The last error of a text in full, with the lines that led to it; "" where there was none. It
+   stays until the next error. */
+JFL_API const char *jfl_script_traceback(const jfl_script *s);
+/* The script's session, so that functions above work on its settings, variables and jobs. It is
+   made at the first need, and another one after flow.clear_default_session(). */
+JFL_API jfl_status jfl_script_session(jfl_script *s, jfl_session **out);
+/* May be called on any thread: the call below that is under way ends with JFL_ESCRIPT,
+   "interrupted", as soon as it waits, between two steps of a run, or, where the script has a limit
+   of instructions or seconds, anywhere in a text. It does nothing while none is under way. */
+JFL_API void jfl_script_interrupt(jfl_script *s);
+
+/* What goes between C and Lua. As an argument its text and array are borrowed; as a result they
+   belong to the caller, which gives them back with jfl_script_value_clear. */
+typedef enum jfl_script_kind {
+  JFL_SCRIPT_NIL, JFL_SCRIPT_BOOL, JFL_SCRIPT_NUMBER, JFL_SCRIPT_TEXT, JFL_SCRIPT_ARRAY,
+  JFL_SCRIPT_OTHER             /* a result that C has no form for: a table, a function */
+} jfl_script_kind;
+typedef struct jfl_script_value {
+  jfl_script_kind kind;
+  double number;               /* NUMBER, and 0 or 1 for BOOL */
+  const char *text;            /* TEXT, with a zero byte behind it */
+  size_t n_text;               /* its bytes; as an argument 0: up to the first zero byte */
+  jfl_array *array;            /* ARRAY: the same as in Lua, without a copy */
+} jfl_script_value;
+JFL_API void jfl_script_value_clear(jfl_script_value *v);
+/* A global variable of the texts, or a field of a table: "score", "rates.hidden". */
+JFL_API jfl_status jfl_script_get(jfl_script *s, const char *path, jfl_script_value *out);
+JFL_API jfl_status jfl_script_set(jfl_script *s, const char *path, const jfl_script_value *value);
+/* Calls a function of the texts. out takes n_out values; what the function gives beyond them is
+   dropped, and what it does not give is nil. */
+JFL_API jfl_status jfl_script_invoke(jfl_script *s, const char *path, const jfl_script_value *arg,
+                                     int n_arg, jfl_script_value *out, int n_out);
+/* A function of the host's for the texts. What it writes to `result`, which is nil before, is given
+   to Lua: texts are copied and an array stays the host's. Other than JFL_OK is an error there, with
+   jfl_errmsg(), which jfl_fail sets. It must not enter the script, nor leave by longjmp or a C++
+   exception. */
+typedef jfl_status (*jfl_script_function)(void *ud, const jfl_script_value *arg, int n_arg,
+                                          jfl_script_value *result);
+JFL_API jfl_status jfl_script_define(jfl_script *s, const char *path, jfl_script_function function,
+                                     void *ud);
+
+/* How many jobs the texts have defined, and each in the order in which it was defined first. */
+JFL_API int jfl_script_jobs(jfl_script *s);
+JFL_API jfl_status jfl_script_job_at(jfl_script *s, int i, jfl_script_job **out);
+/* A job by its name; JFL_ENAME if there is none. It stays the job of that name when a text defines
+   it anew. */
+JFL_API jfl_status jfl_script_job_find(jfl_script *s, const char *name, jfl_script_job **out);
+JFL_API const char *jfl_script_job_name(const jfl_script_job *j);
+/* The job's mode, and how many arguments it takes and results it gives. To tell the results it
+   compiles the job, for one row where any number is allowed; n_out NULL: it does not. */
+JFL_API jfl_status jfl_script_job_about(jfl_script_job *j, jfl_mode *mode, int *n_in, int *n_out);
+/* The i-th argument: its name, dtype and shape, whose first extent is -1 where any number of rows
+   is taken. The name lives until the script runs Lua again. */
+JFL_API jfl_status jfl_script_job_input(jfl_script_job *j, int i, const char **name, jfl_dtype *t,
+                                        jfl_shape *shape);
+/* The i-th result, in the order in which calls give them. Its name is where `returns` has it:
+   "loss" or "ends.1" for tables with these keys, "2" for the second of several; "" for the only
+   one. The shape is that for one row where any number is allowed. */
+JFL_API jfl_status jfl_script_job_output(jfl_script_job *j, int i, const char **name, jfl_dtype *t,
+                                         jfl_shape *shape);
+/* The job's plan for arguments of so many rows, as jfl_job_compile gives it; 0: one row, or as many
+   as the job says. It lives until the script defines the job anew, or makes a plan for other
+   rows, if it has more than flow.config.max_plans() then. */
+JFL_API jfl_status jfl_script_job_plan(jfl_script_job *j, int64_t rows, jfl_plan **out);
+/* Runs a job as jfl_run does, whether Lua calls it asynchronously or not: out takes as many new
+   arrays as the job has results. */
+JFL_API jfl_status jfl_script_call(jfl_script_job *j, jfl_array *const *in, int n_in,
+                                   jfl_array **out, int n_out);
+/* Runs it as jfl_submit does. Once it is done, jfl_script_poll calls done(ud, request): then
+   jfl_request_status tells how it went, and jfl_request_output gives the results. out, which may be
+   NULL, takes a reference to the request, for jfl_request_cancel. */
+typedef void (*jfl_script_done)(void *ud, jfl_request *request);
+JFL_API jfl_status jfl_script_submit(jfl_script_job *j, jfl_array *const *in, int n_in,
+                                     jfl_script_done done, void *ud, jfl_request **out);
+/* Takes back all calls of a job that have not begun, those of the texts too; n may be NULL. */
+JFL_API jfl_status jfl_script_cancel(jfl_script_job *j, int *n);
+/* Runs the callbacks that are due: those of C in the order of their calls, then those of the texts.
+   It begins none after so many seconds (below 0: it has no such limit), nor those of calls that
+   callbacks make. delivered, which may be NULL, takes how many ran. An error of a callback of the
+   texts is given once, and keeps no other from running. Within a callback it does nothing. */
+JFL_API jfl_status jfl_script_poll(jfl_script *s, double seconds, int *delivered);
+/* Waits for all calls made so far, and runs their callbacks. */
+JFL_API jfl_status jfl_script_sync(jfl_script *s);
+/* How many calls there are whose callbacks have not run. */
+JFL_API int jfl_script_pending(jfl_script *s);
+/* A descriptor for poll() or select() that is readable as long as a callback is due. It is that of
+   the script's session. */
+JFL_API jfl_status jfl_script_fd(jfl_script *s, int *out);
+/* Write and read all variables of all jobs that the texts have defined, as flow.train.CheckPoint
+   does: jfl_checkpoint_save and jfl_checkpoint_load know of those alone that were compiled. */
+JFL_API jfl_status jfl_script_save(jfl_script *s, const char *path, int overwrite);
+JFL_API jfl_status jfl_script_load(jfl_script *s, const char *path, int strict);
 
 #ifdef __cplusplus
 }

@@ -125,14 +125,15 @@ JF_BODY void attention_keep_body(const attention_tile *t, int64_t key, int64_t k
 {
   enum { DRAWN = 8 * JF_PHILOX_CHAINS };
   const jf_attention_drop *d = &t->j->drop;
-  const jf_random_source source = { d->seed, 0 };
+  const jf_random_source source = { d->seed, 0, 0 };
   const float by = (float)d->keep;
   uint32_t bits;
   memcpy(&bits, &by, sizeof bits);
   for (int64_t k = 0; k < keys; k += 4)
     for (int64_t from = 0; from < t->n; from += DRAWN) {
       jf_philox_words w[4][JF_PHILOX_CHAINS] = { { { 0 } } };
-      jf_philox_draw(&source, (uint64_t)((key + k) / 4 * d->rows + t->row + from), w);
+      const int64_t at = (key + k) / 4 * d->rows + d->first + t->row + from;
+      jf_philox_draw(&source, (uint64_t)at, w);
       for (int i = 0; i < 4; i++)
         for (int q = 0; q < JF_PHILOX_CHAINS; q++) {
           const jf_philox_words kept = (jf_philox_words)(w[i][q] >> 8 >= d->threshold);

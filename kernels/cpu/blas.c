@@ -4,7 +4,6 @@
 
 #include "blas.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +53,7 @@ static void *blas_load(void)
   void *so = jf_library_open(LIBRARY, env, ROOM);
   const char *core = so ? better_core(so) : NULL;
   if (!core) return so;
-  dlclose(so);
+  jf_library_close(so);
   env[2] = "OPENBLAS_CORETYPE";
   env[3] = core;
   return jf_library_open(LIBRARY, env, ROOM);

@@ -1,14 +1,16 @@
-/* Convolutions and their gradients by oneDNN. */
+/* Convolutions and their gradients by oneDNN or, where it is not installed, by jfl's own loops. */
 #include "op/conv.h"
 #include "dev/form.h"
 
+#include "dnnl.h"
 #include "finish.h"
+#include "own/own.h"
 #include "pieces.h"
 
 int64_t jf_cpu_channel_block(void)
 {
-  const jf_dnnl *d = jf_dnnl_open();
-  return d ? d->block() : 0;
+  const jf_units *d = jf_dnnl_open();
+  return (d ? d : jf_own_units())->block();
 }
 
 /* Bounds the numbers of the geometry, so that sums of a few of them within the library fit an
@@ -38,14 +40,14 @@ static jf_conv_extents fast_conv_extents(const jf_conv *a, const jf_tensor *t, j
 
 /* The library's description of a convolution of x, w and y. The padding behind is chosen so that
    the extent of y comes out: padding that no window reaches does not matter. */
-static jf_dnnl_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_tensor *filters,
+static jf_unit_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_tensor *filters,
                              const jf_tensor *out)
 {
   const jf_conv *a = k->attr;
   const jf_conv_extents x = fast_conv_extents(a, in, a->block_x ? JF_BLOCKED : JF_PLAIN);
   const jf_conv_extents w = fast_conv_extents(a, filters, a->packed ? JF_PACKED : JF_PLAIN);
   const jf_conv_extents y = fast_conv_extents(a, out, a->block_y ? JF_BLOCKED : JF_PLAIN);
-  jf_dnnl_conv c = {
+  jf_unit_conv c = {
     .batch = x.d[0], .groups = a->groups, .in_channels = x.d[1], .out_channels = y.d[1],
     .axes = a->axes, .last = a->last, .block = a->block, .block_x = a->block_x,
     .block_y = a->block_y, .packed = a->packed
@@ -63,29 +65,29 @@ static jf_dnnl_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_te
   return c;
 }
 
-static jfl_status prepare_forward(jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_forward(const jf_units *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_dnnl_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
-  return jf_pieces_conv(&c, JF_DNNL_FORWARD, k, scratch);
+  jf_unit_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
+  return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k, scratch);
 }
 
 static jfl_status fast_conv_forward(const jf_kargs *k)
 {
-  jf_dnnl_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
+  jf_unit_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
   return jf_pieces_run(k, r);
 }
 
-static jfl_status prepare_fused(jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_fused(const jf_units *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_dnnl_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
+  jf_unit_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
   c.epilogue = ((const jf_conv *)k->attr)->epilogue;
-  return jf_pieces_conv(&c, JF_DNNL_FORWARD, k, scratch);
+  return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k, scratch);
 }
 
 static jfl_status fused(const jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_conv *)k->attr)->epilogue;
-  jf_dnnl_run r = {
+  jf_unit_run r = {
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .bias = jf_epilogue_bias(k, e), .residual = jf_epilogue_residual(k, e)
   };
@@ -101,60 +103,105 @@ static jfl_status forward_then(const jf_kargs *k)
   return jf_finish(k, &a->epilogue, jf_conv_channel_axis(a), a->block_y);
 }
 
-static jfl_status prepare_data(jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_data(const jf_units *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_dnnl_conv c = geometry(k, &k->out[0], &k->in[0], &k->in[1]);
-  return jf_pieces_conv(&c, JF_DNNL_DATA_GRAD, k, scratch);
+  jf_unit_conv c = geometry(k, &k->out[0], &k->in[0], &k->in[1]);
+  return jf_pieces_conv(lib, &c, JF_UNIT_DATA_GRAD, k, scratch);
 }
 
 static jfl_status fast_conv_data_grad(const jf_kargs *k)
 {
-  jf_dnnl_run r = { .a = k->in[1].data, .b = k->in[0].data, .c = k->out[0].data };
+  jf_unit_run r = { .a = k->in[1].data, .b = k->in[0].data, .c = k->out[0].data };
   return jf_pieces_run(k, r);
 }
 
-static jfl_status prepare_filter(jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_filter(const jf_units *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_dnnl_conv c = geometry(k, &k->in[0], &k->out[0], &k->in[1]);
+  jf_unit_conv c = geometry(k, &k->in[0], &k->out[0], &k->in[1]);
   c.epilogue.bias = ((const jf_conv *)k->attr)->epilogue.bias;
-  return jf_pieces_conv(&c, JF_DNNL_FILTER_GRAD, k, scratch);
+  return jf_pieces_conv(lib, &c, JF_UNIT_FILTER_GRAD, k, scratch);
 }
 
 static jfl_status fast_conv_filter_grad(const jf_kargs *k)
 {
-  jf_dnnl_run r = {
+  jf_unit_run r = {
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .dbias = k->n_out > 1 ? k->out[1].data : NULL
   };
   return jf_pieces_run(k, r);
 }
 
-JFL_CPU(dnnl_conv1d, .op = "conv1d", .accepts = fast_conv_accepts, .prepare = prepare_forward,
+/* Whether jfl's own loops take the call. */
+static int own_conv_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+
+/* The functions that prepare a call, for one of the libraries. */
+#define CONV_PREPARES(id, kind, lib)                                                     \
+  static jfl_status id##_##kind(jf_kargs *k, size_t *scratch)                            \
+  {                                                                                      \
+    return conv_prepare_##kind(lib, k, scratch);                                         \
+  }
+#define CONV_LIBRARY(id, lib)                                                            \
+  CONV_PREPARES(id, forward, lib) CONV_PREPARES(id, fused, lib)                          \
+  CONV_PREPARES(id, data, lib) CONV_PREPARES(id, filter, lib)
+CONV_LIBRARY(dnnl, jf_dnnl_open())
+CONV_LIBRARY(own, jf_own_units())
+
+JFL_CPU(dnnl_conv1d, .op = "conv1d", .accepts = fast_conv_accepts, .prepare = dnnl_forward,
   .run = fast_conv_forward, .release = jf_pieces_release, .priority = 20)
-JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = fast_conv_accepts, .prepare = prepare_forward,
+JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = fast_conv_accepts, .prepare = dnnl_forward,
   .run = fast_conv_forward, .release = jf_pieces_release, .priority = 20)
-JFL_CPU(dnnl_conv3d, .op = "conv3d", .accepts = fast_conv_accepts, .prepare = prepare_forward,
+JFL_CPU(dnnl_conv3d, .op = "conv3d", .accepts = fast_conv_accepts, .prepare = dnnl_forward,
   .run = fast_conv_forward, .release = jf_pieces_release, .priority = 20)
 JFL_CPU(dnnl_conv2d_fused, .op = "conv2d_fused", .accepts = fast_conv_accepts,
-        .prepare = prepare_fused, .run = fused, .release = jf_pieces_release, .priority = 20)
+        .prepare = dnnl_fused, .run = fused, .release = jf_pieces_release, .priority = 20)
 JFL_CPU(dnnl_conv2d_then, .op = "conv2d_fused", .accepts = fast_conv_wide_accepts,
-        .prepare = prepare_forward, .run = forward_then, .release = jf_pieces_release,
+        .prepare = dnnl_forward, .run = forward_then, .release = jf_pieces_release,
         .priority = 15)
 JFL_CPU(dnnl_conv1d_data_grad, .op = "conv1d_data_grad", .accepts = fast_conv_wide_accepts,
-  .prepare = prepare_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .prepare = dnnl_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
   .priority = 20)
 JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = fast_conv_wide_accepts,
-  .prepare = prepare_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .prepare = dnnl_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
   .priority = 20)
 JFL_CPU(dnnl_conv3d_data_grad, .op = "conv3d_data_grad", .accepts = fast_conv_wide_accepts,
-  .prepare = prepare_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .prepare = dnnl_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
   .priority = 20)
 JFL_CPU(dnnl_conv1d_filter_grad, .op = "conv1d_filter_grad", .accepts = fast_conv_wide_accepts,
-        .prepare = prepare_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .prepare = dnnl_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
         .priority = 20)
 JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = fast_conv_wide_accepts,
-        .prepare = prepare_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .prepare = dnnl_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
         .priority = 20)
 JFL_CPU(dnnl_conv3d_filter_grad, .op = "conv3d_filter_grad", .accepts = fast_conv_wide_accepts,
-        .prepare = prepare_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .prepare = dnnl_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
         .priority = 20)
+
+JFL_CPU(own_conv1d, .op = "conv1d", .accepts = own_conv_accepts, .prepare = own_forward,
+  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 10)
+JFL_CPU(own_conv2d, .op = "conv2d", .accepts = own_conv_accepts, .prepare = own_forward,
+  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 10)
+JFL_CPU(own_conv3d, .op = "conv3d", .accepts = own_conv_accepts, .prepare = own_forward,
+  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 10)
+JFL_CPU(own_conv2d_fused, .op = "conv2d_fused", .accepts = own_conv_accepts,
+        .prepare = own_fused, .run = fused, .release = jf_pieces_release, .priority = 10)
+JFL_CPU(own_conv2d_then, .op = "conv2d_fused", .accepts = own_conv_accepts,
+        .prepare = own_forward, .run = forward_then, .release = jf_pieces_release,
+        .priority = 9)
+JFL_CPU(own_conv1d_data_grad, .op = "conv1d_data_grad", .accepts = own_conv_accepts,
+  .prepare = own_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .priority = 10)
+JFL_CPU(own_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = own_conv_accepts,
+  .prepare = own_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .priority = 10)
+JFL_CPU(own_conv3d_data_grad, .op = "conv3d_data_grad", .accepts = own_conv_accepts,
+  .prepare = own_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .priority = 10)
+JFL_CPU(own_conv1d_filter_grad, .op = "conv1d_filter_grad", .accepts = own_conv_accepts,
+        .prepare = own_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .priority = 10)
+JFL_CPU(own_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = own_conv_accepts,
+        .prepare = own_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .priority = 10)
+JFL_CPU(own_conv3d_filter_grad, .op = "conv3d_filter_grad", .accepts = own_conv_accepts,
+        .prepare = own_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .priority = 10)

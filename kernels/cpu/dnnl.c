@@ -137,7 +137,7 @@ static void layout_free(onednn_layout *l)
 #endif
 }
 
-/* The tensors of a problem. Each has an argument number in the library, a place in jf_dnnl_run, the
+/* The tensors of a problem. Each has an argument number in the library, a place in jf_unit_run, the
    layout that the caller has it in, and the layout that the library is asked for. */
 typedef enum onednn_slot { A, B, C, BIAS, RESIDUAL, DBIAS, N_SLOT } onednn_slot;
 typedef struct onednn_operand {
@@ -268,17 +268,18 @@ typedef struct onednn_lane {
   dnnl_exec_arg_t arg[N_SLOT + 1];  /* the tensors, then pad */
 } onednn_lane;
 
-struct jf_dnnl_unit {
+typedef struct onednn_unit {
   dnnl_primitive_t primitive;
   tensor tensor[N_SLOT];
   int n;
   size_t pad_offset;
   int n_lane;
   onednn_lane lane[];
-};
+} onednn_unit;
 
-static void onednn_release(jf_dnnl_unit *u)
+static void onednn_release(jf_unit_any *unit)
 {
+  onednn_unit *u = unit;
   if (!u) return;
   for (onednn_lane *l = u->lane; l < u->lane + u->n_lane; l++) {
     for (int i = 0; i < u->n; i++) {
@@ -312,7 +313,7 @@ static jfl_status convert_new(dnnl_primitive_t *out, layout_ref from, layout_ref
 }
 
 /* Makes a memory of that layout for each lane, as argument i; `first` is that of lane 0. */
-static jfl_status memories_new(jf_dnnl_unit *u, dnnl_memory_t *first, layout_ref layout, int i,
+static jfl_status memories_new(onednn_unit *u, dnnl_memory_t *first, layout_ref layout, int i,
                                int arg)
 {
   for (int j = 0; j < u->n_lane; j++) {
@@ -323,7 +324,7 @@ static jfl_status memories_new(jf_dnnl_unit *u, dnnl_memory_t *first, layout_ref
   return JFL_OK;
 }
 
-static jfl_status tensor_new(jf_dnnl_unit *u, const onednn_operand *o, dnnl_primitive_desc_t pd,
+static jfl_status tensor_new(onednn_unit *u, const onednn_operand *o, dnnl_primitive_desc_t pd,
                              size_t *scratch)
 {
   int i = u->n++;
@@ -341,7 +342,7 @@ static jfl_status tensor_new(jf_dnnl_unit *u, const onednn_operand *o, dnnl_prim
   return JFL_OK;
 }
 
-static jfl_status onednn_fill(jf_dnnl_unit *u, dnnl_primitive_desc_t pd, const problem *p,
+static jfl_status onednn_fill(onednn_unit *u, dnnl_primitive_desc_t pd, const problem *p,
                               size_t *scratch)
 {
   JF_TRY(onednn_check(lib.primitive_create(&u->primitive, pd), "primitive"));
@@ -353,22 +354,22 @@ static jfl_status onednn_fill(jf_dnnl_unit *u, dnnl_primitive_desc_t pd, const p
 }
 
 /* The tensor that is the factor b. */
-static int onednn_b(const jf_dnnl_unit *u)
+static int onednn_b(const onednn_unit *u)
 {
   int i = 0;
   while (i < u->n && u->tensor[i].slot != B) i++;
   return i;
 }
 
-static size_t onednn_ready_size(const jf_dnnl_unit *u)
+static size_t onednn_ready_size(const onednn_unit *u)
 {
   const int i = onednn_b(u);
   return i < u->n && u->tensor[i].convert ? u->tensor[i].size : 0;
 }
 
-static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_dnnl_make *make)
+static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_unit_make *make)
 {
-  jf_dnnl_unit *u = jf_new(sizeof *u + (size_t)make->lanes * sizeof *u->lane);
+  onednn_unit *u = jf_new(sizeof *u + (size_t)make->lanes * sizeof *u->lane);
   if (!u) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
   size_t need = 0;
   u->n_lane = make->lanes;
@@ -385,7 +386,7 @@ static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_dnnl_m
 
 /* Sets the addresses of the tensors. Plans seldom move their memory, so most calls change
    nothing. */
-static jfl_status point(const jf_dnnl_unit *u, onednn_lane *l, const void *const *data,
+static jfl_status point(const onednn_unit *u, onednn_lane *l, const void *const *data,
                         char *scratch, void *ready)
 {
   int moved = l->scratch != scratch || l->ready != ready;
@@ -408,7 +409,7 @@ static jfl_status point(const jf_dnnl_unit *u, onednn_lane *l, const void *const
 }
 
 /* Converts the tensors that the primitive reads, or with `written` those that it wrote. */
-static jfl_status onednn_convert(const jf_dnnl_unit *u, const onednn_lane *l, int written)
+static jfl_status onednn_convert(const onednn_unit *u, const onednn_lane *l, int written)
 {
   for (int i = 0; i < u->n; i++) {
     const tensor *t = &u->tensor[i];
@@ -420,7 +421,7 @@ static jfl_status onednn_convert(const jf_dnnl_unit *u, const onednn_lane *l, in
   return JFL_OK;
 }
 
-static jfl_status run_alone(const jf_dnnl_unit *u, onednn_lane *l, const void *const *data,
+static jfl_status run_alone(const onednn_unit *u, onednn_lane *l, const void *const *data,
                             char *scratch, void *ready)
 {
   JF_TRY(point(u, l, data, scratch, ready));
@@ -444,17 +445,18 @@ static void not_alone(int before)
   if (before != 1) lib.set_threads(before);
 }
 
-static jfl_status execute(jf_dnnl_unit *u, int lane, void *scratch, jf_dnnl_run r)
+static jfl_status execute(jf_unit_any *unit, int lane, void *scratch, jf_unit_run r)
 {
   const void *const data[N_SLOT] = { [A] = r.a, [B] = r.b, [C] = r.c, [BIAS] = r.bias,
                                      [RESIDUAL] = r.residual, [DBIAS] = r.dbias };
+  onednn_unit *u = unit;
   int before = alone();
   jfl_status s = run_alone(u, &u->lane[lane], data, scratch, r.ready);
   not_alone(before);
   return s;
 }
 
-static jfl_status onednn_convert_b(const jf_dnnl_unit *u, onednn_lane *l, const void *b, void *to)
+static jfl_status onednn_convert_b(const onednn_unit *u, onednn_lane *l, const void *b, void *to)
 {
   const int i = onednn_b(u);
   dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, l->given[i] }, { DNNL_ARG_TO, l->inner[i] } };
@@ -465,8 +467,9 @@ static jfl_status onednn_convert_b(const jf_dnnl_unit *u, onednn_lane *l, const 
   return onednn_check(lib.primitive_execute(u->tensor[i].convert, lib.stream, 2, arg), "reorder");
 }
 
-static jfl_status onednn_ready(jf_dnnl_unit *u, int lane, const void *b, void *to)
+static jfl_status onednn_ready(jf_unit_any *unit, int lane, const void *b, void *to)
 {
+  onednn_unit *u = unit;
   int before = alone();
   jfl_status s = onednn_convert_b(u, &u->lane[lane], b, to);
   not_alone(before);
@@ -478,7 +481,7 @@ static jfl_status onednn_ready(jf_dnnl_unit *u, int lane, const void *b, void *t
 /* Describes `batch` matrices, each `apart` elements after the one before, whose lines are `lead`
    elements apart; with `transposed`, they are stored by columns. A single matrix is described
    without a batch axis, as the library is faster then. */
-static jfl_status matrix(onednn_layout *l, jfl_dtype t, const int64_t size[3], jf_dnnl_lines at,
+static jfl_status matrix(onednn_layout *l, jfl_dtype t, const int64_t size[3], jf_unit_lines at,
                          int transposed)
 {
   int64_t down = transposed ? 1 : at.lead, across = transposed ? at.lead : 1;
@@ -488,7 +491,7 @@ static jfl_status matrix(onednn_layout *l, jfl_dtype t, const int64_t size[3], j
                       : layout_new(l, t, 3, dim3, stride3, dnnl_format_tag_undef);
 }
 
-static jfl_status matmul_operands(const jf_dnnl_matmul *m, problem *p)
+static jfl_status matmul_operands(const jf_unit_matmul *m, problem *p)
 {
   const int64_t a[] = { m->batch, m->m, m->k }, b[] = { m->batch, m->k, m->n };
   const int64_t c[] = { m->batch, m->m, m->n };
@@ -522,7 +525,7 @@ static dnnl_status_t matmul_pd(problem *p, dnnl_primitive_attr_t attr, dnnl_prim
 #endif
 }
 
-static jfl_status matmul_new(const jf_dnnl_matmul *m, problem *p, jf_dnnl_make *make)
+static jfl_status matmul_new(const jf_unit_matmul *m, problem *p, jf_unit_make *make)
 {
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
@@ -536,7 +539,7 @@ static jfl_status matmul_new(const jf_dnnl_matmul *m, problem *p, jf_dnnl_make *
   return err;
 }
 
-static jfl_status onednn_matmul(const jf_dnnl_matmul *m, jf_dnnl_make *make)
+static jfl_status onednn_matmul(const jf_unit_matmul *m, jf_unit_make *make)
 {
   problem p;
   memset(&p, 0, sizeof p);
@@ -553,9 +556,9 @@ static jfl_status onednn_matmul(const jf_dnnl_matmul *m, jf_dnnl_make *make)
 /* Which tensors x, w and y are, and their argument numbers in the library. */
 typedef struct roles { onednn_slot x, w, y; int arg_x, arg_w, arg_y; } roles;
 static const roles role_of[] = {
-  [JF_DNNL_FORWARD] = { A, B, C, DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST },
-  [JF_DNNL_DATA_GRAD] = { C, B, A, DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST },
-  [JF_DNNL_FILTER_GRAD] = { A, C, B, DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST }
+  [JF_UNIT_FORWARD] = { A, B, C, DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST },
+  [JF_UNIT_DATA_GRAD] = { C, B, A, DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST },
+  [JF_UNIT_FILTER_GRAD] = { A, C, B, DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST }
 };
 
 /* The extents of a tensor in the library's order of axes, and the steps of the caller's. */
@@ -563,7 +566,7 @@ typedef struct onednn_axes { int n; dnnl_dims_t dim, stride; } onednn_axes;
 
 /* A tensor of images or filters, channels and the convolution's spatial axes. With more than one
    group, these are an axis in front. */
-static onednn_axes axes_of(const jf_dnnl_conv *c, int64_t groups, int64_t n, int64_t channels,
+static onednn_axes axes_of(const jf_unit_conv *c, int64_t groups, int64_t n, int64_t channels,
                            const int64_t size[3])
 {
   const int first = groups > 1;
@@ -587,7 +590,7 @@ static onednn_axes axes_of(const jf_dnnl_conv *c, int64_t groups, int64_t n, int
 /* Describes an operand in the caller's layout, which is that of a tag or plain. For a plain one, or
    with `free` for any, the library may choose another layout; but channels that are last stay so
    unless `free` is set. */
-static jfl_status conv_operand(onednn_operand *o, const jf_dnnl_conv *c, const onednn_axes *x,
+static jfl_status conv_operand(onednn_operand *o, const jf_unit_conv *c, const onednn_axes *x,
                                dnnl_format_tag_t tag, int free)
 {
   const int plain = tag == dnnl_format_tag_any, kept = plain && c->last && !free;
@@ -609,14 +612,14 @@ static dnnl_format_tag_t onednn_packed(int64_t block, int both)
   return block == 8 ? both ? dnnl_ABcd8b8a : dnnl_Acdb8a : dnnl_format_tag_undef;
 }
 
-static jfl_status vector(onednn_operand *o, const jf_dnnl_conv *c, int64_t n)
+static jfl_status vector(onednn_operand *o, const jf_unit_conv *c, int64_t n)
 {
   dnnl_dims_t dim = { n }, stride = { 1 };
   JF_TRY(layout_new(&o->given, c->to, 1, dim, stride, dnnl_format_tag_undef));
   return layout_new(&o->asked, c->to, 1, dim, stride, dnnl_format_tag_undef);
 }
 
-static jfl_status conv_filters(const jf_dnnl_conv *c, onednn_operand *o, int free)
+static jfl_status conv_filters(const jf_unit_conv *c, onednn_operand *o, int free)
 {
   const int64_t g = c->groups, in = c->in_channels / g;
   const onednn_axes w = axes_of(c, g, c->out_channels / g, in, c->kernel);
@@ -627,7 +630,7 @@ static jfl_status conv_filters(const jf_dnnl_conv *c, onednn_operand *o, int fre
 
 /* Describes x, w and y, then the tensors that the epilogue adds. Filters of bfloat16 lie in pairs
    of input channels, so they are always converted. */
-static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, problem *p)
+static jfl_status conv_operands(const jf_unit_conv *c, jf_unit_kind kind, int free, problem *p)
 {
   roles r = role_of[kind];
   const jf_epilogue *e = &c->epilogue;
@@ -636,10 +639,10 @@ static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int fr
   dnnl_format_tag_t tag_y = c->block_y ? onednn_blocked(c->block) : dnnl_format_tag_any;
   JF_TRY(conv_operand(add_operand(p, r.arg_x, r.x), c, &x,
                       c->block_x ? onednn_blocked(c->block) : dnnl_format_tag_any, free));
-  JF_TRY(conv_filters(c, add_operand(p, r.arg_w, r.w), free || kind == JF_DNNL_DATA_GRAD));
+  JF_TRY(conv_filters(c, add_operand(p, r.arg_w, r.w), free || kind == JF_UNIT_DATA_GRAD));
   JF_TRY(conv_operand(add_operand(p, r.arg_y, r.y), c, &y, tag_y, free));
   if (e->bias)
-    JF_TRY(kind == JF_DNNL_FILTER_GRAD
+    JF_TRY(kind == JF_UNIT_FILTER_GRAD
              ? vector(add_operand(p, DNNL_ARG_DIFF_BIAS, DBIAS), c, c->out_channels)
              : vector(add_operand(p, DNNL_ARG_BIAS, BIAS), c, c->out_channels));
   if (!e->residual) return JFL_OK;
@@ -657,13 +660,13 @@ static int begins(dnnl_primitive_desc_t pd, const char *with)
   return !strncmp(name, with, strlen(with));
 }
 
-static dnnl_status_t conv_pd(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
+static dnnl_status_t conv_pd(const jf_unit_conv *c, jf_unit_kind kind, problem *p,
                              dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
 {
   roles r = role_of[kind];
   layout_ref x = ref(&operand_at(p, r.x)->asked), w = ref(&operand_at(p, r.w)->asked);
   layout_ref y = ref(&operand_at(p, r.y)->asked), bias = NULL;
-  if (c->epilogue.bias) bias = ref(&operand_at(p, kind == JF_DNNL_FORWARD ? BIAS : DBIAS)->asked);
+  if (c->epilogue.bias) bias = ref(&operand_at(p, kind == JF_UNIT_FORWARD ? BIAS : DBIAS)->asked);
   dnnl_dims_t stride, gap, before, after;
   for (int i = 0, from = 3 - c->axes; i < c->axes; i++) {
     stride[i] = c->stride[from + i];
@@ -672,10 +675,10 @@ static dnnl_status_t conv_pd(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *
     after[i] = c->after[from + i];
   }
 #if DNNL_VERSION_MAJOR >= 3
-  if (kind == JF_DNNL_DATA_GRAD)
+  if (kind == JF_UNIT_DATA_GRAD)
     return lib.convolution_backward_data_primitive_desc_create(
       pd, lib.engine, DIRECT, x, w, y, stride, gap, before, after, NULL, attr);
-  if (kind == JF_DNNL_FILTER_GRAD)
+  if (kind == JF_UNIT_FILTER_GRAD)
     return lib.convolution_backward_weights_primitive_desc_create(
       pd, lib.engine, DIRECT, x, w, bias, y, stride, gap, before, after, NULL, attr);
   return lib.convolution_forward_primitive_desc_create(
@@ -683,10 +686,10 @@ static dnnl_status_t conv_pd(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *
 #else
   dnnl_convolution_desc_t d;
   dnnl_status_t s;
-  if (kind == JF_DNNL_DATA_GRAD)
+  if (kind == JF_UNIT_DATA_GRAD)
     s = lib.dilated_convolution_backward_data_desc_init(&d, DIRECT, x, w, y, stride, gap, before,
                                                         after);
-  else if (kind == JF_DNNL_FILTER_GRAD)
+  else if (kind == JF_UNIT_FILTER_GRAD)
     s = lib.dilated_convolution_backward_weights_desc_init(&d, DIRECT, x, w, bias, y, stride, gap,
                                                            before, after);
   else
@@ -696,14 +699,14 @@ static dnnl_status_t conv_pd(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *
 #endif
 }
 
-static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
-                           jf_dnnl_make *make)
+static jfl_status conv_new(const jf_unit_conv *c, jf_unit_kind kind, problem *p,
+                           jf_unit_make *make)
 {
   static const jf_epilogue none = { 0 };
   const onednn_operand *residual = operand_at(p, RESIDUAL);
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
-  JF_TRY(attr_new(kind == JF_DNNL_FORWARD ? &c->epilogue : &none,
+  JF_TRY(attr_new(kind == JF_UNIT_FORWARD ? &c->epilogue : &none,
                   residual ? &residual->asked : NULL, 0, &attr));
   jfl_status err = onednn_check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);
@@ -717,7 +720,7 @@ static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
   return err;
 }
 
-static jfl_status conv_try(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, jf_dnnl_make *make)
+static jfl_status conv_try(const jf_unit_conv *c, jf_unit_kind kind, int free, jf_unit_make *make)
 {
   problem p;
   memset(&p, 0, sizeof p);
@@ -730,7 +733,7 @@ static jfl_status conv_try(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, j
 
 /* Makes a convolution in the caller's layouts; if that fails or is slow, in layouts that the
    library chooses, with conversions. */
-static jfl_status onednn_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_dnnl_make *make)
+static jfl_status onednn_conv(const jf_unit_conv *c, jf_unit_kind kind, jf_unit_make *make)
 {
   int before = alone();
   jfl_status s = conv_try(c, kind, 0, make);
@@ -755,7 +758,7 @@ static int wants_block(dnnl_primitive_desc_t pd, int64_t block)
 /* Finds the block that the library prefers by asking it for an ordinary convolution. */
 static void find_block(void)
 {
-  const jf_dnnl_conv c = {
+  const jf_unit_conv c = {
     .batch = 1, .groups = 1, .in_channels = 32, .out_channels = 32, .in = { 1, 14, 14 },
     .out = { 1, 14, 14 }, .kernel = { 1, 3, 3 }, .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 },
     .before = { 0, 1, 1 }, .after = { 0, 1, 1 }, .axes = 2
@@ -763,8 +766,8 @@ static void find_block(void)
   problem p;
   dnnl_primitive_desc_t pd;
   memset(&p, 0, sizeof p);
-  if (conv_operands(&c, JF_DNNL_FORWARD, 1, &p) == JFL_OK &&
-      !conv_pd(&c, JF_DNNL_FORWARD, &p, NULL, &pd)) {
+  if (conv_operands(&c, JF_UNIT_FORWARD, 1, &p) == JFL_OK &&
+      !conv_pd(&c, JF_UNIT_FORWARD, &p, NULL, &pd)) {
     lib.block = wants_block(pd, 16) ? 16 : wants_block(pd, 8) ? 8 : 0;
     lib.primitive_desc_destroy(pd);
   }
@@ -773,10 +776,10 @@ static void find_block(void)
 
 static int64_t onednn_block(void) { return lib.block; }
 
-static const jf_dnnl functions = { onednn_matmul,   onednn_conv, execute,     onednn_release,
-                                   onednn_ready, activates,   onednn_block };
+static const jf_units functions = { onednn_matmul,   onednn_conv, execute,     onednn_release,
+                                   onednn_ready, activates,   onednn_block, 0 };
 
-const jf_dnnl *jf_dnnl_open(void)
+const jf_units *jf_dnnl_open(void)
 {
   pthread_once(&once, onednn_open_library);
   return lib.ready ? &functions : NULL;
@@ -784,7 +787,7 @@ const jf_dnnl *jf_dnnl_open(void)
 
 #else
 
-const jf_dnnl *jf_dnnl_open(void) { return NULL; }
+const jf_units *jf_dnnl_open(void) { return NULL; }
 
 #endif
 

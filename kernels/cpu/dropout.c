@@ -51,7 +51,7 @@ JF_BODY void draw_and_apply(const jf_loop_args *t, void (*draw_masks)(const jf_l
   for (int64_t i = 0; i < t->n && !t->step[0]; i++) y[i] = *x;
   if (!t->step[0]) x = y;
   for (int64_t i = 0, some; i < t->n; i += some) {
-    const int64_t at = t->at + i, skip = at % 4;
+    const int64_t at = t->random.first + t->at + i, skip = at % 4;
     int8_t m[GROUP];
     draw_masks(t, threshold, at - skip, m);
     some = t->n - i < GROUP - skip ? t->n - i : GROUP - skip;

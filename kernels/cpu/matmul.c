@@ -1,16 +1,19 @@
-/* Matrix products: float32 by oneDNN, float64 (and float32 without oneDNN) by OpenBLAS. */
+/* Matrix products: float32 by oneDNN or, where it is not installed, by jfl's own loops; float64 by
+   OpenBLAS. */
 #include "optim/matmul_update.h"
 
 #include "blas.h"
+#include "dnnl.h"
 #include "finish.h"
+#include "own/own.h"
 #include "pieces.h"
 
-static jf_dnnl_matmul fast_matmul_extents(const jf_kargs *k)
+static jf_unit_matmul fast_matmul_extents(const jf_kargs *k)
 {
   const jf_matmul *a = k->attr;
   const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
   int n = y->n;
-  jf_dnnl_matmul m = {
+  jf_unit_matmul m = {
     .batch = 1, .m = y->d[n - 2], .k = x->d[a->transpose_a ? n - 2 : n - 1], .n = y->d[n - 1],
     .transpose_a = a->transpose_a, .transpose_b = a->transpose_b, .panel = a->panel
   };
@@ -18,34 +21,43 @@ static jf_dnnl_matmul fast_matmul_extents(const jf_kargs *k)
   return m;
 }
 
-static jfl_status dnnl_prepare(jf_kargs *k, size_t *scratch)
+/* Whether jf's own loops take the call. */
+static int own_matmul_accepts(const jf_kargs *k)
 {
-  jf_dnnl_matmul m = fast_matmul_extents(k);
-  return jf_pieces_matmul(&m, k, scratch);
+  return k->in[0].dtype == JFL_F32 && !((const jf_matmul *)k->attr)->panel;
 }
 
-static jfl_status dnnl_run(const jf_kargs *k)
+static jfl_status matmul_prepare(const jf_units *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_dnnl_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
+  jf_unit_matmul m = fast_matmul_extents(k);
+  return jf_pieces_matmul(lib, &m, k, scratch);
+}
+
+static jfl_status fast_matmul_run(const jf_kargs *k)
+{
+  jf_unit_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
   return jf_pieces_run(k, r);
 }
 
-JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
-  .run = dnnl_run, .release = jf_pieces_release, .priority = 20)
+static int own_update_accepts(const jf_kargs *k)
+{
+  const jf_kargs p = jf_step_product(k);
+  return own_matmul_accepts(&p);
+}
 
 /* ---- with an epilogue ---- */
 
-static jfl_status matmul_fused_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status matmul_fused_prepare(const jf_units *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_dnnl_matmul m = fast_matmul_extents(k);
+  jf_unit_matmul m = fast_matmul_extents(k);
   m.epilogue = ((const jf_matmul_fused *)k->attr)->epilogue;
-  return jf_pieces_matmul(&m, k, scratch);
+  return jf_pieces_matmul(lib, &m, k, scratch);
 }
 
 static jfl_status matmul_fused_run(const jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
-  jf_dnnl_run r = {
+  jf_unit_run r = {
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .bias = jf_epilogue_bias(k, e), .residual = jf_epilogue_residual(k, e)
   };
@@ -58,22 +70,16 @@ static jfl_status fast_matmul_finish(const jf_kargs *k)
   return jf_finish(k, &a->epilogue, k->out[0].shape.n - 1, 0);
 }
 
-static int then_accepts(const jf_kargs *k)
+static int dnnl_then_accepts(const jf_kargs *k)
 {
   return k->out[0].dtype == JFL_F32 && jf_dnnl_accepts(k);
 }
 
-static jfl_status dnnl_then_run(const jf_kargs *k)
+static jfl_status matmul_then_run(const jf_kargs *k)
 {
-  JF_TRY(dnnl_run(k));
+  JF_TRY(fast_matmul_run(k));
   return fast_matmul_finish(k);
 }
-
-JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
-  .prepare = matmul_fused_prepare, .run = matmul_fused_run,
-  .release = jf_pieces_release, .priority = 20)
-JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = then_accepts, .prepare = dnnl_prepare,
-  .run = dnnl_then_run, .release = jf_pieces_release, .priority = 15)
 
 /* ---- with a step along the product ---- */
 
@@ -86,22 +92,12 @@ static int lesser(const jf_kargs *p)
 
 static size_t copy_size(const jf_kargs *p)
 {
+  if (jf_pieces_scale(p->state)) return 0;
   const size_t size = (size_t)jf_numel(&p->in[lesser(p)].shape) * sizeof(float);
   return (size + 63) / 64 * 64;
 }
 
-static jfl_status dnnl_update_prepare(jf_kargs *k, size_t *scratch)
-{
-  jf_kargs p = jf_step_product(k);
-  jf_dnnl_matmul m = fast_matmul_extents(&p);
-  m.add = 1;
-  JF_TRY(jf_pieces_matmul(&m, &p, scratch));
-  k->state = p.state;
-  *scratch += copy_size(&p);
-  return JFL_OK;
-}
-
-static jfl_status dnnl_update_run(const jf_kargs *k)
+static jfl_status matmul_update_run(const jf_kargs *k)
 {
   jf_kargs p = jf_step_product(k);
   const int i = lesser(&p);
@@ -109,16 +105,65 @@ static jfl_status dnnl_update_run(const jf_kargs *k)
   float *to = k->scratch;
   p.scratch = (char *)k->scratch + copy_size(&p);
   const void *factor[] = { p.in[0].data, p.in[1].data };
-  const int scales = rate != 0 && jf_pieces_scale(p.state);
+  const int scales = jf_pieces_scale(p.state);
   for (int64_t j = 0, n = scales ? 0 : jf_numel(&p.in[i].shape); j < n; j++) to[j] = rate * from[j];
   if (!scales) factor[i] = to;
-  return jf_pieces_run(&p, (jf_dnnl_run){ .a = factor[0], .b = factor[1], .c = p.out[0].data,
-                                          .scale = scales ? rate : 0 });
+  return jf_pieces_run(&p, (jf_unit_run){ .a = factor[0], .b = factor[1], .c = p.out[0].data,
+                                          .scale = scales ? &rate : NULL });
 }
 
+static jfl_status matmul_update_prepare(const jf_units *lib, jf_kargs *k, size_t *scratch)
+{
+  jf_kargs p = jf_step_product(k);
+  jf_unit_matmul m = fast_matmul_extents(&p);
+  m.add = 1;
+  p.still = 0;
+  JF_TRY(jf_pieces_matmul(lib, &m, &p, scratch));
+  k->state = p.state;
+  *scratch += copy_size(&p);
+  return JFL_OK;
+}
+
+/* ---- rows ---- */
+
+/* The functions that prepare a call, for one of the libraries. */
+#define PREPARES(id, lib)                                                                 \
+  static jfl_status id##_prepare(jf_kargs *k, size_t *scratch)                            \
+  {                                                                                       \
+    return matmul_prepare(lib, k, scratch);                                               \
+  }                                                                                       \
+  static jfl_status id##_fused_prepare(jf_kargs *k, size_t *scratch)                      \
+  {                                                                                       \
+    return matmul_fused_prepare(lib, k, scratch);                                         \
+  }                                                                                       \
+  static jfl_status id##_update_prepare(jf_kargs *k, size_t *scratch)                     \
+  {                                                                                       \
+    return matmul_update_prepare(lib, k, scratch);                                        \
+  }
+PREPARES(dnnl, jf_dnnl_open())
+PREPARES(own, jf_own_units())
+
+JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
+  .run = fast_matmul_run, .release = jf_pieces_release, .priority = 20)
+JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
+  .prepare = dnnl_fused_prepare, .run = matmul_fused_run,
+  .release = jf_pieces_release, .priority = 20)
+JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = dnnl_then_accepts,
+  .prepare = dnnl_prepare, .run = matmul_then_run, .release = jf_pieces_release, .priority = 15)
 JFL_CPU(dnnl_matmul_update, .op = "matmul_update", .accepts = jf_dnnl_accepts,
-        .prepare = dnnl_update_prepare, .run = dnnl_update_run, .release = jf_pieces_release,
+        .prepare = dnnl_update_prepare, .run = matmul_update_run, .release = jf_pieces_release,
         .priority = 20)
+
+JFL_CPU(own_matmul, .op = "matmul", .accepts = own_matmul_accepts, .prepare = own_prepare,
+  .run = fast_matmul_run, .release = jf_pieces_release, .priority = 13)
+JFL_CPU(own_matmul_fused, .op = "matmul_fused", .accepts = own_matmul_accepts,
+  .prepare = own_fused_prepare, .run = matmul_fused_run,
+  .release = jf_pieces_release, .priority = 13)
+JFL_CPU(own_matmul_then, .op = "matmul_fused", .accepts = own_matmul_accepts,
+  .prepare = own_prepare, .run = matmul_then_run, .release = jf_pieces_release, .priority = 12)
+JFL_CPU(own_matmul_update, .op = "matmul_update", .accepts = own_update_accepts,
+        .prepare = own_update_prepare, .run = matmul_update_run, .release = jf_pieces_release,
+        .priority = 13)
 
 /* ---- OpenBLAS ---- */
 
@@ -128,7 +173,7 @@ enum { TILE_M = 192, TILE_N = 192 };
 
 typedef struct blas_job {
   const jf_blas *blas;
-  jf_dnnl_matmul m;
+  jf_unit_matmul m;
   jfl_dtype dtype;
   const char *a, *b;
   char *c;
@@ -139,7 +184,7 @@ typedef struct blas_job {
 static void tile(void *ctx, int i)
 {
   const blas_job *j = ctx;
-  const jf_dnnl_matmul *m = &j->m;
+  const jf_unit_matmul *m = &j->m;
   int64_t at = i % (j->rows * j->columns), batch = i / (j->rows * j->columns);
   int64_t r = at / j->columns * TILE_M, c = at % j->columns * TILE_N;
   jf_gemm g = {
@@ -161,7 +206,7 @@ static void tile(void *ctx, int i)
 static int blas_accepts(const jf_kargs *k)
 {
   jfl_dtype t = k->in[0].dtype;
-  jf_dnnl_matmul m = fast_matmul_extents(k);
+  jf_unit_matmul m = fast_matmul_extents(k);
   if ((t != JFL_F32 && t != JFL_F64) || m.panel) return 0;
   if (m.batch * (m.m / TILE_M + 1) * (m.n / TILE_N + 1) > INT32_MAX) return 0;
   return m.m <= INT32_MAX && m.n <= INT32_MAX && m.k <= INT32_MAX && jf_blas_open() != NULL;
@@ -169,7 +214,7 @@ static int blas_accepts(const jf_kargs *k)
 
 static jfl_status blas_product(const jf_kargs *k, double alpha, double beta)
 {
-  jf_dnnl_matmul m = fast_matmul_extents(k);
+  jf_unit_matmul m = fast_matmul_extents(k);
   blas_job j = {
     .blas = jf_blas_open(), .m = m, .dtype = k->in[0].dtype, .alpha = alpha, .beta = beta,
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,

@@ -29,9 +29,10 @@ typedef struct pieces_step { int64_t a, b, c, bias, dbias; } pieces_step;
 typedef enum pieces_copy { COPY_NONE, COPY_A, COPY_C } pieces_copy;
 
 typedef struct pieces {
+  const jf_units *lib;
   pieces_cut outer, inner;         /* matrices or images; rows, columns or channels */
   pieces_step by_outer, by_inner;  /* from one element of an axis to the next */
-  jf_dnnl_unit *unit[4];           /* for full pieces; the last inner; the last outer; both */
+  jf_unit_any *unit[4];            /* for full pieces; the last inner; the last outer; both */
   size_t room;                     /* bytes of scratch for each lane */
   int converts;                    /* units convert b, */
   size_t ready;                    /* which is done once for all outer pieces, into so many bytes
@@ -66,7 +67,7 @@ static int64_t pieces_wanted(double flop)
 
 /* Makes the unit for pieces of these extents. */
 typedef jfl_status (*pieces_maker)(const void *problem, int64_t outer, int64_t inner,
-                                   jf_dnnl_make *make);
+                                   jf_unit_make *make);
 
 static jfl_status pieces_fill(pieces *p, pieces_maker make, const void *problem, int lanes)
 {
@@ -76,7 +77,7 @@ static jfl_status pieces_fill(pieces *p, pieces_maker make, const void *problem,
     const int last_outer = i / 2, last_inner = i % 2;
     if ((last_outer && outer[1] == outer[0]) || (last_inner && inner[1] == inner[0])) continue;
     if ((!last_outer && p->outer.n < outer[0]) || (!last_inner && p->inner.n < inner[0])) continue;
-    jf_dnnl_make m = { .lanes = lanes };
+    jf_unit_make m = { .lanes = lanes };
     JF_TRY(make(problem, outer[last_outer], inner[last_inner], &m));
     const int first = !p->unit[0];
     p->unit[i] = m.unit;
@@ -92,7 +93,7 @@ static jfl_status pieces_fill(pieces *p, pieces_maker make, const void *problem,
 static void drop_units(pieces *p)
 {
   for (int i = 0; i < 4; i++) {
-    if (p->unit[i]) jf_dnnl_open()->release(p->unit[i]);
+    if (p->unit[i]) p->lib->release(p->unit[i]);
     p->unit[i] = NULL;
   }
   p->room = p->ready = 0;
@@ -134,10 +135,11 @@ static jfl_status pieces_give(pieces *p, jfl_status s, jf_kargs *k, size_t *scra
   return JFL_OK;
 }
 
-static jfl_status pieces_new(jfl_dtype from, jfl_dtype to, pieces **out)
+static jfl_status pieces_new(const jf_units *lib, jfl_dtype from, jfl_dtype to, pieces **out)
 {
   *out = jf_new(sizeof **out);
-  if (!*out) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
+  if (!*out) return jf_fail(JFL_ENOMEM, "out of memory");
+  (*out)->lib = lib;
   (*out)->from = jfl_dtype_size(from);
   (*out)->to = jfl_dtype_size(to);
   return JFL_OK;
@@ -145,18 +147,23 @@ static jfl_status pieces_new(jfl_dtype from, jfl_dtype to, pieces **out)
 
 /* ---- products ---- */
 
-static jf_dnnl_lines dense(int64_t rows, int64_t columns)
+static jf_unit_lines dense(int64_t rows, int64_t columns)
 {
-  return (jf_dnnl_lines){ columns, rows * columns };
+  return (jf_unit_lines){ columns, rows * columns };
 }
 
-typedef struct matmul_problem { jf_dnnl_matmul m; int by_rows; pieces_copy copy; } matmul_problem;
+typedef struct matmul_problem {
+  const jf_units *lib;
+  jf_unit_matmul m;
+  int by_rows;
+  pieces_copy copy;
+} matmul_problem;
 
 static jfl_status matmul_piece(const void *problem, int64_t outer, int64_t inner,
-                               jf_dnnl_make *make)
+                               jf_unit_make *make)
 {
   const matmul_problem *p = problem;
-  jf_dnnl_matmul m = p->m;
+  jf_unit_matmul m = p->m;
   m.batch = outer;
   if (p->by_rows) m.m = inner;
   else m.n = inner;
@@ -166,14 +173,15 @@ static jfl_status matmul_piece(const void *problem, int64_t outer, int64_t inner
   }
   if (p->copy == COPY_A) m.a.lead = inner;
   if (p->copy == COPY_C) m.c.lead = inner;
-  return jf_dnnl_open()->matmul(&m, make);
+  return p->lib->matmul(&m, make);
 }
 
 /* Cuts each matrix into `count` pieces. */
 static void cut_matrix(pieces *p, matmul_problem *q, int64_t count)
 {
-  const jf_dnnl_matmul *m = &q->m;
-  const int copy_a = m->transpose_a && !m->transpose_b && m->n >= LONG && m->m >= LONG;
+  const jf_unit_matmul *m = &q->m;
+  const int copy_a = !p->lib->strided && m->transpose_a && !m->transpose_b && m->n >= LONG &&
+                     m->m >= LONG;
   q->by_rows = copy_a || (m->n < 2 * WIDTH && m->m > m->n && !m->panel);
   const int64_t most = q->by_rows ? m->m / HEIGHT : m->n / WIDTH;
   while (count > most) count /= 2;
@@ -188,7 +196,8 @@ static void cut_matrix(pieces *p, matmul_problem *q, int64_t count)
   }
   if (count == 1) return;
   if (copy_a) q->copy = COPY_A;
-  else if (!q->by_rows && m->transpose_b && m->k >= LONG && !m->add && !m->epilogue.residual)
+  else if (!p->lib->strided && !q->by_rows && m->transpose_b && m->k >= LONG && !m->add &&
+           !m->epilogue.residual)
     q->copy = COPY_C;
   p->copy = q->copy;
   p->k = copy_a ? m->k : m->m;
@@ -197,7 +206,7 @@ static void cut_matrix(pieces *p, matmul_problem *q, int64_t count)
 
 static void cut_matmul(pieces *p, matmul_problem *q)
 {
-  const jf_dnnl_matmul *m = &q->m;
+  const jf_unit_matmul *m = &q->m;
   const double flop = 2.0 * (double)m->batch * (double)m->m * (double)m->n * (double)m->k;
   const int64_t count = pieces_wanted(flop);
   p->by_outer = (pieces_step){ .a = m->a.apart, .b = m->b.apart, .c = m->c.apart };
@@ -205,33 +214,39 @@ static void cut_matmul(pieces *p, matmul_problem *q)
   cut_matrix(p, q, p->outer.each == 1 ? count / m->batch : 1);
 }
 
-jfl_status jf_pieces_matmul(jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch)
+jfl_status jf_pieces_matmul(const jf_units *lib, jf_unit_matmul *m, jf_kargs *k, size_t *scratch)
 {
   pieces *p;
   m->from = k->in[0].dtype;
   m->to = k->out[0].dtype;
-  JF_TRY(pieces_new(m->from, m->to, &p));
+  JF_TRY(pieces_new(lib, m->from, m->to, &p));
   m->a = m->transpose_a ? dense(m->k, m->m) : dense(m->m, m->k);
   m->b = m->transpose_b ? dense(m->n, m->k) : dense(m->k, m->n);
   m->c = dense(m->m, m->n);
-  matmul_problem q = { .m = *m };
+  matmul_problem q = { .lib = lib, .m = *m };
   cut_matmul(p, &q);
   const jfl_status s = pieces_fill(p, matmul_piece, &q, k->threads);
-  p->ready = 0;
+  const int stay = k->still >> 1 & 1 && lib->strided && !q.by_rows;
+  if (!stay || cut_count(p->outer) > 1) p->ready = 0;
+  if (stay) k->keep = all_ready(p);
   return pieces_give(p, s, k, scratch);
 }
 
 /* ---- convolutions ---- */
 
-typedef struct conv_problem { jf_dnnl_conv c; jf_dnnl_kind kind; } conv_problem;
+typedef struct conv_problem {
+  const jf_units *lib;
+  jf_unit_conv c;
+  jf_unit_kind kind;
+} conv_problem;
 
-static jfl_status conv_piece(const void *problem, int64_t outer, int64_t inner, jf_dnnl_make *make)
+static jfl_status conv_piece(const void *problem, int64_t outer, int64_t inner, jf_unit_make *make)
 {
   const conv_problem *p = problem;
-  jf_dnnl_conv c = p->c;
+  jf_unit_conv c = p->c;
   c.batch = outer;
   c.out_channels = inner;
-  return jf_dnnl_open()->conv(&c, p->kind, make);
+  return p->lib->conv(&c, p->kind, make);
 }
 
 /* Elements of an image, whose channels may be padded to whole blocks. */
@@ -242,22 +257,22 @@ static int64_t image(int64_t channels, const int64_t size[3], int64_t block)
 }
 
 /* From one image, and from one channel of the results, to the next. */
-static void conv_steps(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
+static void conv_steps(pieces *p, const jf_unit_conv *c, jf_unit_kind kind)
 {
   const int64_t x = image(c->in_channels, c->in, c->block_x ? c->block : 0);
   const int64_t y = image(c->out_channels, c->out, c->block_y ? c->block : 0);
   const int64_t w = image(c->in_channels / c->groups, c->kernel, 0);
   const int64_t plane = image(1, c->out, 0);
   switch (kind) {
-  case JF_DNNL_FORWARD:
+  case JF_UNIT_FORWARD:
     p->by_outer = (pieces_step){ .a = x, .c = y };
     p->by_inner = (pieces_step){ .b = w, .c = plane, .bias = 1 };
     break;
-  case JF_DNNL_DATA_GRAD:
+  case JF_UNIT_DATA_GRAD:
     p->by_outer = (pieces_step){ .a = y, .c = x };
     p->by_inner = (pieces_step){ .a = plane, .b = w };
     break;
-  case JF_DNNL_FILTER_GRAD:
+  case JF_UNIT_FILTER_GRAD:
     p->by_outer = (pieces_step){ .a = x, .b = y };
     p->by_inner = (pieces_step){ .b = plane, .c = w, .dbias = 1 };
     break;
@@ -275,21 +290,21 @@ static int64_t parts_of(int64_t sums, int64_t products)
 
 /* Images are cut first. The channels of one image lie together, so that these can be cut as well;
    those of several images do not. */
-static void cut_conv(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
+static void cut_conv(pieces *p, const jf_unit_conv *c, jf_unit_kind kind)
 {
   const double one = 2.0 * (double)image(c->in_channels / c->groups, c->kernel, 0) *
                      (double)image(c->out_channels, c->out, 0);
   int64_t count = pieces_wanted(one * (double)c->batch);
-  const int64_t most = kind == JF_DNNL_FILTER_GRAD
+  const int64_t most = kind == JF_UNIT_FILTER_GRAD
                      ? parts_of(p->sums, image(c->batch, c->out, 0)) : count;
   p->outer = cut_into(c->batch, count < most ? count < c->batch ? count : c->batch
                                              : most < c->batch ? most : c->batch, 1);
   p->inner = whole(c->out_channels);
-  const int one_image = kind == JF_DNNL_FORWARD ? p->outer.each == 1 : c->batch == 1;
+  const int one_image = kind == JF_UNIT_FORWARD ? p->outer.each == 1 : c->batch == 1;
   if (!one_image || c->groups > 1 || c->out_channels % 16 || c->last) return;
   count /= c->batch;
   const int64_t products = image(c->out_channels, c->kernel, 0);
-  const int64_t few = kind == JF_DNNL_DATA_GRAD ? parts_of(p->sums, products) : count;
+  const int64_t few = kind == JF_UNIT_DATA_GRAD ? parts_of(p->sums, products) : count;
   if (count > few) count = few;
   while (count > 1 && c->out_channels / count < 32) count /= 2;
   if (count > 1) p->inner = cut_into(c->out_channels, count, 16);
@@ -301,9 +316,9 @@ static void cut_conv(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
 static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes, int stay)
 {
   JF_TRY(pieces_fill(p, conv_piece, q, lanes));
-  if (q->kind == JF_DNNL_FILTER_GRAD || (cut_count(p->outer) == 1 && !stay)) p->ready = 0;
+  if (q->kind == JF_UNIT_FILTER_GRAD || (cut_count(p->outer) == 1 && !stay)) p->ready = 0;
   const int64_t plane = image(1, q->c.out, 0), least = (ENOUGH + plane - 1) / plane;
-  const int again = q->kind != JF_DNNL_FILTER_GRAD && cut_count(p->inner) == 1 &&
+  const int again = q->kind != JF_UNIT_FILTER_GRAD && cut_count(p->inner) == 1 &&
                     p->outer.each < least && p->outer.each < p->outer.n && p->converts &&
                     !p->ready;
   if (!again) return JFL_OK;
@@ -312,22 +327,23 @@ static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes, int sta
   return pieces_fill(p, conv_piece, q, lanes);
 }
 
-jfl_status jf_pieces_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k, size_t *scratch)
+jfl_status jf_pieces_conv(const jf_units *lib, const jf_unit_conv *c, jf_unit_kind kind,
+                          jf_kargs *k, size_t *scratch)
 {
   pieces *p;
-  conv_problem q = { *c, kind };
-  const jf_tensor *dbias = c->epilogue.bias && kind == JF_DNNL_FILTER_GRAD ? &k->out[1] : NULL;
+  conv_problem q = { lib, *c, kind };
+  const jf_tensor *dbias = c->epilogue.bias && kind == JF_UNIT_FILTER_GRAD ? &k->out[1] : NULL;
   q.c.from = k->in[0].dtype;
   q.c.to = k->out[0].dtype;
-  JF_TRY(pieces_new(q.c.from, q.c.to, &p));
+  JF_TRY(pieces_new(lib, q.c.from, q.c.to, &p));
   p->sums = jf_numel(&k->out[0].shape);
   conv_steps(p, c, kind);
   cut_conv(p, c, kind);
   /* The gradient of filters sums over images, that of data over channels of results. */
-  const pieces_cut over = kind == JF_DNNL_FILTER_GRAD ? p->outer : p->inner;
-  if (kind == JF_DNNL_FORWARD || cut_count(over) == 1) p->sums = 0;
+  const pieces_cut over = kind == JF_UNIT_FILTER_GRAD ? p->outer : p->inner;
+  if (kind == JF_UNIT_FORWARD || cut_count(over) == 1) p->sums = 0;
   if (p->sums && dbias) p->bias_sums = jf_numel(&dbias->shape);
-  const int stay = kind == JF_DNNL_FORWARD && (k->still >> 1 & 1);
+  const int stay = kind == JF_UNIT_FORWARD && (k->still >> 1 & 1);
   const jfl_status s = conv_fill(p, &q, k->threads, stay);
   if (stay) k->keep = all_ready(p);
   return pieces_give(p, s, k, scratch);
@@ -337,7 +353,7 @@ jfl_status jf_pieces_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k,
 
 typedef struct pieces_job {
   const pieces *p;
-  jf_dnnl_run r;
+  jf_unit_run r;
   char *scratch;               /* of the first lane */
   float *sums;                 /* of the first part; each has those of the bias behind it */
   atomic_int failed;           /* the status of a piece that failed */
@@ -349,11 +365,11 @@ static const void *further(const void *at, int64_t elements, size_t size)
 }
 
 /* The operands of the piece that begins at these elements. */
-static jf_dnnl_run pieces_operands(const pieces_job *j, int64_t outer, int64_t inner)
+static jf_unit_run pieces_operands(const pieces_job *j, int64_t outer, int64_t inner)
 {
   const pieces_step *o = &j->p->by_outer, *i = &j->p->by_inner;
   const int64_t c = outer * o->c + inner * i->c;
-  return (jf_dnnl_run){
+  return (jf_unit_run){
     .a = further(j->r.a, outer * o->a + inner * i->a, j->p->from),
     .b = further(j->r.b, outer * o->b + inner * i->b, j->p->from),
     .c = (void *)further(j->r.c, c, j->p->to),
@@ -376,17 +392,17 @@ static void pieces_lines(const pieces *p, size_t size, int64_t n, const char *fr
   }
 }
 
-/* Copies a piece's columns of a, times the scale, which is 1 where a is not of float32. */
-static void pieces_gather(const pieces *p, int64_t n, const jf_dnnl_run *r, void *copy)
+/* Copies a piece's columns of a, times the scale, if a is of float32. */
+static void pieces_gather(const pieces *p, int64_t n, const jf_unit_run *r, void *copy)
 {
-  const float *from = r->a;
+  const float *from = r->a, scale = r->scale ? *r->scale : 1;
   float *to = copy;
   if (p->from != sizeof(float)) {
     pieces_lines(p, p->from, n, r->a, p->lead, copy, n);
     return;
   }
   for (int64_t i = 0; i < p->k; i++, from += p->lead, to += n)
-    for (int64_t j = 0; j < n; j++) to[j] = r->scale * from[j];
+    for (int64_t j = 0; j < n; j++) to[j] = scale * from[j];
 }
 
 static void pieces_one(void *ctx, int n, int lane)
@@ -398,7 +414,7 @@ static void pieces_one(void *ctx, int n, int lane)
   const int last_inner = (inner + 1) * p->inner.each > p->inner.n;
   const int64_t wide = last_inner ? cut_rest(p->inner) : p->inner.each;
   char *scratch = j->scratch + (size_t)lane * lane_room(p);
-  jf_dnnl_run r = pieces_operands(j, outer * p->outer.each, inner * p->inner.each);
+  jf_unit_run r = pieces_operands(j, outer * p->outer.each, inner * p->inner.each);
   void *c = r.c;
   if (p->sums) {
     r.c = j->sums + n * (p->sums + p->bias_sums);
@@ -407,8 +423,8 @@ static void pieces_one(void *ctx, int n, int lane)
   if (p->copy == COPY_A) pieces_gather(p, wide, &r, scratch);
   if (p->copy == COPY_A) r.a = scratch;
   if (p->copy == COPY_C) r.c = scratch;
-  jfl_status s = jf_dnnl_open()->execute(p->unit[2 * last_outer + last_inner], lane,
-                                         scratch + copy_room(p), r);
+  jfl_status s = p->lib->execute(p->unit[2 * last_outer + last_inner], lane,
+                                 scratch + copy_room(p), r);
   if (p->copy == COPY_C) pieces_lines(p, p->to, wide, r.c, wide, c, p->lead);
   if (s != JFL_OK) atomic_store(&j->failed, (int)s);
 }
@@ -420,8 +436,8 @@ static void pieces_ready(void *ctx, int n, int lane)
   const pieces *p = j->p;
   const int64_t inner = n * p->inner.each;
   const int last = inner + p->inner.each > p->inner.n;
-  const jf_dnnl_run r = pieces_operands(j, 0, inner);
-  const jfl_status s = jf_dnnl_open()->ready(p->unit[last], lane, r.b, r.ready);
+  const jf_unit_run r = pieces_operands(j, 0, inner);
+  const jfl_status s = p->lib->ready(p->unit[last], lane, r.b, r.ready);
   if (s != JFL_OK) atomic_store(&j->failed, (int)s);
 }
 
@@ -453,21 +469,20 @@ static void pieces_add_up(const jf_kargs *k, const pieces_job *j)
 int jf_pieces_scale(const void *state)
 {
   const pieces *p = state;
-  return p->copy == COPY_A && p->from == sizeof(float);
+  return p->lib->strided || (p->copy == COPY_A && p->from == sizeof(float));
 }
 
-jfl_status jf_pieces_run(const jf_kargs *k, jf_dnnl_run r)
+jfl_status jf_pieces_run(const jf_kargs *k, jf_unit_run r)
 {
   const pieces *p = k->state;
   pieces_job j = { .p = p, .r = r, .scratch = k->scratch };
   char *ready = j.scratch + (size_t)k->threads * lane_room(p);
   j.sums = (float *)(k->kept ? ready : ready + all_ready(p));
-  if (j.r.scale == 0) j.r.scale = 1;
   if (p->ready) j.r.ready = k->kept ? k->kept : ready;
   if (p->ready && (!k->kept || *k->renew))
     jf_parallel_lanes(k->threads, (int)cut_count(p->inner), pieces_ready, &j);
   jf_parallel_lanes(k->threads, (int)pieces_count(p), pieces_one, &j);
-  if (j.failed) return jf_fail((jfl_status)j.failed, "onednn: a piece of the work failed");
+  if (j.failed) return jf_fail((jfl_status)j.failed, "a piece of the work failed");
   if (p->sums) pieces_add_up(k, &j);
   return JFL_OK;
 }

@@ -1,15 +1,16 @@
-/* Products and convolutions by oneDNN, cut into pieces that threads take one after another. */
+/* Products and convolutions by a library, cut into pieces that threads take one after another. */
 #ifndef JF_PIECES_H
 #define JF_PIECES_H
 
-#include "dnnl.h"
+#include "units.h"
 
 /* For rows: set k->state and *scratch (in bytes) for a problem. Matrices are dense; where the lines
    of m are is set here. */
-jfl_status jf_pieces_matmul(jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch);
-jfl_status jf_pieces_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k, size_t *scratch);
+jfl_status jf_pieces_matmul(const jf_units *lib, jf_unit_matmul *m, jf_kargs *k, size_t *scratch);
+jfl_status jf_pieces_conv(const jf_units *lib, const jf_unit_conv *c, jf_unit_kind kind,
+                          jf_kargs *k, size_t *scratch);
 /* Runs k->state on these operands. */
-jfl_status jf_pieces_run(const jf_kargs *k, jf_dnnl_run r);
+jfl_status jf_pieces_run(const jf_kargs *k, jf_unit_run r);
 void jf_pieces_release(void *state);
 /* Whether runs of this state can scale a. */
 int jf_pieces_scale(const void *state);

@@ -192,7 +192,9 @@ static jfl_status sum_run(const jf_kargs *k) { return fast_reduce_run(k, 1); }
 
 static jfl_status mean_run(const jf_kargs *k)
 {
-  return fast_reduce_run(k, (double)jf_numel(&k->out[0].shape) / (double)jf_numel(&k->in[0].shape));
+  const int64_t results = jf_numel(&k->out[0].shape);
+  const int64_t count = results ? jf_numel(&k->in[0].shape) / results : 1;
+  return fast_reduce_run(k, 1 / (double)jf_mean_count(k->attr, count));
 }
 
 JFL_CPU(vec_reduce_sum, .op = "reduce_sum", .accepts = fast_reduce_accepts,

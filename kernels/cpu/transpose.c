@@ -3,9 +3,10 @@
 #include "base/walk.h"
 #include "op/transpose.h"
 
+#include "square.h"
 #include "vector.h"
 
-enum { TILE = 16, STRIP = 64 };
+enum { TILE = JF_SQUARE, STRIP = 64 };
 
 /* An axis: its extent, and how far apart neighbouring elements are in x and in y. */
 typedef struct fast_transpose_axis { int64_t n, from, to; } fast_transpose_axis;
@@ -72,28 +73,6 @@ static fast_transpose_job job_of(const jf_kargs *k)
           y[q * j->read.to + p] = x[p * j->write.from + q];                                  \
   }
 
-#define LOW(a, b) \
-  __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define HIGH(a, b) \
-  __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#define INTERLEAVE(to, from)                       \
-  for (int i = 0; i < TILE / 2; i++) {             \
-    to[2 * i] = LOW(from[i], from[i + 8]);         \
-    to[2 * i + 1] = HIGH(from[i], from[i + 8]);    \
-  }
-
-/* Transposes a square tile: rows i and i + 8 are interleaved, four times in a row. */
-#define SQUARE(T)                                                                            \
-  typedef T row_##T __attribute__((vector_size(TILE * sizeof(T))));                          \
-  typedef T line_##T __attribute__((vector_size(TILE * sizeof(T)), aligned(sizeof(T))));     \
-  JF_BODY void square_##T(const T *x, int64_t from, T *y, int64_t to)                        \
-  {                                                                                          \
-    row_##T a[TILE], b[TILE];                                                                \
-    for (int i = 0; i < TILE; i++) a[i] = (row_##T)*(const line_##T *)(x + i * from);        \
-    INTERLEAVE(b, a) INTERLEAVE(a, b) INTERLEAVE(b, a) INTERLEAVE(a, b)                      \
-    for (int i = 0; i < TILE; i++) *(line_##T *)(y + i * to) = (line_##T)a[i];               \
-  }
-
 /* The same by squares; squares at an edge are moved back and repeat some elements. */
 #define SQUARES(T)                                                                           \
   JF_BODY void squares_##T(const fast_transpose_job *j, const char *from, char *to, int64_t m, \
@@ -111,7 +90,7 @@ static fast_transpose_job job_of(const jf_kargs *k)
         square_##T(x + p * j->write.from + q, j->write.from, y + q * j->read.to + p, j->read.to); \
       }                                                                                      \
   }
-#define EACH(T) LOOP(T) SQUARE(T) SQUARES(T)
+#define EACH(T) LOOP(T) JF_SQUARE_OF(T) SQUARES(T)
 EACH(uint8_t)
 EACH(uint16_t)
 EACH(uint32_t)

@@ -699,7 +699,7 @@ static int winograd_none(const jf_kargs *k) { (void)k; return 0; }
 #define data_accepts winograd_none
 #define filter_accepts winograd_none
 #define forward_prepare NULL
-#define forward_run NULL
+#define winograd_forward_run NULL
 #define data_prepare NULL
 #define data_run NULL
 #define filter_prepare NULL

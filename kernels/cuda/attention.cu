@@ -1,8 +1,9 @@
-/* Attention in tiles (Dao, Fu, Ermon, Rudra and Re, FlashAttention, 2022), as kernels/cpu/attention.c
-   computes it. A block makes some columns of the results of a tile of queries, or of keys for their
-   gradients; scores are never stored. Its threads are a square of 16 by 16, each of which has R by R
-   scores of a tile. Every result is the work of one block, in one order, so it is the same in every
-   run. Weights of float32 are sums of float32: no sum is longer than a head's size or its keys. */
+/* Attention in tiles (Dao, Fu, Ermon, Rudra and Re, FlashAttention, 2022), as
+   kernels/cpu/attention.c computes it. A block makes some columns of the results of a tile of
+   queries, or of keys for their gradients; scores are never stored. Its threads are a square of 16
+   by 16, each of which has R by R scores of a tile. Every result is the work of one block, in one
+   order, so it is the same in every run. Weights of float32 are sums of float32: no sum is longer
+   than a head's size or its keys. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
 #include "op/attention.h"
@@ -24,6 +25,7 @@ typedef struct attention_args {
   void *dot;                           /* of each query: <dy, y> */
   int64_t batch, heads, groups, shared, q_len, k_len, size, v_size;
   int64_t mask_step[4];
+  int64_t rows, first;                 /* of dropout, as in jf_attention_drop */
   double scale, keep;
   uint32_t threshold;
   int32_t causal, mask_kind;
@@ -174,8 +176,8 @@ JF_INLINE void attention_kept(const attention_args &a, int64_t row, int64_t j, A
     ALL(c, R) kept[c] = 1;
     return;
   }
-  const int64_t rows = a.batch * a.heads * a.q_len;
-  const jf_words bits = jf_philox({ (uint64_t)*a.seed, 0 }, (uint64_t)(j / 4 * rows + row));
+  const jf_words bits = jf_philox({ (uint64_t)*a.seed, 0, 0 },
+                                  (uint64_t)(j / 4 * a.rows + a.first + row));
   ALL(c, R)
     kept[c] = bits.w[(j + c) & 3] >> 8 >= a.threshold ? (A)a.keep : (A)0;
 }
@@ -199,7 +201,8 @@ JF_INLINE A attention_row_sum(A v)
 
 /* Takes one more tile of scores into the largest score, the sum of weights and the results. */
 JF_INLINE void attention_join(const attention_args &a, const attention_head &h, attention_room &s,
-                              A (*score)[R], A *most, A *all, A (*out)[COLUMNS], int64_t i, int64_t j)
+                              A (*score)[R], A *most, A *all, A (*out)[COLUMNS], int64_t i,
+                              int64_t j)
 {
   __syncthreads();                     /* what was in s.p has been read */
   ALL(r, R) {
@@ -217,7 +220,8 @@ JF_INLINE void attention_join(const attention_args &a, const attention_head &h, 
     ALL(c, R) {
       const A p = attention_weight(score[r][c], top);
       all[r] += p;
-      s.p[attention_column() + c][attention_row() + r] = p == 0 || kept[c] == 0 ? (A)0 : p * kept[c];
+      const A weight = p == 0 || kept[c] == 0 ? (A)0 : p * kept[c];
+      s.p[attention_column() + c][attention_row() + r] = weight;
     }
   }
 }
@@ -225,8 +229,8 @@ JF_INLINE void attention_join(const attention_args &a, const attention_head &h, 
 /* Results of a tile of queries from `first` on, and their columns from `from` on. Gives whether
    some number is not finite. */
 template <int CAREFUL>
-JF_INLINE int attention_tile(const attention_args &a, attention_room &s, int64_t head, int64_t first,
-                             int64_t from)
+JF_INLINE int attention_tile(const attention_args &a, attention_room &s, int64_t head,
+                             int64_t first, int64_t from)
 {
   const attention_head h = attention_head_of(a, head);
   const int64_t end = a.causal && first + N < a.k_len ? first + N : a.k_len;
@@ -512,6 +516,7 @@ static jfl_status attention_new(const jf_kargs *k, int mask, attention_call **ou
   c->args = (attention_args){
     .batch = d.batch, .heads = d.heads, .groups = d.groups, .shared = d.shared, .q_len = d.q_len,
     .k_len = d.k_len, .size = d.size, .v_size = d.v_size, .scale = a->scale, .keep = 1,
+    .rows = a->rows ? a->rows : d.batch * d.heads * d.q_len, .first = a->first,
     .causal = a->causal,
   };
   if (a->dropout_rate > 0) {

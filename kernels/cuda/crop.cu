@@ -57,7 +57,8 @@ JF_INLINE int32_t crop_at(uint32_t word, int64_t room)
 JF_KERNEL crop_draw(const crop_args a)
 {
   JF_EACH(i, a.pictures) {
-    const jf_words r = jf_philox(jf_random_of(a.head), (uint64_t)i);
+    const int64_t first = a.head.first ? a.head.first / (a.count / a.pictures) : 0;
+    const jf_words r = jf_philox(jf_random_of(a.head), (uint64_t)(first + i));
     int32_t *place = (int32_t *)a.head.data[2] + 3 * i;
     place[0] = crop_at(r.w[0], a.room[0]);
     place[1] = crop_at(r.w[1], a.room[1]);

@@ -1,5 +1,5 @@
-/* Connectionist temporal classification, as op/ctc_loss.c computes it: a block for each sample, whose
-   threads share the places of a path. All sums are of logarithms, in double. */
+/* Connectionist temporal classification, as op/ctc_loss.c computes it: a block for each sample,
+   whose threads share the places of a path. All sums are of logarithms, in double. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
 #include "op/ctc_loss.h"

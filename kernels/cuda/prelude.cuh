@@ -68,7 +68,8 @@ template <class T> JF_INLINE void jf_store(T *to, T v) { *to = v; }
 
 /* ---- random bits (Philox 4x32-10, as src/base/rng.c) ---- */
 
-struct jf_random { uint64_t key, run; };
+/* Of a part, whose element 0 is element `first` of the whole. */
+struct jf_random { uint64_t key, run; int64_t first; };
 struct jf_words { uint32_t w[4]; };
 
 JF_INLINE jf_words jf_philox(jf_random r, uint64_t counter)
@@ -92,22 +93,22 @@ JF_INLINE jf_words jf_philox(jf_random r, uint64_t counter)
 /* The number in [0, 1) of 24 bits that belongs to element i. */
 JF_INLINE double jf_uniform(jf_random r, int64_t i)
 {
-  const jf_words p = jf_philox(r, (uint64_t)i / 4);
-  return (double)(p.w[i & 3] >> 8) * 5.9604644775390625e-8;
+  const uint64_t at = (uint64_t)(r.first + i);
+  const jf_words p = jf_philox(r, at / 4);
+  return (double)(p.w[at & 3] >> 8) * 5.9604644775390625e-8;
 }
 
 /* ---- the head of a kernel's parameter, and what a kernel finds wrong (dev/kernel.h) ---- */
 
 struct jf_fault { int32_t what, step; int64_t value, at, limit; };
 struct jf_run_record { jf_fault fault; uint64_t number; };
-struct jf_cuda_head { void *data[8]; jf_fault *fault; int64_t step; uint64_t key; };
+struct jf_cuda_head { void *data[8]; jf_fault *fault; int64_t step; uint64_t key; int64_t first; };
 
 /* The random bits of the run whose record begins with that fault. */
-JF_INLINE jf_random jf_random_with(uint64_t key, const jf_fault *fault)
+JF_INLINE jf_random jf_random_of(const jf_cuda_head &h)
 {
-  return { key, ((const jf_run_record *)fault)->number };
+  return { h.key, ((const jf_run_record *)h.fault)->number, h.first };
 }
-JF_INLINE jf_random jf_random_of(const jf_cuda_head &h) { return jf_random_with(h.key, h.fault); }
 enum { JF_WRONG_LABEL = 1, JF_WRONG_INDEX, JF_WRONG_SEGMENT, JF_WRONG_LENGTH };
 
 /* Whether an earlier step has found something wrong, so that nothing may change a variable. */

@@ -32,6 +32,11 @@ template <int N> struct jf_draws {
   double v[N];
   JF_INLINE jf_draws(jf_random random, int64_t i)
   {
+    if (random.first & 3) {
+      for (int w = 0; w < N; w++) v[w] = jf_uniform(random, i + w);
+      return;
+    }
+    i += random.first;
     for (int w = 0; w < N; w += 4) {
       const jf_words p = jf_philox(random, (uint64_t)(i + w) / 4);
       for (int k = 0; k < 4 && w + k < N; k++)
@@ -173,7 +178,8 @@ static void program_gathers(jf_program *call, const jf_cut *c, size_t *scratch)
     call->finish_grid.blocks += g->blocks;
     call->at[n] = *scratch;
     call->out[n] = c->f->slot[s].out;
-    *scratch += ((size_t)jf_cut_partials(c, s) * sizeof(double) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const size_t partials = (size_t)jf_cut_partials(c, s) * sizeof(double);
+    *scratch += (partials + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
 }
 

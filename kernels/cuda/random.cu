@@ -25,11 +25,28 @@ JF_INLINE double random_unit(const jf_words &r, int i)
   return (double)(w >> 11) * 1.1102230246251565e-16;
 }
 
+/* How many blocks of random words there are; and the one of block i: a part may begin and end
+   within one. */
+JF_INLINE int64_t random_pairs(const random_args &a)
+{
+  return (a.n + a.head.first % 2 + 1) / 2;
+}
+
+JF_INLINE jf_words random_words(const random_args &a, int64_t pair)
+{
+  return jf_philox(jf_random_of(a.head), (uint64_t)(a.head.first / 2 + pair));
+}
+
 JF_INLINE void random_put(const random_args &a, int64_t pair, T first, T second)
 {
   T *y = (T *)a.head.data[0];
-  if (2 * pair + 1 < a.n) ((random_pair *)y)[pair] = { { first, second } };
-  else y[2 * pair] = first;
+  const int64_t odd = a.head.first % 2, i = 2 * pair - odd;
+  if (!odd && i + 1 < a.n) {
+    ((random_pair *)y)[pair] = { { first, second } };
+    return;
+  }
+  if (i >= 0) y[i] = first;
+  if (i + 1 < a.n) y[i + 1] = second;
 }
 
 JF_INLINE T random_within(const random_args &a, double unit)
@@ -40,9 +57,8 @@ JF_INLINE T random_within(const random_args &a, double unit)
 
 JF_KERNEL random_uniform(const random_args a)
 {
-  const jf_random source = jf_random_of(a.head);
-  JF_EACH(i, (a.n + 1) / 2) {
-    const jf_words r = jf_philox(source, (uint64_t)i);
+  JF_EACH(i, random_pairs(a)) {
+    const jf_words r = random_words(a, i);
     random_put(a, i, random_within(a, random_unit(r, 0)), random_within(a, random_unit(r, 1)));
   }
 }
@@ -50,9 +66,8 @@ JF_KERNEL random_uniform(const random_args a)
 /* Box and Muller's transform. */
 JF_KERNEL random_normal(const random_args a)
 {
-  const jf_random source = jf_random_of(a.head);
-  JF_EACH(i, (a.n + 1) / 2) {
-    const jf_words r = jf_philox(source, (uint64_t)i);
+  JF_EACH(i, random_pairs(a)) {
+    const jf_words r = random_words(a, i);
     const double radius = a.span * sqrt(-2 * log(1 - random_unit(r, 0)));
     const double angle = 6.283185307179586 * random_unit(r, 1);
     random_put(a, i, (T)(a.low + radius * cos(angle)), (T)(a.low + radius * sin(angle)));
@@ -61,10 +76,9 @@ JF_KERNEL random_normal(const random_args a)
 
 JF_KERNEL random_randint(const random_args a)
 {
-  const jf_random source = jf_random_of(a.head);
   const int64_t low = (int64_t)a.low;
-  JF_EACH(i, (a.n + 1) / 2) {
-    const jf_words r = jf_philox(source, (uint64_t)i);
+  JF_EACH(i, random_pairs(a)) {
+    const jf_words r = random_words(a, i);
     random_put(a, i, (T)(low + (int64_t)(a.span * random_unit(r, 0))),
                (T)(low + (int64_t)(a.span * random_unit(r, 1))));
   }
@@ -134,7 +148,7 @@ static jfl_status random_prepare(jf_kargs *k, random_args a)
   const jf_cuda_type types[] = { { "T", k->out[0].dtype }, { NULL, JFL_F32 } };
   const jf_cuda_source s = { "random numbers", jf_cuda_text_random, NULL };
   a.n = jf_numel(&k->out[0].shape);
-  return jf_cuda_prepare(k, &s, types, k->op->name, jf_cuda_grid_of(k->device->state, (a.n + 1) / 2),
+  return jf_cuda_prepare(k, &s, types, k->op->name, jf_cuda_grid_of(k->device->state, a.n / 2 + 1),
                          &a, sizeof a);
 }
 

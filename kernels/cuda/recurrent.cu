@@ -12,8 +12,8 @@
 enum { RNN_ROWS = 32, RNN_UNITS = 16, RNN_BACK_UNITS = 32, RNN_DEPTH = 32, RNN_THREADS = 256 };
 
 /* Addresses of the op's tensors, NULL where the cell has none. t: the step, -1 behind the last one
-   on the way back; before: the step taken before it, or -1; back: on the way back, the step that was
-   gone through before it, or -1. */
+   on the way back; before: the step taken before it, or -1; back: on the way back, the step that
+   was gone through before it, or -1. */
 typedef struct recurrent_args {
   const void *x, *weight, *h0, *c0, *bias, *y, *dy, *gates, *cells, *dcells;
   void *to, *to_gates, *to_cells;      /* y and so on, or dx, dh0 and dextra */
@@ -226,7 +226,10 @@ static jf_cuda_grid recurrent_grid(const jf_recurrent_dims *d, int64_t units)
 }
 
 /* The data of output i, which a cell may not have. */
-static void *recurrent_out(const jf_kargs *k, int i) { return i < k->n_out ? k->out[i].data : NULL; }
+static void *recurrent_out(const jf_kargs *k, int i)
+{
+  return i < k->n_out ? k->out[i].data : NULL;
+}
 
 static jfl_status cuda_recurrent_run(const jf_kargs *k)
 {

@@ -13,7 +13,7 @@
    which i runs, and those that are gone. Steps are in elements. */
 typedef struct reduce_args {
   struct jf_cuda_head head;
-  int64_t results, count, n_kept, n_gone, parts;
+  int64_t results, count, whole, n_kept, n_gone, parts;
   int64_t kept[8], kept_step[8], gone[8], gone_step[8];
 } reduce_args;
 
@@ -45,7 +45,7 @@ JF_KERNEL reduce_few(const reduce_args a)
     A sum = (A)INIT;
     for (int64_t j = 0; j < a.count; j++)
       sum = STEP(sum, (A)jf_load(from[reduce_offset(j, a.n_gone, a.gone, a.gone_step)]));
-    jf_store(&y[i], (T)(FINISH(sum, a.count)));
+    jf_store(&y[i], (T)(FINISH(sum, a.whole)));
   }
 }
 
@@ -64,7 +64,7 @@ JF_KERNEL reduce_many(const reduce_args a)
     sum = jf_block_join<reduce_step>(sum, (A)INIT);
     if (threadIdx.x > 0) continue;
     if (a.parts > 1) ((A *)a.head.data[2])[i] = sum;
-    else jf_store(&y[i], (T)(FINISH(sum, a.count)));
+    else jf_store(&y[i], (T)(FINISH(sum, a.whole)));
   }
 }
 
@@ -74,7 +74,7 @@ JF_KERNEL reduce_parts(const reduce_args a)
   JF_EACH(i, a.results) {
     A sum = (A)INIT;
     for (int64_t j = 0; j < a.parts; j++) sum = STEP(sum, part[i * a.parts + j]);
-    jf_store((T *)a.head.data[1] + i, (T)(FINISH(sum, a.count)));
+    jf_store((T *)a.head.data[1] + i, (T)(FINISH(sum, a.whole)));
   }
 }
 
@@ -106,6 +106,7 @@ static void reduce_split(const jf_kargs *k, reduce_args *a)
   a->results = a->count = 1;
   for (int i = 0; i < nest[0].n; i++) a->results *= nest[0].d[i];
   for (int i = 0; i < nest[1].n; i++) a->count *= nest[1].d[i];
+  a->whole = jf_mean_count(k->attr, a->count);
   for (int i = 0; i < 2; i++)
     if (nest[i].n) jf_nest_join(&nest[i], 0);
   a->n_kept = nest[0].n;

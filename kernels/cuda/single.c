@@ -123,17 +123,17 @@ static int sum_accepts(const jf_kargs *k)
 }
 
 /* The steps of the result along the axes of x; gives how many elements become one. */
-static double sum_steps(const jf_kargs *k, int64_t *step)
+static int64_t sum_steps(const jf_kargs *k, int64_t *step)
 {
   const jf_ints *axis = &((const jf_reduce *)k->attr)->axis;
   const jfl_shape *s = &k->in[0].shape;
   int64_t size = 1;
-  double count = 1;
+  int64_t count = 1;
   for (int i = s->n - 1, j = axis->n - 1; i >= 0; i--) {
     const int gone = j >= 0 && axis->v[j] == i;
     step[i] = gone ? 0 : size;
     j -= gone;
-    if (gone) count *= (double)s->d[i];
+    if (gone) count *= s->d[i];
     else size *= s->d[i];
   }
   return count;
@@ -143,13 +143,14 @@ static jfl_status sum_prepare(jf_kargs *k, size_t *scratch)
 {
   const jfl_dtype t = k->in[0].dtype;
   int64_t step[JFL_MAXDIM] = { 0 };
-  const double count = sum_steps(k, step);
+  const int64_t gone = sum_steps(k, step);
+  const double count = k->op->flags & JF_MEANS ? (double)jf_mean_count(k->attr, gone) : 1;
   jf_recipe r;
   jf_cut c;
   if (!jf_numel(&k->out[0].shape)) return JFL_OK;
   jf_recipe_begin(&r, k->op->name, &k->in[0].shape, 0);
   const int x = jf_recipe_in(&r, 0, t, JF_SLOT_EACH, NULL);
-  jf_recipe_sum(&r, x, step, t, k->op->flags & JF_MEANS ? count : 1, 1);
+  jf_recipe_sum(&r, x, step, t, count, 1);
   if (!jf_cut_make(&c, &r.f) || jf_cut_wastes(&c)) return JFL_ENOSYS;
   return fused_make(k, &r.f, scratch);
 }

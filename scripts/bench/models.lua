@@ -4,16 +4,8 @@ local flow = require "jfl"
 local nd = flow.ndarray
 local tp = flow.typing
 
-local function dense(x, units, activation, name)
-  return flow.layers.dense(x, units,
-    { activation = activation, kernel_initializer = flow.truncated_normal(0.1), name = name })
-end
-
-local function conv(x, filters, name)
-  local y = flow.layers.conv2d(x, filters, 5, { padding = "SAME", activation = flow.nn.relu,
-    kernel_initializer = flow.truncated_normal(0.1), name = name })
-  return flow.nn.max_pool2d(y, { ksize = 2, strides = 2, padding = "SAME" })
-end
+local layers = dofile "scripts/bench/layers.lua"
+local dense, conv = layers.dense, layers.conv
 
 local function mlp(x)
   local hidden = dense(flow.reshape(x, { x.shape[1], -1 }), 512, flow.nn.relu, "hidden")

@@ -28,6 +28,8 @@ return {
   Scheduler = { doc = "How the learning rate changes from step to step." },
   Warmup = { doc = "What replaces a schedule in the first steps." },
   Clipping = { doc = "How gradients are kept from being too large." },
+  Distribution = { doc = "How a value lies on several devices, such as flow.distribute.split(0)." },
+  View = { doc = "One of the two views of several devices, such as flow.scope.mirrored_view()." },
   Placement = { doc = "The devices that ops run on." },
   Pictures = { doc = "Picture files as a column of a data set, of flow.data.pictures.",
     "---@field [integer] string their paths" },
@@ -46,5 +48,6 @@ return {
   ProfileRow = { doc = "What a step of a job took.", "---@field job string", "---@field op string",
     "---@field name string", "---@field serves? string the node whose gradient it is part of",
     "---@field kernel string", "---@field seconds number of all runs", "---@field runs integer",
-    "---@field flop number of one run", "---@field bytes number of one run" },
+    "---@field flop number of one run", "---@field bytes number of one run",
+    "---@field device string on which it ran" },
 }

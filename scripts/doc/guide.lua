@@ -2,6 +2,7 @@
 -- --[==[ guide N: Title ... ]==], long ones in scripts/doc/pages/*.md, whose first line is
 -- <!-- SECTION N: Title -->.
 local about = require "jfl.legacy.about"
+local header = require "scripts.doc.header"
 
 local guide = {}
 
@@ -24,8 +25,10 @@ function guide.read(path)
   return text
 end
 
--- The text in which <!-- file PATH --> is that file as a block, which says its name.
+-- The text in which <!-- file PATH --> is that file as a block, which says its name, and
+-- <!-- header --> the C interface with its examples.
 local function with_files(text)
+  text = text:gsub("<!%-%- header %-%->\n", function() return header.page() end)
   return (text:gsub("<!%-%- file (%S+) %-%->\n", function(path)
     local language = path:match("%.(%l+)$"):gsub("^h$", "c")
     return ("```%s %s\n%s```\n"):format(language, path, guide.read(path))

@@ -116,6 +116,10 @@ local good = {
   checkpoint_tensor = function() return core.checkpoint_open(saved()), 1 end,
   clock = function() end,
   columns = function() return 1 end,
+  change_view = function()
+    local g = trained()
+    return g, blob(g), true
+  end,
   compile = function() return new_job(), adder() end,
   copy = array,
   crc32 = array,
@@ -139,6 +143,8 @@ local good = {
   fill = function() return array(), 1 end,
   finish = function() return tostring end,
   find_variable = function() return trained(), "w" end,
+  distribute = function() return core.input(trained(), "split", "float32", { 4 }), "split", 0 end,
+  distribution = function() return blob(trained()) end,
   free = array,
   from_bytes = function() return "abcd", "uint8", { 4 } end,
   from_table = function() return { { 1, 2 } }, "float32", { 1, 2 }, "what" end,
@@ -174,7 +180,16 @@ local good = {
   live_bytes = function() end,
   load = function() return core.checkpoint_open(saved()), false, { "v" } end,
   machine_peak = function() return 1 end,
+  world = function() end,
+  world_trouble = function() end,
+  world_host = function() return 0 end,
+  world_gather = function() return "abc" end,
+  -- which fails, as this process has found out that it is alone
+  world_set = function() core.world() return { "localhost" }, 0, 0 end,
   make_directory = function() return "made/deep" end,
+  members = adder,
+  mirror = function() return core.graph("g", "train"), true end,
+  micro_batches = function() return core.graph("g", "train"), 2 end,
   mixed_precision = function() return core.graph("g", "train"), "bfloat16" end,
   minimize = function()
     local g = trained()
@@ -187,8 +202,14 @@ local good = {
   name_check = function() return "who", "what", "name" end,
   now = function() end,
   op = function() return "relu" end,
+  part = function()
+    local x = core.array("float32", { 4 })
+    return "relu", { x }, {}, { core.array("float32", { 2 }) }, 2, 1, 1
+  end,
   ops = function() end,
   op_paths = function() end,
+  shard = function() return core.graph("g", "train"), 100 end,
+  recompute = function() return core.graph("g", "train"), true end,
   schedules = function() end,
   optimizer_check = function() return "SGD", { momentum = 0.5 } end,
   optimizers = function() end,
@@ -213,6 +234,7 @@ local good = {
   disturbances = function() end,
   plan_rate = function() return train_plan(), 1 end,
   plan_rate_set = function() return train_plan(), 1 end,
+  plan_steps = new_plan,
   plan_set_rate = function() return train_plan(), 1, 0.5 end,
   plan_text = new_plan,
   plan_variables = new_plan,
@@ -239,6 +261,7 @@ local good = {
   run = function() return new_plan(), { 1, 2 } end,
   run_watched = function() return new_plan(), { 1, 2 } end,
   save = function() return "saved", true, { "key" }, { "value" } end,
+  signatures = function() return "relu", { core.array("float32", { 4 }) }, {}, 2 end,
   schedule_rate = function()
     return "piecewise_constant_schedule", { boundaries = {}, values = { 0.1 } }, 1
   end,
@@ -251,6 +274,7 @@ local good = {
   tracing = function() end,
   type = array,
   value = called,
+  value_place = function() return blob(trained()) end,
   variable = function()
     return core.graph("g", "predict"), { name = "v", dtype = "float32", shape = { 2 },
       init = "uniform", a = 0, b = 1, trainable = true, l1 = 0, l2 = 0 }
@@ -269,12 +293,18 @@ local good = {
     new_plan()
     return "v"
   end,
+  variable_lies = function()
+    new_plan()
+    return "v"
+  end,
+  hand_out = function() return "agree", "text" end,
   variable_set = function()
     new_plan()
     return "v", { 1, 2 }
   end,
   variables = function() end,
   wait = function() return finished(), 0 end,
+  warn = function() return "a warning" end,
   watch_gradient = function()
     local g = trained()
     return g, blob(g), "where"
@@ -448,7 +478,9 @@ for _, v in ipairs { new_job(), new_plan(), finished() } do stale[#stale + 1] = 
 core.reset()
 for i = 3, #arg do
   local f, example = unpack(list[arg[i]])
-  if core[arg[i]] and arg[i] ~= "fail" then assert(pcall(f, example())) end
+  -- Machines are named before the ranks meet, and here they have met.
+  local fails = arg[i] == "fail" or arg[i] == "world_set"
+  if core[arg[i]] and not fails then assert(pcall(f, example())) end
   spoil(arg[i], f, example)
   at_random(arg[i], f, example)
   core.trace(nil)

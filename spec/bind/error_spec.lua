@@ -60,7 +60,7 @@ end)
 describe("the module", function()
   it("is the same when it is opened again", function()
     local loader = package.preload["jfl.core"]
-    assert.equal("0.1.0", core.version)
+    assert.matches("^%d+%.%d+%.%d+$", core.version)
     if loader then assert.equal(core, loader("jfl.core")) end
   end)
 end)

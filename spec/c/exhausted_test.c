@@ -160,7 +160,10 @@ static uint64_t contents(jfl_session *s)
 {
   uint64_t sum = 0;
   for (int i = 0; i < s->n_var; i++)
-    sum = jf_hash(sum, s->var[i]->storage->data, s->var[i]->storage->size);
+    for (int k = 0; k < s->var[i]->n_piece; k++) {
+      const jf_storage *st = s->var[i]->piece[k].storage;
+      sum = jf_hash(sum, st->data, st->size);
+    }
   return sum;
 }
 
@@ -181,7 +184,7 @@ static jfl_status learn(jfl_session *s, jfl_array *const *in)
   jfl_plan *p, *q;
   COUNTER_TRY(model_plan(s, "momentum", conv_net, BATCH, 0.9, &p));
   CHECK(!jf_cpu_channel_block() ||
-        jf_session_var(s, "conv2-weight")->packing.form == JF_PACKED);
+        jf_session_var(s, "conv2-weight")->piece[0].packing.form == JF_PACKED);
   COUNTER_TRY(train(s, p, in));
   COUNTER_TRY(run_queued(s, p, in));
   COUNTER_TRY(read_back(s, "conv2-weight"));
@@ -208,6 +211,47 @@ static jfl_status network(void)
   return st;
 }
 
+/* ---- a job on two devices, which have a copy of each variable, or half of it ---- */
+
+static jfl_value *split_net(model *m, jfl_value *x, int64_t batch)
+{
+  jfl_value *h = model_dense(m, "hidden", model_flat(m, x, batch), 784, 6);
+  jfl_value *w = model_variable(m, "last", "weight", (jfl_shape){ 2, { 6, 10 } });
+  if (!m->err) m->err = jfl_value_distribute(w, (jfl_distribution){ JFL_SPLIT, 0 });
+  return model_op(m, "matmul", model_op(m, "relu", h, NULL, NULL, 0), w, NULL, 0);
+}
+
+static jfl_status learn_together(jfl_session *s, jfl_array *const *in)
+{
+  const jfl_arg two = { .name = "device", .kind = JFL_ARG_STRING, .string = "sim 0:0-1" };
+  jfl_plan *p;
+  COUNTER_TRY(jfl_session_set(s, &two));
+  COUNTER_TRY(model_plan(s, "together", split_net, BATCH, 0.9, &p));
+  CHECK(jf_session_var(s, "last-weight")->n_piece == 2);
+  jfl_array *out[1];
+  COUNTER_TRY(jfl_run(p, in, out));
+  jfl_array_unref(out[0]);
+  COUNTER_TRY(run_queued(s, p, in));
+  COUNTER_TRY(read_back(s, "last-weight"));
+  COUNTER_TRY(read_back(s, "hidden-weight"));
+  COUNTER_TRY(print_plan(p));
+  return save_and_load(s);
+}
+
+static jfl_status together(void)
+{
+  jfl_session *s;
+  jfl_array *in[2];
+  COUNTER_TRY(jfl_session_new(&s));
+  jfl_status st = model_inputs(BATCH, in);
+  if (!st) {
+    st = learn_together(s, in);
+    model_drop(in);
+  }
+  jfl_session_free(s);
+  return st;
+}
+
 /* ---- */
 
 static void fail_each(jfl_status (*fn)(void))
@@ -226,6 +270,7 @@ static void fail_each(jfl_status (*fn)(void))
 
 static void every_failure_is_a_status(void) { fail_each(life); }
 static void every_failure_of_a_network_is_a_status(void) { fail_each(network); }
+static void every_failure_on_two_devices_is_a_status(void) { fail_each(together); }
 
 int main(void)
 {
@@ -235,5 +280,7 @@ int main(void)
   RUN(every_failure_is_a_status);
   /* It looks into variables, which other devices do not let it. */
   if (!device || !strcmp(device, "cpu")) RUN(every_failure_of_a_network_is_a_status);
+  setenv("JFL_SIM_DELAY", "0", 0);
+  RUN(every_failure_on_two_devices_is_a_status);
   return test_done();
 }

@@ -231,7 +231,7 @@ static const int64_t ints[POOL] = {
 static double uniform[N];
 static _Alignas(64) char input[3][N * 8], want[N * 8], got[N * 8];
 static int8_t want_second[N], got_second[N];
-static const jf_random_source source = { 0x1234567812345678, 7 };
+static const jf_random_source source = { 0x1234567812345678, 7, 0 };
 
 static void fill(char *to, jfl_dtype t, int which)
 {

@@ -553,7 +553,7 @@ static void reduces(void)
   };
   for (size_t i = 0; i < sizeof q / sizeof *q; i++)
     for (int keep = 0; keep < 2; keep++) {
-      jf_reduce a = { q[i].axis, keep };
+      jf_reduce a = { q[i].axis, keep, 0 };
       TRY(reduce_sum, &a, 1e-6, 1, { JFL_F32, q[i].x });
       TRY(reduce_mean, &a, 1e-6, 1, { JFL_F32, q[i].x });
     }
@@ -701,7 +701,7 @@ static void reorders_axes(void)
 static void ignores_the_thread_count(void)
 {
   jfl_shape s = SHAPE(200000);
-  jf_reduce a = { JF_INTS(0), 0 };
+  jf_reduce a = { JF_INTS(0), 0, 0 };
   float y[2] = { 0 };
   jf_tensor x = fill(JFL_F32, &s, 5), out = { y, JFL_F32, SHAPE(1) };
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {

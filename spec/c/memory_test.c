@@ -143,7 +143,7 @@ static jfl_plan *plan_for(jf_device *d, jfl_graph **g)
   jf_target t = { .device = &d, .n_device = 1 };
   jf_resolve_places(*g, 0, &t);
   CHECK(!jf_run_passes(*g, &t));
-  CHECK(!jf_plan_new(*g, &(jf_plan_options){ &d, 1, JF_REFERENCE, 1 }, &p));
+  CHECK(!jf_plan_new(*g, &(jf_plan_options){ &d, 1, JF_REFERENCE, 1, 0 }, &p));
   return p;
 }
 

@@ -18,7 +18,7 @@ typedef int (*asked_fn)(void *ctx);
 enum {
   AN_ARRAY, AN_OP, AN_OPTIMIZER, A_GRAPH, A_VALUE, A_SESSION, A_JOB, A_PLAN, A_REQUEST, A_REPORT,
   A_CHECKPOINT, A_PROFILE,
-  AN_OUTPUT, A_LOADER, A_TABLE,
+  AN_OUTPUT, A_LOADER, A_TABLE, A_SCRIPT, A_SCRIPT_JOB,
   N_KINDS
 };
 
@@ -37,6 +37,8 @@ static struct {
   jfl_output *output;
   jfl_loader *loader;
   jfl_csv *table;
+  jfl_script *script;
+  jfl_script_job *script_job;
   jfl_shape shape;
   const void *object[N_KINDS];       /* one of each kind */
   /* What calls write to; released after each. */
@@ -52,6 +54,8 @@ static struct {
   jfl_output *made_output;
   jfl_loader *made_loader;
   jfl_csv *made_table;
+  jfl_script *made_script;
+  jfl_script_job *made_script_job;
   jfl_job *made_job;
   char *text;
 } f;
@@ -124,6 +128,17 @@ static jfl_graph *fresh_training(void)
   MUST(jfl_graph_new("training", JFL_TRAIN, &g));
   MUST(jfl_graph_variable(g, &w, &f.values[0]));
   return f.made_graph[f.n_graph++] = g;
+}
+
+/* A graph that its job may take, under a name of its own. */
+static jfl_graph *graph_to_take(void)
+{
+  jfl_graph *g;
+  jfl_value *x;
+  MUST(jfl_graph_new(fresh_name(), JFL_PREDICT, &g));
+  MUST(jfl_graph_input(g, "x", JFL_F32, &f.shape, &x));
+  MUST(jfl_graph_output(g, x));
+  return g;
 }
 
 static jfl_session *with_profile(int going)
@@ -204,6 +219,24 @@ static jfl_csv *fresh_table(void)
   return t;
 }
 
+/* A job that takes what counter_plan takes first, and a function. */
+static const char script_text[] =
+  "local flow = require 'jfl'\n"
+  "flow.global_function { name = 'job', returns = flow.typing.Numpy,\n"
+  "  inputs = { { 'x', flow.typing.Numpy.Placeholder({ 2, 3 }) } },\n"
+  "  body = function(x) return x * 2 end }\n"
+  "function f() end\n";
+
+static jfl_script *fresh_script(void)
+{
+  jfl_script *s;
+  FILE *file = fopen("small.lua", "w");
+  fputs("y = 2\n", file);
+  fclose(file);
+  MUST(jfl_script_new(NULL, &s));
+  return s;
+}
+
 static char *fresh_text(void)
 {
   char *t;
@@ -259,9 +292,12 @@ static void make_fixture(void)
   make_picture();
   f.loader = fresh_loader();
   f.table = fresh_table();
+  f.script = fresh_script();
+  MUST(jfl_script_run(f.script, script_text, strlen(script_text), "=misuse"));
+  MUST(jfl_script_job_find(f.script, "job", &f.script_job));
   const void *all[] = { f.a, jfl_op_find("relu"), jfl_optimizer_at(0), f.g, f.x, f.s, f.job, f.p,
                         f.r, f.report, f.c, f.profile, f.output, f.loader,
-                        f.table };
+                        f.table, f.script, f.script_job };
   memcpy(f.object, all, sizeof all);
 }
 
@@ -279,6 +315,7 @@ static void drop_fixture(void)
   jfl_output_drop(f.output);
   jfl_loader_free(f.loader);
   jfl_csv_free(f.table);
+  jfl_script_free(f.script);
   jfl_array_unref(f.pixels);
   jfl_array_unref(f.jpeg);
   jfl_session_free(f.s);
@@ -303,6 +340,7 @@ static void release_made(void)
   jfl_output_drop(f.made_output);
   jfl_loader_free(f.made_loader);
   jfl_csv_free(f.made_table);
+  jfl_script_free(f.made_script);
   jfl_text_free(f.text);
   f.made_session = NULL;
   f.made_request = NULL;
@@ -312,6 +350,7 @@ static void release_made(void)
   f.made_output = NULL;
   f.made_loader = NULL;
   f.made_table = NULL;
+  f.made_script = NULL;
   f.text = NULL;
 }
 
@@ -326,8 +365,15 @@ static const char *const may_be_anything[] = {
   "jfl_profile_start.max_events", "jfl_schedule_rate.step", "jfl_session_wait.r",
   "jfl_session_wait.seconds", "jfl_graph_op.name", "jfl_graph_place.device",
   "jfl_graph_watch_gradient.where", "jfl_variable_info.dtype", "jfl_variable_info.shape",
+  "jfl_variable_lies.devices", "jfl_variable_lies.distribution",
   "jfl_checkpoint_apply.only", "jfl_plan_set_rate.rate", "jfl_graph_gradients.dy",
-  "jfl_set_allocator.a", "jfl_machine_peak.threads",
+  "jfl_set_allocator.a", "jfl_machine_peak.threads", "jfl_world_set.rank",
+  "jfl_graph_recompute.on",
+  "jfl_graph_mirror.on", "jfl_graph_change_view.mirrored", "jfl_script_run.name",
+  "jfl_script_job_about.n_out", "jfl_script_submit.out", "jfl_script_submit.ud",
+  "jfl_script_define.ud", "jfl_script_cancel.n", "jfl_script_poll.delivered",
+  "jfl_apply.options", "jfl_layer.options", "jfl_train.options",
+  "jfl_script_save.overwrite", "jfl_script_job_plan.rows", "jfl_script_load.strict",
   /* which the file records */
   "jfl_checkpoint_read.dtype", "jfl_checkpoint_read.shape",
   /* 0 inputs, options, notes, ... are as good */
@@ -366,7 +412,11 @@ static verdict wrong_object(const char *who, const void **p, int kind, int k)
 #define WRONG_jfl_output_p(who, p, k) WRONG_OBJECT(who, p, AN_OUTPUT, k)
 #define WRONG_jfl_loader_p(who, p, k) WRONG_OBJECT(who, p, A_LOADER, k)
 #define WRONG_jfl_csv_p(who, p, k) WRONG_OBJECT(who, p, A_TABLE, k)
+#define WRONG_jfl_script_p(who, p, k) WRONG_OBJECT(who, p, A_SCRIPT, k)
+#define WRONG_jfl_script_job_p(who, p, k) WRONG_OBJECT(who, p, A_SCRIPT_JOB, k)
 #define WRONG_jfl_profile_p(who, p, k) WRONG_OBJECT(who, p, A_PROFILE, k)
+
+static const jfl_log no_log;
 
 /* NULL for where a result goes, and for bytes. */
 static verdict wrong_pointer(const char *who, const void **p, int k)
@@ -388,6 +438,14 @@ static verdict wrong_pointer(const char *who, const void **p, int k)
 #define WRONG_jfl_profile_pp WRONG_POINTER
 #define WRONG_jfl_loader_pp WRONG_POINTER
 #define WRONG_jfl_csv_pp WRONG_POINTER
+#define WRONG_jfl_script_pp WRONG_POINTER
+#define WRONG_jfl_script_job_pp WRONG_POINTER
+#define WRONG_jfl_mode_p WRONG_POINTER
+#define WRONG_jfl_node_p WRONG_POINTER
+#define WRONG_jfl_script_done(who, p, k) (*(p) = NULL, (k) ? GONE : PASSES)
+#define WRONG_jfl_script_function(who, p, k) (*(p) = NULL, (k) ? GONE : FAILS)
+#define WRONG_jfl_log_p(who, p, k) (*(p) = &no_log, (k) ? GONE : FAILS)
+#define WRONG_jfl_thread_hooks_p(who, p, k) (*(p) = NULL, (k) ? GONE : PASSES)
 #define WRONG_size_t_p WRONG_POINTER
 #define WRONG_jfl_shape_pp WRONG_POINTER
 #define WRONG_jfl_dtype_p WRONG_POINTER
@@ -396,6 +454,7 @@ static verdict wrong_pointer(const char *who, const void **p, int k)
 #define WRONG_jfl_optimizer_info_p WRONG_POINTER
 #define WRONG_jfl_param_p WRONG_POINTER
 #define WRONG_jfl_profile_row_p WRONG_POINTER
+#define WRONG_jfl_plan_step_p WRONG_POINTER
 #define WRONG_c_char_pp WRONG_POINTER
 #define WRONG_char_pp WRONG_POINTER
 #define WRONG_char_p WRONG_POINTER
@@ -405,6 +464,8 @@ static verdict wrong_pointer(const char *who, const void **p, int k)
 #define WRONG_c_uint64_t_p WRONG_POINTER
 #define WRONG_uint64_t(who, p, k) (*(p) = UINT64_MAX, (k) ? GONE : PASSES)
 #define WRONG_void_p WRONG_POINTER
+#define WRONG_jfl_distribution_p WRONG_POINTER
+#define WRONG_jfl_members_p WRONG_POINTER
 #define WRONG_c_void_p WRONG_POINTER
 #define WRONG_asked_fn(who, p, k) (*(p) = NULL, (k) ? GONE : PASSES)
 
@@ -417,6 +478,18 @@ static verdict WRONG_c_char_p(const char *who, const char **p, int k)
   if (k == sizeof texts / sizeof *texts || (k && !strcmp(who, "jfl_printable.text"))) return GONE;
   *p = texts[k];
   return k ? PASSES : judge(who);
+}
+
+static verdict WRONG_jfl_distribution(const char *who, jfl_distribution *p, int k)
+{
+  static const jfl_distribution all[] = {
+    { JFL_SPLIT, -1 }, { JFL_SPLIT, 9 }, { JFL_PARTIAL, 0 }, { JFL_MIRRORED + 1, 0 }, { -1, 0 },
+  };
+  if (k == sizeof all / sizeof *all) return GONE;
+  *p = all[k];
+  (void)who;
+  inside = 1;
+  return FAILS;
 }
 
 static verdict WRONG_int(const char *who, int *p, int k)
@@ -498,6 +571,46 @@ static verdict WRONG_jfl_picture_spec_p(const char *who, const jfl_picture_spec 
   return FAILS;
 }
 
+static verdict WRONG_jfl_script_options_p(const char *who, const jfl_script_options **p, int k)
+{
+  static const jfl_script_options wrong[] = {
+    { .size = 0 }, { .size = SIZE_MAX },
+    { .size = sizeof *wrong, .instructions = NAN }, { .size = sizeof *wrong, .seconds = -1 },
+    { .size = sizeof *wrong, .threads = -1 },
+  };
+  (void)who;
+  inside = k > 0;
+  if (k > (int)(sizeof wrong / sizeof *wrong)) return inside = 0, GONE;
+  *p = k ? &wrong[k - 1] : NULL;
+  return k ? FAILS : PASSES;
+}
+
+static verdict wrong_value(const char *who, const void **p, int k)
+{
+  static jfl_script_value wrong[] = {
+    { .kind = JFL_SCRIPT_OTHER }, { .kind = (jfl_script_kind)-1 }, { .kind = JFL_SCRIPT_TEXT },
+    { .kind = JFL_SCRIPT_ARRAY },
+  };
+  const int reads = strstr(who, ".arg") || strstr(who, ".value");
+  if (k > (reads ? (int)(sizeof wrong / sizeof *wrong) : 0)) return GONE;
+  *p = k ? &wrong[k - 1] : NULL;
+  inside = k > 0;
+  return FAILS;
+}
+#define WRONG_jfl_script_value_p(who, p, k) wrong_value(who, (const void **)(void *)(p), k)
+
+static verdict WRONG_jfl_share_p(const char *who, const jfl_share **p, int k)
+{
+  static const jfl_share wrong[] = {
+    { -2, 1, 0 }, { 1 << 20, 1, 0 }, { -1, 0, 0 }, { -1, -1, 0 }, { -1, 1, 1 }, { -1, 1, -1 },
+  };
+  (void)who;
+  inside = k > 0;
+  if (k > (int)(sizeof wrong / sizeof *wrong)) return inside = 0, GONE;
+  *p = k ? &wrong[k - 1] : NULL;
+  return FAILS;
+}
+
 static verdict WRONG_c_double_p(const char *who, const double **p, int k)
 {
   static const double numbers[] = { NAN, INFINITY, -1e300 };
@@ -519,7 +632,7 @@ WRONG_ENUM(jfl_deflate, 3)
 WRONG_ENUM(jfl_status, JFL_N_STATUS)
 WRONG_ENUM(jfl_part, JFL_ERROR_TEXT + 1)
 
-static verdict WRONG_jfl_shape_p(const char *who, const jfl_shape **p, int k)
+static verdict wrong_shape(const char *who, const jfl_shape **p, int k)
 {
   static const jfl_shape shapes[] = {
     { -1, { 1 } }, { 9, { 1 } }, { INT_MAX, { 1 } }, { INT_MIN, { 1 } }, { 1, { -1 } },
@@ -527,10 +640,12 @@ static verdict WRONG_jfl_shape_p(const char *who, const jfl_shape **p, int k)
     { 2, { (int64_t)1 << 62, (int64_t)1 << 62 } }, { 3, { 0, INT64_MAX, INT64_MAX } },
   };
   if (k > (int)(sizeof shapes / sizeof *shapes)) return GONE;
+  if (k && !strncmp(who, "jfl_script_job_", 15)) return GONE;      /* it is a result there */
   *p = k ? &shapes[k - 1] : NULL;
   inside = k > 0;
   return judge(who);
 }
+#define WRONG_jfl_shape_p(who, p, k) wrong_shape(who, (const jfl_shape **)(void *)(p), k)
 
 /* No list, a list with a hole, and lists of objects of other kinds. */
 static verdict wrong_list(const char *who, const void **p, int kind, int k)

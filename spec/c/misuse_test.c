@@ -22,6 +22,15 @@ enum { NO_STATUS = -1 };
 #define good_jfl_output_p() f.output
 #define good_jfl_loader_p() f.loader
 #define good_jfl_csv_p() f.table
+#define good_jfl_script_p() f.script
+#define good_jfl_script_job_p() f.script_job
+#define good_jfl_script_value_p() SLOT(jfl_script_value)
+#define good_jfl_script_done() NULL
+#define good_jfl_script_function() answer
+#define good_jfl_log_p() NULL
+#define good_jfl_thread_hooks_p() NULL
+#define good_jfl_mode_p() SLOT(jfl_mode)
+#define good_jfl_node_p() SLOT(jfl_node)
 
 #define good_jfl_array_pp() f.out
 #define good_jfl_value_pp() f.made_value
@@ -36,6 +45,9 @@ enum { NO_STATUS = -1 };
 #define good_jfl_output_pp() &f.made_output
 #define good_jfl_loader_pp() &f.made_loader
 #define good_jfl_csv_pp() &f.made_table
+#define good_jfl_script_pp() &f.made_script
+#define good_jfl_script_job_pp() &f.made_script_job
+#define good_jfl_script_options_p() NULL
 #define good_jfl_csv_spec_p() &commas
 #define good_size_t_p() SLOT(size_t)
 #define good_char_pp() &f.text
@@ -46,6 +58,7 @@ enum { NO_STATUS = -1 };
 #define good_jfl_optimizer_info_p() SLOT(jfl_optimizer_info)
 #define good_jfl_param_p() SLOT(jfl_param)
 #define good_jfl_profile_row_p() SLOT(jfl_profile_row)
+#define good_jfl_plan_step_p() SLOT(jfl_plan_step)
 #define good_jfl_note_p() (note = (jfl_note){ "key", "value" }, &note)
 #define good_c_char_pp() SLOT(const char *)
 #define good_double_p() SLOT(double)
@@ -55,6 +68,7 @@ enum { NO_STATUS = -1 };
 #define good_uint64_t() 3
 #define good_c_uint64_t_p() seeds
 #define good_jfl_picture_spec_p() &small_picture
+#define good_jfl_share_p() &whole_call
 
 #define good_c_char_p() fresh_name()
 #define good_c_void_p() memset(room, 0, sizeof room)
@@ -70,6 +84,9 @@ enum { NO_STATUS = -1 };
 #define good_jfl_mode() JFL_PREDICT
 #define good_jfl_deflate() JFL_ZLIB
 #define good_jfl_status() JFL_OK
+#define good_jfl_distribution() ((jfl_distribution){ JFL_BROADCAST, 0 })
+#define good_jfl_distribution_p() SLOT(jfl_distribution)
+#define good_jfl_members_p() SLOT(jfl_members)
 #define good_jfl_part() JFL_ERROR_TEXT
 #define good_jfl_shape_p() &f.shape
 #define good_jfl_array_pc_p() f.two
@@ -86,10 +103,16 @@ static const jfl_arg seed_setting = { .name = "seed", .kind = JFL_ARG_NUMBER, .n
 static const jfl_arg axis = { .name = "axis", .kind = JFL_ARG_NUMBER, .number = -1 };
 static const jfl_arg momentum = { .name = "momentum", .kind = JFL_ARG_NUMBER, .number = 0.5 };
 static const double half = 0.5;
+static const jfl_share whole_call = { .signature = -1, .parts = 1 };
 static const uint64_t seeds[] = { 1, 2 };
 static jfl_minimize minimize;
 static jfl_note note;
 static jfl_variable_spec variable;
+
+static jfl_status answer(void *ud, const jfl_script_value *arg, int n, jfl_script_value *result)
+{
+  return (void)ud, (void)arg, (void)n, (void)result, JFL_OK;
+}
 
 /* Room for a result. */
 static void *slot(void)
@@ -127,6 +150,25 @@ static void *slot(void)
 #define GOOD_jfl_csv_free_t fresh_table()
 #define GOOD_jfl_csv_column_column 1
 #define GOOD_jfl_loader_free_l fresh_loader()
+#define GOOD_jfl_script_free_s fresh_script()
+#define GOOD_jfl_script_run_text "x = 1"
+#define GOOD_jfl_script_run_n 5
+#define GOOD_jfl_script_run_file_path "small.lua"
+#define GOOD_jfl_script_get_path "x"
+#define GOOD_jfl_script_session_out SLOT(jfl_session *)
+#define GOOD_jfl_script_invoke_path "f"
+#define GOOD_jfl_script_invoke_n_arg 1
+#define GOOD_jfl_script_invoke_n_out 1
+#define GOOD_jfl_script_job_input_shape SLOT(jfl_shape)
+#define GOOD_jfl_script_job_output_shape SLOT(jfl_shape)
+#define GOOD_jfl_script_job_find_name "job"
+#define GOOD_jfl_script_call_in &f.a
+#define GOOD_jfl_script_call_n_in 1
+#define GOOD_jfl_script_call_n_out 1
+#define GOOD_jfl_script_submit_in &f.a
+#define GOOD_jfl_script_submit_n_in 1
+#define GOOD_jfl_script_load_path "saved"
+#define GOOD_jfl_set_log_log NULL
 #define GOOD_jfl_op_param_op jfl_op_find("dropout")
 #define GOOD_jfl_optimizer_check_o jfl_optimizer_find("SGD")
 #define GOOD_jfl_optimizer_check_arg &momentum
@@ -138,6 +180,15 @@ static void *slot(void)
 #define GOOD_jfl_op_outputs_n_in 1
 #define GOOD_jfl_op_outputs_arg &axis
 #define GOOD_jfl_op_outputs_n_arg 1
+#define GOOD_jfl_op_signatures_op jfl_op_find("softmax")
+#define GOOD_jfl_op_signatures_n_in 1
+#define GOOD_jfl_op_signatures_arg &axis
+#define GOOD_jfl_op_signatures_n_arg 1
+#define GOOD_jfl_op_signatures_parts 2
+#define GOOD_jfl_eager_part_op jfl_op_find("softmax")
+#define GOOD_jfl_eager_part_n_in 1
+#define GOOD_jfl_eager_part_arg &axis
+#define GOOD_jfl_eager_part_n_arg 1
 #define GOOD_jfl_eager_op jfl_op_find("softmax")
 #define GOOD_jfl_eager_n_in 1
 #define GOOD_jfl_eager_arg &axis
@@ -145,6 +196,7 @@ static void *slot(void)
 #define GOOD_jfl_graph_ref_g (f.made_graph[f.n_graph++] = f.g)
 #define GOOD_jfl_graph_unref_g jfl_graph_ref(f.g)
 #define GOOD_jfl_graph_place_device "cpu"
+#define GOOD_jfl_graph_micro_batches_n 2
 #define GOOD_jfl_graph_find_variable_name "v"
 #define GOOD_jfl_graph_op_op jfl_op_find("softmax")
 #define GOOD_jfl_graph_op_n_in 1
@@ -156,6 +208,21 @@ static void *slot(void)
 #define GOOD_jfl_graph_gradients_dy NULL
 #define GOOD_jfl_graph_watch_gradient_g fresh_training()
 #define GOOD_jfl_graph_watch_gradient_v f.values[0]
+#define GOOD_jfl_apply_op "relu"
+#define GOOD_jfl_apply_n 1
+#define GOOD_jfl_apply_options NULL
+#define GOOD_jfl_layer_kind "dense"
+#define GOOD_jfl_layer_x f.x
+#define GOOD_jfl_layer_options "units=2"
+#define GOOD_jfl_parameter_initializer "zeros"
+#define GOOD_jfl_train_g fresh_training()
+#define GOOD_jfl_train_loss f.values[0]
+#define GOOD_jfl_train_optimizer "SGD"
+#define GOOD_jfl_train_options NULL
+/* None where no call follows, which would take it. */
+#define GOOD_jfl_session_define_g ((at == 0 && !left) || (at == 2 && k) ? NULL : graph_to_take())
+#define GOOD_jfl_world_set_n 1
+#define GOOD_jfl_world_gather_size 8
 #define GOOD_jfl_session_free_s fresh_session()
 #define GOOD_jfl_session_set_setting &seed_setting
 #define GOOD_jfl_session_get_setting "threads"
@@ -178,11 +245,14 @@ static void *slot(void)
 #define GOOD_jfl_variable_set_name "w"
 #define GOOD_jfl_variable_set_value f.in[0]
 #define GOOD_jfl_variable_info_name "w"
+#define GOOD_jfl_variable_lies_name "w"
+#define GOOD_jfl_value_distribute_v f.x
 #define GOOD_jfl_variable_drop_name fresh_variable()
 #define GOOD_jfl_checkpoint_save_notes_n_note 1
 #define GOOD_jfl_checkpoint_write_n 2
 #define GOOD_jfl_checkpoint_remove_path fresh_checkpoint_path()
 #define GOOD_jfl_checkpoint_open_path "saved"
+#define GOOD_jfl_checkpoint_open_shared_path "saved"
 #define GOOD_jfl_checkpoint_apply_n_only 2
 #define GOOD_jfl_checkpoint_close_c fresh_checkpoint()
 #define GOOD_jfl_checkpoint_load_path "saved"

@@ -305,7 +305,7 @@ static jfl_status plan_on_toy(void)
   if (setjmp(out)) abort();
   jf_resolve_places(m.g, 0, &t);
   CHECK(!jf_run_passes(m.g, &t));
-  const jfl_status s = jf_plan_new(m.g, &(jf_plan_options){ &device, 1, 0, 1 }, &p);
+  const jfl_status s = jf_plan_new(m.g, &(jf_plan_options){ &device, 1, 0, 1, 0 }, &p);
   jf_plan_release(p);
   jfl_graph_unref(m.g);
   return s;
@@ -329,6 +329,29 @@ static void a_plan_tells_which_op_cannot_be_prepared(void)
   CHECK_MSG(!strcmp(jfl_errmsg(), "reduce_sum: no"), "%s", jfl_errmsg());
 }
 
+static void a_graph_has_the_places_of_one_session(void)
+{
+  const char *want = " s must be the session that places were asked of before";
+  const jfl_shape one = { 1, { 1 } };
+  jfl_session *first, *other;
+  jfl_members members;
+  jfl_value *x;
+  jfl_graph *g;
+  CHECK(!jfl_session_new(&first) && !jfl_session_new(&other));
+  CHECK(!jfl_graph_new("job", JFL_PREDICT, &g) && !jfl_graph_input(g, "x", JFL_F32, &one, &x));
+  CHECK(!jfl_graph_members(g, first, &members) && members.n == 1);
+  CHECK(jfl_graph_members(g, other, &members) == JFL_EINVAL);
+  CHECK_MSG(!strncmp(jfl_errmsg(), "jfl_graph_members:", 18) && strstr(jfl_errmsg(), want), "%s",
+            jfl_errmsg());
+  CHECK(jfl_graph_change_view(g, other, x, 1, &x) == JFL_EINVAL);
+  CHECK_MSG(!strncmp(jfl_errmsg(), "jfl_graph_change_view:", 22), "%s", jfl_errmsg());
+  CHECK(jfl_graph_place(g, other, "cpu:0") == JFL_EINVAL);
+  CHECK_MSG(!strncmp(jfl_errmsg(), "jfl_graph_place:", 16), "%s", jfl_errmsg());
+  jfl_graph_unref(g);
+  jfl_session_free(other);
+  jfl_session_free(first);
+}
+
 int main(void)
 {
   RUN(steps_wait_for_what_they_need);
@@ -337,5 +360,6 @@ int main(void)
   RUN(all_kernels_that_a_device_lacks_are_told);
   RUN(a_plan_tells_which_op_cannot_be_prepared);
   RUN(a_row_that_cannot_serve_a_call_leaves_it_to_the_next);
+  RUN(a_graph_has_the_places_of_one_session);
   return test_done();
 }

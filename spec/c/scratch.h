@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,10 +106,10 @@ static inline jfl_session *new_session(void)
 
 static inline void add_var(jfl_session *s, jfl_variable_spec v, double value)
 {
-  jf_var *ignored;
+  jf_var *var;
   v.init = JFL_INIT_CONSTANT;
   v.a = value;
-  if (jf_session_need_var(s, &v, &(jf_packing){ JF_PLAIN, 0 }, s->site[0], &ignored)) abort();
+  if (jf_var_new(s, &v, JF_HOST_PLACE, JF_ON_ALL, &var) || jf_session_add_var(s, var)) abort();
 }
 
 static inline jfl_session *full_session(int value)

@@ -46,6 +46,28 @@ function helper.shell(line, input)
   return take(out), take(err), status
 end
 
+--- What a shell command line, made of a format, writes to its output and errors, and its status.
+function helper.said(text, ...)
+  local pipe = io.popen(("(%s) 2>&1; echo \"status $?\""):format(text:format(...)))
+  local out = pipe:read("*a")
+  pipe:close()
+  local body, status = out:match("^(.*)status (%d+)\n$")
+  return body, tonumber(status)
+end
+
+function helper.write(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+end
+
+--- A file's text; nil where there is none.
+function helper.read(path)
+  local file = io.open(path, "rb")
+  local text = file and file:read("*a")
+  return file and file:close() and text
+end
+
 --- The shell's words of the command with these arguments.
 function helper.line(...)
   local words = { helper.command(), ... }

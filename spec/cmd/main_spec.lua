@@ -62,14 +62,19 @@ describe("the command", function()
     assert.equal("", err)
     assert.equal(0, status)
     assert.equal(out, (run("-h")))
-    assert.truthy(run("-v"):find("^jfl 0%.1%.0 %(LuaJIT 2%.1[^)]*%)\n$"))
+    assert.equal(require("jfl").version, run("-v"):match("^jfl (%S+) %(LuaJIT 2%.1[^)]*%)\n$"))
   end)
 
-  it("tells which optional libraries are there", function()
+  it("tells how it was built, and which optional libraries are there", function()
     local out, err, status = run("--version")
     assert.same({ "", 0 }, { err, status })
     assert.equal((run("-v")), out:match("^[^\n]*\n"))
-    for _, name in ipairs { "oneDNN", "OpenBLAS", "libedit", "NVIDIA's driver" } do
+    for _, fact in ipairs { "compiler: %a+ [%d.]+", "system: Linux, %S+", "zlib %d[%d.]+: ",
+                            "processor: .*%d cores?, [%w ]+", "devices: [1-9]%d* cpu, %d+ gpu" } do
+      assert.truthy(out:find("\n  " .. fact), fact)
+    end
+    for _, name in ipairs { "oneDNN", "OpenBLAS", "libturbojpeg", "libpng", "libedit",
+                            "NVIDIA's driver" } do
       local line = out:match("\n  (" .. name .. "[^\n]*)")
       local there, lacks = line:find(": %a"), line:find("not found: without it ", 1, true)
       assert.truthy(there or lacks, out)

@@ -35,10 +35,41 @@ local DRAWS = [[
   end
 ]]
 
+-- Prints whether a job on two GPUs, each of which draws its part, gives what the CPU gives.
+local PARTS = [[
+  local core = require "jfl.core"
+  local flow = require "jfl"
+  local tp = flow.typing
+  local function drawn(device, body)
+    flow.clear_default_session()
+    core.set("device", device)
+    core.set("seed", 11)
+    local job = flow.global_function { name = "draw", type = "predict", returns = tp.Numpy,
+      inputs = { { "x", tp.Numpy.Placeholder({ 5, 7 }) } }, body = body }
+    local x = core.op("ones")({ 5, 7 })
+    local first, second = job(x), job(x)
+    return core.bytes(first) .. core.bytes(second), tostring(job:plan())
+  end
+  local ways = {
+    { "uniform", function(x) return x * flow.random.uniform({ 5, 7 }) end },
+    { "dropout", function(x) return (core.op("dropout")(x, { rate = 0.4 })) end },
+    { "fused", function(x) return core.op("dropout")(x * 2, { rate = 0.4 }) + 1 end },
+  }
+  for _, way in ipairs(ways) do
+    local cpu = drawn("cpu", way[2])
+    local gpu, plan = drawn("gpu:0-1", way[2])
+    print(way[1], cpu == gpu and plan:find "@1" ~= nil)
+  end
+]]
+
 describe("random numbers of a GPU", function()
   it("are the CPU's, bit for bit", function()
     local out = emulated.run({}, DRAWS)
     assert.equal("double\ttrue\ndropout\ttrue\nlong\ttrue\npermutation\ttrue\nrandint\ttrue\n"
       .. "uniform\ttrue\n", out)
+  end)
+
+  it("are on two GPUs, a part each, those of the whole", function()
+    assert.equal("uniform\ttrue\ndropout\ttrue\nfused\ttrue\n", (emulated.run({}, PARTS)))
   end)
 end)

@@ -1,9 +1,5 @@
--- Programs that have jfl inside: in C with and without Lua, a server, an editor.
+-- Programs that have jfl inside: in C with and without Lua, a server.
 local helper = require "spec.cmd.helper"
-
-local function has(command)
-  return os.execute("command -v " .. command .. " >/dev/null 2>&1") == 0
-end
 
 local function exists(path)
   local file = io.open(path)
@@ -44,6 +40,15 @@ describe("a program with jfl inside #cpu", function()
     assert.truthy(exists(place .. "/sine/model.safetensors"))
   end)
 
+  it("is in C with jobs in a Lua text: it trains between frames, asks and saves", function()
+    if not exists("build/libjfl.so") then return pending("needs build/libjfl.so: run make") end
+    local out = compiled("embed_script", ("-Isrc %s/build/libjfl.so -lm -Wl,-rpath,%s/build")
+      :format(root, root), root .. "/examples")
+    assert.truthy(out:find("%d+ steps, loss 0.000%d, in time, between frames"), out)
+    assert.truthy(out:find("sin%(0.5%) is about 0.4[5-9]") or out:find("about 0.50"), out)
+    assert.truthy(exists(place .. "/brain/model.safetensors"))
+  end)
+
   it("is in C with Lua: it trains between frames and ends", function()
     if not exists("build/jfl.so") then return pending("needs build/jfl.so: run make") end
     local out = compiled("host", "-I/usr/include/luajit-2.1 -lluajit-5.1",
@@ -58,35 +63,6 @@ describe("a program with jfl inside #cpu", function()
       :format(place, place, root))
     assert.equal(1, status)
     assert.truthy(err:find("host: .*module 'jfl' not found"), err)
-  end)
-
-  it("is an editor: it learns in the background and guesses words", function()
-    if not has("nvim") or not exists("build/jfl.so") then
-      return pending("needs nvim, which scripts/setup installs, and build/jfl.so")
-    end
-    local text = helper.file(("one two three. the cat sat on the mat. "):rep(4))
-    local script = helper.file([[
-      require("jfl").random.seed(1)
-      vim.cmd "GuessTrain 200"
-      local guess, ticks = require "guess", 0
-      vim.loop.new_timer():start(0, 1, function() ticks = ticks + 1 end)
-      assert(vim.wait(30000, function() return guess.steps >= 200 end, 1), guess.error)
-      io.stdout:write(guess.after("one", 1)[1], " ", guess.after("sat", 1)[1], " ", ticks > 2
-        and "alive" or "blocked", "\n")
-      vim.cmd "GuessTrain 1000000"
-      package.loaded.guess = nil
-      vim.api.nvim_buf_set_lines(0, 0, -1, false, { "the cat " })
-      vim.cmd "GuessTrain 1000000"
-      vim.cmd "GuessStatus"
-      vim.cmd "qa!"
-    ]])
-    local out, err, status = helper.shell(("nvim --headless -u NONE"
-      .. " --cmd 'set rtp^=%s/examples/neovim'"
-      .. " --cmd 'lua package.cpath = [[%s/build/?.so;]] .. package.cpath' %s"
-      .. " -c 'runtime plugin/guess.lua' -c 'luafile %s'"):format(root, root, text, script))
-    assert.equal(0, status, err)
-    assert.equal("two on alive\n", out)
-    assert.truthy(err:find("guess: step %d of 1000%d+, loss [%d.u]+"), err)
   end)
 
   -- A checkpoint for the server, a picture, and the name of what is seen on it.

@@ -66,13 +66,13 @@ end
 
 --- Runs a script in a process of its own, by the interpreter that runs the specs; gives what it
 -- wrote on both streams and its exit status. environment: variables for it, "A=1 B=2", or nil.
-function helper.script(text, environment)
+function helper.script(text, environment, options)
   local path = os.tmpname()
   local file = assert(io.open(path, "w"))
   file:write(text)
   file:close()
-  local pipe = assert(io.popen(("%s '%s' '%s' 2>&1; echo \"=$?\""):format(environment or "",
-    helper.command(), path)))
+  local pipe = assert(io.popen(("%s '%s' %s '%s' 2>&1; echo \"=$?\""):format(environment or "",
+    helper.command(), options or "", path)))
   local all = pipe:read("*a")
   pipe:close()
   os.remove(path)

@@ -102,3 +102,44 @@ describe("a checked run", function()
     assert.truthy(message:find("later: log: 'log_1' must be finite in step 1, got -inf", 1, true))
   end)
 end)
+
+describe("a checked run of several ranks", function()
+  local command = require "spec.cmd.helper"
+
+  after_each(command.clean)
+
+  it("fails on all where it does on one, and changes no variable", function()
+    local out, err, status = command.run("--ranks", "2", command.file [[
+local flow = require "jfl"
+local core = require "jfl.core"
+local nd, tp = flow.ndarray, flow.typing
+local rank = core.world()
+flow.config.check_finite(true)
+local job = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 12, 6 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 6, 4 }, { initializer = flow.ones_initializer() })
+    core.distribute(w, "split", 0)
+    local loss = flow.math.square(flow.matmul(x, w))
+    flow.optimizer.SGD(0.05, { momentum = 0.9 }):minimize(loss)
+    return loss
+  end }
+local x = nd.arange(72):reshape({ 12, 6 }) * 0.01
+job(x)
+local before = flow.get_all_variables().w:totable()
+for who = 0, 1 do
+  local ok, message = pcall(job, rank == who and nd.full({ 12, 6 }, 0 / 0) or x)
+  local own = message:find("train: input 'x' must be finite in step 2", 1, true)
+  local other = message:find(("train: rank %d ("):format(who), 1, true)
+  assert(not ok and (rank == who and own or rank ~= who and other), message)
+end
+flow.load_variables { w = nd.full({ 6, 4 }, 1e38) }
+assert(not pcall(job, x))
+assert(flow.get_all_variables().w[1][1] > 9e37)
+flow.load_variables { w = before }
+job(x)
+print "done"
+]])
+    assert.same({ "done\n", "", 0 }, { out, err, status })
+  end)
+end)

@@ -3,6 +3,7 @@
 local core = require "jfl.core"
 local ffi = require "ffi"
 local flow = require "jfl"
+local jobs = require "spec.jobs"
 
 local tp = flow.typing
 local KIND = os.getenv "JFL_SPEC_DEVICE" or "sim"
@@ -18,21 +19,7 @@ local function session(device)
   flow.random.seed(5)
 end
 
-local function trainer(name)
-  return flow.global_function {
-    name = name, type = "train", returns = tp.Callback(tp.Numpy),
-    inputs = { { "x", tp.Numpy.Placeholder({ 4, 9 }) },
-      { "label", tp.Numpy.Placeholder({ 4 }, { dtype = flow.int32 }) } },
-    body = function(x, label)
-      local w = flow.get_variable("w", { shape = { 9, 3 },
-        initializer = flow.random_normal_initializer(0, 0.1) })
-      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(label,
-        flow.matmul(flow.nn.dropout(x, 0.3), w))
-      flow.optimizer.Adam(0.01):minimize(loss)
-      return loss
-    end,
-  }
-end
+local function trainer(name) return jobs.trainer(name, 4, tp.Callback(tp.Numpy)) end
 
 --- The sum of four numbers, computed here, as ops would wait for all runs.
 local function sum(loss) return loss[1] + loss[2] + loss[3] + loss[4] end

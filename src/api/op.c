@@ -72,16 +72,8 @@ jfl_status jfl_op_param(const jfl_op *op, int i, jfl_param *out)
   return JFL_OK;
 }
 
-/* One call of an op without a graph; all of it but the results lies in a passing graph's arena. */
-typedef struct api_op_call {
-  jfl_session *session;
-  const jfl_op *op;
-  jfl_array *const *in; int n_in;
-  const jfl_arg *arg; int n_arg;
-  jfl_array **out;
-} api_op_call;
-
-static void infer_inputs(const api_op_call *c, jfl_graph *g, jf_infer *inf)
+/* Lets inf see the call's arrays as values. */
+static void infer_inputs(const jf_api_call *c, jfl_graph *g, jf_infer *inf)
 {
   jfl_value *v = jf_alloc(g->arena, (size_t)c->n_in * sizeof *v);
   jfl_value **in = jf_alloc(g->arena, (size_t)c->n_in * sizeof *in);
@@ -92,7 +84,7 @@ static void infer_inputs(const api_op_call *c, jfl_graph *g, jf_infer *inf)
   inf->in = in;
 }
 
-static jfl_status new_outputs(const api_op_call *c, const jf_infer *inf)
+static jfl_status new_outputs(const jf_api_call *c, const jf_infer *inf)
 {
   for (int i = 0; i < inf->n_out; i++) {
     jfl_status s = inf->op->flags & JF_VIEW
@@ -105,20 +97,29 @@ static jfl_status new_outputs(const api_op_call *c, const jf_infer *inf)
   return JFL_OK;
 }
 
-static jfl_status run_kernel(const api_op_call *c, jf_kargs *k)
+jf_random_source jf_api_random(const jfl_session *s, uint64_t call)
 {
+  return (jf_random_source){ jf_hash_str(s->seed, "eager"), call, 0 };
+}
+
+typedef struct kernel_call { const jf_api_call *call; jf_kargs *k; } kernel_call;
+
+static jfl_status run_kernel(void *ctx)
+{
+  const jf_api_call *c = ((const kernel_call *)ctx)->call;
+  jf_kargs *k = ((const kernel_call *)ctx)->k;
   jfl_session *s = c->session;
   jf_choice chosen;
   /* what passes would ask about the call */
   const jf_node node = { .op = c->op, .attr = (void *)k->attr, .n_in = k->n_in };
-  jf_site *site = s->site[s->settings.place];
+  jf_site *site = jf_session_own_site(s);
   const int flags = s->settings.kernels | s->settings.tf32;
   size_t scratch;
   JF_TRY(jf_choose(site->device, c->op, flags, k, &scratch, &chosen));
   for (int i = 0; i < k->n_in; i++) k->in[i].data = c->in[i]->data;
   for (int i = 0; i < k->n_out; i++) k->out[i].data = c->out[i]->data;
   if (c->op->flags & JF_RANDOM)
-    k->random = (jf_random_source){ jf_hash_str(s->seed, "eager"), s->eager_calls++ };
+    k->random = c->random ? *c->random : jf_api_random(s, s->eager_calls++);
   jf_session_acquire(s);
   jf_loops_set(s->settings.background, s->settings.background != 0);
   jfl_status st = jf_site_call(site, chosen.run, k, scratch, &node);
@@ -127,19 +128,21 @@ static jfl_status run_kernel(const api_op_call *c, jf_kargs *k)
   return jf_fail_in(st, JFL_ERROR_OP, c->op->name);
 }
 
-static jfl_status api_op_infer(const api_op_call *c, jfl_graph *g, jf_infer *inf)
+jfl_status jf_api_infer(const jf_api_call *c, jfl_graph *g, jf_infer *inf)
 {
   JF_ENTER(g);
-  *inf = (jf_infer){ .op = c->op, .arena = g->arena, .n_in = c->n_in,
-                     .attr = jf_alloc(g->arena, c->op->attr_size) };
+  *inf = (jf_infer){ .op = c->op, .arena = g->arena, .n_in = c->n_in, .attr = c->attr };
   infer_inputs(c, g, inf);
-  JF_TRY(jf_attr_read(g->arena, c->op->name, c->op->attr, c->arg, c->n_arg, inf->attr));
+  if (!c->attr) {
+    inf->attr = jf_alloc(g->arena, c->op->attr_size);
+    JF_TRY(jf_attr_read(g->arena, c->op->name, c->op->attr, c->arg, c->n_arg, inf->attr));
+  }
   return jf_op_infer(inf);
 }
 
-static jfl_status api_op_prepare(const api_op_call *c, jfl_graph *g, jf_infer *inf, jf_kargs *k)
+static jfl_status api_op_prepare(const jf_api_call *c, jfl_graph *g, jf_infer *inf, jf_kargs *k)
 {
-  JF_TRY(api_op_infer(c, g, inf));
+  JF_TRY(jf_api_infer(c, g, inf));
   JF_ENTER(g);
   *k = (jf_kargs){ .n_in = c->n_in, .n_out = inf->n_out, .attr = inf->attr,
                    .threads = c->session->settings.threads,
@@ -152,13 +155,14 @@ static jfl_status api_op_prepare(const api_op_call *c, jfl_graph *g, jf_infer *i
   return JFL_OK;
 }
 
-static jfl_status run_call(const api_op_call *c, jfl_graph *g)
+jfl_status jf_api_call_run(const jf_api_call *c, jfl_graph *g)
 {
   jf_infer inf;
   jf_kargs k;
   JF_TRY(api_op_prepare(c, g, &inf, &k));
   JF_TRY(new_outputs(c, &inf));
-  jfl_status s = c->op->flags & JF_VIEW ? JFL_OK : run_kernel(c, &k);
+  const int is_view = (c->op->flags & JF_VIEW) != 0;
+  jfl_status s = is_view ? JFL_OK : jf_with_stack(run_kernel, &(kernel_call){ c, &k });
   if (s) jf_arrays_drop(c->out, inf.n_out);
   return s;
 }
@@ -166,7 +170,7 @@ static jfl_status run_call(const api_op_call *c, jfl_graph *g)
 jfl_status jfl_op_outputs(const jfl_op *op, jfl_array *const *in, int n_in, const jfl_arg *arg,
                           int n_arg, int *out)
 {
-  api_op_call c = { .op = op, .in = in, .n_in = n_in, .arg = arg, .n_arg = n_arg };
+  jf_api_call c = { .op = op, .in = in, .n_in = n_in, .arg = arg, .n_arg = n_arg };
   jfl_graph *g;
   jf_infer inf;
   JF_NEED(OP, op);
@@ -174,7 +178,7 @@ jfl_status jfl_op_outputs(const jfl_op *op, jfl_array *const *in, int n_in, cons
   JF_NEED_ARGS(arg, n_arg);
   JF_NEED_POINTER(out);
   JF_TRY(jf_graph_new(JFL_PREDICT, &g));
-  jfl_status s = api_op_infer(&c, g, &inf);
+  jfl_status s = jf_api_infer(&c, g, &inf);
   if (!s) *out = inf.n_out;
   jfl_graph_unref(g);
   return s;
@@ -183,10 +187,11 @@ jfl_status jfl_op_outputs(const jfl_op *op, jfl_array *const *in, int n_in, cons
 static jfl_status api_op_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
                                const jfl_arg *arg, int n_arg, jfl_array **out)
 {
-  api_op_call c = { s, op, in, n_in, arg, n_arg, out };
+  jf_api_call c = { .session = s, .op = op, .in = in, .n_in = n_in, .arg = arg, .n_arg = n_arg,
+                    .out = out };
   jfl_graph *g;
   JF_TRY(jf_graph_new(JFL_PREDICT, &g));
-  jfl_status st = run_call(&c, g);
+  jfl_status st = jf_api_call_run(&c, g);
   jfl_graph_unref(g);
   return st;
 }

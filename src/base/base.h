@@ -31,15 +31,38 @@ jf_error *jf_error_copy(void);
 jfl_status jf_error_restore(jfl_status s, const jf_error *e);
 #define JF_TRY(e) do { jfl_status s_ = (e); if (s_ != JFL_OK) return s_; } while (0)
 
+/* ---- what hosts hear of (hooks.c) ---- */
+
+/* Called by each thread that the library starts, first and last. */
+void jf_thread_begins(const char *what);
+void jf_thread_ends(const char *what);
+
 /* ---- memory (memory.c) ---- */
 
 /* Sets the host's allocator; NULL: malloc and free. */
 void jf_memory_from(const jfl_allocator *a);
+int jf_memory_is_given(void);      /* whether the host has set one */
 /* Zeroed, 64-byte aligned, from the host's allocator; NULL when there is none. n may be 0. */
 void *jf_new(size_t n);
 /* The same, not zeroed. */
 void *jf_new_raw(size_t n);
 void jf_free(void *p);
+
+/* What some of the process's memory may take together. Any thread may count. */
+typedef struct jf_budget jf_budget;
+jf_budget *jf_budget_new(uint64_t most);       /* 0: any number of bytes; NULL without memory */
+/* It lives until all blocks that it counts are free. */
+void jf_budget_drop(jf_budget *b);
+/* Whether n bytes more are within it; then they count. NULL has room for all. */
+int jf_budget_take(jf_budget *b, size_t n);
+void jf_budget_give(jf_budget *b, size_t n);
+uint64_t jf_budget_used(const jf_budget *b);
+uint64_t jf_budget_most(const jf_budget *b);
+/* From here on blocks that this thread gets count in b, NULL: in none; gives the one before. */
+jf_budget *jf_memory_charge(jf_budget *b);
+jf_budget *jf_memory_budget(void);             /* that of this thread, or NULL */
+/* Keeps b for another thread; jf_budget_drop gives it back. */
+jf_budget *jf_budget_keep(jf_budget *b);
 
 /* An arena: everything a graph and its plan own dies with it. */
 typedef struct jf_arena {
@@ -139,6 +162,7 @@ void *jf_library_try(const char *name);
 /* Whether so many bytes are free now. oneDNN ends the process, and OpenBLAS waits for ever, where
    memory fails within them: so they are asked for nothing when little is left. */
 int jf_library_room(size_t bytes);
+void jf_library_close(void *so);
 /* Sets the function pointer at fn to the library's function, or to NULL; returns whether it is
    there. */
 int jf_library_find(void *so, const char *name, void *fn);
@@ -155,8 +179,13 @@ void jf_parallel_lanes(int threads, int n, jf_lane_fn fn, void *ctx);
 /* Sets how the calling thread's later loops run: on at most so many threads (0: as many as they ask
    for), and whether with helpers of the lowest priority. */
 void jf_loops_set(int most, int low);
-/* Gives the calling thread the lowest priority, for good: the system may refuse to give it back. */
-void jf_thread_lower(void);
+void jf_loops_get(int *most, int *low);
+
+/* ---- stacks (stack.c) ---- */
+
+/* Calls fn(ctx) and gives its status: on the calling thread, or while that waits on a thread made
+   for it where the caller has little stack left, as in hosts with threads of 64 kB. */
+jfl_status jf_with_stack(jfl_status (*fn)(void *ctx), void *ctx);
 
 /* ---- forks, cores, clocks (threads.c) ---- */
 

@@ -10,30 +10,23 @@
    still. The caller notices that, lets it have the caller's own core, sleeps until it is done, and
    then leaves that helper alone for a multiple of the time this took. */
 #include "base/base.h"
+#include "system/system.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 /* CREWS: callers that may have helpers at the same time. IDLE_SPIN: seconds for which a helper
    looks for the next loop before it sleeps, which bridges the gaps between the steps of a plan.
    LATE: seconds after which the caller looks whether the helpers it waits for are running;
    PATIENCE: those after which it sleeps although they are. REST: how many times the time that a
    caller waited in vain a helper is left alone afterwards. */
-enum { MOST_LANES = 256, CREWS = 4, OPEN = 1 << 30 };
+enum { MOST_LANES = 256, CREWS = 16, OPEN = 1 << 30 };
 static const double IDLE_SPIN = 100e-6, LATE = 20e-6, PATIENCE = 300e-6, REST = 16;
 
 typedef struct helper {
-  _Alignas(64) atomic_uint turn;   /* changes when there is a loop to help with; a futex */
+  _Alignas(64) atomic_uint turn;   /* changes when there is a loop to help with; it is slept on */
   atomic_int asleep, works, ends;
   struct crew *crew;
   int lane, low;
@@ -48,7 +41,7 @@ typedef struct share { _Alignas(64) atomic_int next; int end; } share;
 
 typedef struct crew {
   atomic_int taken;                /* a caller has it; who took it owns what is not atomic */
-  _Alignas(64) atomic_uint state;  /* OPEN, plus the helpers in the loop; a futex */
+  _Alignas(64) atomic_uint state;  /* OPEN, plus the helpers in the loop; it is slept on */
   atomic_int caller_asleep;
   int n_helper;
   int home;                        /* the core that the helpers were last told to keep off; or -1 */
@@ -64,16 +57,6 @@ static crew crews[CREWS];
 static pthread_once_t crew_once = PTHREAD_ONCE_INIT;
 static _Thread_local int inside;           /* runs an element */
 static _Thread_local int most_threads, low;    /* as jf_loops_set says */
-
-static void futex_wait(atomic_uint *at, unsigned seen, const struct timespec *most)
-{
-  syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, seen, most, NULL, 0);
-}
-
-static void futex_wake(atomic_uint *at)
-{
-  syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
 
 static void crew_pause(void)
 {
@@ -102,16 +85,6 @@ static void crew_work(crew *c, int lane)
 
 /* ---- helpers ---- */
 
-void jf_thread_lower(void)
-{
-  static _Thread_local int done;
-  const struct sched_param none = { 0 };
-  if (done) return;
-  done = 1;
-  setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19);
-  sched_setscheduler(0, SCHED_IDLE, &none);
-}
-
 /* Waits until *turn is no longer `seen`. */
 static unsigned helper_wait(helper *h, unsigned seen)
 {
@@ -121,7 +94,7 @@ static unsigned helper_wait(helper *h, unsigned seen)
     crew_pause();
     if (i % 16 || jf_now() < until) continue;
     atomic_store(&h->asleep, 1);
-    if (atomic_load(&h->turn) == seen) futex_wait(&h->turn, seen, NULL);
+    if (atomic_load(&h->turn) == seen) jf_sleep_on(&h->turn, seen, NULL);
     atomic_store(&h->asleep, 0);
   }
   return turn;
@@ -139,13 +112,14 @@ static int helper_joins(crew *c)
 
 static void helper_leaves(crew *c)
 {
-  if (atomic_fetch_sub(&c->state, 1) == 1 && atomic_load(&c->caller_asleep)) futex_wake(&c->state);
+  if (atomic_fetch_sub(&c->state, 1) == 1 && atomic_load(&c->caller_asleep)) jf_wake_all(&c->state);
 }
 
 static void *helper_run(void *arg)
 {
   helper *h = arg;
   crew *c = h->crew;
+  jf_thread_begins("helper");
   if (h->low) jf_thread_lower();
   for (unsigned seen = 0; seen = helper_wait(h, seen), !atomic_load(&h->ends);) {
     if (!helper_joins(c)) continue;
@@ -154,13 +128,14 @@ static void *helper_run(void *arg)
     atomic_store(&h->works, 0);
     helper_leaves(c);
   }
+  jf_thread_ends("helper");
   return NULL;
 }
 
 static void helper_call(helper *h)
 {
   atomic_fetch_add(&h->turn, 1);
-  if (atomic_load(&h->asleep)) futex_wake(&h->turn);
+  if (atomic_load(&h->asleep)) jf_wake_all(&h->turn);
 }
 
 /* A forked child has no helpers. */
@@ -173,18 +148,14 @@ static void crews_forget(void)
   }
 }
 
-static void crew_watch_forks(void) { pthread_atfork(NULL, NULL, crews_forget); }
+static void crew_watch_forks(void) { jf_at_fork(crews_forget); }
 
-/* Starts helpers until there are n, as far as the system lets it. They block every signal, so that
-   handlers run on the host's threads. */
+/* Starts helpers until there are n, as far as the system lets it. */
 static void crew_grow(crew *c, int n)
 {
-  sigset_t all, old;
   if (c->n_helper >= n) return;
   if (!c->n_helper) c->low = low;
   pthread_once(&crew_once, crew_watch_forks);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
   while (c->n_helper < n) {
     helper *h = &c->helper[c->n_helper];
     atomic_store(&h->turn, 0);
@@ -195,10 +166,9 @@ static void crew_grow(crew *c, int n)
     h->lane = c->n_helper + 1;
     h->low = c->low;
     h->rests = 0;
-    if (pthread_create(&h->thread, NULL, helper_run, h)) break;
+    if (jf_thread_start(&h->thread, helper_run, h)) break;
     c->n_helper++;
   }
-  pthread_sigmask(SIG_SETMASK, &old, NULL);
   c->home = -1;
 }
 
@@ -220,24 +190,15 @@ static void crew_end(crew *c)
    to another core, the helpers are told anew. */
 static void crew_settle(crew *c)
 {
-  cpu_set_t others;
-  const int cpu = sched_getcpu();
-  if (cpu < 0 || cpu == c->home || sched_getaffinity(0, sizeof others, &others)) return;
-  CPU_CLR(cpu, &others);
-  for (int i = 0; i < c->n_helper && CPU_COUNT(&others); i++)
-    pthread_setaffinity_np(c->helper[i].thread, sizeof others, &others);
+  jf_cores others;
+  const int cpu = jf_core_here();
+  if (cpu < 0 || cpu == c->home || !jf_cores_mine(&others)) return;
+  const int n = jf_cores_without(&others, cpu);
+  for (int i = 0; i < c->n_helper && n; i++) jf_thread_keep_to(c->helper[i].thread, &others);
   c->home = cpu;
 }
 
 /* ---- waiting for helpers ---- */
-
-static double helper_seconds(const helper *h)
-{
-  clockid_t clock;
-  struct timespec t;
-  if (pthread_getcpuclockid(h->thread, &clock) || clock_gettime(clock, &t)) return -1;
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Whether the helpers left the loop within that time. */
 static int crew_spin(crew *c, double seconds)
@@ -254,15 +215,14 @@ static int crew_spin(crew *c, double seconds)
    one. seconds[i] is the processor time that helper i had taken LATE ago. */
 static int crew_rescue(crew *c, const double *seconds)
 {
-  cpu_set_t here;
-  const int cpu = sched_getcpu();
+  jf_cores here;
+  const int cpu = jf_core_here();
   int rescued = 0;
-  CPU_ZERO(&here);
-  if (cpu >= 0) CPU_SET(cpu, &here);
+  jf_cores_only(&here, cpu);
   for (int i = 0; i < c->n_lane - 1 && cpu >= 0; i++) {
     helper *h = &c->helper[i];
-    if (!atomic_load(&h->works) || helper_seconds(h) - seconds[i] > LATE / 2) continue;
-    pthread_setaffinity_np(h->thread, sizeof here, &here);
+    if (!atomic_load(&h->works) || jf_thread_seconds(h->thread) - seconds[i] > LATE / 2) continue;
+    jf_thread_keep_to(h->thread, &here);
     c->home = -1;
     h->rests = INFINITY;
     rescued = 1;
@@ -276,7 +236,7 @@ static void crew_sleep(crew *c)
   static const struct timespec some = { 0, 500000 };
   atomic_store(&c->caller_asleep, 1);
   unsigned state = atomic_load(&c->state);
-  if (state) futex_wait(&c->state, state, &some);
+  if (state) jf_sleep_on(&c->state, state, &some);
   atomic_store(&c->caller_asleep, 0);
 }
 
@@ -294,7 +254,7 @@ static void crew_wait(crew *c)
   int rescued = 0;
   while (!crew_spin(c, LATE)) {
     for (int i = 0; i < c->n_lane - 1; i++)
-      if (atomic_load(&c->helper[i].works)) seconds[i] = helper_seconds(&c->helper[i]);
+      if (atomic_load(&c->helper[i].works)) seconds[i] = jf_thread_seconds(c->helper[i].thread);
       else seconds[i] = -INFINITY;
     if (crew_spin(c, LATE)) break;
     const int now = crew_rescue(c, seconds);
@@ -342,6 +302,12 @@ void jf_loops_set(int most, int want_low)
 {
   most_threads = most;
   low = want_low != 0;
+}
+
+void jf_loops_get(int *most, int *want_low)
+{
+  *most = most_threads;
+  *want_low = low;
 }
 
 void jf_parallel_lanes(int threads, int n, jf_lane_fn fn, void *ctx)

@@ -2,13 +2,12 @@
 #include "base/base.h"
 
 #include "base/library.h"
+#include "system/system.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/single_threaded.h>
 
 /* Guarded by mu; a text that is there stays. Nothing is allocated, as memory may be what lacks. */
 enum { MOST = 8, TEXT_SIZE = 200 };
@@ -47,25 +46,31 @@ int jf_library_room(size_t bytes)
 void *jf_library_open(const char *name, const char *const *env, size_t room)
 {
   int set[8] = {0};
+  const char *wanted = getenv("JFL_LIBRARIES");
+  if (wanted && !strcmp(wanted, "none")) {
+    jf_library_lacks(name, "left out, as JFL_LIBRARIES is none");
+    return NULL;
+  }
   if (!jf_library_room(room)) {
     jf_library_lacks(name, "too little memory is free for it");
     return NULL;
   }
   for (int i = 0; i < 8 && env && env[2 * i]; i++)
-    set[i] =
-        __libc_single_threaded && !getenv(env[2 * i]) && !setenv(env[2 * i], env[2 * i + 1], 1);
-  void *so = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (!so) jf_library_lacks(name, dlerror());
+    set[i] = jf_environment_lend(env[2 * i], env[2 * i + 1]);
+  void *so = jf_so_open(name);
+  if (!so) jf_library_lacks(name, jf_so_trouble());
   for (int i = 0; i < 8; i++)
-    if (set[i]) unsetenv(env[2 * i]);
+    if (set[i]) jf_environment_take(env[2 * i]);
   return so;
 }
 
-void *jf_library_try(const char *name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); }
+void *jf_library_try(const char *name) { return jf_so_open(name); }
+
+void jf_library_close(void *so) { jf_so_close(so); }
 
 int jf_library_find(void *so, const char *name, void *fn)
 {
-  void *f = so ? dlsym(so, name) : NULL;
+  void *f = so ? jf_so_find(so, name) : NULL;
   *(void **)fn = f;          /* POSIX: a function pointer has the size of void * */
   return f != NULL;
 }

@@ -1,47 +1,101 @@
 /* The host's allocator, arenas, and arrays that grow. */
 #include "base/base.h"
+#include "system/system.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* Set before anything else runs. */
 static jfl_allocator host;
 
 void jf_memory_from(const jfl_allocator *a) { host = a ? *a : (jfl_allocator){0}; }
+int jf_memory_is_given(void) { return host.alloc != NULL; }
+
+/* ---- budgets ---- */
+
+/* keepers: whoever made it, threads, and each block. */
+struct jf_budget { uint64_t most; _Atomic uint64_t used, keepers; };
+
+static _Thread_local jf_budget *charged;
+
+jf_budget *jf_budget_new(uint64_t most)
+{
+  jf_budget *b = malloc(sizeof *b);
+  if (!b) return NULL;
+  b->most = most;
+  atomic_init(&b->used, 0);
+  atomic_init(&b->keepers, 1);
+  return b;
+}
+
+jf_budget *jf_budget_keep(jf_budget *b)
+{
+  if (b) atomic_fetch_add(&b->keepers, 1);
+  return b;
+}
+
+void jf_budget_drop(jf_budget *b)
+{
+  if (b && atomic_fetch_sub(&b->keepers, 1) == 1) free(b);
+}
+
+int jf_budget_take(jf_budget *b, size_t n)
+{
+  if (!b) return 1;
+  const uint64_t before = atomic_fetch_add(&b->used, n);
+  if (!b->most || (before <= b->most && n <= b->most - before)) return 1;
+  atomic_fetch_sub(&b->used, n);
+  return 0;
+}
+
+void jf_budget_give(jf_budget *b, size_t n)
+{
+  if (b) atomic_fetch_sub(&b->used, n);
+}
+
+uint64_t jf_budget_used(const jf_budget *b) { return b ? atomic_load(&b->used) : 0; }
+uint64_t jf_budget_most(const jf_budget *b) { return b ? b->most : 0; }
+
+jf_budget *jf_memory_charge(jf_budget *b)
+{
+  jf_budget *before = charged;
+  charged = b;
+  return before;
+}
+
+jf_budget *jf_memory_budget(void) { return charged; }
+
+/* ---- blocks ---- */
 
 /* Stands right before each block that jf_new hands out. It goes back to where it came from, though
    the host may have changed its allocator. */
 typedef struct header {
   void *base;
   size_t size;
+  jf_budget *budget;             /* in which it counts, or NULL */
   void (*free)(void *ud, void *p, size_t size);
   void *ud;
 } header;
 enum { ALIGN = 64 };
 
-/* A large block is faster to touch for the first time in large pages, where the system has them. */
-enum { LARGE = 4 << 20, PAGE = 4096 };
-static void use_large_pages(char *base, size_t size)
-{
-  uintptr_t first = ((uintptr_t)base + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-  uintptr_t last = ((uintptr_t)base + size) & ~(uintptr_t)(PAGE - 1);
-  madvise(base + (first - (uintptr_t)base), last - first, MADV_HUGEPAGE);
-}
+/* A block that large is worth large pages, where the system has them. */
+enum { LARGE = 4 << 20 };
 
 static void *base_memory_take(size_t n, int zero)
 {
   if (n > SIZE_MAX - ALIGN - sizeof(header)) return NULL;
   size_t size = n + ALIGN + sizeof(header);
+  if (!jf_budget_take(charged, size)) return NULL;
   char *base = host.alloc ? host.alloc(host.ud, size) : zero ? calloc(1, size) : malloc(size);
-  if (!base) return NULL;
-  if (size >= LARGE && !host.alloc) use_large_pages(base, size);
+  if (!base) return jf_budget_give(charged, size), NULL;
+  if (size >= LARGE && !host.alloc) jf_pages_large(base, size);
   uintptr_t at = ((uintptr_t)base + sizeof(header) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1);
   void *p = base + (at - (uintptr_t)base);
-  ((header *)p)[-1] = (header){ base, size, host.free, host.ud };
+  ((header *)p)[-1] = (header){ base, size, jf_budget_keep(charged), host.free, host.ud };
   return host.alloc && zero ? memset(p, 0, n) : p;
 }
 
@@ -54,6 +108,8 @@ void jf_free(void *p)
   header h = ((header *)p)[-1];
   if (h.free) h.free(h.ud, h.base, h.size);
   else free(h.base);
+  jf_budget_give(h.budget, h.size);
+  jf_budget_drop(h.budget);
 }
 
 void jfl_text_free(char *text) { jf_free(text); }

@@ -96,6 +96,13 @@ jfl_status jf_need_args(const char *function, const char *argument, const jfl_ar
   return JFL_OK;
 }
 
+jfl_status jfl_fail(jfl_status code, const char *text)
+{
+  JF_NEED_BELOW(code, JFL_N_STATUS);
+  JF_NEED_POINTER(text);
+  return jf_fail(code, "%s", text);
+}
+
 jfl_status jfl_name_check(const char *what, const char *name)
 {
   JF_NEED_POINTER(what);

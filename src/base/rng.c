@@ -1,8 +1,8 @@
 /* Hashing and counter-based random bits. */
 #include "base/base.h"
+#include "system/system.h"
 
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 /* FNV-1a over the bytes, finished with the 64-bit mixer of MurmurHash3. */
@@ -39,7 +39,7 @@ jf_philox jf_philox_at(uint64_t key, uint64_t hi, uint64_t lo)
 uint64_t jf_entropy(void)
 {
   uint64_t e;
-  if (getrandom(&e, sizeof e, GRND_NONBLOCK) == (ssize_t)sizeof e) return e;
+  if (jf_random(&e, sizeof e)) return e;
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
   return jf_hash((uint64_t)(uintptr_t)&t, &t, sizeof t);

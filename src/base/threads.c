@@ -1,8 +1,8 @@
 /* Forks, cores, clocks. */
 #include "base/base.h"
+#include "system/system.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -11,7 +11,7 @@ static atomic_uint forks;
 
 static void count_fork(void) { atomic_fetch_add(&forks, 1); }
 
-static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
+static void watch_forks(void) { jf_at_fork(count_fork); }
 
 unsigned jf_forks(void)
 {
@@ -19,11 +19,7 @@ unsigned jf_forks(void)
   return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
-int jf_cpu_count(void)
-{
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-}
+int jf_cpu_count(void) { return jf_cores_count(); }
 
 double jf_now(void)
 {

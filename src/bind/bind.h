@@ -6,7 +6,7 @@
    The files call each other downwards only:
 
        module
-       index  op  run  checkpoint  profile
+       index  op  part  run  checkpoint  profile
        session  queue
        convert  graph  deliver
        failed
@@ -56,11 +56,15 @@ typedef struct jf_lblob { const void *tag; jfl_value *value; jf_lgraph *owner; }
 
 typedef struct jf_holder { const void *tag; void *p; void (*drop)(void *p); } jf_holder;
 
-/* How the program around the state asks for what runs to end: it sets *asked. stop clears that and
-   raises the error. */
+/* How the program around the state asks for what runs to end: it sets *asked; stop clears that and
+   raises the error. Or due(ctx), which any thread calls, gives other than 0; over raises the
+   error. */
 typedef struct jf_interrupt {
-  const volatile sig_atomic_t *asked;
+  const volatile sig_atomic_t *asked;        /* NULL: it asks by due alone */
   void (*stop)(lua_State *L);
+  int (*due)(void *ctx);                     /* or NULL */
+  void *ctx;
+  void (*over)(lua_State *L);
 } jf_interrupt;
 
 /* Calls whose callbacks have not run, in the order of calls. Userdata are linked by their pointers
@@ -89,6 +93,8 @@ typedef struct jf_runner { lua_CFunction run; int index; } jf_runner;
 typedef struct jf_state {
   jfl_session *session;            /* made at first need */
   unsigned generation;             /* sessions dropped so far, with their jobs and plans */
+  int profiles;                    /* a profile begins with the session, */
+  size_t profile_events;           /* and keeps the start of so many steps */
   int closed;                      /* lua_close has finalized this */
   int collecting;
   int pointed;                     /* Lua has got pointers to arrays; each keeps its array alive */
@@ -130,6 +136,9 @@ int jf_l_where(lua_State *L);
 
 /* Makes the state and pushes it; the registry keeps it. */
 jf_state *jf_push_state(lua_State *L);
+/* The state, where jfl.core was opened; NULL otherwise. For C functions outside of the module,
+   which get it as upvalue 1 in order to use what is declared here. */
+jf_state *jf_find_state(lua_State *L);
 /* The state's session, made at first need. */
 jfl_session *jf_session(lua_State *L);
 
@@ -213,12 +222,16 @@ void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg
 /* Reads a table of named attributes, nil being none; leaves an anchor or more on the stack. */
 jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n);
 
-/* ---- graphs and ops (graph.c, op.c) ---- */
+/* ---- graphs and ops (graph.c, op.c, part.c) ---- */
 
 void jf_open_graph(lua_State *L, jf_state *st, int module);
-extern const luaL_Reg jf_graph_functions[], jf_op_functions[];
+extern const luaL_Reg jf_graph_functions[], jf_op_functions[], jf_part_functions[],
+  jf_view_functions[];
 jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who);
 jfl_mode jf_need_mode(lua_State *L, int i, const char *who);
+/* The blob at i, of graph g, or of any if that is NULL. what: how a message calls it, such as
+   "gradients: y". */
+jf_lblob *jf_need_blob(lua_State *L, int i, const jf_lgraph *g, const char *what);
 /* Pushes a blob userdata without a value, of the graph whose environment is at env. */
 jf_lblob *jf_push_blob(lua_State *L, int env);
 
@@ -343,6 +356,9 @@ extern const luaL_Reg jf_body_functions[];
 /* For the program around a state, before it opens jfl.core. */
 void jf_set_interrupt(lua_State *L, const volatile sig_atomic_t *asked, void (*stop)(lua_State *L));
 void jf_open_interrupt(lua_State *L, jf_state *st);
+/* The same, besides, for a clock or whatever else is asked, once jfl.core is open. */
+void jf_set_due(lua_State *L, jf_state *st, int (*due)(void *ctx), void *ctx,
+                void (*over)(lua_State *L));
 /* Has synchronous runs of the state's session end early when it is asked for. */
 void jf_share_interrupt(jf_state *st);
 /* Raises the error if it was asked for. */
@@ -361,6 +377,10 @@ double jf_clock(void);
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_system_functions[],
   jf_output_functions[], jf_compress_functions[], jf_picture_functions[],
-  jf_csv_functions[], jf_text_functions[];
+  jf_csv_functions[], jf_text_functions[], jf_world_functions[];
+
+/* Meets the other ranks and tells which one this is, of how many; all but the first print nothing
+   from then on (world.c). */
+void jf_world_meet(lua_State *L, int *rank, int *size);
 
 #endif

@@ -69,7 +69,7 @@ static int l_open(lua_State *L)
   const char *path = jf_need_string(L, 1, "load", "path");
   jfl_checkpoint *c;
   jf_holder *h = jf_push_holder(L, drop_checkpoint);
-  jf_check(L, jfl_checkpoint_open(path, &c));
+  jf_check(L, jfl_checkpoint_open_shared(jf_session(L), path, &c));
   h->p = c;
   return 1;
 }

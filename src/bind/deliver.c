@@ -10,6 +10,22 @@ enum { MOST_TRIES = 8 };           /* of a delivery that fails before its functi
 
 typedef struct jf_delivery { int begun, ran, what; } jf_delivery;
 
+/* Pushes the list of the arrays that a watch of the request at 1 is about. */
+static void push_watched(lua_State *L, int watch)
+{
+  lua_getfield(L, watch, "at");
+  lua_getfield(L, watch, "n");
+  const int at = (int)lua_tointeger(L, -2), n = (int)lua_tointeger(L, -1);
+  lua_pop(L, 2);
+  lua_createtable(L, n, 0);
+  jf_get_slot(L, 1, REQUEST_VALUE);
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, -1, at + i);
+    lua_rawseti(L, -3, i + 1);
+  }
+  lua_pop(L, 1);
+}
+
 /* Puts there the next watch handler of the request at 1, and the value it is shown behind it. */
 static void push_watch(lua_State *L, const jf_lrequest *r)
 {
@@ -20,12 +36,7 @@ static void push_watch(lua_State *L, const jf_lrequest *r)
   luaL_checktype(L, watch, LUA_TTABLE);
   lua_getfield(L, watch, "handler");
   lua_getfield(L, watch, "read");
-  lua_createtable(L, 1, 0);
-  jf_get_slot(L, 1, REQUEST_VALUE);
-  lua_getfield(L, watch, "at");
-  lua_rawgeti(L, -2, (int)lua_tointeger(L, -1));
-  lua_rawseti(L, -4, 1);
-  lua_pop(L, 2);
+  push_watched(L, watch);
   lua_call(L, 1, 1);
   lua_replace(L, 4);
   lua_replace(L, DELIVER_FUNCTION);

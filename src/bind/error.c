@@ -1,6 +1,7 @@
 /* Errors of the C module: raised at the user's line, whatever front-end code lies between. */
 #include "bind/bind.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Whether it is Lua code that is not the front end's. */
@@ -103,7 +104,7 @@ _Noreturn int jf_raise(lua_State *L, const char *fmt, ...)
   lua_concat(L, 2);
   jf_make_printable(L);
   lua_error(L);
-  for (;;) {}      /* lua_error does not return, which its declaration does not say */
+  abort();      /* lua_error does not return, which its declaration does not say */
 }
 
 void jf_check(lua_State *L, jfl_status s)

@@ -27,9 +27,7 @@ jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who)
   return g;
 }
 
-/* The blob at i, of graph g, or of any if that is NULL. what: how a message calls it, such as
-   "gradients: y". */
-static jf_lblob *need_blob(lua_State *L, int i, const jf_lgraph *g, const char *what)
+jf_lblob *jf_need_blob(lua_State *L, int i, const jf_lgraph *g, const char *what)
 {
   jf_lblob *b = jf_test(L, i, JF_BLOB);
   if (!b) jf_raise(L, "%s must be a blob, got %s", what, jf_type_name(L, i));
@@ -62,9 +60,19 @@ static int push_env(lua_State *L, int i)
 
 /* ---- blobs ---- */
 
+/* If the front end computes a field of that name of the blob at 1, pushes its value. */
+static int graph_push_field(lua_State *L, const char *key)
+{
+  lua_getfield(L, lua_upvalueindex(3), key);
+  if (lua_isnil(L, -1)) return lua_pop(L, 1), 0;
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
 static int blob_index(lua_State *L)
 {
-  jf_lblob *b = need_blob(L, 1, NULL, "argument 1");
+  jf_lblob *b = jf_need_blob(L, 1, NULL, "argument 1");
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (lua_type(L, 2) == LUA_TNUMBER)
     jf_raise(L, "blob '%s' has no elements while its job's body runs; flow.slice takes parts of it",
@@ -72,7 +80,7 @@ static int blob_index(lua_State *L)
   if (!strcmp(key, "shape")) jf_push_shape(L, jfl_value_shape(b->value));
   else if (!strcmp(key, "dtype")) lua_pushstring(L, jfl_dtype_name(jfl_value_dtype(b->value)));
   else if (!strcmp(key, "name")) lua_pushstring(L, jfl_value_name(b->value));
-  else {
+  else if (!graph_push_field(L, key)) {
     lua_pushvalue(L, 2);
     lua_gettable(L, lua_upvalueindex(2));
   }
@@ -140,6 +148,31 @@ static int l_place(lua_State *L)
     lua_isnoneornil(L, 2) ? jf_state_of(L)->traced : jf_need_graph(L, 2, "place");
   if (!g) jf_raise(L, "place: no job's body is running");
   jf_check(L, jfl_graph_place(g->graph, jf_session(L), device));
+  return 0;
+}
+
+/* recompute(graph, on) */
+static int l_recompute(lua_State *L)
+{
+  const jf_lgraph *g = jf_need_graph(L, 1, "recompute");
+  jf_check(L, jfl_graph_recompute(g->graph, lua_toboolean(L, 2)));
+  return 0;
+}
+
+/* shard(graph, least) */
+static int l_shard(lua_State *L)
+{
+  const jf_lgraph *g = jf_need_graph(L, 1, "shard");
+  jf_check(L, jfl_graph_shard(g->graph, jf_need_whole(L, 2, "shard", "least", -0x1p53, 0x1p53)));
+  return 0;
+}
+
+/* micro_batches(graph, n) */
+static int l_micro_batches(lua_State *L)
+{
+  const jf_lgraph *g = jf_need_graph(L, 1, "micro_batches");
+  const int n = (int)jf_need_whole(L, 2, "micro_batches", "n", INT_MIN, INT_MAX);
+  jf_check(L, jfl_graph_micro_batches(g->graph, n));
   return 0;
 }
 
@@ -268,7 +301,7 @@ static jfl_value **read_blobs(lua_State *L, int i, const jf_lgraph *g, const cha
   jfl_value **v = lua_newuserdata(L, (size_t)count * sizeof *v + 1);
   for (; *n < count; ++*n) {
     lua_rawgeti(L, i, *n + 1);
-    v[*n] = need_blob(L, lua_gettop(L), g, what)->value;
+    v[*n] = jf_need_blob(L, lua_gettop(L), g, what)->value;
     lua_pop(L, 1);
   }
   return v;
@@ -285,7 +318,7 @@ static int push_field(lua_State *L, int t, const char *key)
 static jfl_value *minimize_blob(lua_State *L, int t, const char *key, const jf_lgraph *g)
 {
   const int at = push_field(L, t, key);
-  return lua_isnil(L, at) ? NULL : need_blob(L, at, g, key)->value;
+  return lua_isnil(L, at) ? NULL : jf_need_blob(L, at, g, key)->value;
 }
 
 static void minimize_rate(lua_State *L, const jf_lgraph *g, jfl_minimize *m)
@@ -341,8 +374,8 @@ static int l_gradients(lua_State *L)
 {
   int n;
   jf_lgraph *g = jf_need_graph(L, 1, "gradients");
-  jfl_value *y = need_blob(L, 2, g, "gradients: y")->value;
-  jfl_value *dy = lua_isnil(L, 3) ? NULL : need_blob(L, 3, g, "gradients: dy")->value;
+  jfl_value *y = jf_need_blob(L, 2, g, "gradients: y")->value;
+  jfl_value *dy = lua_isnil(L, 3) ? NULL : jf_need_blob(L, 3, g, "gradients: dy")->value;
   jfl_value **x = read_blobs(L, 4, g, "gradients: x", &n);
   if (!x) jf_raise(L, "gradients: x must be a list of blobs, got %s", jf_type_name(L, 4));
   size_t size = (size_t)n * sizeof(jfl_value *);
@@ -362,7 +395,7 @@ static int l_output(lua_State *L)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "output");
   const char *what = lua_pushfstring(L, "%s: the body's result", g->job);
-  jf_check(L, jfl_graph_output(g->graph, need_blob(L, 2, g, what)->value));
+  jf_check(L, jfl_graph_output(g->graph, jf_need_blob(L, 2, g, what)->value));
   return 0;
 }
 
@@ -370,7 +403,7 @@ static int l_output(lua_State *L)
 static int l_watch_gradient(lua_State *L)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "watch_diff");
-  jfl_value *v = need_blob(L, 2, g, "watch_diff: blob")->value;
+  jfl_value *v = jf_need_blob(L, 2, g, "watch_diff: blob")->value;
   jf_check(L, jfl_graph_watch_gradient(g->graph, v, lua_tostring(L, 3)));
   return 0;
 }
@@ -378,7 +411,7 @@ static int l_watch_gradient(lua_State *L)
 /* need_blob(graph, blob, what): fails unless the blob is one of that graph. */
 static int l_need_blob(lua_State *L)
 {
-  need_blob(L, 2, jf_need_graph(L, 1, "need_blob"), jf_need_string(L, 3, "need_blob", "what"));
+  jf_need_blob(L, 2, jf_need_graph(L, 1, "need_blob"), jf_need_string(L, 3, "need_blob", "what"));
   return 0;
 }
 
@@ -389,6 +422,7 @@ const luaL_Reg jf_graph_functions[] = {
   { "variable", l_variable }, { "find_variable", l_find_variable }, { "minimize", l_minimize },
   { "gradients", l_gradients }, { "output", l_output }, { "place", l_place },
   { "mixed_precision", l_mixed_precision },
+  { "recompute", l_recompute }, { "shard", l_shard }, { "micro_batches", l_micro_batches },
   { "watch_gradient", l_watch_gradient }, { "need_blob", l_need_blob }, { NULL, NULL }
 };
 
@@ -402,7 +436,10 @@ void jf_open_graph(lua_State *L, jf_state *st, int module)
   lua_newtable(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, module, "blob_methods");
-  lua_pushcclosure(L, blob_index, 2);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, module, "blob_fields");
+  lua_pushcclosure(L, blob_index, 3);
   lua_setfield(L, -2, "__index");
   lua_setfield(L, module, "blob_mt");
   lua_pop(L, 1);

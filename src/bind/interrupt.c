@@ -12,8 +12,18 @@ static const double slice = 0.05;
 void jf_set_interrupt(lua_State *L, const volatile sig_atomic_t *asked, void (*stop)(lua_State *L))
 {
   jf_interrupt *i = lua_newuserdata(L, sizeof *i);
-  *i = (jf_interrupt){ asked, stop };
+  *i = (jf_interrupt){ .asked = asked, .stop = stop };
   lua_setfield(L, LUA_REGISTRYINDEX, key);
+}
+
+void jf_set_due(lua_State *L, jf_state *st, int (*due)(void *ctx), void *ctx,
+                void (*over)(lua_State *L))
+{
+  if (!st->interrupt) jf_set_interrupt(L, NULL, NULL);
+  jf_open_interrupt(L, st);
+  st->interrupt->due = due;
+  st->interrupt->ctx = ctx;
+  st->interrupt->over = over;
 }
 
 void jf_open_interrupt(lua_State *L, jf_state *st)
@@ -23,7 +33,13 @@ void jf_open_interrupt(lua_State *L, jf_state *st)
   lua_pop(L, 1);
 }
 
-static int asked(void *interrupt) { return *((const jf_interrupt *)interrupt)->asked; }
+static int is_due(const jf_interrupt *i) { return i->due && i->due(i->ctx); }
+/* A signal handler or another thread asks. */
+static int is_asked(const jf_interrupt *i)
+{
+  return i->asked && __atomic_load_n(i->asked, __ATOMIC_RELAXED);
+}
+static int asked(void *interrupt) { return is_asked(interrupt) || is_due(interrupt); }
 
 void jf_share_interrupt(jf_state *st)
 {
@@ -33,7 +49,8 @@ void jf_share_interrupt(jf_state *st)
 void jf_heed_interrupt(lua_State *L)
 {
   const jf_interrupt *i = jf_state_of(L)->interrupt;
-  if (i && *i->asked) i->stop(L);
+  if (i && is_due(i)) i->over(L);
+  if (i && is_asked(i)) i->stop(L);
 }
 
 int jf_is_interruption(lua_State *L, int i)

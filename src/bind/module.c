@@ -7,6 +7,7 @@
 #define KEY "jfl.core"       /* registry: the module's table */
 
 JFL_API int luaopen_jfl_core(lua_State *L);
+int luaopen_jfl_sandbox(lua_State *L);       /* of src/script */
 JFL_API int luaopen_jfl_preload(lua_State *L);
 JFL_API int luaopen_jfl(lua_State *L);
 
@@ -57,9 +58,10 @@ static void fill_module(lua_State *L)
                                   { "source", module_l_source }, { NULL, NULL } };
   const luaL_Reg *const lists[] = {
     own, jf_text_functions, jf_array_functions, jf_convert_functions, jf_op_functions,
-    jf_graph_functions,
+    jf_part_functions, jf_graph_functions, jf_view_functions,
     jf_session_functions, jf_run_functions, jf_checkpoint_functions, jf_profile_functions,
-    jf_system_functions, jf_output_functions, jf_compress_functions, jf_picture_functions,
+    jf_system_functions, jf_world_functions, jf_output_functions, jf_compress_functions,
+    jf_picture_functions,
     jf_csv_functions,
     jf_optimizer_functions,
     jf_request_functions, jf_queue_functions, jf_body_functions
@@ -131,6 +133,8 @@ int luaopen_jfl_preload(lua_State *L)
   lua_getfield(L, -1, "preload");
   lua_pushcfunction(L, luaopen_jfl_core);
   lua_setfield(L, -2, "jfl.core");
+  lua_pushcfunction(L, luaopen_jfl_sandbox);
+  lua_setfield(L, -2, "jfl.sandbox.core");
   for (const jf_lua_module *m = jf_lua_modules; m->name; m++) {
     push_loader(L, m);
     lua_setfield(L, -2, m->name);

@@ -5,15 +5,19 @@
 
 #include <luajit.h>
 
+/* A DLL names what it needs of another one when it is linked; there is nothing weak. */
+#ifndef JFL_BUILD_DLL
 #pragma weak luaJIT_setmode
 #pragma weak luaL_loadbufferx
 #pragma weak luaL_loadfilex
+#pragma weak luaL_prepbuffer
 #pragma weak luaL_setfuncs
 #pragma weak luaL_setmetatable
 #pragma weak luaL_testudata
 #pragma weak luaL_traceback
 #pragma weak lua_call
 #pragma weak lua_copy
+#pragma weak lua_cpcall
 #pragma weak lua_equal
 #pragma weak lua_getfenv
 #pragma weak lua_insert
@@ -31,5 +35,6 @@
 #pragma weak lua_tonumberx
 #pragma weak lua_upvalueid
 #pragma weak lua_upvaluejoin
+#endif
 
 #endif

@@ -3,11 +3,15 @@
 
 #include <limits.h>
 
-/* profile_start(max_events) */
+/* profile_start(max_events). Makes no session, since the script may first say which ranks there
+   are. */
 static int l_profile_start(lua_State *L)
 {
-  int64_t n = jf_need_whole(L, 1, "profile_start", "max_events", 0, 0x1p40);
-  jf_check(L, jfl_profile_start(jf_session(L), (size_t)n));
+  jf_state *st = jf_state_of(L);
+  const size_t n = (size_t)jf_need_whole(L, 1, "profile_start", "max_events", 0, 0x1p40);
+  if (st->session || st->profiles) jf_check(L, jfl_profile_start(jf_session(L), n));
+  st->profiles = !st->session;
+  st->profile_events = n;
   return 0;
 }
 
@@ -15,7 +19,7 @@ static void drop_profile(void *p) { jfl_profile_free(p); }
 
 static void bind_profile_push_row(lua_State *L, const jfl_profile_row *r)
 {
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 10);
   jf_set_string(L, "job", r->job);
   jf_set_string(L, "op", r->op);
   jf_set_string(L, "name", r->name);
@@ -25,10 +29,12 @@ static void bind_profile_push_row(lua_State *L, const jfl_profile_row *r)
   jf_set_number(L, "runs", (double)r->runs);
   jf_set_number(L, "flop", r->flop);
   jf_set_number(L, "bytes", r->bytes);
+  jf_set_string(L, "device", r->device);
 }
 
 /* profile_stop(path | nil): a list of rows, one for each step. A Chrome trace is written to path;
-   if that fails, the second result says why. */
+   if that fails, the second result says why. Then the seconds that this rank computed in jobs of
+   several ranks, and those that it waited there. */
 static int l_profile_stop(lua_State *L)
 {
   const char *path = lua_isnoneornil(L, 1) ? NULL : jf_need_string(L, 1, "profile_stop", "path");
@@ -45,9 +51,13 @@ static int l_profile_stop(lua_State *L)
     bind_profile_push_row(L, &r);
     lua_rawseti(L, -2, i + 1);
   }
-  if (!written) return 1;
-  lua_pushstring(L, jfl_errmsg());
-  return 2;
+  double computing = 0, waiting = 0;
+  if (written) lua_pushstring(L, jfl_errmsg());
+  else lua_pushnil(L);
+  jfl_profile_waiting(p, &computing, &waiting);
+  lua_pushnumber(L, computing);
+  lua_pushnumber(L, waiting);
+  return 4;
 }
 
 /* machine_peak(threads): float32 operations and bytes per second. */

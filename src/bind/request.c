@@ -208,8 +208,8 @@ static int l_request_job(lua_State *L)
 
 /* own(plan, class, read | false, watches | false, width | nil): how calls of the plan are
    delivered. class: the metatable of their requests; read: makes a list of the results the value,
-   which without it is the one result; watches: { label, handler, at, read } each; width: how many
-   may be under way. */
+   which without it is the one result; watches: { label, handler, at, n, read } each; width: how
+   many may be under way. */
 static int l_own(lua_State *L)
 {
   jf_lplan *p = jf_need_plan(L, 1, "own");

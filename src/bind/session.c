@@ -233,6 +233,33 @@ static int l_variable_info(lua_State *L)
   return 2;
 }
 
+/* variable_lies(name) -> devices, distribution, axis of a split one */
+static int l_variable_lies(lua_State *L)
+{
+  const char *devices, *name = jf_need_string(L, 1, "variable_lies", "name");
+  jfl_distribution d;
+  jf_check(L, jfl_variable_lies(jf_session(L), name, &devices, &d));
+  lua_pushstring(L, devices);
+  lua_pushstring(L, d.kind == JFL_SPLIT ? "split" : "broadcast");
+  if (d.kind != JFL_SPLIT) return 2;
+  lua_pushinteger(L, d.axis);
+  return 3;
+}
+
+/* hand_out(doing, text): rank 0's text, on all ranks. */
+static int l_hand_out(lua_State *L)
+{
+  const char *doing = jf_need_string(L, 1, "hand_out", "doing");
+  const char *text = jf_need_string(L, 2, "hand_out", "text");
+  jf_holder *h = jf_push_holder(L, jf_drop_text);
+  char *shared;
+  jf_wait_for_all(L);
+  jf_check(L, jfl_session_hand_out(jf_session(L), doing, text, &shared));
+  h->p = shared;
+  lua_pushstring(L, shared);
+  return 1;
+}
+
 /* variable_set(name, array | table): a table gets the variable's dtype. */
 static int l_variable_set(lua_State *L)
 {
@@ -267,6 +294,33 @@ static int l_plan_variables(lua_State *L)
   return 1;
 }
 
+/* plan_steps(plan): a list of what its steps cost, the bytes of variables and of temporaries. */
+static int l_plan_steps(lua_State *L)
+{
+  const jf_lplan *p = jf_need_plan(L, 1, "plan_steps");
+  double variables, temporaries;
+  lua_newtable(L);
+  for (int i = 0; i < jfl_plan_steps(p->plan); i++) {
+    jfl_plan_step s;
+    jf_check(L, jfl_plan_step_at(p->plan, i, &s));
+    lua_newtable(L);
+    lua_pushstring(L, s.op), lua_setfield(L, -2, "op");
+    lua_pushstring(L, s.name), lua_setfield(L, -2, "name");
+    lua_pushstring(L, s.kernel), lua_setfield(L, -2, "kernel");
+    lua_pushstring(L, s.device), lua_setfield(L, -2, "device");
+    lua_pushnumber(L, s.flop), lua_setfield(L, -2, "flop");
+    lua_pushnumber(L, s.bytes), lua_setfield(L, -2, "bytes");
+    lua_pushnumber(L, s.still), lua_setfield(L, -2, "still");
+    lua_pushnumber(L, s.gradient), lua_setfield(L, -2, "gradient");
+    lua_pushboolean(L, s.updates), lua_setfield(L, -2, "updates");
+    lua_rawseti(L, -2, i + 1);
+  }
+  jf_check(L, jfl_plan_memory(p->plan, &variables, &temporaries));
+  lua_pushnumber(L, variables);
+  lua_pushnumber(L, temporaries);
+  return 3;
+}
+
 /* disturbances(): a number that changes when a run fails or a variable is set. */
 static int l_disturbances(lua_State *L)
 {
@@ -280,8 +334,10 @@ const luaL_Reg jf_session_functions[] = {
   { "plan_text", l_plan_text }, { "plan_free", l_plan_free }, { "plan_pinned", l_plan_pinned },
   { "reset", l_reset }, { "variables", l_variables },
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
-  { "variable_info", l_variable_info }, { "passes", l_passes },
+  { "variable_info", l_variable_info }, { "variable_lies", l_variable_lies },
+  { "hand_out", l_hand_out }, { "passes", l_passes },
   { "variable_drop", l_variable_drop }, { "plan_variables", l_plan_variables },
+  { "plan_steps", l_plan_steps },
   { "device_count", l_device_count }, { "device_absence", l_device_absence },
   { "device", l_device }, { NULL, NULL }
 };

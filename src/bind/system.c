@@ -1,14 +1,11 @@
 /* What the front end asks of the system and standard Lua does not offer. */
 #include "bind/bind.h"
+#include "system/system.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 double jf_clock(void)
 {
@@ -29,19 +26,18 @@ static int l_now(lua_State *L)
 static int l_columns(lua_State *L)
 {
   double fd = jf_need_number(L, 1, "columns", "fd");
-  struct winsize size = { 0 };
-  if (!(fd >= 0 && fd <= INT_MAX) || !isatty((int)fd)) return lua_pushnil(L), 1;
-  if (ioctl((int)fd, TIOCGWINSZ, &size) || !size.ws_col) size.ws_col = 80;
-  lua_pushinteger(L, size.ws_col);
+  const int columns = fd >= 0 && fd <= INT_MAX ? jf_terminal_columns((int)fd) : 0;
+  if (columns) lua_pushinteger(L, columns);
+  else lua_pushnil(L);
   return 1;
 }
 
 /* process(): the number of this process, and the name of the machine. */
 static int l_process(lua_State *L)
 {
-  char name[256] = "";
-  if (gethostname(name, sizeof name - 1)) strcpy(name, "localhost");
-  lua_pushinteger(L, getpid());
+  char name[256];
+  jf_machine(name, sizeof name);
+  lua_pushinteger(L, jf_process());
   lua_pushstring(L, name);
   return 2;
 }
@@ -57,33 +53,35 @@ static int l_make_directory(lua_State *L)
     if (i < n && path[i] != '/') continue;
     memcpy(part, path, i);
     part[i] = '\0';
-    if (mkdir(part, 0777) && errno != EEXIST && i == n)
+    if (jf_folder_make(JF_HERE, part, 0) && errno != EEXIST && i == n)
       return lua_pushnil(L), lua_pushstring(L, strerror(errno)), 2;
   }
   lua_pushboolean(L, 1);
   return 1;
 }
 
-static void close_list(void *d) { closedir(d); }
+static void close_list(void *l) { jf_listing_close(l); }
 
 /* directory(path) -> names of what it holds; nil where there is no directory. */
 static int l_directory(lua_State *L)
 {
   const char *path = jf_need_string(L, 1, "directory", "path");
   jf_holder *h = jf_push_holder(L, close_list);
-  h->p = opendir(path);
-  if (!h->p && errno == ENOENT) return lua_pushnil(L), 1;
-  if (!h->p) jf_raise(L, "%s: cannot list the directory: %s", path, strerror(errno));
+  const int folder = jf_folder_open(JF_HERE, path, 0);
+  h->p = folder >= 0 ? jf_listing_open(folder) : NULL;
+  const int e = errno;
+  if (folder >= 0) jf_folder_close(folder);
+  if (!h->p && e == ENOENT) return lua_pushnil(L), 1;
+  if (!h->p) jf_raise(L, "%s: cannot list the directory: %s", path, strerror(e));
   lua_newtable(L);
   int n = 0;
-  for (const struct dirent *e; (e = readdir(h->p));) {
-    if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-    lua_pushstring(L, e->d_name);
+  for (const char *name; (name = jf_listing_next(h->p));) {
+    lua_pushstring(L, name);
     lua_rawseti(L, -2, ++n);
   }
   lua_insert(L, -2);
   lua_pop(L, 1);
-  closedir(h->p);
+  jf_listing_close(h->p);
   h->p = NULL;
   return 1;
 }
@@ -91,17 +89,18 @@ static int l_directory(lua_State *L)
 /* is_file(path) */
 static int l_is_file(lua_State *L)
 {
-  struct stat st;
-  lua_pushboolean(L, !stat(jf_need_string(L, 1, "is_file", "path"), &st) && S_ISREG(st.st_mode));
+  jf_info st;
+  const char *path = jf_need_string(L, 1, "is_file", "path");
+  lua_pushboolean(L, !jf_info_at(JF_HERE, path, 0, &st) && st.kind == JF_FILE);
   return 1;
 }
 
 /* is_directory(path) */
 static int l_is_directory(lua_State *L)
 {
-  struct stat st;
+  jf_info st;
   const char *path = jf_need_string(L, 1, "is_directory", "path");
-  lua_pushboolean(L, !stat(path, &st) && S_ISDIR(st.st_mode));
+  lua_pushboolean(L, !jf_info_at(JF_HERE, path, 0, &st) && st.kind == JF_FOLDER);
   return 1;
 }
 

@@ -1,7 +1,7 @@
 /* Texts and names in Lua. */
 #include "bind/bind.h"
+#include "system/system.h"
 
-#include <regex.h>
 #include <string.h>
 
 /* Bytes of a regular expression, and how many + it may have: compiled, each may double its size. */
@@ -14,6 +14,13 @@ static int l_printable(lua_State *L)
   jf_need_bytes(L, 1, "printable", "text", &n);
   lua_settop(L, 1);
   jf_make_printable(L);
+  return 1;
+}
+
+/* warn(text): gives a warning to the host of the process; whether it wants them. */
+static int l_warn(lua_State *L)
+{
+  lua_pushboolean(L, jfl_warn(jf_need_string(L, 1, "warn", "text")));
   return 1;
 }
 
@@ -46,19 +53,13 @@ static int l_matches(lua_State *L)
   const char *expression = jf_need_string(L, 1, "matches", "expression");
   const char *text = jf_need_string(L, 2, "matches", "text"), *wrong = too_large(expression);
   char message[128];
-  regex_t r;
   if (wrong) return lua_pushnil(L), lua_pushfstring(L, "%s", wrong), 2;
-  int failed = regcomp(&r, expression, REG_EXTENDED | REG_NOSUB);
-  if (failed) {
-    regerror(failed, &r, message, sizeof message);
-    return lua_pushnil(L), lua_pushstring(L, message), 2;
-  }
-  int found = !regexec(&r, text, 0, NULL, 0);
-  regfree(&r);
+  const int found = jf_matches(expression, text, message, sizeof message);
+  if (found < 0) return lua_pushnil(L), lua_pushstring(L, message), 2;
   return lua_pushboolean(L, found), 1;
 }
 
 const luaL_Reg jf_text_functions[] = {
-  { "printable", l_printable }, { "name_check", l_name_check }, { "matches", l_matches },
-  { NULL, NULL }
+  { "printable", l_printable }, { "warn", l_warn }, { "name_check", l_name_check },
+  { "matches", l_matches }, { NULL, NULL }
 };

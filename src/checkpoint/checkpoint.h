@@ -3,10 +3,9 @@
 #ifndef JF_CHECKPOINT_H
 #define JF_CHECKPOINT_H
 
-#include <limits.h>
-
 #include "base/json.h"
 #include "base/need.h"
+#include "system/system.h"
 
 /* ---- sources: checkpoints that are read (source, entries, safetensors, oneflow.c) ---- */
 
@@ -18,23 +17,28 @@ typedef struct jf_entry {
   uint64_t begin, size;        /* bytes in the file */
   int state;                   /* optimizer or step state */
   const void *data;            /* when written: the contents, or NULL */
-  const struct jf_var *variable;        /* and what they are read from */
+  struct jf_var *variable;     /* and what they are read from */
 } jf_entry;
 
 typedef struct jf_meta { const char *key, *value; } jf_meta;
 
 typedef struct jf_source {
-  char path[PATH_MAX];
+  char path[JF_MOST_PATH];
   int fd;                      /* the safetensors file; -1: OneFlow's layout under path */
   int dir;                     /* OneFlow's directory, or that of its one variable; or -1 */
   char *text;                  /* header that names point into, or NULL: each name is owned */
   jf_entry *tensor; int n_tensor, cap_tensor;    /* sorted by name */
   jf_meta *meta; int n_meta, cap_meta;            /* sorted by key */
   int about;                   /* JFL_SINGLE, JFL_UNFINISHED */
+  jfl_session *shared;         /* of a checkpoint that rank 0 reads for all, else NULL */
 } jf_source;
 
 struct jfl_checkpoint { jf_tag tag; jf_source source; };
 
+/* The version of what our metadata says; a reader refuses what is newer. */
+enum { JF_CHECKPOINT_VERSION = 1 };
+/* Before a job's name, the metadata's key for how often it ran. */
+#define JF_RUN_PREFIX "run."
 /* What notes' keys begin with in the metadata. */
 #define JF_NOTE_PREFIX "note."
 /* Opens the checkpoint directory and validates all but the contents of its tensors. */
@@ -42,6 +46,8 @@ jfl_status jf_source_open(const char *path, jf_source *out);
 void jf_source_close(jf_source *s);
 /* Reads the whole tensor. */
 jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out);
+/* Does the same where that has come to st on this process; all that share the source come here. */
+jfl_status jf_source_fetch(const jf_source *s, const jf_entry *t, void *out, jfl_status st);
 /* NULL: there is none. */
 const jf_entry *jf_source_find(const jf_source *s, const char *name);
 const char *jf_source_meta(const jf_source *s, const char *key);
@@ -52,8 +58,10 @@ jfl_status jf_source_sort(jf_source *s);
 jfl_status jf_safetensors_open(jf_source *s);
 /* Appends a member to the text of the metadata. */
 void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
-/* Writes a whole file to fd; sorts t. path is for messages. */
-jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, const jf_text *meta);
+/* Writes a whole file to fd; sorts t. path is for messages. Of several processes that save together
+   all come here with their session, and rank 0 writes; else `together` is NULL. */
+jfl_status jf_safetensors_write(jfl_session *together, int fd, const char *path, jf_entry *t, int n,
+                                const jf_text *meta);
 
 /* s->path names the directory; it is no error that it holds no variable. If it is a variable's own
    directory, s->path becomes the one above, and s has that variable alone. Links in it are not
@@ -65,7 +73,7 @@ jfl_status jf_oneflow_read(const jf_source *s, const jf_entry *t, void *out);
 
 /* JFL_EIO with errno: "checkpoint <path>: cannot <what>: ...". */
 jfl_status jf_file_fail(const char *path, const char *what);
-/* The three joined; out holds PATH_MAX bytes. */
+/* The three joined; out holds JF_MOST_PATH bytes. */
 jfl_status jf_file_path(const char *a, const char *b, const char *c, char *out);
 /* The directory that holds path, which has no slash at its end. */
 void jf_file_parent(const char *path, char *out);
@@ -73,17 +81,10 @@ void jf_file_parent(const char *path, char *out);
 jfl_status jf_file_trim(const char *path, char *out);
 jfl_status jf_file_read(int fd, const char *path, void *out, size_t n, uint64_t at);
 jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n);
-/* The same without a message: 0, or -1 with errno. */
-int jf_file_put(int fd, const void *data, size_t n);
-/* Whether the path, which starts at the directory `at`, leads to what fd is; flags as those of
-   fstatat. */
-int jf_file_same(int fd, int at, const char *path, int flags);
-/* Opens a directory, which path names from the directory `at`; one that may be used but not listed
-   too. -1 with errno. */
-int jf_dir_open(int at, const char *path);
-/* Makes the names in the directory durable, where it can be read and its file system can do it: 0,
-   or -1 with errno. */
-int jf_dir_sync(int dir);
+/* Whether the path, which starts at the directory `at`, is the open file, and no link to it; and
+   whether it leads to the open directory, with JF_NO_LINK without being one. */
+int jf_file_same(int fd, int at, const char *path);
+int jf_folder_same(int dir, int at, const char *path, int how);
 /* Whether the directory holds nothing besides the two files. path is for messages. */
 jfl_status jf_dir_empty(int dir, const char *path, const char *a, const char *b, int *out);
 
@@ -94,7 +95,7 @@ jfl_status jf_dir_empty(int dir, const char *path, const char *a, const char *b,
    path. */
 typedef struct jf_successor {
   int dir, fd;                 /* -1: not open; both are closed by jf_successor_close */
-  char from[NAME_MAX + 1], to[NAME_MAX + 1];
+  char from[JF_MOST_NAME + 1], to[JF_MOST_NAME + 1];
   const char *step;            /* what could not be done */
 } jf_successor;
 /* Each gives 0, or -1 with errno and step. What exists as `from` is EEXIST, links too. A file that
@@ -117,8 +118,8 @@ typedef struct jf_stage {
   jf_successor model;              /* the file */
   int parent;                  /* the directory that is to hold the target; -1: the target exists */
   int moved;                   /* a staged directory has got its name */
-  char name[NAME_MAX + 1], staged[NAME_MAX + 1];     /* of the target and its stage, in parent */
-  char target[PATH_MAX], file[PATH_MAX];             /* for messages */
+  char name[JF_MOST_NAME + 1], staged[JF_MOST_NAME + 1];   /* of target and stage, in parent */
+  char target[JF_MOST_PATH], file[JF_MOST_PATH];             /* for messages */
 } jf_stage;
 jfl_status jf_stage_open(const char *path, int overwrite, jf_stage *out);
 /* Moves the checkpoint in place if s is JFL_OK, otherwise or on failure removes what was staged.

@@ -1,17 +1,9 @@
 /* Files and directories of checkpoints: whole reads and writes, and what a path leads to. */
 #include "checkpoint/checkpoint.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-enum { MAX_CHUNK = 1 << 30 };
 
 jfl_status jf_file_fail(const char *path, const char *what)
 {
@@ -20,10 +12,10 @@ jfl_status jf_file_fail(const char *path, const char *what)
 
 jfl_status jf_file_path(const char *a, const char *b, const char *c, char *out)
 {
-  int n = snprintf(out, PATH_MAX, "%s%s%s", a, b, c);
-  if (n >= 0 && n < PATH_MAX) return JFL_OK;
+  int n = snprintf(out, JF_MOST_PATH, "%s%s%s", a, b, c);
+  if (n >= 0 && n < JF_MOST_PATH) return JFL_OK;
   return jf_fail(JFL_EINVAL, "checkpoint %.64s...: the path must have at most %d bytes", a,
-                 PATH_MAX);
+                 JF_MOST_PATH);
 }
 
 jfl_status jf_file_trim(const char *path, char *out)
@@ -38,8 +30,7 @@ jfl_status jf_file_trim(const char *path, char *out)
 jfl_status jf_file_read(int fd, const char *path, void *out, size_t n, uint64_t at)
 {
   for (char *p = out; n;) {
-    ssize_t k = pread(fd, p, n < MAX_CHUNK ? n : MAX_CHUNK, (off_t)at);
-    if (k < 0 && errno == EINTR) continue;
+    int64_t k = jf_read_at(fd, p, n, at);
     if (k < 0) return jf_file_fail(path, "read");
     if (!k)
       return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: %zu bytes more must follow", path,
@@ -51,45 +42,27 @@ jfl_status jf_file_read(int fd, const char *path, void *out, size_t n, uint64_t 
   return JFL_OK;
 }
 
-static int files_put_all(int fd, const void *data, size_t n)
-{
-  for (const char *p = data; n;) {
-    ssize_t k = write(fd, p, n < MAX_CHUNK ? n : MAX_CHUNK);
-    if (k < 0 && errno == EINTR) continue;
-    if (k < 0) return -1;
-    p += k;
-    n -= (size_t)k;
-  }
-  return 0;
-}
-
-/* A write beyond the process's limit of file sizes raises SIGXFSZ in its thread, which would end
-   the process. While the signal is blocked the write fails with EFBIG instead and the signal stays
-   pending; it is then taken away, unless it was pending before. */
-int jf_file_put(int fd, const void *data, size_t n)
-{
-  sigset_t limit, before, waiting;
-  sigemptyset(&limit);
-  sigaddset(&limit, SIGXFSZ);
-  sigpending(&waiting);
-  pthread_sigmask(SIG_BLOCK, &limit, &before);
-  int r = files_put_all(fd, data, n), e = errno;
-  if (!sigismember(&waiting, SIGXFSZ)) sigtimedwait(&limit, NULL, &(struct timespec){ 0, 0 });
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  errno = e;
-  return r;
-}
-
 jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n)
 {
-  return jf_file_put(fd, data, n) ? jf_file_fail(path, "write") : JFL_OK;
+  return jf_write_all(fd, data, n) ? jf_file_fail(path, "write") : JFL_OK;
 }
 
-int jf_file_same(int fd, int at, const char *path, int flags)
+static int files_same(const jf_info *mine, int at, const char *path, int how)
 {
-  struct stat mine, other;
-  return !fstat(fd, &mine) && !fstatat(at, path, &other, flags) && mine.st_ino == other.st_ino &&
-         mine.st_dev == other.st_dev;
+  jf_info other;
+  return !jf_info_at(at, path, how, &other) && mine->id == other.id && mine->place == other.place;
+}
+
+int jf_file_same(int fd, int at, const char *path)
+{
+  jf_info mine;
+  return !jf_info_of(fd, &mine) && files_same(&mine, at, path, JF_NO_LINK);
+}
+
+int jf_folder_same(int dir, int at, const char *path, int how)
+{
+  jf_info mine;
+  return !jf_info_of_folder(dir, &mine) && files_same(&mine, at, path, how);
 }
 
 /* ---- directories ---- */
@@ -103,30 +76,13 @@ void jf_file_parent(const char *path, char *out)
   if (!n) strcpy(out, slash ? "/" : ".");
 }
 
-int jf_dir_open(int at, const char *path)
-{
-  int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd >= 0 || errno != EACCES) return fd;
-  return openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-/* EBADF: opened by O_PATH, as it may not be read. */
-int jf_dir_sync(int dir) { return fsync(dir) && errno != EINVAL && errno != EBADF ? -1 : 0; }
-
 jfl_status jf_dir_empty(int dir, const char *path, const char *a, const char *b, int *out)
 {
-  int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-  if (!d) {
-    jfl_status r = jf_file_fail(path, "list the directory");
-    if (fd >= 0) close(fd);
-    return r;
-  }
-  int empty = 1;
-  for (const struct dirent *e; empty && (e = readdir(d));)
-    empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, a) ||
-            !strcmp(e->d_name, b);
-  closedir(d);
-  *out = empty;
+  jf_listing *l = jf_listing_open(dir);
+  if (!l) return jf_file_fail(path, "list the directory");
+  const char *name = jf_listing_next(l);
+  while (name && (!strcmp(name, a) || !strcmp(name, b))) name = jf_listing_next(l);
+  jf_listing_close(l);
+  *out = !name;
   return JFL_OK;
 }

@@ -3,13 +3,9 @@
 #include "checkpoint/checkpoint.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MAX_DEPTH = 2, MAX_META = 4096 };
 
@@ -98,7 +94,7 @@ static jfl_status oneflow_no_file(const char *dir, const char *file)
 
 static int oneflow_open_file(int dir, const char *file)
 {
-  return openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  return jf_open(dir, file, JF_READ | JF_NO_LINK);
 }
 
 /* dir is the variable's directory, and path its path. */
@@ -107,9 +103,9 @@ static jfl_status oneflow_read_meta(int dir, const char *path, jf_entry *t)
   char text[MAX_META + 1];
   int fd = oneflow_open_file(dir, "meta");
   if (fd < 0) return errno == ENOENT ? JFL_OK : oneflow_no_file(path, "meta");
-  ssize_t n = read(fd, text, MAX_META);
+  const int64_t n = jf_read(fd, text, MAX_META);
   jfl_status r = n < 0 ? jf_file_fail(path, "read the meta") : JFL_OK;
-  close(fd);
+  jf_close(fd);
   JF_TRY(r);
   text[n] = '\0';
   if (parse_meta(text, t)) return check_meta(path, t);
@@ -121,12 +117,12 @@ static jfl_status oneflow_read_meta(int dir, const char *path, jf_entry *t)
 /* A directory with a file `out` is a variable's. In one with only a meta, `out` was lost. */
 static jfl_status find_out(int dir, const char *path, uint64_t *size, int *found)
 {
-  struct stat st;
-  int there = !fstatat(dir, "out", &st, AT_SYMLINK_NOFOLLOW);
-  *found = there && S_ISREG(st.st_mode);
-  if (*found) *size = (uint64_t)st.st_size;
-  if (there && S_ISLNK(st.st_mode)) return errno = ELOOP, oneflow_no_file(path, "out");
-  if (*found || fstatat(dir, "meta", &st, 0) || !S_ISREG(st.st_mode)) return JFL_OK;
+  jf_info st;
+  int there = !jf_info_at(dir, "out", JF_NO_LINK, &st);
+  *found = there && st.kind == JF_FILE;
+  if (*found) *size = (uint64_t)st.size;
+  if (there && st.kind == JF_LINK) return errno = ELOOP, oneflow_no_file(path, "out");
+  if (*found || jf_info_at(dir, "meta", 0, &st) || st.kind != JF_FILE) return JFL_OK;
   return jf_fail(JFL_EDATA, "checkpoint %s: has a meta, but the file out is missing", path);
 }
 
@@ -148,7 +144,7 @@ static jfl_status oneflow_walk(jf_source *s, int dir, const char *path, int dept
 /* Opens a directory of the tree; -1 with errno. */
 static int oneflow_open_dir(int parent, const char *name)
 {
-  return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return jf_folder_open(parent, name, JF_NO_LINK);
 }
 
 /* Variables whose names have slashes lie in directories further down. */
@@ -164,33 +160,30 @@ static jfl_status oneflow_visit(jf_source *s, int dir, const char *path, int dep
 static jfl_status oneflow_enter(jf_source *s, int parent, const char *path, const char *name,
                                 int depth)
 {
-  char below[PATH_MAX];
+  char below[JF_MOST_PATH];
   JF_TRY(jf_file_path(path, "/", name, below));
   int dir = oneflow_open_dir(parent, name);
   if (dir < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT)) return JFL_OK;
   if (dir < 0) return jf_file_fail(below, "list the directory");
   jfl_status r = oneflow_visit(s, dir, below, depth);
-  close(dir);
+  jf_folder_close(dir);
   return r;
 }
 
 static jfl_status oneflow_walk(jf_source *s, int dir, const char *path, int depth)
 {
-  int fd = oneflow_open_dir(dir, ".");
-  DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-  jfl_status r = d ? JFL_OK : jf_file_fail(path, "list the directory");
-  for (const struct dirent *e; r == JFL_OK && (e = readdir(d));)
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-      r = oneflow_enter(s, dir, path, e->d_name, depth);
-  if (d) closedir(d);
-  else if (fd >= 0) close(fd);
+  jf_listing *l = jf_listing_open(dir);
+  jfl_status r = l ? JFL_OK : jf_file_fail(path, "list the directory");
+  for (const char *name; r == JFL_OK && (name = jf_listing_next(l));)
+    r = oneflow_enter(s, dir, path, name, depth);
+  jf_listing_close(l);
   return r;
 }
 
 /* The variable whose directory s->path is. */
 static jfl_status open_single(jf_source *s, uint64_t size)
 {
-  char whole[PATH_MAX], path[PATH_MAX];
+  char whole[JF_MOST_PATH], path[JF_MOST_PATH];
   const char *slash = strrchr(s->path, '/');
   JF_TRY(jf_file_path(s->path, "", "", whole));
   jf_file_parent(whole, s->path);
@@ -203,11 +196,12 @@ jfl_status jf_oneflow_open(jf_source *s)
 {
   uint64_t size = 0;
   int single = 0;
-  s->dir = jf_dir_open(AT_FDCWD, s->path);
+  s->dir = jf_folder_open(JF_HERE, s->path, 0);
   if (s->dir < 0) return jf_file_fail(s->path, "open");
   JF_TRY(find_out(s->dir, s->path, &size, &single));
   if (single) return open_single(s, size);
-  if (faccessat(s->dir, "snapshot_done", F_OK, 0)) s->about = JFL_UNFINISHED;
+  jf_info done;
+  if (jf_info_at(s->dir, "snapshot_done", 0, &done)) s->about = JFL_UNFINISHED;
   JF_TRY(oneflow_walk(s, s->dir, s->path, 0));
   return jf_source_sort(s);
 }
@@ -215,30 +209,30 @@ jfl_status jf_oneflow_open(jf_source *s)
 /* Opens the file `out` of the variable, part by part of its name, so that no link is followed. */
 static int oneflow_open_out(const jf_source *s, const char *name)
 {
-  char part[NAME_MAX + 1];
+  char part[JF_MOST_NAME + 1];
   int dir = s->dir;
   while (*name && dir >= 0 && s->about != JFL_SINGLE) {
     size_t n = strcspn(name, "/");
     memcpy(part, name, n);
     part[n] = '\0';
     int below = oneflow_open_dir(dir, part);
-    if (dir != s->dir) close(dir);
+    if (dir != s->dir) jf_folder_close(dir);
     dir = below;
     name += n + (name[n] == '/');
   }
   int fd = dir >= 0 ? oneflow_open_file(dir, "out") : -1, e = errno;
-  if (dir >= 0 && dir != s->dir) close(dir);
+  if (dir >= 0 && dir != s->dir) jf_folder_close(dir);
   errno = e;
   return fd;
 }
 
 jfl_status jf_oneflow_read(const jf_source *s, const jf_entry *t, void *out)
 {
-  char path[PATH_MAX];
+  char path[JF_MOST_PATH];
   JF_TRY(jf_file_path(s->path, "/", t->name, path));
   int fd = oneflow_open_out(s, t->name);
   if (fd < 0) return oneflow_no_file(path, "out");
   jfl_status r = jf_file_read(fd, path, out, (size_t)t->size, 0);
-  close(fd);
+  jf_close(fd);
   return r;
 }

@@ -72,7 +72,7 @@ jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype dtype,
                    t->name, (unsigned long long)t->size, jfl_dtype_name(dtype),
                    jf_shape_str(shape, buf));
   JF_TRY(jf_array_new_raw(dtype, shape, &a));
-  jfl_status r = jf_source_read(&c->source, t, a->data);
+  jfl_status r = jf_source_fetch(&c->source, t, a->data, JFL_OK);
   if (r == JFL_OK) *out = a;
   else jfl_array_unref(a);
   return r;

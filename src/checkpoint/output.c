@@ -2,13 +2,12 @@
 #include "checkpoint/checkpoint.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { MAX_LINKS = 40, MAX_NAMES = 16, SUFFIX_SIZE = 17 };
+/* SHARED: the rights of a directory in which all may make files and nobody may remove those of
+   others. */
+enum { MAX_LINKS = 40, MAX_NAMES = 16, SUFFIX_SIZE = 17, SHARED = 01002 };
 
 struct jfl_output {
   jf_tag tag;
@@ -26,11 +25,10 @@ static jfl_status output_fail(const char *path)
    one's own and those of the directory's owner lead where one wants. */
 static int output_trusts(int dir, const char *name)
 {
-  struct stat d, l;
-  if (fstat(dir, &d) || fstatat(dir, name, &l, AT_SYMLINK_NOFOLLOW)) return 0;
+  jf_info d, l;
+  if (jf_info_of_folder(dir, &d) || jf_info_at(dir, name, JF_NO_LINK, &l)) return 0;
   errno = EACCES;
-  return (d.st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH) || l.st_uid == geteuid() ||
-         l.st_uid == d.st_uid;
+  return (d.rights & SHARED) != SHARED || l.mine || l.owner == d.owner;
 }
 
 /* Puts the last part of `path` into name and opens what is before it, seen from the directory *dir,
@@ -39,11 +37,11 @@ static int output_enter(char *path, int *dir, char *name)
 {
   char *slash = strrchr(path, '/');
   const char *last = slash ? slash + 1 : path;
-  if (!*last || strlen(last) > NAME_MAX) return errno = *last ? ENAMETOOLONG : EISDIR, -1;
+  if (!*last || strlen(last) > JF_MOST_NAME) return errno = *last ? ENAMETOOLONG : EISDIR, -1;
   strcpy(name, last);
   if (slash) slash[slash == path] = '\0';
-  int next = jf_dir_open(*dir, slash ? path : "."), e = errno;
-  if (*dir >= 0) close(*dir);
+  int next = jf_folder_open(*dir, slash ? path : ".", 0), e = errno;
+  if (*dir >= 0) jf_folder_close(*dir);
   *dir = next;
   errno = e;
   return next < 0 ? -1 : 0;
@@ -53,13 +51,13 @@ static int output_enter(char *path, int *dir, char *name)
    to name. Gives -1 with errno. */
 static int output_find(const char *path, int *dir, char *name)
 {
-  char at[PATH_MAX];
+  char at[JF_MOST_PATH];
   if (strlen(path) >= sizeof at) return errno = ENAMETOOLONG, -1;
   strcpy(at, path);
-  *dir = AT_FDCWD;
+  *dir = JF_HERE;
   for (int i = 0; i < MAX_LINKS; i++) {
     if (output_enter(at, dir, name)) return -1;
-    ssize_t n = readlinkat(*dir, name, at, sizeof at - 1);
+    const int64_t n = jf_link_read(*dir, name, at, sizeof at - 1);
     if (n < 0) return errno == EINVAL || errno == ENOENT ? 0 : -1;
     at[n] = '\0';
     if (!output_trusts(*dir, name)) return -1;
@@ -72,7 +70,7 @@ static int output_find(const char *path, int *dir, char *name)
 static int output_make(jf_successor *f)
 {
   for (int i = 0; i < MAX_NAMES; i++) {
-    snprintf(f->from, sizeof f->from, "%.*s.%u.part", NAME_MAX - SUFFIX_SIZE, f->to,
+    snprintf(f->from, sizeof f->from, "%.*s.%u.part", JF_MOST_NAME - SUFFIX_SIZE, f->to,
              (unsigned)jf_entropy());
     if (!jf_successor_make(f)) return 0;
     if (errno != EEXIST) return -1;
@@ -82,10 +80,10 @@ static int output_make(jf_successor *f)
 
 static int output_open(jfl_output *o)
 {
-  struct stat st;
-  o->direct = !stat(o->path, &st) && !S_ISREG(st.st_mode);
+  jf_info st;
+  o->direct = !jf_info_at(JF_HERE, o->path, 0, &st) && st.kind != JF_FILE;
   if (o->direct) {
-    o->file.fd = open(o->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    o->file.fd = jf_open(JF_HERE, o->path, JF_WRITE);
     return o->file.fd < 0 ? -1 : 0;
   }
   return output_find(o->path, &o->file.dir, o->file.to) ? -1 : output_make(&o->file);
@@ -117,7 +115,7 @@ jfl_status jfl_output_write(jfl_output *o, const void *data, size_t n)
 {
   JF_NEED(OUTPUT, o);
   if (n) JF_NEED_POINTER(data);
-  return jf_file_put(o->file.fd, data, n) ? output_fail(o->path) : JFL_OK;
+  return jf_write_all(o->file.fd, data, n) ? output_fail(o->path) : JFL_OK;
 }
 
 jfl_status jfl_output_keep(jfl_output *o)

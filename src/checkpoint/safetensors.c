@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "safetensors data are little endian, and are read and written as they lie in memory"
@@ -265,12 +264,12 @@ static jfl_status safetensors_fetch(jf_source *s, safetensors_loader *l)
 
 jfl_status jf_safetensors_open(jf_source *s)
 {
-  struct stat st;
+  jf_info st;
   safetensors_loader l = { .source = s };
-  if (fstat(s->fd, &st)) return jf_file_fail(s->path, "look up");
-  if (!S_ISREG(st.st_mode))
+  if (jf_info_of(s->fd, &st)) return jf_file_fail(s->path, "look up");
+  if (st.kind != JF_FILE)
     return jf_fail(JFL_EDATA, "checkpoint %s: the path must be a regular file", s->path);
-  l.size = (uint64_t)st.st_size;
+  l.size = (uint64_t)st.size;
   JF_TRY(safetensors_fetch(s, &l));
   jfl_status r = safetensors_parse(&l);
   return r == JFL_OK ? r : jf_blame(r, "checkpoint %s: %s", s->path,
@@ -320,31 +319,63 @@ static void put_header(jf_text *h, const jf_entry *t, int n, const jf_text *meta
     h->s[i] = (char)((uint64_t)(h->n - LENGTH_SIZE) >> 8 * i);
 }
 
-static jfl_status write_tensor(int fd, const char *path, const jf_entry *t)
+/* A file that is written. Of processes that write together, rank 0 alone has it open; on the others
+   fd is -1. */
+typedef struct safetensors_writer {
+  jfl_session *together;
+  int fd, over;                /* over: all of them know that one has failed */
+  const char *path;
+} safetensors_writer;
+
+static int safetensors_is_apart(const safetensors_writer *w, const jf_entry *t)
 {
-  if (t->data) return jf_file_write(fd, path, t->data, (size_t)t->size);
-  void *plain = jf_new_raw((size_t)t->size);
-  if (!plain) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %s", path, t->name);
-  jfl_status s = jf_var_read(t->variable, plain);
-  if (!s) s = jf_file_write(fd, path, plain, (size_t)t->size);
+  return w->together && t->variable && jf_var_is_apart(t->variable, 0);
+}
+
+/* The contents of a variable, which other processes have a part of if it lies apart. They come here
+   too, each with the status that it has come to. */
+static jfl_status safetensors_write_variable(safetensors_writer *w, const jf_entry *t,
+                                             jfl_status s)
+{
+  const int writes = w->fd >= 0;
+  void *plain = writes && !s ? jf_new_raw((size_t)t->size) : NULL;
+  if (writes && !s && !plain)
+    s = jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %s", w->path, t->name);
+  if (safetensors_is_apart(w, t)) {
+    s = jf_var_gather(w->together, t->variable, 0, plain, s);
+    w->over = s != JFL_OK;
+  } else if (!s && writes) {
+    s = jf_var_read(t->variable, plain);
+  }
+  if (!s && writes) s = jf_file_write(w->fd, w->path, plain, (size_t)t->size);
   jf_free(plain);
   return s;
 }
 
-static jfl_status safetensors_write_all(int fd, const char *path, const jf_entry *t, int n,
-                                        const jf_text *h)
+static jfl_status safetensors_write_tensor(safetensors_writer *w, const jf_entry *t,
+                                           jfl_status s)
 {
-  if (h->n - LENGTH_SIZE > MAX_HEADER)
-    return jf_fail(JFL_EDATA, "checkpoint %s: the header must have at most %d bytes, got %zu", path,
-                   MAX_HEADER, h->n - LENGTH_SIZE);
-  JF_TRY(jf_file_write(fd, path, h->s, h->n));
-  for (int i = 0; i < n; i++) JF_TRY(write_tensor(fd, path, &t[i]));
-  return JFL_OK;
+  if (!t->data || safetensors_is_apart(w, t)) return safetensors_write_variable(w, t, s);
+  return s || w->fd < 0 ? s : jf_file_write(w->fd, w->path, t->data, (size_t)t->size);
 }
 
-jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, const jf_text *meta)
+/* After a failure on one process all go on up to the next tensor of which they meet. */
+static jfl_status safetensors_write_all(safetensors_writer *w, const jf_entry *t, int n,
+                                        const jf_text *h)
 {
-  jf_text h = {0};
+  jfl_status s = JFL_OK;
+  if (h->n - LENGTH_SIZE > MAX_HEADER)
+    s = jf_fail(JFL_EDATA, "checkpoint %s: the header must have at most %d bytes, got %zu", w->path,
+                MAX_HEADER, h->n - LENGTH_SIZE);
+  if (!s && w->fd >= 0) s = jf_file_write(w->fd, w->path, h->s, h->n);
+  for (int i = 0; i < n && (!s || w->together) && !w->over; i++)
+    s = safetensors_write_tensor(w, &t[i], s);
+  return s;
+}
+
+/* Where each tensor will lie, in the order of the file. */
+static jfl_status safetensors_lay(jf_entry *t, int n, const char *path)
+{
   uint64_t at = 0;
   if (n) qsort(t, (size_t)n, sizeof *t, by_width);
   for (int i = 0; i < n; i++) {
@@ -355,10 +386,20 @@ jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, co
       return jf_fail(JFL_ENAME, "checkpoint %s: variable %s: the name must be UTF-8", path,
                      t[i].name);
   }
-  put_header(&h, t, n, meta);
-  jfl_status r = h.failed || meta->failed
-                 ? jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for the header", path)
-                 : safetensors_write_all(fd, path, t, n, &h);
+  return JFL_OK;
+}
+
+jfl_status jf_safetensors_write(jfl_session *together, int fd, const char *path, jf_entry *t, int n,
+                                const jf_text *meta)
+{
+  jf_text h = {0};
+  safetensors_writer w = { .together = together, .fd = fd, .path = path };
+  jfl_status s = safetensors_lay(t, n, path);
+  if (!s) put_header(&h, t, n, meta);
+  if (!s && (h.failed || meta->failed))
+    s = jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for the header", path);
+  if (together) s = jf_session_agree_status(together, s);
+  if (!s) s = safetensors_write_all(&w, t, n, &h);
   jf_free(h.s);
-  return r;
+  return s;
 }

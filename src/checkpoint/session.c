@@ -1,4 +1,4 @@
-/* Saving a session as a checkpoint, and loading one into it. */
+/* Loading a checkpoint into a session. */
 #include "checkpoint/checkpoint.h"
 #include "run/run.h"
 
@@ -8,10 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The version of what our metadata says; a reader refuses what is newer. */
-enum { FORMAT_VERSION = 1, MAX_LISTED = 5 };
-/* Before a job's name, the metadata's key for how often it ran. */
-#define RUN_PREFIX "run."
+enum { MAX_LISTED = 5 };
 
 /* ---- reports ---- */
 
@@ -55,141 +52,10 @@ static jfl_status checkpoint_session_note(jfl_report *r, const char *path, const
   return JFL_OK;
 }
 
-/* ---- saving ---- */
-
-/* Adds a number under a key made of a kind, which may be "", and a name: "run.train_job". */
-static void put_named(jf_text *meta, const char *kind, const char *name, const char *value)
-{
-  jf_text key = {0};
-  jf_text_add(&key, "%s%s", kind, name);
-  if (key.failed) meta->failed = 1;
-  else jf_safetensors_meta(meta, key.s, value);
-  jf_free(key.s);
-}
-
-static void put_count(jf_text *meta, const char *kind, const char *name, uint64_t n)
-{
-  char digits[24];
-  snprintf(digits, sizeof digits, "%" PRIu64, n);
-  put_named(meta, kind, name, digits);
-}
-
-static void put_format(jf_text *meta)
-{
-  jf_safetensors_meta(meta, "format", "jfl");
-  put_count(meta, "", "version", FORMAT_VERSION);
-}
-
-/* A note that stands behind others, which must have other keys. */
-static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *first,
-                           const jfl_note *note)
-{
-  if (!jf_utf8_valid(note->key) || !jf_utf8_valid(note->value))
-    return jf_fail(JFL_ENAME, "checkpoint %s: note %s must be UTF-8", path, note->key);
-  for (; first < note; first++)
-    if (!strcmp(first->key, note->key))
-      return jf_fail(JFL_ENAME, "checkpoint %s: note %s must occur once, got two", path,
-                     note->key);
-  put_named(meta, JF_NOTE_PREFIX, note->key, note->value);
-  return JFL_OK;
-}
+/* ---- loading ---- */
 
 /* Whether a checkpoint without the variable means that it is zero. */
 static int stands_for_zeros(const jf_var *v) { return v->spec.state == JFL_STATE_UNLESS_ZERO; }
-
-static int is_saved(const jf_var *v) { return v->written || !stands_for_zeros(v); }
-
-/* Everything of the session but the contents of its variables. */
-static jfl_status checkpoint_session_describe(const jfl_session *s, const char *path, jf_text *meta)
-{
-  put_format(meta);
-  put_count(meta, "", "seed", s->seed);
-  put_count(meta, "", "eager_calls", s->eager_calls);
-  for (const jfl_job *j = s->jobs; j; j = j->next) {
-    if (!jf_utf8_valid(j->name))
-      return jf_fail(JFL_ENAME, "checkpoint %s: job %s: the name must be UTF-8", path, j->name);
-    put_count(meta, RUN_PREFIX, j->name, j->run);
-  }
-  for (int i = 0; i < s->n_ahead; i++)
-    if (!jf_session_job(s, s->ahead[i].job))
-      put_count(meta, RUN_PREFIX, s->ahead[i].job, s->ahead[i].n);
-  for (int i = 0; i < s->n_var; i++)
-    if (s->var[i]->spec.state && is_saved(s->var[i]))
-      put_count(meta, "state.", s->var[i]->spec.name, 1);
-  return JFL_OK;
-}
-
-typedef struct extras { const jfl_note *v; int n; } extras;
-
-static jfl_status write_session(const jfl_session *s, const jf_stage *st, extras extra)
-{
-  jf_text meta = {0};
-  int n = 0;
-  jf_entry *t = jf_new((size_t)s->n_var * sizeof *t);
-  if (!t) return no_memory(st->target);
-  for (int i = 0; i < s->n_var; i++) {
-    const jf_var *v = s->var[i];
-    if (!is_saved(v)) continue;
-    t[n++] = (jf_entry){ .name = v->spec.name, .dtype = v->spec.dtype, .shape = v->spec.shape,
-                        .data = jf_var_data(v), .variable = v };
-  }
-  jfl_status r = checkpoint_session_describe(s, st->target, &meta);
-  for (int i = 0; r == JFL_OK && i < extra.n; i++)
-    r = put_note(&meta, st->target, extra.v, &extra.v[i]);
-  if (r == JFL_OK) r = jf_safetensors_write(st->model.fd, st->file, t, n, &meta);
-  jf_free(meta.s);
-  jf_free(t);
-  return r;
-}
-
-jfl_status jfl_checkpoint_save_notes(jfl_session *s, const char *path, int overwrite,
-                                     const jfl_note *notes, int n_note)
-{
-  jf_stage st;
-  JF_NEED(SESSION, s);
-  JF_NEED_POINTER(path);
-  JF_NEED_LIST(notes, n_note);
-  for (int i = 0; i < n_note; i++) {
-    JF_TRY(jf_need_pointer(__func__, "notes[].key", notes[i].key));
-    JF_TRY(jf_need_pointer(__func__, "notes[].value", notes[i].value));
-  }
-  JF_TRY(jf_stage_open(path, overwrite, &st));
-  jf_session_acquire(s);
-  jfl_status r = write_session(s, &st, (extras){ notes, n_note });
-  jf_session_release(s);
-  return jf_stage_close(&st, r);
-}
-
-jfl_status jfl_checkpoint_save(jfl_session *s, const char *path, int overwrite)
-{
-  return jfl_checkpoint_save_notes(s, path, overwrite, NULL, 0);
-}
-
-jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *const *names,
-                                jfl_array *const *values, int n)
-{
-  jf_stage st;
-  jf_text meta = {0};
-  JF_NEED_POINTER(path);
-  JF_NEED_LIST(names, n);
-  JF_NEED_EACH(ARRAY, values, n);
-  for (int i = 0; i < n; i++) JF_TRY(jf_need_pointer(__func__, "names[]", names[i]));
-  jf_entry *t = jf_new((size_t)n * sizeof *t);
-  if (!t) return no_memory(path);
-  for (int i = 0; i < n; i++)
-    t[i] = (jf_entry){ .name = names[i], .dtype = values[i]->dtype, .shape = values[i]->shape,
-                       .data = values[i]->data };
-  put_format(&meta);
-  jfl_status r = jf_source_sort(&(jf_source){ .tensor = t, .n_tensor = n });
-  if (r != JFL_OK) r = jf_blame(r, "checkpoint %s: ", path);
-  else r = jf_stage_open(path, overwrite, &st);
-  if (r == JFL_OK) r = jf_stage_close(&st, jf_safetensors_write(st.model.fd, st.file, t, n, &meta));
-  jf_free(meta.s);
-  jf_free(t);
-  return r;
-}
-
-/* ---- loading ---- */
 
 /* In their order, and none begins with another. */
 typedef struct prefixes { const char **v; int n; } prefixes;
@@ -340,21 +206,30 @@ static jfl_status checkpoint_session_room(const checkpoint_session_loader *l, co
                  v->spec.name);
 }
 
-static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l)
+/* What variable i is to get, in the form of its pieces; all that share the source come here. */
+static jfl_status checkpoint_session_fetch_one(const checkpoint_session_loader *l, int i,
+                                               jfl_status r)
 {
-  const jfl_session *s = l->session;
-  l->fresh = jf_new((size_t)s->n_var * sizeof *l->fresh);
-  if (!l->fresh) return no_memory(l->path);
-  for (int i = 0; i < s->n_var; i++) {
-    const jf_var *v = s->var[i];
-    const jf_entry *t = source(l, v->spec.name);
-    const int zeros = stands_for_zeros(v) && v->written;
-    if (!t && !(zeros && checkpoint_session_wanted(l, v->spec.name))) continue;
-    JF_TRY(checkpoint_session_room(l, v, &l->fresh[i]));
-    if (t) JF_TRY(jf_source_read(l->source, t, l->fresh[i]));
-    JF_TRY(jf_var_pack(v, &l->fresh[i]));
+  const jf_var *v = l->session->var[i];
+  const jf_entry *t = source(l, v->spec.name);
+  const int zeros = stands_for_zeros(v) && v->written;
+  if (!t && !(zeros && checkpoint_session_wanted(l, v->spec.name))) return r;
+  if (!r) r = checkpoint_session_room(l, v, &l->fresh[i]);
+  if (t) r = jf_source_fetch(l->source, t, l->fresh[i], r);
+  return r ? r : jf_var_pack(v, &l->fresh[i]);
+}
+
+static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l, jfl_status r)
+{
+  const int n = l->session->n_var, shared = l->source->shared != NULL;
+  if (!r) l->fresh = jf_new((size_t)n * sizeof *l->fresh);
+  if (!r && !l->fresh) r = no_memory(l->path);
+  if (shared) r = jf_session_agree_status(l->session, r);
+  for (int i = 0; i < n && !r; i++) {
+    r = checkpoint_session_fetch_one(l, i, r);
+    if (shared) r = jf_session_agree_status(l->session, r);
   }
-  return JFL_OK;
+  return r;
 }
 
 /* Reads a count of the metadata. *out stays as it is if there is none, as in files of other
@@ -387,10 +262,10 @@ static jfl_status read_runs(const checkpoint_session_loader *l, counters *c)
   if (!c->run) return no_memory(l->path);
   for (int i = 0; i < l->source->n_meta; i++) {
     const char *key = l->source->meta[i].key;
-    if (strncmp(key, RUN_PREFIX, sizeof RUN_PREFIX - 1)) continue;
+    if (strncmp(key, JF_RUN_PREFIX, sizeof JF_RUN_PREFIX - 1)) continue;
     jf_runs *r = &c->run[c->n_run];
     JF_TRY(checkpoint_session_count(l, key, &r->n));
-    r->job = jf_name_copy(key + sizeof RUN_PREFIX - 1);
+    r->job = jf_name_copy(key + sizeof JF_RUN_PREFIX - 1);
     if (!r->job) return no_memory(l->path);
     c->n_run++;
   }
@@ -400,15 +275,15 @@ static jfl_status read_runs(const checkpoint_session_loader *l, counters *c)
 /* Reads every counter before any is set. */
 static jfl_status read_counters(const checkpoint_session_loader *l, counters *c)
 {
-  uint64_t version = FORMAT_VERSION;
+  uint64_t version = JF_CHECKPOINT_VERSION;
   const char *format = jf_source_meta(l->source, "format");
   *c = (counters){ .seed = l->session->seed, .eager_calls = l->session->eager_calls };
   if (l->only.n || !format || strcmp(format, "jfl")) return JFL_OK;
   c->told = 1;
   JF_TRY(checkpoint_session_count(l, "version", &version));
-  if (version > FORMAT_VERSION)
+  if (version > JF_CHECKPOINT_VERSION)
     return jf_fail(JFL_ENOSYS, "checkpoint %s: its version must be at most %d, got %llu", l->path,
-                   FORMAT_VERSION, (unsigned long long)version);
+                   JF_CHECKPOINT_VERSION, (unsigned long long)version);
   JF_TRY(checkpoint_session_count(l, "seed", &c->seed));
   JF_TRY(checkpoint_session_count(l, "eager_calls", &c->eager_calls));
   return read_runs(l, c);
@@ -457,11 +332,14 @@ static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counter
 static jfl_status checkpoint_session_load(checkpoint_session_loader *l, int strict)
 {
   counters c = {0};
-  JF_TRY(match(l));
-  if (strict) JF_TRY(be_strict(l));
-  jfl_status r = read_counters(l, &c);
-  if (r == JFL_OK) r = checkpoint_session_fetch(l);
-  if (r == JFL_OK) r = checkpoint_session_apply(l, &c);
+  jfl_status r = match(l);
+  if (!r && strict) r = be_strict(l);
+  if (!r) r = read_counters(l, &c);
+  r = checkpoint_session_fetch(l, r);
+  if (!r) {
+    r = checkpoint_session_apply(l, &c);
+    if (l->source->shared) r = jf_session_agree_status(l->session, r);
+  }
   for (int i = 0; l->fresh && i < l->session->n_var; i++) jf_free(l->fresh[i]);
   jf_free(l->fresh);
   jf_runs_free(c.run, c.n_run);
@@ -500,7 +378,7 @@ jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict, jfl
   JF_NEED(SESSION, s);
   JF_NEED_POINTER(path);
   JF_NEED_POINTER(out);
-  JF_TRY(jfl_checkpoint_open(path, &c));
+  JF_TRY(jfl_checkpoint_open_shared(s, path, &c));
   jfl_status r = jfl_checkpoint_apply(s, c, strict, NULL, 0, out);
   jfl_checkpoint_close(c);
   return r;

@@ -1,11 +1,10 @@
 /* A checkpoint directory opened for reading, whichever layout it has. */
 #include "checkpoint/checkpoint.h"
+#include "run/run.h"
+#include "world/world.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* The slots that optimizers name after their variable. */
 static int is_slot(const jf_source *s, const char *name)
@@ -13,11 +12,11 @@ static int is_slot(const jf_source *s, const char *name)
   static const char *const suffix[] = {
     "-momentum", "-m", "-v", "-beta1_t", "-beta2_t", "-mean_square", "-mean_gradient"
   };
-  char base[NAME_MAX + 1];
+  char base[JF_MOST_NAME + 1];
   size_t n = strlen(name);
   for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++) {
     size_t k = strlen(suffix[i]);
-    if (n <= k || n - k > NAME_MAX || strcmp(name + n - k, suffix[i])) continue;
+    if (n <= k || n - k > JF_MOST_NAME || strcmp(name + n - k, suffix[i])) continue;
     memcpy(base, name, n - k);
     base[n - k] = '\0';
     if (jf_source_find(s, base)) return 1;
@@ -40,11 +39,11 @@ static jfl_status is_state(const jf_source *s, jf_entry *t)
 /* The error for a path at which there is no checkpoint. */
 static jfl_status absent(const char *path)
 {
-  char staged[PATH_MAX];
-  struct stat st;
+  char staged[JF_MOST_PATH];
+  jf_info st;
   if (errno != ENOENT) return jf_file_fail(path, "look up");
   JF_TRY(jf_file_path(path, JF_STAGE_SUFFIX, "", staged));
-  if (!stat(staged, &st))
+  if (!jf_info_at(JF_HERE, staged, 0, &st))
     return jf_fail(JFL_EIO, "checkpoint %s: no such directory; a save to it was cut short", path);
   return jf_fail(JFL_EIO, "checkpoint %s: no such directory", path);
 }
@@ -52,7 +51,7 @@ static jfl_status absent(const char *path)
 /* Opens the file s->path; *there 0: there is none. */
 static jfl_status open_file(jf_source *s, int *there)
 {
-  s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  s->fd = jf_open(JF_HERE, s->path, JF_READ);
   *there = s->fd >= 0 || errno != ENOENT;
   return s->fd >= 0 ? jf_safetensors_open(s) : *there ? jf_file_fail(s->path, "open") : JFL_OK;
 }
@@ -65,10 +64,10 @@ static int ends_with(const char *s, const char *end)
 
 static jfl_status open_path(const char *path, jf_source *s)
 {
-  struct stat st;
+  jf_info st;
   int there = 0;
-  if (stat(path, &st)) return absent(path);
-  int is_dir = S_ISDIR(st.st_mode);
+  if (jf_info_at(JF_HERE, path, 0, &st)) return absent(path);
+  int is_dir = st.kind == JF_FOLDER;
   if (!is_dir && !ends_with(path, ".safetensors"))
     return jf_fail(JFL_EIO, "checkpoint %s: the path must be a directory, got a file", path);
   JF_TRY(jf_file_path(path, is_dir ? "/" : "", is_dir ? JF_MODEL_FILE : "", s->path));
@@ -83,7 +82,7 @@ static jfl_status open_path(const char *path, jf_source *s)
 
 jfl_status jf_source_open(const char *path, jf_source *out)
 {
-  char dir[PATH_MAX];
+  char dir[JF_MOST_PATH];
   *out = (jf_source){ .fd = -1, .dir = -1 };
   JF_TRY(jf_file_trim(path, dir));
   jfl_status r = open_path(dir, out);
@@ -98,10 +97,18 @@ jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out)
   return jf_file_read(s->fd, s->path, out, (size_t)t->size, t->begin);
 }
 
+jfl_status jf_source_fetch(const jf_source *s, const jf_entry *t, void *out, jfl_status st)
+{
+  if (!st && (!s->shared || !jf_world_rank())) st = jf_source_read(s, t, out);
+  if (!s->shared) return st;
+  st = jf_session_agree_status(s->shared, st);
+  return st ? st : jf_hand_out(out, (size_t)t->size);
+}
+
 void jf_source_close(jf_source *s)
 {
-  if (s->fd >= 0) close(s->fd);
-  if (s->dir >= 0) close(s->dir);
+  if (s->fd >= 0) jf_close(s->fd);
+  if (s->dir >= 0) jf_folder_close(s->dir);
   for (int i = 0; !s->text && i < s->n_tensor; i++) jf_free((char *)s->tensor[i].name);
   jf_free(s->tensor);
   jf_free(s->meta);

@@ -2,12 +2,8 @@
 #include "checkpoint/checkpoint.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MAX_TRIES = 16 };
 
@@ -17,25 +13,25 @@ enum { MAX_TRIES = 16 };
 
 static jfl_status stage_sync_parent(const char *path)
 {
-  char parent[PATH_MAX];
+  char parent[JF_MOST_PATH];
   jf_file_parent(path, parent);
-  int fd = jf_dir_open(AT_FDCWD, parent);
+  int fd = jf_folder_open(JF_HERE, parent, 0);
   if (fd < 0) return jf_file_fail(parent, "open");
-  jfl_status r = jf_dir_sync(fd) ? jf_file_fail(parent, "sync") : JFL_OK;
-  close(fd);
+  jfl_status r = jf_folder_sync(fd) ? jf_file_fail(parent, "sync") : JFL_OK;
+  jf_folder_close(fd);
   return r;
 }
 
 static jfl_status stage_make_parents(const char *target)
 {
-  char part[PATH_MAX];
-  struct stat st;
+  char part[JF_MOST_PATH];
+  jf_info st;
   for (const char *p = strchr(target + 1, '/'); p; p = strchr(p + 1, '/')) {
     size_t n = (size_t)(p - target);
     memcpy(part, target, n);
     part[n] = '\0';
-    if (!stat(part, &st) || errno != ENOENT) continue;
-    if (mkdirat(AT_FDCWD, part, 0777) && errno != EEXIST)
+    if (!jf_info_at(JF_HERE, part, 0, &st) || errno != ENOENT) continue;
+    if (jf_folder_make(JF_HERE, part, 0) && errno != EEXIST)
       return jf_file_fail(part, "make the directory");
     JF_TRY(stage_sync_parent(part));
   }
@@ -45,12 +41,12 @@ static jfl_status stage_make_parents(const char *target)
 /* Opens the directory that holds path, whose last part goes to name; -1 with errno. */
 static int stage_open_parent(const char *path, char *name)
 {
-  char dir[PATH_MAX];
+  char dir[JF_MOST_PATH];
   const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
-  if (strlen(last) > NAME_MAX) return errno = ENAMETOOLONG, -1;
+  if (strlen(last) > JF_MOST_NAME) return errno = ENAMETOOLONG, -1;
   strcpy(name, last);
   jf_file_parent(path, dir);
-  return jf_dir_open(AT_FDCWD, dir);
+  return jf_folder_open(JF_HERE, dir, 0);
 }
 
 /* ---- what is in the way ---- */
@@ -77,21 +73,20 @@ static jfl_status stage_busy(const char *target)
    what is planted there leads elsewhere or belongs to somebody else. */
 static jfl_status stage_clear_file(const jf_stage *st, int fd)
 {
-  struct stat info;
-  if (fstat(fd, &info)) return jf_file_fail(st->file, "look up");
-  if (!S_ISREG(info.st_mode) || info.st_nlink > 1 || info.st_uid != geteuid())
+  jf_info info;
+  if (jf_info_of(fd, &info)) return jf_file_fail(st->file, "look up");
+  if (info.kind != JF_FILE || info.names > 1 || !info.mine)
     return stage_in_the_way(st, "a file");
-  if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) return stage_busy(st->target);
-  if (!jf_file_same(fd, st->model.dir, st->model.from, AT_SYMLINK_NOFOLLOW)) return JFL_OK;
-  return unlinkat(st->model.dir, st->model.from, 0) ? jf_file_fail(st->file, "remove") : JFL_OK;
+  if (jf_lock(fd) && errno == EWOULDBLOCK) return stage_busy(st->target);
+  if (!jf_file_same(fd, st->model.dir, st->model.from)) return JFL_OK;
+  return jf_file_remove(st->model.dir, st->model.from) ? jf_file_fail(st->file, "remove") : JFL_OK;
 }
 
 /* Opens a file to lock it: over a network that takes the right to write. -1 with errno. */
 static int stage_open_to_lock(int dir, const char *name)
 {
-  const int how = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  int fd = openat(dir, name, O_RDWR | how);
-  return fd < 0 && errno == EACCES ? openat(dir, name, O_RDONLY | how) : fd;
+  int fd = jf_open(dir, name, JF_READ | JF_WRITE | JF_NO_LINK);
+  return fd < 0 && errno == EACCES ? jf_open(dir, name, JF_READ | JF_NO_LINK) : fd;
 }
 
 static jfl_status stage_clear(const jf_stage *st)
@@ -101,7 +96,7 @@ static jfl_status stage_clear(const jf_stage *st)
   if (fd < 0 && (errno == ELOOP || errno == EISDIR)) return stage_in_the_way(st, "a file");
   if (fd < 0) return jf_file_fail(st->file, "open");
   jfl_status r = stage_clear_file(st, fd);
-  close(fd);
+  jf_close(fd);
   return r;
 }
 
@@ -110,44 +105,44 @@ static jfl_status stage_clear(const jf_stage *st)
 /* Opens the directory that is staged, which mkdir found to exist if `old`. */
 static jfl_status stage_enter(jf_stage *st, int old)
 {
-  struct stat info;
+  jf_info info;
   int empty = 1;
-  st->model.dir = openat(st->parent, st->staged, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  st->model.dir = jf_folder_open(st->parent, st->staged, JF_NO_LINK);
   if (st->model.dir < 0)
     return errno == ENOTDIR || errno == ELOOP ? stage_in_the_way(st, "a directory")
                                               : jf_file_fail(st->file, "open");
   if (!old) return JFL_OK;
-  if (fstat(st->model.dir, &info)) return jf_file_fail(st->file, "look up");
-  if (info.st_uid == geteuid())
+  if (jf_info_of_folder(st->model.dir, &info)) return jf_file_fail(st->file, "look up");
+  if (info.mine)
     JF_TRY(jf_dir_empty(st->model.dir, st->file, JF_MODEL_FILE, STAGED_FILE, &empty));
-  return info.st_uid == geteuid() && empty ? JFL_OK : stage_in_the_way(st, "a directory");
+  return info.mine && empty ? JFL_OK : stage_in_the_way(st, "a directory");
 }
 
 /* For a target that is missing; *held is 0 if another save interfered. */
 static jfl_status stage_beside(jf_stage *st, int *held)
 {
-  struct stat info;
+  jf_info info;
   st->parent = stage_open_parent(st->target, st->name);
   if (st->parent < 0) return jf_file_fail(st->target, "open the directory of");
-  if (snprintf(st->staged, sizeof st->staged, "%s" JF_STAGE_SUFFIX, st->name) > NAME_MAX)
+  if (snprintf(st->staged, sizeof st->staged, "%s" JF_STAGE_SUFFIX, st->name) > JF_MOST_NAME)
     return errno = ENAMETOOLONG, jf_file_fail(st->target, "make the directory");
   JF_TRY(jf_file_path(st->target, JF_STAGE_SUFFIX, "/" JF_MODEL_FILE, st->file));
-  *held = fstatat(st->parent, st->name, &info, AT_SYMLINK_NOFOLLOW) != 0;
-  if (!*held && S_ISLNK(info.st_mode))
+  *held = jf_info_at(st->parent, st->name, JF_NO_LINK, &info) != 0;
+  if (!*held && info.kind == JF_LINK)
     return jf_fail(JFL_ESTATE, "checkpoint %s: the path is a link to something that is missing; "
                    "make the directory that it leads to, or remove the link", st->target);
   if (!*held) return JFL_OK;
-  int old = mkdirat(st->parent, st->staged, 0777) != 0;
+  int old = jf_folder_make(st->parent, st->staged, 0) != 0;
   if (old && errno != EEXIST) return jf_file_fail(st->target, "make the directory");
   strcpy(st->model.from, JF_MODEL_FILE);
   jfl_status r = stage_enter(st, old);
-  if (r != JFL_OK && !old) unlinkat(st->parent, st->staged, AT_REMOVEDIR);
+  if (r != JFL_OK && !old) jf_folder_remove(st->parent, st->staged);
   return r;
 }
 
 static jfl_status stage_place(jf_stage *st, int *held)
 {
-  st->model = (jf_successor){ .dir = jf_dir_open(AT_FDCWD, st->target), .fd = -1 };
+  st->model = (jf_successor){ .dir = jf_folder_open(JF_HERE, st->target, 0), .fd = -1 };
   st->parent = -1;
   st->moved = 0;
   strcpy(st->model.to, JF_MODEL_FILE);
@@ -157,22 +152,22 @@ static jfl_status stage_place(jf_stage *st, int *held)
   JF_TRY(jf_file_path(st->target, "/", STAGED_FILE, st->file));
   if (st->model.dir >= 0) return JFL_OK;
   if (errno != ENOTDIR) return jf_file_fail(st->target, "look up");
-  struct stat info;
-  if (stat(st->target, &info)) return jf_file_fail(st->target, "look up");
+  jf_info info;
+  if (jf_info_at(JF_HERE, st->target, 0, &info)) return jf_file_fail(st->target, "look up");
   return jf_fail(JFL_ESTATE, "checkpoint %s: the path must be a directory, got a file", st->target);
 }
 
 /* Whether the target is still what it was found to be; fails if it must not be filled. */
 static jfl_status stage_still(const jf_stage *st, int overwrite, int *held)
 {
-  struct stat info;
+  jf_info info;
   int empty = 1;
   if (st->parent >= 0) {
-    *held = fstatat(st->parent, st->name, &info, AT_SYMLINK_NOFOLLOW) && errno == ENOENT &&
-            jf_file_same(st->model.dir, st->parent, st->staged, AT_SYMLINK_NOFOLLOW);
+    *held = jf_info_at(st->parent, st->name, JF_NO_LINK, &info) && errno == ENOENT &&
+            jf_folder_same(st->model.dir, st->parent, st->staged, JF_NO_LINK);
     return JFL_OK;
   }
-  *held = jf_file_same(st->model.dir, AT_FDCWD, st->target, 0);
+  *held = jf_folder_same(st->model.dir, JF_HERE, st->target, 0);
   if (*held && !overwrite)
     JF_TRY(jf_dir_empty(st->model.dir, st->target, STAGED_FILE, "", &empty));
   return empty ? JFL_OK : stage_refuse(st->target);
@@ -186,15 +181,15 @@ static jfl_status stage_make(jf_stage *st, int *held)
     if (errno == EEXIST) return stage_clear(st);
     return errno == ENOENT ? JFL_OK : jf_file_fail(st->file, st->model.step);
   }
-  *held = (!flock(st->model.fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) &&
-          jf_file_same(st->model.fd, st->model.dir, st->model.from, AT_SYMLINK_NOFOLLOW);
+  *held = (!jf_lock(st->model.fd) || errno != EWOULDBLOCK) &&
+          jf_file_same(st->model.fd, st->model.dir, st->model.from);
   return JFL_OK;
 }
 
 static void stage_close_all(jf_stage *st)
 {
   jf_successor_close(&st->model);
-  if (st->parent >= 0) close(st->parent);
+  if (st->parent >= 0) jf_folder_close(st->parent);
   st->parent = -1;
 }
 
@@ -202,7 +197,7 @@ static void stage_close_all(jf_stage *st)
 static void stage_drop(jf_stage *st)
 {
   if (st->model.fd >= 0) jf_successor_drop(&st->model);
-  if (st->parent >= 0 && st->model.dir >= 0) unlinkat(st->parent, st->staged, AT_REMOVEDIR);
+  if (st->parent >= 0 && st->model.dir >= 0) jf_folder_remove(st->parent, st->staged);
   stage_close_all(st);
 }
 
@@ -233,20 +228,20 @@ jfl_status jf_stage_open(const char *path, int overwrite, jf_stage *out)
 static jfl_status stage_rename(jf_stage *st)
 {
   errno = ESTALE;
-  if (!jf_file_same(st->model.dir, st->parent, st->staged, AT_SYMLINK_NOFOLLOW))
+  if (!jf_folder_same(st->model.dir, st->parent, st->staged, JF_NO_LINK))
     return jf_file_fail(st->target, "find what was written, as something else took its place");
-  if (renameat(st->parent, st->staged, st->parent, st->name))
+  if (jf_folder_rename(st->parent, st->staged, st->name, &st->model.fd))
     return errno == ENOTEMPTY || errno == EEXIST ? stage_refuse(st->target)
                                                  : jf_file_fail(st->target, "rename to it");
   st->moved = 1;
-  return jf_dir_sync(st->parent) ? jf_file_fail(st->target, "sync the directory of") : JFL_OK;
+  return jf_folder_sync(st->parent) ? jf_file_fail(st->target, "sync the directory of") : JFL_OK;
 }
 
 static jfl_status stage_commit(jf_stage *st)
 {
   if (jf_successor_keep(&st->model)) return jf_file_fail(st->file, st->model.step);
   if (st->parent >= 0) JF_TRY(stage_rename(st));
-  if (jf_file_same(st->model.dir, AT_FDCWD, st->target, 0)) return JFL_OK;
+  if (jf_folder_same(st->model.dir, JF_HERE, st->target, 0)) return JFL_OK;
   return jf_fail(JFL_ESTATE, "checkpoint %s: the directory was moved away or replaced during the "
                  "save; what was saved is where that directory is now", st->target);
 }
@@ -266,10 +261,10 @@ static jfl_status stage_remove_file(int dir, const char *path, const char *name)
 {
   int fd = stage_open_to_lock(dir, name);
   if (fd < 0) return errno == ENOENT ? JFL_OK : jf_file_fail(path, "open what is in it");
-  int busy = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+  int busy = jf_lock(fd) && errno == EWOULDBLOCK;
   jfl_status r = busy ? jf_fail(JFL_ESTATE, "checkpoint %s: a save to it is in progress", path)
-               : unlinkat(dir, name, 0) ? jf_file_fail(path, "remove what is in it") : JFL_OK;
-  close(fd);
+               : jf_file_remove(dir, name) ? jf_file_fail(path, "remove what is in it") : JFL_OK;
+  jf_close(fd);
   return r;
 }
 
@@ -287,36 +282,36 @@ static jfl_status stage_remove_files(int dir, const char *path)
 /* Removes the checkpoint `name` of the directory parent; a missing one is fine. */
 static jfl_status stage_remove(int parent, const char *path, const char *name)
 {
-  int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int dir = jf_folder_open(parent, name, JF_NO_LINK);
   if (dir < 0 && errno == ENOENT) return JFL_OK;
   if (dir < 0 && (errno == ENOTDIR || errno == ELOOP))
     return jf_fail(JFL_ESTATE, "checkpoint %s: not removed, as it is not a directory", path);
   if (dir < 0) return jf_file_fail(path, "open");
   jfl_status r = stage_remove_files(dir, path);
-  if (r == JFL_OK && unlinkat(parent, name, AT_REMOVEDIR))
+  if (r == JFL_OK && jf_folder_remove(parent, name))
     r = jf_file_fail(path, "remove the directory");
-  close(dir);
+  jf_folder_close(dir);
   return r;
 }
 
 static jfl_status stage_remove_both(int parent, const char *path, const char *name)
 {
-  char staged[NAME_MAX + sizeof JF_STAGE_SUFFIX];
-  struct stat st;
+  char staged[JF_MOST_NAME + sizeof JF_STAGE_SUFFIX];
+  jf_info st;
   snprintf(staged, sizeof staged, "%s" JF_STAGE_SUFFIX, name);
-  if (!fstatat(parent, staged, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode))
+  if (!jf_info_at(parent, staged, JF_NO_LINK, &st) && st.kind == JF_FOLDER)
     JF_TRY(stage_remove(parent, path, staged));
   return stage_remove(parent, path, name);
 }
 
 jfl_status jfl_checkpoint_remove(const char *path)
 {
-  char dir[PATH_MAX], name[NAME_MAX + 1];
+  char dir[JF_MOST_PATH], name[JF_MOST_NAME + 1];
   JF_NEED_POINTER(path);
   JF_TRY(jf_file_trim(path, dir));
   int parent = stage_open_parent(dir, name);
   if (parent < 0) return errno == ENOENT ? JFL_OK : jf_file_fail(dir, "look up");
   jfl_status r = stage_remove_both(parent, dir, name);
-  close(parent);
+  jf_folder_close(parent);
   return r;
 }

@@ -46,6 +46,32 @@ void jf_history_open(jf_history *h, int (*add)(const char *entry));
 int jf_history_keep(jf_history *h, const char *entry);
 void jf_history_close(jf_history *h);
 
+/* ---- scripts that nobody trusts (sandbox.c) ---- */
+
+/* Does what "--sandbox", the first option, says: starts a process behind walls, in which it returns
+   0 and leaves the rest of the command line, to go on with; here it waits for that one, gives the
+   status with which to end, and returns 1. */
+int jf_sandbox(int *argc, char **argv, int *status);
+
+/* ---- programs in one file (bundle.c) ---- */
+
+/* Whether this program is one: its command line belongs to the script in it. */
+int jf_is_bundle(void);
+/* Pushes the digits that say where its parts lie. */
+void jf_push_bundle_mark(lua_State *L);
+/* Pushes a table of functions on files that Lua lacks. */
+void jf_push_bundle_tools(lua_State *L);
+
+/* ---- several processes (ranks.c) ---- */
+
+/* Runs n processes of this program with these arguments, and again up to `restarts` times if one
+   fails. Gives the status with which to end. */
+int jf_run_ranks(int n, int restarts, char **argv);
+/* Which of how many processes this is, as far as a launcher said it in the environment. */
+int jf_rank_of_environment(int *size);
+/* Nothing that this process prints on standard output is seen any more, unless JFL_PRINT is all. */
+void jf_quieten(void);
+
 /* ---- Ctrl-C (interrupt.c) ---- */
 
 /* Makes this the state and the thread that Ctrl-C concerns. */

@@ -1,5 +1,7 @@
 /* The jfl command: runs Lua programs as luajit does, with the front end built in. */
 #include "cmd/cmd.h"
+#include "jfl.h"
+#include "system/system.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -7,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -15,13 +16,25 @@ static const char usage[] =
   "  -e chunk  run a string\n"
   "  -l name   require a module\n"
   "  -i        read lines interactively after the script\n"
-  "  -v        show the version; --version: also which optional libraries are there\n"
+  "  -v        show the version; --version: also how it was built and what it found\n"
   "  -j cmd    control the just-in-time compiler (on, off, flush, v, dump, p)\n"
   "  -O[opt]   set optimizations of the compiler\n"
   "  -E        ignore LUA_INIT, LUA_PATH and LUA_CPATH\n"
   "  --profile[=file]\n"
   "            print at the end which steps of jobs took how long; file: also write a trace\n"
-  "            that Perfetto and chrome://tracing open\n"
+  "            that Perfetto and chrome://tracing open; rank 1 of several writes file.1\n"
+  "  --ranks n [--restart m]\n"
+  "            run the script in n processes, which share the work of its jobs; m: how often\n"
+  "            all are started again after one has failed\n"
+  "  --plan-for 4x8[,device=h200...]\n"
+  "            print how long a step of the train job would take on 4 hosts of 8 devices,\n"
+  "            instead of training\n"
+  "  --sandbox [--read dir] [--write dir] [--memory 512M] [--seconds 60] script [args]\n"
+  "            run a script that nobody trusts, in a process that reaches nothing else: no other\n"
+  "            files, no network, no other process; the first option (Linux)\n"
+  "  --bundle script.lua [files...] -o app [--runtime file]\n"
+  "            write one executable with the script, further modules, models and data inside;\n"
+  "            file: another jfl to begin it, such as that of another system\n"
   "  --no-startup\n"
   "            begin a session without its start-up file, ~/.config/jfl/init.lua or ~/.jflrc.lua\n"
   "  -h        show this help, as --help does\n"
@@ -33,9 +46,14 @@ static const char usage[] =
   "environment:\n"
   "  JFL_DATA     the folder of data sets\n"
   "  JFL_DEVICE   where jobs compute what they put on no device: cpu, sim\n"
+  "  JFL_CPU_DEVICES\n"
+  "               into how many devices the processor's cores are divided\n"
   "  JFL_KERNELS  fast; direct: no convolutions by transforms; reference: plain kernels\n"
+  "  JFL_LIBRARIES\n"
+  "               none: as if oneDNN, OpenBLAS, libturbojpeg and libpng were not installed\n"
   "  JFL_PASSES   passes of the compiler to leave out: \"-fold -cse\"\n"
   "  JFL_DUMP     print each job's graph after this pass\n"
+  "  JFL_PRINT    all: not only the first of several processes prints\n"
   "  NO_COLOR     no colours\n";
 
 /* name[=args] of -j: a function of jit, or start() of a module jit.name. */
@@ -57,10 +75,13 @@ typedef struct command {
   int argc;
   char **argv;
   int script;                  /* index of the script in argv, or argc */
+  int bundling;                /* index of the first argument of --bundle, or 0 */
+  int ranks, restarts;         /* of --ranks and --restart, or 0 */
   int chunk, interactive, version, help, no_env, no_startup, profile, libraries;
   const char *bad;             /* what is wrong with the options, and the one, or NULL */
   const char *wrong;
   const char *trace;           /* file of --profile=file, or NULL */
+  const char *forecast;        /* the text behind --plan-for, or NULL */
   int failed, ended;           /* ended: by this signal, in order */
 } command;
 
@@ -78,6 +99,9 @@ static int traceback(lua_State *L)
   return 1;
 }
 
+/* What other ranks hear when this one fails: the first line of its last error. */
+static char last_error[200];
+
 /* Prints and pops the error that a failed call left; nil is an error that asks for silence. */
 static int report(lua_State *L, int status)
 {
@@ -86,7 +110,9 @@ static int report(lua_State *L, int status)
   if (!lua_isnil(L, -1)) {
     const char *message = lua_tostring(L, -1);
     fflush(stdout);
-    fprintf(stderr, "jfl: %s\n", message ? message : "(error object is not a string)");
+    if (!message) message = "(error object is not a string)";
+    fprintf(stderr, "jfl: %s\n", message);
+    snprintf(last_error, sizeof last_error, "%.*s", (int)strcspn(message, "\n"), message);
   }
   lua_pop(L, 1);
   return status;
@@ -155,6 +181,38 @@ static int parse_profile(command *c, const char *option)
   return c->profile = 1;
 }
 
+/* "--ranks n" or "--ranks=n": its number, at least `least`, into *out; gives how many words more it
+   took, or -1 where it is another option. */
+static int parse_number(command *c, int i, const char *name, int least, int *out)
+{
+  const char *option = c->argv[i] + 1, *text;
+  const size_t n = strlen(name);
+  char *end;
+  if (strncmp(option, name, n) || (option[n] && option[n] != '=')) return -1;
+  text = option[n] ? option + n + 1 : i + 1 < c->argc ? c->argv[i + 1] : "";
+  const long v = strtol(text, &end, 10);
+  if (!*text || *end || v < least || v > 65536) {
+    c->bad = least ? "a number of processes must follow" : "a number must follow";
+    c->wrong = c->argv[i];
+  }
+  *out = (int)v;
+  return option[n] == 0;
+}
+
+/* --plan-for=4x8, or the value in the next word. */
+static int parse_forecast(command *c, const char *option, int *i)
+{
+  static const char name[] = "-plan-for";
+  const size_t n = sizeof name - 1;
+  if (strncmp(option, name, n) || (option[n] && option[n] != '=')) return 0;
+  if (!option[n] && ++*i == c->argc) {
+    c->bad = "an argument is missing after";
+    return 0;
+  }
+  c->forecast = option[n] ? option + n + 1 : c->argv[*i];
+  return 1;
+}
+
 /* Reads the options. A value stands in the same word as its option or in the next one. */
 static void main_parse(command *c)
 {
@@ -166,6 +224,17 @@ static void main_parse(command *c)
       i++;
       break;
     }
+    if (!strcmp(option, "-bundle")) {
+      c->bundling = c->script = i + 1;
+      return;
+    }
+    int more = parse_number(c, i, "-ranks", 1, &c->ranks);
+    if (more < 0) more = parse_number(c, i, "-restart", 0, &c->restarts);
+    if (c->bad) return;
+    if (more >= 0) {
+      i += more;
+      continue;
+    }
     c->help |= !strcmp(option, "h") || !strcmp(option, "-help");
     c->interactive |= !strcmp(option, "i");
     c->version |= !strcmp(option, "v") || !strcmp(option, "i");
@@ -176,7 +245,8 @@ static void main_parse(command *c)
     c->version |= version;
     c->chunk |= *option == 'e';
     int known = c->help || no_startup || version || *option == 'O' || value ||
-                (strchr("ivE", *option) && !option[1]) || parse_profile(c, option);
+                (strchr("ivE", *option) && !option[1]) || parse_profile(c, option) ||
+                parse_forecast(c, option, &i);
     if (value && !option[1] && ++i == c->argc) {
       c->bad = "an argument is missing after";
       known = 0;
@@ -188,6 +258,10 @@ static void main_parse(command *c)
     }
   }
   c->script = i;
+  if (c->restarts && !c->ranks) {
+    c->bad = "--ranks n is missing for";
+    c->wrong = "--restart";
+  }
 }
 
 /* Runs -e, -l, -j and -O in their order. */
@@ -237,10 +311,10 @@ static int run_script(lua_State *L, const command *c, const char *path)
 /* Pushes the path of folder/name if there is such a file. */
 static int push_file(lua_State *L, const char *folder, const char *name)
 {
-  struct stat st;
+  jf_info st;
   if (!folder || !*folder) return 0;
   const char *path = lua_pushfstring(L, "%s/%s", folder, name);
-  if (!stat(path, &st) && S_ISREG(st.st_mode)) return 1;
+  if (!jf_info_at(JF_HERE, path, 0, &st) && st.kind == JF_FILE) return 1;
   lua_pop(L, 1);
   return 0;
 }
@@ -248,7 +322,7 @@ static int push_file(lua_State *L, const char *folder, const char *name)
 /* Pushes the path of the start-up file, if there is one. */
 static int push_startup(lua_State *L)
 {
-  const char *home = getenv("HOME"), *config = getenv("XDG_CONFIG_HOME");
+  const char *home = jf_home_folder(), *config = getenv("XDG_CONFIG_HOME");
   int found = config && *config ? push_file(L, config, "jfl/init.lua")
                                 : push_file(L, home, ".config/jfl/init.lua");
   return found || push_file(L, home, ".jflrc.lua");
@@ -297,23 +371,71 @@ static int main_finish(lua_State *L)
   return main_call(L, 0);
 }
 
-/* Begins a profile; what prints it is left on the stack. */
-static int start_profile(lua_State *L, const command *c)
+/* Begins a profile, or what tells of other devices; what ends it is left on the stack. */
+static int start_tool(lua_State *L, const command *c)
 {
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "jfl.tools.profile");
+  lua_pushstring(L, c->forecast ? "jfl.tools.forecast" : "jfl.tools.profile");
   int status = lua_pcall(L, 1, 1, 0);
   if (status)
     return report(L, status);
-  lua_getfield(L, -1, "whole");
-  lua_pushstring(L, c->trace);
+  lua_getfield(L, -1, c->forecast ? "start" : "whole");
+  lua_pushstring(L, c->forecast ? c->forecast : c->trace);
   return report(L, lua_pcall(L, 1, 1, 0));
+}
+
+/* Pushes a function of a module of the front end. */
+static int push_tool(lua_State *L, const char *module, const char *function)
+{
+  lua_getglobal(L, "require");
+  lua_pushstring(L, module);
+  const int status = lua_pcall(L, 1, 1, 0);
+  if (status) return report(L, status);
+  lua_getfield(L, -1, function);
+  lua_remove(L, -2);
+  return 0;
+}
+
+static int push_arguments(lua_State *L, const command *c, int first)
+{
+  luaL_checkstack(L, c->argc, "too many arguments");
+  for (int i = first; i < c->argc; i++) lua_pushstring(L, c->argv[i]);
+  return c->argc - first;
+}
+
+static int make_bundle(lua_State *L, const command *c)
+{
+  if (push_tool(L, "jfl.tools.bundle", "make")) return 1;
+  lua_pushstring(L, c->argv[0]);
+  jf_push_bundle_tools(L);
+  const int n = push_arguments(L, c, c->bundling);
+  return report(L, jf_interrupt_call(L, n + 2, 0, 0));
+}
+
+/* Runs the script of a bundle, whose arguments are all of the command line. */
+static int run_bundle(lua_State *L, const command *c)
+{
+  if (push_tool(L, "jfl.tools.bundled", "start")) return 1;
+  lua_pushstring(L, c->argv[0]);
+  jf_push_bundle_mark(L);
+  jf_push_bundle_tools(L);
+  const int status = lua_pcall(L, 3, 1, 0);
+  if (status) return report(L, status);
+  return main_call(L, push_arguments(L, c, 1)) || main_finish(L);
 }
 
 static int main_run(lua_State *L, command *c)
 {
+  if (jf_is_bundle()) return run_bundle(L, c);
+  if (c->bundling) return make_bundle(L, c);
   int script = c->script < c->argc;
   int done = c->chunk || c->version;
+  int size;
+  jf_rank_of_environment(&size);
+  if (size > 1 && (c->interactive || (!script && !done))) {
+    fputs("jfl: several processes need a script to run; an interactive session has one\n", stderr);
+    return 1;
+  }
   int ask = c->interactive || (!script && !done && isatty(STDIN_FILENO));
   if (c->version || ask) jf_print_version(c->libraries);
   if (ask && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
@@ -329,12 +451,20 @@ static int main_run(lua_State *L, command *c)
 }
 
 /* The profile is printed also after an error of the program. */
-static int main_run_profiled(lua_State *L, command *c)
+static int main_run_tool(lua_State *L, command *c)
 {
-  if (start_profile(L, c))
+  if (start_tool(L, c))
     return 1;
   int failed = main_run(L, c);
   return main_call(L, 0) || failed;
+}
+
+/* For ranks that learn only from the script that they are not the first. */
+static int l_quieten(lua_State *L)
+{
+  (void)L;
+  jf_quieten();
+  return 0;
 }
 
 static int start(lua_State *L)
@@ -350,8 +480,10 @@ static int start(lua_State *L)
   lua_settop(L, 0);
   lua_gc(L, LUA_GCRESTART, 0);
   jf_interrupt_open(L);
+  lua_pushcfunction(L, l_quieten);
+  lua_setfield(L, LUA_REGISTRYINDEX, "jfl.quieten");
   set_arg(L, c);
-  c->failed = (c->profile ? main_run_profiled(L, c) : main_run(L, c)) != 0;
+  c->failed = (c->profile || c->forecast ? main_run_tool(L, c) : main_run(L, c)) != 0;
   return 0;
 }
 
@@ -382,21 +514,54 @@ static int status_of(const command *c, int failed)
   return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* The same command line without the options of this. */
+static int run_ranks(command *c)
+{
+  int n = 1;
+  if (c->script == c->argc && !c->chunk) {
+    fputs("jfl: --ranks needs a script to run\n", stderr);
+    return EXIT_FAILURE;
+  }
+  char **argv = calloc((size_t)c->argc + 1, sizeof *argv);
+  if (!argv) return EXIT_FAILURE;
+  argv[0] = c->argv[0];
+  for (int i = 1; i < c->argc; i++) {
+    int ignored, more = -1;
+    if (i < c->script) more = parse_number(c, i, "-ranks", 1, &ignored);
+    if (i < c->script && more < 0) more = parse_number(c, i, "-restart", 0, &ignored);
+    if (more < 0) argv[n++] = c->argv[i];
+    else i += more;
+  }
+  const int status = jf_run_ranks(c->ranks, c->restarts, argv);
+  free(argv);
+  return status;
+}
+
 int main(int argc, char **argv)
 {
+  jf_begin(&argc, &argv);
+  int ended;
+  if (!jf_is_bundle() && argc > 1 && !strcmp(argv[1], "--sandbox") &&
+      jf_sandbox(&argc, argv, &ended))
+    return ended;
   command c = { .argc = argc, .argv = argv };
-  main_parse(&c);
+  int size;
+  if (jf_is_bundle()) c.no_env = 1;
+  else main_parse(&c);
   if (c.bad) fprintf(stderr, "jfl: %s %s\n", c.bad, c.wrong);
   if (c.bad || c.help) {
     fputs(usage, c.bad ? stderr : stdout);
     return c.bad ? EXIT_FAILURE : EXIT_SUCCESS;
   }
+  if (c.ranks) return run_ranks(&c);
+  if (jf_rank_of_environment(&size)) jf_quieten();
   lua_State *L = new_state();
   if (!L) {
     fputs("jfl: cannot start: out of memory\n", stderr);
     return EXIT_FAILURE;
   }
   int failed = report(L, lua_cpcall(L, start, &c)) || c.failed;
+  if (failed) jfl_world_leave(last_error);
   lua_close(L);
   return status_of(&c, failed);
 }

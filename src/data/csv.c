@@ -4,14 +4,12 @@
    it one of texts, and then the file is read once more. */
 #include "data/csv.h"
 #include "base/need.h"
+#include "system/system.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { LOOKS = 1000, MOST_COLUMNS = 1 << 16, MOST_NAME = 60, SHOWN = 40 };
 
@@ -42,15 +40,14 @@ struct jfl_csv {
 
 static jfl_status csv_fill(int fd, jfl_csv *t)
 {
-  struct stat st;
-  if (fstat(fd, &st)) return jf_fail(JFL_EIO, "%s", strerror(errno));
-  if (!S_ISREG(st.st_mode)) return jf_fail(JFL_EIO, "it is not a file");
-  t->text = jf_new_raw((size_t)st.st_size + 1);
+  jf_info st;
+  if (jf_info_of(fd, &st)) return jf_fail(JFL_EIO, "%s", strerror(errno));
+  if (st.kind != JF_FILE) return jf_fail(JFL_EIO, "it is not a file");
+  t->text = jf_new_raw((size_t)st.size + 1);
   if (!t->text) return jf_fail(JFL_ENOMEM, "out of memory: it has %lld bytes",
-                               (long long)st.st_size);
-  while (t->size < (size_t)st.st_size) {
-    ssize_t got = read(fd, t->text + t->size, (size_t)st.st_size - t->size);
-    if (got < 0 && errno == EINTR) continue;
+                               (long long)st.size);
+  while (t->size < (size_t)st.size) {
+    int64_t got = jf_read(fd, t->text + t->size, (size_t)st.size - t->size);
     if (got < 0) return jf_fail(JFL_EIO, "%s", strerror(errno));
     if (!got) break;
     t->size += (size_t)got;
@@ -61,10 +58,10 @@ static jfl_status csv_fill(int fd, jfl_csv *t)
 
 static jfl_status csv_load(jfl_csv *t, const char *path)
 {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  int fd = jf_open(JF_HERE, path, JF_READ);
   if (fd < 0) return jf_fail(JFL_EIO, "%s", strerror(errno));
   jfl_status r = csv_fill(fd, t);
-  close(fd);
+  jf_close(fd);
   return r;
 }
 

@@ -1,8 +1,7 @@
 /* Numbers in decimal notation. */
 #include "data/csv.h"
+#include "system/system.h"
 
-#include <locale.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,12 +11,6 @@ enum { MOST_DIGITS = 19, MOST_POWER = 22, LONGEST = 400 };
 static const double powers[] = { 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
 
-/* The C locale, whatever the host has set. */
-static locale_t plain;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void decimal_open(void) { plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); }
-
 /* What the fast way cannot read exactly, infinities, and all that is no number. */
 static jf_cell_kind decimal_slow(const char *s, size_t n, jf_cell_number *out)
 {
@@ -25,9 +18,7 @@ static jf_cell_kind decimal_slow(const char *s, size_t n, jf_cell_number *out)
   if (!n || n > LONGEST || memchr(s, 'x', n) || memchr(s, 'X', n)) return JF_NO_NUMBER;
   memcpy(copy, s, n);
   copy[n] = '\0';
-  pthread_once(&once, decimal_open);
-  if (plain == (locale_t)0) return JF_NO_NUMBER;
-  out->d = strtod_l(copy, &end, plain);
+  out->d = jf_number_read(copy, &end);
   return end == copy + n && copy[0] != ' ' && copy[0] != '\t' ? JF_REAL : JF_NO_NUMBER;
 }
 

@@ -73,7 +73,7 @@ jfl_status jf_jpeg_head(jf_decoder *d, const uint8_t *data, size_t n, jf_pixels 
   if (!d->jpeg) d->jpeg = lib.InitDecompress();
   if (!d->jpeg) return jf_fail(JFL_ENOMEM, "out of memory");
   int width, height, samp, colours;
-  if (lib.DecompressHeader3(d->jpeg, data, n, &width, &height, &samp, &colours))
+  if (lib.DecompressHeader3(d->jpeg, data, (unsigned long)n, &width, &height, &samp, &colours))
     return jpeg_broken(d->jpeg);
   p->width = width;
   p->height = height;
@@ -103,8 +103,8 @@ jfl_status jf_jpeg_body(jf_decoder *d, const uint8_t *data, size_t n, int shrink
   static const int pf[] = { [1] = PF_GRAY, [3] = PF_RGB, [4] = PF_CMYK };
   uint8_t *to = jf_room_for(&d->pixels, (size_t)(width * height * p->channels));
   if (!to) return jf_fail(JFL_ENOMEM, "out of memory");
-  if (lib.Decompress2(d->jpeg, data, n, to, (int)width, 0, (int)height, pf[p->channels],
-                      FLAG_LIMIT_SCANS) && is_cut(d->jpeg))
+  if (lib.Decompress2(d->jpeg, data, (unsigned long)n, to, (int)width, 0, (int)height,
+                      pf[p->channels], FLAG_LIMIT_SCANS) && is_cut(d->jpeg))
     return jpeg_broken(d->jpeg);
   if (p->channels == 4) jpeg_from_inks(to, width * height);
   *p = (jf_pixels){ width, height, p->channels == 4 ? 3 : p->channels, to };

@@ -5,9 +5,9 @@
    batch. So results do not depend on how many threads there are. Whoever takes the oldest batch
    decodes too while pictures of it are left; with no threads it decodes all of them. */
 #include "data/data.h"
+#include "system/system.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 enum { MOST_WORKERS = 64, MOST_BATCH = 1 << 20 };
@@ -77,6 +77,7 @@ static void *loader_work(void *arg)
 {
   jfl_loader *l = arg;
   jf_decoder d = { 0 };
+  jf_thread_begins("loader");
   pthread_mutex_lock(&l->mu);
   while (!l->ends) {
     loader_batch *b;
@@ -86,23 +87,19 @@ static void *loader_work(void *arg)
   }
   pthread_mutex_unlock(&l->mu);
   jf_decoder_free(&d);
+  jf_thread_ends("loader");
   return NULL;
 }
 
 /* ---- making and ending one ---- */
 
-/* Threads block every signal, so that handlers run on the host's. As many are started as the system
-   allows. */
+/* Starts as many threads as the system allows. */
 static void loader_start(jfl_loader *l, int workers)
 {
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
   l->forks = jf_forks();
   while (l->n_worker < workers &&
-         !pthread_create(&l->worker[l->n_worker], NULL, loader_work, l))
+         !jf_thread_start(&l->worker[l->n_worker], loader_work, l))
     l->n_worker++;
-  pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 /* A forked child has no threads, and a picture that one of them had begun is begun anew. */

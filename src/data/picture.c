@@ -1,13 +1,11 @@
 /* Pictures: which part of a file is wanted, decoding it, and bringing it to its size. */
 #include "data/data.h"
 #include "data/resample.h"
+#include "system/system.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* TRIES: how often a random part is drawn that lies within the picture. MOST_RATIO: deflate never
    packs more bytes into one. MOST_PIXELS: a JPEG takes a bit or more for each block of 64. */
@@ -213,17 +211,16 @@ jfl_status jf_picture_read(jf_decoder *d, const void *data, size_t n, const jfl_
 
 static jfl_status file_read(jf_decoder *d, int fd, size_t *n)
 {
-  struct stat st;
-  if (fstat(fd, &st)) return jf_fail(JFL_EIO, "%s", strerror(errno));
-  if (!S_ISREG(st.st_mode)) return jf_fail(JFL_EIO, "it is not a file");
-  if (st.st_size <= 0 || (size_t)st.st_size > MOST_FILE)
+  jf_info st;
+  if (jf_info_of(fd, &st)) return jf_fail(JFL_EIO, "%s", strerror(errno));
+  if (st.kind != JF_FILE) return jf_fail(JFL_EIO, "it is not a file");
+  if (st.size <= 0 || (size_t)st.size > MOST_FILE)
     return jf_fail(JFL_EDATA, "it must have from 1 byte to 1 GiB, got %lld bytes",
-                   (long long)st.st_size);
-  char *to = jf_room_for(&d->file, (size_t)st.st_size);
+                   (long long)st.size);
+  char *to = jf_room_for(&d->file, (size_t)st.size);
   if (!to) return jf_fail(JFL_ENOMEM, "out of memory");
-  for (*n = 0; *n < (size_t)st.st_size;) {
-    ssize_t got = read(fd, to + *n, (size_t)st.st_size - *n);
-    if (got < 0 && errno == EINTR) continue;
+  for (*n = 0; *n < (size_t)st.size;) {
+    int64_t got = jf_read(fd, to + *n, (size_t)st.size - *n);
     if (got < 0) return jf_fail(JFL_EIO, "%s", strerror(errno));
     if (!got) break;
     *n += (size_t)got;
@@ -235,9 +232,9 @@ jfl_status jf_picture_load(jf_decoder *d, const char *path, const jfl_picture_sp
                            uint64_t seed, void *out)
 {
   size_t n = 0;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  int fd = jf_open(JF_HERE, path, JF_READ);
   jfl_status r = fd < 0 ? jf_fail(JFL_EIO, "%s", strerror(errno)) : file_read(d, fd, &n);
-  if (fd >= 0) close(fd);
+  if (fd >= 0) jf_close(fd);
   if (r == JFL_OK) r = jf_picture_read(d, d->file.p, n, s, seed, out);
   return r == JFL_OK ? r : jf_blame(r, "%s: ", path);
 }

@@ -21,7 +21,10 @@ typedef struct jf_device jf_device;
 typedef struct jf_kind {
   const char *name;                    /* "cpu" */
   int host;                            /* its memory is the host's, kernels end when they return */
+  int near;                            /* its memory is the host's, but it works late */
   int plain;                           /* the plain kernels of op records can run on it */
+  const struct jf_kind *parts;         /* the kind of devices that the one of this kind is divided
+                                          into where a session wants several; NULL: it is not */
   int (*count)(void);                  /* how many such devices there are now; NULL: one */
   const char *(*absence)(void);        /* why count gave 0, "the driver finds none"; NULL: unsaid */
   /* open prepares a device for use and may set d->state; close ends that. NULL: nothing to do. */
@@ -104,6 +107,9 @@ typedef struct jf_kind {
      queued before it that did; then the caller waits for the stream. */
   jfl_status (*reach)(jf_device *d, void *stream, void *event);
 } jf_kind;
+
+/* Whether the host and other such kinds can use the kind's memory. */
+static inline int jf_is_near(const jf_kind *k) { return k->host || k->near; }
 
 /* An instance of a kind. It is immutable once open, except for what the kind keeps in state. */
 struct jf_device {

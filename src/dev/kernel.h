@@ -8,8 +8,9 @@
 typedef struct jf_tensor { void *data; jfl_dtype dtype; jfl_shape shape; } jf_tensor;
 
 /* Random bits of a run: Philox with key `key` and high counter `run`; the low counter counts
-   elements. */
-typedef struct jf_random_source { uint64_t key, run; } jf_random_source;
+   elements. `first` is the number of the call's first element: more than 0 for a part of a tensor,
+   which draws what the whole would draw there. */
+typedef struct jf_random_source { uint64_t key, run; int64_t first; } jf_random_source;
 
 /* What a run found wrong in its data. A device whose kernels end after they returned keeps one such
    record in its memory, in a jf_run_record, and it is read together with the results. A kernel that

@@ -182,8 +182,24 @@ static void add_node(jfl_graph *g, jf_node *node)
   g->node[at] = node;
 }
 
+/* Whether each device has outputs of the node of its own, where it has such inputs. */
+static int ir_graph_is_mirrored(const jfl_graph *g, const jf_node *node)
+{
+  for (int i = 0; i < node->n_in; i++)
+    if (node->in[i]->distribution.kind == JFL_MIRRORED) return 1;
+  return g->mirrored && !node->n_in && node->op->flags & JF_RANDOM;
+}
+
+/* Notes how output 0 lies where the op says that. */
+static void ir_graph_lay(const jf_node *node)
+{
+  jfl_distribution d = node->op->lies ? node->op->lies(node->attr) : (jfl_distribution){ 0 };
+  if (d.kind != JFL_AUTO) node->out[0]->distribution = d;
+}
+
 static void ir_graph_add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
 {
+  const int mirrored = ir_graph_is_mirrored(g, node);
   node->n_out = c->n_out;
   node->out = jf_alloc(g->arena, (size_t)c->n_out * sizeof *node->out);
   for (int i = 0; i < c->n_out; i++) {
@@ -192,8 +208,10 @@ static void ir_graph_add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
     v->node = node;
     v->index = i;
     v->place = node->place;
+    if (mirrored) v->distribution = (jfl_distribution){ JFL_MIRRORED, 0 };
     node->out[i] = v;
   }
+  ir_graph_lay(node);
   add_node(g, node);
 }
 
@@ -208,12 +226,27 @@ static jfl_status ir_graph_check_inputs(const jfl_graph *g, const jfl_op *op, jf
   return JFL_OK;
 }
 
+/* Adds to an error about shapes that some inputs are mirrored, whose shapes are those of each
+   device's own, and others are not. */
+static jfl_status ir_graph_blame(jfl_status s, const jf_node *node)
+{
+  const jfl_value *mirrored = NULL, *whole = NULL;
+  for (int i = 0; i < node->n_in; i++) {
+    const jfl_value *v = node->in[i];
+    if (v->distribution.kind == JFL_MIRRORED) mirrored = v;
+    else if (v->origin != JF_VARIABLE) whole = v;
+  }
+  if (s != JFL_ESHAPE || !mirrored || !whole) return s;
+  return jf_blame(s, "with '%s' mirrored, the shape being each device's own, and '%s' not, ",
+                  mirrored->name, whole->name);
+}
+
 static jfl_status ir_graph_build(jfl_graph *g, jf_node *node, const char *name)
 {
   jf_infer c = { .op = node->op, .arena = g->arena, .in = node->in, .n_in = node->n_in,
                  .attr = node->attr };
   JF_TRY(ir_graph_check_inputs(g, node->op, node->in, (size_t)node->n_in));
-  JF_TRY(jf_op_infer(&c));
+  JF_TRY(ir_graph_blame(jf_op_infer(&c), node));
   node->name = name ? jf_strdup(g->arena, name) : ir_graph_number(g, node->op);
   JF_TRY(claim_name(g, node->name, node));
   ir_graph_add_outputs(g, node, &c);
@@ -234,6 +267,9 @@ jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_v
   node->op = op;
   node->serves = g->serving;
   node->place = graph_place_for(g, in, n_in);
+  node->how = g->served ? g->served->how : NULL;
+  node->region = g->served ? g->served->region : g->region;
+  node->purpose = g->served && g->served->purpose > g->purpose ? g->served->purpose : g->purpose;
   node->n_in = (int)n_in;
   node->in = jf_alloc(g->arena, n_in * sizeof *in);
   if (n_in) memcpy(node->in, in, n_in * sizeof *in);

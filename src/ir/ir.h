@@ -10,6 +10,7 @@
 #include "base/need.h"
 #include "dev/form.h"
 #include "dev/kernel.h"
+#include "ir/distribution.h"
 #include "ir/facts.h"
 
 /* Declared inputs and outputs; a variadic op may be given more, one with JF_MANY may give more. */
@@ -30,10 +31,17 @@ struct jfl_value {
   jfl_shape shape;
   jf_packing packing;          /* the form in which its elements are stored; passes may change it */
   const jfl_shape *plain;  /* the shape that the user sees, if a pass changed `shape`; or NULL */
-  int place;                   /* the device it is stored on: its number in the session */
+  int place;                   /* the device it is stored on, or the group of them: its number in
+                                  the session */
+  jfl_distribution distribution;       /* over its group; JFL_AUTO: the pass spread decides it */
   const char *name;
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
+  const jf_piece *piece;               /* of one that is a part of a variable over a group, to which
+                                          `variable` belongs; or NULL */
 };
+
+/* What a node is for. JF_AGAIN: it computes a value of the body once more, for gradients. */
+typedef enum jf_purpose { JF_FORWARD, JF_BACKWARD, JF_AGAIN } jf_purpose;
 
 struct jf_node {
   const jfl_op *op;
@@ -41,6 +49,16 @@ struct jf_node {
   const char *name;
   const char *serves;  /* name of the node that a pass made it for, as for a gradient; or NULL */
   int place;                   /* the place of its outputs */
+  const char *whole;           /* of a node that computes a part: the name of the node that the body
+                                  or a pass made; or NULL */
+  int64_t first;               /* of a part that draws random bits: how many elements of the whole
+                                  come before its own */
+  jf_purpose purpose;
+  int region;                  /* the number of the region (jfl_graph_recompute) that it is of, or
+                                  whose nodes it serves; or 0 */
+  const char *how;             /* then, how the whole's inputs and outputs lie and why, as a text */
+  int part;                    /* 1 + the part of the batch that it works on, where parts take turns
+                                  (jfl_graph_micro_batches); else 0 */
   int n_in, n_out;
   jfl_value **in, **out;
 };
@@ -95,17 +113,29 @@ struct jfl_graph {
   jf_training **training; int n_training, cap_training;
   jf_kept *kept; int n_kept, cap_kept;          /* arrays that attributes hold */
   jf_map names, variables;             /* node names; variable values */
+  jfl_value **whole; int n_whole;      /* variables over groups, of which the pass spread has made
+                                          pieces */
   jf_map counters;                     /* op name -> last number given to an unnamed node */
   const char *serving;                 /* what nodes that are added now serve; see jf_serve */
   const jf_node *served;               /* the node for which nodes are added now; NULL: for none */
   jfl_dtype mixed;                     /* what products round their inputs to */
   int place;                           /* where the body puts nodes that are added now; see jf_at */
+  int mirrored;                        /* whether the body is in the mirrored view, where devices
+                                          draw random bits of their own */
+  int region, n_region;                /* that of nodes that are added now; how many there are */
+  jf_purpose purpose;                  /* of nodes that are added now, unless they serve others */
+  int64_t shard;                       /* as jfl_graph_shard says */
+  jfl_value **sharded; int n_sharded;  /* the variables of which that is true, if their place allows
+                                          it */
+  int turns;                           /* into how many parts the batch is cut; 0 as 1 */
   jf_placing placing;
   int updating;                        /* set by the pass update: effects are emitted in order */
   jfl_status err;                      /* first error; once set, jf_emit does nothing */
   const jfl_session *session;          /* which the places are numbers in, once one is; or NULL */
   int closed;                          /* set once it is compiled: it takes no more nodes */
   char *traced;                        /* its text as it was then; owned */
+  uint64_t shared;                     /* several ranks run it together: a hash of that text, which
+                                          they agreed on; else 0 */
 };
 
 /* ---- attributes: a plain struct per op, described field by field (attr.c) ---- */
@@ -207,6 +237,8 @@ enum {
   JF_MEANS = 1 << 16,          /* it is means of input 0 over axes, likewise */
   JF_PICKS = 1 << 17,          /* each element is the largest of some elements of input 0 */
   JF_SCALES = 1 << 23,         /* it is the product of the two inputs, which broadcast */
+  JF_TOGETHER = 1 << 24,       /* all processes run it, in the same order: it is never removed,
+                                  merged or moved past another such op */
   JF_STORED = 1 << 19,         /* the array of its attributes, a jf_array; the host's kernels read
                                   it there */
   JF_RISES = 1 << 18  /* it is f(x) for each x of the one input, where f never falls; and where f is
@@ -265,6 +297,17 @@ struct jfl_op {
                                              NULL: too few to count */
   int (*draws)(const void *attr);         /* ops with JF_RANDOM: whether a call draws random bits;
                                              NULL: each does */
+  /* Adds the signatures of a node (ir/distribution.h), but for the one that is broadcast
+     throughout. NULL: those that follow from the facts above. */
+  void (*signatures)(jf_signatures *c);
+  /* Changes the attributes of a node for a part of it. NULL: they hold for every part. */
+  void (*share)(jf_share *s);
+  /* Emits nodes that together give what n gives for these inputs, each of which has signatures that
+     n lacks; sets out[i]. NULL: there are none. */
+  void (*apart)(jfl_graph *g, const jf_node *n, jfl_value *const *in, jfl_value **out);
+  /* How output 0 lies, whatever the inputs do: other signatures do not count, and a value that such
+     an op reads is converted as soon as it is made. JFL_AUTO: not said; NULL: never said. */
+  jfl_distribution (*lies)(const void *attr);
 };
 
 /* Defines an op. The build collects these lines, so they start in column 0. */

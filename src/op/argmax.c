@@ -64,10 +64,21 @@ JF_EACH_TYPE(MIN)
 static const jf_kernel max_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(MAX_ROW) };
 static const jf_kernel min_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(MIN_ROW) };
 
+static void argmax_signatures(jf_signatures *c)
+{
+  const int axis = (int)((const jf_argmax *)c->node->attr)->axis;
+  for (int i = 0; i < c->node->in[0]->shape.n; i++) {
+    if (i == axis) continue;
+    jf_signature_along(c, i)->out[0] = JF_ALONG(i - (i > axis));
+  }
+}
+
 JFL_OP(argmax, .doc = "The position (int32) of the first largest element along axis.",
   .path = "math.argmax argmax", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = max_cpu)
+  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = max_cpu,
+  .signatures = argmax_signatures)
 
 JFL_OP(argmin, .doc = "The position (int32) of the first smallest element along axis.",
   .path = "math.argmin argmin", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = min_cpu)
+  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = min_cpu,
+  .signatures = argmax_signatures)

@@ -34,7 +34,8 @@ jf_attention_drop jf_attention_drop_of(const jf_kargs *k)
 {
   const jf_attention *a = k->attr;
   const jf_attention_dims n = jf_attention_dims_of(k);
-  jf_attention_drop d = { .keep = 1, .rows = n.batch * n.heads * n.q_len };
+  jf_attention_drop d = { .keep = 1, .rows = n.batch * n.heads * n.q_len, .first = a->first };
+  if (a->rows) d.rows = a->rows;
   if (!attention_seeds(a)) return d;
   d.seed = (uint64_t)*(const int64_t *)k->in[k->n_in - 1].data;
   d.threshold = jf_dropout_threshold(a->dropout_rate);
@@ -247,7 +248,7 @@ static double attention_kept(const attention_row *r, int64_t j)
 {
   const jf_attention_drop *d = &r->drop;
   if (!d->threshold) return 1;
-  const jf_philox bits = jf_philox_at(d->seed, 0, (uint64_t)(j / 4 * d->rows + r->row));
+  const jf_philox bits = jf_philox_at(d->seed, 0, (uint64_t)(j / 4 * d->rows + d->first + r->row));
   return bits.w[j % 4] >> 8 >= d->threshold ? d->keep : 0;
 }
 
@@ -441,24 +442,93 @@ static const jf_mixed mixed = { 0x07, offsetof(jf_attention, wide) };
 static const jf_mixed grad_mixed = { 0x2f, offsetof(jf_attention, wide) };
 
 #define ATTENTION(rule) .attr = attrs, .attr_size = sizeof(jf_attention), \
-  .flags = JF_VARIADIC | JF_OPTIONAL, .infer = rule
+  .flags = JF_VARIADIC | JF_OPTIONAL, .infer = rule, .share = attention_share
 /* Behind the mask there may be a seed. */
 #define ATTENTION_GRAD_IN .in = { "q", "k", "v", "y", "lse", "dy", "mask" }
+
+/* Makes the mask, input i if there is one, lie along that axis of the scores; gives how. */
+static jfl_distribution attention_split_mask(const jf_node *n, int i, int axis, jf_signature *s)
+{
+  if (n->n_in - attention_seeds(n->attr) <= i) return JF_ON_ALL;
+  const int own = axis - 4 + n->in[i]->shape.n;
+  if (own >= 0 && n->in[i]->shape.d[own] > 1) s->in[i] = JF_ALONG(own);
+  return s->in[i];
+}
+
+/* Adds a split of all but the mask along an axis: 0, the batch, or 1, heads. */
+static jf_signature *attention_along(jf_signatures *c, int axis, int mask, jfl_distribution *masked)
+{
+  jf_signature *s = jf_signature_add(c);
+  for (int i = 0; i < mask; i++) s->in[i] = JF_ALONG(axis);
+  for (int i = 0; i < c->node->n_out; i++) s->out[i] = JF_ALONG(axis);
+  *masked = attention_split_mask(c->node, mask, axis, s);
+  return s;
+}
+
+/* Whether heads may be split: each part has the keys that its queries read, and no weights of it
+   are dropped, as their queries do not follow each other in the whole. */
+static int attention_splits_heads(const jf_signatures *c)
+{
+  const int64_t heads = c->node->in[JF_ATTENTION_Q]->shape.d[1];
+  const int64_t groups = c->node->in[JF_ATTENTION_K]->shape.d[1];
+  return !attention_seeds(c->node->attr)
+         && (heads == groups || (heads % c->parts == 0 && groups % c->parts == 0));
+}
+
+/* Queries may be split too, unless one's number says which keys it sees. */
+static void attention_signatures(jf_signatures *c)
+{
+  jfl_distribution masked;
+  for (int axis = 0; axis < 1 + attention_splits_heads(c); axis++)
+    attention_along(c, axis, JF_ATTENTION_MASK, &masked);
+  if (attention_seeds(c->node->attr) || ((const jf_attention *)c->node->attr)->causal) return;
+  jf_signature *s = attention_along(c, 2, JF_ATTENTION_MASK, &masked);
+  s->in[JF_ATTENTION_K] = s->in[JF_ATTENTION_V] = JF_ON_ALL;
+}
+
+static void attention_grad_signatures(jf_signatures *c)
+{
+  jfl_distribution masked;
+  for (int axis = 0; axis < 1 + attention_splits_heads(c); axis++)
+    attention_along(c, axis, JF_ATTENTION_GRAD_MASK, &masked);
+}
+
+/* Where all parts read the same mask, its gradient is the sum of theirs. */
+static void attention_mask_grad_signatures(jf_signatures *c)
+{
+  jfl_distribution masked;
+  for (int axis = 0; axis < 1 + attention_splits_heads(c); axis++) {
+    jf_signature *s = attention_along(c, axis, JF_ATTENTION_GRAD_MASK, &masked);
+    s->out[0] = masked.kind == JFL_SPLIT ? masked : JF_AS_SUM;
+  }
+}
+
+/* Weights are dropped as in the whole. */
+static void attention_share(jf_share *s)
+{
+  const jfl_distribution q = s->signature->in[JF_ATTENTION_Q];
+  const int64_t *d = s->node->in[JF_ATTENTION_Q]->shape.d;
+  jf_attention *a = s->attr;
+  if (q.kind != JFL_SPLIT || q.axis != 0) return;
+  a->rows = d[0] * d[1] * d[2];
+  a->first = s->first_in[JF_ATTENTION_Q] * d[1] * d[2];
+}
 
 JFL_OP(scaled_dot_product_attention,
   .doc = "For each query the mean of the values v, weighted by softmax(scale q k^T + mask).",
   .in = {"q", "k", "v", "mask"}, .out = {"y", "lse"}, .n_public = 1, ATTENTION(attention_infer),
   .grad = attention_grad, .cpu = attention_forward_cpu, .scratch = attention_scratch,
-  .flop = attention_flop, .mixed = &mixed)
+  .flop = attention_flop, .mixed = &mixed, .signatures = attention_signatures)
 
 JFL_OP(scaled_dot_product_attention_grad,
   .doc = "Gradients of scaled_dot_product_attention at output y, whose scores have the logarithm "
          "of the sum of exponentials lse.",
   ATTENTION_GRAD_IN, .out = {"dq", "dk", "dv"}, ATTENTION(attention_grad_infer),
   .cpu = attention_backward_cpu, .scratch = attention_grad_scratch, .flop = attention_grad_flop,
-  .mixed = &grad_mixed)
+  .mixed = &grad_mixed, .signatures = attention_grad_signatures)
 
 JFL_OP(scaled_dot_product_attention_mask_grad,
   .doc = "Gradient of scaled_dot_product_attention for a mask of numbers.",
   ATTENTION_GRAD_IN, .out = {"dmask"}, ATTENTION(attention_mask_grad_infer),
-  .cpu = attention_mask_backward_cpu, .scratch = attention_mask_scratch)
+  .cpu = attention_mask_backward_cpu, .scratch = attention_mask_scratch,
+  .signatures = attention_mask_grad_signatures)

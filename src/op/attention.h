@@ -9,6 +9,8 @@ typedef struct jf_attention {
   int causal;
   double dropout_rate;         /* where it is not 0, the last input is the seed, one int64 */
   int wide;                    /* operands of 16 bits have results of float32; set by passes */
+  int64_t rows, first;         /* of a part of a batch: how many queries the whole has in all heads,
+                                  and which of them is the first; rows 0: it is the whole */
 } jf_attention;
 
 /* The inputs of the op, and those that its gradients have behind the first three. */
@@ -36,14 +38,14 @@ double jf_attention_mask_at(const jf_attention_mask *m, int64_t at);
 #define JF_ATTENTION_LEAST (-87)
 
 /* Dropout of weights: key j of query `row`, of `rows` queries in all heads, is kept, times `keep`,
-   unless the upper 24 bits of word j % 4 of jf_philox_at(seed, 0, j / 4 * rows + row) are below the
-   threshold, so that all kernels and gradients find the same weights dropped. Threshold 0: all are
-   kept. */
+   unless the upper 24 bits of word j % 4 of jf_philox_at(seed, 0, j / 4 * rows + first + row) are
+   below the threshold, so that all kernels and gradients find the same weights dropped. Threshold
+   0: all are kept. */
 typedef struct jf_attention_drop {
   uint64_t seed;
   uint32_t threshold;
   double keep;
-  int64_t rows;
+  int64_t rows, first;
 } jf_attention_drop;
 jf_attention_drop jf_attention_drop_of(const jf_kargs *k);
 

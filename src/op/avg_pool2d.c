@@ -82,8 +82,10 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
 JFL_OP(avg_pool2d, .doc = "The mean of each window's cells that are inside input.",
        .path = "nn.avg_pool2d", .in = { "input" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = avg_pool2d_grad,
-       .layout = jf_pool_layout, .cpu = cpu)
+       .signatures = jf_pool_signatures, .layout = jf_pool_layout,
+       .cpu = cpu)
 
 JFL_OP(avg_pool2d_grad, .doc = "Gradient of avg_pool2d.", .in = { "dy" }, .out = { "dx" },
        .attr = grad_attrs, .attr_size = sizeof(jf_pool2d), .infer = avg_pool2d_grad_infer,
-       .layout = jf_pool_layout, .cpu = grad_cpu)
+       .signatures = jf_pool_signatures, .layout = jf_pool_layout,
+       .cpu = grad_cpu)

@@ -2,9 +2,14 @@
    double. */
 #include "op/batch_norm.h"
 #include "dev/half.h"
+#include "op/cast.h"
+#include "op/constant.h"
 #include "op/epilogue.h"
 #include "op/layout.h"
 #include "op/op.h"
+#include "op/parallel_cast.h"
+#include "op/reduce.h"
+#include "op/reshape.h"
 
 #include <math.h>
 
@@ -272,14 +277,80 @@ static int batch_norm_grad_layout(jf_layout *c) { return batch_norm_blocks(c, 1)
 
 static const jf_mixed mixed = { 0, offsetof(jf_batch_norm, brief) };
 
+/* Channels may be split; what is split otherwise has no statistics of its own. */
+static void batch_norm_along(jf_signatures *c, const jfl_value *x)
+{
+  const int axis = (int)((const jf_batch_norm *)c->node->attr)->axis;
+  jf_signature *s = jf_signature_add(c);
+  for (int i = 0; i < c->node->n_in; i++)
+    s->in[i] = JF_ALONG(c->node->in[i]->shape.n == x->shape.n ? axis : 0);
+  for (int i = 0; i < c->node->n_out; i++)
+    s->out[i] = JF_ALONG(c->node->out[i]->shape.n == x->shape.n ? axis : 0);
+}
+
+static void batch_norm_signatures(jf_signatures *c) { batch_norm_along(c, c->node->in[0]); }
+static void batch_norm_grad_signatures(jf_signatures *c) { batch_norm_along(c, c->node->in[1]); }
+
+/* ---- as nodes that can be computed on parts of a batch ---- */
+
+#define EMIT(id, ...) JF_EMIT(g, id, NULL, __VA_ARGS__)
+
+/* v in float32, if it has 16 bits. */
+static jfl_value *batch_norm_wide(jfl_graph *g, jfl_value *v)
+{
+  const jf_cast to = { JFL_F32 };
+  return v->dtype == JFL_F16 || v->dtype == JFL_BF16 ? JF_EMIT(g, cast, &to, v) : v;
+}
+
+static jfl_value *batch_norm_narrow(jfl_graph *g, jfl_value *v, jfl_dtype t)
+{
+  const jf_cast to = { t };
+  return v && v->dtype != t ? JF_EMIT(g, cast, &to, v) : v;
+}
+
+/* Means of v, which all devices get, as they do its gradient: they are few, and all parts of x need
+   them. */
+static jfl_value *batch_norm_mean(jfl_graph *g, const jf_reduce *r, jfl_value *v)
+{
+  const jf_parallel_cast all = { "broadcast", "broadcast" };
+  return JF_EMIT(g, parallel_cast, &all, JF_EMIT(g, reduce_mean, r, v));
+}
+
+/* y = gamma d / sqrt(mean(d^2) + epsilon) + beta, where d = x - mean(x), then the rest. */
+static void batch_norm_apart(jfl_graph *g, const jf_node *n, jfl_value *const *in, jfl_value **out)
+{
+  const jf_batch_norm *a = n->attr;
+  const jfl_dtype t = in[0]->dtype;
+  jfl_value *x = batch_norm_wide(g, in[0]);
+  int64_t others[JFL_MAXDIM];
+  jf_reduce r = { .axis = { 0, others }, .keepdims = 1 };
+  jfl_shape line = x->shape;
+  for (int i = 0; i < x->shape.n; i++)
+    if (i != a->axis) line.d[others[r.axis.n++] = i] = 1;
+  jfl_value *mean = batch_norm_mean(g, &r, x);
+  jfl_value *d = EMIT(subtract, x, mean);
+  jfl_value *variance = batch_norm_mean(g, &r, EMIT(square, d));
+  jfl_value *inverse = EMIT(rsqrt, EMIT(add, variance, jf_scalar(g, x->dtype, a->epsilon)));
+  jfl_value *gamma = jf_emit_view(g, batch_norm_wide(g, in[1]), &line);
+  jfl_value *y = EMIT(multiply, d, EMIT(multiply, inverse, gamma));
+  y = EMIT(add, y, jf_emit_view(g, batch_norm_wide(g, in[2]), &line));
+  if (a->add) y = EMIT(add, y, batch_norm_wide(g, in[3]));
+  if (a->relu) y = EMIT(relu, y);
+  out[0] = batch_norm_narrow(g, y, t);
+  out[1] = batch_norm_narrow(g, jf_emit_view(g, mean, &n->out[1]->shape), t);
+  out[2] = batch_norm_narrow(g, jf_emit_view(g, variance, &n->out[2]->shape), t);
+}
+
 JFL_OP(batch_norm, .doc = "x normalized by the mean and variance of each channel, times gamma, "
        "plus beta.", .in = { "x", "gamma", "beta", "extra" }, .out = { "y", "mean", "variance" },
        .attr = attrs, .attr_size = sizeof(jf_batch_norm), .flags = JF_VARIADIC | JF_OPTIONAL,
        .inplace = 9, .infer = batch_norm_infer, .grad = batch_norm_grad, .cpu = cpu,
-       .scratch = batch_norm_scratch, .layout = batch_norm_layout, .mixed = &mixed)
+       .scratch = batch_norm_scratch, .layout = batch_norm_layout, .mixed = &mixed,
+       .signatures = batch_norm_signatures, .apart = batch_norm_apart)
 
 JFL_OP(batch_norm_grad, .doc = "Gradients of batch_norm for x, gamma, beta and the addend.",
   .in = {"dy", "x", "mean", "variance", "gamma", "extra"},
   .out = {"dx", "dgamma", "dbeta", "daddend"}, .attr = attrs, .attr_size = sizeof(jf_batch_norm),
   .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1, .infer = batch_norm_grad_infer, .cpu = grad_cpu,
-  .scratch = batch_norm_scratch, .layout = batch_norm_grad_layout, .mixed = &mixed)
+  .scratch = batch_norm_scratch, .layout = batch_norm_grad_layout, .mixed = &mixed,
+  .signatures = batch_norm_grad_signatures)

@@ -55,6 +55,15 @@ static int bias_add_layout(jf_layout *c)
   return 1;
 }
 
+static void bias_add_signatures(jf_signatures *c)
+{
+  const int axis = ((const jf_bias_add *)c->node->attr)->axis;
+  for (int i = 0; i < c->node->in[0]->shape.n; i++) {
+    jf_signature_along(c, i)->in[1] = i == axis ? JF_ALONG(0) : JF_ON_ALL;
+  }
+  jf_signature_say(c, "P,P->P");
+}
+
 /* y[i, j, l] = x[i, j, l] + b[j], computed by the loop of the op add. */
 static jfl_status bias_add_plain(const jf_kargs *k)
 {
@@ -84,4 +93,4 @@ static const jf_line line = { &jf_op_add, offsetof(jf_bias_add, axis) };
 JFL_OP(bias_add, .doc = "value plus bias, which runs along the channels.", .path = "nn.bias_add",
        .in = { "value", "bias" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_bias_add),
        .inplace = 1, .infer = bias_add_infer, .grad = bias_add_grad, .layout = bias_add_layout,
-       .line = &line, .cpu = cpu)
+       .line = &line, .cpu = cpu, .signatures = bias_add_signatures)

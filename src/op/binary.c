@@ -135,18 +135,31 @@ static void squared_difference_grad(jf_gradctx *c)
   .in = {"x", "y"}, .out = {"z"}, .alike = 3, .infer = jf_infer_broadcast, .inplace = 3, \
   JF_ELEMENTWISE(id)
 
+static void subtract_signatures(jf_signatures *c)
+{
+  jf_signatures_pointwise(c);
+  jf_signature_say(c, "P,P->P");
+}
+
+static void divide_signatures(jf_signatures *c)
+{
+  jf_signatures_pointwise(c);
+  if (jf_is_float(c->node->out[0]->dtype)) jf_signature_say(c, "P,B->P");
+}
+
 JFL_OP(add, .doc = "x + y.", .path = "math.add", BINARY(add),
   .flags = JF_COMMUTES | JF_ADDS, .neutral = { 3, -0.0 }, .fold = add_fold, .grad = add_grad)
 
 JFL_OP(subtract, .doc = "x - y.", .path = "math.subtract", BINARY(subtract),
-  .neutral = { 2, 0 }, .fold = subtract_fold, .grad = subtract_grad)
+  .neutral = { 2, 0 }, .fold = subtract_fold, .grad = subtract_grad,
+  .signatures = subtract_signatures)
 
 JFL_OP(multiply, .doc = "x * y.", .path = "math.multiply", BINARY(multiply),
   .flags = JF_COMMUTES | JF_SCALES, .neutral = { 3, 1 }, .grad = multiply_grad)
 
 JFL_OP(divide, .doc = "x / y; of integers it rounds towards zero, and by zero gives 0.",
   .path = "math.divide", BINARY(divide), JF_DEFINES(divide), .neutral = { 2, 1 },
-  .fold = divide_fold, .grad = divide_grad)
+  .fold = divide_fold, .grad = divide_grad, .signatures = divide_signatures)
 
 JFL_OP(mod, .doc = "The remainder of x / y, with the sign of y; of integers by zero it is 0.",
   .path = "math.mod", BINARY(mod), JF_DEFINES(mod), .grad = mod_grad)

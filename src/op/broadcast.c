@@ -44,7 +44,13 @@ JF_UNARY_LOOP(copy, 4, uint32_t, uint32_t, uint32_t, JF_NO_ATTRS, a)
 JF_UNARY_LOOP(copy, 8, uint64_t, uint64_t, uint64_t, JF_NO_ATTRS, a)
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_BY_SIZE(copy_plain_) };
 
+static void broadcast_share(jf_share *s)
+{
+  ((jf_broadcast *)s->attr)->shape = jf_ints_from(&s->out[0]);
+}
+
 JFL_OP(broadcast_to, .doc = "x repeated to a shape that it broadcasts to.", .path = "broadcast_to",
        .in = { "x" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_broadcast),
        .flags = JF_MOVES | JF_KEEPS | JF_REPEATS, .infer = broadcast_infer,
-       .fold = broadcast_fold, .grad = broadcast_grad, .cpu = cpu)
+       .fold = broadcast_fold, .grad = broadcast_grad, .cpu = cpu,
+       .signatures = jf_signatures_pointwise, .share = broadcast_share)

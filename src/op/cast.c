@@ -107,8 +107,15 @@ static const jf_loop loop[JFL_N_DTYPE] = { EVERY(loop_) };
 
 const jfl_op *jf_converter(void) { return &jf_op_cast; }
 
+static void cast_signatures(jf_signatures *c)
+{
+  jf_signatures_pointwise(c);
+  if (jf_is_float(c->node->in[0]->dtype) && jf_is_float(c->node->out[0]->dtype))
+    jf_signature_say(c, "P->P");
+}
+
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
   .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .flags = JF_HALVES,
-  .infer = cast_infer, .grad = cast_grad,
+  .infer = cast_infer, .grad = cast_grad, .signatures = cast_signatures,
   .fold = cast_fold, .cpu = cpu, .loop = loop, .expr = "jf_cast(a)",
   .define = { JF_STRING(TO_FLOAT), JF_STRING(TO_INT) })

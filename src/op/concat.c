@@ -223,14 +223,34 @@ static jfl_status concat_parts(const jf_kargs *k) { return concat_join(k, k->att
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(concat_whole) };
 static const jf_kernel join_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(concat_parts) };
 
+static void concat_signatures(jf_signatures *c)
+{
+  const jf_node *n = c->node;
+  for (int axis = 0; axis < n->out[0]->shape.n; axis++)
+    if (axis != ((const jf_concat *)n->attr)->axis) jf_signature_along(c, axis);
+  jf_signature_say(c, "P...->P");
+}
+
+static void stack_signatures(jf_signatures *c)
+{
+  const jf_node *n = c->node;
+  for (int axis = 0; axis < n->in[0]->shape.n; axis++) {
+    const int to = axis + (axis >= ((const jf_concat *)n->attr)->axis);
+    jf_signature_along(c, axis)->out[0] = JF_ALONG(to);
+  }
+  jf_signature_say(c, "P...->P");
+}
+
 JFL_OP(concat, .doc = "The inputs, one after another along axis.", .path = "concat",
        .in = { "inputs" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_concat),
        .flags = JF_VARIADIC | JF_KEEPS, .infer = concat_infer, .layout = concat_layout,
-       .grad = concat_grad, .fold = concat_fold, .cpu = cpu)
+       .grad = concat_grad, .fold = concat_fold, .cpu = cpu,
+       .signatures = concat_signatures)
 
 JFL_OP(stack, .doc = "The inputs, one after another along a new axis.", .path = "stack",
   .in = {"inputs"}, .out = {"y"}, .attr = stack_attrs, .attr_size = sizeof(jf_concat),
-  .flags = JF_VARIADIC | JF_KEEPS, .infer = stack_infer, .grad = stack_grad, .cpu = cpu)
+  .flags = JF_VARIADIC | JF_KEEPS, .infer = stack_infer, .grad = stack_grad, .cpu = cpu,
+  .signatures = stack_signatures)
 
 JFL_OP(join, .doc = "Parts of the inputs, one after another along axis.", .in = {"inputs"},
   .out = {"y"}, .attr = join_attrs, .attr_size = sizeof(jf_join),

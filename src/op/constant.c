@@ -84,21 +84,40 @@ static const jf_kernel value_cpu[JFL_N_DTYPE] = { EACH(VALUE_ROW) };
 static const jf_kernel zero_cpu[JFL_N_DTYPE] = { EACH(ZERO_ROW) };
 static const jf_kernel one_cpu[JFL_N_DTYPE] = { EACH(ONE_ROW) };
 
+/* Each device makes its part itself. */
+static void source_signatures(jf_signatures *c)
+{
+  for (int i = 0; i < c->node->out[0]->shape.n; i++) jf_signature_add(c)->out[0] = JF_ALONG(i);
+}
+
+static void constant_share(jf_share *s)
+{
+  ((jf_constant *)s->attr)->shape = jf_ints_from(&s->out[0]);
+}
+
+static void fill_share(jf_share *s)
+{
+  ((constant_fill *)s->attr)->shape = jf_ints_from(&s->out[0]);
+}
+
 JFL_OP(constant, .doc = "A tensor filled with value.", .path = "constant", .out = {"y"}, .key = -1,
-  .attr = attrs, .attr_size = sizeof(jf_constant), .infer = constant_infer, .cpu = value_cpu)
+  .attr = attrs, .attr_size = sizeof(jf_constant), .infer = constant_infer, .cpu = value_cpu,
+  .signatures = source_signatures, .share = constant_share)
 
 JFL_OP(zeros, .doc = "A tensor filled with 0.", .path = "zeros", .out = {"y"}, .key = -1,
   .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer,
-  .flags = JF_FILLS, .cpu = zero_cpu)
+  .flags = JF_FILLS, .cpu = zero_cpu, .signatures = source_signatures, .share = fill_share)
 
 JFL_OP(ones, .doc = "A tensor filled with 1.", .path = "ones", .out = {"y"}, .key = -1,
   .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer,
-  .flags = JF_FILLS, .cpu = one_cpu)
+  .flags = JF_FILLS, .cpu = one_cpu, .signatures = source_signatures, .share = fill_share)
 
 JFL_OP(zeros_like, .doc = "0 in the shape and dtype of like.", .path = "zeros_like", .in = {"like"},
   .out = {"y"}, .infer = jf_infer_same,
-  .flags = JF_FILLS, .grad = jf_grad_flat, .cpu = zero_cpu)
+  .flags = JF_FILLS, .grad = jf_grad_flat, .cpu = zero_cpu,
+  .signatures = jf_signatures_pointwise)
 
 JFL_OP(ones_like, .doc = "1 in the shape and dtype of like.", .path = "ones_like", .in = {"like"},
   .out = {"y"}, .infer = jf_infer_same,
-  .flags = JF_FILLS, .grad = jf_grad_flat, .cpu = one_cpu)
+  .flags = JF_FILLS, .grad = jf_grad_flat, .cpu = one_cpu,
+  .signatures = jf_signatures_pointwise)

@@ -344,6 +344,52 @@ int jf_conv2d_layout(jf_layout *c)
 static int data_layout(jf_layout *c) { return arrange(c, (places){ -1, 0, 1 }); }
 static int filter_layout(jf_layout *c) { return arrange(c, (places){ 0, -1, 1 }); }
 
+/* ---- parts ---- */
+
+/* Images, filters with their channels of the result, and channels that all filters read. */
+static void conv_signatures(jf_signatures *c)
+{
+  const jf_conv *a = c->node->attr;
+  const int channels = jf_conv_channel_axis(a);
+  jf_signature_say(c, "0,B->0");
+  if (a->groups > 1) return;
+  jf_signature *s = jf_signature_add(c);
+  s->in[1] = JF_ALONG(0);
+  s->out[0] = JF_ALONG(channels);
+  s = jf_signature_add(c);
+  s->in[0] = s->in[1] = JF_ALONG(channels);
+  s->out[0] = JF_AS_SUM;
+}
+
+static void data_signatures(jf_signatures *c)
+{
+  const jf_conv *a = c->node->attr;
+  const int channels = jf_conv_channel_axis(a);
+  jf_signature_say(c, "B,0->0");
+  if (a->groups > 1) return;
+  jf_signature *s = jf_signature_add(c);
+  s->in[0] = s->out[0] = JF_ALONG(channels);
+  s = jf_signature_add(c);
+  s->in[0] = JF_ALONG(0);
+  s->in[1] = JF_ALONG(channels);
+  s->out[0] = JF_AS_SUM;
+}
+
+/* Each image adds to the gradient; where channels of x are split, each part has all of dbias. */
+static void filter_signatures(jf_signatures *c)
+{
+  const jf_conv *a = c->node->attr;
+  const int channels = jf_conv_channel_axis(a);
+  jf_signature_say(c, "0,0->P,P");
+  if (a->groups > 1) return;
+  jf_signature *s = jf_signature_add(c);
+  s->in[1] = JF_ALONG(channels);
+  s->out[0] = JF_ALONG(0);
+  if (c->node->n_out > 1) s->out[1] = JF_ALONG(0);
+  s = jf_signature_add(c);
+  s->in[0] = s->out[0] = JF_ALONG(channels);
+}
+
 /* ---- records ---- */
 
 /* Operations of a forward call or of a gradient: each element of y needs the products of one
@@ -383,15 +429,16 @@ static const jf_mixed mixed = { 3, offsetof(jf_conv, wide) };
 #define FORWARD(n)                                                                          \
   .in = { "input", "filters" }, .out = { "y" }, .attr = attrs_##n, .attr_size = sizeof(jf_conv), \
   .infer = conv_infer, .grad = conv_grad, .cpu = cpu, .flop = conv_flop, \
-  .mixed = &mixed
+  .mixed = &mixed, .signatures = conv_signatures
 #define DATA(n)                                                                             \
   .in = { "filters", "dy" }, .out = { "dx" }, .attr = grad_attrs_##n,                       \
   .attr_size = sizeof(jf_conv), .infer = data_infer, .grad = data_grad_grad, .cpu = data_cpu, \
-  .flop = data_flop, .mixed = &mixed
+  .flop = data_flop, .mixed = &mixed, .signatures = data_signatures
 #define FILTER(n)                                                                           \
   .in = { "input", "dy" }, .out = { "dfilters", "dbias" }, .attr = filter_attrs_##n,        \
   .attr_size = sizeof(jf_conv), .infer = filter_infer, .grad = filter_grad_grad,            \
-  .cpu = filter_cpu, .flop = filter_flop, .side_sum = &bias_sum, .mixed = &mixed
+  .cpu = filter_cpu, .flop = filter_flop, .side_sum = &bias_sum, .mixed = &mixed, \
+  .signatures = filter_signatures
 
 JFL_OP(conv1d, .doc = "Slides filters (out, in / groups, width) over input (N, in, W).",
        .path = "nn.conv1d", FORWARD(1))

@@ -20,4 +20,4 @@ JFL_OP(identity, .doc = "A copy of x.", .path = "identity", .in = {"x"}, .out = 
 
 JFL_OP(stop_gradient, .doc = "x as a number that training takes as given: no gradient passes.",
   .path = "stop_gradient", .in = {"x"}, .out = {"y"}, .flags = JF_VIEW, .inplace = 1,
-  .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = cpu)
+  .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = cpu, .signatures = jf_signatures_pointwise)

@@ -121,9 +121,11 @@ static jfl_status crop_mirror_U8(const jf_kargs *k)
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_U8] = crop_mirror_U8 };
 
 /* It has no gradient: its inputs are integers. */
+static void crop_mirror_signatures(jf_signatures *c) { jf_signature_say(c, "0,0->0"); }
+
 JFL_OP(crop_mirror_normalize,
        .doc = "(pixels - mean) / std of a part of uint8 pictures, mirrored where mirror_blob is "
               "not 0, as float32 with its axes in the wanted order.",
        .in = { "input_blob", "mirror_blob" }, .out = { "y" },
        .attr = attrs, .attr_size = sizeof(jf_crop_mirror), .flags = JF_VARIADIC | JF_OPTIONAL,
-       .infer = crop_mirror_infer, .cpu = cpu)
+       .infer = crop_mirror_infer, .cpu = cpu, .signatures = crop_mirror_signatures)

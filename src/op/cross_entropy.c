@@ -71,11 +71,17 @@ static void sigmoid_ce_grad(jf_gradctx *c)
   c->dx[1] = EMIT(multiply, c->dy[0], error);
 }
 
+/* Samples may be split, classes not. */
+static void ce_signatures(jf_signatures *c)
+{
+  for (int axis = 0; axis < c->node->in[1]->shape.n - 1; axis++) jf_signature_along(c, axis);
+}
+
 JFL_OP(softmax_cross_entropy_with_logits,
        .doc = "Minus the sum over the last axis of labels times the logarithm of softmax(logits).",
        .path = "nn.softmax_cross_entropy_with_logits", .in = { "labels", "logits" },
        .out = { "loss", "prob" }, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = ce_infer,
-       .grad = ce_grad, .cpu = cpu)
+       .grad = ce_grad, .cpu = cpu, .signatures = ce_signatures)
 
 JFL_OP(sigmoid_cross_entropy_with_logits,
   .doc = "The cross entropy of each label, a probability, and sigmoid(logits).",

@@ -212,8 +212,14 @@ static jfl_status ctc_check(const jf_kargs *k)
 JF_EACH_FLOAT(CTC)
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = ctc_F32, [JFL_F64] = ctc_F64 };
 
+/* Samples may be split, unless the targets of all follow each other in one axis. */
+static void ctc_signatures(jf_signatures *c)
+{
+  if (c->node->in[JF_CTC_TARGETS]->shape.n == 2) jf_signature_say(c, "1,0,0,0->0,1");
+}
+
 JFL_OP(ctc_loss, .doc = "Minus the logarithm of the probability that each sequence holds its "
   "target (connectionist temporal classification).", .path = "ctc_loss",
   .in = {"log_probs", "targets", "input_lengths", "target_lengths"}, .out = {"loss", "slope"},
   .n_public = 1, .attr = attrs, .attr_size = sizeof(jf_ctc), .flags = JF_COSTLY, .infer = ctc_infer,
-  .grad = ctc_grad, .cpu = cpu, .scratch = ctc_scratch)
+  .grad = ctc_grad, .cpu = cpu, .scratch = ctc_scratch, .signatures = ctc_signatures)

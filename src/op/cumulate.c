@@ -93,15 +93,27 @@ static const jf_kernel back_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = cumprod_back_F32, [JFL_F64] = cumprod_back_F64,
 };
 
+static void cumprod_signatures(jf_signatures *c)
+{
+  jf_signatures_but(c, 1u << ((const jf_cumulate *)c->node->attr)->axis);
+}
+
+static void cumsum_signatures(jf_signatures *c)
+{
+  cumprod_signatures(c);
+  jf_signature_say(c, "P->P");
+}
+
 JFL_OP(cumsum, .doc = "The sums of all elements of x up to each place along axis.",
   .path = "cumsum math.cumsum", .in = {"x"}, .alike = 1, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_cumulate), .inplace = 1, .infer = cumulate_infer, .grad = cumsum_grad,
-  .cpu = sum_cpu)
+  .cpu = sum_cpu, .signatures = cumsum_signatures)
 
 JFL_OP(cumprod, .doc = "The products of all elements of x up to each place along axis.",
   .path = "cumprod math.cumprod", .in = {"x"}, .alike = 1, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_cumulate), .inplace = 1, .infer = cumulate_infer,
-  .grad = cumprod_to_grad, .cpu = prod_cpu)
+  .grad = cumprod_to_grad, .cpu = prod_cpu, .signatures = cumprod_signatures)
 
 JFL_OP(cumprod_grad, .doc = "Gradient of cumprod at x.", .in = {"x", "dy"}, .out = {"dx"},
-  .attr = attrs, .attr_size = sizeof(jf_cumulate), .infer = cumulate_infer, .cpu = back_cpu)
+  .attr = attrs, .attr_size = sizeof(jf_cumulate), .infer = cumulate_infer, .cpu = back_cpu,
+  .signatures = cumprod_signatures)

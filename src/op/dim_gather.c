@@ -132,12 +132,29 @@ static const jf_kernel scatter_cpu[JFL_N_DTYPE] = {
   [JFL_I32] = dim_scatter_I32, [JFL_I64] = dim_scatter_I64,
 };
 
+/* Axes other than dim that the index has whole. */
+static void dim_signatures(jf_signatures *c, int scatters)
+{
+  const jf_node *n = c->node;
+  const int dim = (int)((const jf_dim_gather *)n->attr)->dim;
+  for (int axis = 0; axis < n->in[0]->shape.n; axis++)
+    if (axis != dim && n->in[0]->shape.d[axis] == n->in[1]->shape.d[axis])
+      jf_signature_along(c, axis);
+  jf_signature_say(c, scatters ? "P,B,P->P" : "P,B->P");
+  if (scatters) return;
+  jf_signature *s = jf_signature_add(c);
+  s->in[1] = s->out[0] = JF_ALONG(dim);
+}
+
+static void dim_gather_signatures(jf_signatures *c) { dim_signatures(c, 0); }
+static void dim_scatter_signatures(jf_signatures *c) { dim_signatures(c, 1); }
+
 JFL_OP(dim_gather, .doc = "The elements of input whose position along dim index gives.",
   .in = {"input", "index"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_dim_gather), .infer = dim_gather_infer, .grad = dim_gather_grad,
-  .cpu = gather_cpu)
+  .cpu = gather_cpu, .signatures = dim_gather_signatures)
 
 JFL_OP(dim_scatter_add, .doc = "input, plus src at the positions along dim that index gives.",
   .in = {"input", "index", "src"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_dim_gather), .inplace = 1, .infer = dim_scatter_infer,
-  .grad = dim_scatter_grad, .cpu = scatter_cpu)
+  .grad = dim_scatter_grad, .cpu = scatter_cpu, .signatures = dim_scatter_signatures)

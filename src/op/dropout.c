@@ -45,9 +45,10 @@ static void dropout_grad(jf_gradctx *c)
 static void dropout_draw(const jf_loop_args *t, int8_t *mask)
 {
   uint32_t least = jf_dropout_threshold(((const jf_dropout *)t->attr)->rate);
+  const int64_t first = t->random.first + t->at;
   for (int64_t i = 0; i < t->n;) {
-    jf_philox r = jf_philox_at(t->random.key, t->random.run, (uint64_t)(t->at + i) / 4);
-    for (int64_t j = (t->at + i) % 4; j < 4 && i < t->n; i++, j++)
+    jf_philox r = jf_philox_at(t->random.key, t->random.run, (uint64_t)(first + i) / 4);
+    for (int64_t j = (first + i) % 4; j < 4 && i < t->n; i++, j++)
       mask[i] = (r.w[j] >> 8) >= least;
   }
 }

@@ -246,15 +246,63 @@ static jfl_status one_hot(const jf_kargs *k)
 }
 static const jf_kernel one_hot_cpu[JFL_N_DTYPE] = { [JFL_I32] = one_hot, [JFL_I64] = one_hot };
 
+/* Adds a signature of two inputs and an output: along these axes; -1: the input is whole, the
+   output a sum. */
+static void gather_add(jf_signatures *c, int data, int ids, int y)
+{
+  jf_signature *s = jf_signature_add(c);
+  if (data >= 0) s->in[0] = JF_ALONG(data);
+  if (ids >= 0) s->in[1] = JF_ALONG(ids);
+  s->out[0] = y >= 0 ? JF_ALONG(y) : JF_AS_SUM;
+}
+
+/* y has the axes of params, but at `axis` those of indices behind batch_dims. */
+static void gather_signatures(jf_signatures *c)
+{
+  const jf_gather *a = c->node->attr;
+  const int batch = (int)a->batch_dims, axis = (int)a->axis;
+  const int ids = c->node->in[1]->shape.n - batch;
+  for (int i = 0; i < batch; i++) gather_add(c, i, i, i);
+  for (int i = 0; i < ids; i++) gather_add(c, -1, batch + i, axis + i);
+  for (int i = batch; i < c->node->in[0]->shape.n; i++)
+    if (i != axis) gather_add(c, i, -1, i < axis ? i : i - 1 + ids);
+  jf_signature_say(c, "P,B->P");
+}
+
+/* The result has the axes of data, but one of segments for those of segment_ids behind
+   batch_dims. */
+static void sum_signatures(jf_signatures *c)
+{
+  const jf_segment_sum *a = c->node->attr;
+  const int batch = (int)a->batch_dims, axis = (int)a->axis;
+  const int ids = c->node->in[1]->shape.n - batch;
+  for (int i = 0; i < batch; i++) gather_add(c, i, i, i);
+  for (int i = 0; i < ids; i++) gather_add(c, axis + i, batch + i, -1);
+  for (int i = batch; i < c->node->in[0]->shape.n; i++)
+    if (i < axis || i >= axis + ids) gather_add(c, i, -1, i < axis ? i : i - ids + 1);
+  jf_signature_say(c, "P,B->P");
+}
+
+static void one_hot_signatures(jf_signatures *c)
+{
+  for (int i = 0; i < c->node->in[0]->shape.n; i++) {
+    const int to = i + (i >= ((const jf_one_hot *)c->node->attr)->axis);
+    jf_signature_along(c, i)->out[0] = JF_ALONG(to);
+  }
+}
+
 JFL_OP(gather, .doc = "Slices of params along axis, chosen by indices, which replace that axis.",
   .path = "gather", .in = {"params", "indices"}, .out = {"y"}, .attr = gather_attrs,
-  .attr_size = sizeof(jf_gather), .infer = gather_infer, .grad = gather_grad, .cpu = gather_cpu)
+  .attr_size = sizeof(jf_gather), .infer = gather_infer, .grad = gather_grad, .cpu = gather_cpu,
+  .signatures = gather_signatures)
 
 JFL_OP(unsorted_segment_sum, .doc = "Sums of the slices of data that have the same segment id.",
        .path = "math.unsorted_segment_sum", .in = { "data", "segment_ids" }, .out = { "y" },
        .attr = sum_attrs, .attr_size = sizeof(jf_segment_sum), .infer = sum_infer,
-       .grad = gather_sum_grad, .descent = &jf_op_segment_update, .cpu = sum_cpu)
+       .grad = gather_sum_grad, .descent = &jf_op_segment_update, .cpu = sum_cpu,
+       .signatures = sum_signatures)
 
 JFL_OP(one_hot, .doc = "For each index a line with on_value at the index and off_value elsewhere.",
   .path = "one_hot", .in = {"indices"}, .out = {"y"}, .attr = one_hot_attrs,
-  .attr_size = sizeof(jf_one_hot), .infer = one_hot_infer, .cpu = one_hot_cpu)
+  .attr_size = sizeof(jf_one_hot), .infer = one_hot_infer, .cpu = one_hot_cpu,
+  .signatures = one_hot_signatures)

@@ -200,20 +200,75 @@ static const jf_kernel put_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(nd_put) };
 static const jf_kernel add_cpu[JFL_N_DTYPE] = NUMS(nd_add);
 static const jf_kernel scatter_cpu[JFL_N_DTYPE] = NUMS(nd_scatter);
 
+/* How many axes the tuples of v name. */
+static int nd_named(const jfl_value *v) { return (int)v->shape.d[v->shape.n - 1]; }
+
+static void gather_nd_signatures(jf_signatures *c)
+{
+  const jfl_value *params = c->node->in[0], *ids = c->node->in[1];
+  const int named = nd_named(ids), tuples = ids->shape.n - 1;
+  for (int i = 0; i < tuples; i++) {
+    jf_signature *s = jf_signature_add(c);
+    s->in[1] = s->out[0] = JF_ALONG(i);
+  }
+  for (int i = named; i < params->shape.n; i++) {
+    jf_signature *s = jf_signature_add(c);
+    s->in[0] = JF_ALONG(i);
+    s->out[0] = JF_ALONG(i - named + tuples);
+  }
+  jf_signature_say(c, "P,B->P");
+}
+
+static void scatter_nd_signatures(jf_signatures *c)
+{
+  const jfl_value *ids = c->node->in[0];
+  const int named = nd_named(ids), tuples = ids->shape.n - 1;
+  for (int i = named; i < c->node->out[0]->shape.n; i++) {
+    jf_signature *s = jf_signature_add(c);
+    s->in[1] = JF_ALONG(i - named + tuples);
+    s->out[0] = JF_ALONG(i);
+  }
+  for (int i = 0; i < tuples; i++) {
+    jf_signature *s = jf_signature_add(c);
+    s->in[0] = s->in[1] = JF_ALONG(i);
+    s->out[0] = JF_AS_SUM;
+  }
+  jf_signature_say(c, "B,P->P");
+}
+
+static void scatter_nd_share(jf_share *s)
+{
+  ((scatter_nd *)s->attr)->shape = jf_ints_from(&s->out[0]);
+}
+
+static void tensor_scatter_signatures(jf_signatures *c)
+{
+  const jfl_value *ids = c->node->in[1];
+  const int named = nd_named(ids), tuples = ids->shape.n - 1;
+  for (int i = named; i < c->node->in[0]->shape.n; i++) {
+    jf_signature *s = jf_signature_add(c);
+    s->in[0] = s->out[0] = JF_ALONG(i);
+    s->in[2] = JF_ALONG(i - named + tuples);
+  }
+  jf_signature_say(c, "P,B,P->P");
+}
+
 JFL_OP(gather_nd, .doc = "Slices of params at the tuples along the last axis of indices.",
   .path = "gather_nd", .in = {"params", "indices"}, .out = {"y"}, .infer = gather_nd_infer,
-  .grad = gather_nd_grad, .cpu = gather_cpu)
+  .grad = gather_nd_grad, .cpu = gather_cpu, .signatures = gather_nd_signatures)
 
 JFL_OP(scatter_nd, .doc = "A tensor of zeros to which updates are added at the tuples of indices.",
   .path = "scatter_nd", .in = {"indices", "updates"}, .out = {"y"}, .attr = scatter_attrs,
   .attr_size = sizeof(scatter_nd), .key = 1, .infer = scatter_nd_infer, .grad = scatter_nd_grad,
-  .cpu = scatter_cpu)
+  .cpu = scatter_cpu, .signatures = scatter_nd_signatures, .share = scatter_nd_share)
 
 JFL_OP(tensor_scatter_nd_update,
   .doc = "params with updates at the tuples of indices; of several at one place the last stays.",
   .path = "tensor_scatter_nd_update", .in = {"params", "indices", "updates"}, .out = {"y"},
-  .inplace = 1, .infer = tensor_scatter_infer, .grad = nd_update_grad, .cpu = put_cpu)
+  .inplace = 1, .infer = tensor_scatter_infer, .grad = nd_update_grad, .cpu = put_cpu,
+  .signatures = tensor_scatter_signatures)
 
 JFL_OP(tensor_scatter_nd_add, .doc = "params, plus updates at the tuples of indices.",
   .path = "tensor_scatter_nd_add", .in = {"params", "indices", "updates"}, .out = {"y"},
-  .inplace = 1, .infer = tensor_scatter_infer, .grad = nd_add_grad, .cpu = add_cpu)
+  .inplace = 1, .infer = tensor_scatter_infer, .grad = nd_add_grad, .cpu = add_cpu,
+  .signatures = tensor_scatter_signatures)

@@ -140,11 +140,18 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = image_resize_grad_F32, [JFL_F64] = image_resize_grad_F64
 };
 
+/* Pictures and channels. */
+static void image_resize_signatures(jf_signatures *c)
+{
+  jf_signatures_but(c, 3u << ((const jf_image_resize *)c->node->attr)->axis);
+}
+
 JFL_OP(image_resize, .doc = "Pictures at another size; those of uint8 are rounded.", .in = { "x" },
        .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_image_resize),
        .infer = image_resize_infer, .grad = image_resize_to_grad, .cpu = cpu,
-       .scratch = image_resize_scratch)
+       .scratch = image_resize_scratch, .signatures = image_resize_signatures)
 
 JFL_OP(image_resize_grad, .doc = "Gradient of image_resize.", .in = { "dy" }, .out = { "dx" },
        .attr = attrs, .attr_size = sizeof(jf_image_resize), .infer = image_resize_infer,
-       .grad = image_resize_grad_grad, .cpu = grad_cpu, .scratch = image_resize_grad_scratch)
+       .grad = image_resize_grad_grad, .cpu = grad_cpu, .scratch = image_resize_grad_scratch,
+       .signatures = image_resize_signatures)

@@ -100,6 +100,23 @@ int jf_matmul_takes_panels(const jf_node *n)
   return n->op == &jf_op_matmul && p->transpose_b && !p->transpose_a && n->in[0]->shape.n == 2;
 }
 
+/* Rows of a, columns of b, the axes of a batch; and what is summed over, which makes partial
+   sums. */
+static void matmul_signatures(jf_signatures *c)
+{
+  const jf_matmul *p = c->node->attr;
+  const int last = c->node->out[0]->shape.n - 1;
+  for (int i = 0; i < last - 1; i++) jf_signature_along(c, i);
+  jf_signature_say(c, p->transpose_a ? "-1,B->-2" : "-2,B->-2");
+  jf_signature_say(c, p->transpose_b ? "B,-2->-1" : "B,-1->-1");
+  jf_signature *s = jf_signature_add(c);
+  s->in[0] = JF_ALONG(p->transpose_a ? last - 1 : last);
+  s->in[1] = JF_ALONG(p->transpose_b ? last : last - 1);
+  s->out[0] = JF_AS_SUM;
+  jf_signature_say(c, "P,B->P");
+  jf_signature_say(c, "B,P->P");
+}
+
 enum { WIDTH = 64, DEPTH = 256, LANES = 8 };
 
 /* One product of m x k by k x n: its extents, how far apart a's rows and columns lie, and whether b
@@ -205,5 +222,5 @@ static const jf_mixed mixed = { 3, offsetof(jf_matmul, wide) };
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
        .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_matmul), .infer = matmul_infer, .grad = matmul_grad,
-       .fold = matmul_fold, .cpu = cpu,
+       .fold = matmul_fold, .cpu = cpu, .signatures = matmul_signatures,
        .ending = &ending, .mixed = &mixed, .descent = &jf_op_matmul_update, .flop = matmul_flop)

@@ -185,9 +185,19 @@ static const jf_kernel back_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = pad_back_F32, [JFL_F64] = pad_back_F64,
 };
 
+/* Axes without a border may be split. */
+static void pad_signatures(jf_signatures *c)
+{
+  const jf_ints *p = &((const jf_pad_sides *)c->node->attr)->paddings;
+  unsigned wider = 0;
+  for (int i = 0; i < p->n; i++) wider |= (unsigned)(p->v[i] != 0) << i / 2;
+  jf_signatures_but(c, wider);
+}
+
 JFL_OP(pad, .doc = "x with a border.", .path = "pad", .in = {"x"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_pad_sides), .infer = pad_infer, .grad = pad_to_grad, .cpu = pad_cpu)
+  .attr_size = sizeof(jf_pad_sides), .infer = pad_infer, .grad = pad_to_grad, .cpu = pad_cpu,
+  .signatures = pad_signatures)
 
 JFL_OP(pad_grad, .doc = "Gradient of pad.", .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs,
   .attr_size = sizeof(jf_pad_sides), .infer = pad_grad_infer, .grad = pad_back_grad,
-  .cpu = back_cpu)
+  .cpu = back_cpu, .signatures = pad_signatures)

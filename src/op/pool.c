@@ -75,6 +75,11 @@ jfl_status jf_pool_infer(jf_infer *c)
   return JFL_OK;
 }
 
+void jf_pool_signatures(jf_signatures *c)
+{
+  jf_signatures_but(c, 3u << ((const jf_pool2d *)c->node->attr)->axis);
+}
+
 int jf_pool_layout(jf_layout *c)
 {
   jf_pool2d *a = c->attr;

@@ -21,6 +21,8 @@ jfl_status jf_pool_size(const jf_infer *c, int64_t size[2]);
 void jf_pool_result(jf_infer *c, const int64_t size[2]);
 /* The infer rule of the records: x gives y. */
 jfl_status jf_pool_infer(jf_infer *c);
+/* Images and channels may be split, of the records, gradients included. */
+void jf_pool_signatures(jf_signatures *c);
 /* The layout rule of the records, gradients included. */
 struct jf_layout;
 int jf_pool_layout(struct jf_layout *c);

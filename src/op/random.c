@@ -99,16 +99,21 @@ static double random_unit(const jf_philox *r, int i)
   return (double)(w >> 11) * 0x1p-53;
 }
 
-/* Each element has a block of random words of its own, enough for two numbers. A result that rounds
-   up to maxval becomes minval. */
+/* Goes through the blocks of random words, each of which serves two elements: those of numbers i
+   and i + 1, of which one may be another part's. */
+#define RANDOM_PAIRS                                                                     \
+  const int64_t n = jf_numel(&k->out[0].shape), first = k->random.first;                 \
+  for (int64_t i = -(first % 2); i < n; i += 2) {                                        \
+    const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)(first + i) / 2);
+
+/* A result that rounds up to maxval becomes minval. */
 #define UNIFORM(D, T)                                                                  \
   static jfl_status uniform_##D(const jf_kargs *k)                                     \
   {                                                                                    \
     const jf_random_uniform *a = k->attr;                                                        \
     T *y = k->out[0].data;                                                             \
-    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {               \
-      const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
-      for (int j = 0; j < 2 && i + j < n; j++) {                                       \
+    RANDOM_PAIRS                                                                       \
+      for (int j = i < 0; j < 2 && i + j < n; j++) {                                   \
         const T v = (T)(a->minval + (a->maxval - a->minval) * random_unit(&r, j));     \
         y[i + j] = v < (T)a->maxval ? v : (T)a->minval;                                \
       }                                                                                \
@@ -122,11 +127,10 @@ static double random_unit(const jf_philox *r, int i)
   {                                                                                    \
     const jf_random_normal *a = k->attr;                                                  \
     T *y = k->out[0].data;                                                             \
-    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {               \
-      const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
+    RANDOM_PAIRS                                                                       \
       const double radius = a->stddev * sqrt(-2 * log(1 - random_unit(&r, 0)));        \
       const double angle = 6.283185307179586 * random_unit(&r, 1);                     \
-      y[i] = (T)(a->mean + radius * cos(angle));                                       \
+      if (i >= 0) y[i] = (T)(a->mean + radius * cos(angle));                           \
       if (i + 1 < n) y[i + 1] = (T)(a->mean + radius * sin(angle));                    \
     }                                                                                  \
     return JFL_OK;                                                                     \
@@ -138,9 +142,8 @@ static double random_unit(const jf_philox *r, int i)
     const jf_random_randint *a = k->attr;                                                        \
     const double range = a->high - a->low;                                             \
     T *y = k->out[0].data;                                                             \
-    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {               \
-      const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
-      for (int j = 0; j < 2 && i + j < n; j++)                                         \
+    RANDOM_PAIRS                                                                       \
+      for (int j = i < 0; j < 2 && i + j < n; j++)                                     \
         y[i + j] = (T)((int64_t)a->low + (int64_t)(range * random_unit(&r, j)));       \
     }                                                                                  \
     return JFL_OK;                                                                     \
@@ -171,19 +174,29 @@ JF_EACH_FLOAT(NORMAL)
 static const jf_kernel uniform_cpu[JFL_N_DTYPE] = FLOATS(uniform);
 static const jf_kernel normal_cpu[JFL_N_DTYPE] = FLOATS(normal);
 
+#define RANDOM_SHARE(T)                                   \
+  static void share_##T(jf_share *s)                       \
+  {                                                        \
+    ((T *)s->attr)->shape = jf_ints_from(&s->out[0]);      \
+  }
+RANDOM_SHARE(jf_random_uniform)
+RANDOM_SHARE(jf_random_normal)
+RANDOM_SHARE(jf_random_randint)
+#define SHARED(T) .signatures = jf_signatures_drawn, .share = share_##T
+
 JFL_OP(random_uniform, .doc = "Uniform random numbers in [minval, maxval).",
   .path = "random.uniform", .out = {"y"}, .key = -1, .attr = uniform_attrs,
   .attr_size = sizeof(jf_random_uniform), .flags = JF_RANDOM,
-  .infer = uniform_infer, .cpu = uniform_cpu)
+  .infer = uniform_infer, .cpu = uniform_cpu, SHARED(jf_random_uniform))
 
 JFL_OP(random_normal, .doc = "Normal random numbers.", .path = "random.normal", .out = {"y"},
   .key = -1, .attr = normal_attrs, .attr_size = sizeof(jf_random_normal), .flags = JF_RANDOM,
-  .infer = normal_infer, .cpu = normal_cpu)
+  .infer = normal_infer, .cpu = normal_cpu, SHARED(jf_random_normal))
 
 JFL_OP(random_randint, .doc = "Random whole numbers from low to below high, all equally likely.",
   .path = "random.randint", .out = {"y"}, .key = -1, .attr = randint_attrs,
   .attr_size = sizeof(jf_random_randint), .flags = JF_RANDOM,
-  .infer = randint_infer, .cpu = randint_cpu)
+  .infer = randint_infer, .cpu = randint_cpu, SHARED(jf_random_randint))
 
 JFL_OP(random_permutation, .doc = "The numbers from 0 to below n in random order.",
   .path = "random.permutation", .out = {"y"}, .key = -1, .attr = permutation_attrs,

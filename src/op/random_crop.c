@@ -158,7 +158,8 @@ void jf_random_crop_draw(const jf_kargs *k, int64_t i)
 {
   const jf_random_crop *a = k->attr;
   const jfl_shape *s = &k->in[0].shape, *t = &k->out[0].shape;
-  const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i);
+  const int64_t each = t->d[1] * t->d[2] * t->d[3], first = each ? k->random.first / each : 0;
+  const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)(first + i));
   int32_t *place = (int32_t *)k->out[1].data + 3 * i;
   for (int axis = 0; axis < 2; axis++)
     place[axis] = random_crop_at(r.w[axis], s->d[a->axis + axis] + 2 * padding_of(a, axis)
@@ -188,11 +189,23 @@ static jfl_status random_crop_back(const jf_kargs *k)
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(random_crop_any) };
 static const jf_kernel grad_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(random_crop_back) };
 
+static void random_crop_signatures(jf_signatures *c) { jf_signature_say(c, "0->0,0"); }
+
+/* Pictures, or their channels. */
+static void random_crop_grad_signatures(jf_signatures *c)
+{
+  const int channels = ((const jf_random_crop *)c->node->attr)->axis == 1 ? 3 : 1;
+  jf_signature_say(c, "0,0->0");
+  jf_signature *s = jf_signature_add(c);
+  s->in[0] = s->out[0] = JF_ALONG(channels);
+}
+
 JFL_OP(random_crop, .doc = "A part of each picture, chosen anew on every run, maybe mirrored.",
        .in = { "x" }, .out = { "y", "place" }, .n_public = 1, .attr = attrs,
        .attr_size = sizeof(jf_random_crop), .flags = JF_RANDOM, .infer = random_crop_infer,
-       .grad = random_crop_to_grad, .cpu = cpu)
+       .grad = random_crop_to_grad, .cpu = cpu, .signatures = random_crop_signatures)
 
 JFL_OP(random_crop_grad, .doc = "Gradient of random_crop that took the parts at place.",
        .in = { "dy", "place" }, .out = { "dx" }, .attr = attrs,
-       .attr_size = sizeof(jf_random_crop), .infer = random_crop_back_infer, .cpu = grad_cpu)
+       .attr_size = sizeof(jf_random_crop), .infer = random_crop_back_infer, .cpu = grad_cpu,
+       .signatures = random_crop_grad_signatures)

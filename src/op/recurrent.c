@@ -14,6 +14,7 @@
 #include "op/reshape.h"
 #include "op/slice.h"
 #include "op/small.h"
+#include "op/transpose.h"
 
 #include <math.h>
 #include <string.h>
@@ -325,20 +326,29 @@ static double recurrent_grad_flop(const jf_kargs *k)
 
 /* ---- gradient ---- */
 
+/* The steps of v, (length, batch, n), as rows. On several devices, each of which has some of the
+   batch, samples come first: then each device has whole rows. */
+static jfl_value *recurrent_rows(jf_gradctx *c, jfl_value *v)
+{
+  const jf_transpose swap = { JF_INTS(1, 0, 2) };
+  if (!v) return NULL;
+  const jfl_shape flat = { 2, { v->shape.d[0] * v->shape.d[1], v->shape.d[2] } };
+  if (jf_is_group(c->node->place)) v = JF_EMIT(c->g, transpose, &swap, v);
+  return jf_emit_view(c->g, v, &flat);
+}
+
 /* The states before each step, as (length * batch, units). */
 static jfl_value *recurrent_states(jf_gradctx *c, const jf_recurrent_dims *d)
 {
   const jf_recurrent *a = c->node->attr;
   const jfl_shape first = { 3, { 1, d->batch, d->units } };
-  const jfl_shape flat = { 2, { d->length * d->batch, d->units } };
   jfl_value *h0 = jf_emit_view(c->g, c->in[JF_RNN_H0], &first);
-  if (d->length == 1) return jf_emit_view(c->g, h0, &flat);
+  if (d->length == 1) return recurrent_rows(c, h0);
   jf_slice rest = { JF_INTS(a->reverse ? 1 : 0, 0, 0), JF_INTS(d->length - 1, d->batch, d->units) };
   jfl_value *y = JF_EMIT(c->g, slice, &rest, c->out[0]);
   jf_concat along = { 0 };
-  jfl_value *all = a->reverse ? JF_EMIT(c->g, concat, &along, y, h0)
-                              : JF_EMIT(c->g, concat, &along, h0, y);
-  return all ? jf_emit_view(c->g, all, &flat) : NULL;
+  return recurrent_rows(c, a->reverse ? JF_EMIT(c->g, concat, &along, y, h0)
+                                      : JF_EMIT(c->g, concat, &along, h0, y));
 }
 
 /* The node that goes back through the steps. */
@@ -366,8 +376,7 @@ static void recurrent_grad(jf_gradctx *c)
                                                    &c->in[JF_RNN_H0]->shape);
   const jf_node *back = recurrent_steps_back(c);
   if (!back) return;
-  const jfl_shape flat = { 2, { d.length * d.batch, d.gates * d.units } };
-  jfl_value *ds = jf_emit_view(c->g, back->out[a->kind == JF_GRU ? 2 : 0], &flat);
+  jfl_value *ds = recurrent_rows(c, back->out[a->kind == JF_GRU ? 2 : 0]);
   jf_matmul product = { .transpose_a = 1 };
   jf_reduce rows = { .axis = JF_INTS(0) };
   c->dx[JF_RNN_X] = back->out[0];
@@ -380,10 +389,25 @@ static void recurrent_grad(jf_gradctx *c)
 #define RECURRENT(rule) .attr = attrs, .attr_size = sizeof(jf_recurrent), \
   .flags = JF_VARIADIC | JF_OPTIONAL, .infer = rule, .scratch = recurrent_scratch
 
+/* Sequences of a batch may be split: axis 1 of what has steps, axis 0 of states. */
+static void recurrent_signatures(jf_signatures *c)
+{
+  const int lstm = ((const jf_recurrent *)c->node->attr)->kind == JF_LSTM;
+  jf_signature_say(c, lstm ? "1,B,0,0->1,1,1" : "1,B,0->1,1,1");
+}
+
+static void recurrent_grad_signatures(jf_signatures *c)
+{
+  const int gru = ((const jf_recurrent *)c->node->attr)->kind == JF_GRU;
+  jf_signature_say(c, gru ? "B,0,1,1,1,1,0,1->1,0,1" : "B,0,1,1,1,1,0,1->1,0,0");
+}
+
 JFL_OP(recurrent, .doc = "The steps of a recurrent layer, for inputs x times their weights.",
   .in = {"x", "weight", "h0", "extra"}, .out = {"y", "gates", "cells"},
-  RECURRENT(recurrent_infer), .grad = recurrent_grad, .cpu = recurrent_cpu, .flop = recurrent_flop)
+  RECURRENT(recurrent_infer), .grad = recurrent_grad, .cpu = recurrent_cpu, .flop = recurrent_flop,
+  .signatures = recurrent_signatures)
 
 JFL_OP(recurrent_grad, .doc = "Gradients of recurrent for x, h0 and what the cell has beside them.",
   .in = {"weight", "h0", "y", "dy", "saved"}, .out = {"dx", "dh0", "dextra"},
-  RECURRENT(recurrent_grad_infer), .cpu = recurrent_grad_cpu, .flop = recurrent_grad_flop)
+  RECURRENT(recurrent_grad_infer), .cpu = recurrent_grad_cpu, .flop = recurrent_grad_flop,
+  .signatures = recurrent_grad_signatures)

@@ -82,7 +82,8 @@ typedef struct split {
   jf_nest kept_axes, gone_axes;
   int64_t kept_step[1][JFL_MAXDIM], gone_step[1][JFL_MAXDIM];
   jf_walk kept, gone;
-  int64_t run, count;          /* count: how many elements are reduced to one */
+  int64_t run, count;          /* count: how many elements are reduced to one, */
+  int64_t whole;               /* and how many in the whole of which the call is a part */
   int run_is_gone;
 } split;
 
@@ -105,6 +106,7 @@ static void split_axes(const jf_kargs *k, split *r)
     w->step[0][w->n++] = step[i];
   }
   for (int i = 0; i < axis->n; i++) r->count *= s->d[axis->v[i]];
+  r->whole = jf_mean_count(k->attr, r->count);
   r->kept = jf_walk_at(&r->kept_axes, r->kept_axes.n, 0);
   r->gone = jf_walk_at(&r->gone_axes, r->gone_axes.n, 0);
 }
@@ -128,7 +130,7 @@ enum { LANES = 32 };
 #define REDUCE_ALL(id, D, T_, A_, INIT, STEP, FINISH)                                 \
   static void id##_some_##D(split *s, const T_ *x, T_ *y, int64_t width)              \
   {                                                                                   \
-    A_ lane[LANES], n = (A_)s->count; (void)n;                                        \
+    A_ lane[LANES], n = (A_)s->whole; (void)n;                                        \
     for (int j = 0; j < LANES; j++) lane[j] = (INIT);                                 \
     do id##_row_##D(lane, x + s->kept.off[0] + s->gone.off[0], width);                \
     while (jf_walk_next(&s->gone));                                                   \
@@ -276,16 +278,51 @@ static int reduce_layout(jf_layout *c)
   return 1;
 }
 
+/* The axis of the result that axis i of the input becomes; -1: it is reduced. */
+static int reduce_axis_of(const jf_reduce *a, int i)
+{
+  int at = i;
+  for (int j = 0; j < a->axis.n; j++) {
+    if (a->axis.v[j] == i) return -1;
+    at -= !a->keepdims && a->axis.v[j] < i;
+  }
+  return at;
+}
+
+/* Axes that stay may be split; what is left of the input makes a sum, a product, ... of its own. */
+static void reduce_signatures(jf_signatures *c)
+{
+  const jf_node *n = c->node;
+  for (int i = 0; i < n->in[0]->shape.n; i++) {
+    const int to = reduce_axis_of(n->attr, i);
+    const int adds = (n->op->flags & (JF_SUMS | JF_MEANS)) != 0;
+    if (to < 0 && !adds) continue;
+    jf_signature *s = jf_signature_add(c);
+    s->in[0] = JF_ALONG(i);
+    s->out[0] = to < 0 ? JF_AS_SUM : JF_ALONG(to);
+  }
+}
+
+/* A part of a mean is divided by the number of elements of the whole. */
+static void reduce_share(jf_share *s)
+{
+  const int64_t results = jf_numel(&s->node->out[0]->shape);
+  if (results && s->signature->out[0].kind == JFL_PARTIAL)
+    ((jf_reduce *)s->attr)->whole = jf_numel(&s->node->in[0]->shape) / results;
+}
+
 #define REDUCTION(id, rule)                                                      \
   .in = {"input_tensor"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_reduce), \
-  .infer = rule, .layout = reduce_layout, .cpu = id##_cpu
+  .infer = rule, .layout = reduce_layout, .cpu = id##_cpu,                           \
+  .signatures = reduce_signatures
 
 JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum",
   REDUCTION(sum, reduce_infer), .alike = 1, .flags = JF_SUMS, .fold = sum_fold,
   .grad = reduce_sum_grad)
 
 JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean",
-  REDUCTION(mean, reduce_infer), .flags = JF_MEANS, .grad = mean_grad)
+  REDUCTION(mean, reduce_infer), .flags = JF_MEANS, .grad = mean_grad,
+  .share = reduce_share)
 
 JFL_OP(reduce_max, .doc = "The largest element over axes.", .path = "math.reduce_max",
   REDUCTION(max, extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)

@@ -146,17 +146,64 @@ jfl_value *jf_emit_view(jfl_graph *g, jfl_value *v, const jfl_shape *s)
   return !v || jf_shape_eq(&v->shape, s) ? v : JF_EMIT(g, reshape, &a, v);
 }
 
+/* An axis of x may be split where y has one that begins at the same element, as long as the parts
+   of both end at the same elements. */
+static void reshape_signatures(jf_signatures *c)
+{
+  const jfl_shape *x = &c->node->in[0]->shape, *y = &c->node->out[0]->shape;
+  for (int64_t i = 0, j, before = 1, at; i < x->n; before *= x->d[i++]) {
+    for (j = 0, at = 1; j < y->n && (at != before || (y->d[j] == 1 && x->d[i] > 1)); j++)
+      at *= y->d[j];
+    if (j == y->n || (x->d[i] != y->d[j] && (x->d[i] % c->parts || y->d[j] % c->parts))) continue;
+    jf_signature *s = jf_signature_add(c);
+    s->in[0] = JF_ALONG((int)i);
+    s->out[0] = JF_ALONG((int)j);
+  }
+}
+
+static void reshape_share(jf_share *s)
+{
+  ((jf_reshape *)s->attr)->shape = jf_ints_from(&s->out[0]);
+}
+
+/* The axes that squeeze drops must be named, or a part of one element would lose its axis too. */
+static void squeeze_share(jf_share *s)
+{
+  jf_squeeze *a = s->attr;
+  const jfl_shape *x = &s->node->in[0]->shape;
+  if (a->axis.n) return;
+  a->axis.v = jf_alloc(s->arena, (size_t)x->n * sizeof *a->axis.v);
+  for (int i = 0; i < x->n; i++)
+    if (x->d[i] == 1) a->axis.v[a->axis.n++] = i;
+}
+
+/* If no axis is dropped, an axis whose part has one element would be. */
+static void squeeze_signatures(jf_signatures *c)
+{
+  const jfl_shape *x = &c->node->in[0]->shape;
+  int kept = 0, drops = 0;
+  for (int i = 0; i < x->n; i++) drops += x->d[i] == 1;
+  reshape_signatures(c);
+  for (int i = 0; i < c->n; i++)
+    if (drops || x->d[c->signature[i].in[0].axis] >= 2 * c->parts)
+      c->signature[kept++] = c->signature[i];
+  c->n = kept;
+}
+
 #define ATTR(name, T) .attr = name##_attrs, .attr_size = sizeof(T), .infer = name##_infer
-#define VIEW .flags = JF_VIEW, .inplace = 1, .grad = reshape_grad, .cpu = cpu
+#define VIEW(split) \
+  .flags = JF_VIEW, .inplace = 1, .grad = reshape_grad, .cpu = cpu, .signatures = split
 
 JFL_OP(reshape, .doc = "x under another shape of the same size.", .path = "reshape", .in = {"x"},
-  .out = {"y"}, ATTR(reshape, jf_reshape), VIEW)
+  .out = {"y"}, ATTR(reshape, jf_reshape), VIEW(reshape_signatures), .share = reshape_share)
 
 JFL_OP(flatten, .doc = "input with the axes from start_dim to end_dim merged into one.",
-  .path = "flatten", .in = {"input"}, .out = {"y"}, ATTR(flatten, jf_flatten), VIEW)
+  .path = "flatten", .in = {"input"}, .out = {"y"}, ATTR(flatten, jf_flatten),
+  VIEW(reshape_signatures))
 
 JFL_OP(squeeze, .doc = "input without axes of extent 1.", .path = "squeeze", .in = {"input"},
-  .out = {"y"}, ATTR(squeeze, jf_squeeze), VIEW)
+  .out = {"y"}, ATTR(squeeze, jf_squeeze), VIEW(squeeze_signatures),
+  .share = squeeze_share)
 
 JFL_OP(expand_dims, .doc = "input with one more axis, of extent 1.", .path = "expand_dims",
-  .in = {"input"}, .out = {"y"}, ATTR(expand, jf_expand_dims), VIEW)
+  .in = {"input"}, .out = {"y"}, ATTR(expand, jf_expand_dims), VIEW(reshape_signatures))

@@ -60,6 +60,12 @@ static jfl_status roll_run(const jf_kargs *k)
 }
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(roll_run) };
 
+static void roll_signatures(jf_signatures *c)
+{
+  jf_signatures_but(c, 1u << ((const jf_roll *)c->node->attr)->axis);
+  jf_signature_say(c, "P->P");
+}
+
 JFL_OP(roll, .doc = "x moved along axis; what leaves it comes back at its other end.", .in = {"x"},
   .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_roll), .infer = roll_infer, .grad = roll_grad,
-  .fold = roll_fold, .cpu = cpu)
+  .fold = roll_fold, .cpu = cpu, .signatures = roll_signatures)

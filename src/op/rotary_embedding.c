@@ -90,8 +90,15 @@ static void rotary_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, rotary_embedding, &a, c->dy[0]);
 }
 
+/* All axes but those of the rows. */
+static void rotary_signatures(jf_signatures *c)
+{
+  jf_signatures_but(c, 3u << (c->node->in[0]->shape.n - 2));
+  jf_signature_say(c, "P->P");
+}
+
 JFL_OP(rotary_embedding, .doc = "x (..., length, size), whose rows are turned by angles that grow "
        "with their position, so that products of two rows depend on how far apart they are.",
        .path = "nn.rotary_embedding", .in = { "x" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_rotary), .infer = rotary_infer, .inplace = 1, .grad = rotary_grad,
-       .cpu = cpu)
+       .cpu = cpu, .signatures = rotary_signatures)

@@ -235,12 +235,38 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = row_norm_grad_plain, [JFL_F64] = row_norm_grad_plain
 };
 
+/* Rows may be split along axis 0, if that ends between rows. mean and inverse lie as rows do, so
+   the parts of both must have the same rows. */
+static int row_norm_splits(const jf_signatures *c, const jfl_value *x, const jfl_value *mean,
+                           int n_param_axes)
+{
+  const jf_row_norm *a = c->node->attr;
+  const int64_t n = x->shape.d[0], rows = mean->shape.d[0];
+  return a->axis > 0 && n_param_axes < x->shape.n && (rows == n || n % c->parts == 0);
+}
+
+static void row_norm_signatures(jf_signatures *c)
+{
+  const jf_node *n = c->node;
+  const int axes = n->n_in > 1 ? n->in[1]->shape.n : 0;
+  if (row_norm_splits(c, n->in[0], n->out[1], axes)) jf_signature_say(c, "0->0,0,0");
+}
+
+static void row_norm_grad_signatures(jf_signatures *c)
+{
+  const jf_node *n = c->node;
+  const int axes = n->n_in > 4 ? n->in[4]->shape.n : 0;
+  if (row_norm_splits(c, n->in[1], n->in[2], axes)) jf_signature_say(c, "0,0,0,0->0,P,P");
+}
+
 JFL_OP(row_norm, .doc = "x normalized by the mean and variance of each row, times gamma, plus "
        "beta.", .in = { "x", "params" }, .out = { "y", "mean", "inverse" }, .attr = attrs,
        .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
-       .infer = row_norm_infer, .grad = row_norm_grad, .scratch = row_norm_scratch, .cpu = cpu)
+       .infer = row_norm_infer, .grad = row_norm_grad, .scratch = row_norm_scratch, .cpu = cpu,
+       .signatures = row_norm_signatures)
 
 JFL_OP(row_norm_grad, .doc = "Gradients of row_norm for x, gamma and beta.",
   .in = {"dy", "x", "mean", "inverse", "params"}, .out = {"dx", "dgamma", "dbeta"}, .attr = attrs,
   .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
-  .infer = row_norm_grad_infer, .scratch = row_norm_scratch, .cpu = grad_cpu)
+  .infer = row_norm_grad_infer, .scratch = row_norm_scratch, .cpu = grad_cpu,
+  .signatures = row_norm_grad_signatures)

@@ -159,11 +159,42 @@ static jfl_status paste(const jf_kargs *k)
 static const jf_kernel cut_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(slice_cut) };
 static const jf_kernel paste_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(paste) };
 
+/* Axes that are taken whole may be split: those along which the list has the input's extent. */
+static void slice_signatures_of(jf_signatures *c, const jf_ints *list)
+{
+  unsigned cut = 0;
+  for (int i = 0; i < list->n; i++)
+    cut |= (unsigned)(list->v[i] != c->node->in[0]->shape.d[i]) << i;
+  jf_signatures_but(c, cut);
+}
+
+static void slice_signatures(jf_signatures *c)
+{
+  slice_signatures_of(c, &((const jf_slice *)c->node->attr)->size);
+}
+
+static void slice_share(jf_share *s)
+{
+  ((jf_slice *)s->attr)->size = jf_ints_from(&s->out[0]);
+}
+
+static void slice_grad_signatures(jf_signatures *c)
+{
+  slice_signatures_of(c, &((const jf_slice_grad *)c->node->attr)->shape);
+  jf_signature_say(c, "P->P");
+}
+
+static void slice_grad_share(jf_share *s)
+{
+  ((jf_slice_grad *)s->attr)->shape = jf_ints_from(&s->out[0]);
+}
+
 JFL_OP(slice, .doc = "The box of x that starts at begin and has the extents size.", .path = "slice",
   .in = {"x"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_slice),
   .flags = JF_MOVES | JF_KEEPS, .infer = slice_infer, .grad = slice_grad,
-  .layout = slice_layout, .cpu = cut_cpu)
+  .layout = slice_layout, .cpu = cut_cpu, .signatures = slice_signatures, .share = slice_share)
 
 JFL_OP(slice_grad, .doc = "dy at begin in a tensor of zeros: the gradient of slice.",
   .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_slice_grad),
-  .infer = slice_grad_infer, .grad = grad_grad, .layout = grad_layout, .cpu = paste_cpu)
+  .infer = slice_grad_infer, .grad = grad_grad, .layout = grad_layout, .cpu = paste_cpu,
+  .signatures = slice_grad_signatures, .share = slice_grad_share)

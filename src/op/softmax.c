@@ -92,20 +92,25 @@ static void softmax_log_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, logsoftmax_grad, c->node->attr, c->out[0], c->dy[0]);
 }
 
+static void softmax_signatures(jf_signatures *c)
+{
+  jf_signatures_but(c, 1u << ((const jf_softmax *)c->node->attr)->axis);
+}
+
 JFL_OP(softmax, .doc = "exp(logits), divided by its sum along axis.", .path = "nn.softmax",
        .in = { "logits" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_softmax),
        .flags = JF_COSTLY, .inplace = 1, .infer = softmax_infer, .grad = softmax_grad,
-       .cpu = softmax_cpu)
+       .cpu = softmax_cpu, .signatures = softmax_signatures)
 
 JFL_OP(softmax_grad, .doc = "Gradient of softmax at output y.",
   .in = {"y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 3,
-  .infer = softmax_infer, .cpu = softmax_grad_cpu)
+  .infer = softmax_infer, .cpu = softmax_grad_cpu, .signatures = softmax_signatures)
 
 JFL_OP(logsoftmax, .doc = "The logarithm of softmax, without overflow.", .path = "nn.logsoftmax",
        .in = { "logits" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_softmax),
        .flags = JF_COSTLY, .inplace = 1, .infer = softmax_infer, .grad = softmax_log_grad,
-       .cpu = logsoftmax_cpu)
+       .cpu = logsoftmax_cpu, .signatures = softmax_signatures)
 
 JFL_OP(logsoftmax_grad, .doc = "Gradient of logsoftmax at output y.",
   .in = {"y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 3,
-  .infer = softmax_infer, .cpu = logsoftmax_grad_cpu)
+  .infer = softmax_infer, .cpu = logsoftmax_grad_cpu, .signatures = softmax_signatures)

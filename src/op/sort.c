@@ -152,17 +152,27 @@ static jfl_status sort_top(const jf_kargs *k)
 static const jf_kernel all_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(ALL_ROW) };
 static const jf_kernel top_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(TOP_ROW) };
 
+static void sort_signatures(jf_signatures *c)
+{
+  jf_signatures_but(c, 1u << ((const jf_sort *)c->node->attr)->axis);
+}
+
+static void top_k_signatures(jf_signatures *c)
+{
+  jf_signatures_but(c, 1u << ((const jf_top_k *)c->node->attr)->axis);
+}
+
 JFL_OP(sort, .doc = "The elements of input in order along axis.", .path = "sort",
   .in = {"input"}, .out = {"y", "positions"}, .n_public = 1, .attr = attrs,
   .attr_size = sizeof(jf_sort), .flags = JF_COSTLY, .infer = sort_infer, .grad = sort_grad,
-  .cpu = all_cpu, .scratch = sort_scratch)
+  .cpu = all_cpu, .scratch = sort_scratch, .signatures = sort_signatures)
 
 JFL_OP(argsort, .doc = "The positions (int32) along axis at which the elements of input stand in "
   "order.", .path = "argsort", .in = {"input"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_sort), .flags = JF_COSTLY, .infer = sort_infer, .cpu = all_cpu,
-  .scratch = sort_scratch)
+  .scratch = sort_scratch, .signatures = sort_signatures)
 
 JFL_OP(top_k, .doc = "The positions (int32) of the k largest elements along axis.",
   .path = "math.top_k", .in = {"input"}, .out = {"y"}, .attr = top_attrs,
   .attr_size = sizeof(jf_top_k), .flags = JF_COSTLY, .infer = top_k_infer, .cpu = top_cpu,
-  .scratch = top_k_scratch)
+  .scratch = top_k_scratch, .signatures = top_k_signatures)

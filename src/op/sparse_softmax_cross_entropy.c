@@ -128,15 +128,21 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = sparse_ce_backward_F32, [JFL_F64] = sparse_ce_backward_F64,
 };
 
+/* Samples may be split, classes not. */
+static void sparse_ce_signatures(jf_signatures *c)
+{
+  for (int axis = 0; axis < c->node->in[1]->shape.n - 1; axis++) jf_signature_along(c, axis);
+}
+
 JFL_OP(sparse_softmax_cross_entropy_with_logits,
   .doc = "The loss of each sample: minus the logarithm of softmax(logits) at its label.",
   .path = "nn.sparse_softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
   .out = {"loss", "prob"}, .n_public = 1, .flags = JF_COSTLY, .attr = loss_attrs,
   .attr_size = sizeof(jf_cross_entropy), .key = 1, .infer = sparse_ce_infer,
-  .grad = sparse_ce_grad, .cpu = cpu)
+  .grad = sparse_ce_grad, .cpu = cpu, .signatures = sparse_ce_signatures)
 
 JFL_OP(sparse_softmax_cross_entropy_grad,
   .doc = "Gradient of sparse_softmax_cross_entropy_with_logits for its logits.",
   .in = {"labels", "prob", "dy"}, .out = {"dlogits"}, .flags = JF_OPTIONAL, .attr = attrs,
   .attr_size = sizeof(jf_cross_entropy), .key = 1, .inplace = 2, .infer = sparse_ce_grad_infer,
-  .cpu = grad_cpu)
+  .cpu = grad_cpu, .signatures = sparse_ce_signatures)

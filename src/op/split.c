@@ -101,6 +101,14 @@ static jfl_status split_parts(const jf_kargs *k)
 }
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(split_parts) };
 
+static void split_signatures(jf_signatures *c)
+{
+  const jf_node *n = c->node;
+  for (int axis = 0; axis < n->in[0]->shape.n; axis++)
+    if (axis != ((const jf_split *)n->attr)->axis) jf_signature_along(c, axis);
+  jf_signature_say(c, "P->P...");
+}
+
 JFL_OP(split, .doc = "The parts of x along axis, one result each.", .path = "split", .in = {"x"},
   .out = {"part"}, .attr = attrs, .attr_size = sizeof(jf_split), .flags = JF_MANY,
-  .infer = split_infer, .grad = split_grad, .cpu = cpu)
+  .infer = split_infer, .grad = split_grad, .cpu = cpu, .signatures = split_signatures)

@@ -191,16 +191,61 @@ static const jf_kernel slice_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(strided_slice_) };
 static const jf_kernel grad_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(strided_back_) };
 static const jf_kernel update_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(strided_update_) };
 
+/* The axes that are not taken whole and in order, as bits. */
+static unsigned strided_cut(const jf_ints *begin, const jf_ints *step, const jfl_shape *whole,
+                            const jfl_shape *part)
+{
+  unsigned cut = 0;
+  for (int i = 0; i < whole->n; i++)
+    cut |= (unsigned)(begin->v[i] != 0 || step->v[i] != 1 || whole->d[i] != part->d[i]) << i;
+  return cut;
+}
+
+static void strided_signatures(jf_signatures *c)
+{
+  const jf_strided *a = c->node->attr;
+  jf_signatures_but(c, strided_cut(&a->begin, &a->step, &c->node->in[0]->shape,
+                                   &c->node->out[0]->shape));
+}
+
+static void strided_share(jf_share *s)
+{
+  ((jf_strided *)s->attr)->size = jf_ints_from(&s->out[0]);
+}
+
+static void strided_grad_signatures(jf_signatures *c)
+{
+  const jf_strided_grad *a = c->node->attr;
+  jf_signatures_but(c, strided_cut(&a->begin, &a->step, &c->node->out[0]->shape,
+                                   &c->node->in[0]->shape));
+  jf_signature_say(c, "P->P");
+}
+
+static void strided_grad_share(jf_share *s)
+{
+  ((jf_strided_grad *)s->attr)->shape = jf_ints_from(&s->out[0]);
+}
+
+static void strided_update_signatures(jf_signatures *c)
+{
+  const jf_strided_update *a = c->node->attr;
+  jf_signatures_but(c, strided_cut(&a->begin, &a->step, &c->node->in[0]->shape,
+                                   &c->node->in[1]->shape));
+  jf_signature_say(c, "P,P->P");
+}
+
 JFL_OP(strided_slice, .doc = "Elements of x at begin, begin + step, ... along each axis.",
   .in = {"x"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_strided), .flags = JF_MOVES, .infer = strided_infer,
-  .grad = strided_slice_grad, .cpu = slice_cpu)
+  .grad = strided_slice_grad, .cpu = slice_cpu, .signatures = strided_signatures,
+  .share = strided_share)
 
 JFL_OP(strided_slice_grad, .doc = "dy in a tensor of zeros: the gradient of strided_slice.",
   .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_strided_grad),
-  .infer = strided_grad_infer, .grad = strided_back_grad, .cpu = grad_cpu)
+  .infer = strided_grad_infer, .grad = strided_back_grad, .cpu = grad_cpu,
+  .signatures = strided_grad_signatures, .share = strided_grad_share)
 
 JFL_OP(strided_slice_update, .doc = "x with update at begin, begin + step, ... along each axis.",
   .in = {"x", "update"}, .out = {"y"}, .attr = update_attrs,
   .attr_size = sizeof(jf_strided_update), .inplace = 1, .infer = strided_update_infer,
-  .grad = strided_update_grad, .cpu = update_cpu)
+  .grad = strided_update_grad, .cpu = update_cpu, .signatures = strided_update_signatures)

@@ -98,6 +98,17 @@ TRANSPOSE(4, uint32_t)
 TRANSPOSE(8, uint64_t)
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_BY_SIZE(transpose_) };
 
+static void transpose_signatures(jf_signatures *c)
+{
+  const jf_ints *perm = &((const jf_transpose *)c->node->attr)->perm;
+  for (int i = 0; i < perm->n; i++) {
+    jf_signature *s = jf_signature_add(c);
+    s->in[0] = JF_ALONG((int)perm->v[i]);
+    s->out[0] = JF_ALONG(i);
+  }
+}
+
 JFL_OP(transpose, .doc = "a with its axes in another order.", .path = "transpose", .in = { "a" },
        .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_transpose), .infer = transpose_infer,
-       .flags = JF_MOVES, .fold = transpose_fold, .grad = transpose_grad, .cpu = cpu)
+       .flags = JF_MOVES, .fold = transpose_fold, .grad = transpose_grad, .cpu = cpu,
+       .signatures = transpose_signatures)

@@ -97,14 +97,20 @@ static void tril_op_grad(jf_gradctx *c)
 #define TRIANGLE_FIELDS .in = {"x"}, .out = {"y"}, .attr_size = sizeof(jf_tril), .inplace = 1, \
   .grad = tril_op_grad
 
+/* All axes but those of the matrices. */
+static void tril_signatures(jf_signatures *c)
+{
+  jf_signatures_but(c, 3u << (c->node->in[0]->shape.n - 2));
+}
+
 JFL_OP(tril, .doc = "x, with fill_value above a diagonal of its matrices.",
   .path = "math.tril tril", TRIANGLE_FIELDS, .attr = tril_attrs, .infer = tril_infer_plain,
-  .cpu = tril_cpu)
+  .cpu = tril_cpu, .signatures = tril_signatures)
 
 JFL_OP(triu, .doc = "x, with fill_value below a diagonal of its matrices.",
   .path = "math.triu triu", TRIANGLE_FIELDS, .attr = triu_attrs, .infer = tril_infer_plain,
-  .cpu = triu_cpu)
+  .cpu = triu_cpu, .signatures = tril_signatures)
 
 JFL_OP(fused_scale_tril, .doc = "x times scale, with fill_value above a diagonal of its matrices.",
   .path = "math.fused_scale_tril", TRIANGLE_FIELDS, .attr = scale_attrs, .infer = tril_infer,
-  .cpu = tril_cpu)
+  .cpu = tril_cpu, .signatures = tril_signatures)

@@ -64,8 +64,14 @@ static void softplus_grad(jf_gradctx *c) { times(c, EMIT(sigmoid, c->in[0])); }
 #define AT_OUTPUT(id) \
   .in = {"y", "dy"}, .out = {"dx"}, .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(id)
 
+static void negative_signatures(jf_signatures *c)
+{
+  jf_signatures_pointwise(c);
+  jf_signature_say(c, "P->P");
+}
+
 JFL_OP(negative, .doc = "-x.", .path = "math.negative", UNARY(negative), .alike = 1,
-  .grad = negative_grad, .fold = negative_fold)
+  .grad = negative_grad, .fold = negative_fold, .signatures = negative_signatures)
 
 JFL_OP(abs, .doc = "The magnitude of x.", .path = "math.abs", UNARY(abs), .alike = 1,
   .grad = abs_grad)

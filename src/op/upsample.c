@@ -136,11 +136,18 @@ static size_t upsample_scratch(const jf_kargs *k)
   return (size_t)(u.n[0] * u.n[1] * u.inner) * sizeof(double);
 }
 
+/* Images and channels. */
+static void upsample_signatures(jf_signatures *c)
+{
+  jf_signatures_but(c, 3u << ((const jf_upsample *)c->node->attr)->axis);
+}
+
 JFL_OP(upsample_2d, .doc = "Images at another size: their nearest pixels, or bilinear means.",
        .in = { "x" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_upsample),
-       .infer = upsample_infer, .grad = upsample_grad, .layout = upsample_layout, .cpu = cpu)
+       .infer = upsample_infer, .grad = upsample_grad, .layout = upsample_layout, .cpu = cpu,
+       .signatures = upsample_signatures)
 
 JFL_OP(upsample_2d_grad, .doc = "Gradient of upsample_2d.", .in = { "dy" }, .out = { "dx" },
        .attr = attrs, .attr_size = sizeof(jf_upsample), .infer = upsample_infer,
        .grad = upsample_grad_grad, .layout = upsample_layout, .cpu = grad_cpu,
-       .scratch = upsample_scratch)
+       .scratch = upsample_scratch, .signatures = upsample_signatures)

@@ -92,10 +92,29 @@ static jfl_status update_plain(const jf_kargs *k)
 }
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = update_plain, [JFL_F64] = update_plain };
 
+/* Whether all parameters have that axis. */
+static int update_has_axis(const jf_node *n, const jf_update *a, int axis)
+{
+  for (int i = 0; i < a->n; i++)
+    if (axis >= n->in[i * a->stride]->shape.n) return 0;
+  return 1;
+}
+
+/* A parameter may be split along any axis, with its gradient and slots, unless the rule looks at
+   all of it. */
+static void update_signatures(jf_signatures *c)
+{
+  const jf_update *a = c->node->attr;
+  for (int axis = 0; !a->choice.rule->n_sum && update_has_axis(c->node, a, axis); axis++) {
+    jf_signature *s = jf_signature_add(c);
+    for (int i = 0; i < a->n * a->stride; i++) s->in[i] = JF_ALONG(axis);
+  }
+}
+
 JFL_OP(update, .doc = "Steps parameters, each with its gradient and slots; then the numbers of it.",
   .in = {"tensors"}, .attr = attrs, .attr_size = sizeof(jf_update),
   .flags = JF_EFFECT | JF_VARIADIC | JF_POINTWISE, .mutates_of = update_mutates,
-  .infer = update_infer, .cpu = cpu)
+  .infer = update_infer, .cpu = cpu, .signatures = update_signatures)
 
 const jf_update *jf_update_of(const jf_node *n)
 {
@@ -105,11 +124,13 @@ const jf_update *jf_update_of(const jf_node *n)
 jfl_value *jf_emit_slot(jfl_graph *g, const jfl_value *param, const jf_slot *slot,
                         const jfl_shape *shape)
 {
-  return jf_state_variable(g, &(jfl_variable_spec){
+  jfl_value *v = jf_state_variable(g, &(jfl_variable_spec){
     .name = jf_sprintf(g->arena, "%s-%s", param->name, slot->name), .shape = *shape,
     .state = JFL_STATE,
     .dtype = slot->dtype == JFL_N_DTYPE ? param->dtype : slot->dtype,
     .init = JFL_INIT_CONSTANT, .a = slot->init });
+  if (v && jf_shape_eq(shape, &param->shape)) v->distribution = param->distribution;
+  return v;
 }
 
 void jf_emit_update(jfl_graph *g, const jf_step_of *s)

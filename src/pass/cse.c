@@ -27,7 +27,7 @@ static int same_inputs(const jf_node *a, const jf_node *b)
 
 static int same(const jf_node *a, const jf_node *b)
 {
-  return a->op == b->op && a->place == b->place && same_inputs(a, b)
+  return a->op == b->op && a->place == b->place && same_inputs(a, b) && jf_may_join(a, b)
       && jf_attr_same(a->op->attr, a->op->attr_size, a->attr, b->attr);
 }
 
@@ -50,6 +50,7 @@ static int cse_merge(jf_rewrite *r, const jf_node *n, const jf_node *first)
 jfl_status jf_pass_cse(jfl_graph *g, const jf_target *target)
 {
   (void)target;
+  const unsigned alone = JF_RANDOM | JF_EFFECT | JF_TOGETHER;
   jf_rewrite r;
   table t = { NULL, 15 };
   jf_rewrite_begin(g, &r);
@@ -58,7 +59,7 @@ jfl_status jf_pass_cse(jfl_graph *g, const jf_target *target)
   for (int i = 0; i < r.n_old; i++) {
     jf_node *n = r.old[i];
     for (int k = 0; k < n->n_in; k++) n->in[k] = jf_current(&r, n->in[k]);
-    const jf_node **first = n->op->flags & (JF_RANDOM | JF_EFFECT) ? NULL : cse_find(&t, n);
+    const jf_node **first = n->op->flags & alone ? NULL : cse_find(&t, n);
     if (first && *first && cse_merge(&r, n, *first)) continue;
     if (first && !*first) *first = n;
     jf_rewrite_keep(&r, n);

@@ -1,4 +1,4 @@
-/* Removes nodes that neither a result nor an effect needs. */
+/* Removes nodes that no result, effect or other rank needs. */
 #include "pass/pass.h"
 
 jfl_status jf_pass_dce(jfl_graph *g, const jf_target *target)
@@ -9,7 +9,7 @@ jfl_status jf_pass_dce(jfl_graph *g, const jf_target *target)
   for (int i = 0; i < g->n_output; i++) needed[g->output[i]->id] = 1;
   for (int i = g->n_node - 1; i >= 0; i--) {
     const jf_node *n = g->node[i];
-    keep[i] = (n->op->flags & JF_EFFECT) != 0;
+    keep[i] = (n->op->flags & (JF_EFFECT | JF_TOGETHER)) != 0;
     for (int k = 0; k < n->n_out; k++) keep[i] |= needed[n->out[k]->id];
     for (int k = 0; keep[i] && k < n->n_in; k++) needed[n->in[k]->id] = 1;
   }

@@ -147,6 +147,7 @@ static void name_after(jf_node *n, const jf_node *first, jf_arena *a)
 {
   n->name = n->out[0]->name = first->name;
   n->serves = first->serves;
+  n->how = first->how;
   for (int i = 1; i < n->n_out; i++)
     n->out[i]->name = jf_sprintf(a, "%s/%s", n->name, n->op->out[i]);
 }

@@ -91,7 +91,7 @@ static jfl_value *fold_once(const jf_rewrite *r, const jf_node *n)
   double value;
   jfl_graph *g = r->g;
   fold_state s = { { g, n, fold_is_alone }, r };
-  if (n->n_out != 1 || n->op->flags & (JF_RANDOM | JF_EFFECT)) return NULL;
+  if (n->n_out != 1 || n->op->flags & (JF_RANDOM | JF_EFFECT | JF_TOGETHER)) return NULL;
   if (jf_number(n->out[0], &value)) return NULL;
   if (jf_compute_number(n, &value))
     return jf_emit_number(g, n->out[0]->dtype, &n->out[0]->shape, value);

@@ -1,7 +1,9 @@
 /* Reverse-mode differentiation. Only this file sums the gradients of broadcast inputs and adds up
    those of values with several uses. */
 #include "op/cast.h"
+#include "op/change_view.h"
 #include "op/move.h"
+#include "op/parallel_cast.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
 #include "pass/pass.h"
@@ -120,12 +122,25 @@ static jfl_value *without_seed(jfl_graph *g, const objective *o, jfl_value *d)
   return JF_EMIT(g, divide, NULL, d, seed);
 }
 
+/* The gradient as the variable lies, on several devices: it is brought there as soon as it is
+   made. */
+static jfl_value *grad_lying(jfl_graph *g, const jfl_value *w, jfl_value *d)
+{
+  if (!d || (!jf_is_group(w->place) && !jf_is_group(d->place))) return d;
+  const int split = jf_is_group(w->place) && w->distribution.kind == JFL_SPLIT;
+  const jf_parallel_cast a = { jf_distribution_text(g->arena, split ? w->distribution : JF_ON_ALL),
+                               "auto" };
+  d = JF_EMIT(g, parallel_cast, &a, d);
+  if (d) d->place = d->node->place = w->place;
+  return d;
+}
+
 static jfl_status keep_gradients(jfl_graph *g, jf_training *t, jfl_value *const *adj)
 {
   int reached = 0;
   t->grad = jf_alloc(g->arena, (size_t)t->n_variable * sizeof *t->grad);
   for (int i = 0; i < t->n_variable; i++)
-    reached += (t->grad[i] = adj[t->variable[i]->id]) != NULL;
+    reached += (t->grad[i] = grad_lying(g, t->variable[i], adj[t->variable[i]->id])) != NULL;
   if (reached) return JFL_OK;
   return jf_fail(JFL_EINVAL, "the loss '%s' depends on no trainable variable", t->loss[0]->name);
 }
@@ -173,6 +188,17 @@ static void add_loss_scale(jfl_graph *g, int i)
     if (jf_same_losses(first, g->training[k])) g->training[k]->loss_scale = scale;
 }
 
+/* A gradient in the view of its value: where the devices have the same one, each has it as its own;
+   of their own ones, the mean. */
+static jfl_value *as_viewed(jfl_graph *g, const jfl_value *v, jfl_value *d)
+{
+  const jf_change_view own = { .mirrored = 1, .parts = 1 };
+  const jf_parallel_cast mean = { "broadcast", "auto" };
+  const int mirrored = v->distribution.kind == JFL_MIRRORED;
+  if (mirrored == (d->distribution.kind == JFL_MIRRORED)) return d;
+  return mirrored ? JF_EMIT(g, change_view, &own, d) : JF_EMIT(g, parallel_cast, &mean, d);
+}
+
 /* Removes the watched values from the graph and makes their gradients results. */
 static jfl_status add_watched(jfl_graph *g, jfl_value *const *d)
 {
@@ -182,7 +208,8 @@ static jfl_status add_watched(jfl_graph *g, jfl_value *const *d)
       return jf_fail(JFL_EINVAL, "watch_diff: no gradient of the loss '%s' reaches '%s'%s%s",
                      g->training[0]->loss[0]->name, w->value->name,
                      *w->where ? ", watched at " : "", w->where);
-    jf_graph_output(g, d[i]);
+    jfl_value *dv = as_viewed(g, w->value, d[i]);
+    if (!g->err) jf_graph_output(g, dv);
   }
   g->n_watched = 0;
   return g->err;
@@ -193,11 +220,13 @@ jfl_status jf_pass_grad(jfl_graph *g, const jf_target *target)
   jfl_value **watched = jf_alloc(g->arena, (size_t)g->n_watched * sizeof *watched);
   (void)target;
   if (!g->n_training) return JFL_OK;
+  g->purpose = JF_BACKWARD;
   for (int i = 0; i < g->n_training; i++) {
     if (g->training[i]->grad) continue;
     add_loss_scale(g, i);
     const objective o = objective_of(g, g->training[i]);
     JF_TRY(differentiate(g, &o, watched));
   }
+  g->purpose = JF_FORWARD;
   return add_watched(g, watched);
 }

@@ -26,7 +26,7 @@ typedef struct pass_layout_walk {
 
 static const jf_packing *pass_layout_packing_in(const jf_target *t, const jfl_value *v)
 {
-  return t->variable ? t->variable(t->session, v->variable) : NULL;
+  return t->variable ? t->variable(t->session, v) : NULL;
 }
 
 static pass_layout_seen *of(const pass_layout_walk *w, const jfl_value *v)
@@ -133,10 +133,20 @@ static int pass_layout_follow(const pass_layout_walk *w, jf_layout *c, int i,
   return 1;
 }
 
+/* Whether n copies between devices that want the same blocks, but for a result of the job, which is
+   plain. */
+static int pass_layout_copies(const pass_layout_walk *w, const jf_node *n)
+{
+  if (!(n->op->flags & JF_TRANSFER) || of(w, n->out[0])->is_result) return 0;
+  const jf_packing a = pass_layout_packing(w, n->in[0], JF_BLOCKED);
+  const jf_packing b = pass_layout_packing(w, n->out[0], JF_BLOCKED);
+  return jf_packing_eq(&a, &b);
+}
+
 static int pointwise(const pass_layout_walk *w, jf_layout *c)
 {
   const jf_node *n = c->node;
-  if (!jf_is_pointwise(n->op) || !n->n_in) return 0;
+  if (!(jf_is_pointwise(n->op) || pass_layout_copies(w, n)) || !n->n_in) return 0;
   const jfl_shape *shape = n->n_out ? c->out_shape[0] : c->in_shape[0];
   jf_form form = common_form(c, shape);
   if (form == JF_PLAIN) return 0;
@@ -167,7 +177,7 @@ static void find_variables(pass_layout_walk *w)
     if (v->origin != JF_VARIABLE) continue;
     const jf_packing *p = pass_layout_packing_in(w->target, v);
     pass_layout_seen *e = of(w, v);
-    e->shape = v->variable->shape;
+    if (v->plain) e->shape = *v->plain;
     e->free = !p;
     pack_variable(w, v, p ? p : &v->packing);
   }

@@ -75,6 +75,7 @@ static void multi_update_emit(merge *m, int which)
       in[n++] = jf_current(&m->r, m->r.old[i]->in[k]);
   for (int k = n_tensors(first); k < first->n_in; k++) in[n++] = jf_current(&m->r, first->in[k]);
   jf_emit(m->r.g, first->op, &a, in, n);
+  if (!m->r.g->err) m->r.g->node[m->r.g->n_node - 1]->how = first->how;
 }
 
 jfl_status jf_pass_multi_update(jfl_graph *g, const jf_target *target)

@@ -12,10 +12,16 @@ typedef struct jf_target {
   jf_device *const *device; int n_device;    /* by place */
   int reference;  /* plain kernels only: passes that prepare for fast ones do nothing */
   unsigned off;                      /* bit i: pass i of the table is left out */
-  /* Gives the packing in which the session keeps a variable, or NULL if it does not have it yet. */
-  const jf_packing *(*variable)(const jfl_session *s, const jfl_variable_spec *v);
-  /* Gives the place of that variable, or JF_DEFAULT_PLACE. Both functions may be NULL. */
-  int (*variable_place)(const jfl_session *s, const jfl_variable_spec *v);
+  jf_group *const *group; int n_group;       /* by place less JF_GROUPS */
+  int rank, n_rank;                  /* of this process, among how many; n_rank 0: it is alone */
+  int net;                           /* the place of what exchanges data with other processes, if
+                                        there are any */
+  /* Gives the packing in which the session keeps the variable, or the piece of one, that a value
+     is; NULL if it does not have it yet. */
+  const jf_packing *(*variable)(const jfl_session *s, const jfl_value *v);
+  /* Gives the place of that variable, or JF_DEFAULT_PLACE, and how it lies there. Both functions
+     may be NULL. */
+  int (*variable_place)(const jfl_session *s, const jfl_variable_spec *v, jfl_distribution *d);
   const jfl_session *session;
 } jf_target;
 
@@ -32,9 +38,18 @@ typedef struct jf_pass {
 
 extern const jf_pass jf_passes[];    /* ended by a NULL name */
 
-/* Settles the place of each value and node before the passes run: variables are where the session
-   keeps them, inputs and arrays are on the host, and everything without a place goes to `place`. */
+/* Settles the place of each value and node before the passes run: variables are where and as the
+   session keeps them, inputs and arrays are on the host, but for mirrored inputs, and everything
+   without a place goes to `place`. */
 void jf_resolve_places(jfl_graph *g, int place, const jf_target *t);
+/* Puts variables where the session keeps them, also those that a pass has added since. */
+void jf_keep_places(jfl_graph *g, const jf_target *t);
+
+/* Whether a value or a node is on a group of devices. */
+int jf_uses_groups(const jfl_graph *g);
+
+/* Before places are settled: notes which variables are split (shard.c). */
+void jf_note_shards(jfl_graph *g);
 
 /* Runs every pass in order and verifies the graph after each. JFL_DUMP=name prints the graph to
    stderr after that pass. */
@@ -84,6 +99,12 @@ void jf_rewrite_end(jf_rewrite *r);
 
 /* Whether a node of g changes a variable. */
 int jf_changes_variables(const jfl_graph *g);
+
+/* ---- values that are computed again (recompute.c) ---- */
+
+/* Whether two nodes may become one. They may not if they are for different parts of the batch, or
+   if a value of a region would then be kept, or computed again before the gradients need it. */
+int jf_may_join(const jf_node *a, const jf_node *b);
 
 /* ---- floats of 16 bits (halves.c) ---- */
 

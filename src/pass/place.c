@@ -46,7 +46,7 @@ static int place_has_way(const place_walk *w, int from, int to)
 static jfl_value *place_make(place_walk *w, jfl_value *v, int to)
 {
   const jf_node *n = v->node;
-  if (n && !n->n_in && !(n->op->flags & (JF_RANDOM | JF_EFFECT | JF_STORED)))
+  if (n && !n->n_in && !(n->op->flags & (JF_RANDOM | JF_EFFECT | JF_STORED | JF_TOGETHER)))
     return place_again(w, n, v->index, to);
   if (!place_has_way(w, v->place, to)) v = place_bring(w, v, JF_HOST_PLACE);
   return v ? place_transfer(w, v, to) : NULL;
@@ -97,8 +97,32 @@ static int place_is_single(const jfl_graph *g)
   return 1;
 }
 
+int jf_uses_groups(const jfl_graph *g)
+{
+  for (int i = 0; i < g->n_value; i++)
+    if (jf_is_group(g->value[i]->place)) return 1;
+  for (int i = 0; i < g->n_node; i++)
+    if (jf_is_group(g->node[i]->place)) return 1;
+  return 0;
+}
+
+/* What is on a group has been replaced by its parts before. */
+static jfl_status place_check(const jfl_graph *g)
+{
+  for (int i = 0; i < g->n_node; i++)
+    if (jf_is_group(g->node[i]->place))
+      return jf_fail(JFL_ENOSYS, "%s: it is on several devices, and nothing says how it is split",
+                     g->node[i]->name);
+  for (int i = 0; i < g->n_value; i++)
+    if (jf_is_group(g->value[i]->place))
+      return jf_fail(JFL_ENOSYS, "%s: it is on several devices, and nothing says how it is split",
+                     g->value[i]->name);
+  return JFL_OK;
+}
+
 jfl_status jf_pass_place(jfl_graph *g, const jf_target *target)
 {
+  JF_TRY(place_check(g));
   place_walk w = { .g = g, .target = target };
   size_t n = (size_t)g->n_value * (size_t)target->n_device;
   if (!place_is_single(g)) {
@@ -112,15 +136,27 @@ jfl_status jf_pass_place(jfl_graph *g, const jf_target *target)
   return g->err;
 }
 
+void jf_keep_places(jfl_graph *g, const jf_target *t)
+{
+  for (int i = 0; i < g->n_value && t->variable_place; i++) {
+    jfl_value *v = g->value[i];
+    jfl_distribution d;
+    if (v->origin != JF_VARIABLE) continue;
+    const int known = t->variable_place(t->session, v->variable, &d);
+    if (known == JF_DEFAULT_PLACE) continue;
+    v->place = known;
+    v->distribution = d;
+  }
+}
+
 void jf_resolve_places(jfl_graph *g, int place, const jf_target *t)
 {
+  jf_keep_places(g, t);
   for (int i = 0; i < g->n_value; i++) {
     jfl_value *v = g->value[i];
-    int known = v->origin == JF_VARIABLE && t->variable_place
-              ? t->variable_place(t->session, v->variable) : JF_DEFAULT_PLACE;
-    if (known != JF_DEFAULT_PLACE) v->place = known;
     if (v->place == JF_DEFAULT_PLACE) v->place = place;
-    if (v->origin == JF_INPUT) v->place = JF_HOST_PLACE;
+    const int mirrored = v->distribution.kind == JFL_MIRRORED && jf_is_group(v->place);
+    if (v->origin == JF_INPUT && !mirrored) v->place = JF_HOST_PLACE;
   }
   for (int i = 0; i < g->n_node; i++) {
     jf_node *n = g->node[i];

@@ -10,7 +10,7 @@ char *jf_still_values(const jfl_graph *g)
   for (int i = 0; i < g->n_value; i++) still[i] = g->value[i]->origin == JF_VARIABLE;
   for (int i = 0; i < g->n_node; i++) {
     const jf_node *n = g->node[i];
-    int all = !(n->op->flags & JF_RANDOM);
+    int all = !(n->op->flags & (JF_RANDOM | JF_TOGETHER));
     for (int k = 0; k < n->n_in; k++) all &= still[n->in[k]->id];
     for (int k = 0; k < n->n_out; k++) still[n->out[k]->id] = (char)all;
   }

@@ -24,12 +24,12 @@ static const jf_node *sole_maker(const scaling *s, const jfl_value *v)
   return v->origin == JF_RESULT && s->r.uses[v->id] == 1 ? v->node : NULL;
 }
 
-/* Whether n is a product that can be scaled, by a factor that does not change, on the host, where
-   the plan keeps what is scaled. */
+/* Whether n is a product that can be scaled, by a factor that does not change, in the host's
+   memory, where the plan keeps what is scaled. */
 static int is_scalable(const scaling *s, const jf_node *n)
 {
-  return n && s->target->device[n->place]->kind->host && n->op->ending && n->op->ending->scaled &&
-         s->still[n->in[1]->id];
+  return n && jf_is_near(s->target->device[n->place]->kind) && n->op->ending &&
+         n->op->ending->scaled && s->still[n->in[1]->id];
 }
 
 /* If node a adds a still line to a product that only it reads, gives the product; else NULL. */

@@ -295,7 +295,6 @@ static void update_variables(jfl_graph *g)
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
 {
   int n = g->n_node, end = n;
-  (void)target;
   g->updating = 1;
   while (n > 0 && g->node[n - 1]->op->flags & JF_EFFECT) n--;
   jf_node **own = jf_alloc(g->arena, (size_t)(end - n) * sizeof *own);
@@ -306,5 +305,6 @@ jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
     g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
     g->node[g->n_node++] = own[i - n];
   }
+  jf_keep_places(g, target);
   return g->err;
 }

@@ -52,7 +52,7 @@ static int has_no_result(const jfl_op *op, const jf_kargs *k)
 {
   for (int i = 0; i < k->n_out; i++)
     if (!choose_is_empty(&k->out[i])) return 0;
-  return k->n_out > 0 && !(op->flags & JF_EFFECT);
+  return k->n_out > 0 && !(op->flags & (JF_EFFECT | JF_TOGETHER));
 }
 
 static int has_empty_operand(const jf_kargs *k)

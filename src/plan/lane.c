@@ -119,7 +119,8 @@ void jf_plan_use_lane(jfl_plan *p, const jfl_value *const *root, jf_where *where
   const lane_values v = { root, where };
   const int place = lane_place(p);
   p->lane.place = -1;
-  if (place < 0 || !lane_serves(p, &v, place) || lane_bytes(p, &v, place) > MOST) return;
+  if (place < 0 || p->graph->shared || !lane_serves(p, &v, place)) return;
+  if (lane_bytes(p, &v, place) > MOST) return;
   p->lane.place = place;
   lane_inputs(p, &v, place);
   p->lane.record = lane_take(&p->lane.size, sizeof(jf_run_record));

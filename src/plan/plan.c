@@ -29,16 +29,59 @@ static jf_where plan_at(jf_memory memory, const jfl_value *v, int index)
                      .size = plan_bytes_of(v) };
 }
 
+static int plan_is_host(const jfl_plan *p, int place) { return p->part[place].device->kind->host; }
+
+static int plan_is_near(const jfl_plan *p, int place)
+{
+  return jf_is_near(p->part[place].device->kind);
+}
+
+/* What find_roots asks of values, by id: whether a view of it, or itself, is a result of the job;
+   whether a step changes it. */
+typedef struct plan_fate { char *is_result, *changes; } plan_fate;
+
+static plan_fate plan_fates(const builder *b)
+{
+  const jfl_graph *g = b->g;
+  const size_t n = (size_t)g->n_value;
+  plan_fate f = { jf_alloc(b->arena, n), jf_alloc(b->arena, n) };
+  for (int i = 0; i < g->n_output; i++) f.is_result[jf_root(g->output[i])->id] = 1;
+  for (int i = 0; i < g->n_node; i++)
+    for (int k = 0; k < g->node[i]->n_in; k++)
+      if (jf_mutates(g->node[i], k)) f.changes[jf_root(g->node[i]->in[k])->id] = 1;
+  return f;
+}
+
+/* Whether a node reads and gives the same memory: it is a view, or a copy between devices that both
+   use the host's. A copy is needed where the job's result would be something else as well, or where
+   what is copied changes later. */
+static int plan_shares(const builder *b, const plan_fate *f, const jf_node *n)
+{
+  if (n->op->flags & JF_VIEW) return 1;
+  if (!(n->op->flags & JF_TRANSFER)) return 0;
+  const jfl_value *from = b->root[n->in[0]->id], *to = n->out[0];
+  if (!plan_is_near(b->p, from->place) || !plan_is_near(b->p, to->place)) return 0;
+  if (!f->is_result[to->id]) return !f->changes[from->id];
+  if (from->origin != JF_RESULT || from->node->op->flags & JF_STORED || f->is_result[from->id])
+    return 0;
+  return f->is_result[from->id] = 1;
+}
+
 static void find_roots(builder *b)
 {
+  const plan_fate f = plan_fates(b);
   for (int i = 0; i < b->g->n_value; i++) b->root[i] = b->g->value[i];
   for (int i = 0; i < b->g->n_node; i++) {
     const jf_node *n = b->g->node[i];
-    if (n->op->flags & JF_VIEW) b->root[n->out[0]->id] = b->root[n->in[0]->id];
+    if (plan_shares(b, &f, n)) b->root[n->out[0]->id] = b->root[n->in[0]->id];
   }
 }
 
-static int plan_is_host(const jfl_plan *p, int place) { return p->part[place].device->kind->host; }
+/* Whether n needs no step, since its output is its input's memory. */
+static int plan_is_view(const builder *b, const jf_node *n)
+{
+  return n->n_out && b->root[n->out[0]->id] != n->out[0];
+}
 
 /* Arrays that the graph keeps are read where they lie, unless one is a result of the job: results
    have memory of their own. */
@@ -128,7 +171,7 @@ static int plan_draws(const jf_node *n)
 
 static int plan_is_still(const builder *b, const jf_node *n)
 {
-  if (plan_draws(n) || n->op->flags & (JF_EFFECT | JF_TRANSFER)) return 0;
+  if (plan_draws(n) || n->op->flags & (JF_EFFECT | JF_TRANSFER | JF_TOGETHER)) return 0;
   for (int k = 0; k < n->n_in; k++)
     if (!b->still[n->in[k]->id]) return 0;
   for (int k = 0; k < n->n_out; k++) {
@@ -139,14 +182,14 @@ static int plan_is_still(const builder *b, const jf_node *n)
 }
 
 /* Finds the nodes whose results are the same in every run until a variable changes. Where all work
-   is done on the host, their results are kept. */
+   is done in the host's memory, their results are kept. */
 static void find_still(builder *b)
 {
   int any = 0, elsewhere = 0;
   b->still = jf_alloc(b->arena, (size_t)b->g->n_value);
   for (int i = 0; i < b->g->n_node; i++) {
     b->p->updates |= (b->g->node[i]->op->flags & JF_EFFECT) != 0;
-    elsewhere |= !plan_is_host(b->p, b->g->node[i]->place);
+    elsewhere |= !plan_is_near(b->p, b->g->node[i]->place);
   }
   if (b->p->updates || elsewhere) return;
   for (int i = 0; i < b->g->n_value; i++) b->still[i] = b->g->value[i]->origin == JF_VARIABLE;
@@ -154,7 +197,7 @@ static void find_still(builder *b)
     const jf_node *n = b->g->node[i];
     const int still = plan_is_still(b, n);
     for (int k = 0; k < n->n_out; k++) b->still[n->out[k]->id] = (char)still;
-    any |= still && n->n_in && !(n->op->flags & JF_VIEW);
+    any |= still && n->n_in && !plan_is_view(b, n);
   }
   for (int i = 0; i < b->g->n_value && !any; i++)
     b->still[i] = b->g->value[i]->origin == JF_VARIABLE;
@@ -165,7 +208,7 @@ static void add_still_steps(builder *b)
 {
   for (int i = 0; i < b->g->n_node; i++) {
     const jf_node *n = b->g->node[i];
-    if (n->n_out && b->still[n->out[0]->id] && !(n->op->flags & JF_VIEW) && !lies_ready(b, n))
+    if (n->n_out && b->still[n->out[0]->id] && !plan_is_view(b, n) && !lies_ready(b, n))
       add_step(b, n);
   }
   b->p->n_still = b->p->n_step;
@@ -183,7 +226,7 @@ static void make_steps(builder *b)
   add_still_steps(b);
   for (int stage = 0; stage < PLAN_N_STAGE; stage++)
     for (int i = 0; i < g->n_node; i++)
-      if (!(g->node[i]->op->flags & JF_VIEW) && !lies_ready(b, g->node[i]) &&
+      if (!plan_is_view(b, g->node[i]) && !lies_ready(b, g->node[i]) &&
           !(g->node[i]->n_out && b->still[g->node[i]->out[0]->id]) &&
           (int)plan_stage_of(b, g->node[i], is_read) == stage)
         add_step(b, g->node[i]);
@@ -285,9 +328,12 @@ static jf_where where_of(const builder *b, const jfl_value *v)
   return b->where[b->root[v->id]->id];
 }
 
-static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
+static jfl_status fill_step(builder *b, jf_step *st, int index, const jf_plan_options *o)
 {
   const jf_node *n = st->node;
+  const jf_device *dev = b->p->part[n->place].device;
+  const int threads = dev->kind->near && o->shares ? (o->threads + o->shares - 1) / o->shares
+                                                   : o->threads;
   jf_kargs *k = &st->k;
   size_t n_in = (size_t)n->n_in, n_out = (size_t)n->n_out, scratch = 0;
   *k = (jf_kargs){ .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .threads = threads,
@@ -306,7 +352,7 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
     st->out[i] = where_of(b, n->out[i]);
   }
   if (!(n->op->flags & JF_TRANSFER))
-    JF_TRY(jf_choose(b->p->part[n->place].device, n->op, b->p->flags, k, &scratch, &st->kernel));
+    JF_TRY(jf_choose(dev, n->op, b->p->flags, k, &scratch, &st->kernel));
   b->p->work += jf_work(n->op, k);
   if (k->threads > b->p->threads) b->p->threads = k->threads;
   st->scratch_life = scratch ? add_life(b, scratch, n->place, index, index) : -1;
@@ -339,11 +385,11 @@ static const char *plan_lacks(builder *b, const jf_step *st, const char *lacks)
 }
 
 /* If a device lacks kernels, the message names all of them at once. */
-static jfl_status fill_steps(builder *b, int threads)
+static jfl_status fill_steps(builder *b, const jf_plan_options *o)
 {
   const char *lacks = NULL;
   for (int s = 0; s < b->p->n_step; s++) {
-    jfl_status st = fill_step(b, &b->p->step[s], s, threads);
+    jfl_status st = fill_step(b, &b->p->step[s], s, o);
     if (st && st != JFL_ENOSYS)
       return jf_fail_in(st, JFL_ERROR_OP, b->p->step[s].node->op->name);
     if (st) lacks = plan_lacks(b, &b->p->step[s], lacks);
@@ -378,7 +424,8 @@ static void settle(builder *b)
     }
     if (st->scratch_life >= 0) st->scratch_offset = b->life[st->scratch_life].offset;
     if (plan_draws(st->node)) {
-      st->stream = jf_hash_str(jf_hash_str(0, b->g->name), st->node->name);
+      st->stream = jf_hash_str(jf_hash_str(0, b->g->name),
+                               st->node->whole ? st->node->whole : st->node->name);
       st->random = 1;
     }
   }
@@ -439,8 +486,9 @@ static void order_streams(builder *b)
   size_t n = (size_t)p->n_part;
   int streams = 0;
   p->barrier = -1;
+  p->is_shared = b->g->shared != 0;
   for (int i = 0; i < p->n_part; i++) streams += p->part[i].n_step > 0;
-  if (streams < 2) return;
+  if (streams < 2 && !p->is_shared) return;
   waits w = { b, jf_alloc(b->arena, n * sizeof *w.want),
               jf_alloc(b->arena, n * n * sizeof *w.known),
               jf_alloc(b->arena, n * (size_t)b->g->n_value * sizeof *w.reader) };
@@ -449,32 +497,6 @@ static void order_streams(builder *b)
     waits_note(&w, s);
     if (p->barrier < 0 && p->step[s].node->op->flags & JF_EFFECT) p->barrier = s;
   }
-}
-
-/* ---- work that is the same in every run ---- */
-
-static int plan_is_transfer(const jf_step *st) { return (st->node->op->flags & JF_TRANSFER) != 0; }
-
-/* The work is all steps of a plan with a lane, else those between the transfers in and the
-   transfers out. A device can repeat it as a whole if it runs all of them, and none that draws
-   random bits is given the run's number. */
-static void find_work(jfl_plan *p)
-{
-  int first = 0, end = p->n_step;
-  const int whole = p->lane.place >= 0;
-  p->work_first = p->work_end = -1;
-  while (!whole && first < end && plan_is_transfer(&p->step[first])) first++;
-  while (!whole && end > first && plan_is_transfer(&p->step[end - 1])) end--;
-  if (first == end) return;
-  const jf_kind *k = p->part[p->step[first].place].device->kind;
-  for (int i = first; i < end; i++) {
-    const jf_step *st = &p->step[i];
-    if (st->place != p->step[first].place || (plan_is_transfer(st) && !whole)) return;
-    if (st->random && !k->reads_record) return;
-  }
-  if (!k->replay) return;
-  p->work_first = first;
-  p->work_end = end;
 }
 
 /* ---- the whole plan ---- */
@@ -501,7 +523,10 @@ static builder plan_begin(jfl_graph *g, const jf_plan_options *o, jfl_plan *p)
   size_t n = (size_t)g->n_value, n_life = n + (size_t)g->n_node;      /* and scratch */
   *p = (jfl_plan){ .tag = JF_TAG_PLAN, .graph = g, .flags = o->flags, .n_part = o->n_device };
   p->part = jf_alloc(a, (size_t)o->n_device * sizeof *p->part);
-  for (int i = 0; i < o->n_device; i++) p->part[i].device = o->device[i];
+  for (int i = 0; i < o->n_device; i++) {
+    p->part[i].device = o->device[i];
+    p->part[i].name = jf_strdup(g->arena, o->device[i]->name);
+  }
   return (builder){
     .p = p, .g = g, .arena = a, .root = jf_alloc(a, n * sizeof(jfl_value *)),
     .where = jf_alloc(a, n * sizeof(jf_where)), .last_use = jf_alloc(a, n * sizeof(int)),
@@ -521,12 +546,12 @@ jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
   jf_plan_use_lane(p, b.root, b.where);
   keep_what_others_read(&b);
   place_temporaries(&b);
-  JF_TRY(fill_steps(&b, o->threads));
+  JF_TRY(fill_steps(&b, o));
   keep_for_rows(&b);
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
   order_streams(&b);
-  find_work(p);
+  jf_plan_find_work(p);
   return JFL_OK;
 }
 

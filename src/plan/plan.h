@@ -98,12 +98,18 @@ enum { JF_LANES = 2 };         /* how many runs a device has at once, one of the
 /* Decides whether a plan, of which the steps are known and only values outside of arenas are
    placed, has a lane, and places what is in it. */
 void jf_plan_use_lane(jfl_plan *p, const jfl_value *const *root, jf_where *where);
+/* Sets work_first and work_end of a plan whose steps are complete. The work is all steps of a plan
+   with a lane, else those between the transfers in and the transfers out. A device can repeat it as
+   a whole if it runs all of them, and none that draws random bits is given the run's number
+   (repeat.c). */
+void jf_plan_find_work(jfl_plan *p);
 /* Whether a step's copy is part of the lane's. */
 int jf_lane_covers(const jf_step *st);
 
 /* What a plan has on one device. */
 typedef struct jf_plan_part {
   jf_device *device;
+  const char *name;            /* the device's, which outlives it */
   int n_step;
   size_t arena_size, arena_bound;
   void *arena;                 /* set by the run layer */
@@ -149,19 +155,20 @@ struct jfl_plan {
   uint64_t captured_seed;      /* of the random bits that the captured work draws */
   void **saved;                /* by the run layer, in a checked run: copies of the variables */
   int n_event; void **event;   /* set by the run layer: one for each step that records one */
-  /* If several devices work: the first step that changes a variable, else -1. Before it is queued,
-     it must be known whether the devices found something wrong so far. */
+  /* If several devices or ranks work: the first step that changes a variable, else -1. Before it is
+     queued, it must be known whether they found something wrong so far. */
   int barrier;
+  int is_shared;               /* several ranks run it together */
   uint64_t bound;              /* set by the run layer: which arenas its pointers point into */
   jf_pace pace;                /* by the run layer */
   int account;                 /* by the run layer: which one it had in the last profile with it */
 };
 
-/* What a plan is made for: devices by place, flags as for jf_choose, and the largest number of
-   threads. */
+/* What a plan is made for: devices by place, flags as for jf_choose, the largest number of threads,
+   and how many devices that use the processor's cores late share these; 0: none. */
 typedef struct jf_plan_options {
   jf_device *const *device; int n_device;
-  int flags, threads;
+  int flags, threads, shares;
 } jf_plan_options;
 /* Makes a plan in g's arena. *out is set first, so that the caller can release what was prepared if
    this fails. */

@@ -1,5 +1,6 @@
 /* Running a plan. Nothing is allocated here. */
 #include "run/run.h"
+#include "world/world.h"
 
 static void set_pointers(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
@@ -96,6 +97,114 @@ static jfl_status run_paced(jfl_plan *p, int most, int low, int asks)
   return s;
 }
 
+/* ---- runs of several ranks together ---- */
+
+/* A run that goes wrong on one rank goes wrong on all, and changes no variable. Until they agree on
+   that, the rank that knows it makes the steps on which others wait, with whatever is there.
+   `agreed`: they have agreed that all is well, so what changes variables may begin; `over`: that it
+   is not. */
+typedef struct shared_run {
+  int asks, agreed, over;
+  int checked;                 /* it is a checked run, on all ranks */
+  jfl_status failed; jf_error *error;
+} shared_run;
+
+static void shared_fail(shared_run *r, jfl_status s)
+{
+  if (!s || r->failed) return;
+  r->failed = s;
+  r->error = jf_error_copy();
+}
+
+static void shared_waited(jfl_plan *p)
+{
+  if (p->job->session->profile) jf_profile_waited(p->job->session->profile, p);
+}
+
+static jfl_status shared_result(const shared_run *r)
+{
+  return r->failed ? jf_error_restore(r->failed, r->error) : JFL_OK;
+}
+
+static jfl_status shared_agree(jfl_plan *p, shared_run *r)
+{
+  const jfl_status s = jf_session_agree_status(p->job->session, shared_result(r));
+  r->agreed = !s;
+  r->over = s != JFL_OK;
+  shared_waited(p);
+  return s;
+}
+
+static jfl_status shared_barrier(jfl_plan *p, shared_run *r)
+{
+  if (!r->failed && p->is_late) shared_fail(r, jf_late_barrier(p));
+  return shared_agree(p, r);
+}
+
+static jfl_status shared_step(jfl_plan *p, int i, shared_run *r)
+{
+  jfl_profile *f = p->job->session->profile;
+  if (r->asks) JF_TRY(execute_ask(p, &p->step[i], &r->asks));
+  return f ? jf_profile_step(f, p, i) : jf_execute_step(p, &p->step[i]);
+}
+
+/* In a checked run the checks of all steps count, and variables can be changed back. */
+static jfl_status shared_steps(jfl_plan *p, shared_run *r)
+{
+  for (int i = jf_first_step(p); i < p->n_step; i++) {
+    if (i == p->barrier && !r->checked) JF_TRY(shared_barrier(p, r));
+    if (!r->failed) shared_fail(r, shared_step(p, i, r));
+    else if (p->step[i].node->op->flags & JF_TOGETHER) jf_late_keep_pace(p, &p->step[i]);
+    if (r->failed && r->agreed) break;
+  }
+  return shared_result(r);
+}
+
+/* Ends a run that has come to s. After variables have changed on other ranks, a failure of this one
+   parts them for good. */
+static jfl_status shared_end(jfl_plan *p, shared_run *r, jfl_status s)
+{
+  if (p->is_late) s = jf_late_end(p, s);
+  if (s && r->agreed)
+    jf_world_end("rank %d (%s) failed while variables changed: %.150s", jf_world_rank(),
+                 jf_world_host(jf_world_rank()), jfl_error_part(JFL_ERROR_TEXT));
+  shared_fail(r, s);
+  if (!r->agreed && !r->over) s = shared_agree(p, r);
+  if (p->saved) jf_finite_end(p, s);
+  jf_free(r->error);
+  return jf_fail_in(s, JFL_ERROR_JOB, p->job->name);
+}
+
+/* Of a checked run ranks also agree on what it begins with: if that is not finite on one of them,
+   what it sends would not be on the others, which would then name what they made of it. */
+static jfl_status shared_begin(const jfl_plan *p, shared_run *r)
+{
+  if (!r->checked) return JFL_OK;
+  const jfl_status s = jf_session_agree_status(p->job->session, shared_result(r));
+  r->over = s != JFL_OK;
+  return s;
+}
+
+static jfl_status execute_shared(jfl_plan *p, jfl_array *const *in, jfl_array *const *out,
+                                 int asks)
+{
+  jfl_profile *f = p->job->session->profile;
+  shared_run r = { .asks = asks, .checked = p->job->session->settings.check_finite };
+  if (f) JF_TRY(jf_profile_begin(f, p));
+  JF_TRY(jf_fail_in(jf_plan_agree(p), JFL_ERROR_JOB, p->job->name));
+  shared_waited(p);
+  shared_fail(&r, execute_prepare(p, in, out));
+  jf_loops_set(p->job->session->settings.background, p->job->session->settings.background != 0);
+  jfl_status s = shared_begin(p, &r);
+  if (!s) s = shared_steps(p, &r);
+  s = shared_end(p, &r, s);
+  if (s) return s;
+  p->is_warm = 1;
+  jf_steps_done(p);
+  if (f) jf_profile_end(f, p);
+  return JFL_OK;
+}
+
 /* Gives the whole run to the device. */
 static jfl_status execute_whole(jfl_plan *p, jfl_array *const *in, jfl_array *const *out, int asks)
 {
@@ -113,11 +222,23 @@ jfl_status jf_execute_send(jfl_plan *p, int lane, uint64_t number, jfl_array *co
   return jf_lane_send(p, lane);
 }
 
-static jfl_status execute_plan(jfl_plan *p, jfl_array *const *in, jfl_array *const *out, int asks)
+/* A run as it was asked for. */
+typedef struct execution {
+  jfl_plan *plan;
+  jfl_array *const *in, *const *out;
+  int asks;
+} execution;
+
+static jfl_status execute_plan(void *ctx)
 {
+  const execution *e = ctx;
+  jfl_plan *p = e->plan;
+  jfl_array *const *in = e->in, *const *out = e->out;
+  const int asks = e->asks;
   jfl_profile *f = p->job->session->profile;
   const int most = p->job->session->settings.background, low = most != 0;
   JF_TRY(execute_note(p));
+  if (p->is_shared) return execute_count(p, execute_shared(p, in, out, asks));
   if (jf_lane_repeats(p)) return execute_count(p, execute_whole(p, in, out, asks));
   JF_TRY(execute_prepare(p, in, out));
   jf_loops_set(most, low);
@@ -128,10 +249,11 @@ static jfl_status execute_plan(jfl_plan *p, jfl_array *const *in, jfl_array *con
 
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
-  return execute_plan(p, in, out, 0);
+  return jf_with_stack(execute_plan, &(execution){ p, in, out, 0 });
 }
 
 jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
-  return execute_plan(p, in, out, p->job->session->stop_asked != NULL);
+  const int asks = p->job->session->stop_asked != NULL;
+  return jf_with_stack(execute_plan, &(execution){ p, in, out, asks });
 }

@@ -38,10 +38,11 @@ static void finite_name(const jfl_plan *p, const jfl_value *v, char out[FINITE_N
 {
   const jfl_value *of = finite_trained(p, v);
   const char *serves = v->origin == JF_RESULT ? v->node->serves : NULL;
-  if (of) snprintf(out, FINITE_NAME, "the gradient of '%s'", of->name);
+  const char *name = v->origin == JF_VARIABLE ? v->variable->name : v->name;
+  if (of) snprintf(out, FINITE_NAME, "the gradient of '%s'", of->variable->name);
   else if (serves) snprintf(out, FINITE_NAME, "'%s', computed for '%s',", v->name, serves);
   else snprintf(out, FINITE_NAME, "%s'%s'", v->origin == JF_INPUT ? "input "
-                : v->origin == JF_VARIABLE ? "variable " : "", v->name);
+                : v->origin == JF_VARIABLE ? "variable " : "", name);
 }
 
 static jfl_status finite_fail(const jfl_plan *p, const jfl_value *v, const finite_count *c)

@@ -1,6 +1,7 @@
 /* Jobs: names, and the plans compiled for them. */
 #include "run/run.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,15 +101,49 @@ static jfl_status check_budget(const jfl_session *s, const jfl_plan *p)
                  p->constant_size ? ", constants" : "", need, s->settings.memory_limit);
 }
 
+/* Makes a variable that lies as w, packed as its values in the plan, which are among `n` from
+   `value` on. */
+static jfl_status job_make_variable(jfl_session *s, const jfl_value *w,
+                                    const jfl_value *const *value, int n)
+{
+  jf_var *v;
+  JF_TRY(jf_initial_check(w->variable));
+  JF_TRY(jf_var_new(s, w->variable, w->place, w->distribution, &v));
+  for (int i = 0; i < n; i++) {
+    const jf_piece *piece = value[i]->piece;
+    if (value[i]->variable == w->variable)
+      jf_var_piece_of(v, value[i]->place, piece ? piece->member : 0)->packing = value[i]->packing;
+  }
+  return jf_session_add_var(s, v);
+}
+
+static jfl_status job_need_variable(jfl_session *s, const jfl_value *w,
+                                    const jfl_value *const *value, int n)
+{
+  const jf_var *v = jf_session_var(s, w->variable->name);
+  return v ? jf_var_check(v, w->variable) : job_make_variable(s, w, value, n);
+}
+
+/* Points the plan to what the session has. Plans adapt to what is there. */
+static void *job_variable_data(const jfl_session *s, const jfl_value *w)
+{
+  jf_var *v = jf_session_var(s, w->variable->name);
+  const jf_var_piece *piece = jf_var_piece_of(v, w->place, w->piece ? w->piece->member : 0);
+  assert(v->place == (w->piece ? w->piece->group : w->place));
+  assert(piece && jf_packing_eq(&piece->packing, &w->packing));
+  return piece->storage->data;
+}
+
+/* A process knows of all variables, also of those of which it has no piece. */
 static jfl_status need_variables(jfl_session *s, jfl_plan *p)
 {
   p->data = jf_new((size_t)p->n_variable * sizeof *p->data);
   if (!p->data) return jf_fail(JFL_ENOMEM, "out of memory");
+  for (int i = 0; i < p->graph->n_whole; i++)
+    JF_TRY(job_need_variable(s, p->graph->whole[i], p->variable, p->n_variable));
   for (int i = 0; i < p->n_variable; i++) {
-    jf_var *v;
-    const jfl_value *w = p->variable[i];
-    JF_TRY(jf_session_need_var(s, w->variable, &w->packing, s->site[w->place], &v));
-    p->data[i] = v->storage->data;
+    if (!p->variable[i]->piece) JF_TRY(job_need_variable(s, p->variable[i], &p->variable[i], 1));
+    p->data[i] = job_variable_data(s, p->variable[i]);
   }
   return JFL_OK;
 }

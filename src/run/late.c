@@ -88,14 +88,16 @@ static jfl_status late_settle(const jfl_plan *p, int place)
   return s && t->found.what ? jf_late_blame(p, s, t->found.step) : s;
 }
 
+/* Of several errors the one counts that a device found in its data: others may follow from it. */
 jfl_status jf_late_end(jfl_plan *p, jfl_status s)
 {
   jf_error *first = s ? jf_error_copy() : NULL;
   for (int i = 0; i < p->n_part; i++) {
     if (!late_works(p, i)) continue;
     jfl_status here = late_settle(p, i);
-    if (!here || s) continue;
+    if (!here || (s && !late_site(p, i)->found.what)) continue;
     s = here;
+    jf_free(first);
     first = jf_error_copy();
   }
   if (!s) return JFL_OK;
@@ -104,16 +106,27 @@ jfl_status jf_late_end(jfl_plan *p, jfl_status s)
   return jf_fail_in(s, JFL_ERROR_JOB, p->job->name);
 }
 
-/* Lets a step wait for another. */
+/* Waits for a step itself; where it failed, what its device says of it is the error. */
+static jfl_status late_reach(const jfl_plan *p, const jf_step *other)
+{
+  const jf_site *o = late_site(p, other->place);
+  const jfl_status s = o->device->kind->reach(o->device, o->stream, p->event[other->event]);
+  const jfl_status said = s ? late_settle(p, other->place) : JFL_OK;
+  return said ? said : s;
+}
+
+/* Lets a step wait for another. The host waits itself, and so it does for a device whose events are
+   others. */
 static jfl_status late_await(const jfl_plan *p, const jf_step *st, const jf_step *other)
 {
   const jf_site *t = late_site(p, st->place), *o = late_site(p, other->place);
-  if (t->device->kind != o->device->kind) return late_settle(p, other->place);
-  return t->device->kind->await(t->device, t->stream, p->event[other->event]);
+  const jf_kind *k = t->device->kind;
+  if (k->await != o->device->kind->await) return late_reach(p, other);
+  return k->await(t->device, t->stream, p->event[other->event]);
 }
 
 /* What all devices found wrong so far, before something changes that cannot be changed back. */
-static jfl_status late_barrier(const jfl_plan *p)
+jfl_status jf_late_barrier(const jfl_plan *p)
 {
   for (int i = 0; i < p->n_part; i++)
     if (late_works(p, i)) JF_TRY(late_settle(p, i));
@@ -128,10 +141,11 @@ static jfl_status late_transfer(const jfl_plan *p, const jf_step *st)
   void *y = st->k.out[0].data;
   const size_t size = st->out[0].size;
   if (st->out[0].memory == JF_AT_KEPT) return JFL_OK;
-  if (from->kind->host && to->kind->host) return memcpy(y, x, size), JFL_OK;
-  if (from->kind->host) return to->kind->put(to, t->stream, y, x, size);
-  if (to->kind->host) return from->kind->get(from, t->stream, y, x, size);
-  return to->kind->move(to, t->stream, y, from, x, size);
+  const jf_kind *k = t->device->kind;
+  if (k->host) return memcpy(y, x, size), JFL_OK;
+  if (jf_is_near(from->kind)) return k->put(t->device, t->stream, y, x, size);
+  if (jf_is_near(to->kind)) return k->get(t->device, t->stream, y, x, size);
+  return k->move(to, t->stream, y, from, x, size);
 }
 
 static jfl_status late_launch(const jfl_plan *p, const jf_step *st)
@@ -147,12 +161,17 @@ jfl_status jf_late_step(jfl_plan *p, const jf_step *st)
 {
   const jf_site *t = late_site(p, st->place);
   const int step = (int)(st - p->step);
-  if (step == p->barrier) JF_TRY(late_barrier(p));
+  if (step == p->barrier && !p->is_shared) JF_TRY(jf_late_barrier(p));
   for (int i = 0; i < st->n_await; i++) JF_TRY(late_await(p, st, &p->step[st->await[i]]));
   jfl_status s = late_launch(p, st);
   if (!s && st->event >= 0)
     s = t->device->kind->record(t->device, t->stream, p->event[st->event]);
   return s ? jf_late_blame(p, s, step) : JFL_OK;
+}
+
+void jf_late_keep_pace(const jfl_plan *p, const jf_step *st)
+{
+  late_launch(p, st);
 }
 
 void jf_late_forget_work(jfl_plan *p)

@@ -12,6 +12,7 @@ typedef struct account {
   jfl_graph *graph;            /* counted */
   double *seconds;             /* of each step */
   int64_t runs;
+  double waited;               /* for other ranks, besides the steps */
   int first;                   /* the row of its first step: the number of steps of those before */
 } account;
 
@@ -27,7 +28,7 @@ struct jfl_profile {
   jf_tag tag;
   account *account; int n_account, cap_account;
   event *event; size_t n_event, max_event;
-  double start;
+  double start, at;            /* at: when the last step ended */
 };
 
 jfl_profile *jf_profile_new(size_t max_events)
@@ -65,7 +66,7 @@ static jfl_status run_profile_find(jfl_profile *f, jfl_plan *p, account **out)
   account *room = jf_regrow(f->account, f->n_account, &f->cap_account, sizeof *room);
   if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
   f->account = room;
-  account a = { p, p->graph, jf_new((size_t)p->n_step * sizeof *a.seconds), 0,
+  account a = { p, p->graph, jf_new((size_t)p->n_step * sizeof *a.seconds), 0, 0,
                 jfl_profile_count(f) };
   if (!a.seconds) return jf_fail(JFL_ENOMEM, "out of memory");
   jfl_graph_ref(p->graph);
@@ -74,24 +75,64 @@ static jfl_status run_profile_find(jfl_profile *f, jfl_plan *p, account **out)
   return JFL_OK;
 }
 
+jfl_status jf_profile_begin(jfl_profile *f, jfl_plan *p)
+{
+  account *a;
+  JF_TRY(run_profile_find(f, p, &a));
+  f->at = jf_now();
+  return JFL_OK;
+}
+
+/* The seconds since this was last asked. */
+static double profile_lap(jfl_profile *f)
+{
+  const double before = f->at;
+  f->at = jf_now();
+  return f->at - before;
+}
+
+jfl_status jf_profile_step(jfl_profile *f, jfl_plan *p, int step)
+{
+  const double start = f->at;
+  JF_TRY(jf_execute_step(p, &p->step[step]));
+  if (p->is_late) JF_TRY(jf_late_finish_step(p, &p->step[step]));
+  const double seconds = profile_lap(f);
+  f->account[p->account].seconds[step] += seconds;
+  if (f->n_event < f->max_event)
+    f->event[f->n_event++] = (event){ p->graph, &p->step[step],
+                                      p->job->session->current != NULL, start - f->start, seconds };
+  return JFL_OK;
+}
+
+void jf_profile_waited(jfl_profile *f, const jfl_plan *p)
+{
+  f->account[p->account].waited += profile_lap(f);
+}
+
+void jf_profile_end(jfl_profile *f, const jfl_plan *p) { f->account[p->account].runs++; }
+
 jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p)
 {
-  account *a = NULL;
-  JF_TRY(run_profile_find(f, p, &a));
-  const int worker = p->job->session->current != NULL;
-  double start = jf_now();
-  for (int i = jf_first_step(p); i < p->n_step; i++) {
-    JF_TRY(jf_execute_step(p, &p->step[i]));
-    if (p->is_late) JF_TRY(jf_late_finish_step(p, &p->step[i]));
-    double end = jf_now();
-    a->seconds[i] += end - start;
-    if (f->n_event < f->max_event)
-      f->event[f->n_event++] =
-          (event){ p->graph, &p->step[i], worker, start - f->start, end - start };
-    start = end;
-  }
-  a->runs++;
+  JF_TRY(jf_profile_begin(f, p));
+  for (int i = jf_first_step(p); i < p->n_step; i++) JF_TRY(jf_profile_step(f, p, i));
+  jf_profile_end(f, p);
   jf_steps_done(p);
+  return JFL_OK;
+}
+
+jfl_status jfl_profile_waiting(const jfl_profile *p, double *computing, double *waiting)
+{
+  JF_NEED(PROFILE, p);
+  JF_NEED_POINTER(computing);
+  JF_NEED_POINTER(waiting);
+  *computing = *waiting = 0;
+  for (int i = 0; i < p->n_account; i++) {
+    const account *a = &p->account[i];
+    if (!a->plan->is_shared) continue;
+    *waiting += a->waited;
+    for (int s = 0; s < a->plan->n_step; s++)
+      *(a->plan->step[s].node->op->flags & JF_TOGETHER ? waiting : computing) += a->seconds[s];
+  }
   return JFL_OK;
 }
 
@@ -126,7 +167,7 @@ jfl_status jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out)
     .job = a->graph->name, .op = jf_node_title(st->node), .name = st->node->name,
     .kernel = jf_step_kernel(st), .serves = st->node->serves,
     .seconds = a->seconds[i], .runs = a->runs, .flop = op->flop ? op->flop(&st->k) : 0,
-    .bytes = jf_call_bytes(&st->k),
+    .bytes = jf_call_bytes(&st->k), .device = a->plan->part[st->place].name,
   };
   return JFL_OK;
 }

@@ -1,11 +1,8 @@
 /* The queue of asynchronous runs, and the worker that takes them in order. */
 #include "run/run.h"
+#include "system/system.h"
 
-#include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <time.h>
-#include <unistd.h>
 
 static void queue_pop(jfl_session *s)
 {
@@ -46,6 +43,8 @@ static void queue_begin(jfl_session *s, int sends)
 static void *queue_work(void *arg)
 {
   jfl_session *s = arg;
+  jf_memory_charge(s->budget);
+  jf_thread_begins("worker");
   pthread_mutex_lock(&s->mu);
   while (queue_await(s)) {
     const int sends = s->head && jf_send_begin(s, s->head);
@@ -53,18 +52,14 @@ static void *queue_work(void *arg)
     else jf_send_land(s);
   }
   pthread_mutex_unlock(&s->mu);
+  jf_thread_ends("worker");
   return NULL;
 }
 
-/* Starts the worker with every signal blocked, so that handlers run on the host's threads. Under
-   mu. */
+/* Under mu. */
 static jfl_status start_worker(jfl_session *s)
 {
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  int e = pthread_create(&s->worker, NULL, queue_work, s);
-  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  int e = jf_thread_start(&s->worker, queue_work, s);
   if (e) return jf_fail(JFL_ENOMEM, "cannot start the worker thread: %s", strerror(e));
   s->has_worker = 1;
   return JFL_OK;
@@ -88,7 +83,7 @@ void jf_queue_stop(jfl_session *s)
   jf_session_drop(s, "the session was closed before this run started");
   jf_session_unlock(s);
   jf_queue_end_worker(s);
-  if (s->fd >= 0) close(s->fd);
+  jf_signal_free(s->fd);
   pthread_cond_destroy(&s->changed);
   pthread_mutex_destroy(&s->mu);
 }
@@ -236,10 +231,9 @@ jfl_status jfl_request_cancel(jfl_request *r, int *cancelled)
   return JFL_OK;
 }
 
-static struct timespec deadline(double seconds)
+static double deadline(double seconds)
 {
-  double t = jf_now() + (seconds < 1e9 ? seconds > 0 ? seconds : 0 : 1e9);
-  return (struct timespec){ (time_t)t, (long)((t - (double)(time_t)t) * 1e9) };
+  return jf_now() + (seconds < 1e9 ? seconds > 0 ? seconds : 0 : 1e9);
 }
 
 jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds)
@@ -249,14 +243,14 @@ jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds
   if (seconds != seconds)
     return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "seconds", "must be a number, got "
                                                    "nan"));
-  struct timespec until = deadline(seconds);
+  const double until = deadline(seconds);
   jf_session_lock(s);
   uint64_t before = s->finished;
   int late = 0;
   while (!late && (s->head || s->running) &&
          (r ? !atomic_load(&r->done) : s->finished == before)) {
     if (seconds < 0) pthread_cond_wait(&s->changed, &s->mu);
-    else late = pthread_cond_timedwait(&s->changed, &s->mu, &until) != 0;
+    else late = jf_condition_wait(&s->changed, &s->mu, until);
   }
   jf_session_unlock(s);
   return JFL_OK;
@@ -277,19 +271,18 @@ jfl_status jfl_session_fd(jfl_session *s, int *out)
   JF_NEED(SESSION, s);
   JF_NEED_POINTER(out);
   jf_session_lock(s);
-  if (s->fd < 0) s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (s->fd < 0) s->fd = jf_signal_new();
   const int fd = s->fd;
   jf_session_unlock(s);
-  return fd >= 0 ? (*out = fd, JFL_OK) : jf_fail(JFL_EIO, "cannot make an eventfd");
+  return fd >= 0 ? (*out = fd, JFL_OK) : jf_fail(JFL_EIO, "cannot make what to wait for");
 }
 
 jfl_status jfl_session_due(jfl_session *s, int due)
 {
-  uint64_t count;
   JF_NEED(SESSION, s);
   jf_session_lock(s);
   if (due) jf_session_make_readable(s);
-  else if (s->fd >= 0 && read(s->fd, &count, sizeof count) < 0) { /* it was not readable */ }
+  else jf_signal_clear(s->fd);
   jf_session_unlock(s);
   return JFL_OK;
 }

@@ -6,15 +6,25 @@
 
 #include "plan/plan.h"
 
-/* A variable of the session. Its memory never moves; its contents belong to whoever holds the run
-   token (jf_session_acquire). The first plan with the variable chose how it is packed; what leaves
-   or enters the session is plain. */
-typedef struct jf_var {
-  jfl_variable_spec spec;      /* spec.name is owned */
-  jf_packing packing;
+/* What a session keeps of a variable on one device. Its memory never moves. */
+typedef struct jf_var_piece {
   struct jf_site *site;        /* whose device has the memory */
-  jf_storage *storage;         /* a tensor of the spec's shape, packed so */
+  int member;                  /* of the variable's group: whose part it is */
+  jfl_shape shape;             /* of the part */
+  jf_packing packing;
+  jf_storage *storage;         /* a tensor of the shape, packed so */
+} jf_var_piece;
+
+/* A variable of the session. Its contents belong to whoever holds the run token
+   (jf_session_acquire). The first plan with the variable chose where it lies and how its pieces are
+   packed; what leaves or enters the session is whole and plain. */
+typedef struct jf_var {
+  jfl_variable_spec spec;      /* of the whole; spec.name is owned */
+  int place;                   /* a device's or a group's */
+  const jf_group *group;       /* or NULL */
+  jfl_distribution distribution;       /* over the group: broadcast or split */
   int written;                 /* by the host or a checkpoint, not by runs alone */
+  int n_piece; jf_var_piece piece[];   /* those of this process, by member */
 } jf_var;
 
 struct jfl_job {
@@ -67,12 +77,15 @@ typedef struct jf_site {
 } jf_site;
 
 /* The most that may be asked for. */
-enum { JF_MAX_THREADS = 1024 };
+enum { JF_MAX_THREADS = 1024, JF_MAX_CPU_DEVICES = 64 };
 
 typedef struct jf_settings {
   int threads, max_inflight;
   int background;              /* the most threads of a loop in the background; 0: as usual */
-  int place;                   /* of what jobs put on no device */
+  int place;                   /* of what jobs put on no device: a site's, or a group's */
+  int is_placed;               /* the user chose it; else it follows from how many devices there
+                                  are */
+  int cpu_devices;             /* in how many shares the processor's cores are used as devices */
   int check_finite;            /* whether runs are checked (finite.c) */
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
   int tf32;                    /* JF_TF32 or 0 */
@@ -86,6 +99,7 @@ struct jfl_session {
   pthread_mutex_t mu;
   pthread_cond_t changed;      /* queue, running or done changed */
   pthread_t worker; int has_worker, stop;          /* guarded by mu */
+  jf_budget *budget;           /* in which its memory counts, or NULL; immutable */
   jfl_request *head, *tail;    /* queued runs; guarded by mu */
   jfl_request *current;        /* the worker's run; guarded by mu */
   /* Runs that devices have, oldest first; whether someone sends or settles one now. They hold the
@@ -101,6 +115,7 @@ struct jfl_session {
   jf_map var_names, job_names; /* of these */
   jf_runs *ahead; int n_ahead; /* of jobs that are not defined yet, by name */
   jf_site **site; int n_site, cap_site;        /* by place; site 0 is the host */
+  jf_group **group; int n_group, cap_group;    /* by place less JF_GROUPS */
   uint64_t arenas;             /* how often an arena was replaced */
   uint64_t changes;            /* 1 + how often variables changed */
   uint64_t seed; int seeded;   /* seeded: the user chose it */
@@ -117,6 +132,20 @@ void jf_session_release(jfl_session *s);
 /* The site of a device, "gpu:1", which is opened when it is first asked for. */
 jfl_status jf_session_site(jfl_session *s, const char *name, jf_site **out);
 void jf_sites_free(jfl_session *s);
+/* The place that a text names: devices of processes, "gpu 0:0-3,1:0-3", where 0-3 stands for
+   several and what is before the colon is the process, or "gpu:1" or "gpu:0-1", which are devices
+   of every process. Those of this process are opened. The members of a group are in the order of
+   processes, then of devices. Where there is one process, one device is its site. */
+jfl_status jf_session_group(jfl_session *s, const char *text, int *place);
+/* The place of the group of that name and these members, which is added where there is none. The
+   members count as they are, also where one occurs twice. */
+jfl_status jf_session_group_of(jfl_session *s, const char *name, const jf_group_member *member,
+                               int n, int *place);
+/* Places what jobs put on no device on all devices, unless the user has chosen. */
+jfl_status jf_session_spread(jfl_session *s);
+void jf_groups_free(jfl_session *s);
+/* The site where ops run that are in no job. */
+jf_site *jf_session_own_site(const jfl_session *s);
 /* Copies between host memory and a site's device; done when they return. */
 jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size);
 jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size);
@@ -134,21 +163,67 @@ jfl_status jf_site_settle(jf_site *t);
 jfl_status jf_initial_check(const jfl_variable_spec *spec);
 jfl_status jf_initial_fill(const jfl_session *s, const jfl_variable_spec *spec, void *data);
 
+/* ---- what several ranks do together (agree.c); without others these do nothing ---- */
+
+/* All ranks call this with the same text and hash, such as "save './mlp'", and wait for each other;
+   where they differ all fail, with both texts and ranks. */
+jfl_status jf_session_agree(jfl_session *s, const char *doing);
+jfl_status jf_session_agree_on(jfl_session *s, const char *doing, uint64_t hash);
+/* Gives `mine`, with its error, if that is a failure; else the failure of the first rank that has
+   one, with "rank 2 (node3): " before its text. All ranks call it. */
+jfl_status jf_session_agree_status(jfl_session *s, jfl_status mine);
+/* Before a run of a plan that the ranks run together. */
+jfl_status jf_plan_agree(const jfl_plan *p);
+
 /* Finds a variable by name; NULL if there is none. */
 jf_var *jf_session_var(const jfl_session *s, const char *name);
-/* Finds or creates and initializes; a different shape or dtype under the name is an error. A
-   variable that is there already must be packed, and on the site, as asked. */
-jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
-                               const jf_packing *packing, jf_site *site, jf_var **out);
-/* The contents where they are in plain order in host memory, or NULL. */
+/* Fails if a variable has another shape or dtype than a job wants of that name. */
+jfl_status jf_var_check(const jf_var *v, const jfl_variable_spec *spec);
+/* Gives memory and contents to a variable of jf_var_new and adds it to the session; takes it. */
+jfl_status jf_session_add_var(jfl_session *s, jf_var *v);
+
+/* ---- what a session keeps of a variable (piece.c) ---- */
+
+/* Describes a variable that lies so at a place; its packings may be changed until it is added. */
+jfl_status jf_var_new(const jfl_session *s, const jfl_variable_spec *spec, int place,
+                      jfl_distribution d, jf_var **out);
+void jf_var_free(jf_var *v);
+/* Takes memory for its pieces. */
+jfl_status jf_var_take(jf_var *v);
+/* The piece of that member, which is on that device; NULL where this process has none. */
+jf_var_piece *jf_var_piece_of(jf_var *v, int place, int member);
+/* Of the whole. */
+size_t jf_var_bytes(const jf_var *v);
+jfl_status jf_var_no_memory(const jf_var *v, size_t size);
+/* The contents where they are whole and in plain order in host memory, or NULL. */
 void *jf_var_data(const jf_var *v);
-/* Copies the contents, in their plain order, to or from host memory of that size. */
+/* Copies the contents, in their plain order, to or from host memory of the size of the whole. Parts
+   that this process does not have are left out. */
 jfl_status jf_var_read(const jf_var *v, void *out);
 jfl_status jf_var_write(jf_var *v, const void *from);
 /* Writing in two parts, of which the second only fails where the device does: puts plain contents,
-   which jf_free frees, into the variable's form; copies them to it. */
+   which jf_free frees, into the form of the pieces; copies them to these. */
 jfl_status jf_var_pack(const jf_var *v, void **contents);
 jfl_status jf_var_store(jf_var *v, const void *contents);
+
+/* Of what one member has, in plain order, where this process has that member: how many bytes it is;
+   copying it; putting it to its place in the whole. */
+size_t jf_var_part_bytes(const jf_var *v, int member);
+jfl_status jf_var_read_part(jf_var *v, int member, void *part);
+void jf_var_join_part(const jf_var *v, int member, const void *part, void *whole);
+
+/* ---- contents between processes (across.c); the caller holds the run token ---- */
+
+/* Makes the bytes those of rank 0. */
+jfl_status jf_hand_out(void *data, size_t size);
+/* Makes a block that of rank 0; elsewhere it becomes new memory, which jf_free frees. */
+jfl_status jf_hand_out_block(jfl_session *s, void **data, size_t *size);
+/* Whether rank `to`, or some rank where that is -1, lacks a part of the variable. */
+int jf_var_is_apart(const jf_var *v, int to);
+/* Reads such a variable on rank `to`, or on all ranks where that is -1. Others only give what they
+   have, and `out` may be NULL. `mine` is what this process has come to. */
+jfl_status jf_var_gather(jfl_session *s, jf_var *v, int to, void *out, jfl_status mine);
+
 jfl_job *jf_session_job(const jfl_session *s, const char *name);
 void jf_runs_free(jf_runs *v, int n);
 
@@ -181,7 +256,6 @@ void jf_queue_stop(jfl_session *s);
 /* Ends the worker, whose priority cannot be raised again; the caller holds the run token. */
 void jf_queue_end_worker(jfl_session *s);
 
-void jf_var_free(jf_var *v);
 void jf_job_free(jfl_job *j);
 /* Gives a plan to its job: variables, room for temporaries, pointers. On failure the session is as
    it was, but for variables that were made. */
@@ -196,8 +270,13 @@ char *jf_name_copy(const char *name);
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
 /* Empty; its clock starts now. NULL when memory is out. */
 jfl_profile *jf_profile_new(size_t max_events);
-/* Runs p's steps with the pointers set, timing each. */
+/* Runs p's steps with the pointers set, timing each; and the parts of that: what passed since the
+   last of them is the step's time, or was spent waiting for other ranks. */
 jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
+jfl_status jf_profile_begin(jfl_profile *f, jfl_plan *p);
+jfl_status jf_profile_step(jfl_profile *f, jfl_plan *p, int step);
+void jf_profile_waited(jfl_profile *f, const jfl_plan *p);
+void jf_profile_end(jfl_profile *f, const jfl_plan *p);
 /* The first step that a run of p needs: those before it made what is kept, and no variable has
    changed since; and says that all steps of a run have ended. */
 int jf_first_step(const jfl_plan *p);
@@ -222,6 +301,10 @@ jfl_status jf_late_prepare(jfl_session *s, jfl_plan *p);
 void jf_late_release(jfl_plan *p);
 /* Begins a run; queues a step; and ends a run that has come to s, waiting for all devices. */
 jfl_status jf_late_begin(jfl_plan *p);
+/* What all devices found wrong so far; waits for them. */
+jfl_status jf_late_barrier(const jfl_plan *p);
+/* Queues a step that waits for no other, whatever is in its operands: other ranks count on it. */
+void jf_late_keep_pace(const jfl_plan *p, const jf_step *st);
 jfl_status jf_late_step(jfl_plan *p, const jf_step *st);
 jfl_status jf_late_end(jfl_plan *p, jfl_status s);
 /* Queues the steps from p->work_first on at once. */

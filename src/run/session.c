@@ -1,6 +1,7 @@
 /* Sessions: their life, their settings, and the run token. */
 #include "pass/pass.h"
 #include "run/run.h"
+#include "world/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,36 +33,63 @@ static jfl_status session_tf32(int *out)
   return jf_fail(JFL_EINVAL, "JFL_TF32: tf32 must be 0 or 1, got '%.60s'", text);
 }
 
+/* Whether JFL_CPU_DEVICES asks for several. */
+static jfl_status session_cpu_devices(int *out)
+{
+  const char *text = getenv("JFL_CPU_DEVICES");
+  char *end;
+  *out = 1;
+  if (!text || !*text) return JFL_OK;
+  const long n = strtol(text, &end, 10);
+  if (*end || n < 1 || n > JF_MAX_CPU_DEVICES)
+    return jf_fail(JFL_EINVAL, "JFL_CPU_DEVICES: cpu_devices must be from 1 to %d, got '%.60s'",
+                   JF_MAX_CPU_DEVICES, text);
+  return *out = (int)n, JFL_OK;
+}
+
 /* The host is site 0. */
 static jfl_status session_open_devices(jfl_session *s)
 {
   const char *name = getenv("JFL_DEVICE");
-  jf_site *site;
-  JF_TRY(jf_session_site(s, jf_host()->name, &site));
-  jfl_status bad = name && *name ? jf_session_site(s, name, &site) : JFL_OK;
-  s->settings.place = site->place;
+  jf_site *host;
+  JF_TRY(jf_session_site(s, jf_host()->name, &host));
+  s->settings.is_placed = name && *name;
+  if (!s->settings.is_placed) return jf_session_spread(s);
+  jfl_status bad = jf_session_group(s, name, &s->settings.place);
   return bad ? jf_blame(bad, "JFL_DEVICE: ") : JFL_OK;
+}
+
+/* Ranks on one host share its cores, unless their launcher gave each of them some. */
+static int session_threads(void)
+{
+  const int cores = jf_cpu_count(), ranks = jf_world_neighbours();
+  return cores > ranks ? cores / ranks : 1;
 }
 
 jfl_status jfl_session_new(jfl_session **out)
 {
   const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
   unsigned off = 0;
-  int chosen = 0, tf32;
+  int chosen = 0, tf32, cpu_devices;
   JF_NEED_POINTER(out);
   jfl_status bad = which && *which ? find_kernels(which, &chosen) : JFL_OK;
   if (bad) return jf_blame(bad, "JFL_KERNELS: ");
   bad = passes ? jf_passes_off(passes, &off) : JFL_OK;
   if (bad) return jf_blame(bad, "JFL_PASSES: ");
   JF_TRY(session_tf32(&tf32));
+  JF_TRY(session_cpu_devices(&cpu_devices));
+  JF_TRY(jf_world_join());
+  if (jf_world_size() > 1 && jf_world_trouble()) return jf_world_fail();
   jfl_session *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   s->tag = JF_TAG_SESSION;
+  s->budget = jf_memory_budget();
   s->fd = -1;
   s->changes = 1;
-  s->seed = jf_entropy();
-  s->settings = (jf_settings){ .threads = jf_cpu_count(),
+  s->seed = jf_world_size() > 1 ? jf_world_seed() : jf_entropy();
+  s->settings = (jf_settings){ .threads = session_threads(),
                                .max_inflight = 2,
+                               .cpu_devices = cpu_devices,
                                .inline_limit = INLINE_LIMIT,
                                .passes_off = off,
                                .kernels = kernels[chosen].flags,
@@ -85,6 +113,7 @@ jfl_status jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *
 
 void jfl_session_free(jfl_session *s)
 {
+  if (jf_world_trouble()) jf_world_be_alone();
   if (!s || !JF_IS(SESSION, s)) return;
   jf_queue_stop(s);
   s->tag = JF_TAG_FREED;
@@ -98,6 +127,7 @@ void jfl_session_free(jfl_session *s)
   jf_map_free(&s->var_names);
   jf_map_free(&s->job_names);
   jf_runs_free(s->ahead, s->n_ahead);
+  jf_groups_free(s);
   jf_sites_free(s);
   jf_free(s);
 }
@@ -139,8 +169,14 @@ static void set_tf32(jfl_session *s, double v) { s->settings.tf32 = v != 0 ? JF_
 static double get_tf32(const jfl_session *s) { return s->settings.tf32 != 0; }
 static void set_passes(jfl_session *s, double v) { s->settings.passes_off = (unsigned)v; }
 static double get_passes(const jfl_session *s) { return s->settings.passes_off; }
-static void set_device(jfl_session *s, double v) { s->settings.place = (int)v; }
+static void set_device(jfl_session *s, double v)
+{
+  s->settings.place = (int)v;
+  s->settings.is_placed = 1;
+}
 static double get_device(const jfl_session *s) { return s->settings.place; }
+static void set_cpu_devices(jfl_session *s, double v) { s->settings.cpu_devices = (int)v; }
+static double get_cpu_devices(const jfl_session *s) { return s->settings.cpu_devices; }
 static double get_seed(const jfl_session *s) { return (double)s->seed; }
 static void set_seed(jfl_session *s, double v)
 {
@@ -160,6 +196,7 @@ static const setting settings[] = {
   { "tf32", 0, 1, set_tf32, get_tf32 },
   { "passes", 0, UINT32_MAX, set_passes, get_passes },
   { "device", 0, INT32_MAX, set_device, get_device },
+  { "cpu_devices", 1, JF_MAX_CPU_DEVICES, set_cpu_devices, get_cpu_devices },
   { "seed", -0x1p53, 0x1p53, set_seed, get_seed },
 };
 
@@ -169,17 +206,17 @@ static jfl_status run_session_find(const char *name, const setting **out)
     if (!strcmp(settings[i].name, name)) return *out = &settings[i], JFL_OK;
   return jf_fail(JFL_ENAME, "unknown setting '%.60s'; settings are threads, background, "
                  "max_inflight, memory_limit, inline_limit, check_finite, kernels, tf32, "
-                 "passes, device, seed", name);
+                 "passes, device, cpu_devices, seed", name);
 }
 
 /* The values of kernels and devices have names, and passes are a list; all else are numbers. */
 static jfl_status number_of(jfl_session *s, const jfl_arg *a, double *out)
 {
   if (!strcmp(a->name, "device")) {
-    jf_site *site;
+    int place;
     if (a->kind != JFL_ARG_STRING) return jf_fail(JFL_EINVAL, "device must be a name");
-    JF_TRY(jf_session_site(s, a->string, &site));
-    return *out = site->place, JFL_OK;
+    JF_TRY(jf_session_group(s, a->string, &place));
+    return *out = place, JFL_OK;
   }
   if (a->kind == JFL_ARG_STRING && !strcmp(a->name, "passes")) {
     unsigned off;
@@ -207,10 +244,14 @@ jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
   JF_TRY(number_of(s, a, &v));
   if (v < t->lo || v > t->hi)
     return jf_fail(JFL_EINVAL, "%s must be from %.0f to %.0f, got %.14g", t->name, t->lo, t->hi, v);
+  const double before = t->get(s);
   jf_session_acquire(s);
   t->set(s, v);
   jf_session_release(s);
-  return JFL_OK;
+  if (t->set != set_cpu_devices) return JFL_OK;
+  jfl_status st = jf_session_spread(s);
+  if (st) t->set(s, before);
+  return st;
 }
 
 const char *jfl_session_pass(const jfl_session *s, int i, int *on)

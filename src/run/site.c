@@ -68,6 +68,9 @@ jfl_status jf_session_site(jfl_session *s, const char *name, jf_site **out)
   const jf_kind *kind;
   int index;
   JF_TRY(jf_device_parse(name, &kind, &index));
+  if (kind == jf_host()->kind->parts && index >= s->settings.cpu_devices)
+    return jf_fail(JFL_ENAME, "device must be one of the %d that the setting cpu_devices asks for, "
+                   "got '%.60s'", s->settings.cpu_devices, name);
   for (int i = 0; i < s->n_site; i++)
     if (s->site[i]->device->kind == kind && s->site[i]->device->index == index)
       return *out = s->site[i], JFL_OK;
@@ -90,9 +93,4 @@ const char *jfl_device_absence(const char *kind)
   if (!kind) return jf_need_pointer(__func__, "kind", kind), NULL;
   const jf_kind *k = jf_kind_find(kind);
   return k && !jf_kind_count(k) && k->absence ? k->absence() : NULL;
-}
-
-const char *jfl_session_device(const jfl_session *s, int i)
-{
-  return JF_IS(SESSION, s) && i >= 0 && i < s->n_site ? s->site[i]->device->name : NULL;
 }

@@ -4,17 +4,12 @@
    runs or variables are touched; it is taken and given back under mu, never held across a wait for
    it. */
 #include "run/run.h"
-
-#include <unistd.h>
+#include "system/system.h"
 
 void jf_session_init_locks(jfl_session *s)
 {
-  pthread_condattr_t attr;
   pthread_mutex_init(&s->mu, NULL);
-  pthread_condattr_init(&attr);
-  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-  pthread_cond_init(&s->changed, &attr);
-  pthread_condattr_destroy(&attr);
+  jf_condition_init(&s->changed);
   s->forks = jf_forks();
 }
 
@@ -89,11 +84,7 @@ void jf_session_release(jfl_session *s)
 }
 
 /* Under mu. */
-void jf_session_make_readable(jfl_session *s)
-{
-  uint64_t one = 1;
-  if (s->fd >= 0 && write(s->fd, &one, sizeof one) < 0) { /* full counter: still readable */ }
-}
+void jf_session_make_readable(jfl_session *s) { jf_signal_set(s->fd); }
 
 /* Gives the token back, unless runs that were sent have it, and says that a run is done. Under
    mu. */

@@ -1,8 +1,8 @@
 /* Variables of a session: finding, creating, reading, writing. */
-#include "op/layout.h"
 #include "run/run.h"
+#include "world/world.h"
 
-#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 jf_var *jf_session_var(const jfl_session *s, const char *name)
@@ -20,142 +20,45 @@ static jfl_status variable_add(jfl_session *s, jf_var *v)
   return JFL_OK;
 }
 
-void jf_var_free(jf_var *v)
-{
-  if (!v) return;
-  jf_free((char *)v->spec.name);
-  jf_storage_unref(v->storage);
-  jf_free(v);
-}
-
-char *jf_name_copy(const char *name)
-{
-  size_t n = strlen(name) + 1;
-  char *s = jf_new_raw(n);
-  return s ? memcpy(s, name, n) : NULL;
-}
-
-static size_t variable_bytes(const jf_var *v)
-{
-  return (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
-}
-
-void *jf_var_data(const jf_var *v)
-{
-  return v->site->device->kind->host && v->packing.form == JF_PLAIN ? v->storage->data : NULL;
-}
-
-static jfl_status variable_no_memory(const jf_var *v)
-{
-  return jf_fail(JFL_ENOMEM, "out of memory: a copy of '%s' takes %zu bytes", v->spec.name,
-                 variable_bytes(v));
-}
-
-jfl_status jf_var_pack(const jf_var *v, void **contents)
-{
-  if (v->packing.form == JF_PLAIN) return JFL_OK;
-  void *packed = jf_new_raw(variable_bytes(v));
-  if (!packed) return variable_no_memory(v);
-  jf_pack_tensor(&v->packing, v->spec.dtype, &v->spec.shape, *contents, packed);
-  jf_free(*contents);
-  *contents = packed;
-  return JFL_OK;
-}
-
-jfl_status jf_var_store(jf_var *v, const void *contents)
-{
-  return jf_site_put(v->site, v->storage->data, contents, variable_bytes(v));
-}
-
-jfl_status jf_var_write(jf_var *v, const void *from)
-{
-  if (v->packing.form == JF_PLAIN) return jf_var_store(v, from);
-  void *packed = jf_new_raw(variable_bytes(v));
-  if (!packed) return variable_no_memory(v);
-  jf_pack_tensor(&v->packing, v->spec.dtype, &v->spec.shape, from, packed);
-  jfl_status s = jf_var_store(v, packed);
-  jf_free(packed);
-  return s;
-}
-
-jfl_status jf_var_read(const jf_var *v, void *out)
-{
-  const void *data = v->storage->data;
-  if (v->packing.form == JF_PLAIN) return jf_site_get(v->site, out, data, variable_bytes(v));
-  void *packed = v->site->device->kind->host ? NULL : jf_new_raw(variable_bytes(v));
-  jfl_status s = JFL_OK;
-  if (packed) s = jf_site_get(v->site, packed, data, variable_bytes(v));
-  else if (!v->site->device->kind->host) s = variable_no_memory(v);
-  if (!s)
-    jf_unpack_tensor(&v->packing, v->spec.dtype, &v->spec.shape, packed ? packed : data, out);
-  jf_free(packed);
-  return s;
-}
-
-/* Numbers are drawn in plain order, so that no form changes them. */
+/* Numbers are drawn in plain order for the whole tensor, so that neither forms nor the number of
+   devices change them. */
 static jfl_status variable_initialize(const jfl_session *s, jf_var *v)
 {
   const jfl_variable_spec *spec = &v->spec;
   if (spec->init == JFL_INIT_CONSTANT && spec->a == 0) return JFL_OK;   /* memory starts zeroed */
-  void *plain = jf_var_data(v);
-  if (plain) return jf_initial_fill(s, spec, plain);
-  plain = jf_new_raw(variable_bytes(v));
-  if (!plain) return variable_no_memory(v);
+  void *plain = v->n_piece == 1 ? jf_var_data(v) : NULL;
+  if (plain || !v->n_piece) return plain ? jf_initial_fill(s, spec, plain) : JFL_OK;
+  plain = jf_new_raw(jf_var_bytes(v));
+  if (!plain) return jf_var_no_memory(v, jf_var_bytes(v));
   jfl_status st = jf_initial_fill(s, spec, plain);
   if (!st) st = jf_var_write(v, plain);
   jf_free(plain);
   return st;
 }
 
-/* Packed or not, a tensor takes as many bytes. */
 static jfl_status variable_set_up(jfl_session *s, jf_var *v)
 {
-  jfl_shape packed;
-  int fits = jf_packed_shape(&v->packing, &v->spec.shape, &packed);
-  assert(fits && jf_numel(&packed) == jf_numel(&v->spec.shape));    /* as plans say */
-  (void)fits;
-  if (!v->spec.name) return jf_fail(JFL_ENOMEM, "out of memory");
-  JF_TRY(jf_storage_new(v->site->device, variable_bytes(v), &v->storage));
+  JF_TRY(jf_var_take(v));
   JF_TRY(variable_initialize(s, v));
   return variable_add(s, v);
 }
 
-static jfl_status variable_make(jfl_session *s, const jfl_variable_spec *spec,
-                                const jf_packing *packing, jf_site *site, jf_var **out)
+jfl_status jf_session_add_var(jfl_session *s, jf_var *v)
 {
-  jf_var *v = jf_new(sizeof *v);
-  if (!v) return jf_fail(JFL_ENOMEM, "out of memory");
-  v->spec = *spec;
-  v->spec.name = jf_name_copy(spec->name);
-  v->packing = *packing;
-  v->site = site;
   jfl_status st = variable_set_up(s, v);
-  if (st) {
-    jf_var_free(v);
-    return jf_blame(st, "variable '%s': ", spec->name);
-  }
-  *out = v;
-  return JFL_OK;
+  if (st) st = jf_blame(st, "variable '%s': ", v->spec.name);
+  if (st) jf_var_free(v);
+  return st;
 }
 
-jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
-                               const jf_packing *packing, jf_site *site, jf_var **out)
+jfl_status jf_var_check(const jf_var *v, const jfl_variable_spec *spec)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
-  jf_var *v = jf_session_var(s, spec->name);
-  if (!v) {
-    JF_TRY(jf_initial_check(spec));
-    return variable_make(s, spec, packing, site, out);
-  }
-  if (v->spec.dtype != spec->dtype || !jf_shape_eq(&v->spec.shape, &spec->shape))
-    return jf_fail(JFL_ESHAPE, "variable '%s' must be %s %s as in this session, got %s %s from "
-                   "this job; jobs share variables by name", spec->name,
-                   jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
-                   jfl_dtype_name(spec->dtype), jf_shape_str(&spec->shape, b));
-  /* Plans adapt to what is there. */
-  assert(jf_packing_eq(&v->packing, packing) && v->site == site);
-  *out = v;
-  return JFL_OK;
+  if (v->spec.dtype == spec->dtype && jf_shape_eq(&v->spec.shape, &spec->shape)) return JFL_OK;
+  return jf_fail(JFL_ESHAPE, "variable '%s' must be %s %s as in this session, got %s %s from "
+                 "this job; jobs share variables by name", spec->name,
+                 jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
+                 jfl_dtype_name(spec->dtype), jf_shape_str(&spec->shape, b));
 }
 
 unsigned jfl_session_disturbances(const jfl_session *s)
@@ -188,6 +91,28 @@ jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,
   return JFL_OK;
 }
 
+jfl_status jfl_variable_lies(jfl_session *s, const char *name, const char **devices,
+                             jfl_distribution *distribution)
+{
+  jf_var *v;
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(name);
+  JF_TRY(variable_find(s, name, &v));
+  if (devices) *devices = v->group ? v->group->name : s->site[v->place]->device->name;
+  if (distribution) *distribution = v->distribution;
+  return JFL_OK;
+}
+
+/* Reads a variable. Where some process has a part of it alone, all must come here. */
+static jfl_status variable_read(jfl_session *s, jf_var *v, void *out)
+{
+  char doing[160];
+  if (!jf_var_is_apart(v, -1)) return jf_var_read(v, out);
+  snprintf(doing, sizeof doing, "read variable '%.120s'", v->spec.name);
+  JF_TRY(jf_session_agree(s, doing));
+  return jf_var_gather(s, v, -1, out, JFL_OK);
+}
+
 jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out)
 {
   jf_var *v;
@@ -198,27 +123,51 @@ jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out)
   jfl_array *a;
   JF_TRY(jf_array_new_raw(v->spec.dtype, &v->spec.shape, &a));
   jf_session_acquire(s);
-  jfl_status st = jf_var_read(v, a->data);
+  jfl_status st = variable_read(s, v, a->data);
   jf_session_release(s);
   if (st) jfl_array_unref(a);
   else *out = a;
   return st;
 }
 
-jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value)
+static jfl_status variable_check_value(const jf_var *v, const jfl_array *value)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  if (value->dtype == v->spec.dtype && jf_shape_eq(&value->shape, &v->spec.shape)) return JFL_OK;
+  return jf_fail(JFL_ESHAPE, "variable '%s' must be %s %s, got %s %s", v->spec.name,
+                 jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
+                 jfl_dtype_name(value->dtype), jf_shape_str(&value->shape, b));
+}
+
+/* Gives a variable what rank 0 gives it. */
+static jfl_status variable_write_together(jfl_session *s, jf_var *v, const jfl_array *value)
+{
+  char doing[160];
+  snprintf(doing, sizeof doing, "set variable '%.120s'", v->spec.name);
+  JF_TRY(jf_session_agree(s, doing));
+  jfl_status st = variable_check_value(v, value);
+  void *contents = st ? NULL : jf_new_raw(jf_var_bytes(v));
+  if (contents) memcpy(contents, value->data, jf_var_bytes(v));
+  else if (!st) st = jf_var_no_memory(v, jf_var_bytes(v));
+  st = jf_session_agree_status(s, st);
+  if (!st) st = jf_hand_out(contents, jf_var_bytes(v));
+  if (!st) st = jf_session_agree_status(s, jf_var_pack(v, &contents));
+  if (!st) st = jf_session_agree_status(s, jf_var_store(v, contents));
+  jf_free(contents);
+  return st;
+}
+
+jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value)
+{
   jf_var *v;
   JF_NEED(SESSION, s);
   JF_NEED_POINTER(name);
   JF_NEED(ARRAY, value);
   JF_TRY(variable_find(s, name, &v));
-  if (value->dtype != v->spec.dtype || !jf_shape_eq(&value->shape, &v->spec.shape))
-    return jf_fail(JFL_ESHAPE, "variable '%s' must be %s %s, got %s %s", name,
-                   jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
-                   jfl_dtype_name(value->dtype), jf_shape_str(&value->shape, b));
+  const int alone = jf_world_size() == 1;
+  if (alone) JF_TRY(variable_check_value(v, value));
   jf_session_acquire(s);
-  jfl_status st = jf_var_write(v, value->data);
+  jfl_status st = alone ? jf_var_write(v, value->data) : variable_write_together(s, v, value);
   s->changes++;
   v->written = 1;
   s->disturbances++;
@@ -232,7 +181,7 @@ static const jfl_job *variable_user(const jfl_session *s, const char *name)
   for (const jfl_job *j = s->jobs; j; j = j->next)
     for (int i = 0; i < j->n_plan; i++)
       for (int k = 0; k < j->plan[i]->n_variable; k++)
-        if (!strcmp(j->plan[i]->variable[k]->name, name)) return j;
+        if (!strcmp(j->plan[i]->variable[k]->variable->name, name)) return j;
   return NULL;
 }
 

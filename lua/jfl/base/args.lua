@@ -180,17 +180,9 @@ local function takes_list(param)
     or of:find("[]", 1, true) or ("|" .. of):find("|table", 1, true)
 end
 
--- Removes the arguments that only scripts of the original give; fails for those that ask for what
--- jfl lacks.
+-- Removes the arguments that only scripts of the original give.
 local function drop_older(f, values)
-  for _, e in ipairs(older[f.path] or {}) do
-    local name, refused = e[2], e[3] == "refused"
-    if refused and values[name] ~= nil then
-      core.fail("%s: %s, which is argument %d, is not supported; give others by name: {%s = ...}",
-        f.path, name, e[1], f.params[math.min(e[1], #f.params)][1])
-    end
-    values[name] = nil
-  end
+  for _, e in ipairs(older[f.path] or {}) do values[e[2]] = nil end
 end
 
 local function read(f, n, ...)

@@ -1,5 +1,5 @@
 -- Warnings: what a user should know though nothing has failed. They go to stderr, or to the
--- function that flow.config.on_warning was given.
+-- function that flow.config.on_warning was given, or to a host program that asked for them.
 local core = require "jfl.core"
 
 local warn = {
@@ -11,7 +11,7 @@ local warn = {
 function warn.say(fmt, ...)
   local text = core.printable(fmt:format(...))
   if warn.handler then return warn.handler(text) end
-  io.stderr:write("jfl: ", text, "\n")
+  if not core.warn(text) then io.stderr:write("jfl: " .. text .. "\n") end
 end
 
 return warn

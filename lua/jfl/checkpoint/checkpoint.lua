@@ -59,6 +59,19 @@ and build, on any number of threads. Directories that OneFlow wrote (one for eac
 loaded too.
 
 `flow.load_variables({ ["dense-bias"] = { 0 } })` sets variables from arrays or tables.
+
+Where jobs run on several devices, variables are whole for all of this: `get_all_variables`,
+`load_variables` and checkpoints take and give whole arrays, each under its name, and a checkpoint
+does not tell on how many devices it was made. Training goes on from it on the same devices bit for
+bit, on another number of them up to rounding. `flow.variable_info("dense-weight").distribute` says
+how a variable lies, "broadcast" or "split(0)", and `.devices` where.
+
+Where several processes run the script (`jfl --ranks 4`, `mpirun`), all of them call `save` and
+`load`, as they do everything else. Rank 0 alone writes and reads the files: the others send it the
+parts that it lacks, and get from it what it reads, so they need no file system in common. What goes
+wrong on one of them, a full disk or a file that is not there, is an error on all, and changes
+nothing on any. So is a `save` that only some of them call. `SimpleCheckPointManager` takes names
+and times from rank 0, too. What ranks set by `load_variables` is what rank 0 gives.
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
@@ -90,7 +103,13 @@ local function save_arrays(path, var_dict, overwrite)
   for i, name in ipairs(names) do
     arrays[i] = variables.to_array("save: var_dict", name, var_dict[name], dtypes[name])
   end
-  core.write_arrays(path, overwrite, names, arrays)
+  local rank, size = core.world()
+  if size == 1 then return core.write_arrays(path, overwrite, names, arrays) end
+  -- Rank 0 writes, and all learn how it went.
+  local ok, err = true, ""
+  if rank == 0 then ok, err = pcall(core.write_arrays, path, overwrite, names, arrays) end
+  err = core.hand_out(("save arrays to '%s'"):format(path), ok and "" or tostring(err))
+  if err ~= "" then core.fail("%s%s", rank > 0 and "rank 0: " or "", err) end
 end
 
 local save = args.define("train.CheckPoint:save", "Writes all variables to a directory.", {

@@ -37,14 +37,26 @@ end
 
 local function holds(self, name, file) return core.is_file(path_of(self, name) .. "/" .. file) end
 
---- The names of the complete checkpoints, oldest first.
-function Manager:list_checkpoints()
-  check(self, "list_checkpoints")
+-- Rank 0's text, on every rank: it alone has the files, which others need not see.
+local function of_rank_0(self, doing, text)
+  return core.hand_out(("%s in '%s'"):format(doing, self.root_path), text)
+end
+
+local function complete_names(self)
   local complete = {}
   for _, name in ipairs(names_of(self)) do
     if holds(self, name, MODEL) or holds(self, name, DONE) then complete[#complete + 1] = name end
   end
   return complete
+end
+
+--- The names of the complete checkpoints, oldest first.
+function Manager:list_checkpoints()
+  check(self, "list_checkpoints")
+  local all = of_rank_0(self, "list checkpoints", table.concat(complete_names(self), "\n"))
+  local names = {}
+  for name in all:gmatch("[^\n]+") do names[#names + 1] = name end
+  return names
 end
 
 --- The name of the newest complete checkpoint, or nil.
@@ -79,7 +91,7 @@ end
 
 -- A name later than all that are listed, even when the clock was set back or stands still.
 local function next_name(self)
-  local names = self:list_checkpoints()
+  local names = complete_names(self)
   local date, newest = named(core.clock()), (names[#names] or ""):sub(#self.prefix + 1)
   if newest >= date then date = following(newest) end
   if newest < date then return self.prefix .. date end
@@ -110,8 +122,9 @@ end
 -- the number to keep.
 function Manager:save()
   check(self, "save")
-  local name = next_name(self)
+  local name = of_rank_0(self, "save", core.world() == 0 and next_name(self) or "")
   self.check_point:save(path_of(self, name))
+  if core.world() > 0 then return name end
   sweep(self)
   if self.keep then prune(self) end
   return name

@@ -56,6 +56,25 @@ end
 -- Shapes of one number, either of which may be given for the other, as other programs write them.
 local is_number = { ["()"] = true, ["(1)"] = true }
 
+--- What a variable is and where it lies: a table of its dtype, its shape, the devices, such as
+-- "cpu:0" or "gpu 0:0-3", and how it lies on several: "broadcast", or "split(0)" along an axis.
+variables.variable_info = args.define("variable_info", "Tells where a variable lies.", {
+  { "name", "the variable" },
+  returns = "table",
+}, function(o)
+  args.expect("variable_info", "name", o.name, "string")
+  variables.settle()
+  local dtypes = variables.dtypes()
+  if not dtypes[o.name] then
+    core.fail("variable_info: '%s' is not a variable of any job%s", o.name,
+      wrong.suggest(o.name, dtypes))
+  end
+  local dtype, shape = core.variable_info(o.name)
+  local devices, lies, axis = core.variable_lies(o.name)
+  if axis then lies = ("%s(%d)"):format(lies, axis) end
+  return { dtype = dtype, shape = shape, devices = devices, distribute = lies }
+end)
+
 local function check_fits(name, array)
   local dtype, shape = core.variable_info(name)
   local want, got = args.shape_text(shape), args.shape_text(array.shape)
@@ -80,7 +99,10 @@ local function set_all(values, ignore_mismatch)
         wrong.suggest(name, dtypes))
     end
   end
-  for name, array in pairs(arrays) do core.variable_set(name, array) end
+  -- In one order on all ranks, which set a variable together.
+  for _, name in ipairs(variables.names("load_variables", arrays)) do
+    core.variable_set(name, arrays[name])
+  end
 end
 
 --- Sets variables by name from NdArrays or tables, all or none. Names that no variable has are

@@ -42,7 +42,7 @@ function ahead.loader(paths, spec, workers)
       local coming = step
       if #queue > 0 then coming = loop.following(of, queue[#queue]) end
       if not coming then break end
-      want(of, loader, paths, coming)
+      want(of, loader, paths, loop.part(of, coming))
       queue[#queue + 1] = coming
     end
     table.remove(queue, 1)

@@ -81,10 +81,11 @@ local function from_columns(list, titles, workers)
     local spec = pictures.spec(column)
     loaders[k] = spec and ahead.loader(column, spec, workers) or false
   end
-  local function rows(self, step)
+  local function rows(self, whole)
+    local step = loop.part(self, whole)
     local values, indices = {}, step.order and indices_of(step)
     for k, column in ipairs(list) do
-      if loaders[k] then values[k] = loaders[k].take(self, step)
+      if loaders[k] then values[k] = loaders[k].take(self, whole)
       elseif core.type(column) == "array" then values[k] = array_rows(column, step, indices)
       else values[k] = list_rows(("column %s"):format(titles and titles[k] or k), column, step)
       end
@@ -102,7 +103,8 @@ end
 -- Calls f for each sample of a step and puts together what it returns, value by value. fields: how
 -- the values are called.
 local function from_function(f, fields)
-  return function(_, step)
+  return function(self, whole)
+    local step = loop.part(self, whole)
     local parts, n, width = {}, step.last - step.first + 1, nil
     for i = 1, n do
       local at = sample(step, step.first + i - 1)
@@ -166,8 +168,27 @@ local function check(o)
   if o.workers > MOST_WORKERS then
     core.fail("%s: workers must be at most %d, got %d", WHO, MOST_WORKERS, o.workers)
   end
+  args.expect(WHO, "shard", o.shard, "boolean")
   if o.seed ~= nil then args.integer(WHO, "seed", o.seed, 0) end
   if o.columns ~= nil then args.expect(WHO, "columns", o.columns, "table") end
+end
+
+-- Which of how many ranks takes part in a loop that is split over them. Each must get samples of
+-- every batch.
+local function read_ranks(o, n)
+  if not o.shard then return 0, nil end
+  local rank, size = core.world()
+  if size == 1 then return 0, nil end
+  local left = n % o.batch_size
+  if math.min(o.batch_size, n) < size then
+    core.fail("%s: batch_size must be at least the number of ranks, %d, where shard is true, "
+      .. "got %d", WHO, size, math.min(o.batch_size, n))
+  end
+  if left > 0 and left < size and not o.drop_last then
+    core.fail("%s: the last batch of an epoch must have a sample for each of the %d ranks, got %d; "
+      .. "drop_last = true leaves it out", WHO, size, left)
+  end
+  return rank, size
 end
 
 --- Goes through single samples in batches: for epoch, i, images, labels in flow.data.batches(set,
@@ -177,7 +198,9 @@ end
 -- become float32 arrays, NdArrays of one shape are stacked, texts stay a list. The last batch of an
 -- epoch is smaller where batch_size does not divide the samples. Without shuffle, batches of
 -- NdArrays share their memory. Checkpoints save how many samples are done, and go on after them,
--- as they do for flow.data.loop, also with another batch_size.
+-- as they do for flow.data.loop, also with another batch_size. With shard each of several ranks
+-- gets its part of every batch of batch_size samples, all in the same order: what an input with
+-- distribute = flow.distribute.split(0) takes.
 batches.batches = args.define(WHO, "Puts single samples together to batches.", {
   { "samples", "columns, pictures, or a function from a number to the values of a sample",
     keyed = true, type = "table|NdArray|function" },
@@ -190,6 +213,7 @@ batches.batches = args.define(WHO, "Puts single samples together to batches.", {
   { "columns", "which columns come, in this order: {\"images\", \"labels\"}; a plain table with "
     .. "several names needs it", args.none, type = "string[]" },
   { "rows", "whether samples is a list of samples, not of columns", false },
+  { "shard", "whether each of several ranks gets its part of every batch", false },
   { "n", "how many samples a function has", args.none, type = "integer" },
   { "name", "what checkpoints keep the position under", "train" },
   returns = "fun(): integer, integer, ...",
@@ -200,7 +224,9 @@ batches.batches = args.define(WHO, "Puts single samples together to batches.", {
     core.fail("%s: batch_size must be at most the number of samples, %d, where drop_last is true, "
       .. "got %d", WHO, n, o.batch_size)
   end
-  return loop.new(WHO, { name = o.name, epochs = o.epochs, shuffle = o.shuffle, items = n,
+  local rank, ranks = read_ranks(o, n)
+  return loop.new(WHO, { name = o.name, rank = rank, ranks = ranks,
+    epochs = o.epochs, shuffle = o.shuffle, items = n,
     size = o.batch_size, drop_last = o.drop_last, own_seed = o.seed, columns = true, stop = stop,
     rows = function(self, first, last) return rows(self, loop.step(self, first, last)) end })
 end)

@@ -1,4 +1,4 @@
--- flow.data.load_image, flow.data.save_image: pictures as files.
+-- flow.data.load_image, decode_image, save_image: pictures as files and as what is in one.
 local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"
 local core = require "jfl.core"
@@ -11,11 +11,8 @@ local images = {}
 local QUALITY = 90
 local MOST_BYTES = 2 ^ 28        -- of a saved picture's pixels
 
---- The JPEG or PNG in a file as an NdArray (height, width, channels), or with NCHW (channels,
--- height, width): uint8 from 0 to 255, or float32 from 0 to 1. Without a size it keeps its own;
--- without channels it has those of the file: 1, 3, and one more where a PNG has alpha.
-images.load_image = args.define("data.load_image", "A picture file as an NdArray.", {
-  { "path", "of a JPEG or PNG", type = "string" },
+-- What both ways of reading take beside the picture.
+local PARAMS = {
   { "size", "height and width, { 224, 224 }, or one number for both; else its own", args.none,
     type = "integer|integer[]" },
   { "fit", "how it gets that size: center cuts off what is too long, stretch deforms it", "center",
@@ -23,10 +20,9 @@ images.load_image = args.define("data.load_image", "A picture file as an NdArray
   { "channels", "3: RGB, 1: grey; else as the file has", args.none, type = "integer" },
   { "dtype", "uint8: 0 to 255, or float32: 0 to 1", "uint8" },
   { "data_format", "NHWC or NCHW: where the channels are", "NHWC" },
-  returns = "NdArray",
-}, function(o)
-  local who = "data.load_image"
-  args.expect(who, "path", o.path, "string")
+}
+
+local function spec_of(who, o)
   if o.size ~= nil then
     if o.fit ~= "center" and o.fit ~= "stretch" then
       core.fail("%s: fit must be center or stretch, got %s", who, args.describe(o.fit))
@@ -34,11 +30,31 @@ images.load_image = args.define("data.load_image", "A picture file as an NdArray
     o.channels = o.channels or 3
     o.shorter, o.area, o.aspect, o.flip = 0, { 1, 1 }, { 1, 1 }, false
   end
-  local spec = pictures.read_spec(who, o)
+  return pictures.read_spec(who, o)
+end
+
+--- The JPEG or PNG in a file as an NdArray (height, width, channels), or with NCHW (channels,
+-- height, width): uint8 from 0 to 255, or float32 from 0 to 1. Without a size it keeps its own;
+-- without channels it has those of the file: 1, 3, and one more where a PNG has alpha.
+images.load_image = args.define("data.load_image", "A picture file as an NdArray.", {
+  returns = "NdArray", { "path", "of a JPEG or PNG", type = "string" }, unpack(PARAMS),
+}, function(o)
+  local who = "data.load_image"
+  args.expect(who, "path", o.path, "string")
+  local spec = spec_of(who, o)
   if core.is_directory(o.path) then core.fail("%s: %s: it is a directory", who, o.path) end
   local text, why = archive.read(o.path)
   if not text then core.fail("%s: %s", who, why) end
   return core.picture(text, spec, 0, who .. ": " .. o.path)
+end)
+
+--- The same of the bytes that such a file would hold, which a program got otherwise.
+images.decode_image = args.define("data.decode_image", "The bytes of a picture as an NdArray.", {
+  returns = "NdArray", { "bytes", "of a JPEG or PNG", type = "string" }, unpack(PARAMS),
+}, function(o)
+  local who = "data.decode_image"
+  args.expect(who, "bytes", o.bytes, "string")
+  return core.picture(o.bytes, spec_of(who, o), 0, who .. ": bytes")
 end)
 
 -- ---- saving ----

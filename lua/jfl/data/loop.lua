@@ -103,6 +103,17 @@ function loop.following(self, step)
   return s
 end
 
+--- The part of a step that this rank has of a loop which is split over the ranks: of n items on k
+-- ranks the first n % k ranks have one more than the others. Of another loop, the step.
+function loop.part(self, step)
+  if not self.ranks then return step end
+  local n = step.last - step.first + 1
+  local each, more = math.floor(n / self.ranks), n % self.ranks
+  local first = step.first + self.rank * each + math.min(self.rank, more)
+  return { epoch = step.epoch, first = first, order = step.order, seed = step.seed,
+    last = first + each - (self.rank < more and 0 or 1) }
+end
+
 -- Draws the order of this epoch. Its seed is saved with the position, as that of the session may
 -- change.
 local function new_order(self)
@@ -266,8 +277,9 @@ end
 
 --- Makes a loop of o, with the options that data.loop and data.batches share, and: items, how many
 -- there are; size, how many of them a step takes; drop_last; columns, what rows needs;
--- rows(loop, first, last), which gives a step's values; own_seed, or nothing for the session's;
--- stop(), or nothing, which the end of the loop calls.
+-- rank and ranks, of a loop that is split over several; rows(loop, first, last), which gives a
+-- step's values; own_seed, or nothing for the session's; stop(), or nothing, which the end of the
+-- loop calls.
 function loop.new(who, o)
   args.integer(who, "epochs", o.epochs, 1)
   args.expect(who, "shuffle", o.shuffle, "boolean")
@@ -278,7 +290,8 @@ function loop.new(who, o)
   end
   local self = setmetatable({ name = o.name, epochs = o.epochs, shuffle = o.shuffle, epoch = 1,
     index = 0, items = o.items, size = o.size, drop_last = o.drop_last, rows = o.rows,
-    columns = o.columns, stop = o.stop or false, own_seed = o.own_seed or false, count = false,
+    rank = o.rank or 0, ranks = o.ranks or false, columns = o.columns,
+    stop = o.stop or false, own_seed = o.own_seed or false, count = false,
     order = false, seed = false, begun = false, within = enclosing() or false }, Loop)
   if not self.within then resume(who, self) end
   if self.columns then live[o.name] = self end

@@ -266,7 +266,8 @@ end)
 -- What is loaded at its first use.
 local lazy = {
   batches = "jfl.data.batches", folder = "jfl.data.pictures", pictures = "jfl.data.pictures",
-  load_image = "jfl.data.images", save_image = "jfl.data.images", csv = "jfl.data.csv",
+  load_image = "jfl.data.images", decode_image = "jfl.data.images",
+  save_image = "jfl.data.images", csv = "jfl.data.csv",
 }
 
 return setmetatable(data, { __names = lazy, __index = function(_, name)

@@ -1,4 +1,5 @@
 -- Completion in the interactive session: of names, fields, methods and the options of a call.
+local debug = require "debug"
 local locals = require "jfl.repl.locals"
 local scan = require "jfl.doc.scan"
 local show = require "jfl.repl.show"

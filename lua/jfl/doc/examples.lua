@@ -5,6 +5,7 @@ local PARTS = {
   "attention",
   "conv",
   "data",
+  "devices",
   "jobs",
   "losses",
   "math",

@@ -9,7 +9,7 @@ local index = {}
 -- Functions in the tables of flow that only other modules call.
 local internal = {
   ["optimizer.close"] = true, ["optimizer.need_losses"] = true,
-  ["regularizers.factors"] = true, ["typing.any"] = true,
+  ["regularizers.factors"] = true, ["typing.any"] = true, ["typing.arrays_of"] = true,
   ["typing.is_placeholder"] = true, ["typing.is_type"] = true, ["typing.match"] = true,
   ["typing.structure"] = true,
 }

@@ -46,6 +46,8 @@ local entries = {
   entry("sync", "Waits for every outstanding call and runs its callback."),
   entry("fd", "A file descriptor that is readable as long as a callback is due.",
     { returns = "integer" }),
+  entry("env.machine", "Names the machines on which the script was started by hand.",
+    { "...", "addresses, each a text or { addr = }, or a list of them", type = "string|table" }),
   entry("zip", "Iterates over lists together: for i, x, y in flow.zip(xs, ys) do.",
     { "...", "NdArrays or tables; the shortest says how far it goes", type = "NdArray|table" },
     { returns = "Steps" }),
@@ -89,6 +91,15 @@ local entries = {
   field("Blob.shape", "integer[]", "The extents."),
   field("Blob.dtype", "Dtype", "The dtype of what will be in it."),
   field("Blob.name", "string", "The name, by which plans and variables know it."),
+  field("Blob.distribute", "Distribution", "How it lies on the devices of its place, as far as "
+    .. "that is settled while the body runs."),
+  field("Blob.placement", "string", "The devices that it lies on: \"gpu 0:0-3\"."),
+  entry("Blob:with_distribute", "The same blob, read as lying so: flow.parallel_cast with "
+    .. "distribute.", { "distribute", "such as flow.distribute.split(0)", type = "Distribution" },
+    { returns = "Blob" }),
+  entry("Blob:with_gradient_distribute", "The same blob, with a gradient that lies so.",
+    { "distribute", "such as flow.distribute.broadcast()", type = "Distribution" },
+    { returns = "Blob" }),
   field("Job.name", "string", "The name."),
   field("Job.type", "\"train\"|\"predict\"", "Whether calls change variables."),
   entry("Job:compile", "Traces and compiles the job, if that was not done.",
@@ -135,7 +146,13 @@ for _, e in ipairs {
   { "max_plans", "How many plans a job keeps, one for each batch size seen.", "integer" },
   { "memory_limit", "The bytes that a job's memory may take, checked when it is compiled; 0: any.",
     "integer" },
-  { "device", "Where jobs compute what they put on no device: \"cpu:0\".", "string" },
+  { "device", "Where jobs compute what they put on no device: \"cpu:0\", or on several "
+    .. "\"gpu:0-3\".", "string" },
+  { "cpu_device_num", "How many devices the processor's cores are divided into, each with a thread "
+    .. "of its own and a share of config.threads; jobs that say nothing run on all of them.",
+    "integer" },
+  { "gpu_device_num", "On how many GPUs jobs run that say nothing, from 2 on. Where there is no "
+    .. "GPU, it divides the CPU.", "integer" },
   { "enable_auto_mixed_precision", "true or \"bfloat16\": jobs round what large products and "
     .. "convolutions read to bfloat16, where the processor is faster at that; \"float16\": what "
     .. "all of them read, to float16. Sums and all else stay in float32. For jobs that are "
@@ -158,10 +175,20 @@ for _, e in ipairs {
   { "default_data_type", "The dtype of variables that say none.", "Dtype" },
   { "default_placement_scope", "Where ops run: what flow.scope.placement(device, ids) gives.",
     "Placement" },
+  { "default_logical_view", "The view that the body is in: flow.scope.mirrored_view(), or "
+    .. "flow.scope.consistent_view().", "View" },
   { "concurrency_width", "How many calls of the job may be queued; a further one waits.",
     "integer" },
   { "enable_auto_mixed_precision", "Whether products and convolutions read bfloat16 or float16; "
     .. "see flow.config.enable_auto_mixed_precision.", "boolean|\"bfloat16\"|\"float16\"" },
+  { "micro_batches", "Into how many parts a batch is cut, which go through the devices of the body "
+    .. "one after another: a device works on a part while another has the one before it. Gradients "
+    .. "are added up, so the results are those of the whole batch.", "integer" },
+  { "optimizer_placement_optimization_mode", "\"distributed_split\": each device of several keeps "
+    .. "and updates a part of each large variable and of what its optimizer keeps (ZeRO).",
+    "\"distributed_split\"|\"non_distributed\"" },
+  { "optimizer_placement_optimization_threshold", "How many elements a variable has at least that "
+    .. "is split so; 1024 at first.", "integer" },
   { "default_initializer_conf", "The initializer of variables that name none.", "Initializer" },
 } do
   add { entry("FunctionConfig." .. e[1], e[2], { "value", "what it is set to", type = e[3] }) }

@@ -34,6 +34,13 @@ local LIST = {
   one warning that says why, and is an error after flow.config.strict_placement(true). The driver
   and NVRTC are needed; cuBLASLt and cuDNN make it faster. Kernels are compiled at first use and
   kept in ~/.cache/jfl. The guide has a page on it, "On a GPU".]] },
+  { "distributed multi_gpu ddp fsdp data_parallel mpi mpirun torchrun slurm nccl ranks", [[
+  After flow.config.gpu_device_num(2), or cpu_device_num(2), the devices share each batch and sum
+  their gradients. jfl --ranks 2 script.lua, mpirun, srun or flow.env.machine do it with several
+  processes, also on several hosts. flow.scope.placement puts parts of a job on different devices,
+  model_distribute = flow.distribute.split(0) splits a layer's weight, and
+  config.optimizer_placement_optimization_mode("distributed_split") what an optimizer keeps. The
+  guide has a page on it, "Several devices and hosts".]] },
   { "async asynchronous callback callbacks await promise worker", [[
   A job with returns = flow.typing.Callback(flow.typing.Numpy) does not wait:
   job(x)(function(result) ... end) queues a run and goes on. Callbacks run in flow.poll(),
@@ -77,9 +84,9 @@ local LIST = {
   through arrays side by side. flow.ndarray.load reads numpy's files.]] },
   { "image images picture pictures jpeg jpg png photo imagefolder augmentation transforms", [[
   flow.data.folder("photos", { size = 224 }) is a data set of JPEG and PNG files in a folder for
-  each class, for flow.data.batches; flow.data.load_image and save_image read and write one. In a
-  body flow.image.random_crop, random_flip, color_jitter, random_erasing and normalize change whole
-  batches.]] },
+  each class, for flow.data.batches; flow.data.load_image and save_image read and write one,
+  decode_image reads the bytes of one. In a body flow.image.random_crop, random_flip, color_jitter,
+  random_erasing and normalize change whole batches.]] },
   { "gradient gradients grad autograd derivative", [[
   Gradients are taken by optimizer:minimize(loss); flow.watch_diff(x, fn) in the body shows the
   gradient of x at every call.]] },
@@ -105,9 +112,10 @@ local LIST = {
   flow.profile(function() ... end), or jfl --profile script.lua, tells where the time of jobs
   goes; job:plan() shows the steps and the memory. A job compiles at its first call: job:compile()
   does it before.]] },
-  { "memory ram oom", [[
+  { "memory ram oom activation activations gradient_checkpointing remat rematerialization", [[
   job:plan() tells the memory of a job before it runs, flow.config.memory_limit(bytes) bounds it,
-  array:free() gives an array's back at once.]] },
+  flow.scope.recompute(fn) computes values again for the gradients instead of keeping them,
+  array:free() gives an array's memory back at once.]] },
   { "random seed reproducible deterministic", [[
   flow.random.seed(n) makes all that is drawn the same in every run; flow.ndarray.rand, randn and
   flow.random.uniform, normal draw.]] },
@@ -155,9 +163,6 @@ topics.absent = {
   jfl reads .safetensors files (flow.checkpoint.load), numpy's .npy and .npz and OneFlow's
   checkpoints; PyTorch's can be saved as safetensors there. The guide has tables for those who
   come from PyTorch and Keras.]] },
-  { "distributed multi_gpu ddp mpi", [[
-  A job runs on the devices of one machine, and its work is not split by itself:
-  flow.scope.placement puts parts of a job on different devices.]] },
   { "int16 complex complex64 string bool", [[
   There are the dtypes float32, float64, float16, bfloat16, int8, uint8, int32 and int64.]] },
 }

@@ -25,33 +25,74 @@ local function rows_of(self, input, value)
   return #value
 end
 
-local function check_bound(self, input, shape)
+local function check_bound(self, input, path, shape)
   local bound = input.type.shape
   local fits = #shape == #bound
   for i = 1, #shape do fits = fits and shape[i] <= bound[i] end
   if fits then return shape end
-  core.fail("%s: %s must be of at most shape %s, got %s", self.name, input.name,
+  core.fail("%s: %s must be of at most shape %s, got %s", self.name, path,
     args.shape_text(bound), args.shape_text(shape))
 end
 
--- The one array in a list with an array for each device, as there is one device.
-local function unwrap(self, input, value)
-  local text = input.type.kind == "ListNumpy" and "a list of one NdArray, as there is one device"
-    or "a list of one list of one NdArray"
-  local depth = input.type.kind == "ListNumpy" and 1 or 2
-  for _ = 1, depth do
-    if type(value) ~= "table" or #value ~= 1 then
-      core.fail("%s: %s must be %s, got %s", self.name, input.name, text,
-        type(value) == "table" and ("%d items"):format(#value) or args.describe(value))
-    end
-    value = value[1]
+-- Item `path` of a list with an array for each device, as an array: the item itself, or the one in
+-- it where each device has a list.
+local function item_of(self, input, path, value)
+  local deep = input.type.kind == "ListListNumpy"
+  if deep and (type(value) ~= "table" or #value ~= 1) then
+    core.fail("%s: %s must be a list of one NdArray, got %s", self.name, path,
+      type(value) == "table" and ("%d items"):format(#value) or args.describe(value))
   end
+  if deep then value, path = value[1], path .. "[1]" end
   if type(value) == "table" then
-    value = core.from_table(value, input.type.dtype, nil, ("%s: %s"):format(self.name, input.name))
+    value = core.from_table(value, input.type.dtype, nil, ("%s: %s"):format(self.name, path))
   end
-  if core.type(value) == "array" then return value, check_bound(self, input, value.shape) end
-  core.fail("%s: %s must be %s, got a list of %s", self.name, input.name, text,
-    args.describe(value))
+  if core.type(value) == "array" then return value end
+  core.fail("%s: %s must be an NdArray or a table, got %s", self.name, path, args.describe(value))
+end
+
+-- The list of arrays that an argument with an array for each device is.
+local function unwrap(self, input, value)
+  if type(value) ~= "table" or #value == 0 then
+    core.fail("%s: %s must be a list of one NdArray for each device, got %s", self.name,
+      input.name, type(value) == "table" and "an empty table" or args.describe(value))
+  end
+  local list = {}
+  for i = 1, #value do
+    local path = #value == 1 and input.name or ("%s[%d]"):format(input.name, i)
+    list[i] = item_of(self, input, path, value[i])
+    check_bound(self, input, path, list[i].shape)
+    local first, own = args.shape_text(list[1].shape), args.shape_text(list[i].shape)
+    if own ~= first then
+      core.fail("%s: %s must be of shape %s, as %s[1] is, got %s; what the devices of one call get "
+        .. "must be alike in shape", self.name, path, first, input.name, own)
+    end
+  end
+  return list, list[1].shape
+end
+
+-- Fails unless a list has an item for each of this process's devices.
+local function check_members(self, input, list, members)
+  if #list == members then return end
+  core.fail("%s: %s must be a list of %s, got %d item%s", self.name, input.name,
+    members == 1 and "one NdArray, as there is one device"
+      or ("%d NdArrays, one for each device"):format(members), #list, #list == 1 and "" or "s")
+end
+
+--- The arguments of a call one after another, and how many: the arrays of each of the lists that
+-- arguments.shapes has made, for so many devices of this process.
+function arguments.flatten(self, values, members)
+  local flat, n = {}, 0
+  for i, input in ipairs(self._inputs) do
+    if input.type.kind == "Numpy" then
+      n = n + 1
+      flat[n] = values[i]
+    else
+      check_members(self, input, values[i], members)
+      for k = 1, members do flat[n + k] = values[i][k] end
+      n = n + members
+    end
+  end
+  return flat, n
 end
 
 -- The key that the plans of a job are kept under.
@@ -69,6 +110,16 @@ local function collect(self, shape_of, given)
   return shapes, key_of(extents)
 end
 
+-- Fails where each of several ranks gives some of the rows, so that none knows how many there are.
+local function check_whole(self, input)
+  local d = input.type.distribute
+  if not d or d.kind ~= "split" or d.axis > 0 then return end
+  local _, ranks = core.world()
+  if ranks == 1 then return end
+  core.fail("%s: %s must have a placeholder with the whole batch size, not -1, where each of %d "
+    .. "ranks gives its part along axis 0", self.name, input.name, ranks)
+end
+
 local function shape_in_call(self, input, values, i)
   local declared = input.type
   if declared.kind ~= "Numpy" then
@@ -77,6 +128,7 @@ local function shape_in_call(self, input, values, i)
     return shape, args.shape_text(shape)
   end
   if not declared.any then return declared.shape end
+  check_whole(self, input)
   local rows = rows_of(self, input, values[i])
   return with_rows(declared.shape, rows), rows
 end
@@ -89,8 +141,17 @@ local function shape_for_rows(_, input, rows)
 end
 
 --- The shapes of a call's inputs and the key of its plan. Arguments that are lists per device are
--- replaced in `values` by their arrays.
+-- replaced in `values` by lists of arrays.
 function arguments.shapes(self, values) return collect(self, shape_in_call, values) end
+
+local function shape_given(_, input, extents, i)
+  local shape = input.type.shape
+  if not input.type.any then return shape end
+  return with_rows(shape, extents[i]), extents[i]
+end
+
+--- The same where only the first extent of each argument is known.
+function arguments.shapes_given(self, extents) return collect(self, shape_given, extents) end
 
 --- The same for a batch of the given number of rows.
 function arguments.shapes_for(self, rows) return collect(self, shape_for_rows, rows) end

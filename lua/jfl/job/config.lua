@@ -4,7 +4,8 @@
 device and gives what it returns; values are copied to where they are read. What is put on no device
 is on the session's, which `flow.config.device()` names. Without a usable GPU, `"gpu"` runs on the
 CPU after one warning that says why, and is an error after `flow.config.strict_placement(true)`.
-What a GPU needs and does is told on [a page of its own](guide-on-a-gpu.md).
+What a GPU needs and does is told on [a page of its own](guide-on-a-gpu.md), and so is what is done
+on [several devices and hosts](guide-several-devices-and-hosts.md).
 `flow.scope.namespace(name, fn)` puts `name-` before the names of what is made in it.
 
 ```lua
@@ -22,6 +23,30 @@ local job = flow.global_function {
 }
 job({ { 1, 2 } })
 print(flow.get_all_variables()["head-out-bias"])         --> [0.]
+```
+
+Training keeps what each op gives until the gradients need it. `flow.scope.recompute(fn)` keeps of
+what `fn` makes only what other ops read, and computes the rest once more on the way back: the
+results stay the same, to the last bit, training needs less memory and takes longer. One call for
+each block of a deep network keeps what is between the blocks, and at one time the inside of one.
+
+```lua
+local deep = flow.global_function {
+  name = "deep", type = "train", inputs = { { "x", tp.Numpy.Placeholder({ 64, 32 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    for i = 1, 8 do
+      x = flow.scope.recompute(function()
+        local h = flow.layers.dense(flow.nn.gelu(x), 128)
+        return x + flow.layers.dense(flow.nn.gelu(h), 32)
+      end)
+    end
+    local loss = flow.math.reduce_mean(flow.math.square(x))
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end,
+}
+deep:compile()                           -- deep:plan() tells how much memory it needs
 ```
 
 Settings of the session are functions: with a value they set, without one they tell.
@@ -101,6 +126,7 @@ jobs run in it goes.
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local devices = require "jfl.job.devices"
 local names = require "jfl.base.names"
 local options = require "jfl.job.options"
 local warn = require "jfl.base.warn"
@@ -185,7 +211,17 @@ function settings.kernels(which)
     args.describe(which))
 end
 
--- The device of whatever has no placement, in jobs that are compiled from now on: "cpu:0".
+function settings.cpu_device_num(n) return devices.cpu(n) end
+
+function settings.gpu_device_num(n)
+  local before = config.values.gpu_device_num or 0
+  if n == nil then return before end
+  devices.gpu(n, config.values.strict_placement, before)
+  config.values.gpu_device_num = n
+  return n
+end
+
+-- The devices of whatever has no placement, in jobs that are compiled from now on: "cpu:0".
 function settings.device(name)
   if name ~= nil then core.set("device", args.expect("config.device", "value", name, "string")) end
   return core.device()

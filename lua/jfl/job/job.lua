@@ -1,6 +1,7 @@
 -- Job functions: defines them, also anew, and calls them.
 local args = require "jfl.base.args"
 local arguments = require "jfl.job.arguments"
+local debug = require "debug"
 local queue = require "jfl.job.queue"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
@@ -38,6 +39,11 @@ local function in_order()
   table.sort(list, function(a, b) return a._number < b._number end)
   return list
 end
+
+--- The job of that name, or nil; the i-th job, from 1; and how many there are.
+function job.named(name) return by_name[name] end
+function job.at(i) return in_order()[i] end
+function job.count() return #in_order() end
 
 local CLEARED = "the session that this job belonged to was cleared; define it again"
 
@@ -95,14 +101,14 @@ end
 
 -- ---- calls ----
 
--- The plan for the shapes of these arguments. Replaces lists with an array for each device by the
--- array.
+-- The plan for the shapes of these arguments, and all their arrays. Lists with an array for each
+-- device are laid out.
 local function plan_for(self, values)
   local shapes, key = arguments.shapes(self, values)
   local entry = self._plans[key] or plan.compile(self, key, shapes)
   self._tick = self._tick + 1
   entry.used, self._latest = self._tick, entry
-  return entry
+  return entry, arguments.flatten(self, values, entry.members)
 end
 
 local function run_plan(self, entry, ...)
@@ -119,6 +125,17 @@ local function run(self, entry, ...)
   return run_plan(self, entry, ...)
 end
 
+--- The plan of a job for arguments with these first extents, as the entry that keeps it.
+function job.entry_for(self, extents)
+  plan.check_outside(self)
+  local shapes, key = arguments.shapes_given(self, extents)
+  if not self._dynamic then key = "fixed" end
+  local entry = self._plans[key] or plan.compile(self, key, shapes)
+  self._tick = self._tick + 1
+  entry.used, self._latest = self._tick, entry
+  return entry
+end
+
 local function fixed_plan(self)
   local shapes = {}
   for i, input in ipairs(self._inputs) do shapes[i] = input.type.shape end
@@ -131,7 +148,8 @@ function Job:__call(...)
   if not self._dynamic then return run(self, self._latest or fixed_plan(self), ...) end
   local values, n = { ... }, select("#", ...)
   arguments.check_count(self, n)
-  return run(self, plan_for(self, values), unpack(values, 1, n))
+  local entry, flat, count = plan_for(self, values)
+  return run(self, entry, unpack(flat, 1, count))
 end
 
 local function check_self(self, method)

@@ -9,6 +9,11 @@ function options.default_placement_scope(value)
   return args.scope("default_placement_scope", value, "placement", "flow.scope.placement(...)")
 end
 
+function options.default_logical_view(value)
+  return args.scope("default_logical_view", value, "view",
+    "flow.scope.consistent_view() or mirrored_view()")
+end
+
 function options.default_data_type(dtype) return args.dtype("default_data_type", "value", dtype) end
 
 function options.default_initializer_conf(value)
@@ -26,6 +31,21 @@ end
 
 function options.enable_auto_mixed_precision(value)
   return options.mixed("enable_auto_mixed_precision", value)
+end
+
+function options.micro_batches(n) return args.integer("micro_batches", "value", n, 1, 1024) end
+
+function options.optimizer_placement_optimization_mode(value)
+  local name = "optimizer_placement_optimization_mode"
+  if value == nil or value == "distributed_split" or value == "non_distributed" then
+    return value
+  end
+  core.fail("%s: value must be \"distributed_split\" or \"non_distributed\", got %s", name,
+    args.describe(value))
+end
+
+function options.optimizer_placement_optimization_threshold(n)
+  return args.integer("optimizer_placement_optimization_threshold", "value", n, 0)
 end
 
 function options.concurrency_width(n) return args.integer("concurrency_width", "value", n, 1) end

@@ -30,16 +30,32 @@ local function returned_text(n, ...)
   return table.concat(texts, ", ")
 end
 
-local function match_results(self, n, ...)
-  local blobs, returns = {}, self._returns
+-- What may help where the results are not of the type: they are several values, or in the other
+-- view.
+local function hint_of(self, n, total, text)
+  local kind = self._returns.kind
+  if text:find("mirrored blob", 1, true) then
+    return "; a mirrored blob has a value on each device: its type is flow.typing.ListNumpy, and "
+      .. "flow.cast_to_current_logical_view(blob) outside of the mirrored view makes one of them"
+  end
+  if total > 1 and kind:find("^List%a*Numpy$") then
+    return ("; a %s has a value for each of %d devices, as the mirrored view makes them: "
+      .. "flow.cast_to_current_logical_view(blob) in it gives each its part"):format(kind, total)
+  end
+  local several = n > 1 and kind ~= "Tuple" and not self._untyped
+  return several and "; the type of several values is flow.typing.Tuple(...)" or ""
+end
+
+local function match_results(self, context, n, ...)
+  local blobs = { members = context.members, total = context.total }
+  local returns = self._returns
   local may_be_none = self._untyped and self.type == "train"
   local reader = reader_for(returns, may_be_none, blobs, n, ...)
   if not reader then
-    local hint = n > 1 and returns.kind ~= "Tuple" and not self._untyped
+    local text = returned_text(n, ...)
     core.fail("%s: the body (%s) must return %s, got %s%s", self.name, trace.where(self._body),
       self._untyped and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text),
-      returned_text(n, ...),
-      hint and "; the type of several values is flow.typing.Tuple(...)" or "")
+      text, hint_of(self, n, context.total, text))
   end
   for i = 1, n do
     if select(i, ...) == nil then
@@ -119,23 +135,47 @@ end
 
 -- ---- compiling ----
 
-local function make_inputs(self, graph, shapes)
-  local blobs = {}
-  for i, input in ipairs(self._inputs) do
-    blobs[i] = core.input(graph, input.name, input.type.dtype, shapes[i])
+-- Whether an input of the whole is cut into parts where the body is in the mirrored view: unless
+-- its placeholder says that each device has all of it, or there are no such parts.
+local function is_cut(t, shape, members)
+  local kind = t.distribute and t.distribute.kind
+  return kind ~= "broadcast" and #shape > 0 and shape[1] % members == 0
+end
+
+-- The input as the body sees it.
+local function make_input(context, input, shape)
+  local graph, t = context.graph, input.type
+  local blob = core.input(graph, input.name, t.dtype, shape)
+  if context.total == 1 then return blob end
+  if t.kind ~= "Numpy" then
+    core.distribute(blob, "mirrored")
+    return blob
   end
+  if t.distribute then core.distribute(blob, t.distribute.kind, t.distribute.axis) end
+  if not context.mirrored or not is_cut(t, shape, context.total) then return blob end
+  return core.change_view(graph, blob, true)
+end
+
+local function make_inputs(self, context, shapes)
+  local blobs = {}
+  context.total, context.members = select(2, core.members(context.graph))
+  for i, input in ipairs(self._inputs) do blobs[i] = make_input(context, input, shapes[i]) end
   return blobs
 end
 
 local function add_outputs(self, context, ...)
   variable.check(context)
-  local blobs, reader = match_results(self, select("#", ...), ...)
+  local blobs, reader = match_results(self, context, select("#", ...), ...)
   if context.mode == "train" then      -- others need not load what trains
     require("jfl.legacy.losses").minimize(context)
     require("jfl.net.optimizers").close(context)
   end
-  for _, blob in ipairs(blobs) do core.output(context.graph, blob) end
-  return reader, watch.close(context, #blobs), context
+  local n = 0
+  for _, blob in ipairs(blobs) do
+    core.output(context.graph, blob)
+    n = n + typing.arrays_of(blob, context.members)
+  end
+  return reader, n, watch.close(context, blobs)
 end
 
 -- The job in the core, which lives as long as the session.
@@ -146,12 +186,12 @@ local function core_job(self)
 end
 
 local function build(self, graph, shapes)
-  local blobs = make_inputs(self, graph, shapes)
-  local reader, watches, context =
-    add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
+  local context = trace.open(self, graph)
+  local blobs = make_inputs(self, context, shapes)
+  local reader, n, watches = add_outputs(self, trace.run(context, self._body, unpack(blobs)))
   local entry = { plan = core.compile(core_job(self), graph), graph = graph, used = self._tick,
     read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false,
-    rates = context.rates or false }
+    rates = context.rates or false, members = context.members, reader = reader, n_results = n }
   queue.own(entry, self._gives, self.config.concurrency_width)
   variable.share(context)
   return entry

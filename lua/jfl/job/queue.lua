@@ -151,11 +151,21 @@ end)
 
 -- ---- the end of a program ----
 
-local function say(err) io.stderr:write("jfl: ", tostring(err), "\n") end
+local function say(err)
+  local text = tostring(err)
+  if not core.warn(core.printable(text)) then io.stderr:write("jfl: " .. text .. "\n") end
+end
 
 local SHOWN = 20         -- errors of callbacks that are printed at the end
 
 local function plural(n, what) return ("%d %s%s"):format(n, what, n == 1 and "" or "s") end
+
+local said = 0           -- errors so far; a function made at the end would need memory for itself
+
+local function say_some(err)
+  said = said + 1
+  if said <= SHOWN then say(err) end
+end
 
 -- Where the user stops the end of the program, nothing more of it runs, not even when the state is
 -- closed.
@@ -169,12 +179,9 @@ end
 -- are printed on stderr as they come, their number is raised at the end. Calls that callbacks make
 -- are refused and counted. silent: their number is not printed.
 function queue.finish(silent)
-  local n = 0
-  local ok, failed, refused = pcall(core.finish, function(err)
-    n = n + 1
-    if n <= SHOWN then say(err) end
-  end)
-  if n > SHOWN then say(plural(n - SHOWN, "more outstanding call") .. " failed") end
+  said = 0
+  local ok, failed, refused = pcall(core.finish, say_some)
+  if said > SHOWN then say(plural(said - SHOWN, "more outstanding call") .. " failed") end
   if not ok then stop(failed) end
   if refused > 0 and not silent then
     warn.say("%s made while the program was ending %s not run", plural(refused, "call"),

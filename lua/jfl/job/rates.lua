@@ -18,8 +18,8 @@ function rates.step(job, entry)
   return since.at
 end
 
--- The rates of the next step, each in an array of one element.
-local function arrays(job, entry)
+--- The rates of the next step, each in an array of one element.
+function rates.arrays(job, entry)
   local step, list = rates.step(job, entry), {}
   for i, rate in ipairs(entry.rates) do
     list[i] = core.array("float64", { 1 })
@@ -28,7 +28,8 @@ local function arrays(job, entry)
   return list
 end
 
-local function count(job, ...)
+--- Counts a call that was made; returns the rest.
+function rates.count(job, ...)
   job._steps.at = job._steps.at + 1
   return ...
 end
@@ -36,9 +37,9 @@ end
 --- Calls run(job, entry, arguments..., rates...) and counts the call unless it fails.
 function rates.run(run, job, entry, ...)
   local n, values = select("#", ...), { ... }
-  arguments.check_count(job, n)
-  for i, array in ipairs(arrays(job, entry)) do values[n + i] = array end
-  return count(job, run(job, entry, unpack(values, 1, n + #entry.rates)))
+  if not job._dynamic then arguments.check_count(job, n) end
+  for i, array in ipairs(rates.arrays(job, entry)) do values[n + i] = array end
+  return rates.count(job, run(job, entry, unpack(values, 1, n + #entry.rates)))
 end
 
 return rates

@@ -1,6 +1,7 @@
 -- The context of the body that is running: its job, graph, variables, and the names given so far.
 local config = require "jfl.job.config"
 local core = require "jfl.core"
+local debug = require "debug"
 
 local trace = {
   --- The context of the body that is running, or false. Set by core.within alone, which sets it
@@ -43,24 +44,37 @@ local function explained(job, body, err)
   return err
 end
 
---- Runs body, whose ops append to graph; returns the context, then what body returned. The body
--- cannot yield: its graph would then collect the ops of other code.
-function trace.run(job, graph, body, ...)
+--- The context of a body that is about to run, whose ops append to graph: the placement and the
+-- view that the job's config says hold from here on.
+function trace.open(job, graph)
+  local view = job.config.default_logical_view or job.config.default_distribute_strategy
   local context = {
     job = job, graph = graph, config = job.config, mode = core.graph_mode(graph),
     counters = {}, prefix = "", variables = {}, trainable = {}, n_optimizers = 0,
+    mirrored = view ~= nil and view.mirrored,
   }
   local placement = job.config.default_placement_scope
   context.device = placement and placement.on
   core.place(context.device, graph)
+  core.mirror(graph, context.mirrored)
+  core.micro_batches(graph, job.config.micro_batches or 1)
+  if job.config.optimizer_placement_optimization_mode == "distributed_split" then
+    core.shard(graph, math.max(job.config.optimizer_placement_optimization_threshold or 1024, 1))
+  end
   local mixed = job.config.enable_auto_mixed_precision
   if mixed == nil then mixed = config.values.enable_auto_mixed_precision end
   core.mixed_precision(graph, mixed == true and "bfloat16" or mixed or "float32")
+  return context
+end
+
+--- Runs body in its context; returns the context, then what body returned. The body cannot yield:
+-- its graph would then collect the ops of other code.
+function trace.run(context, body, ...)
   local function close(ok, ...)
-    if not ok then error(explained(job, body, (...)), 0) end
+    if not ok then error(explained(context.job, body, (...)), 0) end
     return context, ...
   end
-  return close(core.within(trace, "current", context, graph, body, ...))
+  return close(core.within(trace, "current", context, context.graph, body, ...))
 end
 
 --- The context of the running body; fails outside of one, where `who` has no meaning.
@@ -81,6 +95,16 @@ end
 function trace.within(context, fn)
   local ok, err = core.within(trace, "current", context, nil, fn)
   if not ok then error(err, 0) end
+end
+
+--- Runs fn, then leave(), which is also called where fn fails; returns what fn does.
+function trace.enter(fn, leave)
+  local function close(ok, ...)
+    leave()
+    if not ok then error((...), 0) end
+    return ...
+  end
+  return close(pcall(fn))
 end
 
 --- Runs fn, whose ops run at once and do not join the body that is running.

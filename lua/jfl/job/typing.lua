@@ -35,8 +35,9 @@ A body whose result is shaped otherwise fails with both shapes. Types nest; only
 be the outermost.
 
 Placeholders are the types of inputs: `tp.Numpy.Placeholder(shape, dtype)`, float32 unless told.
-Those of `tp.ListNumpy` and `tp.ListListNumpy` take a list with one array for each device, up to the
-shape given.
+Those of `tp.ListNumpy` and `tp.ListListNumpy` take a list with one array for each device, all of
+one shape, up to the one given. They belong to the mirrored view, which
+[a page of its own](guide-several-devices-and-hosts.md) explains.
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
@@ -80,14 +81,20 @@ local function placeholder(kind)
   return args.define(path, "The type of a job argument: " .. kind .. " of a fixed shape.", {
     { "shape", "its extents; a first one of -1 stands for any batch size" },
     { "dtype", "of its elements", "float32" },
+    kind == "Numpy" and { "distribute", "how it lies on several devices, such as "
+      .. "flow.distribute.split(0), and which part of it each process gives", args.none,
+      type = "Distribution" } or nil,
     returns = "Placeholder",
   }, function(o)
     local shape = {}
     for i, extent in ipairs(args.shape(path, "shape", o.shape, kind == "Numpy")) do
       shape[i] = extent
     end
+    if o.distribute ~= nil then
+      require("jfl.net.distribute").check(path, "distribute", o.distribute, #shape)
+    end
     return setmetatable({ kind = kind, shape = shape, dtype = args.dtype(path, "dtype", o.dtype),
-      any = shape[1] == -1 }, Placeholder)
+      distribute = o.distribute, any = shape[1] == -1 }, Placeholder)
   end)
 end
 
@@ -135,8 +142,8 @@ function typing.Callback(part)
   return new("Callback", ("Callback(%s)"):format(part.text), { part = part })
 end
 
---- What a job without `returns` gives: any nesting of blobs.
-typing.any = typing.Bundle(typing.Numpy)
+--- What a job without `returns` gives: any nesting of blobs, in whichever view they are.
+typing.any = typing.Bundle(new("Either", "Numpy"))
 
 function typing.is_placeholder(value) return getmetatable(value) == Placeholder end
 
@@ -155,10 +162,16 @@ end
 
 local DEEPEST = 6
 
+-- Whether each device has a value of its own of the blob.
+local function is_mirrored(blob) return core.distribution(blob) == "mirrored" end
+
+--- How many arrays a blob gives, where this process has so many devices.
+function typing.arrays_of(blob, members) return is_mirrored(blob) and members or 1 end
+
 --- The structure of a body's result as text, down to a limited depth: "(blob, {loss = blob})".
 function typing.structure(value, depth)
   depth = depth or 1
-  if core.type(value) == "blob" then return "blob" end
+  if core.type(value) == "blob" then return is_mirrored(value) and "mirrored blob" or "blob" end
   if type(value) ~= "table" or getmetatable(value) then return args.describe(value) end
   if depth > DEEPEST then return "{...}" end
   local parts = {}
@@ -170,26 +183,42 @@ function typing.structure(value, depth)
 end
 
 -- Each function below appends the blobs of a body's value to `blobs` and returns a reader, or nil
--- where the value does not have the type's structure. A reader gets a list of arrays and the
--- position before the first of its own; it returns the value made of them and the last position.
+-- where the value does not have the type's structure. blobs.total says how many devices there are,
+-- and blobs.members how many of them this process has, each with an array of a mirrored blob. A
+-- reader gets a list of arrays and the position before the first of its own; it returns the value
+-- made of them and the last position.
 local shapes = {}
 
 local function read_one(list, at) return list[at + 1], at + 1 end
 
 function shapes.Numpy(_, value, blobs)
-  if core.type(value) ~= "blob" then return nil end
+  if core.type(value) ~= "blob" or is_mirrored(value) then return nil end
   blobs[#blobs + 1] = value
   return read_one
 end
 
+-- A list of what `item` makes of each device's array.
+local function shape_of_list(value, blobs, item)
+  local members = blobs.members
+  if core.type(value) ~= "blob" or is_mirrored(value) ~= (blobs.total > 1) then return nil end
+  blobs[#blobs + 1] = value
+  return function(list, at)
+    local items = {}
+    for i = 1, members do items[i] = item(list[at + i]) end
+    return items, at + members
+  end
+end
+
 function shapes.ListNumpy(_, value, blobs)
-  if not shapes.Numpy(nil, value, blobs) then return nil end
-  return function(list, at) return { list[at + 1] }, at + 1 end
+  return shape_of_list(value, blobs, function(array) return array end)
+end
+
+function shapes.Either(_, value, blobs)
+  return shapes.Numpy(nil, value, blobs) or shapes.ListNumpy(nil, value, blobs)
 end
 
 function shapes.ListListNumpy(_, value, blobs)
-  if not shapes.Numpy(nil, value, blobs) then return nil end
-  return function(list, at) return { { list[at + 1] } }, at + 1 end
+  return shape_of_list(value, blobs, function(array) return { array } end)
 end
 
 local function plain(value) return type(value) == "table" and getmetatable(value) == nil end

@@ -6,21 +6,35 @@ local typing = require "jfl.job.typing"
 
 local watch = {}
 
+-- Prints an array, or all arrays of a list, which may hold lists.
+local function show(value)
+  if type(value) ~= "table" then return print(value) end
+  for _, item in ipairs(value) do show(item) end
+end
+
 -- The user's handler; without one the value is printed after the prompt, if there is one.
 local function handler_of(who, given)
   if type(given) == "function" then return given end
   if given ~= nil then args.expect(who, "handler_or_prompt", given, "function or string") end
   return function(value)
     if given then print(given) end
-    print(value)
+    show(value)
   end
 end
 
 local ONE_ARRAY = { Numpy = true, ListNumpy = true, ListListNumpy = true }
 
--- Returns a reader of a list of one array as the given type.
-local function reader_of(who, t, blob)
-  if typing.is_type(t) and ONE_ARRAY[t.kind] then return typing.match(t, blob, {}) end
+-- Returns a reader of a list of one array, or one for each device, as the given type.
+local function reader_of(who, t, blob, context)
+  local found = typing.is_type(t) and ONE_ARRAY[t.kind]
+  local reader = found
+    and typing.match(t, blob, { members = context.members, total = context.total })
+  if reader then return reader end
+  if found then
+    local is_whole = typing.structure(blob) == "blob"
+    core.fail("%s: type must be flow.typing.%s for '%s', which is a %s, got %s", who,
+      is_whole and "Numpy" or "ListNumpy", blob.name, typing.structure(blob), t.text)
+  end
   core.fail("%s: type must be flow.typing.Numpy, ListNumpy or ListListNumpy, got %s", who,
     args.describe(t))
 end
@@ -31,9 +45,11 @@ local function add(who, o, is_gradient)
     core.fail("%s: blob must be a blob, got %s", who, args.describe(o.blob))
   end
   core.need_blob(context.graph, o.blob, who .. ": blob")
+  local n = typing.arrays_of(o.blob, context.members)
+  local kind = core.distribution(o.blob) == "mirrored" and typing.ListNumpy or typing.Numpy
   local each = { label = ("%s of '%s'"):format(who, o.blob.name), is_gradient = is_gradient,
-    blob = o.blob, handler = handler_of(who, o.handler_or_prompt),
-    read = reader_of(who, o.type or typing.Numpy, o.blob) }
+    blob = o.blob, n = n, handler = handler_of(who, o.handler_or_prompt),
+    read = reader_of(who, o.type or kind, o.blob, context) }
   if is_gradient then
     core.watch_gradient(context.graph, o.blob, (core.where():gsub(": $", "")))
   end
@@ -70,16 +86,20 @@ watch.watch_diff = args.define("watch_diff",
   "Shows the gradient of the sum of the loss's elements with respect to a blob, at every call.",
   params("the gradient"), function(o) add("watch_diff", o, true) end)
 
---- Ends a body whose job has n results: makes the watched blobs further results, gradients last, as
--- the core requires. Returns the watches, each with the number of its result; or nil.
-function watch.close(context, n)
-  local watches = context.watches
+--- Ends a body whose job has the blobs as results: makes the watched ones further results,
+-- gradients last, as the core requires. Returns the watches, each with the numbers of its arrays
+-- among those of the results; or nil.
+function watch.close(context, blobs)
+  local watches, n = context.watches, 0
+  for _, blob in ipairs(watches and blobs or {}) do
+    n = n + typing.arrays_of(blob, context.members)
+  end
   for _, gradients in ipairs { false, true } do
     for _, each in ipairs(watches or {}) do
       if each.is_gradient == gradients then
         if not gradients then core.output(context.graph, each.blob) end
-        n = n + 1
-        each.at, each.blob = n, nil
+        each.at, each.blob = n + 1, nil
+        n = n + each.n
       end
     end
   end

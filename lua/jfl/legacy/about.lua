@@ -8,10 +8,6 @@ require "jfl.net.optimizers"       -- adds the arguments of optimizers
 
 local NOTHING = "has no effect; it is taken, and its value checked, for scripts of the original"
 
-local GPU = "has no effect; flow.scope.placement says where ops run, and flow.config.device() "
-  .. "where the rest does"
-local VIEW = "has no effect, as a job runs on one device; the types of a job's inputs and results "
-  .. "say how it takes and gives arrays"
 local LOSSES = "says how flow.losses.add_loss trains; optimizer:minimize(loss) in the body needs "
   .. "none of it"
 local LACKS = "is not there: only what turns it off is taken, and anything else is an error"
@@ -25,16 +21,22 @@ local ABOUT = {
   ["flow.fixed_placement"] = "is flow.scope.placement",
   ["flow.device_prior_placement"] = "is flow.scope.placement",
   ["flow.variable_scope"] = "is flow.scope.namespace",
+  ["flow.experimental.scope.config"] = "is flow.scope.recompute",
   ["flow.scope.name_scope"] = "is flow.scope.namespace",
   ["flow.name_scope"] = "is flow.scope.namespace",
   ["flow.dynamic_reshape"] = "is flow.reshape",
   ["flow.math.tanh_v2"] = "is flow.math.tanh",
   ["flow.math.sigmoid_v2"] = "is flow.math.sigmoid",
-  ["flow.scope.consistent_view"] = VIEW, ["flow.scope.mirrored_view"] = VIEW,
+  ["flow.distribute.consistent_strategy"] = "is flow.scope.consistent_view",
+  ["flow.distribute.consistent_strategy_enabled"] = "is flow.scope.consistent_view_enabled",
+  ["flow.distribute.mirrored_strategy"] = "is flow.scope.mirrored_view",
+  ["flow.distribute.mirrored_strategy_enabled"] = "is flow.scope.mirrored_view_enabled",
   ["flow.sync_default_session"] = "is flow.sync",
   ["flow.losses"] = "has add_loss, which a job's function_config says how to minimize; "
     .. "optimizer:minimize(loss) does both",
-  ["flow.env"] = "has settings of several machines, which are kept and mean nothing on one",
+  ["flow.env.init"] = "meets the other processes, as the first job does",
+  ["flow.env.current_machine_id"] = "is flow.env.rank",
+  ["flow.env.current_resource"] = "says how many processes and devices there are",
   ["flow.enable_eager_execution"] = "fails unless it turns that off: jobs are always compiled, and "
     .. "outside of bodies every op runs at once on NdArrays",
   ["flow.eager_execution_enabled"] = "gives false",
@@ -42,22 +44,20 @@ local ABOUT = {
   ["flow.current_global_function_desc"] = "gives the job whose body runs",
   ["flow.find_or_create_module"] = "gives what its function made at the first call in a body",
   ["NdArray:numpy"] = "gives the array itself",
-  ["flow.config.gpu_device_num"] = GPU, ["flow.config.cpu_device_num"] = GPU,
   ["flow.config.compute_thread_pool_size"] = "is flow.config.threads, but that 0 changes nothing",
-  ["flow.config.machine_num"] = "gives 1; more than one machine is an error",
+  ["flow.config.machine_num"] = "gives the number of processes, which it must be",
   ["flow.config.legacy_model_io_enabled"] = "gives what enable_legacy_model_io was set to",
   ["flow.config.collect_act_event"] = "is an error; flow.profile tells where time goes",
   ["flow.config.load_library"] = "is an error: an op is built into jfl",
   ["flow.config.load_library_now"] = "is an error: an op is built into jfl",
-  ["FunctionConfig.default_logical_view"] = VIEW,
-  ["FunctionConfig.default_distribute_strategy"] = VIEW,
+  ["FunctionConfig.default_distribute_strategy"] = "is default_logical_view",
   ["FunctionConfig.default_initializer_conf"] = "also takes the original's tables, such as "
     .. "{ constant_conf = { value = 0 } }",
   ["FunctionConfig.train.*"] = LOSSES,
 }
 for _, name in ipairs { "enable_qat", "enable_quantization_aware_training", "enable_ssp",
   "enable_non_distributed_optimizer", "use_tensorrt", "use_xla_jit", "exp_run_conf", "qat.*",
-  "indexed_slices_optimizer_conf", "optimizer_placement_optimization_mode", "tensorrt.*",
+  "indexed_slices_optimizer_conf", "tensorrt.*",
   "ssp_partition_scope_ids", "ssp_partition_strategy", "static_mem_alloc_policy_white_list.*",
   "static_mem_alloc_algo_white_list.*" } do
   ABOUT["FunctionConfig." .. name] = LACKS
@@ -84,9 +84,8 @@ add("flow.config.", settings)
 add("FunctionConfig.", options)
 for path, list in pairs(arguments) do
   for _, e in ipairs(type(list) == "table" and list or {}) do
-    local refused = e[3] == "refused" and "is not there: giving it is an error"
-    about.by_path[("flow.%s, argument %s"):format(path, e[2])] = refused
-      or e[2]:find("seed") and "has no effect; flow.random.seed(n) makes runs repeatable" or NOTHING
+    about.by_path[("flow.%s, argument %s"):format(path, e[2])] = e[2]:find("seed")
+      and "has no effect; flow.random.seed(n) makes runs repeatable" or NOTHING
   end
 end
 

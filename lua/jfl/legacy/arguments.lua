@@ -1,18 +1,16 @@
 -- Arguments of the original that mean nothing here, by the function's path: at which place it takes
--- each, the name, and whether a value is ignored or refused. args.define adds them to its own.
+-- each, and the name. args.define adds them to its own.
 local function initializer(place, ...)
   local list = {}
-  for i, name in ipairs { ... } do list[i] = { place + i - 1, name, "ignored" } end
+  for i, name in ipairs { ... } do list[i] = { place + i - 1, name } end
   return list
 end
 
 return {
   get_variable = {
-    { 7, "model_name", "ignored" }, { 8, "random_seed", "ignored" },
-    { 9, "distribute", "refused" },
+    { 7, "model_name" }, { 8, "random_seed" },
   },
-  ["layers.dense"] = { { 11, "model_distribute", "refused" } },
-  ["nn.dropout"] = { { 4, "seed", "ignored" } },
+  ["nn.dropout"] = { { 4, "seed" } },
   constant_initializer = initializer(2, "dtype"),
   glorot_normal_initializer = initializer(1, "data_format", "dtype"),
   glorot_uniform_initializer = initializer(1, "data_format", "dtype"),

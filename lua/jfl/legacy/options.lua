@@ -3,6 +3,7 @@
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
+local job_options = require "jfl.job.options"
 local update_conf = require "jfl.legacy.update_conf"
 
 local options = {}
@@ -67,10 +68,9 @@ function options.default_initializer_conf(conf)
   return initializers[form[1]](given)
 end
 
-for _, name in ipairs { "default_logical_view", "default_distribute_strategy" } do
-  options[name] = function(value)
-    return args.scope(name, value, "view", "flow.scope.consistent_view() or mirrored_view()")
-  end
+function options.default_distribute_strategy(value)
+  return args.scope("default_distribute_strategy", value, "view",
+    "flow.scope.consistent_view() or mirrored_view()")
 end
 
 -- Hints about how to compile: the results they leave unchanged are the same here without them.
@@ -90,7 +90,7 @@ end
 
 for _, name in ipairs {
   "cudnn_buf_limit_mbyte", "cudnn_conv_force_bwd_data_algo", "cudnn_conv_force_bwd_filter_algo",
-  "cudnn_conv_force_fwd_algo", "optimizer_placement_optimization_threshold",
+  "cudnn_conv_force_fwd_algo",
 } do
   options[name] = whole(name, 0)
 end
@@ -110,10 +110,10 @@ for _, name in ipairs {
 end
 
 local QAT = "quantization-aware training is not built into jfl"
-local ZERO = "spreading optimizer state over devices (ZeRO) is not built into jfl, which runs a "
-  .. "job on one device"
-local SSP = "pipelines over several devices (SSP) are not built into jfl, which runs a job on one "
-  .. "device"
+local ZERO = "spreading optimizer state over devices (ZeRO) is asked for by "
+  .. "optimizer_placement_optimization_mode(\"distributed_split\")"
+local SSP = "pipelines over several devices (SSP) are not cut by jfl itself; "
+  .. "flow.scope.placement puts layers on devices, and micro_batches(n) lets those work at once"
 local TENSORRT = "TensorRT is not built into jfl, whose kernels are its own"
 
 for name, reason in pairs {
@@ -127,7 +127,7 @@ end
 local ROWS = "updates of single rows are not built into jfl; optimizers change all of a variable"
 for name, reason in pairs {
   exp_run_conf = "experimental runs are not built into jfl",
-  indexed_slices_optimizer_conf = ROWS, optimizer_placement_optimization_mode = ZERO,
+  indexed_slices_optimizer_conf = ROWS,
   ssp_partition_scope_ids = SSP, ssp_partition_strategy = SSP,
 } do
   options[name] = absent(name, nil, reason)
@@ -154,9 +154,10 @@ train.secondary_lr = number("train.secondary_lr", 0, true)
 train.loss_scale_factor = number("train.loss_scale_factor", 0)
 train.model_update_conf = update_conf.read
 train.weight_l2 = absent("train.weight_l2", 0, "weight decay is not built into jfl")
-for _, name in ipairs { "enable_non_distributed_optimizer",
-  "optimizer_placement_optimization_mode", "optimizer_placement_optimization_threshold" } do
-  train[name] = options[name]
+train.enable_non_distributed_optimizer = options.enable_non_distributed_optimizer
+for _, name in ipairs { "optimizer_placement_optimization_mode",
+  "optimizer_placement_optimization_threshold" } do
+  train[name] = job_options[name]
 end
 
 return options

@@ -33,6 +33,17 @@ session.eager_execution_enabled = args.unlisted("eager_execution_enabled", {},
 session.current_global_function_desc = args.unlisted("current_global_function_desc", {},
   function() return trace.need("current_global_function_desc").job end)
 
+session.experimental_scope = {}
+
+--- Runs fn, of which with checkpointing the gradients compute values again.
+session.experimental_scope.config = args.unlisted("experimental.scope.config",
+  { { "checkpointing", "", false }, { "fn" } }, function(o)
+    local who = "experimental.scope.config"
+    args.expect(who, "fn", o.fn, "function")
+    if not args.expect(who, "checkpointing", o.checkpointing, "boolean") then return o.fn() end
+    return require("jfl.net.scope").recompute(o.fn)
+  end)
+
 local made = setmetatable({}, { __mode = "k" })      -- modules by name, for each context
 
 --- What create gave the first time that the body asked for a module of this name.

@@ -39,18 +39,18 @@ for _, name in ipairs { "enable_debug_mode", "enable_legacy_model_io", "enable_m
   end
 end
 
-keep("gpu_device_num", 0, count)
-keep("cpu_device_num", 1, function(who, value) return args.integer(who, "value", value, 1) end)
-
 function settings.legacy_model_io_enabled()
   return config.values.enable_legacy_model_io or false
 end
 
+-- Each process counts as a machine.
 function settings.machine_num(n)
-  if n ~= nil and args.integer("config.machine_num", "value", n, 1) ~= 1 then
-    core.fail("config.machine_num: jobs run on one machine, got %d", n)
+  local size = select(2, core.world())
+  if n ~= nil and args.integer("config.machine_num", "value", n, 1) ~= size then
+    core.fail("config.machine_num: value must be the number of processes, %d, got %d; "
+      .. "jfl --ranks %d starts as many, or flow.env.machine names them before", size, n, n)
   end
-  return 1
+  return size
 end
 
 -- 0 leaves the number to the runtime.

@@ -51,12 +51,7 @@ function Average:use(body)
   args.expect(who, "body", body, "function")
   local before = context.averages
   context.averages = self
-  local function close(ok, ...)
-    context.averages = before
-    if not ok then error((...), 0) end
-    return ...
-  end
-  return close(pcall(body))
+  return trace.enter(body, function() context.averages = before end)
 end
 
 --- The name under which a body asks for a variable, and whether it is an average.

@@ -4,6 +4,10 @@
 local args = require "jfl.base.args"
 
 local paths = {
+  ["jfl.net.advanced"] = {
+    "advanced.distribute_add", "advanced.distribute_clone", "advanced.distribute_concat",
+    "advanced.distribute_map", "advanced.distribute_split",
+  },
   ["jfl.net.arrays"] = {
     "broadcast_like", "constant_like", "constant_scalar", "count_not_finite", "dim_gather",
     "dim_scatter_add", "elem_cnt", "experimental.square_sum", "identity_n", "linspace",
@@ -50,6 +54,13 @@ local paths = {
   ["jfl.net.patches"] = { "nn.fold", "nn.unfold" },
   ["jfl.net.activations"] = {
     "nn.celu", "nn.glu", "nn.gumbel_softmax", "nn.tanhshrink", "nn.threshold",
+  },
+  ["jfl.net.distribute"] = {
+    "distribute.auto", "distribute.broadcast", "distribute.split", "parallel_cast",
+  },
+  ["jfl.net.views"] = {
+    "cast_to_current_logical_view", "scope.consistent_view", "scope.consistent_view_enabled",
+    "scope.mirrored_view", "scope.mirrored_view_enabled",
   },
   ["jfl.net.distances"] = { "nn.cosine_similarity", "nn.pairwise_distance" },
   ["jfl.net.padding"] = {

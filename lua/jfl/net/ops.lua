@@ -186,6 +186,15 @@ function mt.__tostring(blob)
   return ("blob '%s' %s %s"):format(blob.name, args.shape_text(blob.shape), blob.dtype)
 end
 
+-- How a blob lies on several devices; scripts for one never load what tells of it.
+function core.blob_fields.distribute(blob) return require("jfl.net.distribute").of(blob) end
+core.blob_fields.placement = core.value_place
+for _, name in ipairs { "with_distribute", "with_gradient_distribute" } do
+  core.blob_methods[name] = function(blob, d)
+    return require("jfl.net.distribute")[name](blob, d)
+  end
+end
+
 -- Methods that an array has and a blob lacks, as it has no data, and the op to use instead in a
 -- body.
 local INSTEAD = {

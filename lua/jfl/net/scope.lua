@@ -2,12 +2,10 @@
 local args = require "jfl.base.args"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
+local devices = require "jfl.job.devices"
 local trace = require "jfl.job.trace"
-local warn = require "jfl.base.warn"
 
 local scope = {}
-
-local warned = false
 
 local Placement = { scope_kind = "placement" }
 Placement.__index = Placement
@@ -16,59 +14,95 @@ function Placement:__tostring()
   return ("placement(\"%s\", \"%s\")"):format(self.device, table.concat(self.ids, "\", \""))
 end
 
--- The numbers of the first and the last device of "m:d" or "m:a-b".
-local function range_of(id)
-  local machine, first, last
+-- What "m:d" says, where each of the numbers may be a range "a-b".
+local function read_id(id)
+  local machine, m_last, first, d_last
   if type(id) == "string" then
-    machine, first = id:match("^(%d+):(%d+)$")
-    last = first
-    if not machine then machine, first, last = id:match("^(%d+):(%d+)%-(%d+)$") end
+    machine, m_last, first, d_last = id:match("^(%d+)(%-?%d*):(%d+)(%-?%d*)$")
   end
-  if not machine or tonumber(last) < tonumber(first) then
+  local function last_of(number, more)
+    if more == "" then return number end
+    local last = more:match("^%-(%d+)$")
+    return last and tonumber(last) >= tonumber(number) and last
+  end
+  m_last = machine and last_of(machine, m_last)
+  d_last = machine and last_of(first, d_last)
+  if not m_last or not d_last then
     core.fail("placement: ids must be \"machine:device\" or \"machine:first-last\", got %s",
       args.describe(id))
   end
-  if tonumber(machine) ~= 0 then
-    core.fail("placement: ids: \"%s\" names machine %s; this session has machine 0 only", id,
-      machine)
-  end
-  return tonumber(first), tonumber(last)
+  return tonumber(machine), tonumber(m_last), tonumber(first), tonumber(d_last)
 end
 
--- Without a GPU the work is done where all else is; a user who counts on one has to hear of it.
-local function lack_of_gpu()
-  local why = core.device_absence("gpu") or "there is none"
-  if config.values.strict_placement then
-    core.fail("placement: no GPU is usable here and flow.config.strict_placement is on: %s", why)
+local function check_machine(id, number)
+  local size = select(2, core.world())
+  if number < size then return end
+  if size == 1 then
+    core.fail("placement: ids: \"%s\" names machine %d; this session has machine 0 only; jfl "
+      .. "--ranks, mpirun or flow.env.machine start several", id, number)
   end
-  if not warned then
-    warned = true
-    warn.say("no GPU is usable here: what is placed on \"gpu\" runs on the CPU "
-      .. "(flow.config.strict_placement(true) makes this an error): " .. why)
+  core.fail("placement: ids: \"%s\" names machine %d; machines are 0 to %d", id, number, size - 1)
+end
+
+-- The devices that the ids name, { [machine] = { [number] = true } }, the largest number, and the
+-- ids as one text.
+local function read_ids(ids)
+  local named, most, text = {}, 0, {}
+  for i, id in ipairs(ids) do
+    text[i] = id
+    local machine, m_last, first, last = read_id(id)
+    check_machine(id, m_last)
+    most = math.max(most, last)
+    for m = machine, m_last do
+      named[m] = named[m] or {}
+      for d = first, math.min(last, first + 65535) do named[m][d] = true end
+    end
+  end
+  return named, most, table.concat(text, ",")
+end
+
+-- Fails unless each machine has as many devices.
+local function check_even(named)
+  local least, most
+  for machine, numbers in pairs(named) do
+    local count = 0
+    for _ in pairs(numbers) do count = count + 1 end
+    if not least or count < least.count then least = { machine = machine, count = count } end
+    if not most or count > most.count then most = { machine = machine, count = count } end
+  end
+  if least.count ~= most.count then
+    core.fail("placement: ids must name as many devices on every machine, got %d on machine %d "
+      .. "and %d on machine %d", least.count, least.machine, most.count, most.machine)
   end
 end
 
--- The name of the one device that the first and the last number say; nil for that of the session.
--- The CPU is one device, whatever its number.
-local function device_of(kind, first, last)
-  local count = type(kind) == "string" and core.device_count(kind) or 0
-  if kind == "cpu" then return "cpu:0" end
-  if kind == "gpu" and count == 0 then return lack_of_gpu() end
+local MORE = {
+  cpu = "; flow.config.cpu_device_num(%d) makes as many of the processor's cores",
+}
+
+-- The name of the devices that ids say; nil for those of the session.
+local function devices_of(kind, ids)
+  local named, most, text = read_ids(ids)
+  if text == "" then core.fail("placement: ids must not be empty") end
+  check_even(named)
+  local count = devices.count(kind)
+  if kind == "gpu" and count == 0 then
+    devices.lack_of_gpu("placement", config.values.strict_placement)
+    kind, count = "cpu", devices.count("cpu")
+    if count == 1 and most > 0 then return nil end
+  end
   if count == 0 then
     core.fail("placement: device must be \"cpu\" or \"gpu\", got %s", args.describe(kind))
   end
-  if last >= count then
-    core.fail("placement: ids must be from 0 to %d for \"%s\", got %d", count - 1, kind, last)
+  if most >= count then
+    core.fail("placement: ids must be from 0 to %d for \"%s\", got %d%s", count - 1, kind, most,
+      (MORE[kind] or ""):format(most + 1))
   end
-  if first ~= last then
-    core.fail("placement: ids must name one device, got %d to %d; a job's work is not split",
-      first, last)
-  end
-  return ("%s:%d"):format(kind, first)
+  return kind .. " " .. text
 end
 
--- Runs fn with what it makes on a device; outside of a body it makes nothing that has a place.
-local function at(device, fn)
+-- Runs fn with what it makes on devices; outside of a body it makes nothing that has a place.
+local function at(on, fn)
   local context = trace.current
   if not context then return fn() end
   local outer = context.device
@@ -76,35 +110,26 @@ local function at(device, fn)
     context.device = to
     core.place(to, context.graph)
   end
-  local function leave(ok, ...)
-    move(outer)
-    if not ok then error((...), 0) end
-    return ...
-  end
-  move(device)
-  return leave(pcall(fn))
+  move(on)
+  return trace.enter(fn, function() move(outer) end)
 end
 
---- Runs fn with its ops and variables on a device and returns its results; without fn, gives an
--- object for config.default_placement_scope.
-scope.placement = args.define("scope.placement", "Places the ops made by fn on a device.", {
+--- Runs fn with its ops and variables on a device, or on several, and returns its results; without
+-- fn, gives an object for config.default_placement_scope.
+scope.placement = args.define("scope.placement", "Places the ops made by fn on a device, or "
+  .. "splits them over several.", {
   { "device", "\"cpu\" or \"gpu\"", type = "\"cpu\"|\"gpu\"" },
-  { "ids", "\"machine:device\", \"machine:first-last\", or a list of those",
+  { "ids", "\"machine:device\", \"machine:first-last\", or a list of those; machines are "
+    .. "processes, as flow.env.rank() counts them",
     type = "string|string[]" },
   { "fn", "what is run with this placement", args.none },
   returns = "any",
 }, function(o)
   local ids = type(o.ids) == "table" and o.ids or { o.ids }
-  if #ids == 0 then core.fail("placement: ids must not be empty") end
-  local first, last = math.huge, 0
-  for _, id in ipairs(ids) do
-    local low, high = range_of(id)
-    first, last = math.min(first, low), math.max(last, high)
-  end
   if o.fn ~= nil then args.expect("placement", "fn", o.fn, "function") end
-  local device = device_of(o.device, first, last)
-  if o.fn ~= nil then return at(device, o.fn) end
-  return setmetatable({ device = o.device, ids = ids, on = device }, Placement)
+  local on = devices_of(o.device, ids)
+  if o.fn ~= nil then return at(on, o.fn) end
+  return setmetatable({ device = o.device, ids = ids, on = on }, Placement)
 end)
 
 --- Runs fn with `name-` before the names of what it makes, and returns its results.
@@ -118,12 +143,25 @@ scope.namespace = args.define("scope.namespace", "Prefixes names of variables an
   local context = trace.need("namespace")
   local outer = context.prefix
   context.prefix = outer .. o.name .. "-"
-  local function leave(ok, ...)
-    context.prefix = outer
-    if not ok then error((...), 0) end
-    return ...
+  return trace.enter(o.fn, function() context.prefix = outer end)
+end)
+
+--- Runs fn and returns its results. Gradients compute again what its ops make, but for what other
+-- ops read, so that nothing keeps it until then.
+scope.recompute = args.define("scope.recompute",
+  "Computes what the ops made by fn give once more for the gradients, to save memory.", {
+  { "fn", "what is run; a call within another belongs to that" },
+  returns = "any",
+}, function(o)
+  args.expect("recompute", "fn", o.fn, "function")
+  local context = trace.current
+  if not context or context.recomputes then return o.fn() end
+  local function turn(on)
+    context.recomputes = on
+    core.recompute(context.graph, on)
   end
-  return leave(pcall(o.fn))
+  turn(true)
+  return trace.enter(o.fn, function() turn(false) end)
 end)
 
 return scope

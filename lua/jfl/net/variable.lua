@@ -47,7 +47,7 @@ function variable.share(context)
 end
 
 -- Creates a variable. v: its full name, shape, dtype, initializer, regularizer, trainable,
--- data_format.
+-- data_format, distribute, distribute_name.
 local function create(who, context, v)
   if v.initializer == nil then
     core.fail("%s: '%s': initializer is missing: give one such as flow.truncated_normal(0.1), or "
@@ -64,6 +64,11 @@ local function create(who, context, v)
   local blob = core.variable(context.graph, { name = v.name, dtype = v.dtype, shape = v.shape,
     init = init, a = a, b = b, trainable = v.trainable, l1 = l1, l2 = l2 })
   context.variables[v.name] = blob
+  if v.distribute then
+    local distribute = require "jfl.net.distribute"
+    local name = v.distribute_name or "distribute"
+    distribute.lay(who, name, distribute.check(who, name, v.distribute, #v.shape), blob)
+  end
   local is_float = v.dtype == "float32" or v.dtype == "float64"
   if v.trainable and is_float then
     context.trainable[#context.trainable + 1] = { name = v.name, blob = blob }
@@ -103,6 +108,8 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
     args.none, type = "Initializer" },
   { "regularizer", "such as flow.regularizers.l2(0.01)", args.none, type = "Regularizer" },
   { "trainable", "whether optimizers change it", true },
+  { "distribute", "how it is kept on several devices, such as flow.distribute.split(0); each has "
+    .. "all of it unless said", args.none, type = "Distribution" },
   { "reuse", "whether the name may exist in this job", true },
   returns = "Blob",
 }, function(o)
@@ -125,10 +132,12 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   if not existing then
     return create(who, context, { name = name, shape = o.shape, dtype = dtype,
       initializer = o.initializer or context.config.default_initializer_conf,
-      regularizer = o.regularizer, trainable = o.trainable and not averaged })
+      regularizer = o.regularizer, trainable = o.trainable and not averaged,
+      distribute = o.distribute })
   end
   regularizers.factors(who, "regularizer", o.regularizer)
-  return again(who, context, { name = name, shape = o.shape, dtype = dtype })
+  local there = again(who, context, { name = name, shape = o.shape, dtype = dtype })
+  return o.distribute and there:with_distribute(o.distribute) or there
 end)
 
 local copy, broadcast_to, constant = call.op.identity, call.op.broadcast_to, call.op.constant

@@ -4,6 +4,7 @@
 -- to those, so that functions defined earlier and later share one variable, as they do in a file.
 -- After each declaration a call is inserted that hands over a function whose upvalues are the new
 -- locals. Whatever fails later, they are known by then.
+local debug = require "debug"
 local tokens = require "jfl.repl.tokens"
 
 local locals = {}

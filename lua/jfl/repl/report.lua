@@ -1,6 +1,7 @@
 -- Errors in the interactive session: the message and where it comes from, without the frames of
 -- jfl itself.
 local colour = require "jfl.repl.colour"
+local debug = require "debug"
 local show = require "jfl.repl.show"
 
 local report = {}
@@ -74,7 +75,7 @@ end
 --- Prints a message as an error.
 function report.say(text)
   io.stdout:flush()
-  io.stderr:write(text, "\n")
+  io.stderr:write(text .. "\n")
 end
 
 --- The same for a message that no handler has seen.

@@ -1,6 +1,7 @@
 -- Shows values in the interactive session: arrays with shape and dtype, tables by their contents,
 -- and nothing at length.
 local colour = require "jfl.repl.colour"
+local debug = require "debug"
 
 local show = {}
 

@@ -65,6 +65,23 @@ local function text_of(lines)
   return table.concat(out, "\n")
 end
 
+-- Where several devices worked, the time of the steps of each.
+local function by_device(rows, total)
+  local seconds, names = {}, {}
+  for _, row in ipairs(rows) do
+    local device = row.device or ""
+    if not seconds[device] then names[#names + 1] = device end
+    seconds[device] = (seconds[device] or 0) + row.seconds
+  end
+  if #names < 2 then return "" end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    names[i] = ("\non %s: %.1f ms, %.0f%%"):format(name, seconds[name] * 1e3,
+      100 * seconds[name] / total)
+  end
+  return table.concat(names)
+end
+
 --- The rows of a profile as a table in text, the longest first.
 function profile.text(rows, most)
   local total, threads = 0, core.get("threads")
@@ -79,11 +96,59 @@ function profile.text(rows, most)
   local more = #rows > most and ("\n%d more steps"):format(#rows - most) or ""
   local sum = "%.1f ms in all steps; %d threads can do %.0f GFLOP/s in registers and copy %.1f GB/s"
   return text_of(lines) .. more .. "\n" .. note ..
-    sum:format(total * 1e3, threads, flop_peak / 1e9, byte_peak / 1e9)
+    sum:format(total * 1e3, threads, flop_peak / 1e9, byte_peak / 1e9) .. by_device(rows, total)
 end
+
+-- ---- several ranks ----
+
+local SLOW = 0.15               -- the share of the others' time that they wait for a slow rank
+
+-- Seconds are told as texts of one length, since all ranks must give as many bytes.
+local TOLD = "%20.9f %20.9f"
+
+--- What is said of several ranks: a line for each with its host, the seconds that it computed and
+-- those that it waited; and which of them the others wait for, if one is slow. All go at the pace
+-- of the slowest one, which therefore waits least, whether its jobs or its script take so long.
+function profile.ranks_text(ranks)
+  local lines, slow, waits, all = {}, 1, 0, 0
+  for i, r in ipairs(ranks) do
+    lines[i] = ("rank %d (%s): computed %.1f ms, waited for others or for data %.1f ms"):format(
+      i - 1, r.host, r.computed * 1e3, r.waited * 1e3)
+    if r.waited < ranks[slow].waited then slow = i end
+  end
+  for i, r in ipairs(ranks) do
+    if i ~= slow then
+      waits = waits + (r.waited - ranks[slow].waited) / (#ranks - 1)
+      all = all + (r.waited + r.computed) / (#ranks - 1)
+    end
+  end
+  if waits > SLOW * all then
+    lines[#lines + 1] = ("rank %d (%s) is slow: the others waited %.1f ms for it"):format(slow - 1,
+      ranks[slow].host, waits * 1e3)
+  end
+  return table.concat(lines, "\n")
+end
+
+-- All ranks call this, and all get the text; nil where there is one, or nothing was done together.
+local function compare(computed, waited)
+  local _, size = core.world()
+  if size == 1 or core.world_trouble() then return nil end
+  local ranks, together = core.world_gather(TOLD:format(computed, waited)), 0
+  for i, text in ipairs(ranks) do
+    local c, w = text:match("(%S+) +(%S+)")
+    ranks[i] = { host = core.world_host(i - 1), computed = tonumber(c), waited = tonumber(w) }
+    together = together + c + w
+  end
+  return together > 0 and profile.ranks_text(ranks) or nil
+end
+
+-- ---- profiles ----
 
 -- Rows of sessions that were cleared since the profile began; nil while no profile is made.
 local earlier
+
+-- The seconds that this rank computed and waited in jobs of several, in those sessions.
+local computed, waited = 0, 0
 
 --- Begins a profile, which finish() ends. trace: the file that finish will write; if it cannot be
 -- written, this fails now, before the work.
@@ -95,17 +160,25 @@ function profile.start(trace)
   end
   queue.sync()
   core.profile_start(MOST_EVENTS)
-  earlier = {}
+  earlier, computed, waited = {}, 0, 0
 end
 
 -- The rows of all runs, including those before the session was cleared, and the error that kept the
--- trace from being written. A trace covers the last session only.
+-- trace from being written. A trace covers the last session only. Each rank writes one of its own.
 local function stop(trace)
-  local rows = earlier
+  local rows, rank = earlier, trace and core.world() or 0
+  if rank > 0 then trace = trace .. "." .. rank end
   earlier = nil
-  local last, err = core.profile_stop(trace)
+  local last, err, own, others = core.profile_stop(trace)
+  computed, waited = computed + own, waited + others
   for _, row in ipairs(last) do rows[#rows + 1] = row end
   return rows, err
+end
+
+--- What the ranks say of each other's pace, after finish(); all call it. nil: there is one.
+function profile.compare()
+  local ok, text = pcall(compare, computed, waited)
+  return ok and text or nil
 end
 
 --- Ends a profile and returns its rows, the longest first; trace: a file for a Chrome trace, or
@@ -136,6 +209,8 @@ function profile.whole(trace)
     queue.last = nil
     local rows, ok, err = profile.finish(trace)
     print(profile.text(rows, MOST_ROWS))
+    local ranks = profile.compare()
+    if ranks then print(ranks) end
     if not ok then error(err, 0) end
   end
   queue.last = report
@@ -144,12 +219,14 @@ function profile.whole(trace)
   end
 end
 
---- Runs fn and prints how long the steps of its jobs took. Returns the rows. Each has job, op,
--- name, serves (the node whose gradient it computes, or nil), kernel, seconds (of all runs), runs,
--- flop and bytes (of one run).
+--- Runs fn and prints how long the steps of its jobs took, and with several ranks, which all call
+-- it, how long each computed and waited, and which one the others wait for. Returns the rows. Each
+-- has job, op, name, serves (the node whose gradient it computes, or nil), kernel, device, seconds
+-- (of all runs), runs, flop and bytes (of one run).
 profile.profile = args.define("profile", "Runs a function and prints where time went.", {
   { "fn", "a function that runs jobs" },
-  { "trace", "a file to write, which Perfetto opens", args.none, type = "string" },
+  { "trace", "a file to write, which Perfetto opens; rank 1 writes trace.1", args.none,
+    type = "string" },
   { "rows", "how many steps are printed", MOST_ROWS, type = "integer" },
   returns = "ProfileRow[]",
 }, function(o)
@@ -161,6 +238,8 @@ profile.profile = args.define("profile", "Runs a function and prints where time 
   local rows, synced, late = profile.finish(o.trace)
   if not ran then error(message, 0) end
   print(profile.text(rows, most))
+  local ranks = profile.compare()
+  if ranks then print(ranks) end
   if not synced then error(late, 0) end
   return rows
 end)

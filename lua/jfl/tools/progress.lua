@@ -103,6 +103,7 @@ print(rows[1].op, rows[1].runs)                  --> matmul	3
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local debug = require "debug"
 local text = require "jfl.base.text"
 
 local progress = {}
@@ -129,7 +130,7 @@ local GENERATOR = "(for generator)"   -- what the virtual machine calls a loop's
 -- but its variables are no longer on the stack.
 local function around(self)
   local level = 2
-  while debug and debug.getinfo(level, "l") do
+  while debug.getinfo(level, "l") do
     local i, found = 1, nil
     local name, value = debug.getlocal(level, i)
     while name do
@@ -207,11 +208,17 @@ end
 -- The outermost bar whose line is on the terminal, unless something was printed since.
 local shown
 
+-- Of several ranks the first one shows how far the loop is, for all of them.
+local function is_shown()
+  return core.world() == 0 or os.getenv "JFL_PRINT" == "all"
+end
+
 -- Draws a bar. It fills the whole line: the terminal then starts a new line before the next letter,
 -- whoever writes it, while the next bar returns to the start of this line. So whatever the loop, an
 -- error or the shell prints gets a line of its own.
 local function draw(self, now, last)
   self.root.drawn = now
+  if not is_shown() then return end
   local before, after = head(self), tail(self, now)
   local columns = core.columns(STDERR)
   if not columns then

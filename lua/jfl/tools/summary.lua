@@ -44,9 +44,17 @@ end
 local made = 0
 local EEXIST = 17
 
+-- A reader of a directory expects one writer: of several ranks that is the first.
+local function open_nothing(logdir)
+  local path = "/dev/null"
+  return setmetatable({ logdir = logdir, path = path, file = assert(io.open(path, "wb")), size = 0,
+    steps = {} }, Writer)
+end
+
 -- Opens a file that is not there yet, so that neither one of another writer is emptied nor one that
 -- a link leads to.
 local function open(who, logdir)
+  if core.world() > 0 then return open_nothing(logdir) end
   local ok, why = core.make_directory(logdir)
   if not ok then core.fail("%s: cannot make the directory %s: %s", who, logdir, why) end
   local number, host = core.process()
@@ -62,7 +70,8 @@ local function open(who, logdir)
 end
 
 --- Makes the writer that later calls use: a new event file in logdir, which is created if it is
--- missing. If the directory has an open writer, that one is used.
+-- missing. If the directory has an open writer, that one is used. Of several ranks the first one
+-- writes, and what the others write is dropped.
 summary.create_summary_writer = args.define("summary.create_summary_writer",
   "Opens an event file for TensorBoard, which later summaries are written to.", {
     { "logdir", "the directory that tensorboard --logdir is given, or one below it" },

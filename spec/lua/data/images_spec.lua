@@ -48,6 +48,17 @@ describe("pictures as files", function()
     end
   end)
 
+  it("reads the bytes of a file as it reads the file, and tells what they lack", function()
+    save_image(path("a.png"), slope(5, 7, 3), { data_format = "NHWC" })
+    local decode_image, o = flow.data.decode_image, { size = 4, channels = 1, dtype = "float32" }
+    assert.same(load_image(path("a.png"), o):totable(), decode_image(read("a.png"), o):totable())
+    assert.same({ 5, 7, 3 }, decode_image(read("a.png")).shape)
+    assert.error_matches(function() decode_image("no picture") end, "decode_image: bytes: ")
+    assert.error_matches(function() decode_image(read("a.png"):sub(1, 60)) end,
+      "decode_image: bytes: ")
+    assert.error_matches(function() decode_image(7) end, "bytes must be a string, got number 7")
+  end)
+
   it("drops alpha, and makes grey of RGB and RGB of grey, where channels says so", function()
     local rgba = nd.array({ { { 200, 100, 50, 0 } } }, flow.uint8)
     save_image(path("a.png"), rgba, { data_format = "NHWC" })

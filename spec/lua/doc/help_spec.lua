@@ -125,13 +125,19 @@ describe("help", function()
     local text = {}
     for _, word in ipairs { "initializer", "optimizer", "loss", "save", "gpu", "async", "threads",
       "dtype", "tensor", "layers", "variable", "data", "gradient", "lr", "nan", "error", "speed",
-      "memory", "random", "plot", "keep_prob", "nesterov", "einsum", "eye",
+      "memory", "random", "plot", "distributed", "keep_prob", "nesterov", "einsum", "eye",
       "amp", "convolution", "ema",
       "batch_norm", "rnn", "attention", "embedding", "conv1d" } do
       text[#text + 1] = help.text(word)
     end
     for path in table.concat(text, "\n"):gmatch("%f[%w]flow%.([%w_.]*[%w_])") do
       assert.truthy(path == "typing" or pcall(help.text, path), path)
+    end
+  end)
+
+  it("tells how work is shared", function()
+    for _, word in ipairs { "distributed", "DDP", "mpi", "ranks" } do
+      holds(help.text(word), "jfl --ranks 2 script.lua")
     end
   end)
 
@@ -153,9 +159,8 @@ describe("help", function()
 
   it("says of what only the original has what it is here", function()
     holds(help.text("use_rdma"), "flow.config.use_rdma has no effect")
-    holds(help.text("flow.config.gpu_device_num"), "flow.scope.placement says where ops run")
     holds(help.text("FixedTensorDef"), "is flow.typing.Numpy.Placeholder")
-    holds(help.text("mirrored_view"), "has no effect, as a job runs on one device")
+    holds(help.text("mirrored_strategy"), "is flow.scope.mirrored_view")
   end)
 
   it("is pointed to for what other libraries have, unless one name does it here", function()

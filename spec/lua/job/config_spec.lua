@@ -24,7 +24,8 @@ describe("config", function()
 
   it("names the valid options beside an unknown one", function()
     helper.fails(function() flow.config.gpu_num(1) end,
-      "config: unknown option 'gpu_num'; options are background, check_finite, device, ")
+      "config: unknown option 'gpu_num'; options are background, check_finite, cpu_device_num, "
+        .. "device, ")
     helper.fails(function() flow.config.threads = 5 end, "config: options are functions")
   end)
 
@@ -84,7 +85,7 @@ describe("config", function()
     flow.config.device(before)
     assert.equal(before, flow.config.device())
     helper.fails(function() flow.config.device("tpu:0") end,
-      "device must be a kind and a number, as in cpu:0, got 'tpu:0'")
+      "device must be a kind and numbers, as in cpu:0, gpu:0-3 or gpu 0:0-3,1:0-3, got 'tpu:0'")
     helper.fails(function() flow.config.device("sim:99") end, "got 'sim:99'")
     helper.fails(function() flow.config.device("null:0") end, "null:0 computes nothing")
     helper.fails(function() flow.config.device(1) end, "got number 1")

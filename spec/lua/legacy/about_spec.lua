@@ -16,7 +16,7 @@ describe("what is said of names of the original", function()
       if name then assert.truthy(flow.function_config()[name], path) end
     end
     assert.truthy(count > 80)
-    assert.truthy(about.by_path["flow.layers.dense, argument model_distribute"])
+    assert.truthy(about.by_path["flow.get_variable, argument model_name"])
     assert.truthy(about.by_path["FunctionConfig.enable_cudnn"]:find("^has no effect"))
     assert.is_nil(about.text("relu"))
   end)
@@ -30,7 +30,8 @@ describe("what is said of names of the original", function()
         assert.falsy(paths[name], name)
         assert.falsy(index.entries()[name], name)
         local word = name:match("[^.]+$")
-        assert.falsy(overview:find("%f[%w_]" .. word .. "%f[^%w_]"), name)
+        local found = word ~= "scope" and overview:find("%f[%w_]" .. word .. "%f[^%w_]")
+        assert.falsy(found, name)      -- the overview has flow.scope
         for _, completed in ipairs(completion.words("x = flow." .. name:sub(1, -2))) do
           assert.are_not.equal("flow." .. name, completed)
         end

@@ -21,12 +21,6 @@ describe("arguments of the original", function()
     assert.truthy(out:min() == 0)
   end)
 
-  it("fail where they ask for what is not there", function()
-    local function dense() flow.layers.dense(x, 3, nil, true, nil, nil, nil, nil, true, nil, 1) end
-    helper.fails(dense, "layers.dense: model_distribute, which is argument 11, is not supported; "
-      .. "give others by name: {reuse = ...}")
-  end)
-
   it("are not named beside an unknown option, nor suggested for one", function()
     local message = helper.fails(function() flow.nn.dropout(x, { sed = 1 }) end,
       "nn.dropout: unknown option 'sed'; options are x, rate, noise_shape, training, name")

@@ -17,8 +17,8 @@ describe("options of the original", function()
     end
     helper.fails(function() config.indexed_slices_optimizer_conf { enable = true } end,
       "indexed_slices_optimizer_conf: updates of single rows are not built into jfl")
-    helper.fails(function() config.optimizer_placement_optimization_mode("distributed_split") end,
-      "optimizer_placement_optimization_mode: spreading optimizer state")
+    helper.fails(function() config.optimizer_placement_optimization_mode("all") end,
+      "must be \"distributed_split\" or \"non_distributed\", got string 'all'")
     helper.fails(function() config.qat.symmetric(true) end,
       "function_config.qat: quantization-aware training is not built into jfl")
     helper.fails(function() config.tensorrt.use_fp16() end, "TensorRT is not built into jfl")

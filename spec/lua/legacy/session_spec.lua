@@ -9,6 +9,13 @@ describe("a session", function()
       "strategy must be one of custom_parallelism, parallelism_priority, reuse_mem_priority")
   end)
 
+  it("computes values again where a scope says so", function()
+    local config = flow.experimental.scope.config
+    assert.equal(7, config({ checkpointing = true, fn = function() return 7 end }))
+    assert.equal(8, config({ fn = function() return 8 end }))
+    helper.fails(function() config({ checkpointing = 1, fn = print }) end, "checkpointing")
+  end)
+
   it("compiles its jobs", function()
     assert.is_false(flow.eager_execution_enabled())
     flow.enable_eager_execution(false)

@@ -21,7 +21,7 @@ describe("settings of the original", function()
     helper.fails(function() flow.config.comm_net_worker_num("x") end, "must be a whole number")
     assert.equal(1, flow.config.machine_num(1))
     helper.fails(function() flow.config.machine_num(2) end,
-      "config.machine_num: jobs run on one machine, got 2")
+      "config.machine_num: value must be the number of processes, 1, got 2")
     helper.fails(function() flow.config.load_library("x.so") end, "there are no ops in libraries")
     helper.fails(function() flow.config.collect_act_event(true) end, "flow.profile shows")
   end)

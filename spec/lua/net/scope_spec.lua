@@ -55,11 +55,55 @@ describe("scope.placement", function()
     assert.truthy(job:plan():find("on sim:0: ", 1, true), job:plan())
   end)
 
-  it("names one device that is there", function()
+  it("splits work over several devices #cpu", function()
+    local function job(name, device, ids)
+      return flow.global_function {
+        name = name, inputs = { { "x", flow.typing.Numpy.Placeholder({ 3, 2 }) } },
+        returns = flow.typing.Numpy,
+        body = function(x)
+          return flow.scope.placement(device, ids, function() return flow.math.square(x) end)
+        end,
+      }
+    end
+    flow.config.cpu_device_num(2)
+    assert.equal("cpu 0:0-1", flow.config.device())
+    for name, ids in pairs { range = "0:0-1", list = { "0:1", "0:0" }, machines = "0-0:0-1" } do
+      local square = job(name, "cpu", ids)
+      assert.equal("[[ 1.  4.]\n [ 9. 16.]\n [25. 36.]]",
+        tostring(square { { 1, 2 }, { 3, 4 }, { 5, 6 } }))
+      assert.truthy(square:plan():find("core:0, core:1: ", 1, true), square:plan())
+    end
+    local one = job("one", "cpu", "0:1")
+    one { { 1, 2 }, { 3, 4 }, { 5, 6 } }
+    assert.truthy(one:plan():find("on core:1: ", 1, true), one:plan())
+    flow.config.cpu_device_num(1)
+    assert.equal("cpu:0", flow.config.device())
+  end)
+
+  it("divides the CPU where there are no GPUs #cpu", function()
+    local out, status = helper.script [[
+      local flow = require "jfl"
+      flow.config.on_warning(function(text) print(text:match("^no GPU is usable here")) end)
+      flow.config.gpu_device_num(2)
+      print(flow.config.device(), flow.config.gpu_device_num(), flow.config.cpu_device_num())
+      print(flow.scope.placement("gpu", "0:0-1").on)
+      print(pcall(flow.scope.placement, "gpu", "0:0-2"))
+      flow.config.gpu_device_num(1)
+      print("then " .. flow.config.device())
+    ]]
+    assert.equal(0, status)
+    assert.equal("no GPU is usable here\ncpu 0:0-1\t2\t2\ncpu 0:0-1\nfalse\t",
+      out:match("^.*\t"))
+    assert.truthy(out:find("ids must be from 0 to 1 for \"cpu\", got 2; "
+      .. "flow.config.cpu_device_num(3)", 1, true), out)
+    assert.truthy(out:find("\nthen cpu:0\n", 1, true), out)
+  end)
+
+  it("names devices that are there", function()
     helper.fails(function() flow.scope.placement("sim", "0:99") end, "got 99")
-    helper.fails(function() flow.scope.placement("sim", "0:0-1") end, "must name one device")
-    helper.fails(function() flow.scope.placement("sim", { "0:0", "0:1" }) end,
-      "must name one device")
+    helper.fails(function() flow.scope.placement("cpu", "0:1") end,
+      "placement: ids must be from 0 to 0 for \"cpu\", got 1; flow.config.cpu_device_num(2) makes "
+      .. "as many of the processor's cores")
     helper.fails(function() flow.scope.placement("null", "0:0") end,
       "device must be \"cpu\" or \"gpu\", got string 'null'")
   end)
@@ -75,6 +119,8 @@ describe("scope.placement", function()
       "placement: device must be \"cpu\" or \"gpu\", got string 'tpu'")
     helper.fails(function() flow.scope.placement("cpu", "0") end, "must be \"machine:device\"")
     helper.fails(function() flow.scope.placement("cpu", "0:3-1") end, "got string '0:3-1'")
+    helper.fails(function() flow.scope.placement("sim", "1-0:0") end, "got string '1-0:0'")
+    helper.fails(function() flow.scope.placement("sim", "0:0-") end, "got string '0:0-'")
     helper.fails(function() flow.scope.placement("cpu", { "0:0", "1:0" }) end, "names machine 1")
     helper.fails(function() flow.scope.placement("cpu", {}) end, "must not be empty")
     helper.fails(function() flow.scope.placement("cpu") end, "argument 2 'ids' is missing")

@@ -6,6 +6,17 @@ local profile = require "jfl.tools.profile"
 local tp = flow.typing
 
 describe("flow.profile", function()
+  it("names a rank that the others wait for", function()
+    local function rank(host, computed, waited)
+      return { host = host, computed = computed, waited = waited }
+    end
+    assert.equal("rank 0 (a): computed 100.0 ms, waited for others or for data 110.0 ms\n"
+      .. "rank 1 (b): computed 200.0 ms, waited for others or for data 10.0 ms\n"
+      .. "rank 1 (b) is slow: the others waited 100.0 ms for it",
+      profile.ranks_text { rank("a", 0.1, 0.11), rank("b", 0.2, 0.01) })
+    assert.is_nil(profile.ranks_text({ rank("a", 0.1, 0.02), rank("b", 0.1, 0.01) }):find "slow")
+  end)
+
   local job
 
   before_each(function()

@@ -14,9 +14,11 @@ static void cpu_free(jf_device *d, void *p)
   jf_free(p);
 }
 
-JFL_DEVICE(cpu, .host = 1, .plain = 1, .alloc = cpu_alloc, .free = cpu_free, .rows = jf_cpu_rows,
-  .channel_block = jf_cpu_channel_block, .activates = jf_cpu_activates,
-  .fused = &jf_cpu_fused_limits, .peak = jf_cpu_peak)
+extern const jf_kind jf_kind_core;
+
+JFL_DEVICE(cpu, .host = 1, .parts = &jf_kind_core, .plain = 1, .alloc = cpu_alloc,
+  .free = cpu_free, .rows = jf_cpu_rows, .channel_block = jf_cpu_channel_block,
+  .activates = jf_cpu_activates, .fused = &jf_cpu_fused_limits, .peak = jf_cpu_peak)
 
 jf_device *jf_host(void)
 {

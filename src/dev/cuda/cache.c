@@ -1,14 +1,11 @@
 /* Compiled kernels on disk. */
 #include "dev/cuda/cache.h"
+#include "system/system.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* The head of a file; the image follows. `text` is a second hash of the source, which must agree as
    the key does, and `image` one of the image, so that a file cut short or damaged is not used. */
@@ -33,34 +30,34 @@ static void cache_name(uint64_t key, char *to)
 /* Opens a folder in another, making it if it is not there; -1: that cannot be. */
 static int cache_enter(int in, const char *name)
 {
-  if (mkdirat(in, name, 0700) && errno != EEXIST) return -1;
-  return openat(in, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (jf_folder_make(in, name, JF_PRIVATE) && errno != EEXIST) return -1;
+  return jf_folder_open(in, name, 0);
 }
 
 /* Whether nobody else can put files there: an image is code. */
 static int cache_is_ours(int folder)
 {
-  struct stat st;
-  return !fstat(folder, &st) && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
+  jf_info st;
+  return !jf_info_of_folder(folder, &st) && st.mine && !(st.rights & 022);
 }
 
 static int cache_folder(void)
 {
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = jf_home_folder();
   const int own = cache && *cache == '/';
   if (!own && (!home || *home != '/')) return -1;
-  if (own) mkdir(cache, 0700);         /* it need not be there yet */
-  int top = open(own ? cache : home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (own) jf_folder_make(JF_HERE, cache, JF_PRIVATE);         /* it need not be there yet */
+  int top = jf_folder_open(JF_HERE, own ? cache : home, 0);
   if (top >= 0 && !own) {
     const int below = cache_enter(top, ".cache");
-    close(top);
+    jf_folder_close(top);
     top = below;
   }
   if (top < 0) return -1;
   const int folder = cache_enter(top, "jfl");
-  close(top);
+  jf_folder_close(top);
   if (folder < 0 || cache_is_ours(folder)) return folder;
-  close(folder);
+  jf_folder_close(folder);
   return -1;
 }
 
@@ -69,8 +66,7 @@ static int cache_folder(void)
 static int cache_read_all(int fd, void *to, size_t size)
 {
   for (char *at = to; size;) {
-    const ssize_t n = read(fd, at, size);
-    if (n < 0 && errno == EINTR) continue;
+    const int64_t n = jf_read(fd, at, size);
     if (n <= 0) return 0;
     at += n;
     size -= (size_t)n;
@@ -87,7 +83,7 @@ static int cache_read_image(int fd, uint64_t key, const char *text, void **image
   if (cache_read_all(fd, p, h.size)) {
     const cache_head want = cache_head_of(key, text, p, h.size);
     if (!memcmp(&h, &want, sizeof h)) {
-      futimens(fd, NULL);              /* it was used now */
+      jf_touch(fd);                 /* it was used now */
       *image = p;
       *size = h.size;
       return 1;
@@ -103,11 +99,11 @@ int jf_cuda_cache_read(uint64_t key, const char *text, void **image, size_t *siz
   const int folder = cache_folder();
   if (folder < 0) return 0;
   cache_name(key, name);
-  const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  close(folder);
+  const int fd = jf_open(folder, name, JF_READ | JF_NO_LINK);
+  jf_folder_close(folder);
   if (fd < 0) return 0;
   const int found = cache_read_image(fd, key, text, image, size);
-  close(fd);
+  jf_close(fd);
   return found;
 }
 
@@ -126,24 +122,24 @@ static cache_entry *cache_list(int folder, int *n, int64_t *sum)
 {
   cache_entry *list = NULL;
   int cap = 0;
-  struct stat st;
-  DIR *d = fdopendir(dup(folder));
+  jf_info st;
+  jf_listing *d = jf_listing_open(folder);
   *n = 0;
   *sum = 0;
-  for (struct dirent *e; d && (e = readdir(d));) {
-    const char *dot = strrchr(e->d_name, '.');
-    if (!dot || strcmp(dot, suffix) || strlen(e->d_name) >= NAME) continue;
-    if (fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW)) continue;
+  for (const char *name; d && (name = jf_listing_next(d));) {
+    const char *dot = strrchr(name, '.');
+    if (!dot || strcmp(dot, suffix) || strlen(name) >= NAME) continue;
+    if (jf_info_at(folder, name, JF_NO_LINK, &st)) continue;
     cache_entry *room = jf_regrow(list, *n, &cap, sizeof *room);
     if (!room) break;
     list = room;
     cache_entry *to = &list[(*n)++];
-    memcpy(to->name, e->d_name, strlen(e->d_name) + 1);
-    to->used = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-    to->size = st.st_size;
-    *sum += st.st_size;
+    memcpy(to->name, name, strlen(name) + 1);
+    to->used = st.changed;
+    to->size = st.size;
+    *sum += st.size;
   }
-  if (d) closedir(d);
+  jf_listing_close(d);
   return list;
 }
 
@@ -155,35 +151,23 @@ static void cache_trim(int folder)
   if (sum > MOST_BYTES) {
     qsort(list, (size_t)n, sizeof *list, cache_older);
     for (int i = 0; i < n && sum > MOST_BYTES / 4 * 3; i++)
-      if (!unlinkat(folder, list[i].name, 0)) sum -= list[i].size;
+      if (!jf_file_remove(folder, list[i].name)) sum -= list[i].size;
   }
   jf_free(list);
 }
 
 /* ---- writing: a file of its own first, which then takes the name ---- */
 
-static int cache_write_all(int fd, const void *from, size_t size)
-{
-  for (const char *at = from; size;) {
-    const ssize_t n = write(fd, at, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return 0;
-    at += n;
-    size -= (size_t)n;
-  }
-  return 1;
-}
-
 static void cache_write_file(int folder, const cache_head *h, const void *image)
 {
   char name[NAME], fresh[NAME];
   cache_name(h->key, name);
   snprintf(fresh, sizeof fresh, "new-%016llx", (unsigned long long)jf_entropy());
-  const int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int fd = jf_open(folder, fresh, JF_WRITE | JF_NEW | JF_NO_LINK | JF_PRIVATE);
   if (fd < 0) return;
-  int ok = cache_write_all(fd, h, sizeof *h) && cache_write_all(fd, image, h->size);
-  if (close(fd)) ok = 0;
-  if (!ok || renameat(folder, fresh, folder, name)) unlinkat(folder, fresh, 0);
+  int ok = !jf_write_all(fd, h, sizeof *h) && !jf_write_all(fd, image, h->size);
+  if (jf_close(fd)) ok = 0;
+  if (!ok || jf_file_rename(folder, fresh, name)) jf_file_remove(folder, fresh);
 }
 
 void jf_cuda_cache_write(uint64_t key, const char *text, const void *image, size_t size)
@@ -193,5 +177,5 @@ void jf_cuda_cache_write(uint64_t key, const char *text, const void *image, size
   const cache_head h = cache_head_of(key, text, image, size);
   if (size <= MOST_BYTES) cache_write_file(folder, &h, image);
   cache_trim(folder);
-  close(folder);
+  jf_folder_close(folder);
 }

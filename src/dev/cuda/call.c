@@ -61,7 +61,8 @@ static jfl_status call_room(jf_kargs *k, size_t args, cuda_call **out)
 
 jf_cuda_head jf_cuda_head_of(const jf_kargs *k)
 {
-  return (jf_cuda_head){ .fault = k->fault, .step = k->step, .key = k->random.key };
+  return (jf_cuda_head){ .fault = k->fault, .step = k->step, .key = k->random.key,
+                         .first = k->random.first };
 }
 
 jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,

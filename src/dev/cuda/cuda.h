@@ -118,7 +118,8 @@ typedef struct jf_cuda_head {
   void *data[JF_CUDA_POINTERS];
   jf_fault *fault;
   int64_t step;
-  uint64_t key;                        /* of random bits */
+  uint64_t key;                        /* of random bits; and which element is the call's first */
+  int64_t first;
 } jf_cuda_head;
 /* The head of a call, without data. */
 jf_cuda_head jf_cuda_head_of(const jf_kargs *k);

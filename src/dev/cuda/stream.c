@@ -255,8 +255,11 @@ jfl_status jf_cuda_await(jf_device *d, void *stream, void *event)
                                 "waiting for an event"));
 }
 
+/* What was copied to host memory by way of staged memory is there only once all of the stream was
+   waited for. */
 static jfl_status stream_reach(jf_cuda_stream *s, jf_cu_event *event)
 {
+  if (s->arrivals) return stream_wait(s);
   return stream_check(s, s->cuda->api->event_wait(event), "running a kernel");
 }
 

@@ -1,8 +1,8 @@
 /* The memory of a simulated device. */
 #include "dev/sim/sim.h"
+#include "system/system.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 /* What freed memory is filled with: as a float not-a-number, as an integer a negative number. */
 enum { POISON = 0xff };
@@ -18,7 +18,7 @@ void jf_sim_memory_init(jf_sim_memory *m, const char *name)
 
 static void sim_memory_release(jf_sim_block *b)
 {
-  munmap(b->address, b->size);
+  jf_pages_give_back(b->address, b->size);
   jf_free(b->contents);
 }
 
@@ -77,14 +77,14 @@ void *jf_sim_take(jf_sim_memory *m, size_t size)
   jf_sim_block b = { .size = size ? size : 1 };
   b.contents = jf_new(b.size);
   if (!b.contents) return NULL;
-  void *address = mmap(NULL, b.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *address = jf_pages_reserve(b.size);
   pthread_mutex_lock(&m->mu);
-  int ok = address != MAP_FAILED && sim_memory_has_room(m);
+  int ok = address && sim_memory_has_room(m);
   b.address = address;
   if (ok) sim_memory_insert(m, &b);
   pthread_mutex_unlock(&m->mu);
   if (ok) return address;
-  if (address != MAP_FAILED) munmap(address, b.size);
+  if (address) jf_pages_give_back(address, b.size);
   jf_free(b.contents);
   return NULL;
 }

@@ -1,7 +1,7 @@
 /* Streams and events of the simulated device. */
 #include "dev/sim/sim.h"
+#include "system/system.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,6 +43,7 @@ static jf_sim_item *sim_stream_next(jf_sim_stream *s)
 static void *sim_stream_work(void *arg)
 {
   jf_sim_stream *s = arg;
+  jf_thread_begins("stream");
   pthread_mutex_lock(&s->mu);
   for (jf_sim_item *i; (i = sim_stream_next(s));) {
     int skip = sim_stream_leaves_out(s, i);
@@ -56,18 +57,14 @@ static void *sim_stream_work(void *arg)
     if (!s->head) pthread_cond_broadcast(&s->changed);
   }
   pthread_mutex_unlock(&s->mu);
+  jf_thread_ends("stream");
   return NULL;
 }
 
-/* Starts the thread with every signal blocked, so that handlers run on the host's threads. The
-   caller holds mu. */
+/* The caller holds mu. */
 static jfl_status sim_stream_start(jf_sim_stream *s)
 {
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  int e = pthread_create(&s->thread, NULL, sim_stream_work, s);
-  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  int e = jf_thread_start(&s->thread, sim_stream_work, s);
   if (e) return jf_fail(JFL_ENOMEM, "%s: cannot start its thread: %s", s->name, strerror(e));
   s->has_thread = 1;
   return JFL_OK;

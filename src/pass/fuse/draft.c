@@ -1,5 +1,6 @@
 /* Makes a fused program of some nodes. */
 #include "pass/fuse/draft.h"
+#include "op/reduce.h"
 
 #include <string.h>
 
@@ -205,7 +206,7 @@ static int draft_add_sum(jf_draft *d, const jf_node *n)
   p->n_in = p->n_out = 1;
   p->in[0] = in;
   p->out[0] = out;
-  p->count = n->op->flags & JF_MEANS ? (double)d->size / (double)sums : 1;
+  p->count = n->op->flags & JF_MEANS ? (double)jf_mean_count(n->attr, d->size / sums) : 1;
   if (by_row) return 1;
   spread_over(d, out, s, step);
   return 1;

@@ -81,8 +81,13 @@ static void follow_sources(jf_fuser *f, follow_edges *e, int i, int only)
 void jf_fuse_find_followers(jf_fuser *f, int groups_are_made)
 {
   follow_edges e = { 0 };
+  int together = -1;           /* the last node so far that other ranks take part in */
   for (int i = 0; i < f->n; i++) {
     const jf_node *n = f->r.old[i];
+    if (n->op->flags & JF_TOGETHER) {
+      if (together >= 0) add_edge(f, &e, together, i);
+      together = i;
+    }
     const int grouped = groups_are_made && jf_is_grouped(&f->groups, i);
     if (!grouped) follow_makers(f, &e, i);
     if (grouped || !groups_are_made) follow_sources(f, &e, i, grouped);

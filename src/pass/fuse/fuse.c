@@ -57,6 +57,17 @@ static int make_draft(jf_fuser *f, int a, int b)
   return jf_draft_make(&f->d);
 }
 
+/* Whether each node of group a may be in one program with each of group b. */
+static int fuse_may_join(const jf_fuser *f, int a, int b)
+{
+  const jf_groups *s = &f->groups;
+  if (!f->g->n_region && f->g->turns < 2) return 1;
+  for (int i = a; i >= 0; i = s->next[i])
+    for (int j = b; j >= 0; j = s->next[j])
+      if (!jf_may_join(f->r.old[i], f->r.old[j])) return 0;
+  return 1;
+}
+
 /* Joins the groups of nodes a and b if they make a program. */
 static void try_join(jf_fuser *f, int a, int b)
 {
@@ -64,7 +75,7 @@ static void try_join(jf_fuser *f, int a, int b)
   const int place = f->r.old[a]->place;
   a = s->of[a];
   b = s->of[b];
-  if (a == b || place != f->r.old[b]->place) return;
+  if (a == b || place != f->r.old[b]->place || !fuse_may_join(f, a, b)) return;
   f->d.limits = limits_at(f, place);
   if (s->size[a] + s->size[b] > f->d.limits->instrs || !make_draft(f, a, b)) return;
   if (!jf_comes_back(f, a, b)) {
@@ -123,6 +134,10 @@ static jfl_status emit_group(jf_fuser *f, int group)
                        NULL, &node));
   node->name = name_giver(d)->name;
   node->serves = name_giver(d)->serves;
+  node->whole = name_giver(d)->whole;
+  node->how = name_giver(d)->how;
+  node->first = name_giver(d)->first;
+  node->part = name_giver(d)->part;
   node->place = name_giver(d)->place;
   for (int i = 0; i < node->n_out; i++) {
     node->out[i]->place = node->place;

@@ -75,7 +75,7 @@ static int is_needed(jf_fuser *f, int group, char *needed)
 {
   int any = 0;
   for (int i = group; i >= 0; i = f->groups.next[i]) {
-    any |= (f->r.old[i]->op->flags & JF_EFFECT) != 0;
+    any |= (f->r.old[i]->op->flags & (JF_EFFECT | JF_TOGETHER)) != 0;
     for (int k = 0; k < f->r.old[i]->n_out; k++) any |= needed[f->r.old[i]->out[k]->id];
   }
   for (int i = group; any && i >= 0; i = f->groups.next[i])

@@ -31,6 +31,13 @@ for _, _, images, labels in flow.data.batches(pets, { batch_size = 2, shuffle = 
   print(images.shape[1], images.shape[2], images.dtype)  --> 2	32	uint8
 end
 
+## data.decode_image
+flow.data.save_image("red.png", nd.array({ { { 1 } }, { { 0 } }, { { 0 } } }))
+local file = io.open("red.png", "rb")
+local bytes = file:read("*a")                 -- or what a server was sent
+file:close()
+print(flow.data.decode_image(bytes))  --> [[[255   0   0]]]
+
 ## data.load_image
 flow.data.save_image("red.png", nd.array({ { { 1 } }, { { 0 } }, { { 0 } } }))
 print(flow.data.load_image("red.png"))  --> [[[255   0   0]]]

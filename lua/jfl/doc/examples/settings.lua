@@ -1,5 +1,28 @@
 -- Examples of settings of sessions and jobs, scopes.
 return [==[
+## env.ctrl_port
+flow.env.ctrl_port(9988)  -- where the first of several machines waits
+print(flow.env.ctrl_port())  --> 9988
+
+## env.host
+print(flow.env.host() == flow.env.host(0))  --> true
+
+## env.machine
+flow.env.machine("192.168.1.12")  -- one machine: as if nothing was said
+-- flow.env.machine("192.168.1.12", "192.168.1.11") in a script that
+-- is started on both makes them ranks 0 and 1
+print(flow.env.size())  --> 1
+
+## env.rank
+print(flow.env.rank())  --> 0
+-- jfl --ranks 4 script.lua: 0, 1, 2 and 3
+if flow.env.rank() == 0 then print("one of them writes this") end
+--> one of them writes this
+
+## env.size
+print(flow.env.size())  --> 1
+-- jfl --ranks 4 script.lua: 4 in each of the four
+
 ## FunctionConfig.concurrency_width
 local config = flow.function_config()
 config.concurrency_width(4)  -- up to 4 calls wait in the queue
@@ -34,6 +57,47 @@ local job = flow.global_function {
   body = function() return flow.get_variable("w", { 2 }) end }
 print(job())  --> [0.5 0.5]
 
+## FunctionConfig.micro_batches
+local config = flow.function_config()
+config.micro_batches(4)  -- of 8 rows 2 at a time
+local job = flow.global_function { name = "parts", type = "train",
+  function_config = config, returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 8, 2 }) } },
+  body = function(x)
+    local loss = flow.math.reduce_mean(flow.layers.dense(x, 3))
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end }
+print(#job(nd.ones({ 8, 2 })).shape)  --> 1
+
+## FunctionConfig.optimizer_placement_optimization_mode
+local config = flow.function_config()
+config.optimizer_placement_optimization_mode("distributed_split")
+config.optimizer_placement_optimization_threshold(4096)
+local job = flow.global_function { name = "zero", type = "train",
+  function_config = config, returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 8, 2 }) } },
+  body = function(x)
+    local loss = flow.math.reduce_mean(flow.layers.dense(x, 3))
+    flow.optimizer.Adam(0.1):minimize(loss)
+    return loss
+  end }
+print(#job(nd.ones({ 8, 2 })).shape)  --> 1
+
+## FunctionConfig.optimizer_placement_optimization_threshold
+local config = flow.function_config()
+config.optimizer_placement_optimization_mode("distributed_split")
+config.optimizer_placement_optimization_threshold(1)  -- even the smallest
+local job = flow.global_function { name = "all_split", type = "train",
+  function_config = config, returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 8, 2 }) } },
+  body = function(x)
+    local loss = flow.math.reduce_mean(flow.layers.dense(x, 3))
+    flow.optimizer.Adam(0.1):minimize(loss)
+    return loss
+  end }
+print(#job(nd.ones({ 8, 2 })).shape)  --> 1
+
 ## FunctionConfig.default_placement_scope
 local config = flow.function_config()
 config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
@@ -60,6 +124,18 @@ print(job({ { 1, 2 }, { 3, 4 } }))  -- too small to gain: it stays in float32
 -- a game or an editor that draws while jobs train
 flow.config.background(true)
 print(flow.config.background())  --> true
+
+## config.cpu_device_num
+flow.config.cpu_device_num(2)
+local job = flow.global_function { name = "job", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 4, 2 }) } },
+  body = function(x) return flow.math.exp(x) end }
+job({ { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 } })  -- each device computes two of the rows
+print(flow.config.device())  --> cpu 0:0-1
+
+## config.gpu_device_num
+flow.config.gpu_device_num(1)  -- 2: the work of jobs is split over two
+print(flow.config.gpu_device_num())  --> 1
 
 ## config.check_finite
 flow.config.check_finite(true)
@@ -158,5 +234,21 @@ local job = flow.global_function { name = "placed", returns = tp.Numpy,
     end)
   end }
 print(job({ -1, 1 }))  --> [0. 1.]
+
+## scope.recompute
+local job = flow.global_function { name = "deep", type = "train",
+  inputs = { { "x", tp.Numpy.Placeholder({ 4, 8 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    for i = 1, 3 do
+      x = flow.scope.recompute(function()
+        return flow.layers.dense(flow.nn.gelu(x), 8)
+      end)
+    end
+    local loss = flow.math.reduce_mean(x)
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end }
+print(#job(nd.ones({ 4, 8 })).shape)  --> 1
 
 ]==]

@@ -84,6 +84,13 @@ print(nd.full({ 1 }, 2 ^ 40, flow.int64))  --> [1099511627776]
 ## int8
 print(nd.array({ 200, -200 }):astype(flow.int8))  --> [ 127 -128]
 
+## bundle.list
+print(#flow.bundle.list())  --> 0
+
+## bundle.path
+-- In a program that `jfl --bundle app.lua model -o app` made this is the path of a copy.
+print(flow.bundle.path("model"))  --> model
+
 ## plot
 flow.plot({ 2.3, 1.1, 0.7, 0.5 }, { title = "loss", svg = "loss.svg" })
 print(io.open("loss.svg"):read(4))  --> <svg
@@ -121,6 +128,14 @@ for i in bar do
   bar.loss = 1 / i  -- is shown beside the bar
 end
 print(sum)  --> 55
+
+## sandbox
+local box = flow.sandbox { memory = "64M", seconds = 1 }
+box:run("function twice(x) return x * 2 end", "mod")
+print(box:call("twice", 21))  --> 42
+local ok, message = pcall(box.run, box, "return io.open('secret')")
+print(message:match("text:.*"))  --> text:1: attempt to index global 'io' (a nil value)
+box:close()
 
 ## summary.close
 local writer = flow.summary.create_summary_writer("logs")

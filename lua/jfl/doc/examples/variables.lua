@@ -209,6 +209,17 @@ print(w:max() < 0.2, w:min() > -0.2)  --> true	true
 print(flow.truncated_normal_initializer(0, 0.02))
 --> truncated_normal_initializer(0, 0.02)
 
+## variable_info
+local job = flow.global_function { name = "net", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+  body = function(x)
+    return flow.layers.dense(x, 3, { name = "fc",
+      kernel_initializer = flow.zeros_initializer() })
+  end }
+job({ { 1, 2 } })
+local info = flow.variable_info("fc-weight")
+print(info.dtype, info.shape[1], info.distribute)  --> float32	3	broadcast
+
 ## variance_scaling_initializer
 -- suits layers with relu
 local he = flow.variance_scaling_initializer(2, "fan_in")

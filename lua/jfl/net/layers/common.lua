@@ -39,13 +39,30 @@ function common.namer(name, is_again)
   return function(suffix) return not is_again and name .. suffix or nil end
 end
 
+--- A layer's variable, made by variable.of_layer and read as it lies.
+function common.variable(who, context, v)
+  local blob = variable.of_layer(who, context, v)
+  return v.distribute and blob:with_distribute(v.distribute) or blob
+end
+
+--- Fails unless the layer's model_distribute serves its weight, of which the first axis alone can
+-- be split: the extent of the result.
+function common.check_model_distribute(who, d)
+  if d == nil then return end
+  require("jfl.net.distribute").check(who, "model_distribute", d, math.huge)
+  if d.kind ~= "split" or d.axis == 0 then return end
+  core.fail("%s: model_distribute must be auto(), broadcast() or split(0), got %s", who,
+    tostring(d))
+end
+
 --- x plus the layer's bias, a variable v.name of v.units elements, by an op named v.op;
 -- v.data_format is given where channels are last.
 function common.add_bias(who, context, o, x, v)
   if not o.use_bias then return x end
-  local bias = variable.of_layer(who, context, { name = v.name, shape = { v.units },
+  local bias = common.variable(who, context, { name = v.name, shape = { v.units },
     dtype = x.dtype, initializer = o.bias_initializer or common.zeros, trainable = o.trainable,
-    regularizer = o.bias_regularizer, regularizer_name = "bias_regularizer", reuse = o.reuse })
+    regularizer = o.bias_regularizer, regularizer_name = "bias_regularizer", reuse = o.reuse,
+    distribute = o.model_distribute, distribute_name = "model_distribute" })
   return bias_add(x, bias, { data_format = v.data_format, name = v.op })
 end
 
@@ -61,6 +78,8 @@ common.params = {
     args.none, type = "Regularizer" },
   bias_regularizer = { "bias_regularizer", "of the bias", args.none, type = "Regularizer" },
   trainable = { "trainable", "whether optimizers change the variables", true },
+  model_distribute = { "model_distribute", "flow.distribute.split(0) gives each of several devices "
+    .. "a part of the weight and bias, and so of the result", args.none, type = "Distribution" },
   reuse = { "reuse", "whether a layer of the name in this job lends its variables", false },
 }
 

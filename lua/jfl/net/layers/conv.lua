@@ -3,7 +3,6 @@ local args = require "jfl.base.args"
 local common = require "jfl.net.layers.common"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"
-local variable = require "jfl.net.variable"
 local windows = require "jfl.net.windows"
 
 local params = common.params
@@ -61,12 +60,14 @@ local function build(kind, n, o, is_transposed, make)
   local weight_name = o.weight_name or name .. "-weight"
   local op = common.namer(name, common.is_again(who, context, o, weight_name))
   local channels = read(who, o, x, n)
+  common.check_model_distribute(who, o.model_distribute)
   local first, second = o.filters, channels
   if is_transposed then first, second = channels, o.filters end
-  local weight = variable.of_layer(who, context, { name = weight_name, reuse = o.reuse,
+  local weight = common.variable(who, context, { name = weight_name, reuse = o.reuse,
     dtype = x.dtype, shape = weight_shape(n, o, first, second), data_format = o.data_format,
     initializer = o.kernel_initializer or common.glorot, trainable = o.trainable,
-    regularizer = o.kernel_regularizer, regularizer_name = "kernel_regularizer" })
+    regularizer = o.kernel_regularizer, regularizer_name = "kernel_regularizer",
+    distribute = o.model_distribute, distribute_name = "model_distribute" })
   -- Without a name the core numbers the op, since ops outside of layers may have taken some names.
   local y = make(x, weight, (o.name or context.prefix ~= "") and op("") or nil)
   y = common.add_bias(who, context, o, y, { name = o.bias_name or name .. "-bias",
@@ -107,7 +108,8 @@ for n = 1, 3 do
   local kind = ("conv%dd"):format(n)
   local convolve = core.op(kind)
   local doc = ("A %s convolution with its filters."):format(AXES[n])
-  conv[kind] = args.define("layers." .. kind, doc, layer_params(kind, n), function(o)
+  local list = layer_params(kind, n, { params.model_distribute })
+  conv[kind] = args.define("layers." .. kind, doc, list, function(o)
     return build(kind, n, o, false, function(x, weight, name)
       return (convolve(x, weight, { strides = o.strides, padding = o.padding, groups = o.groups,
         data_format = o.data_format, dilations = o.dilation_rate, name = name }))

@@ -3,7 +3,6 @@ local args = require "jfl.base.args"
 local common = require "jfl.net.layers.common"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"
-local variable = require "jfl.net.variable"
 
 local matmul, reshape = core.op "matmul", core.op "reshape"
 
@@ -31,7 +30,7 @@ dense.dense = args.define("layers.dense", "A fully connected layer over the last
   params.activation, params.use_bias, params.kernel_initializer, params.bias_initializer,
   params.kernel_regularizer, params.bias_regularizer, params.trainable,
   { "name", "of the layer; dense_1, dense_2, ... in call order", args.none },
-  params.reuse,
+  params.model_distribute, params.reuse,
   returns = "Blob",
 }, function(o)
   local who = "layers.dense"
@@ -41,13 +40,20 @@ dense.dense = args.define("layers.dense", "A fully connected layer over the last
   if #x.shape < 2 then
     core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(x.shape))
   end
+  common.check_model_distribute(who, o.model_distribute)
+  if #x.shape > 2 and o.model_distribute and o.model_distribute.kind == "split" then
+    core.fail("%s: inputs must have two axes where model_distribute splits the units, got shape "
+      .. "%s; flow.reshape(x, {-1, %d}) makes them so", who, args.shape_text(x.shape),
+      x.shape[#x.shape])
+  end
   local name = trace.name(context, o.name, "dense")
   local op = common.namer(name, common.is_again(who, context, o, name .. "-weight"))
   local flat, extent, restore = flatten(x, op)
-  local weight = variable.of_layer(who, context, { name = name .. "-weight", dtype = x.dtype,
+  local weight = common.variable(who, context, { name = name .. "-weight", dtype = x.dtype,
     shape = { units, extent }, initializer = o.kernel_initializer or common.glorot,
     regularizer = o.kernel_regularizer, regularizer_name = "kernel_regularizer",
-    trainable = o.trainable, reuse = o.reuse })
+    trainable = o.trainable, reuse = o.reuse, distribute = o.model_distribute,
+    distribute_name = "model_distribute" })
   local y = matmul(flat, weight, { transpose_b = true, name = op("-matmul") })
   y = common.add_bias(who, context, o, y, { name = name .. "-bias", units = units,
     op = op("-bias_add") })

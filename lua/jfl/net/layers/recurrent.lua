@@ -134,6 +134,17 @@ local function last_state(l, states, reverse)
     size = { 1, l.batch, l.units } }))
 end
 
+-- x (length, batch, size) times the weights, plus the bias, if there is one. On several devices,
+-- each of which has some of the batch, samples come first meanwhile: then each has whole rows.
+local function weighted(l, x, weights, bias)
+  local rows, swap = weights.shape[1], { perm = { 1, 0, 2 } }
+  if l.devices > 1 then x = op.transpose(x, swap) end
+  local s = op.matmul(op.reshape(x, { -1, x.shape[3] }), weights, { transpose_b = true })
+  if bias then s = op.bias_add(s, bias) end
+  if l.devices == 1 then return (op.reshape(s, { l.length, l.batch, rows })) end
+  return (op.transpose(op.reshape(s, { l.batch, l.length, rows }), swap))
+end
+
 -- One direction of one layer: x (length, batch, size) -> y, the last h, the last c.
 local function direction(l, x, layer, number, reverse)
   local suffix = ("_l%d%s"):format(layer, reverse and "_reverse" or "")
@@ -147,12 +158,9 @@ local function direction(l, x, layer, number, reverse)
   elseif l.cell == "gru" then
     extra = { b_hh or op.constant(0, { dtype = l.dtype, shape = { rows } }) }
   end
-  local flat = op.reshape(x, { -1, size })
-  local s = op.matmul(flat, w_ih, { transpose_b = true })
-  if b_ih then s = op.bias_add(s, l.cell == "gru" and b_ih or b_ih + b_hh) end
+  local s = weighted(l, x, w_ih, b_ih and (l.cell == "gru" and b_ih or b_ih + b_hh))
   local options = { cell = l.cell, reverse = reverse }
-  local y, _, cells = op.recurrent(op.reshape(s, { l.length, l.batch, rows }), w_hh, h0, extra,
-    options)
+  local y, _, cells = op.recurrent(s, w_hh, h0, extra, options)
   return y, last_state(l, y, reverse), cells and last_state(l, cells, reverse)
 end
 
@@ -206,7 +214,8 @@ local function read(who, kind, o)
   local l = { who = who, o = o, context = context, dtype = x.dtype,
     units = args.integer(who, "units", o.units, 1),
     layers = o.num_layers,
-    directions = o.bidirectional and 2 or 1, name = trace.name(context, o.name, kind) }
+    directions = o.bidirectional and 2 or 1, name = trace.name(context, o.name, kind),
+    devices = select(2, core.members(context.graph)) }
   local first = o.batch_first and 2 or 1
   l.length, l.batch = x.shape[first], x.shape[3 - first]
   local bound = 1 / math.sqrt(l.units)

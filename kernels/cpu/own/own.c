@@ -1,0 +1,46 @@
+/* The table of jf's own products and convolutions. */
+#include "conv.h"
+
+static jfl_status own_conv(const jf_unit_conv *c, jf_unit_kind kind, jf_unit_make *make)
+{
+  if (c->epilogue.act) return jf_fail(JFL_ENOSYS, "convolution: no activation");
+  if (jf_own_is_depthwise(c)) return jf_own_depthwise(c, kind, make);
+  if ((c->block_x || c->block_y) && c->groups > 1 && c->in_channels / c->groups % JF_LANES)
+    return jf_fail(JFL_ENOSYS, "convolution: no blocks of several groups");
+  return kind == JF_UNIT_FILTER_GRAD ? jf_own_conv_filter(c, make)
+                                     : jf_own_conv_data(c, kind, make);
+}
+
+static jfl_status own_execute(jf_unit_any *unit, int lane, void *scratch, jf_unit_run r)
+{
+  const jf_own_unit *u = unit;
+  (void)lane;
+  u->run(u, scratch, &r);
+  return JFL_OK;
+}
+
+static jfl_status own_ready(jf_unit_any *unit, int lane, const void *b, void *to)
+{
+  const jf_own_unit *u = unit;
+  (void)lane;
+  u->ready(u, b, to);
+  return JFL_OK;
+}
+
+static void own_release(jf_unit_any *unit)
+{
+  jf_own_unit *u = unit;
+  if (u && u->release) u->release(u);
+  jf_free(u);
+}
+
+static int own_activates(const char *act) { (void)act; return 0; }
+
+static int64_t own_block_size(void) { return JF_LANES; }
+
+const jf_units *jf_own_units(void)
+{
+  static const jf_units functions = { jf_own_matmul, own_conv, own_execute, own_release,
+                                      own_ready, own_activates, own_block_size, 1 };
+  return &functions;
+}

@@ -1,0 +1,180 @@
+-- jfl --bundle: writes a program in one file. It is a copy of the command, the index and the files,
+-- one after another, and in the copy a mark says where they lie; bundled.lua reads them.
+local archive = require "jfl.data.archive"
+local core = require "jfl.core"
+local format = require "jfl.tools.bundle_format"
+
+local bundle = {}
+
+local function fail(text, ...) error(text:format(...), 0) end
+
+-- ---- the command line ----
+
+local function read_arguments(list)
+  local given = { names = {} }
+  local i = 1
+  while list[i] do
+    local word = list[i]
+    if word == "-o" or word == "--runtime" then
+      if not list[i + 1] then fail("--bundle: a file must follow %s", word) end
+      given[word] = list[i + 1]
+      i = i + 1
+    elseif word:sub(1, 1) == "-" and word ~= "-" then
+      fail("--bundle: unknown option %s; there are -o and --runtime", word)
+    elseif not given.script then given.script = word
+    else given.names[#given.names + 1] = word end
+    i = i + 1
+  end
+  if not given.script then fail("--bundle: a script must follow") end
+  if not given["-o"] then fail("--bundle: where to write it must be said by -o") end
+  return given
+end
+
+-- ---- what goes in ----
+
+-- The name that the script uses: what is before "=" or, without it, the path as it is given. A path
+-- from the root or to a folder above keeps its last part; the folder "." has none.
+local function name_and_path(word)
+  local name, path = word:match("^([^=]+)=(.+)$")
+  path = path or word
+  name = format.plain(name or path)
+  if name == "." then return "", path end
+  if name:find("^/") or name:find("^%a:") or ("/" .. name .. "/"):find("/%.%./") then
+    name = name:match("([^/]+)$")
+  end
+  if not name or name == "" or name == ".." then
+    fail("--bundle: %s has no name; give name=%s", word, word)
+  end
+  return name, path
+end
+
+local function add(entries, kind, name, path)
+  if name:find("[%c]") then
+    fail("--bundle: the name of %s must have no control characters", path)
+  end
+  local old = entries[name]
+  if old and format.plain(old.path) ~= format.plain(path) then
+    fail("--bundle: %s and %s would both be named %s; give one another by name=path", old.path,
+      path, name)
+  end
+  if not old then
+    entries[name] = { kind = kind, name = name, path = path }
+    entries[#entries + 1] = entries[name]
+  end
+end
+
+local function add_tree(entries, name, path)
+  if not core.is_directory(path) then
+    if not core.is_file(path) then fail("--bundle: there is no file or folder %s", path) end
+    return add(entries, "file", name, path)
+  end
+  local inside = core.directory(path) or {}
+  table.sort(inside)
+  for _, each in ipairs(inside) do
+    if each ~= "." and each ~= ".." then
+      add_tree(entries, name == "" and each or name .. "/" .. each, path .. "/" .. each)
+    end
+  end
+end
+
+local function collect(given)
+  local entries = {}
+  local name, path = name_and_path(given.script)
+  if not core.is_file(path) then fail("--bundle: there is no script %s", path) end
+  add(entries, "script", name, path)
+  for _, word in ipairs(given.names) do add_tree(entries, name_and_path(word)) end
+  local script = table.remove(entries, 1)
+  table.sort(entries, function(a, b) return a.name < b.name end)
+  table.insert(entries, 1, script)
+  return entries
+end
+
+-- ---- writing ----
+
+-- Fails where the program would take the place of what it is made of, or of a device.
+local function check_output(path, entries, runtime)
+  local there = io.open(path, "rb")
+  if not there then return end
+  there:close()
+  if not core.is_file(path) then fail("--bundle: -o must name a file, got %s", path) end
+  local plain = format.plain(path)
+  local own = plain == format.plain(runtime)
+  for _, entry in ipairs(entries) do own = own or plain == format.plain(entry.path) end
+  if own then
+    fail("--bundle: -o must name another file than those that go into the program, got %s", path)
+  end
+end
+
+local function open_to_read(path)
+  local file, why = io.open(path, "rb")
+  if not file then fail("--bundle: cannot read %s", why) end
+  return file
+end
+
+-- Sets each entry's size and checksum.
+local function measure(entries)
+  for _, entry in ipairs(entries) do
+    local file = open_to_read(entry.path)
+    entry.size, entry.sum = 0, format.SEED
+    for chunk in format.chunks(file) do
+      entry.size, entry.sum = entry.size + #chunk, format.sum(entry.sum, chunk)
+    end
+    file:close()
+  end
+end
+
+-- The bytes of the command, and where its mark is.
+local function runtime_of(path)
+  local file = open_to_read(path)
+  local text = file:read("*a")
+  file:close()
+  local first, last = text:find(format.HEAD .. ("%x"):rep(format.DIGITS))
+  if not first then
+    fail("--bundle: %s is no jfl command that could begin a bundle", path)
+  end
+  if text:sub(first + #format.HEAD, last):find("[^0]") then
+    fail("--bundle: %s is a bundle itself; name a jfl command by --runtime", path)
+  end
+  return text, first, last
+end
+
+-- Writes the program by calling write with each part.
+local function write_all(write, entries, runtime)
+  local index = format.index(entries)
+  local text, first, last = runtime_of(runtime)
+  local total = #text + #index
+  for _, entry in ipairs(entries) do total = total + entry.size end
+  write(text:sub(1, first - 1))
+  write(format.HEAD .. format.digits(#text, #index, total, format.sum(format.SEED, index)))
+  write(text:sub(last + 1))
+  write(index)
+  for _, entry in ipairs(entries) do
+    local file, size = open_to_read(entry.path), 0
+    for chunk in format.chunks(file) do
+      size = size + #chunk
+      write(chunk)
+    end
+    file:close()
+    if size ~= entry.size then fail("--bundle: %s changed meanwhile", entry.path) end
+  end
+end
+
+local function command_itself(argv0)
+  local file = io.open("/proc/self/exe", "rb")
+  if file then file:close() end
+  return file and "/proc/self/exe" or argv0
+end
+
+--- Does what the command line says: argv0, tools of src/cmd/bundle.c, and the words.
+function bundle.make(argv0, tools, ...)
+  local given = read_arguments { ... }
+  local runtime = given["--runtime"] or command_itself(argv0)
+  local entries = collect(given)
+  check_output(given["-o"], entries, runtime)
+  measure(entries)
+  runtime_of(runtime)
+  archive.replace("--bundle", given["-o"], function(write) write_all(write, entries, runtime) end)
+  tools.give_rights(given["-o"], runtime)
+end
+
+return bundle

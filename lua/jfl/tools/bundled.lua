@@ -1,0 +1,216 @@
+-- flow.bundle, and the beginning of a program that `jfl --bundle` made.
+--[==[ guide 21: One file
+`jfl --bundle` puts a script, further modules, checkpoints and data into one executable, which runs
+where there is nothing else of jfl:
+
+    jfl --bundle app.lua helper.lua model data/clothes.csv -o app
+    ./app some arguments
+
+It is a copy of the `jfl` that made it; `--runtime FILE` names another, such as the static one,
+which runs on any Linux, or `jfl.exe`. What stands behind the script are files and folders. They
+keep the names that they are given by, a path from the root or above its last part only; `name=path`
+gives another name. The same files give the same bytes.
+
+In the program `...` and `arg` are its arguments: none of jfl's own options is read, and neither
+`LUA_INIT` nor `LUA_PATH`. `require "helper"` finds `helper.lua` or `helper/init.lua` in the bundle
+before it looks elsewhere. **Whatever reads a file by a name that the bundle has gets the
+bundle's**: `flow.train.CheckPoint():load("model")`, `flow.data.csv("data/clothes.csv")`,
+`flow.data.folder`, `flow.ndarray.load`, `io.open`, `io.lines`, `loadfile`. Writing goes to the disk
+as ever, so what a program saves should have another name than what it brought along.
+
+`flow.bundle.path(name)` is for libraries that want a path. It gives that of a copy, made when it is
+first asked for, in a folder of the user's own under `$TMPDIR` or `/tmp`, which the end of the
+program removes; outside of a bundle, and for names that it has not, the name itself. So the same
+script runs both ways:
+
+```lua
+print(flow.bundle.path("model"))                 --> model
+print(#flow.bundle.list())                       --> 0
+```
+
+A bundle that was cut off, or in which bytes have changed, says so: the index is checked at the
+start, a file when it is used. `strip` and other tools that rewrite executables remove what is
+behind them; strip the runtime before. Nothing is encrypted: who has the program has the script.
+]==]
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+
+local bundled = { space = {} }   -- space: what flow.bundle is
+
+-- The program that runs: its file, entries, tools, and the folder of copies once there is one.
+local program
+
+-- ---- reading ----
+
+local function fail(text, ...) error(text:format(...), 0) end
+
+-- The bytes of an entry, a chunk at a time.
+local function chunks_of(entry)
+  local left, format = entry.size, require "jfl.tools.bundle_format"
+  local sum = format.SEED
+  program.file:seek("set", entry.at)
+  return function()
+    if left == 0 then
+      if sum ~= entry.sum then fail("%s in this program is damaged", entry.name) end
+      return nil
+    end
+    local chunk = program.file:read(math.min(left, 2 ^ 20))
+    if not chunk then fail("%s in this program is cut off", entry.name) end
+    left, sum = left - #chunk, format.sum(sum, chunk)
+    return chunk
+  end
+end
+
+local function text_of(entry)
+  local parts = {}
+  for chunk in chunks_of(entry) do parts[#parts + 1] = chunk end
+  return table.concat(parts)
+end
+
+-- ---- copies on the disk ----
+
+local function remove_copies()
+  for i = #program.made, 1, -1 do os.remove(program.made[i]) end
+  for i = #program.folders, 1, -1 do program.tools.remove_folder(program.folders[i]) end
+  program.made, program.folders, program.root = {}, {}, nil
+end
+
+local function make_folder(path)
+  if program.has[path] then return end
+  if not program.tools.make_folder(path) then fail("cannot make the folder %s", path) end
+  program.has[path] = true
+  program.folders[#program.folders + 1] = path
+end
+
+local function root()
+  if not program.root then
+    local under = os.getenv "TMPDIR" or os.getenv "TEMP" or "/tmp"
+    local path = ("%s/jfl-%s"):format(under, program.tools.random_name())
+    make_folder(path)
+    program.root = path
+    local guard = newproxy(true)
+    getmetatable(guard).__gc = remove_copies
+    program.guard = guard
+  end
+  return program.root
+end
+
+local function copy_out(entry)
+  if entry.copy then return end
+  local folder = root()
+  for part in entry.name:gmatch("([^/]+)/") do
+    folder = folder .. "/" .. part
+    make_folder(folder)
+  end
+  local path = root() .. "/" .. entry.name
+  local out, why = io.open(path, "wb")
+  if not out then fail("cannot write %s", why) end
+  program.made[#program.made + 1] = path
+  local done = true
+  for chunk in chunks_of(entry) do done = done and out:write(chunk) end
+  if not (out:close() and done) then fail("cannot write %s: is the disk full?", path) end
+  entry.copy = true
+end
+
+-- The path of a copy of what the bundle has under that name, a file or a folder; nil: nothing.
+local function copy_of(name)
+  if not program or type(name) ~= "string" then return nil end
+  name = require("jfl.tools.bundle_format").plain(name)
+  local found = program.entries[name]
+  if found then copy_out(found) end
+  local under = name .. "/"
+  for _, entry in ipairs(program.entries) do
+    if entry.name:sub(1, #under) == under then
+      copy_out(entry)
+      found = true
+    end
+  end
+  return found and root() .. "/" .. name
+end
+
+-- ---- what scripts use ----
+
+bundled.space.path = args.define("bundle.path",
+  "The path under which a file or folder of the bundle can be read.", {
+    { "name", "as it was given to jfl --bundle" },
+    returns = "string",
+  }, function(o)
+    args.expect("bundle.path", "name", o.name, "string")
+    return copy_of(o.name) or o.name
+  end)
+
+bundled.space.list = args.define("bundle.list", "The names of the files in the bundle that runs.",
+  { returns = "string[]" }, function()
+    local names = {}
+    for i, entry in ipairs(program and program.entries or {}) do names[i] = entry.name end
+    return names
+  end)
+
+-- ---- the beginning of a program ----
+
+local function module_of(name)
+  local path = name:gsub("%.", "/")
+  local entry = program.entries[path .. ".lua"] or program.entries[path .. "/init.lua"]
+  if not entry then return ("\n\tno file '%s.lua' in this program"):format(path) end
+  local chunk, why = loadstring(text_of(entry), "@" .. entry.name)
+  if not chunk then error(why, 0) end
+  return chunk
+end
+
+-- Functions that read: the name, at first, may be one of the bundle.
+local function redirect(t, name, reads)
+  local original = t[name]
+  rawset(t, name, function(path, ...)
+    if reads and not reads(...) then return original(path, ...) end
+    return original(copy_of(path) or path, ...)
+  end)
+end
+
+local function redirect_all()
+  local readers = { "load", "checkpoint_open", "directory", "is_file", "is_directory", "csv" }
+  for _, name in ipairs(readers) do redirect(core, name) end
+  local want = core.loader_want
+  core.loader_want = function(loader, paths, ...)
+    local list = {}
+    for i, path in ipairs(paths) do list[i] = copy_of(path) or path end
+    return want(loader, list, ...)
+  end
+  redirect(io, "open", function(mode)
+    return not mode or (mode:find("^r") and not mode:find("+", 1, true))
+  end)
+  redirect(io, "lines")
+  redirect(_G, "loadfile")
+  redirect(_G, "dofile")
+end
+
+-- The program's own file; the command's name is tried where the system does not tell.
+local function own_file(argv0)
+  for _, path in ipairs { "/proc/self/exe", argv0, argv0 .. ".exe" } do
+    local file = io.open(path, "rb")
+    if file then return file end
+  end
+  fail("this program cannot read its own file, %s", argv0)
+end
+
+--- Opens the bundle and gives its script as a function. digits: of the mark; tools: of
+-- src/cmd/bundle.c.
+function bundled.start(argv0, digits, tools)
+  local format = require "jfl.tools.bundle_format"
+  local offset, size, total, sum = format.numbers(digits)
+  local file = own_file(argv0)
+  local has = file:seek("end")
+  if has < total then fail("this program is cut off: it has %.0f of %.0f bytes", has, total) end
+  file:seek("set", offset)
+  local index = file:read(size) or ""
+  if format.sum(format.SEED, index) ~= sum then fail("this program is damaged") end
+  program = { file = file, entries = format.entries(index, offset + size), tools = tools, made = {},
+    folders = {}, has = {} }
+  table.insert(package.loaders, 2, module_of)
+  redirect_all()
+  local script = program.entries[1]
+  local chunk, why = loadstring(text_of(script):gsub("^#[^\n]*", ""), "@" .. script.name)
+  if not chunk then error(why, 0) end
+  return chunk
+end
+
+return bundled

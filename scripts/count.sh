@@ -1,0 +1,31 @@
+# What scripts that run tests share: running one, and adding up. They give tmp, a folder of theirs.
+passed=0 failed=0
+
+# run NAME COMMAND...: counts what the command's summary says, else one test by its exit status.
+run() {
+  name=$1 begun=$(date +%s); shift
+  "$@" >"$tmp/log" 2>&1 </dev/null; status=$?
+  counts=$(sed -n -E '
+    s/^([0-9]+) success(es)? \/ ([0-9]+) failures? \/ ([0-9]+) errors? .*/\1 \3 \4/p
+    s/^([0-9]+) passed, ([0-9]+) failed$/\1 \2 0/p' "$tmp/log" | tail -n 1)
+  [ -n "$counts" ] || counts="$((status == 0)) 0 0"
+  set -- $counts
+  good=$1 bad=$(($2 + $3))
+  [ $status = 0 ] || [ $bad != 0 ] || bad=1
+  passed=$((passed + good)) failed=$((failed + bad))
+  took=$(($(date +%s) - begun))
+  printf '%-40s %5d passed %4d failed %5d s\n' "$name" "$good" "$bad" $took
+  sed -n 's/^[a-z]*: \(skipped, .*\)/  \1/p' "$tmp/log"
+  [ $bad = 0 ] || cat "$tmp/log"
+}
+
+specs() {
+  name=$1 host=$2; shift 2
+  run "$name" "$host" /usr/bin/busted -o plainTerminal "$@"
+}
+
+finish() {
+  echo "$passed passed, $failed failed"
+  [ $failed = 0 ]
+  exit
+}

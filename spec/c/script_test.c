@@ -1,0 +1,643 @@
+/* Scripts: Lua texts that a C program runs. */
+#include "jfl.h"
+#include "scratch.h"
+#include "test.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static jfl_script *open_script(void)
+{
+  jfl_script *s = NULL;
+  CHECK_MSG(!jfl_script_new(NULL, &s), "%s", jfl_errmsg());
+  return s;
+}
+
+static jfl_status run(jfl_script *s, const char *text)
+{
+  return jfl_script_run(s, text, strlen(text), "=test");
+}
+
+static int says(const char *part) { return strstr(jfl_errmsg(), part) != NULL; }
+
+/* ---- texts ---- */
+
+static const char trains[] =
+  "local flow = require 'jfl'\n"
+  "local tp = flow.typing\n"
+  "flow.random.seed(1)\n"
+  "train = flow.global_function {\n"
+  "  name = 'train', type = 'train',\n"
+  "  inputs = { { 'x', tp.Numpy.Placeholder({ 4, 2 }) },\n"
+  "    { 'y', tp.Numpy.Placeholder({ 4, 1 }) } },\n"
+  "  returns = tp.Numpy,\n"
+  "  body = function(x, y)\n"
+  "    local loss = flow.math.squared_difference(flow.layers.dense(x, 1, { name = 'line' }), y)\n"
+  "    flow.optimizer.SGD(0.1):minimize(loss)\n"
+  "    return loss\n"
+  "  end,\n"
+  "}\n"
+  "local x, y = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } }, { { 1 }, { 3 }, { 2 }, { 4 } }\n"
+  "for _ = 1, 500 do train(x, y) end\n"
+  "assert(train(x, y):mean() < 1e-3)\n";
+
+static void runs_a_text_that_trains(void)
+{
+  jfl_script *s = open_script();
+  jfl_session *session;
+  jfl_array *bias;
+  CHECK_MSG(!run(s, trains), "%s", jfl_errmsg());
+  CHECK(!jfl_script_session(s, &session));
+  CHECK_MSG(!jfl_variable_get(session, "line-bias", &bias), "%s", jfl_errmsg());
+  const double v = jfl_number_get(JFL_F32, jfl_array_data(bias), 0);
+  CHECK_MSG(v > 0.9 && v < 1.1, "%g", v);
+  jfl_array_unref(bias);
+  jfl_script_free(s);
+}
+
+static void tells_what_failed(void)
+{
+  jfl_script *s = open_script();
+  CHECK(run(s, "x = = 1") == JFL_ESCRIPT && says("test:1:"));
+  CHECK(run(s, "local function f() error('oh') end f()") == JFL_ESCRIPT && says("test:1: oh"));
+  CHECK_MSG(strstr(jfl_script_traceback(s), "stack traceback"), "%s", jfl_script_traceback(s));
+  CHECK(run(s, "error({})") == JFL_ESCRIPT && says("table"));
+  CHECK(run(s, "error()") == JFL_ESCRIPT && says("nil"));
+  CHECK(run(s, "\33LJ\2") == JFL_ESCRIPT && says("bytecode"));
+  CHECK(run(s, "require('jfl').train.CheckPoint():load('/nowhere')") == JFL_EIO);
+  CHECK(says("test:1:") && says("/nowhere"));
+  CHECK(run(s, "os.exit(3)") == JFL_ESCRIPT && says("os.exit"));
+  CHECK(jfl_script_run_file(s, "/nowhere.lua") == JFL_EIO && says("/nowhere.lua"));
+  CHECK(!run(s, "y = 1"));
+  jfl_script_free(s);
+}
+
+static void runs_a_file(void)
+{
+  char path[4200];
+  jfl_script *s = open_script();
+  jfl_script_value v;
+  scratch_make();
+  snprintf(path, sizeof path, "%s/a.lua", scratch);
+  FILE *file = fopen(path, "w");
+  fputs("#!/usr/bin/jfl\nx = 5\nfunction fails() error('oh') end\n", file);
+  fclose(file);
+  CHECK_MSG(!jfl_script_run_file(s, path), "%s", jfl_errmsg());
+  CHECK(!jfl_script_get(s, "x", &v) && v.number == 5);
+  CHECK(jfl_script_invoke(s, "fails", NULL, 0, NULL, 0) == JFL_ESCRIPT && says("a.lua:3: oh"));
+  jfl_script_free(s);
+}
+
+static void print_to(void *ud, const char *text, size_t n)
+{
+  strncat(ud, text, n);
+}
+
+static void prints_to_the_program(void)
+{
+  char printed[64] = "";
+  jfl_script *s;
+  CHECK(!jfl_script_new(&(jfl_script_options){ .size = sizeof(jfl_script_options),
+                                               .print = print_to, .ud = printed }, &s));
+  CHECK(!run(s, "print(1, 'two', nil) print()"));
+  CHECK_MSG(!strcmp(printed, "1\ttwo\tnil\n\n"), "%s", printed);
+  jfl_script_free(s);
+}
+
+static void ends_where_memory_does(void)
+{
+  jfl_script *s;
+  CHECK(!jfl_script_new(&(jfl_script_options){ .size = sizeof(jfl_script_options),
+                                               .memory = 16 << 20 }, &s));
+  CHECK(!run(s, "jit.on() assert(not jit.status())"));
+  for (int i = 0; i < 3; i++) {
+    CHECK(run(s, "local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(i) end") == JFL_ENOMEM);
+    CHECK_MSG(!run(s, "y = ('x'):rep(1000)"), "%s", jfl_errmsg());
+  }
+  jfl_script_free(s);
+  for (uint64_t least = 1; least < 4 << 20; least *= 3) {
+    const jfl_script_options few = { .size = sizeof few, .memory = least };
+    if (!jfl_script_new(&few, &s)) jfl_script_free(s);
+    else CHECK_MSG(jfl_error_code() == JFL_ENOMEM, "%s", jfl_errmsg());
+  }
+}
+
+/* ---- values ---- */
+
+static const char functions[] =
+  "score, rates = 7, { hidden = 0.5 }\n"
+  "function add(a, b) return a + b, 'sum', a > b end\n"
+  "function double(array) return array * 2 end\n"
+  "function fails() error('on purpose') end\n"
+  "function host(x) return ask(x, 'why', nil) end\n";
+
+static jfl_script_value number(double v)
+{
+  return (jfl_script_value){ .kind = JFL_SCRIPT_NUMBER, .number = v };
+}
+
+static void gets_and_sets_variables(void)
+{
+  jfl_script *s = open_script();
+  jfl_script_value v, text = { .kind = JFL_SCRIPT_TEXT, .text = "fog", .n_text = 2 };
+  CHECK(!run(s, functions));
+  CHECK(!jfl_script_get(s, "score", &v) && v.kind == JFL_SCRIPT_NUMBER && v.number == 7);
+  CHECK(!jfl_script_get(s, "rates.hidden", &v) && v.number == 0.5);
+  CHECK(!jfl_script_get(s, "rates.none", &v) && v.kind == JFL_SCRIPT_NIL);
+  CHECK(!jfl_script_get(s, "rates", &v) && v.kind == JFL_SCRIPT_OTHER);
+  CHECK(!jfl_script_set(s, "rates.word", &text) && !run(s, "assert(rates.word == 'fo')"));
+  CHECK(!jfl_script_get(s, "rates.word", &v) && v.kind == JFL_SCRIPT_TEXT);
+  CHECK(v.n_text == 2 && !strcmp(v.text, "fo"));
+  jfl_script_value_clear(&v);
+  CHECK(v.kind == JFL_SCRIPT_NIL && !v.text);
+  CHECK(jfl_script_get(s, "score.deep", &v) == JFL_ESCRIPT && says("'score' must be a table"));
+  CHECK(jfl_script_set(s, "none.deep", &text) == JFL_ESCRIPT && says("'none' must be a table"));
+  jfl_script_free(s);
+}
+
+static void calls_functions_of_a_text(void)
+{
+  jfl_script *s = open_script();
+  jfl_array *a;
+  jfl_script_value out[4], in[2] = { number(1), number(2) };
+  CHECK(!run(s, functions));
+  CHECK(!jfl_script_invoke(s, "add", in, 2, out, 4));
+  CHECK(out[0].number == 3 && !strcmp(out[1].text, "sum") && out[2].kind == JFL_SCRIPT_BOOL);
+  CHECK(!out[2].number && out[3].kind == JFL_SCRIPT_NIL);
+  for (int i = 0; i < 4; i++) jfl_script_value_clear(&out[i]);
+  CHECK(!jfl_array_new(JFL_F32, &(jfl_shape){ 1, { 3 } }, &a));
+  jfl_number_put(JFL_F32, jfl_array_data(a), 1, 4);
+  CHECK(!jfl_script_invoke(s, "double", &(jfl_script_value){ .kind = JFL_SCRIPT_ARRAY,
+                                                             .array = a }, 1, out, 1));
+  jfl_array_unref(a);
+  CHECK(out->kind == JFL_SCRIPT_ARRAY && jfl_array_size(out->array) == 3);
+  CHECK(jfl_number_get(JFL_F32, jfl_array_data(out->array), 1) == 8);
+  jfl_script_value_clear(out);
+  CHECK(jfl_script_invoke(s, "fails", NULL, 0, NULL, 0) == JFL_ESCRIPT && says("on purpose"));
+  CHECK(jfl_script_invoke(s, "score", NULL, 0, NULL, 0) == JFL_ESCRIPT && says("function"));
+  jfl_script_free(s);
+}
+
+/* What a function of the host's is called with. */
+static struct { jfl_script *s; double number; char text[8]; int n; jfl_status inside; } seen;
+
+static jfl_status ask(void *ud, const jfl_script_value *arg, int n_arg, jfl_script_value *result)
+{
+  if (ud != &seen) return jfl_fail(JFL_EINVAL, "not mine");
+  seen.n = n_arg;
+  seen.number = arg[0].number;
+  strcpy(seen.text, arg[1].text);
+  seen.inside = run(seen.s, "x = 1");
+  if (seen.number < 0) return jfl_fail(JFL_EDATA, "x must be 0 or more, got less");
+  *result = number(seen.number * 10);
+  return JFL_OK;
+}
+
+static void lets_a_text_call_the_program(void)
+{
+  jfl_script *s = seen.s = open_script();
+  jfl_script_value out, in = number(4);
+  CHECK(!run(s, functions));
+  CHECK(!jfl_script_define(s, "ask", ask, &seen));
+  CHECK_MSG(!jfl_script_invoke(s, "host", &in, 1, &out, 1), "%s", jfl_errmsg());
+  CHECK(out.number == 40 && seen.n == 3 && !strcmp(seen.text, "why"));
+  CHECK(seen.inside == JFL_ESTATE);
+  in = number(-1);
+  CHECK(jfl_script_invoke(s, "host", &in, 1, &out, 1) == JFL_EDATA && says("0 or more"));
+  jfl_script_free(s);
+}
+
+/* ---- jobs ---- */
+
+static const char jobs[] =
+  "local flow = require 'jfl'\n"
+  "local tp = flow.typing\n"
+  "local function job(name, shape, returns, body)\n"
+  "  return flow.global_function { name = name, returns = returns, body = body,\n"
+  "    inputs = { { 'x', tp.Numpy.Placeholder(shape) } } }\n"
+  "end\n"
+  "double = job('double', { 2 }, tp.Callback(tp.Numpy), function(x) return x * 2 end)\n"
+  "ends = job('ends', { -1, 2 }, tp.Dict(tp.Tuple(tp.Numpy, tp.Numpy)), function(x)\n"
+  "  return { a = { x, flow.math.reduce_sum(x, 1) }, b = { x * 2, x * 3 } }\n"
+  "end)\n"
+  "train = flow.global_function { name = 'train', type = 'train',\n"
+  "  inputs = { { 'x', tp.Numpy.Placeholder({ 2 }) } }, returns = tp.Numpy,\n"
+  "  body = function(x)\n"
+  "    local ones = flow.ones_initializer()\n"
+  "    local loss = x * flow.get_variable('w', { shape = { 2 }, initializer = ones })\n"
+  "    flow.optimizer.SGD(function(step) return step < 2 and 1 or 0 end, { momentum = 0 })"
+  ":minimize(loss)\n"
+  "    return loss\n"
+  "  end }\n"
+  "order = ''\n"
+  "function start() double({ 1, 2 })(function(y) order = order .. y[2] end) end\n"
+  "function breaks() double({ 1, 2 })(function(y) error('broken') end) end\n";
+
+static jfl_array *array_of(const jfl_shape *shape)
+{
+  jfl_array *a;
+  if (jfl_array_new(JFL_F32, shape, &a)) abort();
+  for (int64_t i = 0; i < jfl_array_size(a); i++)
+    jfl_number_put(JFL_F32, jfl_array_data(a), i, (double)i + 1);
+  return a;
+}
+
+static double element(const jfl_array *a, int64_t i)
+{
+  return jfl_number_get(JFL_F32, jfl_array_data(a), i);
+}
+
+static jfl_script_job *job_of(jfl_script *s, const char *name)
+{
+  jfl_script_job *j = NULL;
+  CHECK_MSG(!jfl_script_job_find(s, name, &j), "%s", jfl_errmsg());
+  return j;
+}
+
+static jfl_script *script_with_jobs(void)
+{
+  jfl_script *s = open_script();
+  CHECK_MSG(!run(s, jobs), "%s", jfl_errmsg());
+  return s;
+}
+
+static void tells_of_jobs(void)
+{
+  jfl_script *s = script_with_jobs();
+  jfl_script_job *j;
+  jfl_mode mode;
+  jfl_dtype t;
+  jfl_shape shape;
+  const char *name;
+  int n_in, n_out;
+  CHECK(jfl_script_jobs(s) == 3);
+  CHECK(!jfl_script_job_at(s, 1, &j) && !strcmp(jfl_script_job_name(j), "ends"));
+  CHECK(j == job_of(s, "ends"));
+  CHECK(jfl_script_job_at(s, 3, &j) == JFL_EINVAL);
+  CHECK(jfl_script_job_find(s, "end", &j) == JFL_ENAME && says("ends"));
+  CHECK(!jfl_script_job_about(j, &mode, &n_in, &n_out));
+  CHECK_MSG(mode == JFL_PREDICT && n_in == 1 && n_out == 4, "%d %d", n_in, n_out);
+  CHECK(!jfl_script_job_input(j, 0, &name, &t, &shape) && !strcmp(name, "x") && t == JFL_F32);
+  CHECK(shape.n == 2 && shape.d[0] == -1 && shape.d[1] == 2);
+  CHECK(jfl_script_job_input(j, 1, &name, &t, &shape) == JFL_EINVAL);
+  CHECK_MSG(!jfl_script_job_output(j, 1, &name, &t, &shape), "%s", jfl_errmsg());
+  CHECK_MSG(!strcmp(name, "a.2") && shape.n == 1, "%s", name);
+  CHECK(jfl_script_job_output(j, 4, &name, &t, &shape) == JFL_EINVAL);
+  CHECK(!jfl_script_job_about(job_of(s, "train"), &mode, &n_in, NULL) && mode == JFL_TRAIN);
+  CHECK(!jfl_script_job_output(job_of(s, "train"), 0, &name, &t, &shape) && !*name);
+  jfl_script_free(s);
+}
+
+static void calls_jobs(void)
+{
+  jfl_script *s = script_with_jobs();
+  jfl_array *x = array_of(&(jfl_shape){ 2, { 3, 2 } }), *out[4], *y;
+  CHECK_MSG(!jfl_script_call(job_of(s, "ends"), &x, 1, out, 4), "%s", jfl_errmsg());
+  CHECK(element(out[1], 2) == 11 && element(out[3], 5) == 18);
+  for (int i = 0; i < 4; i++) jfl_array_unref(out[i]);
+  CHECK(jfl_script_call(job_of(s, "ends"), &x, 1, out, 3) == JFL_EINVAL && says("must be 4"));
+  CHECK(jfl_script_call(job_of(s, "ends"), NULL, 0, out, 4) != JFL_OK && says("ends: takes 1"));
+  CHECK(jfl_script_call(job_of(s, "double"), &x, 1, &y, 1) == JFL_ESHAPE);
+  jfl_array_unref(x);
+  x = array_of(&(jfl_shape){ 1, { 2 } });
+  CHECK(!jfl_script_call(job_of(s, "double"), &x, 1, &y, 1) && element(y, 1) == 4);
+  jfl_array_unref(y);
+  /* A rate that Lua gives for each step: 1, 1, then 0. */
+  const double losses[] = { 2, 0, -2, -2 };
+  for (int i = 0; i < 4; i++) {
+    CHECK_MSG(!jfl_script_call(job_of(s, "train"), &x, 1, &y, 1), "%s", jfl_errmsg());
+    CHECK_MSG(element(y, 1) == losses[i], "%d: %g", i, element(y, 1));
+    jfl_array_unref(y);
+  }
+  jfl_array_unref(x);
+  jfl_script_free(s);
+}
+
+static struct { jfl_script *s; char order[64]; int frees; } told;
+
+static void note(void *ud, jfl_request *r)
+{
+  char one[32] = "!";
+  if (!jfl_request_status(r)) snprintf(one, sizeof one, "%s%g", (const char *)ud,
+                                       element(jfl_request_output(r, 0), 1));
+  strcat(told.order, one);
+  int n = 7;
+  CHECK(!jfl_script_poll(told.s, -1, &n) && n == 0);
+  if (told.frees) jfl_script_free(told.s);
+}
+
+static jfl_script *telling_script(void)
+{
+  memset(&told, 0, sizeof told);
+  return told.s = script_with_jobs();
+}
+
+static int readable(int fd)
+{
+  struct pollfd p = { .fd = fd, .events = POLLIN };
+  return poll(&p, 1, 0) == 1;
+}
+
+static void delivers_in_the_order_of_calls(void)
+{
+  jfl_script *s = telling_script();
+  jfl_script_job *j = job_of(s, "double");
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } });
+  jfl_request *r;
+  jfl_script_value v;
+  int n, fd;
+  CHECK(!jfl_script_fd(s, &fd) && !readable(fd));
+  CHECK_MSG(!jfl_script_submit(j, &x, 1, note, "a", NULL), "%s", jfl_errmsg());
+  CHECK(!run(s, "start()") && !jfl_script_submit(j, &x, 1, note, "b", &r));
+  CHECK(jfl_script_pending(s) == 3 && !*told.order);
+  while (!readable(fd)) {}
+  CHECK(!jfl_script_poll(s, 0, &n) && n == 1 && !strcmp(told.order, "a4"));
+  CHECK(readable(fd));
+  CHECK(!jfl_script_sync(s) && !strcmp(told.order, "a4b4") && jfl_script_pending(s) == 0);
+  CHECK(!jfl_script_poll(s, -1, &n) && n == 0 && !readable(fd));
+  CHECK(!jfl_script_get(s, "order", &v) && !strcmp(v.text, "4"));
+  CHECK(jfl_request_done(r) && element(jfl_request_output(r, 0), 0) == 2);
+  jfl_script_value_clear(&v);
+  jfl_request_unref(r);
+  jfl_array_unref(x);
+  jfl_script_free(s);
+}
+
+static void hear(void *ud, const char *text)
+{
+  strncat(ud, text, 100);
+}
+
+static void keeps_callbacks_where_one_fails(void)
+{
+  jfl_script *s = telling_script();
+  jfl_script_value v;
+  char heard[128] = "";
+  CHECK(!jfl_set_log(&(jfl_log){ hear, heard }));
+  CHECK(!run(s, "breaks() start()"));
+  CHECK_MSG(strstr(heard, "broken"), "%s", heard);
+  CHECK(!jfl_set_log(NULL) && !jfl_warn("nobody hears this"));
+  CHECK(jfl_script_sync(s) == JFL_ESCRIPT && says("broken"));
+  CHECK(!jfl_script_sync(s) && !jfl_script_get(s, "order", &v) && !strcmp(v.text, "4"));
+  jfl_script_value_clear(&v);
+  jfl_script_free(s);
+}
+
+static void takes_calls_back(void)
+{
+  jfl_script *s = telling_script();
+  jfl_session *session;
+  jfl_script_job *j = job_of(s, "double");
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } });
+  const jfl_arg never = { .name = "inline_limit", .kind = JFL_ARG_NUMBER };
+  const jfl_arg many = { .name = "max_inflight", .kind = JFL_ARG_NUMBER, .number = 8 };
+  int n = 0, total = 0;
+  CHECK(!jfl_script_session(s, &session) && !jfl_session_set(session, &never));
+  CHECK(!jfl_session_set(session, &many));
+  for (int i = 0; i < 8; i++) CHECK(!jfl_script_submit(j, &x, 1, note, "a", NULL));
+  CHECK(!jfl_script_cancel(j, &n) && n <= 8);
+  CHECK(!jfl_script_sync(s));
+  for (const char *c = told.order; *c; c++) total += *c == '!';
+  CHECK_MSG(total == n, "%s, %d", told.order, n);
+  jfl_array_unref(x);
+  jfl_script_free(s);
+}
+
+static void may_be_freed_in_its_callback(void)
+{
+  jfl_script *s = telling_script();
+  jfl_script_job *j = job_of(s, "double");
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } });
+  for (int i = 0; i < 2; i++) CHECK(!jfl_script_submit(j, &x, 1, note, "a", NULL));
+  told.frees = 1;
+  CHECK(!jfl_script_sync(s) && !strcmp(told.order, "a4"));
+  jfl_array_unref(x);
+}
+
+static void saves_and_loads(void)
+{
+  jfl_script *s = script_with_jobs(), *other = script_with_jobs();
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } }), *y;
+  scratch_make();
+  char path[4200];
+  snprintf(path, sizeof path, "%s/saved", scratch);
+  CHECK(!jfl_script_call(job_of(s, "train"), &x, 1, &y, 1));
+  jfl_array_unref(y);
+  CHECK_MSG(!jfl_script_save(s, path, 0), "%s", jfl_errmsg());
+  CHECK(jfl_script_save(s, path, 0) == JFL_ESTATE);
+  CHECK_MSG(!jfl_script_load(other, path, 1), "%s", jfl_errmsg());
+  CHECK(!jfl_script_call(job_of(other, "train"), &x, 1, &y, 1) && element(y, 1) == 0);
+  jfl_array_unref(y);
+  CHECK(jfl_script_load(other, "/nowhere", 0) == JFL_EIO);
+  jfl_array_unref(x);
+  jfl_script_free(s);
+  jfl_script_free(other);
+}
+
+static void shows_watched_values(void)
+{
+  jfl_script *s = open_script();
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } }), *y;
+  jfl_script_value v;
+  CHECK_MSG(!run(s, "local flow = require 'jfl'\n"
+                    "seen = 0\n"
+                    "flow.global_function { name = 'watched', returns = flow.typing.Numpy,\n"
+                    "  inputs = { { 'x', flow.typing.Numpy.Placeholder({ 2 }) } },\n"
+                    "  body = function(x)\n"
+                    "    local y = x * 3\n"
+                    "    flow.watch(y, function(value) seen = seen + value[2] end)\n"
+                    "    return y + 1\n"
+                    "  end }\n"), "%s", jfl_errmsg());
+  CHECK_MSG(!jfl_script_call(job_of(s, "watched"), &x, 1, &y, 1), "%s", jfl_errmsg());
+  CHECK(element(y, 1) == 7);
+  CHECK(!jfl_script_get(s, "seen", &v) && v.number == 6);
+  CHECK(jfl_script_submit(job_of(s, "watched"), &x, 1, NULL, NULL, NULL) == JFL_ENOSYS);
+  jfl_array_unref(x);
+  jfl_array_unref(y);
+  jfl_script_free(s);
+}
+
+/* A text that is not trusted exchanges values, and its jobs are called, all the same. */
+static void calls_into_a_restricted_text(void)
+{
+  const jfl_script_options o = { .size = sizeof o, .restricted = 1, .memory = 64 << 20,
+                                 .instructions = 1e7, .seconds = 20 };
+  jfl_script *s;
+  jfl_script_value v, in = number(4);
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } }), *y;
+  CHECK_MSG(!jfl_script_new(&o, &s), "%s", jfl_errmsg());
+  CHECK_MSG(!run(s, jobs), "%s", jfl_errmsg());
+  CHECK_MSG(!run(s, functions), "%s", jfl_errmsg());
+  CHECK(!jfl_script_get(s, "rates.hidden", &v) && v.number == 0.5);
+  CHECK_MSG(!jfl_script_set(s, "score", &in) && !run(s, "assert(score == 4)"), "%s", jfl_errmsg());
+  seen.s = s;
+  CHECK_MSG(!jfl_script_define(s, "ask", ask, &seen), "%s", jfl_errmsg());
+  CHECK_MSG(!jfl_script_invoke(s, "host", &in, 1, &v, 1) && v.number == 40, "%s", jfl_errmsg());
+  CHECK_MSG(!jfl_script_call(job_of(s, "double"), &x, 1, &y, 1), "%s", jfl_errmsg());
+  CHECK(element(y, 1) == 4);
+  CHECK(run(s, "while true do end") == JFL_ELIMIT);
+  CHECK(run(s, "local f = io.open('/etc/passwd')") == JFL_ESCRIPT);
+  jfl_array_unref(x);
+  jfl_array_unref(y);
+  jfl_script_free(s);
+}
+
+/* ---- threads ---- */
+
+static struct { int started, stopped; } workers;
+
+static void starts(void *ud, const char *what)
+{
+  if (ud == &workers && !strcmp(what, "worker"))
+    __atomic_fetch_add(&workers.started, 1, __ATOMIC_RELAXED);
+}
+
+static void stops(void *ud, const char *what)
+{
+  if (ud == &workers && !strcmp(what, "worker"))
+    __atomic_fetch_add(&workers.stopped, 1, __ATOMIC_RELAXED);
+}
+
+static void tells_of_threads(void)
+{
+  CHECK(!jfl_set_thread_hooks(&(jfl_thread_hooks){ starts, stops, &workers }));
+  takes_calls_back();
+  CHECK(workers.started == 1 && workers.stopped == 1);
+  CHECK(!jfl_set_thread_hooks(NULL));
+}
+
+static void *thread_enters(void *s)
+{
+  CHECK(run(s, "x = 1") == JFL_ESTATE && says("thread"));
+  jfl_script_free(s);
+  CHECK(jfl_error_code() == JFL_ESTATE);
+  return NULL;
+}
+
+static void *thread_trains(void *unused)
+{
+  (void)unused;
+  runs_a_text_that_trains();
+  calls_jobs();
+  return NULL;
+}
+
+static void belongs_to_a_thread(void)
+{
+  jfl_script *s = open_script();
+  pthread_t t[2];
+  pthread_create(t, NULL, thread_enters, s);
+  pthread_join(*t, NULL);
+  CHECK(!run(s, "x = 1"));
+  jfl_script_free(s);
+  for (int i = 0; i < 2; i++) pthread_create(&t[i], NULL, thread_trains, NULL);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], NULL);
+}
+
+static int was_interrupted;
+
+/* Again and again: it does nothing while no call is under way. */
+static void *thread_interrupts(void *s)
+{
+  do {
+    nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+    jfl_script_interrupt(s);
+  } while (!__atomic_load_n(&was_interrupted, __ATOMIC_ACQUIRE));
+  return NULL;
+}
+
+/* Each wait of the text's and each run asks. */
+static void is_interrupted_in_a_wait(void)
+{
+  jfl_script *s = script_with_jobs();
+  pthread_t t;
+  pthread_create(&t, NULL, thread_interrupts, s);
+  CHECK(run(s, "while true do start() require('jfl').sync() end") == JFL_ESCRIPT);
+  CHECK_MSG(says("interrupted"), "%s", jfl_errmsg());
+  __atomic_store_n(&was_interrupted, 1, __ATOMIC_RELEASE);
+  pthread_join(t, NULL);
+  CHECK(!run(s, "require('jfl').sync()"));
+  jfl_script_free(s);
+}
+
+/* ---- texts that nobody trusts ---- */
+
+static jfl_script *open_restricted(uint64_t memory, double instructions, double seconds)
+{
+  jfl_script_options o = { .size = sizeof o, .restricted = 1, .memory = memory,
+                           .instructions = instructions, .seconds = seconds };
+  jfl_script *s = NULL;
+  CHECK_MSG(!jfl_script_new(&o, &s), "%s", jfl_errmsg());
+  return s;
+}
+
+static void keeps_a_restricted_text_in(void)
+{
+  jfl_script *s = open_restricted(64 << 20, 0, 10);
+  CHECK_MSG(!run(s, trains), "%s", jfl_errmsg());
+  CHECK(run(s, "io.open('/etc/passwd')") == JFL_ESCRIPT && says("test:1:"));
+  CHECK(run(s, "require 'ffi'") == JFL_ESCRIPT && says("not there"));
+  CHECK(run(s, "require('jfl').env.rank()") == JFL_ESCRIPT && says("flow.env"));
+  CHECK(run(s, "\33LJ\2") == JFL_ESCRIPT);
+  CHECK(run(s, "x = = 1") == JFL_ESCRIPT && says("test:1:"));
+  CHECK(!run(s, "assert(train)"));
+  jfl_script_free(s);
+}
+
+static void ends_a_restricted_text_at_its_limits(void)
+{
+  jfl_script *s = open_restricted(32 << 20, 0, 0.05);
+  for (int i = 0; i < 3; i++) {
+    CHECK(run(s, "while true do pcall(error) end") == JFL_ELIMIT && says("more than 0.05 s"));
+    CHECK(run(s, "local t = {} for i = 1, 1e9 do t[i] = {} end") == JFL_ENOMEM ||
+          says("more than 0.05 s"));
+    CHECK_MSG(!run(s, "y = 1"), "%s", jfl_errmsg());
+  }
+  jfl_script_free(s);
+  s = open_restricted(0, 1e5, 0);
+  CHECK(run(s, "while true do end") == JFL_ELIMIT && says("100000 instructions"));
+  CHECK(!run(s, "y = 1"));
+  jfl_script_free(s);
+}
+
+/* Limits also hold for texts that are trusted. */
+static void ends_a_text_at_its_limits(void)
+{
+  jfl_script_options o = { .size = sizeof o, .seconds = 0.05 };
+  jfl_script *s = NULL;
+  CHECK(!jfl_script_new(&o, &s));
+  CHECK(run(s, "while true do end") == JFL_ELIMIT && says("more than 0.05 s"));
+  CHECK(!run(s, "assert(io and require 'ffi')"));
+  jfl_script_free(s);
+}
+
+int main(void)
+{
+  RUN(keeps_a_restricted_text_in);
+  RUN(ends_a_restricted_text_at_its_limits);
+  RUN(ends_a_text_at_its_limits);
+  RUN(delivers_in_the_order_of_calls);
+  RUN(keeps_callbacks_where_one_fails);
+  RUN(takes_calls_back);
+  RUN(may_be_freed_in_its_callback);
+  RUN(saves_and_loads);
+  RUN(shows_watched_values);
+  RUN(calls_into_a_restricted_text);
+  RUN(tells_of_threads);
+  RUN(belongs_to_a_thread);
+  RUN(is_interrupted_in_a_wait);
+  RUN(gets_and_sets_variables);
+  RUN(calls_functions_of_a_text);
+  RUN(lets_a_text_call_the_program);
+  RUN(tells_of_jobs);
+  RUN(calls_jobs);
+  RUN(runs_a_text_that_trains);
+  RUN(tells_what_failed);
+  RUN(runs_a_file);
+  RUN(prints_to_the_program);
+  RUN(ends_where_memory_does);
+  return test_done();
+}

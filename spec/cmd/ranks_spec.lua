@@ -1,0 +1,386 @@
+-- jfl --ranks: several processes run one script, and what becomes of them when one fails.
+local helper = require "spec.cmd.helper"
+
+-- JFL_KILLS=50 kills as many ranks, in turn at each of the places below.
+local KILLS = tonumber(os.getenv "JFL_KILLS" or 3)
+
+-- A job that several ranks train together. fault(what) is called at places of the script; the rank
+-- that the arguments name ends there as they say.
+local TRAIN = [[
+local flow = require "jfl"
+local tp = flow.typing
+local where, how, who = arg[1], arg[2], tonumber(arg[3])
+flow.env.rank()
+local function fault(place)
+  if place ~= where or flow.env.rank() ~= who then return end
+  if how == "error" then error("a mistake of one rank") end
+  if how == "exit" then os.exit(0) end
+  os.execute(how:match "^%d" and "(sleep " .. how .. "; kill -9 $PPID) &"
+    or "kill -" .. how .. " $PPID")
+end
+fault("start")
+local job = flow.global_function {
+  name = "train_job", type = "train",
+  inputs = { { "x", tp.Numpy.Placeholder({ 4, 3 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    fault("compile")
+    local y = flow.layers.dense(x, 2, { name = "out" })
+    local loss = flow.math.reduce_mean(y * y)
+    flow.optimizer.SGD(0.01):minimize(loss)
+    return loss
+  end,
+}
+local check_point = flow.train.CheckPoint()
+local function train()
+  for i = 1, arg[4] and 1e6 or 300 do
+    if i == 5 then fault("step") end
+    job(flow.ndarray.ones({ 4, 3 }))
+    if arg[4] and i % 3 == 0 then check_point:save(arg[4], { overwrite = true }) end
+  end
+end
+local begin = require("jfl.core").now()
+local ok, err = pcall(train)
+local took = require("jfl.core").now() - begin
+io.stderr:write(("%s after %s: %s\n"):format(ok and "trained" or "failed",
+  took < 10 and "moments" or took .. " s", tostring(err)))
+if ok then return end
+if how == "error" and flow.env.rank() == who then error(err, 0) end
+-- The process lives on, and can work by itself.
+if where ~= "start" then assert(flow.nn.relu(flow.ndarray.array({ -1, 2 })):sum() == 2) end
+assert(not pcall(job, flow.ndarray.ones({ 4, 3 })))
+flow.clear_default_session()
+local alone = flow.global_function { name = "alone", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } }, body = function(x) return x * 2 end }
+assert(alone({ 1, 2 }):sum() == 6 and flow.env.size() == 1)
+os.exit(3)
+]]
+
+local function ranks(n, script, ...)
+  return helper.run("--ranks", tostring(n), helper.file(script), ...)
+end
+
+describe("jfl --ranks", function()
+  after_each(helper.clean)
+
+  it("runs a script in several processes, of which the first prints", function()
+    local out, err, status = ranks(3, [[
+      local env = require("jfl").env
+      print("printed by rank " .. env.rank() .. " of " .. env.size())
+      io.stderr:write("said by rank " .. env.rank() .. "\n")]])
+    assert.equal("printed by rank 0 of 3\n", out)
+    local lines = {}
+    for line in err:gmatch "[^\n]+" do lines[#lines + 1] = line end
+    table.sort(lines)
+    assert.same({ "[rank 1] said by rank 1", "[rank 2] said by rank 2", "said by rank 0" }, lines)
+    assert.equal(0, status)
+  end)
+
+  it("lets all print where JFL_PRINT says so", function()
+    local out = helper.shell("JFL_PRINT=all " .. helper.line("--ranks", "2", "-e", "print(7)"))
+    assert.truthy(out == "7\n[rank 1] 7\n" or out == "[rank 1] 7\n7\n")
+  end)
+
+  it("shows progress and writes summaries once, and has no prompt", function()
+    local _, err, status = ranks(2, [[
+      local flow = require "jfl"
+      for _ in flow.progress({ 1, 2 }, { desc = "loop" }) do end
+      local folder = os.tmpname()
+      os.remove(folder)
+      local writer = flow.summary.create_summary_writer(folder)
+      flow.summary.scalar(0.5, 1, "loss")
+      io.stderr:write("writes to " .. writer.path:gsub("^.*/", "") .. "\n")
+      os.execute("rm -rf " .. folder)]])
+    assert.equal(0, status, err)
+    assert.equal(1, select(2, err:gsub("loop", "")))
+    assert.equal(1, select(2, err:gsub("writes to events", "")))
+    assert.equal(1, select(2, err:gsub("writes to null", "")))
+    _, err = helper.run("--ranks", "2", "-i", helper.file "")
+    assert.truthy(err:find("several processes need a script to run", 1, true))
+  end)
+
+  it("hands arguments and the environment on", function()
+    local out = ranks(2, "print(arg[1], arg[2], #arg, os.getenv 'JFL_RANKS')", "a b", "--ranks")
+    assert.equal("a b\t--ranks\t2\t2\n", out)
+  end)
+
+  it("needs a script and a number", function()
+    local _, err, status = helper.run("--ranks", "2")
+    assert.truthy(err:find("--ranks needs a script to run", 1, true))
+    assert.equal(1, status)
+    _, err, status = helper.run("--ranks", "two", "x.lua")
+    assert.truthy(err:find("a number of processes must follow --ranks", 1, true))
+    assert.equal(1, status)
+    _, err, status = helper.run("--restart", "2", "x.lua")
+    assert.truthy(err:find("jfl: --ranks n is missing for --restart", 1, true))
+    assert.equal(1, status)
+  end)
+
+  it("gives each rank its part of batches", function()
+    local out, err = helper.shell("JFL_PRINT=all " .. helper.line("--ranks", "2", helper.file [[
+      local flow = require "jfl"
+      local data = flow.ndarray.array({ 1, 2, 3, 4, 5, 6, 7, 8 })
+      local function show(options)
+        options.shard, options.columns = true, { "x" }
+        local all = {}
+        for _, _, x in flow.data.batches({ { "x", data } }, options) do
+          all[#all + 1] = table.concat(x:totable(), " ")
+        end
+        return table.concat(all, ", ")
+      end
+      flow.random.seed(1)
+      print(flow.env.rank() .. ": " .. show { batch_size = 3 })
+      local mine = show { batch_size = 4, shuffle = true, name = "b" }
+      local other = require("jfl.core").world_gather(mine)
+      table.sort(other)
+      local seen = {}
+      for number in table.concat(other, " "):gmatch "%d" do seen[#seen + 1] = number end
+      table.sort(seen)
+      print(flow.env.rank() .. ": " .. table.concat(seen))
+      local few = { batch_size = 7, shard = true, name = "c" }
+      print(select(2, pcall(flow.data.batches, data, few)))
+    ]]))
+    assert.equal("", (err:gsub("%[rank 1%] [^\n]*\n", "")))
+    assert.truthy(out:find("0: 1 2, 4 5, 7\n", 1, true))
+    assert.truthy(out:find("1: 3, 6, 8\n", 1, true))
+    assert.truthy(out:find("0: 12345678\n", 1, true) and out:find("1: 12345678\n", 1, true))
+    assert.truthy(out:find("must have a sample for each of the 2 ranks, got 1", 1, true))
+  end)
+
+  it("refuses parts of a batch of any size", function()
+    local out, err, status = ranks(2, [[
+      local flow = require "jfl"
+      local split = { distribute = flow.distribute.split(0) }
+      local job = flow.global_function {
+        name = "job", returns = flow.typing.Numpy,
+        inputs = { { "x", flow.typing.Numpy.Placeholder({ -1, 2 }, split) } },
+        body = function(x) return x * 2 end,
+      }
+      print(select(2, pcall(job, flow.ndarray.ones({ 4, 2 }))))]])
+    assert.equal(0, status, err)
+    assert.truthy(out:find("job: x must have a placeholder with the whole batch size, not -1, "
+      .. "where each of 2 ranks gives its part along axis 0", 1, true), out)
+  end)
+
+  it("tells the others what ended a rank", function()
+    local _, err, status = ranks(2, TRAIN, "step", "error", "1")
+    assert.truthy(err:find("failed after moments: [^\n]*rank 1 %([^\n]*%) has ended: "
+      .. "[^\n]*: a mistake"))
+    assert.truthy(status == 1 or status == 3)
+  end)
+
+  it("ends a script that goes another way on one rank, naming what each does", function()
+    local _, err, status = ranks(2, [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      local function job(name)
+        return flow.global_function {
+          name = name, inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } }, returns = tp.Numpy,
+          body = function(x) return x * 2 end }
+      end
+      local a, b = job "first_job", job "second_job"
+      print(a({ 1, 2 }))
+      if flow.env.rank() == 1 then b({ 1, 2 }) else a({ 1, 2 }) end]])
+    assert.truthy(err:find("rank 1 (", 1, true))
+    assert.truthy(err:find("is to compile job 'second_job', rank 0 (", 1, true))
+    assert.truthy(err:find("to make run 2 of job 'first_job'", 1, true))
+    assert.equal(1, status)
+  end)
+
+  it("ends jobs that are not the same on all ranks", function()
+    local _, err = ranks(2, [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      flow.global_function { name = "job", inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+        returns = tp.Numpy, body = function(x) return x * (2 + flow.env.rank()) end }({ 1, 2 })]])
+    assert.truthy(err:find("both compile job 'job', but it is not the same there", 1, true))
+  end)
+
+  it("fails on all ranks, and goes on, where a step fails on one", function()
+    local out, err, status = ranks(2, [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      local job = flow.global_function { name = "job", type = "train",
+        inputs = { { "x", tp.Numpy.Placeholder({ 2, 3 },
+          { distribute = flow.distribute.broadcast() }) },
+          { "labels", tp.Numpy.Placeholder({ 2 }, { dtype = flow.int32,
+            distribute = flow.distribute.broadcast() }) } },
+        returns = tp.Numpy,
+        body = function(x, labels)
+          local y = flow.layers.dense(x, 3, { name = "out" })
+          local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, y)
+          flow.optimizer.SGD(0.01):minimize(loss)
+          return loss
+        end }
+      local x, labels = flow.ndarray.ones({ 2, 3 }), flow.ndarray.zeros({ 2 }, flow.int32)
+      job(x, labels)
+      local before = flow.get_all_variables()["out-weight"]
+      local wrong = flow.ndarray.array(flow.env.rank() == 1 and { 0, 7 } or { 0, 0 }, flow.int32)
+      local ok, err = pcall(job, x, wrong)
+      io.stderr:write(tostring(ok) .. " " .. tostring(err) .. "\n")   -- one write: lines stay whole
+      local after = flow.get_all_variables()["out-weight"]
+      assert(flow.math.abs(before - after):max() == 0)
+      print(job(x, labels).size)]])
+    assert.equal(0, status, err)
+    assert.equal("2\n", out)
+    assert.truthy(("\n" .. err):find("\nfalse [^\n]*rank 1 %([^\n]*%): label at position 1"))
+  end)
+
+  -- What the ranks that are left say, which must name the one that ended.
+  local function expect_named(n, who, how, err)
+    local said = 0
+    for line in err:gmatch "[^\n]+" do
+      assert.falsy(line:find("assertion failed", 1, true), err)
+      if line:find("failed after moments: ", 1, true) then
+        assert.truthy(line:find("rank " .. who .. " (", 1, true), line)
+        assert.truthy(line:find(how, 1, true), line)
+        said = said + 1
+      end
+    end
+    assert.equal(n - 1, said, err)
+  end
+
+  it("names a rank that is killed, wherever it is, and lets the others live on", function()
+    local places = { "step", "compile", "start" }
+    for i = 1, KILLS do
+      local n, place = 2 + i % 2, places[i % #places + 1]
+      local who = i % n
+      local _, err = ranks(n, TRAIN, place, "KILL", tostring(who))
+      expect_named(n, who, "has ended", err)
+    end
+  end)
+
+  it("names a rank that is killed at any moment of steps and saves, which leave a whole checkpoint",
+    function()
+      for i = 1, KILLS do
+        local folder, n = os.tmpname(), 2 + i % 2
+        os.remove(folder)
+        local who = i % n
+        local _, err = ranks(n, TRAIN, "step", ("%.4f"):format(math.random() * 0.1),
+          tostring(who), folder)
+        expect_named(n, who, "has ended", err)
+        local loads = helper.run("-e", ([[
+          local flow = require "jfl"
+          local ok, err = pcall(flow.checkpoint.get, "%s")
+          print(ok or err)]]):format(folder))
+        os.execute("rm -rf " .. folder .. "*")
+        assert.equal("true\n", loads)
+      end
+    end)
+
+  it("names a rank that ends early", function()
+    local _, err = ranks(3, TRAIN, "step", "exit", "1")
+    expect_named(3, 1, "has ended", err)
+  end)
+
+  it("names a rank that stops", function()
+    local _, err = helper.shell("JFL_PATIENCE=2 " .. helper.line("--ranks", "3",
+      helper.file(TRAIN), "step", "STOP", "2"))
+    expect_named(3, 2, "does not answer", err)
+  end)
+
+  it("starts all again after a failure, as often as it may", function()
+    local script = [[
+      local flow = require "jfl"
+      print("start " .. os.getenv "JFL_RESTARTS" .. " of " .. flow.env.size())
+      if flow.env.rank() == 1 and tonumber(os.getenv "JFL_RESTARTS") < 2 then
+        os.execute "kill -9 $PPID"
+      end
+      require("jfl.core").world_gather("here")]]
+    local out, err, status = helper.run("--ranks", "2", "--restart", "2", helper.file(script))
+    assert.equal("start 0 of 2\nstart 1 of 2\nstart 2 of 2\n", out)
+    assert.truthy(err:find("jfl: all ranks are started again (2 of 2)", 1, true))
+    assert.equal(0, status)
+    out, err, status = helper.run("--ranks", "2", "--restart=1", helper.file(script))
+    assert.equal("start 0 of 2\nstart 1 of 2\n", out)
+    assert.truthy(err:find("jfl: rank 1 was ended by signal 9", 1, true))
+    assert.equal(137, status)
+  end)
+
+  it("tells in a profile which rank the others wait for", function()
+    local out, err = helper.run("--ranks", "2", "--profile", helper.file [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      local job = flow.global_function { name = "job", type = "train",
+        inputs = { { "x", tp.Numpy.Placeholder({ 64, 64 }) } }, returns = tp.Numpy,
+        body = function(x)
+          local loss = flow.math.reduce_mean(flow.layers.dense(x, 64, { name = "out" }))
+          flow.optimizer.SGD(0.1):minimize(loss)
+          return loss
+        end }
+      for i = 1, 10 do
+        if flow.env.rank() == 1 then os.execute "sleep 0.02" end
+        job(flow.ndarray.ones({ 64, 64 }))
+      end]])
+    local waits = out:match "rank 1 %([^\n]*%) is slow: the others waited (%S+) ms for it"
+    assert.truthy(waits and tonumber(waits) > 100, out .. err)
+  end)
+
+  it("ends all ranks where it is told to end", function()
+    local line = helper.line("--ranks", "2", "-e", "while true do end")
+    local out = helper.shell(line .. " & p=$!; sleep 0.3; kill -TERM $p; wait $p; echo $?")
+    assert.equal("143\n", out)
+  end)
+end)
+
+describe("flow.env.machine", function()
+  after_each(helper.clean)
+
+  it("lets processes that were started by hand meet", function()
+    local port = 20000 + tonumber(tostring({}):match "0x(%x+)", 16) / 16 % 12000
+    local file = helper.file(([[
+      local flow = require "jfl"
+      flow.env.machine("127.0.0.1", "127.0.0.1")
+      flow.env.ctrl_port(%d)
+      print(flow.env.rank(), flow.env.size())]]):format(port))
+    local line = helper.line(file)
+    local out, err = helper.shell(("JFL_PRINT=all; export JFL_PRINT; JFL_RANK=1 %s >%s.1 & "
+      .. "JFL_RANK=0 %s; wait; cat %s.1; rm %s.1"):format(line, file, line, file, file))
+    assert.equal("0\t2\n1\t2\n", out, err)
+  end)
+
+  it("is not too late in a profile, of which each process writes a trace", function()
+    local port = 20000 + tonumber(tostring({}):match "0x(%x+)", 16) / 16 % 12000
+    local file = helper.file(([[
+      local flow = require "jfl"
+      local tp = flow.typing
+      flow.env.machine("127.0.0.1", "127.0.0.1")
+      flow.env.ctrl_port(%d)
+      flow.global_function { name = "job", inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+        returns = tp.Numpy, body = function(x) return x * 2 end }({ 1, 2 })]]):format(port))
+    local trace = helper.file ""
+    local line = helper.line("--profile=" .. trace, file)
+    local out, err = helper.shell(("JFL_RANK=1 %s & JFL_RANK=0 %s; wait"):format(line, line))
+    assert.truthy(out:find("rank 1 %([^\n]*%): computed"), out .. err)
+    for _, name in ipairs { trace, trace .. ".1" } do
+      local f = assert(io.open(name))
+      assert.truthy(f:read "*a":find('"multiply_1@', 1, true))
+      f:close()
+    end
+    os.remove(trace .. ".1")
+  end)
+
+  it("says where it waited in vain", function()
+    local _, err = helper.shell("JFL_JOIN_SECONDS=0.5 JFL_RANK=1 " .. helper.line("-e", [[
+      local flow = require "jfl"
+      flow.env.machine("127.0.0.1", "127.0.0.1")
+      flow.env.ctrl_port(1)
+      flow.env.rank()]]))
+    assert.truthy(err:find("rank 0 cannot be reached at 127.0.0.1, port 1", 1, true))
+  end)
+
+  it("counts the tasks of a step of Slurm, not those of the job", function()
+    local vars = "SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=1 "
+    assert.equal("1\n", (helper.run({ before = vars,
+      input = "print(require('jfl').env.size())" })))
+  end)
+
+  it("takes Slurm's variables", function()
+    local vars = "SLURM_JOB_ID=%d SLURM_NTASKS=2 SLURM_NODELIST=localhost JFL_PRINT=all "
+    vars = vars:format(100000 + tonumber(tostring({}):match "0x(%x+)", 16) / 16 % 100000)
+    local line = helper.line("-e", "local e = require('jfl').env print(e.rank(), e.size())")
+    local out = helper.shell(("%s SLURM_PROCID=1 %s >/dev/null & %s SLURM_PROCID=0 %s; wait")
+      :format(vars, line, vars, line))
+    assert.equal("0\t2\n", out)
+  end)
+end)

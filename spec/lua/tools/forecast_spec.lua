@@ -1,0 +1,73 @@
+local forecast = require "jfl.tools.forecast"
+local helper = require "spec.lua.helper"
+
+--- Steps of a device whose memory is never what takes the time.
+local function step(seconds, fields)
+  local s = { seconds = seconds, flop = 1, bytes = 0, still = 0, gradient = 0, updates = false }
+  for name, value in pairs(fields or {}) do s[name] = value end
+  return s
+end
+
+local function options(text)
+  local o = forecast.read(text)
+  o.link, o.cores, o.threads = o.link or 10, 8, 1
+  return o
+end
+
+local function near(want, got) assert.is_true(math.abs(want - got) <= 1e-9 * want, got) end
+
+describe("the forecast for several devices", function()
+  it("counts what goes round a ring within a host and between hosts", function()
+    local o = options("4x8,link=100,network=10,reach=1,delay=3")
+    near(2 * 7 / 8 * 0.01 + 14e-6, forecast.sum_seconds(1e9, 1, 8, o))
+    near(2 * 3 / 4 * 0.1 + 12e-6, forecast.sum_seconds(1e9, 4, 1, o))
+    near(2 * 7 / 8 * 0.01 + 14e-6 + 2 * 3 / 4 * 0.0125 + 12e-6, forecast.sum_seconds(1e9, 4, 8, o))
+    assert.equal(0, forecast.sum_seconds(1e9, 1, 1, o))
+  end)
+
+  it("hides messages behind the work that is left, and then waits", function()
+    local o = options("1x2,link=1,reach=1,delay=1e-9,bucket=1")
+    local steps = { step(1), step(1, { gradient = 1e9 }), step(0.25, { gradient = 1e9 }),
+      step(0.5, { updates = true }) }
+    local s = forecast.step(steps, 1, 2, o)
+    -- Each gigabyte takes a second; the second one begins when the first has come, at 3 s.
+    near(2.75, s.work)
+    near(1.75, s.waits)
+    near(4.5, s.seconds)
+    near(2, s.messages)
+    assert.same({ 2.75, 0 }, { forecast.step(steps, 1, 1, o).seconds,
+      forecast.step(steps, 1, 1, o).waits })
+  end)
+
+  it("has processes of one machine share its cores, which also send", function()
+    local o = options("1x4,link=1,reach=1,delay=1e-9")
+    o.cores = 2
+    local steps = { step(1, { gradient = 1e9 }), step(3) }
+    local s = forecast.step(steps, 1, 4, o)
+    near(8, s.work)
+    near(2 * 1.5, s.waits)
+    near(11, s.seconds)
+    near(4, forecast.step(steps, 1, 1, o).seconds)
+  end)
+
+  it("divides the batch where all devices share one, not what updates variables", function()
+    local o = options("1x4,batch=whole")
+    near(1.5, forecast.step({ step(4), step(0.5, { updates = true }) }, 1, 4, o).work)
+  end)
+
+  it("takes the slower of arithmetic and memory for a device of its list", function()
+    local o = options("1x1,device=h200,precision=bfloat16")
+    local products = { step(0, { flop = 0.6 * 989e12, bytes = 1 }) }
+    local streams = { step(0, { flop = 1, bytes = 0.8 * 4.8e12 }) }
+    near(1 + 2.5e-6, forecast.step(products, 1, 1, o).work)
+    near(1 + 2.5e-6, forecast.step(streams, 1, 1, o).work)
+  end)
+
+  it("says what it cannot read", function()
+    helper.fails(function() forecast.read("4") end, "as in 4x8, got \"4\"")
+    helper.fails(function() forecast.read("0x8") end, "as in 4x8")
+    helper.fails(function() forecast.read("1x1,speed=3") end, "got \"speed=3\"")
+    helper.fails(function() forecast.read("1x1,device=abacus") end, "a100, h100, h200, here")
+    helper.fails(function() forecast.read("1x1,link=-1") end, "link must be a number above 0")
+  end)
+end)

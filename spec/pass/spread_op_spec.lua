@@ -1,0 +1,90 @@
+--- Jobs with each op give on several devices what they give on one: alone and with its gradient, in
+-- the way that the pass spread chooses. With JFL_FUZZ also among other ops, on three devices, and
+-- in each of the first ways in which a part of it can be computed.
+local cases = require "spec.op.cases"
+local core = require "jfl.core"
+local ffi = require "ffi"
+local flow = require "jfl"
+local jobs = require "spec.jobs"
+local support = require "spec.op.support"
+
+ffi.cdef "int setenv(const char *, const char *, int); int unsetenv(const char *);"
+
+local ONE = { device = "cpu", kernels = "reference" }
+local LONG = os.getenv "JFL_FUZZ" ~= nil
+
+--- float64 where the op takes it, else the first dtype that it takes.
+local function dtype_of(op, case)
+  if case.only then return case.only end
+  for _, dtype in ipairs(op.dtypes) do
+    if dtype == "float64" then return dtype end
+  end
+  return op.dtypes[1]
+end
+
+local function inputs_of(case, dtype)
+  core.reset()
+  core.set("device", "cpu")
+  local x = support.inputs(case, dtype)
+  if case.y_of then x[2] = core.op(case.y_of)(x[1], case.options) end
+  return x
+end
+
+local function outcome(op, case, form, x, settings)
+  return jobs.outcome(op, (jobs.compile(op, case, form, x, settings)), x)
+end
+
+local function check(op, case, form, x, device)
+  local want = outcome(op, case, form, x, ONE)
+  local got = outcome(op, case, form, x, { device = device })
+  assert(#got == #want, "another number of results")
+  for i, a in ipairs(want) do
+    local most = a.dtype == "float64" and 1e-10 or 1e-4
+    local ok, message = support.close(support.flat(got[i]), support.flat(a), most)
+    if not ok then error(("%s, result %d: %s"):format(form, i, message), 0) end
+  end
+end
+
+--- The forms of a job with an op of that dtype.
+local function forms_of(op, dtype)
+  if dtype:find "float" == nil then return { "alone" } end
+  if LONG then return { "alone", "with its gradient", "among others" } end
+  return { op.differentiable and "with its gradient" or "alone" }
+end
+
+local function check_cases(op, device)
+  for number, case in ipairs(cases[op.name] or {}) do
+    local dtype = dtype_of(op, case)
+    case.dtype = op.key == -1 and dtype or nil
+    local x = inputs_of(case, dtype)
+    for _, form in ipairs(forms_of(op, dtype)) do
+      local ok, message = pcall(check, op, case, form, x, device)
+      if not ok then error(("case %d: %s"):format(number, tostring(message)), 0) end
+    end
+  end
+end
+
+describe("on several devices", function()
+  teardown(flow.clear_default_session)
+
+  local ops, names = core.ops(), {}
+  for name in pairs(ops) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    it("a job with " .. name .. " gives what it gives on one", function()
+      check_cases(ops[name], "sim 0:0-1")
+      if LONG then check_cases(ops[name], "sim 0:0-2") end
+    end)
+
+    if LONG then
+      it("a job with " .. name .. " gives so in each way of its rule", function()
+        for way = 0, 4 do
+          ffi.C.setenv("JFL_SIGNATURE", name .. ":" .. way, 1)
+          local ok, message = pcall(check_cases, ops[name], "sim 0:0-1")
+          ffi.C.unsetenv("JFL_SIGNATURE")
+          if not ok then error(("way %d: %s"):format(way, message), 0) end
+        end
+      end)
+    end
+  end
+end)

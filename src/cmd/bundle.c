@@ -1,0 +1,76 @@
+/* Programs in one file: a copy of the command with a script and files behind it, which
+   `jfl --bundle` makes. */
+#include "cmd/cmd.h"
+#include "system/system.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+/* What makes a copy of this program a bundle: lua/jfl/tools/bundle.lua finds these bytes in it and
+   writes over the digits, which say where the rest lies. volatile: the program must look. */
+enum { HEAD = 16, DIGITS = 64 };
+static const volatile char mark[HEAD + DIGITS + 1] =
+  "JFL BUNDLE MARK:"
+  "0000000000000000" "0000000000000000" "0000000000000000" "0000000000000000";
+
+int jf_is_bundle(void)
+{
+  for (int i = HEAD; i < HEAD + DIGITS; i++)
+    if (mark[i] != '0') return 1;
+  return 0;
+}
+
+void jf_push_bundle_mark(lua_State *L)
+{
+  char digits[DIGITS];
+  for (int i = 0; i < DIGITS; i++) digits[i] = mark[HEAD + i];
+  lua_pushlstring(L, digits, DIGITS);
+}
+
+/* (path, model): gives a file the rights that another has; whether it could. */
+static int l_give_rights(lua_State *L)
+{
+  const char *path = luaL_checkstring(L, 1), *model = luaL_checkstring(L, 2);
+  jf_info info;
+  const int file = jf_open(JF_HERE, path, JF_READ);
+  const int done = file >= 0 && !jf_info_at(JF_HERE, model, 0, &info) && !jf_inherit(file, &info);
+  if (file >= 0) jf_close(file);
+  lua_pushboolean(L, done);
+  return 1;
+}
+
+/* (path): makes a folder for this user alone; whether it was not there yet. */
+static int l_make_folder(lua_State *L)
+{
+  lua_pushboolean(L, !jf_folder_make(JF_HERE, luaL_checkstring(L, 1), JF_PRIVATE));
+  return 1;
+}
+
+/* (path): removes a folder, if it is empty. */
+static int l_remove_folder(lua_State *L)
+{
+  lua_pushboolean(L, !jf_folder_remove(JF_HERE, luaL_checkstring(L, 1)));
+  return 1;
+}
+
+/* A name that nobody can foresee. */
+static int l_random_name(lua_State *L)
+{
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+  unsigned char bytes[16];
+  char name[16];
+  if (!jf_random(bytes, sizeof bytes)) return luaL_error(L, "the system has no random numbers now");
+  for (size_t i = 0; i < sizeof name; i++) name[i] = letters[bytes[i] % 32];
+  lua_pushlstring(L, name, sizeof name);
+  return 1;
+}
+
+void jf_push_bundle_tools(lua_State *L)
+{
+  static const luaL_Reg tools[] = {
+    { "give_rights", l_give_rights }, { "make_folder", l_make_folder },
+    { "remove_folder", l_remove_folder }, { "random_name", l_random_name }, { NULL, NULL }
+  };
+  lua_newtable(L);
+  luaL_setfuncs(L, tools, 0);
+}

@@ -1,0 +1,338 @@
+/* jfl --ranks n script.lua: starts n processes of this program, which find each other by what it
+   puts in their environment; passes on what they print and the signals it gets; and ends all when
+   one has failed, or starts them again. */
+#include "cmd/cmd.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How long the other ranks may take to end by themselves once one has failed, and after SIGTERM. */
+static const double grace = 5, last_grace = 5;
+
+/* A descriptor from which lines come, each of which is printed with the rank before it. */
+typedef struct ranks_pipe { int fd, to; size_t n; char line[4096]; } ranks_pipe;
+
+typedef struct ranks_child {
+  pid_t pid;                   /* 0: it has ended */
+  int is_over, status;         /* it has just ended, and how */
+  ranks_pipe out, err;
+} ranks_child;
+
+typedef struct ranks_run {
+  int n, attempt;
+  ranks_child *child;
+  int alive, signals;          /* signals: the descriptor of those that this process gets */
+  int status;                  /* of the first that failed, as shells say it; 0: none */
+  int told;                    /* the signal that asked to end, or 0 */
+  double until;                /* when the others are ended; 0: not yet */
+  int ending;                  /* the last signal that they got */
+  sigset_t before;
+} ranks_run;
+
+static double ranks_now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- what they print ---- */
+
+static void ranks_print(ranks_pipe *p, int rank, size_t n)
+{
+  char head[32];
+  const int size = snprintf(head, sizeof head, "[rank %d] ", rank);
+  if (write(p->to, head, (size_t)size) < 0 || write(p->to, p->line, n) < 0) { /* nobody reads */ }
+  if (p->line[n - 1] != '\n' && write(p->to, "\n", 1) < 0) { /* nobody reads */ }
+  p->n -= n;
+  memmove(p->line, p->line + n, p->n);
+}
+
+static void ranks_close(ranks_pipe *p, int rank)
+{
+  if (p->fd < 0) return;
+  if (p->n) ranks_print(p, rank, p->n);
+  close(p->fd);
+  p->fd = -1;
+}
+
+/* Reads what there is, and prints the lines that are complete, or too long. */
+static void ranks_read(ranks_pipe *p, int rank)
+{
+  const ssize_t n = p->fd < 0 ? -1 : read(p->fd, p->line + p->n, sizeof p->line - p->n);
+  if (n == 0) ranks_close(p, rank);
+  if (n <= 0) return;
+  p->n += (size_t)n;
+  for (const char *end; (end = memchr(p->line, '\n', p->n));)
+    ranks_print(p, rank, (size_t)(end - p->line) + 1);
+  if (p->n == sizeof p->line) ranks_print(p, rank, p->n);
+}
+
+/* ---- starting them ---- */
+
+/* A socket that listens on this host alone, which rank 0 inherits. */
+static int ranks_listen(int *port)
+{
+  struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+  socklen_t size = sizeof a;
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0 || bind(fd, (struct sockaddr *)&a, size) || listen(fd, SOMAXCONN) ||
+      getsockname(fd, (struct sockaddr *)&a, &size))
+    return fd >= 0 ? close(fd), -1 : -1;
+  *port = ntohs(a.sin_port);
+  return fd;
+}
+
+static void ranks_set(const char *name, long value)
+{
+  char text[32];
+  snprintf(text, sizeof text, "%ld", value);
+  setenv(name, text, 1);
+}
+
+static int ranks_prints_all(void)
+{
+  const char *print = getenv("JFL_PRINT");
+  return print && !strcmp(print, "all");
+}
+
+/* In the child. */
+static void ranks_become(const ranks_run *r, int rank, int listener, char **argv, const int *pipes)
+{
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ranks_set("JFL_RANK", rank);
+  if (rank) {
+    if (ranks_prints_all()) dup2(pipes[1], STDOUT_FILENO);
+    dup2(pipes[3], STDERR_FILENO);
+    dup2(null, STDIN_FILENO);
+  } else {
+    fcntl(listener, F_SETFD, 0);
+    ranks_set("JFL_LISTEN", listener);
+  }
+  sigprocmask(SIG_SETMASK, &r->before, NULL);
+  execv("/proc/self/exe", argv);
+  perror("jfl: cannot start a rank");
+  _exit(EXIT_FAILURE);
+}
+
+static int ranks_start_one(ranks_run *r, int rank, int listener, char **argv)
+{
+  ranks_child *c = &r->child[rank];
+  int pipes[4] = { -1, -1, -1, -1 };
+  *c = (ranks_child){ .out = { .fd = -1, .to = STDOUT_FILENO },
+                      .err = { .fd = -1, .to = STDERR_FILENO } };
+  if (rank && (pipe2(pipes, O_CLOEXEC) || pipe2(pipes + 2, O_CLOEXEC))) return -1;
+  c->pid = fork();
+  if (!c->pid) ranks_become(r, rank, listener, argv, pipes);
+  if (rank) {
+    close(pipes[1]);
+    close(pipes[3]);
+    c->out.fd = pipes[0];
+    c->err.fd = pipes[2];
+  }
+  if (c->pid < 0) return c->pid = 0, -1;
+  r->alive++;
+  return 0;
+}
+
+static int ranks_start(ranks_run *r, char **argv)
+{
+  unsigned char secret[16] = { 0 };
+  char text[64];
+  int port = 0, bad = 0;
+  const int listener = ranks_listen(&port);
+  if (listener < 0) return -1;
+  if (getrandom(secret, sizeof secret, 0) < 0) { /* the port alone is no secret, but serves */ }
+  for (size_t i = 0; i < sizeof secret; i++) snprintf(text + 2 * i, 3, "%02x", secret[i]);
+  setenv("JFL_SECRET", text, 1);
+  snprintf(text, sizeof text, "127.0.0.1:%d", port);
+  setenv("JFL_MASTER", text, 1);
+  ranks_set("JFL_RANKS", r->n);
+  ranks_set("JFL_RESTARTS", r->attempt);
+  for (int i = 0; i < r->n && !bad; i++) bad = ranks_start_one(r, i, listener, argv);
+  close(listener);
+  return bad;
+}
+
+/* ---- their end ---- */
+
+static void ranks_kill(ranks_run *r, int number)
+{
+  for (int i = 0; i < r->n; i++)
+    if (r->child[i].pid) kill(r->child[i].pid, number);
+}
+
+/* Notes how one ended; the others get some time to end by themselves after the first failure. */
+static void ranks_ended(ranks_run *r, int rank, int status)
+{
+  const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  r->child[rank].pid = r->child[rank].is_over = 0;
+  r->alive--;
+  if (!status || r->status) return;
+  r->status = number ? 128 + number : WEXITSTATUS(status);
+  r->until = ranks_now() + grace;
+  if (r->told) return;
+  if (number) fprintf(stderr, "jfl: rank %d was ended by signal %d (%s)\n", rank, number,
+                      strsignal(number));
+  else fprintf(stderr, "jfl: rank %d has failed, with status %d\n", rank, r->status);
+}
+
+/* Notes which have ended; gives whether one of them failed, but not by a signal. */
+static int ranks_collect(ranks_run *r)
+{
+  int status, failed = 0;
+  for (pid_t p; (p = waitpid(-1, &status, WNOHANG)) > 0;)
+    for (int i = 0; i < r->n; i++) {
+      if (r->child[i].pid != p) continue;
+      r->child[i].status = status;
+      r->child[i].is_over = 1;
+      failed |= WIFEXITED(status) && status;
+    }
+  return failed;
+}
+
+/* Of those that end at about the same time, one that a signal ended was the first to fail. Others
+   may have learned of it from its connections while the system still cleared away the rest. */
+static void ranks_reap(ranks_run *r)
+{
+  if (ranks_collect(r) && !r->status) {
+    nanosleep(&(struct timespec){ .tv_nsec = 100 * 1000 * 1000 }, NULL);
+    ranks_collect(r);
+  }
+  for (int signals = 1; signals >= 0; signals--)
+    for (int i = 0; i < r->n; i++)
+      if (r->child[i].is_over && WIFSIGNALED(r->child[i].status) == signals)
+        ranks_ended(r, i, r->child[i].status);
+}
+
+/* What the terminal sends, the ranks get from it, too. */
+static void ranks_signal(ranks_run *r)
+{
+  struct signalfd_siginfo s;
+  if (read(r->signals, &s, sizeof s) != (ssize_t)sizeof s) return;
+  if (s.ssi_signo == SIGCHLD) return;
+  r->told = (int)s.ssi_signo;
+  if (s.ssi_code != SI_KERNEL) ranks_kill(r, (int)s.ssi_signo);
+}
+
+static void ranks_press(ranks_run *r)
+{
+  if (r->until == 0 || ranks_now() < r->until) return;
+  r->ending = r->ending ? SIGKILL : SIGTERM;
+  r->until = ranks_now() + last_grace;
+  ranks_kill(r, r->ending);
+  ranks_kill(r, SIGCONT);      /* one that is stopped ends, too */
+}
+
+/* Waits for all of them; gives 0, or the status of the first that failed. */
+static int ranks_watch(ranks_run *r)
+{
+  struct pollfd *p = calloc((size_t)(2 * r->n + 1), sizeof *p);
+  if (!p) ranks_kill(r, SIGKILL);
+  while (p && r->alive) {
+    p[0] = (struct pollfd){ .fd = r->signals, .events = POLLIN };
+    for (int i = 0; i < r->n; i++) {
+      p[1 + 2 * i] = (struct pollfd){ .fd = r->child[i].out.fd, .events = POLLIN };
+      p[2 + 2 * i] = (struct pollfd){ .fd = r->child[i].err.fd, .events = POLLIN };
+    }
+    poll(p, (nfds_t)(2 * r->n + 1), 500);
+    if (p[0].revents) ranks_signal(r);
+    for (int i = 0; i < r->n; i++) {
+      if (p[1 + 2 * i].revents) ranks_read(&r->child[i].out, i);
+      if (p[2 + 2 * i].revents) ranks_read(&r->child[i].err, i);
+    }
+    ranks_reap(r);
+    ranks_press(r);
+  }
+  free(p);
+  return r->status;
+}
+
+/* What they printed last; processes that they started may hold the pipes open. */
+static void ranks_drain(ranks_run *r)
+{
+  for (int i = 0; i < r->n; i++) {
+    ranks_pipe *const both[] = { &r->child[i].out, &r->child[i].err };
+    for (int k = 0; k < 2; k++) {
+      struct pollfd p = { .fd = both[k]->fd, .events = POLLIN };
+      while (both[k]->fd >= 0 && poll(&p, 1, 0) > 0) ranks_read(both[k], i);
+      ranks_close(both[k], i);
+    }
+  }
+}
+
+static int ranks_once(ranks_run *r, char **argv)
+{
+  r->status = r->ending = r->alive = 0;
+  r->until = 0;
+  for (int i = 0; i < r->n; i++) r->child[i].pid = 0;
+  if (ranks_start(r, argv)) {
+    fprintf(stderr, "jfl: cannot start %d ranks: %s\n", r->n, strerror(errno));
+    r->status = EXIT_FAILURE;
+    r->until = ranks_now();
+  }
+  ranks_watch(r);
+  ranks_drain(r);
+  return r->status;
+}
+
+int jf_run_ranks(int n, int restarts, char **argv)
+{
+  sigset_t caught;
+  ranks_run r = { .n = n, .child = calloc((size_t)n, sizeof *r.child) };
+  sigemptyset(&caught);
+  sigaddset(&caught, SIGCHLD);
+  sigaddset(&caught, SIGINT);
+  sigaddset(&caught, SIGTERM);
+  sigaddset(&caught, SIGHUP);
+  sigprocmask(SIG_BLOCK, &caught, &r.before);
+  r.signals = signalfd(-1, &caught, SFD_CLOEXEC);
+  if (!r.child || r.signals < 0) return perror("jfl: cannot start ranks"), EXIT_FAILURE;
+  while (ranks_once(&r, argv) && !r.told && r.attempt < restarts)
+    fprintf(stderr, "jfl: all ranks are started again (%d of %d)\n", ++r.attempt, restarts);
+  close(r.signals);
+  free(r.child);
+  return r.status;
+}
+
+/* ---- in a rank ---- */
+
+int jf_rank_of_environment(int *size)
+{
+  const int is_step = getenv("SLURM_STEP_NUM_TASKS") != NULL;
+  const char *const pairs[][2] = {
+    { "JFL_RANK", "JFL_RANKS" }, { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
+    { "PMI_RANK", "PMI_SIZE" },
+    { "SLURM_PROCID", is_step ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS" },
+  };
+  *size = 1;
+  if (getenv("JFL_RANKS") && atoi(getenv("JFL_RANKS")) == 1) return 0;
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    const char *rank = getenv(pairs[i][0]), *ranks = getenv(pairs[i][1]);
+    if (rank && ranks && atoi(ranks) > 1) return *size = atoi(ranks), atoi(rank);
+  }
+  return 0;
+}
+
+void jf_quieten(void)
+{
+  const int null = ranks_prints_all() ? -1 : open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (null < 0) return;
+  fflush(stdout);
+  dup2(null, STDOUT_FILENO);
+  close(null);
+}

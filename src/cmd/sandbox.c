@@ -1,0 +1,185 @@
+/* jfl --sandbox: runs a script in a process that the system keeps from all but what is said here.
+   The whole of Lua is in it, with its compiler and ffi: the walls stand around the process. */
+#include "cmd/cmd.h"
+#include "cmd/walls.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+  "usage: jfl --sandbox [--read dir]... [--write dir]... [--memory 512M] [--seconds 60]\n"
+  "                     script [args]\n";
+
+/* ---- options ---- */
+
+static int bad(const char *what, const char *word)
+{
+  fprintf(stderr, "jfl: --sandbox: %s%s%s\n%s", what, word ? " " : "", word ? word : "", usage);
+  return -1;
+}
+
+/* "512M", "2G" or bytes; 0: none of these. */
+static uint64_t bytes_of(const char *text)
+{
+  char *end;
+  double n = strtod(text, &end);
+  if (*end && strchr("KkMmGg", *end)) {
+    n *= *end == 'K' || *end == 'k' ? 0x1p10 : *end == 'M' || *end == 'm' ? 0x1p20 : 0x1p30;
+    end++;
+  }
+  return *end || end == text || !(n >= 0x1p24) || n > 0x1p50 ? 0 : (uint64_t)n;
+}
+
+static int add_folder(const char **list, int *n, const char *path)
+{
+  if (*n == JF_MOST_FOLDERS) return bad("there can be 16 folders at most, not also", path);
+  list[(*n)++] = path;
+  return 0;
+}
+
+/* Takes one option with its value. */
+static int sandbox_option(jf_walls *w, const char *name, const char *value)
+{
+  if (!value) return bad("a value must follow", name);
+  if (!strcmp(name, "--read")) return add_folder(w->read, &w->n_read, value);
+  if (!strcmp(name, "--write")) return add_folder(w->write, &w->n_write, value);
+  if (!strcmp(name, "--memory"))
+    return (w->memory = bytes_of(value)) ? 0 : bad("--memory must be at least 16M, got", value);
+  char *end;
+  w->seconds = strtod(value, &end);
+  return *end || !(w->seconds > 0 && w->seconds < 1e7)
+    ? bad("--seconds must be a number above 0, got", value) : 0;
+}
+
+static int is_option(const char *word)
+{
+  return !strcmp(word, "--read") || !strcmp(word, "--write") || !strcmp(word, "--memory") ||
+         !strcmp(word, "--seconds");
+}
+
+/* Reads the options behind --sandbox and gives the index of the first word after them, or -1. */
+static int sandbox_parse(jf_walls *w, int argc, char **argv)
+{
+  int i = 2;
+  for (; i < argc && is_option(argv[i]); i += 2)
+    if (sandbox_option(w, argv[i], i + 1 < argc ? argv[i + 1] : NULL)) return -1;
+  if (i >= argc) return bad("a script must follow", NULL);
+  if (argv[i][0] != '-') w->script = argv[i];
+  else if (strcmp(argv[i], "-e")) return bad("unknown option", argv[i]);
+  return i;
+}
+
+#ifndef __linux__
+
+int jf_sandbox(int *argc, char **argv, int *status)
+{
+  jf_walls w = { .memory = 512 << 20, .seconds = 60 };
+  char why[200] = "";
+  *status = EXIT_FAILURE;
+  if (sandbox_parse(&w, *argc, argv) >= 0 && jf_walls_raise(&w, why, sizeof why))
+    fprintf(stderr, "jfl: --sandbox: %s\n", why);
+  return 1;
+}
+
+#else
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- the parent ---- */
+
+static volatile sig_atomic_t told;     /* a signal that the child gets too */
+static void on_told(int number) { told = number; }
+
+static double sandbox_now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The bytes that a process has in memory. */
+static uint64_t resident(pid_t pid)
+{
+  char path[64];
+  unsigned long long all = 0, in_memory = 0;
+  snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
+  FILE *f = fopen(path, "r");
+  if (!f) return 0;
+  if (fscanf(f, "%llu %llu", &all, &in_memory) != 2) in_memory = 0;
+  fclose(f);
+  return in_memory * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Waits for the child and ends it where it goes too far; *ended says why it did, or is "". */
+static int watch(pid_t child, const jf_walls *w, char *ended, size_t size)
+{
+  const double until = sandbox_now() + w->seconds;
+  const struct timespec pause = { 0, 10000000 };
+  int how = 0;
+  for (pid_t done; (done = waitpid(child, &how, WNOHANG)) != child;) {
+    if (done < 0 && errno != EINTR) return EXIT_FAILURE << 8;
+    if (told) kill(child, told), told = 0;
+    if (*ended) continue;
+    if (sandbox_now() > until) snprintf(ended, size, "it ran for more than %g s", w->seconds);
+    else if (resident(child) > w->memory)
+      snprintf(ended, size, "it used more than %.0f MB", (double)(w->memory >> 20));
+    if (*ended) kill(child, SIGKILL);
+    nanosleep(&pause, NULL);
+  }
+  return how;
+}
+
+static int sandbox_wait(pid_t child, const jf_walls *w)
+{
+  char ended[80] = "";
+  signal(SIGINT, on_told);
+  signal(SIGTERM, on_told);
+  signal(SIGHUP, on_told);
+  const int how = watch(child, w, ended, sizeof ended);
+  if (WIFEXITED(how)) return WEXITSTATUS(how);
+  const int number = WTERMSIG(how);
+  if (!*ended && number == SIGXCPU) snprintf(ended, sizeof ended, "it used too much of the cores");
+  if (!*ended && number == SIGXFSZ) snprintf(ended, sizeof ended, "it wrote too large a file");
+  if (!*ended) snprintf(ended, sizeof ended, "it got signal %d (%s)", number, strsignal(number));
+  fprintf(stderr, "jfl: the script was ended: %s\n", ended);
+  return 128 + number;
+}
+
+/* ---- the child ---- */
+
+/* Leaves the program's name and what follows the options of this. */
+static void take_out(int *argc, char **argv, int first)
+{
+  memmove(argv + 1, argv + first, (size_t)(*argc - first + 1) * sizeof *argv);
+  *argc -= first - 1;
+}
+
+int jf_sandbox(int *argc, char **argv, int *status)
+{
+  jf_walls w = { .memory = 512 << 20, .seconds = 60 };
+  char why[200];
+  *status = EXIT_FAILURE;
+  const int first = sandbox_parse(&w, *argc, argv);
+  if (first < 0) return 1;
+  const pid_t parent = getpid(), child = fork();
+  if (child < 0) return fprintf(stderr, "jfl: --sandbox: %s\n", strerror(errno)), 1;
+  if (child) {
+    *status = sandbox_wait(child, &w);
+    return 1;
+  }
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent) return 1;
+  if (jf_walls_raise(&w, why, sizeof why)) {
+    fprintf(stderr, "jfl: --sandbox: the script was not run: %s\n", why);
+    return 1;
+  }
+  take_out(argc, argv, first);
+  return 0;
+}
+
+#endif

@@ -1,0 +1,15 @@
+/* Several processes: there is one on Windows. */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+
+int jf_run_ranks(int n, int restarts, char **argv)
+{
+  (void)n, (void)restarts, (void)argv;
+  fputs("jfl: --ranks needs a system on which processes can work together; Windows runs one\n",
+        stderr);
+  return 1;
+}
+
+int jf_rank_of_environment(int *size) { return *size = 1, 0; }
+void jf_quieten(void) { }

@@ -1,0 +1,261 @@
+/* Sums over ranks of the world, and messages between them. All ranks that take part have such a
+   node, and they reach those that they share in the same order (JF_TOGETHER). */
+#include "op/collective.h"
+#include "dev/half.h"
+#include "ir/ir.h"
+#include "op/move.h"
+#include "world/data.h"
+
+#include <string.h>
+
+/* ---- adding ---- */
+
+#define COLLECTIVE_ADD(id, T)                                                         \
+  static void add_##id(void *to, const void *more, int64_t n)                         \
+  {                                                                                   \
+    T *restrict y = to;                                                               \
+    const T *restrict x = more;                                                       \
+    for (int64_t i = 0; i < n; i++) y[i] = (T)(y[i] + x[i]);                          \
+  }
+#define COLLECTIVE_ADD_HALF(id, from, into)                                           \
+  static void add_##id(void *to, const void *more, int64_t n)                         \
+  {                                                                                   \
+    uint16_t *restrict y = to;                                                        \
+    const uint16_t *restrict x = more;                                                \
+    for (int64_t i = 0; i < n; i++) y[i] = into(from(y[i]) + from(x[i]));             \
+  }
+COLLECTIVE_ADD(F32, float)
+COLLECTIVE_ADD(F64, double)
+/* Unsigned, so that what overflows wraps around. */
+COLLECTIVE_ADD(I32, uint32_t)
+COLLECTIVE_ADD(I64, uint64_t)
+COLLECTIVE_ADD(I8, uint8_t)
+COLLECTIVE_ADD(U8, uint8_t)
+COLLECTIVE_ADD_HALF(F16, jf_from_f16, jf_to_f16)
+COLLECTIVE_ADD_HALF(BF16, jf_from_bf16, jf_to_bf16)
+
+static jf_addition collective_adder(jfl_dtype t)
+{
+  static void (*const add[JFL_N_DTYPE])(void *, const void *, int64_t) = {
+    [JFL_F32] = add_F32, [JFL_F64] = add_F64, [JFL_I32] = add_I32, [JFL_I64] = add_I64,
+    [JFL_I8] = add_I8, [JFL_U8] = add_U8, [JFL_F16] = add_F16, [JFL_BF16] = add_BF16,
+  };
+  return (jf_addition){ jfl_dtype_size(t), add[t] };
+}
+
+static size_t collective_bytes(const jf_tensor *t)
+{
+  return (size_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
+}
+
+static jfl_status collective_check_ranks(const jf_ints *ranks)
+{
+  int ascend = ranks->n > 0 && ranks->v[0] >= 0;
+  for (int i = 1; i < ranks->n; i++) ascend &= ranks->v[i] > ranks->v[i - 1];
+  if (ascend) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, "ranks", "must be one or more ranks in ascending order");
+}
+
+/* ---- all_reduce ---- */
+
+static const jf_attr all_reduce_attrs[] = {
+  JF_FIELD(jf_all_reduce, ranks, INTS, NULL, "the ranks whose tensors are added, ascending"),
+  {0},
+};
+
+static jfl_status all_reduce_infer(jf_infer *c)
+{
+  JF_TRY(collective_check_ranks(&((const jf_all_reduce *)c->attr)->ranks));
+  jf_infer_many(c, c->n_in);
+  for (int i = 0; i < c->n_in; i++) {
+    if (c->in[i]->dtype != c->in[0]->dtype)
+      return jf_fail(JFL_EDTYPE, "input %d must be %s like input 1, got %s", i + 1,
+                     jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[i]->dtype));
+    c->dtype[i] = c->in[i]->dtype;
+    c->shape[i] = c->in[i]->shape;
+  }
+  return JFL_OK;
+}
+
+static size_t all_reduce_bytes(const jf_kargs *k)
+{
+  size_t bytes = 0;
+  for (int i = 0; i < k->n_in; i++) bytes += collective_bytes(&k->in[i]);
+  return bytes;
+}
+
+/* Several tensors are added as one: so small ones cost no message each. */
+static size_t all_reduce_scratch(const jf_kargs *k)
+{
+  return k->n_in > 1 ? all_reduce_bytes(k) : 0;
+}
+
+static jfl_status all_reduce(const jf_kargs *k)
+{
+  const jf_all_reduce *a = k->attr;
+  const jf_ranks team = { a->ranks.n, a->ranks.v };
+  const jf_addition t = collective_adder(k->in[0].dtype);
+  char *data = k->n_in > 1 ? k->scratch : k->out[0].data;
+  size_t at = 0, n = 0;
+  for (int i = 0; i < k->n_in; i++, at += n)
+    if ((n = collective_bytes(&k->in[i])) && data + at != (char *)k->in[i].data)
+      memcpy(data + at, k->in[i].data, n);
+  JF_TRY(jf_world_all_reduce(&team, data, (int64_t)(at / t.size), &t));
+  if (k->n_in == 1) return JFL_OK;
+  at = 0;
+  for (int i = 0; i < k->n_in; i++, at += n)
+    if ((n = collective_bytes(&k->in[i]))) memcpy(k->out[i].data, data + at, n);
+  return JFL_OK;
+}
+static const jf_kernel all_reduce_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(all_reduce) };
+
+JFL_OP(all_reduce, .doc = "The sums of tensors over ranks.", .in = { "tensors" },
+       .out = { "sums" }, .attr = all_reduce_attrs, .attr_size = sizeof(jf_all_reduce),
+       .flags = JF_VARIADIC | JF_MANY | JF_INTERNAL | JF_TOGETHER | JF_HALVES, .inplace = 1,
+       .infer = all_reduce_infer, .cpu = all_reduce_cpu, .scratch = all_reduce_scratch)
+
+/* ---- reduce_scatter ---- */
+
+static const jf_attr reduce_scatter_attrs[] = {
+  JF_FIELD(jf_reduce_scatter, ranks, INTS, NULL, "the ranks whose tensors are added, ascending"),
+  JF_FIELD(jf_reduce_scatter, sizes, INTS, NULL, "the extent of each rank's part along axis"),
+  JF_FIELD(jf_reduce_scatter, member, INT, NULL, "which of these ranks this one is, from 0"),
+  JF_FIELD(jf_reduce_scatter, axis, INT, "0", "the axis along which the sum is cut into parts"),
+  {0},
+};
+
+static jfl_status reduce_scatter_infer(jf_infer *c)
+{
+  jf_reduce_scatter *a = c->attr;
+  int64_t left = 0;
+  JF_TRY(collective_check_ranks(&a->ranks));
+  JF_TRY(jf_axis(&a->axis, c->in[0]->shape.n));
+  if (a->sizes.n != a->ranks.n)
+    return jf_fail_argument(JFL_EINVAL, "sizes", "must have one number for each of %d ranks, got "
+                            "%d", a->ranks.n, a->sizes.n);
+  if (a->member < 0 || a->member >= a->ranks.n)
+    return jf_fail_argument(JFL_EINVAL, "member", "must be below %d, got %lld", a->ranks.n,
+                            (long long)a->member);
+  left = c->in[0]->shape.d[a->axis];
+  for (int i = 0; i < a->sizes.n && left >= 0; i++)
+    left = a->sizes.v[i] < 0 ? -1 : left - a->sizes.v[i];
+  if (left)
+    return jf_fail_argument(JFL_ESHAPE, "sizes", "must add up to the axis's extent %lld",
+                            (long long)c->in[0]->shape.d[a->axis]);
+  c->dtype[0] = c->in[0]->dtype;
+  c->shape[0] = c->in[0]->shape;
+  c->shape[0].d[a->axis] = a->sizes.v[a->member];
+  return JFL_OK;
+}
+
+/* The tensor is added up part by part, so it is copied to where the parts follow each other. */
+static size_t reduce_scatter_scratch(const jf_kargs *k) { return collective_bytes(&k->in[0]); }
+
+static void reduce_scatter_pack(const jf_kargs *k, const jf_reduce_scatter *a)
+{
+  const jf_axes s = jf_axes_at(&k->in[0].shape, a->axis);
+  const size_t one = (size_t)s.after * jfl_dtype_size(k->in[0].dtype), row = (size_t)s.m * one;
+  const char *x = k->in[0].data;
+  char *to = k->scratch;
+  size_t begin = 0;
+  for (int i = 0; i < a->sizes.n; i++) {
+    const size_t run = (size_t)a->sizes.v[i] * one;
+    for (int64_t j = 0; run && j < s.before; j++, to += run)
+      memcpy(to, x + (size_t)j * row + begin, run);
+    begin += run;
+  }
+}
+
+static jfl_status reduce_scatter(const jf_kargs *k)
+{
+  enum { SOME = 64 };
+  const jf_reduce_scatter *a = k->attr;
+  const jf_ranks team = { a->ranks.n, a->ranks.v };
+  const jf_addition t = collective_adder(k->in[0].dtype);
+  const jf_axes s = jf_axes_at(&k->in[0].shape, a->axis);
+  int64_t some[SOME], *count = some;
+  if (a->sizes.n > SOME && !(count = jf_new((size_t)a->sizes.n * sizeof *count)))
+    return jf_fail(JFL_ENOMEM, "out of memory");
+  for (int i = 0; i < a->sizes.n; i++) count[i] = a->sizes.v[i] * s.before * s.after;
+  reduce_scatter_pack(k, a);
+  const jfl_status st = jf_world_reduce_scatter(&team, k->scratch, k->out[0].data, count, &t);
+  if (count != some) jf_free(count);
+  return st;
+}
+static const jf_kernel reduce_scatter_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(reduce_scatter) };
+
+JFL_OP(reduce_scatter, .doc = "This rank's part of the sum of a tensor over ranks.", .in = { "x" },
+       .out = { "part" }, .attr = reduce_scatter_attrs, .attr_size = sizeof(jf_reduce_scatter),
+       .flags = JF_INTERNAL | JF_TOGETHER | JF_HALVES, .infer = reduce_scatter_infer,
+       .cpu = reduce_scatter_cpu, .scratch = reduce_scatter_scratch)
+
+/* ---- exchange ---- */
+
+static const jf_attr exchange_attrs[] = {
+  JF_FIELD(jf_exchange, to, INTS, NULL, "the rank that each input is sent to"),
+  JF_FIELD(jf_exchange, from, INTS, NULL, "the rank that each result comes from"),
+  JF_FIELD(jf_exchange, shapes, INTS, NULL, "of each result the number of axes, and the extents"),
+  JF_FIELD(jf_exchange, dtype, DTYPE, NULL, "of what is sent and received"),
+  {0},
+};
+
+static jfl_status exchange_shape(const jf_ints *v, int *at, jfl_shape *out)
+{
+  const int64_t n = *at < v->n ? v->v[(*at)++] : -1;
+  if (n < 0 || n > JFL_MAXDIM || n > v->n - *at)
+    return jf_fail_argument(JFL_ESHAPE, "shapes", "must have the number of axes and the extents of "
+                            "each result");
+  *out = (jfl_shape){ .n = (int)n };
+  for (int i = 0; i < out->n; i++) out->d[i] = v->v[(*at)++];
+  return jf_shape_check(out, "part");
+}
+
+/* A call that receives nothing has an empty result, as each node has one. */
+static jfl_status exchange_infer(jf_infer *c)
+{
+  const jf_exchange *a = c->attr;
+  int at = 0;
+  if (a->to.n != c->n_in)
+    return jf_fail_argument(JFL_EINVAL, "to", "must have a rank for each of %d inputs, got %d",
+                            c->n_in, a->to.n);
+  for (int i = 0; i < c->n_in; i++)
+    if (c->in[i]->dtype != a->dtype)
+      return jf_fail(JFL_EDTYPE, "input %d must be %s, got %s", i + 1, jfl_dtype_name(a->dtype),
+                     jfl_dtype_name(c->in[i]->dtype));
+  jf_infer_many(c, a->from.n ? a->from.n : 1);
+  c->dtype[0] = a->dtype;
+  c->shape[0] = (jfl_shape){ 1, { 0 } };
+  for (int i = 0; i < a->from.n; i++) {
+    c->dtype[i] = a->dtype;
+    JF_TRY(exchange_shape(&a->shapes, &at, &c->shape[i]));
+  }
+  return JFL_OK;
+}
+
+static size_t exchange_scratch(const jf_kargs *k)
+{
+  return (size_t)(k->n_in + k->n_out) * sizeof(jf_mail);
+}
+
+static jfl_status exchange(const jf_kargs *k)
+{
+  const jf_exchange *a = k->attr;
+  jf_mail *send = k->scratch, *receive = send + k->n_in;
+  int n_send = 0, n_receive = 0;
+  for (int i = 0; i < k->n_in; i++) {
+    const jf_mail m = { (int)a->to.v[i], k->in[i].data, collective_bytes(&k->in[i]) };
+    if (m.size) send[n_send++] = m;
+  }
+  for (int i = 0; i < a->from.n; i++) {
+    const jf_mail m = { (int)a->from.v[i], k->out[i].data, collective_bytes(&k->out[i]) };
+    if (m.size) receive[n_receive++] = m;
+  }
+  return jf_world_exchange(send, n_send, receive, n_receive);
+}
+static const jf_kernel exchange_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(exchange) };
+
+JFL_OP(exchange, .doc = "Tensors that other ranks send, while the inputs are sent to others.",
+       .in = { "tensors" }, .out = { "parts" }, .attr = exchange_attrs,
+       .attr_size = sizeof(jf_exchange),
+       .flags = JF_VARIADIC | JF_OPTIONAL | JF_MANY | JF_INTERNAL | JF_TOGETHER | JF_HALVES,
+       .infer = exchange_infer, .cpu = exchange_cpu, .scratch = exchange_scratch)

@@ -1,0 +1,43 @@
+/* Replaces nodes on several devices whose op can only be computed on the whole, as batch
+   normalization needs the statistics of a whole batch, by nodes that can be computed on parts: so
+   the pass spread lets each device keep its part and sums the statistics. The rule is that of the
+   op's record. In the mirrored view each device has statistics of its own. */
+#include "pass/pass.h"
+
+/* What has no elements is computed on the whole. */
+static int apart_is_wanted(const jf_node *n)
+{
+  return n->op->apart && jf_is_group(n->place) && jf_numel(&n->in[0]->shape)
+         && n->out[0]->distribution.kind != JFL_MIRRORED;
+}
+
+/* Emits what takes the place of a node. */
+static void apart_replace(jf_rewrite *r, const jf_node *n)
+{
+  jfl_graph *g = r->g;
+  jfl_value **in = jf_alloc(g->arena, (size_t)n->n_in * sizeof *in);
+  jfl_value **out = jf_alloc(g->arena, (size_t)n->n_out * sizeof *out);
+  for (int i = 0; i < n->n_in; i++) in[i] = jf_current(r, n->in[i]);
+  jf_serve(g, n);
+  n->op->apart(g, n, in, out);
+  jf_serve(g, NULL);
+  if (g->err) return;
+  out[0]->node->name = out[0]->name = n->name;
+  for (int i = 0; i < n->n_out; i++) jf_replace(r, n->out[i], out[i]);
+}
+
+jfl_status jf_pass_apart(jfl_graph *g, const jf_target *target)
+{
+  (void)target;
+  int any = 0;
+  for (int i = 0; i < g->n_node; i++) any |= apart_is_wanted(g->node[i]);
+  if (!any) return JFL_OK;
+  jf_rewrite r;
+  jf_rewrite_begin(g, &r);
+  for (int i = 0; i < r.n_old && !g->err; i++) {
+    if (apart_is_wanted(r.old[i])) apart_replace(&r, r.old[i]);
+    else jf_rewrite_keep(&r, r.old[i]);
+  }
+  jf_rewrite_end(&r);
+  return g->err;
+}

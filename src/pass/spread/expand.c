@@ -1,0 +1,190 @@
+/* Computes a logical node on each member of its group. */
+#include "pass/spread/spread.h"
+
+/* A node being expanded: its inputs as they are read, and its outputs as they will lie. */
+typedef struct expand_job {
+  spread_walk *w;
+  const jf_node *n;
+  const jf_group *group;
+  jf_signature signature;
+  spread_lie **in, **out;
+} expand_job;
+
+/* Places a node where the variables are that it updates. */
+static jfl_status expand_place(spread_walk *w, jf_node *n)
+{
+  const jfl_value *first = NULL;
+  for (int i = 0; i < n->n_in; i++) {
+    if (!jf_mutates(n, i)) continue;
+    if (first && first->place != n->in[i]->place)
+      return jf_fail(JFL_ENOSYS, "%s: '%s' and '%s' are updated together, but live on %s and %s",
+                     n->name, first->name, n->in[i]->name, spread_group_at(w, first->place)->name,
+                     spread_group_at(w, n->in[i]->place)->name);
+    first = n->in[i];
+  }
+  if (first) n->place = first->place;
+  return JFL_OK;
+}
+
+static jfl_status expand_check(const expand_job *j, const jf_share *s, const jf_node *made)
+{
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  for (int i = 0; i < made->n_out; i++)
+    if (!jf_shape_eq(&made->out[i]->shape, &s->out[i]))
+      return jf_fail(JFL_ESTATE, "'%s': a signature of %s is wrong: part %d of output %d must be "
+                     "%s, got %s", j->n->name, j->n->op->name, s->member, i,
+                     jf_shape_str(&s->out[i], a), jf_shape_str(&made->out[i]->shape, b));
+  return JFL_OK;
+}
+
+static const char *expand_name(const expand_job *j, int member)
+{
+  jfl_graph *g = j->w->g;
+  const char *name = jf_sprintf(g->arena, "%s@%d", j->n->name, member);
+  return jf_map_get(&g->names, name) ? NULL : name;
+}
+
+/* Adds what is known of the whole, so that random bits and messages are those of it. */
+static void expand_note(const expand_job *j, const jf_share *s, jf_node *made)
+{
+  const int place = j->group->member[s->member].place;
+  const int mirrored = made->n_out && j->signature.out[0].kind == JFL_MIRRORED;
+  made->serves = j->n->serves;
+  made->purpose = j->n->purpose;
+  made->region = j->n->region;
+  made->whole = j->n->whole ? j->n->whole : j->n->name;
+  if (mirrored) made->whole = jf_sprintf(j->w->g->arena, "%s@%d", made->whole, s->member);
+  if (j->group->turns > 1) made->part = 1 + s->member * j->group->turns / j->group->n;
+  made->first = made->n_out && !mirrored ? jf_share_first(s) : 0;
+  made->how = j->w->how;
+  made->place = place;
+  for (int i = 0; i < made->n_out; i++) made->out[i]->place = place;
+}
+
+static jfl_status expand_member(const expand_job *j, int member)
+{
+  jf_node *made;
+  const jf_node *n = j->n;
+  jfl_graph *g = j->w->g;
+  jfl_value **in = jf_alloc(g->arena, (size_t)n->n_in * sizeof *in);
+  const jf_share s = jf_share_make(g->arena, n, &j->signature, j->group->n, member);
+  for (int i = 0; i < n->n_in; i++) in[i] = j->in[i]->part[member];
+  jfl_status st = jf_graph_node(g, n->op, s.attr, in, (size_t)n->n_in, expand_name(j, member),
+                                &made);
+  if (st) return jf_fail_in(st, JFL_ERROR_NODE, n->name);
+  expand_note(j, &s, made);
+  for (int i = 0; i < n->n_out; i++) j->out[i]->part[member] = made->out[i];
+  return expand_check(j, &s, made);
+}
+
+/* Members on one device that have the same inputs have the same outputs. */
+static int expand_is_whole(const expand_job *j)
+{
+  for (int i = 0; i < j->n->n_in; i++)
+    if (j->signature.in[i].kind != JFL_BROADCAST) return 0;
+  for (int i = 0; i < j->n->n_out; i++)
+    if (j->signature.out[i].kind != JFL_BROADCAST) return 0;
+  return 1;
+}
+
+static jfl_status expand_members(const expand_job *j)
+{
+  const int whole = expand_is_whole(j);
+  for (int m = 0; m < j->group->n; m++) {
+    if (!spread_has(j->w, j->group, m)) continue;
+    const int twin = whole ? spread_twin(j->w, j->group, m) : m;
+    if (twin == m) JF_TRY(expand_member(j, m));
+    for (int i = 0; i < j->n->n_out; i++) j->out[i]->part[m] = j->out[i]->part[twin];
+  }
+  return JFL_OK;
+}
+
+/* A node on one device stays as it is but for its inputs. */
+static void expand_keep(const expand_job *j)
+{
+  jf_node *n = (jf_node *)j->n;
+  jfl_graph *g = j->w->g;
+  for (int m = 0; m < j->group->n; m++) {
+    if (!spread_has(j->w, j->group, m)) continue;
+    for (int i = 0; i < n->n_in; i++) n->in[i] = j->in[i]->part[m];
+    for (int i = 0; i < n->n_out; i++) {
+      j->out[i]->part[m] = n->out[i];
+      n->out[i]->place = j->group->member[m].place;
+    }
+    n->place = j->group->member[m].place;
+    g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
+    g->node[g->n_node++] = n;
+  }
+}
+
+/* Whether the node is on no group, and computed there. */
+static int expand_is_single(const expand_job *j)
+{
+  return !jf_is_group(j->n->place) && j->group == spread_group_at(j->w, j->n->place);
+}
+
+static jfl_status expand_node(expand_job *j)
+{
+  const jf_node *n = j->n;
+  spread_walk *w = j->w;
+  for (int i = 0; i < n->n_in; i++)
+    if (!(j->in[i] = spread_bring(w, n->in[i], j->group, j->signature.in[i]))) return w->g->err;
+  for (int i = 0; i < n->n_out; i++)
+    j->out[i] = spread_lie_new(w, n->out[i], j->group, j->signature.out[i]);
+  if (!expand_is_single(j)) return expand_members(j);
+  expand_keep(j);
+  return JFL_OK;
+}
+
+static expand_job expand_begin(spread_walk *w, const jf_node *n, const jf_group *g)
+{
+  jf_arena *a = w->g->arena;
+  w->serves = n->serves ? n->serves : n->name;
+  return (expand_job){ .w = w, .n = n, .group = g,
+                       .in = jf_alloc(a, (size_t)n->n_in * sizeof(spread_lie *)),
+                       .out = jf_alloc(a, (size_t)n->n_out * sizeof(spread_lie *)) };
+}
+
+/* Converts outputs at once as readers say that want them otherwise, so that what others have to
+   send comes while work goes on. Devices that read each other's memory would only wait for each
+   other; they had better do so once, where the values are read. */
+static void expand_convert(const expand_job *j)
+{
+  for (int i = 0; i < j->n->n_out; i++) {
+    const jf_node *reader = j->w->cast[j->n->out[i]->id];
+    if (!reader) continue;
+    const jf_group *g = spread_group_at(j->w, reader->place);
+    if (!spread_is_wide(g) && spread_is_near(j->w, g)) continue;
+    const jf_signature *s = spread_giving(j->w, reader, 0, g->n, reader->op->lies(reader->attr));
+    if (!s || (s->in[0].kind == JFL_BROADCAST && spread_wait(j->w, j->n->out[i], g))) continue;
+    spread_bring(j->w, j->n->out[i], g, s->in[0]);
+  }
+}
+
+jfl_status spread_node(spread_walk *w, jf_node *n)
+{
+  if (n->n_out && spread_is_source(n->out[0])) return JFL_OK;      /* made where it is read */
+  JF_TRY(expand_place(w, n));
+  const jf_group *g = spread_group_at(w, n->place);
+  expand_job j = expand_begin(w, n, g);
+  const char *how;
+  JF_TRY(jf_fail_in(spread_choose(w, n, g, &j.signature, &how), JFL_ERROR_NODE, n->name));
+  w->how = how;
+  JF_TRY(expand_node(&j));
+  expand_convert(&j);
+  return w->g->err;
+}
+
+jfl_status spread_source(spread_walk *w, const jfl_value *v, const jf_group *g,
+                         jfl_distribution d)
+{
+  const jf_node *n = v->node;
+  if (n->op->flags & JF_STORED) g = spread_group_at(w, JF_HOST_PLACE);
+  const jf_signature *s = spread_giving(w, n, v->index, g->n, d);
+  if (!s) s = spread_giving(w, n, v->index, g->n, d = JF_ON_ALL);
+  if (spread_lie_find(w, v, g, d)) return JFL_OK;
+  expand_job j = expand_begin(w, n, g);
+  j.signature = *s;
+  w->how = NULL;
+  return expand_node(&j);
+}

@@ -1,0 +1,59 @@
+/* What processes send each other for a conversion, as one node. */
+#include "op/collective.h"
+#include "op/op.h"
+#include "pass/spread/spread.h"
+
+static int message_same_box(const spread_box *a, const spread_box *b)
+{
+  if (!jf_shape_eq(&a->size, &b->size)) return 0;
+  for (int i = 0; i < a->size.n; i++)
+    if (a->first[i] != b->first[i]) return 0;
+  return 1;
+}
+
+int spread_message_add(spread_walk *w, spread_mail *m, spread_message x)
+{
+  for (int i = m->n - 1; i >= 0; i--) {
+    const spread_message *o = &m->message[i];
+    if (o->to == x.to && o->from == x.from && o->source == x.source &&
+        message_same_box(&o->box, &x.box))
+      return i;
+  }
+  m->message = jf_grow(w->g->arena, m->message, m->n, &m->cap, sizeof *m->message);
+  m->message[m->n] = x;
+  return m->n++;
+}
+
+/* The extents of all that comes, each with its number of axes before it. */
+static void message_shapes(jf_exchange *a, const spread_box *box)
+{
+  a->shapes.v[a->shapes.n++] = box->size.n;
+  for (int i = 0; i < box->size.n; i++) a->shapes.v[a->shapes.n++] = box->size.d[i];
+}
+
+void spread_exchange(spread_walk *w, spread_mail *m, jfl_dtype dtype)
+{
+  const int rank = w->target->rank;
+  const size_t n = (size_t)m->n;
+  jf_arena *arena = w->g->arena;
+  jf_exchange a = { .dtype = dtype };
+  jfl_value **in = jf_alloc(arena, n * sizeof *in);
+  jf_node *node;
+  a.to.v = jf_alloc(arena, n * sizeof *a.to.v);
+  a.from.v = jf_alloc(arena, n * sizeof *a.from.v);
+  a.shapes.v = jf_alloc(arena, n * (1 + JFL_MAXDIM) * sizeof *a.shapes.v);
+  for (int i = 0; i < m->n; i++) {
+    const spread_message *x = &m->message[i];
+    if (x->from == rank) in[a.to.n] = x->value, a.to.v[a.to.n++] = x->to;
+    if (x->to != rank) continue;
+    a.from.v[a.from.n++] = x->from;
+    message_shapes(&a, &x->box);
+  }
+  if (w->g->err || !(a.to.n + a.from.n)) return;
+  w->g->err = jf_graph_node(w->g, &jf_op_exchange, &a, in, (size_t)a.to.n, NULL, &node);
+  if (w->g->err) return;
+  node->place = w->target->net;
+  if (node->n_out) spread_at(w, node->place, node->out[0]);
+  for (int i = 0, k = 0; i < m->n; i++)
+    if (m->message[i].to == rank) m->message[i].value = node->out[k++];
+}

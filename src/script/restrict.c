@@ -1,0 +1,251 @@
+/* What the texts of a script may do, and how much of it: limits, and the state for texts that
+   nobody trusts. */
+#include "script/script.h"
+#include "system/system.h"
+
+#include <string.h>
+
+static const char loaded_key[] = "jfl.loaded";     /* registry of inner: a text or a global */
+
+/* ---- opening the restricted state ---- */
+
+/* The stack of the front end has what lua/jfl/sandbox/gate.lua gives: its root, print and events.
+   */
+enum { ROOT = 1, PRINT, EVENTS, N_GATE = EVENTS };
+
+static int open_inner(lua_State *L)
+{
+  jf_box *box = lua_touserdata(L, 1);
+  lua_State *front = box->front;
+  const int base = lua_gettop(front) - N_GATE;
+  lua_settop(L, 0);
+  jf_cross_open(L, box);
+  jf_cross_in(box, base + ROOT);
+  jf_cross_in(box, base + PRINT);
+  jf_box_libraries(L);
+  jf_cross_push_meta(L);
+  for (lua_pushnil(front); lua_next(front, base + EVENTS); lua_pop(front, 1)) {
+    jf_cross_in(box, lua_gettop(front) - 1);
+    jf_cross_in(box, lua_gettop(front));
+    lua_rawset(L, -3);
+  }
+  return 0;
+}
+
+/* Opens the folder in which the last part of a path below `folder` is, and sets *last to that part.
+   No part may be "..", empty, or a link. -1: it is not so. */
+static int open_below(const char *folder, const char *path, const char **last)
+{
+  char part[JF_MOST_NAME + 1];
+  int fd = jf_folder_open(JF_HERE, folder, 0);
+  while (fd >= 0) {
+    const size_t n = strcspn(path, "/\\:");
+    const int good = n && n <= JF_MOST_NAME && !(n <= 2 && !strncmp(path, "..", n));
+    if (good && !path[n]) return *last = path, fd;
+    int inside = -1;
+    if (good && path[n] == '/') {
+      memcpy(part, path, n);
+      part[n] = 0;
+      inside = jf_folder_open(fd, part, JF_NO_LINK);
+    }
+    jf_folder_close(fd);
+    fd = inside;
+    path += n + 1;
+  }
+  return -1;
+}
+
+/* within(folder, path): the path below that folder. */
+static int restrict_l_within(lua_State *L)
+{
+  jf_info info;
+  size_t n;
+  const char *folder = luaL_checkstring(L, 1), *path = luaL_checklstring(L, 2, &n), *last = path;
+  const int fd = strlen(path) == n ? open_below(folder, path, &last) : -1;
+  const int is_link = fd >= 0 && !jf_info_at(fd, last, JF_NO_LINK, &info) &&
+                      info.kind != JF_FILE && info.kind != JF_FOLDER;
+  if (fd >= 0) jf_folder_close(fd);
+  if (fd < 0 || is_link)
+    return luaL_error(L, "path must lead to a place below the folder of this script, without links "
+                      "and '..', got '%s'", path);
+  lua_pushfstring(L, "%s/%s", folder, path);
+  return 1;
+}
+
+/* Leaves the gate's parts on the stack of the front end. */
+static void open_gate(lua_State *L, const jfl_script *s)
+{
+  static const char *const part[] = { "root", "print", "events" };
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "jfl.sandbox.gate");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "open");
+  lua_pushstring(L, s->options.read_folder);
+  lua_pushstring(L, s->options.write_folder);
+  lua_pushcfunction(L, restrict_l_within);
+  lua_call(L, 3, 0);
+  for (int i = 0; i < N_GATE; i++) lua_getfield(L, -1 - i, part[i]);
+  lua_remove(L, -1 - N_GATE);
+}
+
+static void open_box(lua_State *L, jfl_script *s)
+{
+  jf_box *box = s->box = jf_new(sizeof *box);
+  if (!box) luaL_error(L, "not enough memory");
+  luaL_checkstack(L, JF_CROSS_ROOM, "too many values");
+  open_gate(L, s);
+  box->front = L;
+  box->running = box->inner = jf_script_new_state(s);
+  if (!box->inner) luaL_error(L, "not enough memory");
+  jf_cross_open_front(L, box);
+  luaL_checkstack(L, JF_CROSS_ROOM, "too many values");
+  if (lua_cpcall(box->inner, open_inner, box))
+    luaL_error(L, "%s", lua_tostring(box->inner, -1));
+  lua_pop(L, N_GATE);
+  jf_meter_watch(&s->meter, box->inner, 1);
+}
+
+/* The most threads that its jobs use. */
+static void limit_threads(lua_State *L, int threads)
+{
+  luaopen_jfl_core(L);
+  lua_getfield(L, -1, "set");
+  lua_pushliteral(L, "threads");
+  lua_pushinteger(L, threads);
+  lua_call(L, 2, 0);
+  lua_pop(L, 1);
+}
+
+void jf_script_restrict(lua_State *L, jfl_script *s)
+{
+  const jfl_script_options *o = &s->options;
+  jf_meter *m = &s->meter;
+  m->most_instructions = o->instructions;
+  m->most_seconds = o->seconds;
+  if (o->threads) limit_threads(L, o->threads);
+  if (o->restricted) open_box(L, s);
+  if (!o->restricted && !(o->instructions > 0) && !(o->seconds > 0)) return;
+  jf_meter_watch(m, L, 0);
+  jf_set_due(L, s->state, jf_meter_is_due, m, jf_meter_stop);
+}
+
+void jf_script_close(jfl_script *s)
+{
+  jf_box *box = s->box;
+  s->meter.state[0] = s->meter.state[1] = NULL;
+  if (!box || !box->inner) return;
+  lua_State *inner = box->running = box->inner;
+  lua_close(inner);
+  box->inner = NULL;
+}
+
+void jf_script_free_box(jfl_script *s)
+{
+  jf_free(s->box);
+  s->box = NULL;
+}
+
+/* ---- entries ---- */
+
+void jf_script_begin(jfl_script *s)
+{
+  jf_box *box = s->box;
+  s->outer = jf_memory_charge(s->options.restricted ? s->meter.budget : jf_memory_budget());
+  if (box && box->inner) {
+    lua_settop(box->inner, 0);
+    box->running = box->inner;
+    box->inner_top = box->front_top = box->nested = 0;
+  }
+  jf_meter_begin(&s->meter);
+}
+
+void jf_script_end(jfl_script *s)
+{
+  jf_meter_end(&s->meter);
+  jf_memory_charge(s->outer);
+}
+
+jfl_status jf_script_limit(jfl_script *s)
+{
+  char text[80];
+  const char *says = jf_meter_says(&s->meter, text, sizeof text);
+  return says ? jf_fail(JFL_ELIMIT, "the script was ended: it %s", says) : JFL_OK;
+}
+
+/* ---- texts and globals ---- */
+
+typedef struct wanted { const char *text, *name; size_t n; int status; } wanted;
+
+static int load_inner(lua_State *L)
+{
+  wanted *w = lua_touserdata(L, 1);
+  w->status = luaL_loadbufferx(L, w->text, w->n, w->name, "t");
+  lua_setfield(L, LUA_REGISTRYINDEX, loaded_key);
+  return 0;
+}
+
+static int find_inner(lua_State *L)
+{
+  const wanted *w = lua_touserdata(L, 1);
+  lua_pushstring(L, w->name);
+  lua_rawget(L, LUA_GLOBALSINDEX);
+  lua_setfield(L, LUA_REGISTRYINDEX, loaded_key);
+  luaL_checkstack(L, JF_CROSS_ROOM, "too many values");
+  return 0;
+}
+
+/* Pushes on L what `get` leaves in the registry of the restricted state. */
+static void from_inner(lua_State *L, jf_box *box, lua_CFunction get, wanted *w)
+{
+  lua_State *inner = box->inner;
+  lua_settop(inner, 0);
+  if (lua_cpcall(inner, get, w)) {
+    lua_pushstring(L, lua_tostring(inner, -1));
+    lua_error(L);
+  }
+  lua_getfield(inner, LUA_REGISTRYINDEX, loaded_key);
+  luaL_checkstack(L, JF_CROSS_ROOM, "too many values");
+  jf_cross_out(box, 1);
+  lua_settop(inner, 0);
+}
+
+int jf_script_load(lua_State *L, jfl_script *s, const char *text, size_t n, const char *name)
+{
+  if (!s->box) return luaL_loadbufferx(L, text, n, name, "t");
+  wanted w = { text, name, n, 0 };
+  from_inner(L, s->box, load_inner, &w);
+  return w.status;
+}
+
+void jf_script_global(lua_State *L, jfl_script *s, const char *name)
+{
+  wanted w = { .name = name };
+  if (s->box) from_inner(L, s->box, find_inner, &w);
+  else lua_getglobal(L, name);
+}
+
+static int set_inner(lua_State *L)
+{
+  const wanted *w = lua_touserdata(L, 1);
+  jf_box *box = jf_box_of(L);
+  lua_pushstring(L, w->name);
+  jf_cross_in(box, lua_gettop(box->front));
+  lua_rawset(L, LUA_GLOBALSINDEX);
+  return 0;
+}
+
+void jf_script_set_global(lua_State *L, jfl_script *s, const char *name)
+{
+  wanted w = { .name = name };
+  if (!s->box) {
+    lua_setglobal(L, name);
+    return;
+  }
+  lua_State *inner = s->box->inner;
+  luaL_checkstack(L, JF_CROSS_ROOM, "too many values");
+  if (lua_cpcall(inner, set_inner, &w)) {
+    lua_pushstring(L, lua_tostring(inner, -1));
+    lua_error(L);
+  }
+  lua_pop(L, 1);
+}

@@ -1,0 +1,135 @@
+/* A script: a Lua state of the library's own, which C programs run texts in. What the files of the
+   room share. They call each other downwards: sandbox.c and call.c; job.c and value.c; script.c;
+   restrict.c and lua.c; allocate.c; library.c, pattern.c, cross.c and meter.c.
+
+   Everything is entered through jf_script_enter, in which errors of Lua end. So a function that is
+   entered may raise, and holds nothing then that needs freeing. */
+#ifndef JF_SCRIPT_H
+#define JF_SCRIPT_H
+
+#include <pthread.h>
+
+#include "base/base.h"
+#include "base/need.h"
+#include "bind/bind.h"
+#include "script/box.h"
+
+/* Of src/bind. */
+int luaopen_jfl_core(lua_State *L);
+int luaopen_jfl_preload(lua_State *L);
+
+/* Belongs to the thread that made it, but for what says otherwise. */
+struct jfl_script {
+  jf_tag tag;
+  lua_State *L;
+  jf_state *state;             /* of src/bind, in L */
+  pthread_t owner;
+  jfl_script_options options;  /* its texts are copies */
+  jf_meter meter;              /* what it does, and the memory that it has */
+  int reserved;                /* some of that is kept, to collect garbage with */
+  jf_budget *outer;            /* that of the thread, while Lua runs */
+  jf_box *box;                 /* its restricted state, or NULL */
+  lua_State *outside;          /* of a sandbox: the state that has entered it, or NULL */
+  const jf_state *outside_state;
+  int hosted;                  /* they come from the host's allocator */
+  struct jf_early *early;      /* what states took while they were made */
+  int entered;                 /* Lua runs */
+  int delivering;              /* callbacks of C run */
+  int watched;                 /* the host has the descriptor */
+  int freed;                   /* to be freed once nothing of it runs */
+  lua_CFunction entry;         /* what is entered, */
+  void *arg;                   /* and its argument */
+  char *traceback;             /* of the last error, or NULL */
+  sig_atomic_t asked;          /* to be interrupted; written by any thread */
+  int host;                    /* registry slot of jfl.job.host, or 0 */
+  struct jfl_script_job *jobs; /* handles that were given out */
+  struct jf_pending *head, *tail;      /* calls of C whose callbacks have not run */
+  uint64_t calls;              /* of C, so far */
+};
+
+/* ---- memory (allocate.c) ---- */
+
+/* A new state, whose allocator has s as its ud; NULL: memory ran out. And frees what states took
+   while they were made, once they are closed. */
+lua_State *jf_script_new_state(jfl_script *s);
+void jf_script_free_early(jfl_script *s);
+
+/* ---- entering (script.c) ---- */
+
+/* Runs entry in Lua with the state as upvalue 1 and the script as upvalue 2, whose field arg it
+   reads; n_result values stay on the stack. Errors of it become a status. */
+jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_result);
+/* Whether a public function may enter it. */
+jfl_status jf_script_check(const char *function, const jfl_script *s);
+#define JF_NEED_SCRIPT(s) JF_TRY(jf_script_check(__func__, s))
+/* The end of a public function that has entered s: frees it where that was asked for meanwhile.
+   Gives code. */
+jfl_status jf_script_left(jfl_script *s, jfl_status code);
+static inline jfl_script *jf_script_of(lua_State *L)
+{
+  return lua_touserdata(L, lua_upvalueindex(2));
+}
+
+/* ---- jobs (job.c) ---- */
+
+struct jfl_script_job {
+  jf_tag tag;
+  jfl_script *script;
+  struct jfl_script_job *next;
+  char name[];
+};
+
+/* Whether a public function may enter its script. */
+jfl_status jf_job_check(const char *function, const jfl_script_job *j);
+#define JF_NEED_JOB(j) JF_TRY(jf_job_check(__func__, j))
+
+/* What a call of a job is about to run. */
+typedef struct jf_prepared {
+  jfl_plan *plan;
+  int n_result;
+  int watched;                 /* handlers are to be shown values */
+  jfl_array **in;              /* the arguments and what goes behind them; from jf_new */
+  int n_in, n_rate;            /* the last n_rate are counted */
+} jf_prepared;
+/* Finds out, in Lua. What jf_prepared_drop frees is set only where it succeeds. */
+jfl_status jf_job_prepare(jfl_script_job *j, jfl_array *const *in, int n_in, jf_prepared *out);
+void jf_prepared_drop(jf_prepared *p);
+/* After a call that was prepared and not made. */
+void jf_job_recount(jfl_script_job *j);
+/* Pushes a function of jfl.job.host. */
+void jf_push_host(lua_State *L, jfl_script *s, const char *name);
+
+/* ---- calls (call.c) ---- */
+
+/* A call of C whose callback has not run. */
+typedef struct jf_pending {
+  struct jf_pending *next;
+  jfl_request *request;
+  const jfl_script_job *job;
+  jfl_script_done done;
+  void *ud;
+  uint64_t number;             /* of the call */
+} jf_pending;
+
+/* ---- what it may do, and how much (restrict.c) ---- */
+
+/* Called in Lua when all is open, before the first text. It may raise. */
+void jf_script_restrict(lua_State *L, jfl_script *s);
+/* Called around what is entered, outside of Lua: they must not raise. */
+void jf_script_begin(jfl_script *s);
+void jf_script_end(jfl_script *s);
+/* Closes the restricted state before, and frees it after L is closed. */
+void jf_script_close(jfl_script *s);
+void jf_script_free_box(jfl_script *s);
+/* Why the last entry was ended: JFL_ELIMIT, with this thread's error set, or JFL_OK: by something
+   else. */
+jfl_status jf_script_limit(jfl_script *s);
+/* Pushes a function of L that runs the text in the state that is meant for it, or a message. Gives
+   what luaL_loadbufferx would. */
+int jf_script_load(lua_State *L, jfl_script *s, const char *text, size_t n, const char *name);
+/* Pushes what the global of that name, in that state, is in L. */
+void jf_script_global(lua_State *L, jfl_script *s, const char *name);
+/* Pops a value of L and makes what it is there that global. */
+void jf_script_set_global(lua_State *L, jfl_script *s, const char *name);
+
+#endif

@@ -1,0 +1,24 @@
+/* Signals that a host's poll sees: Linux's eventfd. */
+#include "system/system.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+int jf_signal_new(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+
+void jf_signal_set(int s)
+{
+  const uint64_t one = 1;
+  if (s >= 0 && write(s, &one, sizeof one) < 0) { /* full counter: still readable */ }
+}
+
+int jf_signal_clear(int s)
+{
+  uint64_t count;
+  return s >= 0 && read(s, &count, sizeof count) > 0;
+}
+
+void jf_signal_free(int s)
+{
+  if (s >= 0) close(s);
+}

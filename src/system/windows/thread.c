@@ -1,0 +1,94 @@
+/* Threads and cores. */
+#include "system/system.h"
+
+#include <windows.h>
+
+enum { STACK = 2 << 20 };
+
+int jf_thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
+{
+  pthread_attr_t attr;
+  pthread_attr_init(&attr);
+  pthread_attr_setstacksize(&attr, STACK);
+  const int e = pthread_create(out, &attr, run, arg);
+  pthread_attr_destroy(&attr);
+  return e;
+}
+
+size_t jf_stack_left(void)
+{
+  ULONG_PTR low, high;
+  const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+  GetCurrentThreadStackLimits(&low, &high);
+  return here >= low && here < high ? here - low : 0;
+}
+
+int jf_thread_has_ended(pthread_t thread) { return !_pthread_tryjoin(thread, NULL); }
+
+static double thread_now(clockid_t clock)
+{
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Windows counts a thread's time in steps of 15 ms. */
+double jf_thread_seconds(pthread_t thread)
+{
+  (void)thread;
+  return thread_now(CLOCK_MONOTONIC);
+}
+
+void jf_thread_lower(void) { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_IDLE); }
+
+void jf_at_fork(void (*child)(void)) { (void)child; }
+
+void jf_sleep_on(const void *at, unsigned seen, const struct timespec *most)
+{
+  DWORD ms = INFINITE;
+  if (most) ms = (DWORD)(most->tv_sec * 1000 + (most->tv_nsec + 999999) / 1000000);
+  WaitOnAddress((volatile void *)at, &seen, sizeof seen, ms);
+}
+
+void jf_wake_all(const void *at) { WakeByAddressAll((void *)at); }
+
+void jf_condition_init(pthread_cond_t *c) { pthread_cond_init(c, NULL); }
+
+/* Conditions wait by the time of day. */
+int jf_condition_wait(pthread_cond_t *c, pthread_mutex_t *mu, double until)
+{
+  const double at = thread_now(CLOCK_REALTIME) + until - thread_now(CLOCK_MONOTONIC);
+  const struct timespec t = { (time_t)at, (long)((at - (double)(time_t)at) * 1e9) };
+  return pthread_cond_timedwait(c, mu, &t) != 0 && thread_now(CLOCK_MONOTONIC) >= until;
+}
+
+/* ---- cores: Windows keeps threads that wake each other apart by itself ---- */
+
+int jf_cores_mine(jf_cores *out)
+{
+  *out = (jf_cores){ { 0 } };
+  return 0;
+}
+
+int jf_cores_count(void)
+{
+  DWORD_PTR mine, all;
+  if (!GetProcessAffinityMask(GetCurrentProcess(), &mine, &all) || !mine) return 1;
+  return __builtin_popcountll(mine);
+}
+
+int jf_core_here(void) { return -1; }
+
+void jf_cores_only(jf_cores *c, int core)
+{
+  *c = (jf_cores){ { 0 } };
+  (void)core;
+}
+
+int jf_cores_without(jf_cores *c, int core)
+{
+  (void)c, (void)core;
+  return 0;
+}
+
+void jf_thread_keep_to(pthread_t thread, const jf_cores *c) { (void)thread, (void)c; }

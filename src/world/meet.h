@@ -1,0 +1,65 @@
+/* Inside the room: how the ranks find each other, and the watch over them. */
+#ifndef JF_MEET_H
+#define JF_MEET_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "world/mpi.h"
+#include "world/socket.h"
+#include "world/world.h"
+
+/* Where a process finds rank 0, and who it is. */
+enum { JF_HOST = 256 };
+typedef struct jf_meeting {
+  int rank, size;
+  char address[JF_ADDRESSES][JF_HOST]; int n_address;  /* of rank 0, to be tried in turn */
+  int port;
+  int listener;                /* rank 0's, if it was opened before, or -1 */
+  uint64_t secret;             /* who does not know it is refused */
+  const jf_mpi *mpi;           /* the MPI that started this process, or NULL */
+  double until;                /* as jf_now counts: when joining has failed */
+} jf_meeting;
+
+/* Reads the environment, or what jfl_world_set was told (where.c); size 1: this process is
+   alone. */
+jfl_status jf_meeting_find(jf_meeting *m);
+/* The first host of Slurm's list: "node[03-05,9],x" -> "node03". */
+void jf_slurm_first(const char *list, char out[JF_HOST]);
+
+/* The two connections of a pair of ranks. */
+typedef struct jf_peer {
+  int word, life;              /* -1: none */
+  double heard;                /* when it last said something on `life` */
+  unsigned char said[512]; int n_said;         /* read from `life`, not yet understood */
+} jf_peer;
+
+/* Connects this rank with rank 0, or rank 0 with all: peer[rank] (meet.c). */
+jfl_status jf_meeting_hold(jf_meeting *m, jf_peer *peer);
+
+/* The world of this process. All but what is atomic is set by jf_world_join, for good. */
+typedef struct jf_world {
+  pthread_mutex_t joining;     /* guards the rest of this line */
+  int is_joined; jfl_status failed; jf_error *error;
+  int rank, size, neighbours;
+  uint64_t seed;
+  unsigned forks;              /* fork generation that it belongs to */
+  char (*host)[JF_WORLD_NAME];
+  jf_peer *peer;               /* by rank; `word` belongs to who holds `agreeing`, the rest of an
+                                  entry to the watch, but for sending on `life` */
+  pthread_mutex_t agreeing;
+  const jf_mpi *mpi;           /* what started this process, or NULL */
+  uint64_t number;             /* of agreements; guarded by agreeing */
+  char *room;                  /* for what all ranks say; guarded by agreeing */
+  pthread_mutex_t telling;     /* guards sending on `life`, and the first text of trouble */
+  char text[256];
+  _Atomic(const char *) trouble;       /* the text, once it is complete */
+  int trouble_fd;
+  double patience;             /* seconds without a beat after which a rank counts as lost */
+} jf_world;
+extern jf_world jf_the_world;
+
+/* Starts the thread that watches the connections (watch.c). */
+jfl_status jf_watch_start(jf_world *w);
+
+#endif

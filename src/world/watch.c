@@ -1,0 +1,111 @@
+/* The watch over the ranks: a thread that sends beats, listens for those of others, and passes on
+   what ended the world. */
+#include "world/meet.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static const double interval = 0.5;
+
+/* ---- what comes from a rank ---- */
+
+/* Two bytes, a kind and a length, and as many bytes of text. */
+enum { BEAT, TROUBLE };
+
+static void watch_understand(jf_peer *p)
+{
+  while (p->n_said >= 2 && p->n_said >= 2 + p->said[1]) {
+    const int size = 2 + p->said[1];
+    if (p->said[0] == TROUBLE) jf_world_end("%.*s", size - 2, (const char *)p->said + 2);
+    p->n_said -= size;
+    memmove(p->said, p->said + size, (size_t)p->n_said);
+  }
+}
+
+/* Reads what there is; gives 0 at the end of the connection. */
+static int watch_read(jf_peer *p)
+{
+  for (;;) {
+    const size_t room = sizeof p->said - (size_t)p->n_said;
+    const ssize_t n = recv(p->life, p->said + p->n_said, room, MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return 0;
+    if (n < 0) return 1;
+    p->n_said += (int)n;
+    p->heard = jf_now();
+    watch_understand(p);
+  }
+}
+
+/* ---- beats ---- */
+
+static void watch_beat(jf_world *w)
+{
+  static const unsigned char beat[2] = { BEAT, 0 };
+  pthread_mutex_lock(&w->telling);
+  for (int i = 0; i < w->size; i++)
+    if (w->peer[i].life >= 0) send(w->peer[i].life, beat, sizeof beat, MSG_NOSIGNAL | MSG_DONTWAIT);
+  pthread_mutex_unlock(&w->telling);
+}
+
+/* After a pause of this thread's own, as when the process was stopped, others get their time
+   again. */
+static void watch_excuse(jf_world *w, double now)
+{
+  for (int i = 0; i < w->size; i++) w->peer[i].heard = now;
+}
+
+static void watch_ask(jf_world *w, double now)
+{
+  for (int i = 0; i < w->size; i++)
+    if (w->peer[i].life >= 0 && now - w->peer[i].heard > w->patience)
+      jf_world_end("rank %d (%s) does not answer", i, jf_world_host(i));
+}
+
+static void watch_hear(jf_world *w, const struct pollfd *p)
+{
+  for (int i = 0; i < w->size; i++)
+    if (p[i].fd >= 0 && p[i].revents && !watch_read(&w->peer[i]))
+      jf_world_end("rank %d (%s) has ended", i, jf_world_host(i));
+}
+
+static void *watch_run(void *arg)
+{
+  jf_world *w = arg;
+  struct pollfd *p = jf_new((size_t)w->size * sizeof *p);
+  double next = 0, last = jf_now();
+  jf_thread_begins("watch");
+  if (!p) jf_world_end("rank %d (%s) is out of memory", w->rank, jf_world_host(w->rank));
+  for (int i = 0; p && i < w->size; i++) p[i] = (struct pollfd){ w->peer[i].life, POLLIN, 0 };
+  while (p && !atomic_load(&w->trouble)) {
+    const int came = poll(p, (nfds_t)w->size, (int)(1e3 * interval));
+    const double now = jf_now();
+    if (came > 0) watch_hear(w, p);
+    if (now - last > interval + 1) watch_excuse(w, now);
+    last = now;
+    if (now < next) continue;
+    watch_ask(w, now);
+    watch_beat(w);
+    next = now + interval;
+  }
+  jf_free(p);
+  jf_thread_ends("watch");
+  return NULL;
+}
+
+jfl_status jf_watch_start(jf_world *w)
+{
+  pthread_t thread;
+  sigset_t all, old;
+  watch_excuse(w, jf_now());
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  const int e = pthread_create(&thread, NULL, watch_run, w);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  if (e) return jf_fail(JFL_ENOMEM, "cannot start the thread that watches the ranks: %s",
+                        strerror(e));
+  pthread_detach(thread);
+  return JFL_OK;
+}
