@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH = 64, MOST_FRAMES = 4000 };
+enum { BATCH = 64 };
 
 static void check(jfl_status s)
 {
@@ -99,16 +99,16 @@ int main(int argc, char **argv)
     check(jfl_array_new(JFL_F32, &(jfl_shape){ 2, { BATCH, 1 } }, &g.in[i]));
   submit(&g);
   int frames = 0;
-  for (; frames < MOST_FRAMES && !g.done; frames++) {
+  for (; !g.done; frames++) {
     /* Here the program would draw, and then wait for the end of the frame. */
     check(jfl_script_poll(g.script, 0.001, NULL));
     nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
   }
-  printf("%s, %s frames\n", g.shown, frames < MOST_FRAMES ? "in time, between" : "not in time, in");
+  printf("%s, between %d frames\n", g.shown, frames);
   ask(g.script, 0.5f);
   check(jfl_script_save(g.script, "brain", 1));
   jfl_array_unref(g.in[0]);
   jfl_array_unref(g.in[1]);
   jfl_script_free(g.script);
-  return g.done ? 0 : 1;
+  return 0;
 }
