@@ -1,7 +1,7 @@
 -- Boxes for Lua texts that one does not trust.
---[==[ guide 20: Scripts of others
-A game runs mods, a server rules that its users write: Lua texts of others, which shall compute and
-learn, and nothing else. `flow.sandbox` makes a *box* for them, a Lua state of its own.
+--[==[ guide 23: Untrusted scripts
+A game runs mods, a server runs rules that its users write: Lua texts of others, which may compute
+and learn, and do nothing else. `flow.sandbox` makes a *box* for them, a Lua state of its own.
 
 ```lua
 local box = flow.sandbox { memory = "64M", seconds = 1 }

@@ -1,5 +1,5 @@
 -- flow.bundle, and the beginning of a program that `jfl --bundle` made.
---[==[ guide 21: One file
+--[==[ guide 21: One executable
 `jfl --bundle` puts a script, further modules, checkpoints and data into one executable, which runs
 where there is nothing else of jfl:
 
@@ -7,9 +7,9 @@ where there is nothing else of jfl:
     ./app some arguments
 
 It is a copy of the `jfl` that made it; `--runtime FILE` names another, such as the static one,
-which runs on any Linux, or `jfl.exe`. What stands behind the script are files and folders. They
-keep the names that they are given by, a path from the root or above its last part only; `name=path`
-gives another name. The same files give the same bytes.
+which runs on any Linux, or `jfl.exe`. Files and folders follow the script. Each keeps the name by
+which it was given; of a path that begins with `/` or leads above the folder, only the last part.
+`name=path` gives another name. The same files give the same bytes.
 
 In the program `...` and `arg` are its arguments: none of jfl's own options is read, and neither
 `LUA_INIT` nor `LUA_PATH`. `require "helper"` finds `helper.lua` or `helper/init.lua` in the bundle
