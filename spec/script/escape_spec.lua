@@ -53,6 +53,10 @@ describe("a restricted script", function()
       "return require 'package'", "return require '/etc/passwd'", "return require '_G'",
       "return require 'jfl.sandbox.core'", "return require(setmetatable({}, {}))",
     })
+    assert.is_nil(box_of():run([[
+      setmetatable(_G, { __index = function(_, name) return require(name) end })
+      os = nil
+      return require "os" ]]))
   end)
 
   it("loads texts alone", function()

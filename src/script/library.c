@@ -143,7 +143,8 @@ static int l_require(lua_State *L)
   if (!strcmp(name, "jfl")) return lua_pushvalue(L, lua_upvalueindex(1)), 1;
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
     if (!strcmp(name, libraries[i])) {
-      lua_getfield(L, lua_upvalueindex(2), name);
+      lua_pushvalue(L, 1);
+      lua_rawget(L, lua_upvalueindex(2));      /* a metatable of the globals is not asked */
       return 1;
     }
   return luaL_error(L, "module '%s' is not there for a restricted script, which has jfl and Lua's "
