@@ -161,6 +161,15 @@ describe("a restricted script", function()
     assert.is_false((pcall(box.run, box, "local t = {} t.t = t return t")))
   end)
 
+  it("gives its host copies of arrays, and gets them", function()
+    local a, list = box:run([[a = require("jfl").ndarray.ones({ 2, 2 }) return a, { a }]])
+    assert.equal(4, (a + list[1]):mean() * 2)
+    a[1] = 7
+    assert.equal(4, box:run("return a:sum()"))
+    box:set("twice", function(x) return x * 2, x end)
+    assert.same({ { 2, 2 }, { 2, 2 } }, box:run("return (twice(a)):totable()"))
+  end)
+
   it("gets copies of what its host gives", function()
     local mine = { list = { 1, 2 } }
     local a = flow.ndarray.array { 1, 2 }

@@ -82,6 +82,7 @@ prints to your terminal what it likes. `require` finds what is below the folders
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+require "jfl.nd.array"            -- gives arrays their operators and methods
 
 local Box = {}
 Box.__index = Box
