@@ -53,6 +53,17 @@ describe("a bundle", function()
     core.make_directory(root .. "/tmp")
     sh("TMPDIR=%s/tmp %s/app", root, root)
     assert.equal("", (sh("ls -A %s/tmp", root)))
+    write(root .. "/ends.lua", [[
+      print(io.open(require("jfl").bundle.path("in/helper.lua")):read("*a"))
+      if arg[1] then error "no" end
+      os.exit(3)
+    ]])
+    sh("cd %s && %s --bundle ends.lua in/helper.lua -o ends", root, there)
+    local out, status = sh("TMPDIR=%s/tmp %s/ends", root, root)
+    assert.equal("return { x = 42 }\n", out)
+    assert.equal(3, status)
+    assert.equal(1, select(2, sh("TMPDIR=%s/tmp %s/ends with_error", root, root)))
+    assert.equal("", (sh("ls -A %s/tmp", root)))
   end)
 
   it("is the same for the same files", function()
