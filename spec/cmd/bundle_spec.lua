@@ -112,6 +112,14 @@ describe("a bundle", function()
     assert(out:find("\n42\tmore\tall\nhello\nhello\napp.lua,a folder/a file.txt,", 1, true), out)
   end)
 
+  it("ends where a link leads back", function()
+    sh("mkdir -p %s/round && cd %s/round && ln -sf .. up && ln -sf . here", root, root)
+    local out, status = sh("cd %s && %s --bundle in/app.lua round -o cut", root, there)
+    assert.equal(1, status, out)
+    assert.equal("jfl: --bundle: round/here leads back to round, without end\n", out)
+    sh("rm -r %s/round", root)
+  end)
+
   it("names what it cannot write", function()
     local out, status = sh("cd %s && (ulimit -f 100; trap '' XFSZ; %s --bundle in/app.lua -o cut)",
       root, there)
