@@ -171,8 +171,10 @@ describe("jfl --sandbox", function()
       "ffi.C.prctl(4, 1, 0, 0, 0)")
   end)
 
-  it("types nothing into the terminal", function()
+  it("types nothing into the terminal, and leaves it as it is", function()
     call("int ioctl(int, unsigned long, ...);", 'ffi.C.ioctl(0, 0x5412, "x")')
+    call("int ioctl(int, unsigned long, ...);", 'ffi.C.ioctl(0, 0x5421, ffi.new("int[1]", 1))')
+    call("int fcntl(int, int, ...);", 'ffi.C.fcntl(0, 4, ffi.cast("int", 2048))')   -- O_NONBLOCK
   end)
 
   it("has no memory that others could see, nor more than its own limits", function()
