@@ -93,8 +93,20 @@ int jf_sandbox(int *argc, char **argv, int *status)
 
 /* ---- the parent ---- */
 
-static volatile sig_atomic_t told;     /* a signal that the child gets too */
-static void on_told(int number) { told = number; }
+static volatile sig_atomic_t told;     /* a signal to be passed on to the child */
+
+/* What is typed at the terminal, such as Ctrl-C, comes from the kernel, to both processes. */
+static void on_told(int number, siginfo_t *from, void *context)
+{
+  (void)context;
+  if (from->si_code != SI_KERNEL) told = number;
+}
+
+static void pass_on(int number)
+{
+  struct sigaction a = { .sa_sigaction = on_told, .sa_flags = SA_SIGINFO | SA_RESTART };
+  sigaction(number, &a, NULL);
+}
 
 static double sandbox_now(void)
 {
@@ -138,9 +150,9 @@ static int watch(pid_t child, const jf_walls *w, char *ended, size_t size)
 static int sandbox_wait(pid_t child, const jf_walls *w)
 {
   char ended[80] = "";
-  signal(SIGINT, on_told);
-  signal(SIGTERM, on_told);
-  signal(SIGHUP, on_told);
+  pass_on(SIGINT);
+  pass_on(SIGTERM);
+  pass_on(SIGHUP);
   const int how = watch(child, w, ended, sizeof ended);
   if (WIFEXITED(how)) return WEXITSTATUS(how);
   const int number = WTERMSIG(how);
