@@ -177,6 +177,18 @@ describe("jfl --sandbox", function()
     call("int fcntl(int, int, ...);", 'ffi.C.fcntl(0, 4, ffi.cast("int", 2048))')   -- O_NONBLOCK
   end)
 
+  it("has no secrets of the environment, not even in its memory", function()
+    write(root .. "/script.lua", [[
+      local ffi = require "ffi"
+      ffi.cdef "char **environ;"
+      local from, to = ffi.C.environ[0], ffi.C.environ[1]
+      print(os.getenv "LANG", os.getenv "TZ", os.getenv "KEY", ffi.C.environ[2] == nil)
+      print(to > from, ffi.string(from, to - from):find("hunter2"))
+    ]])
+    local got = sh("cd %s && env -i LANG=C KEY=hunter2 TZ=UTC %s --sandbox script.lua", root, jfl)
+    assert.equal("C\tUTC\tnil\ttrue\ntrue\tnil\n", got)
+  end)
+
   it("has no memory that others could see, nor more than its own limits", function()
     if ffi.abi("64bit") then
       gets("true\n", [[local ffi = require "ffi"

@@ -165,6 +165,30 @@ static int sandbox_wait(pid_t child, const jf_walls *w)
 
 /* ---- the child ---- */
 
+/* Whether a variable says how programs run, and is nobody's secret. */
+static int is_harmless(const char *variable)
+{
+  static const char *const begins[] = {
+    "COLUMNS=", "HOME=", "JFL_", "LANG=", "LANGUAGE=", "LC_", "LD_LIBRARY_PATH=", "LINES=", "LUA_",
+    "NO_COLOR=", "OMP_", "ONEDNN_", "OPENBLAS_", "PATH=", "PWD=", "TERM=", "TMPDIR=", "TZ=", "USER="
+  };
+  if (!strncmp(variable, "JFL_SECRET=", strlen("JFL_SECRET="))) return 0;
+  for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+    if (!strncmp(variable, begins[i], strlen(begins[i]))) return 1;
+  return 0;
+}
+
+/* Takes the rest out of the environment and out of the memory, where ffi would find it. */
+static void clear_environment(void)
+{
+  char **to = environ;
+  for (char **v = environ; v && *v; v++) {
+    if (is_harmless(*v)) *to++ = *v;
+    else memset(*v, 0, strlen(*v));
+  }
+  if (to) *to = NULL;
+}
+
 /* Leaves the program's name and what follows the options of this. */
 static void take_out(int *argc, char **argv, int first)
 {
@@ -186,6 +210,7 @@ int jf_sandbox(int *argc, char **argv, int *status)
     return 1;
   }
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent) return 1;
+  clear_environment();
   if (jf_walls_raise(&w, why, sizeof why)) {
     fprintf(stderr, "jfl: --sandbox: the script was not run: %s\n", why);
     return 1;
