@@ -236,6 +236,29 @@ describe("jfl --sandbox", function()
     end
   end)
 
+  it("is ended where it has too many threads", function()
+    local got, status = run([[
+      local ffi = require "ffi"
+      ffi.cdef [=[
+        int pthread_attr_init(void *); int pthread_attr_setstacksize(void *, size_t);
+        int pthread_create(unsigned long *, void *, void *, uintptr_t); unsigned sleep(unsigned);
+      ]=]
+      local attr, thread = ffi.new("char[256]"), ffi.new("unsigned long[1]")
+      ffi.C.pthread_attr_init(attr)
+      ffi.C.pthread_attr_setstacksize(attr, 65536)
+      for _ = 1, 1100 do
+        if ffi.C.pthread_create(thread, attr, ffi.cast("void *", ffi.C.sleep), 1000) ~= 0 then
+          print "the system has no more"
+          os.exit(7)
+        end
+      end
+      while true do end
+    ]])
+    if status == 7 then return pending("the system bears no 1100 threads") end
+    assert.equal("jfl: the script was ended: it had more than 1000 threads\n", got)
+    assert.equal(137, status)
+  end)
+
   it("refuses what it does not understand", function()
     for words, says in pairs {
       [""] = "a script must follow", ["--read"] = "a value must follow %-%-read",

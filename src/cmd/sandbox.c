@@ -87,6 +87,7 @@ int jf_sandbox(int *argc, char **argv, int *status)
 #else
 
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -128,6 +129,17 @@ static uint64_t resident(pid_t pid)
   return in_memory * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* The threads of a process, which its entry in /proc counts as folders. */
+static unsigned long threads_of(pid_t pid)
+{
+  char path[64];
+  struct stat st;
+  snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+  return stat(path, &st) || st.st_nlink < 2 ? 0 : (unsigned long)st.st_nlink - 2;
+}
+
+enum { MOST_THREADS = 1000 };
+
 /* Waits for the child and ends it where it goes too far; *ended says why it did, or is "". */
 static int watch(pid_t child, const jf_walls *w, char *ended, size_t size)
 {
@@ -141,6 +153,8 @@ static int watch(pid_t child, const jf_walls *w, char *ended, size_t size)
     if (sandbox_now() > until) snprintf(ended, size, "it ran for more than %g s", w->seconds);
     else if (resident(child) > w->memory)
       snprintf(ended, size, "it used more than %.0f MB", (double)(w->memory >> 20));
+    else if (threads_of(child) > MOST_THREADS)
+      snprintf(ended, size, "it had more than %d threads", MOST_THREADS);
     if (*ended) kill(child, SIGKILL);
     nanosleep(&pause, NULL);
   }
