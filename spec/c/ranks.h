@@ -10,7 +10,9 @@
 
 #include "world/socket.h"
 
-enum { RANKS_MOST = 16, RANKS_SECONDS = 60 };
+/* Seconds: RANKS_SECONDS end a rank that hangs, RANKS_SOON are far more than what comes at once
+   takes on a slow machine. */
+enum { RANKS_MOST = 16, RANKS_SECONDS = 300, RANKS_SOON = 100 };
 
 /* What each rank does once it knows who it is; gives 0 if all was well. */
 typedef int (*rank_body)(int rank, int size);
@@ -35,6 +37,7 @@ static inline int ranks_run(int size, rank_body body)
     ranks_put("JFL_LISTEN", "%d", listener);
     ranks_put("JFL_RANKS", "%d", size);
     ranks_put("JFL_RANK", "%d", rank);
+    ranks_put("JFL_PATIENCE", "%d", RANKS_SECONDS);
     if (rank) close(listener);
     alarm(RANKS_SECONDS);
     exit(body(rank, size) != 0);
