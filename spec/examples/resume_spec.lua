@@ -11,6 +11,7 @@ describe("examples/resume.lua", function()
     os.remove(folder)
     local script = helper.file([[
       local kills, real = { ]] .. table.concat({ ... }, ", ") .. [[ }, print
+      io.stdout:setvbuf "line"           -- so that all is printed, however it ends
       local flow = require "jfl"
       function print(text)
         real(text)
