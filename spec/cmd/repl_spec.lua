@@ -374,7 +374,7 @@ job = flow.global_function { name = "j", inputs = { { "x", tp.Placeholder { 300,
 job(flow.ndarray.zeros { 300, 300 })(function() print("la" .. "te") end)
 ]])
     local out, _, status = helper.shell(([[{ cat %s; sleep 1; echo "6 * 7"; sleep 0.3; } |
-      HOME=/nonexistent TERM=xterm timeout 20 script -qec %q /dev/null]]):format(lines,
+      HOME=/nonexistent TERM=xterm timeout 300 script -qec %q /dev/null]]):format(lines,
       helper.line()))
     assert.equal(0, status)
     assert.truthy(out:find("late\r?\n.*42"), out)

@@ -30,7 +30,7 @@ describe("jfl --sandbox", function()
   -- Runs a text with the folders `in` to read and `out` to write.
   local function run(text, options)
     write(root .. "/script.lua", text)
-    return sh("cd %s && timeout 30 %s --sandbox --read in --write out %s script.lua", root, jfl,
+    return sh("cd %s && timeout 300 %s --sandbox --read in --write out %s script.lua", root, jfl,
       options or "")
   end
 

@@ -104,12 +104,12 @@ ask() {
   { printf '%s %s HTTP/1.1\r\nContent-Length: %d\r\n\r\n' $1 $2 $(wc -c <$3); cat $3; } >&3
   cat <&3 | sed -n '1p; $p'; echo
 }
-for i in $(seq 400); do [ -n "$(port)" ] && break; sleep 0.05; done
+while [ -z "$(port)" ] && kill -0 $server 2>/dev/null; do sleep 0.05; done
 COMMANDS
 END
       SERVER 0 PLACE/clothes >PLACE/out 2>PLACE/err &
       server=$!
-      timeout 40 bash PLACE/client $server
+      timeout 300 bash PLACE/client $server
       kill -TERM $server 2>/dev/null
       wait $server
       echo "ended with $?"
