@@ -5,9 +5,7 @@ local run = helper.run
 
 local function succeeds(want, ...)
   local out, err, status = run(...)
-  assert.equal("", err)
-  assert.equal(want, out)
-  assert.equal(0, status)
+  assert.same({ want, "", 0 }, { out, err, status })
 end
 
 --- The command must end with status 1, print `before` only, and say `text` on stderr.
@@ -60,7 +58,7 @@ describe("the command", function()
     local out, err, status = run("--help")
     assert.truthy(out:find("^usage: jfl "))
     assert.equal("", err)
-    assert.equal(0, status)
+    assert.equal(0, status, out .. err)
     assert.equal(out, (run("-h")))
     assert.equal(require("jfl").version, run("-v"):match("^jfl (%S+) %(LuaJIT 2%.1[^)]*%)\n$"))
   end)

@@ -6,7 +6,7 @@ local shell = require "spec.cmd.helper"
 -- What pong_play.lua prints when it does what the arguments say, and its exit status.
 local function play(...)
   local out, err, status = shell.run("spec/examples/pong_play.lua", "seed=1", ...)
-  assert.equal(0, status, err)
+  assert.equal(0, status, out .. err)
   return out
 end
 

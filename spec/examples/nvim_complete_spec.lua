@@ -78,7 +78,7 @@ describe("completion in Neovim #cpu", function()
   local function script(text, ...)
     local out, err, status = nvim("--clean", "-u", helper.place() .. "/init.lua", "-c",
       "luafile " .. helper.write("script.lua", text .. '\nvim.cmd "qa!"'), ...)
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     assert.equal("", out)
     return err
   end

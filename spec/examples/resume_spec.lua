@@ -25,7 +25,7 @@ describe("examples/resume.lua", function()
     os.execute("rm -r " .. folder)
     local seen = {}
     for step, loss in out:gmatch "step (%d+): loss (%S+)" do seen[tonumber(step)] = loss end
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     return seen, err
   end
 

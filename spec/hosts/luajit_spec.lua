@@ -25,9 +25,7 @@ describe("stock luajit #cpu #hosts", function()
       local missing = helper.missing(host.program)
       if missing then return pending(missing) end
       local out, err, status = helper.run { host.program, helper.write("main.lua", script) }
-      assert.equal("", err)
-      assert.equal("learnt, 150 callbacks, saved and loaded\n", out)
-      assert.equal(0, status)
+      assert.same({ "learnt, 150 callbacks, saved and loaded\n", "", 0 }, { out, err, status })
       helper.row(host.title, helper.version(host.package),
         "a script with a loop of poll(2): " .. out:gsub("\n", ""))
     end)

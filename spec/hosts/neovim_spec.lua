@@ -33,9 +33,7 @@ describe("Neovim #cpu #hosts", function()
     if missing then return pending(missing) end
     local out, err, status = helper.run { "nvim", "--headless", "-u", "NONE", "-i", "NONE", "-n",
       "-c", "luafile " .. helper.write("main.lua", script) }
-    assert.equal("", err)
-    assert.equal("150 callbacks\n", out)
-    assert.equal(0, status)
+    assert.same({ "150 callbacks\n", "", 0 }, { out, err, status })
     helper.row("Neovim", helper.version "neovim", "150 steps, then 150 by uv_poll on the "
       .. "descriptor, an answer written to a buffer, saved and loaded, quit with calls in flight")
   end)

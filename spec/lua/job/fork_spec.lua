@@ -121,7 +121,7 @@ describe("forks #cpu", function()
         local arguments = ("(function(...) %s end)(%q, %d, 2000)"):format(SCRIPT, before, threads)
         local out, status = helper.script(arguments)
         assert.equal("the end\n", out)
-        assert.equal(0, status)
+        assert.equal(0, status, out)
       end)
     end
   end
