@@ -10,9 +10,7 @@
 
 #include "world/socket.h"
 
-/* Seconds: RANKS_SECONDS end a rank that hangs, RANKS_SOON are far more than what comes at once
-   takes on a slow machine. */
-enum { RANKS_MOST = 16, RANKS_SECONDS = 300, RANKS_SOON = 100 };
+enum { RANKS_MOST = 16, RANKS_SECONDS = 300 };
 
 /* What each rank does once it knows who it is; gives 0 if all was well. */
 typedef int (*rank_body)(int rank, int size);
