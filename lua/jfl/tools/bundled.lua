@@ -166,6 +166,15 @@ local function redirect(t, name, reads)
   end)
 end
 
+-- os.exit ends the program without a last collection of garbage.
+local function clean_at_exit()
+  local exit = os.exit
+  rawset(os, "exit", function(...)
+    remove_copies()
+    return exit(...)
+  end)
+end
+
 local function redirect_all()
   local readers = { "load", "checkpoint_open", "directory", "is_file", "is_directory", "csv" }
   for _, name in ipairs(readers) do redirect(core, name) end
@@ -207,6 +216,7 @@ function bundled.start(argv0, digits, tools)
     folders = {}, has = {} }
   table.insert(package.loaders, 2, module_of)
   redirect_all()
+  clean_at_exit()
   local script = program.entries[1]
   local chunk, why = loadstring(text_of(script):gsub("^#[^\n]*", ""), "@" .. script.name)
   if not chunk then error(why, 0) end
