@@ -450,12 +450,13 @@ static int main_run(lua_State *L, command *c)
   return (ask && run_interactive(L, c)) || main_finish(L);
 }
 
-/* The profile is printed also after an error of the program. */
+/* A profile is printed after an error, too; that the program did not train is no news then. */
 static int main_run_tool(lua_State *L, command *c)
 {
   if (start_tool(L, c))
     return 1;
   int failed = main_run(L, c);
+  if (c->forecast) return failed || report(L, lua_pcall(L, 0, 0, 0));
   return main_call(L, 0) || failed;
 }
 
