@@ -3,6 +3,7 @@
 #include "jfl.h"
 #include "system/system.h"
 
+#include <errno.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <signal.h>
@@ -521,6 +522,10 @@ static int run_ranks(command *c)
   int n = 1;
   if (c->script == c->argc && !c->chunk) {
     fputs("jfl: --ranks needs a script to run\n", stderr);
+    return EXIT_FAILURE;
+  }
+  if (c->script < c->argc && strcmp(c->argv[c->script], "-") && access(c->argv[c->script], R_OK)) {
+    fprintf(stderr, "jfl: cannot open %s: %s\n", c->argv[c->script], strerror(errno));
     return EXIT_FAILURE;
   }
   char **argv = calloc((size_t)c->argc + 1, sizeof *argv);
