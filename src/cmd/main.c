@@ -80,7 +80,7 @@ typedef struct command {
   int ranks, restarts;         /* of --ranks and --restart, or 0 */
   int chunk, interactive, version, help, no_env, no_startup, profile, libraries;
   const char *bad;             /* what is wrong with the options, and the one, or NULL */
-  const char *wrong;
+  const char *wrong, *found;   /* found: what followed it, or NULL */
   const char *trace;           /* file of --profile=file, or NULL */
   const char *forecast;        /* the text behind --plan-for, or NULL */
   int failed, ended;           /* ended: by this signal, in order */
@@ -194,7 +194,8 @@ static int parse_number(command *c, int i, const char *name, int least, int *out
   const long v = strtol(text, &end, 10);
   if (!*text || *end || v < least || v > 65536) {
     c->bad = least ? "a number of processes must follow" : "a number must follow";
-    c->wrong = c->argv[i];
+    c->wrong = least ? "--ranks" : "--restart";
+    c->found = *text ? text : NULL;
   }
   *out = (int)v;
   return option[n] == 0;
@@ -543,6 +544,16 @@ static int run_ranks(command *c)
   return status;
 }
 
+/* Says what is wrong with the options. All of the usage would move that out of sight. */
+static int refuse(const command *c)
+{
+  const char *quote = c->found ? "'" : "";
+  fprintf(stderr, "jfl: %s %s%s%s%s%s\n%.*sjfl --help tells all options\n", c->bad, c->wrong,
+          c->found ? ", got " : "", quote, c->found ? c->found : "", quote,
+          (int)(strchr(usage, '\n') + 1 - usage), usage);
+  return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
   jf_begin(&argc, &argv);
@@ -554,11 +565,8 @@ int main(int argc, char **argv)
   int size;
   if (jf_is_bundle()) c.no_env = 1;
   else main_parse(&c);
-  if (c.bad) fprintf(stderr, "jfl: %s %s\n", c.bad, c.wrong);
-  if (c.bad || c.help) {
-    fputs(usage, c.bad ? stderr : stdout);
-    return c.bad ? EXIT_FAILURE : EXIT_SUCCESS;
-  }
+  if (c.bad) return refuse(&c);
+  if (c.help) return fputs(usage, stdout), EXIT_SUCCESS;
   if (c.ranks) return run_ranks(&c);
   if (jf_rank_of_environment(&size)) jf_quieten();
   lua_State *L = new_state();
