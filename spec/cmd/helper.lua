@@ -34,12 +34,15 @@ function helper.clean()
   files = {}
 end
 
---- Runs a shell command line with this standard input, for a minute at most; gives its output,
--- errors and exit status.
+-- Seconds after which a command that hangs is ended: more than any needs on a slow, busy machine.
+local LIMIT = 600
+
+--- Runs a shell command line with this standard input; gives its output, errors and exit status,
+-- which is 124 where it hung.
 function helper.shell(line, input)
   local out, err = os.tmpname(), os.tmpname()
   local stdin = input and helper.file(input) or "/dev/null"
-  local pipe = io.popen(("timeout 60 sh -c %s <%s >%s 2>%s; echo $?"):format(
+  local pipe = io.popen(("timeout %d sh -c %s <%s >%s 2>%s; echo $?"):format(LIMIT,
     quoted(line), stdin, out, err))
   local status = tonumber(pipe:read("*a"))
   pipe:close()
