@@ -54,6 +54,10 @@ describe("a restricted script", function()
       "return require 'package'", "return require '/etc/passwd'", "return require '_G'",
       "return require 'jfl.sandbox.core'", "return require(setmetatable({}, {}))",
     })
+    assert.is_nil(box_of():run([[
+      setmetatable(_G, { __index = function(_, name) return require(name) end })
+      os = nil
+      return require "os" ]]))
   end)
 
   it("loads texts alone", function()
@@ -156,6 +160,15 @@ describe("a restricted script", function()
     local t = box:run("return setmetatable({ 1 }, { __index = error, __gc = error })")
     assert.is_nil(getmetatable(t))
     assert.is_false((pcall(box.run, box, "local t = {} t.t = t return t")))
+  end)
+
+  it("gives its host copies of arrays, and gets them", function()
+    local a, list = box:run([[a = require("jfl").ndarray.ones({ 2, 2 }) return a, { a }]])
+    assert.equal(4, (a + list[1]):mean() * 2)
+    a[1] = 7
+    assert.equal(4, box:run("return a:sum()"))
+    box:set("twice", function(x) return x * 2, x end)
+    assert.same({ { 2, 2 }, { 2, 2 } }, box:run("return (twice(a)):totable()"))
   end)
 
   it("gets copies of what its host gives", function()
@@ -289,6 +302,11 @@ describe("a restricted script is ended in time", function()
   end)
   it("in a search for a long text", function()
     runs_out("return (('x'):rep(2e6)):find(('x'):rep(1e5) .. 'y', 1, true)")
+  end)
+  it("in what is moved within a table", function()
+    runs_out("local t = {} for i = 1, 3e5 do t[i] = i end while true do table.insert(t, 1, 0) end")
+    closed(box_of(), { "table.insert({ 1 }, -2147483648, 0) return true",
+      "table.insert({ 1 }, 3, 0) return true", "table.insert({}, 0 / 0, 0) return true" })
   end)
   it("in a replacement", function()
     runs_out("return (('a'):rep(100)):gsub('a', function() while true do end end)")
