@@ -1,4 +1,6 @@
 -- What the command's specs share: running it as a shell would.
+local core = require "jfl.core"
+
 local helper = {}
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
@@ -56,6 +58,22 @@ function helper.said(text, ...)
   pipe:close()
   local body, status = out:match("^(.*)status (%d+)\n$")
   return body, tonumber(status)
+end
+
+--- A TCP port of 127.0.0.1 that nothing listens on now. Specs that run beside each other, each in a
+-- process of its own, get others.
+local given = 0
+function helper.port()
+  local used = {}
+  for line in io.lines "/proc/net/tcp" do
+    local port = line:match ":(%x%x%x%x) [%x:]+ 0A"
+    if port then used[tonumber(port, 16)] = true end
+  end
+  local port
+  repeat
+    port, given = 15000 + (7 * core.process() + given) % 17000, given + 1
+  until not used[port]
+  return port
 end
 
 function helper.write(path, text)

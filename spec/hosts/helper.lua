@@ -207,16 +207,7 @@ function helper.usage(pid)
     fds = tonumber(answer(("ls /proc/%d/fd | wc -l"):format(pid))) }
 end
 
---- A TCP port of 127.0.0.1 that nothing listens on now.
-function helper.port()
-  local used = {}
-  for port in answer("cat /proc/net/tcp"):gmatch ":(%x%x%x%x) [%x:]+ 0A" do
-    used[tonumber(port, 16)] = true
-  end
-  local port = 20000 + tonumber(answer "echo $$") % 10000
-  while used[port] do port = port + 1 end
-  return port
-end
+helper.port = shell.port
 
 --- The answer to an HTTP request of a server on 127.0.0.1: its status and body; nil and why not.
 function helper.ask(port, method, path, body)
