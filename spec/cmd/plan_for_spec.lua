@@ -19,7 +19,7 @@ describe("jfl --plan-for", function()
   it("prints a row for each size and ends the program before it trains", function()
     for _, device in ipairs { "here", "h200" } do
       local out, status = helper.script(SCRIPT, "", "--plan-for 2x4,device=" .. device)
-      assert.equal(0, status)
+      assert.equal(0, status, out)
       assert.truthy(out:find("gradients of 0.0 MB", 1, true), out)
       for _, size in ipairs { "1x1", "1x2", "1x4", "2x4" } do
         assert.truthy(out:find("\n +" .. size .. " +[%d.]+"), out)
