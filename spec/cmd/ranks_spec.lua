@@ -280,6 +280,20 @@ describe("jfl --ranks", function()
     expect_named(3, 1, "has ended", err)
   end)
 
+  it("names a rank that ends at the next call, also one whose result nobody waits for", function()
+    local _, err, status = ranks(2, [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
+        inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } }, body = function(x) return x * 2 end }
+      while true do
+        job({ 1, 2 })(function() end)
+        if flow.env.rank() == 1 then os.exit(0) end
+      end]])
+    assert.equal(1, status)
+    assert.truthy(err:find("job: rank 1 %([^\n]*%) has ended"), err)
+  end)
+
   it("names a rank that stops", function()
     local _, err = helper.shell("JFL_PATIENCE=4 " .. helper.line("--ranks", "3",
       helper.file(TRAIN), "step", "STOP", "2"))
