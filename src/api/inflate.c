@@ -137,10 +137,11 @@ static jfl_status inflate_all(decoder *d, const void *src, size_t n, jfl_deflate
   return r;
 }
 
-static jfl_status inflate_check(const void *src, size_t n, jfl_deflate kind, const void *out)
+static jfl_status inflate_check(const char *function, const void *src, size_t n, jfl_deflate kind,
+                                const void *out)
 {
-  if (n) JF_NEED_POINTER(src);
-  JF_NEED_POINTER(out);
+  if (n) JF_TRY(jf_need_pointer(function, "src", src));
+  JF_TRY(jf_need_pointer(function, "out", out));
   if ((unsigned)kind > JFL_RAW)
     return jf_fail(JFL_EINVAL, "inflate: kind must be gzip, zlib or raw, got %d", (int)kind);
   if (n <= SIZE_MAX / MAX_RATIO - SLACK) return JFL_OK;
@@ -151,7 +152,6 @@ static jfl_status inflate_check(const void *src, size_t n, jfl_deflate kind, con
 static jfl_status inflate_unpack(decoder d, const void *src, size_t n, jfl_deflate kind,
                                  size_t expected, jfl_array **out)
 {
-  JF_TRY(inflate_check(src, n, kind, out));
   if (d.limit > n * MAX_RATIO + SLACK) d.limit = n * MAX_RATIO + SLACK;
   jfl_status r = inflate_all(&d, src, n, kind, expected);
   if (r == JFL_OK) *out = d.out;
@@ -163,6 +163,7 @@ jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_
                        jfl_array **out)
 {
   decoder d = { .limit = SIZE_MAX };
+  JF_TRY(inflate_check(__func__, src, n, kind, out));
   return inflate_unpack(d, src, n, kind, size_hint ? size_hint : n * FIRST_RATIO + SLACK, out);
 }
 
@@ -170,6 +171,7 @@ jfl_status jfl_inflate_within(const void *src, size_t n, jfl_deflate kind, size_
                               jfl_array **out)
 {
   decoder d = { .limit = most };
+  JF_TRY(inflate_check(__func__, src, n, kind, out));
   return inflate_unpack(d, src, n, kind, most, out);
 }
 
@@ -177,7 +179,7 @@ jfl_status jfl_inflate_head(const void *src, size_t n, jfl_deflate kind, size_t 
                             jfl_array **out)
 {
   decoder d = { .limit = count, .end = HEAD };
-  JF_TRY(inflate_check(src, n, kind, out));
+  JF_TRY(inflate_check(__func__, src, n, kind, out));
   if (!count) return jf_fail(JFL_EINVAL, "inflate: count must be at least 1, got 0");
   return inflate_unpack(d, src, n, kind, count, out);
 }

@@ -113,7 +113,6 @@ jfl_status jf_jpeg_body(jf_decoder *d, const uint8_t *data, size_t n, int shrink
 
 static jfl_status jpeg_check(const jfl_array *pixels, int quality)
 {
-  JF_NEED(ARRAY, pixels);
   const jfl_shape *s = jfl_array_shape(pixels);
   if (jfl_array_dtype(pixels) != JFL_U8 || s->n != 3 || (s->d[2] != 1 && s->d[2] != 3) ||
       !jf_numel(s) || s->d[0] >= JF_MOST_SIDE || s->d[1] >= JF_MOST_SIDE)
@@ -135,6 +134,7 @@ static jfl_status jpeg_take(unsigned char *from, unsigned long size, jfl_array *
 
 jfl_status jfl_jpeg_encode(const jfl_array *pixels, int quality, jfl_array **out)
 {
+  JF_NEED(ARRAY, pixels);
   JF_NEED_POINTER(out);
   JF_TRY(jpeg_check(pixels, quality));
   JF_TRY(jpeg_need());
