@@ -564,7 +564,7 @@ JFL_API jfl_status jfl_parameter(jfl_graph *g, const char *name, jfl_dtype t,
 JFL_API jfl_status jfl_train(jfl_graph *g, jfl_value *loss, const char *optimizer, double rate,
                              const char *options);
 /* Makes the job that g describes, under its name and in its mode, and compiles it. *Takes* g, also
-   where it fails. */
+   where it fails; there is no such job then. */
 JFL_API jfl_status jfl_session_define(jfl_session *s, jfl_graph *g, jfl_plan **out);
 
 /* ---- processes that run one program together ---- */

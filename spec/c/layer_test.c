@@ -274,6 +274,27 @@ static void numbers_and_shares_norms_without_gamma(void)
 
 /* ---- what is wrong ---- */
 
+/* A job that cannot be compiled is not made, so its name can be used. */
+static void defines_a_job_after_one_failed(void)
+{
+  const jfl_shape shape = { 2, { 2, 3 } };
+  jfl_session *s;
+  jfl_plan *plan;
+  MUST(jfl_session_new(&s));
+  for (int has_loss = 0; has_loss < 2; has_loss++) {
+    jfl_graph *g;
+    jfl_value *x;
+    MUST(jfl_graph_new("train", JFL_TRAIN, &g));
+    MUST(jfl_graph_input(g, "x", JFL_F32, &shape, &x));
+    x = layer(g, "dense", x, "units=2");
+    if (has_loss) minimize(g, x, "SGD", NULL);
+    const jfl_status code = jfl_session_define(s, g, &plan);
+    if (has_loss) CHECK_MSG(!code, "%s", jfl_errmsg());
+    else CHECK_MSG(code == JFL_EINVAL && says("loss"), "%s", jfl_errmsg());
+  }
+  jfl_session_free(s);
+}
+
 static void names_what_is_wrong(void)
 {
   static const struct { const char *kind, *options, *says; } wrong[] = {
@@ -316,6 +337,7 @@ int main(void)
   RUN(loads_what_lua_has_trained);
   RUN(normalizes_by_what_is_kept);
   RUN(numbers_and_shares_norms_without_gamma);
+  RUN(defines_a_job_after_one_failed);
   RUN(names_what_is_wrong);
   return test_done();
 }

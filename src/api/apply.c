@@ -125,12 +125,13 @@ jfl_status jfl_train(jfl_graph *g, jfl_value *loss, const char *optimizer, doubl
 
 jfl_status jfl_session_define(jfl_session *s, jfl_graph *g, jfl_plan **out)
 {
-  jfl_job *j;
+  jfl_job *j = NULL;
   JF_NEED(GRAPH, g);
   jfl_status code = jf_need(__func__, "s", s, JF_TAG_SESSION);
   if (!code) code = jf_need_pointer(__func__, "out", out);
   if (!code) code = jfl_job_new(s, g->name, g->mode, &j);
   if (!code) code = jfl_job_compile(j, g, out);
+  if (code && j) jf_job_remove(j);
   jfl_graph_unref(g);
   return code;
 }

@@ -79,6 +79,17 @@ void jf_job_free(jfl_job *j)
   jf_free(j);
 }
 
+void jf_job_remove(jfl_job *j)
+{
+  jfl_session *s = j->session;
+  jfl_job **at = &s->jobs;
+  assert(!j->n_plan);
+  while (*at != j) at = &(*at)->next;
+  *at = j->next;
+  jf_map_remove(&s->job_names, j->name);
+  jf_job_free(j);
+}
+
 void jfl_plan_free(jfl_plan *p)
 {
   if (!p || !JF_IS(PLAN, p)) return;

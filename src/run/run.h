@@ -257,6 +257,8 @@ void jf_queue_stop(jfl_session *s);
 void jf_queue_end_worker(jfl_session *s);
 
 void jf_job_free(jfl_job *j);
+/* Takes a job that has no plans out of its session, and frees it. */
+void jf_job_remove(jfl_job *j);
 /* Gives a plan to its job: variables, room for temporaries, pointers. On failure the session is as
    it was, but for variables that were made. */
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
