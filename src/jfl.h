@@ -535,8 +535,9 @@ JFL_API const char *jfl_value_place(const jfl_value *v, const jfl_session *s);
    checkpoints. *out may be a value that is also an input. */
 
 /* Appends an op, by its name or that which scripts call it by ("max_pool2d", "nn.max_pool2d"), on
-   n values; options: the op's, and its name. *out: the first result; jfl_value_output gives the
-   others. Dropout changes nothing in predict jobs, unless training=true. */
+   n values; options: the op's, and its name. *out: the first result, or NULL for an op without
+   results; jfl_value_output gives the others. Dropout changes nothing in predict jobs, unless
+   training=true. */
 JFL_API jfl_status jfl_apply(jfl_graph *g, const char *op, jfl_value *const *in, int n,
                              const char *options, jfl_value **out);
 /* Appends a layer with its variables. All take name (else they are numbered, "dense_1"), trainable,

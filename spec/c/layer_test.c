@@ -328,6 +328,7 @@ static void names_what_is_wrong(void)
   CHECK(jfl_train(g, y, "Adam", 0.1, "beta=1") && says("beta"));
   CHECK(jfl_parameter(g, "p", JFL_F32, &shape, "tiny", &y) && says("tiny"));
   CHECK(!jfl_parameter(g, "p", JFL_F32, &shape, "orthogonal(2)", &y));
+  CHECK(!jfl_apply(g, "assign", (jfl_value *[]){ y, x }, 2, NULL, &y) && !y);
   jfl_graph_unref(g);
 }
 

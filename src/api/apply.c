@@ -39,7 +39,7 @@ jfl_status jf_apply(jfl_graph *g, const jf_application *a, jfl_value **out)
   JF_TRY(jfl_op_describe(op, &info));
   for (int i = 0; a->w && i < a->w->n; i++) arg[n++] = a->w->arg[i];
   for (int i = 0; i < a->n_arg; i++) arg[n++] = a->arg[i];
-  jfl_value **all = jf_new((size_t)info.n_out * sizeof *all);
+  jfl_value **all = jf_new((size_t)(info.n_out + 1) * sizeof *all);     /* ended by NULL */
   if (!all) return jf_fail(JFL_ENOMEM, "out of memory for results");
   const jfl_status code = jfl_graph_op(g, op, a->in, a->n_in, arg, n, a->name, all);
   if (!code) *out = all[0];
