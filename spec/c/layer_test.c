@@ -307,6 +307,7 @@ static void names_what_is_wrong(void)
     { "dense", "units=2 kernel_initializer=glorot", "kernel_initializer must be" },
     { "dense", "units=2 kernel_initializer=constant(1,2)", "kernel_initializer must be" },
     { "dense", "units=2 kernel_regularizer=l3(1)", "kernel_regularizer must be" },
+    { "dense", "units=2 kernel_regularizer=l2()", "kernel_regularizer must be" },
     { "dense", "units=2 name=first", "exists in this job" },
     { "conv2d", "filters=2", "axes" }, { "layer_norm", "begin_norm_axis=2", "begin_norm_axis" },
     { "batch_normalization", "axis=0.5", "axis must be" }, { "embedding", "vocabulary=3", "units" },

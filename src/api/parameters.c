@@ -2,6 +2,7 @@
 #include "api/layer.h"
 #include "system/system.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static jfl_status parameter_regularizer(jf_layer *l, const char *option, jfl_var
   if (!text) return JFL_OK;
   const int known = !strncmp(text, "l1(", 3) || !strncmp(text, "l2(", 3);
   if (known) v = jf_number_read(text + 3, &end);
-  if (!known || strcmp(end, ")") || !(v >= 0))
+  if (!known || end == text + 3 || strcmp(end, ")") || !(v >= 0 && v < INFINITY))
     return jf_fail_argument(JFL_EINVAL, option, "must be l1(v) or l2(v) with a number of at least "
                             "0, got '%.60s'", text);
   *(text[1] == '1' ? &spec->l1 : &spec->l2) = v;
