@@ -480,6 +480,12 @@ static void calls_into_a_restricted_text(void)
   CHECK(element(y, 1) == 4);
   CHECK(run(s, "while true do end") == JFL_ELIMIT);
   CHECK(run(s, "local f = io.open('/etc/passwd')") == JFL_ESCRIPT);
+  CHECK_MSG(!jfl_script_set(s, "rates.hidden", &in), "%s", jfl_errmsg());
+  CHECK(!jfl_script_define(s, "rates.ask", ask, &seen));
+  CHECK_MSG(!run(s, "assert(rates.hidden == 4 and rates.ask(1, 'why') == 10)"), "%s", jfl_errmsg());
+  const jfl_script_value asked[] = { in, { .kind = JFL_SCRIPT_TEXT, .text = "why" } };
+  CHECK(!jfl_script_invoke(s, "rates.ask", asked, 2, &v, 1) && v.number == 40);
+  CHECK(jfl_script_set(s, "none.deep", &in) == JFL_ESCRIPT && says("'none' must be a table"));
   jfl_array_unref(x);
   jfl_array_unref(y);
   jfl_script_free(s);

@@ -174,6 +174,7 @@ jfl_status jf_script_limit(jfl_script *s)
 
 /* ---- texts and globals ---- */
 
+/* A text of n bytes and its name, or the path of what is read or written. */
 typedef struct wanted { const char *text, *name; size_t n; int status; } wanted;
 
 static int load_inner(lua_State *L)
@@ -184,11 +185,28 @@ static int load_inner(lua_State *L)
   return 0;
 }
 
+/* Pushes the table that has the last name of a path, and that name. get: lua_gettable or
+   lua_rawget. */
+static void walk(lua_State *L, const char *path, void (*get)(lua_State *L, int i))
+{
+  const char *name = path;
+  lua_pushvalue(L, LUA_GLOBALSINDEX);
+  for (const char *dot; (dot = strchr(name, '.')); name = dot + 1) {
+    lua_pushlstring(L, name, (size_t)(dot - name));
+    get(L, -2);
+    lua_remove(L, -2);
+    if (lua_istable(L, -1)) continue;
+    lua_pushlstring(L, path, (size_t)(dot - path));
+    luaL_error(L, "'%s' must be a table, got %s", lua_tostring(L, -1), luaL_typename(L, -2));
+  }
+  lua_pushstring(L, name);
+}
+
 static int find_inner(lua_State *L)
 {
   const wanted *w = lua_touserdata(L, 1);
-  lua_pushstring(L, w->name);
-  lua_rawget(L, LUA_GLOBALSINDEX);
+  walk(L, w->name, lua_rawget);
+  lua_rawget(L, -2);
   lua_setfield(L, LUA_REGISTRYINDEX, loaded_key);
   luaL_checkstack(L, JF_CROSS_ROOM, "too many values");
   return 0;
@@ -217,28 +235,36 @@ int jf_script_load(lua_State *L, jfl_script *s, const char *text, size_t n, cons
   return w.status;
 }
 
-void jf_script_global(lua_State *L, jfl_script *s, const char *name)
+void jf_script_global(lua_State *L, jfl_script *s, const char *path)
 {
-  wanted w = { .name = name };
-  if (s->box) from_inner(L, s->box, find_inner, &w);
-  else lua_getglobal(L, name);
+  wanted w = { .name = path };
+  if (s->box) {
+    from_inner(L, s->box, find_inner, &w);
+    return;
+  }
+  walk(L, path, lua_gettable);
+  lua_gettable(L, -2);
+  lua_remove(L, -2);
 }
 
 static int set_inner(lua_State *L)
 {
   const wanted *w = lua_touserdata(L, 1);
   jf_box *box = jf_box_of(L);
-  lua_pushstring(L, w->name);
+  walk(L, w->name, lua_rawget);
   jf_cross_in(box, lua_gettop(box->front));
-  lua_rawset(L, LUA_GLOBALSINDEX);
+  lua_rawset(L, -3);
   return 0;
 }
 
-void jf_script_set_global(lua_State *L, jfl_script *s, const char *name)
+void jf_script_set_global(lua_State *L, jfl_script *s, const char *path)
 {
-  wanted w = { .name = name };
+  wanted w = { .name = path };
   if (!s->box) {
-    lua_setglobal(L, name);
+    walk(L, path, lua_gettable);
+    lua_pushvalue(L, -3);
+    lua_settable(L, -3);
+    lua_pop(L, 2);
     return;
   }
   lua_State *inner = s->box->inner;

@@ -127,9 +127,9 @@ jfl_status jf_script_limit(jfl_script *s);
 /* Pushes a function of L that runs the text in the state that is meant for it, or a message. Gives
    what luaL_loadbufferx would. */
 int jf_script_load(lua_State *L, jfl_script *s, const char *text, size_t n, const char *name);
-/* Pushes what the global of that name, in that state, is in L. */
-void jf_script_global(lua_State *L, jfl_script *s, const char *name);
-/* Pops a value of L and makes what it is there that global. */
-void jf_script_set_global(lua_State *L, jfl_script *s, const char *name);
+/* Pushes what has a path there, "rates.hidden", which begins with a global, as it is in L. */
+void jf_script_global(lua_State *L, jfl_script *s, const char *path);
+/* Pops a value of L and gives what it is there that path. */
+void jf_script_set_global(lua_State *L, jfl_script *s, const char *path);
 
 #endif

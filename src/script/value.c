@@ -114,51 +114,11 @@ typedef struct value_call {
   jfl_script_function f; void *ud;
 } value_call;
 
-/* Pushes the table that has the last name of a path, or nil for a global, and gives that name. */
-static const char *value_walk(lua_State *L, jfl_script *s, const char *path)
-{
-  const char *name = path;
-  lua_pushnil(L);
-  for (const char *dot; (dot = strchr(name, '.')); name = dot + 1) {
-    lua_pushlstring(L, name, (size_t)(dot - name));
-    if (name == path) jf_script_global(L, s, lua_tostring(L, -1));
-    else lua_gettable(L, -2);
-    lua_replace(L, 2);
-    lua_settop(L, 2);
-    if (lua_istable(L, 2)) continue;
-    lua_pushlstring(L, path, (size_t)(dot - path));
-    luaL_error(L, "'%s' must be a table, got %s", lua_tostring(L, -1), luaL_typename(L, 2));
-  }
-  return name;
-}
-
-/* Pushes what has that path; the stack is empty. */
-static void value_find(lua_State *L, jfl_script *s, const char *path)
-{
-  lua_pushnil(L);
-  const char *name = value_walk(L, s, path);
-  if (lua_isnil(L, 2)) jf_script_global(L, s, name);
-  else lua_getfield(L, 2, name);
-  lua_replace(L, 1);
-  lua_settop(L, 1);
-}
-
-/* Gives the value on top that path, and pops it. */
-static void value_place(lua_State *L, jfl_script *s, const char *path)
-{
-  lua_settop(L, 1);
-  const char *name = value_walk(L, s, path);
-  lua_pushvalue(L, 1);
-  if (lua_isnil(L, 2)) jf_script_set_global(L, s, name);
-  else lua_setfield(L, 2, name);
-  lua_settop(L, 0);
-}
-
 static int value_l_get(lua_State *L)
 {
   jfl_script *s = jf_script_of(L);
   const value_call *c = s->arg;
-  value_find(L, s, c->path);
+  jf_script_global(L, s, c->path);
   value_borrow(L, 1, c->out);
   return 1;
 }
@@ -192,7 +152,7 @@ static int value_l_set(lua_State *L)
   jfl_script *s = jf_script_of(L);
   const value_call *c = s->arg;
   value_push(L, c->arg);
-  value_place(L, s, c->path);
+  jf_script_set_global(L, s, c->path);
   return 0;
 }
 
@@ -210,7 +170,7 @@ static int value_l_invoke(lua_State *L)
 {
   jfl_script *s = jf_script_of(L);
   const value_call *c = s->arg;
-  value_find(L, s, c->path);
+  jf_script_global(L, s, c->path);
   if (!lua_isfunction(L, 1) && !luaL_getmetafield(L, 1, "__call"))
     return luaL_error(L, "'%s' must be a function, got %s", c->path, luaL_typename(L, 1));
   lua_settop(L, 1);
@@ -260,7 +220,7 @@ static int value_l_define(lua_State *L)
   host_function *h = lua_newuserdata(L, sizeof *h);
   *h = (host_function){ c->f, c->ud };
   lua_pushcclosure(L, value_l_host, 3);
-  value_place(L, s, c->path);
+  jf_script_set_global(L, s, c->path);
   return 0;
 }
 
