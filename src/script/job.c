@@ -115,10 +115,12 @@ jfl_status jf_job_check(const char *function, const jfl_script_job *j)
   JF_TRY(jf_need(function, "j", j, JF_TAG_SCRIPT_JOB));
   return jf_script_check(function, j->script);
 }
+
 typedef struct job_asked {
   jfl_script_job *job;
   int i; int64_t rows;
-  int trains, n_in, n_out, too_far;
+  int trains, n_in, n_out;
+  int n;                       /* how many there are of those of which the i-th is asked for */
   jfl_plan *plan;
   const char *name; jfl_dtype dtype; jfl_shape shape;
 } job_asked;
@@ -170,36 +172,6 @@ jfl_status jfl_script_job_about(jfl_script_job *j, jfl_mode *mode, int *n_in, in
   return JFL_OK;
 }
 
-static int job_l_input(lua_State *L)
-{
-  jfl_script *s = jf_script_of(L);
-  job_asked *c = s->arg;
-  job_call(L, s, c, "about", 2);
-  c->n_in = (int)lua_tointeger(L, -1);
-  if (c->i < 0 || c->i >= c->n_in) return c->too_far = 1, 0;
-  job_call(L, s, c, "input", 3);
-  c->name = lua_tostring(L, -3);
-  c->dtype = jf_need_dtype(L, lua_gettop(L) - 1, "input");
-  job_read_shape(L, lua_gettop(L), &c->shape);
-  return 0;
-}
-
-jfl_status jfl_script_job_input(jfl_script_job *j, int i, const char **name, jfl_dtype *t,
-                                jfl_shape *shape)
-{
-  JF_NEED_JOB(j);
-  JF_NEED_POINTER(name);
-  JF_NEED_POINTER(t);
-  JF_NEED_POINTER(shape);
-  job_asked c = { .job = j, .i = i };
-  JF_TRY(job_ask(__func__, &c, job_l_input));
-  if (c.too_far) JF_NEED_BELOW(i, c.n_in);
-  *name = c.name;
-  *t = c.dtype;
-  *shape = c.shape;
-  return JFL_OK;
-}
-
 static int job_l_plan(lua_State *L)
 {
   jfl_script *s = jf_script_of(L);
@@ -220,6 +192,22 @@ jfl_status jfl_script_job_plan(jfl_script_job *j, int64_t rows, jfl_plan **out)
   return JFL_OK;
 }
 
+/* ---- their arguments and results ---- */
+
+static int job_l_input(lua_State *L)
+{
+  jfl_script *s = jf_script_of(L);
+  job_asked *c = s->arg;
+  job_call(L, s, c, "about", 2);
+  c->n = (int)lua_tointeger(L, -1);
+  if (c->i < 0 || c->i >= c->n) return 0;
+  job_call(L, s, c, "input", 3);
+  c->name = lua_tostring(L, -3);
+  c->dtype = jf_need_dtype(L, lua_gettop(L) - 1, "input");
+  job_read_shape(L, lua_gettop(L), &c->shape);
+  return 0;
+}
+
 static int job_l_output(lua_State *L)
 {
   const jfl_shape *shape;
@@ -230,7 +218,8 @@ static int job_l_output(lua_State *L)
   c->rows = 1;
   job_call(L, s, c, "plan", 2);
   job_take_plan(L, c);
-  if (i < 0 || i >= c->n_out) return c->too_far = 1, 0;
+  c->n = c->n_out;
+  if (i < 0 || i >= c->n) return 0;
   jf_check(L, jfl_plan_output(c->plan, i, &node, &c->dtype, &shape));
   c->shape = *shape;
   c->rows = 0;
@@ -239,20 +228,35 @@ static int job_l_output(lua_State *L)
   return 0;
 }
 
+/* Where a public function writes what it tells of an argument or a result. */
+typedef struct job_place { const char **name; jfl_dtype *t; jfl_shape *shape; } job_place;
+
+static jfl_status job_tell(const char *function, jfl_script_job *j, int i, lua_CFunction entry,
+                           job_place out)
+{
+  job_asked c = { .job = j, .i = i };
+  JF_TRY(jf_job_check(function, j));
+  JF_TRY(jf_need_pointer(function, "name", out.name));
+  JF_TRY(jf_need_pointer(function, "t", out.t));
+  JF_TRY(jf_need_pointer(function, "shape", out.shape));
+  JF_TRY(job_ask(function, &c, entry));
+  JF_TRY(jf_need_below(function, "i", i, c.n));
+  *out.name = c.name;
+  *out.t = c.dtype;
+  *out.shape = c.shape;
+  return JFL_OK;
+}
+
+jfl_status jfl_script_job_input(jfl_script_job *j, int i, const char **name, jfl_dtype *t,
+                                jfl_shape *shape)
+{
+  return job_tell(__func__, j, i, job_l_input, (job_place){ name, t, shape });
+}
+
 jfl_status jfl_script_job_output(jfl_script_job *j, int i, const char **name, jfl_dtype *t,
                                  jfl_shape *shape)
 {
-  JF_NEED_JOB(j);
-  JF_NEED_POINTER(name);
-  JF_NEED_POINTER(t);
-  JF_NEED_POINTER(shape);
-  job_asked c = { .job = j, .i = i };
-  JF_TRY(job_ask(__func__, &c, job_l_output));
-  if (c.too_far) JF_NEED_BELOW(i, c.n_out);
-  *name = c.name;
-  *t = c.dtype;
-  *shape = c.shape;
-  return JFL_OK;
+  return job_tell(__func__, j, i, job_l_output, (job_place){ name, t, shape });
 }
 
 /* ---- what a call runs ---- */
