@@ -210,6 +210,47 @@ static void lets_a_text_call_the_program(void)
   jfl_script_free(s);
 }
 
+/* What functions of the program that finalizers call have come to. */
+static struct { jfl_script *s; int calls; } left;
+
+static jfl_status leave(void *ud, const jfl_script_value *arg, int n, jfl_script_value *result)
+{
+  (void)ud, (void)arg, (void)n, (void)result;
+  left.calls++;
+  CHECK(run(left.s, "x = 1") == JFL_ESTATE);
+  jfl_script_free(left.s);
+  return JFL_OK;
+}
+
+static const char finalizers[] =
+  "function made()\n"
+  "  local p = newproxy(true)\n"
+  "  getmetatable(p).__gc = leave\n"
+  "  return p\n"
+  "end\n";
+
+static void does_without_a_script_in_its_finalizers(void)
+{
+  left.calls = 0;
+  left.s = open_script();
+  CHECK(!jfl_script_define(left.s, "leave", leave, NULL));
+  CHECK_MSG(!run(left.s, finalizers) && !run(left.s, "kept = made()"), "%s", jfl_errmsg());
+  jfl_script_free(left.s);
+  CHECK(left.calls == 1);
+}
+
+/* Garbage is collected after that: what it drops may free the script, which ends with the call. */
+static void does_without_it_where_memory_has_run_out(void)
+{
+  left.calls = 0;
+  CHECK(!jfl_script_new(&(jfl_script_options){ .size = sizeof(jfl_script_options),
+                                               .memory = 16 << 20 }, &left.s));
+  CHECK(!jfl_script_define(left.s, "leave", leave, NULL) && !run(left.s, finalizers));
+  CHECK(run(left.s, "local p, t = made(), {} for i = 1, 1e9 do t[i] = ('x'):rep(i) end")
+        == JFL_ENOMEM);
+  CHECK_MSG(left.calls == 1 && says("memory"), "%d: %s", left.calls, jfl_errmsg());
+}
+
 /* ---- jobs ---- */
 
 static const char jobs[] =
@@ -638,6 +679,8 @@ int main(void)
   RUN(gets_and_sets_variables);
   RUN(calls_functions_of_a_text);
   RUN(lets_a_text_call_the_program);
+  RUN(does_without_a_script_in_its_finalizers);
+  RUN(does_without_it_where_memory_has_run_out);
   RUN(tells_of_jobs);
   RUN(calls_jobs);
   RUN(runs_a_text_that_trains);

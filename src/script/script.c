@@ -90,6 +90,7 @@ static void script_drop(jfl_script *s)
     jf_free(p);
   }
   if (s->L) {
+    s->entered = 1;                /* finalizers of the texts may call functions of the host */
     jf_script_begin(s);
     lua_cpcall(s->L, script_l_abandon, NULL);
     jf_script_close(s);
@@ -123,10 +124,13 @@ enum { RESERVE = 64 << 10 };
 
 static void script_collect_all(jfl_script *s)
 {
+  jf_error *e = jf_error_copy();
   if (s->reserved) jf_budget_give(s->meter.budget, RESERVE);
   if (s->box) lua_cpcall(s->box->inner, script_collect, NULL);
   lua_cpcall(s->L, script_collect, NULL);
   s->reserved = jf_budget_take(s->meter.budget, RESERVE);
+  jf_error_restore(JFL_ENOMEM, e);
+  jf_free(e);
 }
 
 jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_result)
@@ -141,10 +145,10 @@ jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_
   lua_pushvalue(L, ENTER);
   const int status = lua_pcall(L, 0, n_result, HANDLER);
   jf_script_end(s);
-  s->entered = 0;
   const jfl_status code = status ? script_failed(s, status) : JFL_OK;
   if (status) lua_settop(L, ENTER);
   if (code == JFL_ENOMEM) script_collect_all(s);
+  s->entered = 0;
   return code;
 }
 
