@@ -251,6 +251,17 @@ static void does_without_it_where_memory_has_run_out(void)
   CHECK_MSG(left.calls == 1 && says("memory"), "%d: %s", left.calls, jfl_errmsg());
 }
 
+static void forgets_lines_where_memory_runs_out(void)
+{
+  jfl_script *s;
+  CHECK(!jfl_script_new(&(jfl_script_options){ .size = sizeof(jfl_script_options),
+                                               .memory = 16 << 20 }, &s));
+  CHECK(run(s, "error('oh')") == JFL_ESCRIPT && strstr(jfl_script_traceback(s), "oh"));
+  CHECK(run(s, "local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(i) end") == JFL_ENOMEM);
+  CHECK_MSG(!strstr(jfl_script_traceback(s), "oh"), "%s", jfl_script_traceback(s));
+  jfl_script_free(s);
+}
+
 /* ---- jobs ---- */
 
 static const char jobs[] =
@@ -681,6 +692,7 @@ int main(void)
   RUN(lets_a_text_call_the_program);
   RUN(does_without_a_script_in_its_finalizers);
   RUN(does_without_it_where_memory_has_run_out);
+  RUN(forgets_lines_where_memory_runs_out);
   RUN(tells_of_jobs);
   RUN(calls_jobs);
   RUN(runs_a_text_that_trains);
