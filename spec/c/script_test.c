@@ -251,6 +251,24 @@ static void does_without_it_where_memory_has_run_out(void)
   CHECK_MSG(left.calls == 1 && says("memory"), "%d: %s", left.calls, jfl_errmsg());
 }
 
+static jfl_status refuse(void *code, const jfl_script_value *arg, int n, jfl_script_value *result)
+{
+  (void)arg, (void)n, (void)result;
+  return *(const jfl_status *)code;
+}
+
+static void tells_of_functions_that_say_nothing(void)
+{
+  jfl_status code = JFL_EDATA;
+  jfl_script *s = open_script();
+  CHECK(!jfl_script_define(s, "refuse", refuse, &code));
+  CHECK(run(s, "refuse()") == JFL_EDATA && says("test:1: ") && says("out of range"));
+  CHECK(run(s, "refuse()") == JFL_EDATA && says("out of range"));
+  code = JFL_N_STATUS;
+  CHECK(run(s, "refuse()") == JFL_ESCRIPT && says("of the program failed"));
+  jfl_script_free(s);
+}
+
 static void forgets_lines_where_memory_runs_out(void)
 {
   jfl_script *s;
@@ -692,6 +710,7 @@ int main(void)
   RUN(lets_a_text_call_the_program);
   RUN(does_without_a_script_in_its_finalizers);
   RUN(does_without_it_where_memory_has_run_out);
+  RUN(tells_of_functions_that_say_nothing);
   RUN(forgets_lines_where_memory_runs_out);
   RUN(tells_of_jobs);
   RUN(calls_jobs);

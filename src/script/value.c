@@ -204,7 +204,11 @@ static int value_l_host(lua_State *L)
   jfl_script_value result = { .kind = JFL_SCRIPT_NIL };
   jfl_script_value *arg = lua_newuserdata(L, (size_t)(n + 1) * sizeof *arg);
   for (int i = 0; i < n; i++) value_borrow(L, i + 1, &arg[i]);
-  if (h->f(h->ud, arg, n, &result)) return luaL_error(L, "%s", jfl_errmsg());
+  jfl_status code = h->f(h->ud, arg, n, &result);
+  if ((unsigned)code >= JFL_N_STATUS) code = JFL_ESCRIPT;
+  if (code && code != jfl_error_code())
+    jf_fail(code, "a function of the program failed: %s", jfl_status_name(code));
+  if (code) return luaL_error(L, "%s", jfl_errmsg());
   const char *flaw = value_flaw(&result);
   if (flaw) return luaL_error(L, "the result of a function of the program %s", flaw);
   value_push(L, &result);
