@@ -850,9 +850,10 @@ JFL_API const char *jfl_script_traceback(const jfl_script *s);
 /* The script's session, so that functions above work on its settings, variables and jobs. It is
    made at the first need, and another one after flow.clear_default_session(). */
 JFL_API jfl_status jfl_script_session(jfl_script *s, jfl_session **out);
-/* May be called on any thread: the call below that is under way ends with JFL_ESCRIPT,
-   "interrupted", as soon as it waits, between two steps of a run, or, where the script has a limit
-   of instructions or seconds, anywhere in a text. It does nothing while none is under way. */
+/* May be called on any thread as long as s is not freed: the call below that is under way ends with
+   JFL_ESCRIPT, "interrupted", as soon as it waits, between two steps of a run, or, where the script
+   has a limit of instructions or seconds, anywhere in a text. It does nothing while none is under
+   way. */
 JFL_API void jfl_script_interrupt(jfl_script *s);
 
 /* What goes between C and Lua. As an argument its text and array are borrowed; as a result they
@@ -925,7 +926,7 @@ JFL_API jfl_status jfl_script_cancel(jfl_script_job *j, int *n);
    callbacks make. delivered, which may be NULL, takes how many ran. An error of a callback of the
    texts is given once, and keeps no other from running. Within a callback it does nothing. */
 JFL_API jfl_status jfl_script_poll(jfl_script *s, double seconds, int *delivered);
-/* Waits for all calls made so far, and runs their callbacks. */
+/* Waits for all calls made so far, and runs their callbacks. Within a callback it does nothing. */
 JFL_API jfl_status jfl_script_sync(jfl_script *s);
 /* How many calls there are whose callbacks have not run. */
 JFL_API int jfl_script_pending(jfl_script *s);

@@ -476,6 +476,21 @@ static void takes_calls_back(void)
   jfl_script_free(s);
 }
 
+/* Those that nobody hears of, too. */
+static void waits_for_all_calls(void)
+{
+  jfl_script *s = telling_script();
+  jfl_session *session;
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } });
+  const jfl_arg never = { .name = "inline_limit", .kind = JFL_ARG_NUMBER };
+  CHECK(!jfl_script_session(s, &session) && !jfl_session_set(session, &never));
+  CHECK(!jfl_script_submit(job_of(s, "double"), &x, 1, note, "a", NULL));
+  CHECK(!jfl_script_submit(job_of(s, "double"), &x, 1, NULL, NULL, NULL));
+  CHECK(!jfl_script_sync(s) && !jfl_session_pending(session) && !strcmp(told.order, "a4"));
+  jfl_array_unref(x);
+  jfl_script_free(s);
+}
+
 static void may_be_freed_in_its_callback(void)
 {
   jfl_script *s = telling_script();
@@ -625,17 +640,64 @@ static void *thread_interrupts(void *s)
   return NULL;
 }
 
-/* Each wait of the text's and each run asks. */
-static void is_interrupted_in_a_wait(void)
+/* What `calls` does until it is ended while another thread asks for that. */
+static void is_interrupted(jfl_script *s, jfl_status (*calls)(jfl_script *s))
 {
-  jfl_script *s = script_with_jobs();
   pthread_t t;
+  was_interrupted = 0;
   pthread_create(&t, NULL, thread_interrupts, s);
-  CHECK(run(s, "while true do start() require('jfl').sync() end") == JFL_ESCRIPT);
+  CHECK(calls(s) == JFL_ESCRIPT);
   CHECK_MSG(says("interrupted"), "%s", jfl_errmsg());
   __atomic_store_n(&was_interrupted, 1, __ATOMIC_RELEASE);
   pthread_join(t, NULL);
-  CHECK(!run(s, "require('jfl').sync()"));
+  CHECK(!jfl_script_sync(s));
+}
+
+/* Each wait of the text's and each run asks. */
+static jfl_status wait_in_a_text(jfl_script *s)
+{
+  return run(s, "while true do start() require('jfl').sync() end");
+}
+
+static void is_interrupted_in_a_wait(void)
+{
+  jfl_script *s = script_with_jobs();
+  is_interrupted(s, wait_in_a_text);
+  jfl_script_free(s);
+}
+
+static jfl_status wait_for_calls(jfl_script *s)
+{
+  jfl_script_job *j = job_of(s, "double");
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } });
+  jfl_status code = JFL_OK;
+  while (!code) {
+    *told.order = '\0';
+    code = jfl_script_submit(j, &x, 1, note, "a", NULL);
+    if (!code) code = jfl_script_sync(s);
+  }
+  jfl_array_unref(x);
+  return code;
+}
+
+static void is_interrupted_in_a_wait_for_calls_of_c(void)
+{
+  jfl_script *s = telling_script();
+  is_interrupted(s, wait_for_calls);
+  jfl_script_free(s);
+}
+
+/* Runs that the program makes itself are no calls of the script. */
+static void is_not_interrupted_between_calls(void)
+{
+  jfl_script *s = script_with_jobs();
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } }), *y;
+  jfl_plan *plan;
+  CHECK(!jfl_script_job_plan(job_of(s, "double"), 0, &plan));
+  jfl_script_interrupt(s);
+  CHECK_MSG(!jfl_run(plan, &x, &y), "%s", jfl_errmsg());
+  jfl_array_unref(x);
+  jfl_array_unref(y);
   jfl_script_free(s);
 }
 
@@ -698,6 +760,7 @@ int main(void)
   RUN(delivers_in_the_order_of_calls);
   RUN(keeps_callbacks_where_one_fails);
   RUN(takes_calls_back);
+  RUN(waits_for_all_calls);
   RUN(may_be_freed_in_its_callback);
   RUN(saves_and_loads);
   RUN(shows_watched_values);
@@ -705,6 +768,8 @@ int main(void)
   RUN(tells_of_threads);
   RUN(belongs_to_a_thread);
   RUN(is_interrupted_in_a_wait);
+  RUN(is_interrupted_in_a_wait_for_calls_of_c);
+  RUN(is_not_interrupted_between_calls);
   RUN(gets_and_sets_variables);
   RUN(calls_functions_of_a_text);
   RUN(lets_a_text_call_the_program);

@@ -56,8 +56,8 @@ typedef struct jf_lblob { const void *tag; jfl_value *value; jf_lgraph *owner; }
 
 typedef struct jf_holder { const void *tag; void *p; void (*drop)(void *p); } jf_holder;
 
-/* How the program around the state asks for what runs to end: it sets *asked; stop clears that and
-   raises the error. Or due(ctx), which any thread calls, gives other than 0; over raises the
+/* How the program around the state asks for what runs to end: it sets *asked to 1; stop clears that
+   and raises the error. Or due(ctx), which any thread calls, gives other than 0; over raises the
    error. */
 typedef struct jf_interrupt {
   const volatile sig_atomic_t *asked;        /* NULL: it asks by due alone */

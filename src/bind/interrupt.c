@@ -37,7 +37,7 @@ static int is_due(const jf_interrupt *i) { return i->due && i->due(i->ctx); }
 /* A signal handler or another thread asks. */
 static int is_asked(const jf_interrupt *i)
 {
-  return i->asked && __atomic_load_n(i->asked, __ATOMIC_RELAXED);
+  return i->asked && __atomic_load_n(i->asked, __ATOMIC_RELAXED) > 0;
 }
 static int asked(void *interrupt) { return is_asked(interrupt) || is_due(interrupt); }
 

@@ -40,8 +40,7 @@ static jfl_status call_wait(const jfl_script_job *j, const jf_prepared *p, jfl_a
   watched_call c = { j->name, p, out };
   if (p->watched) return jf_script_enter(s, call_l_watched, &c, 0);
   const jfl_status code = jfl_run(p->plan, p->in, out);
-  return code && __atomic_load_n(&s->asked, __ATOMIC_RELAXED) ? jf_fail(JFL_ESCRIPT, "interrupted")
-                                                              : code;
+  return code && jf_script_is_asked(s) ? jf_fail(JFL_ESCRIPT, "interrupted") : code;
 }
 
 jfl_status jfl_script_call(jfl_script_job *j, jfl_array *const *in, int n_in, jfl_array **out,
@@ -187,20 +186,34 @@ jfl_status jfl_script_poll(jfl_script *s, double seconds, int *delivered)
   return jf_script_left(s, code);
 }
 
+/* Waits for the oldest call of C, if that is among the first so many, or for all runs. */
+static int call_l_wait(lua_State *L)
+{
+  const jfl_script *s = jf_script_of(L);
+  const uint64_t *last = s->arg;
+  jf_heed_interrupt(L);
+  if (!s->state->session) return 0;
+  if (s->head && s->head->number <= *last) jf_wait(L, s->head->request, -1);
+  else jf_wait_for_all(L);
+  return 0;
+}
+
 /* Callbacks run outside of Lua, so those of C and of the texts take turns. */
+static jfl_status call_sync(jfl_script *s, uint64_t last)
+{
+  queue_call c = { .name = "sync", .seconds = INFINITY };
+  while (!s->freed && s->head && s->head->number <= last) {
+    JF_TRY(jf_script_enter(s, call_l_wait, &last, 0));
+    if (!deliver_own(s, last, INFINITY)) break;
+  }
+  if (!s->freed) JF_TRY(jf_script_enter(s, call_l_queue, &c, 0));
+  return s->freed ? JFL_OK : jf_script_enter(s, call_l_wait, &last, 0);
+}
+
 jfl_status jfl_script_sync(jfl_script *s)
 {
   JF_NEED_SCRIPT(s);
-  if (s->delivering) return JFL_OK;
-  queue_call c = { .name = "sync", .seconds = INFINITY };
-  const uint64_t last = s->calls;
-  while (!s->freed && s->head && s->head->number <= last) {
-    jfl_session *session = s->state->session;
-    if (session) jfl_session_wait(session, s->head->request, -1);
-    if (!deliver_own(s, last, INFINITY)) break;
-  }
-  const jfl_status code = s->freed ? JFL_OK : jf_script_enter(s, call_l_queue, &c, 0);
-  return jf_script_left(s, code);
+  return s->delivering ? JFL_OK : jf_script_left(s, call_sync(s, s->calls));
 }
 
 int jfl_script_pending(jfl_script *s)

@@ -42,8 +42,8 @@ static int job_l_count(lua_State *L)
 int jfl_script_jobs(jfl_script *s)
 {
   int n = 0;
-  if (jf_script_check(__func__, s) || jf_script_enter(s, job_l_count, &n, 0)) n = 0;
-  return n;
+  if (jf_script_check(__func__, s)) return 0;
+  return jf_script_left(s, jf_script_enter(s, job_l_count, &n, 0)) ? 0 : n;
 }
 
 /* The handle of a job of that name, made at its first use. */

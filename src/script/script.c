@@ -140,13 +140,26 @@ static void script_collect_all(jfl_script *s)
   jf_free(e);
 }
 
+/* What `asked` of a script is. */
+enum { IDLE = -1, UNDER_WAY, ASKED };
+
+static void change_asked(jfl_script *s, sig_atomic_t from, sig_atomic_t to)
+{
+  __atomic_compare_exchange_n(&s->asked, &from, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+int jf_script_is_asked(const jfl_script *s)
+{
+  return __atomic_load_n(&s->asked, __ATOMIC_RELAXED) == ASKED;
+}
+
 jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_result)
 {
   lua_State *L = s->L;
   s->entry = entry;
   s->arg = arg;
   s->entered = 1;
-  __atomic_store_n(&s->asked, 0, __ATOMIC_RELAXED);
+  change_asked(s, IDLE, UNDER_WAY);
   jf_fail(JFL_OK, "%s", "");
   jf_script_begin(s);
   lua_pushvalue(L, ENTER);
@@ -162,6 +175,7 @@ jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_
 /* The front end has made the descriptor say whether a callback of Lua is due. */
 jfl_status jf_script_left(jfl_script *s, jfl_status code)
 {
+  __atomic_store_n(&s->asked, IDLE, __ATOMIC_RELAXED);
   if (s->entered || s->delivering) return code;
   if (s->freed) {
     jf_error *e = jf_error_copy();
@@ -210,7 +224,7 @@ static void script_stop(lua_State *L)
 {
   jfl_script *s;
   lua_getallocf(L, (void **)&s);
-  __atomic_store_n(&s->asked, 0, __ATOMIC_RELAXED);
+  change_asked(s, ASKED, UNDER_WAY);
   lua_pushliteral(L, "interrupted");
   lua_error(L);
 }
@@ -336,6 +350,7 @@ jfl_status jfl_script_new(const jfl_script_options *options, jfl_script **out)
   jfl_script *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory for a script");
   s->tag = JF_TAG_SCRIPT;
+  s->asked = IDLE;
   s->owner = pthread_self();
   jfl_status code = read_options(options, &s->options);
   if (!code) code = script_start(s);
@@ -353,7 +368,7 @@ void jfl_script_free(jfl_script *s)
 
 void jfl_script_interrupt(jfl_script *s)
 {
-  if (JF_IS(SCRIPT, s)) __atomic_store_n(&s->asked, 1, __ATOMIC_RELAXED);
+  if (JF_IS(SCRIPT, s)) change_asked(s, UNDER_WAY, ASKED);
 }
 
 /* ---- running texts ---- */

@@ -40,7 +40,8 @@ struct jfl_script {
   lua_CFunction entry;         /* what is entered, */
   void *arg;                   /* and its argument */
   char *traceback;             /* of the last error, or NULL */
-  sig_atomic_t asked;          /* to be interrupted; written by any thread */
+  sig_atomic_t asked;          /* 1: to be interrupted, which any thread may write over a 0: a call
+                                  of C is under way; -1: none is */
   int host;                    /* registry slot of jfl.job.host, or 0 */
   struct jfl_script_job *jobs; /* handles that were given out */
   struct jf_pending *head, *tail;      /* calls of C whose callbacks have not run */
@@ -62,6 +63,8 @@ jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_
 /* Whether a public function may enter it. */
 jfl_status jf_script_check(const char *function, const jfl_script *s);
 #define JF_NEED_SCRIPT(s) JF_TRY(jf_script_check(__func__, s))
+/* Whether the call that is under way is to be interrupted. */
+int jf_script_is_asked(const jfl_script *s);
 /* The end of a public function that has entered s: frees it where that was asked for meanwhile.
    Gives code. */
 jfl_status jf_script_left(jfl_script *s, jfl_status code);
