@@ -50,7 +50,7 @@ jfl_status jfl_script_call(jfl_script_job *j, jfl_array *const *in, int n_in, jf
   JF_NEED_EACH(ARRAY, in, n_in);
   JF_NEED_LIST(out, n_out);
   jf_prepared p;
-  memset(out, 0, (size_t)n_out * sizeof *out);
+  if (n_out) memset(out, 0, (size_t)n_out * sizeof *out);
   jfl_status code = jf_job_prepare(j, in, n_in, &p);
   if (!code && n_out != p.n_result)
     code = jf_fail_argument(JFL_EINVAL, "n_out", "must be %d, as many results as the job gives, "
