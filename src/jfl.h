@@ -102,9 +102,11 @@ JFL_API const char *jfl_version(void);
    devices, which can take seconds where there are GPUs. */
 JFL_API jfl_status jfl_build_text(char **out);
 /* This thread's last error as one sentence, such as "train: conv1: filters must be ..., got
-   ...". */
+   ..."; "" before the first. Calls that succeed may leave it as it is. The text lives until the
+   thread's next call of this function. */
 JFL_API const char *jfl_errmsg(void);
-/* What that sentence is made of; NULL for a part that the error does not have. */
+/* What that sentence is made of; NULL for a part that the error does not have. The parts live until
+   the thread's next error. */
 typedef enum jfl_part {
   JFL_ERROR_JOB,               /* the job's name */
   JFL_ERROR_NODE,              /* the node of the job's graph that failed */
@@ -112,8 +114,10 @@ typedef enum jfl_part {
   JFL_ERROR_ARGUMENT,  /* the argument, option or result that is wrong: the text's subject */
   JFL_ERROR_TEXT               /* what is wrong */
 } jfl_part;
+/* The status of that error; JFL_OK: there was none. */
 JFL_API jfl_status jfl_error_code(void);
 JFL_API const char *jfl_error_part(jfl_part part);
+/* The texts of the lists above: "invalid argument", "float32"; and the bytes of one element. */
 JFL_API const char *jfl_status_name(jfl_status s);
 JFL_API const char *jfl_dtype_name(jfl_dtype t);
 JFL_API size_t jfl_dtype_size(jfl_dtype t);
@@ -175,11 +179,15 @@ JFL_API void jfl_text_free(char *text);
 
 /* New zeroed array. JFL_ENOMEM says how many bytes were asked. */
 JFL_API jfl_status jfl_array_new(jfl_dtype t, const jfl_shape *s, jfl_array **out);
+/* One more reference to a, which is returned; and one less: the last one frees it. Both may be
+   called on any thread. */
 JFL_API jfl_array *jfl_array_ref(jfl_array *a);
 JFL_API void jfl_array_unref(jfl_array *a);
+/* The elements, row after row, which may be read and written; they live as long as the array. */
 JFL_API void *jfl_array_data(const jfl_array *a);
 JFL_API jfl_dtype jfl_array_dtype(const jfl_array *a);
 JFL_API const jfl_shape *jfl_array_shape(const jfl_array *a);
+/* The number of elements. */
 JFL_API int64_t jfl_array_size(const jfl_array *a);
 /* Rows first .. first+count-1 (from 0) of the outermost axis, sharing a's memory. */
 JFL_API jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array **out);
@@ -344,7 +352,8 @@ JFL_API jfl_status jfl_schedule_rate(const jfl_op *schedule, const jfl_arg *arg,
 /* How many outputs a call of op on such arrays gives: info.n_out, unless that may be many. */
 JFL_API jfl_status jfl_op_outputs(const jfl_op *op, jfl_array *const *in, int n_in,
                                   const jfl_arg *arg, int n_arg, int *out);
-/* Runs op at once on arrays; out[i] are new arrays, one per output. */
+/* Runs op at once on arrays. out takes as many new arrays as jfl_op_outputs says: info.n_out, but
+   for ops of which that may be many. */
 JFL_API jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
                              const jfl_arg *arg, int n_arg, jfl_array **out);
 
@@ -366,6 +375,8 @@ JFL_API jfl_status jfl_eager_part(jfl_session *s, const jfl_op *op, jfl_array *c
 
 /* ---- graphs: tracing a job's body ---- */
 
+/* A graph without anything, for a job of that name. What is added to it later lies in its memory:
+   after a JFL_ENOMEM it takes no more. */
 JFL_API jfl_status jfl_graph_new(const char *job_name, jfl_mode mode, jfl_graph **out);
 JFL_API jfl_graph *jfl_graph_ref(jfl_graph *g);
 JFL_API void jfl_graph_unref(jfl_graph *g);
@@ -390,6 +401,8 @@ JFL_API jfl_status jfl_graph_micro_batches(jfl_graph *g, int n);
    sums and all other ops stay in float32, and so do variables. */
 JFL_API jfl_status jfl_graph_mixed_precision(jfl_graph *g, jfl_dtype to);
 
+/* The next argument of the job: runs take arrays of these dtypes and shapes in the order in which
+   inputs were added. A name in use is JFL_ENAME. */
 JFL_API jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
                                    jfl_value **out);
 
@@ -557,7 +570,8 @@ JFL_API jfl_status jfl_apply(jfl_graph *g, const char *op, jfl_value *const *in,
    Regularizers: l1(v), l2(v). */
 JFL_API jfl_status jfl_layer(jfl_graph *g, const char *kind, jfl_value *x, const char *options,
                              jfl_value **out);
-/* A trained variable, filled by an initializer as above, for layers of the host's own. */
+/* A trained variable, filled by an initializer as above, for layers of the host's own. A name that
+   is in the graph gives the same value, as in jfl_graph_variable. */
 JFL_API jfl_status jfl_parameter(jfl_graph *g, const char *name, jfl_dtype t,
                                  const jfl_shape *shape, const char *initializer, jfl_value **out);
 /* Minimizes a loss at that rate, with an optimizer ("Adam"); options: the optimizer's, and
@@ -590,6 +604,7 @@ JFL_API void jfl_world_leave(const char *why);
 
 /* ---- sessions, jobs, runs ---- */
 
+/* A session without variables and jobs, which belongs to this thread. */
 JFL_API jfl_status jfl_session_new(jfl_session **out);
 /* Waits for the run in progress, drops what is queued, and frees jobs and variables. */
 JFL_API void jfl_session_free(jfl_session *s);
@@ -625,9 +640,9 @@ JFL_API jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, 
    variables, its count of runs and the plans that it has stay as they are. */
 JFL_API jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode);
 /* Runs the passes on g, makes its plan, and creates the variables that the session lacks.
-   The job keeps a reference to g, which takes no more ops. */
+   The job keeps a reference to g. It takes no more ops, also where this fails. */
 JFL_API jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out);
-/* Drops a plan; it must not be in flight. */
+/* Drops a plan before its job goes; it must not be in flight. NULL: nothing. */
 JFL_API void jfl_plan_free(jfl_plan *p);
 /* What a step of a plan does, for those who reckon how long it takes. */
 typedef struct jfl_plan_step {
@@ -643,13 +658,16 @@ JFL_API jfl_status jfl_plan_step_at(const jfl_plan *p, int i, jfl_plan_step *out
 JFL_API jfl_status jfl_plan_memory(const jfl_plan *p, double *variables, double *temporaries);
 /* The name of the plan's i-th variable; NULL past the last. */
 JFL_API const char *jfl_plan_variable(const jfl_plan *p, int i);
+/* How many arrays runs take and how many they give. */
 JFL_API int jfl_plan_inputs(const jfl_plan *p);
 JFL_API int jfl_plan_outputs(const jfl_plan *p);
+/* The i-th input's name, dtype and shape; name and shape live as long as the plan. */
 JFL_API jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
                                   const jfl_shape **s);
 /* The i-th result's node, dtype and shape. */
 JFL_API jfl_status jfl_plan_output(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
                                    const jfl_shape **s);
+/* New text of the plan's steps, one a line, of its bytes and of where they are at their peak. */
 JFL_API jfl_status jfl_plan_text(const jfl_plan *p, char **out);
 /* The learning rate of the next run, by the i-th call of jfl_graph_minimize, counted from 0. It
    waits for queued runs. */
@@ -660,8 +678,9 @@ JFL_API jfl_status jfl_plan_rate_set(jfl_plan *p, int i, int *is_set, double *ou
    schedule rules again. Checkpoints keep it. */
 JFL_API jfl_status jfl_plan_set_rate(jfl_plan *p, int i, const double *rate);
 
-/* Runs the plan on the calling thread, after all queued runs. Inputs are read in place; out takes
-   new arrays. On failure no variable has changed. */
+/* Runs the plan on the calling thread, after all queued runs. in are as many arrays as
+   jfl_plan_inputs says, of its dtypes and shapes (else JFL_EDTYPE, JFL_ESHAPE), which are read in
+   place; out takes jfl_plan_outputs new arrays. On failure no variable has changed. */
 JFL_API jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out);
 /* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight
    runs of the job wait already. */
@@ -672,9 +691,10 @@ JFL_API int jfl_plan_is_small(const jfl_plan *p);
 JFL_API jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int *ran);
 JFL_API jfl_request *jfl_request_ref(jfl_request *r);
 JFL_API void jfl_request_unref(jfl_request *r);
+/* Whether it has come to an end: by its results, by an error, or taken back. */
 JFL_API int jfl_request_done(const jfl_request *r);
-/* Of a finished request: its status (the message becomes this thread's) and its results,
-   borrowed. */
+/* Of a finished request: its status (the message becomes this thread's), JFL_ESTATE before; and its
+   results, borrowed, NULL before, after an error and past the last. */
 JFL_API jfl_status jfl_request_status(const jfl_request *r);
 JFL_API jfl_array *jfl_request_output(const jfl_request *r, int i);
 /* Takes back a run that has not begun: it is done at once, and its status is JFL_ESTATE. *cancelled
@@ -727,9 +747,13 @@ JFL_API jfl_status jfl_machine_peak(int threads, double *flop, double *bytes);
 
 /* ---- variables and checkpoints; all wait for queued runs first ---- */
 
+/* The variables in the order in which they were made; the name is NULL past the last, and lives as
+   long as the variable. */
 JFL_API int jfl_variable_count(jfl_session *s);
 JFL_API const char *jfl_variable_name(jfl_session *s, int i);
+/* A copy of what a variable holds, as a new array; JFL_ENAME where there is none of the name. */
 JFL_API jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out);
+/* Copies an array, which must have its dtype and shape, into a variable. */
 JFL_API jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value);
 
 /* Frees a variable, which a job compiled later makes anew; JFL_ESTATE while a plan has it. */
@@ -803,7 +827,8 @@ JFL_API jfl_status jfl_checkpoint_apply(jfl_session *s, const jfl_checkpoint *c,
                                         const char *const *only, int n_only, jfl_report **out);
 typedef enum jfl_loaded { JFL_LOADED, JFL_MISSING, JFL_UNEXPECTED } jfl_loaded;
 JFL_API int jfl_report_count(const jfl_report *r);
-/* state: whether it is optimizer or step state rather than a weight. */
+/* The i-th name, NULL past the last, and what became of it. state: whether it is optimizer or step
+   state rather than a weight. */
 JFL_API const char *jfl_report_name(const jfl_report *r, int i, jfl_loaded *what, int *state);
 JFL_API void jfl_report_free(jfl_report *r);
 
@@ -837,15 +862,16 @@ typedef struct jfl_script_options {
 /* options NULL: none. LuaJIT's compiler is off in a restricted script, and in one with a limit. */
 JFL_API jfl_status jfl_script_new(const jfl_script_options *options, jfl_script **out);
 /* Waits for the run in progress and drops what is queued, callbacks too. In a callback of the
-   script it does so once that has returned. */
+   script, or a function that it calls, it does so once the call below has returned that led
+   there. */
 JFL_API void jfl_script_free(jfl_script *s);
 /* Runs a Lua text of n bytes; bytecode is refused. name: what messages call it, as Lua does,
    "@game/brain.lua" for a file or "=brain"; NULL: the text's first line. Errors are
    JFL_ESCRIPT, unless they come from a function of the library, whose status they keep. */
 JFL_API jfl_status jfl_script_run(jfl_script *s, const char *text, size_t n, const char *name);
 JFL_API jfl_status jfl_script_run_file(jfl_script *s, const char *path);
-/* The last error of a text in full, with the lines that led to it; "" where there was none. It
-   stays until the next error. */
+/* The last error of a text in full, with the lines that led to it; "" where there was none, or no
+   memory for it. It stays until the next error. */
 JFL_API const char *jfl_script_traceback(const jfl_script *s);
 /* The script's session, so that functions above work on its settings, variables and jobs. It is
    made at the first need, and another one after flow.clear_default_session(). */
@@ -869,18 +895,21 @@ typedef struct jfl_script_value {
   size_t n_text;               /* its bytes; as an argument 0: up to the first zero byte */
   jfl_array *array;            /* ARRAY: the same as in Lua, without a copy */
 } jfl_script_value;
+/* Frees what a result holds and makes it nil. Not for arguments, whose text and array are the
+   caller's own. */
 JFL_API void jfl_script_value_clear(jfl_script_value *v);
-/* A global variable of the texts, or a field of a table: "score", "rates.hidden". */
+/* Read and set a global variable of the texts, or a field of a table: "score", "rates.hidden". What
+   is not there is nil; what has fields must be a table (JFL_ESCRIPT). */
 JFL_API jfl_status jfl_script_get(jfl_script *s, const char *path, jfl_script_value *out);
 JFL_API jfl_status jfl_script_set(jfl_script *s, const char *path, const jfl_script_value *value);
-/* Calls a function of the texts. out takes n_out values; what the function gives beyond them is
-   dropped, and what it does not give is nil. */
+/* Calls a function of the texts. out takes n_out values, which jfl_script_value_clear frees; what
+   the function gives beyond them is dropped, and what it does not give is nil. */
 JFL_API jfl_status jfl_script_invoke(jfl_script *s, const char *path, const jfl_script_value *arg,
                                      int n_arg, jfl_script_value *out, int n_out);
 /* A function of the host's for the texts. What it writes to `result`, which is nil before, is given
    to Lua: texts are copied and an array stays the host's. Other than JFL_OK is an error there, with
-   jfl_errmsg(), which jfl_fail sets. It must not enter the script, nor leave by longjmp or a C++
-   exception. */
+   jfl_errmsg(), which jfl_fail sets. It must not enter the script, which is JFL_ESTATE, nor leave
+   by longjmp or a C++ exception. It and ud must stay there as long as the script. */
 typedef jfl_status (*jfl_script_function)(void *ud, const jfl_script_value *arg, int n_arg,
                                           jfl_script_value *result);
 JFL_API jfl_status jfl_script_define(jfl_script *s, const char *path, jfl_script_function function,
@@ -915,11 +944,14 @@ JFL_API jfl_status jfl_script_call(jfl_script_job *j, jfl_array *const *in, int 
                                    jfl_array **out, int n_out);
 /* Runs it as jfl_submit does. Once it is done, jfl_script_poll calls done(ud, request): then
    jfl_request_status tells how it went, and jfl_request_output gives the results. out, which may be
-   NULL, takes a reference to the request, for jfl_request_cancel. */
+   NULL, takes a reference to the request, for jfl_request_cancel. done NULL: nothing is called.
+   Arguments are copied. In done the request and its results are borrowed: who keeps them takes a
+   reference. */
 typedef void (*jfl_script_done)(void *ud, jfl_request *request);
 JFL_API jfl_status jfl_script_submit(jfl_script_job *j, jfl_array *const *in, int n_in,
                                      jfl_script_done done, void *ud, jfl_request **out);
-/* Takes back all calls of a job that have not begun, those of the texts too; n may be NULL. */
+/* Takes back the calls of a job that have not begun, those of the texts too, but for those without
+   a callback; n, which may be NULL, takes how many. Callbacks of C get JFL_ESTATE. */
 JFL_API jfl_status jfl_script_cancel(jfl_script_job *j, int *n);
 /* Runs the callbacks that are due: those of C in the order of their calls, then those of the texts.
    It begins none after so many seconds (below 0: it has no such limit), nor those of calls that
