@@ -297,6 +297,15 @@ describe("jfl --ranks", function()
     assert.truthy(err:find("job: rank 1 %([^\n]*%) has ended"), err)
   end)
 
+  it("leaves a program alone that a rank starts", function()
+    local _, err, status = helper.run("--ranks", "2", helper.file [[
+      local env = require("jfl").env
+      if env.rank() == 1 then os.execute(arg[1]) end]],
+      helper.line("-e", "io.stderr:write(require('jfl').env.size(), ' process\\n')"))
+    assert.equal("[rank 1] 1 process\n", err)
+    assert.equal(0, status)
+  end)
+
   it("names a rank that stops", function()
     local _, err = helper.shell("JFL_PATIENCE=4 " .. helper.line("--ranks", "3",
       helper.file(TRAIN), "step", "STOP", "2"))

@@ -557,6 +557,7 @@ static int refuse(const command *c)
 int main(int argc, char **argv)
 {
   jf_begin(&argc, &argv);
+  jf_forget_ranks();
   int ended;
   if (!jf_is_bundle() && argc > 1 && !strcmp(argv[1], "--sandbox") &&
       jf_sandbox(&argc, argv, &ended))
