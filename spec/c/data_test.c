@@ -210,19 +210,15 @@ static int is_left(int rank, int size)
     s = jf_world_all_reduce(&team, x, i % 2 ? 500000 : 5, &floats);
   }
   RANK_NEEDS(s == JFL_EIO && strstr(jfl_errmsg(), "rank 1 ("));
-  const double begin = jf_now();
   RANK_NEEDS(jf_world_all_reduce(&team, x, 5, &floats) == JFL_EIO);
-  RANK_NEEDS(jf_now() - begin < 1);
   free(x);
   return 0;
 }
 
 static void a_sum_with_a_rank_that_ends_fails(void)
 {
-  const double begin = jf_now();
   CHECK(ranks_run(2, is_left) == 0);
   CHECK(ranks_run(4, is_left) == 0);
-  CHECK(jf_now() - begin < 10);
 }
 
 static void run_all(void)

@@ -1,153 +1,78 @@
 --- Random jobs on several devices, whose values lie as the cost rule chooses or as random casts
---- say: they give what the jobs give on one. JFL_FUZZ says how many there are, JFL_FUZZ_SEED where
---- they begin.
-local core = require "jfl.core"
+-- and placements say: they give what the jobs give on one, in one process and in several. JFL_FUZZ
+-- says how many there are, JFL_FUZZ_SEED where they begin.
 local flow = require "jfl"
+local helper = require "spec.cmd.helper"
+local random_jobs = require "spec.pass.random_jobs"
 local support = require "spec.op.support"
-local tp = flow.typing
 
 local COUNT = tonumber(os.getenv "JFL_FUZZ") or 40
 local SEED = tonumber(os.getenv "JFL_FUZZ_SEED") or 1
-local COLUMNS, CALLS = 6, 2
+local PARTS = { "0:0", "0:1", "0:0-1" }
 
---- Whole numbers from 1 to n; each generator gives the same ones for its seed.
-local function generator(seed)
-  local state = seed * 7919 + 17
-  return function(n)
-    state = (state * 1103515245 + 12345) % 2147483648
-    return math.floor(state / 65536) % n + 1
+local function alone(seed, devices)
+  return random_jobs.train(seed, { device = "cpu:0", devices = devices, parts = PARTS })
+end
+
+local function check(got, want)
+  for name, list in pairs(want) do
+    local ok, message = support.close(got[name] or {}, list, 1e-9)
+    assert.truthy(ok, ("%s, %s"):format(name, message or ""))
   end
 end
 
-local function with(list, i, v)
-  local copy = { unpack(list) }
-  copy[i] = v
-  return copy
-end
-
-local function flat(x, shape)
-  local n = 1
-  for i = 2, #shape do n = n * shape[i] end
-  return flow.reshape(x, { shape[1], n }), { shape[1], n }
-end
-
---- What may be done to x of that shape: each gives the result and its shape. Values are smooth, so
---- that rounding moves none across an edge.
-local STEPS = {
-  function(x, shape) return flow.math.tanh(x), shape end,
-  function(x, shape) return flow.math.square(x) * 0.1 + x, shape end,
-  function(x, shape) return flow.nn.softmax(x), shape end,
-  function(x, shape, name, random)
-    local units = 2 + random(6)
-    return flow.layers.dense(flat(x, shape), units, { name = name }), { shape[1], units }
-  end,
-  function(x, shape, _, random)
-    return x - flow.math.reduce_mean(x, { axis = { random(#shape) - 1 }, keepdims = true }), shape
-  end,
-  function(x, shape, _, random)
-    local sum = flow.math.reduce_sum(x, { axis = { random(#shape) - 1 }, keepdims = true })
-    return x * 0.5 + sum * 0.1, shape
-  end,
-  function(x, shape, name)
-    return flow.layers.layer_norm(x, { begin_norm_axis = #shape - 1, name = name }), shape
-  end,
-  function(x, shape, name)
-    if #shape ~= 2 then return flat(x, shape) end
-    return flow.layers.batch_normalization(x, { axis = 1, name = name }), shape
-  end,
-  function(x, shape)
-    if #shape ~= 2 then return flat(x, shape) end
-    return flow.transpose(x, { perm = { 1, 0 } }), { shape[2], shape[1] }
-  end,
-  function(x, shape)
-    local last = shape[#shape]
-    if last % 2 == 1 or #shape > 4 then return x, shape end
-    local to = with(with(shape, #shape, last / 2), #shape + 1, 2)
-    return flow.reshape(x, to), to
-  end,
-  function(x, shape, _, random)
-    local axis = random(#shape)
-    if shape[axis] > 8 then return x, shape end
-    return flow.concat({ x, flow.math.sin(x) }, { axis = axis - 1 }),
-      with(shape, axis, 2 * shape[axis])
-  end,
-  function(x, shape, _, random)
-    local axis, begin = random(#shape), {}
-    if shape[axis] < 4 then return x, shape end
-    for i = 1, #shape do begin[i] = i == axis and 1 or 0 end
-    local size = with(shape, axis, shape[axis] - 1)
-    return flow.slice(x, begin, size), size
-  end,
-  function(x, shape, name) return flow.nn.dropout(x, 0.3, { name = name }), shape end,
-  function(x, shape, name)
-    local v = flow.get_variable(name, { shape = { shape[#shape] }, dtype = flow.float64,
-      initializer = flow.random_uniform_initializer(-1, 1) })
-    return x * v, shape
-  end,
-  function(x, shape, _, random) return flow.math.cumsum(x, random(#shape) - 1) * 0.2, shape end,
-}
-
---- Says at random how x and its gradient lie; an axis is split that has enough elements.
-local function cast(x, shape, random, devices)
-  local ways = { "auto", "broadcast" }
-  for i, n in ipairs(shape) do
-    if n >= devices then ways[#ways + 1] = ("split(%d)"):format(i - 1) end
+--- What the jobs with those numbers give on several ranks, by number, where rank 0 tells it.
+local SCRIPT = [[
+local random_jobs = require "spec.pass.random_jobs"
+local first, last, devices = tonumber(arg[1]), tonumber(arg[2]), tonumber(arg[3])
+for seed = first, last do
+  print(seed)
+  local given = random_jobs.train(seed,
+    { device = "cpu:0", kind = "cpu", devices = devices, parts = { "0:0", "1:0", "0-1:0" } })
+  for name, list in pairs(given) do
+    local text = {}
+    for i, v in ipairs(list) do text[i] = ("%.17g"):format(v) end
+    print(name .. " = " .. table.concat(text, " "))
   end
-  return core.op("parallel_cast")(x, { distribute = ways[random(#ways)],
-    gradient_distribute = ways[random(#ways)] })
-end
+end]]
 
-local function body_of(random, batch, devices)
-  return function(x)
-    local shape = { batch, COLUMNS }
-    for i = 1, 2 + random(6) do
-      x, shape = STEPS[random(#STEPS)](x, shape, "step" .. i, random)
-      if random(3) == 1 then x = cast(x, shape, random, devices) end
+local function of_ranks(ranks)
+  local out, err, status = helper.run("--ranks", tostring(ranks), helper.file(SCRIPT),
+    tostring(SEED), tostring(SEED + COUNT - 1), tostring(ranks))
+  local all, given = {}
+  for line in out:gmatch "[^\n]+" do
+    local name, numbers = line:match "^(.*) = (.*)$"
+    if not name then
+      given = {}
+      all[tonumber(line)] = given
+    else
+      given[name] = {}
+      for number in numbers:gmatch "%S+" do table.insert(given[name], tonumber(number)) end
     end
-    x = flow.layers.dense(flat(x, shape), 3, { name = "out" })
-    local loss = flow.math.reduce_mean(flow.math.square(x - 0.3), { axis = { 1 } })
-    local clip = random(2) == 1 and flow.optimizer.grad_clipping.by_global_norm(0.5) or nil
-    flow.optimizer.SGD(0.1, { grad_clipping = clip }):minimize(loss)
-    return loss
   end
-end
-
---- The losses of some calls, and the variables after them.
-local function train(device, devices, seed)
-  local random = generator(seed)
-  local batch = 4 + random(4)
-  flow.clear_default_session()
-  core.set("seed", 3)
-  core.set("device", device)
-  local job = flow.global_function {
-    name = "job",
-    type = "train",
-    inputs = { { "x", tp.Numpy.Placeholder({ batch, COLUMNS }, { dtype = flow.float64 }) } },
-    returns = tp.Numpy,
-    body = body_of(random, batch, devices),
-  }
-  local given = {}
-  for call = 1, CALLS do
-    local x = core.array("float64", { batch * COLUMNS })
-    for i = 1, batch * COLUMNS do x[i] = math.sin(0.37 * i + call) end
-    given[call] = support.flat(job(core.reshape(x, { batch, COLUMNS })))
-  end
-  for name, v in pairs(flow.get_all_variables()) do given[name] = support.flat(v:numpy()) end
-  return given
+  assert(status == 0, err)
+  return all
 end
 
 describe("a random job", function()
-  teardown(function() flow.clear_default_session() end)
+  teardown(function()
+    flow.clear_default_session()
+    helper.clean()
+  end)
 
   for seed = SEED, SEED + COUNT - 1 do
     local devices = 2 + seed % 3
     it(("gives on %d devices what it gives on one (%d)"):format(devices, seed), function()
-      local want = train("cpu:0", devices, seed)
-      local got = train(("sim:0-%d"):format(devices - 1), devices, seed)
-      for name, list in pairs(want) do
-        local ok, message = support.close(got[name] or {}, list, 1e-9)
-        assert.truthy(ok, ("%s, %s"):format(name, message or ""))
-      end
+      local device = ("sim:0-%d"):format(devices - 1)
+      check(random_jobs.train(seed,
+        { device = device, kind = "sim", devices = devices, parts = PARTS }), alone(seed, devices))
+    end)
+  end
+
+  for ranks = 2, 3 do
+    it(("gives on %d ranks what it gives on one"):format(ranks), function()
+      local all = of_ranks(ranks)
+      for seed = SEED, SEED + COUNT - 1 do check(all[seed] or {}, alone(seed, ranks)) end
     end)
   end
 end)

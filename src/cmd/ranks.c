@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,8 +24,10 @@
 /* How long the other ranks may take to end by themselves once one has failed, and after SIGTERM. */
 static const double grace = 5, last_grace = 5;
 
-/* A descriptor from which lines come, each of which is printed with the rank before it. */
-typedef struct ranks_pipe { int fd, to; size_t n; char line[4096]; } ranks_pipe;
+/* A descriptor from which lines come, each of which is printed with the rank before it. Pipes take
+   PIPE_BUF bytes as a whole: a line, its head and a line break are no more. */
+enum { HEAD = 32 };
+typedef struct ranks_pipe { int fd, to; size_t n; char line[PIPE_BUF - HEAD]; } ranks_pipe;
 
 typedef struct ranks_child {
   pid_t pid;                   /* 0: it has ended */
@@ -51,12 +55,13 @@ static double ranks_now(void)
 
 /* ---- what they print ---- */
 
+/* Prints head and line in one write, so that nothing that others print comes between them. */
 static void ranks_print(ranks_pipe *p, int rank, size_t n)
 {
-  char head[32];
+  char head[HEAD];
   const int size = snprintf(head, sizeof head, "[rank %d] ", rank);
-  if (write(p->to, head, (size_t)size) < 0 || write(p->to, p->line, n) < 0) { /* nobody reads */ }
-  if (p->line[n - 1] != '\n' && write(p->to, "\n", 1) < 0) { /* nobody reads */ }
+  const struct iovec v[] = { { head, (size_t)size }, { p->line, n }, { "\n", 1 } };
+  if (writev(p->to, v, p->line[n - 1] == '\n' ? 2 : 3) < 0) { /* nobody reads */ }
   p->n -= n;
   memmove(p->line, p->line + n, p->n);
 }
@@ -163,6 +168,7 @@ static int ranks_start(ranks_run *r, char **argv)
   setenv("JFL_MASTER", text, 1);
   ranks_set("JFL_RANKS", r->n);
   ranks_set("JFL_RESTARTS", r->attempt);
+  ranks_set("JFL_LAUNCHER", (long)getpid());
   for (int i = 0; i < r->n && !bad; i++) bad = ranks_start_one(r, i, listener, argv);
   close(listener);
   return bad;
@@ -310,6 +316,15 @@ int jf_run_ranks(int n, int restarts, char **argv)
 }
 
 /* ---- in a rank ---- */
+
+void jf_forget_ranks(void)
+{
+  static const char *const said[] = { "JFL_LAUNCHER", "JFL_LISTEN", "JFL_MASTER", "JFL_RANK",
+                                      "JFL_RANKS", "JFL_RESTARTS", "JFL_SECRET" };
+  const char *launcher = getenv("JFL_LAUNCHER");
+  if (!launcher || strtol(launcher, NULL, 10) == (long)getppid()) return;
+  for (size_t i = 0; i < sizeof said / sizeof *said; i++) unsetenv(said[i]);
+}
 
 int jf_rank_of_environment(int *size)
 {

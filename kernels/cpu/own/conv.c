@@ -49,7 +49,7 @@ static conv_phase conv_phase_of(const own_conv *p, int64_t number)
     const jf_own_axis *a = &p->axis[i];
     const int64_t at = number % a->phases;
     ph.phase[i] = at;
-    ph.count[i] = (p->to.size[i] - at + a->phases - 1) / a->phases;
+    ph.count[i] = jf_own_count(a, p->to.size[i], at);
     ph.taps[i] = a->start[at + 1] - a->start[at];
     ph.all_taps *= ph.taps[i];
     number /= a->phases;

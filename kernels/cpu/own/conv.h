@@ -29,6 +29,12 @@ jfl_status jf_own_axes(const jf_unit_conv *c, int turned, jf_own_axis axis[3]);
 typedef struct jf_own_range { int64_t lo, hi; } jf_own_range;
 jf_own_range jf_own_meets(const jf_own_axis *a, int64_t from, int64_t to, int64_t u);
 
+/* How many of n results are of a phase. */
+static inline int64_t jf_own_count(const jf_own_axis *a, int64_t n, int64_t phase)
+{
+  return (n - phase + a->phases - 1) / a->phases;
+}
+
 /* The number of taps of all axes. */
 static inline int64_t jf_own_taps(const jf_unit_conv *c)
 {

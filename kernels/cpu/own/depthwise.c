@@ -1,5 +1,7 @@
-/* Convolutions whose groups are single channels, and their gradients: line by line and tap by tap,
-   for 16 channels that lie beside each other or for one channel. */
+/* Convolutions whose groups are single channels, and their gradients. Where 16 channels lie beside
+   each other, the sums of some cells of the result stay in registers; cells that the same taps
+   serve are done together. The gradient for the filters, and single channels, go line by line and
+   tap by tap. */
 #include "conv.h"
 
 typedef struct own_depthwise {
@@ -9,7 +11,124 @@ typedef struct own_depthwise {
   jf_own_images x, y;
   jf_own_axis axis[3];
   int64_t lanes;               /* 16 channels or one at a time */
+  int by_cells;                /* results cell by cell; axes are those of the result then */
 } own_depthwise;
+
+/* ---- cell by cell ---- */
+
+/* Results that the same taps serve, of a phase along each axis. */
+typedef struct depthwise_part { int64_t phase[3], count[3], lo[3], hi[3]; } depthwise_part;
+
+static const jf_own_images *depthwise_from(const own_depthwise *p)
+{
+  return p->kind == JF_UNIT_DATA_GRAD ? &p->y : &p->x;
+}
+
+static const jf_own_images *depthwise_to(const own_depthwise *p)
+{
+  return p->kind == JF_UNIT_DATA_GRAD ? &p->x : &p->y;
+}
+
+/* The results along axis i that tap u serves. */
+static jf_own_range depthwise_serves(const own_depthwise *p, const depthwise_part *part, int i,
+                                     int64_t u)
+{
+  return jf_own_meets(&p->axis[i], depthwise_from(p)->size[i], part->count[i], u);
+}
+
+/* Ends the part, along axis i, where another tap begins to serve or one ceases to. */
+static void depthwise_end(const own_depthwise *p, int i, depthwise_part *part)
+{
+  const jf_own_axis *a = &p->axis[i];
+  const int64_t at = part->lo[i];
+  part->hi[i] = part->count[i];
+  for (int64_t u = a->start[part->phase[i]]; u < a->start[part->phase[i] + 1]; u++) {
+    const jf_own_range in = depthwise_serves(p, part, i, u);
+    if (in.lo > at && in.lo < part->hi[i]) part->hi[i] = in.lo;
+    if (in.hi > at && in.hi < part->hi[i]) part->hi[i] = in.hi;
+  }
+}
+
+/* Lists the taps from axis i on that serve the part; `at` is where the axes before it lead. */
+static jf_own_tap *depthwise_list(const own_depthwise *p, const depthwise_part *part, int i,
+                                  jf_own_tap at, jf_own_tap *list)
+{
+  if (i == 3) {
+    *list = (jf_own_tap){ at.from, at.w * JF_LANES };
+    return list + 1;
+  }
+  const jf_own_axis *a = &p->axis[i];
+  for (int64_t u = a->start[part->phase[i]]; u < a->start[part->phase[i] + 1]; u++) {
+    const jf_own_range in = depthwise_serves(p, part, i, u);
+    if (part->lo[i] < in.lo || part->lo[i] >= in.hi) continue;
+    const jf_own_tap next = { at.from + a->shift[u] * depthwise_from(p)->step[i],
+                              at.w * p->c.kernel[i] + a->index[u] };
+    list = depthwise_list(p, part, i + 1, next, list);
+  }
+  return list;
+}
+
+/* The cells of a part along axis i, where the other axes are at `at`, in tiles of equal size. */
+static void depthwise_row(const own_depthwise *p, const depthwise_part *part, int i,
+                          const int64_t at[3], jf_own_cells c)
+{
+  const int64_t n = part->hi[i] - part->lo[i], most = p->unit.loop->rows;
+  const int64_t tiles = (n + most - 1) / most;
+  int64_t from = 0, to = 0;
+  for (int j = 0; j < 3; j++) {
+    from += at[j] * p->axis[j].stride * depthwise_from(p)->step[j];
+    to += (at[j] * p->axis[j].phases + part->phase[j]) * depthwise_to(p)->step[j];
+  }
+  c.from_next = p->axis[i].stride * depthwise_from(p)->step[i];
+  c.to_next = p->axis[i].phases * depthwise_to(p)->step[i];
+  for (int64_t t = 0; t < tiles; t++) {
+    const int64_t first = n * t / tiles, rows = n * (t + 1) / tiles - first;
+    jf_own_cells tile = c;
+    tile.from += from + first * c.from_next;
+    tile.to += to + first * c.to_next;
+    if (c.residual) tile.residual += to + first * c.to_next;
+    p->unit.loop->cells(&tile, (int)rows);
+  }
+}
+
+/* A part of an image, along its longer axis. */
+static void depthwise_part_of(const own_depthwise *p, const depthwise_part *part, jf_own_tap *tap,
+                              jf_own_cells c)
+{
+  const int along = part->hi[1] - part->lo[1] > part->hi[2] - part->lo[2] ? 1 : 2;
+  const int across = 3 - along;
+  int64_t at[3];
+  c.taps = depthwise_list(p, part, 0, (jf_own_tap){ 0, 0 }, tap) - tap;
+  c.tap = tap;
+  at[along] = part->lo[along];
+  for (at[0] = part->lo[0]; at[0] < part->hi[0]; at[0]++)
+    for (at[across] = part->lo[across]; at[across] < part->hi[across]; at[across]++)
+      depthwise_row(p, part, along, at, c);
+}
+
+/* The results of 16 channels of an image. */
+static void depthwise_cells(const own_depthwise *p, jf_own_tap *tap, const jf_own_cells *c)
+{
+  const jf_own_axis *a = p->axis;
+  for (int64_t n = 0; n < a[0].phases * a[1].phases * a[2].phases; n++) {
+    depthwise_part part = { .phase = { n / (a[1].phases * a[2].phases),
+                                       n / a[2].phases % a[1].phases, n % a[2].phases } };
+    for (int i = 0; i < 3; i++) part.count[i] = jf_own_count(&a[i], depthwise_to(p)->size[i],
+                                                             part.phase[i]);
+    for (part.lo[0] = 0; part.lo[0] < part.count[0]; part.lo[0] = part.hi[0]) {
+      depthwise_end(p, 0, &part);
+      for (part.lo[1] = 0; part.lo[1] < part.count[1]; part.lo[1] = part.hi[1]) {
+        depthwise_end(p, 1, &part);
+        for (part.lo[2] = 0; part.lo[2] < part.count[2]; part.lo[2] = part.hi[2]) {
+          depthwise_end(p, 2, &part);
+          depthwise_part_of(p, &part, tap, *c);
+        }
+      }
+    }
+  }
+}
+
+/* ---- tap by tap ---- */
 
 /* What the loops below work on: n cells, from one to the next `to_next` and `from_next` floats. */
 typedef struct depthwise_line {
@@ -18,17 +137,6 @@ typedef struct depthwise_line {
   float *w;
   int64_t to_next, from_next, n;
 } depthwise_line;
-
-/* to += w from */
-JF_BODY void depthwise_add_body(const depthwise_line *l)
-{
-  float w[JF_LANES], *restrict to = l->to;
-  const float *restrict from = l->from;
-  for (int i = 0; i < JF_LANES; i++) w[i] = l->w[i];
-  for (int64_t j = 0; j < l->n; j++, to += l->to_next, from += l->from_next)
-    for (int i = 0; i < JF_LANES; i++) to[i] += w[i] * from[i];
-}
-JF_DISPATCH(depthwise_add, (const depthwise_line *l), (l))
 
 /* w += to from */
 JF_BODY void depthwise_sum_body(const depthwise_line *l)
@@ -42,7 +150,7 @@ JF_BODY void depthwise_sum_body(const depthwise_line *l)
 }
 JF_DISPATCH(depthwise_sum, (const depthwise_line *l), (l))
 
-/* The same of one channel. */
+/* to += w from, of one channel */
 JF_BODY void depthwise_add_one_body(const depthwise_line *l)
 {
   float *restrict to = l->to;
@@ -54,6 +162,7 @@ JF_BODY void depthwise_add_one_body(const depthwise_line *l)
 }
 JF_DISPATCH(depthwise_add_one, (const depthwise_line *l), (l))
 
+/* w += to from, of one channel */
 static void depthwise_sum_one(const depthwise_line *l)
 {
   double sum = 0;
@@ -65,8 +174,8 @@ static void depthwise_sum_one(const depthwise_line *l)
 static void depthwise_do(const own_depthwise *p, const depthwise_line *l)
 {
   const int sums = p->kind == JF_UNIT_FILTER_GRAD;
-  if (p->lanes == 1) (sums ? depthwise_sum_one : depthwise_add_one)(l);
-  else (sums ? depthwise_sum : depthwise_add)(l);
+  if (!sums) depthwise_add_one(l);
+  else (p->lanes == 1 ? depthwise_sum_one : depthwise_sum)(l);
 }
 
 /* One tap, for a line of y. */
@@ -105,17 +214,14 @@ static void depthwise_image(const own_depthwise *p, float *x, float *y, float *w
     }
 }
 
-/* The cells of the result begin as the bias and the residual, or 0. */
+/* The cells of a channel of the result begin as the bias and the residual, or 0. */
 static void depthwise_begin(const own_depthwise *p, const float *bias, const float *residual,
                             float *to)
 {
-  const jf_own_images *y = p->kind == JF_UNIT_DATA_GRAD ? &p->x : &p->y;
+  const jf_own_images *y = depthwise_to(p);
   const int64_t cells = y->size[0] * y->size[1] * y->size[2];
   for (int64_t j = 0; j < cells; j++)
-    for (int64_t i = 0; i < p->lanes; i++) {
-      const int64_t at = j * y->step[2] + i;
-      to[at] = (bias ? bias[i] : 0) + (residual ? residual[at] : 0);
-    }
+    to[j * y->step[2]] = (bias ? *bias : 0) + (residual ? residual[j * y->step[2]] : 0);
 }
 
 /* dbias of some channels of an image. */
@@ -142,30 +248,42 @@ static void depthwise_turn(const own_depthwise *p, float *filters, int64_t c, fl
     }
 }
 
-static void depthwise_channels(const own_depthwise *p, const jf_unit_run *r, int64_t c, float *w)
+/* Some channels of image n; `w` has their taps, and `tap` room for a list of them. */
+static void depthwise_one(const own_depthwise *p, const jf_unit_run *r, int64_t n, int64_t c,
+                          float *w, jf_own_tap *tap)
 {
   const int grad = p->kind == JF_UNIT_FILTER_GRAD, back = p->kind == JF_UNIT_DATA_GRAD;
-  float *filters = grad ? r->c : (float *)r->b;
-  if (grad) memset(w, 0, (size_t)(jf_own_taps(&p->c) * p->lanes) * sizeof *w);
-  else depthwise_turn(p, filters, c, w, 0);
-  for (int64_t n = 0; n < p->c.batch; n++) {
-    const int64_t x = n * p->x.by_image + c * p->x.by_group, y = n * p->y.by_image +
-                                                                   c * p->y.by_group;
-    float *at_x = (back ? (float *)r->c : (float *)r->a) + x;
-    float *at_y = (back ? (float *)r->a : grad ? (float *)r->b : (float *)r->c) + y;
-    const float *residual = r->residual ? (const float *)r->residual + y : NULL;
-    if (!grad)
-      depthwise_begin(p, r->bias ? (const float *)r->bias + c : NULL, residual, back ? at_x : at_y);
-    depthwise_image(p, at_x, at_y, w);
-    if (r->dbias) depthwise_bias(p, at_y, n == 0, (float *)r->dbias + c);
+  const int64_t x = n * p->x.by_image + c * p->x.by_group, y = n * p->y.by_image +
+                                                                 c * p->y.by_group;
+  float *at_x = (back ? (float *)r->c : (float *)r->a) + x;
+  float *at_y = (back ? (float *)r->a : grad ? (float *)r->b : (float *)r->c) + y;
+  const float *residual = r->residual ? (const float *)r->residual + y : NULL;
+  const float *bias = r->bias ? (const float *)r->bias + c : NULL;
+  if (p->by_cells) {
+    const jf_own_cells cells = { .from = back ? at_y : at_x, .to = back ? at_x : at_y, .w = w,
+                                 .bias = bias, .residual = residual };
+    depthwise_cells(p, tap, &cells);
+    return;
   }
-  if (grad) depthwise_turn(p, filters, c, w, 1);
+  if (!grad) depthwise_begin(p, bias, residual, back ? at_x : at_y);
+  depthwise_image(p, at_x, at_y, w);
+  if (r->dbias) depthwise_bias(p, at_y, n == 0, (float *)r->dbias + c);
 }
+
+static int64_t depthwise_w_size(const own_depthwise *p) { return jf_own_taps(&p->c) * p->lanes; }
 
 static void depthwise_run(const jf_own_unit *u, float *scratch, const jf_unit_run *r)
 {
   const own_depthwise *p = (const own_depthwise *)u;
-  for (int64_t c = 0; c < p->c.in_channels; c += p->lanes) depthwise_channels(p, r, c, scratch);
+  const int grad = p->kind == JF_UNIT_FILTER_GRAD;
+  float *filters = grad ? r->c : (float *)r->b;
+  jf_own_tap *tap = (jf_own_tap *)(void *)(scratch + jf_own_up(depthwise_w_size(p)));
+  for (int64_t c = 0; c < p->c.in_channels; c += p->lanes) {
+    if (grad) memset(scratch, 0, (size_t)depthwise_w_size(p) * sizeof *scratch);
+    else depthwise_turn(p, filters, c, scratch, 0);
+    for (int64_t n = 0; n < p->c.batch; n++) depthwise_one(p, r, n, c, scratch, tap);
+    if (grad) depthwise_turn(p, filters, c, scratch, 1);
+  }
 }
 
 static void depthwise_release(jf_own_unit *u) { jf_free(((own_depthwise *)u)->axis[0].start); }
@@ -180,19 +298,21 @@ jfl_status jf_own_depthwise(const jf_unit_conv *c, jf_unit_kind kind, jf_unit_ma
 {
   own_depthwise *p = jf_new(sizeof *p);
   if (!p) return jf_fail(JFL_ENOMEM, "convolution: out of memory");
-  p->unit = (jf_own_unit){ depthwise_run, NULL, depthwise_release, NULL };
+  p->unit = (jf_own_unit){ depthwise_run, NULL, depthwise_release, *jf_own_loops() };
   p->c = *c;
   p->kind = kind;
   p->x = jf_own_images_of(c, c->in_channels, c->in, c->block_x);
   p->y = jf_own_images_of(c, c->out_channels, c->out, c->block_y);
   p->lanes = c->block_x || (c->last && c->in_channels % JF_LANES == 0) ? JF_LANES : 1;
-  const jfl_status s = jf_own_axes(c, 0, p->axis);
+  p->by_cells = p->lanes == JF_LANES && kind != JF_UNIT_FILTER_GRAD;
+  const jfl_status s = jf_own_axes(c, p->by_cells && kind == JF_UNIT_DATA_GRAD, p->axis);
   if (s != JFL_OK) {
     jf_free(p);
     return s;
   }
   make->unit = p;
-  make->scratch = (size_t)(jf_own_taps(c) * p->lanes) * sizeof(float);
+  make->scratch = (size_t)jf_own_up(depthwise_w_size(p)) * sizeof(float) +
+                  (size_t)(p->by_cells ? jf_own_taps(c) : 0) * sizeof(jf_own_tap);
   make->ready = 0;
   return JFL_OK;
 }

@@ -4,8 +4,8 @@
 #include "own.h"
 
 /* DEEP: steps of a sum between which c is stored. TALL: rows of a that are packed together. WIDE:
-   columns of b that are. */
-enum { DEEP = 256, TALL = 168, WIDE = 512 };
+   columns of b that are. CACHED: floats of packed b that stay in the first cache. */
+enum { DEEP = 256, TALL = 168, WIDE = 512, CACHED = 4096 };
 
 typedef struct own_matmul {
   jf_own_unit unit;
@@ -153,6 +153,16 @@ static void product_block(const own_block *at)
 
 /* ---- runs ---- */
 
+/* How many rows of a are packed together from the block's row on: where all of b stays in the first
+   cache, those of one tile, so that they are still there too when the tile is computed. */
+static int64_t product_rows(const own_block *at)
+{
+  const int64_t left = at->p->m.m - at->row, most = at->p->unit.loop->rows;
+  const int64_t tiles = (left + most - 1) / most;
+  const int64_t few = product_up(at->columns) * at->steps <= CACHED;
+  return few ? (left + tiles - 1) / tiles : product_least(left, TALL);
+}
+
 /* One matrix. b is packed here unless it has been once for many runs. */
 static void product_matrix(own_block *at, float *packed_b, const float *ready)
 {
@@ -164,8 +174,8 @@ static void product_matrix(own_block *at, float *packed_b, const float *ready)
       at->packed_b = ready ? ready : packed_b;
       if (ready) ready += product_up(at->columns) * at->steps;
       else product_pack_b(m, at->b, at, packed_b);
-      for (at->row = 0; at->row < m->m; at->row += TALL) {
-        at->rows = product_least(m->m - at->row, TALL);
+      for (at->row = 0; at->row < m->m; at->row += at->rows) {
+        at->rows = product_rows(at);
         product_block(at);
       }
     }

@@ -19,10 +19,23 @@ typedef struct jf_own_tile {
   int64_t a_group, a_next, b_group, b_next, b_vec, c_row, c_vec, groups, depth, last;
 } jf_own_tile;
 
-/* The largest tile: how many rows and vectors; and what computes one of at most that many. */
+/* to[r] = start + sum over t < taps of w[t] from[r], for JF_LANES channels of cells r. Cell r lies
+   at r * to_next, and tap t reads what is at tap[t].from + r * from_next and has the factors at
+   tap[t].w. The start is 0, or `bias`, plus `residual`, which lies as `to` does. */
+typedef struct jf_own_tap { int64_t from, w; } jf_own_tap;
+typedef struct jf_own_cells {
+  const float *from, *w, *bias, *residual;
+  float *to;
+  int64_t to_next, from_next, taps;
+  const jf_own_tap *tap;
+} jf_own_cells;
+
+/* The largest tile: how many rows and vectors; and what computes one of at most that many, or at
+   most as many cells as rows. */
 typedef struct jf_own_loop {
   int rows, vectors;
   void (*run)(const jf_own_tile *t, jf_own_order order, int rows, int vectors);
+  void (*cells)(const jf_own_cells *c, int rows);
 } jf_own_loop;
 /* Those that this processor can run, the fastest first, ended by NULL. */
 const jf_own_loop *const *jf_own_loops(void);

@@ -40,6 +40,11 @@ JF_BODY void OWN(own_block)(const jf_own_tile *t, int a_row, int rows, int vecto
   OWN_EACH_ROW OWN_EACH_REGISTER OWN_AT(, t->c + r * t->c_row, t->c_vec) = sum[r][j];
 }
 
+#define OWN_CELLS(n)                         \
+  case n:                                    \
+    if (n <= OWN_ROWS) OWN(own_cells)(c, n); \
+    break;
+
 /* Chooses the block. */
 #define OWN_CASE(n)                                                                    \
   case n:                                                                              \
@@ -60,9 +65,43 @@ OWN_FOR static void OWN(own_tile)(const jf_own_tile *t, jf_own_order order, int 
   if (order == JF_OWN_BY_ROWS) OWN(own_choose)(t, JF_LANES, rows, vectors);
   else OWN(own_choose)(t, 1, rows, vectors);
 }
-static const jf_own_loop OWN(own_loop) = { OWN_ROWS, OWN_VECTORS, OWN(own_tile) };
+
+/* Channel by channel: `rows` is a constant. */
+JF_BODY void OWN(own_cells)(const jf_own_cells *c, int rows)
+{
+  enum { vectors = 1 };
+  OWN(own_register) sum[OWN_ROWS][OWN(OWN_PARTS)];
+  OWN_EACH_ROW OWN_EACH_REGISTER {
+    sum[r][j] = (OWN(own_register)){ 0 };
+    if (c->bias) sum[r][j] += OWN_AT(const, c->bias, 0);
+    if (c->residual) sum[r][j] += OWN_AT(const, c->residual + r * c->to_next, 0);
+  }
+  for (int64_t t = 0; t < c->taps; t++) {
+    const float *from = c->from + c->tap[t].from, *w = c->w + c->tap[t].w;
+    OWN(own_register) factor[OWN(OWN_PARTS)];
+    OWN_EACH_REGISTER factor[j] = OWN_AT(const, w, 0);
+    OWN_EACH_ROW {
+      OWN_EACH_REGISTER sum[r][j] += factor[j] * OWN_AT(const, from, 0);
+      from += c->from_next;
+    }
+  }
+  OWN_EACH_ROW OWN_EACH_REGISTER OWN_AT(, c->to + r * c->to_next, 0) = sum[r][j];
+}
+
+OWN_FOR static void OWN(own_some_cells)(const jf_own_cells *c, int rows)
+{
+  switch (rows) {
+  OWN_CELLS(1) OWN_CELLS(2) OWN_CELLS(3) OWN_CELLS(4) OWN_CELLS(5) OWN_CELLS(6) OWN_CELLS(7)
+  OWN_CELLS(8) OWN_CELLS(9) OWN_CELLS(10) OWN_CELLS(11) OWN_CELLS(12) OWN_CELLS(13) OWN_CELLS(14)
+  default: break;
+  }
+}
+
+static const jf_own_loop OWN(own_loop) = { OWN_ROWS, OWN_VECTORS, OWN(own_tile),
+                                           OWN(own_some_cells) };
 
 #undef OWN_CASE
+#undef OWN_CELLS
 #undef OWN_AT
 #undef OWN_EACH_ROW
 #undef OWN_EACH_REGISTER
