@@ -115,7 +115,10 @@ describe("jfl --ranks", function()
     assert.truthy(err:find("--ranks needs a script to run", 1, true))
     assert.equal(1, status)
     _, err, status = helper.run("--ranks", "two", "x.lua")
-    assert.truthy(err:find("a number of processes must follow --ranks", 1, true))
+    assert.truthy(err:find("a number of processes must follow --ranks, got 'two'\n", 1, true))
+    assert.equal(1, status)
+    _, err, status = helper.run("--ranks", "2", "/nowhere/x.lua")
+    assert.equal("jfl: cannot open /nowhere/x.lua: No such file or directory\n", err)
     assert.equal(1, status)
     _, err, status = helper.run("--restart", "2", "x.lua")
     assert.truthy(err:find("jfl: --ranks n is missing for --restart", 1, true))
@@ -278,6 +281,29 @@ describe("jfl --ranks", function()
   it("names a rank that ends early", function()
     local _, err = ranks(3, TRAIN, "step", "exit", "1")
     expect_named(3, 1, "has ended", err)
+  end)
+
+  it("names a rank that ends at the next call, also one whose result nobody waits for", function()
+    local _, err, status = ranks(2, [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
+        inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } }, body = function(x) return x * 2 end }
+      while true do
+        job({ 1, 2 })(function() end)
+        if flow.env.rank() == 1 then os.exit(0) end
+      end]])
+    assert.equal(1, status)
+    assert.truthy(err:find("job: rank 1 %([^\n]*%) has ended"), err)
+  end)
+
+  it("leaves a program alone that a rank starts", function()
+    local _, err, status = helper.run("--ranks", "2", helper.file [[
+      local env = require("jfl").env
+      if env.rank() == 1 then os.execute(arg[1]) end]],
+      helper.line("-e", "io.stderr:write(require('jfl').env.size(), ' process\\n')"))
+    assert.equal("[rank 1] 1 process\n", err)
+    assert.equal(0, status)
   end)
 
   it("names a rank that stops", function()
