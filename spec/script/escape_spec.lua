@@ -233,6 +233,14 @@ describe("a restricted script with folders", function()
   end)
   teardown(function() os.execute("rm -rf " .. root) end)
 
+  it("must have folders that are there", function()
+    local ok, message = pcall(flow.sandbox, { read = root .. "/none" })
+    assert.is_false(ok)
+    assert.matches("sandbox: read must be a folder that is there, got string '" .. root, message, 1,
+      true)
+    assert.is_false((pcall(flow.sandbox, { write = root .. "/other/a.npy" })))
+  end)
+
   it("reads and writes there", function()
     assert.equal(2, box:run([[local flow = require "jfl"
       flow.ndarray.save("b.npy", flow.ndarray.zeros({ 2 }))
