@@ -1,9 +1,9 @@
 /* Convolutions and their gradients for the data, as products: rows are cells of the result, columns
    its channels, and a sum goes over the channels and taps of the source. Its cells are gathered
-   into packed tiles a few rows at a time, tap by tap; or, where channels lie apart, the lines that
-   a band of results reads are packed once for all taps. A gradient for the data is a convolution
-   with the filters turned round; where the stride is s, each cell belongs to one of s phases per
-   axis, which have taps of their own. */
+   into packed tiles a few rows at a time, tap by tap; or the lines that a band of results reads are
+   packed once for all taps, where channels lie apart, or where results have so few channels that a
+   tile is read once. A gradient for the data is a convolution with the filters turned round; where
+   the stride is s, each cell belongs to one of s phases per axis, which have taps of their own. */
 #include "gather.h"
 #include "lines.h"
 
@@ -24,7 +24,9 @@ typedef struct own_conv {
   int64_t (*shift)[3];
   int lines;                   /* lines are packed; then: */
   jf_own_reach reach[3];
-  int64_t *at;                 /* where each step of a phase reads, as seen from the first */
+  int64_t each;                /* how many channels of a place lie beside each other */
+  int64_t *at;                 /* where each such run of steps of a phase reads, as seen from the
+                                  first */
 } own_conv;
 
 /* One phase: which it is along each axis, its cells and its taps. */
@@ -242,19 +244,20 @@ static conv_places conv_places_of(const own_conv *p, const conv_phase *ph)
   return (conv_places){ line, plane, plane * r[0].places[ph->phase[0]] };
 }
 
-/* Sets where the steps of all phases read, which lie behind each other. */
+/* Sets where the runs of steps of all phases read, which lie behind each other. */
 static void conv_set_places(own_conv *p)
 {
   int64_t *at = p->at;
   for (int64_t i = 0; i < conv_phases(p); i++) {
     const conv_phase ph = conv_phase_of(p, i);
     const conv_places n = conv_places_of(p, &ph);
-    for (int64_t k = 0; k < ph.steps; k++) {
+    for (int64_t k = 0; k < ph.steps; k += p->each) {
       const int64_t part = k / p->run, c = part / ph.all_taps * p->run + k % p->run;
       int64_t tap[3];
       conv_tap(p, &ph, part % ph.all_taps, tap);
-      *at++ = c * n.all + p->reach[0].place[tap[0]] * n.plane +
-              p->reach[1].place[tap[1]] * n.line + p->reach[2].place[tap[2]];
+      *at++ = c * n.all + p->each * (p->reach[0].place[tap[0]] * n.plane +
+                                     p->reach[1].place[tap[1]] * n.line +
+                                     p->reach[2].place[tap[2]]);
     }
   }
 }
@@ -290,7 +293,7 @@ static void conv_pack_lines(const conv_block *b)
   if (!b->steps) return;
   jf_own_band band = { .x = &p->from, .axis = p->axis, .reach = p->reach,
                        .channel = b->step / ph->all_taps, .channels = b->steps / ph->all_taps,
-                       .each = 1, .from = b->from, .to = b->packed };
+                       .each = p->each, .from = b->from, .to = b->packed };
   memcpy(band.phase, ph->phase, sizeof band.phase);
   conv_corners(b, b->first, 1, &band.corner);
   jf_own_pack_band(&band);
@@ -313,7 +316,8 @@ static int64_t conv_row_size(const own_conv *p)
 static float *conv_packed_at(const conv_block *b, int64_t row)
 {
   if (!b->p->lines) return b->packed + row * conv_row_size(b->p);
-  return b->packed + row / b->wide * b->p->reach[2].places[b->ph->phase[2]] + row % b->wide;
+  const int64_t line = b->p->reach[2].places[b->ph->phase[2]];
+  return b->packed + (row / b->wide * line + row % b->wide) * b->p->each;
 }
 
 static void conv_tile(const conv_block *b, int64_t row, int rows, int64_t column)
@@ -331,9 +335,9 @@ static void conv_tile(const conv_block *b, int64_t row, int rows, int64_t column
   t.last = b->steps - (t.groups - 1) * JF_LANES;
   if (p->lines) {
     t.a_at = b->ph->at;
-    t.groups = b->steps;
-    t.depth = t.last = 1;
-    t.b_group = JF_LANES;
+    t.groups = b->steps / p->each;
+    t.depth = t.last = p->each;
+    t.b_group = p->each * JF_LANES;
   }
   if (p->staged) {
     t.c_row = JF_LANES;
@@ -428,7 +432,7 @@ static void conv_image(conv_block *b)
       conv_rows(b);
     }
     filters += jf_own_up(p->to.channels) * ph.steps;
-    if (p->lines) at += ph.steps;
+    if (p->lines) at += ph.steps / p->each;
     else step += ph.steps, shift += ph.all_taps;
   }
 }
@@ -494,8 +498,10 @@ static jfl_status conv_choose(own_conv *p)
   p->run = few && !p->turned ? p->from.channels : p->from.run;
   p->as_they_are = p->c.packed && !p->turned && p->c.groups == 1 &&
                    p->run == (few ? p->from.channels : JF_LANES);
-  p->lines = p->from.run < JF_LANES;
-  p->order = p->lines ? JF_OWN_BY_STEPS : JF_OWN_BY_ROWS;
+  const int once = p->to.channels <= p->unit.loop->vectors * JF_LANES;
+  p->each = p->from.run < JF_LANES ? 1 : JF_LANES;
+  p->lines = p->each == 1 || (p->from.run == JF_LANES && once);
+  p->order = p->each == 1 ? JF_OWN_BY_STEPS : JF_OWN_BY_ROWS;
   p->staged = p->to.run == 1 || p->to.channels % JF_LANES || conv_phases(p) > 1;
   if (p->staged && p->c.epilogue.residual)
     return jf_fail(JFL_ENOSYS, "convolution: no sum with what lies apart");
