@@ -325,7 +325,7 @@ describe("the end of a process", function()
       keep = {c.submit(plan, a), c.submit(plan, a), plan, a, g}
       io.write("bye")]])
     assert.equal("bye", said)
-    assert.equal(0, status)
+    assert.equal(0, status, said)
   end)
 
   it("is clean when finalizers still use what is gone", function()
@@ -339,7 +339,7 @@ describe("the end of a process", function()
         pcall(c.op("add"), x, x)
       end]] .. start:gsub("local ", "") .. [[ request = c.submit(plan, a)]])
     assert.equal("falsetruefalsefalse", said)
-    assert.equal(0, status)
+    assert.equal(0, status, said)
   end)
 
   it("is clean after os.exit with runs in flight", function()

@@ -457,7 +457,7 @@ static void a_forked_child_has_helpers_of_its_own(void)
   CHECK(!loop_often(&status));
   pid_t pid = fork();
   if (pid == 0) {
-    alarm(20);
+    alarm(300);
     _exit(loop_often(&status) != NULL);
   }
   waitpid(pid, &status, 0);

@@ -190,7 +190,7 @@ static void a_state_that_is_closed_ends_in_silence(void)
   if (!child) {
     dup2(out[1], STDOUT_FILENO);
     dup2(out[1], STDERR_FILENO);
-    alarm(60);
+    alarm(300);
     lua_close(open_state(pending));
     exit(0);
   }

@@ -73,12 +73,14 @@ static void steps_wait_for_other_devices(void)
   jfl_session_free(session);
 }
 
+/* Sooner or later, as the devices are late by chance. */
 static void a_plan_without_its_waits_gives_wrong_results(void)
 {
+  int right = 0;
   open_plan();
   for (int s = 0; s < plan->n_step; s++) plan->step[s].n_await = 0;
-  int right = right_runs(10);
-  CHECK_MSG(right < 10, "%d of 10", right);
+  while (right < 1000 && right_runs(1)) right++;
+  CHECK_MSG(right < 1000, "all of %d", right);
   jfl_session_free(session);
 }
 

@@ -2,6 +2,7 @@
    and success is reported only for what is under the path then. */
 #include <dirent.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "scratch.h"
@@ -177,6 +178,54 @@ static void tells_of_a_target_that_was_removed(void)
   CHECK(jf_stage_close(&st, JFL_OK) == JFL_EIO && !exists(in_scratch("lost")));
 }
 
+/* ---- what happens between the last look and a renaming ---- */
+
+static void (*meanwhile)(void);
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+  void (*const now)(void) = meanwhile;
+  meanwhile = NULL;
+  if (now) now();
+  return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
+}
+
+static void link_in_the_old(void)
+{
+  const char *path = in_scratch("settled/model.safetensors.saving");
+  CHECK(!unlink(path) && !symlink(in_scratch("victim"), path));
+}
+
+static void hard_link_in_the_new(void)
+{
+  const char *path = in_scratch("unborn.saving/model.safetensors");
+  CHECK(!unlink(path) && !link(in_scratch("victim"), path));
+}
+
+static void nothing_in_the_new(void)
+{
+  CHECK(!unlink(in_scratch("unborn.saving/model.safetensors")));
+}
+
+static void tells_of_a_file_that_was_swapped_before_its_renaming(void)
+{
+  static void (*const others[])(void) = { hard_link_in_the_new, nothing_in_the_new };
+  put_file(in_scratch("victim"), "precious", 8);
+  CHECK(save_value(1, in_scratch("settled"), 0) == JFL_OK);
+  meanwhile = link_in_the_old;
+  CHECK(save_value(2, in_scratch("settled"), 1) == JFL_EIO && !meanwhile);
+  CHECK_SAYS("something else took its place");
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    meanwhile = others[i];
+    CHECK(save_value(1, in_scratch("unborn"), 0) == JFL_EIO && !meanwhile);
+    CHECK_SAYS("something else took its place");
+    scratch_clear(in_scratch("unborn"));
+  }
+  CHECK(holds(in_scratch("victim"), "precious"));
+  CHECK(save_value(3, in_scratch("settled"), 1) == JFL_OK);
+  CHECK(load_value(in_scratch("settled")) == 3);
+}
+
 /* ---- an attacker who never sleeps ---- */
 
 /* Puts links to the victim, and hard links, wherever saves stage something, over and over. */
@@ -190,10 +239,21 @@ static void attack(const char *victim, const char *const *at, int n)
   }
 }
 
-/* Whatever the moment, a save either fails or is whole, and the victim is never written to. */
+/* Whether the attacker's link is there. */
+static int is_planted(const char *path)
+{
+  struct stat st;
+  return !lstat(path, &st) && (!S_ISREG(st.st_mode) || st.st_nlink > 1);
+}
+
+/* Whatever the moment, a save either fails or is whole, and the victim is never written to. Who may
+   write in a directory can take an old model away, and what a save has just put there, but cannot
+   make the save report success for something else. */
 static void no_moment_lets_an_attacker_through(void)
 {
   const char *victim = in_scratch("victim"), *old = in_scratch("raced"), *new = in_scratch("begun");
+  const char *old_model = in_scratch("raced/model.safetensors");
+  const char *new_model = in_scratch("begun/model.safetensors");
   const char *at[] = { in_scratch("raced/model.safetensors.saving"), in_scratch("begun.saving"),
                        in_scratch("begun.saving/model.safetensors") };
   put_file(victim, "precious", 8);
@@ -206,9 +266,9 @@ static void no_moment_lets_an_attacker_through(void)
     if (r == JFL_OK) CHECK(load_value(old) == i);
     saved += r == JFL_OK;
     r = save_value(i, new, 0);
-    if (r == JFL_OK) CHECK(load_value(new) == i);
+    if (r == JFL_OK) CHECK(load_value(new) == i || !exists(new_model));
     scratch_clear(new);
-    CHECK(load_value(old) >= 0);
+    CHECK(load_value(old) >= 0 || is_planted(old_model));
   }
   kill(pid, SIGKILL);
   CHECK(waitpid(pid, &status, 0) == pid && holds(victim, "precious"));
@@ -363,6 +423,7 @@ int main(void)
   RUN(tells_of_a_parent_that_was_swapped);
   RUN(tells_of_a_target_that_appeared);
   RUN(tells_of_a_target_that_was_removed);
+  RUN(tells_of_a_file_that_was_swapped_before_its_renaming);
   RUN(no_moment_lets_an_attacker_through);
   RUN(saves_through_a_link_to_a_directory);
   RUN(replaces_a_model_that_is_a_link);

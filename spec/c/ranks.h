@@ -10,7 +10,7 @@
 
 #include "world/socket.h"
 
-enum { RANKS_MOST = 16, RANKS_SECONDS = 60 };
+enum { RANKS_MOST = 16, RANKS_SECONDS = 300 };
 
 /* What each rank does once it knows who it is; gives 0 if all was well. */
 typedef int (*rank_body)(int rank, int size);
@@ -35,6 +35,7 @@ static inline int ranks_run(int size, rank_body body)
     ranks_put("JFL_LISTEN", "%d", listener);
     ranks_put("JFL_RANKS", "%d", size);
     ranks_put("JFL_RANK", "%d", rank);
+    ranks_put("JFL_PATIENCE", "%d", RANKS_SECONDS);
     if (rank) close(listener);
     alarm(RANKS_SECONDS);
     exit(body(rank, size) != 0);

@@ -464,7 +464,7 @@ static void shows_watched_values(void)
 static void calls_into_a_restricted_text(void)
 {
   const jfl_script_options o = { .size = sizeof o, .restricted = 1, .memory = 64 << 20,
-                                 .instructions = 1e7, .seconds = 20 };
+                                 .instructions = 1e7, .seconds = 200 };
   jfl_script *s;
   jfl_script_value v, in = number(4);
   jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } }), *y;
@@ -576,7 +576,7 @@ static jfl_script *open_restricted(uint64_t memory, double instructions, double 
 
 static void keeps_a_restricted_text_in(void)
 {
-  jfl_script *s = open_restricted(64 << 20, 0, 10);
+  jfl_script *s = open_restricted(64 << 20, 0, 100);
   CHECK_MSG(!run(s, trains), "%s", jfl_errmsg());
   CHECK(run(s, "io.open('/etc/passwd')") == JFL_ESCRIPT && says("test:1:"));
   CHECK(run(s, "require 'ffi'") == JFL_ESCRIPT && says("not there"));

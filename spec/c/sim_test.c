@@ -1,5 +1,6 @@
 /* The simulated device by itself: its memory, which a host cannot touch, and its streams, which
    work late. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -95,14 +96,24 @@ static void freed_blocks_go_in_the_end(void)
   close_device();
 }
 
-/* An item that waits for some time, then stores *at in *was and changes it. */
-typedef struct note { jf_sim_item item; int wait, *at, value, *was; jfl_status status; } note;
+/* An item that waits for some time and for a gate, then stores *at in *was and changes it. */
+typedef struct note {
+  jf_sim_item item;
+  int wait, *at, value, *was;
+  atomic_int *gate;
+  jfl_status status;
+} note;
+
+/* Seconds after which a gate opens by itself, so that a test that fails ends. */
+enum { TOO_LONG = 300 };
 
 static jfl_status run_note(jf_sim_stream *s, jf_sim_item *i)
 {
   note *n = (note *)i;
   (void)s;
+  const double until = jf_now() + TOO_LONG;
   if (n->wait) usleep((unsigned)n->wait * 1000);
+  while (n->gate && !atomic_load(n->gate) && jf_now() < until) usleep(1000);
   if (n->was) *n->was = *n->at;
   if (n->value) *n->at = n->value;
   return n->status ? jf_fail(n->status, "note %d failed", n->value) : JFL_OK;
@@ -120,24 +131,29 @@ static void put(jf_sim_stream *s, note what)
 static void a_stream_is_late_and_in_order(void)
 {
   int at = 0, was = -1;
+  atomic_int gate = 0;
   open_device();
-  put(&first, (note){ .wait = 20, .at = &at, .value = 1 });
+  put(&first, (note){ .gate = &gate, .at = &at, .value = 1 });
   put(&first, (note){ .at = &at, .value = 2, .was = &was });
   CHECK_MSG(was == -1, "the call returned before it was done");
+  atomic_store(&gate, 1);
   CHECK(!jf_sim_wait(&first));
   CHECK(was == 1 && at == 2);
   close_device();
 }
 
-/* The first stream writes 5 after a moment; returns what the second stream reads meanwhile. */
+/* The first stream writes 5 after a moment, or where the second does not wait for that, after it;
+   returns what the second stream reads. */
 static int read_across(int with_event)
 {
   int at = 0, was = -1;
-  put(&first, (note){ .wait = 50, .at = &at, .value = 5 });
+  atomic_int gate = with_event;
+  put(&first, (note){ .wait = 50, .gate = &gate, .at = &at, .value = 5 });
   CHECK(!jf_sim_record(&first, &event));
   if (with_event) CHECK(!jf_sim_await(&second, &event));
   put(&second, (note){ .at = &at, .was = &was });
   CHECK(!jf_sim_wait(&second));
+  atomic_store(&gate, 1);
   CHECK(!jf_sim_wait(&first));
   return was;
 }

@@ -1,5 +1,6 @@
 /* How many threads steps take, and what the threads do between calls. */
 #include <dirent.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static void *wait_forever(void *p)
 
 /* 's': synchronous runs, 'a': asynchronous ones, 't': in a program with a thread of its own. */
 static const char *const programs[] = { "s", "a", "sa", "sat" };
-enum { N_PROGRAMS = 4 };
+enum { N_PROGRAMS = 4, IDLE_MS = 20 };
 
 static void rest(double seconds)
 {
@@ -100,8 +101,8 @@ static void rest(double seconds)
   nanosleep(&(struct timespec){ whole, (long)(1e9 * (seconds - (double)whole)) }, NULL);
 }
 
-/* Exits with the milliseconds of processor time that one idle second takes. On a busy machine
-   helpers that have just worked may get to their rest a little later. */
+/* Exits with the milliseconds of processor time that one idle second takes, of a few the least. On
+   a busy machine helpers that have just worked may get to their rest a little later. */
 static _Noreturn void work_and_idle(const char *what)
 {
   pthread_t other;
@@ -110,9 +111,12 @@ static _Noreturn void work_and_idle(const char *what)
   jfl_plan *p = plan_of("idle", model_mlp, BATCH);
   for (int i = 0; i < 5; i++) run(p, BATCH, strchr(what, 's') ? 4 : 0, strchr(what, 'a') ? 4 : 0);
   rest(0.3);
-  double before = cpu_seconds();
-  rest(1);
-  double ms = 1e3 * (cpu_seconds() - before);
+  double ms = INFINITY;
+  for (int i = 0; i < 5 && ms >= IDLE_MS; i++) {
+    const double before = cpu_seconds();
+    rest(1);
+    ms = fmin(ms, 1e3 * (cpu_seconds() - before));
+  }
   _exit(test_state.bad_checks ? 255 : ms < 254 ? (int)ms : 254);
 }
 
@@ -125,7 +129,7 @@ static void idle_threads_take_no_time(void)
   for (int i = 0; i < N_PROGRAMS; i++) {
     int status = 0;
     CHECK(waitpid(pid[i], &status, 0) == pid[i] && WIFEXITED(status));
-    CHECK_MSG(WEXITSTATUS(status) < 20, "%d ms after '%s'", WEXITSTATUS(status), programs[i]);
+    CHECK_MSG(WEXITSTATUS(status) < IDLE_MS, "%d ms after '%s'", WEXITSTATUS(status), programs[i]);
   }
 }
 
@@ -153,7 +157,7 @@ static void a_forked_child_goes_on_with_one_thread(void)
   run(p, 4, 1, 1);
   pid_t pid = fork();
   if (pid == 0) {
-    alarm(20);
+    alarm(300);
     run(p, 4, 1, 1);
     _exit(test_state.bad_checks != 0);
   }

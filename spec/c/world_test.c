@@ -35,7 +35,7 @@ static pid_t start(int rank, int size, rank_body body)
   const pid_t p = fork();
   if (p) return p;
   be_rank(rank, size);
-  alarm(60);
+  alarm(300);
   exit(body(rank, size));      /* which waits for the others, where all goes well */
 }
 
@@ -168,9 +168,13 @@ static int go_on(int rank, const char *how)
   return 0;
 }
 
+/* A rank that only does not answer is given up after minutes. */
+static void be_patient(void) { setenv("JFL_PATIENCE", "300", 1); }
+
 static int killed(int rank, int size)
 {
   (void)size;
+  be_patient();
   TRY(!jf_world_join());
   if (rank != 2) return go_on(rank, "has ended");
   usleep(30000);
@@ -190,6 +194,7 @@ static int stopped(int rank, int size)
 static int leaves(int rank, int size)
 {
   (void)size;
+  be_patient();
   TRY(!jf_world_join());
   if (rank == 2) jfl_world_leave("train.lua:3: no such file");
   return go_on(rank, "has ended: train.lua:3: no such file");
@@ -217,6 +222,7 @@ static void a_rank_that_leaves_says_why(void) { CHECK(run_ranks(4, leaves) == 0)
 static int leaves_silently(int rank, int size)
 {
   (void)size;
+  be_patient();
   TRY(!jf_world_join());
   if (rank == 2) jfl_world_leave("");
   return go_on(rank, "has ended");

@@ -103,7 +103,7 @@ describe("checkpoints of several ranks", function()
     local out, err, status = helper.run("--ranks", tostring(ranks), script, tostring(first),
       tostring(last), lies, directory)
     assert.equal("", err)
-    assert.equal(0, status)
+    assert.equal(0, status, out .. err)
     return out
   end
 

@@ -1,4 +1,6 @@
 -- What the command's specs share: running it as a shell would.
+local core = require "jfl.core"
+
 local helper = {}
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
@@ -34,12 +36,15 @@ function helper.clean()
   files = {}
 end
 
---- Runs a shell command line with this standard input, for a minute at most; gives its output,
--- errors and exit status.
+-- Seconds after which a command that hangs is ended: more than any needs on a slow, busy machine.
+local LIMIT = 600
+
+--- Runs a shell command line with this standard input; gives its output, errors and exit status,
+-- which is 124 where it hung.
 function helper.shell(line, input)
   local out, err = os.tmpname(), os.tmpname()
   local stdin = input and helper.file(input) or "/dev/null"
-  local pipe = io.popen(("timeout 60 sh -c %s <%s >%s 2>%s; echo $?"):format(
+  local pipe = io.popen(("timeout %d sh -c %s <%s >%s 2>%s; echo $?"):format(LIMIT,
     quoted(line), stdin, out, err))
   local status = tonumber(pipe:read("*a"))
   pipe:close()
@@ -53,6 +58,22 @@ function helper.said(text, ...)
   pipe:close()
   local body, status = out:match("^(.*)status (%d+)\n$")
   return body, tonumber(status)
+end
+
+--- A TCP port of 127.0.0.1 that nothing listens on now. Specs that run beside each other, each in a
+-- process of its own, get others.
+local given = 0
+function helper.port()
+  local used = {}
+  for line in io.lines "/proc/net/tcp" do
+    local port = line:match ":(%x%x%x%x) [%x:]+ 0A"
+    if port then used[tonumber(port, 16)] = true end
+  end
+  local port
+  repeat
+    port, given = 15000 + (7 * core.process() + given) % 17000, given + 1
+  until not used[port]
+  return port
 end
 
 function helper.write(path, text)

@@ -1,4 +1,5 @@
 -- jfl --ranks: several processes run one script, and what becomes of them when one fails.
+local core = require "jfl.core"
 local helper = require "spec.cmd.helper"
 
 -- JFL_KILLS=50 kills as many ranks, in turn at each of the places below.
@@ -114,7 +115,10 @@ describe("jfl --ranks", function()
     assert.truthy(err:find("--ranks needs a script to run", 1, true))
     assert.equal(1, status)
     _, err, status = helper.run("--ranks", "two", "x.lua")
-    assert.truthy(err:find("a number of processes must follow --ranks", 1, true))
+    assert.truthy(err:find("a number of processes must follow --ranks, got 'two'\n", 1, true))
+    assert.equal(1, status)
+    _, err, status = helper.run("--ranks", "2", "/nowhere/x.lua")
+    assert.equal("jfl: cannot open /nowhere/x.lua: No such file or directory\n", err)
     assert.equal(1, status)
     _, err, status = helper.run("--restart", "2", "x.lua")
     assert.truthy(err:find("jfl: --ranks n is missing for --restart", 1, true))
@@ -279,6 +283,29 @@ describe("jfl --ranks", function()
     expect_named(3, 1, "has ended", err)
   end)
 
+  it("names a rank that ends at the next call, also one whose result nobody waits for", function()
+    local _, err, status = ranks(2, [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
+        inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } }, body = function(x) return x * 2 end }
+      while true do
+        job({ 1, 2 })(function() end)
+        if flow.env.rank() == 1 then os.exit(0) end
+      end]])
+    assert.equal(1, status)
+    assert.truthy(err:find("job: rank 1 %([^\n]*%) has ended"), err)
+  end)
+
+  it("leaves a program alone that a rank starts", function()
+    local _, err, status = helper.run("--ranks", "2", helper.file [[
+      local env = require("jfl").env
+      if env.rank() == 1 then os.execute(arg[1]) end]],
+      helper.line("-e", "io.stderr:write(require('jfl').env.size(), ' process\\n')"))
+    assert.equal("[rank 1] 1 process\n", err)
+    assert.equal(0, status)
+  end)
+
   it("names a rank that stops", function()
     local _, err = helper.shell("JFL_PATIENCE=4 " .. helper.line("--ranks", "3",
       helper.file(TRAIN), "step", "STOP", "2"))
@@ -289,6 +316,8 @@ describe("jfl --ranks", function()
     local script = [[
       local flow = require "jfl"
       print("start " .. os.getenv "JFL_RESTARTS" .. " of " .. flow.env.size())
+      io.stdout:flush()
+      require("jfl.core").world_gather("printed")
       if flow.env.rank() == 1 and tonumber(os.getenv "JFL_RESTARTS") < 2 then
         os.execute "kill -9 $PPID"
       end
@@ -314,8 +343,8 @@ describe("jfl --ranks", function()
           flow.optimizer.SGD(0.1):minimize(loss)
           return loss
         end }
-      for i = 1, 10 do
-        if flow.env.rank() == 1 then os.execute "sleep 0.02" end
+      for i = 1, 5 do
+        if flow.env.rank() == 1 then os.execute "sleep 0.2" end
         job(flow.ndarray.ones({ 64, 64 }))
       end]])
     local waits = out:match "rank 1 %([^\n]*%) is slow: the others waited (%S+) ms for it"
@@ -323,8 +352,10 @@ describe("jfl --ranks", function()
   end)
 
   it("ends all ranks where it is told to end", function()
-    local line = helper.line("--ranks", "2", "-e", "while true do end")
-    local out = helper.shell(line .. " & p=$!; sleep 0.3; kill -TERM $p; wait $p; echo $?")
+    local said = helper.file ""
+    local line = helper.line("--ranks", "2", "-e", "io.stderr:write 'here\\n' while true do end")
+    local out = helper.shell(("%s 2>%s & p=$!; until [ $(grep -c here %s) = 2 ]; do "
+      .. "sleep 0.05; done; kill -TERM $p; wait $p; echo $?"):format(line, said, said))
     assert.equal("143\n", out)
   end)
 end)
@@ -333,12 +364,11 @@ describe("flow.env.machine", function()
   after_each(helper.clean)
 
   it("lets processes that were started by hand meet", function()
-    local port = 20000 + tonumber(tostring({}):match "0x(%x+)", 16) / 16 % 12000
     local file = helper.file(([[
       local flow = require "jfl"
       flow.env.machine("127.0.0.1", "127.0.0.1")
       flow.env.ctrl_port(%d)
-      print(flow.env.rank(), flow.env.size())]]):format(port))
+      print(flow.env.rank(), flow.env.size())]]):format(helper.port()))
     local line = helper.line(file)
     local out, err = helper.shell(("JFL_PRINT=all; export JFL_PRINT; JFL_RANK=1 %s >%s.1 & "
       .. "JFL_RANK=0 %s; wait; cat %s.1; rm %s.1"):format(line, file, line, file, file))
@@ -346,14 +376,14 @@ describe("flow.env.machine", function()
   end)
 
   it("is not too late in a profile, of which each process writes a trace", function()
-    local port = 20000 + tonumber(tostring({}):match "0x(%x+)", 16) / 16 % 12000
     local file = helper.file(([[
       local flow = require "jfl"
       local tp = flow.typing
       flow.env.machine("127.0.0.1", "127.0.0.1")
       flow.env.ctrl_port(%d)
       flow.global_function { name = "job", inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
-        returns = tp.Numpy, body = function(x) return x * 2 end }({ 1, 2 })]]):format(port))
+        returns = tp.Numpy,
+        body = function(x) return x * 2 end }({ 1, 2 })]]):format(helper.port()))
     local trace = helper.file ""
     local line = helper.line("--profile=" .. trace, file)
     local out, err = helper.shell(("JFL_RANK=1 %s & JFL_RANK=0 %s; wait"):format(line, line))
@@ -383,7 +413,7 @@ describe("flow.env.machine", function()
 
   it("takes Slurm's variables", function()
     local vars = "SLURM_JOB_ID=%d SLURM_NTASKS=2 SLURM_NODELIST=localhost JFL_PRINT=all "
-    vars = vars:format(100000 + tonumber(tostring({}):match "0x(%x+)", 16) / 16 % 100000)
+    vars = vars:format(core.process())
     local line = helper.line("-e", "local e = require('jfl').env print(e.rank(), e.size())")
     local out = helper.shell(("%s SLURM_PROCID=1 %s >/dev/null & %s SLURM_PROCID=0 %s; wait")
       :format(vars, line, vars, line))

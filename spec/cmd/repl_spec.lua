@@ -5,7 +5,7 @@ local helper = require "spec.cmd.helper"
 local function session(...)
   local out, err, status = helper.run("-i", "--no-startup",
     { input = table.concat({ ... }, "\n") .. "\n" })
-  assert.equal(0, status)
+  assert.equal(0, status, out .. err)
   local text = out:gsub("^jfl [^\n]*\n", ""):gsub(">> *", ""):gsub("> ", "")
   return text:gsub("\n$", ""), err
 end
@@ -166,7 +166,7 @@ describe("a session", function()
     end
     local function started(...)
       local out, err, status = helper.run("-i", ...)
-      assert.equal(0, status)
+      assert.equal(0, status, out .. err)
       return out:gsub("^[^\n]*\n", ""):gsub("> ", ""), err
     end
     local function with(config)
@@ -374,9 +374,9 @@ job = flow.global_function { name = "j", inputs = { { "x", tp.Placeholder { 300,
 job(flow.ndarray.zeros { 300, 300 })(function() print("la" .. "te") end)
 ]])
     local out, _, status = helper.shell(([[{ cat %s; sleep 1; echo "6 * 7"; sleep 0.3; } |
-      HOME=/nonexistent TERM=xterm timeout 20 script -qec %q /dev/null]]):format(lines,
+      HOME=/nonexistent TERM=xterm timeout 300 script -qec %q /dev/null]]):format(lines,
       helper.line()))
-    assert.equal(0, status)
+    assert.equal(0, status, out)
     assert.truthy(out:find("late\r?\n.*42"), out)
     assert.truthy(#out < 4000, "the prompt is drawn over and over")
   end)

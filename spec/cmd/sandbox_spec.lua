@@ -30,15 +30,14 @@ describe("jfl --sandbox", function()
   -- Runs a text with the folders `in` to read and `out` to write.
   local function run(text, options)
     write(root .. "/script.lua", text)
-    return sh("cd %s && timeout 30 %s --sandbox --read in --write out %s script.lua", root, jfl,
+    return sh("cd %s && timeout 300 %s --sandbox --read in --write out %s script.lua", root, jfl,
       options or "")
   end
 
   -- The text prints what it got; it must have got nothing.
   local function gets(want, text, options)
     local got, status = run(text, options)
-    assert.equal(want, got)
-    assert.equal(0, status)
+    assert.same({ want, 0 }, { got, status })
   end
 
   local function call(declaration, expression)
@@ -80,8 +79,7 @@ describe("jfl --sandbox", function()
       flow.train.CheckPoint():load("out/model")
       print(#flow.checkpoint.get("out/model")["fc-bias"])
     ]]
-    assert.equal("8\n", got)
-    assert.equal(0, status)
+    assert.same({ "8\n", 0 }, { got, status })
   end)
 
   it("runs jobs on its own thread, which need not wait for another #cpu", function()
@@ -171,8 +169,22 @@ describe("jfl --sandbox", function()
       "ffi.C.prctl(4, 1, 0, 0, 0)")
   end)
 
-  it("types nothing into the terminal", function()
+  it("types nothing into the terminal, and leaves it as it is", function()
     call("int ioctl(int, unsigned long, ...);", 'ffi.C.ioctl(0, 0x5412, "x")')
+    call("int ioctl(int, unsigned long, ...);", 'ffi.C.ioctl(0, 0x5421, ffi.new("int[1]", 1))')
+    call("int fcntl(int, int, ...);", 'ffi.C.fcntl(0, 4, ffi.cast("int", 2048))')   -- O_NONBLOCK
+  end)
+
+  it("has no secrets of the environment, not even in its memory", function()
+    write(root .. "/script.lua", [[
+      local ffi = require "ffi"
+      ffi.cdef "char **environ;"
+      local from, to = ffi.C.environ[0], ffi.C.environ[1]
+      print(os.getenv "LANG", os.getenv "TZ", os.getenv "KEY", ffi.C.environ[2] == nil)
+      print(to > from, ffi.string(from, to - from):find("hunter2"))
+    ]])
+    local got = sh("cd %s && env -i LANG=C KEY=hunter2 TZ=UTC %s --sandbox script.lua", root, jfl)
+    assert.equal("C\tUTC\tnil\ttrue\ntrue\tnil\n", got)
   end)
 
   it("has no memory that others could see, nor more than its own limits", function()
@@ -220,6 +232,29 @@ describe("jfl --sandbox", function()
       assert(got:find("more than 64 MB") or got:find("not enough memory")
         or got:find("out of memory"), got)
     end
+  end)
+
+  it("is ended where it has too many threads", function()
+    local got, status = run([[
+      local ffi = require "ffi"
+      ffi.cdef [=[
+        int pthread_attr_init(void *); int pthread_attr_setstacksize(void *, size_t);
+        int pthread_create(unsigned long *, void *, void *, uintptr_t); unsigned sleep(unsigned);
+      ]=]
+      local attr, thread = ffi.new("char[256]"), ffi.new("unsigned long[1]")
+      ffi.C.pthread_attr_init(attr)
+      ffi.C.pthread_attr_setstacksize(attr, 65536)
+      for _ = 1, 1100 do
+        if ffi.C.pthread_create(thread, attr, ffi.cast("void *", ffi.C.sleep), 1000) ~= 0 then
+          print "the system has no more"
+          os.exit(7)
+        end
+      end
+      while true do end
+    ]])
+    if status == 7 then return pending("the system bears no 1100 threads") end
+    assert.equal("jfl: the script was ended: it had more than 1000 threads\n", got)
+    assert.equal(137, status)
   end)
 
   it("refuses what it does not understand", function()

@@ -37,7 +37,7 @@ local AGREE = [[
 local function says_nothing(script)
   local out, status = emulated.run({}, AGREE .. script)
   assert.equal("", out)
-  assert.equal(0, status)
+  assert.equal(0, status, out)
 end
 
 describe("a fused program on a GPU", function()
@@ -181,6 +181,6 @@ describe("a fused program on a GPU", function()
       end
     ]])
     assert.equal("", out)
-    assert.equal(0, status)
+    assert.equal(0, status, out)
   end)
 end)

@@ -39,7 +39,7 @@ local function check(text)
   local out, status = helper.script(COMPARES .. text,
     "LD_LIBRARY_PATH=build/emulated XDG_CACHE_HOME=\"$PWD/build/cache\"")
   assert.equal("", out)
-  assert.equal(0, status)
+  assert.equal(0, status, out)
 end
 
 describe("a GPU", function()

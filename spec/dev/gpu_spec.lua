@@ -22,7 +22,7 @@ describe("without a GPU", function()
   for sentence, variables in pairs(why) do
     it("warns that " .. sentence, function()
       local out, status = on_gpu(variables, PLACED)
-      assert.equal(0, status)
+      assert.equal(0, status, out)
       assert.truthy(out:find(sentence, 1, true), out)
       assert.truthy(out:find('what is placed on "gpu" runs on the CPU', 1, true), out)
     end)

@@ -15,7 +15,7 @@ describe("the example dqn.lua #cpu", function()
   it("plays far longer than at random, and saves what it learned", function()
     local out, err, status = helper.shell(("%s examples/dqn.lua 200 %s"):format(helper.command(),
       folder))
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     local averages = {}
     for average in out:gmatch "average ([%d.]+)" do averages[#averages + 1] = tonumber(average) end
     -- Random pushes keep the pole up for 22 steps on average.

@@ -28,7 +28,7 @@ describe("a program with jfl inside #cpu", function()
     local out, err, status = helper.shell(("cc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wpedantic "
       .. "-Werror examples/%s.c %s -o %s/program && cd %s && ./program %s"):format(name, flags,
       place, place, arguments or ""))
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     return out
   end
 
@@ -86,7 +86,7 @@ describe("a program with jfl inside #cpu", function()
       flow.train.CheckPoint():save(place .. "/clothes")
     ]])
     local out, err, status = helper.shell(helper.line(script, place))
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     local names = { "T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker",
       "bag", "boot" }
     return names[tonumber(out) + 1]
@@ -104,12 +104,12 @@ ask() {
   { printf '%s %s HTTP/1.1\r\nContent-Length: %d\r\n\r\n' $1 $2 $(wc -c <$3); cat $3; } >&3
   cat <&3 | sed -n '1p; $p'; echo
 }
-for i in $(seq 400); do [ -n "$(port)" ] && break; sleep 0.05; done
+while [ -z "$(port)" ] && kill -0 $server 2>/dev/null; do sleep 0.05; done
 COMMANDS
 END
       SERVER 0 PLACE/clothes >PLACE/out 2>PLACE/err &
       server=$!
-      timeout 40 bash PLACE/client $server
+      timeout 300 bash PLACE/client $server
       kill -TERM $server 2>/dev/null
       wait $server
       echo "ended with $?"
@@ -130,7 +130,7 @@ END
       wait $clients
       cat many.* | grep -c '"label": "NAME"'
     ]]):gsub("NAME", name))
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     assert.truthy(out:find("HTTP/1.1 200 OK\r\n{\"label\": \"" .. name .. "\", "), out)
     assert.truthy(out:find('400 Bad Request%s+{"error": "POST the 784 bytes'), out)
     assert.truthy(out:find("404 Not Found", 1, true), out)

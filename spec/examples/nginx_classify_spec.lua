@@ -14,7 +14,7 @@ describe("the service in nginx #cpu", function()
   local function train(batches)
     local out, err, status = jfl(place .. "/train.lua", place .. "/clothes", "1",
       tostring(batches))
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     return tonumber(out:match "epoch 1: ([%d.]+) %% right")
   end
 
@@ -93,7 +93,7 @@ describe("the service in nginx #cpu", function()
       for i = 1, 8 do print(network.NAMES[logits[i]:argmax() + 1]) end
     ]])
     local out, err, status = jfl(script)
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     local labels = {}
     for label in out:gmatch "[^\n]+" do labels[#labels + 1] = label end
     table.remove(labels, 1)                      -- what load_mnist says

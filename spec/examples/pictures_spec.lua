@@ -19,7 +19,7 @@ describe("examples about pictures #cpu", function()
     local command = helper.command():gsub("^build/", root .. "/build/")
     local out, err, status = helper.shell(("cd %s && %s %s/examples/%s.lua %s"):format(place,
       command, root, name, table.concat({ ... }, " ")))
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     return out
   end
 

@@ -7,7 +7,7 @@ local nd = flow.ndarray
 -- Runs the example with these options; gives what it printed.
 local function run(...)
   local out, err, status = cmd.shell(cmd.line("examples/resnet50.lua", ...))
-  assert.equal(0, status, err)
+  assert.equal(0, status, out .. err)
   return out
 end
 

@@ -11,6 +11,7 @@ describe("examples/resume.lua", function()
     os.remove(folder)
     local script = helper.file([[
       local kills, real = { ]] .. table.concat({ ... }, ", ") .. [[ }, print
+      io.stdout:setvbuf "line"           -- so that all is printed, however it ends
       local flow = require "jfl"
       function print(text)
         real(text)
@@ -24,7 +25,7 @@ describe("examples/resume.lua", function()
     os.execute("rm -r " .. folder)
     local seen = {}
     for step, loss in out:gmatch "step (%d+): loss (%S+)" do seen[tonumber(step)] = loss end
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     return seen, err
   end
 

@@ -19,7 +19,7 @@ describe("examples about sequences #cpu", function()
   local function losses(name, ...)
     local out, err, status = helper.shell(("%s examples/%s.lua %s"):format(helper.command(), name,
       table.concat({ ... }, " ")))
-    assert.equal(0, status, err)
+    assert.equal(0, status, out .. err)
     local all = {}
     for loss in out:gmatch "step %d+: loss (%S+)" do all[#all + 1] = tonumber(loss) end
     return all[1], all[#all], out

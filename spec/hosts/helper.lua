@@ -134,11 +134,10 @@ function helper.installed()
 end
 
 --- Runs a program to its end and gives its output, errors and exit status. The command is a list of
--- words, with fields env (a table), under (words of the shell before the program, such as a
--- `timeout`), input (text), libraries (true: those of build/hosts). One that hangs is ended after
--- five minutes, with status 124.
+-- words, with fields env (a table), under (words of the shell before the program), input (text),
+-- libraries (true: those of build/hosts). One that hangs is ended, with status 124.
 function helper.run(command)
-  return shell.shell("cd " .. quoted(helper.place()) .. " && exec timeout 300 " .. words(command),
+  return shell.shell("cd " .. quoted(helper.place()) .. " && exec " .. words(command),
     command.input)
 end
 
@@ -147,12 +146,14 @@ local function is_alive(group)
   return answer(("ps -o stat= -g %d | grep -v Z"):format(group)) ~= ""
 end
 
---- Waits until a condition holds, for so many seconds (20); gives whether it does.
-function helper.wait(condition, seconds)
-  for _ = 1, (seconds or 20) * 50 do
+--- Waits until a condition holds; gives whether it does within minutes, so that a test that fails
+-- ends.
+function helper.wait(condition)
+  local last = os.time() + 300
+  repeat
     if condition() then return true end
     os.execute "sleep 0.02"
-  end
+  until os.time() > last
   return false
 end
 
@@ -165,10 +166,9 @@ function Running:text() return helper.exists(self.log) and helper.read(self.log)
 --- Sends it, not its children, a signal: "TERM", "HUP"...
 function Running:signal(name) os.execute(("kill -%s %d"):format(name, self.pid)) end
 
---- Waits for its end and gives its exit status and what it has written; nil if it goes on for
--- longer than so many seconds (20).
-function Running:finish(seconds)
-  local done = helper.wait(function() return helper.exists(self.status) end, seconds)
+--- Waits for its end and gives its exit status and what it has written; nil if it does not end.
+function Running:finish()
+  local done = helper.wait(function() return helper.exists(self.status) end)
   if not done then return nil, self:text() end
   return tonumber(helper.read(self.status)), self:text()
 end
@@ -178,7 +178,7 @@ function Running:runs() return not helper.exists(self.status) end
 
 --- Whether neither it nor a child of it runs any more.
 function Running:is_gone()
-  return helper.wait(function() return not is_alive(self.group) end, 5)
+  return helper.wait(function() return not is_alive(self.group) end)
 end
 
 --- Starts a program, a command as for helper.run, in a process group of its own; its fields are
@@ -207,21 +207,12 @@ function helper.usage(pid)
     fds = tonumber(answer(("ls /proc/%d/fd | wc -l"):format(pid))) }
 end
 
---- A TCP port of 127.0.0.1 that nothing listens on now.
-function helper.port()
-  local used = {}
-  for port in answer("cat /proc/net/tcp"):gmatch ":(%x%x%x%x) [%x:]+ 0A" do
-    used[tonumber(port, 16)] = true
-  end
-  local port = 20000 + tonumber(answer "echo $$") % 10000
-  while used[port] do port = port + 1 end
-  return port
-end
+helper.port = shell.port
 
 --- The answer to an HTTP request of a server on 127.0.0.1: its status and body; nil and why not.
 function helper.ask(port, method, path, body)
   local file = body and helper.write("body", body)
-  local pipe = io.popen(([[timeout 20 bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d || exit
+  local pipe = io.popen(([[timeout 300 bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d || exit
     { printf "%s %s HTTP/1.0\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"; %s; } >&3
     cat <&3' 2>&1]]):format(port, method, path, #(body or ""), file and "cat " .. file or "true"))
   local text = pipe:read "*a"

@@ -6,9 +6,7 @@ local helper = require "spec.hosts.helper"
 local function run(script, expected, arguments)
   local out, err, status = helper.run { "/usr/bin/luajit", helper.write("main.lua", script),
     unpack(arguments or {}) }
-  assert.equal("", err)
-  assert.equal(expected, out)
-  assert.equal(0, status)
+  assert.same({ expected, "", 0 }, { out, err, status })
 end
 
 describe("an event loop in Lua #cpu #hosts", function()

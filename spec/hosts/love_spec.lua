@@ -44,9 +44,7 @@ describe("LÖVE #cpu #hosts", function()
     helper.write("game/conf.lua", conf)
     local out, err, status = helper.run { "love", helper.place() .. "/game",
       under = "xvfb-run -a", env = { LIBGL_ALWAYS_SOFTWARE = "1" } }
-    assert.equal("", err)
-    assert.equal("320 wide, 150 callbacks\n", out)
-    assert.equal(0, status)
+    assert.same({ "320 wide, 150 callbacks\n", "", 0 }, { out, err, status })
     helper.row("LÖVE", helper.version "love", "150 steps, then 150 between frames by flow.poll,"
       .. " saved and loaded, quit with calls in flight")
   end)

@@ -8,7 +8,7 @@ local script = [[
   local guest = require "spec.hosts.guest"
   io.write(guest.all("saved", function(fd)
     local due = ffi.new("struct pollfd[1]", { { fd, 1, 0 } })
-    assert(ffi.C.poll(due, 1, 10000) == 1, "no callback within 10 s")
+    assert(ffi.C.poll(due, 1, 300000) == 1, "no callback came")
   end), "\n")
 ]]
 
@@ -25,9 +25,7 @@ describe("stock luajit #cpu #hosts", function()
       local missing = helper.missing(host.program)
       if missing then return pending(missing) end
       local out, err, status = helper.run { host.program, helper.write("main.lua", script) }
-      assert.equal("", err)
-      assert.equal("learnt, 150 callbacks, saved and loaded\n", out)
-      assert.equal(0, status)
+      assert.same({ "learnt, 150 callbacks, saved and loaded\n", "", 0 }, { out, err, status })
       helper.row(host.title, helper.version(host.package),
         "a script with a loop of poll(2): " .. out:gsub("\n", ""))
     end)

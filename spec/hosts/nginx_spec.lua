@@ -106,7 +106,7 @@ local function workers(port, n)
     if not seen[pid] then count = count + 1 end
     seen[pid] = tonumber(delivered)
     return count >= n
-  end, 10)
+  end)
   assert.equal(n, count)
   return seen
 end
@@ -136,7 +136,7 @@ local function asked(port, clients, each, tolerance, during)
   if during then during() end
   local good = 0
   for _, client in ipairs(all) do
-    local status, text = client:finish(30)
+    local status, text = client:finish()
     assert.equal(0, status, text)
     for line in text:gmatch "[^\n]+" do
       local value = tonumber(line:match "^HTTP/1.1 200 .-\r %s*([%d.e-]+) *$")

@@ -18,7 +18,7 @@ std::string root, folder;
 int wait(lua_State *L)
 {
   pollfd due = { static_cast<int>(lua_tointeger(L, 1)), POLLIN, 0 };
-  if (poll(&due, 1, 10000) != 1) throw std::runtime_error("no callback within 10 s");
+  if (poll(&due, 1, 300000) != 1) throw std::runtime_error("no callback came");
   return 0;
 }
 

@@ -9,10 +9,10 @@ local include = "/usr/include/luajit-2.1"
 local function compiled(name, compiler)
   local source = ("%s/spec/hosts/%s"):format(helper.root, name)
   local path = ("%s/build/hosts_%s"):format(helper.root, name:gsub("%.", "_"))
-  local _, err, status = helper.run { "sh", "-c", ("test %s -nt %s || %s -Wall -Wextra "
+  local out, err, status = helper.run { "sh", "-c", ("test %s -nt %s || %s -Wall -Wextra "
     .. "-Wpedantic -Werror -O1 -I%s %s -o %s -lluajit-5.1 -pthread"):format(path, source, compiler,
     include, source, path) }
-  assert.equal(0, status, err)
+  assert.equal(0, status, out .. err)
   return path
 end
 
@@ -51,16 +51,14 @@ describe("a C program #cpu #hosts", function()
       if mode == "german" then
         env.LOCPATH = helper.place()
         env.I18NPATH = helper.file "/usr/share/i18n"
-        local _, err, status = helper.run { "localedef", "--no-archive", "-i", "de_DE", "-f",
+        local out, err, status = helper.run { "localedef", "--no-archive", "-i", "de_DE", "-f",
           "UTF-8", helper.place() .. "/de_DE.UTF-8", env = env }
-        assert.equal(0, status, err)
+        assert.equal(0, status, out .. err)
       end
       local out, err, status = helper.run { program, helper.root, helper.place(), mode, env = env }
       -- Where the host gives no memory, the end of a state says so if that needs some.
       if mode == "own allocator" then err = err:gsub("jfl: not enough memory\n", "") end
-      assert.equal("", err)
-      assert.equal("well\n", out)
-      assert.equal(0, status)
+      assert.same({ "well\n", "", 0 }, { out, err, status })
       passed[#passed + 1] = title
       if #passed == count then
         table.sort(passed)
@@ -74,9 +72,7 @@ describe("a C program #cpu #hosts", function()
     if missing then return pending(missing) end
     local program = compiled("program.cc", "c++ -std=c++17")
     local out, err, status = helper.run { program, helper.root, helper.place() }
-    assert.equal("", err)
-    assert.equal("well\n", out)
-    assert.equal(0, status)
+    assert.same({ "well\n", "", 0 }, { out, err, status })
     helper.row("a C++ program", helper.version "libluajit-5.1-2", "4 threads with a state each, "
       .. "errors as exceptions, a state closed by a static destructor with calls in flight")
   end)

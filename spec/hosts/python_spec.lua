@@ -13,7 +13,7 @@ describe("python #cpu #hosts", function()
     local first, last = out:match "^jfl [%d.]+: loss (%S+), then (%S+)\n"
     assert.is_true(tonumber(last) < 0.01 * tonumber(first), out)
     assert.matches("\nthe script has no job 'tarin'; did you mean train%?\n$", out)
-    assert.equal(0, status)
+    assert.equal(0, status, out .. err)
     assert.is_true(helper.exists(helper.place() .. "/sine/model.safetensors"))
     helper.row("Python", helper.version "python3", "examples/embed.py, by ctypes: 2000 steps")
   end)

@@ -105,7 +105,7 @@ describe("the module", function()
       print(package.loaded["jfl.net.optimizers"])
     ]]
     assert.equal("nil\ttrue\tnil\nnil\n", out)
-    assert.equal(0, status)
+    assert.equal(0, status, out)
   end)
 
   it("loads layers and what is made of ops when they are called, and lists them before", function()

@@ -44,7 +44,7 @@ describe("what a restricted script reaches", function()
   end)
 
   it("is there", function()
-    local box = flow.sandbox { seconds = 10 }
+    local box = flow.sandbox { seconds = 100 }
     box:run([[function look(path)
       local value = require "jfl"
       for name in path:gmatch("[^.]+") do value = value[name] end

@@ -85,6 +85,8 @@ jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n);
    whether it leads to the open directory, with JF_NO_LINK without being one. */
 int jf_file_same(int fd, int at, const char *path);
 int jf_folder_same(int dir, int at, const char *path, int how);
+/* Whether it is a file as a save of this user leaves it: no link, nor under another name too. */
+int jf_file_ours(const jf_info *i);
 /* Whether the directory holds nothing besides the two files. path is for messages. */
 jfl_status jf_dir_empty(int dir, const char *path, const char *a, const char *b, int *out);
 
@@ -102,8 +104,13 @@ typedef struct jf_successor {
    replaces one which is not for everybody is not for everybody either while it is written. */
 int jf_successor_make(jf_successor *d);
 /* Gives the file the rights of the one it replaces, syncs it, renames it and syncs the
-   directory. ESTALE: `from` is another file by now. */
+   directory. ESTALE: another file was found in its place. */
 int jf_successor_keep(jf_successor *d);
+/* After a renaming: whether `to` is the file. Somebody else may get in between a look at a name and
+   its renaming; a later save of this user's may have replaced it. Nothing is said where the system
+   had the file closed. */
+int jf_successor_check(jf_successor *d);
+#define JF_LOST "find what was written, as something else took its place"
 /* Removes `from` if it is still this file. */
 void jf_successor_drop(const jf_successor *d);
 void jf_successor_close(jf_successor *d);

@@ -65,6 +65,8 @@ int jf_folder_same(int dir, int at, const char *path, int how)
   return !jf_info_of_folder(dir, &mine) && files_same(&mine, at, path, how);
 }
 
+int jf_file_ours(const jf_info *i) { return i->kind == JF_FILE && i->names <= 1 && i->mine; }
+
 /* ---- directories ---- */
 
 void jf_file_parent(const char *path, char *out)

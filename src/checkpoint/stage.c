@@ -75,8 +75,7 @@ static jfl_status stage_clear_file(const jf_stage *st, int fd)
 {
   jf_info info;
   if (jf_info_of(fd, &info)) return jf_file_fail(st->file, "look up");
-  if (info.kind != JF_FILE || info.names > 1 || !info.mine)
-    return stage_in_the_way(st, "a file");
+  if (!jf_file_ours(&info)) return stage_in_the_way(st, "a file");
   if (jf_lock(fd) && errno == EWOULDBLOCK) return stage_busy(st->target);
   if (!jf_file_same(fd, st->model.dir, st->model.from)) return JFL_OK;
   return jf_file_remove(st->model.dir, st->model.from) ? jf_file_fail(st->file, "remove") : JFL_OK;
@@ -229,11 +228,12 @@ static jfl_status stage_rename(jf_stage *st)
 {
   errno = ESTALE;
   if (!jf_folder_same(st->model.dir, st->parent, st->staged, JF_NO_LINK))
-    return jf_file_fail(st->target, "find what was written, as something else took its place");
+    return jf_file_fail(st->target, JF_LOST);
   if (jf_folder_rename(st->parent, st->staged, st->name, &st->model.fd))
     return errno == ENOTEMPTY || errno == EEXIST ? stage_refuse(st->target)
                                                  : jf_file_fail(st->target, "rename to it");
   st->moved = 1;
+  if (jf_successor_check(&st->model)) return jf_file_fail(st->target, st->model.step);
   return jf_folder_sync(st->parent) ? jf_file_fail(st->target, "sync the directory of") : JFL_OK;
 }
 

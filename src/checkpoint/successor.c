@@ -31,15 +31,25 @@ static int successor_inherit(const jf_successor *d)
   return strcmp(d->from, d->to) && successor_replaces(d, &old) ? jf_inherit(d->fd, &old) : 0;
 }
 
+int jf_successor_check(jf_successor *d)
+{
+  jf_info there;
+  if (d->fd < 0 || jf_file_same(d->fd, d->dir, d->to)) return 0;
+  if (!jf_info_at(d->dir, d->to, JF_NO_LINK, &there) && jf_file_ours(&there)) return 0;
+  errno = ESTALE;
+  return successor_fail(d, JF_LOST);
+}
+
 int jf_successor_keep(jf_successor *d)
 {
   if (successor_inherit(d)) return successor_fail(d, "give it the rights of what it replaces");
   if (jf_sync(d->fd)) return successor_fail(d, "sync it");
   errno = ESTALE;
-  if (!jf_file_same(d->fd, d->dir, d->from))
-    return successor_fail(d, "find what was written, as something else took its place");
-  if (strcmp(d->from, d->to) && jf_file_rename(d->dir, d->from, d->to))
-    return successor_fail(d, "rename it");
+  if (!jf_file_same(d->fd, d->dir, d->from)) return successor_fail(d, JF_LOST);
+  if (strcmp(d->from, d->to)) {
+    if (jf_file_rename(d->dir, d->from, d->to)) return successor_fail(d, "rename it");
+    if (jf_successor_check(d)) return -1;
+  }
   return jf_folder_sync(d->dir) ? successor_fail(d, "sync the directory") : 0;
 }
 

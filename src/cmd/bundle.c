@@ -4,6 +4,7 @@
 #include "system/system.h"
 
 #include <lauxlib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What makes a copy of this program a bundle: lua/jfl/tools/bundle.lua finds these bytes in it and
@@ -39,6 +40,19 @@ static int l_give_rights(lua_State *L)
   return 1;
 }
 
+/* (path): a text that tells the file or folder from all others. */
+static int l_identity(lua_State *L)
+{
+  jf_info info;
+  const char *path = luaL_checkstring(L, 1);
+  if (jf_info_at(JF_HERE, path, 0, &info)) return luaL_error(L, "cannot look at %s", path);
+  char text[64];
+  snprintf(text, sizeof text, "%llx-%llx", (unsigned long long)info.place,
+           (unsigned long long)info.id);
+  lua_pushstring(L, text);
+  return 1;
+}
+
 /* (path): makes a folder for this user alone; whether it was not there yet. */
 static int l_make_folder(lua_State *L)
 {
@@ -68,7 +82,7 @@ static int l_random_name(lua_State *L)
 void jf_push_bundle_tools(lua_State *L)
 {
   static const luaL_Reg tools[] = {
-    { "give_rights", l_give_rights }, { "make_folder", l_make_folder },
+    { "give_rights", l_give_rights }, { "identity", l_identity }, { "make_folder", l_make_folder },
     { "remove_folder", l_remove_folder }, { "random_name", l_random_name }, { NULL, NULL }
   };
   lua_newtable(L);

@@ -1,8 +1,8 @@
 /* Ctrl-C. The first one sets a debug hook that raises an error, and a flag that what waits in C
-   looks at. In code of the front end the hook waits a moment for the user's code, where an error is
-   expected. A loop that LuaJIT has compiled sees neither, and no code can be run in its place: so
-   where the program still runs after a moment it says so, and another Ctrl-C within two seconds
-   ends the process at once. */
+   looks at. In code of the front end the hook waits a moment of the processor's time for the user's
+   code, where an error is expected. A loop that LuaJIT has compiled sees neither, and no code can
+   be run in its place: so where the program still runs after a moment it says so, and another
+   Ctrl-C within two seconds ends the process at once. */
 #include "cmd/cmd.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const double held = 0.2, soon = 0.3, patience = 2;      /* seconds */
+static const double held = 0.2, soon = 0.3, patience = 2;      /* seconds; held: of the thread */
 
 static const char hint[] =
   "\njfl: still running; Ctrl-C again within two seconds ends the program\n";
@@ -22,18 +22,23 @@ static struct {
   pthread_t owner;
   lua_State *L;
   volatile sig_atomic_t asked;     /* Ctrl-C came and the error was not raised yet */
-  volatile double at;              /* when it came */
+  volatile double at;              /* when it came, by the thread's own time */
   volatile sig_atomic_t hinted;    /* the hint was shown since */
   volatile double since;           /* when it was */
   volatile sig_atomic_t came;      /* the error was raised */
 } state;
 
-static double now(void)
+static double time_of(clockid_t clock)
 {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+static double now(void) { return time_of(CLOCK_MONOTONIC); }
+
+/* Seconds that this thread has run: those in which it waits for a core do not count. */
+static double own_time(void) { return time_of(CLOCK_THREAD_CPUTIME_ID); }
 
 /* SIGALRM after so long; never if that is 0. */
 static void set_timer(double seconds)
@@ -79,7 +84,7 @@ static int in_front_end(lua_State *L)
 static void hook(lua_State *L, lua_Debug *ar)
 {
   (void)ar;
-  if (!in_front_end(L) || now() - state.at > held) raise_error(L);
+  if (!in_front_end(L) || own_time() - state.at > held) raise_error(L);
 }
 
 /* The system may run the handler on any thread; another one passes the signal on to the owner. */
@@ -107,7 +112,7 @@ static void on_timer(int number)
 static void on_first(void)
 {
   state.hinted = 0;
-  state.at = now();
+  state.at = own_time();
   state.asked = 1;
   lua_sethook(state.L, hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
   set_handler(SIGALRM, on_timer, SA_RESTART);

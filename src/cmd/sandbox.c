@@ -87,14 +87,27 @@ int jf_sandbox(int *argc, char **argv, int *status)
 #else
 
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 /* ---- the parent ---- */
 
-static volatile sig_atomic_t told;     /* a signal that the child gets too */
-static void on_told(int number) { told = number; }
+static volatile sig_atomic_t told;     /* a signal to be passed on to the child */
+
+/* What is typed at the terminal, such as Ctrl-C, comes from the kernel, to both processes. */
+static void on_told(int number, siginfo_t *from, void *context)
+{
+  (void)context;
+  if (from->si_code != SI_KERNEL) told = number;
+}
+
+static void pass_on(int number)
+{
+  struct sigaction a = { .sa_sigaction = on_told, .sa_flags = SA_SIGINFO | SA_RESTART };
+  sigaction(number, &a, NULL);
+}
 
 static double sandbox_now(void)
 {
@@ -116,6 +129,17 @@ static uint64_t resident(pid_t pid)
   return in_memory * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* The threads of a process, which its entry in /proc counts as folders. */
+static unsigned long threads_of(pid_t pid)
+{
+  char path[64];
+  struct stat st;
+  snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+  return stat(path, &st) || st.st_nlink < 2 ? 0 : (unsigned long)st.st_nlink - 2;
+}
+
+enum { MOST_THREADS = 1000 };
+
 /* Waits for the child and ends it where it goes too far; *ended says why it did, or is "". */
 static int watch(pid_t child, const jf_walls *w, char *ended, size_t size)
 {
@@ -129,6 +153,8 @@ static int watch(pid_t child, const jf_walls *w, char *ended, size_t size)
     if (sandbox_now() > until) snprintf(ended, size, "it ran for more than %g s", w->seconds);
     else if (resident(child) > w->memory)
       snprintf(ended, size, "it used more than %.0f MB", (double)(w->memory >> 20));
+    else if (threads_of(child) > MOST_THREADS)
+      snprintf(ended, size, "it had more than %d threads", MOST_THREADS);
     if (*ended) kill(child, SIGKILL);
     nanosleep(&pause, NULL);
   }
@@ -138,9 +164,9 @@ static int watch(pid_t child, const jf_walls *w, char *ended, size_t size)
 static int sandbox_wait(pid_t child, const jf_walls *w)
 {
   char ended[80] = "";
-  signal(SIGINT, on_told);
-  signal(SIGTERM, on_told);
-  signal(SIGHUP, on_told);
+  pass_on(SIGINT);
+  pass_on(SIGTERM);
+  pass_on(SIGHUP);
   const int how = watch(child, w, ended, sizeof ended);
   if (WIFEXITED(how)) return WEXITSTATUS(how);
   const int number = WTERMSIG(how);
@@ -152,6 +178,30 @@ static int sandbox_wait(pid_t child, const jf_walls *w)
 }
 
 /* ---- the child ---- */
+
+/* Whether a variable says how programs run, and is nobody's secret. */
+static int is_harmless(const char *variable)
+{
+  static const char *const begins[] = {
+    "COLUMNS=", "HOME=", "JFL_", "LANG=", "LANGUAGE=", "LC_", "LD_LIBRARY_PATH=", "LINES=", "LUA_",
+    "NO_COLOR=", "OMP_", "ONEDNN_", "OPENBLAS_", "PATH=", "PWD=", "TERM=", "TMPDIR=", "TZ=", "USER="
+  };
+  if (!strncmp(variable, "JFL_SECRET=", strlen("JFL_SECRET="))) return 0;
+  for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+    if (!strncmp(variable, begins[i], strlen(begins[i]))) return 1;
+  return 0;
+}
+
+/* Takes the rest out of the environment and out of the memory, where ffi would find it. */
+static void clear_environment(void)
+{
+  char **to = environ;
+  for (char **v = environ; v && *v; v++) {
+    if (is_harmless(*v)) *to++ = *v;
+    else memset(*v, 0, strlen(*v));
+  }
+  if (to) *to = NULL;
+}
 
 /* Leaves the program's name and what follows the options of this. */
 static void take_out(int *argc, char **argv, int first)
@@ -174,6 +224,7 @@ int jf_sandbox(int *argc, char **argv, int *status)
     return 1;
   }
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent) return 1;
+  clear_environment();
   if (jf_walls_raise(&w, why, sizeof why)) {
     fprintf(stderr, "jfl: --sandbox: the script was not run: %s\n", why);
     return 1;

@@ -204,12 +204,13 @@ static void add_open(filter *f, int number, int i)
   ADD(f, BPF_RET | BPF_K, 0, 0, REFUSE);
 }
 
-/* Those that depend on an argument. Memory that is shared is in no limit. */
+/* Those that depend on an argument. Memory that is shared is in no limit. Nothing changes how a
+   descriptor works, which the terminal's is shared with who started this. */
 static void add_some(filter *f)
 {
-  static const unsigned control[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL,
+  static const unsigned control[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL,
                                       F_GETLK, F_SETLK, F_SETLKW };
-  static const unsigned terminal[] = { TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX };
+  static const unsigned terminal[] = { TCGETS, TIOCGWINSZ, FIONREAD, FIOCLEX };
   static const unsigned process[] = { PR_SET_NAME, PR_GET_NAME };
   const unsigned self = (unsigned)getpid(), me = 0;
   add_values(f, SYS_fcntl, 1, control, sizeof control / sizeof *control);

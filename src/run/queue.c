@@ -1,6 +1,7 @@
 /* The queue of asynchronous runs, and the worker that takes them in order. */
 #include "run/run.h"
 #include "system/system.h"
+#include "world/world.h"
 
 #include <string.h>
 
@@ -109,6 +110,14 @@ static jfl_status check_room(const jfl_plan *p)
                     p->job->name);
 }
 
+/* Ranks that have parted run nothing together, and who calls hears of it at once: not in the
+   results of a call, which may be looked at much later. */
+static jfl_status check_world(const jfl_plan *p)
+{
+  if (!p->is_shared || !jf_world_trouble()) return JFL_OK;
+  return jf_fail_in(jf_world_fail(), JFL_ERROR_JOB, p->job->name);
+}
+
 int jfl_plan_is_small(const jfl_plan *p)
 {
   if (!JF_IS(PLAN, p)) return 0;
@@ -143,6 +152,7 @@ jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int
   JF_NEED_POINTER(ran);
   jfl_session *s = p->job->session;
   *ran = 0;
+  JF_TRY(check_world(p));
   JF_TRY(jf_plan_check_inputs(p, in));
   if (!begin_at_once(s, p)) return JFL_OK;
   jfl_status st = jf_plan_outputs_new(p, out);
@@ -180,6 +190,7 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   JF_NEED_POINTER(out);
   jfl_session *s = p->job->session;
   jfl_request *r;
+  JF_TRY(check_world(p));
   if (begin_at_once(s, p)) return submit_at_once(s, p, in, out);
   jf_session_lock(s);
   jfl_status st = check_room(p);

@@ -311,9 +311,9 @@ static int call_front(lua_State *L)
   lua_State *F = box->front, *outer = box->running;
   const int top = box->inner_top;
   need_depth(L, box);
-  luaL_checkstack(L, ROOM, crowded);
   jf_meter_charge(L, 10);
   jf_meter_relieve(jf_meter_of(L));
+  luaL_checkstack(L, ROOM, crowded);
   lua_settop(F, box->front_top);
   box->running = L;
   box->inner_top = lua_gettop(L);

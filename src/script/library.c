@@ -31,7 +31,7 @@ static const char *const of_math[] = {
 static const char *const of_string[] = {
   "byte", "char", "len", "lower", "rep", "reverse", "sub", "upper", NULL
 };
-static const char *const of_table[] = { "concat", "insert", "maxn", "remove", NULL };
+static const char *const of_table[] = { "concat", "maxn", "remove", NULL };
 
 /* Sets those names of the table at `from` in the table on top. */
 static void take(lua_State *L, int from, const char *const *name)
@@ -143,7 +143,8 @@ static int l_require(lua_State *L)
   if (!strcmp(name, "jfl")) return lua_pushvalue(L, lua_upvalueindex(1)), 1;
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
     if (!strcmp(name, libraries[i])) {
-      lua_getfield(L, lua_upvalueindex(2), name);
+      lua_pushvalue(L, 1);
+      lua_rawget(L, lua_upvalueindex(2));      /* a metatable of the globals is not asked */
       return 1;
     }
   return luaL_error(L, "module '%s' is not there for a restricted script, which has jfl and Lua's "
@@ -185,6 +186,21 @@ static int l_sort(lua_State *L)
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   jf_box_call(L, 2, 0);
+  return 0;
+}
+
+/* table.insert, upvalue 1, for places within the table: Lua's own moves nil from any other one up
+   to it, which takes as long as the way is far. */
+static int l_insert(lua_State *L)
+{
+  if (lua_gettop(L) == 3 && lua_istable(L, 1)) {
+    const lua_Number n = (lua_Number)lua_objlen(L, 1), at = luaL_checknumber(L, 2);
+    luaL_argcheck(L, at >= 1 && at <= n + 1, 2, "position out of bounds");
+    jf_meter_charge(L, n - at);
+  }
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 0);
   return 0;
 }
 
@@ -353,6 +369,9 @@ static void add_table(lua_State *L)
   if (luaL_loadstring(L, "local a, b = ... return a < b")) lua_error(L);
   lua_pushcclosure(L, l_sort, 2);
   lua_setfield(L, -3, "sort");
+  lua_getfield(L, -1, "insert");
+  lua_pushcclosure(L, l_insert, 1);
+  lua_setfield(L, -3, "insert");
   lua_pop(L, 2);
 }
 

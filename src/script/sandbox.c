@@ -391,6 +391,14 @@ static int sandbox_l_close(lua_State *L)
   return 0;
 }
 
+/* Keeps a function that pushes arrays, which the state must be an upvalue of. */
+static void keep_function(lua_State *L, const char *key, lua_CFunction f)
+{
+  lua_pushlightuserdata(L, jf_find_state(L));
+  lua_pushcclosure(L, f, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, key);
+}
+
 /* What the registry of the host has, once. */
 static void open_host(lua_State *L)
 {
@@ -402,10 +410,8 @@ static void open_host(lua_State *L)
   lua_setfield(L, LUA_REGISTRYINDEX, functions_key);
   lua_pushcfunction(L, host_pin);
   lua_setfield(L, LUA_REGISTRYINDEX, pin_key);
-  lua_pushcfunction(L, host_enter);
-  lua_setfield(L, LUA_REGISTRYINDEX, enter_key);
-  lua_pushcfunction(L, host_take);
-  lua_setfield(L, LUA_REGISTRYINDEX, take_key);
+  keep_function(L, enter_key, host_enter);
+  keep_function(L, take_key, host_take);
 }
 
 int luaopen_jfl_sandbox(lua_State *L)

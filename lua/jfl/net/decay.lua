@@ -4,9 +4,9 @@ local core = require "jfl.core"
 
 local decay = {}
 
--- What POSIX writes for what other languages have.
-local CLASSES = { d = "[0-9]", D = "[^0-9]", w = "[[:alnum:]_]", W = "[^[:alnum:]_]",
-  s = "[[:space:]]", S = "[^[:space:]]" }
+-- What other languages have, as sets that all systems' expressions know.
+local CLASSES = { d = "[0-9]", D = "[^0-9]", w = "[A-Za-z0-9_]", W = "[^A-Za-z0-9_]",
+  s = "[ \t-\r]", S = "[^ \t-\r]" }
 
 -- Fails because an expression cannot be read.
 local function refuse(who, name, expression, what)

@@ -73,8 +73,11 @@ is run.
 ## While it waits
 
 Asynchronous calls go on while you type. What their callbacks print appears above the line that you
-are typing, and so do errors in them. Ctrl-C stops the statement that runs, not the session; the
-runs that it had begun go on.
+are typing, and so do errors in them. Ctrl-C stops the statement that runs, or the wait, not the
+session; the runs that it had begun go on, and no call or callback is lost by it. A loop that LuaJIT
+has compiled cannot be stopped: after a moment the program says so, and another Ctrl-C within two
+seconds ends it at once, without the callbacks that are due and without what files had not been
+given yet.
 
 The arrows bring back what you typed, also in earlier sessions; Ctrl-R searches it. It is kept in
 `~/.jfl_history`, which nobody else can read. Where that is a link to `/dev/null`, nothing is kept.

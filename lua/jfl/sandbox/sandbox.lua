@@ -1,7 +1,7 @@
 -- Boxes for Lua texts that one does not trust.
---[==[ guide 20: Scripts of others
-A game runs mods, a server rules that its users write: Lua texts of others, which shall compute and
-learn, and nothing else. `flow.sandbox` makes a *box* for them, a Lua state of its own.
+--[==[ guide 23: Untrusted scripts
+A game runs mods, a server runs rules that its users write: Lua texts of others, which may compute
+and learn, and do nothing else. `flow.sandbox` makes a *box* for them, a Lua state of its own.
 
 ```lua
 local box = flow.sandbox { memory = "64M", seconds = 1 }
@@ -74,14 +74,18 @@ From C `jfl_script_options` has the same limits beside `restricted`.
 
 It reads and changes files below these folders alone, links that lead out of them included, and may
 read the script itself and the system's libraries. It has no network, starts no process, sends no
-signal to another one and has no file that was open before. A limit that it passes ends it, and is
-named: `the script was ended: it used more than 512 MB`. The process is kept by Landlock, seccomp
-and resource limits; where the kernel lacks one of these, nothing is run and the message says what
-is missing. It can still learn that a file exists, how large it is, and what time it is, and it
-prints to your terminal what it likes. `require` finds what is below the folders to read.
+signal to another one and has no file that was open before. Of the environment it gets what says how
+programs run, such as `HOME`, `LANG`, `TERM`, `LUA_PATH` and the settings of jfl; keys and passwords
+there are not even in its memory. A limit that it passes ends it, and is named: `the script was
+ended: it used more than 512 MB`. The process is kept by Landlock, seccomp and resource limits;
+where the kernel lacks one of these, nothing is run and the message says what is missing. It can
+still learn that a file exists, how large it is, and what time it is, write files of up to 1 GB each
+into its folders, and it prints to your terminal what it likes. `require` finds what is below the
+folders to read.
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+require "jfl.nd.array"            -- gives arrays their operators and methods
 
 local Box = {}
 Box.__index = Box
@@ -108,6 +112,13 @@ local function optional(name, value, kind)
   return value
 end
 
+local function folder(name, value)
+  if optional(name, value, "string") and not core.is_directory(value) then
+    core.fail("sandbox: %s must be a folder that is there, got %s", name, args.describe(value))
+  end
+  return value
+end
+
 local sandbox = {}
 
 sandbox.sandbox = args.define("sandbox",
@@ -130,7 +141,7 @@ sandbox.sandbox = args.define("sandbox",
       memory = bytes(o.memory), seconds = limit("seconds", o.seconds),
       instructions = o.instructions and limit("instructions", o.instructions),
       threads = args.integer("sandbox", "threads", o.threads, 1),
-      read = optional("read", o.read, "string"), write = optional("write", o.write, "string"),
+      read = folder("read", o.read), write = folder("write", o.write),
       print = optional("print", o.print, "function"),
     }
     return setmetatable({ _core = core_box }, Box)

@@ -63,26 +63,35 @@ local function add(entries, kind, name, path)
   end
 end
 
-local function add_tree(entries, name, path)
+-- above: the folders that the path lies in, by their identities. A link may lead back to one.
+local function add_tree(entries, identity, name, path, above)
   if not core.is_directory(path) then
     if not core.is_file(path) then fail("--bundle: there is no file or folder %s", path) end
     return add(entries, "file", name, path)
   end
+  local id = identity(path)
+  if above[id] then fail("--bundle: %s leads back to %s, without end", path, above[id]) end
+  above[id] = path
   local inside = core.directory(path) or {}
   table.sort(inside)
   for _, each in ipairs(inside) do
     if each ~= "." and each ~= ".." then
-      add_tree(entries, name == "" and each or name .. "/" .. each, path .. "/" .. each)
+      local inner = name == "" and each or name .. "/" .. each
+      add_tree(entries, identity, inner, path .. "/" .. each, above)
     end
   end
+  above[id] = nil
 end
 
-local function collect(given)
+local function collect(given, identity)
   local entries = {}
   local name, path = name_and_path(given.script)
   if not core.is_file(path) then fail("--bundle: there is no script %s", path) end
   add(entries, "script", name, path)
-  for _, word in ipairs(given.names) do add_tree(entries, name_and_path(word)) end
+  for _, word in ipairs(given.names) do
+    local inner, outer = name_and_path(word)
+    add_tree(entries, identity, inner, outer, {})
+  end
   local script = table.remove(entries, 1)
   table.sort(entries, function(a, b) return a.name < b.name end)
   table.insert(entries, 1, script)
@@ -169,7 +178,7 @@ end
 function bundle.make(argv0, tools, ...)
   local given = read_arguments { ... }
   local runtime = given["--runtime"] or command_itself(argv0)
-  local entries = collect(given)
+  local entries = collect(given, tools.identity)
   check_output(given["-o"], entries, runtime)
   measure(entries)
   runtime_of(runtime)

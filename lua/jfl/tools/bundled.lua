@@ -1,5 +1,5 @@
 -- flow.bundle, and the beginning of a program that `jfl --bundle` made.
---[==[ guide 21: One file
+--[==[ guide 21: One executable
 `jfl --bundle` puts a script, further modules, checkpoints and data into one executable, which runs
 where there is nothing else of jfl:
 
@@ -7,9 +7,9 @@ where there is nothing else of jfl:
     ./app some arguments
 
 It is a copy of the `jfl` that made it; `--runtime FILE` names another, such as the static one,
-which runs on any Linux, or `jfl.exe`. What stands behind the script are files and folders. They
-keep the names that they are given by, a path from the root or above its last part only; `name=path`
-gives another name. The same files give the same bytes.
+which runs on any Linux, or `jfl.exe`. Files and folders follow the script. Each keeps the name by
+which it was given; of a path that begins with `/` or leads above the folder, only the last part.
+`name=path` gives another name. The same files give the same bytes.
 
 In the program `...` and `arg` are its arguments: none of jfl's own options is read, and neither
 `LUA_INIT` nor `LUA_PATH`. `require "helper"` finds `helper.lua` or `helper/init.lua` in the bundle
@@ -166,6 +166,15 @@ local function redirect(t, name, reads)
   end)
 end
 
+-- os.exit ends the program without a last collection of garbage.
+local function clean_at_exit()
+  local exit = os.exit
+  rawset(os, "exit", function(...)
+    remove_copies()
+    return exit(...)
+  end)
+end
+
 local function redirect_all()
   local readers = { "load", "checkpoint_open", "directory", "is_file", "is_directory", "csv" }
   for _, name in ipairs(readers) do redirect(core, name) end
@@ -207,6 +216,7 @@ function bundled.start(argv0, digits, tools)
     folders = {}, has = {} }
   table.insert(package.loaders, 2, module_of)
   redirect_all()
+  clean_at_exit()
   local script = program.entries[1]
   local chunk, why = loadstring(text_of(script):gsub("^#[^\n]*", ""), "@" .. script.name)
   if not chunk then error(why, 0) end

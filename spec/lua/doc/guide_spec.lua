@@ -43,6 +43,17 @@ describe("the guide #cpu", function()
     assert.same({}, gone)
   end)
 
+  it("has the pages that the README names, and files where it says", function()
+    local titles, readme = {}, guide.read("README.md")
+    for _, page in ipairs(pages) do titles[page.title] = true end
+    for _, section in ipairs(guide.sections) do titles[section[2]] = true end
+    local text = readme:gsub("\n```.-\n```", "")
+    for title in text:gmatch('"(%u[^"]*)"') do assert.truthy(titles[title], title) end
+    for path in text:gmatch("`(%l+/[%w_/]+%.%l+)`") do
+      if not path:find("^build/") then assert(io.open(path), path):close() end
+    end
+  end)
+
   it("links to pages that are there", function()
     local texts = require "scripts.doc.pages" ()
     for name, text in pairs(texts) do

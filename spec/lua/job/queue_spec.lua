@@ -628,7 +628,7 @@ describe("the end of a script", function()
   it("runs the callbacks that are left", function()
     local out, status = helper.script(HEAD)
     assert.equal("got 1\ngot 2\ngot 3\n", out)
-    assert.equal(0, status)
+    assert.equal(0, status, out)
   end)
 
   it("runs them before os.exit, and keeps its status", function()
@@ -723,7 +723,7 @@ describe("the end of a script", function()
       local silent = last == "" and not helper.command():find("jfl$")
       assert.equal(1, select(2, out:gsub(ENDED, "")), out)
       assert.equal(not silent, out:find(TOLD, 1, true) ~= nil)
-      assert.equal(0, status)
+      assert.equal(0, status, out)
     end
   end)
 
@@ -733,7 +733,7 @@ describe("the end of a script", function()
         inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x * 3 end }
       job({ 5 })(function(x) io.stdout:write("now ", now(x)[1], "\n") end)]])
     assert.truthy(out:find("now 15\n$"), out)
-    assert.equal(0, status)
+    assert.equal(0, status, out)
   end)
 
   it("tells of few errors of many", function()

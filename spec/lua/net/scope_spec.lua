@@ -20,7 +20,7 @@ describe("scope.placement", function()
       flow.scope.placement("gpu", "0:0")
       flow.scope.placement("gpu", "0:0-1", function() end)
     ]]
-    assert.equal(0, status)
+    assert.equal(0, status, out)
     assert.equal("jfl: no GPU is usable here: what is placed on \"gpu\" runs on the CPU"
       .. " (flow.config.strict_placement(true) makes this an error): "
       .. require("jfl.core").device_absence("gpu") .. "\n", out)
@@ -91,7 +91,7 @@ describe("scope.placement", function()
       flow.config.gpu_device_num(1)
       print("then " .. flow.config.device())
     ]]
-    assert.equal(0, status)
+    assert.equal(0, status, out)
     assert.equal("no GPU is usable here\ncpu 0:0-1\t2\t2\ncpu 0:0-1\nfalse\t",
       out:match("^.*\t"))
     assert.truthy(out:find("ids must be from 0 to 1 for \"cpu\", got 2; "

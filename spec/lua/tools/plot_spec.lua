@@ -129,7 +129,7 @@ y
       flow.plot({ title = { 1, 2 }, b = { 2, 1 } })
       flow.plot { values = { 1, 2 }, title = "by name" }
     ]]
-    assert.equal(0, status)
+    assert.equal(0, status, out)
     assert.truthy(out:find("b%s+%S+ title") and out:find("by name"), out)
   end)
 

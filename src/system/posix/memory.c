@@ -2,13 +2,15 @@
 #include "system/system.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
-enum { PAGE = 4096 };
-
+/* The system refuses a block that does not begin at a page, whose size is that of the kernel: 4 kB,
+   on 64-bit ARM also 16 or 64. */
 void jf_pages_large(char *base, size_t size)
 {
-  uintptr_t first = ((uintptr_t)base + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-  uintptr_t last = ((uintptr_t)base + size) & ~(uintptr_t)(PAGE - 1);
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t first = ((uintptr_t)base + page - 1) & ~(page - 1);
+  const uintptr_t last = ((uintptr_t)base + size) & ~(page - 1);
   madvise(base + (first - (uintptr_t)base), last - first, MADV_HUGEPAGE);
 }
 
