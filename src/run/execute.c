@@ -144,7 +144,9 @@ static jfl_status shared_barrier(jfl_plan *p, shared_run *r)
 static jfl_status shared_step(jfl_plan *p, int i, shared_run *r)
 {
   jfl_profile *f = p->job->session->profile;
-  if (r->asks) JF_TRY(execute_ask(p, &p->step[i], &r->asks));
+  const jfl_status stopped = r->asks ? execute_ask(p, &p->step[i], &r->asks) : JFL_OK;
+  if (stopped && p->step[i].node->op->flags & JF_TOGETHER) jf_late_keep_pace(p, &p->step[i]);
+  if (stopped) return stopped;
   return f ? jf_profile_step(f, p, i) : jf_execute_step(p, &p->step[i]);
 }
 
