@@ -99,6 +99,7 @@ static void script_drop(jfl_script *s)
   if (s->L) {
     s->entered = 1;                /* finalizers of the texts may call functions of the host */
     jf_script_begin(s);
+    s->closing = s->options.restricted;
     lua_cpcall(s->L, script_l_abandon, NULL);
     jf_script_close(s);
     lua_close(s->L);
