@@ -29,11 +29,14 @@ meet() {
   cat "$tmp/aside.log"
   good=0 bad=1               # where it ended before it could tell
   read -r good bad <"$tmp/aside/total"
+  rm -r "$tmp/aside"
   passed=$((passed + good)) failed=$((failed + bad))
 }
 
-# What takes minutes of one core and builds in folders of its own.
-elsewhere() {
+# What goes on beside the sanitized specs; all but the first builds in folders of its own.
+beside_specs() {
+  c_tests "sanitized C" $sanitized
+  [ -n "$ci" ] || return
   run "the rock" scripts/package/rock
   run "Debian packages" scripts/package/deb
   run "jfl for 64-bit ARM" scripts/systems/test arm64
@@ -51,9 +54,10 @@ quiet_build() {
 }
 
 # Where Lua's errors unwind the stack only the sanitizer's fast unwinder is safe; the suppressions
-# of the other tests need the whole stack.
+# of the other tests need the whole stack. Two tests take more than a minute: they are for CI.
 c_tests() {
   for test in "$2"/spec/*_test; do
+    case $ci${test#"$2"/spec/} in nvrtc_test|allocation_test) continue ;; esac
     case $test in
       */bind_test|*/cycles_test|*/states_test|*/delivery_test) fast=1 ;;
       */script_test|*/script_memory_test|*/layer_test|*/misuse_test) fast=1 ;;
@@ -122,8 +126,8 @@ simulated() {
   for test in bind checkpoint crash delivery exhausted queue states; do
     run "C on sim ${test}_test" "build/obj-gcc/spec/${test}_test"
   done
-  specs "specs on sim" build/jfl --exclude-tags=cpu spec/bind spec/checkpoint spec/cmd spec/lua \
-    spec/op spec/optim spec/plan/fuzz_spec.lua spec/run
+  run "specs on sim" scripts/busted build/jfl --exclude-tags=cpu spec/bind spec/checkpoint \
+    spec/run ${ci:+spec/cmd spec/lua spec/op spec/optim spec/plan/fuzz_spec.lua}
   run "soak on sim" build/jfl scripts/soak.lua 5
   small_data 200 "$tmp/few"
   export JFL_KERNELS=reference       # for jobs that examples place on the CPU
@@ -187,10 +191,11 @@ run "structure" scripts/lint.sh
 # Every instruction, allocation and part, not some; and ranks killed at more moments; and all
 # that is done in hosts.
 [ -z "$ci" ] || export JFL_CUTS=1 JFL_KILLS=50 JFL_HOSTS=1
-c_tests "C" build/obj-gcc
-specs "specs" build/jfl spec
+aside c_tests "C" build/obj-gcc
+run "specs" scripts/busted build/jfl spec
+meet
 unset JFL_CUTS JFL_HOSTS
-LUA_CPATH="$PWD/build/?.so;;" specs "specs in luajit" luajit spec/bind spec/lua
+LUA_CPATH="$PWD/build/?.so;;" run "specs in luajit" scripts/busted luajit spec/bind spec/lua
 JFL_SPEC_DEVICE=core JFL_CPU_DEVICES=4 specs "specs on shares of the CPU" build/jfl \
   spec/dev/late_spec.lua spec/run/lane_spec.lua
 [ -z "$ci" ] || JFL_FUZZ=1 specs "each op in each way of its parts" build/jfl \
@@ -208,11 +213,11 @@ sanitized=build/obj-gcc-address,undefined
 export UBSAN_OPTIONS=print_stacktrace=1
 export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp"
 run "sanitized build" build SAN=address,undefined products tests
-c_tests "sanitized C" $sanitized
 export ASAN_OPTIONS=allocator_may_return_null=1
-[ -z "$ci" ] || aside elsewhere
-specs "sanitized specs" $sanitized/jfl spec
-[ -z "$ci" ] || meet
+aside beside_specs
+if [ -n "$ci" ]; then some=spec; else some="spec/bind spec/checkpoint spec/run spec/script"; fi
+run "sanitized specs" scripts/busted $sanitized/jfl $some
+meet
 run "fuzzing" scripts/fuzz.sh ${ci:+3}
 run "sanitized soak" $sanitized/jfl scripts/soak.lua 5
 run "build for ThreadSanitizer" build SAN=thread products

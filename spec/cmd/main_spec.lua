@@ -80,9 +80,10 @@ describe("the command", function()
     assert.equal(out .. "1\n", (run("--version", "-e", "print(1)")))
   end)
 
-  it("answers a wrong option with its usage", function()
+  it("answers a wrong option in three lines", function()
     for _, words in ipairs { { "-x" }, { "--nope" }, { "-vv" }, { "-e" }, { "-l" }, { "-j" } } do
       local err = fails("", "usage: jfl ", unpack(words))
+      assert.matches("^jfl: [^\n]+\nusage: [^\n]+\njfl %-%-help tells all options\n$", err)
       assert.truthy(err:find(words[1], 1, true), err)
     end
     fails("", "jfl: unknown option --profil\n", "--profil")

@@ -115,7 +115,10 @@ describe("jfl --ranks", function()
     assert.truthy(err:find("--ranks needs a script to run", 1, true))
     assert.equal(1, status)
     _, err, status = helper.run("--ranks", "two", "x.lua")
-    assert.truthy(err:find("a number of processes must follow --ranks", 1, true))
+    assert.truthy(err:find("a number of processes must follow --ranks, got 'two'\n", 1, true))
+    assert.equal(1, status)
+    _, err, status = helper.run("--ranks", "2", "/nowhere/x.lua")
+    assert.equal("jfl: cannot open /nowhere/x.lua: No such file or directory\n", err)
     assert.equal(1, status)
     _, err, status = helper.run("--restart", "2", "x.lua")
     assert.truthy(err:find("jfl: --ranks n is missing for --restart", 1, true))
@@ -292,6 +295,15 @@ describe("jfl --ranks", function()
       end]])
     assert.equal(1, status)
     assert.truthy(err:find("job: rank 1 %([^\n]*%) has ended"), err)
+  end)
+
+  it("leaves a program alone that a rank starts", function()
+    local _, err, status = helper.run("--ranks", "2", helper.file [[
+      local env = require("jfl").env
+      if env.rank() == 1 then os.execute(arg[1]) end]],
+      helper.line("-e", "io.stderr:write(require('jfl').env.size(), ' process\\n')"))
+    assert.equal("[rank 1] 1 process\n", err)
+    assert.equal(0, status)
   end)
 
   it("names a rank that stops", function()

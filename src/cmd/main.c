@@ -3,6 +3,7 @@
 #include "jfl.h"
 #include "system/system.h"
 
+#include <errno.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <signal.h>
@@ -79,7 +80,7 @@ typedef struct command {
   int ranks, restarts;         /* of --ranks and --restart, or 0 */
   int chunk, interactive, version, help, no_env, no_startup, profile, libraries;
   const char *bad;             /* what is wrong with the options, and the one, or NULL */
-  const char *wrong;
+  const char *wrong, *found;   /* found: what followed it, or NULL */
   const char *trace;           /* file of --profile=file, or NULL */
   const char *forecast;        /* the text behind --plan-for, or NULL */
   int failed, ended;           /* ended: by this signal, in order */
@@ -193,7 +194,8 @@ static int parse_number(command *c, int i, const char *name, int least, int *out
   const long v = strtol(text, &end, 10);
   if (!*text || *end || v < least || v > 65536) {
     c->bad = least ? "a number of processes must follow" : "a number must follow";
-    c->wrong = c->argv[i];
+    c->wrong = least ? "--ranks" : "--restart";
+    c->found = *text ? text : NULL;
   }
   *out = (int)v;
   return option[n] == 0;
@@ -450,12 +452,13 @@ static int main_run(lua_State *L, command *c)
   return (ask && run_interactive(L, c)) || main_finish(L);
 }
 
-/* The profile is printed also after an error of the program. */
+/* A profile is printed after an error, too; that the program did not train is no news then. */
 static int main_run_tool(lua_State *L, command *c)
 {
   if (start_tool(L, c))
     return 1;
   int failed = main_run(L, c);
+  if (c->forecast) return failed || report(L, lua_pcall(L, 0, 0, 0));
   return main_call(L, 0) || failed;
 }
 
@@ -522,6 +525,10 @@ static int run_ranks(command *c)
     fputs("jfl: --ranks needs a script to run\n", stderr);
     return EXIT_FAILURE;
   }
+  if (c->script < c->argc && strcmp(c->argv[c->script], "-") && access(c->argv[c->script], R_OK)) {
+    fprintf(stderr, "jfl: cannot open %s: %s\n", c->argv[c->script], strerror(errno));
+    return EXIT_FAILURE;
+  }
   char **argv = calloc((size_t)c->argc + 1, sizeof *argv);
   if (!argv) return EXIT_FAILURE;
   argv[0] = c->argv[0];
@@ -537,9 +544,20 @@ static int run_ranks(command *c)
   return status;
 }
 
+/* Says what is wrong with the options. All of the usage would move that out of sight. */
+static int refuse(const command *c)
+{
+  const char *quote = c->found ? "'" : "";
+  fprintf(stderr, "jfl: %s %s%s%s%s%s\n%.*sjfl --help tells all options\n", c->bad, c->wrong,
+          c->found ? ", got " : "", quote, c->found ? c->found : "", quote,
+          (int)(strchr(usage, '\n') + 1 - usage), usage);
+  return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
   jf_begin(&argc, &argv);
+  jf_forget_ranks();
   int ended;
   if (!jf_is_bundle() && argc > 1 && !strcmp(argv[1], "--sandbox") &&
       jf_sandbox(&argc, argv, &ended))
@@ -548,11 +566,8 @@ int main(int argc, char **argv)
   int size;
   if (jf_is_bundle()) c.no_env = 1;
   else main_parse(&c);
-  if (c.bad) fprintf(stderr, "jfl: %s %s\n", c.bad, c.wrong);
-  if (c.bad || c.help) {
-    fputs(usage, c.bad ? stderr : stdout);
-    return c.bad ? EXIT_FAILURE : EXIT_SUCCESS;
-  }
+  if (c.bad) return refuse(&c);
+  if (c.help) return fputs(usage, stdout), EXIT_SUCCESS;
   if (c.ranks) return run_ranks(&c);
   if (jf_rank_of_environment(&size)) jf_quieten();
   lua_State *L = new_state();

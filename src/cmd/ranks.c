@@ -168,6 +168,7 @@ static int ranks_start(ranks_run *r, char **argv)
   setenv("JFL_MASTER", text, 1);
   ranks_set("JFL_RANKS", r->n);
   ranks_set("JFL_RESTARTS", r->attempt);
+  ranks_set("JFL_LAUNCHER", (long)getpid());
   for (int i = 0; i < r->n && !bad; i++) bad = ranks_start_one(r, i, listener, argv);
   close(listener);
   return bad;
@@ -315,6 +316,15 @@ int jf_run_ranks(int n, int restarts, char **argv)
 }
 
 /* ---- in a rank ---- */
+
+void jf_forget_ranks(void)
+{
+  static const char *const said[] = { "JFL_LAUNCHER", "JFL_LISTEN", "JFL_MASTER", "JFL_RANK",
+                                      "JFL_RANKS", "JFL_RESTARTS", "JFL_SECRET" };
+  const char *launcher = getenv("JFL_LAUNCHER");
+  if (!launcher || strtol(launcher, NULL, 10) == (long)getppid()) return;
+  for (size_t i = 0; i < sizeof said / sizeof *said; i++) unsetenv(said[i]);
+}
 
 int jf_rank_of_environment(int *size)
 {

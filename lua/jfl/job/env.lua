@@ -44,10 +44,11 @@ function env.machine(...)
   local first, count = (...), select("#", ...)
   local is_list = type(first) == "table" and first.addr == nil
   local list = is_list and count == 1 and first or { ... }
-  if #list == 0 then core.fail("env.machine: takes at least one address, got none") end
+  local n = list == first and #list or count
+  if n == 0 then core.fail("env.machine: takes at least one address, got none") end
   local hosts, seen = {}, {}
-  for i, value in ipairs(list) do
-    hosts[i] = address(value)
+  for i = 1, n do
+    hosts[i] = address(list[i])
     if seen[hosts[i]] and not os.getenv "JFL_RANK" then
       core.fail("env.machine: %s must be named once, got it twice; of several processes on one "
         .. "machine each needs its number in JFL_RANK", hosts[i])

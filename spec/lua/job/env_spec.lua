@@ -19,6 +19,7 @@ describe("env", function()
 
   it("refuses machines that make no sense", function()
     helper.fails(function() flow.env.machine(3) end, "must be an address such as")
+    helper.fails(function() flow.env.machine("a", nil, "b") end, "must be an address such as")
     helper.fails(function() flow.env.machine() end, "env.machine: takes at least one address")
     helper.fails(function() flow.env.machine("a", "a") end, "env.machine: a must be named once")
   end)
