@@ -167,7 +167,7 @@ $O/spec/%: spec/c/%.c $O/libjfl.a
 
 # The emulated GPU of the tests: libraries with the entry points of NVIDIA's.
 EMULATED := build/emulated/libcuda.so.1 build/emulated/libnvrtc.so.13 build/emulated/runtime.h.gch \
-  build/emulated/libcublasLt.so.13 build/emulated/libcudnn.so.9
+  build/emulated/libcublasLt.so.13 build/emulated/libcudnn.so.9 build/emulated/libnccl.so.2
 emulated: $(EMULATED)
 EMULATED_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden -Ibuild -pthread
 build/emulated/libcuda.so.1: $(addprefix spec/cuda/,driver.c memory.c stream.c fibre.c emulated.h image.h)
@@ -180,6 +180,8 @@ build/emulated/libcublasLt.so.13: $(addprefix spec/cuda/,cublaslt.c emulated.h) 
 	gcc $(EMULATED_CFLAGS) -O3 -Wl,-soname,libcublasLt.so.13 -o $@ $(filter %.c,$^) build/emulated/libcuda.so.1 -lm
 build/emulated/libcudnn.so.9: $(addprefix spec/cuda/,cudnn.c graph.c cudnn.h emulated.h) build/emulated/libcuda.so.1
 	gcc $(EMULATED_CFLAGS) -O3 -Wl,-soname,libcudnn.so.9 -o $@ $(filter %.c,$^) build/emulated/libcuda.so.1 -lm
+build/emulated/libnccl.so.2: $(addprefix spec/cuda/,nccl.c emulated.h) build/emulated/libcuda.so.1
+	gcc $(EMULATED_CFLAGS) -Wl,-soname,libnccl.so.2 -o $@ $(filter %.c,$^) build/emulated/libcuda.so.1
 build/emulated/runtime.h: spec/cuda/runtime.h
 	@mkdir -p $(@D)
 	cp $< $@

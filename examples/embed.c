@@ -1,6 +1,8 @@
 /* jfl in a C program without Lua: a small network learns the sine, is asked, and is saved.
 
-     cc -Isrc examples/embed.c build/libjfl.a -l:libz.a -ldl -lm -pthread -o embed && ./embed */
+     cc -Isrc examples/embed.c build/libjfl.a -l:libz.a -ldl -lm -pthread -o embed && ./embed
+
+   Where jfl is installed: cc embed.c $(pkg-config --cflags --libs jfl) -lm -o embed */
 #include "jfl.h"
 
 #include <math.h>

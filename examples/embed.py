@@ -3,6 +3,8 @@ Python trains it in the background, asks it and saves it. It shows that libjfl.s
 any language that calls C; there is no front end for Python.
 
     python3 examples/embed.py [build/libjfl.so]
+
+Where jfl is installed its name is enough: python3 embed.py libjfl.so.1
 """
 import ctypes as c
 import math

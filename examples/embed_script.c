@@ -2,7 +2,12 @@
    most a millisecond of each on its own thread, until the text says that it is enough. The Lua that
    runs it is inside of the library.
 
-     cc -Isrc examples/embed_script.c build/libjfl.so -lm -o game && ./game examples */
+     cc -Isrc examples/embed_script.c build/libjfl.a -lluajit-5.1 -l:libz.a -ldl -lm -pthread \
+       -o game && ./game examples
+
+   Where jfl is installed, in a folder with embed_script.lua:
+
+     cc embed_script.c $(pkg-config --cflags --libs jfl) -lm -o game && ./game . */
 #include "jfl.h"
 
 #include <math.h>

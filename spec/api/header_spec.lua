@@ -16,6 +16,8 @@ int main(void)
 ]]
 
 describe("jfl.h #cpu", function()
+  after_each(helper.clean)
+
   for _, each in ipairs(COMPILERS) do
     it(("compiles without a warning: %s %s"):format(each[1], each[2]), function()
       if os.execute("command -v " .. each[1] .. " >/dev/null 2>&1") ~= 0 then

@@ -70,7 +70,7 @@ static jf_tensor tensor(jfl_dtype t, int64_t rows, int64_t columns, double v)
 
 static int sum_of(int rank, int size, jfl_dtype t)
 {
-  jf_all_reduce a = { { size, everyone } };
+  jf_all_reduce a = { .ranks = { size, everyone } };
   jf_tensor in[] = { tensor(t, 3, 5, 1), tensor(t, 0, 4, 1), tensor(t, 1, 1, rank ? 0 : 2) };
   jf_tensor out[3];
   RANK_NEEDS(!call(&jf_op_all_reduce, &a, in, 3, out));
@@ -100,7 +100,7 @@ static int part_of(int rank, jfl_dtype t, int axis)
 {
   static int64_t sizes[] = { 0, 4, 3 };
   const int64_t begin = rank == 2 ? 4 : 0, other = 5;
-  jf_reduce_scatter a = { { 3, everyone }, { 3, sizes }, rank, axis - 2 };
+  jf_reduce_scatter a = { { 3, everyone }, { 3, sizes }, rank, axis - 2, 0 };
   jf_tensor in = tensor(t, axis ? other : 7, axis ? 7 : other, 0), out;
   for (int i = 0; i < 5; i++)
     for (int j = 0; j < 7; j++) put(t, in.data, axis ? i * 7 + j : j * 5 + i, (i + j) % 2);
@@ -132,9 +132,9 @@ static int messages(int rank, int size)
   const jfl_dtype t = JFL_I32;
   int64_t to0[] = { 1, 2, 1 }, from0[] = { 2 }, from1[] = { 0, 0 }, to2[] = { 0 }, from2[] = { 0 };
   int64_t two[] = { 2, 2, 3, 2, 1, 1 }, one[] = { 2, 4, 1 }, back[] = { 2, 1, 2 };
-  jf_exchange a[] = { { { 3, to0 }, { 1, from0 }, { 3, back }, t },
-                      { { 0, NULL }, { 2, from1 }, { 6, two }, t },
-                      { { 1, to2 }, { 1, from2 }, { 3, one }, t } };
+  jf_exchange a[] = { { { 3, to0 }, { 1, from0 }, { 3, back }, t, 0 },
+                      { { 0, NULL }, { 2, from1 }, { 6, two }, t, 0 },
+                      { { 1, to2 }, { 1, from2 }, { 3, one }, t, 0 } };
   jf_tensor in[3] = { tensor(t, 2, 3, 11), tensor(t, 4, 1, 12), tensor(t, 1, 1, 13) }, out[2];
   (void)size;
   if (rank == 2) in[0] = tensor(t, 1, 2, 14);
@@ -174,20 +174,20 @@ static void wrong_calls_are_refused(void)
 {
   int64_t falling[] = { 1, 0 }, sizes[] = { 1, 3 }, short_of[] = { 1, 1 }, shape[] = { 2, 1 };
   jf_tensor in[] = { tensor(JFL_F32, 4, 1, 0), tensor(JFL_I32, 4, 1, 0) }, out[2];
-  jf_all_reduce sum = { { 2, falling } };
+  jf_all_reduce sum = { .ranks = { 2, falling } };
   CHECK(says(call(&jf_op_all_reduce, &sum, in, 1, out), "ranks must be"));
   sum.ranks.v = everyone;
   CHECK(says(call(&jf_op_all_reduce, &sum, in, 2, out), "input 2 must be float32"));
-  jf_reduce_scatter part = { { 2, everyone }, { 2, short_of }, 0, 0 };
+  jf_reduce_scatter part = { { 2, everyone }, { 2, short_of }, 0, 0, 0 };
   CHECK(says(call(&jf_op_reduce_scatter, &part, in, 1, out), "sizes must add up"));
   part.sizes.n = 1;
   CHECK(says(call(&jf_op_reduce_scatter, &part, in, 1, out), "sizes must have one number"));
-  part = (jf_reduce_scatter){ { 2, everyone }, { 2, sizes }, 2, 0 };
+  part = (jf_reduce_scatter){ { 2, everyone }, { 2, sizes }, 2, 0, 0 };
   CHECK(says(call(&jf_op_reduce_scatter, &part, in, 1, out), "member must be below 2"));
-  jf_exchange swap = { { 2, everyone }, { 0, NULL }, { 0, NULL }, JFL_F32 };
+  jf_exchange swap = { { 2, everyone }, { 0, NULL }, { 0, NULL }, JFL_F32, 0 };
   CHECK(says(call(&jf_op_exchange, &swap, in, 1, out), "to must have a rank"));
   CHECK(says(call(&jf_op_exchange, &swap, in, 2, out), "input 2 must be float32"));
-  swap = (jf_exchange){ { 0, NULL }, { 1, everyone }, { 2, shape }, JFL_F32 };
+  swap = (jf_exchange){ { 0, NULL }, { 1, everyone }, { 2, shape }, JFL_F32, 0 };
   CHECK(says(call(&jf_op_exchange, &swap, in, 0, out), "shapes must have"));
 }
 

@@ -272,6 +272,13 @@ static void fast_rows_agree(void)
   }
 }
 
+/* A row may find blocks that another library asked for. */
+static void fast_rows_take_no_other_blocks_for_theirs(void)
+{
+  for (int64_t block = 4; block <= 32; block *= 2)
+    check_forms((problem){ JFL_F32, 1, 32, 5, 4, 32, 3, 3, 1, 1, 1, 1, block, 0, 0, 0 }, 1);
+}
+
 static void forms_come_back(void)
 {
   static const jfl_shape shape[] = {
@@ -305,5 +312,6 @@ int main(void)
   RUN(forms_come_back);
   RUN(any_form_convolves_alike);
   RUN(fast_rows_agree);
+  RUN(fast_rows_take_no_other_blocks_for_theirs);
   return test_done();
 }

@@ -271,6 +271,8 @@ describe("the end of a program", function()
 end)
 
 describe("Ctrl-C", function()
+  after_each(helper.clean)
+
   it("stops a program with an error", function()
     local out, err, status = run("-e",
       "print 'before' io.popen('kill -INT $PPID'):close() for _ = 1, 1e8 do end print('after')")

@@ -418,6 +418,14 @@ EMULATED_ENTRY int cuStreamSynchronize(emulated_stream *s)
   return emulated_stream_wait(s);
 }
 
+EMULATED_ENTRY int cuStreamQuery(emulated_stream *s)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(!emulated_stream_captures(s), CU_CAPTURE_UNSUPPORTED);
+  return emulated_stream_works(s) ? CU_NOT_READY : CU_OK;
+}
+
 EMULATED_ENTRY int cuEventCreate(emulated_event **out, unsigned flags)
 {
   NEEDS_CONTEXT(c);
@@ -445,6 +453,13 @@ EMULATED_ENTRY int cuEventSynchronize(emulated_event *e)
   NEEDS(e && emulated_event_is(e), CU_INVALID_HANDLE);
   const int error = emulated_event_wait(e);
   return error ? error : emulated_lost(c->device);
+}
+
+EMULATED_ENTRY int cuEventQuery(emulated_event *e)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(e && emulated_event_is(e), CU_INVALID_HANDLE);
+  return emulated_event_happened(e) ? CU_OK : CU_NOT_READY;
 }
 
 EMULATED_ENTRY int cuEventElapsedTime(float *ms, emulated_event *from, emulated_event *to)

@@ -1,5 +1,6 @@
-/* An emulated GPU for tests: libraries with the entry points of NVIDIA's driver, NVRTC and cuDNN
-   that jfl uses. Kernels are compiled by g++ and run on the CPU, the threads of a block as fibres.
+/* An emulated GPU for tests: libraries with the entry points of NVIDIA's driver, NVRTC, cuDNN and
+   NCCL that jfl uses. Kernels are compiled by g++ and run on the CPU, the threads of a block as
+   fibres.
 
      nvrtc.c    compiles the source of kernels, under the header runtime.h, to a shared object
      driver.c   devices, contexts, modules; what is refused, as the real driver refuses it
@@ -8,6 +9,7 @@
      fibre.c    the threads of a block: barriers and shuffles
      cublaslt.c matrix products
      cudnn.c    the descriptors of cuDNN; graph.c runs what they describe
+     nccl.c     sums and messages between GPUs of several processes
 
    Types and numbers are those of the driver's interface (CUDA driver API reference). */
 #ifndef EMULATED_H
@@ -141,6 +143,7 @@ int emulated_event_is(const emulated_event *e);
 int emulated_event_record(emulated_event *e, emulated_stream *s);
 int emulated_event_await(emulated_stream *s, emulated_event *e);
 int emulated_event_wait(emulated_event *e);
+int emulated_event_happened(emulated_event *e);
 /* Milliseconds between two events that have happened; CU_NOT_READY: one has not. */
 int emulated_event_between(emulated_event *from, emulated_event *to, float *ms);
 int emulated_capture(emulated_stream *s);

@@ -289,6 +289,14 @@ int emulated_event_between(emulated_event *from, emulated_event *to, float *ms)
   return !recorded ? CU_INVALID_HANDLE : ready ? CU_OK : CU_NOT_READY;
 }
 
+int emulated_event_happened(emulated_event *e)
+{
+  pthread_mutex_lock(&mu);
+  const int happened = e->reached == e->asked;
+  pthread_mutex_unlock(&mu);
+  return happened;
+}
+
 /* ---- graphs ---- */
 
 static int graph_new(emulated_graph **out)

@@ -100,6 +100,12 @@ describe("a job over several processes", function()
   end)
 
   it("trains as in one: three processes", function() check(nil, "--ranks 3") end)
+  for placement, what in pairs { ["gpu 0-1:0"] = "a GPU", ["gpu 0-1:0-1"] = "two GPUs" } do
+    it(("trains as in one: two processes of %s each"):format(what), function()
+      check(("LD_LIBRARY_PATH=build/emulated XDG_CACHE_HOME=\"$PWD/build/cache\" "
+        .. "JFL_TF32=0 JFL_DEVICE='%s'"):format(placement), "--ranks 2")
+    end)
+  end
   it("trains as in one: two processes of two devices each", function()
     check("JFL_CPU_DEVICES=2", "--ranks 2")
   end)

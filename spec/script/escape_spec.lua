@@ -233,6 +233,14 @@ describe("a restricted script with folders", function()
   end)
   teardown(function() os.execute("rm -rf " .. root) end)
 
+  it("must have folders that are there", function()
+    local ok, message = pcall(flow.sandbox, { read = root .. "/none" })
+    assert.is_false(ok)
+    assert.matches("sandbox: read must be a folder that is there, got string '" .. root, message, 1,
+      true)
+    assert.is_false((pcall(flow.sandbox, { write = root .. "/other/a.npy" })))
+  end)
+
   it("reads and writes there", function()
     assert.equal(2, box:run([[local flow = require "jfl"
       flow.ndarray.save("b.npy", flow.ndarray.zeros({ 2 }))
@@ -345,6 +353,20 @@ describe("a restricted script is ended in time", function()
         inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x + 1 end }
       job({ 1 })(function() while true do end end)
       flow.sync()]])
+  end)
+  it("in a job that nobody waits for, once its box is closed #cpu", function()
+    local box = flow.sandbox { seconds = 100, memory = "256M" }
+    box:run([[local flow = require "jfl"
+      local tp = flow.typing
+      local job = flow.global_function { name = "a", returns = tp.Callback(tp.Numpy),
+        inputs = { { "x", tp.Numpy.Placeholder({ 1500, 1500 }) } },
+        body = function(x)
+          for _ = 1, 20000 do x = flow.matmul(x, x) end     -- takes half an hour
+          return x
+        end }
+      job(flow.ndarray.zeros({ 1500, 1500 }))(print) ]])
+    box:close()
+    assert.is_false((pcall(box.run, box, "")))
   end)
   it("after so many instructions, wherever they run", function()
     for _, text in ipairs { "while true do end", "while true do pcall(error) end",

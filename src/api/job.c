@@ -130,6 +130,27 @@ static jfl_status api_job_turns(jfl_session *s, jfl_graph *g)
   return JFL_OK;
 }
 
+/* Settles how the ranks of each group exchange data on which something of the job is. */
+static jfl_status api_job_link(jfl_session *s, const jfl_graph *g)
+{
+  for (int i = 0; i < g->n_value + g->n_node && g->shared; i++) {
+    const int place = i < g->n_value ? g->value[i]->place : g->node[i - g->n_value]->place;
+    if (jf_is_group(place)) JF_TRY(jf_session_link(s, s->group[place - JF_GROUPS]));
+  }
+  return JFL_OK;
+}
+
+/* Lists what the session has now. */
+static void api_job_target(const jfl_session *s, jfl_graph *g, jf_target *t)
+{
+  jf_device **device = jf_alloc(g->arena, (size_t)s->n_site * sizeof *device);
+  for (int i = 0; i < s->n_site; i++) device[i] = s->site[i]->device;
+  t->device = device;
+  t->n_device = s->n_site;
+  t->group = s->group;
+  t->n_group = s->n_group;
+}
+
 /* A graph on its way to the plan of a job. */
 typedef struct building { const jfl_job *job; jfl_graph *graph; jfl_plan *plan; } building;
 
@@ -144,26 +165,21 @@ static jfl_status api_job_build(void *ctx)
   jf_site *net = NULL;
   if (ranks > 1) JF_TRY(jf_session_site(j->session, "net:0", &net));
   JF_ENTER(g);
-  jf_device **device = jf_alloc(g->arena, (size_t)j->session->n_site * sizeof *device);
-  for (int i = 0; i < j->session->n_site; i++) device[i] = j->session->site[i]->device;
-  jf_target t = { .device = device,
-                  .n_device = j->session->n_site,
-                  .group = j->session->group,
-                  .rank = jf_world_rank(),
+  jf_target t = { .rank = jf_world_rank(),
                   .n_rank = ranks > 1 ? ranks : 0,
                   .net = net ? net->place : 0,
-                  .n_group = j->session->n_group,
                   .reference = set->kernels == JF_REFERENCE,
                   .off = set->passes_off | (set->check_finite ? jf_passes_merging() : 0),
                   .variable = api_job_packing_in,
                   .variable_place = api_job_place_in,
                   .session = j->session };
+  api_job_target(j->session, g, &t);
   jf_note_shards(g);
   jf_resolve_places(g, set->place, &t);
   JF_TRY(api_job_turns(j->session, g));
-  t.group = j->session->group;
-  t.n_group = j->session->n_group;
   JF_TRY(api_job_agree(j, g));
+  JF_TRY(api_job_link(j->session, g));
+  api_job_target(j->session, g, &t);
   JF_TRY(jf_run_passes(g, &t));
   int flags = set->kernels | set->tf32 |
               (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0);

@@ -193,6 +193,8 @@ jfl_status jf_with_stack(jfl_status (*fn)(void *ctx), void *ctx);
 unsigned jf_forks(void);
 int jf_cpu_count(void);
 double jf_now(void);      /* monotonic seconds */
+/* Between two looks at what has to happen: lets other threads run, in later rounds for longer. */
+void jf_give_way(int round);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include "system/system.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -20,6 +21,14 @@ unsigned jf_forks(void)
 }
 
 int jf_cpu_count(void) { return jf_cores_count(); }
+
+void jf_give_way(int round)
+{
+  enum { YIELDS = 64, SHORT = 10000, LONG = 100000 };  /* rounds; ns */
+  const struct timespec t = { .tv_nsec = round < 4 * YIELDS ? SHORT : LONG };
+  if (round < YIELDS) sched_yield();
+  else nanosleep(&t, NULL);
+}
 
 double jf_now(void)
 {

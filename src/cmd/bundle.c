@@ -28,6 +28,15 @@ void jf_push_bundle_mark(lua_State *L)
   lua_pushlstring(L, digits, DIGITS);
 }
 
+/* The path under which the program's own file can be read, or nil: the system does not tell. */
+static int l_program(lua_State *L)
+{
+  char path[4 * JF_MOST_PATH];
+  if (jf_program(path, sizeof path)) lua_pushnil(L);
+  else lua_pushstring(L, path);
+  return 1;
+}
+
 /* (path, model): gives a file the rights that another has; whether it could. */
 static int l_give_rights(lua_State *L)
 {
@@ -83,7 +92,8 @@ void jf_push_bundle_tools(lua_State *L)
 {
   static const luaL_Reg tools[] = {
     { "give_rights", l_give_rights }, { "identity", l_identity }, { "make_folder", l_make_folder },
-    { "remove_folder", l_remove_folder }, { "random_name", l_random_name }, { NULL, NULL }
+    { "program", l_program }, { "remove_folder", l_remove_folder },
+    { "random_name", l_random_name }, { NULL, NULL }
   };
   lua_newtable(L);
   luaL_setfuncs(L, tools, 0);

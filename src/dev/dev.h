@@ -106,7 +106,29 @@ typedef struct jf_kind {
   /* Returns when the event, which the stream recorded, has happened. Fails as the first thing
      queued before it that did; then the caller waits for the stream. */
   jfl_status (*reach)(jf_device *d, void *stream, void *event);
+
+  /* ---- data for devices of other ranks ---- */
+
+  /* The kind whose devices exchange data with other ranks, in the memory of the one of this kind
+     with the same number; NULL: such data goes through the host. */
+  const struct jf_kind *link;
+  /* Of such a kind, all of these. A number that all ranks of a team must have alike; 0: it cannot
+     be used here. */
+  int (*ability)(void);
+  /* Writes JF_INVITATION bytes that the first rank of a team gives to the others. */
+  jfl_status (*invite)(jf_device *d, void *invitation);
+  /* Joins n ranks, of which this is one, to the team of that number: all of them call it. */
+  jfl_status (*join)(jf_device *d, int team, const int64_t *rank, int n, const void *invitation);
+  /* Leaves a team that not all ranks have joined. */
+  void (*leave)(jf_device *d, int team);
 } jf_kind;
+enum { JF_INVITATION = 128 };
+
+/* Whether devices of one kind can copy from those of the other. */
+static inline int jf_can_move(const jf_kind *from, const jf_kind *to)
+{
+  return to->move && (from == to || from->link == to || to->link == from);
+}
 
 /* Whether the host and other such kinds can use the kind's memory. */
 static inline int jf_is_near(const jf_kind *k) { return k->host || k->near; }

@@ -32,6 +32,10 @@ typedef struct jf_group {
   jf_group_member *member;
   int turns;                   /* how many times all members are repeated: each device has so many
                                   parts, one after another; 0 as 1 */
+  /* Settled when a job is compiled (run/link.c): that is done; the number of the devices by which
+     the ranks exchange data, or 0 if the host does; and the place of this rank's one of them. */
+  int settled, team, net;
+  uint64_t devices;            /* a hash of which devices these join */
 } jf_group;
 enum { JF_MOST_TURNS = 1024 };
 

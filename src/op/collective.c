@@ -58,8 +58,12 @@ static jfl_status collective_check_ranks(const jf_ints *ranks)
 
 /* ---- all_reduce ---- */
 
+#define COLLECTIVE_TEAM(T) \
+  JF_FIELD(T, team, INT, "0", "the number of the devices that do it; 0: the host does")
+
 static const jf_attr all_reduce_attrs[] = {
   JF_FIELD(jf_all_reduce, ranks, INTS, NULL, "the ranks whose tensors are added, ascending"),
+  COLLECTIVE_TEAM(jf_all_reduce),
   {0},
 };
 
@@ -121,6 +125,7 @@ static const jf_attr reduce_scatter_attrs[] = {
   JF_FIELD(jf_reduce_scatter, sizes, INTS, NULL, "the extent of each rank's part along axis"),
   JF_FIELD(jf_reduce_scatter, member, INT, NULL, "which of these ranks this one is, from 0"),
   JF_FIELD(jf_reduce_scatter, axis, INT, "0", "the axis along which the sum is cut into parts"),
+  COLLECTIVE_TEAM(jf_reduce_scatter),
   {0},
 };
 
@@ -196,6 +201,7 @@ static const jf_attr exchange_attrs[] = {
   JF_FIELD(jf_exchange, from, INTS, NULL, "the rank that each result comes from"),
   JF_FIELD(jf_exchange, shapes, INTS, NULL, "of each result the number of axes, and the extents"),
   JF_FIELD(jf_exchange, dtype, DTYPE, NULL, "of what is sent and received"),
+  COLLECTIVE_TEAM(jf_exchange),
   {0},
 };
 

@@ -40,7 +40,7 @@ static jfl_value *place_again(place_walk *w, const jf_node *n, int output, int t
 static int place_has_way(const place_walk *w, int from, int to)
 {
   const jf_kind *a = w->target->device[from]->kind, *b = w->target->device[to]->kind;
-  return a->host || b->host || (a == b && a->move);
+  return a->host || b->host || jf_can_move(a, b);
 }
 
 static jfl_value *place_make(place_walk *w, jfl_value *v, int to)

@@ -18,7 +18,7 @@ static int agree_stops(void *ctx)
 }
 
 /* The worker's runs are not stopped by what stops the caller. */
-static jfl_status agree_gather(jfl_session *s, const void *mine, size_t size, void *all)
+jfl_status jf_session_gather(jfl_session *s, const void *mine, size_t size, void *all)
 {
   agree_wait w = { s, s->current == NULL };
   return jf_world_agree_unless(mine, size, all, agree_stops, &w);
@@ -46,7 +46,7 @@ jfl_status jf_session_agree_on(jfl_session *s, const char *doing, uint64_t hash)
   agree_word mine = { .hash = hash }, *all = jf_new_raw((size_t)n * sizeof *all);
   if (!all) return jf_fail(JFL_ENOMEM, "out of memory");
   snprintf(mine.doing, sizeof mine.doing, "%s", doing);
-  jfl_status st = agree_gather(s, &mine, sizeof mine, all);
+  jfl_status st = jf_session_gather(s, &mine, sizeof mine, all);
   for (int i = 1; i < n && !st; i++) {
     all[i].doing[sizeof all[i].doing - 1] = '\0';
     if (memcmp(&all[i], &all[0], sizeof *all)) st = agree_differs(&all[0], &all[i], i);
@@ -77,7 +77,7 @@ static jfl_status agree_tell(jfl_session *s, const int32_t *status, int rank)
     snprintf(mine.text, sizeof mine.text, "%s%s%s", what ? what : "", what ? " " : "",
              jfl_error_part(JFL_ERROR_TEXT));
   }
-  jfl_status st = agree_gather(s, &mine, sizeof mine, all);
+  jfl_status st = jf_session_gather(s, &mine, sizeof mine, all);
   if (!st) {
     agree_error *e = &all[rank];
     e->node[sizeof e->node - 1] = e->text[sizeof e->text - 1] = '\0';
@@ -96,7 +96,7 @@ jfl_status jf_session_agree_status(jfl_session *s, jfl_status mine)
   if (n == 1) return mine;
   jf_error *own = mine ? jf_error_copy() : NULL;
   int32_t *all = jf_new_raw((size_t)n * sizeof *all);
-  jfl_status st = all ? agree_gather(s, &said, sizeof said, all)
+  jfl_status st = all ? jf_session_gather(s, &said, sizeof said, all)
                       : jf_fail(JFL_ENOMEM, "out of memory");
   int bad = 0;
   while (!st && bad < n && !all[bad]) bad++;

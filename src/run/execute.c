@@ -60,12 +60,16 @@ static jfl_status execute_end(jfl_plan *p, jfl_array *const *out, jfl_status s)
   return execute_count(p, s);
 }
 
+/* Whether a run asks if it is to stop: runs that nobody waits for do once the worker is to end. */
+enum { ASKS = 1, ASKS_AT_THE_END };
+
 /* Asks whether to stop, until a step changes a variable. */
 static jfl_status execute_ask(const jfl_plan *p, const jf_step *st, int *asks)
 {
   const jfl_session *s = p->job->session;
-  *asks = *asks && !(st->node->op->flags & JF_EFFECT);
-  if (!*asks || !s->stop_asked(s->stop_ctx)) return JFL_OK;
+  if (st->node->op->flags & JF_EFFECT) *asks = 0;
+  const int now = *asks == ASKS || (*asks && __atomic_load_n(&s->stop, __ATOMIC_ACQUIRE));
+  if (!now || !s->stop_asked(s->stop_ctx)) return JFL_OK;
   return jf_fail_in(jf_fail(JFL_ESTATE, "the run was stopped"), JFL_ERROR_JOB, p->job->name);
 }
 
@@ -144,7 +148,9 @@ static jfl_status shared_barrier(jfl_plan *p, shared_run *r)
 static jfl_status shared_step(jfl_plan *p, int i, shared_run *r)
 {
   jfl_profile *f = p->job->session->profile;
-  if (r->asks) JF_TRY(execute_ask(p, &p->step[i], &r->asks));
+  const jfl_status stopped = r->asks ? execute_ask(p, &p->step[i], &r->asks) : JFL_OK;
+  if (stopped && p->step[i].node->op->flags & JF_TOGETHER) jf_late_keep_pace(p, &p->step[i]);
+  if (stopped) return stopped;
   return f ? jf_profile_step(f, p, i) : jf_execute_step(p, &p->step[i]);
 }
 
@@ -238,7 +244,7 @@ static jfl_status execute_plan(void *ctx)
   jfl_profile *f = p->job->session->profile;
   const int most = p->job->session->settings.background, low = most != 0;
   JF_TRY(execute_note(p));
-  if (p->is_shared) return execute_count(p, execute_shared(p, in, out, asks));
+  if (p->is_shared) return execute_count(p, execute_shared(p, in, out, asks == ASKS));
   if (jf_lane_repeats(p)) return execute_count(p, execute_whole(p, in, out, asks));
   JF_TRY(execute_prepare(p, in, out));
   jf_loops_set(most, low);
@@ -249,11 +255,12 @@ static jfl_status execute_plan(void *ctx)
 
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
-  return jf_with_stack(execute_plan, &(execution){ p, in, out, 0 });
+  const int asks = p->job->session->stop_asked ? ASKS_AT_THE_END : 0;
+  return jf_with_stack(execute_plan, &(execution){ p, in, out, asks });
 }
 
 jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
-  const int asks = p->job->session->stop_asked != NULL;
+  const int asks = p->job->session->stop_asked ? ASKS : 0;
   return jf_with_stack(execute_plan, &(execution){ p, in, out, asks });
 }

@@ -1,6 +1,7 @@
 /* Runs whose steps devices do behind the caller's back: queueing them on streams, and finding out
    at the end, or where one device has to know it of another, what went wrong. */
 #include "run/run.h"
+#include "world/world.h"
 
 #include <string.h>
 
@@ -157,21 +158,26 @@ static jfl_status late_launch(const jfl_plan *p, const jf_step *st)
                    : st->kernel.run(&st->k);
 }
 
+/* A device that is lost cannot do what others wait for. */
+void jf_late_keep_pace(const jfl_plan *p, const jf_step *st)
+{
+  if (late_launch(p, st))
+    jf_world_end("rank %d (%s): %.150s", jf_world_rank(), jf_world_host(jf_world_rank()),
+                 jfl_error_part(JFL_ERROR_TEXT));
+}
+
 jfl_status jf_late_step(jfl_plan *p, const jf_step *st)
 {
   const jf_site *t = late_site(p, st->place);
   const int step = (int)(st - p->step);
   if (step == p->barrier && !p->is_shared) JF_TRY(jf_late_barrier(p));
-  for (int i = 0; i < st->n_await; i++) JF_TRY(late_await(p, st, &p->step[st->await[i]]));
-  jfl_status s = late_launch(p, st);
+  jfl_status s = JFL_OK;
+  for (int i = 0; i < st->n_await && !s; i++) s = late_await(p, st, &p->step[st->await[i]]);
+  if (!s) s = late_launch(p, st);
+  else if (st->node->op->flags & JF_TOGETHER) jf_late_keep_pace(p, st);
   if (!s && st->event >= 0)
     s = t->device->kind->record(t->device, t->stream, p->event[st->event]);
   return s ? jf_late_blame(p, s, step) : JFL_OK;
-}
-
-void jf_late_keep_pace(const jfl_plan *p, const jf_step *st)
-{
-  late_launch(p, st);
 }
 
 void jf_late_forget_work(jfl_plan *p)

@@ -70,7 +70,7 @@ void jf_queue_end_worker(jfl_session *s)
 {
   jf_session_lock(s);
   int join = s->has_worker;
-  s->stop = 1;
+  __atomic_store_n(&s->stop, 1, __ATOMIC_RELEASE);      /* a run looks without the mutex */
   s->has_worker = 0;
   pthread_cond_broadcast(&s->changed);
   jf_session_unlock(s);

@@ -144,6 +144,8 @@ jfl_status jf_session_group_of(jfl_session *s, const char *name, const jf_group_
 /* Places what jobs put on no device on all devices, unless the user has chosen. */
 jfl_status jf_session_spread(jfl_session *s);
 void jf_groups_free(jfl_session *s);
+/* Settles by which devices the ranks of a group exchange data (link.c). All ranks call it. */
+jfl_status jf_session_link(jfl_session *s, jf_group *g);
 /* The site where ops run that are in no job. */
 jf_site *jf_session_own_site(const jfl_session *s);
 /* Copies between host memory and a site's device; done when they return. */
@@ -165,6 +167,9 @@ jfl_status jf_initial_fill(const jfl_session *s, const jfl_variable_spec *spec, 
 
 /* ---- what several ranks do together (agree.c); without others these do nothing ---- */
 
+/* Gives `size` bytes to all ranks and gets what each gave, in their order; a wait that the user or
+   the session's end stops. */
+jfl_status jf_session_gather(jfl_session *s, const void *mine, size_t size, void *all);
 /* All ranks call this with the same text and hash, such as "save './mlp'", and wait for each other;
    where they differ all fail, with both texts and ranks. */
 jfl_status jf_session_agree(jfl_session *s, const char *doing);

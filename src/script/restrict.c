@@ -116,6 +116,13 @@ static void limit_threads(lua_State *L, int threads)
   lua_pop(L, 1);
 }
 
+/* Whether runs of its jobs are to end; on any thread. */
+static int script_is_due(void *script)
+{
+  jfl_script *s = script;
+  return s->closing || jf_meter_is_due(&s->meter);
+}
+
 void jf_script_restrict(lua_State *L, jfl_script *s)
 {
   const jfl_script_options *o = &s->options;
@@ -126,7 +133,7 @@ void jf_script_restrict(lua_State *L, jfl_script *s)
   if (o->restricted) open_box(L, s);
   if (!o->restricted && !(o->instructions > 0) && !(o->seconds > 0)) return;
   jf_meter_watch(m, L, 0);
-  jf_set_due(L, s->state, jf_meter_is_due, m, jf_meter_stop);
+  jf_set_due(L, s->state, script_is_due, s, jf_meter_stop);
 }
 
 void jf_script_close(jfl_script *s)

@@ -91,6 +91,7 @@ static void script_drop(jfl_script *s)
   }
   if (s->L) {
     jf_script_begin(s);
+    s->closing = s->options.restricted;
     lua_cpcall(s->L, script_l_abandon, NULL);
     jf_script_close(s);
     lua_close(s->L);

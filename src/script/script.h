@@ -36,6 +36,7 @@ struct jfl_script {
   int entered;                 /* Lua runs */
   int delivering;              /* callbacks of C run */
   int watched;                 /* the host has the descriptor */
+  int closing;                 /* what its jobs still do is of no use */
   int freed;                   /* to be freed once nothing of it runs */
   lua_CFunction entry;         /* what is entered, */
   void *arg;                   /* and its argument */

@@ -102,6 +102,8 @@ long jf_process(void);
 /* To be called first by a program: where arguments come in another encoding they become UTF-8, and
    what it prints is shown as that. */
 void jf_begin(int *argc, char ***argv);
+/* The path of the program that runs: 0, or -1 where the system does not tell. */
+int jf_program(char *out, size_t size);
 /* The system and the kind of processor, "Linux, x86_64"; the name of the machine. Both are cut to
    fit. */
 void jf_system_name(char *out, size_t size);

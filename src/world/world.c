@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/need.h"
@@ -103,6 +104,15 @@ jfl_status jf_world_lost(int rank)
   for (double until = jf_now() + 1, left; (left = until - jf_now()) > 0;)
     if (poll(&p, 1, (int)(1e3 * left) + 1) >= 0 || errno != EINTR) break;
   jf_world_end("rank %d (%s) has ended", rank, jf_world_host(rank));
+  return jf_world_fail();
+}
+
+jfl_status jf_world_broke(const char *doing, const char *text)
+{
+  const double until = jf_now() + 5;
+  const struct timespec t = { .tv_nsec = 10000000 };
+  while (!jf_world_trouble() && jf_now() < until) nanosleep(&t, NULL);
+  jf_world_end("rank %d (%s): %s failed: %s", world->rank, jf_world_host(world->rank), doing, text);
   return jf_world_fail();
 }
 

@@ -52,5 +52,9 @@ void jf_world_be_alone(void);
 /* Says that the connection with a rank broke: ends the world if nobody knows better within a
    moment. Fails with the text that counts. */
 jfl_status jf_world_lost(int rank);
+/* Says that what carries data between ranks failed, which in most cases is the sign of a rank that
+   ended: ends the world with that unless something tells more within seconds. Fails with the text
+   that counts. */
+jfl_status jf_world_broke(const char *doing, const char *text);
 
 #endif

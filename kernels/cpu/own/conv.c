@@ -1,11 +1,13 @@
 /* Convolutions and their gradients for the data, as products: rows are cells of the result, columns
-   its channels, and a sum goes over the channels and taps of the source, whose cells are gathered
-   into packed tiles a few rows at a time. A gradient for the data is a convolution with the filters
-   turned round; where the stride is s, each cell belongs to one of s phases per axis, which have
-   taps of their own. */
+   its channels, and a sum goes over the channels and taps of the source. Its cells are gathered
+   into packed tiles a few rows at a time, tap by tap; or the lines that a band of results reads are
+   packed once for all taps, where channels lie apart, or where results have so few channels that a
+   tile is read once. A gradient for the data is a convolution with the filters turned round; where
+   the stride is s, each cell belongs to one of s phases per axis, which have taps of their own. */
 #include "gather.h"
+#include "lines.h"
 
-/* DEEP: steps of a sum between which results are stored. TILES: tiles of rows gathered together. */
+/* DEEP: steps of a sum between which results are stored. TILES: tiles of rows packed together. */
 enum { DEEP = 256, TILES = 8, MOST_ROWS = JF_OWN_ROWS };
 
 typedef struct own_conv {
@@ -18,25 +20,32 @@ typedef struct own_conv {
   int as_they_are;             /* filters are packed as the tiles read them */
   int staged;                  /* results are made elsewhere first */
   jf_own_order order;
-  jf_own_step *step;
+  jf_own_step *step;           /* for gathering */
   int64_t (*shift)[3];
+  int lines;                   /* lines are packed; then: */
+  jf_own_reach reach[3];
+  int64_t each;                /* how many channels of a place lie beside each other */
+  int64_t *at;                 /* where each such run of steps of a phase reads, as seen from the
+                                  first */
 } own_conv;
 
 /* One phase: which it is along each axis, its cells and its taps. */
 typedef struct conv_phase {
   int64_t phase[3], count[3], taps[3], all_taps, steps;
+  int64_t deep;                /* steps between which results are stored */
   const jf_own_step *step;
-  const int64_t (*shift)[3];
+  const int64_t (*shift)[3], *at;
   int64_t lowest[3], highest[3];
 } conv_phase;
 
-/* The work on some rows of an image. */
+/* The work on some rows of an image: `wide` cells of each of some lines, which are divided evenly
+   over `across` tiles, or any cells in one line of tiles. */
 typedef struct conv_block {
   const own_conv *p;
   const conv_phase *ph;
-  const float *from, *begin, *end, *filters, *bias, *residual;
+  const float *from, *filters, *bias, *residual;
   float *to, *packed, *stage;
-  int64_t first, rows, tiles;          /* rows are divided evenly over tiles */
+  int64_t first, rows, wide, across, tiles;
   int64_t step, steps;
 } conv_block;
 
@@ -55,6 +64,11 @@ static conv_phase conv_phase_of(const own_conv *p, int64_t number)
     number /= a->phases;
   }
   ph.steps = p->from.channels * ph.all_taps;
+  ph.deep = DEEP;
+  if (p->lines && ph.all_taps) {
+    const int64_t whole = p->run * ph.all_taps;
+    ph.deep = whole < DEEP ? DEEP / whole * whole : whole;
+  }
   return ph;
 }
 
@@ -212,19 +226,86 @@ static void conv_corners(const conv_block *b, int64_t row, int64_t rows, int64_t
 static void conv_gather(const conv_block *b, int64_t row, int64_t rows, float *to)
 {
   const own_conv *p = b->p;
-  jf_own_gather g = { .x = &p->from, .from = b->from, .begin = b->begin, .end = b->end,
-                      .step = b->ph->step + b->step, .shift = b->ph->shift,
-                      .lowest = b->ph->lowest, .highest = b->ph->highest, .n = b->steps,
-                      .rows = rows, .stride = p->axis[2].stride, .to = to };
-  conv_corners(b, row, p->order == JF_OWN_BY_ROWS ? rows : 1, g.corner);
-  if (p->order == JF_OWN_BY_ROWS) jf_own_gather_rows(&g);
-  else jf_own_gather_cells(&g);
+  jf_own_gather g = { .x = &p->from, .from = b->from, .step = b->ph->step + b->step,
+                      .shift = b->ph->shift, .lowest = b->ph->lowest, .highest = b->ph->highest,
+                      .n = b->steps, .rows = rows, .to = to };
+  conv_corners(b, row, rows, g.corner);
+  jf_own_gather_rows(&g);
+}
+
+/* ---- lines ---- */
+
+/* How many places lines have, those of a plane, and those of a channel. */
+typedef struct conv_places { int64_t line, plane, all; } conv_places;
+static conv_places conv_places_of(const own_conv *p, const conv_phase *ph)
+{
+  const jf_own_reach *r = p->reach;
+  const int64_t line = r[2].places[ph->phase[2]], plane = line * r[1].places[ph->phase[1]];
+  return (conv_places){ line, plane, plane * r[0].places[ph->phase[0]] };
+}
+
+/* Sets where the runs of steps of all phases read, which lie behind each other. */
+static void conv_set_places(own_conv *p)
+{
+  int64_t *at = p->at;
+  for (int64_t i = 0; i < conv_phases(p); i++) {
+    const conv_phase ph = conv_phase_of(p, i);
+    const conv_places n = conv_places_of(p, &ph);
+    for (int64_t k = 0; k < ph.steps; k += p->each) {
+      const int64_t part = k / p->run, c = part / ph.all_taps * p->run + k % p->run;
+      int64_t tap[3];
+      conv_tap(p, &ph, part % ph.all_taps, tap);
+      *at++ = c * n.all + p->each * (p->reach[0].place[tap[0]] * n.plane +
+                                     p->reach[1].place[tap[1]] * n.line +
+                                     p->reach[2].place[tap[2]]);
+    }
+  }
+}
+
+/* Sizes of the bands whose lines are packed, and what these read. */
+static jfl_status conv_set_lines(own_conv *p)
+{
+  const int64_t wide = jf_own_count(&p->axis[2], p->to.size[2], 0);
+  const int64_t high = jf_own_count(&p->axis[1], p->to.size[1], 0);
+  const int64_t most = TILES * p->unit.loop->rows, lines = wide < most ? most / wide : 1;
+  const int64_t many[3] = { 1, jf_own_least(high, lines), jf_own_least(wide, most) };
+  return jf_own_reaches(&p->c, p->axis, many, p->reach);
+}
+
+/* How many floats the packed lines of a band have at most. */
+static int64_t conv_lines_size(const own_conv *p)
+{
+  int64_t most = 0;
+  for (int64_t i = 0; i < conv_phases(p); i++) {
+    const conv_phase ph = conv_phase_of(p, i);
+    if (!ph.all_taps) continue;
+    const int64_t channels = jf_own_least(ph.deep / ph.all_taps, p->from.channels);
+    const int64_t size = channels * conv_places_of(p, &ph).all;
+    if (size > most) most = size;
+  }
+  return most;
+}
+
+static void conv_pack_lines(const conv_block *b)
+{
+  const own_conv *p = b->p;
+  const conv_phase *ph = b->ph;
+  if (!b->steps) return;
+  jf_own_band band = { .x = &p->from, .axis = p->axis, .reach = p->reach,
+                       .channel = b->step / ph->all_taps, .channels = b->steps / ph->all_taps,
+                       .each = p->each, .from = b->from, .to = b->packed };
+  memcpy(band.phase, ph->phase, sizeof band.phase);
+  conv_corners(b, b->first, 1, &band.corner);
+  jf_own_pack_band(&band);
 }
 
 /* ---- products ---- */
 
-/* Rows of tile i. Cells beside each other do not go beyond a line of the result. */
-static int64_t conv_row_at(const conv_block *b, int64_t i) { return b->rows * i / b->tiles; }
+/* The first row of tile i. */
+static int64_t conv_row_at(const conv_block *b, int64_t i)
+{
+  return i / b->across * b->wide + b->wide * (i % b->across) / b->across;
+}
 
 /* How many floats a packed row has at most. */
 static int64_t conv_row_size(const own_conv *p)
@@ -234,7 +315,9 @@ static int64_t conv_row_size(const own_conv *p)
 
 static float *conv_packed_at(const conv_block *b, int64_t row)
 {
-  return b->packed + row * conv_row_size(b->p);
+  if (!b->p->lines) return b->packed + row * conv_row_size(b->p);
+  const int64_t line = b->p->reach[2].places[b->ph->phase[2]];
+  return b->packed + (row / b->wide * line + row % b->wide) * b->p->each;
 }
 
 static void conv_tile(const conv_block *b, int64_t row, int rows, int64_t column)
@@ -243,16 +326,18 @@ static void conv_tile(const conv_block *b, int64_t row, int rows, int64_t column
   const int64_t all = b->ph->steps, block = column / JF_LANES;
   const int64_t vectors = jf_own_least(p->unit.loop->vectors, jf_own_up(p->to.channels) / JF_LANES
                                        - block);
-  const int rowwise = p->order == JF_OWN_BY_ROWS;
   jf_own_tile t = {
     .a = conv_packed_at(b, row), .b = b->filters + (block * all + b->step) * JF_LANES,
-    .bias = b->step == 0 && b->bias ? b->bias + column : NULL, .a_next = rowwise ? 1 : rows,
+    .bias = b->step == 0 && b->bias ? b->bias + column : NULL, .a_next = 1,
     .a_group = rows * JF_LANES, .b_next = JF_LANES, .b_group = JF_LANES * JF_LANES,
-    .b_vec = all * JF_LANES, .groups = 1, .depth = JF_LANES, .last = b->steps
+    .b_vec = all * JF_LANES, .groups = jf_own_up(b->steps) / JF_LANES, .depth = JF_LANES
   };
-  if (rowwise) {
-    t.groups = jf_own_up(b->steps) / JF_LANES;
-    t.last = b->steps - (t.groups - 1) * JF_LANES;
+  t.last = b->steps - (t.groups - 1) * JF_LANES;
+  if (p->lines) {
+    t.a_at = b->ph->at;
+    t.groups = b->steps / p->each;
+    t.depth = t.last = p->each;
+    t.b_group = p->each * JF_LANES;
   }
   if (p->staged) {
     t.c_row = JF_LANES;
@@ -296,8 +381,9 @@ static void conv_rows(conv_block *b)
   const int64_t wide = p->unit.loop->vectors * JF_LANES;
   b->step = 0;
   do {
-    b->steps = jf_own_least(b->ph->steps - b->step, DEEP);
-    for (int64_t i = 0; i < b->tiles; i++) {
+    b->steps = jf_own_least(b->ph->steps - b->step, b->ph->deep);
+    if (p->lines) conv_pack_lines(b);
+    for (int64_t i = 0; !p->lines && i < b->tiles; i++) {
       const int64_t row = conv_row_at(b, i), rows = conv_row_at(b, i + 1) - row;
       conv_gather(b, b->first + row, rows, conv_packed_at(b, row));
     }
@@ -311,44 +397,56 @@ static void conv_rows(conv_block *b)
   if (p->staged) conv_unstage(b);
 }
 
+/* Chooses how many rows there are: whole lines, a part of one or, where cells are gathered, any. */
+static void conv_choose_rows(conv_block *b, int64_t all)
+{
+  const own_conv *p = b->p;
+  const int64_t *count = b->ph->count, rows = p->unit.loop->rows;
+  const int64_t line = p->lines ? count[2] : all, left = line - b->first % line;
+  const int64_t below = count[1] - b->first / line % count[1];
+  b->wide = jf_own_least(left, p->lines ? p->reach[2].many : TILES * rows);
+  const int64_t high = p->lines && b->wide == line ? jf_own_least(below, p->reach[1].many) : 1;
+  b->across = (b->wide + rows - 1) / rows;
+  b->tiles = b->across * high;
+  b->rows = b->wide * high;
+}
+
 /* One image of one group. */
 static void conv_image(conv_block *b)
 {
   const own_conv *p = b->p;
-  const int64_t high = p->unit.loop->rows;
   const float *filters = b->filters;
   const jf_own_step *step = p->step;
-  const int64_t (*shift)[3] = (const int64_t (*)[3])p->shift;
+  const int64_t (*shift)[3] = (const int64_t (*)[3])p->shift, *at = p->at;
   for (int64_t i = 0; i < conv_phases(p); i++) {
     conv_phase ph = conv_phase_of(p, i);
     ph.step = step;
     ph.shift = shift;
-    conv_bounds(shift, ph.all_taps, ph.lowest, ph.highest);
+    ph.at = at;
+    if (!p->lines) conv_bounds(shift, ph.all_taps, ph.lowest, ph.highest);
     const int64_t all = ph.count[0] * ph.count[1] * ph.count[2];
-    const int64_t line = p->order == JF_OWN_BY_ROWS ? all : ph.count[2];
     b->ph = &ph;
     b->filters = filters;
     for (b->first = 0; b->first < all; b->first += b->rows) {
-      const int64_t left = line - b->first % line;
-      b->tiles = jf_own_least((left + high - 1) / high, TILES);
-      b->rows = jf_own_least(left, b->tiles * high);
+      conv_choose_rows(b, all);
       conv_rows(b);
     }
     filters += jf_own_up(p->to.channels) * ph.steps;
-    step += ph.steps;
-    shift += ph.all_taps;
+    if (p->lines) at += ph.steps / p->each;
+    else step += ph.steps, shift += ph.all_taps;
   }
 }
 
 /* ---- runs ---- */
 
-/* Floats of scratch: rows that are packed, results that are staged, bias, filters. */
+/* Floats of scratch: rows or lines that are packed, results that are staged, bias, filters. */
 typedef struct conv_room { int64_t packed, stage, bias, filters; } conv_room;
 
 static conv_room conv_room_of(const own_conv *p)
 {
   const int64_t rows = TILES * MOST_ROWS, columns = jf_own_up(p->to.channels);
-  return (conv_room){ rows * conv_row_size(p) + JF_LANES, p->staged ? rows * columns : 0,
+  const int64_t packed = p->lines ? conv_lines_size(p) : rows * conv_row_size(p);
+  return (conv_room){ jf_own_up(packed) + JF_LANES, p->staged ? rows * columns : 0,
                       columns * p->c.groups,
                       p->as_they_are ? 0 : p->c.groups * conv_filters_size(p) };
 }
@@ -374,8 +472,6 @@ static void conv_run(const jf_own_unit *u, float *scratch, const jf_unit_run *r)
       const int64_t to = n * p->to.by_image + g * p->to.by_group;
       conv_block b = { .p = p, .packed = scratch, .stage = stage, .to = (float *)r->c + to };
       b.from = (const float *)r->a + n * p->from.by_image + g * p->from.by_group;
-      b.begin = r->a;
-      b.end = b.begin + p->c.batch * p->from.by_image;
       b.filters = filters + g * conv_filters_size(p);
       if (r->bias) b.bias = bias + g * jf_own_up(p->to.channels);
       if (r->residual) b.residual = (const float *)r->residual + to;
@@ -389,7 +485,9 @@ static void conv_release(jf_own_unit *u)
 {
   own_conv *p = (own_conv *)u;
   jf_free(p->axis[0].start);
+  jf_free(p->reach[0].stretch);
   jf_free(p->step);
+  jf_free(p->at);
 }
 
 /* How channels follow each other in the sums, and whether the filters lie so already. */
@@ -400,10 +498,20 @@ static jfl_status conv_choose(own_conv *p)
   p->run = few && !p->turned ? p->from.channels : p->from.run;
   p->as_they_are = p->c.packed && !p->turned && p->c.groups == 1 &&
                    p->run == (few ? p->from.channels : JF_LANES);
-  p->order = p->from.run > 1 ? JF_OWN_BY_ROWS : JF_OWN_BY_STEPS;
+  const int once = p->to.channels <= p->unit.loop->vectors * JF_LANES;
+  p->each = p->from.run < JF_LANES ? 1 : JF_LANES;
+  p->lines = p->each == 1 || (p->from.run == JF_LANES && once);
+  p->order = p->each == 1 ? JF_OWN_BY_STEPS : JF_OWN_BY_ROWS;
   p->staged = p->to.run == 1 || p->to.channels % JF_LANES || conv_phases(p) > 1;
   if (p->staged && p->c.epilogue.residual)
     return jf_fail(JFL_ENOSYS, "convolution: no sum with what lies apart");
+  if (p->lines) {
+    JF_TRY(conv_set_lines(p));
+    p->at = jf_new((size_t)steps * sizeof *p->at);
+    if (!p->at) return jf_fail(JFL_ENOMEM, "convolution: out of memory");
+    conv_set_places(p);
+    return JFL_OK;
+  }
   p->step = jf_new((size_t)steps * sizeof *p->step + (size_t)taps * sizeof *p->shift);
   if (!p->step) return jf_fail(JFL_ENOMEM, "convolution: out of memory");
   p->shift = (int64_t (*)[3])(p->step + steps);

@@ -15,17 +15,14 @@ typedef struct jf_own_step { int64_t offset, tap, left; } jf_own_step;
    the image is 0. */
 typedef struct jf_own_gather {
   const jf_own_images *x;
-  const float *from, *begin, *end;         /* begin, end: what may be read */
+  const float *from;
   const jf_own_step *step;
   const int64_t (*shift)[3], *lowest, *highest;        /* of all taps, the least and the greatest */
-  int64_t n, rows, stride, corner[JF_OWN_ROWS][3];
+  int64_t n, rows, corner[JF_OWN_ROWS][3];
   float *to;
 } jf_own_gather;
 
 /* Packs by rows an image whose channels lie beside each other. */
 void jf_own_gather_rows(const jf_own_gather *g);
-/* Packs by steps any other; the rows are cells beside each other, `stride` apart. 16 floats behind
-   the last step may be written. */
-void jf_own_gather_cells(const jf_own_gather *g);
 
 #endif

@@ -4,6 +4,8 @@
 static jfl_status own_conv(const jf_unit_conv *c, jf_unit_kind kind, jf_unit_make *make)
 {
   if (c->epilogue.act) return jf_fail(JFL_ENOSYS, "convolution: no activation");
+  if ((c->block_x || c->block_y || c->packed) && c->block != JF_LANES)
+    return jf_fail(JFL_ENOSYS, "convolution: no blocks of %d channels", (int)c->block);
   if (jf_own_is_depthwise(c)) return jf_own_depthwise(c, kind, make);
   if ((c->block_x || c->block_y) && c->groups > 1 && c->in_channels / c->groups % JF_LANES)
     return jf_fail(JFL_ENOSYS, "convolution: no blocks of several groups");

@@ -11,11 +11,12 @@ typedef enum jf_own_order { JF_OWN_BY_ROWS, JF_OWN_BY_STEPS } jf_own_order;
 
 /* c[r, v] = start + sum over g < groups and k < depth of a[g, k, r] b[g, k, v], where r counts rows
    and v vectors; the last group has `last` steps instead of depth. Element (g, k, r) of a is at
-   g * a_group + k * a_next + r * JF_LANES (a_next is 1) or, by steps, + r. The start is 0, or
-   `from`, which lies as c does, plus `bias`. */
+   g * a_group, or at a_at[g], + k * a_next + r * JF_LANES (a_next is 1) or, by steps, + r. The
+   start is 0, or `from`, which lies as c does, plus `bias`. */
 typedef struct jf_own_tile {
   const float *a, *b, *from, *bias;
   float *c;
+  const int64_t *a_at;         /* or NULL */
   int64_t a_group, a_next, b_group, b_next, b_vec, c_row, c_vec, groups, depth, last;
 } jf_own_tile;
 

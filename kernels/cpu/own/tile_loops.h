@@ -29,7 +29,7 @@ JF_BODY void OWN(own_block)(const jf_own_tile *t, int a_row, int rows, int vecto
     if (t->bias) sum[r][j] += OWN_AT(const, t->bias, JF_LANES);
   }
   for (int64_t g = 0; g < t->groups; g++) {
-    const float *a = t->a + g * t->a_group, *b = t->b + g * t->b_group;
+    const float *a = t->a + (t->a_at ? t->a_at[g] : g * t->a_group), *b = t->b + g * t->b_group;
     const int64_t depth = g + 1 < t->groups ? t->depth : t->last;
     for (int64_t k = depth; k > 0; k--, a += t->a_next, b += t->b_next) {
       OWN(own_register) line[OWN_VECTORS * OWN(OWN_PARTS)];

@@ -112,6 +112,13 @@ local function optional(name, value, kind)
   return value
 end
 
+local function folder(name, value)
+  if optional(name, value, "string") and not core.is_directory(value) then
+    core.fail("sandbox: %s must be a folder that is there, got %s", name, args.describe(value))
+  end
+  return value
+end
+
 local sandbox = {}
 
 sandbox.sandbox = args.define("sandbox",
@@ -134,7 +141,7 @@ sandbox.sandbox = args.define("sandbox",
       memory = bytes(o.memory), seconds = limit("seconds", o.seconds),
       instructions = o.instructions and limit("instructions", o.instructions),
       threads = args.integer("sandbox", "threads", o.threads, 1),
-      read = optional("read", o.read, "string"), write = optional("write", o.write, "string"),
+      read = folder("read", o.read), write = folder("write", o.write),
       print = optional("print", o.print, "function"),
     }
     return setmetatable({ _core = core_box }, Box)

@@ -168,16 +168,10 @@ local function write_all(write, entries, runtime)
   end
 end
 
-local function command_itself(argv0)
-  local file = io.open("/proc/self/exe", "rb")
-  if file then file:close() end
-  return file and "/proc/self/exe" or argv0
-end
-
 --- Does what the command line says: argv0, tools of src/cmd/bundle.c, and the words.
 function bundle.make(argv0, tools, ...)
   local given = read_arguments { ... }
-  local runtime = given["--runtime"] or command_itself(argv0)
+  local runtime = given["--runtime"] or tools.program() or argv0
   local entries = collect(given, tools.identity)
   check_output(given["-o"], entries, runtime)
   measure(entries)

@@ -193,12 +193,9 @@ local function redirect_all()
 end
 
 -- The program's own file; the command's name is tried where the system does not tell.
-local function own_file(argv0)
-  for _, path in ipairs { "/proc/self/exe", argv0, argv0 .. ".exe" } do
-    local file = io.open(path, "rb")
-    if file then return file end
-  end
-  fail("this program cannot read its own file, %s", argv0)
+local function own_file(argv0, tools)
+  return io.open(tools.program() or argv0, "rb")
+    or fail("this program cannot read its own file, %s", argv0)
 end
 
 --- Opens the bundle and gives its script as a function. digits: of the mark; tools: of
@@ -206,7 +203,7 @@ end
 function bundled.start(argv0, digits, tools)
   local format = require "jfl.tools.bundle_format"
   local offset, size, total, sum = format.numbers(digits)
-  local file = own_file(argv0)
+  local file = own_file(argv0, tools)
   local has = file:seek("end")
   if has < total then fail("this program is cut off: it has %.0f of %.0f bytes", has, total) end
   file:seek("set", offset)

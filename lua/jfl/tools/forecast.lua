@@ -216,11 +216,12 @@ local function check_alone(self, steps)
   for _, step in ipairs(steps) do
     local device = step.device
     local kind = device:match("^%a+")
+    local between = kind == "net" or kind == "nccl"
     first[kind] = first[kind] or device
-    if kind == "net" or first[kind] ~= device then
+    if between or first[kind] ~= device then
       core.fail("plan-for: job '%s' must run on one device, got steps on %s; leave out --ranks, "
         .. "JFL_CPU_DEVICES and placements on several devices", self.name,
-        kind == "net" and "several ranks" or first[kind] .. " and " .. device)
+        between and "several ranks" or first[kind] .. " and " .. device)
     end
   end
 end

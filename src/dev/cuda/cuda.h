@@ -45,6 +45,14 @@ int jf_cuda_enter_to_end(jf_cuda *c);
 /* Fails unless e is 0; `doing` says what was tried: "copying to it". */
 jfl_status jf_cuda_check(jf_cuda *c, jf_cu e, const char *doing);
 
+/* ---- waiting where other ranks take part (nccl.c) ---- */
+
+/* Whether what a GPU does may wait for other ranks: then whoever waits for it asks again and again
+   whether it is done, and calls jf_cuda_watch in between, which fails once the world has trouble,
+   and ends what such GPUs wait for. `round` counts these calls. */
+int jf_cuda_may_hang(void);
+jfl_status jf_cuda_watch(int round);
+
 /* ---- streams (stream.c) ---- */
 
 typedef struct jf_cuda_stream jf_cuda_stream;

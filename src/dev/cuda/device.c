@@ -1,9 +1,13 @@
 /* The table of functions of NVIDIA GPUs, which plans and sessions call, and their memory. */
 #include "dev/cuda/blas.h"
 #include "dev/cuda/dnn.h"
+#include "dev/cuda/nccl.h"
+#include "world/world.h"
 
 #include <stdio.h>
 #include <string.h>
+
+extern const jf_kind jf_kind_nccl;
 
 /* ---- opening ---- */
 
@@ -62,6 +66,7 @@ static void device_close(jf_device *d)
 {
   jf_cuda *c = d->state;
   if (jf_cuda_enter_to_end(c)) {
+    jf_nccl_end(c);
     jf_cuda_blas_free(c);
     jf_dnn_close(c);
     jf_cuda_images_free(c);
@@ -120,14 +125,27 @@ static int device_activates(const char *act)
   return !strcmp(act, "relu") || !strcmp(act, "gelu_tanh");
 }
 
-JFL_DEVICE(gpu, .count = jf_cuda_device_count, .absence = jf_cuda_absence,
-  .open = device_open, .close = device_close,
-  .rows = jf_cuda_rows, .activates = device_activates, .steps_apart = 1,
-  .fused = &jf_cuda_fused_limits, .alloc = device_alloc, .free = device_free,
-  .memory = device_memory,
-  .stream_new = jf_cuda_stream_new, .stream_free = jf_cuda_stream_free, .put = jf_cuda_put,
-  .get = jf_cuda_get, .move = jf_cuda_move, .wait = jf_cuda_wait, .capture = jf_cuda_capture,
-  .captured = jf_cuda_captured, .replay = jf_cuda_replay, .work_free = jf_cuda_work_free,
-  .pin = jf_cuda_pin, .unpin = jf_cuda_unpin, .reads_record = 1, .reach = jf_cuda_reach,
-  .event_new = jf_cuda_event_new, .event_free = jf_cuda_event_free, .record = jf_cuda_record,
-  .await = jf_cuda_await)
+#define DEVICE_OF_GPU                                                                      \
+  .open = device_open, .close = device_close, .rows = jf_cuda_rows, .alloc = device_alloc, \
+  .free = device_free, .memory = device_memory, .stream_new = jf_cuda_stream_new,          \
+  .stream_free = jf_cuda_stream_free, .put = jf_cuda_put, .get = jf_cuda_get,              \
+  .move = jf_cuda_move, .wait = jf_cuda_wait, .capture = jf_cuda_capture,                  \
+  .captured = jf_cuda_captured, .replay = jf_cuda_replay, .work_free = jf_cuda_work_free,  \
+  .pin = jf_cuda_pin, .unpin = jf_cuda_unpin, .reads_record = 1, .reach = jf_cuda_reach,   \
+  .event_new = jf_cuda_event_new, .event_free = jf_cuda_event_free,                        \
+  .record = jf_cuda_record, .await = jf_cuda_await
+
+JFL_DEVICE(gpu, DEVICE_OF_GPU, .count = jf_cuda_device_count, .absence = jf_cuda_absence,
+  .activates = device_activates, .steps_apart = 1, .fused = &jf_cuda_fused_limits,
+  .link = &jf_kind_nccl)
+
+/* ---- GPUs as they exchange data with those of other ranks, beside what else they do ---- */
+
+static int device_count_linked(void)
+{
+  return jf_world_size() > 1 && jf_nccl_ability() ? jf_cuda_device_count() : 0;
+}
+
+JFL_DEVICE(nccl, DEVICE_OF_GPU, .count = device_count_linked, .absence = jf_nccl_absence,
+  .ability = jf_nccl_ability, .invite = jf_nccl_invite, .join = jf_nccl_join,
+  .leave = jf_nccl_leave)

@@ -49,11 +49,13 @@ typedef struct jf_cu_pool jf_cu_pool;
   X(stream_new, cuStreamCreate, (jf_cu_stream **out, unsigned flags))                             \
   X(stream_free, cuStreamDestroy_v2, (jf_cu_stream *s))                                           \
   X(stream_wait, cuStreamSynchronize, (jf_cu_stream *s))                                          \
+  X(stream_query, cuStreamQuery, (jf_cu_stream *s))                                               \
   X(stream_await, cuStreamWaitEvent, (jf_cu_stream *s, jf_cu_event *e, unsigned flags))           \
   X(event_new, cuEventCreate, (jf_cu_event **out, unsigned flags))                                \
   X(event_free, cuEventDestroy_v2, (jf_cu_event *e))                                              \
   X(event_record, cuEventRecord, (jf_cu_event *e, jf_cu_stream *s))                               \
   X(event_wait, cuEventSynchronize, (jf_cu_event *e))                                             \
+  X(event_query, cuEventQuery, (jf_cu_event *e))                                                  \
   X(event_elapsed, cuEventElapsedTime, (float *ms, jf_cu_event *from, jf_cu_event *to))           \
   X(module_load, cuModuleLoadData, (jf_cu_module **out, const void *image))                       \
   X(module_free, cuModuleUnload, (jf_cu_module *m))                                               \
@@ -80,6 +82,7 @@ typedef struct jf_cuda_driver {
 enum {
   JF_CU_NO_PEER = 217, JF_CU_PEER_ALREADY = 704, JF_CU_MANY_PEERS = 711,
   JF_CU_OUT_OF_MEMORY = 2, JF_CU_STUB = 34, JF_CU_NO_DEVICE = 100, JF_CU_INVALID_IMAGE = 200,
+  JF_CU_NOT_READY = 600,
   JF_CU_FIRST_FATAL = 700, JF_CU_LAST_FATAL = 720,     /* errors that end a context; see fatal */
   JF_CU_OUT_OF_RESOURCES = 701,
   JF_CU_MULTIPROCESSORS = 16, JF_CU_MAJOR = 75, JF_CU_MINOR = 76,    /* attributes of devices */

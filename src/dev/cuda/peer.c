@@ -1,4 +1,4 @@
-/* Copies between two GPUs, without the host where they can reach each other's memory. */
+/* Copies on a GPU and between two, without the host where they can reach each other's memory. */
 #include "dev/cuda/cuda.h"
 
 /* What cuMemPoolSetAccess is told about one device (CUDA driver API, CUmemAccessDesc). */
@@ -29,6 +29,9 @@ static jfl_status peer_reach(jf_cuda *c, const jf_cuda *other)
 static jfl_status peer_move(jf_cuda *c, jf_cu_stream *s, void *to, const jf_cuda *other,
                             const void *from, size_t size)
 {
+  if (c->ordinal == other->ordinal)
+    return jf_cuda_check(c, c->api->copy((jf_cu_address)(uintptr_t)to,
+                                         (jf_cu_address)(uintptr_t)from, size, s), "copying on it");
   const uint64_t bit = (uint64_t)1 << (other->ordinal % 64);
   if (!(c->peers & bit)) JF_TRY(peer_reach(c, other));
   c->peers |= bit;

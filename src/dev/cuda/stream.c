@@ -43,6 +43,26 @@ static jfl_status stream_check(jf_cuda_stream *s, jf_cu e, const char *doing)
     return s_;                         \
   } while (0)
 
+/* Waits for all of a stream. What it does for other ranks may never end by itself. */
+static jf_cu stream_finish(jf_cuda_stream *s, jfl_status *parted)
+{
+  const jf_cuda_driver *api = s->cuda->api;
+  for (int round = 0; jf_cuda_may_hang() && api->stream_query(s->stream) == JF_CU_NOT_READY;
+       round++) {
+    const jfl_status st = jf_cuda_watch(round);
+    if (st) *parted = st;
+  }
+  return api->stream_wait(s->stream);
+}
+
+/* The driver itself waits for a stream that is given memory which is not pinned. */
+static jfl_status stream_clear(jf_cuda_stream *s)
+{
+  jfl_status parted = JFL_OK;
+  if (!s->captures && jf_cuda_may_hang()) stream_finish(s, &parted);
+  return parted;
+}
+
 static jfl_status stream_make(jf_cuda *c, void **out)
 {
   jf_cuda_stream *s = jf_new(sizeof *s);
@@ -75,7 +95,7 @@ void jf_cuda_stream_free(jf_device *d, void *stream)
   jf_cuda_stream *s = stream;
   (void)d;
   if (jf_cuda_enter_to_end(s->cuda)) {
-    s->cuda->api->stream_wait(s->stream);
+    stream_finish(s, &(jfl_status){ JFL_OK });
     s->cuda->api->stream_free(s->stream);
     if (s->stage) s->cuda->api->host_free(s->stage);
     jf_cuda_leave(s->cuda);
@@ -101,6 +121,7 @@ static jfl_status stream_put(jf_cuda_stream *s, void *to, const void *from, size
 {
   char *stage = stream_stage(s, size);
   if (stage) memcpy(stage, from, size);
+  else JF_TRY(stream_clear(s));
   return stream_check(s, s->cuda->api->put((jf_cu_address)(uintptr_t)to, stage ? stage : from, size,
                                            s->stream), "copying to it");
 }
@@ -116,6 +137,8 @@ static jfl_status stream_get(jf_cuda_stream *s, void *to, const void *from, size
 {
   stream_arrival *a = jf_new_raw(sizeof *a);
   char *stage = a ? stream_stage(s, size) : NULL;
+  const jfl_status parted = stage ? JFL_OK : stream_clear(s);
+  if (parted) return jf_free(a), parted;
   const jf_cu e = s->cuda->api->get(stage ? stage : to, (jf_cu_address)(uintptr_t)from, size,
                                     s->stream);
   if (stage && !e) {
@@ -136,7 +159,9 @@ jfl_status jf_cuda_get(jf_device *d, void *stream, void *to, const void *from, s
 
 static jfl_status stream_wait(jf_cuda_stream *s)
 {
-  const jfl_status e = stream_check(s, s->cuda->api->stream_wait(s->stream), "running a kernel");
+  jfl_status parted = JFL_OK;
+  const jf_cu done = stream_finish(s, &parted);
+  const jfl_status e = parted ? parted : stream_check(s, done, "running a kernel");
   /* If the wait itself failed, memory must not be freed under the work that goes on. */
   if (e && !s->cuda->lost) s->cuda->api->stream_wait(s->stream);
   for (const stream_arrival *a = s->arrivals; a && !e; a = a->next) memcpy(a->to, a->from, a->size);
@@ -259,7 +284,14 @@ jfl_status jf_cuda_await(jf_device *d, void *stream, void *event)
    waited for. */
 static jfl_status stream_reach(jf_cuda_stream *s, jf_cu_event *event)
 {
+  const jf_cuda_driver *api = s->cuda->api;
+  jfl_status parted = JFL_OK;
   if (s->arrivals) return stream_wait(s);
+  for (int round = 0; jf_cuda_may_hang() && api->event_query(event) == JF_CU_NOT_READY; round++) {
+    const jfl_status st = jf_cuda_watch(round);
+    if (st) parted = st;
+  }
+  if (parted) return parted;
   return stream_check(s, s->cuda->api->event_wait(event), "running a kernel");
 }
 

@@ -22,12 +22,13 @@ static void bucket_give(spread_walk *w, const spread_sum *s, jfl_value *sum)
 /* Makes n sums of one group and dtype in one step. */
 static void bucket_reduce(spread_walk *w, const spread_sum *s, int n)
 {
-  const jf_all_reduce a = { spread_ranks(w, s->from->group) };
+  const jf_group *g = s->from->group;
+  const jf_all_reduce a = { spread_ranks(w, g), g->team };
   jfl_value **in = jf_alloc(w->g->arena, (size_t)n * sizeof *in);
   for (int i = 0; i < n; i++) in[i] = spread_local_sum(w, s[i].from);
   if (w->g->err) return;
   jfl_value *first = in[0] ? jf_emit(w->g, &jf_op_all_reduce, &a, in, (size_t)n) : NULL;
-  spread_at(w, w->target->net, first);
+  spread_at(w, spread_net(w, g), first);
   for (int i = 0; i < n && !w->g->err; i++)
     bucket_give(w, &s[i], first ? first->node->out[i] : NULL);
 }

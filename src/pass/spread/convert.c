@@ -125,7 +125,7 @@ static spread_lie *convert_move(spread_walk *w, const jfl_value *v, const spread
                     .n_piece = jf_alloc(w->g->arena, n * sizeof *c.n_piece) };
   for (int j = 0; j < g->n && !w->g->err; j++)
     if (!convert_shares(&c, j)) convert_list(&c, j);
-  spread_exchange(w, &c.mail, v->dtype);
+  spread_exchange(w, &c.mail, from->group, g, v->dtype);
   for (int j = 0; j < g->n && !w->g->err; j++) {
     if (!spread_has(w, g, j)) continue;
     c.to->part[j] = convert_shares(&c, j) ? c.to->part[spread_twin(w, g, j)] : convert_join(&c, j);

@@ -20,6 +20,11 @@ int spread_has(const spread_walk *w, const jf_group *g, int member)
   return g->member[member].rank == w->target->rank;
 }
 
+int spread_net(const spread_walk *w, const jf_group *g)
+{
+  return g->team ? g->net : w->target->net;
+}
+
 int spread_twin(const spread_walk *w, const jf_group *g, int member)
 {
   for (int i = 0; i < member; i++)

@@ -31,12 +31,14 @@ static void message_shapes(jf_exchange *a, const spread_box *box)
   for (int i = 0; i < box->size.n; i++) a->shapes.v[a->shapes.n++] = box->size.d[i];
 }
 
-void spread_exchange(spread_walk *w, spread_mail *m, jfl_dtype dtype)
+void spread_exchange(spread_walk *w, spread_mail *m, const jf_group *from, const jf_group *to,
+                     jfl_dtype dtype)
 {
   const int rank = w->target->rank;
   const size_t n = (size_t)m->n;
   jf_arena *arena = w->g->arena;
-  jf_exchange a = { .dtype = dtype };
+  const int linked = from->team == to->team;
+  jf_exchange a = { .dtype = dtype, .team = linked ? to->team : 0 };
   jfl_value **in = jf_alloc(arena, n * sizeof *in);
   jf_node *node;
   a.to.v = jf_alloc(arena, n * sizeof *a.to.v);
@@ -52,7 +54,7 @@ void spread_exchange(spread_walk *w, spread_mail *m, jfl_dtype dtype)
   if (w->g->err || !(a.to.n + a.from.n)) return;
   w->g->err = jf_graph_node(w->g, &jf_op_exchange, &a, in, (size_t)a.to.n, NULL, &node);
   if (w->g->err) return;
-  node->place = w->target->net;
+  node->place = linked ? spread_net(w, to) : w->target->net;
   if (node->n_out) spread_at(w, node->place, node->out[0]);
   for (int i = 0, k = 0; i < m->n; i++)
     if (m->message[i].to == rank) m->message[i].value = node->out[k++];

@@ -1,6 +1,7 @@
 /* Sums of partial parts, and means of mirrored ones. */
 #include "op/collective.h"
 #include "op/constant.h"
+#include "op/move.h"
 #include "op/op.h"
 #include "op/reshape.h"
 #include "op/slice.h"
@@ -187,10 +188,13 @@ spread_lie *spread_reduce_scatter(spread_walk *w, const jfl_value *v, const spre
   const int first = reduce_first(w, g);
   spread_lie *to = spread_lie_new(w, v, g, d);
   if (first < 0) return to;
-  const jf_reduce_scatter a = reduce_shares(w, v, g, d);
+  jf_reduce_scatter a = reduce_shares(w, v, g, d);
+  /* Devices of other ranks take parts that lie in one piece. */
+  const int linked = g->team && jf_axes_at(&v->shape, d.axis).before == 1;
+  if (linked) a.team = g->team;
   const int64_t begin = spread_box_of(&v->shape, d, g->n, first).first[d.axis];
   jfl_value *sum = JF_EMIT(w->g, reduce_scatter, &a, spread_local_sum(w, from));
-  spread_at(w, w->target->net, sum);
+  spread_at(w, linked ? spread_net(w, g) : w->target->net, sum);
   for (int j = first; j < g->n && !w->g->err; j++) {
     if (!spread_has(w, g, j)) continue;
     spread_box box = spread_box_of(&v->shape, d, g->n, j);

@@ -45,6 +45,8 @@ typedef struct spread_walk {
 const jf_group *spread_group_at(spread_walk *w, int place);
 /* Whether this process has the member. */
 int spread_has(const spread_walk *w, const jf_group *g, int member);
+/* The place at which the processes of a group exchange data. */
+int spread_net(const spread_walk *w, const jf_group *g);
 /* The first member before `member` that is on the same device of this process, or `member`. */
 int spread_twin(const spread_walk *w, const jf_group *g, int member);
 /* Adds a way in which v lies, whose parts are to be set. */
@@ -122,8 +124,9 @@ typedef struct spread_mail { spread_message *message; int n, cap; } spread_mail;
    unless there is one. What lies between the two in the list must not count: each process lists
    only its own messages. */
 int spread_message_add(spread_walk *w, spread_mail *m, spread_message x);
-/* Sends what this process has to send, and sets the values that come. */
-void spread_exchange(spread_walk *w, spread_mail *m, jfl_dtype dtype);
+/* Sends what this process has to send from one group to another, and sets the values that come. */
+void spread_exchange(spread_walk *w, spread_mail *m, const jf_group *from, const jf_group *to,
+                     jfl_dtype dtype);
 
 /* ---- expanding (expand.c) ---- */
 

@@ -71,6 +71,14 @@ void jf_begin(int *argc, char ***argv) { (void)argc, (void)argv; }
 
 long jf_process(void) { return (long)getpid(); }
 
+int jf_program(char *out, size_t size)
+{
+  static const char path[] = "/proc/self/exe";
+  if (size < sizeof path || access(path, R_OK)) return -1;
+  memcpy(out, path, sizeof path);
+  return 0;
+}
+
 void jf_system_name(char *out, size_t size)
 {
   struct utsname system;

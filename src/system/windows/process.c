@@ -77,6 +77,13 @@ void jf_begin(int *argc, char ***argv)
 
 long jf_process(void) { return (long)GetCurrentProcessId(); }
 
+int jf_program(char *out, size_t size)
+{
+  wchar_t path[JF_MOST_PATH];
+  const DWORD n = GetModuleFileNameW(NULL, path, JF_MOST_PATH);
+  return n && n < JF_MOST_PATH ? jf_narrow(path, out, (int)size) : -1;
+}
+
 void jf_system_name(char *out, size_t size) { snprintf(out, size, "Windows, x86_64"); }
 
 void jf_machine(char *out, size_t size)

@@ -44,6 +44,10 @@ jfl_status jf_world_agree_unless(const void *mine, size_t size, void *all, int (
 
 jfl_status jf_world_fail(void) { return alone_refuse("ranks"); }
 jfl_status jf_world_lost(int rank) { return (void)rank, jf_world_fail(); }
+jfl_status jf_world_broke(const char *doing, const char *text)
+{
+  return (void)doing, (void)text, jf_world_fail();
+}
 
 jfl_status jfl_world_set(const char *const *host, int n, int port, int rank)
 {
