@@ -85,8 +85,10 @@ describe("a plan", function()
 
   it("keeps filters as a row transforms them until they change", function()
     local shape = { 1, 32, 8, 9 }
-    local x, kernel = flow.ndarray.rand(shape), { 48, 32, 3, 3 }
-    local first, second = flow.ndarray.rand(kernel), flow.ndarray.rand(kernel)
+    flow.random.seed(1)
+    -- About 0: the sums of 288 products stay small, and so does what the two ways round off.
+    local x, kernel = flow.ndarray.randn(shape), { 48, 32, 3, 3 }
+    local first, second = flow.ndarray.randn(kernel), flow.ndarray.randn(kernel)
     local function run(kernels)
       flow.clear_default_session()
       flow.config.kernels(kernels)
