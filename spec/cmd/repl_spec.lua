@@ -373,9 +373,12 @@ job = flow.global_function { name = "j", inputs = { { "x", tp.Placeholder { 300,
   body = function(x) for _ = 1, 50 do x = flow.matmul(x, x) end return x end }
 job(flow.ndarray.zeros { 300, 300 })(function() print("la" .. "te") end)
 ]])
-    local out, _, status = helper.shell(([[{ cat %s; sleep 1; echo "6 * 7"; sleep 0.3; } |
-      HOME=/nonexistent TERM=xterm timeout 300 script -qec %q /dev/null]]):format(lines,
-      helper.line()))
+    local seen = helper.file("")
+    local out, _, status = helper.shell(([[
+      shows() { for i in $(seq 3000); do grep -q "$1" %s && return; sleep 0.1; done; }
+      { cat %s; shows late; echo "6 * 7"; shows 42; } |
+        HOME=/nonexistent TERM=xterm timeout 300 script -qefc %q %s]]):format(seen, lines,
+      helper.line(), seen))
     assert.equal(0, status, out)
     assert.truthy(out:find("late\r?\n.*42"), out)
     assert.truthy(#out < 4000, "the prompt is drawn over and over")
