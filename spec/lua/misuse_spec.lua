@@ -1,9 +1,9 @@
 -- Every function of the API is called with values of every kind: an error is always one that names
 -- the user's line and speaks of the API, and no value ends the process.
+local flow = require "jfl"
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local ffi = require "ffi"
-local flow = require "jfl"
 local helper = require "spec.lua.helper"
 local manual = require "jfl.doc.manual"
 

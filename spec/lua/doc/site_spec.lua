@@ -1,4 +1,5 @@
 -- The site: whatever it points to is there.
+require "jfl"                    -- its modules are found from here on
 local highlight = require "scripts.doc.highlight"
 local site = require "scripts.doc.site"
 

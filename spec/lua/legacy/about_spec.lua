@@ -1,5 +1,5 @@
-local about = require "jfl.legacy.about"
 local flow = require "jfl"
+local about = require "jfl.legacy.about"
 local completion = require "jfl.doc.completion"
 local help = require "jfl.doc.help"
 local index = require "jfl.doc.index"

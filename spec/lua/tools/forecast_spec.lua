@@ -1,3 +1,4 @@
+require "jfl"                    -- its modules are found from here on
 local forecast = require "jfl.tools.forecast"
 local helper = require "spec.lua.helper"
 
