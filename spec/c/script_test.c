@@ -80,7 +80,6 @@ static void runs_a_file(void)
   char path[4200];
   jfl_script *s = open_script();
   jfl_script_value v;
-  scratch_make();
   snprintf(path, sizeof path, "%s/a.lua", scratch);
   FILE *file = fopen(path, "w");
   fputs("#!/usr/bin/jfl\nx = 5\nfunction fails() error('oh') end\n", file);
@@ -506,7 +505,6 @@ static void saves_and_loads(void)
 {
   jfl_script *s = script_with_jobs(), *other = script_with_jobs();
   jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } }), *y;
-  scratch_make();
   char path[4200];
   snprintf(path, sizeof path, "%s/saved", scratch);
   CHECK(!jfl_script_call(job_of(s, "train"), &x, 1, &y, 1));
@@ -774,6 +772,7 @@ static void ends_a_text_at_its_limits(void)
 
 int main(void)
 {
+  scratch_make();
   RUN(keeps_a_restricted_text_in);
   RUN(ends_a_restricted_text_at_its_limits);
   RUN(ends_a_text_at_its_limits);
