@@ -1,7 +1,7 @@
 # make           build/jfl (the command), build/jfl.so (the Lua module), build/libjfl.so and libjfl.a
 #                (the C library)
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
-# make test      install what is missing, build, run every test; the last line is the verdict
+# make test      install what is missing, build, run the tests; the last line is the verdict
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
 #                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test.sh [ci]: builds and runs every test. The last line adds them up; with ci, warnings are
-# failures too.
+# test.sh [ci]: builds and runs the tests; with ci those that take long too, and warnings are
+# failures. The last line adds them up.
 cd "$(dirname "$0")/.." || exit 1
 unset CC SAN DEBUG CFLAGS MAKEFLAGS LUA_INIT LUA_PATH LUA_CPATH
 unset JFL_KERNELS JFL_LIBRARIES JFL_PASSES JFL_DUMP JFL_GOLDEN

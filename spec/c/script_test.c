@@ -80,7 +80,6 @@ static void runs_a_file(void)
   char path[4200];
   jfl_script *s = open_script();
   jfl_script_value v;
-  scratch_make();
   snprintf(path, sizeof path, "%s/a.lua", scratch);
   FILE *file = fopen(path, "w");
   fputs("#!/usr/bin/jfl\nx = 5\nfunction fails() error('oh') end\n", file);
@@ -506,7 +505,6 @@ static void saves_and_loads(void)
 {
   jfl_script *s = script_with_jobs(), *other = script_with_jobs();
   jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } }), *y;
-  scratch_make();
   char path[4200];
   snprintf(path, sizeof path, "%s/saved", scratch);
   CHECK(!jfl_script_call(job_of(s, "train"), &x, 1, &y, 1));
@@ -687,6 +685,26 @@ static void is_interrupted_in_a_wait_for_calls_of_c(void)
   jfl_script_free(s);
 }
 
+/* Calls another job, and then asks for the end of the call that it is in. */
+static void interrupt_after_a_call(void *script, jfl_request *r)
+{
+  jfl_array *x = jfl_request_output(r, 0), *y;
+  CHECK_MSG(!jfl_script_call(job_of(script, "double"), &x, 1, &y, 1), "%s", jfl_errmsg());
+  jfl_array_unref(y);
+  jfl_script_interrupt(script);
+}
+
+static void is_interrupted_by_a_callback_that_makes_a_call(void)
+{
+  jfl_script *s = script_with_jobs();
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } });
+  CHECK(!jfl_script_submit(job_of(s, "double"), &x, 1, interrupt_after_a_call, s, NULL));
+  CHECK_MSG(jfl_script_sync(s) == JFL_ESCRIPT && says("interrupted"), "%s", jfl_errmsg());
+  CHECK_MSG(!jfl_script_sync(s), "%s", jfl_errmsg());
+  jfl_array_unref(x);
+  jfl_script_free(s);
+}
+
 /* Runs that the program makes itself are no calls of the script. */
 static void is_not_interrupted_between_calls(void)
 {
@@ -754,6 +772,7 @@ static void ends_a_text_at_its_limits(void)
 
 int main(void)
 {
+  scratch_make();
   RUN(keeps_a_restricted_text_in);
   RUN(ends_a_restricted_text_at_its_limits);
   RUN(ends_a_text_at_its_limits);
@@ -769,6 +788,7 @@ int main(void)
   RUN(belongs_to_a_thread);
   RUN(is_interrupted_in_a_wait);
   RUN(is_interrupted_in_a_wait_for_calls_of_c);
+  RUN(is_interrupted_by_a_callback_that_makes_a_call);
   RUN(is_not_interrupted_between_calls);
   RUN(gets_and_sets_variables);
   RUN(calls_functions_of_a_text);

@@ -319,19 +319,39 @@ static void signals_end_a_session_in_order(void)
   }
 }
 
-static void a_closed_terminal_ends_a_session(void)
+/* Closes the terminal and waits until the program has ended. */
+static void close_terminal(terminal *t)
 {
-  terminal t = start();
   int status, gone = 0;
   double until = terminal_now() + TERMINAL_PATIENCE;
-  close(t.fd);
+  close(t->fd);
   while (!gone && terminal_now() < until) {
-    gone = waitpid(t.pid, &status, WNOHANG) == t.pid;
+    gone = waitpid(t->pid, &status, WNOHANG) == t->pid;
     poll(NULL, 0, 10);
   }
   CHECK(gone);
-  if (!gone) kill(t.pid, SIGKILL);
-  terminal_free(&t);
+  if (!gone) kill(t->pid, SIGKILL);
+  terminal_free(t);
+}
+
+static void a_closed_terminal_ends_a_session(void)
+{
+  terminal t = start();
+  close_terminal(&t);
+}
+
+/* The script may take longer than the test waits. Where the kernel lacks what a sandbox needs the
+   command ends by itself. */
+static void a_closed_terminal_ends_a_sandbox(void)
+{
+  static const char text[] = "io.stderr:write('begun') while true do end";
+  put_file(in_scratch("forever.lua"), text, sizeof text - 1);
+  char *script = (char *)(uintptr_t)in_scratch("forever.lua");
+  char *words[] = { command, "--sandbox", "--seconds", "1000", script, NULL };
+  terminal t = terminal_start(words);
+  const double until = terminal_now() + TERMINAL_PATIENCE;
+  while (!strstr(t.seen, "begun") && terminal_read(&t, 100) && terminal_now() < until) {}
+  close_terminal(&t);
 }
 
 static void a_line_outlives_a_stop_and_a_resize(void)
@@ -461,6 +481,7 @@ int main(int argc, char **argv)
   RUN(ctrl_c_ends_a_script);
   RUN(signals_end_a_session_in_order);
   RUN(a_closed_terminal_ends_a_session);
+  RUN(a_closed_terminal_ends_a_sandbox);
   RUN(a_line_outlives_a_stop_and_a_resize);
   RUN(anything_may_be_pasted);
   RUN(a_paste_is_one_input);

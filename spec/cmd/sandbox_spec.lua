@@ -183,7 +183,8 @@ describe("jfl --sandbox", function()
       print(os.getenv "LANG", os.getenv "TZ", os.getenv "KEY", ffi.C.environ[2] == nil)
       print(to > from, ffi.string(from, to - from):find("hunter2"))
     ]])
-    local got = sh("cd %s && env -i LANG=C KEY=hunter2 TZ=UTC %s --sandbox script.lua", root, jfl)
+    local got = sh("cd %s && env -i LANG=C KEY=hunter2 JFL_LAUNCHER=0 JFL_SECRET=hunter2 TZ=UTC "
+      .. "%s --sandbox script.lua", root, jfl)
     assert.equal("C\tUTC\tnil\ttrue\ntrue\tnil\n", got)
   end)
 

@@ -30,6 +30,7 @@ describe("the example resnet50 #cpu", function()
 
   it("learns which pictures of a folder are bright", function()
     local folder = helper.directory()
+    finally(function() helper.remove(folder) end)
     for _, part in ipairs { "train", "val" } do
       for class, brightness in pairs { dark = 0.2, light = 0.8 } do
         cmd.shell(("mkdir -p '%s/%s/%s'"):format(folder, part, class))

@@ -1,5 +1,6 @@
 local core = require "jfl.core"
 local flow = require "jfl"
+local helper = require "spec.lua.helper"
 local profile = require "jfl.tools.profile"
 local support = require "spec.op.support"
 local nd, tp = flow.ndarray, flow.typing
@@ -105,7 +106,8 @@ describe("a multiplication after a convolution", function()
     check()
     fill()
     check()
-    local directory = require("spec.lua.helper").directory()
+    local directory = helper.directory()
+    finally(function() helper.remove(directory) end)
     flow.train.CheckPoint():save(directory .. "/it")
     train(x)
     check()

@@ -557,11 +557,11 @@ static int refuse(const command *c)
 int main(int argc, char **argv)
 {
   jf_begin(&argc, &argv);
-  jf_forget_ranks();
   int ended;
   if (!jf_is_bundle() && argc > 1 && !strcmp(argv[1], "--sandbox") &&
       jf_sandbox(&argc, argv, &ended))
     return ended;
+  jf_forget_ranks();           /* a sandbox has cleared their secret before, also in its memory */
   command c = { .argc = argc, .argv = argv };
   int size;
   if (jf_is_bundle()) c.no_env = 1;

@@ -96,11 +96,12 @@ int jf_sandbox(int *argc, char **argv, int *status)
 
 static volatile sig_atomic_t told;     /* a signal to be passed on to the child */
 
-/* What is typed at the terminal, such as Ctrl-C, comes from the kernel, to both processes. */
+/* What is typed at the terminal, such as Ctrl-C, comes from the kernel, to both processes. That the
+   terminal is gone it may tell this one alone. */
 static void on_told(int number, siginfo_t *from, void *context)
 {
   (void)context;
-  if (from->si_code != SI_KERNEL) told = number;
+  if (from->si_code != SI_KERNEL || number == SIGHUP) told = number;
 }
 
 static void pass_on(int number)

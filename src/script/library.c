@@ -196,7 +196,7 @@ static int l_insert(lua_State *L)
   if (lua_gettop(L) == 3 && lua_istable(L, 1)) {
     const lua_Number n = (lua_Number)lua_objlen(L, 1), at = luaL_checknumber(L, 2);
     luaL_argcheck(L, at >= 1 && at <= n + 1, 2, "position out of bounds");
-    jf_meter_charge(L, n - at);
+    jf_meter_charge(L, n + 1 - at);
   }
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);

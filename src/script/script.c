@@ -144,15 +144,12 @@ static void script_collect_all(jfl_script *s)
 /* What `asked` of a script is. */
 enum { IDLE = -1, UNDER_WAY, ASKED };
 
-static void change_asked(jfl_script *s, sig_atomic_t from, sig_atomic_t to)
+static int change_asked(jfl_script *s, sig_atomic_t from, sig_atomic_t to)
 {
-  __atomic_compare_exchange_n(&s->asked, &from, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return __atomic_compare_exchange_n(&s->asked, &from, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-int jf_script_is_asked(const jfl_script *s)
-{
-  return __atomic_load_n(&s->asked, __ATOMIC_RELAXED) == ASKED;
-}
+int jf_script_is_asked(jfl_script *s) { return change_asked(s, ASKED, UNDER_WAY); }
 
 jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_result)
 {
@@ -176,8 +173,8 @@ jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_
 /* The front end has made the descriptor say whether a callback of Lua is due. */
 jfl_status jf_script_left(jfl_script *s, jfl_status code)
 {
-  __atomic_store_n(&s->asked, IDLE, __ATOMIC_RELAXED);
   if (s->entered || s->delivering) return code;
+  __atomic_store_n(&s->asked, IDLE, __ATOMIC_RELAXED);
   if (s->freed) {
     jf_error *e = jf_error_copy();
     script_drop(s);

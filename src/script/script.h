@@ -64,8 +64,8 @@ jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_
 /* Whether a public function may enter it. */
 jfl_status jf_script_check(const char *function, const jfl_script *s);
 #define JF_NEED_SCRIPT(s) JF_TRY(jf_script_check(__func__, s))
-/* Whether the call that is under way is to be interrupted. */
-int jf_script_is_asked(const jfl_script *s);
+/* Whether the call that is under way is to be interrupted, which is told once. */
+int jf_script_is_asked(jfl_script *s);
 /* The end of a public function that has entered s: frees it where that was asked for meanwhile.
    Gives code. */
 jfl_status jf_script_left(jfl_script *s, jfl_status code);

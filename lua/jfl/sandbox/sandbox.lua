@@ -36,17 +36,17 @@ state than the text, and what goes from one to the other is copied or wrapped, s
 text does to its values reaches it. `lua/jfl/sandbox/allowed.lua` is the list of what is there; all
 else is not.
 
-**How much it may do.** These options hold for each `run` and `call`, and their defaults are no
-limits but for the first two:
+**How much it may do.** These options hold for each `run` and `call`; no default means no limit, and
+no folder:
 
-| option | |
-|---|---|
-| `memory` | bytes for Lua, arrays and plans together, such as `"64M"`, which is the default |
-| `seconds` | 1; of the clock, also for what the text's calls do in C |
-| `instructions` | of Lua's virtual machine |
-| `threads` | that jobs may use: 1 |
-| `read` | a folder for `ndarray.load`, `data.csv`, `data.load_image`, `checkpoint.get`, `load` |
-| `write` | a folder for `ndarray.save` and `checkpoint.save` |
+| option | default | |
+|---|---|---|
+| `memory` | `"64M"` | bytes for Lua, arrays and plans together |
+| `seconds` | 1 | of the clock, also for what the text's calls do in C |
+| `instructions` | | of Lua's virtual machine |
+| `threads` | 1 | that jobs may use |
+| `read` | | a folder for `ndarray.load`, `data.csv`, `data.load_image`, `checkpoint.get`, `load` |
+| `write` | | a folder for `ndarray.save` and `checkpoint.save` |
 
 What goes beyond one is ended by an error that no `pcall` in the text holds up, `the script was
 ended: it ran for more than 1 s`, and the box can be used again.
@@ -72,16 +72,16 @@ From C `jfl_script_options` has the same limits beside `restricted`.
 
     jfl --sandbox --read data --write out --memory 512M --seconds 60 script.lua
 
-It reads and changes files below these folders alone, links that lead out of them included, and may
-read the script itself and the system's libraries. It has no network, starts no process, sends no
-signal to another one and has no file that was open before. Of the environment it gets what says how
-programs run, such as `HOME`, `LANG`, `TERM`, `LUA_PATH` and the settings of jfl; keys and passwords
-there are not even in its memory. A limit that it passes ends it, and is named: `the script was
-ended: it used more than 512 MB`. The process is kept by Landlock, seccomp and resource limits;
-where the kernel lacks one of these, nothing is run and the message says what is missing. It can
-still learn that a file exists, how large it is, and what time it is, write files of up to 1 GB each
-into its folders, and it prints to your terminal what it likes. `require` finds what is below the
-folders to read.
+It reads and changes files below these folders alone, which no link leads out of, and may read the
+script itself and the system's libraries. It has no network, starts no process, sends no signal to
+another one and has no file that was open before. Of the environment it gets what says how programs
+run, such as `HOME`, `LANG`, `TERM`, `LUA_PATH` and the settings of jfl; keys and passwords there
+are not even in its memory. A limit that it passes ends it, and is named: `the script was ended: it
+used more than 512 MB`. The process is kept by Landlock, seccomp and resource limits; where the
+kernel lacks one of these, nothing is run and the message says what is missing. It can still learn
+that a file exists, how large it is, and what time it is, write files of up to 1 GB each into its
+folders, and it prints to your terminal what it likes. `require` finds what is below the folders to
+read.
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"

@@ -124,6 +124,7 @@ describe("layers.batch_normalization", function()
 
   it("is saved with its averages by checkpoints", function()
     local directory = helper.directory()
+    finally(function() helper.remove(directory) end)
     local job = train({ 4, 2 }, function(v)
       return flow.layers.batch_normalization(v, { name = "n" })
     end)
