@@ -49,7 +49,11 @@ int jf_nccl_ability(void)
   return nccl.version;
 }
 
-const char *jf_nccl_absence(void) { return nccl.absence; }
+const char *jf_nccl_absence(void)
+{
+  if (jf_world_size() == 1) return "there is one rank";
+  return jf_nccl_ability() ? jf_cuda_absence() : nccl.absence;
+}
 
 static jfl_status nccl_fail(const jf_cuda *c, jf_nccl_status e)
 {
