@@ -26,7 +26,7 @@ static int nccl_type(jfl_dtype t)
 static jf_nccl_status all_reduce_calls(const jf_cuda_team *t, const jf_kargs *k, jf_cu_stream *s)
 {
   jf_nccl_status e = 0;
-  for (int i = 0; i < k->n_in && !e; i++) {
+  for (int i = 0; i < k->n_in && !jf_nccl_failed(e); i++) {
     const size_t n = (size_t)jf_numel(&k->in[i].shape);
     if (n) e = t->api->all_reduce(k->in[i].data, k->out[i].data, n, nccl_type(k->in[i].dtype),
                                   JF_NCCL_SUM, t->comm, s);
@@ -58,7 +58,7 @@ static jf_nccl_status reduce_scatter_calls(const jf_cuda_team *t, const jf_kargs
   if (even)
     return t->api->reduce_scatter(part, k->out[0].data, (size_t)a->sizes.v[0] * one, type,
                                   JF_NCCL_SUM, t->comm, s);
-  for (int i = 0; i < a->sizes.n && !e; i++) {
+  for (int i = 0; i < a->sizes.n && !jf_nccl_failed(e); i++) {
     const size_t n = (size_t)a->sizes.v[i] * one;
     if (n) e = t->api->reduce(part, k->out[0].data, n, type, JF_NCCL_SUM, i, t->comm, s);
     part += n * jfl_dtype_size(k->in[0].dtype);
@@ -85,12 +85,12 @@ static jf_nccl_status exchange_calls(const jf_cuda_team *t, const jf_kargs *k, j
 {
   const jf_exchange *a = k->attr;
   jf_nccl_status e = 0;
-  for (int i = 0; i < k->n_in && !e; i++) {
+  for (int i = 0; i < k->n_in && !jf_nccl_failed(e); i++) {
     const size_t n = exchange_bytes(&k->in[i]);
     if (n) e = t->api->send(k->in[i].data, n, JF_NCCL_BYTES, jf_cuda_team_seat(t, a->to.v[i]),
                             t->comm, s);
   }
-  for (int i = 0; i < a->from.n && !e; i++) {
+  for (int i = 0; i < a->from.n && !jf_nccl_failed(e); i++) {
     const size_t n = exchange_bytes(&k->out[i]);
     if (n) e = t->api->receive(k->out[i].data, n, JF_NCCL_BYTES,
                                jf_cuda_team_seat(t, a->from.v[i]), t->comm, s);

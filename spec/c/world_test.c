@@ -168,6 +168,13 @@ static int go_on(int rank, const char *how)
   return 0;
 }
 
+/* Returns when all ranks have joined: one that ends before that keeps others from joining. */
+static jfl_status await_all(int rank)
+{
+  int all[16];
+  return jf_world_agree(&rank, sizeof rank, all);
+}
+
 /* A rank that only does not answer is given up after minutes. */
 static void be_patient(void) { setenv("JFL_PATIENCE", "300", 1); }
 
@@ -177,6 +184,7 @@ static int killed(int rank, int size)
   be_patient();
   TRY(!jf_world_join());
   if (rank != 2) return go_on(rank, "has ended");
+  TRY(!await_all(rank));
   usleep(30000);
   return raise(SIGKILL);
 }
@@ -187,6 +195,7 @@ static int stopped(int rank, int size)
   setenv("JFL_PATIENCE", "4", 1);
   TRY(!jf_world_join());
   if (rank != 2) return go_on(rank, "does not answer");
+  TRY(!await_all(rank));
   usleep(30000);
   return raise(SIGSTOP);
 }
@@ -196,6 +205,7 @@ static int leaves(int rank, int size)
   (void)size;
   be_patient();
   TRY(!jf_world_join());
+  TRY(rank != 2 || !await_all(rank));
   if (rank == 2) jfl_world_leave("train.lua:3: no such file");
   return go_on(rank, "has ended: train.lua:3: no such file");
 }
@@ -224,6 +234,7 @@ static int leaves_silently(int rank, int size)
   (void)size;
   be_patient();
   TRY(!jf_world_join());
+  TRY(rank != 2 || !await_all(rank));
   if (rank == 2) jfl_world_leave("");
   return go_on(rank, "has ended");
 }
@@ -232,11 +243,10 @@ static void a_rank_that_leaves_may_say_nothing(void) { CHECK(run_ranks(4, leaves
 
 static int first_ends(int rank, int size)
 {
-  int all[16];
   (void)size;
   TRY(!jf_world_join());
-  if (!rank) return 0;
-  while (!jf_world_agree(&rank, sizeof rank, all)) {}
+  if (!rank) return await_all(rank) != JFL_OK;
+  while (!await_all(rank)) {}
   TRY(!strncmp(jfl_errmsg(), "rank 0 (", 8) && strstr(jfl_errmsg(), "has ended"));
   return 0;
 }
@@ -250,6 +260,8 @@ static int interrupted(int rank, int size)
   int all[16], more = 3;
   (void)size;
   TRY(!jf_world_join());
+  const jfl_status here = await_all(rank);       /* rank 1 may hear of the end meanwhile */
+  TRY(rank || !here);
   while (rank && !jf_world_trouble()) usleep(1000);
   const jfl_status s = rank ? jf_world_agree(&rank, sizeof rank, all)
                             : jf_world_agree_unless(&rank, sizeof rank, all, asked, &more);

@@ -409,6 +409,8 @@ EMULATED_ENTRY int ncclGroupEnd(void)
   return IN_PROGRESS;
 }
 
+/* Every second call says that it is in progress, as any may on a communicator that does not
+   block. */
 static int call_add(call a, size_t from, size_t to)
 {
   const size_t one = type_size(a.type);
@@ -417,7 +419,7 @@ static int call_add(call a, size_t from, size_t to)
   NEEDS(!from || emulated_reaches(a.stream, a.from, from * one), INVALID_ARGUMENT);
   NEEDS(!to || emulated_reaches(a.stream, a.to, to * one), INVALID_ARGUMENT);
   group.call[group.n++] = a;
-  return OK;
+  return group.n % 2 ? IN_PROGRESS : OK;
 }
 
 EMULATED_ENTRY int ncclAllReduce(const void *from, void *to, size_t n, int type, int op,

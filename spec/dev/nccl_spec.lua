@@ -73,6 +73,17 @@ describe("NCCL", function()
     end
   end)
 
+  it("says why it has no devices", function()
+    local places = "print(pcall(require('jfl').config.device, 'nccl:0'))"
+    local function says(why, n, before)
+      local out = printed(n, before, "-e", places)
+      assert.truthy(out:find("got 'nccl:0': " .. why, 1, true), out)
+    end
+    says("there is one rank", 1, "")
+    says("left out, as JFL_NCCL is 0", 2, "JFL_NCCL=0")
+    says("the NVIDIA driver finds no GPU", 2, "JFL_EMULATED_INIT=100")
+  end)
+
   it("fails on all ranks for data that is wrong on one, and goes on", function()
     local usual = printed(2, "", SCRIPT, "plain")
     local out = printed(2, "", SCRIPT, "plain", "wrong")

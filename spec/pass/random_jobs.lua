@@ -31,7 +31,7 @@ local function flat(x, shape)
 end
 
 -- What may be done to x of that shape: each gives the result and its shape. Values are smooth, so
---- that rounding moves none across an edge.
+-- that rounding moves none across an edge.
 local STEPS = {
   function(x, shape) return flow.math.tanh(x), shape end,
   function(x, shape) return flow.math.square(x) * 0.1 + x, shape end,

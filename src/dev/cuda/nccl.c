@@ -49,7 +49,11 @@ int jf_nccl_ability(void)
   return nccl.version;
 }
 
-const char *jf_nccl_absence(void) { return nccl.absence; }
+const char *jf_nccl_absence(void)
+{
+  if (jf_world_size() == 1) return "there is one rank";
+  return jf_nccl_ability() ? jf_cuda_absence() : nccl.absence;
+}
 
 static jfl_status nccl_fail(const jf_cuda *c, jf_nccl_status e)
 {
@@ -92,7 +96,7 @@ static jfl_status teams_check(void)
   if (!atomic_load(&teams.live)) return JFL_OK;
   for (jf_cuda_team *t = teams.first; t && !jf_world_trouble(); t = t->next) {
     const jf_nccl_status e = t->comm ? team_state(t) : 0;
-    if (e && e != JF_NCCL_IN_PROGRESS) jf_world_broke("NCCL", nccl.api.error_text(e));
+    if (jf_nccl_failed(e)) jf_world_broke("NCCL", nccl.api.error_text(e));
   }
   return jf_world_trouble() ? teams_abort() : JFL_OK;
 }
@@ -251,7 +255,7 @@ static jf_nccl_status team_call(const jf_cuda_team *t, jf_cu_stream *s, jf_nccl_
   if (e) return e;
   e = calls(t, k, s);
   const jf_nccl_status ended = nccl.api.group_end();
-  return e && e != JF_NCCL_IN_PROGRESS ? e : ended;
+  return jf_nccl_failed(e) ? e : ended;
 }
 
 /* A team that is used for the first time connects, which takes the other ranks. */

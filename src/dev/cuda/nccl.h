@@ -48,6 +48,9 @@ enum {
   JF_NCCL_F32 = 7, JF_NCCL_F64 = 8, JF_NCCL_BF16 = 9
 };
 
+/* Whether a call failed: one that is in progress did not. */
+static inline int jf_nccl_failed(jf_nccl_status e) { return e && e != JF_NCCL_IN_PROGRESS; }
+
 /* A GPU of each of some ranks. */
 typedef struct jf_cuda_team {
   struct jf_cuda_team *next;
