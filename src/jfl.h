@@ -709,8 +709,8 @@ JFL_API int jfl_session_pending(jfl_session *s);     /* runs queued or running *
    calls. */
 JFL_API unsigned jfl_session_disturbances(const jfl_session *s);
 /* asked(ctx), or nothing if that is NULL, is called, on any thread, between the steps of runs that
-   jfl_run makes, until one changes a variable: where it gives other than 0 the run fails there with
-   JFL_ESTATE. It must not call the library. */
+   jfl_run makes, and of all once the session is closed, until one changes a variable: where it
+   gives other than 0 the run fails there with JFL_ESTATE. It must not call the library. */
 JFL_API jfl_status jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *ctx);
 /* An eventfd that is readable when runs finished since it was last read. */
 JFL_API jfl_status jfl_session_fd(jfl_session *s, int *out);
