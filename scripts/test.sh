@@ -15,31 +15,35 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 . scripts/count.sh
 
-# aside COMMAND...: runs parts while others go on. meet: waits for them, and counts them too.
+# aside COMMAND...: runs parts while others go on. meet: waits for all of these, and counts them.
+lanes=0
 aside() {
-  mkdir "$tmp/aside"
-  ( tmp=$tmp/aside passed=0 failed=0
+  lanes=$((lanes + 1))
+  mkdir "$tmp/$lanes"
+  ( tmp=$tmp/$lanes passed=0 failed=0
     "$@"
     echo "$passed $failed" >"$tmp/total"
-  ) >"$tmp/aside.log" 2>&1 &
-  aside=$!
+  ) >"$tmp/$lanes.log" 2>&1 &
 }
 
 meet() {
-  wait "$aside"
-  cat "$tmp/aside.log"
-  good=0 bad=1               # where it ended before it could tell
-  read -r good bad <"$tmp/aside/total"
-  rm -r "$tmp/aside"
-  passed=$((passed + good)) failed=$((failed + bad))
+  wait
+  while [ $lanes != 0 ]; do
+    cat "$tmp/$lanes.log"
+    good=0 bad=1             # where it ended before it could tell
+    read -r good bad <"$tmp/$lanes/total"
+    rm -r "$tmp/$lanes"
+    passed=$((passed + good)) failed=$((failed + bad)) lanes=$((lanes - 1))
+  done
 }
 
-# What goes on beside the sanitized specs; all but the first builds in folders of its own.
-beside_specs() {
-  c_tests "sanitized C" $sanitized
-  [ -n "$ci" ] || return
+# What builds in folders of its own.
+packages() {
   run "the rock" scripts/package/rock
   run "Debian packages" scripts/package/deb
+}
+
+systems() {
   run "jfl for 64-bit ARM" scripts/systems/test arm64
   run "jfl with musl" scripts/systems/test musl
   run "jfl for Windows" scripts/systems/test windows
@@ -215,8 +219,13 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp"
 run "sanitized build" build SAN=address,undefined products tests
 export ASAN_OPTIONS=allocator_may_return_null=1
-aside beside_specs
-if [ -n "$ci" ]; then some=spec; else some="spec/bind spec/checkpoint spec/run spec/script"; fi
+aside c_tests "sanitized C" $sanitized
+some="spec/bind spec/checkpoint spec/run spec/script"
+if [ -n "$ci" ]; then
+  aside packages
+  aside systems
+  some=spec
+fi
 run "sanitized specs" scripts/busted $sanitized/jfl $some
 meet
 run "fuzzing" scripts/fuzz.sh ${ci:+3}
