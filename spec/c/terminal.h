@@ -42,6 +42,7 @@ static inline void terminal_become(int fd, char *const *words)
   if (tty < 0 || ioctl(tty, TIOCSCTTY, 0)) _exit(126);
   for (int i = 0; i < 3; i++) dup2(tty, i);
   if (tty > 2) close(tty);
+  signal(SIGHUP, SIG_DFL);     /* it is ignored where the test was started by nohup */
   execv(words[0], words);
   _exit(127);
 }
