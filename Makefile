@@ -17,10 +17,12 @@
 # Switches: CC=gcc|clang  DEBUG=1  SAN=address,undefined|thread  CFLAGS="more flags"  LDFLAGS="same"
 # LUAJIT_INC=directory of lua.h; LUAJIT_LIB, ZLIB_LIB=the archives, as the linker is told of them
 # LUAJIT_PIC=the same of one compiled by -fPIC, which libjfl.so then holds instead of opening LuaJIT
+# CCACHE=ccache, where it is installed; CCACHE= compiles without
 
 ifeq ($(origin CC),default)
 CC := gcc
 endif
+CCACHE ?= $(shell command -v ccache)
 SAN ?=
 DEBUG ?=
 CFLAGS ?=
@@ -54,8 +56,9 @@ HARD := -fstack-protector-strong $(BRANCHES) \
   $(if $(DEBUG)$(SAN),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
 PIE ?= -pie
 LINK_HARD := -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) -g $(WARN) $(HARD) $(PIC) -pthread \
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) -g -fdebug-prefix-map=$(CURDIR)=. $(WARN) $(HARD) $(PIC) -pthread \
   -Isrc -Ikernels -Ibuild $(CHECKED) $(SYSTEM_CFLAGS)
+COMPILE = $(CCACHE) $(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 LDLIBS := $(SYSTEM_LDFLAGS) $(ZLIB_LIB) -ldl -lm -pthread
 
 # The library's soname has the first of the version's numbers.
@@ -107,9 +110,10 @@ SHARED_OBJ := $(if $(LUAJIT_PIC),$(LIB_OBJ),$(LIB_OBJ:$O/src/script/lua.o=$O/src
 $O/libjfl.so: $(SHARED_OBJ) scripts/package/libjfl.map
 	$(CC) $(CHECKED) -shared $(LINK_HARD) -Wl,-z,nodelete$(if $(SAN),,$(COMMA)-z$(COMMA)defs),-soname,$(SONAME) \
 	  -Wl,--version-script=$(filter %.map,$^) -o $@ $(SHARED_OBJ) $(LUAJIT_PIC) $(LDLIBS)
+$O/src/script/opened.o: ALL_CFLAGS += -I$O -DJF_OPENS_LUA
 $O/src/script/opened.o: src/script/lua.c $O/gen/luaentries.h Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CFLAGS) -I$O -DJF_OPENS_LUA -MMD -MP -c -o $@ $<
+	$(COMPILE)
 $O/gen/luaentries.h: $(filter $O/src/bind/% $O/src/script/%,$(LIB_OBJ))
 	@mkdir -p $(@D)
 	nm -u $^ | sed -n 's/^ *[Uw] \(lua[A-Z]*_.*\)/ENTRY(\1)/p' | grep -v luaopen_jfl | sort -u >$@
@@ -137,24 +141,25 @@ $O/src/bind/%.o $O/src/script/%.o $O/src/cmd/%.o: ALL_CFLAGS += --param tsan-ins
 endif
 $O/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(COMPILE)
 build/gen/lua/%.gz: lua/% scripts/embedded.awk
 	@mkdir -p $(@D)
 	awk -f scripts/embedded.awk $< | gzip -9n >$@
 # The GPU's kernels: the half of a file that is C is compiled here, and its text is embedded.
+$O/kernels/cuda/%.o: ALL_CFLAGS += -x c
 $O/kernels/cuda/%.o: kernels/cuda/%.cu Makefile | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) -x c $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(COMPILE)
 CUDA_TEXT := $(patsubst kernels/cuda/%,build/gen/cuda/%,$(CUDA_SRC) $(wildcard kernels/cuda/*.cuh))
 build/gen/cuda/%: kernels/cuda/% scripts/device.awk
 	@mkdir -p $(@D)
 	awk -f scripts/device.awk $< >$@
 $O/gen/cudatexts.o: build/gen/cudatexts.c $(CUDA_TEXT)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(COMPILE)
 $O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(COMPILE)
 
 # Tests with a Lua state: of their own, or in the library.
 WITH_LUA := $(addprefix $O/spec/,bind_test states_test cycles_test delivery_test script_test script_memory_test layer_test misuse_test)
@@ -195,9 +200,10 @@ FUZZED := $(wildcard src/checkpoint/*.c src/data/*.c) src/base/json.c src/base/s
 FUZZ_OBJ := $(FUZZED:%.c=$O/fuzz/%.o)
 fuzzer: $O/fuzz/fuzz
 $O/fuzz/src/bind/%.o $O/fuzz/fuzz: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/fuzz/src/%.o: ALL_CFLAGS += -fsanitize-coverage=trace-pc,trace-cmp
 $O/fuzz/src/%.o: src/%.c | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CFLAGS) -fsanitize-coverage=trace-pc,trace-cmp -MMD -MP -c -o $@ $<
+	$(COMPILE)
 $O/fuzz/fuzz: spec/fuzz/fuzz.c spec/fuzz/targets.c spec/fuzz/fuzz.h spec/c/scratch.h $(FUZZ_OBJ) $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(LUAJIT_LIB) $(LDLIBS)
 
@@ -205,12 +211,13 @@ $O/fuzz/fuzz: spec/fuzz/fuzz.c spec/fuzz/targets.c spec/fuzz/fuzz.h spec/c/scrat
 COUNTED := $(filter-out src/data/% $(ELSEWHERE),$(wildcard src/*/*.c src/*/*/*.c))
 COUNTED_OBJ := $(COUNTED:%.c=$O/count/%.o) $O/count/spec/counted/count.o
 $O/count/src/bind/%.o $O/count/src/script/%.o $O/count/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/count/src/%.o: ALL_CFLAGS += -O0 -g0 -U_FORTIFY_SOURCE -fsanitize-coverage=trace-pc
 $O/count/src/%.o: src/%.c Makefile | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -O0 -g0 -U_FORTIFY_SOURCE -fsanitize-coverage=trace-pc -MMD -MP -c -o $@ $<
+	$(COMPILE)
 $O/count/spec/%.o: spec/%.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(COMPILE)
 $O/counted: $(COUNTED_OBJ) $O/libjfl.a
 	$(CC) $(CHECKED) $(PIE) $(LINK_HARD) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a \
 	  $(addprefix -Wl$(COMMA)--wrap=,memcpy memmove memset calloc realloc) \
