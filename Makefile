@@ -34,6 +34,8 @@ LUAJIT_PIC ?=
 # Objects of one setting never meet those of another.
 SETTING := $(subst /,_,$(subst $(eval) ,_,$(CC)))$(if $(SAN),-$(SAN))$(if $(DEBUG),-debug)
 O := build/obj-$(SETTING)
+EXE :=
+C_TESTS := $(wildcard spec/*/*_test.c)
 .DEFAULT_GOAL := all
 include scripts/systems/systems.mk
 
@@ -78,7 +80,7 @@ LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua)
 GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/cudalist.h \
   build/gen/passlist.h build/gen/entries.h build/gen/embed.c \
   build/gen/cudatexts.c $(SYSTEM_GEN)
-TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
+TESTS := $(C_TESTS:%.c=$O/%$(EXE))
 
 # What connects jfl to an MPI, for each that is installed.
 MPIS := $(if $(SYSTEM),,$(foreach m,openmpi mpich,$(if $(shell command -v mpicc.$m),$m)))
@@ -161,14 +163,12 @@ $O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
 	@mkdir -p $(@D)
 	$(COMPILE)
 
-# Tests with a Lua state: of their own, or in the library.
-WITH_LUA := $(addprefix $O/spec/,bind_test states_test cycles_test delivery_test script_test script_memory_test layer_test misuse_test)
-$(WITH_LUA): ALL_CFLAGS += -isystem $(LUAJIT_INC)
-$(WITH_LUA): LDLIBS := $(LUAJIT_LIB) $(LDLIBS)
-$O/spec/misuse_test: build/gen/entries.h
-$O/spec/%: spec/c/%.c $O/libjfl.a
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< $O/libjfl.a $(LDLIBS)
+# Tests with a Lua state, of their own or in the library, are those that include lua_test.h.
+LUA_TESTS := $(patsubst %.c,$O/%,$(shell grep -l '"lua_test.h"' /dev/null $(C_TESTS)))
+$O/spec/%.o: ALL_CFLAGS += -Ispec/c -isystem $(LUAJIT_INC)
+$(LUA_TESTS): LDLIBS := $(LUAJIT_LIB) $(LDLIBS)
+$O/spec/%_test: $O/spec/%_test.o $O/libjfl.a
+	$(CC) $(CHECKED) $(PIE) $(LINK_HARD) -o $@ $^ $(LDLIBS)
 
 # The emulated GPU of the tests: libraries with the entry points of NVIDIA's.
 EMULATED := build/emulated/libcuda.so.1 build/emulated/libnvrtc.so.13 build/emulated/runtime.h.gch \
@@ -199,13 +199,13 @@ FUZZED := $(wildcard src/checkpoint/*.c src/data/*.c) src/base/json.c src/base/s
   src/bind/convert.c
 FUZZ_OBJ := $(FUZZED:%.c=$O/fuzz/%.o)
 fuzzer: $O/fuzz/fuzz
-$O/fuzz/src/bind/%.o $O/fuzz/fuzz: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/fuzz/src/bind/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
 $O/fuzz/src/%.o: ALL_CFLAGS += -fsanitize-coverage=trace-pc,trace-cmp
 $O/fuzz/src/%.o: src/%.c | $(GEN)
 	@mkdir -p $(@D)
 	$(COMPILE)
-$O/fuzz/fuzz: spec/fuzz/fuzz.c spec/fuzz/targets.c spec/fuzz/fuzz.h spec/c/scratch.h $(FUZZ_OBJ) $O/libjfl.a
-	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(LUAJIT_LIB) $(LDLIBS)
+$O/fuzz/fuzz: $O/spec/fuzz/fuzz.o $O/spec/fuzz/targets.o $(FUZZ_OBJ) $O/libjfl.a
+	$(CC) $(CHECKED) $(PIE) $(LINK_HARD) -o $@ $^ $(LUAJIT_LIB) $(LDLIBS)
 
 # The command once more, to count what it does; kernels and readers of files are those of the library.
 COUNTED := $(filter-out src/data/% $(ELSEWHERE),$(wildcard src/*/*.c src/*/*/*.c))
@@ -283,4 +283,5 @@ include scripts/package/install.mk
 FORCE:
 .PHONY: all emulated products objects tests fuzzer fuzz setup demo test bench bench-load golden doc kernels lint config clean FORCE
 .SECONDARY:
--include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(TESTS:=.d)
+-include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(C_TESTS:%.c=$O/%.d) \
+  $O/spec/fuzz/fuzz.d $O/spec/fuzz/targets.d

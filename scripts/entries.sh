@@ -1,6 +1,6 @@
 #!/bin/sh
 # entries.sh HEADER: for each function of the header one that calls it with what is wrong for each
-# argument in turn, and the list of these, for spec/c/misuse_test.c. A type is spelt as in
+# argument in turn, and the list of these, for spec/api/misuse_test.c. A type is spelt as in
 # "jfl_shape_p" for const jfl_shape *; a count of list elements is "count", of bytes "n_bytes".
 awk '
 { sub(/\/\*.*\*\//, ""); sub(/\/\*.*/, "") }

@@ -58,18 +58,11 @@ quiet_build() {
   [ $status = 0 ] && [ ! -s "$tmp/build" ]
 }
 
-# Where Lua's errors unwind the stack only the sanitizer's fast unwinder is safe; the suppressions
-# of the other tests need the whole stack. Two tests take more than a minute: they are for CI.
+# Two tests take more than a minute: they are for CI.
 c_tests() {
-  for test in "$2"/spec/*_test; do
-    case $ci${test#"$2"/spec/} in nvrtc_test|allocation_test) continue ;; esac
-    case $test in
-      */bind_test|*/cycles_test|*/states_test|*/delivery_test) fast=1 ;;
-      */script_test|*/script_memory_test|*/layer_test|*/misuse_test) fast=1 ;;
-      *) fast=0 ;;
-    esac
-    export ASAN_OPTIONS=allocator_may_return_null=1:fast_unwind_on_malloc=$fast
-    run "$1 $(basename "$test")" "$test"
+  for test in "$2"/spec/*/*_test; do
+    case $ci${test##*/} in nvrtc_test|allocation_test) continue ;; esac
+    run "$1 ${test##*/}" "$test"
   done
 }
 
@@ -128,8 +121,9 @@ same_examples() {
 # the CPU gets (spec/dev runs all ops in jobs), and what says #cpu.
 simulated() {
   export JFL_DEVICE=sim
-  for test in bind checkpoint crash delivery exhausted queue states; do
-    run "C on sim ${test}_test" "build/obj-gcc/spec/${test}_test"
+  for test in bind/bind bind/delivery bind/states checkpoint/checkpoint checkpoint/crash \
+      run/exhausted run/queue; do
+    run "C on sim ${test#*/}_test" "build/obj-gcc/spec/${test}_test"
   done
   run "specs on sim" scripts/busted build/jfl --exclude-tags=cpu spec/bind spec/checkpoint \
     spec/run ${ci:+spec/cmd spec/lua spec/op spec/optim spec/plan/fuzz_spec.lua}
@@ -168,7 +162,7 @@ emulated() {
     specs "jobs on several emulated GPUs" build/jfl --filter="on one device: mlp" \
       --filter=split spec/pass/spread_spec.lua
   fi
-  JFL_DEVICE=gpu run "C on the emulated GPU exhausted_test" build/obj-gcc/spec/exhausted_test
+  JFL_DEVICE=gpu run "C on the emulated GPU exhausted_test" build/obj-gcc/spec/run/exhausted_test
   unset JFL_SPEC_DEVICE JFL_EMULATED_DEVICES XDG_CACHE_HOME LD_LIBRARY_PATH
   if [ -n "$ci" ]; then steps=4; else steps=1; fi
   beside synchronize_single_job $steps 2

@@ -24,4 +24,4 @@ $O/include/zlib.h: | $O/zlib/libz.a
 build/systems/src/%:
 	@scripts/systems/fetch sources
 
-override TESTS :=
+C_TESTS :=

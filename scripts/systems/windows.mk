@@ -45,12 +45,13 @@ $(SOURCES):
 	@echo "make: run scripts/setup systems first, which fetches the sources of LuaJIT" >&2; exit 1
 
 # Tests in C that call nothing of POSIX, and one more of the library as a program sees it.
-override TESTS := $(patsubst %,$O/spec/%_test.exe,attr facts functions graph inflate \
-  json layout library memory optim pace places redefine states system view walk) \
-  $O/spec/embed.exe
-$O/spec/%_test.exe: spec/c/%_test.c $O/libjfl.a $(LUAJIT)/libluajit.a
-	@mkdir -p $(@D)
-	$(CC) $(filter-out -DJFL_BUILD_DLL,$(ALL_CFLAGS)) -isystem $(LUAJIT_INC) -o $@ $^ $(WINDOWS_LIBS)
+EXE := .exe
+C_TESTS := $(filter $(patsubst %,\%/%_test.c,attr facts functions graph inflate \
+  json layout library memory optim pace places redefine states system view walk),$(C_TESTS))
+$O/spec/%.o: PIC :=
+$O/spec/%_test.exe: $O/spec/%_test.o $O/libjfl.a $(LUAJIT)/libluajit.a
+	$(CC) -o $@ $^ $(WINDOWS_LIBS)
+tests: $O/spec/embed.exe
 $O/spec/embed.exe: examples/embed.c src/jfl.h $O/libjfl.dll
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O2 -Wall -DJFL_USE_DLL -Isrc -o $@ $< $O/libjfl.dll.a

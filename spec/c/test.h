@@ -6,6 +6,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* AddressSanitizer asks for these. The suppressions of leaks need the whole stack of an allocation,
+   which the fast unwinder does not see. */
+#ifndef TEST_UNWINDER
+#define TEST_UNWINDER "0"
+#endif
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+  return "allocator_may_return_null=1:fast_unwind_on_malloc=" TEST_UNWINDER;
+}
+
 static struct { int passed, failed, bad_checks; const char *name; } test_state;
 
 #define RUN(f) test_run(#f, f)

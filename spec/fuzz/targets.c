@@ -18,7 +18,7 @@
 #include "data/data.h"
 #include "fuzz.h"
 #include "jfl.h"
-#include "../c/scratch.h"
+#include "scratch.h"
 
 int luaopen_jfl_preload(lua_State *L);
 

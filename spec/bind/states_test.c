@@ -1,7 +1,7 @@
 /* Several threads of a host run jobs side by side, each with a Lua state and a session of its
    own. */
 #include "jfl.h"
-#include "test.h"
+#include "lua_test.h"
 
 #include <lua.h>
 #include <lauxlib.h>

@@ -1,11 +1,11 @@
-/* What spec/c/misuse_test.c passes to the functions of jfl.h: one object of each kind and other
+/* What misuse_test.c passes to the functions of jfl.h: one object of each kind and other
    arguments with which calls succeed, and for each type of argument what is wrong. */
 #ifndef MISUSE_H
 #define MISUSE_H
 
 #include "counter.h"
+#include "lua_test.h"
 #include "scratch.h"
-#include "test.h"
 
 #include <limits.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* src/bind: whenever a Lua state runs out of memory, nothing leaks and nothing breaks. */
 #include "jfl.h"
-#include "test.h"
+#include "lua_test.h"
 
 #include <lua.h>
 #include <lauxlib.h>

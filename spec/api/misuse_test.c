@@ -1,6 +1,7 @@
 /* Every function of jfl.h with what is wrong for each of its arguments in turn, all others being
    right: it fails with a message that names the argument, or does without, and harms nothing. The
    calls are made from the header by scripts/entries.sh, so a new function is called too. */
+#include "lua_test.h"
 #include "misuse.h"
 
 enum { NO_STATUS = -1 };

@@ -457,7 +457,7 @@ int main(int argc, char **argv)
   char self[PATH_MAX];
   (void)argc;
   if (!realpath(argv[0], self)) return 1;
-  snprintf(command, sizeof command, "%s/../jfl", dirname(self));
+  snprintf(command, sizeof command, "%s/../../jfl", dirname(self));
   scratch_make();
   setenv("HOME", scratch, 1);
   setenv("TERM", "xterm", 1);

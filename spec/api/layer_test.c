@@ -1,7 +1,7 @@
 /* Layers described in C: what they make is what the front end makes in Lua, name by name. */
 #include "jfl.h"
+#include "lua_test.h"
 #include "scratch.h"
-#include "test.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Scripts: Lua texts that a C program runs. */
 #include "jfl.h"
+#include "lua_test.h"
 #include "scratch.h"
-#include "test.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* A program's memory runs out at every point of a script's life: each is a status, and what was
    there before still works. */
 #include "jfl.h"
-#include "test.h"
+#include "lua_test.h"
 
 #include <stdlib.h>
 #include <string.h>

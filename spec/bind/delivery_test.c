@@ -2,7 +2,7 @@
    and where a host closes the state before they ran. Where
    JFL_CUTS is set every allocation fails once. */
 #include "jfl.h"
-#include "test.h"
+#include "lua_test.h"
 
 #include <lua.h>
 #include <lauxlib.h>

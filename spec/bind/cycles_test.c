@@ -1,8 +1,8 @@
 /* Hosts that open jfl, use it and close it many times over: memory, threads and file descriptors
    stay what they were. JFL_HOSTS=1: a thousand times, and else a tenth of that. */
 #include "jfl.h"
+#include "lua_test.h"
 #include "models.h"
-#include "test.h"
 
 #include <lua.h>
 #include <lauxlib.h>
