@@ -1,7 +1,5 @@
 --- Texts that are compared with files under spec/golden; JFL_GOLDEN=write (make golden) rewrites
 -- them.
-local luassert = require "luassert"
-
 local M = {}
 
 --- Compares text with spec/golden/NAME.txt, or writes that file.
@@ -15,7 +13,9 @@ function M.check(name, text)
   local f = assert(io.open(path), path .. " is missing; make golden writes it")
   local want = f:read "*a"
   f:close()
-  luassert.equal(want, text)
+  if text ~= want then
+    error(("it differs from %s, which has\n%s\ngot:\n%s"):format(path, want, text), 2)
+  end
 end
 
 return M
