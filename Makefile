@@ -1,7 +1,9 @@
 # make           build/jfl (the command), build/jfl.so (the Lua module), build/libjfl.so and libjfl.a
 #                (the C library)
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
-# make test      install what is missing, build, run the tests; the last line is the verdict
+# make test      install what is missing, build, run the quick tests; the last line is the verdict
+# make test-landing  those and all that must hold before a change lands
+# make test-deep  what takes long or needs other programs: all slices, or SLICES="arm64 kills"
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
 #                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
@@ -15,6 +17,7 @@
 # make config    print the switches; make clean removes build/
 #
 # Switches: CC=gcc|clang  DEBUG=1  SAN=address,undefined|thread  CFLAGS="more flags"  LDFLAGS="same"
+# SYNTAX=1: compiling checks the sources and makes no code
 # LUAJIT_INC=directory of lua.h; LUAJIT_LIB, ZLIB_LIB=the archives, as the linker is told of them
 # LUAJIT_PIC=the same of one compiled by -fPIC, which libjfl.so then holds instead of opening LuaJIT
 # CCACHE=ccache, where it is installed; CCACHE= compiles without
@@ -32,7 +35,7 @@ ZLIB_LIB ?= -l:libz.a
 LUAJIT_PIC ?=
 
 # Objects of one setting never meet those of another.
-SETTING := $(subst /,_,$(subst $(eval) ,_,$(CC)))$(if $(SAN),-$(SAN))$(if $(DEBUG),-debug)
+SETTING := $(subst /,_,$(subst $(eval) ,_,$(CC)))$(if $(SAN),-$(SAN))$(if $(DEBUG),-debug)$(if $(SYNTAX),-syntax)
 O := build/obj-$(SETTING)
 EXE :=
 C_TESTS := $(wildcard spec/*/*_test.c)
@@ -58,9 +61,12 @@ HARD := -fstack-protector-strong $(BRANCHES) \
   $(if $(DEBUG)$(SAN),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
 PIE ?= -pie
 LINK_HARD := -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) -g -fdebug-prefix-map=$(CURDIR)=. $(WARN) $(HARD) $(PIC) -pthread \
+# Debug information names sources relative to this folder, so that clones share what ccache keeps.
+# Of the sanitized builds only reports of lines are wanted.
+DEBUG_INFO := -g$(if $(SAN),1) -fdebug-prefix-map=$(CURDIR)=.
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) $(DEBUG_INFO) $(WARN) $(HARD) $(PIC) -pthread \
   -Isrc -Ikernels -Ibuild $(CHECKED) $(SYSTEM_CFLAGS)
-COMPILE = $(CCACHE) $(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+COMPILE = $(CCACHE) $(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<$(if $(SYNTAX), -fsyntax-only && touch $@)
 LDLIBS := $(SYSTEM_LDFLAGS) $(ZLIB_LIB) -ldl -lm -pthread
 
 # The library's soname has the first of the version's numbers.
@@ -252,7 +258,12 @@ demo: setup
 	@$(MAKE) --no-print-directory -s -j2 all
 	@build/jfl examples/demo.lua
 test: setup
-	@scripts/test.sh
+	@scripts/test.sh quick
+test-landing: setup
+	@scripts/test.sh landing
+test-deep:
+	@scripts/setup deep
+	@scripts/test.sh deep $(SLICES)
 bench: all build/bench-copy
 	@build/jfl scripts/bench/compare.lua
 	@build/jfl scripts/bench/vocabulary.lua
@@ -281,7 +292,7 @@ clean:
 include scripts/package/install.mk
 
 FORCE:
-.PHONY: all emulated products objects tests fuzzer fuzz setup demo test bench bench-load golden doc kernels lint config clean FORCE
+.PHONY: all emulated products objects tests fuzzer fuzz setup demo test test-landing test-deep bench bench-load golden doc kernels lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(C_TESTS:%.c=$O/%.d) \
   $O/spec/fuzz/fuzz.d $O/spec/fuzz/targets.d

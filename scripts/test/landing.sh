@@ -1,0 +1,62 @@
+# The landing tier, for .ci/run: the quick tier, and what else must hold before a change lands.
+
+# What the compilers say of the sources, and how work grows (build/counted).
+more_list() {
+  spec_files "specs" build/jfl spec | grep -E "$counted"
+  spec_files "specs in luajit" "LUA_CPATH='$PWD/build/?.so;;' luajit" spec/lua
+  one "each op in each way of its parts" JFL_FUZZ=1 build/jfl /usr/bin/busted \
+    -o plainTerminal spec/pass/spread_op_spec.lua
+  alone "documents" build/jfl scripts/doc.lua build/doc-landing
+}
+
+more_simulated_list() {
+  spec_files "specs on sim" "JFL_DEVICE=sim build/jfl" --exclude-tags=cpu spec/cmd spec/lua \
+    spec/op spec/optim spec/plan/fuzz_spec.lua | grep -v -E "$hosts"
+}
+
+# Every case of every op, in jobs and alone.
+more_emulated_list() {
+  share_list "specs on the emulated GPU" 16 "$gpu JFL_SPEC_DEVICE=gpu build/jfl" \
+    spec/dev/late_spec.lua
+  share_list "jobs on several emulated GPUs" 4 "$gpu JFL_SPEC_DEVICE=gpu build/jfl" \
+    spec/pass/spread_spec.lua
+}
+
+# The leak check cannot read the thread storage of libraries that are opened late.
+with_sanitizers() {
+  export UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
+  export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp"
+}
+
+sanitized_list() {
+  c_tests "sanitized C" $sanitized
+  spec_files "sanitized specs" $sanitized/jfl spec/bind spec/checkpoint spec/run spec/script
+  alone "sanitized soak" $sanitized/jfl scripts/soak.lua 5
+  one "files of the fuzzer" scripts/fuzz.sh
+}
+
+# What ThreadSanitizer looks at: C tests that start threads and fork no process, and soaks.
+threaded_tests=$(printf "$threaded/spec/%s_test " data/loader dev/sim dev/stream run/across \
+  run/late run/pace run/queue run/redefine run/threads run/view)
+
+threaded_list() {
+  for test in $threaded_tests; do one "C under ThreadSanitizer" $test; done
+  soak="$threaded/jfl scripts/soak.lua"
+  alone "soak under ThreadSanitizer" "$soak 10"
+  alone "soak under ThreadSanitizer" "JFL_DEVICE=sim $soak 10"
+  alone "soak under ThreadSanitizer" "JFL_CPU_DEVICES=2 $soak 5"
+}
+
+landing() {
+  strict=1
+  quick
+  if command -v clang >/dev/null; then
+    run "what clang says" quiet_build CC=clang SYNTAX=1 objects
+  fi
+  run "build of the benches" quiet_build build/bench-kernels build/bench-threads \
+    build/bench-load build/bench-copy build/bench-net build/counted
+  run "sanitized build" build SAN=address,undefined $sanitized/jfl tests fuzzer
+  run "build for ThreadSanitizer" build SAN=thread $threaded/jfl $threaded_tests
+  with_sanitizers
+  pool more_emulated_list more_list more_simulated_list sanitized_list threaded_list
+}

@@ -1,0 +1,57 @@
+# The quick tier, for a developer: what users get, the front end in a stock LuaJIT, a small part of
+# what runs on other devices, and the structure of the sources.
+
+# Where nothing is known of how long each takes, those that take long come first.
+here_list() {
+  { spec_files "specs" build/jfl spec/dev spec/lua/doc spec/examples spec/lua/job
+    spec_files "specs" build/jfl spec; } | grep -v -E "$hosts|$counted" | awk '!seen[$0]++'
+  c_tests "C" $native
+  spec_files "specs in luajit" "LUA_CPATH='$PWD/build/?.so;;' luajit" spec/bind
+  one "structure" "scripts/lint.sh && echo 1 passed, 0 failed"
+  one "examples" scripts/test/examples
+  alone "soak" build/jfl scripts/soak.lua 5
+}
+
+# The simulated device gives what the CPU's plain kernels give. Left out are C tests that look at
+# threads and allocations of the CPU or run nothing, specs of passes and plans, which look at what
+# the CPU gets (spec/dev runs all ops in jobs), and what says #cpu.
+simulated_list() {
+  for test in bind/bind bind/delivery bind/states checkpoint/checkpoint checkpoint/crash \
+    run/exhausted run/queue; do
+    one "C on sim" JFL_DEVICE=sim $native/spec/${test}_test
+  done
+  spec_files "specs on sim" "JFL_DEVICE=sim build/jfl" --exclude-tags=cpu spec/bind \
+    spec/checkpoint spec/run
+  alone "soak on sim" JFL_DEVICE=sim build/jfl scripts/soak.lua 5
+  one "examples on sim" scripts/test/examples sim
+  share_list "specs on shares of the CPU" 4 "JFL_SPEC_DEVICE=core JFL_CPU_DEVICES=4 build/jfl" \
+    spec/dev/late_spec.lua spec/run/lane_spec.lua
+}
+
+# beside EXAMPLE [ARGUMENT...]: it trains on the emulated GPU as on the CPU, loss by loss.
+beside() {
+  example=$1; shift
+  alone "examples beside the CPU" "$gpu JFL_DATA=$few" build/jfl scripts/beside.lua \
+    "examples/$example.lua" "$@"
+}
+
+# The emulated GPU gives what the CPU's plain kernels give. Its kernels are compiled here, so few
+# ops and examples are tried.
+emulated_list() {
+  on_gpu="$gpu JFL_SPEC_DEVICE=gpu build/jfl"
+  spec_files "specs on the emulated GPU" "$on_gpu" spec/run/lane_spec.lua
+  spec_files "specs on the emulated GPU" "$on_gpu" --filter="with add" --filter="trains mlp" \
+    --filter="on a device" --filter=checkpoint spec/dev/late_spec.lua
+  spec_files "specs on the emulated GPU" "$on_gpu" --filter="on one device: mlp" --filter=split \
+    spec/pass/spread_spec.lua
+  one "C on the emulated GPU" "$gpu JFL_DEVICE=gpu $native/spec/run/exhausted_test"
+  beside synchronize_single_job 1 2
+  beside gpt 6 layers=2 heads=2 size=32 context=16 batch=4
+}
+
+quick() {
+  small_data
+  run "build" ${strict:+quiet_}build all tests emulated
+  [ $failed = 0 ] || finish
+  pool emulated_list here_list simulated_list
+}
