@@ -23,7 +23,7 @@
 # CCACHE=ccache, where it is installed; CCACHE= compiles without
 
 ifeq ($(origin CC),default)
-CC := gcc
+CC := $(notdir $(or $(shell command -v gcc || command -v clang),gcc))
 endif
 CCACHE ?= $(shell command -v ccache)
 SAN ?=
@@ -252,17 +252,18 @@ define remake
 mkdir -p $(@D); $(1) >$@.tmp && if cmp -s $@.tmp $@; then rm $@.tmp; else mv $@.tmp $@; fi
 endef
 
-setup:
-	@scripts/setup
-demo: setup
+demo:
+	@scripts/setup demo
 	@$(MAKE) --no-print-directory -s -j2 all
 	@build/jfl examples/demo.lua
-test: setup
+test:
+	@scripts/setup test
 	@scripts/test.sh quick
-test-landing: setup
+test-landing:
+	@scripts/setup test
 	@scripts/test.sh landing
 test-deep:
-	@scripts/setup deep
+	@scripts/setup test
 	@scripts/test.sh deep $(SLICES)
 bench: all build/bench-copy
 	@build/jfl scripts/bench/compare.lua
@@ -277,7 +278,7 @@ fuzz:
 	@scripts/fuzz.sh "$(or $(SECONDS),60)" $(TARGET)
 golden: all
 	JFL_GOLDEN=write build/jfl /usr/bin/busted spec
-doc: all emulated
+doc: all $(if $(shell command -v g++),emulated)
 	@build/jfl scripts/doc.lua build/doc
 kernels: all emulated
 	@build/jfl scripts/kernels.lua $(OP)
@@ -285,14 +286,14 @@ lint: all
 	@scripts/lint.sh
 config:
 	@printf '%s\n' 'CC=$(CC)' 'SAN=$(SAN)' 'DEBUG=$(DEBUG)' 'CFLAGS=$(CFLAGS)' \
-	  'LUAJIT_INC=$(LUAJIT_INC)' 'objects in $O'
+	  'LUAJIT_INC=$(LUAJIT_INC)' 'LUAJIT_LIB=$(LUAJIT_LIB)' 'ZLIB_LIB=$(ZLIB_LIB)' 'objects in $O'
 clean:
 	rm -rf build
 
 include scripts/package/install.mk
 
 FORCE:
-.PHONY: all emulated products objects tests fuzzer fuzz setup demo test test-landing test-deep bench bench-load golden doc kernels lint config clean FORCE
+.PHONY: all emulated products objects tests fuzzer fuzz demo test test-landing test-deep bench bench-load golden doc kernels lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(C_TESTS:%.c=$O/%.d) \
   $O/spec/fuzz/fuzz.d $O/spec/fuzz/targets.d

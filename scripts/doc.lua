@@ -58,5 +58,5 @@ if site.available() then
   run("find '%s' -maxdepth 1 -name '*.[sp][vn]g' -exec cp '{}' '%s' ';'", directory, at_site)
   say("open %s/index.html in a browser", at_site)
 else
-  say("there is no site of HTML, as cmark-gfm is not installed: run scripts/setup")
+  say("there is no site of HTML, as cmark-gfm is not installed: run scripts/setup doc")
 end

@@ -39,6 +39,7 @@ drivers_list() {
 
 # Ranks that are killed, and ranks on two hosts.
 slice_kills() {
+  has network
   pool kills_list
   run "two hosts" scripts/two_hosts
 }

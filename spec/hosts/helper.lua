@@ -58,7 +58,7 @@ function helper.missing(...)
   for _, name in ipairs { ... } do
     local found = name:sub(1, 1) == "/" and helper.file(name) or helper.program(name)
     if not found then
-      return "needs " .. name .. ": run scripts/setup and scripts/setup hosts"
+      return "needs " .. name .. ": run scripts/setup hosts"
     end
   end
 end

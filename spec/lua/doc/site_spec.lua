@@ -37,7 +37,7 @@ describe("the highlighter", function()
 end)
 
 describe("the site", function()
-  if not site.available() then return pending("needs cmark-gfm, which scripts/setup installs") end
+  if not site.available() then return pending "needs cmark-gfm: run scripts/setup doc" end
 
   local texts, contents = require "scripts.doc.pages" ()
   local files = site.files(texts, contents)
