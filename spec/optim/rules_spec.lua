@@ -182,6 +182,15 @@ describe("a step", function()
     assert.same({ 1, 1, 1, 1 }, core.to_table(core.variable_get "w"))
   end)
 
+  it("spares them where it is told what it trains, too", function()
+    local job = job_of(function()
+      return o.SGDW(1, { momentum = 0, weight_decay = 0.5, weight_decay_excludes = { "^w$" },
+        variables = { "w" } })
+    end, "float64")
+    job({ 0, 0, 0, 0 })
+    assert.same({ 1, 1, 1, 1 }, core.to_table(core.variable_get "w"))
+  end)
+
   it("takes its rate from a function of the step", function()
     local steps = {}
     local job = job_of(function()
