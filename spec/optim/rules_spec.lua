@@ -163,6 +163,18 @@ describe("a step", function()
     assert.equal(1, core.variable_get("System-Train-TrainStep-t")[1])
   end)
 
+  it("of several calls has their regularizers' mean, too", function()
+    local job = flow.global_function { name = "t", type = "train",
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }, { dtype = flow.double }) } },
+      body = function(x)
+        local w = flow.get_variable("w", { 1 }, { dtype = flow.double,
+          initializer = flow.ones_initializer(), regularizer = flow.regularizers.l1_l2(0.5, 0.25) })
+        o.SGD(1, { momentum = 0, gradient_accumulation_steps = 4 }):minimize(x * w)
+      end }
+    for _ = 1, 4 do job({ 0 }) end
+    assert.same({ 0.25 }, core.to_table(core.variable_get "w"))
+  end)
+
   it("moves averages, which begin with the first step's variables", function()
     local average = flow.train.ExponentialMovingAverage(0.75)
     local job = job_of(function()

@@ -14,6 +14,7 @@ typedef struct update_parts {
   int number;                  /* of the optimizer in the job, from 0 */
   jfl_value *by;               /* float64 (1): how many times too large gradients are; NULL: once */
   double by_number;            /* the same number; 0: it changes in runs */
+  double calls, scale;         /* of which that is the product; scale 0: it changes in runs */
   jfl_value *lr;
   jfl_value *turn, *count;     /* of the calls whose gradients a step takes together; or NULL */
   jfl_value **total;           /* then: the sum of each variable's gradients, or NULL */
@@ -47,12 +48,12 @@ static jfl_value *update_state(jfl_graph *g, const update_parts *u, const char *
 
 /* ---- gradients ---- */
 
-/* `value` times as large as gradients are. */
+/* `value` times as large as the gradients of one call are. */
 static jfl_value *update_scaled(jfl_graph *g, const update_parts *u, jfl_dtype dtype, double value)
 {
-  if (!u->by || u->by_number != 0)
-    return update_number(g, dtype, value * (u->by ? u->by_number : 1));
-  return JF_EMIT(g, multiply, NULL, update_cast(g, u->by, dtype), update_number(g, dtype, value));
+  if (u->scale != 0) return update_number(g, dtype, value * u->scale);
+  return JF_EMIT(g, multiply, NULL, update_cast(g, u->t->loss_scale, dtype),
+                 update_number(g, dtype, value));
 }
 
 /* Adds to gradient d what the variable's regularizer adds: l2 w + l1 sign(w). */
@@ -81,7 +82,7 @@ static jfl_value *update_accumulated(jfl_graph *g, jfl_value *w, jfl_value *d)
 
 static jfl_value *update_bounded(jfl_graph *g, const update_parts *u, jfl_value *w, jfl_value *d)
 {
-  const double most = u->t->asked.clip_value;
+  const double most = u->t->asked.clip_value * u->calls;
   jf_at(g, w->place);
   d = JF_EMIT(g, minimum, NULL, d, update_scaled(g, u, d->dtype, most));
   return JF_EMIT(g, maximum, NULL, d, update_scaled(g, u, d->dtype, -most));
@@ -111,13 +112,10 @@ static void update_gradients(jfl_graph *g, update_parts *u)
 static void update_by(jfl_graph *g, update_parts *u)
 {
   const jfl_minimize *m = &u->t->asked;
-  const double calls = m->accumulate > 1 ? (double)m->accumulate : 1;
-  const double scale = m->loss_scale > 0 && !u->t->loss_scale ? m->loss_scale : 1;
-  u->by_number = u->t->loss_scale ? 0 : calls * scale;
-  if (u->by_number == 1) return;
-  u->by = u->by_number != 0 ? update_number(g, JFL_F64, u->by_number)
-                            : JF_EMIT(g, multiply, NULL, update_cast(g, u->t->loss_scale, JFL_F64),
-                                      update_number(g, JFL_F64, calls));
+  u->calls = m->accumulate > 1 ? (double)m->accumulate : 1;
+  u->scale = u->t->loss_scale ? 0 : m->loss_scale > 0 ? m->loss_scale : 1;
+  u->by_number = u->calls * u->scale;
+  if (u->by_number != 1) u->by = update_scaled(g, u, JFL_F64, u->calls);
 }
 
 /* The factor that takes `by` out of n gradients and clips them together. */
