@@ -19,6 +19,7 @@ typedef struct update_parts {
   jfl_value *turn, *count;     /* of the calls whose gradients a step takes together; or NULL */
   jfl_value **total;           /* then: the sum of each variable's gradients, or NULL */
   jfl_value *factor;           /* takes `by` out and clips; NULL: no factor, or one a variable */
+  jfl_value *finite;           /* of a scale that changes: negative where a gradient is not finite */
   jfl_value *scalars;          /* the numbers of a step, if all variables have the same */
   jfl_value *share, *averaged; /* of moving averages, and the variable that counts them; or NULL */
 } update_parts;
@@ -99,8 +100,17 @@ static void update_gradients(jfl_graph *g, update_parts *u)
     if (!d) continue;
     d = update_regularized(g, u, w, d);
     if (u->turn) d = u->total[i] = update_accumulated(g, w, d);
-    if (t->asked.clip_value > 0) d = update_bounded(g, u, w, d);
     t->grad[i] = d;
+    jf_at(g, place);
+  }
+}
+
+static void update_bound_all(jfl_graph *g, const update_parts *u)
+{
+  const jf_training *t = u->t;
+  const int place = g->place;
+  for (int i = 0; i < t->n_variable; i++) {
+    if (t->grad[i]) t->grad[i] = update_bounded(g, u, t->variable[i], t->grad[i]);
     jf_at(g, place);
   }
 }
@@ -130,14 +140,27 @@ static jfl_value *update_factor(jfl_graph *g, const update_parts *u, jfl_value *
   return jf_emit(g, &jf_op_clip_scale, &a, in, n + JF_CLIP_FIRST);
 }
 
-static jfl_value *update_factor_of_all(jfl_graph *g, const update_parts *u)
+static jfl_value *update_factor_of_all(jfl_graph *g, const update_parts *u, double clip)
 {
   const jf_training *t = u->t;
   jfl_value **grad = jf_alloc(g->arena, (size_t)t->n_variable * sizeof *grad);
   size_t n = 0;
   for (int i = 0; i < t->n_variable; i++)
     if (t->grad[i]) grad[n++] = t->grad[i];
-  return update_factor(g, u, grad, n, t->asked.clip_norm);
+  return update_factor(g, u, grad, n, clip);
+}
+
+/* Clips the gradients. With a scale that changes, a step is made of all of them or not at all, so
+   they are looked at as they are, before anything bounds them or treats them one by one. */
+static void update_clip(jfl_graph *g, update_parts *u)
+{
+  const jfl_minimize *m = &u->t->asked;
+  const int each = m->clip_each_norm != 0, bounds = m->clip_value > 0;
+  if (u->t->loss_scale && (each || bounds)) u->finite = update_factor_of_all(g, u, 0);
+  if (bounds) update_bound_all(g, u);
+  if (!each) u->factor = u->finite && m->clip_norm == 0
+                         ? u->finite : update_factor_of_all(g, u, m->clip_norm);
+  if (u->t->loss_scale && !u->finite) u->finite = u->factor;
 }
 
 /* The state variable with which the host sets the rate of an optimizer of the job. */
@@ -160,7 +183,7 @@ static jfl_value *update_rate(jfl_graph *g, const jf_training *t)
 static jfl_value *update_scalars(jfl_graph *g, const update_parts *all, const update_parts *u,
                                  const jf_optim_choice *c, jfl_value *factor)
 {
-  enum { FIXED = 5 };
+  enum { FIXED = 6 };
   const jf_training *t = u->t;
   jfl_value **in = jf_alloc(g->arena, (size_t)(FIXED + g->n_training) * sizeof *in);
   size_t n = 0;
@@ -169,8 +192,9 @@ static jfl_value *update_scalars(jfl_graph *g, const update_parts *all, const up
   in[n++] = t->set;
   if (factor) in[n++] = factor;
   if (u->turn) in[n++] = u->turn;
+  if (u->finite && u->finite != factor) in[n++] = u->finite;
   for (int i = 0; t->loss_scale && i < g->n_training; i++)
-    if (&all[i] != u && all[i].t->loss_scale == t->loss_scale) in[n++] = all[i].factor;
+    if (&all[i] != u && all[i].t->loss_scale == t->loss_scale) in[n++] = all[i].finite;
   return jf_emit(g, &jf_op_optimizer_scalars, c, in, n);
 }
 
@@ -191,7 +215,7 @@ static void update_begin(jfl_graph *g, update_parts *u, jfl_value *step)
   }
   update_by(g, u);
   update_gradients(g, u);
-  if (t->asked.clip_each_norm == 0 || t->loss_scale) u->factor = update_factor_of_all(g, u);
+  update_clip(g, u);
 }
 
 /* ---- updates ---- */
@@ -245,7 +269,7 @@ static void update_loss_scale(jfl_graph *g, const update_parts *all, const updat
   in[n++] = update_state(g, u, "DynamicLossScale", "-GoodStepCounter", JFL_I64, JFL_STATE);
   in[n++] = u->turn ? u->turn : update_number(g, JFL_F64, 1);
   for (int i = u->number; i < g->n_training; i++)
-    if (all[i].t->loss_scale == t->loss_scale) in[n++] = all[i].factor;
+    if (all[i].t->loss_scale == t->loss_scale) in[n++] = all[i].finite;
   jf_emit(g, &jf_op_loss_scale_update, &a, in, n);
 }
 
