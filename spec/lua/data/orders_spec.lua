@@ -240,6 +240,31 @@ describe("pictures in batches", function()
     each_way(function(o) walk_all(o) end)
   end)
 
+  it("are decoded ahead, two batches of them where there are threads", function()
+    local core = require "jfl.core"
+    local want, take_one, wanted, most = core.loader_want, core.loader_take, 0, 0
+    core.loader_want = function(...)
+      wanted = wanted + 1
+      most = math.max(most, wanted)
+      return want(...)
+    end
+    core.loader_take = function(...)
+      wanted = wanted - 1
+      return take_one(...)
+    end
+    finally(function() core.loader_want, core.loader_take = want, take_one end)
+    for workers = 0, 2 do
+      for size = 1, 7 do
+        flow.clear_default_session()
+        wanted, most = 0, 0
+        walk_all { batch_size = size, workers = workers, epochs = 2, shuffle = true }
+        local steps = 2 * math.ceil(7 / size)
+        assert.equal(math.min(steps, workers > 0 and 3 or 1), most)
+        assert.equal(0, wanted)
+      end
+    end
+  end)
+
   it("are so where another seed makes what was decoded ahead wrong", function()
     each_way(function(o) walk_all(o, function(step) flow.random.seed(step) end) end)
   end)
