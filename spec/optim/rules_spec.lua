@@ -152,6 +152,26 @@ describe("a step", function()
     assert.equal(2, core.variable_get("System-Train-TrainStep-t")[1])
   end)
 
+  it("is skipped for all variables alike, whatever clips them", function()
+    for _, clip in ipairs { "by_norm", "by_value", "by_global_norm" } do
+      flow.clear_default_session()
+      local job = flow.global_function { name = "t", type = "train",
+        inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+        body = function(x)
+          local one = { initializer = flow.ones_initializer() }
+          local a, b = flow.get_variable("a", { 1 }, one), flow.get_variable("b", { 1 }, one)
+          o.SGD(0.5, { momentum = 0, grad_clipping = o.grad_clipping[clip](1),
+            loss_scale_policy = o.loss_scale.dynamic_loss_scale(16, 9) })
+            :minimize(flow.math.reduce_sum(flow.concat({ a, b }, 0) * x))
+        end }
+      job({ 1, math.huge })
+      assert.same({ a = 1, b = 1, step = 0 }, { a = core.variable_get("a")[1],
+        b = core.variable_get("b")[1], step = core.variable_get("System-Train-TrainStep-t")[1] })
+      job({ 0.5, 0 })
+      assert.same({ 0.75, 1 }, { core.variable_get("a")[1], core.variable_get("b")[1] })
+    end
+  end)
+
   it("takes the mean of several calls' gradients", function()
     local job = job_of(function()
       return o.SGD(1, { momentum = 0, gradient_accumulation_steps = 2 })
@@ -161,6 +181,18 @@ describe("a step", function()
     job({ 1, 1, 0, 0 })
     assert.same({ 0, 0.5, 0, 1 }, core.to_table(core.variable_get "w"))
     assert.equal(1, core.variable_get("System-Train-TrainStep-t")[1])
+  end)
+
+  it("of several calls has their regularizers' mean, too", function()
+    local job = flow.global_function { name = "t", type = "train",
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }, { dtype = flow.double }) } },
+      body = function(x)
+        local w = flow.get_variable("w", { 1 }, { dtype = flow.double,
+          initializer = flow.ones_initializer(), regularizer = flow.regularizers.l1_l2(0.5, 0.25) })
+        o.SGD(1, { momentum = 0, gradient_accumulation_steps = 4 }):minimize(x * w)
+      end }
+    for _ = 1, 4 do job({ 0 }) end
+    assert.same({ 0.25 }, core.to_table(core.variable_get "w"))
   end)
 
   it("moves averages, which begin with the first step's variables", function()
@@ -177,6 +209,15 @@ describe("a step", function()
   it("spares what its names exclude from weight decay", function()
     local job = job_of(function()
       return o.SGDW(1, { momentum = 0, weight_decay = 0.5, weight_decay_excludes = { "^w$" } })
+    end, "float64")
+    job({ 0, 0, 0, 0 })
+    assert.same({ 1, 1, 1, 1 }, core.to_table(core.variable_get "w"))
+  end)
+
+  it("spares them where it is told what it trains, too", function()
+    local job = job_of(function()
+      return o.SGDW(1, { momentum = 0, weight_decay = 0.5, weight_decay_excludes = { "^w$" },
+        variables = { "w" } })
     end, "float64")
     job({ 0, 0, 0, 0 })
     assert.same({ 1, 1, 1, 1 }, core.to_table(core.variable_get "w"))

@@ -16,6 +16,48 @@ describe("a plan", function()
 
   local function temporaries(f) return tonumber(f:plan():match "temporaries of (%d+) B") end
 
+  -- The numbers of its first line: steps, variables, and bytes of variables and of temporaries, and
+  -- the fewest that temporaries could have, as they are printed.
+  local function figures(f)
+    return f:plan():match("^plan of job on [^\n]-: (%d+) steps, (%d+) variables of (%S+ %S+), "
+      .. "temporaries of (%S+ %S+) %(no layout needs less than (%S+ %S+)%)\n")
+  end
+
+  it("tells how many bytes its variables have", function()
+    for n, text in pairs { [1] = "4 B", [2499] = "9996 B", [2500] = "10.0 KB", [25013] = "100.1 KB",
+      [2499990] = "10000.0 KB", [2500000] = "10.0 MB" } do
+      flow.clear_default_session()
+      local steps, variables, bytes = figures(job(function(x)
+        return x + flow.math.reduce_sum(flow.get_variable("v", { n },
+          { initializer = flow.zeros_initializer() }))
+      end))
+      assert.same({ "1", text }, { variables, bytes })
+      assert.is_true(tonumber(steps) >= 1)
+    end
+    flow.clear_default_session()
+    local _, variables, bytes = figures(job(function(x)
+      local like = { initializer = flow.zeros_initializer() }
+      local a, b = flow.get_variable("a", { 256 }, like), flow.get_variable("b", { 4, 1 }, like)
+      return x + a * b
+    end))
+    assert.same({ "2", "1040 B" }, { variables, bytes })
+  end)
+
+  it("tells how many bytes its temporaries have, and the fewest that they could", function()
+    flow.config.kernels "reference"              -- which need no room of their own
+    finally(function() flow.config.kernels "fast" end)
+    local f = job(function(x)
+      local square = flow.matmul(x, x, { transpose_b = true })         -- 64 bytes
+      local first = flow.matmul(square, x)                             -- 4096, as all below
+      return flow.matmul(first, flow.matmul(square, flow.math.exp(x)), { transpose_b = true })
+    end)
+    -- When the second product of (4, 256) is made, square, first and exp are there, too.
+    local steps, variables, bytes, taken, least = figures(f)
+    assert.same({ "5", "0", "0 B" }, { steps, variables, bytes })
+    assert.same({ "12.4 KB", "12.4 KB" }, { taken, least })
+    assert.equal(1 + 5, select(2, f:plan():gsub("\n", "")))
+  end)
+
   it("lets a chain of elementwise ops work in place", function()
     local f = job(function(x) return flow.nn.relu(flow.math.exp(-x)) + 1 end)
     assert.is_true(temporaries(f) <= 4 * 256 * 4 + 64)

@@ -77,7 +77,7 @@ static jfl_status api_job_agree(const jfl_job *j, jfl_graph *g)
   const uint64_t hash = api_job_hash(g);
   snprintf(doing, sizeof doing, "compile job '%.120s'", g->name);
   jf_session_acquire(j->session);
-  jfl_status s = jf_session_agree_on(j->session, doing, hash);
+  jfl_status s = jf_session_agree_on(j->session, doing, jf_hash_str(hash, g->name));
   if (!s) s = jf_hand_out(&j->session->seed, sizeof j->session->seed);
   jf_session_release(j->session);
   if (!s) g->shared = hash;

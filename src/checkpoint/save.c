@@ -114,11 +114,9 @@ static jfl_status write_session(jfl_session *together, const jfl_session *s, con
 /* Several processes save together: rank 0 has the stage, and all learn how it ended. */
 static jfl_status save_together(jfl_session *s, const char *path, int overwrite, extras extra)
 {
-  char doing[160];
   jf_stage st = { .model.fd = -1 };
   const int writes = !jf_world_rank();
-  snprintf(doing, sizeof doing, "save checkpoint '%.120s'", path);
-  JF_TRY(jf_session_agree(s, doing));
+  JF_TRY(jf_session_agree_to(s, "save checkpoint", path));
   jfl_status r = writes ? jf_stage_open(path, overwrite, &st) : jf_file_trim(path, st.target);
   const int is_open = writes && !r;
   r = jf_session_agree_status(s, r);

@@ -4,7 +4,6 @@
 #include "run/run.h"
 #include "world/world.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* A source as bytes: this head, then for each tensor its record, its name and the name of its
@@ -84,10 +83,8 @@ static jfl_status shared_hand_out(jfl_session *s, jf_source *source)
 
 static jfl_status shared_open(jfl_session *s, const char *path, jf_source *out)
 {
-  char doing[160];
-  snprintf(doing, sizeof doing, "read checkpoint '%.120s'", path);
   *out = (jf_source){ .fd = -1, .dir = -1 };
-  JF_TRY(jf_session_agree(s, doing));
+  JF_TRY(jf_session_agree_to(s, "read checkpoint", path));
   jfl_status st = jf_world_rank() ? JFL_OK : jf_source_open(path, out);
   st = jf_session_agree_status(s, st);
   if (!st) st = shared_hand_out(s, out);

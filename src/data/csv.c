@@ -99,10 +99,11 @@ static jfl_status csv_add(jfl_csv *t, int *cap, const char *s, size_t n)
   else snprintf(c->name, 24, "column_%d", t->n_column);
   for (int i = 0; i < t->n_column - 1; i++)
     if (!strcmp(v[i].name, c->name))
-      return jf_fail(JFL_EDATA, "line 1: columns must have names that differ, got '%.*s' twice",
-                     MOST_NAME, c->name);
+      return jf_fail(JFL_EDATA, "line %lld: columns must have names that differ, got '%.*s' twice",
+                     (long long)t->start_line, MOST_NAME, c->name);
   if (t->n_column > MOST_COLUMNS)
-    return jf_fail(JFL_EDATA, "line 1: columns must be at most %d, got more", MOST_COLUMNS);
+    return jf_fail(JFL_EDATA, "line %lld: columns must be at most %d, got more",
+                   (long long)t->start_line, MOST_COLUMNS);
   return csv_ask(t, c);
 }
 
@@ -209,8 +210,9 @@ static jfl_status csv_lines(jfl_csv *t, int64_t most, csv_taker *put)
     jf_csv_cell cell = { 0 };
     int i = 0;
     for (; !cell.last && i < t->n_column; i++) {
+      const int64_t own = c.line;      /* behind line ends in quotes it is another */
       JF_TRY(jf_cells_next(&c, &cell));
-      JF_TRY(put(t, &t->column[i], &cell, line));
+      JF_TRY(put(t, &t->column[i], &cell, own));
     }
     if (i < t->n_column || !cell.last)
       return jf_fail(JFL_EDATA, "line %lld must have %d cells, got %s", (long long)line,

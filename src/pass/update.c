@@ -14,10 +14,12 @@ typedef struct update_parts {
   int number;                  /* of the optimizer in the job, from 0 */
   jfl_value *by;               /* float64 (1): how many times too large gradients are; NULL: once */
   double by_number;            /* the same number; 0: it changes in runs */
+  double calls, scale;         /* of which that is the product; scale 0: it changes in runs */
   jfl_value *lr;
   jfl_value *turn, *count;     /* of the calls whose gradients a step takes together; or NULL */
   jfl_value **total;           /* then: the sum of each variable's gradients, or NULL */
   jfl_value *factor;           /* takes `by` out and clips; NULL: no factor, or one a variable */
+  jfl_value *finite;           /* of a scale that changes: negative unless all gradients are finite */
   jfl_value *scalars;          /* the numbers of a step, if all variables have the same */
   jfl_value *share, *averaged; /* of moving averages, and the variable that counts them; or NULL */
 } update_parts;
@@ -47,12 +49,12 @@ static jfl_value *update_state(jfl_graph *g, const update_parts *u, const char *
 
 /* ---- gradients ---- */
 
-/* `value` times as large as gradients are. */
+/* `value` times as large as the gradients of one call are. */
 static jfl_value *update_scaled(jfl_graph *g, const update_parts *u, jfl_dtype dtype, double value)
 {
-  if (!u->by || u->by_number != 0)
-    return update_number(g, dtype, value * (u->by ? u->by_number : 1));
-  return JF_EMIT(g, multiply, NULL, update_cast(g, u->by, dtype), update_number(g, dtype, value));
+  if (u->scale != 0) return update_number(g, dtype, value * u->scale);
+  return JF_EMIT(g, multiply, NULL, update_cast(g, u->t->loss_scale, dtype),
+                 update_number(g, dtype, value));
 }
 
 /* Adds to gradient d what the variable's regularizer adds: l2 w + l1 sign(w). */
@@ -81,7 +83,7 @@ static jfl_value *update_accumulated(jfl_graph *g, jfl_value *w, jfl_value *d)
 
 static jfl_value *update_bounded(jfl_graph *g, const update_parts *u, jfl_value *w, jfl_value *d)
 {
-  const double most = u->t->asked.clip_value;
+  const double most = u->t->asked.clip_value * u->calls;
   jf_at(g, w->place);
   d = JF_EMIT(g, minimum, NULL, d, update_scaled(g, u, d->dtype, most));
   return JF_EMIT(g, maximum, NULL, d, update_scaled(g, u, d->dtype, -most));
@@ -98,8 +100,17 @@ static void update_gradients(jfl_graph *g, update_parts *u)
     if (!d) continue;
     d = update_regularized(g, u, w, d);
     if (u->turn) d = u->total[i] = update_accumulated(g, w, d);
-    if (t->asked.clip_value > 0) d = update_bounded(g, u, w, d);
     t->grad[i] = d;
+    jf_at(g, place);
+  }
+}
+
+static void update_bound_all(jfl_graph *g, const update_parts *u)
+{
+  const jf_training *t = u->t;
+  const int place = g->place;
+  for (int i = 0; i < t->n_variable; i++) {
+    if (t->grad[i]) t->grad[i] = update_bounded(g, u, t->variable[i], t->grad[i]);
     jf_at(g, place);
   }
 }
@@ -111,13 +122,10 @@ static void update_gradients(jfl_graph *g, update_parts *u)
 static void update_by(jfl_graph *g, update_parts *u)
 {
   const jfl_minimize *m = &u->t->asked;
-  const double calls = m->accumulate > 1 ? (double)m->accumulate : 1;
-  const double scale = m->loss_scale > 0 && !u->t->loss_scale ? m->loss_scale : 1;
-  u->by_number = u->t->loss_scale ? 0 : calls * scale;
-  if (u->by_number == 1) return;
-  u->by = u->by_number != 0 ? update_number(g, JFL_F64, u->by_number)
-                            : JF_EMIT(g, multiply, NULL, update_cast(g, u->t->loss_scale, JFL_F64),
-                                      update_number(g, JFL_F64, calls));
+  u->calls = m->accumulate > 1 ? (double)m->accumulate : 1;
+  u->scale = u->t->loss_scale ? 0 : m->loss_scale > 0 ? m->loss_scale : 1;
+  u->by_number = u->calls * u->scale;
+  if (u->by_number != 1) u->by = update_scaled(g, u, JFL_F64, u->calls);
 }
 
 /* The factor that takes `by` out of n gradients and clips them together. */
@@ -132,14 +140,27 @@ static jfl_value *update_factor(jfl_graph *g, const update_parts *u, jfl_value *
   return jf_emit(g, &jf_op_clip_scale, &a, in, n + JF_CLIP_FIRST);
 }
 
-static jfl_value *update_factor_of_all(jfl_graph *g, const update_parts *u)
+static jfl_value *update_factor_of_all(jfl_graph *g, const update_parts *u, double clip)
 {
   const jf_training *t = u->t;
   jfl_value **grad = jf_alloc(g->arena, (size_t)t->n_variable * sizeof *grad);
   size_t n = 0;
   for (int i = 0; i < t->n_variable; i++)
     if (t->grad[i]) grad[n++] = t->grad[i];
-  return update_factor(g, u, grad, n, t->asked.clip_norm);
+  return update_factor(g, u, grad, n, clip);
+}
+
+/* Clips the gradients. With a scale that changes, a step is made of all of them or not at all, so
+   they are looked at as they are, before anything bounds them or treats them one by one. */
+static void update_clip(jfl_graph *g, update_parts *u)
+{
+  const jfl_minimize *m = &u->t->asked;
+  const int each = m->clip_each_norm != 0, bounds = m->clip_value > 0;
+  if (u->t->loss_scale && (each || bounds)) u->finite = update_factor_of_all(g, u, 0);
+  if (bounds) update_bound_all(g, u);
+  if (!each) u->factor = u->finite && m->clip_norm == 0
+                         ? u->finite : update_factor_of_all(g, u, m->clip_norm);
+  if (u->t->loss_scale && !u->finite) u->finite = u->factor;
 }
 
 /* The state variable with which the host sets the rate of an optimizer of the job. */
@@ -162,7 +183,7 @@ static jfl_value *update_rate(jfl_graph *g, const jf_training *t)
 static jfl_value *update_scalars(jfl_graph *g, const update_parts *all, const update_parts *u,
                                  const jf_optim_choice *c, jfl_value *factor)
 {
-  enum { FIXED = 5 };
+  enum { FIXED = 6 };
   const jf_training *t = u->t;
   jfl_value **in = jf_alloc(g->arena, (size_t)(FIXED + g->n_training) * sizeof *in);
   size_t n = 0;
@@ -171,8 +192,9 @@ static jfl_value *update_scalars(jfl_graph *g, const update_parts *all, const up
   in[n++] = t->set;
   if (factor) in[n++] = factor;
   if (u->turn) in[n++] = u->turn;
+  if (u->finite && u->finite != factor) in[n++] = u->finite;
   for (int i = 0; t->loss_scale && i < g->n_training; i++)
-    if (&all[i] != u && all[i].t->loss_scale == t->loss_scale) in[n++] = all[i].factor;
+    if (&all[i] != u && all[i].t->loss_scale == t->loss_scale) in[n++] = all[i].finite;
   return jf_emit(g, &jf_op_optimizer_scalars, c, in, n);
 }
 
@@ -193,7 +215,7 @@ static void update_begin(jfl_graph *g, update_parts *u, jfl_value *step)
   }
   update_by(g, u);
   update_gradients(g, u);
-  if (t->asked.clip_each_norm == 0 || t->loss_scale) u->factor = update_factor_of_all(g, u);
+  update_clip(g, u);
 }
 
 /* ---- updates ---- */
@@ -247,7 +269,7 @@ static void update_loss_scale(jfl_graph *g, const update_parts *all, const updat
   in[n++] = update_state(g, u, "DynamicLossScale", "-GoodStepCounter", JFL_I64, JFL_STATE);
   in[n++] = u->turn ? u->turn : update_number(g, JFL_F64, 1);
   for (int i = u->number; i < g->n_training; i++)
-    if (all[i].t->loss_scale == t->loss_scale) in[n++] = all[i].factor;
+    if (all[i].t->loss_scale == t->loss_scale) in[n++] = all[i].finite;
   jf_emit(g, &jf_op_loss_scale_update, &a, in, n);
 }
 

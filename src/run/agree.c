@@ -26,7 +26,9 @@ jfl_status jf_session_gather(jfl_session *s, const void *mine, size_t size, void
 
 /* ---- what they do ---- */
 
-typedef struct agree_word { uint64_t hash; char doing[216]; } agree_word;
+/* What a rank does: as much of the text as is shown, and a hash of all of it. */
+enum { AGREE_DOING = 216 };
+typedef struct agree_word { uint64_t hash; char doing[AGREE_DOING]; } agree_word;
 
 static jfl_status agree_differs(const agree_word *first, const agree_word *other, int rank)
 {
@@ -43,7 +45,7 @@ jfl_status jf_session_agree_on(jfl_session *s, const char *doing, uint64_t hash)
 {
   const int n = jf_world_size();
   if (n == 1) return JFL_OK;
-  agree_word mine = { .hash = hash }, *all = jf_new_raw((size_t)n * sizeof *all);
+  agree_word mine = { .hash = jf_hash_str(hash, doing) }, *all = jf_new_raw((size_t)n * sizeof *all);
   if (!all) return jf_fail(JFL_ENOMEM, "out of memory");
   snprintf(mine.doing, sizeof mine.doing, "%s", doing);
   jfl_status st = jf_session_gather(s, &mine, sizeof mine, all);
@@ -58,6 +60,13 @@ jfl_status jf_session_agree_on(jfl_session *s, const char *doing, uint64_t hash)
 jfl_status jf_session_agree(jfl_session *s, const char *doing)
 {
   return jf_session_agree_on(s, doing, 0);
+}
+
+jfl_status jf_session_agree_to(jfl_session *s, const char *what, const char *name)
+{
+  char doing[AGREE_DOING];
+  snprintf(doing, sizeof doing, "%s '%.120s'", what, name);
+  return jf_session_agree_on(s, doing, jf_hash_str(0, name));
 }
 
 /* ---- how it went ---- */
@@ -116,6 +125,6 @@ jfl_status jf_plan_agree(const jfl_plan *p)
   snprintf(doing, sizeof doing, "make run %llu of job '%.120s'",
            (unsigned long long)p->job->run + 1, p->job->name);
   const uint64_t seed = p->job->session->seed;
-  return jf_session_agree_on(p->job->session, doing,
-                             jf_hash(p->graph->shared, &seed, sizeof seed));
+  const uint64_t hash = jf_hash(p->graph->shared, &seed, sizeof seed);
+  return jf_session_agree_on(p->job->session, doing, jf_hash_str(hash, p->job->name));
 }

@@ -2,7 +2,6 @@
 #include "run/run.h"
 #include "world/world.h"
 
-#include <stdio.h>
 #include <string.h>
 
 jf_var *jf_session_var(const jfl_session *s, const char *name)
@@ -106,10 +105,8 @@ jfl_status jfl_variable_lies(jfl_session *s, const char *name, const char **devi
 /* Reads a variable. Where some process has a part of it alone, all must come here. */
 static jfl_status variable_read(jfl_session *s, jf_var *v, void *out)
 {
-  char doing[160];
   if (!jf_var_is_apart(v, -1)) return jf_var_read(v, out);
-  snprintf(doing, sizeof doing, "read variable '%.120s'", v->spec.name);
-  JF_TRY(jf_session_agree(s, doing));
+  JF_TRY(jf_session_agree_to(s, "read variable", v->spec.name));
   return jf_var_gather(s, v, -1, out, JFL_OK);
 }
 
@@ -142,9 +139,7 @@ static jfl_status variable_check_value(const jf_var *v, const jfl_array *value)
 /* Gives a variable what rank 0 gives it. */
 static jfl_status variable_write_together(jfl_session *s, jf_var *v, const jfl_array *value)
 {
-  char doing[160];
-  snprintf(doing, sizeof doing, "set variable '%.120s'", v->spec.name);
-  JF_TRY(jf_session_agree(s, doing));
+  JF_TRY(jf_session_agree_to(s, "set variable", v->spec.name));
   jfl_status st = variable_check_value(v, value);
   void *contents = st ? NULL : jf_new_raw(jf_var_bytes(v));
   if (contents) memcpy(contents, value->data, jf_var_bytes(v));

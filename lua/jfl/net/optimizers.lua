@@ -70,8 +70,8 @@ end
 local function find_spared(self, context, variables)
   if not self.spares then return nil end
   local spared = {}
-  for _, blob in ipairs(variables or context.trainable) do
-    blob = blob.blob or blob
+  for _, v in ipairs(variables or context.trainable) do
+    local blob = variables and v or v.blob
     if self.spares(blob.name) then spared[#spared + 1] = blob end
   end
   return spared

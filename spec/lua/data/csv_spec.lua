@@ -91,6 +91,84 @@ describe("data.csv", function()
     end
   end)
 
+  -- How many lines a text ends before what comes next.
+  local function lines_of(text) return select(2, text:gsub("\n", "")) end
+
+  it("counts lines through quotes, blank lines and any line ends", function()
+    -- Rows of two cells that are right, with line ends inside and around.
+    local rows = { "x,1\n", '"one\ntwo",2\n', '"a\r\n\r\nb",3\r\n', '"say ""hi""\n",4\n',
+      "\n\ny,5\n", '"\n",6\n', '"""\n""",7\r\n', "\r\n\n", '",\n,",8\n' }
+    local heads = { "a,b\n", '\n\na,b\r\n', '"a",b\n' }
+    -- What is wrong, before what makes it so within the row, and what is said of it.
+    local wrong = {
+      { "", "z\n", "line %d must have 2 cells, got fewer" },
+      { "", "z,1,2\n", "line %d must have 2 cells, got more" },
+      { '"z\nz",1', ",2\n", "line %d must have 2 cells, got more", 1 },
+      { "", '"z,1\n\n', "line %d: a quote is not closed" },
+      { '"z\n\n", ', '"1\n', "line %d, column 'b': a number must stand there, got ' \"1'" },
+      { '"z\n\n",', '"1\n', "line %d: a quote is not closed" },
+      { '"z\n', '"z,1\n', "line %d: a separator must follow a closing quote, got 'z'" },
+      { '"z\n""\n', '"z,1\n', "line %d: a separator must follow a closing quote, got 'z'" },
+      { "z,", "w\n", "line %d, column 'b': a number must stand there, got 'w'" },
+      { '"z\r\n\n",', "w\n", "line %d, column 'b': a number must stand there, got 'w'" },
+    }
+    for k, each in ipairs(wrong) do
+      for first = 0, #rows do
+        for last = first, math.min(first + 3, #rows) do
+          local before = heads[(k + last) % #heads + 1] .. table.concat(rows, "", first + 1, last)
+          local line = 1 + lines_of(before .. each[1]) - (each[4] or 0)
+          local said = path .. ": " .. each[3]:format(line)
+          helper.fails(function()
+            read(before .. each[1] .. each[2] .. "end,9\n", { types = { b = "int32" } })
+          end, said)
+        end
+      end
+    end
+  end)
+
+  it("names the line of a header that is wrong", function()
+    helper.fails(function() read("\n\r\na,a\n1,2\n") end,
+      "line 3: columns must have names that differ, got 'a' twice")
+    helper.fails(function() read('\n"x') end, "line 2: a quote is not closed")
+    helper.fails(function() read('"a\n\n"x,b\n1,2\n') end,
+      "line 3: a separator must follow a closing quote, got 'x'")
+    helper.fails(function() read('"a\n\n",b\n1\n') end, "line 4 must have 2 cells, got fewer")
+  end)
+
+  it("reads what it is given, whatever the cells hold", function()
+    local letters = { "a", ",", '"', "\n", "\r\n", " ", "1", "\r", "" }
+    local state = 1
+    local function draw(n)
+      state = (state * 1103515245 + 12345) % 2 ^ 31
+      return math.floor(state / 2 ^ 16) % n + 1
+    end
+    for round = 1, 60 do
+      local width, height = draw(4), draw(5)
+      local want, text = {}, {}
+      for i = 1, width do
+        want[i] = { name = "n" .. i }
+        text[i] = ('"%s"'):format(want[i].name)
+      end
+      text = { table.concat(text, ",") }
+      for row = 1, height do
+        local cells = {}
+        for i = 1, width do
+          local parts = { "t" }
+          for k = 1, draw(5) - 1 do parts[k + 1] = letters[draw(#letters)] end
+          want[i][row] = table.concat(parts)
+          cells[i] = '"' .. want[i][row]:gsub('"', '""') .. '"'
+        end
+        text[row + 1] = table.concat(cells, ",")
+      end
+      local ending = round % 2 == 0 and "\r\n" or "\n"
+      local set = read(table.concat(text, ending) .. (round % 3 == 0 and "" or ending))
+      for i = 1, width do
+        assert.equal(height, #set[want[i].name])
+        for row = 1, height do assert.equal(want[i][row], set[want[i].name][row]) end
+      end
+    end
+  end)
+
   it("names line and column of what is wrong", function()
     local function fails(text, content, o)
       helper.fails(function() read(content, o) end, text)

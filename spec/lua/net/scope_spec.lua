@@ -137,6 +137,40 @@ end)
 describe("scope.namespace", function()
   before_each(flow.clear_default_session)
 
+  it("stands once before the names of a layer's ops and variables", function()
+    local layers, relu = flow.layers, { activation = flow.nn.relu, name = "l" }
+    local function named(more)
+      local o = { name = "l" }
+      for key, value in pairs(more or {}) do o[key] = value end
+      return o
+    end
+    for kind, layer in pairs {
+      dense = function(x) return layers.dense(x, 4, relu) end,
+      conv = function(x) return layers.conv1d(x, 4, 1, named { activation = flow.nn.relu,
+        weight_name = "w", bias_name = "b" }) end,
+      layer_norm = function(x) return layers.layer_norm(x, named()) end,
+      rms_norm = function(x) return layers.rms_norm(x, named()) end,
+      group_norm = function(x) return layers.group_norm(x, 2, named()) end,
+      batch_norm = function(x) return layers.batch_normalization(x, named()) end,
+      batch_norm_relu = function(x) return layers.batch_normalization_relu(x, named()) end,
+      prelu = function(x) return layers.prelu(x, named()) end,
+      attention = function(x) return layers.multi_head_attention(x, 2, named()) end,
+      lstm = function(x) return (layers.lstm(x, 4, named())) end,
+    } do
+      flow.clear_default_session()
+      local y
+      local text = helper.predict("named", { 2, 4, 4 }, function(x)
+        y = flow.scope.namespace("outer", function()
+          return flow.scope.namespace("inner", function() return layer(x) end)
+        end)
+        return y + 1
+      end):graph()
+      local prefixed = select(2, text:gsub("\n  variable outer%-inner%-", ""))
+      assert.equal(select(2, text:gsub("\n  variable ", "")), prefixed, kind)
+      assert.is_nil(text:find("inner%-[^\n ]*outer%-"), kind)
+    end
+  end)
+
   it("prefixes variables and ops, and nests", function()
     helper.predict("names", { 1, 2 }, function(x)
       return flow.scope.namespace("a", function()

@@ -64,6 +64,57 @@ describe("the forecast for several devices", function()
     near(1 + 2.5e-6, forecast.step(streams, 1, 1, o).work)
   end)
 
+  -- The rows of the table for what is asked: the devices, then its numbers as texts.
+  local function rows_of(found, o)
+    local rows = {}
+    for line in forecast.text(found, o):gmatch("[^\n]+") do
+      local row = {}
+      for word in line:gmatch("%S+") do row[#row + 1] = word end
+      rows[#rows + 1] = row
+    end
+    return rows
+  end
+
+  it("tells of one device, then of twice as many each time, up to all", function()
+    local found = { steps = { step(1, { gradient = 1e6 }) }, batch = 1, variables = 0,
+      temporaries = 0, gradients = 1e6 }
+    local function devices(text)
+      local list = {}
+      for i, row in ipairs(rows_of(found, options(text))) do list[i] = row[1] end
+      return table.concat(list, " ", 2)
+    end
+    assert.equal("1x1", devices "1x1")
+    assert.equal("1x1 1x2", devices "1x2")
+    assert.equal("1x1 1x2 1x3", devices "1x3")
+    assert.equal("1x1 1x2 1x4 2x4 4x4 5x4", devices "5x4")
+    assert.equal("1x1 2x1 4x1", devices "4x1")
+  end)
+
+  it("tells the numbers that follow from the time of a step", function()
+    local found = { steps = { step(0.01, { gradient = 3e7 }), step(0.03, { gradient = 1e7 }),
+      step(0.002, { updates = true }) }, batch = 16, variables = 9e7, temporaries = 2.4e7,
+      gradients = 4e7 }
+    for _, batch in ipairs { "each", "whole" } do
+      local o = options("2x2,link=20,network=2,batch=" .. batch)
+      local rows, one = rows_of(found, o), forecast.step(found.steps, 1, 1, o)
+      assert.equal(4, #rows)
+      for i, size in ipairs { { 1, 1 }, { 1, 2 }, { 2, 2 } } do
+        local n, s = size[1] * size[2], forecast.step(found.steps, size[1], size[2], o)
+        local whole = batch == "whole"
+        local memory = 9e7 + 2.4e7 / (whole and n or 1) + (n > 1 and 2.5e7 or 0)
+        assert.same({ ("%dx%d"):format(size[1], size[2]), ("%.2f"):format(1e3 * s.seconds),
+          ("%.2f"):format(1e3 * s.work), ("%.2f"):format(1e3 * s.messages),
+          ("%.1f%%"):format(100 * (s.seconds - s.work) / s.seconds),
+          ("%.1f"):format((whole and 16 or 16 * n) / s.seconds),
+          ("%.0f%%"):format(100 * one.seconds / s.seconds / (whole and n or 1)),
+          ("%.1f"):format(memory / 1e6) }, rows[i + 1])
+      end
+      found.gradients = 4e7
+    end
+    found.gradients, found.steps[1].gradient = 1e7, 0
+    assert.equal(("%.1f"):format(9e1 + 2.4e1 + 1e1), rows_of(found, options "1x2")[3][8])
+  end)
+
   it("says what it cannot read", function()
     helper.fails(function() forecast.read("4") end, "as in 4x8, got \"4\"")
     helper.fails(function() forecast.read("0x8") end, "as in 4x8")

@@ -144,6 +144,64 @@ describe("flow.profile", function()
     assert.equal("conv", named)
   end)
 
+  -- The text of rows on a machine of 2 threads with these peaks, one blank between its cells.
+  local function text_of(rows, most, flop_peak, byte_peak)
+    local core = require "jfl.core"
+    local peak, get = core.machine_peak, core.get
+    core.machine_peak = function() return flop_peak, byte_peak end
+    core.get = function(name) return name == "threads" and 2 or get(name) end
+    local ok, text = pcall(profile.text, rows, most)
+    core.machine_peak, core.get = peak, get
+    assert(ok, text)
+    local lines = {}
+    for line in text:gmatch("[^\n]+") do
+      lines[#lines + 1] = line:gsub(" +", " "):match("^ ?(.*)$")
+    end
+    return lines
+  end
+
+  it("prints the numbers that follow from the rows", function()
+    local function row(fields)
+      local r = { job = "j", op = "add", name = "n", kernel = "plain", device = "cpu:0",
+        runs = 1, flop = 0, bytes = 0 }
+      for key, value in pairs(fields) do r[key] = value end
+      return r
+    end
+    local rows = {
+      row { op = "matmul", name = "m", serves = "d", kernel = "dnnl_matmul", seconds = 0.6,
+        runs = 3, flop = 2e9, bytes = 1e9 },
+      row { device = "gpu:0", seconds = 0.3, bytes = 4e9 },
+      row { name = "o", seconds = 0.0874, runs = 2, flop = 1e6 },
+      row { name = "p", seconds = 0.0126, runs = 5, bytes = 2e7 },
+    }
+    local head = "share ms/run runs GFLOP/s of peak GB/s of peak op kernel step"
+    local lines = { head, "60.0% 200.0000 3 10.0 25% 5.0 50% matmul dnnl j: m for d",
+      "30.0% 300.0000 1 13.3 cached add plain j: n", "8.7% 43.7000 2 0.0 0% add plain j: o",
+      "1.3% 2.5200 5 7.9 79% add plain j: p",
+      "1000.0 ms in all steps; 2 threads can do 40 GFLOP/s in registers and copy 10.0 GB/s",
+      "on cpu:0: 700.0 ms, 70%", "on gpu:0: 300.0 ms, 30%" }
+    assert.same(lines, text_of(rows, 30, 40e9, 10e9))
+    assert.same(lines, text_of(rows, 4, 40e9, 10e9))
+    assert.same({ head, lines[2], lines[3], "2 more steps", lines[6], lines[7], lines[8] },
+      text_of(rows, 2, 40e9, 10e9))
+    assert.same({ head, "100.0% 200.0000 3 10.0 100% 5.0 100% matmul dnnl j: m for d",
+      "600.0 ms in all steps; 2 threads can do 10 GFLOP/s in registers and copy 5.0 GB/s" },
+      text_of({ rows[1] }, 30, 10e9, 5e9))
+  end)
+
+  it("says how long all others waited for a slow rank, in the mean", function()
+    local function rank(computed, waited)
+      return { host = "h", computed = computed, waited = waited }
+    end
+    local function last(...) return profile.ranks_text({ ... }):match("[^\n]*$") end
+    assert.equal("rank 2 (h) is slow: the others waited 250.0 ms for it",
+      last(rank(0.1, 0.3), rank(0.1, 0.25), rank(0.3, 0.05), rank(0.1, 0.35)))
+    -- The others wait 0.15 of their time for it, or a little more.
+    assert.is_nil(last(rank(0.85, 0.15), rank(1, 0)):find "slow")
+    assert.equal("rank 1 (h) is slow: the others waited 160.0 ms for it",
+      last(rank(0.84, 0.16), rank(1, 0)))
+  end)
+
   it("says what winograd's work is counted as", function()
     local row = { job = "j", op = "conv2d", name = "c", kernel = "winograd_conv2d", seconds = 1,
       runs = 1, flop = 1, bytes = 1 }

@@ -180,6 +180,70 @@ describe("progress", function()
     end
   end)
 
+  -- What a bar of n items wrote, where item i takes the seconds that of(i) says: { item, of how
+  -- many, speed, spent, left } each.
+  local function told(n, total, of)
+    local now, width, time, list = core.now, core.columns, 100, {}
+    core.now = function() return time end
+    core.columns = function() return 80 end
+    local ok, text = pcall(helper.stderr_of, function()
+      for i in flow.progress(n, { total = total }) do
+        time = time + of(i)
+      end
+    end)
+    core.now, core.columns = now, width
+    assert(ok, text)
+    for item, all, speed, spent, left in
+      text:gmatch("(%d+)/(%d+)  (%S[^\r]-)  (%d[%d:]*)  (%d[%d:]*) left") do
+      list[#list + 1] = { tonumber(item), tonumber(all), speed, spent, left }
+    end
+    return list
+  end
+
+  local function clock(seconds)
+    local s = math.floor(seconds + 0.5)
+    local hours, minutes = math.floor(s / 3600), math.floor(s / 60)
+    if hours > 0 then return ("%d:%02d:%02d"):format(hours, minutes % 60, s % 60) end
+    return ("%d:%02d"):format(minutes, s % 60)
+  end
+
+  it("tells at each item how much time is left at the speed so far", function()
+    local ways = {
+      function() return 2 end, function() return 59.5 end, function() return 3600 end,
+      function(i) return i end, function(i) return 11 - i end, function() return 0.125 end,
+      function(i) return i % 2 * 400 + 1 end,
+    }
+    for _, of in ipairs(ways) do
+      for _, total in ipairs { 10, 25 } do
+        local list, spent, at = told(10, total, of), 0, 0
+        assert.is_true(#list >= 9)
+        for i = 1, 10 do
+          spent = spent + of(i)
+          local line = list[at + 1]
+          if line and line[1] == i then
+            at = at + 1
+            assert.equal(total, line[2])
+            assert.equal(clock(spent), line[4])
+            assert.equal(clock((total - i) * spent / i), line[5])
+          end
+        end
+        assert.is_true(at >= 9)
+      end
+    end
+  end)
+
+  it("tells the speed as items a second, or seconds an item", function()
+    local function speeds(seconds)
+      local seen = {}
+      for _, line in ipairs(told(4, 4, function() return seconds end)) do seen[line[3]] = true end
+      return seen
+    end
+    assert.same({ ["8.0/s"] = true }, speeds(0.125))
+    assert.same({ ["1.0/s"] = true }, speeds(1))
+    assert.same({ ["2.5 s each"] = true }, speeds(2.5))
+    assert.same({ ["90.0 s each"] = true }, speeds(90))
+  end)
+
   it("shows loops in each other on one line", function()
     local text = on_clock(1, 80, function()
       for _ in flow.progress(2, { desc = "epoch" }) do

@@ -91,7 +91,7 @@ attention.multi_head_attention = args.define("layers.multi_head_attention",
     local context = trace.need(who)
     local l, x = read(who, o)
     local memory = o.key_value ~= nil and check_axes(who, "key_value", o.key_value) or nil
-    l.name = trace.name(context, o.name, "multi_head_attention"):sub(#context.prefix + 1)
+    l.name = common.within(trace.name(context, o.name, "multi_head_attention"))
     local q, k, v = projections(l, x, memory)
     if o.rotary then
       q, k = op.rotary_embedding(q), op.rotary_embedding(k)

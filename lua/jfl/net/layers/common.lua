@@ -2,6 +2,7 @@
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
+local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 
 local bias_add = core.op "bias_add"
@@ -23,6 +24,10 @@ function common.need_floats(who, name, value)
   core.fail("%s: %s must be floats, got %s; flow.cast converts", who, name, value.dtype)
 end
 
+--- A name as the functions of flow take it, which put the prefix of the namespaces before it; or
+-- nil.
+function common.within(name) return name and name:sub(#trace.current.prefix + 1) end
+
 --- The layer's activation of x; name gives the names of the layer's ops.
 function common.activate(who, activation, x, name)
   if activation == nil then return x end
@@ -31,7 +36,7 @@ function common.activate(who, activation, x, name)
     core.fail("%s: activation must be a function such as flow.nn.relu, got %s", who,
       args.describe(activation))
   end
-  return activation(x, { name = name("-activation") })
+  return activation(x, { name = common.within(name("-activation")) })
 end
 
 --- Names the ops of a layer. Where it is called once more, the core numbers them.

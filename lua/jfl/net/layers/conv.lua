@@ -56,10 +56,10 @@ local function build(kind, n, o, is_transposed, make)
   local who = "layers." .. kind
   local context = trace.need(who)
   local x = common.need_floats(who, "inputs", o.inputs)
-  local name = trace.name(context, o.name, kind)
-  local weight_name = o.weight_name or name .. "-weight"
+  local name, channels = trace.name(context, o.name, kind), read(who, o, x, n)
+  local function named(given, suffix) return given and context.prefix .. given or name .. suffix end
+  local weight_name = named(o.weight_name, "-weight")
   local op = common.namer(name, common.is_again(who, context, o, weight_name))
-  local channels = read(who, o, x, n)
   common.check_model_distribute(who, o.model_distribute)
   local first, second = o.filters, channels
   if is_transposed then first, second = channels, o.filters end
@@ -70,7 +70,7 @@ local function build(kind, n, o, is_transposed, make)
     distribute = o.model_distribute, distribute_name = "model_distribute" })
   -- Without a name the core numbers the op, since ops outside of layers may have taken some names.
   local y = make(x, weight, (o.name or context.prefix ~= "") and op("") or nil)
-  y = common.add_bias(who, context, o, y, { name = o.bias_name or name .. "-bias",
+  y = common.add_bias(who, context, o, y, { name = named(o.bias_name, "-bias"),
     units = o.filters, op = op("-bias_add"), data_format = o.is_last and o.data_format or nil })
   return common.activate(who, o.activation, y, op)
 end

@@ -43,9 +43,11 @@ local function layer_of(who, o, kind, parts)
   local x = common.need_floats(who, "inputs", o.inputs)
   for _, name in ipairs(parts) do args.expect(who, name, o[name], "boolean") end
   local name = trace.name(context, o.name, kind)
-  local first = name .. (o.scale == false and "-beta" or "-gamma")
+  local first = o.scale and "-gamma" or o.center and "-beta"
+  local is_again = common.is_again(who, context, o, name .. (first or ""))
+  -- Without variables nothing tells whether the layer is there already.
   return { who = who, context = context, x = x, name = name, options = o,
-    op = common.namer(name, common.is_again(who, context, o, first)) }
+    op = common.namer(name, is_again or not first and o.reuse) }
 end
 
 -- ---- batch normalization ----
@@ -108,7 +110,7 @@ local function batch_normalize(who, o, addend, with_relu)
     return y
   end
   local y = norms.fixed(who, x, { mean = mean, variance = variance, beta = beta, gamma = gamma,
-    epsilon = o.epsilon, axis = axis, name = layer.op "" })
+    epsilon = o.epsilon, axis = axis, name = common.within(layer.op "") })
   if addend then y = y + addend end
   return with_relu and relu(y, { name = layer.op "-relu" }) or y
 end
@@ -173,7 +175,8 @@ norm.layer_norm = args.define("layers.layer_norm", "Normalizes each row, which i
     local axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #shape)
     local extents = from_axis(shape, norms.axis(who, "begin_params_axis", o.begin_params_axis,
       #shape))
-    return norms.rows(layer.x, { axis = axis, epsilon = o.epsilon, name = layer.op "",
+    return norms.rows(layer.x, { axis = axis, epsilon = o.epsilon,
+      name = common.within(layer.op ""),
       gamma = param_of(layer, "gamma", extents, ones),
       beta = param_of(layer, "beta", extents, common.zeros) })
   end)
@@ -194,7 +197,8 @@ norm.rms_norm = args.define("layers.rms_norm", "Divides each row, which is all a
     local layer = layer_of(who, o, "rms_norm", { "scale", "trainable" })
     local axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #layer.x.shape)
     return norms.rows(layer.x, { axis = axis, epsilon = o.epsilon, center = false,
-      name = layer.op "", gamma = param_of(layer, "gamma", from_axis(layer.x.shape, axis), ones) })
+      name = common.within(layer.op ""),
+      gamma = param_of(layer, "gamma", from_axis(layer.x.shape, axis), ones) })
   end)
 
 -- Normalizes groups of the channels; gamma and beta have a number for each channel.
@@ -208,7 +212,8 @@ local function group_normalize(who, o, kind, groups)
   if shape[2] % groups ~= 0 then
     core.fail("%s: num_groups must divide the %d channels, got %d", who, shape[2], groups)
   end
-  return norms.rows(layer.x, { axis = 1, groups = groups, epsilon = o.epsilon, name = layer.op "",
+  return norms.rows(layer.x, { axis = 1, groups = groups, epsilon = o.epsilon,
+    name = common.within(layer.op ""),
     gamma = param_of(layer, "gamma", { shape[2] }, ones),
     beta = param_of(layer, "beta", { shape[2] }, common.zeros) })
 end

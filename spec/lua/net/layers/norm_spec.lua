@@ -220,6 +220,15 @@ describe("normalizations of rows", function()
     assert.same({ "n-gamma" }, names())
   end)
 
+  it("are used again where they have no variables", function()
+    local job = helper.predict("again", { 2, 6 }, function(x)
+      local o = { center = false, scale = false, name = "l", reuse = true }
+      local y = flow.layers.layer_norm(x, o)
+      return y - flow.layers.layer_norm(x + 1, o)
+    end)
+    assert.is_true(flow.math.abs(job(nd.rand({ 2, 6 }))):max() < 1e-3)
+  end)
+
   it("name what is wrong", function()
     fails("layers.group_norm: num_groups must divide the 6 channels, got 4", { 2, 6 },
       "group_norm", 4)
