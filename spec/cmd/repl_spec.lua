@@ -39,10 +39,11 @@ describe("a session", function()
     assert.equal("8\n", out)
   end)
 
+  -- On a busy machine it may say that it still runs.
   it("stops a loop with Ctrl-C, and goes on", function()
     local out, err = session("p = io.popen('sleep 0.3; kill -INT $PPID') while true do end", "9")
     assert.equal("9\n", out)
-    assert.equal("interrupted\n", err)
+    assert.equal("interrupted\n", (err:gsub("\njfl: still running[^\n]*\n", "")))
   end)
 
   it("goes on until the lines are whole", function()
