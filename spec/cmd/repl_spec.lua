@@ -378,7 +378,7 @@ job(flow.ndarray.zeros { 300, 300 })(function() print("la" .. "te") end)
     local out, _, status = helper.shell(([[
       shows() { for i in $(seq 3000); do grep -q "$1" %s && return; sleep 0.1; done; }
       { cat %s; shows late; echo "6 * 7"; shows 42; } |
-        HOME=/nonexistent TERM=xterm timeout 300 script -qefc %q %s]]):format(seen, lines,
+        HOME=/nonexistent TERM=xterm timeout 1800 script -qefc %q %s]]):format(seen, lines,
       helper.line(), seen))
     assert.equal(0, status, out)
     assert.truthy(out:find("late\r?\n.*42"), out)
