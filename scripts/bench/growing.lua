@@ -63,6 +63,14 @@ return {
         return minimize(flow.math.reduce_mean(y))
       end):compile()
     end },
+  { "equal", "ops of which most are equal to earlier ones", { 1000, 2000, 4000, 8000 },
+    function(n)
+      define("job", "predict", function(x)
+        local y = x
+        for i = 1, n do y = y + flow.nn.relu(x * (i % 50)) end
+        return y
+      end):compile()
+    end },
   { "views", "views of views", { 1000, 4000, 16000 },
     function(n)
       define("job", "predict", function(x)

@@ -31,7 +31,7 @@ describe("jfl.core", function()
   local function fuzz(...)
     local words = { quoted(interpreter()), quoted(os.getenv "PWD" .. "/spec/bind/core_fuzz.lua") }
     for i = 1, select("#", ...) do words[#words + 1] = quoted(tostring((select(i, ...)))) end
-    local pipe = io.popen(("cd %s; %stimeout 300 %s 2>log; echo =$?"):format(scratch, LIMITS,
+    local pipe = io.popen(("cd %s; %stimeout 1800 %s 2>log; echo =$?"):format(scratch, LIMITS,
       table.concat(words, " ")))
     local out = pipe:read "*a"
     pipe:close()

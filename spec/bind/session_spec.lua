@@ -126,16 +126,16 @@ describe("a request", function()
     assert.same({ 2, 3 }, core.to_table((select(2, core.results(request)))))
   end)
 
+  -- A machine may be done with one before the next is asked for, but not each time.
   it("is nil when enough of them wait", function()
     local plan = helper.adder("job", 2 ^ 20)
-    local x, requests, refused = core.array("float32", { 2 ^ 20 }), {}, 0
+    local x, made = core.array("float32", { 2 ^ 20 }), 0
     core.set("max_inflight", 1)
-    for i = 1, 50 do
-      requests[i] = core.submit(plan, x) or false
-      if not requests[i] then refused = refused + 1 end
+    while core.submit(plan, x) do
+      made = made + 1
+      assert.is_true(made < 10000)
     end
     while core.pending() > 0 do core.wait() end
-    assert.is_true(refused > 0)
     assert.is_truthy(core.submit(plan, x))
   end)
 

@@ -273,16 +273,20 @@ end)
 describe("Ctrl-C", function()
   after_each(helper.clean)
 
+  -- What a program says, but for what it says on a busy machine, where it may take long to stop.
+  local function said(err) return (err:gsub("\njfl: still running[^\n]*\n", "")) end
+
   it("stops a program with an error", function()
     local out, err, status = run("-e",
       "print 'before' io.popen('kill -INT $PPID'):close() for _ = 1, 1e8 do end print('after')")
     assert.same({ "before\n", 130 }, { out, status })
-    assert.truthy(err:find("^jfl: interrupted\nstack traceback:"), err)
+    assert.truthy(said(err):find("^jfl: interrupted\nstack traceback:"), err)
   end)
 
   it("is an error like others, which a program may catch", function()
-    succeeds("false\tinterrupted\n", "-e", "print(pcall(function() "
+    local out, err, status = run("-e", "print(pcall(function() "
       .. "io.popen('kill -INT $PPID'):close() for _ = 1, 1e8 do end end))")
+    assert.same({ "false\tinterrupted\n", "", 0 }, { out, said(err), status })
   end)
 
   it("stops the callbacks at the end of a program, and those behind", function()
@@ -363,7 +367,7 @@ describe("Ctrl-C", function()
       end
       assert(stops == STOPS, stops .. " stops")
       print(lost <= stops, twice, shown >= 2 * count - stops, inside, flow.poll())]]
-    local out, err, status = run(script)      -- on a busy machine it may say "still running"
+    local out, err, status = run(script)
     assert.same({ "true\t0\ttrue\t0\t0\n", 0 }, { out, status }, err)
   end)
 end)

@@ -39,10 +39,11 @@ describe("a session", function()
     assert.equal("8\n", out)
   end)
 
+  -- On a busy machine it may say that it still runs.
   it("stops a loop with Ctrl-C, and goes on", function()
     local out, err = session("p = io.popen('sleep 0.3; kill -INT $PPID') while true do end", "9")
     assert.equal("9\n", out)
-    assert.equal("interrupted\n", err)
+    assert.equal("interrupted\n", (err:gsub("\njfl: still running[^\n]*\n", "")))
   end)
 
   it("goes on until the lines are whole", function()
@@ -377,7 +378,7 @@ job(flow.ndarray.zeros { 300, 300 })(function() print("la" .. "te") end)
     local out, _, status = helper.shell(([[
       shows() { for i in $(seq 3000); do grep -q "$1" %s && return; sleep 0.1; done; }
       { cat %s; shows late; echo "6 * 7"; shows 42; } |
-        HOME=/nonexistent TERM=xterm timeout 300 script -qefc %q %s]]):format(seen, lines,
+        HOME=/nonexistent TERM=xterm timeout 1800 script -qefc %q %s]]):format(seen, lines,
       helper.line(), seen))
     assert.equal(0, status, out)
     assert.truthy(out:find("late\r?\n.*42"), out)

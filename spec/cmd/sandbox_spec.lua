@@ -27,11 +27,12 @@ describe("jfl --sandbox", function()
 
   local root
 
-  -- Runs a text with the folders `in` to read and `out` to write.
+  -- Runs a text with the folders `in` to read and `out` to write, and more time than it needs on a
+  -- busy machine.
   local function run(text, options)
     write(root .. "/script.lua", text)
-    return sh("cd %s && timeout 300 %s --sandbox --read in --write out %s script.lua", root, jfl,
-      options or "")
+    return sh("cd %s && timeout 600 %s --sandbox --read in --write out --seconds 500 %s script.lua",
+      root, jfl, options or "")
   end
 
   -- The text prints what it got; it must have got nothing.

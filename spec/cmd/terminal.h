@@ -17,7 +17,7 @@
 
 #include "test.h"
 
-enum { TERMINAL_PATIENCE = 120 };      /* seconds; only a failing test waits as long */
+enum { TERMINAL_PATIENCE = 600 };      /* seconds; only a failing test waits as long */
 
 /* seen: everything that was shown; what is expected next is searched from `at` on. */
 typedef struct terminal {
@@ -102,18 +102,25 @@ static inline const char *terminal_tail(const terminal *t)
   return t->seen + (t->n - t->at > 1000 ? t->n - 1000 : t->at);
 }
 
-/* Waits until the text is shown, after the text that was expected before. */
-static inline int expect(terminal *t, const char *text)
+/* Waits until one of the texts is shown, after what was expected before; gives which one, the first
+   where there are both. */
+static inline int expect_either(terminal *t, const char *one, const char *other)
 {
   double until = terminal_now() + TERMINAL_PATIENCE;
-  const char *found;
-  int open = 1;
-  while (!(found = strstr(t->seen + t->at, text)) && open && terminal_now() < until)
+  const char *const text[] = { one, other }, *found = NULL;
+  int open = 1, which;
+  for (;;) {
+    for (which = 0; which < 2 && !(found = strstr(t->seen + t->at, text[which])); which++) {}
+    if (found || !open || terminal_now() >= until) break;
     open = terminal_read(t, 100);
-  CHECK_MSG(found, "nowhere '%s' in the end of:\n%s", text, terminal_tail(t));
-  if (found) t->at = (size_t)(found - t->seen) + strlen(text);
-  return found != NULL;
+  }
+  CHECK_MSG(found, "nowhere '%s' in the end of:\n%s", one, terminal_tail(t));
+  if (found) t->at = (size_t)(found - t->seen) + strlen(text[which]);
+  return which;
 }
+
+/* Waits until the text is shown, after the text that was expected before. */
+static inline void expect(terminal *t, const char *text) { expect_either(t, text, text); }
 
 /* Types a text and waits for another. */
 static inline void step(terminal *t, const char *text, const char *shown)

@@ -212,15 +212,32 @@ static void define_long_job(terminal *t)
           " returns = tp } now:compile()", "");
 }
 
+/* Defines calls(), which makes so many that they take longer than a test that is slow itself. */
+static void define_many_calls(terminal *t)
+{
+  line(t, "flow.config.max_inflight(60)", "");
+  line(t, "function tell() print('la' .. 'te') end", "");
+  line(t, "function calls() for _ = 1, 50 do job(a)(tell) end end", "");
+}
+
+/* Takes back those that have not begun, and waits for the one that has. */
+static void end_calls(terminal *t)
+{
+  line(t, "flow.cancel(job) >= 0", "true");
+  expect(t, "late");
+  line(t, "flow.sync() return 'all' .. ' over'", "all over");
+}
+
 static void ctrl_c_gives_up_waiting(void)
 {
   terminal t = start();
   define_long_job(&t);
-  send_text(&t, "job(a)(function() print('la' .. 'te') end) print('be' .. 'gun') flow.sync()\r");
+  define_many_calls(&t);
+  send_text(&t, "calls() print('be' .. 'gun') flow.sync()\r");
   expect(&t, "begun");
   step(&t, CTRL_C, "interrupted");
   line(&t, "'still' .. ' here'", "still here");
-  expect(&t, "late");
+  end_calls(&t);
   line(&t, "flow.poll()", "0");
   leave(&t);
 }
@@ -232,10 +249,11 @@ static void ctrl_c_gives_up_a_call(void)
   step(&t, "print('be' .. 'gun') for _ = 1, 2000 do now(a) end\r", "begun");
   step(&t, CTRL_C, "interrupted");
   line(&t, "now(a)[1][1] + 42", "42");
-  send_text(&t, "job(a)(function() print('la' .. 'te') end) print('be' .. 'gun') now(a)\r");
+  define_many_calls(&t);
+  send_text(&t, "calls() print('be' .. 'gun') now(a)\r");
   expect(&t, "begun");
   step(&t, CTRL_C, "interrupted");
-  expect(&t, "late");
+  end_calls(&t);
   line(&t, "now(a)[1][1] + 43", "43");
   leave(&t);
 }
@@ -244,10 +262,12 @@ static void callbacks_run_while_nothing_is_typed(void)
 {
   terminal t = start();
   define_long_job(&t);
-  line(&t, "job(a)(function() print('la' .. 'te') end)", "");
+  line(&t, "function tell() print('la' .. 'te') if again then job(a)(tell) end end", "");
+  line(&t, "again = true job(a)(tell)", "");
   step(&t, "6 *", "6 *");
   expect(&t, "late");
   line(&t, " 7", "42");
+  line(&t, "again = false", "");
   line(&t, "job(a)(function() error('in' .. ' it') end)", "");
   expect(&t, "in it");
   line(&t, "6 * 8", "48");
@@ -270,6 +290,7 @@ static void put_endless(const char *path)
   put_file(path, text, sizeof text - 1);
 }
 
+/* Each Ctrl-C that is told of asks for another one soon after it, which a busy machine may miss. */
 static void twice_ctrl_c_ends_a_compiled_loop(void)
 {
   char script[PATH_MAX], typed[2 * PATH_MAX];
@@ -281,7 +302,8 @@ static void twice_ctrl_c_ends_a_compiled_loop(void)
     if (in_session) send_text(&t, typed);
     expect(&t, "begun");
     step(&t, CTRL_C, "Ctrl-C again");
-    step(&t, CTRL_C, "interrupted");
+    do send_text(&t, CTRL_C);
+    while (expect_either(&t, "jfl: interrupted", "Ctrl-C again") == 1);
     int status = terminal_end(&t);
     CHECK_MSG(status == 130, "%d:\n%s", status, t.seen);
     terminal_free(&t);

@@ -109,7 +109,7 @@ COMMANDS
 END
       SERVER 0 PLACE/clothes >PLACE/out 2>PLACE/err &
       server=$!
-      timeout 300 bash PLACE/client $server
+      timeout 1800 bash PLACE/client $server
       kill -TERM $server 2>/dev/null
       wait $server
       echo "ended with $?"

@@ -140,12 +140,15 @@ describe("the service in nginx #cpu", function()
     start()
     local before = health():match '"checksum": "(%x+)"'
     train(5)
-    local load = helper.start { helper.root .. "/" .. shell.command(), place .. "/load.lua",
-      place .. "/body", "16", "2", tostring(port) }
+    -- It is kept busy until the file is gone, so also during the reload.
+    local busy = helper.write("busy", "")
+    local load = helper.start { "sh", "-c", ("while [ -e busy ]; do %s/%s load.lua body 16 5 %d "
+      .. "|| exit; done"):format(helper.root, shell.command(), port) }
     assert(helper.wait(function() return tonumber(health():match '"requests": (%d+)') > 100 end))
     local _, err, status = helper.run(command("-s", "reload"))
     assert.equal(0, status, err)
     assert(helper.wait(function() return health():match '"checksum": "(%x+)"' ~= before end))
+    os.remove(busy)
     local code, out = load:finish()
     assert.equal(0, code, out)
     assert.truthy(out:find "; %d+ with 200; ", out)

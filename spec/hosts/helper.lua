@@ -212,7 +212,7 @@ helper.port = shell.port
 --- The answer to an HTTP request of a server on 127.0.0.1: its status and body; nil and why not.
 function helper.ask(port, method, path, body)
   local file = body and helper.write("body", body)
-  local pipe = io.popen(([[timeout 300 bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d || exit
+  local pipe = io.popen(([[timeout 1800 bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d || exit
     { printf "%s %s HTTP/1.0\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"; %s; } >&3
     cat <&3' 2>&1]]):format(port, method, path, #(body or ""), file and "cat " .. file or "true"))
   local text = pipe:read "*a"

@@ -42,7 +42,7 @@ local client = [[
   for i in $(seq 20); do
     exec 3<>/dev/udp/127.0.0.1/@PORT@
     printf '\022\064\001\000\000\001\000\000\000\000\000\000\007example\000\000\001\000\001' >&3
-    timeout 300 dd bs=512 count=1 <&3 2>/dev/null | od -An -tx1 -j2 -N2
+    timeout 1800 dd bs=512 count=1 <&3 2>/dev/null | od -An -tx1 -j2 -N2
   done]]
 
 describe("kresd #cpu #hosts", function()

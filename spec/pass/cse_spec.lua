@@ -85,24 +85,4 @@ describe("equal nodes", function()
     assert.same({ 1, 0, 3, 4, 5, 6 }, core.to_table(w))
     assert.same({ { 2, 0, 6 }, { 8, 10, 12 } }, core.to_table(sum))
   end)
-
-  it("are found in little time in large graphs", function()
-    local function body(x)
-      local y = x[1]
-      for i = 1, 4000 do y = add(y, relu(multiply(x[1], i % 50))) end
-      return { y }
-    end
-    local function seconds()
-      local best = math.huge
-      for _ = 1, 3 do
-        local start = os.clock()
-        passes.compile({ vector }, body)
-        best = math.min(best, os.clock() - start)
-      end
-      return best
-    end
-    local without = passes.with(passes.all_but(), seconds)
-    local with = passes.with(passes.all_but("cse"), seconds)
-    assert.truthy(with < without + 0.1, ("%g s, and %g s without"):format(with, without))
-  end)
 end)

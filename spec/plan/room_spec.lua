@@ -23,7 +23,7 @@ print(ok and "ran" or "failed", ok and err:match("without a library[^\n]*") or e
 
 -- What the script prints with so many KiB of addresses, and the exit status.
 local function run_within(kib, path)
-  local pipe = assert(io.popen(("(ulimit -v %d; timeout 300 %s %s) 2>&1; echo status=$?")
+  local pipe = assert(io.popen(("(ulimit -v %d; timeout 1800 %s %s) 2>&1; echo status=$?")
     :format(kib, helper.command(), path)))
   local text = pipe:read "*a"
   pipe:close()

@@ -3,7 +3,7 @@ local flow = require "jfl"
 
 local function box_of(options)
   options = options or {}
-  options.seconds = options.seconds or 60
+  options.seconds = options.seconds or 1000
   return flow.sandbox(options)
 end
 
@@ -16,6 +16,18 @@ local function closed(box, list)
   end
 end
 
+-- The box runs a text to its end again. On a busy machine the clock may go on by more than a short
+-- limit while the box waits for a core: then the next try counts.
+local function check_alive(box)
+  local ok, got
+  for _ = 1, 1000 do
+    ok, got = pcall(box.run, box, "return 1 + 1")
+    if ok or not tostring(got):find("ran for more than", 1, true) then break end
+  end
+  assert(ok, got)
+  assert.equal(2, got)
+end
+
 -- The text is ended by that message, within so many seconds of the processor's time, which leave a
 -- slow machine room, and the box lives.
 local function ended(options, text, message, within)
@@ -25,13 +37,13 @@ local function ended(options, text, message, within)
   assert(not ok, "it ended by itself")
   assert(tostring(got):find(message), got)
   assert(os.clock() - began < (within or 20), ("it took %g s"):format(os.clock() - began))
-  assert.equal(2, box:run("return 1 + 1"))
+  check_alive(box)
   box:close()
 end
 
 local TIME = "ran for more than 0.05 s"
 local function runs_out(text) ended({ seconds = 0.05 }, text, TIME, 10) end
-local function fills(text) ended({ seconds = 99, memory = "16M" }, text, "out of memory", 40) end
+local function fills(text) ended({ memory = "16M" }, text, "out of memory", 40) end
 
 describe("a restricted script", function()
   local box = box_of()
@@ -229,7 +241,7 @@ describe("a restricted script with folders", function()
       .. "&& ln -s ../other/a.npy in/a.npy && ln -s ../other/new.npy out/new.npy"):format(root))
     flow.ndarray.save(root .. "/other/a.npy", flow.ndarray.ones({ 2 }))
     flow.ndarray.save(root .. "/in/deep/a.npy", flow.ndarray.ones({ 2 }))
-    box = flow.sandbox { seconds = 60, read = root .. "/in", write = root .. "/out" }
+    box = box_of { read = root .. "/in", write = root .. "/out" }
   end)
   teardown(function() os.execute("rm -rf " .. root) end)
 
@@ -355,7 +367,7 @@ describe("a restricted script is ended in time", function()
       flow.sync()]])
   end)
   it("in a job that nobody waits for, once its box is closed #cpu", function()
-    local box = flow.sandbox { seconds = 300, memory = "1G" }
+    local box = box_of { memory = "1G" }
     box:run([[local flow = require "jfl"
       local tp = flow.typing
       local job = flow.global_function { name = "a", returns = tp.Callback(tp.Numpy),
@@ -377,7 +389,7 @@ describe("a restricted script is ended in time", function()
     end
   end)
   it("each call anew", function()
-    local box = flow.sandbox { instructions = 1e5 }
+    local box = box_of { instructions = 1e5 }
     box:run("function f() for _ = 1, 1e4 do end end")
     for _ = 1, 50 do box:call("f") end
   end)
@@ -412,12 +424,12 @@ describe("a restricted script has an end of memory", function()
           + flow.random.normal({ 1000, 1000, 100 })) end }({ 1 })]])
   end)
   it("and garbage does not count", function()
-    local box = flow.sandbox { memory = "16M", seconds = 200 }
+    local box = box_of { memory = "16M" }
     box:run("for _ = 1, 2e5 do local t = { ('x'):rep(_ % 1000) } end")
     box:run("local nd = require('jfl').ndarray for _ = 1, 200 do nd.zeros({ 1000, 500 }) end")
   end)
   it("that its host does not pay", function()
-    local box = flow.sandbox { memory = "16M" }
+    local box = box_of { memory = "16M" }
     local before = box:used()
     box:set("big", function() return flow.ndarray.zeros({ 5e6 }):sum() end)
     assert.equal(0, box:run("return big()"))

@@ -21,8 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long the other ranks may take to end by themselves once one has failed, and after SIGTERM. */
-static const double grace = 5, last_grace = 5;
+/* Seconds that the other ranks may take to end by themselves once one has failed, and again after
+   SIGTERM. */
+static double ranks_grace(void)
+{
+  const char *text = getenv("JFL_PATIENCE");
+  const double v = text ? strtod(text, NULL) : 0;
+  return v >= 1 && v < 1e6 ? v : 6;
+}
 
 /* A descriptor from which lines come, each of which is printed with the rank before it. Pipes take
    PIPE_BUF bytes as a whole: a line, its head and a line break are no more. */
@@ -179,7 +185,7 @@ static int ranks_start(ranks_run *r, char **argv)
 static void ranks_kill(ranks_run *r, int number)
 {
   for (int i = 0; i < r->n; i++)
-    if (r->child[i].pid) kill(r->child[i].pid, number);
+    if (r->child[i].pid && !r->child[i].is_over) kill(r->child[i].pid, number);
 }
 
 /* Notes how one ended; the others get some time to end by themselves after the first failure. */
@@ -190,7 +196,7 @@ static void ranks_ended(ranks_run *r, int rank, int status)
   r->alive--;
   if (!status || r->status) return;
   r->status = number ? 128 + number : WEXITSTATUS(status);
-  r->until = ranks_now() + grace;
+  r->until = ranks_now() + ranks_grace();
   if (r->told) return;
   if (number) fprintf(stderr, "jfl: rank %d was ended by signal %d (%s)\n", rank, number,
                       strsignal(number));
@@ -200,25 +206,44 @@ static void ranks_ended(ranks_run *r, int rank, int status)
 /* Notes which have ended; gives whether one of them failed, but not by a signal. */
 static int ranks_collect(ranks_run *r)
 {
-  int status, failed = 0;
-  for (pid_t p; (p = waitpid(-1, &status, WNOHANG)) > 0;)
-    for (int i = 0; i < r->n; i++) {
-      if (r->child[i].pid != p) continue;
-      r->child[i].status = status;
-      r->child[i].is_over = 1;
-      failed |= WIFEXITED(status) && status;
-    }
+  int failed = 0;
+  for (int i = 0; i < r->n; i++) {
+    ranks_child *c = &r->child[i];
+    if (c->pid && !c->is_over) c->is_over = waitpid(c->pid, &c->status, WNOHANG) == c->pid;
+    failed |= c->is_over && WIFEXITED(c->status) && c->status;
+  }
   return failed;
 }
 
+/* Whether a process is ending: the system has begun to clear it away. */
+static int ranks_is_ending(pid_t pid)
+{
+  enum { EXITING = 4 };                /* PF_EXITING of the kernel, the same in all versions */
+  char path[64], text[512], *after;
+  unsigned flags = 0;
+  snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+  FILE *f = fopen(path, "r");
+  const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  if (f) fclose(f);
+  text[n] = '\0';
+  after = strrchr(text, ')');          /* behind the name, which may hold anything */
+  if (!after || sscanf(after, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1) return 0;
+  return (flags & EXITING) != 0;
+}
+
+static int ranks_some_are_ending(const ranks_run *r)
+{
+  for (int i = 0; i < r->n; i++)
+    if (r->child[i].pid && !r->child[i].is_over && ranks_is_ending(r->child[i].pid)) return 1;
+  return 0;
+}
+
 /* Of those that end at about the same time, one that a signal ended was the first to fail. Others
-   may have learned of it from its connections while the system still cleared away the rest. */
+   may have learned of it from its connections, which are closed while the system still clears away
+   the rest: so what fails first is told once nothing is being cleared away. */
 static void ranks_reap(ranks_run *r)
 {
-  if (ranks_collect(r) && !r->status) {
-    nanosleep(&(struct timespec){ .tv_nsec = 100 * 1000 * 1000 }, NULL);
-    ranks_collect(r);
-  }
+  if (ranks_collect(r) && !r->status && ranks_some_are_ending(r)) return;
   for (int signals = 1; signals >= 0; signals--)
     for (int i = 0; i < r->n; i++)
       if (r->child[i].is_over && WIFSIGNALED(r->child[i].status) == signals)
@@ -239,7 +264,7 @@ static void ranks_press(ranks_run *r)
 {
   if (r->until == 0 || ranks_now() < r->until) return;
   r->ending = r->ending ? SIGKILL : SIGTERM;
-  r->until = ranks_now() + last_grace;
+  r->until = ranks_now() + ranks_grace();
   ranks_kill(r, r->ending);
   ranks_kill(r, SIGCONT);      /* one that is stopped ends, too */
 }

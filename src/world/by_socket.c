@@ -107,7 +107,7 @@ static int by_socket_can_read(int rank)
 
 /* ---- connecting ---- */
 
-/* Seconds that one address is tried, and that a caller has to say who it is. */
+/* Seconds that one address is tried. */
 static const double by_socket_try_for = 3;
 
 static jf_wait by_socket_patience(double seconds)
@@ -151,7 +151,7 @@ static jfl_status by_socket_answer(const jf_wait *w)
   by_socket_greeting g;
   JF_TRY(jf_socket_accept(net.listener, w, &fd));
   if (fd < 0) return JFL_OK;
-  const jf_wait soon = by_socket_patience(by_socket_try_for);
+  const jf_wait soon = by_socket_patience(jf_world_patience());
   const int heard = !jf_socket_receive(fd, &g, sizeof g, &soon) && g.secret == net.secret &&
                     g.to == jf_world_rank() && g.from >= 0 && g.from < g.to && net.fd[g.from] < 0;
   if (!heard) return close(fd), JFL_OK;

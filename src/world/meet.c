@@ -145,11 +145,12 @@ static jfl_status meet_as_first(jf_meeting *m, jf_peer *peer)
 
 /* ---- the other ranks ---- */
 
-/* Says who this is; *final where rank 0 refuses it. */
+/* Says who this is; *final where rank 0 refuses it. Where rank 0 has one address alone, what takes
+   the call there is rank 0, however late it comes. */
 static jfl_status meet_say(const jf_meeting *m, int fd, int channel, int *final)
 {
   meet_answer a;
-  const jf_wait w = { .until = jf_now() + 2 * manners, .wake = -1 };
+  const jf_wait w = { .until = m->n_address > 1 ? jf_now() + 2 * manners : m->until, .wake = -1 };
   meet_hello h = { .version = VERSION, .rank = m->rank, .size = m->size, .channel = channel,
                    .secret = m->secret };
   memcpy(h.magic, MAGIC, sizeof MAGIC);

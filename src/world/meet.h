@@ -30,7 +30,7 @@ void jf_slurm_first(const char *list, char out[JF_HOST]);
 /* The two connections of a pair of ranks. */
 typedef struct jf_peer {
   int word, life;              /* -1: none */
-  double heard;                /* when it last said something on `life` */
+  int64_t heard;               /* the round of the watch in which it last said something there */
   unsigned char said[512]; int n_said;         /* read from `life`, not yet understood */
 } jf_peer;
 
@@ -55,7 +55,8 @@ typedef struct jf_world {
   char text[256];
   _Atomic(const char *) trouble;       /* the text, once it is complete */
   int trouble_fd;
-  double patience;             /* seconds without a beat after which a rank counts as lost */
+  double patience;             /* seconds without a beat after which a rank counts as lost; so long
+                                  others have to say why, or who they are */
 } jf_world;
 extern jf_world jf_the_world;
 

@@ -1,5 +1,6 @@
 /* The watch over the ranks: a thread that sends beats, listens for those of others, and passes on
-   what ended the world. */
+   what ended the world. It counts its own rounds, not seconds: on a busy machine, or after a pause
+   of the whole process, they take longer, and so the others get more time. */
 #include "world/meet.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static const double interval = 0.5;
+static const double interval = 0.5;            /* seconds that a round takes, or more */
 
 /* ---- what comes from a rank ---- */
 
@@ -26,7 +27,7 @@ static void watch_understand(jf_peer *p)
 }
 
 /* Reads what there is; gives 0 at the end of the connection. */
-static int watch_read(jf_peer *p)
+static int watch_read(jf_peer *p, int64_t round)
 {
   for (;;) {
     const size_t room = sizeof p->said - (size_t)p->n_said;
@@ -34,7 +35,7 @@ static int watch_read(jf_peer *p)
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return 0;
     if (n < 0) return 1;
     p->n_said += (int)n;
-    p->heard = jf_now();
+    p->heard = round;
     watch_understand(p);
   }
 }
@@ -50,24 +51,17 @@ static void watch_beat(jf_world *w)
   pthread_mutex_unlock(&w->telling);
 }
 
-/* After a pause of this thread's own, as when the process was stopped, others get their time
-   again. */
-static void watch_excuse(jf_world *w, double now)
-{
-  for (int i = 0; i < w->size; i++) w->peer[i].heard = now;
-}
-
-static void watch_ask(jf_world *w, double now)
+static void watch_ask(jf_world *w, int64_t round)
 {
   for (int i = 0; i < w->size; i++)
-    if (w->peer[i].life >= 0 && now - w->peer[i].heard > w->patience)
+    if (w->peer[i].life >= 0 && interval * (double)(round - w->peer[i].heard) > w->patience)
       jf_world_end("rank %d (%s) does not answer", i, jf_world_host(i));
 }
 
-static void watch_hear(jf_world *w, const struct pollfd *p)
+static void watch_hear(jf_world *w, const struct pollfd *p, int64_t round)
 {
   for (int i = 0; i < w->size; i++)
-    if (p[i].fd >= 0 && p[i].revents && !watch_read(&w->peer[i]))
+    if (p[i].fd >= 0 && p[i].revents && !watch_read(&w->peer[i], round))
       jf_world_end("rank %d (%s) has ended", i, jf_world_host(i));
 }
 
@@ -75,18 +69,17 @@ static void *watch_run(void *arg)
 {
   jf_world *w = arg;
   struct pollfd *p = jf_new((size_t)w->size * sizeof *p);
-  double next = 0, last = jf_now();
+  double next = 0;
+  int64_t round = 0;
   jf_thread_begins("watch");
   if (!p) jf_world_end("rank %d (%s) is out of memory", w->rank, jf_world_host(w->rank));
   for (int i = 0; p && i < w->size; i++) p[i] = (struct pollfd){ w->peer[i].life, POLLIN, 0 };
   while (p && !atomic_load(&w->trouble)) {
     const int came = poll(p, (nfds_t)w->size, (int)(1e3 * interval));
+    if (came > 0) watch_hear(w, p, round);
     const double now = jf_now();
-    if (came > 0) watch_hear(w, p);
-    if (now - last > interval + 1) watch_excuse(w, now);
-    last = now;
     if (now < next) continue;
-    watch_ask(w, now);
+    watch_ask(w, ++round);
     watch_beat(w);
     next = now + interval;
   }
@@ -99,7 +92,6 @@ jfl_status jf_watch_start(jf_world *w)
 {
   pthread_t thread;
   sigset_t all, old;
-  watch_excuse(w, jf_now());
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
   const int e = pthread_create(&thread, NULL, watch_run, w);

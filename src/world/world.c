@@ -12,7 +12,6 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/need.h"
@@ -37,6 +36,8 @@ uint64_t jf_world_seed(void)
   pthread_mutex_unlock(&world->agreeing);
   return seed;
 }
+
+double jf_world_patience(void) { return world->patience; }
 
 const char *jf_world_host(int rank)
 {
@@ -97,21 +98,26 @@ void jf_world_be_alone(void)
   pthread_mutex_unlock(&world->agreeing);
 }
 
-/* Who watches may know more: the rank may have said why, or have learned of another one. */
-jfl_status jf_world_lost(int rank)
+/* Waits for what the watch hears of a connection that broke: the rank may have said why it ends, or
+   have learned of another one. The end of a process closes all that it has, so this takes as long
+   as the watch's thread needs; only where one connection alone is broken it takes all patience. */
+static void world_await_trouble(void)
 {
   struct pollfd p = { .fd = world->trouble_fd, .events = POLLIN };
-  for (double until = jf_now() + 1, left; (left = until - jf_now()) > 0;)
-    if (poll(&p, 1, (int)(1e3 * left) + 1) >= 0 || errno != EINTR) break;
+  for (double until = jf_now() + world->patience, left; (left = until - jf_now()) > 0;)
+    if (poll(&p, 1, left < 1e6 ? (int)(1e3 * left) + 1 : -1) >= 0 || errno != EINTR) break;
+}
+
+jfl_status jf_world_lost(int rank)
+{
+  world_await_trouble();
   jf_world_end("rank %d (%s) has ended", rank, jf_world_host(rank));
   return jf_world_fail();
 }
 
 jfl_status jf_world_broke(const char *doing, const char *text)
 {
-  const double until = jf_now() + 5;
-  const struct timespec t = { .tv_nsec = 10000000 };
-  while (!jf_world_trouble() && jf_now() < until) nanosleep(&t, NULL);
+  world_await_trouble();
   jf_world_end("rank %d (%s): %s failed: %s", world->rank, jf_world_host(world->rank), doing, text);
   return jf_world_fail();
 }

@@ -44,17 +44,18 @@ const char *jf_world_trouble(void);
 jfl_status jf_world_fail(void);
 /* A descriptor that is readable once there is trouble, for polls; -1 where there is one rank. */
 int jf_world_trouble_fd(void);
+/* Seconds that a rank may be silent: JFL_PATIENCE. */
+double jf_world_patience(void);
 /* Ends the world, with a text for all ranks; the first text counts. */
 void jf_world_end(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* After trouble: from here on this process is alone, rank 0 of 1. Sessions that were made before do
    nothing more, so this is for when one has ended. */
 void jf_world_be_alone(void);
-/* Says that the connection with a rank broke: ends the world if nobody knows better within a
-   moment. Fails with the text that counts. */
+/* Says that the connection with a rank broke: ends the world if nobody who has patience knows
+   better. Fails with the text that counts. */
 jfl_status jf_world_lost(int rank);
 /* Says that what carries data between ranks failed, which in most cases is the sign of a rank that
-   ended: ends the world with that unless something tells more within seconds. Fails with the text
-   that counts. */
+   ended: ends the world with that unless the watch tells more. Fails with the text that counts. */
 jfl_status jf_world_broke(const char *doing, const char *text);
 
 #endif
