@@ -78,7 +78,7 @@ entry("dim_scatter_add", [0, W((3, 4), 1), along, W((2, 4), 2)], {},
       lambda x, i, u: x.scatter_add(0, i, u))
 entry("masked_fill", [W((2, 3), 1), D([[1, 0, 0], [0, 1, 1]], "int8")], {"value": -2},
       lambda x, m: x.masked_fill(m.bool(), -2))
-entry("one_hot", [ints([2, 0, 1])], {"depth": 4}, lambda i: F.one_hot(i, 4), False)
+entry("one_hot", [ints([2, 0, 1])], {"depth": 4}, lambda i: F.one_hot(i, 4).float(), False)
 entry("math.unsorted_segment_sum", [W((4, 3), 1), ints([2, 0, 2, 1])], {"num_segments": 4},
       lambda x, i: torch.zeros(4, 3).index_add(0, i, x))
 entry("math.unsorted_batch_segment_sum", [W((2, 3), 1), ints([[1, 1, 0], [0, 2, 0]])],

@@ -1,13 +1,22 @@
 """What the generators of parity cases share: inputs, calls, and how they are written.
 
-A generator is a file of this folder, which calls `entry` for each case; scripts/oracles/run AREA
-writes spec/oracle/AREA.lua from scripts/oracles/AREA.py. All numbers are float64. Waves are rounded
-to float32, so that float32 kernels get the same inputs as the oracle."""
+A generator is a file of this folder, which calls `entry` or `case` for each case;
+scripts/oracles/run AREA writes spec/oracle/AREA.lua from scripts/oracles/AREA.py. All numbers are
+float64. Waves are rounded to float32, so that float32 kernels get the same inputs as the oracle.
+
+Of a result of more than WHOLE numbers the first FIRST are kept, and its inner products with four
+waves, which spec/oracle.lua works out from what jfl gives; it tells what they catch."""
+import importlib
+import math
+import sys
+import textwrap
+
 import numpy as np
 import torch
 
 torch.set_default_dtype(torch.float64)
-entries = []
+cases = []
+WHOLE, FIRST = 8, 2
 
 
 def wave(shape, phase, scale=1.0):
@@ -17,14 +26,14 @@ def wave(shape, phase, scale=1.0):
     return numbers.astype(np.float32).astype(np.float64).reshape(shape)
 
 
-def W(shape, phase, scale=1.0):
+def W(shape, phase, scale=1):
     """An input that is a wave."""
-    return {"shape": list(shape), "phase": phase, "scale": scale}
+    return {"shape": list(shape), "phase": phase, **({} if scale == 1 else {"scale": scale})}
 
 
 def D(data, dtype="float64"):
     """An input with given data."""
-    return {"data": data, "dtype": dtype}
+    return {"data": data, **({} if dtype == "float64" else {"dtype": dtype})}
 
 
 def L(*inputs):
@@ -38,19 +47,26 @@ def flat(inputs):
 
 def value(spec):
     if "shape" in spec:
-        return wave(spec["shape"], spec["phase"], spec["scale"])
-    return np.array(spec["data"], dtype=spec["dtype"])
+        return wave(spec["shape"], spec["phase"], spec.get("scale", 1))
+    return np.array(spec["data"], dtype=spec.get("dtype", "float64"))
 
 
-def entry(call, inputs, options, fn, grad=True, variables=None, tol=None):
+def case(key, name, given, results, decimals=13):
+    """A case that is called `name` under the key, with what is given to it and its results: lists
+    of arrays or, by name, arrays. decimals: how many are written, two more than are compared."""
+    same = [c for c in cases if c["name"] == name]
+    cases.append(dict(key=key, name=name, number=len(same) + 1, given=given, results=results,
+                      decimals=decimals))
+
+
+def entry(call, inputs, options, fn, grad=True, variables=None):
     """A case: `call`, the name of an op or a path such as "nn.relu", is called with the
     inputs, among which numbers and texts may stand as they are, and options. fn takes the
     inputs, lists laid out flat, and then the variables, as tensors, and returns the result or
     a tuple of results. What is float64 gets a gradient, for dy = wave(9) of the first result,
-    wave(10) of the second, and so on. variables: name -> input, for layers. tol: how far
-    float32 may be off where that must be more than usual; say why beside it."""
-    specs = flat(inputs) + list((variables or {}).values())
-    x = [torch.from_numpy(value(s).copy()) for s in specs]
+    wave(10) of the second, and so on. variables: name -> input, for layers."""
+    variables = variables or {}
+    x = [torch.from_numpy(value(s).copy()) for s in flat(inputs) + list(variables.values())]
     wanted = [t for t in x if grad and t.dtype == torch.float64]
     for t in wanted:
         t.requires_grad_(True)
@@ -62,72 +78,120 @@ def entry(call, inputs, options, fn, grad=True, variables=None, tol=None):
                     .sum() for i, t in enumerate(y) if t.dtype == torch.float64)
         dx = torch.autograd.grad(total, wanted, allow_unused=True)
         dx = [torch.zeros_like(t) if g is None else g for g, t in zip(dx, wanted)]
-    entries.append(dict(call=call, inputs=inputs, options=options, variables=variables, tol=tol,
-                        y=[t.detach().numpy() for t in y], dx=[g.numpy() for g in dx]))
+    case("call", call, {
+        "options": options, "inputs": inputs,
+        "variables": [{"name": k, "value": s} for k, s in variables.items()],
+    }, {"y": [t.detach().numpy() for t in y], "dx": [g.numpy() for g in dx]})
 
 
-def lua(v):
+def level(y):
+    """Above 1 a number counts by its logarithm, so that an error counts by its share in it."""
+    return np.where(np.abs(y) > 1, np.sign(y) * (1 + np.log(np.maximum(np.abs(y), 1))), y)
+
+
+def waves(a):
+    """The inner products: cosine and sine of a steady frequency, and of one that rises."""
+    y, i = level(a.ravel().astype(np.float64)), np.arange(a.size)
+    return [float(math.sqrt(2) * np.sum(turn(t) * y)) for t in (2.27 * i, 0.91 * i * i)
+            for turn in (np.cos, np.sin)]
+
+
+# ---- how it is written ----
+
+def lua(v, decimals=None):
+    """A value as text; decimals: of its numbers, where these need not come back as they are."""
+    def each(x):
+        return lua(x, decimals)
     if isinstance(v, (bool, np.bool_)):
         return "true" if v else "false"
     if isinstance(v, str):
         return '"%s"' % v
     if isinstance(v, dict):
-        items = ((k if k.isidentifier() else '["%s"]' % k, lua(x)) for k, x in v.items())
-        return "{ " + ", ".join("%s = %s" % item for item in items) + " }"
+        is_wave = "phase" in v              # its extents stand in the table itself
+        items = [each(x) for x in (v["shape"] if is_wave else [])]
+        items += ["%s = %s" % (k if k.isidentifier() else '["%s"]' % k, each(x))
+                  for k, x in v.items() if not (is_wave and k == "shape")]
+        return "{ " + ", ".join(items) + " }"
     if isinstance(v, (list, tuple)):
-        return "{ " + ", ".join(lua(x) for x in v) + " }" if len(v) else "{}"
+        return "{ " + ", ".join(each(x) for x in v) + " }" if len(v) else "{}"
     if v != v:
         return "0 / 0"
     if v in (float("inf"), float("-inf")):
         return "1 / 0" if v > 0 else "-1 / 0"
-    return "%.16g" % v
+    if decimals is not None:
+        v = round(v, decimals) if abs(v) < 1 else float("%.*g" % (decimals + 1, v))
+    return "%d" % v if v == int(v) and abs(v) < 1e15 else repr(float(v))
 
 
-def wrapped(words, indent, width=96):
-    """The words in lines, each with a comma behind it."""
-    lines, line = [], indent
-    for word in words:
-        if line.strip() and len(line) + len(word) + 2 > width:
-            lines.append(line.rstrip())
-            line = indent
-        line += word + ", "
-    return "\n".join(lines + [line.rstrip()])
+def tensor(a, decimals, full):
+    """What is kept of a result, as text."""
+    kept = ["shape = " + lua(list(a.shape))]
+    if a.dtype != np.float64:
+        kept.append('dtype = "%s"' % a.dtype)
+    numbers = a.ravel().tolist()
+    if full or len(numbers) <= WHOLE:
+        kept += [lua(v, decimals) for v in numbers]
+    else:
+        assert np.isfinite(a).all(), "results that are not finite are kept whole: make it small"
+        kept.append("first = " + lua(numbers[:FIRST], decimals))
+        kept.append("\nwaves = " + lua(waves(a), decimals))
+    return "{ " + ", ".join(kept).replace(", \n", ",\n") + " }"
 
 
-def broken(v):
-    """A value as text, in as many lines as it needs."""
-    return wrapped(lua(v).split(", "), "      ")
+def filled(text, begin, indent):
+    """The text in lines, which are broken after commas."""
+    glued = text.replace("{ ", "{\0").replace(" }", "\0}").replace(" = ", "\0=\0")
+    lines = [textwrap.fill(line, 100, initial_indent=indent if i else begin,
+                           subsequent_indent=indent, break_long_words=False,
+                           break_on_hyphens=False) for i, line in enumerate(glued.split("\n"))]
+    return "\n".join(lines).replace("\0", " ") + "\n"
 
 
-def numbers(a):
-    return wrapped([lua(float(x)) for x in a.ravel()], "      ")
+def block(name, results, decimals, full, end):
+    """A list or a table of results, each of which begins a line."""
+    named = isinstance(results, dict)
+    items = list(results.items() if named else enumerate(results))
+    text = ""
+    for i, (k, a) in enumerate(items):
+        key = ("%s = " % k if k.isidentifier() else '["%s"] = ' % k) if named else ""
+        text += filled(key + tensor(a, decimals, full) + ("," if i + 1 < len(items) else end),
+                       "      " if i else "    %s = { " % name, "        ")
+    return text
 
 
-def write(area, out):
-    print("--- Results and gradients by PyTorch and numpy; made by scripts/oracles/run %s." % area,
-          file=out)
-    print("return {", file=out)
-    for e in entries:
-        print('  { call = "%s",' % e["call"], file=out)
-        if e["options"]:
-            print("    options = {\n%s\n    }," % wrapped(
-                ["%s = %s" % (k, lua(v)) for k, v in e["options"].items()], "      "), file=out)
-        print("    inputs = {\n%s\n    }," % "\n".join(broken(s) for s in e["inputs"]), file=out)
-        if e["variables"]:
-            print("    variables = {", file=out)
-            for name, s in e["variables"].items():
-                print(broken({"name": name, "value": s}), file=out)
-            print("    },", file=out)
-        if e["tol"]:
-            print("    tol = %s," % lua(e["tol"]), file=out)
-        for y in e["y"]:
-            whole = ", whole = true" if y.dtype != np.float64 else ""
-            print("    { shape = %s%s, y = {\n%s } }," % (lua(list(y.shape)), whole, numbers(y)),
-                  file=out)
-        if e["dx"]:
-            print("    dx = {", file=out)
-            for g in e["dx"]:
-                print("     {\n%s }," % numbers(g), file=out)
-            print("    },", file=out)
-        print("  },", file=out)
-    print("}", file=out)
+def head(c):
+    """The lines of a case that say what it is and what it is given."""
+    texts = [lua({c["key"]: c["name"]})[2:-2]]
+    if sum(d["name"] == c["name"] for d in cases) > 1:
+        texts[0] += ", case = %d" % c["number"]
+    for k, v in c["given"].items():
+        more = "%s = %s" % (k, lua(v))
+        if v and len(texts[-1] + more) < 93:
+            texts[-1] += ", " + more
+        elif v:
+            texts.append(more)
+    return "".join(filled(text + ",", "    " if i else "  { ", "      ")
+                   for i, text in enumerate(texts))
+
+
+def write(area, chosen, full, command, out):
+    out.write("--- Results by PyTorch and numpy; made by scripts/oracles/run %s.\n" % command)
+    out.write('return { area = "%s",\n' % area)
+    for c in chosen:
+        out.write(head(c))
+        blocks = [(k, v) for k, v in c["results"].items() if len(v)]
+        for i, (k, v) in enumerate(blocks):
+            out.write(block(k, v, None if full else c["decimals"], full,
+                            " }," if i + 1 < len(blocks) else " } },"))
+    out.write("}\n")
+
+
+def main(argument, full=False):
+    """Writes the cases of an area or, of AREA:NAME or AREA:NAME:NUMBER, those of that name."""
+    area, _, rest = argument.partition(":")
+    importlib.import_module("oracles." + area)
+    name, _, number = rest.partition(":")
+    chosen = [c for c in cases if name in ("", c["name"]) and number in ("", str(c["number"]))]
+    if not chosen:
+        sys.exit("%s: no such case" % argument)
+    write(area, chosen, full, ("--full " if full else "") + argument, sys.stdout)

@@ -28,9 +28,10 @@ pixels = D([[[[(37 * (r * 4 + c) + 91 * k) % 256 for k in range(3)] for c in ran
              for r in range(3)]], "uint8")
 mean, std = [123.5, 116.25, 103.5], [64.0, 32.0, 16.0]
 entry("image.CropMirrorNormalize", [pixels], {"mean": mean, "std": std, "crop_h": 2},
-      lambda x: ((x[:, 0:2] - torch.tensor(mean)) / torch.tensor(std)).permute(0, 3, 1, 2), False)
+      lambda x: ((x[:, 0:2] - torch.tensor(mean)) / torch.tensor(std)).permute(0, 3, 1, 2).float(),
+      False)
 entry("image.CropMirrorNormalize", [pixels, D([1], "int8")], {"output_layout": "NHWC"},
-      lambda x, m: x.flip(2).double(), False)
+      lambda x, m: x.flip(2).float(), False)
 entry("image.normalize", [W((2, 2, 3, 3), 1)], {"mean": [0.1, 0.2, 0.3], "std": [1.0, 2.0, 4.0]},
       lambda x: (x - torch.tensor([0.1, 0.2, 0.3])) / torch.tensor([1.0, 2.0, 4.0]))
 entry("image.flip", [W((2, 3, 4, 1), 1)], {"flip_code": -1}, lambda x: x.flip(1, 2))

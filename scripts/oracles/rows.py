@@ -25,8 +25,8 @@ for name, fn in (("reduce_sum", torch.sum), ("reduce_mean", torch.mean), ("reduc
 entry("reduce_prod", [W((2, 3, 4), 1)], {"axis": 1}, lambda x: torch.prod(x, 1))
 entry("reduce_prod", [D([[0, 2, 3], [0, 0, 4], [1, 2, 3]])], {"axis": 1},
       lambda x: torch.prod(x, 1))
-entry("argmax", [W((3, 5), 1)], {}, lambda x: x.argmax(-1), False)
-entry("argmin", [W((3, 5), 1)], {"axis": 0}, lambda x: x.argmin(0), False)
+entry("argmax", [W((3, 5), 1)], {}, lambda x: x.argmax(-1).int(), False)
+entry("argmin", [W((3, 5), 1)], {"axis": 0}, lambda x: x.argmin(0).int(), False)
 entry("layers.dense", [W((2, 3, 4), 1)], {"units": 5, "name": "d"},
       lambda x, w, b: F.linear(x, w, b),
       variables={"d-weight": W((5, 4), 2), "d-bias": W((5,), 3)})

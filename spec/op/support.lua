@@ -51,10 +51,12 @@ function support.flat(a)
   return core.to_table(core.reshape(a, { -1 }))
 end
 
---- Whether two numbers differ by no more than tol, relative above 1; not-a-number equals itself.
+--- Whether two numbers differ by no more than tol, relative above 1; not-a-number equals itself,
+--- and what is infinite nothing else.
 local function near(got, want, tol)
   if got == want or (got ~= got and want ~= want) then return true end
-  return math.abs(got - want) <= tol * math.max(1, math.abs(want))
+  local off = math.abs(got - want)
+  return off < math.huge and off <= tol * math.max(1, math.abs(want))
 end
 
 --- A function says(op, message, ...): a spec, made by busted's `it`, that the op refuses what is
@@ -75,7 +77,7 @@ function support.close(got, want, tol)
   if #got ~= #want then return false, ("%d numbers, expected %d"):format(#got, #want) end
   for i = 1, #got do
     if not near(got[i], want[i], tol) then
-      return false, ("number %d: got %.9g, expected %.9g"):format(i, got[i], want[i])
+      return false, ("number %d: got %.15g, expected %.15g"):format(i, got[i], want[i])
     end
   end
   return true
