@@ -107,7 +107,7 @@ deep() {
   done
   export JFL_TEST_SECONDS=3600
   small_data
-  run "build" build all tests emulated
+  run "build" build all tests
   [ $failed = 0 ] || finish
   for slice; do
     failed_before=$failed
