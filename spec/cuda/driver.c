@@ -522,8 +522,10 @@ static int module_find(module *m, int i)
   *(void **)&sizes = dlsym(m->library, symbol);
   f->world = dlsym(m->library, "emulated");
   f->most_shared = USUAL_SHARED;
-  if (f->call && sizes && f->world) f->n_parameter = sizes(f->size);
-  return f->call && sizes && f->world;
+  if (!f->call || !sizes || !f->world) return 0;
+  f->n_parameter = sizes(f->size);
+  if (f->n_parameter < 0) *m->head.name[i] = 0;        /* the preprocessor has left it out */
+  return 1;
 }
 
 EMULATED_ENTRY int cuModuleLoadData(module **out, const void *image)
