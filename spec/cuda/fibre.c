@@ -35,7 +35,7 @@ static void *scheduler;            /* the saved stack pointer of the loop over f
 static emulated_world world;
 static const emulated_launch *launch;
 static unsigned seed = 1, bits;    /* bits: from which the next order is made */
-static int mix, n_turn;            /* thread number t ^ mix is the one at turn t, if there is such */
+static int mix, n_turn;            /* thread t ^ mix is the one at turn t, if there is such */
 
 /* One kernel runs at a time, which is all that the CPU could do anyway. */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
-/* What a kernel's source is compiled under by g++ in place of NVIDIA's compiler. It includes nothing:
-   reading the headers of C++ takes longer than compiling most kernels. */
+/* What a kernel's source is compiled under by g++ in place of NVIDIA's compiler. It includes
+   nothing: reading the headers of C++ takes longer than compiling most kernels. */
 typedef __SIZE_TYPE__ size_t;
 typedef __INT8_TYPE__ int8_t;
 typedef __UINT8_TYPE__ uint8_t;
@@ -22,7 +22,7 @@ typedef __UINT64_TYPE__ uint64_t;
 extern "C" void *memcpy(void *to, const void *from, size_t size);
 extern "C" void *memset(void *to, int byte, size_t size);
 
-/* Each function of mathematics for double, for float by both of its names, and for whole numbers. */
+/* A function of mathematics for double, for float by both of its names, for whole numbers. */
 template <class T> struct emulated_whole { };
 #define EMULATED_WHOLE(type) template <> struct emulated_whole<type> { typedef double number; };
 EMULATED_WHOLE(int)
@@ -215,7 +215,7 @@ template <class... A> static int emulated_sizes(void (*)(A...), size_t *to)
   for (size_t i = 0; i < sizeof...(A); i++) to[i] = sizes[i];
   return (int)sizeof...(A);
 }
-/* What stands for a kernel that there is not: `name` is found only where the source has none such. */
+/* What stands for a kernel that there is not: `name` is found where the source has no other. */
 struct emulated_none { };
 static inline int emulated_sizes(void (*)(emulated_none), size_t *) { return -1; }
 #define EMULATED_NONE(name) static inline void name(emulated_none) { }

@@ -272,7 +272,9 @@ describe("a GPU of one multiprocessor", function()
         local more = cell == "lstm" and state or cell == "gru" and { { g * units } } or nil
         compare("recurrent", { x, w, state, more }, { cell = cell }, 2e-5)
         local back = { w, state, y, y }
-        if saved[cell] > 0 then back[5] = { { 2, batch, saved[cell] * units }, "float32", 0.1, 0.9 } end
+        if saved[cell] > 0 then
+          back[5] = { { 2, batch, saved[cell] * units }, "float32", 0.1, 0.9 }
+        end
         if cell == "lstm" then back[6], back[7] = y, state end
         compare("recurrent_grad", back, { cell = cell }, 2e-5)
       end

@@ -8,7 +8,7 @@ teardown(core.reset)
 -- Around vectors of 4 to 64 numbers, and of several such.
 local SHORT = { 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129 }
 -- Around what is done at once: blocks of 256 (reduce, sort, fused), 512 (upsample), 1,024 (vector,
--- reduce, fused), 4,096 (row_norm, upsample), 16,384 (JF_PART: a thread's share) and several shares.
+-- reduce, fused), 4,096 (row_norm, upsample), 16,384 (JF_PART: a thread's share), several shares.
 local LONG = { 255, 256, 257, 511, 513, 1023, 1024, 1025, 2047, 2049, 4095, 4096, 4097, 8193,
   16383, 16384, 16385, 32769, 65537 }
 local BOTH = {}
@@ -194,8 +194,8 @@ describe("for every extent fast kernels give what plain ones give:", function()
         check("avg_pool2d", { of { 2, 3, 9, n } }, p, 1e-5)
       end
     end
-    check("upsample_2d", { of { 2, 3, n, 5 } }, { size = { 2 * n, 11 }, interpolation = "bilinear" },
-      1e-5)
+    check("upsample_2d", { of { 2, 3, n, 5 } }, { size = { 2 * n, 11 },
+      interpolation = "bilinear" }, 1e-5)
   end)
 
   each("attention", { 1, 15, 16, 17, 63, 64, 65, 127, 129 }, function(n)
