@@ -110,6 +110,27 @@ describe("a GPU of one multiprocessor", function()
       compare("softmax_cross_entropy_with_logits", { { { 300, m }, "float32", 0, 0.1 },
         { { 300, m } } }, {}, 1e-5)
     end
+    for _, wrong in ipairs { 1, 256, 257, 500, 512, 513, 600 } do
+      local labels = {}
+      for i = 1, 600 do labels[i] = i >= wrong and i % 2 == wrong % 2 and -1 or 2 end
+      refuse("label at position " .. wrong - 1, "sparse_softmax_cross_entropy_with_logits",
+        { { nil, "int32", data = labels }, { { 600, 3 } } }, {})
+    end
+  ]])
+
+  -- A block of 256 threads has a sample, whose labels give 2 n + 1 places.
+  fits("aligns labels", [[
+    local function aligns(samples, n, times)
+      local function all(v)
+        local list = {}
+        for i = 1, samples do list[i] = v - (i % 5 == 4 and 1 or 0) end
+        return { nil, "int32", data = list }
+      end
+      compare("ctc_loss", { { { times, samples, 5 }, "float32", -3, -0.5 },
+        { { samples, n }, "int32", 1, 4 }, all(times), all(n) }, {}, 1e-5)
+    end
+    for _, samples in ipairs { 1, 255, 256, 257, 513 } do aligns(samples, 3, 7) end
+    for _, n in ipairs { 1, 127, 128, 130, 256 } do aligns(2, n, 2 * n + 9) end
   ]])
 
   -- squares of 64, in depths of 16; of whole numbers, which no library multiplies
