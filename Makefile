@@ -186,7 +186,7 @@ $O/spec/%_test: $O/spec/%_test.o $O/libjfl.a
 	$(CC) $(CHECKED) $(PIE) $(LINK_HARD) -o $@ $^ $(LDLIBS)
 
 # The emulated GPU of the tests: libraries with the entry points of NVIDIA's.
-EMULATED := build/emulated/libcuda.so.1 build/emulated/libnvrtc.so.13 build/emulated/runtime.h.gch \
+EMULATED := build/emulated/libcuda.so.1 build/emulated/libnvrtc.so.13 build/emulated/runtime.h \
   build/emulated/libcublasLt.so.13 build/emulated/libcudnn.so.9 build/emulated/libnccl.so.2
 emulated: $(EMULATED)
 EMULATED_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden -Ibuild -pthread
@@ -205,9 +205,6 @@ build/emulated/libnccl.so.2: $(addprefix spec/cuda/,nccl.c emulated.h) build/emu
 build/emulated/runtime.h: spec/cuda/runtime.h
 	@mkdir -p $(@D)
 	cp $< $@
-build/emulated/runtime.h.gch: build/emulated/runtime.h
-	g++ -std=c++17 -O1 -fPIC -fvisibility=hidden -Wall -Wno-unused-function -Wno-unused-variable \
-	  -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -x c++-header -o $@ $<
 
 # The fuzzer: what reads files of others is compiled once more, to tell which places it reaches.
 FUZZED := $(wildcard src/checkpoint/*.c src/data/*.c) src/base/json.c src/base/shape.c src/api/inflate.c \

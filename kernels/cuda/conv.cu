@@ -266,12 +266,13 @@ static jfl_status conv_data_prepare(jf_kargs *k, size_t *scratch)
 
 static jfl_status conv_filter_prepare(jf_kargs *k, size_t *scratch)
 {
-  enum { THREADS = 256, MOST = 1 << 16 };
+  enum { THREADS = 256, WAVES = 512 };
   static const jf_epilogue none;
   const int place[] = { 0, 2, 1 };
   cuda_conv c = { .args = conv_args_of(k->attr, &k->in[0], &k->out[0], &k->in[1]) };
+  const int64_t most = (int64_t)((const jf_cuda *)k->device->state)->multiprocessors * WAVES;
   c.args.count = jf_numel(&k->out[0].shape);
-  c.grid = (jf_cuda_grid){ c.args.count < MOST ? c.args.count : MOST, THREADS, 0 };
+  c.grid = (jf_cuda_grid){ c.args.count < most ? c.args.count : most, THREADS, 0 };
   if (k->n_out > 1) JF_TRY(jf_conv_bias_grad_prepare(k, &c.bias, scratch));
   return conv_make(k, "conv_filter_grad", place, &none, &c);
 }

@@ -3,6 +3,7 @@
 #include "emulated.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 #include "image.h"
 
-static int initialized, n_device = 2;
+static int initialized, n_device = 2, multiprocessors = 4;
 static emulated_context contexts[MOST_DEVICES];
 static int lost[MOST_DEVICES];
 static _Thread_local emulated_context *stack[16];
@@ -34,7 +35,9 @@ __attribute__((constructor)) static void driver_read_settings(void)
   const char *fail = getenv("JFL_EMULATED_FAIL"), *n = getenv("JFL_EMULATED_DEVICES");
   if (fail && sscanf(fail, "%d:%d", &fail_at, &fail_with) < 2)
     sscanf(fail, "%63[^:]:%d", fail_in, &fail_with);
+  const char *parts = getenv("JFL_EMULATED_MULTIPROCESSORS");
   if (n) n_device = atoi(n) < MOST_DEVICES ? atoi(n) : MOST_DEVICES;
+  if (parts) multiprocessors = atoi(parts);
   const char *visible = getenv("CUDA_VISIBLE_DEVICES");
   if (visible && !*visible) n_device = 0;
 }
@@ -195,7 +198,7 @@ EMULATED_ENTRY int cuDeviceGetAttribute(int *out, int attribute, int device)
   enum { MULTIPROCESSORS = 16, MAJOR = 75, MINOR = 76, MOST_SHARED_OPTIN = 97, POOLS = 115 };
   NEEDS(device >= 0 && device < n_device, CU_INVALID_DEVICE);
   switch (attribute) {
-  case MULTIPROCESSORS: *out = 4; return CU_OK;
+  case MULTIPROCESSORS: *out = multiprocessors; return CU_OK;
   case MAJOR: *out = 9; return CU_OK;
   case MINOR: *out = 0; return CU_OK;
   case MOST_SHARED_OPTIN: *out = MOST_SHARED; return CU_OK;
@@ -510,6 +513,23 @@ static void *module_open(const char *image)
   return library;
 }
 
+/* The variables of a module: what is not in the file of its writable part. All of them but the
+   pointer to the world are shared memory. */
+static void module_find_shared(emulated_function *f)
+{
+  Dl_info info;
+  Elf64_Phdr p;
+  if (!dladdr(f->world, &info)) return;
+  const char *base = info.dli_fbase;
+  const Elf64_Ehdr *h = info.dli_fbase;
+  for (int i = 0; i < h->e_phnum; i++) {
+    memcpy(&p, base + h->e_phoff + (size_t)i * h->e_phentsize, sizeof p);
+    if (p.p_type != PT_LOAD || !(p.p_flags & PF_W)) continue;
+    f->shared = (char *)info.dli_fbase + p.p_vaddr + p.p_filesz;
+    f->shared_size = p.p_memsz - p.p_filesz;
+  }
+}
+
 static int module_find(module *m, int i)
 {
   emulated_function *f = &m->function[i];
@@ -522,8 +542,11 @@ static int module_find(module *m, int i)
   *(void **)&sizes = dlsym(m->library, symbol);
   f->world = dlsym(m->library, "emulated");
   f->most_shared = USUAL_SHARED;
-  if (f->call && sizes && f->world) f->n_parameter = sizes(f->size);
-  return f->call && sizes && f->world;
+  if (!f->call || !sizes || !f->world) return 0;
+  f->n_parameter = sizes(f->size);
+  if (f->n_parameter < 0) *m->head.name[i] = 0;        /* the preprocessor has left it out */
+  module_find_shared(f);
+  return 1;
 }
 
 EMULATED_ENTRY int cuModuleLoadData(module **out, const void *image)

@@ -80,6 +80,8 @@ typedef struct emulated_function {
   size_t size[MOST_PARAMETERS];
   size_t most_shared;
   emulated_world **world;              /* the module's pointer */
+  void *shared;                        /* the module's variables, which are static shared memory */
+  size_t shared_size;
 } emulated_function;
 
 typedef struct emulated_launch {

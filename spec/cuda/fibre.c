@@ -1,6 +1,8 @@
 /* Running a kernel: block after block, and the threads of a block as fibres that go on in turns. A
    thread runs until it has to wait for others. One that ends without leaves its stack to the next,
-   so the threads of a block that never meet are a plain loop. */
+   so the threads of a block that never meet are a plain loop.
+   Blocks, and threads from each barrier to the next, come in an order that looks random, so that a
+   kernel which needs another barrier goes wrong; JFL_EMULATED_SEED=2 gives other orders. */
 #include "emulated.h"
 
 #include <pthread.h>
@@ -32,7 +34,8 @@ static int n_stack;                /* how many of them have had a thread of this
 static void *scheduler;            /* the saved stack pointer of the loop over fibres */
 static emulated_world world;
 static const emulated_launch *launch;
-static int backwards;              /* in which order fibres go on; it changes at each barrier */
+static unsigned seed = 1, bits;    /* bits: from which the next order is made */
+static int mix, n_turn;            /* thread t ^ mix is the one at turn t, if there is such */
 
 /* One kernel runs at a time, which is all that the CPU could do anyway. */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
@@ -52,11 +55,29 @@ __asm__(".text\n.globl emulated_switch\n.hidden emulated_switch\n.type emulated_
 #error "the emulated GPU switches fibres on x86-64 alone"
 #endif
 
+/* Draws an order of n things, a power of 2: at turn t comes number t ^ what it gives. Where there
+   are enough, neither the first nor the last of them comes first. */
+static unsigned fibre_draw(unsigned n)
+{
+  bits = bits * 1664525u + 1013904223u;
+  return n < 4 ? (bits >> 8) % n : 1 + (bits >> 8) % (n - 2);
+}
+
+/* Draws the order of warps and that of the threads of a warp. */
+static void fibre_mix(void)
+{
+  unsigned warps = 1;
+  while (warps * LANES < (unsigned)n_fibre) warps *= 2;
+  n_turn = (int)(warps * LANES);
+  mix = (int)(fibre_draw(warps) * LANES + fibre_draw(LANES));
+}
+
 /* The thread that comes after thread i, or -1. */
 static int fibre_next(int i)
 {
-  const int next = backwards ? i - 1 : i + 1;
-  return next < n_fibre ? next : -1;
+  int turn = (i ^ mix) + 1;
+  while (turn < n_turn && (turn ^ mix) >= n_fibre) turn++;
+  return turn < n_turn ? turn ^ mix : -1;
 }
 
 static void fibre_become(int i)
@@ -180,10 +201,11 @@ static void fibre_go_on(int i)
 /* Lets the threads of a warp go on until each has ended or waits for other warps. */
 static void fibre_run_warp(int first)
 {
-  const int last = first + LANES < n_fibre ? first + LANES - 1 : n_fibre - 1;
   do {
-    for (int i = backwards ? last : first; i >= first && i <= last; i += backwards ? -1 : 1)
-      fibre_go_on(i);
+    for (int turn = 0; turn < LANES; turn++) {
+      const int i = first + (turn ^ (mix % LANES));
+      if (i < n_fibre) fibre_go_on(i);
+    }
   } while (fibre_settle_warp(first));
 }
 
@@ -195,11 +217,17 @@ static int fibre_pass_barrier(void)
   if (!waiting || waiting + n_ended < n_fibre) return 0;
   for (int i = 0; i < n_fibre; i++)
     if (fibres[i].state == FIBRE_AT_BARRIER) fibres[i].state = FIBRE_RUNS;
-  backwards = !backwards;
+  fibre_mix();
   return 1;
 }
 
 /* ---- blocks ---- */
+
+__attribute__((constructor)) static void fibre_read_settings(void)
+{
+  const char *given = getenv("JFL_EMULATED_SEED");
+  if (given) seed = (unsigned)atoi(given);
+}
 
 static emulated_index fibre_index(int i, emulated_index size)
 {
@@ -207,13 +235,17 @@ static emulated_index fibre_index(int i, emulated_index size)
   return (emulated_index){ u % size.x, u / size.x % size.y, u / size.x / size.y };
 }
 
-static int fibre_run_block(void)
+/* All threads of a block. */
+static int fibre_run_threads(void)
 {
-  const int last = (n_fibre - 1) / LANES * LANES;
   for (int i = 0; i < n_fibre; i++) fibres[i].state = FIBRE_NEW;
   n_stack = n_ended = 0;
+  fibre_mix();
   do {
-    for (int i = 0; i <= last; i += LANES) fibre_run_warp(backwards ? last - i : i);
+    for (int turn = 0; turn < n_turn; turn += LANES) {
+      const int first = turn ^ (mix / LANES * LANES);
+      if (first < n_fibre) fibre_run_warp(first);
+    }
   } while (fibre_pass_barrier());
   if (n_ended == n_fibre) return CU_OK;
   fprintf(stderr, "emulated GPU: %s: threads of a block wait for others that never come\n",
@@ -221,25 +253,42 @@ static int fibre_run_block(void)
   return CU_LAUNCH_FAILED;
 }
 
+/* Block number b. Shared memory holds nothing at first. */
+static int fibre_run_block(uint64_t b)
+{
+  const emulated_index n = launch->grid;
+  memset(world.shared, 0xff, launch->shared);
+  memset(launch->function->shared, 0xff, launch->function->shared_size);
+  *launch->function->world = &world;           /* it is among these bytes */
+  world.block = (emulated_index){ (unsigned)(b % n.x), (unsigned)(b / n.x % n.y),
+                                  (unsigned)(b / n.x / n.y) };
+  bits = seed + (unsigned)b * 2654435761u;
+  return fibre_run_threads();
+}
+
+static int fibre_run_blocks(void)
+{
+  const uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+  uint64_t turns = 1;
+  while (turns < blocks) turns *= 2;
+  bits = seed;
+  const uint64_t by = fibre_draw((unsigned)turns);
+  int error = CU_OK;
+  for (uint64_t turn = 0; turn < turns && !error; turn++)
+    if ((turn ^ by) < blocks) error = fibre_run_block(turn ^ by);
+  return error;
+}
+
 int emulated_run(const emulated_launch *l)
 {
   static char shared[MOST_SHARED] __attribute__((aligned(1024)));
-  int error = CU_OK;
   pthread_mutex_lock(&one);
   launch = l;
   world = (emulated_world){ .block_size = l->block, .grid = l->grid, .sync = fibre_sync,
                             .shuffle = fibre_shuffle, .ballot = fibre_ballot, .shared = shared };
-  *l->function->world = &world;
   n_fibre = (int)(l->block.x * l->block.y * l->block.z);
   for (int i = 0; i < n_fibre; i++) fibres[i].index = fibre_index(i, l->block);
-  const uint64_t blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z;
-  for (uint64_t b = 0; b < blocks && !error; b++) {
-    memset(shared, 0xff, l->shared);           /* it holds nothing at first */
-    world.block = (emulated_index){ (unsigned)(b % l->grid.x),
-                                    (unsigned)(b / l->grid.x % l->grid.y),
-                                    (unsigned)(b / l->grid.x / l->grid.y) };
-    error = fibre_run_block();
-  }
+  const int error = fibre_run_blocks();
   pthread_mutex_unlock(&one);
   return error;
 }

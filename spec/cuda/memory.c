@@ -1,13 +1,16 @@
 /* Memory of the emulated GPU. The host cannot touch a device's blocks while no work is done; freed
-   blocks and what lies behind a block can never be touched. */
+   blocks and what lies behind a block can never be touched. Bytes of a block's pages that are not
+   its own end the program if they have changed when it is given back. */
 #include "emulated.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, ALIGNMENT = 256 };
+/* What memory holds at first is not zero, as a device's is not, and no number. */
+enum { PAGE = 4096, ALIGNMENT = 256, UNWRITTEN = 0xff };
 static const size_t ALL = (size_t)4 << 30;               /* bytes of a device */
 
 /* A block's pages, and where it begins in them: as near to their end as its alignment allows. */
@@ -51,8 +54,11 @@ int emulated_take(int device, size_t size, emulated_address *out)
     block *b = &blocks[n_block++];
     *b = (block){ page, pages, (emulated_address)(page + pages * PAGE - whole), size, device };
     used[device] += whole;
+    /* Pages that differ in more than their protection stay apart from the one behind them, which
+       makes it several times as quick to change that. */
+    madvise(page, pages * PAGE, MADV_DONTDUMP);
     mprotect(page, pages * PAGE, PROT_READ | PROT_WRITE);
-    memset((void *)b->at, 0xff, whole);                 /* not zero, as a device's memory is not */
+    memset(page, UNWRITTEN, pages * PAGE);
     memory_protect(b);
     *out = b->at;
   }
@@ -67,6 +73,20 @@ static int memory_find(emulated_address at)
   return -1;
 }
 
+/* Ends the program if something was written beside the block. */
+static void memory_check(const block *b)
+{
+  const emulated_address from = (emulated_address)b->page, end = from + b->pages * PAGE;
+  mprotect(b->page, b->pages * PAGE, PROT_READ | PROT_WRITE);
+  for (emulated_address p = from; p < end; p++) {
+    if (p == b->at) p += b->size;
+    if (p == end || *(unsigned char *)p == UNWRITTEN) continue;
+    fprintf(stderr, "emulated GPU: byte %lld of a block of %zu was written\n",
+            (long long)(p - b->at), b->size);
+    abort();
+  }
+}
+
 int emulated_drop(int device, emulated_address at)
 {
   pthread_mutex_lock(&mu);
@@ -74,6 +94,7 @@ int emulated_drop(int device, emulated_address at)
   const int known = i >= 0 && blocks[i].at == at && blocks[i].device == device;
   if (known) {
     used[device] -= (blocks[i].size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    memory_check(&blocks[i]);
     /* The addresses stay taken for good, so that nothing else is found there. */
     madvise(blocks[i].page, blocks[i].pages * PAGE, MADV_DONTNEED);
     mprotect(blocks[i].page, blocks[i].pages * PAGE, PROT_NONE);

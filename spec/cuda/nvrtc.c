@@ -22,7 +22,7 @@ extern char **environ;
 enum { NVRTC_OK = 0, NVRTC_OUT_OF_MEMORY = 1, NVRTC_INVALID_INPUT = 3, NVRTC_INVALID_PROGRAM = 4,
        NVRTC_INVALID_OPTION = 5, NVRTC_COMPILATION = 6 };
 
-/* The folder of this library, where runtime.h is too, as text and precompiled. */
+/* The folder of this library, where runtime.h is too. */
 static const char *nvrtc_folder(void)
 {
   static char folder[512];
@@ -111,23 +111,73 @@ static int nvrtc_name(const char *at, char *to, size_t size)
   return 0;
 }
 
+/* The words that kernels are declared by: __global__, and macros without parameters for it. */
+typedef struct kernel_words { int n; const char *word[8]; size_t size[8]; } kernel_words;
+
+/* The first of these words from `at` on, and in *end what is behind it; NULL: there is none. */
+static const char *nvrtc_find_word(const kernel_words *w, const char *at, const char *limit,
+                                   const char **end)
+{
+  while (at < limit) {
+    const char *word = at;
+    while (at < limit && is_name(*at)) at++;
+    for (int i = 0; i < w->n && at > word; i++)
+      if ((size_t)(at - word) == w->size[i] && !memcmp(word, w->word[i], w->size[i]))
+        return *end = at, word;
+    if (at == word) at++;
+  }
+  return NULL;
+}
+
+/* Takes in a line that defines a macro; 0: only the preprocessor can tell what it makes. */
+static int nvrtc_define(kernel_words *w, const char *line, const char *limit)
+{
+  const char *name = line + strlen("#define "), *end = name;
+  const char *behind;
+  while (is_name(*end)) end++;
+  if (!nvrtc_find_word(w, end, limit, &behind)) return 1;
+  if (*end == '(' || w->n == sizeof w->word / sizeof *w->word) return 0;
+  w->word[w->n] = name;
+  w->size[w->n++] = (size_t)(end - name);
+  return 1;
+}
+
+/* The end of a line; one that ends in a backslash goes on. */
+static const char *nvrtc_line_end(const char *at)
+{
+  while (*at && (*at != '\n' || at[-1] == '\\')) at++;
+  return at;
+}
+
+/* Finds what may be kernels, also what the preprocessor would leave out. Gives 0 where the source
+   must be preprocessed first. */
 static int nvrtc_find_kernels(const char *source, image_head *h)
 {
-  for (const char *at = source; (at = strstr(at, "__global__")); at++) {
-    if (h->n == IMAGE_MOST) return 0;
-    if (!nvrtc_name(at + strlen("__global__"), h->name[h->n], IMAGE_NAME)) return 0;
-    h->n++;
+  kernel_words w = { 1, { "__global__" }, { strlen("__global__") } };
+  h->n = 0;
+  for (const char *at = source; *at; at += *at == '\n') {
+    const char *const limit = nvrtc_line_end(at), *end = at;
+    if (!strncmp(at, "#define ", strlen("#define ")) && !nvrtc_define(&w, at, limit)) return 0;
+    while (*at != '#' && nvrtc_find_word(&w, end, limit, &end)) {
+      if (h->n == IMAGE_MOST || !nvrtc_name(end, h->name[h->n], IMAGE_NAME)) return 0;
+      h->n++;
+    }
+    at = limit;
   }
   return 1;
 }
 
-/* The source as g++ gets it. Static shared memory of unknown size is the block's dynamic one. */
+/* The source as g++ gets it. It is in a namespace, so that for kernels which it does not have after
+   all there is something else by their name. Static shared memory of unknown size is the block's
+   dynamic one. */
 static char *nvrtc_complete(const char *source, const image_head *h, size_t *size)
 {
   char *text = NULL;
   FILE *f = open_memstream(&text, size);
   if (!f) return NULL;
   fputs("#include \"runtime.h\"\n", f);
+  for (int i = 0; i < h->n; i++) fprintf(f, "EMULATED_NONE(%s)\n", h->name[i]);
+  fputs("namespace emulated_source {\n", f);
   for (const char *at = source; *at;) {
     static const char dynamic[] = "extern __shared__";
     if (strncmp(at, dynamic, sizeof dynamic - 1)) {
@@ -145,7 +195,7 @@ static char *nvrtc_complete(const char *source, const image_head *h, size_t *siz
     at = strchr(end, ']') + 1;
   }
   for (int i = 0; i < h->n; i++) fprintf(f, "\nEMULATED_KERNEL(%s)", h->name[i]);
-  fputc('\n', f);
+  fputs("\n}\n", f);
   fclose(f);
   return text;
 }
@@ -197,45 +247,49 @@ static void nvrtc_sweep(const scratch *s)
   rmdir(s->folder);
 }
 
-/* Runs the preprocessor, so that kernels are found in what is compiled and nowhere else. */
-static char *nvrtc_preprocess(program *p, const scratch *s, char **define, int n_define)
+/* A run of g++ on a file. */
+typedef struct compiler_call { char *argv[MOST_OPTIONS + 32]; int n; } compiler_call;
+
+static void nvrtc_add(compiler_call *c, const char *const *words)
 {
-  char *argv[MOST_OPTIONS + 16], *expanded;
-  size_t size;
-  int n = 0;
-  argv[n++] = (char *)"g++";
-  argv[n++] = (char *)"-std=c++17";
-  argv[n++] = (char *)"-E";
-  argv[n++] = (char *)"-P";
-  argv[n++] = (char *)"-nostdinc";
-  argv[n++] = (char *)"-D__CUDACC__";
-  argv[n++] = (char *)"-D__CUDACC_RTC__";
-  argv[n++] = (char *)"-D__CUDA_ARCH__=900";
-  argv[n++] = (char *)"-DJF_EMULATED";
-  for (int i = 0; i < n_define; i++) argv[n++] = define[i];
-  argv[n++] = (char *)"-o";
-  argv[n++] = (char *)s->out;
-  argv[n++] = (char *)s->source;
-  argv[n] = NULL;
-  if (!nvrtc_write(s->source, p->source, strlen(p->source)) || nvrtc_run(argv, s->log)) return NULL;
-  expanded = nvrtc_read(s->out, &size);
-  return expanded;
+  while (*words) c->argv[c->n++] = (char *)*words++;
 }
 
-static int nvrtc_build(program *p, const scratch *s, const image_head *h, const char *source)
+static int nvrtc_call(compiler_call *c, const scratch *s, const char *file, char **define,
+                      int n_define)
 {
-  /* The Makefile precompiles runtime.h with the same options. */
-  char *argv[] = { (char *)"g++", (char *)"-std=c++17", (char *)"-O1", (char *)"-fPIC",
-                   (char *)"-fvisibility=hidden", (char *)"-Wall", (char *)"-Wno-unused-function",
-                   (char *)"-Wno-unused-variable", (char *)"-Wno-unknown-pragmas",
-                   (char *)"-fno-strict-aliasing", (char *)"-ffp-contract=off", (char *)"-I",
-                   (char *)nvrtc_folder(), (char *)"-shared", (char *)"-o", (char *)s->out,
-                   (char *)s->whole, NULL };
+  nvrtc_add(c, (const char *const[]){ "-nostdinc", "-D__CUDACC__", "-D__CUDACC_RTC__",
+                                      "-D__CUDA_ARCH__=900", "-DJF_EMULATED", NULL });
+  for (int i = 0; i < n_define; i++) c->argv[c->n++] = define[i];
+  nvrtc_add(c, (const char *const[]){ "-o", s->out, file, NULL });
+  c->argv[c->n] = NULL;
+  return !nvrtc_run(c->argv, s->log);
+}
+
+static char *nvrtc_preprocess(const program *p, const scratch *s, char **define, int n_define)
+{
+  compiler_call c = { .n = 0 };
+  size_t size;
+  nvrtc_add(&c, (const char *const[]){ "g++", "-std=c++17", "-E", "-P", NULL });
+  if (!nvrtc_write(s->source, p->source, strlen(p->source))) return NULL;
+  return nvrtc_call(&c, s, s->source, define, n_define) ? nvrtc_read(s->out, &size) : NULL;
+}
+
+static int nvrtc_build(program *p, const scratch *s, const image_head *h, const char *source,
+                       char **define, int n_define)
+{
+  /* The program has the C library's mathematics already; to look for libraries takes as long as the
+     rest of linking. */
+  const char *const words[] = { "g++", "-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden",
+    "-fno-strict-aliasing", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
+    "-fno-asynchronous-unwind-tables", "-I", nvrtc_folder(), "-shared", "-nostdlib", NULL };
+  compiler_call c = { .n = 0 };
   size_t n, size;
   char *whole = nvrtc_complete(source, h, &n);
   const int written = whole && nvrtc_write(s->whole, whole, n);
   free(whole);
-  if (!written || nvrtc_run(argv, s->log)) return 0;
+  nvrtc_add(&c, words);
+  if (!written || !nvrtc_call(&c, s, s->whole, define, n_define)) return 0;
   char *object = nvrtc_read(s->out, &size);
   if (!object) return 0;
   p->image_size = sizeof *h + size;
@@ -324,9 +378,13 @@ ENTRY int nvrtcCompileProgram(program *p, int n_option, const char *const *optio
   nvrtc_keep(p->source);
   if (nvrtc_is_hollow()) return nvrtc_give_hollow(p);
   if (!nvrtc_scratch(&s)) return NVRTC_OUT_OF_MEMORY;
-  char *source = nvrtc_preprocess(p, &s, define, n_define);
-  if (source && nvrtc_find_kernels(source, &h)) ok = nvrtc_build(p, &s, &h, source);
-  free(source);
+  char *source = p->source, *expanded = NULL;
+  if (!nvrtc_find_kernels(source, &h)) {
+    source = expanded = nvrtc_preprocess(p, &s, define, n_define);
+    if (source && !nvrtc_find_kernels(source, &h)) source = NULL;
+  }
+  if (source) ok = nvrtc_build(p, &s, &h, source, define, n_define);
+  free(expanded);
   size_t size;
   char *log = nvrtc_read(s.log, &size);
   if (log) {

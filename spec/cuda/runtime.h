@@ -1,10 +1,59 @@
-/* What a kernel's source is compiled under by g++ in place of NVIDIA's compiler. */
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <type_traits>
-#include <utility>
+/* What a kernel's source is compiled under by g++ in place of NVIDIA's compiler. It includes
+   nothing: reading the headers of C++ takes longer than compiling most kernels. */
+typedef __SIZE_TYPE__ size_t;
+typedef __INT8_TYPE__ int8_t;
+typedef __UINT8_TYPE__ uint8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT64_TYPE__ uint64_t;
+#define NULL __null
+#define INT8_MIN (-128)
+#define INT8_MAX 127
+#define UINT8_MAX 255
+#define INT32_MIN (-INT32_MAX - 1)
+#define INT32_MAX 2147483647
+#define INT64_MIN (-INT64_MAX - 1)
+#define INT64_MAX 9223372036854775807L
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+extern "C" void *memcpy(void *to, const void *from, size_t size);
+extern "C" void *memset(void *to, int byte, size_t size);
+
+/* A function of mathematics for double, for float by both of its names, for whole numbers. */
+template <class T> struct emulated_whole { };
+#define EMULATED_WHOLE(type) template <> struct emulated_whole<type> { typedef double number; };
+EMULATED_WHOLE(int)
+EMULATED_WHOLE(unsigned)
+EMULATED_WHOLE(long)
+EMULATED_WHOLE(unsigned long)
+EMULATED_WHOLE(long long)
+EMULATED_WHOLE(unsigned long long)
+#define EMULATED_1(name)                                                           \
+  extern "C" double name(double);                                                  \
+  extern "C" float name##f(float);                                                 \
+  static inline float name(float a) { return __builtin_##name##f(a); }             \
+  template <class T> static inline typename emulated_whole<T>::number name(T a)    \
+  {                                                                                \
+    return __builtin_##name((double)a);                                            \
+  }
+#define EMULATED_2(name)                                                           \
+  extern "C" double name(double, double);                                          \
+  extern "C" float name##f(float, float);                                          \
+  static inline float name(float a, float b) { return __builtin_##name##f(a, b); }
+EMULATED_1(sin) EMULATED_1(cos) EMULATED_1(tan) EMULATED_1(asin) EMULATED_1(acos) EMULATED_1(atan)
+EMULATED_1(sinh) EMULATED_1(cosh) EMULATED_1(tanh)
+EMULATED_1(asinh) EMULATED_1(acosh) EMULATED_1(atanh)
+EMULATED_1(exp) EMULATED_1(exp2) EMULATED_1(expm1)
+EMULATED_1(log) EMULATED_1(log2) EMULATED_1(log10) EMULATED_1(log1p)
+EMULATED_1(sqrt) EMULATED_1(fabs) EMULATED_1(erf) EMULATED_1(erfc) EMULATED_1(lgamma)
+EMULATED_1(floor) EMULATED_1(ceil) EMULATED_1(round) EMULATED_1(rint) EMULATED_1(trunc)
+EMULATED_2(pow) EMULATED_2(fmod) EMULATED_2(atan2) EMULATED_2(fmin) EMULATED_2(fmax)
+#define isfinite __builtin_isfinite
+#define isinf __builtin_isinf
+#define isnan __builtin_isnan
 
 #define __global__
 #define __device__
@@ -139,32 +188,37 @@ static inline float __fmul_rn(float a, float b) { return a * b; }
 static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline float __fdividef(float a, float b) { return a / b; }
 template <class T> static inline T __ldg(const T *p) { return *p; }
-template <class A, class B> static inline std::common_type_t<A, B> min(A a, B b)
+template <class A, class B> static inline decltype(true ? A() : B()) min(A a, B b)
 {
   return a < b ? a : b;
 }
-template <class A, class B> static inline std::common_type_t<A, B> max(A a, B b)
+template <class A, class B> static inline decltype(true ? A() : B()) max(A a, B b)
 {
   return a > b ? a : b;
 }
 
 /* ---- how the driver calls a kernel ---- */
 
-template <class... A, size_t... I>
-static void emulated_call(void (*f)(A...), void **p, std::index_sequence<I...>)
+template <int... I> struct emulated_numbers { };
+template <class... A, int... I>
+static void emulated_call(void (*f)(A...), void **p, emulated_numbers<I...>)
 {
-  f(*(std::decay_t<A> *)p[I]...);
+  f(*(A *)p[I]...);
 }
 template <class... A> static void emulated_enter(void (*f)(A...), void **p)
 {
-  emulated_call(f, p, std::index_sequence_for<A...>());
+  emulated_call(f, p, emulated_numbers<__integer_pack((int)sizeof...(A))...>());
 }
 template <class... A> static int emulated_sizes(void (*)(A...), size_t *to)
 {
-  const size_t sizes[] = { sizeof(std::decay_t<A>)..., 0 };
+  const size_t sizes[] = { sizeof(A)..., 0 };
   for (size_t i = 0; i < sizeof...(A); i++) to[i] = sizes[i];
   return (int)sizeof...(A);
 }
+/* What stands for a kernel that there is not: `name` is found where the source has no other. */
+struct emulated_none { };
+static inline int emulated_sizes(void (*)(emulated_none), size_t *) { return -1; }
+#define EMULATED_NONE(name) static inline void name(emulated_none) { }
 #define EMULATED_KERNEL(name)                                                               \
   extern "C" __attribute__((visibility("default"))) void emulated_call_##name(void **p)     \
   {                                                                                         \

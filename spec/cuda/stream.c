@@ -45,7 +45,7 @@ int emulated_handles_left(void)
 typedef struct list { emulated_item *head, *tail; } list;
 
 struct emulated_stream {
-  int device, busy, stop, has_thread;
+  int device, busy, stop, has_window;  /* has_window: it has opened the memory */
   pthread_t thread;
   list queue;
   emulated_graph *captured;            /* what is captured now, or NULL */
@@ -97,15 +97,16 @@ static void stream_dawdle(emulated_stream *s)
   if (delay && s->seed >> 30 == 0) usleep((s->seed >> 8) % (unsigned)delay + 1);
 }
 
-static int stream_work(emulated_item *i)
+/* The window that it opens is closed when there is nothing more to do. */
+static int stream_work(emulated_stream *s, emulated_item *i)
 {
   int error = CU_OK;
-  emulated_memory_open();
+  if (!s->has_window) emulated_memory_open();
+  s->has_window = 1;
   if (i->sort == ITEM_LAUNCH) error = emulated_run(i->launch);
   if (i->sort == ITEM_COPY) memmove(i->to, i->snapshot ? i->snapshot : i->from, i->size);
   if (i->sort == ITEM_FILL) memset(i->to, i->byte, i->size);
   if (i->sort == ITEM_HOST) i->fn(i->snapshot);
-  emulated_memory_close();
   return error;
 }
 
@@ -123,7 +124,7 @@ static void stream_do(emulated_stream *s, emulated_item *i)
     pthread_mutex_unlock(&mu);
   } else if (!emulated_lost(s->device)) {
     stream_dawdle(s);
-    const int error = stream_work(i);
+    const int error = stream_work(s, i);
     if (error) emulated_lose(s->device, error);
   }
 }
@@ -143,6 +144,10 @@ static void *stream_main(void *arg)
     stream_do(s, i);
     item_free(i);
     pthread_mutex_lock(&mu);
+    if (s->has_window && (!s->queue.head || s->queue.head->sort == ITEM_AWAIT)) {
+      emulated_memory_close();
+      s->has_window = 0;
+    }
     s->busy = 0;
     pthread_cond_broadcast(&changed);
   }

@@ -1,46 +1,8 @@
 --- Kernels of GPUs that pick, scatter, order, accumulate and move elements, on the emulated driver,
 -- for sizes that take several blocks, rounds or merges: they give what the CPU's plain kernels
 -- give.
-local helper = require "spec.lua.helper"
-
--- Calls ops on both devices and prints what differs.
-local COMPARES = [[
-  local core = require "jfl.core"
-  local flow = require "jfl"
-  local support = require "spec.op.support"
-
-  local function on(device, op, case, inputs)
-    flow.clear_default_session()
-    core.set("device", device)
-    core.set("kernels", device == "cpu" and "reference" or "fast")
-    core.set("seed", 7)
-    local results = { support.call(core.ops()[op], case, inputs) }
-    for i, a in ipairs(results) do results[i] = support.flat(a) end
-    return results
-  end
-
-  -- An input is the shape, the dtype and the least and largest number of what it holds.
-  function compare(op, given, options)
-    local inputs = {}
-    for i, g in ipairs(given) do
-      inputs[i] = support.filled(g[2] or "float32", g[1], g[3] or -2, g[4] or 2.3)
-    end
-    local case = { options = options }
-    local want, got = on("cpu", op, case, inputs), on("gpu", op, case, inputs)
-    for i in ipairs(want) do
-      local ok, message = support.close(got[i], want[i], 2e-6)
-      if not ok then print(("%s of %s, result %d: %s"):format(op, table.concat(given[1][1], " x "),
-        i, message)) end
-    end
-  end
-]]
-
-local function check(text)
-  local out, status = helper.script(COMPARES .. text,
-    "LD_LIBRARY_PATH=build/emulated XDG_CACHE_HOME=\"$PWD/build/cache\"")
-  assert.equal("", out)
-  assert.equal(0, status, out)
-end
+local check = require "spec.dev.compare"
+local emulated = require "spec.dev.emulated"
 
 describe("a GPU", function()
   it("picks by many indices", function()
@@ -259,10 +221,7 @@ describe("a GPU", function()
         print(ok and ("%.4g"):format(loss:mean()) or loss:gsub("^.-:%d+: ", ""))
       end
     ]]
-    local function run(device)
-      return helper.script(script, ("JFL_DEVICE=%s LD_LIBRARY_PATH=build/emulated "
-        .. "XDG_CACHE_HOME=\"$PWD/build/cache\""):format(device))
-    end
+    local function run(device) return (emulated.run({ JFL_DEVICE = device }, script)) end
     local out = run("gpu")
     assert.matches("index at position 16 must be from 0 to 4, got 9", out)
     assert.equal(run("cpu"), out)
