@@ -23,7 +23,7 @@ local job = vim.fn.termopen({ "nvim", "--clean", "-u", "@PLACE@/init.lua", "@PLA
   { on_exit = function(_, code) io.stdout:write("exit ", code, "\n") end })
 local function screen() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\n") end
 local function see(pattern)
-  local seen = vim.wait(120000, function() return screen():find(pattern) ~= nil end, 10)
+  local seen = vim.wait(300000, function() return screen():find(pattern) ~= nil end, 10)
   io.stdout:write(screen(), seen and "\nseen\n" or "\nnot seen: " .. pattern .. "\n")
 end
 local function write(keys)
@@ -54,7 +54,7 @@ end
 see(chosen)
 status "a key"
 write ":qa!\13"
-vim.wait(120000, function() return vim.fn.jobwait({ job }, 0)[1] ~= -1 end, 10)
+vim.wait(300000, function() return vim.fn.jobwait({ job }, 0)[1] ~= -1 end, 10)
 vim.cmd "qa!"
 ]]
 
@@ -101,7 +101,7 @@ describe("completion in Neovim #cpu", function()
   test("keeps what it has learnt, and knows it in the next editor", function()
     assert.equal("learnt", script([[
       local model = require "jfl_complete.model"
-      io.stderr:write(vim.wait(120000, function() return model.steps >= 100 end, 5) and "learnt"
+      io.stderr:write(vim.wait(300000, function() return model.steps >= 100 end, 5) and "learnt"
         or require("jfl_complete").status())
     ]], helper.place() .. "/text.lua"))
     assert.equal("second 0", script [[
@@ -120,7 +120,7 @@ describe("completion in Neovim #cpu", function()
       vim.loop.new_check():start(function()
         last, most = model.steps, math.max(most, model.steps - last)
       end)
-      vim.wait(120000, function() return model.steps >= 50 end, 1)
+      vim.wait(300000, function() return model.steps >= 50 end, 1)
       io.stderr:write(model.steps >= 50 and "50" or model.steps, " steps, ",
         most <= 10 and "few" or most, " a turn; answers came ")
       local guess, answered, at_once = model.guess, false, nil
@@ -134,7 +134,7 @@ describe("completion in Neovim #cpu", function()
       vim.cmd "normal! G$l"
       vim.api.nvim_exec_autocmds("CursorMovedI", { group = "jfl-complete" })
       at_once = answered
-      vim.wait(120000, function() return answered end, 1)
+      vim.wait(300000, function() return answered end, 1)
       io.stderr:write(at_once and "at once" or answered and "later" or "never")
     ]], helper.place() .. "/text.lua"))
   end)
@@ -149,14 +149,14 @@ describe("completion in Neovim #cpu", function()
   test("forgets without going on to the end of the training, and learns anew", function()
     assert.equal("at once, anew", script([[
       local complete, model = require "jfl_complete", require "jfl_complete.model"
-      vim.wait(120000, function() return model.steps > 5 end, 5)
+      vim.wait(300000, function() return model.steps > 5 end, 5)
       local before, forget = model.steps, model.forget
       function model.forget()
         io.stderr:write(model.steps - before <= 1 and "at once" or model.steps - before)
         forget()
       end
       complete.forget()
-      io.stderr:write(vim.wait(120000, function() return model.steps > 5 end, 5) and ", anew"
+      io.stderr:write(vim.wait(300000, function() return model.steps > 5 end, 5) and ", anew"
         or complete.status())
     ]], helper.place() .. "/text.lua"))
   end)
@@ -166,7 +166,7 @@ describe("completion in Neovim #cpu", function()
       helper.read "examples/nvim-complete/doc/jfl_complete.txt")
     local out = script([[
       local complete, model = require "jfl_complete", require "jfl_complete.model"
-      vim.wait(120000, function() return model.steps > 5 end, 5)
+      vim.wait(300000, function() return model.steps > 5 end, 5)
       vim.api.nvim_buf_set_lines(0, 0, -1, false, { "other words" })
       vim.cmd "JflCompletePause"
       vim.cmd "JflCompleteForget"

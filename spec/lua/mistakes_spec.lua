@@ -6,7 +6,7 @@ local flow = require "jfl"
 local helper = require "spec.lua.helper"
 local run = require "spec.lua.mistakes.run"
 
-local SEED = tonumber(os.getenv("JFL_SEED")) or os.time()
+local SEED = tonumber(os.getenv("JFL_SEED")) or 1     -- of their order
 local CALLS = 3                  -- under way while a mistake is made
 
 local Input = flow.typing.Numpy.Placeholder({ 2 })

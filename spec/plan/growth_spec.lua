@@ -5,7 +5,8 @@ local kinds = require "scripts.bench.growing"
 -- How many of each kind are small, and how many times as much work four times as many may take:
 -- quadratic work would be 16 times as much.
 local SMALL = { predict = 4000, train = 2000, dense = 200, residual = 50, variables = 1000,
-  equal = 1000, views = 4000, results = 1000, definitions = 4000, profile = 500, checkpoint = 500, jobs = 500 }
+  equal = 1000, views = 4000, results = 1000, definitions = 4000, profile = 500,
+  checkpoint = 500, jobs = 500 }
 local TIMES, MOST = 4, 5
 local COUNTED = { "places reached in C", "words copied in C", "instructions of Lua",
   "bytes of Lua" }

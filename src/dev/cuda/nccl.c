@@ -130,21 +130,22 @@ jfl_status jf_nccl_invite(jf_device *d, void *invitation)
   return e ? nccl_fail(c, e) : JFL_OK;
 }
 
-/* Waits for the other ranks of a team, which call this, too. */
+/* Waits for the other ranks of a team, which call this, too, but may compile kernels first: so for
+   ten times as long as one that says nothing at all. */
 static jfl_status team_connect(jf_cuda_team *t, const void *invitation)
 {
-  enum { PATIENCE = 60 };                /* seconds */
+  const double patience = 10 * jf_world_patience();
   jf_nccl_settings settings = { sizeof settings, 0xcafebeef, JF_NCCL_OLDEST, 0 };
   jf_nccl_id id;
-  const double until = jf_now() + PATIENCE;
+  const double until = jf_now() + patience;
   memcpy(&id, invitation, sizeof id);
   jf_nccl_status e = nccl.api.comm_new(&t->comm, t->n, id, jf_cuda_team_seat(t, jf_world_rank()),
                                        &settings);
   for (int round = 0; e == JF_NCCL_IN_PROGRESS && t->comm; round++) {
     if (jf_world_trouble()) return jf_world_fail();
     if (jf_now() > until)
-      return jf_fail(JFL_EDEVICE, "%s: NCCL did not connect it with %d ranks in %d s",
-                     t->cuda->name, t->n, PATIENCE);
+      return jf_fail(JFL_EDEVICE, "%s: NCCL did not connect it with %d ranks in %g s",
+                     t->cuda->name, t->n, patience);
     jf_give_way(round);
     e = team_state(t);
   }

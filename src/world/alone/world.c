@@ -11,6 +11,7 @@ int jf_world_size(void) { return 1; }
 int jf_world_rank(void) { return 0; }
 int jf_world_neighbours(void) { return 1; }
 int jf_world_trouble_fd(void) { return -1; }
+double jf_world_patience(void) { return 0; }
 uint64_t jf_world_seed(void) { return jf_entropy(); }
 const char *jf_world_host(int rank) { return (void)rank, ""; }
 const char *jf_world_trouble(void) { return NULL; }
