@@ -80,10 +80,10 @@ add("same", 2, function(want, got)
 end)
 add("truthy", 1, function(v) return v ~= nil and v ~= false, "something true", show(v) end)
 add("falsy", 1, function(v) return v == nil or v == false, "false or nil", show(v) end)
-add("true", 1, function(v) return v == true, "true", show(v) end)
-add("false", 1, function(v) return v == false, "false", show(v) end)
+add("true", 0, function(v) return v == true, "true", show(v) end, 2)
+add("false", 0, function(v) return v == false, "false", show(v) end, 2)
 for _, kind in ipairs { "nil", "boolean", "number", "string", "table", "function", "userdata" } do
-  add(kind, 1, function(v) return type(v) == kind, kind, show(v) end)
+  add(kind, 0, function(v) return type(v) == kind, kind, show(v) end, 2)
 end
 add("near", 3, function(want, got, most)
   want, got, most = tonumber(want), tonumber(got), tonumber(most)

@@ -49,8 +49,8 @@ local CASES = {
   truthy = { { "0", "''", "true" }, { "nil", "false" } },
   falsy = { { "nil", "false" }, { "0", "''", "true" } },
   ["true"] = { { "true" }, { "1", "false", "nil" } },
-  ["false"] = { { "false" }, { "nil", "true", "0" } },
-  ["nil"] = { { "nil" }, { "false", "0" } },
+  ["false"] = { { "false" }, { "nil", "true", "0", "" } },
+  ["nil"] = { { "nil", "" }, { "false", "0" } },
   boolean = { { "true", "false" }, { "nil", "0" } },
   number = { { "1", "0/0" }, { "'1'", "nil", "1LL" } },
   string = { { "''" }, { "1", "nil" } },
@@ -160,7 +160,7 @@ describe("scripts/specs.lua", function()
 
   it("takes no word for an assertion that it does not know, and none with too little", function()
     for _, word in ipairs { "assert.resembles(1, 1)", "assert.is_not(1)", "assert.unique { 1 }",
-      "assert.equal(1)", "assert.same(nil)", "assert.near(1, 1)", "assert.is_nil()",
+      "assert.equal(1)", "assert.same(nil)", "assert.near(1, 1)", "assert.falsy()",
       "assert.truthy()", "assert.matches('a')", "assert.matches('a', {})", "assert.near('a', 1, 1)",
       "assert.message('a').equal(1, 1)", "spy.new(print)", "stub(io, 'write')" } do
       local out, status = run(OWN, ("it('x', function() %s end)"):format(word))
