@@ -143,6 +143,7 @@ end
 
 -- Whether a process group has members that are not dead.
 local function is_alive(group)
+  assert(helper.program "ps", "needs ps: run scripts/setup hosts")
   return answer(("ps -o stat= -g %d | grep -v Z"):format(group)) ~= ""
 end
 
