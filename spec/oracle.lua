@@ -9,8 +9,10 @@
 -- swapped axes, move the sums too.
 --
 -- Numbers are compared relative to their size above 1, and sums take part in that: there a number
--- above 1 counts by 1 and its logarithm. Rounding errors add up in a sum of n numbers as the root
--- of n, so its tolerance is that of a number times sqrt(1 + n / 256).
+-- above 1 counts by 1 and its logarithm. A sum may be off by what one number may be off by; in
+-- float32 also by the rounding errors of all n numbers, which add up as the root of n. So each
+-- number of float64 that is off by more than its tolerance is caught, and each of float32 that is
+-- off by ten times that, less in small results: spec/oracle_waves_spec.lua proves it.
 --
 -- JFL_ORACLE=FILE compares with the cases in a file that scripts/oracles/run --full printed, where
 -- all results are kept whole.
@@ -22,6 +24,8 @@ local oracle = {}
 local FIRST = 2
 local WAVES = 4
 local ROOT = math.sqrt(2)
+-- Rounding errors of a number, twice the largest seen; those of float64 are far below tolerances.
+local ROUNDING = { float32 = 2e-6 }
 
 --- ---- inputs ----
 
@@ -85,8 +89,10 @@ function oracle.kept(list)
   return kept
 end
 
---- How far a sum over n numbers may be off where a number may be off by `tol`.
-function oracle.tolerance(n, tol) return tol * math.sqrt(1 + n / 256) end
+--- How far a sum over n numbers of that dtype may be off where a number may be off by `tol`.
+function oracle.tolerance(n, dtype, tol)
+  return math.sqrt(tol ^ 2 + n * (ROUNDING[dtype] or 0) ^ 2)
+end
 
 local function waves_differ(got, want, allowed)
   for k = 1, WAVES do
@@ -98,12 +104,12 @@ local function waves_differ(got, want, allowed)
   end
 end
 
---- Where a list of numbers differs from what is kept of a result, or nil.
-function oracle.difference(want, list, tol)
+--- Where a list of numbers, which are of that dtype, differs from what is kept of a result, or nil.
+function oracle.difference(want, list, dtype, tol)
   if not want.waves then return select(2, support.close(list, want, tol)) end
   local got = oracle.kept(list)
   local _, text = support.close(got.first, want.first, tol)
-  return text or waves_differ(got.waves, want.waves, oracle.tolerance(#list, tol))
+  return text or waves_differ(got.waves, want.waves, oracle.tolerance(#list, dtype, tol))
 end
 
 local function same_shape(a, b)
@@ -116,8 +122,8 @@ end
 
 local function shape_text(shape) return "(" .. table.concat(shape, ", ") .. ")" end
 
---- Fails where an array is not what a case keeps of a result; `what` names it. Results that are
---- float64 in the file have that dtype, and whole numbers are compared as in float64.
+--- Fails where an array is not what a case keeps of a result; `what` names it. Results that have no
+--- dtype in the file have the given one.
 function oracle.check(case, what, want, got, dtype, tol)
   local text
   if got.dtype ~= (want.dtype or dtype) then
@@ -125,7 +131,7 @@ function oracle.check(case, what, want, got, dtype, tol)
   elseif not same_shape(got.shape, want.shape) then
     text = ("shape is %s, not %s"):format(shape_text(got.shape), shape_text(want.shape))
   else
-    text = oracle.difference(want, support.flat(got), tol)
+    text = oracle.difference(want, support.flat(got), got.dtype, tol)
   end
   if text then
     error(("%s, %s: %s\n  scripts/oracles/run --full %s prints all its numbers"):format(case.id,
