@@ -243,6 +243,8 @@ describe("pictures as files", function()
     fails("value must have 1 to 4 channels, got 7", save_image, "a.png", nd.zeros({ 7, 4, 4 }))
     fails("images must have 1 or 3 channels for a JPEG, got 2", save_image, "a.jpg",
       nd.zeros({ 2, 4, 4 }))
+    fails("images must make a picture of at most 268435456 bytes, got 40001 by 60002 pixels",
+      save_image, "a.png", nd.zeros({ 2, 1, 1, 1 }), { padding = 20000 })
     fails("quality must be at most 100, got 101", save_image, "a.jpg", a, { quality = 101 })
     fails("range must be two numbers, the smaller one first", save_image, "a.png", a,
       { range = { 1, 0 } })
