@@ -56,6 +56,62 @@ describe("the rate of", function()
   end
 end)
 
+-- Schedules that begin with 0.2 and take a warm-up.
+local warmed = {
+  CosineScheduler = function(w) return o.CosineScheduler(0.2, 10, { alpha = 0.1, warmup = w }) end,
+  CosineRestartsScheduler = function(w)
+    return o.CosineRestartsScheduler(0.2, 4, { multiplier = 2, warmup = w })
+  end,
+  LinearCosineScheduler = function(w) return o.LinearCosineScheduler(0.2, 10, { warmup = w }) end,
+  PolynomialScheduler = function(w)
+    return o.PolynomialScheduler(0.2, 10, 0.1, 2, { warmup = w })
+  end,
+  ExponentialScheduler = function(w)
+    return o.ExponentialScheduler(0.2, 10, 0.5, { warmup = w })
+  end,
+  NaturalExpScheduler = function(w) return o.NaturalExpScheduler(0.2, 10, 0.5, { warmup = w }) end,
+  InverseTimeScheduler = function(w)
+    return o.InverseTimeScheduler(0.2, 10, 0.5, { warmup = w })
+  end,
+  PiecewiseConstantScheduler = function(w)
+    return o.PiecewiseConstantScheduler({ 1, 5 }, { 0.2, 0.3, 0.05 }, { warmup = w })
+  end,
+  PiecewiseScalingScheduler = function(w)
+    return o.PiecewiseScalingScheduler(0.2, { 1, 5 }, 0.5, { warmup = w })
+  end,
+}
+
+describe("a warm-up", function()
+  for name, make in pairs(warmed) do
+    it("comes before the rates that there are without it: " .. name, function()
+      local plain = make()
+      for _, steps in ipairs { 1, 3, 12 } do
+        for _, share in ipairs { 0, 0.25 } do
+          local constant = make(o.warmup.constant(steps, share))
+          local linear = make(o.warmup.linear(steps, share))
+          for t = 0, 15 do
+            local want = schedules.rate(plain, t)
+            local rises = 0.2 * (share + (1 - share) * t / steps)
+            local before = { t < steps and 0.2 * share or want, t < steps and rises or want }
+            for i, schedule in ipairs { constant, linear } do
+              local got = schedules.rate(schedule, t)
+              assert(math.abs(before[i] - got) < 1e-15, ("step %d of %d from %g: %.17g, not %.17g")
+                :format(t, steps, share, got, before[i]))
+            end
+          end
+        end
+      end
+    end)
+  end
+
+  it("is taken by all schedules that have no rise of their own", function()
+    for name in pairs(schedules.kinds) do
+      local rises = name == "CosineWarmupScheduler" or name == "OneCycleScheduler"
+      assert.equal(not rises, warmed[name] ~= nil, name)
+    end
+  end)
+end)
+
 describe("CosineRestartsScheduler", function()
   -- The rate period by period.
   local function by_period(steps, multiplier, t)

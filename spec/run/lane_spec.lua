@@ -83,6 +83,14 @@ describe("runs through lanes", function()
     assert.equal(want, train(KIND, 60, 7))
   end)
 
+  it("are as many as there are lanes, one fewer or more, and any of them may fail", function()
+    for calls = 1, 5 do
+      for bad = 1, calls + 1 do
+        assert.equal(train("cpu", calls, bad), train(KIND, calls, bad))
+      end
+    end
+  end)
+
   it("take the bits of a run from its number, though another failed before it was known", function()
     session(KIND)
     local job, seen = trainer "job", {}

@@ -22,8 +22,8 @@ local function npy(shape, data)
 end
 
 -- A zip file of members: name, data, and what it tells of them where that is not the truth: packed
--- (what stands in the file), method, size, packed_size, crc, flags, offset, own_name, and extra (a
--- field of the directory).
+-- (what stands in the file), method, size, packed_size, crc, flags, offset, told_offset (which
+-- stands in the directory alone), own_name, and extra (a field of the directory).
 local function zip(members)
   local parts, central, at = {}, {}, 0
   for i, m in ipairs(members) do
@@ -36,8 +36,9 @@ local function zip(members)
     local tail = m.flags == 8 and "PK\7\8" .. numbers or ""
     local name, extra = m.own_name or m.name, m.extra or ""
     local record = "PK\3\4" .. head .. own .. bytes(#name, 2) .. "\0\0" .. name .. packed .. tail
+    local told = bytes(m.told_offset or m.offset or at, 4)
     central[i] = "PK\1\2" .. bytes(20, 2) .. head .. numbers .. bytes(#m.name, 2)
-      .. bytes(#extra, 2) .. ("\0"):rep(10) .. bytes(m.offset or at, 4) .. m.name .. extra
+      .. bytes(#extra, 2) .. ("\0"):rep(10) .. told .. m.name .. extra
     if not m.offset then
       parts[#parts + 1] = record
       at = at + #record
@@ -66,6 +67,31 @@ describe("an archive", function()
   local function refuses(members, text)
     helper.fails(function() load(members) end, directory .. "/a.npz: " .. text)
   end
+
+  it("has its larger numbers in a field of their own, as many as there are", function()
+    local data, WIDE = npy("2,", bytes(0, 8)), 0xFFFFFFFF
+    local other = bytes(0x5455, 2) .. bytes(5, 2) .. "other"
+    for case = 0, 7 do
+      for _, before in ipairs { "", other } do
+        local wide, m = "", { name = "b.npy", data = data }
+        -- Where each stands in the file: the first member is as long as the second.
+        local at = 30 + #m.name + #data
+        if case % 2 == 1 then m.size, wide = WIDE, wide .. bytes(#data, 8) end
+        if math.floor(case / 2) % 2 == 1 then
+          m.packed_size, wide = WIDE, wide .. bytes(#data, 8)
+        end
+        if case > 3 then m.told_offset, wide = WIDE, wide .. bytes(at, 8) end
+        m.extra = before .. bytes(1, 2) .. bytes(#wide, 2) .. wide
+        local path = write("wide.npz", zip { { name = "a.npy", data = data }, m })
+        local loaded = nd.load(path)
+        assert.same({ { 2 }, { 2 } }, { loaded.a.shape, loaded.b.shape })
+        -- A field that is cut short tells nothing.
+        m.extra = bytes(1, 2) .. bytes(7, 2) .. ("\0"):rep(7)
+        path = write("short.npz", zip { { name = "a.npy", data = data }, m })
+        assert.equal(case == 0, (pcall(nd.load, path)))
+      end
+    end
+  end)
 
   it("is read stored, packed, and with sizes that follow the data", function()
     local all = load { { name = "a.npy", data = GOOD },

@@ -86,6 +86,9 @@ describe("data.csv", function()
 
   it("gives its columns to batches in the order of the file", function()
     local set = read("z,a\n1,10\n2,20\n3,30\n")
+    assert.equal("data set: z (3), a (3)", tostring(set))
+    assert.equal("data set: t, n (1)", tostring(read("t,n\nx,1\n")))
+    set = read("z,a\n1,10\n2,20\n3,30\n")
     for _, i, z, a in flow.data.batches(set, { batch_size = 2 }) do
       if i == 2 then assert.same({ 3, 30 }, { z[1], a[1] }) end
     end

@@ -118,6 +118,70 @@ describe("pictures as files", function()
       helper.list(b))
   end)
 
+  it("gives pictures of one pixel, row or column back, whatever holds them", function()
+    for _, extents in ipairs { { 1, 1 }, { 1, 2 }, { 2, 1 }, { 1, 9 }, { 9, 1 } } do
+      for channels = 1, 4 do
+        local a = slope(extents[1], extents[2], channels)
+        save_image(path("a.png"), a, { data_format = "NHWC" })
+        assert.same(a:totable(), load_image(path("a.png")):totable())
+        assert.same(flow.transpose(a, { 2, 0, 1 }):totable(),
+          load_image(path("a.png"), { data_format = "NCHW" }):totable())
+        if channels == 1 or channels == 3 then
+          save_image(path("a.jpg"), a, { data_format = "NHWC", quality = 100 })
+          local b = load_image(path("a.jpg"))
+          assert.same(a.shape, b.shape)
+          assert.is_true(flow.math.abs(a:astype("float32") - b:astype("float32")):max() < 12)
+        end
+      end
+    end
+  end)
+
+  it("resamples to one pixel and from one", function()
+    local a = nd.array({ { 10, 30, 50 }, { 20, 40, 60 } }, flow.uint8)
+    save_image(path("a.png"), a)
+    local function sized(size, fit)
+      return helper.list(load_image(path("a.png"), { size = size, fit = fit, channels = 1 }))
+    end
+    assert.same({ 35 }, sized(1, "stretch"))
+    assert.same({ 35 }, sized(1, "center"))
+    assert.same({ 15, 35, 55 }, sized({ 1, 3 }, "stretch"))
+    assert.same({ 30, 40 }, sized({ 2, 1 }, "stretch"))
+    save_image(path("a.png"), nd.array({ { 77 } }, flow.uint8))
+    for _, size in ipairs { 1, { 1, 4 }, { 3, 2 } } do
+      for _, fit in ipairs { "stretch", "center" } do
+        for _, value in ipairs(sized(size, fit)) do assert.equal(77, value) end
+      end
+    end
+  end)
+
+  it("puts any number side by side, each where its row and column are", function()
+    for n = 1, 5 do
+      for columns = 0, n + 1 do
+        for padding = 0, 2 do
+          local h, w = 2, 3
+          local a = nd.arange(1, n * h * w + 1):reshape({ n, 1, h, w }):astype(flow.uint8)
+          save_image(path("a.png"), a, { columns = columns > 0 and columns or nil,
+            padding = padding })
+          local across = math.min(n, columns > 0 and columns or math.ceil(math.sqrt(n)))
+          local gap, down = n > 1 and padding or 0, math.ceil(n / across)
+          local b, sum = load_image(path("a.png")), 0
+          assert.same({ down * (h + gap) + gap, across * (w + gap) + gap, 1 }, b.shape)
+          for i = 0, n - 1 do
+            local top, left = math.floor(i / across) * (h + gap), i % across * (w + gap)
+            for y = 1, h do
+              for x = 1, w do
+                local value = i * h * w + (y - 1) * w + x
+                assert.equal(value, b:get(top + gap + y, left + gap + x, 1))
+                sum = sum + value
+              end
+            end
+          end
+          assert.equal(sum, b:astype("float32"):sum())           -- and all else is black
+        end
+      end
+    end
+  end)
+
   it("shrinks by means and grows between neighbours", function()
     local a = nd.array({ { 10, 30, 100, 200 }, { 20, 40, 100, 200 } }, flow.uint8)
     save_image(path("a.png"), a)
@@ -179,6 +243,8 @@ describe("pictures as files", function()
     fails("value must have 1 to 4 channels, got 7", save_image, "a.png", nd.zeros({ 7, 4, 4 }))
     fails("images must have 1 or 3 channels for a JPEG, got 2", save_image, "a.jpg",
       nd.zeros({ 2, 4, 4 }))
+    fails("images must make a picture of at most 268435456 bytes, got 40001 by 60002 pixels",
+      save_image, "a.png", nd.zeros({ 2, 1, 1, 1 }), { padding = 20000 })
     fails("quality must be at most 100, got 101", save_image, "a.jpg", a, { quality = 101 })
     fails("range must be two numbers, the smaller one first", save_image, "a.png", a,
       { range = { 1, 0 } })

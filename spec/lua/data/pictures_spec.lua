@@ -61,6 +61,20 @@ describe("folders of pictures", function()
     assert.equal("7 pictures, 4 by 4", tostring(set.images))
   end)
 
+  it("are those whose names end as pictures' do, in any case", function()
+    os.execute("mkdir -p " .. path "a")
+    for i, name in ipairs { "1.jpg", "2.JPG", "3.jpeg", "4.Jpeg", "5.png", "6.PNG" } do
+      put("a/" .. name:lower(), i)
+      if name ~= name:lower() then os.rename(path("a/" .. name:lower()), path("a/" .. name)) end
+    end
+    for _, name in ipairs { "7.gif", "8.jpgx", "9", "jpg", "png.txt" } do
+      helper.write(path("a/" .. name), "no picture")
+    end
+    local names = {}
+    for i, file in ipairs(open().images) do names[i] = file:match("[^/]*$") end
+    assert.same({ "1.jpg", "2.JPG", "3.jpeg", "4.Jpeg", "5.png", "6.PNG" }, names)
+  end)
+
   it("give batches of one size, with their labels", function()
     folder()
     local seen = {}

@@ -150,6 +150,7 @@ describe("zip", function()
     for i, x, y, z in flow.zip({ 1, 2 }, { 3, 4 }, nd.array { 5, 6 }) do seen[i] = x + y + z end
     assert.same({ 9, 12 }, seen)
     assert.equal(2, flow.zip({ 1, 2 }, { 1, 2, 3 }).n)
+    assert.equal("zip of 2 lists, 2 rows", tostring(flow.zip({ 1, 2 }, { 1, 2, 3 })))
   end)
 
   it("refuses what has no rows", function()

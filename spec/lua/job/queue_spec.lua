@@ -58,6 +58,42 @@ describe("asynchronous calls", function()
     for i = 1, 20 do assert.equal(2 * i, seen[i]) end
   end)
 
+  -- Makes calls 1 to n and takes back number `back`, if it has not begun, then makes call n + 1.
+  -- Gives how many were taken back.
+  local function call_and_take_back(n, back)
+    local registrars, taken = {}, 0
+    local function call(i)
+      registrars[i] = job({ i })
+      registrars[i](note, function() taken = taken + 1 end)
+    end
+    for i = 1, n do call(i) end
+    local told = back > 0 and flow.cancel(registrars[back]) or 0
+    call(n + 1)
+    flow.sync()
+    assert.equal(told, taken)
+    return told
+  end
+
+  it("come in their order, for any number of places in the queue", function()
+    require("jfl.core").set("inline_limit", 0)
+    for places = 1, 4 do
+      flow.config.max_inflight(places)
+      for n = 1, 2 * places + 1 do
+        for back = 0, n do
+          seen = {}
+          local told, at = call_and_take_back(n, back), 0
+          assert.equal(n + 1 - told, #seen)
+          for i = 1, n + 1 do
+            if not (told == 1 and i == back) then
+              at = at + 1
+              assert.equal(2 * i, seen[at])
+            end
+          end
+        end
+      end
+    end
+  end)
+
   it("hold the values of their call", function()
     local x = flow.ndarray.array({ 1 })
     job(x)(note)

@@ -61,6 +61,61 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
     assert.equal("int64", theirs.c.dtype)
   end)
 
+  -- The bytes of a .npy file of one axis.
+  local function file_of(descr, n, data)
+    local header = ("{'descr': '%s', 'fortran_order': False, 'shape': (%d,), }"):format(descr, n)
+    header = header .. (" "):rep(63 - (10 + #header) % 64) .. "\n"
+    return "\147NUMPY\1\0" .. string.char(#header, 0) .. header .. data
+  end
+
+  it("are whole where a piece that is read or written ends at their end, or near it", function()
+    local PIECE, pattern = 2 ^ 20, {}
+    for i = 1, 251 do pattern[i] = string.char(i) end
+    pattern = table.concat(pattern)
+    for width, code in pairs { [1] = "|u1", [4] = "<i4", [8] = "<f8" } do
+      for _, size in ipairs { PIECE - width, PIECE, PIECE + width, 2 * PIECE, 2 * PIECE + width } do
+        local data = pattern:rep(math.ceil(size / #pattern)):sub(1, size)
+        local text = file_of(code, size / width, data)
+        local a = nd.load(write("piece.npy", text))
+        assert.same({ size / width }, a.shape)
+        assert.is_true(core.bytes(a) == data)
+        nd.save(directory .. "/piece.npy", a)
+        assert.is_true(helper.read(directory .. "/piece.npy") == text)
+        nd.save(directory .. "/piece.npz", { a = a })
+        assert.is_true(core.bytes(nd.load(directory .. "/piece.npz").a) == data)
+      end
+    end
+    local data = pattern:rep(math.ceil((2 * PIECE + 8) / #pattern)):sub(1, 2 * PIECE + 8)
+    local a = nd.load(write("piece.npy", file_of(">u2", PIECE + 4, data)))
+    for _, i in ipairs { 1, PIECE / 2, PIECE / 2 + 1, PIECE, PIECE + 1, PIECE + 4 } do
+      local high, low = data:byte(2 * i - 1, 2 * i)
+      assert.equal(256 * high + low, a[i])
+    end
+  end)
+
+  it("begin their numbers at a multiple of 64 bytes, however long the header is", function()
+    local lengths, n = {}, 0
+    for rank = 0, 8 do
+      for digits = 1, 6 do
+        local shape = {}
+        for i = 1, rank do
+          shape[i] = i == 1 and 10 ^ (digits - 1) or i == 2 and 0 or 10 ^ ((digits + i) % 3)
+        end
+        nd.save(directory .. "/head.npy", nd.zeros(shape, "int8"))
+        local text = helper.read(directory .. "/head.npy")
+        local a, b = text:byte(9, 10)
+        local size = 10 + a + 256 * b
+        assert.equal(0, size % 64)
+        assert.equal("\n", text:sub(size, size))
+        assert.equal(rank == 0 and 1 or rank == 1 and shape[1] or 0, #text - size)
+        assert.same(shape, nd.load(directory .. "/head.npy").shape)
+        local used = #text:sub(1, size):match("^(.-) *\n$") % 64
+        if not lengths[used] then lengths[used], n = true, n + 1 end
+      end
+    end
+    assert.is_true(n > 20)
+  end)
+
   it("name what is wrong with them", function()
     helper.fails(function() nd.load(directory .. "/none.npy") end, "No such file")
     helper.fails(function() nd.load(write("d.npy", "hello, this is no array")) end,

@@ -48,5 +48,9 @@ describe("weight decay by names", function()
       "optimizer.AdamW: weight_decay_excludes: 'a\\' must be a regular expression of plain text, ")
     helper.fails(function() flow.optimizer.AdamW(0.1, { weight_decay_excludes = {} }) end,
       "optimizer.AdamW: weight_decay_excludes must not be empty")
+    helper.fails(function()
+      flow.optimizer.AdamW(0.1, { weight_decay_excludes = { "a" },
+        weight_decay_includes = { "b" } })
+    end, "optimizer.AdamW: weight_decay_includes and weight_decay_excludes exclude each other")
   end)
 end)

@@ -131,6 +131,8 @@ describe("pictures in batches", function()
       local given, n = { ... }, select("#", ...)
       helper.fails(function() f(unpack(given, 1, n)) end, text)
     end
+    fails("image.random_erasing: x must be floats, got uint8", image.random_erasing, u,
+      { data_format = "NHWC" })
     fails("image.random_crop: x must be of shape (N, C, H, W), got (3)", image.random_crop,
       nd.ones({ 3 }), 2)
     fails("size must be at most 6 for the rows of a padded picture, got 7", image.random_crop, x, 7,

@@ -1,4 +1,5 @@
 local flow = require "jfl"
+local golden = require "spec.golden"
 local helper = require "spec.lua.helper"
 local plotimages = require "jfl.tools.plot_images"
 local svg = require "jfl.tools.svg"
@@ -63,6 +64,28 @@ describe("plot_images", function()
     assert.truthy(out:find(">a&lt;b</text>", 1, true))
     assert.truthy(out:find("<title>three</title>", 1, true))
     assert.equal(2, select(2, out:gsub('<image x="8"', "")))
+  end)
+
+  it("has each picture at its place in the file", function()
+    local images = nd.arange(12):reshape({ 3, 2, 2 }) / 11
+    local out = saved(images, { labels = { "a", "bc", "d" }, columns = 2, title = "three" })
+      .. saved(images[1], {})
+    golden.check("plot_images", (out:gsub("base64,[^\"]*", "base64,")))
+  end)
+
+  it("gives each cell the pixels that are its part of the picture", function()
+    -- Every second column and row is bright, and a cell has two of each, or one.
+    local stripes = nd.zeros { 40, 40 }
+    for y = 1, 40 do
+      for x = 2, 40, 2 do stripes[y][x] = 1 end
+    end
+    assert.equal((("+"):rep(20) .. "\n"):rep(10), text(stripes))
+    assert.equal((" @"):rep(10) .. "\n", text(stripes:reshape({ 80, 20 })[1]:reshape({ 1, 20 })))
+    local halves = nd.zeros { 3, 30 }
+    for y = 1, 3 do
+      for x = 16, 30 do halves[y][x] = 1 end
+    end
+    assert.equal((" "):rep(10) .. ("@"):rep(10) .. "\n", text(halves))
   end)
 
   it("writes bytes as base64", function()

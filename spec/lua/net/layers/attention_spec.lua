@@ -81,3 +81,29 @@ describe("attention's dropout_rate", function()
       "layers.multi_head_attention: dropout_rate must be a number from 0 to below 1, got -0.5")
   end)
 end)
+
+describe("layers.multi_head_attention", function()
+  after_each(flow.clear_default_session)
+
+  it("names what is wrong", function()
+    local function fails(text, shape, ...)
+      local given, n = { ... }, select("#", ...)
+      flow.clear_default_session()
+      helper.fails(function()
+        helper.predict("bad", shape, function(v)
+          local y = flow.layers.multi_head_attention(v, unpack(given, 1, n))
+          return y
+        end):compile()
+      end, text)
+    end
+    local who = "layers.multi_head_attention: "
+    fails(who .. "inputs must have three axes (batch, length, size), got shape (3, 4)", { 3, 4 }, 2)
+    fails(who .. "num_heads must divide the size 4 of inputs unless head_size is given, got 3",
+      { 2, 3, 4 }, 3)
+    fails(who .. "num_kv_heads must divide num_heads 4, got 3", { 2, 3, 4 }, 4,
+      { num_kv_heads = 3 })
+    fails(who .. "causal must be a boolean, got number 1", { 2, 3, 4 }, 2, { causal = 1 })
+    fails(who .. "head_size must be a whole number of at least 1, got number 0", { 2, 3, 4 }, 2,
+      { head_size = 0 })
+  end)
+end)

@@ -240,8 +240,10 @@ describe("normalizations of rows", function()
       { epsilon = -1 })
     fails("layers.prelu: shared_axes must not name axis 0: alpha has none", { 2, 6 }, "prelu",
       { shared_axes = 0 })
-    fails("layers.instance_norm: inputs must have two or more axes, got shape (6)", { 6 },
-      "instance_norm")
+    for _, name in ipairs { "instance_norm", "batch_normalization", "prelu" } do
+      fails(("layers.%s: inputs must have two or more axes, got shape (6)"):format(name), { 6 },
+        name)
+    end
     local a = nd.ones({ 2, 3 })
     local function nn_fails(message, name, ...)
       local ok, got = pcall(flow.nn[name], ...)
