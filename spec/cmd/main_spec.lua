@@ -307,6 +307,37 @@ describe("Ctrl-C", function()
     end
   end)
 
+  -- Kernels of oneDNN use memory of the heap as their stack, on which no handler may run.
+  it("leaves memory whole in the midst of products of matrices", function()
+    local script = helper.file [[
+      local flow = require "jfl"
+      local tp, N, STOPS = flow.typing, 200, 20
+      local job = flow.global_function { name = "products", returns = tp.Numpy,
+        inputs = { { "x", tp.Numpy.Placeholder { N, N } } },
+        body = function(x)
+          for _ = 1, 20 do x = flow.matmul(x, x) end
+          return x
+        end }
+      local x, stops = flow.ndarray.zeros { N, N }, 0
+      job:compile()
+      -- A signal a moment after each line that it is given.
+      local killer = io.popen("n=0; while read -r line; do n=$((n + 1)); "
+        .. "sleep 0.$(printf %03d $((n * 37 % 60))); kill -INT "
+        .. require("jfl.core").process() .. "; done", "w")
+      for _ = 1, STOPS do
+        local _, err = pcall(function()
+          killer:write("\n")
+          killer:flush()
+          while true do job(x) end
+        end)
+        if err == "interrupted" then stops = stops + 1 end
+      end
+      killer:close()
+      print(stops)]]
+    local out, err, status = run(script)
+    assert.same({ "20\n", "", 0 }, { out, said(err), status })
+  end)
+
   -- Signals come at any time while callbacks with handlers run, each some time after the error of
   -- the one before: of what was registered all run, but for those in which an error was raised, and
   -- none is raised in Lua code of the front end.

@@ -146,7 +146,7 @@ int emulated_event_record(emulated_event *e, emulated_stream *s);
 int emulated_event_await(emulated_stream *s, emulated_event *e);
 int emulated_event_wait(emulated_event *e);
 int emulated_event_happened(emulated_event *e);
-/* Milliseconds between two events that have happened; CU_NOT_READY: one has not. */
+/* Milliseconds between two events of one stream that have happened; CU_NOT_READY: one has not. */
 int emulated_event_between(emulated_event *from, emulated_event *to, float *ms);
 int emulated_capture(emulated_stream *s);
 int emulated_captured(emulated_stream *s, emulated_graph **out);

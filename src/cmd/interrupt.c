@@ -47,9 +47,11 @@ static void set_timer(double seconds)
   setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = t }, NULL);
 }
 
+/* On a stack of their own: oneDNN's products of matrices use memory of the heap as their stack, and
+   a handler's frame would overwrite what lies before it. */
 static void set_handler(int number, void (*handler)(int), int flags)
 {
-  struct sigaction a = { .sa_handler = handler, .sa_flags = flags };
+  struct sigaction a = { .sa_handler = handler, .sa_flags = flags | SA_ONSTACK };
   sigaction(number, &a, NULL);
 }
 
@@ -137,6 +139,8 @@ static void on_interrupt(int number)
 
 void jf_interrupt_open(lua_State *L)
 {
+  static _Alignas(64) char stack[1 << 16];
+  sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, NULL);
   state.owner = pthread_self();
   state.L = L;
   jf_set_interrupt(L, &state.asked, raise_error);

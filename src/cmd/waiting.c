@@ -40,7 +40,7 @@ void jf_list_signals(sigset_t *out)
 
 void jf_take_over(line_reader *r, struct sigaction *theirs)
 {
-  struct sigaction ours = { .sa_handler = line_note };
+  struct sigaction ours = { .sa_handler = line_note, .sa_flags = SA_ONSTACK };
   sigprocmask(SIG_BLOCK, &r->handled, &r->before);
   for (int i = 0; i < JF_N_SIGNALS; i++) sigaction(signals[i], &ours, &theirs[i]);
   arrived = r->given_up = r->ended = 0;
