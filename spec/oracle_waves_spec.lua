@@ -27,6 +27,7 @@ local function each_shape(f)
       look(case.results)
     end
   end
+  assert.truthy(next(seen))
 end
 
 -- f(n) for each count of numbers, once.
