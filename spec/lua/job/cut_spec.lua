@@ -5,7 +5,8 @@ local helper = require "spec.lua.helper"
 
 local tp = flow.typing
 
--- An action is cut at every so many instructions at most, and at each one where JFL_CUTS is set.
+-- An action is cut at every so many instructions at most, at its begin more often, and at each one
+-- where JFL_CUTS is set.
 local STRIDE = os.getenv "JFL_CUTS" and 1 or 40
 
 -- What is raised; the second is how a stock LuaJIT stops a program.
@@ -129,7 +130,7 @@ describe("an error at any instruction", function()
       end
       assert(own >= 0, ("cut at %d: %d callbacks were lost"):format(k, -own))
       goes_on()
-      k, n = k + math.random(STRIDE), n + 1
+      k, n = k + math.random(math.min(STRIDE, 4 * n + 1)), n + 1
     end
     assert(n > 3, "nothing was cut")
   end
