@@ -179,6 +179,7 @@ local COMMON = {
   { "trains", { "all", "some", "beside" } },
   { "overflows", { "w", "b" } },
   { "kernels", { "fast", "reference" } },
+  { "devices", { "one", "two", "split" } },
 }
 local SPARES = { "spares", { "none", "excludes", "includes" } }
 
@@ -349,9 +350,15 @@ local function job_of(name, options, row)
   local inputs = {}
   for i, each_name in ipairs(NAMES) do
     inputs[i] = { "of_" .. each_name, tp.Numpy.Placeholder(SHAPES[each_name],
-      { dtype = flow.double }) }
+      { dtype = flow.double, distribute = flow.distribute.broadcast() }) }
   end
-  return flow.global_function { name = "t", type = "train", inputs = inputs, body = function(...)
+  local config = flow.function_config()
+  if row.devices == "split" then
+    config.optimizer_placement_optimization_mode("distributed_split")
+    config.optimizer_placement_optimization_threshold(1)
+  end
+  return flow.global_function { name = "t", type = "train", inputs = inputs,
+    function_config = config, body = function(...)
     local losses = {}
     for i, gradient in ipairs { ... } do
       local of = NAMES[i]
@@ -375,6 +382,7 @@ end
 local function train(name, factors, row)
   flow.clear_default_session()
   core.set("kernels", row.kernels)
+  core.set("device", row.devices == "one" and "cpu:0" or "sim 0:0-1")
   local job = job_of(name, options_of(factors, row), row):compile()
   for _, each_name in ipairs(NAMES) do
     core.variable_set(each_name, array_of(each_name, first_of(each_name)))
@@ -413,8 +421,9 @@ end
 
 describe("every pair of options", function()
   after_each(function()
-    core.set("kernels", "fast")
     flow.clear_default_session()
+    core.set("kernels", "fast")
+    core.set("device", "cpu:0")
   end)
 
   for _, info in ipairs(core.optimizers()) do

@@ -1,9 +1,10 @@
 /* Splits large trained variables over the devices of their group, so that each keeps and updates a
    part of them and of what their optimizer keeps (ZeRO, Rajbhandari et al. 2020, stages 1 and 2):
    ops read the whole, which is put together for them, and gradients are summed where they are used.
-   */
+   Variables of which an optimizer measures all, such as their norm, stay whole. */
 #include "op/parallel_cast.h"
 #include "op/op.h"
+#include "optim/optim.h"
 #include "pass/pass.h"
 
 static int shard_is_listed(const jfl_graph *g, const jfl_value *v)
@@ -19,7 +20,8 @@ void jf_note_shards(jfl_graph *g)
   g->sharded = jf_alloc(g->arena, (size_t)g->n_value * sizeof *g->sharded);
   for (int i = 0; i < g->n_training; i++) {
     const jf_training *t = g->training[i];
-    for (int k = 0; k < t->n_variable; k++) {
+    const int measures = t->optim->rule(t->attr)->n_sum > 0;
+    for (int k = 0; k < t->n_variable && !measures; k++) {
       jfl_value *v = t->variable[k];
       if (v->distribution.kind == JFL_AUTO && jf_numel(&v->shape) >= g->shard &&
           !shard_is_listed(g, v))

@@ -19,7 +19,8 @@ typedef struct update_parts {
   jfl_value *turn, *count;     /* of the calls whose gradients a step takes together; or NULL */
   jfl_value **total;           /* then: the sum of each variable's gradients, or NULL */
   jfl_value *factor;           /* takes `by` out and clips; NULL: no factor, or one a variable */
-  jfl_value *finite;           /* of a scale that changes: negative unless all gradients are finite */
+  jfl_value *finite;           /* of a scale that changes: negative unless all gradients are
+                                  finite */
   jfl_value *scalars;          /* the numbers of a step, if all variables have the same */
   jfl_value *share, *averaged; /* of moving averages, and the variable that counts them; or NULL */
 } update_parts;

@@ -45,7 +45,8 @@ jfl_status jf_session_agree_on(jfl_session *s, const char *doing, uint64_t hash)
 {
   const int n = jf_world_size();
   if (n == 1) return JFL_OK;
-  agree_word mine = { .hash = jf_hash_str(hash, doing) }, *all = jf_new_raw((size_t)n * sizeof *all);
+  agree_word mine = { .hash = jf_hash_str(hash, doing) };
+  agree_word *all = jf_new_raw((size_t)n * sizeof *all);
   if (!all) return jf_fail(JFL_ENOMEM, "out of memory");
   snprintf(mine.doing, sizeof mine.doing, "%s", doing);
   jfl_status st = jf_session_gather(s, &mine, sizeof mine, all);

@@ -185,7 +185,8 @@ for _, e in ipairs {
     .. "one after another: a device works on a part while another has the one before it. Gradients "
     .. "are added up, so the results are those of the whole batch.", "integer" },
   { "optimizer_placement_optimization_mode", "\"distributed_split\": each device of several keeps "
-    .. "and updates a part of each large variable and of what its optimizer keeps (ZeRO).",
+    .. "and updates a part of each large variable and of what its optimizer keeps (ZeRO). LAMB and "
+    .. "LARS, which measure whole variables, split none.",
     "\"distributed_split\"|\"non_distributed\"" },
   { "optimizer_placement_optimization_threshold", "How many elements a variable has at least that "
     .. "is split so; 1024 at first.", "integer" },

@@ -49,6 +49,8 @@ describe("data.batches", function()
     assert.same({ "1.1: 1 2 3 4 5 | 10 20 30 40 50" },
       take(batches(named, { batch_size = 5, columns = { "z", "a" } })))
     assert.same({ "1.1: 1 2 3 4 5" }, take(batches({ z = X }, { batch_size = 5 })))
+    assert.same({ "1.1: 1", "1.2: 2" }, take(batches({ z = X }), 2))
+    flow.data.close_loop()
     assert.same({ "1.1: 1 2 3 4 5 | 10 20 30 40 50" },
       take(batches({ X, PAIRS[2][2] }, { batch_size = 5 })))
     helper.fails(function() batches(named, { batch_size = 2 }) end, "data.batches: source is a "

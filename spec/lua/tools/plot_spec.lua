@@ -1,6 +1,5 @@
 local flow = require "jfl"
 local axis = require "jfl.tools.plot_axis"
-local golden = require "spec.golden"
 local helper = require "spec.lua.helper"
 local plot = require "jfl.tools.plot"
 local nd = flow.ndarray
@@ -122,28 +121,6 @@ y
     assert.equal(1, select(2, svg:gsub("<circle", "")))
     assert.equal(2, select(2, svg:gsub('fill="none" stroke%-width="1.75"', "")))
     assert.truthy(svg:match("</svg>\n$"))
-  end)
-
-  it("has each thing at its place in the file", function()
-    local function saved(values, options)
-      return helper.written(function(path)
-        options.svg = path
-        flow.plot(values, options)
-      end)
-    end
-    golden.check("plot_curves", saved({ { 1, 3, 2 }, { 0.5, 0 / 0, 2.5 } }, { title = "t",
-      labels = { "first", "second" }, xlabel = "step", ylabel = "loss", x = { 0, 1, 4 } })
-      .. saved({ 1, 2 }, {}))
-    -- Names of 24 curves, and how many more there are.
-    local many = {}
-    for i = 1, 30 do many[i] = { i, i + 1 } end
-    local labels_of = {}
-    for i = 1, 30 do labels_of[i] = "curve " .. i end
-    local out = saved(many, { labels = labels_of })
-    assert.equal(24, select(2, out:gsub(">curve %d+<", "")))
-    assert.equal(1, select(2, out:gsub(">and 6 more<", "")))
-    assert.equal(0, select(2, saved({ unpack(many, 1, 24) },
-      { labels = { unpack(labels_of, 1, 24) } }):gsub("more<", "")))
   end)
 
   it("prints, and takes one table of named lists as such", function()
