@@ -9,9 +9,10 @@ local LAUNCHES = [[
     int nvrtcCreateProgram(void **, const char *, const char *, int, void *, void *);
     int nvrtcCompileProgram(void *, int, void *);
     int nvrtcGetCUBINSize(void *, size_t *); int nvrtcGetCUBIN(void *, char *);
+    int nvrtcDestroyProgram(void **);
     int cuInit(unsigned);
     int cuDevicePrimaryCtxRetain(void **, int); int cuCtxPushCurrent_v2(void *);
-    int cuModuleLoadData(void **, const void *);
+    int cuModuleLoadData(void **, const void *); int cuModuleUnload(void *);
     int cuModuleGetFunction(void **, void *, const char *);
     int cuStreamCreate(void **, unsigned); int cuStreamSynchronize(void *);
     int cuMemAlloc_v2(uint64_t *, size_t); int cuMemFree_v2(uint64_t);
@@ -28,6 +29,7 @@ local LAUNCHES = [[
     assert(nvrtc.nvrtcGetCUBINSize(program[0], size) == 0)
     local bytes = ffi.new("char[?]", size[0])
     assert(nvrtc.nvrtcGetCUBIN(program[0], bytes) == 0)
+    assert(nvrtc.nvrtcDestroyProgram(program) == 0)
     return bytes
   end
   local context, stream = pointer(), pointer()
@@ -42,6 +44,7 @@ local LAUNCHES = [[
     assert(cuda.cuLaunchKernel(fn[0], 1, 1, 1, threads, 1, 1, 0, stream[0], parameter, nil) == 0)
     assert(cuda.cuMemcpyDtoHAsync_v2(got, y[0], 4 * n, stream[0]) == 0)
     assert(cuda.cuStreamSynchronize(stream[0]) == 0 and cuda.cuMemFree_v2(y[0]) == 0)
+    assert(cuda.cuModuleUnload(module[0]) == 0)
     for i = 0, n - 1 do list[#list + 1] = got[i] end
     return table.concat(list, " ")
   end

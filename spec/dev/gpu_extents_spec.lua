@@ -282,6 +282,28 @@ describe("a GPU of one multiprocessor", function()
     attends(70, 66, 8, 8, nil, { { 2, 70, 1 } })
   ]], { JFL_EMULATED_CUDNN = "none" })
 
+  -- Threads of a block agree whether some of them have a number that is not finite.
+  fits("leaves out values that a mask hides, also infinite ones", [[
+    local function attends(n, m, heads, column)
+      local v, mask = {}, {}
+      for h = 1, heads do v[h] = {} end
+      for i = 1, m do
+        mask[i] = i % 9 == 6 and 0 or 1
+        for h = 1, heads do
+          v[h][i] = {}
+          for j = 1, 8 do
+            local hidden = mask[i] == 0 and (column or j) == j
+            v[h][i][j] = hidden and 1 / 0 or math.sin(i + j * h)
+          end
+        end
+      end
+      compare("scaled_dot_product_attention", { { { 1, heads, n, 8 } }, { { 1, heads, m, 8 } },
+        { nil, "float32", data = { v } }, { nil, "int8", data = mask } }, {}, 1e-4)
+    end
+    attends(70, 66, 2)
+    attends(3, 7, 9, 6)
+  ]], { JFL_EMULATED_CUDNN = "none" })
+
   -- blocks of 32 rows and 16 units, or 32 on the way back, in depths of 32
   fits("goes through recurrent layers", [[
     local gates, saved = { rnn_tanh = 1, lstm = 4, gru = 3 }, { rnn_tanh = 0, lstm = 4, gru = 4 }

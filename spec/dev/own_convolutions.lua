@@ -75,8 +75,35 @@ local function text(case)
     o.data_format)
 end
 
+local function check(case)
+  local one, two = outcome(case, "direct", 1), outcome(case, "direct", 2)
+  local ok, message = support.close(one, outcome(case, "reference", 2), 1e-4)
+  assert.truthy(ok, text(case) .. ": " .. tostring(message))
+  for i = 1, #one do assert.equal(one[i], two[i]) end
+end
+
+--- A convolution of two images by filters of side x side cells.
+local function plain(height, width, from, to, side, groups)
+  local p = (side - 1) / 2
+  return { op = "conv2d", x = { 2, from, height, width }, w = { to, from / groups, side, side },
+    options = { strides = { 1, 1 }, dilations = { 1, 1 }, padding = { 0, 0, 0, 0, p, p, p, p },
+      groups = groups, data_format = "NCHW" } }
+end
+
 describe("convolutions by own loops", function()
   teardown(core.reset)
+
+  -- of tiles of 14 places and 16 filters, in blocks of 256 steps and, of filters, 192 cells
+  it("are so around tiles and blocks", function()
+    for _, width in ipairs { 1, 13, 14, 15, 28, 29 } do check(plain(3, width, 3, 5, 3, 1)) end
+    for _, n in ipairs { 15, 16, 17, 32, 33 } do
+      check(plain(4, 5, 3, n, 3, 1))
+      check(plain(4, 5, n, 3, 3, 1))
+      check(plain(5, 6, n, n, 3, n))
+    end
+    for _, n in ipairs { 28, 29 } do check(plain(4, 5, n, 5, 3, 1)) end
+    for _, n in ipairs { 191, 192, 193, 255, 256, 257 } do check(plain(2, 3, n, 5, 1, 1)) end
+  end)
 
   it("are as exact as float32 sums, in any geometry", function()
     local tried = 0
@@ -84,10 +111,7 @@ describe("convolutions by own loops", function()
       local case = geometry()
       if case then
         tried = tried + 1
-        local one, two = outcome(case, "direct", 1), outcome(case, "direct", 2)
-        local ok, message = support.close(one, outcome(case, "reference", 2), 1e-4)
-        assert.truthy(ok, text(case) .. ": " .. tostring(message))
-        for i = 1, #one do assert.equal(one[i], two[i]) end
+        check(case)
       end
     end
   end)

@@ -43,6 +43,22 @@ describe("products by own loops", function()
     end)
   end
 
+  -- of tiles of 14 rows and 16 columns, in blocks of 168 rows, 512 columns and 256 steps
+  it("are so around tiles and blocks", function()
+    for _, m in ipairs { 13, 14, 15, 28, 167, 168, 337 } do
+      check("matmul", product(m, 19, 17, false, false), 4e-5)
+      check("matmul", product(m, 257, 17, true, false), 5e-4)
+    end
+    for _, n in ipairs { 15, 16, 17, 32, 511, 512, 513, 1025 } do
+      check("matmul", product(15, 19, n, false, false), 4e-5)
+      check("matmul", product(15, 257, n, false, true), 5e-4)
+    end
+    for _, k in ipairs { 1, 15, 16, 17, 255, 256, 512, 513 } do
+      check("matmul", product(29, k, 33, false, false), 2e-6 * k + 1e-6)
+      check("matmul", product(29, k, 33, true, true), 2e-6 * k + 1e-6)
+    end
+  end)
+
   it("have a bias and a residual", function()
     local case = product(31, 290, 37, false, true)
     case.inputs[3], case.inputs[4] = { shape = { 37 } }, { shape = { 31, 37 } }
