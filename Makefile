@@ -4,7 +4,7 @@
 # make test      install what is missing, build, run the tests; the last line is the verdict;
 #                OF="src/base/json.c lua/jfl/nd/array.lua" runs those of these sources alone
 # make map       measure which tests reach what, and write spec/map, which OF reads, and
-#                spec/sanitized; it takes about four times as long as the tests
+#                spec/sanitized; it takes about as long as the tests
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
 #                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
