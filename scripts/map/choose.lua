@@ -4,9 +4,9 @@ local ffi = require "ffi"
 
 local folder = ...
 
--- So much of what the sanitized C tests leave is reached by the specs that run sanitized; the rest
--- would take as long again.
-local SHARE = 0.999
+-- The share of the places of C that tests reach which the sanitized ones reach. The last places
+-- cost most: from here on to all of them takes as long again.
+local SHARE = 0.997
 
 local function lines_of(path)
   local list = {}
