@@ -265,6 +265,42 @@ static int own_pause(void)
 
 static void a_pause_of_its_own_excuses_the_others(void) { CHECK(scene(own_pause) == 0); }
 
+/* ---- the thread ---- */
+
+static int told_of_end[2];
+static int n_begun;
+
+static void begins(void *ud, const char *what) { (void)ud; n_begun += !strcmp(what, "watch"); }
+
+static void ends(void *ud, const char *what)
+{
+  (void)ud;
+  if (!strcmp(what, "watch") && write(told_of_end[1], "", 1) != 1) abort();
+}
+
+static int ends_with_the_world(void)
+{
+  const jfl_thread_hooks hooks = { .start = begins, .stop = ends };
+  char byte;
+  sigset_t before, after;
+  make_world(6);
+  SCENE_NEEDS(!pipe(told_of_end) && !jfl_set_thread_hooks(&hooks));
+  sigemptyset(&before);
+  sigaddset(&before, SIGUSR1);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  act = end_soon;
+  SCENE_NEEDS(!strcmp(watch(), "rank 1 (one) has ended"));
+  SCENE_NEEDS(read(told_of_end[0], &byte, 1) == 1 && n_begun == 1);
+  pthread_sigmask(SIG_SETMASK, NULL, &after);
+  for (int i = 1; i < 32; i++) SCENE_NEEDS(sigismember(&after, i) == (i == SIGUSR1));
+  return 0;
+}
+
+static void its_thread_ends_with_the_world_and_leaves_signals_as_they_were(void)
+{
+  CHECK(scene(ends_with_the_world) == 0);
+}
+
 /* ---- what is read ---- */
 
 static int n_beats_before, n_text;
@@ -406,6 +442,7 @@ int main(void)
   RUN(a_silent_rank_is_given_up_after_the_patience_and_no_later);
   RUN(a_rank_that_ended_is_noticed_at_once);
   RUN(a_pause_of_its_own_excuses_the_others);
+  RUN(its_thread_ends_with_the_world_and_leaves_signals_as_they_were);
   RUN(a_text_is_whole_wherever_it_lies_in_what_was_read);
   RUN(a_text_may_come_byte_by_byte);
   RUN(who_finds_a_connection_broken_waits_a_moment_for_the_reason);
