@@ -206,6 +206,9 @@ describe("for every extent fast kernels give what plain ones give:", function()
         check("scaled_dot_product_attention", { of({ 1, 2, n, 8 }, -1, 1.1), of { 1, 2, m, 8 },
           of { 1, 2, m, 5 } }, { causal = causal }, 1e-4)
       end
+      check("scaled_dot_product_attention", { of({ 1, 2, n, 8 }, -1, 1.1), of { 1, 2, m, 8 },
+        of { 1, 2, m, 5 }, { data = { 2 ^ 52 + 5 }, dtype = "int64" } }, { dropout_rate = 0.4 },
+        1e-4)
     end
     check("scaled_dot_product_attention", { of({ 1, 2, 7, n }, -1, 1.1), of { 1, 2, 9, n },
       of { 1, 2, 9, n } }, {}, 1e-4)
