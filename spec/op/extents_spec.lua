@@ -139,6 +139,13 @@ describe("for every extent fast kernels give what plain ones give:", function()
     end
   end)
 
+  -- two threads share one line from 65,536 elements on, and so many results each
+  each("orders of a long line", { 65535, 65536, 65793, 131071, 131073 }, function(n)
+    check("sort", { of { n } })
+    check("argsort", { of({ n }, -99, 99, "int32") })
+    check("top_k", { of { n } }, { k = n - 5 })
+  end)
+
   each("moves", SHORT, function(n)
     for _, m in ipairs(SHORT) do
       check("transpose", { of { 2, n, m } }, { perm = { 0, 2, 1 } })
