@@ -139,6 +139,13 @@ describe("for every extent fast kernels give what plain ones give:", function()
     end
   end)
 
+  -- two threads share one line from 65,536 elements on, and so many results each
+  each("orders of a long line", { 65535, 65536, 65793, 131071, 131073 }, function(n)
+    check("sort", { of { n } })
+    check("argsort", { of({ n }, -99, 99, "int32") })
+    check("top_k", { of { n } }, { k = n - 5 })
+  end)
+
   each("moves", SHORT, function(n)
     for _, m in ipairs(SHORT) do
       check("transpose", { of { 2, n, m } }, { perm = { 0, 2, 1 } })
@@ -206,6 +213,9 @@ describe("for every extent fast kernels give what plain ones give:", function()
         check("scaled_dot_product_attention", { of({ 1, 2, n, 8 }, -1, 1.1), of { 1, 2, m, 8 },
           of { 1, 2, m, 5 } }, { causal = causal }, 1e-4)
       end
+      check("scaled_dot_product_attention", { of({ 1, 2, n, 8 }, -1, 1.1), of { 1, 2, m, 8 },
+        of { 1, 2, m, 5 }, { data = { 2 ^ 52 + 5 }, dtype = "int64" } }, { dropout_rate = 0.4 },
+        1e-4)
     end
     check("scaled_dot_product_attention", { of({ 1, 2, 7, n }, -1, 1.1), of { 1, 2, 9, n },
       of { 1, 2, 9, n } }, {}, 1e-4)
