@@ -1,8 +1,9 @@
 #!/bin/sh
-# tests_of.sh [--first] [--limit=SECONDS] [--list] SOURCE...: builds, then runs the tests that
-# spec/map names for these sources, each in SECONDS (600) at most. --first ends at the first that
-# fails, --list prints them and runs none. Ends by the totals, and exits with 0 if all passed, 1 if
-# one failed and 2 if there is nothing to run: the build fails, or no test is known for a source.
+# tests_of.sh [--first] [--limit=SECONDS] [--built] [--list] SOURCE...: builds, unless --built says
+# that all is, then runs the tests that spec/map names for these sources, each in SECONDS (600) at
+# most. --first ends at the first that fails, --list prints them and runs none. Ends by the totals,
+# and exits with 0 if all passed, 1 if one failed and 2 if there is nothing to run: the build fails,
+# or no test is known for a source.
 #
 # --tests TEST... runs those tests, and --command TEST prints the command of one. JFL_OBJECTS is the
 # folder of objects, build/obj-gcc.
@@ -67,12 +68,13 @@ tests_of() {
   printf '%s\n' $named
 }
 
-first= limit=600 only= tests=
+first= limit=600 only= built= tests=
 while [ $# != 0 ]; do
   case $1 in
     --first) first=1 ;;
     --limit=*) limit=${1#*=} ;;
     --list) only=1 ;;
+    --built) built=1 ;;
     --tests) shift; tests=$*; break ;;
     --command) command_of "$2"; exit ;;
     -*) echo "tests_of.sh: there is no option $1" >&2; exit 2 ;;
@@ -94,7 +96,7 @@ trap 'exit 130' INT TERM
 . scripts/count.sh
 
 goals=$(for test in $tests; do goals_of "$test"; done)
-if ! make --no-print-directory -s -j2 all $goals >"$tmp/build" 2>&1; then
+if [ -z "$built" ] && ! make --no-print-directory -s -j2 all $goals >"$tmp/build" 2>&1; then
   cat "$tmp/build"
   echo "0 passed, 1 failed"
   exit 2
