@@ -81,6 +81,7 @@ it("reverse, roll, tile and repeat_interleave agree with indices", function()
   assert.same({ 0, 3 }, flow.tile(x23, { 0, 1 }).shape)
   assert.same({ 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6 }, values(flow.repeat_interleave(x23, 2, -1)))
   assert.same({ 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6 }, values(flow.repeat_interleave(x23, 2, 0)))
+  assert.same(values(flow.repeat_interleave(x23, 2, -1)), values(flow.repeat_interleave(x23, 2)))
 end)
 
 it("diagonals are those of each matrix", function()
