@@ -35,6 +35,9 @@ describe("a picture stays as it was:", function()
     local curves = { loss = { 3, 2, 1, 1.5 }, accuracy = { 1, 0 / 0, 2.5, 3 }, dot = { 2 } }
     looks("curves", function(o) flow.plot(curves, o) end,
       { title = "a < b", xlabel = "steps", ylabel = "value" })
+    local many = {}
+    for i = 1, 40 do many[i] = { i, i + 1 } end
+    looks("curves_many", function(o) flow.plot(many, o) end)
     looks("curve", function(o) flow.plot({ 10, 1000, 20 }, o) end, { x = { -1, 0, 2 } })
   end)
 
