@@ -1,0 +1,82 @@
+--- What functions of the network refuse and no other spec tries, with what they say.
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+local nd = flow.ndarray
+local tp = flow.typing
+
+--- Runs fn on a blob of this shape in the body of a job.
+local function in_body(shape, fn)
+  flow.clear_default_session()
+  local job = flow.global_function { name = "job", type = "train", returns = tp.Numpy,
+    inputs = { { "x", tp.Numpy.Placeholder(shape) } },
+    body = function(x)
+      local loss = fn(x)
+      flow.optimizer.SGD(0.1):minimize(loss)
+      return loss
+    end }
+  return job(nd.ones(shape))
+end
+
+local ARRAYS = {
+  { "nn.TripletMarginLoss: anchor must have one axis or more, got shape ()", function()
+    flow.nn.TripletMarginLoss(nd.ones {}, nd.ones {}, nd.ones {})
+  end },
+  { "nn.KLDivLoss: input must have one or more samples for batchmean, got shape (0, 2)", function()
+    flow.nn.KLDivLoss(nd.zeros { 0, 2 }, nd.zeros { 0, 2 }, { reduction = "batchmean" })
+  end },
+  { "image.random_erasing: x must be floats, got uint8", function()
+    flow.image.random_erasing(nd.zeros({ 1, 3, 4, 4 }, "uint8"), { training = true })
+  end },
+  { "unbind: x must have one or more places along axis 1, got none", function()
+    flow.unbind(nd.zeros { 2, 0 }, 1)
+  end },
+  { "chunk: x must have one or more places along axis 0, got none", function()
+    flow.chunk(nd.zeros { 0, 2 }, 3)
+  end },
+  { "data_format must be NCHW or NHWC, got string 'CHW'", function()
+    flow.constant_pad2d(nd.zeros { 1, 1, 2, 2 }, 1, { data_format = "CHW" })
+  end },
+  { "must have a letter for each axis of its inputs", function()
+    flow.einsum("ab,bc->ac", { nd.zeros { 2 }, nd.zeros { 2, 3 } })
+  end },
+  { "must be true with the formula cambricon, got false", function()
+    flow.quantization.min_max_observer(nd.zeros { 2, 2 },
+      { per_layer_quantization = false, quantization_formula = "cambricon" })
+  end },
+  { "plot: title must be UTF-8 text", function()
+    helper.written(function(path) flow.plot({ 1, 2 }, { svg = path, title = "\255" }) end)
+  end },
+}
+
+local BODIES = {
+  { "layers.multi_head_attention: num_kv_heads must divide num_heads 4, got 3", { 2, 3, 8 },
+    function(x) return flow.layers.multi_head_attention(x, 4, { num_kv_heads = 3 }) end },
+  { "num_heads must divide the size 8 of inputs unless head_size is given, got 3", { 2, 3, 8 },
+    function(x) return flow.layers.multi_head_attention(x, 3) end },
+  { "layers.batch_normalization: inputs must have two or more axes, got shape (3)", { 3 },
+    function(x) return flow.layers.batch_normalization(x) end },
+  { "layers.prelu: inputs must have two or more axes, got shape (3)", { 3 },
+    function(x) return flow.layers.prelu(x) end },
+  { "nn.InstanceNorm2d: x must have 4 axes, got shape (2, 3, 4, 4, 4)", { 2, 3, 4, 4, 4 },
+    function(x) return flow.nn.InstanceNorm2d(x) end },
+  { "layers.lstm: dropout must be a number from 0 to below 1, got 1", { 2, 3, 4 },
+    function(x) return (flow.layers.lstm(x, 5, { dropout = 1 })) end },
+  { "layers.gru: h0 must have shape (2, 2, 5) (layers * directions, batch, units), got (1, 2, 5)",
+    { 2, 3, 4 }, function(x)
+      return (flow.layers.gru(x, 5, { bidirectional = true, h0 = flow.zeros { 1, 2, 5 } }))
+    end },
+  { "momentum must be from 0 to 1, got number 1.5", { 2, 2 }, function(x)
+    return (flow.quantization.moving_average_min_maxObserver(x, { momentum = 1.5 }))
+  end },
+}
+
+describe("functions refuse what they cannot take:", function()
+  for _, case in ipairs(ARRAYS) do
+    it(case[1], function() helper.fails(case[2], case[1]) end)
+  end
+  for _, case in ipairs(BODIES) do
+    it(case[1], function()
+      helper.fails(function() in_body(case[2], case[3]) end, case[1])
+    end)
+  end
+end)
