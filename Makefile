@@ -1,7 +1,10 @@
 # make           build/jfl (the command), build/jfl.so (the Lua module), build/libjfl.so and libjfl.a
 #                (the C library)
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
-# make test      install what is missing, build, run the tests; the last line is the verdict
+# make test      install what is missing, build, run the tests; the last line is the verdict;
+#                OF="src/base/json.c lua/jfl/nd/array.lua" runs those of these sources alone
+# make map       measure which tests reach what, and write spec/map, which OF reads, and
+#                spec/sanitized; it takes about four times as long as the tests
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
 #                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
@@ -16,17 +19,18 @@
 # make lint      what includes and requires what, names, columns, exported symbols, luacheck
 # make config    print the switches; make clean removes build/
 #
-# Switches: CC=gcc|clang  DEBUG=1  SAN=address,undefined|thread  CFLAGS="more flags"  LDFLAGS="same"
+# Switches: CC=gcc|clang  DEBUG=1  SAN=address,undefined|thread  COVER=1  CFLAGS="more flags"  LDFLAGS="same"
 # LUAJIT_INC=directory of lua.h; LUAJIT_LIB, ZLIB_LIB=the archives, as the linker is told of them
 # LUAJIT_PIC=the same of one compiled by -fPIC, which libjfl.so then holds instead of opening LuaJIT
 # CCACHE=ccache, where it is installed; CCACHE= compiles without
 
 ifeq ($(origin CC),default)
-CC := gcc
+CC := $(if $(COVER),clang,gcc)
 endif
 CCACHE ?= $(shell command -v ccache)
 SAN ?=
 DEBUG ?=
+COVER ?=
 CFLAGS ?=
 LUAJIT_INC ?= /usr/include/luajit-2.1
 LUAJIT_LIB ?= -l:libluajit-5.1.a
@@ -34,16 +38,16 @@ ZLIB_LIB ?= -l:libz.a
 LUAJIT_PIC ?=
 
 # Objects of one setting never meet those of another.
-SETTING := $(subst /,_,$(subst $(eval) ,_,$(CC)))$(if $(SAN),-$(SAN))$(if $(DEBUG),-debug)
+SETTING := $(subst /,_,$(subst $(eval) ,_,$(CC)))$(if $(SAN),-$(SAN))$(if $(DEBUG),-debug)$(if $(COVER),-cover)
 O := build/obj-$(SETTING)
 .DEFAULT_GOAL := all
 include scripts/systems/systems.mk
 
-OPT := $(if $(DEBUG),-Og,$(if $(SAN),-O1,-O2))
+OPT := $(if $(DEBUG),-Og,$(if $(SAN)$(COVER),-O1,-O2))
 # Kernels are left by no Lua error, so they need no tables for unwinding, which are a tenth of them.
 # Of the ops' own files only the loops need to be fast.
 NUMERIC := -fno-math-errno -fno-trapping-math $(if $(DEBUG)$(SAN),,-fno-asynchronous-unwind-tables)
-FAST := $(if $(DEBUG)$(SAN),,-O3) $(NUMERIC)
+FAST := $(if $(DEBUG)$(SAN)$(COVER),,-O3) $(NUMERIC)
 LOOPS := $(if $(DEBUG)$(SAN)$(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic) \
   $(NUMERIC)
 CHECKED := $(if $(DEBUG)$(SAN),-DJF_DEBUG) \
@@ -82,6 +86,10 @@ GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen
   build/gen/cudatexts.c $(SYSTEM_GEN)
 TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
 
+ifneq ($(COVER),)
+include spec/cover/cover.mk
+endif
+
 # What connects jfl to an MPI, for each that is installed.
 MPIS := $(if $(SYSTEM),,$(foreach m,openmpi mpich,$(if $(shell command -v mpicc.$m),$m)))
 
@@ -90,7 +98,7 @@ PRODUCTS ?= jfl jfl.so libjfl.so libjfl.a $(MPIS:%=jfl-mpi-%.so)
 all: $(PRODUCTS:%=build/%) build/$(SONAME)
 products: $(PRODUCTS:%=$O/%)
 objects: $(LIB_OBJ) $(CMD_OBJ)
-tests: $(TESTS) $(if $(SAN)$(SYSTEM),,build/counted) $(if $(SYSTEM),,emulated)
+tests: $(TESTS) $(if $(SAN)$(SYSTEM)$(COVER),,build/counted) $(if $(SYSTEM),,emulated)
 
 # build/ itself has the products of the setting that was built last.
 $(PRODUCTS:%=build/%) build/counted: build/%: $O/% FORCE
@@ -253,8 +261,10 @@ setup:
 demo: setup
 	@$(MAKE) --no-print-directory -s -j2 all
 	@build/jfl examples/demo.lua
-test: setup
-	@scripts/test.sh
+test: $(if $(OF),,setup)
+	@$(if $(OF),scripts/tests_of.sh $(OF),scripts/test.sh)
+map: setup
+	@scripts/map/measure
 bench: all build/bench-copy
 	@build/jfl scripts/bench/compare.lua
 	@build/jfl scripts/bench/vocabulary.lua
@@ -285,6 +295,6 @@ clean:
 include scripts/package/install.mk
 
 FORCE:
-.PHONY: all emulated products objects tests fuzzer fuzz mutants setup demo test bench bench-load golden doc kernels lint config clean FORCE
+.PHONY: all emulated products objects tests fuzzer fuzz mutants setup demo test bench bench-load golden map doc kernels lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(TESTS:=.d)

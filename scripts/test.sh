@@ -2,13 +2,7 @@
 # test.sh [ci]: builds and runs the tests; with ci those that take long too, and warnings are
 # failures. The last line adds them up.
 cd "$(dirname "$0")/.." || exit 1
-unset CC SAN DEBUG CFLAGS MAKEFLAGS LUA_INIT LUA_PATH LUA_CPATH
-unset JFL_KERNELS JFL_LIBRARIES JFL_PASSES JFL_DUMP JFL_GOLDEN
-unset JFL_FUZZ JFL_FUZZ_SEED JFL_CUTS JFL_KILLS
-unset JFL_DEVICE JFL_CPU_DEVICES JFL_SIM_DELAY JFL_SIM_SEED JFL_SIM_FAULT
-unset JFL_RANK JFL_RANKS JFL_SECRET JFL_PRINT JFL_PATIENCE JFL_JOIN_SECONDS JFL_PEEK JFL_NCCL
-unset JFL_MPI_SHIM
-unset JFL_SIGNATURE JFL_HOSTS JFL_HOSTS_TABLE
+. scripts/unset.sh
 ci=$1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT

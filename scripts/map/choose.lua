@@ -1,0 +1,338 @@
+-- choose.lua FOLDER: reads what scripts/map/measure measured there, and writes spec/map and
+-- spec/sanitized.
+local ffi = require "ffi"
+
+local folder = ...
+
+-- So much of what the sanitized C tests leave is reached by the specs that run sanitized; the rest
+-- would take as long again.
+local SHARE = 0.999
+
+local function lines_of(path)
+  local list = {}
+  for line in io.lines(path) do list[#list + 1] = line end
+  return list
+end
+
+local function names_in(path)
+  local list = {}
+  local pipe = io.popen("ls " .. path)
+  for name in pipe:lines() do list[#list + 1] = name end
+  pipe:close()
+  return list
+end
+
+--- ---- places, which have numbers from 1 on ----
+
+local n_places = 0
+local numbers = {}                  -- of a place, by its name
+local places_of = {}                -- of a source: a list of numbers
+
+--- The number of a place of a source, which has a name.
+local function place(source, name)
+  local number = numbers[name]
+  if not number then
+    n_places = n_places + 1
+    number = n_places
+    numbers[name] = number
+    places_of[source] = places_of[source] or {}
+    table.insert(places_of[source], number)
+  end
+  return number
+end
+
+--- What each flag of a program or library stands for: a place, or false where it is none of ours.
+-- The linker puts one source into several programs, so places are known by what the symbolizer says
+-- of them: function, file, line and column.
+local function places_of_module(path)
+  local described = path .. ".symbols"
+  local file = io.open(described)
+  if not file then
+    local program = assert(io.lines(path)())
+    assert(os.execute(("tail -n +2 %s | llvm-symbolizer --obj=%s >%s.tmp && mv %s.tmp %s"):format(
+      path, program, described, described, described)) == 0, "llvm-symbolizer failed")
+    file = assert(io.open(described))
+  end
+  local list, first, second = {}, nil, nil
+  for line in file:lines() do
+    if line == "" then               -- ends an address, whose innermost function is first
+      local source, at = second:match "([^:]+):(%d+:%d+)$"
+      source = source and (source:match "/(src/.*)$" or source:match "/(kernels/.*)$"
+        or source:match "^src/.*$" or source:match "^kernels/.*$")
+      list[#list + 1] = source and place(source, source .. ":" .. at .. " " .. first) or false
+      first, second = nil, nil
+    elseif not first then first = line
+    elseif not second then second = line
+    end
+  end
+  file:close()
+  return list
+end
+
+local modules = {}
+for _, name in ipairs(names_in(folder .. "/modules")) do
+  if not name:find "%." then modules[name] = places_of_module(folder .. "/modules/" .. name) end
+end
+
+local marks = {}
+for _, mark in ipairs(lines_of(folder .. "/tree/build/gen/marks")) do
+  marks[#marks + 1] = place(mark:match "^[^:]+", mark .. " " .. #marks)
+end
+modules.lua = marks
+
+--- ---- tests ----
+
+local function first_line(path)
+  local file = io.open(path)
+  local line = file and file:read "*l"
+  if file then file:close() end
+  return line
+end
+
+--- A weight is the next power of two of CPU seconds, so that the next measuring finds the same.
+local function weight_of(seconds) return 2 ^ math.ceil(math.log(seconds + 0.05) / math.log(2)) end
+
+local tests = {}
+for _, name in ipairs(names_in(folder .. "/tests")) do
+  local own = folder .. "/tests/" .. name
+  local seconds = tonumber(first_line(own .. "/seconds"))
+  if seconds then
+    local test = { name = first_line(own .. "/name"), seconds = seconds,
+      reached = ffi.new("uint8_t[?]", n_places + 1) }
+    test.weight = weight_of(test.seconds)
+    for module, list in pairs(modules) do
+      local file = io.open(own .. "/" .. module, "rb")
+      local flags = file and file:read "*a" or ""
+      if file then file:close() end
+      for i = 1, math.min(#flags, #list) do
+        if flags:byte(i) ~= 0 and list[i] then test.reached[list[i]] = 1 end
+      end
+    end
+    tests[#tests + 1] = test
+  end
+end
+table.sort(tests, function(a, b) return a.name < b.name end)
+
+--- ---- choosing ----
+
+--- Places that the same tests reach are one class: { size = HOW MANY, tests = { TEST = true } }.
+-- Those that none of the tests reaches are left out.
+local function classes_of(list, by)
+  local classes, known = {}, {}
+  for _, number in ipairs(list) do
+    local key, reaching = {}, {}
+    for i, test in ipairs(by) do
+      if test.reached[number] ~= 0 then
+        key[#key + 1] = i
+        reaching[test] = true
+      end
+    end
+    local class = known[table.concat(key, " ")]
+    if class then class.size = class.size + 1
+    elseif #key > 0 then
+      class = { size = 1, tests = reaching }
+      known[table.concat(key, " ")] = class
+      classes[#classes + 1] = class
+    end
+  end
+  return classes
+end
+
+--- How many places of these classes a test reaches.
+local function gain_of(test, classes)
+  local n = 0
+  for class in pairs(classes) do
+    if class.tests[test] then n = n + class.size end
+  end
+  return n
+end
+
+--- Tests that together reach all of the classes, in the order in which they are chosen: the first
+-- ones, the next ones as far as they reach more, then always the one that reaches most for its
+-- weight. Tests in the folder weigh a quarter: they are more likely to look at what they reach.
+local function cover(classes, by, first, next_ones, folder_of)
+  local left, chosen = {}, {}
+  for _, class in ipairs(classes) do left[class] = true end
+  local function take(test)
+    for class in pairs(left) do
+      if class.tests[test] then left[class] = nil end
+    end
+    chosen[#chosen + 1] = test
+  end
+  for _, test in ipairs(first) do take(test) end
+  for _, test in ipairs(next_ones) do
+    if gain_of(test, left) > 0 then take(test) end
+  end
+  while next(left) do
+    local best, most = nil, 0
+    for _, test in ipairs(by) do
+      local near = folder_of and test.name:sub(1, #folder_of) == folder_of
+      local gain = gain_of(test, left) / test.weight * (near and 4 or 1)
+      if gain > most then best, most = test, gain end
+    end
+    take(best)
+  end
+  return chosen
+end
+
+--- Without the tests, but for the first `n_given`, all of whose places others of the list reach
+-- too.
+local function pruned(classes, chosen, n_given)
+  local kept = {}
+  for _, test in ipairs(chosen) do kept[test] = true end
+  local function is_needed(test)
+    for _, class in ipairs(classes) do
+      local others = 0
+      for other in pairs(kept) do
+        if other ~= test and class.tests[other] then others = others + 1 end
+      end
+      if class.tests[test] and others == 0 then return true end
+    end
+    return false
+  end
+  local list = {}
+  for i = n_given + 1, #chosen do
+    if not is_needed(chosen[i]) then kept[chosen[i]] = nil end
+  end
+  for _, test in ipairs(chosen) do
+    if kept[test] then list[#list + 1] = test end
+  end
+  return list
+end
+
+--- The ops that the rows of a GPU's kernels are for.
+local function ops_of(source)
+  local ops, text = {}, source:find "^kernels/cuda/" and table.concat(lines_of(source), "\n") or ""
+  for row in text:gmatch "\nJFL_CUDA(%b())" do
+    for op in row:gmatch '"([%l%d_]+)"' do ops[op] = true end
+  end
+  return ops
+end
+
+--- The tests that are called as a source is: spec/pass/fuse_spec.lua is one of src/pass/fuse.c.
+-- Those of a GPU's kernels are those of their ops. Then the tests that are called as a folder
+-- around it.
+local function called_as(source)
+  local own, folders, ops = {}, {}, ops_of(source)
+  local path, stem = source:match "^(.*/)([^/]+)%.%w+$"
+  local names = {}
+  for name in path:gmatch "[^/]+" do names[name] = true end
+  if names.kernels and names.cpu then names.op = true end      -- op_spec tries all ops
+  for _, name in ipairs { "src", "lua", "jfl", "kernels" } do names[name] = nil end
+  for _, test in ipairs(tests) do
+    local name = test.name:match "([^/]+)_spec%.lua$" or test.name:match "([^/]+)_test%.c$"
+    if name == stem or ops[test.name:match ":gpu:%%s(.*)%%s$"] then own[#own + 1] = test
+    elseif names[name] then folders[#folders + 1] = test end
+  end
+  return own, folders
+end
+
+--- The folder of specs that mirrors that of a source; kernels have that of ops.
+local function room_of(source)
+  local path = source:gsub("^src/", ""):gsub("^lua/jfl/", "lua/"):gsub("^kernels/cpu/", "op/")
+  return "spec/" .. path:match "^(.*/)"
+end
+
+local chosen_for = {}               -- of a source: the names of its tests
+local times = {}                    -- how long the tests of each source take
+
+local function choose(source)
+  local classes = classes_of(places_of[source], tests)
+  local all, first, names = {}, {}, {}
+  for _, class in ipairs(classes) do all[class] = true end
+  local own, folders = called_as(source)
+  local seconds = 0
+  for _, test in ipairs(own) do
+    if gain_of(test, all) > 0 then first[#first + 1] = test end
+  end
+  local list = cover(classes, tests, first, folders, room_of(source))
+  for _, test in ipairs(pruned(classes, list, #first)) do
+    names[#names + 1] = test.name
+    seconds = seconds + test.seconds
+  end
+  if #names > 0 then
+    chosen_for[source] = names
+    times[#times + 1] = seconds
+  end
+end
+
+for source in pairs(places_of) do choose(source) end
+
+-- Text for the device alone has no places. It belongs to the C of the same name, else to all
+-- programs.
+for _, source in ipairs(names_in "kernels/cuda/*.cuh") do
+  chosen_for[source] = chosen_for[source:gsub("%.cuh$", ".c")]
+    or chosen_for["kernels/cuda/program.cu"]
+end
+
+local function write(path, text)
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  assert(file:close())
+end
+
+local sources, map = {}, {}
+for source in pairs(chosen_for) do sources[#sources + 1] = source end
+table.sort(sources)
+for i, source in ipairs(sources) do
+  map[i] = ("%s: %s\n"):format(source, table.concat(chosen_for[source], " "))
+end
+write("spec/map", [[
+# For each source the tests that together reach every place of it that any test reaches, in the
+# least time; those that are called as the source is come first. `make test OF=SOURCE` runs them.
+# Written by `make map`, which measures.
+]] .. table.concat(map))
+
+table.sort(times)
+print(("%d sources; CPU seconds of its tests: half %.1f, nine of ten %.1f, most %.1f"):format(
+  #sources, times[math.ceil(#times / 2)], times[math.ceil(#times * 0.9)], times[#times]))
+
+--- ---- what runs sanitized ----
+
+-- The C tests run sanitized all; specs are chosen for what these leave. Two tests take another
+-- device, which the sanitized part does not.
+local specs, c_tests = {}, {}
+for _, test in ipairs(tests) do
+  if test.name:find "_spec%.lua$" then specs[#specs + 1] = test
+  elseif test.name:find "_test%.c$" then c_tests[#c_tests + 1] = test end
+end
+
+local n_c, left_by_c = 0, {}
+for source, list in pairs(places_of) do
+  if not source:find "^lua/" then
+    for _, number in ipairs(list) do
+      local is_reached = false
+      for _, test in ipairs(c_tests) do is_reached = is_reached or test.reached[number] ~= 0 end
+      if is_reached then n_c = n_c + 1 else left_by_c[#left_by_c + 1] = number end
+    end
+  end
+end
+table.sort(left_by_c)
+
+local left, n_left = {}, 0
+local classes = classes_of(left_by_c, specs)
+for _, class in ipairs(classes) do
+  left[class] = true
+  n_left = n_left + class.size
+end
+local n_all, seconds, chosen = n_c + n_left, 0, nil
+local names = {}
+print(("C tests reach %d places of C, specs %d others"):format(n_c, n_left))
+print "specs  CPU s  share of these"
+for i, test in ipairs(cover(classes, specs, {}, {})) do
+  n_left = n_left - gain_of(test, left)
+  for class in pairs(left) do
+    if class.tests[test] then left[class] = nil end
+  end
+  seconds = seconds + test.seconds
+  if not chosen then names[i] = test.name end
+  local share = 1 - n_left / n_all
+  if share >= SHARE then chosen = chosen or share end
+  print(("%5d %6.1f  %.5f  %s"):format(i, seconds, share, test.name))
+end
+table.sort(names)
+write("spec/sanitized", ([[
+# The specs that run under the sanitizers. With the C tests, which all do, they reach %.2f %% of the
+# places of C that any test or spec reaches, in the least time. Written by `make map`, which
+# measures.
+]]):format((chosen or 1) * 100) .. table.concat(names, "\n") .. "\n")
