@@ -24,12 +24,14 @@ end
 
 local passed, broken = {}, {}       -- tests by name, as far as is known
 
--- Runs the tests of a source one after another until one fails. Returns "caught" or "late" with
--- that test and what it printed, or "survived".
-local function verdict(tree, source)
-  for _, test in ipairs(tests.of(tree, source.path)) do
+-- Runs the tests of a fault one after another until one fails. Returns "caught" or "late" with that
+-- test and what it printed, "survived", or "invalid" where the fault cannot be built.
+local function verdict(tree, fault)
+  if not select(2, tree:build("build/jfl")) then return "invalid" end
+  for _, test in ipairs(tests.of(tree, fault)) do
     if not broken[test.name] then
-      local out, status = tree:test(test.seconds, test.line)
+      if test.goal then tree:build(test.goal) end
+      local out, status = tree:test(test.seconds, test.cpu, test.line)
       if status == 124 then return "late", test, out end
       if status ~= 0 then return "caught", test, out end
       passed[test.name] = true
@@ -42,20 +44,17 @@ end
 local function passes(tree, fault, test)
   if passed[test.name] then return true end
   tree:mend(fault)
-  tree:build(tests.goals(tree, fault.source.path))
-  local _, status = tree:test(test.seconds, test.line)
+  tree:build("build/jfl " .. (test.goal or ""))
+  local _, status = tree:test(test.seconds, test.cpu, test.line)
   passed[test.name], broken[test.name] = status == 0, status ~= 0 or nil
   return status == 0
 end
 
--- What the tests of a source say of a fault that is planted; those that fail without it are not
--- asked.
+-- What tests say of a fault that is planted; those that fail without it are not asked.
 local function tried(tree, fault)
   while true do
-    local _, ok = tree:build(tests.goals(tree, fault.source.path))
-    if not ok then return "invalid" end
-    local state, test, out = verdict(tree, fault.source)
-    if state == "survived" or passes(tree, fault, test) then return state, test, out end
+    local state, test, out = verdict(tree, fault)
+    if not test or passes(tree, fault, test) then return state, test, out end
     print(("broken\t%s\t%s"):format(fault.id, test.name))
     tree:plant(fault)
   end
@@ -194,19 +193,21 @@ local function all(options)
   print_table(counts)
 end
 
--- Plants the fault that an id names, and shows what the tests say of it.
-local function one(options)
-  local path = tostring(options.ID):match("^(.-):") or ""
-  local fault = assert(draw.find(draw.sources("'" .. path .. "'"), options.ID),
-    "no such fault: " .. options.ID)
-  local tree = copy.make(FOLDER .. "/1")
-  print(("%s\n- %s\n+ %s"):format(fault.id, fault.before, fault.after))
-  local state, test, out = outcome(tree, fault)
-  print(state, test and test.name or "")
-  if out then print(out) end
+-- Plants the faults that ids name, and shows what the tests say of each.
+local function named(options)
+  local tree = copy.make(FOLDER .. "/one")
+  for id in tostring(options.ID):gmatch("%S+") do
+    local path = id:match("^(.-):") or ""
+    local fault = assert(draw.find(draw.sources("'" .. path .. "'"), id), "no such fault: " .. id)
+    print(("%s\n- %s\n+ %s"):format(fault.id, fault.before, fault.after))
+    local state, test, out = outcome(tree, fault)
+    print(state, test and test.name or "")
+    if out then print(out) end
+    io.stdout:flush()
+  end
 end
 
 local options = options_of(arg)
 if options.WORKER then work(options)
-elseif options.ID then one(options)
+elseif options.ID then named(options)
 else all(options) end

@@ -5,13 +5,15 @@ local Copy = {}
 Copy.__index = Copy
 
 local OBJECTS = "build/obj-gcc/"
--- What would change the tests of the copy, or how it is built.
-local UNSET = "CC SAN DEBUG CFLAGS LDFLAGS MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES LUA_INIT "
-  .. "LUA_PATH LUA_CPATH OF N SEED ID EACH MINUTES"
--- What a faulty program may take: of memory 16 GB, of a file 2 GB; and no core files.
-local BOUNDS = "ulimit -c 0; ulimit -f 4000000; ulimit -v 16000000; "
+-- What `make mutants` leaves in the environment; scripts/unset.sh has what else would change tests.
+local UNSET = "LDFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES OF N SEED ID EACH MINUTES WORKERS"
+-- What a faulty program may take: of memory 16 GB, of a file 2 GB, seconds of the processor; and it
+-- leaves no core file.
+local BOUNDS = "ulimit -c 0; ulimit -f 4000000; ulimit -v 16000000; ulimit -t %d; "
+local KILLED, TOO_LONG = 137, 152       -- by timeout, and where it computed for too long
 
-local RUN = "cd %s && unset %s && timeout -k 5 %d sh -c %s 2>&1 </dev/null; echo \"=$?\""
+local RUN = "cd %s && . scripts/unset.sh && unset %s && timeout -k 5 %d sh -c %s 2>&1 </dev/null; "
+  .. "echo \"=$?\""
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
@@ -22,7 +24,7 @@ function Copy:run(seconds, line)
   local out, status = pipe:read("*a"):match("^(.*)=(%d+)\n$")
   pipe:close()
   status = tonumber(status)
-  return out, status == 137 and 124 or status
+  return out, (status == KILLED or status == TOO_LONG) and 124 or status
 end
 
 local BUILD_SECONDS = 1800
@@ -33,8 +35,8 @@ function Copy:build(goals)
   return out, status == 0
 end
 
---- Runs a line that tests, as Copy:run does, within bounds.
-function Copy:test(seconds, line) return self:run(seconds, BOUNDS .. line) end
+--- Runs a line that tests, as Copy:run does, within bounds, of the processor's seconds too.
+function Copy:test(seconds, cpu, line) return self:run(seconds, BOUNDS:format(cpu) .. line) end
 
 local function write(path, text, mode)
   local file = assert(io.open(path, mode or "wb"))
