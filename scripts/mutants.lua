@@ -129,7 +129,7 @@ local function start_workers(options)
   for name, value in pairs(options) do list[#list + 1] = ("%s='%s'"):format(name, value) end
   local line = {}
   for i = 1, options.WORKERS do
-    line[i] = ("nice luajit %s WORKER=%d %s &"):format(arg[0], i, table.concat(list, " "))
+    line[i] = ("luajit %s WORKER=%d %s &"):format(arg[0], i, table.concat(list, " "))
   end
   return io.popen("{ " .. table.concat(line, " ") .. " wait; } 2>&1")
 end
