@@ -59,7 +59,9 @@ local function named(tree, path)
   return list
 end
 
--- The names of the tests of a line: those of its source that reach it, then others that do.
+-- The names of the tests of a line: those of its source that reach it, then others that do. Of C
+-- few places are counted, and the last one before a line may be in a branch that ended: there the
+-- other tests of the source follow.
 local function names_of(tree, path, line)
   local own, set = named(tree, path), reaching(path, line)
   if not set then return own end
@@ -74,7 +76,11 @@ local function names_of(tree, path, line)
       list[#list + 1], more = name, more + 1
     end
   end
-  return #list > 0 and list or own
+  if path:find("%.lua$") then return #list > 0 and list or own end
+  for _, name in ipairs(own) do
+    if not by_name[name] then list[#list + 1] = name end
+  end
+  return list
 end
 
 -- What has to be built for a test besides the command.
