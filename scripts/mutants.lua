@@ -170,14 +170,15 @@ local function print_survivors(list)
 end
 
 local function all(options)
-  print(("SEED=%d, %s"):format(options.SEED, options.OF))
+  print(("SEED=%d, %s"):format(options.SEED, #options.OF > 80 and "these" or options.OF))
   local tree = copy.make(FOLDER .. "/1")
   for i = 2, options.WORKERS do copy.again(tree, ("%s/%d"):format(FOLDER, i)) end
-  local counts, survivors = {}, {}
+  local counts, survivors, sources, n_sources = {}, {}, {}, 0
   for line in start_workers(options):lines() do
     local state, id, test, before, after = line:match("^(%l+)\t(.-)\t(.-)\t(.-)\t(.*)$")
     if state then
-      local folder = folder_of(id)
+      local folder, path = folder_of(id), id:match("^[^:]*")
+      if not sources[path] then sources[path], n_sources = true, n_sources + 1 end
       counts[folder] = counts[folder] or {}
       counts[folder][state] = (counts[folder][state] or 0) + 1
       if state == "survived" then
@@ -191,6 +192,7 @@ local function all(options)
   end
   print_survivors(survivors)
   print_table(counts)
+  print(("in %d sources"):format(n_sources))
 end
 
 -- Plants the faults that ids name, and shows what the tests say of each.
