@@ -71,9 +71,11 @@ local function names_of(tree, path, line)
     is_own[name] = true
     if by_name[name] then list[#list + 1] = name end
   end
-  for number, name in ipairs(measured) do
-    if set[number] and not is_own[name] and more < MORE then
-      list[#list + 1], more = name, more + 1
+  for _, kind in ipairs { "_spec%.lua", "_test%.c" } do     -- of these each has to be linked
+    for number, name in ipairs(measured) do
+      if set[number] and not is_own[name] and name:find(kind) and more < MORE then
+        list[#list + 1], more = name, more + 1
+      end
     end
   end
   if path:find("%.lua$") then return #list > 0 and list or own end
