@@ -39,6 +39,9 @@ local ARRAYS = {
   { "must have a letter for each axis of its inputs", function()
     flow.einsum("ab,bc->ac", { nd.zeros { 2 }, nd.zeros { 2, 3 } })
   end },
+  { "nn.GroupNorm: x must be a blob or an NdArray, got number 3", function()
+    flow.nn.GroupNorm(3, 2)
+  end },
   { "must be true with the formula cambricon, got false", function()
     flow.quantization.min_max_observer(nd.zeros { 2, 2 },
       { per_layer_quantization = false, quantization_formula = "cambricon" })
@@ -47,6 +50,19 @@ local ARRAYS = {
     helper.written(function(path) flow.plot({ 1, 2 }, { svg = path, title = "\255" }) end)
   end },
 }
+
+-- Losses of two or three tensors of one shape, by the names of these; n: how many they need.
+local LOSSES = {
+  { flow.smooth_l1_loss, "smooth_l1_loss", "prediction", "label" },
+  { flow.nn.sigmoid_focal_loss, "nn.sigmoid_focal_loss", "inputs", "targets" },
+  { flow.nn.cosine_embedding_loss, "nn.cosine_embedding_loss", "input1", "input2", n = 3 },
+  { flow.nn.MarginRankingLoss, "nn.MarginRankingLoss", "input1", "input2", "target" },
+  { flow.nn.TripletMarginLoss, "nn.TripletMarginLoss", "anchor", "positive", "negative" },
+}
+for name in ("L1Loss MSELoss huber_loss BCELoss BCEWithLogitsLoss KLDivLoss hinge_loss "
+  .. "hinge_embedding_loss dice_loss"):gmatch "%S+" do
+  LOSSES[#LOSSES + 1] = { flow.nn[name], "nn." .. name, "input", "target" }
+end
 
 local BODIES = {
   { "layers.multi_head_attention: num_kv_heads must divide num_heads 4, got 3", { 2, 3, 8 },
@@ -77,6 +93,19 @@ describe("functions refuse what they cannot take:", function()
   for _, case in ipairs(BODIES) do
     it(case[1], function()
       helper.fails(function() in_body(case[2], case[3]) end, case[1])
+    end)
+  end
+
+  for _, loss in ipairs(LOSSES) do
+    it("shapes that differ, for " .. loss[2], function()
+      for i = 4, #loss do
+        local given = { nd.zeros { 2, 3 }, nd.zeros { 2, 3 }, nd.zeros { 2, 3 } }
+        given[i - 2] = nd.zeros { 2, 2 }
+        helper.fails(function() loss[1](unpack(given, 1, loss.n or #loss - 2)) end,
+          ("%s: %s must be of shape (2, 3) like %s, got (2, 2)"):format(loss[2], loss[i], loss[3]))
+      end
+      helper.fails(function() loss[1](3, nd.zeros { 2 }, nd.zeros { 2 }) end,
+        ("%s: %s must be a blob or an NdArray, got number 3"):format(loss[2], loss[3]))
     end)
   end
 end)
