@@ -210,6 +210,14 @@ on cpu:1: 200.0 ms, 40%%]]):format(threads), profile.text(rows, 2))
     quietly(function() return flow.profile(function() job(flow.ndarray.ones { 8, 16 }) end) end)
   end)
 
+  it("refuses what it cannot run", function()
+    helper.fails(function() flow.profile(3) end, "profile: fn must be a function, got number 3")
+    helper.fails(function() flow.profile(print, { trace = 3 }) end,
+      "profile: trace must be a string, got number 3")
+    helper.fails(function() flow.profile(print, { rows = 0 }) end,
+      "profile: rows must be a whole number of at least 1, got number 0")
+  end)
+
   it("cannot be nested", function()
     helper.fails(function() flow.profile(function() profile.start() end) end, "being made already")
   end)
