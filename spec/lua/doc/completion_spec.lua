@@ -40,6 +40,15 @@ describe("completion", function()
     assert.same({ { "it.shape" }, { "it.name" }, {} }, { fields, named, sizes })
   end)
 
+  it("knows what objects inherit", function()
+    local first = { one = print }
+    first.__index = first
+    local second = setmetatable({ two = print }, first)
+    local object = setmetatable({ three = 3 }, { __index = second, __names = { four = 4 } })
+    assert.same({ "it.four", "it.one", "it.three", "it.two" }, words(object, "it."))
+    assert.same({ "it:one", "it:two" }, words(object, "it:"))
+  end)
+
   it("leaves out names that begin with a line unless one is typed", function()
     local object = { _hidden = 1, seen = 2, ["no name"] = 3, [1] = 4 }
     assert.same({ "it.seen" }, words(object, "it."))
