@@ -39,6 +39,15 @@ local ARRAYS = {
   { "must have a letter for each axis of its inputs", function()
     flow.einsum("ab,bc->ac", { nd.zeros { 2 }, nd.zeros { 2, 3 } })
   end },
+  { "constant_initializer: value must be a number, got string 'x'", function()
+    flow.constant_initializer("x")
+  end },
+  { "random_normal_initializer: mean must be a number, got string 'x'", function()
+    flow.random_normal_initializer("x", 1)
+  end },
+  { "random_uniform_initializer: maxval must be a finite number, got inf", function()
+    flow.random_uniform_initializer(0, 1 / 0)
+  end },
   { "nn.GroupNorm: x must be a blob or an NdArray, got number 3", function()
     flow.nn.GroupNorm(3, 2)
   end },
