@@ -36,17 +36,19 @@ local function read_reach()
   for _, list in pairs(reach) do table.sort(list, function(a, b) return a.line < b.line end) end
 end
 
--- The numbers of the tests that reach a line of a source, as a set; nil where that is not known.
+-- The numbers of the tests that reach a line of a source, as a set; nil where that is not known. What
+-- is counted on a line may be a block that begins there, behind a condition: the place before it
+-- counts too.
 local function reaching(path, line)
   if not reach then read_reach() end
-  local found
+  local before, on = "", ""
   for _, each in ipairs(reach[path] or {}) do
-    if each.line <= line then found = each end
+    if each.line < line then before = each.numbers
+    elseif each.line == line then on = each.numbers end
   end
-  if not found or found.numbers == "" then return nil end
   local set = {}
-  for number in found.numbers:gmatch("%d+") do set[tonumber(number)] = true end
-  return set
+  for number in (before .. " " .. on):gmatch("%d+") do set[tonumber(number)] = true end
+  return next(set) and set
 end
 
 -- ---- tests ----
