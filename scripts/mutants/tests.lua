@@ -36,9 +36,9 @@ local function read_reach()
   for _, list in pairs(reach) do table.sort(list, function(a, b) return a.line < b.line end) end
 end
 
--- The numbers of the tests that reach a line of a source, as a set; nil where that is not known. What
--- is counted on a line may be a block that begins there, behind a condition: the place before it
--- counts too.
+-- The numbers of the tests that reach a line of a source, as a set; nil where that is not known.
+-- What is counted on a line may be a block that begins there, behind a condition: the place before
+-- it counts too.
 local function reaching(path, line)
   if not reach then read_reach() end
   local before, on = "", ""

@@ -56,12 +56,18 @@ describe("completion", function()
   end)
 
   it("lists two hundred names in columns, and counts the others", function()
-    local object = {}
-    for i = 1, 203 do object[(i < 102 and "a%03d" or "b%03d"):format(i)] = i end
-    rawset(_G, "the_value", object)
-    local rest, list = completion.rest("the_value.", 80)
-    rawset(_G, "the_value", nil)
-    assert.equal("", rest)
+    -- What is listed of an object with n fields.
+    local function listed(n)
+      local object = {}
+      for i = 1, n do object[(i < 102 and "a%03d" or "b%03d"):format(i)] = i end
+      rawset(_G, "the_value", object)
+      local rest, list = completion.rest("the_value.", 80)
+      rawset(_G, "the_value", nil)
+      assert.equal("", rest)
+      return list
+    end
+    assert.falsy(listed(200):find "more")
+    local list = listed(203)
     assert.equal(200, select(2, list:gsub("[ab]%d%d%d", "")))
     assert.equal("\n... (3 more)", list:sub(-13))
     assert.equal(6 * 13 - 2, #list:match("^[^\n]*"))

@@ -48,6 +48,12 @@ local ARRAYS = {
   { "random_uniform_initializer: maxval must be a finite number, got inf", function()
     flow.random_uniform_initializer(0, 1 / 0)
   end },
+  { "math.add_n: inputs must be a list of blobs or NdArrays, got an empty table", function()
+    flow.math.add_n({})
+  end },
+  { "math.polyval: coeffs must be a list of numbers, got number 3", function()
+    flow.math.polyval(3, nd.zeros { 2 })
+  end },
   { "nn.GroupNorm: x must be a blob or an NdArray, got number 3", function()
     flow.nn.GroupNorm(3, 2)
   end },
