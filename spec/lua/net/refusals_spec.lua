@@ -48,6 +48,15 @@ local ARRAYS = {
   { "random_uniform_initializer: maxval must be a finite number, got inf", function()
     flow.random_uniform_initializer(0, 1 / 0)
   end },
+  { "smooth_l1_loss: beta must be a number, got string 'x'", function()
+    flow.smooth_l1_loss(nd.zeros { 2 }, nd.zeros { 2 }, { beta = "x" })
+  end },
+  { "smooth_l1_loss: beta must be a number of at least 0, got number -1", function()
+    flow.smooth_l1_loss(nd.zeros { 2 }, nd.zeros { 2 }, { beta = -1 })
+  end },
+  { "nn.huber_loss: delta must be a number of at least 0, got number inf", function()
+    flow.nn.huber_loss(nd.zeros { 2 }, nd.zeros { 2 }, { delta = 1 / 0 })
+  end },
   { "math.add_n: inputs must be a list of blobs or NdArrays, got an empty table", function()
     flow.math.add_n({})
   end },
