@@ -42,6 +42,7 @@ winograd: what is counted is a direct convolution's work; it needs less, so it m
 500.0 ms in all steps; %d threads can do 1000 GFLOP/s in registers and copy 10.0 GB/s
 on cpu:0: 300.0 ms, 60%%
 on cpu:1: 200.0 ms, 40%%]]):format(threads), profile.text(rows, 2))
+    assert.falsy(profile.text({ rows[1] }, 2):find("\non ", 1, true))
   end)
 
   local job
