@@ -2,10 +2,10 @@
 local tests = {}
 
 -- A test that takes longer hangs: a program that computes for so long, of which the map knows how
--- long it takes, or one that waits for something.
+-- long it takes, or one that waits for so many times that.
 local CPU_SECONDS, CPU_TIMES = 15, 10
-local CPU_UNKNOWN = 300
-local WAITING = 900
+local CPU_UNKNOWN = 100
+local WAITING_TIMES = 10
 -- Of the tests that reach a line, so many beyond those of its source, the quickest.
 local MORE = 8
 
@@ -101,8 +101,9 @@ local function test_of(tree, name)
     local line = tree:run(60, ("scripts/tests_of.sh --command '%s'"):format(name))
     line = line:gsub("%s+$", "")
     local seconds = seconds_of[name]
+    local cpu = seconds and CPU_SECONDS + CPU_TIMES * seconds or CPU_UNKNOWN
     known[name] = { name = name, goal = goal_of(tree, name, line), line = "env " .. line,
-      seconds = WAITING, cpu = seconds and CPU_SECONDS + CPU_TIMES * seconds or CPU_UNKNOWN }
+      cpu = cpu, seconds = WAITING_TIMES * cpu }
   end
   return known[name]
 end
