@@ -22,7 +22,10 @@ local OP_TYPES = {
 
 local function default_text(value)
   if type(value) == "string" then return ("%q"):format(value) end
-  return tostring(value)
+  if type(value) ~= "table" or getmetatable(value) then return tostring(value) end
+  local list = {}
+  for i, each in ipairs(value) do list[i] = default_text(each) end
+  return #list == 0 and "{}" or "{ " .. table.concat(list, ", ") .. " }"
 end
 
 local function read_param(param)

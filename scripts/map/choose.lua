@@ -287,6 +287,47 @@ table.sort(times)
 print(("%d sources; CPU seconds of its tests: half %.1f, nine of ten %.1f, most %.1f"):format(
   #sources, times[math.ceil(#times / 2)], times[math.ceil(#times * 0.9)], times[#times]))
 
+--- ---- which tests reach a line ----
+
+-- For `make mutants`: a line "test NUMBER SECONDS NAME" for each test, quickest first, then lines
+-- such as "src/run/queue.c:20 79 163".
+local quickest = { unpack(tests) }
+table.sort(quickest, function(a, b)
+  if a.seconds ~= b.seconds then return a.seconds < b.seconds end
+  return a.name < b.name
+end)
+
+local name_of = {}                  -- of a place, by its number
+for name, number in pairs(numbers) do name_of[number] = name end
+
+--- The numbers of the places of a source by the line that they are on.
+local function places_by_line(source)
+  local by_line = {}
+  for _, number in ipairs(places_of[source]) do
+    local line = name_of[number]:match "^[^:]+:(%d+)"
+    by_line[line] = by_line[line] or {}
+    table.insert(by_line[line], number)
+  end
+  return by_line
+end
+
+local reach = {}
+for i, test in ipairs(quickest) do
+  reach[i] = ("test %d %.1f %s\n"):format(i, test.seconds, test.name)
+end
+for source in pairs(places_of) do
+  for line, places in pairs(places_by_line(source)) do
+    local parts = { source .. ":" .. line }
+    for i, test in ipairs(quickest) do
+      local is_reached = false
+      for _, number in ipairs(places) do is_reached = is_reached or test.reached[number] ~= 0 end
+      if is_reached then parts[#parts + 1] = i end
+    end
+    reach[#reach + 1] = table.concat(parts, " ") .. "\n"
+  end
+end
+write(folder .. "/reach", table.concat(reach))
+
 --- ---- what runs sanitized ----
 
 -- The C tests run sanitized all; specs are chosen for what these leave. Two tests take another

@@ -6,7 +6,6 @@ local core = require "jfl.core"
 local initializer = {}
 
 local Initializer = { __tostring = function(self) return self.text end }
-Initializer.__index = Initializer
 
 -- resolve(shape, data_format) returns the name of the distribution and its parameters a and b.
 local function new(text, resolve)

@@ -102,6 +102,20 @@ describe("an archive", function()
     end
   end)
 
+  it("is refused where its directory is damaged, which is told by the byte", function()
+    local text = zip { { name = "a.npy", data = GOOD }, { name = "b.npy", data = GOOD } }
+    local first = text:find("PK\1\2", 1, true)
+    local second = text:find("PK\1\2", first + 4, true)
+    for _, at in ipairs { first, second } do
+      local path = write("a.npz", text:sub(1, at - 1) .. "?" .. text:sub(at + 1))
+      helper.fails(function() nd.load(path) end,
+        ("%s: damaged zip directory at byte %d"):format(path, at - 1))
+    end
+    local long = text:sub(1, second + 27) .. bytes(1000, 2) .. text:sub(second + 30)
+    local path = write("a.npz", long)
+    helper.fails(function() nd.load(path) end, path .. ": the zip directory is cut short")
+  end)
+
   it("is refused where members are encrypted, packed in other ways, or empty", function()
     refuses({ { name = "a.npy", data = GOOD, flags = 1 } }, "'a.npy' is encrypted")
     refuses({ { name = "a.npy", data = GOOD, method = 12 } },

@@ -3,6 +3,33 @@ local helper = require "spec.lua.helper"
 
 local loop = flow.data.loop
 
+describe("the step after a step", function()
+  local steps = require "jfl.data.loop"
+
+  local function shown(step)
+    return step and { step.epoch, step.first, step.last, step.order and #step.order }
+  end
+
+  it("is in the same epoch, in the next one, or none", function()
+    local of = { name = "it", items = 5, size = 2, epochs = 2, own_seed = 3 }
+    assert.same({ 1, 3, 4 }, shown(steps.following(of, { epoch = 1, first = 1, last = 2 })))
+    assert.same({ 1, 5, 5 }, shown(steps.following(of, { epoch = 1, first = 3, last = 4 })))
+    assert.same({ 2, 1, 2 }, shown(steps.following(of, { epoch = 1, first = 5, last = 5 })))
+    assert.is_nil(steps.following(of, { epoch = 2, first = 5, last = 5 }))
+  end)
+
+  it("leaves out a smaller last one, and goes in the order of its epoch", function()
+    local of = { name = "it", items = 5, size = 2, epochs = 3, own_seed = 3, drop_last = true,
+      shuffle = true }
+    local last = { epoch = 2, first = 3, last = 4, order = { 5, 4, 3, 2, 1 }, seed = 3 }
+    local step = steps.following(of, last)
+    assert.same({ 3, 1, 2, 5 }, shown(step))
+    assert.same(steps.order(of, 3, 3), step.order)
+    assert.equal(last.order, steps.following(of, { epoch = 2, first = 1, last = 2, seed = 3,
+      order = last.order }).order)
+  end)
+end)
+
 describe("data.loop", function()
   local directory, path, check_point
 

@@ -85,6 +85,18 @@ describe("data.load_mnist", function()
     assert.same({ "load_mnist: using " .. directory .. "/mnist.npz" }, said)
   end)
 
+  it("looks in further places where the first is a file or is not there", function()
+    write_idx()
+    write(directory .. "/file", "")
+    local program = helper.command():gsub("^([^/]+/)", os.getenv "PWD" .. "/%1")
+    for _, place in ipairs { "file", "nowhere" } do
+      local pipe = io.popen(("cd '%s' && JFL_DATA= '%s' -e '%s' 2>&1"):format(directory, program,
+        ("require(\"jfl\").data.load_mnist(2, 1, { out_dir = \"%s\" })"):format(place)))
+      assert.equal("load_mnist: using .\n", pipe:read "*a")
+      pipe:close()
+    end
+  end)
+
   it("names what is wrong", function()
     write_idx()
     helper.fails(function() flow.data.load_mnist(3, 1, { out_dir = directory }) end,

@@ -246,6 +246,13 @@ describe("a job's body", function()
     assert.equal(1, inner({ 1 })[1])
     helper.fails(function() return (outer({ 1 })) end,
       "inner: a job cannot be used inside the body of 'outer'")
+    local fresh = helper.predict("fresh", { 1 }, function(x) return x end)
+    local compiling = helper.predict("compiling", { 1 }, function(x)
+      fresh:compile()
+      return x
+    end)
+    helper.fails(function() return (compiling({ 1 })) end,
+      "fresh: a job cannot be used inside the body of 'compiling'")
   end)
 
   it("cannot initialize variables nor clear the session", function()

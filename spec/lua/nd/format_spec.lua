@@ -44,4 +44,19 @@ describe("the text of an NdArray", function()
     prints("[[0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]\n ...\n [0 0 0 ... 0 0 0]\n"
       .. " [0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]]", nd.zeros({ 40, 50 }, "int32"))
   end)
+
+  it("of one number goes to exponents where numpy does for its type", function()
+    for text, x in pairs { ["999.0"] = 999, ["1e+03"] = 1000, ["1.5e+03"] = 1500,
+      ["9.99e+03"] = 9990, ["0.0001"] = 1e-4, ["9e-05"] = 9e-5, ["0.5"] = 0.5 } do
+      prints(text, nd.full({}, x, "float16"))
+    end
+    for text, x in pairs { ["999999.0"] = 999999, ["1e+06"] = 1e6, ["1.2345678e+07"] = 12345678,
+      ["9e-05"] = 9e-5 } do
+      prints(text, nd.full({}, x, "float32"))
+    end
+    for text, x in pairs { ["1000000000000000.0"] = 1e15, ["9900000000000000.0"] = 9.9e15,
+      ["1e+16"] = 1e16, ["0.0001"] = 1e-4, ["9.9e-05"] = 9.9e-5, ["-123456.5"] = -123456.5 } do
+      prints(text, nd.full({}, x, "float64"))
+    end
+  end)
 end)

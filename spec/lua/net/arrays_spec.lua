@@ -81,6 +81,43 @@ it("reverse, roll, tile and repeat_interleave agree with indices", function()
   assert.same({ 0, 3 }, flow.tile(x23, { 0, 1 }).shape)
   assert.same({ 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6 }, values(flow.repeat_interleave(x23, 2, -1)))
   assert.same({ 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6 }, values(flow.repeat_interleave(x23, 2, 0)))
+  assert.same(values(flow.repeat_interleave(x23, 2, -1)), values(flow.repeat_interleave(x23, 2)))
+end)
+
+-- Calls fn with each list of so many numbers that are each one of the given ones.
+local function each_list(n, numbers, fn, list)
+  list = list or {}
+  if #list == n then return fn(list) end
+  for _, number in ipairs(numbers) do
+    list[#list + 1] = number
+    each_list(n, numbers, fn, list)
+    list[#list] = nil
+  end
+end
+
+it("tile joins copies along each axis, also where an extent or a count is one", function()
+  each_list(3, { 1, 2 }, function(shape)
+    local x = nd.arange(shape[1] * shape[2] * shape[3]):reshape(shape)
+    each_list(3, { 1, 3 }, function(reps)
+      local expected = x
+      for axis = 3, 1, -1 do
+        local copies = {}
+        for i = 1, reps[axis] do copies[i] = expected end
+        expected = flow.concat(copies, axis - 1)
+      end
+      local y = flow.tile(x, reps)
+      assert.same(expected.shape, y.shape)
+      assert.same(values(expected), values(y))
+    end)
+  end)
+end)
+
+it("einsum without a result names the letters that stand once, in their order", function()
+  local y = flow.reshape(x23, { 3, 2 })
+  assert.same(values(flow.matmul(x23, y)), values(flow.einsum("ij,jk", { x23, y })))
+  assert.same(values(flow.transpose(x23, { 1, 0 })), values(flow.einsum("ba", { x23 })))
+  assert.same({ 21 }, values(flow.einsum("ab,ab", { x23, flow.ones_like(x23) })))
+  assert.same({ 2, 4, 3 }, flow.einsum("...ji", { x234:transpose(0, 1, 2) }).shape)
 end)
 
 it("diagonals are those of each matrix", function()

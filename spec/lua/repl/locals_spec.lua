@@ -81,6 +81,17 @@ describe("a local", function()
     assert.same({ true, 1000 }, { session("l300 = 1000 local _ = " .. texts[301], "l300") })
   end)
 
+  it("is found by a path, which may lead nowhere", function()
+    session("local t = { text = 'x', f = { 7 } }")
+    assert.equal("x", locals.value_of "t.text")
+    assert.equal(string.len, locals.value_of "t.text:len")
+    assert.equal(math.pi, locals.value_of "math.pi")
+    assert.equal(_G, locals.value_of "")
+    for _, path in ipairs { "nothing", "nothing.len", "nothing.len.len", "t.no.len", "t.no.a.b" } do
+      assert.is_nil(locals.value_of(path))
+    end
+  end)
+
   it("is no constant to the compiler", function()
     local ok, sum = session("local n = 1",
       "local function f() local s = 0 for _ = 1, 200 do s = s + n end return s end jit.on(f)",

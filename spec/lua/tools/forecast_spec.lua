@@ -115,6 +115,23 @@ describe("the forecast for several devices", function()
     assert.equal(("%.1f"):format(9e1 + 2.4e1 + 1e1), rows_of(found, options "1x2")[3][8])
   end)
 
+  it("has a row for each size, as its parts have it", function()
+    local found = { steps = { step(0.75), step(0.25, { gradient = 2e8 }),
+      step(0.1, { updates = true }) }, batch = 16, variables = 4e6, temporaries = 12e6,
+      gradients = 2e8 }
+    assert.equal([[
+   devices   ms/step   work ms  sums ms   waiting   samples/s  efficiency   MB each
+       1x1   1100.00   1100.00     0.00      0.0%        14.5        100%      16.0
+       1x2   1300.00   1100.00   200.00     15.4%        24.6         85%     116.0
+       2x2   1400.00   1100.00   300.00     21.4%        45.7         79%     116.0]],
+      forecast.text(found, options("2x2,link=1,network=1,reach=1,delay=1e-9,bucket=100")))
+    assert.equal([[
+   devices   ms/step   work ms  sums ms   waiting   samples/s  efficiency   MB each
+       1x1   1100.00   1100.00     0.00      0.0%        14.5        100%      16.0
+       1x2    800.00    600.00   200.00     25.0%        20.0         69%     110.0]],
+      forecast.text(found, options("1x2,link=1,reach=1,delay=1e-9,bucket=100,batch=whole")))
+  end)
+
   it("says what it cannot read", function()
     helper.fails(function() forecast.read("4") end, "as in 4x8, got \"4\"")
     helper.fails(function() forecast.read("0x8") end, "as in 4x8")

@@ -1,4 +1,5 @@
 local flow = require "jfl"
+local core = require "jfl.core"
 local helper = require "spec.lua.helper"
 local json = require "spec.json"
 local profile = require "jfl.tools.profile"
@@ -15,6 +16,33 @@ describe("flow.profile", function()
       .. "rank 1 (b) is slow: the others waited 100.0 ms for it",
       profile.ranks_text { rank("a", 0.1, 0.11), rank("b", 0.2, 0.01) })
     assert.is_nil(profile.ranks_text({ rank("a", 0.1, 0.02), rank("b", 0.1, 0.01) }):find "slow")
+  end)
+
+  it("tells how much a step does in a second, and of what the machine can", function()
+    local peak, threads = core.machine_peak, core.get("threads")
+    finally(function() core.machine_peak = peak end)
+    core.machine_peak = function(n)
+      assert.equal(threads, n)
+      return 1e12, 1e10
+    end
+    local rows = {
+      { op = "conv2d", kernel = "winograd_conv", job = "train", name = "conv_1", runs = 2,
+        seconds = 0.3, flop = 3e10, bytes = 7.5e8, device = "cpu:0" },
+      { op = "relu", kernel = "vec_relu", job = "train", name = "relu_2", serves = "conv", runs = 1,
+        seconds = 0.1, flop = 0, bytes = 2e9, device = "cpu:1" },
+      { op = "add", kernel = "vec_add", job = "train", name = "add_3", runs = 0, seconds = 0.1,
+        flop = 0, bytes = 0, device = "cpu:1" },
+    }
+    assert.equal(([[
+share    ms/run  runs  GFLOP/s  of peak  GB/s  of peak  op      kernel    step
+60.0%%  150.0000     2    200.0      20%%   5.0      50%%  conv2d  winograd  train: conv_1
+20.0%%  100.0000     1                    20.0   cached  relu    vec       train: relu_2 for conv
+1 more steps
+winograd: what is counted is a direct convolution's work; it needs less, so it may pass 100%%
+500.0 ms in all steps; %d threads can do 1000 GFLOP/s in registers and copy 10.0 GB/s
+on cpu:0: 300.0 ms, 60%%
+on cpu:1: 200.0 ms, 40%%]]):format(threads), profile.text(rows, 2))
+    assert.falsy(profile.text({ rows[1] }, 2):find("\non ", 1, true))
   end)
 
   local job
@@ -103,7 +131,6 @@ describe("flow.profile", function()
   end)
 
   it("shows in a trace what the worker ran, and names of any kind", function()
-    local core = require "jfl.core"
     local name = 'a "\\\n\1 name'
     local later = helper.predict(name, { 2 }, function(x) return x * 3 end,
       { returns = tp.Callback(tp.Numpy) })
@@ -240,6 +267,14 @@ describe("flow.profile", function()
     end, "profile: /nowhere/trace.json: ")
     assert.is_nil(ran)
     quietly(function() return flow.profile(function() job(flow.ndarray.ones { 8, 16 }) end) end)
+  end)
+
+  it("refuses what it cannot run", function()
+    helper.fails(function() flow.profile(3) end, "profile: fn must be a function, got number 3")
+    helper.fails(function() flow.profile(print, { trace = 3 }) end,
+      "profile: trace must be a string, got number 3")
+    helper.fails(function() flow.profile(print, { rows = 0 }) end,
+      "profile: rows must be a whole number of at least 1, got number 0")
   end)
 
   it("cannot be nested", function()

@@ -65,6 +65,28 @@ describe("progress", function()
     assert.truthy(text:match("^epoch 1: 3/3  [%d.]+/s  0:00.*  loss 3.5\n$"), text)
   end)
 
+  it("tells what a loop took so far and what is left, in minutes and hours", function()
+    local now, time = core.now, 1000
+    core.now = function() return time end
+    -- What is written of n items that take so many seconds each; the last line may come twice.
+    local function said(n, seconds)
+      return (helper.stderr_of(function()
+        for _ in flow.progress(n) do time = time + seconds end
+      end):gsub("([^\n]+\n)%1", "%1"))
+    end
+    local ok, message = pcall(function()
+      assert.equal("1/4  75.0 s each  1:15  3:45 left\n2/4  75.0 s each  2:30  2:30 left\n"
+        .. "3/4  75.0 s each  3:45  1:15 left\n4/4  75.0 s each  5:00  0:00 left\n", said(4, 75))
+      assert.equal("1/2  3599.0 s each  59:59  59:59 left\n"
+        .. "2/2  3599.0 s each  1:59:58  0:00 left\n", said(2, 3599))
+      assert.equal("1/2  3661.0 s each  1:01:01  1:01:01 left\n"
+        .. "2/2  3661.0 s each  2:02:02  0:00 left\n", said(2, 3661))
+      assert.equal("10/10  16.7/s  0:01  0:00 left\n", said(10, 0.06))
+    end)
+    core.now = now
+    assert(ok, message)
+  end)
+
   it("fits its terminal", function()
     local line = require("jfl.tools.progress").line
     local tail = "300/600  111.1/s"

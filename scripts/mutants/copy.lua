@@ -1,0 +1,149 @@
+-- A copy of the working tree with a build folder of its own, in which a source has a fault.
+local copy = {}
+
+local Copy = {}
+Copy.__index = Copy
+
+local OBJECTS = "build/obj-gcc/"
+-- What `make mutants` leaves in the environment; scripts/unset.sh has what else would change tests.
+local UNSET = "LDFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES OF N SEED ID EACH MINUTES WORKERS"
+-- What a faulty program may take: of memory 16 GB, of a file 2 GB, seconds of the processor; and it
+-- leaves no core file.
+local BOUNDS = "ulimit -c 0; ulimit -f 4000000; ulimit -v 16000000; ulimit -t %d; "
+local KILLED, TOO_LONG = 137, 152       -- by timeout, and where it computed for too long
+
+local RUN = "cd %s && . scripts/unset.sh && unset %s && timeout -k 5 %d sh -c %s 2>&1 </dev/null; "
+  .. "echo \"=$?\""
+
+local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+
+--- Runs a line of shell in the copy for so many seconds at most; returns what it prints and its
+-- status, which is 124 if it ended by that limit.
+function Copy:run(seconds, line)
+  local pipe = io.popen(RUN:format(quoted(self.folder), UNSET, seconds, quoted(line)))
+  local out, status = pipe:read("*a"):match("^(.*)=(%d+)\n$")
+  pipe:close()
+  status = tonumber(status)
+  return out, (status == KILLED or status == TOO_LONG) and 124 or status
+end
+
+local BUILD_SECONDS = 1800
+
+--- Builds goals of the Makefile; returns what that prints, and whether they could be built.
+function Copy:build(goals)
+  local out, status = self:run(BUILD_SECONDS, "make --no-print-directory -s " .. goals)
+  return out, status == 0
+end
+
+--- Runs a line that tests, as Copy:run does, within bounds, of the processor's seconds too.
+function Copy:test(seconds, cpu, line) return self:run(seconds, BOUNDS:format(cpu) .. line) end
+
+local function write(path, text, mode)
+  local file = assert(io.open(path, mode or "wb"))
+  assert(file:write(text))
+  assert(file:close())
+end
+
+-- What is built of a source alone, by which it can be seen whether a fault changes anything.
+local function parts_of(path)
+  local stem, ending = path:match("^(.*)%.(%w+)$")
+  if ending == "c" then return { OBJECTS .. stem .. ".o" } end
+  if ending == "cuh" then return { "build/gen/" .. path:gsub("^kernels/", "") } end
+  if ending == "cu" then
+    return { OBJECTS .. stem .. ".o", "build/gen/" .. path:gsub("^kernels/", "") }
+  end
+  if ending == "h" then return { OBJECTS .. "libjfl.a" } end
+end
+
+local SUM = [[
+  for part in %s; do
+    case $part in
+      *.[oa]) objcopy -g -D $part build/part.stripped && cksum <build/part.stripped ;;
+      *) cksum <$part ;;
+    esac
+  done]]
+
+-- A sum over what is built of a source, without what debuggers read; nil where that fails.
+function Copy:sum(path)
+  local parts = table.concat(parts_of(path), " ")
+  if select(2, self:build(parts)) == false then return nil end
+  return (self:run(60, SUM:format(parts)))
+end
+
+local function lua_sum(text, name)
+  local chunk = loadstring(text, name)
+  return chunk and string.dump(chunk, true)
+end
+
+-- The source with a fault in it, and nothing else changed.
+local function faulty(fault)
+  local n = 0
+  return (fault.source.text:gsub("([^\n]*)(\n?)", function(line, ending)
+    n = n + 1
+    return (n == fault.line and fault.after or line) .. ending
+  end))
+end
+
+local function plant_lua(fault, text)
+  local before, after = lua_sum(fault.source.text, "=it"), lua_sum(text, "=it")
+  return not after and "invalid" or before == after and "equivalent" or "planted"
+end
+
+-- The sources that had faults since all was built: where a run is killed the next one builds
+-- them again.
+local FAULTY = "/build/faulty"
+
+--- Writes the source with a fault into the copy. Returns "planted", "equivalent" if what is built
+-- is the same, or "invalid" if it cannot be built.
+function Copy:plant(fault)
+  local path, text = fault.source.path, faulty(fault)
+  if fault.source.language == "lua" then
+    local state = plant_lua(fault, text)
+    if state ~= "planted" then return state end
+  else
+    self.sums[path] = self.sums[path] or assert(self:sum(path), path)
+  end
+  write(self.folder .. FAULTY, path .. "\n", "ab")
+  write(self.folder .. "/" .. path, text)
+  if fault.source.language == "lua" then return "planted" end
+  local sum = self:sum(path)
+  return not sum and "invalid" or sum == self.sums[path] and "equivalent" or "planted"
+end
+
+--- Takes the fault out again: what is built next is as it was.
+function Copy:mend(fault) write(self.folder .. "/" .. fault.source.path, fault.source.text) end
+
+--- Whether a source is part of what is built on this system.
+function Copy:has(source)
+  if source.language == "lua" or not source.path:find("%.c$") then return true end
+  local file = io.open(self.folder .. "/" .. parts_of(source.path)[1])
+  if file then file:close() end
+  return file ~= nil
+end
+
+--- A copy that was made.
+function copy.open(folder) return setmetatable({ folder = folder, sums = {} }, Copy) end
+
+local TAKE = [[
+  mkdir -p %s/build && find %s -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} + &&
+    git ls-files -z --cached --others --exclude-standard |
+    tar -c --null -T - 2>/dev/null | tar -x -C %s]]
+
+--- Makes a copy in a folder, or makes it again, and builds what tests need. Raises what the build
+-- prints where that fails.
+function copy.make(folder)
+  assert(os.execute((TAKE:gsub("%%s", folder))) == 0)
+  local self = copy.open(folder)
+  self:run(60, "xargs -r touch -c <build/faulty")
+  local out, ok = self:build("all emulated")
+  if not ok then error("the sources as they stand cannot be built:\n" .. out, 0) end
+  self:run(60, "rm -f build/faulty")
+  return self
+end
+
+--- Makes another copy of one that was made.
+function copy.again(from, to)
+  assert(os.execute(("rm -rf %s && cp -a %s %s"):format(to, from.folder, to)) == 0)
+end
+
+return copy

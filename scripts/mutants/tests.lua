@@ -1,0 +1,123 @@
+-- Which tests may see a fault, and how they are run.
+local tests = {}
+
+-- A test that takes longer hangs: a program that computes for so long, of which the map knows how
+-- long it takes, or one that waits for so many times that.
+local CPU_SECONDS, CPU_TIMES = 15, 10
+local CPU_UNKNOWN = 100
+local WAITING_TIMES = 10
+-- Of the tests that reach a line, so many beyond those of its source, the quickest.
+local MORE = 8
+
+-- ---- what `make map` measured, where it was run ----
+
+-- Its file begins with a line for each test, "test NUMBER SECONDS NAME", cheapest first; then come
+-- lines such as "src/run/queue.c:20 79 163", the tests that reach this line and those behind it.
+local REACH = "build/map/reach"
+
+local reach                         -- by source, a list of { line =, numbers = }
+local measured, seconds_of = {}, {} -- names by number, seconds by name
+
+local function read_reach()
+  reach = {}
+  local file = io.open(REACH)
+  if not file then return end
+  for line in file:lines() do
+    local number, seconds, name = line:match("^test (%d+) (%S+) (%S+)$")
+    if number then
+      measured[tonumber(number)], seconds_of[name] = name, tonumber(seconds)
+    else
+      local path, at, numbers = line:match("^(.-):(%d+) ?(.*)$")
+      reach[path] = reach[path] or {}
+      table.insert(reach[path], { line = tonumber(at), numbers = numbers })
+    end
+  end
+  file:close()
+  for _, list in pairs(reach) do table.sort(list, function(a, b) return a.line < b.line end) end
+end
+
+-- The numbers of the tests that reach a line of a source, as a set; nil where that is not known.
+-- What is counted on a line may be a block that begins there, behind a condition: the place before
+-- it counts too.
+local function reaching(path, line)
+  if not reach then read_reach() end
+  local before, on = "", ""
+  for _, each in ipairs(reach[path] or {}) do
+    if each.line < line then before = each.numbers
+    elseif each.line == line then on = each.numbers end
+  end
+  local set = {}
+  for number in (before .. " " .. on):gmatch("%d+") do set[tonumber(number)] = true end
+  return next(set) and set
+end
+
+-- ---- tests ----
+
+-- The tests of a source by their names, as `make test OF=` runs them.
+local function named(tree, path)
+  local out, status = tree:run(60, ("scripts/tests_of.sh --list '%s'"):format(path))
+  local list = {}
+  for name in (status == 0 and out or ""):gmatch("%S+") do list[#list + 1] = name end
+  return list
+end
+
+-- The names of the tests of a line: those of its source that reach it, then others that do. Of C
+-- few places are counted, and the last one before a line may be in a branch that ended: there the
+-- other tests of the source follow.
+local function names_of(tree, path, line)
+  local own, set = named(tree, path), reaching(path, line)
+  if not set then return own end
+  local list, is_own, by_name, more = {}, {}, {}, 0
+  for number in pairs(set) do by_name[measured[number]] = true end
+  for _, name in ipairs(own) do
+    is_own[name] = true
+    if by_name[name] then list[#list + 1] = name end
+  end
+  for _, kind in ipairs { "_spec%.lua", "_test%.c" } do     -- of these each has to be linked
+    for number, name in ipairs(measured) do
+      if set[number] and not is_own[name] and name:find(kind) and more < MORE then
+        list[#list + 1], more = name, more + 1
+      end
+    end
+  end
+  if path:find("%.lua$") then return #list > 0 and list or own end
+  for _, name in ipairs(own) do
+    if not by_name[name] then list[#list + 1] = name end
+  end
+  return list
+end
+
+-- What has to be built for a test besides the command.
+local function goal_of(tree, name, line)
+  if name:find("_test%.c") then return line:match("(%S+)$") end
+  local _, status = tree:run(60, ("grep -q build/counted '%s'"):format(name:match("^[^:]*")))
+  return status == 0 and "build/counted" or nil
+end
+
+local known = {}                    -- tests by name
+
+local function test_of(tree, name)
+  if not known[name] then
+    local line = tree:run(60, ("scripts/tests_of.sh --command '%s'"):format(name))
+    line = line:gsub("%s+$", "")
+    local seconds = seconds_of[name]
+    local cpu = seconds and CPU_SECONDS + CPU_TIMES * seconds or CPU_UNKNOWN
+    known[name] = { name = name, goal = goal_of(tree, name, line), line = "env " .. line,
+      cpu = cpu, seconds = WAITING_TIMES * cpu }
+  end
+  return known[name]
+end
+
+--- The tests that may see a fault, each as { name =, seconds =, cpu =, line =, goal = }: those that
+-- the map has for the source, and where it is known which tests reach the line, these.
+function tests.of(tree, fault)
+  if not fault.tests then
+    fault.tests = {}
+    for i, name in ipairs(names_of(tree, fault.source.path, fault.line)) do
+      fault.tests[i] = test_of(tree, name)
+    end
+  end
+  return fault.tests
+end
+
+return tests

@@ -1,0 +1,135 @@
+--- What functions of the network refuse and no other spec tries, with what they say.
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+local nd = flow.ndarray
+local tp = flow.typing
+
+--- Runs fn on a blob of this shape in the body of a job.
+local function in_body(shape, fn)
+  flow.clear_default_session()
+  local job = flow.global_function { name = "job", type = "train", returns = tp.Numpy,
+    inputs = { { "x", tp.Numpy.Placeholder(shape) } },
+    body = function(x)
+      local loss = fn(x)
+      flow.optimizer.SGD(0.1):minimize(loss)
+      return loss
+    end }
+  return job(nd.ones(shape))
+end
+
+local ARRAYS = {
+  { "nn.TripletMarginLoss: anchor must have one axis or more, got shape ()", function()
+    flow.nn.TripletMarginLoss(nd.ones {}, nd.ones {}, nd.ones {})
+  end },
+  { "nn.KLDivLoss: input must have one or more samples for batchmean, got shape (0, 2)", function()
+    flow.nn.KLDivLoss(nd.zeros { 0, 2 }, nd.zeros { 0, 2 }, { reduction = "batchmean" })
+  end },
+  { "image.random_erasing: x must be floats, got uint8", function()
+    flow.image.random_erasing(nd.zeros({ 1, 3, 4, 4 }, "uint8"), { training = true })
+  end },
+  { "unbind: x must have one or more places along axis 1, got none", function()
+    flow.unbind(nd.zeros { 2, 0 }, 1)
+  end },
+  { "chunk: x must have one or more places along axis 0, got none", function()
+    flow.chunk(nd.zeros { 0, 2 }, 3)
+  end },
+  { "data_format must be NCHW or NHWC, got string 'CHW'", function()
+    flow.constant_pad2d(nd.zeros { 1, 1, 2, 2 }, 1, { data_format = "CHW" })
+  end },
+  { "must have a letter for each axis of its inputs", function()
+    flow.einsum("ab,bc->ac", { nd.zeros { 2 }, nd.zeros { 2, 3 } })
+  end },
+  { "constant_initializer: value must be a number, got string 'x'", function()
+    flow.constant_initializer("x")
+  end },
+  { "random_normal_initializer: mean must be a number, got string 'x'", function()
+    flow.random_normal_initializer("x", 1)
+  end },
+  { "random_uniform_initializer: maxval must be a finite number, got inf", function()
+    flow.random_uniform_initializer(0, 1 / 0)
+  end },
+  { "smooth_l1_loss: beta must be a number, got string 'x'", function()
+    flow.smooth_l1_loss(nd.zeros { 2 }, nd.zeros { 2 }, { beta = "x" })
+  end },
+  { "smooth_l1_loss: beta must be a number of at least 0, got number -1", function()
+    flow.smooth_l1_loss(nd.zeros { 2 }, nd.zeros { 2 }, { beta = -1 })
+  end },
+  { "nn.huber_loss: delta must be a number of at least 0, got number inf", function()
+    flow.nn.huber_loss(nd.zeros { 2 }, nd.zeros { 2 }, { delta = 1 / 0 })
+  end },
+  { "math.add_n: inputs must be a list of blobs or NdArrays, got an empty table", function()
+    flow.math.add_n({})
+  end },
+  { "math.polyval: coeffs must be a list of numbers, got number 3", function()
+    flow.math.polyval(3, nd.zeros { 2 })
+  end },
+  { "nn.GroupNorm: x must be a blob or an NdArray, got number 3", function()
+    flow.nn.GroupNorm(3, 2)
+  end },
+  { "must be true with the formula cambricon, got false", function()
+    flow.quantization.min_max_observer(nd.zeros { 2, 2 },
+      { per_layer_quantization = false, quantization_formula = "cambricon" })
+  end },
+  { "plot: title must be UTF-8 text", function()
+    helper.written(function(path) flow.plot({ 1, 2 }, { svg = path, title = "\255" }) end)
+  end },
+}
+
+-- Losses of two or three tensors of one shape, by the names of these; n: how many they need.
+local LOSSES = {
+  { flow.smooth_l1_loss, "smooth_l1_loss", "prediction", "label" },
+  { flow.nn.sigmoid_focal_loss, "nn.sigmoid_focal_loss", "inputs", "targets" },
+  { flow.nn.cosine_embedding_loss, "nn.cosine_embedding_loss", "input1", "input2", n = 3 },
+  { flow.nn.MarginRankingLoss, "nn.MarginRankingLoss", "input1", "input2", "target" },
+  { flow.nn.TripletMarginLoss, "nn.TripletMarginLoss", "anchor", "positive", "negative" },
+}
+for name in ("L1Loss MSELoss huber_loss BCELoss BCEWithLogitsLoss KLDivLoss hinge_loss "
+  .. "hinge_embedding_loss dice_loss"):gmatch "%S+" do
+  LOSSES[#LOSSES + 1] = { flow.nn[name], "nn." .. name, "input", "target" }
+end
+
+local BODIES = {
+  { "layers.multi_head_attention: num_kv_heads must divide num_heads 4, got 3", { 2, 3, 8 },
+    function(x) return flow.layers.multi_head_attention(x, 4, { num_kv_heads = 3 }) end },
+  { "num_heads must divide the size 8 of inputs unless head_size is given, got 3", { 2, 3, 8 },
+    function(x) return flow.layers.multi_head_attention(x, 3) end },
+  { "layers.batch_normalization: inputs must have two or more axes, got shape (3)", { 3 },
+    function(x) return flow.layers.batch_normalization(x) end },
+  { "layers.prelu: inputs must have two or more axes, got shape (3)", { 3 },
+    function(x) return flow.layers.prelu(x) end },
+  { "nn.InstanceNorm2d: x must have 4 axes, got shape (2, 3, 4, 4, 4)", { 2, 3, 4, 4, 4 },
+    function(x) return flow.nn.InstanceNorm2d(x) end },
+  { "layers.lstm: dropout must be a number from 0 to below 1, got 1", { 2, 3, 4 },
+    function(x) return (flow.layers.lstm(x, 5, { dropout = 1 })) end },
+  { "layers.gru: h0 must have shape (2, 2, 5) (layers * directions, batch, units), got (1, 2, 5)",
+    { 2, 3, 4 }, function(x)
+      return (flow.layers.gru(x, 5, { bidirectional = true, h0 = flow.zeros { 1, 2, 5 } }))
+    end },
+  { "momentum must be from 0 to 1, got number 1.5", { 2, 2 }, function(x)
+    return (flow.quantization.moving_average_min_maxObserver(x, { momentum = 1.5 }))
+  end },
+}
+
+describe("functions refuse what they cannot take:", function()
+  for _, case in ipairs(ARRAYS) do
+    it(case[1], function() helper.fails(case[2], case[1]) end)
+  end
+  for _, case in ipairs(BODIES) do
+    it(case[1], function()
+      helper.fails(function() in_body(case[2], case[3]) end, case[1])
+    end)
+  end
+
+  for _, loss in ipairs(LOSSES) do
+    it("shapes that differ, for " .. loss[2], function()
+      for i = 4, #loss do
+        local given = { nd.zeros { 2, 3 }, nd.zeros { 2, 3 }, nd.zeros { 2, 3 } }
+        given[i - 2] = nd.zeros { 2, 2 }
+        helper.fails(function() loss[1](unpack(given, 1, loss.n or #loss - 2)) end,
+          ("%s: %s must be of shape (2, 3) like %s, got (2, 2)"):format(loss[2], loss[i], loss[3]))
+      end
+      helper.fails(function() loss[1](3, nd.zeros { 2 }, nd.zeros { 2 }) end,
+        ("%s: %s must be a blob or an NdArray, got number 3"):format(loss[2], loss[3]))
+    end)
+  end
+end)
