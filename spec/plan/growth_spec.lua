@@ -1,5 +1,5 @@
 --- Compiling takes work in proportion to what is compiled, or hardly more. As times differ by
---- chance, the program build/counted, which `make build/counted` builds, counts it; see spec/counted.
+--- chance, the program build/counted, which `make build/counted` builds, counts it: spec/counted.
 local kinds = require "scripts.bench.growing"
 
 -- How many of each kind are small, and how many times as much work four times as many may take:

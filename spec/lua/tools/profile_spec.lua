@@ -173,7 +173,6 @@ on cpu:1: 200.0 ms, 40%%]]):format(threads), profile.text(rows, 2))
 
   -- The text of rows on a machine of 2 threads with these peaks, one blank between its cells.
   local function text_of(rows, most, flop_peak, byte_peak)
-    local core = require "jfl.core"
     local peak, get = core.machine_peak, core.get
     core.machine_peak = function() return flop_peak, byte_peak end
     core.get = function(name) return name == "threads" and 2 or get(name) end
