@@ -21,7 +21,8 @@ typedef struct jf_own_axis {
 
 jf_own_images jf_own_images_of(const jf_unit_conv *c, int64_t channels, const int64_t size[3],
                                int blocked);
-/* Gives the axes of a convolution or of its gradient for the data; they lie behind each other. */
+/* Gives the axes of a convolution or of its gradient for the data; they lie behind each other.
+   Refuses windows that want huge tables. */
 jfl_status jf_own_axes(const jf_unit_conv *c, int turned, jf_own_axis axis[3]);
 
 /* The results along an axis for which tap u reads a cell of the source, which has `from` cells and

@@ -34,8 +34,20 @@ static void geometry_taps(const jf_unit_conv *c, int i, int turned, jf_own_axis 
   a->start[a->phases] = n;
 }
 
+/* Tables have an entry for each tap and channel; beyond this many, 128 MB, the plain kernel, which
+   has none, takes the convolution. */
+enum { MOST_STEPS = 1 << 24 };
+
+static int geometry_is_huge(const jf_unit_conv *c)
+{
+  double steps = (double)(c->in_channels > c->out_channels ? c->in_channels : c->out_channels);
+  for (int i = 0; i < 3; i++) steps *= (double)c->kernel[i];
+  return steps > MOST_STEPS;
+}
+
 jfl_status jf_own_axes(const jf_unit_conv *c, int turned, jf_own_axis axis[3])
 {
+  if (geometry_is_huge(c)) return jf_fail(JFL_ENOSYS, "convolution: too large a window");
   size_t size = 0;
   for (int i = 0; i < 3; i++) {
     axis[i].phases = turned ? jf_own_least(c->stride[i], c->in[i]) : 1;
