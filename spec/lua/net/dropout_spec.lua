@@ -22,5 +22,7 @@ describe("nn.dropout", function()
       "nn.dropout: rate must be a number from 0 to below 1, got 1")
     helper.fails(function() flow.nn.dropout(x, 0.5, { training = 1 }) end,
       "nn.dropout: training must be a boolean, got number 1")
+    helper.fails(function() flow.nn.dropout(x, 0.5, { training = true, name = 3 }) end,
+      "nn.dropout: name must be a string, got number 3")
   end)
 end)
