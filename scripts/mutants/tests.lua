@@ -53,17 +53,22 @@ end
 
 -- ---- tests ----
 
--- The tests of a source by their names, as `make test OF=` runs them.
+-- The tests of a source by their names, as `make test OF=` runs them, and the spec at the path that
+-- mirrors its own, which may be newer than the map.
 local function named(tree, path)
-  local out, status = tree:run(60, ("scripts/tests_of.sh --list '%s'"):format(path))
-  local list = {}
-  for name in (status == 0 and out or ""):gmatch("%S+") do list[#list + 1] = name end
+  local spec = path:gsub("^src/", ""):gsub("^lua/jfl/", "lua/"):gsub("%.%w+$", "_spec.lua")
+  local out = tree:run(60, ("scripts/tests_of.sh --list '%s' 2>/dev/null; ls 'spec/%s' 2>/dev/null")
+    :format(path, spec))
+  local list, has = {}, {}
+  for name in out:gmatch("%S+") do
+    if not has[name] then list[#list + 1], has[name] = name, true end
+  end
   return list
 end
 
--- The names of the tests of a line: those of its source that reach it, then others that do. Of C
--- few places are counted, and the last one before a line may be in a branch that ended: there the
--- other tests of the source follow.
+-- The names of the tests of a line: those of its source that reach it, then others that do. The
+-- other tests of the source follow, as few places of C are counted, and the last one before a line
+-- may be in a branch that ended; and as they may have changed since that was measured.
 local function names_of(tree, path, line)
   local own, set = named(tree, path), reaching(path, line)
   if not set then return own end
@@ -80,7 +85,6 @@ local function names_of(tree, path, line)
       end
     end
   end
-  if path:find("%.lua$") then return #list > 0 and list or own end
   for _, name in ipairs(own) do
     if not by_name[name] then list[#list + 1] = name end
   end

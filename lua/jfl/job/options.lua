@@ -33,7 +33,7 @@ function options.enable_auto_mixed_precision(value)
   return options.mixed("enable_auto_mixed_precision", value)
 end
 
-function options.micro_batches(n) return args.integer("micro_batches", "value", n, 1, 1024) end
+function options.micro_batches(n) return args.integer("micro_batches", "value", n, 1) end
 
 function options.optimizer_placement_optimization_mode(value)
   local name = "optimizer_placement_optimization_mode"

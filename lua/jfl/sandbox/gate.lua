@@ -42,6 +42,8 @@ local function kind_of(object)
   return core.type(object) or type(object)
 end
 
+local function one(kind) return (kind == "array" and "an " or "a ") .. kind end
+
 local events = {}
 gate.events = {}
 
@@ -50,15 +52,15 @@ function events.index(object, key)
   local kind = kind_of(object)
   if type(key) == "number" and (kind == "array" or kind == "table") then return object[key] end
   if not (allowed.fields[kind] or {})[key] then
-    refuse(("'%s' of %s %s"):format(tostring(key), kind == "array" and "an" or "a", kind))
+    refuse(("'%s' of %s"):format(tostring(key), one(kind)))
   end
   return object[key]
 end
 
 function events.newindex(object, key, value)
   if core.type(object) ~= "array" or type(key) ~= "number" then
-    core.fail("only elements and rows of an array can be set, not '%s' of a %s", tostring(key),
-      kind_of(object))
+    core.fail("only elements and rows of an array can be set, not '%s' of %s", tostring(key),
+      one(kind_of(object)))
   end
   object[key] = value
 end

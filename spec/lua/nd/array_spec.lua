@@ -68,6 +68,12 @@ describe("making NdArrays", function()
     helper.fails(function() nd.zeros({ -1 }) end, "ndarray.zeros: shape: dimension 1")
     helper.fails(function() nd.arange(0) end, "there is no value from 0 to before 0")
     helper.fails(function() nd.arange(1e13) end, "out of memory")
+    for i, name in ipairs { "start", "stop", "step" } do
+      local given = { 0, 3, 1 }
+      given[i] = "x"
+      helper.fails(function() nd.arange(unpack(given)) end,
+        ("ndarray.arange: %s must be a number, got string 'x'"):format(name))
+    end
     helper.fails(function() nd.stack({ nd.ones(2) }, "x") end, "stack: axis must be an integer")
     helper.fails(function() nd.ones(2).slice(1, 2) end, "slice: argument 1 must be an NdArray")
   end)

@@ -27,6 +27,10 @@ describe("activations made of ops", function()
     assert.is_true(math.abs(sums:max() - 1) < 1e-5 and math.abs(sums:min() - 1) < 1e-5)
     local shares = nn.gumbel_softmax(logits, { hard = true }):mean(0)
     for i, share in ipairs { 0.7, 0.2, 0.1 } do assert.near(share, shares[i], 0.03) end
+    -- Beside such numbers the noise is nothing: 0 and 1 are left.
+    local even = nn.gumbel_softmax(nd.array { { 0, 1e6 } }, 1e6)
+    assert.near(1 / (1 + math.exp(1)), even[1][1], 1e-3)
+    assert.near(1 / (1 + math.exp(-1)), even[1][2], 1e-3)
   end)
 
   it("give whole choices the gradient of soft ones", function()

@@ -57,6 +57,10 @@ local ARRAYS = {
   { "nn.huber_loss: delta must be a number of at least 0, got number inf", function()
     flow.nn.huber_loss(nd.zeros { 2 }, nd.zeros { 2 }, { delta = 1 / 0 })
   end },
+  { "train.ExponentialMovingAverage: decay must be above 0 and below 1, got 1", function()
+    flow.train.ExponentialMovingAverage(1)
+  end },
+  { "data.csv: path must be a string, got number 3", function() flow.data.csv(3) end },
   { "math.add_n: inputs must be a list of blobs or NdArrays, got an empty table", function()
     flow.math.add_n({})
   end },

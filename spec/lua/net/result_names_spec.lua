@@ -13,6 +13,7 @@ local CALLS = {
   ["image.center_crop"] = "p 4", ["masked_fill"] = "t m 3", ["math.add_n"] = "tt",
   ["math.gelu"] = "t", ["math.l2_normalize"] = "t", ["math.reduce_euclidean_norm"] = "t",
   ["math.reduce_l1"] = "t", ["math.reduce_logsumexp"] = "t", ["math.reduce_std"] = "t",
+  ["math.polyval"] = "co t",
   ["math.reduce_variance"] = "t", ["math.two_stage_reduce_max"] = "t", ["matmul"] = "t u",
   ["moveaxis"] = "p 0 1", ["nn.BCEWithLogitsLoss"] = "t t", ["nn.KLDivLoss"] = "t t",
   ["nn.L1Loss"] = "t t", ["nn.MSELoss"] = "t t", ["nn.PixelShuffle"] = "p 2",
@@ -44,7 +45,7 @@ describe("the name that is given to", function()
         local values = { t = t, p = p, tt = { t, t }, u = flow.transpose(t, { 1, 0 }),
           s = flow.reshape(flow.math.reduce_sum(t), { 1 }), t2 = t, eq = "ij,kj->ik",
           c = flow.slice_v2(p, { { 0, 2 }, { 0, 3 } }), m = flow.math.greater(t, 0),
-          part = { { 0, 1 } }, steps = { { 0, 2 }, { 0, 6, 2 } }, swap = { 1, 0 },
+          part = { { 0, 1 } }, steps = { { 0, 2 }, { 0, 6, 2 } }, swap = { 1, 0 }, co = { 2 },
           one = flow.reshape(t, { 2, 1, 6 }) }
         for path, words in pairs(CALLS) do
           local given = {}

@@ -25,6 +25,14 @@ describe("an input", function()
     assert.same({ "shown", 8 }, { run("local function f(a) return 2 * a end\nf(4)") })
   end)
 
+  it("has an expression at the beginning of a line alone, or behind a semicolon", function()
+    for _, text in ipairs { "x = 1 y", "x = 1 y\n", "x = 1 yy\n", "local a = 1 b\n" } do
+      assert.is_nil((chunk.load(text, shown)), text)
+    end
+    assert.same({ "shown", 1 }, { run("x = 1;x\n") })
+    assert.same({ "shown", 1 }, { run("x = 1\nx\n") })
+  end)
+
   it("shows nothing for statements", function()
     assert.same({}, { run("") })
     assert.same({}, { run("-- note") })
