@@ -1,12 +1,17 @@
 # The quick tier, for a developer: what users get, the front end in a stock LuaJIT, a small part of
 # what runs on other devices, and the structure of the sources.
 
+# How a stock LuaJIT runs specs; and the spec of the core module, which takes long, so that others
+# than build/jfl run it in the landing tier alone.
+stock="LUA_CPATH='$PWD/build/?.so;;' luajit"
+core='spec/bind/core_spec'
+
 # Where nothing is known of how long each takes, those that take long come first.
 here_list() {
   { spec_files "specs" build/jfl spec/dev spec/lua/doc spec/examples spec/lua/job
     spec_files "specs" build/jfl spec; } | grep -v -E "$hosts|$counted" | awk '!seen[$0]++'
   c_tests "C" $native
-  spec_files "specs in luajit" "LUA_CPATH='$PWD/build/?.so;;' luajit" spec/bind
+  spec_files "specs in luajit" "$stock" spec/bind | grep -v "$core"
   one "structure" "scripts/lint.sh && echo 1 passed, 0 failed"
   one "examples" scripts/test/examples
   alone "soak" build/jfl scripts/soak.lua 5
@@ -21,9 +26,8 @@ simulated_list() {
     one "C on sim" JFL_DEVICE=sim $native/spec/${test}_test
   done
   spec_files "specs on sim" "JFL_DEVICE=sim build/jfl" --exclude-tags=cpu spec/bind \
-    spec/checkpoint spec/run
+    spec/checkpoint spec/run | grep -v "$core"
   alone "soak on sim" JFL_DEVICE=sim build/jfl scripts/soak.lua 5
-  one "examples on sim" scripts/test/examples sim
   share_list "specs on shares of the CPU" 4 "JFL_SPEC_DEVICE=core JFL_CPU_DEVICES=4 build/jfl" \
     spec/dev/late_spec.lua spec/run/lane_spec.lua
 }
