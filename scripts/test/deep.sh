@@ -108,7 +108,7 @@ deep() {
   export JFL_TEST_SECONDS=3600
   small_data
   run "build" build all tests
-  [ $failed = 0 ] || finish
+  [ $bad = 0 ] || finish
   for slice; do
     failed_before=$failed
     say "slice $slice of the deep tier:"

@@ -56,6 +56,6 @@ emulated_list() {
 quick() {
   small_data
   run "build" ${strict:+quiet_}build all tests
-  [ $failed = 0 ] || finish
+  [ $bad = 0 ] || finish
   pool emulated_list here_list simulated_list
 }

@@ -51,16 +51,18 @@ static void watch_beat(jf_world *w)
   pthread_mutex_unlock(&w->telling);
 }
 
-static void watch_ask(jf_world *w, int64_t round)
+/* The n ranks are those of the beginning: who ends the world may be alone before this thread
+   ends. */
+static void watch_ask(jf_world *w, int n, int64_t round)
 {
-  for (int i = 0; i < w->size; i++)
+  for (int i = 0; i < n; i++)
     if (w->peer[i].life >= 0 && interval * (double)(round - w->peer[i].heard) > w->patience)
       jf_world_end("rank %d (%s) does not answer", i, jf_world_host(i));
 }
 
-static void watch_hear(jf_world *w, const struct pollfd *p, int64_t round)
+static void watch_hear(jf_world *w, int n, const struct pollfd *p, int64_t round)
 {
-  for (int i = 0; i < w->size; i++)
+  for (int i = 0; i < n; i++)
     if (p[i].fd >= 0 && p[i].revents && !watch_read(&w->peer[i], round))
       jf_world_end("rank %d (%s) has ended", i, jf_world_host(i));
 }
@@ -68,18 +70,19 @@ static void watch_hear(jf_world *w, const struct pollfd *p, int64_t round)
 static void *watch_run(void *arg)
 {
   jf_world *w = arg;
-  struct pollfd *p = jf_new((size_t)w->size * sizeof *p);
+  const int n = w->size;
+  struct pollfd *p = jf_new((size_t)n * sizeof *p);
   double next = 0;
   int64_t round = 0;
   jf_thread_begins("watch");
   if (!p) jf_world_end("rank %d (%s) is out of memory", w->rank, jf_world_host(w->rank));
-  for (int i = 0; p && i < w->size; i++) p[i] = (struct pollfd){ w->peer[i].life, POLLIN, 0 };
+  for (int i = 0; p && i < n; i++) p[i] = (struct pollfd){ w->peer[i].life, POLLIN, 0 };
   while (p && !atomic_load(&w->trouble)) {
-    const int came = poll(p, (nfds_t)w->size, (int)(1e3 * interval));
-    if (came > 0) watch_hear(w, p, round);
+    const int came = poll(p, (nfds_t)n, (int)(1e3 * interval));
+    if (came > 0) watch_hear(w, n, p, round);
     const double now = jf_now();
     if (now < next) continue;
-    watch_ask(w, ++round);
+    watch_ask(w, n, ++round);
     watch_beat(w);
     next = now + interval;
   }

@@ -74,9 +74,9 @@ void jf_world_end(const char *fmt, ...)
 {
   const uint64_t one = 1;
   va_list ap;
-  if (world->size == 1 || world->forks != jf_forks()) return;
+  if (world->forks != jf_forks()) return;
   pthread_mutex_lock(&world->telling);
-  if (!atomic_load(&world->trouble)) {
+  if (world->size > 1 && !atomic_load(&world->trouble)) {
     va_start(ap, fmt);
     vsnprintf(world->text, sizeof world->text, fmt, ap);
     va_end(ap);
