@@ -4,7 +4,6 @@ tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 . scripts/count.sh
-tab=$(printf '\t')
 native=build/obj-gcc
 sanitized=build/obj-gcc-address,undefined
 threaded=build/obj-gcc-thread

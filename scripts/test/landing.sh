@@ -4,8 +4,8 @@
 more_list() {
   spec_files "specs" build/jfl spec | grep -E "$counted"
   spec_files "specs in luajit" "$stock" spec/bind/core_spec.lua spec/lua
-  one "each op in each way of its parts" JFL_FUZZ=1 build/jfl /usr/bin/busted \
-    -o plainTerminal spec/pass/spread_op_spec.lua
+  spec_files "each op in each way of its parts" "JFL_FUZZ=1 build/jfl" \
+    spec/pass/spread_op_spec.lua
   alone "documents" build/jfl scripts/doc.lua build/doc-landing
 }
 
