@@ -1,5 +1,6 @@
 # What scripts that run tests share: running one, and adding up. They give tmp, a folder of theirs.
 passed=0 failed=0
+bad=0                          # how many failed of what was run last
 
 # summary LOG: how many passed, failed and are pending by the last summary there; nothing if there
 # is none.
