@@ -59,9 +59,9 @@ random_list() {
   spec_files "random calls on an emulated GPU" "JFL_FUZZ=1 build/jfl" spec/dev/gpu_fused_spec.lua
 }
 
-# Every spec under the sanitizers.
+# Every spec under the sanitizers; some start ranks by an MPI, for which all products are needed.
 slice_sanitized() {
-  run "sanitized build" build SAN=address,undefined $sanitized/jfl
+  run "sanitized build" build SAN=address,undefined products
   with_sanitizers
   pool all_sanitized_list
 }
