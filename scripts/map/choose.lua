@@ -200,11 +200,13 @@ local function pruned(classes, chosen, n_given)
   return list
 end
 
---- The ops that the rows of a GPU's kernels are for.
+--- The ops that the rows of a GPU's kernels are for; where a macro names them, a row is called as
+-- its op.
 local function ops_of(source)
   local ops, text = {}, source:find "^kernels/cuda/" and table.concat(lines_of(source), "\n") or ""
   for row in text:gmatch "\nJFL_CUDA(%b())" do
     for op in row:gmatch '"([%l%d_]+)"' do ops[op] = true end
+    ops[row:match "^%(cuda_([%l%d_]+)" or ""] = true
   end
   return ops
 end
