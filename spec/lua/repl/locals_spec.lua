@@ -165,17 +165,20 @@ function statement(depth)
   return nested[i - #simple](function() return block(depth) end)
 end
 
--- Globals of a program, which prints into a list.
+-- Globals of a program, which prints into a list. Functions that call others by C, again and again,
+-- are called so often at most.
+local MOST_CALLS = 2000
+
 local function library(printed)
-  local depth, own = 0, {}
+  local depth, calls, own = 0, 0, {}
   function own.S(v)
     if type(v) == "table" then return "{" .. own.S(v[1]) .. "," .. own.S(v.x) .. "}" end
     return type(v) == "function" and "fn" or tostring(v)
   end
   function own.N(v) return tonumber(v) or 0 end
   function own.C(v)
-    if type(v) ~= "function" or depth > 20 then return v end
-    depth = depth + 1
+    if type(v) ~= "function" or depth > 20 or calls > MOST_CALLS then return v end
+    depth, calls = depth + 1, calls + 1
     local ok, result = pcall(v)
     depth = depth - 1
     return ok and result or "failed"
