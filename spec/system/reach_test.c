@@ -78,8 +78,8 @@ static void paths_do_not_leave_the_folders(void)
 {
   static const char *const paths[] = {
     "..", "../outside/f", "../outside/new", "deep/../../outside/f", "deep/..", "deep/../f",
-    "./../in/f", "folder/f", "folder/new", "folder/deep/f", "folder/", "folder/.", "/", "//", "/etc/passwd",
-    "/proc/self/cwd", "/proc/self/fd/0", "/nowhere/at/all"
+    "./../in/f", "folder/f", "folder/new", "folder/deep/f", "folder/", "folder/.",
+    "/", "//", "/etc/passwd", "/proc/self/cwd", "/proc/self/fd/0", "/nowhere/at/all"
   };
   begin();
   jf_reach *r = reach_of("in", "in");
@@ -92,7 +92,8 @@ static void paths_do_not_leave_the_folders(void)
   CHECK(refused(jf_open(JF_HERE, in_scratch("in/f"), JF_READ)));
   jf_folder_close(folder);
   leave(r);
-  CHECK(reads(JF_HERE, in_scratch("outside/f"), "outside/f") && !exists(in_scratch("outside/new")));
+  CHECK(reads(JF_HERE, in_scratch("outside/f"), "outside/f"));
+  CHECK(!exists(in_scratch("outside/new")));
 }
 
 static void links_are_not_followed(void)
