@@ -77,7 +77,7 @@ end
 
 local function called() return core.call(new_plan(), { 1, 2 }) end
 
-local function made() return core.file_make(fresh "made") end
+local function new_file() return core.file_make(fresh "made") end
 
 local function written()
   local name = fresh "written"
@@ -148,12 +148,12 @@ local good = {
   done = finished,
   due = function() return true end,
   fd = function() end,
-  file_close = made,
+  file_close = new_file,
   file_make = function() return fresh "made" end,
   file_open = function() return written() end,
   file_read = function() return core.file_open(written()), 3, 1 end,
-  file_size = made,
-  file_write = function() return made(), "text", 0 end,
+  file_size = new_file,
+  file_write = function() return new_file(), "text", 0 end,
   fill = function() return array(), 1 end,
   finish = function() return tostring end,
   find_variable = function() return trained(), "w" end,

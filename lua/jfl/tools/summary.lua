@@ -46,7 +46,7 @@ local made = 0
 
 -- A reader of a directory expects one writer: of several ranks that is the first.
 local function open_nothing(logdir)
-  return setmetatable({ logdir = logdir, file = NOTHING, steps = {} }, Writer)
+  return setmetatable({ logdir = logdir, path = "/dev/null", file = NOTHING, steps = {} }, Writer)
 end
 
 -- Opens a file that is not there yet, so that neither one of another writer is emptied nor one that
