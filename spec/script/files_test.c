@@ -21,7 +21,8 @@ static const char fills[] =
   "flow.ndarray.save(root .. '/outside/a.npy', flow.ndarray.ones({ 2 }))\n"
   "flow.ndarray.save(root .. '/in/mine.npy', flow.ndarray.ones({ 3 }))\n"
   "flow.data.save_image(root .. '/outside/p.png', flow.ndarray.zeros({ 4, 4, 3 }))\n"
-  "flow.checkpoint.save(root .. '/outside/ck', { a = flow.ndarray.ones({ 2 }) })\n";
+  "flow.checkpoint.save(root .. '/outside/ck', { a = flow.ndarray.ones({ 2 }) })\n"
+  "flow.checkpoint.save(root .. '/in/ck', { a = flow.ndarray.ones({ 2 }) })\n";
 
 static void set_root(jfl_script *s)
 {
@@ -237,13 +238,37 @@ static void functions_of_the_program_open_what_it_may(void)
   jfl_script_free(s);
 }
 
+static int listens;
+static jfl_status heard = JFL_EIO;
+
+static void host_hears(void *ud, const char *text)
+{
+  (void)ud, (void)text;
+  if (listens) heard = read_outside();
+}
+
+/* A checkpoint with a variable that no job has is worth a warning. */
+static void warnings_are_heard_where_all_can_be_opened(void)
+{
+  begin();
+  jfl_script *s = open_box(in_scratch("in"), NULL);
+  listens = 1;
+  CHECK_MSG(!run(s, "require('jfl').checkpoint.load('ck')"), "%s", jfl_errmsg());
+  listens = 0;
+  CHECK(!heard);
+  CHECK(run(s, "require('jfl').checkpoint.load(root .. '/outside/ck')") == JFL_EIO);
+  jfl_script_free(s);
+}
+
 int main(void)
 {
   scratch_make();
+  CHECK(!jfl_set_log(&(jfl_log){ .say = host_hears }));
   RUN(nothing_of_the_front_end_leaves_the_folders);
   RUN(folders_are_opened_when_the_script_is_made);
   RUN(folders_are_closed_with_the_script);
   RUN(the_program_saves_and_loads_where_it_likes);
+  RUN(warnings_are_heard_where_all_can_be_opened);
   RUN(functions_of_the_program_open_what_it_may);
   return test_done();
 }

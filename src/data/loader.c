@@ -78,8 +78,8 @@ static void *loader_work(void *arg)
 {
   jfl_loader *l = arg;
   jf_decoder d = { 0 };
-  jf_memory_charge(l->budget);
   jf_thread_begins("loader");
+  jf_memory_charge(l->budget);
   pthread_mutex_lock(&l->mu);
   while (!l->ends) {
     loader_batch *b;
@@ -89,6 +89,7 @@ static void *loader_work(void *arg)
   }
   pthread_mutex_unlock(&l->mu);
   jf_decoder_free(&d);
+  jf_memory_charge(NULL);
   jf_thread_ends("loader");
   return NULL;
 }

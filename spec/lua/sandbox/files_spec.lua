@@ -36,8 +36,8 @@ local function output(text)
   return got
 end
 
--- What is outside: names, contents and when they changed.
-local function outside() return output "find outside -printf '%p %y %i %T@ %C@ %s\n' | sort" end
+-- What is outside, and what may only be read: names, sizes and when they changed.
+local function outside() return output "find outside in -printf '%p %y %i %T@ %C@ %s\n' | sort" end
 
 -- inotify tells of each file and folder that is opened, also of one that is only read. Others than
 -- Linux have no such thing here: there contents alone are compared.
@@ -196,6 +196,22 @@ describe("a box's folders", function()
       for _, call in ipairs(MAKES) do refusal(box, call, "made") end
     end
     assert.equal("", output "find in out -name 'made*'")
+  end)
+
+  it("are not asked where a function of the host opens files", function()
+    local box = box_of {}
+    box:set("size", function(path) return flow.ndarray.load(path).size end)
+    assert.equal(2, box:run("return size(...)", "text", root .. "/outside/a.npy"))
+    refusal(box, OPENS[1], root .. "/outside/a.npy")
+    assert.equal(2, flow.ndarray.load(root .. "/outside/a.npy").size)
+  end)
+
+  it("are one to read and one to write", function()
+    local box = box_of()
+    box:run [[local flow = require "jfl"
+      flow.ndarray.save("mine.npy", flow.ndarray.ones({ 2 }))]]
+    assert.matches("No such file", refusal(box, OPENS[1], "mine.npy"), 1, true)
+    assert.equal(2, flow.ndarray.load(root .. "/out/mine.npy").size)
   end)
 
   it("are the folders that they were when the box was made", function()
