@@ -1,11 +1,12 @@
 #!/bin/sh
-# lint.sh: the shape of the sources: what includes, requires and calls what, names, columns,
-# exported symbols, luacheck.
+# lint.sh: the shape of the sources: what includes, requires and calls what, who opens files, names,
+# columns, exported symbols, luacheck.
 cd "$(dirname "$0")/.." || exit 1
 status=0
 build/jfl scripts/layers.lua || status=1
 build/jfl scripts/requires.lua || status=1
 build/jfl scripts/circles.lua || status=1
+build/jfl scripts/files.lua || status=1
 build/jfl scripts/names.lua || status=1
 build/jfl scripts/columns.lua || status=1
 scripts/exports.sh build/jfl.so || status=1

@@ -738,7 +738,8 @@ JFL_API jfl_status jfl_profile_stop(jfl_session *s, jfl_profile **out);
 JFL_API jfl_status jfl_profile_waiting(const jfl_profile *p, double *computing, double *waiting);
 JFL_API int jfl_profile_count(const jfl_profile *p);
 JFL_API jfl_status jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out);
-/* Writes the steps as a Chrome trace (JSON), which Perfetto and chrome://tracing open. */
+/* Writes the steps as a Chrome trace (JSON), which Perfetto and chrome://tracing open, by a
+   jfl_output. */
 JFL_API jfl_status jfl_profile_trace(const jfl_profile *p, const char *path);
 JFL_API void jfl_profile_free(jfl_profile *p);
 /* What this machine does at best with that many threads, measured: float32 additions and
@@ -853,7 +854,8 @@ typedef struct jfl_script_options {
   double seconds;              /* the longest that one call below may run Lua; 0: no limit */
   int threads;                 /* the most that jobs may use; 0: as many as there are cores */
   const char *read_folder;     /* with `restricted`: the folder whose files texts may read, and */
-  const char *write_folder;    /* that where they may write; NULL: none */
+  const char *write_folder;    /* that where they may write; NULL: none. Both are opened when the
+                                  script is made; one that cannot be is JFL_EIO */
   /* What print() writes, n bytes with the newline; NULL: it goes to standard output. */
   void (*print)(void *ud, const char *text, size_t n);
   void *ud;
@@ -966,7 +968,8 @@ JFL_API int jfl_script_pending(jfl_script *s);
    the script's session. */
 JFL_API jfl_status jfl_script_fd(jfl_script *s, int *out);
 /* Write and read all variables of all jobs that the texts have defined, as flow.train.CheckPoint
-   does: jfl_checkpoint_save and jfl_checkpoint_load know of those alone that were compiled. */
+   does: jfl_checkpoint_save and jfl_checkpoint_load know of those alone that were compiled. The
+   path is the program's own: no folder of a restricted script bounds it. */
 JFL_API jfl_status jfl_script_save(jfl_script *s, const char *path, int overwrite);
 JFL_API jfl_status jfl_script_load(jfl_script *s, const char *path, int strict);
 

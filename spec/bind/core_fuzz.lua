@@ -77,6 +77,14 @@ end
 
 local function called() return core.call(new_plan(), { 1, 2 }) end
 
+local function new_file() return core.file_make(fresh "made") end
+
+local function written()
+  local name = fresh "written"
+  core.file_write(core.file_make(name), "a text", 0)
+  return name
+end
+
 local function saved()
   new_plan()
   core.save("saved", true)
@@ -140,6 +148,12 @@ local good = {
   done = finished,
   due = function() return true end,
   fd = function() end,
+  file_close = new_file,
+  file_make = function() return fresh "made" end,
+  file_open = function() return written() end,
+  file_read = function() return core.file_open(written()), 3, 1 end,
+  file_size = new_file,
+  file_write = function() return new_file(), "text", 0 end,
   fill = function() return array(), 1 end,
   finish = function() return tostring end,
   find_variable = function() return trained(), "w" end,
@@ -164,6 +178,7 @@ local good = {
   inflate_within = function() return core.bytes(core.deflate("text", "zlib")), "zlib", 9, "a" end,
   is_directory = function() return "x" end,
   is_file = function() return "x" end,
+  is_there = function() return "x" end,
   jpeg = function() return core.array("uint8", { 2, 3, 3 }), 90, "who" end,
   loader = function() return PICTURE, 1, "who" end,
   loader_close = function() return core.loader(PICTURE, 1, "who") end,

@@ -370,6 +370,29 @@ static void an_output_takes_the_place_of_a_file(void)
   CHECK(put_output(in_scratch("no/where"), "x") == JFL_EIO && says("No such file"));
 }
 
+static jfl_status put_trace(const char *path)
+{
+  jfl_profile *p;
+  jfl_session *s = new_session();
+  CHECK(!jfl_profile_start(s, 10) && !jfl_profile_stop(s, &p));
+  const jfl_status r = jfl_profile_trace(p, path);
+  jfl_profile_free(p);
+  jfl_session_free(s);
+  return r;
+}
+
+/* Another name of the file that it replaces still leads to what was there. */
+static void a_trace_takes_the_place_of_a_file(void)
+{
+  const char *path = in_scratch("trace.json"), *other = in_scratch("other.json");
+  put_file(path, "precious", 8);
+  CHECK(!link(path, other));
+  CHECK_MSG(put_trace(path) == JFL_OK, "%s", jfl_errmsg());
+  CHECK(holds(other, "precious") && !holds(path, "precious"));
+  CHECK(put_trace(in_scratch("no/where")) == JFL_EIO && says("profile: cannot write"));
+  CHECK(put_trace("/dev/full") == JFL_EIO && says("No space left"));
+}
+
 /* As the kernel has it for open, where it may be switched off. */
 static void an_output_follows_no_link_of_others_in_a_shared_directory(void)
 {
@@ -382,6 +405,7 @@ static void an_output_follows_no_link_of_others_in_a_shared_directory(void)
   CHECK(!chown(in_scratch("tmp"), 23456, 23456) && !lchown(link, 12345, 12345));
   CHECK(put_output(link, "theirs") == JFL_EIO && holds(victim, "mine"));
   CHECK_SAYS("Permission denied");
+  CHECK(put_trace(link) == JFL_EIO && holds(victim, "mine"));
   CHECK(!chmod(in_scratch("tmp"), 0755));
   CHECK(put_output(link, "again") == JFL_OK && holds(victim, "again"));
 }
@@ -431,6 +455,7 @@ int main(void)
   RUN(is_private_from_the_beginning);
   RUN(keeps_the_owner_where_it_may);
   RUN(an_output_takes_the_place_of_a_file);
+  RUN(a_trace_takes_the_place_of_a_file);
   RUN(an_output_follows_no_link_of_others_in_a_shared_directory);
   RUN(an_output_notices_that_it_was_swapped);
   RUN(outputs_refuse_nothing_at_all);

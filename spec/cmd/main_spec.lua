@@ -208,13 +208,14 @@ describe("--profile", function()
     for _, ending in ipairs { "", "os.exit(0)" } do
       local out, err, status = run("--profile=/dev/full", helper.file(JOB .. ending))
       assert.truthy(out:find("^8\n *share "), out)
-      assert.truthy(err:find("profile: /dev/full: ", 1, true), err)
+      assert.truthy(err:find("profile: cannot write /dev/full: ", 1, true), err)
       assert.equal(1, status)
     end
   end)
 
   it("says before the script runs where a trace cannot be written", function()
-    fails("", "profile: /nowhere/t.json: ", "--profile=/nowhere/t.json", helper.file(JOB))
+    fails("", "profile: cannot write /nowhere/t.json: ", "--profile=/nowhere/t.json",
+      helper.file(JOB))
   end)
 
   it("says so where no job ran", function()

@@ -110,9 +110,8 @@ describe("a restricted script", function()
   it("has no names of flow with files, processes or settings behind them", function()
     closed(box, {
       "return flow.env", "return flow.config.threads", "return flow.config.memory_limit",
-      "return flow.config.device", "return flow.data", "return flow.train",
-      "return flow.checkpoint",
-      "return flow.ndarray.load", "return flow.ndarray.save", "return flow.ndarray.pointer",
+      "return flow.config.device", "return flow.data.folder", "return flow.data.load_mnist",
+      "return flow.train", "return flow.checkpoint.remove", "return flow.ndarray.pointer",
       "return flow.ndarray.zeros({ 1 }).pointer", "return flow.ndarray.zeros({ 1 }):save('x')",
       "return flow.summary", "return flow.profile", "return flow.plot", "return flow.progress",
       "return flow.scope.placement", "return flow.help", "return flow.fd", "return flow.sandbox",
@@ -257,14 +256,14 @@ describe("a restricted script with folders", function()
     assert.equal(2, box:run([[local flow = require "jfl"
       flow.ndarray.save("b.npy", flow.ndarray.zeros({ 2 }))
       flow.checkpoint.save("ck", { a = flow.ndarray.zeros({ 2 }) })
-      return flow.ndarray.load("deep/a.npy"):sum() ]]))
+      return flow.ndarray.load("./deep//a.npy"):sum() ]]))
     assert.equal(0, flow.ndarray.load(root .. "/out/b.npy"):sum())
     assert.equal(2, flow.checkpoint.get(root .. "/out/ck").a.size)
   end)
 
   it("gets nowhere else", function()
-    for _, path in ipairs { "../other/a.npy", "link/a.npy", "a.npy", "/etc/passwd", "", ".", "..",
-      "deep/../../other/a.npy", "deep//a.npy", "./deep/a.npy", root .. "/in/deep/a.npy",
+    for _, path in ipairs { "../other/a.npy", "link/a.npy", "a.npy", "/etc/passwd", "", "..",
+      "deep/../../other/a.npy", "deep/../deep/a.npy", root .. "/in/deep/a.npy",
       "deep/a.npy\0x", "deep\\..\\a.npy", "c:a.npy" } do
       closed(box, { ("return flow.ndarray.load(%q)"):format(path),
         ("return flow.ndarray.load({ path = %q })"):format(path),

@@ -48,8 +48,10 @@ void *jf_new(size_t n);
 void *jf_new_raw(size_t n);
 void jf_free(void *p);
 
-/* What some of the process's memory may take together. Any thread may count. */
+/* What a state with limits may have: so much memory, and with a reach (system.h) so many files. Any
+   thread may count. */
 typedef struct jf_budget jf_budget;
+struct jf_reach;
 jf_budget *jf_budget_new(uint64_t most);       /* 0: any number of bytes; NULL without memory */
 /* It lives until all blocks that it counts are free. */
 void jf_budget_drop(jf_budget *b);
@@ -58,7 +60,10 @@ int jf_budget_take(jf_budget *b, size_t n);
 void jf_budget_give(jf_budget *b, size_t n);
 uint64_t jf_budget_used(const jf_budget *b);
 uint64_t jf_budget_most(const jf_budget *b);
-/* From here on blocks that this thread gets count in b, NULL: in none; gives the one before. */
+/* Before a thread is charged: keeps the reach that such threads have. */
+void jf_budget_confine(jf_budget *b, struct jf_reach *reach);
+/* From here on this thread works for b: blocks that it gets count there, and it opens files within
+   its reach. NULL: it works for nobody with limits. Gives the one before. */
 jf_budget *jf_memory_charge(jf_budget *b);
 jf_budget *jf_memory_budget(void);             /* that of this thread, or NULL */
 /* Keeps b for another thread; jf_budget_drop gives it back. */

@@ -17,7 +17,9 @@ jfl_status jfl_set_log(const jfl_log *log)
 int jfl_warn(const char *text)
 {
   if (jf_need_pointer(__func__, "text", text) || !host_log.say) return 0;
+  jf_budget *const own = jf_memory_charge(NULL);
   host_log.say(host_log.ud, text);
+  jf_memory_charge(own);
   return 1;
 }
 

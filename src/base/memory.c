@@ -17,8 +17,8 @@ int jf_memory_is_given(void) { return host.alloc != NULL; }
 
 /* ---- budgets ---- */
 
-/* keepers: whoever made it, threads, and each block. */
-struct jf_budget { uint64_t most; _Atomic uint64_t used, keepers; };
+/* keepers: whoever made it, threads, and each block. reach: NULL, or that of its threads. */
+struct jf_budget { uint64_t most; _Atomic uint64_t used, keepers; jf_reach *reach; };
 
 static _Thread_local jf_budget *charged;
 
@@ -27,6 +27,7 @@ jf_budget *jf_budget_new(uint64_t most)
   jf_budget *b = malloc(sizeof *b);
   if (!b) return NULL;
   b->most = most;
+  b->reach = NULL;
   atomic_init(&b->used, 0);
   atomic_init(&b->keepers, 1);
   return b;
@@ -40,7 +41,9 @@ jf_budget *jf_budget_keep(jf_budget *b)
 
 void jf_budget_drop(jf_budget *b)
 {
-  if (b && atomic_fetch_sub(&b->keepers, 1) == 1) free(b);
+  if (!b || atomic_fetch_sub(&b->keepers, 1) > 1) return;
+  jf_reach_drop(b->reach);
+  free(b);
 }
 
 int jf_budget_take(jf_budget *b, size_t n)
@@ -60,10 +63,13 @@ void jf_budget_give(jf_budget *b, size_t n)
 uint64_t jf_budget_used(const jf_budget *b) { return b ? atomic_load(&b->used) : 0; }
 uint64_t jf_budget_most(const jf_budget *b) { return b ? b->most : 0; }
 
+void jf_budget_confine(jf_budget *b, jf_reach *reach) { b->reach = jf_reach_keep(reach); }
+
 jf_budget *jf_memory_charge(jf_budget *b)
 {
   jf_budget *before = charged;
   charged = b;
+  jf_reach_set(b ? b->reach : NULL);
   return before;
 }
 

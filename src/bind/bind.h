@@ -376,7 +376,7 @@ double jf_clock(void);
    output.c, compress.c, picture.c, csv.c, text.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_system_functions[],
-  jf_output_functions[], jf_compress_functions[], jf_picture_functions[],
+  jf_output_functions[], jf_file_functions[], jf_compress_functions[], jf_picture_functions[],
   jf_csv_functions[], jf_text_functions[], jf_world_functions[];
 
 /* Meets the other ranks and tells which one this is, of how many; all but the first print nothing

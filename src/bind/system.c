@@ -54,7 +54,7 @@ static int l_make_directory(lua_State *L)
     memcpy(part, path, i);
     part[i] = '\0';
     if (jf_folder_make(JF_HERE, part, 0) && errno != EEXIST && i == n)
-      return lua_pushnil(L), lua_pushstring(L, strerror(errno)), 2;
+      return lua_pushnil(L), lua_pushstring(L, jf_trouble(errno)), 2;
   }
   lua_pushboolean(L, 1);
   return 1;
@@ -72,7 +72,7 @@ static int l_directory(lua_State *L)
   const int e = errno;
   if (folder >= 0) jf_folder_close(folder);
   if (!h->p && e == ENOENT) return lua_pushnil(L), 1;
-  if (!h->p) jf_raise(L, "%s: cannot list the directory: %s", path, strerror(e));
+  if (!h->p) jf_raise(L, "%s: cannot list the directory: %s", path, jf_trouble(e));
   lua_newtable(L);
   int n = 0;
   for (const char *name; (name = jf_listing_next(h->p));) {
@@ -92,6 +92,15 @@ static int l_is_file(lua_State *L)
   jf_info st;
   const char *path = jf_need_string(L, 1, "is_file", "path");
   lua_pushboolean(L, !jf_info_at(JF_HERE, path, 0, &st) && st.kind == JF_FILE);
+  return 1;
+}
+
+/* is_there(path): what cannot be looked at counts, so that reading it says why. */
+static int l_is_there(lua_State *L)
+{
+  jf_info st;
+  const char *path = jf_need_string(L, 1, "is_there", "path");
+  lua_pushboolean(L, !jf_info_at(JF_HERE, path, 0, &st) || (errno != ENOENT && errno != ENOTDIR));
   return 1;
 }
 
@@ -117,6 +126,6 @@ static int l_clock(lua_State *L)
 const luaL_Reg jf_system_functions[] = {
   { "now", l_now }, { "columns", l_columns }, { "process", l_process },
   { "make_directory", l_make_directory }, { "directory", l_directory }, { "is_file", l_is_file },
-  { "is_directory", l_is_directory },
+  { "is_there", l_is_there }, { "is_directory", l_is_directory },
   { "clock", l_clock }, { NULL, NULL }
 };

@@ -7,7 +7,7 @@
 
 jfl_status jf_file_fail(const char *path, const char *what)
 {
-  return jf_fail(JFL_EIO, "checkpoint %s: cannot %s: %s", path, what, strerror(errno));
+  return jf_fail(JFL_EIO, "checkpoint %s: cannot %s: %s", path, what, jf_trouble(errno));
 }
 
 jfl_status jf_file_path(const char *a, const char *b, const char *c, char *out)

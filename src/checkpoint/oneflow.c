@@ -87,7 +87,7 @@ static jfl_status check_meta(const char *path, const jf_entry *t)
 static jfl_status oneflow_no_file(const char *dir, const char *file)
 {
   if (errno != ELOOP)
-    return jf_fail(JFL_EIO, "checkpoint %s/%s: cannot open: %s", dir, file, strerror(errno));
+    return jf_fail(JFL_EIO, "checkpoint %s/%s: cannot open: %s", dir, file, jf_trouble(errno));
   return jf_fail(JFL_EDATA, "checkpoint %s/%s: must be a file, got a link; links in a checkpoint "
                  "are not followed", dir, file);
 }

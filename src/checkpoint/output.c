@@ -18,7 +18,7 @@ struct jfl_output {
 
 static jfl_status output_fail(const char *path)
 {
-  return jf_fail(JFL_EIO, "cannot write %s: %s", path, strerror(errno));
+  return jf_fail(JFL_EIO, "cannot write %s: %s", path, jf_trouble(errno));
 }
 
 /* Whether a link may be followed: in a directory where everybody may make links, such as /tmp, only
@@ -40,7 +40,7 @@ static int output_enter(char *path, int *dir, char *name)
   if (!*last || strlen(last) > JF_MOST_NAME) return errno = *last ? ENAMETOOLONG : EISDIR, -1;
   strcpy(name, last);
   if (slash) slash[slash == path] = '\0';
-  int next = jf_folder_open(*dir, slash ? path : ".", 0), e = errno;
+  int next = jf_folder_open(*dir, slash ? path : ".", JF_WRITE), e = errno;
   if (*dir >= 0) jf_folder_close(*dir);
   *dir = next;
   errno = e;
@@ -81,9 +81,9 @@ static int output_make(jf_successor *f)
 static int output_open(jfl_output *o)
 {
   jf_info st;
-  o->direct = !jf_info_at(JF_HERE, o->path, 0, &st) && st.kind != JF_FILE;
+  o->direct = !jf_info_at(JF_HERE, o->path, JF_WRITE, &st) && st.kind != JF_FILE;
   if (o->direct) {
-    o->file.fd = jf_open(JF_HERE, o->path, JF_WRITE);
+    o->file.fd = jf_open(JF_HERE, o->path, JF_WRITE | JF_WAIT);
     return o->file.fd < 0 ? -1 : 0;
   }
   return output_find(o->path, &o->file.dir, o->file.to) ? -1 : output_make(&o->file);

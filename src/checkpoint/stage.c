@@ -15,7 +15,7 @@ static jfl_status stage_sync_parent(const char *path)
 {
   char parent[JF_MOST_PATH];
   jf_file_parent(path, parent);
-  int fd = jf_folder_open(JF_HERE, parent, 0);
+  int fd = jf_folder_open(JF_HERE, parent, JF_WRITE);
   if (fd < 0) return jf_file_fail(parent, "open");
   jfl_status r = jf_folder_sync(fd) ? jf_file_fail(parent, "sync") : JFL_OK;
   jf_folder_close(fd);
@@ -30,7 +30,7 @@ static jfl_status stage_make_parents(const char *target)
     size_t n = (size_t)(p - target);
     memcpy(part, target, n);
     part[n] = '\0';
-    if (!jf_info_at(JF_HERE, part, 0, &st) || errno != ENOENT) continue;
+    if (!jf_info_at(JF_HERE, part, JF_WRITE, &st) || errno != ENOENT) continue;
     if (jf_folder_make(JF_HERE, part, 0) && errno != EEXIST)
       return jf_file_fail(part, "make the directory");
     JF_TRY(stage_sync_parent(part));
@@ -46,7 +46,7 @@ static int stage_open_parent(const char *path, char *name)
   if (strlen(last) > JF_MOST_NAME) return errno = ENAMETOOLONG, -1;
   strcpy(name, last);
   jf_file_parent(path, dir);
-  return jf_folder_open(JF_HERE, dir, 0);
+  return jf_folder_open(JF_HERE, dir, JF_WRITE);
 }
 
 /* ---- what is in the way ---- */
@@ -141,7 +141,7 @@ static jfl_status stage_beside(jf_stage *st, int *held)
 
 static jfl_status stage_place(jf_stage *st, int *held)
 {
-  st->model = (jf_successor){ .dir = jf_folder_open(JF_HERE, st->target, 0), .fd = -1 };
+  st->model = (jf_successor){ .dir = jf_folder_open(JF_HERE, st->target, JF_WRITE), .fd = -1 };
   st->parent = -1;
   st->moved = 0;
   strcpy(st->model.to, JF_MODEL_FILE);
@@ -152,7 +152,7 @@ static jfl_status stage_place(jf_stage *st, int *held)
   if (st->model.dir >= 0) return JFL_OK;
   if (errno != ENOTDIR) return jf_file_fail(st->target, "look up");
   jf_info info;
-  if (jf_info_at(JF_HERE, st->target, 0, &info)) return jf_file_fail(st->target, "look up");
+  if (jf_info_at(JF_HERE, st->target, JF_WRITE, &info)) return jf_file_fail(st->target, "look up");
   return jf_fail(JFL_ESTATE, "checkpoint %s: the path must be a directory, got a file", st->target);
 }
 
@@ -166,7 +166,7 @@ static jfl_status stage_still(const jf_stage *st, int overwrite, int *held)
             jf_folder_same(st->model.dir, st->parent, st->staged, JF_NO_LINK);
     return JFL_OK;
   }
-  *held = jf_folder_same(st->model.dir, JF_HERE, st->target, 0);
+  *held = jf_folder_same(st->model.dir, JF_HERE, st->target, JF_WRITE);
   if (*held && !overwrite)
     JF_TRY(jf_dir_empty(st->model.dir, st->target, STAGED_FILE, "", &empty));
   return empty ? JFL_OK : stage_refuse(st->target);
@@ -241,7 +241,7 @@ static jfl_status stage_commit(jf_stage *st)
 {
   if (jf_successor_keep(&st->model)) return jf_file_fail(st->file, st->model.step);
   if (st->parent >= 0) JF_TRY(stage_rename(st));
-  if (jf_folder_same(st->model.dir, JF_HERE, st->target, 0)) return JFL_OK;
+  if (jf_folder_same(st->model.dir, JF_HERE, st->target, JF_WRITE)) return JFL_OK;
   return jf_fail(JFL_ESTATE, "checkpoint %s: the directory was moved away or replaced during the "
                  "save; what was saved is where that directory is now", st->target);
 }

@@ -41,14 +41,14 @@ struct jfl_csv {
 static jfl_status csv_fill(int fd, jfl_csv *t)
 {
   jf_info st;
-  if (jf_info_of(fd, &st)) return jf_fail(JFL_EIO, "%s", strerror(errno));
+  if (jf_info_of(fd, &st)) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
   if (st.kind != JF_FILE) return jf_fail(JFL_EIO, "it is not a file");
   t->text = jf_new_raw((size_t)st.size + 1);
   if (!t->text) return jf_fail(JFL_ENOMEM, "out of memory: it has %lld bytes",
                                (long long)st.size);
   while (t->size < (size_t)st.size) {
     int64_t got = jf_read(fd, t->text + t->size, (size_t)st.size - t->size);
-    if (got < 0) return jf_fail(JFL_EIO, "%s", strerror(errno));
+    if (got < 0) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
     if (!got) break;
     t->size += (size_t)got;
   }
@@ -59,7 +59,7 @@ static jfl_status csv_fill(int fd, jfl_csv *t)
 static jfl_status csv_load(jfl_csv *t, const char *path)
 {
   int fd = jf_open(JF_HERE, path, JF_READ);
-  if (fd < 0) return jf_fail(JFL_EIO, "%s", strerror(errno));
+  if (fd < 0) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
   jfl_status r = csv_fill(fd, t);
   jf_close(fd);
   return r;

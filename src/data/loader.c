@@ -35,6 +35,7 @@ struct jfl_loader {
   jfl_picture_spec spec;       /* immutable */
   size_t size;                 /* bytes of a picture; immutable */
   unsigned forks;              /* as of jf_forks, when the threads were started */
+  jf_budget *budget;           /* of whoever made it, for whom its threads work; immutable */
   pthread_mutex_t mu;
   pthread_cond_t wanted, finished;       /* there is a picture to begin; one is done */
   loader_batch *first, *last;  /* guarded by mu */
@@ -78,6 +79,7 @@ static void *loader_work(void *arg)
   jfl_loader *l = arg;
   jf_decoder d = { 0 };
   jf_thread_begins("loader");
+  jf_memory_charge(l->budget);
   pthread_mutex_lock(&l->mu);
   while (!l->ends) {
     loader_batch *b;
@@ -87,6 +89,7 @@ static void *loader_work(void *arg)
   }
   pthread_mutex_unlock(&l->mu);
   jf_decoder_free(&d);
+  jf_memory_charge(NULL);
   jf_thread_ends("loader");
   return NULL;
 }
@@ -135,6 +138,7 @@ jfl_status jfl_loader_new(const jfl_picture_spec *spec, int workers, jfl_loader 
   jfl_loader *l = jf_new(sizeof *l);
   if (!l) return jf_fail(JFL_ENOMEM, "out of memory");
   l->tag = JF_TAG_LOADER;
+  l->budget = jf_memory_budget();
   l->spec = *spec;
   l->size = (size_t)(spec->height * spec->width * spec->channels) * jfl_dtype_size(spec->dtype);
   pthread_mutex_init(&l->mu, NULL);

@@ -212,7 +212,7 @@ jfl_status jf_picture_read(jf_decoder *d, const void *data, size_t n, const jfl_
 static jfl_status file_read(jf_decoder *d, int fd, size_t *n)
 {
   jf_info st;
-  if (jf_info_of(fd, &st)) return jf_fail(JFL_EIO, "%s", strerror(errno));
+  if (jf_info_of(fd, &st)) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
   if (st.kind != JF_FILE) return jf_fail(JFL_EIO, "it is not a file");
   if (st.size <= 0 || (size_t)st.size > MOST_FILE)
     return jf_fail(JFL_EDATA, "it must have from 1 byte to 1 GiB, got %lld bytes",
@@ -221,7 +221,7 @@ static jfl_status file_read(jf_decoder *d, int fd, size_t *n)
   if (!to) return jf_fail(JFL_ENOMEM, "out of memory");
   for (*n = 0; *n < (size_t)st.size;) {
     int64_t got = jf_read(fd, to + *n, (size_t)st.size - *n);
-    if (got < 0) return jf_fail(JFL_EIO, "%s", strerror(errno));
+    if (got < 0) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
     if (!got) break;
     *n += (size_t)got;
   }
@@ -233,7 +233,7 @@ jfl_status jf_picture_load(jf_decoder *d, const char *path, const jfl_picture_sp
 {
   size_t n = 0;
   int fd = jf_open(JF_HERE, path, JF_READ);
-  jfl_status r = fd < 0 ? jf_fail(JFL_EIO, "%s", strerror(errno)) : file_read(d, fd, &n);
+  jfl_status r = fd < 0 ? jf_fail(JFL_EIO, "%s", jf_trouble(errno)) : file_read(d, fd, &n);
   if (fd >= 0) jf_close(fd);
   if (r == JFL_OK) r = jf_picture_read(d, d->file.p, n, s, seed, out);
   return r == JFL_OK ? r : jf_blame(r, "%s: ", path);

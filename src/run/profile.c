@@ -2,8 +2,6 @@
 #include "base/json.h"
 #include "run/run.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* The steps of one plan. The reference to its graph keeps the arena that plan and steps lie in. */
@@ -208,32 +206,31 @@ static void add_event(jf_text *t, const event *e)
               n->op->flop ? n->op->flop(&e->step->k) : 0, jf_call_bytes(&e->step->k));
 }
 
-/* Writes what t holds and empties it. */
-static void flush(jf_text *t, FILE *to)
+enum { PIECE = 64 << 10 };         /* bytes that are handed on at once */
+
+/* Hands on what t holds and empties it, where that is more than so many bytes. */
+static jfl_status flush(jf_text *t, size_t least, jf_put put, void *to)
 {
-  if (t->n) fwrite(t->s, 1, t->n, to);
+  if (t->failed) return jf_fail(JFL_ENOMEM, "out of memory");
+  if (t->n <= least) return JFL_OK;
+  const size_t n = t->n;
   t->n = 0;
+  return put(to, t->s, n);
 }
 
-jfl_status jfl_profile_trace(const jfl_profile *p, const char *path)
+jfl_status jf_profile_tell(const jfl_profile *p, jf_put put, void *to)
 {
-  JF_NEED(PROFILE, p);
-  JF_NEED_POINTER(path);
-  FILE *to = fopen(path, "w");
-  if (!to) return jf_fail(JFL_EIO, "profile: %s: %s", path, strerror(errno));
   jf_text t = {0};
+  jfl_status r = JFL_OK;
   add_head(&t);
-  for (size_t i = 0; i < p->n_event; i++) {
-    flush(&t, to);
+  for (size_t i = 0; i < p->n_event && r == JFL_OK; i++) {
     add_event(&t, &p->event[i]);
+    r = flush(&t, PIECE, put, to);
   }
   jf_text_add(&t, "\n]}\n");
-  flush(&t, to);
+  if (r == JFL_OK) r = flush(&t, 0, put, to);
   jfl_text_free(t.s);
-  int bad = ferror(to);
-  bad |= fclose(to);
-  if (t.failed) return jf_fail(JFL_ENOMEM, "profile: %s: out of memory", path);
-  return bad ? jf_fail(JFL_EIO, "profile: %s: %s", path, strerror(errno)) : JFL_OK;
+  return r;
 }
 
 jfl_status jfl_machine_peak(int threads, double *flop, double *bytes)

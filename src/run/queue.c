@@ -44,8 +44,8 @@ static void queue_begin(jfl_session *s, int sends)
 static void *queue_work(void *arg)
 {
   jfl_session *s = arg;
-  jf_memory_charge(s->budget);
   jf_thread_begins("worker");
+  jf_memory_charge(s->budget);
   pthread_mutex_lock(&s->mu);
   while (queue_await(s)) {
     const int sends = s->head && jf_send_begin(s, s->head);
@@ -53,6 +53,7 @@ static void *queue_work(void *arg)
     else jf_send_land(s);
   }
   pthread_mutex_unlock(&s->mu);
+  jf_memory_charge(NULL);
   jf_thread_ends("worker");
   return NULL;
 }

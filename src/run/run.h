@@ -286,6 +286,9 @@ jfl_status jf_profile_begin(jfl_profile *f, jfl_plan *p);
 jfl_status jf_profile_step(jfl_profile *f, jfl_plan *p, int step);
 void jf_profile_waited(jfl_profile *f, const jfl_plan *p);
 void jf_profile_end(jfl_profile *f, const jfl_plan *p);
+/* Hands the text of a trace to put(), piece by piece, as long as it gives JFL_OK. */
+typedef jfl_status (*jf_put)(void *to, const char *text, size_t n);
+jfl_status jf_profile_tell(const jfl_profile *p, jf_put put, void *to);
 /* The first step that a run of p needs: those before it made what is kept, and no variable has
    changed since; and says that all steps of a run have ended. */
 int jf_first_step(const jfl_plan *p);

@@ -240,6 +240,16 @@ jfl_status jfl_script_fd(jfl_script *s, int *out)
 
 typedef struct path_call { const char *name, *path; int flag; } path_call;
 
+/* (f, ...): calls a function of jfl.core as the host does, whose files are not those of the texts.
+   It must run none of these. */
+static int call_l_outside(lua_State *L)
+{
+  jf_budget *const own = jf_memory_charge(jf_script_of(L)->outer);
+  const int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  jf_memory_charge(own);
+  return status ? lua_error(L) : lua_gettop(L);
+}
+
 static int call_l_path(lua_State *L)
 {
   jfl_script *s = jf_script_of(L);
@@ -247,7 +257,10 @@ static int call_l_path(lua_State *L)
   jf_push_host(L, s, c->name);
   lua_pushstring(L, c->path);
   lua_pushboolean(L, c->flag);
-  lua_call(L, 2, 0);
+  lua_pushlightuserdata(L, s->state);
+  lua_pushlightuserdata(L, s);
+  lua_pushcclosure(L, call_l_outside, 2);
+  lua_call(L, 3, 0);
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "script/script.h"
 #include "system/system.h"
 
+#include <errno.h>
 #include <string.h>
 
 static const char loaded_key[] = "jfl.loaded";     /* registry of inner: a text or a global */
@@ -32,58 +33,15 @@ static int open_inner(lua_State *L)
   return 0;
 }
 
-/* Opens the folder in which the last part of a path below `folder` is, and sets *last to that part.
-   No part may be "..", empty, or a link. -1: it is not so. */
-static int open_below(const char *folder, const char *path, const char **last)
-{
-  char part[JF_MOST_NAME + 1];
-  int fd = jf_folder_open(JF_HERE, folder, 0);
-  while (fd >= 0) {
-    const size_t n = strcspn(path, "/\\:");
-    const int good = n && n <= JF_MOST_NAME && !(n <= 2 && !strncmp(path, "..", n));
-    if (good && !path[n]) return *last = path, fd;
-    int inside = -1;
-    if (good && path[n] == '/') {
-      memcpy(part, path, n);
-      part[n] = 0;
-      inside = jf_folder_open(fd, part, JF_NO_LINK);
-    }
-    jf_folder_close(fd);
-    fd = inside;
-    path += n + 1;
-  }
-  return -1;
-}
-
-/* within(folder, path): the path below that folder. */
-static int restrict_l_within(lua_State *L)
-{
-  jf_info info;
-  size_t n;
-  const char *folder = luaL_checkstring(L, 1), *path = luaL_checklstring(L, 2, &n), *last = path;
-  const int fd = strlen(path) == n ? open_below(folder, path, &last) : -1;
-  const int is_link = fd >= 0 && !jf_info_at(fd, last, JF_NO_LINK, &info) &&
-                      info.kind != JF_FILE && info.kind != JF_FOLDER;
-  if (fd >= 0) jf_folder_close(fd);
-  if (fd < 0 || is_link)
-    return luaL_error(L, "path must lead to a place below the folder of this script, without links "
-                      "and '..', got '%s'", path);
-  lua_pushfstring(L, "%s/%s", folder, path);
-  return 1;
-}
-
 /* Leaves the gate's parts on the stack of the front end. */
-static void open_gate(lua_State *L, const jfl_script *s)
+static void open_gate(lua_State *L)
 {
   static const char *const part[] = { "root", "print", "events" };
   lua_getglobal(L, "require");
   lua_pushliteral(L, "jfl.sandbox.gate");
   lua_call(L, 1, 1);
-  lua_getfield(L, -1, "open");
-  lua_pushstring(L, s->options.read_folder);
-  lua_pushstring(L, s->options.write_folder);
-  lua_pushcfunction(L, restrict_l_within);
-  lua_call(L, 3, 0);
+  lua_getfield(L, -1, "bare");
+  lua_call(L, 0, 0);
   for (int i = 0; i < N_GATE; i++) lua_getfield(L, -1 - i, part[i]);
   lua_remove(L, -1 - N_GATE);
 }
@@ -93,7 +51,7 @@ static void open_box(lua_State *L, jfl_script *s)
   jf_box *box = s->box = jf_new(sizeof *box);
   if (!box) luaL_error(L, "not enough memory");
   luaL_checkstack(L, JF_CROSS_ROOM, "too many values");
-  open_gate(L, s);
+  open_gate(L);
   box->front = L;
   box->running = box->inner = jf_script_new_state(s);
   if (!box->inner) luaL_error(L, "not enough memory");
@@ -136,6 +94,20 @@ void jf_script_restrict(lua_State *L, jfl_script *s)
   jf_set_due(L, s->state, script_is_due, s, jf_meter_stop);
 }
 
+jfl_status jf_script_confine(jfl_script *s)
+{
+  const jfl_script_options *o = &s->options;
+  const char *flaw = NULL;
+  if (!o->restricted) return JFL_OK;
+  if (!(s->reach = jf_reach_new())) return jf_fail(JFL_ENOMEM, "out of memory for a script");
+  jf_budget_confine(s->meter.budget, s->reach);
+  if (o->read_folder && jf_reach_open(s->reach, o->read_folder, JF_READ)) flaw = o->read_folder;
+  else if (o->write_folder && jf_reach_open(s->reach, o->write_folder, JF_WRITE))
+    flaw = o->write_folder;
+  return flaw ? jf_fail(JFL_EIO, "the script's folder %s cannot be opened: %s", flaw,
+                        jf_trouble(errno)) : JFL_OK;
+}
+
 void jf_script_close(jfl_script *s)
 {
   jf_box *box = s->box;
@@ -150,6 +122,8 @@ void jf_script_free_box(jfl_script *s)
 {
   jf_free(s->box);
   s->box = NULL;
+  jf_reach_close(s->reach);
+  jf_reach_drop(s->reach);
 }
 
 /* ---- entries ---- */

@@ -1,6 +1,7 @@
 /* The life of a script, and how C enters it. */
 #include "script/script.h"
 #include "script/lua.h"
+#include "system/system.h"
 
 #include <errno.h>
 #include <lualib.h>
@@ -209,7 +210,9 @@ static int script_l_print(lua_State *L)
   luaL_pushresult(&b);
   size_t size;
   const char *text = lua_tolstring(L, -1, &size);
+  jf_budget *const own = jf_memory_charge(s->outer);
   s->options.print(s->options.ud, text, size);
+  jf_memory_charge(own);
   return 0;
 }
 
@@ -329,6 +332,7 @@ static jfl_status script_start(jfl_script *s)
   s->meter.deadline = INFINITY;
   s->reserved = jf_budget_take(s->meter.budget, RESERVE);
   if (!s->meter.budget) return jf_fail(JFL_ENOMEM, "out of memory for a script");
+  JF_TRY(jf_script_confine(s));
   s->L = jf_script_new_state(s);
   if (!s->L) return jf_fail(JFL_ENOMEM, "out of memory for a script");
   s->entered = 1;
@@ -408,17 +412,16 @@ static jfl_status read_text(const char *path, script_text *out)
 {
   jf_text t = { 0 };
   char piece[4096];
-  size_t n;
-  FILE *file = fopen(path, "rb");
-  if (!file) return jf_fail(JFL_EIO, "%s: cannot be opened: %s", path, strerror(errno));
-  while ((n = fread(piece, 1, sizeof piece, file))) jf_text_put(&t, piece, n);
-  const int wrong = ferror(file);
-  fclose(file);
+  int64_t n;
+  const int file = jf_open(JF_HERE, path, JF_READ | JF_WAIT);
+  if (file < 0) return jf_fail(JFL_EIO, "%s: cannot be opened: %s", path, jf_trouble(errno));
+  while ((n = jf_read(file, piece, sizeof piece)) > 0) jf_text_put(&t, piece, (size_t)n);
+  jf_close(file);
   char *text;
   out->n = t.n;
   JF_TRY(jf_text_take(&t, &text));
   out->text = text;
-  if (wrong) return jf_fail(JFL_EIO, "%s: cannot be read", path);
+  if (n < 0) return jf_fail(JFL_EIO, "%s: cannot be read", path);
   return JFL_OK;
 }
 

@@ -29,6 +29,7 @@ struct jfl_script {
   int reserved;                /* some of that is kept, to collect garbage with */
   jf_budget *outer;            /* that of the thread, while Lua runs */
   jf_box *box;                 /* its restricted state, or NULL */
+  struct jf_reach *reach;      /* with one: what it may open */
   lua_State *outside;          /* of a sandbox: the state that has entered it, or NULL */
   const jf_state *outside_state;
   int hosted;                  /* they come from the host's allocator */
@@ -117,12 +118,14 @@ typedef struct jf_pending {
 
 /* ---- what it may do, and how much (restrict.c) ---- */
 
+/* Called before anything runs: from then on all that works for the script opens what it may. */
+jfl_status jf_script_confine(jfl_script *s);
 /* Called in Lua when all is open, before the first text. It may raise. */
 void jf_script_restrict(lua_State *L, jfl_script *s);
 /* Called around what is entered, outside of Lua: they must not raise. */
 void jf_script_begin(jfl_script *s);
 void jf_script_end(jfl_script *s);
-/* Closes the restricted state before, and frees it after L is closed. */
+/* Closes the restricted state before, and frees it, with what it may open, after L is closed. */
 void jf_script_close(jfl_script *s);
 void jf_script_free_box(jfl_script *s);
 /* Why the last entry was ended: JFL_ELIMIT, with this thread's error set, or JFL_OK: by something

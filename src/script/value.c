@@ -204,7 +204,9 @@ static int value_l_host(lua_State *L)
   jfl_script_value result = { .kind = JFL_SCRIPT_NIL };
   jfl_script_value *arg = lua_newuserdata(L, (size_t)(n + 1) * sizeof *arg);
   for (int i = 0; i < n; i++) value_borrow(L, i + 1, &arg[i]);
+  jf_budget *const own = jf_memory_charge(jf_script_of(L)->outer);
   jfl_status code = h->f(h->ud, arg, n, &result);
+  jf_memory_charge(own);
   if ((unsigned)code >= JFL_N_STATUS) code = JFL_ESCRIPT;
   if (code && code != jfl_error_code())
     jf_fail(code, "a function of the program failed: %s", jfl_status_name(code));

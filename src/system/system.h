@@ -133,15 +133,18 @@ typedef enum jf_how {
   JF_NEW = 4,                  /* it must not be there: EEXIST, also for a link */
   JF_PRIVATE = 8,              /* where it is made, for its owner alone */
   JF_NO_LINK = 16,             /* a link is ELOOP */
-  JF_ADD = 32                  /* writes go to its end; it is made where it is not there */
+  JF_ADD = 32,                 /* writes go to its end; it is made where it is not there */
+  JF_WAIT = 64,                /* for who else has a pipe or device; never without it */
+  JF_PINNED = 128              /* a folder: nobody moves it, on systems that find it by its path */
 } jf_how;
-/* Never waits for who else has a pipe or device, unless it is written to. */
 int jf_open(int folder, const char *path, int how);
 int jf_close(int file);
 int64_t jf_read(int file, void *to, size_t n);
 int64_t jf_read_at(int file, void *to, size_t n, uint64_t at);
 /* Writes all: 0 or -1. A limit of file sizes is the error EFBIG and no signal. */
 int jf_write_all(int file, const void *from, size_t n);
+/* From there on is read and written. */
+int jf_seek(int file, uint64_t at);
 int jf_sync(int file);
 /* Locks the file until it is closed; EWOULDBLOCK: another one has locked it. A file system without
    locks fails otherwise. */
@@ -162,14 +165,15 @@ typedef struct jf_info {
   int mine;                    /* its owner is who runs this */
 } jf_info;
 int jf_info_of(int file, jf_info *out);
-/* Of what a path leads to, or of the link itself with JF_NO_LINK; the folder may be JF_HERE. */
+/* Of what a path leads to, or of the link itself with JF_NO_LINK; the folder may be JF_HERE.
+   JF_WRITE: of what is to be written, where that is elsewhere for the thread. */
 int jf_info_at(int folder, const char *path, int how, jf_info *out);
 int jf_info_of_folder(int folder, jf_info *out);
 /* Gives the file these owner, group and rights, as far as the caller may; a group that cannot be
    given gets no rights. Fails where the rights cannot be given on a file system that has some. */
 int jf_inherit(int file, const jf_info *from);
 
-/* Opens a folder, one that may be used but not listed too. */
+/* Opens a folder, one that may be used but not listed too. JF_WRITE: to change what is in it. */
 int jf_folder_open(int folder, const char *path, int how);
 void jf_folder_close(int folder);
 /* Makes the names in the folder durable, where its file system can do that. */
@@ -190,6 +194,30 @@ typedef struct jf_listing jf_listing;
 jf_listing *jf_listing_open(int folder);
 const char *jf_listing_next(jf_listing *l);
 void jf_listing_close(jf_listing *l);
+
+/* ---- what a thread may open (reach.c) ---- */
+
+/* What a state opens in which scripts run that nobody trusts: files below one folder to read, and
+   below one to write; they may be the same. A thread that has a reach opens, looks at, makes,
+   renames and removes no others by the functions above: JF_HERE is the one of both folders that
+   `how` asks for, no path leaves the folder where it starts, by "..", from a root or through a
+   link, and nothing is opened but files and folders. All else is EACCES. What is open already can
+   be used; two threads may have the same. What the library opens for itself, it opens with none:
+   libraries (jf_so_open) and compiled kernels, whose paths come from the environment and from
+   tables of its own, never from a script. */
+typedef struct jf_reach jf_reach;
+/* One with neither folder; NULL: memory ran out. */
+jf_reach *jf_reach_new(void);
+/* Gives it a folder, JF_READ or JF_WRITE; -1 with errno. */
+int jf_reach_open(jf_reach *r, const char *path, int how);
+jf_reach *jf_reach_keep(jf_reach *r);
+void jf_reach_drop(jf_reach *r);
+/* From here on it opens nothing: the folders are closed, once nobody uses it. */
+void jf_reach_close(jf_reach *r);
+/* Gives the thread that reach, NULL: none, and returns the one before. */
+const jf_reach *jf_reach_set(const jf_reach *r);
+/* What errno means, as a text; of EACCES also what the thread may open. */
+const char *jf_trouble(int e);
 
 #ifdef __cplusplus
 }

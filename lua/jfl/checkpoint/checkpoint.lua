@@ -85,6 +85,10 @@ local checkpoint = {}
 local SHOWN = 8
 local LOOP = "loop."
 
+-- How functions of the core that take paths are called, but for those of a program in C, which
+-- opens its own files.
+local function directly(f, ...) return f(...) end
+
 -- ---- saving ----
 
 -- The positions of all loops, as a list of names and a list of texts.
@@ -112,14 +116,19 @@ local function save_arrays(path, var_dict, overwrite)
   if err ~= "" then core.fail("%s%s", rank > 0 and "rank 0: " or "", err) end
 end
 
+--- Writes all variables, where call(f, ...) calls what opens the path.
+function checkpoint.save_by(call, path, overwrite)
+  variables.settle()
+  call(core.save, path, overwrite, notes())
+end
+
 local save = args.define("train.CheckPoint:save", "Writes all variables to a directory.", {
   { "path", "the directory" },
   { "overwrite", "whether a checkpoint that is there is replaced", false },
 }, function(o)
   args.expect("save", "path", o.path, "string")
   args.expect("save", "overwrite", o.overwrite, "boolean")
-  variables.settle()
-  core.save(o.path, o.overwrite, notes())
+  checkpoint.save_by(directly, o.path, o.overwrite)
 end)
 
 local save_some = args.define("checkpoint.save", "Writes variables to a directory.", {
@@ -138,8 +147,8 @@ end)
 -- ---- reading ----
 
 -- Opens a checkpoint for fn(file, about), and closes it whatever happens there.
-local function with_open(path, fn)
-  local file = core.checkpoint_open(path)
+local function with_open(path, fn, call)
+  local file = (call or directly)(core.checkpoint_open, path)
   local ok, result = pcall(fn, file, core.checkpoint_about(file))
   core.checkpoint_close(file)
   if not ok then error(result, 0) end
@@ -276,6 +285,21 @@ local function load_from(file, about, path, strict, only)
   return report
 end
 
+--- Reads what matches by name and gives the report, where call(f, ...) calls what opens the path.
+function checkpoint.load_by(call, path, strict, only)
+  variables.settle()
+  local report = with_open(path, function(file, about)
+    return load_from(file, about, path, strict, only)
+  end, call)
+  if report.unfinished then
+    warn.say("%s: has no snapshot_done: saving it may have been cut short", path)
+  end
+  local state = report.state
+  complain(path, report.missing, state, "variables that it does not have keep their values")
+  complain(path, report.unexpected, state, "holds variables that no job here has")
+  return report
+end
+
 local load = args.define("train.CheckPoint:load", "Reads variables from a directory.", {
   { "path", "the directory, or a .safetensors file" },
   { "strict", "whether names missing on either side are an error", false },
@@ -285,18 +309,7 @@ local load = args.define("train.CheckPoint:load", "Reads variables from a direct
 }, function(o)
   args.expect("load", "path", o.path, "string")
   args.expect("load", "strict", o.strict, "boolean")
-  local only = prefixes("load", o.only)
-  variables.settle()
-  local report = with_open(o.path, function(file, about)
-    return load_from(file, about, o.path, o.strict, only)
-  end)
-  if report.unfinished then
-    warn.say("%s: has no snapshot_done: saving it may have been cut short", o.path)
-  end
-  local state = report.state
-  complain(o.path, report.missing, state, "variables that it does not have keep their values")
-  complain(o.path, report.unexpected, state, "holds variables that no job here has")
-  return report
+  return checkpoint.load_by(directly, o.path, o.strict, prefixes("load", o.only))
 end)
 
 local CheckPoint = {}

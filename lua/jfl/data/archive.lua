@@ -19,10 +19,10 @@ end
 
 --- The contents of a file, or nil and why not.
 function archive.read(path)
-  local file, err = io.open(path, "rb")
+  local file, err = core.file_open(path)
   if not file then return nil, err end
-  local text, why = file:read("*a")
-  file:close()
+  local text, why = core.file_read(file)
+  core.file_close(file)
   return text, why and path .. ": " .. why
 end
 

@@ -99,26 +99,19 @@ local data = { loop = loop.loop, close_loop = loop.close_loop }
 local SYSTEM = "/usr/share/datasets/fashion-mnist"
 local SIDE = 28
 local ROWS_AT_ONCE = 1000
-local ENOENT, ENOTDIR = 2, 20
 
 local IDX = {
   x_train = "train-images-idx3-ubyte", y_train = "train-labels-idx1-ubyte",
   x_test = "t10k-images-idx3-ubyte", y_test = "t10k-labels-idx1-ubyte",
 }
 
--- Whether the file is there. One that cannot be opened counts, so that reading it says why.
-local function exists(path)
-  local file, _, code = io.open(path, "rb")
-  if file then file:close() end
-  return file ~= nil or code ~= ENOENT and code ~= ENOTDIR
-end
-
 -- The four IDX files in a directory, or nil.
 local function idx_files(directory)
   local paths = {}
   for key, name in pairs(IDX) do
     local path = directory .. "/" .. name
-    paths[key] = exists(path) and path or exists(path .. ".gz") and path .. ".gz" or nil
+    if not core.is_there(path) then path = path .. ".gz" end
+    paths[key] = core.is_there(path) and path or nil
     if not paths[key] then return nil end
   end
   return paths
@@ -175,7 +168,7 @@ end
 
 local function look_in(directory)
   local npz = directory .. "/mnist.npz"
-  if exists(npz) then return function() return from_npz(npz) end, npz end
+  if core.is_there(npz) then return function() return from_npz(npz) end, npz end
   local paths = idx_files(directory)
   if paths then return function() return from_idx(paths) end, directory end
 end

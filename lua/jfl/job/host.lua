@@ -103,10 +103,8 @@ function host.recount(name) find(name)._steps = false end
 
 function host.cancel(name) return job.cancel(find(name)) end
 
-function host.save(path, overwrite)
-  checkpoint.CheckPoint():save(path, { overwrite = overwrite })
-end
-
-function host.load(path, strict) checkpoint.CheckPoint():load(path, { strict = strict }) end
+--- Write and read all variables, at a path of the host's, which outside(f, ...) opens for it.
+function host.save(path, overwrite, outside) checkpoint.save_by(outside, path, overwrite) end
+function host.load(path, strict, outside) checkpoint.load_by(outside, path, strict) end
 
 return host

@@ -49,9 +49,8 @@ local function from_text(path, text)
 end
 
 local function from_file(path, file)
-  return { path = path, size = file:seek("end"), read = function(first, count)
-    file:seek("set", first)
-    return file:read(count)
+  return { path = path, size = core.file_size(file), read = function(first, count)
+    return (core.file_read(file, count, first))
   end }
 end
 
@@ -180,13 +179,15 @@ local function with_numbers(arrays)
 end
 
 local function load(path, file)
-  local start, why = file:read(2)
-  if not start then
+  local start, why = core.file_read(file, 2)
+  if not start or start == "" then
     core.fail("ndarray.load: %s: %s", path, why or "the file is empty")
   end
-  local is_zip, is_pipe = start == "PK", not file:seek("set", 2)
-  if not (is_zip or is_pipe) then return decode(from_file(path, file)) end
-  local text = start .. file:read("*a")
+  local is_zip = start == "PK"
+  if not is_zip and core.file_size(file) then return decode(from_file(path, file)) end
+  local rest, wrong = core.file_read(file)
+  if not rest then core.fail("ndarray.load: %s: %s", path, wrong) end
+  local text = start .. rest
   if is_zip then return with_numbers(npy.members(path, text)) end
   return decode(from_text(path, text))
 end
@@ -198,10 +199,10 @@ npy.load = args.define("ndarray.load", "The array of numpy's .npy file, or a tab
   returns = "NdArray|table<string|integer, NdArray>",
 }, function(o)
   args.expect("ndarray.load", "path", o.path, "string")
-  local file, err = io.open(o.path, "rb")
+  local file, err = core.file_open(o.path)
   if not file then core.fail("ndarray.load: %s", err) end
   local ok, result = pcall(load, o.path, file)
-  file:close()
+  core.file_close(file)
   if not ok then error(result, 0) end
   return result
 end)

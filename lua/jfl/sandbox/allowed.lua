@@ -1,6 +1,7 @@
 -- What a restricted script may use of flow, and of the objects that it gets. What is not named here
--- is not there: names with files, processes, devices, other threads or the host's settings behind
--- them.
+-- is not there: names with processes, devices, other threads or the host's settings behind them.
+-- Those with files behind them are there where a script with folders has use for them; which files
+-- they open is decided where these are opened (src/system/reach.c).
 local allowed = {}
 
 -- Names by namespace; "" is flow itself.
@@ -22,7 +23,9 @@ local names = {
     variance_scaling_initializer version watch watch_diff where xavier_normal_initializer
     xavier_uniform_initializer zeros zeros_initializer zeros_like zip
   ]],
+  checkpoint = "get load save",
   config = "check_finite",
+  data = "csv load_image",
   image = [[
     CropMirrorNormalize Resize adjust_brightness adjust_contrast adjust_hue adjust_saturation
     center_crop color_jitter flip normalize random_crop random_erasing random_flip
@@ -49,8 +52,8 @@ local names = {
   ]],
   ndarray = [[
     all any arange argmax argmin array astype concat copy empty eq fill free full ge get gt item le
-    lt matmul max mean min ne ones rand randn reshape set slice stack std sum take totable transpose
-    zeros
+    load lt matmul max mean min ne ones rand randn reshape save set slice stack std sum take totable
+    transpose zeros
   ]],
   nn = [[
     BCELoss BCEWithLogitsLoss GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d KLDivLoss
@@ -89,11 +92,13 @@ local names = {
   typing = "Bundle Callback Dict List ListListNumpy ListNumpy Numpy Tuple",
 }
 
-local function set_of(text)
+--- The words of a text as a set.
+function allowed.set_of(text)
   local set = {}
   for word in text:gmatch("%S+") do set[word] = true end
   return set
 end
+local set_of = allowed.set_of
 
 --- Whether a path such as "nn.relu" may be used, and whether one is a namespace.
 allowed.paths, allowed.spaces = {}, {}

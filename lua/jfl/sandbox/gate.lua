@@ -2,7 +2,6 @@
 -- any table of jfl: it has wrappers, whose events come here with the objects that they stand for.
 -- Tables that it gives are copies, without metatables.
 local allowed = require "jfl.sandbox.allowed"
-local args = require "jfl.base.args"
 local core = require "jfl.core"
 local flow = require "jfl"
 require "jfl.nd.array"            -- gives arrays their operators and methods
@@ -23,15 +22,10 @@ local function refuse(name)
   core.fail("%s is not there for a restricted script", name)
 end
 
--- What a path of flow is there, when it is not what flow has, and the namespaces that it is in: see
--- gate.open.
-local instead, with_files = {}, {}
-
 local function of_space(object, key)
   if type(key) ~= "string" then refuse(full_name(object.path) .. "[" .. tostring(key) .. "]") end
   local path = object.path == "" and key or object.path .. "." .. key
-  if instead[path] then return instead[path] end
-  if allowed.spaces[path] or with_files[path] then return space(path) end
+  if allowed.spaces[path] then return space(path) end
   if not allowed.paths[path] then refuse("flow." .. path) end
   local value = flow
   for name in path:gmatch("[^.]+") do value = value[name] end
@@ -95,43 +89,27 @@ for name, f in pairs(events) do gate.events["__" .. name] = f end
 gate.root = space("")
 gate.print = print
 
--- A function of jfl whose first argument, or option `path`, is a path, which is made one below the
--- folder. inside: files of a folder that it uses, which must be no links either.
-local function below(folder, within, f, inside)
-  local function place(path)
-    if type(path) ~= "string" then return path end
-    local whole = within(folder, path)
-    if core.is_directory(whole) then
-      for _, name in ipairs(inside or {}) do within(folder, path .. "/" .. name) end
-    end
-    return whole
-  end
-  return function(first, ...)
-    if args.is_options(first) then
-      first.path = place(first.path)
-      return f(first, ...)
-    end
-    return f(place(first), ...)
+-- ---- this state itself ----
+
+-- Takes away of a library what the front end does without. A text gets at none of it, and what
+-- files a thread of the script opens is asked where they are opened (src/system/reach.c); this
+-- stands behind both.
+local function keep(library, names)
+  local kept = allowed.set_of(names)
+  for name in pairs(library) do
+    if not kept[tostring(name)] then library[name] = nil end
   end
 end
 
-local FILES = { "model.safetensors" }
-
---- Called once, before anything else: the folders that the script may read and write, or nil, and
--- within(folder, path), which gives the path there.
-function gate.open(read, write, within)
-  if read then
-    instead["ndarray.load"] = below(read, within, flow.ndarray.load)
-    instead["data.csv"] = below(read, within, flow.data.csv)
-    instead["data.load_image"] = below(read, within, flow.data.load_image)
-    instead["checkpoint.get"] = below(read, within, flow.checkpoint.get, FILES)
-    instead["checkpoint.load"] = below(read, within, flow.checkpoint.load, FILES)
-  end
-  if write then
-    instead["ndarray.save"] = below(write, within, flow.ndarray.save)
-    instead["checkpoint.save"] = below(write, within, flow.checkpoint.save, FILES)
-  end
-  for path in pairs(instead) do with_files[path:match("^[^.]+")] = true end
+--- Called once, in the state of a restricted script alone.
+function gate.bare()
+  keep(require "ffi", "cast gc new string")
+  keep(debug, "getinfo getlocal getmetatable getupvalue traceback")
+  keep(io, "stderr stdout write")
+  keep(os, "clock date exit getenv time")
+  keep(package, "loaded loaders preload")
+  keep(package.loaders, "1")               -- modules come out of the program alone
+  for _, name in ipairs { "dofile", "loadfile", "module" } do rawset(_G, name, nil) end
 end
 
 return gate

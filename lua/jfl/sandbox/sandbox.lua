@@ -48,7 +48,13 @@ no folder:
 | `read` | | a folder for `ndarray.load`, `data.csv`, `data.load_image`, `checkpoint.get`, `load` |
 | `write` | | a folder for `ndarray.save` and `checkpoint.save` |
 
-What goes beyond one is ended by an error that no `pcall` in the text holds up, `the script was
+Paths that a text gives start at these folders, the one to read or the one to write, which may be
+one: `flow.ndarray.load("deep/a.npy")`. The box opens both when it is made, so it does not matter
+who gives the folder another name later, and looks up each part of a path in the one before: `..`,
+paths from the root and links are refused, pipes and devices too, whatever is called and however it
+is given the path. Without folders a box opens no file.
+
+What goes beyond a limit is ended by an error that no `pcall` in the text holds up, `the script was
 ended: it ran for more than 1 s`, and the box can be used again.
 
 ```lua

@@ -176,7 +176,8 @@ local function clean_at_exit()
 end
 
 local function redirect_all()
-  local readers = { "load", "checkpoint_open", "directory", "is_file", "is_directory", "csv" }
+  local readers = { "load", "checkpoint_open", "directory", "file_open", "is_file", "is_there",
+    "is_directory", "csv" }
   for _, name in ipairs(readers) do redirect(core, name) end
   local want = core.loader_want
   core.loader_want = function(loader, paths, ...)

@@ -154,9 +154,7 @@ local computed, waited = 0, 0
 -- written, this fails now, before the work.
 function profile.start(trace)
   if trace then
-    local file, message = io.open(trace, "w")
-    if not file then core.fail("profile: %s", message) end
-    file:close()
+    core.output_drop(core.output_open(trace, "profile"))
   end
   queue.sync()
   core.profile_start(MOST_EVENTS)

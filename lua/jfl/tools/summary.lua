@@ -28,27 +28,25 @@ local current
 local clock = os.time() - core.now()
 local function time() return clock + core.now() end
 
+-- What ranks but the first have in place of a file.
+local NOTHING = {}
+
 -- Appends a record. It is handed to the system at once, so a crash of the program loses none. A
 -- record that was not written whole is overwritten by the next, since readers stop at a damaged
 -- one.
 local function append(writer, who, data)
+  if writer.file == NOTHING then return end
   local record = event.record(data)
-  local ok, why = writer.file:write(record)
-  if not ok then
-    writer.file:seek("set", writer.size)
-    core.fail("%s: cannot write %s: %s", who, writer.path, why)
-  end
+  local ok, why = core.file_write(writer.file, record, writer.size)
+  if not ok then core.fail("%s: cannot write %s: %s", who, writer.path, why) end
   writer.size = writer.size + #record
 end
 
 local made = 0
-local EEXIST = 17
 
 -- A reader of a directory expects one writer: of several ranks that is the first.
 local function open_nothing(logdir)
-  local path = "/dev/null"
-  return setmetatable({ logdir = logdir, path = path, file = assert(io.open(path, "wb")), size = 0,
-    steps = {} }, Writer)
+  return setmetatable({ logdir = logdir, path = "/dev/null", file = NOTHING, steps = {} }, Writer)
 end
 
 -- Opens a file that is not there yet, so that neither one of another writer is emptied nor one that
@@ -58,14 +56,13 @@ local function open(who, logdir)
   local ok, why = core.make_directory(logdir)
   if not ok then core.fail("%s: cannot make the directory %s: %s", who, logdir, why) end
   local number, host = core.process()
-  local path, file, err, code
+  local path, file, err, there
   repeat
     path = ("%s/events.out.tfevents.%010d.%s.%d.%d"):format(logdir, os.time(), host, number, made)
-    file, err, code = io.open(path, "wbx")
+    file, err, there = core.file_make(path)
     made = made + 1
-  until file or code ~= EEXIST
+  until file or not there
   if not file then core.fail("%s: cannot write %s", who, err) end
-  file:setvbuf("no")
   return setmetatable({ logdir = logdir, path = path, file = file, size = 0, steps = {} }, Writer)
 end
 
@@ -110,14 +107,11 @@ end
 
 local WRITER = { "writer", "that writes it; the one made last", args.none, type = "SummaryWriter" }
 
---- Flushes the file to the disk. Nothing is held back in the program, but a machine that shares
--- files over a network may keep them longer.
+--- Does nothing but check the writer: each record is handed to the system at once.
 summary.flush_summary_writer = args.define("summary.flush_summary_writer",
   "Sees to it that all summaries so far are in their file.", { WRITER }, function(o)
     local who = "summary.flush_summary_writer"
-    local writer = writer_of(who, check_writer(who, o.writer))
-    local ok, why = writer.file:flush()
-    if not ok then core.fail("%s: cannot write %s: %s", who, writer.path, why) end
+    writer_of(who, check_writer(who, o.writer))
   end)
 
 --- Closes an event file; closing it again does nothing.
@@ -126,7 +120,8 @@ summary.close = args.define("summary.close", "Closes a summary writer.", { WRITE
   if not writer or not writer.file then return end
   local file = writer.file
   writer.file = nil
-  local ok, why = file:close()
+  if file == NOTHING then return end
+  local ok, why = core.file_close(file)
   if not ok then core.fail("summary.close: cannot write %s: %s", writer.path, why) end
 end)
 

@@ -263,7 +263,7 @@ on cpu:1: 200.0 ms, 40%%]]):format(threads), profile.text(rows, 2))
     local ran
     helper.fails(function() flow.profile(function() ran = true end,
       { trace = "/nowhere/trace.json" })
-    end, "profile: /nowhere/trace.json: ")
+    end, "profile: cannot write /nowhere/trace.json: No such file or directory")
     assert.is_nil(ran)
     quietly(function() return flow.profile(function() job(flow.ndarray.ones { 8, 16 }) end) end)
   end)

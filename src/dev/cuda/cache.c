@@ -1,4 +1,5 @@
-/* Compiled kernels on disk. */
+/* Compiled kernels on disk. The library opens them for itself, not for a script, and so with no
+   reach (system.h): the folder is told by the environment, and names are numbers. */
 #include "dev/cuda/cache.h"
 #include "system/system.h"
 
@@ -93,7 +94,7 @@ static int cache_read_image(int fd, uint64_t key, const char *text, void **image
   return 0;
 }
 
-int jf_cuda_cache_read(uint64_t key, const char *text, void **image, size_t *size)
+static int cache_find(uint64_t key, const char *text, void **image, size_t *size)
 {
   char name[NAME];
   const int folder = cache_folder();
@@ -104,6 +105,14 @@ int jf_cuda_cache_read(uint64_t key, const char *text, void **image, size_t *siz
   if (fd < 0) return 0;
   const int found = cache_read_image(fd, key, text, image, size);
   jf_close(fd);
+  return found;
+}
+
+int jf_cuda_cache_read(uint64_t key, const char *text, void **image, size_t *size)
+{
+  const jf_reach *own = jf_reach_set(NULL);
+  const int found = cache_find(key, text, image, size);
+  jf_reach_set(own);
   return found;
 }
 
@@ -170,7 +179,7 @@ static void cache_write_file(int folder, const cache_head *h, const void *image)
   if (!ok || jf_file_rename(folder, fresh, name)) jf_file_remove(folder, fresh);
 }
 
-void jf_cuda_cache_write(uint64_t key, const char *text, const void *image, size_t size)
+static void cache_add(uint64_t key, const char *text, const void *image, size_t size)
 {
   const int folder = cache_folder();
   if (folder < 0) return;
@@ -179,4 +188,11 @@ void jf_cuda_cache_write(uint64_t key, const char *text, const void *image, size
   /* Looking at each of thousands of files takes as long as compiling one more. */
   if (key % SELDOM == 0) cache_trim(folder);
   jf_folder_close(folder);
+}
+
+void jf_cuda_cache_write(uint64_t key, const char *text, const void *image, size_t size)
+{
+  const jf_reach *own = jf_reach_set(NULL);
+  cache_add(key, text, image, size);
+  jf_reach_set(own);
 }

@@ -1,5 +1,5 @@
 /* Files. */
-#include "system/system.h"
+#include "system/raw.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,14 +11,14 @@
 enum { MAX_CHUNK = 1 << 30 };
 _Static_assert(JF_HERE == AT_FDCWD, "the folder that relative paths start from");
 
-int jf_open(int folder, const char *path, int how)
+int jf_raw_open(int folder, const char *path, int how)
 {
   int flags = O_CLOEXEC | O_NOCTTY;
   flags |= how & JF_ADD ? O_WRONLY | O_APPEND | O_CREAT
          : how & JF_WRITE ? how & JF_READ ? O_RDWR : O_WRONLY : O_RDONLY;
   if (how & JF_NEW) flags |= O_CREAT | O_EXCL;
   if (how & JF_NO_LINK) flags |= O_NOFOLLOW;
-  if (how & JF_READ || how & JF_ADD) flags |= O_NONBLOCK;
+  if (!(how & JF_WAIT)) flags |= O_NONBLOCK;
   return openat(folder, path, flags, how & JF_PRIVATE ? 0600 : 0666);
 }
 
@@ -69,6 +69,7 @@ int jf_write_all(int file, const void *from, size_t n)
   return r;
 }
 
+int jf_seek(int file, uint64_t at) { return lseek(file, (off_t)at, SEEK_SET) < 0 ? -1 : 0; }
 int jf_sync(int file) { return fsync(file); }
 int jf_lock(int file) { return flock(file, LOCK_EX | LOCK_NB); }
 void jf_touch(int file) { futimens(file, NULL); }
@@ -97,7 +98,7 @@ int jf_info_of(int file, jf_info *out)
 
 int jf_info_of_folder(int folder, jf_info *out) { return jf_info_of(folder, out); }
 
-int jf_info_at(int folder, const char *path, int how, jf_info *out)
+int jf_raw_info_at(int folder, const char *path, int how, jf_info *out)
 {
   struct stat st;
   const int flags = how & JF_NO_LINK ? AT_SYMLINK_NOFOLLOW : 0;

@@ -1,5 +1,5 @@
 /* Folders, and the names in them. */
-#include "system/system.h"
+#include "system/raw.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int jf_folder_open(int folder, const char *path, int how)
+int jf_raw_folder_open(int folder, const char *path, int how)
 {
   const int flags = O_DIRECTORY | O_CLOEXEC | (how & JF_NO_LINK ? O_NOFOLLOW : 0);
   int fd = openat(folder, path, O_RDONLY | flags);
@@ -25,26 +25,30 @@ int jf_folder_sync(int folder)
   return fsync(folder) && errno != EINVAL && errno != EBADF ? -1 : 0;
 }
 
-int jf_folder_make(int folder, const char *path, int how)
+int jf_raw_folder_make(int folder, const char *path, int how)
 {
   return mkdirat(folder, path, how & JF_PRIVATE ? 0700 : 0777);
 }
 
-int jf_folder_remove(int folder, const char *name) { return unlinkat(folder, name, AT_REMOVEDIR); }
-int jf_file_remove(int folder, const char *name) { return unlinkat(folder, name, 0); }
+int jf_raw_folder_remove(int folder, const char *name)
+{
+  return unlinkat(folder, name, AT_REMOVEDIR);
+}
 
-int jf_file_rename(int folder, const char *from, const char *to)
+int jf_raw_file_remove(int folder, const char *name) { return unlinkat(folder, name, 0); }
+
+int jf_raw_file_rename(int folder, const char *from, const char *to)
 {
   return renameat(folder, from, folder, to);
 }
 
-int jf_folder_rename(int folder, const char *from, const char *to, int *inside)
+int jf_raw_folder_rename(int folder, const char *from, const char *to, int *inside)
 {
   (void)inside;
   return renameat(folder, from, folder, to);
 }
 
-int64_t jf_link_read(int folder, const char *name, char *to, size_t size)
+int64_t jf_raw_link_read(int folder, const char *name, char *to, size_t size)
 {
   return readlinkat(folder, name, to, size);
 }

@@ -23,7 +23,7 @@ static HANDLE file_create(const wchar_t *path, int how)
   return CreateFileW(path, access, SHARED, NULL, makes, FILE_ATTRIBUTE_NORMAL | flags, NULL);
 }
 
-int jf_open(int folder, const char *path, int how)
+int jf_raw_open(int folder, const char *path, int how)
 {
   wchar_t whole[JF_MOST_PATH];
   BY_HANDLE_FILE_INFORMATION info;
@@ -77,6 +77,11 @@ int jf_write_all(int file, const void *from, size_t n)
   return 0;
 }
 
+int jf_seek(int file, uint64_t at)
+{
+  return _lseeki64(file, (int64_t)at, SEEK_SET) < 0 ? -1 : 0;
+}
+
 int jf_sync(int file) { return FlushFileBuffers(file_handle(file)) ? 0 : jf_wide_fail(); }
 
 int jf_lock(int file)
@@ -120,7 +125,7 @@ static int file_tell(HANDLE h, jf_info *out)
 
 int jf_info_of(int file, jf_info *out) { return file_tell(file_handle(file), out); }
 
-int jf_info_at(int folder, const char *path, int how, jf_info *out)
+int jf_raw_info_at(int folder, const char *path, int how, jf_info *out)
 {
   wchar_t whole[JF_MOST_PATH];
   if (jf_wide_path(folder, path, whole)) return -1;

@@ -10,9 +10,11 @@
 /* FIRST: the number of the first folder, above those of files. */
 enum { MOST_FOLDERS = 256, FIRST = 1 << 20, LONG_PATH = 240, TRIES = 20 };
 
-static struct { pthread_mutex_t mu; wchar_t *path[MOST_FOLDERS]; } folders = {
-  .mu = PTHREAD_MUTEX_INITIALIZER
-};
+static struct {
+  pthread_mutex_t mu;
+  wchar_t *path[MOST_FOLDERS];
+  HANDLE pin[MOST_FOLDERS];    /* of those that nobody may move meanwhile, or NULL */
+} folders = { .mu = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- paths ---- */
 
@@ -34,36 +36,51 @@ static int folder_complete(const wchar_t *path, wchar_t out[JF_MOST_PATH])
   return 0;
 }
 
+/* Without the prefix, which the complete path of a short one lacks. */
+static const wchar_t *folder_bare(const wchar_t *path)
+{
+  return wcsncmp(path, L"\\\\?\\", 4) ? path : path + 4;
+}
+
+static int folder_holds(const wchar_t *start, const wchar_t *whole)
+{
+  const wchar_t *a = folder_bare(start), *b = folder_bare(whole);
+  size_t n = wcslen(a);
+  while (n && a[n - 1] == L'\\') n--;
+  return !wcsncmp(a, b, n) && (!b[n] || b[n] == L'\\');
+}
+
 int jf_wide_path(int folder, const char *path, wchar_t out[JF_MOST_PATH])
 {
-  wchar_t end[JF_MOST_PATH], whole[JF_MOST_PATH];
+  wchar_t end[JF_MOST_PATH], whole[JF_MOST_PATH], start[JF_MOST_PATH];
   if (jf_wide(path, end, JF_MOST_PATH)) return -1;
   if (!*end) return errno = ENOENT, -1;
   if (folder < FIRST || folder_is_absolute(end)) return folder_complete(end, out);
   pthread_mutex_lock(&folders.mu);
-  const wchar_t *start = folders.path[folder - FIRST];
-  const int fits = wcslen(start) + wcslen(end) + 2 < JF_MOST_PATH;
-  if (fits) wcscat(wcscat(wcscpy(whole, start), L"\\"), end);
+  wcscpy(start, folders.path[folder - FIRST]);
   pthread_mutex_unlock(&folders.mu);
-  return fits ? folder_complete(whole, out) : (errno = ENAMETOOLONG, -1);
+  if (wcslen(start) + wcslen(end) + 2 >= JF_MOST_PATH) return errno = ENAMETOOLONG, -1;
+  if (folder_complete(wcscat(wcscat(wcscpy(whole, start), L"\\"), end), out)) return -1;
+  return folder_holds(start, out) ? 0 : (errno = EACCES, -1);
 }
 
 /* ---- open folders ---- */
 
-static int folder_remember(const wchar_t *path)
+static int folder_remember(const wchar_t *path, HANDLE pin)
 {
   int i = 0;
   wchar_t *copy = _wcsdup(path);
   pthread_mutex_lock(&folders.mu);
   while (i < MOST_FOLDERS && folders.path[i]) i++;
-  if (copy && i < MOST_FOLDERS) folders.path[i] = copy;
+  if (copy && i < MOST_FOLDERS) folders.path[i] = copy, folders.pin[i] = pin;
   pthread_mutex_unlock(&folders.mu);
   if (copy && i < MOST_FOLDERS) return FIRST + i;
   free(copy);
+  if (pin) CloseHandle(pin);
   return errno = copy ? EMFILE : ENOMEM, -1;
 }
 
-int jf_folder_open(int folder, const char *path, int how)
+int jf_raw_folder_open(int folder, const char *path, int how)
 {
   wchar_t whole[JF_MOST_PATH];
   if (jf_wide_path(folder, path, whole)) return -1;
@@ -71,14 +88,21 @@ int jf_folder_open(int folder, const char *path, int how)
   if (is == INVALID_FILE_ATTRIBUTES) return jf_wide_fail();
   if (!(is & FILE_ATTRIBUTE_DIRECTORY)) return errno = ENOTDIR, -1;
   if (how & JF_NO_LINK && is & FILE_ATTRIBUTE_REPARSE_POINT) return errno = ELOOP, -1;
-  return folder_remember(whole);
+  if (!(how & JF_PINNED)) return folder_remember(whole, NULL);
+  HANDLE pin = CreateFileW(whole, FILE_READ_ATTRIBUTES | FILE_LIST_DIRECTORY,
+                           FILE_SHARE_READ | FILE_SHARE_WRITE, NULL, OPEN_EXISTING,
+                           FILE_FLAG_BACKUP_SEMANTICS, NULL);
+  return pin == INVALID_HANDLE_VALUE ? jf_wide_fail() : folder_remember(whole, pin);
 }
 
 void jf_folder_close(int folder)
 {
   pthread_mutex_lock(&folders.mu);
-  free(folders.path[folder - FIRST]);
-  folders.path[folder - FIRST] = NULL;
+  const int i = folder - FIRST;
+  if (folders.pin[i]) CloseHandle(folders.pin[i]);
+  free(folders.path[i]);
+  folders.path[i] = NULL;
+  folders.pin[i] = NULL;
   pthread_mutex_unlock(&folders.mu);
 }
 
@@ -95,7 +119,7 @@ static void folder_follow(const wchar_t *from, const wchar_t *to)
   pthread_mutex_unlock(&folders.mu);
 }
 
-int jf_info_of_folder(int folder, jf_info *out) { return jf_info_at(folder, ".", 0, out); }
+int jf_info_of_folder(int folder, jf_info *out) { return jf_raw_info_at(folder, ".", 0, out); }
 
 /* Names become durable as they are written: see what renames. */
 int jf_folder_sync(int folder)
@@ -106,7 +130,7 @@ int jf_folder_sync(int folder)
 
 /* ---- what is in them ---- */
 
-int jf_folder_make(int folder, const char *path, int how)
+int jf_raw_folder_make(int folder, const char *path, int how)
 {
   wchar_t whole[JF_MOST_PATH];
   (void)how;
@@ -114,14 +138,14 @@ int jf_folder_make(int folder, const char *path, int how)
   return CreateDirectoryW(whole, NULL) ? 0 : jf_wide_fail();
 }
 
-int jf_folder_remove(int folder, const char *name)
+int jf_raw_folder_remove(int folder, const char *name)
 {
   wchar_t whole[JF_MOST_PATH];
   if (jf_wide_path(folder, name, whole)) return -1;
   return RemoveDirectoryW(whole) ? 0 : jf_wide_fail();
 }
 
-int jf_file_remove(int folder, const char *name)
+int jf_raw_file_remove(int folder, const char *name)
 {
   wchar_t whole[JF_MOST_PATH];
   if (jf_wide_path(folder, name, whole)) return -1;
@@ -142,14 +166,14 @@ static int folder_move(const wchar_t *from, const wchar_t *to, DWORD how)
   return jf_wide_fail();
 }
 
-int jf_file_rename(int folder, const char *from, const char *to)
+int jf_raw_file_rename(int folder, const char *from, const char *to)
 {
   wchar_t old[JF_MOST_PATH], new[JF_MOST_PATH];
   if (jf_wide_path(folder, from, old) || jf_wide_path(folder, to, new)) return -1;
   return folder_move(old, new, MOVEFILE_REPLACE_EXISTING);
 }
 
-int jf_folder_rename(int folder, const char *from, const char *to, int *inside)
+int jf_raw_folder_rename(int folder, const char *from, const char *to, int *inside)
 {
   wchar_t old[JF_MOST_PATH], new[JF_MOST_PATH];
   if (jf_wide_path(folder, from, old) || jf_wide_path(folder, to, new)) return -1;
@@ -163,7 +187,7 @@ int jf_folder_rename(int folder, const char *from, const char *to, int *inside)
 }
 
 /* Whoever opens a link here opens what it leads to. */
-int64_t jf_link_read(int folder, const char *name, char *to, size_t size)
+int64_t jf_raw_link_read(int folder, const char *name, char *to, size_t size)
 {
   wchar_t whole[JF_MOST_PATH];
   (void)to, (void)size;

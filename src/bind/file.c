@@ -1,0 +1,140 @@
+/* Files that the front end reads itself, and those that it adds to, in place of Lua's io library.
+   What the library reads whole has functions of its own; what takes another file's place is an
+   output. */
+#include "bind/bind.h"
+#include "system/system.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { PIECE = 64 << 10 };
+
+/* ---- opening; an open file is a holder of its number, and one ---- */
+
+static int file_of(const void *p) { return (int)((intptr_t)p - 1); }
+static void close_file(void *p) { jf_close(file_of(p)); }
+
+static int file_fail(lua_State *L, int e)
+{
+  lua_pushnil(L);
+  lua_pushstring(L, jf_trouble(e));
+  return 2;
+}
+
+/* nil, why: "data.npy: No such file or directory", and whether something is there. */
+static int file_push(lua_State *L, const char *path, int how)
+{
+  jf_holder *h = jf_push_holder(L, close_file);
+  const int fd = jf_open(JF_HERE, path, how), e = errno;
+  if (fd >= 0) return h->p = (void *)((intptr_t)fd + 1), 1;
+  file_fail(L, e);
+  lua_pushfstring(L, "%s: %s", path, lua_tostring(L, -1));
+  lua_replace(L, -2);
+  lua_pushboolean(L, e == EEXIST);
+  return 3;
+}
+
+/* file_open(path): to read; waits for who writes to a pipe. */
+static int l_file_open(lua_State *L)
+{
+  return file_push(L, jf_need_string(L, 1, "file_open", "path"), JF_READ | JF_WAIT);
+}
+
+/* file_make(path): to write, where nothing is, no link either. */
+static int l_file_make(lua_State *L)
+{
+  return file_push(L, jf_need_string(L, 1, "file_make", "path"), JF_WRITE | JF_NEW | JF_NO_LINK);
+}
+
+static jf_holder *need_file(lua_State *L, const char *who)
+{
+  jf_holder *h = jf_test(L, 1, JF_HOLDER);
+  if (!h || !h->p || h->drop != close_file) jf_raise(L, "%s: the file is not open", who);
+  return h;
+}
+
+/* file_close(file): true, or nil and why what was written may be lost. */
+static int l_file_close(lua_State *L)
+{
+  jf_holder *h = need_file(L, "file_close");
+  const int fd = file_of(h->p);
+  h->p = NULL;
+  if (jf_close(fd)) return file_fail(L, errno);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* file_size(file): nil for what is no file, such as a pipe. */
+static int l_file_size(lua_State *L)
+{
+  jf_info info;
+  const int fd = file_of(need_file(L, "file_size")->p);
+  if (jf_info_of(fd, &info) || info.kind != JF_FILE) lua_pushnil(L);
+  else lua_pushnumber(L, (lua_Number)info.size);
+  return 1;
+}
+
+/* ---- reading and writing ---- */
+
+/* The bytes that are worth room at first, of at most so many. */
+static size_t first_room(int fd, double most)
+{
+  jf_info info;
+  double room = PIECE;
+  if (!jf_info_of(fd, &info) && info.kind == JF_FILE) room = (double)info.size + 1;
+  return (size_t)(room < most ? room : most);
+}
+
+/* Reads at most so many bytes into a userdata that is on top, which grows; gives how many, or -1
+   with errno. */
+static int64_t read_bytes(lua_State *L, int fd, double most)
+{
+  size_t room = first_room(fd, most), n = 0;
+  char *to = lua_newuserdata(L, room);
+  for (int64_t got = 1; got && (double)n < most; n += (size_t)got) {
+    if (n == room) {
+      room = (double)room * 2 < most ? room * 2 : (size_t)most;
+      char *more = lua_newuserdata(L, room);
+      memcpy(more, to, n);
+      lua_remove(L, -2);
+      to = more;
+    }
+    if ((got = jf_read(fd, to + n, room - n)) < 0) return -1;
+  }
+  return (int64_t)n;
+}
+
+/* file_read(file, count, at): as many bytes, or fewer at the end; count nil: all that follow; at
+   nil: from where the last read ended. nil and why: they cannot be read. */
+static int l_file_read(lua_State *L)
+{
+  static const double most = 0x1p53;
+  const int fd = file_of(need_file(L, "file_read")->p);
+  const double n = lua_isnoneornil(L, 2) ? most
+                 : (double)jf_need_whole(L, 2, "file_read", "count", 0, most);
+  const int moves = !lua_isnoneornil(L, 3);
+  if (moves && jf_seek(fd, (uint64_t)jf_need_whole(L, 3, "file_read", "position", 0, most)))
+    return file_fail(L, errno);
+  const int64_t got = read_bytes(L, fd, n);
+  if (got < 0) return file_fail(L, errno);
+  lua_pushlstring(L, lua_touserdata(L, -1), (size_t)got);
+  return 1;
+}
+
+/* file_write(file, text, at): true, or nil and why not all could be written. */
+static int l_file_write(lua_State *L)
+{
+  size_t n;
+  const int fd = file_of(need_file(L, "file_write")->p);
+  const char *text = jf_need_bytes(L, 2, "file_write", "text", &n);
+  const int64_t at = jf_need_whole(L, 3, "file_write", "position", 0, 0x1p53);
+  if (jf_seek(fd, (uint64_t)at) || jf_write_all(fd, text, n)) return file_fail(L, errno);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+const luaL_Reg jf_file_functions[] = {
+  { "file_open", l_file_open }, { "file_make", l_file_make }, { "file_close", l_file_close },
+  { "file_size", l_file_size }, { "file_read", l_file_read }, { "file_write", l_file_write },
+  { NULL, NULL }
+};
