@@ -31,7 +31,7 @@ local function verdict(tree, fault)
   for _, test in ipairs(tests.of(tree, fault)) do
     if not broken[test.name] then
       if test.goal then tree:build(test.goal) end
-      local out, status = tree:test(test.seconds, test.cpu, test.line)
+      local out, status = tree:test(test)
       if status == 124 then return "late", test, out end
       if status ~= 0 then return "caught", test, out end
       passed[test.name] = true
@@ -45,7 +45,7 @@ local function passes(tree, fault, test)
   if passed[test.name] then return true end
   tree:mend(fault)
   tree:build("build/jfl " .. (test.goal or ""))
-  local _, status = tree:test(test.seconds, test.cpu, test.line)
+  local _, status = tree:test(test)
   passed[test.name], broken[test.name] = status == 0, status ~= 0 or nil
   return status == 0
 end

@@ -6,13 +6,14 @@
 # or no test is known for a source.
 #
 # --tests TEST... runs those tests, and --command TEST prints the command of one. JFL_OBJECTS is the
-# folder of objects, build/obj-gcc.
+# folder of objects, build/obj-gcc, and JFL_COMMAND the command that runs specs, build/jfl.
 #
 # A test is a file, with what it runs on behind a colon, and behind another one a pattern of names:
 # spec/op/op_spec.lua, spec/base/base_test.c, spec/dev/late_spec.lua:gpu:%sargmax%s.
 cd "$(dirname "$0")/.." || exit 2
 . scripts/unset.sh
 objects=${JFL_OBJECTS:-build/obj-gcc}
+jfl=${JFL_COMMAND:-build/jfl}
 
 # Sets what a test is made of: its file, what it runs on, its pattern, and the program of a C test.
 take_apart() {
@@ -28,7 +29,7 @@ command_of() {
   case $file in
     *_test.c) kind=JFL_DEVICE command=$program ;;
     *_spec.lua) kind=JFL_SPEC_DEVICE
-      command="build/jfl /usr/bin/busted -o plainTerminal ${pattern:+--filter='$pattern'} $file" ;;
+      command="$jfl /usr/bin/busted -o plainTerminal ${pattern:+--filter='$pattern'} $file" ;;
     *) echo "tests_of.sh: $1 is no test" >&2; return 1 ;;
   esac
   case $device in

@@ -7,9 +7,10 @@ Copy.__index = Copy
 local OBJECTS = "build/obj-gcc/"
 -- What `make mutants` leaves in the environment; scripts/unset.sh has what else would change tests.
 local UNSET = "LDFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES OF N SEED ID EACH MINUTES WORKERS"
--- What a faulty program may take: of memory 16 GB, of a file 2 GB, seconds of the processor; and it
--- leaves no core file.
-local BOUNDS = "ulimit -c 0; ulimit -f 4000000; ulimit -v 16000000; ulimit -t %d; "
+-- What a faulty program may take: of a file 2 GB, seconds of the processor, and of memory 16 GB but
+-- for sanitizers, which reserve more; and it leaves no core file.
+local BOUNDS = "ulimit -c 0; ulimit -f 4000000; ulimit -t %d; "
+local MEMORY = "ulimit -v 16000000; "
 local KILLED, TOO_LONG = 137, 152       -- by timeout, and where it computed for too long
 
 local RUN = "cd %s && . scripts/unset.sh && unset %s && timeout -k 5 %d sh -c %s 2>&1 </dev/null; "
@@ -35,8 +36,11 @@ function Copy:build(goals)
   return out, status == 0
 end
 
---- Runs a line that tests, as Copy:run does, within bounds, of the processor's seconds too.
-function Copy:test(seconds, cpu, line) return self:run(seconds, BOUNDS:format(cpu) .. line) end
+--- Runs a test, as Copy:run does, within bounds, of the processor's seconds too.
+function Copy:test(test)
+  local bounds = BOUNDS:format(test.cpu) .. (test.is_sanitized and "" or MEMORY)
+  return self:run(test.seconds, bounds .. test.line)
+end
 
 local function write(path, text, mode)
   local file = assert(io.open(path, mode or "wb"))

@@ -112,13 +112,40 @@ local function test_of(tree, name)
   return known[name]
 end
 
---- The tests that may see a fault, each as { name =, seconds =, cpu =, line =, goal = }: those that
--- the map has for the source, and where it is known which tests reach the line, these.
+-- A statement of C that frees something is missed by a sanitizer alone, which makes tests slower.
+local LEAKS = "build/obj-gcc-address,undefined"
+local LEAKS_TIMES = 8
+local LEAKS_ENV = "UBSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=allocator_may_return_null=1 "
+  .. "LSAN_OPTIONS=use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp "
+
+-- The tests that look for leaks of a fault: the tests of its source that are compiled with the
+-- sanitizer, and specs on the command that is.
+local function leak_tests(tree, fault)
+  local list = {}
+  for _, name in ipairs(names_of(tree, fault.source.path, fault.line)) do
+    local own = test_of(tree, name)
+    if not name:find(":", 1, true) and own.goal ~= "build/counted" then
+      local line = tree:run(60, ("JFL_OBJECTS='%s' JFL_COMMAND='%s/jfl' scripts/tests_of.sh "
+        .. "--command '%s'"):format(LEAKS, LEAKS, name)):gsub("%s+$", "")
+      list[#list + 1] = { name = name .. " for leaks", line = "env " .. LEAKS_ENV .. line,
+        goal = ("SAN=address,undefined %s"):format(own.goal and line or LEAKS .. "/jfl"),
+        cpu = LEAKS_TIMES * own.cpu, seconds = LEAKS_TIMES * own.seconds, is_sanitized = true }
+    end
+  end
+  return list
+end
+
+--- The tests that may see a fault, each as { name =, seconds =, cpu =, line =, goal =,
+-- is_sanitized = }: those that the map has for the source, and where it is known which tests reach
+-- the line, these. Where C frees nothing any more, the same follow under a sanitizer.
 function tests.of(tree, fault)
   if not fault.tests then
     fault.tests = {}
     for i, name in ipairs(names_of(tree, fault.source.path, fault.line)) do
       fault.tests[i] = test_of(tree, name)
+    end
+    if fault.rule:find "^freed" and fault.source.language == "c" then
+      for _, test in ipairs(leak_tests(tree, fault)) do table.insert(fault.tests, test) end
     end
   end
   return fault.tests

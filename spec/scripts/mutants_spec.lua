@@ -194,6 +194,7 @@ describe("a copy", function()
 
   it("ends what goes on for too long", function()
     assert.equal(124, select(2, tree:run(1, "sleep 1000")))
-    assert.equal(124, select(2, tree:test(1000, 1, "while true; do :; done")))
+    assert.equal(124, select(2, tree:test { seconds = 1000, cpu = 1,
+      line = "while true; do :; done" }))
   end)
 end)
