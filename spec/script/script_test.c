@@ -776,8 +776,17 @@ static void ends_a_text_at_its_limits(void)
   jfl_script_options o = { .size = sizeof o, .seconds = 0.05 };
   jfl_script *s = NULL;
   CHECK(!jfl_script_new(&o, &s));
-  CHECK(run(s, "while true do end") == JFL_ELIMIT && says("more than 0.05 s"));
-  CHECK_MSG(lives(s), "%s", jfl_errmsg());
+  static const char *const endless[] = {
+    "while true do end", "local function f() pcall(f) return f() end f()",
+    "local function f() xpcall(f, error) return f() end f()",
+    "xpcall(function() while true do end end, function() while true do end end)",
+    "while true do load(function() while true do end end) end",
+    "coroutine.resume(coroutine.create(function() while true do end end))"
+  };
+  for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
+    CHECK_MSG(run(s, endless[i]) == JFL_ELIMIT && says("more than 0.05 s"), "%s", endless[i]);
+    CHECK_MSG(lives(s), "%s", jfl_errmsg());
+  }
   jfl_script_free(s);
   o.seconds = 1000;
   CHECK(!jfl_script_new(&o, &s));

@@ -26,14 +26,23 @@ static void need_depth(lua_State *L, const jf_box *box)
   if (box->nested >= JF_NESTED) luaL_error(L, "%s", crowded);
 }
 
-void jf_box_call(lua_State *L, int n_arg, int n_result)
+int jf_box_try(lua_State *L, int n_arg, int n_result)
 {
   jf_box *box = jf_box_of(L);
-  need_depth(L, box);
+  if (box->nested >= JF_NESTED) {
+    lua_pop(L, n_arg + 1);
+    lua_pushstring(L, crowded);
+    return LUA_ERRRUN;
+  }
   box->nested++;
   const int status = lua_pcall(L, n_arg, n_result, 0);
   box->nested--;
-  if (status) lua_error(L);
+  return status;
+}
+
+void jf_box_call(lua_State *L, int n_arg, int n_result)
+{
+  if (jf_box_try(L, n_arg, n_result)) lua_error(L);
 }
 
 /* ---- what one state keeps for the other ---- */

@@ -120,7 +120,8 @@ static void script_drop(jfl_script *s)
   jf_free(s);
 }
 
-/* After memory ran out Lua would fail again before it has collected what it does not need. */
+/* After memory ran out Lua would fail again before it has collected what it does not need. So it
+   might after a limit: what was to be collected is left then. */
 static int script_collect(lua_State *L)
 {
   lua_gc(L, LUA_GCCOLLECT, 0);
@@ -130,14 +131,14 @@ static int script_collect(lua_State *L)
 /* What is kept of the memory for that: the call takes a little itself. */
 enum { RESERVE = 64 << 10 };
 
-static void script_collect_all(jfl_script *s)
+static void script_collect_all(jfl_script *s, jfl_status code)
 {
   jf_error *e = jf_error_copy();
   if (s->reserved) jf_budget_give(s->meter.budget, RESERVE);
   if (s->box) lua_cpcall(s->box->inner, script_collect, NULL);
   lua_cpcall(s->L, script_collect, NULL);
   s->reserved = jf_budget_take(s->meter.budget, RESERVE);
-  jf_error_restore(JFL_ENOMEM, e);
+  jf_error_restore(code, e);
   jf_free(e);
 }
 
@@ -162,10 +163,11 @@ jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_
   jf_script_begin(s);
   lua_pushvalue(L, ENTER);
   const int status = lua_pcall(L, 0, n_result, HANDLER);
+  const int failed = status || jf_meter_check(&s->meter);
   jf_script_end(s);
-  const jfl_status code = status ? script_failed(s, status) : JFL_OK;
-  if (status) lua_settop(L, ENTER);
-  if (code == JFL_ENOMEM) script_collect_all(s);
+  const jfl_status code = failed ? script_failed(s, status) : JFL_OK;
+  if (code) lua_settop(L, ENTER);
+  if (code == JFL_ENOMEM || code == JFL_ELIMIT) script_collect_all(s, code);
   s->entered = 0;
   return code;
 }
