@@ -73,6 +73,32 @@ enum {
   JF_CROSS_ROOM = 136
 };
 
+/* What became of a value that is no number, text, boolean or nil. */
+typedef enum jf_crossed {
+  JF_PLAIN_TABLE,              /* nothing: it is a table to be copied */
+  JF_CROSSED,                  /* it was pushed, */
+  JF_CROSSED_ANEW              /* as another than the last time */
+} jf_crossed;
+
+/* Values that cross together. */
+typedef struct jf_crossing jf_crossing;
+struct jf_crossing {
+  lua_State *from, *to;        /* to runs */
+  void *owner;                 /* what `other` needs */
+  jf_crossed (*other)(jf_crossing *x, int i);    /* pushes on to what the value at i is there */
+  jf_meter *meter;
+  int inward;                  /* towards the text */
+  double most;                 /* bytes that to may take; 0: its own budget says */
+  double bytes;                /* taken so far */
+  int first, memo;             /* on to: the first value; what they became by address, or 0 */
+};
+
+/* Pushes on to the values at first .. first + n - 1 of from, which must have room for
+   JF_CROSS_ROOM slots. */
+void jf_cross_values(jf_crossing *x, int first, int n);
+/* Counts so many bytes of a copy, before it is made. */
+void jf_cross_count(jf_crossing *x, double bytes);
+
 typedef struct jf_box {
   lua_State *front, *inner;    /* inner is NULL once it is closed */
   lua_State *running;          /* the coroutine of inner that runs, or waits for the front end */

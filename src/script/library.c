@@ -117,7 +117,7 @@ static void push_around(lua_State *L, int handles)
   luaL_pushresult(&b);
 }
 
-/* Makes that function of the table at `from`, with what is around it, a field of the one on top. */
+/* Makes that function of the table at `from`, with what is around it, one of the table on top. */
 static void add_catcher(lua_State *L, int from, const char *name)
 {
   push_around(L, !strcmp(name, "xpcall"));
