@@ -2,7 +2,7 @@
 -- as it was. JFL_FUZZ=10000 makes each go on for longer, JFL_FUZZ_SEED=2 elsewhere.
 local flow = require "jfl"
 
-local rounds = tonumber(os.getenv "JFL_FUZZ" or "") or 150
+local rounds = tonumber(os.getenv "JFL_FUZZ" or "") or 60
 local seed = tonumber(os.getenv "JFL_FUZZ_SEED" or "") or 1
 
 -- A generator of its own, so that math.random stays the host's.
@@ -134,5 +134,105 @@ describe("a limit of a restricted script", function()
   it("ends any nest of what catches, by the clock", function()
     local box = box_of { seconds = 0.005, memory = "16M", print = function() end }
     for _ = 1, rounds do ended(box, endless(), "ran for more than 0.005 s") end
+  end)
+end)
+
+describe("a box whose limits were passed", function()
+  -- Texts that a limit ends, wherever they are then: in a body, a coroutine, a callback, the host.
+  local JOB = [[local flow = require "jfl" local tp = flow.typing
+    local function job(name, body) return flow.global_function { name = name, returns = tp.Numpy,
+      inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } }, body = body } end ]]
+  local texts = {
+    memory = { "local t = {} while true do t = { t } end",
+      "local s = 'x' while true do s = s .. s end",
+      "kept = nil while true do kept = { kept } end",
+      "pcall(function() local t = {} for i = 1, 1e9 do t[i] = { i } end end) return ('x'):rep(4e6)",
+      "local t = {} for i = 1, 1e6 do t[i] = require('jfl').ndarray.zeros({ 1000 }) end",
+      "local t = {} for i = 1, 1e6 do t[i] = ('x'):rep(1e5) .. i end return t",
+      JOB .. "job('m' , function(x) local t = {} while true do t = { t } end end)({ 1, 2 })" },
+    time = { "while true do end", "while true do pcall(host) end",
+      [[co = coroutine.wrap(function()
+        pcall(function() coroutine.yield() while true do end end) end) co() co()]],
+      "co = coroutine.create(function() pcall(coroutine.yield) end) coroutine.resume(co)"
+        .. " while true do end",
+      "while true do pcall(again) end", "while true do pcall(close) end",
+      JOB .. "job('a', function(x) while true do end end)({ 1, 2 })",
+      JOB .. "job('b', function(x) while true do x = x + 1 end end)({ 1, 2 })",
+      JOB .. [[job('c', function(x)
+        flow.scope.namespace('n', function() while true do end end) end)({ 1, 2 })]],
+      JOB .. "while true do job('d', function(x) return x + 1 end)({ 1, 2 }) end",
+      JOB .. [[local j = job('e', function(x) return x + 1 end)
+        while true do pcall(j, { 1, 2 }) end]],
+      JOB .. [[flow.global_function { name = "f", returns = tp.Callback(tp.Numpy),
+        inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } }, body = function(x) return x * 2 end
+        }({ 1, 2 })(function() while true do end end) flow.sync()]],
+      "for i = 1, 1e9 do print(i) end", "table.sort({ 3, 2, 1 }, function() while true do end end)",
+      "while true do load('return { 1 }')() end" },
+  }
+  -- Everything that a text may want to do next works, and gives what it gives in a new box.
+  local CHECK = JOB .. [[
+    local j = job("check", function(x)
+      return flow.scope.namespace("s", function() return x * flow.get_variable("v", { shape = { 2 },
+        initializer = flow.ones_initializer() }) end)
+    end)
+    local n = 0
+    for i = 1, 10 do n = n + j({ i, i })[1] end
+    local co = coroutine.wrap(function() coroutine.yield(1) return 2 end)
+    return n + co() + co() + select("#", pcall(error)), (("a"):rep(1e5):gsub("a", "b"):sub(-1))]]
+
+  -- What a text gives that is not meant to pass a limit. On a busy machine the clock may go on by
+  -- more than a short one while the box waits for a core: then the next try counts.
+  local function run(box, text)
+    local ok, got, more
+    for _ = 1, 1000 do
+      ok, got, more = pcall(box.run, box, text, "mod")
+      if ok or not tostring(got):find("ran for more than", 1, true) then break end
+    end
+    assert(ok, got)
+    return got, more
+  end
+
+  local function check(box)
+    local got, text = run(box, CHECK)
+    assert.equal(60, got)
+    assert.equal("b", text)
+  end
+
+  -- Hits a limit so often; gives the least that the box was seen to take after one.
+  local function hit(box, list, message)
+    local least = math.huge
+    for i = 1, rounds do
+      ended(box, list[i <= #list and i or random(#list)], message)
+      run(box, "kept, co = nil")
+      if i % 10 == 0 then check(box) end
+      ended(box, list[1], message)
+      least = math.min(least, box:used())
+    end
+    return least
+  end
+
+  local function works(options, list, message)
+    options.print = function() end
+    local box = box_of(options)
+    box:set("host", function() error("of the host") end)
+    box:set("again", function() return box:run("return 1") end)
+    box:set("close", function() box:close() end)
+    check(box)
+    local before = hit(box, list, message)
+    local after = hit(box, list, message)
+    assert(after < before + 2 ^ 18, ("%d bytes after %d"):format(after, before))
+    check(box)
+    box:close()
+    assert.is_false((pcall(box.run, box, "return 1")))
+  end
+
+  it("works as before, after its memory", function()
+    works({ memory = "8M" }, texts.memory, "out of memory")
+  end)
+  it("works as before, after its time", function()
+    works({ memory = "1G", seconds = 0.02 }, texts.time, "ran for more than 0.02 s")
+  end)
+  it("works as before, after its instructions", function()
+    works({ memory = "256M", instructions = 1e6 }, texts.time, "ran more than 1000000 instructions")
   end)
 end)

@@ -1,5 +1,5 @@
-/* Values that go from one state to another: between the front end of a box and its restricted state,
-   and, with sandbox.c, between a host and the front end.
+/* Values that go from one state to another: between the front end of a box and its restricted
+   state, and, with sandbox.c, between a host and the front end.
 
    What goes in is paid for by the box. What goes out may take as much of the host's memory as the
    box may take at all. A table or an array that is met again is the same one on the other side, so

@@ -98,8 +98,8 @@ static int l_handler(lua_State *L)
 }
 
 /* Pushes the text of a function in Lua, so that coroutines can yield in it, whose frame has room
-   that it does not use. LuaJIT leaves a stack as large as it became by overflowing where an error is
-   caught at its very end, makes it smaller later, and then writes behind its end. */
+   that it does not use. LuaJIT leaves a stack as large as it became by overflowing where an error
+   is caught at its very end, makes it smaller later, and then writes behind its end. */
 static void push_around(lua_State *L, int handles)
 {
   enum { ROOM = 150 };

@@ -86,7 +86,7 @@ static void cross_function(const jf_crossing *x, int i)
   lua_pushcclosure(x->to, call_host, 2);
 }
 
-static jf_crossed cross_other(jf_crossing *x, int i)
+static jf_crossed cross_host(jf_crossing *x, int i)
 {
   const jf_larray *b = array_at(x, i);
   const int type = lua_type(x->from, i);
@@ -103,14 +103,14 @@ static jf_crossed cross_other(jf_crossing *x, int i)
 
 static void cross_in(jfl_script *s, lua_State *H, lua_State *L, int first, int n)
 {
-  jf_crossing x = { .from = H, .to = L, .owner = s, .other = cross_other, .meter = &s->meter,
+  jf_crossing x = { .from = H, .to = L, .owner = s, .other = cross_host, .meter = &s->meter,
                     .inward = 1 };
   jf_cross_values(&x, first, n);
 }
 
 static void cross_out(jfl_script *s, lua_State *L, lua_State *H, int first, int n)
 {
-  jf_crossing x = { .from = L, .to = H, .owner = s, .other = cross_other, .meter = &s->meter,
+  jf_crossing x = { .from = L, .to = H, .owner = s, .other = cross_host, .meter = &s->meter,
                     .most = (double)jf_budget_most(s->meter.budget) };
   jf_cross_values(&x, first, n);
 }

@@ -26,7 +26,8 @@ struct jfl_script {
   pthread_t owner;
   jfl_script_options options;  /* its texts are copies */
   jf_meter meter;              /* what it does, and the memory that it has */
-  int reserved;                /* some of that is kept, to collect garbage with */
+  int reserved;                /* some of that is kept, to collect garbage with, */
+  int spare;                   /* and some for an entry that finds nothing else left */
   jf_budget *outer;            /* that of the thread, while Lua runs */
   jf_box *box;                 /* its restricted state, or NULL */
   lua_State *outside;          /* of a sandbox: the state that has entered it, or NULL */
