@@ -137,6 +137,40 @@ describe("a limit of a restricted script", function()
   end)
 end)
 
+describe("lengths that a text chooses", function()
+  -- Each line does something with a text of a million bytes, or a table of 20,000 entries.
+  for _, line in ipairs {
+    "s:upper()", "s:lower()", "s:reverse()", "s:sub(2)", "s:rep(2)", "('x'):rep(1e6)",
+    "('%s'):format(s)", "('%q'):format(s)", "s:format()", "table.concat({ s, s })",
+    "table.concat(t)", "table.concat(t, s, 1, 3)", "load(s)", "load('x = 1' .. (' '):rep(1e6))",
+    "tonumber(s)", "tonumber(s, 36)", "s:find('y', 1, true)", "s:find('y')", "s:find('xy')",
+    "s:match('y')", "s:match('^x*$')", "s:match('(.*)')", "s:gsub('y', '')", "s:gsub('^x', '')",
+    "for _ in s:gmatch('y') do end", "('x'):gsub('x', s)", "('x'):gsub('x', '%0' .. s)",
+    "s:gsub('^.*$', '%0')", "('x'):gsub('x', { x = s })", "('x'):find(s)",
+    "('x'):find('[' .. s .. ']')", "table.maxn(t)", "table.sort(t)", "table.sort(t, rawequal)",
+    "table.sort(t, math.max)", "table.insert(t, 1, 0)", "table.remove(t, 1)", "pcall(error, s)",
+    "xpcall(error, function() return s end)", "coroutine.resume(coroutine.create(error), s)",
+    "pcall(function() return require('jfl')[s] end)", "pcall(require, s)", "print(s)", "host(s)",
+    "host(t)", "given()", "pcall(require('jfl').ndarray.array, t)", "print(unpack(many))",
+    "setmetatable({}, { __tostring = function() return s end }) print(s)",
+  } do
+    it("are counted by " .. line, function()
+      local box = box_of { memory = "64M", instructions = 2e6, print = function() end }
+      local list = {}
+      for i = 1, 20000 do list[i] = {} end
+      box:set("host", function() end)
+      box:set("given", function() return list end)
+      box:set("s", ("x"):rep(1e6))
+      box:set("many", list)
+      box:run("t, n = {}, 0 for i = 1, 2e4 do t[i] = -i end many = { unpack(many, 1, 2000) }")
+      ended(box, "while true do n = n + 1 pcall(function() " .. line .. " end) end",
+        "ran more than 2000000 instructions")
+      local n = box:get("n")
+      assert(n < 2000, ("%d calls cost 2e6 instructions"):format(n))
+    end)
+  end
+end)
+
 describe("a box whose limits were passed", function()
   -- Texts that a limit ends, wherever they are then: in a body, a coroutine, a callback, the host.
   local JOB = [[local flow = require "jfl" local tp = flow.typing

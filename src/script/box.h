@@ -55,7 +55,7 @@ static inline void jf_meter_step(jf_meter *m, lua_State *L, double steps)
   if ((m->owed += steps) >= JF_STEPS) jf_meter_stop_in(m, L);
 }
 void jf_meter_charge(lua_State *L, double steps);
-/* What catches errors calls this after each. */
+/* What catches errors calls this after each, with the error on top. */
 void jf_meter_caught(lua_State *L);
 /* Collects garbage of both states where much of the memory is in use, or where so many bytes more
    would not fit. */

@@ -12,7 +12,7 @@
 
 static const char *const of_base[] = {
   "assert", "error", "ipairs", "next", "pairs", "rawequal", "rawget", "rawset", "select",
-  "tonumber", "type", "unpack", NULL
+  "type", "unpack", NULL
 };
 static const char *const of_bit[] = {
   "arshift", "band", "bnot", "bor", "bswap", "bxor", "lshift", "rol", "ror", "rshift", "tobit",
@@ -141,7 +141,23 @@ void jf_box_catchers(lua_State *L)
   lua_pop(L, 2);
 }
 
-/* ---- what takes long ---- */
+/* ---- what takes long ----
+
+   Loops in C over lengths that a text chooses, and what ends them:
+
+       upper lower reverse sub rep format concat tonumber maxn   l_measured, by length
+       find match gmatch gsub                                    pattern.c, each step
+       sort                                                      its comparisons, which are in Lua
+       remove                                                    is in Lua
+       insert                                                    l_insert, by way
+       load                                                      next_piece, by length
+       errors that are caught                                    l_caught, by length
+       values that cross                                         jf_cross_count, each
+       byte char unpack select, results of any call              at most 8000 values
+       ops, arrays made tables, texts of arrays                  what they make fits into the memory
+
+   Instructions of Lua such as .. < next # or a text made a number look at most once at all of the
+   memory. They count as one, and are looked at by the clock 100 at a time. */
 
 static double steps_from(lua_State *L, int first)
 {
@@ -574,6 +590,7 @@ static void add_base(lua_State *L)
   luaL_setfuncs(L, base, 0);
   lua_setfield(L, 1, "_G");
   lua_pushvalue(L, 1);
+  take_as(L, LUA_GLOBALSINDEX, "tonumber", l_measured);
   add_catcher(L, LUA_GLOBALSINDEX, "pcall");
   add_catcher(L, LUA_GLOBALSINDEX, "xpcall");
   lua_pop(L, 1);

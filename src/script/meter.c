@@ -121,6 +121,7 @@ void jf_meter_caught(lua_State *L)
 {
   jf_meter *m = jf_meter_of(L);
   m->owed += STRIDE;
+  if (lua_type(L, -1) == LUA_TSTRING) m->owed += (double)lua_objlen(L, -1) / JF_STEP_BYTES;
   jf_meter_stop_in(m, L);
   jf_meter_relieve(m);
 }

@@ -442,6 +442,7 @@ static void push_replacement(match_state *m, const char *s, const char *e)
   } else if (!lua_isstring(L, -1)) {
     luaL_error(L, "invalid replacement value (a %s)", luaL_typename(L, -1));
   }
+  count_steps(m, lua_objlen(L, -1) / JF_STEP_BYTES);
 }
 
 /* The pieces of the result are in the table at 5, so that calls nest without their buffers. */
