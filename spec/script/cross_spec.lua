@@ -160,6 +160,26 @@ describe("what goes into a box and comes out", function()
     assert.equal(2, out:run("return 1 + 1"))
   end)
 
+  it("is given up by the host once the box has it no more", function()
+    local box, alive, n = box_of { memory = "2M" }, setmetatable({}, { __mode = "k" }), 0
+    box:set("make", function()
+      local function f() return n end
+      alive[f] = true
+      return f
+    end)
+    box:run("for i = 1, 1e5 do make() end last = make()")
+    box:run("local list = {} for i = 1, 100 do list[i] = make() end")
+    collectgarbage()
+    collectgarbage()
+    for _ in pairs(alive) do n = n + 1 end
+    assert(n < 20000, ("%d of 1e5 functions are kept"):format(n))
+    assert.equal(n, box:run("return last()"))
+    local function f() end
+    box:set("f", f)
+    box:set("g", f)
+    assert.is_true(box:run("return f == g"))
+  end)
+
   it("is under the clock until the host has it", function()
     local box = box_of { seconds = 0.2 }
     box:set("wait", function() local c = os.clock() while os.clock() - c < 0.3 do end end)

@@ -13,6 +13,10 @@ int luaopen_jfl_sandbox(lua_State *L);
 static const char functions_key[] = "jfl.sandbox.functions", pin_key[] = "jfl.sandbox.pin",
   work_key[] = "jfl.sandbox.work";
 
+/* Of front ends': the functions that they have for the host's by address, and the metatable of what
+   these know. */
+static const char given_key[] = "jfl.sandbox.given", call_key[] = "jfl.sandbox.call";
+
 /* A function of the host's state, as the front end's state of the box has it. */
 typedef struct host_call { jfl_script *script; int ref; } host_call;
 
@@ -39,8 +43,8 @@ static void cross_array(jf_crossing *x, const jf_larray *b)
   memcpy(jf_push_new(L, b->dtype, b->shape)->data, b->data, size);
 }
 
-/* The table of the host's functions that the box has: the number of each, each by its number, and
-   as "print" where its texts print. The box's userdata keeps it. */
+/* The table of the host's functions that the box has: each by its number, and as "print" where its
+   texts print. The box's userdata keeps it. */
 static void push_functions(lua_State *H, jfl_script *s)
 {
   lua_getfield(H, LUA_REGISTRYINDEX, functions_key);
@@ -49,41 +53,98 @@ static void push_functions(lua_State *H, jfl_script *s)
   lua_remove(H, -2);
 }
 
-/* pin(functions, f): the number of f in them. */
+/* In the front end, whose function for one of the host is garbage. The host's state cannot be
+   changed now, so the number waits for the next function that crosses. */
+static int drop_host_call(lua_State *L)
+{
+  const host_call *h = lua_touserdata(L, 1);
+  if (h->ref) h->script->dropped[h->script->n_dropped++] = h->ref;
+  return 0;
+}
+
+/* pin(functions, f, script): the number of f in them. */
 static int host_pin(lua_State *L)
 {
-  lua_pushvalue(L, 2);
-  lua_rawget(L, 1);
-  if (lua_isnil(L, -1)) {
-    lua_pushvalue(L, 2);
-    lua_pushvalue(L, 2);
-    lua_pushinteger(L, luaL_ref(L, 1));
-    lua_pushvalue(L, -1);
-    lua_insert(L, 2);
-    lua_rawset(L, 1);
-    lua_settop(L, 2);
+  jfl_script *s = lua_touserdata(L, 3);
+  lua_settop(L, 2);
+  while (s->n_dropped) {
+    luaL_unref(L, 1, s->dropped[--s->n_dropped]);
+    s->n_given--;
   }
+  lua_pushinteger(L, luaL_ref(L, 1));
+  s->n_given++;
   luaL_checkstack(L, ROOM, "too many values");
   return 1;
 }
 
-/* Pushes a function of the box that calls the one at i of the host. */
-static void cross_function(const jf_crossing *x, int i)
+/* Makes room for the numbers of all functions that the box may drop. */
+static void reserve_drops(lua_State *L, jfl_script *s)
+{
+  if (s->n_given < s->cap_dropped) return;
+  const int cap = 2 * s->cap_dropped + 16;
+  int *more = jf_new_raw((size_t)cap * sizeof *more);
+  if (!more) luaL_error(L, "not enough memory");
+  if (s->n_dropped) memcpy(more, s->dropped, (size_t)s->n_dropped * sizeof *more);
+  jf_free(s->dropped);
+  s->dropped = more;
+  s->cap_dropped = cap;
+}
+
+/* Leaves on the stack the number of the function at i of the host. */
+static int pin_function(const jf_crossing *x, int i)
 {
   lua_State *H = x->from;
-  jfl_script *s = x->owner;
-  host_call *h = lua_newuserdata(x->to, sizeof *h);
-  h->script = s;
   lua_getfield(H, LUA_REGISTRYINDEX, pin_key);
-  push_functions(H, s);
+  push_functions(H, x->owner);
   lua_pushvalue(H, i);
-  const int failed = lua_pcall(H, 2, 1, 0);
-  h->ref = failed ? 0 : (int)lua_tointeger(H, -1);
+  lua_pushlightuserdata(H, x->owner);
+  const int failed = lua_pcall(H, 3, 1, 0);
+  const int ref = failed ? 0 : (int)lua_tointeger(H, -1);
   lua_pop(H, 1);
   if (failed) luaL_error(x->to, "not enough memory");
-  lua_pushlightuserdata(x->to, s->state);
-  lua_insert(x->to, -2);
-  lua_pushcclosure(x->to, call_host, 2);
+  return ref;
+}
+
+/* Pushes a function of the box that calls the one at i of the host: the one that it has already, as
+   long as that is there. */
+static void cross_function(const jf_crossing *x, int i)
+{
+  lua_State *L = x->to;
+  void *at = (void *)(uintptr_t)lua_topointer(x->from, i);
+  lua_getfield(L, LUA_REGISTRYINDEX, given_key);
+  lua_pushlightuserdata(L, at);
+  lua_rawget(L, -2);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    reserve_drops(L, x->owner);
+    lua_pushlightuserdata(L, ((jfl_script *)x->owner)->state);
+    host_call *h = lua_newuserdata(L, sizeof *h);
+    *h = (host_call){ x->owner, 0 };
+    lua_getfield(L, LUA_REGISTRYINDEX, call_key);
+    lua_setmetatable(L, -2);
+    h->ref = pin_function(x, i);
+    lua_pushcclosure(L, call_host, 2);
+    lua_pushlightuserdata(L, at);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, -4);
+  }
+  lua_remove(L, -2);
+}
+
+/* What the registry of the front end has for them. */
+static int open_front(lua_State *L)
+{
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_setfield(L, LUA_REGISTRYINDEX, given_key);
+  lua_newtable(L);
+  lua_pushcfunction(L, drop_host_call);
+  lua_setfield(L, -2, "__gc");
+  lua_setfield(L, LUA_REGISTRYINDEX, call_key);
+  return 0;
 }
 
 static jf_crossed cross_host(jf_crossing *x, int i)
@@ -374,6 +435,7 @@ static int sandbox_l_new(lua_State *L)
   jfl_script *s = NULL;
   jf_check(L, jfl_script_new(&o, &s));
   h->p = s;
+  jf_check(L, jf_script_enter(s, open_front, NULL, 0));
   s->outside_state = jf_state_of(L);
   add_functions(L, s);
   return 1;

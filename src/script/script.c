@@ -114,6 +114,7 @@ static void script_drop(jfl_script *s)
   jf_script_free_early(s);
   jf_budget_drop(s->meter.budget);
   jf_free(s->traceback);
+  jf_free(s->dropped);
   jf_free((void *)(uintptr_t)s->options.read_folder);
   jf_free((void *)(uintptr_t)s->options.write_folder);
   s->tag = JF_TAG_FREED;

@@ -31,6 +31,8 @@ struct jfl_script {
   jf_budget *outer;            /* that of the thread, while Lua runs */
   jf_box *box;                 /* its restricted state, or NULL */
   lua_State *outside;          /* of a sandbox: the state that has entered it, or NULL */
+  int *dropped;                /* numbers of functions of that state that the box has no more, */
+  int n_dropped, cap_dropped, n_given;       /* and how many numbers there are, those among them */
   const jf_state *outside_state;
   int hosted;                  /* they come from the host's allocator */
   struct jf_early *early;      /* what states took while they were made */
