@@ -2,7 +2,7 @@
 -- as it was. JFL_FUZZ=10000 makes each go on for longer, JFL_FUZZ_SEED=2 elsewhere.
 local flow = require "jfl"
 
-local rounds = tonumber(os.getenv "JFL_FUZZ" or "") or 60
+local rounds = tonumber(os.getenv "JFL_FUZZ" or "") or 30
 local seed = tonumber(os.getenv "JFL_FUZZ_SEED" or "") or 1
 
 -- A generator of its own, so that math.random stays the host's.
