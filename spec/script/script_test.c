@@ -754,6 +754,19 @@ static int lives(jfl_script *s)
   return 0;
 }
 
+/* One text given many times is many of the caller's. */
+static void gives_no_more_than_its_memory(void)
+{
+  jfl_script_value out[8];
+  jfl_script *s = open_restricted(4 << 20, 0, 0);
+  CHECK(!run(s, "local t = ('x'):rep(1e6) function f() return t, t, t, t, t, t, t, t end"));
+  CHECK(!jfl_script_invoke(s, "f", NULL, 0, out, 3) && out[2].n_text == 1000000);
+  for (int i = 0; i < 3; i++) jfl_script_value_clear(&out[i]);
+  CHECK(jfl_script_invoke(s, "f", NULL, 0, out, 8) == JFL_ENOMEM);
+  CHECK(out[0].kind == JFL_SCRIPT_NIL && lives(s));
+  jfl_script_free(s);
+}
+
 static void ends_a_restricted_text_at_its_limits(void)
 {
   jfl_script *s = open_restricted(32 << 20, 0, 0.05);
@@ -776,8 +789,17 @@ static void ends_a_text_at_its_limits(void)
   jfl_script_options o = { .size = sizeof o, .seconds = 0.05 };
   jfl_script *s = NULL;
   CHECK(!jfl_script_new(&o, &s));
-  CHECK(run(s, "while true do end") == JFL_ELIMIT && says("more than 0.05 s"));
-  CHECK_MSG(lives(s), "%s", jfl_errmsg());
+  static const char *const endless[] = {
+    "while true do end", "local function f() pcall(f) return f() end f()",
+    "local function f() xpcall(f, error) return f() end f()",
+    "xpcall(function() while true do end end, function() while true do end end)",
+    "while true do load(function() while true do end end) end",
+    "coroutine.resume(coroutine.create(function() while true do end end))"
+  };
+  for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
+    CHECK_MSG(run(s, endless[i]) == JFL_ELIMIT && says("more than 0.05 s"), "%s", endless[i]);
+    CHECK_MSG(lives(s), "%s", jfl_errmsg());
+  }
   jfl_script_free(s);
   o.seconds = 1000;
   CHECK(!jfl_script_new(&o, &s));
@@ -789,6 +811,7 @@ int main(void)
 {
   scratch_make();
   RUN(keeps_a_restricted_text_in);
+  RUN(gives_no_more_than_its_memory);
   RUN(ends_a_restricted_text_at_its_limits);
   RUN(ends_a_text_at_its_limits);
   RUN(delivers_in_the_order_of_calls);

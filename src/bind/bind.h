@@ -363,7 +363,7 @@ void jf_set_due(lua_State *L, jf_state *st, int (*due)(void *ctx), void *ctx,
 void jf_share_interrupt(jf_state *st);
 /* Raises the error if it was asked for. */
 void jf_heed_interrupt(lua_State *L);
-/* Whether the error at i is how the command or luajit stops a program. */
+/* Whether the error at i is how the command or luajit stops a program, or came as a clock did. */
 int jf_is_interruption(lua_State *L, int i);
 /* jfl_session_wait, and a wait for all pending runs; both raise the error when it is asked for. */
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);

@@ -56,6 +56,8 @@ void jf_heed_interrupt(lua_State *L)
 int jf_is_interruption(lua_State *L, int i)
 {
   static const char ours[] = "interrupted", luajits[] = "interrupted!";
+  const jf_interrupt *asks = jf_state_of(L)->interrupt;
+  if (asks && is_due(asks)) return 1;
   size_t n, end = sizeof luajits - 1;
   const char *text = lua_type(L, i) == LUA_TSTRING ? lua_tolstring(L, i, &n) : NULL;
   return text && (!strcmp(text, ours) || (n >= end && !strcmp(text + n - end, luajits)));

@@ -19,13 +19,17 @@
 
 typedef enum jf_over { JF_NOT_OVER, JF_OVER_INSTRUCTIONS, JF_OVER_SECONDS } jf_over;
 
-/* Limits of what one entry from C may use; 0: none. Owner thread, but for the deadline. */
+/* Limits of what one entry from C may use; 0: none. Owner thread, but for the deadline, `over` and
+   `entered`. */
 typedef struct jf_meter {
   double most_instructions, most_seconds;
-  double instructions;         /* run since the entry */
+  double instructions;         /* run since the entry, */
+  double owed;                 /* and those that were not looked at yet */
+  double grace;                /* left to the front end */
   double deadline;             /* of CLOCK_MONOTONIC; INFINITY: none, or nothing is entered */
-  jf_over over;                /* which limit was passed */
-  lua_State *state[2];         /* those that it watches, or NULL */
+  jf_over over;                /* which limit was passed; atomic, as is the next */
+  int entered;                 /* an entry is under way */
+  lua_State *state[2];         /* those that it watches, or NULL: a front end, a restricted state */
   jf_budget *budget;           /* the memory that both may take */
   size_t relief;               /* bytes in use at which garbage is collected */
 } jf_meter;
@@ -36,16 +40,27 @@ jf_meter *jf_meter_of(lua_State *L);
 void jf_meter_watch(jf_meter *m, lua_State *L, int i);
 void jf_meter_begin(jf_meter *m);
 void jf_meter_end(jf_meter *m);
-/* Whether the deadline has passed; on any thread. */
+/* Whether a limit is passed; on any thread. */
 int jf_meter_is_due(void *meter);
-/* Whether a limit is passed; what runs is ended then. */
+/* The same, which the entry then ends with. */
 int jf_meter_check(jf_meter *m);
-/* Counts work that was done in C, and raises the error where a limit is passed. */
-void jf_meter_charge(lua_State *L, double instructions);
-/* Raises the error of a meter that is over, or that the deadline has passed. */
+/* Raises the error of a limit that is passed; in L, which may be a state of the host. */
+void jf_meter_stop_in(jf_meter *m, lua_State *L);
 void jf_meter_stop(lua_State *L);
-/* Collects garbage of both states where much of the memory is in use. */
+/* Counts work that was done in C, and raises that error. A step is what takes as long as an
+   instruction of Lua: JF_STEP_BYTES are the bytes that are copied or compared in that time. */
+enum { JF_STEP_BYTES = 64, JF_STEPS = 4096 };
+static inline void jf_meter_step(jf_meter *m, lua_State *L, double steps)
+{
+  if ((m->owed += steps) >= JF_STEPS) jf_meter_stop_in(m, L);
+}
+void jf_meter_charge(lua_State *L, double steps);
+/* What catches errors calls this after each, with the error on top. */
+void jf_meter_caught(lua_State *L);
+/* Collects garbage of both states where much of the memory is in use, or where so many bytes more
+   would not fit. */
 void jf_meter_relieve(jf_meter *m);
+void jf_meter_make_room(lua_State *L, double bytes);
 /* "ran for more than 1 s"; NULL: no limit was passed. Written to `out` of `size` bytes. */
 const char *jf_meter_says(const jf_meter *m, char *out, size_t size);
 
@@ -57,6 +72,32 @@ enum {
      Collecting garbage may make a stack smaller: what may do so is followed by a check. */
   JF_CROSS_ROOM = 136
 };
+
+/* What became of a value that is no number, text, boolean or nil. */
+typedef enum jf_crossed {
+  JF_PLAIN_TABLE,              /* nothing: it is a table to be copied */
+  JF_CROSSED,                  /* it was pushed, */
+  JF_CROSSED_ANEW              /* as another than the last time */
+} jf_crossed;
+
+/* Values that cross together. */
+typedef struct jf_crossing jf_crossing;
+struct jf_crossing {
+  lua_State *from, *to;        /* to runs */
+  void *owner;                 /* what `other` needs */
+  jf_crossed (*other)(jf_crossing *x, int i);    /* pushes on to what the value at i is there */
+  jf_meter *meter;
+  int inward;                  /* towards the text */
+  double most;                 /* bytes that to may take; 0: its own budget says */
+  double bytes;                /* taken so far */
+  int first, memo;             /* on to: the first value; what they became by address, or 0 */
+};
+
+/* Pushes on to the values at first .. first + n - 1 of from, which must have room for
+   JF_CROSS_ROOM slots. */
+void jf_cross_values(jf_crossing *x, int first, int n);
+/* Counts so many bytes of a copy, before it is made. */
+void jf_cross_count(jf_crossing *x, double bytes);
 
 typedef struct jf_box {
   lua_State *front, *inner;    /* inner is NULL once it is closed */
@@ -77,12 +118,18 @@ void jf_cross_out(jf_box *box, int i);
 /* lua_call in C functions that Lua functions may call again and again: they raise an error before
    the C stack ends. */
 void jf_box_call(lua_State *L, int n_arg, int n_result);
+/* The same, which gives a status and leaves the error as one value. */
+int jf_box_try(lua_State *L, int n_arg, int n_result);
 jf_box *jf_box_of(lua_State *L);
 
 /* ---- what a text finds there (library.c, pattern.c) ---- */
 
 /* Makes the globals of the inner state. */
 void jf_box_libraries(lua_State *L);
+/* Makes what catches errors ask the meter, where a text shares the state of its front end. */
+void jf_box_catchers(lua_State *L);
+/* luaL_loadbufferx, of texts alone, whose length is counted. */
+int jf_box_load(lua_State *L, const char *text, size_t n, const char *name);
 extern const luaL_Reg jf_pattern_functions[];
 
 #endif

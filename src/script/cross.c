@@ -1,4 +1,9 @@
-/* Values that go from the front end's state to the restricted one and back.
+/* Values that go from one state to another: between the front end of a box and its restricted
+   state, and, with sandbox.c, between a host and the front end.
+
+   What goes in is paid for by the box. What goes out may take as much of the host's memory as the
+   box may take at all. A table or an array that is met again is the same one on the other side, so
+   what is shared stays so, and circles do. All that is done here is counted by the meter.
 
    In each function one of the two states is the one that runs: it may raise errors. The other is
    only read, by what cannot fail, or is entered by lua_pcall. */
@@ -26,14 +31,23 @@ static void need_depth(lua_State *L, const jf_box *box)
   if (box->nested >= JF_NESTED) luaL_error(L, "%s", crowded);
 }
 
-void jf_box_call(lua_State *L, int n_arg, int n_result)
+int jf_box_try(lua_State *L, int n_arg, int n_result)
 {
   jf_box *box = jf_box_of(L);
-  need_depth(L, box);
+  if (box->nested >= JF_NESTED) {
+    lua_pop(L, n_arg + 1);
+    lua_pushstring(L, crowded);
+    return LUA_ERRRUN;
+  }
   box->nested++;
   const int status = lua_pcall(L, n_arg, n_result, 0);
   box->nested--;
-  if (status) lua_error(L);
+  return status;
+}
+
+void jf_box_call(lua_State *L, int n_arg, int n_result)
+{
+  if (jf_box_try(L, n_arg, n_result)) lua_error(L);
 }
 
 /* ---- what one state keeps for the other ---- */
@@ -95,21 +109,106 @@ static int inner_gc(lua_State *L)
   return 0;
 }
 
-/* ---- conversion ---- */
+/* ---- crossing ---- */
 
-typedef struct crossing {
-  jf_box *box;
-  lua_State *from, *to;        /* to runs */
-  int inward;                  /* from the front end to the inner state */
-  int memo;                    /* on to: the tables copied so far; 0: none yet */
-} crossing;
+/* TEXT: shorter ones are as cheap to copy as to find. The others are bytes that a table takes, and
+   an entry of it, of which it may have room for twice as many. */
+enum { TEXT = 64, TABLE_BYTES = 64, ENTRY_BYTES = 48 };
 
-static void cross_value(crossing *x, int i, int depth);
+static void cross_value(jf_crossing *x, int i, int depth);
+
+void jf_cross_count(jf_crossing *x, double bytes)
+{
+  x->bytes += bytes;
+  jf_meter_step(x->meter, x->to, 1 + bytes / JF_STEP_BYTES);
+  if (x->most > 0 && x->bytes > x->most) luaL_error(x->to, "not enough memory");
+}
+
+/* Pushes what the value of that address has become already; 0: nothing yet. */
+static int find_crossed(const jf_crossing *x, const void *at)
+{
+  if (!x->memo) return 0;
+  lua_pushlightuserdata(x->to, (void *)(uintptr_t)at);
+  lua_rawget(x->to, x->memo);
+  if (!lua_isnil(x->to, -1)) return 1;
+  lua_pop(x->to, 1);
+  return 0;
+}
+
+/* Keeps what is on top as that. */
+static void keep_crossed(jf_crossing *x, const void *at)
+{
+  lua_State *L = x->to;
+  if (!x->memo) {
+    lua_newtable(L);
+    lua_insert(L, x->first);
+    x->memo = x->first;
+  }
+  lua_pushlightuserdata(L, (void *)(uintptr_t)at);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, x->memo);
+}
+
+static void cross_text(jf_crossing *x, int i)
+{
+  size_t n;
+  const char *text = lua_tolstring(x->from, i, &n);
+  if (n >= TEXT && find_crossed(x, text)) return;
+  jf_cross_count(x, (double)n);
+  lua_pushlstring(x->to, text, n);
+  if (n >= TEXT) keep_crossed(x, text);
+}
+
+static void cross_table(jf_crossing *x, int i, int depth)
+{
+  if (depth > DEEPEST) luaL_error(x->to, "a table is nested too deeply: %d levels are the most",
+                                  DEEPEST);
+  jf_cross_count(x, TABLE_BYTES);
+  lua_newtable(x->to);
+  keep_crossed(x, lua_topointer(x->from, i));
+  for (lua_pushnil(x->from); lua_next(x->from, i); lua_pop(x->from, 1)) {
+    const int top = lua_gettop(x->from);
+    jf_cross_count(x, ENTRY_BYTES);
+    cross_value(x, top - 1, depth);
+    cross_value(x, top, depth);
+    lua_rawset(x->to, -3);
+  }
+}
+
+/* Pushes on to what the value at i (> 0) of from is there. */
+static void cross_value(jf_crossing *x, int i, int depth)
+{
+  luaL_checkstack(x->to, 12, "too many values");
+  switch (lua_type(x->from, i)) {
+  case LUA_TNONE: case LUA_TNIL: lua_pushnil(x->to); return;
+  case LUA_TBOOLEAN: lua_pushboolean(x->to, lua_toboolean(x->from, i)); return;
+  case LUA_TNUMBER: lua_pushnumber(x->to, lua_tonumber(x->from, i)); return;
+  case LUA_TSTRING: cross_text(x, i); return;
+  }
+  const void *at = lua_topointer(x->from, i);
+  if (find_crossed(x, at)) return;
+  const jf_crossed is = x->other(x, i);
+  if (is == JF_CROSSED_ANEW) keep_crossed(x, at);
+  if (is == JF_PLAIN_TABLE) cross_table(x, i, depth + 1);
+}
+
+void jf_cross_values(jf_crossing *x, int first, int n)
+{
+  luaL_checkstack(x->to, n + 4, "too many values");
+  x->first = lua_gettop(x->to) + 1;
+  x->memo = 0;
+  x->bytes = 0;
+  for (int i = 0; i < n; i++) cross_value(x, first + i, 0);
+  if (x->memo) lua_remove(x->to, x->memo);
+}
+
+/* ---- between a restricted state and its front end ---- */
+
 static int call_front(lua_State *L);
 static int call_inner(lua_State *L);
 
 /* Pushes what the other state's wrapper at i stands for; 0: that is no wrapper. */
-static int unwrap(crossing *x, int i)
+static int unwrap(jf_crossing *x, int i)
 {
   const jf_pin *p = NULL;
   if (lua_iscfunction(x->from, i)) {
@@ -126,18 +225,18 @@ static int unwrap(crossing *x, int i)
 }
 
 /* Pushes a userdata that stands for the value at i of the other state. */
-static void push_pin(crossing *x, int i)
+static void push_pin(jf_crossing *x, int i)
 {
   lua_State *L = x->to;
   jf_pin *p = lua_newuserdata(L, sizeof *p);
-  *p = (jf_pin){ .box = x->box, .at = lua_topointer(x->from, i) };
+  *p = (jf_pin){ .box = x->owner, .at = lua_topointer(x->from, i) };
   lua_getfield(L, LUA_REGISTRYINDEX, proxy_key);
   lua_setmetatable(L, -2);
   p->ref = take_pin(L, x->from, i);
 }
 
 /* The same where one stands for it already; functions are closures over it. */
-static void push_wrapped(crossing *x, int i)
+static void push_wrapped(jf_crossing *x, int i)
 {
   lua_State *L = x->to;
   const int is_function = lua_isfunction(x->from, i);
@@ -156,115 +255,47 @@ static void push_wrapped(crossing *x, int i)
   lua_remove(L, -2);
 }
 
-/* Pushes the copy that was made of the table at i, or a new one to be filled. */
-static int begin_copy(crossing *x, int i)
+static jf_crossed cross_other(jf_crossing *x, int i)
 {
-  lua_State *L = x->to;
-  void *at = (void *)(uintptr_t)lua_topointer(x->from, i);
-  if (!x->memo) {
-    lua_newtable(L);
-    x->memo = lua_gettop(L);
-  }
-  lua_pushlightuserdata(L, at);
-  lua_rawget(L, x->memo);
-  if (!lua_isnil(L, -1)) return 0;
-  lua_pop(L, 1);
-  lua_newtable(L);
-  lua_pushlightuserdata(L, at);
-  lua_pushvalue(L, -2);
-  lua_rawset(L, x->memo);
-  return 1;
-}
-
-static void copy_table(crossing *x, int i, int depth)
-{
-  int n = 0;
-  if (depth > DEEPEST) luaL_error(x->to, "a table is nested too deeply: %d levels are the most",
-                                  DEEPEST);
-  if (!begin_copy(x, i)) return;
-  for (lua_pushnil(x->from); lua_next(x->from, i); lua_pop(x->from, 1)) {
-    const int top = lua_gettop(x->from);
-    cross_value(x, top - 1, depth);
-    cross_value(x, top, depth);
-    lua_rawset(x->to, -3);
-    if (++n % 1024 == 0) jf_meter_charge(x->to, 1024);
-  }
-}
-
-static void cross_table(crossing *x, int i, int depth)
-{
-  if (x->inward && lua_getmetatable(x->from, i)) {
+  switch (lua_type(x->from, i)) {
+  case LUA_TTABLE:
+    if (!x->inward || !lua_getmetatable(x->from, i)) return JF_PLAIN_TABLE;
     lua_pop(x->from, 1);
     push_wrapped(x, i);
-  } else {
-    copy_table(x, i, depth + 1);
+    return JF_CROSSED;
+  case LUA_TFUNCTION: case LUA_TUSERDATA:
+    if (!unwrap(x, i)) push_wrapped(x, i);
+    return JF_CROSSED;
   }
+  luaL_error(x->to, "a %s cannot be given away here",
+             lua_type(x->from, i) == LUA_TTHREAD ? "coroutine" : "cdata");
+  return JF_CROSSED;
 }
 
-/* Pushes on to what the value at i (> 0) of from is there. */
-static void cross_value(crossing *x, int i, int depth)
+/* Both are of one box, which pays for all. */
+static void cross_own(jf_box *box, lua_State *from, lua_State *to, int first, int n)
 {
-  size_t n;
-  const char *text;
-  luaL_checkstack(x->to, 12, "too many values");
-  switch (lua_type(x->from, i)) {
-  case LUA_TNONE: case LUA_TNIL: lua_pushnil(x->to); return;
-  case LUA_TBOOLEAN: lua_pushboolean(x->to, lua_toboolean(x->from, i)); return;
-  case LUA_TNUMBER: lua_pushnumber(x->to, lua_tonumber(x->from, i)); return;
-  case LUA_TSTRING:
-    text = lua_tolstring(x->from, i, &n);
-    lua_pushlstring(x->to, text, n);
-    return;
-  case LUA_TTABLE: cross_table(x, i, depth); return;
-  case LUA_TFUNCTION: if (!unwrap(x, i)) push_wrapped(x, i); return;
-  case LUA_TUSERDATA: if (!unwrap(x, i)) push_wrapped(x, i); return;
-  default:
-    luaL_error(x->to, "a %s cannot be given away here", lua_type(x->from, i) == LUA_TTHREAD
-               ? "coroutine" : "cdata");
-  }
+  jf_crossing x = { .from = from, .to = to, .owner = box, .other = cross_other,
+                    .meter = jf_meter_of(to), .inward = from == box->front };
+  jf_cross_values(&x, first, n);
 }
 
-/* The same, with nothing else left on the stack. */
-static void cross_one(crossing *x, int i)
-{
-  const int before = lua_gettop(x->to);
-  x->memo = 0;
-  cross_value(x, i, 0);
-  lua_insert(x->to, before + 1);
-  lua_settop(x->to, before + 1);
-}
-
-/* Pushes the values at first .. first + n - 1. */
-static void cross_values(crossing *x, int first, int n)
-{
-  luaL_checkstack(x->to, n + 4, "too many values");
-  for (int i = 0; i < n; i++) cross_one(x, first + i);
-}
-
-void jf_cross_in(jf_box *box, int i)
-{
-  cross_one(&(crossing){ box, box->front, box->running, 1, 0 }, i);
-}
-
-void jf_cross_out(jf_box *box, int i)
-{
-  cross_one(&(crossing){ box, box->running, box->front, 0, 0 }, i);
-}
+void jf_cross_in(jf_box *box, int i) { cross_own(box, box->front, box->running, i, 1); }
+void jf_cross_out(jf_box *box, int i) { cross_own(box, box->running, box->front, i, 1); }
 
 /* ---- calls ---- */
 
 /* A call of the function that the pin stands for, in the state `to`. */
-typedef struct call { jf_box *box; lua_State *from; int n, ref, inward; } call;
+typedef struct call { jf_box *box; lua_State *from; int n, ref; } call;
 
 /* Runs in the state that is entered: takes the arguments over and calls the function. */
 static int enter(lua_State *L)
 {
   const call *c = lua_touserdata(L, 1);
-  crossing x = { c->box, c->from, L, c->inward, 0 };
   lua_settop(L, 0);
   luaL_checkstack(L, ROOM, crowded);
   push_pinned(L, c->ref);
-  cross_values(&x, 1, c->n);
+  cross_own(c->box, c->from, L, 1, c->n);
   lua_call(L, c->n, LUA_MULTRET);
   luaL_checkstack(L, ROOM, crowded);
   return lua_gettop(L);
@@ -317,16 +348,16 @@ static int call_front(lua_State *L)
   lua_settop(F, box->front_top);
   box->running = L;
   box->inner_top = lua_gettop(L);
-  call c = { box, L, lua_gettop(L), p->ref, 0 };
+  call c = { box, L, lua_gettop(L), p->ref };
   const int base = box->front_top, status = call_other(F, &c);
   box->running = outer;
   box->inner_top = top;
   box->front_top = base;
   if (status) return raise_other(L, F, 1);
-  crossing x = { box, F, L, 1, 0 };
+  jf_meter_stop(L);            /* the front end may have caught the error of a limit */
   const int n = lua_gettop(F) - base;
   lua_settop(L, 0);
-  cross_values(&x, base + 1, n);
+  cross_own(box, F, L, base + 1, n);
   lua_settop(F, base);
   return n;
 }
@@ -340,19 +371,19 @@ static int call_inner(lua_State *F)
   if (!L) return luaL_error(F, "the restricted script was closed");
   const int top = box->front_top, base = box->inner_top;
   need_depth(F, box);
+  jf_meter_stop(F);
   luaL_checkstack(F, ROOM, crowded);
   lua_settop(L, base);
   box->front_top = lua_gettop(F);
-  call c = { box, F, lua_gettop(F), p->ref, 1 };
+  call c = { box, F, lua_gettop(F), p->ref };
   const int status = call_other(L, &c);
   box->front_top = top;
   box->inner_top = base;
   box->running = L;
   if (status) return raise_other(F, L, 0);
-  crossing x = { box, L, F, 0, 0 };
   const int n = lua_gettop(L) - base;
   lua_settop(F, 0);
-  cross_values(&x, base + 1, n);
+  cross_own(box, L, F, base + 1, n);
   lua_settop(L, base);
   return n;
 }

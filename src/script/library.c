@@ -8,15 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-/* Where less of the stack is left than the meter's hook takes, the hook's call raises an error of
-   its own and the meter is never asked. So whatever catches errors needs that room first. */
-enum { HOOK_ROOM = 150 };
-
 /* ---- what is taken over ---- */
 
 static const char *const of_base[] = {
   "assert", "error", "ipairs", "next", "pairs", "rawequal", "rawget", "rawset", "select",
-  "tonumber", "type", "unpack", NULL
+  "type", "unpack", NULL
 };
 static const char *const of_bit[] = {
   "arshift", "band", "bnot", "bor", "bswap", "bxor", "lshift", "rol", "ror", "rshift", "tobit",
@@ -28,10 +24,10 @@ static const char *const of_math[] = {
   "frexp", "huge", "ldexp", "log", "log10", "max", "min", "modf", "pi", "pow", "rad", "random",
   "randomseed", "sin", "sinh", "sqrt", "tan", "tanh", NULL
 };
-static const char *const of_string[] = {
-  "byte", "char", "len", "lower", "rep", "reverse", "sub", "upper", NULL
-};
-static const char *const of_table[] = { "concat", "maxn", "remove", NULL };
+static const char *const of_string[] = { "byte", "char", "len", NULL };
+static const char *const of_table[] = { "remove", NULL };        /* which is in Lua */
+/* Those whose time grows with the texts and tables that they are given. */
+static const char *const long_of_string[] = { "lower", "reverse", "sub", "upper", NULL };
 
 /* Sets those names of the table at `from` in the table on top. */
 static void take(lua_State *L, int from, const char *const *name)
@@ -53,6 +49,159 @@ static void take_library(lua_State *L, const char *name, const char *const *list
   lua_remove(L, -2);
   lua_pushvalue(L, -1);
   lua_setfield(L, 1, name);
+}
+
+/* ---- what catches errors ---- */
+
+/* caught(ok, ...), of what a protected call gave: gives it back, unless a limit was passed. */
+static int l_caught(lua_State *L)
+{
+  if (!lua_toboolean(L, 1)) jf_meter_caught(L);
+  return lua_gettop(L);
+}
+
+/* A handler of xpcall: calls upvalue 1, unless a limit was passed. That has a stack of its own: on
+   one that has overflowed LuaJIT writes behind its end once an error is caught there. And nothing
+   is raised here: LuaJIT would call this anew for that error. */
+static int l_handle(lua_State *L)
+{
+  if (jf_meter_check(jf_meter_of(L))) return 1;
+  lua_settop(L, 1);
+  lua_State *co = lua_newthread(L);
+  lua_insert(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 2);
+  lua_xmove(L, co, 2);
+  if (jf_box_try(co, 1, 1)) return lua_pushliteral(L, "error in error handling"), 1;
+  lua_xmove(co, L, 1);
+  return 1;
+}
+
+/* The same in a state that is not restricted, whose handlers may look at the stack. */
+static int l_handle_here(lua_State *L)
+{
+  if (jf_meter_check(jf_meter_of(L))) return 1;
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 1);
+  return 1;
+}
+
+static int l_handler(lua_State *L)
+{
+  if (!lua_isfunction(L, 1))
+    return luaL_error(L, "bad argument #2 to 'xpcall' (function expected, got %s)",
+                      luaL_typename(L, 1));
+  lua_settop(L, 1);
+  lua_pushcclosure(L, jf_box_of(L) ? l_handle : l_handle_here, 1);
+  return 1;
+}
+
+/* Pushes the text of a function in Lua, so that coroutines can yield in it, whose frame has room
+   that it does not use. LuaJIT leaves a stack as large as it became by overflowing where an error
+   is caught at its very end, makes it smaller later, and then writes behind its end. */
+static void push_around(lua_State *L, int handles)
+{
+  enum { ROOM = 150 };
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, "local catch, caught, handler = ... return function(");
+  luaL_addstring(&b, handles ? "f, h, ...)" : "...)");
+  luaL_addstring(&b, " if nil then local a0");
+  for (int i = 1; i < ROOM; i++) {
+    lua_pushfstring(L, ", a%d", i);
+    luaL_addvalue(&b);
+  }
+  luaL_addstring(&b, " end return caught(catch(");
+  luaL_addstring(&b, handles ? "f, handler(h), ...)) end" : "...)) end");
+  luaL_pushresult(&b);
+}
+
+/* Makes that function of the table at `from`, with what is around it, one of the table on top. */
+static void add_catcher(lua_State *L, int from, const char *name)
+{
+  push_around(L, !strcmp(name, "xpcall"));
+  if (luaL_loadbufferx(L, lua_tostring(L, -1), lua_objlen(L, -1), "=catcher", "t")) lua_error(L);
+  lua_remove(L, -2);
+  lua_getfield(L, from < 0 && from > LUA_REGISTRYINDEX ? from - 1 : from, name);
+  lua_pushcfunction(L, l_caught);
+  lua_pushcfunction(L, l_handler);
+  lua_call(L, 3, 1);
+  lua_setfield(L, -2, name);
+}
+
+void jf_box_catchers(lua_State *L)
+{
+  lua_pushvalue(L, LUA_GLOBALSINDEX);
+  add_catcher(L, -1, "pcall");
+  add_catcher(L, -1, "xpcall");
+  add_catcher(L, -1, "load");
+  lua_getglobal(L, "coroutine");
+  add_catcher(L, -1, "resume");
+  lua_pop(L, 2);
+}
+
+/* ---- what takes long ----
+
+   Loops in C over lengths that a text chooses, and what ends them:
+
+       upper lower reverse sub rep format concat tonumber maxn   l_measured, by length
+       find match gmatch gsub                                    pattern.c, each step
+       sort                                                      its comparisons, which are in Lua
+       remove                                                    is in Lua
+       insert                                                    l_insert, by way
+       load                                                      next_piece, by length
+       errors that are caught                                    l_caught, by length
+       values that cross                                         jf_cross_count, each
+       byte char unpack select, results of any call              at most 8000 values
+       ops, arrays made tables, texts of arrays                  what they make fits into the memory
+
+   Instructions of Lua such as .. < next # or a text made a number look at most once at all of the
+   memory. They count as one, and are looked at by the clock 100 at a time. */
+
+static double steps_from(lua_State *L, int first)
+{
+  double steps = 0;
+  for (int i = first; i <= lua_gettop(L); i++)
+    if (lua_type(L, i) == LUA_TSTRING) steps += (double)lua_objlen(L, i) / JF_STEP_BYTES;
+    else if (lua_type(L, i) == LUA_TTABLE) steps += (double)lua_objlen(L, i);
+  return steps;
+}
+
+/* A function of Lua's, upvalue 1, which asks nothing while it runs. That is not for long: what it
+   looks at and what it makes fit into the memory. */
+static int l_measured(lua_State *L)
+{
+  const int n = lua_gettop(L);
+  const double steps = steps_from(L, 1);
+  jf_meter_make_room(L, steps * JF_STEP_BYTES);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, n, LUA_MULTRET);
+  jf_meter_charge(L, steps + steps_from(L, 1));
+  return lua_gettop(L);
+}
+
+static int l_rep(lua_State *L)
+{
+  if (lua_isstring(L, 1) && lua_isnumber(L, 2))
+    jf_meter_make_room(L, (double)(lua_objlen(L, 1) + lua_objlen(L, 3)) * lua_tonumber(L, 2));
+  return l_measured(L);
+}
+
+/* A table has no more places than its state has bytes, however few of them are in use. */
+static int l_maxn(lua_State *L)
+{
+  jf_meter_charge(L, lua_gc(L, LUA_GCCOUNT, 0) * 1024.0 / JF_STEP_BYTES);
+  return l_measured(L);
+}
+
+/* Makes that function of the library at `from`, as f's upvalue, a field of the table on top. */
+static void take_as(lua_State *L, int from, const char *name, lua_CFunction f)
+{
+  lua_getfield(L, from, name);
+  lua_pushcclosure(L, f, 1);
+  lua_setfield(L, -2, name);
 }
 
 /* ---- texts ---- */
@@ -116,6 +265,28 @@ static int l_print(lua_State *L)
 
 /* ---- chunks ---- */
 
+/* A text that is read piece by piece, each of which is counted. The compiler catches the error of a
+   limit, so its caller asks again. */
+typedef struct reading { const char *at; size_t left; } reading;
+
+static const char *next_piece(lua_State *L, void *ud, size_t *n)
+{
+  reading *r = ud;
+  const char *piece = r->at;
+  *n = r->left < JF_STEPS ? r->left : JF_STEPS;
+  jf_meter_charge(L, (double)*n);
+  r->at += *n;
+  r->left -= *n;
+  return *n ? piece : NULL;
+}
+
+int jf_box_load(lua_State *L, const char *text, size_t n, const char *name)
+{
+  const int status = lua_loadx(L, next_piece, &(reading){ text, n }, name, "t");
+  jf_meter_stop(L);
+  return status;
+}
+
 /* load(text, name, mode, globals), of texts alone. */
 static int box_l_load(lua_State *L)
 {
@@ -123,7 +294,7 @@ static int box_l_load(lua_State *L)
   const char *text = luaL_checklstring(L, 1, &n);
   const char *name = luaL_optstring(L, 2, text);
   lua_settop(L, 4);
-  if (luaL_loadbufferx(L, text, n, name, "t")) {
+  if (jf_box_load(L, text, n, name)) {
     lua_pushnil(L);
     lua_insert(L, -2);
     return 2;
@@ -173,7 +344,8 @@ static int l_setmetatable(lua_State *L)
   return 1;
 }
 
-/* table.sort, upvalue 1; upvalue 2 is a < b in Lua, which the meter sees. */
+/* table.sort, upvalue 1. It compares by functions in Lua alone, which the meter sees: a < b,
+   upvalue 2, or what upvalue 3 makes of a function in C. */
 static int l_sort(lua_State *L)
 {
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -183,6 +355,11 @@ static int l_sort(lua_State *L)
     lua_replace(L, 2);
   }
   luaL_checktype(L, 2, LUA_TFUNCTION);
+  if (lua_iscfunction(L, 2)) {
+    lua_pushvalue(L, lua_upvalueindex(3));
+    lua_insert(L, 2);
+    lua_call(L, 1, 1);
+  }
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   jf_box_call(L, 2, 0);
@@ -252,7 +429,6 @@ static int box_resume(lua_State *L, lua_State *co, int n)
 {
   jf_box *box = jf_box_of(L);
   if (!can_resume(L, co)) return -1;
-  luaL_checkstack(L, HOOK_ROOM, "too many coroutines within coroutines");
   if (box->nested >= JF_NESTED || !lua_checkstack(co, n)) {
     lua_pushliteral(L, "stack overflow: too many coroutines within coroutines");
     return -1;
@@ -263,6 +439,7 @@ static int box_resume(lua_State *L, lua_State *co, int n)
   box->nested--;
   if (status != 0 && status != LUA_YIELD) {
     lua_xmove(co, L, 1);
+    jf_meter_caught(L);
     return -1;
   }
   const int given = lua_gettop(co);
@@ -342,15 +519,19 @@ static void forget_libraries(lua_State *L)
 static void add_string(lua_State *L)
 {
   take_library(L, "string", of_string);
+  lua_getglobal(L, "string");
+  lua_insert(L, -2);
+  for (const char *const *name = long_of_string; *name; name++) take_as(L, -2, *name, l_measured);
+  take_as(L, -2, "rep", l_rep);
   lua_getglobal(L, "table");
   lua_getfield(L, -1, "concat");
   lua_remove(L, -2);
   luaL_setfuncs(L, jf_pattern_functions, 1);
-  lua_getglobal(L, "string");
-  lua_getfield(L, -1, "format");
+  lua_getfield(L, -2, "format");
+  lua_pushcclosure(L, l_measured, 1);
   lua_pushcclosure(L, l_format, 1);
-  lua_setfield(L, -3, "format");
-  lua_pop(L, 1);
+  lua_setfield(L, -2, "format");
+  lua_remove(L, -2);
   lua_pushliteral(L, "");
   lua_newtable(L);
   lua_pushvalue(L, -3);
@@ -363,15 +544,20 @@ static void add_string(lua_State *L)
 
 static void add_table(lua_State *L)
 {
+  static const char *const compare[] = {
+    "local a, b = ... return a < b", "local f = ... return function(a, b) return f(a, b) end"
+  };
   take_library(L, "table", of_table);
   lua_getglobal(L, "table");
-  lua_getfield(L, -1, "sort");
-  if (luaL_loadstring(L, "local a, b = ... return a < b")) lua_error(L);
-  lua_pushcclosure(L, l_sort, 2);
-  lua_setfield(L, -3, "sort");
-  lua_getfield(L, -1, "insert");
-  lua_pushcclosure(L, l_insert, 1);
-  lua_setfield(L, -3, "insert");
+  lua_insert(L, -2);
+  take_as(L, -2, "concat", l_measured);
+  take_as(L, -2, "maxn", l_maxn);
+  take_as(L, -2, "insert", l_insert);
+  lua_getfield(L, -2, "sort");
+  for (int i = 0; i < 2; i++)
+    if (luaL_loadstring(L, compare[i])) lua_error(L);
+  lua_pushcclosure(L, l_sort, 3);
+  lua_setfield(L, -2, "sort");
   lua_pop(L, 2);
 }
 
@@ -391,25 +577,6 @@ static void add_rest(lua_State *L)
   lua_pop(L, 3);
 }
 
-/* Adds pcall or xpcall as a Lua function, in which coroutines can yield, with so many locals. */
-static void add_catcher(lua_State *L, const char *name)
-{
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  luaL_addstring(&b, "local f = ... return function(...) local a0");
-  for (int i = 1; i < HOOK_ROOM; i++) {
-    lua_pushfstring(L, ",a%d", i);
-    luaL_addvalue(&b);
-  }
-  luaL_addstring(&b, " return f(...) end");
-  luaL_pushresult(&b);
-  if (luaL_loadbufferx(L, lua_tostring(L, -1), lua_objlen(L, -1), name, "t")) lua_error(L);
-  lua_getglobal(L, name);
-  lua_call(L, 1, 1);
-  lua_setfield(L, 1, name);
-  lua_pop(L, 1);
-}
-
 static void add_base(lua_State *L)
 {
   static const luaL_Reg base[] = {
@@ -422,8 +589,11 @@ static void add_base(lua_State *L)
   take(L, LUA_GLOBALSINDEX, of_base);
   luaL_setfuncs(L, base, 0);
   lua_setfield(L, 1, "_G");
-  add_catcher(L, "pcall");
-  add_catcher(L, "xpcall");
+  lua_pushvalue(L, 1);
+  take_as(L, LUA_GLOBALSINDEX, "tonumber", l_measured);
+  add_catcher(L, LUA_GLOBALSINDEX, "pcall");
+  add_catcher(L, LUA_GLOBALSINDEX, "xpcall");
+  lua_pop(L, 1);
 }
 
 /* The globals are a new table; front and print are those of the front end, on the stack. */

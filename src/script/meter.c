@@ -1,6 +1,25 @@
-/* Counts what a script does, and ends it where that is more than it may. A hook looks every few
-   instructions; once a limit is passed it raises its error at each further instruction, so that no
-   pcall keeps the script alive. Allocation, and loops in C, look at the clock too. */
+/* Counts what a script does, and ends it where that is more than it may.
+
+   A hook looks every few instructions, and loops in C count their steps. Both raise an error once a
+   limit is passed, and so does allocation of much. That error ends the script, since whatever
+   catches errors asks the meter after each one that it has caught, in a C function, and raises it
+   anew. All that catches in LuaJIT, and what asks:
+
+       pcall, xpcall            functions in Lua whose results go through l_caught of library.c
+       handlers of xpcall       l_handle of library.c, which does not run them once a limit is
+                                passed: the hook's error comes to them while no hook is called
+       coroutine.resume         box_resume of library.c; where nothing is restricted l_caught
+       coroutine.wrap           raises again by itself
+       load, loadstring         box_l_load of library.c; where nothing is restricted l_caught
+       lua_pcall and others     callers in this room raise what they caught again; jf_script_enter
+                                and the way back from one state to the other ask (cross.c)
+       the front end of a box   catches in order to put things back, and then asks at that border
+       finalizers               none of a text: neither newproxy nor ffi.gc is there
+       the compiler             is off
+
+   So a script without an end has hooks that look, or steps that are counted, or errors that are
+   caught without end. A hook that finds no room on the stack is one of the last kind: its call
+   raises an error before the meter is asked. */
 #include "script/script.h"
 
 #include <luajit.h>
@@ -8,7 +27,11 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { STRIDE = 100 };             /* instructions between two looks */
+/* STRIDE: instructions between two looks. GRACE: those that the front end of a box may still run
+   when a limit is passed, before it is ended too and after each time that it was: it is ours, so it
+   has an end, and puts things back. ROOMY: bytes that are worth a look for room. COLLECTED: bytes
+   that are looked at for garbage in the time of one step. */
+enum { STRIDE = 100, GRACE = 100000, ROOMY = 1 << 12, COLLECTED = 64 };
 
 static double meter_now(void)
 {
@@ -27,7 +50,9 @@ jf_meter *jf_meter_of(lua_State *L)
 int jf_meter_is_due(void *meter)
 {
   const jf_meter *m = meter;
-  return m->deadline < INFINITY && meter_now() > m->deadline;
+  if (!__atomic_load_n(&m->entered, __ATOMIC_RELAXED)) return 0;
+  return __atomic_load_n(&m->over, __ATOMIC_RELAXED) ||
+         (m->deadline < INFINITY && meter_now() > m->deadline);
 }
 
 const char *jf_meter_says(const jf_meter *m, char *out, size_t size)
@@ -38,29 +63,26 @@ const char *jf_meter_says(const jf_meter *m, char *out, size_t size)
   return out;
 }
 
-static void meter_hook(lua_State *L, lua_Debug *ar);
-
-static void look_every(jf_meter *m, int instructions)
-{
-  for (int i = 0; i < 2; i++)
-    if (m->state[i]) lua_sethook(m->state[i], instructions ? meter_hook : NULL,
-                                 instructions ? LUA_MASKCOUNT : 0, instructions);
-}
+/* ---- looking ---- */
 
 int jf_meter_check(jf_meter *m)
 {
+  m->instructions += m->owed;
+  m->owed = 0;
   if (m->over) return 1;
+  jf_over over = JF_NOT_OVER;
   if (m->most_instructions > 0 && m->instructions > m->most_instructions)
-    m->over = JF_OVER_INSTRUCTIONS;
+    over = JF_OVER_INSTRUCTIONS;
   else if (jf_meter_is_due(m))
-    m->over = JF_OVER_SECONDS;
-  if (m->over) look_every(m, 1);
-  return m->over != JF_NOT_OVER;
+    over = JF_OVER_SECONDS;
+  if (over) __atomic_store_n(&m->over, over, __ATOMIC_RELAXED);
+  return over != JF_NOT_OVER;
 }
 
-static void raise_limit(lua_State *L, const jf_meter *m)
+void jf_meter_stop_in(jf_meter *m, lua_State *L)
 {
   char text[80];
+  if (!jf_meter_check(m)) return;
   jf_meter_says(m, text, sizeof text);
   luaL_where(L, 0);
   lua_pushfstring(L, "the script was ended: it %s", text);
@@ -68,35 +90,70 @@ static void raise_limit(lua_State *L, const jf_meter *m)
   lua_error(L);
 }
 
-static void meter_hook(lua_State *L, lua_Debug *ar)
+void jf_meter_stop(lua_State *L) { jf_meter_stop_in(jf_meter_of(L), L); }
+
+void jf_meter_charge(lua_State *L, double steps) { jf_meter_step(jf_meter_of(L), L, steps); }
+
+/* In the state of the texts. */
+static void text_hook(lua_State *L, lua_Debug *ar)
 {
   jf_meter *m = jf_meter_of(L);
   (void)ar;
-  m->instructions += STRIDE;
-  if (jf_meter_check(m)) raise_limit(L, m);
+  m->owed += STRIDE;
+  jf_meter_stop_in(m, L);
   jf_meter_relieve(m);
 }
 
-void jf_meter_charge(lua_State *L, double instructions)
+/* In the front end of a box. */
+static void front_hook(lua_State *L, lua_Debug *ar)
 {
   jf_meter *m = jf_meter_of(L);
-  m->instructions += instructions;
-  if (jf_meter_check(m)) raise_limit(L, m);
+  (void)ar;
+  m->owed += STRIDE;
+  if (jf_meter_check(m) && (m->grace -= STRIDE) < 0) {
+    m->grace = GRACE;
+    jf_meter_stop_in(m, L);
+  }
+  jf_meter_relieve(m);
 }
 
-void jf_meter_stop(lua_State *L) { jf_meter_charge(L, 0); }
+void jf_meter_caught(lua_State *L)
+{
+  jf_meter *m = jf_meter_of(L);
+  m->owed += STRIDE;
+  if (lua_type(L, -1) == LUA_TSTRING) m->owed += (double)lua_objlen(L, -1) / JF_STEP_BYTES;
+  jf_meter_stop_in(m, L);
+  jf_meter_relieve(m);
+}
+
+/* ---- memory ---- */
+
+static void collect_both(jf_meter *m)
+{
+  for (int i = 0; i < 2; i++)
+    if (m->state[i]) lua_gc(m->state[i], LUA_GCCOLLECT, 0);
+  const uint64_t most = jf_budget_most(m->budget), used = jf_budget_used(m->budget);
+  const uint64_t least = most / 4 * 3;
+  m->relief = (size_t)(used > least ? used + (most - used) / 2 : least);
+}
 
 /* With less than a quarter of the memory left garbage is collected, and again when half of what is
    left then is used. */
 void jf_meter_relieve(jf_meter *m)
 {
-  const uint64_t most = jf_budget_most(m->budget);
-  if (!most || jf_budget_used(m->budget) < m->relief) return;
-  for (int i = 0; i < 2; i++)
-    if (m->state[i]) lua_gc(m->state[i], LUA_GCCOLLECT, 0);
-  const uint64_t used = jf_budget_used(m->budget), least = most / 4 * 3;
-  m->relief = (size_t)(used > least ? used + (most - used) / 2 : least);
+  if (jf_budget_most(m->budget) && jf_budget_used(m->budget) >= m->relief) collect_both(m);
 }
+
+void jf_meter_make_room(lua_State *L, double bytes)
+{
+  jf_meter *m = jf_meter_of(L);
+  const double most = (double)jf_budget_most(m->budget), used = (double)jf_budget_used(m->budget);
+  if (most <= 0 || bytes < ROOMY || used + bytes <= most) return;
+  collect_both(m);
+  jf_meter_charge(L, used / COLLECTED);
+}
+
+/* ---- entries ---- */
 
 void jf_meter_watch(jf_meter *m, lua_State *L, int i)
 {
@@ -104,17 +161,28 @@ void jf_meter_watch(jf_meter *m, lua_State *L, int i)
   luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
 }
 
+static void look(jf_meter *m, int on)
+{
+  const lua_Hook front = m->state[1] ? front_hook : text_hook;
+  for (int i = 0; i < 2; i++)
+    if (m->state[i]) lua_sethook(m->state[i], !on ? NULL : i ? text_hook : front,
+                                 on ? LUA_MASKCOUNT : 0, on ? STRIDE : 0);
+}
+
 void jf_meter_begin(jf_meter *m)
 {
-  m->instructions = 0;
+  m->instructions = m->owed = 0;
+  m->grace = GRACE;
   m->over = JF_NOT_OVER;
   m->deadline = m->most_seconds > 0 ? meter_now() + m->most_seconds : INFINITY;
-  m->relief = (size_t)(jf_budget_most(m->budget) / 4 * 3);
-  look_every(m, STRIDE);
+  __atomic_store_n(&m->entered, 1, __ATOMIC_RELAXED);
+  if (!m->relief) m->relief = (size_t)(jf_budget_most(m->budget) / 4 * 3);
+  look(m, 1);
 }
 
 void jf_meter_end(jf_meter *m)
 {
+  __atomic_store_n(&m->entered, 0, __ATOMIC_RELAXED);
   m->deadline = INFINITY;
-  look_every(m, 0);
+  look(m, 0);
 }

@@ -7,9 +7,8 @@
 #include <string.h>
 
 enum { MOST_CAPTURES = 32, DEEPEST = 180, OPEN = -1, POSITION = -2 };
-/* STEPS: after so many the meter is told. The others are bytes that are looked at in the time of
-   one step: in a set, and compared at once. */
-enum { STEPS = 4096, IN_SET = 16, COMPARED = 256 };
+/* Bytes that are looked at in the time of one step: in a set, and compared at once. */
+enum { IN_SET = 16, COMPARED = 256 };
 static const char magic[] = "^$*+?.([%-";
 
 typedef struct match_state {
@@ -17,20 +16,13 @@ typedef struct match_state {
   const char *text, *text_end, *pattern_end;
   int level;                   /* captures begun */
   int depth;
-  size_t steps;                /* since the meter was told */
+  jf_meter *meter;             /* which counts the steps */
   struct { const char *at; ptrdiff_t n; } capture[MOST_CAPTURES];
 } match_state;
 
 static const char *match_here(match_state *m, const char *s, const char *p);
 
-static void count_steps(match_state *m, size_t n)
-{
-  m->steps += n;
-  if (m->steps < STEPS) return;
-  const double steps = (double)m->steps;
-  m->steps = 0;
-  jf_meter_charge(m->L, steps);
-}
+static void count_steps(match_state *m, size_t n) { jf_meter_step(m->meter, m->L, (double)n); }
 
 static void count(match_state *m) { count_steps(m, 1); }
 
@@ -273,17 +265,23 @@ static const char *try_at(match_state *m, const char *s, const char *p)
 
 /* ---- what Lua sees ---- */
 
+static void push_bytes(match_state *m, const char *s, size_t n)
+{
+  count_steps(m, 1 + n / JF_STEP_BYTES);
+  lua_pushlstring(m->L, s, n);
+}
+
 /* Pushes capture i of a match from s to e, which is the whole match where there are none. */
 static void push_capture(match_state *m, int i, const char *s, const char *e)
 {
   if (i >= m->level) {
     if (i) luaL_error(m->L, "invalid capture index");
-    lua_pushlstring(m->L, s, (size_t)(e - s));
+    push_bytes(m, s, (size_t)(e - s));
   } else if (m->capture[i].n == POSITION) {
     lua_pushinteger(m->L, m->capture[i].at - m->text + 1);
   } else {
     if (m->capture[i].n == OPEN) luaL_error(m->L, "unfinished capture");
-    lua_pushlstring(m->L, m->capture[i].at, (size_t)m->capture[i].n);
+    push_bytes(m, m->capture[i].at, (size_t)m->capture[i].n);
   }
 }
 
@@ -298,7 +296,7 @@ static int push_captures(match_state *m, const char *s, const char *e, int whole
 static match_state match_over(lua_State *L, int text, int pattern, const char **p)
 {
   size_t n, n_pattern;
-  match_state m = { .L = L, .text = luaL_checklstring(L, text, &n) };
+  match_state m = { .L = L, .text = luaL_checklstring(L, text, &n), .meter = jf_meter_of(L) };
   *p = luaL_checklstring(L, pattern, &n_pattern);
   m.text_end = m.text + n;
   m.pattern_end = *p + n_pattern;
@@ -315,21 +313,23 @@ static size_t first_of(lua_State *L, int i, size_t n)
   return 0;
 }
 
-static int has_magic(const char *p, const char *end)
+static int has_magic(match_state *m, const char *p)
 {
-  for (; p < end; p++)
-    if (*p && strchr(magic, *p)) return 1;
-  return 0;
+  const char *const begin = p;
+  while (p < m->pattern_end && !(*p && strchr(magic, *p))) p++;
+  count_steps(m, (size_t)(p - begin) / IN_SET);
+  return p < m->pattern_end;
 }
 
 /* Where the n bytes at p are first from s on; NULL: nowhere. */
 static const char *find_bytes(match_state *m, const char *s, const char *p, size_t n)
 {
   if (n == 0) return s;
-  for (; (size_t)(m->text_end - s) >= n; s++) {
-    s = memchr(s, *p, (size_t)(m->text_end - s) - n + 1);
-    if (!s || !memcmp(s, p, n)) return s;
-    count_steps(m, 1 + n / COMPARED);
+  for (const char *at; (size_t)(m->text_end - s) >= n; s = at + 1) {
+    const size_t left = (size_t)(m->text_end - s) - n + 1;
+    at = memchr(s, *p, left);
+    count_steps(m, 1 + ((at ? (size_t)(at - s) : left) + n) / COMPARED);
+    if (!at || !memcmp(at, p, n)) return at;
   }
   return NULL;
 }
@@ -349,7 +349,7 @@ static int find_or_match(lua_State *L, int find)
   const char *p, *e;
   match_state m = match_over(L, 1, 2, &p);
   const char *s = m.text + first_of(L, 3, (size_t)(m.text_end - m.text));
-  if (find && (lua_toboolean(L, 4) || !has_magic(p, m.pattern_end))) return find_plain(&m, s, p);
+  if (find && (lua_toboolean(L, 4) || !has_magic(&m, p))) return find_plain(&m, s, p);
   const int anchored = p < m.pattern_end && *p == '^';
   do {
     if (!(e = try_at(&m, s, p + anchored))) continue;
@@ -391,21 +391,30 @@ static int l_gmatch(lua_State *L)
   return 1;
 }
 
+static void add_bytes(match_state *m, luaL_Buffer *b, const char *text, size_t n)
+{
+  count_steps(m, 1 + n / JF_STEP_BYTES);
+  luaL_addlstring(b, text, n);
+}
+
 /* Adds the replacement text at 3 with its %0 to %9. */
 static void add_text(match_state *m, luaL_Buffer *b, const char *s, const char *e)
 {
   size_t n;
-  const char *text = lua_tolstring(m->L, 3, &n);
-  for (size_t i = 0; i < n; i++) {
-    if (text[i] != '%' || i + 1 == n) {
-      luaL_addchar(b, text[i]);
-      continue;
+  const char *text = lua_tolstring(m->L, 3, &n), *const end = text + n;
+  for (const char *p; (p = memchr(text, '%', (size_t)(end - text))) && p + 1 < end; text = p + 2) {
+    add_bytes(m, b, text, (size_t)(p - text));
+    if (p[1] == '0') {
+      add_bytes(m, b, s, (size_t)(e - s));
+    } else if (isdigit((unsigned char)p[1])) {
+      push_capture(m, p[1] - '1', s, e);
+      lua_tostring(m->L, -1);
+      luaL_addvalue(b);
+    } else {
+      add_bytes(m, b, p + 1, 1);
     }
-    const char c = text[++i];
-    if (!isdigit((unsigned char)c)) luaL_addchar(b, c);
-    else if (c == '0') luaL_addlstring(b, s, (size_t)(e - s));
-    else push_capture(m, c - '1', s, e), lua_tostring(m->L, -1), luaL_addvalue(b);
   }
+  add_bytes(m, b, text, (size_t)(end - text));
 }
 
 static int l_index(lua_State *L)
@@ -429,10 +438,11 @@ static void push_replacement(match_state *m, const char *s, const char *e)
   }
   if (!lua_toboolean(L, -1)) {
     lua_pop(L, 1);
-    lua_pushlstring(L, s, (size_t)(e - s));
+    push_bytes(m, s, (size_t)(e - s));
   } else if (!lua_isstring(L, -1)) {
     luaL_error(L, "invalid replacement value (a %s)", luaL_typename(L, -1));
   }
+  count_steps(m, lua_objlen(L, -1) / JF_STEP_BYTES);
 }
 
 /* The pieces of the result are in the table at 5, so that calls nest without their buffers. */
@@ -453,7 +463,7 @@ static void gsub_add(match_state *m, int *pieces, const char *s, const char *e)
 static void gsub_keep(match_state *m, int *pieces, const char *from, const char *to)
 {
   if (from == to) return;
-  lua_pushlstring(m->L, from, (size_t)(to - from));
+  push_bytes(m, from, (size_t)(to - from));
   lua_rawseti(m->L, 5, ++*pieces);
 }
 

@@ -90,6 +90,7 @@ void jf_script_restrict(lua_State *L, jfl_script *s)
   if (o->threads) limit_threads(L, o->threads);
   if (o->restricted) open_box(L, s);
   if (!o->restricted && !(o->instructions > 0) && !(o->seconds > 0)) return;
+  if (!o->restricted) jf_box_catchers(L);
   jf_meter_watch(m, L, 0);
   jf_set_due(L, s->state, script_is_due, s, jf_meter_stop);
 }
@@ -161,7 +162,7 @@ typedef struct wanted { const char *text, *name; size_t n; int status; } wanted;
 static int load_inner(lua_State *L)
 {
   wanted *w = lua_touserdata(L, 1);
-  w->status = luaL_loadbufferx(L, w->text, w->n, w->name, "t");
+  w->status = jf_box_load(L, w->text, w->n, w->name);
   lua_setfield(L, LUA_REGISTRYINDEX, loaded_key);
   return 0;
 }

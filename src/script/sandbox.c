@@ -4,59 +4,47 @@
 
 #include <string.h>
 
-enum { DEEPEST = 24, ROOM = 4 * DEEPEST + 40, BOTTOM = 2 };
+
+enum { ROOM = JF_CROSS_ROOM };
 
 int luaopen_jfl_sandbox(lua_State *L);
 
+/* Of hosts' registries. */
 static const char functions_key[] = "jfl.sandbox.functions", pin_key[] = "jfl.sandbox.pin",
-  enter_key[] = "jfl.sandbox.enter", take_key[] = "jfl.sandbox.take";     /* of hosts' registries */
+  work_key[] = "jfl.sandbox.work";
+
+/* Of front ends': the functions that they have for the host's by address, and the metatable of what
+   these know. */
+static const char given_key[] = "jfl.sandbox.given", call_key[] = "jfl.sandbox.call";
 
 /* A function of the host's state, as the front end's state of the box has it. */
 typedef struct host_call { jfl_script *script; int ref; } host_call;
 
-/* ---- copies ---- */
+/* ---- what crosses ---- */
 
-typedef struct copying {
-  lua_State *from, *to;        /* to runs */
-  const jf_state *from_state;
-  jfl_script *script;
-  int outward;                 /* to the host */
-} copying;
-
-static void copy_value(const copying *c, int i, int depth);
 static int call_host(lua_State *L);
 
 /* The array at i of `from`, or NULL. */
-static const jf_larray *array_at(const copying *c, int i)
+static const jf_larray *array_at(const jf_crossing *x, int i)
 {
-  const void **p = lua_touserdata(c->from, i);
-  if (!p || lua_objlen(c->from, i) < sizeof *p || *p != &c->from_state->kind[JF_ARRAY]) return NULL;
+  const jfl_script *s = x->owner;
+  const jf_state *st = x->inward ? s->outside_state : s->state;
+  const void **p = lua_touserdata(x->from, i);
+  if (!p || lua_objlen(x->from, i) < sizeof *p || *p != &st->kind[JF_ARRAY]) return NULL;
   return (const void *)p;
 }
 
-static void copy_array(lua_State *L, const jf_larray *b)
+static void cross_array(jf_crossing *x, const jf_larray *b)
 {
+  lua_State *L = x->to;
   if (!b->array) luaL_error(L, "an array was given that is freed");
-  const jf_larray *copy = jf_push_new(L, b->dtype, b->shape);
-  memcpy(copy->data, b->data, (size_t)jf_shape_size(b->shape) * jfl_dtype_size(b->dtype));
+  const size_t size = (size_t)jf_shape_size(b->shape) * jfl_dtype_size(b->dtype);
+  jf_cross_count(x, (double)size + sizeof *b);
+  memcpy(jf_push_new(L, b->dtype, b->shape)->data, b->data, size);
 }
 
-static void copy_fields(const copying *c, int i, int depth)
-{
-  if (depth > DEEPEST)
-    luaL_error(c->to, "a table is nested too deeply, or holds itself: %d levels are the most",
-               DEEPEST);
-  lua_newtable(c->to);
-  for (lua_pushnil(c->from); lua_next(c->from, i); lua_pop(c->from, 1)) {
-    const int top = lua_gettop(c->from);
-    copy_value(c, top - 1, depth);
-    copy_value(c, top, depth);
-    lua_rawset(c->to, -3);
-  }
-}
-
-/* The table of the host's functions that the box has; "print" in it is where its texts print. The
-   box's userdata keeps it. */
+/* The table of the host's functions that the box has: each by its number, and as "print" where its
+   texts print. The box's userdata keeps it. */
 static void push_functions(lua_State *H, jfl_script *s)
 {
   lua_getfield(H, LUA_REGISTRYINDEX, functions_key);
@@ -65,95 +53,180 @@ static void push_functions(lua_State *H, jfl_script *s)
   lua_remove(H, -2);
 }
 
-/* pin(functions, f): the number of f in them. */
+/* In the front end, whose function for one of the host is garbage. The host's state cannot be
+   changed now, so the number waits for the next function that crosses. */
+static int drop_host_call(lua_State *L)
+{
+  const host_call *h = lua_touserdata(L, 1);
+  if (h->ref) h->script->dropped[h->script->n_dropped++] = h->ref;
+  return 0;
+}
+
+/* pin(functions, f, script): the number of f in them. */
 static int host_pin(lua_State *L)
 {
+  jfl_script *s = lua_touserdata(L, 3);
+  lua_settop(L, 2);
+  while (s->n_dropped) {
+    luaL_unref(L, 1, s->dropped[--s->n_dropped]);
+    s->n_given--;
+  }
   lua_pushinteger(L, luaL_ref(L, 1));
+  s->n_given++;
   luaL_checkstack(L, ROOM, "too many values");
   return 1;
 }
 
-/* Pushes a function of the box that calls the one at i of the host. */
-static void copy_function(const copying *c, int i)
+/* Makes room for the numbers of all functions that the box may drop. */
+static void reserve_drops(lua_State *L, jfl_script *s)
 {
-  lua_State *H = c->from;
-  host_call *h = lua_newuserdata(c->to, sizeof *h);
-  h->script = c->script;
+  if (s->n_given < s->cap_dropped) return;
+  const int cap = 2 * s->cap_dropped + 16;
+  int *more = jf_new_raw((size_t)cap * sizeof *more);
+  if (!more) luaL_error(L, "not enough memory");
+  if (s->n_dropped) memcpy(more, s->dropped, (size_t)s->n_dropped * sizeof *more);
+  jf_free(s->dropped);
+  s->dropped = more;
+  s->cap_dropped = cap;
+}
+
+/* Leaves on the stack the number of the function at i of the host. */
+static int pin_function(const jf_crossing *x, int i)
+{
+  lua_State *H = x->from;
   lua_getfield(H, LUA_REGISTRYINDEX, pin_key);
-  push_functions(H, c->script);
+  push_functions(H, x->owner);
   lua_pushvalue(H, i);
-  const int failed = lua_pcall(H, 2, 1, 0);
-  h->ref = failed ? 0 : (int)lua_tointeger(H, -1);
+  lua_pushlightuserdata(H, x->owner);
+  const int failed = lua_pcall(H, 3, 1, 0);
+  const int ref = failed ? 0 : (int)lua_tointeger(H, -1);
   lua_pop(H, 1);
-  if (failed) luaL_error(c->to, "not enough memory");
-  lua_pushlightuserdata(c->to, c->script->state);
-  lua_insert(c->to, -2);
-  lua_pushcclosure(c->to, call_host, 2);
+  if (failed) luaL_error(x->to, "not enough memory");
+  return ref;
 }
 
-static void copy_value(const copying *c, int i, int depth)
+/* Pushes a function of the box that calls the one at i of the host: the one that it has already, as
+   long as that is there. */
+static void cross_function(const jf_crossing *x, int i)
 {
-  size_t n;
-  const char *text;
-  const jf_larray *b;
-  luaL_checkstack(c->to, 8, "too many values");
-  switch (lua_type(c->from, i)) {
-  case LUA_TNONE: case LUA_TNIL: lua_pushnil(c->to); return;
-  case LUA_TBOOLEAN: lua_pushboolean(c->to, lua_toboolean(c->from, i)); return;
-  case LUA_TNUMBER: lua_pushnumber(c->to, lua_tonumber(c->from, i)); return;
-  case LUA_TTABLE: copy_fields(c, i, depth + 1); return;
-  case LUA_TSTRING:
-    text = lua_tolstring(c->from, i, &n);
-    lua_pushlstring(c->to, text, n);
-    return;
-  case LUA_TFUNCTION:
-    if (c->outward) luaL_error(c->to, "a box cannot give functions, only what they return");
-    copy_function(c, i);
-    return;
-  default:
-    if (!(b = array_at(c, i)))
-      luaL_error(c->to, "a %s cannot go into a box or out of it: numbers, texts, tables, arrays "
-                 "and into it functions can", luaL_typename(c->from, i));
-    copy_array(c->to, b);
+  lua_State *L = x->to;
+  void *at = (void *)(uintptr_t)lua_topointer(x->from, i);
+  lua_getfield(L, LUA_REGISTRYINDEX, given_key);
+  lua_pushlightuserdata(L, at);
+  lua_rawget(L, -2);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    reserve_drops(L, x->owner);
+    lua_pushlightuserdata(L, ((jfl_script *)x->owner)->state);
+    host_call *h = lua_newuserdata(L, sizeof *h);
+    *h = (host_call){ x->owner, 0 };
+    lua_getfield(L, LUA_REGISTRYINDEX, call_key);
+    lua_setmetatable(L, -2);
+    h->ref = pin_function(x, i);
+    lua_pushcclosure(L, call_host, 2);
+    lua_pushlightuserdata(L, at);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, -4);
   }
+  lua_remove(L, -2);
 }
 
-/* ---- functions of the host ---- */
-
-/* A call of one, and the list of what it gave, which is on top of the host's stack. */
-typedef struct outcall { const copying *c; int ref, n; } outcall;
-
-/* In the host: calls the function and gives its results as a list. */
-static int host_enter(lua_State *L)
+/* What the registry of the front end has for them. */
+static int open_front(lua_State *L)
 {
-  const outcall *o = lua_touserdata(L, 1);
-  lua_settop(L, 0);
-  push_functions(L, o->c->script);
-  lua_rawgeti(L, -1, o->ref);
-  lua_replace(L, 1);
-  for (int i = 1; i <= o->n; i++) copy_value(o->c, i, 0);
-  lua_call(L, o->n, LUA_MULTRET);
-  const int n = lua_gettop(L);
-  lua_createtable(L, n, 0);
-  lua_insert(L, 1);
-  for (int i = n; i > 0; i--) lua_rawseti(L, 1, i);
-  lua_pushinteger(L, n);
-  luaL_checkstack(L, ROOM, "too many values");
-  return 2;
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_setfield(L, LUA_REGISTRYINDEX, given_key);
+  lua_newtable(L);
+  lua_pushcfunction(L, drop_host_call);
+  lua_setfield(L, -2, "__gc");
+  lua_setfield(L, LUA_REGISTRYINDEX, call_key);
+  return 0;
 }
 
-/* Pushes on L the n items of the list at i of `from`. */
-static void copy_items(const copying *c, int i, int n)
+static jf_crossed cross_host(jf_crossing *x, int i)
 {
-  luaL_checkstack(c->to, n + 8, "too many values");
-  for (int k = 1; k <= n; k++) {
-    lua_rawgeti(c->from, i, k);
-    copy_value(c, lua_gettop(c->from), 0);
-    lua_pop(c->from, 1);
-  }
+  const jf_larray *b = array_at(x, i);
+  const int type = lua_type(x->from, i);
+  if (type == LUA_TTABLE) return JF_PLAIN_TABLE;
+  if (b) cross_array(x, b);
+  else if (type == LUA_TFUNCTION && x->inward) cross_function(x, i);
+  else if (type == LUA_TFUNCTION)
+    luaL_error(x->to, "a box cannot give functions, only what they return");
+  else
+    luaL_error(x->to, "a %s cannot go into a box or out of it: numbers, texts, tables, arrays "
+               "and into it functions can", luaL_typename(x->from, i));
+  return JF_CROSSED_ANEW;
 }
 
-/* In the box's front end: calls the function of the host, whose memory is its own. */
+static void cross_in(jfl_script *s, lua_State *H, lua_State *L, int first, int n)
+{
+  jf_crossing x = { .from = H, .to = L, .owner = s, .other = cross_host, .meter = &s->meter,
+                    .inward = 1 };
+  jf_cross_values(&x, first, n);
+}
+
+static void cross_out(jfl_script *s, lua_State *L, lua_State *H, int first, int n)
+{
+  jf_crossing x = { .from = L, .to = H, .owner = s, .other = cross_host, .meter = &s->meter,
+                    .most = (double)jf_budget_most(s->meter.budget) };
+  jf_cross_values(&x, first, n);
+}
+
+/* ---- work in the host ---- */
+
+/* What the front end has done in the host's state, which pays for it: f. Its values come from the
+   front end's stack, or are a text. */
+typedef struct host_work {
+  int (*f)(lua_State *H, const struct host_work *w);
+  jfl_script *script;
+  lua_State *from;
+  int first, n, ref;
+  const char *text; size_t n_text;
+} host_work;
+
+static int host_work_on(lua_State *H)
+{
+  const host_work *w = lua_touserdata(H, 1);
+  lua_settop(H, 0);
+  return w->f(H, w);
+}
+
+/* Leaves what it gives, or one error, on the host's stack. */
+static int do_in_host(const host_work *w)
+{
+  lua_State *H = w->script->outside;
+  lua_getfield(H, LUA_REGISTRYINDEX, work_key);
+  lua_pushlightuserdata(H, (void *)(uintptr_t)w);
+  jf_budget *const own = jf_memory_charge(w->script->outer);
+  const int status = lua_pcall(H, 1, LUA_MULTRET, 0);
+  jf_memory_charge(own);
+  return status;
+}
+
+/* Raises in L the error on top of the host's stack, which was so high before. */
+static int raise_from_host(lua_State *L, lua_State *H, int top)
+{
+  lua_pushstring(L, lua_isstring(H, -1) ? lua_tostring(H, -1) : "an error that is no text");
+  lua_settop(H, top);
+  return lua_error(L);
+}
+
+static int host_call_function(lua_State *H, const host_work *w)
+{
+  push_functions(H, w->script);
+  lua_rawgeti(H, -1, w->ref);
+  lua_replace(H, 1);
+  cross_out(w->script, w->from, H, w->first, w->n);
+  lua_call(H, w->n, LUA_MULTRET);
+  luaL_checkstack(H, ROOM, "too many values");
+  return lua_gettop(H);
+}
+
+/* In the box's front end: calls the function of the host. */
 static int call_host(lua_State *L)
 {
   const host_call *h = lua_touserdata(L, lua_upvalueindex(2));
@@ -162,21 +235,12 @@ static int call_host(lua_State *L)
   if (!H) return luaL_error(L, "the host has ended the call");
   luaL_checkstack(L, ROOM, "too many values");
   const int top = lua_gettop(H);
-  copying out = { L, H, s->state, s, 1 };
-  outcall o = { &out, h->ref, lua_gettop(L) };
-  lua_getfield(H, LUA_REGISTRYINDEX, enter_key);
-  lua_pushlightuserdata(H, &o);
-  jf_budget *const own = jf_memory_charge(s->outer);
-  const int status = lua_pcall(H, 1, 2, 0);
-  jf_memory_charge(own);
-  if (status) {
-    lua_pushstring(L, lua_isstring(H, -1) ? lua_tostring(H, -1) : "an error that is no text");
-    lua_settop(H, top);
-    return lua_error(L);
-  }
-  const int n = (int)lua_tointeger(H, -1);
+  if (do_in_host(&(host_work){ .f = host_call_function, .script = s, .from = L, .first = 1,
+                               .n = lua_gettop(L), .ref = h->ref }))
+    return raise_from_host(L, H, top);
+  const int n = lua_gettop(H) - top;
   lua_settop(L, 0);
-  copy_items(&(copying){ H, L, s->outside_state, s, 0 }, top + 1, n);
+  cross_in(s, H, L, top + 1, n);
   lua_settop(H, top);
   return n;
 }
@@ -191,24 +255,37 @@ typedef struct incall {
   int first, n_arg, n_result;
 } incall;
 
-/* In the front end: gives the results as a list. */
+static int host_take(lua_State *H, const host_work *w)
+{
+  cross_out(w->script, w->from, H, w->first, w->n);
+  return w->n;
+}
+
+/* Leaves the n values on top on the host's stack, while limits hold. */
+static int give_to_host(lua_State *L, jfl_script *s, int n)
+{
+  incall *c = s->arg;
+  const int top = lua_gettop(c->host);
+  luaL_checkstack(L, ROOM, "too many values");
+  if (do_in_host(&(host_work){ .f = host_take, .script = s, .from = L, .n = n,
+                               .first = lua_gettop(L) - n + 1 }))
+    return raise_from_host(L, c->host, top);
+  c->n_result = n;
+  return 0;
+}
+
+/* In the front end. */
 static int box_enter(lua_State *L)
 {
   jfl_script *s = jf_script_of(L);
-  incall *c = s->arg;
-  const copying in = { c->host, L, s->outside_state, s, 0 };
+  const incall *c = s->arg;
   lua_settop(L, 0);
   if (c->text && jf_script_load(L, s, c->text, c->n, c->name)) return lua_error(L);
   if (!c->text) jf_script_global(L, s, c->name);
   if (!c->text && lua_isnil(L, 1)) return luaL_error(L, "the box has no '%s'", c->name);
-  for (int i = 0; i < c->n_arg; i++) copy_value(&in, c->first + i, 0);
+  cross_in(s, c->host, L, c->first, c->n_arg);
   lua_call(L, c->n_arg, LUA_MULTRET);
-  c->n_result = lua_gettop(L);
-  lua_createtable(L, c->n_result, 0);
-  lua_insert(L, 1);
-  for (int i = c->n_result; i > 0; i--) lua_rawseti(L, 1, i);
-  luaL_checkstack(L, ROOM, "too many values");
-  return 1;
+  return give_to_host(L, s, lua_gettop(L));
 }
 
 /* In the front end: makes the value at 3 of the host's stack a global of the box. */
@@ -216,7 +293,7 @@ static int box_set(lua_State *L)
 {
   jfl_script *s = jf_script_of(L);
   const incall *c = s->arg;
-  copy_value(&(copying){ c->host, L, s->outside_state, s, 0 }, c->first, 0);
+  cross_in(s, c->host, L, c->first, 1);
   jf_script_set_global(L, s, c->name);
   return 0;
 }
@@ -224,13 +301,9 @@ static int box_set(lua_State *L)
 static int box_get(lua_State *L)
 {
   jfl_script *s = jf_script_of(L);
-  incall *c = s->arg;
-  lua_newtable(L);
+  const incall *c = s->arg;
   jf_script_global(L, s, c->name);
-  lua_rawseti(L, -2, 1);
-  c->n_result = 1;
-  luaL_checkstack(L, ROOM, "too many values");
-  return 1;
+  return give_to_host(L, s, 1);
 }
 
 static void drop_box(void *script) { jfl_script_free(script); }
@@ -242,34 +315,17 @@ static jfl_script *need_box(lua_State *L)
   return h->p;
 }
 
-/* In the host: gives what the box gave. */
-static int host_take(lua_State *L)
-{
-  const incall *c = lua_touserdata(L, 1);
-  jfl_script *s = c->script;
-  copy_items(&(copying){ s->L, L, s->state, s, 1 }, BOTTOM + 1, c->n_result);
-  return c->n_result;
-}
-
-/* Enters the box and pushes what it gives. While that is copied, finalizers of the host may run,
-   which find the box busy. */
-static int sandbox_enter(lua_State *L, jfl_script *s, lua_CFunction entry, incall *c, int n_result)
+/* Enters the box, which leaves on the stack what it gives. */
+static int sandbox_enter(lua_State *L, jfl_script *s, lua_CFunction entry, incall *c)
 {
   luaL_checkstack(L, ROOM, "too many values");
   jf_check(L, jf_script_check("sandbox", s));
-  lua_settop(s->L, BOTTOM);
   c->script = s;
   c->host = s->outside = L;
-  const jfl_status code = jf_script_enter(s, entry, c, n_result);
+  const jfl_status code = jf_script_enter(s, entry, c, 0);
   s->outside = NULL;
   jf_check(L, code);
-  s->entered = 1;
-  lua_getfield(L, LUA_REGISTRYINDEX, take_key);
-  lua_pushlightuserdata(L, c);
-  const int failed = lua_pcall(L, 1, LUA_MULTRET, 0);
-  s->entered = 0;
-  lua_settop(s->L, BOTTOM);
-  return failed ? lua_error(L) : c->n_result;
+  return c->n_result;
 }
 
 /* run(box, text, name, ...) */
@@ -279,7 +335,7 @@ static int sandbox_l_run(lua_State *L)
   incall c = { .first = 4, .n_arg = lua_gettop(L) - 3 };
   c.text = jf_need_bytes(L, 2, "sandbox.run", "text", &c.n);
   c.name = jf_need_string(L, 3, "sandbox.run", "name");
-  return sandbox_enter(L, s, box_enter, &c, 1);
+  return sandbox_enter(L, s, box_enter, &c);
 }
 
 /* call(box, name, ...) */
@@ -288,7 +344,7 @@ static int sandbox_l_call(lua_State *L)
   jfl_script *s = need_box(L);
   incall c = { .first = 3, .n_arg = lua_gettop(L) - 2 };
   c.name = jf_need_string(L, 2, "sandbox.call", "name");
-  return sandbox_enter(L, s, box_enter, &c, 1);
+  return sandbox_enter(L, s, box_enter, &c);
 }
 
 /* set(box, name, value) */
@@ -297,7 +353,7 @@ static int sandbox_l_set(lua_State *L)
   jfl_script *s = need_box(L);
   lua_settop(L, 3);
   incall c = { .first = 3, .name = jf_need_string(L, 2, "sandbox.set", "name") };
-  return sandbox_enter(L, s, box_set, &c, 0);
+  return sandbox_enter(L, s, box_set, &c);
 }
 
 /* get(box, name) */
@@ -305,7 +361,7 @@ static int sandbox_l_get(lua_State *L)
 {
   jfl_script *s = need_box(L);
   incall c = { .name = jf_need_string(L, 2, "sandbox.get", "name") };
-  return sandbox_enter(L, s, box_get, &c, 1);
+  return sandbox_enter(L, s, box_get, &c);
 }
 
 /* used(box): the bytes that it takes. */
@@ -325,6 +381,15 @@ static double option(lua_State *L, const char *name)
   return v;
 }
 
+static int host_print(lua_State *H, const host_work *w)
+{
+  push_functions(H, w->script);
+  lua_getfield(H, -1, "print");
+  lua_pushlstring(H, w->text, w->n_text);
+  lua_call(H, 1, 0);
+  return 0;
+}
+
 /* Prints by the host's function, whose errors nobody would hear of. */
 static void print_to_host(void *holder, const char *text, size_t n)
 {
@@ -332,13 +397,9 @@ static void print_to_host(void *holder, const char *text, size_t n)
   lua_State *H = s ? s->outside : NULL;
   if (!H) return;
   const int top = lua_gettop(H);
-  jf_budget *const own = jf_memory_charge(s->outer);
-  push_functions(H, s);
-  lua_getfield(H, -1, "print");
-  lua_pushlstring(H, text, n && text[n - 1] == '\n' ? n - 1 : n);
-  lua_pcall(H, 1, 0, 0);
+  do_in_host(&(host_work){ .f = host_print, .script = s, .text = text,
+                           .n_text = n && text[n - 1] == '\n' ? n - 1 : n });
   lua_settop(H, top);
-  jf_memory_charge(own);
 }
 
 /* Gives the box at the top of the stack its table of functions. */
@@ -374,6 +435,7 @@ static int sandbox_l_new(lua_State *L)
   jfl_script *s = NULL;
   jf_check(L, jfl_script_new(&o, &s));
   h->p = s;
+  jf_check(L, jf_script_enter(s, open_front, NULL, 0));
   s->outside_state = jf_state_of(L);
   add_functions(L, s);
   return 1;
@@ -391,14 +453,6 @@ static int sandbox_l_close(lua_State *L)
   return 0;
 }
 
-/* Keeps a function that pushes arrays, which the state must be an upvalue of. */
-static void keep_function(lua_State *L, const char *key, lua_CFunction f)
-{
-  lua_pushlightuserdata(L, jf_find_state(L));
-  lua_pushcclosure(L, f, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, key);
-}
-
 /* What the registry of the host has, once. */
 static void open_host(lua_State *L)
 {
@@ -410,8 +464,9 @@ static void open_host(lua_State *L)
   lua_setfield(L, LUA_REGISTRYINDEX, functions_key);
   lua_pushcfunction(L, host_pin);
   lua_setfield(L, LUA_REGISTRYINDEX, pin_key);
-  keep_function(L, enter_key, host_enter);
-  keep_function(L, take_key, host_take);
+  lua_pushlightuserdata(L, jf_find_state(L));    /* with which arrays are pushed */
+  lua_pushcclosure(L, host_work_on, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, work_key);
 }
 
 int luaopen_jfl_sandbox(lua_State *L)

@@ -115,13 +115,15 @@ static void script_drop(jfl_script *s)
   jf_script_free_early(s);
   jf_budget_drop(s->meter.budget);
   jf_free(s->traceback);
+  jf_free(s->dropped);
   jf_free((void *)(uintptr_t)s->options.read_folder);
   jf_free((void *)(uintptr_t)s->options.write_folder);
   s->tag = JF_TAG_FREED;
   jf_free(s);
 }
 
-/* After memory ran out Lua would fail again before it has collected what it does not need. */
+/* After memory ran out Lua would fail again before it has collected what it does not need. So it
+   might after a limit: what was to be collected is left then. */
 static int script_collect(lua_State *L)
 {
   lua_gc(L, LUA_GCCOLLECT, 0);
@@ -131,14 +133,25 @@ static int script_collect(lua_State *L)
 /* What is kept of the memory for that: the call takes a little itself. */
 enum { RESERVE = 64 << 10 };
 
-static void script_collect_all(jfl_script *s)
+/* A text may leave the memory full of what it still needs. That must not be the end of the script:
+   the next one has so much to make room with. */
+static void script_lend(jfl_script *s)
+{
+  jf_budget *const budget = s->meter.budget;
+  const uint64_t most = jf_budget_most(budget);
+  if (!s->spare || !most || jf_budget_used(budget) + RESERVE <= most) return;
+  jf_budget_give(budget, RESERVE);
+  s->spare = 0;
+}
+
+static void script_collect_all(jfl_script *s, jfl_status code)
 {
   jf_error *e = jf_error_copy();
   if (s->reserved) jf_budget_give(s->meter.budget, RESERVE);
   if (s->box) lua_cpcall(s->box->inner, script_collect, NULL);
   lua_cpcall(s->L, script_collect, NULL);
   s->reserved = jf_budget_take(s->meter.budget, RESERVE);
-  jf_error_restore(JFL_ENOMEM, e);
+  jf_error_restore(code, e);
   jf_free(e);
 }
 
@@ -160,13 +173,16 @@ jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_
   s->entered = 1;
   change_asked(s, IDLE, UNDER_WAY);
   jf_fail(JFL_OK, "%s", "");
+  script_lend(s);
   jf_script_begin(s);
   lua_pushvalue(L, ENTER);
   const int status = lua_pcall(L, 0, n_result, HANDLER);
+  const int failed = status || jf_meter_check(&s->meter);
   jf_script_end(s);
-  const jfl_status code = status ? script_failed(s, status) : JFL_OK;
-  if (status) lua_settop(L, ENTER);
-  if (code == JFL_ENOMEM) script_collect_all(s);
+  const jfl_status code = failed ? script_failed(s, status) : JFL_OK;
+  if (code) lua_settop(L, ENTER);
+  if (code == JFL_ENOMEM || code == JFL_ELIMIT || !s->spare) script_collect_all(s, code);
+  if (!s->spare) s->spare = jf_budget_take(s->meter.budget, RESERVE);
   s->entered = 0;
   return code;
 }
@@ -331,6 +347,7 @@ static jfl_status script_start(jfl_script *s)
   s->meter.budget = jf_budget_new(s->options.memory);
   s->meter.deadline = INFINITY;
   s->reserved = jf_budget_take(s->meter.budget, RESERVE);
+  s->spare = jf_budget_take(s->meter.budget, RESERVE);
   if (!s->meter.budget) return jf_fail(JFL_ENOMEM, "out of memory for a script");
   JF_TRY(jf_script_confine(s));
   s->L = jf_script_new_state(s);

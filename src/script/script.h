@@ -26,11 +26,14 @@ struct jfl_script {
   pthread_t owner;
   jfl_script_options options;  /* its texts are copies */
   jf_meter meter;              /* what it does, and the memory that it has */
-  int reserved;                /* some of that is kept, to collect garbage with */
+  int reserved;                /* some of that is kept, to collect garbage with, */
+  int spare;                   /* and some for an entry that finds nothing else left */
   jf_budget *outer;            /* that of the thread, while Lua runs */
   jf_box *box;                 /* its restricted state, or NULL */
   struct jf_reach *reach;      /* with one: what it may open */
   lua_State *outside;          /* of a sandbox: the state that has entered it, or NULL */
+  int *dropped;                /* numbers of functions of that state that the box has no more, */
+  int n_dropped, cap_dropped, n_given;       /* and how many numbers there are, those among them */
   const jf_state *outside_state;
   int hosted;                  /* they come from the host's allocator */
   struct jf_early *early;      /* what states took while they were made */

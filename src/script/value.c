@@ -87,15 +87,20 @@ static void value_borrow(lua_State *L, int i, jfl_script_value *out)
   }
 }
 
-/* Makes n values that Lua has on top the caller's; all or, without memory, none. */
-static jfl_status value_keep(jfl_script_value *v, int n)
+/* Makes n values that Lua has on top the caller's; all or, without memory, none. The texts of those
+   take no more of it than the script may take, which shares one text among many. */
+static jfl_status value_keep(const jfl_script *s, jfl_script_value *v, int n)
 {
+  const uint64_t most = s->box ? s->options.memory : 0;
+  uint64_t size = 0;
   for (int i = 0; i < n; i++) {
-    char *copy = v[i].kind == JFL_SCRIPT_TEXT ? jf_new_raw(v[i].n_text + 1) : NULL;
+    const int is_text = v[i].kind == JFL_SCRIPT_TEXT;
+    if (is_text) size += v[i].n_text;
+    char *copy = is_text && (!most || size <= most) ? jf_new_raw(v[i].n_text + 1) : NULL;
     if (copy) {
       memcpy(copy, v[i].text, v[i].n_text + 1);
       v[i].text = copy;
-    } else if (v[i].kind == JFL_SCRIPT_TEXT) {
+    } else if (is_text) {
       while (i > 0) jfl_script_value_clear(&v[--i]);
       memset(v, 0, (size_t)n * sizeof *v);
       return jf_fail(JFL_ENOMEM, "out of memory for a text");
@@ -130,7 +135,7 @@ static jfl_status value_enter(const char *function, jfl_script *s, lua_CFunction
   if (c->n_out) memset(c->out, 0, (size_t)c->n_out * sizeof *c->out);
   jfl_status code = jf_script_enter(s, entry, c, c->n_out);
   if (!code) {
-    code = value_keep(c->out, c->n_out);
+    code = value_keep(s, c->out, c->n_out);
     lua_pop(s->L, c->n_out);
   } else if (c->n_out) {
     memset(c->out, 0, (size_t)c->n_out * sizeof *c->out);

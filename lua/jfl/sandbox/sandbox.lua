@@ -19,8 +19,10 @@ print(message:match("text:.*"))          --> text:1: attempt to call field 'exit
 `box:run(text, name, ...)` runs a text, which gets what follows its name as `...`, and gives what it
 returns; `box:call(name, ...)` calls a global function of the box, `box:get(name)` and
 `box:set(name, value)` read and set a global. Values are copied on their way: numbers, texts,
-booleans, tables without their metatables, arrays. Functions of yours can go in, and run outside
-with copies of what the box gives them; those of the box stay there.
+booleans, tables without their metatables, arrays. In what goes over together a table or an array
+is copied once, so that it is one on the other side too, and a table may hold itself. Functions of
+yours can go in, and run outside with copies of what the box gives them; those of the box stay
+there.
 
 ```lua
 local box = flow.sandbox { print = function(line) print("mod: " .. line) end }
@@ -54,8 +56,10 @@ who gives the folder another name later, and looks up each part of a path in the
 paths from the root and links are refused, pipes and devices too, whatever is called and however it
 is given the path. Without folders a box opens no file.
 
-What goes beyond a limit is ended by an error that no `pcall` in the text holds up, `the script was
-ended: it ran for more than 1 s`, and the box can be used again.
+What goes beyond a limit is ended by an error that nothing in the text holds up, `the script was
+ended: it ran for more than 1 s`, and the box can be used again. `seconds` end when you have the
+results, and include what your own functions do. What one call gives takes no more of your memory
+than `memory`.
 
 ```lua
 local box = flow.sandbox { seconds = 0.05 }
