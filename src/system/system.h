@@ -95,6 +95,8 @@ const char *jf_home_folder(void);
 
 /* Random bytes for what need not be secret; whether there were as many now. */
 int jf_random(void *p, size_t n);
+/* Random bytes that nobody can guess; waits until the system has them. 0 or -1. */
+int jf_secret(void *p, size_t n);
 /* Calls fn at the end of the process, once in all; it gets the status, or 0 where no system tells
    it. Not on Windows. */
 void jf_at_exit(void (*fn)(int status));

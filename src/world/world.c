@@ -211,8 +211,10 @@ static jfl_status world_hear_first(const void *mine, size_t size, char *all, con
   int32_t unlike;
   JF_TRY(world_send(0, SAID, mine, size, w));
   JF_TRY(world_receive(0, &h, all, most > sizeof unlike ? most : sizeof unlike, w));
+  if (h.size != (h.kind == EACH ? most : h.kind == ALIKE ? size : sizeof unlike))
+    return world_broke(JFL_EIO, 0);
   memcpy(&unlike, all, sizeof unlike);
-  if (h.kind == UNLIKE) return world_refuse(unlike);
+  if (h.kind != ALIKE && h.kind != EACH) return world_refuse(unlike);
   for (int i = 1; h.kind == ALIKE && i < world->size; i++)
     memcpy(all + (size_t)i * size, all, size);
   return JFL_OK;
@@ -243,11 +245,12 @@ jfl_status jf_world_agree(const void *mine, size_t size, void *all)
 
 /* ---- joining ---- */
 
-/* Rank 0 has two sockets for each other rank. */
+/* Rank 0 has two sockets for each other rank, and each one for callers that it does not know
+   yet. */
 static void world_need_files(int size)
 {
   struct rlimit r;
-  const rlim_t want = (rlim_t)(2 * size + 256);
+  const rlim_t want = (rlim_t)(2 * size + 256 + JF_CALLERS);
   if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= want) return;
   r.rlim_cur = r.rlim_max < want ? r.rlim_max : want;
   setrlimit(RLIMIT_NOFILE, &r);
@@ -348,6 +351,8 @@ static jfl_status world_enter(jf_world *w)
   JF_TRY(world_make_room(w, m.size));
   const jfl_status met = jf_meeting_hold(&m, w->peer);
   if (met) return world_part(w, m.size), met;
+  memcpy(w->key, m.key, sizeof w->key);
+  if (m.is_near) snprintf(w->near, sizeof w->near, "%.*s", JF_ADDRESS - 1, m.address[0]);
   w->forks = jf_forks();
   w->patience = world_patience();
   w->rank = m.rank;

@@ -2,6 +2,7 @@
 #include "system/system.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,16 @@ void jf_environment_take(const char *name) { unsetenv(name); }
 const char *jf_home_folder(void) { return getenv("HOME"); }
 
 int jf_random(void *p, size_t n) { return getrandom(p, n, GRND_NONBLOCK) == (ssize_t)n; }
+
+int jf_secret(void *p, size_t n)
+{
+  for (size_t at = 0; at < n;) {
+    const ssize_t some = getrandom((char *)p + at, n - at, 0);
+    if (some < 0 && errno != EINTR) return -1;
+    if (some > 0) at += (size_t)some;
+  }
+  return 0;
+}
 
 /* Only glibc tells a function that runs at the end the status. A program for another C library may
    be linked so that __wrap_exit is called in place of exit. */
