@@ -67,5 +67,8 @@ extern jf_world jf_the_world;
 
 /* Starts the thread that watches the connections (watch.c). */
 jfl_status jf_watch_start(jf_world *w);
+/* Reads what there is on `life` in that round of the watch; gives 0 at the end of the
+   connection. */
+int jf_watch_read(jf_peer *p, int64_t round);
 
 #endif
