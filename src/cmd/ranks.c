@@ -81,8 +81,8 @@ static void ranks_signal(ranks_run *r)
   if (s.ssi_code != SI_KERNEL) ranks_kill(r, (int)s.ssi_signo);
 }
 
-/* Waits until somebody reads what is printed, who may be slow; once this process was asked to end it
-   waits no more. Gives whether it can be printed. */
+/* Waits until somebody reads what is printed, who may be slow; once this process was asked to end
+   it waits no more. Gives whether it can be printed. */
 static int ranks_may_print(ranks_run *r, int to)
 {
   struct pollfd p[] = { { .fd = to, .events = POLLOUT }, { .fd = r->signals, .events = POLLIN } };
@@ -328,8 +328,8 @@ static int ranks_watch(ranks_run *r)
   return r->status;
 }
 
-/* What they printed last; processes that they started may hold the pipes open, and print more, which
-   nobody waits for. */
+/* What they printed last; processes that they started may hold the pipes open, and print more,
+   which nobody waits for. */
 static void ranks_drain(ranks_run *r)
 {
   for (int i = 0; i < r->n; i++) {
@@ -360,21 +360,11 @@ static int ranks_once(ranks_run *r, char **argv)
   return r->status;
 }
 
-/* What is opened from here on lies behind the standard descriptors, also where some of these were
-   closed. */
-static void ranks_fill_standard(void)
-{
-  int fd = 0;
-  while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
-  if (fd >= 0) close(fd);
-}
-
 int jf_run_ranks(int n, int restarts, char **argv)
 {
   sigset_t caught;
   ranks_run r = { .n = n, .child = calloc((size_t)n, sizeof *r.child),
                   .wait = calloc((size_t)n + 1, 2 * sizeof *r.wait) };
-  ranks_fill_standard();
   sigemptyset(&caught);
   sigaddset(&caught, SIGCHLD);
   sigaddset(&caught, SIGINT);

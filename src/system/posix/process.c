@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,16 @@ void jf_at_exit(void (*fn)(int status))
 }
 #endif
 
-void jf_begin(int *argc, char ***argv) { (void)argc, (void)argv; }
+/* What is opened from here on lies behind the standard descriptors, also where some of these were
+   closed: they become such that can neither be read nor written as they are meant to. */
+void jf_begin(int *argc, char ***argv)
+{
+  int fd = 0;
+  (void)argc, (void)argv;
+  while (fd >= 0 && fd <= STDERR_FILENO)
+    fd = fcntl(0, F_GETFD) < 0 ? open("/dev/null", O_WRONLY) : open("/dev/null", O_RDONLY);
+  if (fd >= 0) close(fd);
+}
 
 long jf_process(void) { return (long)getpid(); }
 
