@@ -90,6 +90,16 @@ describe("jfl --ranks", function()
     assert.truthy(out == "7\n[rank 1] 7\n" or out == "[rank 1] 7\n7\n")
   end)
 
+  it("gives its ranks a secret of their own, which no command line shows", function()
+    local script = [[
+      local f = io.open "/proc/self/cmdline"
+      local secret = os.getenv "JFL_SECRET"
+      print(secret, f:read("*a"):find(secret, 1, true))]]
+    local one = ranks(2, script):match "^(%x+)\tnil\n$"
+    local other = ranks(2, script):match "^(%x+)\tnil\n$"
+    assert.truthy(one and #one == 32 and #other == 32 and one ~= other)
+  end)
+
   it("shows progress and writes summaries once, and has no prompt", function()
     local _, err, status = ranks(2, [[
       local flow = require "jfl"

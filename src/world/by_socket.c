@@ -154,10 +154,12 @@ static jfl_status by_socket_call_once(int rank)
   return s;
 }
 
-/* Calls again where a connection broke, such as one that was dropped among many strangers'. */
+/* Calls again where a connection broke or was not made, as where a crowd of strangers calls one
+   that is at something else. */
 static jfl_status by_socket_call(int rank)
 {
-  const double until = jf_now() + jf_world_patience();
+  const double least = 60, patience = jf_world_patience();
+  const double until = jf_now() + (patience > least ? patience : least);
   for (;;) {
     const jfl_status s = by_socket_call_once(rank);
     if (!s || jf_world_trouble() || jf_now() > until) return s;

@@ -135,7 +135,7 @@ static jfl_status meet_say(const jf_meeting *m, int fd, jf_channel channel, jf_a
                            int *final)
 {
   const jf_wait w = { .until = m->n_address > 1 ? jf_now() + meet_try_for : m->until, .wake = -1 };
-  const jf_call call = { .channel = channel, .from = m->rank, .size = m->size };
+  const jf_call call = { .channel = (int32_t)channel, .from = m->rank, .size = m->size };
   JF_TRY(jf_door_call(fd, m->key, call, &w, a));
   *final = !a->is_welcome;
   return a->is_welcome ? JFL_OK : jf_fail(JFL_EIO, "rank 0 refuses rank %d: %s", m->rank, a->why);
