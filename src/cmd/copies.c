@@ -90,13 +90,14 @@ static size_t copies_waiting(int fd)
   return fd < 0 || ioctl(fd, FIONREAD, &n) || n < 0 ? 0 : (size_t)n;
 }
 
-/* Takes n bytes from the input that the child has read. */
+/* Takes n bytes from the input that the child has read, if nobody else has taken them. */
 static void copies_consume(const jf_copies *c, size_t n)
 {
   char room[PIPE_BUF];
+  struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
   if (c->peek == JF_PEEK_FILE) lseek(STDIN_FILENO, (off_t)n, SEEK_CUR);
   if (c->peek != JF_PEEK_PIPE && c->peek != JF_PEEK_SOCKET) return;
-  for (ssize_t some; n > 0; n -= (size_t)some)
+  for (ssize_t some; n > 0 && poll(&p, 1, 0) > 0; n -= (size_t)some)
     if ((some = read(STDIN_FILENO, room, n < sizeof room ? n : sizeof room)) <= 0) return;
 }
 

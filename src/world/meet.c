@@ -31,7 +31,7 @@ static int meet_is_free(int *fd)
 /* Why one that knows the secret cannot be a rank here, so that the ranks cannot meet; or NULL. */
 static const char *meet_objection(const jf_meeting *m, const jf_call *c, jf_peer *peer, jf_text *t)
 {
-  if (c->version != JF_DOOR_VERSION || strncmp(c->program, jfl_version(), sizeof c->program))
+  if (c->version != JF_DOOR_VERSION || strncmp(c->program, jfl_version(), sizeof c->program - 1))
     jf_text_add(t, "it is of version %.*s of jfl, rank 0 of %s", (int)sizeof c->program - 1,
                 c->program, jfl_version());
   else if (c->size != m->size)
@@ -85,8 +85,7 @@ static jfl_status meet_lacks(const jf_meeting *m, const jf_door *d, jf_peer *pee
   if (n > 8) jf_text_add(&t, " and %d more", n - 8);
   jf_text_add(&t, " of %d did not come to rank 0 at port %d in time", m->size, m->port);
   if (d->strangers)
-    jf_text_add(&t, "; %d calls came from others, or from ranks with another JFL_SECRET",
-                d->strangers);
+    jf_text_add(&t, "; %d calls did not prove that they know its JFL_SECRET", d->strangers);
   const jfl_status s = jf_fail(JFL_EIO, "rank%s %s", n > 1 ? "s" : "", t.failed ? "?" : t.s);
   jf_free(t.s);
   return s;
