@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -146,32 +145,35 @@ static int copies_input(jf_copies *c)
 
 /* ---- output ---- */
 
-/* What cannot be written is lost, and read all the same; but where nobody reads any more, the child
-   hears that. */
-static void copies_write(struct jf_output *o, int to, const char *data, size_t n)
+/* Writes what a reader has room for. What cannot be written is lost, and read all the same; but
+   where nobody reads any more, the child hears that. */
+static void copies_write(struct jf_output *o, int to)
 {
-  for (size_t at = 0; at < n && !o->error;) {
-    const ssize_t some = o->is_socket ? send(to, data + at, n - at, MSG_NOSIGNAL)
-                                      : write(to, data + at, n - at);
-    if (some >= 0) at += (size_t)some;
-    else if (errno != EINTR && errno != EAGAIN) o->error = errno;
-  }
+  const char *data = o->data + o->at;
+  const size_t left = o->n - o->at;
+  const ssize_t some = o->is_socket ? send(to, data, left, MSG_NOSIGNAL | MSG_DONTWAIT)
+                                    : write(to, data, left);
+  if (some >= 0) o->at += (size_t)some;
+  else if (errno != EINTR && errno != EAGAIN) o->error = errno;
+  if (o->error) o->at = o->n;
   if (o->error == EPIPE) copies_close(&o->from);
 }
 
-/* Copies as much as a reader of a pipe has room for where it is ready; gives whether there was
-   something. */
+/* Copies some bytes where a reader is ready; gives whether there were some. A pipe that is ready has
+   room for all of them. */
 static int copies_output(jf_copies *c, int number)
 {
   struct jf_output *o = &c->output[number];
   struct pollfd ready = { .fd = number, .events = POLLOUT };
-  char some[PIPE_BUF];
-  if (o->from < 0 || (poll(&ready, 1, 0) < 1 && !o->error)) return 0;
-  const ssize_t n = read(o->from, some, sizeof some);
-  if (n < 0) return 0;
-  if (n == 0) return copies_close(&o->from), 0;
-  copies_write(o, number, some, (size_t)n);
-  return 1;
+  if (o->from < 0 || (!o->error && poll(&ready, 1, 0) < 1)) return 0;
+  if (o->at == o->n) {
+    const ssize_t n = read(o->from, o->data, sizeof o->data);
+    if (n < 0) return 0;
+    if (n == 0) return copies_close(&o->from), 0;
+    o->n = (size_t)n;
+    o->at = 0;
+  }
+  return copies_write(o, number), 1;
 }
 
 /* ---- both ---- */
@@ -210,7 +212,11 @@ void jf_copies_pass(jf_copies *c, int milliseconds)
 
 int jf_copies_are_left(const jf_copies *c)
 {
-  return copies_waiting(c->output[1].from) || copies_waiting(c->output[2].from);
+  for (int i = 1; i < 3; i++) {
+    const struct jf_output *o = &c->output[i];
+    if (o->from >= 0 && (o->at < o->n || copies_waiting(o->from))) return 1;
+  }
+  return 0;
 }
 
 int jf_copies_end(jf_copies *c)

@@ -3,8 +3,8 @@
 #ifndef JF_COPIES_H
 #define JF_COPIES_H
 
+#include <limits.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 /* What is taken from standard input only once the child has read it. */
 typedef enum jf_peek { JF_PEEK_NONE, JF_PEEK_FILE, JF_PEEK_PIPE, JF_PEEK_SOCKET } jf_peek;
@@ -17,6 +17,8 @@ typedef struct jf_copies {
   struct jf_output {
     int from;                  /* -1: nothing more is copied */
     int is_socket, error;
+    size_t n, at;              /* bytes that were read from there, and how many are copied */
+    char data[PIPE_BUF];
   } output[3];                 /* of 1 and 2 */
 } jf_copies;
 
