@@ -159,8 +159,8 @@ static void copies_write(struct jf_output *o, int to)
   if (o->error == EPIPE) copies_close(&o->from);
 }
 
-/* Copies some bytes where a reader is ready; gives whether there were some. A pipe that is ready has
-   room for all of them. */
+/* Copies some bytes where a reader is ready; gives whether there were some. A pipe that is ready
+   has room for all of them. */
 static int copies_output(jf_copies *c, int number)
 {
   struct jf_output *o = &c->output[number];
