@@ -38,6 +38,19 @@ static inline void calls_sign(const jf_key key, const jf_challenge *c, jf_call *
   jf_hmac_end(&m, call->proof);
 }
 
+/* The label of what rank 0 signs is "jfl answer". */
+static inline void calls_sign_answer(const jf_key key, const jf_challenge *c, const jf_call *call,
+                                     const char *label, jf_answer *a)
+{
+  jf_hmac m;
+  jf_hmac_begin(&m, key, sizeof(jf_key));
+  jf_hmac_add(&m, label, strlen(label));
+  jf_hmac_add(&m, c, sizeof *c);
+  jf_hmac_add(&m, call, sizeof *call);
+  jf_hmac_add(&m, a, offsetof(jf_answer, proof));
+  jf_hmac_end(&m, a->proof);
+}
+
 static inline int calls_connect(int port)
 {
   struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),

@@ -88,6 +88,9 @@ describe("jfl --ranks", function()
   it("lets all print where JFL_PRINT says so", function()
     local out = helper.shell("JFL_PRINT=all " .. helper.line("--ranks", "2", "-e", "print(7)"))
     assert.truthy(out == "7\n[rank 1] 7\n" or out == "[rank 1] 7\n7\n")
+    out = helper.shell("JFL_PRINT=all " .. helper.line("--ranks", "2", "-e",
+      "if os.getenv 'JFL_RANK' == '1' then io.write 'no end of a line' end"))
+    assert.equal("[rank 1] no end of a line\n", out)
   end)
 
   it("gives its ranks a secret of their own, which no command line shows", function()

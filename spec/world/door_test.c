@@ -178,17 +178,6 @@ static void *call_by_thread(void *arg)
   return NULL;
 }
 
-static void sign_answer(const jf_challenge *c, const jf_call *call, const char *label, jf_answer *a)
-{
-  jf_hmac m;
-  jf_hmac_begin(&m, key, sizeof key);
-  jf_hmac_add(&m, label, strlen(label));
-  jf_hmac_add(&m, c, sizeof *c);
-  jf_hmac_add(&m, call, sizeof *call);
-  jf_hmac_add(&m, a, offsetof(jf_answer, proof));
-  jf_hmac_end(&m, a->proof);
-}
-
 /* A caller gets an answer with one bit changed, -1: none, or the first n bytes of it. */
 static jfl_status call_and_hear(int bit, size_t n, const char *label)
 {
@@ -204,7 +193,7 @@ static jfl_status call_and_hear(int bit, size_t n, const char *label)
   memcpy(a.magic, "jflworld", 8);
   if (!calls_send(fd[1], &c, sizeof c)) abort();
   if (calls_receive(fd[1], &call, sizeof call) != sizeof call) abort();
-  sign_answer(&c, &call, label, &a);
+  calls_sign_answer(key, &c, &call, label, &a);
   if (bit >= 0) ((unsigned char *)&a)[bit / 8] ^= (unsigned char)(1u << bit % 8);
   if (!calls_send(fd[1], &a, n)) abort();
   close(fd[1]);

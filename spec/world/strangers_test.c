@@ -367,6 +367,31 @@ static void who_answers_for_rank_0_must_know_the_secret(void)
   CHECK(ranks_run(2, meets_an_impostor) == 0);
 }
 
+/* Rank 0 welcomes the first connection of rank 1 and ends; another one comes in its place. */
+static int meets_two(int rank, int size)
+{
+  const int listener = atoi(getenv("JFL_LISTEN"));
+  if (!rank) {
+    jf_challenge c = { .version = JF_DOOR_VERSION };
+    jf_call call;
+    jf_answer a = { .is_welcome = 1 };
+    jf_key key;
+    calls_key(secret, key);
+    memcpy(c.magic, "jflworld", 8);
+    fcntl(listener, F_SETFL, 0);
+    const int fd = accept(listener, NULL, NULL);
+    RANK_NEEDS(fd >= 0 && calls_send(fd, &c, sizeof c));
+    RANK_NEEDS(calls_receive(fd, &call, sizeof call) == sizeof call && call.channel == JF_WORD);
+    calls_sign_answer(key, &c, &call, "jfl answer", &a);
+    RANK_NEEDS(calls_send(fd, &a, sizeof a));
+    close(fd);
+  }
+  RANK_NEEDS(!jf_world_join());
+  return work(rank, size);
+}
+
+static void both_connections_are_with_one_rank_0(void) { CHECK(ranks_run(2, meets_two) == 0); }
+
 /* ---- two worlds ---- */
 
 /* Ranks 0 and 1 are a world, and 2 and 3 would be another one at the same port. */
@@ -403,6 +428,7 @@ int main(void)
   RUN(a_rank_that_was_gone_may_come_again);
   RUN(a_rank_that_does_not_fit_hears_why);
   RUN(who_answers_for_rank_0_must_know_the_secret);
+  RUN(both_connections_are_with_one_rank_0);
   RUN(two_worlds_at_one_port_do_not_mix);
   return test_done();
 }
