@@ -40,6 +40,8 @@ typedef struct jf_peer {
    this meeting alone. */
 jfl_status jf_meeting_hold(jf_meeting *m, jf_peer *peer);
 
+typedef char jf_host_name[JF_WORLD_NAME];
+
 /* The world of this process. All but what is atomic is set by jf_world_join, for good. */
 typedef struct jf_world {
   pthread_mutex_t joining;     /* guards the rest of this line */
@@ -47,7 +49,7 @@ typedef struct jf_world {
   int rank, size, neighbours;
   uint64_t seed;
   unsigned forks;              /* fork generation that it belongs to */
-  char (*host)[JF_WORLD_NAME];
+  _Atomic(jf_host_name *) host;        /* by rank; NULL: not known yet */
   jf_peer *peer;               /* by rank; `word` belongs to who holds `agreeing`, the rest of an
                                   entry to the watch, but for sending on `life` */
   pthread_mutex_t agreeing;

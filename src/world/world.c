@@ -41,7 +41,8 @@ double jf_world_patience(void) { return world->patience; }
 
 const char *jf_world_host(int rank)
 {
-  return world->host && rank >= 0 && rank < world->size ? world->host[rank] : "";
+  jf_host_name *host = atomic_load_explicit(&world->host, memory_order_acquire);
+  return host && rank >= 0 && rank < world->size ? host[rank] : "";
 }
 
 /* ---- trouble ---- */
@@ -258,11 +259,10 @@ static void world_need_files(int size)
 
 static jfl_status world_make_room(jf_world *w, int size)
 {
-  w->host = jf_new((size_t)size * sizeof *w->host);
   w->peer = jf_new((size_t)size * sizeof *w->peer);
   w->room = jf_new((size_t)size * JF_WORLD_MESSAGE);
   w->trouble_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (!w->host || !w->peer || !w->room || w->trouble_fd < 0)
+  if (!w->peer || !w->room || w->trouble_fd < 0)
     return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < size; i++) w->peer[i].word = w->peer[i].life = -1;
   return JFL_OK;
@@ -281,18 +281,21 @@ static uint64_t world_cores(void)
   return sched_getaffinity(0, sizeof set, &set) ? 0 : jf_hash(0, &set, sizeof set);
 }
 
+/* The watch, which may name a rank meanwhile, gets the names once all are there. */
 static jfl_status world_introduce(jf_world *w)
 {
   world_card mine = { .seed = jf_entropy(), .cores = world_cores() };
   world_card *all = jf_new((size_t)w->size * sizeof *all);
-  if (!all) return jf_fail(JFL_ENOMEM, "out of memory");
+  jf_host_name *host = jf_new((size_t)w->size * sizeof *host);
+  if (!all || !host) return jf_free(all), jf_free(host), jf_fail(JFL_ENOMEM, "out of memory");
   gethostname(mine.host, sizeof mine.host - 1);
   const jfl_status s = jf_world_agree(&mine, sizeof mine, all);
   for (int i = 0; !s && i < w->size; i++) {
-    snprintf(w->host[i], sizeof w->host[i], "%.*s", JF_WORLD_NAME - 1, all[i].host);
+    snprintf(host[i], sizeof host[i], "%.*s", JF_WORLD_NAME - 1, all[i].host);
     w->neighbours += i != w->rank && !strcmp(all[i].host, mine.host) && all[i].cores == mine.cores;
   }
   w->seed = all[0].seed;
+  atomic_store_explicit(&w->host, host, memory_order_release);
   jf_free(all);
   return s;
 }
