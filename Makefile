@@ -209,7 +209,7 @@ build/emulated/runtime.h: spec/cuda/runtime.h
 	cp $< $@
 
 # The fuzzer: what reads files of others is compiled once more, to tell which places it reaches.
-FUZZED := $(wildcard src/checkpoint/*.c src/data/*.c) src/base/json.c src/base/shape.c src/api/inflate.c \
+FUZZED := $(wildcard src/checkpoint/*.c src/data/*.c src/world/*.c) src/base/json.c src/base/shape.c src/api/inflate.c \
   src/bind/convert.c
 FUZZ_OBJ := $(FUZZED:%.c=$O/fuzz/%.o)
 fuzzer: $O/fuzz/fuzz
@@ -218,7 +218,7 @@ $O/fuzz/src/%.o: ALL_CFLAGS += -fsanitize-coverage=trace-pc,trace-cmp
 $O/fuzz/src/%.o: src/%.c | $(GEN)
 	@mkdir -p $(@D)
 	$(COMPILE)
-$O/fuzz/fuzz: $O/spec/fuzz/fuzz.o $O/spec/fuzz/targets.o $(FUZZ_OBJ) $O/libjfl.a
+$O/fuzz/fuzz: $(addprefix $O/spec/fuzz/,fuzz.o targets.o world.o) $(FUZZ_OBJ) $O/libjfl.a
 	$(CC) $(CHECKED) $(PIE) $(LINK_HARD) -o $@ $^ $(LUAJIT_LIB) $(LDLIBS)
 
 # The command once more, to count what it does; kernels and readers of files are those of the library.
@@ -309,4 +309,4 @@ FORCE:
   bench bench-load golden doc kernels lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(C_TESTS:%.c=$O/%.d) \
-  $O/spec/fuzz/fuzz.d $O/spec/fuzz/targets.d
+  $(addprefix $O/spec/fuzz/,fuzz.d targets.d world.d)

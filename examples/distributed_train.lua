@@ -1,6 +1,6 @@
 -- LeNet on several machines, or processes of one. Start the same script on each machine that is
--- listed, in any order:
---   jfl examples/distributed_train.lua machines=192.168.1.12,192.168.1.11
+-- listed, in any order, with one secret in the environment of all:
+--   JFL_SECRET=... jfl examples/distributed_train.lua machines=192.168.1.12,192.168.1.11
 -- or let mpirun, Slurm or jfl itself start it, without a list:
 --   jfl --ranks 2 examples/distributed_train.lua
 -- Usage: jfl examples/distributed_train.lua [epochs=1] [devices=1 of each process]

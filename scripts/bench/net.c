@@ -76,7 +76,7 @@ int main(int argc, char **argv)
   const int n = argc > 1 ? atoi(argv[1]) : 0;
   int listener, port = 0, rank = 0;
   if (!n) return bench();
-  if (jf_socket_listen(&port, &listener)) return fprintf(stderr, "%s\n", jfl_errmsg());
+  if (jf_socket_listen("127.0.0.1", &port, &listener)) return fprintf(stderr, "%s\n", jfl_errmsg());
   be_rank("JFL_MASTER", "127.0.0.1:%d", port);
   be_rank("JFL_LISTEN", "%d", listener);
   be_rank("JFL_RANKS", "%d", n);

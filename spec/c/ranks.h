@@ -27,7 +27,7 @@ static inline int ranks_run(int size, rank_body body)
 {
   pid_t child[RANKS_MOST];
   int listener, port = 0, bad = 0, status;
-  if (jf_socket_listen(&port, &listener)) return size;
+  if (jf_socket_listen("127.0.0.1", &port, &listener)) return size;
   fflush(stdout);
   for (int rank = 0; rank < size; rank++) {
     if ((child[rank] = fork())) continue;

@@ -88,6 +88,19 @@ describe("jfl --ranks", function()
   it("lets all print where JFL_PRINT says so", function()
     local out = helper.shell("JFL_PRINT=all " .. helper.line("--ranks", "2", "-e", "print(7)"))
     assert.truthy(out == "7\n[rank 1] 7\n" or out == "[rank 1] 7\n7\n")
+    out = helper.shell("JFL_PRINT=all " .. helper.line("--ranks", "2", "-e",
+      "if os.getenv 'JFL_RANK' == '1' then io.write 'no end of a line' end"))
+    assert.equal("[rank 1] no end of a line\n", out)
+  end)
+
+  it("gives its ranks a secret of their own, which no command line shows", function()
+    local script = [[
+      local f = io.open "/proc/self/cmdline"
+      local secret = os.getenv "JFL_SECRET"
+      print(secret, f:read("*a"):find(secret, 1, true))]]
+    local one = ranks(2, script):match "^(%x+)\tnil\n$"
+    local other = ranks(2, script):match "^(%x+)\tnil\n$"
+    assert.truthy(one and #one == 32 and #other == 32 and one ~= other)
   end)
 
   it("shows progress and writes summaries once, and has no prompt", function()
@@ -393,6 +406,79 @@ describe("jfl --ranks", function()
     local seconds = tonumber(err:match "waits (%S+) s\n")
     local waits = out:match "rank 1 %([^\n]*%) is slow: the others waited (%S+) ms for it"
     assert.truthy(waits and tonumber(waits) > 500 * seconds, out .. err)
+  end)
+
+  -- Each limit leaves room for other parts of it: below 5 not even for what the launcher needs, up
+  -- to 14 for some of the ranks alone. Two descriptors for each rank are kept, and no more.
+  it("starts all ranks or none, and says why, whatever number of files it may open", function()
+    local script = helper.file "io.stderr:write 'started\\n'"
+    for files = 4, 20 do
+      for _, how in ipairs { "--ranks 4", "--ranks 4 --restart 3" } do
+        local line = "(exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-; ulimit -n %d; "
+          .. "JFL_PRINT=all %s %s '%s'; echo $?); cat"
+        local out, err, status = helper.shell(line:format(files, helper.line(), how, script),
+          "from the user\n")
+        local what = ("%d files, %s: %s%s"):format(files, how, out, err)
+        assert.equal(0, status, what)
+        if out == "0\nfrom the user\n" then
+          assert.equal(4, select(2, err:gsub("started\n", "")), what)
+        else
+          assert.truthy(files < 16, what)
+          assert.equal("1\nfrom the user\n", out, what)
+          assert.equal("jfl: cannot start 4 ranks: Too many open files\n",
+            err:gsub("%f[^\n%z][^\n]*started\n", ""), what)
+        end
+        assert.equal("", (helper.said("pgrep -f '[/]%s'", script:sub(2))), what)
+      end
+    end
+  end)
+
+  it("needs no standard descriptors", function()
+    local script = helper.file [[
+      local name = ("%s.%d"):format(arg[1], require("jfl").env.rank())
+      io.open(name, "w"):close()]]
+    for _, closed in ipairs { " <&-", " >&-", " 2>&-", " <&- >&- 2>&-" } do
+      local _, err, status = helper.shell(helper.line("--ranks", "2", script, script) .. closed)
+      assert.same({ "", 0 }, { err, status }, closed)
+      for rank = 0, 1 do assert.truthy(os.remove(script .. "." .. rank), closed) end
+    end
+  end)
+
+  -- Rank 1 prints until nothing goes on, as nobody reads it.
+  it("ends where it is told to while nobody reads what it prints", function()
+    local script, full, fifo = helper.file [[
+      local ffi = require "ffi"
+      ffi.cdef [=[int fcntl(int fd, int what, ...); long write(int fd, const char *text, size_t n);
+        int usleep(unsigned us);]=]
+      local F_SETFL, O_NONBLOCK, idle = 4, 2048, 0
+      if os.getenv "JFL_RANK" == "1" then
+        ffi.C.fcntl(2, F_SETFL, ffi.cast("int", O_NONBLOCK))
+        while idle < 100 do
+          idle = ffi.C.write(2, "a line\n", 7) < 0 and ffi.C.usleep(1000) + idle + 1 or 0
+        end
+        io.open(arg[1], "w"):close()
+      end
+      while true do ffi.C.usleep(1000) end]], os.tmpname(), os.tmpname()
+    os.remove(full)
+    os.remove(fifo)
+    local out = helper.shell(("mkfifo %s; exec 3<>%s; %s 2>&3 & p=$!; until [ -e %s ]; do "
+      .. "sleep 0.05; done; kill -TERM $p; wait $p; echo $?"):format(fifo, fifo,
+      helper.line("--ranks", "2", script, full), full))
+    os.remove(full)
+    os.remove(fifo)
+    assert.equal("143\n", out)
+  end)
+
+  -- What rank 1 started prints on and on, to the pipe that it has inherited.
+  it("waits for no process that its ranks leave behind", function()
+    local pid = helper.file ""
+    local _, err, status = helper.run("--ranks", "2", "-e", ([[
+      if os.getenv "JFL_RANK" == "1" then
+        os.execute "(while true; do echo a line; done) >&2 & echo $! >%s"
+      end]]):format(pid))
+    helper.said("kill $(cat %s)", pid)
+    assert.equal(0, status)
+    assert.truthy(err == "" or err:find("[rank 1] a line", 1, true))
   end)
 
   it("ends all ranks where it is told to end", function()

@@ -214,6 +214,193 @@ describe("jfl --sandbox", function()
     assert.equal("-1\n", got)
   end)
 
+  -- What the texts below declare.
+  local C = [[
+    local ffi = require "ffi"
+    ffi.cdef [=[
+      int ftruncate(int, long); long pread(int, void *, size_t, long);
+      long pwrite(int, const void *, size_t, long); long lseek(int, long, int);
+      int fallocate(int, int, long, long); int flock(int, int); int dup(int); int dup2(int, int);
+      int fcntl(int, int, ...); int open(const char *, int, ...); int close(int);
+      long read(int, void *, size_t); long write(int, const void *, size_t);
+      void *mmap(void *, size_t, int, int, int, long); int fchmod(int, int);
+      int futimens(int, const long *); long syscall(long, ...); int isatty(int);
+      long copy_file_range(int, long *, int, long *, size_t, unsigned);
+      long sendfile(int, int, long *, size_t); long splice(int, long *, int, long *, size_t, int);
+      int usleep(unsigned);
+    ]=]
+    local C, room = ffi.C, ffi.new("char[65536]")
+    local function int(x) return ffi.cast("int", x) end
+  ]]
+
+  -- Files that are standard input, output and errors, and what a script does to them.
+  it("changes no file that it was given, but by printing", function()
+    write(root .. "/script.lua", C .. [[
+      for fd = 0, 2 do
+        local copy = C.dup(fd)
+        assert(copy > 2 and C.dup2(fd, 30 + fd) == 30 + fd and C.fcntl(fd, 0, int(40)) >= 40)
+        for _, f in ipairs { fd, copy, 30 + fd, C.open("/proc/self/fd/" .. fd, 2),
+          C.open("/dev/fd/" .. fd, 1), C.open("/dev/fd/" .. fd, 0) } do
+          C.ftruncate(f, 0)
+          C.fallocate(f, 0, 0, 100000)
+          C.lseek(f, 0, 0)
+          C.lseek(f, 1, 2)
+          C.pwrite(f, "pwrite", 6, 0)
+          C.fchmod(f, 0)
+          C.futimens(f, nil)
+          C.flock(f, 2 + 4)
+          C.fcntl(f, 4, int(2048))
+          C.copy_file_range(f, nil, 1, nil, 9, 0)
+          C.sendfile(1, f, nil, 9)
+          C.splice(f, nil, 1, nil, 9, 0)
+          for flags = 1, 3 do
+            local at = C.mmap(nil, 4096, 3, flags, f, 0)
+            if at ~= ffi.cast("void *", -1) then ffi.copy(at, "mapped") end
+          end
+        end
+      end
+      C.write(0, "to the input", 12)
+      assert(C.pread(1, room, 9, 0) < 0 and C.pread(2, room, 9, 0) < 0)
+      io.stdout:write("said\n")
+      io.stderr:write("complained\n")
+    ]])
+    for name, text in pairs { input = "of the user\n", log = "before\n", errors = "earlier\n" } do
+      write(root .. "/" .. name, text)
+    end
+    local before = sh("stat -c '%%a %%Y' %s/input", root)
+    local said, status = sh("cd %s && %s --sandbox --seconds 500 script.lua 0<>input 1>>log "
+      .. "2>>errors; flock -n input true && flock -n log true && echo free", root, jfl)
+    assert.same({ "free\n", 0 }, { said, status })
+    assert.equal("of the user\n", read(root .. "/input"))
+    assert.equal("before\nsaid\n", read(root .. "/log"))
+    assert.equal("earlier\ncomplained\n", read(root .. "/errors"))
+    assert.equal(before, sh("stat -c '%%a %%Y' %s/input", root))
+  end)
+
+  -- By /proc the other end of a pipe can be opened, which others may write to or read.
+  it("writes into no pipe that others read, and reads none of theirs", function()
+    write(root .. "/script.lua", C .. [[
+      for fd = 0, 2 do
+        local other = C.open("/proc/self/fd/" .. fd, 2 + 2048)
+        C.write(other, "echo harm\n", 10)
+        if fd > 0 then C.read(other, room, 65536) end
+      end
+    ]])
+    local got = sh("cd %s && (echo 'echo fine' | (%s --sandbox script.lua >/dev/null 2>&1; cat)) "
+      .. "| grep -v harm", root, jfl)
+    assert.equal("echo fine\n", got)
+    got = sh("cd %s && (echo of others; %s --sandbox script.lua 2>/dev/null; echo end >ended; "
+      .. "echo end) | (until [ -e ended ]; do sleep 0.05; done; cat) | grep -v harm", root, jfl)
+    assert.equal("of others\nend\n", got)
+  end)
+
+  it("takes from its input what it reads, and leaves the rest to others", function()
+    write(root .. "/script.lua", C .. [[
+      local n = C.read(0, room, 4)
+      C.write(1, room, n)
+    ]])
+    write(root .. "/lines", "one\ntwo\nthree\n")
+    for _, before in ipairs { "(", "cat lines | (" } do
+      local line = "cd %s && " .. before .. "%s --sandbox script.lua; echo and; %s --sandbox "
+        .. "script.lua; echo rest; cat)" .. (before == "(" and " <lines" or "")
+      assert.equal("one\nand\ntwo\nrest\nthree\n", (sh(line, root, jfl, jfl)))
+    end
+    assert.equal("nil\n", (sh("cd %s && %s --sandbox -e 'print(io.read())' </dev/null", root, jfl)))
+    assert.equal("nil\n", (sh("cd %s && %s --sandbox -e 'print(io.read())' <&-", root, jfl)))
+    assert.equal("nil\n", (sh("cd %s && %s --sandbox -e 'print(io.read())' <.", root, jfl)))
+  end)
+
+  it("reads and prints much, in order", function()
+    write(root .. "/script.lua", [[
+      local text = io.read("*a")
+      for i = 1, 3 do
+        io.stdout:write(text)
+        io.stdout:flush()
+        io.stderr:write("part ", i, "\n")
+      end
+    ]])
+    local text = {}
+    for i = 1, 100000 do text[i] = ("line %d\n"):format(i) end
+    text = table.concat(text)
+    write(root .. "/much", text)
+    local want = text .. "part 1\n" .. text .. "part 2\n" .. text .. "part 3\n"
+    for _, line in ipairs { "cd %s && %s --sandbox script.lua <much 2>&1",
+      "cd %s && cat much | %s --sandbox script.lua 2>&1 | cat",
+      "cd %s && cat much | %s --sandbox script.lua >printed 2>&1; cat printed" } do
+      local got = sh(line, root, jfl)
+      assert.equal(#want, #got)
+      assert.truthy(want == got)
+    end
+  end)
+
+  it("hears that nobody reads what it prints, and says what was lost", function()
+    local got = sh("cd %s && (%s --sandbox -e 'while true do print(1) end'; echo $? >status) "
+      .. "| head -n 2; cat status", root, jfl)
+    assert.equal("1\n1\njfl: the script was ended: it got signal 13 (Broken pipe)\n141\n", got)
+    got = sh("%s --sandbox -e 'print(1)' >/dev/full", jfl)
+    assert.equal("jfl: output of the script was lost: No space left on device\n", got)
+    got = sh("%s --sandbox -e 'print(1)' >&-", jfl)
+    assert.equal("", got)
+  end)
+
+  it("has a terminal where it was given one", function()
+    if not sh("command -v script"):find("script") then return pending("script is not installed") end
+    write(root .. "/script.lua", C .. [[
+      print(C.isatty(0), C.isatty(1), C.isatty(2), io.read())]])
+    local got = sh("cd %s && echo typed | script -qec '%s --sandbox script.lua' /dev/null", root,
+      jfl)
+    assert(got:find("1\t1\t1\ttyped\r?\n"), got)
+  end)
+
+  it("has no rights of root, nor gives its own away", function()
+    local function refused(expression)
+      gets("-1\t1\n", C .. ("print(tonumber(%s), ffi.errno())"):format(expression))
+    end
+    local number = ({ x64 = { clone = 56, chroot = 161, capget = 125 },
+                      arm64 = { clone = 220, chroot = 51, capget = 90 } })[jit.arch]
+    local long = "ffi.cast('long', %d)"
+    for _, more in ipairs { 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000,
+      0x40000000 } do
+      refused(("C.syscall(%d, %s, nil, nil, nil, nil)"):format(number.clone,
+        long:format(0x3d0f00 + more)))
+    end
+    refused(("C.syscall(%d, '/')"):format(number.chroot))
+    refused("C.open('out/as-owner', 0x41, int(0x9ff))")          -- S_ISUID, S_ISGID, S_ISVTX
+    refused("C.open('out/as-owner', 0x41, int(0x5ff))")
+    assert.is_nil(read(root .. "/out/as-owner"))
+    gets("0\t0\n", C .. ([[
+      local head, set = ffi.new("unsigned[2]", 0x20080522, 0), ffi.new("unsigned[6]")
+      C.syscall(%d, head, set)
+      print(bit.band(set[0], bit.bnot(6)), set[3])       -- but CAP_DAC_OVERRIDE and _READ_SEARCH
+    ]]):format(number.capget))
+  end)
+
+  it("gives no advice about memory and no order to threads that others feel", function()
+    local futex = "ffi.C.syscall(%d, ffi.new('int[1]', 1), ffi.cast('long', %d), "
+      .. "ffi.cast('long', 0), nil, nil, ffi.cast('long', 0))"
+    for _, advice in ipairs { 12, 100, 101 } do
+      call("int madvise(void *, size_t, int);", ("ffi.C.madvise(nil, 0, %d)"):format(advice))
+    end
+    for _, what in ipairs { 6, 7, 8, 11, 13 } do
+      call("long syscall(long, ...);", futex:format(jit.arch == "x64" and 202 or 98, what))
+    end
+    call("int epoll_create1(int);", "ffi.C.epoll_create1(0)")
+    call("int renameat2(int, const char *, int, const char *, unsigned);",
+      "ffi.C.renameat2(-100, 'out/newer', -100, 'out/x', 4)")
+  end)
+
+  it("is ended where it writes too much, into however many files", function()
+    local got, status = run([[
+      local text = ("x"):rep(2 ^ 20)
+      for i = 1, 100000 do
+        local f = io.open("out/part" .. i % 4, "w")
+        f:write(text)
+        f:close()
+      end]], "--disk 32M")
+    assert.equal("jfl: the script was ended: it wrote more than 32 MB\n", got)
+    assert.equal(137, status)
+  end)
+
   it("is ended in time, also by loops of the compiler", function()
     for _, text in ipairs { "while true do end", "while true do pcall(error) end",
       "local s = ('a'):rep(40) s:find(('a*'):rep(30) .. 'b')" } do
@@ -263,6 +450,7 @@ describe("jfl --sandbox", function()
     for words, says in pairs {
       [""] = "a script must follow", ["--read"] = "a value must follow %-%-read",
       ["--memory 3 a.lua"] = "%-%-memory must be at least 16M, got 3",
+      ["--disk 3 a.lua"] = "%-%-disk must be at least 16M, got 3",
       ["--seconds x a.lua"] = "%-%-seconds must be a number above 0, got x",
       ["--net a.lua"] = "unknown option %-%-net", ["no/where.lua"] = "no/where.lua: No such file",
       ["--read no/where -e ''"] = "no/where: No such file",

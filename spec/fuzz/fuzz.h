@@ -18,6 +18,8 @@ extern const int fuzz_n_targets;
 /* Reports what is wrong with the present input, which is kept in a file, and ends the process. */
 _Noreturn void fuzz_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void fuzz_set_up(void);
+/* A target that is more than a few lines (world.c). */
+void fuzz_world(const unsigned char *data, size_t n);
 /* Tells that the run came to a place in the code; what was reached before it counts too. */
 void fuzz_reach(uintptr_t place);
 

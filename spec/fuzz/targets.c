@@ -1,4 +1,5 @@
-/* What is fuzzed: every reader of files that may come from somebody else. Each run ends well or
+/* What is fuzzed: every reader of files that may come from somebody else, and of what other
+   processes say. Each run ends well or
    with an error that has a message; it leaks nothing and takes no more memory than such an input
    may. */
 #include <fcntl.h>
@@ -365,11 +366,13 @@ static const char *const jpeg_words[] = { "\xff\xd8", "\xff\xc0", "\xff\xc2", "\
 static const char *const csv_words[] = { "\"", "\"\"", ",", "\t", "\n", "\r\n", "\xef\xbb\xbf",
   "NA", "1e400", "-0.5", "9223372036854775807", "nan", "0x1", NULL };
 
+static const char *const world_words[] = { "jflworld", "\1\2", "\0\0", "12345678", NULL };
+
 const fuzz_target fuzz_targets[] = {
   { "json", json, json_words }, { "inflate", inflate, NULL },
   { "safetensors", safetensors, safetensors_words }, { "oneflow", oneflow, oneflow_words },
   { "npy", npy, npy_words }, { "npz", npz, npz_words }, { "idx", idx, NULL },
   { "loop", loop, loop_words }, { "png", png, png_words }, { "jpeg", jpeg, jpeg_words },
-  { "csv", csv, csv_words },
+  { "csv", csv, csv_words }, { "world", fuzz_world, world_words },
 };
 const int fuzz_n_targets = sizeof fuzz_targets / sizeof *fuzz_targets;

@@ -12,14 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "system/system.h"
 
 /* Seconds that the other ranks may take to end by themselves once one has failed, and again after
    SIGTERM. */
@@ -36,7 +38,7 @@ enum { HEAD = 32 };
 typedef struct ranks_pipe { int fd, to; size_t n; char line[PIPE_BUF - HEAD]; } ranks_pipe;
 
 typedef struct ranks_child {
-  pid_t pid;                   /* 0: it has ended */
+  pid_t pid;                   /* 0: it was not started, or has ended */
   int is_over, status;         /* it has just ended, and how */
   ranks_pipe out, err;
 } ranks_child;
@@ -44,7 +46,9 @@ typedef struct ranks_child {
 typedef struct ranks_run {
   int n, attempt;
   ranks_child *child;
+  struct pollfd *wait;         /* for signals, and for both pipes of each child */
   int alive, signals;          /* signals: the descriptor of those that this process gets */
+  int cannot;                  /* not all could be started */
   int status;                  /* of the first that failed, as shells say it; 0: none */
   int told;                    /* the signal that asked to end, or 0 */
   double until;                /* when the others are ended; 0: not yet */
@@ -61,35 +65,67 @@ static double ranks_now(void)
 
 /* ---- what they print ---- */
 
+static void ranks_kill(ranks_run *r, int number)
+{
+  for (int i = 0; i < r->n; i++)
+    if (r->child[i].pid && !r->child[i].is_over) kill(r->child[i].pid, number);
+}
+
+/* What the terminal sends, the ranks get from it, too. */
+static void ranks_signal(ranks_run *r)
+{
+  struct signalfd_siginfo s;
+  if (read(r->signals, &s, sizeof s) != (ssize_t)sizeof s) return;
+  if (s.ssi_signo == SIGCHLD) return;
+  r->told = (int)s.ssi_signo;
+  if (s.ssi_code != SI_KERNEL) ranks_kill(r, (int)s.ssi_signo);
+}
+
+/* Waits until somebody reads what is printed, who may be slow; once this process was asked to end
+   it waits no more. Gives whether it can be printed. */
+static int ranks_may_print(ranks_run *r, int to)
+{
+  struct pollfd p[] = { { .fd = to, .events = POLLOUT }, { .fd = r->signals, .events = POLLIN } };
+  while (poll(p, 2, r->told ? 0 : -1) >= 0 && !p[0].revents) {
+    if (r->told) return 0;
+    if (p[1].revents) ranks_signal(r);
+  }
+  return 1;
+}
+
 /* Prints head and line in one write, so that nothing that others print comes between them. */
-static void ranks_print(ranks_pipe *p, int rank, size_t n)
+static void ranks_print(ranks_run *r, ranks_pipe *p, int rank, size_t n)
 {
   char head[HEAD];
   const int size = snprintf(head, sizeof head, "[rank %d] ", rank);
   const struct iovec v[] = { { head, (size_t)size }, { p->line, n }, { "\n", 1 } };
-  if (writev(p->to, v, p->line[n - 1] == '\n' ? 2 : 3) < 0) { /* nobody reads */ }
+  const int parts = p->line[n - 1] == '\n' ? 2 : 3;
+  if (ranks_may_print(r, p->to) && writev(p->to, v, parts) < 0) { /* nobody reads */ }
   p->n -= n;
   memmove(p->line, p->line + n, p->n);
 }
 
-static void ranks_close(ranks_pipe *p, int rank)
+static void ranks_close(ranks_run *r, ranks_pipe *p, int rank)
 {
   if (p->fd < 0) return;
-  if (p->n) ranks_print(p, rank, p->n);
+  if (p->n) ranks_print(r, p, rank, p->n);
   close(p->fd);
   p->fd = -1;
 }
 
-/* Reads what there is, and prints the lines that are complete, or too long. */
-static void ranks_read(ranks_pipe *p, int rank)
+/* Reads what there is, at most `most` bytes, and prints the lines that are complete, or too long.
+   Gives how many bytes it read. */
+static size_t ranks_read(ranks_run *r, ranks_pipe *p, int rank, size_t most)
 {
-  const ssize_t n = p->fd < 0 ? -1 : read(p->fd, p->line + p->n, sizeof p->line - p->n);
-  if (n == 0) ranks_close(p, rank);
-  if (n <= 0) return;
+  const size_t room = sizeof p->line - p->n;
+  const ssize_t n = p->fd < 0 ? 0 : read(p->fd, p->line + p->n, most < room ? most : room);
+  if (n < 0 && errno == EINTR) return 0;
+  if (n <= 0) return ranks_close(r, p, rank), 0;
   p->n += (size_t)n;
   for (const char *end; (end = memchr(p->line, '\n', p->n));)
-    ranks_print(p, rank, (size_t)(end - p->line) + 1);
-  if (p->n == sizeof p->line) ranks_print(p, rank, p->n);
+    ranks_print(r, p, rank, (size_t)(end - p->line) + 1);
+  if (p->n == sizeof p->line) ranks_print(r, p, rank, p->n);
+  return (size_t)n;
 }
 
 /* ---- starting them ---- */
@@ -120,54 +156,71 @@ static int ranks_prints_all(void)
   return print && !strcmp(print, "all");
 }
 
+/* All but rank 0 read nothing, and what they print goes to pipes, which begin behind the standard
+   descriptors. */
+static int ranks_connect(const int *pipes)
+{
+  if (ranks_prints_all() && dup2(pipes[1], STDOUT_FILENO) < 0) return -1;
+  if (dup2(pipes[3], STDERR_FILENO) < 0) return -1;
+  for (int i = 0; i < 4; i++) close(pipes[i]);
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  return null < 0 ? -1 : dup2(null, STDIN_FILENO);
+}
+
 /* In the child. */
 static void ranks_become(const ranks_run *r, int rank, int listener, char **argv, const int *pipes)
 {
-  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   ranks_set("JFL_RANK", rank);
-  if (rank) {
-    if (ranks_prints_all()) dup2(pipes[1], STDOUT_FILENO);
-    dup2(pipes[3], STDERR_FILENO);
-    dup2(null, STDIN_FILENO);
-  } else {
-    fcntl(listener, F_SETFD, 0);
-    ranks_set("JFL_LISTEN", listener);
+  if (!rank) ranks_set("JFL_LISTEN", listener);
+  if (rank ? ranks_connect(pipes) >= 0 : !fcntl(listener, F_SETFD, 0)) {
+    sigprocmask(SIG_SETMASK, &r->before, NULL);
+    execv("/proc/self/exe", argv);
   }
-  sigprocmask(SIG_SETMASK, &r->before, NULL);
-  execv("/proc/self/exe", argv);
   perror("jfl: cannot start a rank");
   _exit(EXIT_FAILURE);
+}
+
+static void ranks_close_all(const int *fd, int n)
+{
+  const int why = errno;
+  for (int i = 0; i < n; i++)
+    if (fd[i] >= 0) close(fd[i]);
+  errno = why;
 }
 
 static int ranks_start_one(ranks_run *r, int rank, int listener, char **argv)
 {
   ranks_child *c = &r->child[rank];
   int pipes[4] = { -1, -1, -1, -1 };
-  *c = (ranks_child){ .out = { .fd = -1, .to = STDOUT_FILENO },
-                      .err = { .fd = -1, .to = STDERR_FILENO } };
-  if (rank && (pipe2(pipes, O_CLOEXEC) || pipe2(pipes + 2, O_CLOEXEC))) return -1;
-  c->pid = fork();
-  if (!c->pid) ranks_become(r, rank, listener, argv, pipes);
-  if (rank) {
-    close(pipes[1]);
-    close(pipes[3]);
-    c->out.fd = pipes[0];
-    c->err.fd = pipes[2];
-  }
-  if (c->pid < 0) return c->pid = 0, -1;
+  const int ready = !rank || (!pipe2(pipes, O_CLOEXEC) && !pipe2(pipes + 2, O_CLOEXEC));
+  const pid_t pid = ready ? fork() : -1;
+  if (pid < 0) return ranks_close_all(pipes, 4), -1;
+  if (!pid) ranks_become(r, rank, listener, argv, pipes);
+  ranks_close_all((const int[]){ pipes[1], pipes[3] }, 2);
+  c->pid = pid;
+  c->out.fd = pipes[0];
+  c->err.fd = pipes[2];
   r->alive++;
   return 0;
 }
 
+/* One that was not started has neither a process nor a descriptor. */
+static void ranks_clear(ranks_run *r)
+{
+  for (int i = 0; i < r->n; i++)
+    r->child[i] = (ranks_child){ .out = { .fd = -1, .to = STDOUT_FILENO },
+                                 .err = { .fd = -1, .to = STDERR_FILENO } };
+}
+
 static int ranks_start(ranks_run *r, char **argv)
 {
-  unsigned char secret[16] = { 0 };
+  unsigned char secret[16];
   char text[64];
   int port = 0, bad = 0;
+  if (jf_secret(secret, sizeof secret)) return -1;
   const int listener = ranks_listen(&port);
   if (listener < 0) return -1;
-  if (getrandom(secret, sizeof secret, 0) < 0) { /* the port alone is no secret, but serves */ }
   for (size_t i = 0; i < sizeof secret; i++) snprintf(text + 2 * i, 3, "%02x", secret[i]);
   setenv("JFL_SECRET", text, 1);
   snprintf(text, sizeof text, "127.0.0.1:%d", port);
@@ -176,17 +229,11 @@ static int ranks_start(ranks_run *r, char **argv)
   ranks_set("JFL_RESTARTS", r->attempt);
   ranks_set("JFL_LAUNCHER", (long)getpid());
   for (int i = 0; i < r->n && !bad; i++) bad = ranks_start_one(r, i, listener, argv);
-  close(listener);
+  ranks_close_all(&listener, 1);
   return bad;
 }
 
 /* ---- their end ---- */
-
-static void ranks_kill(ranks_run *r, int number)
-{
-  for (int i = 0; i < r->n; i++)
-    if (r->child[i].pid && !r->child[i].is_over) kill(r->child[i].pid, number);
-}
 
 /* Notes how one ended; the others get some time to end by themselves after the first failure. */
 static void ranks_ended(ranks_run *r, int rank, int status)
@@ -250,16 +297,6 @@ static void ranks_reap(ranks_run *r)
         ranks_ended(r, i, r->child[i].status);
 }
 
-/* What the terminal sends, the ranks get from it, too. */
-static void ranks_signal(ranks_run *r)
-{
-  struct signalfd_siginfo s;
-  if (read(r->signals, &s, sizeof s) != (ssize_t)sizeof s) return;
-  if (s.ssi_signo == SIGCHLD) return;
-  r->told = (int)s.ssi_signo;
-  if (s.ssi_code != SI_KERNEL) ranks_kill(r, (int)s.ssi_signo);
-}
-
 static void ranks_press(ranks_run *r)
 {
   if (r->until == 0 || ranks_now() < r->until) return;
@@ -272,9 +309,8 @@ static void ranks_press(ranks_run *r)
 /* Waits for all of them; gives 0, or the status of the first that failed. */
 static int ranks_watch(ranks_run *r)
 {
-  struct pollfd *p = calloc((size_t)(2 * r->n + 1), sizeof *p);
-  if (!p) ranks_kill(r, SIGKILL);
-  while (p && r->alive) {
+  struct pollfd *p = r->wait;
+  while (r->alive) {
     p[0] = (struct pollfd){ .fd = r->signals, .events = POLLIN };
     for (int i = 0; i < r->n; i++) {
       p[1 + 2 * i] = (struct pollfd){ .fd = r->child[i].out.fd, .events = POLLIN };
@@ -283,25 +319,27 @@ static int ranks_watch(ranks_run *r)
     poll(p, (nfds_t)(2 * r->n + 1), 500);
     if (p[0].revents) ranks_signal(r);
     for (int i = 0; i < r->n; i++) {
-      if (p[1 + 2 * i].revents) ranks_read(&r->child[i].out, i);
-      if (p[2 + 2 * i].revents) ranks_read(&r->child[i].err, i);
+      if (p[1 + 2 * i].revents) ranks_read(r, &r->child[i].out, i, PIPE_BUF);
+      if (p[2 + 2 * i].revents) ranks_read(r, &r->child[i].err, i, PIPE_BUF);
     }
     ranks_reap(r);
     ranks_press(r);
   }
-  free(p);
   return r->status;
 }
 
-/* What they printed last; processes that they started may hold the pipes open. */
+/* What they printed last; processes that they started may hold the pipes open, and print more,
+   which nobody waits for. */
 static void ranks_drain(ranks_run *r)
 {
   for (int i = 0; i < r->n; i++) {
     ranks_pipe *const both[] = { &r->child[i].out, &r->child[i].err };
     for (int k = 0; k < 2; k++) {
-      struct pollfd p = { .fd = both[k]->fd, .events = POLLIN };
-      while (both[k]->fd >= 0 && poll(&p, 1, 0) > 0) ranks_read(both[k], i);
-      ranks_close(both[k], i);
+      int left = 0;
+      if (both[k]->fd >= 0 && ioctl(both[k]->fd, FIONREAD, &left)) left = 0;
+      for (size_t n; left > 0; left -= (int)n)
+        if (!(n = ranks_read(r, both[k], i, (size_t)left))) break;
+      ranks_close(r, both[k], i);
     }
   }
 }
@@ -310,9 +348,10 @@ static int ranks_once(ranks_run *r, char **argv)
 {
   r->status = r->ending = r->alive = 0;
   r->until = 0;
-  for (int i = 0; i < r->n; i++) r->child[i].pid = 0;
+  ranks_clear(r);
   if (ranks_start(r, argv)) {
     fprintf(stderr, "jfl: cannot start %d ranks: %s\n", r->n, strerror(errno));
+    r->cannot = 1;
     r->status = EXIT_FAILURE;
     r->until = ranks_now();
   }
@@ -324,7 +363,8 @@ static int ranks_once(ranks_run *r, char **argv)
 int jf_run_ranks(int n, int restarts, char **argv)
 {
   sigset_t caught;
-  ranks_run r = { .n = n, .child = calloc((size_t)n, sizeof *r.child) };
+  ranks_run r = { .n = n, .child = calloc((size_t)n, sizeof *r.child),
+                  .wait = calloc((size_t)n + 1, 2 * sizeof *r.wait) };
   sigemptyset(&caught);
   sigaddset(&caught, SIGCHLD);
   sigaddset(&caught, SIGINT);
@@ -332,11 +372,13 @@ int jf_run_ranks(int n, int restarts, char **argv)
   sigaddset(&caught, SIGHUP);
   sigprocmask(SIG_BLOCK, &caught, &r.before);
   r.signals = signalfd(-1, &caught, SFD_CLOEXEC);
-  if (!r.child || r.signals < 0) return perror("jfl: cannot start ranks"), EXIT_FAILURE;
-  while (ranks_once(&r, argv) && !r.told && r.attempt < restarts)
+  if (!r.child || !r.wait || r.signals < 0)
+    return perror("jfl: cannot start ranks"), EXIT_FAILURE;
+  while (ranks_once(&r, argv) && !r.told && !r.cannot && r.attempt < restarts)
     fprintf(stderr, "jfl: all ranks are started again (%d of %d)\n", ++r.attempt, restarts);
   close(r.signals);
   free(r.child);
+  free(r.wait);
   return r.status;
 }
 

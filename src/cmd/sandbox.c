@@ -10,8 +10,8 @@
 #include <string.h>
 
 static const char usage[] =
-  "usage: jfl --sandbox [--read dir]... [--write dir]... [--memory 512M] [--seconds 60]\n"
-  "                     script [args]\n";
+  "usage: jfl --sandbox [--read dir]... [--write dir]... [--memory 512M] [--disk 4G]\n"
+  "                     [--seconds 60] script [args]\n";
 
 /* ---- options ---- */
 
@@ -48,6 +48,8 @@ static int sandbox_option(jf_walls *w, const char *name, const char *value)
   if (!strcmp(name, "--write")) return add_folder(w->write, &w->n_write, value);
   if (!strcmp(name, "--memory"))
     return (w->memory = bytes_of(value)) ? 0 : bad("--memory must be at least 16M, got", value);
+  if (!strcmp(name, "--disk"))
+    return (w->disk = bytes_of(value)) ? 0 : bad("--disk must be at least 16M, got", value);
   char *end;
   w->seconds = strtod(value, &end);
   return *end || !(w->seconds > 0 && w->seconds < 1e7)
@@ -57,7 +59,7 @@ static int sandbox_option(jf_walls *w, const char *name, const char *value)
 static int is_option(const char *word)
 {
   return !strcmp(word, "--read") || !strcmp(word, "--write") || !strcmp(word, "--memory") ||
-         !strcmp(word, "--seconds");
+         !strcmp(word, "--disk") || !strcmp(word, "--seconds");
 }
 
 /* Reads the options behind --sandbox and gives the index of the first word after them, or -1. */
@@ -76,7 +78,7 @@ static int sandbox_parse(jf_walls *w, int argc, char **argv)
 
 int jf_sandbox(int *argc, char **argv, int *status)
 {
-  jf_walls w = { .memory = 512 << 20, .seconds = 60 };
+  jf_walls w = { .memory = 512 << 20, .disk = 4ull << 30, .seconds = 60 };
   char why[200] = "";
   *status = EXIT_FAILURE;
   if (sandbox_parse(&w, *argc, argv) >= 0 && jf_walls_raise(&w, why, sizeof why))
@@ -85,6 +87,8 @@ int jf_sandbox(int *argc, char **argv, int *status)
 }
 
 #else
+
+#include "cmd/copies.h"
 
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -130,6 +134,19 @@ static uint64_t resident(pid_t pid)
   return in_memory * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* The bytes that a process gave to be written, to whatever; 0 where the system does not count. */
+static uint64_t bytes_written(pid_t pid)
+{
+  char path[64];
+  unsigned long long n = 0;
+  snprintf(path, sizeof path, "/proc/%ld/io", (long)pid);
+  FILE *f = fopen(path, "r");
+  if (!f) return 0;
+  if (fscanf(f, "rchar: %*u wchar: %llu", &n) != 1) n = 0;
+  fclose(f);
+  return n;
+}
+
 /* The threads of a process, which its entry in /proc counts as folders. */
 static unsigned long threads_of(pid_t pid)
 {
@@ -139,13 +156,12 @@ static unsigned long threads_of(pid_t pid)
   return stat(path, &st) || st.st_nlink < 2 ? 0 : (unsigned long)st.st_nlink - 2;
 }
 
-enum { MOST_THREADS = 1000 };
+enum { MOST_THREADS = 1000, LOOK_EVERY = 10 /* ms */ };
 
 /* Waits for the child and ends it where it goes too far; *ended says why it did, or is "". */
-static int watch(pid_t child, const jf_walls *w, char *ended, size_t size)
+static int watch(pid_t child, const jf_walls *w, jf_copies *c, char *ended, size_t size)
 {
   const double until = sandbox_now() + w->seconds;
-  const struct timespec pause = { 0, 10000000 };
   int how = 0;
   for (pid_t done; (done = waitpid(child, &how, WNOHANG)) != child;) {
     if (done < 0 && errno != EINTR) return EXIT_FAILURE << 8;
@@ -156,20 +172,25 @@ static int watch(pid_t child, const jf_walls *w, char *ended, size_t size)
       snprintf(ended, size, "it used more than %.0f MB", (double)(w->memory >> 20));
     else if (threads_of(child) > MOST_THREADS)
       snprintf(ended, size, "it had more than %d threads", MOST_THREADS);
+    else if (bytes_written(child) > w->disk)
+      snprintf(ended, size, "it wrote more than %.0f MB", (double)(w->disk >> 20));
     if (*ended) kill(child, SIGKILL);
-    nanosleep(&pause, NULL);
+    jf_copies_pass(c, LOOK_EVERY);
   }
   return how;
 }
 
-static int sandbox_wait(pid_t child, const jf_walls *w)
+static int sandbox_wait(pid_t child, const jf_walls *w, jf_copies *c)
 {
   char ended[80] = "";
+  signal(SIGPIPE, SIG_IGN);
   pass_on(SIGINT);
   pass_on(SIGTERM);
   pass_on(SIGHUP);
-  const int how = watch(child, w, ended, sizeof ended);
-  if (WIFEXITED(how)) return WEXITSTATUS(how);
+  const int how = watch(child, w, c, ended, sizeof ended);
+  while (!told && jf_copies_are_left(c)) jf_copies_pass(c, LOOK_EVERY);
+  const int lost = jf_copies_end(c);
+  if (WIFEXITED(how)) return WEXITSTATUS(how) ? WEXITSTATUS(how) : lost;
   const int number = WTERMSIG(how);
   if (!*ended && number == SIGXCPU) snprintf(ended, sizeof ended, "it used too much of the cores");
   if (!*ended && number == SIGXFSZ) snprintf(ended, sizeof ended, "it wrote too large a file");
@@ -213,18 +234,20 @@ static void take_out(int *argc, char **argv, int first)
 
 int jf_sandbox(int *argc, char **argv, int *status)
 {
-  jf_walls w = { .memory = 512 << 20, .seconds = 60 };
+  jf_walls w = { .memory = 512 << 20, .disk = 4ull << 30, .seconds = 60 };
   char why[200];
   *status = EXIT_FAILURE;
   const int first = sandbox_parse(&w, *argc, argv);
   if (first < 0) return 1;
-  const pid_t parent = getpid(), child = fork();
+  jf_copies c;
+  const pid_t parent = getpid(), child = jf_copies_open(&c) ? -1 : fork();
   if (child < 0) return fprintf(stderr, "jfl: --sandbox: %s\n", strerror(errno)), 1;
   if (child) {
-    *status = sandbox_wait(child, &w);
+    jf_copies_keep(&c);
+    *status = sandbox_wait(child, &w, &c);
     return 1;
   }
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent) return 1;
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || jf_copies_take(&c)) return 1;
   clear_environment();
   if (jf_walls_raise(&w, why, sizeof why)) {
     fprintf(stderr, "jfl: --sandbox: the script was not run: %s\n", why);

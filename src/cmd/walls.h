@@ -11,7 +11,7 @@ typedef struct jf_walls {
   const char *read[JF_MOST_FOLDERS], *write[JF_MOST_FOLDERS];
   int n_read, n_write;
   const char *script;          /* a file that may be read, or NULL */
-  uint64_t memory;             /* bytes */
+  uint64_t memory, disk;       /* bytes: that it has, and that it writes in all */
   double seconds;
 } jf_walls;
 

@@ -95,12 +95,15 @@ const char *jf_home_folder(void);
 
 /* Random bytes for what need not be secret; whether there were as many now. */
 int jf_random(void *p, size_t n);
+/* Random bytes that nobody can guess; waits until the system has them. 0 or -1. */
+int jf_secret(void *p, size_t n);
 /* Calls fn at the end of the process, once in all; it gets the status, or 0 where no system tells
    it. Not on Windows. */
 void jf_at_exit(void (*fn)(int status));
 long jf_process(void);
 /* To be called first by a program: where arguments come in another encoding they become UTF-8, and
-   what it prints is shown as that. */
+   what it prints is shown as that. Standard descriptors that are closed are no file's from here
+   on. */
 void jf_begin(int *argc, char ***argv);
 /* The path of the program that runs: 0, or -1 where the system does not tell. */
 int jf_program(char *out, size_t size);

@@ -1,41 +1,37 @@
 /* Messages by TCP. Two ranks connect when they first have something to say to each other: the lower
    one calls, the higher one waits for it. Who waits for a call takes that of any rank, so that
    ranks never wait for each other in a circle: the highest of them is not waiting for an answer.
+   Both prove first that they are ranks of this world (world/door.h).
 
    On one host, where the system lets a process read the memory of another, only the addresses of
    large messages are sent: the receiver copies them from there, and says when it has. */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "world/socket.h"
+#include "world/meet.h"
 #include "world/transport.h"
-#include "world/world.h"
 
-/* What a rank tells the others: how to reach it, and a share of the number that callers show. Its
-   address shows who can read its memory. */
+/* What a rank tells the others: how to reach it, and a share of a number. Who finds the sum of all
+   shares in its memory can read that. */
 typedef struct by_socket_card {
   uint64_t share;
-  uint64_t secret_at;          /* the address in its memory of the sum of all shares */
+  uint64_t sum_at;             /* the address of the sum in its memory */
   int pid;
   int port, n_address;
   char address[JF_ADDRESSES][JF_ADDRESS];
 } by_socket_card;
 
-/* What a caller sends first, and what it gets back if it may go on. */
-typedef struct by_socket_greeting {
-  uint64_t secret;
-  int32_t from, to;
-  int32_t is_near;             /* the one that answers can read the caller's memory */
-} by_socket_greeting;
-
 static struct {
-  int n, listener;
-  uint64_t secret;
+  int n;
+  jf_door *door;
+  uint64_t sum;
   by_socket_card *card;        /* by rank */
   int *fd;                     /* by rank; -1: not connected */
   char *is_near;               /* by rank: both can read the other's memory */
@@ -49,7 +45,7 @@ static struct {
                                   it, was on its way */
   struct pollfd *wait;
   int pass;
-} net = { .listener = -1 };
+} net;
 
 static int by_socket_allocate(int n)
 {
@@ -65,18 +61,32 @@ static int by_socket_allocate(int n)
   return 1;
 }
 
+/* Where the ranks met on the loopback interface they stay there. */
+static jfl_status by_socket_listen(by_socket_card *mine)
+{
+  const char *near = *jf_the_world.near ? jf_the_world.near : NULL;
+  int listener;
+  if (near) snprintf(mine->address[0], JF_ADDRESS, "%s", near);
+  mine->n_address = near ? 1 : jf_socket_addresses(mine->address);
+  JF_TRY(jf_socket_listen(near, &mine->port, &listener));
+  net.door = jf_door_new(listener, jf_the_world.key);
+  return net.door ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory");
+}
+
 static jfl_status by_socket_open(void)
 {
   by_socket_card mine = { .share = jf_entropy(), .pid = getpid(),
-                          .secret_at = (uint64_t)(uintptr_t)&net.secret };
+                          .sum_at = (uint64_t)(uintptr_t)&net.sum };
   _Static_assert(sizeof mine <= JF_WORLD_MESSAGE, "a card goes in one message");
-  mine.n_address = jf_socket_addresses(mine.address);
-  const int ready = by_socket_allocate(jf_world_size());
-  const jfl_status listens = ready ? jf_socket_listen(&mine.port, &net.listener)
-                                   : jf_fail(JFL_ENOMEM, "out of memory");
-  if (listens) return listens;
+  if (!by_socket_allocate(jf_world_size())) return jf_fail(JFL_ENOMEM, "out of memory");
+  JF_TRY(by_socket_listen(&mine));
   JF_TRY(jf_world_agree(&mine, sizeof mine, net.card));
-  for (int i = 0; i < net.n; i++) net.secret += net.card[i].share;
+  for (int i = 0; i < net.n; i++) {
+    by_socket_card *c = &net.card[i];
+    net.sum += c->share;
+    if (c->n_address > JF_ADDRESSES) c->n_address = JF_ADDRESSES;
+    for (int k = 0; k < JF_ADDRESSES; k++) c->address[k][JF_ADDRESS - 1] = '\0';
+  }
   return JFL_OK;
 }
 
@@ -98,11 +108,10 @@ static int by_socket_read(int rank, uint64_t address, void *to, size_t size)
 static int by_socket_can_read(int rank)
 {
   const char *asked = getenv("JFL_PEEK");
-  uint64_t secret = 0;
+  uint64_t sum = 0;
   if (asked && !strcmp(asked, "0")) return 0;
   if (strcmp(jf_world_host(rank), jf_world_host(jf_world_rank()))) return 0;
-  return by_socket_read(rank, net.card[rank].secret_at, &secret, sizeof secret) &&
-         secret == net.secret;
+  return by_socket_read(rank, net.card[rank].sum_at, &sum, sizeof sum) && sum == net.sum;
 }
 
 /* ---- connecting ---- */
@@ -118,19 +127,20 @@ static jf_wait by_socket_patience(double seconds)
 /* For a rank that may still be at something else. */
 static jf_wait by_socket_long_patience(void) { return (jf_wait){ .wake = jf_world_trouble_fd() }; }
 
+/* The one that answers may be at something else for long; who has another address of this rank is
+   no rank, and is noticed at once if it speaks. */
 static jfl_status by_socket_greet(int fd, int rank)
 {
-  by_socket_greeting mine = { net.secret, jf_world_rank(), rank, 0 }, back;
   const jf_wait w = by_socket_long_patience();
-  JF_TRY(jf_socket_send(fd, &mine, sizeof mine, &w));
-  JF_TRY(jf_socket_receive(fd, &back, sizeof back, &w));
-  if (back.secret != ~net.secret || back.from != rank)
-    return jf_fail(JFL_EIO, "another program answers");
-  net.is_near[rank] = back.is_near && by_socket_can_read(rank);
+  const jf_call call = { .channel = JF_DATA, .from = jf_world_rank(), .to = rank, .size = net.n };
+  jf_answer a;
+  JF_TRY(jf_door_call(fd, jf_the_world.key, call, &w, &a));
+  if (!a.is_welcome) return jf_fail(JFL_EIO, "rank %d refuses: %s", rank, a.why);
+  net.is_near[rank] = a.is_near && by_socket_can_read(rank);
   return jf_socket_send(fd, &net.is_near[rank], 1, &w);
 }
 
-static jfl_status by_socket_call(int rank)
+static jfl_status by_socket_call_once(int rank)
 {
   const by_socket_card *card = &net.card[rank];
   jfl_status s = jf_fail(JFL_EIO, "it has no address");
@@ -144,23 +154,41 @@ static jfl_status by_socket_call(int rank)
   return s;
 }
 
-/* Takes one call, of whatever rank. Who is no rank of this world is sent away. */
+/* Calls again where a connection broke or was not made, as where a crowd of strangers calls one
+   that is at something else. */
+static jfl_status by_socket_call(int rank)
+{
+  const double least = 60, patience = jf_world_patience();
+  const double until = jf_now() + (patience > least ? patience : least);
+  for (;;) {
+    const jfl_status s = by_socket_call_once(rank);
+    if (!s || jf_world_trouble() || jf_now() > until) return s;
+    nanosleep(&(struct timespec){ .tv_nsec = 50 * 1000 * 1000 }, NULL);
+  }
+}
+
+/* Why a caller that knows the secret has nothing to say here, or NULL. */
+static const char *by_socket_objection(const jf_call *c)
+{
+  if (c->channel != JF_DATA || c->to != jf_world_rank() || c->from < 0 || c->from >= c->to)
+    return "it is another rank that is called";
+  if (net.fd[c->from] >= 0 && !jf_socket_is_over(net.fd[c->from])) return "it has called before";
+  return NULL;
+}
+
+/* Takes one call, of whatever rank. */
 static jfl_status by_socket_answer(const jf_wait *w)
 {
-  int fd;
-  by_socket_greeting g;
-  JF_TRY(jf_socket_accept(net.listener, w, &fd));
-  if (fd < 0) return JFL_OK;
+  jf_caller c;
+  JF_TRY(jf_door_hear(net.door, w, &c));
+  const char *why = by_socket_objection(&c.call);
+  const int from = c.call.from;
+  const jf_answer a = { .is_near = !why && by_socket_can_read(from) };
   const jf_wait soon = by_socket_patience(jf_world_patience());
-  const int heard = !jf_socket_receive(fd, &g, sizeof g, &soon) && g.secret == net.secret &&
-                    g.to == jf_world_rank() && g.from >= 0 && g.from < g.to && net.fd[g.from] < 0;
-  if (!heard) return close(fd), JFL_OK;
-  const by_socket_greeting back = { ~net.secret, g.to, g.from, by_socket_can_read(g.from) };
-  if (jf_socket_send(fd, &back, sizeof back, &soon) ||
-      jf_socket_receive(fd, &net.is_near[g.from], 1, &soon))
-    close(fd);
-  else
-    net.fd[g.from] = fd;
+  if (!jf_door_answer(net.door, &c, a, why)) return JFL_OK;
+  if (jf_socket_receive(c.fd, &net.is_near[from], 1, &soon)) return close(c.fd), JFL_OK;
+  if (net.fd[from] >= 0) close(net.fd[from]);
+  net.fd[from] = c.fd;
   return JFL_OK;
 }
 

@@ -1,29 +1,11 @@
-/* How ranks meet: all others connect to rank 0, twice, and say who they are. */
+/* How ranks meet: all others connect to rank 0, twice, prove that they know the secret, and say who
+   they are. */
 #include "world/meet.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { VERSION = 1, WORD = 0, LIFE = 1 };
-static const char MAGIC[8] = "jflworld";
-
-/* What a rank says first on each connection, and what rank 0 answers. Both are of fixed size, and
-   nothing in them is used before it is checked. */
-typedef struct meet_hello {
-  char magic[8];
-  int32_t version, rank, size, channel;
-  uint64_t secret;
-} meet_hello;
-typedef struct meet_answer {
-  char magic[8];
-  int32_t is_welcome;
-  char why[124];
-} meet_answer;
 
 static void meet_close(int *fd)
 {
@@ -33,68 +15,58 @@ static void meet_close(int *fd)
 
 /* ---- rank 0 ---- */
 
-/* How long a connection may take to say who it is. */
-static const double manners = 2;
+static int *meet_channel(jf_peer *p, int channel)
+{
+  return channel == JF_WORD ? &p->word : &p->life;
+}
 
-static int *meet_channel(jf_peer *p, int channel) { return channel == WORD ? &p->word : &p->life; }
-
-/* Whether there is no connection, or one that its rank has given up, which is forgotten. A rank
-   tries again and again where rank 0 has a socket that listens long before it comes here; then all
-   its tries are found, the oldest first. */
+/* Whether there is no connection, or one that its rank has given up, which is forgotten: that rank
+   may come again. */
 static int meet_is_free(int *fd)
 {
-  char c;
-  if (*fd < 0) return 1;
-  const ssize_t n = recv(*fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))) return 0;
-  meet_close(fd);
-  return 1;
+  if (*fd >= 0 && jf_socket_is_over(*fd)) meet_close(fd);
+  return *fd < 0;
 }
 
-/* Why a connection is refused, or NULL; *fatal: it is no stranger's, so the ranks cannot meet. */
-static const char *meet_objection(const jf_meeting *m, const meet_hello *h, jf_peer *peer,
-                                  int *fatal)
+/* Why one that knows the secret cannot be a rank here, so that the ranks cannot meet; or NULL. */
+static const char *meet_objection(const jf_meeting *m, const jf_call *c, jf_peer *peer, jf_text *t)
 {
-  *fatal = 0;
-  if (memcmp(h->magic, MAGIC, sizeof MAGIC)) return "this is no rank";
-  if (h->secret != m->secret && h->size == m->size)
-    return "it has another JFL_SECRET, or is of another run";
-  *fatal = h->secret == m->secret || h->size != m->size;
-  if (h->version != VERSION) return "it is of another version of jfl";
-  if (h->size != m->size) return "it counts another number of ranks";
-  if (h->rank < 1 || h->rank >= m->size || h->channel < WORD || h->channel > LIFE)
-    return "its number is not that of a rank";
-  if (!meet_is_free(meet_channel(&peer[h->rank], h->channel)))
-    return "two processes have its number";
-  return NULL;
+  if (c->version != JF_DOOR_VERSION || strncmp(c->program, jfl_version(), sizeof c->program - 1))
+    jf_text_add(t, "it is of version %.*s of jfl, rank 0 of %s", (int)sizeof c->program - 1,
+                c->program, jfl_version());
+  else if (c->size != m->size)
+    jf_text_add(t, "it counts another number of ranks: %d, rank 0 counts %d", (int)c->size,
+                m->size);
+  else if (c->from < 1 || c->from >= m->size || c->to ||
+           (c->channel != JF_WORD && c->channel != JF_LIFE))
+    jf_text_add(t, "its number is not that of a rank");
+  else if (!meet_is_free(meet_channel(&peer[c->from], c->channel)))
+    jf_text_add(t, "two processes have its number");
+  else return NULL;
+  return t->failed ? "out of memory" : t->s;
 }
 
-static jfl_status meet_greet(const jf_meeting *m, int fd, jf_peer *peer)
+/* Takes in a rank. Only what one says that knows the secret can keep the ranks from meeting. */
+static jfl_status meet_greet(const jf_meeting *m, const jf_door *d, const jf_caller *c,
+                             const jf_answer *answer, jf_peer *peer)
 {
-  meet_hello h;
-  meet_answer a = { .is_welcome = 1 };
-  const jf_wait w = { .until = jf_now() + manners, .wake = -1 };
-  int fatal = 0;
-  memcpy(a.magic, MAGIC, sizeof MAGIC);
-  if (jf_socket_receive(fd, &h, sizeof h, &w)) return close(fd), JFL_OK;
-  const char *why = meet_objection(m, &h, peer, &fatal);
-  if (why) {
-    a.is_welcome = 0;
-    snprintf(a.why, sizeof a.why, "%s", why);
-  }
-  const jfl_status sent = jf_socket_send(fd, &a, sizeof a, &w);
-  if (why || sent) {
-    close(fd);
-    return fatal ? jf_fail(JFL_EIO, "rank %d: %s", (int)h.rank, why) : JFL_OK;
-  }
-  *meet_channel(&peer[h.rank], h.channel) = fd;
-  return JFL_OK;
+  jf_text t = { 0 };
+  const char *why = meet_objection(m, &c->call, peer, &t);
+  const int stays = jf_door_answer(d, c, *answer, why);
+  const jfl_status s = why ? jf_fail(JFL_EIO, "rank %d: %s", (int)c->call.from, why) : JFL_OK;
+  if (stays) *meet_channel(&peer[c->call.from], c->call.channel) = c->fd;
+  jf_free(t.s);
+  return s;
 }
 
-/* Whether a rank has come, on both connections. */
-static int meet_came(const jf_peer *p) { return p->word >= 0 && p->life >= 0; }
+/* Whether a rank has come, on both connections, and not gone again. */
+static int meet_came(jf_peer *p)
+{
+  const int lacks_word = meet_is_free(&p->word), lacks_life = meet_is_free(&p->life);
+  return !lacks_word && !lacks_life;
+}
 
-static int meet_all_came(const jf_meeting *m, const jf_peer *peer)
+static int meet_all_came(const jf_meeting *m, jf_peer *peer)
 {
   int i = 1;
   while (i < m->size && meet_came(&peer[i])) i++;
@@ -102,7 +74,7 @@ static int meet_all_came(const jf_meeting *m, const jf_peer *peer)
 }
 
 /* Names the ranks that are not there: "rank 1, 3 and 5 more". */
-static jfl_status meet_lacks(const jf_meeting *m, const jf_peer *peer)
+static jfl_status meet_lacks(const jf_meeting *m, const jf_door *d, jf_peer *peer)
 {
   jf_text t = { 0 };
   int n = 0;
@@ -111,84 +83,116 @@ static jfl_status meet_lacks(const jf_meeting *m, const jf_peer *peer)
     if (++n <= 8) jf_text_add(&t, "%s%d", n > 1 ? ", " : "", i);
   }
   if (n > 8) jf_text_add(&t, " and %d more", n - 8);
-  const jfl_status s = jf_fail(JFL_EIO, "rank%s %s of %d did not come to rank 0 at port %d in time",
-                               n > 1 ? "s" : "", t.failed ? "?" : t.s, m->size, m->port);
+  jf_text_add(&t, " of %d did not come to rank 0 at port %d in time", m->size, m->port);
+  if (d->strangers)
+    jf_text_add(&t, "; %d calls did not prove that they know its JFL_SECRET", d->strangers);
+  const jfl_status s = jf_fail(JFL_EIO, "rank%s %s", n > 1 ? "s" : "", t.failed ? "?" : t.s);
   jf_free(t.s);
   return s;
 }
 
-static jfl_status meet_all(const jf_meeting *m, jf_peer *peer)
+static jfl_status meet_all(const jf_meeting *m, jf_door *d, const jf_answer *answer, jf_peer *peer)
 {
   const jf_wait w = { .until = m->until, .wake = -1 };
   while (!meet_all_came(m, peer)) {
-    int fd;
-    const jfl_status s = jf_socket_accept(m->listener, &w, &fd);
-    if (s == JFL_ESTATE) return meet_lacks(m, peer);
+    jf_caller c;
+    const jfl_status s = jf_door_hear(d, &w, &c);
+    if (s == JFL_ESTATE) return meet_lacks(m, d, peer);
     JF_TRY(s);
-    if (fd >= 0) JF_TRY(meet_greet(m, fd, peer));
+    JF_TRY(meet_greet(m, d, &c, answer, peer));
   }
   return JFL_OK;
 }
 
 static jfl_status meet_as_first(jf_meeting *m, jf_peer *peer)
 {
+  jf_answer answer = { .is_welcome = 1 };
   if (m->listener < 0) {
-    JF_TRY(jf_socket_listen(&m->port, &m->listener));
+    JF_TRY(jf_socket_listen(m->is_near ? m->address[0] : NULL, &m->port, &m->listener));
   } else {
     fcntl(m->listener, F_SETFD, FD_CLOEXEC);
     fcntl(m->listener, F_SETFL, O_NONBLOCK);
   }
-  const jfl_status s = meet_all(m, peer);
-  meet_close(&m->listener);
+  jf_door *d = jf_door_new(m->listener, m->key);
+  if (!d) return jf_fail(JFL_ENOMEM, "out of memory");
+  jfl_status s = jf_key_draw(answer.session);
+  if (!s) s = meet_all(m, d, &answer, peer);
+  jf_door_free(d);
+  jf_key_from(m->key, sizeof m->key, answer.session, sizeof answer.session, m->key);
   return s;
 }
 
 /* ---- the other ranks ---- */
 
+/* Seconds that one of several addresses is tried, and that pass between two tries. */
+static const double meet_try_for = 4;
+static const struct timespec meet_pause = { .tv_nsec = 50 * 1000 * 1000 };
+
 /* Says who this is; *final where rank 0 refuses it. Where rank 0 has one address alone, what takes
    the call there is rank 0, however late it comes. */
-static jfl_status meet_say(const jf_meeting *m, int fd, int channel, int *final)
+static jfl_status meet_say(const jf_meeting *m, int fd, jf_channel channel, jf_answer *a,
+                           int *final)
 {
-  meet_answer a;
-  const jf_wait w = { .until = m->n_address > 1 ? jf_now() + 2 * manners : m->until, .wake = -1 };
-  meet_hello h = { .version = VERSION, .rank = m->rank, .size = m->size, .channel = channel,
-                   .secret = m->secret };
-  memcpy(h.magic, MAGIC, sizeof MAGIC);
-  JF_TRY(jf_socket_send(fd, &h, sizeof h, &w));
-  JF_TRY(jf_socket_receive(fd, &a, sizeof a, &w));
-  if (memcmp(a.magic, MAGIC, sizeof MAGIC)) return jf_fail(JFL_EIO, "it is no rank");
-  a.why[sizeof a.why - 1] = '\0';
-  *final = !a.is_welcome;
-  return a.is_welcome ? JFL_OK : jf_fail(JFL_EIO, "rank 0 refuses rank %d: %s", m->rank, a.why);
+  const jf_wait w = { .until = m->n_address > 1 ? jf_now() + meet_try_for : m->until, .wake = -1 };
+  const jf_call call = { .channel = (int32_t)channel, .from = m->rank, .size = m->size };
+  JF_TRY(jf_door_call(fd, m->key, call, &w, a));
+  *final = !a->is_welcome;
+  return a->is_welcome ? JFL_OK : jf_fail(JFL_EIO, "rank 0 refuses rank %d: %s", m->rank, a->why);
 }
 
-static jfl_status meet_at(const jf_meeting *m, int i, int channel, int *fd, int *final)
+static jfl_status meet_at(const jf_meeting *m, int i, jf_channel channel, int *fd, jf_answer *a,
+                          int *final)
 {
-  const double soon = jf_now() + manners;
+  const double soon = jf_now() + meet_try_for;
   const jf_wait w = { .until = soon < m->until ? soon : m->until, .wake = -1 };
   JF_TRY(jf_socket_connect(m->address[i], m->port, &w, fd));
-  const jfl_status s = meet_say(m, *fd, channel, final);
+  const jfl_status s = meet_say(m, *fd, channel, a, final);
   if (s) meet_close(fd);
   return s;
 }
 
-/* Tries the addresses in turn until one answers, first the one that answered last. */
-static jfl_status meet_first(const jf_meeting *m, int channel, int *at, int *fd)
+/* Why rank 0 was not reached: what its last answer was, if there was one. */
+static jfl_status meet_in_vain(const jf_meeting *m, int at, jf_error *why)
 {
+  if (why) jf_error_restore(JFL_EIO, why);
+  jf_free(why);
+  return jf_blame(JFL_EIO, "rank 0 cannot be reached at %s, port %d: ", m->address[at], m->port);
+}
+
+/* Tries the addresses in turn until rank 0 answers, first the one that answered last. */
+static jfl_status meet_first(const jf_meeting *m, jf_channel channel, int *at, int *fd,
+                             jf_answer *a)
+{
+  jf_error *why = NULL;
   int final = 0;
   for (;; *at = (*at + 1) % m->n_address) {
-    const jfl_status s = meet_at(m, *at, channel, fd, &final);
-    if (!s || final) return s;
-    if (jf_now() >= m->until)
-      return jf_blame(s, "rank 0 cannot be reached at %s, port %d: ", m->address[*at], m->port);
-    nanosleep(&(struct timespec){ .tv_nsec = 50 * 1000 * 1000 }, NULL);
+    const jfl_status s = meet_at(m, *at, channel, fd, a, &final);
+    if (!s || final) return jf_free(why), s;
+    if (s != JFL_ESTATE) {
+      jf_free(why);
+      why = jf_error_copy();
+    }
+    if (jf_now() >= m->until) return meet_in_vain(m, *at, why);
+    nanosleep(&meet_pause, NULL);
   }
+}
+
+/* Both connections are of one meeting, also where another rank 0 has come meanwhile. */
+static jfl_status meet_as_other(jf_meeting *m, jf_peer *first)
+{
+  jf_answer word, life;
+  int at = 0;
+  do {
+    meet_close(&first->word);
+    meet_close(&first->life);
+    JF_TRY(meet_first(m, JF_WORD, &at, &first->word, &word));
+    JF_TRY(meet_first(m, JF_LIFE, &at, &first->life, &life));
+  } while (memcmp(word.session, life.session, sizeof word.session));
+  jf_key_from(m->key, sizeof m->key, word.session, sizeof word.session, m->key);
+  return JFL_OK;
 }
 
 jfl_status jf_meeting_hold(jf_meeting *m, jf_peer *peer)
 {
-  int at = 0;
-  if (!m->rank) return meet_as_first(m, peer);
-  JF_TRY(meet_first(m, WORD, &at, &peer[0].word));
-  return meet_first(m, LIFE, &at, &peer[0].life);
+  return m->rank ? meet_as_other(m, &peer[0]) : meet_as_first(m, peer);
 }

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "world/door.h"
 #include "world/mpi.h"
-#include "world/socket.h"
 #include "world/world.h"
 
 /* Where a process finds rank 0, and who it is. */
@@ -16,7 +16,8 @@ typedef struct jf_meeting {
   char address[JF_ADDRESSES][JF_HOST]; int n_address;  /* of rank 0, to be tried in turn */
   int port;
   int listener;                /* rank 0's, if it was opened before, or -1 */
-  uint64_t secret;             /* who does not know it is refused */
+  int is_near;                 /* that address is on the loopback interface */
+  jf_key key;                  /* what callers must prove to know: made of the secret */
   const jf_mpi *mpi;           /* the MPI that started this process, or NULL */
   double until;                /* as jf_now counts: when joining has failed */
 } jf_meeting;
@@ -24,8 +25,9 @@ typedef struct jf_meeting {
 /* Reads the environment, or what jfl_world_set was told (where.c); size 1: this process is
    alone. */
 jfl_status jf_meeting_find(jf_meeting *m);
-/* The first host of Slurm's list: "node[03-05,9],x" -> "node03". */
-void jf_slurm_first(const char *list, char out[JF_HOST]);
+/* The first host of Slurm's list: "node[03-05,9],x" -> "node03". Gives whether it is the only
+   one. */
+int jf_slurm_first(const char *list, char out[JF_HOST]);
 
 /* The two connections of a pair of ranks. */
 typedef struct jf_peer {
@@ -34,8 +36,11 @@ typedef struct jf_peer {
   unsigned char said[512]; int n_said;         /* read from `life`, not yet understood */
 } jf_peer;
 
-/* Connects this rank with rank 0, or rank 0 with all: peer[rank] (meet.c). */
+/* Connects this rank with rank 0, or rank 0 with all: peer[rank] (meet.c). m->key becomes one of
+   this meeting alone. */
 jfl_status jf_meeting_hold(jf_meeting *m, jf_peer *peer);
+
+typedef char jf_host_name[JF_WORLD_NAME];
 
 /* The world of this process. All but what is atomic is set by jf_world_join, for good. */
 typedef struct jf_world {
@@ -44,11 +49,13 @@ typedef struct jf_world {
   int rank, size, neighbours;
   uint64_t seed;
   unsigned forks;              /* fork generation that it belongs to */
-  char (*host)[JF_WORLD_NAME];
+  _Atomic(jf_host_name *) host;        /* by rank; NULL: not known yet */
   jf_peer *peer;               /* by rank; `word` belongs to who holds `agreeing`, the rest of an
                                   entry to the watch, but for sending on `life` */
   pthread_mutex_t agreeing;
   const jf_mpi *mpi;           /* what started this process, or NULL */
+  jf_key key;                  /* what only its ranks know */
+  char near[JF_ADDRESS];       /* where all of it listens, or "": everywhere */
   uint64_t number;             /* of agreements; guarded by agreeing */
   char *room;                  /* for what all ranks say; guarded by agreeing */
   pthread_mutex_t telling;     /* guards sending on `life`, and the first text of trouble */
@@ -62,5 +69,8 @@ extern jf_world jf_the_world;
 
 /* Starts the thread that watches the connections (watch.c). */
 jfl_status jf_watch_start(jf_world *w);
+/* Reads what there is on `life` in that round of the watch; gives 0 at the end of the
+   connection. */
+int jf_watch_read(jf_peer *p, int64_t round);
 
 #endif

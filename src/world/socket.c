@@ -87,41 +87,68 @@ static void socket_hurry(int fd)
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-static jfl_status socket_listen_as(int family, int *port, int *fd)
+static jfl_status socket_find(const char *address, const char *port, struct addrinfo **out)
+{
+  const struct addrinfo want = { .ai_socktype = SOCK_STREAM };
+  const int e = getaddrinfo(address, port, &want, out);
+  return e ? jf_fail(JFL_EIO, "%s: %s", address, gai_strerror(e)) : JFL_OK;
+}
+
+static jfl_status socket_listen_at(const struct sockaddr *at, socklen_t size, int *port, int *fd)
 {
   const int one = 1, none = 0;
-  any_address a = { 0 };
-  socklen_t size = family == AF_INET6 ? sizeof a.six : sizeof a.four;
-  a.any.sa_family = (sa_family_t)family;
-  if (family == AF_INET6) a.six.sin6_port = htons((uint16_t)*port);
-  else a.four.sin_port = htons((uint16_t)*port);
-  const int s = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  any_address a;
+  socklen_t room = sizeof a;
+  const int s = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (s < 0) return socket_fail("socket");
   setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (family == AF_INET6) setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &none, sizeof none);
-  if (bind(s, &a.any, size) || listen(s, SOMAXCONN) || getsockname(s, &a.any, &size)) {
+  if (at->sa_family == AF_INET6) setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &none, sizeof none);
+  if (bind(s, at, size) || listen(s, SOMAXCONN) || getsockname(s, &a.any, &room)) {
     const jfl_status st = jf_fail(JFL_EIO, "cannot listen at port %d: %s", *port, strerror(errno));
     close(s);
     return st;
   }
-  *port = ntohs(family == AF_INET6 ? a.six.sin6_port : a.four.sin_port);
+  *port = ntohs(a.any.sa_family == AF_INET6 ? a.six.sin6_port : a.four.sin_port);
   *fd = s;
   return JFL_OK;
 }
 
-jfl_status jf_socket_listen(int *port, int *fd)
+static jfl_status socket_listen_everywhere(int *port, int *fd)
 {
-  if (!socket_listen_as(AF_INET6, port, fd)) return JFL_OK;
-  return socket_listen_as(AF_INET, port, fd);
+  const any_address six = { .six = { .sin6_family = AF_INET6,
+                                     .sin6_port = htons((uint16_t)*port) } };
+  const any_address four = { .four = { .sin_family = AF_INET,
+                                       .sin_port = htons((uint16_t)*port) } };
+  if (!socket_listen_at(&six.any, sizeof six.six, port, fd)) return JFL_OK;
+  return socket_listen_at(&four.any, sizeof four.four, port, fd);
 }
 
-jfl_status jf_socket_accept(int listener, const jf_wait *w, int *fd)
+jfl_status jf_socket_listen(const char *address, int *port, int *fd)
 {
-  JF_TRY(socket_await(listener, POLLIN, w));
+  char service[16];
+  struct addrinfo *all;
+  if (!address) return socket_listen_everywhere(port, fd);
+  snprintf(service, sizeof service, "%d", *port);
+  JF_TRY(socket_find(address, service, &all));
+  jfl_status st = JFL_EIO;
+  for (const struct addrinfo *a = all; a && st; a = a->ai_next)
+    st = socket_listen_at(a->ai_addr, a->ai_addrlen, port, fd);
+  freeaddrinfo(all);
+  return st;
+}
+
+jfl_status jf_socket_accept(int listener, int *fd)
+{
   *fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (*fd >= 0) socket_hurry(*fd);
   else if (errno == EMFILE || errno == ENFILE) return socket_fail("accept");
   return JFL_OK;
+}
+
+int jf_socket_is_over(int fd)
+{
+  struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+  return poll(&p, 1, 0) > 0;
 }
 
 static jfl_status socket_try(const struct addrinfo *a, const jf_wait *w, int *fd)
@@ -141,13 +168,6 @@ static jfl_status socket_try(const struct addrinfo *a, const jf_wait *w, int *fd
   socket_hurry(s);
   *fd = s;
   return JFL_OK;
-}
-
-static jfl_status socket_find(const char *address, const char *port, struct addrinfo **out)
-{
-  const struct addrinfo want = { .ai_socktype = SOCK_STREAM };
-  const int e = getaddrinfo(address, port, &want, out);
-  return e ? jf_fail(JFL_EIO, "%s: %s", address, gai_strerror(e)) : JFL_OK;
 }
 
 jfl_status jf_socket_connect(const char *address, int port, const jf_wait *w, int *fd)
@@ -207,6 +227,16 @@ static int socket_has(const struct ifaddrs *all, const struct sockaddr *a)
         socket_print(i->ifa_addr, have) && !strcmp(want, have))
       return 1;
   return 0;
+}
+
+int jf_socket_is_loopback(const char *address)
+{
+  any_address a;
+  if (!strcmp(address, "localhost")) return 1;
+  if (inet_pton(AF_INET, address, &a.four.sin_addr) == 1)
+    return ntohl(a.four.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  return inet_pton(AF_INET6, address, &a.six.sin6_addr) == 1 &&
+         IN6_IS_ADDR_LOOPBACK(&a.six.sin6_addr);
 }
 
 int jf_socket_is_mine(const char *address)

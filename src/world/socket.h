@@ -19,10 +19,17 @@ int jf_socket_addresses(char address[JF_ADDRESSES][JF_ADDRESS]);
 /* Whether a name or numeric address is this host's. */
 int jf_socket_is_mine(const char *address);
 
-/* Listens on all interfaces at a port, 0: any; *port becomes the one it is. */
-jfl_status jf_socket_listen(int *port, int *fd);
-/* Accepts a connection; *fd is -1 if there was none that lasted. */
-jfl_status jf_socket_accept(int listener, const jf_wait *w, int *fd);
+/* Whether this is a name of the loopback interface, which no other host reaches. */
+int jf_socket_is_loopback(const char *address);
+
+/* Listens at an address of this host, NULL: at all of them, and at a port, 0: any; *port becomes
+   the one it is. */
+jfl_status jf_socket_listen(const char *address, int *port, int *fd);
+/* Accepts a connection that is waiting; *fd is -1 if there is none any more. Fails where this
+   process has too many files. */
+jfl_status jf_socket_accept(int listener, int *fd);
+/* Whether the other side has closed a connection, or it broke. */
+int jf_socket_is_over(int fd);
 /* Connects to a host by name or numeric address. */
 jfl_status jf_socket_connect(const char *address, int port, const jf_wait *w, int *fd);
 /* Sends or receives all of `size` bytes. JFL_EIO: the connection is over or broken; JFL_ESTATE: the

@@ -13,21 +13,21 @@ static const double interval = 0.5;            /* seconds that a round takes, or
 
 /* ---- what comes from a rank ---- */
 
-/* Two bytes, a kind and a length, and as many bytes of text. */
+/* Two bytes, a kind and a length, and as many bytes of text, which trouble must have. */
 enum { BEAT, TROUBLE };
 
 static void watch_understand(jf_peer *p)
 {
   while (p->n_said >= 2 && p->n_said >= 2 + p->said[1]) {
     const int size = 2 + p->said[1];
-    if (p->said[0] == TROUBLE) jf_world_end("%.*s", size - 2, (const char *)p->said + 2);
+    if (p->said[0] == TROUBLE && size > 2 && p->said[2])
+      jf_world_end("%.*s", size - 2, (const char *)p->said + 2);
     p->n_said -= size;
     memmove(p->said, p->said + size, (size_t)p->n_said);
   }
 }
 
-/* Reads what there is; gives 0 at the end of the connection. */
-static int watch_read(jf_peer *p, int64_t round)
+int jf_watch_read(jf_peer *p, int64_t round)
 {
   for (;;) {
     const size_t room = sizeof p->said - (size_t)p->n_said;
@@ -63,7 +63,7 @@ static void watch_ask(jf_world *w, int n, int64_t round)
 static void watch_hear(jf_world *w, int n, const struct pollfd *p, int64_t round)
 {
   for (int i = 0; i < n; i++)
-    if (p[i].fd >= 0 && p[i].revents && !watch_read(&w->peer[i], round))
+    if (p[i].fd >= 0 && p[i].revents && !jf_watch_read(&w->peer[i], round))
       jf_world_end("rank %d (%s) has ended", i, jf_world_host(i));
 }
 

@@ -127,16 +127,17 @@ static jfl_status where_told(jf_meeting *m)
 
 /* ---- Slurm ---- */
 
-void jf_slurm_first(const char *list, char out[JF_HOST])
+int jf_slurm_first(const char *list, char out[JF_HOST])
 {
   size_t n = strcspn(list, "[,");
   if (n > JF_HOST - 1) n = JF_HOST - 1;
   memcpy(out, list, n);
   out[n] = '\0';
-  if (list[n] != '[') return;
+  if (list[n] != '[') return !list[n];
   const char *digits = list + n + 1;
   const size_t k = strspn(digits, "0123456789");
   snprintf(out + n, JF_HOST - n, "%.*s", (int)(k < 32 ? k : 32), digits);
+  return digits[k] == ']' && !digits[k + 1];
 }
 
 /* A batch script has the variables of its first task, but is none of them. */
@@ -146,7 +147,7 @@ static int where_is_batch(void)
   return kind && !strcmp(kind, "BATCH") && !where_text("SLURM_STEP_NUM_TASKS");
 }
 
-/* Jobs of one machine get different ports. */
+/* Jobs of one machine get different ports, and are there alone. */
 static jfl_status where_slurm(jf_meeting *m)
 {
   const char *step = where_text("SLURM_STEP_NODELIST"), *job = where_text("SLURM_JOB_ID");
@@ -159,7 +160,7 @@ static jfl_status where_slurm(jf_meeting *m)
   if (!list || !job)
     return jf_fail(JFL_EINVAL, "SLURM_NTASKS says that there are %d ranks, so SLURM_NODELIST and "
                    "SLURM_JOB_ID must be set", m->size);
-  jf_slurm_first(list, m->address[0]);
+  if (jf_slurm_first(list, m->address[0])) snprintf(m->address[0], JF_HOST, "localhost");
   m->n_address = 1;
   JF_TRY(where_number("JFL_PORT", 1, 65535, &m->port));
   const uint64_t hash = jf_hash_str(jf_hash_str(0, job), of ? of : "");
@@ -173,27 +174,28 @@ static jfl_status where_slurm(jf_meeting *m)
 typedef struct where_card {
   char address[JF_ADDRESSES][JF_ADDRESS];
   int32_t n_address, port;
-  uint64_t secret;
+  jf_key key;
 } where_card;
 
 static jfl_status where_door(const jf_mpi *mpi, jf_meeting *m)
 {
-  where_card mine = { .secret = jf_entropy() }, *all;
+  where_card mine = { .port = 0 }, *all;
   if (!m->rank) {
-    JF_TRY(jf_socket_listen(&m->port, &m->listener));
+    JF_TRY(jf_key_draw(mine.key));
+    JF_TRY(jf_socket_listen(NULL, &m->port, &m->listener));
     mine.n_address = jf_socket_addresses(mine.address);
     mine.port = m->port;
   }
   all = jf_new((size_t)m->size * sizeof *all);
   if (!all) return jf_fail(JFL_ENOMEM, "out of memory");
   const jfl_status s = jf_mpi_check(mpi, mpi->gather(&mine, sizeof mine, all), "MPI_Allgather");
-  m->n_address = all->n_address;
+  m->n_address = all->n_address < JF_ADDRESSES ? all->n_address : JF_ADDRESSES;
   m->port = all->port;
-  m->secret = all->secret;
+  memcpy(m->key, all->key, sizeof m->key);
   for (int i = 0; i < m->n_address; i++)
     snprintf(m->address[i], JF_HOST, "%.*s", JF_ADDRESS - 1, all->address[i]);
   jf_free(all);
-  if (!s && !m->n_address) return jf_fail(JFL_EIO, "the host of rank 0 has no network address");
+  if (!s && m->n_address < 1) return jf_fail(JFL_EIO, "the host of rank 0 has no network address");
   return s;
 }
 
@@ -215,11 +217,19 @@ static double where_seconds(void)
   return v > 0 && v < 1e6 ? v : 60;
 }
 
-/* The secret is a word that all processes of a run were given, and its size. */
-static uint64_t where_secret(const jf_meeting *m)
+/* The secret is a word that all processes of a run were given. Where none but users of this host
+   can call, there may be none; the number of a job of Slurm then tells it from others. */
+static jfl_status where_secret(jf_meeting *m)
 {
   const char *word = where_text("JFL_SECRET"), *job = where_text("SLURM_JOB_ID");
-  return jf_hash_str((uint64_t)m->size, word ? word : job ? job : "");
+  m->is_near = jf_socket_is_loopback(m->address[0]);
+  if (m->size > 1 && !word && !m->is_near)
+    return jf_fail(JFL_EINVAL, "ranks on several hosts (rank 0 is on '%.60s') need a secret, or "
+                   "strangers could be ranks: set JFL_SECRET on all of them to the same long "
+                   "random word, such as \"openssl rand -hex 16\" prints", m->address[0]);
+  if (!word) word = job ? job : "";
+  jf_key_from(word, strlen(word), "jfl world", 9, m->key);
+  return JFL_OK;
 }
 
 jfl_status jf_meeting_find(jf_meeting *m)
@@ -236,6 +246,5 @@ jfl_status jf_meeting_find(jf_meeting *m)
     if (!s && mpi) return where_mpi(mpi, m);
     JF_TRY(told.n > 1 ? where_told(m) : where_slurm(m));
   }
-  m->secret = where_secret(m);
-  return JFL_OK;
+  return where_secret(m);
 }

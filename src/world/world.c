@@ -41,7 +41,8 @@ double jf_world_patience(void) { return world->patience; }
 
 const char *jf_world_host(int rank)
 {
-  return world->host && rank >= 0 && rank < world->size ? world->host[rank] : "";
+  jf_host_name *host = atomic_load_explicit(&world->host, memory_order_acquire);
+  return host && rank >= 0 && rank < world->size ? host[rank] : "";
 }
 
 /* ---- trouble ---- */
@@ -211,8 +212,10 @@ static jfl_status world_hear_first(const void *mine, size_t size, char *all, con
   int32_t unlike;
   JF_TRY(world_send(0, SAID, mine, size, w));
   JF_TRY(world_receive(0, &h, all, most > sizeof unlike ? most : sizeof unlike, w));
+  if (h.size != (h.kind == EACH ? most : h.kind == ALIKE ? size : sizeof unlike))
+    return world_broke(JFL_EIO, 0);
   memcpy(&unlike, all, sizeof unlike);
-  if (h.kind == UNLIKE) return world_refuse(unlike);
+  if (h.kind != ALIKE && h.kind != EACH) return world_refuse(unlike);
   for (int i = 1; h.kind == ALIKE && i < world->size; i++)
     memcpy(all + (size_t)i * size, all, size);
   return JFL_OK;
@@ -243,11 +246,12 @@ jfl_status jf_world_agree(const void *mine, size_t size, void *all)
 
 /* ---- joining ---- */
 
-/* Rank 0 has two sockets for each other rank. */
+/* Rank 0 has two sockets for each other rank, and each one for callers that it does not know
+   yet. */
 static void world_need_files(int size)
 {
   struct rlimit r;
-  const rlim_t want = (rlim_t)(2 * size + 256);
+  const rlim_t want = (rlim_t)(2 * size + 256 + JF_CALLERS);
   if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= want) return;
   r.rlim_cur = r.rlim_max < want ? r.rlim_max : want;
   setrlimit(RLIMIT_NOFILE, &r);
@@ -255,11 +259,10 @@ static void world_need_files(int size)
 
 static jfl_status world_make_room(jf_world *w, int size)
 {
-  w->host = jf_new((size_t)size * sizeof *w->host);
   w->peer = jf_new((size_t)size * sizeof *w->peer);
   w->room = jf_new((size_t)size * JF_WORLD_MESSAGE);
   w->trouble_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (!w->host || !w->peer || !w->room || w->trouble_fd < 0)
+  if (!w->peer || !w->room || w->trouble_fd < 0)
     return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < size; i++) w->peer[i].word = w->peer[i].life = -1;
   return JFL_OK;
@@ -278,18 +281,21 @@ static uint64_t world_cores(void)
   return sched_getaffinity(0, sizeof set, &set) ? 0 : jf_hash(0, &set, sizeof set);
 }
 
+/* The watch, which may name a rank meanwhile, gets the names once all are there. */
 static jfl_status world_introduce(jf_world *w)
 {
   world_card mine = { .seed = jf_entropy(), .cores = world_cores() };
   world_card *all = jf_new((size_t)w->size * sizeof *all);
-  if (!all) return jf_fail(JFL_ENOMEM, "out of memory");
+  jf_host_name *host = jf_new((size_t)w->size * sizeof *host);
+  if (!all || !host) return jf_free(all), jf_free(host), jf_fail(JFL_ENOMEM, "out of memory");
   gethostname(mine.host, sizeof mine.host - 1);
   const jfl_status s = jf_world_agree(&mine, sizeof mine, all);
   for (int i = 0; !s && i < w->size; i++) {
-    snprintf(w->host[i], sizeof w->host[i], "%.*s", JF_WORLD_NAME - 1, all[i].host);
+    snprintf(host[i], sizeof host[i], "%.*s", JF_WORLD_NAME - 1, all[i].host);
     w->neighbours += i != w->rank && !strcmp(all[i].host, mine.host) && all[i].cores == mine.cores;
   }
   w->seed = all[0].seed;
+  atomic_store_explicit(&w->host, host, memory_order_release);
   jf_free(all);
   return s;
 }
@@ -348,6 +354,8 @@ static jfl_status world_enter(jf_world *w)
   JF_TRY(world_make_room(w, m.size));
   const jfl_status met = jf_meeting_hold(&m, w->peer);
   if (met) return world_part(w, m.size), met;
+  memcpy(w->key, m.key, sizeof w->key);
+  if (m.is_near) snprintf(w->near, sizeof w->near, "%.*s", JF_ADDRESS - 1, m.address[0]);
   w->forks = jf_forks();
   w->patience = world_patience();
   w->rank = m.rank;

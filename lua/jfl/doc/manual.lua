@@ -46,7 +46,8 @@ local entries = {
   entry("sync", "Waits for every outstanding call and runs its callback."),
   entry("fd", "A file descriptor that is readable as long as a callback is due.",
     { returns = "integer" }),
-  entry("env.machine", "Names the machines on which the script was started by hand.",
+  entry("env.machine", "Names the machines on which the script was started by hand; on several "
+    .. "hosts they need JFL_SECRET.",
     { "...", "addresses, each a text or { addr = }, or a list of them", type = "string|table" }),
   entry("zip", "Iterates over lists together: for i, x, y in flow.zip(xs, ys) do.",
     { "...", "NdArrays or tables; the shortest says how far it goes", type = "NdArray|table" },

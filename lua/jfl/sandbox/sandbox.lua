@@ -80,18 +80,24 @@ From C `jfl_script_options` has the same limits beside `restricted`.
 **A process behind walls.** On Linux `jfl --sandbox` runs a whole script, with LuaJIT's compiler and
 `ffi`, in a process that the system keeps from everything else:
 
-    jfl --sandbox --read data --write out --memory 512M --seconds 60 script.lua
+    jfl --sandbox --read data --write out --memory 512M --disk 4G --seconds 60 script.lua
 
 It reads and changes files below these folders alone, which no link leads out of, and may read the
 script itself and the system's libraries. It has no network, starts no process, sends no signal to
-another one and has no file that was open before. Of the environment it gets what says how programs
-run, such as `HOME`, `LANG`, `TERM`, `LUA_PATH` and the settings of jfl; keys and passwords there
-are not even in its memory. A limit that it passes ends it, and is named: `the script was ended: it
-used more than 512 MB`. The process is kept by Landlock, seccomp and resource limits; where the
-kernel lacks one of these, nothing is run and the message says what is missing. It can still learn
-that a file exists, how large it is, and what time it is, write files of up to 1 GB each into its
-folders, and it prints to your terminal what it likes. `require` finds what is below the folders to
-read.
+another one and has no file that was open before. Files and pipes that are its input and output stay
+with the process that started it, which copies: so the script can print to a log, but neither cut
+nor read it, and what it does not read of its input is left to the next program. Only a terminal it
+gets as it is. Of the environment it gets what says how programs run, such as `HOME`, `LANG`,
+`TERM`, `LUA_PATH` and the settings of jfl; keys and passwords there are not even in its memory. Of
+what root may do it keeps the right to files of others, in its folders.
+
+A limit that it passes ends it, and is named: `the script was ended: it used more than 512 MB`.
+`--disk` counts all that it writes, to files and to its output, also what it writes over. The
+process is kept by Landlock, seccomp, which allows the calls of a list and no other, and resource
+limits; where the kernel lacks one of these, nothing is run and the message says what is missing. It
+can still learn that a file exists, how large it is, and what time it is, make as many files as it
+likes, of up to 1 GB each, read what is typed at its terminal, and print there what it likes.
+`require` finds what is below the folders to read.
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"

@@ -2,6 +2,8 @@
 #include "system/system.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +33,16 @@ void jf_environment_take(const char *name) { unsetenv(name); }
 const char *jf_home_folder(void) { return getenv("HOME"); }
 
 int jf_random(void *p, size_t n) { return getrandom(p, n, GRND_NONBLOCK) == (ssize_t)n; }
+
+int jf_secret(void *p, size_t n)
+{
+  for (size_t at = 0; at < n;) {
+    const ssize_t some = getrandom((char *)p + at, n - at, 0);
+    if (some < 0 && errno != EINTR) return -1;
+    if (some > 0) at += (size_t)some;
+  }
+  return 0;
+}
 
 /* Only glibc tells a function that runs at the end the status. A program for another C library may
    be linked so that __wrap_exit is called in place of exit. */
@@ -67,7 +79,16 @@ void jf_at_exit(void (*fn)(int status))
 }
 #endif
 
-void jf_begin(int *argc, char ***argv) { (void)argc, (void)argv; }
+/* What is opened from here on lies behind the standard descriptors, also where some of these were
+   closed: they become such that can neither be read nor written as they are meant to. */
+void jf_begin(int *argc, char ***argv)
+{
+  int fd = 0;
+  (void)argc, (void)argv;
+  while (fd >= 0 && fd <= STDERR_FILENO)
+    fd = fcntl(0, F_GETFD) < 0 ? open("/dev/null", O_WRONLY) : open("/dev/null", O_RDONLY);
+  if (fd >= 0) close(fd);
+}
 
 long jf_process(void) { return (long)getpid(); }
 

@@ -48,6 +48,7 @@ void jf_environment_take(const char *name) { (void)name; }
 const char *jf_home_folder(void) { return getenv("USERPROFILE"); }
 
 int jf_random(void *p, size_t n) { return RtlGenRandom(p, (ULONG)n); }
+int jf_secret(void *p, size_t n) { return RtlGenRandom(p, (ULONG)n) ? 0 : -1; }
 
 void *memmem(const void *text, size_t n, const void *part, size_t n_part)
 {
