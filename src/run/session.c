@@ -83,6 +83,7 @@ jfl_status jfl_session_new(jfl_session **out)
   jfl_session *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   s->tag = JF_TAG_SESSION;
+  s->id = jf_entropy() | 1;
   s->budget = jf_memory_budget();
   s->fd = -1;
   s->changes = 1;
