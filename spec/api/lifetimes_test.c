@@ -2,6 +2,7 @@
    one that several threads free. */
 #include "counter.h"
 #include "lua_test.h"
+#include "scratch.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -120,9 +121,131 @@ static void a_request_outlives_its_session(void)
   counter_drop(in);
 }
 
+/* ---- one object, several threads ---- */
+
+enum { THREADS = 4, ROUNDS = 100 };
+
+static struct { void *object; void (*drop)(void *p); pthread_barrier_t gate; } shared;
+
+static void *drop_shared(void *arg)
+{
+  (void)arg;
+  for (int i = 0; i < ROUNDS; i++) {
+    pthread_barrier_wait(&shared.gate);        /* until there is an object */
+    shared.drop(shared.object);
+    pthread_barrier_wait(&shared.gate);
+  }
+  return NULL;
+}
+
+/* All threads free what `make` gives, at once. */
+static void free_together(const char *what, void *(*make)(void), void (*drop)(void *p))
+{
+  pthread_t t[THREADS];
+  keep_memory(0);
+  shared.drop = drop;
+  pthread_barrier_init(&shared.gate, NULL, THREADS + 1);
+  for (int i = 0; i < THREADS; i++)
+    if (pthread_create(&t[i], NULL, drop_shared, NULL)) abort();
+  for (int i = 0; i < ROUNDS; i++) {
+    shared.object = make();
+    pthread_barrier_wait(&shared.gate);
+    pthread_barrier_wait(&shared.gate);
+  }
+  for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
+  pthread_barrier_destroy(&shared.gate);
+  CHECK_MSG(!twice, "%s: %d blocks were freed more than once", what, twice);
+  drop_memory();
+}
+
+static void *make_table(void)
+{
+  jfl_csv *t;
+  MUST(jfl_csv_read(in_scratch("a.csv"), &(jfl_csv_spec){ .separator = ',', .header = 1 }, &t));
+  return t;
+}
+static void drop_table(void *p) { jfl_csv_free(p); }
+
+static void *make_checkpoint(void)
+{
+  jfl_checkpoint *c;
+  MUST(jfl_checkpoint_open(in_scratch("saved"), &c));
+  return c;
+}
+static void drop_checkpoint(void *p) { jfl_checkpoint_close(p); }
+
+static jfl_session *owner;
+
+static void *make_report(void)
+{
+  jfl_report *r;
+  MUST(jfl_checkpoint_load(owner, in_scratch("saved"), 0, &r));
+  return r;
+}
+static void drop_report(void *p) { jfl_report_free(p); }
+
+static void *make_profile(void)
+{
+  jfl_profile *p;
+  MUST(jfl_profile_start(owner, 4));
+  MUST(jfl_profile_stop(owner, &p));
+  return p;
+}
+static void drop_profile(void *p) { jfl_profile_free(p); }
+
+static void *make_output(void)
+{
+  jfl_output *o;
+  MUST(jfl_output_open(in_scratch("written"), &o));
+  return o;
+}
+static void drop_output(void *p) { jfl_output_drop(p); }
+static void keep_output(void *p) { jfl_output_keep(p); }
+
+static void *make_loader(void)
+{
+  jfl_loader *l;
+  const jfl_picture_spec spec = { .channels = 3, .fit = JFL_STRETCH, .height = 2, .width = 2 };
+  MUST(jfl_loader_new(&spec, 1, &l));
+  return l;
+}
+static void drop_loader(void *p) { jfl_loader_free(p); }
+
+static void *make_session(void) { return session_with(1); }
+static void drop_session(void *p) { jfl_session_free(p); }
+
+static void *make_array(void)
+{
+  jfl_array *a;
+  MUST(jfl_array_new(JFL_F32, &(jfl_shape){ 1, { 4 } }, &a));
+  return a;
+}
+static void drop_array(void *p) { jfl_array_unref(p); }
+
+static void one_of_several_threads_frees_an_object(void)
+{
+  static const struct { const char *what; void *(*make)(void); void (*drop)(void *p); } kinds[] = {
+    { "table", make_table, drop_table }, { "checkpoint", make_checkpoint, drop_checkpoint },
+    { "report", make_report, drop_report }, { "profile", make_profile, drop_profile },
+    { "output", make_output, drop_output }, { "kept output", make_output, keep_output },
+    { "loader", make_loader, drop_loader }, { "session", make_session, drop_session },
+    { "array", make_array, drop_array },
+  };
+  FILE *file = fopen(in_scratch("a.csv"), "w");
+  fputs("a,b\nx,1\n", file);
+  fclose(file);
+  owner = session_with(1);
+  MUST(jfl_checkpoint_save(owner, in_scratch("saved"), 1));
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    free_together(kinds[i].what, kinds[i].make, kinds[i].drop);
+  jfl_session_free(owner);
+}
+
 int main(void)
 {
+  scratch_make();
   RUN(a_graph_knows_its_session_from_the_next);
   RUN(a_request_outlives_its_session);
+  RUN(one_of_several_threads_frees_an_object);
   return test_done();
 }
