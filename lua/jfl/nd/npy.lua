@@ -163,6 +163,7 @@ function npy.members(path, zip, only)
   local arrays = {}
   for name, member in pairs(archive.members(path, zip)) do
     local short = name:gsub("%.npy$", "")
+    if arrays[short] then core.fail("%s: damaged: two arrays have the name '%s'", path, short) end
     if not only or only[short] then
       arrays[short] = decode(from_member(path, zip, name, member))
     end
@@ -186,6 +187,9 @@ local function load(path, file)
   end
   local is_zip, is_pipe = start == "PK", not file:seek("set", 2)
   if not (is_zip or is_pipe) then return decode(from_file(path, file)) end
+  local why_not = is_zip and archive.too_large(file:seek("end"))
+  if why_not then core.fail("ndarray.load: %s: %s", path, why_not) end
+  if is_zip then file:seek("set", 2) end
   local text = start .. file:read("*a")
   if is_zip then return with_numbers(npy.members(path, text)) end
   return decode(from_text(path, text))
