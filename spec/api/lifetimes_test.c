@@ -241,11 +241,28 @@ static void one_of_several_threads_frees_an_object(void)
   jfl_session_free(owner);
 }
 
+/* ---- callbacks ---- */
+
+static void say_again(void *ud, const char *text)
+{
+  ++*(int *)ud;
+  CHECK(!jfl_warn(text));
+}
+
+static void a_warning_within_a_warning_is_not_told(void)
+{
+  int said = 0;
+  MUST(jfl_set_log(&(jfl_log){ say_again, &said }));
+  CHECK(jfl_warn("careful") && said == 1 && jfl_warn("careful") && said == 2);
+  MUST(jfl_set_log(NULL));
+}
+
 int main(void)
 {
   scratch_make();
   RUN(a_graph_knows_its_session_from_the_next);
   RUN(a_request_outlives_its_session);
+  RUN(a_warning_within_a_warning_is_not_told);
   RUN(one_of_several_threads_frees_an_object);
   return test_done();
 }
