@@ -160,7 +160,7 @@ typedef struct jfl_log {
   void *ud;
 } jfl_log;
 JFL_API jfl_status jfl_set_log(const jfl_log *log);
-/* Gives the host a warning, if it has said where they go; tells whether. */
+/* Gives the host a warning, if it has said where they go; tells whether. Within `say`: not. */
 JFL_API int jfl_warn(const char *text);
 /* What is called on each thread that the library starts: before it does anything, with what it is
    for ("worker", "helper", "stream", "loader", "watch", "stack"), so that a host may name it, or

@@ -41,6 +41,7 @@ static struct {
   jfl_script_job *script_job;
   jfl_shape shape;
   const void *object[N_KINDS];       /* one of each kind */
+  const void *gone[N_KINDS];         /* one of each kind that was freed; NULL: it never is */
   /* What calls write to; released after each. */
   jfl_array *out[FEW];
   jfl_graph *made_graph[FEW]; int n_graph;
@@ -301,6 +302,94 @@ static void make_fixture(void)
   memcpy(f.object, all, sizeof all);
 }
 
+/* ---- what was freed ---- */
+
+/* An allocator that gives no memory back, so that what is there still says what was freed. */
+static struct { void **v; int n, cap; } kept;
+
+static void *keep_take(void *ud, size_t size)
+{
+  (void)ud;
+  if (kept.n == kept.cap)
+    kept.v = realloc(kept.v, (size_t)(kept.cap = 2 * kept.cap + 64) * sizeof *kept.v);
+  return kept.v[kept.n++] = malloc(size);
+}
+
+static void keep_give(void *ud, void *p, size_t size) { (void)ud, (void)p, (void)size; }
+
+static void drop_kept(void)
+{
+  while (kept.n) free(kept.v[--kept.n]);
+  free(kept.v);
+}
+
+/* A session, and what lives with it. */
+static void make_gone_session(void)
+{
+  jfl_session *s = fresh_session();
+  jfl_plan *p;
+  jfl_job *j;
+  MUST(counter_plan(s, "gone", &p));
+  MUST(jfl_job_new(s, "gone too", JFL_PREDICT, &j));
+  jfl_session_free(s);
+  f.gone[A_SESSION] = s;
+  f.gone[A_PLAN] = p;
+  f.gone[A_JOB] = j;
+}
+
+static void make_gone_script(void)
+{
+  jfl_script *s = fresh_script();
+  jfl_script_job *j;
+  MUST(jfl_script_run(s, script_text, strlen(script_text), "=gone"));
+  MUST(jfl_script_job_find(s, "job", &j));
+  jfl_script_free(s);
+  f.gone[A_SCRIPT] = s;
+  f.gone[A_SCRIPT_JOB] = j;
+}
+
+static void make_gone_counted(void)
+{
+  jfl_value *x, *y;
+  jfl_array *a;
+  jfl_request *r;
+  jfl_graph *g = small_graph(&x, &y);
+  MUST(jfl_array_new(JFL_F32, &f.shape, &a));
+  MUST(jfl_submit(f.p, f.in, &r));
+  MUST(jfl_session_wait(f.s, r, -1));
+  jfl_array_unref(a);
+  jfl_graph_unref(g);
+  jfl_request_unref(r);
+  f.gone[AN_ARRAY] = a;
+  f.gone[A_GRAPH] = g;
+  f.gone[A_VALUE] = y;
+  f.gone[A_REQUEST] = r;
+}
+
+/* Each is freed twice, of which the second time does nothing. */
+#define MAKE_GONE(kind, type, make, drop)                 \
+  do {                                                    \
+    type *const one = make;                               \
+    drop(one);                                            \
+    drop(one);                                            \
+    f.gone[kind] = one;                                   \
+  } while (0)
+
+static void make_gone(void)
+{
+  MUST(jfl_set_allocator(&(jfl_allocator){ keep_take, keep_give, NULL }));
+  make_gone_session();
+  make_gone_script();
+  make_gone_counted();
+  MAKE_GONE(A_REPORT, jfl_report, fresh_report(), jfl_report_free);
+  MAKE_GONE(A_CHECKPOINT, jfl_checkpoint, fresh_checkpoint(), jfl_checkpoint_close);
+  MAKE_GONE(A_PROFILE, jfl_profile, fresh_profile(), jfl_profile_free);
+  MAKE_GONE(AN_OUTPUT, jfl_output, fresh_output(), jfl_output_drop);
+  MAKE_GONE(A_LOADER, jfl_loader, fresh_loader(), jfl_loader_free);
+  MAKE_GONE(A_TABLE, jfl_csv, fresh_table(), jfl_csv_free);
+  MUST(jfl_set_allocator(NULL));
+}
+
 static void drop_fixture(void)
 {
   jfl_array_unref(f.a);
@@ -380,6 +469,9 @@ static const char *const may_be_anything[] = {
   "jfl_checkpoint_save_notes.notes", "jfl_graph_gradients.x",
 };
 
+/* Whether a function without a status must leave an error too. */
+static int tells;
+
 /* Whether what is wrong is inside of what the argument points to; the message names that then. */
 static int inside;
 
@@ -390,12 +482,18 @@ static verdict judge(const char *who)
   return FAILS;
 }
 
-/* NULL, and an object of each other kind. */
+/* The k-th object that is none of the kind, from 1: one of each other kind, one that was freed. */
+static const void *other_object(int kind, int k)
+{
+  return k < N_KINDS ? f.object[(kind + k) % N_KINDS] : k == N_KINDS ? f.gone[kind] : NULL;
+}
+
+/* NULL, and those. */
 static verdict wrong_object(const char *who, const void **p, int kind, int k)
 {
-  if (k >= N_KINDS) return GONE;
-  *p = k ? f.object[(kind + k) % N_KINDS] : NULL;
-  return k ? FAILS : judge(who);
+  *p = k ? other_object(kind, k) : NULL;
+  tells = *p != NULL;
+  return !k ? judge(who) : *p ? FAILS : GONE;
 }
 #define WRONG_OBJECT(who, p, kind, k) wrong_object(who, (const void **)(void *)(p), kind, k)
 #define WRONG_jfl_array_p(who, p, k) WRONG_OBJECT(who, p, AN_ARRAY, k)
@@ -651,10 +749,9 @@ static verdict wrong_shape(const char *who, const jfl_shape **p, int k)
 static verdict wrong_list(const char *who, const void **p, int kind, int k)
 {
   static const void *list[2];
-  if (k > N_KINDS) return GONE;
-  list[0] = list[1] = k > 1 ? f.object[(kind + k - 1) % N_KINDS] : NULL;
+  list[0] = list[1] = k > 1 ? other_object(kind, k - 1) : NULL;
   *p = k ? list : NULL;
-  return k ? FAILS : judge(who);
+  return !k ? judge(who) : k == 1 || list[0] ? FAILS : GONE;
 }
 #define WRONG_jfl_array_pc_p(who, p, k) wrong_list(who, (const void **)(void *)(p), AN_ARRAY, k)
 #define WRONG_jfl_value_pc_p(who, p, k) wrong_list(who, (const void **)(void *)(p), A_VALUE, k)

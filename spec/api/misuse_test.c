@@ -292,8 +292,11 @@ static void begin(void)
 /* k: the number of what was wrong with the argument; NULL: nothing was. */
 static void end(const char *function, const char *argument, int k, verdict v, int got)
 {
-  if (got == NO_STATUS) got = v == FAILS && jfl_error_code() != JFL_ENOSYS ? (int)jfl_error_code()
-                                                                        : JFL_OK;
+  if (got == NO_STATUS) {
+    got = v == FAILS && jfl_error_code() != JFL_ENOSYS ? (int)jfl_error_code() : JFL_OK;
+    if (v == FAILS && tells)
+      CHECK_MSG(got != JFL_OK, "%s: %s, wrong value %d left no error", function, argument, k);
+  }
   else if (!argument) CHECK_MSG(got == JFL_OK, "%s: %s", function, jfl_errmsg());
   else if (v == FAILS) CHECK_MSG(got != JFL_OK, "%s: %s, wrong value %d", function, argument, k);
   if (argument && v == FAILS && got != JFL_OK)
@@ -301,7 +304,7 @@ static void end(const char *function, const char *argument, int k, verdict v, in
               jfl_errmsg());
   if (got != JFL_OK)
     for (int i = 0; i < FEW; i++) CHECK_MSG(!f.out[i], "%s wrote though it failed", function);
-  inside = 0;
+  inside = tells = 0;
   release_made();
 }
 
@@ -322,9 +325,11 @@ int main(void)
   scratch_make();
   if (chdir(scratch)) return 1;
   make_fixture();
+  make_gone();
 #define ENTRY(name) RUN(misuse_##name);
   ENTRIES
   RUN(all_is_well);
   drop_fixture();
+  drop_kept();
   return test_done();
 }

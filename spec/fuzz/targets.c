@@ -201,7 +201,7 @@ static void picture(const unsigned char *data, size_t n, int png)
   const long before = atomic_load(&held);
   jf_decoder d = { 0 };
   jf_pixels p = { 0 };
-  jfl_status s = png ? jf_png_head(data, n, &p) : jf_jpeg_head(&d, data, n, &p);
+  jfl_status s = png ? jf_png_head(&d, data, n, &p) : jf_jpeg_head(&d, data, n, &p);
   check_status(s);
   jf_decoder_free(&d);
   for (int i = 0; i < 3 && p.width * p.height <= MOST_TENSOR; i++) {

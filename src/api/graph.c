@@ -50,7 +50,7 @@ jfl_status jf_api_check_open(const jfl_graph *g)
 jfl_status jf_api_check_session(const char *function, const jfl_graph *g, const jfl_session *s)
 {
   JF_TRY(jf_api_check_open(g));
-  if (!g->session || g->session == s) return JFL_OK;
+  if (!g->session || g->session == s->id) return JFL_OK;
   return jf_need_told(function, jf_fail_argument(JFL_EINVAL, "s", "must be the session that places "
                                                  "were asked of before"));
 }
@@ -62,7 +62,7 @@ jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device)
   JF_NEED(SESSION, s);
   JF_TRY(jf_api_check_session(__func__, g, s));
   if (device) JF_TRY(jf_session_group(s, device, &place));
-  g->session = s;
+  g->session = s->id;
   jf_at(g, place);
   return JFL_OK;
 }

@@ -9,7 +9,7 @@ static jfl_status api_job_check(const jfl_job *j, const jfl_graph *g)
 {
   if (g->err) return jf_fail(g->err, "describing this job failed before");
   if (g->closed) return jf_fail(JFL_ESTATE, "this graph is compiled already");
-  if (g->session && g->session != j->session)
+  if (g->session && g->session != j->session->id)
     return jf_fail(JFL_EINVAL, "the graph and the job must be of one session; jfl_graph_place "
                    "named another");
   if (g->mode != j->mode)

@@ -25,7 +25,7 @@ static jfl_status api_view_begin(const char *function, jfl_graph *g, jfl_session
 {
   JF_TRY(jf_api_check_session(function, g, s));
   JF_TRY(jf_fail_in(jf_session_spread(s), JFL_ERROR_JOB, g->name));
-  g->session = s;
+  g->session = s->id;
   return JFL_OK;
 }
 

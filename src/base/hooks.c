@@ -16,10 +16,13 @@ jfl_status jfl_set_log(const jfl_log *log)
 
 int jfl_warn(const char *text)
 {
-  if (jf_need_pointer(__func__, "text", text) || !host_log.say) return 0;
+  static _Thread_local int saying;     /* the host's function may itself call what warns */
+  if (jf_need_pointer(__func__, "text", text) || !host_log.say || saying) return 0;
+  saying = 1;
   jf_budget *const own = jf_memory_charge(NULL);
   host_log.say(host_log.ud, text);
   jf_memory_charge(own);
+  saying = 0;
   return 1;
 }
 

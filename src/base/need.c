@@ -29,6 +29,16 @@ jfl_status jf_need_failed(const char *function, const char *argument, const void
                                                  need_kind(tag), got));
 }
 
+jfl_status jf_need_last(const char *function, const char *argument, void *p, jf_tag tag)
+{
+  jf_tag was = tag;
+  JF_TRY(jf_need(function, argument, p, tag));       /* records of ops lie where nobody may write */
+  if (__atomic_compare_exchange_n((jf_tag *)p, &was, JF_TAG_FREED, 0, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_RELAXED))
+    return JFL_OK;
+  return jf_need_failed(function, argument, p, tag);
+}
+
 jfl_status jf_need_pointer(const char *function, const char *argument, const void *p)
 {
   if (p) return JFL_OK;

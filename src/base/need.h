@@ -34,6 +34,9 @@ static inline jfl_status jf_need(const char *function, const char *argument, con
 {
   return p && *(const jf_tag *)p == tag ? JFL_OK : jf_need_failed(function, argument, p, tag);
 }
+/* The same for an object that is freed now, whose tag says so from here on: of several threads that
+   free it one gets JFL_OK. */
+jfl_status jf_need_last(const char *function, const char *argument, void *p, jf_tag tag);
 /* The same for each of n objects. */
 jfl_status jf_need_each(const char *function, const char *argument, const void *list, int n,
                         jf_tag tag);
@@ -41,7 +44,10 @@ jfl_status jf_need_each(const char *function, const char *argument, const void *
 /* Return from a function, whose variable p is the argument of that name, unless that is an object
    of the kind; JF_IS is for functions without a status. */
 #define JF_NEED(id, p) JF_TRY(jf_need(__func__, #p, p, JF_TAG_##id))
+#define JF_NEED_LAST(id, p) JF_TRY(jf_need_last(__func__, #p, p, JF_TAG_##id))
 #define JF_IS(id, p) (!jf_need(__func__, #p, p, JF_TAG_##id))
+/* Whether p, which may be NULL, is to be freed by the caller. */
+#define JF_IS_LAST(id, p) ((p) && !jf_need_last(__func__, #p, p, JF_TAG_##id))
 #define JF_NEED_EACH(id, list, n) JF_TRY(jf_need_each(__func__, #list, list, n, JF_TAG_##id))
 
 /* ---- all else ---- */

@@ -19,8 +19,7 @@ jfl_status jfl_checkpoint_open(const char *path, jfl_checkpoint **out)
 
 void jfl_checkpoint_close(jfl_checkpoint *c)
 {
-  if (!c || !JF_IS(CHECKPOINT, c)) return;
-  c->tag = JF_TAG_FREED;
+  if (!JF_IS_LAST(CHECKPOINT, c)) return;
   jf_source_close(&c->source);
   jf_free(c);
 }

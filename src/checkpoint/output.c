@@ -91,7 +91,6 @@ static int output_open(jfl_output *o)
 
 static void output_free(jfl_output *o)
 {
-  o->tag = JF_TAG_FREED;
   jf_successor_close(&o->file);
   jf_free(o);
 }
@@ -120,7 +119,7 @@ jfl_status jfl_output_write(jfl_output *o, const void *data, size_t n)
 
 jfl_status jfl_output_keep(jfl_output *o)
 {
-  JF_NEED(OUTPUT, o);
+  JF_NEED_LAST(OUTPUT, o);
   jfl_status r = o->direct || !jf_successor_keep(&o->file) ? JFL_OK : output_fail(o->path);
   if (r != JFL_OK) jf_successor_drop(&o->file);
   output_free(o);
@@ -129,7 +128,7 @@ jfl_status jfl_output_keep(jfl_output *o)
 
 void jfl_output_drop(jfl_output *o)
 {
-  if (!o || !JF_IS(OUTPUT, o)) return;
+  if (!JF_IS_LAST(OUTPUT, o)) return;
   if (!o->direct) jf_successor_drop(&o->file);
   output_free(o);
 }

@@ -28,8 +28,7 @@ const char *jfl_report_name(const jfl_report *r, int i, jfl_loaded *what, int *s
 
 void jfl_report_free(jfl_report *r)
 {
-  if (!r || !JF_IS(REPORT, r)) return;
-  r->tag = JF_TAG_FREED;
+  if (!JF_IS_LAST(REPORT, r)) return;
   for (int i = 0; i < r->n; i++) jf_free(r->v[i].name);
   jf_free(r->v);
   jf_free(r);

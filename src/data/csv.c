@@ -9,9 +9,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS = 1000, MOST_COLUMNS = 1 << 16, MOST_NAME = 60, SHOWN = 40 };
+enum { LOOKS = 1000, MOST_COLUMNS = 1 << 16, FIRST_ROWS = 8, MOST_NAME = 60, SHOWN = 40 };
 
 typedef struct csv_text { const char *s; size_t n, doubled; } csv_text;
 
@@ -97,14 +98,33 @@ static jfl_status csv_add(jfl_csv *t, int *cap, const char *s, size_t n)
   t->n_column++;
   if (n) c->name[jf_cells_undouble(c->name, s, n)] = '\0';
   else snprintf(c->name, 24, "column_%d", t->n_column);
-  for (int i = 0; i < t->n_column - 1; i++)
-    if (!strcmp(v[i].name, c->name))
-      return jf_fail(JFL_EDATA, "line %lld: columns must have names that differ, got '%.*s' twice",
-                     (long long)t->start_line, MOST_NAME, c->name);
+  if (n && memchr(s, '\0', n))
+    return jf_fail(JFL_EDATA, "line %lld: the name of column %d must hold no zero byte",
+                   (long long)t->start_line, t->n_column);
   if (t->n_column > MOST_COLUMNS)
     return jf_fail(JFL_EDATA, "line %lld: columns must be at most %d, got more",
                    (long long)t->start_line, MOST_COLUMNS);
   return csv_ask(t, c);
+}
+
+static int csv_by_name(const void *a, const void *b)
+{
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* They are sorted, as hashes can be made to collide. */
+static jfl_status csv_check_names(const jfl_csv *t)
+{
+  const char **name = jf_new_raw((size_t)t->n_column * sizeof *name);
+  jfl_status r = name ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory");
+  for (int i = 0; !r && i < t->n_column; i++) name[i] = t->column[i].name;
+  if (!r) qsort(name, (size_t)t->n_column, sizeof *name, csv_by_name);
+  for (int i = 1; !r && i < t->n_column; i++)
+    if (!strcmp(name[i - 1], name[i]))
+      r = jf_fail(JFL_EDATA, "line %lld: columns must have names that differ, got '%.*s' twice",
+                  (long long)t->start_line, MOST_NAME, name[i]);
+  jf_free(name);
+  return r;
 }
 
 /* Reads the first line: names, or with no header how many cells there are. */
@@ -121,6 +141,7 @@ static jfl_status csv_head(jfl_csv *t)
     JF_TRY(jf_cells_next(&c, &cell));
     JF_TRY(csv_add(t, &cap, cell.s, t->spec->header ? cell.n : 0));
   }
+  JF_TRY(csv_check_names(t));
   if (!t->spec->header) return JFL_OK;
   t->start = c.at;
   t->start_line = c.line;
@@ -141,7 +162,7 @@ static jfl_status csv_room(csv_column *c, int64_t row)
 {
   const size_t size = c->type == JFL_CSV_TEXT ? sizeof(csv_text) : sizeof(jf_cell_number);
   if (row < c->cap) return JFL_OK;
-  const int64_t cap = c->cap ? 2 * c->cap : 256;
+  const int64_t cap = c->cap ? 2 * c->cap : FIRST_ROWS;
   void *cell = jf_new_raw((size_t)cap * size);
   if (!cell) return jf_fail(JFL_ENOMEM, "out of memory");
   if (row) memcpy(cell, c->cell, (size_t)row * size);
@@ -286,14 +307,13 @@ static jfl_status csv_check_typed(const jfl_csv *t)
 
 void jfl_csv_free(jfl_csv *t)
 {
-  if (!t || !JF_IS(CSV, t)) return;
+  if (!JF_IS_LAST(CSV, t)) return;
   for (int i = 0; i < t->n_column; i++) {
     jf_free(t->column[i].name);
     jf_free(t->column[i].cell);
   }
   jf_free(t->column);
   jf_free(t->text);
-  t->tag = JF_TAG_FREED;
   jf_free(t);
 }
 

@@ -43,9 +43,9 @@ jfl_status jf_picture_load(jf_decoder *d, const char *path, const jfl_picture_sp
 
 /* ---- formats (jpeg.c, png.c) ---- */
 
-/* The extents and channels of a file; data is left alone. */
+/* The extents and channels of a file; p->data is left alone. */
 jfl_status jf_jpeg_head(jf_decoder *d, const uint8_t *data, size_t n, jf_pixels *p);
-jfl_status jf_png_head(const uint8_t *data, size_t n, jf_pixels *p);
+jfl_status jf_png_head(jf_decoder *d, const uint8_t *data, size_t n, jf_pixels *p);
 /* The pixels, in d->pixels. A JPEG is decoded 1/shrink as wide and high, shrink being 1, 2, 4, 8.
    p is what the head gave, and takes what it is then. */
 jfl_status jf_jpeg_body(jf_decoder *d, const uint8_t *data, size_t n, int shrink, jf_pixels *p);

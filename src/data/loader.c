@@ -161,7 +161,7 @@ static void loader_batch_free(loader_batch *b)
 
 void jfl_loader_free(jfl_loader *l)
 {
-  if (!l || !JF_IS(LOADER, l)) return;
+  if (!JF_IS_LAST(LOADER, l)) return;
   loader_check_fork(l);
   pthread_mutex_lock(&l->mu);
   l->ends = 1;
@@ -176,7 +176,6 @@ void jfl_loader_free(jfl_loader *l)
   pthread_mutex_destroy(&l->mu);
   pthread_cond_destroy(&l->wanted);
   pthread_cond_destroy(&l->finished);
-  l->tag = JF_TAG_FREED;
   jf_free(l);
 }
 

@@ -126,7 +126,7 @@ static jfl_status picture_head(jf_decoder *d, const uint8_t *data, size_t n, jf_
   const int png = is_png(data, n);
   if (!png && (n < 3 || memcmp(data, "\xff\xd8\xff", 3)))
     return jf_fail(JFL_EDATA, "it is neither a JPEG nor a PNG");
-  JF_TRY(png ? jf_png_head(data, n, p) : jf_jpeg_head(d, data, n, p));
+  JF_TRY(png ? jf_png_head(d, data, n, p) : jf_jpeg_head(d, data, n, p));
   if (!picture_is_side(p->width) || !picture_is_side(p->height) ||
       p->width * p->height > JF_MOST_PIXELS)
     return jf_fail(JFL_EDATA, "its sides must be below %d and its pixels at most %d, got %lld by "

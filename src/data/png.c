@@ -33,18 +33,65 @@ static void png_open(void)
               jf_library_find(so, "png_image_free", &lib.free);
 }
 
+/* ---- what of a file is read ---- */
+
+enum { SIGNATURE = 8, CHUNK = 12 };      /* bytes; those of a chunk besides its data */
+
+static size_t png_chunk_size(const uint8_t *at)
+{
+  return CHUNK + ((size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3]);
+}
+
+/* Whether pixels depend on the chunk. The library would unpack each text to 8 MB, a thousand times
+   the bytes that it takes, only to drop it. */
+static int png_counts(const uint8_t *chunk)
+{
+  static const char kinds[][5] = { "IHDR", "PLTE", "tRNS", "gAMA", "cHRM", "sRGB", "iCCP", "sBIT" };
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (!memcmp(chunk + 4, kinds[i], 4)) return 1;
+  return !(chunk[4] & 0x20);           /* whoever does not know such a chunk must refuse the file */
+}
+
+/* Leaves out the chunks before the pixels on which these do not depend. *data and *n become what
+   is left, which lies in d->other if anything was left out. */
+static jfl_status png_strip(jf_decoder *d, const uint8_t **data, size_t *n)
+{
+  const uint8_t *from = *data;
+  size_t at = SIGNATURE, kept = SIGNATURE, size;
+  uint8_t *to = NULL;
+  for (; at + CHUNK <= *n && memcmp(from + at + 4, "IDAT", 4); at += size) {
+    size = png_chunk_size(from + at);
+    if (size > *n - at) break;
+    const int counts = png_counts(from + at);
+    if (!counts && !to) {
+      if (!(to = jf_room_for(&d->other, *n))) return jf_fail(JFL_ENOMEM, "out of memory");
+      memcpy(to, from, kept);
+    }
+    if (counts && to) memcpy(to + kept, from + at, size);
+    if (counts) kept += size;
+  }
+  if (!to) return JFL_OK;
+  memcpy(to + kept, from + at, *n - at);
+  *n -= at - kept;
+  *data = to;
+  return JFL_OK;
+}
+
+/* ---- reading ---- */
+
 static jfl_status png_broken(const png_file *f)
 {
   return jf_fail(JFL_EDATA, "the PNG is damaged: %s", f->message);
 }
 
 /* Reads the head; the rest may be read, or f freed, after success. */
-static jfl_status png_begin(png_file *f, const uint8_t *data, size_t n, jf_pixels *p)
+static jfl_status png_begin(png_file *f, jf_decoder *d, const uint8_t *data, size_t n, jf_pixels *p)
 {
   pthread_once(&once, png_open);
   if (!lib.ready)
     return jf_fail(JFL_ENOSYS, "PNG files need the library " LIBRARY ", which Debian's package "
                    "libpng16-16 installs");
+  JF_TRY(png_strip(d, &data, &n));
   *f = (png_file){ .version = VERSION };
   if (!lib.begin(f, data, n)) return png_broken(f);
   p->width = f->width;
@@ -53,10 +100,10 @@ static jfl_status png_begin(png_file *f, const uint8_t *data, size_t n, jf_pixel
   return JFL_OK;
 }
 
-jfl_status jf_png_head(const uint8_t *data, size_t n, jf_pixels *p)
+jfl_status jf_png_head(jf_decoder *d, const uint8_t *data, size_t n, jf_pixels *p)
 {
   png_file f;
-  JF_TRY(png_begin(&f, data, n, p));
+  JF_TRY(png_begin(&f, d, data, n, p));
   lib.free(&f);
   return JFL_OK;
 }
@@ -64,7 +111,7 @@ jfl_status jf_png_head(const uint8_t *data, size_t n, jf_pixels *p)
 jfl_status jf_png_body(jf_decoder *d, const uint8_t *data, size_t n, jf_pixels *p)
 {
   png_file f;
-  JF_TRY(png_begin(&f, data, n, p));
+  JF_TRY(png_begin(&f, d, data, n, p));
   uint8_t *to = jf_room_for(&d->pixels, (size_t)(p->width * p->height * p->channels));
   if (!to) {
     lib.free(&f);

@@ -32,6 +32,7 @@ void jfl_graph_unref(jfl_graph *g)
 {
   if (!g || !JF_IS(GRAPH, g) || atomic_fetch_sub(&g->refs, 1) != 1) return;
   g->tag = JF_TAG_FREED;
+  for (jfl_value *v = g->newest; v; v = v->older) v->tag = JF_TAG_FREED;
   for (int i = 0; i < g->n_kept; i++) jfl_array_unref(g->kept[i].array);
   jf_arena_free(g->arena);
   jf_free(g->traced);
@@ -44,7 +45,8 @@ static jfl_value *add_value(jfl_graph *g, jf_origin origin, jfl_dtype t, const j
   jfl_value *v = jf_alloc(g->arena, sizeof *v);
   *v = (jfl_value){ .tag = JF_TAG_VALUE, .graph = g, .id = g->n_value, .origin = origin,
                     .dtype = t, .shape = *s, .name = name,
-                    .place = g->served ? g->served->place : g->place };
+                    .place = g->served ? g->served->place : g->place, .older = g->newest };
+  g->newest = v;
   g->value = jf_grow(g->arena, g->value, g->n_value, &g->cap_value, sizeof *g->value);
   return g->value[g->n_value++] = v;
 }

@@ -38,6 +38,7 @@ struct jfl_value {
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
   const jf_piece *piece;               /* of one that is a part of a variable over a group, to which
                                           `variable` belongs; or NULL */
+  jfl_value *older;                    /* the one that was made before it, or NULL */
 };
 
 /* What a node is for. JF_AGAIN: it computes a value of the body once more, for gradients. */
@@ -131,7 +132,9 @@ struct jfl_graph {
   jf_placing placing;
   int updating;                        /* set by the pass update: effects are emitted in order */
   jfl_status err;                      /* first error; once set, jf_emit does nothing */
-  const jfl_session *session;          /* which the places are numbers in, once one is; or NULL */
+  uint64_t session;                    /* the id of the one which the places are numbers in, once
+                                          one is; or 0 */
+  jfl_value *newest;                   /* of all that were made, also those that passes dropped */
   int closed;                          /* set once it is compiled: it takes no more nodes */
   char *traced;                        /* its text as it was then; owned */
   uint64_t shared;                     /* several ranks run it together: a hash of that text, which

@@ -92,7 +92,7 @@ void jf_job_remove(jfl_job *j)
 
 void jfl_plan_free(jfl_plan *p)
 {
-  if (!p || !JF_IS(PLAN, p)) return;
+  if (!JF_IS_LAST(PLAN, p)) return;
   jfl_job *j = p->job;
   jf_session_acquire(j->session);
   for (int i = 0; i < j->n_plan; i++)

@@ -46,8 +46,7 @@ jfl_profile *jf_profile_new(size_t max_events)
 
 void jfl_profile_free(jfl_profile *f)
 {
-  if (!f || !JF_IS(PROFILE, f)) return;
-  f->tag = JF_TAG_FREED;
+  if (!JF_IS_LAST(PROFILE, f)) return;
   for (int i = 0; i < f->n_account; i++) {
     jf_free(f->account[i].seconds);
     jfl_graph_unref(f->account[i].graph);

@@ -96,6 +96,7 @@ typedef struct jf_settings {
 
 struct jfl_session {
   jf_tag tag;
+  uint64_t id;                 /* not 0; no other has it, also none that gets this one's memory */
   pthread_mutex_t mu;
   pthread_cond_t changed;      /* queue, running or done changed */
   pthread_t worker; int has_worker, stop;          /* guarded by mu */

@@ -83,6 +83,7 @@ jfl_status jfl_session_new(jfl_session **out)
   jfl_session *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   s->tag = JF_TAG_SESSION;
+  s->id = jf_entropy() | 1;
   s->budget = jf_memory_budget();
   s->fd = -1;
   s->changes = 1;
@@ -114,9 +115,8 @@ jfl_status jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *
 void jfl_session_free(jfl_session *s)
 {
   if (jf_world_trouble()) jf_world_be_alone();
-  if (!s || !JF_IS(SESSION, s)) return;
+  if (!JF_IS_LAST(SESSION, s)) return;
   jf_queue_stop(s);
-  s->tag = JF_TAG_FREED;
   jfl_profile_free(s->profile);
   for (jfl_job *j = s->jobs, *next; j; j = next) {
     next = j->next;

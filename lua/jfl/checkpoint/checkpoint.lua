@@ -186,18 +186,18 @@ end
 
 -- Reads a tensor of a file that records neither dtype nor shape. They are taken from the variable
 -- of that name or, where there is none, from what most of OneFlow's variables have.
-local function read_bare(file, i, name, size, dtypes)
+local function read_bare(path, file, i, name, size, dtypes)
   if dtypes[name] then return core.checkpoint_read(file, i, core.variable_info(name)) end
   local dtype, width = "float32", 4
   if name:match("^System%-Train%-TrainStep%-") then dtype, width = "int64", 8 end
   if size > 0 and size % width == 0 then
     return core.checkpoint_read(file, i, dtype, { size / width })
   end
-  core.fail("checkpoint.get: '%s': %.0f bytes without a meta are no %s, and no job has the "
-    .. "variable", name, size, dtype)
+  core.fail("checkpoint.get: %s: '%s': %.0f bytes without a meta are no %s, and no job has the "
+    .. "variable", path, name, size, dtype)
 end
 
-local function read_all(file, about, only)
+local function read_all(path, file, about, only)
   local all, dtypes, i = {}, nil, 1
   local name, size, shape = core.checkpoint_tensor(file, i)
   while name do
@@ -207,7 +207,7 @@ local function read_all(file, about, only)
         dtypes = variables.dtypes()
       end
       all[name] = shape and core.checkpoint_read(file, i)
-        or read_bare(file, i, name, size, dtypes)
+        or read_bare(path, file, i, name, size, dtypes)
     end
     if about.single then return all[name] end
     i = i + 1
@@ -224,7 +224,9 @@ local get = args.define("checkpoint.get", "Reads a checkpoint as arrays by name.
 }, function(o)
   args.expect("checkpoint.get", "path", o.path, "string")
   local only = prefixes("checkpoint.get", o.only)
-  local all = with_open(o.path, function(file, about) return read_all(file, about, only) end)
+  local all = with_open(o.path, function(file, about)
+    return read_all(o.path, file, about, only)
+  end)
   if not only or next(all) ~= nil then return all end
   core.fail("checkpoint.get: %s: only: no name in it begins with '%s'", o.path,
     table.concat(only, "' or '"))

@@ -6,6 +6,7 @@ local archive = {}
 -- Deflate never packs more into a byte.
 local MOST_RATIO, SLACK = 1032, 64
 local IS_UTF8 = 0x800        -- the flag of a member whose name is not ASCII
+local MOST_SIZE = 2 ^ 30     -- bytes of a file that is read whole: Lua has no longer texts
 
 local function u16(s, at)
   local a, b = s:byte(at, at + 1)
@@ -17,11 +18,18 @@ local function u32(s, at)
   return a + b * 256 + c * 65536 + d * 16777216
 end
 
+--- Why a file of that size, or nil for a pipe, is not read whole; nil: it can be.
+function archive.too_large(size)
+  return size and size > MOST_SIZE and ("it must have at most %.0f bytes, got %.0f"):format(
+    MOST_SIZE, size) or nil
+end
+
 --- The contents of a file, or nil and why not.
 function archive.read(path)
   local file, err = core.file_open(path)
   if not file then return nil, err end
-  local text, why = core.file_read(file)
+  local text, why = nil, archive.too_large(core.file_size(file))
+  if not why then text, why = core.file_read(file) end
   core.file_close(file)
   return text, why and path .. ": " .. why
 end

@@ -83,8 +83,9 @@ goes on after them, bit for bit.
 
 Files of others may be read: an archive whose members overlap, occur twice or unpack to more than it
 says is refused before it takes memory, and so is an array whose header promises more than the file
-holds. `.npz` archives may be stored or deflated, with 32 or 64 bit sizes; encrypted members and
-other ways of packing are errors that name them.
+holds. `.npz` archives, of at most 1 GiB, may be stored or deflated, with 32 or 64 bit sizes;
+encrypted members and other ways of packing are errors that name them. A picture has at most 2^27
+pixels, and what a file says beside its pixels is not unpacked.
 ]==]
 local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"

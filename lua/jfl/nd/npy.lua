@@ -162,6 +162,7 @@ function npy.members(path, zip, only)
   local arrays = {}
   for name, member in pairs(archive.members(path, zip)) do
     local short = name:gsub("%.npy$", "")
+    if arrays[short] then core.fail("%s: damaged: two arrays have the name '%s'", path, short) end
     if not only or only[short] then
       arrays[short] = decode(from_member(path, zip, name, member))
     end
@@ -183,9 +184,10 @@ local function load(path, file)
   if not start or start == "" then
     core.fail("ndarray.load: %s: %s", path, why or "the file is empty")
   end
-  local is_zip = start == "PK"
-  if not is_zip and core.file_size(file) then return decode(from_file(path, file)) end
-  local rest, wrong = core.file_read(file)
+  local is_zip, size = start == "PK", core.file_size(file)
+  if not is_zip and size then return decode(from_file(path, file)) end
+  local rest, wrong = nil, is_zip and archive.too_large(size)
+  if not wrong then rest, wrong = core.file_read(file) end
   if not rest then core.fail("ndarray.load: %s: %s", path, wrong) end
   local text = start .. rest
   if is_zip then return with_numbers(npy.members(path, text)) end

@@ -39,9 +39,7 @@ local function name_and_path(word)
   path = path or word
   name = format.plain(name or path)
   if name == "." then return "", path end
-  if name:find("^/") or name:find("^%a:") or ("/" .. name .. "/"):find("/%.%./") then
-    name = name:match("([^/]+)$")
-  end
+  if format.leads_out(name) then name = name:match("([^/]+)$") end
   if not name or name == "" or name == ".." then
     fail("--bundle: %s has no name; give name=%s", word, word)
   end

@@ -26,16 +26,23 @@ function format.plain(name)
   return #name > 1 and name:gsub("/$", "") or name
 end
 
+--- Whether a name leads out of the folder that it is looked up in.
+function format.leads_out(name)
+  name = "/" .. name:gsub("\\", "/") .. "/"
+  return name:find("^//") ~= nil or name:find("^/%a:") ~= nil or name:find("/../", 1, true) ~= nil
+end
+
 function format.digits(offset, size, total, sum)
   return ("%016x%016x%016x%016x"):format(offset, size, total, sum)
 end
 
---- The four numbers.
+--- The four numbers; nil: they are none, or do not fit each other.
 function format.numbers(digits)
   local list = {}
   for part in digits:gmatch(("%x"):rep(16)) do
     list[#list + 1] = tonumber(part:sub(1, 8), 16) * 2 ^ 32 + tonumber(part:sub(9), 16)
   end
+  if #list < 4 or list[1] + list[2] > list[3] then return nil end
   return unpack(list)
 end
 
@@ -47,16 +54,19 @@ function format.index(entries)
   return table.concat(lines)
 end
 
---- The entries of an index, as a list and by name; the first is the script.
-function format.entries(index, at)
-  local entries = {}
-  for kind, size, sum, name in index:gmatch("(%a+) (%d+) (%x+) ([^\n]*)\n") do
+--- The entries of an index, as a list and by name; the first is the script. at, stop: where their
+-- bytes begin and end. nil: they do not fit each other.
+function format.entries(index, at, stop)
+  local entries, read = {}, 1
+  for line, kind, size, sum, name in index:gmatch("((%a+) (%d+) (%x+) ([^\n]*)\n)") do
     local entry = { kind = kind, size = tonumber(size), sum = tonumber(sum, 16), name = name,
       at = at }
-    at = at + entry.size
+    if name == "" or format.leads_out(name) or entries[name] then return nil end
+    at, read = at + entry.size, read + #line
     entries[#entries + 1], entries[name] = entry, entry
   end
-  return entries
+  local whole = read == #index + 1 and at == stop and entries[1] and entries[1].kind == "script"
+  return whole and entries or nil
 end
 
 return format

@@ -206,12 +206,14 @@ function bundled.start(argv0, digits, tools)
   local offset, size, total, sum = format.numbers(digits)
   local file = own_file(argv0, tools)
   local has = file:seek("end")
+  if not offset then fail("this program is damaged") end
   if has < total then fail("this program is cut off: it has %.0f of %.0f bytes", has, total) end
   file:seek("set", offset)
   local index = file:read(size) or ""
-  if format.sum(format.SEED, index) ~= sum then fail("this program is damaged") end
-  program = { file = file, entries = format.entries(index, offset + size), tools = tools, made = {},
-    folders = {}, has = {} }
+  local entries = format.sum(format.SEED, index) == sum
+    and format.entries(index, offset + size, total)
+  if not entries then fail("this program is damaged") end
+  program = { file = file, entries = entries, tools = tools, made = {}, folders = {}, has = {} }
   table.insert(package.loaders, 2, module_of)
   redirect_all()
   clean_at_exit()

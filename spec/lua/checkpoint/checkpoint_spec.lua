@@ -294,7 +294,7 @@ describe("OneFlow's layout", function()
     assert.same({ 7 }, all["System-Train-TrainStep-train"]:totable())
     put("odd", "out", "123")
     helper.fails(function() flow.checkpoint.get(path) end,
-      "'odd': 3 bytes without a meta are no float32")
+      path .. ": 'odd': 3 bytes without a meta are no float32")
     put("one-weight", "out", ONES .. ONES)
     helper.fails(function() flow.checkpoint.get(path, { only = "one" }) end,
       "one-weight: 32 bytes do not hold float32 (2, 2)")

@@ -126,6 +126,7 @@ describe("an archive", function()
   it("is refused where it has a member twice, or two in one place", function()
     local a = { name = "a.npy", data = GOOD }
     refuses({ a, a }, "damaged: 'a.npy' occurs twice")
+    refuses({ a, { name = "a", data = GOOD } }, "damaged: two arrays have the name 'a'")
     refuses({ a, { name = "b.npy", data = GOOD, offset = 0 } },
       "'b.npy' is damaged: its header is not where the directory says")
     local many = { a }

@@ -75,10 +75,18 @@ static int cache_read_all(int fd, void *to, size_t size)
   return 1;
 }
 
+/* What the head says takes no more memory than the file has bytes. */
+static int cache_read_head(int fd, cache_head *h)
+{
+  jf_info st;
+  return !jf_info_of(fd, &st) && st.kind == JF_FILE && cache_read_all(fd, h, sizeof *h) &&
+         h->size > 0 && h->size <= MOST_BYTES && (uint64_t)st.size == sizeof *h + h->size;
+}
+
 static int cache_read_image(int fd, uint64_t key, const char *text, void **image, size_t *size)
 {
   cache_head h;
-  if (!cache_read_all(fd, &h, sizeof h) || h.size == 0 || h.size > MOST_BYTES) return 0;
+  if (!cache_read_head(fd, &h)) return 0;
   void *p = jf_new_raw(h.size);
   if (!p) return 0;
   if (cache_read_all(fd, p, h.size)) {
