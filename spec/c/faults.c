@@ -22,6 +22,26 @@ FAULTS_HERE DIR *fdopendir(int fd)
   return faults_on(fd, 'L', 0) > 0 ? NULL : real(fd);
 }
 
+FAULTS_HERE struct dirent *readdir(DIR *d)
+{
+  struct dirent *(*real)(DIR *) = (struct dirent *(*)(DIR *))dlsym(RTLD_NEXT, "readdir");
+  return faults_on(dirfd(d), 'L', 0) > 0 ? NULL : real(d);
+}
+
+/* ---- looking up ---- */
+
+#ifdef SYS_newfstatat
+FAULTS_HERE int fstat(int fd, struct stat *to)
+{
+  return faults_on(fd, 's', 0) > 0 ? -1 : (int)syscall(SYS_fstat, fd, to);
+}
+
+FAULTS_HERE int fstatat(int dir, const char *restrict path, struct stat *restrict to, int flags)
+{
+  return faults_at(dir, path, 's') > 0 ? -1 : (int)syscall(SYS_newfstatat, dir, path, to, flags);
+}
+#endif
+
 /* ---- streams, whose own calls are inside the C library ---- */
 
 static ssize_t stream_read(void *fd, char *to, size_t n) { return read((int)(intptr_t)fd, to, n); }
@@ -117,34 +137,46 @@ FAULTS_HERE int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t room)
 
 /* ---- memory ---- */
 
-#ifdef __GLIBC__
-void *__libc_malloc(size_t n);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t n);
-void *__libc_memalign(size_t align, size_t n);
+/* Those of the sanitizers are never replaced: what is built with them has its own. */
+static struct {
+  void *(*malloc)(size_t);
+  void *(*calloc)(size_t, size_t);
+  void *(*realloc)(void *, size_t);
+  void *(*memalign)(size_t, size_t);
+} next;
+
+static void find_next(void)
+{
+  if (next.malloc) return;
+  *(void **)&next.calloc = dlsym(RTLD_NEXT, "calloc");
+  *(void **)&next.realloc = dlsym(RTLD_NEXT, "realloc");
+  *(void **)&next.memalign = dlsym(RTLD_NEXT, "memalign");
+  *(void **)&next.malloc = dlsym(RTLD_NEXT, "malloc");
+}
 
 /* Only where it is asked for. */
 static int faults_memory(char letter)
 {
+  find_next();
   if (!faults->on || !strchr(faults->which, letter)) return 0;
   if (faults_step(letter) <= 0) return 0;
   errno = ENOMEM;
   return 1;
 }
 
-FAULTS_HERE void *malloc(size_t n) { return faults_memory('a') ? NULL : __libc_malloc(n); }
+FAULTS_HERE void *malloc(size_t n) { return faults_memory('a') ? NULL : next.malloc(n); }
 FAULTS_HERE void *calloc(size_t n, size_t size)
 {
-  return faults_memory('a') ? NULL : __libc_calloc(n, size);
+  return faults_memory('a') ? NULL : next.calloc(n, size);
 }
 FAULTS_HERE void *realloc(void *p, size_t n)
 {
-  return n && faults_memory('a') ? NULL : __libc_realloc(p, n);
+  return n && faults_memory('a') ? NULL : next.realloc(p, n);
 }
 FAULTS_HERE void *memalign(size_t align, size_t n);
 FAULTS_HERE void *memalign(size_t align, size_t n)
 {
-  return faults_memory('a') ? NULL : __libc_memalign(align, n);
+  return faults_memory('a') ? NULL : next.memalign(align, n);
 }
 FAULTS_HERE void *aligned_alloc(size_t align, size_t n) { return memalign(align, n); }
 FAULTS_HERE int posix_memalign(void **p, size_t align, size_t n)
@@ -163,7 +195,6 @@ FAULTS_HERE void *mmap64(void *at, size_t n, int prot, int flags, int fd, off_t 
 {
   return mmap(at, n, prot, flags, fd, offset);
 }
-#endif
 
 /* ---- the beginning ---- */
 

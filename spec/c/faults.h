@@ -29,16 +29,19 @@
 
 /* What a faulty call does; an errno above 0: it fails. */
 enum { FAULTS_NONE = 0, FAULTS_KILL = -1, FAULTS_SHORT = -2 };
-enum { FAULTS_PIECE = 97, FAULTS_LOG = 8192 };
+enum { FAULTS_PIECE = 97, FAULTS_PART = 7, FAULTS_LOG = 8192 };
 
 /* One letter for each kind of call; `which` has those that count, all where it is empty:
 
-     o opens, or makes, a file    l opens a folder     L lists one     s looks up, as stat does
-     r reads    w writes    f syncs a file    d syncs a folder    n renames    u removes
-     m makes a folder    k locks    c gives rights or an owner    t cuts    x closes
+     o opens, or makes, a file    l opens a folder    r reads    w writes    f syncs a file
+     d syncs a folder    n renames    u removes    m makes a folder    k locks
+     c gives rights or an owner    t cuts    x closes
+
    and in build/faults.so, which has the calls for them:
+
+     L lists a folder    s looks up, as stat does    a allocates    p maps memory
      S binds a socket, or listens there    C connects    A accepts    W sends    R receives
-     P polls    a allocates    p maps memory */
+     P polls */
 typedef struct faults_state {
   atomic_int on, n;            /* calls that counted so far */
   int at, times, what;         /* calls at .. at + times - 1 are faulty; times 0: all from there */
@@ -130,7 +133,7 @@ static inline int faults_at(int dir, const char *path, char letter)
 /* How many bytes of n a call may take: fewer where it is short. */
 static inline size_t faults_part(int fault, size_t n)
 {
-  return fault == FAULTS_SHORT && n > 1 ? n > FAULTS_PIECE ? FAULTS_PIECE : n / 2 : n;
+  return fault == FAULTS_SHORT && n > 1 ? n > FAULTS_PART ? FAULTS_PART : n / 2 : n;
 }
 
 /* ---- files ---- */
@@ -197,9 +200,9 @@ FAULTS_HERE ssize_t writev(int fd, const struct iovec *v, int n)
 /* The disk itself is not waited for: no test crashes a machine. */
 FAULTS_HERE int fsync(int fd)
 {
-  struct stat st;
-  if (fstat(fd, &st)) return -1;
-  const char letter = S_ISDIR(st.st_mode) ? 'd' : 'f';
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags < 0) return -1;
+  const char letter = flags & O_DIRECTORY ? 'd' : 'f';
   if (faults_on(fd, letter, 0) > 0) return -1;
   faults_tell((faults_change){ .kind = letter, .fd = fd });
   return 0;

@@ -185,7 +185,8 @@ int jf_folder_rename(int folder, const char *from, const char *to, int *inside);
 /* Where a link leads; EINVAL: it is none. Gives the length, without a 0 behind it. */
 int64_t jf_link_read(int folder, const char *name, char *to, size_t size);
 
-/* Goes through the names in a folder but "." and "..". */
+/* Goes through the names in a folder but "." and "..". NULL: there are no more, and errno is 0, or
+   it cannot be read. */
 typedef struct jf_listing jf_listing;
 jf_listing *jf_listing_open(int folder);
 const char *jf_listing_next(jf_listing *l);
