@@ -230,8 +230,11 @@ __attribute__((constructor)) static void faults_open(void)
   if (getenv("JFL_FAULTS_STACK")) {
     void *warm[1];
     backtrace(warm, 1);             /* loads what it needs */
-    signal(SIGABRT, tell_stack);
-    signal(SIGSEGV, tell_stack);
+    static char room[1 << 16];      /* where no memory is left for the stack */
+    sigaltstack(&(stack_t){ .ss_sp = room, .ss_size = sizeof room }, NULL);
+    const struct sigaction tells = { .sa_handler = tell_stack, .sa_flags = SA_ONSTACK };
+    sigaction(SIGABRT, &tells, NULL);
+    sigaction(SIGSEGV, &tells, NULL);
   }
   if (!plan || faults->below[0]) return;
   if (sscanf(plan, "%d:%d:%d:%63[^:]:%n", &at, &times, &what, which, &n) != 4 || !n) abort();

@@ -31,5 +31,39 @@ describe("what is written with faults is the old one or the new one, and nothing
   function() each "save first_save manager npy npz png plot graph" end)
 
 -- Archives and single pictures are read by streams of C, which a signal ends.
+-- Runs with each allocation failing, also those of libraries; prints how many failed.
+local RUNS = [[
+local ffi = require "ffi"
+local flow = require "jfl"
+ffi.cdef "void faults_begin(const char *, const char *, int, int, int); int faults_end(void);"
+local tp, C = flow.typing, ffi.C
+local job = flow.global_function { name = "job", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 4, 1, 28, 28 }) } },
+  body = function(x)
+    local y = flow.layers.conv2d(x, 32, { kernel_size = 5, name = "conv" })
+    return flow.layers.dense(flow.flatten(y, { start_dim = 1 }), 10, { name = "out" })
+  end }
+local x = flow.ndarray.arange(4 * 28 * 28):reshape({ 4, 1, 28, 28 }) / 3000
+local want = tostring(job(x):sum())
+local failed, k, n = 0, 0
+repeat
+  k = k + 1
+  C.faults_begin("/", "a", k, 1, 12)
+  local ok, y = pcall(job, x)
+  n = C.faults_end()
+  if n < k then break end
+  failed = failed + 1
+  if ok then assert(tostring(y:sum()) == want) else assert(y:find "memory", y) end
+until false
+print(failed .. " failed")
+]]
+
+it("a run goes on, or says so, wherever memory fails #cpu", function()
+  if helper.sanitized() then return pending("the sanitizer has its own operator new") end
+  local out, status = helper.script(RUNS, "LD_PRELOAD=build/faults.so")
+  assert.equal(0, status, out)
+  assert(tonumber(out:match "(%d+) failed\n$") >= 3, out)
+end)
+
 describe("what is read with faults is whole, or the error says what was wrong:",
   function() each "load oneflow read_folder read_csv" end)

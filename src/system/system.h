@@ -78,6 +78,9 @@ void jf_pages_large(char *base, size_t size);
 /* Takes addresses that nothing may be read from or written to; NULL: there are none. */
 void *jf_pages_reserve(size_t size);
 void jf_pages_give_back(void *p, size_t size);
+/* How many bytes the process may take where it is to get less than the machine has, so that asking
+   for more fails; 0: there is no such limit. */
+uint64_t jf_memory_limit(void);
 
 /* ---- libraries, the environment, the process (process.c) ---- */
 
