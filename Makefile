@@ -107,7 +107,7 @@ PRODUCTS ?= jfl jfl.so libjfl.so libjfl.a $(MPIS:%=jfl-mpi-%.so)
 all: $(PRODUCTS:%=build/%) build/$(SONAME)
 products: $(PRODUCTS:%=$O/%)
 objects: $(LIB_OBJ) $(CMD_OBJ)
-tests: $(TESTS) $(if $(SYSTEM),,emulated)
+tests: $(TESTS) $(if $(SYSTEM),,emulated build/faults.so)
 
 # build/ itself has the products of the setting that was built last.
 $(PRODUCTS:%=build/%) build/counted: build/%: $O/% FORCE
@@ -207,6 +207,11 @@ build/emulated/libnccl.so.2: $(addprefix spec/cuda/,nccl.c emulated.h) build/emu
 build/emulated/runtime.h: spec/cuda/runtime.h
 	@mkdir -p $(@D)
 	cp $< $@
+
+# Faults of system calls in any program.
+build/faults.so: spec/c/faults.c spec/c/faults.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden -o $@ $< -ldl
 
 # The fuzzer: what reads files of others is compiled once more, to tell which places it reaches.
 FUZZED := $(wildcard src/checkpoint/*.c src/data/*.c src/world/*.c) src/base/json.c src/base/shape.c src/api/inflate.c \

@@ -61,7 +61,7 @@ static void *blas_load(void)
 
 static void blas_open_library(void)
 {
-  void *so = blas_load();
+  void *so = jf_library_safe(LIBRARY) ? blas_load() : NULL;
   lib.ready = jf_library_find(so, "cblas_sgemm", &lib.sgemm) &&
               jf_library_find(so, "cblas_dgemm", &lib.dgemm) &&
               jf_library_find(so, "openblas_set_num_threads", &lib.set_num_threads);

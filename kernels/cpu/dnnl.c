@@ -15,8 +15,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Bytes that must be free when the library is opened, and when it makes a kernel: it is C++, and
-   where memory fails within it the process ends. */
+/* Bytes that must be free when the library is opened, and when it makes a kernel. It is C++, and
+   where memory fails within it the process ends, but for what is kept aside (base.h). */
 enum { LIBRARY_ROOM = 96 << 20, UNIT_ROOM = 16 << 20 };
 
 /* ---- what differs between the versions ---- */
@@ -86,8 +86,11 @@ static void find_block(void);
 
 static void onednn_open_library(void)
 {
-  void *so = jf_library_open(LIBRARY, NULL, LIBRARY_ROOM);
+  if (!jf_library_safe(LIBRARY)) return;
+  jf_library_spare_for(jf_library_try("libstdc++.so.6"));
+  void *so = jf_library_spare() ? jf_library_open(LIBRARY, NULL, LIBRARY_ROOM) : NULL;
   if (!so || !find_functions(so)) return;
+  jf_library_spare_for(so);
   if (lib.engine_create(&lib.engine, dnnl_cpu, 0)) return;
   if (lib.stream_create(&lib.stream, lib.engine, dnnl_stream_default_flags)) return;
   find_block();
@@ -231,7 +234,7 @@ static jfl_status attr_new(const jf_epilogue *e, const onednn_layout *residual, 
                            dnnl_primitive_attr_t *out)
 {
   dnnl_post_ops_t ops;
-  if (!jf_library_room(UNIT_ROOM))
+  if (!jf_library_spare() || !jf_library_room(UNIT_ROOM))
     return jf_fail(JFL_ENOMEM, "onednn: out of memory: too little is free to make a kernel");
   JF_TRY(onednn_check(lib.primitive_attr_create(out), "attributes"));
   jfl_status err =
@@ -445,8 +448,14 @@ static void not_alone(int before)
   if (before != 1) lib.set_threads(before);
 }
 
+static jfl_status onednn_spare(void)
+{
+  return jf_library_spare() ? JFL_OK : jf_fail(JFL_ENOMEM, "onednn: out of memory");
+}
+
 static jfl_status execute(jf_unit_any *unit, int lane, void *scratch, jf_unit_run r)
 {
+  JF_TRY(onednn_spare());
   const void *const data[N_SLOT] = { [A] = r.a, [B] = r.b, [C] = r.c, [BIAS] = r.bias,
                                      [RESIDUAL] = r.residual, [DBIAS] = r.dbias };
   onednn_unit *u = unit;
@@ -469,6 +478,7 @@ static jfl_status onednn_convert_b(const onednn_unit *u, onednn_lane *l, const v
 
 static jfl_status onednn_ready(jf_unit_any *unit, int lane, const void *b, void *to)
 {
+  JF_TRY(onednn_spare());
   onednn_unit *u = unit;
   int before = alone();
   jfl_status s = onednn_convert_b(u, &u->lane[lane], b, to);

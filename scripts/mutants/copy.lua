@@ -10,7 +10,7 @@ local UNSET = "LDFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES OF N SEED ID EACH MINUTES 
 -- What a faulty program may take: of a file 2 GB, seconds of the processor, and of memory 16 GB but
 -- for sanitizers, which reserve more; and it leaves no core file.
 local BOUNDS = "ulimit -c 0; ulimit -f 4000000; ulimit -t %d; "
-local MEMORY = "ulimit -v 16000000; "
+local MEMORY = "export JFL_LIBRARIES=all; ulimit -v 16000000; "
 local KILLED, TOO_LONG = 137, 152       -- by timeout, and where it computed for too long
 
 local RUN = "cd %s && . scripts/unset.sh && unset %s && timeout -k 5 %d sh -c %s 2>&1 </dev/null; "

@@ -30,6 +30,14 @@ allocations_list() {
   one "each allocation" JFL_CUTS=1 $native/spec/bind/delivery_test
   spec_files "each instruction" "JFL_CUTS=1 build/jfl" spec/lua/job/cut_spec.lua \
     spec/op/signature_spec.lua
+  spec_files "each limit of memory" "JFL_CUTS=1 build/jfl" spec/plan/room_spec.lua
+}
+
+# Each system call of what saves and loads fails, or is the last one; crashes of the machine.
+slice_faults() { pool faults_list; }
+faults_list() {
+  spec_files "each system call" "JFL_CUTS=1 build/jfl" spec/system/faults_spec.lua
+  one "crashes of the machine" JFL_CUTS=50 $native/spec/checkpoint/crash_test
 }
 slice_drivers() { pool drivers_list; }
 drivers_list() {
@@ -45,6 +53,8 @@ slice_kills() {
 }
 kills_list() {
   spec_files "ranks killed at many moments" "JFL_KILLS=50 build/jfl" spec/cmd/ranks_spec.lua
+  spec_files "training that goes on after kills" "JFL_KILLS=${JFL_KILLS:-250} build/jfl" \
+    spec/checkpoint/resume_spec.lua
 }
 
 # Random files, calls, jobs and scripts.

@@ -4,7 +4,9 @@
 #include "models.h"
 #include "test.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static void a_missing_library_is_kept_once(void)
 {
@@ -24,6 +26,24 @@ static void a_library_wants_room(void)
   CHECK(!strcmp(jf_library_missing(1), "libz.so.1: too little memory is free for it"));
 }
 
+/* A run within such a limit is in spec/plan/room_spec.lua. */
+static void a_limit_of_memory_leaves_it_out(void)
+{
+  struct rlimit before, low;
+  CHECK(!getrlimit(RLIMIT_AS, &before));
+  unsetenv("JFL_LIBRARIES");
+  if (before.rlim_cur == RLIM_INFINITY) CHECK(jf_library_safe("libends.so"));
+  low = (struct rlimit){ 256 << 20, before.rlim_max };
+  CHECK(!setrlimit(RLIMIT_AS, &low));
+  const int safe = jf_library_safe("libends.so");
+  setenv("JFL_LIBRARIES", "all", 1);
+  const int wanted = jf_library_safe("libends.so");
+  CHECK(!setrlimit(RLIMIT_AS, &before) && !safe && wanted);
+  unsetenv("JFL_LIBRARIES");
+  CHECK(strstr(jf_library_missing(2), "libends.so: left out") &&
+        strstr(jf_library_missing(2), "256 MiB"));
+}
+
 static void a_plan_tells_of_it(void)
 {
   jfl_session *s;
@@ -41,6 +61,7 @@ int main(void)
 {
   RUN(a_missing_library_is_kept_once);
   RUN(a_library_wants_room);
+  RUN(a_limit_of_memory_leaves_it_out);
   RUN(a_plan_tells_of_it);
   return test_done();
 }

@@ -11,7 +11,7 @@ local EACH = 30                  -- functions of a process
 -- A call may ask for any size; less memory makes that an error instead of a slow success.
 local LIMITS = helper.sanitized()
   and "export ASAN_OPTIONS=$ASAN_OPTIONS:allocator_may_return_null=1:max_allocation_size_mb=1000; "
-  or "ulimit -v 6000000; "
+  or "export JFL_LIBRARIES=all; ulimit -v 6000000; "
 
 local function interpreter()
   local first = 0

@@ -1,93 +1,45 @@
-/* Saves a checkpoint while the disk fails, memory runs out or the process is killed: afterwards
-   either the old checkpoint or the new one is complete. The test replaces the system calls that
-   write by functions that count, so that each call can be the last one or one that fails. */
-#include <errno.h>
+/* Saves a checkpoint while the disk fails, memory runs out, or the process or the machine ends:
+   afterwards either the old checkpoint or the new one is complete. Each call that writes can be the
+   last one or one that fails (faults.h), and what a crash of the machine may leave is tried too
+   (replay.h). JFL_CUTS=200 tries that in so many ways. */
+#include "replay.h"
+
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "scratch.h"
 #include "test.h"
 
-enum { PIECE = 97, MAX_STEPS = 1000 };
+enum { MAX_STEPS = 1000 };
 
-/* Steps are counted from 1; a limit of 0 is never reached. */
-static struct {
-  int on, at, kill_at, fail_at, error;
-  char log[MAX_STEPS];         /* one letter for each step; a series of writes is one step */
-} disk;
-
-/* Called before a call that writes; returns whether that call must fail. */
-static int step(char letter)
-{
-  if (!disk.on) return 0;
-  disk.at++;
-  size_t n = strlen(disk.log);
-  int again = letter == 'w' && n && disk.log[n - 1] == 'w';
-  if (n + 1 < sizeof disk.log && !again) disk.log[n] = letter;
-  if (disk.at == disk.kill_at) kill(getpid(), SIGKILL);
-  if (disk.at != disk.fail_at) return 0;
-  errno = disk.error;
-  return 1;
-}
+/* The calls that write, of which one fails, or is the last. Writes are made in small pieces, as a
+   full or slow disk may do. */
+static const char writers[] = "owfdnmc";
+static int fails_at;
 
 static void watch(int kill_at, int fail_at, int error)
 {
-  memset(&disk, 0, sizeof disk);
-  disk.on = 1;
-  disk.kill_at = kill_at;
-  disk.fail_at = fail_at;
-  disk.error = error;
+  fails_at = fail_at;
+  faults->pieces = FAULTS_PIECE;
+  faults_begin(scratch, writers, kill_at ? kill_at : fail_at, 1,
+               kill_at ? FAULTS_KILL : fail_at ? error : FAULTS_NONE);
 }
 
 static int reached(void)
 {
-  disk.on = 0;
-  return disk.at >= disk.fail_at;
+  return faults_end() >= fails_at;
 }
 
-/* Writes in small pieces, as a full or slow disk may do. */
-ssize_t write(int fd, const void *data, size_t n)
+/* The letters of the calls; a series of writes is one. */
+static const char *steps(void)
 {
-  if (step('w')) return -1;
-  return syscall(SYS_write, fd, data, disk.on && n > PIECE ? PIECE : n);
-}
-
-int fsync(int fd)
-{
-  struct stat st;
-  if (step(!fstat(fd, &st) && S_ISDIR(st.st_mode) ? 'd' : 'f')) return -1;
-  return (int)syscall(SYS_fsync, fd);
-}
-
-int renameat(int from_dir, const char *from, int to_dir, const char *to)
-{
-  if (step('r')) return -1;
-  return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
-}
-
-int mkdirat(int dir, const char *path, mode_t mode)
-{
-  if (step('m')) return -1;
-  return (int)syscall(SYS_mkdirat, dir, path, mode);
-}
-
-int fchmod(int fd, mode_t mode)
-{
-  if (step('c')) return -1;
-  return (int)syscall(SYS_fchmod, fd, mode);
-}
-
-int openat(int dir, const char *path, int flags, ...)
-{
-  va_list ap;
-  va_start(ap, flags);
-  mode_t mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;
-  va_end(ap);
-  if (flags & O_CREAT && step('o')) return -1;
-  return (int)syscall(SYS_openat, dir, path, flags, mode);
+  static char text[FAULTS_LOG];
+  size_t n = 0;
+  for (const char *p = faults_letters(); *p; p++)
+    if (*p != 'w' || !n || text[n - 1] != 'w') text[n++] = *p;
+  text[n] = '\0';
+  return text;
 }
 
 /* Whether there is an unfinished model file under `path` or beside it. */
@@ -107,11 +59,11 @@ static void syncs_before_and_after_the_rename(void)
 {
   watch(0, 0, 0);
   CHECK(save_value(1, in_scratch("a/order"), 0) == JFL_OK);
-  CHECK_MSG(!strcmp(disk.log, "mdmowfdrd"), "%s", disk.log);
+  CHECK_MSG(!strcmp(steps(), "mdmowfdnd"), "%s", steps());
   watch(0, 0, 0);
   CHECK(save_value(2, in_scratch("a/order"), 1) == JFL_OK);
-  CHECK_MSG(!strcmp(disk.log, "owcfrd"), "%s", disk.log);
-  disk.on = 0;
+  CHECK_MSG(!strcmp(steps(), "owcfnd"), "%s", steps());
+  faults_end();
 }
 
 /* ---- failures of the disk ---- */
@@ -129,12 +81,12 @@ static void fail_every_call(const char *path, int error, double old)
       CHECK(r == JFL_OK && n > 5);
       return;
     }
-    CHECK_MSG(r == JFL_EIO, "call %d, %s", n, disk.log);
+    CHECK_MSG(r == JFL_EIO, "call %d, %s", n, steps());
     CHECK_MSG(strstr(jfl_errmsg(), scratch) && strstr(jfl_errmsg(), strerror(error)), "%s",
               jfl_errmsg());
-    CHECK_MSG(!leftovers(path), "call %d, %s", n, disk.log);
-    int renamed = strstr(disk.log, "rd") != NULL;
-    CHECK_MSG(load_value(path) == (renamed ? 2 : old), "call %d, %s", n, disk.log);
+    CHECK_MSG(!leftovers(path), "call %d, %s", n, steps());
+    int renamed = strstr(steps(), "nd") != NULL;
+    CHECK_MSG(load_value(path) == (renamed ? 2 : old), "call %d, %s", n, steps());
   }
   CHECK_MSG(0, "the calls do not end");
 }
@@ -159,13 +111,13 @@ static void a_full_disk_keeps_the_old_file(void)
     if (put_output(path, "old")) abort();
     watch(0, n, ENOSPC);
     jfl_status r = put_output(path, "new");
-    int done = !reached(), renamed = strstr(disk.log, "rd") != NULL;
+    int done = !reached(), renamed = strstr(steps(), "nd") != NULL;
     char *text = get_file(path, &size);
-    CHECK_MSG(r == (done ? JFL_OK : JFL_EIO), "call %d, %s", n, disk.log);
-    CHECK_MSG(!strncmp(text, renamed ? "new" : "old", 3), "call %d, %s", n, disk.log);
+    CHECK_MSG(r == (done ? JFL_OK : JFL_EIO), "call %d, %s", n, steps());
+    CHECK_MSG(!strncmp(text, renamed ? "new" : "old", 3), "call %d, %s", n, steps());
     free(text);
     if (!done) continue;
-    CHECK_MSG(!strcmp(disk.log, "owcfrd"), "%s", disk.log);
+    CHECK_MSG(!strcmp(steps(), "owcfnd"), "%s", steps());
     CHECK(!unlink(path) && !rmdir(in_scratch("outputs")));
     return;
   }
@@ -196,7 +148,7 @@ static void an_interrupted_write_goes_on(void)
   for (int n = 3; n < 8; n++) {
     watch(0, n, EINTR);
     CHECK_MSG(save_value(n, in_scratch("signal"), 1) == JFL_OK, "%s", jfl_errmsg());
-    CHECK(reached() && disk.log[1] == 'w' && load_value(in_scratch("signal")) == n);
+    CHECK(reached() && steps()[1] == 'w' && load_value(in_scratch("signal")) == n);
   }
 }
 
@@ -287,6 +239,118 @@ static void a_kill_at_any_call_leaves_one_file_whole(void)
     free(text);
   }
   CHECK_MSG(n > 6 && news == 2, "%d steps, %d new", n, news);
+}
+
+/* ---- crashes of the machine ---- */
+
+enum { CRASHES = 4 };
+
+/* Tries what may be left after each change that was recorded: is_whole() gives whether that is the
+   old or the new one, and whether the new one is there after the last change. */
+static int crash_everywhere(int (*is_whole)(const char *path, int done, int *is_new))
+{
+  const int n = replay_end(), tries = atoi(getenv("JFL_CUTS") ? getenv("JFL_CUTS") : "0");
+  const int most = REPLAY_ANY + (tries > CRASHES ? tries : CRASHES);
+  char folder[PATH_MAX], it[PATH_MAX];
+  int news = 0;
+  strcpy(folder, in_scratch("after"));
+  strcpy(it, in_scratch("after/it"));
+  for (int i = 0; i <= n; i++)
+    for (int t = 0; t < most; t++) {
+      int is_new = 0;
+      if (mkdir(folder, 0700)) abort();
+      replay_crash(folder, i, t < REPLAY_ANY ? t : REPLAY_ANY, (uint64_t)(t * MAX_STEPS + i));
+      CHECK_MSG(is_whole(it, i == n, &is_new), "after %d of %d changes, try %d: %s", i, n, t,
+                jfl_errmsg());
+      news += is_new;
+      scratch_clear(folder);
+    }
+  CHECK_MSG(n > 4 && news > 0, "%d of %d", news, n);
+  return n;
+}
+
+/* A save after the crash goes well, and nothing is left over. */
+static int saves_again(const char *path)
+{
+  return save_value(3, path, 1) == JFL_OK && load_value(path) == 3 && !leftovers(path);
+}
+
+static int is_one_of_two(const char *path, int done, int *is_new)
+{
+  const double v = load_value(path);
+  *is_new = v == 2;
+  return (v == 2 || (v == 1 && !done)) && saves_again(path);
+}
+
+static int is_none_or_new(const char *path, int done, int *is_new)
+{
+  char inner[PATH_MAX];
+  snprintf(inner, sizeof inner, "%s/inner", path);
+  const double v = load_value(inner);
+  *is_new = v == 2;
+  return (v == 2 || (v == -1 && !done && strstr(jfl_errmsg(), "no such directory"))) &&
+         saves_again(inner);
+}
+
+static int is_one_of_two_texts(const char *path, int done, int *is_new)
+{
+  size_t n;
+  char *text = get_file(path, &n);
+  *is_new = n == 3 && !memcmp(text, "new", 3);
+  const int is_old = n == 3 && !memcmp(text, "old", 3);
+  free(text);
+  return *is_new || (is_old && !done);
+}
+
+static void a_crash_leaves_the_old_or_the_new_checkpoint(void)
+{
+  CHECK(!mkdir(in_scratch("crash"), 0700) && save_value(1, in_scratch("crash/it"), 0) == JFL_OK);
+  replay_begin(in_scratch("crash"));
+  CHECK(save_value(2, in_scratch("crash/it"), 1) == JFL_OK);
+  crash_everywhere(is_one_of_two);
+}
+
+static void a_crash_of_a_first_save_leaves_none_or_the_new(void)
+{
+  CHECK(!mkdir(in_scratch("crash_first"), 0700));
+  replay_begin(in_scratch("crash_first"));
+  CHECK(save_value(2, in_scratch("crash_first/it/inner"), 0) == JFL_OK);
+  crash_everywhere(is_none_or_new);
+}
+
+static void a_crash_leaves_the_old_or_the_new_file(void)
+{
+  CHECK(!mkdir(in_scratch("crash_file"), 0700) && !put_output(in_scratch("crash_file/it"), "old"));
+  replay_begin(in_scratch("crash_file"));
+  CHECK(put_output(in_scratch("crash_file/it"), "new") == JFL_OK);
+  crash_everywhere(is_one_of_two_texts);
+}
+
+/* What these tests stand on: a crash is seen to lose what was not synced. */
+static int lost;
+static int is_text_or_lost(const char *path, int done, int *is_new)
+{
+  (void)done;
+  size_t n;
+  char *text = exists(path) ? get_file(path, &n) : NULL;
+  *is_new = text && n == 4 && !memcmp(text, "text", 4);
+  lost += !*is_new;
+  free(text);
+  return 1;
+}
+
+static void a_crash_loses_what_was_not_synced(void)
+{
+  CHECK(!mkdir(in_scratch("crash_lost"), 0700));
+  replay_begin(in_scratch("crash_lost"));
+  const int folder = open(in_scratch("crash_lost"), O_RDONLY | O_DIRECTORY);
+  const int fd = openat(folder, "new", O_WRONLY | O_CREAT | O_EXCL, 0600);
+  CHECK(write(fd, "te", 2) == 2 && write(fd, "xt", 2) == 2);
+  CHECK(!renameat(folder, "new", folder, "it") && !fsync(folder));
+  close(fd);
+  close(folder);
+  lost = 0;
+  CHECK(crash_everywhere(is_text_or_lost) == 5 && lost > 5);
 }
 
 /* ---- several processes ---- */
@@ -421,6 +485,10 @@ int main(void)
   RUN(a_kill_at_any_call_leaves_one_file_whole);
   RUN(a_kill_at_any_call_of_a_first_save_can_be_repeated);
   RUN(a_kill_at_any_moment_leaves_one_whole);
+  RUN(a_crash_loses_what_was_not_synced);
+  RUN(a_crash_leaves_the_old_or_the_new_checkpoint);
+  RUN(a_crash_of_a_first_save_leaves_none_or_the_new);
+  RUN(a_crash_leaves_the_old_or_the_new_file);
   RUN(saves_at_once_do_not_mix);
   RUN(outputs_at_once_do_not_mix);
   RUN(saving_without_memory_fails_cleanly);

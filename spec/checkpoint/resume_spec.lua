@@ -1,4 +1,5 @@
 -- Training that is killed again and again ends with the bits of training that never stopped.
+-- JFL_KILLS=1000 kills at least so often in each way.
 local helper = require "spec.cmd.helper"
 local temporary = require "spec.lua.helper"
 
@@ -50,6 +51,37 @@ for byte in table.concat(text, "\n"):gmatch(".") do hash = (hash * 31 + byte:byt
 print(("%.0f"):format(hash))
 ]]
 
+-- The same by several ranks, which share each batch, with checkpoints that a manager keeps.
+local TOGETHER = [[
+local flow = require "jfl"
+local nd, tp = flow.ndarray, flow.typing
+flow.random.seed(5)
+local job = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 12, 6 }) } },
+  body = function(x)
+    local h = flow.nn.dropout(flow.layers.dense(x, 16, { name = "one" }), 0.3)
+    local loss = flow.math.square(flow.layers.dense(h, 4, { name = "two" }))
+    flow.optimizer.SGD(0.05, { momentum = 0.9 }):minimize(loss)
+    return loss
+  end }
+local manager = flow.train.SimpleCheckPointManager(arg[1], { keep = 2 })
+manager:initialize_or_restore()
+local x = nd.arange(72):reshape({ 12, 6 }) / 72
+local function steps() return flow.get_all_variables()["System-Train-TrainStep-train"]:sum() end
+while steps() < 40 do
+  job(x)
+  if steps() % 2 == 0 then manager:save() end
+end
+local text = {}
+for name, value in pairs(flow.get_all_variables()) do
+  text[#text + 1] = name .. " " .. table.concat(value:reshape({ -1 }):totable(), " ")
+end
+table.sort(text)
+print(table.concat(text, "\n"))
+]]
+
+local KILLS = tonumber(os.getenv "JFL_KILLS" or 1)
+
 describe("a run that is killed", function()
   local directory, script
 
@@ -62,29 +94,47 @@ describe("a run that is killed", function()
     helper.clean()
   end)
 
-  -- Each attempt gets a little longer, so that one is the last whatever the machine. In the
-  -- foreground timeout waits for what it killed, which may still hold the lock of a checkpoint; it
-  -- gives 124 where that ended by itself in the same moment.
-  local function run_until_done(path, ...)
-    local seconds, kills = 0.01, 0
+  -- Runs the command in a session of its own, of which all processes are killed after so long, and
+  -- waits until each of them is gone: it may still hold the lock of a checkpoint.
+  local function kill_after(seconds, line)
+    return helper.shell(("setsid %s & p=$!; sleep %.3f; kill -9 -$p 2>/dev/null; wait $p; s=$?; "
+      .. "while kill -0 -$p 2>/dev/null; do sleep 0.01; done; exit $s"):format(line, seconds))
+  end
+
+  -- Each attempt gets a little longer, so that one is the last whatever the machine.
+  local function run_until_done(line)
+    local seconds, kills = 0.01 + 0.2 * math.random(), 0
     while true do
-      local line = ("timeout --foreground -s KILL %.3f %s"):format(seconds,
-        helper.line(script, path, ...))
-      local out, err, status = helper.shell(line)
+      local out, err, status = kill_after(seconds, line)
       if status == 0 then return out, kills end
-      assert.truthy(status == 137 or status == 124, err)
-      kills, seconds = kills + 1, seconds * 1.25
+      assert.equal(137, status, err)
+      kills, seconds = kills + 1, seconds * (1 + 0.25 * math.random())
+    end
+  end
+
+  local function whole(line)
+    local out, err, status = helper.shell(line(directory .. "/whole"))
+    assert.same({ "", 0 }, { err, status })
+    return out
+  end
+
+  -- What line(path) runs must print this also where it is killed, KILLS times in all.
+  local function check_line(want, line)
+    local kills, path = 0, directory .. "/killed"
+    while kills < KILLS do
+      local got, more = run_until_done(line(path))
+      assert.equal(want, got)
+      os.execute(("rm -r '%s'"):format(path))
+      kills = kills + more
     end
   end
 
   local function check(how, ...)
-    local want, err = helper.run(script, directory .. "/whole", how[1], ...)
-    assert.equal("", err)
-    assert.matches("^%d+\n$", want)
+    local want, rest = nil, { ... }
     for _, call in ipairs(how) do
-      local got, kills = run_until_done(directory .. "/" .. call, call, ...)
-      assert.equal(want, got, call)
-      assert.is_true(kills > 0, "it was never killed")
+      local function line(path) return helper.line(script, path, call, unpack(rest)) end
+      want = want or whole(line)
+      check_line(want, line)
     end
   end
 
@@ -94,5 +144,11 @@ describe("a run that is killed", function()
 
   it("does so over single samples, in batches of which the last is smaller", function()
     check({ "synchronous" }, "samples")
+  end)
+
+  it("does so with several ranks, all of which are killed", function()
+    local together = helper.file(TOGETHER)
+    local function line(path) return helper.line("--ranks", "2", together, path) end
+    check_line(whole(line), line)
   end)
 end)

@@ -21,11 +21,19 @@ static int file_fail(lua_State *L, int e)
   return 2;
 }
 
+/* A signal that comes meanwhile may ask for an end. */
+static int file_wait(lua_State *L, const char *path, int how)
+{
+  int fd;
+  while ((fd = jf_open(JF_HERE, path, how)) < 0 && errno == EINTR) jf_heed_interrupt(L);
+  return fd;
+}
+
 /* nil, why: "data.npy: No such file or directory", and whether something is there. */
 static int file_push(lua_State *L, const char *path, int how)
 {
   jf_holder *h = jf_push_holder(L, close_file);
-  const int fd = jf_open(JF_HERE, path, how), e = errno;
+  const int fd = file_wait(L, path, how), e = errno;
   if (fd >= 0) return h->p = (void *)((intptr_t)fd + 1), 1;
   file_fail(L, e);
   lua_pushfstring(L, "%s: %s", path, lua_tostring(L, -1));

@@ -79,6 +79,7 @@ static int l_directory(lua_State *L)
     lua_pushstring(L, name);
     lua_rawseti(L, -2, ++n);
   }
+  if (errno) jf_raise(L, "%s: cannot list the directory: %s", path, jf_trouble(errno));
   lua_insert(L, -2);
   lua_pop(L, 1);
   jf_listing_close(h->p);
@@ -86,12 +87,17 @@ static int l_directory(lua_State *L)
   return 1;
 }
 
-/* is_file(path) */
-static int l_is_file(lua_State *L)
+/* Whether a path leads to something of that kind; fails where the disk does not tell. */
+static int is_kind(lua_State *L, const char *who, jf_file_kind kind)
 {
+  static const int tells[] = { ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG, EINVAL };
   jf_info st;
-  const char *path = jf_need_string(L, 1, "is_file", "path");
-  lua_pushboolean(L, !jf_info_at(JF_HERE, path, 0, &st) && st.kind == JF_FILE);
+  const char *path = jf_need_string(L, 1, who, "path");
+  const int there = !jf_info_at(JF_HERE, path, 0, &st);
+  int told = there;
+  for (size_t i = 0; i < sizeof tells / sizeof *tells; i++) told |= errno == tells[i];
+  if (!told) jf_raise(L, "%s: cannot look at it: %s", path, jf_trouble(errno));
+  lua_pushboolean(L, there && st.kind == kind);
   return 1;
 }
 
@@ -104,14 +110,11 @@ static int l_is_there(lua_State *L)
   return 1;
 }
 
+/* is_file(path) */
+static int l_is_file(lua_State *L) { return is_kind(L, "is_file", JF_FILE); }
+
 /* is_directory(path) */
-static int l_is_directory(lua_State *L)
-{
-  jf_info st;
-  const char *path = jf_need_string(L, 1, "is_directory", "path");
-  lua_pushboolean(L, !jf_info_at(JF_HERE, path, 0, &st) && st.kind == JF_FOLDER);
-  return 1;
-}
+static int l_is_directory(lua_State *L) { return is_kind(L, "is_directory", JF_FOLDER); }
 
 /* clock() -> seconds since 1970, microseconds. */
 static int l_clock(lua_State *L)

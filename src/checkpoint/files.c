@@ -84,7 +84,8 @@ jfl_status jf_dir_empty(int dir, const char *path, const char *a, const char *b,
   if (!l) return jf_file_fail(path, "list the directory");
   const char *name = jf_listing_next(l);
   while (name && (!strcmp(name, a) || !strcmp(name, b))) name = jf_listing_next(l);
+  jfl_status r = name || !errno ? JFL_OK : jf_file_fail(path, "list the directory");
   jf_listing_close(l);
-  *out = !name;
-  return JFL_OK;
+  if (r == JFL_OK) *out = !name;
+  return r;
 }

@@ -97,32 +97,51 @@ static int oneflow_open_file(int dir, const char *file)
   return jf_open(dir, file, JF_READ | JF_NO_LINK);
 }
 
+/* Reads the file, at most its first MAX_META bytes; -1 with errno. */
+static int oneflow_read_text(int fd, char *text)
+{
+  int64_t n = 0, got;
+  while ((got = jf_read(fd, text + n, (size_t)(MAX_META - n))) > 0) n += got;
+  text[n] = '\0';
+  return got < 0 ? -1 : 0;
+}
+
 /* dir is the variable's directory, and path its path. */
 static jfl_status oneflow_read_meta(int dir, const char *path, jf_entry *t)
 {
   char text[MAX_META + 1];
   int fd = oneflow_open_file(dir, "meta");
   if (fd < 0) return errno == ENOENT ? JFL_OK : oneflow_no_file(path, "meta");
-  const int64_t n = jf_read(fd, text, MAX_META);
-  jfl_status r = n < 0 ? jf_file_fail(path, "read the meta") : JFL_OK;
+  jfl_status r = oneflow_read_text(fd, text) ? jf_file_fail(path, "read the meta of") : JFL_OK;
   jf_close(fd);
   JF_TRY(r);
-  text[n] = '\0';
   if (parse_meta(text, t)) return check_meta(path, t);
   return jf_fail(JFL_EDATA, "checkpoint %s/meta: the meta must have a shape and a data_type", path);
 }
 
 /* ---- directories ---- */
 
+/* Looks at a file that may be missing; fails where it cannot be told whether it is. */
+static jfl_status oneflow_look(int dir, const char *path, const char *file, int how, jf_info *out,
+                               int *there)
+{
+  *there = !jf_info_at(dir, file, how, out);
+  if (*there || errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return JFL_OK;
+  return jf_fail(JFL_EIO, "checkpoint %s/%s: cannot look up: %s", path, file, jf_trouble(errno));
+}
+
 /* A directory with a file `out` is a variable's. In one with only a meta, `out` was lost. */
 static jfl_status find_out(int dir, const char *path, uint64_t *size, int *found)
 {
   jf_info st;
-  int there = !jf_info_at(dir, "out", JF_NO_LINK, &st);
+  int there;
+  JF_TRY(oneflow_look(dir, path, "out", JF_NO_LINK, &st, &there));
   *found = there && st.kind == JF_FILE;
   if (*found) *size = (uint64_t)st.size;
   if (there && st.kind == JF_LINK) return errno = ELOOP, oneflow_no_file(path, "out");
-  if (*found || jf_info_at(dir, "meta", 0, &st) || st.kind != JF_FILE) return JFL_OK;
+  if (*found) return JFL_OK;
+  JF_TRY(oneflow_look(dir, path, "meta", 0, &st, &there));
+  if (!there || st.kind != JF_FILE) return JFL_OK;
   return jf_fail(JFL_EDATA, "checkpoint %s: has a meta, but the file out is missing", path);
 }
 
@@ -176,6 +195,7 @@ static jfl_status oneflow_walk(jf_source *s, int dir, const char *path, int dept
   jfl_status r = l ? JFL_OK : jf_file_fail(path, "list the directory");
   for (const char *name; r == JFL_OK && (name = jf_listing_next(l));)
     r = oneflow_enter(s, dir, path, name, depth);
+  if (r == JFL_OK && errno) r = jf_file_fail(path, "list the directory");
   jf_listing_close(l);
   return r;
 }
@@ -195,13 +215,14 @@ static jfl_status open_single(jf_source *s, uint64_t size)
 jfl_status jf_oneflow_open(jf_source *s)
 {
   uint64_t size = 0;
-  int single = 0;
+  int single = 0, finished;
   s->dir = jf_folder_open(JF_HERE, s->path, 0);
   if (s->dir < 0) return jf_file_fail(s->path, "open");
   JF_TRY(find_out(s->dir, s->path, &size, &single));
   if (single) return open_single(s, size);
   jf_info done;
-  if (jf_info_at(s->dir, "snapshot_done", 0, &done)) s->about = JFL_UNFINISHED;
+  JF_TRY(oneflow_look(s->dir, s->path, "snapshot_done", 0, &done, &finished));
+  if (!finished) s->about = JFL_UNFINISHED;
   JF_TRY(oneflow_walk(s, s->dir, s->path, 0));
   return jf_source_sort(s);
 }

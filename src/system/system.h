@@ -78,6 +78,9 @@ void jf_pages_large(char *base, size_t size);
 /* Takes addresses that nothing may be read from or written to; NULL: there are none. */
 void *jf_pages_reserve(size_t size);
 void jf_pages_give_back(void *p, size_t size);
+/* How many bytes the process may take where it is to get less than the machine has, so that asking
+   for more fails; 0: there is no such limit. */
+uint64_t jf_memory_limit(void);
 
 /* ---- libraries, the environment, the process (process.c) ---- */
 
@@ -137,7 +140,8 @@ typedef enum jf_how {
   JF_PRIVATE = 8,              /* where it is made, for its owner alone */
   JF_NO_LINK = 16,             /* a link is ELOOP */
   JF_ADD = 32,                 /* writes go to its end; it is made where it is not there */
-  JF_WAIT = 64,                /* for who else has a pipe or device; never without it */
+  JF_WAIT = 64,                /* for who else has a pipe or device, or until a signal comes, which
+                                  is EINTR; never without it */
   JF_PINNED = 128              /* a folder: nobody moves it, on systems that find it by its path */
 } jf_how;
 int jf_open(int folder, const char *path, int how);
@@ -192,7 +196,8 @@ int jf_folder_rename(int folder, const char *from, const char *to, int *inside);
 /* Where a link leads; EINVAL: it is none. Gives the length, without a 0 behind it. */
 int64_t jf_link_read(int folder, const char *name, char *to, size_t size);
 
-/* Goes through the names in a folder but "." and "..". */
+/* Goes through the names in a folder but "." and "..". NULL: there are no more, and errno is 0, or
+   it cannot be read. */
 typedef struct jf_listing jf_listing;
 jf_listing *jf_listing_open(int folder);
 const char *jf_listing_next(jf_listing *l);

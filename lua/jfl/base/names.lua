@@ -61,11 +61,11 @@ A finalizer of your own (`__gc`, `ffi.gc`) must not raise: LuaJIT itself crashes
 one just as a compiled loop is left. `pcall` what it does. Those of jfl raise nothing.
 
 Memory that runs out is an error too, wherever jfl itself asks for it. oneDNN and OpenBLAS end the
-process, or wait for ever, where memory fails within them. So jfl opens them and lets them make
-kernels only while enough is free: below that its own kernels serve, which are slower and may differ
-in the last digits, and `job:plan()` says so; or compiling fails. What is left is the little that
-oneDNN takes while a plan runs. Programs that live with little memory set
-`flow.config.kernels("reference")`, which uses neither library.
+process, or wait for ever, where memory fails within them. So jfl does without them where a process
+may have less memory than the machine (`ulimit -v`, `-d`), and elsewhere opens them and lets them
+make kernels only while enough is free, and keeps some memory aside for what oneDNN takes while a
+plan runs. Without them its own kernels serve, which are slower and may differ in the last digits,
+and `job:plan()` says so. `JFL_LIBRARIES=all` uses both under a limit too.
 ]==]
 local core = require "jfl.core"
 

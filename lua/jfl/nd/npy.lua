@@ -48,9 +48,10 @@ local function from_text(path, text)
   end }
 end
 
-local function from_file(path, file)
-  return { path = path, size = core.file_size(file), read = function(first, count)
-    return (core.file_read(file, count, first))
+local function from_file(path, file, size)
+  return { path = path, size = size, read = function(first, count)
+    local text, why = core.file_read(file, count, first)
+    return text or core.fail("ndarray.load: %s: %s", path, why)
   end }
 end
 
@@ -59,7 +60,7 @@ local function cut_short(source) core.fail("%s: cut short", source.path) end
 local function take(source, first, count)
   if count < 1 or first + count > source.size then cut_short(source) end
   local text = source.read(first, count)
-  if not text or #text ~= count then cut_short(source) end
+  if #text ~= count then cut_short(source) end
   return text
 end
 
@@ -185,7 +186,7 @@ local function load(path, file)
     core.fail("ndarray.load: %s: %s", path, why or "the file is empty")
   end
   local is_zip, size = start == "PK", core.file_size(file)
-  if not is_zip and size then return decode(from_file(path, file)) end
+  if not is_zip and size then return decode(from_file(path, file, size)) end
   local rest, wrong = nil, is_zip and archive.too_large(size)
   if not wrong then rest, wrong = core.file_read(file) end
   if not rest then core.fail("ndarray.load: %s: %s", path, wrong) end

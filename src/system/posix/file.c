@@ -19,7 +19,10 @@ int jf_raw_open(int folder, const char *path, int how)
   if (how & JF_NEW) flags |= O_CREAT | O_EXCL;
   if (how & JF_NO_LINK) flags |= O_NOFOLLOW;
   if (!(how & JF_WAIT)) flags |= O_NONBLOCK;
-  return openat(folder, path, flags, how & JF_PRIVATE ? 0600 : 0666);
+  int fd;
+  do fd = openat(folder, path, flags, how & JF_PRIVATE ? 0600 : 0666);
+  while (fd < 0 && errno == EINTR && !(how & JF_WAIT));
+  return fd;
 }
 
 int jf_close(int file) { return close(file); }
@@ -70,8 +73,23 @@ int jf_write_all(int file, const void *from, size_t n)
 }
 
 int jf_seek(int file, uint64_t at) { return lseek(file, (off_t)at, SEEK_SET) < 0 ? -1 : 0; }
-int jf_sync(int file) { return fsync(file); }
-int jf_lock(int file) { return flock(file, LOCK_EX | LOCK_NB); }
+
+int jf_sync(int file)
+{
+  int r;
+  do r = fsync(file);
+  while (r && errno == EINTR);
+  return r;
+}
+
+int jf_lock(int file)
+{
+  int r;
+  do r = flock(file, LOCK_EX | LOCK_NB);
+  while (r && errno == EINTR);
+  return r;
+}
+
 void jf_touch(int file) { futimens(file, NULL); }
 
 /* ---- what is known of files ---- */

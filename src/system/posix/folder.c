@@ -22,7 +22,7 @@ void jf_folder_close(int folder) { close(folder); }
 /* EBADF: opened by O_PATH, as it may not be read. */
 int jf_folder_sync(int folder)
 {
-  return fsync(folder) && errno != EINVAL && errno != EBADF ? -1 : 0;
+  return jf_sync(folder) && errno != EINVAL && errno != EBADF ? -1 : 0;
 }
 
 int jf_raw_folder_make(int folder, const char *path, int how)
@@ -67,7 +67,7 @@ jf_listing *jf_listing_open(int folder)
 const char *jf_listing_next(jf_listing *l)
 {
   const struct dirent *e;
-  while ((e = readdir(folder_of(l))))
+  while (errno = 0, e = readdir(folder_of(l)))
     if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) return e->d_name;
   return NULL;
 }

@@ -2,6 +2,7 @@
 #include "system/system.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* The system refuses a block that does not begin at a page, whose size is that of the kernel: 4 kB,
@@ -21,3 +22,13 @@ void *jf_pages_reserve(size_t size)
 }
 
 void jf_pages_give_back(void *p, size_t size) { munmap(p, size); }
+
+uint64_t jf_memory_limit(void)
+{
+  const uint64_t has = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+  uint64_t least = has;
+  struct rlimit l;
+  if (!getrlimit(RLIMIT_AS, &l) && l.rlim_cur < least) least = l.rlim_cur;
+  if (!getrlimit(RLIMIT_DATA, &l) && l.rlim_cur < least) least = l.rlim_cur;
+  return least < has ? least : 0;
+}

@@ -226,6 +226,8 @@ const char *jf_listing_next(jf_listing *l)
         !jf_narrow(l->found.cFileName, l->name, sizeof l->name))
       return l->name;
   }
+  if (GetLastError() == ERROR_NO_MORE_FILES) errno = 0;
+  else jf_wide_fail();
   return NULL;
 }
 

@@ -16,3 +16,5 @@ void jf_pages_give_back(void *p, size_t size)
   (void)size;
   VirtualFree(p, 0, MEM_RELEASE);
 }
+
+uint64_t jf_memory_limit(void) { return 0; }
