@@ -1,9 +1,9 @@
 --- A box's folders hold, whichever of its functions is given which path: nothing outside of them is
 -- opened, made or changed.
+local flow = require "jfl"           -- in a stock LuaJIT it brings the modules that follow
 local allowed = require "jfl.sandbox.allowed"
 local args = require "jfl.base.args"
 local ffi = require "ffi"
-local flow = require "jfl"
 local index = require "jfl.doc.index"
 
 -- Those that open what a path names, and how texts call them.
