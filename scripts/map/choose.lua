@@ -267,6 +267,27 @@ for _, source in ipairs(names_in "kernels/cuda/*.cuh") do
     or chosen_for["kernels/cuda/program.cu"]
 end
 
+-- Nothing tells which lines of a kernel a test reaches, so the specs that compare kernels around
+-- each of their extents belong to all of them.
+local comparing = {}
+for _, name in ipairs(names_in "spec/dev/*_spec.lua") do
+  local text = table.concat(lines_of(name), "\n")
+  if text:find('require "spec.dev.compare"', 1, true) then comparing[#comparing + 1] = name end
+end
+
+local function with_comparing(names)
+  local list, has = { unpack(names) }, {}
+  for _, name in ipairs(names) do has[name] = true end
+  for _, name in ipairs(comparing) do
+    if not has[name] then list[#list + 1] = name end
+  end
+  return list
+end
+
+for source, names in pairs(chosen_for) do
+  if source:find "^kernels/cuda/.*%.cuh?$" then chosen_for[source] = with_comparing(names) end
+end
+
 local function write(path, text)
   local file = assert(io.open(path, "w"))
   file:write(text)
