@@ -154,6 +154,90 @@ static void an_op_may_have_many_outputs(void)
   jfl_graph_unref(g);
 }
 
+/* ---- settings of a graph ---- */
+
+/* What a graph is set to before its ops are added; 0 and NULL leave out the call. */
+typedef struct settings {
+  const char *device;
+  int64_t shard;
+  int recompute, parts;
+  jfl_dtype mixed;
+} settings;
+
+/* Sets a graph twice if it is `undone`, the second time to what it is without any setting. */
+static jfl_status set(jfl_graph *g, jfl_session *s, const settings *o, int undone)
+{
+  if (o->device) COUNTER_TRY(jfl_graph_place(g, s, o->device));
+  if (o->shard) COUNTER_TRY(jfl_graph_shard(g, o->shard));
+  if (o->parts) COUNTER_TRY(jfl_graph_micro_batches(g, o->parts));
+  if (o->mixed) COUNTER_TRY(jfl_graph_mixed_precision(g, o->mixed));
+  if (o->recompute) COUNTER_TRY(jfl_graph_recompute(g, 1));
+  if (!undone) return JFL_OK;
+  COUNTER_TRY(jfl_graph_place(g, s, "cpu:0-1"));
+  COUNTER_TRY(jfl_graph_shard(g, 0));
+  COUNTER_TRY(jfl_graph_micro_batches(g, 1));
+  COUNTER_TRY(jfl_graph_mixed_precision(g, JFL_F32));
+  return jfl_graph_recompute(g, 0);
+}
+
+static jfl_status layers(jfl_graph *g)
+{
+  const jfl_variable_spec spec = { .name = "w", .dtype = JFL_F32, .shape = { 2, { 4, 4 } },
+                                   .trainable = 1 };
+  const double rate = 1;
+  const jfl_arg schedule[] = {
+    { .name = "boundaries", .kind = JFL_ARG_LIST },
+    { .name = "values", .kind = JFL_ARG_LIST, .list = &rate, .n_list = 1 },
+  };
+  jfl_value *x, *w, *h;
+  COUNTER_TRY(jfl_graph_input(g, "x", JFL_F32, &spec.shape, &x));
+  COUNTER_TRY(jfl_graph_variable(g, &spec, &w));
+  COUNTER_TRY(counter_op(g, "matmul", x, w, &h));
+  for (int i = 0; i < 3; i++)
+    COUNTER_TRY(jfl_graph_op(g, jfl_op_find("tanh"), &h, 1, NULL, 0, NULL, &h));
+  COUNTER_TRY(jfl_graph_recompute(g, 0));
+  COUNTER_TRY(jfl_graph_op(g, jfl_op_find("sin"), &h, 1, NULL, 0, NULL, &h));
+  return jfl_graph_minimize(g, &(jfl_minimize){
+    .loss = &h, .n_loss = 1, .optimizer = "SGD",
+    .schedule = "piecewise_constant_schedule", .schedule_arg = schedule, .n_schedule_arg = 2 });
+}
+
+/* New text of a job whose graph is set so, as it is compiled. */
+static char *compiled(const settings *o, int undone)
+{
+  jfl_session *s = NULL;
+  jfl_graph *g = graph("t", JFL_TRAIN);
+  jfl_plan *p;
+  char *text = NULL;
+  const jfl_arg two = { .name = "cpu_devices", .kind = JFL_ARG_NUMBER, .number = 2 };
+  CHECK(!jfl_session_new(&s) && !jfl_session_set(s, &two));
+  CHECK(!set(g, s, o, undone) && !layers(g));
+  CHECK_MSG(!compile(s, g, &p) && !jfl_graph_text(g, &text), "%s", jfl_errmsg());
+  jfl_graph_unref(g);
+  jfl_session_free(s);
+  return text;
+}
+
+static void settings_change_what_is_compiled_until_they_are_undone(void)
+{
+  static const settings some[] = {
+    { .device = "cpu:0-1", .shard = 1 }, { .device = "cpu:0-1", .parts = 2 },
+    { .device = "cpu:0-1", .parts = 4 }, { .device = "cpu:0-1", .mixed = JFL_F16 },
+    { .device = "cpu:0-1", .recompute = 1 }, { .device = "cpu:0" }, { .device = "cpu:1" },
+  };
+  enum { N = sizeof some / sizeof *some };
+  char *text[N + 1], *plain = compiled(&(settings){ .device = "cpu:0-1" }, 0);
+  text[N] = plain;
+  for (int i = 0; i < N; i++) text[i] = compiled(&some[i], 0);
+  for (int i = 0; i < N; i++) {
+    for (int j = i + 1; j <= N; j++) CHECK_MSG(strcmp(text[i], text[j]), "%d and %d", i, j);
+    char *again = compiled(&some[i], 1);
+    CHECK_MSG(!strcmp(plain, again), "%d: %s", i, again);
+    jfl_text_free(again);
+  }
+  for (int i = 0; i <= N; i++) jfl_text_free(text[i]);
+}
+
 int main(void)
 {
   RUN(gradients_stay_within_a_graph);
@@ -163,5 +247,6 @@ int main(void)
   RUN(gradients_that_do_not_flow_are_named);
   RUN(rows_outside_an_array_are_refused);
   RUN(an_op_may_have_many_outputs);
+  RUN(settings_change_what_is_compiled_until_they_are_undone);
   return test_done();
 }
