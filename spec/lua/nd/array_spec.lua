@@ -54,6 +54,25 @@ describe("making NdArrays", function()
     assert.equal(5050, nd.array(sparse):sum())
   end)
 
+  it("takes numbers up to the limits of integers, and none beyond", function()
+    for dtype, limits in pairs { int8 = { -2^7, 2^7 - 1 }, uint8 = { 0, 2^8 - 1 },
+      int32 = { -2^31, 2^31 - 1 } } do
+      local low, high = unpack(limits)
+      assert.same({ high - 1, high }, nd.arange(high - 1, high + 1, 1, dtype):totable())
+      assert.same({ low + 1, low }, nd.arange(low + 1, low - 1, -1, dtype):totable())
+      assert.same({ low, high }, nd.array({ low, high }, dtype):totable())
+      assert.same({ high }, nd.full({ 1 }, high, dtype):totable())
+      for _, v in ipairs { high + 1, low - 1 } do
+        local says = ("must fit %s, got %.0f"):format(dtype, v)
+        local step = v > 0 and 1 or -1
+        helper.fails(function() nd.arange(v - step, v + step, step, dtype) end, says)
+        helper.fails(function() nd.full({ 1 }, v, dtype) end, says)
+        helper.fails(function() nd.array({ v }, dtype) end, says)
+        helper.fails(function() nd.zeros({ 1 }, dtype)[1] = v end, says)
+      end
+    end
+  end)
+
   it("names what is wrong", function()
     helper.fails(function() nd.zeros(2, 3) end,
       "ndarray.zeros: shape must be one list such as {2, 3}")
