@@ -72,6 +72,25 @@ describe("a bundle", function()
     assert.equal(core.crc32(read(root .. "/app")), core.crc32(read(root .. "/again")))
   end)
 
+  it("takes the place of an older one, and of no file that it is made of", function()
+    write(root .. "/number.lua", "print(1)")
+    write(root .. "/old", "no program")
+    for _, number in ipairs { 2, 3 } do
+      write(root .. "/number.lua", ("print(%d)"):format(number))
+      local out, status = sh("cd %s && %s --bundle number.lua -o old", root, there)
+      assert.equal(0, status, out)
+      assert.equal(number .. "\n", (sh("%s/old", root)))
+    end
+    sh("cp %s %s/runtime", there, root)
+    for _, output in ipairs { "runtime", "./runtime", "number.lua" } do
+      local out, status = sh("cd %s && %s --bundle --runtime runtime number.lua -o %s", root, there,
+        output)
+      assert.equal(1, status, out)
+      assert(out:find("must name another file than .*, got " .. output), out)
+    end
+    assert.equal(core.crc32(read(there)), core.crc32(read(root .. "/runtime")))
+  end)
+
   it("ends with the script's status and error", function()
     write(root .. "/fails.lua", "local t = nil\nprint(t.x)")
     sh("cd %s && %s --bundle fails.lua -o fails", root, there)
