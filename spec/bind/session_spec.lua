@@ -118,6 +118,26 @@ describe("a request", function()
     assert.equal(0, core.pending())
   end)
 
+  it("gives true and all results, however many", function()
+    for n = 1, 4 do
+      local plan = helper.compile("job" .. n, "predict", function(graph)
+        local x = core.input(graph, "x", "float32", { 2 })
+        for _ = 1, n do
+          x = core.op("add")(x, x)
+          core.output(graph, x)
+        end
+      end)
+      local request = core.submit(plan, { 1, 2 })
+      core.wait(request)
+      for _ = 1, 2 do
+        local given = { core.results(request) }
+        assert.equal(n + 1, #given)
+        assert.is_true(given[1])
+        for i = 1, n do assert.same({ 2 ^ i, 2 ^ (i + 1) }, core.to_table(given[i + 1])) end
+      end
+    end
+  end)
+
   it("copies what it is given", function()
     local plan, x = helper.adder("job", 2), floats { 1, 2 }
     local request = core.submit(plan, x)

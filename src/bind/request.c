@@ -178,6 +178,7 @@ static int l_results(lua_State *L)
   if (!r->ok || r->single) return 2;
   luaL_checkstack(L, r->plan->n_out + 8, "too many outputs");
   for (int i = 1; i <= r->plan->n_out; i++) lua_rawgeti(L, 3, i);
+  lua_remove(L, 3);
   return r->plan->n_out + 1;
 }
 
