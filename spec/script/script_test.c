@@ -1,4 +1,5 @@
 /* Scripts: Lua texts that a C program runs. */
+#include "base/base.h"
 #include "jfl.h"
 #include "lua_test.h"
 #include "scratch.h"
@@ -755,6 +756,28 @@ static int lives(jfl_script *s)
 }
 
 /* One text given many times is many of the caller's. */
+/* A program may charge what a thread takes to a budget of its own, as a text does that runs. */
+static void leaves_the_budget_of_its_thread(void)
+{
+  const jfl_script_value in = number(4);
+  jf_budget *own = jf_budget_new(0), *before = jf_memory_charge(own);
+  for (int restricted = 0; restricted < 2; restricted++) {
+    const jfl_script_options o = { .size = sizeof o, .restricted = restricted };
+    jfl_script_value v;
+    jfl_script *s = NULL;
+    CHECK(!jfl_script_new(&o, &s) && jf_memory_budget() == own);
+    CHECK(!run(s, "function f(x) return x end") && jf_memory_budget() == own);
+    CHECK(run(s, "error('no')") == JFL_ESCRIPT && jf_memory_budget() == own);
+    CHECK(!jfl_script_set(s, "x", &in) && jf_memory_budget() == own);
+    CHECK(!jfl_script_get(s, "x", &v) && jf_memory_budget() == own);
+    CHECK(!jfl_script_invoke(s, "f", &in, 1, &v, 1) && jf_memory_budget() == own);
+    jfl_script_free(s);
+    CHECK(jf_memory_budget() == own);
+  }
+  CHECK(jf_memory_charge(before) == own);
+  jf_budget_drop(own);
+}
+
 static void gives_no_more_than_its_memory(void)
 {
   jfl_script_value out[8];
@@ -811,6 +834,7 @@ int main(void)
 {
   scratch_make();
   RUN(keeps_a_restricted_text_in);
+  RUN(leaves_the_budget_of_its_thread);
   RUN(gives_no_more_than_its_memory);
   RUN(ends_a_restricted_text_at_its_limits);
   RUN(ends_a_text_at_its_limits);
