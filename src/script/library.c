@@ -265,28 +265,6 @@ static int l_print(lua_State *L)
 
 /* ---- chunks ---- */
 
-/* A text that is read piece by piece, each of which is counted. The compiler catches the error of a
-   limit, so its caller asks again. */
-typedef struct reading { const char *at; size_t left; } reading;
-
-static const char *next_piece(lua_State *L, void *ud, size_t *n)
-{
-  reading *r = ud;
-  const char *piece = r->at;
-  *n = r->left < JF_STEPS ? r->left : JF_STEPS;
-  jf_meter_charge(L, (double)*n);
-  r->at += *n;
-  r->left -= *n;
-  return *n ? piece : NULL;
-}
-
-int jf_box_load(lua_State *L, const char *text, size_t n, const char *name)
-{
-  const int status = lua_loadx(L, next_piece, &(reading){ text, n }, name, "t");
-  jf_meter_stop(L);
-  return status;
-}
-
 /* load(text, name, mode, globals), of texts alone. */
 static int box_l_load(lua_State *L)
 {
