@@ -101,7 +101,7 @@ local faults = {
       local function gen(n) for i = 1, n do coroutine.yield(i)
         for v in coroutine.wrap(gen), 5 do end end end
       for v in coroutine.wrap(gen), 5 do end ]=], says = "too many coroutines" },
-  { "906", "out of memory writes below the stack's top", "the stack has room below it", [=[
+  { "906", "out of memory with a stale top of the stack", "in every phase tried, unharmed", [=[
       local n, ways = 0, {}
       local l = {}
       ways[1] = function() l[#l + 1] = { 1, { 2, { 3 } }, x = n } end
@@ -112,6 +112,26 @@ local faults = {
       ways[6] = function() l[#l + 1] = { unpack(l, 1, 100) } end
       for k = 1, 6 do l = {} pcall(function() while true do n = n + 1 ways[k]() end end) end ]=],
     memory = 1.5e6 },
+  { "906", "the same where a constant table finds no room", "in every phase tried, unharmed", [=[
+      local rep, hs, keep = string.rep, {}, {}
+      for _, call in ipairs { "rep('a', 1)", "pcall(rep)", "select(1, 2)", "tostring(rep)" } do
+        for n = 0, 24 do
+          hs[#hs + 1] = assert(load("local rep = ... local function f() return {" ..
+            ("1,"):rep(500) .. "} end return function() do local z = " .. call .. " end " ..
+            ("local p "):rep(n) .. " local r = f() return r, 1 end"))(rep)
+        end
+      end
+      pcall(function() for i = 1, 1e5 do keep[i] = rep(i .. "x", 700) end end)
+      local fails = 0
+      for i = 1, #hs do
+        local ok, err = pcall(hs[i])
+        if not ok then
+          fails = fails + 1
+          assert(err == "not enough memory")
+        end
+      end
+      keep = nil
+      assert(fails > 0) ]=], says = "true" },
   { "1149, CVE-2024-25176", "%g writes behind its buffer", "mended by Debian", [=[
       for _, c in ipairs { "e", "f", "g", "a" } do for p = 0, 99, 3 do
         for _, v in ipairs { 0, 5e-324, 1.7976931348623157e308, 0x1.144399609d407p+401, 9.5 } do
@@ -166,8 +186,8 @@ local faults = {
           mt.__concat = g pcall(f) end
         mt.__concat = function(a) return coroutine.yield(a) end
         local c = coroutine.wrap(f) c() c("z") ]], 20) ]=], says = "true" },
-  { "386, 1168", "numbers of ffi, whose tables were collected", "no metamethods, tables are held",
-    [=[ for _, s in ipairs { "#1LL", "1LL + 1", "1LL < 1LL", "1LL == 1ULL", "(1LL)()", "(1LL).x",
+  { "386, 1168", "numbers of ffi, whose tables were collected",
+    "no metamethods; ffi is held (library.c)", [=[ for _, s in ipairs { "#1LL", "1LL + 1", "1LL < 1LL", "1LL == 1ULL", "(1LL)()", "(1LL).x",
         "1i .. 1i", "tostring(1LL)", "('%d'):format(1LL)", "tonumber(1LL)", "bit.band(1LL, 1)",
         "({})[1LL]", "unpack({}, 1LL)", "getmetatable(1LL)", "next(1LL)", "-1i", "1LL % 0LL" } do
         pcall(assert(load("return " .. s)))

@@ -485,9 +485,14 @@ static void disarm_cdata(lua_State *L)
   lua_pop(L, 1);
 }
 
-/* No table of the libraries as Lua opened them stays. */
+/* No table of the libraries as Lua opened them stays where a text finds it. That of ffi stays, as it
+   holds the tables of ffi, which LuaJIT uses even when they were collected (issue 1168). */
 static void forget_libraries(lua_State *L)
 {
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "ffi");
+  lua_setfield(L, LUA_REGISTRYINDEX, "jfl.ffi");
+  lua_pop(L, 1);
   lua_pushnil(L);
   lua_setfield(L, LUA_REGISTRYINDEX, "_LOADED");
   lua_pushnil(L);
