@@ -131,7 +131,7 @@ local faults = {
         end
       end
       keep = nil
-      assert(fails > 0) ]=], says = "true" },
+      assert(fails > 0) ]=] },
   { "1149, CVE-2024-25176", "%g writes behind its buffer", "mended by Debian", [=[
       for _, c in ipairs { "e", "f", "g", "a" } do for p = 0, 99, 3 do
         for _, v in ipairs { 0, 5e-324, 1.7976931348623157e308, 0x1.144399609d407p+401, 9.5 } do
@@ -187,7 +187,8 @@ local faults = {
         mt.__concat = function(a) return coroutine.yield(a) end
         local c = coroutine.wrap(f) c() c("z") ]], 20) ]=], says = "true" },
   { "386, 1168", "numbers of ffi, whose tables were collected",
-    "no metamethods; ffi is held (library.c)", [=[ for _, s in ipairs { "#1LL", "1LL + 1", "1LL < 1LL", "1LL == 1ULL", "(1LL)()", "(1LL).x",
+    "no metamethods; ffi is held (library.c)", [=[
+      for _, s in ipairs { "#1LL", "1LL + 1", "1LL < 1LL", "1LL == 1ULL", "(1LL)()", "(1LL).x",
         "1i .. 1i", "tostring(1LL)", "('%d'):format(1LL)", "tonumber(1LL)", "bit.band(1LL, 1)",
         "({})[1LL]", "unpack({}, 1LL)", "getmetatable(1LL)", "next(1LL)", "-1i", "1LL % 0LL" } do
         pcall(assert(load("return " .. s)))

@@ -5,8 +5,8 @@
    reach. What a wrapped object lets a text do is decided by lua/jfl/sandbox/gate.lua, which runs in
    the front end's state.
 
-   The files call each other downwards: restrict.c, library.c, chunk.c, pattern.c
-   and cross.c, meter.c. */
+   The files call each other downwards: restrict.c, library.c, chunk.c, pattern.c and cross.c,
+   meter.c. */
 #ifndef JF_BOX_H
 #define JF_BOX_H
 
