@@ -485,7 +485,7 @@ static void disarm_cdata(lua_State *L)
   lua_pop(L, 1);
 }
 
-/* No table of the libraries as Lua opened them stays where a text finds it. That of ffi stays, as it
+/* No table of the libraries as Lua opened them stays where a text finds it. That of ffi stays: it
    holds the tables of ffi, which LuaJIT uses even when they were collected (issue 1168). */
 static void forget_libraries(lua_State *L)
 {
