@@ -59,6 +59,16 @@ static void *allocate_resize(jfl_script *s, void *p, size_t old_size, size_t siz
   return q;
 }
 
+/* LuaJIT 2.1.0-beta3 writes behind the end of a stack where a metamethod takes `...` and its caller
+   fills the stack (issue 1048: LJ_STACK_EXTRA is a slot too small). So what may be a stack has room
+   behind it. No stack has fewer slots than LEAST_STACK. */
+enum { SLOT = 8, LEAST_STACK = 40, BEHIND_STACK = 8 };
+
+static size_t with_room(size_t size)
+{
+  return size < LEAST_STACK * SLOT ? size : size + BEHIND_STACK * SLOT;
+}
+
 enum { LONG_WORK = 1 << 16 };      /* bytes whose filling may take a while */
 
 /* Lua's allocator, which counts. What asks for much looks at the clock, as its caller may be a loop
@@ -67,7 +77,8 @@ static void *allocate(void *ud, void *p, size_t old_size, size_t size)
 {
   jfl_script *s = ud;
   jf_budget *const budget = s->meter.budget;
-  if (!p) old_size = 0;
+  old_size = p ? with_room(old_size) : 0;
+  size = with_room(size);
   const size_t more = size > old_size ? size - old_size : 0;
   if (more > LONG_WORK && jf_meter_check(&s->meter)) return NULL;
   if (!jf_budget_take(budget, more)) return NULL;

@@ -5,7 +5,8 @@
    reach. What a wrapped object lets a text do is decided by lua/jfl/sandbox/gate.lua, which runs in
    the front end's state.
 
-   The files call each other downwards: restrict.c, library.c, pattern.c and cross.c, meter.c. */
+   The files call each other downwards: restrict.c, library.c, chunk.c, pattern.c and cross.c,
+   meter.c. */
 #ifndef JF_BOX_H
 #define JF_BOX_H
 
@@ -122,7 +123,7 @@ void jf_box_call(lua_State *L, int n_arg, int n_result);
 int jf_box_try(lua_State *L, int n_arg, int n_result);
 jf_box *jf_box_of(lua_State *L);
 
-/* ---- what a text finds there (library.c, pattern.c) ---- */
+/* ---- what a text finds there (library.c, chunk.c, pattern.c) ---- */
 
 /* Makes the globals of the inner state. */
 void jf_box_libraries(lua_State *L);

@@ -265,28 +265,6 @@ static int l_print(lua_State *L)
 
 /* ---- chunks ---- */
 
-/* A text that is read piece by piece, each of which is counted. The compiler catches the error of a
-   limit, so its caller asks again. */
-typedef struct reading { const char *at; size_t left; } reading;
-
-static const char *next_piece(lua_State *L, void *ud, size_t *n)
-{
-  reading *r = ud;
-  const char *piece = r->at;
-  *n = r->left < JF_STEPS ? r->left : JF_STEPS;
-  jf_meter_charge(L, (double)*n);
-  r->at += *n;
-  r->left -= *n;
-  return *n ? piece : NULL;
-}
-
-int jf_box_load(lua_State *L, const char *text, size_t n, const char *name)
-{
-  const int status = lua_loadx(L, next_piece, &(reading){ text, n }, name, "t");
-  jf_meter_stop(L);
-  return status;
-}
-
 /* load(text, name, mode, globals), of texts alone. */
 static int box_l_load(lua_State *L)
 {
@@ -507,9 +485,14 @@ static void disarm_cdata(lua_State *L)
   lua_pop(L, 1);
 }
 
-/* No table of the libraries as Lua opened them stays. */
+/* No table of the libraries as Lua opened them stays where a text finds it. That of ffi stays: it
+   holds the tables of ffi, which LuaJIT uses even when they were collected (issue 1168). */
 static void forget_libraries(lua_State *L)
 {
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "ffi");
+  lua_setfield(L, LUA_REGISTRYINDEX, "jfl.ffi");
+  lua_pop(L, 1);
   lua_pushnil(L);
   lua_setfield(L, LUA_REGISTRYINDEX, "_LOADED");
   lua_pushnil(L);

@@ -1,6 +1,6 @@
 /* A script: a Lua state of the library's own, which C programs run texts in. What the files of the
    room share. They call each other downwards: sandbox.c and call.c; job.c and value.c; script.c;
-   restrict.c and lua.c; allocate.c; library.c, pattern.c, cross.c and meter.c.
+   restrict.c and lua.c; allocate.c; library.c, chunk.c, pattern.c, cross.c and meter.c.
 
    Everything is entered through jf_script_enter, in which errors of Lua end. So a function that is
    entered may raise, and holds nothing then that needs freeing. */
