@@ -105,6 +105,14 @@ local svg = { svg = path "it" }
 
 -- ---- commands, whose own calls are those that fail ----
 
+local function absolute(name)
+  local pipe = io.popen(("realpath '%s'"):format(name))
+  local text = pipe:read "*l"
+  pipe:close()
+  return text
+end
+
+local faults = absolute "build/faults.so"
 local planned                  -- what is to fail in the next command, as JFL_FAULTS tells it
 local counted                  -- what faults.so counted in the last one
 
@@ -122,21 +130,15 @@ end
 -- Runs a command in the folder and gives what it prints; an error tells that where it failed.
 local function run(line)
   local out, state = folder .. ".out", folder .. ".state"
-  local status = os.execute(("cd %s && %s JFL_FAULTS_STATE=%s TMPDIR=%s %s >%s 2>&1"):format(
-    quoted(folder), planned and "JFL_FAULTS=" .. quoted(planned) or "", quoted(state),
+  local status = os.execute(
+    ("cd %s && LD_PRELOAD=%s %s JFL_FAULTS_STATE=%s TMPDIR=%s %s >%s 2>&1"):format(quoted(folder),
+    quoted(faults), planned and "JFL_FAULTS=" .. quoted(planned) or "", quoted(state),
     quoted(folder), line, quoted(out)))
   counted = ffi.new "faults_state"
   local text = take(state)
   ffi.copy(counted, text, math.min(#text, ffi.sizeof(counted)))
   text = take(out)
   if status ~= 0 then error(text, 0) end
-  return text
-end
-
-local function absolute(name)
-  local pipe = io.popen(("realpath '%s'"):format(name))
-  local text = pipe:read "*l"
-  pipe:close()
   return text
 end
 
