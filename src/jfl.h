@@ -290,6 +290,9 @@ JFL_API jfl_status jfl_csv_text(const jfl_csv *t, int column, int64_t row, const
 typedef struct jfl_output jfl_output;
 JFL_API jfl_status jfl_output_open(const char *path, jfl_output **out);
 JFL_API jfl_status jfl_output_write(jfl_output *o, const void *data, size_t n);
+/* Once it is kept it has the owner, group and rights that the file at this path has now, as far as
+   the caller may give them, instead of the old one's. */
+JFL_API jfl_status jfl_output_rights(jfl_output *o, const char *path);
 /* Both free o; after a failed jfl_output_keep the old file is there, unless only syncing its
    directory failed. */
 JFL_API jfl_status jfl_output_keep(jfl_output *o);

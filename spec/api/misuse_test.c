@@ -257,6 +257,7 @@ static void *slot(void)
 #define GOOD_jfl_checkpoint_apply_n_only 2
 #define GOOD_jfl_checkpoint_close_c fresh_checkpoint()
 #define GOOD_jfl_checkpoint_load_path "saved"
+#define GOOD_jfl_output_rights_path "saved"
 #define GOOD_jfl_output_keep_o fresh_output()
 #define GOOD_jfl_output_drop_o fresh_output()
 #define GOOD_jfl_report_free_r fresh_report()

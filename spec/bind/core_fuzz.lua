@@ -236,6 +236,7 @@ local good = {
   output_drop = function() return core.output_open("written", "who") end,
   output_keep = function() return core.output_open("written", "who"), "who" end,
   output_open = function() return "written", "who" end,
+  output_rights = function() return core.output_open("written", "who"), saved(), "who" end,
   output_write = function() return core.output_open("written", "who"), "text", "who" end,
   passes = function() end,
   peek = called,

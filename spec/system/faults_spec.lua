@@ -28,7 +28,7 @@ local function each(list)
 end
 
 describe("what is written with faults is the old one or the new one, and nothing is left over:",
-  function() each "save first_save manager npy npz png plot graph" end)
+  function() each "save first_save manager npy npz png plot graph trace bundle" end)
 
 -- Runs with each allocation failing, also those of libraries; prints how many failed.
 local RUNS = [[
@@ -65,4 +65,4 @@ it("a run goes on, or says so, wherever memory fails #cpu", function()
 end)
 
 describe("what is read with faults is whole, or the error says what was wrong:",
-  function() each "load oneflow read_folder read_csv read_npy read_npz read_png" end)
+  function() each "load oneflow read_folder read_csv read_npy read_npz read_png read_bundle" end)

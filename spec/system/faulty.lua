@@ -3,11 +3,15 @@
 -- try at most.
 local ffi = require "ffi"
 local flow = require "jfl"
+local bundle_format = require "jfl.tools.bundle_format"
+local profile = require "jfl.tools.profile"
 
 ffi.cdef [[
   void faults_begin(const char *below, const char *which, int at, int times, int what);
   int faults_end(void);
   const char *faults_letters(void);
+  typedef struct { int on, n, at, times, what, pieces; char below[4096], which[64], log[8192]; }
+    faults_state;
   int fork(void);
   int waitpid(int pid, int *status, int how);
   void _exit(int status);
@@ -99,6 +103,48 @@ end
 local picture = nd.arange(3 * 20 * 20):reshape({ 3, 20, 20 }) / 1200
 local svg = { svg = path "it" }
 
+-- ---- commands, whose own calls are those that fail ----
+
+local function absolute(name)
+  local pipe = io.popen(("realpath '%s'"):format(name))
+  local text = pipe:read "*l"
+  pipe:close()
+  return text
+end
+
+local faults = absolute "build/faults.so"
+local planned                  -- what is to fail in the next command, as JFL_FAULTS tells it
+local counted                  -- what faults.so counted in the last one
+
+local function quoted(text) return "'" .. text .. "'" end
+
+-- What a file outside of the folder has, which is removed.
+local function take(name)
+  local file = io.open(name, "rb")
+  local text = file and file:read "*a" or ""
+  if file then file:close() end
+  os.remove(name)
+  return text
+end
+
+-- Runs a command in the folder and gives what it prints; an error tells that where it failed.
+local function run(line)
+  local out, state = folder .. ".out", folder .. ".state"
+  local status = os.execute(
+    ("cd %s && LD_PRELOAD=%s %s JFL_FAULTS_STATE=%s TMPDIR=%s %s >%s 2>&1"):format(quoted(folder),
+    quoted(faults), planned and "JFL_FAULTS=" .. quoted(planned) or "", quoted(state),
+    quoted(folder), line, quoted(out)))
+  counted = ffi.new "faults_state"
+  local text = take(state)
+  ffi.copy(counted, text, math.min(#text, ffi.sizeof(counted)))
+  text = take(out)
+  if status ~= 0 then error(text, 0) end
+  return text
+end
+
+local program = absolute(arg[-1])
+local bundled = folder .. ".bundle"
+
 -- A file that takes another's place: act() writes it.
 local function writes(name, act)
   return {
@@ -112,13 +158,16 @@ local function writes(name, act)
 end
 
 -- Something that is read: act() gives it.
-local function reads(prepare, act)
+local function reads(prepare, act, more)
   local got
   return {
     prepare = prepare,
     before = function() got = "old" end,
     act = function() got = act() end,
     look = function() return got end,
+    command = more and more.command,
+    names = more and more.names,
+    tells = more and more.tells,
   }
 end
 
@@ -198,6 +247,40 @@ local scenarios = {
     act = function() flow.plot_graph(train, svg) end,
     look = function() return text_of "it" end,
   },
+  trace = writes("it", function()
+    profile.start()
+    local _, done, why = profile.finish(path "it")
+    if not done then error(why, 0) end
+  end),
+  -- A command of which little is written: what begins the bundle needs no more than its mark.
+  bundle = {
+    prepare = function()
+      write("it", "old")
+      write("script", "print 'new'")
+      write("runtime", bundle_format.HEAD .. ("0"):rep(bundle_format.DIGITS))
+      os.execute(("chmod 600 '%s' && chmod 755 '%s'"):format(path "it", path "runtime"))
+    end,
+    act = function()
+      run(("'%s' --bundle '%s' --runtime '%s' -o '%s'"):format(program, path "script",
+        path "runtime", path "it"))
+    end,
+    look = function()
+      local text = text_of "it"
+      local rights = os.execute(("test -x '%s'"):format(path "it")) == 0 and "runs" or "does not"
+      return text == "old" and rights == "does not" and "old" or text .. rights
+    end,
+    command = true,
+  },
+  read_bundle = reads(function()
+    write("script", "print(assert(require('jfl.data.archive').read('data')))")
+    write("data", "whole")
+    if os.execute(("test -e '%s'"):format(bundled)) ~= 0 then
+      run(("'%s' --bundle script data -o '%s'"):format(program, bundled))
+    end
+    os.execute(("cd '%s' && rm script data && cp '%s' it"):format(folder, bundled))
+  end, function() return run(quoted(path "it")) end,
+    { command = true, tells = { "data", "this program" },
+      names = false }),          -- one that is killed leaves its copies
   read_npy = reads(function() nd.save(path "it.npy", nd.arange(1000)) end,
     function() return tostring(nd.load(path "it.npy"):sum()) end),
   read_npz = reads(function() nd.save(path "it.npz", { a = nd.arange(1000) }) end,
@@ -274,6 +357,13 @@ local function expect_clean(say)
   if left ~= clean then say("names are left over:\n" .. left) end
 end
 
+local function names_file(text)
+  for _, name in ipairs(scenario.tells or {}) do
+    if text:find(name, 1, true) then return true end
+  end
+  return text:find(folder, 1, true) ~= nil
+end
+
 local function check_result(mode, letter, ok, err, say)
   local seen = scenario.look()
   if ok and not is_new(seen) then
@@ -285,19 +375,35 @@ local function check_result(mode, letter, ok, err, say)
   if not mode.fails then say("it fails: " .. tostring(err)) end
   -- A look at a file that fails is judged by what it would have told.
   local why = letter == "s" and "" or ffi.string(C.strerror(mode.error))
-  if type(err) ~= "string" or not err:find(folder, 1, true) or not err:find(why, 1, true) then
+  if type(err) ~= "string" or not names_file(err) or not err:find(why, 1, true) then
     say("the message does not tell the file and what is wrong: " .. tostring(err))
   end
 end
 
 local function fault(mode, at)
-  C.faults_begin(folder, mode.which or "", at, mode.times, mode.error)
+  if scenario.command then
+    planned = ("%d:%d:%d:%s:%s"):format(at, mode.times, mode.error, mode.which or "-", folder)
+  else
+    C.faults_begin(folder, mode.which or "", at, mode.times, mode.error)
+  end
+end
+
+-- How many calls there were, and their letters.
+local function calls()
+  planned = nil
+  if scenario.command then return counted.n, ffi.string(counted.log) end
+  return C.faults_end(), ffi.string(C.faults_letters())
 end
 
 local status = ffi.new "int[1]"
 
 -- Does it in a child that ends at that call; gives whether it came so far.
 local function die(mode, at)
+  if scenario.command then
+    fault(mode, at)
+    act()
+    return calls() >= at
+  end
   local child = C.fork()
   if child == 0 then
     fault(mode, at)
@@ -322,7 +428,7 @@ local function try(mode, at, letter, say)
     local files = open_files()
     fault(mode, at)
     local ok, err = act()
-    came = C.faults_end() >= at
+    came = calls() >= at
     collectgarbage()
     collectgarbage()
     if open_files() ~= files then
@@ -339,10 +445,9 @@ local bad = 0
 local function all(mode)
   prepare()
   before()
-  C.faults_begin(folder, mode.which or "", 0, 0, 0)
+  fault({ which = mode.which, times = 0, error = 0 }, 0)
   act()
-  local n = C.faults_end()
-  local letters = ffi.string(C.faults_letters())
+  local n, letters = calls()
   local step = math.max(1, n / most)
   local tried = 0
   for i = 1, n, step do
@@ -367,6 +472,6 @@ quiet(function()
   new, clean = scenario.look(), names()
   local tried = 0
   for _, mode in ipairs(MODES) do tried = tried + all(mode) end
-  os.execute(("rm -rf '%s'"):format(folder))
+  os.execute(("rm -rf '%s' '%s'"):format(folder, bundled))
   print(("%s: %d faults, %d wrong"):format(what, tried, bad))
 end)

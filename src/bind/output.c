@@ -33,6 +33,15 @@ static int l_output_write(lua_State *L)
   return 0;
 }
 
+/* output_rights(file, path, who): it is to have those of the file at that path. */
+static int l_output_rights(lua_State *L)
+{
+  const char *who = jf_need_string(L, 3, "output_rights", "who");
+  jfl_output *o = need_output(L, who)->p;
+  jf_check_for(L, jfl_output_rights(o, jf_need_string(L, 2, who, "path")), who);
+  return 0;
+}
+
 /* output_keep(file, who) */
 static int l_output_keep(lua_State *L)
 {
@@ -53,5 +62,6 @@ static int l_output_drop(lua_State *L)
 
 const luaL_Reg jf_output_functions[] = {
   { "output_open", l_output_open }, { "output_write", l_output_write },
-  { "output_keep", l_output_keep }, { "output_drop", l_output_drop }, { NULL, NULL }
+  { "output_keep", l_output_keep }, { "output_drop", l_output_drop },
+  { "output_rights", l_output_rights }, { NULL, NULL }
 };

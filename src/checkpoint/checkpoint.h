@@ -1,10 +1,10 @@
-/* Checkpoints: the sources that are read, and the stages in which one is written; files that take
-   the place of others. */
+/* Checkpoints: the sources that are read, and the stages in which one is written. */
 #ifndef JF_CHECKPOINT_H
 #define JF_CHECKPOINT_H
 
 #include "base/json.h"
 #include "base/need.h"
+#include "base/successor.h"
 #include "system/system.h"
 
 /* ---- sources: checkpoints that are read (source, entries, safetensors, oneflow.c) ---- */
@@ -81,39 +81,8 @@ void jf_file_parent(const char *path, char *out);
 jfl_status jf_file_trim(const char *path, char *out);
 jfl_status jf_file_read(int fd, const char *path, void *out, size_t n, uint64_t at);
 jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n);
-/* Whether the path, which starts at the directory `at`, is the open file, and no link to it; and
-   whether it leads to the open directory, with JF_NO_LINK without being one. */
-int jf_file_same(int fd, int at, const char *path);
-int jf_folder_same(int dir, int at, const char *path, int how);
-/* Whether it is a file as a save of this user leaves it: no link, nor under another name too. */
-int jf_file_ours(const jf_info *i);
 /* Whether the directory holds nothing besides the two files. path is for messages. */
 jfl_status jf_dir_empty(int dir, const char *path, const char *a, const char *b, int *out);
-
-/* ---- successors (successor.c): a file that takes another's place in one step ---- */
-
-/* It is made anew, as `from` in the directory dir, and becomes `to` there when it is whole; the two
-   may be one. All is done relative to the open directory, so it does not matter what becomes of its
-   path. */
-typedef struct jf_successor {
-  int dir, fd;                 /* -1: not open; both are closed by jf_successor_close */
-  char from[JF_MOST_NAME + 1], to[JF_MOST_NAME + 1];
-  const char *step;            /* what could not be done */
-} jf_successor;
-/* Each gives 0, or -1 with errno and step. What exists as `from` is EEXIST, links too. A file that
-   replaces one which is not for everybody is not for everybody either while it is written. */
-int jf_successor_make(jf_successor *d);
-/* Gives the file the rights of the one it replaces, syncs it, renames it and syncs the
-   directory. ESTALE: another file was found in its place. */
-int jf_successor_keep(jf_successor *d);
-/* After a renaming: whether `to` is the file. Somebody else may get in between a look at a name and
-   its renaming; a later save of this user's may have replaced it. Nothing is said where the system
-   had the file closed. */
-int jf_successor_check(jf_successor *d);
-#define JF_LOST "find what was written, as something else took its place"
-/* Removes `from` if it is still this file. */
-void jf_successor_drop(const jf_successor *d);
-void jf_successor_close(jf_successor *d);
 
 /* ---- stages (stage.c) ---- */
 

@@ -1,4 +1,4 @@
-/* Files and directories of checkpoints: whole reads and writes, and what a path leads to. */
+/* Files and directories of checkpoints: whole reads and writes. */
 #include "checkpoint/checkpoint.h"
 
 #include <errno.h>
@@ -46,26 +46,6 @@ jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n)
 {
   return jf_write_all(fd, data, n) ? jf_file_fail(path, "write") : JFL_OK;
 }
-
-static int files_same(const jf_info *mine, int at, const char *path, int how)
-{
-  jf_info other;
-  return !jf_info_at(at, path, how, &other) && mine->id == other.id && mine->place == other.place;
-}
-
-int jf_file_same(int fd, int at, const char *path)
-{
-  jf_info mine;
-  return !jf_info_of(fd, &mine) && files_same(&mine, at, path, JF_NO_LINK);
-}
-
-int jf_folder_same(int dir, int at, const char *path, int how)
-{
-  jf_info mine;
-  return !jf_info_of_folder(dir, &mine) && files_same(&mine, at, path, how);
-}
-
-int jf_file_ours(const jf_info *i) { return i->kind == JF_FILE && i->names <= 1 && i->mine; }
 
 /* ---- directories ---- */
 

@@ -7,12 +7,13 @@
 
 /* SHARED: the rights of a directory in which all may make files and nobody may remove those of
    others. */
-enum { MAX_LINKS = 40, MAX_NAMES = 16, SUFFIX_SIZE = 20, NUMBER = 12, SHARED = 01002 };
+enum { MAX_LINKS = 40, SHARED = 01002 };
 
 struct jfl_output {
   jf_tag tag;
   jf_successor file;
   int direct;                  /* a device or a pipe, which is written to as it is */
+  jf_info rights;
   char path[];                 /* for messages */
 };
 
@@ -65,50 +66,6 @@ static int output_find(const char *path, int *dir, char *name)
   return errno = ELOOP, -1;
 }
 
-/* Removes what a process that has ended left under the name: its lock is gone. */
-static void output_clear(const jf_successor *f)
-{
-  jf_info left;
-  const int fd = jf_open(f->dir, f->from, JF_READ | JF_WRITE | JF_NO_LINK);
-  if (fd < 0) return;
-  if (!jf_info_of(fd, &left) && jf_file_ours(&left) && !jf_lock(fd) &&
-      jf_file_same(fd, f->dir, f->from))
-    jf_file_remove(f->dir, f->from);
-  jf_close(fd);
-}
-
-/* Makes and locks the file; *held is 0 if somebody else takes it for one that was left. On a file
-   system without locks nobody does. */
-static int output_hold(jf_successor *f, int *held)
-{
-  *held = 0;
-  if (jf_successor_make(f)) return errno == EEXIST ? 0 : -1;
-  *held = (!jf_lock(f->fd) || errno != EWOULDBLOCK) && jf_file_same(f->fd, f->dir, f->from);
-  if (!*held) {
-    jf_close(f->fd);
-    f->fd = -1;
-  }
-  return 0;
-}
-
-/* The name is the target's, cut where it would become too long, so that the next one finds what was
-   left. While somebody else writes the same file, or something else has that name, it has a number
-   too. */
-static int output_make(jf_successor *f)
-{
-  int held;
-  char number[NUMBER] = "";
-  for (int i = 0; i < MAX_NAMES; i++) {
-    if (i > 1) snprintf(number, NUMBER, ".%u", (unsigned)jf_entropy());
-    snprintf(f->from, sizeof f->from, "%.*s%s.jfl.part", JF_MOST_NAME - SUFFIX_SIZE, f->to,
-             number);
-    if (output_hold(f, &held)) return -1;
-    if (held) return 0;
-    if (i == 0) output_clear(f);
-  }
-  return errno = EEXIST, -1;
-}
-
 static int output_open(jfl_output *o)
 {
   jf_info st;
@@ -117,7 +74,7 @@ static int output_open(jfl_output *o)
     o->file.fd = jf_open(JF_HERE, o->path, JF_WRITE | JF_WAIT);
     return o->file.fd < 0 ? -1 : 0;
   }
-  return output_find(o->path, &o->file.dir, o->file.to) ? -1 : output_make(&o->file);
+  return output_find(o->path, &o->file.dir, o->file.to) ? -1 : jf_successor_begin(&o->file);
 }
 
 static void output_free(jfl_output *o)
@@ -146,6 +103,16 @@ jfl_status jfl_output_write(jfl_output *o, const void *data, size_t n)
   JF_NEED(OUTPUT, o);
   if (n) JF_NEED_POINTER(data);
   return jf_write_all(o->file.fd, data, n) ? output_fail(o->path) : JFL_OK;
+}
+
+jfl_status jfl_output_rights(jfl_output *o, const char *path)
+{
+  JF_NEED(OUTPUT, o);
+  JF_NEED_POINTER(path);
+  if (jf_info_at(JF_HERE, path, 0, &o->rights))
+    return jf_fail(JFL_EIO, "cannot look at %s: %s", path, jf_trouble(errno));
+  o->file.rights = &o->rights;
+  return JFL_OK;
 }
 
 jfl_status jfl_output_keep(jfl_output *o)

@@ -37,18 +37,6 @@ static int l_program(lua_State *L)
   return 1;
 }
 
-/* (path, model): gives a file the rights that another has; whether it could. */
-static int l_give_rights(lua_State *L)
-{
-  const char *path = luaL_checkstring(L, 1), *model = luaL_checkstring(L, 2);
-  jf_info info;
-  const int file = jf_open(JF_HERE, path, JF_READ);
-  const int done = file >= 0 && !jf_info_at(JF_HERE, model, 0, &info) && !jf_inherit(file, &info);
-  if (file >= 0) jf_close(file);
-  lua_pushboolean(L, done);
-  return 1;
-}
-
 /* (path): a text that tells the file or folder from all others. */
 static int l_identity(lua_State *L)
 {
@@ -62,11 +50,13 @@ static int l_identity(lua_State *L)
   return 1;
 }
 
-/* (path): makes a folder for this user alone; whether it was not there yet. */
+/* (path): makes a folder for this user alone; whether it could, and else why not. */
 static int l_make_folder(lua_State *L)
 {
-  lua_pushboolean(L, !jf_folder_make(JF_HERE, luaL_checkstring(L, 1), JF_PRIVATE));
-  return 1;
+  const int made = !jf_folder_make(JF_HERE, luaL_checkstring(L, 1), JF_PRIVATE);
+  lua_pushboolean(L, made);
+  lua_pushstring(L, made ? NULL : jf_trouble(errno));
+  return 2;
 }
 
 /* (path): removes a folder, if it is empty. */
@@ -91,9 +81,8 @@ static int l_random_name(lua_State *L)
 void jf_push_bundle_tools(lua_State *L)
 {
   static const luaL_Reg tools[] = {
-    { "give_rights", l_give_rights }, { "identity", l_identity }, { "make_folder", l_make_folder },
-    { "program", l_program }, { "remove_folder", l_remove_folder },
-    { "random_name", l_random_name }, { NULL, NULL }
+    { "identity", l_identity }, { "make_folder", l_make_folder }, { "program", l_program },
+    { "remove_folder", l_remove_folder }, { "random_name", l_random_name }, { NULL, NULL }
   };
   lua_newtable(L);
   luaL_setfuncs(L, tools, 0);

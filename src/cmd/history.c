@@ -1,9 +1,10 @@
 /* The lines of earlier sessions: a file that every session appends to. */
 #include "cmd/cmd.h"
+#include "jfl.h"
+#include "system/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +105,7 @@ static int open_locked(const char *path)
 {
   int refused;
   for (int i = 0; i < 3; i++) {
-    int fd = history_fd(path, O_WRONLY | O_CREAT | O_APPEND, &refused);
+    int fd = history_fd(path, O_RDWR | O_CREAT | O_APPEND, &refused);
     if (fd < 0) return -1;
     lock(fd);
     if (is_current(fd, path)) return fd;
@@ -113,24 +114,21 @@ static int open_locked(const char *path)
   return -1;
 }
 
-static int write_lines(const char *path, char *const *line, size_t from, size_t to)
+static int write_lines(jfl_output *to, char *const *line, size_t from, size_t n)
 {
-  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), good = fd >= 0;
-  for (size_t i = from; i < to && good; i++) {
-    size_t n = strlen(line[i % MANY]);
-    good = write(fd, line[i % MANY], n) == (ssize_t)n;
-  }
-  return fd >= 0 && !close(fd) && good;
+  for (size_t i = from; i < n; i++)
+    if (jfl_output_write(to, line[i % MANY], strlen(line[i % MANY]))) return -1;
+  return 0;
 }
 
 /* Replaces the file, which is locked, by one with these lines; a failure leaves it as it was. A
    link to it stays. */
-static void shorten(const jf_history *h, char *const *line, size_t from, size_t to)
+static void shorten(const jf_history *h, char *const *line, size_t from, size_t n)
 {
-  char real[PATH_MAX], path[PATH_MAX + 16];
-  if (!realpath(h->path, real)) return;
-  snprintf(path, sizeof path, "%s.%ld", real, (long)getpid());
-  if (!write_lines(path, line, from, to) || rename(path, real)) unlink(path);
+  jfl_output *to;
+  if (jfl_output_open(h->path, &to)) return;
+  if (write_lines(to, line, from, n)) jfl_output_drop(to);
+  else if (jfl_output_keep(to)) { /* a later session will try again */ }
 }
 
 static void find_path(jf_history *h)
@@ -175,12 +173,29 @@ void jf_history_open(jf_history *h, int (*add)(const char *entry))
   free(line);
 }
 
+/* Whether the file ends within a line, as a session leaves it that ended while it wrote. */
+static int ends_in_a_line(int fd, off_t size)
+{
+  char last = '\n';
+  return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+}
+
+/* Adds a line to the file, whole or not at all. */
+static void history_add(int fd, const char *text, size_t n)
+{
+  struct stat st;
+  if (fstat(fd, &st)) return;
+  const int bad = (ends_in_a_line(fd, st.st_size) && jf_write_all(fd, "\n", 1)) ||
+                  jf_write_all(fd, text, n);
+  if (bad && ftruncate(fd, st.st_size)) { /* the next session ends the line */ }
+}
+
 static void history_append(const jf_history *h, const char *entry)
 {
   size_t n = 0;
   int fd = open_locked(h->path);
   char *text = fd >= 0 ? history_encode(entry, &n) : NULL;
-  if (text && write(fd, text, n) != (ssize_t)n) { /* the next session will do without it */ }
+  if (text) history_add(fd, text, n);
   free(text);
   if (fd >= 0)
     close(fd);

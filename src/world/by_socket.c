@@ -128,7 +128,8 @@ static jf_wait by_socket_patience(double seconds)
 static jf_wait by_socket_long_patience(void) { return (jf_wait){ .wake = jf_world_trouble_fd() }; }
 
 /* The one that answers may be at something else for long; who has another address of this rank is
-   no rank, and is noticed at once if it speaks. */
+   no rank, and is noticed at once if it speaks. It has the last word: one that lost the connection
+   waits for another call. */
 static jfl_status by_socket_greet(int fd, int rank)
 {
   const jf_wait w = by_socket_long_patience();
@@ -137,7 +138,9 @@ static jfl_status by_socket_greet(int fd, int rank)
   JF_TRY(jf_door_call(fd, jf_the_world.key, call, &w, &a));
   if (!a.is_welcome) return jf_fail(JFL_EIO, "rank %d refuses: %s", rank, a.why);
   net.is_near[rank] = a.is_near && by_socket_can_read(rank);
-  return jf_socket_send(fd, &net.is_near[rank], 1, &w);
+  JF_TRY(jf_socket_send(fd, &net.is_near[rank], 1, &w));
+  char taken;
+  return jf_socket_receive(fd, &taken, 1, &w);
 }
 
 static jfl_status by_socket_call_once(int rank)
@@ -186,7 +189,10 @@ static jfl_status by_socket_answer(const jf_wait *w)
   const jf_answer a = { .is_near = !why && by_socket_can_read(from) };
   const jf_wait soon = by_socket_patience(jf_world_patience());
   if (!jf_door_answer(net.door, &c, a, why)) return JFL_OK;
-  if (jf_socket_receive(c.fd, &net.is_near[from], 1, &soon)) return close(c.fd), JFL_OK;
+  const char taken = 1;
+  if (jf_socket_receive(c.fd, &net.is_near[from], 1, &soon) ||
+      jf_socket_send(c.fd, &taken, 1, &soon))
+    return close(c.fd), JFL_OK;
   if (net.fd[from] >= 0) close(net.fd[from]);
   net.fd[from] = c.fd;
   return JFL_OK;

@@ -208,10 +208,13 @@ end
 
 --- Writes a file by calling produce(write). It is written under another name in the same folder,
 -- synced and renamed when whole, so that the old file is there until then. Devices and pipes are
--- written directly.
-function archive.replace(who, path, produce)
+-- written directly. It has the old file's rights, or those of the file at the path `model`.
+function archive.replace(who, path, produce, model)
   local file = core.output_open(path, who)
-  local ok, why = pcall(produce, function(text) core.output_write(file, text, who) end)
+  local ok, why = pcall(function()
+    if model then core.output_rights(file, model, who) end
+    produce(function(text) core.output_write(file, text, who) end)
+  end)
   if ok then return core.output_keep(file, who) end
   core.output_drop(file)
   error(why, 0)

@@ -70,7 +70,8 @@ local function add_tree(entries, identity, name, path, above)
   local id = identity(path)
   if above[id] then fail("--bundle: %s leads back to %s, without end", path, above[id]) end
   above[id] = path
-  local inside = core.directory(path) or {}
+  local inside = core.directory(path)
+  if not inside then fail("--bundle: there is no folder %s", path) end
   table.sort(inside)
   for _, each in ipairs(inside) do
     if each ~= "." and each ~= ".." then
@@ -100,9 +101,7 @@ end
 
 -- Fails where the program would take the place of what it is made of, or of a device.
 local function check_output(path, entries, runtime)
-  local there = io.open(path, "rb")
-  if not there then return end
-  there:close()
+  if not core.is_there(path) then return end
   if not core.is_file(path) then fail("--bundle: -o must name a file, got %s", path) end
   local plain = format.plain(path)
   local own = plain == format.plain(runtime)
@@ -112,29 +111,32 @@ local function check_output(path, entries, runtime)
   end
 end
 
-local function open_to_read(path)
-  local file, why = io.open(path, "rb")
+-- The bytes of a file, a chunk at a time.
+local function chunks_of(path)
+  local file, why = core.file_open(path)
   if not file then fail("--bundle: cannot read %s", why) end
-  return file
+  return function()
+    local chunk, trouble = core.file_read(file, format.CHUNK)
+    if not chunk then fail("--bundle: cannot read %s: %s", path, trouble) end
+    if chunk ~= "" then return chunk end
+    core.file_close(file)
+  end
 end
 
 -- Sets each entry's size and checksum.
 local function measure(entries)
   for _, entry in ipairs(entries) do
-    local file = open_to_read(entry.path)
     entry.size, entry.sum = 0, format.SEED
-    for chunk in format.chunks(file) do
+    for chunk in chunks_of(entry.path) do
       entry.size, entry.sum = entry.size + #chunk, format.sum(entry.sum, chunk)
     end
-    file:close()
   end
 end
 
 -- The bytes of the command, and where its mark is.
 local function runtime_of(path)
-  local file = open_to_read(path)
-  local text = file:read("*a")
-  file:close()
+  local text, why = archive.read(path)
+  if not text then fail("--bundle: cannot read %s", why) end
   local first, last = text:find(format.HEAD .. ("%x"):rep(format.DIGITS))
   if not first then
     fail("--bundle: %s is no jfl command that could begin a bundle", path)
@@ -156,12 +158,11 @@ local function write_all(write, entries, runtime)
   write(text:sub(last + 1))
   write(index)
   for _, entry in ipairs(entries) do
-    local file, size = open_to_read(entry.path), 0
-    for chunk in format.chunks(file) do
+    local size = 0
+    for chunk in chunks_of(entry.path) do
       size = size + #chunk
       write(chunk)
     end
-    file:close()
     if size ~= entry.size then fail("--bundle: %s changed meanwhile", entry.path) end
   end
 end
@@ -174,8 +175,8 @@ function bundle.make(argv0, tools, ...)
   check_output(given["-o"], entries, runtime)
   measure(entries)
   runtime_of(runtime)
-  archive.replace("--bundle", given["-o"], function(write) write_all(write, entries, runtime) end)
-  tools.give_rights(given["-o"], runtime)
+  archive.replace("--bundle", given["-o"], function(write) write_all(write, entries, runtime) end,
+    runtime)
 end
 
 return bundle

@@ -11,9 +11,7 @@ format.HEAD = table.concat { "JFL ", "BUNDLE ", "MARK:" }
 format.DIGITS = 64
 format.SEED = 0
 
-local CHUNK = 2 ^ 20
-
-function format.chunks(file) return function() return file:read(CHUNK) end end
+format.CHUNK = 2 ^ 20         -- bytes that are read at a time
 
 --- The checksum of what was read before and of one chunk more. All chunks but a file's last have
 -- the same size.

@@ -44,18 +44,25 @@ local program
 
 local function fail(text, ...) error(text:format(...), 0) end
 
+-- Bytes of the program's own file, which is that at the path.
+local function own_bytes(file, path, count, at)
+  local text, why = core.file_read(file, count, at)
+  if not text then fail("this program cannot read its own file, %s: %s", path, why) end
+  return text
+end
+
 -- The bytes of an entry, a chunk at a time.
 local function chunks_of(entry)
   local left, format = entry.size, require "jfl.tools.bundle_format"
   local sum = format.SEED
-  program.file:seek("set", entry.at)
   return function()
     if left == 0 then
       if sum ~= entry.sum then fail("%s in this program is damaged", entry.name) end
       return nil
     end
-    local chunk = program.file:read(math.min(left, 2 ^ 20))
-    if not chunk then fail("%s in this program is cut off", entry.name) end
+    local chunk = own_bytes(program.file, program.path, math.min(left, format.CHUNK),
+      entry.at + entry.size - left)
+    if chunk == "" then fail("%s in this program is cut off", entry.name) end
     left, sum = left - #chunk, format.sum(sum, chunk)
     return chunk
   end
@@ -77,7 +84,8 @@ end
 
 local function make_folder(path)
   if program.has[path] then return end
-  if not program.tools.make_folder(path) then fail("cannot make the folder %s", path) end
+  local made, why = program.tools.make_folder(path)
+  if not made then fail("cannot make the folder %s: %s", path, why) end
   program.has[path] = true
   program.folders[#program.folders + 1] = path
 end
@@ -103,12 +111,16 @@ local function copy_out(entry)
     make_folder(folder)
   end
   local path = root() .. "/" .. entry.name
-  local out, why = io.open(path, "wb")
+  local out, why = core.file_make(path)
   if not out then fail("cannot write %s", why) end
   program.made[#program.made + 1] = path
-  local done = true
-  for chunk in chunks_of(entry) do done = done and out:write(chunk) end
-  if not (out:close() and done) then fail("cannot write %s: is the disk full?", path) end
+  local at, done = 0, true
+  for chunk in chunks_of(entry) do
+    if done then done, why = core.file_write(out, chunk, at) end
+    at = at + #chunk
+  end
+  if done then done, why = core.file_close(out) end
+  if not done then fail("cannot write %s: %s", path, why) end
   entry.copy = true
 end
 
@@ -193,10 +205,12 @@ local function redirect_all()
   redirect(_G, "dofile")
 end
 
--- The program's own file; the command's name is tried where the system does not tell.
+-- The program's own file and its path; the command's name is tried where the system does not tell.
 local function own_file(argv0, tools)
-  return io.open(tools.program() or argv0, "rb")
-    or fail("this program cannot read its own file, %s", argv0)
+  local path = tools.program() or argv0
+  local file, why = core.file_open(path)
+  if not file then fail("this program cannot read its own file: %s", why) end
+  return file, path
 end
 
 --- Opens the bundle and gives its script as a function. digits: of the mark; tools: of
@@ -204,16 +218,18 @@ end
 function bundled.start(argv0, digits, tools)
   local format = require "jfl.tools.bundle_format"
   local offset, size, total, sum = format.numbers(digits)
-  local file = own_file(argv0, tools)
-  local has = file:seek("end")
+  local file, path = own_file(argv0, tools)
+  local has = core.file_size(file)
   if not offset then fail("this program is damaged") end
-  if has < total then fail("this program is cut off: it has %.0f of %.0f bytes", has, total) end
-  file:seek("set", offset)
-  local index = file:read(size) or ""
+  if not has or has < total then
+    fail("this program is cut off: it has %.0f of %.0f bytes", has or 0, total)
+  end
+  local index = own_bytes(file, path, size, offset)
   local entries = format.sum(format.SEED, index) == sum
     and format.entries(index, offset + size, total)
   if not entries then fail("this program is damaged") end
-  program = { file = file, entries = entries, tools = tools, made = {}, folders = {}, has = {} }
+  program = { file = file, path = path, entries = entries, tools = tools, made = {}, folders = {},
+    has = {} }
   table.insert(package.loaders, 2, module_of)
   redirect_all()
   clean_at_exit()

@@ -1,6 +1,7 @@
 /* Compiled kernels on disk. The library opens them for itself, not for a script, and so with no
    reach (system.h): the folder is told by the environment, and names are numbers. */
 #include "dev/cuda/cache.h"
+#include "base/successor.h"
 #include "system/system.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 enum { CACHE_MAGIC = 0x316c666a };
 typedef struct cache_head { uint32_t magic, version; uint64_t key, text, image, size; } cache_head;
 
-enum { NAME = 32, MOST_BYTES = 256 << 20, SELDOM = 16 };
+enum { NAME = 64, MOST_BYTES = 256 << 20, SELDOM = 16 };
 static const char suffix[] = ".cubin";
 
 static cache_head cache_head_of(uint64_t key, const char *text, const void *image, size_t size)
@@ -134,6 +135,13 @@ static int cache_older(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
+/* Whether it is an image, or what a process left that ended before it was one. */
+static int cache_is_entry(const char *name)
+{
+  const char *dot = strchr(name, '.');
+  return dot && strlen(name) < NAME && !strncmp(dot, suffix, sizeof suffix - 1);
+}
+
 /* Lists the images; *n is how many there are, *sum their bytes. */
 static cache_entry *cache_list(int folder, int *n, int64_t *sum)
 {
@@ -144,9 +152,7 @@ static cache_entry *cache_list(int folder, int *n, int64_t *sum)
   *n = 0;
   *sum = 0;
   for (const char *name; d && (name = jf_listing_next(d));) {
-    const char *dot = strrchr(name, '.');
-    if (!dot || strcmp(dot, suffix) || strlen(name) >= NAME) continue;
-    if (jf_info_at(folder, name, JF_NO_LINK, &st)) continue;
+    if (!cache_is_entry(name) || jf_info_at(folder, name, JF_NO_LINK, &st)) continue;
     cache_entry *room = jf_regrow(list, *n, &cap, sizeof *room);
     if (!room) break;
     list = room;
@@ -173,18 +179,17 @@ static void cache_trim(int folder)
   jf_free(list);
 }
 
-/* ---- writing: a file of its own first, which then takes the name ---- */
+/* ---- writing ---- */
 
 static void cache_write_file(int folder, const cache_head *h, const void *image)
 {
-  char name[NAME], fresh[NAME];
-  cache_name(h->key, name);
-  snprintf(fresh, sizeof fresh, "new-%016llx", (unsigned long long)jf_entropy());
-  const int fd = jf_open(folder, fresh, JF_WRITE | JF_NEW | JF_NO_LINK | JF_PRIVATE);
-  if (fd < 0) return;
-  int ok = !jf_write_all(fd, h, sizeof *h) && !jf_write_all(fd, image, h->size);
-  if (jf_close(fd)) ok = 0;
-  if (!ok || jf_file_rename(folder, fresh, name)) jf_file_remove(folder, fresh);
+  jf_successor f = { .dir = folder, .fd = -1, .how = JF_PRIVATE };
+  cache_name(h->key, f.to);
+  if (jf_successor_begin(&f)) return;
+  if (jf_write_all(f.fd, h, sizeof *h) || jf_write_all(f.fd, image, h->size) ||
+      jf_successor_keep(&f))
+    jf_successor_drop(&f);
+  jf_close(f.fd);
 }
 
 static void cache_add(uint64_t key, const char *text, const void *image, size_t size)

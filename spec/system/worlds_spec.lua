@@ -1,0 +1,51 @@
+--- A world of two ranks in which calls on sockets fail or are interrupted, of the launcher too: it
+-- ends with a message, or goes on as if nothing was. JFL_CUTS=1 tries each of the first calls.
+local command = require "spec.cmd.helper"
+
+local CALLS = 300
+local EINTR, ENOMEM, EPIPE, ECONNRESET = 4, 12, 32, 104
+
+local SCRIPT = [[
+local flow = require "jfl"
+local tp = flow.typing
+local job = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 4, 8 }) } },
+  body = function(x)
+    local loss = flow.layers.dense(x, 3, { name = "fc" })
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end }
+for _ = 1, 12 do job(flow.ndarray.ones { 4, 8 }) end
+print "done"
+]]
+
+-- The k-th call of each process fails, so often; where they count together, of one process alone.
+local function world(k, times, error, together)
+  local state = os.tmpname()
+  local out, err, status = command.run("--ranks", "2", command.file(SCRIPT), {
+    before = ("%s JFL_FAULTS=%d:%d:%d:SCAWRP:/nowhere LD_PRELOAD=build/faults.so"):format(
+      together and "JFL_FAULTS_STATE=" .. state or "", k, times, error) })
+  os.remove(state)
+  command.clean()
+  local what = ("call %d, error %d: status %d\n%s%s"):format(k, error, status, out, err)
+  assert(status ~= 124 and status < 128, what)
+  if status == 0 then assert.equal("done\n", out) else assert(err:find "jfl: ", what) end
+  return what
+end
+
+-- The last two are those where one rank takes the call of another.
+local function each(times, error)
+  local calls = { 1, 67, 81 }
+  if os.getenv "JFL_CUTS" then
+    for k = 1, CALLS do calls[k] = k end
+  end
+  for _, k in ipairs(calls) do world(k, times, error, k % 2 == 0) end
+end
+
+describe("a world ends with a message or goes on where", function()
+  for name, fault in pairs { ["calls are interrupted"] = { 3, EINTR },
+    ["a connection breaks"] = { 1, ECONNRESET }, ["nobody hears"] = { 1, EPIPE },
+    ["memory is out"] = { 1, ENOMEM } } do
+    it(name, function() each(fault[1], fault[2]) end)
+  end
+end)
