@@ -6,7 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#ifndef _WIN32
 #include <sys/resource.h>
+#endif
 
 static void a_missing_library_is_kept_once(void)
 {
@@ -25,6 +27,8 @@ static void a_library_wants_room(void)
   CHECK(jf_library_open("libz.so.1", NULL, (size_t)1 << 62) == NULL);
   CHECK(!strcmp(jf_library_missing(1), "libz.so.1: too little memory is free for it"));
 }
+
+#ifndef _WIN32
 
 /* Whether a library may be opened while the process may have so many bytes. */
 static int safe_within(rlim_t bytes)
@@ -52,6 +56,8 @@ static void a_limit_of_memory_leaves_it_out(void)
         strstr(jf_library_missing(2), "256 MiB"));
 }
 
+#endif
+
 static void a_plan_tells_of_it(void)
 {
   jfl_session *s;
@@ -69,7 +75,9 @@ int main(void)
 {
   RUN(a_missing_library_is_kept_once);
   RUN(a_library_wants_room);
+#ifndef _WIN32
   RUN(a_limit_of_memory_leaves_it_out);
+#endif
   RUN(a_plan_tells_of_it);
   return test_done();
 }
