@@ -26,6 +26,7 @@ int jf_walls_raise(const jf_walls *w, char *why, size_t size)
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/futex.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
