@@ -36,8 +36,8 @@ allocations_list() {
 # Each system call of what saves and loads fails, or is the last one; crashes of the machine.
 slice_faults() { pool faults_list; }
 faults_list() {
-  spec_files "each system call" "JFL_CUTS=1 build/jfl" spec/system/faults_spec.lua \
-    spec/system/worlds_spec.lua
+  spec_files "each system call" "JFL_CUTS=1 build/jfl" spec/system/faults_spec.lua
+  spec_files "some calls on sockets" "JFL_CUTS=25 build/jfl" spec/system/worlds_spec.lua
   one "crashes of the machine" JFL_CUTS=50 $native/spec/checkpoint/crash_test
 }
 slice_drivers() { pool drivers_list; }
