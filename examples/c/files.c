@@ -8,6 +8,11 @@ static void file_that_replaces_another(void)
   check(jfl_output_write(o, "3 : 1\n", 6));
   check(jfl_output_keep(o));                 /* now it is there */
 
+  check(jfl_output_open("totals.txt", &o));
+  check(jfl_output_write(o, "3 : 1 : 0\n", 10));
+  check(jfl_output_rights(o, "scores.txt")); /* who may read the one may read the other */
+  check(jfl_output_keep(o));
+
   check(jfl_output_open("scores.txt", &o));
   check(jfl_output_write(o, "4 :", 3));
   jfl_output_drop(o);                        /* the first one still is */
@@ -17,6 +22,7 @@ static void file_that_replaces_another(void)
   EXPECT(f && fgets(line, sizeof line, f) && !strcmp(line, "3 : 1\n"));
   fclose(f);
   remove("scores.txt");
+  remove("totals.txt");
 }
 
 int main(void)
