@@ -10,7 +10,7 @@
 #include "scratch.h"
 #include "test.h"
 
-enum { LINES = 120000, LENGTH = 10, FEW = 40 };
+enum { LONG = 20, LENGTH = 60000, SHORT = 1200, FEW = 40 };
 
 static const struct mode { int times, what; const char *which; } modes[] = {
   { 1, EIO, "" }, { 0, ENOSPC, "" }, { 0, FAULTS_SHORT, "rw" }, { 3, EINTR, "wf" },
@@ -94,12 +94,14 @@ static void each_call(const char *text, size_t size)
 
 static void lines_are_added_whole(void) { each_call("zero\nfirst\n", 11); }
 
+/* Long lines that go, before more short ones than are kept. */
 static void a_long_file_is_shortened_whole(void)
 {
-  char *text = malloc(LINES * LENGTH + 7);
-  for (int i = 0; i < LINES; i++) sprintf(text + i * LENGTH, "x = %5d\n", i % 90000 + 10000);
-  strcpy(text + LINES * LENGTH, "first\n");
-  each_call(text, LINES * LENGTH + 6);
+  char *text = malloc(LONG * LENGTH + SHORT * 10 + 7), *end = text;
+  for (int i = 0; i < LONG; i++) end += sprintf(end, "%0*d\n", LENGTH - 1, i);
+  for (int i = 0; i < SHORT; i++) end += sprintf(end, "x = %5d\n", i);
+  end += sprintf(end, "first\n");
+  each_call(text, (size_t)(end - text));
   free(text);
 }
 
