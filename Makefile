@@ -133,14 +133,14 @@ $O/src/script/opened.o: ALL_CFLAGS += -I$O -DJF_OPENS_LUA
 $O/src/script/opened.o: src/script/lua.c $O/gen/luaentries.h Makefile
 	@mkdir -p $(@D)
 	$(COMPILE)
-$O/gen/luaentries.h: $(filter $O/src/bind/% $O/src/script/%,$(LIB_OBJ))
+$O/gen/luaentries.h: $(filter $O/src/bind/% $O/src/box/% $O/src/script/%,$(LIB_OBJ))
 	@mkdir -p $(@D)
 	nm -u $^ | sed -n 's/^ *[Uw] \(lua[A-Z]*_.*\)/ENTRY(\1)/p' | grep -v luaopen_jfl | sort -u >$@
 
 # MPIs are no part of what the sanitizers look at.
 # MPI_STATUSES_IGNORE of MPICH is the number 1 as a pointer, which gcc takes for an array of nothing.
 MPI_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-stringop-overflow -fPIC -fvisibility=hidden -Isrc
-$O/jfl-mpi-%.so: src/world/mpi/shim.c src/world/mpi.h src/world/data.h Makefile
+$O/jfl-mpi-%.so: src/world/mpi/shim.c src/world/mpi.h src/world/collective.h Makefile
 	@mkdir -p $(@D)
 	mpicc.$* $(MPI_CFLAGS) -shared $(LINK_HARD) -o $@ $<
 
@@ -153,10 +153,12 @@ $O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials and products take half as long where a product and a sum are one instruction.
 $(patsubst %,$O/kernels/cpu/%.o,attention cross_entropy functions own/tile recurrent row_norm softmax tiles): \
   ALL_CFLAGS += -ffp-contract=fast
-$O/src/bind/%.o $O/src/script/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+# The rooms that see Lua.
+LUA_ROOMS := bind box script cmd
+$(foreach r,$(LUA_ROOMS),$O/src/$r/%.o): ALL_CFLAGS += -isystem $(LUAJIT_INC)
 # ThreadSanitizer does not see that Lua's errors leave functions, and would count them as entered.
 ifeq ($(SAN)$(findstring gcc,$(CC)),threadgcc)
-$O/src/bind/%.o $O/src/script/%.o $O/src/cmd/%.o: ALL_CFLAGS += --param tsan-instrument-func-entry-exit=0
+$(foreach r,$(LUA_ROOMS),$O/src/$r/%.o): ALL_CFLAGS += --param tsan-instrument-func-entry-exit=0
 endif
 $O/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
@@ -229,7 +231,7 @@ $O/fuzz/fuzz: $(addprefix $O/spec/fuzz/,fuzz.o targets.o world.o) $(FUZZ_OBJ) $O
 # The command once more, to count what it does; kernels and readers of files are those of the library.
 COUNTED := $(filter-out src/data/% $(ELSEWHERE),$(wildcard src/*/*.c src/*/*/*.c))
 COUNTED_OBJ := $(COUNTED:%.c=$O/count/%.o) $O/count/spec/counted/count.o
-$O/count/src/bind/%.o $O/count/src/script/%.o $O/count/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$(foreach r,$(LUA_ROOMS),$O/count/src/$r/%.o): ALL_CFLAGS += -isystem $(LUAJIT_INC)
 $O/count/src/%.o: ALL_CFLAGS += -O0 -g0 -U_FORTIFY_SOURCE -fsanitize-coverage=trace-pc
 $O/count/src/%.o: src/%.c Makefile | $(GEN)
 	@mkdir -p $(@D)

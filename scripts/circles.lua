@@ -2,8 +2,9 @@
 -- names a function that only the other one defines.
 
 -- Folders that are without circles now and shall stay so.
-local FOLDERS = { "src/base", "src/dev", "src/ir", "src/op", "src/optim", "src/pass", "src/plan",
-  "src/run", "src/checkpoint", "src/api", "src/bind", "src/cmd", "kernels/cpu" }
+local FOLDERS = { "src/base", "src/file", "src/dev", "src/ir", "src/op", "src/optim", "src/pass",
+  "src/plan", "src/run", "src/checkpoint", "src/api", "src/bind", "src/box", "src/script",
+  "src/cmd", "kernels/cpu" }
 
 local function code_of(path)
   local file = assert(io.open(path))

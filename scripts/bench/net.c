@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "world/data.h"
+#include "world/collective.h"
 #include "world/socket.h"
 #include "world/world.h"
 

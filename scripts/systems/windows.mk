@@ -9,7 +9,7 @@ SOURCES := build/systems/src/luajit
 LUAJIT_INC := $(SOURCES)/src
 ELSEWHERE := src/system/posix/% src/world/mpi/% \
   $(filter-out src/world/ask.c,$(wildcard src/world/*.c))
-$O/src/script/pattern.o: SYSTEM_CFLAGS += -include system/windows/memmem.h
+$O/src/box/pattern.o: SYSTEM_CFLAGS += -include system/windows/memmem.h
 $O/src/system/windows/%.o: SYSTEM_CFLAGS += -D_WIN32_WINNT=0x0A00
 CMD_SRC := $(addprefix src/cmd/,main.c version.c bundle.c sandbox.c walls.c) $(wildcard src/cmd/windows/*.c)
 PRODUCTS := jfl.exe jfl.dll libjfl.dll libjfl.a

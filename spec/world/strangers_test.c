@@ -8,7 +8,7 @@
 #include "calls.h"
 #include "ranks.h"
 #include "test.h"
-#include "world/data.h"
+#include "world/collective.h"
 #include "world/world.h"
 
 static const char secret[] = "a word of these ranks";

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/need.h"
-#include "base/successor.h"
+#include "file/replacement.h"
 #include "system/system.h"
 
 /* ---- sources: checkpoints that are read (source, entries, safetensors, oneflow.c) ---- */
@@ -91,7 +91,7 @@ jfl_status jf_dir_empty(int dir, const char *path, const char *a, const char *b,
    locked until the stage is closed. What a crashed process left behind is not locked, and is
    removed; what a live one writes is not touched. */
 typedef struct jf_stage {
-  jf_successor model;              /* the file */
+  jf_replacement model;              /* the file */
   int parent;                  /* the directory that is to hold the target; -1: the target exists */
   int moved;                   /* a staged directory has got its name */
   char name[JF_MOST_NAME + 1], staged[JF_MOST_NAME + 1];   /* of target and stage, in parent */

@@ -141,7 +141,7 @@ static jfl_status stage_beside(jf_stage *st, int *held)
 
 static jfl_status stage_place(jf_stage *st, int *held)
 {
-  st->model = (jf_successor){ .dir = jf_folder_open(JF_HERE, st->target, JF_WRITE), .fd = -1 };
+  st->model = (jf_replacement){ .dir = jf_folder_open(JF_HERE, st->target, JF_WRITE), .fd = -1 };
   st->parent = -1;
   st->moved = 0;
   strcpy(st->model.to, JF_MODEL_FILE);
@@ -176,7 +176,7 @@ static jfl_status stage_still(const jf_stage *st, int overwrite, int *held)
 static jfl_status stage_make(jf_stage *st, int *held)
 {
   *held = 0;
-  if (jf_successor_make(&st->model)) {
+  if (jf_replacement_make(&st->model)) {
     if (errno == EEXIST) return stage_clear(st);
     return errno == ENOENT ? JFL_OK : jf_file_fail(st->file, st->model.step);
   }
@@ -187,7 +187,7 @@ static jfl_status stage_make(jf_stage *st, int *held)
 
 static void stage_close_all(jf_stage *st)
 {
-  jf_successor_close(&st->model);
+  jf_replacement_close(&st->model);
   if (st->parent >= 0) jf_folder_close(st->parent);
   st->parent = -1;
 }
@@ -195,7 +195,7 @@ static void stage_close_all(jf_stage *st)
 /* Removes what is staged, while it is still locked. */
 static void stage_drop(jf_stage *st)
 {
-  if (st->model.fd >= 0) jf_successor_drop(&st->model);
+  if (st->model.fd >= 0) jf_replacement_discard(&st->model);
   if (st->parent >= 0 && st->model.dir >= 0) jf_folder_remove(st->parent, st->staged);
   stage_close_all(st);
 }
@@ -233,13 +233,13 @@ static jfl_status stage_rename(jf_stage *st)
     return errno == ENOTEMPTY || errno == EEXIST ? stage_refuse(st->target)
                                                  : jf_file_fail(st->target, "rename to it");
   st->moved = 1;
-  if (jf_successor_check(&st->model)) return jf_file_fail(st->target, st->model.step);
+  if (jf_replacement_check(&st->model)) return jf_file_fail(st->target, st->model.step);
   return jf_folder_sync(st->parent) ? jf_file_fail(st->target, "sync the directory of") : JFL_OK;
 }
 
 static jfl_status stage_commit(jf_stage *st)
 {
-  if (jf_successor_keep(&st->model)) return jf_file_fail(st->file, st->model.step);
+  if (jf_replacement_commit(&st->model)) return jf_file_fail(st->file, st->model.step);
   if (st->parent >= 0) JF_TRY(stage_rename(st));
   if (jf_folder_same(st->model.dir, JF_HERE, st->target, JF_WRITE)) return JFL_OK;
   return jf_fail(JFL_ESTATE, "checkpoint %s: the directory was moved away or replaced during the "

@@ -4,7 +4,7 @@
 #include "dev/half.h"
 #include "ir/ir.h"
 #include "op/move.h"
-#include "world/data.h"
+#include "world/collective.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Contents of variables between processes. Each function here is called by all of them, in the same
    order, and fails on all if it does on one. */
 #include "run/run.h"
-#include "world/data.h"
+#include "world/collective.h"
 #include "world/world.h"
 
 #include <string.h>

@@ -75,7 +75,7 @@ enum { LONG_WORK = 1 << 16 };      /* bytes whose filling may take a while */
    in which no hook is called. */
 static void *allocate(void *ud, void *p, size_t old_size, size_t size)
 {
-  jfl_script *s = ud;
+  jfl_script *s = jf_script_with(ud);
   jf_budget *const budget = s->meter.budget;
   old_size = p ? with_room(old_size) : 0;
   size = with_room(size);
@@ -101,7 +101,7 @@ lua_State *jf_script_new_state(jfl_script *s)
   e->open = 1;
   e->next = s->early;
   s->early = e;
-  lua_State *L = lua_newstate(allocate, s);
+  lua_State *L = lua_newstate(allocate, &s->meter);
   e->open = 0;
   return L;
 }

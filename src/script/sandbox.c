@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-
 enum { ROOM = JF_CROSS_ROOM };
 
 int luaopen_jfl_sandbox(lua_State *L);

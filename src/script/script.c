@@ -239,8 +239,7 @@ static int script_l_exit(lua_State *L)
 
 static void script_stop(lua_State *L)
 {
-  jfl_script *s;
-  lua_getallocf(L, (void **)&s);
+  jfl_script *s = jf_script_with(jf_meter_of(L));
   change_asked(s, ASKED, UNDER_WAY);
   lua_pushliteral(L, "interrupted");
   lua_error(L);

@@ -1,6 +1,6 @@
 /* A script: a Lua state of the library's own, which C programs run texts in. What the files of the
    room share. They call each other downwards: sandbox.c and call.c; job.c and value.c; script.c;
-   restrict.c and lua.c; allocate.c; library.c, chunk.c, pattern.c, cross.c and meter.c.
+   restrict.c and lua.c; allocate.c.
 
    Everything is entered through jf_script_enter, in which errors of Lua end. So a function that is
    entered may raise, and holds nothing then that needs freeing. */
@@ -8,11 +8,12 @@
 #define JF_SCRIPT_H
 
 #include <pthread.h>
+#include <stddef.h>
 
 #include "base/base.h"
 #include "base/need.h"
 #include "bind/bind.h"
-#include "script/box.h"
+#include "box/box.h"
 
 /* Of src/bind. */
 int luaopen_jfl_core(lua_State *L);
@@ -55,7 +56,12 @@ struct jfl_script {
 
 /* ---- memory (allocate.c) ---- */
 
-/* A new state, whose allocator has s as its ud; NULL: memory ran out. And frees what states took
+/* The script of a meter, which the allocators of its states have. */
+static inline jfl_script *jf_script_with(void *meter)
+{
+  return (jfl_script *)((char *)meter - offsetof(jfl_script, meter));
+}
+/* A new state; NULL: memory ran out. And frees what states took
    while they were made, once they are closed. */
 lua_State *jf_script_new_state(jfl_script *s);
 void jf_script_free_early(jfl_script *s);

@@ -3,7 +3,7 @@
 #ifndef JF_MPI_H
 #define JF_MPI_H
 
-#include "world/data.h"
+#include "world/collective.h"
 
 /* What a shim gives. Functions that return int give 0, or MPI's code of what failed, which `text`
    explains. Any thread may call them, one at a time. */

@@ -1,5 +1,5 @@
 /* The world of this process: joining it, agreement, and its end. */
-#include "world/data.h"
+#include "world/collective.h"
 #include "world/meet.h"
 
 #include <errno.h>
@@ -372,7 +372,7 @@ jfl_status jf_world_join(void)
   pthread_mutex_lock(&w->joining);
   if (!w->is_joined) {
     w->failed = world_enter(w);
-    if (!w->failed && w->size > 1) w->failed = jf_data_open(w->mpi);
+    if (!w->failed && w->size > 1) w->failed = jf_world_open_data(w->mpi);
     if (w->failed) jf_blame(w->failed, "joining the other ranks: ");
     if (w->failed) w->error = jf_error_copy();
     w->is_joined = 1;

@@ -1,7 +1,7 @@
 /* Compiled kernels on disk. The library opens them for itself, not for a script, and so with no
    reach (system.h): the folder is told by the environment, and names are numbers. */
 #include "dev/cuda/cache.h"
-#include "base/successor.h"
+#include "file/replacement.h"
 #include "system/system.h"
 
 #include <errno.h>
@@ -183,12 +183,12 @@ static void cache_trim(int folder)
 
 static void cache_write_file(int folder, const cache_head *h, const void *image)
 {
-  jf_successor f = { .dir = folder, .fd = -1, .how = JF_PRIVATE };
+  jf_replacement f = { .dir = folder, .fd = -1, .how = JF_PRIVATE };
   cache_name(h->key, f.to);
-  if (jf_successor_begin(&f)) return;
+  if (jf_replacement_begin(&f)) return;
   if (jf_write_all(f.fd, h, sizeof *h) || jf_write_all(f.fd, image, h->size) ||
-      jf_successor_keep(&f))
-    jf_successor_drop(&f);
+      jf_replacement_commit(&f))
+    jf_replacement_discard(&f);
   jf_close(f.fd);
 }
 

@@ -1,7 +1,7 @@
 /* The world where processes cannot meet: this one is alone. Built in the place of the other files
    of the room but ask.c. */
 #include "base/need.h"
-#include "world/data.h"
+#include "world/collective.h"
 #include "world/world.h"
 
 #include <stdlib.h>

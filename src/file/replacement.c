@@ -1,5 +1,5 @@
 /* A file that is written under another name in the directory of the one whose place it takes. */
-#include "base/successor.h"
+#include "file/replacement.h"
 #include "base/base.h"
 
 #include <errno.h>
@@ -28,28 +28,28 @@ int jf_folder_same(int dir, int at, const char *path, int how)
 
 int jf_file_ours(const jf_info *i) { return i->kind == JF_FILE && i->names <= 1 && i->mine; }
 
-static int successor_fail(jf_successor *d, const char *step)
+static int replacement_fail(jf_replacement *d, const char *step)
 {
   d->step = step;
   return -1;
 }
 
 /* Whether there is a file that it is to replace. */
-static int successor_replaces(const jf_successor *d, jf_info *old)
+static int replacement_replaces(const jf_replacement *d, jf_info *old)
 {
   return !jf_info_at(d->dir, d->to, JF_NO_LINK, old) && old->kind == JF_FILE;
 }
 
-int jf_successor_make(jf_successor *d)
+int jf_replacement_make(jf_replacement *d)
 {
   jf_info old;
-  const int mine = successor_replaces(d, &old) ? JF_PRIVATE : d->how;
+  const int mine = replacement_replaces(d, &old) ? JF_PRIVATE : d->how;
   d->fd = jf_open(d->dir, d->from, JF_READ | JF_WRITE | JF_NEW | JF_NO_LINK | mine);
-  return d->fd < 0 ? successor_fail(d, "make the file") : 0;
+  return d->fd < 0 ? replacement_fail(d, "make the file") : 0;
 }
 
 /* Removes what a process that has ended left under the name: its lock is gone. */
-static void successor_clear(const jf_successor *d)
+static void replacement_clear(const jf_replacement *d)
 {
   jf_info left;
   const int fd = jf_open(d->dir, d->from, JF_READ | JF_WRITE | JF_NO_LINK);
@@ -62,10 +62,10 @@ static void successor_clear(const jf_successor *d)
 
 /* Makes and locks the file; *held is 0 if somebody else takes it for one that was left. On a file
    system without locks nobody does. */
-static int successor_hold(jf_successor *d, int *held)
+static int replacement_hold(jf_replacement *d, int *held)
 {
   *held = 0;
-  if (jf_successor_make(d)) return errno == EEXIST ? 0 : -1;
+  if (jf_replacement_make(d)) return errno == EEXIST ? 0 : -1;
   *held = (!jf_lock(d->fd) || errno != EWOULDBLOCK) && jf_file_same(d->fd, d->dir, d->from);
   if (!*held) {
     jf_close(d->fd);
@@ -75,7 +75,7 @@ static int successor_hold(jf_successor *d, int *held)
 }
 
 /* The name is cut where it would become too long. */
-int jf_successor_begin(jf_successor *d)
+int jf_replacement_begin(jf_replacement *d)
 {
   int held;
   char number[NUMBER] = "";
@@ -83,49 +83,49 @@ int jf_successor_begin(jf_successor *d)
     if (i > 1) snprintf(number, NUMBER, ".%u", (unsigned)jf_entropy());
     snprintf(d->from, sizeof d->from, "%.*s%s" JF_PART, JF_MOST_NAME - SUFFIX_SIZE, d->to,
              number);
-    if (successor_hold(d, &held)) return -1;
+    if (replacement_hold(d, &held)) return -1;
     if (held) return 0;
-    if (i == 0) successor_clear(d);
+    if (i == 0) replacement_clear(d);
   }
   errno = EEXIST;
-  return successor_fail(d, "make the file");
+  return replacement_fail(d, "make the file");
 }
 
-static int successor_inherit(const jf_successor *d)
+static int replacement_inherit(const jf_replacement *d)
 {
   jf_info old;
   if (d->rights) return jf_inherit(d->fd, d->rights);
-  return strcmp(d->from, d->to) && successor_replaces(d, &old) ? jf_inherit(d->fd, &old) : 0;
+  return strcmp(d->from, d->to) && replacement_replaces(d, &old) ? jf_inherit(d->fd, &old) : 0;
 }
 
-int jf_successor_check(jf_successor *d)
+int jf_replacement_check(jf_replacement *d)
 {
   jf_info there;
   if (d->fd < 0 || jf_file_same(d->fd, d->dir, d->to)) return 0;
   if (!jf_info_at(d->dir, d->to, JF_NO_LINK, &there) && jf_file_ours(&there)) return 0;
   errno = ESTALE;
-  return successor_fail(d, JF_LOST);
+  return replacement_fail(d, JF_LOST);
 }
 
-int jf_successor_keep(jf_successor *d)
+int jf_replacement_commit(jf_replacement *d)
 {
-  if (successor_inherit(d)) return successor_fail(d, "give it its rights");
-  if (jf_sync(d->fd)) return successor_fail(d, "sync it");
+  if (replacement_inherit(d)) return replacement_fail(d, "give it its rights");
+  if (jf_sync(d->fd)) return replacement_fail(d, "sync it");
   errno = ESTALE;
-  if (!jf_file_same(d->fd, d->dir, d->from)) return successor_fail(d, JF_LOST);
+  if (!jf_file_same(d->fd, d->dir, d->from)) return replacement_fail(d, JF_LOST);
   if (strcmp(d->from, d->to)) {
-    if (jf_file_rename(d->dir, d->from, d->to)) return successor_fail(d, "rename it");
-    if (jf_successor_check(d)) return -1;
+    if (jf_file_rename(d->dir, d->from, d->to)) return replacement_fail(d, "rename it");
+    if (jf_replacement_check(d)) return -1;
   }
-  return jf_folder_sync(d->dir) ? successor_fail(d, "sync the directory") : 0;
+  return jf_folder_sync(d->dir) ? replacement_fail(d, "sync the directory") : 0;
 }
 
-void jf_successor_drop(const jf_successor *d)
+void jf_replacement_discard(const jf_replacement *d)
 {
   if (jf_file_same(d->fd, d->dir, d->from)) jf_file_remove(d->dir, d->from);
 }
 
-void jf_successor_close(jf_successor *d)
+void jf_replacement_close(jf_replacement *d)
 {
   if (d->fd >= 0) jf_close(d->fd);
   if (d->dir >= 0) jf_folder_close(d->dir);

@@ -1,5 +1,6 @@
 /* Files of the host's own that are written beside the one whose place they take. */
-#include "checkpoint/checkpoint.h"
+#include "base/need.h"
+#include "file/replacement.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@ enum { MAX_LINKS = 40, SHARED = 01002 };
 
 struct jfl_output {
   jf_tag tag;
-  jf_successor file;
+  jf_replacement file;
   int direct;                  /* a device or a pipe, which is written to as it is */
   jf_info rights;
   char path[];                 /* for messages */
@@ -74,12 +75,12 @@ static int output_open(jfl_output *o)
     o->file.fd = jf_open(JF_HERE, o->path, JF_WRITE | JF_WAIT);
     return o->file.fd < 0 ? -1 : 0;
   }
-  return output_find(o->path, &o->file.dir, o->file.to) ? -1 : jf_successor_begin(&o->file);
+  return output_find(o->path, &o->file.dir, o->file.to) ? -1 : jf_replacement_begin(&o->file);
 }
 
 static void output_free(jfl_output *o)
 {
-  jf_successor_close(&o->file);
+  jf_replacement_close(&o->file);
   jf_free(o);
 }
 
@@ -118,8 +119,8 @@ jfl_status jfl_output_rights(jfl_output *o, const char *path)
 jfl_status jfl_output_keep(jfl_output *o)
 {
   JF_NEED_LAST(OUTPUT, o);
-  jfl_status r = o->direct || !jf_successor_keep(&o->file) ? JFL_OK : output_fail(o->path);
-  if (r != JFL_OK) jf_successor_drop(&o->file);
+  jfl_status r = o->direct || !jf_replacement_commit(&o->file) ? JFL_OK : output_fail(o->path);
+  if (r != JFL_OK) jf_replacement_discard(&o->file);
   output_free(o);
   return r;
 }
@@ -127,6 +128,6 @@ jfl_status jfl_output_keep(jfl_output *o)
 void jfl_output_drop(jfl_output *o)
 {
   if (!JF_IS_LAST(OUTPUT, o)) return;
-  if (!o->direct) jf_successor_drop(&o->file);
+  if (!o->direct) jf_replacement_discard(&o->file);
   output_free(o);
 }

@@ -5,14 +5,15 @@
    catches errors asks the meter after each one that it has caught, in a C function, and raises it
    anew. All that catches in LuaJIT, and what asks:
 
-       pcall, xpcall            functions in Lua whose results go through l_caught of library.c
-       handlers of xpcall       l_handle of library.c, which does not run them once a limit is
+       pcall, xpcall            functions in Lua whose results go through l_caught of catch.c
+       handlers of xpcall       l_handle of catch.c, which does not run them once a limit is
                                 passed: the hook's error comes to them while no hook is called
-       coroutine.resume         box_resume of library.c; where nothing is restricted l_caught
+       coroutine.resume         l_resume of library.c; where nothing is restricted l_caught
        coroutine.wrap           raises again by itself
        load, loadstring         box_l_load of library.c; where nothing is restricted l_caught
-       lua_pcall and others     callers in this room raise what they caught again; jf_script_enter
-                                and the way back from one state to the other ask (cross.c)
+       lua_pcall and others     callers here and in src/script raise what they caught again;
+                                jf_script_enter and the way back from one state to the other ask
+                                (cross.c)
        the front end of a box   catches in order to put things back, and then asks at that border
        finalizers               none of a text: neither newproxy nor ffi.gc is there
        the compiler             is off
@@ -20,12 +21,11 @@
    So a script without an end has hooks that look, or steps that are counted, or errors that are
    caught without end. A hook that finds no room on the stack is one of the last kind: its call
    raises an error before the meter is asked. */
-#include "script/script.h"
+#include "box/box.h"
 
 #include <luajit.h>
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
 /* STRIDE: instructions between two looks. GRACE: those that the front end of a box may still run
    when a limit is passed, before it is ended too and after each time that it was: it is ours, so it
@@ -33,18 +33,11 @@
    that are looked at for garbage in the time of one step. */
 enum { STRIDE = 100, GRACE = 100000, ROOMY = 1 << 12, COLLECTED = 64 };
 
-static double meter_now(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 jf_meter *jf_meter_of(lua_State *L)
 {
-  void *script;
-  lua_getallocf(L, &script);
-  return &((jfl_script *)script)->meter;
+  void *meter;
+  lua_getallocf(L, &meter);
+  return meter;
 }
 
 int jf_meter_is_due(void *meter)
@@ -52,7 +45,7 @@ int jf_meter_is_due(void *meter)
   const jf_meter *m = meter;
   if (!__atomic_load_n(&m->entered, __ATOMIC_RELAXED)) return 0;
   return __atomic_load_n(&m->over, __ATOMIC_RELAXED) ||
-         (m->deadline < INFINITY && meter_now() > m->deadline);
+         (m->deadline < INFINITY && jf_now() > m->deadline);
 }
 
 const char *jf_meter_says(const jf_meter *m, char *out, size_t size)
@@ -174,7 +167,7 @@ void jf_meter_begin(jf_meter *m)
   m->instructions = m->owed = 0;
   m->grace = GRACE;
   m->over = JF_NOT_OVER;
-  m->deadline = m->most_seconds > 0 ? meter_now() + m->most_seconds : INFINITY;
+  m->deadline = m->most_seconds > 0 ? jf_now() + m->most_seconds : INFINITY;
   __atomic_store_n(&m->entered, 1, __ATOMIC_RELAXED);
   if (!m->relief) m->relief = (size_t)(jf_budget_most(m->budget) / 4 * 3);
   look(m, 1);

@@ -1,7 +1,7 @@
 /* Lua's patterns (section 5.4.1 of its manual) for texts that nobody trusts: find, match, gmatch
    and gsub. Matching can take a time that grows exponentially; here each step of it is counted by
    the meter, which ends what takes too long. */
-#include "script/box.h"
+#include "box/box.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -5,7 +5,7 @@
    part, then the parts are handed on (Thakur, Rabenseifner, Gropp, "Optimization of Collective
    Communication Operations in MPICH", 2005, sections 4.4 and 4.5). A sum of two numbers does not
    depend on which is first, so partners get the same bits. */
-#include "world/data.h"
+#include "world/collective.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ enum { DATA_PIECE = 1 << 19 };
 static _Alignas(64) char data_room[DATA_PIECE];
 static const jf_transport *data_via = &jf_transport_by_socket;
 
-jfl_status jf_data_open(const jf_mpi *mpi)
+jfl_status jf_world_open_data(const jf_mpi *mpi)
 {
   data_via = mpi ? &jf_transport_by_mpi : &jf_transport_by_socket;
   jf_transport_use_mpi(mpi);

@@ -5,7 +5,7 @@
    in nil do end`. Then the compiler takes what an earlier function left there, follows it out of
    its tables and crashes (issues 1054 and 1226). So each `for` gets a statement before it that nil
    cannot join, in the same line, and which does nothing. */
-#include "script/box.h"
+#include "box/box.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "ranks.h"
 #include "test.h"
-#include "world/data.h"
+#include "world/collective.h"
 #include "world/world.h"
 
 static void add_float(void *to, const void *more, int64_t n)
@@ -77,7 +77,7 @@ static void all_ranks_get_the_same_sum(void)
   CHECK(ranks_run(8, sums) == 0);
 }
 
-/* Large sums go in pieces, each of which holds so many floats (world/data.c). */
+/* Large sums go in pieces, each of which holds so many floats (world/collective.c). */
 enum { PIECE = 1 << 17 };
 
 /* The part of a rank is as long as one piece or two, or differs by one element. */

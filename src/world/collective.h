@@ -3,8 +3,8 @@
    they do together in the same order. One thread at a time may be in these functions. They return
    when their part is done, and fail once the world has trouble, with its text (world/world.h);
    after that they always fail. */
-#ifndef JF_DATA_H
-#define JF_DATA_H
+#ifndef JF_WORLD_COLLECTIVE_H
+#define JF_WORLD_COLLECTIVE_H
 
 #include "base/base.h"
 
@@ -22,7 +22,7 @@ typedef struct jf_addition {
 struct jf_mpi;
 /* Prepares this rank for sending data, by MPI, or by sockets if that is NULL, until the process
    ends: all ranks call it together. */
-jfl_status jf_data_open(const struct jf_mpi *mpi);
+jfl_status jf_world_open_data(const struct jf_mpi *mpi);
 
 /* Makes n elements at `data` the sums over the ranks of a team, which has this one. All ranks get
    the same bits, and every time: the order of additions depends on team and n alone. */

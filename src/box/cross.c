@@ -7,7 +7,7 @@
 
    In each function one of the two states is the one that runs: it may raise errors. The other is
    only read, by what cannot fail, or is entered by lua_pcall. */
-#include "script/box.h"
+#include "box/box.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -5,7 +5,7 @@
    reach. What a wrapped object lets a text do is decided by lua/jfl/sandbox/gate.lua, which runs in
    the front end's state.
 
-   The files call each other downwards: restrict.c, library.c, chunk.c, pattern.c and cross.c,
+   The files call each other downwards: library.c; catch.c, chunk.c and pattern.c; cross.c;
    meter.c. */
 #ifndef JF_BOX_H
 #define JF_BOX_H
@@ -27,7 +27,7 @@ typedef struct jf_meter {
   double instructions;         /* run since the entry, */
   double owed;                 /* and those that were not looked at yet */
   double grace;                /* left to the front end */
-  double deadline;             /* of CLOCK_MONOTONIC; INFINITY: none, or nothing is entered */
+  double deadline;             /* of jf_now; INFINITY: none, or nothing is entered */
   jf_over over;                /* which limit was passed; atomic, as is the next */
   int entered;                 /* an entry is under way */
   lua_State *state[2];         /* those that it watches, or NULL: a front end, a restricted state */
@@ -35,7 +35,7 @@ typedef struct jf_meter {
   size_t relief;               /* bytes in use at which garbage is collected */
 } jf_meter;
 
-/* The meter of a state, as its allocator was given it. */
+/* The meter of a state, which its allocator has as its user data. */
 jf_meter *jf_meter_of(lua_State *L);
 /* From here on L is watched: its code is interpreted, since compiled loops do not ask. */
 void jf_meter_watch(jf_meter *m, lua_State *L, int i);
@@ -123,11 +123,14 @@ void jf_box_call(lua_State *L, int n_arg, int n_result);
 int jf_box_try(lua_State *L, int n_arg, int n_result);
 jf_box *jf_box_of(lua_State *L);
 
-/* ---- what a text finds there (library.c, chunk.c, pattern.c) ---- */
+/* ---- what a text finds there (library.c, catch.c, chunk.c, pattern.c) ---- */
 
 /* Makes the globals of the inner state. */
 void jf_box_libraries(lua_State *L);
-/* Makes what catches errors ask the meter, where a text shares the state of its front end. */
+/* Makes a function of the table at `from` that catches errors, such as "pcall", one of the table
+   on top that asks the meter after each. And all of them, where a text shares the state of its
+   front end. */
+void jf_box_catcher(lua_State *L, int from, const char *name);
 void jf_box_catchers(lua_State *L);
 /* luaL_loadbufferx, of texts alone, whose length is counted. */
 int jf_box_load(lua_State *L, const char *text, size_t n, const char *name);
