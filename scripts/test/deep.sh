@@ -65,9 +65,9 @@ random_list() {
   spec_files "random jobs" "JFL_FUZZ=1000 build/jfl" spec/plan/fuzz_spec.lua \
     spec/pass/fuse_spec.lua spec/pass/layout_spec.lua spec/examples/devices_spec.lua
   spec_files "random calls" "JFL_FUZZ=100 build/jfl" spec/op/fuzz_spec.lua spec/bind/core_spec.lua
-  spec_files "random scripts" "JFL_FUZZ=2000 build/jfl" spec/script/fuzz_spec.lua \
-    spec/script/cross_spec.lua spec/lua/repl/locals_spec.lua
-  spec_files "limits passed 10000 times" "JFL_FUZZ=2500 build/jfl" spec/script/limits_spec.lua
+  spec_files "random scripts" "JFL_FUZZ=2000 build/jfl" spec/box/fuzz_spec.lua \
+    spec/box/cross_spec.lua spec/lua/repl/locals_spec.lua
+  spec_files "limits passed 10000 times" "JFL_FUZZ=2500 build/jfl" spec/box/limits_spec.lua
   spec_files "random calls on an emulated GPU" "JFL_FUZZ=1 build/jfl" spec/dev/gpu_fused_spec.lua
 }
 

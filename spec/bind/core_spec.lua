@@ -2,10 +2,10 @@
 -- but never a crash, and the core does its work afterwards. spec/bind/core_fuzz.lua makes the
 -- calls, in processes of their own. JFL_FUZZ sets how many calls of each are random, JFL_FUZZ_SEED
 -- the first.
+local draws = require "spec.draws"
 local helper = require "spec.lua.helper"
 
-local COUNT = tonumber(os.getenv "JFL_FUZZ") or 10
-local SEED = tonumber(os.getenv "JFL_FUZZ_SEED") or 1
+local COUNT, SEED = draws.trials(10), draws.seed()
 local EACH = 30                  -- functions of a process
 
 -- A call may ask for any size; less memory makes that an error instead of a slow success.

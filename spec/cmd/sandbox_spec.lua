@@ -113,7 +113,8 @@ describe("jfl --sandbox", function()
   it("reads no other file", function()
     for _, path in ipairs { "/etc/passwd", "/etc/shadow", "other/secret", "in/../other/secret",
       "in/link", "out/link/secret", "/proc/self/mem", "/proc/self/environ", "/proc/1/environ",
-      "/proc/self/root/etc/passwd", "/proc/self/cwd/other/secret", "/dev/mem", "/root/.bashrc" } do
+      "/proc/self/root/etc/passwd", "/proc/self/cwd/other/secret", "/dev/mem",
+      os.getenv "HOME" .. "/.profile" } do
       gets("nil\n", ('print((io.open("%s", "rb")))'):format(path))
     end
   end)

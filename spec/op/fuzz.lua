@@ -1,6 +1,7 @@
 --- Random calls of ops: a case of spec/op/cases.lua with something changed, or anything at all.
 local cases = require "spec.op.cases"
 local core = require "jfl.core"
+local draws = require "spec.draws"
 
 local fuzz = {}
 
@@ -18,18 +19,7 @@ local EXTENT_OPTIONS = { shape = true, size = true, depth = true, num_segments =
 local WORDS = { "SAME", "SAME_LOWER", "SAME_UPPER", "VALID", "NCHW", "NHWC", "none", "linear",
   "constant", "", "float32", "int64", "x" }
 
---- Whole numbers from 1 to n, the same for the same seed (Park and Miller's generator).
-function fuzz.random(seed)
-  local state = seed % 2147483646 + 1
-  local function random(n)
-    state = state * 16807 % 2147483647
-    return math.floor(state / 2147483647 * n) + 1
-  end
-  for _ = 1, 5 do random(1) end      -- seeds that are near each other then go apart
-  return random
-end
-
-function fuzz.pick(random, list) return list[random(#list)] end
+fuzz.random, fuzz.pick = draws.from, draws.pick
 local pick = fuzz.pick
 
 local function number(random)

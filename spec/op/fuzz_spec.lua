@@ -1,12 +1,12 @@
 --- Whatever an op is given, at once or in a job, it agrees with its plain kernels or fails by its
 --- name; so does a job with its gradients. JFL_FUZZ sets how many calls of each op are tried, and
 --- has them counted; JFL_FUZZ_SEED sets the first of them.
+local draws = require "spec.draws"
 local core = require "jfl.core"
 local fuzz = require "spec.op.fuzz"
 local support = require "spec.op.support"
 
-local CALLS = tonumber(os.getenv "JFL_FUZZ") or 40
-local SEED = tonumber(os.getenv "JFL_FUZZ_SEED") or 1
+local CALLS, SEED = draws.trials(40), draws.seed()
 
 local described, called, fine = 0, 0, 0
 

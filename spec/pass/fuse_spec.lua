@@ -1,3 +1,4 @@
+local draws = require "spec.draws"
 local chains = require "spec.pass.chains"
 local command = require "spec.cmd.helper"
 local core = require "jfl.core"
@@ -7,8 +8,7 @@ local golden = require "spec.golden"
 local passes = require "spec.passes"
 local support = require "spec.op.support"
 
-local CHAINS = tonumber(os.getenv "JFL_FUZZ") or 150
-local SEED = tonumber(os.getenv "JFL_FUZZ_SEED") or 1
+local CHAINS, SEED = draws.trials(150), draws.seed()
 
 local op = setmetatable({}, { __index = function(_, name) return core.op(name) end })
 

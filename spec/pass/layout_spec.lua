@@ -1,5 +1,6 @@
 -- What convolutions read and write stays in blocks from one to the next, filters stay packed in the
 -- session, and nobody sees it but the clock.
+local draws = require "spec.draws"
 local core = require "jfl.core"
 local flow = require "jfl"
 local fuzz = require "spec.op.fuzz"
@@ -7,8 +8,7 @@ local golden = require "spec.golden"
 local passes = require "spec.passes"
 local nd, tp = flow.ndarray, flow.typing
 
-local NETS = tonumber(os.getenv "JFL_FUZZ") or 25
-local SEED = tonumber(os.getenv "JFL_FUZZ_SEED") or 1
+local NETS, SEED = draws.trials(25), draws.seed()
 local OFF, ONLY = "-layout", passes.all_but "layout"
 local pick = fuzz.pick
 

@@ -1,13 +1,13 @@
 --- Random jobs on several devices, whose values lie as the cost rule chooses or as random casts
 -- and placements say: they give what the jobs give on one, in one process and in several. JFL_FUZZ
 -- says how many there are, JFL_FUZZ_SEED where they begin.
+local draws = require "spec.draws"
 local flow = require "jfl"
 local helper = require "spec.cmd.helper"
 local random_jobs = require "spec.pass.random_jobs"
 local support = require "spec.op.support"
 
-local COUNT = tonumber(os.getenv "JFL_FUZZ") or 40
-local SEED = tonumber(os.getenv "JFL_FUZZ_SEED") or 1
+local COUNT, SEED = draws.trials(40), draws.seed()
 local PARTS = { "0:0", "0:1", "0:0-1" }
 
 local function alone(seed, devices)

@@ -1,12 +1,12 @@
 --- Random small jobs: what their plans keep in memory never overlaps, and gradients and updates go
 --- through views, results given twice and values with several readers. JFL_FUZZ sets how many jobs
 --- are tried, JFL_FUZZ_SEED the first of them.
+local draws = require "spec.draws"
 local core = require "jfl.core"
 local fuzz = require "spec.op.fuzz"
 local support = require "spec.op.support"
 
-local JOBS = tonumber(os.getenv "JFL_FUZZ") or 60
-local SEED = tonumber(os.getenv "JFL_FUZZ_SEED") or 1
+local JOBS, SEED = draws.trials(60), draws.seed()
 local pick = fuzz.pick
 
 before_each(core.reset)

@@ -1,4 +1,5 @@
 local core = require "jfl.core"
+local draws = require "spec.draws"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
@@ -255,11 +256,7 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
       local real = {}
       for name in pairs(files) do real[#real + 1] = name end
       table.sort(real)
-      local seed = 1
-      local function random(n)
-        seed = seed * 16807 % 2147483647
-        return seed % n + 1
-      end
+      local random = draws.from(1)
       for i = 1, 600 do
         local text = files[real[i % #real + 1]]
         local at = random(#text)

@@ -3,9 +3,9 @@
 require "jfl"
 local chunk = require "jfl.repl.chunk"
 local locals = require "jfl.repl.locals"
+local draws = require "spec.draws"
 
-local TRIALS = tonumber(os.getenv "JFL_FUZZ") or 300
-local SEED = tonumber(os.getenv "JFL_FUZZ_SEED") or 1
+local TRIALS, SEED = draws.trials(300), draws.seed()
 
 local function pass(...) return ... end
 

@@ -1,17 +1,11 @@
 -- Limits of a restricted script: whatever a text catches, they end it, are told, and leave the box
 -- as it was. JFL_FUZZ=10000 makes each go on for longer, JFL_FUZZ_SEED=2 elsewhere.
+local draws = require "spec.draws"
 local flow = require "jfl"
 
-local rounds = tonumber(os.getenv "JFL_FUZZ" or "") or 30
-local seed = tonumber(os.getenv "JFL_FUZZ_SEED" or "") or 1
-
--- A generator of its own, so that math.random stays the host's.
-local state = seed * 7919 + 1
-local function random(n)
-  state = (state * 16807) % 2147483647
-  return state % n + 1
-end
-local function pick(list) return list[random(#list)] end
+local rounds, seed = draws.trials(30), draws.seed()
+local random = draws.from(seed)
+local function pick(list) return draws.pick(random, list) end
 
 local function box_of(options)
   options.seconds = options.seconds or 1000

@@ -1,18 +1,12 @@
 -- Random texts in a restricted script: whatever they do, the box lives and the host is as it was.
 -- What ends those without an end is how much they do, not the clock, so each ends as it ever does.
 -- JFL_FUZZ=1000 makes them go on for longer, JFL_FUZZ_SEED=2 elsewhere.
+local draws = require "spec.draws"
 local flow = require "jfl"
 
-local rounds = tonumber(os.getenv "JFL_FUZZ" or "") or 100
-local seed = tonumber(os.getenv "JFL_FUZZ_SEED" or "") or 1
-
--- A generator of its own, so that math.random stays the host's.
-local state = seed * 7919 + 1
-local function random(n)
-  state = (state * 16807) % 2147483647
-  return state % n + 1
-end
-local function pick(list) return list[random(#list)] end
+local rounds, seed = draws.trials(100), draws.seed()
+local random = draws.from(seed)
+local function pick(list) return draws.pick(random, list) end
 
 local names = { "_G", "string", "table", "math", "coroutine", "flow", "flow.nn", "flow.math",
   "flow.ndarray", "a", "t", "s", "f", "n", "job", "load", "pcall", "error", "next", "rawset",

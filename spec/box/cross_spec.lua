@@ -1,17 +1,11 @@
 -- Values that go into a box and come out of it: their shape, and what they may cost.
 -- JFL_FUZZ=10000 makes the random ones go on for longer, JFL_FUZZ_SEED=2 elsewhere.
+local draws = require "spec.draws"
 local flow = require "jfl"
 local nd = flow.ndarray
 
-local rounds = tonumber(os.getenv "JFL_FUZZ" or "") or 200
-local seed = tonumber(os.getenv "JFL_FUZZ_SEED" or "") or 1
-
--- A generator of its own, so that math.random stays the host's.
-local state = seed * 7919 + 1
-local function random(n)
-  state = (state * 16807) % 2147483647
-  return state % n + 1
-end
+local rounds, seed = draws.trials(200), draws.seed()
+local random = draws.from(seed)
 
 local function box_of(options)
   options.seconds = options.seconds or 1000
