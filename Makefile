@@ -89,7 +89,8 @@ CUDA_SRC := $(wildcard kernels/cuda/*.cu)
 CMD_SRC ?= $(wildcard src/cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(CUDA_SRC:%.cu=$O/%.o) $O/gen/embed.o $O/gen/cudatexts.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
-LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua)
+LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua) lua/jfl/doc/pages.lua
+GUIDE := $(wildcard lua/jfl/doc/guide/*.md)
 GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/cudalist.h \
   build/gen/passlist.h build/gen/entries.h build/gen/embed.c \
   build/gen/cudatexts.c $(SYSTEM_GEN)
@@ -166,6 +167,10 @@ $O/%.o: %.c Makefile | $(GEN)
 build/gen/lua/%.gz: lua/% scripts/embedded.awk
 	@mkdir -p $(@D)
 	awk -f scripts/embedded.awk $< | gzip -9n >$@
+# The guide's chapters, which help shows, are one module.
+build/gen/lua/jfl/doc/pages.lua.gz: $(GUIDE) scripts/guide.awk
+	@mkdir -p $(@D)
+	awk -f scripts/guide.awk $(GUIDE) | gzip -9n >$@
 # The GPU's kernels: the half of a file that is C is compiled here, and its text is embedded.
 $O/kernels/cuda/%.o: ALL_CFLAGS += -x c
 $O/kernels/cuda/%.o: kernels/cuda/%.cu Makefile | $(GEN)

@@ -1,6 +1,5 @@
--- The pages written by hand: short ones in comments of the front end's files,
--- --[==[ guide N: Title ... ]==], long ones in scripts/doc/pages/*.md, whose first line is
--- <!-- SECTION N: Title -->.
+-- The pages written by hand: the guide's chapters in lua/jfl/doc/guide/*.md, which help shows too,
+-- the others in scripts/doc/pages/*.md. The first line is <!-- SECTION N: Title -->.
 local about = require "jfl.legacy.about"
 local header = require "scripts.doc.header"
 
@@ -35,16 +34,12 @@ local function with_files(text)
   end))
 end
 
-local function files(folder, ending)
-  local pipe = assert(io.popen(("find %s -name '*%s' | LC_ALL=C sort"):format(folder, ending)))
+local function files(folder)
+  local pipe = assert(io.popen(("find %s -name '*.md' | LC_ALL=C sort"):format(folder)))
   local list = {}
   for path in pipe:lines() do list[#list + 1] = path end
   pipe:close()
   return list
-end
-
-local function line_at(text, position)
-  return 1 + select(2, text:sub(1, position - 1):gsub("\n", ""))
 end
 
 local function page(source, section, number, title, text, line)
@@ -53,14 +48,7 @@ local function page(source, section, number, title, text, line)
     text = text, shown = with_files(text), source = source, line = line }
 end
 
-local function add_chapters(list, source)
-  local text = guide.read(source)
-  for number, title, at, body in text:gmatch("%-%-%[==%[ guide (%d+): ([^\n]+)\n()(.-)%]==%]") do
-    list[#list + 1] = page(source, "guide", number, title, body, line_at(text, at))
-  end
-end
-
-local function long_page(source)
+local function read_page(source)
   local section, number, title, body = guide.read(source):match(
     "^<!%-%- (%l+) (%d+): ([^\n]-) %-%->\n(.*)$")
   assert(section, source .. ": the first line must be <!-- SECTION NUMBER: Title -->")
@@ -73,9 +61,8 @@ end
 function guide.pages()
   local pages, rank = {}, {}
   for i, section in ipairs(guide.sections) do rank[section[1]] = i end
-  for _, source in ipairs(files("lua/jfl", ".lua")) do add_chapters(pages, source) end
-  for _, source in ipairs(files("scripts/doc/pages", ".md")) do
-    pages[#pages + 1] = long_page(source)
+  for _, source in ipairs(files "lua/jfl/doc/guide scripts/doc/pages") do
+    pages[#pages + 1] = read_page(source)
     assert(rank[pages[#pages].section], source .. ": there is no such section")
   end
   local last = 1

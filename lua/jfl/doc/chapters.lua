@@ -1,22 +1,12 @@
--- The guide's chapters at the prompt. They stand in comments of the front end's files.
-local core = require "jfl.core"
-
+-- The guide's chapters at the prompt. They are the files of jfl/doc/guide, which the build makes
+-- the module jfl.doc.pages.
 local chapters = {}
-
-local found
 
 -- All of them, by number: { number, title, text }.
 local function all()
-  if found then return found end
-  found = {}
-  for name in pairs(package.preload) do
-    local source = core.source(name) or ""
-    for number, title, text in source:gmatch("%-%-%[==%[ guide (%d+): ([^\n]+)\n(.-)%]==%]") do
-      found[#found + 1] = { number = tonumber(number), title = title, text = text }
-    end
-  end
-  table.sort(found, function(a, b) return a.number < b.number end)
-  return found
+  local pages = require "jfl.doc.pages"
+  table.sort(pages, function(a, b) return a.number < b.number end)
+  return pages
 end
 
 local WORDS = { guide = true, manual = true, tutorial = true, documentation = true, docs = true,

@@ -1,37 +1,4 @@
 -- flow.bundle, and the beginning of a program that `jfl --bundle` made.
---[==[ guide 21: One executable
-`jfl --bundle` puts a script, further modules, checkpoints and data into one executable, which runs
-where there is nothing else of jfl:
-
-    jfl --bundle app.lua helper.lua model data/clothes.csv -o app
-    ./app some arguments
-
-It is a copy of the `jfl` that made it; `--runtime FILE` names another, such as the static one,
-which runs on any Linux, or `jfl.exe`. Files and folders follow the script. Each keeps the name by
-which it was given; of a path that begins with `/` or leads above the folder, only the last part.
-`name=path` gives another name. The same files give the same bytes.
-
-In the program `...` and `arg` are its arguments: none of jfl's own options is read, and neither
-`LUA_INIT` nor `LUA_PATH`. `require "helper"` finds `helper.lua` or `helper/init.lua` in the bundle
-before it looks elsewhere. **Whatever reads a file by a name that the bundle has gets the
-bundle's**: `flow.train.CheckPoint():load("model")`, `flow.data.csv("data/clothes.csv")`,
-`flow.data.folder`, `flow.ndarray.load`, `io.open`, `io.lines`, `loadfile`. Writing goes to the disk
-as ever, so what a program saves should have another name than what it brought along.
-
-`flow.bundle.path(name)` is for libraries that want a path. It gives that of a copy, made when it is
-first asked for, in a folder of the user's own under `$TMPDIR` or `/tmp`, which the end of the
-program removes; outside of a bundle, and for names that it has not, the name itself. So the same
-script runs both ways:
-
-```lua
-print(flow.bundle.path("model"))                 --> model
-print(#flow.bundle.list())                       --> 0
-```
-
-A bundle that was cut off, or in which bytes have changed, says so: the index is checked at the
-start, a file when it is used. `strip` and other tools that rewrite executables remove what is
-behind them; strip the runtime before. Nothing is encrypted: who has the program has the script.
-]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 
