@@ -371,12 +371,12 @@ describe("a restricted script is ended in time", function()
     box:run([[local flow = require "jfl"
       local tp = flow.typing
       local job = flow.global_function { name = "a", returns = tp.Callback(tp.Numpy),
-        inputs = { { "x", tp.Numpy.Placeholder({ 1500, 1500 }) } },
+        inputs = { { "x", tp.Numpy.Placeholder({ 3000, 3000 }) } },
         body = function(x)
-          for _ = 1, 10000 do x = flow.matmul(x, x) end     -- takes a quarter of an hour
+          for _ = 1, 900 do x = flow.matmul(x, x) end       -- takes a quarter of an hour
           return x
         end }
-      job(flow.ndarray.zeros({ 1500, 1500 }))(print) ]])
+      job(flow.ndarray.zeros({ 3000, 3000 }))(print) ]])
     box:close()
     assert.is_false((pcall(box.run, box, "")))
   end)

@@ -59,6 +59,15 @@ static void *allocate_resize(jfl_script *s, void *p, size_t old_size, size_t siz
   return q;
 }
 
+/* The host's allocator counts what the thread takes, as the caller has done by then. */
+static void *allocate_uncounted(jfl_script *s, void *p, size_t old_size, size_t size)
+{
+  jf_budget *const before = jf_memory_charge(NULL);
+  void *q = allocate_resize(s, p, old_size, size);
+  jf_memory_charge(before);
+  return q;
+}
+
 /* LuaJIT 2.1.0-beta3 writes behind the end of a stack where a metamethod takes `...` and its caller
    fills the stack (issue 1048: LJ_STACK_EXTRA is a slot too small). So what may be a stack has room
    behind it. No stack has fewer slots than LEAST_STACK. */
@@ -82,9 +91,8 @@ static void *allocate(void *ud, void *p, size_t old_size, size_t size)
   const size_t more = size > old_size ? size - old_size : 0;
   if (more > LONG_WORK && jf_meter_check(&s->meter)) return NULL;
   if (!jf_budget_take(budget, more)) return NULL;
-  jf_budget *const before = jf_memory_charge(NULL);
-  void *q = allocate_resize(s, p, old_size, size);
-  jf_memory_charge(before);
+  void *q = s->hosted ? allocate_uncounted(s, p, old_size, size)
+                      : allocate_resize(s, p, old_size, size);
   if (size && !q) jf_budget_give(budget, more);
   else if (size < old_size) jf_budget_give(budget, old_size - size);
   return q;
