@@ -3,7 +3,7 @@
 # What the compilers say of the sources, and how work grows (build/counted).
 more_list() {
   spec_files "specs" build/jfl spec | grep -E "$counted"
-  spec_files "specs in luajit" "$stock" spec/bind/core_spec.lua spec/lua
+  spec_files "specs in luajit" "$stock" spec/lua
   spec_files "each op in each way of its parts" "JFL_FUZZ=1 build/jfl" \
     spec/pass/spread_op_spec.lua
   alone "documents" build/jfl scripts/doc.lua build/doc-landing
@@ -11,7 +11,7 @@ more_list() {
 
 more_simulated_list() {
   spec_files "specs on sim" "JFL_DEVICE=sim build/jfl" --exclude-tags=cpu spec/cmd spec/lua \
-    spec/op spec/optim spec/plan/fuzz_spec.lua spec/bind/core_spec.lua | grep -v -E "$hosts"
+    spec/op spec/optim spec/plan/fuzz_spec.lua | grep -v -E "$hosts"
   one "examples on sim" scripts/test/examples sim
 }
 

@@ -1,8 +1,8 @@
 # The quick tier, for a developer: what users get, the front end in a stock LuaJIT, a small part of
 # what runs on other devices, and the structure of the sources.
 
-# How a stock LuaJIT runs specs; and the spec of the core module, which takes long, so that others
-# than build/jfl run it in the landing tier alone.
+# How a stock LuaJIT runs specs; and the spec of the core module, which takes long, so that a stock
+# LuaJIT and the simulated device run it in the deep tier alone.
 stock="LUA_CPATH='$PWD/build/?.so;;' luajit"
 core='spec/bind/core_spec'
 
