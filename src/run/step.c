@@ -1,28 +1,29 @@
 /* Running one step of a plan. */
 #include "run/run.h"
 
-static jfl_status step_answer(const jfl_plan *p, const jf_step *st)
+static jfl_status step_answer(const jf_execution *e, int step)
 {
-  jfl_status e = st->kernel.run(&st->k);
-  if (e == JFL_OK) return e;
-  jf_fail_in(e, JFL_ERROR_OP, st->node->op->name);
-  jf_fail_in(e, JFL_ERROR_NODE, st->node->name);
-  return jf_fail_in(e, JFL_ERROR_JOB, p->job->name);
+  const jf_step *st = &e->plan->step[step];
+  jfl_status s = st->kernel.run(&e->k[step]);
+  if (s == JFL_OK) return s;
+  jf_fail_in(s, JFL_ERROR_OP, st->node->op->name);
+  jf_fail_in(s, JFL_ERROR_NODE, st->node->name);
+  return jf_fail_in(s, JFL_ERROR_JOB, e->plan->job->name);
 }
 
-int jf_first_step(const jfl_plan *p)
+int jf_first_step(const jf_execution *e)
 {
-  return p->kept == p->job->session->changes ? p->n_still : 0;
+  return e->made == e->session->changes ? e->plan->n_still : 0;
 }
 
-void jf_steps_done(jfl_plan *p)
+void jf_steps_done(jf_execution *e)
 {
-  if (!p->updates) p->kept = p->job->session->changes;
+  if (!e->plan->updates) e->made = e->session->changes;
 }
 
-jfl_status jf_execute_step(jfl_plan *p, jf_step *st)
+jfl_status jf_execute_step(jf_execution *e, int step)
 {
-  jf_step_draw(p, st);
-  jfl_status s = p->is_late ? jf_late_step(p, st) : step_answer(p, st);
-  return s || !p->saved ? s : jf_finite_step(p, st);
+  jf_step_draw(e, step);
+  jfl_status s = e->plan->is_late ? jf_late_step(e, step) : step_answer(e, step);
+  return s || !e->saved ? s : jf_finite_step(e, step);
 }
