@@ -392,6 +392,9 @@ static void add_patch(builder *b, const jf_where *w, int operand)
 static void settle(builder *b)
 {
   jfl_plan *p = b->p;
+  while (p->first_update < p->n_step &&
+         !(p->step[p->first_update].node->op->flags & JF_EFFECT))
+    p->first_update++;
   p->input = b->input = jf_alloc(b->arena, (size_t)p->n_operand * sizeof *b->input);
   p->output = b->output = jf_alloc(b->arena, (size_t)p->n_operand * sizeof *b->output);
   for (int s = 0, operand = 0; s < p->n_step; s++) {
@@ -475,8 +478,8 @@ static void order_streams(builder *b)
   for (int s = 0; s < p->n_step; s++) {
     waits_of(&w, s);
     waits_note(&w, s);
-    if (p->barrier < 0 && p->step[s].node->op->flags & JF_EFFECT) p->barrier = s;
   }
+  if (p->first_update < p->n_step) p->barrier = p->first_update;
 }
 
 /* ---- the whole plan ---- */
@@ -532,7 +535,7 @@ jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
   order_streams(&b);
-  jf_plan_find_work(p);
+  p->repeats = jf_lane_can_repeat(p);
   return JFL_OK;
 }
 

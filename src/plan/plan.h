@@ -100,11 +100,9 @@ enum { JF_LANES = 2 };         /* how many runs a device has at once, one of the
 /* Decides whether a plan, of which the steps are known and only values outside of arenas are
    placed, has a lane, and places what is in it. */
 void jf_plan_use_lane(jfl_plan *p, const jfl_value *const *root, jf_where *where);
-/* Sets work_first and work_end of a plan whose steps are complete. The work is all steps of a plan
-   with a lane, else those between the transfers in and the transfers out. A device can repeat it as
-   a whole if it runs all of them, and none that draws random bits is given the run's number
-   (repeat.c). */
-void jf_plan_find_work(jfl_plan *p);
+/* Whether the device of a plan with a lane, whose steps are complete, can repeat a run as a whole:
+   where steps draw random bits, their kernels must read the run's number in its record. */
+int jf_lane_can_repeat(const jfl_plan *p);
 /* Whether a step's copy is part of the lane's. */
 int jf_lane_covers(const jf_step *st);
 
@@ -133,14 +131,12 @@ struct jfl_plan {
   /* The first n_still steps depend on variables alone, and their results are kept until a variable
      changes; in a plan that changes variables itself there are none. */
   int n_still, updates;
+  int first_update;            /* the first step that changes a variable, or n_step */
   double work;                 /* sum over all steps */
   int threads;                 /* the largest number that a step takes */
   int flags;
   int is_late;                 /* some device queues work instead of doing it at once */
-  /* Steps work_first .. work_end - 1 are the work of one device, the same in every run: launches,
-     or all steps of a plan with a lane. -1: there is no such work, or the device cannot repeat
-     it. */
-  int work_first, work_end;
+  int repeats;                 /* it has a lane, whose device can repeat a run as a whole */
   int n_event;                 /* steps that record one */
   /* If several devices or ranks work: the first step that changes a variable, else -1. Before it is
      queued, it must be known whether they found something wrong so far. */

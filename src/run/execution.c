@@ -96,7 +96,7 @@ static void execution_free_events(jf_execution *e)
 void jf_execution_free(jf_execution *e)
 {
   if (!e) return;
-  jf_late_forget_work(e);
+  jf_lane_forget(e);
   execution_free_events(e);
   for (int i = 0; i < e->plan->n_part && e->own_site; i++) jf_site_free(e->own_site[i]);
   jf_free(e->own_site);
@@ -160,7 +160,7 @@ jfl_status jf_execution_bind(jf_execution *e)
   if (e->own_site ? e->bound != 0 : e->bound == s->arenas) return JFL_OK;
   if (!e->own_site) JF_TRY(jf_fail_in(jf_job_need_room(s, p), JFL_ERROR_JOB, p->job->name));
   for (int i = 0; i < p->n_step; i++) execution_bind_step(e, i);
-  jf_late_forget_work(e);
+  jf_lane_forget(e);
   e->bound = s->arenas;
   return JFL_OK;
 }

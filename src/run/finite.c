@@ -98,12 +98,14 @@ static jfl_status finite_look_at_step(const jf_execution *e, int step)
   return JFL_OK;
 }
 
-jfl_status jf_finite_step(const jf_execution *e, int step)
+static jfl_status finite_after(jf_execution *e, int step)
 {
   jfl_status s = finite_look_at_step(e, step);
   jf_fail_in(s, JFL_ERROR_OP, e->plan->step[step].node->op->name);
   return jf_fail_in(s, JFL_ERROR_JOB, e->plan->job->name);
 }
+
+const jf_observer jf_watch_finite = { .after = finite_after };
 
 /* ---- what a run begins with, and comes back to ---- */
 

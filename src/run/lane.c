@@ -64,33 +64,70 @@ void jf_lane_unload(const jf_execution *e, jfl_array *const *out)
 
 /* ---- a run as a whole ---- */
 
+/* Steps whose copies are made with those of the whole lane are left out. */
+static jfl_status lane_before(jf_execution *e, int step, int *done)
+{
+  *done = jf_lane_covers(&e->plan->step[step]);
+  return JFL_OK;
+}
+
 /* Queues the copy to the device, the steps, and the copy from it. */
 static jfl_status lane_queue(jf_execution *e)
 {
+  static const jf_observer copies = { .before = lane_before };
   const jf_site *t = lane_site(e);
   const jf_kind *k = t->device->kind;
   const jf_lane *l = jf_execution_lane(e);
   const size_t record = e->plan->lane.record;
   JF_TRY(k->put(t->device, t->stream, l->device, l->host, record + sizeof(jf_run_record)));
-  for (int i = 0; i < e->plan->n_step; i++) {
-    if (jf_lane_covers(&e->plan->step[i])) continue;
-    jf_step_draw(e, i);
-    JF_TRY(jf_late_step(e, i));
-  }
+  JF_TRY(jf_steps(e, 0, (const jf_observer *[]){ &copies, NULL }));
   return k->get(t->device, t->stream, l->host + record, l->device + record,
                 e->plan->lane.end - record);
+}
+
+void jf_lane_forget(jf_execution *e)
+{
+  if (!e->work) return;
+  jf_device *d = lane_site(e)->device;
+  d->kind->work_free(d, e->work);
+  e->work = NULL;
+}
+
+/* Keeps the run, instead of doing it. What was begun is ended on failure, too, and the first error
+   counts. */
+static jfl_status lane_capture(jf_execution *e)
+{
+  const jf_site *t = lane_site(e);
+  const jf_kind *k = t->device->kind;
+  JF_TRY(k->capture(t->device, t->stream));
+  const jfl_status s = lane_queue(e);
+  jf_error *first = s ? jf_error_copy() : NULL;
+  const jfl_status ended = k->captured(t->device, t->stream, &e->work);
+  e->work_seed = e->session->seed;
+  if (!s) return ended;
+  jf_lane_forget(e);
+  jf_error_restore(s, first);
+  jf_free(first);
+  return s;
 }
 
 int jf_lane_repeats(const jfl_plan *p)
 {
   const jfl_session *s = p->job->session;
-  if (p->lane.place < 0 || p->work_first != 0 || !p->execution[0]->is_warm) return 0;
+  if (!p->repeats || !p->execution[0]->is_warm) return 0;
   const jf_site *t = s->site[p->lane.place];
   return !s->profile && !s->settings.check_finite && p->lane.size <= t->lane_size &&
          p->part[p->lane.place].arena_size <= t->arena_size;
 }
 
-jfl_status jf_lane_launch(jf_execution *e) { return jf_late_repeat(e, lane_queue); }
+/* Random bits may come from another seed now. */
+jfl_status jf_lane_launch(jf_execution *e)
+{
+  const jf_site *t = lane_site(e);
+  if (e->work_seed != e->session->seed) jf_lane_forget(e);
+  if (!e->work) JF_TRY(lane_capture(e));
+  return t->device->kind->replay(t->device, t->stream, e->work);
+}
 
 jfl_status jf_lane_found(const jf_execution *e)
 {

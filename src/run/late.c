@@ -22,8 +22,7 @@ jfl_status jf_late_begin(jf_execution *e)
 {
   for (int i = 0; i < e->plan->n_part; i++) {
     if (!late_works(e->plan, i)) continue;
-    jfl_status s = jf_site_begin(jf_execution_site(e, i), late_record(e, i), e->number);
-    if (s) return jf_late_end(e, s);
+    JF_TRY(jf_site_begin(jf_execution_site(e, i), late_record(e, i), e->number));
   }
   return JFL_OK;
 }
@@ -88,6 +87,14 @@ jfl_status jf_late_barrier(const jf_execution *e)
   return JFL_OK;
 }
 
+static jfl_status late_before(jf_execution *e, int step, int *done)
+{
+  (void)done;
+  return step == e->plan->barrier ? jf_late_barrier(e) : JFL_OK;
+}
+
+const jf_observer jf_watch_barrier = { .before = late_before };
+
 static jfl_status late_transfer(const jf_execution *e, int step)
 {
   const jf_step *st = &e->plan->step[step];
@@ -128,7 +135,6 @@ jfl_status jf_late_step(jf_execution *e, int step)
   const jfl_plan *p = e->plan;
   const jf_step *st = &p->step[step];
   const jf_site *t = jf_execution_site(e, st->place);
-  if (step == p->barrier && !p->is_shared) JF_TRY(jf_late_barrier(e));
   jfl_status s = JFL_OK;
   for (int i = 0; i < st->n_await && !s; i++) s = late_await(e, st, &p->step[st->await[i]]);
   if (!s) s = late_launch(e, step);
@@ -137,57 +143,6 @@ jfl_status jf_late_step(jf_execution *e, int step)
     s = t->device->kind->record(t->device, t->stream, e->event[st->event]);
   return s ? jf_late_blame(p, s, step) : JFL_OK;
 }
-
-/* What does the work that a device repeats. */
-static jf_site *late_worker(const jf_execution *e)
-{
-  return jf_execution_site(e, e->plan->step[e->plan->work_first].place);
-}
-
-void jf_late_forget_work(jf_execution *e)
-{
-  if (!e->work) return;
-  jf_device *d = late_worker(e)->device;
-  d->kind->work_free(d, e->work);
-  e->work = NULL;
-}
-
-/* Keeps what `queue` queues, instead of doing it. What was begun is ended on failure, too, and the
-   first error counts. */
-static jfl_status late_capture(jf_execution *e, jf_late_queue queue)
-{
-  const jf_site *t = late_worker(e);
-  const jf_kind *k = t->device->kind;
-  JF_TRY(k->capture(t->device, t->stream));
-  const jfl_status s = queue(e);
-  jf_error *first = s ? jf_error_copy() : NULL;
-  const jfl_status ended = k->captured(t->device, t->stream, &e->work);
-  e->work_seed = e->session->seed;
-  if (!s) return ended;
-  jf_late_forget_work(e);
-  jf_error_restore(s, first);
-  jf_free(first);
-  return s;
-}
-
-jfl_status jf_late_repeat(jf_execution *e, jf_late_queue queue)
-{
-  const jf_site *t = late_worker(e);
-  if (e->work_seed != e->session->seed) jf_late_forget_work(e);
-  if (!e->work) JF_TRY(late_capture(e, queue));
-  return t->device->kind->replay(t->device, t->stream, e->work);
-}
-
-static jfl_status late_queue(jf_execution *e)
-{
-  for (int i = e->plan->work_first; i < e->plan->work_end; i++) {
-    jf_step_draw(e, i);
-    JF_TRY(jf_late_step(e, i));
-  }
-  return JFL_OK;
-}
-
-jfl_status jf_late_work(jf_execution *e) { return jf_late_repeat(e, late_queue); }
 
 jfl_status jf_late_finish_step(const jf_execution *e, int step)
 {

@@ -89,11 +89,11 @@ static double profile_lap(jfl_profile *f)
   return f->at - before;
 }
 
-jfl_status jf_profile_step(jfl_profile *f, jf_execution *e, int step)
+static jfl_status profile_after(jf_execution *e, int step)
 {
+  jfl_profile *f = e->session->profile;
   const jfl_plan *p = e->plan;
   const double start = f->at;
-  JF_TRY(jf_execute_step(e, step));
   if (p->is_late) JF_TRY(jf_late_finish_step(e, step));
   const double seconds = profile_lap(f);
   f->account[e->account].seconds[step] += seconds;
@@ -103,21 +103,16 @@ jfl_status jf_profile_step(jfl_profile *f, jf_execution *e, int step)
   return JFL_OK;
 }
 
+const jf_observer jf_watch_profile = { .after = profile_after };
+
+void jf_profile_ready(jfl_profile *f) { f->at = jf_now(); }
+
 void jf_profile_waited(jfl_profile *f, const jf_execution *e)
 {
   f->account[e->account].waited += profile_lap(f);
 }
 
 void jf_profile_end(jfl_profile *f, const jf_execution *e) { f->account[e->account].runs++; }
-
-jfl_status jf_profile_run(jfl_profile *f, jf_execution *e)
-{
-  JF_TRY(jf_profile_begin(f, e));
-  for (int i = jf_first_step(e); i < e->plan->n_step; i++) JF_TRY(jf_profile_step(f, e, i));
-  jf_profile_end(f, e);
-  jf_steps_done(e);
-  return JFL_OK;
-}
 
 jfl_status jfl_profile_waiting(const jfl_profile *p, double *computing, double *waiting)
 {

@@ -86,6 +86,16 @@ typedef struct jf_pace {
   int threads;
 } jf_pace;
 
+/* Whether a run asks if it is to stop: one that nobody waits for does once the worker is to end. */
+typedef enum jf_asks { JF_ASKS_NEVER, JF_ASKS, JF_ASKS_AT_THE_END } jf_asks;
+
+/* What ranks that make a run together have come to (shared.c): all is well, so what changes
+   variables may begin; it is not, so the run is over; what this rank knows of its own. */
+typedef struct jf_agreement {
+  int agreed, over;
+  jfl_status failed; jf_error *error;
+} jf_agreement;
+
 /* All that a run of a plan changes but for variables, so that several executions of one plan can go
    on at once. Whoever runs it owns it; the plan itself is immutable. */
 struct jf_execution {
@@ -102,8 +112,10 @@ struct jf_execution {
      and whether this run makes it. */
   char *kept; uint64_t made; int renew;
   uint64_t number;             /* of the run */
-  /* Work that the device repeats, or NULL, and the seed of the random bits that it draws; whether a
-     run has gone step by step. */
+  jf_asks asks;
+  jf_agreement *agreement;     /* of a run that ranks make together, or NULL */
+  /* The run as the device repeats it, or NULL, and the seed of the random bits that it draws;
+     whether a run has gone step by step. */
   void *work; uint64_t work_seed; int is_warm;
   void **saved;                /* in a checked run: copies of the variables */
   jf_pace pace;
@@ -337,12 +349,11 @@ char *jf_name_copy(const char *name);
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
 /* Empty; its clock starts now. NULL when memory is out. */
 jfl_profile *jf_profile_new(size_t max_events);
-/* Runs all steps with the addresses set, timing each; and the parts of that: what passed since the
-   last of them is the step's time, or was spent waiting for other ranks. */
-jfl_status jf_profile_run(jfl_profile *f, jf_execution *e);
+/* Around the steps of a run, which jf_watch_profile times. What passed since the last call is the
+   step's time; or was spent waiting for other ranks; or on what comes before the steps. */
 jfl_status jf_profile_begin(jfl_profile *f, jf_execution *e);
-jfl_status jf_profile_step(jfl_profile *f, jf_execution *e, int step);
 void jf_profile_waited(jfl_profile *f, const jf_execution *e);
+void jf_profile_ready(jfl_profile *f);
 void jf_profile_end(jfl_profile *f, const jf_execution *e);
 /* Hands the text of a trace to put(), piece by piece, as long as it gives JFL_OK. */
 typedef jfl_status (*jf_put)(void *to, const char *text, size_t n);
@@ -360,21 +371,39 @@ void jf_execution_free(jf_execution *e);
 jfl_status jf_execution_bind(jf_execution *e);
 /* Sets those of inputs and results; not for a plan with a lane. */
 void jf_execution_point(jf_execution *e, jfl_array *const *in, jfl_array *const *out);
-/* The first step that a run needs: those before it made what is kept, and no variable has changed
-   since; and says that all steps of a run have ended. */
-int jf_first_step(const jf_execution *e);
-void jf_steps_done(jf_execution *e);
-/* Gives a step that draws random bits those of the run. */
-void jf_step_draw(jf_execution *e, int step);
-/* Runs one step, or queues it. */
-jfl_status jf_execute_step(jf_execution *e, int step);
+
+/* ---- the loop over steps (steps.c) ---- */
+
+/* Who watches a run; each function may be NULL. */
+typedef struct jf_observer {
+  /* Before a step: a failure ends the run; *done = 1 leaves the step out. */
+  jfl_status (*before)(jf_execution *e, int step, int *done);
+  /* After a step that went well, or was queued: a failure ends the run. */
+  jfl_status (*after)(jf_execution *e, int step);
+  /* The run failed at the step: JFL_OK, and it goes on. */
+  jfl_status (*failed)(jf_execution *e, int step, jfl_status s);
+} jf_observer;
+/* Asks whether to stop; lets devices tell what they found wrong before variables change; lets ranks
+   agree; looks at what a step did; times it. */
+extern const jf_observer jf_watch_stop, jf_watch_barrier, jf_watch_ranks, jf_watch_finite,
+                         jf_watch_profile;
+/* Makes all steps from `first` on, or queues them. The list of observers ends with NULL; they are
+   called in its order. */
+jfl_status jf_steps(jf_execution *e, int first, const jf_observer *const *o);
+
+/* ---- runs of several ranks together (shared.c); e->agreement is set ---- */
+
+/* Ranks agree on which run they begin; and, of a run whose preparation has come to s, on whether it
+   goes on; ends a run that has come to s. */
+jfl_status jf_shared_begin(const jf_execution *e);
+jfl_status jf_shared_ready(const jf_execution *e, jfl_status s);
+jfl_status jf_shared_end(const jf_execution *e, jfl_status s);
 
 /* ---- checked runs (finite.c) ---- */
 
-/* Looks at what a run begins with and keeps what it will change; looks at what a step did; and
-   ends a run that has come to s. Variables become what they were, unless s is JFL_OK. */
+/* Looks at what a run begins with and keeps what it will change; ends a run that has come to s.
+   Variables become what they were, unless s is JFL_OK. */
 jfl_status jf_finite_begin(jf_execution *e, jfl_array *const *in);
-jfl_status jf_finite_step(const jf_execution *e, int step);
 void jf_finite_end(jf_execution *e, jfl_status s);
 
 /* ---- devices that work late (late.c) ---- */
@@ -387,14 +416,6 @@ jfl_status jf_late_barrier(const jf_execution *e);
 void jf_late_keep_pace(const jf_execution *e, int step);
 jfl_status jf_late_step(jf_execution *e, int step);
 jfl_status jf_late_end(jf_execution *e, jfl_status s);
-/* Queues the steps from work_first on at once. */
-jfl_status jf_late_work(jf_execution *e);
-/* Repeats, on the device that does all of a plan, what `queue` queues; it is captured first if it
-   is not yet, or if random bits come from another seed now. */
-typedef jfl_status (*jf_late_queue)(jf_execution *e);
-jfl_status jf_late_repeat(jf_execution *e, jf_late_queue queue);
-/* Frees the work that is repeated, whose addresses change. */
-void jf_late_forget_work(jf_execution *e);
 /* Adds to an error of a step which one it was. */
 jfl_status jf_late_blame(const jfl_plan *p, jfl_status s, int step);
 /* Waits for a step that was queued last. */
@@ -412,6 +433,8 @@ void jf_lane_unload(const jf_execution *e, jfl_array *const *out);
 int jf_lane_repeats(const jfl_plan *p);
 /* Does that; and waits for the end of a run that has come to s. */
 jfl_status jf_lane_launch(jf_execution *e);
+/* Frees what the device repeats, when its addresses change. */
+void jf_lane_forget(jf_execution *e);
 jfl_status jf_lane_end(const jf_execution *e, jfl_status s);
 /* Of a run that has ended: what it found wrong in its data. */
 jfl_status jf_lane_found(const jf_execution *e);
@@ -431,9 +454,12 @@ jfl_status jf_request_keep(jfl_request *r, jfl_array *const *in);
 /* Runs it on the caller, who holds the run token. */
 void jf_request_run(jfl_request *r, jfl_array *const *in);
 
+/* Makes the run of that number, which the caller counts, with the arrays given. */
+jfl_status jf_execution_run(jf_execution *e, uint64_t number, jfl_array *const *in,
+                            jfl_array *const *out, jf_asks asks);
 /* Gives a run to its device, by way of a lane, and returns; the run has that number. */
 jfl_status jf_execute_send(jf_execution *e, uint64_t number, jfl_array *const *in);
-/* Runs p with the arrays given; the caller holds the run token. */
+/* Makes the next run of p's job; the caller holds the run token. */
 jfl_status jf_execute(const jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
 /* The same, but ends early where stop_asked says so and no variable has changed yet. */
 jfl_status jf_execute_unless_stopped(const jfl_plan *p, jfl_array *const *in,
