@@ -13,6 +13,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Bytes that must be free when the library is opened, and when it makes a kernel. It is C++, and
@@ -52,7 +53,8 @@ typedef const dnnl_memory_desc_t *layout_ref;
   X(primitive_desc_query_md) X(primitive_desc_query) X(primitive_desc_destroy)      \
   X(primitive_create) X(primitive_destroy) X(primitive_execute)                     \
   X(reorder_primitive_desc_create) X(memory_create)                                 \
-  X(memory_destroy) X(memory_set_data_handle) X(memory_desc_equal)                  \
+  X(memory_destroy) X(memory_set_data_handle) X(memory_get_memory_desc)             \
+  X(memory_desc_equal)                                                              \
   X(memory_desc_get_size) VERSION_FUNCTIONS(X)
 
 /* Set once by onednn_open_library, immutable afterwards. */
@@ -262,8 +264,11 @@ typedef struct tensor {
 } tensor;
 
 /* What a lane has of its own: memories, which know the addresses that they are set to now. `inner`
-   is what the primitive works on where that is not `given`. */
+   is what the primitive works on where that is not `given`. A plan may run several times at once:
+   whoever finds a lane taken uses one of `more`, which are made then. */
 typedef struct onednn_lane {
+  atomic_int taken;
+  struct onednn_lane *_Atomic more;
   dnnl_memory_t given[N_SLOT], inner[N_SLOT], pad;
   const void *data[N_SLOT];
   char *scratch;
@@ -280,16 +285,26 @@ typedef struct onednn_unit {
   onednn_lane lane[];
 } onednn_unit;
 
+static void onednn_end(const onednn_unit *u, onednn_lane *l)
+{
+  for (int i = 0; i < u->n; i++) {
+    lib.memory_destroy(l->inner[i]);
+    lib.memory_destroy(l->given[i]);
+  }
+  lib.memory_destroy(l->pad);
+}
+
 static void onednn_release(jf_unit_any *unit)
 {
   onednn_unit *u = unit;
   if (!u) return;
   for (onednn_lane *l = u->lane; l < u->lane + u->n_lane; l++) {
-    for (int i = 0; i < u->n; i++) {
-      lib.memory_destroy(l->inner[i]);
-      lib.memory_destroy(l->given[i]);
+    for (onednn_lane *more = l->more, *next; more; more = next) {
+      next = more->more;
+      onednn_end(u, more);
+      jf_free(more);
     }
-    lib.memory_destroy(l->pad);
+    onednn_end(u, l);
   }
   for (int i = 0; i < u->n; i++) lib.primitive_destroy(u->tensor[i].convert);
   lib.primitive_destroy(u->primitive);
@@ -315,16 +330,31 @@ static jfl_status convert_new(dnnl_primitive_t *out, layout_ref from, layout_ref
   return onednn_check(s, "reorder");
 }
 
-/* Makes a memory of that layout for each lane, as argument i; `first` is that of lane 0. */
-static jfl_status memories_new(onednn_unit *u, dnnl_memory_t *first, layout_ref layout, int i,
-                               int arg)
+/* Makes a memory of that layout as argument i of a lane. */
+static jfl_status memory_new(onednn_lane *l, dnnl_memory_t *m, layout_ref layout, int i, int arg)
 {
-  for (int j = 0; j < u->n_lane; j++) {
-    dnnl_memory_t *m = (dnnl_memory_t *)((char *)first + (size_t)j * sizeof *u->lane);
-    JF_TRY(onednn_check(lib.memory_create(m, layout, lib.engine, DNNL_MEMORY_NONE), "memory"));
-    u->lane[j].arg[i] = (dnnl_exec_arg_t){ arg, *m };
-  }
+  JF_TRY(onednn_check(lib.memory_create(m, layout, lib.engine, DNNL_MEMORY_NONE), "memory"));
+  l->arg[i] = (dnnl_exec_arg_t){ arg, *m };
   return JFL_OK;
+}
+
+static jfl_status memory_copy(const onednn_unit *u, onednn_lane *l, dnnl_memory_t from,
+                              dnnl_memory_t *to, int i)
+{
+  layout_ref layout;
+  if (!from) return JFL_OK;
+  JF_TRY(onednn_check(lib.memory_get_memory_desc(from, &layout), "memory"));
+  return memory_new(l, to, layout, i, u->lane->arg[i].arg);
+}
+
+/* Makes a lane like the first one. */
+static jfl_status onednn_lane_copy(const onednn_unit *u, onednn_lane *l)
+{
+  for (int i = 0; i < u->n; i++) {
+    JF_TRY(memory_copy(u, l, u->lane->given[i], &l->given[i], i));
+    JF_TRY(memory_copy(u, l, u->lane->inner[i], &l->inner[i], i));
+  }
+  return memory_copy(u, l, u->lane->pad, &l->pad, u->n);
 }
 
 static jfl_status tensor_new(onednn_unit *u, const onednn_operand *o, dnnl_primitive_desc_t pd,
@@ -335,9 +365,9 @@ static jfl_status tensor_new(onednn_unit *u, const onednn_operand *o, dnnl_primi
   layout_ref given = ref(&o->given);
   layout_ref wanted = lib.primitive_desc_query_md(pd, dnnl_query_exec_arg_md, o->arg);
   t->slot = o->slot;
-  JF_TRY(memories_new(u, &u->lane->given[i], given, i, o->arg));
+  JF_TRY(memory_new(u->lane, &u->lane->given[i], given, i, o->arg));
   if (lib.memory_desc_equal(given, wanted)) return JFL_OK;
-  JF_TRY(memories_new(u, &u->lane->inner[i], wanted, i, o->arg));
+  JF_TRY(memory_new(u->lane, &u->lane->inner[i], wanted, i, o->arg));
   JF_TRY(is_written(o->slot) ? convert_new(&t->convert, wanted, given)
                              : convert_new(&t->convert, given, wanted));
   t->size = lib.memory_desc_get_size(wanted);
@@ -351,7 +381,8 @@ static jfl_status onednn_fill(onednn_unit *u, dnnl_primitive_desc_t pd, const pr
   JF_TRY(onednn_check(lib.primitive_create(&u->primitive, pd), "primitive"));
   for (int i = 0; i < p->n; i++) JF_TRY(tensor_new(u, &p->v[i], pd, scratch));
   layout_ref pad = lib.primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-  JF_TRY(memories_new(u, &u->lane->pad, pad, u->n, DNNL_ARG_SCRATCHPAD));
+  JF_TRY(memory_new(u->lane, &u->lane->pad, pad, u->n, DNNL_ARG_SCRATCHPAD));
+  for (int j = 1; j < u->n_lane; j++) JF_TRY(onednn_lane_copy(u, &u->lane[j]));
   u->pad_offset = onednn_reserve(scratch, lib.memory_desc_get_size(pad));
   return JFL_OK;
 }
@@ -385,6 +416,34 @@ static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_unit_m
   make->scratch = need;
   make->ready = onednn_ready_size(u);
   return JFL_OK;
+}
+
+static onednn_lane *onednn_lane_new(const onednn_unit *u)
+{
+  onednn_lane *l = jf_new(sizeof *l);
+  if (!l || !onednn_lane_copy(u, l)) return l;
+  onednn_end(u, l);
+  jf_free(l);
+  return NULL;
+}
+
+/* The lane after this one; NULL when memory is out. */
+static onednn_lane *onednn_lane_more(const onednn_unit *u, onednn_lane *l)
+{
+  onednn_lane *more = l->more, *own;
+  if (more || !(own = onednn_lane_new(u))) return more;
+  if (atomic_compare_exchange_strong(&l->more, &more, own)) return own;
+  onednn_end(u, own);
+  jf_free(own);
+  return more;
+}
+
+/* The lane, or one after it that nobody has. */
+static onednn_lane *onednn_take(onednn_unit *u, int lane)
+{
+  onednn_lane *l = &u->lane[lane];
+  while (l && atomic_exchange(&l->taken, 1)) l = onednn_lane_more(u, l);
+  return l;
 }
 
 /* Sets the addresses of the tensors. Plans seldom move their memory, so most calls change
@@ -458,10 +517,12 @@ static jfl_status execute(jf_unit_any *unit, int lane, void *scratch, jf_unit_ru
   JF_TRY(onednn_spare());
   const void *const data[N_SLOT] = { [A] = r.a, [B] = r.b, [C] = r.c, [BIAS] = r.bias,
                                      [RESIDUAL] = r.residual, [DBIAS] = r.dbias };
-  onednn_unit *u = unit;
+  onednn_lane *l = onednn_take(unit, lane);
+  if (!l) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
   int before = alone();
-  jfl_status s = run_alone(u, &u->lane[lane], data, scratch, r.ready);
+  jfl_status s = run_alone(unit, l, data, scratch, r.ready);
   not_alone(before);
+  atomic_store(&l->taken, 0);
   return s;
 }
 
@@ -479,10 +540,12 @@ static jfl_status onednn_convert_b(const onednn_unit *u, onednn_lane *l, const v
 static jfl_status onednn_ready(jf_unit_any *unit, int lane, const void *b, void *to)
 {
   JF_TRY(onednn_spare());
-  onednn_unit *u = unit;
+  onednn_lane *l = onednn_take(unit, lane);
+  if (!l) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
   int before = alone();
-  jfl_status s = onednn_convert_b(u, &u->lane[lane], b, to);
+  jfl_status s = onednn_convert_b(unit, l, b, to);
   not_alone(before);
+  atomic_store(&l->taken, 0);
   return s;
 }
 

@@ -1,5 +1,6 @@
 /* kernels/cpu: every fast row agrees with its op's plain kernel, on shapes that are no multiples of
-   vector and part sizes, with any number of threads, at any memory address. */
+   vector and part sizes, with any number of threads, at any memory address, and while another
+   thread runs it with the same state. */
 #include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 #include "op/bias_add.h"
@@ -21,6 +22,8 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX = 16 };
@@ -145,9 +148,51 @@ static int agrees(const call *c, const jf_tensor *in, const jf_tensor *out)
   return 1;
 }
 
-/* Runs the row twice on different memory, then once in place if the op allows it. With `still`,
-   what it may keep it makes in the first of these runs. Returns 0 if the row leaves the call to the
-   next one. */
+/* One of two threads that run a row with the same state. */
+typedef struct runner {
+  pthread_t thread;
+  const jf_kernel_row *row;
+  jf_kargs k;
+  jf_tensor in[MAX], out[MAX];
+  jfl_status s;
+} runner;
+
+static void *run_one(void *ctx)
+{
+  runner *r = ctx;
+  for (int i = 0; i < 3 && !r->s; i++) r->s = r->row->run(&r->k);
+  return NULL;
+}
+
+/* As executions of one plan do: each has memory of its own. Calls that change an input run once. */
+static void run_two(const call *c, const jf_kernel_row *row, const jf_kargs *prepared, size_t size)
+{
+  static const int renew = 1;
+  runner r[2];
+  if (c->op->flags & JF_EFFECT) return;
+  for (int i = 0; i < 2; i++) {
+    r[i] = (runner){ .row = row };
+    r[i].k = arguments(c, r[i].in, r[i].out, prepared->threads);
+    r[i].k.state = prepared->state;
+    r[i].k.still = prepared->still;
+    r[i].k.renew = &renew;
+    r[i].k.scratch = jf_new_raw(size);
+    r[i].k.kept = prepared->keep ? jf_new_raw(prepared->keep) : NULL;
+  }
+  for (int i = 0; i < 2; i++)
+    if (pthread_create(&r[i].thread, NULL, run_one, &r[i])) abort();
+  for (int i = 0; i < 2; i++) {
+    pthread_join(r[i].thread, NULL);
+    CHECK_MSG(!r[i].s && agrees(c, r[i].in, r[i].out), "%s at once with itself", row->name);
+    jf_free(r[i].k.scratch);
+    jf_free(r[i].k.kept);
+    release(c, r[i].in, r[i].out);
+  }
+}
+
+/* Runs the row twice on different memory, then once in place if the op allows it, then on two
+   threads at once. With `still`, what it may keep it makes in the first of these runs. Returns 0 if
+   the row leaves the call to the next one. */
 static int run_row(const call *c, const jf_kernel_row *row, int threads, unsigned still)
 {
   char shape[JF_SHAPE_STR];
@@ -162,6 +207,7 @@ static int run_row(const call *c, const jf_kernel_row *row, int threads, unsigne
     return 0;
   }
   CHECK_MSG(s == JFL_OK, "%s", jfl_errmsg());
+  const jf_kargs prepared = k;
   void *kept = k.keep ? jf_new_raw(k.keep) : NULL;
   for (int turn = 0; turn < 3; turn++) {
     void *state = k.state, *own = NULL;
@@ -186,6 +232,7 @@ static int run_row(const call *c, const jf_kernel_row *row, int threads, unsigne
     release(c, in, out);
   }
   jf_free(kept);
+  run_two(c, row, &prepared, size);
   if (row->release) row->release(k.state);
   return 1;
 }

@@ -124,20 +124,37 @@ static void grant(const jf_step *st, long *calls, long *bytes)
   *bytes = dnnl ? PIECES * (PIECE_BYTES + COPIES) : 0;
 }
 
-static void execute_step(jfl_plan *p, jf_step *st)
+static long own_before, all_before, bytes_before, back;
+
+static jfl_status before_step(jf_execution *e, int step, int *done)
 {
-  long most_calls, most_bytes, own_before = own, all_before = all, bytes = all_bytes, back = freed;
+  (void)e;
+  (void)step;
+  (void)done;
+  own_before = own;
+  all_before = all;
+  bytes_before = all_bytes;
+  back = freed;
+  return JFL_OK;
+}
+
+static jfl_status after_step(jf_execution *e, int step)
+{
+  const jfl_plan *p = e->plan;
+  const jf_step *st = &p->step[step];
+  const long calls = all - all_before, bytes = all_bytes - bytes_before;
+  long most_calls, most_bytes;
   grant(st, &most_calls, &most_bytes);
-  CHECK(!jf_execute_step(p, st));
-  long calls = all - all_before;
-  bytes = all_bytes - bytes;
   CHECK_MSG(own == own_before, "%s: %ld calls", st->node->name, own - own_before);
   CHECK_MSG(calls <= most_calls && bytes <= most_bytes, "%s of %s: %ld calls, %ld bytes",
             st->node->name, p->graph->name, calls, bytes);
   CHECK_MSG(calls == freed - back, "%s of %s: %ld calls, %ld given back", st->node->name,
             p->graph->name,
             calls, freed - back);
+  return JFL_OK;
 }
+
+static const jf_observer counts = { .before = before_step, .after = after_step };
 
 /* Whether runs come to give back all they take. A helper that first finds work late makes what
    oneDNN keeps for each thread only then, so that a few runs may keep something. */
@@ -155,13 +172,14 @@ static int keeps_nothing(jfl_plan *p, jfl_array *const *in, jfl_array *const *ou
 static void execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
   for (int i = 0; i < WARM_UP; i++) CHECK(!jf_execute(p, in, out));
-  long own_before = own, live = all - freed;
+  own_before = own;
+  long live = all - freed;
   for (int i = 0; i < RUNS; i++) CHECK(!jf_execute(p, in, out));
   CHECK_MSG(own == own_before, "%s: %ld calls in %d runs", p->graph->name, own - own_before,
             (int)RUNS);
   CHECK_MSG(keeps_nothing(p, in, out, live), "%s: %ld kept, %ld before", p->graph->name,
             all - freed, live);
-  for (int i = 0; i < p->n_step; i++) execute_step(p, &p->step[i]);
+  CHECK(!jf_steps(p->execution[0], 0, (const jf_observer *[]){ &counts, NULL }));
 }
 
 static void check_model(const char *name, model_net net, int64_t batch, double momentum,

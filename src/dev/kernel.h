@@ -39,7 +39,7 @@ typedef struct jf_kargs {
   jf_tensor *in, *out;
   int n_in, n_out;
   const void *attr;        /* the op's attribute struct, checked and completed by infer */
-  void *state;             /* set by prepare, or NULL */
+  void *state;             /* set by prepare, or NULL; several threads may run with it at once */
   void *scratch;           /* as many bytes as prepare asked for, aligned to 64 bytes */
   jf_random_source random; /* for ops with JF_RANDOM */
   int threads;             /* how many threads to use at most */
@@ -51,7 +51,7 @@ typedef struct jf_kargs {
   int step;                /* number of the call's step, for jf_fault */
   /* Bit i of `still`: input i changes only in runs where *renew is 1. What a row makes of such
      inputs it may keep: prepare says in `keep` how many bytes, which are then at `kept`, aligned
-     to 64. */
+     to 64; who runs with the state at the same time has others. */
   unsigned still;
   const int *renew;
   size_t keep;

@@ -136,3 +136,12 @@ int jf_lane_covers(const jf_step *st)
          (to->memory == JF_AT_LANE || to->memory == JF_AT_KEPT ||
           (from->memory == JF_AT_LANE && from->offset == to->offset));
 }
+
+int jf_lane_can_repeat(const jfl_plan *p)
+{
+  if (p->lane.place < 0 || !p->n_step) return 0;
+  const jf_kind *k = p->part[p->lane.place].device->kind;
+  for (int i = 0; i < p->n_step; i++)
+    if (p->step[i].random && !k->reads_record) return 0;
+  return k->replay != NULL;
+}

@@ -1,4 +1,4 @@
-/* Makes a plan: steps, lifetimes, offsets, kernels, and the pointers that change with each run. */
+/* Makes a plan: steps, lifetimes, offsets, kernels, and which addresses change with each run. */
 #include "op/array.h"
 #include "plan/plan.h"
 
@@ -9,6 +9,9 @@ typedef struct builder {
   jfl_plan *p;
   jfl_graph *g;
   jf_arena *arena;
+  jf_step *step;               /* the plan's, and its parts and patches, while they are made */
+  jf_plan_part *part;
+  jf_patch *input, *output;
   const jfl_value **root;      /* the value whose memory it uses */
   jf_where *where;             /* of roots: where their memory is */
   int *last_use;               /* of roots: last step that reads it */
@@ -106,14 +109,15 @@ static void place_constants(builder *b)
 static void place_outside(builder *b)
 {
   jfl_plan *p = b->p;
-  p->variable = jf_alloc(b->arena, (size_t)b->g->n_value * sizeof *p->variable);
+  const jfl_value **variable = jf_alloc(b->arena, (size_t)b->g->n_value * sizeof *variable);
+  p->variable = variable;
   for (int i = 0; i < b->g->n_value; i++) {
     const jfl_value *v = b->g->value[i];
     if (v->origin == JF_INPUT)
       b->where[v->id] = plan_at(JF_AT_INPUT, v, v->index);
     if (v->origin != JF_VARIABLE) continue;
     b->where[v->id] = plan_at(JF_AT_VARIABLE, v, p->n_variable);
-    p->variable[p->n_variable++] = v;
+    variable[p->n_variable++] = v;
   }
   for (int i = 0; i < b->g->n_output; i++) {
     const jfl_value *r = b->root[b->g->output[i]->id];
@@ -154,9 +158,10 @@ static void add_step(builder *b, const jf_node *n)
   jfl_plan *p = b->p;
   for (int k = 0; k < n->n_in; k++) b->last_use[b->root[n->in[k]->id]->id] = p->n_step;
   for (int k = 0; k < n->n_out; k++) b->made_by[n->out[k]->id] = p->n_step;
-  jf_step *st = &p->step[p->n_step++];
+  jf_step *st = &b->step[p->n_step++];
   *st = (jf_step){ .node = n, .place = plan_stream_of(p, n), .event = -1 };
-  p->part[st->place].n_step++;
+  p->n_operand += n->n_in + n->n_out;
+  b->part[st->place].n_step++;
   p->is_late |= !plan_is_host(p, st->place);
 }
 
@@ -218,7 +223,7 @@ static void make_steps(builder *b)
 {
   const jfl_graph *g = b->g;
   char *is_read = jf_alloc(b->arena, (size_t)g->n_value);
-  b->p->step = jf_alloc(b->arena, (size_t)g->n_node * sizeof *b->p->step);
+  b->p->step = b->step = jf_alloc(b->arena, (size_t)g->n_node * sizeof *b->step);
   for (int i = 0; i < g->n_value; i++) b->made_by[i] = -1;
   for (int i = 0; i < g->n_node; i++)
     for (int k = 0; k < g->node[i]->n_in; k++) is_read[b->root[g->node[i]->in[k]->id]->id] = 1;
@@ -273,35 +278,26 @@ enum { PLAN_ALIGN = 64 };
 
 static size_t plan_padded(size_t size) { return (size + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN; }
 
-/* Memory that lasts for as long as the plan lives. What is kept lies together: large blocks are in
-   large pages, which are read faster. */
-static char *plan_keep(builder *b, size_t size)
+/* Reserves bytes of what an execution keeps on the host from run to run. */
+static size_t plan_keep(builder *b, size_t size)
 {
-  char *room = jf_alloc(b->arena, size + PLAN_ALIGN);
-  b->p->constant_size += size;
-  return room + (PLAN_ALIGN - (uintptr_t)room % PLAN_ALIGN) % PLAN_ALIGN;
+  const size_t at = b->p->kept_size;
+  b->p->kept_size += plan_padded(size);
+  return at;
 }
 
 /* Gives the results of still steps that others read memory of their own. */
 static void keep_values(builder *b)
 {
-  size_t size = 0;
   for (int s = 0; s < b->p->n_still; s++) {
     const jf_node *n = b->p->step[s].node;
     for (int k = 0; k < n->n_out; k++) {
       const jfl_value *v = n->out[k];
       if (b->where[v->id].memory != JF_AT_NONE || b->last_use[v->id] < b->p->n_still) continue;
-      b->where[v->id] = plan_at(JF_AT_CONSTANT, v, 0);
-      b->where[v->id].offset = size;
-      size += plan_padded(plan_bytes_of(v));
+      b->where[v->id] = plan_at(JF_AT_KEPT, v, 0);
+      b->where[v->id].offset = plan_keep(b, plan_bytes_of(v));
     }
   }
-  char *room = size ? plan_keep(b, size) : NULL;
-  for (int s = 0; s < b->p->n_still; s++)
-    for (int k = 0; k < b->p->step[s].node->n_out; k++) {
-      jf_where *w = &b->where[b->p->step[s].node->out[k]->id];
-      if (w->memory == JF_AT_CONSTANT && !w->data) w->data = room + w->offset;
-    }
 }
 
 static void place_temporaries(builder *b)
@@ -337,7 +333,7 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, const jf_plan_op
   jf_kargs *k = &st->k;
   size_t n_in = (size_t)n->n_in, n_out = (size_t)n->n_out, scratch = 0;
   *k = (jf_kargs){ .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .threads = threads,
-                   .step = index, .renew = &b->p->renew,
+                   .step = index,
                    .in = jf_alloc(b->arena, n_in * sizeof *k->in),
                    .out = jf_alloc(b->arena, n_out * sizeof *k->out) };
   st->in = jf_alloc(b->arena, n_in * sizeof *st->in);
@@ -356,21 +352,8 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, const jf_plan_op
   b->p->work += jf_work(n->op, k);
   if (k->threads > b->p->threads) b->p->threads = k->threads;
   st->scratch_life = scratch ? add_life(b, scratch, n->place, index, index) : -1;
+  st->kept_offset = plan_keep(b, k->keep);
   return JFL_OK;
-}
-
-/* Gives rows the memory that they want kept. */
-static void keep_for_rows(builder *b)
-{
-  size_t size = 0;
-  for (int s = 0; s < b->p->n_step; s++) size += plan_padded(b->p->step[s].k.keep);
-  char *room = size ? plan_keep(b, size) : NULL;
-  for (int s = 0; s < b->p->n_step; s++) {
-    jf_kargs *k = &b->p->step[s].k;
-    if (!k->keep) continue;
-    k->kept = room;
-    room += plan_padded(k->keep);
-  }
 }
 
 /* Adds the kernel that a step lacks to the list of missing ones, unless it is there already. */
@@ -389,7 +372,7 @@ static jfl_status fill_steps(builder *b, const jf_plan_options *o)
 {
   const char *lacks = NULL;
   for (int s = 0; s < b->p->n_step; s++) {
-    jfl_status st = fill_step(b, &b->p->step[s], s, o);
+    jfl_status st = fill_step(b, &b->step[s], s, o);
     if (st && st != JFL_ENOSYS)
       return jf_fail_in(st, JFL_ERROR_OP, b->p->step[s].node->op->name);
     if (st) lacks = plan_lacks(b, &b->p->step[s], lacks);
@@ -397,30 +380,29 @@ static jfl_status fill_steps(builder *b, const jf_plan_options *o)
   return lacks ? jf_fail(JFL_ENOSYS, "there is no kernel for %s", lacks) : JFL_OK;
 }
 
-static void add_patch(builder *b, const jf_where *w, void **data)
+static void add_patch(builder *b, const jf_where *w, int operand)
 {
   jfl_plan *p = b->p;
-  const jf_patch patch = { data, w->index, w->offset, w->size };
-  if (w->memory == JF_AT_INPUT) p->input[p->n_input_patch++] = patch;
-  if (w->memory == JF_AT_OUTPUT) p->output[p->n_output_patch++] = patch;
+  const jf_patch patch = { operand, w->index, w->offset, w->size };
+  if (w->memory == JF_AT_INPUT) b->input[p->n_input_patch++] = patch;
+  if (w->memory == JF_AT_OUTPUT) b->output[p->n_output_patch++] = patch;
 }
 
-/* Copies offsets from lifetimes to the steps, and lists the pointers to set in each run. */
+/* Copies offsets from lifetimes to the steps, and lists the addresses to set in each run. */
 static void settle(builder *b)
 {
   jfl_plan *p = b->p;
-  size_t n = 0;
-  for (int s = 0; s < p->n_step; s++) n += (size_t)(p->step[s].k.n_in + p->step[s].k.n_out);
-  p->input = jf_alloc(b->arena, n * sizeof *p->input);
-  p->output = jf_alloc(b->arena, n * sizeof *p->output);
-  for (int s = 0; s < p->n_step; s++) {
-    jf_step *st = &p->step[s];
+  while (p->first_update < p->n_step &&
+         !(p->step[p->first_update].node->op->flags & JF_EFFECT))
+    p->first_update++;
+  p->input = b->input = jf_alloc(b->arena, (size_t)p->n_operand * sizeof *b->input);
+  p->output = b->output = jf_alloc(b->arena, (size_t)p->n_operand * sizeof *b->output);
+  for (int s = 0, operand = 0; s < p->n_step; s++) {
+    jf_step *st = &b->step[s];
     for (int i = 0; i < st->k.n_in + st->k.n_out; i++) {
       jf_where *w = i < st->k.n_in ? &st->in[i] : &st->out[i - st->k.n_in];
-      jf_tensor *t = i < st->k.n_in ? &st->k.in[i] : &st->k.out[i - st->k.n_in];
       if (w->memory == JF_AT_ARENA) w->offset = b->life[w->index].offset;
-      if (w->memory == JF_AT_CONSTANT) t->data = (void *)w->data;
-      add_patch(b, w, &t->data);
+      add_patch(b, w, operand++);
     }
     if (st->scratch_life >= 0) st->scratch_offset = b->life[st->scratch_life].offset;
     if (plan_draws(st->node)) {
@@ -469,14 +451,15 @@ static void waits_of(waits *w, int step)
 static void waits_note(waits *w, int step)
 {
   jfl_plan *p = w->b->p;
-  jf_step *st = &p->step[step];
+  jf_step *st = &w->b->step[step];
   int *known = &w->known[st->place * p->n_part];
   st->await = jf_alloc(w->b->arena, (size_t)p->n_part * sizeof *st->await);
   for (int i = 0; i < p->n_part; i++) {
     if (i == st->place || plan_is_host(p, i) || w->want[i] < known[i]) continue;
     known[i] = w->want[i] + 1;
     st->await[st->n_await++] = w->want[i];
-    if (p->step[w->want[i]].event < 0) p->step[w->want[i]].event = p->n_event++;
+    jf_step *other = &w->b->step[w->want[i]];
+    if (other->event < 0) other->event = p->n_event++;
   }
 }
 
@@ -495,8 +478,8 @@ static void order_streams(builder *b)
   for (int s = 0; s < p->n_step; s++) {
     waits_of(&w, s);
     waits_note(&w, s);
-    if (p->barrier < 0 && p->step[s].node->op->flags & JF_EFFECT) p->barrier = s;
   }
+  if (p->first_update < p->n_step) p->barrier = p->first_update;
 }
 
 /* ---- the whole plan ---- */
@@ -504,7 +487,7 @@ static void order_streams(builder *b)
 /* Packs the arena of one place. */
 static void pack_part(builder *b, int place)
 {
-  jf_plan_part *part = &b->p->part[place];
+  jf_plan_part *part = &b->part[place];
   jf_life *own = jf_alloc(b->arena, (size_t)b->n_life * sizeof *own);
   int n = 0;
   for (int i = 0; i < b->n_life; i++)
@@ -522,13 +505,14 @@ static builder plan_begin(jfl_graph *g, const jf_plan_options *o, jfl_plan *p)
   jf_arena *a = g->arena;
   size_t n = (size_t)g->n_value, n_life = n + (size_t)g->n_node;      /* and scratch */
   *p = (jfl_plan){ .tag = JF_TAG_PLAN, .graph = g, .flags = o->flags, .n_part = o->n_device };
-  p->part = jf_alloc(a, (size_t)o->n_device * sizeof *p->part);
+  jf_plan_part *part = jf_alloc(a, (size_t)o->n_device * sizeof *part);
   for (int i = 0; i < o->n_device; i++) {
-    p->part[i].device = o->device[i];
-    p->part[i].name = jf_strdup(g->arena, o->device[i]->name);
+    part[i].device = o->device[i];
+    part[i].name = jf_strdup(g->arena, o->device[i]->name);
   }
+  p->part = part;
   return (builder){
-    .p = p, .g = g, .arena = a, .root = jf_alloc(a, n * sizeof(jfl_value *)),
+    .p = p, .g = g, .arena = a, .part = part, .root = jf_alloc(a, n * sizeof(jfl_value *)),
     .where = jf_alloc(a, n * sizeof(jf_where)), .last_use = jf_alloc(a, n * sizeof(int)),
     .made_by = jf_alloc(a, n * sizeof(int)), .life = jf_alloc(a, n_life * sizeof(jf_life)),
     .life_place = jf_alloc(a, n_life * sizeof(int))
@@ -547,39 +531,18 @@ jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
   keep_what_others_read(&b);
   place_temporaries(&b);
   JF_TRY(fill_steps(&b, o));
-  keep_for_rows(&b);
+  p->constant_size += p->kept_size;
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
   order_streams(&b);
-  jf_plan_find_work(p);
+  p->repeats = jf_lane_can_repeat(p);
   return JFL_OK;
 }
 
-void jf_plan_release(jfl_plan *p)
+void jf_plan_release(const jfl_plan *p)
 {
   for (int s = 0; p && s < p->n_step; s++) {
     const jf_kernel_row *row = p->step[s].kernel.row;
     if (row && row->release && p->step[s].k.state) row->release(p->step[s].k.state);
-    p->step[s].k.state = NULL;
-  }
-}
-
-static void bind(const jfl_plan *p, const jf_where *w, void *const *variable, void **data)
-{
-  if (w->memory == JF_AT_ARENA) *data = (char *)p->part[w->place].arena + w->offset;
-  if (w->memory == JF_AT_VARIABLE) *data = variable[w->index];
-  if (w->memory == JF_AT_LANE) *data = p->lane.device + w->offset;
-  if (w->memory == JF_AT_KEPT) *data = p->lane.kept + w->offset;
-}
-
-void jf_plan_bind(jfl_plan *p, void *const *variable)
-{
-  for (int s = 0; s < p->n_step; s++) {
-    jf_step *st = &p->step[s];
-    jf_kargs *k = &st->k;
-    for (int i = 0; i < k->n_in; i++) bind(p, &st->in[i], variable, &k->in[i].data);
-    for (int i = 0; i < k->n_out; i++) bind(p, &st->out[i], variable, &k->out[i].data);
-    k->scratch = st->scratch_life < 0 ? NULL
-               : (char *)p->part[st->place].arena + st->scratch_offset;
   }
 }

@@ -1,5 +1,5 @@
-/* The plan: a linear list of steps with kernels chosen and memory laid out. It is immutable once
-   built, except for data pointers: jf_plan_bind sets them before a run. */
+/* The plan: a linear list of steps with kernels chosen and memory laid out. It is immutable; what
+   its runs change, an execution has (run/execution.c), of which a plan may have several. */
 #ifndef JF_PLAN_H
 #define JF_PLAN_H
 
@@ -54,9 +54,10 @@ int jf_widens(const jfl_op *op, const jf_kargs *k);
 
 typedef enum jf_memory {
   JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE,
-  JF_AT_CONSTANT,              /* an array that the graph keeps, or a result that the plan keeps; on
-                                  the host */
-  JF_AT_LANE, JF_AT_KEPT       /* in the device's part of the plan's lane; among its constants */
+  JF_AT_CONSTANT,              /* an array that the graph keeps, on the host */
+  JF_AT_LANE,                  /* in the device's part of the plan's lane */
+  JF_AT_KEPT                   /* on the host: a result that is kept from run to run; on a device:
+                                  among the constants that it has */
 } jf_memory;
 
 /* Where a value's memory is. Inputs and outputs of the job are arrays on the host; in a plan with a
@@ -72,37 +73,36 @@ typedef struct jf_where {
 typedef struct jf_step {
   const jf_node *node;
   jf_choice kernel;            /* unset for a transfer, which devices make */
-  jf_kargs k;
+  jf_kargs k;                  /* the call but for its addresses, which each execution has */
   jf_where *in, *out;          /* where k.in and k.out are */
   int scratch_life; size_t scratch_offset;     /* lifetime -1: none */
+  size_t kept_offset;          /* of what the kernel keeps from run to run */
   int random; uint64_t stream;                 /* random: draws bits; stream: hash of names */
   int place;                   /* the device on whose stream it runs */
   int event;                   /* number of the event that it records at its end, or -1 */
   int *await; int n_await;     /* steps of other streams for whose events it waits first */
 } jf_step;
 
-/* A data pointer that changes with each run: it gets the address of input or output number `index`,
-   or in a plan with a lane the one at `offset` in that. */
-typedef struct jf_patch { void **data; int index; size_t offset, size; } jf_patch;
+/* An operand whose address changes with each run: it is that of input or output number `index`, or
+   in a plan with a lane the one at `offset` in that. Operands of all steps are counted, in their
+   order, the inputs of each first. */
+typedef struct jf_patch { int operand, index; size_t offset, size; } jf_patch;
 
 /* The memory through which inputs come to the only device that works, and results go from there
-   (lane.c). The run layer sets the addresses, of the lane that the plan's pointers point into. */
+   (lane.c). */
 typedef struct jf_plan_lane {
   int place;                   /* the device's; -1: the plan has no lane */
   size_t record, end, size;    /* where the jf_run_record is; the end of what is copied back with
                                   it; bytes in all */
   size_t kept_size;            /* of the constants */
-  char *device, *host, *kept;
 } jf_plan_lane;
 enum { JF_LANES = 2 };         /* how many runs a device has at once, one of them waiting */
 /* Decides whether a plan, of which the steps are known and only values outside of arenas are
    placed, has a lane, and places what is in it. */
 void jf_plan_use_lane(jfl_plan *p, const jfl_value *const *root, jf_where *where);
-/* Sets work_first and work_end of a plan whose steps are complete. The work is all steps of a plan
-   with a lane, else those between the transfers in and the transfers out. A device can repeat it as
-   a whole if it runs all of them, and none that draws random bits is given the run's number
-   (repeat.c). */
-void jf_plan_find_work(jfl_plan *p);
+/* Whether the device of a plan with a lane, whose steps are complete, can repeat a run as a whole:
+   where steps draw random bits, their kernels must read the run's number in its record. */
+int jf_lane_can_repeat(const jfl_plan *p);
 /* Whether a step's copy is part of the lane's. */
 int jf_lane_covers(const jf_step *st);
 
@@ -112,56 +112,42 @@ typedef struct jf_plan_part {
   const char *name;            /* the device's, which outlives it */
   int n_step;
   size_t arena_size, arena_bound;
-  void *arena;                 /* set by the run layer */
 } jf_plan_part;
 
-/* What is known of how a plan's runs fare on all threads and on one (run/pace.c). */
-typedef struct jf_pace {
-  int alone, trial, warm;      /* goes on one thread; the other way is on trial; after a block */
-  int blocks;                  /* before a trial */
-  double seconds, runs;        /* of the present block */
-  double mean[2], best;        /* a run on all threads and on one; the former at best */
-  int threads;
-} jf_pace;
+typedef struct jf_execution jf_execution;
 
 struct jfl_plan {
   jf_tag tag;
   jfl_graph *graph;            /* the graph, whose arena holds the plan */
-  jfl_job *job;                /* set by the run layer; NULL in planner tests */
-  jf_plan_part *part; int n_part;   /* by place */
-  jf_step *step; int n_step;
-  const jfl_value **variable; int n_variable;
-  void **data;                 /* of the variables; set by the run layer */
-  jf_patch *input, *output; int n_input_patch, n_output_patch;
+  const jf_plan_part *part; int n_part;        /* by place */
+  const jf_step *step; int n_step;
+  int n_operand;               /* of all steps */
+  const jfl_value *const *variable; int n_variable;
+  const jf_patch *input, *output; int n_input_patch, n_output_patch;
   jf_plan_lane lane;
   size_t arena_size, arena_bound;              /* sums over all devices */
   size_t constant_size;        /* bytes of the arrays that the graph keeps and of what is kept */
-  /* The first n_still steps depend on variables alone, and their results are kept from run to run.
-     `kept` is what session->changes was when they were made, 0 before; in a plan that changes
-     variables itself there are none. */
+  size_t kept_size;            /* of what is kept on the host */
+  /* The first n_still steps depend on variables alone, and their results are kept until a variable
+     changes; in a plan that changes variables itself there are none. */
   int n_still, updates;
-  uint64_t kept;               /* by the run layer */
-  int renew;                   /* by the run layer: this run makes them, and what rows keep */
+  int first_update;            /* the first step that changes a variable, or n_step */
   double work;                 /* sum over all steps */
   int threads;                 /* the largest number that a step takes */
   int flags;
   int is_late;                 /* some device queues work instead of doing it at once */
-  /* Steps work_first .. work_end - 1 are the work of one device, the same in every run: launches,
-     or all steps of a plan with a lane. -1: there is no such work, or the device cannot repeat
-     it. */
-  int work_first, work_end;
-  /* By the run layer: the captured work, by lane, or NULL; whether it ran. */
-  void *captured[JF_LANES]; int is_warm;
-  uint64_t captured_seed;      /* of the random bits that the captured work draws */
-  void **saved;                /* by the run layer, in a checked run: copies of the variables */
-  int n_event; void **event;   /* set by the run layer: one for each step that records one */
+  int repeats;                 /* it has a lane, whose device can repeat a run as a whole */
+  int n_event;                 /* steps that record one */
   /* If several devices or ranks work: the first step that changes a variable, else -1. Before it is
      queued, it must be known whether they found something wrong so far. */
   int barrier;
   int is_shared;               /* several ranks run it together */
-  uint64_t bound;              /* set by the run layer: which arenas its pointers point into */
-  jf_pace pace;                /* by the run layer */
-  int account;                 /* by the run layer: which one it had in the last profile with it */
+  /* Set once, when the plan is given to a job (run/job.c): the data of its variables; its constants
+     on the device of its lane; what runs it, with a lane one for each run there is at once. */
+  jfl_job *job;
+  void **data;
+  char *constants;
+  jf_execution *execution[JF_LANES];
 };
 
 /* What a plan is made for: devices by place, flags as for jf_choose, the largest number of threads,
@@ -174,11 +160,9 @@ typedef struct jf_plan_options {
    this fails. */
 jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out);
 /* Releases the kernels' states; the memory is the graph's. */
-void jf_plan_release(jfl_plan *p);
+void jf_plan_release(const jfl_plan *p);
 /* The name of the row that runs a step; "plain" for the op's plain kernel. */
 const char *jf_step_kernel(const jf_step *st);
 void jf_plan_print(const jfl_plan *p, jf_text *t);
-/* Points temporaries into the arenas of the parts, and variables to their data. */
-void jf_plan_bind(jfl_plan *p, void *const *variable);
 
 #endif

@@ -98,10 +98,12 @@ static jfl_status wide_pass(const wide_call *w, const jf_kargs *k, int i, const 
   return w->cast[i].kernel.run(&c);
 }
 
-static jfl_status wide_run(const jf_kargs *k)
+/* Makes the call with tensors that are copies of the state's. */
+static jfl_status wide_run_on(const wide_call *w, const jf_kargs *k, jf_tensor *tensor)
 {
-  const wide_call *w = k->state;
   jf_kargs inner = w->k;
+  inner.in = tensor;
+  inner.out = tensor + k->n_in;
   inner.scratch = (char *)k->scratch + w->scratch;
   inner.random = k->random;
   inner.stream = k->stream;
@@ -109,17 +111,30 @@ static jfl_status wide_run(const jf_kargs *k)
   inner.step = k->step;
   for (int i = 0; i < k->n_in + k->n_out; i++) {
     const jf_tensor *own = wide_tensor(k, i);
-    jf_tensor *wide = wide_tensor(&inner, i);
+    jf_tensor *wide = &tensor[i];
     const int differs = own->dtype != wide->dtype;
     wide->data = differs ? (char *)k->scratch + w->at[i] : own->data;
     if (differs && i < k->n_in) JF_TRY(wide_pass(w, k, i, own, wide));
   }
   JF_TRY(w->kernel.run(&inner));
   for (int i = k->n_in; i < k->n_in + k->n_out; i++) {
-    const jf_tensor *own = wide_tensor(k, i), *wide = wide_tensor(&inner, i);
+    const jf_tensor *own = wide_tensor(k, i), *wide = &tensor[i];
     if (own->dtype != wide->dtype) JF_TRY(wide_pass(w, k, i, wide, own));
   }
   return JFL_OK;
+}
+
+static jfl_status wide_run(const jf_kargs *k)
+{
+  enum { FEW = 16 };
+  const wide_call *w = k->state;
+  const size_t n = (size_t)(k->n_in + k->n_out);
+  jf_tensor few[FEW], *tensor = n > FEW ? jf_new_raw(n * sizeof *tensor) : few;
+  if (!tensor) return jf_fail(JFL_ENOMEM, "out of memory");
+  memcpy(tensor, w->k.in, n * sizeof *tensor);
+  const jfl_status s = wide_run_on(w, k, tensor);
+  if (tensor != few) jf_free(tensor);
+  return s;
 }
 
 static void wide_let_go(const jf_choice *kernel, void *state)

@@ -24,7 +24,7 @@ static jfl_status call_queue(call_away *c, jf_kernel run)
 {
   jf_device *d = c->site->device;
   void *stream = c->site->stream;
-  JF_TRY(jf_site_begin(c->site, c->k.random.run));
+  JF_TRY(jf_site_begin(c->site, c->site->record, c->k.random.run));
   for (int i = 0; i < c->k.n_in; i++)
     JF_TRY(d->kind->put(d, stream, c->k.in[i].data, c->host->in[i].data, call_bytes(&c->k.in[i])));
   JF_TRY(d->kind->launch ? d->kind->launch(d, stream, run, &c->k) : run(&c->k));
@@ -92,7 +92,7 @@ static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k,
   if (!s) {
     call_lay_out(&c, scratch);
     s = call_queue(&c, run);
-    jfl_status done = jf_site_settle(site);
+    jfl_status done = jf_site_settle(site, site->record);
     if (!s) s = done;
   }
   if (c.block != site->block) d->kind->free(d, c.block);

@@ -45,13 +45,13 @@ static void finite_name(const jfl_plan *p, const jfl_value *v, char out[FINITE_N
                 : v->origin == JF_VARIABLE ? "variable " : "", name);
 }
 
-static jfl_status finite_fail(const jfl_plan *p, const jfl_value *v, const finite_count *c)
+static jfl_status finite_fail(const jf_execution *e, const jfl_value *v, const finite_count *c)
 {
   char name[FINITE_NAME];
-  finite_name(p, v, name);
+  finite_name(e->plan, v, name);
   return jf_fail(JFL_EDATA, "%s must be finite in step %llu, got %s in %lld of %lld elements; "
                  "variables are as they were before it", name,
-                 (unsigned long long)p->job->run + 1,
+                 (unsigned long long)e->number + 1,
                  isnan(c->first) ? "nan" : c->first < 0 ? "-inf" : "inf", (long long)c->bad,
                  (long long)c->n);
 }
@@ -62,9 +62,10 @@ static size_t finite_bytes(const jfl_value *v)
 }
 
 /* Looks at a value whose data are on the device at a place. */
-static jfl_status finite_look(const jfl_plan *p, const jfl_value *v, int place, const void *data)
+static jfl_status finite_look(const jf_execution *e, const jfl_value *v, int place,
+                              const void *data)
 {
-  jf_site *site = p->job->session->site[place];
+  jf_site *site = jf_execution_site(e, place);
   finite_count c = { .n = jf_numel(&v->shape) };
   const size_t size = finite_bytes(v);
   void *copy = NULL;
@@ -80,79 +81,88 @@ static jfl_status finite_look(const jfl_plan *p, const jfl_value *v, int place, 
   if (v->dtype == JFL_F32) count_float(&c, data);
   else count_double(&c, data);
   jf_free(copy);
-  return c.bad ? finite_fail(p, v, &c) : JFL_OK;
+  return c.bad ? finite_fail(e, v, &c) : JFL_OK;
 }
 
 /* Of a step: what it gives, and what it changes. */
-static jfl_status finite_look_at_step(const jfl_plan *p, const jf_step *st)
+static jfl_status finite_look_at_step(const jf_execution *e, int step)
 {
-  if (p->is_late) JF_TRY(jf_late_finish_step(p, st));
+  const jf_step *st = &e->plan->step[step];
+  const jf_kargs *k = &e->k[step];
+  if (e->plan->is_late) JF_TRY(jf_late_finish_step(e, step));
   for (int i = 0; i < st->node->n_out; i++)
-    JF_TRY(finite_look(p, st->node->out[i], st->out[i].place, st->k.out[i].data));
+    JF_TRY(finite_look(e, st->node->out[i], st->out[i].place, k->out[i].data));
   for (int i = 0; i < st->node->n_in; i++)
     if (jf_mutates(st->node, i))
-      JF_TRY(finite_look(p, st->node->in[i], st->in[i].place, st->k.in[i].data));
+      JF_TRY(finite_look(e, st->node->in[i], st->in[i].place, k->in[i].data));
   return JFL_OK;
 }
 
-jfl_status jf_finite_step(const jfl_plan *p, const jf_step *st)
+static jfl_status finite_after(jf_execution *e, int step)
 {
-  jfl_status s = finite_look_at_step(p, st);
-  jf_fail_in(s, JFL_ERROR_OP, st->node->op->name);
-  return jf_fail_in(s, JFL_ERROR_JOB, p->job->name);
+  jfl_status s = finite_look_at_step(e, step);
+  jf_fail_in(s, JFL_ERROR_OP, e->plan->step[step].node->op->name);
+  return jf_fail_in(s, JFL_ERROR_JOB, e->plan->job->name);
 }
+
+const jf_observer jf_watch_finite = { .after = finite_after };
 
 /* ---- what a run begins with, and comes back to ---- */
 
-static jfl_status finite_save(jfl_plan *p, int i)
+static jfl_status finite_save(jf_execution *e, int i)
 {
+  const jfl_plan *p = e->plan;
   const jfl_value *v = p->variable[i];
   const size_t size = finite_bytes(v);
-  if (p->saved[i]) return JFL_OK;
-  p->saved[i] = jf_new_raw(size);
-  if (!p->saved[i])
+  if (e->saved[i]) return JFL_OK;
+  e->saved[i] = jf_new_raw(size);
+  if (!e->saved[i])
     return jf_fail(JFL_ENOMEM, "out of memory: a copy of '%s', to check the run, takes %zu bytes",
                    v->name, size);
-  return jf_site_get(p->job->session->site[v->place], p->saved[i], p->data[i], size);
+  return jf_site_get(jf_execution_site(e, v->place), e->saved[i], p->data[i], size);
 }
 
-static jfl_status finite_save_changed(jfl_plan *p)
+static jfl_status finite_save_changed(jf_execution *e)
 {
+  const jfl_plan *p = e->plan;
   for (int s = 0; s < p->n_step; s++) {
     const jf_step *st = &p->step[s];
     for (int i = 0; i < st->node->n_in; i++)
       if (jf_mutates(st->node, i) && st->in[i].memory == JF_AT_VARIABLE)
-        JF_TRY(finite_save(p, st->in[i].index));
+        JF_TRY(finite_save(e, st->in[i].index));
   }
   return JFL_OK;
 }
 
-static jfl_status finite_look_before(const jfl_plan *p, jfl_array *const *in)
+static jfl_status finite_look_before(const jf_execution *e, jfl_array *const *in)
 {
+  const jfl_plan *p = e->plan;
   for (int i = 0; i < p->graph->n_input; i++)
-    JF_TRY(finite_look(p, p->graph->input[i], JF_HOST_PLACE, in[i]->data));
+    JF_TRY(finite_look(e, p->graph->input[i], JF_HOST_PLACE, in[i]->data));
   for (int i = 0; i < p->n_variable; i++)
-    JF_TRY(finite_look(p, p->variable[i], p->variable[i]->place, p->data[i]));
+    JF_TRY(finite_look(e, p->variable[i], p->variable[i]->place, p->data[i]));
   return JFL_OK;
 }
 
-jfl_status jf_finite_begin(jfl_plan *p, jfl_array *const *in)
+jfl_status jf_finite_begin(jf_execution *e, jfl_array *const *in)
 {
-  p->saved = jf_new(((size_t)p->n_variable + 1) * sizeof *p->saved);
-  jfl_status s = p->saved ? finite_look_before(p, in) : jf_fail(JFL_ENOMEM, "out of memory");
-  if (!s) s = finite_save_changed(p);
-  if (s) jf_finite_end(p, JFL_OK);
+  const jfl_plan *p = e->plan;
+  e->saved = jf_new(((size_t)p->n_variable + 1) * sizeof *e->saved);
+  jfl_status s = e->saved ? finite_look_before(e, in) : jf_fail(JFL_ENOMEM, "out of memory");
+  if (!s) s = finite_save_changed(e);
+  if (s) jf_finite_end(e, JFL_OK);
   return jf_fail_in(s, JFL_ERROR_JOB, p->job->name);
 }
 
-void jf_finite_end(jfl_plan *p, jfl_status s)
+void jf_finite_end(jf_execution *e, jfl_status s)
 {
-  for (int i = 0; i < p->n_variable && p->saved; i++) {
+  const jfl_plan *p = e->plan;
+  for (int i = 0; i < p->n_variable && e->saved; i++) {
     const jfl_value *v = p->variable[i];
-    jf_site *site = p->job->session->site[v->place];
-    if (s && p->saved[i]) jf_site_put(site, p->data[i], p->saved[i], finite_bytes(v));
-    jf_free(p->saved[i]);
+    jf_site *site = jf_execution_site(e, v->place);
+    if (s && e->saved[i]) jf_site_put(site, p->data[i], e->saved[i], finite_bytes(v));
+    jf_free(e->saved[i]);
   }
-  jf_free(p->saved);
-  p->saved = NULL;
+  jf_free(e->saved);
+  e->saved = NULL;
 }

@@ -60,13 +60,24 @@ jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode)
   return JFL_OK;
 }
 
+/* Undoes what was done for a plan when it was given to its job. */
+static void job_dismiss(jfl_plan *p)
+{
+  for (int i = 0; i < JF_LANES; i++) {
+    jf_execution_free(p->execution[i]);
+    p->execution[i] = NULL;
+  }
+  jf_lane_release(p);
+  jf_free(p->data);
+  p->data = NULL;
+  p->job = NULL;
+}
+
 static void drop_plan(jfl_plan *p)
 {
   p->tag = JF_TAG_FREED;
+  job_dismiss(p);
   jf_plan_release(p);
-  jf_lane_release(p);
-  jf_late_release(p);
-  jf_free(p->data);
   jfl_graph_unref(p->graph);       /* the plan lies in its arena */
 }
 
@@ -165,10 +176,13 @@ static jfl_status admit(jfl_job *j, jfl_plan *p)
   jfl_plan **room = jf_regrow(j->plan, j->n_plan, &j->cap_plan, sizeof *room);
   if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
   j->plan = room;
+  p->job = j;
   JF_TRY(jf_job_need_room(j->session, p));
-  if (p->is_late) JF_TRY(jf_late_prepare(j->session, p));
+  for (int i = 0; i < (p->lane.place < 0 ? 1 : JF_LANES); i++)
+    JF_TRY(jf_execution_new(p, i, &p->execution[i]));
   JF_TRY(jf_lane_keep(j->session, p));
-  return need_variables(j->session, p);
+  JF_TRY(need_variables(j->session, p));
+  return jf_execution_bind(p->execution[0]);
 }
 
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
@@ -176,15 +190,10 @@ jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
   jf_session_acquire(j->session);
   jfl_status s = admit(j, p);
   if (!s) {
-    p->job = j;
-    jf_job_bind(p);
     j->plan[j->n_plan++] = p;
     jfl_graph_ref(p->graph);
   } else {
-    jf_lane_release(p);
-    jf_late_release(p);
-    jf_free(p->data);
-    p->data = NULL;
+    job_dismiss(p);
   }
   jf_session_release(j->session);
   return jf_fail_in(s, JFL_ERROR_JOB, j->name);

@@ -56,10 +56,11 @@ void jfl_profile_free(jfl_profile *f)
   jf_free(f);
 }
 
-static jfl_status run_profile_find(jfl_profile *f, jfl_plan *p, account **out)
+static jfl_status run_profile_find(jfl_profile *f, jf_execution *e, account **out)
 {
-  if (p->account < f->n_account && f->account[p->account].plan == p)
-    return *out = &f->account[p->account], JFL_OK;
+  const jfl_plan *p = e->plan;
+  if (e->account < f->n_account && f->account[e->account].plan == p)
+    return *out = &f->account[e->account], JFL_OK;
   account *room = jf_regrow(f->account, f->n_account, &f->cap_account, sizeof *room);
   if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
   f->account = room;
@@ -68,14 +69,14 @@ static jfl_status run_profile_find(jfl_profile *f, jfl_plan *p, account **out)
   if (!a.seconds) return jf_fail(JFL_ENOMEM, "out of memory");
   jfl_graph_ref(p->graph);
   f->account[f->n_account] = a;
-  *out = &f->account[p->account = f->n_account++];
+  *out = &f->account[e->account = f->n_account++];
   return JFL_OK;
 }
 
-jfl_status jf_profile_begin(jfl_profile *f, jfl_plan *p)
+jfl_status jf_profile_begin(jfl_profile *f, jf_execution *e)
 {
   account *a;
-  JF_TRY(run_profile_find(f, p, &a));
+  JF_TRY(run_profile_find(f, e, &a));
   f->at = jf_now();
   return JFL_OK;
 }
@@ -88,34 +89,30 @@ static double profile_lap(jfl_profile *f)
   return f->at - before;
 }
 
-jfl_status jf_profile_step(jfl_profile *f, jfl_plan *p, int step)
+static jfl_status profile_after(jf_execution *e, int step)
 {
+  jfl_profile *f = e->session->profile;
+  const jfl_plan *p = e->plan;
   const double start = f->at;
-  JF_TRY(jf_execute_step(p, &p->step[step]));
-  if (p->is_late) JF_TRY(jf_late_finish_step(p, &p->step[step]));
+  if (p->is_late) JF_TRY(jf_late_finish_step(e, step));
   const double seconds = profile_lap(f);
-  f->account[p->account].seconds[step] += seconds;
+  f->account[e->account].seconds[step] += seconds;
   if (f->n_event < f->max_event)
     f->event[f->n_event++] = (event){ p->graph, &p->step[step],
-                                      p->job->session->current != NULL, start - f->start, seconds };
+                                      e->session->current != NULL, start - f->start, seconds };
   return JFL_OK;
 }
 
-void jf_profile_waited(jfl_profile *f, const jfl_plan *p)
+const jf_observer jf_watch_profile = { .after = profile_after };
+
+void jf_profile_ready(jfl_profile *f) { f->at = jf_now(); }
+
+void jf_profile_waited(jfl_profile *f, const jf_execution *e)
 {
-  f->account[p->account].waited += profile_lap(f);
+  f->account[e->account].waited += profile_lap(f);
 }
 
-void jf_profile_end(jfl_profile *f, const jfl_plan *p) { f->account[p->account].runs++; }
-
-jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p)
-{
-  JF_TRY(jf_profile_begin(f, p));
-  for (int i = jf_first_step(p); i < p->n_step; i++) JF_TRY(jf_profile_step(f, p, i));
-  jf_profile_end(f, p);
-  jf_steps_done(p);
-  return JFL_OK;
-}
+void jf_profile_end(jfl_profile *f, const jf_execution *e) { f->account[e->account].runs++; }
 
 jfl_status jfl_profile_waiting(const jfl_profile *p, double *computing, double *waiting)
 {

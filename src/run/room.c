@@ -21,10 +21,82 @@ static jfl_status room_grow(jfl_session *s, jf_site *t, size_t size)
   return st;
 }
 
+/* ---- lanes ---- */
+
+static void lane_end(const jf_site *t, jf_lane *l)
+{
+  const jf_kind *k = t->device->kind;
+  k->free(t->device, l->device);
+  if (l->host) k->unpin(t->device, l->host);
+  if (l->event) k->event_free(t->device, l->event);
+  *l = (jf_lane){ 0 };
+}
+
+void jf_lanes_free(jf_site *t)
+{
+  for (int i = 0; i < JF_LANES; i++) lane_end(t, &t->lane[i]);
+}
+
+static jfl_status lane_set_up(const jf_site *t, size_t size, jf_lane *l)
+{
+  const jf_kind *k = t->device->kind;
+  void *device;
+  size_t unused, all;
+  JF_TRY(jf_device_take(t->device, size, "inputs and results of a run",
+                        "smaller batches take less", &device));
+  l->device = device;
+  l->host = k->pin(t->device, size);
+  if (!l->host && k->memory) JF_TRY(k->memory(t->device, &unused, &all));     /* if it is lost */
+  if (!l->host)
+    return jf_fail(JFL_ENOMEM, "out of memory: inputs and results of a run take %zu bytes of "
+                   "pinned host memory for %s", size, t->device->name);
+  return k->event_new(t->device, &l->event);
+}
+
+/* Makes a lane of the site's present size. */
+static jfl_status lane_make(const jf_site *t, jf_lane *out)
+{
+  jf_lane l = { 0 };
+  jfl_status s = lane_set_up(t, t->lane_size, &l);
+  if (s) lane_end(t, &l);
+  else *out = l;
+  return s;
+}
+
+static jfl_status room_need_lanes(jfl_session *s, jf_site *t, const jfl_plan *p)
+{
+  const size_t before = t->lane_size;
+  jf_lane first;
+  if (t->lane[0].host && p->lane.size <= before) return JFL_OK;
+  t->lane_size = p->lane.size;
+  jfl_status st = lane_make(t, &first);
+  if (st) return t->lane_size = before, st;
+  jf_lanes_free(t);
+  t->lane[0] = first;
+  s->arenas++;
+  return JFL_OK;
+}
+
+int jf_lane_is_there(jf_site *t, int lane)
+{
+  if (t->lane[lane].host) return 1;
+  if (t->is_alone) return 0;
+  /* Memory for one may be all there is. */
+  t->is_alone = lane_make(t, &t->lane[lane]) != JFL_OK;
+  return !t->is_alone;
+}
+
+/* ---- both ---- */
+
+jfl_status jf_site_need_room(jfl_session *s, jf_site *t, const jfl_plan *p)
+{
+  const size_t size = p->part[t->place].arena_size;
+  if (size > t->arena_size) JF_TRY(room_grow(s, t, size));
+  return t->place == p->lane.place ? room_need_lanes(s, t, p) : JFL_OK;
+}
+
 jfl_status jf_job_need_room(jfl_session *s, const jfl_plan *p)
 {
-  for (int i = 0; i < p->n_part; i++)
-    if (p->part[i].arena_size > s->site[i]->arena_size)
-      JF_TRY(room_grow(s, s->site[i], p->part[i].arena_size));
-  return jf_lanes_need(s, p);
+  for (int i = 0; i < p->n_part; i++) JF_TRY(jf_site_need_room(s, s->site[i], p));
+  return JFL_OK;
 }

@@ -47,14 +47,15 @@ struct jfl_request {
   jfl_status status;
   jf_error *error;             /* when status is not JFL_OK; owned; NULL: memory was out */
   jfl_request *next;           /* queue */
-  int lane; uint64_t number;   /* of a run that was sent: its lane; its number */
+  jf_execution *execution;     /* of a run that was sent: what runs it, */
+  uint64_t number;             /* and its number */
 };
 
 /* How often a job ran before, as a loaded checkpoint says. */
 typedef struct jf_runs { char *job; uint64_t n; } jf_runs;
 
 /* Memory through which the inputs of a run come to a device and its results go from there, and what
-   happens when they are there (plan/lane.c). */
+   happens when they are there (plan/lane.c). The executions of all plans share it. */
 typedef struct jf_lane {
   char *device, *host;
   void *event;
@@ -75,6 +76,52 @@ typedef struct jf_site {
   jf_lane lane[JF_LANES]; size_t lane_size;
   int is_alone;                /* there is no memory for lane[1] */
 } jf_site;
+
+/* What is known of how runs fare on all threads and on one (pace.c). */
+typedef struct jf_pace {
+  int alone, trial, warm;      /* goes on one thread; the other way is on trial; after a block */
+  int blocks;                  /* before a trial */
+  double seconds, runs;        /* of the present block */
+  double mean[2], best;        /* a run on all threads and on one; the former at best */
+  int threads;
+} jf_pace;
+
+/* Whether a run asks if it is to stop: one that nobody waits for does once the worker is to end. */
+typedef enum jf_asks { JF_ASKS_NEVER, JF_ASKS, JF_ASKS_AT_THE_END } jf_asks;
+
+/* What ranks that make a run together have come to (shared.c): all is well, so what changes
+   variables may begin; it is not, so the run is over; what this rank knows of its own. */
+typedef struct jf_agreement {
+  int agreed, over;
+  jfl_status failed; jf_error *error;
+} jf_agreement;
+
+/* All that a run of a plan changes but for variables, so that several executions of one plan can go
+   on at once. Whoever runs it owns it; the plan itself is immutable. */
+struct jf_execution {
+  const jfl_plan *plan;
+  jfl_session *session;
+  /* By place; NULL: those of the session, whose arenas and streams go to who has the run token. */
+  jf_site **own_site;
+  int lane;                    /* number of the lane that it uses, where the plan has one */
+  jf_kargs *k;                 /* the calls of all steps, with their addresses */
+  jf_tensor *operand;          /* those of all steps, in the order that jf_patch says */
+  void **event;                /* of steps that record one */
+  uint64_t bound;              /* what session->arenas was when the addresses were set; 0: never */
+  /* What is kept on the host from run to run, what session->changes was when it was made, 0 before,
+     and whether this run makes it. */
+  char *kept; uint64_t made; int renew;
+  uint64_t number;             /* of the run */
+  jf_asks asks;
+  jf_agreement *agreement;     /* of a run that ranks make together, or NULL */
+  /* The run as the device repeats it, or NULL, and the seed of the random bits that it draws;
+     whether a run has gone step by step. */
+  void *work; uint64_t work_seed; int is_warm;
+  void **saved;                /* in a checked run: copies of the variables */
+  jf_pace pace;
+  int account;                 /* which one it had in the last profile with it */
+};
+
 
 /* The most that may be asked for. */
 enum { JF_MAX_THREADS = 1024, JF_MAX_CPU_DEVICES = 64 };
@@ -127,6 +174,16 @@ struct jfl_session {
   int (*stop_asked)(void *ctx); void *stop_ctx;    /* whether synchronous runs end early; or NULL */
 };
 
+/* What an execution has of a device; the memory that it uses, of a plan with a lane. */
+static inline jf_site *jf_execution_site(const jf_execution *e, int place)
+{
+  return e->own_site ? e->own_site[place] : e->session->site[place];
+}
+static inline jf_lane *jf_execution_lane(const jf_execution *e)
+{
+  return &jf_execution_site(e, e->plan->lane.place)->lane[e->lane];
+}
+
 /* Waits until nothing is queued or running, and keeps the worker out until release. */
 void jf_session_acquire(jfl_session *s);
 void jf_session_release(jfl_session *s);
@@ -149,17 +206,26 @@ void jf_groups_free(jfl_session *s);
 jfl_status jf_session_link(jfl_session *s, jf_group *g);
 /* The site where ops run that are in no job. */
 jf_site *jf_session_own_site(const jfl_session *s);
-/* Copies between host memory and a site's device; done when they return. */
-jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size);
-jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size);
 /* Calls a kernel whose operands are in host memory, with so many bytes of scratch. The node says
    which inputs it changes. */
 jfl_status jf_site_call(jf_site *t, jf_kernel run, const jf_kargs *k, size_t scratch,
                         const jf_node *n);
+/* ---- what is had of a device (device.c) ---- */
+
+/* Takes a stream and a record for a site of which only the device is set; and frees all it has but
+   the device. */
+jfl_status jf_site_set_up(jf_site *t);
+void jf_site_free(jf_site *t);
+/* Another one of the same device, with a stream and memory of its own. */
+jfl_status jf_site_beside(const jf_site *t, jf_site **out);
 /* Queues the writing of the record that a run of that number begins with; not for the host. */
-jfl_status jf_site_begin(jf_site *t, uint64_t number);
-/* Waits for all that was queued, and gives what went wrong; not for the host. */
-jfl_status jf_site_settle(jf_site *t);
+jfl_status jf_site_begin(jf_site *t, jf_run_record *to, uint64_t number);
+/* Waits for all that was queued, and gives what went wrong, also what the record says; not for the
+   host. */
+jfl_status jf_site_settle(jf_site *t, const jf_run_record *r);
+/* Copies between host memory and the device; done when they return. */
+jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size);
+jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size);
 
 /* Checks that a variable's initializer serves its dtype and shape; puts what it says in memory of
    the host, in plain order. */
@@ -272,96 +338,114 @@ void jf_job_remove(jfl_job *j);
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
 /* Makes arenas and lanes as big as the plan needs them. */
 jfl_status jf_job_need_room(jfl_session *s, const jfl_plan *p);
-/* Points a plan into the arenas there are now. */
-void jf_job_bind(jfl_plan *p);
+/* Does so for one site. */
+jfl_status jf_site_need_room(jfl_session *s, jf_site *t, const jfl_plan *p);
+/* Makes the lane of that number where the site has none; 0: there is no memory for it. */
+int jf_lane_is_there(jf_site *t, int lane);
+void jf_lanes_free(jf_site *t);
 /* A copy that jf_free frees, or NULL. */
 char *jf_name_copy(const char *name);
 
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
 /* Empty; its clock starts now. NULL when memory is out. */
 jfl_profile *jf_profile_new(size_t max_events);
-/* Runs p's steps with the pointers set, timing each; and the parts of that: what passed since the
-   last of them is the step's time, or was spent waiting for other ranks. */
-jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
-jfl_status jf_profile_begin(jfl_profile *f, jfl_plan *p);
-jfl_status jf_profile_step(jfl_profile *f, jfl_plan *p, int step);
-void jf_profile_waited(jfl_profile *f, const jfl_plan *p);
-void jf_profile_end(jfl_profile *f, const jfl_plan *p);
+/* Around the steps of a run, which jf_watch_profile times. What passed since the last call is the
+   step's time; or was spent waiting for other ranks; or on what comes before the steps. */
+jfl_status jf_profile_begin(jfl_profile *f, jf_execution *e);
+void jf_profile_waited(jfl_profile *f, const jf_execution *e);
+void jf_profile_ready(jfl_profile *f);
+void jf_profile_end(jfl_profile *f, const jf_execution *e);
 /* Hands the text of a trace to put(), piece by piece, as long as it gives JFL_OK. */
 typedef jfl_status (*jf_put)(void *to, const char *text, size_t n);
 jfl_status jf_profile_tell(const jfl_profile *p, jf_put put, void *to);
-/* The first step that a run of p needs: those before it made what is kept, and no variable has
-   changed since; and says that all steps of a run have ended. */
-int jf_first_step(const jfl_plan *p);
-void jf_steps_done(jfl_plan *p);
-/* Gives a step that draws random bits those of the run. */
-void jf_step_draw(const jfl_plan *p, jf_step *st);
-/* Runs one step, or queues it. */
-jfl_status jf_execute_step(jfl_plan *p, jf_step *st);
+/* ---- executions (execution.c) ---- */
+
+/* Makes one for a plan that has been given to a job; it uses the session's sites, and of these the
+   lane of that number. The caller holds the run token when it runs. */
+jfl_status jf_execution_new(const jfl_plan *p, int lane, jf_execution **out);
+/* Makes one with streams and memory of its own: it can run while others do, the caller seeing to it
+   that no other changes variables then. */
+jfl_status jf_execution_new_apart(const jfl_plan *p, jf_execution **out);
+void jf_execution_free(jf_execution *e);
+/* Sets all addresses that are the same in each run, if memory was moved since it was last done. */
+jfl_status jf_execution_bind(jf_execution *e);
+/* Sets those of inputs and results; not for a plan with a lane. */
+void jf_execution_point(jf_execution *e, jfl_array *const *in, jfl_array *const *out);
+
+/* ---- the loop over steps (steps.c) ---- */
+
+/* Who watches a run; each function may be NULL. */
+typedef struct jf_observer {
+  /* Before a step: a failure ends the run; *done = 1 leaves the step out. */
+  jfl_status (*before)(jf_execution *e, int step, int *done);
+  /* After a step that went well, or was queued: a failure ends the run. */
+  jfl_status (*after)(jf_execution *e, int step);
+  /* The run failed at the step: JFL_OK, and it goes on. */
+  jfl_status (*failed)(jf_execution *e, int step, jfl_status s);
+} jf_observer;
+/* Asks whether to stop; lets devices tell what they found wrong before variables change; lets ranks
+   agree; looks at what a step did; times it. */
+extern const jf_observer jf_watch_stop, jf_watch_barrier, jf_watch_ranks, jf_watch_finite,
+                         jf_watch_profile;
+/* Makes all steps from `first` on, or queues them. The list of observers ends with NULL; they are
+   called in its order. */
+jfl_status jf_steps(jf_execution *e, int first, const jf_observer *const *o);
+
+/* ---- runs of several ranks together (shared.c); e->agreement is set ---- */
+
+/* Ranks agree on which run they begin; and, of a run whose preparation has come to s, on whether it
+   goes on; ends a run that has come to s. */
+jfl_status jf_shared_begin(const jf_execution *e);
+jfl_status jf_shared_ready(const jf_execution *e, jfl_status s);
+jfl_status jf_shared_end(const jf_execution *e, jfl_status s);
 
 /* ---- checked runs (finite.c) ---- */
 
-/* Looks at what a run begins with and keeps what it will change; looks at what a step did; and
-   ends a run that has come to s. Variables become what they were, unless s is JFL_OK. */
-jfl_status jf_finite_begin(jfl_plan *p, jfl_array *const *in);
-jfl_status jf_finite_step(const jfl_plan *p, const jf_step *st);
-void jf_finite_end(jfl_plan *p, jfl_status s);
+/* Looks at what a run begins with and keeps what it will change; ends a run that has come to s.
+   Variables become what they were, unless s is JFL_OK. */
+jfl_status jf_finite_begin(jf_execution *e, jfl_array *const *in);
+void jf_finite_end(jf_execution *e, jfl_status s);
 
-/* ---- plans on devices that work late (late.c) ---- */
+/* ---- devices that work late (late.c) ---- */
 
-/* What a run needs of the devices besides its memory: made and released with the plan. */
-jfl_status jf_late_prepare(jfl_session *s, jfl_plan *p);
-void jf_late_release(jfl_plan *p);
 /* Begins a run; queues a step; and ends a run that has come to s, waiting for all devices. */
-jfl_status jf_late_begin(jfl_plan *p);
+jfl_status jf_late_begin(jf_execution *e);
 /* What all devices found wrong so far; waits for them. */
-jfl_status jf_late_barrier(const jfl_plan *p);
+jfl_status jf_late_barrier(const jf_execution *e);
 /* Queues a step that waits for no other, whatever is in its operands: other ranks count on it. */
-void jf_late_keep_pace(const jfl_plan *p, const jf_step *st);
-jfl_status jf_late_step(jfl_plan *p, const jf_step *st);
-jfl_status jf_late_end(jfl_plan *p, jfl_status s);
-/* Queues the steps from p->work_first on at once. */
-jfl_status jf_late_work(jfl_plan *p);
-/* Repeats, on the device that does all of p, what `queue` queues for a lane; it is captured first
-   if it is not yet, or if random bits come from another seed now. */
-typedef jfl_status (*jf_late_queue)(jfl_plan *p, int lane);
-jfl_status jf_late_repeat(jfl_plan *p, int lane, jf_late_queue queue);
-/* For a plan whose pointers change. */
-void jf_late_forget_work(jfl_plan *p);
+void jf_late_keep_pace(const jf_execution *e, int step);
+jfl_status jf_late_step(jf_execution *e, int step);
+jfl_status jf_late_end(jf_execution *e, jfl_status s);
 /* Adds to an error of a step which one it was. */
-jfl_status jf_late_blame(const jfl_plan *p, jfl_status e, int step);
+jfl_status jf_late_blame(const jfl_plan *p, jfl_status s, int step);
 /* Waits for a step that was queued last. */
-jfl_status jf_late_finish_step(const jfl_plan *p, const jf_step *st);
+jfl_status jf_late_finish_step(const jf_execution *e, int step);
 
 /* ---- runs through lanes (lane.c) ---- */
 
-/* Gives the site of p's lane lanes that are big enough; called while no plan runs. */
-jfl_status jf_lanes_need(jfl_session *s, const jfl_plan *p);
-void jf_lanes_free(jf_site *t);
 /* Copies the plan's constants to its device, and frees them there. */
 jfl_status jf_lane_keep(jfl_session *s, jfl_plan *p);
 void jf_lane_release(jfl_plan *p);
-/* Points the plan into a lane. */
-void jf_lane_bind(jfl_plan *p, int lane);
-/* Fills the host's part of a lane for the run of that number, and reads its results there. */
-void jf_lane_load(const jfl_plan *p, int lane, uint64_t number, jfl_array *const *in);
-void jf_lane_unload(const jfl_plan *p, int lane, jfl_array *const *out);
-/* Whether p's next run can be given to its device as a whole. */
+/* Fills the host's part of the lane for the run of that number, and reads its results there. */
+void jf_lane_load(const jf_execution *e, jfl_array *const *in);
+void jf_lane_unload(const jf_execution *e, jfl_array *const *out);
+/* Whether the next run of a plan can be given to its device as a whole. */
 int jf_lane_repeats(const jfl_plan *p);
 /* Does that; and waits for the end of a run that has come to s. */
-jfl_status jf_lane_launch(jfl_plan *p, int lane);
-jfl_status jf_lane_end(const jfl_plan *p, int lane, jfl_status s);
+jfl_status jf_lane_launch(jf_execution *e);
+/* Frees what the device repeats, when its addresses change. */
+void jf_lane_forget(jf_execution *e);
+jfl_status jf_lane_end(const jf_execution *e, jfl_status s);
 /* Of a run that has ended: what it found wrong in its data. */
-jfl_status jf_lane_found(const jfl_plan *p, int lane);
-/* Takes a free lane for a run of p, under the session's mu; gives its number, or -1. */
-int jf_lane_take(const jfl_plan *p);
-void jf_lane_give(const jfl_plan *p, int lane);
+jfl_status jf_lane_found(const jf_execution *e);
+/* Takes an execution whose lane is free for a run of p, under the session's mu, or gives NULL. */
+jf_execution *jf_lane_take(const jfl_plan *p);
 /* Does what jf_lane_launch does, so that jf_lane_reach can wait for the end of this run alone.
    After a failure of either jf_lane_settle waits for the device, and what was sent later is not
    done. */
-jfl_status jf_lane_send(jfl_plan *p, int lane);
-jfl_status jf_lane_reach(const jfl_plan *p, int lane);
-jfl_status jf_lane_settle(const jfl_plan *p);
+jfl_status jf_lane_send(jf_execution *e);
+jfl_status jf_lane_reach(const jf_execution *e);
+jfl_status jf_lane_settle(const jf_execution *e);
 
 /* A request with room for results; arrays agree with the plan or it fails. */
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);
@@ -370,12 +454,16 @@ jfl_status jf_request_keep(jfl_request *r, jfl_array *const *in);
 /* Runs it on the caller, who holds the run token. */
 void jf_request_run(jfl_request *r, jfl_array *const *in);
 
-/* Gives a run of p to its device, by way of a lane, and returns; the run has that number. */
-jfl_status jf_execute_send(jfl_plan *p, int lane, uint64_t number, jfl_array *const *in);
-/* Runs p with the arrays given; the caller holds the run token. */
-jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
+/* Makes the run of that number, which the caller counts, with the arrays given. */
+jfl_status jf_execution_run(jf_execution *e, uint64_t number, jfl_array *const *in,
+                            jfl_array *const *out, jf_asks asks);
+/* Gives a run to its device, by way of a lane, and returns; the run has that number. */
+jfl_status jf_execute_send(jf_execution *e, uint64_t number, jfl_array *const *in);
+/* Makes the next run of p's job; the caller holds the run token. */
+jfl_status jf_execute(const jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
 /* The same, but ends early where stop_asked says so and no variable has changed yet. */
-jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
+jfl_status jf_execute_unless_stopped(const jfl_plan *p, jfl_array *const *in,
+                                     jfl_array *const *out);
 /* Whether the next run of a plan goes on one thread; counts a run, which could have had so many
    (pace.c). */
 int jf_pace_alone(const jf_pace *a);

@@ -7,8 +7,8 @@ int jf_send_begin(jfl_session *s, jfl_request *r)
 {
   jfl_job *j = r->plan->job;
   if (s->sending || (s->running && !s->n_sent) || !jf_lane_repeats(r->plan)) return 0;
-  r->lane = jf_lane_take(r->plan);
-  if (r->lane < 0) return 0;
+  r->execution = jf_lane_take(r->plan);
+  if (!r->execution) return 0;
   r->number = j->run + (uint64_t)j->n_sent;
   s->sending = s->running = 1;
   return 1;
@@ -22,7 +22,7 @@ static void send_set_error(jfl_request *r, jfl_status s)
 
 void jf_send(jfl_session *s, jfl_request *r, jfl_array *const *in)
 {
-  send_set_error(r, jf_execute_send(r->plan, r->lane, r->number, in));
+  send_set_error(r, jf_execute_send(r->execution, r->number, in));
   pthread_mutex_lock(&s->mu);
   jfl_request **last = &s->sent;
   while (*last) last = &(*last)->next;
@@ -42,10 +42,10 @@ static void send_settle(jfl_session *s, const jfl_request *r)
   while (s->sending) pthread_cond_wait(&s->changed, &s->mu);
   s->sending = 1;
   pthread_mutex_unlock(&s->mu);
-  jf_lane_settle(r->plan);
+  jf_lane_settle(r->execution);
   for (jfl_request *q = r->next; q; q = q->next)
     if (!q->status && q->plan->lane.place == r->plan->lane.place)
-      send_set_error(q, jf_lane_send(q->plan, q->lane));
+      send_set_error(q, jf_lane_send(q->execution));
   pthread_mutex_lock(&s->mu);
   s->sending = 0;
   pthread_cond_broadcast(&s->changed);
@@ -55,10 +55,10 @@ static void send_settle(jfl_session *s, const jfl_request *r)
 /* Waits for the end of a run that was sent, and takes its results. */
 static void send_receive(jfl_session *s, jfl_request *r)
 {
-  const jfl_status failed = r->status ? r->status : jf_lane_reach(r->plan, r->lane);
-  if (!r->status) send_set_error(r, failed ? failed : jf_lane_found(r->plan, r->lane));
+  const jfl_status failed = r->status ? r->status : jf_lane_reach(r->execution);
+  if (!r->status) send_set_error(r, failed ? failed : jf_lane_found(r->execution));
   if (failed) send_settle(s, r);
-  if (!r->status) jf_lane_unload(r->plan, r->lane, r->out);
+  if (!r->status) jf_lane_unload(r->execution, r->out);
 }
 
 /* A failed run that others of its job follow keeps its number. */
@@ -72,7 +72,7 @@ void jf_send_land(jfl_session *s)
   s->sent = r->next;
   s->n_sent--;
   j->n_sent--;
-  jf_lane_give(r->plan, r->lane);
+  jf_execution_lane(r->execution)->busy = 0;
   if (!r->status || j->n_sent) j->run++;
   if (r->status) s->disturbances++;
   jf_session_finish(s, r);

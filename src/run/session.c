@@ -86,7 +86,7 @@ jfl_status jfl_session_new(jfl_session **out)
   s->id = jf_entropy() | 1;
   s->budget = jf_memory_budget();
   s->fd = -1;
-  s->changes = 1;
+  s->changes = s->arenas = 1;
   s->seed = jf_world_size() > 1 ? jf_world_seed() : jf_entropy();
   s->settings = (jf_settings){ .threads = session_threads(),
                                .max_inflight = 2,

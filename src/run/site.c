@@ -1,42 +1,17 @@
 /* The devices that a session uses, each opened when it is first wanted. */
 #include "run/run.h"
 
-/* What a device that works late needs besides. */
-static jfl_status site_set_up(jf_site *t)
+/* The session's own sites have opened their devices. */
+static void site_end(jf_site *t)
 {
-  const jf_kind *k = t->device->kind;
-  if (k->host) return JFL_OK;
-  JF_TRY(k->stream_new(t->device, &t->stream));
-  void *record;
-  JF_TRY(jf_device_take(t->device, sizeof *t->record, "records of runs", NULL,
-                        &record));
-  t->record = record;
-  return JFL_OK;
-}
-
-static void site_close(jf_site *t)
-{
-  const jf_kind *k = t->device->kind;
-  k->free(t->device, t->arena);
-  if (!k->host) {
-    jf_lanes_free(t);
-    k->free(t->device, t->block);
-    k->free(t->device, t->record);
-    if (t->stream) k->stream_free(t->device, t->stream);
-  }
-  if (t->device != jf_host()) jf_device_free(t->device);
-}
-
-static void site_free(jf_site *t)
-{
-  if (!t) return;
-  if (t->device) site_close(t);
-  jf_free(t);
+  jf_device *d = t->device;
+  jf_site_free(t);
+  if (d && d != jf_host()) jf_device_free(d);
 }
 
 void jf_sites_free(jfl_session *s)
 {
-  for (int i = 0; i < s->n_site; i++) site_free(s->site[i]);
+  for (int i = 0; i < s->n_site; i++) site_end(s->site[i]);
   jf_free(s->site);
 }
 
@@ -46,7 +21,7 @@ static jfl_status site_open(jf_site *t, const jf_kind *kind, int index)
     return jf_fail(JFL_EINVAL, "device %s:%d computes nothing", kind->name, index);
   if (kind == jf_host()->kind && index == jf_host()->index) t->device = jf_host();
   else JF_TRY(jf_device_new(kind, index, &t->device));
-  return site_set_up(t);
+  return jf_site_set_up(t);
 }
 
 static jfl_status site_add(jfl_session *s, const jf_kind *kind, int index)
@@ -58,7 +33,7 @@ static jfl_status site_add(jfl_session *s, const jf_kind *kind, int index)
   if (!t) return jf_fail(JFL_ENOMEM, "out of memory");
   t->place = s->n_site;
   jfl_status st = site_open(t, kind, index);
-  if (st) site_free(t);
+  if (st) site_end(t);
   else s->site[s->n_site++] = t;
   return st;
 }
