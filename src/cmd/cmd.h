@@ -5,6 +5,8 @@
 #include <lua.h>
 #include <signal.h>
 
+#include "cmd/options.h"
+
 /* The library that edits lines, opened when it is needed. */
 #define JF_LIBEDIT "libedit.so.2"
 
@@ -51,7 +53,7 @@ void jf_history_close(jf_history *h);
 /* Does what "--sandbox", the first option, says: starts a process behind walls, in which it returns
    0 and leaves the rest of the command line, to go on with; here it waits for that one, gives the
    status with which to end, and returns 1. */
-int jf_sandbox(int *argc, char **argv, int *status);
+int jf_sandbox(jf_options *o, int *status);
 
 /* ---- programs in one file (bundle.c) ---- */
 
