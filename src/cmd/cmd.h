@@ -69,11 +69,6 @@ void jf_push_bundle_tools(lua_State *L);
 /* Runs n processes of this program with these arguments, and again up to `restarts` times if one
    fails. Gives the status with which to end. */
 int jf_run_ranks(int n, int restarts, char **argv);
-/* A program that a rank starts inherits its environment, but is no rank: takes out of it what
-   --ranks put there for its own children. */
-void jf_forget_ranks(void);
-/* Which of how many processes this is, as far as a launcher said it in the environment. */
-int jf_rank_of_environment(int *size);
 /* Nothing that this process prints on standard output is seen any more, unless JFL_PRINT is all. */
 void jf_quieten(void);
 

@@ -2,6 +2,7 @@
 #include "cmd/cmd.h"
 #include "jfl.h"
 #include "system/system.h"
+#include "world/launcher.h"
 
 #include <errno.h>
 #include <lauxlib.h>
@@ -280,7 +281,7 @@ static int main_run(lua_State *L, command *c)
   if (o->bundle) return make_bundle(L, o);
   const int script = o->script < o->argc, done = o->chunk || o->version || o->facts;
   int size;
-  jf_rank_of_environment(&size);
+  jf_launched_rank(&size);
   if (size > 1 && (o->interactive || (!script && !done))) {
     fputs("jfl: several processes need a script to run; an interactive session has one\n", stderr);
     return 1;
@@ -392,11 +393,11 @@ int main(int argc, char **argv)
     if (jf_sandbox(o, &ended)) return ended;
     if (jf_options_read(o)) return EXIT_FAILURE;
   }
-  jf_forget_ranks();           /* a sandbox has cleared their secret before, also in its memory */
+  jf_launched_forget();        /* a sandbox has cleared their secret before, also in its memory */
   if (o->help) return jf_options_help(), EXIT_SUCCESS;
   if (o->ranks) return run_ranks(o);
   int size;
-  if (jf_rank_of_environment(&size)) jf_quieten();
+  if (jf_launched_rank(&size)) jf_quieten();
   lua_State *L = new_state();
   if (!L) {
     fputs("jfl: cannot start: out of memory\n", stderr);

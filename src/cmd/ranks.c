@@ -384,32 +384,6 @@ int jf_run_ranks(int n, int restarts, char **argv)
 
 /* ---- in a rank ---- */
 
-void jf_forget_ranks(void)
-{
-  static const char *const said[] = { "JFL_LAUNCHER", "JFL_LISTEN", "JFL_MASTER", "JFL_RANK",
-                                      "JFL_RANKS", "JFL_RESTARTS", "JFL_SECRET" };
-  const char *launcher = getenv("JFL_LAUNCHER");
-  if (!launcher || strtol(launcher, NULL, 10) == (long)getppid()) return;
-  for (size_t i = 0; i < sizeof said / sizeof *said; i++) unsetenv(said[i]);
-}
-
-int jf_rank_of_environment(int *size)
-{
-  const int is_step = getenv("SLURM_STEP_NUM_TASKS") != NULL;
-  const char *const pairs[][2] = {
-    { "JFL_RANK", "JFL_RANKS" }, { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
-    { "PMI_RANK", "PMI_SIZE" },
-    { "SLURM_PROCID", is_step ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS" },
-  };
-  *size = 1;
-  if (getenv("JFL_RANKS") && atoi(getenv("JFL_RANKS")) == 1) return 0;
-  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-    const char *rank = getenv(pairs[i][0]), *ranks = getenv(pairs[i][1]);
-    if (rank && ranks && atoi(ranks) > 1) return *size = atoi(ranks), atoi(rank);
-  }
-  return 0;
-}
-
 void jf_quieten(void)
 {
   const int null = ranks_prints_all() ? -1 : open("/dev/null", O_WRONLY | O_CLOEXEC);
