@@ -18,7 +18,6 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "system/system.h"
@@ -55,13 +54,6 @@ typedef struct ranks_run {
   int ending;                  /* the last signal that they got */
   sigset_t before;
 } ranks_run;
-
-static double ranks_now(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- what they print ---- */
 
@@ -243,7 +235,7 @@ static void ranks_ended(ranks_run *r, int rank, int status)
   r->alive--;
   if (!status || r->status) return;
   r->status = number ? 128 + number : WEXITSTATUS(status);
-  r->until = ranks_now() + ranks_grace();
+  r->until = jf_now() + ranks_grace();
   if (r->told) return;
   if (number) fprintf(stderr, "jfl: rank %d was ended by signal %d (%s)\n", rank, number,
                       strsignal(number));
@@ -299,9 +291,9 @@ static void ranks_reap(ranks_run *r)
 
 static void ranks_press(ranks_run *r)
 {
-  if (r->until == 0 || ranks_now() < r->until) return;
+  if (r->until == 0 || jf_now() < r->until) return;
   r->ending = r->ending ? SIGKILL : SIGTERM;
-  r->until = ranks_now() + ranks_grace();
+  r->until = jf_now() + ranks_grace();
   ranks_kill(r, r->ending);
   ranks_kill(r, SIGCONT);      /* one that is stopped ends, too */
 }
@@ -353,7 +345,7 @@ static int ranks_once(ranks_run *r, char **argv)
     fprintf(stderr, "jfl: cannot start %d ranks: %s\n", r->n, strerror(errno));
     r->cannot = 1;
     r->status = EXIT_FAILURE;
-    r->until = ranks_now();
+    r->until = jf_now();
   }
   ranks_watch(r);
   ranks_drain(r);

@@ -34,8 +34,9 @@ int jf_sandbox(jf_options *o, int *status)
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "system/clock.h"
 
 /* ---- the parent ---- */
 
@@ -55,37 +56,29 @@ static void pass_on(int number)
   sigaction(number, &a, NULL);
 }
 
-static double sandbox_now(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* The bytes that a process has in memory. */
-static uint64_t resident(pid_t pid)
-{
-  char path[64];
-  unsigned long long all = 0, in_memory = 0;
-  snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
-  FILE *f = fopen(path, "r");
-  if (!f) return 0;
-  if (fscanf(f, "%llu %llu", &all, &in_memory) != 2) in_memory = 0;
-  fclose(f);
-  return in_memory * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-/* The bytes that a process gave to be written, to whatever; 0 where the system does not count. */
-static uint64_t bytes_written(pid_t pid)
+/* A number in one of the texts that the system keeps of a process; 0 where there is none. */
+__attribute__((format(scanf, 3, 0)))
+static uint64_t number_in_proc(pid_t pid, const char *name, const char *form)
 {
   char path[64];
   unsigned long long n = 0;
-  snprintf(path, sizeof path, "/proc/%ld/io", (long)pid);
+  snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
   FILE *f = fopen(path, "r");
   if (!f) return 0;
-  if (fscanf(f, "rchar: %*u wchar: %llu", &n) != 1) n = 0;
+  if (fscanf(f, form, &n) != 1) n = 0;
   fclose(f);
   return n;
+}
+
+/* The bytes that a process has in memory, and that it gave to be written, to whatever. */
+static uint64_t resident(pid_t pid)
+{
+  return number_in_proc(pid, "statm", "%*u %llu") * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t bytes_written(pid_t pid)
+{
+  return number_in_proc(pid, "io", "rchar: %*u wchar: %llu");
 }
 
 /* The threads of a process, which its entry in /proc counts as folders. */
@@ -102,13 +95,13 @@ enum { MOST_THREADS = 1000, LOOK_EVERY = 10 /* ms */ };
 /* Waits for the child and ends it where it goes too far; *ended says why it did, or is "". */
 static int watch(pid_t child, const jf_walls *w, jf_copies *c, char *ended, size_t size)
 {
-  const double until = sandbox_now() + w->seconds;
+  const double until = jf_now() + w->seconds;
   int how = 0;
   for (pid_t done; (done = waitpid(child, &how, WNOHANG)) != child;) {
     if (done < 0 && errno != EINTR) return EXIT_FAILURE << 8;
     if (told) kill(child, told), told = 0;
     if (*ended) continue;
-    if (sandbox_now() > until) snprintf(ended, size, "it ran for more than %g s", w->seconds);
+    if (jf_now() > until) snprintf(ended, size, "it ran for more than %g s", w->seconds);
     else if (resident(child) > w->memory)
       snprintf(ended, size, "it used more than %.0f MB", (double)(w->memory >> 20));
     else if (threads_of(child) > MOST_THREADS)

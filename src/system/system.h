@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "system/clock.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
