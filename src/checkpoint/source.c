@@ -1,27 +1,23 @@
 /* A checkpoint directory opened for reading, whichever layout it has. */
 #include "checkpoint/checkpoint.h"
+#include "optim/update.h"
 #include "run/run.h"
 #include "world/world.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The slots that optimizers name after their variable. */
+/* Whether it is what optimizers, ours or OneFlow's, name after their variable: "w-momentum". */
 static int is_slot(const jf_source *s, const char *name)
 {
-  static const char *const suffix[] = {
-    "-momentum", "-m", "-v", "-beta1_t", "-beta2_t", "-mean_square", "-mean_gradient"
-  };
   char base[JF_MOST_NAME + 1];
-  size_t n = strlen(name);
-  for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++) {
-    size_t k = strlen(suffix[i]);
-    if (n <= k || n - k > JF_MOST_NAME || strcmp(name + n - k, suffix[i])) continue;
-    memcpy(base, name, n - k);
-    base[n - k] = '\0';
-    if (jf_source_find(s, base)) return 1;
-  }
-  return 0;
+  const char *dash = strrchr(name, '-');
+  const size_t n = dash ? (size_t)(dash - name) : 0;
+  if (!n || n > JF_MOST_NAME) return 0;
+  if (!jf_is_slot(dash + 1) && strcmp(dash, "-beta1_t") && strcmp(dash, "-beta2_t")) return 0;
+  memcpy(base, name, n);
+  base[n] = '\0';
+  return jf_source_find(s, base) != NULL;
 }
 
 static jfl_status is_state(const jf_source *s, jf_entry *t)
