@@ -1,4 +1,5 @@
-/* The tables of optimizers and of slots, and reading the attributes by which ops name an optimizer. */
+/* The tables of optimizers and of their slots, and reading the attributes by which ops name an
+   optimizer. */
 #include "optim/optim.h"
 
 #include <assert.h>
