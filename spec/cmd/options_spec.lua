@@ -68,9 +68,17 @@ describe("each option of the command", function()
   end)
 
   it("takes it behind = too", function()
-    assert.equal("1\n", (line "--sandbox --memory=256M --seconds=100 --read=/tmp -e 'print(1)'"))
-    local _, err = line "--sandbox --memory=3 -e 'print(1)'"
-    assert.truthy(err:find("--memory must be at least 16M, got 3", 1, true))
+    for words, says in pairs {
+      ["--ranks=2 --restart=x"] = "a number must follow --restart, got 'x'",
+      ["--sandbox --read=/tmp --disk=64M --seconds=1 --memory=3"] =
+        "--memory must be at least 16M, got 3",
+      ["--bundle a.lua --runtime=x"] = "where to write it must be said by -o",
+      ["--runtime=x"] = "unknown option --runtime=x",
+    } do
+      local _, err, status = line(words)
+      assert.equal(1, status)
+      assert.truthy(err:match("^[^\n]*"):find(says, 1, true), err)
+    end
   end)
 
   it("is read as one once, whatever its value looks like", function()

@@ -97,24 +97,17 @@ static int oneflow_open_file(int dir, const char *file)
   return jf_open(dir, file, JF_READ | JF_NO_LINK);
 }
 
-/* Reads the file, at most its first MAX_META bytes; -1 with errno. */
-static int oneflow_read_text(int fd, char *text)
-{
-  int64_t n = 0, got;
-  while ((got = jf_read(fd, text + n, (size_t)(MAX_META - n))) > 0) n += got;
-  text[n] = '\0';
-  return got < 0 ? -1 : 0;
-}
-
 /* dir is the variable's directory, and path its path. */
 static jfl_status oneflow_read_meta(int dir, const char *path, jf_entry *t)
 {
   char text[MAX_META + 1];
   int fd = oneflow_open_file(dir, "meta");
   if (fd < 0) return errno == ENOENT ? JFL_OK : oneflow_no_file(path, "meta");
-  jfl_status r = oneflow_read_text(fd, text) ? jf_file_fail(path, "read the meta of") : JFL_OK;
+  const int64_t n = jf_read_all(fd, text, MAX_META);
+  jfl_status r = n < 0 ? jf_file_fail(path, "read the meta of") : JFL_OK;
   jf_close(fd);
   JF_TRY(r);
+  text[n] = '\0';
   if (parse_meta(text, t)) return check_meta(path, t);
   return jf_fail(JFL_EDATA, "checkpoint %s/meta: the meta must have a shape and a data_type", path);
 }
