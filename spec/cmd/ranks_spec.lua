@@ -572,6 +572,18 @@ describe("flow.env.machine", function()
     end
   end)
 
+  it("are told apart from those of an MPI that cannot be used", function()
+    local one = "ENVIRONMENT=BATCH SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=2 "
+    for _, mpi in ipairs { "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0",
+                           "PMI_SIZE=2 PMI_RANK=0" } do
+      local out, err = helper.run("-e", "print(require('jfl').env.size())",
+        { before = "JFL_MPI_SHIM=/no/where " .. one .. mpi })
+      assert.equal("", out)
+      assert.truthy(err:find("started this process as one of 2, but what connects jfl to it "
+        .. "cannot be used", 1, true), err)
+    end
+  end)
+
   it("prints once where the script names machines that Slurm counts in another order", function()
     local file = helper.file(([[
       local flow = require "jfl"

@@ -21,15 +21,7 @@
 #include <unistd.h>
 
 #include "system/system.h"
-
-/* Seconds that the other ranks may take to end by themselves once one has failed, and again after
-   SIGTERM. */
-static double ranks_grace(void)
-{
-  const char *text = getenv("JFL_PATIENCE");
-  const double v = text ? strtod(text, NULL) : 0;
-  return v >= 1 && v < 1e6 ? v : 6;
-}
+#include "world/launcher.h"
 
 /* A descriptor from which lines come, each of which is printed with the rank before it. Pipes take
    PIPE_BUF bytes as a whole: a line, its head and a line break are no more. */
@@ -235,7 +227,7 @@ static void ranks_ended(ranks_run *r, int rank, int status)
   r->alive--;
   if (!status || r->status) return;
   r->status = number ? 128 + number : WEXITSTATUS(status);
-  r->until = jf_now() + ranks_grace();
+  r->until = jf_now() + jf_launched_patience();
   if (r->told) return;
   if (number) fprintf(stderr, "jfl: rank %d was ended by signal %d (%s)\n", rank, number,
                       strsignal(number));
@@ -293,7 +285,7 @@ static void ranks_press(ranks_run *r)
 {
   if (r->until == 0 || jf_now() < r->until) return;
   r->ending = r->ending ? SIGKILL : SIGTERM;
-  r->until = jf_now() + ranks_grace();
+  r->until = jf_now() + jf_launched_patience();
   ranks_kill(r, r->ending);
   ranks_kill(r, SIGCONT);      /* one that is stopped ends, too */
 }

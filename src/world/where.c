@@ -278,12 +278,15 @@ int jf_launched_rank(int *size)
   return failed || m.rank < 0 ? 0 : m.rank;
 }
 
-static double where_seconds(void)
+/* The seconds in a variable, if there are at least so many, else `usual`. */
+static double where_seconds(const char *name, double least, double usual)
 {
-  const char *text = where_text("JFL_JOIN_SECONDS");
+  const char *text = where_text(name);
   const double v = text ? strtod(text, NULL) : 0;
-  return v > 0 && v < 1e6 ? v : 60;
+  return v >= least && v < 1e6 ? v : usual;
 }
+
+double jf_launched_patience(void) { return where_seconds("JFL_PATIENCE", 1, 6); }
 
 /* The secret is a word that all processes of a run were given. Where none but users of this host
    can call, there may be none; the number of a job of Slurm then tells it from others. */
@@ -304,7 +307,8 @@ static jfl_status where_secret(jf_meeting *m)
 jfl_status jf_meeting_find(jf_meeting *m)
 {
   const launcher *l = launchers;
-  *m = (jf_meeting){ .size = 1, .listener = -1, .until = jf_now() + where_seconds() };
+  *m = (jf_meeting){ .size = 1, .listener = -1,
+                     .until = jf_now() + where_seconds("JFL_JOIN_SECONDS", 1e-9, 60) };
   JF_TRY(where_find(&l, m));
   jfl_status s = l ? l->meet(l, m) : JFL_OK;
   if (s && l->mpi && !m->mpi) {
