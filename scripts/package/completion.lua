@@ -1,43 +1,37 @@
--- completion.lua bash|zsh|fish: writes completion for a shell, of the options that the command's
--- own help names. Words after options are Lua files.
-local usage = require "scripts.package.usage"
+-- completion.lua bash|zsh|fish: writes completion for a shell, of the options in src/cmd/options.h.
+-- Words after options are Lua files.
+local command = debug.getregistry()["jfl.options"]()
 
-local parts = usage.own()
+-- The options by each of their names: { name =, value = or nil, is_optional =, is_file =, choices =
+-- "on off" or nil, brief = what it does in some words }.
 local names = {}
-for _, option in ipairs(usage.names(parts)) do
-  if option.name:find "%w" then names[#names + 1] = option end
+for _, option in ipairs(command.options) do
+  for name in option.name:gmatch "%-[%w-]*%w" do
+    local choices = option.text:match "%((%w+, [%w, ]+)%)$"
+    names[#names + 1] = {
+      name = name, value = option.value and option.value:match "%w+",
+      is_optional = option.is_optional, is_file = option.is_file,
+      choices = choices and choices:gsub(",", ""),
+      brief = (option.with and option.with .. ": " or "")
+        .. option.text:gsub(" %(.*", ""):gsub("[;:] .*", ""),
+    }
+  end
 end
 
--- What an option does, in some words.
-local function brief(option)
-  local text = option.text
-  local at = text:find(option.name .. ": ", 1, true)
-  text = at and "show the version and the build's facts" or text:gsub(" %(.*", "")
-  return (text:gsub("[;:] .*", ""):gsub(", as .*", ""))
-end
-
--- What arguments are called that are files or folders.
-local FILES = { file = true, script = true, app = true, folder = true, dir = true, path = true }
-
-local function is_file(option)
-  return FILES[option.argument and option.argument:match "%w+"]
-end
+local function needs_value(option) return option.value and not option.is_optional end
 
 local shells = {}
 
 function shells.bash()
   local words, needing, choosing = {}, {}, {}
   for _, option in ipairs(names) do
-    words[#words + 1] = option.name .. (option.argument == "[=file]" and " " .. option.name .. "="
-      or "")
-    local choices = usage.choices(option.text)
-    if option.argument and not option.argument:find "^%[" then
-      if choices then
-        choosing[#choosing + 1] = ([[
+    words[#words + 1] = option.name
+    if option.is_optional and option.is_file then words[#words + 1] = option.name .. "=" end
+    if option.choices then
+      choosing[#choosing + 1] = ([[
     %s) COMPREPLY=($(compgen -W '%s' -- "$word")); return ;;
-]]):format(option.name, choices)
-      elseif not is_file(option) then needing[#needing + 1] = option.name
-      end
+]]):format(option.name, option.choices)
+    elseif needs_value(option) and not option.is_file then needing[#needing + 1] = option.name
     end
   end
   io.write(([[
@@ -64,15 +58,13 @@ end
 function shells.zsh()
   io.write "#compdef jfl\n_arguments -s \\\n"
   for _, option in ipairs(names) do
-    local argument = option.argument or ""
-    local word = argument:match "%w+"
-    local what = brief(option):gsub("[%[%]:]", "\\%0"):gsub("'", "")
-    local choices = usage.choices(option.text)
-    local action = choices and ("(%s)"):format(choices) or is_file(option) and "_files" or " "
+    local what = option.brief:gsub("[%[%]:]", "\\%0"):gsub("'", "")
+    local action = option.choices and ("(%s)"):format(option.choices) or option.is_file and "_files"
+      or " "
     local form = option.name
-    if argument:find "^%[" then form = form .. (is_file(option) and "=-" or "-") end
-    io.write(("  '%s[%s]%s' \\\n"):format(form, what,
-      word and (argument:find "^%[" and "::" or ":") .. word .. ":" .. action or ""))
+    if option.is_optional then form = form .. (option.is_file and "=-" or "-") end
+    io.write(("  '%s[%s]%s' \\\n"):format(form, what, option.value
+      and (option.is_optional and "::" or ":") .. option.value .. ":" .. action or ""))
   end
   io.write "  '1:script:_files -g \"*.lua\"' \\\n  '*:argument:_files'\n"
 end
@@ -81,13 +73,10 @@ function shells.fish()
   io.write "complete -c jfl -x -a '(__fish_complete_suffix .lua)'\n"
   for _, option in ipairs(names) do
     local long, short = option.name:match "^%-%-(%w.*)", option.name:match "^%-(%w)$"
-    if long or short then
-      local needs = option.argument and not option.argument:find "^%["
-      local choices = usage.choices(option.text)
-      io.write(("complete -c jfl %s %s%s%s -d '%s'\n"):format(long and "-l" or "-s", long or short,
-        needs and " -r" or "", needs and choices and (" -f -a '%s'"):format(choices) or
-        needs and not is_file(option) and " -f" or "", (brief(option):gsub("'", "\\'"))))
-    end
+    local needs = needs_value(option)
+    io.write(("complete -c jfl %s %s%s%s -d '%s'\n"):format(long and "-l" or "-s", long or short,
+      needs and " -r" or "", option.choices and (" -f -a '%s'"):format(option.choices) or
+      needs and not option.is_file and " -f" or "", (option.brief:gsub("'", "\\'"))))
   end
 end
 

@@ -1,6 +1,5 @@
--- man.lua: writes the manual page jfl(1), whose options are those of the command's own help.
+-- man.lua: writes the manual page jfl(1), whose options are those of src/cmd/options.h.
 local core = require "jfl.core"
-local usage = require "scripts.package.usage"
 
 local function roff(text)
   text = text:gsub("\\", "\\e"):gsub("%-", "\\-"):gsub("'", "\\(aq")
@@ -22,7 +21,8 @@ end
 
 local function list(items)
   for _, item in ipairs(items) do
-    io.write(".TP\n.B ", roff(item.spec), "\n", roff(item.text), "\n")
+    local entry = ".TP\n.B " .. roff(item.usage) .. "\n" .. roff(item.text) .. "\n"
+    io.write(item.with and ".RS\n" .. entry .. ".RE\n" or entry)
   end
 end
 
@@ -30,24 +30,24 @@ local function section(name, text)
   io.write(".SH ", name, "\n", text and roff(text) .. "\n" or "")
 end
 
-local parts = usage.own()
+local command = debug.getregistry()["jfl.options"]()
 io.write((".TH JFL 1 %s \"jfl %s\" \"User Commands\"\n"):format(day(), core.version))
 section("NAME", "jfl - run Lua programs that train and use neural networks")
 section("SYNOPSIS")
-io.write(".B jfl\n", roff(parts.synopsis:gsub("^jfl ", "")), "\n")
+io.write(".B jfl\n", roff(command.usage:gsub("^jfl ", "")), "\n")
 section("DESCRIPTION", [[
 A Lua program describes job functions; jfl turns each into a plan, with its gradients, its memory
 and its kernels settled before anything runs, and runs that plan. jfl is LuaJIT with the module
 "jfl" inside: it runs any Lua program as luajit(1) does.]])
-io.write(".PP\n", roff(parts.notes))
+io.write(".PP\n", roff(command.notes))
 section("OPTIONS")
-list(parts.options)
+list(command.options)
 section("ENVIRONMENT")
-list(parts.environment)
+list(command.variables)
 section("FILES")
 list {
-  { spec = "~/.config/jfl/init.lua", text = "runs at the beginning of a session" },
-  { spec = "~/.jfl_history", text = "what was typed in sessions" },
+  { usage = "~/.config/jfl/init.lua", text = "runs at the beginning of a session" },
+  { usage = "~/.jfl_history", text = "what was typed in sessions" },
 }
 section("EXIT STATUS", "0; 1 after an error that the program did not catch, or a wrong option.")
 section("EXAMPLES")

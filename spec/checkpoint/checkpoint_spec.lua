@@ -202,6 +202,45 @@ describe("a checkpoint", function()
     helper.fails(function() checkpoint:load(at("model"), { strict = true }) end, "fresh-weight")
   end)
 
+  -- A checkpoint of arrays, or of another program, does not say what is state: the names do.
+  it("knows the state of every optimizer by its name", function()
+    local each = { { "SGD", { momentum = 0.9 } }, { "Adam", { amsgrad = true } },
+      { "RMSProp", { centered = true } },
+      { "SGD", { momentum = 0, gradient_accumulation_steps = 2 } },
+      { "SGD", { momentum = 0, moving_average = flow.train.ExponentialMovingAverage(0.9) } } }
+    for _, optimizer in ipairs(require("jfl.core").optimizers()) do
+      each[#each + 1] = { optimizer.name, {} }
+    end
+    local n = 0
+    for i, choice in ipairs(each) do
+      flow.clear_default_session()
+      local train = helper.train("t", { body = function(v)
+        local w = flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+        local loss = v * w
+        local rate = flow.optimizer.PiecewiseConstantScheduler({}, { 0.1 })
+        flow.optimizer[choice[1]](rate, choice[2]):minimize(loss)
+        return loss
+      end })
+      train({ 1, 1 })
+      local arrays = {}
+      for name, value in pairs(flow.get_all_variables()) do
+        arrays[name] = value
+        n = n + (name == "w" and 0 or 1)
+      end
+      flow.checkpoint.save(at("arrays" .. i), arrays)
+      flow.clear_default_session()
+      helper.predict("eval", { 2 }, function(v)
+        return v * flow.get_variable("w", { shape = { 2 }, initializer = flow.zeros_initializer() })
+      end)
+      local told = helper.stderr_of(function()
+        flow.checkpoint.load(at("arrays" .. i), { strict = true })
+      end)
+      assert.equal("", told)
+      assert.same({ w = weights().w }, weights())
+    end
+    assert.truthy(n > 20)
+  end)
+
   it("reads OneFlow's own layout", function()
     define()
     checkpoint:init()

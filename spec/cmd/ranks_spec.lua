@@ -321,6 +321,18 @@ describe("jfl --ranks", function()
     assert.equal(0, status)
   end)
 
+  -- The command takes what it inherited out of its environment; other hosts of the module do not.
+  it("leaves another host of the module alone that a rank starts", function()
+    if helper.shell("command -v luajit") == "" then return pending("no luajit") end
+    local _, err, status = helper.run("--ranks", "2", helper.file [[
+      local env = require("jfl").env
+      if env.rank() == 1 then os.execute(arg[1]) end]],
+      "LUA_CPATH=build/?.so luajit -e "
+      .. "\"io.stderr:write(require('jfl').env.size(), ' process\\n')\"")
+    assert.equal("[rank 1] 1 process\n", err)
+    assert.equal(0, status)
+  end)
+
   -- Only rank 0 loses its patience, and of nobody but the one that stops: so it does not matter how
   -- slow it is itself.
   it("names a rank that stops", function()
@@ -539,6 +551,50 @@ describe("flow.env.machine", function()
     local vars = "SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=1 "
     assert.equal("1\n", (helper.run({ before = vars,
       input = "print(require('jfl').env.size())" })))
+  end)
+
+  -- What this prints is seen only where the command counts as the world does, which ranks that are
+  -- not the first learn too late; a session is refused to several.
+  it("are counted alike by the command and by the script", function()
+    for vars, size in pairs {
+      ["SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=2 ENVIRONMENT=BATCH"] = 1,
+      ["SLURM_JOB_ID=7 SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=1"] = 1,
+      ["SLURM_NTASKS=2"] = 1, ["OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0"] = 1,
+      ["PMI_SIZE=1 PMI_RANK=0"] = 1, ["JFL_RANK=1"] = 1, ["JFL_RANKS= JFL_RANK=1"] = 1,
+      ["JFL_RANKS=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3"] = 1,
+      ["JFL_RANKS=1 SLURM_JOB_ID=7 SLURM_PROCID=1 SLURM_NTASKS=2"] = 1,
+      ["JFL_LAUNCHER=1 JFL_RANKS=2 JFL_RANK=1 JFL_MASTER=127.0.0.1:1"] = 1,
+    } do
+      local out, err = helper.run("-E", "-i", { before = vars,
+        input = "print(require('jfl').env.size())\n" })
+      assert.matches("%f[%d]" .. size .. "\n", out, 1, false, vars .. err)
+      assert.equal("", err, vars)
+    end
+  end)
+
+  it("are told apart from those of an MPI that cannot be used", function()
+    local one = "ENVIRONMENT=BATCH SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=2 "
+    for _, mpi in ipairs { "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0",
+                           "PMI_SIZE=2 PMI_RANK=0" } do
+      local out, err = helper.run("-e", "print(require('jfl').env.size())",
+        { before = "JFL_MPI_SHIM=/no/where " .. one .. mpi })
+      assert.equal("", out)
+      assert.truthy(err:find("started this process as one of 2, but what connects jfl to it "
+        .. "cannot be used", 1, true), err)
+    end
+  end)
+
+  it("prints once where the script names machines that Slurm counts in another order", function()
+    local file = helper.file(([[
+      local flow = require "jfl"
+      flow.env.machine("127.0.0.1", "127.0.0.1")
+      flow.env.ctrl_port(%d)
+      print(flow.env.rank(), flow.env.size())]]):format(helper.port()))
+    local vars = ("SLURM_JOB_ID=%d SLURM_NTASKS=2 SLURM_NODELIST=localhost "):format(core.process())
+    local line = helper.line(file)
+    local out, err = helper.shell(("%s JFL_RANK=0 SLURM_PROCID=1 %s & %s JFL_RANK=1 "
+      .. "SLURM_PROCID=0 %s; wait"):format(vars, line, vars, line))
+    assert.equal("0\t2\n", out, err)
   end)
 
   it("takes Slurm's variables", function()

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 
 #include "jfl.h"
+#include "system/clock.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -200,12 +201,11 @@ void jf_loops_get(int *most, int *low);
    for it where the caller has little stack left, as in hosts with threads of 64 kB. */
 jfl_status jf_with_stack(jfl_status (*fn)(void *ctx), void *ctx);
 
-/* ---- forks, cores, clocks (threads.c) ---- */
+/* ---- forks, cores (threads.c) ---- */
 
 /* How often this process was forked since it first asked. */
 unsigned jf_forks(void);
 int jf_cpu_count(void);
-double jf_now(void);      /* monotonic seconds */
 /* Between two looks at what has to happen: lets other threads run, in later rounds for longer. */
 void jf_give_way(int round);
 

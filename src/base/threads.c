@@ -29,10 +29,3 @@ void jf_give_way(int round)
   if (round < YIELDS) sched_yield();
   else nanosleep(&t, NULL);
 }
-
-double jf_now(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}

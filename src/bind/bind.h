@@ -369,9 +369,6 @@ int jf_is_interruption(lua_State *L, int i);
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
-/* Monotonic seconds (system.c). */
-double jf_clock(void);
-
 /* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,
    output.c, compress.c, picture.c, csv.c, text.c) */
 

@@ -1,5 +1,6 @@
 /* The queue of calls as Lua sees it: poll, sync, callbacks, cancelling, the end of a program. */
 #include "bind/queue.h"
+#include "system/clock.h"
 
 #include <math.h>
 
@@ -9,7 +10,7 @@ static int l_poll(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
   double stop = lua_isnoneornil(L, 1) ? INFINITY
-                                      : jf_clock() + jf_need_number(L, 1, "poll", "seconds");
+                                      : jf_now() + jf_need_number(L, 1, "poll", "seconds");
   uint64_t last = q->calls;
   int count = 0;
   if (jf_is_busy(q)) return lua_pushinteger(L, 0), 1;
@@ -20,7 +21,7 @@ static int l_poll(lua_State *L)
     if (n < 0) lua_error(L);
     count += n;
     jf_check_errors(L, q);
-    if (stop < INFINITY && jf_clock() >= stop) break;
+    if (stop < INFINITY && jf_now() >= stop) break;
   }
   lua_pushinteger(L, count);
   return 1;

@@ -7,17 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-double jf_clock(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* now(): a clock of seconds that pass; os.clock counts the CPU time of all threads instead. */
 static int l_now(lua_State *L)
 {
-  lua_pushnumber(L, jf_clock());
+  lua_pushnumber(L, jf_now());
   return 1;
 }
 

@@ -23,15 +23,30 @@ typedef struct jf_entry {
 typedef struct jf_meta { const char *key, *value; } jf_meta;
 
 typedef struct jf_source {
-  char path[JF_MOST_PATH];
-  int fd;                      /* the safetensors file; -1: OneFlow's layout under path */
-  int dir;                     /* OneFlow's directory, or that of its one variable; or -1 */
-  char *text;                  /* header that names point into, or NULL: each name is owned */
+  char path[JF_MOST_PATH];     /* of the file, or of the folder */
+  const struct jf_format *format;
+  int fd;                      /* what the format has open of the path, or -1 */
+  char *text;                  /* of the format: what names point into */
   jf_entry *tensor; int n_tensor, cap_tensor;    /* sorted by name */
   jf_meta *meta; int n_meta, cap_meta;            /* sorted by key */
   int about;                   /* JFL_SINGLE, JFL_UNFINISHED */
   jfl_session *shared;         /* of a checkpoint that rank 0 reads for all, else NULL */
 } jf_source;
+
+/* A format in which checkpoints are read. A new one is a file with its record, and a name in the
+   list of source.c. */
+typedef struct jf_format {
+  const char *holds;           /* what a folder with such a checkpoint holds, for messages */
+  /* Whether the file or folder s->path may be one; sets s->path to what is to be opened. */
+  jfl_status (*probe)(jf_source *s, int is_folder, int *may_be);
+  /* Opens s->path and validates all but the contents of tensors; s->fd is -1 and s has no tensor
+     yet. It is none after all where *is_it becomes 0. */
+  jfl_status (*open)(jf_source *s, int *is_it);
+  /* Reads a whole tensor. */
+  jfl_status (*read)(const jf_source *s, const jf_entry *t, void *out);
+  /* Closes s->fd and frees s->text and the names of tensors; it may have been opened in part. */
+  void (*close)(jf_source *s);
+} jf_format;
 
 struct jfl_checkpoint { jf_tag tag; jf_source source; };
 
@@ -41,8 +56,10 @@ enum { JF_CHECKPOINT_VERSION = 1 };
 #define JF_RUN_PREFIX "run."
 /* What notes' keys begin with in the metadata. */
 #define JF_NOTE_PREFIX "note."
-/* Opens the checkpoint directory and validates all but the contents of its tensors. */
+/* Opens the checkpoint at a path, whichever format it has, and validates all but the contents of
+   its tensors. */
 jfl_status jf_source_open(const char *path, jf_source *out);
+/* Leaves s empty. */
 void jf_source_close(jf_source *s);
 /* Reads the whole tensor. */
 jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out);
@@ -54,20 +71,12 @@ const char *jf_source_meta(const jf_source *s, const char *key);
 /* Sorts the tensors by name; a name that occurs twice is an error. */
 jfl_status jf_source_sort(jf_source *s);
 
-/* s->path names the file; s is empty otherwise. */
-jfl_status jf_safetensors_open(jf_source *s);
 /* Appends a member to the text of the metadata. */
 void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
 /* Writes a whole file to fd; sorts t. path is for messages. Of several processes that save together
    all come here with their session, and rank 0 writes; else `together` is NULL. */
 jfl_status jf_safetensors_write(jfl_session *together, int fd, const char *path, jf_entry *t, int n,
                                 const jf_text *meta);
-
-/* s->path names the directory; it is no error that it holds no variable. If it is a variable's own
-   directory, s->path becomes the one above, and s has that variable alone. Links in it are not
-   followed, so that nothing outside it is read. */
-jfl_status jf_oneflow_open(jf_source *s);
-jfl_status jf_oneflow_read(const jf_source *s, const jf_entry *t, void *out);
 
 /* ---- files (files.c) ---- */
 

@@ -97,24 +97,17 @@ static int oneflow_open_file(int dir, const char *file)
   return jf_open(dir, file, JF_READ | JF_NO_LINK);
 }
 
-/* Reads the file, at most its first MAX_META bytes; -1 with errno. */
-static int oneflow_read_text(int fd, char *text)
-{
-  int64_t n = 0, got;
-  while ((got = jf_read(fd, text + n, (size_t)(MAX_META - n))) > 0) n += got;
-  text[n] = '\0';
-  return got < 0 ? -1 : 0;
-}
-
 /* dir is the variable's directory, and path its path. */
 static jfl_status oneflow_read_meta(int dir, const char *path, jf_entry *t)
 {
   char text[MAX_META + 1];
   int fd = oneflow_open_file(dir, "meta");
   if (fd < 0) return errno == ENOENT ? JFL_OK : oneflow_no_file(path, "meta");
-  jfl_status r = oneflow_read_text(fd, text) ? jf_file_fail(path, "read the meta of") : JFL_OK;
+  const int64_t n = jf_read_all(fd, text, MAX_META);
+  jfl_status r = n < 0 ? jf_file_fail(path, "read the meta of") : JFL_OK;
   jf_close(fd);
   JF_TRY(r);
+  text[n] = '\0';
   if (parse_meta(text, t)) return check_meta(path, t);
   return jf_fail(JFL_EDATA, "checkpoint %s/meta: the meta must have a shape and a data_type", path);
 }
@@ -209,21 +202,32 @@ static jfl_status open_single(jf_source *s, uint64_t size)
   jf_file_parent(whole, s->path);
   JF_TRY(jf_file_path(s->path, "/", slash ? whole + (slash - s->path) + 1 : whole, path));
   s->about = JFL_SINGLE;
-  return oneflow_add(s, s->dir, path, size);
+  return oneflow_add(s, s->fd, path, size);
 }
 
-jfl_status jf_oneflow_open(jf_source *s)
+static jfl_status oneflow_probe(jf_source *s, int is_folder, int *may_be)
+{
+  (void)s;
+  *may_be = is_folder;
+  return JFL_OK;
+}
+
+/* If the path is a variable's own directory, it becomes the one above, and s has that variable
+   alone. Links are not followed, so that nothing outside of it is read. */
+static jfl_status oneflow_open(jf_source *s, int *is_it)
 {
   uint64_t size = 0;
   int single = 0, finished;
-  s->dir = jf_folder_open(JF_HERE, s->path, 0);
-  if (s->dir < 0) return jf_file_fail(s->path, "open");
-  JF_TRY(find_out(s->dir, s->path, &size, &single));
+  s->fd = jf_folder_open(JF_HERE, s->path, 0);
+  if (s->fd < 0) return jf_file_fail(s->path, "open");
+  JF_TRY(find_out(s->fd, s->path, &size, &single));
+  *is_it = single;
   if (single) return open_single(s, size);
   jf_info done;
-  JF_TRY(oneflow_look(s->dir, s->path, "snapshot_done", 0, &done, &finished));
+  JF_TRY(oneflow_look(s->fd, s->path, "snapshot_done", 0, &done, &finished));
   if (!finished) s->about = JFL_UNFINISHED;
-  JF_TRY(oneflow_walk(s, s->dir, s->path, 0));
+  JF_TRY(oneflow_walk(s, s->fd, s->path, 0));
+  *is_it = s->n_tensor > 0;
   return jf_source_sort(s);
 }
 
@@ -231,23 +235,23 @@ jfl_status jf_oneflow_open(jf_source *s)
 static int oneflow_open_out(const jf_source *s, const char *name)
 {
   char part[JF_MOST_NAME + 1];
-  int dir = s->dir;
+  int dir = s->fd;
   while (*name && dir >= 0 && s->about != JFL_SINGLE) {
     size_t n = strcspn(name, "/");
     memcpy(part, name, n);
     part[n] = '\0';
     int below = oneflow_open_dir(dir, part);
-    if (dir != s->dir) jf_folder_close(dir);
+    if (dir != s->fd) jf_folder_close(dir);
     dir = below;
     name += n + (name[n] == '/');
   }
   int fd = dir >= 0 ? oneflow_open_file(dir, "out") : -1, e = errno;
-  if (dir >= 0 && dir != s->dir) jf_folder_close(dir);
+  if (dir >= 0 && dir != s->fd) jf_folder_close(dir);
   errno = e;
   return fd;
 }
 
-jfl_status jf_oneflow_read(const jf_source *s, const jf_entry *t, void *out)
+static jfl_status oneflow_read(const jf_source *s, const jf_entry *t, void *out)
 {
   char path[JF_MOST_PATH];
   JF_TRY(jf_file_path(s->path, "/", t->name, path));
@@ -257,3 +261,14 @@ jfl_status jf_oneflow_read(const jf_source *s, const jf_entry *t, void *out)
   jf_close(fd);
   return r;
 }
+
+static void oneflow_close(jf_source *s)
+{
+  if (s->fd >= 0) jf_folder_close(s->fd);
+  for (int i = 0; i < s->n_tensor; i++) jf_free((char *)s->tensor[i].name);
+}
+
+const jf_format jf_format_oneflow = {
+  .holds = "one directory for each variable", .probe = oneflow_probe, .open = oneflow_open,
+  .read = oneflow_read, .close = oneflow_close,
+};

@@ -3,6 +3,7 @@
 #include "checkpoint/checkpoint.h"
 #include "run/run.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -262,10 +263,28 @@ static jfl_status safetensors_fetch(jf_source *s, safetensors_loader *l)
   return jf_file_read(s->fd, s->path, s->text, (size_t)n, LENGTH_SIZE);
 }
 
-jfl_status jf_safetensors_open(jf_source *s)
+/* A file of any name that ends so, or a folder with the one that jfl writes. */
+static jfl_status safetensors_probe(jf_source *s, int is_folder, int *may_be)
+{
+  static const char ending[] = ".safetensors";
+  const size_t n = strlen(s->path), k = sizeof ending - 1;
+  char path[JF_MOST_PATH];
+  jf_info st;
+  *may_be = is_folder || (n >= k && !strcmp(s->path + n - k, ending));
+  if (!is_folder) return JFL_OK;
+  JF_TRY(jf_file_path(s->path, "/", JF_MODEL_FILE, path));
+  *may_be = !jf_info_at(JF_HERE, path, 0, &st) || errno != ENOENT;
+  if (*may_be) strcpy(s->path, path);
+  return JFL_OK;
+}
+
+static jfl_status safetensors_open(jf_source *s, int *is_it)
 {
   jf_info st;
   safetensors_loader l = { .source = s };
+  *is_it = 1;
+  s->fd = jf_open(JF_HERE, s->path, JF_READ);
+  if (s->fd < 0) return jf_file_fail(s->path, "open");
   if (jf_info_of(s->fd, &st)) return jf_file_fail(s->path, "look up");
   if (st.kind != JF_FILE)
     return jf_fail(JFL_EDATA, "checkpoint %s: the path must be a regular file", s->path);
@@ -275,6 +294,22 @@ jfl_status jf_safetensors_open(jf_source *s)
   return r == JFL_OK ? r : jf_blame(r, "checkpoint %s: %s", s->path,
                                     r == JFL_EDATA ? "damaged: " : "");
 }
+
+static jfl_status safetensors_read(const jf_source *s, const jf_entry *t, void *out)
+{
+  return jf_file_read(s->fd, s->path, out, (size_t)t->size, t->begin);
+}
+
+static void safetensors_close(jf_source *s)
+{
+  if (s->fd >= 0) jf_close(s->fd);
+  jf_free(s->text);
+}
+
+const jf_format jf_format_safetensors = {
+  .holds = JF_MODEL_FILE, .probe = safetensors_probe, .open = safetensors_open,
+  .read = safetensors_read, .close = safetensors_close,
+};
 
 /* ---- writing ---- */
 

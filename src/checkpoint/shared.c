@@ -48,13 +48,17 @@ static void shared_get_entry(const char **at, jf_entry *t)
   if (!*t->dtype_name) t->dtype_name = NULL;
 }
 
+/* What rank 0 reads for this one. */
+static void shared_close(jf_source *s) { jf_free(s->text); }
+static const jf_format shared_format = { .close = shared_close };
+
 /* Takes the bytes over. */
 static jfl_status shared_get(char *bytes, jf_source *s)
 {
   shared_head h;
   const char *at = bytes + sizeof h;
   memcpy(&h, bytes, sizeof h);
-  *s = (jf_source){ .fd = -1, .dir = -1, .text = bytes, .about = h.about };
+  *s = (jf_source){ .format = &shared_format, .fd = -1, .text = bytes, .about = h.about };
   strcpy(s->path, h.path);
   s->tensor = jf_new((size_t)h.n_tensor * sizeof *s->tensor);
   s->meta = jf_new((size_t)h.n_meta * sizeof *s->meta);
@@ -83,7 +87,7 @@ static jfl_status shared_hand_out(jfl_session *s, jf_source *source)
 
 static jfl_status shared_open(jfl_session *s, const char *path, jf_source *out)
 {
-  *out = (jf_source){ .fd = -1, .dir = -1 };
+  *out = (jf_source){ .fd = -1 };
   JF_TRY(jf_session_agree_to(s, "read checkpoint", path));
   jfl_status st = jf_world_rank() ? JFL_OK : jf_source_open(path, out);
   st = jf_session_agree_status(s, st);

@@ -1,27 +1,35 @@
-/* A checkpoint directory opened for reading, whichever layout it has. */
+/* A checkpoint opened for reading, whichever format it has. */
 #include "checkpoint/checkpoint.h"
+#include "optim/update.h"
 #include "run/run.h"
 #include "world/world.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
-/* The slots that optimizers name after their variable. */
+/* The formats, in the order in which they are tried. */
+#define SOURCE_FORMATS(X) X(safetensors) X(oneflow)
+
+#define X(name) extern const jf_format jf_format_##name;
+SOURCE_FORMATS(X)
+#undef X
+#define X(name) &jf_format_##name,
+static const jf_format *const formats[] = { SOURCE_FORMATS(X) };
+#undef X
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+/* Whether it is what optimizers, ours or OneFlow's, name after their variable: "w-momentum". */
 static int is_slot(const jf_source *s, const char *name)
 {
-  static const char *const suffix[] = {
-    "-momentum", "-m", "-v", "-beta1_t", "-beta2_t", "-mean_square", "-mean_gradient"
-  };
   char base[JF_MOST_NAME + 1];
-  size_t n = strlen(name);
-  for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++) {
-    size_t k = strlen(suffix[i]);
-    if (n <= k || n - k > JF_MOST_NAME || strcmp(name + n - k, suffix[i])) continue;
-    memcpy(base, name, n - k);
-    base[n - k] = '\0';
-    if (jf_source_find(s, base)) return 1;
-  }
-  return 0;
+  const char *dash = strrchr(name, '-');
+  const size_t n = dash ? (size_t)(dash - name) : 0;
+  if (!n || n > JF_MOST_NAME) return 0;
+  if (!jf_is_slot(dash + 1) && strcmp(dash, "-beta1_t") && strcmp(dash, "-beta2_t")) return 0;
+  memcpy(base, name, n);
+  base[n] = '\0';
+  return jf_source_find(s, base) != NULL;
 }
 
 static jfl_status is_state(const jf_source *s, jf_entry *t)
@@ -48,42 +56,39 @@ static jfl_status absent(const char *path)
   return jf_fail(JFL_EIO, "checkpoint %s: no such directory", path);
 }
 
-/* Opens the file s->path; *there 0: there is none. */
-static jfl_status open_file(jf_source *s, int *there)
+/* The error for a path at which there is something else. */
+static jfl_status source_no_format(const char *path, int is_folder)
 {
-  s->fd = jf_open(JF_HERE, s->path, JF_READ);
-  *there = s->fd >= 0 || errno != ENOENT;
-  return s->fd >= 0 ? jf_safetensors_open(s) : *there ? jf_file_fail(s->path, "open") : JFL_OK;
-}
-
-static int ends_with(const char *s, const char *end)
-{
-  size_t n = strlen(s), k = strlen(end);
-  return n >= k && !strcmp(s + n - k, end);
+  char holds[200] = "";
+  size_t n = 0;
+  if (!is_folder)
+    return jf_fail(JFL_EIO, "checkpoint %s: the path must be a directory, got a file", path);
+  for (int i = 0; i < N_FORMATS; i++)
+    n += (size_t)snprintf(holds + n, sizeof holds - n, "%s%s", i ? " or " : "", formats[i]->holds);
+  return jf_fail(JFL_EDATA, "checkpoint %s: the directory must hold %s, got neither", path, holds);
 }
 
 static jfl_status open_path(const char *path, jf_source *s)
 {
   jf_info st;
-  int there = 0;
   if (jf_info_at(JF_HERE, path, 0, &st)) return absent(path);
-  int is_dir = st.kind == JF_FOLDER;
-  if (!is_dir && !ends_with(path, ".safetensors"))
-    return jf_fail(JFL_EIO, "checkpoint %s: the path must be a directory, got a file", path);
-  JF_TRY(jf_file_path(path, is_dir ? "/" : "", is_dir ? JF_MODEL_FILE : "", s->path));
-  JF_TRY(open_file(s, &there));
-  if (there) return JFL_OK;
-  strcpy(s->path, path);
-  JF_TRY(jf_oneflow_open(s));
-  if (s->n_tensor) return JFL_OK;
-  return jf_fail(JFL_EDATA, "checkpoint %s: the directory must hold " JF_MODEL_FILE " or one "
-                 "directory for each variable, got neither", path);
+  const int is_folder = st.kind == JF_FOLDER;
+  for (int i = 0, is_it = 0; i < N_FORMATS; i++) {
+    strcpy(s->path, path);
+    JF_TRY(formats[i]->probe(s, is_folder, &is_it));
+    if (!is_it) continue;
+    s->format = formats[i];
+    JF_TRY(formats[i]->open(s, &is_it));
+    if (is_it) return JFL_OK;
+    jf_source_close(s);
+  }
+  return source_no_format(path, is_folder);
 }
 
 jfl_status jf_source_open(const char *path, jf_source *out)
 {
   char dir[JF_MOST_PATH];
-  *out = (jf_source){ .fd = -1, .dir = -1 };
+  *out = (jf_source){ .fd = -1 };
   JF_TRY(jf_file_trim(path, dir));
   jfl_status r = open_path(dir, out);
   for (int i = 0; r == JFL_OK && i < out->n_tensor; i++) r = is_state(out, &out->tensor[i]);
@@ -93,8 +98,7 @@ jfl_status jf_source_open(const char *path, jf_source *out)
 
 jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out)
 {
-  if (s->fd < 0) return jf_oneflow_read(s, t, out);
-  return jf_file_read(s->fd, s->path, out, (size_t)t->size, t->begin);
+  return s->format->read(s, t, out);
 }
 
 jfl_status jf_source_fetch(const jf_source *s, const jf_entry *t, void *out, jfl_status st)
@@ -107,11 +111,8 @@ jfl_status jf_source_fetch(const jf_source *s, const jf_entry *t, void *out, jfl
 
 void jf_source_close(jf_source *s)
 {
-  if (s->fd >= 0) jf_close(s->fd);
-  if (s->dir >= 0) jf_folder_close(s->dir);
-  for (int i = 0; !s->text && i < s->n_tensor; i++) jf_free((char *)s->tensor[i].name);
+  if (s->format) s->format->close(s);
   jf_free(s->tensor);
   jf_free(s->meta);
-  jf_free(s->text);
-  *s = (jf_source){ .fd = -1, .dir = -1 };
+  *s = (jf_source){ .fd = -1 };
 }

@@ -5,6 +5,8 @@
 #include <lua.h>
 #include <signal.h>
 
+#include "cmd/options.h"
+
 /* The library that edits lines, opened when it is needed. */
 #define JF_LIBEDIT "libedit.so.2"
 
@@ -51,7 +53,7 @@ void jf_history_close(jf_history *h);
 /* Does what "--sandbox", the first option, says: starts a process behind walls, in which it returns
    0 and leaves the rest of the command line, to go on with; here it waits for that one, gives the
    status with which to end, and returns 1. */
-int jf_sandbox(int *argc, char **argv, int *status);
+int jf_sandbox(jf_options *o, int *status);
 
 /* ---- programs in one file (bundle.c) ---- */
 
@@ -67,11 +69,6 @@ void jf_push_bundle_tools(lua_State *L);
 /* Runs n processes of this program with these arguments, and again up to `restarts` times if one
    fails. Gives the status with which to end. */
 int jf_run_ranks(int n, int restarts, char **argv);
-/* A program that a rank starts inherits its environment, but is no rank: takes out of it what
-   --ranks put there for its own children. */
-void jf_forget_ranks(void);
-/* Which of how many processes this is, as far as a launcher said it in the environment. */
-int jf_rank_of_environment(int *size);
 /* Nothing that this process prints on standard output is seen any more, unless JFL_PRINT is all. */
 void jf_quieten(void);
 

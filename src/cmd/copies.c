@@ -14,8 +14,9 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "system/clock.h"
 
 /* ---- the pipes ---- */
 
@@ -179,13 +180,6 @@ static int copies_output(jf_copies *c, int number)
 
 /* ---- both ---- */
 
-static int64_t copies_now(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Waits until the child says something, or there is input for one that has read all of it. When it
    reads, nothing tells. */
 static void copies_wait(const jf_copies *c, int milliseconds)
@@ -204,10 +198,10 @@ static void copies_wait(const jf_copies *c, int milliseconds)
 
 void jf_copies_pass(jf_copies *c, int milliseconds)
 {
-  const int64_t until = copies_now() + milliseconds;
-  for (int64_t left = milliseconds; left > 0; left = until - copies_now()) {
+  const double until = jf_now() + 1e-3 * milliseconds;
+  for (int left = milliseconds; left > 0; left = (int)(1e3 * (until - jf_now()))) {
     const int moved = copies_input(c) | copies_output(c, 1) | copies_output(c, 2);
-    if (!moved) copies_wait(c, (int)left);
+    if (!moved) copies_wait(c, left);
   }
 }
 

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "system/clock.h"
+
 static const double held = 0.2, soon = 0.3, patience = 2;      /* seconds; held: of the thread */
 
 static const char hint[] =
@@ -28,17 +30,13 @@ static struct {
   volatile sig_atomic_t came;      /* the error was raised */
 } state;
 
-static double time_of(clockid_t clock)
+/* Seconds that this thread has run: those in which it waits for a core do not count. */
+static double own_time(void)
 {
   struct timespec t;
-  clock_gettime(clock, &t);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-
-static double now(void) { return time_of(CLOCK_MONOTONIC); }
-
-/* Seconds that this thread has run: those in which it waits for a core do not count. */
-static double own_time(void) { return time_of(CLOCK_THREAD_CPUTIME_ID); }
 
 /* SIGALRM after so long; never if that is 0. */
 static void set_timer(double seconds)
@@ -101,7 +99,7 @@ static int is_mine(int number)
 static void tell(void)
 {
   state.hinted = 1;
-  state.since = now();
+  state.since = jf_now();
   if (write(STDERR_FILENO, hint, sizeof hint - 1) < 0) { /* nobody reads it */ }
 }
 
@@ -133,7 +131,7 @@ static void on_interrupt(int number)
   if (!is_mine(number))
     return;
   if (!state.asked) on_first();
-  else if (state.hinted && now() - state.since <= patience) end_now();
+  else if (state.hinted && jf_now() - state.since <= patience) end_now();
   else tell();
 }
 

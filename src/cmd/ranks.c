@@ -18,19 +18,10 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "system/system.h"
-
-/* Seconds that the other ranks may take to end by themselves once one has failed, and again after
-   SIGTERM. */
-static double ranks_grace(void)
-{
-  const char *text = getenv("JFL_PATIENCE");
-  const double v = text ? strtod(text, NULL) : 0;
-  return v >= 1 && v < 1e6 ? v : 6;
-}
+#include "world/launcher.h"
 
 /* A descriptor from which lines come, each of which is printed with the rank before it. Pipes take
    PIPE_BUF bytes as a whole: a line, its head and a line break are no more. */
@@ -55,13 +46,6 @@ typedef struct ranks_run {
   int ending;                  /* the last signal that they got */
   sigset_t before;
 } ranks_run;
-
-static double ranks_now(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- what they print ---- */
 
@@ -243,7 +227,7 @@ static void ranks_ended(ranks_run *r, int rank, int status)
   r->alive--;
   if (!status || r->status) return;
   r->status = number ? 128 + number : WEXITSTATUS(status);
-  r->until = ranks_now() + ranks_grace();
+  r->until = jf_now() + jf_launched_patience();
   if (r->told) return;
   if (number) fprintf(stderr, "jfl: rank %d was ended by signal %d (%s)\n", rank, number,
                       strsignal(number));
@@ -299,9 +283,9 @@ static void ranks_reap(ranks_run *r)
 
 static void ranks_press(ranks_run *r)
 {
-  if (r->until == 0 || ranks_now() < r->until) return;
+  if (r->until == 0 || jf_now() < r->until) return;
   r->ending = r->ending ? SIGKILL : SIGTERM;
-  r->until = ranks_now() + ranks_grace();
+  r->until = jf_now() + jf_launched_patience();
   ranks_kill(r, r->ending);
   ranks_kill(r, SIGCONT);      /* one that is stopped ends, too */
 }
@@ -353,7 +337,7 @@ static int ranks_once(ranks_run *r, char **argv)
     fprintf(stderr, "jfl: cannot start %d ranks: %s\n", r->n, strerror(errno));
     r->cannot = 1;
     r->status = EXIT_FAILURE;
-    r->until = ranks_now();
+    r->until = jf_now();
   }
   ranks_watch(r);
   ranks_drain(r);
@@ -383,32 +367,6 @@ int jf_run_ranks(int n, int restarts, char **argv)
 }
 
 /* ---- in a rank ---- */
-
-void jf_forget_ranks(void)
-{
-  static const char *const said[] = { "JFL_LAUNCHER", "JFL_LISTEN", "JFL_MASTER", "JFL_RANK",
-                                      "JFL_RANKS", "JFL_RESTARTS", "JFL_SECRET" };
-  const char *launcher = getenv("JFL_LAUNCHER");
-  if (!launcher || strtol(launcher, NULL, 10) == (long)getppid()) return;
-  for (size_t i = 0; i < sizeof said / sizeof *said; i++) unsetenv(said[i]);
-}
-
-int jf_rank_of_environment(int *size)
-{
-  const int is_step = getenv("SLURM_STEP_NUM_TASKS") != NULL;
-  const char *const pairs[][2] = {
-    { "JFL_RANK", "JFL_RANKS" }, { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
-    { "PMI_RANK", "PMI_SIZE" },
-    { "SLURM_PROCID", is_step ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS" },
-  };
-  *size = 1;
-  if (getenv("JFL_RANKS") && atoi(getenv("JFL_RANKS")) == 1) return 0;
-  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-    const char *rank = getenv(pairs[i][0]), *ranks = getenv(pairs[i][1]);
-    if (rank && ranks && atoi(ranks) > 1) return *size = atoi(ranks), atoi(rank);
-  }
-  return 0;
-}
 
 void jf_quieten(void)
 {

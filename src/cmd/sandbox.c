@@ -9,80 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-  "usage: jfl --sandbox [--read dir]... [--write dir]... [--memory 512M] [--disk 4G]\n"
-  "                     [--seconds 60] script [args]\n";
-
-/* ---- options ---- */
-
-static int bad(const char *what, const char *word)
+static jf_walls walls_of(const jf_options *o)
 {
-  fprintf(stderr, "jfl: --sandbox: %s%s%s\n%s", what, word ? " " : "", word ? word : "", usage);
-  return -1;
-}
-
-/* "512M", "2G" or bytes; 0: none of these. */
-static uint64_t bytes_of(const char *text)
-{
-  char *end;
-  double n = strtod(text, &end);
-  if (*end && strchr("KkMmGg", *end)) {
-    n *= *end == 'K' || *end == 'k' ? 0x1p10 : *end == 'M' || *end == 'm' ? 0x1p20 : 0x1p30;
-    end++;
-  }
-  return *end || end == text || !(n >= 0x1p24) || n > 0x1p50 ? 0 : (uint64_t)n;
-}
-
-static int add_folder(const char **list, int *n, const char *path)
-{
-  if (*n == JF_MOST_FOLDERS) return bad("there can be 16 folders at most, not also", path);
-  list[(*n)++] = path;
-  return 0;
-}
-
-/* Takes one option with its value. */
-static int sandbox_option(jf_walls *w, const char *name, const char *value)
-{
-  if (!value) return bad("a value must follow", name);
-  if (!strcmp(name, "--read")) return add_folder(w->read, &w->n_read, value);
-  if (!strcmp(name, "--write")) return add_folder(w->write, &w->n_write, value);
-  if (!strcmp(name, "--memory"))
-    return (w->memory = bytes_of(value)) ? 0 : bad("--memory must be at least 16M, got", value);
-  if (!strcmp(name, "--disk"))
-    return (w->disk = bytes_of(value)) ? 0 : bad("--disk must be at least 16M, got", value);
-  char *end;
-  w->seconds = strtod(value, &end);
-  return *end || !(w->seconds > 0 && w->seconds < 1e7)
-    ? bad("--seconds must be a number above 0, got", value) : 0;
-}
-
-static int is_option(const char *word)
-{
-  return !strcmp(word, "--read") || !strcmp(word, "--write") || !strcmp(word, "--memory") ||
-         !strcmp(word, "--disk") || !strcmp(word, "--seconds");
-}
-
-/* Reads the options behind --sandbox and gives the index of the first word after them, or -1. */
-static int sandbox_parse(jf_walls *w, int argc, char **argv)
-{
-  int i = 2;
-  for (; i < argc && is_option(argv[i]); i += 2)
-    if (sandbox_option(w, argv[i], i + 1 < argc ? argv[i + 1] : NULL)) return -1;
-  if (i >= argc) return bad("a script must follow", NULL);
-  if (argv[i][0] != '-') w->script = argv[i];
-  else if (strcmp(argv[i], "-e")) return bad("unknown option", argv[i]);
-  return i;
+  const char *first = o->argv[o->script];
+  return (jf_walls){ .read = o->read, .write = o->write, .memory = o->memory, .disk = o->disk,
+                     .seconds = o->seconds, .script = *first == '-' ? NULL : first };
 }
 
 #ifndef __linux__
 
-int jf_sandbox(int *argc, char **argv, int *status)
+int jf_sandbox(jf_options *o, int *status)
 {
-  jf_walls w = { .memory = 512 << 20, .disk = 4ull << 30, .seconds = 60 };
+  const jf_walls w = walls_of(o);
   char why[200] = "";
   *status = EXIT_FAILURE;
-  if (sandbox_parse(&w, *argc, argv) >= 0 && jf_walls_raise(&w, why, sizeof why))
-    fprintf(stderr, "jfl: --sandbox: %s\n", why);
+  if (jf_walls_raise(&w, why, sizeof why)) fprintf(stderr, "jfl: --sandbox: %s\n", why);
   return 1;
 }
 
@@ -93,8 +34,9 @@ int jf_sandbox(int *argc, char **argv, int *status)
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "system/clock.h"
 
 /* ---- the parent ---- */
 
@@ -114,37 +56,29 @@ static void pass_on(int number)
   sigaction(number, &a, NULL);
 }
 
-static double sandbox_now(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* The bytes that a process has in memory. */
-static uint64_t resident(pid_t pid)
-{
-  char path[64];
-  unsigned long long all = 0, in_memory = 0;
-  snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
-  FILE *f = fopen(path, "r");
-  if (!f) return 0;
-  if (fscanf(f, "%llu %llu", &all, &in_memory) != 2) in_memory = 0;
-  fclose(f);
-  return in_memory * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-/* The bytes that a process gave to be written, to whatever; 0 where the system does not count. */
-static uint64_t bytes_written(pid_t pid)
+/* A number in one of the texts that the system keeps of a process; 0 where there is none. */
+__attribute__((format(scanf, 3, 0)))
+static uint64_t number_in_proc(pid_t pid, const char *name, const char *form)
 {
   char path[64];
   unsigned long long n = 0;
-  snprintf(path, sizeof path, "/proc/%ld/io", (long)pid);
+  snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
   FILE *f = fopen(path, "r");
   if (!f) return 0;
-  if (fscanf(f, "rchar: %*u wchar: %llu", &n) != 1) n = 0;
+  if (fscanf(f, form, &n) != 1) n = 0;
   fclose(f);
   return n;
+}
+
+/* The bytes that a process has in memory, and that it gave to be written, to whatever. */
+static uint64_t resident(pid_t pid)
+{
+  return number_in_proc(pid, "statm", "%*u %llu") * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t bytes_written(pid_t pid)
+{
+  return number_in_proc(pid, "io", "rchar: %*u wchar: %llu");
 }
 
 /* The threads of a process, which its entry in /proc counts as folders. */
@@ -161,13 +95,13 @@ enum { MOST_THREADS = 1000, LOOK_EVERY = 10 /* ms */ };
 /* Waits for the child and ends it where it goes too far; *ended says why it did, or is "". */
 static int watch(pid_t child, const jf_walls *w, jf_copies *c, char *ended, size_t size)
 {
-  const double until = sandbox_now() + w->seconds;
+  const double until = jf_now() + w->seconds;
   int how = 0;
   for (pid_t done; (done = waitpid(child, &how, WNOHANG)) != child;) {
     if (done < 0 && errno != EINTR) return EXIT_FAILURE << 8;
     if (told) kill(child, told), told = 0;
     if (*ended) continue;
-    if (sandbox_now() > until) snprintf(ended, size, "it ran for more than %g s", w->seconds);
+    if (jf_now() > until) snprintf(ended, size, "it ran for more than %g s", w->seconds);
     else if (resident(child) > w->memory)
       snprintf(ended, size, "it used more than %.0f MB", (double)(w->memory >> 20));
     else if (threads_of(child) > MOST_THREADS)
@@ -226,20 +160,19 @@ static void clear_environment(void)
 }
 
 /* Leaves the program's name and what follows the options of this. */
-static void take_out(int *argc, char **argv, int first)
+static void take_out(jf_options *o)
 {
-  memmove(argv + 1, argv + first, (size_t)(*argc - first + 1) * sizeof *argv);
-  *argc -= first - 1;
+  memmove(o->argv + 1, o->argv + o->script,
+          (size_t)(o->argc - o->script + 1) * sizeof *o->argv);
+  o->argc -= o->script - 1;
 }
 
-int jf_sandbox(int *argc, char **argv, int *status)
+int jf_sandbox(jf_options *o, int *status)
 {
-  jf_walls w = { .memory = 512 << 20, .disk = 4ull << 30, .seconds = 60 };
+  const jf_walls w = walls_of(o);
   char why[200];
-  *status = EXIT_FAILURE;
-  const int first = sandbox_parse(&w, *argc, argv);
-  if (first < 0) return 1;
   jf_copies c;
+  *status = EXIT_FAILURE;
   const pid_t parent = getpid(), child = jf_copies_open(&c) ? -1 : fork();
   if (child < 0) return fprintf(stderr, "jfl: --sandbox: %s\n", strerror(errno)), 1;
   if (child) {
@@ -253,7 +186,7 @@ int jf_sandbox(int *argc, char **argv, int *status)
     fprintf(stderr, "jfl: --sandbox: the script was not run: %s\n", why);
     return 1;
   }
-  take_out(argc, argv, first);
+  take_out(o);
   return 0;
 }
 

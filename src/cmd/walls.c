@@ -87,10 +87,10 @@ static int allow_all(int rules, const jf_walls *w, uint64_t handled, const char 
     if (allow(rules, *wrong = libraries[i], READING, handled, 0)) return -1;
   if (allow(rules, *wrong = "/dev/null", READING | LANDLOCK_ACCESS_FS_WRITE_FILE, handled, 0))
     return -1;
-  for (int i = 0; i < w->n_read; i++)
-    if (allow(rules, *wrong = w->read[i], READING, handled, 1)) return -1;
-  for (int i = 0; i < w->n_write; i++)
-    if (allow(rules, *wrong = w->write[i], WRITING, handled, 1)) return -1;
+  for (int i = 0; i < w->read.n; i++)
+    if (allow(rules, *wrong = w->read.at[i], READING, handled, 1)) return -1;
+  for (int i = 0; i < w->write.n; i++)
+    if (allow(rules, *wrong = w->write.at[i], WRITING, handled, 1)) return -1;
   return w->script ? allow(rules, *wrong = w->script, READING, handled, 1) : 0;
 }
 

@@ -7,9 +7,10 @@
 
 enum { JF_MOST_FOLDERS = 16 };
 
+typedef struct jf_folders { const char *at[JF_MOST_FOLDERS]; int n; } jf_folders;
+
 typedef struct jf_walls {
-  const char *read[JF_MOST_FOLDERS], *write[JF_MOST_FOLDERS];
-  int n_read, n_write;
+  jf_folders read, write;
   const char *script;          /* a file that may be read, or NULL */
   uint64_t memory, disk;       /* bytes: that it has, and that it writes in all */
   double seconds;

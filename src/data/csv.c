@@ -4,9 +4,8 @@
    it one of texts, and then the file is read once more. */
 #include "data/csv.h"
 #include "base/need.h"
-#include "system/system.h"
+#include "data/data.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,31 +38,19 @@ struct jfl_csv {
 
 /* ---- the file ---- */
 
-static jfl_status csv_fill(int fd, jfl_csv *t)
+static jfl_status csv_text_room(void *table, int64_t size, void **out)
 {
-  jf_info st;
-  if (jf_info_of(fd, &st)) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
-  if (st.kind != JF_FILE) return jf_fail(JFL_EIO, "it is not a file");
-  t->text = jf_new_raw((size_t)st.size + 1);
-  if (!t->text) return jf_fail(JFL_ENOMEM, "out of memory: it has %lld bytes",
-                               (long long)st.size);
-  while (t->size < (size_t)st.size) {
-    int64_t got = jf_read(fd, t->text + t->size, (size_t)st.size - t->size);
-    if (got < 0) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
-    if (!got) break;
-    t->size += (size_t)got;
-  }
-  t->text[t->size] = '\0';
-  return JFL_OK;
+  jfl_csv *t = table;
+  *out = t->text = jf_new_raw((size_t)size + 1);
+  return t->text ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory: it has %lld bytes",
+                                    (long long)size);
 }
 
 static jfl_status csv_load(jfl_csv *t, const char *path)
 {
-  int fd = jf_open(JF_HERE, path, JF_READ);
-  if (fd < 0) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
-  jfl_status r = csv_fill(fd, t);
-  jf_close(fd);
-  return r;
+  JF_TRY(jf_input_read(path, csv_text_room, t, &t->size));
+  t->text[t->size] = '\0';
+  return JFL_OK;
 }
 
 static jf_cells csv_from(const jfl_csv *t, const char *at, int64_t line)

@@ -16,6 +16,13 @@ typedef struct jf_room { void *p; size_t size; } jf_room;
 /* Room for n bytes, whose contents are lost where it grows; NULL without memory. */
 void *jf_room_for(jf_room *r, size_t n);
 
+/* ---- files read whole (input.c) ---- */
+
+/* Gives room for a file of so many bytes, or fails. */
+typedef jfl_status (*jf_input_room)(void *ctx, int64_t size, void **out);
+/* Reads the file; *n is how many bytes it had. Errors do not name it. */
+jfl_status jf_input_read(const char *path, jf_input_room room, void *ctx, size_t *n);
+
 /* ---- pictures (picture.c) ---- */
 
 /* Sides and pixels of a picture are limited, so that a file of a few bytes does not take gigabytes:

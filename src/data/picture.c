@@ -1,9 +1,7 @@
 /* Pictures: which part of a file is wanted, decoding it, and bringing it to its size. */
 #include "data/data.h"
 #include "data/resample.h"
-#include "system/system.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -209,32 +207,21 @@ jfl_status jf_picture_read(jf_decoder *d, const void *data, size_t n, const jfl_
 
 /* ---- files ---- */
 
-static jfl_status file_read(jf_decoder *d, int fd, size_t *n)
+static jfl_status file_room(void *decoder, int64_t size, void **out)
 {
-  jf_info st;
-  if (jf_info_of(fd, &st)) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
-  if (st.kind != JF_FILE) return jf_fail(JFL_EIO, "it is not a file");
-  if (st.size <= 0 || (size_t)st.size > MOST_FILE)
+  jf_decoder *d = decoder;
+  if (size <= 0 || (size_t)size > MOST_FILE)
     return jf_fail(JFL_EDATA, "it must have from 1 byte to 1 GiB, got %lld bytes",
-                   (long long)st.size);
-  char *to = jf_room_for(&d->file, (size_t)st.size);
-  if (!to) return jf_fail(JFL_ENOMEM, "out of memory");
-  for (*n = 0; *n < (size_t)st.size;) {
-    int64_t got = jf_read(fd, to + *n, (size_t)st.size - *n);
-    if (got < 0) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
-    if (!got) break;
-    *n += (size_t)got;
-  }
-  return JFL_OK;
+                   (long long)size);
+  *out = jf_room_for(&d->file, (size_t)size);
+  return *out ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory");
 }
 
 jfl_status jf_picture_load(jf_decoder *d, const char *path, const jfl_picture_spec *s,
                            uint64_t seed, void *out)
 {
   size_t n = 0;
-  int fd = jf_open(JF_HERE, path, JF_READ);
-  jfl_status r = fd < 0 ? jf_fail(JFL_EIO, "%s", jf_trouble(errno)) : file_read(d, fd, &n);
-  if (fd >= 0) jf_close(fd);
+  jfl_status r = jf_input_read(path, file_room, d, &n);
   if (r == JFL_OK) r = jf_picture_read(d, d->file.p, n, s, seed, out);
   return r == JFL_OK ? r : jf_blame(r, "%s: ", path);
 }

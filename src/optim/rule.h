@@ -125,6 +125,8 @@ enum { JF_RULE_LANES = 64 };
 
 #define JF_RULE_NAMES(id)                                                                \
   static const jf_slot id##_slot_rows[] = { id##_slots(JF_SLOT_ROW) { 0 } };             \
+  extern const jf_slot *const jf_slots_of_##id;                                          \
+  const jf_slot *const jf_slots_of_##id = id##_slot_rows;                                \
   static const char *const id##_scalar_names[] = { id##_scalars(JF_SCALAR_NAME) NULL };  \
   enum { id##_n_slot = sizeof id##_slot_rows / sizeof *id##_slot_rows - 1,               \
          id##_n_scalar = sizeof id##_scalar_names / sizeof *id##_scalar_names - 1 };
@@ -133,7 +135,8 @@ enum { JF_RULE_LANES = 64 };
   .slot = id##_slot_rows, .n_slot = id##_n_slot,          \
   .scalar = id##_scalar_names, .n_scalar = id##_n_scalar
 
-/* Defines id_rule for parameters of float32 and float64. */
+/* Defines id_rule for parameters of float32 and float64. The build collects these lines, so they
+   start in column 0. */
 #define JF_RULE(id, DESCENDS, ...)                                                       \
   JF_RULE_BODY(id, F32, float, id##_slots, JF_NO_SUMS, , __VA_ARGS__)                    \
   JF_RULE_BODY(id, F64, double, id##_slots, JF_NO_SUMS, , __VA_ARGS__)                   \

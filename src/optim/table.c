@@ -1,4 +1,5 @@
-/* The table of optimizers, and reading the attributes by which ops name an optimizer. */
+/* The tables of optimizers and of their slots, and reading the attributes by which ops name an
+   optimizer. */
 #include "optim/optim.h"
 
 #include <assert.h>
@@ -21,6 +22,30 @@ const jfl_optimizer *jf_optim_find(const char *name)
     if (!strcmp((*o)->name, name)) return *o;
   return NULL;
 }
+
+/* ---- slots ---- */
+
+#define RULE(id) extern const jf_slot *const jf_slots_of_##id;
+#include "gen/rulelist.h"
+#undef RULE
+
+static const jf_slot *const *const slots[] = {
+#define RULE(id) &jf_slots_of_##id,
+#include "gen/rulelist.h"
+#undef RULE
+};
+
+const jf_slot jf_accumulated = { "accumulated", JFL_N_DTYPE, 0 };
+
+int jf_is_slot(const char *name)
+{
+  for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
+    for (const jf_slot *s = *slots[i]; s->name; s++)
+      if (!strcmp(s->name, name)) return 1;
+  return !strcmp(jf_accumulated.name, name);
+}
+
+/* ---- attributes ---- */
 
 static double optim_number(const jf_attr *a, const void *attr)
 {

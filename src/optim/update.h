@@ -30,6 +30,10 @@ typedef struct jf_slot {
   jfl_dtype dtype;             /* JFL_N_DTYPE: the parameter's */
   double init;                 /* first value of all elements */
 } jf_slot;
+/* What gradients of former calls have left, where a step takes the sum of several. */
+extern const jf_slot jf_accumulated;
+/* Whether some rule keeps a slot of that name. */
+int jf_is_slot(const char *name);
 
 enum { JF_MOST_SUMS = 4 };
 /* A formula that says what a step does to one element. JF_RULE of rule.h makes it. */

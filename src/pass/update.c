@@ -77,9 +77,8 @@ static jfl_value *update_regularized(jfl_graph *g, const update_parts *u, jfl_va
 /* Adds what gradients of former calls have left. */
 static jfl_value *update_accumulated(jfl_graph *g, jfl_value *w, jfl_value *d)
 {
-  static const jf_slot slot = { "accumulated", JFL_N_DTYPE, 0 };
   jf_at(g, w->place);
-  return JF_EMIT(g, add, NULL, jf_emit_slot(g, w, &slot, &w->shape), d);
+  return JF_EMIT(g, add, NULL, jf_emit_slot(g, w, &jf_accumulated, &w->shape), d);
 }
 
 static jfl_value *update_bounded(jfl_graph *g, const update_parts *u, jfl_value *w, jfl_value *d)

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "system/clock.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -148,6 +150,8 @@ int jf_open(int folder, const char *path, int how);
 int jf_close(int file);
 int64_t jf_read(int file, void *to, size_t n);
 int64_t jf_read_at(int file, void *to, size_t n, uint64_t at);
+/* Reads n bytes, or up to the end (read.c). Gives how many, or -1. */
+int64_t jf_read_all(int file, void *to, size_t n);
 /* Writes all: 0 or -1. A limit of file sizes is the error EFBIG and no signal. */
 int jf_write_all(int file, const void *from, size_t n);
 /* From there on is read and written. */

@@ -9,23 +9,11 @@
 
 enum { MPI_PATH = 4096, MPI_UP = 4 };
 
-/* The MPIs for which shims are built; the variable that their mpirun sets to the number of
-   processes; and the package to build the shim with. */
-static const struct { const char *name, *title, *variable, *package; } mpi_known[] = {
-  { "openmpi", "Open MPI", "OMPI_COMM_WORLD_SIZE", "libopenmpi-dev" },
-  { "mpich", "MPICH", "PMI_SIZE", "libmpich-dev" },
+/* The MPIs for which shims are built, and the package to build the shim with. */
+static const struct { const char *name, *title, *package; } mpi_known[] = {
+  { "openmpi", "Open MPI", "libopenmpi-dev" },
+  { "mpich", "MPICH", "libmpich-dev" },
 };
-enum { MPI_KNOWN = sizeof mpi_known / sizeof *mpi_known };
-
-/* Which of them started this process as one of several; -1: none. */
-static int mpi_starter(void)
-{
-  for (int i = 0; i < MPI_KNOWN; i++) {
-    const char *size = getenv(mpi_known[i].variable);
-    if (size && atoi(size) > 1) return i;
-  }
-  return -1;
-}
 
 /* The folder of the file that this code was loaded from: the module's, or else the program's. */
 static void mpi_folder(char *out)
@@ -73,20 +61,19 @@ static void *mpi_load(int which)
   return dlopen(given ? given : path, RTLD_NOW | RTLD_GLOBAL);
 }
 
-jfl_status jf_mpi_open(const jf_mpi **out)
+jfl_status jf_mpi_open(const char *name, int size, const jf_mpi **out)
 {
-  const int which = mpi_starter();
-  *out = NULL;
-  if (which < 0) return JFL_OK;
+  int which = 0;
+  while (strcmp(mpi_known[which].name, name)) which++;
   void *so = mpi_load(which);
   const char *why = so ? NULL : dlerror();
-  const jf_mpi *table = so ? dlsym(so, JF_MPI_TABLE) : NULL;
-  if (table) return *out = table, JFL_OK;
-  return jf_fail(JFL_EIO, "mpirun of %s started this process as one of %s, but what connects jfl "
+  *out = so ? dlsym(so, JF_MPI_TABLE) : NULL;
+  if (*out) return JFL_OK;
+  return jf_fail(JFL_EIO, "mpirun of %s started this process as one of %d, but what connects jfl "
                  "to it cannot be used (%s); install %s and build jfl again, or start it by "
                  "jfl --ranks",
-                 mpi_known[which].title, getenv(mpi_known[which].variable),
-                 why ? why : "it has no " JF_MPI_TABLE, mpi_known[which].package);
+                 mpi_known[which].title, size, why ? why : "it has no " JF_MPI_TABLE,
+                 mpi_known[which].package);
 }
 
 jfl_status jf_mpi_check(const jf_mpi *m, int code, const char *doing)

@@ -24,9 +24,9 @@ typedef struct jf_mpi {
 /* The name under which a shim has it. */
 #define JF_MPI_TABLE "jf_mpi_table"
 
-/* Opens the shim of the MPI whose mpirun started this process as one of several. If none did, *out
-   is NULL. */
-jfl_status jf_mpi_open(const jf_mpi **out);
+/* Opens the shim of an MPI, "openmpi" or "mpich", whose mpirun started this process as one of
+   `size`. */
+jfl_status jf_mpi_open(const char *name, int size, const jf_mpi **out);
 /* Fails for a code that is not 0; `doing` says what went wrong: "MPI_Init". */
 jfl_status jf_mpi_check(const jf_mpi *m, int code, const char *doing);
 

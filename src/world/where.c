@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include "base/need.h"
+#include "world/launcher.h"
 
 enum { PORT = 9988, MOST_RANKS = 1 << 16 };
 
@@ -44,10 +47,30 @@ jfl_status jfl_world_set(const char *const *host, int n, int port, int rank)
 
 /* ---- reading variables ---- */
 
+/* What jfl --ranks tells the processes that it starts. */
+static const char *const ours[] = { "JFL_LAUNCHER", "JFL_LISTEN", "JFL_MASTER", "JFL_RANK",
+                                    "JFL_RANKS", "JFL_RESTARTS", "JFL_SECRET" };
+enum { N_OURS = sizeof ours / sizeof *ours };
+
+/* Whether it told that to another process, from which this one inherited it. */
+static int where_is_inherited(void)
+{
+  const char *launcher = getenv("JFL_LAUNCHER");
+  return launcher && strtol(launcher, NULL, 10) != (long)getppid();
+}
+
 static const char *where_text(const char *name)
 {
   const char *text = getenv(name);
+  for (int i = 0; text && i < N_OURS; i++)
+    if (!strcmp(name, ours[i]) && where_is_inherited()) return NULL;
   return text && *text ? text : NULL;
+}
+
+void jf_launched_forget(void)
+{
+  if (!where_is_inherited()) return;
+  for (int i = 0; i < N_OURS; i++) unsetenv(ours[i]);
 }
 
 /* The number in a variable, from lo to hi; -1 where it is not set. */
@@ -65,15 +88,29 @@ static jfl_status where_number(const char *name, long lo, long hi, int *out)
   return JFL_OK;
 }
 
-/* Rank and size of variables with these names; size 1 where the first one is not set. */
-static jfl_status where_pair(const char *rank, const char *size, jf_meeting *m)
+/* A program that starts the processes of a run: how it tells each of them which one it is. */
+typedef struct launcher {
+  const char *rank, *size;     /* the variables; NULL: the script names all of them itself */
+  const char *size_of_part;    /* says the size instead where it is set, or NULL */
+  const char *mpi;             /* the MPI whose mpirun it is, or NULL: that tells all else */
+  int is_final;                /* who was told that it is alone asks no other */
+  int (*is_told)(void);        /* whether they are about this process; NULL: where they are set */
+  jfl_status (*meet)(const struct launcher *l, jf_meeting *m);         /* finds where rank 0 is */
+} launcher;
+
+/* Sets m's rank and size, which is 1 where this launcher did not start this process as one of
+   several. */
+static jfl_status where_ask(const launcher *l, jf_meeting *m)
 {
-  JF_TRY(where_number(size, 1, MOST_RANKS, &m->size));
-  if (m->size < 0) return m->size = 1, JFL_OK;
-  JF_TRY(where_number(rank, 0, m->size - 1, &m->rank));
-  if (m->rank >= 0 || m->size == 1) return JFL_OK;
+  const char *name = l->size_of_part && where_text(l->size_of_part) ? l->size_of_part : l->size;
+  m->size = !name && told.n > 1 ? told.n : 1;
+  if (!name || (l->is_told && !l->is_told())) return JFL_OK;
+  JF_TRY(where_number(name, 1, MOST_RANKS, &m->size));
+  if (m->size <= 1) return m->size = 1, JFL_OK;
+  JF_TRY(where_number(l->rank, 0, m->size - 1, &m->rank));
+  if (m->rank >= 0 || l->mpi) return JFL_OK;
   return jf_fail(JFL_EINVAL, "%s says that there are %d ranks, so %s must say which one this is",
-                 size, m->size, rank);
+                 name, m->size, l->rank);
 }
 
 static void where_one(jf_meeting *m, const char *address, size_t n)
@@ -85,11 +122,11 @@ static void where_one(jf_meeting *m, const char *address, size_t n)
 /* ---- the launcher of the jfl command ---- */
 
 /* JFL_MASTER is "host:port"; JFL_LISTEN a descriptor that rank 0 inherits. */
-static jfl_status where_ours(jf_meeting *m)
+static jfl_status where_ours(const launcher *l, jf_meeting *m)
 {
   const char *master = where_text("JFL_MASTER"), *colon = master ? strrchr(master, ':') : NULL;
   char *end;
-  if (m->size == 1) return JFL_OK;
+  (void)l;
   if (!colon)
     return jf_fail(JFL_EINVAL, "JFL_RANKS is set, so JFL_MASTER must be rank 0's address, "
                    "host:port, got '%.60s'", master ? master : "");
@@ -116,10 +153,9 @@ static jfl_status where_own(int *rank)
                  "0 to %d", n ? "more than one" : "none", told.n, n ? "are" : "is", told.n - 1);
 }
 
-static jfl_status where_told(jf_meeting *m)
+static jfl_status where_told(const launcher *l, jf_meeting *m)
 {
-  if (told.n < 2) return JFL_OK;
-  m->size = told.n;
+  (void)l;
   m->port = told.port ? told.port : PORT;
   where_one(m, told.host[0], strlen(told.host[0]));
   return where_own(&m->rank);
@@ -141,22 +177,19 @@ int jf_slurm_first(const char *list, char out[JF_HOST])
 }
 
 /* A batch script has the variables of its first task, but is none of them. */
-static int where_is_batch(void)
+static int where_is_task(void)
 {
   const char *kind = where_text("ENVIRONMENT");
-  return kind && !strcmp(kind, "BATCH") && !where_text("SLURM_STEP_NUM_TASKS");
+  const int is_batch = kind && !strcmp(kind, "BATCH") && !where_text("SLURM_STEP_NUM_TASKS");
+  return where_text("SLURM_PROCID") && !is_batch;
 }
 
 /* Jobs of one machine get different ports, and are there alone. */
-static jfl_status where_slurm(jf_meeting *m)
+static jfl_status where_slurm(const launcher *l, jf_meeting *m)
 {
   const char *step = where_text("SLURM_STEP_NODELIST"), *job = where_text("SLURM_JOB_ID");
   const char *list = step ? step : where_text("SLURM_NODELIST"), *of = where_text("SLURM_STEP_ID");
-  if (!where_text("SLURM_PROCID") || where_is_batch()) return JFL_OK;
-  JF_TRY(where_pair("SLURM_PROCID",
-                    where_text("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS",
-                    m));
-  if (m->size == 1) return JFL_OK;
+  (void)l;
   if (!list || !job)
     return jf_fail(JFL_EINVAL, "SLURM_NTASKS says that there are %d ranks, so SLURM_NODELIST and "
                    "SLURM_JOB_ID must be set", m->size);
@@ -199,10 +232,12 @@ static jfl_status where_door(const jf_mpi *mpi, jf_meeting *m)
   return s;
 }
 
-static jfl_status where_mpi(const jf_mpi *mpi, jf_meeting *m)
+static jfl_status where_mpi(const launcher *l, jf_meeting *m)
 {
-  JF_TRY(jf_mpi_check(mpi, mpi->init(), "MPI_Init"));
+  const jf_mpi *mpi;
+  JF_TRY(jf_mpi_open(l->mpi, m->size, &mpi));
   m->mpi = mpi;
+  JF_TRY(jf_mpi_check(mpi, mpi->init(), "MPI_Init"));
   m->rank = mpi->rank();
   m->size = mpi->size();
   return m->size > 1 ? where_door(mpi, m) : JFL_OK;
@@ -210,12 +245,48 @@ static jfl_status where_mpi(const jf_mpi *mpi, jf_meeting *m)
 
 /* ---- all of them ---- */
 
-static double where_seconds(void)
+/* In the order in which they are asked: Slurm sets variables of MPICH, too. The last one is the
+   script, for processes that were started by hand. */
+static const launcher launchers[] = {
+  { .rank = "JFL_RANK", .size = "JFL_RANKS", .is_final = 1, .meet = where_ours },
+  { .rank = "OMPI_COMM_WORLD_RANK", .size = "OMPI_COMM_WORLD_SIZE", .mpi = "openmpi",
+    .meet = where_mpi },
+  { .rank = "PMI_RANK", .size = "PMI_SIZE", .mpi = "mpich", .meet = where_mpi },
+  { .rank = "SLURM_PROCID", .size = "SLURM_NTASKS", .size_of_part = "SLURM_STEP_NUM_TASKS",
+    .is_told = where_is_task, .meet = where_slurm },
+  { .meet = where_told },
+};
+enum { N_LAUNCHERS = sizeof launchers / sizeof *launchers };
+
+/* The first of them from *l on that started this process as one of several; NULL: none did. */
+static jfl_status where_find(const launcher **l, jf_meeting *m)
 {
-  const char *text = where_text("JFL_JOIN_SECONDS");
-  const double v = text ? strtod(text, NULL) : 0;
-  return v > 0 && v < 1e6 ? v : 60;
+  for (; *l < launchers + N_LAUNCHERS; ++*l) {
+    JF_TRY(where_ask(*l, m));
+    if (m->size > 1) return JFL_OK;
+    if ((*l)->is_final && where_text((*l)->size)) break;
+  }
+  return *l = NULL, JFL_OK;
 }
+
+int jf_launched_rank(int *size)
+{
+  const launcher *l = launchers;
+  jf_meeting m = { .size = 1 };
+  const int failed = where_find(&l, &m) != JFL_OK;
+  *size = failed ? 1 : m.size;
+  return failed || m.rank < 0 ? 0 : m.rank;
+}
+
+/* The seconds in a variable, if there are at least so many, else `usual`. */
+static double where_seconds(const char *name, double least, double usual)
+{
+  const char *text = where_text(name);
+  const double v = text ? strtod(text, NULL) : 0;
+  return v >= least && v < 1e6 ? v : usual;
+}
+
+double jf_launched_patience(void) { return where_seconds("JFL_PATIENCE", 1, 6); }
 
 /* The secret is a word that all processes of a run were given. Where none but users of this host
    can call, there may be none; the number of a job of Slurm then tells it from others. */
@@ -232,19 +303,18 @@ static jfl_status where_secret(jf_meeting *m)
   return JFL_OK;
 }
 
+/* Where an MPI cannot be used but another launcher says the same, that one's word is taken. */
 jfl_status jf_meeting_find(jf_meeting *m)
 {
-  *m = (jf_meeting){ .size = 1, .listener = -1, .until = jf_now() + where_seconds() };
-  if (where_text("JFL_RANKS")) {
-    JF_TRY(where_pair("JFL_RANK", "JFL_RANKS", m));
-    JF_TRY(where_ours(m));
-  } else {
-    const jf_mpi *mpi;
-    const jfl_status s = jf_mpi_open(&mpi);
-    /* Slurm sets variables of MPICH, too. */
-    if (s && !where_text("SLURM_PROCID")) return s;
-    if (!s && mpi) return where_mpi(mpi, m);
-    JF_TRY(told.n > 1 ? where_told(m) : where_slurm(m));
+  const launcher *l = launchers;
+  *m = (jf_meeting){ .size = 1, .listener = -1,
+                     .until = jf_now() + where_seconds("JFL_JOIN_SECONDS", 1e-9, 60) };
+  JF_TRY(where_find(&l, m));
+  jfl_status s = l ? l->meet(l, m) : JFL_OK;
+  if (s && l->mpi && !m->mpi) {
+    l++;
+    JF_TRY(where_find(&l, m));
+    if (l) s = l->meet(l, m);
   }
-  return where_secret(m);
+  return s || m->mpi ? s : where_secret(m);
 }

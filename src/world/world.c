@@ -1,5 +1,6 @@
 /* The world of this process: joining it, agreement, and its end. */
 #include "world/collective.h"
+#include "world/launcher.h"
 #include "world/meet.h"
 
 #include <errno.h>
@@ -300,13 +301,6 @@ static jfl_status world_introduce(jf_world *w)
   return s;
 }
 
-static double world_patience(void)
-{
-  const char *text = getenv("JFL_PATIENCE");
-  const double v = text ? strtod(text, NULL) : 0;
-  return v >= 1 && v < 1e6 ? v : 6;
-}
-
 /* Leaves the others to find out at once. */
 static void world_part(const jf_world *w, int size)
 {
@@ -357,7 +351,7 @@ static jfl_status world_enter(jf_world *w)
   memcpy(w->key, m.key, sizeof w->key);
   if (m.is_near) snprintf(w->near, sizeof w->near, "%.*s", JF_ADDRESS - 1, m.address[0]);
   w->forks = jf_forks();
-  w->patience = world_patience();
+  w->patience = jf_launched_patience();
   w->rank = m.rank;
   w->size = m.size;
   w->mpi = m.mpi;

@@ -8,28 +8,6 @@ local bundle = {}
 
 local function fail(text, ...) error(text:format(...), 0) end
 
--- ---- the command line ----
-
-local function read_arguments(list)
-  local given = { names = {} }
-  local i = 1
-  while list[i] do
-    local word = list[i]
-    if word == "-o" or word == "--runtime" then
-      if not list[i + 1] then fail("--bundle: a file must follow %s", word) end
-      given[word] = list[i + 1]
-      i = i + 1
-    elseif word:sub(1, 1) == "-" and word ~= "-" then
-      fail("--bundle: unknown option %s; there are -o and --runtime", word)
-    elseif not given.script then given.script = word
-    else given.names[#given.names + 1] = word end
-    i = i + 1
-  end
-  if not given.script then fail("--bundle: a script must follow") end
-  if not given["-o"] then fail("--bundle: where to write it must be said by -o") end
-  return given
-end
-
 -- ---- what goes in ----
 
 -- The name that the script uses: what is before "=" or, without it, the path as it is given. A path
@@ -82,12 +60,12 @@ local function add_tree(entries, identity, name, path, above)
   above[id] = nil
 end
 
-local function collect(given, identity)
+local function collect(identity, first, ...)
   local entries = {}
-  local name, path = name_and_path(given.script)
+  local name, path = name_and_path(first)
   if not core.is_file(path) then fail("--bundle: there is no script %s", path) end
   add(entries, "script", name, path)
-  for _, word in ipairs(given.names) do
+  for _, word in ipairs { ... } do
     local inner, outer = name_and_path(word)
     add_tree(entries, identity, inner, outer, {})
   end
@@ -167,15 +145,15 @@ local function write_all(write, entries, runtime)
   end
 end
 
---- Does what the command line says: argv0, tools of src/cmd/bundle.c, and the words.
-function bundle.make(argv0, tools, ...)
-  local given = read_arguments { ... }
-  local runtime = given["--runtime"] or tools.program() or argv0
-  local entries = collect(given, tools.identity)
-  check_output(given["-o"], entries, runtime)
+--- Does what the command line says: argv0, tools of src/cmd/bundle.c, where to write, what to begin
+-- it with (nil: the command itself), and the script and other files.
+function bundle.make(argv0, tools, output, given, ...)
+  local runtime = given or tools.program() or argv0
+  local entries = collect(tools.identity, ...)
+  check_output(output, entries, runtime)
   measure(entries)
   runtime_of(runtime)
-  archive.replace("--bundle", given["-o"], function(write) write_all(write, entries, runtime) end,
+  archive.replace("--bundle", output, function(write) write_all(write, entries, runtime) end,
     runtime)
 end
 

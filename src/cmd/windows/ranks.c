@@ -11,6 +11,4 @@ int jf_run_ranks(int n, int restarts, char **argv)
   return 1;
 }
 
-void jf_forget_ranks(void) { }
-int jf_rank_of_environment(int *size) { return *size = 1, 0; }
 void jf_quieten(void) { }

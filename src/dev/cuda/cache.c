@@ -67,13 +67,7 @@ static int cache_folder(void)
 
 static int cache_read_all(int fd, void *to, size_t size)
 {
-  for (char *at = to; size;) {
-    const int64_t n = jf_read(fd, at, size);
-    if (n <= 0) return 0;
-    at += n;
-    size -= (size_t)n;
-  }
-  return 1;
+  return jf_read_all(fd, to, size) == (int64_t)size;
 }
 
 /* What the head says takes no more memory than the file has bytes. */

@@ -25,18 +25,11 @@ size_t jf_stack_left(void)
 
 int jf_thread_has_ended(pthread_t thread) { return !_pthread_tryjoin(thread, NULL); }
 
-static double thread_now(clockid_t clock)
-{
-  struct timespec t;
-  clock_gettime(clock, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Windows counts a thread's time in steps of 15 ms. */
 double jf_thread_seconds(pthread_t thread)
 {
   (void)thread;
-  return thread_now(CLOCK_MONOTONIC);
+  return jf_now();
 }
 
 void jf_thread_lower(void) { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_IDLE); }
@@ -57,9 +50,11 @@ void jf_condition_init(pthread_cond_t *c) { pthread_cond_init(c, NULL); }
 /* Conditions wait by the time of day. */
 int jf_condition_wait(pthread_cond_t *c, pthread_mutex_t *mu, double until)
 {
-  const double at = thread_now(CLOCK_REALTIME) + until - thread_now(CLOCK_MONOTONIC);
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const double at = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec + until - jf_now();
   const struct timespec t = { (time_t)at, (long)((at - (double)(time_t)at) * 1e9) };
-  return pthread_cond_timedwait(c, mu, &t) != 0 && thread_now(CLOCK_MONOTONIC) >= until;
+  return pthread_cond_timedwait(c, mu, &t) != 0 && jf_now() >= until;
 }
 
 /* ---- cores: Windows keeps threads that wake each other apart by itself ---- */

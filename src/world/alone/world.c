@@ -2,6 +2,7 @@
    of the room but ask.c. */
 #include "base/need.h"
 #include "world/collective.h"
+#include "world/launcher.h"
 #include "world/world.h"
 
 #include <stdlib.h>
@@ -17,6 +18,8 @@ const char *jf_world_host(int rank) { return (void)rank, ""; }
 const char *jf_world_trouble(void) { return NULL; }
 void jf_world_end(const char *fmt, ...) { (void)fmt; }
 void jf_world_be_alone(void) { }
+int jf_launched_rank(int *size) { return *size = 1, 0; }
+void jf_launched_forget(void) { }
 
 static jfl_status alone_refuse(const char *what)
 {
