@@ -220,14 +220,12 @@ function names.pointer(word)
   return names.topic(word) and ("; flow.help('%s') tells what there is instead"):format(word) or ""
 end
 
---- Fails because the namespace t at this path lacks a name. more: further names that it has.
-function names.fail(path, t, name, more)
+--- Fails because the namespace t at this path lacks a name.
+function names.fail(path, t, name)
   local paths = {}
   for other in pairs(names.paths()) do paths["flow." .. other] = true end
-  for _, of in ipairs { t, more or {} } do
-    for other in pairs(of) do
-      if type(other) == "string" then paths[path .. "." .. other] = true end
-    end
+  for other in pairs(t) do
+    if type(other) == "string" then paths[path .. "." .. other] = true end
   end
   local suggestion = names.suggest(name, paths, path)
   if suggestion == "" then suggestion = names.pointer(name) end
@@ -256,13 +254,12 @@ function names.guard(path, t)
   end)
 end
 
---- Gives t a metatable whose __index fails for names that look(name) does not find. more: names for
--- suggestions.
-function names.guarded(t, path, meta, look, more)
+--- Gives t a metatable whose __index fails for names that look(name) does not find.
+function names.guarded(t, path, meta, look)
   meta.namespace, meta.look = path, look
   function meta.__index(_, name)
     local value = meta.look(name)
-    if value == nil and is_name(name) then names.fail(path, t, name, more) end
+    if value == nil and is_name(name) then names.fail(path, t, name) end
     return value
   end
   return setmetatable(t, meta)

@@ -1,4 +1,6 @@
 -- Checkpoints: flow.train.CheckPoint and flow.checkpoint.
+---@space checkpoint=checkpoint
+---@box checkpoint.get checkpoint.load checkpoint.save
 --[==[ guide 10: Checkpoints
 ```lua
 local train = flow.global_function {

@@ -1,4 +1,5 @@
 -- flow.data: data sets in the form that jobs take.
+---@space data
 --[==[ guide 11: Data
 `flow.data.load_mnist(train_batch_size, test_batch_size, options)` reads MNIST or Fashion-MNIST:
 from the directory `out_dir`, from `$JFL_DATA`, from the working directory, or from Debian's package
@@ -257,13 +258,4 @@ data.load_mnist = args.define("data.load_mnist", "Training and test images in ba
     o.batched and o.test_batch_size or nil, o.data_format)
 end)
 
--- What is loaded at its first use.
-local lazy = {
-  batches = "jfl.data.batches", folder = "jfl.data.pictures", pictures = "jfl.data.pictures",
-  load_image = "jfl.data.images", decode_image = "jfl.data.images",
-  save_image = "jfl.data.images", csv = "jfl.data.csv",
-}
-
-return setmetatable(data, { __names = lazy, __index = function(_, name)
-  return lazy[name] and require(lazy[name])[name]
-end })
+return data

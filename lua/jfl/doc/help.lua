@@ -1,4 +1,5 @@
 -- flow.help: signatures and meanings, from the core's op table and from what is defined in Lua.
+---@flow help
 local args = require "jfl.base.args"
 local chapters = require "jfl.doc.chapters"
 local core = require "jfl.core"

@@ -25,6 +25,7 @@ function index.written(path) return index.of_object(path) and path or "flow." ..
 local function walk(found, t, prefix)
   local meta = getmetatable(t) or {}
   local is_object = meta.__tostring ~= nil and t ~= names.root
+  local listed = meta.__names
   local function visit(name)
     local path, value = prefix .. name, t[name]
     if name:sub(1, 1) == "_" or internal[path] or is_object and type(value) ~= "function" then
@@ -34,7 +35,7 @@ local function walk(found, t, prefix)
     if type(value) == "table" then walk(found, value, path .. ".") end
   end
   for name in next, t do visit(name) end
-  for name in pairs(meta.__names or {}) do
+  for name in pairs(type(listed) == "function" and listed() or listed or {}) do
     if rawget(t, name) == nil then visit(name) end
   end
 end

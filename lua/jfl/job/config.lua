@@ -1,4 +1,6 @@
 -- flow.config (the session's settings) and flow.function_config() (a job's).
+---@space config=session
+---@box config.check_finite function_config
 --[==[ guide 12: Placement, settings, sessions
 `flow.scope.placement("cpu", "0:0", fn)` runs a part of a body with its ops and variables on a
 device and gives what it returns; values are copied to where they are read. What is put on no device

@@ -1,4 +1,6 @@
 -- Job functions: defines them, also anew, and calls them.
+---@flow clear_default_session
+---@box cancel global_function
 local args = require "jfl.base.args"
 local arguments = require "jfl.job.arguments"
 local debug = require "debug"

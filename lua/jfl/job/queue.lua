@@ -1,5 +1,7 @@
 -- Asynchronous calls: what calls give, what runs their callbacks, and the end of a program. The
 -- queue of calls is kept by the core, so that no error from outside leaves it half changed.
+---@flow fd
+---@box poll sync
 --[==[ guide 4: Calls
 A job whose `returns` is a plain type is called synchronously: the call gives the value. With
 `tp.Callback(T)` the call queues the run and gives at once a *registrar*, which takes the function

@@ -1,4 +1,7 @@
 -- flow.ndarray: dense arrays in host memory. Arithmetic runs the ops of the table at once.
+---@space ndarray
+---@box ndarray.arange ndarray.array ndarray.concat ndarray.empty ndarray.full ndarray.ones
+---@box ndarray.stack ndarray.zeros
 --[==[ guide 6: Arrays
 `flow.ndarray` holds what numpy is to Python: dense arrays in host memory, results and arguments of
 calls.
@@ -216,11 +219,5 @@ setmetatable(methods, { __index = function(_, name)
   return value
 end })
 
--- What is loaded at its first use.
-local lazy = { rand = "jfl.nd.random", randn = "jfl.nd.random", save = "jfl.nd.npy",
-  load = "jfl.nd.npy" }
-
 -- Every method is a function too: nd.sum(a).
-return setmetatable(nd, { __names = lazy, __index = function(_, name)
-  return lazy[name] and require(lazy[name])[name] or rawget(methods, name)
-end })
+return setmetatable(nd, { __index = function(_, name) return rawget(methods, name) end })

@@ -1,4 +1,7 @@
 -- Arithmetic, comparisons, reductions and products of NdArrays, by the ops of the table.
+---@box ndarray.all ndarray.any ndarray.argmax ndarray.argmin ndarray.eq ndarray.ge ndarray.gt
+---@box ndarray.le ndarray.lt ndarray.matmul ndarray.max ndarray.mean ndarray.min ndarray.ne
+---@box ndarray.std ndarray.sum
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 

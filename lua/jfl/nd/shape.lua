@@ -1,4 +1,6 @@
 -- Parts and shapes of NdArrays: rows, slices, reshape, transpose, conversions, pointers.
+---@box ndarray.astype ndarray.copy ndarray.fill ndarray.free ndarray.get ndarray.item
+---@box ndarray.reshape ndarray.set ndarray.slice ndarray.take ndarray.totable ndarray.transpose
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local ndmath = require "jfl.nd.math"

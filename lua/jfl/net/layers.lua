@@ -1,4 +1,5 @@
 -- flow.layers: ops together with their variables.
+---@space layers
 --[==[ guide 7: Layers and optimizers
 Layers make their variables: `flow.layers.dense(x, units, options)` has `NAME-weight` of shape
 (units, inputs) and `NAME-bias`, `flow.layers.conv2d(x, filters, kernel_size, options)` likewise.
@@ -113,5 +114,5 @@ Initializers are `flow.truncated_normal(stddev)`, `flow.constant_initializer(val
 `flow.glorot_uniform_initializer()` (what weights get if nothing is said), and more:
 `flow.help("initializer")` suggests them.
 ]==]
--- The layers are in modules of their own, a family in each; jfl.net.composed lists them.
+-- The layers are in modules of their own, a family in each.
 return {}

@@ -1,5 +1,6 @@
 -- Puts the ops of the core's table under their paths (flow.nn.relu), and defines the operators of
 -- blobs.
+---@box constant
 --[==[ guide 5: Blobs and ops
 Inside a body values are blobs: `x.shape` (a table), `x.dtype`, `x.name`. They can be added,
 subtracted, multiplied, divided, taken modulo and raised to powers with each other and with numbers.
@@ -111,9 +112,9 @@ print(one.shape[1])                              --> 1
 ]==]
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
-local composed = require "jfl.net.composed"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
+local registry = require "jfl.base.registry"
 require "jfl.nd.array"
 
 local ops = {}
@@ -121,7 +122,7 @@ local ops = {}
 local constant, array = core.op("constant"), core.op("array")
 
 --- A tensor filled with a number, or one with the data of an NdArray.
-local constant_of = args.define("constant", "A tensor filled with value; of an NdArray, its data "
+args.define("constant", "A tensor filled with value; of an NdArray, its data "
   .. "as they are now, which become part of the job.", {
     { "value", "the number, or an NdArray", type = "number|NdArray" },
     { "dtype", "its dtype; float32, or that of the NdArray", args.none, type = "string" },
@@ -141,32 +142,31 @@ local constant_of = args.define("constant", "A tensor filled with value; of an N
   end)
 
 -- The namespace at that path below flow, which is made where there is none.
-local function space_of(flow, modules, space)
+local function space_of(flow, space)
   if space == "" then return flow end
-  if not modules[space] and not rawget(flow, space) then
-    rawset(flow, space, names.guard("flow." .. space, {}))
+  if not registry.tables()[space] and not rawget(flow, space) then
+    local t = {}
+    registry.fill(space, t)
+    rawset(flow, space, names.guard("flow." .. space, t))
   end
   return flow[space]
 end
 
---- Puts every op of the table into flow, and what is made of ops beside and in place of them.
--- modules: names of flow that load modules, with what is made of ops.
-function ops.install(flow, modules)
+--- Puts every op of the table into flow, and beside them the functions that are made of ops, of
+-- which some take the place of an op.
+function ops.install(flow)
+  local own = registry.names("")
+  for _, space in ipairs(registry.spaces()) do
+    if not registry.tables()[space:match("^[^.]*")] then space_of(flow, space) end
+  end
   for name, paths in pairs(core.op_paths()) do
     local f = call.of(name)
     for path in paths:gmatch("%S+") do
       local space, last = path:match("^(.-)%.?([^.]+)$")
-      local at = space_of(flow, modules, space)
-      if rawget(at, last) == nil then at[last] = f end
+      local at = space_of(flow, space)
+      if rawget(at, last) == nil and not (space == "" and own[last]) then at[last] = f end
     end
   end
-  for space, functions in pairs(composed.spaces) do
-    if not modules[space] then
-      local at = space_of(flow, modules, space)
-      for name, f in pairs(functions) do at[name] = f end
-    end
-  end
-  flow.constant = constant_of
 end
 
 -- Operators between blobs, and between blobs and numbers.

@@ -1,4 +1,5 @@
 -- Learning rate schedules and their warm-ups.
+---@box optimizer.CustomScheduler optimizer.warmup.constant optimizer.warmup.linear
 --[==[ guide 8: Rates, decay and averages
 An optimizer says how gradients become steps. `SGD` has a momentum of 0.9; `Adam` and its kin, where
 each weight has a rate of its own, need less care: `AdamW`, `NAdam`, `LazyAdam`, and `RMSProp`,

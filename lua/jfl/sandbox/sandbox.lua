@@ -1,4 +1,5 @@
 -- Boxes for Lua texts that one does not trust.
+---@flow sandbox
 --[==[ guide 23: Untrusted scripts
 A game runs mods, a server runs rules that its users write: Lua texts of others, which may compute
 and learn, and do nothing else. `flow.sandbox` makes a *box* for them, a Lua state of its own.
@@ -35,8 +36,8 @@ the time, and of jfl what `require "jfl"` gives: ops, layers, optimizers, job fu
 has no `io`, `debug`, `package`, `ffi` or `jit`, cannot load bytecode, and does not get at files,
 processes, devices, the network or settings of its host. The front end itself runs in another Lua
 state than the text, and what goes from one to the other is copied or wrapped, so that nothing a
-text does to its values reaches it. `lua/jfl/sandbox/allowed.lua` is the list of what is there; all
-else is not.
+text does to its values reaches it. What is there is what the sources mark by `---@box`, and
+all ops, optimizers and schedules; all else is not.
 
 **How much it may do.** These options hold for each `run` and `call`; no default means no limit, and
 no folder:

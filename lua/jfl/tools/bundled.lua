@@ -1,4 +1,5 @@
 -- flow.bundle, and the beginning of a program that `jfl --bundle` made.
+---@space bundle=space
 --[==[ guide 21: One executable
 `jfl --bundle` puts a script, further modules, checkpoints and data into one executable, which runs
 where there is nothing else of jfl:

@@ -1,4 +1,5 @@
 -- flow.plot: curves of numbers, in the terminal or as an SVG file.
+---@flow plot
 local args = require "jfl.base.args"
 local axis = require "jfl.tools.plot_axis"
 local core = require "jfl.core"

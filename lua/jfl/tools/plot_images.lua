@@ -1,4 +1,5 @@
 -- flow.plot_images: pictures side by side, in the terminal or as an SVG file.
+---@flow plot_images
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local ffi = require "ffi"

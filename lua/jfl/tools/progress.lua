@@ -1,5 +1,6 @@
 -- flow.progress: shows how far a loop is, as a bar on a terminal, else as a line a minute on
 -- stderr.
+---@flow progress
 --[==[ guide 13: Tools
 `flow.progress` goes through a number, an iterator such as `flow.zip(...)`, an array or a list, and
 shows on stderr how far it is: a bar on a terminal, a line a minute elsewhere.

@@ -1,5 +1,6 @@
 -- flow.summary: writes numbers, histograms, pictures and text of a run to files that TensorBoard
 -- reads.
+---@space summary
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local event = require "jfl.tools.event"

@@ -1,4 +1,5 @@
 -- flow.layers: rnn, lstm and gru, by PyTorch's formulas and with its names of variables.
+---@box layers.gru layers.lstm layers.rnn
 --[==[ guide 9: Sequences
 Layers for texts, sounds and series take and give (batch, length, features). Numbers of words or
 letters, (batch, length), become that by `flow.layers.embedding`; with `padding_idx` one number
