@@ -69,10 +69,12 @@ happened.
 **The end.** When the script ends or calls `os.exit`, callbacks of the calls made so far run. Calls
 that those make are not run any more: their second function is told that the program is ending, and
 stderr how many there were. So a callback that calls its job again does not keep a program from its
-end.
+end. In a program that does more than run the script, such as an editor or a game, `os.exit` is left
+as it is: `flow.sync()` before it runs what is due.
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local exit = require "jfl.job.exit"
 local ffi = require "ffi"
 local trace = require "jfl.job.trace"
 local warn = require "jfl.base.warn"
@@ -202,25 +204,14 @@ end
 -- find every array.
 queue.at_close = ffi.gc(ffi.new("char[1]"), function() finish_or_say(true) end)
 
--- os.exit closes no state and runs no finalizer, and a script may call it anywhere: so it is
--- replaced by one that first does what the end of the script does. It leaves the callback or body
--- that called it, as it does not return there.
-if os and os.exit then
-  local exit, exiting, first = os.exit, false, nil
-  rawset(os, "exit", function(code, ...)
-    -- Callbacks may call os.exit again; the first status counts.
-    if exiting then code = first end
-    exiting, first = true, code
-    core.leave(trace, "current")
-    local ok = finish_or_say()
-    if queue.last then
-      local done, err = pcall(queue.last)
-      if not done then say(err) end
-      ok = ok and done
-    end
-    if ok then return exit(code, ...) end
-    return exit(1, ...)
-  end)
-end
+-- It leaves the callback or body that called os.exit, as that does not return there.
+exit.before(function()
+  core.leave(trace, "current")
+  local ok = finish_or_say()
+  if not queue.last then return ok end
+  local done, err = pcall(queue.last)
+  if not done then say(err) end
+  return ok and done
+end)
 
 return queue
