@@ -80,7 +80,7 @@ local function load(name)
     registry.fill(name, value)
     names.guard("flow." .. name, value)
   else
-    value = registry.value("", name)
+    value = registry.value(name)
   end
   rawset(flow, name, value)
   return value

@@ -70,8 +70,7 @@ function registry.source(where)
   return value
 end
 
---- The value of a name of the namespace at a path.
-function registry.value(space, name)
+local function load(space, name)
   local where = registry.names(space)[name]
   if where:find(":", 1, true) then return registry.source(where) end
   local module = require(where)
@@ -84,20 +83,26 @@ end
 local function stand_in(space, name)
   local f
   return function(...)
-    f = f or registry.value(space, name)
+    f = f or load(space, name)
     return f(...)
   end
 end
 
-local stand_ins = {}             -- by where they come from: other names of a function are the same
+local given = {}                 -- by path, so that other names of a function are the same one
+
+--- The value of a name of flow itself.
+function registry.value(name)
+  given[name] = given[name] or load("", name)
+  return given[name]
+end
 
 --- Puts a function for each name of a namespace into its table t, but for those that t has.
 function registry.fill(space, t)
   for name, where in pairs(registry.names(space)) do
     if t[name] == nil then
       local of = where:match(":(.*)$") or path_of(space, name)
-      stand_ins[of] = stand_ins[of] or stand_in(space, name)
-      rawset(t, name, stand_ins[of])
+      given[of] = given[of] or stand_in(space, name)
+      rawset(t, name, given[of])
     end
   end
 end

@@ -94,7 +94,6 @@ local columns = require "jfl.data.columns"
 local core = require "jfl.core"
 local loop = require "jfl.data.loop"
 local npy = require "jfl.nd.npy"
-require "jfl.nd.array"
 
 local data = { loop = loop.loop, close_loop = loop.close_loop }
 

@@ -110,7 +110,7 @@ end
 
 -- Adds the methods of NdArrays: functions under flow.ndarray whose first argument is the array.
 local function add_array_methods(entries)
-  for name in next, core.array_methods do
+  for name in pairs(require("jfl.nd.class").methods) do
     local of = args.defined["ndarray." .. name] or manual["ndarray." .. name]
     local path = "NdArray:" .. name
     if of and not manual[path] then

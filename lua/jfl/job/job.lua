@@ -14,8 +14,6 @@ local rates = require "jfl.job.rates"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 local warn = require "jfl.base.warn"
-require "jfl.nd.array"
-require "jfl.net.ops"
 
 local job = {
   --- Functions that clear_default_session calls when it has dropped the session.

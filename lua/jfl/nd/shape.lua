@@ -5,7 +5,7 @@ local args = require "jfl.base.args"
 local core = require "jfl.core"
 local ndmath = require "jfl.nd.math"
 
-local methods = core.array_methods
+local methods = {}              -- what jfl.nd.class gives arrays of this file
 local need = ndmath.need
 
 local gather, cut, transpose = core.op("gather"), core.op("slice"), core.op("transpose")
@@ -160,3 +160,5 @@ function methods.pointer(a)
   pointed[p] = a
   return p
 end
+
+return methods

@@ -102,7 +102,6 @@ likes, of up to 1 GB each, read what is typed at its terminal, and print there w
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
-require "jfl.nd.array"            -- gives arrays their operators and methods
 
 local Box = {}
 Box.__index = Box

@@ -6,7 +6,6 @@ local core = require "jfl.core"
 local ffi = require "ffi"
 local svg = require "jfl.tools.svg"
 local terminal = require "jfl.tools.terminal"
-require "jfl.nd.array"            -- gives arrays their methods
 
 local plot = {}
 

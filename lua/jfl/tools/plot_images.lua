@@ -7,7 +7,6 @@ local picture = require "jfl.tools.picture"
 local svg = require "jfl.tools.svg"
 local terminal = require "jfl.tools.terminal"
 local text = require "jfl.base.text"
-require "jfl.nd.array"            -- gives arrays their methods
 
 local plotimages = {}
 

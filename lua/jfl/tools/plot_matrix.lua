@@ -4,7 +4,6 @@ local args = require "jfl.base.args"
 local core = require "jfl.core"
 local svg = require "jfl.tools.svg"
 local text = require "jfl.base.text"
-require "jfl.nd.array"            -- gives arrays their methods
 
 local plotmatrix = {}
 

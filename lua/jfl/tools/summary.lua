@@ -7,7 +7,6 @@ local event = require "jfl.tools.event"
 local histogram = require "jfl.tools.histogram"
 local picture = require "jfl.tools.picture"
 local text = require "jfl.base.text"
-require "jfl.nd.array"            -- gives arrays their methods
 
 local summary = {}
 
