@@ -43,6 +43,7 @@ Numbers that mean data count from 0: axes (negative from the end), class labels,
 ]==]
 local core = require "jfl.core"
 local names = require "jfl.base.names"
+local original = require "jfl.base.original"
 local registry = require "jfl.base.registry"
 
 local flow = {
@@ -86,16 +87,9 @@ local function load(name)
   return value
 end
 
-names.root = flow
-function names.paths() return require("jfl.doc.index").paths() end
-function names.topic(word) return require("jfl.doc.topics").text(word) ~= nil end
-
-function names.older(path, name)
-  local older = require("jfl.legacy.names")
-  local where, space = older[path .. "." .. name], older[path .. ".*"]
-  if where then return registry.source(where) end
-  return space and registry.source(space)[name]
-end
+names.attach(flow, function() return require("jfl.doc.index").paths() end,
+  function(word) return require("jfl.doc.topics").text(word) ~= nil end)
+original.attach(require "jfl.legacy.answers")
 
 --- Whether there is a name such as "nn.relu" in flow. Anything else is not there: this never fails.
 function flow.has(path) return names.has(path) end

@@ -24,7 +24,7 @@ function index.written(path) return index.of_object(path) and path or "flow." ..
 -- functions count as names.
 local function walk(found, t, prefix)
   local meta = getmetatable(t) or {}
-  local is_object = meta.__tostring ~= nil and t ~= names.root
+  local is_object = meta.__tostring ~= nil and t ~= names.root()
   local listed = meta.__names
   local function visit(name)
     local path, value = prefix .. name, t[name]
@@ -41,7 +41,7 @@ local function walk(found, t, prefix)
 end
 
 local function value_at(path)
-  local at = names.root
+  local at = names.root()
   for name in path:gmatch("[^.]+") do
     local ok, value = pcall(function() return at[name] end)
     if not ok or value == nil then return nil end
@@ -62,7 +62,7 @@ local function is_space(value)
 end
 
 local function collect()
-  local found, spaces, flow = {}, {}, names.root
+  local found, spaces, flow = {}, {}, names.root()
   load_all()
   assert(flow.nn, "the ops come with it")
   walk(found, flow, "")

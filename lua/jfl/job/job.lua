@@ -15,10 +15,12 @@ local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 local warn = require "jfl.base.warn"
 
-local job = {
-  --- Functions that clear_default_session calls when it has dropped the session.
-  at_clear = {},
-}
+local job = {}
+
+local forgetting = {}
+
+--- Has clear_default_session call forget() when it has dropped the session.
+function job.on_clear(forget) forgetting[#forgetting + 1] = forget end
 
 local Job = { help = "global_function" }     -- what flow.help tells of a job
 local methods = {}
@@ -247,7 +249,7 @@ function job.clear_default_session()
   by_name, variable.shared = {}, {}
   profile.across(core.reset)
   config.reset()
-  for _, forget in ipairs(job.at_clear) do forget() end
+  for _, forget in ipairs(forgetting) do forget() end
 end
 
 return job
