@@ -44,7 +44,6 @@ Numbers that mean data count from 0: axes (negative from the end), class labels,
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 local original = require "jfl.base.original"
-local registry = require "jfl.base.registry"
 
 local flow = {
   version = core.version,
@@ -53,12 +52,15 @@ local flow = {
   int8 = "int8", uint8 = "uint8", int32 = "int32", int64 = "int64",
 }
 
+-- Loaded at the first name that is asked for.
+local function registry() return require "jfl.base.registry" end
+
 local sources                    -- by name, where each comes from that is none of those
 
 local function all_sources()
   if sources then return sources end
   sources = {}
-  for _, entries in ipairs { registry.names(""), registry.tables() } do
+  for _, entries in ipairs { registry().names(""), registry().tables() } do
     for name, where in pairs(entries) do sources[name] = where end
   end
   return sources
@@ -74,14 +76,14 @@ local function install()
 end
 
 local function load(name)
-  local where = registry.tables()[name]
+  local where = registry().tables()[name]
   local value
   if where then
-    value = registry.source(where)
-    registry.fill(name, value)
+    value = registry().source(where)
+    registry().fill(name, value)
     names.guard("flow." .. name, value)
   else
-    value = registry.value(name)
+    value = registry().value(name)
   end
   rawset(flow, name, value)
   return value
@@ -89,7 +91,7 @@ end
 
 names.attach(flow, function() return require("jfl.doc.index").paths() end,
   function(word) return require("jfl.doc.topics").text(word) ~= nil end)
-original.attach(require "jfl.legacy.answers")
+original.attach("jfl.legacy.answers")
 
 --- Whether there is a name such as "nn.relu" in flow. Anything else is not there: this never fails.
 function flow.has(path) return names.has(path) end

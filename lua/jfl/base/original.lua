@@ -2,15 +2,14 @@
 -- jfl attaches that room here, and nothing else requires it.
 local original = {}
 
-local answers = {}
+local module
 
---- Gives the functions that answer questions, by name.
-function original.attach(list) answers = list end
+--- Names the module that answers: a function for each question. It is loaded at the first.
+function original.attach(name) module = name end
 
---- What the function of this name answers; nil where nothing is attached.
+--- What the function of this name answers; nil where no module is attached.
 function original.ask(question, ...)
-  local answer = answers[question]
-  if answer then return answer(...) end
+  if module then return require(module)[question](...) end
 end
 
 return original
