@@ -171,6 +171,9 @@ build/gen/lua/%.gz: lua/% scripts/embedded.awk
 build/gen/lua/jfl/doc/pages.lua.gz: $(GUIDE) scripts/guide.awk
 	@mkdir -p $(@D)
 	awk -f scripts/guide.awk $(GUIDE) | gzip -9n >$@
+build/gen/lua/jfl/collected.lua.gz: build/gen/collected.lua
+	@mkdir -p $(@D)
+	gzip -9n <$< >$@
 # The GPU's kernels: the half of a file that is C is compiled here, and its text is embedded.
 $O/kernels/cuda/%.o: ALL_CFLAGS += -x c
 $O/kernels/cuda/%.o: kernels/cuda/%.cu Makefile | $(GEN)
@@ -183,7 +186,7 @@ build/gen/cuda/%: kernels/cuda/% scripts/device.awk
 $O/gen/cudatexts.o: build/gen/cudatexts.c $(CUDA_TEXT)
 	@mkdir -p $(@D)
 	$(COMPILE)
-$O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
+$O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz) build/gen/lua/jfl/collected.lua.gz
 	@mkdir -p $(@D)
 	$(COMPILE)
 
@@ -269,7 +272,9 @@ build/gen/passlist.h: FORCE
 build/gen/entries.h: FORCE
 	@$(call remake,scripts/entries.sh src/jfl.h)
 build/gen/embed.c: FORCE
-	@$(call remake,scripts/embed.sh $(LUA))
+	@$(call remake,scripts/embed.sh $(LUA) lua/jfl/collected.lua)
+build/gen/collected.lua: FORCE
+	@$(call remake,scripts/collect.sh $(LUA))
 define remake
 mkdir -p $(@D); $(1) >$@.tmp && if cmp -s $@.tmp $@; then rm $@.tmp; else mv $@.tmp $@; fi
 endef

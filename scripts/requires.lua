@@ -1,5 +1,6 @@
--- Fails when modules of the front end need each other in a circle. A module needs another where its
--- code names it in a string, at the top or inside a function: require "jfl.nd.array".
+-- Fails when modules of the front end need each other in a circle, or one below jfl.legacy needs
+-- that. A module needs another where its code names it in a string, at the top or inside a
+-- function: require "jfl.nd.array".
 
 local needs = {}                 -- by module, a list of others
 
@@ -51,6 +52,18 @@ end
 
 local list = modules()
 for _, module in ipairs(list) do read(module) end
+
+-- What is there for scripts of the original alone is attached from above: nothing below names it.
+for _, module in ipairs(list) do
+  for _, other in ipairs(needs[module.name]) do
+    local from_above = module.name == "jfl" or module.name:find("^jfl%.legacy%.")
+    if other:find("^jfl%.legacy%.") and not from_above then
+      io.stderr:write(module.name, " needs ", other, ", which only jfl may\n")
+      os.exit(1)
+    end
+  end
+end
+
 for _, module in ipairs(list) do
   local found = circle(module.name)
   if found then

@@ -1,6 +1,8 @@
 -- The module `jfl`: its names, and the modules that they load at their first use.
+---@box bfloat16 double float float16 float32 float64 has int32 int64 int8 uint8 version
 local core = require "jfl.core"
 local names = require "jfl.base.names"
+local original = require "jfl.base.original"
 
 local flow = {
   version = core.version,
@@ -9,56 +11,18 @@ local flow = {
   int8 = "int8", uint8 = "uint8", int32 = "int32", int64 = "int64",
 }
 
--- What each name loads at its first use: a module, or "module:field".
-local sources = {
-  config = "jfl.job.config:session",
-  data = "jfl.data.sets",
-  env = "jfl.job.env",
-  layers = "jfl.net.layers",
-  ndarray = "jfl.nd.array",
-  optimizer = "jfl.net.optimizers",
-  regularizers = "jfl.net.regularizers",
-  random = "jfl.nd.random",
-  scope = "jfl.net.scope",
-  train = "jfl.checkpoint.manager",
-  checkpoint = "jfl.checkpoint.checkpoint:checkpoint",
-  typing = "jfl.job.typing",
-  cancel = "jfl.job.job:cancel",
-  global_function = "jfl.job.job:global_function",
-  clear_default_session = "jfl.job.job:clear_default_session",
-  function_config = "jfl.job.config:function_config",
-  assign = "jfl.net.variable:assign",
-  get_variable = "jfl.net.variable:get_variable",
-  get_all_variables = "jfl.checkpoint.variables:get_all_variables",
-  load_variables = "jfl.checkpoint.variables:load_variables",
-  drop_variables = "jfl.checkpoint.variables:drop_variables",
-  variable_info = "jfl.checkpoint.variables:variable_info",
-  poll = "jfl.job.queue:poll",
-  profile = "jfl.tools.profile:profile",
-  sandbox = "jfl.sandbox.sandbox:sandbox",
-  bundle = "jfl.tools.bundled:space",
-  sync = "jfl.job.queue:sync",
-  help = "jfl.doc.help:help",
-  plot = "jfl.tools.plot:plot",
-  plot_graph = "jfl.tools.plot_graph:plot_graph",
-  plot_images = "jfl.tools.plot_images:plot_images",
-  plot_matrix = "jfl.tools.plot_matrix:plot_matrix",
-  progress = "jfl.tools.progress:progress",
-  watch = "jfl.job.watch:watch",
-  watch_diff = "jfl.job.watch:watch_diff",
-  summary = "jfl.tools.summary",
-  zip = "jfl.data.zip:zip",
-  fd = "jfl.job.queue:fd",
-}
+-- Loaded at the first name that is asked for.
+local function registry() return require "jfl.base.registry" end
 
-for _, name in ipairs {
-  "truncated_normal", "truncated_normal_initializer", "constant_initializer", "zeros_initializer",
-  "ones_initializer", "random_uniform_initializer", "random_normal_initializer",
-  "variance_scaling_initializer", "glorot_uniform_initializer", "glorot_normal_initializer",
-  "xavier_uniform_initializer", "xavier_normal_initializer", "kaiming_initializer",
-  "orthogonal_initializer",
-} do
-  sources[name] = "jfl.net.initializers:" .. name
+local sources                    -- by name, where each comes from that is none of those
+
+local function all_sources()
+  if sources then return sources end
+  sources = {}
+  for _, entries in ipairs { registry().names(""), registry().tables() } do
+    for name, where in pairs(entries) do sources[name] = where end
+  end
+  return sources
 end
 
 local installed = false
@@ -67,52 +31,41 @@ local installed = false
 local function install()
   if installed then return end
   installed = true
-  require("jfl.net.ops").install(flow, sources)
-end
-
-local function source(where)
-  local module, fields = where:match("^([%w_.]+):?(.*)$")
-  local value = require(module)
-  for field in fields:gmatch("[^.]+") do value = value[field] end
-  return value
+  require("jfl.net.ops").install(flow)
 end
 
 local function load(name)
-  local value = source(sources[name])
-  if type(value) == "table" then
-    for each, f in pairs(require("jfl.net.composed").spaces[name] or {}) do value[each] = f end
+  local where = registry().tables()[name]
+  local value
+  if where then
+    value = registry().source(where)
+    registry().fill(name, value)
     names.guard("flow." .. name, value)
+  else
+    value = registry().value(name)
   end
   rawset(flow, name, value)
   return value
 end
 
-names.root = flow
-function names.paths() return require("jfl.doc.index").paths() end
-function names.topic(word) return require("jfl.doc.topics").text(word) ~= nil end
-
-function names.older(path, name)
-  local older = require("jfl.legacy.names")
-  local where, space = older[path .. "." .. name], older[path .. ".*"]
-  if where then return source(where) end
-  return space and source(space)[name]
-end
+names.attach(flow, function() return require("jfl.doc.index").paths() end,
+  function(word) return require("jfl.doc.topics").text(word) ~= nil end)
+original.attach("jfl.legacy.answers")
 
 --- Whether there is a name such as "nn.relu" in flow. Anything else is not there: this never fails.
 function flow.has(path) return names.has(path) end
 
 local meta = {
-  __names = sources,               -- for completion
+  __names = all_sources,           -- for completion
   __tostring = function() return require("jfl.doc.overview")() end,
 }
 
 return names.guarded(flow, "flow", meta, function(name)
-  if sources[name] then return load(name) end
+  if all_sources()[name] then return load(name) end
   install()
-  if sources[name] then return load(name) end
   local value = rawget(flow, name)
   if value == nil and type(name) == "string" and name:find("^%a") then
     return names.older("flow", name)
   end
   return value
-end, sources)
+end)

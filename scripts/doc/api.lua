@@ -74,7 +74,7 @@ end
 local function read_function(f, e)
   f.params, f.returns = {}, list_of(e.params.returns)
   for i, param in ipairs(e.params) do f.params[i] = read_param(param) end
-  f.positional = e.positional or #f.params
+  f.positional = e.fn and args.positional(e) or #f.params
   if f.params[1] and f.params[1].name == "self" then
     table.remove(f.params, 1)
     f.positional = f.positional - 1

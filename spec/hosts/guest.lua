@@ -1,9 +1,34 @@
 -- What a program with jfl inside does in spec/hosts: it trains, asks, saves and loads. The program
 -- calls what this returns, and says how it waits.
+
+-- The fields of the host's libraries, its globals among them.
+local function libraries()
+  local fields = {}
+  for name, library in pairs { _G = _G, coroutine = coroutine, debug = debug, io = io, math = math,
+    os = os, string = string, table = table, jit = jit, bit = bit } do
+    for key, value in pairs(library) do fields[name .. "." .. tostring(key)] = value end
+  end
+  return fields
+end
+
+local at_first = libraries()
 local flow = require "jfl"
 local tp = flow.typing
 
 local guest = {}
+
+--- What of the host's libraries is another thing than before jfl was loaded, as a text.
+function guest.changed()
+  local list, after = {}, libraries()
+  for key, value in pairs(after) do
+    if at_first[key] ~= value then list[#list + 1] = key end
+  end
+  for key in pairs(at_first) do
+    if after[key] == nil then list[#list + 1] = key end
+  end
+  table.sort(list)
+  return table.concat(list, " ")
+end
 
 local BATCH = 32
 

@@ -19,6 +19,7 @@ local main = [[
     guest.keep("@PLACE@/saved")
     assert(math.abs(guest.predict(1.2) - math.sin(1.2)) < 0.3)
     guest.submit(100)
+    assert(guest.changed() == "", guest.changed())
     print(love.graphics.getWidth() .. " wide, 150 callbacks")
     love.event.quit(0)
   end

@@ -10,6 +10,7 @@ local script = [[
     local due = ffi.new("struct pollfd[1]", { { fd, 1, 0 } })
     assert(ffi.C.poll(due, 1, 300000) == 1, "no callback came")
   end), "\n")
+  assert(guest.changed() == "os.exit", guest.changed())
 ]]
 
 describe("stock luajit #cpu #hosts", function()

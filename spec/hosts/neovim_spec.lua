@@ -20,6 +20,7 @@ local script = [[
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { ("%.1f"):format(y) })
   end))
   assert(vim.wait(300000, function() return vim.fn.getline(1) == "0.9" end, 1))
+  assert(guest.changed() == "", guest.changed())
   io.stdout:write("150 callbacks\n")
   guest.submit(100)
   vim.cmd "qall!"

@@ -90,6 +90,8 @@ typedef struct jf_queue {
 typedef struct jf_runner { lua_CFunction run; int index; } jf_runner;
 
 /* One per lua_State, kept in the registry. */
+#define JF_CORE "jfl.core"           /* registry: the module's table */
+
 typedef struct jf_state {
   jfl_session *session;            /* made at first need */
   unsigned generation;             /* sessions dropped so far, with their jobs and plans */
@@ -107,6 +109,8 @@ typedef struct jf_state {
   size_t live, limit;              /* bytes of arrays; how many make a full collection due */
   char kind[JF_N_KIND];            /* whose addresses are the tags */
   int mt_ref[JF_N_KIND];           /* registry slots of the metatables */
+  char complete[JF_BLOB + 1];      /* whether the front end has said what arrays, blobs do */
+  int require_ref;                 /* registry slot of the global require, as it was at first */
 } jf_state;
 
 static inline jf_state *jf_state_of(lua_State *L)

@@ -19,9 +19,59 @@ void jf_new_kind(lua_State *L, jf_state *st, jf_object_kind kind, lua_CFunction 
   lua_setfield(L, -2, "__gc");
 }
 
+/* Copies the entries of class[from], if there is such a table, into the table on top, which it
+   pops. The class is below that. */
+static void add_entries(lua_State *L, const char *from)
+{
+  lua_getfield(L, -2, from);
+  if (lua_istable(L, -1))
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+      lua_pushvalue(L, -2);
+      lua_pushvalue(L, -2);
+      lua_rawset(L, -6);
+    }
+  lua_pop(L, 2);
+}
+
+/* Pushes the table of methods or fields that objects of the kind have. */
+static void push_table(lua_State *L, jf_object_kind kind, const char *what)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, JF_CORE);
+  lua_pushfstring(L, "%s_%s", names[kind], what);
+  lua_gettable(L, -2);
+  lua_remove(L, -2);
+}
+
+/* Takes what objects of a kind do from the module of the front end that says it: metamethods,
+   methods, fields, and what looks up a name that is none of these. */
+static void complete(lua_State *L, jf_state *st, jf_object_kind kind)
+{
+  const char *module = kind == JF_ARRAY ? "jfl.nd.class" : "jfl.net.blob";
+  st->complete[kind] = 1;                        /* arrays may be made meanwhile */
+  luaL_checkstack(L, 16, "too many values");
+  lua_rawgeti(L, LUA_REGISTRYINDEX, st->require_ref);
+  lua_pushstring(L, module);
+  st->complete[kind] = !lua_pcall(L, 1, 1, 0);
+  if (!st->complete[kind]) lua_error(L);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, st->mt_ref[kind]);
+  add_entries(L, "events");
+  push_table(L, kind, "methods");
+  lua_newtable(L);
+  lua_getfield(L, -3, "unknown");
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+  add_entries(L, "methods");
+  if (kind == JF_BLOB) {
+    push_table(L, kind, "fields");
+    add_entries(L, "fields");
+  }
+  lua_pop(L, 1);
+}
+
 void *jf_push(lua_State *L, jf_object_kind kind, size_t size)
 {
   jf_state *st = jf_state_of(L);
+  if (kind <= JF_BLOB && !st->complete[kind]) complete(L, st, kind);
   const void **p = memset(lua_newuserdata(L, size), 0, size);
   *p = &st->kind[kind];
   lua_rawgeti(L, LUA_REGISTRYINDEX, st->mt_ref[kind]);

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define KEY "jfl.core"       /* registry: the module's table */
-
 JFL_API int luaopen_jfl_core(lua_State *L);
 int luaopen_jfl_sandbox(lua_State *L);       /* of src/script */
 JFL_API int luaopen_jfl_preload(lua_State *L);
@@ -69,6 +67,8 @@ static void fill_module(lua_State *L)
   jf_state *st = jf_push_state(L);
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) module_add(L, st, lists[i]);
   add_fail(L, st);
+  lua_getglobal(L, "require");
+  st->require_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   jf_open_interrupt(L, st);
   lua_pushstring(L, jfl_version());
   lua_setfield(L, 1, "version");
@@ -93,14 +93,14 @@ int luaopen_jfl_core(lua_State *L)
 {
   need_luajit(L);
   lua_settop(L, 0);
-  lua_getfield(L, LUA_REGISTRYINDEX, KEY);
+  lua_getfield(L, LUA_REGISTRYINDEX, JF_CORE);
   if (lua_istable(L, 1)) return 1;
   lua_settop(L, 0);
   lua_newtable(L);
   fill_module(L);
   lua_settop(L, 1);
   lua_pushvalue(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, KEY);
+  lua_setfield(L, LUA_REGISTRYINDEX, JF_CORE);
   return 1;
 }
 

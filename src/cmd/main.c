@@ -325,6 +325,9 @@ static int start(lua_State *L)
   lua_gc(L, LUA_GCSTOP, 0);
   luaL_openlibs(L);
   luaopen_jfl_preload(L);
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_pushboolean(L, 1);
+  lua_setfield(L, -2, "jfl.command");          /* for lua/jfl/job/exit.lua */
   lua_settop(L, 0);
   lua_gc(L, LUA_GCRESTART, 0);
   jf_interrupt_open(L);

@@ -1,7 +1,7 @@
 -- Reads calls in the API's convention: positional arguments, then one options table.
 local core = require "jfl.core"
 local names = require "jfl.base.names"
-local older = require "jfl.legacy.arguments"
+local original = require "jfl.base.original"
 
 local args = {}
 
@@ -10,8 +10,7 @@ local FEW = 8                    -- numbers of a list in a message
 --- Stands for the default of a parameter that may be left out and has none.
 args.none = setmetatable({}, { __tostring = function() return "none" end })
 
---- What define() made, by path, for flow.help and the manual: { path, doc, params, fn,
--- positional }. The last is how many parameters can be given in their order; the others go by name.
+--- What define() made, by path, for flow.help and the manual: { path, doc, params, fn }.
 args.defined = {}
 
 -- A table as messages show it: "{100, 10}" where it holds a few numbers and nothing else.
@@ -180,12 +179,35 @@ local function takes_list(param)
     or of:find("[]", 1, true) or ("|" .. of):find("|table", 1, true)
 end
 
--- Removes the arguments that only scripts of the original give.
-local function drop_older(f, values)
-  for _, e in ipairs(older[f.path] or {}) do values[e[2]] = nil end
+-- The further arguments that scripts of the original give.
+local function older(f) return original.ask("arguments", f.path) or {} end
+
+-- Prepares a function to be called: finds all that it takes in positional order, its parameters and
+-- between them those that only scripts of the original give, and which of the former come first.
+local function prepare(f)
+  f.taken, f.index, f.known, f.n_first = { unpack(f.params) }, {}, {}, 0
+  for _, e in ipairs(older(f)) do table.insert(f.taken, e[1], { e[2], "", args.none }) end
+  for i, param in ipairs(f.taken) do f.index[param[1]] = i end
+  for i, param in ipairs(f.params) do
+    f.known[param[1]] = true
+    if f.taken[i] == param then f.n_first = i end
+  end
+end
+
+--- All that a function takes, in positional order: its parameters, and those of the original.
+function args.taken(f)
+  if not f.taken then prepare(f) end
+  return f.taken
+end
+
+--- How many parameters of a function can be given in their order; the others go by name.
+function args.positional(f)
+  if not f.taken then prepare(f) end
+  return f.n_first
 end
 
 local function read(f, n, ...)
+  if not f.taken then prepare(f) end
   local given, values = { ... }, {}
   local last = given[n]
   local empty = type(last) == "table" and next(last) == nil and getmetatable(last) == nil
@@ -200,27 +222,8 @@ local function read(f, n, ...)
   for i = 1, count do values[f.taken[i][1]] = given[i] end
   if options then take_options(f, values, options) end
   take_defaults(f, values, count)
-  drop_older(f, values)
+  for _, e in ipairs(older(f)) do values[e[2]] = nil end
   return values
-end
-
--- All that a function takes, in positional order: its parameters, and between them those that only
--- scripts of the original give.
-local function all_taken(path, params)
-  local taken = { unpack(params) }
-  for _, e in ipairs(older[path] or {}) do table.insert(taken, e[1], { e[2], "", args.none }) end
-  return taken
-end
-
-local function read_params(path, doc, params)
-  local f = { path = path, doc = doc, params = params, taken = all_taken(path, params),
-    index = {}, known = {}, positional = 0 }
-  for i, param in ipairs(f.taken) do f.index[param[1]] = i end
-  for i, param in ipairs(params) do
-    f.known[param[1]] = true
-    if f.taken[i] == param then f.positional = i end
-  end
-  return f
 end
 
 local function reader(f, body)
@@ -233,14 +236,14 @@ end
 -- values by name. For the reference a parameter may have a field `type`, and params a field
 -- `returns` (a type or a list of them), in the language of LuaLS's annotations.
 function args.define(path, doc, params, body)
-  local f = read_params(path, doc, params)
+  local f = { path = path, doc = doc, params = params }
   args.defined[path], f.fn = f, reader(f, body)
   return f.fn
 end
 
 --- Makes a function that help does not list.
 function args.unlisted(path, params, body)
-  return reader(read_params(path, "", params), body)
+  return reader({ path = path, params = params }, body)
 end
 
 return args

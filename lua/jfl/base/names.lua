@@ -1,19 +1,27 @@
 -- Errors for misspelled names, which suggest what was meant.
 local core = require "jfl.core"
+local original = require "jfl.base.original"
 
-local names = {
-  -- The module jfl sets these four when it is loaded, since it knows all others.
+local names = {}
 
-  --- Its own table.
-  root = {},
-  --- A function that returns the set of all paths in it, such as "nn.relu".
-  paths = function() return {} end,
-  --- A function that tells whether help says something of a word that is no name.
-  topic = function() return false end,
-  --- A function(path, name) that returns what a name of the original stands for in the namespace at
-  -- that path, or nil. Help does not list such names.
-  older = function() end,
-}
+-- What the module jfl, which knows all others, says of itself.
+local root = {}
+local function all_paths() return {} end
+local function has_topic() return false end
+
+--- Tells of flow: the table itself, a function that gives the set of all paths in it, such as
+-- "nn.relu", and one that tells whether help says something of a word that is no name.
+function names.attach(flow, paths, topic) root, all_paths, has_topic = flow, paths, topic end
+
+--- The table flow; an empty one until jfl is loaded.
+function names.root() return root end
+
+--- The set of all paths in flow, such as "nn.relu".
+function names.paths() return all_paths() end
+
+--- What a name of the original stands for in the namespace at that path, or nil. Help does not list
+-- such names.
+function names.older(path, name) return original.ask("name", path, name) end
 
 local MANY = 3                   -- suggestions in one message
 local FEW = 3                    -- letters that say too little
@@ -149,17 +157,15 @@ end
 
 --- The end of a message that points to what help says of a word; "" where it says nothing.
 function names.pointer(word)
-  return names.topic(word) and ("; flow.help('%s') tells what there is instead"):format(word) or ""
+  return has_topic(word) and ("; flow.help('%s') tells what there is instead"):format(word) or ""
 end
 
---- Fails because the namespace t at this path lacks a name. more: further names that it has.
-function names.fail(path, t, name, more)
+--- Fails because the namespace t at this path lacks a name.
+function names.fail(path, t, name)
   local paths = {}
   for other in pairs(names.paths()) do paths["flow." .. other] = true end
-  for _, of in ipairs { t, more or {} } do
-    for other in pairs(of) do
-      if type(other) == "string" then paths[path .. "." .. other] = true end
-    end
+  for other in pairs(t) do
+    if type(other) == "string" then paths[path .. "." .. other] = true end
   end
   local suggestion = names.suggest(name, paths, path)
   if suggestion == "" then suggestion = names.pointer(name) end
@@ -188,13 +194,12 @@ function names.guard(path, t)
   end)
 end
 
---- Gives t a metatable whose __index fails for names that look(name) does not find. more: names for
--- suggestions.
-function names.guarded(t, path, meta, look, more)
+--- Gives t a metatable whose __index fails for names that look(name) does not find.
+function names.guarded(t, path, meta, look)
   meta.namespace, meta.look = path, look
   function meta.__index(_, name)
     local value = meta.look(name)
-    if value == nil and is_name(name) then names.fail(path, t, name, more) end
+    if value == nil and is_name(name) then names.fail(path, t, name) end
     return value
   end
   return setmetatable(t, meta)
@@ -210,7 +215,7 @@ end
 --- Whether there is something at a path such as "nn.relu" or "flow.nn.relu".
 function names.has(path)
   if type(path) ~= "string" or ("." .. path):gsub("%.[%a_][%w_]*", "") ~= "" then return false end
-  local at = names.root
+  local at = root
   for name in path:gsub("^flow%.", ""):gmatch("[^.]+") do
     if type(at) ~= "table" then return false end
     local ok, value = pcall(read, at, name)

@@ -1,4 +1,6 @@
 -- Checkpoints: flow.train.CheckPoint and flow.checkpoint.
+---@space checkpoint=checkpoint
+---@box checkpoint.get checkpoint.load checkpoint.save
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local job = require "jfl.job.job"

@@ -1,4 +1,5 @@
 -- flow.train: CheckPoint, and a manager of checkpoints with dates in their names.
+---@space train
 local args = require "jfl.base.args"
 local averages = require "jfl.net.averages"
 local checkpoint = require "jfl.checkpoint.checkpoint"

@@ -1,4 +1,6 @@
 -- Reads and sets variables of the session by their names.
+---@flow load_variables
+---@box drop_variables get_all_variables variable_info
 local args = require "jfl.base.args"
 local queue = require "jfl.job.queue"
 local core = require "jfl.core"

@@ -1,4 +1,5 @@
 -- flow.data.batches: puts single samples together to batches.
+---@flow data.batches
 local ahead = require "jfl.data.ahead"
 local args = require "jfl.base.args"
 local columns = require "jfl.data.columns"

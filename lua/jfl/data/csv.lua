@@ -1,4 +1,5 @@
 -- flow.data.csv: tables in text files as data sets.
+---@box data.csv
 local args = require "jfl.base.args"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"

@@ -1,4 +1,6 @@
 -- flow.data.load_image, decode_image, save_image: pictures as files and as what is in one.
+---@flow data.decode_image data.save_image
+---@box data.load_image
 local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"
 local core = require "jfl.core"

@@ -19,9 +19,7 @@ local live, current = {}, false
 -- made yet.
 local made, last, pending = {}, {}, {}
 
-job.at_clear[#job.at_clear + 1] = function()
-  live, current, made, last, pending = {}, false, {}, {}, {}
-end
+job.on_clear(function() live, current, made, last, pending = {}, false, {}, {}, {} end)
 
 local Loop = {}
 

@@ -1,5 +1,6 @@
 -- Lists of picture files as columns of data sets, and folders of them. They are decoded ahead of
 -- whoever goes through them, on threads of the core.
+---@flow data.folder data.pictures
 local args = require "jfl.base.args"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"

@@ -1,11 +1,11 @@
 -- flow.data: data sets in the form that jobs take.
+---@space data
 local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
 local loop = require "jfl.data.loop"
 local npy = require "jfl.nd.npy"
-require "jfl.nd.array"
 
 local data = { loop = loop.loop, close_loop = loop.close_loop }
 
@@ -169,13 +169,4 @@ data.load_mnist = args.define("data.load_mnist", "Training and test images in ba
     o.batched and o.test_batch_size or nil, o.data_format)
 end)
 
--- What is loaded at its first use.
-local lazy = {
-  batches = "jfl.data.batches", folder = "jfl.data.pictures", pictures = "jfl.data.pictures",
-  load_image = "jfl.data.images", decode_image = "jfl.data.images",
-  save_image = "jfl.data.images", csv = "jfl.data.csv",
-}
-
-return setmetatable(data, { __names = lazy, __index = function(_, name)
-  return lazy[name] and require(lazy[name])[name]
-end })
+return data

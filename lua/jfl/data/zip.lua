@@ -1,4 +1,5 @@
 -- flow.zip: several arrays or lists, row by row.
+---@box zip
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 

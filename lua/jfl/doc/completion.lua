@@ -27,7 +27,8 @@ local function add_names(names, t)
   add(names, t)
   local meta = debug.getmetatable(t)
   if type(meta) ~= "table" then return end
-  add(names, rawget(meta, "__names"))
+  local listed = rawget(meta, "__names")
+  add(names, type(listed) == "function" and listed() or listed)
   local lent = rawget(meta, "__index")
   if type(lent) == "table" and lent ~= t then add_names(names, lent) end
   if type(t) == "userdata" then add_core_names(names, t) end

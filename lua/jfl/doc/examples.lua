@@ -1,24 +1,6 @@
 -- Examples of the names of flow, for flow.help and the reference; the specs run them all. They are
--- kept as text: "## nn.relu" begins one, and what a line prints stands behind "-->".
-local PARTS = {
-  "arrays",
-  "attention",
-  "conv",
-  "data",
-  "devices",
-  "jobs",
-  "losses",
-  "math",
-  "moves",
-  "norm",
-  "ops",
-  "optimizers",
-  "quantization",
-  "settings",
-  "tools",
-  "typing",
-  "variables",
-}
+-- kept as text, in the files of the folder examples: "## nn.relu" begins one, and what a line
+-- prints stands behind "-->".
 
 -- What an example begins with where it uses the short names.
 local SHORT = { nd = "flow.ndarray", tp = "flow.typing" }
@@ -39,9 +21,11 @@ local examples = {
   by_path = {},
 }
 
-for _, part in ipairs(PARTS) do
-  for path, code in require("jfl.doc.examples." .. part):gmatch("## ([^\n]+)\n(.-)\n%f[#%z]") do
-    examples.by_path[path] = complete((code:gsub("\n+$", "")))
+for name in pairs(package.preload) do
+  if name:find("^jfl%.doc%.examples%.") then
+    for path, code in require(name):gmatch("## ([^\n]+)\n(.-)\n%f[#%z]") do
+      examples.by_path[path] = complete((code:gsub("\n+$", "")))
+    end
   end
 end
 

@@ -1,10 +1,12 @@
 -- flow.help: signatures and meanings, from the core's op table and from what is defined in Lua.
+---@flow help
 local args = require "jfl.base.args"
 local chapters = require "jfl.doc.chapters"
 local core = require "jfl.core"
 local examples = require "jfl.doc.examples"
 local index = require "jfl.doc.index"
 local names = require "jfl.base.names"
+local original = require "jfl.base.original"
 local topics = require "jfl.doc.topics"
 
 local help = {}
@@ -71,7 +73,7 @@ local function defined_text(f)
       or param[1] .. "=" .. tostring(default)
     lines[i] = param_line(param[1], default ~= nil and tostring(default) or nil, param[2])
   end
-  local list = f.type and "" or signature(parts, f.positional or #parts)
+  local list = f.type and "" or signature(parts, f.fn and args.positional(f) or #parts)
   table.insert(lines, 1, index.written(f.path) .. list)
   table.insert(lines, 2, filled(" ", f.doc))
   if f.same_as then lines[#lines + 1] = param_line("same as", nil, index.written(f.same_as)) end
@@ -188,7 +190,7 @@ local function told(path)
   if text and topic then text = text .. "\n\n" .. topic end
   text = text or topic
   if text then return text .. chapters.pointer(path) end
-  return chapters.text(path) or require("jfl.legacy.about").text(path)
+  return chapters.text(path) or original.ask("about", path)
 end
 
 -- The path of a function of flow, or of a group such as flow.nn. Where several paths lead to it,
@@ -240,7 +242,7 @@ end
 --- The text that flow.help prints: of one name ("softmax" or "nn.softmax") or group ("nn"), of a
 -- function, or an overview.
 function help.text(what)
-  if what == nil or what == names.root then return overview() end
+  if what == nil or what == names.root() then return overview() end
   local name = name_of(what)
   local path = name:gsub("^flow%.", "")
   local word = path:lower()

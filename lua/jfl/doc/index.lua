@@ -24,7 +24,8 @@ function index.written(path) return index.of_object(path) and path or "flow." ..
 -- functions count as names.
 local function walk(found, t, prefix)
   local meta = getmetatable(t) or {}
-  local is_object = meta.__tostring ~= nil and t ~= names.root
+  local is_object = meta.__tostring ~= nil and t ~= names.root()
+  local listed = meta.__names
   local function visit(name)
     local path, value = prefix .. name, t[name]
     if name:sub(1, 1) == "_" or internal[path] or is_object and type(value) ~= "function" then
@@ -34,13 +35,13 @@ local function walk(found, t, prefix)
     if type(value) == "table" then walk(found, value, path .. ".") end
   end
   for name in next, t do visit(name) end
-  for name in pairs(meta.__names or {}) do
+  for name in pairs(type(listed) == "function" and listed() or listed or {}) do
     if rawget(t, name) == nil then visit(name) end
   end
 end
 
 local function value_at(path)
-  local at = names.root
+  local at = names.root()
   for name in path:gmatch("[^.]+") do
     local ok, value = pcall(function() return at[name] end)
     if not ok or value == nil then return nil end
@@ -61,7 +62,7 @@ local function is_space(value)
 end
 
 local function collect()
-  local found, spaces, flow = {}, {}, names.root
+  local found, spaces, flow = {}, {}, names.root()
   load_all()
   assert(flow.nn, "the ops come with it")
   walk(found, flow, "")
@@ -109,7 +110,7 @@ end
 
 -- Adds the methods of NdArrays: functions under flow.ndarray whose first argument is the array.
 local function add_array_methods(entries)
-  for name in next, core.array_methods do
+  for name in pairs(require("jfl.nd.class").methods) do
     local of = args.defined["ndarray." .. name] or manual["ndarray." .. name]
     local path = "NdArray:" .. name
     if of and not manual[path] then

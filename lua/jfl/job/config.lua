@@ -1,4 +1,6 @@
 -- flow.config (the session's settings) and flow.function_config() (a job's).
+---@space config=session
+---@box config.check_finite function_config
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local devices = require "jfl.job.devices"

@@ -2,9 +2,8 @@
 local args = require "jfl.base.args"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
-local future = require "jfl.legacy.future"
 local names = require "jfl.base.names"
-local older = require "jfl.legacy.definition"
+local original = require "jfl.base.original"
 local typing = require "jfl.job.typing"
 
 local FIELDS = { name = true, type = true, function_config = true, inputs = true, returns = true,
@@ -81,7 +80,7 @@ end
 -- The type of the results, whether calls are asynchronous and, if they give something other than a
 -- registrar, its class.
 local function read_returns(t)
-  if t.returns == nil then return typing.any, true, future end
+  if t.returns == nil then return typing.any, true, original.ask "future" end
   if not typing.is_type(t.returns) then
     core.fail("%s: returns must be a type such as flow.typing.Numpy or, for several results, "
       .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), and for those with names "
@@ -93,7 +92,7 @@ end
 
 --- The fields of a job from the arguments of global_function.
 return function(...)
-  local t = older(...)
+  local t = original.ask("definition", ...) or (...)
   check_definition(t)
   local options = read_config(t.name, t.function_config)
   local returns, is_async, class = read_returns(t)

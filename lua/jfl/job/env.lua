@@ -1,4 +1,5 @@
 -- flow.env: the processes that run a script together, its ranks.
+---@space env
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 

@@ -1,4 +1,6 @@
 -- Job functions: defines them, also anew, and calls them.
+---@flow clear_default_session
+---@box cancel global_function
 local args = require "jfl.base.args"
 local arguments = require "jfl.job.arguments"
 local debug = require "debug"
@@ -12,13 +14,13 @@ local rates = require "jfl.job.rates"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 local warn = require "jfl.base.warn"
-require "jfl.nd.array"
-require "jfl.net.ops"
 
-local job = {
-  --- Functions that clear_default_session calls when it has dropped the session.
-  at_clear = {},
-}
+local job = {}
+
+local forgetting = {}
+
+--- Has clear_default_session call forget() when it has dropped the session.
+function job.on_clear(forget) forgetting[#forgetting + 1] = forget end
 
 local Job = { help = "global_function" }     -- what flow.help tells of a job
 local methods = {}
@@ -247,7 +249,7 @@ function job.clear_default_session()
   by_name, variable.shared = {}, {}
   profile.across(core.reset)
   config.reset()
-  for _, forget in ipairs(job.at_clear) do forget() end
+  for _, forget in ipairs(forgetting) do forget() end
 end
 
 return job

@@ -2,6 +2,7 @@
 -- and frees it.
 local config = require "jfl.job.config"
 local core = require "jfl.core"
+local original = require "jfl.base.original"
 local queue = require "jfl.job.queue"
 local trace = require "jfl.job.trace"
 local typing = require "jfl.job.typing"
@@ -167,7 +168,7 @@ local function add_outputs(self, context, ...)
   variable.check(context)
   local blobs, reader = match_results(self, context, select("#", ...), ...)
   if context.mode == "train" then      -- others need not load what trains
-    require("jfl.legacy.losses").minimize(context)
+    original.ask("minimize", context)
     require("jfl.net.optimizers").close(context)
   end
   local n = 0

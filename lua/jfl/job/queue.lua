@@ -1,7 +1,10 @@
 -- Asynchronous calls: what calls give, what runs their callbacks, and the end of a program. The
 -- queue of calls is kept by the core, so that no error from outside leaves it half changed.
+---@flow fd
+---@box poll sync
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local exit = require "jfl.job.exit"
 local ffi = require "ffi"
 local trace = require "jfl.job.trace"
 local warn = require "jfl.base.warn"
@@ -131,25 +134,14 @@ end
 -- find every array.
 queue.at_close = ffi.gc(ffi.new("char[1]"), function() finish_or_say(true) end)
 
--- os.exit closes no state and runs no finalizer, and a script may call it anywhere: so it is
--- replaced by one that first does what the end of the script does. It leaves the callback or body
--- that called it, as it does not return there.
-if os and os.exit then
-  local exit, exiting, first = os.exit, false, nil
-  rawset(os, "exit", function(code, ...)
-    -- Callbacks may call os.exit again; the first status counts.
-    if exiting then code = first end
-    exiting, first = true, code
-    core.leave(trace, "current")
-    local ok = finish_or_say()
-    if queue.last then
-      local done, err = pcall(queue.last)
-      if not done then say(err) end
-      ok = ok and done
-    end
-    if ok then return exit(code, ...) end
-    return exit(1, ...)
-  end)
-end
+-- It leaves the callback or body that called os.exit, as that does not return there.
+exit.before(function()
+  core.leave(trace, "current")
+  local ok = finish_or_say()
+  if not queue.last then return ok end
+  local done, err = pcall(queue.last)
+  if not done then say(err) end
+  return ok and done
+end)
 
 return queue

@@ -1,5 +1,8 @@
 -- Types of job arguments and results: how the blobs of a body's result are listed, and how a call's
 -- arrays are put into the same form.
+---@space typing
+---@box typing.Bundle typing.Callback typing.Dict typing.List typing.ListListNumpy typing.ListNumpy
+---@box typing.Numpy typing.Tuple
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 

@@ -1,4 +1,5 @@
 -- flow.watch and flow.watch_diff: handlers that get values and gradients of a job at every call.
+---@box watch watch_diff
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"

@@ -1,12 +1,13 @@
 -- flow.ndarray: dense arrays in host memory. Arithmetic runs the ops of the table at once.
+---@space ndarray
+---@box ndarray.arange ndarray.array ndarray.concat ndarray.empty ndarray.full ndarray.ones
+---@box ndarray.stack ndarray.zeros
 local args = require "jfl.base.args"
+local class = require "jfl.nd.class"
 local core = require "jfl.core"
-local names = require "jfl.base.names"
 local ndmath = require "jfl.nd.math"
-require "jfl.nd.shape"
 
 local nd = { matmul = ndmath.matmul }
-local methods, mt = core.array_methods, core.array_mt
 
 -- ---- making arrays ----
 
@@ -126,43 +127,5 @@ nd.stack = args.define("ndarray.stack", "Joins arrays along a new axis.", {
   return (stack(need_list("ndarray.stack", o.arrays), { axis = o.axis }))
 end)
 
--- ---- what arrays print, and names they lack ----
-
-function mt.__tostring(a) return require("jfl.nd.format").text(a) end
-
-function mt.__concat(a, b) return tostring(a) .. tostring(b) end
-
-function mt.__call(a)
-  core.fail("an NdArray %s is no function: a[i] and a:get(i, j) give elements; the call of a job "
-    .. "takes a callback only if the job's returns is a flow.typing.Callback",
-    args.shape_text(a.shape))
-end
-
--- The names that a misspelled one may have meant: fields, methods and functions.
-local function known()
-  local known_names = { shape = true, dtype = true, size = true }
-  for name in pairs(methods) do known_names[name] = true end
-  for path in pairs(names.paths()) do
-    if path:match("^math%.") then known_names["flow." .. path] = true end
-  end
-  return known_names
-end
-
--- A misspelled method is an error here; as nil it would only fail later, when called.
-setmetatable(methods, { __index = function(_, name)
-  if type(name) ~= "string" or not name:match("^%a") then return nil end
-  local value = names.older("NdArray", name)
-  if value == nil then
-    core.fail("an NdArray has no '%s'%s", name, names.suggest(name, known(), "a"))
-  end
-  return value
-end })
-
--- What is loaded at its first use.
-local lazy = { rand = "jfl.nd.random", randn = "jfl.nd.random", save = "jfl.nd.npy",
-  load = "jfl.nd.npy" }
-
 -- Every method is a function too: nd.sum(a).
-return setmetatable(nd, { __names = lazy, __index = function(_, name)
-  return lazy[name] and require(lazy[name])[name] or rawget(methods, name)
-end })
+return setmetatable(nd, { __index = function(_, name) return class.methods[name] end })

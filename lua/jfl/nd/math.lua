@@ -1,9 +1,15 @@
 -- Arithmetic, comparisons, reductions and products of NdArrays, by the ops of the table.
+---@box ndarray.all ndarray.any ndarray.argmax ndarray.argmin ndarray.eq ndarray.ge ndarray.gt
+---@box ndarray.le ndarray.lt ndarray.matmul ndarray.max ndarray.mean ndarray.min ndarray.ne
+---@box ndarray.std ndarray.sum
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 
-local ndmath = {}
-local methods, mt = core.array_methods, core.array_mt
+local ndmath = {
+  --- What jfl.nd.class gives arrays of this file.
+  methods = {}, events = {},
+}
+local methods, events = ndmath.methods, ndmath.events
 
 local is_float = { float16 = true, bfloat16 = true, float32 = true, float64 = true }
 local rank = { int8 = 1, uint8 = 1, int32 = 1, int64 = 2, float16 = 3, bfloat16 = 3, float32 = 3,
@@ -86,9 +92,9 @@ end
 
 for event, name in pairs { __add = "add", __sub = "subtract", __mul = "multiply", __mod = "mod",
   __pow = "pow" } do
-  mt[event] = binary(name)
+  events[event] = binary(name)
 end
-mt.__div = binary("divide", true)
+events.__div = binary("divide", true)
 
 for method, name in pairs { eq = "equal", ne = "not_equal", lt = "less", le = "less_equal",
   gt = "greater", ge = "greater_equal" } do
@@ -97,14 +103,14 @@ end
 
 -- Refuses <, <=, > and >=, whose results Lua would turn into one boolean.
 for event, instead in pairs { __lt = "lt(b) or a:gt(b)", __le = "le(b) or a:ge(b)" } do
-  mt[event] = function()
+  events[event] = function()
     core.fail("NdArrays are compared element by element, by a:%s; add :all() or :any() for one "
       .. "answer", instead)
   end
 end
 
 local negative = core.op("negative")
-function mt.__unm(a) return (negative(to_work(a))) end
+function events.__unm(a) return (negative(to_work(a))) end
 
 -- ---- reductions ----
 

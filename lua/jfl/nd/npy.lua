@@ -1,4 +1,5 @@
 -- numpy's files: .npy holds one array, .npz a zip file of them.
+---@box ndarray.load ndarray.save
 local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"
 local core = require "jfl.core"

@@ -1,4 +1,6 @@
 -- flow.random: the seed of everything that is drawn, and random NdArrays.
+---@space random
+---@box ndarray.rand ndarray.randn random.rand random.randn random.seed
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local call = require "jfl.net.call"

@@ -1,9 +1,11 @@
 -- Parts and shapes of NdArrays: rows, slices, reshape, transpose, conversions, pointers.
+---@box ndarray.astype ndarray.copy ndarray.fill ndarray.free ndarray.get ndarray.item
+---@box ndarray.reshape ndarray.set ndarray.slice ndarray.take ndarray.totable ndarray.transpose
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local ndmath = require "jfl.nd.math"
 
-local methods = core.array_methods
+local methods = {}              -- what jfl.nd.class gives arrays of this file
 local need = ndmath.need
 
 local gather, cut, transpose = core.op("gather"), core.op("slice"), core.op("transpose")
@@ -158,3 +160,5 @@ function methods.pointer(a)
   pointed[p] = a
   return p
 end
+
+return methods

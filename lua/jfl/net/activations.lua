@@ -1,4 +1,5 @@
 -- Activations that are made of ops.
+---@box nn.celu nn.glu nn.gumbel_softmax nn.tanhshrink nn.threshold
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

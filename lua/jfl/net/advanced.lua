@@ -1,4 +1,6 @@
 -- flow.advanced: a blob as a list of blobs, one on each device of the place, and back.
+---@flow advanced.distribute_add advanced.distribute_clone advanced.distribute_concat
+---@flow advanced.distribute_map advanced.distribute_split
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

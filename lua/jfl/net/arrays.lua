@@ -1,4 +1,10 @@
 -- Functions on shapes and indices that are made of ops.
+---@flow experimental.square_sum
+---@box broadcast_like constant_like constant_scalar count_not_finite dim_gather dim_scatter_add
+---@box elem_cnt identity_n linspace masked_fill math.broadcast_to_compatible_with math.in_top_k
+---@box math.reduced_shape_elem_cnt math.unsorted_batch_segment_sum math.unsorted_segment_sum_like
+---@box meshgrid moveaxis multi_count_not_finite nn.embedding range repeat_interleave reshape_like
+---@box swapaxes tile
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

@@ -1,4 +1,5 @@
 -- Functions for networks that attend.
+---@box nn.scaled_dot_product_attention
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 

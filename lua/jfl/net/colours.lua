@@ -1,4 +1,6 @@
 -- Colours of pictures in batches, changed by a given factor or at random.
+---@box image.adjust_brightness image.adjust_contrast image.adjust_hue image.adjust_saturation
+---@box image.color_jitter
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

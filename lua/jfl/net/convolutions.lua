@@ -1,4 +1,6 @@
 -- Convolutions that are made of others: transposed ones, and that of TensorFlow's padding.
+---@box nn.compat_conv2d nn.conv1d_transpose nn.conv2d_transpose nn.conv3d_transpose
+---@box nn.torch_conv2d_transpose
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

@@ -1,4 +1,5 @@
 -- How alike vectors are.
+---@box nn.cosine_similarity nn.pairwise_distance
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

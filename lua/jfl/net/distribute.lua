@@ -1,4 +1,5 @@
 -- flow.distribute: how a value lies on the devices of its place, and blobs that are made to lie so.
+---@flow distribute.auto distribute.broadcast distribute.split parallel_cast
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 

@@ -1,4 +1,5 @@
 -- flow.nn.dropout, which depends on the type of the job.
+---@box nn.dropout
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

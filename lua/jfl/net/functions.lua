@@ -1,4 +1,9 @@
 -- flow.math and flow.random: functions that are made of ops.
+---@box math.add_n math.fused_bias_add_gelu math.gelu math.l2_normalize math.polyval
+---@box math.reduce_euclidean_norm math.reduce_l1 math.reduce_logsumexp math.reduce_std
+---@box math.reduce_variance math.two_stage_reduce_max math.two_stage_reduce_min nn.gelu=math.gelu
+---@box nn.l2_normalize=math.l2_normalize nn.random_mask_like random.bernoulli
+---@box random.generate_random_batch_permutation_indices random.shuffle
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

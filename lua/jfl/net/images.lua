@@ -1,5 +1,7 @@
 -- Pictures in batches: sizes, parts, and the random changes that keep a network from learning its
 -- training set by heart.
+---@box image.CropMirrorNormalize image.Resize image.center_crop image.flip image.normalize
+---@box image.random_crop image.random_erasing image.random_flip random.CoinFlip
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

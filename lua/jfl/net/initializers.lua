@@ -1,5 +1,10 @@
 -- Initializers of variables: each returns, for a shape, a kind of initial contents that the core
 -- knows and its two parameters.
+---@box constant_initializer glorot_normal_initializer glorot_uniform_initializer
+---@box kaiming_initializer ones_initializer orthogonal_initializer random_normal_initializer
+---@box random_uniform_initializer truncated_normal truncated_normal_initializer
+---@box variance_scaling_initializer xavier_normal_initializer xavier_uniform_initializer
+---@box zeros_initializer
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 

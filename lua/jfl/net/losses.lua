@@ -1,4 +1,9 @@
 -- flow.nn: losses that are made of ops.
+---@box combined_margin_loss ctc_loss nn.BCELoss nn.BCEWithLogitsLoss nn.KLDivLoss nn.L1Loss
+---@box nn.MSELoss nn.MarginRankingLoss nn.TripletMarginLoss nn.cosine_embedding_loss
+---@box nn.cross_entropy nn.dice_loss nn.hinge_embedding_loss nn.hinge_loss nn.huber_loss
+---@box nn.nll_loss nn.sigmoid_focal_loss nn.softmax_cross_entropy_with_logits
+---@box nn.sparse_cross_entropy smooth_l1_loss
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

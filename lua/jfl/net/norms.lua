@@ -1,4 +1,6 @@
 -- flow.nn: normalizations as functions of tensors.
+---@box nn.GroupNorm nn.InstanceNorm1d nn.InstanceNorm2d nn.InstanceNorm3d nn.batch_normalization
+---@box nn.layer_norm nn.local_response_norm nn.moments nn.rms_norm
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local common = require "jfl.net.layers.common"

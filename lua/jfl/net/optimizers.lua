@@ -1,4 +1,6 @@
 -- flow.optimizer: what makes a job train.
+---@space optimizer
+---@box optimizer.CombinedOptimizer
 local args = require "jfl.base.args"
 local averages = require "jfl.net.averages"
 local core = require "jfl.core"

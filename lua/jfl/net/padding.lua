@@ -1,4 +1,5 @@
 -- Borders around pictures, made of the op pad.
+---@box constant_pad2d reflection_pad2d replication_pad2d same_padding
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

@@ -1,4 +1,5 @@
 -- Windows of pictures as columns of a matrix, and back.
+---@box nn.fold nn.unfold
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local convolutions = require "jfl.net.convolutions"

@@ -1,4 +1,7 @@
 -- optimizer.grad_clipping and optimizer.loss_scale: what an optimizer does to gradients.
+---@box optimizer.grad_clipping.by_global_norm optimizer.grad_clipping.by_norm
+---@box optimizer.grad_clipping.by_value optimizer.loss_scale.dynamic_loss_scale
+---@box optimizer.loss_scale.static_loss_scale
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 

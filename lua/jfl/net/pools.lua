@@ -1,4 +1,7 @@
 -- Pools over one and three axes, and pools that say how large their result is.
+---@box nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d nn.adaptive_max_pool1d
+---@box nn.adaptive_max_pool2d nn.adaptive_max_pool3d nn.avg_pool1d nn.avg_pool3d nn.global_avg_pool
+---@box nn.max_pool1d nn.max_pool3d
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

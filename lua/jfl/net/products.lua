@@ -1,4 +1,5 @@
 -- Products of matrices and tensors: matmul on operands that broadcast, and einsum.
+---@box einsum linalg.matmul=matmul matmul
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

@@ -1,5 +1,8 @@
 -- flow.quantization: what training notes of ranges, and rounding to integers as a quantized network
 -- would do.
+---@flow quantization.moving_average_min_maxObserver
+---@box quantization.fake_quantization quantization.min_max_observer
+---@box quantization.moving_average_min_max_observer=quantization.moving_average_min_maxObserver
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

@@ -1,4 +1,6 @@
 -- flow.regularizers: what training adds to the gradients of single variables.
+---@space regularizers
+---@box regularizers.l1 regularizers.l1_l2 regularizers.l2
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 

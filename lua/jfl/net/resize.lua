@@ -1,4 +1,5 @@
 -- Images at another size: interpolation, and channels that become pixels.
+---@box nn.PixelShuffle nn.PixelShufflev2 nn.interpolate nn.upsample=nn.interpolate
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

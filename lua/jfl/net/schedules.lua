@@ -1,4 +1,5 @@
 -- Learning rate schedules and their warm-ups.
+---@box optimizer.CustomScheduler optimizer.warmup.constant optimizer.warmup.linear
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local records = require "jfl.net.records"

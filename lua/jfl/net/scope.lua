@@ -1,4 +1,6 @@
 -- flow.scope: placement, logical views and namespaces, as trailing functions.
+---@space scope
+---@box scope.namespace scope.recompute
 local args = require "jfl.base.args"
 local config = require "jfl.job.config"
 local core = require "jfl.core"

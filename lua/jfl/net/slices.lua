@@ -1,4 +1,6 @@
 -- Slices with steps, and what is made of them: reversing, rolling, diagonals.
+---@flow experimental.logical_slice experimental.logical_slice_assign
+---@box chunk diagonal flip=reverse reverse roll slice_update slice_v2 unbind unstack=unbind
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"

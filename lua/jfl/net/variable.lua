@@ -1,4 +1,5 @@
 -- flow.get_variable: variables of a job, shared with other jobs by their names.
+---@box assign get_variable
 local args = require "jfl.base.args"
 local averages = require "jfl.net.averages"
 local call = require "jfl.net.call"

@@ -1,5 +1,7 @@
 -- The two logical views of several devices. In the consistent one a blob is one tensor, of which
 -- each device may have a part; in the mirrored one each device has a tensor of its own.
+---@flow cast_to_current_logical_view scope.consistent_view scope.consistent_view_enabled
+---@flow scope.mirrored_view scope.mirrored_view_enabled
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"

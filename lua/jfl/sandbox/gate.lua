@@ -4,7 +4,6 @@
 local allowed = require "jfl.sandbox.allowed"
 local core = require "jfl.core"
 local flow = require "jfl"
-require "jfl.nd.array"            -- gives arrays their operators and methods
 
 local gate = {}
 

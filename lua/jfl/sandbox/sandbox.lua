@@ -1,7 +1,7 @@
 -- Boxes for Lua texts that one does not trust.
+---@flow sandbox
 local args = require "jfl.base.args"
 local core = require "jfl.core"
-require "jfl.nd.array"            -- gives arrays their operators and methods
 
 local Box = {}
 Box.__index = Box

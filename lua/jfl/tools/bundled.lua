@@ -1,6 +1,8 @@
 -- flow.bundle, and the beginning of a program that `jfl --bundle` made.
+---@space bundle=space
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local exit = require "jfl.job.exit"
 
 local bundled = { space = {} }   -- space: what flow.bundle is
 
@@ -145,15 +147,6 @@ local function redirect(t, name, reads)
   end)
 end
 
--- os.exit ends the program without a last collection of garbage.
-local function clean_at_exit()
-  local exit = os.exit
-  rawset(os, "exit", function(...)
-    remove_copies()
-    return exit(...)
-  end)
-end
-
 local function redirect_all()
   local readers = { "load", "checkpoint_open", "directory", "file_open", "is_file", "is_there",
     "is_directory", "csv" }
@@ -199,7 +192,7 @@ function bundled.start(argv0, digits, tools)
     has = {} }
   table.insert(package.loaders, 2, module_of)
   redirect_all()
-  clean_at_exit()
+  exit.before(remove_copies)         -- which ends the program without collecting garbage
   local script = program.entries[1]
   local chunk, why = loadstring(text_of(script):gsub("^#[^\n]*", ""), "@" .. script.name)
   if not chunk then error(why, 0) end

@@ -1,11 +1,11 @@
 -- flow.plot: curves of numbers, in the terminal or as an SVG file.
+---@flow plot
 local args = require "jfl.base.args"
 local axis = require "jfl.tools.plot_axis"
 local core = require "jfl.core"
 local ffi = require "ffi"
 local svg = require "jfl.tools.svg"
 local terminal = require "jfl.tools.terminal"
-require "jfl.nd.array"            -- gives arrays their methods
 
 local plot = {}
 

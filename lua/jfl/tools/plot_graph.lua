@@ -1,4 +1,5 @@
 -- flow.plot_graph: the graph of a job, in the terminal or as an SVG file.
+---@flow plot_graph
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local layers = require "jfl.tools.plot_layers"

@@ -1,4 +1,5 @@
 -- flow.plot_images: pictures side by side, in the terminal or as an SVG file.
+---@flow plot_images
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local ffi = require "ffi"
@@ -6,7 +7,6 @@ local picture = require "jfl.tools.picture"
 local svg = require "jfl.tools.svg"
 local terminal = require "jfl.tools.terminal"
 local text = require "jfl.base.text"
-require "jfl.nd.array"            -- gives arrays their methods
 
 local plotimages = {}
 

@@ -1,9 +1,9 @@
 -- flow.plot_matrix: a table of numbers, in the terminal or as an SVG file with coloured cells.
+---@flow plot_matrix
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local svg = require "jfl.tools.svg"
 local text = require "jfl.base.text"
-require "jfl.nd.array"            -- gives arrays their methods
 
 local plotmatrix = {}
 

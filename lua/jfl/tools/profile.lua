@@ -1,5 +1,6 @@
 -- flow.profile: tells which steps take the time of runs, and how near each is to what the machine
 -- can do.
+---@flow profile
 local args = require "jfl.base.args"
 local queue = require "jfl.job.queue"
 local core = require "jfl.core"

@@ -1,5 +1,6 @@
 -- flow.progress: shows how far a loop is, as a bar on a terminal, else as a line a minute on
 -- stderr.
+---@flow progress
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local debug = require "debug"

@@ -1,12 +1,12 @@
 -- flow.summary: writes numbers, histograms, pictures and text of a run to files that TensorBoard
 -- reads.
+---@space summary
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local event = require "jfl.tools.event"
 local histogram = require "jfl.tools.histogram"
 local picture = require "jfl.tools.picture"
 local text = require "jfl.base.text"
-require "jfl.nd.array"            -- gives arrays their methods
 
 local summary = {}
 

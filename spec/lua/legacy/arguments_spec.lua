@@ -34,7 +34,7 @@ describe("arguments of the original", function()
       assert.truthy(f, path)
       for _, e in ipairs(list) do
         for _, param in ipairs(f.params) do assert.not_equal(e[2], param[1], path) end
-        assert.equal(e[2], f.taken[e[1]][1], path)
+        assert.equal(e[2], args.taken(f)[e[1]][1], path)
       end
     end
   end)

@@ -548,10 +548,10 @@ describe("optimizers and schedules", function()
   end)
 
   it("keep the original's order of arguments", function()
-    local params = require("jfl.base.args").defined
+    local args = require "jfl.base.args"
     local function order(name)
-      local list = {}
-      for i, param in ipairs(params["optimizer." .. name].taken) do list[i] = param[1] end
+      local list, f = {}, args.defined["optimizer." .. name]
+      for i, param in ipairs(args.taken(f)) do list[i] = param[1] end
       return table.concat(list, " ")
     end
     assert.equal("lr_scheduler loss_scale_factor momentum grad_clipping train_step_lbn "

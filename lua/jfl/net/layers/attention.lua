@@ -1,4 +1,5 @@
 -- flow.layers.multi_head_attention.
+---@box layers.multi_head_attention
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local common = require "jfl.net.layers.common"

@@ -1,4 +1,6 @@
 -- flow.layers: convolutions of one to three axes, plain and transposed, and upsample_2d.
+---@box layers.conv1d layers.conv1d_transpose layers.conv2d layers.conv2d_transpose layers.conv3d
+---@box layers.conv3d_transpose layers.upsample_2d
 local args = require "jfl.base.args"
 local common = require "jfl.net.layers.common"
 local core = require "jfl.core"

@@ -1,4 +1,5 @@
 -- flow.layers.dense.
+---@box layers.dense
 local args = require "jfl.base.args"
 local common = require "jfl.net.layers.common"
 local core = require "jfl.core"

@@ -1,4 +1,5 @@
 -- flow.layers: vectors of words and other numbered things.
+---@box layers.embedding
 local args = require "jfl.base.args"
 local common = require "jfl.net.layers.common"
 local core = require "jfl.core"

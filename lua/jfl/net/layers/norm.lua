@@ -1,4 +1,7 @@
 -- flow.layers: normalizations with their variables.
+---@box layers.batch_normalization layers.batch_normalization_add_relu
+---@box layers.batch_normalization_relu layers.group_norm layers.instance_norm layers.layer_norm
+---@box layers.layer_norm_grad layers.layer_norm_param_grad layers.prelu layers.rms_norm
 local args = require "jfl.base.args"
 local common = require "jfl.net.layers.common"
 local core = require "jfl.core"

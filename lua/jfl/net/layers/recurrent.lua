@@ -1,4 +1,5 @@
 -- flow.layers: rnn, lstm and gru, by PyTorch's formulas and with its names of variables.
+---@box layers.gru layers.lstm layers.rnn
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local common = require "jfl.net.layers.common"

@@ -1,0 +1,48 @@
+-- What NdArrays do: their methods, operators, and what they print. The core takes it from here
+-- before it makes the first array (src/bind/kinds.c).
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local names = require "jfl.base.names"
+local ndmath = require "jfl.nd.math"
+
+local class = {
+  --- By name, and metamethods by event.
+  methods = {}, events = ndmath.events,
+}
+local methods, events = class.methods, class.events
+
+for _, list in ipairs { ndmath.methods, require "jfl.nd.shape" } do
+  for name, f in pairs(list) do methods[name] = f end
+end
+
+function events.__tostring(a) return require("jfl.nd.format").text(a) end
+
+function events.__concat(a, b) return tostring(a) .. tostring(b) end
+
+function events.__call(a)
+  core.fail("an NdArray %s is no function: a[i] and a:get(i, j) give elements; the call of a job "
+    .. "takes a callback only if the job's returns is a flow.typing.Callback",
+    args.shape_text(a.shape))
+end
+
+-- The names that a misspelled one may have meant: fields, methods and functions.
+local function known()
+  local known_names = { shape = true, dtype = true, size = true }
+  for name in pairs(methods) do known_names[name] = true end
+  for path in pairs(names.paths()) do
+    if path:match("^math%.") then known_names["flow." .. path] = true end
+  end
+  return known_names
+end
+
+--- A misspelled method is an error here; as nil it would only fail later, when called.
+function class.unknown(_, name)
+  if type(name) ~= "string" or not name:match("^%a") then return nil end
+  local value = names.older("NdArray", name)
+  if value == nil then
+    core.fail("an NdArray has no '%s'%s", name, names.suggest(name, known(), "a"))
+  end
+  return value
+end
+
+return class
