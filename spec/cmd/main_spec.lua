@@ -290,6 +290,18 @@ describe("Ctrl-C", function()
     assert.same({ "false\tinterrupted\n", "", 0 }, { out, said(err), status })
   end)
 
+  it("stops a read of a pipe in which nobody writes", function()
+    local pipe = os.tmpname()
+    local script = helper.file([[
+      os.execute("(until ls -l /proc/$PPID/fd | grep -q ' -> " .. ... .. "'; do sleep 0.05; done;"
+        .. "kill -INT $PPID) &")
+      print(pcall(require"jfl".ndarray.load, ...))]])
+    local out, err, status = helper.shell(("rm %s && mkfifo %s && (sleep 600 >%s & %s; kill $!)")
+      :format(pipe, pipe, pipe, helper.line(script, pipe)))
+    os.remove(pipe)
+    assert.same({ "false\tinterrupted\n", "", 0 }, { out, said(err), status })
+  end)
+
   it("stops the callbacks at the end of a program, and those behind", function()
     local script = helper.file [[
       local flow = require "jfl"

@@ -147,6 +147,9 @@ typedef enum jf_how {
 int jf_open(int folder, const char *path, int how);
 int jf_close(int file);
 int64_t jf_read(int file, void *to, size_t n);
+/* Waits until reading the file need not wait, for so many seconds or until a signal comes; whether
+   that is so. */
+int jf_is_ready(int file, double seconds);
 int64_t jf_read_at(int file, void *to, size_t n, uint64_t at);
 /* Writes all: 0 or -1. A limit of file sizes is the error EFBIG and no signal. */
 int jf_write_all(int file, const void *from, size_t n);
