@@ -141,32 +141,33 @@ local constant_of = args.define("constant", "A tensor filled with value; of an N
   end)
 
 -- The namespace at that path below flow, which is made where there is none.
-local function space_of(flow, modules, space)
+local function space_of(flow, modules, space, made)
   if space == "" then return flow end
-  if not modules[space] and not rawget(flow, space) then
-    rawset(flow, space, names.guard("flow." .. space, {}))
-  end
-  return flow[space]
+  if modules[space] then return flow[space] end
+  made[space] = made[space] or rawget(flow, space) or names.guard("flow." .. space, {})
+  return made[space]
 end
 
 --- Puts every op of the table into flow, and what is made of ops beside and in place of them.
 -- modules: names of flow that load modules, with what is made of ops.
 function ops.install(flow, modules)
+  local made = {}                  -- new namespaces, which are seen once they are whole
   for name, paths in pairs(core.op_paths()) do
     local f = call.of(name)
     for path in paths:gmatch("%S+") do
       local space, last = path:match("^(.-)%.?([^.]+)$")
-      local at = space_of(flow, modules, space)
+      local at = space_of(flow, modules, space, made)
       if rawget(at, last) == nil then at[last] = f end
     end
   end
   for space, functions in pairs(composed.spaces) do
     if not modules[space] then
-      local at = space_of(flow, modules, space)
+      local at = space_of(flow, modules, space, made)
       for name, f in pairs(functions) do at[name] = f end
     end
   end
   flow.constant = constant_of
+  for space, functions in pairs(made) do rawset(flow, space, functions) end
 end
 
 -- Operators between blobs, and between blobs and numbers.
