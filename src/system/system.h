@@ -82,6 +82,16 @@ void jf_pages_give_back(void *p, size_t size);
    for more fails; 0: there is no such limit. */
 uint64_t jf_memory_limit(void);
 
+/* ---- memory kept aside for libraries (reserve.c) ---- */
+
+/* A library that ends the process, or uses what it did not get, where it is refused memory gets
+   from here on some that is kept aside, as far as that reaches. What links to it is not changed.
+   Only where libraries are ELF's, on x86-64 and 64-bit ARM. */
+void jf_reserve_for(void *so);
+/* Keeps it aside, 4 MB in blocks of the heap and 4 MB in pages; whether all of it is there. Cheap
+   where nothing was taken since. */
+int jf_reserve_fill(void);
+
 /* ---- libraries, the environment, the process (process.c) ---- */
 
 /* NULL: it cannot be opened, for the reason that jf_so_trouble gives, or NULL. */
