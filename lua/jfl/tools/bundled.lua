@@ -20,8 +20,8 @@ as ever, so what a program saves should have another name than what it brought a
 
 `flow.bundle.path(name)` is for libraries that want a path. It gives that of a copy, made when it is
 first asked for, in a folder of the user's own under `$TMPDIR` or `/tmp`, which the end of the
-program removes; outside of a bundle, and for names that it has not, the name itself. So the same
-script runs both ways:
+program removes, or, where that was killed, the next one that makes copies; outside of a bundle, and
+for names that it has not, the name itself. So the same script runs both ways:
 
 ```lua
 print(flow.bundle.path("model"))                 --> model
@@ -34,6 +34,8 @@ behind them; strip the runtime before. Nothing is encrypted: who has the program
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+
+local TRIES = 10
 
 local bundled = { space = {} }   -- space: what flow.bundle is
 
@@ -78,6 +80,8 @@ end
 
 local function remove_copies()
   for i = #program.made, 1, -1 do os.remove(program.made[i]) end
+  if program.held then program.tools.let_go(program.root, program.held) end
+  program.held = nil
   for i = #program.folders, 1, -1 do program.tools.remove_folder(program.folders[i]) end
   program.made, program.folders, program.root = {}, {}, nil
 end
@@ -90,12 +94,26 @@ local function make_folder(path)
   program.folders[#program.folders + 1] = path
 end
 
+-- A new folder under that path, which says that this program runs.
+local function make_root(under)
+  local path, made, why
+  for _ = 1, TRIES do
+    path = under .. "/" .. program.tools.random_name()
+    made, why = program.tools.make_folder(path)
+    if made then program.held, why = program.tools.hold(path) end
+    if program.held then return path end
+    program.tools.remove_folder(path)
+  end
+  fail("cannot make the folder %s: %s", path, why)
+end
+
+-- What programs left that were killed goes first.
 local function root()
   if not program.root then
     local under = os.getenv "TMPDIR" or os.getenv "TEMP" or "/tmp"
-    local path = ("%s/jfl-%s"):format(under, program.tools.random_name())
-    make_folder(path)
-    program.root = path
+    program.tools.clear(under)
+    program.root = make_root(under)
+    program.folders[1] = program.root
     local guard = newproxy(true)
     getmetatable(guard).__gc = remove_copies
     program.guard = guard
