@@ -11,6 +11,8 @@
 #                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
 # make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
+# make soak      a mixture of calls for SECONDS=3600, with a curve of memory, descriptors, threads
+#                and files, which must be flat
 # make mutants   plant faults of one line and list those that no test sees: OF=src/run for these
 #                sources, N=200 of them, SEED=1; ID=src/run/queue.c:123:bound for this one
 # make golden    rewrite spec/golden from what the code prints now
@@ -291,6 +293,8 @@ build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 fuzz:
 	@scripts/fuzz.sh "$(or $(SECONDS),60)" $(TARGET)
+soak: all
+	build/jfl scripts/soak.lua "$(or $(SECONDS),3600)" $(SEED)
 mutants:
 	@luajit scripts/mutants.lua $(foreach o,OF N SEED EACH MINUTES ID WORKERS,$(if $($o),$o='$($o)'))
 golden: all
@@ -310,7 +314,7 @@ clean:
 include scripts/package/install.mk
 
 FORCE:
-.PHONY: all emulated products objects tests fuzzer fuzz mutants demo test test-landing test-deep map \
+.PHONY: all emulated products objects tests fuzzer fuzz soak mutants demo test test-landing test-deep map \
   bench bench-load golden doc kernels lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(C_TESTS:%.c=$O/%.d) \
