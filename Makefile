@@ -11,6 +11,8 @@
 #                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
 # make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
+# make soak      a mixture of calls for SECONDS=3600, with a curve of memory, descriptors, threads
+#                and files, which must be flat
 # make mutants   plant faults of one line and list those that no test sees: OF=src/run for these
 #                sources, N=200 of them, SEED=1; ID=src/run/queue.c:123:bound for this one
 # make golden    rewrite spec/golden from what the code prints now
@@ -89,7 +91,7 @@ CUDA_SRC := $(wildcard kernels/cuda/*.cu)
 CMD_SRC ?= $(wildcard src/cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(CUDA_SRC:%.cu=$O/%.o) $O/gen/embed.o $O/gen/cudatexts.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
-LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua) lua/jfl/doc/pages.lua
+LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua) lua/jfl/collected.lua lua/jfl/doc/pages.lua
 GUIDE := $(wildcard lua/jfl/doc/guide/*.md)
 GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/rulelist.h build/gen/cpulist.h build/gen/cudalist.h \
   build/gen/passlist.h build/gen/entries.h build/gen/embed.c \
@@ -186,7 +188,7 @@ build/gen/cuda/%: kernels/cuda/% scripts/device.awk
 $O/gen/cudatexts.o: build/gen/cudatexts.c $(CUDA_TEXT)
 	@mkdir -p $(@D)
 	$(COMPILE)
-$O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz) build/gen/lua/jfl/collected.lua.gz
+$O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
 	@mkdir -p $(@D)
 	$(COMPILE)
 
@@ -272,7 +274,7 @@ build/gen/passlist.h: FORCE
 build/gen/entries.h: FORCE
 	@$(call remake,scripts/entries.sh src/jfl.h)
 build/gen/embed.c: FORCE
-	@$(call remake,scripts/embed.sh $(LUA) lua/jfl/collected.lua)
+	@$(call remake,scripts/embed.sh $(LUA))
 build/gen/collected.lua: FORCE
 	@$(call remake,scripts/collect.sh $(LUA))
 define remake
@@ -305,6 +307,8 @@ build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 fuzz:
 	@scripts/fuzz.sh "$(or $(SECONDS),60)" $(TARGET)
+soak: all
+	build/jfl scripts/soak.lua "$(or $(SECONDS),3600)" $(SEED)
 mutants:
 	@luajit scripts/mutants.lua $(foreach o,OF N SEED EACH MINUTES ID WORKERS,$(if $($o),$o='$($o)'))
 golden: all
@@ -324,7 +328,7 @@ clean:
 include scripts/package/install.mk
 
 FORCE:
-.PHONY: all emulated products objects tests fuzzer fuzz mutants demo test test-landing test-deep map \
+.PHONY: all emulated products objects tests fuzzer fuzz soak mutants demo test test-landing test-deep map \
   bench bench-load golden doc kernels lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(C_TESTS:%.c=$O/%.d) \

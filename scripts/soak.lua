@@ -1,7 +1,8 @@
 -- Runs a mixture of calls on three jobs for a while: synchronous, asynchronous, failing and watched
 -- ones, futures, checkpoints, temporaries. Ends with 0 if no callback was lost, doubled or out of
--- order, every result was right and, where there was a minute to see it, memory stayed flat.
--- Usage: jfl scripts/soak.lua [seconds [seed]]
+-- order, every result was right and, where there was a minute to see it, memory, descriptors,
+-- threads and files stayed flat. A soak of a minute or more does also what scripts/soak/passing.lua
+-- has, and prints a curve. Usage: jfl scripts/soak.lua [seconds [seed]]
 local flow = require "jfl"
 local nd, tp = flow.ndarray, flow.typing
 
@@ -177,6 +178,41 @@ local function sample(part)
   peaks[third] = math.max(peaks[third], resident())
 end
 
+-- ---- the curve ----
+
+local IS_LONG = SECONDS >= 60
+local POINTS, WORLD_EACH = 30, 5000
+local passing = IS_LONG and dofile "scripts/soak/passing.lua"
+local curve = {}
+
+if IS_LONG then
+  print "seconds calls resident_MiB descriptors threads files"
+  for name, act in pairs(passing.actions) do actions[name] = act end
+end
+
+-- A point of the curve, with nothing queued and no garbage.
+local function point(seconds, calls)
+  if not IS_LONG or seconds < #curve * SECONDS / POINTS then return end
+  flow.sync()
+  collectgarbage()
+  collectgarbage()
+  local at = passing.sample()
+  curve[#curve + 1] = at
+  print(("%7d %5d %12.1f %11d %7d %5d"):format(seconds, calls, unpack(at)))
+end
+
+-- What is largest in the last third is no more than in the first.
+local function check_curve()
+  local third = math.floor(#curve / 3)
+  for i, what in ipairs { "resident memory", "descriptors", "threads", "files" } do
+    local first, last = 0, 0
+    for k = 2, third do first = math.max(first, curve[k][i]) end
+    for k = #curve - third + 1, #curve do last = math.max(last, curve[k][i]) end
+    print(("%s: %.1f at most in the first third, %.1f in the last"):format(what, first, last))
+    assert(last <= first * (i == 1 and 1.01 or 1), what .. " grew")
+  end
+end
+
 -- ---- the run ----
 
 local names = {}
@@ -196,6 +232,8 @@ while os.time() - started < SECONDS do
   actions[names[math.random(#names)]]()
   calls = calls + 1
   if calls % 500 == 0 then sample((os.time() - started) / SECONDS) end
+  if IS_LONG and calls % WORLD_EACH == 0 then passing.world() end
+  point(os.time() - started, calls)
   if calls % 20000 == 0 then checkpoint() end
   if os.time() - started - told >= 60 then
     told = os.time() - started
@@ -206,6 +244,10 @@ flow.sync()
 sample(1)
 report(started)
 os.execute("rm -rf " .. directory)
+if IS_LONG then
+  check_curve()
+  passing.finish()
+end
 assert(count.delivered == count.started, "callbacks were lost")
 assert(count.watched == count.expected_watches, "watch handlers were lost")
 assert(SECONDS < 60 or peaks[3] <= peaks[1] * GROWTH, "resident memory grew")

@@ -89,10 +89,11 @@ static void find_block(void);
 static void onednn_open_library(void)
 {
   if (!jf_library_safe(LIBRARY)) return;
-  jf_library_spare_for(jf_library_try("libstdc++.so.6"));
+  jf_library_guard(jf_library_try("libstdc++.so.6"));    /* operator new */
   void *so = jf_library_spare() ? jf_library_open(LIBRARY, NULL, LIBRARY_ROOM) : NULL;
   if (!so || !find_functions(so)) return;
-  jf_library_spare_for(so);
+  jf_library_guard(so);
+  jf_library_guard(jf_library_try("libgomp.so.1"));
   if (lib.engine_create(&lib.engine, dnnl_cpu, 0)) return;
   if (lib.stream_create(&lib.stream, lib.engine, dnnl_stream_default_flags)) return;
   find_block();

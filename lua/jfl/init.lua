@@ -30,8 +30,12 @@ local installed = false
 -- Installs all ops at once, when a name is asked for the first time that is none of the above.
 local function install()
   if installed then return end
-  installed = true
-  require("jfl.net.ops").install(flow)
+  installed = true                 -- what is installed asks for names itself
+  local ok, why = pcall(function() require("jfl.net.ops").install(flow) end)
+  if not ok then
+    installed = false
+    error(why, 0)
+  end
 end
 
 local function load(name)

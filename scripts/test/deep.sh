@@ -28,6 +28,8 @@ slice_allocations() { pool allocations_list; }
 allocations_list() {
   one "each allocation" $native/spec/run/allocation_test
   one "each allocation" JFL_CUTS=1 $native/spec/bind/delivery_test
+  spec_files "some allocations, also of libraries" "JFL_CUTS=10 build/jfl" \
+    spec/system/starved_spec.lua
   spec_files "each instruction" "JFL_CUTS=1 build/jfl" spec/lua/job/cut_spec.lua \
     spec/op/signature_spec.lua
   spec_files "each limit of memory" "JFL_CUTS=1 build/jfl" spec/plan/room_spec.lua

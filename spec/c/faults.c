@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -154,47 +155,77 @@ static void find_next(void)
   *(void **)&next.malloc = dlsym(RTLD_NEXT, "malloc");
 }
 
+/* Whether the loader is at work for this thread, by dlopen: what libraries do as they are opened
+   ends the process in many ways, and programs can only make sure that memory is there before. */
+static __thread int loading __attribute__((tls_model("initial-exec")));
+
+FAULTS_HERE void *dlopen(const char *name, int how)
+{
+  static void *(*real)(const char *, int);
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "dlopen");
+  loading++;
+  void *so = real(name, how);
+  loading--;
+  return so;
+}
+
+/* What the loader itself takes, for a thread's variables of a library, and what GCC's library does
+   when LuaJIT tells it of code that it has compiled: neither can be asked for less. */
+static int is_loader(const void *caller)
+{
+  Dl_info info;
+  static const void *base;
+  if (!base) base = dladdr((void *)_r_debug.r_brk, &info) ? info.dli_fbase : (void *)1;
+  if (!dladdr(caller, &info)) return 0;
+  return info.dli_fbase == base || (info.dli_fname && strstr(info.dli_fname, "libgcc_s"));
+}
+
 /* Only where it is asked for. */
-static int faults_memory(char letter)
+static int faults_memory(char letter, const void *caller)
 {
   find_next();
-  if (!faults->on || !strchr(faults->which, letter)) return 0;
+  if (!faults->on || !strchr(faults->which, letter) || loading || is_loader(caller)) return 0;
   if (faults_step(letter) <= 0) return 0;
   errno = ENOMEM;
   return 1;
 }
 
-FAULTS_HERE void *malloc(size_t n) { return faults_memory('a') ? NULL : next.malloc(n); }
+#define CALLER __builtin_return_address(0)
+FAULTS_HERE void *malloc(size_t n) { return faults_memory('a', CALLER) ? NULL : next.malloc(n); }
 FAULTS_HERE void *calloc(size_t n, size_t size)
 {
-  return faults_memory('a') ? NULL : next.calloc(n, size);
+  return faults_memory('a', CALLER) ? NULL : next.calloc(n, size);
 }
 FAULTS_HERE void *realloc(void *p, size_t n)
 {
-  return n && faults_memory('a') ? NULL : next.realloc(p, n);
+  return n && faults_memory('a', CALLER) ? NULL : next.realloc(p, n);
 }
 FAULTS_HERE void *memalign(size_t align, size_t n);
 FAULTS_HERE void *memalign(size_t align, size_t n)
 {
-  return faults_memory('a') ? NULL : next.memalign(align, n);
+  return faults_memory('a', CALLER) ? NULL : next.memalign(align, n);
 }
-FAULTS_HERE void *aligned_alloc(size_t align, size_t n) { return memalign(align, n); }
+FAULTS_HERE void *aligned_alloc(size_t align, size_t n)
+{
+  return faults_memory('a', CALLER) ? NULL : next.memalign(align, n);
+}
 FAULTS_HERE int posix_memalign(void **p, size_t align, size_t n)
 {
-  void *q = memalign(align, n);
+  void *q = faults_memory('a', CALLER) ? NULL : next.memalign(align, n);
   if (q) *p = q;
   return q ? 0 : ENOMEM;
 }
 
 FAULTS_HERE void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 {
-  if (faults_memory('p')) return MAP_FAILED;
+  if (faults_memory('p', CALLER)) return MAP_FAILED;
   return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, offset);
 }
 FAULTS_HERE void *mmap64(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 {
   return mmap(at, n, prot, flags, fd, offset);
 }
+#undef CALLER
 
 /* ---- the beginning ---- */
 

@@ -66,6 +66,29 @@ describe("a bundle", function()
     assert.equal("", (sh("ls -A %s/tmp", root)))
   end)
 
+  it("leaves nothing where a program was killed, once another one makes copies", function()
+    local function program(name, text)
+      write(root .. "/killed.lua",
+        "local path = require'jfl'.bundle.path 'in/helper.lua'\n" .. text)
+      sh("cd %s && mkdir -p killed && %s --bundle killed.lua in/helper.lua -o %s", root, there,
+        name)
+    end
+    local function left() return select(2, sh("ls -A %s/killed", root):gsub("jfl%-", "")) end
+    program("dies", "os.execute 'kill -KILL $PPID'")
+    program("ends", "print(io.open(path):read '*a')")
+    program("waits", "print(path) io.stdout:flush() io.read() print(io.open(path):read '*a')")
+    sh("TMPDIR=%s/killed %s/dies 2>&1", root, root)
+    assert.equal(1, left())
+    sh("mkdir %s/killed/jfl-%s %s/killed/jfl-other", root, ("a"):rep(16), root)
+    local out = sh("cd %s/killed && mkfifo ../go && export TMPDIR=$PWD && "
+      .. "(../waits <../go >../said &) && exec 9>../go && until grep -q jfl ../said; do :; done && "
+      .. "../ends && ls -d $(head -n 1 ../said) && echo >&9 && "
+      .. "until grep -q 42 ../said; do :; done && tail -n 1 ../said", root)
+    assert.truthy(out:find("^return { x = 42 }\n+[^\n]*/in/helper.lua\nreturn"), out)
+    sh("while ls $(head -n 1 %s/said); do :; done", root)
+    assert.equal("jfl-other\n", (sh("ls %s/killed", root)))
+  end)
+
   it("is the same for the same files", function()
     sh("cd %s/in && touch * && %s --bundle app.lua 'a folder' lib helper.lua -o ../again", root,
       there)

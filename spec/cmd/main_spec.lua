@@ -142,6 +142,11 @@ describe("the environment", function()
   it("is named where it names a pass that is not there", function()
     fails("", "JFL_PASSES: unknown pass 'fues', or one that cannot be left out", helper.file(JOB),
       { before = "JFL_PASSES=-fues" })
+    for name in ("shard apart grad recompute output update spread take_turns place dce mixed "
+      .. "widen forms"):gmatch "%S+" do
+      fails("", ("JFL_PASSES: unknown pass '%s', or one that cannot be left out"):format(name),
+        helper.file(JOB), { before = "JFL_PASSES=-" .. name })
+    end
     fails("", "JFL_DUMP: unknown pass 'fues'; passes are delay_relu, ", helper.file(JOB),
       { before = "JFL_DUMP=fues" })
   end)
@@ -287,6 +292,18 @@ describe("Ctrl-C", function()
   it("is an error like others, which a program may catch", function()
     local out, err, status = run("-e", "print(pcall(function() "
       .. "io.popen('kill -INT $PPID'):close() for _ = 1, 1e8 do end end))")
+    assert.same({ "false\tinterrupted\n", "", 0 }, { out, said(err), status })
+  end)
+
+  it("stops a read of a pipe in which nobody writes", function()
+    local pipe = os.tmpname()
+    local script = helper.file([[
+      os.execute("(until ls -l /proc/$PPID/fd | grep -q ' -> " .. ... .. "'; do sleep 0.05; done;"
+        .. "kill -INT $PPID) &")
+      print(pcall(require"jfl".ndarray.load, ...))]])
+    local out, err, status = helper.shell(("rm %s && mkfifo %s && (sleep 600 >%s & %s; kill $!)")
+      :format(pipe, pipe, pipe, helper.line(script, pipe)))
+    os.remove(pipe)
     assert.same({ "false\tinterrupted\n", "", 0 }, { out, said(err), status })
   end)
 

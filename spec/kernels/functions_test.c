@@ -13,6 +13,10 @@ typedef struct function {
   double off;                  /* or largest absolute error, where results cancel */
 } function;
 
+/* What the functions with an attribute are given. */
+#define ELU 0.7
+static double attribute[] = { 1.5, ELU };
+
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double gelu(double x) { return x * (1 + erf(x * 0.70710678118654752440)) / 2; }
 static double slope(double x)
@@ -34,14 +38,11 @@ static double mish_slope(double x)
   return t + x * sigmoid(x) * (1 - t * t);
 }
 static double log_sigmoid(double x) { return -softplus(-x); }
-static double elu(double x) { return x > 0 ? x : 0.7 * expm1(x); }
+static double elu(double x) { return x > 0 ? x : ELU * expm1(x); }
 static double selu(double x)
 {
   return 1.0507009873554804934 * (x > 0 ? x : 1.6732632423543772848 * expm1(x));
 }
-
-/* What the functions with an attribute are given. */
-static const double attribute[] = { 1.5, 0.7 };
 
 static const function functions[] = {
   { "vec_exp", exp, 6, 0 }, { "vec_expm1", expm1, 6, 0 }, { "vec_log", log, 4, 0 },
@@ -105,6 +106,17 @@ static int is_open(const function *f, float x)
 {
   return isinf(x) && (strstr(f->row, "elu") || strstr(f->row, "silu") || strstr(f->row, "mish") ||
                       strstr(f->row, "swish"));
+}
+
+/* At 0 the slope of the side below counts, as where 0 has a sign: PyTorch's elu. */
+static void elu_of_zero_is_of_the_side_below(void)
+{
+  enum { N = 40 };
+  static float x[N], y[N];
+  attribute[1] = -1;
+  run("vec_elu", x, y, N);
+  attribute[1] = ELU;
+  for (int i = 0; i < N; i++) CHECK(signbit(y[i]));
 }
 
 /* Powers of numbers of all kinds. */
@@ -195,6 +207,7 @@ int main(void)
 {
   RUN(each_is_near);
   RUN(ends_are_right);
+  RUN(elu_of_zero_is_of_the_side_below);
   RUN(powers_are_near);
   RUN(comparisons_are_those_of_c);
   return test_done();

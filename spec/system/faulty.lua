@@ -279,8 +279,7 @@ local scenarios = {
     end
     os.execute(("cd '%s' && rm script data && cp '%s' it"):format(folder, bundled))
   end, function() return run(quoted(path "it")) end,
-    { command = true, tells = { "data", "this program" },
-      names = false }),          -- one that is killed leaves its copies
+    { command = true, tells = { "data", "this program" } }),
   read_npy = reads(function() nd.save(path "it.npy", nd.arange(1000)) end,
     function() return tostring(nd.load(path "it.npy"):sum()) end),
   read_npz = reads(function() nd.save(path "it.npz", { a = nd.arange(1000) }) end,

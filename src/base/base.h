@@ -168,10 +168,10 @@ void *jf_library_try(const char *name);
 /* Whether so many bytes are free now. oneDNN ends the process, and OpenBLAS waits for ever, where
    memory fails within them: so they are asked for nothing when little is left. */
 int jf_library_room(size_t bytes);
-/* Libraries of C++ end the process where memory fails within them. Once it is told where to find
-   std::set_new_handler, jf_library_spare keeps some memory aside, which they get then; 0: there is
-   too little for that, so they must not be called. */
-void jf_library_spare_for(void *so);
+/* Libraries such as oneDNN end the process where memory fails within them. One that is guarded gets
+   then what jf_library_spare keeps aside, which is called before each use; 0: there is too little
+   for that, so it must not be used. NULL is fine. */
+void jf_library_guard(void *so);
 int jf_library_spare(void);
 /* Whether a library that ends the process where memory fails may be opened: not where the process
    is to get less than the machine has, unless JFL_LIBRARIES is all. Notes that it is missing. */

@@ -44,52 +44,30 @@ int jf_library_room(size_t bytes)
   return p != NULL;
 }
 
-/* ---- memory that runs out within a library of C++ ---- */
+/* ---- memory that runs out within a library ---- */
 
-/* Each block is so large that the system takes it back at once when it is freed, and that the C
-   library can get more for small ones from what is free then. */
-enum { SPARES = 4, SPARE = 2 << 20 };
-typedef void (*spare_handler)(void);
-static struct {
-  _Atomic(void *) block[SPARES];
-  spare_handler (*set)(spare_handler);     /* std::set_new_handler */
-  spare_handler before;                    /* the host's own */
-} spare;
+static atomic_int is_guarded;
 
-/* operator new calls this where memory runs out, on any thread, and then tries again. Without a
-   handler it fails, which ends the process. */
-static void spare_spend(void)
+void jf_library_guard(void *so)
 {
-  for (int i = 0; i < SPARES; i++) {
-    void *p = atomic_exchange(&spare.block[i], NULL);
-    if (!p) continue;
-    free(p);
-    return;
-  }
-  if (spare.before) spare.before();
-  else spare.set(NULL);
+  if (so) atomic_store(&is_guarded, 1);
+  jf_reserve_for(so);
 }
 
-void jf_library_spare_for(void *so)
+/* The loader makes a thread's variables of a library when the thread first uses them, and ends the
+   process where it cannot: what is free in the thread's part of the heap it gets. */
+static int has_room_for_variables(void)
 {
-  if (!spare.set) jf_library_find(so, "_ZSt15set_new_handlerPFvvE", &spare.set);
+  enum { VARIABLES = 64 << 10 };
+  static _Thread_local int is_known;
+  if (!is_known) is_known = jf_library_room(VARIABLES);
+  return is_known;
 }
 
 int jf_library_spare(void)
 {
-  int whole = 1;
-  if (!spare.set) return 1;
-  for (int i = 0; i < SPARES; i++) {
-    if (atomic_load_explicit(&spare.block[i], memory_order_relaxed)) continue;
-    void *none = NULL, *p = malloc(SPARE);
-    if (!p) return 0;
-    if (!atomic_compare_exchange_strong(&spare.block[i], &none, p)) free(p);
-    whole = 0;
-  }
-  if (whole) return 1;
-  const spare_handler before = spare.set(spare_spend);
-  if (before != spare_spend) spare.before = before;
-  return 1;
+  if (!atomic_load_explicit(&is_guarded, memory_order_relaxed)) return 1;
+  return has_room_for_variables() && jf_reserve_fill();
 }
 
 int jf_library_safe(const char *name)

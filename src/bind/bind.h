@@ -365,6 +365,8 @@ void jf_set_due(lua_State *L, jf_state *st, int (*due)(void *ctx), void *ctx,
                 void (*over)(lua_State *L));
 /* Has synchronous runs of the state's session end early when it is asked for. */
 void jf_share_interrupt(jf_state *st);
+/* Seconds that a wait sleeps before it looks again whether it was asked to end. */
+#define JF_SLICE 0.05
 /* Raises the error if it was asked for. */
 void jf_heed_interrupt(lua_State *L);
 /* Whether the error at i is how the command or luajit stops a program, or came as a clock did. */

@@ -93,6 +93,13 @@ static size_t first_room(int fd, double most)
   return (size_t)(room < most ? room : most);
 }
 
+/* Waits for what is no file, such as a pipe in which nobody writes, until it is asked to end. */
+static int64_t read_some(lua_State *L, int fd, char *to, size_t n)
+{
+  while (!jf_is_ready(fd, JF_SLICE)) jf_heed_interrupt(L);
+  return jf_read(fd, to, n);
+}
+
 /* Reads at most so many bytes into a userdata that is on top, which grows; gives how many, or -1
    with errno. */
 static int64_t read_bytes(lua_State *L, int fd, double most)
@@ -107,7 +114,7 @@ static int64_t read_bytes(lua_State *L, int fd, double most)
       lua_remove(L, -2);
       to = more;
     }
-    if ((got = jf_read(fd, to + n, room - n)) < 0) return -1;
+    if ((got = read_some(L, fd, to + n, room - n)) < 0) return -1;
   }
   return (int64_t)n;
 }

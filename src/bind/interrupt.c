@@ -6,9 +6,6 @@
 
 static const char key[] = "jfl.interrupt";
 
-/* Seconds that a wait sleeps before it looks again whether it was asked to end. */
-static const double slice = 0.05;
-
 void jf_set_interrupt(lua_State *L, const volatile sig_atomic_t *asked, void (*stop)(lua_State *L))
 {
   jf_interrupt *i = lua_newuserdata(L, sizeof *i);
@@ -74,14 +71,14 @@ void jf_wait(lua_State *L, const jfl_request *r, double seconds)
 {
   const jf_state *st = jf_state_of(L);
   jfl_session *s = st->session;
-  if (!st->interrupt || (seconds >= 0 && seconds <= slice)) {
+  if (!st->interrupt || (seconds >= 0 && seconds <= JF_SLICE)) {
     jfl_session_wait(s, r, seconds);
     return;
   }
   double left = seconds < 0 ? INFINITY : seconds;
-  for (int n = jfl_session_pending(s); left > 0 && !is_over(s, r, n); left -= slice) {
+  for (int n = jfl_session_pending(s); left > 0 && !is_over(s, r, n); left -= JF_SLICE) {
     jf_heed_interrupt(L);
-    jfl_session_wait(s, r, left < slice ? left : slice);
+    jfl_session_wait(s, r, left < JF_SLICE ? left : JF_SLICE);
   }
 }
 
@@ -91,6 +88,6 @@ void jf_wait_for_all(lua_State *L)
   if (!st->interrupt || !st->session) return;
   while (jfl_session_pending(st->session)) {
     jf_heed_interrupt(L);
-    jfl_session_wait(st->session, NULL, slice);
+    jfl_session_wait(st->session, NULL, JF_SLICE);
   }
 }

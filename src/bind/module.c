@@ -104,19 +104,37 @@ int luaopen_jfl_core(lua_State *L)
   return 1;
 }
 
-/* Loads and runs the chunk of a front-end module, which is upvalue 1, with the arguments given. */
-static int load_module(lua_State *L)
+/* Loads and runs the chunk of the front end's module at index 1, with the arguments behind it. */
+static int run_module(lua_State *L)
 {
-  const jf_lua_module *m = lua_touserdata(L, lua_upvalueindex(1));
+  const jf_lua_module *m = lua_touserdata(L, 1);
   jfl_array *text;
   if (module_text(m, &text)) return luaL_error(L, "%s", jfl_errmsg());
   const size_t size = (size_t)jfl_array_size(text);
   int wrong = luaL_loadbufferx(L, jfl_array_data(text), size, m->chunk, "t");
   jfl_array_unref(text);
   if (wrong) return lua_error(L);
-  lua_insert(L, 1);
+  lua_replace(L, 1);
   lua_call(L, lua_gettop(L) - 1, 1);
   return 1;
+}
+
+/* The same for the module of upvalue 1. LuaJIT's require has marked it as one that is being loaded
+   and leaves the mark where that fails, such as by memory that ran out: it goes, so that the next
+   require tries again. */
+static int load_module(lua_State *L)
+{
+  const jf_lua_module *m = lua_touserdata(L, lua_upvalueindex(1));
+  lua_pushcfunction(L, run_module);
+  lua_insert(L, 1);
+  lua_pushlightuserdata(L, (void *)(uintptr_t)m);
+  lua_insert(L, 2);
+  if (!lua_pcall(L, lua_gettop(L) - 1, 1, 0)) return 1;
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_pushnil(L);
+  lua_setfield(L, -2, m->name);
+  lua_pop(L, 1);
+  return lua_error(L);
 }
 
 static void push_loader(lua_State *L, const jf_lua_module *m)

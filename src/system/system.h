@@ -84,6 +84,16 @@ void jf_pages_give_back(void *p, size_t size);
    for more fails; 0: there is no such limit. */
 uint64_t jf_memory_limit(void);
 
+/* ---- memory kept aside for libraries (reserve.c) ---- */
+
+/* A library that ends the process, or uses what it did not get, where it is refused memory gets
+   from here on some that is kept aside, as far as that reaches. What links to it is not changed.
+   Only where libraries are ELF's, on x86-64 and 64-bit ARM. */
+void jf_reserve_for(void *so);
+/* Keeps it aside, 4 MB in blocks of the heap and 4 MB in pages; whether all of it is there. Cheap
+   where nothing was taken since. */
+int jf_reserve_fill(void);
+
 /* ---- libraries, the environment, the process (process.c) ---- */
 
 /* NULL: it cannot be opened, for the reason that jf_so_trouble gives, or NULL. */
@@ -149,6 +159,9 @@ typedef enum jf_how {
 int jf_open(int folder, const char *path, int how);
 int jf_close(int file);
 int64_t jf_read(int file, void *to, size_t n);
+/* Waits until reading the file need not wait, for so many seconds or until a signal comes; whether
+   that is so. */
+int jf_is_ready(int file, double seconds);
 int64_t jf_read_at(int file, void *to, size_t n, uint64_t at);
 /* Reads n bytes, or up to the end (read.c). Gives how many, or -1. */
 int64_t jf_read_all(int file, void *to, size_t n);

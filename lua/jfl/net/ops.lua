@@ -31,31 +31,32 @@ args.define("constant", "A tensor filled with value; of an NdArray, its data "
   end)
 
 -- The namespace at that path below flow, which is made where there is none.
-local function space_of(flow, space)
+local function space_of(flow, space, made)
   if space == "" then return flow end
-  if not registry.tables()[space] and not rawget(flow, space) then
-    local t = {}
-    registry.fill(space, t)
-    rawset(flow, space, names.guard("flow." .. space, t))
+  if not made[space] then
+    if registry.tables()[space] or rawget(flow, space) then return flow[space] end
+    made[space] = names.guard("flow." .. space, {})
+    registry.fill(space, made[space])
   end
-  return flow[space]
+  return made[space]
 end
 
 --- Puts every op of the table into flow, and beside them the functions that are made of ops, of
 -- which some take the place of an op.
 function ops.install(flow)
-  local own = registry.names("")
+  local own, made = registry.names(""), {}       -- made: namespaces, which are seen once whole
   for _, space in ipairs(registry.spaces()) do
-    if not registry.tables()[space:match("^[^.]*")] then space_of(flow, space) end
+    if not registry.tables()[space:match("^[^.]*")] then space_of(flow, space, made) end
   end
   for name, paths in pairs(core.op_paths()) do
     local f = call.of(name)
     for path in paths:gmatch("%S+") do
       local space, last = path:match("^(.-)%.?([^.]+)$")
-      local at = space_of(flow, space)
+      local at = space_of(flow, space, made)
       if rawget(at, last) == nil and not (space == "" and own[last]) then at[last] = f end
     end
   end
+  for space, functions in pairs(made) do rawset(flow, space, functions) end
 end
 
 return ops

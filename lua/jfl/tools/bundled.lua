@@ -4,6 +4,8 @@ local args = require "jfl.base.args"
 local core = require "jfl.core"
 local exit = require "jfl.job.exit"
 
+local TRIES = 10
+
 local bundled = { space = {} }   -- space: what flow.bundle is
 
 -- The program that runs: its file, entries, tools, and the folder of copies once there is one.
@@ -47,6 +49,8 @@ end
 
 local function remove_copies()
   for i = #program.made, 1, -1 do os.remove(program.made[i]) end
+  if program.held then program.tools.let_go(program.root, program.held) end
+  program.held = nil
   for i = #program.folders, 1, -1 do program.tools.remove_folder(program.folders[i]) end
   program.made, program.folders, program.root = {}, {}, nil
 end
@@ -59,12 +63,26 @@ local function make_folder(path)
   program.folders[#program.folders + 1] = path
 end
 
+-- A new folder under that path, which says that this program runs.
+local function make_root(under)
+  local path, made, why
+  for _ = 1, TRIES do
+    path = under .. "/" .. program.tools.random_name()
+    made, why = program.tools.make_folder(path)
+    if made then program.held, why = program.tools.hold(path) end
+    if program.held then return path end
+    program.tools.remove_folder(path)
+  end
+  fail("cannot make the folder %s: %s", path, why)
+end
+
+-- What programs left that were killed goes first.
 local function root()
   if not program.root then
     local under = os.getenv "TMPDIR" or os.getenv "TEMP" or "/tmp"
-    local path = ("%s/jfl-%s"):format(under, program.tools.random_name())
-    make_folder(path)
-    program.root = path
+    program.tools.clear(under)
+    program.root = make_root(under)
+    program.folders[1] = program.root
     local guard = newproxy(true)
     getmetatable(guard).__gc = remove_copies
     program.guard = guard

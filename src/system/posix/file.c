@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -33,6 +34,13 @@ int64_t jf_read(int file, void *to, size_t n)
   do got = read(file, to, n < MAX_CHUNK ? n : MAX_CHUNK);
   while (got < 0 && errno == EINTR);
   return got;
+}
+
+int jf_is_ready(int file, double seconds)
+{
+  struct pollfd p = { .fd = file, .events = POLLIN };
+  const int n = poll(&p, 1, (int)(seconds * 1000));
+  return n > 0 || (n < 0 && errno != EINTR);      /* what is wrong, reading tells */
 }
 
 int64_t jf_read_at(int file, void *to, size_t n, uint64_t at)
