@@ -240,7 +240,7 @@ end
 -- that could not run because one before them called this function.
 function job.clear_default_session()
   job.check_no_body("the session cannot be cleared")
-  queue.drain()
+  queue.settle()
   for _, each in ipairs(in_order()) do
     each._closed, each._latest, each._plans, each._retired = CLEARED, false, {}, false
   end

@@ -35,6 +35,38 @@ So nothing changes behind a script's back, and no lock is needed. At most
 event loop of its own watches `flow.fd()`, a descriptor that becomes readable when a callback is
 due, and then calls `flow.poll()`; it stays readable until nothing is due.
 
+**Frames.** `flow.config.callback_seconds(s)` is for programs that draw: a call, `flow.poll()`,
+reading or setting variables, saving and loading begin no callback of another call after `s`
+seconds of them. What is left stays due, in its order. With 0, as after
+`flow.config.background(true)`, only `flow.poll` and `flow.sync` run callbacks. A callback that
+takes longer by itself is told of once, with its line, and handlers of a watch in a synchronous call
+come after callbacks that are due before them. `flow.poll(seconds)` has a time of its own, and
+`flow.sync()` none. After `flow.config.when_full("busy")` a call for which there is no room is not
+made, in place of waiting: what it gives has `busy`, and its second function is told.
+
+```lua
+local square = flow.global_function {
+  name = "square",
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  returns = tp.Callback(tp.Numpy),
+  body = function(x) return x * x end,
+}
+flow.config.callback_seconds(0)
+flow.config.when_full("busy")
+local asked, answered = 0, 0
+local function frame()
+  local call = square({ 7 })
+  if not call.busy then
+    asked = asked + 1
+    call(function() answered = answered + 1 end)
+  end
+  flow.poll(0.002)                               -- of the frame's 16 ms
+end
+for _ = 1, 100 do frame() end
+flow.sync()
+print(asked > 0, asked == answered)              --> true	true
+```
+
 **Errors.** An error inside a callback never costs another call. A call of a job, saving and loading
 run the callbacks that are due, keep what goes wrong there, and do their own work; the first error
 is told on stderr. `flow.poll()` and `flow.sync()` raise the oldest error that was kept, or the next
@@ -94,11 +126,12 @@ end
 
 --- Waits for every outstanding call and runs its callback. Inside a callback or a body it only
 -- waits. The oldest error of a callback that was not raised yet is raised.
-function queue.sync() core.sync(false) end
+function queue.sync() core.sync() end
 
---- The same, where errors of callbacks must not keep the caller from its work: they are kept for
--- what raises them.
-function queue.drain() core.sync(true) end
+--- Waits for every run, for what needs variables as they are after all calls, and runs callbacks as
+-- long as flow.config.callback_seconds says. Errors of callbacks must not keep the caller from its
+-- work: they are kept for what raises them.
+queue.settle = core.settle
 
 --- A new class of objects that a call gives in place of its value, which is not there yet. Reading
 -- a name from one or computing with it is an error at the user's line, which ends with `instead`.
@@ -107,6 +140,7 @@ function queue.class(instead)
   function class:__index(key)
     if class[key] ~= nil then return class[key] end
     if key == "value" then return nil end       -- of a job that returns nothing
+    if key == "busy" then return core.busy(self) end
     core.fail("%s: a call of this job gives no value at once, so it has no '%s'; %s",
       core.request_job(self), tostring(key), instead)
   end
@@ -141,12 +175,20 @@ function queue.own(made, gives, width)
   core.own(made.plan, gives or Registrar, made.read or false, made.watches or false, width)
 end
 
+local late = {}          -- lines of functions that were told of
+
 core.front_end(function(err)
   warn.say("%s (flow.poll, flow.sync or the end of the program raises it)", err:match("^[^\n]*"))
 end, function(call, callback, on_error)
   local name = core.request_job(call)
   args.expect(name, "callback", callback, "function")
   args.expect(name, "on_error", on_error, "function")
+end, function(call, callback, took, limit)
+  local where = trace.where(callback)
+  if late[where] then return end
+  late[where] = true
+  warn.say("%s: the callback at %s took %.3g ms; flow.config.callback_seconds is %.3g ms",
+    core.request_job(call), where, took * 1e3, limit * 1e3)
 end)
 
 -- ---- the end of a program ----
