@@ -50,9 +50,11 @@ A job that is defined again under its name, by a script that is run once more or
 corrected, takes the new definition: whoever holds the job calls the new one from then on. Calls
 made before end as they began, with their callbacks. Variables, the state of optimizers, rates that
 were set and the count of runs stay, so training goes on as if nothing had happened; another
-optimizer begins with a state of its own. A variable that the new body wants in another shape or
-dtype is an error which lists all such: `flow.drop_variables("hidden")` drops those of a layer, with
-the state that optimizers keep for them. Variables that no job uses any longer are kept and saved.
+optimizer begins with a state of its own. Where the job has run, the new body is tried at once: if
+it fails, or wants a variable in another shape or dtype, the definition is an error, which lists all
+such variables, and the job goes on as it was. `flow.drop_variables("hidden")` drops those of a
+layer, with the state that optimizers keep for them. Variables that no job uses any longer are kept
+and saved.
 
 ```lua
 local function define(factor)

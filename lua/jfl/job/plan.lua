@@ -185,11 +185,19 @@ local function core_job(self)
   return self._core
 end
 
-local function build(self, graph, shapes)
+-- Runs the body of a definition of the job for these shapes; returns its context and what
+-- add_outputs does.
+local function describe(job, self, graph, shapes)
   local context = trace.open(self, graph)
+  context.job = job
   local blobs = make_inputs(self, context, shapes)
-  local reader, n, watches = add_outputs(self, trace.run(context, self._body, unpack(blobs)))
+  return context, add_outputs(self, trace.run(context, self._body, unpack(blobs)))
+end
+
+local function build(self, graph, shapes)
+  local context, reader, n, watches = describe(self, self, graph, shapes)
   local entry = { plan = core.compile(core_job(self), graph), graph = graph, used = self._tick,
+    shapes = shapes,
     read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false,
     rates = context.rates or false, members = context.members, reader = reader, n_results = n }
   queue.own(entry, self._gives, self.config.concurrency_width)
@@ -202,6 +210,15 @@ function plan.check_outside(self)
   if not trace.current then return end
   core.fail("%s: a job cannot be used inside the body of '%s'; share a Lua function instead",
     self.name, trace.current.job.name)
+end
+
+--- Traces the body of a definition that is not the job's yet; returns whether that succeeds, and if
+-- not the error.
+function plan.try(self, definition, shapes)
+  local graph = core.graph(self.name, definition.type)
+  local ok, err = pcall(describe, self, definition, graph, shapes)
+  core.graph_free(graph)
+  return ok, err
 end
 
 --- Traces the body for these shapes of the inputs and compiles the graph; returns the entry of the
