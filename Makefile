@@ -10,6 +10,7 @@
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
 #                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
+# make bench-frames  how long the entries take that a game makes in its frames: FRAMES=2000
 # make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
 # make mutants   plant faults of one line and list those that no test sees: OF=src/run for these
 #                sources, N=200 of them, SEED=1; ID=src/run/queue.c:123:bound for this one
@@ -287,6 +288,8 @@ bench: all build/bench-copy
 	@build/jfl scripts/bench/compile.lua
 bench-load: all build/bench-load
 	@build/jfl scripts/bench/load.lua $(LOAD)
+bench-frames: all
+	@build/jfl scripts/bench/frames.lua $(FRAMES)
 build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 fuzz:
@@ -311,7 +314,7 @@ include scripts/package/install.mk
 
 FORCE:
 .PHONY: all emulated products objects tests fuzzer fuzz mutants demo test test-landing test-deep map \
-  bench bench-load golden doc kernels lint config clean FORCE
+  bench bench-load bench-frames golden doc kernels lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(C_TESTS:%.c=$O/%.d) \
   $(addprefix $O/spec/fuzz/,fuzz.d targets.d world.d)

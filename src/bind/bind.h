@@ -340,7 +340,7 @@ extern const luaL_Reg jf_queue_functions[];
 /* Puts the request at i into the queue, as the latest call. Nothing is allocated. */
 void jf_enqueue(lua_State *L, int i);
 /* What an entry may spend on functions of other calls: it begins `least` of them, and further ones
-   as long as there are seconds left, which only the functions themselves use up. The user is told
+   as long as there are seconds left, which waits for runs do not use up. The user is told
    of one that takes longer than the limit. */
 typedef struct jf_allowance {
   double left, limit;

@@ -11,7 +11,7 @@ enum { MOST_TRIES = 8 };           /* of a delivery that fails before its functi
 typedef struct jf_delivery {
   int begun, ran, what;
   const jf_allowance *allowance;
-  double start;                    /* of the function, where its time counts */
+  double start;                    /* where its time counts; 0: it does not yet */
 } jf_delivery;
 
 /* Pushes the list of the arrays that a watch of the request at 1 is about. */
@@ -55,7 +55,13 @@ static void push_callback(lua_State *L, const jf_lrequest *r)
   else jf_push_value(L, 1);
 }
 
-static int is_timed(const jf_delivery *d) { return d->ran && d->allowance->left < INFINITY; }
+/* The time of a delivery counts from when the run is over. */
+static void start_clock(lua_State *L, jf_delivery *d, const jf_lrequest *r)
+{
+  if (d->allowance->left == INFINITY) return;
+  if (!jf_is_over(r)) jf_wait(L, jf_run_of(r), -1);
+  d->start = jf_clock();
+}
 
 /* Tells of the function of the request at 1 that it took longer than all of them may. */
 static void tell_late(lua_State *L, const jf_delivery *d)
@@ -77,6 +83,7 @@ int jf_l_deliver(lua_State *L)
   jf_lrequest *r = lua_touserdata(L, 1);
   jf_delivery *d = lua_touserdata(L, 2);
   jf_queue *q = jf_queue_of(L);
+  start_clock(L, d, r);
   if (r->run) jf_settle(L, 1);
   int watch = r->ok && r->shown < r->n_watch;
   if (watch) push_watch(L, r);
@@ -93,11 +100,10 @@ int jf_l_deliver(lua_State *L)
     return lua_error(L);
   }
   d->ran = 1;
-  if (is_timed(d)) d->start = jf_clock();
   lua_pushvalue(L, DELIVER_FUNCTION);
   lua_pushvalue(L, 4);
   lua_call(L, 1, 0);
-  if (is_timed(d)) tell_late(L, d);
+  if (d->start > 0) tell_late(L, d);
   return 0;
 }
 
@@ -156,7 +162,7 @@ static int deliver_request(lua_State *L, jf_queue *q, int i, jf_allowance *a)
   int status = lua_pcall(L, 2, 0, -4);
   q->running--;
   q->delivery = outer;
-  if (is_timed(&d)) a->left -= jf_clock() - d.start;
+  if (d.start > 0) a->left -= jf_clock() - d.start;
   a->least = 0;
   lua_remove(L, status ? -2 : -1);
   if (!status) return d.ran;

@@ -103,7 +103,7 @@ local function redefine(self, fields)
   plan.retire(self)
   for key, value in pairs(fields) do self[key] = value end
   self._told = false
-  plan.free_retired(self)
+  plan.free_retired(self, true)
   return self
 end
 

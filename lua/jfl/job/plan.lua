@@ -80,9 +80,10 @@ end
 -- ---- freeing ----
 
 -- Frees an entry's plan, and the graph that the plan lies in, once no run of it is in flight. Gives
--- whether it did: a plan that a call is about to run stays.
-local function free(entry)
-  if not core.plan_free(entry.plan) then return false end
+-- whether it did: a plan that a call is about to run stays, and one for which it would have to wait
+-- where it is to be freed now.
+local function free(entry, now)
+  if not core.plan_free(entry.plan, now) then return false end
   core.graph_free(entry.graph)
   return true
 end
@@ -102,9 +103,10 @@ local function drop_oldest(self)
 end
 
 --- Frees the plans of former definitions. It does so later if a callback asks for it and the call
--- that runs the callback is about to run one of them.
-function plan.free_retired(self)
-  while self._retired and free(self._retired) do
+-- that runs the callback is about to run one of them, or where they are to be freed now and there
+-- are runs. The next plan, which waits for runs, frees them then.
+function plan.free_retired(self, now)
+  while self._retired and free(self._retired, now) do
     self._retired = self._retired.retired
   end
 end

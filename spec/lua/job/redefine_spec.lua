@@ -253,6 +253,26 @@ describe("a job defined anew", function()
     job(x)
   end)
 
+  it("is so without waiting for runs", function()
+    local pending = 0
+    local function slow()
+      local job = helper.predict("slow", { 1 }, function(v)
+        local m = flow.ones({ 600, 600 }) * v
+        return flow.math.reduce_sum(flow.matmul(flow.matmul(m, m), m))
+      end, { returns = tp.Callback(tp.Numpy) })
+      return job
+    end
+    local job = slow()
+    for _ = 1, 50 do
+      job({ 1 })
+      job({ 1 })
+      slow()
+      pending = math.max(pending, require "jfl.core".pending())
+      flow.sync()
+    end
+    assert.is_true(pending > 0)
+  end)
+
   it("is asked about the rows that it was called with", function()
     local function make(n)
       return helper.predict("two", { -1, 2 }, function(v)
