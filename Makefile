@@ -10,6 +10,7 @@
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
 #                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
+# make bench-frames  how long the entries take that a game makes in its frames: FRAMES=2000
 # make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
 # make soak      a mixture of calls for SECONDS=3600, with a curve of memory, descriptors, threads
 #                and files, which must be flat
@@ -91,7 +92,8 @@ CUDA_SRC := $(wildcard kernels/cuda/*.cu)
 CMD_SRC ?= $(wildcard src/cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(CUDA_SRC:%.cu=$O/%.o) $O/gen/embed.o $O/gen/cudatexts.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
-LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua) lua/jfl/collected.lua lua/jfl/doc/pages.lua
+LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua)
+LUA_MADE := lua/jfl/collected.lua lua/jfl/doc/pages.lua
 GUIDE := $(wildcard lua/jfl/doc/guide/*.md)
 GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/rulelist.h build/gen/cpulist.h build/gen/cudalist.h \
   build/gen/passlist.h build/gen/entries.h build/gen/embed.c \
@@ -188,7 +190,7 @@ build/gen/cuda/%: kernels/cuda/% scripts/device.awk
 $O/gen/cudatexts.o: build/gen/cudatexts.c $(CUDA_TEXT)
 	@mkdir -p $(@D)
 	$(COMPILE)
-$O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
+$O/gen/embed.o: build/gen/embed.c $(patsubst %,build/gen/%.gz,$(LUA) $(LUA_MADE))
 	@mkdir -p $(@D)
 	$(COMPILE)
 
@@ -274,7 +276,7 @@ build/gen/passlist.h: FORCE
 build/gen/entries.h: FORCE
 	@$(call remake,scripts/entries.sh src/jfl.h)
 build/gen/embed.c: FORCE
-	@$(call remake,scripts/embed.sh $(LUA))
+	@$(call remake,scripts/embed.sh $(LUA) $(LUA_MADE))
 build/gen/collected.lua: FORCE
 	@$(call remake,scripts/collect.sh $(LUA))
 define remake
@@ -303,6 +305,8 @@ bench: all build/bench-copy
 	@build/jfl scripts/bench/compile.lua
 bench-load: all build/bench-load
 	@build/jfl scripts/bench/load.lua $(LOAD)
+bench-frames: all
+	@build/jfl scripts/bench/frames.lua $(FRAMES)
 build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 fuzz:
@@ -329,7 +333,7 @@ include scripts/package/install.mk
 
 FORCE:
 .PHONY: all emulated products objects tests fuzzer fuzz soak mutants demo test test-landing test-deep map \
-  bench bench-load golden doc kernels lint config clean FORCE
+  bench bench-load bench-frames golden doc kernels lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(C_TESTS:%.c=$O/%.d) \
   $(addprefix $O/spec/fuzz/,fuzz.d targets.d world.d)

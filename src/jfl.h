@@ -613,7 +613,9 @@ JFL_API jfl_status jfl_session_new(jfl_session **out);
 JFL_API void jfl_session_free(jfl_session *s);
 /* Settings: threads, background (0 | 1: for hosts that draw frames; helpers and the worker have the
    lowest priority, one core is left alone, and what is submitted never runs on the caller),
-   max_inflight, memory_limit (bytes), seed, kernels ("fast" | "direct", without
+   callback_seconds (how long a call, saving and so on may run callbacks of other calls on its way;
+   0: only a poll and a sync run any. At first there is no such limit, and none are run in the
+   background), max_inflight, memory_limit (bytes), seed, kernels ("fast" | "direct", without
    convolutions by transforms, which are farther from exact sums | "reference", plain kernels only),
    tf32 (1 | 0: whether products and convolutions of float32 may read 10 bits of each mantissa,
    where a device is faster at that), passes (those to leave out, "-fuse -cse"; "": none),

@@ -114,6 +114,7 @@ local good = {
   assign = function() return array(), array() end,
   bytes = array,
   call = function() return new_plan(), { 1, 2 } end,
+  busy = called,
   cancel = called,
   cast = function() return array(), "int32", true end,
   checkpoint_about = function() return core.checkpoint_open(saved()) end,
@@ -162,7 +163,7 @@ local good = {
   free = array,
   from_bytes = function() return "abcd", "uint8", { 4 } end,
   from_table = function() return { { 1, 2 } }, "float32", { 1, 2 }, "what" end,
-  front_end = function() return tostring, tostring end,
+  front_end = function() return tostring, tostring, tostring end,
   get = function() return array(), 1, 2 end,
   gradients = function()
     local g = trained()
@@ -215,6 +216,7 @@ local good = {
     return g, blob(g), "what"
   end,
   name_check = function() return "who", "what", "name" end,
+  never_wait = function() return false end,
   now = function() end,
   op = function() return "relu" end,
   part = function()
@@ -284,7 +286,8 @@ local good = {
   set = function() return array(), 1, 1, 2 end,
   source = function() return "jfl.nd.array" end,
   submit = function() return new_plan(), { 1, 2 } end,
-  sync = function() return true end,
+  settle = function() end,
+  sync = function() end,
   to_table = array,
   trace = function() return traced end,
   tracing = function() end,
@@ -446,7 +449,8 @@ local function owned_call(plan, ...)
   pcall(core.run_watched, plan, { 1, 2 })
   pcall(core.poll)
   pcall(core.value, request)
-  core.sync(true)
+  core.settle()
+  core.sync()
 end
 
 --- { function, maker of good arguments } by name.

@@ -80,10 +80,11 @@ typedef struct jf_queue {
   int watched;                     /* a host watches the descriptor */
   int ending; uint64_t last;       /* calls after the last one are refused */
   int refused;                     /* how many were */
+  int never_waits;                 /* a call for which there is no room is not made */
   int failed, told, cap_failed;    /* errors kept; how many of them were raised; room for them */
   int overflow;                    /* errors beyond those that are kept */
   int warned;                      /* of the oldest of them the user was told */
-  int ref[8];                      /* registry slots of what has to live */
+  int ref[9];                      /* registry slots of what has to live */
 } jf_queue;
 
 /* A C function that runs functions of the user, each at this index of its stack. */
@@ -294,6 +295,7 @@ typedef struct jf_lrequest {
   uint8_t ok, is_read;             /* the run succeeded; READ is there */
   uint8_t queued;                  /* it is in the queue */
   uint8_t has_callback;            /* one was registered */
+  uint8_t busy;                    /* it was not made, as there was no room */
   uint8_t told;                    /* its failure was raised, or nobody is to be told */
   uint8_t tries;                   /* how often its delivery failed before a function began */
 } jf_lrequest;
@@ -341,9 +343,20 @@ void jf_open_queue(lua_State *L, jf_state *st);
 extern const luaL_Reg jf_queue_functions[];
 /* Puts the request at i into the queue, as the latest call. Nothing is allocated. */
 void jf_enqueue(lua_State *L, int i);
-/* Runs the callbacks that are due or, if it is to wait, those of all calls made so far; their
-   errors are kept. The plan stays meanwhile. */
-void jf_run_due(lua_State *L, jf_lplan *p, int wait);
+/* What an entry may spend on functions of other calls: it begins `least` of them, and further ones
+   as long as there are seconds left, which waits for runs do not use up. The user is told
+   of one that takes longer than the limit. */
+typedef struct jf_allowance {
+  double left, limit;
+  int least;
+  int waits;                       /* also for runs that are not over */
+  int behind;                      /* functions of earlier calls are left */
+} jf_allowance;
+/* By flow.config.callback_seconds, for an entry that is on its way to something else. */
+jf_allowance jf_allow(lua_State *L, int waits);
+/* Runs functions of the calls made so far, as far as they are allowed; their errors are kept. The
+   plan stays meanwhile. */
+void jf_run_due(lua_State *L, jf_lplan *p, jf_allowance *a);
 /* Whether the job of p has as many calls under way as it may. */
 int jf_is_full(lua_State *L, const jf_lplan *p);
 /* Runs what the request at i, which is not queued, has to be shown; if that fails the rest is put

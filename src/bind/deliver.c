@@ -3,12 +3,17 @@
    A request leaves the queue, and a watch handler counts as shown, at the moment its function
    begins: so each begins once, and what fails before leaves it due. */
 #include "bind/queue.h"
+#include "system/clock.h"
 
 #include <string.h>
 
 enum { MOST_TRIES = 8 };           /* of a delivery that fails before its function begins */
 
-typedef struct jf_delivery { int begun, ran, what; } jf_delivery;
+typedef struct jf_delivery {
+  int begun, ran, what;
+  const jf_allowance *allowance;
+  double start;                    /* where its time counts; 0: it does not yet */
+} jf_delivery;
 
 /* Pushes the list of the arrays that a watch of the request at 1 is about. */
 static void push_watched(lua_State *L, int watch)
@@ -51,6 +56,27 @@ static void push_callback(lua_State *L, const jf_lrequest *r)
   else jf_push_value(L, 1);
 }
 
+/* The time of a delivery counts from when the run is over. */
+static void start_clock(lua_State *L, jf_delivery *d, const jf_lrequest *r)
+{
+  if (d->allowance->left == INFINITY) return;
+  if (!jf_is_over(r)) jf_wait(L, jf_run_of(r), -1);
+  d->start = jf_now();
+}
+
+/* Tells of the function of the request at 1 that it took longer than all of them may. */
+static void tell_late(lua_State *L, const jf_delivery *d)
+{
+  const double took = jf_now() - d->start;
+  if (took <= d->allowance->limit) return;
+  jf_push_anchor(L, jf_queue_of(L), LATE);
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, DELIVER_FUNCTION);
+  lua_pushnumber(L, took);
+  lua_pushnumber(L, d->allowance->limit);
+  if (lua_pcall(L, 4, 0, 0)) lua_pop(L, 1);
+}
+
 /* deliver(request, delivery): runs the next function of a request. The delivery tells how far it
    came. */
 int jf_l_deliver(lua_State *L)
@@ -58,6 +84,7 @@ int jf_l_deliver(lua_State *L)
   jf_lrequest *r = lua_touserdata(L, 1);
   jf_delivery *d = lua_touserdata(L, 2);
   jf_queue *q = jf_queue_of(L);
+  start_clock(L, d, r);
   if (r->run) jf_settle(L, 1);
   int watch = r->ok && r->shown < r->n_watch;
   if (watch) push_watch(L, r);
@@ -77,6 +104,7 @@ int jf_l_deliver(lua_State *L)
   lua_pushvalue(L, DELIVER_FUNCTION);
   lua_pushvalue(L, 4);
   lua_call(L, 1, 0);
+  if (d->start > 0) tell_late(L, d);
   return 0;
 }
 
@@ -122,10 +150,10 @@ void jf_give_up(lua_State *L, int i, int error)
 }
 
 /* Runs the next function of the request at i; returns what jf_deliver_next does. */
-static int deliver_request(lua_State *L, jf_queue *q, int i)
+static int deliver_request(lua_State *L, jf_queue *q, int i, jf_allowance *a)
 {
   jf_lrequest *r = lua_touserdata(L, i);
-  jf_delivery d = { 0 }, *outer = q->delivery;
+  jf_delivery d = { .allowance = a }, *outer = q->delivery;
   jf_push_anchor(L, q, TRACEBACK);
   jf_push_anchor(L, q, DELIVER);
   lua_pushvalue(L, i);
@@ -135,6 +163,8 @@ static int deliver_request(lua_State *L, jf_queue *q, int i)
   int status = lua_pcall(L, 2, 0, -4);
   q->running--;
   q->delivery = outer;
+  if (d.start > 0) a->left -= jf_now() - d.start;
+  a->least = 0;
   lua_remove(L, status ? -2 : -1);
   if (!status) return d.ran;
   if (jf_is_interruption(L, -1)) return -1;
@@ -144,22 +174,37 @@ static int deliver_request(lua_State *L, jf_queue *q, int i)
 }
 
 /* The same for the oldest request. */
-static int deliver_head(lua_State *L, jf_queue *q)
+static int deliver_head(lua_State *L, jf_queue *q, jf_allowance *a)
 {
   jf_push_anchor(L, q, HEAD);
-  int n = deliver_request(L, q, lua_gettop(L));
+  int n = deliver_request(L, q, lua_gettop(L), a);
   lua_remove(L, n < 0 ? -2 : -1);
   return n;
 }
 
 /* A request to stop the program is heeded between two functions. */
-int jf_deliver_next(lua_State *L, jf_queue *q)
+int jf_deliver_next(lua_State *L, jf_queue *q, jf_allowance *a)
 {
   jf_heed_interrupt(L);
-  return deliver_head(L, q);
+  return deliver_head(L, q, a);
 }
 
-void jf_run_due(lua_State *L, jf_lplan *p, int wait)
+jf_allowance jf_allow(lua_State *L, int waits)
+{
+  const jf_state *st = jf_state_of(L);
+  double seconds = INFINITY;
+  if (!st->queue.head || !st->session) return jf_allow_all(waits);
+  jf_check(L, jfl_session_get(st->session, "callback_seconds", &seconds));
+  return (jf_allowance){ seconds, seconds, seconds > 0, waits, 0 };
+}
+
+int jf_may_deliver(const jf_queue *q, const jf_allowance *a, uint64_t last)
+{
+  return q->head && q->head->number <= last && (a->least || a->left > 0)
+         && (a->waits || jf_is_over(q->head));
+}
+
+void jf_run_due(lua_State *L, jf_lplan *p, jf_allowance *a)
 {
   jf_queue *q = jf_queue_of(L);
   uint64_t last = q->calls;
@@ -167,20 +212,21 @@ void jf_run_due(lua_State *L, jf_lplan *p, int wait)
   if (!q->head || jf_is_busy(q)) return;
   jf_heed_interrupt(L);
   p->pinned++;
-  while (n >= 0 && q->head && q->head->number <= last && (wait || jf_is_over(q->head)))
-    n = deliver_head(L, q);
+  while (n >= 0 && jf_may_deliver(q, a, last)) n = deliver_head(L, q, a);
   p->pinned--;
   if (n < 0 && jf_is_interruption(L, -1)) lua_error(L);
   if (n < 0) lua_pop(L, 1);
   jf_warn_once(L, q);
+  a->behind = q->head && q->head->number <= last;
 }
 
 void jf_show(lua_State *L, int i)
 {
   jf_queue *q = jf_queue_of(L);
   const jf_lrequest *r = lua_touserdata(L, i);
+  jf_allowance own = jf_allow_all(1);
   while (r->shown < r->n_watch) {
-    int before = q->failed, n = deliver_request(L, q, i);
+    int before = q->failed, n = deliver_request(L, q, i, &own);
     if (n >= 0 && q->failed == before) continue;
     if (r->shown < r->n_watch) jf_enqueue(L, i);
     if (n < 0) lua_error(L);

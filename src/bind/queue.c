@@ -1,27 +1,25 @@
 /* The queue of calls as Lua sees it: poll, sync, callbacks, cancelling, the end of a program. */
 #include "bind/queue.h"
-#include "system/clock.h"
-
-#include <math.h>
 
 /* poll(seconds | nil): runs the functions that are due, oldest first, and returns their number;
    after so many seconds it begins no further one. Calls that they make are left for later. */
 static int l_poll(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
-  double stop = lua_isnoneornil(L, 1) ? INFINITY
-                                      : jf_now() + jf_need_number(L, 1, "poll", "seconds");
+  jf_allowance a = jf_allow(L, 0);
   uint64_t last = q->calls;
   int count = 0;
+  if (!lua_isnoneornil(L, 1)) a.left = jf_need_number(L, 1, "poll", "seconds");
+  else if (a.left <= 0) a = jf_allow_all(0);
+  a.least = 1;
   if (jf_is_busy(q)) return lua_pushinteger(L, 0), 1;
   jf_check_errors(L, q);
   jf_tell_due(L, q);
-  while (q->head && q->head->number <= last && jf_is_over(q->head)) {
-    int n = jf_deliver_next(L, q);
+  while (jf_may_deliver(q, &a, last)) {
+    int n = jf_deliver_next(L, q, &a);
     if (n < 0) lua_error(L);
     count += n;
     jf_check_errors(L, q);
-    if (stop < INFINITY && jf_now() >= stop) break;
   }
   lua_pushinteger(L, count);
   return 1;
@@ -34,18 +32,30 @@ static void wait_for_runs(lua_State *L)
   while (st->session && jfl_session_pending(st->session)) jf_wait(L, NULL, -1);
 }
 
-/* sync(keep): waits for every call and runs its functions; inside a callback or a body it only
-   waits. keep: errors of functions are kept and the next one runs. */
+/* sync(): waits for every call and runs its functions; inside a callback or a body it only
+   waits. */
 static int l_sync(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
-  int keep = lua_toboolean(L, 1);
+  jf_allowance a = jf_allow_all(1);
   if (jf_is_busy(q)) return wait_for_runs(L), 0;
-  if (!keep) jf_check_errors(L, q);
+  jf_check_errors(L, q);
   while (q->head) {
-    if (jf_deliver_next(L, q) < 0) lua_error(L);
-    if (!keep) jf_check_errors(L, q);
+    if (jf_deliver_next(L, q, &a) < 0) lua_error(L);
+    jf_check_errors(L, q);
   }
+  return 0;
+}
+
+/* settle(): waits for every run, and runs functions of calls as far as they are allowed; their
+   errors are kept. */
+static int l_settle(lua_State *L)
+{
+  jf_queue *q = jf_queue_of(L);
+  jf_allowance a = jf_allow(L, 1);
+  while (!jf_is_busy(q) && jf_may_deliver(q, &a, UINT64_MAX))
+    if (jf_deliver_next(L, q, &a) < 0) lua_error(L);
+  wait_for_runs(L);
   return 0;
 }
 
@@ -72,15 +82,17 @@ static int l_register(lua_State *L)
   return 0;
 }
 
-/* value(request): waits for a call and returns its value; functions of earlier calls run first. */
+/* value(request): waits for a call and returns its value; functions of earlier calls run first, as
+   far as they are allowed. */
 static int l_value(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
   jf_lrequest *r = jf_need_request(L, 1, "value");
+  jf_allowance a = jf_allow(L, 1);
   r->told = 1;
-  while (r->queued && !jf_is_busy(q)) {
+  while (r->queued && !jf_is_busy(q) && jf_may_deliver(q, &a, r->number)) {
     int before = q->failed, own = q->head == r;
-    if (jf_deliver_next(L, q) < 0) lua_error(L);
+    if (jf_deliver_next(L, q, &a) < 0) lua_error(L);
     if (own && q->failed > before) jf_raise_error(L, q, q->failed - 1);
   }
   jf_settle(L, 1);
@@ -114,16 +126,31 @@ static int l_cancel(lua_State *L)
   return 1;
 }
 
-/* front_end(kept, misuse): kept is told, once until it was raised, of an error that a call keeps;
-   misuse gets arguments of register() that are no functions, and raises the error. */
+/* front_end(kept, misuse, late): kept is told, once until it was raised, of an error that a call
+   keeps; misuse gets arguments of register() that are no functions, and raises the error; late gets
+   a request, its function that took longer than is allowed, how long, and what is allowed. */
 static int l_front_end(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  luaL_checktype(L, 2, LUA_TFUNCTION);
-  lua_settop(L, 2);
+  for (int i = 1; i <= 3; i++) luaL_checktype(L, i, LUA_TFUNCTION);
+  lua_settop(L, 3);
+  jf_set_anchor(L, q, LATE);
   jf_set_anchor(L, q, MISUSE);
   jf_set_anchor(L, q, WARN);
+  return 0;
+}
+
+/* busy(request): whether the call was not made, as there was no room for it. */
+static int l_busy(lua_State *L)
+{
+  lua_pushboolean(L, jf_need_request(L, 1, "busy")->busy);
+  return 1;
+}
+
+/* never_wait(on): whether a call for which there is no room is not made. */
+static int l_never_wait(lua_State *L)
+{
+  jf_queue_of(L)->never_waits = lua_toboolean(L, 1);
   return 0;
 }
 
@@ -187,9 +214,10 @@ static int say_failed(lua_State *L)
 static int finish_until(lua_State *L, uint64_t last)
 {
   jf_queue *q = jf_queue_of(L);
+  jf_allowance a = jf_allow_all(1);
   int failed = say_failed(L);
-  while (q->head && q->head->number <= last) {
-    if (jf_deliver_next(L, q) < 0) {
+  while (jf_may_deliver(q, &a, last)) {
+    if (jf_deliver_next(L, q, &a) < 0) {
       if (jf_is_interruption(L, -1)) lua_error(L);
       jf_push_anchor(L, q, HEAD);
       if (q->head && q->head->tries > 1) jf_give_up(L, lua_gettop(L), lua_gettop(L) - 1);
@@ -236,8 +264,9 @@ static int l_abandon(lua_State *L)
 }
 
 const luaL_Reg jf_queue_functions[] = {
-  { "poll", l_poll }, { "sync", l_sync }, { "register", l_register },
-  { "value", l_value }, { "peek", l_peek }, { "cancel", l_cancel },
+  { "poll", l_poll }, { "sync", l_sync }, { "settle", l_settle }, { "register", l_register },
+  { "value", l_value }, { "peek", l_peek }, { "cancel", l_cancel }, { "busy", l_busy },
+  { "never_wait", l_never_wait },
   { "front_end", l_front_end }, { "fd", l_fd }, { "finish", l_finish }, { "abandon", l_abandon },
   { "is_interruption", l_is_interruption }, { NULL, NULL }
 };

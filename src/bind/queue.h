@@ -5,9 +5,11 @@
 
 #include "bind/bind.h"
 
+#include <math.h>
+
 /* What the registry keeps. FAILED is a list with three items for each error: itself, the request,
-   and what failed; DEBUG is debug.traceback; WARN and MISUSE are functions of the front end. */
-enum { HEAD, TAIL, WARN, MISUSE, FAILED, DEBUG, DELIVER, TRACEBACK, N_ANCHOR };
+   and what failed; DEBUG is debug.traceback; WARN, MISUSE and LATE are the front end's. */
+enum { HEAD, TAIL, WARN, MISUSE, LATE, FAILED, DEBUG, DELIVER, TRACEBACK, N_ANCHOR };
 
 enum { CALLBACK = 0, RUN = -1 };   /* what failed; a number above 0 is that of a watch handler */
 
@@ -64,8 +66,17 @@ int jf_l_deliver(lua_State *L);
 int jf_l_queue_traceback(lua_State *L);
 /* Takes an error that keeps a request from being delivered for the outcome of its run. */
 void jf_give_up(lua_State *L, int i, int error);
-/* Runs the next function of the oldest request. Returns how many ran, or -1 with an error on the
-   stack: that the program is to stop, or what kept the function from beginning. */
-int jf_deliver_next(lua_State *L, jf_queue *q);
+/* Whether the oldest request is there, is of a call up to the last one, and its next function may
+   begin now. */
+int jf_may_deliver(const jf_queue *q, const jf_allowance *a, uint64_t last);
+/* Runs the next function of the oldest request, whose time is taken from the allowance. Returns how
+   many ran, or -1 with an error on the stack: that the program is to stop, or what kept the
+   function from beginning. */
+int jf_deliver_next(lua_State *L, jf_queue *q, jf_allowance *a);
+/* Without a limit: what waits for calls on purpose. */
+static inline jf_allowance jf_allow_all(int waits)
+{
+  return (jf_allowance){ INFINITY, INFINITY, 1, waits, 0 };
+}
 
 #endif

@@ -124,12 +124,13 @@ static void run_after_all(lua_State *L, const jf_lplan *p, jfl_array **in, jfl_a
   jf_check(L, e);
 }
 
-/* Runs callbacks, those that are due or those of all earlier calls, and makes the arguments arrays
-   for the plan at 1. Gives room for the pointers of inputs and results, `few` or a userdata. */
-static jfl_array **run_begin(lua_State *L, const char *who, int wait, int queued, jfl_array **few)
+/* Runs callbacks of earlier calls as far as they are allowed, and makes the arguments arrays for
+   the plan at 1. Gives room for the pointers of inputs and results, `few` or a userdata. */
+static jfl_array **run_begin(lua_State *L, const char *who, int queued, jf_allowance *a,
+                             jfl_array **few)
 {
   jf_lplan *p = jf_need_plan(L, 1, who);
-  jf_run_due(L, p, wait);
+  jf_run_due(L, p, a);
   run_prepare(L, who, queued);
   return jf_need_room(L, few, p->n_in + p->n_out);
 }
@@ -137,7 +138,8 @@ static jfl_array **run_begin(lua_State *L, const char *who, int wait, int queued
 /* run(plan, arrays...): the results. Callbacks that are due run first. */
 static int l_run(lua_State *L)
 {
-  jfl_array *few[JF_FEW], **in = run_begin(L, "run", 0, 0, few);
+  jf_allowance a = jf_allow(L, 0);
+  jfl_array *few[JF_FEW], **in = run_begin(L, "run", 0, &a, few);
   const jf_lplan *p = lua_touserdata(L, 1);
   jfl_array **out = in + p->n_in;
   for (int i = 0; i < p->n_out; i++) jf_push_array(L);      /* as nothing may fail after the run */
@@ -147,10 +149,12 @@ static int l_run(lua_State *L)
 }
 
 /* run_watched(plan, arrays...): a list of the results, once handlers of earlier calls, and then
-   this one's, were shown theirs. */
+   this one's, were shown theirs. Where those of earlier calls have no time left, this one's wait
+   for their turn. */
 static int l_run_watched(lua_State *L)
 {
-  jfl_array *few[JF_FEW], **in = run_begin(L, "run_watched", 1, 0, few);
+  jf_allowance a = jf_allow(L, 1);
+  jfl_array *few[JF_FEW], **in = run_begin(L, "run_watched", 0, &a, few);
   const jf_lplan *p = lua_touserdata(L, 1);
   jfl_array **out = in + p->n_in;
   jf_lrequest *r = jf_push_request(L, 1);
@@ -159,7 +163,8 @@ static int l_run_watched(lua_State *L)
   jf_keep_results(L, at, results, out);
   r->number = ++jf_state_of(L)->queue.calls;
   jf_account_results(L, r, results);
-  jf_show(L, at);
+  if (a.behind) jf_enqueue(L, at);
+  else jf_show(L, at);
   lua_settop(L, results);
   return 1;
 }
@@ -206,11 +211,20 @@ static int call_at_once(lua_State *L, int i, jfl_array **in)
   return ran;
 }
 
-/* Queues a run of the plan at 1 for the request at i; waits, and runs what is due, until there is
-   room for it. */
-static void call_queued(lua_State *L, int i, jfl_array **in)
+/* Pops why the request at i is not called; nobody need be told. */
+static void call_fail(lua_State *L, int i)
 {
-  const jf_lrequest *r = lua_touserdata(L, i);
+  jf_lrequest *r = lua_touserdata(L, i);
+  jf_keep_failure(L, i);
+  r->number = ++jf_state_of(L)->queue.calls;
+  r->told = 1;
+}
+
+/* Queues a run of the plan at 1 for the request at i; waits, and runs what is due, until there is
+   room for it, unless calls never wait. */
+static void call_queued(lua_State *L, int i, jf_allowance *a, jfl_array **in)
+{
+  jf_lrequest *r = lua_touserdata(L, i);
   jfl_request **run = jf_push_run(L, i);
   for (;;) {
     run_gather(L, r->plan, in);
@@ -218,8 +232,14 @@ static void call_queued(lua_State *L, int i, jfl_array **in)
     jfl_status e = full ? JFL_EFULL : jfl_submit(r->plan->plan, in, run);
     if (e == JFL_OK) break;
     if (e != JFL_EFULL) jf_check(L, e);
+    if (jf_state_of(L)->queue.never_waits) {
+      lua_pushfstring(L, "%s: busy: no further call has room", r->plan->job->name);
+      r->busy = 1;
+      call_fail(L, i);
+      return;
+    }
     jf_wait(L, NULL, -1);
-    jf_run_due(L, r->plan, 0);
+    jf_run_due(L, r->plan, a);
   }
   jf_enqueue(L, i);
 }
@@ -228,24 +248,22 @@ static void call_queued(lua_State *L, int i, jfl_array **in)
    make such calls without end. */
 static void call_refused(lua_State *L, int i)
 {
-  jf_queue *q = &jf_state_of(L)->queue;
-  jf_lrequest *r = lua_touserdata(L, i);
+  const jf_lrequest *r = lua_touserdata(L, i);
   lua_pushfstring(L, "%s: the program is ending: this call is not made", r->plan->job->name);
-  jf_keep_failure(L, i);
-  r->number = ++q->calls;
-  r->told = 1;
-  q->refused++;
+  call_fail(L, i);
+  jf_state_of(L)->queue.refused++;
 }
 
 /* call(plan, arrays...): a request whose outcome is delivered. Callbacks that are due run first. */
 static int l_call(lua_State *L)
 {
-  jfl_array *few[JF_FEW], **in = run_begin(L, "call", 0, 1, few);
+  jf_allowance a = jf_allow(L, 0);
+  jfl_array *few[JF_FEW], **in = run_begin(L, "call", 1, &a, few);
   const jf_lplan *p = lua_touserdata(L, 1);
   jf_push_request(L, 1);
   int at = lua_gettop(L);
   if (jf_state_of(L)->queue.ending) call_refused(L, at);
-  else if (!jfl_plan_is_small(p->plan) || !call_at_once(L, at, in)) call_queued(L, at, in);
+  else if (!jfl_plan_is_small(p->plan) || !call_at_once(L, at, in)) call_queued(L, at, &a, in);
   lua_settop(L, at);
   return 1;
 }

@@ -165,15 +165,19 @@ static int l_plan_text(lua_State *L)
   return 1;
 }
 
-/* plan_free(plan): waits for all queued runs first, since some may be the plan's. Gives false and
-   leaves the plan where a call is about to run it. */
+/* plan_free(plan, now): waits for all queued runs first, since some may be the plan's. Gives false
+   and leaves the plan where a call is about to run it, or where it would have to wait and is to be
+   freed now. */
 static int l_plan_free(lua_State *L)
 {
   jf_lplan *p = jf_test(L, 1, JF_PLAN);
   jf_state *st = jf_state_of(L);
   if (!p) jf_raise(L, "plan_free: argument 1 must be a plan, got %s", jf_type_name(L, 1));
-  lua_pushboolean(L, !p->pinned);
-  if (p->pinned || !p->plan || p->job->generation != st->generation) return 1;
+  const int now = lua_toboolean(L, 2);
+  const int gone = !p->plan || p->job->generation != st->generation;
+  const int stays = p->pinned || (!gone && now && jfl_session_pending(st->session));
+  lua_pushboolean(L, !stays);
+  if (stays || gone) return 1;
   while (jfl_session_pending(st->session)) jf_wait(L, NULL, -1);
   jfl_plan_free(p->plan);
   p->plan = NULL;

@@ -138,6 +138,7 @@ typedef struct jf_settings {
   int tf32;                    /* JF_TF32 or 0 */
   unsigned passes_off;         /* bit i: pass i of the table is left out */
   double memory_limit;         /* bytes; 0: none */
+  double callback_seconds;     /* below 0: nobody has set it */
   double inline_limit;         /* plans of less work run at once when they are submitted */
 } jf_settings;
 

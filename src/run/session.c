@@ -3,6 +3,7 @@
 #include "run/run.h"
 #include "world/world.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,7 @@ jfl_status jfl_session_new(jfl_session **out)
                                .max_inflight = 2,
                                .cpu_devices = cpu_devices,
                                .inline_limit = INLINE_LIMIT,
+                               .callback_seconds = -1,
                                .passes_off = off,
                                .kernels = kernels[chosen].flags,
                                .tf32 = tf32 };
@@ -150,6 +152,13 @@ static void set_background(jfl_session *s, double v)
   s->settings.background = v == 0 ? 0 : cores > 2 ? cores - 1 : 1;
 }
 static double get_background(const jfl_session *s) { return s->settings.background != 0; }
+/* Who draws frames says when callbacks run. */
+static void set_callback_seconds(jfl_session *s, double v) { s->settings.callback_seconds = v; }
+static double get_callback_seconds(const jfl_session *s)
+{
+  const double v = s->settings.callback_seconds;
+  return v >= 0 ? v : s->settings.background ? 0 : INFINITY;
+}
 static void set_max_inflight(jfl_session *s, double v) { s->settings.max_inflight = (int)v; }
 static double get_max_inflight(const jfl_session *s) { return s->settings.max_inflight; }
 static void set_memory_limit(jfl_session *s, double v) { s->settings.memory_limit = v; }
@@ -188,6 +197,7 @@ static void set_seed(jfl_session *s, double v)
 static const setting settings[] = {
   { "threads", 1, JF_MAX_THREADS, set_threads, get_threads },
   { "background", 0, 1, set_background, get_background },
+  { "callback_seconds", 0, INFINITY, set_callback_seconds, get_callback_seconds },
   { "max_inflight", 1, 1 << 20, set_max_inflight, get_max_inflight },
   { "memory_limit", 0, 0x1p62, set_memory_limit, get_memory_limit },
   { "inline_limit", 0, 0x1p62, set_inline_limit, get_inline_limit },
@@ -205,8 +215,8 @@ static jfl_status run_session_find(const char *name, const setting **out)
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
     if (!strcmp(settings[i].name, name)) return *out = &settings[i], JFL_OK;
   return jf_fail(JFL_ENAME, "unknown setting '%.60s'; settings are threads, background, "
-                 "max_inflight, memory_limit, inline_limit, check_finite, kernels, tf32, "
-                 "passes, device, cpu_devices, seed", name);
+                 "callback_seconds, max_inflight, memory_limit, inline_limit, check_finite, "
+                 "kernels, tf32, passes, device, cpu_devices, seed", name);
 }
 
 /* The values of kernels and devices have names, and passes are a list; all else are numbers. */
@@ -245,6 +255,7 @@ jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
   if (v < t->lo || v > t->hi)
     return jf_fail(JFL_EINVAL, "%s must be from %.0f to %.0f, got %.14g", t->name, t->lo, t->hi, v);
   const double before = t->get(s);
+  if (t->set == set_callback_seconds) return t->set(s, v), JFL_OK;      /* no run reads it */
   jf_session_acquire(s);
   t->set(s, v);
   jf_session_release(s);

@@ -13,7 +13,7 @@ local variables = {}
 -- do not keep variables from being saved or loaded.
 function variables.settle()
   job.compile_all()
-  queue.drain()
+  queue.settle()
 end
 
 --- The keys of a table in their order, which must be strings.

@@ -139,11 +139,16 @@ for _, e in ipairs {
   { "background", "Whether jobs leave the machine to others: threads other than the caller's have "
     .. "the lowest priority, one core is left alone, and asynchronous calls never run on the "
     .. "caller. For programs that draw frames.", "boolean" },
+  { "callback_seconds", "How long a call, poll without a time, reading a variable, saving or "
+    .. "loading may run callbacks of other calls on its way; flow.sync runs all. 0: only flow.poll "
+    .. "and flow.sync run any, as in the background. At first there is no limit. A callback that "
+    .. "takes longer by itself is told of once.", "number" },
   { "check_finite", "Whether each run looks for the first value, gradient or variable that is not "
     .. "finite, and fails with its name and the step; variables stay as they were before the "
     .. "step. It costs time, and nothing when it is off. Jobs compiled while it is on keep their "
     .. "ops apart.", "boolean" },
-  { "max_inflight", "How many calls of a job may be queued; a further one waits.", "integer" },
+  { "max_inflight", "How many calls of a job may be queued; config.when_full says what becomes of "
+    .. "a further one.", "integer" },
   { "max_plans", "How many plans a job keeps, one for each batch size seen.", "integer" },
   { "memory_limit", "The bytes that a job's memory may take, checked when it is compiled; 0: any.",
     "integer" },
@@ -162,6 +167,9 @@ for _, e in ipairs {
     .. "10 bits of each mantissa (TF32), which is faster; true at first. For jobs that are "
     .. "compiled from then on; the CPU reads all bits.", "boolean" },
   { "strict_placement", "Whether placing work on a GPU fails where none is usable.", "boolean" },
+  { "when_full", "\"wait\": a call for which the queue has no room waits for it; \"busy\": it is "
+    .. "not made, what it gives has busy = true, and its second function is told.",
+    "\"wait\"|\"busy\"" },
   { "on_warning", "A function that gets the text of each warning; false: they go to stderr.",
     "fun(text: string)|false" },
   { "kernels", "\"fast\"; \"direct\": no convolutions by transforms, whose sums are less exact; or "

@@ -49,8 +49,9 @@ local LIST = {
   { "thread threads cores parallel cpus fork game games love frame frames fps", [[
   flow.config.threads(n) says how many threads compute; it is the number of cores at first, and
   results do not depend on it. flow.config.background(true) is for programs that draw frames: it
-  leaves a core alone and takes the lowest priority. Lua and all callbacks run on one thread, a call
-  with a callback on jfl's own. A forked child starts threads of its own.]] },
+  leaves a core alone and takes the lowest priority, and only flow.poll and flow.sync run callbacks;
+  flow.config.callback_seconds(s) lets other entries run some. Lua and all callbacks run on one
+  thread, a call with a callback on jfl's own. A forked child starts threads of its own.]] },
   { "dtype dtypes type types bool int half long", [[
   Dtypes are flow.float (float32), flow.double (float64), flow.int8, flow.uint8, flow.int32,
   flow.int64; comparisons give int8, as there is no bool. flow.float16 and flow.bfloat16 take 16

@@ -13,7 +13,8 @@ local config = {
   values = {},
 }
 
-local defaults = { max_plans = 8, strict_placement = false, enable_auto_mixed_precision = false }
+local defaults = { max_plans = 8, strict_placement = false, enable_auto_mixed_precision = false,
+  when_full = "wait" }
 
 local function count(name, least)
   return function(n)
@@ -25,6 +26,20 @@ end
 local function in_core(name, least)
   return function(n)
     if n ~= nil then core.set(name, args.integer("config." .. name, "value", n, least)) end
+    return core.get(name)
+  end
+end
+
+local function seconds_in_core(name)
+  return function(s)
+    if s ~= nil then
+      args.expect("config." .. name, "value", s, "number")
+      if s < 0 or s ~= s then
+        core.fail("config.%s: value must be a number of at least 0, got %s", name,
+          args.describe(s))
+      end
+      core.set(name, s)
+    end
     return core.get(name)
   end
 end
@@ -50,6 +65,7 @@ end
 local settings = {
   threads = in_core("threads", 1),
   background = flag_in_core("background"),
+  callback_seconds = seconds_in_core("callback_seconds"),
   check_finite = flag_in_core("check_finite"),
   max_inflight = in_core("max_inflight", 1),
   memory_limit = in_core("memory_limit", 0),
@@ -73,6 +89,19 @@ function settings.on_warning(handler)
   end
   if handler ~= nil then warn.handler = handler end
   return warn.handler
+end
+
+-- Whether a call for which the queue has no room waits for it, or says that it is "busy".
+function settings.when_full(which)
+  if which ~= nil then
+    if which ~= "wait" and which ~= "busy" then
+      core.fail("config.when_full: value must be \"wait\" or \"busy\", got %s",
+        args.describe(which))
+    end
+    core.never_wait(which == "busy")
+    config.values.when_full = which
+  end
+  return config.values.when_full
 end
 
 local KERNELS = { "fast", "direct", "reference" }
@@ -151,6 +180,7 @@ config.session = setmetatable({}, {
 function config.reset()
   for name in pairs(config.values) do config.values[name] = defaults[name] end
   for name, value in pairs(defaults) do config.values[name] = value end
+  core.never_wait(false)
   warn.handler = false
 end
 config.reset()

@@ -70,6 +70,29 @@ local function tell_of_another(self, by)
     self.name, old.short_src, old.currentline, by.short_src, by.currentline)
 end
 
+-- Whether no body is to blame for an error, which stops whoever compiles jobs.
+local function is_passing(err) return err == "not enough memory" or core.is_interruption(err) end
+
+-- The first extents of a call of a definition that is like the last one of the job: nil where
+-- nothing says what they may be.
+local function extents_like(self, fields)
+  local extents, shapes = {}, self._latest.shapes
+  if fields._dynamic and not (self._dynamic and #shapes == #fields._inputs) then return nil end
+  for i = 1, #fields._inputs do extents[i] = shapes[i] and shapes[i][1] or 1 end
+  return extents
+end
+
+-- Fails where a job runs and its new body would not, as where variables no longer fit: so what is
+-- read again with a mistake leaves a program running.
+local function check_body(self, fields)
+  local extents = self._latest and extents_like(self, fields)
+  if not extents then return end
+  local ok, err = plan.try(self, fields, (arguments.shapes_given(fields, extents)))
+  if ok then return end
+  if is_passing(err) or type(err) ~= "string" then error(err, 0) end
+  error(("%s; job '%s' goes on as it was defined before"):format(err, self.name), 0)
+end
+
 -- Gives a job another definition. The object, the variables and the count of runs stay; calls that
 -- were made before end as they began.
 local function redefine(self, fields)
@@ -77,11 +100,12 @@ local function redefine(self, fields)
     core.fail("%s: a job cannot be defined anew inside the body of '%s'", self.name,
       trace.current.job.name)
   end
+  check_body(self, fields)
   tell_of_another(self, fields._by)
   plan.retire(self)
   for key, value in pairs(fields) do self[key] = value end
   self._told = false
-  plan.free_retired(self)
+  plan.free_retired(self, true)
   return self
 end
 
@@ -206,9 +230,6 @@ function job.check_no_body(what)
     trace.current.job.name)
 end
 
--- Whether no body is to blame for an error, which stops whoever compiles all jobs.
-local function is_passing(err) return err == "not enough memory" or core.is_interruption(err) end
-
 -- Tells once for each definition that its job is left out.
 local function leave_out(self, err)
   if self._told then return end
@@ -242,7 +263,7 @@ end
 -- that could not run because one before them called this function.
 function job.clear_default_session()
   job.check_no_body("the session cannot be cleared")
-  queue.drain()
+  queue.settle()
   for _, each in ipairs(in_order()) do
     each._closed, each._latest, each._plans, each._retired = CLEARED, false, {}, false
   end

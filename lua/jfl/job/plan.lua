@@ -81,9 +81,10 @@ end
 -- ---- freeing ----
 
 -- Frees an entry's plan, and the graph that the plan lies in, once no run of it is in flight. Gives
--- whether it did: a plan that a call is about to run stays.
-local function free(entry)
-  if not core.plan_free(entry.plan) then return false end
+-- whether it did: a plan that a call is about to run stays, and one for which it would have to wait
+-- where it is to be freed now.
+local function free(entry, now)
+  if not core.plan_free(entry.plan, now) then return false end
   core.graph_free(entry.graph)
   return true
 end
@@ -103,9 +104,10 @@ local function drop_oldest(self)
 end
 
 --- Frees the plans of former definitions. It does so later if a callback asks for it and the call
--- that runs the callback is about to run one of them.
-function plan.free_retired(self)
-  while self._retired and free(self._retired) do
+-- that runs the callback is about to run one of them, or where they are to be freed now and there
+-- are runs. The next plan, which waits for runs, frees them then.
+function plan.free_retired(self, now)
+  while self._retired and free(self._retired, now) do
     self._retired = self._retired.retired
   end
 end
@@ -186,11 +188,19 @@ local function core_job(self)
   return self._core
 end
 
-local function build(self, graph, shapes)
+-- Runs the body of a definition of the job for these shapes; returns its context and what
+-- add_outputs does.
+local function describe(job, self, graph, shapes)
   local context = trace.open(self, graph)
+  context.job = job
   local blobs = make_inputs(self, context, shapes)
-  local reader, n, watches = add_outputs(self, trace.run(context, self._body, unpack(blobs)))
+  return context, add_outputs(self, trace.run(context, self._body, unpack(blobs)))
+end
+
+local function build(self, graph, shapes)
+  local context, reader, n, watches = describe(self, self, graph, shapes)
   local entry = { plan = core.compile(core_job(self), graph), graph = graph, used = self._tick,
+    shapes = shapes,
     read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false,
     rates = context.rates or false, members = context.members, reader = reader, n_results = n }
   queue.own(entry, self._gives, self.config.concurrency_width)
@@ -203,6 +213,15 @@ function plan.check_outside(self)
   if not trace.current then return end
   core.fail("%s: a job cannot be used inside the body of '%s'; share a Lua function instead",
     self.name, trace.current.job.name)
+end
+
+--- Traces the body of a definition that is not the job's yet; returns whether that succeeds, and if
+-- not the error.
+function plan.try(self, definition, shapes)
+  local graph = core.graph(self.name, definition.type)
+  local ok, err = pcall(describe, self, definition, graph, shapes)
+  core.graph_free(graph)
+  return ok, err
 end
 
 --- Traces the body for these shapes of the inputs and compiles the graph; returns the entry of the

@@ -28,11 +28,12 @@ end
 
 --- Waits for every outstanding call and runs its callback. Inside a callback or a body it only
 -- waits. The oldest error of a callback that was not raised yet is raised.
-function queue.sync() core.sync(false) end
+function queue.sync() core.sync() end
 
---- The same, where errors of callbacks must not keep the caller from its work: they are kept for
--- what raises them.
-function queue.drain() core.sync(true) end
+--- Waits for every run, for what needs variables as they are after all calls, and runs callbacks as
+-- long as flow.config.callback_seconds says. Errors of callbacks must not keep the caller from its
+-- work: they are kept for what raises them.
+queue.settle = core.settle
 
 --- A new class of objects that a call gives in place of its value, which is not there yet. Reading
 -- a name from one or computing with it is an error at the user's line, which ends with `instead`.
@@ -41,6 +42,7 @@ function queue.class(instead)
   function class:__index(key)
     if class[key] ~= nil then return class[key] end
     if key == "value" then return nil end       -- of a job that returns nothing
+    if key == "busy" then return core.busy(self) end
     core.fail("%s: a call of this job gives no value at once, so it has no '%s'; %s",
       core.request_job(self), tostring(key), instead)
   end
@@ -75,12 +77,20 @@ function queue.own(made, gives, width)
   core.own(made.plan, gives or Registrar, made.read or false, made.watches or false, width)
 end
 
+local late = {}          -- lines of functions that were told of
+
 core.front_end(function(err)
   warn.say("%s (flow.poll, flow.sync or the end of the program raises it)", err:match("^[^\n]*"))
 end, function(call, callback, on_error)
   local name = core.request_job(call)
   args.expect(name, "callback", callback, "function")
   args.expect(name, "on_error", on_error, "function")
+end, function(call, callback, took, limit)
+  local where = trace.where(callback)
+  if late[where] then return end
+  late[where] = true
+  warn.say("%s: the callback at %s took %.3g ms; flow.config.callback_seconds is %.3g ms",
+    core.request_job(call), where, took * 1e3, limit * 1e3)
 end)
 
 -- ---- the end of a program ----

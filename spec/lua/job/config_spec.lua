@@ -24,8 +24,8 @@ describe("config", function()
 
   it("names the valid options beside an unknown one", function()
     helper.fails(function() flow.config.gpu_num(1) end,
-      "config: unknown option 'gpu_num'; options are background, check_finite, cpu_device_num, "
-        .. "device, ")
+      "config: unknown option 'gpu_num'; options are background, callback_seconds, "
+        .. "check_finite, cpu_device_num, device, ")
     helper.fails(function() flow.config.threads = 5 end, "config: options are functions")
   end)
 

@@ -168,28 +168,120 @@ describe("a job defined anew", function()
     assert.truthy(told[1]:find("no job here has: first$"), told[1])
   end)
 
+  -- A job whose variables a and c are of that size and dtype.
+  local function two(name, size, dtype)
+    local job = helper.predict(name, { 2 }, function(v)
+      local init = { initializer = flow.zeros_initializer() }
+      local a, b = flow.get_variable("a", { size }, init), flow.get_variable("b", { 2 }, init)
+      local c = flow.get_variable("c", { shape = { 2 }, dtype = dtype,
+        initializer = flow.zeros_initializer() })
+      return v + b + flow.math.reduce_sum(a) + flow.cast(c, flow.float)
+    end)
+    return job
+  end
+
+  local function misfit(name)
+    return name .. ": variable 'a' must be float32 (3) as job 'two' made it, got float32 (4); "
+      .. "variable 'c' must be float32 (2) as job 'two' made it, got float64 (2); jobs share "
+      .. "variables by their names: give what differs another name, drop what there is with "
+      .. "flow.drop_variables, or everything with flow.clear_default_session()"
+  end
+
   it("is told of all variables that do not fit, at once, and corrected after that", function()
-    local function two(size, dtype)
-      local job = helper.predict("two", { 2 }, function(v)
-        local init = { initializer = flow.zeros_initializer() }
-        local a, b = flow.get_variable("a", { size }, init), flow.get_variable("b", { 2 }, init)
-        local c = flow.get_variable("c", { shape = { 2 }, dtype = dtype,
-          initializer = flow.zeros_initializer() })
-        return v + b + flow.math.reduce_sum(a) + flow.cast(c, flow.float)
+    two("two", 3, flow.float)({ 1, 2 })
+    local job = two("other", 4, flow.double)
+    helper.fails(function() job({ 1, 2 }) end, misfit "other")
+    assert.same({ 0, 0, 0 }, values().a)
+    assert.truthy(told[1]:find("job 'other' (", 1, true))
+    assert.same({ 1, 2 }, two("other", 3, flow.float)({ 1, 2 }):totable())
+    assert.equal(1, #told)
+  end)
+
+  local STAYS = "; job 'two' goes on as it was defined before"
+
+  it("runs on as it was where its variables no longer fit", function()
+    local job = two("two", 3, flow.float)
+    job({ 1, 2 })
+    local graph = job:graph()
+    helper.fails(function() two("two", 4, flow.double) end, misfit "two" .. STAYS)
+    assert.same({ 1, 2 }, job({ 1, 2 }):totable())
+    assert.equal(graph, job:graph())
+    assert.same({ 0, 0, 0 }, values().a)
+    assert.is_false(pcall(two, "two", 4, flow.double))
+    flow.drop_variables({ "a", "c" })
+    assert.equal(job, two("two", 4, flow.double))
+    assert.same({ 1, 2 }, job({ 1, 2 }):totable())
+    assert.same({ 0, 0, 0, 0 }, values().a)
+    assert.same({}, told)
+  end)
+
+  it("runs on as it was where the new body fails, once it has run", function()
+    local bodies = 0
+    local function make(n, wrong)
+      local job = helper.predict("two", { n, 2 }, function(v)
+        bodies = bodies + 1
+        return wrong and v.shp or v + v
       end)
       return job
     end
-    two(3, flow.float)({ 1, 2 })
-    local job = two(4, flow.double)
-    helper.fails(function() job({ 1, 2 }) end,
-      "two: variable 'a' must be float32 (3) as job 'two' made it, got float32 (4); variable 'c' "
-        .. "must be float32 (2) as job 'two' made it, got float64 (2); jobs share variables by "
-        .. "their names: give what differs another name, drop what there is with "
-        .. "flow.drop_variables, or everything with flow.clear_default_session()")
-    assert.same({ 0, 0, 0 }, values().a)
-    assert.truthy(told[1]:find("job 'two' (", 1, true))
-    assert.same({ 1, 2 }, two(3, flow.float)({ 1, 2 }):totable())
-    assert.equal(1, #told)
+    for _, rows in ipairs { 3, -1 } do
+      flow.clear_default_session()
+      listen()
+      local job = make(rows)
+      job(nd.ones({ 3, 2 }))
+      helper.fails(function() make(rows, true) end, STAYS)
+      assert.same({ 3, 2 }, job(nd.ones({ 3, 2 })).shape)
+      flow.get_all_variables()
+      assert.same({}, told)
+    end
+    assert.is_true(bodies < 8)
+  end)
+
+  it("leaves an optimizer that it shares with the job before", function()
+    local sgd, job = flow.optimizer.SGD(0.1), nil
+    local function make(size)
+      job = define { optimizer = function() return sgd end, size = size }
+    end
+    make(3)
+    job(x)
+    make(3)
+    sgd:set_lr(0.25)
+    assert.is_false(pcall(make, 4))
+    assert.equal(0.25, sgd.lr)
+    sgd:set_lr(0.5)
+    assert.equal(0.5, sgd.lr)
+    job(x)
+  end)
+
+  it("is so without waiting for runs", function()
+    local pending = 0
+    local function slow()
+      local job = helper.predict("slow", { 1 }, function(v)
+        local m = flow.ones({ 600, 600 }) * v
+        return flow.math.reduce_sum(flow.matmul(flow.matmul(m, m), m))
+      end, { returns = tp.Callback(tp.Numpy) })
+      return job
+    end
+    local job = slow()
+    for _ = 1, 50 do
+      job({ 1 })
+      job({ 1 })
+      slow()
+      pending = math.max(pending, require "jfl.core".pending())
+      flow.sync()
+    end
+    assert.is_true(pending > 0)
+  end)
+
+  it("is asked about the rows that it was called with", function()
+    local function make(n)
+      return helper.predict("two", { -1, 2 }, function(v)
+        assert(v.shape[1] == 6, "6 rows")       -- as of a body that takes no other
+        return v * n
+      end)
+    end
+    make(1)(nd.ones({ 6, 2 }))
+    assert.equal(2, make(2)(nd.ones({ 6, 2 }))[1][1])
   end)
 
   it("is warned of anew only if it fails again", function()
@@ -333,7 +425,8 @@ describe("a job defined anew", function()
       local flow = require "jfl"
       local tp = flow.typing
       local function reload(i)
-        local job = flow.global_function { name = "job", type = i % 2 == 0 and "train" or "predict",
+        local ok, job = pcall(flow.global_function, { name = "job",
+          type = i % 2 == 0 and "train" or "predict",
           inputs = { { "x", tp.Numpy.Placeholder({ 4, 64 }) } },
           returns = i % 3 == 0 and tp.Callback(tp.Numpy) or tp.Numpy,
           body = function(x)
@@ -344,8 +437,8 @@ describe("a job defined anew", function()
               flow.optimizer[i % 4 == 0 and "SGD" or "Adam"](0.01):minimize(x)
             end
             return x
-          end }
-        if i % 5 == 0 then return assert(not pcall(job.compile, job)) end
+          end })
+        if i % 5 == 0 then return assert(not ok) end
         local value = job(flow.ndarray.ones({ 4, 64 }))
         if i % 3 == 0 then value(function() end) end
       end

@@ -125,6 +125,19 @@ print(job({ { 1, 2 }, { 3, 4 } }))  -- too small to gain: it stays in float32
 flow.config.background(true)
 print(flow.config.background())  --> true
 
+## config.callback_seconds
+flow.config.callback_seconds(0.002)  -- of each entry in a game's frame
+print(flow.config.callback_seconds())  --> 0.002
+
+## config.when_full
+flow.config.when_full("busy")
+local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x) return x + 1 end }
+local call = job({ 1 })
+if not call.busy then call(function(y) print(y) end) end
+flow.sync()  --> [2.]
+
 ## config.cpu_device_num
 flow.config.cpu_device_num(2)
 local job = flow.global_function { name = "job", returns = tp.Numpy,

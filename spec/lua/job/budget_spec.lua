@@ -1,0 +1,283 @@
+-- flow.config.callback_seconds: how long an entry runs callbacks of other calls. Callbacks are
+-- counted: no clock is read to decide.
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local tp = flow.typing
+
+local DUE = 40
+local LEAST = 1e-9       -- seconds: any callback takes longer, so an entry runs one
+
+describe("callback_seconds", function()
+  local later, now, old, seen, directory, told
+
+  local function settle()
+    local core = require "jfl.core"
+    while core.pending() > 0 do core.wait() end
+  end
+
+  local function note(value) seen[#seen + 1] = value[1] end
+
+  -- Callbacks of so many calls that are due: all are registered after the last call.
+  local function make_due(callback)
+    local calls = {}
+    for i = 1, DUE do calls[i] = later({ i }) end
+    for i = 1, DUE do calls[i](callback or note) end
+    settle()
+    assert.equal(0, #seen)
+  end
+
+  local function burn(value)
+    local stop = os.clock() + 0.002
+    repeat until os.clock() >= stop
+    note(value)
+  end
+
+  before_each(function()
+    flow.clear_default_session()
+    directory, told, seen = helper.directory(), {}, {}
+    flow.config.on_warning(function(text) told[#told + 1] = text end)
+    flow.config.max_inflight(2 * DUE)
+    later = helper.predict("later", { 1 }, function(x) return x * 2 end,
+      { returns = tp.Callback(tp.Numpy) })
+    now = helper.train("now")
+    now({ 1, 1 })
+    old = helper.predict("old", { 1 }, function(x) return x + 1 end)
+    old._async, old._gives = true, require "jfl.legacy.future"
+    old:compile()
+    flow.train.CheckPoint():save(directory .. "/a")
+  end)
+
+  after_each(function()
+    flow.clear_default_session()
+    helper.remove(directory)
+  end)
+
+  local function in_order(n)
+    assert.equal(n, #seen)
+    for i = 1, n do assert.equal(2 * i, seen[i]) end
+  end
+
+  -- Each entry that runs callbacks of others on its way.
+  local entries = {
+    ["a synchronous call"] = function() now({ 1, 1 }) end,
+    ["an asynchronous call"] = function() later({ 0 }) end,
+    ["a future's get"] = function() assert.equal(3, old({ 2 }):get()[1]) end,
+    ["reading variables"] = function() flow.get_all_variables() end,
+    ["setting variables"] = function() flow.load_variables { w = { 1, 1 } } end,
+    ["saving"] = function() flow.train.CheckPoint():save(directory .. "/b") end,
+    ["loading"] = function() flow.train.CheckPoint():load(directory .. "/a") end,
+    ["initializing"] = function() flow.train.CheckPoint():init() end,
+    ["defining"] = function() helper.predict("now", { 1 }, function(x) return x end)({ 1 }) end,
+    ["clearing the session"] = flow.clear_default_session,
+  }
+
+  for name, enter in pairs(entries) do
+    it("0 keeps callbacks out of " .. name, function()
+      flow.config.callback_seconds(0)
+      make_due()
+      enter()
+      assert.equal(0, #seen)
+      flow.sync()
+      in_order(DUE)
+    end)
+
+    it("lets " .. name .. " begin none after that time", function()
+      flow.config.callback_seconds(LEAST)
+      make_due()
+      enter()
+      -- a future's call and its get are two entries
+      assert.equal(name == "a future's get" and 2 or 1, #seen)
+      flow.sync()
+      in_order(DUE)
+    end)
+
+    it("lets " .. name .. " run all where it is long", function()
+      flow.config.callback_seconds(3600)
+      make_due()
+      enter()
+      flow.sync()
+      in_order(DUE)
+    end)
+  end
+
+  it("is without end at first", function()
+    assert.equal(math.huge, flow.config.callback_seconds())
+    make_due()
+    now({ 1, 1 })
+    in_order(DUE)
+  end)
+
+  it("counts the time that callbacks take", function()
+    flow.config.callback_seconds(0.02)
+    make_due(burn)
+    for _ = 1, 2 do
+      local before = #seen
+      now({ 1, 1 })
+      assert.is_true(#seen > before and #seen <= before + 20, #seen)
+    end
+    flow.sync()
+    in_order(DUE)
+  end)
+
+  it("holds for poll, unless that is given another time", function()
+    flow.config.callback_seconds(LEAST)
+    make_due()
+    assert.equal(1, flow.poll())
+    assert.equal(1, flow.poll())
+    assert.equal(DUE - 2, flow.poll(3600))
+    in_order(DUE)
+  end)
+
+  it("0 leaves poll as it was", function()
+    flow.config.callback_seconds(0)
+    make_due()
+    assert.equal(1, flow.poll(0))
+    assert.equal(DUE - 1, flow.poll())
+    in_order(DUE)
+  end)
+
+  it("is 0 in the background, unless it is set", function()
+    flow.config.background(true)
+    assert.equal(0, flow.config.callback_seconds())
+    make_due()
+    now({ 1, 1 })
+    assert.equal(0, #seen)
+    flow.sync()
+    in_order(DUE)
+    flow.config.callback_seconds(LEAST)
+    assert.equal(LEAST, flow.config.callback_seconds())
+    flow.config.background(false)
+    assert.equal(LEAST, flow.config.callback_seconds())
+    flow.clear_default_session()
+    assert.equal(math.huge, flow.config.callback_seconds())
+  end)
+
+  it("is set without waiting for runs", function()
+    make_due()
+    local slow = helper.predict("slow", { 1 }, function(v)
+      local m = flow.ones({ 600, 600 }) * v
+      return flow.math.reduce_sum(flow.matmul(flow.matmul(m, m), m))
+    end, { returns = tp.Callback(tp.Numpy) })
+    slow:compile()
+    local core, pending = require "jfl.core", 0
+    for _ = 1, 50 do
+      for _ = 1, 5 do slow({ 1 }) end
+      flow.config.callback_seconds(0)
+      pending = math.max(pending, core.pending())
+      flow.sync()
+    end
+    assert.is_true(pending > 0)
+  end)
+
+  it("lets handlers of a synchronous call wait for those before them", function()
+    local shown = {}
+    local watched = helper.predict("watched", { 1 }, function(x)
+      flow.watch(x, function(value) shown[#shown + 1] = { value[1], #seen } end)
+      return x
+    end)
+    flow.config.callback_seconds(0)
+    assert.equal(7, watched({ 7 })[1])
+    assert.same({ { 7, 0 } }, shown)
+    make_due()
+    assert.equal(8, watched({ 8 })[1])
+    assert.same({ { 7, 0 } }, shown)
+    flow.poll()
+    assert.same({ { 7, 0 }, { 8, DUE } }, shown)
+    in_order(DUE)
+  end)
+
+  it("keeps what fails in callbacks for poll", function()
+    flow.config.callback_seconds(LEAST)
+    make_due(function(value)
+      note(value)
+      if value[1] <= 4 then error("boom" .. value[1]) end
+    end)
+    now({ 1, 1 })
+    assert.equal(1, #seen)
+    helper.fails(flow.poll, "boom2")
+    helper.fails(flow.poll, "boom4")
+    flow.sync()
+    in_order(DUE)
+  end)
+
+  it("tells once of a callback that alone takes longer, with its line", function()
+    flow.config.callback_seconds(0.001)
+    local function slow(value) burn(value) end
+    make_due(slow)
+    now({ 1, 1 })
+    flow.poll()
+    flow.sync()
+    in_order(DUE)
+    local line = debug.getinfo(slow, "S").linedefined
+    assert.equal(1, #told)
+    assert.truthy(told[1]:match(("^later: the callback at .*budget_spec%%.lua:%d took [%%d.e+]+ ms"
+      .. "; flow%%.config%%.callback_seconds is 1 ms$"):format(line)), told[1])
+  end)
+
+  it("is a number of at least 0", function()
+    for _, wrong in ipairs { -1, 0 / 0 } do
+      helper.fails(function() flow.config.callback_seconds(wrong) end,
+        "config.callback_seconds: value must be a number of at least 0, got ")
+    end
+    helper.fails(function() flow.config.callback_seconds("1") end,
+      "config.callback_seconds: value must be a number, got string '1'")
+  end)
+end)
+
+describe("when_full", function()
+  before_each(flow.clear_default_session)
+  teardown(flow.clear_default_session)
+
+  -- A job of which one call keeps the worker, and as many more as there is room for wait.
+  local function fill()
+    local slow = helper.predict("slow", { 1 }, function(v)
+      local m = flow.ones({ 900, 900 }) * v
+      return flow.math.reduce_sum(flow.matmul(flow.matmul(m, m), m))
+    end, { returns = tp.Callback(tp.Numpy) })
+    slow:compile()
+    local calls = {}
+    repeat calls[#calls + 1] = slow({ 1 }) until calls[#calls].busy or #calls == 50
+    return slow, calls
+  end
+
+  it("busy makes no call that would wait, and says so", function()
+    assert.equal("wait", flow.config.when_full())
+    flow.config.when_full("busy")
+    local slow, calls = fill()
+    local order = {}
+    assert.is_true(calls[#calls].busy)
+    for i = 1, #calls - 1 do assert.is_false(calls[i].busy) end
+    for i, call in ipairs(calls) do
+      call(function() order[#order + 1] = i end, function(text) order[#order + 1] = i .. text end)
+    end
+    flow.sync()
+    for i = 1, #calls - 1 do assert.equal(i, order[i]) end
+    assert.equal(#calls .. "slow: busy: no further call has room", order[#calls])
+    local again
+    slow({ 1 })(function() again = true end)
+    flow.sync()
+    assert.is_true(again)
+  end)
+
+  it("busy raises nothing where nobody asks", function()
+    flow.config.when_full("busy")
+    fill()
+    flow.sync()
+  end)
+
+  it("wait is what a new session does", function()
+    flow.config.when_full("busy")
+    flow.clear_default_session()
+    assert.equal("wait", flow.config.when_full())
+    local _, calls = fill()
+    assert.equal(50, #calls)
+    assert.is_false(calls[50].busy)
+    flow.sync()
+  end)
+
+  it("is one of two words", function()
+    helper.fails(function() flow.config.when_full("stop") end,
+      "config.when_full: value must be \"wait\" or \"busy\", got string 'stop'")
+  end)
+end)
