@@ -71,7 +71,7 @@ jfl_status jfl_graph_recompute(jfl_graph *g, int on)
 {
   JF_NEED(GRAPH, g);
   JF_TRY(jf_api_check_open(g));
-  g->region = on ? ++g->n_region : 0;
+  g->source.region = on ? ++g->n_region : 0;
   return JFL_OK;
 }
 

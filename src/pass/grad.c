@@ -220,13 +220,13 @@ jfl_status jf_pass_grad(jfl_graph *g, const jf_target *target)
   jfl_value **watched = jf_alloc(g->arena, (size_t)g->n_watched * sizeof *watched);
   (void)target;
   if (!g->n_training) return JFL_OK;
-  g->purpose = JF_BACKWARD;
+  g->source.purpose = JF_BACKWARD;
   for (int i = 0; i < g->n_training; i++) {
     if (g->training[i]->grad) continue;
     add_loss_scale(g, i);
     const objective o = objective_of(g, g->training[i]);
     JF_TRY(differentiate(g, &o, watched));
   }
-  g->purpose = JF_FORWARD;
+  g->source.purpose = JF_FORWARD;
   return add_watched(g, watched);
 }

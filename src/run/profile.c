@@ -162,7 +162,7 @@ jfl_status jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out)
   const jfl_op *op = st->node->op;
   *out = (jfl_profile_row){
     .job = a->graph->name, .op = jf_node_title(st->node), .name = st->node->name,
-    .kernel = jf_step_kernel(st), .serves = st->node->serves,
+    .kernel = jf_step_kernel(st), .serves = st->node->source.serves,
     .seconds = a->seconds[i], .runs = a->runs, .flop = op->flop ? op->flop(&st->k) : 0,
     .bytes = jf_call_bytes(&st->k), .device = a->plan->part[st->place].name,
   };
@@ -196,9 +196,9 @@ static void add_event(jf_text *t, const event *e)
   jf_json_put(t, jf_node_title(n));
   jf_text_add(t, ",\"args\":{\"job\":");
   jf_json_put(t, e->graph->name);
-  if (n->serves) {
+  if (n->source.serves) {
     jf_text_add(t, ",\"serves\":");
-    jf_json_put(t, n->serves);
+    jf_json_put(t, n->source.serves);
   }
   jf_text_add(t, ",\"kernel\":\"%s\",\"threads\":%d,\"flop\":%.0f,\"bytes\":%.0f}}",
               jf_step_kernel(e->step), e->step->k.threads,
