@@ -44,7 +44,7 @@ static jfl_value *add_value(jfl_graph *g, jf_origin origin, jfl_dtype t, const j
 {
   jfl_value *v = jf_alloc(g->arena, sizeof *v);
   *v = (jfl_value){ .tag = JF_TAG_VALUE, .graph = g, .id = g->n_value, .origin = origin,
-                    .dtype = t, .shape = *s, .name = name,
+                    .dtype = t, .shape = *s, .name = name, .line = g->source.line,
                     .place = g->served ? g->served->place : g->place, .older = g->newest };
   g->newest = v;
   g->value = jf_grow(g->arena, g->value, g->n_value, &g->cap_value, sizeof *g->value);
@@ -315,6 +315,13 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
 }
 
 void jf_serve(jfl_graph *g, const jf_node *n) { g->served = n; }
+
+jfl_status jf_fail_node(jfl_status s, const jf_node *n)
+{
+  jf_fail_in(s, JFL_ERROR_OP, n->op->name);
+  jf_fail_in(s, JFL_ERROR_NODE, n->name);
+  return jf_fail_in(s, JFL_ERROR_LINE, n->source.line);
+}
 
 void jf_stand_for(jf_node *n, const jf_node *other)
 {

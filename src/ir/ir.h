@@ -35,6 +35,7 @@ struct jfl_value {
                                   the session */
   jfl_distribution distribution;       /* over its group; JFL_AUTO: the pass spread decides it */
   const char *name;
+  const char *line;            /* of an input or a variable, as jf_node_source has it for nodes */
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
   const jf_piece *piece;               /* of one that is a part of a variable over a group, to which
                                           `variable` belongs; or NULL */
@@ -47,6 +48,7 @@ typedef enum jf_purpose { JF_FORWARD, JF_BACKWARD, JF_AGAIN } jf_purpose;
 /* Where a node comes from. Nodes inherit it: those that are made for another node have that node's
    (jf_serve), and so has a node that takes the place of another (jf_stand_for). */
 typedef struct jf_node_source {
+  const char *line;    /* where the script asked for it, "train.lua:12"; or NULL */
   const char *serves;  /* name of the node that a pass made it for, as for a gradient; or NULL */
   jf_purpose purpose;
   int region;          /* number of the region (jfl_graph_recompute), from 1; or 0 */
@@ -85,6 +87,7 @@ typedef struct jf_training {
   jfl_value **loss; int n_loss;
   const jfl_optimizer *optim; const void *attr;
   const char *name;                    /* the optimizer's */
+  const char *line;                    /* where the script made the call, or NULL */
   const jfl_op *schedule; const void *schedule_attr;   /* NULL: the rate is `rate` */
   jfl_value *rate, *own_step;          /* given with the call, or NULL */
   jfl_value **variable; int n_variable;   /* the variables that it trains */
@@ -355,6 +358,8 @@ static inline const char *jf_logical_name(const jf_node *n)
 }
 /* The source of what is made for n. */
 jf_node_source jf_source_for(const jf_node *n);
+/* Adds to an error of a node what is known of the node: op, name, line. */
+jfl_status jf_fail_node(jfl_status s, const jf_node *n);
 /* Says that n is in the place of another node, whose name and source it takes. */
 void jf_stand_for(jf_node *n, const jf_node *other);
 /* The micro-batch of what reads these: the last one of theirs, or 0. */

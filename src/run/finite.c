@@ -99,6 +99,7 @@ jfl_status jf_finite_step(const jfl_plan *p, const jf_step *st)
 {
   jfl_status s = finite_look_at_step(p, st);
   jf_fail_in(s, JFL_ERROR_OP, st->node->op->name);
+  jf_fail_in(s, JFL_ERROR_LINE, st->node->source.line);
   return jf_fail_in(s, JFL_ERROR_JOB, p->job->name);
 }
 

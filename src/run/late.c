@@ -40,9 +40,7 @@ jfl_status jf_late_begin(jfl_plan *p)
 
 jfl_status jf_late_blame(const jfl_plan *p, jfl_status e, int step)
 {
-  const jf_node *n = p->step[step].node;
-  jf_fail_in(e, JFL_ERROR_OP, n->op->name);
-  return jf_fail_in(e, JFL_ERROR_NODE, n->name);
+  return jf_fail_node(e, p->step[step].node);
 }
 
 /* Reads what the record says once all that was queued is done. */

@@ -169,6 +169,13 @@ jfl_status jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out)
   return JFL_OK;
 }
 
+const char *jfl_profile_line(const jfl_profile *p, int i)
+{
+  if (!JF_IS(PROFILE, p) || i < 0 || i >= jfl_profile_count(p)) return NULL;
+  const account *a = account_of(p, i);
+  return a->plan->step[i - a->first].node->source.line;
+}
+
 /* The rows of the trace: what Perfetto calls threads. */
 enum { CALLER = 1, WORKER = 2 };
 
@@ -199,6 +206,10 @@ static void add_event(jf_text *t, const event *e)
   if (n->source.serves) {
     jf_text_add(t, ",\"serves\":");
     jf_json_put(t, n->source.serves);
+  }
+  if (n->source.line) {
+    jf_text_add(t, ",\"line\":");
+    jf_json_put(t, n->source.line);
   }
   jf_text_add(t, ",\"kernel\":\"%s\",\"threads\":%d,\"flop\":%.0f,\"bytes\":%.0f}}",
               jf_step_kernel(e->step), e->step->k.threads,

@@ -272,6 +272,9 @@ void jf_job_remove(jfl_job *j);
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
 /* Makes arenas and lanes as big as the plan needs them. */
 jfl_status jf_job_need_room(jfl_session *s, const jfl_plan *p);
+/* Adds to an error about memory which temporary of the plan is the largest at a place, or at any if
+   that is -1, and which line asked for it. */
+jfl_status jf_room_blame(jfl_status st, const jfl_plan *p, int place);
 /* Points a plan into the arenas there are now. */
 void jf_job_bind(jfl_plan *p);
 /* A copy that jf_free frees, or NULL. */

@@ -5,8 +5,7 @@ static jfl_status step_answer(const jfl_plan *p, const jf_step *st)
 {
   jfl_status e = st->kernel.run(&st->k);
   if (e == JFL_OK) return e;
-  jf_fail_in(e, JFL_ERROR_OP, st->node->op->name);
-  jf_fail_in(e, JFL_ERROR_NODE, st->node->name);
+  jf_fail_node(e, st->node);
   return jf_fail_in(e, JFL_ERROR_JOB, p->job->name);
 }
 

@@ -70,7 +70,7 @@ static jfl_status expand_member(const expand_job *j, int member)
   for (int i = 0; i < n->n_in; i++) in[i] = j->in[i]->part[member];
   jfl_status st = jf_graph_node(g, n->op, s.attr, in, (size_t)n->n_in, expand_name(j, member),
                                 &made);
-  if (st) return jf_fail_in(st, JFL_ERROR_NODE, n->name);
+  if (st) return jf_fail_node(st, n);
   expand_note(j, &s, made);
   for (int i = 0; i < n->n_out; i++) j->out[i]->part[member] = made->out[i];
   return expand_check(j, &s, made);
@@ -167,7 +167,7 @@ jfl_status spread_node(spread_walk *w, jf_node *n)
   const jf_group *g = spread_group_at(w, n->place);
   expand_job j = expand_begin(w, n, g);
   const char **sharing = &w->g->source.sharing;
-  JF_TRY(jf_fail_in(spread_choose(w, n, g, &j.signature, sharing), JFL_ERROR_NODE, n->name));
+  JF_TRY(jf_fail_node(spread_choose(w, n, g, &j.signature, sharing), n));
   JF_TRY(expand_node(&j));
   expand_convert(&j);
   return w->g->err;

@@ -149,6 +149,7 @@ static jfl_status spread_outputs(spread_walk *w)
   g->n_output = g->cap_output = 0;
   for (int i = 0; i < n; i++) {
     const spread_lie *l = w->lie[old[i]->id];
+    if (old[i]->node) g->source = jf_source_for(old[i]->node);
     if (!l || l->d.kind != JFL_MIRRORED) {
       l = spread_bring(w, old[i], hosts, JF_ON_ALL);
       if (l) jf_graph_output(g, l->part[w->target->rank]);
@@ -242,6 +243,7 @@ jfl_status jf_pass_spread(jfl_graph *g, const jf_target *target)
   spread_list_inputs(&w);
   spread_renumber(&w);
   spread_forget(g);
+  g->source = none;
   g->place = spread_home(&w);
   return JFL_OK;
 }
