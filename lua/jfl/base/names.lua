@@ -54,8 +54,10 @@ step of its own; a job that is compiled already may have fused several, and then
 the last of them.
 
 Errors that are found while a body runs name its job; what fails while a plan runs (a label out of
-range, no memory) is raised by the call, or goes to the second function of an asynchronous one.
-Calls that fail leave variables as they were.
+range, no memory) is raised by the call, or goes to the second function of an asynchronous one, and
+ends with the line of the body that asked for it, or for that whose gradient it computes:
+`train.lua:20: train: gather_1: index at position 2 must be from 0 to 9, got 30; all count from 0;
+see layers.lua:5`. Calls that fail leave variables as they were.
 
 A finalizer of your own (`__gc`, `ffi.gc`) must not raise: LuaJIT itself crashes if an error leaves
 one just as a compiled loop is left. `pcall` what it does. Those of jfl raise nothing.

@@ -222,8 +222,8 @@ end
 
 --- Runs fn and prints how long the steps of its jobs took, and with several ranks, which all call
 -- it, how long each computed and waited, and which one the others wait for. Returns the rows. Each
--- has job, op, name, serves (the node whose gradient it computes, or nil), kernel, device, seconds
--- (of all runs), runs, flop and bytes (of one run).
+-- has job, op, name, serves (the node whose gradient it computes, or nil), line (of the body, which
+-- asked for it), kernel, device, seconds (of all runs), runs, flop and bytes (of one run).
 profile.profile = args.define("profile", "Runs a function and prints where time went.", {
   { "fn", "a function that runs jobs" },
   { "trace", "a file to write, which Perfetto opens; rank 1 writes trace.1", args.none,
