@@ -102,8 +102,9 @@ JFL_API const char *jfl_version(void);
    devices, which can take seconds where there are GPUs. */
 JFL_API jfl_status jfl_build_text(char **out);
 /* This thread's last error as one sentence, such as "train: conv1: filters must be ..., got
-   ..."; "" before the first. Calls that succeed may leave it as it is. The text lives until the
-   thread's next call of this function. */
+   ..."; in runs "; see train.lua:12" follows if the line is known (jfl_graph_line); "" before the
+   first. Calls that succeed may leave it as it is. The text lives until the thread's next call of
+   this function. */
 JFL_API const char *jfl_errmsg(void);
 /* What that sentence is made of; NULL for a part that the error does not have. The parts live until
    the thread's next error. */
@@ -112,7 +113,8 @@ typedef enum jfl_part {
   JFL_ERROR_NODE,              /* the node of the job's graph that failed */
   JFL_ERROR_OP,                /* the op, optimizer or schedule, or the misused function of jfl.h */
   JFL_ERROR_ARGUMENT,  /* the argument, option or result that is wrong: the text's subject */
-  JFL_ERROR_TEXT               /* what is wrong */
+  JFL_ERROR_TEXT,              /* what is wrong */
+  JFL_ERROR_LINE               /* where the script asked for the node that failed: "train.lua:12" */
 } jfl_part;
 /* The status of that error; JFL_OK: there was none. */
 JFL_API jfl_status jfl_error_code(void);
@@ -392,6 +394,9 @@ JFL_API jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *dev
    gradients need them: they are computed again then, but for those that other ops read. Each call
    with on begins such a region; the memory of one region at a time is needed. */
 JFL_API jfl_status jfl_graph_recompute(jfl_graph *g, int on);
+/* Says that what is added from here on is asked for at that line, such as "train.lua:12", which
+   errors and profiles of runs tell; NULL: no line is known. */
+JFL_API jfl_status jfl_graph_line(jfl_graph *g, const char *line);
 /* Trained variables of g with at least so many elements, which lie as they like, are split along
    their first axis over the devices of their group, with what their optimizer keeps, and put
    together where ops read them (ZeRO: Rajbhandari et al. 2020). 0: they are not. */
@@ -743,6 +748,8 @@ JFL_API jfl_status jfl_profile_stop(jfl_session *s, jfl_profile **out);
 JFL_API jfl_status jfl_profile_waiting(const jfl_profile *p, double *computing, double *waiting);
 JFL_API int jfl_profile_count(const jfl_profile *p);
 JFL_API jfl_status jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out);
+/* The line that asked for the step of row i (jfl_graph_line); NULL where none is known. */
+JFL_API const char *jfl_profile_line(const jfl_profile *p, int i);
 /* Writes the steps as a Chrome trace (JSON), which Perfetto and chrome://tracing open, by a
    jfl_output. */
 JFL_API jfl_status jfl_profile_trace(const jfl_profile *p, const char *path);

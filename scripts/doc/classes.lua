@@ -47,6 +47,7 @@ return {
     "---@field unexpected string[] which no job has" },
   ProfileRow = { doc = "What a step of a job took.", "---@field job string", "---@field op string",
     "---@field name string", "---@field serves? string the node whose gradient it is part of",
+    "---@field line? string of the body, which asked for it: \"train.lua:12\"",
     "---@field kernel string", "---@field seconds number of all runs", "---@field runs integer",
     "---@field flop number of one run", "---@field bytes number of one run",
     "---@field device string on which it ran" },

@@ -238,6 +238,68 @@ static void settings_change_what_is_compiled_until_they_are_undone(void)
   for (int i = 0; i <= N; i++) jfl_text_free(text[i]);
 }
 
+/* ---- lines ---- */
+
+/* tanh of an element of the input: gather is asked for at a line, tanh at none. */
+static jfl_status element(jfl_graph *g, const char *line)
+{
+  jfl_value *in[2], *v = NULL;
+  COUNTER_TRY(jfl_graph_input(g, "x", JFL_F32, &(jfl_shape){ 1, { 3 } }, &in[0]));
+  COUNTER_TRY(jfl_graph_input(g, "i", JFL_I32, &(jfl_shape){ 1, { 1 } }, &in[1]));
+  COUNTER_TRY(jfl_graph_line(g, line));
+  COUNTER_TRY(jfl_graph_op(g, jfl_op_find("gather"), in, 2, NULL, 0, NULL, &v));
+  COUNTER_TRY(jfl_graph_line(g, NULL));
+  COUNTER_TRY(jfl_graph_op(g, jfl_op_find("tanh"), &v, 1, NULL, 0, NULL, &v));
+  return jfl_graph_output(g, v);
+}
+
+/* Runs a plan of that job, of element i. */
+static jfl_status run_element(jfl_plan *p, int i)
+{
+  jfl_array *in[2], *out = NULL;
+  CHECK(!jfl_array_new(JFL_F32, &(jfl_shape){ 1, { 3 } }, &in[0]));
+  CHECK(!jfl_array_new(JFL_I32, &(jfl_shape){ 1, { 1 } }, &in[1]));
+  *(int32_t *)jfl_array_data(in[1]) = i;
+  const jfl_status status = jfl_run(p, in, &out);
+  if (!status) jfl_array_unref(out);
+  for (int k = 0; k < 2; k++) jfl_array_unref(in[k]);
+  return status;
+}
+
+static void check_profiled_lines(const jfl_profile *f, const char *want)
+{
+  const int n = jfl_profile_count(f);
+  CHECK(n == 2 && !jfl_profile_line(f, -1) && !jfl_profile_line(f, n));
+  for (int i = 0; i < n; i++) {
+    jfl_profile_row step;
+    const char *line = jfl_profile_line(f, i);
+    CHECK(!jfl_profile_at(f, i, &step));
+    CHECK(strcmp(step.op, "gather") ? !line : line && !strcmp(line, want));
+  }
+}
+
+static void what_a_host_says_of_lines_is_told_of_runs(void)
+{
+  static const char *const line[][2] = { { "net.c:7", "net.c:7" }, { "\x1b:7", "\\x1b:7" } };
+  for (int i = 0; i < 2; i++) {
+    jfl_session *s = NULL;
+    jfl_graph *g = graph("t", JFL_PREDICT);
+    jfl_plan *p;
+    jfl_profile *f;
+    char ending[32];
+    CHECK(!jfl_session_new(&s) && !element(g, line[i][0]));
+    CHECK_MSG(!jfl_session_define(s, g, &p), "%s", jfl_errmsg());
+    CHECK(!jfl_profile_start(s, 0) && !run_element(p, 2) && !jfl_profile_stop(s, &f));
+    check_profiled_lines(f, line[i][1]);
+    jfl_profile_free(f);
+    CHECK(run_element(p, 3) == JFL_EDATA);
+    snprintf(ending, sizeof ending, "count from 0; see %s", line[i][1]);
+    CHECK_MSG(says(ending), "%s", jfl_errmsg());
+    CHECK(!strcmp(jfl_error_part(JFL_ERROR_LINE), line[i][1]));
+    jfl_session_free(s);
+  }
+}
+
 int main(void)
 {
   RUN(gradients_stay_within_a_graph);
@@ -248,5 +310,6 @@ int main(void)
   RUN(rows_outside_an_array_are_refused);
   RUN(an_op_may_have_many_outputs);
   RUN(settings_change_what_is_compiled_until_they_are_undone);
+  RUN(what_a_host_says_of_lines_is_told_of_runs);
   return test_done();
 }

@@ -457,7 +457,7 @@ static const char *const may_be_anything[] = {
   "jfl_variable_lies.devices", "jfl_variable_lies.distribution",
   "jfl_checkpoint_apply.only", "jfl_plan_set_rate.rate", "jfl_graph_gradients.dy",
   "jfl_set_allocator.a", "jfl_machine_peak.threads", "jfl_world_set.rank",
-  "jfl_graph_recompute.on",
+  "jfl_graph_recompute.on", "jfl_graph_line.line",
   "jfl_graph_mirror.on", "jfl_graph_change_view.mirrored", "jfl_script_run.name",
   "jfl_script_job_about.n_out", "jfl_script_submit.out", "jfl_script_submit.ud",
   "jfl_script_define.ud", "jfl_script_cancel.n", "jfl_script_poll.delivered",

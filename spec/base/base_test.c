@@ -64,6 +64,13 @@ static void an_error_is_told_in_parts(void)
   jf_fail_in(JFL_EDTYPE, JFL_ERROR_JOB, "train");
   CHECK(!strcmp(jfl_errmsg(), "train: add_1: x must be int8, got int32"));
   CHECK(part_is(JFL_ERROR_OP, "add") && part_is(JFL_ERROR_NODE, "add_1"));
+  CHECK(part_is(JFL_ERROR_LINE, NULL));
+  CHECK(jf_fail_in(JFL_EDTYPE, JFL_ERROR_LINE, NULL) == JFL_EDTYPE);
+  jf_fail_in(JFL_EDTYPE, JFL_ERROR_LINE, "net.lua:7");
+  jf_fail_in(JFL_EDTYPE, JFL_ERROR_LINE, "main.lua:9");
+  CHECK(!strcmp(jfl_errmsg(), "train: add_1: x must be int8, got int32; see net.lua:7"));
+  CHECK(part_is(JFL_ERROR_LINE, "net.lua:7") &&
+        part_is(JFL_ERROR_TEXT, "must be int8, got int32"));
 }
 
 static void what_is_known_of_an_error_stays(void)

@@ -110,6 +110,38 @@ describe("parts of a batch that take turns", function()
     assert.is_true(parts < 0.5 * whole, ("%g of %g bytes"):format(parts, whole))
   end)
 
+  it("are computed in the steps of a whole batch, whatever passes add to them", function()
+    local function plan(parts, mixed)
+      flow.clear_default_session()
+      local config = flow.function_config()
+      config.micro_batches(parts)
+      config.enable_auto_mixed_precision(mixed)
+      return flow.global_function {
+        name = "net", type = "train", returns = tp.Numpy, function_config = config,
+        inputs = { { "x", tp.Numpy.Placeholder({ 12, 16 }) } },
+        body = function(x)
+          for i = 1, 2 do x = flow.math.tanh(flow.layers.dense(x, 16, { name = "d" .. i })) end
+          local loss = flow.math.reduce_mean(flow.math.square(x))
+          flow.optimizer.SGD(0.1):minimize(loss)
+          return loss
+        end,
+      }:plan()
+    end
+    -- How often each program occurs that has a gradient of tanh among its ops.
+    local function programs(text)
+      local n = {}
+      for title in text:gmatch("fused(%b())") do
+        if title:find("tanh_grad") then n[title] = (n[title] or 0) + 1 end
+      end
+      return n
+    end
+    for _, mixed in ipairs { false, "float16" } do
+      local want, got = programs(plan(1, mixed)), programs(plan(3, mixed))
+      assert.truthy(next(want))
+      for title, n in pairs(want) do assert.equal(3 * n, got[title], title) end
+    end
+  end)
+
   it("say what cannot be cut", function()
     local config = flow.function_config()
     helper.fails(function() config.micro_batches(0) end, "micro_batches: value must be")

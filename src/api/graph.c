@@ -71,7 +71,28 @@ jfl_status jfl_graph_recompute(jfl_graph *g, int on)
 {
   JF_NEED(GRAPH, g);
   JF_TRY(jf_api_check_open(g));
-  g->region = on ? ++g->n_region : 0;
+  g->source.region = on ? ++g->n_region : 0;
+  return JFL_OK;
+}
+
+/* Keeps a line as texts may show it; one that is the last again is kept once. */
+static jfl_status graph_set_line(jfl_graph *g, const char *line)
+{
+  const size_t n = strlen(line), size = jfl_printable(line, n, NULL, 0) + 1;
+  JF_ENTER(g);
+  char *shown = jf_alloc(g->arena, size);
+  jfl_printable(line, n, shown, size);
+  g->source.line = shown;
+  return JFL_OK;
+}
+
+jfl_status jfl_graph_line(jfl_graph *g, const char *line)
+{
+  JF_NEED(GRAPH, g);
+  JF_TRY(jf_api_check_open(g));
+  if (line && g->source.line && !strcmp(line, g->source.line)) return JFL_OK;
+  if (line) return graph_set_line(g, line);
+  g->source.line = NULL;
   return JFL_OK;
 }
 
@@ -450,6 +471,7 @@ static jfl_status graph_minimize(jfl_graph *g, const jfl_minimize *m)
   JF_ENTER(g);
   jf_training *t = jf_alloc(g->arena, sizeof *t);
   t->asked = *m;
+  t->line = g->source.line;
   JF_TRY(find_optimizer(g, m, t));
   if (!m->rate) JF_TRY(find_schedule(g, m, t));
   JF_TRY(take_numbers(g, m, t));

@@ -204,6 +204,7 @@ jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
   JF_NEED_POINTER(out);
   JF_TRY(jf_fail_in(api_job_check(j, g), JFL_ERROR_JOB, g->name));
   g->closed = 1;
+  g->source.line = NULL;
   jfl_status s = api_job_note(g);
   if (!s) s = jf_with_stack(api_job_build, &b);
   jfl_plan *p = b.plan;

@@ -7,10 +7,10 @@
 
 enum { NAME_MAX_SIZE = 160, TEXT_MAX_SIZE = 1024 };
 
-/* The parts in front of the text are names, "" where the error has none. Longer names are cut. */
+/* The parts beside the text are names, "" where the error has none. Longer names are cut. */
 struct jf_error {
   jfl_status code;
-  char name[JFL_ERROR_TEXT][NAME_MAX_SIZE];
+  char name[JFL_ERROR_LINE + 1][NAME_MAX_SIZE];
   char text[TEXT_MAX_SIZE];
 };
 static _Thread_local jf_error last;
@@ -30,17 +30,19 @@ jfl_status jfl_error_code(void) { return last.code; }
 const char *jfl_error_part(jfl_part part)
 {
   if (part == JFL_ERROR_TEXT) return last.text;
-  return (unsigned)part < JFL_ERROR_TEXT && *last.name[part] ? last.name[part] : NULL;
+  return (unsigned)part <= JFL_ERROR_LINE && *last.name[part] ? last.name[part] : NULL;
 }
 
-/* "job: node: argument text"; the op stands where no node is known. */
+/* "job: node: argument text; see line"; the op stands where no node is known. */
 const char *jfl_errmsg(void)
 {
-  static _Thread_local char message[JFL_ERROR_TEXT * NAME_MAX_SIZE + TEXT_MAX_SIZE];
+  static _Thread_local char message[(JFL_ERROR_LINE + 1) * NAME_MAX_SIZE + TEXT_MAX_SIZE];
   const char *job = last.name[JFL_ERROR_JOB], *argument = last.name[JFL_ERROR_ARGUMENT];
   const char *node = last.name[JFL_ERROR_NODE], *step = *node ? node : last.name[JFL_ERROR_OP];
-  snprintf(message, sizeof message, "%s%s%s%s%s%s%s", job, *job ? ": " : "", step,
-           *step ? ": " : "", argument, *argument ? " " : "", last.text);
+  const char *line = last.name[JFL_ERROR_LINE];
+  snprintf(message, sizeof message, "%s%s%s%s%s%s%s%s%s", job, *job ? ": " : "", step,
+           *step ? ": " : "", argument, *argument ? " " : "", last.text, *line ? "; see " : "",
+           line);
   return message;
 }
 
@@ -122,7 +124,7 @@ jfl_status jf_blame(jfl_status s, const char *fmt, ...)
 
 jfl_status jf_fail_in(jfl_status s, jfl_part part, const char *name)
 {
-  if (s != JFL_OK && !*last.name[part]) status_copy(last.name[part], NAME_MAX_SIZE, name);
+  if (s != JFL_OK && name && !*last.name[part]) status_copy(last.name[part], NAME_MAX_SIZE, name);
   return s;
 }
 

@@ -123,6 +123,8 @@ static inline jf_state *jf_state_of(lua_State *L)
 
 /* Pushes "train.lua:12: ", the position of the first caller outside the front end, or "". */
 const char *jf_where(lua_State *L);
+/* Says that what the graph gets from here on is asked for at that line. */
+void jf_set_line(lua_State *L, jfl_graph *g);
 /* Replaces the string on top by what jfl_printable makes of it. */
 void jf_make_printable(lua_State *L);
 /* Raises a message, formatted as by lua_pushfstring (counts as %f), at the user's line. */

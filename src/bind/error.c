@@ -1,6 +1,7 @@
 /* Errors of the C module: raised at the user's line, whatever front-end code lies between. */
 #include "bind/bind.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,13 +60,28 @@ static int who_called(lua_State *L, lua_Debug *ar)
   return 1;
 }
 
+/* Finds the line of the first caller outside the front end; 0: there is none. */
+static int find_line(lua_State *L, lua_Debug *ar)
+{
+  for (int level = 0; lua_getstack(L, level, ar); level++)
+    if (blame(L, ar) || who_called(L, ar)) return 1;
+  return 0;
+}
+
 const char *jf_where(lua_State *L)
 {
   lua_Debug ar;
-  for (int level = 0; lua_getstack(L, level, &ar); level++)
-    if (blame(L, &ar) || who_called(L, &ar))
-      return lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+  if (find_line(L, &ar)) return lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
   return lua_pushliteral(L, ""), "";
+}
+
+void jf_set_line(lua_State *L, jfl_graph *g)
+{
+  lua_Debug ar;
+  char line[LUA_IDSIZE + 16];
+  const int found = find_line(L, &ar);
+  if (found) snprintf(line, sizeof line, "%s:%d", ar.short_src, ar.currentline);
+  jf_check(L, jfl_graph_line(g, found ? line : NULL));
 }
 
 void jf_make_printable(lua_State *L)

@@ -274,6 +274,7 @@ static int l_variable(lua_State *L)
   jf_lgraph *g = jf_need_graph(L, 1, "variable");
   read_spec(L, 2, &spec);
   jf_lblob *b = jf_push_blob(L, push_env(L, 1));
+  jf_set_line(L, g->graph);
   jf_check(L, jfl_graph_variable(g->graph, &spec, &b->value));
   return 1;
 }
@@ -365,6 +366,7 @@ static int l_minimize(lua_State *L)
   m.arg = jf_read_args(L, push_field(L, 2, "options"), m.optimizer, &m.n_arg);
   minimize_rate(L, g, &m);
   minimize_numbers(L, &m);
+  jf_set_line(L, g->graph);
   jf_check(L, jfl_graph_minimize(g->graph, &m));
   return 0;
 }
@@ -380,6 +382,7 @@ static int l_gradients(lua_State *L)
   if (!x) jf_raise(L, "gradients: x must be a list of blobs, got %s", jf_type_name(L, 4));
   size_t size = (size_t)n * sizeof(jfl_value *);
   jfl_value **dx = memset(lua_newuserdata(L, size + 1), 0, size);
+  jf_set_line(L, g->graph);
   jf_check(L, jfl_graph_gradients(g->graph, y, dy, x, n, dx));
   int env = push_env(L, 1);
   lua_createtable(L, n, 0);

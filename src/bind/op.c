@@ -349,6 +349,7 @@ static void prepare_blobs(lua_State *L, bind_op_call *c, int like, int env)
 {
   for (int k = 0; k < c->n_in; k++)
     if (jf_test(L, c->first + k, JF_BLOB)) check_blob(L, c, k);
+  jf_set_line(L, jf_state_of(L)->traced->graph);
   for (int k = 0; k < c->n_in; k++) {
     if (jf_test(L, c->first + k, JF_BLOB)) continue;
     const jf_lblob *b = lua_touserdata(L, c->first + like);

@@ -17,9 +17,9 @@ static int l_profile_start(lua_State *L)
 
 static void drop_profile(void *p) { jfl_profile_free(p); }
 
-static void bind_profile_push_row(lua_State *L, const jfl_profile_row *r)
+static void bind_profile_push_row(lua_State *L, const jfl_profile_row *r, const char *line)
 {
-  lua_createtable(L, 0, 10);
+  lua_createtable(L, 0, 11);
   jf_set_string(L, "job", r->job);
   jf_set_string(L, "op", r->op);
   jf_set_string(L, "name", r->name);
@@ -30,6 +30,7 @@ static void bind_profile_push_row(lua_State *L, const jfl_profile_row *r)
   jf_set_number(L, "flop", r->flop);
   jf_set_number(L, "bytes", r->bytes);
   jf_set_string(L, "device", r->device);
+  jf_set_string(L, "line", line);
 }
 
 /* profile_stop(path | nil): a list of rows, one for each step. A Chrome trace is written to path;
@@ -48,7 +49,7 @@ static int l_profile_stop(lua_State *L)
   for (int i = 0; i < n; i++) {
     jfl_profile_row r;
     jfl_profile_at(p, i, &r);
-    bind_profile_push_row(L, &r);
+    bind_profile_push_row(L, &r, jfl_profile_line(p, i));
     lua_rawseti(L, -2, i + 1);
   }
   double computing = 0, waiting = 0;

@@ -31,6 +31,7 @@ static int l_change_view(lua_State *L)
   jfl_value *v = jf_need_blob(L, 2, g, "cast_to_current_logical_view: blob")->value;
   lua_getfenv(L, 1);
   jf_lblob *b = jf_push_blob(L, lua_gettop(L));
+  jf_set_line(L, g->graph);
   jf_check(L, jfl_graph_change_view(g->graph, jf_session(L), v, lua_toboolean(L, 3), &b->value));
   return 1;
 }

@@ -44,7 +44,7 @@ static jfl_value *add_value(jfl_graph *g, jf_origin origin, jfl_dtype t, const j
 {
   jfl_value *v = jf_alloc(g->arena, sizeof *v);
   *v = (jfl_value){ .tag = JF_TAG_VALUE, .graph = g, .id = g->n_value, .origin = origin,
-                    .dtype = t, .shape = *s, .name = name,
+                    .dtype = t, .shape = *s, .name = name, .line = g->source.line,
                     .place = g->served ? g->served->place : g->place, .older = g->newest };
   g->newest = v;
   g->value = jf_grow(g->arena, g->value, g->n_value, &g->cap_value, sizeof *g->value);
@@ -255,6 +255,32 @@ static jfl_status ir_graph_build(jfl_graph *g, jf_node *node, const char *name)
   return JFL_OK;
 }
 
+jf_node_source jf_source_for(const jf_node *n)
+{
+  jf_node_source s = n->source;
+  if (!s.serves) s.serves = n->name;
+  return s;
+}
+
+int jf_micro_batch(jfl_value *const *in, size_t n)
+{
+  int last = 0;
+  for (size_t i = 0; i < n; i++)
+    if (in[i]->node && in[i]->node->source.micro_batch > last)
+      last = in[i]->node->source.micro_batch;
+  return last;
+}
+
+/* The source of a node that is added now. What reads weights alone is of no micro-batch, whatever
+   it is made for. */
+static jf_node_source graph_source(const jfl_graph *g, jfl_value *const *in, size_t n_in)
+{
+  jf_node_source s = g->served ? jf_source_for(g->served) : g->source;
+  if (g->source.purpose > s.purpose) s.purpose = g->source.purpose;
+  if (n_in) s.micro_batch = jf_micro_batch(in, n_in);
+  return s;
+}
+
 static int graph_place_for(const jfl_graph *g, jfl_value *const *in, size_t n_in)
 {
   if (g->placing == JF_PLACED && n_in) return in[0]->place;
@@ -267,11 +293,8 @@ jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_v
 {
   jf_node *node = jf_alloc(g->arena, sizeof *node);
   node->op = op;
-  node->serves = g->serving;
+  node->source = graph_source(g, in, n_in);
   node->place = graph_place_for(g, in, n_in);
-  node->how = g->served ? g->served->how : NULL;
-  node->region = g->served ? g->served->region : g->region;
-  node->purpose = g->served && g->served->purpose > g->purpose ? g->served->purpose : g->purpose;
   node->n_in = (int)n_in;
   node->in = jf_alloc(g->arena, n_in * sizeof *in);
   if (n_in) memcpy(node->in, in, n_in * sizeof *in);
@@ -291,10 +314,19 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
   return node->out[0];
 }
 
-void jf_serve(jfl_graph *g, const jf_node *n)
+void jf_serve(jfl_graph *g, const jf_node *n) { g->served = n; }
+
+jfl_status jf_fail_node(jfl_status s, const jf_node *n)
 {
-  g->serving = !n ? NULL : n->serves ? n->serves : n->name;
-  g->served = n;
+  jf_fail_in(s, JFL_ERROR_OP, n->op->name);
+  jf_fail_in(s, JFL_ERROR_NODE, n->name);
+  return jf_fail_in(s, JFL_ERROR_LINE, n->source.line);
+}
+
+void jf_stand_for(jf_node *n, const jf_node *other)
+{
+  n->name = n->out[0]->name = other->name;
+  n->source = other->source;
 }
 
 void jf_at(jfl_graph *g, int place) { g->place = place; }

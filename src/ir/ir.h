@@ -35,6 +35,7 @@ struct jfl_value {
                                   the session */
   jfl_distribution distribution;       /* over its group; JFL_AUTO: the pass spread decides it */
   const char *name;
+  const char *line;            /* of an input or a variable, as jf_node_source has it for nodes */
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
   const jf_piece *piece;               /* of one that is a part of a variable over a group, to which
                                           `variable` belongs; or NULL */
@@ -44,22 +45,29 @@ struct jfl_value {
 /* What a node is for. JF_AGAIN: it computes a value of the body once more, for gradients. */
 typedef enum jf_purpose { JF_FORWARD, JF_BACKWARD, JF_AGAIN } jf_purpose;
 
+/* Where a node comes from. Nodes inherit it: those that are made for another node have that node's
+   (jf_serve), and so has a node that takes the place of another (jf_stand_for). */
+typedef struct jf_node_source {
+  const char *line;    /* where the script asked for it, "train.lua:12"; or NULL */
+  const char *serves;  /* name of the node that a pass made it for, as for a gradient; or NULL */
+  jf_purpose purpose;
+  int region;          /* number of the region (jfl_graph_recompute), from 1; or 0 */
+  const char *logical; /* of a node that computes one device's part: the name of the node that the
+                          body or a pass made, which is that of its random bits; or NULL */
+  int64_t first;       /* of such a part: how many elements of the logical result come before its
+                          own */
+  const char *sharing; /* how the logical node's inputs and outputs are distributed and why, as a
+                          text; or NULL */
+  int micro_batch;     /* number of the micro-batch (jfl_graph_micro_batches) that it works on, from
+                          1; the last one, if it reads several; or 0 */
+} jf_node_source;
+
 struct jf_node {
   const jfl_op *op;
   void *attr;
   const char *name;
-  const char *serves;  /* name of the node that a pass made it for, as for a gradient; or NULL */
+  jf_node_source source;
   int place;                   /* the place of its outputs */
-  const char *whole;           /* of a node that computes a part: the name of the node that the body
-                                  or a pass made; or NULL */
-  int64_t first;               /* of a part that draws random bits: how many elements of the whole
-                                  come before its own */
-  jf_purpose purpose;
-  int region;                  /* the number of the region (jfl_graph_recompute) that it is of, or
-                                  whose nodes it serves; or 0 */
-  const char *how;             /* then, how the whole's inputs and outputs lie and why, as a text */
-  int part;                    /* 1 + the part of the batch that it works on, where parts take turns
-                                  (jfl_graph_micro_batches); else 0 */
   int n_in, n_out;
   jfl_value **in, **out;
 };
@@ -79,6 +87,7 @@ typedef struct jf_training {
   jfl_value **loss; int n_loss;
   const jfl_optimizer *optim; const void *attr;
   const char *name;                    /* the optimizer's */
+  const char *line;                    /* where the script made the call, or NULL */
   const jfl_op *schedule; const void *schedule_attr;   /* NULL: the rate is `rate` */
   jfl_value *rate, *own_step;          /* given with the call, or NULL */
   jfl_value **variable; int n_variable;   /* the variables that it trains */
@@ -117,14 +126,13 @@ struct jfl_graph {
   jfl_value **whole; int n_whole;      /* variables over groups, of which the pass spread has made
                                           pieces */
   jf_map counters;                     /* op name -> last number given to an unnamed node */
-  const char *serving;                 /* what nodes that are added now serve; see jf_serve */
-  const jf_node *served;               /* the node for which nodes are added now; NULL: for none */
+  jf_node_source source;               /* of nodes that are added now, unless they serve another */
+  const jf_node *served;               /* the node that they serve (jf_serve), or NULL */
   jfl_dtype mixed;                     /* what products round their inputs to */
   int place;                           /* where the body puts nodes that are added now; see jf_at */
   int mirrored;                        /* whether the body is in the mirrored view, where devices
                                           draw random bits of their own */
-  int region, n_region;                /* that of nodes that are added now; how many there are */
-  jf_purpose purpose;                  /* of nodes that are added now, unless they serve others */
+  int n_region;                        /* how many regions there are */
   int64_t shard;                       /* as jfl_graph_shard says */
   jfl_value **sharded; int n_sharded;  /* the variables of which that is true, if their place allows
                                           it */
@@ -340,8 +348,22 @@ jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_v
    set. */
 jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
                    size_t n_in);
-/* Says that nodes which are added from now on serve n, or what n itself serves; NULL: nothing. */
+/* Says that nodes which are added from now on are made for n, whose source they inherit; NULL: for
+   none. */
 void jf_serve(jfl_graph *g, const jf_node *n);
+/* The name by which a node draws random bits: its logical node's, or its own. */
+static inline const char *jf_logical_name(const jf_node *n)
+{
+  return n->source.logical ? n->source.logical : n->name;
+}
+/* The source of what is made for n. */
+jf_node_source jf_source_for(const jf_node *n);
+/* Adds to an error of a node what is known of the node: op, name, line. */
+jfl_status jf_fail_node(jfl_status s, const jf_node *n);
+/* Says that n is in the place of another node, whose name and source it takes. */
+void jf_stand_for(jf_node *n, const jf_node *other);
+/* The micro-batch of what reads these: the last one of theirs, or 0. */
+int jf_micro_batch(jfl_value *const *in, size_t n);
 /* Says that from now on variables are added at that place, and so are nodes for which nothing else
    decides the place. A node that a pass adds is placed where the node is that it serves, or else
    where its first input is. Once values are placed, a node is always placed with its inputs. */

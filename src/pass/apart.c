@@ -18,11 +18,9 @@ static void apart_replace(jf_rewrite *r, const jf_node *n)
   jfl_value **in = jf_alloc(g->arena, (size_t)n->n_in * sizeof *in);
   jfl_value **out = jf_alloc(g->arena, (size_t)n->n_out * sizeof *out);
   for (int i = 0; i < n->n_in; i++) in[i] = jf_current(r, n->in[i]);
-  jf_serve(g, n);
   n->op->apart(g, n, in, out);
-  jf_serve(g, NULL);
   if (g->err) return;
-  out[0]->node->name = out[0]->name = n->name;
+  jf_stand_for(out[0]->node, n);
   for (int i = 0; i < n->n_out; i++) jf_replace(r, n->out[i], out[i]);
 }
 
@@ -34,9 +32,9 @@ jfl_status jf_pass_apart(jfl_graph *g, const jf_target *target)
   if (!any) return JFL_OK;
   jf_rewrite r;
   jf_rewrite_begin(g, &r);
-  for (int i = 0; i < r.n_old && !g->err; i++) {
-    if (apart_is_wanted(r.old[i])) apart_replace(&r, r.old[i]);
-    else jf_rewrite_keep(&r, r.old[i]);
+  for (jf_node *n; (n = jf_rewrite_next(&r));) {
+    if (apart_is_wanted(n)) apart_replace(&r, n);
+    else jf_rewrite_keep(&r, n);
   }
   jf_rewrite_end(&r);
   return g->err;

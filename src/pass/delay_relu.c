@@ -15,11 +15,12 @@ static const jf_node *relu_alone(const jf_rewrite *r, const jf_node *pool)
 /* Emits pool and relu in their new order; each keeps its name. */
 static void swap(jf_rewrite *r, const jf_node *relu, const jf_node *pool)
 {
+  jf_serve(r->g, relu);
   jfl_value *x = jf_emit(r->g, pool->op, pool->attr, JF_IN(jf_current(r, relu->in[0])));
   jfl_value *y = x ? jf_emit(r->g, relu->op, relu->attr, JF_IN(x)) : NULL;
   if (!y) return;
-  x->node->name = x->name = pool->name;
-  y->node->name = y->name = relu->name;
+  jf_stand_for(x->node, pool);
+  jf_stand_for(y->node, relu);
   jf_replace(r, pool->out[0], y);
 }
 
@@ -33,10 +34,10 @@ jfl_status jf_pass_delay_relu(jfl_graph *g, const jf_target *target)
     const jf_node *relu = relu_alone(&r, r.old[i]);
     if (relu) moved[relu->out[0]->id] = 1;
   }
-  for (int i = 0; i < r.n_old && !g->err; i++) {
-    const jf_node *n = r.old[i], *relu = relu_alone(&r, n);
+  for (jf_node *n; (n = jf_rewrite_next(&r));) {
+    const jf_node *relu = relu_alone(&r, n);
     if (relu) swap(&r, relu, n);
-    else if (!n->n_out || !moved[n->out[0]->id]) jf_rewrite_keep(&r, r.old[i]);
+    else if (!n->n_out || !moved[n->out[0]->id]) jf_rewrite_keep(&r, n);
   }
   jf_rewrite_end(&r);
   return g->err;

@@ -142,12 +142,10 @@ static void join_sum(ending_state *s, int i)
   }
 }
 
-/* Names n after the first node of its group, which has the name of the user's layer. */
-static void name_after(jf_node *n, const jf_node *first, jf_arena *a)
+/* Puts n in the place of the first node of its group, which has the name of the user's layer. */
+static void ending_stand_for(jf_node *n, const jf_node *first, jf_arena *a)
 {
-  n->name = n->out[0]->name = first->name;
-  n->serves = first->serves;
-  n->how = first->how;
+  jf_stand_for(n, first);
   for (int i = 1; i < n->n_out; i++)
     n->out[i]->name = jf_sprintf(a, "%s/%s", n->name, n->op->out[i]);
 }
@@ -166,7 +164,7 @@ static void emit_product(ending_state *s, const ending_group *p)
   if (p->residual) in[n++] = jf_current(r, p->residual);
   jfl_value *y = jf_emit(r->g, ending->fused, attr, in, n);
   if (!y) return;
-  name_after(y->node, p->first, r->g->arena);
+  ending_stand_for(y->node, p->first, r->g->arena);
   jf_replace(r, r->old[p->place]->out[0], y);
 }
 
@@ -181,7 +179,7 @@ static void emit_with_sum(ending_state *s, const ending_group *p)
   *(int *)((char *)attr + side->asked) = 1;
   jfl_value *y = jf_emit(r->g, n->op, attr, in, (size_t)n->n_in);
   if (!y) return;
-  name_after(y->node, n, r->g->arena);
+  ending_stand_for(y->node, n, r->g->arena);
   jfl_value *sum = jf_emit_view(r->g, y->node->out[side->output], &p->sum->out[0]->shape);
   jf_replace(r, n->out[0], y);
   jf_replace(r, p->sum->out[0], sum);
@@ -230,10 +228,10 @@ jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
   jf_rewrite_begin(g, &s.r);
   index_values(&s, g->arena);
   epilogue_find_groups(&s);
-  for (int i = 0; i < s.r.n_old; i++) {
-    const ending_group *p = s.of[i];
-    if (!p) jf_rewrite_keep(&s.r, s.r.old[i]);
-    else if (p->place != i) continue;
+  for (jf_node *n; (n = jf_rewrite_next(&s.r));) {
+    const ending_group *p = s.of[s.r.next - 1];
+    if (!p) jf_rewrite_keep(&s.r, n);
+    else if (p->place != s.r.next - 1) continue;
     else if (p->sum) emit_with_sum(&s, p);
     else emit_product(&s, p);
   }

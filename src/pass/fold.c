@@ -121,15 +121,12 @@ jfl_status jf_pass_fold(jfl_graph *g, const jf_target *target)
   jf_rewrite r;
   int updated = 0;
   jf_rewrite_begin(g, &r);
-  for (int i = 0; i < r.n_old && !g->err; i++) {
-    jf_node *n = r.old[i];
+  for (jf_node *n; (n = jf_rewrite_next(&r));) {
     for (int k = 0; k < n->n_in; k++) n->in[k] = jf_current(&r, n->in[k]);
-    jf_serve(g, n);
     jfl_value *v = (updated |= jf_updates(n)) ? NULL : folded(&r, n);
     if (v && jf_may_replace(&r, n->out[0], v)) jf_replace(&r, n->out[0], v);
     else jf_rewrite_keep(&r, n);
   }
-  jf_serve(g, NULL);
   jf_rewrite_end(&r);
   return g->err;
 }

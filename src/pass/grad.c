@@ -56,10 +56,9 @@ static jfl_status node_gradient(jfl_graph *g, const jf_node *n, const char *want
     live |= wanted[n->out[k]->id] && (dy[k] = adj[n->out[k]->id]) != NULL;
   if (!live || !any_wanted(n, wanted)) return JFL_OK;
   if (!n->op->grad)
-    return jf_fail(JFL_ENOSYS,
-                   "'%s': %s has no gradient, and the loss depends on a trained variable "
-                   "or a watched blob through it",
-                   n->name, n->op->name);
+    return jf_fail_in(jf_fail(JFL_ENOSYS, "'%s': %s has no gradient, and the loss depends on a "
+                              "trained variable or a watched blob through it", n->name,
+                              n->op->name), JFL_ERROR_LINE, n->source.line);
   jf_serve(g, n);
   n->op->grad(&(jf_gradctx){ g, n, n->in, n->out, dy, dx });
   for (int k = 0; k < n->n_in; k++)
@@ -167,6 +166,7 @@ static jfl_status differentiate(jfl_graph *g, const objective *o, jfl_value **wa
     if (jf_same_losses(t, g->training[i])) JF_TRY(keep_gradients(g, g->training[i], adj));
   for (int i = 0; i < g->n_watched && !g->err; i++) {
     jfl_value *d = adj[g->watched[i].value->id];
+    g->source.line = g->watched[i].where;
     if (d) d = without_seed(g, o, d);
     if (d) watched[i] = watched[i] ? JF_EMIT(g, add, NULL, watched[i], d) : d;
   }
@@ -220,13 +220,15 @@ jfl_status jf_pass_grad(jfl_graph *g, const jf_target *target)
   jfl_value **watched = jf_alloc(g->arena, (size_t)g->n_watched * sizeof *watched);
   (void)target;
   if (!g->n_training) return JFL_OK;
-  g->purpose = JF_BACKWARD;
+  g->source.purpose = JF_BACKWARD;
   for (int i = 0; i < g->n_training; i++) {
     if (g->training[i]->grad) continue;
+    g->source.line = g->training[i]->line;
     add_loss_scale(g, i);
     const objective o = objective_of(g, g->training[i]);
     JF_TRY(differentiate(g, &o, watched));
   }
-  g->purpose = JF_FORWARD;
+  g->source.purpose = JF_FORWARD;
+  g->source.line = NULL;
   return add_watched(g, watched);
 }

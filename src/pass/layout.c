@@ -265,7 +265,6 @@ static void note_outputs(pass_layout_walk *w, const jf_node *n, const jf_layout 
 static jfl_status pass_layout_visit(pass_layout_walk *w, jf_node *n)
 {
   jf_layout c = pass_layout_look(w, n);
-  jf_serve(w->g, n);
   if (!(w->rules && n->op->layout && n->op->layout(&c)) && !pointwise(w, &c)) {
     c = pass_layout_look(w, n);
     for (int i = 0; i < n->n_in; i++) c.in[i] = JF_PLAIN;
@@ -286,8 +285,7 @@ static jfl_status pass_layout_run(jfl_graph *g, const jf_target *target, int rul
   find_variables(&w);
   jf_rewrite_begin(g, &w.r);
   choose_forms(&w);
-  for (int i = 0; i < w.r.n_old; i++) JF_TRY(pass_layout_visit(&w, w.r.old[i]));
-  jf_serve(g, NULL);
+  for (jf_node *n; (n = jf_rewrite_next(&w.r));) JF_TRY(pass_layout_visit(&w, n));
   for (int i = 0; i < g->n_output; i++) g->output[i] = get(&w, g->output[i], JF_PLAIN);
   return g->err;
 }

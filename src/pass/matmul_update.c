@@ -39,7 +39,6 @@ static void matmul_update_fold(jf_rewrite *r, const jf_node *update, const jf_no
   in[n - 1] = jf_current(r, update->in[update->n_in - 1]);
   jf_serve(r->g, maker);
   jf_emit(r->g, maker->op->descent, maker->attr, in, n);
-  jf_serve(r->g, NULL);
 }
 
 /* The product's nodes stay in the graph without a reader; dce removes them. */
@@ -48,10 +47,10 @@ jfl_status jf_pass_matmul_update(jfl_graph *g, const jf_target *target)
   jf_rewrite r;
   if (g->mixed == JFL_F16) return JFL_OK;      /* which rounds what products alone read */
   jf_rewrite_begin(g, &r);
-  for (int i = 0; i < r.n_old && !g->err; i++) {
-    const jf_node *maker = matmul_update_maker(&r, target, r.old[i]);
-    if (maker) matmul_update_fold(&r, r.old[i], maker);
-    else jf_rewrite_keep(&r, r.old[i]);
+  for (jf_node *n; (n = jf_rewrite_next(&r));) {
+    const jf_node *maker = matmul_update_maker(&r, target, n);
+    if (maker) matmul_update_fold(&r, n, maker);
+    else jf_rewrite_keep(&r, n);
   }
   jf_rewrite_end(&r);
   return g->err;

@@ -206,21 +206,18 @@ jfl_status jf_pass_mixed(jfl_graph *g, const jf_target *target)
   jf_rewrite_begin(g, &w.r);
   mixed_find(&w);
   mixed_find_stored(&w);
-  for (int i = 0; i < w.r.n_old && !g->err; i++) {
-    jf_node *n = w.r.old[i];
-    const int stored = n->n_out > 0 && w.stored[n->out[0]->id];
-    jf_serve(g, n);
-    if (stored && (w.takes[i] || mixed_is_view(n))) {
+  for (jf_node *n; (n = jf_rewrite_next(&w.r));) {
+    const int stored = n->n_out > 0 && w.stored[n->out[0]->id], takes = w.takes[w.r.next - 1];
+    if (stored && (takes || mixed_is_view(n))) {
       mixed_make_stored(&w, n);
       continue;
     }
-    if (w.takes[i]) mixed_change(&w, n);
+    if (takes) mixed_change(&w, n);
     else mixed_write(&w, n);
     mixed_read_stored(&w, n);
     jf_rewrite_keep(&w.r, n);
     if (stored) mixed_brief(&w, n->out[0]);
   }
-  jf_serve(g, NULL);
   jf_rewrite_end(&w.r);
   return g->err ? g->err : jf_pass_dce(g, target);
 }

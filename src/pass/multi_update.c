@@ -75,7 +75,7 @@ static void multi_update_emit(merge *m, int which)
       in[n++] = jf_current(&m->r, m->r.old[i]->in[k]);
   for (int k = n_tensors(first); k < first->n_in; k++) in[n++] = jf_current(&m->r, first->in[k]);
   jf_emit(m->r.g, first->op, &a, in, n);
-  if (!m->r.g->err) m->r.g->node[m->r.g->n_node - 1]->how = first->how;
+  if (!m->r.g->err) m->r.g->node[m->r.g->n_node - 1]->source = first->source;
 }
 
 jfl_status jf_pass_multi_update(jfl_graph *g, const jf_target *target)
@@ -84,8 +84,9 @@ jfl_status jf_pass_multi_update(jfl_graph *g, const jf_target *target)
   (void)target;
   jf_rewrite_begin(g, &m.r);
   multi_update_groups(&m);
-  for (int i = 0; i < m.r.n_old && !g->err; i++) {
-    if (m.of[i] < 0) jf_rewrite_keep(&m.r, m.r.old[i]);
+  for (jf_node *n; (n = jf_rewrite_next(&m.r));) {
+    const int i = m.r.next - 1;
+    if (m.of[i] < 0) jf_rewrite_keep(&m.r, n);
     else if (m.group[m.of[i]].last == i) multi_update_emit(&m, m.of[i]);
   }
   jf_rewrite_end(&m.r);

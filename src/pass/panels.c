@@ -40,8 +40,7 @@ jfl_status jf_pass_panels(jfl_graph *g, const jf_target *target)
   if (jf_is_half(g->mixed) || jf_changes_variables(g)) return JFL_OK;
   jf_rewrite_begin(g, &r);
   jfl_value **made = jf_alloc(g->arena, (size_t)r.n_value * sizeof *made);
-  for (int i = 0; i < r.n_old && !g->err; i++) {
-    jf_node *n = r.old[i];
+  for (jf_node *n; (n = jf_rewrite_next(&r));) {
     jf_matmul *a = jf_attr_copy(g->arena, n->op->attr, n->op->attr_size, n->attr);
     const int64_t width = panels_width(n);
     jf_kargs k = jf_call_of(g->arena, n);
@@ -49,9 +48,7 @@ jfl_status jf_pass_panels(jfl_graph *g, const jf_target *target)
     if (width) a->panel = (int)width;
     if (width && jf_row_for(target, n, &k)) {
       const int id = n->in[1]->id;
-      jf_serve(g, n);
       if (!made[id]) made[id] = panels_of(g, n->in[1], width);
-      jf_serve(g, NULL);
       n->attr = a;
       if (made[id]) n->in[1] = made[id];
     }

@@ -75,6 +75,7 @@ typedef struct jf_use { int results, last; } jf_use;
 typedef struct jf_rewrite {
   jfl_graph *g;
   jf_node **old; int n_old;
+  int next;                          /* number of the old node that jf_rewrite_next gives next */
   jfl_value **now; int n_value;      /* now[id]: the value that replaces a value of the old graph */
   int *uses;                         /* uses[id]: its readers, plus results and losses */
   /* Made when jf_may_replace is called first, which must be before anything is replaced. By value
@@ -83,6 +84,9 @@ typedef struct jf_rewrite {
   int *update;
 } jf_rewrite;
 void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r);
+/* The next old node; NULL after the last, or once the graph has an error. What is added until the
+   next call is made for that node and inherits its source, unless the pass says otherwise. */
+jf_node *jf_rewrite_next(jf_rewrite *r);
 /* By value id: whether it depends on variables alone; NULL if the graph changes variables. */
 char *jf_still_values(const jfl_graph *g);
 /* The value that replaces v, or v itself. */

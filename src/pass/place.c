@@ -128,9 +128,12 @@ jfl_status jf_pass_place(jfl_graph *g, const jf_target *target)
   if (!place_is_single(g)) {
     w.copy = jf_alloc(g->arena, n * sizeof *w.copy);
     jf_rewrite_begin(g, &w.r);
-    for (int i = 0; i < w.r.n_old; i++) JF_TRY(place_visit(&w, w.r.old[i]));
-    for (int i = 0; i < g->n_output && !g->err; i++)
+    for (jf_node *node; (node = jf_rewrite_next(&w.r));) JF_TRY(place_visit(&w, node));
+    for (int i = 0; i < g->n_output && !g->err; i++) {
+      jf_serve(g, g->output[i]->node);
       g->output[i] = place_bring(&w, g->output[i], JF_HOST_PLACE);
+    }
+    jf_serve(g, NULL);
   }
   g->placing = JF_PLACED;
   return g->err;

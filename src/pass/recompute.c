@@ -13,12 +13,16 @@ typedef struct recompute_walk {
 
 int jf_may_join(const jf_node *a, const jf_node *b)
 {
-  if (a->part != b->part) return 0;
-  if (!a->region && !b->region) return 1;
-  if (a->purpose == JF_AGAIN || b->purpose == JF_AGAIN)
-    return a->purpose != JF_FORWARD && b->purpose != JF_FORWARD && a->region == b->region;
-  return (a->purpose == JF_FORWARD) == (b->purpose == JF_FORWARD);
+  const jf_node_source *s = &a->source, *t = &b->source;
+  if (s->micro_batch != t->micro_batch) return 0;
+  if (!s->region && !t->region) return 1;
+  if (s->purpose == JF_AGAIN || t->purpose == JF_AGAIN)
+    return s->purpose != JF_FORWARD && t->purpose != JF_FORWARD && s->region == t->region;
+  return (s->purpose == JF_FORWARD) == (t->purpose == JF_FORWARD);
 }
+
+static int recompute_is_forward(const jf_node *n) { return n->source.purpose == JF_FORWARD; }
+static int recompute_is_backward(const jf_node *n) { return n->source.purpose == JF_BACKWARD; }
 
 static void recompute_keep(const recompute_walk *w, jfl_value *const *v, int n)
 {
@@ -32,7 +36,7 @@ static void recompute_find_inner(const recompute_walk *w)
   const jfl_graph *g = w->r.g;
   for (int i = 0; i < w->r.n_old; i++) {
     const jf_node *n = w->r.old[i];
-    const int may_be = n->region && n->purpose == JF_FORWARD && !(n->op->flags & JF_EFFECT);
+    const int may_be = n->source.region && recompute_is_forward(n) && !(n->op->flags & JF_EFFECT);
     for (int k = 0; k < n->n_out; k++) w->inner[n->out[k]->id] = (char)may_be;
   }
   recompute_keep(w, g->output, g->n_output);
@@ -45,10 +49,10 @@ static void recompute_find_inner(const recompute_walk *w)
   for (int i = w->r.n_old - 1; i >= 0; i--) {
     const jf_node *n = w->r.old[i];
     const int is_kept_view = n->op->flags & JF_VIEW && !w->inner[n->out[0]->id];
-    if (n->purpose != JF_FORWARD) continue;
+    if (!recompute_is_forward(n)) continue;
     for (int k = 0; k < n->n_in; k++) {
       const jf_node *maker = n->in[k]->node;
-      if (n->op->flags & JF_EFFECT || (maker && maker->region != n->region) ||
+      if (n->op->flags & JF_EFFECT || (maker && maker->source.region != n->source.region) ||
           (k == 0 && is_kept_view))
         w->inner[n->in[k]->id] = 0;
     }
@@ -67,7 +71,7 @@ static void recompute_find_needed(const recompute_walk *w)
 {
   for (int i = w->r.n_old - 1; i >= 0; i--) {
     const jf_node *n = w->r.old[i];
-    const int reads = n->purpose == JF_BACKWARD || recompute_needs(w, n);
+    const int reads = recompute_is_backward(n) || recompute_needs(w, n);
     for (int k = 0; reads && k < n->n_in; k++) w->needed[n->in[k]->id] |= w->inner[n->in[k]->id];
   }
 }
@@ -86,8 +90,7 @@ static jfl_status recompute_node(const recompute_walk *w, const jf_node *n)
   JF_TRY(jf_graph_node(g, n->op, n->attr, in, (size_t)n->n_in, NULL, &twin));
   jf_serve(g, NULL);
   twin->place = n->place;
-  twin->whole = n->whole ? n->whole : n->name;
-  twin->first = n->first;
+  twin->source.logical = jf_logical_name(n);
   for (int k = 0; k < n->n_out; k++) {
     const jfl_value *v = n->out[k];
     twin->out[k]->place = v->place;
@@ -101,13 +104,13 @@ static jfl_status recompute_region(recompute_walk *w, int region)
 {
   jfl_graph *g = w->r.g;
   w->done[region] = 1;
-  g->purpose = JF_AGAIN;
+  g->source.purpose = JF_AGAIN;
   for (int i = 0; i < w->r.n_old; i++) {
     const jf_node *n = w->r.old[i];
-    if (n->purpose == JF_FORWARD && n->region == region && recompute_needs(w, n))
+    if (recompute_is_forward(n) && n->source.region == region && recompute_needs(w, n))
       JF_TRY(recompute_node(w, n));
   }
-  g->purpose = JF_FORWARD;
+  g->source.purpose = JF_FORWARD;
   return JFL_OK;
 }
 
@@ -115,10 +118,11 @@ static jfl_status recompute_region(recompute_walk *w, int region)
    computed. */
 static jfl_status recompute_visit(recompute_walk *w, jf_node *n)
 {
-  for (int k = 0; k < n->n_in && n->purpose == JF_BACKWARD; k++) {
+  for (int k = 0; k < n->n_in && recompute_is_backward(n); k++) {
     const jfl_value *v = n->in[k];
     if (!w->needed[v->id]) continue;
-    if (!w->done[v->node->region]) JF_TRY(recompute_region(w, v->node->region));
+    const int region = v->node->source.region;
+    if (!w->done[region]) JF_TRY(recompute_region(w, region));
     n->in[k] = w->again[v->id];
   }
   jf_rewrite_keep(&w->r, n);

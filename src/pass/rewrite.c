@@ -36,6 +36,13 @@ void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r)
   g->n_node = g->cap_node = 0;
 }
 
+jf_node *jf_rewrite_next(jf_rewrite *r)
+{
+  jf_node *n = r->next < r->n_old && !r->g->err ? r->old[r->next++] : NULL;
+  jf_serve(r->g, n);
+  return n;
+}
+
 jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v)
 {
   while (v->id < r->n_value && r->now[v->id]) v = r->now[v->id];

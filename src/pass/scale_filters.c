@@ -73,12 +73,12 @@ static void emit_scaled(scaling *s, const multiple *m, const jfl_value *v)
   jfl_value *f = line ? p->op->ending->scaled(g, p, jf_current(&s->r, p->in[1]), line) : NULL;
   jfl_value *bias = a ? jf_emit_view(g, jf_current(&s->r, a->in[1]), &flat) : NULL;
   if (bias) bias = JF_EMIT(g, multiply, NULL, bias, line);
-  jf_serve(g, NULL);
   if (g->err) return;
   jfl_value *y = jf_emit(g, p->op, p->attr, JF_IN(jf_current(&s->r, p->in[0]), f));
   if (!y) return;
-  y->node->name = y->name = p->name;
+  jf_stand_for(y->node, p);
   if (a) y = jf_emit(g, a->op, a->attr, JF_IN(y, jf_emit_view(g, bias, &a->in[1]->shape)));
+  if (a && y) y->node->source = a->source;
   if (y) jf_replace(&s->r, v, y);
 }
 
@@ -96,9 +96,9 @@ jfl_status jf_pass_scale_filters(jfl_graph *g, const jf_target *target)
     moved[m.product->out[0]->id] = 1;
     if (m.bias) moved[m.bias->out[0]->id] = 1;
   }
-  for (int i = 0; i < s.r.n_old && !g->err; i++) {
-    jf_node *n = s.r.old[i];
-    if (found[i].product) emit_scaled(&s, &found[i], n->out[0]);
+  for (jf_node *n; (n = jf_rewrite_next(&s.r));) {
+    const multiple *m = &found[s.r.next - 1];
+    if (m->product) emit_scaled(&s, m, n->out[0]);
     else if (!n->n_out || !moved[n->out[0]->id]) jf_rewrite_keep(&s.r, n);
   }
   jf_rewrite_end(&s.r);

@@ -202,6 +202,7 @@ static void update_begin(jfl_graph *g, update_parts *u, jfl_value *step)
 {
   jf_training *t = g->training[u->number];
   u->t = t;
+  g->source.line = t->line;
   t->step = t->own_step ? t->own_step : step;
   t->set = update_set(g, u->number);
   if (t->asked.accumulate > 1) {
@@ -228,6 +229,7 @@ static void update_emit(jfl_graph *g, const update_parts *all, update_parts *u)
     jf_optim_choose(g, t->optim, t->attr),
     jf_optim_choose(g, t->optim, jf_optim_undecayed(g, t->optim, t->attr)) };
   jfl_value *scalars[2] = { NULL, NULL };
+  g->source.line = t->line;
   u->lr = update_rate(g, t);
   u->scalars = scalars[0] = update_scalars(g, all, u, &choice[0], u->factor);
   for (int i = 0; i < t->n_variable && !g->err; i++) {
@@ -305,11 +307,13 @@ static void update_variables(jfl_graph *g)
     jf_at(g, place);
   }
   for (int i = 0; i < n && !g->err; i++) {
+    g->source.line = u[i].t->line;
     update_keep_totals(g, &u[i]);
     update_loss_scale(g, u, &u[i]);
     if (u[i].share) JF_EMIT(g, train_step_increment, NULL, u[i].averaged, u[i].scalars);
   }
   update_count(g, u, step);
+  g->source.line = NULL;
 }
 
 /* Updates come after everything that reads the variables, regularizers included. What the body

@@ -64,13 +64,11 @@ static void widen_outputs(widener *w, const jf_node *n)
 
 static void widen_node(widener *w, jf_node *n)
 {
-  jf_serve(w->g, n);
   widen_inputs(w, n);
   n->attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
   jf_attr_widen(n->op, n->attr);
   jf_rewrite_keep(&w->r, n);
   widen_outputs(w, n);
-  jf_serve(w->g, NULL);
 }
 
 static int widen_find(widener *w)
@@ -94,9 +92,9 @@ jfl_status jf_pass_widen(jfl_graph *g, const jf_target *target)
   jf_rewrite_begin(g, &w.r);
   for (int i = 0; i < w.r.n_value; i++)
     if (w.r.uses[i] != 1) w.reader[i] = -1;
-  for (int i = 0; i < w.r.n_old && !g->err; i++) {
-    if (w.wide[i]) widen_node(&w, w.r.old[i]);
-    else jf_rewrite_keep(&w.r, w.r.old[i]);
+  for (jf_node *n; (n = jf_rewrite_next(&w.r));) {
+    if (w.wide[w.r.next - 1]) widen_node(&w, n);
+    else jf_rewrite_keep(&w.r, n);
   }
   jf_rewrite_end(&w.r);
   return g->err ? g->err : jf_pass_dce(g, target);

@@ -406,8 +406,7 @@ static void settle(builder *b)
     }
     if (st->scratch_life >= 0) st->scratch_offset = b->life[st->scratch_life].offset;
     if (plan_draws(st->node)) {
-      st->stream = jf_hash_str(jf_hash_str(0, b->g->name),
-                               st->node->whole ? st->node->whole : st->node->name);
+      st->stream = jf_hash_str(jf_hash_str(0, b->g->name), jf_logical_name(st->node));
       st->random = 1;
     }
   }

@@ -69,7 +69,7 @@ static void print_step(jf_text *t, const jfl_plan *p, int index, widths w)
     jf_text_add(t, i ? ", " : " ");
     print_place(t, n->out[i], &st->out[i]);
   }
-  if (n->how) jf_text_add(t, "  | %s", n->how);
+  if (n->source.sharing) jf_text_add(t, "  | %s", n->source.sharing);
   jf_text_add(t, "\n");
 }
 

@@ -72,8 +72,8 @@ jfl_status jf_session_agree_to(jfl_session *s, const char *what, const char *nam
 
 /* ---- how it went ---- */
 
-/* An error as it is told to others: its text, and the node where it happened. */
-typedef struct agree_error { char node[120], text[380]; } agree_error;
+/* An error as it is told to others: its text, the node where it happened, and that one's line. */
+typedef struct agree_error { char node[110], line[80], text[320]; } agree_error;
 
 /* Tells the error of the first rank that has one. */
 static jfl_status agree_tell(jfl_session *s, const int32_t *status, int rank)
@@ -83,6 +83,8 @@ static jfl_status agree_tell(jfl_session *s, const int32_t *status, int rank)
   if (!all) return jf_fail(JFL_ENOMEM, "out of memory");
   if (own) {
     const char *node = jfl_error_part(JFL_ERROR_NODE), *what = jfl_error_part(JFL_ERROR_ARGUMENT);
+    const char *line = jfl_error_part(JFL_ERROR_LINE);
+    snprintf(mine.line, sizeof mine.line, "%s", line ? line : "");
     snprintf(mine.node, sizeof mine.node, "%s", node ? node : "");
     snprintf(mine.text, sizeof mine.text, "%s%s%s", what ? what : "", what ? " " : "",
              jfl_error_part(JFL_ERROR_TEXT));
@@ -90,9 +92,11 @@ static jfl_status agree_tell(jfl_session *s, const int32_t *status, int rank)
   jfl_status st = jf_session_gather(s, &mine, sizeof mine, all);
   if (!st) {
     agree_error *e = &all[rank];
-    e->node[sizeof e->node - 1] = e->text[sizeof e->text - 1] = '\0';
+    e->node[sizeof e->node - 1] = e->line[sizeof e->line - 1] = '\0';
+    e->text[sizeof e->text - 1] = '\0';
     st = jf_fail((jfl_status)status[rank], "rank %d (%s): %s", rank, jf_world_host(rank), e->text);
     if (*e->node) jf_fail_in(st, JFL_ERROR_NODE, e->node);
+    if (*e->line) jf_fail_in(st, JFL_ERROR_LINE, e->line);
   }
   jf_free(all);
   return st;

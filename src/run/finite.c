@@ -37,7 +37,7 @@ enum { FINITE_NAME = 400 };
 static void finite_name(const jfl_plan *p, const jfl_value *v, char out[FINITE_NAME])
 {
   const jfl_value *of = finite_trained(p, v);
-  const char *serves = v->origin == JF_RESULT ? v->node->serves : NULL;
+  const char *serves = v->origin == JF_RESULT ? v->node->source.serves : NULL;
   const char *name = v->origin == JF_VARIABLE ? v->variable->name : v->name;
   if (of) snprintf(out, FINITE_NAME, "the gradient of '%s'", of->variable->name);
   else if (serves) snprintf(out, FINITE_NAME, "'%s', computed for '%s',", v->name, serves);
@@ -100,8 +100,10 @@ static jfl_status finite_look_at_step(const jf_execution *e, int step)
 
 static jfl_status finite_after(jf_execution *e, int step)
 {
+  const jf_node *n = e->plan->step[step].node;
   jfl_status s = finite_look_at_step(e, step);
-  jf_fail_in(s, JFL_ERROR_OP, e->plan->step[step].node->op->name);
+  jf_fail_in(s, JFL_ERROR_OP, n->op->name);
+  jf_fail_in(s, JFL_ERROR_LINE, n->source.line);
   return jf_fail_in(s, JFL_ERROR_JOB, e->plan->job->name);
 }
 

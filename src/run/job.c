@@ -119,8 +119,9 @@ static jfl_status check_budget(const jfl_session *s, const jfl_plan *p)
     need +=
         (double)jf_numel(&p->variable[i]->shape) * (double)jfl_dtype_size(p->variable[i]->dtype);
   if (s->settings.memory_limit <= 0 || need <= s->settings.memory_limit) return JFL_OK;
-  return jf_fail(JFL_ENOMEM, "variables%s and temporaries take %.0f bytes, memory_limit is %.0f",
-                 p->constant_size ? ", constants" : "", need, s->settings.memory_limit);
+  jf_fail(JFL_ENOMEM, "variables%s and temporaries take %.0f bytes, memory_limit is %.0f",
+          p->constant_size ? ", constants" : "", need, s->settings.memory_limit);
+  return jf_room_blame(JFL_ENOMEM, p, -1);
 }
 
 /* Makes a variable that lies as w, packed as its values in the plan, which are among `n` from
@@ -143,7 +144,8 @@ static jfl_status job_need_variable(jfl_session *s, const jfl_value *w,
                                     const jfl_value *const *value, int n)
 {
   const jf_var *v = jf_session_var(s, w->variable->name);
-  return v ? jf_var_check(v, w->variable) : job_make_variable(s, w, value, n);
+  return jf_fail_in(v ? jf_var_check(v, w->variable) : job_make_variable(s, w, value, n),
+                    JFL_ERROR_LINE, w->line);
 }
 
 /* Points the plan to what the session has. Plans adapt to what is there. */

@@ -29,9 +29,7 @@ jfl_status jf_late_begin(jf_execution *e)
 
 jfl_status jf_late_blame(const jfl_plan *p, jfl_status s, int step)
 {
-  const jf_node *n = p->step[step].node;
-  jf_fail_in(s, JFL_ERROR_OP, n->op->name);
-  return jf_fail_in(s, JFL_ERROR_NODE, n->name);
+  return jf_fail_node(s, p->step[step].node);
 }
 
 /* Waits for all that was queued on a device. */

@@ -159,11 +159,18 @@ jfl_status jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out)
   const jfl_op *op = st->node->op;
   *out = (jfl_profile_row){
     .job = a->graph->name, .op = jf_node_title(st->node), .name = st->node->name,
-    .kernel = jf_step_kernel(st), .serves = st->node->serves,
+    .kernel = jf_step_kernel(st), .serves = st->node->source.serves,
     .seconds = a->seconds[i], .runs = a->runs, .flop = op->flop ? op->flop(&st->k) : 0,
     .bytes = jf_call_bytes(&st->k), .device = a->plan->part[st->place].name,
   };
   return JFL_OK;
+}
+
+const char *jfl_profile_line(const jfl_profile *p, int i)
+{
+  if (!JF_IS(PROFILE, p) || i < 0 || i >= jfl_profile_count(p)) return NULL;
+  const account *a = account_of(p, i);
+  return a->plan->step[i - a->first].node->source.line;
 }
 
 /* The rows of the trace: what Perfetto calls threads. */
@@ -193,9 +200,13 @@ static void add_event(jf_text *t, const event *e)
   jf_json_put(t, jf_node_title(n));
   jf_text_add(t, ",\"args\":{\"job\":");
   jf_json_put(t, e->graph->name);
-  if (n->serves) {
+  if (n->source.serves) {
     jf_text_add(t, ",\"serves\":");
-    jf_json_put(t, n->serves);
+    jf_json_put(t, n->source.serves);
+  }
+  if (n->source.line) {
+    jf_text_add(t, ",\"line\":");
+    jf_json_put(t, n->source.line);
   }
   jf_text_add(t, ",\"kernel\":\"%s\",\"threads\":%d,\"flop\":%.0f,\"bytes\":%.0f}}",
               jf_step_kernel(e->step), e->step->k.threads,

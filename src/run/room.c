@@ -1,6 +1,31 @@
 /* Room for temporaries, and for inputs and results, on the devices of a plan. */
 #include "run/run.h"
 
+/* The largest temporary of a plan at a place, or at any if that is -1; NULL: it has none there. */
+static const jf_where *room_largest(const jfl_plan *p, int place, const jf_node **maker)
+{
+  const jf_where *best = NULL;
+  for (int i = 0; i < p->n_step; i++)
+    for (int k = 0; k < p->step[i].node->n_out; k++) {
+      const jf_where *w = &p->step[i].out[k];
+      if (w->memory != JF_AT_ARENA || (place >= 0 && w->place != place)) continue;
+      if (best && w->size <= best->size) continue;
+      best = w;
+      *maker = p->step[i].node;
+    }
+  return best;
+}
+
+jfl_status jf_room_blame(jfl_status st, const jfl_plan *p, int place)
+{
+  const jf_node *maker;
+  const jf_where *w = st == JFL_ENOMEM ? room_largest(p, place, &maker) : NULL;
+  if (!w) return st;
+  st = jf_fail(st, "%s; the largest, '%.100s', takes %zu", jfl_error_part(JFL_ERROR_TEXT),
+               maker->name, w->size);
+  return jf_fail_in(st, JFL_ERROR_LINE, maker->source.line);
+}
+
 /* A bigger block for temporaries, which outlive no run: the old one makes room for it, and is there
    again if there is none. Plans notice at their next run. */
 static jfl_status room_grow(jfl_session *s, jf_site *t, size_t size)
@@ -91,7 +116,7 @@ int jf_lane_is_there(jf_site *t, int lane)
 jfl_status jf_site_need_room(jfl_session *s, jf_site *t, const jfl_plan *p)
 {
   const size_t size = p->part[t->place].arena_size;
-  if (size > t->arena_size) JF_TRY(room_grow(s, t, size));
+  if (size > t->arena_size) JF_TRY(jf_room_blame(room_grow(s, t, size), p, t->place));
   return t->place == p->lane.place ? room_need_lanes(s, t, p) : JFL_OK;
 }
 

@@ -344,6 +344,9 @@ jfl_status jf_site_need_room(jfl_session *s, jf_site *t, const jfl_plan *p);
 /* Makes the lane of that number where the site has none; 0: there is no memory for it. */
 int jf_lane_is_there(jf_site *t, int lane);
 void jf_lanes_free(jf_site *t);
+/* Adds to an error about memory which temporary of the plan is the largest at a place, or at any if
+   that is -1, and which line asked for it. */
+jfl_status jf_room_blame(jfl_status st, const jfl_plan *p, int place);
 /* A copy that jf_free frees, or NULL. */
 char *jf_name_copy(const char *name);
 

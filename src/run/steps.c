@@ -7,7 +7,7 @@ static void steps_draw(jf_execution *e, int step)
   const jf_step *st = &e->plan->step[step];
   if (!st->random) return;
   const uint64_t key = jf_hash(e->session->seed, &st->stream, sizeof st->stream);
-  e->k[step].random = (jf_random_source){ key, e->number, st->node->first };
+  e->k[step].random = (jf_random_source){ key, e->number, st->node->source.first };
 }
 
 static jfl_status steps_answer(const jf_execution *e, int step)
@@ -15,8 +15,7 @@ static jfl_status steps_answer(const jf_execution *e, int step)
   const jf_step *st = &e->plan->step[step];
   const jfl_status s = st->kernel.run(&e->k[step]);
   if (s == JFL_OK) return s;
-  jf_fail_in(s, JFL_ERROR_OP, st->node->op->name);
-  jf_fail_in(s, JFL_ERROR_NODE, st->node->name);
+  jf_fail_node(s, st->node);
   return jf_fail_in(s, JFL_ERROR_JOB, e->plan->job->name);
 }
 

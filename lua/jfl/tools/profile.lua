@@ -11,8 +11,9 @@ local MOST_EVENTS = 1000000     -- steps in a trace file
 local MOST_ROWS = 30            -- steps that are printed unless asked otherwise
 
 local HEAD = { "share", "ms/run", "runs", "GFLOP/s", "of peak", "GB/s", "of peak", "op", "kernel",
-  "step" }
-local LEFT = { op = true, kernel = true, step = true }
+  "line", "step" }
+local LINE = 10                 -- the column of lines, left out where none is known
+local LEFT = { op = true, kernel = true, line = true, step = true }
 
 --- The library or technique of a kernel, without the op, which the row names already: "dnnl",
 -- "vec".
@@ -42,7 +43,7 @@ local function cells(row, total, flop_peak, byte_peak)
   if share and share > 1 then of_bytes = "cached" end
   return { ("%.1f%%"):format(100 * row.seconds / total), ("%.4f"):format(seconds * 1e3),
     tostring(row.runs), flop, of_flop, bytes, of_bytes, row.op, profile.family(row.kernel),
-    row.job .. ": " .. profile.title(row) }
+    row.line or "", row.job .. ": " .. profile.title(row) }
 end
 
 local function widths_of(lines)
@@ -58,7 +59,7 @@ local function text_of(lines)
   for _, line in ipairs(lines) do
     local padded = {}
     for i, cell in ipairs(line) do
-      padded[i] = (LEFT[HEAD[i]] and "%-" or "%") .. widths[i] .. "s"
+      padded[i] = (LEFT[lines[1][i]] and "%-" or "%") .. widths[i] .. "s"
       padded[i] = padded[i]:format(cell)
     end
     out[#out + 1] = table.concat(padded, "  "):gsub("%s+$", "")
@@ -89,11 +90,13 @@ function profile.text(rows, most)
   for _, row in ipairs(rows) do total = total + row.seconds end
   if total == 0 then return "profile: no job ran" end
   local flop_peak, byte_peak = core.machine_peak(threads)
-  local lines, note = { HEAD }, ""
+  local lines, note, known = { { unpack(HEAD) } }, "", false
   for i = 1, math.min(most, #rows) do
     lines[i + 1] = cells(rows[i], total, flop_peak, byte_peak)
+    known = known or rows[i].line
     if profile.family(rows[i].kernel) == "winograd" then note = WINOGRAD end
   end
+  for _, line in ipairs(known and {} or lines) do table.remove(line, LINE) end
   local more = #rows > most and ("\n%d more steps"):format(#rows - most) or ""
   local sum = "%.1f ms in all steps; %d threads can do %.0f GFLOP/s in registers and copy %.1f GB/s"
   return text_of(lines) .. more .. "\n" .. note ..
@@ -220,8 +223,8 @@ end
 
 --- Runs fn and prints how long the steps of its jobs took, and with several ranks, which all call
 -- it, how long each computed and waited, and which one the others wait for. Returns the rows. Each
--- has job, op, name, serves (the node whose gradient it computes, or nil), kernel, device, seconds
--- (of all runs), runs, flop and bytes (of one run).
+-- has job, op, name, serves (the node whose gradient it computes, or nil), line (of the body, which
+-- asked for it), kernel, device, seconds (of all runs), runs, flop and bytes (of one run).
 profile.profile = args.define("profile", "Runs a function and prints where time went.", {
   { "fn", "a function that runs jobs" },
   { "trace", "a file to write, which Perfetto opens; rank 1 writes trace.1", args.none,

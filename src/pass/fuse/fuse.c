@@ -132,12 +132,7 @@ static jfl_status emit_group(jf_fuser *f, int group)
   for (int i = 0; i < d->f.n_in; i++) in[i] = jf_current(&f->r, d->input[i]);
   JF_TRY(jf_graph_node(f->g, &jf_op_fused, jf_draft_keep(d, f->g->arena), in, (size_t)d->f.n_in,
                        NULL, &node));
-  node->name = name_giver(d)->name;
-  node->serves = name_giver(d)->serves;
-  node->whole = name_giver(d)->whole;
-  node->how = name_giver(d)->how;
-  node->first = name_giver(d)->first;
-  node->part = name_giver(d)->part;
+  jf_stand_for(node, name_giver(d));
   node->place = name_giver(d)->place;
   for (int i = 0; i < node->n_out; i++) {
     node->out[i]->place = node->place;

@@ -28,13 +28,13 @@ static void bucket_reduce(spread_walk *w, const spread_sum *s, int n)
   for (int i = 0; i < n; i++) in[i] = spread_local_sum(w, s[i].from);
   if (w->g->err) return;
   jfl_value *first = in[0] ? jf_emit(w->g, &jf_op_all_reduce, &a, in, (size_t)n) : NULL;
-  spread_at(w, spread_net(w, g), first);
+  spread_at(spread_net(w, g), first);
   for (int i = 0; i < n && !w->g->err; i++)
     bucket_give(w, &s[i], first ? first->node->out[i] : NULL);
 }
 
 /* "12 values: partial -> broadcast, 39760 bytes" */
-static const char *bucket_how(const spread_walk *w, const spread_sum *s, int n)
+static const char *bucket_sharing(const spread_walk *w, const spread_sum *s, int n)
 {
   size_t bytes = 0;
   for (int i = 0; i < n; i++) bytes += spread_bytes(s[i].of);
@@ -44,7 +44,7 @@ static const char *bucket_how(const spread_walk *w, const spread_sum *s, int n)
 
 void spread_make_sums(spread_walk *w)
 {
-  const char *how = w->how;
+  const jf_node_source source = w->g->source;
   spread_sum *s = w->sum;
   const int n = w->n_sum;
   w->sum = NULL;
@@ -53,10 +53,10 @@ void spread_make_sums(spread_walk *w)
   for (int i = 0, k; i < n && !w->g->err; i = k) {
     for (k = i + 1; k < n; k++)
       if (s[k].from->group != s[i].from->group || s[k].of->dtype != s[i].of->dtype) break;
-    w->how = bucket_how(w, s + i, k - i);
+    w->g->source.sharing = bucket_sharing(w, s + i, k - i);
     bucket_reduce(w, s + i, k - i);
   }
-  w->how = how;
+  w->g->source = source;
 }
 
 int spread_waits(const spread_walk *w, const jfl_value *v)

@@ -106,7 +106,7 @@ static jfl_value *convert_join(const convert_job *c, int j)
   }
   if (n == 1 || c->w->g->err) return in[0];
   jfl_value *all = jf_emit(c->w->g, &jf_op_concat, &a, in, (size_t)n);
-  return spread_at(c->w, c->to->group->member[j].place, all);
+  return spread_at(c->to->group->member[j].place, all);
 }
 
 /* Whether a member lists nothing of its own: it shares the part of another one on its device. */
@@ -171,7 +171,7 @@ static spread_lie *convert(spread_walk *w, jfl_value *v, const jf_group *g, jfl_
   return convert_move(w, v, from, g, d);
 }
 
-static const char *convert_how(const spread_walk *w, const jfl_value *v, jfl_distribution d)
+static const char *convert_sharing(const spread_walk *w, const jfl_value *v, jfl_distribution d)
 {
   jf_arena *a = w->g->arena;
   const spread_lie *from = w->lie[v->id];
@@ -181,7 +181,7 @@ static const char *convert_how(const spread_walk *w, const jfl_value *v, jfl_dis
 
 spread_lie *spread_bring(spread_walk *w, jfl_value *v, const jf_group *g, jfl_distribution d)
 {
-  const char *how = w->how, *serves = w->serves;
+  const jf_node_source source = w->g->source;
   if (w->g->err) return NULL;
   spread_lie *there = spread_lie_find(w, v, g, d);
   if (!there && spread_is_source(v)) {
@@ -193,10 +193,9 @@ spread_lie *spread_bring(spread_walk *w, jfl_value *v, const jf_group *g, jfl_di
     there = spread_lie_find(w, v, g, d);
   }
   if (!there && !w->g->err) {
-    w->how = convert_how(w, v, d);
+    w->g->source.sharing = convert_sharing(w, v, d);
     there = convert(w, v, g, d);
   }
-  w->how = how;
-  w->serves = serves;
+  w->g->source = source;
   return w->g->err ? NULL : there;
 }

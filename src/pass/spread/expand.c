@@ -49,14 +49,13 @@ static void expand_note(const expand_job *j, const jf_share *s, jf_node *made)
 {
   const int place = j->group->member[s->member].place;
   const int mirrored = made->n_out && j->signature.out[0].kind == JFL_MIRRORED;
-  made->serves = j->n->serves;
-  made->purpose = j->n->purpose;
-  made->region = j->n->region;
-  made->whole = j->n->whole ? j->n->whole : j->n->name;
-  if (mirrored) made->whole = jf_sprintf(j->w->g->arena, "%s@%d", made->whole, s->member);
-  if (j->group->turns > 1) made->part = 1 + s->member * j->group->turns / j->group->n;
-  made->first = made->n_out && !mirrored ? jf_share_first(s) : 0;
-  made->how = j->w->how;
+  jf_node_source *of = &made->source;
+  *of = j->n->source;
+  of->sharing = j->w->g->source.sharing;
+  of->logical = jf_logical_name(j->n);
+  if (mirrored) of->logical = jf_sprintf(j->w->g->arena, "%s@%d", of->logical, s->member);
+  if (j->group->turns > 1) of->micro_batch = 1 + s->member * j->group->turns / j->group->n;
+  of->first = made->n_out && !mirrored ? jf_share_first(s) : 0;
   made->place = place;
   for (int i = 0; i < made->n_out; i++) made->out[i]->place = place;
 }
@@ -71,7 +70,7 @@ static jfl_status expand_member(const expand_job *j, int member)
   for (int i = 0; i < n->n_in; i++) in[i] = j->in[i]->part[member];
   jfl_status st = jf_graph_node(g, n->op, s.attr, in, (size_t)n->n_in, expand_name(j, member),
                                 &made);
-  if (st) return jf_fail_in(st, JFL_ERROR_NODE, n->name);
+  if (st) return jf_fail_node(st, n);
   expand_note(j, &s, made);
   for (int i = 0; i < n->n_out; i++) j->out[i]->part[member] = made->out[i];
   return expand_check(j, &s, made);
@@ -139,7 +138,7 @@ static jfl_status expand_node(expand_job *j)
 static expand_job expand_begin(spread_walk *w, const jf_node *n, const jf_group *g)
 {
   jf_arena *a = w->g->arena;
-  w->serves = n->serves ? n->serves : n->name;
+  w->g->source = jf_source_for(n);
   return (expand_job){ .w = w, .n = n, .group = g,
                        .in = jf_alloc(a, (size_t)n->n_in * sizeof(spread_lie *)),
                        .out = jf_alloc(a, (size_t)n->n_out * sizeof(spread_lie *)) };
@@ -167,9 +166,8 @@ jfl_status spread_node(spread_walk *w, jf_node *n)
   JF_TRY(expand_place(w, n));
   const jf_group *g = spread_group_at(w, n->place);
   expand_job j = expand_begin(w, n, g);
-  const char *how;
-  JF_TRY(jf_fail_in(spread_choose(w, n, g, &j.signature, &how), JFL_ERROR_NODE, n->name));
-  w->how = how;
+  const char **sharing = &w->g->source.sharing;
+  JF_TRY(jf_fail_node(spread_choose(w, n, g, &j.signature, sharing), n));
   JF_TRY(expand_node(&j));
   expand_convert(&j);
   return w->g->err;
@@ -185,6 +183,5 @@ jfl_status spread_source(spread_walk *w, const jfl_value *v, const jf_group *g,
   if (spread_lie_find(w, v, g, d)) return JFL_OK;
   expand_job j = expand_begin(w, n, g);
   j.signature = *s;
-  w->how = NULL;
   return expand_node(&j);
 }

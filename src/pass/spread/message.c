@@ -55,7 +55,7 @@ void spread_exchange(spread_walk *w, spread_mail *m, const jf_group *from, const
   w->g->err = jf_graph_node(w->g, &jf_op_exchange, &a, in, (size_t)a.to.n, NULL, &node);
   if (w->g->err) return;
   node->place = linked ? spread_net(w, to) : w->target->net;
-  if (node->n_out) spread_at(w, node->place, node->out[0]);
+  if (node->n_out) spread_at(node->place, node->out[0]);
   for (int i = 0, k = 0; i < m->n; i++)
     if (m->message[i].to == rank) m->message[i].value = node->out[k++];
 }

@@ -4,12 +4,10 @@
 #include "op/slice.h"
 #include "pass/spread/spread.h"
 
-jfl_value *spread_at(const spread_walk *w, int place, jfl_value *v)
+jfl_value *spread_at(int place, jfl_value *v)
 {
   if (!v) return NULL;
   jf_node *n = v->node;
-  n->serves = w->serves;
-  n->how = w->how;
   n->place = place;
   for (int i = 0; i < n->n_out; i++) n->out[i]->place = place;
   return v;
@@ -29,13 +27,13 @@ jfl_value *spread_cut(spread_walk *w, jfl_value *v, const spread_box *box)
   if (!v || jf_shape_eq(&v->shape, &box->size)) return v;
   for (int i = 0; i < first.n; i++) first.d[i] = box->first[i];
   const jf_slice a = { jf_ints_from(&first), jf_ints_from(&box->size) };
-  return spread_at(w, v->place, JF_EMIT(w->g, slice, &a, v));
+  return spread_at(v->place, JF_EMIT(w->g, slice, &a, v));
 }
 
 jfl_value *spread_add(spread_walk *w, int place, jfl_value *const *v, int n)
 {
   jfl_value *sum = v[0];
   for (int i = 1; i < n && !w->g->err; i++)
-    sum = spread_at(w, place, JF_EMIT(w->g, add, NULL, sum, v[i]));
+    sum = spread_at(place, JF_EMIT(w->g, add, NULL, sum, v[i]));
   return w->g->err ? NULL : sum;
 }

@@ -67,8 +67,8 @@ jfl_value *spread_scale(spread_walk *w, const spread_lie *from, int member, jfl_
                         "mean over its devices, got %s", jfl_dtype_name(v->dtype));
     return NULL;
   }
-  jfl_value *by = spread_at(w, place, jf_emit_number(w->g, v->dtype, &one, 1.0 / from->group->n));
-  return by ? spread_at(w, place, JF_EMIT(w->g, multiply, NULL, v, by)) : NULL;
+  jfl_value *by = spread_at(place, jf_emit_number(w->g, v->dtype, &one, 1.0 / from->group->n));
+  return by ? spread_at(place, JF_EMIT(w->g, multiply, NULL, v, by)) : NULL;
 }
 
 /* Gives each member what `make` makes of its device's number; members on one device share it. */
@@ -136,7 +136,7 @@ static spread_lie *reduce_shared(spread_walk *w, const jfl_value *v, const sprea
     to->part[i] = to->part[twin];
     if (twin != i) continue;
     jfl_value *all = jf_emit(w->g, &jf_op_concat, &(jf_concat){ 0 }, share, (size_t)n);
-    to->part[i] = jf_emit_view(w->g, spread_at(w, g->member[i].place, all), &v->shape);
+    to->part[i] = jf_emit_view(w->g, spread_at(g->member[i].place, all), &v->shape);
   }
   return w->g->err ? NULL : to;
 }
@@ -194,13 +194,13 @@ spread_lie *spread_reduce_scatter(spread_walk *w, const jfl_value *v, const spre
   if (linked) a.team = g->team;
   const int64_t begin = spread_box_of(&v->shape, d, g->n, first).first[d.axis];
   jfl_value *sum = JF_EMIT(w->g, reduce_scatter, &a, spread_local_sum(w, from));
-  spread_at(w, linked ? spread_net(w, g) : w->target->net, sum);
+  spread_at(linked ? spread_net(w, g) : w->target->net, sum);
   for (int j = first; j < g->n && !w->g->err; j++) {
     if (!spread_has(w, g, j)) continue;
     spread_box box = spread_box_of(&v->shape, d, g->n, j);
     box.first[d.axis] -= begin;
     jfl_value *part = spread_cut(w, sum, &box);
-    if (part != sum) spread_at(w, g->member[j].place, part);
+    if (part != sum) spread_at(g->member[j].place, part);
     to->part[j] = spread_scale(w, from, j, part);
   }
   return w->g->err ? NULL : to;

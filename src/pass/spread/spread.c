@@ -149,7 +149,7 @@ static jfl_status spread_outputs(spread_walk *w)
   g->n_output = g->cap_output = 0;
   for (int i = 0; i < n; i++) {
     const spread_lie *l = w->lie[old[i]->id];
-    w->serves = NULL;
+    if (old[i]->node) g->source = jf_source_for(old[i]->node);
     if (!l || l->d.kind != JFL_MIRRORED) {
       l = spread_bring(w, old[i], hosts, JF_ON_ALL);
       if (l) jf_graph_output(g, l->part[w->target->rank]);
@@ -230,17 +230,20 @@ static int spread_home(spread_walk *w)
 jfl_status jf_pass_spread(jfl_graph *g, const jf_target *target)
 {
   if (!jf_uses_groups(g) && !g->shared) return JFL_OK;
+  const jf_node_source none = g->source;
   spread_walk w = spread_begin(g, target);
   spread_find_casts(&w);
   JF_TRY(spread_inputs(&w));
   JF_TRY(spread_variables(&w));
   for (int i = 0; i < w.n_old && !g->err; i++) JF_TRY(spread_node(&w, w.old[i]));
+  g->source = none;
   if (!g->err) spread_make_sums(&w);
   if (!g->err) JF_TRY(spread_outputs(&w));
   if (g->err) return g->err;
   spread_list_inputs(&w);
   spread_renumber(&w);
   spread_forget(g);
+  g->source = none;
   g->place = spread_home(&w);
   return JFL_OK;
 }

@@ -30,8 +30,6 @@ typedef struct spread_walk {
   spread_lie **lie;            /* by their ids, how each was made first; NULL: it is not made */
   const jf_node **cast;        /* by the same: a reader whose op says how it lies, or NULL */
   jf_group **plain;            /* by place: the group of that device alone (spread_group_at) */
-  const char *serves;          /* what nodes are added for */
-  const char *how;             /* what is said of them */
   /* Computes a node without inputs so that v, an output, lies so, or if it cannot, broadcast. */
   jfl_status (*make)(struct spread_walk *w, const jfl_value *v, const jf_group *g,
                      jfl_distribution d);
@@ -105,7 +103,7 @@ spread_box spread_box_of(const jfl_shape *whole, jfl_distribution d, int parts, 
 /* Cuts a box, which counts from the beginning of v, out of v. */
 jfl_value *spread_cut(spread_walk *w, jfl_value *v, const spread_box *box);
 /* Places the node that makes v, and gives v; NULL for NULL. */
-jfl_value *spread_at(const spread_walk *w, int place, jfl_value *v);
+jfl_value *spread_at(int place, jfl_value *v);
 /* The sum of the parts that this process has, on one of its devices; NULL: it has none. */
 jfl_value *spread_local_sum(spread_walk *w, const spread_lie *from);
 /* The sum of n values at a place, from the first on. */
