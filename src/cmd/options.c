@@ -303,17 +303,16 @@ static int option_take(jf_options *o, option_given g)
 }
 
 /* What stands in the rows of bytes and seconds holds where nothing else is said. */
-static void take_defaults(jf_options *o, jf_option_group group)
+static void take_defaults(jf_options *o)
 {
   for (const option_row *row = rows; row < rows + N_ROWS; row++)
-    if (row->group == group && (row->kind == IS_BYTES || row->kind == IS_SECONDS))
+    if (row->kind == IS_BYTES || row->kind == IS_SECONDS)
       kinds[row->kind].take((char *)o + row->field, row->after);
 }
 
 static int read_sandbox(jf_options *o)
 {
   int i = 2;
-  take_defaults(o, SANDBOX);
   for (option_given g; i < o->argc && (g = read_word(o, i, SANDBOX)).row; i += g.n)
     if (option_take(o, g)) return -1;
   o->sandbox = o->script = i;
@@ -348,8 +347,9 @@ static int is_option(const jf_options *o, int i)
 
 int jf_options_read(jf_options *o)
 {
-  *o = (jf_options){ .argc = o->argc, .argv = o->argv };
   int i = 1;
+  *o = (jf_options){ .argc = o->argc, .argv = o->argv };
+  take_defaults(o);
   for (option_given g; is_option(o, i) && !o->end; i += g.n) {
     const char *word = o->argv[i];
     g = read_word(o, i, MAIN);

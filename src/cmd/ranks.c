@@ -131,7 +131,7 @@ static void ranks_set(const char *name, long value)
 {
   char text[32];
   snprintf(text, sizeof text, "%ld", value);
-  setenv(name, text, 1);
+  jf_launched_tell(name, text);
 }
 
 static int ranks_prints_all(void)
@@ -206,9 +206,9 @@ static int ranks_start(ranks_run *r, char **argv)
   const int listener = ranks_listen(&port);
   if (listener < 0) return -1;
   for (size_t i = 0; i < sizeof secret; i++) snprintf(text + 2 * i, 3, "%02x", secret[i]);
-  setenv("JFL_SECRET", text, 1);
+  jf_launched_tell("JFL_SECRET", text);
   snprintf(text, sizeof text, "127.0.0.1:%d", port);
-  setenv("JFL_MASTER", text, 1);
+  jf_launched_tell("JFL_MASTER", text);
   ranks_set("JFL_RANKS", r->n);
   ranks_set("JFL_RESTARTS", r->attempt);
   ranks_set("JFL_LAUNCHER", (long)getpid());

@@ -4,6 +4,9 @@
 #ifndef JF_LAUNCHER_H
 #define JF_LAUNCHER_H
 
+/* What jfl --ranks tells the processes that it starts; where.c has the list of such variables. */
+void jf_launched_tell(const char *name, const char *value);
+
 /* Which of how many processes this is; 0 of 1 where no launcher says so, or what it says cannot be.
    Nobody has been met yet. */
 int jf_launched_rank(int *size);

@@ -2,7 +2,7 @@
    environment that a launcher made. */
 #include "world/meet.h"
 
-#include <ctype.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,12 +59,23 @@ static int where_is_inherited(void)
   return launcher && strtol(launcher, NULL, 10) != (long)getppid();
 }
 
+static int where_is_ours(const char *name)
+{
+  int i = 0;
+  while (i < N_OURS && strcmp(name, ours[i])) i++;
+  return i < N_OURS;
+}
+
 static const char *where_text(const char *name)
 {
   const char *text = getenv(name);
-  for (int i = 0; text && i < N_OURS; i++)
-    if (!strcmp(name, ours[i]) && where_is_inherited()) return NULL;
-  return text && *text ? text : NULL;
+  return text && *text && !(where_is_ours(name) && where_is_inherited()) ? text : NULL;
+}
+
+void jf_launched_tell(const char *name, const char *value)
+{
+  assert(where_is_ours(name));
+  setenv(name, value, 1);
 }
 
 void jf_launched_forget(void)
