@@ -72,7 +72,7 @@ local installed = false
 local function install()
   if installed then return end
   installed = true
-  require("jfl.net.ops").install(flow)
+  require("jfl.op.ops").install(flow)
 end
 
 local function load(name)

@@ -4,7 +4,7 @@ local arguments = require "jfl.legacy.arguments"
 local names = require "jfl.legacy.names"
 local options = require "jfl.legacy.options"
 local settings = require "jfl.legacy.settings"
-require "jfl.net.optimizers"       -- adds the arguments of optimizers
+require "jfl.optim.optimizers"       -- adds the arguments of optimizers
 
 local NOTHING = "has no effect; it is taken, and its value checked, for scripts of the original"
 
