@@ -56,6 +56,7 @@ return {
   ["flow.math.tanh_v2"] = "jfl.op.call:op.tanh",
   ["flow.math.sigmoid_v2"] = "jfl.op.call:op.sigmoid",
   ["flow.sync_default_session"] = "jfl.job.queue:sync",
+  ["flow.optimizer.PolynomialSchduler"] = "jfl.optim.optimizers:PolynomialScheduler",
   ["flow.losses"] = "jfl.legacy.losses:api",
   ["flow.env.*"] = "jfl.legacy.env",
   ["flow.enable_eager_execution"] = "jfl.legacy.session:enable_eager_execution",

@@ -15,7 +15,6 @@ local trace = require "jfl.job.trace"
 local optimizer = { warmup = schedule.warmup, grad_clipping = policies.grad_clipping,
   loss_scale = policies.loss_scale, CustomScheduler = schedule.CustomScheduler }
 for name, make in pairs(schedule.kinds) do optimizer[name] = make end
-optimizer.PolynomialSchduler = optimizer.PolynomialScheduler     -- as the original spells it
 
 local methods = {}
 local Optimizer = { names = methods, __tostring = function(self) return self.text end }
