@@ -265,7 +265,7 @@ build/gen/entries.h: FORCE
 build/gen/embed.c: FORCE
 	@$(call remake,scripts/embed.sh $(LUA) lua/jfl/collected.lua)
 build/gen/collected.lua: FORCE
-	@$(call remake,scripts/collect.sh $(LUA))
+	@$(call remake,scripts/collect.sh $(wildcard $(LUA)))
 define remake
 mkdir -p $(@D); $(1) >$@.tmp && if cmp -s $@.tmp $@; then rm $@.tmp; else mv $@.tmp $@; fi
 endef
