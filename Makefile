@@ -278,7 +278,7 @@ build/gen/entries.h: FORCE
 build/gen/embed.c: FORCE
 	@$(call remake,scripts/embed.sh $(LUA) $(LUA_MADE))
 build/gen/collected.lua: FORCE
-	@$(call remake,scripts/collect.sh $(LUA))
+	@$(call remake,scripts/collect.sh $(wildcard $(LUA)))
 define remake
 mkdir -p $(@D); $(1) >$@.tmp && if cmp -s $@.tmp $@; then rm $@.tmp; else mv $@.tmp $@; fi
 endef

@@ -31,7 +31,7 @@ local installed = false
 local function install()
   if installed then return end
   installed = true                 -- what is installed asks for names itself
-  local ok, why = pcall(function() require("jfl.net.ops").install(flow) end)
+  local ok, why = pcall(function() require("jfl.op.ops").install(flow) end)
   if not ok then
     installed = false
     error(why, 0)

@@ -102,7 +102,7 @@ describe("the module", function()
       print(before, package.loaded["jfl.job.job"] ~= nil, package.loaded["jfl.data.sets"])
       f { name = "f", inputs = { { "x", flow.typing.Numpy.Placeholder({ 1 }) } },
         returns = flow.typing.Numpy, body = function(x) return x + 1 end }({ 1 })
-      print(package.loaded["jfl.net.optimizers"])
+      print(package.loaded["jfl.optim.optimizers"])
     ]]
     assert.equal("nil\ttrue\tnil\nnil\n", out)
     assert.equal(0, status, out)
@@ -111,15 +111,15 @@ describe("the module", function()
   it("loads layers and what is made of ops when they are called, and lists them before", function()
     local out = helper.script [[
       local flow = require "jfl"
-      local function loaded(name) return package.loaded["jfl.net." .. name] ~= nil end
+      local function loaded(name) return package.loaded["jfl." .. name] ~= nil end
       local listed = {}
       for name in pairs(flow.layers) do listed[name] = true end
       for name in pairs(flow.nn) do listed[name] = true end
       print(listed.dense, listed.lstm, listed.relu, listed.interpolate)
       pcall(flow.layers.dense, 1, 2)
-      print(loaded "layers.dense", loaded "layers.norm", loaded "resize")
+      print(loaded "layers.dense", loaded "layers.norm", loaded "op.resize")
       pcall(flow.nn.upsample, 1)
-      print(loaded "resize", flow.nn.upsample == flow.nn.interpolate)
+      print(loaded "op.resize", flow.nn.upsample == flow.nn.interpolate)
     ]]
     assert.equal("true\ttrue\ttrue\ttrue\ntrue\tfalse\tfalse\ntrue\ttrue\n", out)
   end)

@@ -3,7 +3,7 @@
 local core = require "jfl.core"
 local flow = require "jfl"
 local oracle = require "spec.oracle"
-local schedules = require "jfl.net.schedules"
+local schedules = require "jfl.optim.schedules"
 local tp = flow.typing
 
 local RATE, STEPS, SHAPES = 0.05, 10, { w = { 3, 7 }, b = { 5 } }

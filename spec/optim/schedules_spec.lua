@@ -1,6 +1,6 @@
 -- Rates of schedules at some steps, by their formulas.
 local flow = require "jfl"
-local schedules = require "jfl.net.schedules"
+local schedules = require "jfl.optim.schedules"
 local o = flow.optimizer
 
 local pi, cos = math.pi, math.cos

@@ -88,22 +88,6 @@ static void need_luajit(lua_State *L)
     luaL_error(L, "jfl needs LuaJIT 2.1, not another Lua; run the script with luajit or jfl");
 }
 
-/* Gives the module's table, which is made at the first call. */
-int luaopen_jfl_core(lua_State *L)
-{
-  need_luajit(L);
-  lua_settop(L, 0);
-  lua_getfield(L, LUA_REGISTRYINDEX, JF_CORE);
-  if (lua_istable(L, 1)) return 1;
-  lua_settop(L, 0);
-  lua_newtable(L);
-  fill_module(L);
-  lua_settop(L, 1);
-  lua_pushvalue(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, JF_CORE);
-  return 1;
-}
-
 /* Loads and runs the chunk of the front end's module at index 1, with the arguments behind it. */
 static int run_module(lua_State *L)
 {
@@ -159,6 +143,34 @@ int luaopen_jfl_preload(lua_State *L)
   }
   lua_pop(L, 2);
   return 0;
+}
+
+/* Whether the front end can be required, of which the core takes what arrays and blobs do. */
+static int is_known(lua_State *L)
+{
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "preload");
+  lua_getfield(L, -1, "jfl");
+  const int known = !lua_isnil(L, -1);
+  lua_pop(L, 3);
+  return known;
+}
+
+/* Gives the module's table, which is made at the first call. */
+int luaopen_jfl_core(lua_State *L)
+{
+  need_luajit(L);
+  lua_settop(L, 0);
+  lua_getfield(L, LUA_REGISTRYINDEX, JF_CORE);
+  if (lua_istable(L, 1)) return 1;
+  lua_settop(L, 0);
+  if (!is_known(L)) luaopen_jfl_preload(L);
+  lua_newtable(L);
+  fill_module(L);
+  lua_settop(L, 1);
+  lua_pushvalue(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, JF_CORE);
+  return 1;
 }
 
 /* What `require "jfl"` calls. It cannot require jfl itself, so it calls the loader of jfl

@@ -1,7 +1,7 @@
 -- flow.train: CheckPoint, and a manager of checkpoints with dates in their names.
 ---@space train
 local args = require "jfl.base.args"
-local averages = require "jfl.net.averages"
+local averages = require "jfl.optim.averages"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
 

@@ -171,7 +171,7 @@ local function add_outputs(self, context, ...)
   local blobs, reader = match_results(self, context, select("#", ...), ...)
   if context.mode == "train" then      -- others need not load what trains
     original.ask("minimize", context)
-    require("jfl.net.optimizers").close(context)
+    require("jfl.optim.optimizers").close(context)
   end
   local n = 0
   for _, blob in ipairs(blobs) do

@@ -4,7 +4,7 @@ local arguments = require "jfl.legacy.arguments"
 local names = require "jfl.legacy.names"
 local options = require "jfl.legacy.options"
 local settings = require "jfl.legacy.settings"
-require "jfl.net.optimizers"       -- adds the arguments of optimizers
+require "jfl.optim.optimizers"       -- adds the arguments of optimizers
 
 local NOTHING = "has no effect; it is taken, and its value checked, for scripts of the original"
 
@@ -32,6 +32,7 @@ local ABOUT = {
   ["flow.distribute.mirrored_strategy"] = "is flow.scope.mirrored_view",
   ["flow.distribute.mirrored_strategy_enabled"] = "is flow.scope.mirrored_view_enabled",
   ["flow.sync_default_session"] = "is flow.sync",
+  ["flow.optimizer.PolynomialSchduler"] = "is flow.optimizer.PolynomialScheduler",
   ["flow.losses"] = "has add_loss, which a job's function_config says how to minimize; "
     .. "optimizer:minimize(loss) does both",
   ["flow.env.init"] = "meets the other processes, as the first job does",

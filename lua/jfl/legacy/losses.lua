@@ -2,7 +2,7 @@
 -- how they are minimized.
 local core = require "jfl.core"
 local names = require "jfl.base.names"
-local optimizers = require "jfl.net.optimizers"
+local optimizers = require "jfl.optim.optimizers"
 local trace = require "jfl.job.trace"
 local update_conf = require "jfl.legacy.update_conf"
 

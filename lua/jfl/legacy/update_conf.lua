@@ -1,7 +1,7 @@
 -- train.model_update_conf (old spelling): reads it into an optimizer, its options and its rates.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
-local schedule = require "jfl.net.schedules"
+local schedule = require "jfl.optim.schedules"
 
 local CONF = "train.model_update_conf"
 

@@ -3,7 +3,7 @@
 ---@box ndarray.rand ndarray.randn random.rand random.randn random.seed
 local args = require "jfl.base.args"
 local core = require "jfl.core"
-local call = require "jfl.net.call"
+local call = require "jfl.op.call"
 local trace = require "jfl.job.trace"
 
 local random = {}

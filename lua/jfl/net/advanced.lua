@@ -2,7 +2,7 @@
 ---@flow advanced.distribute_add advanced.distribute_clone advanced.distribute_concat
 ---@flow advanced.distribute_map advanced.distribute_split
 local args = require "jfl.base.args"
-local call = require "jfl.net.call"
+local call = require "jfl.op.call"
 local core = require "jfl.core"
 local scope = require "jfl.net.scope"
 local trace = require "jfl.job.trace"

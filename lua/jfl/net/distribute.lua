@@ -105,7 +105,7 @@ distribute.parallel_cast = args.define("parallel_cast", "The same blob, made to 
   }, function(o)
     local auto = object("auto")
     return cast("parallel_cast", o.input, o.distribute or auto, o.gradient_distribute or auto,
-      require("jfl.net.call").full_name("parallel_cast", o.name))
+      require("jfl.op.call").full_name("parallel_cast", o.name))
   end)
 
 --- Methods of blobs: x as it is, read as lying so; and with a gradient that lies so.

@@ -1,11 +1,11 @@
 -- flow.get_variable: variables of a job, shared with other jobs by their names.
 ---@box assign get_variable
 local args = require "jfl.base.args"
-local averages = require "jfl.net.averages"
-local call = require "jfl.net.call"
+local averages = require "jfl.optim.averages"
+local call = require "jfl.op.call"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
-local regularizers = require "jfl.net.regularizers"
+local regularizers = require "jfl.optim.regularizers"
 local trace = require "jfl.job.trace"
 
 local assign = core.op "assign"

@@ -1,0 +1,202 @@
+-- flow.layers: rnn, lstm and gru, by PyTorch's formulas and with its names of variables.
+---@box layers.gru layers.lstm layers.rnn
+local args = require "jfl.base.args"
+local call = require "jfl.op.call"
+local common = require "jfl.layers.common"
+local core = require "jfl.core"
+local dropout = require "jfl.op.dropout"
+local initializers = require "jfl.net.initializers"
+local trace = require "jfl.job.trace"
+local variable = require "jfl.net.variable"
+
+local op = call.op
+
+local recurrent = {}
+
+local MOST_LAYERS = 1000
+-- How many rows of the weights a unit has.
+local GATES = { rnn_tanh = 1, rnn_relu = 1, lstm = 4, gru = 3 }
+
+-- What one call of a layer is about: its name, cell, units, options and job.
+local function weight(l, part, shape, initializer, suffix)
+  return variable.of_layer(l.who, l.context, { name = l.name .. "-" .. part .. suffix,
+    shape = shape, dtype = l.dtype, initializer = initializer or l.initializer,
+    trainable = l.o.trainable, reuse = l.o.reuse, regularizer = part:find "weight" and
+    l.o.kernel_regularizer, regularizer_name = "kernel_regularizer" })
+end
+
+-- The first and the second bias, or nil without.
+local function biases(l, rows, suffix)
+  if not l.o.use_bias then return nil end
+  return weight(l, "bias_ih", { rows }, l.o.bias_initializer, suffix),
+    weight(l, "bias_hh", { rows }, l.o.bias_initializer, suffix)
+end
+
+-- State number i of those given as (layers * directions, batch, units); zeros where none are given.
+local function first_state(l, given, i)
+  if given == nil then
+    return (op.constant(0, { dtype = l.dtype, shape = { l.batch, l.units } }))
+  end
+  local one = op.slice(given, { begin = { i - 1, 0, 0 }, size = { 1, l.batch, l.units } })
+  return op.reshape(one, { l.batch, l.units })
+end
+
+-- The last state that a direction makes, of all its states, as (1, batch, units).
+local function last_state(l, states, reverse)
+  return (op.slice(states, { begin = { reverse and 0 or l.length - 1, 0, 0 },
+    size = { 1, l.batch, l.units } }))
+end
+
+-- x (length, batch, size) times the weights, plus the bias, if there is one. On several devices,
+-- each of which has some of the batch, samples come first meanwhile: then each has whole rows.
+local function weighted(l, x, weights, bias)
+  local rows, swap = weights.shape[1], { perm = { 1, 0, 2 } }
+  if l.devices > 1 then x = op.transpose(x, swap) end
+  local s = op.matmul(op.reshape(x, { -1, x.shape[3] }), weights, { transpose_b = true })
+  if bias then s = op.bias_add(s, bias) end
+  if l.devices == 1 then return (op.reshape(s, { l.length, l.batch, rows })) end
+  return (op.transpose(op.reshape(s, { l.batch, l.length, rows }), swap))
+end
+
+-- One direction of one layer: x (length, batch, size) -> y, the last h, the last c.
+local function direction(l, x, layer, number, reverse)
+  local suffix = ("_l%d%s"):format(layer, reverse and "_reverse" or "")
+  local size, rows = x.shape[3], GATES[l.cell] * l.units
+  local w_ih = weight(l, "weight_ih", { rows, size }, l.o.kernel_initializer, suffix)
+  local w_hh = weight(l, "weight_hh", { rows, l.units }, l.o.recurrent_initializer, suffix)
+  local b_ih, b_hh = biases(l, rows, suffix)
+  local h0, extra = first_state(l, l.o.h0, number), nil
+  if l.cell == "lstm" then
+    extra = { first_state(l, l.o.c0, number) }
+  elseif l.cell == "gru" then
+    extra = { b_hh or op.constant(0, { dtype = l.dtype, shape = { rows } }) }
+  end
+  local s = weighted(l, x, w_ih, b_ih and (l.cell == "gru" and b_ih or b_ih + b_hh))
+  local options = { cell = l.cell, reverse = reverse }
+  local y, _, cells = op.recurrent(s, w_hh, h0, extra, options)
+  return y, last_state(l, y, reverse), cells and last_state(l, cells, reverse)
+end
+
+local function join(list, axis)
+  return #list == 1 and list[1] or (op.concat(list, { axis = axis }))
+end
+
+-- All layers: x (length, batch, size) -> y, and the last states of each layer and direction.
+local function all_layers(l, x)
+  local h, c = {}, {}
+  for layer = 0, l.layers - 1 do
+    local both = {}
+    for d = 1, l.directions do
+      local n = #h + 1
+      both[d], h[n], c[n] = direction(l, x, layer, n, d == 2)
+    end
+    x = join(both, 2)
+    if l.o.dropout > 0 and layer < l.layers - 1 then
+      x = dropout(x, l.o.dropout)
+    end
+  end
+  return x, join(h, 0), c[1] and join(c, 0)
+end
+
+local function check_state(l, name, given)
+  if given == nil then return end
+  common.need_blob(l.who, name, given)
+  local want = { l.layers * l.directions, l.batch, l.units }
+  if args.shape_text(given.shape) ~= args.shape_text(want) then
+    core.fail("%s: %s must have shape %s (layers * directions, batch, units), got %s", l.who, name,
+      args.shape_text(want), args.shape_text(given.shape))
+  end
+end
+
+local function read(who, kind, o)
+  local context = trace.need(who)
+  local x = common.need_floats(who, "inputs", o.inputs)
+  if #x.shape ~= 3 then
+    core.fail("%s: inputs must have three axes (batch, length, size), got shape %s", who,
+      args.shape_text(x.shape))
+  end
+  for _, name in ipairs { "batch_first", "bidirectional", "use_bias", "trainable", "reuse" } do
+    args.expect(who, name, o[name], "boolean")
+  end
+  if args.expect(who, "dropout", o.dropout, "number") < 0 or o.dropout >= 1 then
+    core.fail("%s: dropout must be a number from 0 to below 1, got %g", who, o.dropout)
+  end
+  if args.integer(who, "num_layers", o.num_layers, 1) > MOST_LAYERS then
+    core.fail("%s: num_layers must be at most %d, got %g", who, MOST_LAYERS, o.num_layers)
+  end
+  local l = { who = who, o = o, context = context, dtype = x.dtype,
+    units = args.integer(who, "units", o.units, 1),
+    layers = o.num_layers,
+    directions = o.bidirectional and 2 or 1, name = trace.name(context, o.name, kind),
+    devices = select(2, core.members(context.graph)) }
+  local first = o.batch_first and 2 or 1
+  l.length, l.batch = x.shape[first], x.shape[3 - first]
+  local bound = 1 / math.sqrt(l.units)
+  l.initializer = initializers.random_uniform_initializer(-bound, bound)
+  check_state(l, "h0", o.h0)
+  check_state(l, "c0", o.c0)
+  return l, x
+end
+
+local function layer(kind, doc, more, cell_of)
+  local who = "layers." .. kind
+  local params = {
+    { "inputs", "a blob (batch, length, size)", type = "Blob" },
+    { "units", "extent of the state, and of the result's last axis", type = "integer" },
+    { "num_layers", "how many layers, each of which reads the results of the one before", 1,
+      type = "integer" },
+    { "bidirectional", "whether each layer has another one beside it that goes from the last step "
+      .. "to the first; results of both are joined", false },
+    { "batch_first", "false: inputs and results are (length, batch, size)", true },
+    { "h0", "the first states (layers * directions, batch, units); zeros", args.none,
+      type = "Blob" },
+    { "dropout", "in train jobs, between layers: the probability of being dropped", 0 },
+    common.params.use_bias,
+    { "kernel_initializer", "of the weights of inputs; uniform within 1 / sqrt(units)", args.none,
+      type = "Initializer" },
+    { "recurrent_initializer", "of the weights of states; likewise", args.none,
+      type = "Initializer" },
+    { "bias_initializer", "of the biases; likewise", args.none, type = "Initializer" },
+    common.params.kernel_regularizer, common.params.trainable,
+    { "name", ("of the layer; %s_1, %s_2, ... in call order"):format(kind, kind), args.none },
+    common.params.reuse,
+    returns = kind == "lstm" and "Blob, Blob, Blob" or "Blob, Blob",
+  }
+  if more then table.insert(params, 7, more) end
+  recurrent[kind] = args.define(who, doc, params, function(o)
+    local l, x = read(who, kind, o)
+    l.cell = cell_of(o)
+    if o.batch_first then x = op.transpose(x, { perm = { 1, 0, 2 } }) end
+    local y, h, c = all_layers(l, x)
+    if o.batch_first then y = op.transpose(y, { perm = { 1, 0, 2 } }) end
+    if c then return y, h, c end
+    return y, h
+  end)
+end
+
+local RNN = { tanh = "rnn_tanh", relu = "rnn_relu" }
+
+--- h = activation(W_ih x + b_ih + W_hh h + b_hh), as torch.nn.RNN.
+layer("rnn", "A plain recurrent layer: the states of all steps, and the last one of each layer. "
+  .. "Variables are those of PyTorch: NAME-weight_ih_l0 (units, size), -weight_hh_l0, -bias_ih_l0, "
+  .. "-bias_hh_l0, and the same with _reverse.",
+  { "nonlinearity", "tanh or relu", "tanh", type = "\"tanh\"|\"relu\"" }, function(o)
+    if RNN[o.nonlinearity] then return RNN[o.nonlinearity] end
+    core.fail("layers.rnn: nonlinearity must be tanh or relu, got %s",
+      args.describe(o.nonlinearity))
+  end)
+
+--- As torch.nn.LSTM; the rows of weights are those of the gates i, f, g and o.
+layer("lstm", "Long short-term memory: the states of all steps, and the last state and the last "
+  .. "cell of each layer. Variables are those of PyTorch: NAME-weight_ih_l0 (4 * units, size) with "
+  .. "the gates i, f, g, o, -weight_hh_l0, -bias_ih_l0, -bias_hh_l0, and the same with _reverse.",
+  { "c0", "the first cells, as h0; zeros", args.none, type = "Blob" },
+  function() return "lstm" end)
+
+--- As torch.nn.GRU; the rows of weights are those of the gates r, z and n.
+layer("gru", "Gated recurrent units: the states of all steps, and the last one of each layer. "
+  .. "Variables are those of PyTorch: NAME-weight_ih_l0 (3 * units, size) with the gates r, z, n, "
+  .. "-weight_hh_l0, -bias_ih_l0, -bias_hh_l0, and the same with _reverse.", nil,
+  function() return "gru" end)
+
+return recurrent

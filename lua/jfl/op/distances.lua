@@ -1,0 +1,59 @@
+-- How alike vectors are.
+---@box nn.cosine_similarity nn.pairwise_distance
+local args = require "jfl.base.args"
+local call = require "jfl.op.call"
+local core = require "jfl.core"
+local tensors = require "jfl.op.tensors"
+
+local op, NAME = call.op, tensors.NAME
+
+local X1 = { "x1", "a blob or NdArray of floats", type = "Tensor" }
+local X2 = { "x2", "the same, of a shape that broadcasts with it", type = "Tensor" }
+
+-- x1 and x2 broadcast to one shape, and its rank.
+local function alike(who, o)
+  local shapes = { tensors.need(who, "x1", o.x1).shape, tensors.need(who, "x2", o.x2).shape }
+  local shape = tensors.broadcast(who, shapes)
+  local function whole(x)
+    return tensors.same(x.shape, shape) and x or op.broadcast_to(x, { shape = shape })
+  end
+  return whole(o.x1), whole(o.x2), #shape
+end
+
+local function above(who, name, value, least)
+  if type(value) == "number" and value > least and value < math.huge then return value end
+  core.fail("%s: %s must be a number above %g, got %s", who, name, least, args.describe(value))
+end
+
+args.define("nn.cosine_similarity", "The cosine of the angle between vectors along an axis.", {
+  X1, X2, { "axis", "the axis of the vectors; negative from the end", 1, type = "integer" },
+  { "eps", "what lengths count as at least", 1e-8, type = "number" }, NAME,
+  returns = "Tensor",
+}, function(o)
+  local who = "nn.cosine_similarity"
+  local a, b, rank = alike(who, o)
+  local axis = tensors.axis(who, "axis", o.axis, rank) - 1
+  local least = above(who, "eps", o.eps, 0) ^ 2
+  local function over(x, y) return op.reduce_sum(op.multiply(x, y), { axis = axis }) end
+  local function length(x) return op.sqrt(op.maximum(over(x, x), least)) end
+  return (op.divide(over(a, b), op.multiply(length(a), length(b)), { name = o.name }))
+end)
+
+args.define("nn.pairwise_distance", "The p-norm of x1 - x2 along the last axis.", {
+  X1, X2, { "p", "of the norm", 2, type = "number" },
+  { "eps", "what is added to each difference", 1e-6, type = "number" },
+  { "keepdims", "keep the last axis with extent 1", false }, NAME,
+  returns = "Tensor",
+}, function(o)
+  local who = "nn.pairwise_distance"
+  local a, b, rank = alike(who, o)
+  if rank == 0 then core.fail("%s: x1 must have one axis or more, got shape ()", who) end
+  above(who, "p", o.p, 0)
+  args.expect(who, "eps", o.eps, "number")
+  args.expect(who, "keepdims", o.keepdims, "boolean")
+  local d = op.abs(op.add(op.subtract(a, b), o.eps))
+  local power = o.p == 2 and op.square(d) or o.p == 1 and d or op.pow(d, o.p)
+  local sum = op.reduce_sum(power, { axis = -1, keepdims = o.keepdims })
+  local y = o.p == 2 and op.sqrt(sum) or o.p == 1 and sum or op.pow(sum, 1 / o.p)
+  return o.name and op.identity(y, { name = o.name }) or y
+end)

@@ -1,0 +1,196 @@
+-- flow.math and flow.random: functions that are made of ops.
+---@box math.add_n math.fused_bias_add_gelu math.gelu math.l2_normalize math.polyval
+---@box math.reduce_euclidean_norm math.reduce_l1 math.reduce_logsumexp math.reduce_std
+---@box math.reduce_variance math.two_stage_reduce_max math.two_stage_reduce_min nn.gelu=math.gelu
+---@box nn.l2_normalize=math.l2_normalize nn.random_mask_like random.bernoulli
+---@box random.generate_random_batch_permutation_indices random.shuffle
+local args = require "jfl.base.args"
+local call = require "jfl.op.call"
+local core = require "jfl.core"
+local tensors = require "jfl.op.tensors"
+
+local op = call.op
+
+local functions = {}
+
+local TENSOR = "Tensor"
+local NAME = tensors.NAME
+local X = { "x", "a blob or NdArray", type = TENSOR }
+local INPUT = { "input_tensor", "a blob or NdArray of floats", type = TENSOR }
+local AXIS = { "axis", "the axes to reduce; all of them unless given", args.none,
+  type = "integer|integer[]" }
+local KEEP = { "keepdims", "keep reduced axes with extent 1", false }
+
+local function define(path, doc, params, body)
+  params[#params + 1] = NAME
+  params.returns = TENSOR
+  functions[path:match "[^.]+$"] = args.define(path, doc, params, function(o)
+    tensors.need(path, params[1][1], o[params[1][1]])
+    return (body(o, path))
+  end)
+end
+
+-- ---- activations ----
+
+define("math.gelu", "x times the probability that a standard normal number is below x; that is "
+  .. "approximated with a tanh on request, as GPT-2 does.", {
+    X, { "approximate", "none or tanh", "none" },
+  }, function(o, who)
+    if o.approximate == "tanh" then return op.gelu_tanh(o.x, { name = o.name }) end
+    if o.approximate ~= "none" then
+      core.fail("%s: approximate must be none or tanh, got %s", who, args.describe(o.approximate))
+    end
+    return op.gelu(o.x, { name = o.name })
+  end)
+
+define("math.fused_bias_add_gelu", "gelu(value + bias), which is one step of a job.", {
+  { "value", "a blob or NdArray", type = TENSOR },
+  { "bias", "a number for each channel", type = TENSOR },
+  { "data_format", "NCHW: channels are axis 1; NHWC: the last", args.none, type = "string" },
+}, function(o)
+  return op.gelu(op.bias_add(o.value, o.bias, { data_format = o.data_format }), { name = o.name })
+end)
+
+-- ---- reductions ----
+
+local function over(o, keepdims) return { axis = o.axis, keepdims = keepdims } end
+
+-- The mean of squared distances from the mean.
+local function variance(o, name)
+  local mean = op.reduce_mean(o.input_tensor, over(o, true))
+  return op.reduce_mean(op.squared_difference(o.input_tensor, mean),
+    { axis = o.axis, keepdims = o.keepdims, name = name })
+end
+
+define("math.reduce_variance", "The variance over axes: the mean of squared distances from the "
+  .. "mean.", { INPUT, AXIS, KEEP }, function(o) return variance(o, o.name) end)
+
+define("math.reduce_std", "The standard deviation over axes.", { INPUT, AXIS, KEEP },
+  function(o) return op.sqrt(variance(o), { name = o.name }) end)
+
+define("math.reduce_euclidean_norm", "The square root of the sum of squares over axes.",
+  { INPUT, AXIS, KEEP }, function(o)
+    return op.sqrt(op.reduce_sum(op.square(o.input_tensor), over(o, o.keepdims)),
+      { name = o.name })
+  end)
+
+define("math.reduce_l1", "The sum of magnitudes over axes.", { INPUT, AXIS, KEEP }, function(o)
+  return op.reduce_sum(op.abs(o.input_tensor), { axis = o.axis, keepdims = o.keepdims,
+    name = o.name })
+end)
+
+-- log sum exp(x - most) + most, where an infinite most counts as 0, since differences of infinities
+-- are no numbers.
+define("math.reduce_logsumexp", "The logarithm of the sum of exp(input_tensor) over axes, without "
+  .. "overflow.", { INPUT, AXIS, KEEP }, function(o)
+    local x = o.input_tensor
+    local most = op.stop_gradient(op.reduce_max(x, over(o, true)))
+    most = op.where(op.isfinite(most), most, op.zeros_like(most))
+    local sum = op.log(op.reduce_sum(op.exp(op.subtract(x, most)), over(o, o.keepdims)))
+    if not o.keepdims then most = op.reshape(most, { shape = sum.shape }) end
+    return op.add(sum, most, { name = o.name })
+  end)
+
+for _, what in ipairs { "max", "min" } do
+  define("math.two_stage_reduce_" .. what, "The same as reduce_" .. what
+    .. "; OneFlow spreads it over devices.", { X, AXIS, KEEP }, function(o)
+      return op["reduce_" .. what](o.x, { axis = o.axis, keepdims = o.keepdims, name = o.name })
+    end)
+end
+
+define("math.l2_normalize", "x / sqrt(max(sum of x^2 over axes, epsilon)).", {
+  { "input", "a blob or NdArray of floats", type = TENSOR },
+  { "axis", "the axes of the sum; all of them unless given", args.none,
+    type = "integer|integer[]" },
+  { "epsilon", "the least sum", 1e-12, type = "number" },
+}, function(o, who)
+  args.expect(who, "epsilon", o.epsilon, "number")
+  local sum = op.reduce_sum(op.square(o.input), over(o, true))
+  return op.multiply(o.input, op.rsqrt(op.maximum(sum, o.epsilon)), { name = o.name })
+end)
+
+-- ---- sums and polynomials ----
+
+-- Fails unless a value is a list of one thing or more.
+local function need_list(who, name, list, what)
+  if type(list) == "table" and core.type(list) == nil and #list > 0 then return list end
+  core.fail("%s: %s must be a list of %s, got %s", who, name, what, args.describe(list))
+end
+
+args.define("math.add_n", "The sum of the tensors of a list.", {
+  { "inputs", "a list of blobs or NdArrays", type = "Tensor[]" }, NAME,
+  returns = TENSOR,
+}, function(o)
+  local list = need_list("math.add_n", "inputs", o.inputs, "blobs or NdArrays")
+  local sum = tensors.need("math.add_n", "inputs[1]", list[1])
+  if #list == 1 then return (op.identity(sum, { name = o.name })) end
+  for i = 2, #list do
+    sum = op.add(sum, list[i], { name = i == #list and o.name or nil })
+  end
+  return sum
+end)
+
+args.define("math.polyval", "The polynomial of x whose coefficients are given, the one of the "
+  .. "highest power first (Horner's scheme).", {
+    { "coeffs", "a list of numbers or tensors", type = "(number|Tensor)[]" }, X, NAME,
+    returns = TENSOR,
+  }, function(o)
+    local who = "math.polyval"
+    local list = need_list(who, "coeffs", o.coeffs, "numbers")
+    local y = op.multiply(op.zeros_like(tensors.need(who, "x", o.x)), 1)
+    y = op.add(y, list[1], { name = #list == 1 and o.name or nil })
+    for i = 2, #list do
+      y = op.add(op.multiply(y, o.x), list[i], { name = i == #list and o.name or nil })
+    end
+    return y
+  end)
+
+-- ---- random numbers ----
+
+local function need_share(who, name, value)
+  args.expect(who, name, value, "number")
+  if value >= 0 and value <= 1 then return value end
+  core.fail("%s: %s must be from 0 to 1, got %s", who, name, args.describe(value))
+end
+
+local function uniform(shape) return (op.random_uniform { shape = shape }) end
+
+define("random.bernoulli", "1 with the probabilities that x holds, else 0.", {
+  X, { "dtype", "of the result; that of x", args.none },
+}, function(o)
+  local drawn = op.less(uniform(o.x.shape), op.cast(o.x, { dtype = "float32" }))
+  return op.cast(drawn, { dtype = o.dtype or o.x.dtype, name = o.name })
+end)
+
+-- Numbers of the rows of a tensor in random order.
+local function rows_of(who, value)
+  local n = value.shape[1]
+  if not n then core.fail("%s: value must have one axis or more, got shape ()", who) end
+  return (op.random_permutation { n = n })
+end
+
+define("random.shuffle", "value with its rows, which axis 0 counts, in random order.", {
+  { "value", "a blob or NdArray", type = TENSOR },
+}, function(o, who)
+  return op.gather(o.value, rows_of(who, o.value), { name = o.name })
+end)
+
+define("random.generate_random_batch_permutation_indices", "The numbers of the rows of value, "
+  .. "int32, in random order.", {
+    { "value", "a blob or NdArray", type = TENSOR },
+  }, function(o, who)
+    local rows = rows_of(who, o.value)
+    return o.name and op.identity(rows, { name = o.name }) or rows
+  end)
+
+define("nn.random_mask_like", "int8 in the shape of like: 0 with probability rate, else 1.", {
+  { "like", "a blob or NdArray", type = TENSOR },
+  { "rate", "probability of 0, from 0 to below 1", type = "number" },
+}, function(o, who)
+  if need_share(who, "rate", o.rate) == 1 then
+    core.fail("%s: rate must be below 1, got 1", who)
+  end
+  return op.greater_equal(uniform(o.like.shape), o.rate, { name = o.name })
+end)
+
+return functions

@@ -1,0 +1,95 @@
+-- Borders around pictures, made of the op pad.
+---@box constant_pad2d reflection_pad2d replication_pad2d same_padding
+local args = require "jfl.base.args"
+local call = require "jfl.op.call"
+local core = require "jfl.core"
+local tensors = require "jfl.op.tensors"
+
+local op, NAME = call.op, tensors.NAME
+
+-- Which axes of (N, C, H, W) or (N, H, W, C) are height and width.
+local function axes_of(who, x, data_format)
+  local shape = tensors.need(who, "x", x).shape
+  if #shape ~= 4 then
+    core.fail("%s: x must have four axes, got shape %s", who, args.shape_text(shape))
+  end
+  if data_format ~= "NCHW" and data_format ~= "NHWC" then
+    core.fail("%s: data_format must be NCHW or NHWC, got %s", who, args.describe(data_format))
+  end
+  return data_format == "NCHW" and 3 or 2
+end
+
+-- x with these many lines around the two axes from `first` on.
+local function around(x, first, sides, options)
+  local paddings = { 0, 0, 0, 0, 0, 0, 0, 0 }
+  for i = 1, 4 do paddings[2 * first - 2 + i] = sides[i] end
+  options.paddings = paddings
+  return (op.pad(x, options))
+end
+
+local function define_2d(path, doc, mode, own)
+  local params = {
+    { "x", "a blob or NdArray (N, C, H, W)", type = "Tensor" },
+    { "padding", "lines on every side, or { left, right, top, bottom }",
+      type = "integer|integer[]" },
+    own or NAME, own and { "data_format", "NCHW or NHWC", "NCHW", type = "string" } or nil,
+    own and NAME or nil,
+    returns = "Tensor",
+  }
+  args.define(path, doc, params, function(o)
+    local first = axes_of(path, o.x, o.data_format or "NCHW")
+    local p = tensors.integers(path, "padding", o.padding, 0)
+    if #p ~= 1 and #p ~= 4 then
+      core.fail("%s: padding must be a number or { left, right, top, bottom }, got %s", path,
+        args.describe(p))
+    end
+    local sides = #p == 1 and { p[1], p[1], p[1], p[1] } or { p[3], p[4], p[1], p[2] }
+    return around(o.x, first, sides,
+      { mode = mode, constant_value = o.constant_value, name = o.name })
+  end)
+end
+
+define_2d("constant_pad2d", "Pictures with a border of one number.", "constant",
+  { "constant_value", "the number", 0, type = "number" })
+define_2d("reflection_pad2d", "Pictures with a border that mirrors them; the edge itself is not "
+  .. "repeated.", "reflect")
+define_2d("replication_pad2d", "Pictures with a border that repeats their edge.", "replicate")
+
+-- A list of two numbers, which is given as one or two.
+local function pair(who, name, value)
+  local list = tensors.integers(who, name, value, 1)
+  if #list > 2 or #list == 0 then
+    core.fail("%s: %s must be a number or a list of two, got %s", who, name, args.describe(value))
+  end
+  return { list[1], list[#list] }
+end
+
+args.define("same_padding", "Pictures with the border of zeros that makes a convolution without "
+  .. "padding give as many places as the strides take.", {
+  { "x", "a blob or NdArray of four axes", type = "Tensor" },
+  { "padding", "SAME_LOWER puts an odd line in front, SAME_UPPER behind", type = "string" },
+  { "data_format", "NCHW or NHWC", type = "string" },
+  { "kernel_size", "a number or { height, width }", type = "integer|integer[]" },
+  { "strides", "a number or { vertical, horizontal }", type = "integer|integer[]" },
+  { "dilation_rate", "a number or { vertical, horizontal }", 1, type = "integer|integer[]" },
+  NAME,
+  returns = "Tensor",
+}, function(o)
+  local who = "same_padding"
+  local first = axes_of(who, o.x, o.data_format)
+  local word = type(o.padding) == "string" and o.padding:upper()
+  if word ~= "SAME_LOWER" and word ~= "SAME_UPPER" then
+    core.fail("%s: padding must be SAME_LOWER or SAME_UPPER, got %s", who, args.describe(o.padding))
+  end
+  local kernel, strides = pair(who, "kernel_size", o.kernel_size), pair(who, "strides", o.strides)
+  local rates, sides = pair(who, "dilation_rate", o.dilation_rate), {}
+  for i = 1, 2 do
+    local n = o.x.shape[first + i - 1]
+    local extent = (kernel[i] - 1) * rates[i] + 1
+    local all = math.max(0, (math.ceil(n / strides[i]) - 1) * strides[i] + extent - n)
+    local less = math.floor(all / 2)
+    local before = word == "SAME_LOWER" and all - less or less
+    sides[2 * i - 1], sides[2 * i] = before, all - before
+  end
+  return around(o.x, first, sides, { name = o.name })
+end)

@@ -1,0 +1,144 @@
+-- Images at another size: interpolation, and channels that become pixels.
+---@box nn.PixelShuffle nn.PixelShufflev2 nn.interpolate nn.upsample=nn.interpolate
+local args = require "jfl.base.args"
+local call = require "jfl.op.call"
+local core = require "jfl.core"
+local tensors = require "jfl.op.tensors"
+local windows = require "jfl.op.windows"
+
+local op, NAME = call.op, tensors.NAME
+
+local resize = {}
+
+local TENSOR = "Tensor"
+local LINEAR = { "linear", "bilinear", "trilinear" }
+
+-- Resizes over height and width; o: interpolation, align_corners, is_last.
+local function resize_2d(x, size, o, name)
+  return op.upsample_2d(x, { size = size, interpolation = o.interpolation,
+    align_corners = o.align_corners, data_format = o.is_last and "NHWC" or "NCHW", name = name })
+end
+
+-- Resizes over one axis, which is seen as a width.
+local function resize_1d(x, size, o, name)
+  local s, last = x.shape, o.is_last
+  local y = resize_2d(op.reshape(x, last and { s[1], 1, s[2], s[3] } or { s[1], s[2], 1, s[3] }),
+    { 1, size[1] }, o)
+  return op.reshape(y, last and { s[1], size[1], s[3] } or { s[1], s[2], size[1] },
+    { name = name })
+end
+
+-- Resizes over height and width, then over depth.
+local function resize_3d(x, size, o, name)
+  local s, last = x.shape, o.is_last
+  local d, h, w = unpack(size)
+  local y = resize_2d(op.reshape(x, last and { s[1] * s[2], s[3], s[4], s[5] }
+    or { s[1], s[2] * s[3], s[4], s[5] }), { h, w }, o)
+  y = resize_2d(op.reshape(y, last and { s[1], s[2], h * w, s[5] } or { s[1], s[2], s[3], h * w }),
+    { d, h * w }, o)
+  return op.reshape(y, last and { s[1], d, h, w, s[5] } or { s[1], s[2], d, h, w },
+    { name = name })
+end
+
+local RESIZE = { resize_1d, resize_2d, resize_3d }
+
+-- The extents of the result: given, or the input's times factors.
+local function size_of(who, o, shape, n)
+  if (o.size == nil) == (o.scale_factor == nil) then
+    core.fail("%s: size or scale_factor must be given, got %s", who, o.size and "both" or "none")
+  end
+  if o.size ~= nil then return windows.extents(who, "size", o.size, n, 1) end
+  local factors = type(o.scale_factor) == "table" and o.scale_factor or { o.scale_factor }
+  local size = {}
+  for i = 1, n do
+    local f = factors[#factors == 1 and 1 or i]
+    if type(f) ~= "number" or not (f > 0 and f < math.huge) or #factors > n then
+      core.fail("%s: scale_factor must be a positive number or a list of %d, got %s", who, n,
+        args.describe(o.scale_factor))
+    end
+    size[i] = math.floor(shape[i + (o.is_last and 1 or 2)] * f)
+    if size[i] < 1 then
+      core.fail("%s: scale_factor must leave at least one pixel, got %g for %d", who, f,
+        shape[i + (o.is_last and 1 or 2)])
+    end
+  end
+  return size
+end
+
+local function interpolate(who, o)
+  local n = #tensors.need(who, "input", o.input).shape - 2
+  if n < 1 or n > 3 then
+    core.fail("%s: input must have three to five axes, got shape %s", who,
+      args.shape_text(o.input.shape))
+  end
+  o.is_last = windows.is_last(who, o.data_format or (windows.formats(n)), n)
+  if o.mode ~= "nearest" and o.mode ~= LINEAR[n] then
+    core.fail("%s: mode must be nearest or %s for %d spatial axes, got %s", who, LINEAR[n], n,
+      args.describe(o.mode))
+  end
+  args.expect(who, "align_corners", o.align_corners, "boolean")
+  o.interpolation = o.mode == "nearest" and "nearest" or "bilinear"
+  return (RESIZE[n](o.input, size_of(who, o, o.input.shape, n), o, o.name))
+end
+
+args.define("nn.interpolate", "Images, signals or volumes at another size.", {
+  { "input", "a blob or NdArray (N, C, W), (N, C, H, W) or (N, C, D, H, W)", type = TENSOR },
+  { "size", "spatial extents of the result: one number, or one for each axis", args.none,
+    type = "integer|integer[]" },
+  { "scale_factor", "instead of size: what the extents are multiplied by", args.none,
+    type = "number|number[]" },
+  { "mode", "nearest, or by the number of axes linear, bilinear or trilinear", "nearest" },
+  { "align_corners", "linear modes: pixels at the ends keep their centres", false },
+  { "data_format", "the order of axes; channels first, unless given", args.none,
+    type = "string" },
+  NAME,
+  returns = TENSOR,
+}, function(o) return interpolate("nn.interpolate", o) end)
+
+--- What layers.upsample_2d does.
+function resize.upsample_2d(who, o)
+  local factors = windows.extents(who, "size", o.size, 2, 1)
+  if o.interpolation ~= "nearest" and o.interpolation ~= "bilinear" then
+    core.fail("%s: interpolation must be nearest or bilinear, got %s", who,
+      args.describe(o.interpolation))
+  end
+  windows.is_last(who, o.data_format, 2)
+  windows.shape(who, "x", o.x, 2, o.data_format)
+  return interpolate(who, { input = o.x, scale_factor = factors, mode = o.interpolation,
+    align_corners = false, data_format = o.data_format, name = o.name })
+end
+
+-- (N, C h w, H, W) as (N, C, H h, W w).
+local function shuffle(who, x, h, w, name)
+  local s = windows.shape(who, "input", x, 2, "NCHW")
+  if s[2] % (h * w) ~= 0 then
+    core.fail("%s: input must have a multiple of %d channels, got %d", who, h * w, s[2])
+  end
+  local c = s[2] / (h * w)
+  local y = op.reshape(x, { s[1], c, h, w, s[3], s[4] })
+  y = op.transpose(y, { perm = { 0, 1, 4, 2, 5, 3 } })
+  return (op.reshape(y, { s[1], c, s[3] * h, s[4] * w }, { name = name }))
+end
+
+local SHUFFLE = "Makes pixels of channels: (N, C h w, H, W) becomes (N, C, H h, W w)."
+local IMAGES = { "input", "a blob or NdArray (N, C, H, W)", type = TENSOR }
+
+args.define("nn.PixelShuffle", SHUFFLE, {
+  IMAGES, { "upscale_factor", "h and w", type = "integer" }, NAME,
+  returns = TENSOR,
+}, function(o)
+  local factor = args.integer("nn.PixelShuffle", "upscale_factor", o.upscale_factor, 1)
+  return shuffle("nn.PixelShuffle", o.input, factor, factor, o.name)
+end)
+
+args.define("nn.PixelShufflev2", SHUFFLE, {
+  IMAGES, { "h_upscale_factor", "h", type = "integer" },
+  { "w_upscale_factor", "w", type = "integer" }, NAME,
+  returns = TENSOR,
+}, function(o)
+  local who = "nn.PixelShufflev2"
+  return shuffle(who, o.input, args.integer(who, "h_upscale_factor", o.h_upscale_factor, 1),
+    args.integer(who, "w_upscale_factor", o.w_upscale_factor, 1), o.name)
+end)
+
+return resize

@@ -1,0 +1,228 @@
+-- Slices with steps, and what is made of them: reversing, rolling, diagonals.
+---@flow experimental.logical_slice experimental.logical_slice_assign
+---@box chunk diagonal flip=reverse reverse roll slice_update slice_v2 unbind unstack=unbind
+local args = require "jfl.base.args"
+local call = require "jfl.op.call"
+local core = require "jfl.core"
+local tensors = require "jfl.op.tensors"
+local variable = require "jfl.net.variable"
+
+local op, NAME = call.op, tensors.NAME
+
+local SLICES = { "slice_tup_list", "for each axis { start, stop, step }, of which stop is left out "
+  .. "of the slice; { } takes all of an axis, and axes that are not named are taken whole",
+  type = "integer[][]" }
+
+local function bound(who, i, what, value, default, lowest, highest, n)
+  if value == nil then return default end
+  if type(value) ~= "number" or value % 1 ~= 0 then
+    core.fail("%s: slice_tup_list: %s of axis %d must be a whole number, got %s", who, what, i - 1,
+      args.describe(value))
+  end
+  if value < 0 then value = value + n end
+  return math.min(math.max(value, lowest), highest)
+end
+
+-- The first index, the step and the number of indices that { start, stop, step } means on axis i of
+-- extent n: what Python's slices mean.
+local function range_of(who, i, t, n)
+  if type(t) ~= "table" or table.maxn(t) > 3 then
+    core.fail("%s: slice_tup_list: axis %d must have a list { start, stop, step }, got %s", who,
+      i - 1, args.describe(t))
+  end
+  local step = t[3] == nil and 1 or t[3]
+  if type(step) ~= "number" or step % 1 ~= 0 or step == 0 then
+    core.fail("%s: slice_tup_list: step of axis %d must be a whole number other than 0, got %s",
+      who, i - 1, args.describe(step))
+  end
+  local forth = step > 0
+  local lowest, highest = forth and 0 or -1, forth and n or n - 1
+  local start = bound(who, i, "start", t[1], forth and 0 or n - 1, lowest, highest, n)
+  local stop = bound(who, i, "stop", t[2], forth and n or -1, lowest, highest, n)
+  local size = math.max(0, math.ceil((stop - start) / step))
+  return size > 0 and start or 0, step, size
+end
+
+-- begin, step and size as ops take them, and whether all steps are 1.
+local function box_of(who, x, list)
+  local shape = tensors.need(who, "x", x).shape
+  if type(list) ~= "table" or args.is_options(list) then
+    core.fail("%s: slice_tup_list must be a list such as {{0, 2}, {nil, nil, -1}}, got %s", who,
+      args.describe(list))
+  end
+  if #list > #shape then
+    core.fail("%s: slice_tup_list must have an entry for each of %d axes at most, got %d", who,
+      #shape, #list)
+  end
+  local box, plain = { begin = {}, step = {}, size = {} }, true
+  for i = 1, #shape do
+    box.begin[i], box.step[i], box.size[i] = range_of(who, i, list[i] or {}, shape[i])
+    plain = plain and box.step[i] == 1
+  end
+  return box, plain
+end
+
+local function take(x, box, plain, name)
+  if plain then return (op.slice(x, { begin = box.begin, size = box.size, name = name })) end
+  box.name = name
+  return (op.strided_slice(x, box))
+end
+
+local function define_slice(path, forward)
+  args.define(path, forward and "A part of x, with steps forwards." or "A part of x, with steps "
+    .. "forwards or backwards.", {
+    { "x", "a blob or NdArray", type = "Tensor" },
+    SLICES, NAME,
+    returns = "Tensor",
+  }, function(o)
+    local box, plain = box_of(path, o.x, o.slice_tup_list)
+    for i, step in ipairs(box.step) do
+      if forward and step < 0 then
+        core.fail("%s: slice_tup_list: step of axis %d must be at least 1, got %d", path, i - 1,
+          step)
+      end
+    end
+    return take(o.x, box, plain, o.name)
+  end)
+end
+define_slice("slice_v2")
+define_slice("experimental.logical_slice", true)
+
+-- x with `value`, a tensor or a number, in place of the part; `who` is named in messages.
+local function updated(who, value_name, x, value, list, name)
+  local box = box_of(who, x, list)
+  if type(value) == "number" then
+    value = op.constant({ value = value, dtype = x.dtype, shape = box.size })
+  end
+  local shape = tensors.need(who, value_name, value).shape
+  if not tensors.same(shape, box.size) then
+    core.fail("%s: %s must have the shape %s of the part, got %s", who, value_name,
+      args.shape_text(box.size), args.shape_text(shape))
+  end
+  return (op.strided_slice_update(x, value, { begin = box.begin, step = box.step, name = name }))
+end
+
+args.define("slice_update", "x with update in place of a part of it.", {
+  { "x", "a blob or NdArray", type = "Tensor" },
+  { "update", "of the shape of that part, or a number", type = "Tensor|number" },
+  SLICES, NAME,
+  returns = "Tensor",
+}, function(o)
+  return updated("slice_update", "update", o.x, o.update, o.slice_tup_list, o.name)
+end)
+
+args.define("experimental.logical_slice_assign", "Gives a part of a variable another value at the "
+  .. "end of each call; everything in the body reads the one from before.", {
+  { "x", "a variable of the job", type = "Blob" },
+  { "value", "of the shape of that part, or a number", type = "Tensor|number" },
+  SLICES, NAME,
+  returns = "Blob",
+}, function(o)
+  local who = "experimental.logical_slice_assign"
+  return (variable.assign(o.x, updated(who, "value", o.x, o.value, o.slice_tup_list, o.name)))
+end)
+
+args.define("reverse", "input in the opposite order along axes.", {
+  { "input", "a blob or NdArray", type = "Tensor" },
+  { "axis", "an axis or a list of them", type = "integer|integer[]" },
+  NAME,
+  returns = "Tensor",
+}, function(o)
+  local shape = tensors.need("reverse", "input", o.input).shape
+  local begin, step = {}, {}
+  for i = 1, #shape do begin[i], step[i] = 0, 1 end
+  for _, i in ipairs(tensors.axes("reverse", "axis", o.axis, #shape)) do
+    begin[i], step[i] = math.max(shape[i] - 1, 0), -1
+  end
+  return (op.strided_slice(o.input, { begin = begin, step = step, size = shape, name = o.name }))
+end)
+
+args.define("roll", "x moved along axes; what leaves one at its end comes back at its beginning.", {
+  { "x", "a blob or NdArray", type = "Tensor" },
+  { "shifts", "by how many places, for each axis; negative: towards the beginning",
+    type = "integer|integer[]" },
+  { "dims", "the axes; without them x is moved as one line", args.none,
+    type = "integer|integer[]" },
+  NAME,
+  returns = "Tensor",
+}, function(o)
+  local x, who = tensors.need("roll", "x", o.x), "roll"
+  local shifts = tensors.integers(who, "shifts", o.shifts, -2 ^ 53)
+  if o.dims == nil then
+    if #shifts ~= 1 then
+      core.fail("%s: shifts must be one number without dims, got %d", who, #shifts)
+    end
+    local line = op.roll(op.reshape(x, { -1 }), { shift = shifts[1] })
+    return (op.reshape(line, x.shape, { name = o.name }))
+  end
+  local dims = tensors.axes(who, "dims", o.dims, #x.shape)
+  if #dims ~= #shifts then
+    core.fail("%s: shifts must be a number for each of %d dims, got %d", who, #dims, #shifts)
+  end
+  for k, i in ipairs(dims) do
+    x = op.roll(x, { shift = shifts[k], axis = i - 1, name = k == #dims and o.name or nil })
+  end
+  return x
+end)
+
+args.define("diagonal", "The diagonal of two axes, as a new last axis.", {
+  { "input", "a blob or NdArray of two or more axes", type = "Tensor" },
+  { "offset", "which diagonal: above the main one, or below if negative", 0, type = "integer" },
+  { "dim1", "the axis of rows", 0, type = "integer" },
+  { "dim2", "the axis of columns", 1, type = "integer" },
+  NAME,
+  returns = "Tensor",
+}, function(o)
+  local who, perm = "diagonal", {}
+  local shape = tensors.need(who, "input", o.input).shape
+  local a = tensors.axis(who, "dim1", o.dim1, #shape)
+  local b = tensors.axis(who, "dim2", o.dim2, #shape)
+  if a == b then core.fail("%s: dim2 must differ from dim1, got %d twice", who, a - 1) end
+  args.integer(who, "offset", o.offset, -2 ^ 53)
+  for i = 1, #shape do
+    if i ~= a and i ~= b then perm[#perm + 1] = i - 1 end
+  end
+  perm[#perm + 1], perm[#perm + 2] = a - 1, b - 1
+  local x = op.transpose(o.input, perm)
+  local m, n, begin, step, size = shape[a], shape[b], {}, {}, {}
+  for i = 1, #shape - 2 do begin[i], step[i], size[i] = 0, 1, shape[perm[i] + 1] end
+  local k, down, right = #shape - 1, math.max(-o.offset, 0), math.max(o.offset, 0)
+  local length = math.max(0, math.min(m - down, n - right))
+  begin[k], step[k], size[k] = length > 0 and down * n + right or 0, n + 1, length
+  local flat = { unpack(size, 1, k - 1) }
+  flat[k] = m * n
+  return (op.strided_slice(op.reshape(x, flat),
+    { begin = begin, step = step, size = size, name = o.name }))
+end)
+
+args.define("unbind", "The parts of x along an axis, one for each place, without that axis.", {
+  { "x", "a blob or NdArray", type = "Tensor" },
+  { "axis", "the axis that they lose", 0, type = "integer" },
+  returns = "Tensor",
+}, function(o)
+  local who, shape = "unbind", tensors.need("unbind", "x", o.x).shape
+  local axis = tensors.axis(who, "axis", o.axis, #shape) - 1
+  if shape[axis + 1] < 1 then
+    core.fail("%s: x must have one or more places along axis %d, got none", who, axis)
+  end
+  local parts = { op.split(o.x, { sizes = 1, axis = axis }) }
+  for i, part in ipairs(parts) do parts[i] = op.squeeze(part, { axis = axis }) end
+  return unpack(parts)
+end)
+
+args.define("chunk", "x in so many parts along an axis, of one extent but for the last, which may "
+  .. "have less; fewer parts where there are not enough places.", {
+  { "x", "a blob or NdArray", type = "Tensor" },
+  { "chunks", "how many parts", type = "integer" },
+  { "axis", "the axis along which they follow each other", 0, type = "integer" },
+  returns = "Tensor",
+}, function(o)
+  local who, shape = "chunk", tensors.need("chunk", "x", o.x).shape
+  local axis = tensors.axis(who, "axis", o.axis, #shape) - 1
+  local chunks = args.integer(who, "chunks", o.chunks, 1)
+  local size = math.ceil(shape[axis + 1] / chunks)
+  if size < 1 then
+    core.fail("%s: x must have one or more places along axis %d, got none", who, axis)
+  end
+  return op.split(o.x, { sizes = size, axis = axis })
+end)
