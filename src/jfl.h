@@ -967,10 +967,12 @@ JFL_API jfl_status jfl_script_submit(jfl_script_job *j, jfl_array *const *in, in
 /* Takes back the calls of a job that have not begun, those of the texts too, but for those without
    a callback; n, which may be NULL, takes how many. Callbacks of C get JFL_ESTATE. */
 JFL_API jfl_status jfl_script_cancel(jfl_script_job *j, int *n);
-/* Runs the callbacks that are due: those of C in the order of their calls, then those of the texts.
-   It begins none after so many seconds (below 0: it has no such limit), nor those of calls that
-   callbacks make. delivered, which may be NULL, takes how many ran. An error of a callback of the
-   texts is given once, and keeps no other from running. Within a callback it does nothing. */
+/* Runs the callbacks that are due, of C and of the texts, in the order of the calls. It begins none
+   after so many seconds (below 0: it has no such limit), nor those of calls that callbacks make.
+   Callbacks of C run nowhere else but in jfl_script_sync; those of the texts also in entries that
+   run texts, as long as the setting callback_seconds says. delivered, which may be NULL, takes how
+   many ran. An error of a callback of the texts is given once, and keeps no other from running.
+   Within a callback it does nothing. */
 JFL_API jfl_status jfl_script_poll(jfl_script *s, double seconds, int *delivered);
 /* Waits for all calls made so far, and runs their callbacks. Within a callback it does nothing. */
 JFL_API jfl_status jfl_script_sync(jfl_script *s);

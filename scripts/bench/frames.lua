@@ -52,6 +52,8 @@ local function settle()
   while core.pending() > 0 do core.wait() end
 end
 
+io.stdout:setvbuf("line")
+
 local n = 0
 local function next_number()
   n = n + 1

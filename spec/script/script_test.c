@@ -303,7 +303,8 @@ static const char jobs[] =
   "    return loss\n"
   "  end }\n"
   "order = ''\n"
-  "function start() double({ 1, 2 })(function(y) order = order .. y[2] end) end\n"
+  "function told(y) order = order .. y[2] end\n"
+  "function start() double({ 1, 2 })(told) end\n"
   "function breaks() double({ 1, 2 })(function(y) error('broken') end) end\n";
 
 static jfl_array *array_of(const jfl_shape *shape)
@@ -433,6 +434,72 @@ static void delivers_in_the_order_of_calls(void)
   jfl_script_value_clear(&v);
   jfl_request_unref(r);
   jfl_array_unref(x);
+  jfl_script_free(s);
+}
+
+static int order_is(jfl_script *s, const char *own, const char *texts)
+{
+  jfl_script_value v;
+  CHECK(!jfl_script_get(s, "order", &v));
+  const int same = !strcmp(told.order, own) && !strcmp(v.text, texts);
+  CHECK_MSG(same, "%s, %s", told.order, v.text);
+  jfl_script_value_clear(&v);
+  return same;
+}
+
+/* Calls of C and of the texts by turns, whose runs are over. */
+static jfl_script *called_by_turns(void)
+{
+  jfl_script *s = telling_script();
+  jfl_session *session;
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } });
+  const jfl_arg many = { .name = "max_inflight", .kind = JFL_ARG_NUMBER, .number = 8 };
+  const jfl_arg never = { .name = "inline_limit", .kind = JFL_ARG_NUMBER };
+  CHECK(!jfl_script_session(s, &session) && !jfl_session_set(session, &many));
+  CHECK(!jfl_session_set(session, &never));
+  for (int i = 0; i < 2; i++) {
+    CHECK(!jfl_script_submit(job_of(s, "double"), &x, 1, note, i ? "b" : "a", NULL));
+    CHECK(!run(s, "calls = calls or {} calls[#calls + 1] = double({ 1, 2 })"));
+  }
+  while (jfl_session_pending(session)) jfl_session_wait(session, NULL, -1);
+  CHECK(!run(s, "for _, call in ipairs(calls) do call(told) end"));
+  jfl_array_unref(x);
+  return s;
+}
+
+static void takes_turns_in_the_order_of_calls(void)
+{
+  static const char *const own[] = { "a4", "a4", "a4b4", "a4b4" };
+  static const char *const texts[] = { "", "4", "4", "44" };
+  int n = 0;
+  jfl_script *s = called_by_turns();
+  for (int i = 0; i < 4; i++)
+    CHECK(!jfl_script_poll(s, 0, &n) && n == 1 && order_is(s, own[i], texts[i]));
+  jfl_script_free(s);
+  s = called_by_turns();
+  CHECK(!jfl_script_poll(s, -1, &n) && n == 4 && order_is(s, "a4b4", "44"));
+  jfl_script_free(s);
+  s = called_by_turns();
+  CHECK(!jfl_script_sync(s) && order_is(s, "a4b4", "44") && !jfl_script_pending(s));
+  jfl_script_free(s);
+}
+
+static void keeps_callbacks_of_texts_out_of_its_calls(void)
+{
+  jfl_session *session;
+  jfl_script *s = called_by_turns();
+  jfl_arg seconds = { .name = "callback_seconds", .kind = JFL_ARG_NUMBER };
+  double got = 1;
+  int n;
+  CHECK(!jfl_script_session(s, &session) && !jfl_session_set(session, &seconds));
+  CHECK(!jfl_session_get(session, "callback_seconds", &got) && got == 0);
+  CHECK(!run(s, "ends({ { 1, 2 } }) double({ 1, 2 })") && order_is(s, "", ""));
+  seconds.number = 1e-9;
+  CHECK(!jfl_session_set(session, &seconds));
+  CHECK(!run(s, "ends({ { 1, 2 } })") && order_is(s, "", "4"));
+  CHECK(!jfl_script_poll(s, -1, &n) && order_is(s, "a4b4", "44"));
+  seconds.number = -1;
+  CHECK(jfl_session_set(session, &seconds) == JFL_EINVAL && says("callback_seconds must be"));
   jfl_script_free(s);
 }
 
@@ -839,6 +906,8 @@ int main(void)
   RUN(ends_a_restricted_text_at_its_limits);
   RUN(ends_a_text_at_its_limits);
   RUN(delivers_in_the_order_of_calls);
+  RUN(takes_turns_in_the_order_of_calls);
+  RUN(keeps_callbacks_of_texts_out_of_its_calls);
   RUN(keeps_callbacks_where_one_fails);
   RUN(takes_calls_back);
   RUN(waits_for_all_calls);

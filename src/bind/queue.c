@@ -1,13 +1,15 @@
 /* The queue of calls as Lua sees it: poll, sync, callbacks, cancelling, the end of a program. */
 #include "bind/queue.h"
 
-/* poll(seconds | nil): runs the functions that are due, oldest first, and returns their number;
-   after so many seconds it begins no further one. Calls that they make are left for later. */
+/* poll(seconds | nil, last | nil): runs the functions that are due, oldest first, and returns their
+   number; after so many seconds, or that of the last call, it begins no further one. Calls that
+   they make are left for later. */
 static int l_poll(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
   jf_allowance a = jf_allow(L, 0);
-  uint64_t last = q->calls;
+  const double end = lua_isnoneornil(L, 2) ? INFINITY : jf_need_number(L, 2, "poll", "last");
+  const uint64_t last = end >= 0 && end < (double)q->calls ? (uint64_t)end : q->calls;
   int count = 0;
   if (!lua_isnoneornil(L, 1)) a.left = jf_need_number(L, 1, "poll", "seconds");
   else if (a.left <= 0) a = jf_allow_all(0);

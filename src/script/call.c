@@ -72,7 +72,7 @@ static jfl_status call_submit(jfl_script_job *j, const jf_prepared *p, jfl_reque
 
 static void call_append(jfl_script *s, jf_pending *p)
 {
-  p->number = ++s->calls;
+  p->number = ++s->state->queue.calls;
   if (s->tail) s->tail->next = p;
   else s->head = p;
   s->tail = p;
@@ -133,38 +133,72 @@ jfl_status jfl_script_cancel(jfl_script_job *j, int *n)
 
 /* ---- delivery ---- */
 
-/* Runs callbacks of C that are due and belong to calls up to `last`; gives how many. */
-static int deliver_own(jfl_script *s, uint64_t last, double stop)
+/* Runs the oldest callback of C. */
+static void deliver_own(jfl_script *s)
 {
-  int n = 0;
+  jf_pending *p = s->head;
   s->delivering++;
-  while (!s->freed && s->head && s->head->number <= last && jfl_request_done(s->head->request)) {
-    jf_pending *p = s->head;
-    s->head = p->next;
-    if (!s->head) s->tail = NULL;
-    p->done(p->ud, p->request);
-    jfl_request_unref(p->request);
-    jf_free(p);
-    n++;
-    if (jf_now() >= stop) break;
-  }
+  s->head = p->next;
+  if (!s->head) s->tail = NULL;
+  p->done(p->ud, p->request);
+  jfl_request_unref(p->request);
+  jf_free(p);
   s->delivering--;
-  return n;
 }
 
-/* Calls a function of jfl.core with a number, unless that is infinite; gives what it does. */
-typedef struct queue_call { const char *name; double seconds, got; } queue_call;
+/* Calls a function of jfl.core with a number, and that of the last call that counts; gives what it
+   does. */
+typedef struct queue_call { const char *name; double seconds, last, got; } queue_call;
 
 static int call_l_queue(lua_State *L)
 {
   queue_call *c = jf_script_of(L)->arg;
   luaopen_jfl_core(L);
   lua_getfield(L, -1, c->name);
-  if (c->seconds < INFINITY) lua_pushnumber(L, c->seconds);
-  else lua_pushnil(L);
-  lua_call(L, 1, 1);
+  lua_pushnumber(L, c->seconds);
+  lua_pushnumber(L, c->last);
+  lua_call(L, 2, 1);
   c->got = lua_tonumber(L, -1);
   return 0;
+}
+
+/* The oldest call of texts, or NULL. */
+static const jf_lrequest *text_head(const jfl_script *s) { return s->state->queue.head; }
+
+static int is_own_first(const jfl_script *s)
+{
+  return s->head && (!text_head(s) || s->head->number < text_head(s)->number);
+}
+
+/* The number of the oldest call whose callback has not run; 0: there is none. */
+static uint64_t first_number(const jfl_script *s)
+{
+  return is_own_first(s) ? s->head->number : text_head(s) ? text_head(s)->number : 0;
+}
+
+/* Runs callbacks of texts that are due and come before the next one of C; gives how many. */
+static jfl_status deliver_texts(jfl_script *s, uint64_t last, double seconds, int *n)
+{
+  queue_call c = { .name = "poll", .seconds = seconds > 0 ? seconds : 0, .last = (double)last };
+  if (s->head && s->head->number <= last) c.last = (double)(s->head->number - 1);
+  const jfl_status code = jf_script_enter(s, call_l_queue, &c, 0);
+  *n = (int)c.got;
+  return code;
+}
+
+/* Runs callbacks that are due and belong to calls up to `last`, in the order of the calls, until
+   the time is up; counts them. Those of C run outside of Lua. */
+static jfl_status deliver_in_turn(jfl_script *s, uint64_t last, double stop, int *n)
+{
+  for (int own = 1; !s->freed && (own || is_own_first(s)) && (!*n || jf_now() < stop);) {
+    int some = 1;
+    own = is_own_first(s);
+    if (!own) JF_TRY(deliver_texts(s, last, stop - jf_now(), &some));
+    else if (s->head->number > last || !jfl_request_done(s->head->request)) break;
+    else deliver_own(s);
+    *n += some;
+  }
+  return JFL_OK;
 }
 
 jfl_status jfl_script_poll(jfl_script *s, double seconds, int *delivered)
@@ -173,38 +207,41 @@ jfl_status jfl_script_poll(jfl_script *s, double seconds, int *delivered)
   if (seconds != seconds)
     return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "seconds", "must be a number, got "
                                                    "not-a-number"));
-  queue_call c = { .name = "poll", .seconds = INFINITY };
   jfl_status code = JFL_OK;
   int n = 0;
   if (!s->delivering) {
     const double stop = seconds < 0 ? INFINITY : jf_now() + seconds;
-    n = deliver_own(s, s->calls, stop);
-    if (seconds >= 0) c.seconds = n ? stop - jf_now() : seconds;
-    if (!s->freed && (!n || c.seconds > 0)) code = jf_script_enter(s, call_l_queue, &c, 0);
+    code = deliver_in_turn(s, s->state->queue.calls, stop, &n);
+    int none;                  /* but an error that was kept, and the descriptor */
+    if (!code && !s->freed) code = deliver_texts(s, 0, 0, &none);
   }
-  if (delivered) *delivered = n + (int)c.got;
+  if (delivered) *delivered = n;
   return jf_script_left(s, code);
 }
 
-/* Waits for the oldest call of C, if that is among the first so many, or for all runs. */
+/* Waits for the oldest call, if that is among the first so many, or for all runs. */
 static int call_l_wait(lua_State *L)
 {
   const jfl_script *s = jf_script_of(L);
   const uint64_t *last = s->arg;
+  const jfl_request *run = is_own_first(s) ? s->head->request
+                           : text_head(s)  ? jf_run_of(text_head(s)) : NULL;
   jf_heed_interrupt(L);
   if (!s->state->session) return 0;
-  if (s->head && s->head->number <= *last) jf_wait(L, s->head->request, -1);
-  else jf_wait_for_all(L);
+  if (!first_number(s) || first_number(s) > *last) jf_wait_for_all(L);
+  else if (run && !jfl_request_done(run)) jf_wait(L, run, -1);
   return 0;
 }
 
-/* Callbacks run outside of Lua, so those of C and of the texts take turns. */
 static jfl_status call_sync(jfl_script *s, uint64_t last)
 {
-  queue_call c = { .name = "sync", .seconds = INFINITY };
+  queue_call c = { .name = "sync" };
+  int n = 0;
   while (!s->freed && s->head && s->head->number <= last) {
+    const uint64_t before = first_number(s);
     JF_TRY(jf_script_enter(s, call_l_wait, &last, 0));
-    if (!deliver_own(s, last, INFINITY)) break;
+    JF_TRY(deliver_in_turn(s, last, INFINITY, &n));
+    if (!s->freed && first_number(s) == before) break;      /* a callback of the texts runs */
   }
   if (!s->freed) JF_TRY(jf_script_enter(s, call_l_queue, &c, 0));
   return s->freed ? JFL_OK : jf_script_enter(s, call_l_wait, &last, 0);
@@ -213,7 +250,7 @@ static jfl_status call_sync(jfl_script *s, uint64_t last)
 jfl_status jfl_script_sync(jfl_script *s)
 {
   JF_NEED_SCRIPT(s);
-  return s->delivering ? JFL_OK : jf_script_left(s, call_sync(s, s->calls));
+  return s->delivering ? JFL_OK : jf_script_left(s, call_sync(s, s->state->queue.calls));
 }
 
 int jfl_script_pending(jfl_script *s)
@@ -229,7 +266,7 @@ jfl_status jfl_script_fd(jfl_script *s, int *out)
 {
   JF_NEED_SCRIPT(s);
   JF_NEED_POINTER(out);
-  queue_call c = { .name = "fd", .seconds = INFINITY };
+  queue_call c = { .name = "fd" };
   const jfl_status code = jf_script_enter(s, call_l_queue, &c, 0);
   if (!code) s->watched = 1;
   if (!code) *out = (int)c.got;

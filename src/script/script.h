@@ -51,7 +51,6 @@ struct jfl_script {
   int host;                    /* registry slot of jfl.job.host, or 0 */
   struct jfl_script_job *jobs; /* handles that were given out */
   struct jf_pending *head, *tail;      /* calls of C whose callbacks have not run */
-  uint64_t calls;              /* of C, so far */
 };
 
 /* ---- memory (allocate.c) ---- */
