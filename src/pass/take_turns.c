@@ -10,7 +10,7 @@
 
 typedef struct turn_node {
   jf_node *n;
-  int index, part;             /* part: the last that it depends on, or -1 */
+  int index, part;             /* part: its micro-batch from 0, or -1 */
   int back;                    /* whether gradients go into it */
   int stage;                   /* of its device; -1: no part is worked on there */
   int slot;                    /* when its device comes to it */
@@ -31,18 +31,16 @@ typedef struct turn_walk {
 static void turn_look(turn_walk *w, int i)
 {
   turn_node *t = &w->node[i];
-  jf_node_source *s = &w->g->node[i]->source;
+  const jf_node_source *s = &w->g->node[i]->source;
   *t = (turn_node){ .n = w->g->node[i], .index = i, .part = s->micro_batch - 1 };
   t->back = s->purpose != JF_FORWARD;
   for (int k = 0; k < t->n->n_in; k++) {
     const int maker = w->maker[t->n->in[k]->id];
     if (maker < 0) continue;
-    if (!s->micro_batch && w->node[maker].part > t->part) t->part = w->node[maker].part;
     t->back |= w->node[maker].back;
     t->waits++;
   }
   for (int k = 0; k < t->n->n_out; k++) w->maker[t->n->out[k]->id] = i;
-  s->micro_batch = t->part + 1;
   if (t->part >= 0 && !t->back && w->stage[t->n->place] < 0 && s->logical)
     w->stage[t->n->place] = w->n_stage++;
 }

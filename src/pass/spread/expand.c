@@ -50,11 +50,12 @@ static void expand_note(const expand_job *j, const jf_share *s, jf_node *made)
   const int place = j->group->member[s->member].place;
   const int mirrored = made->n_out && j->signature.out[0].kind == JFL_MIRRORED;
   jf_node_source *of = &made->source;
+  const int read = of->micro_batch;
   *of = j->n->source;
   of->sharing = j->w->g->source.sharing;
   of->logical = jf_logical_name(j->n);
   if (mirrored) of->logical = jf_sprintf(j->w->g->arena, "%s@%d", of->logical, s->member);
-  if (j->group->turns > 1) of->micro_batch = 1 + s->member * j->group->turns / j->group->n;
+  of->micro_batch = j->group->turns > 1 ? 1 + s->member * j->group->turns / j->group->n : read;
   of->first = made->n_out && !mirrored ? jf_share_first(s) : 0;
   made->place = place;
   for (int i = 0; i < made->n_out; i++) made->out[i]->place = place;
@@ -110,6 +111,7 @@ static void expand_keep(const expand_job *j)
       j->out[i]->part[m] = n->out[i];
       n->out[i]->place = j->group->member[m].place;
     }
+    n->source.micro_batch = jf_micro_batch(n->in, (size_t)n->n_in);
     n->place = j->group->member[m].place;
     g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
     g->node[g->n_node++] = n;
