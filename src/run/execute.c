@@ -34,6 +34,12 @@ static jfl_status execute_whole(jf_execution *e, const execute_call *c)
 
 /* ---- step by step ---- */
 
+/* Of executions that go on at once none is timed. */
+static jfl_profile *execute_profile(const jf_execution *e)
+{
+  return e->own_site ? NULL : e->session->profile;
+}
+
 enum { EXECUTE_OBSERVERS = 5 };        /* and NULL */
 
 static void execute_watch(const jf_execution *e, const jf_observer **o)
@@ -42,7 +48,7 @@ static void execute_watch(const jf_execution *e, const jf_observer **o)
   if (e->agreement) *o++ = &jf_watch_ranks;
   else if (e->plan->barrier >= 0) *o++ = &jf_watch_barrier;
   if (e->saved) *o++ = &jf_watch_finite;
-  if (e->session->profile) *o++ = &jf_watch_profile;
+  if (execute_profile(e)) *o++ = &jf_watch_profile;
   *o = NULL;
 }
 
@@ -55,7 +61,7 @@ static jfl_status execute_steps(jf_execution *e)
   const jf_observer *o[EXECUTE_OBSERVERS];
   const int most = e->session->settings.background;
   const int is_paced = p->threads > 1 && most != 1 && !p->is_late && !e->agreement &&
-                       !e->session->profile;
+                       !execute_profile(e);
   execute_watch(e, o);
   jf_loops_set(is_paced && jf_pace_alone(&e->pace) ? 1 : most, most != 0);
   const double start = is_paced ? jf_now() : 0;
@@ -75,7 +81,7 @@ static jfl_status execute_prepare(jf_execution *e, const execute_call *c)
 
 static jfl_status execute_stepwise(jf_execution *e, const execute_call *c)
 {
-  jfl_profile *f = e->session->profile;
+  jfl_profile *f = execute_profile(e);
   if (f) JF_TRY(jf_profile_begin(f, e));
   if (e->agreement) JF_TRY(jf_shared_begin(e));
   jfl_status s = execute_prepare(e, c);
@@ -101,7 +107,9 @@ static jfl_status execute_call_run(void *ctx)
   JF_TRY(execute_note(e, c->number, c->asks));
   if (!e->own_site && jf_lane_repeats(e->plan)) return execute_whole(e, c);
   e->agreement = e->plan->is_shared ? &a : NULL;
-  return execute_stepwise(e, c);
+  const jfl_status s = execute_stepwise(e, c);
+  e->agreement = NULL;
+  return s;
 }
 
 jfl_status jf_execution_run(jf_execution *e, uint64_t number, jfl_array *const *in,

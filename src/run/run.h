@@ -367,8 +367,8 @@ jfl_status jf_profile_tell(const jfl_profile *p, jf_put put, void *to);
 /* Makes one for a plan that has been given to a job; it uses the session's sites, and of these the
    lane of that number. The caller holds the run token when it runs. */
 jfl_status jf_execution_new(const jfl_plan *p, int lane, jf_execution **out);
-/* Makes one with streams and memory of its own: it can run while others do, the caller seeing to it
-   that no other changes variables then. */
+/* Makes one with streams and memory of its own, while the caller holds the run token: it can run
+   while others do, as long as none changes variables. */
 jfl_status jf_execution_new_apart(const jfl_plan *p, jf_execution **out);
 void jf_execution_free(jf_execution *e);
 /* Sets all addresses that are the same in each run, if memory was moved since it was last done. */
