@@ -70,8 +70,8 @@ end)
 it("a world goes on where another one comes to its port", function()
   local script, port = command.file(SCRIPT), command.port()
   local function rank(number, secret, seconds, more)
-    return ("JFL_MASTER=127.0.0.1:%d JFL_RANKS=2 JFL_RANK=%d JFL_SECRET=%s JFL_JOIN_SECONDS=%d %s %s")
-      :format(port, number, secret:rep(20), seconds, command.line(script), more)
+    return ("JFL_MASTER=127.0.0.1:%d JFL_RANKS=2 JFL_RANK=%d JFL_SECRET=%s JFL_JOIN_SECONDS=%d "
+      .. "%s %s"):format(port, number, secret:rep(20), seconds, command.line(script), more)
   end
   local out, err = command.shell(table.concat({
     rank(0, "a", 1000, "& first=$!"),
@@ -83,5 +83,6 @@ it("a world goes on where another one comes to its port", function()
   command.clean()
   assert.truthy(err:find("cannot listen at port " .. port .. ": Address already in use", 1, true),
     err)
-  assert.truthy(out:find "^none\nnobody\n" and out:find "done\n" and out:find "both\n$", out .. err)
+  assert.truthy(out:find "^none\nnobody\n" and out:find "done\n" and out:find "both\n$",
+    out .. err)
 end)
