@@ -1,5 +1,5 @@
-"""Misuse of libjfl.so by ctypes, on several threads: freed and wrong objects, NULL, and a function of
-the host that raises. Usage: misuse.py build/libjfl.so"""
+"""Misuse of libjfl.so by ctypes, on several threads: freed and wrong objects, NULL, and a function
+of the host that raises. Usage: misuse.py build/libjfl.so"""
 import ctypes
 import gc
 import sys
