@@ -5,13 +5,13 @@ local helper = require "spec.hosts.helper"
 local include = "/usr/include/luajit-2.1"
 
 -- Compiles spec/hosts/NAME without a warning, unless that was done since it was changed, and gives
--- the program's path.
-local function compiled(name, compiler)
+-- the program's path. libraries: what it takes, else LuaJIT.
+local function compiled(name, compiler, libraries)
   local source = ("%s/spec/hosts/%s"):format(helper.root, name)
   local path = ("%s/build/hosts_%s"):format(helper.root, name:gsub("%.", "_"))
   local out, err, status = helper.run { "sh", "-c", ("test %s -nt %s || %s -Wall -Wextra "
-    .. "-Wpedantic -Werror -O1 -I%s %s -o %s -lluajit-5.1 -pthread"):format(path, source, compiler,
-    include, source, path) }
+    .. "-Wpedantic -Werror -O1 -I%s %s -o %s %s -pthread"):format(path, source, compiler, include,
+    source, path, libraries or "-lluajit-5.1") }
   assert.equal(0, status, out .. err)
   return path
 end
@@ -75,5 +75,14 @@ describe("a C program #cpu #hosts", function()
     assert.same({ "well\n", "", 0 }, { out, err, status })
     helper.row("a C++ program", helper.version "libluajit-5.1-2", "4 threads with a state each, "
       .. "errors as exceptions, a state closed by a static destructor with calls in flight")
+  end)
+
+  it("in C++ is told what it does wrong, and goes on", function()
+    local missing = helper.missing("c++", helper.root .. "/build/libjfl.so")
+    if missing then return pending(missing) end
+    local program = compiled("misuse.cc", ("c++ -std=c++17 -I'%s/src'"):format(helper.root),
+      ("'%s/build/libjfl.so' -Wl,-rpath,'%s/build'"):format(helper.root, helper.root))
+    local out, err, status = helper.run { program }
+    assert.same({ "well\n", "", 0 }, { out, err, status })
   end)
 end)

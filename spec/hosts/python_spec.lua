@@ -17,4 +17,12 @@ describe("python #cpu #hosts", function()
     assert.is_true(helper.exists(helper.place() .. "/sine/model.safetensors"))
     helper.row("Python", helper.version "python3", "examples/embed.py, by ctypes: 2000 steps")
   end)
+
+  it("is told what it does wrong, by ctypes on four threads, and goes on", function()
+    local missing = helper.missing("python3", helper.root .. "/build/libjfl.so")
+    if missing then return pending(missing) end
+    local out, err, status = helper.run { "python3", helper.root .. "/spec/hosts/misuse.py",
+      helper.root .. "/build/libjfl.so" }
+    assert.same({ "well\n", "", 0 }, { out, err, status })
+  end)
 end)

@@ -28,7 +28,7 @@ local function each(list)
 end
 
 describe("what is written with faults is the old one or the new one, and nothing is left over:",
-  function() each "save first_save manager npy npz png plot graph trace bundle" end)
+  function() each "save first_save manager npy npz png plot graph trace summary bundle" end)
 
 -- Runs with each allocation failing, also those of libraries; prints how many failed.
 local RUNS = [[

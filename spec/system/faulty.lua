@@ -252,6 +252,35 @@ local scenarios = {
     local _, done, why = profile.finish(path "it")
     if not done then error(why, 0) end
   end),
+  -- Records stand one behind the other, each with its sums, so that a reader takes what is whole.
+  summary = {
+    prepare = function() end,
+    before = function() os.execute(("rm -rf '%s'"):format(path "logs")) end,
+    act = function()
+      local writer = flow.summary.create_summary_writer(path "logs")
+      local ok, why = pcall(function()
+        for step = 1, 3 do flow.summary.scalar(step, step, "loss") end
+        flow.summary.flush_summary_writer(writer)
+      end)
+      local closed, later = pcall(flow.summary.close, writer)
+      if not ok then error(why, 0) end
+      if not closed then error(later, 0) end
+    end,
+    look = function()
+      local pipe = io.popen(("cat '%s'/* 2>/dev/null"):format(path "logs"))
+      local text = pipe:read "*a"
+      pipe:close()
+      local at, n = 1, 0
+      while at < #text do
+        local a, b = text:byte(at, at + 1)
+        local size = a + 256 * (b or 0)
+        if at + 15 + size > #text then break end
+        at, n = at + 16 + size, n + 1
+      end
+      return n == 4 and "new" or "old"     -- the first tells the version
+    end,
+    names = false,             -- each has a name of its own
+  },
   -- A command of which little is written: what begins the bundle needs no more than its mark.
   bundle = {
     prepare = function()

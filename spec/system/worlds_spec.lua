@@ -49,3 +49,40 @@ describe("a world ends with a message or goes on where", function()
     it(name, function() each(fault[1], fault[2]) end)
   end
 end)
+
+it("a world and its boxes wait for no time of day", function()
+  local folder = os.tmpname()
+  os.remove(folder)
+  local script = command.file(SCRIPT .. [[
+    for _ = 1, 3 do flow.train.SimpleCheckPointManager(arg[1], { keep = 2 }):save() end
+    local box = flow.sandbox { seconds = 0.05 }
+    print(pcall(box.run, box, "while true do end"))
+    print(box:run "return 1 + 1")
+  ]])
+  local out, err, status = command.run("--ranks", "2", script, folder,
+    { before = "JFL_FAULTS_CLOCK=1 LD_PRELOAD=build/faults.so" })
+  os.execute("rm -rf " .. folder)
+  command.clean()
+  assert.equal(0, status, err)
+  assert.truthy(out:find("^done\nfalse\t[^\n]*it ran for more than 0.05 s\n2\n$"), out)
+end)
+
+it("a world goes on where another one comes to its port", function()
+  local script, port = command.file(SCRIPT), command.port()
+  local function rank(number, secret, seconds, more)
+    return ("JFL_MASTER=127.0.0.1:%d JFL_RANKS=2 JFL_RANK=%d JFL_SECRET=%s JFL_JOIN_SECONDS=%d "
+      .. "%s %s"):format(port, number, secret:rep(20), seconds, command.line(script), more)
+  end
+  local out, err = command.shell(table.concat({
+    rank(0, "a", 1000, "& first=$!"),
+    ("until grep -q ':%04X 00000000:0000 0A' /proc/net/tcp; do kill -0 $first || break; done")
+      :format(port),
+    rank(0, "b", 1000, "|| echo none"), rank(1, "b", 1, "|| echo nobody"),
+    rank(1, "a", 1000, "&& wait $first && echo both"),
+  }, "\n"))
+  command.clean()
+  assert.truthy(err:find("cannot listen at port " .. port .. ": Address already in use", 1, true),
+    err)
+  assert.truthy(out:find "^none\nnobody\n" and out:find "done\n" and out:find "both\n$",
+    out .. err)
+end)
