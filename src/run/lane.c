@@ -132,7 +132,7 @@ jfl_status jf_lane_launch(jf_execution *e)
 jfl_status jf_lane_found(const jf_execution *e)
 {
   const jf_fault *f = &lane_record(e)->fault;
-  return f->what ? jf_late_blame(e->plan, jf_fault_fail(f), f->step) : JFL_OK;
+  return f->what ? jf_step_blame(e->plan, jf_fault_fail(f), f->step) : JFL_OK;
 }
 
 jfl_status jf_lane_end(const jf_execution *e, jfl_status s)

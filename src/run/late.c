@@ -27,7 +27,7 @@ jfl_status jf_late_begin(jf_execution *e)
   return JFL_OK;
 }
 
-jfl_status jf_late_blame(const jfl_plan *p, jfl_status s, int step)
+jfl_status jf_step_blame(const jfl_plan *p, jfl_status s, int step)
 {
   return jf_fail_node(s, p->step[step].node);
 }
@@ -37,7 +37,7 @@ static jfl_status late_settle(const jf_execution *e, int place)
 {
   jf_site *t = jf_execution_site(e, place);
   jfl_status s = jf_site_settle(t, late_record(e, place));
-  return s && t->found.what ? jf_late_blame(e->plan, s, t->found.step) : s;
+  return s && t->found.what ? jf_step_blame(e->plan, s, t->found.step) : s;
 }
 
 /* Of several errors the one counts that a device found in its data: others may follow from it. */
@@ -139,7 +139,7 @@ jfl_status jf_late_step(jf_execution *e, int step)
   else if (st->node->op->flags & JF_TOGETHER) jf_late_keep_pace(e, step);
   if (!s && st->event >= 0)
     s = t->device->kind->record(t->device, t->stream, e->event[st->event]);
-  return s ? jf_late_blame(p, s, step) : JFL_OK;
+  return s ? jf_step_blame(p, s, step) : JFL_OK;
 }
 
 jfl_status jf_late_finish_step(const jf_execution *e, int step)

@@ -421,7 +421,7 @@ void jf_late_keep_pace(const jf_execution *e, int step);
 jfl_status jf_late_step(jf_execution *e, int step);
 jfl_status jf_late_end(jf_execution *e, jfl_status s);
 /* Adds to an error of a step which one it was. */
-jfl_status jf_late_blame(const jfl_plan *p, jfl_status s, int step);
+jfl_status jf_step_blame(const jfl_plan *p, jfl_status s, int step);
 /* Waits for a step that was queued last. */
 jfl_status jf_late_finish_step(const jf_execution *e, int step);
 

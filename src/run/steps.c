@@ -12,10 +12,9 @@ static void steps_draw(jf_execution *e, int step)
 
 static jfl_status steps_answer(const jf_execution *e, int step)
 {
-  const jf_step *st = &e->plan->step[step];
-  const jfl_status s = st->kernel.run(&e->k[step]);
+  const jfl_status s = e->plan->step[step].kernel.run(&e->k[step]);
   if (s == JFL_OK) return s;
-  jf_fail_node(s, st->node);
+  jf_step_blame(e->plan, s, step);
   return jf_fail_in(s, JFL_ERROR_JOB, e->plan->job->name);
 }
 
