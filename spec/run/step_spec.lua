@@ -227,3 +227,37 @@ describe("a profile", function()
     end
   end)
 end)
+
+describe("a step that fails on one of several ranks", function()
+  local command = require "spec.cmd.helper"
+
+  after_each(command.clean)
+
+  it("names its line on all of them", function()
+    local out, err, status = command.run("--ranks", "2", command.file [[
+local flow = require "jfl"
+local nd, tp = flow.ndarray, flow.typing
+local rank, line = require "jfl.core".world()
+local job = flow.global_function { name = "look", returns = tp.Numpy,
+  inputs = { { "i", tp.Numpy.Placeholder({ 4 }, { dtype = flow.int32 }) } },
+  body = function(i)
+    local w = flow.get_variable("w", { 3, 2 }, { initializer = flow.ones_initializer() })
+    local rows = flow.gather(w, i)
+    line = debug.getinfo(1, "S").short_src .. ":" .. debug.getinfo(1, "l").currentline - 1
+    return rows
+  end }
+job(nd.array({ 0, 1, 2, 0 }, flow.int32))
+for bad = 0, 3 do
+  local i = nd.zeros({ 4 }, { dtype = flow.int32 })
+  i[bad + 1] = 7
+  local ok, message = pcall(job, i)
+  local ending = "must be from 0 to 2, got 7; all count from 0; see " .. line
+  assert(not ok and message:sub(-#ending) == ending, message)
+  local other = bad < 2 and 0 or 1
+  assert((rank == other) == not message:find("rank " .. other .. " (", 1, true), message)
+end
+if rank == 0 then print "done" end
+]])
+    assert.same({ "done\n", "", 0 }, { out, err, status })
+  end)
+end)
