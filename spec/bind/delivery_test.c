@@ -48,6 +48,7 @@ static const char script[] =
   "  flow.clear_default_session()\n"
   "  watched = how ~= 'queued'\n"
   "  if not watched then require('jfl.core').set('inline_limit', 0) end\n"
+  "  if how == 'a few' then flow.config.callback_seconds(1e-9) end\n"
   "  flow.config.on_warning(function() end)\n"
   "  for i = 1, 32 do runs[i], registered[i] = 0, nil end\n"
   "  n, shown = 0, 0\n"
@@ -143,7 +144,7 @@ static int fail_at(lua_State *L, const char *how, const char *action, long k)
   return came;
 }
 
-/* how: whether runs are queued, or made at once. */
+/* how: whether runs are queued, or made at once, and whether each entry runs one callback alone. */
 static void fail_everywhere(const char *how)
 {
   const long most = getenv("JFL_CUTS") ? 1 : 9;
@@ -165,6 +166,7 @@ static void every_callback_runs_once_wherever_memory_runs_out(void)
 {
   fail_everywhere("at once");
   fail_everywhere("queued");
+  fail_everywhere("a few");
 }
 
 /* A host's program that is closed with calls under way, whose callbacks call their job again, and

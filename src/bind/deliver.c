@@ -195,7 +195,8 @@ jf_allowance jf_allow(lua_State *L, int waits)
   double seconds = INFINITY;
   if (!st->queue.head || !st->session) return jf_allow_all(waits);
   jf_check(L, jfl_session_get(st->session, "callback_seconds", &seconds));
-  return (jf_allowance){ seconds, seconds, seconds > 0, waits, 0 };
+  const double limit = seconds > 0 ? seconds : INFINITY;
+  return (jf_allowance){ seconds, limit, seconds > 0, waits, 0 };
 }
 
 int jf_may_deliver(const jf_queue *q, const jf_allowance *a, uint64_t last)

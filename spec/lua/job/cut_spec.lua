@@ -160,6 +160,23 @@ describe("an error at any instruction", function()
     end, function() job({ 2 }) end)
   end)
 
+  it("of entries that leave callbacks to others", function()
+    local job
+    local function before()
+      job = helper.predict("shown", { 1 }, function(x)
+        flow.watch(x, function() end)
+        return x
+      end)
+      job({ 1 })
+      flow.config.callback_seconds(1e-9)
+      three_calls()
+    end
+    cut_everywhere(before, function() job({ 2 }) end)
+    cut_everywhere(before, function() call(later, 7) end)
+    cut_everywhere(before, flow.poll)
+    cut_everywhere(before, flow.get_all_variables)
+  end)
+
   it("of a body, in a scope and with random arrays", function()
     cut_everywhere(three_calls, function()
       helper.predict("scopes", { 2 }, function(x)
