@@ -35,8 +35,9 @@ local function space_of(flow, space, made)
   if space == "" then return flow end
   if not made[space] then
     if registry.tables()[space] or rawget(flow, space) then return flow[space] end
-    made[space] = names.guard("flow." .. space, {})
-    registry.fill(space, made[space])
+    local t = {}
+    registry.fill(space, t)
+    made[space] = names.guard("flow." .. space, t)
   end
   return made[space]
 end
