@@ -12,6 +12,7 @@ static void work(jfl_session *s)
   check(jfl_graph_new("job", JFL_PREDICT, &g));
   check(jfl_graph_input(g, "a", JFL_F32, &shape, &v[0]));
   check(jfl_graph_input(g, "b", JFL_F32, &shape, &v[1]));
+  check(jfl_graph_line(g, "model.txt:7"));       /* what the host's own users wrote, for messages */
   check(jfl_graph_op(g, jfl_op_find("matmul"), v, 2, NULL, 0, NULL, &y));
   check(jfl_graph_output(g, y));
   check(jfl_job_new(s, "job", JFL_PREDICT, &job));
@@ -37,7 +38,8 @@ static void time_of_each_step(void)
   for (int i = 0; i < jfl_profile_count(profile); i++) {
     jfl_profile_row row;
     check(jfl_profile_at(profile, i, &row));
-    printf("%s: %s, %d runs\n", row.job, row.op, (int)row.runs);
+    printf("%s: %s of %s, %d runs\n", row.job, row.op, jfl_profile_line(profile, i),
+           (int)row.runs);
   }
   check(jfl_profile_waiting(profile, &computing, &waiting));     /* of one rank among several */
   check(jfl_profile_trace(profile, "trace.json"));

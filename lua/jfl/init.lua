@@ -18,10 +18,11 @@ local sources                    -- by name, where each comes from that is none 
 
 local function all_sources()
   if sources then return sources end
-  sources = {}
+  local found = {}
   for _, entries in ipairs { registry().names(""), registry().tables() } do
-    for name, where in pairs(entries) do sources[name] = where end
+    for name, where in pairs(entries) do found[name] = where end
   end
+  sources = found                  -- once it is whole: memory may run out before
   return sources
 end
 
