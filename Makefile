@@ -140,7 +140,7 @@ $O/src/script/opened.o: src/script/lua.c $O/gen/luaentries.h Makefile
 	$(COMPILE)
 $O/gen/luaentries.h: $(filter $O/src/bind/% $O/src/box/% $O/src/script/%,$(LIB_OBJ))
 	@mkdir -p $(@D)
-	nm -u $^ | sed -n 's/^ *[Uw] \(lua[A-Z]*_.*\)/ENTRY(\1)/p' | grep -v luaopen_jfl | sort -u >$@
+	nm -u $^ | sed -n 's/^ *[Uw] \(lua[A-Za-z]*_.*\)/ENTRY(\1)/p' | grep -v luaopen_jfl | sort -u >$@
 
 # MPIs are no part of what the sanitizers look at.
 # MPI_STATUSES_IGNORE of MPICH is the number 1 as a pointer, which gcc takes for an array of nothing.

@@ -1,6 +1,7 @@
 /* The memory of a script's states. */
 #include "script/script.h"
 
+#include <lualib.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,9 @@ static void *allocate_move(void *p, size_t old_size, size_t size)
   return q;
 }
 
-/* LuaJIT harms itself where memory runs out while it makes a state. So what it takes then lies in
-   one block, which stays as long as the script. */
+/* LuaJIT harms itself where memory runs out while it makes a state, and a state in which it runs out
+   while ffi is made cannot be closed. So what both take lies in one block, which stays as long as
+   the script. */
 enum { EARLY = 48 << 10, EARLY_ALIGN = 16 };
 struct jf_early {
   struct jf_early *next;
@@ -98,6 +100,16 @@ static void *allocate(void *ud, void *p, size_t old_size, size_t size)
   return q;
 }
 
+/* Makes ffi, for which require looks in the table that is made here. */
+static int open_ffi(lua_State *L)
+{
+  lua_newtable(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_pushcfunction(L, luaopen_ffi);
+  lua_call(L, 0, 0);
+  return 0;
+}
+
 lua_State *jf_script_new_state(jfl_script *s)
 {
   jf_budget *const budget = s->meter.budget;
@@ -110,6 +122,7 @@ lua_State *jf_script_new_state(jfl_script *s)
   e->next = s->early;
   s->early = e;
   lua_State *L = lua_newstate(allocate, &s->meter);
+  if (L) lua_cpcall(L, open_ffi, NULL);
   e->open = 0;
   return L;
 }

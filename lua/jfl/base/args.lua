@@ -185,13 +185,15 @@ local function older(f) return original.ask("arguments", f.path) or {} end
 -- Prepares a function to be called: finds all that it takes in positional order, its parameters and
 -- between them those that only scripts of the original give, and which of the former come first.
 local function prepare(f)
-  f.taken, f.index, f.known, f.n_first = { unpack(f.params) }, {}, {}, 0
-  for _, e in ipairs(older(f)) do table.insert(f.taken, e[1], { e[2], "", args.none }) end
-  for i, param in ipairs(f.taken) do f.index[param[1]] = i end
+  local taken, index, known, n_first = { unpack(f.params) }, {}, {}, 0
+  for _, e in ipairs(older(f)) do table.insert(taken, e[1], { e[2], "", args.none }) end
+  for i, param in ipairs(taken) do index[param[1]] = i end
   for i, param in ipairs(f.params) do
-    f.known[param[1]] = true
-    if f.taken[i] == param then f.n_first = i end
+    known[param[1]] = true
+    if taken[i] == param then n_first = i end
   end
+  f.index, f.known, f.n_first = index, known, n_first
+  f.taken = taken                  -- last: with it the others are whole, if memory runs out or not
 end
 
 --- All that a function takes, in positional order: its parameters, and those of the original.
