@@ -196,7 +196,7 @@ describe("a session", function()
     local guide = require "scripts.doc.guide"
     local text
     for _, page in ipairs(guide.pages()) do
-      if page.source:find("repl/session.lua", 1, true) then text = page.text end
+      if page.title == "The command and the prompt" then text = page.text end
     end
     local input, want = {}, {}
     for line in text:gmatch("\n    ([^\n$][^\n]*)") do
