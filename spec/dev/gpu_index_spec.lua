@@ -218,7 +218,8 @@ describe("a GPU", function()
       flow.random.seed(3)
       for i, ids in ipairs { good, bad, good, good } do
         local ok, loss = pcall(train, ids)
-        print(ok and ("%.4g"):format(loss:mean()) or loss:gsub("^.-:%d+: ", ""):gsub("see %S+:", "see line "))
+        print(ok and ("%.4g"):format(loss:mean()) or loss:gsub("^.-:%d+: ", "")
+          :gsub("see %S+:", "see line "))
       end
     ]]
     local function run(device) return (emulated.run({ JFL_DEVICE = device }, script)) end

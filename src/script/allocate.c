@@ -16,8 +16,8 @@ static void *allocate_move(void *p, size_t old_size, size_t size)
   return q;
 }
 
-/* LuaJIT harms itself where memory runs out while it makes a state, and a state in which it runs out
-   while ffi is made cannot be closed. So what both take lies in one block, which stays as long as
+/* LuaJIT harms itself where memory runs out while it makes a state, and cannot close a state in
+   which it ran out while ffi was made. So what both take lies in one block, which stays as long as
    the script. */
 enum { EARLY = 48 << 10, EARLY_ALIGN = 16 };
 struct jf_early {

@@ -28,7 +28,12 @@ jfl_status jf_world_open_data(const jf_mpi *mpi)
 jfl_status jf_world_exchange(const jf_mail *send, int n_send, const jf_mail *receive, int n_receive)
 {
   if (jf_world_trouble()) return jf_world_fail();
-  return data_via->exchange(send, n_send, receive, n_receive);
+  const jfl_status s = data_via->exchange(send, n_send, receive, n_receive);
+  /* Others wait for what it did not send, so the world is over. */
+  if (s && !jf_world_trouble())
+    jf_world_end("rank %d (%s) cannot exchange data: %s", jf_world_rank(),
+                 jf_world_host(jf_world_rank()), jfl_errmsg());
+  return s;
 }
 
 static jfl_status data_swap(int to, const void *out, size_t n_out, int from, void *in, size_t n_in)
