@@ -8,6 +8,7 @@
 /* A DLL names what it needs of another one when it is linked; there is nothing weak. */
 #ifndef JFL_BUILD_DLL
 #pragma weak luaJIT_setmode
+#pragma weak luaopen_ffi
 #pragma weak luaL_loadbufferx
 #pragma weak luaL_loadfilex
 #pragma weak luaL_prepbuffer
