@@ -1,12 +1,15 @@
 -- What a program with jfl inside does in spec/hosts: it trains, asks, saves and loads. The program
 -- calls what this returns, and says how it waits.
 
--- The fields of the host's libraries, its globals among them.
+-- The fields of the host's libraries, its globals among them; some have another thing by such
+-- a name.
 local function libraries()
   local fields = {}
   for name, library in pairs { _G = _G, coroutine = coroutine, debug = debug, io = io, math = math,
     os = os, string = string, table = table, jit = jit, bit = bit } do
-    for key, value in pairs(library) do fields[name .. "." .. tostring(key)] = value end
+    for key, value in pairs(type(library) == "table" and library or {}) do
+      fields[name .. "." .. tostring(key)] = value
+    end
   end
   return fields
 end
