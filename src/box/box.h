@@ -99,6 +99,11 @@ struct jf_crossing {
 void jf_cross_values(jf_crossing *x, int first, int n);
 /* Counts so many bytes of a copy, before it is made. */
 void jf_cross_count(jf_crossing *x, double bytes);
+/* What L has for values of another state, by their addresses there, as long as L uses it: makes the
+   table in L's registry; pushes what it has for an address, or gives 0; keeps the value on top. */
+void jf_cross_open_made(lua_State *L, const char *key);
+int jf_cross_find_made(lua_State *L, const char *key, const void *at);
+void jf_cross_keep_made(lua_State *L, const char *key, const void *at);
 
 typedef struct jf_box {
   lua_State *front, *inner;    /* inner is NULL once it is closed */

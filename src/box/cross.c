@@ -235,24 +235,47 @@ static void push_pin(jf_crossing *x, int i)
   p->ref = take_pin(L, x->from, i);
 }
 
-/* The same where one stands for it already; functions are closures over it. */
+void jf_cross_open_made(lua_State *L, const char *key)
+{
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_setfield(L, LUA_REGISTRYINDEX, key);
+}
+
+int jf_cross_find_made(lua_State *L, const char *key, const void *at)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, key);
+  lua_pushlightuserdata(L, (void *)(uintptr_t)at);
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+  if (!lua_isnil(L, -1)) return 1;
+  lua_pop(L, 1);
+  return 0;
+}
+
+void jf_cross_keep_made(lua_State *L, const char *key, const void *at)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, key);
+  lua_pushlightuserdata(L, (void *)(uintptr_t)at);
+  lua_pushvalue(L, -3);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+}
+
+/* Pushes what stands for the value at i, made anew where nothing does; functions are closures over
+   it. */
 static void push_wrapped(jf_crossing *x, int i)
 {
   lua_State *L = x->to;
   const int is_function = lua_isfunction(x->from, i);
-  void *at = (void *)(uintptr_t)lua_topointer(x->from, i);
-  lua_getfield(L, LUA_REGISTRYINDEX, made_key);
-  lua_pushlightuserdata(L, at);
-  lua_rawget(L, -2);
-  if (lua_isnil(L, -1)) {
-    lua_pop(L, 1);
-    push_pin(x, i);
-    if (is_function) lua_pushcclosure(L, x->inward ? call_front : call_inner, 1);
-    lua_pushlightuserdata(L, at);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, -4);
-  }
-  lua_remove(L, -2);
+  const void *at = lua_topointer(x->from, i);
+  if (jf_cross_find_made(L, made_key, at)) return;
+  push_pin(x, i);
+  if (is_function) lua_pushcclosure(L, x->inward ? call_front : call_inner, 1);
+  jf_cross_keep_made(L, made_key, at);
 }
 
 static jf_crossed cross_other(jf_crossing *x, int i)
@@ -409,12 +432,7 @@ static void cross_open(lua_State *L, jf_box *box, lua_CFunction gc)
   lua_pushliteral(L, "an object of jfl");        /* what getmetatable() gives */
   lua_setfield(L, -2, "__metatable");
   lua_setfield(L, LUA_REGISTRYINDEX, proxy_key);
-  lua_newtable(L);
-  lua_newtable(L);
-  lua_pushliteral(L, "v");
-  lua_setfield(L, -2, "__mode");
-  lua_setmetatable(L, -2);
-  lua_setfield(L, LUA_REGISTRYINDEX, made_key);
+  jf_cross_open_made(L, made_key);
 }
 
 void jf_cross_open(lua_State *inner, jf_box *box) { cross_open(inner, box, front_gc); }

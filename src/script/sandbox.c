@@ -109,36 +109,23 @@ static int pin_function(const jf_crossing *x, int i)
 static void cross_function(const jf_crossing *x, int i)
 {
   lua_State *L = x->to;
-  void *at = (void *)(uintptr_t)lua_topointer(x->from, i);
-  lua_getfield(L, LUA_REGISTRYINDEX, given_key);
-  lua_pushlightuserdata(L, at);
-  lua_rawget(L, -2);
-  if (lua_isnil(L, -1)) {
-    lua_pop(L, 1);
-    reserve_drops(L, x->owner);
-    lua_pushlightuserdata(L, ((jfl_script *)x->owner)->state);
-    host_call *h = lua_newuserdata(L, sizeof *h);
-    *h = (host_call){ x->owner, 0 };
-    lua_getfield(L, LUA_REGISTRYINDEX, call_key);
-    lua_setmetatable(L, -2);
-    h->ref = pin_function(x, i);
-    lua_pushcclosure(L, call_host, 2);
-    lua_pushlightuserdata(L, at);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, -4);
-  }
-  lua_remove(L, -2);
+  const void *at = lua_topointer(x->from, i);
+  if (jf_cross_find_made(L, given_key, at)) return;
+  reserve_drops(L, x->owner);
+  lua_pushlightuserdata(L, ((jfl_script *)x->owner)->state);
+  host_call *h = lua_newuserdata(L, sizeof *h);
+  *h = (host_call){ x->owner, 0 };
+  lua_getfield(L, LUA_REGISTRYINDEX, call_key);
+  lua_setmetatable(L, -2);
+  h->ref = pin_function(x, i);
+  lua_pushcclosure(L, call_host, 2);
+  jf_cross_keep_made(L, given_key, at);
 }
 
 /* What the registry of the front end has for them. */
 static int open_front(lua_State *L)
 {
-  lua_newtable(L);
-  lua_newtable(L);
-  lua_pushliteral(L, "v");
-  lua_setfield(L, -2, "__mode");
-  lua_setmetatable(L, -2);
-  lua_setfield(L, LUA_REGISTRYINDEX, given_key);
+  jf_cross_open_made(L, given_key);
   lua_newtable(L);
   lua_pushcfunction(L, drop_host_call);
   lua_setfield(L, -2, "__gc");
