@@ -90,9 +90,9 @@ typedef struct jf_queue {
 /* A C function that runs functions of the user, each at this index of its stack. */
 typedef struct jf_runner { lua_CFunction run; int index; } jf_runner;
 
-/* One per lua_State, kept in the registry. */
 #define JF_CORE "jfl.core"           /* registry: the module's table */
 
+/* One per lua_State, kept in the registry. */
 typedef struct jf_state {
   jfl_session *session;            /* made at first need */
   unsigned generation;             /* sessions dropped so far, with their jobs and plans */

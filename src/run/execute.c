@@ -34,7 +34,7 @@ static jfl_status execute_whole(jf_execution *e, const execute_call *c)
 
 /* ---- step by step ---- */
 
-/* Of executions that go on at once none is timed. */
+/* NULL: the run is not timed, as where executions of one plan run at once. */
 static jfl_profile *execute_profile(const jf_execution *e)
 {
   return e->own_site ? NULL : e->session->profile;
@@ -52,7 +52,8 @@ static void execute_watch(const jf_execution *e, const jf_observer **o)
   *o = NULL;
 }
 
-/* Those before it made what is kept, and no variable has changed since. */
+/* The first step to run: those that depend on variables alone, whose results are kept, are left out
+   while no variable has changed. */
 static int execute_first(const jf_execution *e) { return e->renew ? 0 : e->plan->n_still; }
 
 static jfl_status execute_steps(jf_execution *e)
