@@ -3,6 +3,8 @@
 #ifndef JF_OTHER_H
 #define JF_OTHER_H
 
+#include <lauxlib.h>
+#include <lualib.h>
 #include <luajit.h>
 
 /* A DLL names what it needs of another one when it is linked; there is nothing weak. */
