@@ -7,7 +7,7 @@ local LAUNCHES = [[
   local ffi = require "ffi"
   ffi.cdef [=[
     int nvrtcCreateProgram(void **, const char *, const char *, int, void *, void *);
-    int nvrtcCompileProgram(void *, int, void *);
+    int nvrtcCompileProgram(void *, int, const char **);
     int nvrtcGetCUBINSize(void *, size_t *); int nvrtcGetCUBIN(void *, char *);
     int nvrtcDestroyProgram(void **);
     int cuInit(unsigned);
@@ -25,7 +25,8 @@ local LAUNCHES = [[
   local function image(source)
     local program, size = pointer(), ffi.new "size_t[1]"
     assert(nvrtc.nvrtcCreateProgram(program, source, "", 0, nil, nil) == 0)
-    assert(nvrtc.nvrtcCompileProgram(program[0], 0, nil) == 0)
+    local options = ffi.new("const char *[1]", { "--gpu-architecture=sm_90" })
+    assert(nvrtc.nvrtcCompileProgram(program[0], 1, options) == 0)
     assert(nvrtc.nvrtcGetCUBINSize(program[0], size) == 0)
     local bytes = ffi.new("char[?]", size[0])
     assert(nvrtc.nvrtcGetCUBIN(program[0], bytes) == 0)
