@@ -137,6 +137,10 @@ static const error_text errors[] = {
   { CU_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure" },
   { CU_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
     "too many resources requested for launch" },
+  { CU_CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
+    "dependency created on uncaptured work in another stream" },
+  { CU_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT",
+    "operation not permitted on an event last recorded in a capturing stream" },
   { CU_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
     "operation not permitted when stream is capturing" },
 };
@@ -490,7 +494,7 @@ EMULATED_ENTRY int cuEventQuery(emulated_event *e)
 {
   NEEDS_CONTEXT(c);
   NEEDS(e && emulated_event_is(e), CU_INVALID_HANDLE);
-  return emulated_event_happened(e) ? CU_OK : CU_NOT_READY;
+  return emulated_event_query(e);
 }
 
 EMULATED_ENTRY int cuEventElapsedTime(float *ms, emulated_event *from, emulated_event *to)
