@@ -56,7 +56,7 @@ struct emulated_event {
   uint64_t asked, reached;
   struct timespec when;
   int items, is_given_back;
-  emulated_graph *captured;            /* what it was last recorded into, instead of done; or NULL */
+  emulated_graph *captured;            /* what it was last recorded into; NULL: it was done */
 };
 struct emulated_graph { list items; };
 
