@@ -206,8 +206,8 @@ local function check_prefixes(file, path, only)
   end
 end
 
-local function load_from(file, about, path, strict, only)
-  local restore = not only and restorer(path, about.notes)
+local function load_from(file, about, path, strict, only, resume)
+  local restore = resume and restorer(path, about.notes)
   if only then check_prefixes(file, path, only) end
   local report = core.load(file, strict, only)
   if restore then restore() end
@@ -216,10 +216,11 @@ local function load_from(file, about, path, strict, only)
 end
 
 --- Reads what matches by name and gives the report, where call(f, ...) calls what opens the path.
-function checkpoint.load_by(call, path, strict, only)
+-- With `resume`, loops over data go on where they were.
+function checkpoint.load_by(call, path, strict, only, resume)
   variables.settle()
   local report = with_open(path, function(file, about)
-    return load_from(file, about, path, strict, only)
+    return load_from(file, about, path, strict, only, resume)
   end, call)
   if report.unfinished then
     warn.say("%s: has no snapshot_done: saving it may have been cut short", path)
@@ -230,16 +231,29 @@ function checkpoint.load_by(call, path, strict, only)
   return report
 end
 
+-- Whether loops go on where they were: as asked, or where jfl --restart has started ranks again.
+local function is_resumed(o)
+  if o.resume == nil then return not o.only and tonumber(os.getenv "JFL_RESTARTS" or 0) > 0 end
+  args.expect("load", "resume", o.resume, "boolean")
+  if o.resume and o.only then
+    core.fail("load: resume = true takes the whole state of the run, so it goes with no `only`")
+  end
+  return o.resume
+end
+
 local load = args.define("train.CheckPoint:load", "Reads variables from a directory.", {
   { "path", "the directory, or a .safetensors file" },
   { "strict", "whether names missing on either side are an error", false },
   { "only", "what the names to be loaded begin with, or a list of that; the rest keeps its value, "
     .. "and so does the state of the run", args.none, type = "string|string[]" },
+  { "resume", "whether loops over data go on where they were when it was saved; without it they do "
+    .. "so where jfl --restart has started the script again", args.none, type = "boolean" },
   returns = "LoadReport",
 }, function(o)
   args.expect("load", "path", o.path, "string")
   args.expect("load", "strict", o.strict, "boolean")
-  return checkpoint.load_by(directly, o.path, o.strict, prefixes("load", o.only))
+  local only = prefixes("load", o.only)
+  return checkpoint.load_by(directly, o.path, o.strict, only, is_resumed(o))
 end)
 
 local CheckPoint = {}
@@ -269,7 +283,8 @@ end
 --- Reads what matches by name and returns a report: the loaded, missing and unexpected names. Names
 -- that match nothing are told as warnings, and are errors with { strict = true }. With { only =
 -- "dense1" } only names with that prefix are loaded and the state of the run is not, which suits
--- fine-tuning.
+-- fine-tuning. With { resume = true } loops over data go on where they were, as in the run that
+-- saved it; without, they stay where they are.
 function CheckPoint:load(...)
   check(self, "load")
   return load(...)

@@ -66,11 +66,11 @@ function Manager:latest_checkpoint()
   return names[#names]
 end
 
---- Loads the newest checkpoint and gives the report of that and its name; where there is none,
--- creates every variable and saves the first one.
+--- Loads the newest checkpoint, with the positions of loops, and gives the report of that and its
+-- name; where there is none, creates every variable and saves the first one.
 function Manager:initialize_or_restore()
   local latest = check(self, "initialize_or_restore"):latest_checkpoint()
-  if latest then return self.check_point:load(path_of(self, latest)), latest end
+  if latest then return self.check_point:load(path_of(self, latest), { resume = true }), latest end
   self.check_point:init()
   return nil, self:save()
 end

@@ -134,7 +134,7 @@ describe("folders of pictures", function()
       for _ = 1, done do source() end
       check_point:save(path("model"), { overwrite = true })
       flow.clear_default_session()
-      check_point:load(path("model"))
+      check_point:load(path("model"), { resume = true })
       local i = done
       for _, _, images, labels in flow.data.batches(open(RANDOM), options(2)) do
         i = i + 1

@@ -31,7 +31,6 @@ for epoch, i, x in flow.data.loop({ { 7, 8, 9 } }) do
   print(x)                     --> 7
   break
 end
--- so that another loop may have its name
 print(flow.data.close_loop())  --> true
 
 ## data.load_mnist
