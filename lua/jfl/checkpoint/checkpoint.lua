@@ -5,12 +5,12 @@ local args = require "jfl.base.args"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
 local loop = require "jfl.data.loop"
+local report = require "jfl.checkpoint.report"
 local variables = require "jfl.checkpoint.variables"
 local warn = require "jfl.base.warn"
 
 local checkpoint = {}
 
-local SHOWN = 8
 local LOOP = "loop."
 
 -- How functions of the core that take paths are called, but for those of a program in C, which
@@ -162,20 +162,6 @@ end)
 
 -- ---- loading ----
 
--- Tells what matched nothing, but for state of optimizers and of the step.
-local function complain(path, names, state, text)
-  local shown = {}
-  for _, name in ipairs(names) do
-    if not state[name] then shown[#shown + 1] = name end
-  end
-  table.sort(shown)
-  local more = #shown - SHOWN
-  if #shown == 0 then return end
-  if more > 0 then shown = { unpack(shown, 1, SHOWN) } end
-  if more > 0 then shown[SHOWN + 1] = ("and %d more"):format(more) end
-  warn.say("%s: %s: %s", path, text, table.concat(shown, ", "))
-end
-
 -- Returns a function that moves loops to the noted positions; fails here if a note is wrong.
 local function restorer(path, texts)
   local loops = {}
@@ -209,26 +195,25 @@ end
 local function load_from(file, about, path, strict, only, resume)
   local restore = resume and restorer(path, about.notes)
   if only then check_prefixes(file, path, only) end
-  local report = core.load(file, strict, only)
+  local found = core.load(file, strict, only)
   if restore then restore() end
-  report.unfinished = about.unfinished
-  return report
+  found.unfinished = about.unfinished
+  return found
 end
 
 --- Reads what matches by name and gives the report, where call(f, ...) calls what opens the path.
 -- With `resume`, loops over data go on where they were.
 function checkpoint.load_by(call, path, strict, only, resume)
   variables.settle()
-  local report = with_open(path, function(file, about)
+  local found = with_open(path, function(file, about)
     return load_from(file, about, path, strict, only, resume)
   end, call)
-  if report.unfinished then
+  if found.unfinished then
     warn.say("%s: has no snapshot_done: saving it may have been cut short", path)
   end
-  local state = report.state
-  complain(path, report.missing, state, "variables that it does not have keep their values")
-  complain(path, report.unexpected, state, "holds variables that no job here has")
-  return report
+  report.tell(path, found, "variables that it does not have keep their values",
+    "holds variables that no job here has")
+  return found
 end
 
 -- Whether loops go on where they were: as asked, or where jfl --restart has started ranks again.
