@@ -120,11 +120,12 @@ local function prune(self)
 end
 
 --- Saves a checkpoint under a new name, which it returns, and then removes the oldest ones beyond
--- the number to keep.
-function Manager:save()
+-- the number to keep. It takes { notes = ... } as that of a CheckPoint does.
+function Manager:save(options)
   check(self, "save")
+  if options ~= nil then args.expect("save", "options", options, "table") end
   local name = of_rank_0(self, "save", core.world() == 0 and next_name(self) or "")
-  self.check_point:save(path_of(self, name))
+  self.check_point:save(path_of(self, name), options or {})
   if core.world() > 0 then return name end
   sweep(self)
   if self.keep then prune(self) end

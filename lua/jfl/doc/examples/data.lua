@@ -17,6 +17,8 @@ file:close()
 local houses = flow.data.csv("houses.csv", { categories = { "city" } })
 print(houses.rooms, houses.city, houses.price)  --> [3 4 2]	[0 1 0]	[2.5 nan 1.5]
 print(houses.categories.city[2])                --> Oslo
+local same = flow.data.csv("houses.csv", { categories = { city = { "Oslo", "Rome" } } })
+print(same.city)                                --> [1 0 1]
 local features = nd.stack({ houses.rooms:astype("float32"), houses.price }, 1)
 print(features.shape[1], features.shape[2])     --> 3	2
 
