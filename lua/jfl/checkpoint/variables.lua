@@ -148,32 +148,40 @@ variables.load_variables = args.define("load_variables", "Sets variables by name
   return found
 end)
 
--- The variables that are named so or begin so, as the parts of a layer and the state of optimizers
--- do.
-local function parts_of(name)
-  local found = {}
+-- Adds the variables that are named so, or begin so, as the parts of a layer and the state of
+-- optimizers do, to a set. In a name * stands for any letters.
+local function add_named(set, name)
+  local pattern = "^" .. name:gsub("%p", function(c) return c == "*" and ".*" or "%" .. c end)
+  local found = name == "*"
   for _, each in ipairs(core.variables()) do
-    if each == name or each:sub(1, #name + 1) == name .. "-" then found[each] = true end
+    if each:find(pattern .. "$") or each:find(pattern .. "%-") then
+      set[each], found = true, true
+    end
   end
-  if next(found) ~= nil then return found end
+  if found then return end
   core.fail("drop_variables: there is no variable '%s' nor any that begins with '%s-'%s", name,
     name, report.suggest(name, variables.dtypes()))
 end
 
 --- Drops variables, with the state that optimizers keep for them, and returns how many: for a layer
--- that gets another size, or to begin anew. Jobs that use them are traced when they are called next
--- and make them from their initializers.
+-- that gets another size, or to begin anew. They are given by name, as the name of a layer, as a
+-- pattern such as "block1-*" or "*", or as a job, which stands for all that it uses. Jobs that use
+-- them are traced when they are called next and make them from their initializers.
 variables.drop_variables = args.define("drop_variables", "Drops variables by name.", {
-  { "names", "a variable, a layer, or a list of those", type = "string|string[]" },
+  { "names", "a variable, a layer, a pattern such as \"block*\", a job, or a list of those",
+    type = "string|Job|(string|Job)[]" },
   returns = "integer",
 }, function(o)
   job.check_no_body("variables cannot be dropped")
-  local list = type(o.names) == "string" and { o.names }
+  local list = (type(o.names) == "string" or job.is(o.names)) and { o.names }
     or args.expect("drop_variables", "names", o.names, "string or table")
   local all, count = {}, 0
-  for _, name in ipairs(list) do
-    args.expect("drop_variables", "names", name, "string")
-    for each in pairs(parts_of(name)) do all[each] = true end
+  for _, what in ipairs(list) do
+    if job.is(what) then
+      for _, name in ipairs(job.variables_of(what)) do all[name] = true end
+    else
+      add_named(all, args.expect("drop_variables", "names", what, "string"))
+    end
   end
   job.drop_variables(all)
   for _ in pairs(all) do count = count + 1 end

@@ -401,7 +401,8 @@ train(nd.ones({ 4, 8 }), { 0, 1, 2, 3 }) --@
     "eval_net: variable 'output-weight' must be float32 (10, 8) as job 'train_net' made it, got "
       .. "float32 (5, 8); variable 'output-bias' must be float32 (10) as job 'train_net' made it, "
       .. "got float32 (5); jobs share variables by their names: give what differs another "
-      .. "name, drop what there is with flow.drop_variables, or everything with "
+      .. "name, drop what there is with flow.drop_variables{\"output-weight\", \"output-bias\"}, "
+      .. "or everything with "
       .. "flow.clear_default_session()",
   }, [[
 local function net(name, units)
