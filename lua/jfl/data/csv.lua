@@ -148,7 +148,8 @@ end
 -- Given to another call, as they are or from the notes of a checkpoint, they have the same numbers
 -- there: { categories = houses.categories }. A text that is none of them is an error or, with {
 -- unknown = "class" }, has the number after the last.
-csv.csv = args.define(WHO, "A table of comma-separated values as a data set.", {
+csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its columns by name, "
+  .. "and categories, the texts of those made numbers.", {
   { "path", "of the file", type = "string" },
   { "separator", "between cells", "," },
   { "header", "whether the first line has the columns' names; else they are column_1 and so on",

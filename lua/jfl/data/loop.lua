@@ -52,8 +52,8 @@ local function mixed(seed)
   return x ~= 0 and bit.tobit(x) or 1
 end
 
--- The numbers 1 to n in an order that the seed decides, by Marsaglia's xorshift generator.
-local function shuffled(n, seed)
+--- The numbers 1 to n in an order that the seed decides, by Marsaglia's xorshift generator.
+function loop.shuffled(n, seed)
   local order, word = {}, mixed(seed)
   for i = 1, n do order[i] = i end
   for i = n, 2, -1 do
@@ -78,7 +78,7 @@ function loop.new_seed(self) return (self.own_seed or core.get("seed")) % 2 ^ 47
 
 --- The order of an epoch's items.
 function loop.order(self, epoch, seed)
-  return shuffled(self.items, loop.epoch_seed(self, epoch, seed))
+  return loop.shuffled(self.items, loop.epoch_seed(self, epoch, seed))
 end
 
 --- The step from item `first` to `final` of the present epoch: epoch, first, last, order (or nil),

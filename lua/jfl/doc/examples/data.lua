@@ -33,6 +33,11 @@ for _, _, images, labels in flow.data.batches(pets, { batch_size = 2, shuffle = 
   print(images.shape[1], images.shape[2], images.dtype)  --> 2	32	uint8
 end
 
+## data.split
+local set = { { "x", nd.arange(10) }, { "labels", nd.arange(10) % 2 } }
+local train, test = flow.data.split(set, { 0.8, 0.2, seed = 7, by_class = true })
+print(#train.x, #test.x, test.labels:sum())  --> 8	2	1
+
 ## data.decode_image
 flow.data.save_image("red.png", nd.array({ { { 1 } }, { { 0 } }, { { 0 } } }))
 local file = io.open("red.png", "rb")
