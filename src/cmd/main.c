@@ -33,6 +33,19 @@ typedef struct command {
   int is_walled;               /* it runs in a sandbox */
 } command;
 
+/* Adds to the message at 1 what helps where arrays are refused, if there can be any. */
+static void add_hint(lua_State *L)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "jfl.base.hints");
+  if (lua_istable(L, -1)) {
+    lua_getfield(L, -1, "added");
+    lua_pushvalue(L, 1);
+    if (!lua_pcall(L, 1, 1, 0)) lua_replace(L, 1);
+  }
+  lua_settop(L, 1);
+}
+
 /* Message handler: adds a traceback to texts and to error objects that have __tostring. */
 static int traceback(lua_State *L)
 {
@@ -43,6 +56,7 @@ static int traceback(lua_State *L)
     }
     lua_replace(L, 1);
   }
+  add_hint(L);
   luaL_traceback(L, L, lua_tostring(L, 1), 1);
   return 1;
 }

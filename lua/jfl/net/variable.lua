@@ -185,6 +185,7 @@ variable.assign = args.define("assign", "Gives a variable another value at the e
     end
     local value = assigned(o.ref, o.value)
     assign(o.ref, value)
+    context.assigns = true
     return value
   end)
 
