@@ -234,6 +234,14 @@ describe("checkpoint", function()
     flow.checkpoint.load(path, { resume = true })
   end)
 
+  it("says of files of other kinds what can be read", function()
+    for _, name in ipairs { "model.gguf", "model.onnx", "model.pt", "model" } do
+      helper.write(directory .. "/" .. name, "GGUF")
+      helper.fails(function() flow.checkpoint.load(directory .. "/" .. name) end, name
+        .. ": it must be a .safetensors file or the directory of a checkpoint, got a file of")
+    end
+  end)
+
   it("says why it cannot be saved, and leaves nothing behind", function()
     dense("a", { "one" }):compile()
     local save = function(where) flow.checkpoint.save(where) end

@@ -205,7 +205,8 @@ job({ 1, 2 }) --@
 ]] },
   { "a way to update that does not exist", {
     "train.model_update_conf: unknown entry 'adagrad_conf'; entries are one of "
-      .. "adam_conf, momentum_conf, naive_conf, and clip_conf, learning_rate_decay, warmup_conf",
+      .. "adam_conf, lamb_conf, lars_conf, lazy_adam_conf, momentum_conf, naive_conf, "
+      .. "rmsprop_conf, and clip_conf, learning_rate_decay, warmup_conf, weight_decay_conf",
   }, [[
 local config = flow.function_config()
 config.train.primary_lr(0.1)
