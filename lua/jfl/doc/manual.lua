@@ -36,7 +36,8 @@ local entries = {
     { "body", "a function from blobs to blobs, which describes the graph",
       type = "fun(...: Blob): any?, any?, any?, any?" },
     { returns = "Job", table_only = true }),
-  entry("function_config", "Options of a job, set by calls: config.default_data_type(flow.float).",
+  entry("function_config", "Options of a job: config.default_data_type(flow.float), or the same "
+    .. "with = in place of the call.",
     { returns = "FunctionConfig" }),
   entry("clear_default_session", "Drops all jobs and variables."),
   entry("cancel", "Takes back calls that have not begun, and gives their number.",

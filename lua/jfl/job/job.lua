@@ -261,6 +261,19 @@ function job.leave(names)
   for _, each in ipairs(in_order()) do plan.leave(each, names) end
 end
 
+--- Whether a value is a job.
+function job.is(value) return getmetatable(value) == Job end
+
+--- The names of the variables that a job uses, with the state of its optimizers.
+function job.variables_of(self)
+  local found, list = {}, {}
+  for _, entry in pairs(self._plans) do
+    for _, name in ipairs(core.plan_variables(entry.plan)) do found[name] = true end
+  end
+  for name in pairs(found) do list[#list + 1] = name end
+  return list
+end
+
 --- Drops variables, { [name] = true }, after the plans that have them.
 function job.drop_variables(names)
   job.leave(names)

@@ -15,7 +15,7 @@ local plan = {}
 
 -- Returns a reader of the body's results as the declared type, or nil where they are not of it. For
 -- a Tuple the body returns a list or the values themselves, even if there is only one. A job that
--- trains and declares nothing may return nothing.
+-- declares nothing may return nothing, if it does something else.
 local function reader_for(returns, may_be_none, blobs, n, ...)
   local tuple = returns.kind == "Tuple"
   if n == 0 and may_be_none then return function() end end
@@ -50,7 +50,8 @@ end
 local function match_results(self, context, n, ...)
   local blobs = { members = context.members, total = context.total }
   local returns = self._returns
-  local may_be_none = self._untyped and self.type == "train"
+  local acts = self.type == "train" or context.assigns or context.watches
+  local may_be_none = self._untyped and acts
   local reader = reader_for(returns, may_be_none, blobs, n, ...)
   if not reader then
     local text = returned_text(n, ...)

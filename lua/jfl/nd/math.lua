@@ -101,11 +101,13 @@ for method, name in pairs { eq = "equal", ne = "not_equal", lt = "less", le = "l
   methods[method] = binary(name)
 end
 
--- Refuses <, <=, > and >=, whose results Lua would turn into one boolean.
-for event, instead in pairs { __lt = "lt(b) or a:gt(b)", __le = "le(b) or a:ge(b)" } do
+-- Refuses comparisons, whose results Lua would turn into one boolean.
+for event, instead in pairs { __lt = "lt(b) or a:gt(b)", __le = "le(b) or a:ge(b)",
+  __eq = "eq(b)" } do
   events[event] = function()
+    local more = event == "__eq" and "; rawequal(a, b) tells whether they are one array" or ""
     core.fail("NdArrays are compared element by element, by a:%s; add :all() or :any() for one "
-      .. "answer", instead)
+      .. "answer%s", instead, more)
   end
 end
 

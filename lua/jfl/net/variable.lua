@@ -35,6 +35,7 @@ local function compare(context, v)
   local misfits = context.misfits or {}
   context.misfits = misfits
   misfits.where = misfits.where or core.where()
+  misfits.names = (misfits.names and misfits.names .. ", " or "") .. ("%q"):format(v.name)
   misfits[#misfits + 1] = ("variable '%s' must be %s %s as job '%s' made it, got %s %s"):format(
     v.name, there.dtype, there.shape, there.job, v.dtype, shape)
 end
@@ -44,8 +45,8 @@ function variable.check(context)
   local misfits = context.misfits
   if not misfits then return end
   error(("%s%s: %s; jobs share variables by their names: give what differs another name, drop what "
-    .. "there is with flow.drop_variables, or everything with flow.clear_default_session()"):format(
-      misfits.where, context.job.name, table.concat(misfits, "; ")), 0)
+    .. "there is with flow.drop_variables{%s}, or everything with flow.clear_default_session()")
+    :format(misfits.where, context.job.name, table.concat(misfits, "; "), misfits.names), 0)
 end
 
 --- Notes a job's variables, to check jobs that are traced later against them.
@@ -196,6 +197,7 @@ variable.assign = args.define("assign", "Gives a variable another value at the e
     end
     local value = assigned(o.ref, o.value)
     assign(o.ref, value)
+    context.assigns = true
     return value
   end)
 

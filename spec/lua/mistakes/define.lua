@@ -199,11 +199,12 @@ print(job)
 local config = flow.function_config()
 config.default_dtype(flow.float) --@
 ]] },
-  { "an option of a job's configuration by assignment", {
-    "function_config: options are set by calls: config.default_data_type(value)",
+  { "a wrong option of a job's configuration by assignment", {
+    "function_config: unknown option 'default_dtype'",
+    "did you mean default_data_type?",
   }, [[
 local config = flow.function_config()
-config.default_data_type = flow.float --@
+config.default_dtype = flow.float --@
 ]] },
   { "an option of the session by assignment", {
     "config: options are functions: flow.config.threads(value)",

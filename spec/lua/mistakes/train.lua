@@ -205,7 +205,8 @@ job({ 1, 2 }) --@
 ]] },
   { "a way to update that does not exist", {
     "train.model_update_conf: unknown entry 'adagrad_conf'; entries are one of "
-      .. "adam_conf, momentum_conf, naive_conf, and clip_conf, learning_rate_decay, warmup_conf",
+      .. "adam_conf, lamb_conf, lars_conf, lazy_adam_conf, momentum_conf, naive_conf, "
+      .. "rmsprop_conf, and clip_conf, learning_rate_decay, warmup_conf, weight_decay_conf",
   }, [[
 local config = flow.function_config()
 config.train.primary_lr(0.1)
@@ -401,7 +402,8 @@ train(nd.ones({ 4, 8 }), { 0, 1, 2, 3 }) --@
     "eval_net: variable 'output-weight' must be float32 (10, 8) as job 'train_net' made it, got "
       .. "float32 (5, 8); variable 'output-bias' must be float32 (10) as job 'train_net' made it, "
       .. "got float32 (5); jobs share variables by their names: give what differs another "
-      .. "name, drop what there is with flow.drop_variables, or everything with "
+      .. "name, drop what there is with flow.drop_variables{\"output-weight\", \"output-bias\"}, "
+      .. "or everything with "
       .. "flow.clear_default_session()",
   }, [[
 local function net(name, units)
