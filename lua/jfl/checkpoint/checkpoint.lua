@@ -5,12 +5,15 @@ local args = require "jfl.base.args"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
 local loop = require "jfl.data.loop"
+local queue = require "jfl.job.queue"
 local variables = require "jfl.checkpoint.variables"
 local warn = require "jfl.base.warn"
 
 local checkpoint = {}
 
 local SHOWN = 8
+local ASYNC = "whether to return at once: variables are written as they are after the calls so "
+  .. "far, while the program goes on. What is returned takes a callback, and has done() and wait()"
 local LOOP = "loop."
 
 -- How functions of the core that take paths are called, but for those of a program in C, which
@@ -44,6 +47,14 @@ local function save_arrays(path, var_dict, overwrite)
   if err ~= "" then core.fail("%s%s", rank > 0 and "rank 0: " or "", err) end
 end
 
+local saving = queue.task("checkpoint.save", function() end)
+
+-- Has all variables written as they are after the calls so far.
+local function save_behind(path, overwrite)
+  job.compile_all()
+  return core.save_behind(saving, path, overwrite, notes())
+end
+
 --- Writes all variables, where call(f, ...) calls what opens the path.
 function checkpoint.save_by(call, path, overwrite)
   variables.settle()
@@ -53,9 +64,13 @@ end
 local save = args.define("train.CheckPoint:save", "Writes all variables to a directory.", {
   { "path", "the directory" },
   { "overwrite", "whether a checkpoint that is there is replaced", false },
+  { "async", ASYNC, false },
+  returns = "Handle?",
 }, function(o)
   args.expect("save", "path", o.path, "string")
   args.expect("save", "overwrite", o.overwrite, "boolean")
+  args.expect("save", "async", o.async, "boolean")
+  if o.async then return save_behind(o.path, o.overwrite) end
   checkpoint.save_by(directly, o.path, o.overwrite)
 end)
 
@@ -64,8 +79,11 @@ local save_some = args.define("checkpoint.save", "Writes variables to a director
   { "var_dict", "arrays by name, to write these alone and no state of the run", args.none,
     keyed = true, type = "table<string, NdArray>" },
   { "overwrite", "whether a checkpoint that is there is replaced", false },
+  { "async", ASYNC, false },
+  returns = "Handle?",
 }, function(o)
-  if o.var_dict == nil then return save(o.path, o.overwrite) end
+  if o.var_dict == nil then return save(o.path, o.overwrite, o.async) end
+  if o.async then core.fail("save: async writes all variables, and takes no var_dict") end
   args.expect("save", "path", o.path, "string")
   args.expect("save", "var_dict", o.var_dict, "table")
   args.expect("save", "overwrite", o.overwrite, "boolean")
