@@ -59,8 +59,6 @@ local entries = {
     { "path", "such as 'nn.gelu'", type = "string" }, { returns = "boolean" }),
   entry("help", "Prints what a name does, or all names.",
     { "name", "such as 'softmax'", NONE }),
-  entry("get_all_variables", "All variables by name, as NdArrays of their own.",
-    { returns = "table<string, NdArray>" }),
   entry("config.passes", "Leaves passes out of the jobs compiled later, and gives those left out. "
     .. "There are " .. table.concat((core.passes()), ", ") .. ".",
     { "list", "such as '-fold -cse'; '' for none", NONE, type = "string" },
