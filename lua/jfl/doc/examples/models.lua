@@ -30,7 +30,7 @@ print(run_a(x):eq(run_b(x)):all())  --> true
 local net = flow.model("net", function(x) return flow.layers.dense(x, 5) end)
 local predict = net:predict { inputs = { flow.float32 { -1, 3 } },
   output = flow.nn.softmax }
-print(predict({ { 1, 2, 3 } }):sum())  --> 1
+print(("%.3f"):format(predict({ { 1, 2, 3 } }):sum()))  --> 1.000
 
 ## Model:save
 local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
