@@ -8,6 +8,8 @@ return {
     "---@operator unm: Blob" },
   Job = { doc = "What flow.global_function gives: called with its inputs, it runs.",
     "---@overload fun(...: NdArray|table): any, any, any, any" },
+  Model = { doc = "What flow.model gives: called in a body, it is a part of that.",
+    "---@overload fun(...: Blob): any, any, any" },
   Registrar = { doc = "What an asynchronous call gives: called with a function, it registers it.",
     "---@overload fun(callback: fun(value: any), on_error?: fun(message: string))" },
   CheckPoint = { doc = "Saves and loads the variables of the session." },

@@ -113,6 +113,12 @@ function args.is_options(t)
   return type(t) == "table" and getmetatable(t) == nil and type(next(t)) == "string"
 end
 
+--- Whether a value is called as a function is.
+function args.is_callable(value)
+  local meta = type(value) ~= "string" and getmetatable(value)
+  return type(value) == "function" or type(meta) == "table" and meta.__call ~= nil
+end
+
 --- The keys of a table in alphabetical order, for messages: "a, b".
 function args.names_of(t)
   local list = {}

@@ -6,6 +6,7 @@ local core = require "jfl.core"
 local job = require "jfl.job.job"
 local loop = require "jfl.data.loop"
 local plain = require "jfl.base.plain"
+local queue = require "jfl.job.queue"
 local report = require "jfl.checkpoint.report"
 local variables = require "jfl.checkpoint.variables"
 local warn = require "jfl.base.warn"
@@ -13,6 +14,8 @@ local warn = require "jfl.base.warn"
 local checkpoint = {}
 
 local LOOP, NOTES = "loop.", "lua"
+local ASYNC = "whether to return at once: variables are written as they are after the calls so "
+  .. "far, while the program goes on. What is returned takes a callback, and has done() and wait()"
 
 -- How functions of the core that take paths are called, but for those of a program in C, which
 -- opens its own files.
@@ -46,6 +49,14 @@ local function save_arrays(path, var_dict, overwrite)
   if err ~= "" then core.fail("%s%s", rank > 0 and "rank 0: " or "", err) end
 end
 
+local saving = queue.task("checkpoint.save", function() end)
+
+-- Has all variables written as they are after the calls so far.
+local function save_behind(path, overwrite, notes)
+  job.compile_all()
+  return core.save_behind(saving, path, overwrite, kept(notes))
+end
+
 --- Writes all variables and notes, if there are any, where call(f, ...) calls what opens the path.
 function checkpoint.save_by(call, path, overwrite, notes)
   variables.settle()
@@ -63,11 +74,17 @@ local NOTE = { "notes", "what else a program needs that loads it, such as the na
 local save = args.define("train.CheckPoint:save", "Writes all variables to a directory.", {
   { "path", "the directory" },
   { "overwrite", "whether a checkpoint that is there is replaced", false },
+  { "async", ASYNC, false },
   NOTE,
+  returns = "Handle?",
 }, function(o)
   args.expect("save", "path", o.path, "string")
   args.expect("save", "overwrite", o.overwrite, "boolean")
-  checkpoint.save_by(directly, o.path, o.overwrite, check_notes(o.notes))
+  local notes = check_notes(o.notes)
+  if args.expect("save", "async", o.async, "boolean") then
+    return save_behind(o.path, o.overwrite, notes)
+  end
+  checkpoint.save_by(directly, o.path, o.overwrite, notes)
 end)
 
 local save_some = args.define("checkpoint.save", "Writes variables to a directory.", {
@@ -75,9 +92,14 @@ local save_some = args.define("checkpoint.save", "Writes variables to a director
   { "var_dict", "arrays by name, to write these alone and no state of the run", args.none,
     keyed = true, type = "table<string, NdArray>" },
   { "overwrite", "whether a checkpoint that is there is replaced", false },
+  { "async", ASYNC, false },
   NOTE,
+  returns = "Handle?",
 }, function(o)
-  if o.var_dict == nil then return save(o.path, { overwrite = o.overwrite, notes = o.notes }) end
+  if o.var_dict == nil then
+    return save(o.path, { overwrite = o.overwrite, async = o.async, notes = o.notes })
+  end
+  if o.async then core.fail("save: async writes all variables, and takes no var_dict") end
   if o.notes ~= nil then
     core.fail("save: notes are kept beside all variables; with var_dict there are none")
   end

@@ -47,13 +47,28 @@ function variables.dtypes()
   return dtypes
 end
 
---- All variables by name, as NdArrays of their own.
-function variables.get_all_variables()
-  variables.settle()
+local reading = queue.task("get_all_variables", function(list)
   local all = {}
-  for _, name in ipairs(core.variables()) do all[name] = core.variable_get(name) end
+  for i, name in ipairs(list.names) do all[name] = list[i] end
   return all
-end
+end)
+
+--- All variables by name, as NdArrays of their own.
+variables.get_all_variables = args.define("get_all_variables",
+  "All variables by name, as NdArrays of their own.", {
+    { "async", "whether to return at once: the variables as they are after the calls so far are "
+      .. "given to the callback that what is returned takes, or by its wait()", false },
+    returns = "table<string, NdArray>|Handle",
+  }, function(o)
+    if args.expect("get_all_variables", "async", o.async, "boolean") then
+      job.compile_all()
+      return core.read_behind(reading)
+    end
+    variables.settle()
+    local all = {}
+    for _, name in ipairs(core.variables()) do all[name] = core.variable_get(name) end
+    return all
+  end)
 
 -- Shapes of one number, either of which may be given for the other, as other programs write them.
 local is_number = { ["()"] = true, ["(1)"] = true }

@@ -179,7 +179,12 @@ local function add_outputs(self, context, ...)
     core.output(context.graph, blob)
     n = n + typing.arrays_of(blob, context.members)
   end
-  return reader, n, watch.close(context, blobs)
+  return reader, n, watch.close(context, blobs), select("#", ...)
+end
+
+-- Whether a call gives the values of its result one after another.
+local function spreads(self, n_values)
+  return self._returns.kind == "Tuple" or self._returns == typing.any and n_values > 1
 end
 
 -- The job in the core, which lives as long as the session.
@@ -199,11 +204,12 @@ local function describe(job, self, graph, shapes)
 end
 
 local function build(self, graph, shapes)
-  local context, reader, n, watches = describe(self, self, graph, shapes)
+  local context, reader, n, watches, n_values = describe(self, self, graph, shapes)
   local entry = { plan = core.compile(core_job(self), graph), graph = graph, used = self._tick,
     shapes = shapes,
     read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false,
-    rates = context.rates or false, members = context.members, reader = reader, n_results = n }
+    rates = context.rates or false, members = context.members, reader = reader, n_results = n,
+    spreads = not self._async and spreads(self, n_values) }
   queue.own(entry, self._gives, self.config.concurrency_width)
   variable.share(context)
   return entry

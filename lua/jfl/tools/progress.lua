@@ -179,9 +179,9 @@ local function steps(source)
   end
   if core.type(source) == "array" then return rows(source), 0, #source end
   if type(source) == "function" then return source end
-  local meta = getmetatable(source)
-  if type(source) == "table" and meta == nil then return rows(source), 0, #source end
-  if type(meta) == "table" and meta.__call then
+  local is_list = type(source) == "table" and getmetatable(source) == nil
+  if is_list then return rows(source), 0, #source end
+  if args.is_callable(source) then
     return source, nil, type(source.n) == "number" and source.n < math.huge and source.n or nil
   end
   core.fail("progress: source must be a number, an iterator, an NdArray or a list, got %s",

@@ -44,11 +44,11 @@ describe("a job's definition", function()
 
   it("checks its inputs", function()
     local P = tp.Numpy.Placeholder({ 1 })
-    helper.fails(define { inputs = { images = P } }, "j: inputs must be a list such as "
-      .. "{ { \"images\", placeholder } }, as inputs have an order, got a table with the name "
-      .. "'images'")
-    helper.fails(define { inputs = { P } },
-      "j: inputs: entry 1 must be { \"name\", placeholder }")
+    helper.fails(define { inputs = { images = P } }, "j: inputs with names go to the parameters "
+      .. "that have them, and the body names none; state them in order: { { \"images\", "
+      .. "flow.float32 { 100, 10 } } }")
+    helper.fails(define { inputs = { 5 } },
+      "j: inputs: entry 1 must be { \"name\", placeholder }, got number 5")
     helper.fails(define { inputs = { { "x", P }, { "x", P } } }, "j: inputs: 'x' is there twice")
     helper.fails(define { inputs = { { "x", P }, nil, { "y", P } } },
       "j: inputs must be a list of { \"name\", placeholder } without holes, got an entry under "
@@ -357,17 +357,21 @@ describe("a call", function()
     helper.fails(function() job({ { 1, { 2 } }, { 3, 4 } }) end, "[1][2] must be a number")
   end)
 
-  it("has no named arguments", function()
+  it("takes its arguments by name in one table", function()
     local one = helper.predict("one", { 1 }, function(x) return x end)
     local any = helper.predict("any", { 1 }, function(x) return x end,
       { inputs = { { "x", tp.Numpy.Placeholder({ -1, 1 }) } } })
-    local two = helper.predict("two", { 1 }, function(x) return x end, { inputs = {
+    local two = helper.predict("two", { 1 }, function(x, y) return x - y end, { inputs = {
       { "x", tp.Numpy.Placeholder { 1 } }, { "y", tp.Numpy.Placeholder { 1 } } } })
-    helper.fails(function() one { x = { 1 } } end, "one: x must be an array or a list of "
-      .. "numbers, got a table with the name 'x'")
-    helper.fails(function() any { x = { 1 } } end, "any: x must be an NdArray or a list of rows")
-    helper.fails(function() two { x = { 1 }, y = { 2 } } end,
-      "two: takes its arguments by position (x, y), got a table with names")
+    assert.equal(1, one { x = { 1 } }[1])
+    assert.same({ { 1 }, { 2 } }, any({ x = { { 1 }, { 2 } } }):totable())
+    assert.equal(-1, two { y = { 2 }, x = { 1 } }[1])
+    helper.fails(function() two { x = { 1 } } end, "two: 'y' is missing")
+    helper.fails(function() two { x = { 1 }, y = { 1 }, z = 3 } end,
+      "two: has no input 'z'; it takes x, y")
+    helper.fails(function() two({ x = { 1 }, y = { 2 } }, 3) end,
+      "two: x must be an array or a list of numbers, got a table with the name 'x'")
+    helper.fails(function() any { } end, "any: x must not be empty")
   end)
 
   it("works in a coroutine, the first one too", function()

@@ -321,11 +321,11 @@ train(nd.ones({ 4, 8 })) --@
 local train = mlp()
 train({ nd.ones({ 4, 8 }), nd.zeros({ 4 }, flow.int32) }) --@
 ]] },
-  { "the arguments by name", {
-    "train_job: takes its arguments by position (images, labels), got a table with names",
+  { "an argument by a name that the job does not have", {
+    "train_job: has no input 'label'; it takes images, labels; did you mean labels?",
   }, [[
 local train = mlp()
-train({ images = nd.ones({ 4, 8 }), labels = nd.zeros({ 4 }, flow.int32) }) --@
+train({ images = nd.ones({ 4, 8 }), labels = nd.zeros({ 4 }, flow.int32), label = 1 }) --@
 ]] },
   { "a batch that is smaller than declared", {
     "train_job: images must be of shape (4, 8), got (3, 8); a placeholder whose first dimension "

@@ -33,6 +33,10 @@ local job = flow.global_function { name = "net", returns = tp.Numpy,
 job({ { 1, 2 } })
 flow.checkpoint.save("./model")
 print(#flow.checkpoint.load("./model").loaded)  --> 2
+flow.checkpoint.save("./model", { overwrite = true, async = true })(function()
+  print("saved")  --> saved
+end)
+flow.sync()
 
 ## data.close_loop
 for epoch, i, x in flow.data.loop({ { 7, 8, 9 } }) do
