@@ -19,6 +19,8 @@ local LACKS = "is not there: only what turns it off is taken, and anything else 
 local ABOUT = {
   ["flow.experimental.scope.config"] = "is flow.scope.recompute",
   ["flow.zero_pad2d"] = "is flow.constant_pad2d with 0",
+  ["flow.nn.ctc_greedy_decoder"] = "gives the best path of what flow.ctc_loss trains, where the "
+    .. "blank is the last class",
   ["flow.save"] = "is flow.checkpoint.save(path, arrays), with the arguments the other way round",
   ["flow.nn.fused_bias_add_dropout"] = "is flow.nn.bias_add and flow.nn.dropout",
   ["flow.nn.fused_scale_tril_softmax_dropout"] = "is flow.math.fused_scale_tril, flow.nn.softmax "

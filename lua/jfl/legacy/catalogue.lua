@@ -179,8 +179,6 @@ local ABSENT = {
     "nn.distributed_sparse_softmax_cross_entropy_with_logits distributed_partial_fc_sample" },
   { "flow.nn.scaled_dot_product_attention computes attention in one step",
     "nn.fused_self_attention_query_mul_key_and_value" },
-  { "the best path is flow.argmax of each step, without repeats and blanks, in Lua",
-    "nn.ctc_greedy_decoder" },
   { "memory of a job is planned in one way, which job:plan() shows",
     "config.enable_mem_chain_merge" },
 }

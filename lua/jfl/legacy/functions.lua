@@ -36,4 +36,34 @@ functions.fused_scale_tril_softmax_dropout = args.unlisted("nn.fused_scale_tril_
     { noise_shape = o.noise_shape, name = o.name })
 end)
 
+-- Which of the valid steps, (T, N), the decoder keeps: those whose best class is not the blank nor,
+-- if they are merged, that of the step before.
+local function kept(flow, valid, best, blank, step, merge)
+  local keep = flow.math.logical_and(valid, flow.math.not_equal(best, blank))
+  if not merge then return keep end
+  local is_new = flow.math.not_equal(best, flow.roll(best, 1, 0))
+  return flow.math.logical_and(keep, flow.math.logical_or(flow.math.equal(step, 0), is_new))
+end
+
+-- The best class of each step of (T, N, classes), without repeats and blanks, (N, T) with zeros
+-- behind it; and minus the sum of their logarithms, (N, 1).
+functions.ctc_greedy_decoder = args.unlisted("nn.ctc_greedy_decoder", {
+  { "log_probs" }, { "input_lengths" }, { "merge_repeated", "", true }, { "name", "", args.none },
+}, function(o)
+  local flow = names.root()
+  local math, cast, float = flow.math, flow.cast, flow.float32
+  local steps, n, classes = unpack(o.log_probs.shape)
+  local best = cast(math.argmax(o.log_probs, 2), flow.int64)
+  local step = flow.reshape(flow.range(steps, { dtype = flow.int64 }), { steps, 1 })
+  local valid = math.less(step, flow.reshape(cast(o.input_lengths, flow.int64), { 1, n }))
+  local keep = cast(kept(flow, valid, best, classes - 1, step, o.merge_repeated), float)
+  local place = flow.reshape(math.cumsum(keep, 0) - 1, { steps, n, 1 })
+  local column = flow.reshape(flow.range(steps, { dtype = float }), { 1, 1, steps })
+  local is_there = cast(math.equal(place, column), float)
+  local value = flow.reshape(keep * cast(best, float), { steps, n, 1 })
+  local decoded = cast(math.reduce_sum(is_there * value, 0), flow.int64)
+  local counted = cast(valid, float) * math.reduce_max(o.log_probs, 2)
+  return decoded, flow.reshape(-math.reduce_sum(counted, 0), { n, 1 })
+end)
+
 return functions

@@ -12,6 +12,7 @@ return {
   ["flow.find_or_create_module"] = "jfl.legacy.session:find_or_create_module",
   ["flow.zero_pad2d"] = "jfl.legacy.functions:zero_pad2d",
   ["flow.save"] = "jfl.legacy.functions:save",
+  ["flow.nn.ctc_greedy_decoder"] = "jfl.legacy.functions:ctc_greedy_decoder",
   ["flow.nn.fused_bias_add_dropout"] = "jfl.legacy.functions:fused_bias_add_dropout",
   ["flow.nn.fused_scale_tril_softmax_dropout"] =
     "jfl.legacy.functions:fused_scale_tril_softmax_dropout",

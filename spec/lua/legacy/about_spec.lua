@@ -65,6 +65,32 @@ describe("what is said of names of the original", function()
     end
   end)
 
+  -- The probabilities and results of the example that the original has of it.
+  it("is said of the greedy decoder, on arrays and in jobs", function()
+    local nd, tp = flow.ndarray, flow.typing
+    local x = nd.array({
+      { { -1.54, -1.20, -1.95, -1.65, -1.81 }, { -1.84, -1.74, -1.58, -1.55, -1.12 } },
+      { { -1.68, -1.48, -1.89, -1.30, -2.07 }, { -1.13, -1.45, -1.24, -1.61, -1.66 } },
+      { { -1.56, -1.40, -2.83, -1.67, -1.48 }, { -1.20, -2.01, -2.05, -1.95, -1.24 } },
+      { { -2.09, -1.76, -1.36, -1.67, -1.45 }, { -1.85, -1.48, -1.34, -2.16, -1.55 } } })
+    local decode = flow.nn.ctc_greedy_decoder
+    flow.clear_default_session()
+    local job = flow.global_function { name = "decode", returns = tp.Tuple(tp.Numpy, tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ 4, 2, 5 }) },
+        { "lengths", tp.Numpy.Placeholder({ 2 }, { dtype = flow.int64 }) } },
+      body = function(probabilities, lengths) return decode(probabilities, lengths) end }
+    for _, call in ipairs { job, decode } do
+      local path, sum = call(x, nd.array({ 4, 4 }, "int64"))
+      assert.same({ { 1, 3, 1, 2 }, { 0, 2, 0, 0 } }, path:totable())
+      assert.near(5.26, sum:get(1, 1), 1e-5)
+      assert.near(4.79, sum:get(2, 1), 1e-5)
+    end
+    local path, sum = decode(x, nd.array({ 2, 3 }, "int64"), { merge_repeated = false })
+    assert.same({ { 1, 3, 0, 0 }, { 0, 0, 0, 0 } }, path:totable())
+    assert.near(2.5, sum:get(1, 1), 1e-5)
+    flow.clear_default_session()
+  end)
+
   it("is said of functions that others make here", function()
     local nd = flow.ndarray
     local x = nd.array({ { 1, 2 }, { 3, 4 } })
