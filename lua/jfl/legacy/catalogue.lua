@@ -142,7 +142,7 @@ local CODES = "flow.data.csv numbers texts, and gives the numbers back for other
 local BUILD = "jfl_build_text and jfl --version say how jfl was built; pkg-config how to link it"
 local MODEL = "flow.global_function, flow.data.batches and CheckPoint make a training"
 local INSIDE = "it is a part of how the original works inside"
-local SUMMARY = "flow.summary writes scalars, histograms, pictures and texts"
+local SUMMARY = "flow.summary writes numbers, histograms, pictures, texts and settings of runs"
 
 -- Why names are not here: each row a reason and names, in which * stands for any letters.
 local ABSENT = {
