@@ -1,6 +1,6 @@
 """jfl in a Python program, by ctypes alone: a Lua text defines a network that learns the sine, and
 Python trains it in the background, asks it and saves it. It shows that libjfl.so can be used from
-any language that calls C; there is no front end for Python.
+any language that calls C. With numpy, `pip install scripts/package/python` does the same in less.
 
     python3 examples/embed.py [build/libjfl.so]
 

@@ -18,6 +18,20 @@ describe("python #cpu #hosts", function()
     helper.row("Python", helper.version "python3", "examples/embed.py, by ctypes: 2000 steps")
   end)
 
+  it("trains and asks with numpy's arrays, by the module that pip installs", function()
+    local missing = helper.missing("python3", helper.root .. "/build/libjfl.so")
+    if missing then return pending(missing) end
+    local python = os.getenv "PYTHON" or "python3"
+    if os.execute(python .. " -c 'import numpy' 2>/dev/null") ~= 0 then
+      return pending("needs a Python with numpy, which PYTHON names")
+    end
+    local out, err, status = helper.run { "env",
+      "JFL_LIBRARY=" .. helper.root .. "/build/libjfl.so",
+      "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=" .. helper.root .. "/scripts/package/python",
+      python, helper.root .. "/spec/hosts/module.py" }
+    assert.same({ "well with jfl " .. require("jfl").version .. "\n", "", 0 }, { out, err, status })
+  end)
+
   it("is told what it does wrong, by ctypes on four threads, and goes on", function()
     local missing = helper.missing("python3", helper.root .. "/build/libjfl.so")
     if missing then return pending(missing) end

@@ -22,6 +22,7 @@ describe("the version", function()
     assert.equal(flow.version, first(folder .. "debian/changelog", "^jfl %(([%d.]+)%-%S+%)"))
     local rock = ("%sjfl-%s-1.rockspec"):format(folder, flow.version)
     assert.equal(flow.version .. "-1", first(rock, '^version = "(.*)"$'))
+    assert.equal(flow.version, first(folder .. "python/pyproject.toml", '^version = "(.*)"$'))
   end)
 
   it("has the major number that the library's name has", function()

@@ -1,6 +1,9 @@
 -- What flow.help and the manual say of the names that only scripts of the original use: most have
 -- no effect, some are other spellings.
+local aliases = require "jfl.legacy.aliases"
 local arguments = require "jfl.legacy.arguments"
+local catalogue = require "jfl.legacy.catalogue"
+local jfl = require "jfl.base.names"
 local names = require "jfl.legacy.names"
 local options = require "jfl.legacy.options"
 local settings = require "jfl.legacy.settings"
@@ -14,25 +17,16 @@ local LACKS = "is not there: only what turns it off is taken, and anything else 
 
 -- Where the text is another than that it has no effect. A star stands for all names in a group.
 local ABOUT = {
-  ["flow.FixedTensorDef"] = "is flow.typing.Numpy.Placeholder",
-  ["flow.MirroredTensorDef"] = "is flow.typing.ListNumpy.Placeholder",
-  ["flow.MirroredTensorListDef"] = "is flow.typing.ListListNumpy.Placeholder",
-  ["flow.FunctionConfig"] = "is flow.function_config",
-  ["flow.fixed_placement"] = "is flow.scope.placement",
-  ["flow.device_prior_placement"] = "is flow.scope.placement",
-  ["flow.variable_scope"] = "is flow.scope.namespace",
   ["flow.experimental.scope.config"] = "is flow.scope.recompute",
-  ["flow.scope.name_scope"] = "is flow.scope.namespace",
-  ["flow.name_scope"] = "is flow.scope.namespace",
-  ["flow.dynamic_reshape"] = "is flow.reshape",
-  ["flow.math.tanh_v2"] = "is flow.math.tanh",
-  ["flow.math.sigmoid_v2"] = "is flow.math.sigmoid",
-  ["flow.distribute.consistent_strategy"] = "is flow.scope.consistent_view",
-  ["flow.distribute.consistent_strategy_enabled"] = "is flow.scope.consistent_view_enabled",
-  ["flow.distribute.mirrored_strategy"] = "is flow.scope.mirrored_view",
-  ["flow.distribute.mirrored_strategy_enabled"] = "is flow.scope.mirrored_view_enabled",
-  ["flow.sync_default_session"] = "is flow.sync",
-  ["flow.optimizer.PolynomialSchduler"] = "is flow.optimizer.PolynomialScheduler",
+  ["flow.zero_pad2d"] = "is flow.constant_pad2d with 0",
+  ["flow.nn.ctc_greedy_decoder"] = "gives the best path of what flow.ctc_loss trains, where the "
+    .. "blank is the last class",
+  ["flow.save"] = "is flow.checkpoint.save(path, arrays), with the arguments the other way round",
+  ["flow.nn.fused_bias_add_dropout"] = "is flow.nn.bias_add and flow.nn.dropout",
+  ["flow.nn.fused_scale_tril_softmax_dropout"] = "is flow.math.fused_scale_tril, flow.nn.softmax "
+    .. "and flow.nn.dropout",
+  ["flow.math.fused_scale_tril_softmax_dropout"] = "is flow.math.fused_scale_tril, flow.nn.softmax "
+    .. "and flow.nn.dropout",
   ["flow.losses"] = "has add_loss, which a job's function_config says how to minimize; "
     .. "optimizer:minimize(loss) does both",
   ["flow.env.init"] = "meets the other processes, as the first job does",
@@ -77,6 +71,7 @@ local function add(prefix, list)
   end
 end
 
+for path, today in pairs(aliases) do about.by_path[path] = "is " .. today end
 for path in pairs(names) do
   if not path:find("*", 1, true) then add("", { [path] = true }) end
 end
@@ -110,10 +105,28 @@ local function without_effect()
   return table.concat(lines, "\n")
 end
 
+-- The names that are not here, in a paragraph for each reason.
+local function not_here(absent)
+  local by_reason, reasons, lines = {}, {}, {}
+  for _, each in ipairs(absent) do
+    local path, reason = each[1], each[2] or "there is nothing like it"
+    if not by_reason[reason] then by_reason[reason], reasons[#reasons + 1] = {}, reason end
+    table.insert(by_reason[reason], "`" .. path .. "`")
+  end
+  table.sort(reasons)
+  for i, reason in ipairs(reasons) do
+    lines[i] = ("- %s: %s"):format(table.concat(by_reason[reason], ", "), reason)
+  end
+  return table.concat(lines, "\n")
+end
+
 --- The manual's page of all of them.
 function about.page()
-  local rows, lines = {}, { "Scripts of the original, OneFlow 0.3, may use these names. "
-    .. "`flow.help` tells the same of each; completion and the reference leave them out.\n",
+  local here, absent = catalogue.sorted()
+  local rows, lines = {}, { ("Of the %d public names of the original, OneFlow, %d are here, most "
+    .. "of them as they are, and %d are not. These are another name here, or are there for its "
+    .. "scripts alone. `flow.help` tells the same of each; completion and the reference leave them "
+    .. "out.\n"):format(#here + #absent, #here, #absent),
     "| name | what it is here |\n|---|---|" }
   for path, text in pairs(about.by_path) do
     if text ~= NOTHING then rows[#rows + 1] = ("| `%s` | %s |"):format(path, text) end
@@ -122,6 +135,7 @@ function about.page()
   for _, row in ipairs(rows) do lines[#lines + 1] = row end
   lines[#lines + 1] = "\n## Without an effect\n\nThese are taken, and their values checked, and do "
     .. "nothing:\n\n" .. without_effect()
+  lines[#lines + 1] = "\n## Not here\n\nReading one of these is an error.\n\n" .. not_here(absent)
   return table.concat(lines, "\n") .. "\n"
 end
 
@@ -133,6 +147,11 @@ function about.text(name)
     if short == name or short:match("[^.: ]+$") == name then
       lines[#lines + 1] = path .. " " .. text
     end
+  end
+  for _, path in ipairs(catalogue.paths()) do
+    local reason = (path == name or path:match("[^.]+$") == name) and not jfl.has(path)
+      and catalogue.reason(path)
+    if reason then lines[#lines + 1] = ("flow.%s is not here: %s"):format(path, reason) end
   end
   table.sort(lines)
   return lines[1] and table.concat(lines, "\n") or nil

@@ -1,26 +1,8 @@
--- The names of the original that have another spelling here or do nothing: what each loads, a
--- module or "module:field"; with a star, a table that has the names of that space. Scripts may use
--- them; help and completion leave them out.
+-- The names of the original that are there for its scripts alone: what each loads, a module or
+-- "module:field"; with a star, a table that has the names of that space. Those that are another
+-- name here are in aliases.lua. Help and completion leave them out.
 return {
-  ["flow.FixedTensorDef"] = "jfl.job.typing:Numpy.Placeholder",
-  ["flow.MirroredTensorDef"] = "jfl.job.typing:ListNumpy.Placeholder",
-  ["flow.MirroredTensorListDef"] = "jfl.job.typing:ListListNumpy.Placeholder",
-  ["flow.FunctionConfig"] = "jfl.job.config:function_config",
-  ["flow.fixed_placement"] = "jfl.net.scope:placement",
-  ["flow.device_prior_placement"] = "jfl.net.scope:placement",
-  ["flow.variable_scope"] = "jfl.net.scope:namespace",
-  ["flow.distribute.consistent_strategy"] = "jfl.net.views:consistent_view",
-  ["flow.distribute.consistent_strategy_enabled"] = "jfl.net.views:consistent_view_enabled",
-  ["flow.distribute.mirrored_strategy"] = "jfl.net.views:mirrored_view",
-  ["flow.distribute.mirrored_strategy_enabled"] = "jfl.net.views:mirrored_view_enabled",
-  ["flow.scope.name_scope"] = "jfl.net.scope:namespace",
   ["flow.experimental.scope"] = "jfl.legacy.session:experimental_scope",
-  ["flow.name_scope"] = "jfl.net.scope:namespace",
-  ["flow.dynamic_reshape"] = "jfl.op.call:op.reshape",
-  ["flow.math.tanh_v2"] = "jfl.op.call:op.tanh",
-  ["flow.math.sigmoid_v2"] = "jfl.op.call:op.sigmoid",
-  ["flow.sync_default_session"] = "jfl.job.queue:sync",
-  ["flow.optimizer.PolynomialSchduler"] = "jfl.optim.optimizers:PolynomialScheduler",
   ["flow.losses"] = "jfl.legacy.losses:api",
   ["flow.env.*"] = "jfl.legacy.env",
   ["flow.enable_eager_execution"] = "jfl.legacy.session:enable_eager_execution",
@@ -28,6 +10,14 @@ return {
   ["flow.inter_job_reuse_mem_strategy"] = "jfl.legacy.session:inter_job_reuse_mem_strategy",
   ["flow.current_global_function_desc"] = "jfl.legacy.session:current_global_function_desc",
   ["flow.find_or_create_module"] = "jfl.legacy.session:find_or_create_module",
+  ["flow.zero_pad2d"] = "jfl.legacy.functions:zero_pad2d",
+  ["flow.save"] = "jfl.legacy.functions:save",
+  ["flow.nn.ctc_greedy_decoder"] = "jfl.legacy.functions:ctc_greedy_decoder",
+  ["flow.nn.fused_bias_add_dropout"] = "jfl.legacy.functions:fused_bias_add_dropout",
+  ["flow.nn.fused_scale_tril_softmax_dropout"] =
+    "jfl.legacy.functions:fused_scale_tril_softmax_dropout",
+  ["flow.math.fused_scale_tril_softmax_dropout"] =
+    "jfl.legacy.functions:fused_scale_tril_softmax_dropout",
   ["NdArray.*"] = "jfl.legacy.array",
   ["flow.config.*"] = "jfl.legacy.settings",
   ["function_config.*"] = "jfl.legacy.options",

@@ -16,6 +16,11 @@ for _, list in ipairs { ndmath.methods, require "jfl.nd.shape" } do
   for name, f in pairs(list) do methods[name] = f end
 end
 
+-- Whose results have as many elements as values say.
+for _, name in ipairs { "argwhere", "nonzero", "unique", "unique_with_counts" } do
+  methods[name] = function(a, ...) return require("jfl.nd.find")[name](a, ...) end
+end
+
 function events.__tostring(a) return require("jfl.nd.format").text(a) end
 
 function events.__concat(a, b) return tostring(a) .. tostring(b) end

@@ -77,7 +77,7 @@ end
 
 -- ---- events; the numbers are those of TensorFlow's event.proto and summary.proto ----
 
-local DT_STRING = 7
+local DT_FLOAT, DT_STRING = 1, 7
 
 --- The event that every file begins with.
 function event.version(time) return double(1, time) .. bytes(3, "brain.Event:2") end
@@ -108,6 +108,26 @@ end
 function event.text(tag, s)
   local tensor = whole(1, DT_STRING) .. bytes(2, bytes(2, whole(1, 1))) .. bytes(8, s)
   return bytes(1, tag) .. bytes(8, tensor) .. bytes(9, bytes(1, bytes(1, "text")))
+end
+
+-- A google.protobuf.Value.
+local function plain(value)
+  if type(value) == "number" then return double(2, value) end
+  if type(value) == "string" then return bytes(3, value) end
+  return whole(4, value and 1 or 0)
+end
+
+--- A value: what the run was made with, a list of { name, number, text or boolean }, as
+-- TensorBoard's plugin hparams reads it (plugin_data.proto).
+function event.hparams(list, start)
+  local parts = {}
+  for i, pair in ipairs(list) do
+    parts[i] = bytes(1, bytes(1, pair[1]) .. bytes(2, plain(pair[2])))
+  end
+  local info = table.concat(parts) .. double(5, start)
+  local data = bytes(1, bytes(1, "hparams") .. bytes(2, bytes(3, info)))
+  local nothing = whole(1, DT_FLOAT) .. bytes(2, bytes(2, ""))
+  return bytes(1, "_hparams_/session_start_info") .. bytes(8, nothing) .. bytes(9, data)
 end
 
 return event

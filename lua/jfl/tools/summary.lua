@@ -266,4 +266,24 @@ end, function(who, value, o)
   return { event.text(o.tag, check_text(who, "value", value)) }
 end)
 
+local PLAIN = "number or string or boolean"
+
+--- Writes what a run was made with, for TensorBoard's table of runs:
+-- summary.hparams({ rate = 0.1, optimizer = "Adam" }), once, before the scalars of the run.
+summary.hparams = args.define("summary.hparams", "Writes what a run was made with, by names.", {
+  { "hparams", "numbers, texts and booleans by name", keyed = true, type = "table" },
+  WRITER,
+}, function(o)
+  local who, list = "summary.hparams", {}
+  for name, value in pairs(args.expect(who, "hparams", o.hparams, "table")) do
+    check_text(who, "hparams", args.expect(who, "hparams", name, "string"))
+    args.expect(who, name, value, PLAIN)
+    if type(value) == "string" then check_text(who, name, value) end
+    list[#list + 1] = { name, value }
+  end
+  table.sort(list, function(a, b) return a[1] < b[1] end)
+  local writer = writer_of(who, check_writer(who, o.writer))
+  append(writer, who, event.summary(time(), 0, { event.hparams(list, time()) }))
+end)
+
 return summary

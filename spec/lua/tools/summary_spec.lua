@@ -21,6 +21,11 @@ local GOLDEN = {
     .. "68c3a94a080a060a04746578746ad03a12",
 }
 
+-- A value that TensorBoard 2.21's plugin hparams reads as the three that are written below.
+local HPARAMS = "0a1c5f68706172616d735f2f73657373696f6e5f73746172745f696e666f42060801120212004a4e0a"
+  .. "4c0a0768706172616d7312411a3f0a130a066c617965727312091100000000000008400a0a0a046e6f726d1202200"
+  .. "10a130a096f7074696d697a657212061a044164616d29000000000000f83f"
+
 local function hex(s) return (s:gsub(".", function(c) return ("%02x"):format(c:byte()) end)) end
 
 local function content(path)
@@ -69,6 +74,8 @@ describe("event", function()
     same("histogram", of(2 ^ 40, event.histogram("w", { min = -1, max = 2, num = 3, sum = 1.5,
       squares = 5, limits = { 0, 2.5 }, counts = { 1, 2 } })))
     same("text", of(7, event.text("note", "h\195\169")))
+    assert.equal(HPARAMS, hex(event.hparams({ { "layers", 3 }, { "norm", true },
+      { "optimizer", "Adam" } }, 1.5)))
   end)
 end)
 
@@ -177,6 +184,22 @@ describe("summary", function()
     flow.summary.text("# done", 2, "note")
     assert.same({ value(1, event.histogram("w", histogram.of(nd.array { 1, 2, 3, 4 }))),
       value(2, event.text("note", "# done")) }, values())
+  end)
+
+  it("writes what a run was made with", function()
+    local file = flow.summary.create_summary_writer(dir .. "/runs")
+    flow.summary.hparams({ rate = 0.1, optimizer = "Adam", norm = true })
+    local data = records(file.path)[2]
+    local last = 0
+    for _, name in ipairs { "_hparams_/session_start_info", "norm", "optimizer", "Adam", "rate" } do
+      local at = data:find(name, last + 1, true)
+      assert.truthy(at, name)
+      last = at
+    end
+    helper.fails(function() flow.summary.hparams({ rate = {} }) end,
+      "summary.hparams: rate must be a number or string or boolean, got an empty table")
+    helper.fails(function() flow.summary.hparams({ 3 }) end, "hparams must be a string, got number")
+    flow.summary.close(file)
   end)
 
   it("writes pictures of either format, three of a batch unless asked otherwise", function()

@@ -32,6 +32,11 @@ print(scores:argmax())   --> 3
 local costs = nd.array({ 3, 1, 2 })
 print(costs:argmin(), costs[costs:argmin() + 1])  --> 1	1
 
+## ndarray.argwhere
+local a = nd.array({ { 0, 1 }, { 2, 0 } })
+print(a:argwhere())  --> [[0 1]
+                     -->  [1 0]]
+
 ## ndarray.array
 local a = nd.array({ { 1, 2, 3 }, { 4, 5, 6 } })
 print(a.shape[1], a.shape[2], a.dtype)  --> 2	3	float32
@@ -188,6 +193,16 @@ print(images:take({ 3, 1 }))  --> [[3. 3.]
 ## ndarray.totable
 local t = nd.array({ { 1, 2 }, { 3, 4 } }):totable()
 print(t[2][1], #t)  --> 3	2
+
+## ndarray.nonzero
+print(nd.array({ 0, 3, 4 }):nonzero())  --> [[1 2]]
+
+## ndarray.unique
+print(nd.array({ 3, 1, 3, 2 }):unique())  --> [1. 2. 3.]
+
+## ndarray.unique_with_counts
+local values, index, counts = nd.array({ 3, 1, 3 }):unique_with_counts()
+print(values, index, counts)  --> [3. 1.]	[0 1 0]	[2 1]
 
 ## ndarray.transpose
 local a = nd.array({ { 1, 2, 3 }, { 4, 5, 6 } })

@@ -185,6 +185,12 @@ for step = 1, 3 do flow.summary.scalar(1 / step, step, "loss") end
 flow.summary.close(writer)  -- tensorboard --logdir logs shows it
 print(io.open(writer.path):seek("end") > 60)  --> true
 
+## summary.hparams
+local writer = flow.summary.create_summary_writer("logs")
+flow.summary.hparams({ rate = 0.1, optimizer = "Adam" })
+flow.summary.close(writer)
+print(io.open(writer.path):seek("end") > 60)  --> true
+
 ## summary.text
 local writer = flow.summary.create_summary_writer("logs")
 flow.summary.text("**rate** 0.1, batch 100", 0, "settings")
