@@ -14,6 +14,7 @@ local SLOW, FEW = 0.01, 100              -- an entry of more seconds is repeated
 flow.config.background(true)
 flow.config.callback_seconds(0.0005)
 flow.config.when_full("busy")
+flow.config.when_new("queue")
 flow.config.max_inflight(2 * DUE)
 flow.config.max_plans(4)
 
