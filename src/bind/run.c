@@ -44,6 +44,12 @@ static void run_convert(lua_State *L, const jf_lplan *p, int i)
   int at = i + 2;
   const jf_linput *in = &p->in[i];
   const char *who = run_push_who(L, p, i);
+  if (lua_type(L, at) == LUA_TNUMBER && jf_shape_size(in->shape) == 1) {
+    jf_fill(L, jf_push_new(L, in->dtype, in->shape), 0, 1, lua_tonumber(L, at), who);
+    lua_replace(L, at);
+    lua_settop(L, p->n_in + 1);
+    return;
+  }
   if (!lua_istable(L, at) && !jf_test(L, at, JF_ARRAY))
     jf_raise(L, "%s must be an array or a table, got %s", who, jf_type_name(L, at));
   const jf_larray *b = jf_to_array(L, at, in->dtype, who);

@@ -8,6 +8,7 @@ local queue = require "jfl.job.queue"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
 local definition = require "jfl.job.definition"
+local inputs = require "jfl.job.inputs"
 local plan = require "jfl.job.plan"
 local profile = require "jfl.tools.profile"
 local rates = require "jfl.job.rates"
@@ -49,8 +50,8 @@ function job.count() return #in_order() end
 
 local CLEARED = "the session that this job belonged to was cleared; define it again"
 
--- The user's function that defines a job, and the line there.
-local function definer()
+--- The user's function that defines something, and the line there.
+function job.definer()
   local level, info = 3
   repeat
     level = level + 1
@@ -114,7 +115,7 @@ end
 -- definition: whoever holds it calls the new one from then on.
 function job.global_function(...)
   local self = definition(...)
-  self._by = definer()
+  self._by = job.definer()
   local old = by_name[self.name]
   if old then return redefine(old, self) end
   self._plans, self._n_plans, self._tick = {}, 0, 0
@@ -145,7 +146,7 @@ local function run_plan(self, entry, ...)
   if not entry.read then return core.run(entry.plan, ...) end
   local value = entry.read(entry.watches and core.run_watched(entry.plan, ...)
     or { core.run(entry.plan, ...) })
-  if self._returns.kind == "Tuple" then return unpack(value) end
+  if entry.spreads then return unpack(value) end
   return value
 end
 
@@ -171,9 +172,13 @@ local function fixed_plan(self, behind)
   return plan.kept(self, "fixed") or plan.compile(self, "fixed", shapes, behind)
 end
 
---- Runs the job. Returns what `returns` says: values, a registrar or a future.
+--- Runs the job. Returns what `returns` says: values, a registrar or a future. Arguments may be
+-- given by name, in one table.
 function Job:__call(...)
   plan.check_outside(self)
+  if type((...)) == "table" and select("#", ...) == 1 and args.is_options((...)) then
+    return self(unpack(inputs.by_name(self, (...)), 1, #self._inputs))
+  end
   if not self._dynamic then
     local entry = self._latest
     if not entry or entry.behind then entry = fixed_plan(self, goes_behind(self)) end
@@ -265,9 +270,28 @@ function job.compile_all(is_queued)
   end
 end
 
+--- Frees the plans of all jobs that have one of these variables, { [name] = true }; those jobs are
+-- traced when they are called next.
+function job.leave(names)
+  for _, each in ipairs(in_order()) do plan.leave(each, names) end
+end
+
+--- Whether a value is a job.
+function job.is(value) return getmetatable(value) == Job end
+
+--- The names of the variables that a job uses, with the state of its optimizers.
+function job.variables_of(self)
+  local found, list = {}, {}
+  for _, entry in pairs(self._plans) do
+    for _, name in ipairs(core.plan_variables(entry.plan)) do found[name] = true end
+  end
+  for name in pairs(found) do list[#list + 1] = name end
+  return list
+end
+
 --- Drops variables, { [name] = true }, after the plans that have them.
 function job.drop_variables(names)
-  for _, each in ipairs(in_order()) do plan.leave(each, names) end
+  job.leave(names)
   for name in pairs(names) do
     core.variable_drop(name)
     variable.shared[name] = nil
@@ -282,7 +306,7 @@ function job.clear_default_session()
   for _, each in ipairs(in_order()) do
     each._closed, each._latest, each._plans, each._retired = CLEARED, false, {}, false
   end
-  by_name, variable.shared = {}, {}
+  by_name, variable.shared, variable.frozen, variable.trainable = {}, {}, {}, {}
   profile.across(core.reset)
   config.reset()
   for _, forget in ipairs(forgetting) do forget() end
