@@ -10,7 +10,8 @@
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
 #                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
-# make bench-frames  how long the entries take that a game makes in its frames: FRAMES=2000
+# make bench-frames  how long the entries take that a game makes in its frames: FRAMES=2000, and
+#                each for SECONDS=0 at least
 # make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
 # make soak      a mixture of calls for SECONDS=3600, with a curve of memory, descriptors, threads
 #                and files, which must be flat
@@ -307,7 +308,7 @@ bench: all build/bench-copy
 bench-load: all build/bench-load
 	@build/jfl scripts/bench/load.lua $(LOAD)
 bench-frames: all
-	@build/jfl scripts/bench/frames.lua $(FRAMES)
+	@build/jfl scripts/bench/frames.lua $(or $(FRAMES),2000) $(or $(SECONDS),0)
 build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 fuzz:

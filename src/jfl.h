@@ -639,6 +639,11 @@ JFL_API jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode);
 /* Runs the passes on g, makes its plan, and creates the variables that the session lacks.
    The job keeps a reference to g. It takes no more ops, also where this fails. */
 JFL_API jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out);
+/* The same without waiting: it takes its turn among the runs. g must not be looked at until the
+   request is done; then jfl_request_plan gives the plan, jfl_request_status what went wrong.
+   jfl_submit_behind queues runs of it meanwhile. A plan on several devices, or one that several
+   processes run together, is made at once. */
+JFL_API jfl_status jfl_compile_submit(jfl_job *j, jfl_graph *g, jfl_request **out);
 /* Drops a plan before its job goes; it must not be in flight. NULL: nothing. */
 JFL_API void jfl_plan_free(jfl_plan *p);
 /* What a step of a plan does, for those who reckon how long it takes. */
@@ -682,6 +687,10 @@ JFL_API jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out);
 /* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight
    runs of the job wait already. */
 JFL_API jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out);
+/* The same for a plan that is being made, by the request for that. Where it cannot be made the run
+   fails for the same reason. */
+JFL_API jfl_status jfl_submit_behind(jfl_request *compiling, jfl_array *const *in,
+                                     jfl_request **out);
 /* Whether jfl_submit would run the plan at once now; and does so, without a request: *ran says
    whether, and if so the rest is as jfl_run says. */
 JFL_API int jfl_plan_is_small(const jfl_plan *p);
@@ -694,6 +703,9 @@ JFL_API int jfl_request_done(const jfl_request *r);
    results, borrowed, NULL before, after an error and past the last. */
 JFL_API jfl_status jfl_request_status(const jfl_request *r);
 JFL_API jfl_array *jfl_request_output(const jfl_request *r, int i);
+/* The plan that was made, or run; NULL before the request is done, after an error, and where there
+   is none. */
+JFL_API jfl_plan *jfl_request_plan(const jfl_request *r);
 /* The name of that result, of jfl_variables_submit; NULL where it has none. */
 JFL_API const char *jfl_request_name(const jfl_request *r, int i);
 /* Takes back a run that has not begun: it is done at once, and its status is JFL_ESTATE. *cancelled

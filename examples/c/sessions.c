@@ -4,9 +4,9 @@
 
 enum { ROWS = 8 };
 
-/* Compiles a job that multiplies (ROWS, 4) by a variable of (4, 2); a train job also lowers the
+/* Describes a job that multiplies (ROWS, 4) by a variable of (4, 2); a train job also lowers the
    sum of that. */
-static jfl_plan *job_of(jfl_session *s, const char *name, jfl_mode mode, jfl_job **job)
+static jfl_graph *graph_of(const char *name, jfl_mode mode)
 {
   const jfl_shape shape = { 2, { ROWS, 4 } };
   const jfl_variable_spec spec = { .name = "w", .dtype = JFL_F32, .shape = { 2, { 4, 2 } },
@@ -18,7 +18,6 @@ static jfl_plan *job_of(jfl_session *s, const char *name, jfl_mode mode, jfl_job
   };
   jfl_graph *g;
   jfl_value *in[2] = { NULL, NULL }, *y = NULL;
-  jfl_plan *plan;
   check(jfl_graph_new(name, mode, &g));
   check(jfl_graph_input(g, "x", JFL_F32, &shape, &in[0]));
   check(jfl_graph_variable(g, &spec, &in[1]));
@@ -27,6 +26,13 @@ static jfl_plan *job_of(jfl_session *s, const char *name, jfl_mode mode, jfl_job
   if (mode == JFL_TRAIN)
     check(jfl_graph_minimize(g, &(jfl_minimize){ .loss = &y, .n_loss = 1, .optimizer = "SGD",
       .schedule = "piecewise_constant_schedule", .schedule_arg = schedule, .n_schedule_arg = 2 }));
+  return g;
+}
+
+static jfl_plan *job_of(jfl_session *s, const char *name, jfl_mode mode, jfl_job **job)
+{
+  jfl_graph *g = graph_of(name, mode);
+  jfl_plan *plan;
   check(jfl_job_new(s, name, mode, job));
   check(jfl_job_compile(*job, g, &plan));
   jfl_graph_unref(g);                        /* the job keeps it */
@@ -171,6 +177,28 @@ static void asynchronous_runs(void)
   jfl_session_free(s);
 }
 
+/* A plan that takes long to make is made while the host goes on; runs queue up behind it. */
+static void plan_made_behind(void)
+{
+  jfl_session *s = session();
+  jfl_graph *g = graph_of("predict", JFL_PREDICT);
+  jfl_job *job;
+  jfl_array *x = numbers(ROWS, 4);
+  jfl_request *making, *r;
+  check(jfl_job_new(s, "predict", JFL_PREDICT, &job));
+  check(jfl_compile_submit(job, g, &making));
+  check(jfl_submit_behind(making, &x, &r));
+  while (!jfl_request_done(r)) jfl_session_wait(s, r, 0.01);   /* or it draws */
+  check(jfl_request_status(r));              /* also why the plan cannot be made */
+  jfl_plan *plan = jfl_request_plan(making);
+  EXPECT(jfl_plan_inputs(plan) == 1);
+  jfl_request_unref(r);
+  jfl_request_unref(making);
+  jfl_graph_unref(g);
+  jfl_array_unref(x);
+  jfl_session_free(s);
+}
+
 /* A run that takes less time than handing it over is made at once. */
 static void small_run(void)
 {
@@ -218,6 +246,7 @@ int main(void)
   job_defined_again();
   learning_rate();
   asynchronous_runs();
+  plan_made_behind();
   small_run();
   run_that_is_given_up();
   return 0;

@@ -164,16 +164,22 @@ end
 -- ---- saving ----
 
 --- Saves all that the brain knows in the directory `path`. What was saved there before is replaced
--- once the new files are whole, so that whoever is killed meanwhile loses nothing.
-function brain.save(path)
+-- once the new files are whole, so that whoever is killed meanwhile loses nothing. async: returns
+-- at once what gets a function to be called when the files are there.
+function brain.save(path, async)
   local results = flow.ndarray.zeros { RESULTS }
   for i, each in ipairs(brain.results) do results[i] = each end
   flow.load_variables { sightings = memory, results = results,
     counts = { known, place, brain.steps, brain.balls } }
-  flow.train.CheckPoint():save(path, { overwrite = true })
+  return flow.train.CheckPoint():save(path, { overwrite = true, async = async })
 end
 
---- Saves in one of the next frames: when no step is out for which the frame would have to wait.
+local function saved() end
+
+local function not_saved(message) brain.trouble = message end
+
+--- Saves in one of the next frames: when no step is out for which the frame would have to wait. The
+-- files are written beside the game.
 function brain.save_soon(path) saving = path end
 
 --- Runs what is due, for `seconds` at most. To be called in each frame. What goes wrong ends no
@@ -181,7 +187,8 @@ function brain.save_soon(path) saving = path end
 function brain.poll(seconds)
   local ok, wrong = pcall(flow.poll, seconds)
   if ok and saving and out == 0 then
-    ok, wrong = pcall(brain.save, saving)
+    ok, wrong = pcall(brain.save, saving, true)
+    if ok then wrong(saved, not_saved) end
     saving = nil
   end
   if not ok then brain.trouble = wrong end

@@ -18,6 +18,10 @@ local mode, at, turn_ends        -- the mode of the present turn, and its number
 local from, count                -- steps before this turn, and its frames
 local due, start, last           -- when the frame should begin, when it did, and the one before
 
+local RECENT, RENEWED = 600, 30  -- frames that are shown, and after how many that is made anew
+local recent = { between = {}, work = {}, n = 0 }
+local shown = ""
+
 --- Begins to measure for so many seconds of each mode.
 function frames.plan(its_brain, seconds)
   brain, at, turn_ends, count = its_brain, 0, 0, 0
@@ -54,6 +58,7 @@ function frames.next()
   if now - due > FRAME then due = now end              -- frames were lost: none is made up for
   local between = now - last
   start, last = now, now
+  recent.between[recent.n % RECENT + 1] = between
   if ends then
     turn(now)
     count = count + 1
@@ -63,17 +68,33 @@ function frames.next()
   return between
 end
 
+local function percentile(list, part)
+  return (list[math.max(1, math.ceil(#list * part))] or 0) * 1e3
+end
+
+local function summary(list)
+  local sorted = { unpack(list) }
+  table.sort(sorted)
+  return ("%.1f  %.1f  %.1f"):format(percentile(sorted, 0.5), percentile(sorted, 0.99),
+    percentile(sorted, 1))
+end
+
+--- The last ten seconds in a line: of frames, and of the work in them, the median, what 99 of 100
+-- keep to, and the longest, in milliseconds.
+function frames.recent() return shown end
+
 --- The frame's work is done.
 function frames.done()
+  recent.work[recent.n % RECENT + 1] = love.timer.getTime() - start
+  recent.n = recent.n + 1
+  if recent.n % RENEWED == 0 then
+    shown = ("frames %s ms, work %s ms"):format(summary(recent.between), summary(recent.work))
+  end
   if ends and count > FIRST then mode.work[#mode.work + 1] = love.timer.getTime() - start end
 end
 
 --- Whether all was measured.
 function frames.over() return ends ~= nil and love.timer.getTime() >= ends end
-
-local function percentile(list, part)
-  return (list[math.max(1, math.ceil(#list * part))] or 0) * 1e3
-end
 
 --- The table of what was measured: milliseconds.
 function frames.table()

@@ -1,7 +1,7 @@
 -- What is drawn: the court, what the opponent expects, and how well it does by now.
 local court = require "court"
 
-local view = { thoughts = true }
+local view = { thoughts = true, times = true }
 
 local INK, DIM, OWN = { 0.93, 0.94, 0.95 }, { 0.45, 0.5, 0.58 }, { 0.98, 0.73, 0.25 }
 local CURVE = { x = 250, y = court.HEIGHT + 18, width = 530, height = 74 }
@@ -67,8 +67,8 @@ local function notes(brain, message)
   if message then love.graphics.printf(message, 0, court.HEIGHT - 40, court.WIDTH, "center") end
 end
 
---- Draws a frame. message: a line for the player, or nil.
-function view.draw(game, brain, message)
+--- Draws a frame. message: a line for the player, or nil; times: a line about frames.
+function view.draw(game, brain, message, times)
   love.graphics.clear(love.graphics.getBackgroundColor())
   points(game)
   love.graphics.setColor(INK)
@@ -81,6 +81,8 @@ function view.draw(game, brain, message)
   love.graphics.rectangle("fill", 0, court.HEIGHT, court.WIDTH, court.NOTES)
   notes(brain, message)
   curve(brain)
+  love.graphics.setColor(DIM)
+  if view.times then love.graphics.print(times, 16, 8) end
 end
 
 return view

@@ -1,12 +1,14 @@
 -- Prints how long the entries take that a game makes in its frames, with a model of 50 MB and a
 -- thousand callbacks due, in milliseconds: the median, two percentiles, and the worst:
---   jfl scripts/bench/frames.lua [frames [part of an entry's name]]
+--   jfl scripts/bench/frames.lua [frames [seconds [part of an entry's name]]]
+-- Each entry is repeated in so many frames, and for so many seconds if that is longer.
 local core = require "jfl.core"
 local flow = require "jfl"
+local plan = require "jfl.job.plan"
 
 local tp = flow.typing
 
-local FRAMES, ONLY = tonumber(arg[1] or 2000), arg[2] or ""
+local FRAMES, SECONDS, ONLY = tonumber(arg[1] or 2000), tonumber(arg[2] or 0), arg[3] or ""
 local DUE = 1000
 local WIDTH = 3500                       -- WIDTH * WIDTH * 4 bytes are 49 MB
 local SLOW, FEW = 0.01, 100              -- an entry of more seconds is repeated fewer times
@@ -14,6 +16,7 @@ local SLOW, FEW = 0.01, 100              -- an entry of more seconds is repeated
 flow.config.background(true)
 flow.config.callback_seconds(0.0005)
 flow.config.when_full("busy")
+flow.config.when_new("queue")
 flow.config.max_inflight(2 * DUE)
 flow.config.max_plans(4)
 
@@ -30,6 +33,7 @@ local now = define("now", tp.Numpy, FOUR, small)
 local later = define("later", tp.Callback(tp.Numpy), FOUR, small)
 local rows = define("rows", tp.Numpy, { -1, 16 }, small)
 local model = define("model", tp.Callback(tp.Numpy), { 1, WIDTH }, large)
+local later_rows = define("later_rows", tp.Callback(tp.Numpy), { -1, 16 }, small)
 local model_rows = define("model_rows", tp.Callback(tp.Numpy), { -1, WIDTH }, large)
 local x, big = flow.ndarray.ones(FOUR), flow.ndarray.ones({ 1, WIDTH })
 local path = os.tmpname()
@@ -62,6 +66,9 @@ local function next_number()
   return n
 end
 
+-- What stays on the thread that runs Lua when a plan is made among the runs.
+local function trace_rows() assert(plan.try(later_rows, later_rows, { { 7, 16 } })) end
+
 -- { name, function, what is done before each of them }
 local entries = {
   { "synchronous call", function() now(x) end },
@@ -77,7 +84,10 @@ local entries = {
   { "redefinition of the model",
     function() model = define("model", tp.Callback(tp.Numpy), { 1, WIDTH }, large) end,
     function() ask(model, big) end },
-  { "first call of a new shape", function(o) rows(o) end,
+  { "first call of a new shape", function(o) ask(later_rows, o) end,
+    function() return flow.ndarray.ones({ next_number(), 16 }) end },
+  { "of it: tracing the body", trace_rows },
+  { "synchronous call of a new shape", function(o) rows(o) end,
     function() return flow.ndarray.ones({ next_number(), 16 }) end },
   { "first call of the model's new shape", function(o) ask(model_rows, o) end,
     function() return flow.ndarray.ones({ 1 + next_number() % 64, WIDTH }) end },
@@ -100,8 +110,8 @@ local function time_of(f, argument)
 end
 
 local function measure(entry)
-  local times, most = {}, FRAMES
-  while #times < most do
+  local times, most, ends = {}, FRAMES, core.now() + SECONDS
+  while #times < most or core.now() < ends do
     settle()
     local argument = entry[3] and entry[3]()
     times[#times + 1] = time_of(entry[2], argument)

@@ -49,6 +49,7 @@ static struct {
   jfl_session *made_session;
   jfl_plan *made_plan;
   jfl_request *made_request;
+  jfl_request *compiling;      /* whose plan is made, or not yet */
   jfl_report *made_report;
   jfl_checkpoint *made_checkpoint;
   jfl_profile *made_profile;
@@ -285,6 +286,7 @@ static void make_fixture(void)
   MUST(jfl_job_new(f.s, "predict", JFL_PREDICT, &f.job));
   MUST(jfl_submit(f.p, f.in, &f.r));
   MUST(jfl_session_wait(f.s, f.r, -1));
+  MUST(jfl_compile_submit(predict_job(), fresh_graph(), &f.compiling));
   MUST(jfl_checkpoint_save_notes(f.s, "saved", 0, &(jfl_note){ "key", "value" }, 1));
   f.c = fresh_checkpoint();
   f.report = fresh_report();
@@ -398,6 +400,7 @@ static void drop_fixture(void)
   jfl_graph_unref(f.g);
   jfl_graph_unref(f.g2);
   jfl_request_unref(f.r);
+  jfl_request_unref(f.compiling);
   jfl_report_free(f.report);
   jfl_checkpoint_close(f.c);
   jfl_profile_free(f.profile);

@@ -228,6 +228,10 @@ static void *slot(void)
 #define GOOD_jfl_device_absence_kind "gpu"
 #define GOOD_jfl_job_compile_j predict_job()
 #define GOOD_jfl_job_compile_g fresh_graph()
+#define GOOD_jfl_compile_submit_j predict_job()
+#define GOOD_jfl_compile_submit_g fresh_graph()
+#define GOOD_jfl_submit_behind_compiling f.compiling
+#define GOOD_jfl_submit_behind_in &f.a
 #define GOOD_jfl_plan_free_p fresh_plan()
 #define GOOD_jfl_run_in f.in
 #define GOOD_jfl_run_small_in f.in

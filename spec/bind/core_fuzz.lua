@@ -77,6 +77,15 @@ end
 
 local function called() return core.call(new_plan(), { 1, 2 }) end
 
+local function input_of(graph)
+  return core.input(graph, "given", "float32", { 2 })
+end
+local function new_behind()
+  local graph = core.graph(fresh "behind", "predict")
+  local x = input_of(graph)
+  core.output(graph, x)
+  return new_job(), graph, { x }, 1
+end
 local function new_task() return core.task("task", {}, false) end
 local function new_file() return core.file_make(fresh "made") end
 
@@ -217,6 +226,7 @@ local good = {
     return g, blob(g), "what"
   end,
   name_check = function() return "who", "what", "name" end,
+  never_new = function() return false end,
   never_wait = function() return false end,
   now = function() end,
   op = function() return "relu" end,
@@ -291,6 +301,9 @@ local good = {
   submit = function() return new_plan(), { 1, 2 } end,
   settle = function() end,
   sync = function() end,
+  compile_behind = new_behind,
+  plan_await = function() return core.compile_behind(new_behind()) end,
+  plan_state = function() return core.compile_behind(new_behind()) end,
   task = function() return "task", {}, false end,
   to_table = array,
   trace = function() return traced end,
@@ -365,7 +378,7 @@ local function values()
     newproxy(true), core.pointer(array()), array(), freed(), core.array("float32", { 0, 3 }),
     core.array("float64", {}), core.array("int64", { 4 }), core.rows(array(), 1, 1), graph, closed,
     blob(graph), blob(traced), new_job(), new_plan(), free_plan, finished(), new_task(),
-    core.read_behind(new_task()),
+    core.read_behind(new_task()), core.compile_behind(new_behind()),
     core.checkpoint_open(saved()), closed_checkpoint, core.output_open("other", "who"),
     core.op("softmax"), core, core.array_mt, getmetatable(graph) or {},
   }

@@ -280,6 +280,127 @@ static void a_forked_child_loses_what_is_written(void)
   close_session();
 }
 
+/* ---- plans that are made among the runs ---- */
+
+static jfl_graph *described(const char *name)
+{
+  jfl_graph *g = NULL;
+  CHECK(!jfl_graph_new(name, JFL_TRAIN, &g) && !counter_body(g));
+  return g;
+}
+
+static jfl_request *compile(const char *name)
+{
+  jfl_request *r = NULL;
+  jfl_job *job = NULL;
+  jfl_graph *g = described(name);
+  CHECK(!jfl_job_new(session, name, JFL_TRAIN, &job));
+  CHECK_MSG(!jfl_compile_submit(job, g, &r), "%s", jfl_errmsg());
+  jfl_graph_unref(g);
+  return r;
+}
+
+static jfl_request *submit_behind(jfl_request *compiling)
+{
+  jfl_request *r = NULL;
+  CHECK_MSG(!jfl_submit_behind(compiling, good, &r), "%s", jfl_errmsg());
+  return r;
+}
+
+static double result_of(jfl_request *r)
+{
+  jfl_session_wait(session, r, -1);
+  CHECK_MSG(jfl_request_status(r) == JFL_OK, "%s", jfl_errmsg());
+  const double v = jfl_request_output(r, 0) ? value(jfl_request_output(r, 0)) : -1;
+  jfl_request_unref(r);
+  return v;
+}
+
+static void runs_queue_behind_the_making_of_their_plan(void)
+{
+  jfl_request *r[4];
+  open_session();
+  atomic_store(&holds_worker, 1);
+  submit_runs(2);
+  jfl_request *c = compile("other");
+  for (int i = 0; i < 4; i++) r[i] = submit_behind(c);
+  CHECK(!jfl_request_done(c) && !jfl_request_plan(c));
+  atomic_store(&holds_worker, 0);
+  for (int i = 0; i < 4; i++) CHECK(result_of(r[i]) == 2 + i);
+  CHECK(jfl_request_plan(c) != NULL && jfl_request_status(c) == JFL_OK);
+  CHECK(run() == 6);
+  CHECK(result_of(submit_behind(c)) == 7);
+  jfl_plan_free(jfl_request_plan(c));
+  jfl_request_unref(c);
+  close_session();
+}
+
+static void what_looks_at_variables_waits_for_plans(void)
+{
+  CHECK(!jfl_session_new(&session));
+  CHECK(!counter_inputs(0, good));
+  for (int i = 0; i < 20; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "job%d", i);
+    jfl_request *c = compile(name);
+    if (i % 2) CHECK(jfl_variable_count(session) > 0);
+    else CHECK(!jfl_variable_info(session, "w", NULL, NULL));
+    jfl_request_unref(c);
+  }
+  close_session();
+}
+
+static void a_plan_that_cannot_be_made_fails_its_runs(void)
+{
+  open_session();
+  set("memory_limit", 1);
+  jfl_request *c = compile("other"), *r = submit_behind(c);
+  CHECK(end_of(r) == JFL_ENOMEM);
+  CHECK(strstr(jfl_errmsg(), "memory_limit") && strstr(jfl_errmsg(), "other"));
+  CHECK(jfl_request_status(c) == JFL_ENOMEM && !jfl_request_plan(c));
+  CHECK(end_of(submit_behind(c)) == JFL_ENOMEM);
+  jfl_request_unref(c);
+  set("memory_limit", 0);
+  CHECK(run() == 0);
+  close_session();
+}
+
+static void what_a_plan_will_take_is_checked_at_once(void)
+{
+  jfl_request *r;
+  open_session();
+  atomic_store(&holds_worker, 1);
+  jfl_request *c = compile("other");
+  jfl_array *swapped[] = { good[1], good[0] };
+  CHECK(jfl_submit_behind(c, swapped, &r) == JFL_ESHAPE);
+  for (int i = 0; i < 40; i++) jfl_request_unref(submit_behind(c));
+  CHECK(jfl_submit_behind(c, good, &r) == JFL_EFULL);
+  jfl_job *job = NULL;
+  jfl_graph *g = described("third");
+  CHECK(!jfl_job_new(session, "third", JFL_PREDICT, &job));
+  CHECK(jfl_compile_submit(job, g, &r) == JFL_EINVAL);
+  jfl_graph_unref(g);
+  atomic_store(&holds_worker, 0);
+  CHECK(run() == 40);
+  CHECK(!jfl_submit(jfl_request_plan(c), good, &r) && result_of(r) == 41);
+  jfl_request_unref(c);
+  close_session();
+}
+
+static void closing_drops_plans_that_are_not_made(void)
+{
+  open_session();
+  atomic_store(&holds_worker, 1);
+  submit_runs(3);
+  jfl_request *c = compile("other"), *r = submit_behind(c);
+  counter_drop(good);
+  atomic_store(&holds_worker, 0);
+  jfl_session_free(session);
+  CHECK(jfl_request_done(c) && jfl_request_done(r));
+  jfl_request_unref(r);
+  jfl_request_unref(c);
+}
+
 /* ---- readings ---- */
 
 static void a_reading_gives_what_was_there_as_of_the_call(void)
@@ -347,6 +468,11 @@ int main(void)
   RUN(the_end_of_a_session_waits_for_files);
   RUN(a_change_of_priority_leaves_files_to_be_written);
   RUN(a_forked_child_loses_what_is_written);
+  RUN(runs_queue_behind_the_making_of_their_plan);
+  RUN(what_looks_at_variables_waits_for_plans);
+  RUN(a_plan_that_cannot_be_made_fails_its_runs);
+  RUN(what_a_plan_will_take_is_checked_at_once);
+  RUN(closing_drops_plans_that_are_not_made);
   RUN(a_reading_gives_what_was_there_as_of_the_call);
   RUN(runs_have_results_without_names);
   RUN(jobs_may_be_added_while_a_save_has_its_turn);

@@ -202,19 +202,23 @@ static jfl_status api_job_settle(const jfl_job *j, jfl_status s)
   return jf_fail_in(s, JFL_ERROR_JOB, j->name);
 }
 
-jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
+/* From here on the graph takes no more ops. */
+static jfl_status api_job_close(const jfl_job *j, jfl_graph *g)
 {
-  building b = { j, g, NULL };
-  JF_NEED(JOB, j);
-  JF_NEED(GRAPH, g);
-  JF_NEED_POINTER(out);
   JF_TRY(jf_fail_in(api_job_check(j, g), JFL_ERROR_JOB, g->name));
   g->closed = 1;
   g->source.line = NULL;
+  return JFL_OK;
+}
+
+/* Makes the plan of a graph that is closed. */
+static jfl_status api_job_compile(jfl_job *j, jfl_graph *g, int is_task, jfl_plan **out)
+{
+  building b = { j, g, NULL };
   jfl_status s = api_job_note(g);
   if (!s) s = jf_with_stack(api_job_build, &b);
   jfl_plan *p = b.plan;
-  if (!s) s = jf_job_admit(j, p);
+  if (!s) s = is_task ? jf_job_admit_now(j, p) : jf_job_admit(j, p);
   const jfl_status own = s;
   if (g->shared) s = api_job_settle(j, s);
   if (s) {
@@ -224,6 +228,83 @@ jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
   } else {
     *out = p;
   }
+  return s;
+}
+
+jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
+{
+  JF_NEED(JOB, j);
+  JF_NEED(GRAPH, g);
+  JF_NEED_POINTER(out);
+  jf_compiles_wait(j->session);
+  JF_TRY(api_job_close(j, g));
+  return api_job_compile(j, g, 0, out);
+}
+
+/* ---- among the runs ---- */
+
+static jfl_status api_job_task_take(jfl_request *r)
+{
+  jf_compiling *c = r->state;
+  return api_job_compile(c->job, c->graph, 1, &c->plan);
+}
+
+static void api_job_task_free(void *state)
+{
+  jf_compiling *c = state;
+  jfl_graph_unref(c->graph);
+  jf_free(c);
+}
+
+static const jf_task api_job_task = {
+  .many = "compilations", .take = api_job_task_take, .free = api_job_task_free
+};
+
+static jf_compiling *api_job_task_new(jfl_job *j, jfl_graph *g)
+{
+  jf_compiling *c = jf_new(sizeof *c + (size_t)g->n_input * sizeof *c->in);
+  if (!c) return NULL;
+  c->job = j;
+  c->graph = jfl_graph_ref(g);
+  c->n_in = g->n_input;
+  for (int i = 0; i < c->n_in; i++) {
+    const jfl_value *v = g->input[i];
+    c->in[i].dtype = v->dtype;
+    c->in[i].shape = v->shape;
+    c->in[i].name = v->name;
+  }
+  return c;
+}
+
+/* A plan on several devices, and of ranks that compile together, is made by the caller. */
+static jfl_status api_job_task_at_once(const jf_compiling *c, jfl_request *r)
+{
+  jf_compiling *own = r->state;
+  jf_request_set(r, jfl_job_compile(c->job, c->graph, &own->plan));
+  atomic_store(&r->done, 1);
+  return r->status;
+}
+
+static int api_job_is_alone(const jfl_job *j, const jfl_graph *g)
+{
+  return jf_world_size() == 1 && g->turns <= 1 && !jf_uses_groups(g) &&
+         !jf_is_group(j->session->settings.place);
+}
+
+jfl_status jfl_compile_submit(jfl_job *j, jfl_graph *g, jfl_request **out)
+{
+  JF_NEED(JOB, j);
+  JF_NEED(GRAPH, g);
+  JF_NEED_POINTER(out);
+  jf_compiling *c = api_job_task_new(j, g);
+  if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
+  const int is_alone = api_job_is_alone(j, g);
+  jfl_status s = is_alone ? api_job_close(j, g) : JFL_OK;
+  if (s) return api_job_task_free(c), s;
+  if (is_alone) return jf_compile_submit(j->session, &api_job_task, c, out);
+  JF_TRY(jf_request_new_task(j->session, &api_job_task, c, out));
+  s = api_job_task_at_once(c, *out);
+  if (s) jfl_request_unref(*out);
   return s;
 }
 

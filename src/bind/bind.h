@@ -81,6 +81,7 @@ typedef struct jf_queue {
   int ending; uint64_t last;       /* calls after the last one are refused */
   int refused;                     /* how many were */
   int never_waits;                 /* a call for which there is no room is not made */
+  int never_new;                   /* nor one whose plan is being made */
   int length, told_length;         /* of the queue; the user was told that it is long */
   int failed, told, cap_failed;    /* errors kept; how many of them were raised; room for them */
   int overflow;                    /* errors beyond those that are kept */
@@ -247,7 +248,7 @@ jf_lblob *jf_push_blob(lua_State *L, int env);
 
 /* Their environment is the table {job}, so a plan's job userdata lives as long; that of a plan with
    an owner has more. No finalizers: jobs and plans belong to the session. */
-enum { PLAN_JOB = 1, PLAN_CLASS, PLAN_READ, PLAN_WATCHES, PLAN_SLOTS = 4 };
+enum { PLAN_JOB = 1, PLAN_CLASS, PLAN_READ, PLAN_WATCHES, PLAN_COMPILING, PLAN_SLOTS = 5 };
 
 typedef struct jf_ljob {
   const void *tag;
@@ -260,7 +261,8 @@ typedef struct jf_linput { const char *name; jfl_dtype dtype; const jfl_shape *s
 
 typedef struct jf_lplan {
   const void *tag;
-  jfl_plan *plan;                  /* NULL once freed */
+  jfl_plan *plan;                  /* NULL once freed, and until it is made */
+  jf_holder *compiling;            /* of the request that makes it, in the environment; or NULL */
   jf_ljob *job;
   int pinned;                      /* calls that are about to run it: it cannot be freed */
   int owned;                       /* own() gave it what calls need */
@@ -278,8 +280,11 @@ extern const luaL_Reg jf_session_functions[], jf_run_functions[], jf_optimizer_f
 void jf_set_param(lua_State *L, int i, const jfl_param *p);
 int jf_session_l_set(lua_State *L);
 int jf_session_l_get(lua_State *L);
-/* The plan at i; a freed one, or one of a session that was cleared, is an error. */
+/* The plan at i; a freed one, or one of a session that was cleared, is an error. It waits for one
+   that is being made, and raises why it cannot be made. */
 jf_lplan *jf_need_plan(lua_State *L, int i, const char *who);
+/* The same, without waiting: the plan may be yet to be made. */
+jf_lplan *jf_need_plan_soon(lua_State *L, int i, const char *who);
 
 /* ---- requests (request.c) ---- */
 

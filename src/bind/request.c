@@ -227,7 +227,7 @@ static int l_request_job(lua_State *L)
    many may be under way. */
 static int l_own(lua_State *L)
 {
-  jf_lplan *p = jf_need_plan(L, 1, "own");
+  jf_lplan *p = jf_need_plan_soon(L, 1, "own");
   luaL_checktype(L, 2, LUA_TTABLE);
   if (p->owned) jf_raise(L, "own: the plan has an owner already");
   double width = lua_isnoneornil(L, 5) ? 0 : jf_need_number(L, 5, "own", "width");
@@ -237,6 +237,8 @@ static int l_own(lua_State *L)
   lua_createtable(L, PLAN_SLOTS, 0);
   jf_get_slot(L, 1, PLAN_JOB);
   lua_rawseti(L, 5, PLAN_JOB);
+  jf_get_slot(L, 1, PLAN_COMPILING);
+  lua_rawseti(L, 5, PLAN_COMPILING);
   for (int slot = PLAN_CLASS; slot <= PLAN_WATCHES; slot++) {
     lua_pushvalue(L, slot);
     lua_rawseti(L, 5, slot);

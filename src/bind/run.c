@@ -87,10 +87,16 @@ static int wrong_count(lua_State *L, const jf_lplan *p, int queued)
                   p->n_in == 1 ? "" : "s", names, got, hint);
 }
 
+/* Runs that are queued need a plan when their turn comes. */
+static jf_lplan *run_need(lua_State *L, const char *who, int queued)
+{
+  return queued ? jf_need_plan_soon(L, 1, who) : jf_need_plan(L, 1, who);
+}
+
 /* Makes the arguments arrays that fit the plan at 1. */
 static jf_lplan *run_prepare(lua_State *L, const char *who, int queued)
 {
-  jf_lplan *p = jf_need_plan(L, 1, who);
+  jf_lplan *p = run_need(L, who, queued);
   if (lua_gettop(L) - 1 != p->n_in) wrong_count(L, p, queued);
   luaL_checkstack(L, p->n_out + 32, "too many outputs");
   for (int i = 0; i < p->n_in; i++)
@@ -102,7 +108,7 @@ static jf_lplan *run_prepare(lua_State *L, const char *who, int queued)
    anything. */
 static void run_gather(lua_State *L, const jf_lplan *p, jfl_array **in)
 {
-  jf_need_plan(L, 1, "run");
+  jf_need_plan_soon(L, 1, "run");
   for (int i = 0; i < p->n_in; i++) {
     jf_larray *b = lua_touserdata(L, i + 2);
     jf_check_freed(L, b, p->in[i].name);
@@ -135,7 +141,7 @@ static void run_after_all(lua_State *L, const jf_lplan *p, jfl_array **in, jfl_a
 static jfl_array **run_begin(lua_State *L, const char *who, int queued, jf_allowance *a,
                              jfl_array **few)
 {
-  jf_lplan *p = jf_need_plan(L, 1, who);
+  jf_lplan *p = run_need(L, who, queued);
   jf_run_due(L, p, a);
   run_prepare(L, who, queued);
   return jf_need_room(L, few, p->n_in + p->n_out);
@@ -175,6 +181,11 @@ static int l_run_watched(lua_State *L)
   return 1;
 }
 
+static jfl_status run_submit(const jf_lplan *p, jfl_array *const *in, jfl_request **out)
+{
+  return p->plan ? jfl_submit(p->plan, in, out) : jfl_submit_behind(p->compiling->p, in, out);
+}
+
 /* submit(plan, arrays...): a request, or nil when the queue is full. */
 static int l_submit(lua_State *L)
 {
@@ -185,7 +196,7 @@ static int l_submit(lua_State *L)
   int at = lua_gettop(L);
   jfl_request **run = jf_push_run(L, at);
   run_gather(L, p, in);
-  jfl_status e = jfl_submit(p->plan, in, run);
+  jfl_status e = run_submit(p, in, run);
   if (e == JFL_EFULL) return lua_pushnil(L), 1;
   jf_check(L, e);
   lua_settop(L, at);
@@ -217,6 +228,15 @@ static int call_at_once(lua_State *L, int i, jfl_array **in)
   return ran;
 }
 
+/* Says why the call cannot be made now. */
+static void call_busy(lua_State *L, int i, const char *why)
+{
+  jf_lrequest *r = lua_touserdata(L, i);
+  lua_pushfstring(L, "%s: busy: %s", r->plan->job->name, why);
+  r->busy = 1;
+  jf_refuse(L, i);
+}
+
 /* Queues a run of the plan at 1 for the request at i; waits, and runs what is due, until there is
    room for it, unless calls never wait. */
 static void call_queued(lua_State *L, int i, jf_allowance *a, jfl_array **in)
@@ -226,13 +246,11 @@ static void call_queued(lua_State *L, int i, jf_allowance *a, jfl_array **in)
   for (;;) {
     run_gather(L, r->plan, in);
     int full = jf_is_full(L, r->plan);
-    jfl_status e = full ? JFL_EFULL : jfl_submit(r->plan->plan, in, run);
+    jfl_status e = full ? JFL_EFULL : run_submit(r->plan, in, run);
     if (e == JFL_OK) break;
     if (e != JFL_EFULL) jf_check(L, e);
     if (jf_state_of(L)->queue.never_waits) {
-      lua_pushfstring(L, "%s: busy: no further call has room", r->plan->job->name);
-      r->busy = 1;
-      jf_refuse(L, i);
+      call_busy(L, i, "no further call has room");
       return;
     }
     jf_wait(L, NULL, -1);
@@ -260,6 +278,7 @@ static int l_call(lua_State *L)
   jf_push_request(L, 1);
   int at = lua_gettop(L);
   if (jf_state_of(L)->queue.ending) call_refused(L, at);
+  else if (!p->plan && jf_state_of(L)->queue.never_new) call_busy(L, at, "its plan is being made");
   else if (!jfl_plan_is_small(p->plan) || !call_at_once(L, at, in)) call_queued(L, at, &a, in);
   jf_warn_many(L, jf_queue_of(L));
   lua_settop(L, at);

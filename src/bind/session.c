@@ -88,12 +88,59 @@ static jf_ljob *need_job(lua_State *L, int i, const char *who)
   return j;
 }
 
-jf_lplan *jf_need_plan(lua_State *L, int i, const char *who)
+static void drop_compiling(void *request) { jfl_request_unref(request); }
+
+static jfl_request *compiling_of(const jf_lplan *p)
+{
+  return p->compiling ? p->compiling->p : NULL;
+}
+
+static void read_inputs(lua_State *L, jf_lplan *p)
+{
+  p->n_in = jfl_plan_inputs(p->plan);
+  p->n_out = jfl_plan_outputs(p->plan);
+  for (int i = 0; i < p->n_in; i++) {
+    jf_linput *in = &p->in[i];
+    jf_check(L, jfl_plan_input(p->plan, i, &in->name, &in->dtype, &in->shape));
+  }
+}
+
+/* Forgets what makes the plan. */
+static void forget_compiling(jf_lplan *p)
+{
+  jfl_request *made_by = compiling_of(p);
+  if (p->compiling) p->compiling->p = NULL;
+  p->compiling = NULL;
+  jfl_request_unref(made_by);
+}
+
+/* Takes the plan if it is there by now. */
+static void adopt_plan(lua_State *L, jf_lplan *p)
+{
+  jfl_plan *plan = compiling_of(p) ? jfl_request_plan(compiling_of(p)) : NULL;
+  if (!plan) return;
+  p->plan = plan;
+  forget_compiling(p);
+  read_inputs(L, p);
+}
+
+jf_lplan *jf_need_plan_soon(lua_State *L, int i, const char *who)
 {
   jf_lplan *p = jf_test(L, i, JF_PLAN);
   if (!p) jf_raise(L, "%s: argument %d must be a plan, got %s", who, i, jf_type_name(L, i));
   check_alive(L, p->job);
-  if (!p->plan) jf_raise(L, "%s: the plan was freed", p->job->name);
+  if (!p->plan) adopt_plan(L, p);
+  if (!p->plan && !p->compiling) jf_raise(L, "%s: the plan was freed", p->job->name);
+  return p;
+}
+
+jf_lplan *jf_need_plan(lua_State *L, int i, const char *who)
+{
+  jf_lplan *p = jf_need_plan_soon(L, i, who);
+  if (p->plan) return p;
+  if (!jfl_request_done(compiling_of(p))) jf_wait(L, compiling_of(p), -1);
+  jf_check(L, jfl_request_status(compiling_of(p)));
+  adopt_plan(L, p);
   return p;
 }
 
@@ -124,16 +171,6 @@ static int l_job_mode(lua_State *L)
   return 0;
 }
 
-static void read_inputs(lua_State *L, jf_lplan *p)
-{
-  p->n_in = jfl_plan_inputs(p->plan);
-  p->n_out = jfl_plan_outputs(p->plan);
-  for (int i = 0; i < p->n_in; i++) {
-    jf_linput *in = &p->in[i];
-    jf_check(L, jfl_plan_input(p->plan, i, &in->name, &in->dtype, &in->shape));
-  }
-}
-
 /* compile(job, graph): the graph takes no more ops afterwards. The plan belongs to its job, so an
    error after it was made loses nothing. */
 static int l_compile(lua_State *L)
@@ -152,6 +189,71 @@ static int l_compile(lua_State *L)
   p->plain = 1;
   p->single = p->n_out == 1;
   return 1;
+}
+
+/* Reads the blobs of the list at 3, the graph's inputs, into the plan on top, with shapes of their
+   own, as passes may change those of the graph. */
+static void note_inputs(lua_State *L, jf_lplan *p, const jf_lgraph *g)
+{
+  jfl_shape *shape = (jfl_shape *)(void *)&p->in[p->n_in];
+  for (int i = 0; i < p->n_in; i++) {
+    lua_rawgeti(L, 3, i + 1);
+    const jfl_value *v = jf_need_blob(L, lua_gettop(L), g, "compile_behind: inputs")->value;
+    shape[i] = *jfl_value_shape(v);
+    p->in[i] = (jf_linput){ jfl_value_name(v), jfl_value_dtype(v), &shape[i] };
+    lua_pop(L, 1);
+  }
+}
+
+/* compile_behind(job, graph, inputs, n): the same among the runs, of a graph with these inputs and
+   so many outputs, which must not be looked at until plan_state() is other than "making". */
+static int l_compile_behind(lua_State *L)
+{
+  const jf_ljob *j = need_job(L, 1, "compile_behind");
+  const jf_lgraph *g = jf_need_graph(L, 2, "compile_behind");
+  luaL_checktype(L, 3, LUA_TTABLE);
+  const int n = (int)lua_objlen(L, 3);
+  const int n_out = (int)jf_need_whole(L, 4, "compile_behind", "n", 0, 1 << 24);
+  lua_settop(L, 4);
+  jf_lplan *p = jf_push(L, JF_PLAN, sizeof *p + (size_t)n * (sizeof *p->in + sizeof(jfl_shape)));
+  p->job = lua_touserdata(L, 1);
+  p->n_in = n;
+  note_inputs(L, p, g);
+  lua_createtable(L, PLAN_SLOTS, 0);
+  lua_getfenv(L, 1);
+  lua_rawgeti(L, -1, PLAN_JOB);
+  lua_rawseti(L, -3, PLAN_JOB);
+  lua_pop(L, 1);
+  jf_holder *h = jf_push_holder(L, drop_compiling);
+  lua_rawseti(L, -2, PLAN_COMPILING);
+  lua_setfenv(L, -2);
+  jfl_request *made_by;
+  jf_check(L, jfl_compile_submit(j->job, g->graph, &made_by));
+  h->p = made_by;
+  p->compiling = h;
+  p->n_out = n_out;
+  p->plain = 1;
+  p->single = n_out == 1;
+  return 1;
+}
+
+/* plan_state(plan): "made", "making" or "failed". */
+static int l_plan_state(lua_State *L)
+{
+  const jf_lplan *p = jf_need_plan_soon(L, 1, "plan_state");
+  const jfl_request *r = compiling_of(p);
+  lua_pushstring(L, p->plan ? "made" : jfl_request_done(r) ? "failed" : "making");
+  return 1;
+}
+
+/* plan_await(plan): waits until it is made; raises why it cannot be. */
+static int l_plan_await(lua_State *L) { return jf_need_plan(L, 1, "plan_await"), 0; }
+
+/* never_new(on): whether a call whose plan is being made is not made. */
+static int l_never_new(lua_State *L)
+{
+  jf_state_of(L)->queue.never_new = lua_toboolean(L, 1);
+  return 0;
 }
 
 static int l_plan_text(lua_State *L)
@@ -174,12 +276,14 @@ static int l_plan_free(lua_State *L)
   jf_state *st = jf_state_of(L);
   if (!p) jf_raise(L, "plan_free: argument 1 must be a plan, got %s", jf_type_name(L, 1));
   const int now = lua_toboolean(L, 2);
-  const int gone = !p->plan || p->job->generation != st->generation;
+  const int gone = (!p->plan && !p->compiling) || p->job->generation != st->generation;
   const int stays = p->pinned || (!gone && now && jfl_session_pending(st->session));
   lua_pushboolean(L, !stays);
   if (stays || gone) return 1;
   while (jfl_session_pending(st->session)) jf_wait(L, NULL, -1);
-  jfl_plan_free(p->plan);
+  adopt_plan(L, p);
+  forget_compiling(p);
+  if (p->plan) jfl_plan_free(p->plan);
   p->plan = NULL;
   return 1;
 }
@@ -335,6 +439,8 @@ static int l_disturbances(lua_State *L)
 const luaL_Reg jf_session_functions[] = {
   { "disturbances", l_disturbances },
   { "job", l_job }, { "job_mode", l_job_mode }, { "compile", l_compile },
+  { "compile_behind", l_compile_behind }, { "plan_state", l_plan_state },
+  { "plan_await", l_plan_await }, { "never_new", l_never_new },
   { "plan_text", l_plan_text }, { "plan_free", l_plan_free }, { "plan_pinned", l_plan_pinned },
   { "reset", l_reset }, { "variables", l_variables },
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set },

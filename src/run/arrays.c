@@ -14,22 +14,24 @@ jfl_status jf_plan_outputs_new(const jfl_plan *p, jfl_array **out)
   return JFL_OK;
 }
 
-static jfl_status arrays_check_input(const jfl_value *v, const jfl_array *in)
+jfl_status jf_check_input(const char *name, jfl_dtype t, const jfl_shape *s, const jfl_array *in)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
-  if (!jf_shape_eq(&in->shape, &v->shape))
-    return jf_fail_argument(JFL_ESHAPE, v->name, "must be of shape %s, got %s",
-                            jf_shape_str(&v->shape, a), jf_shape_str(&in->shape, b));
-  if (in->dtype != v->dtype)
-    return jf_fail_argument(JFL_EDTYPE, v->name, "must be %s, got %s", jfl_dtype_name(v->dtype),
+  if (!jf_shape_eq(&in->shape, s))
+    return jf_fail_argument(JFL_ESHAPE, name, "must be of shape %s, got %s", jf_shape_str(s, a),
+                            jf_shape_str(&in->shape, b));
+  if (in->dtype != t)
+    return jf_fail_argument(JFL_EDTYPE, name, "must be %s, got %s", jfl_dtype_name(t),
                             jfl_dtype_name(in->dtype));
   return JFL_OK;
 }
 
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in)
 {
-  for (int i = 0; i < p->graph->n_input; i++)
-    JF_TRY(jf_fail_in(arrays_check_input(p->graph->input[i], in[i]), JFL_ERROR_JOB,
+  for (int i = 0; i < p->graph->n_input; i++) {
+    const jfl_value *v = p->graph->input[i];
+    JF_TRY(jf_fail_in(jf_check_input(v->name, v->dtype, &v->shape, in[i]), JFL_ERROR_JOB,
                       p->graph->name));
+  }
   return JFL_OK;
 }

@@ -270,6 +270,7 @@ static jfl_status group_open(jfl_session *s, const jf_kind *kind, group_list *l)
 
 jfl_status jf_session_group(jfl_session *s, const char *text, int *place)
 {
+  jf_compiles_wait(s);                 /* which look at groups */
   group_text t = { .text = text };
   group_list l = { 0 };
   const jf_kind *kind;

@@ -196,16 +196,22 @@ static jfl_status admit(jfl_job *j, jfl_plan *p)
   return jf_execution_bind(p->execution[0]);
 }
 
-jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
+jfl_status jf_job_admit_now(jfl_job *j, jfl_plan *p)
 {
-  jf_session_acquire(j->session);
-  jfl_status s = admit(j, p);
+  const jfl_status s = admit(j, p);
   if (!s) {
     j->plan[j->n_plan++] = p;
     jfl_graph_ref(p->graph);
   } else {
     job_dismiss(p);
   }
-  jf_session_release(j->session);
   return jf_fail_in(s, JFL_ERROR_JOB, j->name);
+}
+
+jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
+{
+  jf_session_acquire(j->session);
+  const jfl_status s = jf_job_admit_now(j, p);
+  jf_session_release(j->session);
+  return s;
 }

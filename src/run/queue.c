@@ -110,12 +110,12 @@ static jfl_status enqueue(jfl_session *s, jfl_request *r)
   return JFL_OK;
 }
 
-static jfl_status check_room(const jfl_plan *p)
+static jfl_status check_room(const jfl_job *j)
 {
-  int most = p->job->session->settings.max_inflight;
-  if (p->job->in_flight < most) return JFL_OK;
+  int most = j->session->settings.max_inflight;
+  if (j->in_flight < most) return JFL_OK;
   return jf_fail_in(jf_fail(JFL_EFULL, "%d calls are in flight already", most), JFL_ERROR_JOB,
-                    p->job->name);
+                    j->name);
 }
 
 /* Ranks that have parted run nothing together, and who calls hears of it at once: not in the
@@ -201,7 +201,7 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   JF_TRY(check_world(p));
   if (begin_at_once(s, p)) return submit_at_once(s, p, in, out);
   jf_session_lock(s);
-  jfl_status st = check_room(p);
+  jfl_status st = check_room(p->job);
   jf_session_unlock(s);
   if (st) return st;
   JF_TRY(jf_request_new(p, in, &r));
@@ -233,6 +233,52 @@ jfl_status jf_task_submit(jfl_session *s, const jf_task *task, void *state, int 
   if (st) jfl_request_unref(r);
   else *out = r;
   return st;
+}
+
+jfl_status jfl_submit_behind(jfl_request *compiling, jfl_array *const *in, jfl_request **out)
+{
+  JF_NEED(REQUEST, compiling);
+  if (!compiling->job || !compiling->task)
+    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "compiling", "must be a request of "
+                                                   "jfl_compile_submit"));
+  const jf_compiling *c = compiling->state;
+  JF_NEED_EACH(ARRAY, in, c->n_in);
+  JF_NEED_POINTER(out);
+  if (jfl_request_plan(compiling)) return jfl_submit(c->plan, in, out);
+  jfl_session *s = compiling->session;
+  jfl_request *r;
+  JF_TRY(jf_request_new_behind(compiling, in, &r));
+  jfl_status st = jf_request_keep(r, in);
+  jf_session_lock(s);
+  if (!st) st = check_room(c->job);
+  if (!st) st = enqueue(s, r);
+  jf_session_unlock(s);
+  if (st) jfl_request_unref(r);
+  else *out = r;
+  return jf_fail_in(st, JFL_ERROR_JOB, c->job->name);
+}
+
+jfl_status jf_compile_submit(jfl_session *s, const jf_task *task, jf_compiling *state,
+                             jfl_request **out)
+{
+  jfl_request *r;
+  jfl_job *job = state->job;
+  JF_TRY(jf_request_new_task(s, task, state, &r));
+  r->job = job;
+  r->in_flight = &s->n_compiles;
+  jf_session_lock(s);
+  const jfl_status st = enqueue(s, r);
+  jf_session_unlock(s);
+  if (st) jfl_request_unref(r);
+  else *out = r;
+  return st;
+}
+
+void jf_compiles_wait(jfl_session *s)
+{
+  jf_session_lock(s);
+  while (s->n_compiles) pthread_cond_wait(&s->changed, &s->mu);
+  jf_session_unlock(s);
 }
 
 /* Takes r out of the queue; gives whether it was there. Under mu. */

@@ -24,6 +24,7 @@ jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   r->tag = JF_TAG_REQUEST;
   r->refs = 1;
   r->session = p->job->session;
+  r->job = p->job;
   r->plan = p;
   r->in_flight = &p->job->in_flight;
   r->n_in = p->graph->n_input;
@@ -47,15 +48,50 @@ jfl_status jf_request_new_task(jfl_session *s, const jf_task *task, void *state,
   return *out = r, JFL_OK;
 }
 
+jfl_status jf_request_new_behind(jfl_request *compiling, jfl_array *const *in, jfl_request **out)
+{
+  const jf_compiling *c = compiling->state;
+  for (int i = 0; i < c->n_in; i++)
+    JF_TRY(jf_fail_in(jf_check_input(c->in[i].name, c->in[i].dtype, &c->in[i].shape, in[i]),
+                      JFL_ERROR_JOB, c->job->name));
+  jfl_request *r = jf_new(sizeof *r);
+  if (!r) return jf_fail(JFL_ENOMEM, "out of memory");
+  r->tag = JF_TAG_REQUEST;
+  r->refs = 1;
+  r->session = compiling->session;
+  r->job = c->job;
+  r->compiling = jfl_request_ref(compiling);
+  r->in_flight = &c->job->in_flight;
+  r->n_in = c->n_in;
+  return *out = r, JFL_OK;
+}
+
 void jf_request_set(jfl_request *r, jfl_status s)
 {
-  r->status = r->plan ? jf_fail_in(s, JFL_ERROR_JOB, r->plan->job->name) : s;
+  r->status = r->job ? jf_fail_in(s, JFL_ERROR_JOB, r->job->name) : s;
   if (s) r->error = jf_error_copy();
+}
+
+/* The plan of a run that was queued before it was made: its turn has come and gone. */
+static jfl_status request_find_plan(jfl_request *r)
+{
+  if (r->plan) return JFL_OK;
+  JF_TRY(jfl_request_status(r->compiling));
+  r->plan = jfl_request_plan(r->compiling);
+  r->n_out = r->plan->graph->n_output;
+  return request_add_outputs(r);
+}
+
+static jfl_status request_run(jfl_request *r, jfl_array *const *in)
+{
+  if (r->task) return r->task->take(r);
+  JF_TRY(request_find_plan(r));
+  return jf_execute(r->plan, in, r->out);
 }
 
 void jf_request_run(jfl_request *r, jfl_array *const *in)
 {
-  jf_request_set(r, r->task ? r->task->take(r) : jf_execute(r->plan, in, r->out));
+  jf_request_set(r, request_run(r, in));
 }
 
 jfl_request *jfl_request_ref(jfl_request *r)
@@ -76,6 +112,7 @@ void jfl_request_unref(jfl_request *r)
   if (!r || !JF_IS(REQUEST, r) || atomic_fetch_sub(&r->refs, 1) != 1) return;
   r->tag = JF_TAG_FREED;
   if (r->state) r->task->free(r->state);
+  jfl_request_unref(r->compiling);
   for (int i = 0; r->name && i < r->n_out; i++) jf_free(r->name[i]);
   jf_free(r->name);
   free_arrays(r->in, r->n_in);
@@ -97,6 +134,13 @@ jfl_array *jfl_request_output(const jfl_request *r, int i)
 {
   if (!JF_IS(REQUEST, r)) return NULL;
   return atomic_load(&r->done) && !r->status && i >= 0 && i < r->n_out ? r->out[i] : NULL;
+}
+
+/* A task with a job compiles it. */
+jfl_plan *jfl_request_plan(const jfl_request *r)
+{
+  if (!JF_IS(REQUEST, r) || !atomic_load(&r->done) || r->status) return NULL;
+  return r->task && r->job ? ((const jf_compiling *)r->state)->plan : r->plan;
 }
 
 const char *jfl_request_name(const jfl_request *r, int i)

@@ -49,12 +49,24 @@ typedef struct jf_task {
   void (*free)(void *state);
 } jf_task;
 
+/* What a task that compiles has, and what runs of its plan need to know before it is made: the
+   inputs, which passes may change. */
+typedef struct jf_compiling {
+  jfl_job *job;
+  jfl_graph *graph;            /* counted */
+  jfl_plan *plan;              /* in the end */
+  int n_in;
+  struct { jfl_dtype dtype; jfl_shape shape; const char *name; } in[];
+} jf_compiling;
+
 /* A run of a plan, or a task. */
 struct jfl_request {
   jf_tag tag;
   atomic_int refs, done;
   jfl_session *session;
-  jfl_plan *plan;              /* what is run; NULL of a task */
+  jfl_job *job;                /* which is run or compiled; or NULL */
+  jfl_plan *plan;              /* what is run; NULL of a task, and of a run whose plan */
+  jfl_request *compiling;      /* is yet to be made, by this one */
   const jf_task *task; void *state;            /* owned; or NULL */
   int is_low;                  /* what is left of a task is done with the lowest priority */
   int *in_flight;              /* how many of its kind are queued or not done; guarded by mu */
@@ -175,7 +187,7 @@ struct jfl_session {
      are not done. Guarded by mu. */
   jfl_request *behind;
   pthread_t writer; int has_writer, writer_stop;
-  int n_saves, n_reads;
+  int n_saves, n_reads, n_compiles;
   uint64_t finished;           /* runs finished by the worker; guarded by mu */
   int fd;                      /* eventfd or -1; guarded by mu */
   unsigned forks;              /* fork generation the locks belong to */
@@ -361,6 +373,13 @@ void jf_behind_stop(jfl_session *s);
 /* Queues a task, whose state it takes, unless as many of its kind are under way as may be. */
 jfl_status jf_task_submit(jfl_session *s, const jf_task *task, void *state, int *in_flight,
                           jfl_request **out);
+/* The same for one that compiles, any number of which may be under way. Until they are done the
+   session's own thread keeps off what plans change (jf_compiles_wait): the list of variables, and
+   the plans of jobs. */
+jfl_status jf_compile_submit(jfl_session *s, const jf_task *task, jf_compiling *state,
+                             jfl_request **out);
+/* Waits until nothing is being compiled. */
+void jf_compiles_wait(jfl_session *s);
 
 void jf_queue_stop(jfl_session *s);
 /* Ends the worker, whose priority cannot be raised again; the caller holds the run token. */
@@ -372,6 +391,8 @@ void jf_job_remove(jfl_job *j);
 /* Gives a plan to its job: variables, room for temporaries, pointers. On failure the session is as
    it was, but for variables that were made. */
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
+/* The same for a caller who has the run token. */
+jfl_status jf_job_admit_now(jfl_job *j, jfl_plan *p);
 /* Makes arenas and lanes as big as the plan needs them. */
 jfl_status jf_job_need_room(jfl_session *s, const jfl_plan *p);
 /* Does so for one site. */
@@ -386,6 +407,8 @@ jfl_status jf_room_blame(jfl_status st, const jfl_plan *p, int place);
 char *jf_name_copy(const char *name);
 
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
+/* The same for one input. */
+jfl_status jf_check_input(const char *name, jfl_dtype t, const jfl_shape *s, const jfl_array *in);
 /* Empty; its clock starts now. NULL when memory is out. */
 jfl_profile *jf_profile_new(size_t max_events);
 /* Around the steps of a run, which jf_watch_profile times. What passed since the last call is the
@@ -488,6 +511,8 @@ jfl_status jf_lane_settle(const jf_execution *e);
 
 /* A request with room for results; arrays agree with the plan or it fails. */
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);
+/* The same for a plan that is being made: arrays agree with what it will take. */
+jfl_status jf_request_new_behind(jfl_request *compiling, jfl_array *const *in, jfl_request **out);
 /* Gives it copies of its inputs. */
 jfl_status jf_request_keep(jfl_request *r, jfl_array *const *in);
 /* Runs it on the caller, who holds the run token. */

@@ -5,7 +5,7 @@
 /* The token is free or has been given to other such runs. */
 int jf_send_begin(jfl_session *s, jfl_request *r)
 {
-  if (s->sending || (s->running && !s->n_sent) || r->task || !jf_lane_repeats(r->plan)) return 0;
+  if (s->sending || (s->running && !s->n_sent) || !r->plan || !jf_lane_repeats(r->plan)) return 0;
   const jfl_job *j = r->plan->job;
   r->execution = jf_lane_take(r->plan);
   if (!r->execution) return 0;

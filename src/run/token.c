@@ -16,7 +16,7 @@ void jf_session_init_locks(jfl_session *s)
 /* Fails a request that was taken out of the queue, and drops the queue's reference. Under mu. */
 void jf_session_fail(jfl_request *r, const char *why)
 {
-  if (r->plan) r->session->disturbances++;
+  if (r->job) r->session->disturbances++;
   jf_request_set(r, jf_fail(JFL_ESTATE, "%s", why));
   --*r->in_flight;
   atomic_store(&r->done, 1);

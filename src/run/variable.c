@@ -65,15 +65,21 @@ unsigned jfl_session_disturbances(const jfl_session *s)
   return JF_IS(SESSION, s) ? s->disturbances : 0;
 }
 
-int jfl_variable_count(jfl_session *s) { return JF_IS(SESSION, s) ? s->n_var : 0; }
+int jfl_variable_count(jfl_session *s)
+{
+  if (!JF_IS(SESSION, s)) return 0;
+  jf_compiles_wait(s);
+  return s->n_var;
+}
 
 const char *jfl_variable_name(jfl_session *s, int i)
 {
-  return JF_IS(SESSION, s) && i >= 0 && i < s->n_var ? s->var[i]->spec.name : NULL;
+  return i >= 0 && i < jfl_variable_count(s) ? s->var[i]->spec.name : NULL;
 }
 
-static jfl_status variable_find(const jfl_session *s, const char *name, jf_var **out)
+static jfl_status variable_find(jfl_session *s, const char *name, jf_var **out)
 {
+  jf_compiles_wait(s);
   *out = jf_session_var(s, name);
   return *out ? JFL_OK : jf_fail(JFL_ENAME, "unknown variable '%s'", name);
 }

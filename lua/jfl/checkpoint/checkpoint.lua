@@ -54,7 +54,7 @@ local saving = queue.task("checkpoint.save", function() end)
 
 -- Has all variables written as they are after the calls so far.
 local function save_behind(path, overwrite, notes)
-  job.compile_all()
+  job.compile_all(true)
   return core.save_behind(saving, path, overwrite, kept(notes))
 end
 

@@ -61,7 +61,7 @@ variables.get_all_variables = args.define("get_all_variables",
     returns = "table<string, NdArray>|Handle",
   }, function(o)
     if args.expect("get_all_variables", "async", o.async, "boolean") then
-      job.compile_all()
+      job.compile_all(true)
       return core.read_behind(reading)
     end
     variables.settle()

@@ -215,6 +215,9 @@ for _, e in ipairs {
   { "when_full", "\"wait\": a call for which the queue has no room waits for it; \"busy\": it is "
     .. "not made, what it gives has busy = true, and its second function is told.",
     "\"wait\"|\"busy\"" },
+  { "when_new", "\"wait\": a call of a new shape makes its plan itself; \"queue\": an asynchronous "
+    .. "one returns at once, and its plan is made before its run; \"busy\": it is not made until "
+    .. "its plan is, and what it gives has busy = true.", "\"wait\"|\"queue\"|\"busy\"" },
   { "on_warning", "A function that gets the text of each warning; false: they go to stderr.",
     "fun(text: string)|false" },
   { "kernels", "\"fast\"; \"direct\": no convolutions by transforms, whose sums are less exact; or "

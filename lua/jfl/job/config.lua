@@ -14,7 +14,7 @@ local config = {
 }
 
 local defaults = { max_plans = 8, strict_placement = false, enable_auto_mixed_precision = false,
-  when_full = "wait" }
+  when_full = "wait", when_new = "wait" }
 
 local function count(name, least)
   return function(n)
@@ -104,6 +104,20 @@ function settings.when_full(which)
   return config.values.when_full
 end
 
+-- Whether an asynchronous call of a new shape makes its plan itself, queues the making before its
+-- run, or says that it is "busy" until the plan is there.
+function settings.when_new(which)
+  if which ~= nil then
+    if which ~= "wait" and which ~= "queue" and which ~= "busy" then
+      core.fail("config.when_new: value must be \"wait\", \"queue\" or \"busy\", got %s",
+        args.describe(which))
+    end
+    core.never_new(which == "busy")
+    config.values.when_new = which
+  end
+  return config.values.when_new
+end
+
 local KERNELS = { "fast", "direct", "reference" }
 
 -- "direct" leaves out convolutions by transforms, whose sums are less exact; "reference" uses only
@@ -181,6 +195,7 @@ function config.reset()
   for name in pairs(config.values) do config.values[name] = defaults[name] end
   for name, value in pairs(defaults) do config.values[name] = value end
   core.never_wait(false)
+  core.never_new(false)
   warn.handler = false
 end
 config.reset()

@@ -128,11 +128,14 @@ end
 
 -- ---- calls ----
 
+-- Whether a call of the job leaves it to the worker to make its plan.
+local function goes_behind(self) return self._async and config.values.when_new ~= "wait" end
+
 -- The plan for the shapes of these arguments, and all their arrays. Lists with an array for each
 -- device are laid out.
 local function plan_for(self, values)
   local shapes, key = arguments.shapes(self, values)
-  local entry = self._plans[key] or plan.compile(self, key, shapes)
+  local entry = plan.kept(self, key) or plan.compile(self, key, shapes, goes_behind(self))
   self._tick = self._tick + 1
   entry.used, self._latest = self._tick, entry
   return entry, arguments.flatten(self, values, entry.members)
@@ -160,16 +163,16 @@ function job.entry_for(self, extents)
   plan.check_outside(self)
   local shapes, key = arguments.shapes_given(self, extents)
   if not self._dynamic then key = "fixed" end
-  local entry = self._plans[key] or plan.compile(self, key, shapes)
+  local entry = plan.kept(self, key) or plan.compile(self, key, shapes)
   self._tick = self._tick + 1
   entry.used, self._latest = self._tick, entry
   return entry
 end
 
-local function fixed_plan(self)
+local function fixed_plan(self, behind)
   local shapes = {}
   for i, input in ipairs(self._inputs) do shapes[i] = input.type.shape end
-  return plan.compile(self, "fixed", shapes)
+  return plan.kept(self, "fixed") or plan.compile(self, "fixed", shapes, behind)
 end
 
 local function call(by, self, ...)
@@ -177,7 +180,11 @@ local function call(by, self, ...)
   if type((...)) == "table" and select("#", ...) == 1 and args.is_options((...)) then
     return call(by, self, unpack(inputs.by_name(self, (...)), 1, #self._inputs))
   end
-  if not self._dynamic then return run(by, self, self._latest or fixed_plan(self), ...) end
+  if not self._dynamic then
+    local entry = self._latest
+    if not entry or entry.behind then entry = fixed_plan(self, goes_behind(self)) end
+    return run(by, self, entry, ...)
+  end
   local values, n = { ... }, select("#", ...)
   arguments.check_count(self, n)
   local entry, flat, count = plan_for(self, values)
@@ -197,15 +204,21 @@ local function check_self(self, method)
   core.fail("%s: call it with a colon: job:%s()", method, method)
 end
 
+-- Has the job a plan for so many rows, or where that is nil a plan; gives its entry.
+local function need_plan(self, rows, behind)
+  if not self._dynamic then return self._latest or fixed_plan(self, behind) end
+  if not rows and self._latest then return self._latest end
+  local shapes, key = arguments.shapes_for(self, rows or 1)
+  self._latest = plan.kept(self, key) or plan.compile(self, key, shapes, behind)
+  return self._latest
+end
+
 --- Traces and compiles the job without running it, for batch_size rows (1) where any number is
 -- allowed. Does nothing for a job that is compiled already.
 function methods:compile(batch_size)
   check_self(self, "compile")
-  if not self._dynamic then return self._latest and self or (fixed_plan(self) and self) end
-  local rows = batch_size and args.integer(self.name, "batch_size", batch_size, 1)
-  if not rows and self._latest then return self end
-  local shapes, key = arguments.shapes_for(self, rows or 1)
-  self._latest = self._plans[key] or plan.compile(self, key, shapes)
+  plan.await(need_plan(self,
+    batch_size and args.integer(self.name, "batch_size", batch_size, 1)))
   return self
 end
 
@@ -255,10 +268,12 @@ local function leave_out(self, err)
 end
 
 --- Compiles every job defined so far that was not compiled yet. One that fails is left out.
-function job.compile_all()
+-- is_queued: for what takes its turn among the runs, so plans may be made there too.
+function job.compile_all(is_queued)
   job.check_no_body("variables cannot be initialized, saved, loaded or read")
+  local behind = is_queued and config.values.when_new ~= "wait"
   for _, each in ipairs(in_order()) do
-    local ok, err = pcall(each.compile, each)
+    local ok, err = pcall(behind and need_plan or each.compile, each, nil, behind)
     if not ok and is_passing(err) then error(err, 0) end
     if not ok then leave_out(each, err) end
   end

@@ -90,15 +90,25 @@ local function free(entry, now)
   return true
 end
 
+-- Nothing here needs memory, so a job never has a plan that is retired too.
+local function retire(self, key, entry)
+  self._plans[key], self._n_plans = nil, self._n_plans - 1
+  if self._latest == entry then self._latest = false end
+  entry.retired, self._retired = self._retired, entry
+  return true
+end
+
 -- Frees the plan that was used least recently, among those that no call is about to run; returns
--- false where there is none.
-local function drop_oldest(self)
+-- false where there is none. behind: without waiting for runs, so it may be freed later.
+local function drop_oldest(self, behind)
   local oldest_key, oldest
   for key, entry in pairs(self._plans) do
     local older = not oldest or entry.used < oldest.used
     if older and not core.plan_pinned(entry.plan) then oldest_key, oldest = key, entry end
   end
-  if not oldest or not free(oldest) then return false end
+  if not oldest then return false end
+  if behind and not free(oldest, true) then return retire(self, oldest_key, oldest) end
+  if not behind and not free(oldest) then return false end
   self._plans[oldest_key] = nil
   self._n_plans = self._n_plans - 1
   return true
@@ -113,25 +123,41 @@ function plan.free_retired(self, now)
   end
 end
 
--- Nothing here needs memory, so a job never has a plan that is retired too.
-local function retire(self, key, entry)
-  self._plans[key], self._n_plans = nil, self._n_plans - 1
-  if self._latest == entry then self._latest = false end
-  entry.retired, self._retired = self._retired, entry
-end
-
 --- Makes the plans those of a former definition.
 function plan.retire(self)
   for key, entry in pairs(self._plans) do retire(self, key, entry) end
   self._latest = false
 end
 
+--- The entry of a key, or nil where there is none yet. One that could not be made among the runs is
+-- left out, so that it is tried again.
+function plan.kept(self, key)
+  local entry = self._plans[key]
+  if not entry or not entry.behind then return entry end
+  local state = core.plan_state(entry.plan)
+  entry.behind = state == "making"
+  if state ~= "failed" then return entry end
+  retire(self, key, entry)
+  plan.free_retired(self, true)
+  return nil
+end
+
+--- Waits until the plan of an entry is made; fails where it cannot be.
+function plan.await(entry)
+  if entry.behind then core.plan_await(entry.plan) end
+  entry.behind = false
+  return entry
+end
+
 --- Frees the plans with one of these variables, { [name] = true }; the job is traced anew when it
 -- is called.
 function plan.leave(self, names)
-  for key, entry in pairs(self._plans) do
-    local has = false
-    for _, name in ipairs(core.plan_variables(entry.plan)) do has = has or names[name] end
+  queue.wait()
+  for key in pairs(self._plans) do
+    local has, entry = false, plan.kept(self, key)
+    for _, name in ipairs(entry and core.plan_variables(entry.plan) or {}) do
+      has = has or names[name]
+    end
     if has then retire(self, key, entry) end
   end
   plan.free_retired(self)
@@ -179,6 +205,7 @@ local function add_outputs(self, context, ...)
     core.output(context.graph, blob)
     n = n + typing.arrays_of(blob, context.members)
   end
+  context.n_out = #blobs
   return reader, n, watch.close(context, blobs), select("#", ...)
 end
 
@@ -200,16 +227,25 @@ local function describe(job, self, graph, shapes)
   local context = trace.open(self, graph)
   context.job = job
   local blobs = make_inputs(self, context, shapes)
+  context.inputs = blobs
   return context, add_outputs(self, trace.run(context, self._body, unpack(blobs)))
 end
 
-local function build(self, graph, shapes)
+-- The plan of a graph, which is made among the runs if `behind`.
+local function make(self, context, behind)
+  local core_of, graph = core_job(self), context.graph
+  if not behind then return core.compile(core_of, graph) end
+  return core.compile_behind(core_of, graph, context.inputs, context.n_out)
+end
+
+local function build(self, graph, shapes, behind)
   local context, reader, n, watches, n_values = describe(self, self, graph, shapes)
-  local entry = { plan = core.compile(core_job(self), graph), graph = graph, used = self._tick,
+  behind = behind and not watches and not context.rates and context.total == 1 or false
+  local entry = { plan = make(self, context, behind), graph = graph, used = self._tick,
     shapes = shapes,
     read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false,
     rates = context.rates or false, members = context.members, reader = reader, n_results = n,
-    spreads = not self._async and spreads(self, n_values) }
+    spreads = not self._async and spreads(self, n_values), behind = behind }
   local late = { plan = entry.plan, watches = watches, read = n ~= 1 and reader or entry.read }
   queue.own(late, self._gives, self.config.concurrency_width)
   variable.share(context)
@@ -232,19 +268,26 @@ function plan.try(self, definition, shapes)
   return ok, err
 end
 
---- Traces the body for these shapes of the inputs and compiles the graph; returns the entry of the
--- plan, which the job keeps under the key.
-function plan.compile(self, key, shapes)
+-- Whether so many plans wait to be freed that it is time to wait for runs.
+local function many_retired(self)
+  local n, entry = 0, self._retired
+  while entry do n, entry = n + 1, entry.retired end
+  return n > config.values.max_plans
+end
+
+--- Traces the body for these shapes of the inputs and compiles the graph, among the runs if
+-- `behind`; returns the entry of the plan, which the job keeps under the key.
+function plan.compile(self, key, shapes, behind)
   plan.check_outside(self)
   if self._closed then core.fail("%s: %s", self.name, self._closed) end
-  plan.free_retired(self)
+  plan.free_retired(self, behind and not many_retired(self))
   local graph = core.graph(self.name, self.type)
-  local ok, entry = pcall(build, self, graph, shapes)
+  local ok, entry = pcall(build, self, graph, shapes, behind)
   if not ok then
     core.graph_free(graph)
     error(entry, 0)
   end
-  while self._n_plans >= config.values.max_plans and drop_oldest(self) do end
+  while self._n_plans >= config.values.max_plans and drop_oldest(self, behind) do end
   self._plans[key], self._n_plans, self._latest = entry, self._n_plans + 1, entry
   return entry
 end

@@ -35,6 +35,11 @@ function queue.sync() core.sync() end
 -- work: they are kept for what raises them.
 queue.settle = core.settle
 
+--- Waits for every run, and runs no callback.
+function queue.wait()
+  while core.pending() > 0 do core.wait() end
+end
+
 --- A new class of objects that a call gives in place of its value, which is not there yet. Reading
 -- a name from one or computing with it is an error at the user's line, which ends with `instead`.
 function queue.class(instead, call)

@@ -289,3 +289,183 @@ describe("when_full", function()
       "config.when_full: value must be \"wait\" or \"busy\", got string 'stop'")
   end)
 end)
+
+describe("when_new", function()
+  before_each(flow.clear_default_session)
+  teardown(flow.clear_default_session)
+
+  local function none() end
+
+  local function rows(name, body, returns)
+    return flow.global_function { name = name, returns = returns or tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) } },
+      body = body or function(x)
+        return x * flow.get_variable("v", { shape = { 2 }, initializer = flow.ones_initializer() })
+      end }
+  end
+
+  local function ones(n) return flow.ndarray.ones({ n, 2 }) end
+
+  -- Keeps the worker until what it computes is there.
+  local function keep_busy()
+    local slow = helper.predict("slow", { 1 }, function(v)
+      local m = flow.ones({ 600, 600 }) * v
+      return flow.math.reduce_sum(flow.matmul(flow.matmul(m, m), m))
+    end, { returns = tp.Callback(tp.Numpy) })
+    slow:compile()
+    flow.config.max_inflight(100)
+    for _ = 1, 2 do slow({ 1 })(none) end
+  end
+
+  it("queue makes plans among the runs, in the order of calls", function()
+    assert.equal("wait", flow.config.when_new())
+    flow.config.when_new("queue")
+    flow.config.max_inflight(100)
+    local job, seen = rows("job"), {}
+    for i = 1, 12 do job(ones(i))(function(v) seen[#seen + 1] = v.shape[1] end) end
+    for i = 12, 1, -1 do job(ones(i))(function(v) seen[#seen + 1] = v.shape[1] end) end
+    flow.sync()
+    for i = 1, 12 do assert.equal(i, seen[i]) end
+    for i = 1, 12 do assert.equal(13 - i, seen[12 + i]) end
+  end)
+
+  it("queue does not wait for runs", function()
+    local core = require "jfl.core"
+    flow.config.when_new("queue")
+    local job, waited = rows("job"), 0
+    for i = 1, 8 do
+      keep_busy()
+      job(ones(i))(none)
+      waited = waited + (core.pending() < 2 and 1 or 0)
+      flow.sync()
+    end
+    assert.is_true(waited < 8, waited)
+  end)
+
+  it("queue gives what wait gives, for jobs of every kind", function()
+    local function both(define)
+      local got = {}
+      for _, mode in ipairs { "wait", "queue" } do
+        flow.clear_default_session()
+        flow.random.seed(3)
+        flow.config.when_new(mode)
+        local job, all = define(), {}
+        for i = 1, 3 do
+          job(ones(i))(function(v) all[#all + 1] = v end, function(text) all[#all + 1] = text end)
+        end
+        flow.sync()
+        got[mode] = all
+      end
+      assert.equal(3, #got.queue)
+      return got.wait, got.queue
+    end
+    local function same(define)
+      local a, b = both(define)
+      for i = 1, 3 do assert.is_true(a[i]:eq(b[i]):all()) end
+    end
+    same(function() return rows("job") end)
+    same(function()
+      return rows("job", function(x) return flow.layers.dense(x, 3, { name = "d" }) end)
+    end)
+    same(function()
+      return flow.global_function { name = "train", type = "train",
+        returns = tp.Callback(tp.Numpy), inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) } },
+        body = function(x)
+          local w = flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+          flow.optimizer.Adam(function(step) return 0.1 / (step + 1) end):minimize(x * w)
+          return x * w
+        end }
+    end)
+    local shown = 0
+    same(function()
+      return rows("job", function(x)
+        flow.watch(x, function() shown = shown + 1 end)
+        return x * 2
+      end)
+    end)
+    assert.equal(6, shown)
+    local a, b = both(function()
+      return rows("job", function(x) return x, x * 2, x end,
+        tp.Callback(tp.Tuple(tp.Numpy, tp.Numpy, tp.Numpy)))
+    end)
+    for i = 1, 3 do
+      for k = 1, 3 do assert.is_true(a[i][k]:eq(b[i][k]):all()) end
+    end
+  end)
+
+  it("queue tells why a plan cannot be made, and tries again", function()
+    flow.config.when_new("queue")
+    flow.config.memory_limit(1)
+    local job, told = rows("job"), {}
+    for _ = 1, 2 do
+      job(ones(1))(none, function(text) told[#told + 1] = text end)
+    end
+    flow.sync()
+    assert.equal(2, #told)
+    for _, text in ipairs(told) do assert.truthy(text:find("memory_limit is 1", 1, true), text) end
+    helper.fails(function() job:compile() end, "memory_limit is 1")
+    flow.config.memory_limit(0)
+    local value
+    job(ones(1))(function(v) value = v end)
+    flow.sync()
+    assert.equal(1, value[1][1])
+  end)
+
+  it("queue raises what is wrong in the body at the call", function()
+    flow.config.when_new("queue")
+    local job = rows("job", function(x) return flow.matmul(x, x) end)
+    helper.fails(function() job(ones(3)) end, "matmul")
+    job(ones(2))(none)
+    flow.sync()
+  end)
+
+  it("lets everything that needs the plan wait for it", function()
+    flow.config.when_new("queue")
+    local uses = {
+      function(job) return job:graph("optimized") end,
+      function(job) return job:plan() end,
+      function() return flow.get_all_variables() end,
+      function() return flow.variable_info("v") end,
+      function() return flow.load_variables { v = { 2, 2 } } end,
+      function() return flow.drop_variables("v") end,
+      function() return flow.get_all_variables { async = true }:wait().v.shape end,
+      function() rows("job") end,
+      function() return rows("other")(ones(2))(none) end,
+      flow.clear_default_session,
+    }
+    for i, use in ipairs(uses) do
+      flow.clear_default_session()
+      flow.config.when_new("queue")
+      local job = rows("job")
+      keep_busy()
+      job(ones(i))(none)
+      use(job)
+      flow.sync()
+    end
+  end)
+
+  it("busy makes no call until the plan is there", function()
+    flow.config.when_new("busy")
+    local job, busy, value = rows("job"), 0
+    for i = 1, 8 do
+      keep_busy()
+      local call
+      repeat
+        call = job(ones(i))
+        if call.busy then busy = busy + 1 end
+      until not call.busy
+      call(function(v) value = v.shape[1] end)
+      flow.sync()
+      assert.equal(i, value)
+    end
+    assert.is_true(busy > 0)
+  end)
+
+  it("is one of three words, and wait in a new session", function()
+    helper.fails(function() flow.config.when_new("stop") end,
+      "config.when_new: value must be \"wait\", \"queue\" or \"busy\", got string 'stop'")
+    flow.config.when_new("busy")
+    flow.clear_default_session()
+    assert.equal("wait", flow.config.when_new())
+  end)
+end)

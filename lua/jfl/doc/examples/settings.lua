@@ -129,6 +129,14 @@ print(flow.config.background())  --> true
 flow.config.callback_seconds(0.002)  -- of each entry in a game's frame
 print(flow.config.callback_seconds())  --> 0.002
 
+## config.when_new
+flow.config.when_new("queue")
+local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
+  inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) } },
+  body = function(x) return x + 1 end }
+job({ { 1, 2 } })(function(y) print(y) end)
+flow.sync()  --> [[2. 3.]]
+
 ## config.when_full
 flow.config.when_full("busy")
 local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
