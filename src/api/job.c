@@ -145,14 +145,19 @@ static void api_job_target(const jfl_session *s, jfl_graph *g, jf_target *t)
 {
   jf_device **device = jf_alloc(g->arena, (size_t)s->n_site * sizeof *device);
   for (int i = 0; i < s->n_site; i++) device[i] = s->site[i]->device;
-  t->device = device;
-  t->n_device = s->n_site;
+  t->device = t->chooser->device = device;
+  t->n_device = t->chooser->n_device = s->n_site;
   t->group = s->group;
   t->n_group = s->n_group;
 }
 
 /* A graph on its way to the plan of a job. */
-typedef struct building { const jfl_job *job; jfl_graph *graph; jfl_plan *plan; } building;
+typedef struct building {
+  const jfl_job *job;
+  jfl_graph *graph;
+  jf_chooser chooser;
+  jfl_plan *plan;
+} building;
 
 /* The plan is set as soon as there is something to release. */
 static jfl_status api_job_build(void *ctx)
@@ -168,11 +173,16 @@ static jfl_status api_job_build(void *ctx)
   jf_target t = { .rank = jf_world_rank(),
                   .n_rank = ranks > 1 ? ranks : 0,
                   .net = net ? net->place : 0,
-                  .reference = set->kernels == JF_REFERENCE,
+                  .chooser = &b->chooser,
                   .off = set->passes_off | (set->check_finite ? jf_passes_merging() : 0),
                   .variable = api_job_packing_in,
                   .variable_place = api_job_place_in,
                   .session = j->session };
+  b->chooser = (jf_chooser){
+    .flags = set->kernels | set->tf32 |
+             (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0),
+    .threads = set->threads, .shares = set->cpu_devices, .arena = g->arena
+  };
   api_job_target(j->session, g, &t);
   jf_note_shards(g);
   jf_resolve_places(g, set->place, &t);
@@ -181,10 +191,7 @@ static jfl_status api_job_build(void *ctx)
   JF_TRY(api_job_link(j->session, g));
   api_job_target(j->session, g, &t);
   JF_TRY(jf_run_passes(g, &t));
-  int flags = set->kernels | set->tf32 |
-              (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0);
-  jf_plan_options o = { t.device, t.n_device, flags, set->threads, set->cpu_devices };
-  return jf_plan_new(g, &o, &b->plan);
+  return jf_plan_new(g, &b->chooser, &b->plan);
 }
 
 /* A job that one rank cannot compile is compiled by none. */
@@ -198,7 +205,7 @@ static jfl_status api_job_settle(const jfl_job *j, jfl_status s)
 
 jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
 {
-  building b = { j, g, NULL };
+  building b = { .job = j, .graph = g };
   JF_NEED(JOB, j);
   JF_NEED(GRAPH, g);
   JF_NEED_POINTER(out);
@@ -207,6 +214,7 @@ jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
   g->source.line = NULL;
   jfl_status s = api_job_note(g);
   if (!s) s = jf_with_stack(api_job_build, &b);
+  jf_chooser_end(&b.chooser);
   jfl_plan *p = b.plan;
   if (!s) s = jf_job_admit(j, p);
   const jfl_status own = s;

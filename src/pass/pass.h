@@ -2,7 +2,7 @@
 #ifndef JF_PASS_H
 #define JF_PASS_H
 
-#include "dev/dev.h"
+#include "choose/choose.h"
 #include "op/constant.h"
 #include "op/op.h"
 #include "optim/optim.h"
@@ -10,7 +10,8 @@
 /* What a graph is compiled for. */
 typedef struct jf_target {
   jf_device *const *device; int n_device;    /* by place */
-  int reference;  /* plain kernels only: passes that prepare for fast ones do nothing */
+  jf_chooser *chooser;               /* the plan's, which says what serves a call; its devices are
+                                        these */
   unsigned off;                      /* bit i: pass i of the table is left out */
   jf_group *const *group; int n_group;       /* by place less JF_GROUPS */
   int rank, n_rank;                  /* of this process, among how many; n_rank 0: it is alone */
@@ -112,7 +113,7 @@ int jf_may_join(const jf_node *a, const jf_node *b);
 
 /* ---- floats of 16 bits (halves.c) ---- */
 
-/* The best fast kernel that the device of n has for n with these tensors, or NULL. */
+/* The row that will serve n if it is made with these tensors and attributes, or NULL. */
 const jf_kernel_row *jf_row_for(const jf_target *t, const jf_node *n, const jf_kargs *k);
 /* The node as a call, with tensors that may be changed. */
 jf_kargs jf_call_of(jf_arena *a, const jf_node *n);
