@@ -67,10 +67,10 @@ describe("mixed precision", function()
         function(x, f) return flow.nn.conv2d(x, f, { padding = "SAME" }) end, "predict"):plan()
     end
     core.set("kernels", "fast")
-    assert.equal(has_bfloat16(), plans.direct:find("x-bfloat16", 1, true) ~= nil, plans.direct)
+    assert.equal(has_bfloat16(), plans.direct:find("-bfloat16", 1, true) ~= nil, plans.direct)
     local transforms = plans.fast:find("winograd", 1, true) ~= nil
     assert.equal(has_bfloat16() and not transforms,
-      plans.fast:find("x-bfloat16", 1, true) ~= nil, plans.fast)
+      plans.fast:find("-bfloat16", 1, true) ~= nil, plans.fast)
   end)
 
   it("counts conversions of weights less where they are made once", function()
