@@ -143,12 +143,12 @@ describe("the environment", function()
     fails("", "JFL_PASSES: unknown pass 'fues', or one that cannot be left out", helper.file(JOB),
       { before = "JFL_PASSES=-fues" })
     for name in ("shard apart grad recompute output update spread take_turns place dce mixed "
-      .. "widen forms"):gmatch "%S+" do
+      .. "widen forms find_shards resolve repeat join"):gmatch "%S+" do
       fails("", ("JFL_PASSES: unknown pass '%s', or one that cannot be left out"):format(name),
         helper.file(JOB), { before = "JFL_PASSES=-" .. name })
     end
-    fails("", "JFL_DUMP: unknown pass 'fues'; passes are delay_relu, ", helper.file(JOB),
-      { before = "JFL_DUMP=fues" })
+    fails("", "JFL_DUMP: unknown pass 'fues'; passes are find_shards, resolve, repeat, join, "
+      .. "delay_relu, ", helper.file(JOB), { before = "JFL_DUMP=fues" })
   end)
 
   it("can ask for the graph after a pass", function()

@@ -143,7 +143,6 @@ static jfl_plan *plan_for(jf_device *d, jfl_graph **g)
   jf_chooser c = { .device = &d, .n_device = 1, .flags = JF_REFERENCE, .threads = 1,
                    .arena = (*g)->arena };
   jf_target t = { .device = &d, .n_device = 1, .chooser = &c };
-  jf_resolve_places(*g, 0, &t);
   CHECK(!jf_run_passes(*g, &t));
   CHECK(!jf_plan_new(*g, &c, &p));
   return p;

@@ -306,7 +306,6 @@ static jfl_status plan_on_toy(void)
   m.g->arena->unwind = &out;
   c.arena = m.g->arena;
   if (setjmp(out)) abort();
-  jf_resolve_places(m.g, 0, &t);
   CHECK(!jf_run_passes(m.g, &t));
   const jfl_status s = jf_plan_new(m.g, &c, &p);
   jf_plan_release(p);

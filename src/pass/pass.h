@@ -12,6 +12,7 @@ typedef struct jf_target {
   jf_device *const *device; int n_device;    /* by place */
   jf_chooser *chooser;               /* the plan's, which says what serves a call; its devices are
                                         these */
+  int place;                         /* of what the body puts on no device */
   unsigned off;                      /* bit i: pass i of the table is left out */
   jf_group *const *group; int n_group;       /* by place less JF_GROUPS */
   int rank, n_rank;                  /* of this process, among how many; n_rank 0: it is alone */
@@ -24,6 +25,12 @@ typedef struct jf_target {
      may be NULL. */
   int (*variable_place)(const jfl_session *s, const jfl_variable_spec *v, jfl_distribution *d);
   const jfl_session *session;
+  /* Gives the place of the group which has the members of a place so many times; settles with other
+     ranks how they run the job together. Both may change the lists above. NULL: there are no
+     micro-batches, or no other ranks. */
+  jfl_status (*repeated)(void *host, int place, int turns, int *out);
+  jfl_status (*join)(void *host);
+  void *host;
 } jf_target;
 
 /* Passes that may be switched off, as they change nothing but speed. JF_MERGES: it makes several
@@ -39,18 +46,11 @@ typedef struct jf_pass {
 
 extern const jf_pass jf_passes[];    /* ended by a NULL name */
 
-/* Settles the place of each value and node before the passes run: variables are where and as the
-   session keeps them, inputs and arrays are on the host, but for mirrored inputs, and everything
-   without a place goes to `place`. */
-void jf_resolve_places(jfl_graph *g, int place, const jf_target *t);
 /* Puts variables where the session keeps them, also those that a pass has added since. */
 void jf_keep_places(jfl_graph *g, const jf_target *t);
 
 /* Whether a value or a node is on a group of devices. */
 int jf_uses_groups(const jfl_graph *g);
-
-/* Before places are settled: notes which variables are split (shard.c). */
-void jf_note_shards(jfl_graph *g);
 
 /* Runs every pass in order and verifies the graph after each. JFL_DUMP=name prints the graph to
    stderr after that pass. */

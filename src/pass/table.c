@@ -6,6 +6,10 @@
 #include <string.h>
 
 const jf_pass jf_passes[] = {
+  { "find_shards", jf_pass_find_shards, "places as the body asked for them", 0 },
+  { "resolve", jf_pass_resolve, "the body's graph with its places", 0 },
+  { "repeat", jf_pass_repeat, "a place for each node", 0 },
+  { "join", jf_pass_join, "places, groups among them; else nothing but what the body says", 0 },
   { "delay_relu", jf_pass_delay_relu,
     "the body's graph without gradients, which read what is moved", 1 },
   { "shard", jf_pass_shard, "the body's graph, whose readers of variables are all there", 0 },
@@ -70,7 +74,6 @@ static jfl_status check_dump(void)
 
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
 {
-  JF_TRY(check_dump());
   for (const jf_pass *p = jf_passes; p->name; p++) {
     if (!p->run || t->off >> (p - jf_passes) & 1) continue;
     jfl_status s = p->run(g, t);
@@ -80,7 +83,7 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
       return jf_fail_in(jf_blame(s, "pass %s left a broken ", p->name), JFL_ERROR_JOB, g->name);
     dump(g, p->name);
   }
-  return JFL_OK;
+  return check_dump();       /* last, since other ranks count on what passes agree with them */
 }
 
 /* The bits of the passes of that name; the list may have one name more than once. */
