@@ -141,7 +141,9 @@ static void who_asks_ahead_hears_what_the_plan_will(void)
   toy_call w;
   begin(&w, JFL_ENOSYS);
   CHECK(!strcmp(ahead(&w)->row->name, "second"));
-  CHECK(!strcmp(chosen(&w, 0).row->name, "second") && seen.prepared == 1);
+  const jf_choice c = chosen(&w, 0);
+  CHECK(!strcmp(c.row->name, "second") && seen.prepared == 1);
+  CHECK_MSG(c.refused && !strcmp(c.refused, "first: no"), "%s", c.refused ? c.refused : "");
   end(&w);
   const jf_choice *none = NULL;
   begin(&w, JFL_ENOMEM);

@@ -186,7 +186,8 @@ static void two_threads_convert_what_each_has(void)
   y.dtype = to.dtype;
   jf_kargs k = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = &to };
   jf_device *host = jf_host();
-  jf_chooser chooser = { .device = &host, .n_device = 1, .threads = 1 };
+  jf_arena arena = { 0 };
+  jf_chooser chooser = { .device = &host, .n_device = 1, .threads = 1, .arena = &arena };
   jf_choice c;
   CHECK(!jf_choose(&chooser, 0, jfl_op_find("cast"), &k, &c) && c.run);
   for (int i = 0; i < 2; i++) wide_prepare(&w[i], &k, c.run, c.scratch, 100 * i);
@@ -199,6 +200,7 @@ static void two_threads_convert_what_each_has(void)
     jf_free(w[i].k.scratch);
   }
   jf_choice_release(&c, k.state);
+  jf_arena_free(&arena);
 }
 
 /* ---- who watches ---- */

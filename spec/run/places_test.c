@@ -273,9 +273,12 @@ static const char *chosen(jfl_status *s)
   jf_tensor t[3] = { four, four, four };
   jf_kargs k = { .in = t, .n_in = 2, .out = &t[2], .n_out = 1 };
   jf_device *device = &toy;
-  jf_chooser c = { .device = &device, .n_device = 1, .threads = 1 };
+  jf_arena arena = { 0 };
+  jf_chooser c = { .device = &device, .n_device = 1, .threads = 1, .arena = &arena };
   jf_choice chosen = { NULL };
   *s = jf_choose(&c, 0, &jf_op_add, &k, &chosen);
+  CHECK(!chosen.refused || !strcmp(chosen.refused, "first: no"));
+  jf_arena_free(&arena);
   return *s || !chosen.row ? NULL : chosen.row->name;
 }
 

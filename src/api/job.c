@@ -4,6 +4,8 @@
 #include "world/world.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static jfl_status api_job_check(const jfl_job *j, const jfl_graph *g)
 {
@@ -145,6 +147,18 @@ static jfl_status api_job_join(void *host)
   return JFL_OK;
 }
 
+/* JFL_DUMP=plan prints plans as they are made, and which kernels were refused. */
+static void api_job_dump(const jfl_plan *p)
+{
+  const char *want = getenv("JFL_DUMP");
+  if (!want || strcmp(want, "plan")) return;
+  jf_text t = { 0 };
+  jf_plan_print(p, &t);
+  jf_plan_print_refused(p, &t);
+  fprintf(stderr, "%s", t.s ? t.s : "");
+  jfl_text_free(t.s);
+}
+
 /* The plan is set as soon as there is something to release. */
 static jfl_status api_job_build(void *ctx)
 {
@@ -170,7 +184,9 @@ static jfl_status api_job_build(void *ctx)
   };
   api_job_look(b);
   JF_TRY(jf_run_passes(g, &b->target));
-  return jf_plan_new(g, &b->chooser, &b->plan);
+  JF_TRY(jf_plan_new(g, &b->chooser, &b->plan));
+  api_job_dump(b->plan);
+  return JFL_OK;
 }
 
 /* A job that one rank cannot compile is compiled by none. */

@@ -26,14 +26,36 @@ static const jf_kernel_row *choose_next_row(const jf_device *dev, const jfl_op *
   return best;
 }
 
-/* Prepares row r for the call. If it turns out that the row cannot serve, *out stays as it was. */
+/* Adds to out->refused that a row does not serve. */
+static void choose_note(jf_arena *a, jf_choice *out, const jf_kernel_row *r, const char *why)
+{
+  const char *before = out->refused;
+  out->refused = jf_sprintf(a, "%s%s%s: %s", before ? before : "", before ? "; " : "", r->name,
+                            why);
+}
+
+/* Notes the rows for op between those of two priorities that were passed over. */
+static void choose_note_between(jf_arena *a, const jf_device *dev, const jfl_op *op, int flags,
+                                int below, int above, jf_choice *out)
+{
+  for (const jf_kernel_row *const *r = dev->kind->rows(); *r; r++) {
+    if (!(*r)->op || strcmp((*r)->op, op->name)) continue;
+    if ((*r)->priority >= below || (*r)->priority <= above) continue;
+    choose_note(a, out, *r, flags & JF_DIRECT && (*r)->indirect ? "only direct sums are wanted"
+                                                                : "it does not take such calls");
+  }
+}
+
+/* Prepares row r for the call. If it turns out that the row cannot serve, out->run stays as it was,
+   and the error says why. */
 static jfl_status take_row(const jf_kernel_row *r, jf_kargs *k, jf_choice *out)
 {
   size_t scratch = 0;
   k->state = NULL;
   k->keep = 0;
+  jf_fail(JFL_ENOSYS, "it cannot be prepared for this call");
   jfl_status s = r->prepare ? r->prepare(k, &scratch) : JFL_OK;
-  if (!s) *out = (jf_choice){ r->run, r, scratch };
+  if (!s) *out = (jf_choice){ r->run, r, scratch, out->refused };
   return s == JFL_ENOSYS ? JFL_OK : s;
 }
 
@@ -75,9 +97,27 @@ static int may_use_rows(const jf_device *dev, const jfl_op *op, int flags, const
   return !plain || !has_empty_operand(k);
 }
 
-static jfl_status choose_anew(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
-                              jf_choice *out)
+/* Takes the first row that serves, if one does. */
+static jfl_status choose_row(const jf_chooser *c, const jf_device *dev, const jfl_op *op,
+                             jf_kargs *k, jf_choice *out)
 {
+  const jf_kernel_row *r = NULL;
+  int below = INT32_MAX;
+  while ((r = choose_next_row(dev, op, c->flags, k, below))) {
+    choose_note_between(c->arena, dev, op, c->flags, below, r->priority, out);
+    JF_TRY(take_row(r, k, out));
+    if (out->run) return JFL_OK;
+    choose_note(c->arena, out, r, jfl_error_part(JFL_ERROR_TEXT));
+    below = r->priority;
+  }
+  choose_note_between(c->arena, dev, op, c->flags, below, INT32_MIN, out);
+  return JFL_OK;
+}
+
+static jfl_status choose_anew(const jf_chooser *c, const jf_device *dev, const jfl_op *op,
+                              jf_kargs *k, jf_choice *out)
+{
+  const int flags = c->flags;
   *out = (jf_choice){ NULL };
   k->op = op;
   k->device = (jf_device *)dev;
@@ -86,17 +126,11 @@ static jfl_status choose_anew(const jf_device *dev, const jfl_op *op, int flags,
     *out = (jf_choice){ .run = run_nothing };
     return JFL_OK;
   }
-  const jf_kernel_row *r = NULL;
-  int below = INT32_MAX;
-  const int rows = may_use_rows(dev, op, flags, k);
-  while (rows && (r = choose_next_row(dev, op, flags, k, below))) {
-    JF_TRY(take_row(r, k, out));
-    if (out->run) return JFL_OK;
-    below = r->priority;
-  }
+  if (may_use_rows(dev, op, flags, k)) JF_TRY(choose_row(c, dev, op, k, out));
   const jfl_dtype key = jf_call_key(op, k);
-  if (!dev->kind->plain || !op->cpu || !op->cpu[key] || jf_widens(op, k)) return JFL_OK;
-  *out = (jf_choice){ .run = op->cpu[key], .scratch = op->scratch ? op->scratch(k) : 0 };
+  if (out->run || !dev->kind->plain || !op->cpu || !op->cpu[key] || jf_widens(op, k)) return JFL_OK;
+  out->run = op->cpu[key];
+  out->scratch = op->scratch ? op->scratch(k) : 0;
   return JFL_OK;
 }
 
@@ -174,7 +208,7 @@ static jfl_status choose_call(const jf_chooser *c, int place, const jfl_op *op, 
 {
   const jf_device *dev = c->device[place];
   k->threads = jf_worth_threads(op, k, choose_threads(c, dev));
-  return choose_anew(dev, op, c->flags, k, out);
+  return choose_anew(c, dev, op, k, out);
 }
 
 jfl_status jf_choose_ahead(jf_chooser *c, int place, const jfl_op *op, const jf_kargs *k,

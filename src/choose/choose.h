@@ -27,6 +27,7 @@ typedef struct jf_choice {
   jf_kernel run;               /* NULL: nothing does */
   const jf_kernel_row *row;    /* NULL: the op's plain kernel, or there is nothing to compute */
   size_t scratch;              /* the bytes that it needs */
+  const char *refused;         /* rows before it that do not serve, and why, as a text; or NULL */
 } jf_choice;
 
 /* What calls are chosen for: devices by place, flags, the largest number of threads, and how many

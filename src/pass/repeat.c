@@ -1,6 +1,6 @@
-/* Micro-batches: what the body computes is put on a group that has its devices once for each part of
-   the batch, so that the pass spread gives each part its nodes, and take_turns puts these one after
-   another. */
+/* Micro-batches: what the body computes is put on a group that has its devices once for each part
+   of the batch, so that the pass spread gives each part its nodes, and take_turns puts these one
+   after another. */
 #include "pass/pass.h"
 
 static int repeat_is_wanted(const jfl_graph *g, const jf_target *t, const jf_node *n)

@@ -130,5 +130,8 @@ void jf_plan_release(const jfl_plan *p);
 /* The name of the row that runs a step; "plain" for the op's plain kernel. */
 const char *jf_step_kernel(const jf_step *st);
 void jf_plan_print(const jfl_plan *p, jf_text *t);
+/* Lists the kernels that come before those that serve, and why they do not; what holds for several
+   steps is told of the first. */
+void jf_plan_print_refused(const jfl_plan *p, jf_text *t);
 
 #endif
