@@ -189,6 +189,23 @@ static void a_plan_says_where_a_pass_was_misled(void)
   CHECK(seen.released == 1);
 }
 
+/* ---- rows of all kinds ---- */
+
+/* Of two rows of one priority the second would never be asked once the first was refused. */
+static void no_two_rows_of_an_op_have_one_priority(void)
+{
+  int pairs = 0;
+  for (const jf_kind *const *k = jf_kinds; *k; k++)
+    for (const jf_kernel_row *const *a = (*k)->rows ? (*k)->rows() : NULL; a && *a; a++)
+      for (const jf_kernel_row *const *b = a + 1; *b; b++) {
+        if (!(*a)->op || !(*b)->op || strcmp((*a)->op, (*b)->op)) continue;
+        pairs++;
+        CHECK_MSG((*a)->priority != (*b)->priority, "%s and %s of %s", (*a)->name, (*b)->name,
+                  (*k)->name);
+      }
+  CHECK(pairs > 10);
+}
+
 int main(void)
 {
   RUN(what_was_prepared_ahead_is_taken);
@@ -196,5 +213,6 @@ int main(void)
   RUN(only_the_same_call_takes_it);
   RUN(who_asks_ahead_hears_what_the_plan_will);
   RUN(a_plan_says_where_a_pass_was_misled);
+  RUN(no_two_rows_of_an_op_have_one_priority);
   return test_done();
 }
