@@ -2,8 +2,8 @@
 -- a pass names an op.
 
 -- The layers from the lowest; each may include itself and those before it.
-local layers = { "system", "base", "file", "world", "dev", "data", "ir", "op", "optim", "pass",
-  "plan", "run", "checkpoint", "api" }
+local layers = { "system", "base", "file", "world", "dev", "data", "ir", "op", "optim", "choose",
+  "pass", "plan", "run", "checkpoint", "api" }
 local rank = {}
 for i, name in ipairs(layers) do rank[name] = i end
 
@@ -63,7 +63,7 @@ end
 
 -- Passes and what comes after them name an op to create it and for nothing else: all that they want
 -- to know of one is in its record.
-for _, layer in ipairs { "pass", "plan", "run", "checkpoint" } do
+for _, layer in ipairs { "choose", "pass", "plan", "run", "checkpoint" } do
   for path in files("src/" .. layer) do
     local number = 0
     for line in io.lines(path) do

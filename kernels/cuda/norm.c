@@ -319,7 +319,7 @@ NORM(batch_norm)
 NORM(batch_norm_grad)
 
 #define NORM_FIELDS(id) .op = #id, .accepts = norm_accepts, .prepare = cuda_##id##_prepare, \
-  .run = jf_recipes_run, .release = jf_recipes_free, .priority = 10
+  .run = jf_recipes_run, .release = jf_recipes_free, .priority = 11
 JFL_CUDA(cuda_row_norm, NORM_FIELDS(row_norm))
 JFL_CUDA(cuda_row_norm_grad, NORM_FIELDS(row_norm_grad))
 JFL_CUDA(cuda_batch_norm, NORM_FIELDS(batch_norm))

@@ -9,7 +9,7 @@
 #include "op/reduce.h"
 #include "optim/optim.h"
 #include "op/softmax.h"
-#include "plan/plan.h"
+#include "choose/choose.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -139,16 +139,34 @@ describe("the environment", function()
       body = function(x) return x + x end }({ 1 })
   ]]
 
+  it("prints which kernel serves each call, and why others do not", function()
+    local script = helper.file [[
+      local flow = require "jfl"
+      local P = flow.typing.Numpy.Placeholder
+      flow.config.kernels "direct"
+      flow.global_function { name = "slides", returns = flow.typing.Numpy,
+        inputs = { { "x", P { 2, 16, 8, 8 } }, { "f", P { 16, 16, 3, 3 } } },
+        body = function(x, f)
+          return flow.nn.conv2d(x, f, { padding = "SAME", data_format = "NCHW" })
+        end }:compile()
+    ]]
+    local _, err, status = run(script, { before = "JFL_DUMP=plan" })
+    assert.equal(0, status, err)
+    assert.truthy(err:find "plan of slides on cpu:0: ", err)
+    assert.truthy(err:find("conv2d by [a-z]+_conv2d, not .*winograd_conv2d: "
+      .. "only direct sums are wanted"), err)
+  end)
+
   it("is named where it names a pass that is not there", function()
     fails("", "JFL_PASSES: unknown pass 'fues', or one that cannot be left out", helper.file(JOB),
       { before = "JFL_PASSES=-fues" })
     for name in ("shard apart grad recompute output update spread take_turns place dce mixed "
-      .. "widen forms"):gmatch "%S+" do
+      .. "widen forms find_shards resolve repeat join"):gmatch "%S+" do
       fails("", ("JFL_PASSES: unknown pass '%s', or one that cannot be left out"):format(name),
         helper.file(JOB), { before = "JFL_PASSES=-" .. name })
     end
-    fails("", "JFL_DUMP: unknown pass 'fues'; passes are delay_relu, ", helper.file(JOB),
-      { before = "JFL_DUMP=fues" })
+    fails("", "JFL_DUMP: unknown pass 'fues'; passes are find_shards, resolve, repeat, join, "
+      .. "delay_relu, ", helper.file(JOB), { before = "JFL_DUMP=fues" })
   end)
 
   it("can ask for the graph after a pass", function()

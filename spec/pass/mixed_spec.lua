@@ -57,6 +57,22 @@ describe("mixed precision", function()
     assert.equal(rounded, slid:plan():find("-bfloat16", 1, true) ~= nil)
   end)
 
+  it("rounds for a convolution that no transform serves, as what serves it is known", function()
+    local core = require "jfl.core"
+    local plans = {}
+    for _, kernels in ipairs { "fast", "direct" } do
+      core.set("kernels", kernels)
+      plans[kernels] = job_of("slid_" .. kernels, true, { input("x", { 4, 64, 28, 28 }),
+        input("f", { 64, 64, 3, 3 }) },
+        function(x, f) return flow.nn.conv2d(x, f, { padding = "SAME" }) end, "predict"):plan()
+    end
+    core.set("kernels", "fast")
+    assert.equal(has_bfloat16(), plans.direct:find("-bfloat16", 1, true) ~= nil, plans.direct)
+    local transforms = plans.fast:find("winograd", 1, true) ~= nil
+    assert.equal(has_bfloat16() and not transforms,
+      plans.fast:find("-bfloat16", 1, true) ~= nil, plans.fast)
+  end)
+
   it("counts conversions of weights less where they are made once", function()
     local shape, kernel = { 1, 256, 4, 4 }, { 256, 256, 1, 1 }
     local kept = job_of("kept", true, { input("x", shape) }, function(x)

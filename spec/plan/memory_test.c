@@ -140,10 +140,11 @@ static jfl_plan *plan_for(jf_device *d, jfl_graph **g)
   CHECK(!counter_body(*g));
   (*g)->arena->unwind = &out;
   if (setjmp(out)) return NULL;
-  jf_target t = { .device = &d, .n_device = 1 };
-  jf_resolve_places(*g, 0, &t);
+  jf_chooser c = { .device = &d, .n_device = 1, .flags = JF_REFERENCE, .threads = 1,
+                   .arena = (*g)->arena };
+  jf_target t = { .device = &d, .n_device = 1, .chooser = &c };
   CHECK(!jf_run_passes(*g, &t));
-  CHECK(!jf_plan_new(*g, &(jf_plan_options){ &d, 1, JF_REFERENCE, 1, 0 }, &p));
+  CHECK(!jf_plan_new(*g, &c, &p));
   return p;
 }
 

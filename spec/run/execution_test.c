@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "models.h"
+#include "op/cast.h"
 #include "run/run.h"
 #include "test.h"
 
@@ -137,7 +138,7 @@ static void two_executions_run_one_plan_at_once(void)
   }
 }
 
-/* ---- a kernel that converts what it is given ---- */
+/* ---- a call that two threads make ---- */
 
 enum { WIDE = 1000, WIDE_RUNS = 20000 };
 
@@ -181,12 +182,15 @@ static void two_threads_convert_what_each_has(void)
 {
   static wide_call w[2];
   jf_tensor x = { NULL, JFL_F16, { 1, { WIDE } } }, y = x;
-  jf_kargs k = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .threads = 1 };
+  const jf_cast to = { JFL_BF16 };
+  y.dtype = to.dtype;
+  jf_kargs k = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = &to };
+  jf_device *host = jf_host();
+  jf_arena arena = { 0 };
+  jf_chooser chooser = { .device = &host, .n_device = 1, .threads = 1, .arena = &arena };
   jf_choice c;
-  size_t scratch;
-  CHECK(!jf_choose(jf_host(), jfl_op_find("exp"), 0, &k, &scratch, &c));
-  CHECK_MSG(c.row && !strcmp(c.row->name, "in_float32"), "%s", c.row ? c.row->name : "plain");
-  for (int i = 0; i < 2; i++) wide_prepare(&w[i], &k, c.run, scratch, 100 * i);
+  CHECK(!jf_choose(&chooser, 0, jfl_op_find("cast"), &k, &c) && c.run);
+  for (int i = 0; i < 2; i++) wide_prepare(&w[i], &k, c.run, c.scratch, 100 * i);
   CHECK(memcmp(w[0].want, w[1].want, sizeof w[0].want));
   for (int i = 0; i < 2; i++)
     if (pthread_create(&w[i].thread, NULL, run_wide, &w[i])) abort();
@@ -195,7 +199,8 @@ static void two_threads_convert_what_each_has(void)
     CHECK_MSG(!w[i].wrong, "%d of %d runs", w[i].wrong, WIDE_RUNS);
     jf_free(w[i].k.scratch);
   }
-  c.row->release(k.state);
+  jf_choice_release(&c, k.state);
+  jf_arena_free(&arena);
 }
 
 /* ---- who watches ---- */

@@ -271,11 +271,15 @@ static const char *chosen(jfl_status *s)
 {
   const jf_tensor four = { NULL, JFL_F32, { 1, { 4 } } };
   jf_tensor t[3] = { four, four, four };
-  jf_kargs k = { .in = t, .n_in = 2, .out = &t[2], .n_out = 1, .threads = 1 };
-  jf_choice c = { NULL, NULL };
-  size_t scratch;
-  *s = jf_choose(&toy, &jf_op_add, 0, &k, &scratch, &c);
-  return *s || !c.row ? NULL : c.row->name;
+  jf_kargs k = { .in = t, .n_in = 2, .out = &t[2], .n_out = 1 };
+  jf_device *device = &toy;
+  jf_arena arena = { 0 };
+  jf_chooser c = { .device = &device, .n_device = 1, .threads = 1, .arena = &arena };
+  jf_choice chosen = { NULL };
+  *s = jf_choose(&c, 0, &jf_op_add, &k, &chosen);
+  CHECK(!chosen.refused || !strcmp(chosen.refused, "first: no"));
+  jf_arena_free(&arena);
+  return *s || !chosen.row ? NULL : chosen.row->name;
 }
 
 static void a_row_that_cannot_serve_a_call_leaves_it_to_the_next(void)
@@ -299,13 +303,14 @@ static jfl_status plan_on_toy(void)
   jf_device *device = &toy;
   jfl_plan *p = NULL;
   jmp_buf out;
-  jf_target t = { .device = &device, .n_device = 1, .reference = 1 };
+  jf_chooser c = { .device = &device, .n_device = 1, .threads = 1 };
+  jf_target t = { .device = &device, .n_device = 1, .chooser = &c };
   if (jfl_graph_new("net", JFL_TRAIN, &m.g) || model_body(&m, model_mlp, BATCH, 0.9)) abort();
   m.g->arena->unwind = &out;
+  c.arena = m.g->arena;
   if (setjmp(out)) abort();
-  jf_resolve_places(m.g, 0, &t);
   CHECK(!jf_run_passes(m.g, &t));
-  const jfl_status s = jf_plan_new(m.g, &(jf_plan_options){ &device, 1, 0, 1, 0 }, &p);
+  const jfl_status s = jf_plan_new(m.g, &c, &p);
   jf_plan_release(p);
   jfl_graph_unref(m.g);
   return s;

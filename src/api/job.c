@@ -4,6 +4,8 @@
 #include "world/world.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Whether a graph changes variables by itself: what does so stands last. */
 static int api_job_acts(const jfl_graph *g)
@@ -90,9 +92,32 @@ static jfl_status api_job_agree(const jfl_job *j, jfl_graph *g)
   return s;
 }
 
-/* The group with all members of a place so many times. */
-static jfl_status api_job_repeated(jfl_session *s, int place, int turns, int *out)
+/* A graph on its way to the plan of a job. */
+typedef struct building {
+  jfl_job *job;
+  jfl_graph *graph;
+  jf_target target;
+  jf_chooser chooser;
+  jfl_plan *plan;
+} building;
+
+/* Lists what the session has now. */
+static void api_job_look(building *b)
 {
+  const jfl_session *s = b->job->session;
+  jf_device **device = jf_alloc(b->graph->arena, (size_t)s->n_site * sizeof *device);
+  for (int i = 0; i < s->n_site; i++) device[i] = s->site[i]->device;
+  b->target.device = b->chooser.device = device;
+  b->target.n_device = b->chooser.n_device = s->n_site;
+  b->target.group = s->group;
+  b->target.n_group = s->n_group;
+}
+
+/* The group with all members of a place so many times. */
+static jfl_status api_job_repeated(void *host, int place, int turns, int *out)
+{
+  building *b = host;
+  jfl_session *s = b->job->session;
   jf_group_member one = { jf_world_rank(), place }, *all;
   const jf_group *of = jf_is_group(place) ? s->group[place - JF_GROUPS] : NULL;
   const int n = of ? of->n : 1;
@@ -105,35 +130,8 @@ static jfl_status api_job_repeated(jfl_session *s, int place, int turns, int *ou
   const jfl_status st = jf_session_group_of(s, name, all, n * turns, out);
   jf_free(all);
   if (!st) s->group[*out - JF_GROUPS]->turns = turns;
+  api_job_look(b);
   return st;
-}
-
-static jfl_status api_job_repeat(jf_node *n, int place)
-{
-  n->place = place;
-  for (int k = 0; k < n->n_out; k++) {
-    if (n->out[k]->distribution.kind == JFL_MIRRORED)
-      return jf_fail(JFL_ENOSYS, "'%s' is mirrored, and only batches of the consistent view are "
-                     "cut into micro-batches", n->out[k]->name);
-    n->out[k]->place = place;
-  }
-  return JFL_OK;
-}
-
-/* What the body computes is computed for one part of the batch after another. */
-static jfl_status api_job_turns(jfl_session *s, jfl_graph *g)
-{
-  const int n_site = s->n_site;
-  int *to = jf_alloc(g->arena, (size_t)(n_site + s->n_group) * sizeof *to);
-  for (int i = 0; i < g->n_node && g->turns > 1; i++) {
-    jf_node *n = g->node[i];
-    const int is_group = jf_is_group(n->place);
-    int *known = &to[is_group ? n_site + n->place - JF_GROUPS : n->place];
-    if (n->op->flags & (JF_EFFECT | JF_STORED) || (!is_group && jf_world_size() > 1)) continue;
-    if (!*known) JF_TRY(api_job_repeated(s, n->place, g->turns, known));
-    JF_TRY(api_job_repeat(n, *known));
-  }
-  return JFL_OK;
 }
 
 /* Settles how the ranks of each group exchange data on which something of the job is. */
@@ -146,19 +144,26 @@ static jfl_status api_job_link(jfl_session *s, const jfl_graph *g)
   return JFL_OK;
 }
 
-/* Lists what the session has now. */
-static void api_job_target(const jfl_session *s, jfl_graph *g, jf_target *t)
+static jfl_status api_job_join(void *host)
 {
-  jf_device **device = jf_alloc(g->arena, (size_t)s->n_site * sizeof *device);
-  for (int i = 0; i < s->n_site; i++) device[i] = s->site[i]->device;
-  t->device = device;
-  t->n_device = s->n_site;
-  t->group = s->group;
-  t->n_group = s->n_group;
+  building *b = host;
+  JF_TRY(api_job_agree(b->job, b->graph));
+  JF_TRY(api_job_link(b->job->session, b->graph));
+  api_job_look(b);
+  return JFL_OK;
 }
 
-/* A graph on its way to the plan of a job. */
-typedef struct building { const jfl_job *job; jfl_graph *graph; jfl_plan *plan; } building;
+/* JFL_DUMP=plan prints plans as they are made, and which kernels were refused. */
+static void api_job_dump(const jfl_plan *p)
+{
+  const char *want = getenv("JFL_DUMP");
+  if (!want || strcmp(want, "plan")) return;
+  jf_text t = { 0 };
+  jf_plan_print(p, &t);
+  jf_plan_print_refused(p, &t);
+  fprintf(stderr, "%s", t.s ? t.s : "");
+  jfl_text_free(t.s);
+}
 
 /* The plan is set as soon as there is something to release. */
 static jfl_status api_job_build(void *ctx)
@@ -171,26 +176,23 @@ static jfl_status api_job_build(void *ctx)
   jf_site *net = NULL;
   if (ranks > 1) JF_TRY(jf_session_site(j->session, "net:0", &net));
   JF_ENTER(g);
-  jf_target t = { .rank = jf_world_rank(),
-                  .n_rank = ranks > 1 ? ranks : 0,
-                  .net = net ? net->place : 0,
-                  .reference = set->kernels == JF_REFERENCE,
-                  .off = set->passes_off | (set->check_finite ? jf_passes_merging() : 0),
-                  .variable = api_job_packing_in,
-                  .variable_place = api_job_place_in,
-                  .session = j->session };
-  api_job_target(j->session, g, &t);
-  jf_note_shards(g);
-  jf_resolve_places(g, set->place, &t);
-  JF_TRY(api_job_turns(j->session, g));
-  JF_TRY(api_job_agree(j, g));
-  JF_TRY(api_job_link(j->session, g));
-  api_job_target(j->session, g, &t);
-  JF_TRY(jf_run_passes(g, &t));
-  int flags = set->kernels | set->tf32 |
-              (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0);
-  jf_plan_options o = { t.device, t.n_device, flags, set->threads, set->cpu_devices };
-  return jf_plan_new(g, &o, &b->plan);
+  b->target = (jf_target){
+    .place = set->place, .rank = jf_world_rank(), .n_rank = ranks > 1 ? ranks : 0,
+    .net = net ? net->place : 0, .chooser = &b->chooser,
+    .off = set->passes_off | (set->check_finite ? jf_passes_merging() : 0),
+    .variable = api_job_packing_in, .variable_place = api_job_place_in, .session = j->session,
+    .repeated = api_job_repeated, .join = api_job_join, .host = b
+  };
+  b->chooser = (jf_chooser){
+    .flags = set->kernels | set->tf32 |
+             (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0),
+    .threads = set->threads, .shares = set->cpu_devices, .arena = g->arena
+  };
+  api_job_look(b);
+  JF_TRY(jf_run_passes(g, &b->target));
+  JF_TRY(jf_plan_new(g, &b->chooser, &b->plan));
+  api_job_dump(b->plan);
+  return JFL_OK;
 }
 
 /* A job that one rank cannot compile is compiled by none. */
@@ -214,9 +216,10 @@ static jfl_status api_job_close(const jfl_job *j, jfl_graph *g)
 /* Makes the plan of a graph that is closed. */
 static jfl_status api_job_compile(jfl_job *j, jfl_graph *g, int is_task, jfl_plan **out)
 {
-  building b = { j, g, NULL };
+  building b = { .job = j, .graph = g };
   jfl_status s = api_job_note(g);
   if (!s) s = jf_with_stack(api_job_build, &b);
+  jf_chooser_end(&b.chooser);
   jfl_plan *p = b.plan;
   if (!s) s = is_task ? jf_job_admit_now(j, p) : jf_job_admit(j, p);
   const jfl_status own = s;

@@ -33,7 +33,7 @@ static const struct { const char *name, *text; } variables[] = {
   { "JFL_LIBRARIES", "none: as if oneDNN, OpenBLAS, libturbojpeg and libpng were not installed; "
                      "all: oneDNN and OpenBLAS too where memory is limited (ulimit -v)" },
   { "JFL_PASSES", "passes of the compiler to leave out: \"-fold -cse\"" },
-  { "JFL_DUMP", "print each job's graph after this pass" },
+  { "JFL_DUMP", "print each job's graph after this pass; plan: its plan" },
   { "JFL_PRINT", "all: not only the first of several processes prints" },
   { "NO_COLOR", "no colours" },
 };

@@ -70,6 +70,8 @@ struct jf_node {
   int place;                   /* the place of its outputs */
   int n_in, n_out;
   jfl_value **in, **out;
+  const jf_kernel_row *tentative;      /* what a pass found to serve it as it is, so that the plan
+                                          must find that too; or NULL */
 };
 
 /* Two places with a meaning of their own. JF_DEFAULT_PLACE is that of nodes and variables which the

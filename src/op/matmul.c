@@ -97,7 +97,8 @@ jfl_value *jf_fold_transposed(jf_foldctx *c)
 int jf_matmul_takes_panels(const jf_node *n)
 {
   const jf_matmul *p = n->attr;
-  return n->op == &jf_op_matmul && p->transpose_b && !p->transpose_a && n->in[0]->shape.n == 2;
+  const int is_product = n->op == &jf_op_matmul || n->op == &jf_op_matmul_fused;
+  return is_product && p->transpose_b && !p->transpose_a && n->in[0]->shape.n == 2;
 }
 
 /* Rows of a, columns of b, the axes of a batch; and what is summed over, which makes partial

@@ -2,8 +2,6 @@
 #include "op/cast.h"
 #include "pass/pass.h"
 
-#include <string.h>
-
 static jf_tensor *halves_tensors(jf_arena *a, jfl_value *const *v, int n)
 {
   jf_tensor *t = jf_alloc(a, (size_t)n * sizeof *t);
@@ -15,23 +13,17 @@ jf_kargs jf_call_of(jf_arena *a, const jf_node *n)
 {
   return (jf_kargs){ .in = halves_tensors(a, n->in, n->n_in), .n_in = n->n_in,
                      .out = halves_tensors(a, n->out, n->n_out), .n_out = n->n_out,
-                     .attr = n->attr, .threads = 1 };
+                     .attr = n->attr };
 }
 
 const jf_kernel_row *jf_row_for(const jf_target *t, const jf_node *n, const jf_kargs *k)
 {
-  const jf_kind *kind = t->device[n->place]->kind;
-  const jf_kernel_row *best = NULL;
-  jf_kargs call = *k;
-  call.op = n->op;
-  call.device = (jf_device *)t->device[n->place];
-  if (!kind->rows || (kind->plain && t->reference)) return NULL;
-  for (const jf_kernel_row *const *r = kind->rows(); *r; r++) {
-    if ((*r)->op && strcmp((*r)->op, n->op->name)) continue;
-    if (best && (*r)->priority <= best->priority) continue;
-    if (!(*r)->accepts || (*r)->accepts(&call)) best = *r;
-  }
-  return best;
+  const jf_choice *choice;
+  jfl_graph *g = (n->n_out ? n->out[0] : n->in[0])->graph;
+  if (g->err) return NULL;
+  g->err = jf_fail_in(jf_choose_ahead(t->chooser, n->place, n->op, k, &choice), JFL_ERROR_OP,
+                      n->op->name);
+  return g->err ? NULL : choice->row;
 }
 
 jfl_value *jf_emit_cast(jfl_graph *g, jfl_value *v, jfl_dtype to)

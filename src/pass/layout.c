@@ -292,7 +292,7 @@ static jfl_status pass_layout_run(jfl_graph *g, const jf_target *target, int rul
 
 jfl_status jf_pass_layout(jfl_graph *g, const jf_target *target)
 {
-  return target->reference ? JFL_OK : pass_layout_run(g, target, 1);
+  return target->chooser->flags & JF_REFERENCE ? JFL_OK : pass_layout_run(g, target, 1);
 }
 
 /* Brings variables that are packed in the session into jobs that the pass layout left as they

@@ -21,6 +21,7 @@ typedef struct mixer {
   jf_rewrite r;
   jfl_value **brief;           /* by value of the old graph: it in 16 bits, or NULL */
   char *takes;                 /* by number of an old node: whether it will read 16 bits */
+  const jf_kernel_row **row;   /* likewise, the row that then serves it, if that was asked */
   int *reads;                  /* by value: how often such nodes read it as that */
   char *still;                 /* by value: whether it is converted once for many runs; or NULL */
   char *stored;                /* by value: whether it is stored in 16 bits alone */
@@ -36,24 +37,33 @@ static int mixed_can(const jf_node *n)
   return 1;
 }
 
-/* Whether the node gains by reading bfloat16. Convolutions by transforms do not: those of float32
-   are as fast as direct ones of bfloat16. */
-static int mixed_gains(const mixer *w, const jf_node *n)
+/* The attributes of n once it reads 16 bits. */
+static void *mixed_attr(const mixer *w, const jf_node *n)
+{
+  char *attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
+  *(int *)(void *)(attr + n->op->mixed->wide) = 1;
+  return attr;
+}
+
+/* The row that serves the node if it reads bfloat16, or NULL if it does not gain by that.
+   Convolutions by transforms do not: those of float32 are as fast as direct ones of bfloat16. */
+static const jf_kernel_row *mixed_gains(const mixer *w, const jf_node *n)
 {
   double bytes = 0, number;
-  if (!n->op->flop) return 0;
+  if (!n->op->flop) return NULL;
   jf_kargs k = jf_call_of(w->g->arena, n);
   const jf_kernel_row *now = jf_row_for(w->target, n, &k);
-  if (now && now->indirect) return 0;
+  if (now && now->indirect) return NULL;
   for (int i = 0; i < n->n_in; i++) {
     if (!mixed_reads(n->op->mixed, i)) continue;
-    if (jf_number(n->in[i], &number)) return 0;
+    if (jf_number(n->in[i], &number)) return NULL;
     const int still = w->still && w->still[n->in[i]->id];
     bytes += (double)jf_numel(&n->in[i]->shape) * sizeof(float) / (still ? STILL_LESS : 1);
     k.in[i].dtype = JFL_BF16;
   }
-  const int worth = bytes > 0 && n->op->flop(&k) >= MIXED_WORTH * bytes;
-  return worth && jf_row_for(w->target, n, &k) != NULL;
+  if (!(bytes > 0 && n->op->flop(&k) >= MIXED_WORTH * bytes)) return NULL;
+  k.attr = mixed_attr(w, n);
+  return jf_row_for(w->target, n, &k);
 }
 
 /* The value in 16 bits; its name says so, which plans show. */
@@ -70,37 +80,38 @@ static jfl_value *mixed_brief(mixer *w, jfl_value *v)
 
 static void mixed_change(mixer *w, jf_node *n)
 {
-  const jf_mixed *m = n->op->mixed;
-  char *attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
-  *(int *)(void *)(attr + m->wide) = 1;
-  n->attr = attr;
+  n->attr = mixed_attr(w, n);
+  n->tentative = w->row[w->r.next - 1];
   for (int i = 0; i < n->n_in; i++)
-    if (mixed_reads(m, i)) n->in[i] = mixed_brief(w, n->in[i]);
+    if (mixed_reads(n->op->mixed, i)) n->in[i] = mixed_brief(w, n->in[i]);
 }
 
-static int mixed_takes(const mixer *w, const jf_node *n)
+static int mixed_takes(const mixer *w, int i)
 {
+  const jf_node *n = w->r.old[i];
   if (!n->op->mixed || !n->op->mixed->inputs || !mixed_can(n)) return 0;
-  return w->g->mixed == JFL_F16 || mixed_gains(w, n);
+  if (w->g->mixed == JFL_F16) return 1;
+  w->row[i] = mixed_gains(w, n);
+  return w->row[i] != NULL;
 }
 
 /* ---- values that are stored in 16 bits alone ---- */
 
 static int mixed_is_each(const jf_node *n) { return n->op->expr && n->op->loop; }
 
-/* Whether a row makes the result of a product in 16 bits, of operands that are all in 16 bits; what
-   it adds to the sum must be variables, which are not rounded again and again. */
-static int mixed_can_store(const mixer *w, const jf_node *n)
+/* The row that makes the result of a product in 16 bits, of operands that are all in 16 bits, or
+   NULL; what it adds to the sum must be variables, which are not rounded again and again. */
+static const jf_kernel_row *mixed_can_store(const mixer *w, const jf_node *n)
 {
   jf_kargs k = jf_call_of(w->g->arena, n);
-  if (n->n_out != 1) return 0;
+  if (n->n_out != 1) return NULL;
   for (int i = 0; i < n->n_in; i++) {
     if (n->in[i]->dtype != JFL_F32) continue;
-    if (!mixed_reads(n->op->mixed, i) && n->in[i]->origin != JF_VARIABLE) return 0;
+    if (!mixed_reads(n->op->mixed, i) && n->in[i]->origin != JF_VARIABLE) return NULL;
     k.in[i].dtype = w->g->mixed;
   }
   k.out[0].dtype = w->g->mixed;
-  return jf_row_for(w->target, n, &k) != NULL;
+  return jf_row_for(w->target, n, &k);
 }
 
 static int mixed_is_view(const jf_node *n)
@@ -130,6 +141,14 @@ static int *mixed_count(mixer *w)
   return each;
 }
 
+/* Whether the result of a node that takes 16 bits is stored so. */
+static char mixed_store(const mixer *w, int i)
+{
+  const jf_kernel_row *row = mixed_can_store(w, w->r.old[i]);
+  if (row) w->row[i] = row;
+  return row != NULL;
+}
+
 static void mixed_find_stored(mixer *w)
 {
   w->stored = jf_alloc(w->g->arena, (size_t)w->r.n_value);
@@ -140,7 +159,7 @@ static void mixed_find_stored(mixer *w)
     if (!n->n_out || w->target->device[n->place]->kind->plain) continue;
     const jfl_value *v = n->out[0];
     if (!mixed_may_store(w, v, each)) continue;
-    if (w->takes[i]) w->stored[v->id] = (char)mixed_can_store(w, n);
+    if (w->takes[i]) w->stored[v->id] = mixed_store(w, i);
     else if (mixed_is_view(n)) w->stored[v->id] = w->stored[n->in[0]->id];
     else w->stored[v->id] = mixed_is_each(n) && w->reads[v->id] > 0;
   }
@@ -168,6 +187,7 @@ static void mixed_make_stored(mixer *w, const jf_node *n)
     in[i] = n->in[i]->dtype == JFL_F32 ? mixed_brief(w, n->in[i]) : jf_current(&w->r, n->in[i]);
   jfl_value *y = jf_emit(w->g, n->op, n->attr, in, (size_t)n->n_in);
   if (!y) return;
+  y->node->tentative = w->row[w->r.next - 1];
   y->name = y->node->name = jf_sprintf(w->g->arena, "%s-%s", v->name,
                                        jfl_dtype_name(w->g->mixed));
   w->brief[v->id] = y;
@@ -176,10 +196,11 @@ static void mixed_make_stored(mixer *w, const jf_node *n)
 static void mixed_find(mixer *w)
 {
   w->takes = jf_alloc(w->g->arena, (size_t)w->r.n_old);
+  w->row = jf_alloc(w->g->arena, (size_t)w->r.n_old * sizeof *w->row);
   w->reads = jf_alloc(w->g->arena, (size_t)w->r.n_value * sizeof *w->reads);
   for (int i = 0; i < w->r.n_old; i++) {
     const jf_node *n = w->r.old[i];
-    w->takes[i] = (char)mixed_takes(w, n);
+    w->takes[i] = (char)mixed_takes(w, i);
     for (int k = 0; k < n->n_in && w->takes[i]; k++)
       w->reads[n->in[k]->id] += mixed_reads(n->op->mixed, k);
   }
@@ -219,5 +240,5 @@ jfl_status jf_pass_mixed(jfl_graph *g, const jf_target *target)
     if (stored) mixed_brief(&w, n->out[0]);
   }
   jf_rewrite_end(&w.r);
-  return g->err ? g->err : jf_pass_dce(g, target);
+  return g->err;
 }

@@ -34,6 +34,21 @@ static jfl_value *panels_of(jfl_graph *g, jfl_value *w, int64_t width)
   return turned ? jf_emit_view(g, turned, &w->shape) : NULL;
 }
 
+/* Lets n read its weights in panels, if a kernel does. */
+static int panels_serve(const jf_target *target, jf_node *n)
+{
+  jf_arena *arena = n->out[0]->graph->arena;
+  const int64_t width = n->n_out ? panels_width(n) : 0;
+  if (!width) return 0;
+  jf_matmul *a = jf_attr_copy(arena, n->op->attr, n->op->attr_size, n->attr);
+  jf_kargs k = jf_call_of(arena, n);
+  k.attr = a;
+  a->panel = (int)width;
+  n->tentative = jf_row_for(target, n, &k);
+  if (n->tentative) n->attr = a;
+  return n->tentative != NULL;
+}
+
 jfl_status jf_pass_panels(jfl_graph *g, const jf_target *target)
 {
   jf_rewrite r;
@@ -41,15 +56,9 @@ jfl_status jf_pass_panels(jfl_graph *g, const jf_target *target)
   jf_rewrite_begin(g, &r);
   jfl_value **made = jf_alloc(g->arena, (size_t)r.n_value * sizeof *made);
   for (jf_node *n; (n = jf_rewrite_next(&r));) {
-    jf_matmul *a = jf_attr_copy(g->arena, n->op->attr, n->op->attr_size, n->attr);
-    const int64_t width = panels_width(n);
-    jf_kargs k = jf_call_of(g->arena, n);
-    k.attr = a;
-    if (width) a->panel = (int)width;
-    if (width && jf_row_for(target, n, &k)) {
+    if (panels_serve(target, n)) {
       const int id = n->in[1]->id;
-      if (!made[id]) made[id] = panels_of(g, n->in[1], width);
-      n->attr = a;
+      if (!made[id]) made[id] = panels_of(g, n->in[1], ((const jf_matmul *)n->attr)->panel);
       if (made[id]) n->in[1] = made[id];
     }
     jf_rewrite_keep(&r, n);

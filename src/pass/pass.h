@@ -2,7 +2,7 @@
 #ifndef JF_PASS_H
 #define JF_PASS_H
 
-#include "dev/dev.h"
+#include "choose/choose.h"
 #include "op/constant.h"
 #include "op/op.h"
 #include "optim/optim.h"
@@ -10,7 +10,9 @@
 /* What a graph is compiled for. */
 typedef struct jf_target {
   jf_device *const *device; int n_device;    /* by place */
-  int reference;  /* plain kernels only: passes that prepare for fast ones do nothing */
+  jf_chooser *chooser;               /* the plan's, which says what serves a call; its devices are
+                                        these */
+  int place;                         /* of what the body puts on no device */
   unsigned off;                      /* bit i: pass i of the table is left out */
   jf_group *const *group; int n_group;       /* by place less JF_GROUPS */
   int rank, n_rank;                  /* of this process, among how many; n_rank 0: it is alone */
@@ -23,6 +25,12 @@ typedef struct jf_target {
      may be NULL. */
   int (*variable_place)(const jfl_session *s, const jfl_variable_spec *v, jfl_distribution *d);
   const jfl_session *session;
+  /* Gives the place of the group which has the members of a place so many times; settles with other
+     ranks how they run the job together. Both may change the lists above. NULL: there are no
+     micro-batches, or no other ranks. */
+  jfl_status (*repeated)(void *host, int place, int turns, int *out);
+  jfl_status (*join)(void *host);
+  void *host;
 } jf_target;
 
 /* Passes that may be switched off, as they change nothing but speed. JF_MERGES: it makes several
@@ -38,18 +46,11 @@ typedef struct jf_pass {
 
 extern const jf_pass jf_passes[];    /* ended by a NULL name */
 
-/* Settles the place of each value and node before the passes run: variables are where and as the
-   session keeps them, inputs and arrays are on the host, but for mirrored inputs, and everything
-   without a place goes to `place`. */
-void jf_resolve_places(jfl_graph *g, int place, const jf_target *t);
 /* Puts variables where the session keeps them, also those that a pass has added since. */
 void jf_keep_places(jfl_graph *g, const jf_target *t);
 
 /* Whether a value or a node is on a group of devices. */
 int jf_uses_groups(const jfl_graph *g);
-
-/* Before places are settled: notes which variables are split (shard.c). */
-void jf_note_shards(jfl_graph *g);
 
 /* Runs every pass in order and verifies the graph after each. JFL_DUMP=name prints the graph to
    stderr after that pass. */
@@ -112,7 +113,7 @@ int jf_may_join(const jf_node *a, const jf_node *b);
 
 /* ---- floats of 16 bits (halves.c) ---- */
 
-/* The best fast kernel that the device of n has for n with these tensors, or NULL. */
+/* The row that will serve n if it is made with these tensors and attributes, or NULL. */
 const jf_kernel_row *jf_row_for(const jf_target *t, const jf_node *n, const jf_kargs *k);
 /* The node as a call, with tensors that may be changed. */
 jf_kargs jf_call_of(jf_arena *a, const jf_node *n);

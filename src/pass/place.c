@@ -152,8 +152,12 @@ void jf_keep_places(jfl_graph *g, const jf_target *t)
   }
 }
 
-void jf_resolve_places(jfl_graph *g, int place, const jf_target *t)
+/* Settles the place of each value and node: variables are where and as the session keeps them,
+   inputs and arrays are on the host, but for mirrored inputs, and everything without a place goes
+   to that of the target. */
+jfl_status jf_pass_resolve(jfl_graph *g, const jf_target *t)
 {
+  const int place = t->place;
   jf_keep_places(g, t);
   for (int i = 0; i < g->n_value; i++) {
     jfl_value *v = g->value[i];
@@ -170,4 +174,12 @@ void jf_resolve_places(jfl_graph *g, int place, const jf_target *t)
   }
   g->place = place;
   g->placing = JF_RESOLVED;
+  return JFL_OK;
+}
+
+/* Settles with other ranks how they run the job together. */
+jfl_status jf_pass_join(jfl_graph *g, const jf_target *t)
+{
+  (void)g;
+  return t->join ? t->join(t->host) : JFL_OK;
 }

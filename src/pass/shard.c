@@ -14,20 +14,23 @@ static int shard_is_listed(const jfl_graph *g, const jfl_value *v)
   return 0;
 }
 
-void jf_note_shards(jfl_graph *g)
+/* Notes which variables are split, before those that are to be where others are have a place. */
+jfl_status jf_pass_find_shards(jfl_graph *g, const jf_target *t)
 {
-  if (!g->shard) return;
+  (void)t;
+  if (!g->shard) return JFL_OK;
   g->sharded = jf_alloc(g->arena, (size_t)g->n_value * sizeof *g->sharded);
   for (int i = 0; i < g->n_training; i++) {
-    const jf_training *t = g->training[i];
-    const int measures = t->optim->rule(t->attr)->n_sum > 0;
-    for (int k = 0; k < t->n_variable && !measures; k++) {
-      jfl_value *v = t->variable[k];
+    const jf_training *asked = g->training[i];
+    const int measures = asked->optim->rule(asked->attr)->n_sum > 0;
+    for (int k = 0; k < asked->n_variable && !measures; k++) {
+      jfl_value *v = asked->variable[k];
       if (v->distribution.kind == JFL_AUTO && jf_numel(&v->shape) >= g->shard &&
           !shard_is_listed(g, v))
         g->sharded[g->n_sharded++] = v;
     }
   }
+  return JFL_OK;
 }
 
 /* Whether v can be split, and is not there already in another way. */

@@ -6,6 +6,10 @@
 #include <string.h>
 
 const jf_pass jf_passes[] = {
+  { "find_shards", jf_pass_find_shards, "places as the body asked for them", 0 },
+  { "resolve", jf_pass_resolve, "the body's graph with its places", 0 },
+  { "repeat", jf_pass_repeat, "a place for each node", 0 },
+  { "join", jf_pass_join, "places, groups among them; else nothing but what the body says", 0 },
   { "delay_relu", jf_pass_delay_relu,
     "the body's graph without gradients, which read what is moved", 1 },
   { "shard", jf_pass_shard, "the body's graph, whose readers of variables are all there", 0 },
@@ -24,15 +28,15 @@ const jf_pass jf_passes[] = {
     "products have their final flags; dce takes away those it folds", JF_MERGES },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
   { "scale_filters", jf_pass_scale_filters, "no reader of a value that nothing needs", JF_MERGES },
-  { "panels", jf_pass_panels, "products have their final flags; nothing folds them later", 1 },
   { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", JF_MERGES },
+  { "panels", jf_pass_panels, "what follows a product is in it; nothing folds it later", 1 },
   { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it",
     1 },
+  { "forms", jf_pass_forms, "variables that layout chose a form for have its shape", 0 },
   { "mixed", jf_pass_mixed,
     "what follows a product is in it; layouts, which conversions take over", 0 },
-  { "widen", jf_pass_widen,
-    "what follows a product is in it; layouts, which conversions take over", 0 },
-  { "forms", jf_pass_forms, "variables that layout chose a form for have its shape", 0 },
+  { "widen", jf_pass_widen, "all that may read or make floats of 16 bits, but for conversions", 0 },
+  { "dce", jf_pass_dce, "conversions of mixed and widen, some of which nothing reads", 0 },
   { "fuse", jf_pass_fuse, "nothing dead: a value that leaves a program is written to memory",
     JF_MERGES },
   { "multi_update", jf_pass_multi_update, "updates that no other pass took", 1 },
@@ -56,13 +60,13 @@ static jfl_status check_dump(void)
 {
   const char *want = getenv("JFL_DUMP");
   jf_text names = {0};
-  if (!want || !*want) return JFL_OK;
+  if (!want || !*want || !strcmp(want, "plan")) return JFL_OK;
   for (const jf_pass *p = jf_passes; p->name; p++) {
     if (!p->run) continue;
     if (!strcmp(p->name, want)) return jfl_text_free(names.s), JFL_OK;
     jf_text_add(&names, names.s ? ", %s" : "%s", p->name);
   }
-  jfl_status s = jf_fail(JFL_ENAME, "JFL_DUMP: unknown pass '%s'; passes are %s", want,
+  jfl_status s = jf_fail(JFL_ENAME, "JFL_DUMP: unknown pass '%s'; passes are %s; or plan", want,
                          names.s ? names.s : "");
   jfl_text_free(names.s);
   return s;
@@ -70,7 +74,6 @@ static jfl_status check_dump(void)
 
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
 {
-  JF_TRY(check_dump());
   for (const jf_pass *p = jf_passes; p->name; p++) {
     if (!p->run || t->off >> (p - jf_passes) & 1) continue;
     jfl_status s = p->run(g, t);
@@ -80,7 +83,7 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
       return jf_fail_in(jf_blame(s, "pass %s left a broken ", p->name), JFL_ERROR_JOB, g->name);
     dump(g, p->name);
   }
-  return JFL_OK;
+  return check_dump();       /* last, since other ranks count on what passes agree with them */
 }
 
 /* The bits of the passes of that name; the list may have one name more than once. */

@@ -3,7 +3,6 @@
    them part of programs, which then read and write 16 bits. A result that only one such node reads
    is not rounded. */
 #include "dev/half.h"
-#include "ir/brief.h"
 #include "pass/pass.h"
 
 typedef struct widener {
@@ -16,22 +15,13 @@ typedef struct widener {
 
 /* ---- which nodes ---- */
 
-static int widen_has_row(const widener *w, const jf_node *n)
+/* A node that a row serves as it is stays so. */
+static int widen_is_wide(const widener *w, jf_node *n)
 {
   const jf_kargs k = jf_call_of(w->g->arena, n);
-  return jf_row_for(w->target, n, &k) != NULL;
-}
-
-static int widen_is_wide(const widener *w, const jf_node *n)
-{
-  const jfl_op *op = n->op;
-  int any = 0;
-  if (jf_is_brief(op, n->attr)) return 0;
-  for (int i = 0; i < n->n_in; i++) any |= jf_is_half(n->in[i]->dtype);
-  for (int i = 0; i < n->n_out; i++) any |= jf_is_half(n->out[i]->dtype);
-  if (!any) return 0;
-  const jfl_dtype key = jf_node_key(op, n);
-  return jf_is_widened(op, key) && !(jf_is_half(key) && widen_has_row(w, n));
+  if (!jf_widens(n->op, &k)) return 0;
+  if (!n->tentative) n->tentative = jf_row_for(w->target, n, &k);
+  return !n->tentative;
 }
 
 /* ---- making them wide ---- */
@@ -88,7 +78,7 @@ static int widen_find(widener *w)
 jfl_status jf_pass_widen(jfl_graph *g, const jf_target *target)
 {
   widener w = { .g = g, .target = target };
-  if (!widen_find(&w)) return JFL_OK;
+  if (!widen_find(&w)) return g->err;
   jf_rewrite_begin(g, &w.r);
   for (int i = 0; i < w.r.n_value; i++)
     if (w.r.uses[i] != 1) w.reader[i] = -1;
@@ -97,5 +87,5 @@ jfl_status jf_pass_widen(jfl_graph *g, const jf_target *target)
     else jf_rewrite_keep(&w.r, n);
   }
   jf_rewrite_end(&w.r);
-  return g->err ? g->err : jf_pass_dce(g, target);
+  return g->err;
 }

@@ -8,6 +8,7 @@
 typedef struct builder {
   jfl_plan *p;
   jfl_graph *g;
+  jf_chooser *chooser;
   jf_arena *arena;
   jf_step *step;               /* the plan's, and its parts and patches, while they are made */
   jf_plan_part *part;
@@ -324,16 +325,25 @@ static jf_where where_of(const builder *b, const jfl_value *v)
   return b->where[b->root[v->id]->id];
 }
 
-static jfl_status fill_step(builder *b, jf_step *st, int index, const jf_plan_options *o)
+/* What a pass has found for a node holds: else the pass made what this device cannot do, or it was
+   misled, and that is to be seen. */
+static jfl_status plan_choose(builder *b, jf_step *st)
 {
   const jf_node *n = st->node;
-  const jf_device *dev = b->p->part[n->place].device;
-  const int threads = dev->kind->near && o->shares ? (o->threads + o->shares - 1) / o->shares
-                                                   : o->threads;
+  if (n->op->flags & JF_TRANSFER) return JFL_OK;
+  JF_TRY(jf_choose(b->chooser, n->place, n->op, &st->k, &st->kernel));
+  if (!st->kernel.run) return jf_fail_kernel(b->p->part[n->place].device, n->op, &st->k);
+  if (!n->tentative || n->tentative == st->kernel.row) return JFL_OK;
+  return jf_fail(JFL_ESTATE, "a pass found %s for '%s', and the plan %s", n->tentative->name,
+                 n->name, jf_step_kernel(st));
+}
+
+static jfl_status fill_step(builder *b, jf_step *st, int index)
+{
+  const jf_node *n = st->node;
   jf_kargs *k = &st->k;
-  size_t n_in = (size_t)n->n_in, n_out = (size_t)n->n_out, scratch = 0;
-  *k = (jf_kargs){ .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .threads = threads,
-                   .step = index,
+  size_t n_in = (size_t)n->n_in, n_out = (size_t)n->n_out;
+  *k = (jf_kargs){ .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .step = index,
                    .in = jf_alloc(b->arena, n_in * sizeof *k->in),
                    .out = jf_alloc(b->arena, n_out * sizeof *k->out) };
   st->in = jf_alloc(b->arena, n_in * sizeof *st->in);
@@ -347,10 +357,10 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, const jf_plan_op
     k->out[i] = tensor_of(n->out[i]);
     st->out[i] = where_of(b, n->out[i]);
   }
-  if (!(n->op->flags & JF_TRANSFER))
-    JF_TRY(jf_choose(dev, n->op, b->p->flags, k, &scratch, &st->kernel));
+  JF_TRY(plan_choose(b, st));
   b->p->work += jf_work(n->op, k);
   if (k->threads > b->p->threads) b->p->threads = k->threads;
+  const size_t scratch = st->kernel.scratch;
   st->scratch_life = scratch ? add_life(b, scratch, n->place, index, index) : -1;
   st->kept_offset = plan_keep(b, k->keep);
   return JFL_OK;
@@ -368,11 +378,11 @@ static const char *plan_lacks(builder *b, const jf_step *st, const char *lacks)
 }
 
 /* If a device lacks kernels, the message names all of them at once. */
-static jfl_status fill_steps(builder *b, const jf_plan_options *o)
+static jfl_status fill_steps(builder *b)
 {
   const char *lacks = NULL;
   for (int s = 0; s < b->p->n_step; s++) {
-    jfl_status st = fill_step(b, &b->step[s], s, o);
+    jfl_status st = fill_step(b, &b->step[s], s);
     if (st && st != JFL_ENOSYS)
       return jf_fail_in(st, JFL_ERROR_OP, b->p->step[s].node->op->name);
     if (st) lacks = plan_lacks(b, &b->p->step[s], lacks);
@@ -499,29 +509,30 @@ static void pack_part(builder *b, int place)
     if (b->life_place[i] == place) b->life[i] = own[--n];
 }
 
-static builder plan_begin(jfl_graph *g, const jf_plan_options *o, jfl_plan *p)
+static builder plan_begin(jfl_graph *g, jf_chooser *c, jfl_plan *p)
 {
   jf_arena *a = g->arena;
   size_t n = (size_t)g->n_value, n_life = n + (size_t)g->n_node;      /* and scratch */
-  *p = (jfl_plan){ .tag = JF_TAG_PLAN, .graph = g, .flags = o->flags, .n_part = o->n_device };
-  jf_plan_part *part = jf_alloc(a, (size_t)o->n_device * sizeof *part);
-  for (int i = 0; i < o->n_device; i++) {
-    part[i].device = o->device[i];
-    part[i].name = jf_strdup(g->arena, o->device[i]->name);
+  *p = (jfl_plan){ .tag = JF_TAG_PLAN, .graph = g, .flags = c->flags, .n_part = c->n_device };
+  jf_plan_part *part = jf_alloc(a, (size_t)c->n_device * sizeof *part);
+  for (int i = 0; i < c->n_device; i++) {
+    part[i].device = c->device[i];
+    part[i].name = jf_strdup(g->arena, c->device[i]->name);
   }
   p->part = part;
   return (builder){
-    .p = p, .g = g, .arena = a, .part = part, .root = jf_alloc(a, n * sizeof(jfl_value *)),
+    .p = p, .g = g, .chooser = c, .arena = a, .part = part,
+    .root = jf_alloc(a, n * sizeof(jfl_value *)),
     .where = jf_alloc(a, n * sizeof(jf_where)), .last_use = jf_alloc(a, n * sizeof(int)),
     .made_by = jf_alloc(a, n * sizeof(int)), .life = jf_alloc(a, n_life * sizeof(jf_life)),
     .life_place = jf_alloc(a, n_life * sizeof(int))
   };
 }
 
-jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
+jfl_status jf_plan_new(jfl_graph *g, jf_chooser *c, jfl_plan **out)
 {
   jfl_plan *p = *out = jf_alloc(g->arena, sizeof *p);
-  builder b = plan_begin(g, o, p);
+  builder b = plan_begin(g, c, p);
   find_roots(&b);
   place_outside(&b);
   place_constants(&b);
@@ -529,7 +540,7 @@ jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
   jf_plan_use_lane(p, b.root, b.where);
   keep_what_others_read(&b);
   place_temporaries(&b);
-  JF_TRY(fill_steps(&b, o));
+  JF_TRY(fill_steps(&b));
   p->constant_size += p->kept_size;
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
@@ -541,7 +552,7 @@ jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
 void jf_plan_release(const jfl_plan *p)
 {
   for (int s = 0; p && s < p->n_step; s++) {
-    const jf_kernel_row *row = p->step[s].kernel.row;
-    if (row && row->release && p->step[s].k.state) row->release(p->step[s].k.state);
+    const jf_step *st = &p->step[s];
+    jf_choice_release(&st->kernel, st->k.state);
   }
 }

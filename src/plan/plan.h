@@ -3,8 +3,7 @@
 #ifndef JF_PLAN_H
 #define JF_PLAN_H
 
-#include "dev/dev.h"
-#include "ir/ir.h"
+#include "choose/choose.h"
 
 /* ---- packing lifetimes into one block (memory.c) ---- */
 
@@ -22,33 +21,6 @@ size_t jf_life_bytes(const jf_life *l);
 /* Packs buffers in the order of their birth; with `backward`, in the reverse order of their death
    (sweep.c). */
 size_t jf_sweep(jf_arena *a, jf_life *life, int n, int backward);
-
-/* ---- how much work a step is (work.c) ---- */
-
-/* Bytes of a call's inputs and outputs. */
-double jf_call_bytes(const jf_kargs *k);
-/* Those bytes plus the call's arithmetic: a rough measure of how long it takes. */
-double jf_work(const jfl_op *op, const jf_kargs *k);
-/* The number of threads, at most `most`, with which a call is worth running. */
-int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most);
-
-/* ---- choosing kernels (choose.c, widen.c) ---- */
-
-/* Chooses the best row of dev for a call of op and prepares it: sets k->state and *scratch, and
-   lowers k->threads to what the call is worth. `row` is NULL if the op's plain kernel serves. */
-typedef struct jf_choice { jf_kernel run; const jf_kernel_row *row; } jf_choice;
-/* Flags. JF_REFERENCE: plain kernels only, where the device has them. JF_SEPARATE: no result in the
-   memory of an input. JF_DIRECT: no row that is indirect. JF_TF32: as tf32 of jf_kargs. */
-enum { JF_REFERENCE = 1, JF_SEPARATE = 2, JF_DIRECT = 4, JF_TF32 = 8 };
-jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
-                     size_t *scratch, jf_choice *out);
-
-/* Does the same, but leaves alone a call that has floats of 16 bits which no kernel takes, and one
-   that has no kernel at all: then out->run is NULL. */
-jfl_status jf_choose_as_is(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
-                           size_t *scratch, jf_choice *out);
-/* Whether a call has floats of 16 bits that the op's plain kernel does not take. */
-int jf_widens(const jfl_op *op, const jf_kargs *k);
 
 /* ---- plans (plan.c) ---- */
 
@@ -150,19 +122,16 @@ struct jfl_plan {
   jf_execution *execution[JF_LANES];
 };
 
-/* What a plan is made for: devices by place, flags as for jf_choose, the largest number of threads,
-   and how many devices that use the processor's cores late share these; 0: none. */
-typedef struct jf_plan_options {
-  jf_device *const *device; int n_device;
-  int flags, threads, shares;
-} jf_plan_options;
-/* Makes a plan in g's arena. *out is set first, so that the caller can release what was prepared if
-   this fails. */
-jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out);
+/* Makes a plan in g's arena, with what the chooser chooses. *out is set first, so that the caller
+   can release what was prepared if this fails. */
+jfl_status jf_plan_new(jfl_graph *g, jf_chooser *c, jfl_plan **out);
 /* Releases the kernels' states; the memory is the graph's. */
 void jf_plan_release(const jfl_plan *p);
 /* The name of the row that runs a step; "plain" for the op's plain kernel. */
 const char *jf_step_kernel(const jf_step *st);
 void jf_plan_print(const jfl_plan *p, jf_text *t);
+/* Lists the kernels that come before those that serve, and why they do not; what holds for several
+   steps is told of the first. */
+void jf_plan_print_refused(const jfl_plan *p, jf_text *t);
 
 #endif

@@ -101,3 +101,17 @@ void jf_plan_print(const jfl_plan *p, jf_text *t)
   widths w = plan_print_measure(p);
   for (int s = 0; s < p->n_step; s++) print_step(t, p, s, w);
 }
+
+void jf_plan_print_refused(const jfl_plan *p, jf_text *t)
+{
+  jf_map told = { 0 };
+  for (int s = 0; s < p->n_step; s++) {
+    const jf_step *st = &p->step[s];
+    if (!st->kernel.refused || jf_map_get(&told, st->kernel.refused)) continue;
+    if (!told.n) jf_text_add(t, "kernels that would have come before these:\n");
+    jf_text_add(t, "%4d  %s by %s, not %s\n", s, jf_node_title(st->node), jf_step_kernel(st),
+                st->kernel.refused);
+    if (jf_map_add(&told, st->kernel.refused, (void *)st)) break;
+  }
+  jf_map_free(&told);
+}

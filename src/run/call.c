@@ -1,4 +1,5 @@
-/* One call of a kernel on host memory, on any device. */
+/* Ops that run at once: finding what serves a call, keeping it for the next one like it, and making
+   the call with operands in host memory, on any device. */
 #include "run/run.h"
 
 enum { CALL_ALIGN = 64 };
@@ -15,13 +16,14 @@ typedef struct call_away {
   jf_site *site;
   jf_kargs k;
   const jf_kargs *host;        /* where they are in host memory */
-  const jf_node *node;
   char *block;
 } call_away;
 
 /* Queues the copies, the kernel between them, and the record of what it finds wrong. */
 static jfl_status call_queue(call_away *c, jf_kernel run)
 {
+  /* what passes would ask about the call */
+  const jf_node node = { .op = c->k.op, .attr = (void *)c->k.attr, .n_in = c->k.n_in };
   jf_device *d = c->site->device;
   void *stream = c->site->stream;
   JF_TRY(jf_site_begin(c->site, c->site->record, c->k.random.run));
@@ -29,7 +31,7 @@ static jfl_status call_queue(call_away *c, jf_kernel run)
     JF_TRY(d->kind->put(d, stream, c->k.in[i].data, c->host->in[i].data, call_bytes(&c->k.in[i])));
   JF_TRY(d->kind->launch ? d->kind->launch(d, stream, run, &c->k) : run(&c->k));
   for (int i = 0; i < c->k.n_in; i++)
-    if (jf_mutates(c->node, i))
+    if (jf_mutates(&node, i))
       JF_TRY(d->kind->get(d, stream, c->host->in[i].data, c->k.in[i].data,
                           call_bytes(&c->k.in[i])));
   for (int i = 0; i < c->k.n_out; i++)
@@ -72,12 +74,12 @@ static jfl_status call_take(jf_site *t, size_t size, void **out)
   return JFL_OK;
 }
 
-static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k, size_t scratch,
-                                const jf_node *node)
+static jfl_status call_run_away(jf_site *site, const jf_ready *r)
 {
-  call_away c = { .site = site, .k = *k, .host = k, .node = node };
+  const jf_kargs *k = &r->k;
+  call_away c = { .site = site, .k = *k, .host = k };
   jf_device *d = site->device;
-  size_t size = scratch, n = (size_t)(k->n_in + k->n_out);
+  size_t size = r->choice.scratch, n = (size_t)(k->n_in + k->n_out);
   jf_tensor *t = jf_new_raw(n * sizeof *t);
   if (!t) return jf_fail(JFL_ENOMEM, "out of memory");
   for (size_t i = 0; i < n; i++) {
@@ -90,8 +92,8 @@ static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k,
   jfl_status s = call_take(site, size, &block);
   c.block = block;
   if (!s) {
-    call_lay_out(&c, scratch);
-    s = call_queue(&c, run);
+    call_lay_out(&c, r->choice.scratch);
+    s = call_queue(&c, r->choice.run);
     jfl_status done = jf_site_settle(site, site->record);
     if (!s) s = done;
   }
@@ -100,14 +102,73 @@ static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k,
   return s;
 }
 
-jfl_status jf_site_call(jf_site *site, jf_kernel run, const jf_kargs *k, size_t scratch,
-                        const jf_node *node)
+jfl_status jf_ready_run(jfl_session *s, const jf_ready *r)
 {
-  if (!site->device->kind->host) return call_run_away(site, run, k, scratch, node);
-  jf_kargs here = *k;
-  here.scratch = jf_new_raw(scratch);
+  jf_site *site = jf_session_own_site(s);
+  if (!site->device->kind->host) return call_run_away(site, r);
+  jf_kargs here = r->k;
+  here.scratch = jf_new_raw(r->choice.scratch);
   if (!here.scratch) return jf_fail(JFL_ENOMEM, "out of memory");
-  jfl_status s = run(&here);
+  const jfl_status st = r->choice.run(&here);
   jf_free(here.scratch);
-  return s;
+  return st;
+}
+
+/* ---- what serves a call ---- */
+
+static void ready_drop(jf_ready **at)
+{
+  jf_ready *r = *at;
+  if (!r) return;
+  *at = NULL;
+  jf_choice_release(&r->choice, r->k.state);
+  jfl_graph_unref(r->graph);
+}
+
+void jf_ready_free(jfl_session *s)
+{
+  for (int i = 0; i < JF_READY; i++) ready_drop(&s->ready[i]);
+}
+
+/* Makes an answer for the call in g's arena, whose other contents stay with it. */
+static jfl_status ready_make(jf_chooser *c, jfl_graph *g, const jfl_op *op, const jf_kargs *k,
+                             jf_ready **out)
+{
+  jf_ready *r = jf_alloc(g->arena, sizeof *r);
+  *r = (jf_ready){ .graph = g, .device = c->device[0], .flags = c->flags, .threads = c->threads,
+                   .k = *k };
+  JF_TRY(jf_choose(c, 0, op, &r->k, &r->choice));
+  jfl_graph_ref(g);
+  *out = r;
+  return JFL_OK;
+}
+
+/* Whether attributes hold arrays, which live no longer than the call. */
+static int ready_borrows(const jfl_op *op)
+{
+  for (const jf_attr *a = op->attr; a && a->name; a++)
+    if (a->type == JF_ATTR_TENSOR) return 1;
+  return 0;
+}
+
+static int ready_serves(const jf_ready *r, const jf_chooser *c, const jfl_op *op,
+                        const jf_kargs *k)
+{
+  return r && r->device == c->device[0] && r->flags == c->flags && r->threads == c->threads &&
+         !ready_borrows(op) && jf_is_call(&r->k, op, k);
+}
+
+jfl_status jf_ready_for(jfl_session *s, jfl_graph *g, const jfl_op *op, const jf_kargs *k,
+                        jf_ready **out)
+{
+  jf_device *device = jf_session_own_site(s)->device;
+  jf_chooser c = { .device = &device, .n_device = 1, .threads = s->settings.threads,
+                   .flags = s->settings.kernels | s->settings.tf32, .arena = g->arena };
+  jf_ready **at = &s->ready[jf_call_hash(op, k) % JF_READY];
+  if (!ready_serves(*at, &c, op, k)) {
+    ready_drop(at);
+    JF_TRY(ready_make(&c, g, op, k, at));
+  }
+  *out = *at;
+  return JFL_OK;
 }

@@ -105,6 +105,16 @@ typedef struct jf_site {
   int is_alone;                /* there is no memory for lane[1] */
 } jf_site;
 
+/* A call of an op that is in no job, prepared. The session keeps it for others like it (call.c). */
+enum { JF_READY = 64 };
+typedef struct jf_ready {
+  jfl_graph *graph;            /* in whose arena it lies; it is kept as long */
+  jf_device *device;           /* for which, and with which flags and threads, it was chosen */
+  int flags, threads;
+  jf_kargs k;
+  jf_choice choice;
+} jf_ready;
+
 /* What is known of how runs fare on all threads and on one (pace.c). */
 typedef struct jf_pace {
   int alone, trial, warm;      /* goes on one thread; the other way is on trial; after a block */
@@ -202,6 +212,7 @@ struct jfl_session {
   uint64_t changes;            /* 1 + how often variables changed */
   uint64_t seed; int seeded;   /* seeded: the user chose it */
   uint64_t eager_calls;        /* stream counter of random ops run at once */
+  jf_ready *ready[JF_READY];   /* by hash: calls of ops that ran at once; or NULL */
   jf_settings settings;
   jfl_profile *profile;        /* NULL: runs are not timed */
   atomic_uint disturbances;    /* runs that failed or were not made, variables that were set */
@@ -240,10 +251,17 @@ void jf_groups_free(jfl_session *s);
 jfl_status jf_session_link(jfl_session *s, jf_group *g);
 /* The site where ops run that are in no job. */
 jf_site *jf_session_own_site(const jfl_session *s);
-/* Calls a kernel whose operands are in host memory, with so many bytes of scratch. The node says
-   which inputs it changes. */
-jfl_status jf_site_call(jf_site *t, jf_kernel run, const jf_kargs *k, size_t scratch,
-                        const jf_node *n);
+
+/* ---- ops that run at once (call.c) ---- */
+
+/* Gives what serves that call of op, described in g's arena; if nothing does, its choice says so.
+   It is good until the next call. */
+jfl_status jf_ready_for(jfl_session *s, jfl_graph *g, const jfl_op *op, const jf_kargs *k,
+                        jf_ready **out);
+/* Makes the call; its operands are in host memory. The caller holds the run token. */
+jfl_status jf_ready_run(jfl_session *s, const jf_ready *r);
+void jf_ready_free(jfl_session *s);
+
 /* ---- what is had of a device (device.c) ---- */
 
 /* Takes a stream and a record for a site of which only the device is set; and frees all it has but

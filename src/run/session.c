@@ -130,6 +130,7 @@ void jfl_session_free(jfl_session *s)
   jf_map_free(&s->job_names);
   jf_runs_free(s->ahead, s->n_ahead);
   jf_groups_free(s);
+  jf_ready_free(s);
   jf_sites_free(s);
   jf_free(s);
 }

@@ -1,5 +1,5 @@
 /* Estimates how much work a step is, and how many threads that is worth. */
-#include "plan/plan.h"
+#include "choose/choose.h"
 
 /* One unit of work is a byte of an operand or an addition. A thread does some 1e11 of either in a
    second while operands are in its cache. Each thread of a step should have at least GRAIN units,
