@@ -23,13 +23,14 @@ local function directly(f, ...) return f(...) end
 
 -- ---- saving ----
 
--- The positions of all loops and the user's notes, as a list of names and a list of texts.
-local function kept(notes)
+-- The positions of all loops, the user's notes and more texts by name, as lists of names and texts.
+local function kept(notes, more)
   local keys, values = {}, {}
   if notes ~= nil then keys[1], values[1] = NOTES, plain.write(notes, "save: notes") end
   for name, text in pairs(loop.save()) do
     keys[#keys + 1], values[#values + 1] = LOOP .. name, text
   end
+  for name, text in pairs(more or {}) do keys[#keys + 1], values[#values + 1] = name, text end
   return keys, values
 end
 
@@ -57,10 +58,11 @@ local function save_behind(path, overwrite, notes)
   return core.save_behind(saving, path, overwrite, kept(notes))
 end
 
---- Writes all variables and notes, if there are any, where call(f, ...) calls what opens the path.
-function checkpoint.save_by(call, path, overwrite, notes)
+--- Writes all variables, and notes and texts by name if there are any, where call(f, ...) calls
+-- what opens the path.
+function checkpoint.save_by(call, path, overwrite, notes, more)
   variables.settle()
-  call(core.save, path, overwrite, kept(notes))
+  call(core.save, path, overwrite, kept(notes, more))
 end
 
 local function check_notes(notes)
@@ -204,6 +206,11 @@ local function notes_of(path, about)
   local notes = plain.read(text)
   if notes == nil then core.fail("checkpoint %s: its notes make no sense", path) end
   return notes
+end
+
+--- The texts by name that a checkpoint was saved with.
+function checkpoint.texts_of(path)
+  return with_open(path, function(_, about) return about.notes end)
 end
 
 --- The notes that a checkpoint was saved with, or nil: what a program may need before it defines

@@ -150,9 +150,12 @@ local function run_plan(self, entry, ...)
   return value
 end
 
-local function run(self, entry, ...)
-  if entry.rates then return rates.run(run_plan, self, entry, ...) end
-  return run_plan(self, entry, ...)
+local function submit_plan(_, entry, ...) return core.call(entry.plan, ...) end
+
+-- Has by(self, entry, ...) run a plan with what it takes beside the arguments.
+local function run(by, self, entry, ...)
+  if entry.rates then return rates.run(by, self, entry, ...) end
+  return by(self, entry, ...)
 end
 
 --- The plan of a job for arguments with these first extents, as the entry that keeps it.
@@ -172,23 +175,29 @@ local function fixed_plan(self, behind)
   return plan.kept(self, "fixed") or plan.compile(self, "fixed", shapes, behind)
 end
 
---- Runs the job. Returns what `returns` says: values, a registrar or a future. Arguments may be
--- given by name, in one table.
-function Job:__call(...)
+local function call(by, self, ...)
   plan.check_outside(self)
   if type((...)) == "table" and select("#", ...) == 1 and args.is_options((...)) then
-    return self(unpack(inputs.by_name(self, (...)), 1, #self._inputs))
+    return call(by, self, unpack(inputs.by_name(self, (...)), 1, #self._inputs))
   end
   if not self._dynamic then
     local entry = self._latest
     if not entry or entry.behind then entry = fixed_plan(self, goes_behind(self)) end
-    return run(self, entry, ...)
+    return run(by, self, entry, ...)
   end
   local values, n = { ... }, select("#", ...)
   arguments.check_count(self, n)
   local entry, flat, count = plan_for(self, values)
-  return run(self, entry, unpack(flat, 1, count))
+  return run(by, self, entry, unpack(flat, 1, count))
 end
+
+--- Runs the job. Returns what `returns` says: values, a registrar or a future. Arguments may be
+-- given by name, in one table.
+function Job:__call(...) return call(run_plan, self, ...) end
+
+--- Has the job run without waiting for it, whatever `returns` says; gives what the core's
+-- register() and value() take.
+function job.submit(self, ...) return call(submit_plan, self, ...) end
 
 local function check_self(self, method)
   if getmetatable(self) == Job then return self end

@@ -246,7 +246,8 @@ local function build(self, graph, shapes, behind)
     read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false,
     rates = context.rates or false, members = context.members, reader = reader, n_results = n,
     spreads = not self._async and spreads(self, n_values), behind = behind }
-  queue.own(entry, self._gives, self.config.concurrency_width)
+  local late = { plan = entry.plan, watches = watches, read = n ~= 1 and reader or entry.read }
+  queue.own(late, self._gives, self.config.concurrency_width)
   variable.share(context)
   return entry
 end
