@@ -154,7 +154,8 @@ int64_t jf_share_first(const jf_share *s)
 static void signatures_linear(jf_signatures *c)
 {
   const unsigned flags = c->node->op->flags;
-  if (flags & (JF_VIEW | JF_MOVES | JF_SUMS | JF_MEANS)) jf_signature_say(c, "P->P");
+  const int moves = flags & JF_MOVES && !c->node->op->moves;
+  if (moves || flags & (JF_VIEW | JF_SUMS | JF_MEANS)) jf_signature_say(c, "P->P");
   if (flags & JF_ADDS) jf_signature_say(c, "P,P->P");
   if (flags & JF_SCALES) {
     jf_signature_say(c, "P,B->P");
@@ -181,6 +182,7 @@ void jf_signatures_of(jf_signatures *c)
   const jf_node *n = c->node;
   int kept = 0;
   if (n->op->signatures) n->op->signatures(c);
+  else if (n->op->moves) jf_signatures_moved(c);
   else if (jf_is_pointwise(n->op)) jf_signatures_pointwise(c);
   else if (n->op->loop) jf_signatures_drawn(c);
   signatures_linear(c);
