@@ -1,4 +1,4 @@
-/* What follows from an op's index map: shapes, signatures, and nests for kernels. */
+/* What follows from an op's index map: shapes, and nests for kernels. */
 #include "ir/moves.h"
 #include "base/walk.h"
 #include "ir/ir.h"
@@ -55,17 +55,17 @@ static int moves_extend(const jf_move *m, jfl_shape *y)
   return fits;
 }
 
-static jf_tensor *moves_tensors(jf_arena *a, jfl_value *const *v, int n)
+jf_kargs jf_moves_call(jf_arena *a, const jfl_op *op, const void *attr, jfl_value *const *in,
+                       int n_in)
 {
-  jf_tensor *t = jf_alloc(a, (size_t)n * sizeof *t);
-  for (int i = 0; i < n; i++) t[i] = (jf_tensor){ .dtype = v[i]->dtype, .shape = v[i]->shape };
-  return t;
+  jf_tensor *t = jf_alloc(a, (size_t)n_in * sizeof *t);
+  for (int i = 0; i < n_in; i++) t[i] = (jf_tensor){ .dtype = in[i]->dtype, .shape = in[i]->shape };
+  return (jf_kargs){ .in = t, .n_in = n_in, .attr = attr, .op = op };
 }
 
 jfl_status jf_infer_moves(jf_infer *c)
 {
-  const jf_kargs k = { .in = moves_tensors(c->arena, c->in, c->n_in), .n_in = c->n_in,
-                       .attr = c->attr, .op = c->op };
+  const jf_kargs k = jf_moves_call(c->arena, c->op, c->attr, c->in, c->n_in);
   jf_move m;
   for (int i = 0; i < c->n_out; i++) {
     c->dtype[i] = c->in[0]->dtype;
@@ -74,60 +74,6 @@ jfl_status jf_infer_moves(jf_infer *c)
   for (int i = 0; c->op->moves(&k, i, &m); i++)
     if (!moves_extend(&m, &c->shape[m.out])) break;
   return JFL_OK;
-}
-
-/* ---- signatures ---- */
-
-/* Whether the box has all of that axis, in order. */
-static int moves_has_all(const jf_side *s, int64_t extent, const jfl_shape *of)
-{
-  return s->begin == 0 && s->step == 1 && extent == of->d[s->axis];
-}
-
-/* Along an axis of the box both sides are split, or neither is. Returns 0 if that cannot be. */
-static int moves_split(const jf_node *n, const jf_move *m, int i, jf_signature *s)
-{
-  const jf_move_axis *a = &m->axis[i];
-  jfl_distribution none = JF_ON_ALL, *to = &s->out[m->out];
-  jfl_distribution *from = m->in < 0 ? &none : &s->in[m->in];
-  const int by_to = to->kind == JFL_SPLIT && to->axis == a->to.axis;
-  const int by_from = from->kind == JFL_SPLIT && from->axis == a->from.axis;
-  if (!by_to && !by_from) return 1;
-  if ((to->kind == JFL_SPLIT && !by_to) || (from->kind == JFL_SPLIT && !by_from)) return 0;
-  if (!moves_has_all(&a->to, a->extent, &n->out[m->out]->shape)) return 0;
-  *to = JF_ALONG(a->to.axis);
-  if (a->from.axis < 0) return 1;
-  *from = JF_ALONG(a->from.axis);
-  return moves_has_all(&a->from, a->extent, &n->in[m->in]->shape);
-}
-
-/* Completes a signature of which some outputs are split. */
-static int moves_follow(const jf_node *n, const jf_kargs *k, jf_signature *s)
-{
-  jf_move m;
-  for (int i = 0; n->op->moves(k, i, &m); i++)
-    for (int j = 0; j < m.n; j++)
-      if (!moves_split(n, &m, j, s)) return 0;
-  return 1;
-}
-
-void jf_signatures_moved(jf_signatures *c)
-{
-  const jf_node *n = c->node;
-  const jf_kargs k = { .in = moves_tensors(c->arena, n->in, n->n_in), .n_in = n->n_in,
-                       .attr = n->attr, .op = n->op };
-  jf_move m;
-  int numbers = 0;
-  for (int i = 0; n->op->moves(&k, i, &m); i++) numbers |= m.in < 0 && m.number != 0;
-  for (int axis = 0; axis < n->out[0]->shape.n; axis++) {
-    jf_signature *s = jf_signature_add(c);
-    s->out[0] = JF_ALONG(axis);
-    if (!moves_follow(n, &k, s)) c->n--;
-  }
-  if (numbers) return;
-  jf_signature *sum = jf_signature_add(c);
-  for (int i = 0; i < n->n_in; i++) sum->in[i] = JF_AS_SUM;
-  for (int i = 0; i < n->n_out; i++) sum->out[i] = JF_AS_SUM;
 }
 
 /* ---- nests ---- */

@@ -3,7 +3,7 @@
 #ifndef JF_MOVES_H
 #define JF_MOVES_H
 
-#include "dev/kernel.h"
+#include "ir/ir.h"
 
 /* The axis of a tensor along which an axis of a box lies: index i of the box is begin + step * i
    there. axis -1: it lies along none, so all indices are the same elements. */
@@ -19,13 +19,12 @@ typedef struct jf_move {
   jf_move_axis axis[JFL_MAXDIM];
 } jf_move;
 
-/* A record's rule (jfl_op.moves): gives move i of a call, or returns 0 if there are no more; for
+/* A record's rule, moves(k, i, m), gives move i of a call, or returns 0 if there are no more; for
    i > 0, *m is the one before. It reads the shapes of inputs, and attributes that infer has
    completed. Moves cover each element of the outputs, and where there are several they cover it
-   once, except that the first may cover an output whole, which later ones then change. */
-typedef int (*jf_moves)(const jf_kargs *k, int i, jf_move *m);
+   once, except that the first may cover an output whole, which later ones then change.
 
-/* Input `in`, of shape s, to all of output 0; which rules then change. */
+   Helpers of rules: input `in`, of shape s, to all of output 0. */
 void jf_move_whole(jf_move *m, int in, const jfl_shape *s);
 /* Makes it a box of numbers. */
 void jf_move_fill(jf_move *m, double number);
@@ -34,6 +33,10 @@ void jf_move_fill(jf_move *m, double number);
 typedef struct jf_border { int64_t before, after; } jf_border;
 int jf_move_bordered(jf_move *m, int i, const jfl_shape *s, const jf_border *border,
                      double number);
+
+/* What the rule of a call of op reads: shapes of inputs, and attributes. */
+jf_kargs jf_moves_call(jf_arena *a, const jfl_op *op, const void *attr, jfl_value *const *in,
+                       int n_in);
 
 /* A move as a nest of two operands, the input and the output, with steps and offsets in elements.
    A box of numbers has an input of one element. */
