@@ -61,7 +61,11 @@ jfl_status jf_check_indices(const jf_infer *c, int input)
 #define MOVE_LINE(T)                                                                           \
   static void move_line_##T(const void *x, int64_t from, void *y, int64_t to, int64_t n)       \
   {                                                                                            \
-    for (int64_t i = 0; i < n; i++) ((T *)y)[i * to] = ((const T *)x)[i * from];               \
+    const T repeated = *(const T *)x;                                                          \
+    if (from == 0 && to == 1)                                                                  \
+      for (int64_t i = 0; i < n; i++) ((T *)y)[i] = repeated;                                  \
+    else                                                                                       \
+      for (int64_t i = 0; i < n; i++) ((T *)y)[i * to] = ((const T *)x)[i * from];             \
   }
 MOVE_LINE(uint8_t)
 MOVE_LINE(uint16_t)
