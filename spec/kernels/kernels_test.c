@@ -120,7 +120,7 @@ static jf_kargs arguments(const call *c, jf_tensor *in, jf_tensor *out, int thre
     out[i].data = jf_new(bytes_of(&out[i]));
   }
   return (jf_kargs){ .in = in, .out = out, .n_in = c->n_in, .n_out = c->n_out,
-                     .attr = c->attr.bytes, .random = { 7, 3 }, .threads = threads };
+                     .attr = c->attr.bytes, .random = { 7, 3 }, .threads = threads, .op = c->op };
 }
 
 static void release(const call *c, jf_tensor *in, jf_tensor *out)
@@ -243,7 +243,8 @@ static int run_rows(const call *c, unsigned still)
   int n = 0;
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
     jf_kargs k = { .in = (jf_tensor *)c->in, .out = (jf_tensor *)c->out, .n_in = c->n_in,
-                   .n_out = c->n_out, .attr = c->attr.bytes, .threads = 2, .still = still };
+                   .n_out = c->n_out, .attr = c->attr.bytes, .threads = 2, .still = still,
+                   .op = c->op };
     if (strcmp((*r)->op, c->op->name) || ((*r)->accepts && !(*r)->accepts(&k))) continue;
     n += run_row(c, *r, 1, still) && run_row(c, *r, 2, still);
   }

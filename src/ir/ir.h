@@ -263,6 +263,7 @@ enum {
 typedef struct jf_mixed { unsigned inputs; size_t wide; } jf_mixed;
 
 struct jf_layout;        /* op/layout.h */
+struct jf_move;          /* ir/moves.h */
 struct jf_small;         /* op/small.h */
 
 struct jfl_op {
@@ -292,6 +293,9 @@ struct jfl_op {
   int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels; returns 0 if it
                                              cannot. NULL: it takes plain tensors only, unless it is
                                              pointwise */
+  /* Where the elements of the outputs come from, as ir/moves.h says; the shape rule, signatures and
+     kernels follow. NULL: the op does not just move elements. */
+  int (*moves)(const jf_kargs *k, int i, struct jf_move *m);
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   size_t (*scratch)(const jf_kargs *k);   /* bytes of k->scratch for these; NULL: none */
   const jf_loop *loop;                    /* elementwise ops: the loops, by the same dtype */
@@ -417,9 +421,10 @@ void jf_attr_widen(const jfl_op *op, void *attr);
 jfl_dtype jf_call_key(const jfl_op *op, const jf_kargs *k);
 jfl_dtype jf_node_key(const jfl_op *op, const jf_node *n);
 
-/* Shape rules that several ops share (infer.c). */
+/* Shape rules that several ops share (infer.c, moves.c). */
 jfl_status jf_infer_same(jf_infer *c);  /* one output like in[0]; all inputs agree with it */
 jfl_status jf_infer_broadcast(jf_infer *c);      /* numpy broadcasting; one dtype */
+jfl_status jf_infer_moves(jf_infer *c);  /* what the record's moves fill, of the dtype of in[0] */
 jfl_status jf_axis(int64_t *axis, int rank);   /* negative counts from the end */
 
 /* ---- looking (print.c, verify.c) ---- */

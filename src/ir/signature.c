@@ -1,6 +1,7 @@
 /* On which parts of its inputs a node can be computed: what records say, and what follows from the
    facts that they state. */
 #include "ir/ir.h"
+#include "ir/moves.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -148,13 +149,67 @@ int64_t jf_share_first(const jf_share *s)
   return s->first_out[0] * after;
 }
 
+/* ---- index maps ---- */
+
+/* Whether the box has all of that axis, in order. */
+static int signature_has_all(const jf_side *s, int64_t extent, const jfl_shape *of)
+{
+  return s->begin == 0 && s->step == 1 && extent == of->d[s->axis];
+}
+
+/* Along an axis of the box both sides are split, or neither is. Returns 0 if that cannot be. */
+static int signature_moved(const jf_node *n, const jf_move *m, int i, jf_signature *s)
+{
+  const jf_move_axis *a = &m->axis[i];
+  jfl_distribution none = JF_ON_ALL, *to = &s->out[m->out];
+  jfl_distribution *from = m->in < 0 ? &none : &s->in[m->in];
+  const int by_to = to->kind == JFL_SPLIT && to->axis == a->to.axis;
+  const int by_from = from->kind == JFL_SPLIT && from->axis == a->from.axis;
+  if (!by_to && !by_from) return 1;
+  if ((to->kind == JFL_SPLIT && !by_to) || (from->kind == JFL_SPLIT && !by_from)) return 0;
+  if (!signature_has_all(&a->to, a->extent, &n->out[m->out]->shape)) return 0;
+  *to = JF_ALONG(a->to.axis);
+  if (a->from.axis < 0) return 1;
+  *from = JF_ALONG(a->from.axis);
+  return signature_has_all(&a->from, a->extent, &n->in[m->in]->shape);
+}
+
+/* Completes a signature of which some outputs are split. */
+static int signature_follow(const jf_node *n, const jf_kargs *k, jf_signature *s)
+{
+  jf_move m;
+  for (int i = 0; n->op->moves(k, i, &m); i++)
+    for (int j = 0; j < m.n; j++)
+      if (!signature_moved(n, &m, j, s)) return 0;
+  return 1;
+}
+
+void jf_signatures_moved(jf_signatures *c)
+{
+  const jf_node *n = c->node;
+  const jf_kargs k = jf_moves_call(c->arena, n->op, n->attr, n->in, n->n_in);
+  jf_move m;
+  int numbers = 0;
+  for (int i = 0; n->op->moves(&k, i, &m); i++) numbers |= m.in < 0 && m.number != 0;
+  for (int axis = 0; axis < n->out[0]->shape.n; axis++) {
+    jf_signature *s = jf_signature_add(c);
+    s->out[0] = JF_ALONG(axis);
+    if (!signature_follow(n, &k, s)) c->n--;
+  }
+  if (numbers) return;
+  jf_signature *sum = jf_signature_add(c);
+  for (int i = 0; i < n->n_in; i++) sum->in[i] = JF_AS_SUM;
+  for (int i = 0; i < n->n_out; i++) sum->out[i] = JF_AS_SUM;
+}
+
 /* ---- collecting ---- */
 
 /* Those in which the output is a sum because an input is one. */
 static void signatures_linear(jf_signatures *c)
 {
   const unsigned flags = c->node->op->flags;
-  if (flags & (JF_VIEW | JF_MOVES | JF_SUMS | JF_MEANS)) jf_signature_say(c, "P->P");
+  const int moves = flags & JF_MOVES && !c->node->op->moves;
+  if (moves || flags & (JF_VIEW | JF_SUMS | JF_MEANS)) jf_signature_say(c, "P->P");
   if (flags & JF_ADDS) jf_signature_say(c, "P,P->P");
   if (flags & JF_SCALES) {
     jf_signature_say(c, "P,B->P");
@@ -181,6 +236,7 @@ void jf_signatures_of(jf_signatures *c)
   const jf_node *n = c->node;
   int kept = 0;
   if (n->op->signatures) n->op->signatures(c);
+  else if (n->op->moves) jf_signatures_moved(c);
   else if (jf_is_pointwise(n->op)) jf_signatures_pointwise(c);
   else if (n->op->loop) jf_signatures_drawn(c);
   signatures_linear(c);

@@ -5,8 +5,6 @@
 #include "op/slice.h"
 #include "op/split.h"
 
-#include <string.h>
-
 static const jf_attr attrs[] = {
   JF_FIELD(jf_concat, axis, INT, "0", "the axis along which inputs follow each other"),
   {0},
@@ -38,31 +36,21 @@ static jfl_status check_input(const jf_infer *c, int i, int64_t free_axis)
 static jfl_status concat_infer(jf_infer *c)
 {
   jf_concat *a = c->attr;
-  c->shape[0] = c->in[0]->shape;
-  c->dtype[0] = c->in[0]->dtype;
-  JF_TRY(jf_axis(&a->axis, c->shape[0].n));
-  for (int i = 1; i < c->n_in; i++) {
-    JF_TRY(check_input(c, i, a->axis));
-    c->shape[0].d[a->axis] += c->in[i]->shape.d[a->axis];
-    JF_TRY(jf_shape_check(&c->shape[0], c->op->out[0]));
-  }
-  return JFL_OK;
+  JF_TRY(jf_axis(&a->axis, c->in[0]->shape.n));
+  for (int i = 1; i < c->n_in; i++) JF_TRY(check_input(c, i, a->axis));
+  return jf_infer_moves(c);
 }
 
 static jfl_status stack_infer(jf_infer *c)
 {
   jf_concat *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
-  jfl_shape *y = &c->shape[0];
   if (s->n == JFL_MAXDIM)
     return jf_fail_argument(JFL_ESHAPE, "inputs", "must have fewer than %d dimensions, the most "
                             "there can be", s->n);
   JF_TRY(jf_axis(&a->axis, s->n + 1));
   for (int i = 1; i < c->n_in; i++) JF_TRY(check_input(c, i, -1));
-  y->n = s->n + 1;
-  for (int i = 0; i < y->n; i++) y->d[i] = i == a->axis ? c->n_in : s->d[i - (i > a->axis)];
-  c->dtype[0] = c->in[0]->dtype;
-  return JFL_OK;
+  return jf_infer_moves(c);
 }
 
 /* Cuts out of dy `size` indices of the axis from `begin` on. */
@@ -109,19 +97,15 @@ static jfl_status join_infer(jf_infer *c)
   if (a->begin.n != c->n_in || a->size.n != c->n_in)
     return jf_fail(JFL_EINVAL, "begin and size must have a number for each of %d inputs, got %d "
                    "and %d", c->n_in, a->begin.n, a->size.n);
-  c->shape[0] = c->in[0]->shape;
-  c->dtype[0] = c->in[0]->dtype;
-  JF_TRY(jf_axis(&a->axis, c->shape[0].n));
-  c->shape[0].d[a->axis] = 0;
+  JF_TRY(jf_axis(&a->axis, c->in[0]->shape.n));
   for (int i = 0; i < c->n_in; i++) {
     JF_TRY(check_input(c, i, a->axis));
     const int64_t n = c->in[i]->shape.d[a->axis];
     if (a->begin.v[i] < 0 || a->size.v[i] < 0 || a->size.v[i] > n - a->begin.v[i])
       return jf_fail(JFL_ESHAPE, "begin and size of input %d must lie within its extent %lld",
                      i + 1, (long long)n);
-    c->shape[0].d[a->axis] += a->size.v[i];
   }
-  return JFL_OK;
+  return jf_infer_moves(c);
 }
 
 /* Blocks of channels can be joined if each part consists of whole ones. */
@@ -199,59 +183,54 @@ static jfl_value *concat_fold(jf_foldctx *c)
   return jf_emit(c->g, &jf_op_join, &a, in, (size_t)n);
 }
 
-/* concat, stack and join do the same in memory: for each index before the axis they write one run
-   of each input in turn. */
-static jfl_status concat_join(const jf_kargs *k, const jf_join *cut)
+/* Input i, behind the one before along the axis; with `cut` a part of it. */
+static int concat_behind(const jf_kargs *k, int i, jf_move *m, const jf_join *cut)
 {
-  jf_axes s = jf_axes_at(&k->out[0].shape, ((const jf_concat *)k->attr)->axis);
-  const size_t size = jfl_dtype_size(k->out[0].dtype), one = (size_t)s.after * size;
-  const size_t row = (size_t)s.m * one;
-  size_t at = 0;
-  for (int i = 0; i < k->n_in; i++) {
-    const size_t whole = s.before ? (size_t)(jf_numel(&k->in[i].shape) / s.before) * size : 0;
-    const size_t run = cut ? (size_t)cut->size.v[i] * one : whole;
-    const size_t skip = cut ? (size_t)cut->begin.v[i] * one : 0;
-    for (int64_t j = 0; j < s.before; j++)
-      memcpy((char *)k->out[0].data + (size_t)j * row + at,
-             (const char *)k->in[i].data + (size_t)j * whole + skip, run);
-    at += run;
-  }
-  return JFL_OK;
-}
-static jfl_status concat_whole(const jf_kargs *k) { return concat_join(k, NULL); }
-static jfl_status concat_parts(const jf_kargs *k) { return concat_join(k, k->attr); }
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(concat_whole) };
-static const jf_kernel join_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(concat_parts) };
-
-static void concat_signatures(jf_signatures *c)
-{
-  const jf_node *n = c->node;
-  for (int axis = 0; axis < n->out[0]->shape.n; axis++)
-    if (axis != ((const jf_concat *)n->attr)->axis) jf_signature_along(c, axis);
-  jf_signature_say(c, "P...->P");
+  const int64_t axis = ((const jf_concat *)k->attr)->axis;
+  const int64_t begin = i ? m->axis[axis].to.begin + m->axis[axis].extent : 0;
+  if (i >= k->n_in) return 0;
+  jf_move_whole(m, i, &k->in[i].shape);
+  m->axis[axis].to.begin = begin;
+  if (!cut) return 1;
+  m->axis[axis].from.begin = cut->begin.v[i];
+  m->axis[axis].extent = cut->size.v[i];
+  return 1;
 }
 
-static void stack_signatures(jf_signatures *c)
+static int concat_moves(const jf_kargs *k, int i, jf_move *m)
 {
-  const jf_node *n = c->node;
-  for (int axis = 0; axis < n->in[0]->shape.n; axis++) {
-    const int to = axis + (axis >= ((const jf_concat *)n->attr)->axis);
-    jf_signature_along(c, axis)->out[0] = JF_ALONG(to);
+  return concat_behind(k, i, m, NULL);
+}
+
+static int join_moves(const jf_kargs *k, int i, jf_move *m)
+{
+  return concat_behind(k, i, m, k->attr);
+}
+
+static int stack_moves(const jf_kargs *k, int i, jf_move *m)
+{
+  const int64_t axis = ((const jf_concat *)k->attr)->axis;
+  if (i >= k->n_in) return 0;
+  jf_move_whole(m, i, &k->in[i].shape);
+  for (int j = m->n++; j > axis; j--) {
+    m->axis[j] = m->axis[j - 1];
+    m->axis[j].to.axis = j;
   }
-  jf_signature_say(c, "P...->P");
+  m->axis[axis] = (jf_move_axis){ 1, { -1, 0, 1 }, { (int)axis, i, 1 } };
+  return 1;
 }
 
 JFL_OP(concat, .doc = "The inputs, one after another along axis.", .path = "concat",
        .in = { "inputs" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_concat),
        .flags = JF_VARIADIC | JF_KEEPS, .infer = concat_infer, .layout = concat_layout,
-       .grad = concat_grad, .fold = concat_fold, .cpu = cpu,
-       .signatures = concat_signatures)
+       .grad = concat_grad, .fold = concat_fold, .moves = concat_moves, .cpu = jf_moves_cpu)
 
 JFL_OP(stack, .doc = "The inputs, one after another along a new axis.", .path = "stack",
   .in = {"inputs"}, .out = {"y"}, .attr = stack_attrs, .attr_size = sizeof(jf_concat),
-  .flags = JF_VARIADIC | JF_KEEPS, .infer = stack_infer, .grad = stack_grad, .cpu = cpu,
-  .signatures = stack_signatures)
+  .flags = JF_VARIADIC | JF_KEEPS, .infer = stack_infer, .grad = stack_grad,
+  .moves = stack_moves, .cpu = jf_moves_cpu)
 
 JFL_OP(join, .doc = "Parts of the inputs, one after another along axis.", .in = {"inputs"},
   .out = {"y"}, .attr = join_attrs, .attr_size = sizeof(jf_join),
-  .flags = JF_VARIADIC | JF_INTERNAL, .infer = join_infer, .layout = join_layout, .cpu = join_cpu)
+  .flags = JF_VARIADIC | JF_INTERNAL, .infer = join_infer, .layout = join_layout,
+  .moves = join_moves, .cpu = jf_moves_cpu)

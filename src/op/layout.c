@@ -24,7 +24,8 @@ static void layout_move(jfl_dtype t, const jf_relayout *r, const void *from, voi
   jf_transpose a = { layout_axes(r) };
   jf_tensor x = { (void *)from, t, r->split }, y = { to, t, { .n = r->split.n } };
   for (int i = 0; i < r->split.n; i++) y.shape.d[i] = r->split.d[r->perm[i]];
-  jf_op_transpose.cpu[t](&(jf_kargs){ .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = &a });
+  jf_op_transpose.cpu[t](&(jf_kargs){ .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = &a,
+                                  .op = &jf_op_transpose });
 }
 
 void jf_pack_tensor(const jf_packing *p, jfl_dtype t, const jfl_shape *plain, const void *from,

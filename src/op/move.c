@@ -1,5 +1,8 @@
 /* Helpers of ops that move elements without looking at them. */
 #include "op/move.h"
+#include "base/walk.h"
+
+#include <string.h>
 
 jfl_status jf_shape_from(const jf_ints *list, jfl_shape *out)
 {
@@ -14,6 +17,13 @@ jfl_status jf_shape_from(const jf_ints *list, jfl_shape *out)
 jf_ints jf_ints_from(const jfl_shape *s)
 {
   return (jf_ints){ s->n, (int64_t *)s->d };
+}
+
+void jf_share_extents(jf_share *s)
+{
+  for (const jf_attr *a = s->node->op->attr; a->name; a++)
+    if (!strcmp(a->name, "size") || !strcmp(a->name, "shape"))
+      *(jf_ints *)(void *)((char *)s->attr + a->off) = jf_ints_from(&s->out[0]);
 }
 
 int jf_keeps_order(const jf_ints *perm, const jfl_shape *s)
@@ -44,3 +54,61 @@ jfl_status jf_check_indices(const jf_infer *c, int input)
   return jf_fail_argument(JFL_EDTYPE, c->op->in[input], "must be int32 or int64, got %s",
                           jfl_dtype_name(t));
 }
+
+/* ---- the plain kernel of all of them ---- */
+
+/* Copies elements of one size, y[to i] = x[from i]. */
+#define MOVE_LINE(T)                                                                           \
+  static void move_line_##T(const void *x, int64_t from, void *y, int64_t to, int64_t n)       \
+  {                                                                                            \
+    const T repeated = *(const T *)x;                                                          \
+    if (from == 0 && to == 1)                                                                  \
+      for (int64_t i = 0; i < n; i++) ((T *)y)[i] = repeated;                                  \
+    else                                                                                       \
+      for (int64_t i = 0; i < n; i++) ((T *)y)[i * to] = ((const T *)x)[i * from];             \
+  }
+MOVE_LINE(uint8_t)
+MOVE_LINE(uint16_t)
+MOVE_LINE(uint32_t)
+MOVE_LINE(uint64_t)
+
+static void move_line(size_t size, const void *x, int64_t from, void *y, int64_t to, int64_t n)
+{
+  if (from == 1 && to == 1) memcpy(y, x, (size_t)n * size);
+  else if (size == 4) move_line_uint32_t(x, from, y, to, n);
+  else if (size == 8) move_line_uint64_t(x, from, y, to, n);
+  else if (size == 2) move_line_uint16_t(x, from, y, to, n);
+  else move_line_uint8_t(x, from, y, to, n);
+}
+
+/* Copies a box that is not empty; what lies in place already stays. */
+static void move_one(const jf_kargs *k, const jf_move *m)
+{
+  const size_t size = jfl_dtype_size(k->out[m->out].dtype);
+  uint64_t number = 0;
+  jf_move_nest b;
+  jf_move_nest_of(k, m, &b);
+  if (m->in < 0) jfl_number_put(k->out[m->out].dtype, &number, 0, m->number);
+  jf_nest nest = { .n = b.n, .n_op = 2, .step = b.step };
+  memcpy(nest.d, b.d, sizeof nest.d);
+  const char *x = m->in < 0 ? (const char *)&number : k->in[m->in].data;
+  char *y = k->out[m->out].data;
+  const int last = b.n - 1;
+  if (x == y) return;
+  jf_walk w = jf_walk_at(&nest, last, 0);
+  do move_line(size, x + (b.at[0] + w.off[0]) * (int64_t)size, b.step[0][last],
+               y + (b.at[1] + w.off[1]) * (int64_t)size, b.step[1][last], b.d[last]);
+  while (jf_walk_next(&w));
+}
+
+static jfl_status move_all(const jf_kargs *k)
+{
+  jf_move m;
+  for (int i = 0; k->op->moves(k, i, &m); i++) {
+    int64_t least = 1;
+    for (int j = 0; j < m.n; j++) least = m.axis[j].extent < least ? m.axis[j].extent : least;
+    if (least) move_one(k, &m);
+  }
+  return JFL_OK;
+}
+const jf_kernel jf_moves_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(move_all) };

@@ -3,6 +3,7 @@
 #ifndef JF_OP_MOVE_H
 #define JF_OP_MOVE_H
 
+#include "ir/moves.h"
 #include "op/index.h"
 #include "op/op.h"
 
@@ -14,6 +15,12 @@
 #define JF_BY_SIZE(fn)                                                                    \
   [JFL_F32] = fn##4, [JFL_F64] = fn##8, [JFL_F16] = fn##2, [JFL_BF16] = fn##2, [JFL_I8] = fn##1, \
   [JFL_U8] = fn##1, [JFL_I32] = fn##4, [JFL_I64] = fn##8
+
+/* The plain kernels of ops whose records have `moves`. */
+extern const jf_kernel jf_moves_cpu[JFL_N_DTYPE];
+/* For `share` of ops with a list `size` or `shape` of the extents of output 0: sets those of the
+   part. */
+void jf_share_extents(jf_share *s);
 
 /* Makes a shape of a list of extents. */
 jfl_status jf_shape_from(const jf_ints *list, jfl_shape *out);

@@ -65,13 +65,8 @@ static jfl_status pad_infer(jf_infer *c)
   if (!jf_holds(c->in[0]->dtype, a->constant_value))
     return jf_fail_argument(JFL_EDATA, "constant_value", "must fit %s, got %.17g",
                             jfl_dtype_name(c->in[0]->dtype), a->constant_value);
-  c->dtype[0] = c->in[0]->dtype;
-  c->shape[0] = *s;
-  for (int i = 0; i < s->n; i++) {
-    JF_TRY(pad_side(a, i, s->d[i]));
-    c->shape[0].d[i] += a->paddings.v[2 * i] + a->paddings.v[2 * i + 1];
-  }
-  return JFL_OK;
+  for (int i = 0; i < s->n; i++) JF_TRY(pad_side(a, i, s->d[i]));
+  return jf_infer_moves(c);
 }
 
 static jfl_status pad_grad_infer(jf_infer *c)
@@ -133,31 +128,30 @@ static int64_t pad_rows(const jfl_shape *s)
   return n;
 }
 
-#define PAD(D, T)                                                                   \
-  static jfl_status pad_##D(const jf_kargs *k)                                      \
-  {                                                                                 \
-    const jf_pad_sides *a = k->attr;                                                \
-    const jf_pad_mode mode = jf_pad_mode_of(a);                                     \
-    const jfl_shape *s = &k->in[0].shape, *t = &k->out[0].shape;                    \
-    const int64_t n = s->n ? s->d[s->n - 1] : 1, m = t->n ? t->d[t->n - 1] : 1;     \
-    const int64_t before = s->n ? a->paddings.v[2 * s->n - 2] : 0;                  \
-    const T *x = k->in[0].data;                                                     \
-    T *y = k->out[0].data, v;                                                       \
-    jfl_number_put(k->in[0].dtype, &v, 0, a->constant_value);                       \
-    for (int64_t r = 0, rows = pad_rows(t); r < rows; r++, y += m) {                \
-      const int64_t row = jf_pad_row(s, t, &a->paddings, mode, r);                  \
-      for (int64_t j = 0; j < m; j++) {                                             \
-        const int64_t at = row < 0 ? -1 : jf_pad_from(mode, j - before, n);         \
-        y[j] = at < 0 ? v : x[row * n + at];                                        \
-      }                                                                             \
-    }                                                                               \
-    return JFL_OK;                                                                  \
+/* What fills a border that repeats elements: along each axis they lie before or after the inside. */
+static void pad_repeat(jf_move *m, const jfl_shape *x, const jf_pad_sides *a)
+{
+  const jf_pad_mode mode = jf_pad_mode_of(a);
+  m->in = 0;
+  for (int j = 0; j < x->n; j++) {
+    jf_move_axis *axis = &m->axis[j];
+    const int64_t n = x->d[j], at = axis->to.begin - a->paddings.v[2 * j];
+    const int64_t step = mode == JF_PAD_REFLECT ? -1 : mode == JF_PAD_CIRCULAR;
+    axis->from = at ? (jf_side){ j, jf_pad_from(mode, at, n), step } : (jf_side){ j, 0, 1 };
   }
-PAD(1, uint8_t)
-PAD(2, uint16_t)
-PAD(4, uint32_t)
-PAD(8, uint64_t)
-static const jf_kernel pad_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(pad_) };
+}
+
+static int pad_moves(const jf_kargs *k, int i, jf_move *m)
+{
+  const jf_pad_sides *a = k->attr;
+  const jfl_shape *x = &k->in[0].shape;
+  jf_border border[JFL_MAXDIM];
+  for (int j = 0; j < x->n; j++)
+    border[j] = (jf_border){ a->paddings.v[2 * j], a->paddings.v[2 * j + 1] };
+  const int more = jf_move_bordered(m, i, x, border, a->constant_value);
+  if (jf_pad_mode_of(a) != JF_PAD_CONSTANT) pad_repeat(m, x, a);
+  return more;
+}
 
 /* dx[where element j of dy came from] += dy[j] */
 #define BACK(D, T)                                                                  \
@@ -195,8 +189,8 @@ static void pad_signatures(jf_signatures *c)
 }
 
 JFL_OP(pad, .doc = "x with a border.", .path = "pad", .in = {"x"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_pad_sides), .infer = pad_infer, .grad = pad_to_grad, .cpu = pad_cpu,
-  .signatures = pad_signatures)
+  .attr_size = sizeof(jf_pad_sides), .infer = pad_infer, .grad = pad_to_grad, .moves = pad_moves,
+  .cpu = jf_moves_cpu)
 
 JFL_OP(pad_grad, .doc = "Gradient of pad.", .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs,
   .attr_size = sizeof(jf_pad_sides), .infer = pad_grad_infer, .grad = pad_back_grad,

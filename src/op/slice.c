@@ -1,6 +1,5 @@
 /* slice cuts a box out of a tensor; its gradient puts the box back among zeros. */
 #include "op/slice.h"
-#include "base/walk.h"
 #include "op/layout.h"
 #include "op/move.h"
 
@@ -40,8 +39,7 @@ static jfl_status slice_infer(jf_infer *c)
     return jf_fail(JFL_ESHAPE, "begin and size must have %d numbers, one for each axis of x, got "
                    "%d and %d", s->n, a->begin.n, a->size.n);
   for (int i = 0; i < s->n; i++) JF_TRY(slice_fit(i, s->d[i], &a->begin.v[i], &a->size.v[i]));
-  c->dtype[0] = c->in[0]->dtype;
-  return jf_shape_from(&a->size, &c->shape[0]);
+  return jf_infer_moves(c);
 }
 
 static jfl_status slice_grad_infer(jf_infer *c)
@@ -53,8 +51,7 @@ static jfl_status slice_grad_infer(jf_infer *c)
                    "got %d and %d", size.n, a->begin.n, a->shape.n);
   for (int i = 0; i < size.n; i++)
     JF_TRY(slice_fit(i, a->shape.v[i], &a->begin.v[i], &size.d[i]));
-  c->dtype[0] = c->in[0]->dtype;
-  return jf_shape_from(&a->shape, &c->shape[0]);
+  return jf_infer_moves(c);
 }
 
 static void slice_grad(jf_gradctx *c)
@@ -103,98 +100,33 @@ static int grad_layout(jf_layout *c)
   return in_blocks(c, &a->begin, &a->shape);
 }
 
-/* How a box lies in a tensor: a nest with two operands, the box and the tensor, with offsets in
-   bytes. At each index of its first n axes `bytes` bytes lie side by side in both. */
-typedef struct slice_box {
-  jf_nest nest;
-  int64_t step[2][JFL_MAXDIM];
-  int n;
-  size_t begin, bytes;         /* begin: offset of the box in the tensor */
-} slice_box;
-
-static void slice_find(const jf_tensor *whole, const jf_tensor *box, const jf_ints *begin,
-                       slice_box *b)
+static int slice_moves(const jf_kargs *k, int i, jf_move *m)
 {
-  const int64_t size = (int64_t)jfl_dtype_size(whole->dtype);
-  *b = (slice_box){ .nest = { .n = box->shape.n, .n_op = 2, .step = b->step } };
-  jf_dense_steps(whole->shape.n, whole->shape.d, size, b->step[0]);
-  jf_dense_steps(box->shape.n, box->shape.d, size, b->step[1]);
-  for (int i = 0; i < box->shape.n; i++) {
-    b->nest.d[i] = box->shape.d[i];
-    b->begin += (size_t)(begin->v[i] * b->step[0][i]);
+  const jf_slice *a = k->attr;
+  jf_move_whole(m, 0, &k->in[0].shape);
+  for (int j = 0; j < m->n; j++) {
+    m->axis[j].extent = a->size.v[j];
+    m->axis[j].from.begin = a->begin.v[j];
   }
-  jf_nest_join(&b->nest, 0);
-  const int last = b->nest.n - 1, runs = b->step[0][last] == size && b->step[1][last] == size;
-  b->n = b->nest.n - runs;
-  b->bytes = (size_t)(runs ? b->nest.d[last] * size : size);
+  return i == 0;
 }
 
-static jfl_status slice_cut(const jf_kargs *k)
+static int slice_grad_moves(const jf_kargs *k, int i, jf_move *m)
 {
-  slice_box b;
-  slice_find(&k->in[0], &k->out[0], &((const jf_slice *)k->attr)->begin, &b);
-  const char *x = (const char *)k->in[0].data + b.begin;
-  char *y = k->out[0].data;
-  jf_walk w = jf_walk_at(&b.nest, b.n, 0);
-  do memcpy(y + w.off[1], x + w.off[0], b.bytes);
-  while (jf_walk_next(&w));
-  return JFL_OK;
-}
-
-static jfl_status paste(const jf_kargs *k)
-{
-  slice_box b;
-  const jf_tensor *dy = &k->in[0], *dx = &k->out[0];
-  memset(dx->data, 0, (size_t)jf_numel(&dx->shape) * jfl_dtype_size(dx->dtype));
-  if (jf_numel(&dy->shape) == 0) return JFL_OK;
-  slice_find(dx, dy, &((const jf_slice_grad *)k->attr)->begin, &b);
-  const char *x = dy->data;
-  char *y = (char *)dx->data + b.begin;
-  jf_walk w = jf_walk_at(&b.nest, b.n, 0);
-  do memcpy(y + w.off[0], x + w.off[1], b.bytes);
-  while (jf_walk_next(&w));
-  return JFL_OK;
-}
-
-static const jf_kernel cut_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(slice_cut) };
-static const jf_kernel paste_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(paste) };
-
-/* Axes that are taken whole may be split: those along which the list has the input's extent. */
-static void slice_signatures_of(jf_signatures *c, const jf_ints *list)
-{
-  unsigned cut = 0;
-  for (int i = 0; i < list->n; i++)
-    cut |= (unsigned)(list->v[i] != c->node->in[0]->shape.d[i]) << i;
-  jf_signatures_but(c, cut);
-}
-
-static void slice_signatures(jf_signatures *c)
-{
-  slice_signatures_of(c, &((const jf_slice *)c->node->attr)->size);
-}
-
-static void slice_share(jf_share *s)
-{
-  ((jf_slice *)s->attr)->size = jf_ints_from(&s->out[0]);
-}
-
-static void slice_grad_signatures(jf_signatures *c)
-{
-  slice_signatures_of(c, &((const jf_slice_grad *)c->node->attr)->shape);
-  jf_signature_say(c, "P->P");
-}
-
-static void slice_grad_share(jf_share *s)
-{
-  ((jf_slice_grad *)s->attr)->shape = jf_ints_from(&s->out[0]);
+  const jf_slice_grad *a = k->attr;
+  const jfl_shape *dy = &k->in[0].shape;
+  jf_border border[JFL_MAXDIM];
+  for (int j = 0; j < dy->n; j++)
+    border[j] = (jf_border){ a->begin.v[j], a->shape.v[j] - a->begin.v[j] - dy->d[j] };
+  return jf_move_bordered(m, i, dy, border, 0);
 }
 
 JFL_OP(slice, .doc = "The box of x that starts at begin and has the extents size.", .path = "slice",
   .in = {"x"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_slice),
   .flags = JF_MOVES | JF_KEEPS, .infer = slice_infer, .grad = slice_grad,
-  .layout = slice_layout, .cpu = cut_cpu, .signatures = slice_signatures, .share = slice_share)
+  .layout = slice_layout, .moves = slice_moves, .cpu = jf_moves_cpu, .share = jf_share_extents)
 
 JFL_OP(slice_grad, .doc = "dy at begin in a tensor of zeros: the gradient of slice.",
   .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_slice_grad),
-  .infer = slice_grad_infer, .grad = grad_grad, .layout = grad_layout, .cpu = paste_cpu,
-  .signatures = slice_grad_signatures, .share = slice_grad_share)
+  .infer = slice_grad_infer, .grad = grad_grad, .layout = grad_layout, .moves = slice_grad_moves,
+  .cpu = jf_moves_cpu, .share = jf_share_extents)

@@ -4,8 +4,6 @@
 #include "op/move.h"
 #include "op/slice.h"
 
-#include <string.h>
-
 static const jf_attr attrs[] = {
   JF_FIELD(jf_split, sizes, INTS, NULL,
            "the extents of the parts; one number: that of each, but the last may have less"),
@@ -60,16 +58,10 @@ static jfl_status split_infer(jf_infer *c)
   JF_TRY(jf_axis(&a->axis, x->shape.n));
   const int64_t n = x->shape.d[a->axis];
   if (a->sizes.n == 1) JF_TRY(split_equal(c, &a->sizes, n));
-  const int whole = a->sizes.n == 1;
   JF_TRY(split_count(a->sizes.n));
-  if (!whole) JF_TRY(split_check(&a->sizes, n));
+  if (a->sizes.n != 1) JF_TRY(split_check(&a->sizes, n));
   jf_infer_many(c, a->sizes.n);
-  for (int i = 0; i < c->n_out; i++) {
-    c->dtype[i] = x->dtype;
-    c->shape[i] = x->shape;
-    if (!whole) c->shape[i].d[a->axis] = a->sizes.v[i];
-  }
-  return JFL_OK;
+  return jf_infer_moves(c);
 }
 
 /* The gradient of a part that the loss does not depend on is 0. */
@@ -85,30 +77,18 @@ static void split_grad(jf_gradctx *c)
   c->dx[0] = jf_emit(c->g, &jf_op_concat, &along, dy, (size_t)a->sizes.n);
 }
 
-static jfl_status split_parts(const jf_kargs *k)
+static int split_moves(const jf_kargs *k, int i, jf_move *m)
 {
-  const jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_split *)k->attr)->axis);
-  const size_t size = jfl_dtype_size(k->in[0].dtype), row = (size_t)(s.m * s.after) * size;
-  size_t at = 0;
-  for (int i = 0; i < k->n_out; i++) {
-    const size_t run = s.before ? (size_t)(jf_numel(&k->out[i].shape) / s.before) * size : 0;
-    for (int64_t j = 0; j < s.before; j++)
-      memcpy((char *)k->out[i].data + (size_t)j * run,
-             (const char *)k->in[0].data + (size_t)j * row + at, run);
-    at += run;
-  }
-  return JFL_OK;
-}
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(split_parts) };
-
-static void split_signatures(jf_signatures *c)
-{
-  const jf_node *n = c->node;
-  for (int axis = 0; axis < n->in[0]->shape.n; axis++)
-    if (axis != ((const jf_split *)n->attr)->axis) jf_signature_along(c, axis);
-  jf_signature_say(c, "P->P...");
+  const jf_split *a = k->attr;
+  const int64_t begin = i ? m->axis[a->axis].from.begin + m->axis[a->axis].extent : 0;
+  jf_move_whole(m, 0, &k->in[0].shape);
+  if (i >= a->sizes.n) return 0;
+  m->out = i;
+  m->axis[a->axis].from.begin = begin;
+  if (a->sizes.n > 1) m->axis[a->axis].extent = a->sizes.v[i];
+  return 1;
 }
 
 JFL_OP(split, .doc = "The parts of x along axis, one result each.", .path = "split", .in = {"x"},
   .out = {"part"}, .attr = attrs, .attr_size = sizeof(jf_split), .flags = JF_MANY,
-  .infer = split_infer, .grad = split_grad, .cpu = cpu, .signatures = split_signatures)
+  .infer = split_infer, .grad = split_grad, .moves = split_moves, .cpu = jf_moves_cpu)

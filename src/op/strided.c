@@ -4,8 +4,6 @@
 #include "op/constant.h"
 #include "op/move.h"
 
-#include <string.h>
-
 static const jf_attr attrs[] = {
   JF_FIELD(jf_strided, begin, INTS, NULL, "the first index on each axis; negative: from the end"),
   JF_FIELD(jf_strided, step, INTS, NULL, "what is added to it for the next; negative: backwards"),
@@ -65,8 +63,7 @@ static jfl_status strided_infer(jf_infer *c)
     return jf_fail_argument(JFL_ESHAPE, "size", "must have %d numbers, one for each axis of x, "
                             "got %d", s->n, a->size.n);
   JF_TRY(strided_lists(s->n, s->d, &a->begin, &a->step, a->size.v));
-  c->dtype[0] = c->in[0]->dtype;
-  return jf_shape_from(&a->size, &c->shape[0]);
+  return jf_infer_moves(c);
 }
 
 static jfl_status strided_grad_infer(jf_infer *c)
@@ -136,116 +133,54 @@ void jf_strided_find(const jfl_shape *whole, const jfl_shape *box, const jf_ints
   jf_nest_join(&b->nest, 0);
 }
 
-/* Copies between operand 0 of the nest, a tensor, and operand 1, a box: in the direction in which
-   TO and FROM name their pointers. */
-#define MOVE(name, D, T, TO, FROM)                                                  \
-  static void name##_##D(const jf_strided_box *b, void *whole, void *box)           \
-  {                                                                                 \
-    const int last = b->nest.n - 1;                                                 \
-    const int64_t n = b->nest.d[last], step = b->step[0][last];                     \
-    jf_walk w = jf_walk_at(&b->nest, last, 0);                                      \
-    do {                                                                            \
-      T *x = (T *)whole + b->begin + w.off[0], *y = (T *)box + w.off[1];            \
-      for (int64_t i = 0; i < n; i++) TO = FROM;                                    \
-    } while (jf_walk_next(&w));                                                     \
+/* Along each axis one side of a move lies at begin, begin + step, ... */
+static int strided_moves(const jf_kargs *k, int i, jf_move *m)
+{
+  const jf_strided *a = k->attr;
+  jf_move_whole(m, 0, &k->in[0].shape);
+  for (int j = 0; j < m->n; j++)
+    m->axis[j] = (jf_move_axis){ a->size.v[j], { j, a->begin.v[j], a->step.v[j] }, { j, 0, 1 } };
+  return i == 0;
+}
+
+static void strided_put(jf_move *m, const jf_ints *begin, const jf_ints *step)
+{
+  for (int j = 0; j < m->n; j++) m->axis[j].to = (jf_side){ j, begin->v[j], step->v[j] };
+}
+
+static int strided_grad_moves(const jf_kargs *k, int i, jf_move *m)
+{
+  const jf_strided_grad *a = k->attr;
+  jf_move_whole(m, 0, &k->in[0].shape);
+  if (i) {
+    strided_put(m, &a->begin, &a->step);
+  } else {
+    for (int j = 0; j < m->n; j++) m->axis[j].extent = a->shape.v[j];
+    jf_move_fill(m, 0);
   }
-#define MOVES(D, T)                                       \
-  MOVE(strided_take, D, T, y[i], x[i * step])             \
-  MOVE(strided_put, D, T, x[i * step], y[i])              \
-  static jfl_status strided_slice_##D(const jf_kargs *k)  \
-  {                                                       \
-    const jf_strided *a = k->attr;                        \
-    jf_strided_box b;                                     \
-    jf_strided_find(&k->in[0].shape, &k->out[0].shape, &a->begin, &a->step, &b);  \
-    strided_take_##D(&b, k->in[0].data, k->out[0].data);  \
-    return JFL_OK;                                        \
-  }                                                       \
-  static jfl_status strided_back_##D(const jf_kargs *k)   \
-  {                                                       \
-    const jf_strided_grad *a = k->attr;                   \
-    const jf_tensor *y = &k->out[0];                      \
-    jf_strided_box b;                                     \
-    memset(y->data, 0, (size_t)jf_numel(&y->shape) * sizeof(T));                  \
-    if (!jf_numel(&k->in[0].shape)) return JFL_OK;        \
-    jf_strided_find(&y->shape, &k->in[0].shape, &a->begin, &a->step, &b);         \
-    strided_put_##D(&b, y->data, k->in[0].data);          \
-    return JFL_OK;                                        \
-  }                                                       \
-  static jfl_status strided_update_##D(const jf_kargs *k) \
-  {                                                       \
-    const jf_strided_update *a = k->attr;                 \
-    const jf_tensor *y = &k->out[0];                      \
-    jf_strided_box b;                                     \
-    if (y->data != k->in[0].data)                         \
-      memcpy(y->data, k->in[0].data, (size_t)jf_numel(&y->shape) * sizeof(T));    \
-    if (!jf_numel(&k->in[1].shape)) return JFL_OK;        \
-    jf_strided_find(&y->shape, &k->in[1].shape, &a->begin, &a->step, &b);         \
-    strided_put_##D(&b, y->data, k->in[1].data);          \
-    return JFL_OK;                                        \
-  }
-MOVES(1, uint8_t)
-MOVES(2, uint16_t)
-MOVES(4, uint32_t)
-MOVES(8, uint64_t)
-static const jf_kernel slice_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(strided_slice_) };
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(strided_back_) };
-static const jf_kernel update_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(strided_update_) };
-
-/* The axes that are not taken whole and in order, as bits. */
-static unsigned strided_cut(const jf_ints *begin, const jf_ints *step, const jfl_shape *whole,
-                            const jfl_shape *part)
-{
-  unsigned cut = 0;
-  for (int i = 0; i < whole->n; i++)
-    cut |= (unsigned)(begin->v[i] != 0 || step->v[i] != 1 || whole->d[i] != part->d[i]) << i;
-  return cut;
+  return i < 2;
 }
 
-static void strided_signatures(jf_signatures *c)
+static int strided_update_moves(const jf_kargs *k, int i, jf_move *m)
 {
-  const jf_strided *a = c->node->attr;
-  jf_signatures_but(c, strided_cut(&a->begin, &a->step, &c->node->in[0]->shape,
-                                   &c->node->out[0]->shape));
-}
-
-static void strided_share(jf_share *s)
-{
-  ((jf_strided *)s->attr)->size = jf_ints_from(&s->out[0]);
-}
-
-static void strided_grad_signatures(jf_signatures *c)
-{
-  const jf_strided_grad *a = c->node->attr;
-  jf_signatures_but(c, strided_cut(&a->begin, &a->step, &c->node->out[0]->shape,
-                                   &c->node->in[0]->shape));
-  jf_signature_say(c, "P->P");
-}
-
-static void strided_grad_share(jf_share *s)
-{
-  ((jf_strided_grad *)s->attr)->shape = jf_ints_from(&s->out[0]);
-}
-
-static void strided_update_signatures(jf_signatures *c)
-{
-  const jf_strided_update *a = c->node->attr;
-  jf_signatures_but(c, strided_cut(&a->begin, &a->step, &c->node->in[0]->shape,
-                                   &c->node->in[1]->shape));
-  jf_signature_say(c, "P,P->P");
+  const jf_strided_update *a = k->attr;
+  if (i < 2) jf_move_whole(m, i, &k->in[i].shape);
+  if (i == 1) strided_put(m, &a->begin, &a->step);
+  return i < 2;
 }
 
 JFL_OP(strided_slice, .doc = "Elements of x at begin, begin + step, ... along each axis.",
   .in = {"x"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_strided), .flags = JF_MOVES, .infer = strided_infer,
-  .grad = strided_slice_grad, .cpu = slice_cpu, .signatures = strided_signatures,
-  .share = strided_share)
+  .grad = strided_slice_grad, .moves = strided_moves, .cpu = jf_moves_cpu,
+  .share = jf_share_extents)
 
 JFL_OP(strided_slice_grad, .doc = "dy in a tensor of zeros: the gradient of strided_slice.",
   .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_strided_grad),
-  .infer = strided_grad_infer, .grad = strided_back_grad, .cpu = grad_cpu,
-  .signatures = strided_grad_signatures, .share = strided_grad_share)
+  .infer = strided_grad_infer, .grad = strided_back_grad, .moves = strided_grad_moves,
+  .cpu = jf_moves_cpu, .share = jf_share_extents)
 
 JFL_OP(strided_slice_update, .doc = "x with update at begin, begin + step, ... along each axis.",
   .in = {"x", "update"}, .out = {"y"}, .attr = update_attrs,
   .attr_size = sizeof(jf_strided_update), .inplace = 1, .infer = strided_update_infer,
-  .grad = strided_update_grad, .cpu = update_cpu, .signatures = strided_update_signatures)
+  .grad = strided_update_grad, .moves = strided_update_moves, .cpu = jf_moves_cpu)

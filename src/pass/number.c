@@ -12,7 +12,8 @@ static const jfl_shape one = { 1, { 1 } };
 
 static int number_run(const jfl_op *op, const void *attr, jf_tensor *in, int n_in, jf_tensor *out)
 {
-  jf_kargs k = { .in = in, .out = out, .n_in = n_in, .n_out = 1, .attr = attr, .threads = 1 };
+  jf_kargs k = { .in = in, .out = out, .n_in = n_in, .n_out = 1, .attr = attr, .threads = 1,
+                 .op = op };
   const jfl_dtype t = jf_call_key(op, &k);
   return op->cpu && op->cpu[t] && !op->cpu[t](&k);
 }
