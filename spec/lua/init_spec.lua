@@ -134,4 +134,22 @@ describe("the module", function()
     ]]
     assert.equal("", out)
   end)
+
+  it("has each function that works element by element in nn and in math", function()
+    local core, shared = require "jfl.core", 0
+    for _, paths in pairs(core.op_paths(true)) do
+      for name in paths:gmatch "%f[%w]math%.([%w_]+)" do
+        assert.equal(flow.math[name], flow.nn[name], name)
+        shared = shared + 1
+      end
+      for name in paths:gmatch "%f[%w]nn%.([%w_]+)" do
+        assert.equal(flow.nn[name], flow.math[name], name)
+        shared = shared + 1
+      end
+    end
+    assert.is_true(shared > 70)
+    assert.is_false(flow.has "math.dropout")
+    assert.equal(flow.math.tanh, flow.nn.tanh)
+    assert.equal(flow.nn.swish, flow.math.swish)
+  end)
 end)

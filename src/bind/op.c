@@ -517,15 +517,17 @@ static int l_ops(lua_State *L)
   return 1;
 }
 
-/* op_paths(): the paths of those that have one by name. */
+/* op_paths(elementwise): the paths of those that have one by name; on request only of those that
+   compute each element of the result from those at its place, and always the same. */
 static int l_op_paths(lua_State *L)
 {
-  const int n = jfl_op_count();
+  const int n = jfl_op_count(), elementwise = lua_toboolean(L, 1);
   lua_createtable(L, 0, n);
   for (int i = 0; i < n; i++) {
     jfl_op_info info;
     jfl_op_describe(jfl_op_at(i), &info);
-    if (info.path) jf_set_string(L, info.name, info.path);
+    if (!info.path || (elementwise && (!info.elementwise || info.random))) continue;
+    jf_set_string(L, info.name, info.path);
   }
   return 1;
 }

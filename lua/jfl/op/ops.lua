@@ -42,6 +42,21 @@ local function space_of(flow, space, made)
   return made[space]
 end
 
+local SIBLING = { math = "nn", nn = "math" }
+
+--- Calls fn(space, name, other) for each function that flow.math and flow.nn share, as its op works
+-- element by element: `other` is the namespace that the table does not name.
+function ops.each_shared(fn)
+  for _, paths in pairs(core.op_paths(true)) do
+    for space, name in paths:gmatch("%f[%w](%w+)%.([%w_]+)") do
+      local other = SIBLING[space]
+      if other and not (" " .. paths .. " "):find((" %s.%s "):format(other, name), 1, true) then
+        fn(space, name, other)
+      end
+    end
+  end
+end
+
 --- Puts every op of the table into flow, and beside them the functions that are made of ops, of
 -- which some take the place of an op.
 function ops.install(flow)
@@ -57,6 +72,10 @@ function ops.install(flow)
       if rawget(at, last) == nil and not (space == "" and own[last]) then at[last] = f end
     end
   end
+  ops.each_shared(function(space, name, other)
+    local at = space_of(flow, other, made)
+    if rawget(at, name) == nil then at[name] = rawget(space_of(flow, space, made), name) end
+  end)
   for space, functions in pairs(made) do rawset(flow, space, functions) end
 end
 

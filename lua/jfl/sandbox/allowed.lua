@@ -23,6 +23,9 @@ registry.each_in_box(function(path) allowed.paths[path] = true end)
 for _, paths in pairs(core.op_paths()) do
   for path in paths:gmatch("%S+") do allowed.paths[path] = true end
 end
+require("jfl.op.ops").each_shared(function(_, name, other)
+  allowed.paths[other .. "." .. name] = true
+end)
 for _, info in ipairs(core.optimizers()) do allowed.paths["optimizer." .. info.name] = true end
 for _, info in ipairs(core.schedules()) do allowed.paths["optimizer." .. info.schedule] = true end
 for path in pairs(allowed.paths) do
