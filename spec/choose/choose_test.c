@@ -63,7 +63,8 @@ static void begin(toy_call *w, jfl_status answer)
   memset(&seen, 0, sizeof seen);
   seen.answer = answer;
   w->arena.unwind = &w->out;
-  w->c = (jf_chooser){ .device = devices, .n_device = 2, .threads = 3, .arena = &w->arena };
+  w->c = (jf_chooser){ .device = devices, .n_device = 2, .threads = 3, .tells = 1,
+                         .arena = &w->arena };
   for (int i = 0; i < 3; i++) w->t[i] = four;
   w->k = (jf_kargs){ .in = w->t, .n_in = 2, .out = &w->t[2], .n_out = 1 };
 }

@@ -153,11 +153,16 @@ static jfl_status api_job_join(void *host)
   return JFL_OK;
 }
 
+static int api_job_dumps(void)
+{
+  const char *want = getenv("JFL_DUMP");
+  return want && !strcmp(want, "plan");
+}
+
 /* JFL_DUMP=plan prints plans as they are made, and which kernels were refused. */
 static void api_job_dump(const jfl_plan *p)
 {
-  const char *want = getenv("JFL_DUMP");
-  if (!want || strcmp(want, "plan")) return;
+  if (!api_job_dumps()) return;
   jf_text t = { 0 };
   jf_plan_print(p, &t);
   jf_plan_print_refused(p, &t);
@@ -186,7 +191,7 @@ static jfl_status api_job_build(void *ctx)
   b->chooser = (jf_chooser){
     .flags = set->kernels | set->tf32 |
              (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0),
-    .threads = set->threads, .shares = set->cpu_devices, .arena = g->arena
+    .threads = set->threads, .shares = set->cpu_devices, .tells = api_job_dumps(), .arena = g->arena
   };
   api_job_look(b);
   JF_TRY(jf_run_passes(g, &b->target));

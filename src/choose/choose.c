@@ -27,22 +27,26 @@ static const jf_kernel_row *choose_next_row(const jf_device *dev, const jfl_op *
 }
 
 /* Adds to out->refused that a row does not serve. */
-static void choose_note(jf_arena *a, jf_choice *out, const jf_kernel_row *r, const char *why)
+static void choose_note(const jf_chooser *c, jf_choice *out, const jf_kernel_row *r,
+                        const char *why)
 {
   const char *before = out->refused;
-  out->refused = jf_sprintf(a, "%s%s%s: %s", before ? before : "", before ? "; " : "", r->name,
+  if (!c->tells) return;
+  out->refused = jf_sprintf(c->arena, "%s%s%s: %s", before ? before : "", before ? "; " : "", r->name,
                             why);
 }
 
 /* Notes the rows for op between those of two priorities that were passed over. */
-static void choose_note_between(jf_arena *a, const jf_device *dev, const jfl_op *op, int flags,
+static void choose_note_between(const jf_chooser *c, const jf_device *dev, const jfl_op *op,
                                 int below, int above, jf_choice *out)
 {
+  if (!c->tells) return;
   for (const jf_kernel_row *const *r = dev->kind->rows(); *r; r++) {
     if (!(*r)->op || strcmp((*r)->op, op->name)) continue;
     if ((*r)->priority >= below || (*r)->priority <= above) continue;
-    choose_note(a, out, *r, flags & JF_DIRECT && (*r)->indirect ? "only direct sums are wanted"
-                                                                : "it does not take such calls");
+    const int indirect = c->flags & JF_DIRECT && (*r)->indirect;
+    choose_note(c, out, *r, indirect ? "only direct sums are wanted"
+                                     : "it does not take such calls");
   }
 }
 
@@ -104,13 +108,13 @@ static jfl_status choose_row(const jf_chooser *c, const jf_device *dev, const jf
   const jf_kernel_row *r = NULL;
   int below = INT32_MAX;
   while ((r = choose_next_row(dev, op, c->flags, k, below))) {
-    choose_note_between(c->arena, dev, op, c->flags, below, r->priority, out);
+    choose_note_between(c, dev, op, below, r->priority, out);
     JF_TRY(take_row(r, k, out));
     if (out->run) return JFL_OK;
-    choose_note(c->arena, out, r, jfl_error_part(JFL_ERROR_TEXT));
+    choose_note(c, out, r, jfl_error_part(JFL_ERROR_TEXT));
     below = r->priority;
   }
-  choose_note_between(c->arena, dev, op, c->flags, below, INT32_MIN, out);
+  choose_note_between(c, dev, op, below, INT32_MIN, out);
   return JFL_OK;
 }
 

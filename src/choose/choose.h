@@ -27,7 +27,8 @@ typedef struct jf_choice {
   jf_kernel run;               /* NULL: nothing does */
   const jf_kernel_row *row;    /* NULL: the op's plain kernel, or there is nothing to compute */
   size_t scratch;              /* the bytes that it needs */
-  const char *refused;         /* rows before it that do not serve, and why, as a text; or NULL */
+  const char *refused;         /* rows before it that do not serve, and why, where the chooser
+                                  tells; or NULL */
 } jf_choice;
 
 /* What calls are chosen for: devices by place, flags, the largest number of threads, and how many
@@ -36,6 +37,7 @@ enum { JF_ANSWERS = 64 };
 typedef struct jf_chooser {
   jf_device *const *device; int n_device;
   int flags, threads, shares;
+  int tells;                   /* whether choices say what was refused */
   jf_arena *arena;             /* lives longer than what is prepared */
   struct jf_awaited *answer[JF_ANSWERS];        /* by hash: those that nobody has taken */
 } jf_chooser;

@@ -1,5 +1,6 @@
 -- Functions of the original that are made of others here.
 local args = require "jfl.base.args"
+local core = require "jfl.core"
 local names = require "jfl.base.names"
 
 local functions = {}
@@ -52,6 +53,17 @@ functions.ctc_greedy_decoder = args.unlisted("nn.ctc_greedy_decoder", {
 }, function(o)
   local flow = names.root()
   local math, cast, float = flow.math, flow.cast, flow.float32
+  for _, name in ipairs { "log_probs", "input_lengths" } do
+    local kind = core.type(o[name])
+    if kind ~= "array" and kind ~= "blob" then
+      core.fail("nn.ctc_greedy_decoder: %s must be a blob or an NdArray, got %s", name,
+        args.describe(o[name]))
+    end
+  end
+  if #o.log_probs.shape ~= 3 then
+    core.fail("nn.ctc_greedy_decoder: log_probs must be of shape (steps, batch, classes), got %s",
+      args.shape_text(o.log_probs.shape))
+  end
   local steps, n, classes = unpack(o.log_probs.shape)
   local best = cast(math.argmax(o.log_probs, 2), flow.int64)
   local step = flow.reshape(flow.range(steps, { dtype = flow.int64 }), { steps, 1 })
