@@ -32,8 +32,8 @@ static void choose_note(const jf_chooser *c, jf_choice *out, const jf_kernel_row
 {
   const char *before = out->refused;
   if (!c->tells) return;
-  out->refused = jf_sprintf(c->arena, "%s%s%s: %s", before ? before : "", before ? "; " : "", r->name,
-                            why);
+  out->refused = jf_sprintf(c->arena, "%s%s%s: %s", before ? before : "", before ? "; " : "",
+                            r->name, why);
 }
 
 /* Notes the rows for op between those of two priorities that were passed over. */

@@ -66,11 +66,11 @@ local LIST = {
   Arrays are NdArrays of flow.ndarray: flow.ndarray.array({ { 1, 2 }, { 3, 4 } }), zeros, ones,
   rand; in the body of a job the values are blobs, which have a shape and no data yet.
   flow.help("ndarray") and flow.help("Blob") list both.]] },
-  { "job jobs function graph plan body", [[
+  { "job jobs inference step function graph plan body", [[
   A job is a Lua function that describes a computation, made a plan once and run at each call:
   flow.help("global_function"). Its inputs and results have types of flow.typing; job:graph() and
   job:plan() show it.]] },
-  { "layer layers module modulelist sequential network model", [[
+  { "layer layers hidden_layer classifier pooling module modulelist sequential network model", [[
   flow.layers.dense, flow.layers.conv2d, flow.layers.batch_normalization, flow.layers.lstm,
   flow.layers.multi_head_attention and others make ops together with their variables; activations,
   pooling and dropout are ops of flow.nn. A network is a Lua function that calls them.]] },
@@ -78,7 +78,7 @@ local LIST = {
   Variables are made by layers or by flow.get_variable(name, shape, { initializer = ... }) in a
   body, and shared by all jobs that use the name; flow.get_all_variables() reads them,
   flow.load_variables{...} sets them, flow.drop_variables("hidden") drops those of a layer.]] },
-  { "data dataset dataloader batch batches mnist shuffle epoch", [[
+  { "data dataset dataloader data_loader mini_batch minibatch batch batches mnist shuffle epoch", [[
   flow.data.batches(samples, { batch_size = 32, shuffle = true }) puts single samples together,
   and pictures of flow.data.folder; flow.data.load_mnist(100) gives images and labels in batches,
   flow.data.loop(data, { epochs = 10 }) goes through such; both can be resumed. flow.zip(a, b) goes
@@ -88,7 +88,7 @@ local LIST = {
   each class, for flow.data.batches; flow.data.load_image and save_image read and write one,
   decode_image reads the bytes of one. In a body flow.image.random_crop, random_flip, color_jitter,
   random_erasing and normalize change whole batches.]] },
-  { "gradient gradients grad autograd derivative", [[
+  { "gradient gradients grad backprop backpropagation autograd derivative", [[
   Gradients are taken by optimizer:minimize(loss); flow.watch_diff(x, fn) in the body shows the
   gradient of x at every call.]] },
   { "lr rate learning_rate schedule scheduler warmup", [[
@@ -140,6 +140,37 @@ local LIST = {
   { "ema averaging swa averagedmodel", [[
   flow.optimizer.Adam(rate, { moving_average = flow.train.ExponentialMovingAverage(0.999) }) keeps
   averages of the variables; the average's use() runs a part of a job with them.]] },
+  { "fit epochs early_stopping patience validation training_loop best_model", [[
+  flow.fit(train_job, data, { epochs = 20, validation = test, predict = predict_job, metrics =
+  { "accuracy" }, patience = 3, keep_best = true }) is the loop that trains: it judges each epoch,
+  stops early and sets the best variables at the end.]] },
+  { "metric metrics mean_absolute_error roc confusion_matrix mae evaluate evaluation", [[
+  flow.metrics.accuracy(predictions, labels), top_k, f1, precision, recall, auc, confusion,
+  mean_absolute_error and mean_squared_error take NdArrays or lists; flow.fit takes their
+  names.]] },
+  { "batch_size", [[
+  flow.data.batches(data, { batch_size = 32 }) and flow.fit take it; -1 as the first extent of an
+  input lets a job take any.]] },
+  { "top_k", [[
+  flow.metrics.top_k(scores, labels, 5) is the share of labels among the five highest scores.]] },
+  { "label labels label_smoothing class_weights", [[
+  Labels are numbers of classes, int32 from 0. flow.nn.cross_entropy and
+  flow.nn.sparse_softmax_cross_entropy_with_logits take label_smoothing; losses that give one number
+  a sample can be multiplied by a weight for each before they are minimized.]] },
+  { "overfitting overfit", [[
+  Where the validation's loss grows while that of training falls: flow.fit stops by patience and
+  keeps the best; flow.nn.dropout, weight_decay and more varied data help.]] },
+  { "gradient_clipping clipping momentum", [[
+  Optimizers take { grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }, SGD
+  { momentum = 0.9 }, which is its default.]] },
+  { "cross_entropy", [[
+  flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits) gives a loss a sample,
+  flow.nn.cross_entropy(logits, labels) the mean.]] },
+  { "dropout_rate", [[
+  flow.nn.dropout(x, { rate = 0.5 }) drops that share of the elements where a job trains.]] },
+  { "freeze fine_tune tune pretrained fine_tuning finetune transfer_learning", [[
+  A model's net:freeze(pattern) keeps variables as they are, as does { trainable = false } of
+  flow.get_variable. flow.train.CheckPoint():load(path, { only = "conv" }) loads a part.]] },
   { "exit quit", [[
   os.exit() ends the program, Ctrl-D the prompt.]] },
 }

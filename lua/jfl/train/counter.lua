@@ -117,7 +117,7 @@ records.top_k = { better = "higher", value = mean_value,
 
 -- ---- counts of pairs of classes ----
 
-local MOST_CLASSES = 100000
+local MOST_CLASSES, MOST_ROWS = 100000, 2000
 
 -- Counts how often a label was said to be a class: count.pairs[label][class].
 local function add_pairs(who, count, p, t)
@@ -140,6 +140,9 @@ records.confusion = { start = pairs_count,
   add = function(count, p, t) add_pairs("confusion", count, p, t) end,
   value = function(count)
     local rows = {}
+    if count.classes > MOST_ROWS then
+      core.fail("confusion: there must be at most %d classes, got %d", MOST_ROWS, count.classes)
+    end
     for label = 0, count.classes - 1 do
       local row = {}
       for class = 0, count.classes - 1 do

@@ -18,6 +18,9 @@ local AVERAGE = { "average", "\"binary\" (class 1 alone), \"macro\" (the mean ov
 local function define(name, doc, params, returns)
   params.returns = returns or "number"
   metrics[name] = args.define("metrics." .. name, doc, params, function(o)
+    local who = "metrics." .. name
+    if o.threshold ~= nil then args.expect(who, "threshold", o.threshold, "number") end
+    if o.classes ~= nil then args.integer(who, "classes", o.classes, 1) end
     local count = counter.new(name, name, name, o)
     count:add(o[params[1][1]], o[params[2][1]])
     return count:value()

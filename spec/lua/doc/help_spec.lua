@@ -134,7 +134,7 @@ describe("help", function()
       assert.truthy(#help.text("guide " .. number) > 300, title)
     end
     assert.equal(help.text("guide 5"), help.text("blobs and ops"))
-    holds(help.text("errors"), "The guide has a chapter on it: flow.help(\"guide 15\").")
+    holds(help.text("errors"), "The guide has a chapter on it: flow.help(\"guide 16\").")
     holds(help.text("data"), "flow.data\n")
   end)
 
@@ -172,6 +172,26 @@ describe("help", function()
     assert.equal(help.text("optimizer.SGD"), help.text("sgd"))
     holds(help.text("overflow"), "Descriptions with 'overflow':")
     holds(help.text("array of"), "flow.ndarray")
+  end)
+
+  it("has something on every common word of the trade", function()
+    local none = {}
+    for word in ([[accuracy; activation; adam; attention; auc; augmentation; autograd; backprop;
+      backpropagation; batch; batch norm; batch size; bias; checkpoint; class weights; classifier;
+      confusion matrix; convolution; cross entropy; cuda; data loader; dataset; deterministic;
+      dropout; dropout rate; early stopping; embedding; epoch; epochs; evaluate; f1; fine-tune;
+      finetune; fit; freeze; gpu; gradient; gradient clipping; hidden layer; inference; initializer;
+      kernel; label; label smoothing; learning rate; linear; logits; loss;
+      lstm; matmul; mean absolute error; metrics; mini-batch; mixed precision; model; momentum; nan;
+      normalization; numpy; optimizer; overfitting; padding; parameters; patience; pooling; predict;
+      pretrained; regularization; relu; reproducible; reshape; save; scheduler; seed; sequential;
+      sgd; shape; shuffle; softmax; step; summary; tensor; tensorboard; test; top-k; train; training
+      loop; transfer learning; transformer; tune; validation; weight decay; weights]] .. ";"
+      ):gmatch("%s*(.-);") do
+      local ok, text = pcall(help.text, (word:gsub("%s+", " ")))
+      if not ok or text:find("^Descriptions with") then none[#none + 1] = word end
+    end
+    assert.same({}, none)
   end)
 
   it("says of what only the original has what it is here", function()

@@ -55,6 +55,9 @@ describe("metrics", function()
     helper.fails(function() metrics.top_k({ 1, 2 }, { 0, 1 }) end, "a score for each class")
     helper.fails(function() metrics.f1({ 1 }, { 1 }, { average = "all" }) end,
       "f1: average must be one of")
+    helper.fails(function() metrics.confusion({ 5000 }, { 5000 }) end,
+      "confusion: there must be at most 2000 classes, got 5001")
+    helper.fails(function() metrics.accuracy({ 1 }, { 1 }, "x") end, "threshold must be a number")
     helper.fails(function() metrics.auc({ 0 / 0 }, { 1 }) end, "auc: prediction 1 is nan")
     helper.fails(function() metrics.accuracy("x", { 1 }) end,
       "accuracy: predictions must be an NdArray or a list, got")
