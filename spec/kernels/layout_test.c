@@ -54,7 +54,8 @@ static jf_tensor formed(const jf_tensor *t, jf_form form, int64_t block)
   }
   CHECK(jf_relayout_to(&(jf_packing){ form, block }, &t->shape, &r));
   jf_transpose a = { { r.split.n, r.perm } };
-  jf_tensor x = { t->data, t->dtype, r.split }, y = tensor(t->dtype, &r.to);
+  jf_tensor x = { .data = t->data, .dtype = t->dtype, .shape = r.split };
+  jf_tensor y = tensor(t->dtype, &r.to);
   jf_kargs k = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = &a };
   CHECK(jf_op_transpose.cpu[t->dtype](&k) == JFL_OK);
   return y;
@@ -133,6 +134,7 @@ static int complete(const jfl_op *op, jf_conv *a, const jf_tensor *in, int n_in,
 static int run_row(const jf_kernel_row *row, jf_kargs *k)
 {
   size_t size = 0;
+  k->state = NULL;
   if (!row->accepts(k) || row->prepare(k, &size)) return 0;
   k->scratch = jf_new(size);
   CHECK_MSG(row->run(k) == JFL_OK, "%s", jfl_errmsg());

@@ -149,9 +149,9 @@ static jfl_status api_op_prepare(const jf_api_call *c, jfl_graph *g, jf_infer *i
                    .in = jf_alloc(g->arena, (size_t)c->n_in * sizeof *k->in),
                    .out = jf_alloc(g->arena, (size_t)inf->n_out * sizeof *k->out) };
   for (int i = 0; i < c->n_in; i++)
-    k->in[i] = (jf_tensor){ NULL, c->in[i]->dtype, c->in[i]->shape };
+    k->in[i] = (jf_tensor){ .dtype = c->in[i]->dtype, .shape = c->in[i]->shape };
   for (int i = 0; i < inf->n_out; i++)
-    k->out[i] = (jf_tensor){ NULL, inf->dtype[i], inf->shape[i] };
+    k->out[i] = (jf_tensor){ .dtype = inf->dtype[i], .shape = inf->shape[i] };
   return JFL_OK;
 }
 

@@ -29,7 +29,6 @@ static const jf_kernel_row *choose_next_row(const jf_device *dev, const jfl_op *
 static jfl_status take_row(const jf_kernel_row *r, jf_kargs *k, size_t *scratch, jf_choice *out)
 {
   k->state = NULL;
-  k->keep = 0;
   *scratch = 0;
   jfl_status s = r->prepare ? r->prepare(k, scratch) : JFL_OK;
   if (!s) *out = (jf_choice){ r->run, r };

@@ -54,6 +54,7 @@ static wide_call *wide_new(const jfl_op *op, const jf_kargs *k, size_t *scratch)
   if (op->attr_size) jf_attr_widen(op, w->at + n);
   for (size_t i = 0; i < n; i++) {
     tensor[i] = *wide_tensor(k, (int)i);
+    tensor[i].layout.kind = JF_LAYOUT_PLAIN;
     if (!jf_is_half(tensor[i].dtype)) continue;
     tensor[i].dtype = JFL_F32;
     w->at[i] = wide_reserve(scratch, (size_t)jf_numel(&tensor[i].shape) * sizeof(float));

@@ -54,7 +54,7 @@ static void execute_watch(const jf_execution *e, const jf_observer **o)
 
 /* The first step to run: those that depend on variables alone, whose results are kept, are left out
    while no variable has changed. */
-static int execute_first(const jf_execution *e) { return e->renew ? 0 : e->plan->n_still; }
+static int execute_first(const jf_execution *e) { return e->renew ? 0 : e->plan->n_prologue; }
 
 static jfl_status execute_steps(jf_execution *e)
 {

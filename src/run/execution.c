@@ -1,8 +1,6 @@
 /* Executions: what a run of a plan has beside the plan, and the addresses in its calls. */
 #include "run/run.h"
 
-enum { EXECUTION_ALIGN = 64 };
-
 /* ---- making ---- */
 
 /* The calls are the plan's, with operands of their own. */
@@ -15,7 +13,6 @@ static void execution_copy_calls(jf_execution *e)
     *k = st->k;
     k->in = operand;
     k->out = operand + k->n_in;
-    k->renew = &e->renew;
     for (int i = 0; i < k->n_in; i++) k->in[i] = st->k.in[i];
     for (int i = 0; i < k->n_out; i++) k->out[i] = st->k.out[i];
     operand += k->n_in + k->n_out;
@@ -28,8 +25,8 @@ static jfl_status execution_take(jf_execution *e)
   e->k = jf_new((size_t)p->n_step * sizeof *e->k);
   e->operand = jf_new((size_t)p->n_operand * sizeof *e->operand);
   e->event = jf_new((size_t)p->n_event * sizeof *e->event);
-  e->kept = p->kept_size ? jf_new(p->kept_size + EXECUTION_ALIGN) : NULL;
-  if (!e->k || !e->operand || !e->event || (p->kept_size && !e->kept))
+  e->prologue = p->prologue_size ? jf_new(p->prologue_size) : NULL;
+  if (!e->k || !e->operand || !e->event || (p->prologue_size && !e->prologue))
     return jf_fail(JFL_ENOMEM, "out of memory");
   execution_copy_calls(e);
   return JFL_OK;
@@ -103,16 +100,11 @@ void jf_execution_free(jf_execution *e)
   jf_free(e->k);
   jf_free(e->operand);
   jf_free(e->event);
-  jf_free(e->kept);
+  jf_free(e->prologue);
   jf_free(e);
 }
 
 /* ---- addresses ---- */
-
-static char *execution_kept(const jf_execution *e)
-{
-  return e->kept + (EXECUTION_ALIGN - (uintptr_t)e->kept % EXECUTION_ALIGN) % EXECUTION_ALIGN;
-}
 
 /* Where an operand is; NULL where each run says it. */
 static void *execution_address(const jf_execution *e, const jf_where *w)
@@ -122,8 +114,8 @@ static void *execution_address(const jf_execution *e, const jf_where *w)
     case JF_AT_ARENA: return (char *)jf_execution_site(e, w->place)->arena + w->offset;
     case JF_AT_VARIABLE: return p->data[w->index];
     case JF_AT_CONSTANT: return (void *)w->data;
-    case JF_AT_KEPT:
-      return (w->place == p->lane.place ? p->constants : execution_kept(e)) + w->offset;
+    case JF_AT_KEPT: return p->constants + w->offset;
+    case JF_AT_PROLOGUE: return e->prologue + w->offset;
     case JF_AT_LANE: return jf_execution_lane(e)->device + w->offset;
     case JF_AT_INPUT: case JF_AT_OUTPUT:
       return p->lane.place < 0 ? NULL : jf_execution_lane(e)->host + w->offset;
@@ -148,7 +140,6 @@ static void execution_bind_step(const jf_execution *e, int step)
   for (int i = 0; i < k->n_in; i++) k->in[i].data = execution_address(e, &st->in[i]);
   for (int i = 0; i < k->n_out; i++) k->out[i].data = execution_address(e, &st->out[i]);
   k->scratch = st->scratch_life < 0 ? NULL : (char *)t->arena + st->scratch_offset;
-  k->kept = k->keep ? execution_kept(e) + st->kept_offset : NULL;
   k->stream = t->stream;
   k->fault = record ? &record->fault : NULL;
 }

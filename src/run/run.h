@@ -108,9 +108,9 @@ struct jf_execution {
   jf_tensor *operand;          /* those of all steps, in the order that jf_patch says */
   void **event;                /* of steps that record one */
   uint64_t bound;              /* what session->arenas was when the addresses were set; 0: never */
-  /* What is kept on the host from run to run, what session->changes was when it was made, 0 before,
-     and whether this run makes it. */
-  char *kept; uint64_t made; int renew;
+  /* The results of the prologue, what session->changes was when they were made, 0 before, and
+     whether this run makes them. */
+  char *prologue; uint64_t made; int renew;
   uint64_t number;             /* of the run */
   jf_asks asks;
   jf_agreement *agreement;     /* of a run that ranks make together, or NULL */
