@@ -201,7 +201,8 @@ $(LUA_TESTS): LDLIBS := $(LUAJIT_LIB) $(LDLIBS)
 $O/spec/%_test: $O/spec/%_test.o $O/libjfl.a
 	$(CC) $(CHECKED) $(PIE) $(LINK_HARD) -o $@ $^ $(LDLIBS)
 
-# The emulated GPU of the tests: libraries with the entry points of NVIDIA's.
+# The emulated GPU of the tests: libraries with the entry points of NVIDIA's. A copy of a library
+# without a soname is another version of it.
 EMULATED := build/emulated/libcuda.so.1 build/emulated/libnvrtc.so.13 build/emulated/runtime.h \
   build/emulated/libcublasLt.so.13 build/emulated/libcudnn.so.9 build/emulated/libnccl.so.2
 emulated: $(EMULATED)
@@ -209,11 +210,11 @@ EMULATED_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hi
 build/emulated/libcuda.so.1: $(addprefix spec/cuda/,driver.c memory.c stream.c fibre.c emulated.h image.h)
 	@mkdir -p $(@D)
 	gcc $(EMULATED_CFLAGS) -Wl,-soname,libcuda.so.1 -o $@ $(filter %.c,$^) -ldl
-build/emulated/libnvrtc.so.13: spec/cuda/nvrtc.c spec/cuda/image.h
+build/emulated/libnvrtc.so.13: $(addprefix spec/cuda/,nvrtc.c image.h version.h)
 	@mkdir -p $(@D)
-	gcc $(EMULATED_CFLAGS) -Wl,-soname,libnvrtc.so.13 -o $@ $< -ldl
-build/emulated/libcublasLt.so.13: $(addprefix spec/cuda/,cublaslt.c emulated.h) build/emulated/libcuda.so.1
-	gcc $(EMULATED_CFLAGS) -O3 -Wl,-soname,libcublasLt.so.13 -o $@ $(filter %.c,$^) build/emulated/libcuda.so.1 -lm
+	gcc $(EMULATED_CFLAGS) -o $@ $< -ldl
+build/emulated/libcublasLt.so.13: $(addprefix spec/cuda/,cublaslt.c emulated.h version.h) build/emulated/libcuda.so.1
+	gcc $(EMULATED_CFLAGS) -O3 -o $@ $(filter %.c,$^) build/emulated/libcuda.so.1 -lm
 build/emulated/libcudnn.so.9: $(addprefix spec/cuda/,cudnn.c graph.c cudnn.h emulated.h) build/emulated/libcuda.so.1
 	gcc $(EMULATED_CFLAGS) -O3 -Wl,-soname,libcudnn.so.9 -o $@ $(filter %.c,$^) build/emulated/libcuda.so.1 -lm
 build/emulated/libnccl.so.2: $(addprefix spec/cuda/,nccl.c emulated.h) build/emulated/libcuda.so.1

@@ -27,13 +27,25 @@ static jfl_value *input(jfl_graph *g, const char *name)
   return v;
 }
 
-/* Both jobs describe it, and share its variables by the names of the layers. */
+/* x W^T + b, of variables whose names are those of a layer in Lua. */
+static jfl_value *dense(jfl_graph *g, jfl_value *x, int inputs, int units, const char *fill,
+                        const char *weight, const char *bias)
+{
+  const jfl_shape matrix = { 2, { units, inputs } }, line = { 1, { units } };
+  jfl_value *w, *b;
+  check(jfl_parameter(g, weight, JFL_F32, &matrix, fill, &w));
+  check(jfl_parameter(g, bias, JFL_F32, &line, fill, &b));
+  check(jfl_apply(g, "matmul", (jfl_value *[]){ x, w }, 2, "transpose_b=true", &x));
+  check(jfl_apply(g, "bias_add", (jfl_value *[]){ x, b }, 2, NULL, &x));
+  return x;
+}
+
+/* Both jobs describe it, and share its variables by their names. */
 static jfl_value *network(jfl_graph *g, jfl_value *x)
 {
-  check(jfl_layer(g, "dense", x, "units=32 activation=tanh name=hidden "
-                  "kernel_initializer=random_normal bias_initializer=random_normal", &x));
-  check(jfl_layer(g, "dense", x, "units=1 name=out", &x));
-  return x;
+  x = dense(g, x, 1, 32, "random_normal", "hidden-weight", "hidden-bias");
+  check(jfl_apply(g, "tanh", &x, 1, NULL, &x));
+  return dense(g, x, 32, 1, "glorot_uniform", "out-weight", "out-bias");
 }
 
 static jfl_plan *train_plan(jfl_session *s)

@@ -548,12 +548,12 @@ JFL_API jfl_distribution jfl_value_distribution(const jfl_value *v);
 /* The name of v's place; that of the session, where v is on no device of its own. */
 JFL_API const char *jfl_value_place(const jfl_value *v, const jfl_session *s);
 
-/* ---- layers: ops and their variables in few words ---- */
+/* ---- ops, parameters and training in few words ---- */
 
-/* `options` below is a text of words between blanks, "units=32 activation=tanh name=hidden", or
-   NULL: numbers, lists as "2,2", true, false, and names. Names, defaults and what is made are those
-   of the front end in Lua, so that a job described there and one described here share variables and
-   checkpoints. *out may be a value that is also an input. */
+/* `options` below is a text of words between blanks, "ksize=2 padding=SAME name=pool", or NULL:
+   numbers, lists as "2,2", true, false, and names. Layers are Lua's (flow.layers): a program that
+   wants them describes its jobs in a text (jfl_script_new). *out may be a value that is also an
+   input. */
 
 /* Appends an op, by its name or that which scripts call it by ("max_pool2d", "nn.max_pool2d"), on
    n values; options: the op's, and its name. *out: the first result, or NULL for an op without
@@ -561,25 +561,11 @@ JFL_API const char *jfl_value_place(const jfl_value *v, const jfl_session *s);
    training=true. */
 JFL_API jfl_status jfl_apply(jfl_graph *g, const char *op, jfl_value *const *in, int n,
                              const char *options, jfl_value **out);
-/* Appends a layer with its variables. All take name (else they are numbered, "dense_1"), trainable,
-   and reuse=true to share the variables of a layer of the name; NAME-... are their variables.
-     dense                units; use_bias, activation, kernel_initializer, bias_initializer,
-                          kernel_regularizer, bias_regularizer. NAME-weight (units, inputs), -bias
-     conv1d conv2d conv3d filters, kernel_size, what the op of that name takes (strides, padding,
-                          groups, dilation_rate, data_format), what dense takes. NAME-weight, -bias
-     batch_normalization  axis (-1), momentum (0.99), epsilon (0.001), center, scale, training.
-                          NAME-gamma, -beta, -moving_mean, -moving_variance
-     layer_norm           begin_norm_axis (1), begin_params_axis (-1), epsilon (1e-5), center,
-                          scale. NAME-gamma, -beta
-     embedding            vocabulary, units; embeddings_initializer. NAME-weight
-   An activation is an op of one input, "relu". Initializers: zeros, ones, constant(v),
-   random_uniform(a,b), random_normal(mean,deviation), truncated_normal(deviation),
-   glorot_uniform (for weights, if nothing is said), glorot_normal, kaiming, orthogonal(gain).
-   Regularizers: l1(v), l2(v). */
-JFL_API jfl_status jfl_layer(jfl_graph *g, const char *kind, jfl_value *x, const char *options,
-                             jfl_value **out);
-/* A trained variable, filled by an initializer as above, for layers of the host's own. A name that
-   is in the graph gives the same value, as in jfl_graph_variable. */
+/* A trained variable, filled by an initializer: zeros, ones, constant(v), random_uniform(a,b),
+   random_normal(mean,deviation), truncated_normal(deviation), glorot_uniform, glorot_normal,
+   kaiming or orthogonal(gain). A name that is in the graph gives the same value, as in
+   jfl_graph_variable. Named as a layer in Lua names its own ("hidden-weight", (units, inputs), and
+   "hidden-bias"), it is in the checkpoints of both. */
 JFL_API jfl_status jfl_parameter(jfl_graph *g, const char *name, jfl_dtype t,
                                  const jfl_shape *shape, const char *initializer, jfl_value **out);
 /* Minimizes a loss at that rate, with an optimizer ("Adam"); options: the optimizer's, and

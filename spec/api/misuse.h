@@ -461,7 +461,7 @@ static const char *const may_be_anything[] = {
   "jfl_graph_mirror.on", "jfl_graph_change_view.mirrored", "jfl_script_run.name",
   "jfl_script_job_about.n_out", "jfl_script_submit.out", "jfl_script_submit.ud",
   "jfl_script_define.ud", "jfl_script_cancel.n", "jfl_script_poll.delivered",
-  "jfl_apply.options", "jfl_layer.options", "jfl_train.options",
+  "jfl_apply.options", "jfl_train.options",
   "jfl_script_save.overwrite", "jfl_script_job_plan.rows", "jfl_script_load.strict",
   /* which the file records */
   "jfl_checkpoint_read.dtype", "jfl_checkpoint_read.shape",

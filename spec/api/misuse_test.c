@@ -212,9 +212,6 @@ static void *slot(void)
 #define GOOD_jfl_apply_op "relu"
 #define GOOD_jfl_apply_n 1
 #define GOOD_jfl_apply_options NULL
-#define GOOD_jfl_layer_kind "dense"
-#define GOOD_jfl_layer_x f.x
-#define GOOD_jfl_layer_options "units=2"
 #define GOOD_jfl_parameter_initializer "zeros"
 #define GOOD_jfl_train_g fresh_training()
 #define GOOD_jfl_train_loss f.values[0]

@@ -80,7 +80,7 @@ describe("a bundle", function()
     sh("TMPDIR=%s/killed %s/dies 2>&1", root, root)
     assert.equal(1, left())
     sh("mkdir %s/killed/jfl-%s %s/killed/jfl-other", root, ("a"):rep(16), root)
-    local out = sh("cd %s/killed && mkfifo ../go && export TMPDIR=$PWD && "
+    local out = sh("cd %s/killed && mkfifo ../go && : >../said && export TMPDIR=$PWD && "
       .. "(../waits <../go >../said &) && exec 9>../go && until grep -q jfl ../said; do :; done && "
       .. "../ends && ls -d $(head -n 1 ../said) && echo >&9 && "
       .. "until grep -q 42 ../said; do :; done && tail -n 1 ../said", root)

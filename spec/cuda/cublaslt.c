@@ -1,7 +1,9 @@
 /* The emulated cuBLASLt: descriptors, proposals of algorithms, and products on the CPU, in columns
    as the real one has them. What the real one refuses is refused (cuBLAS documentation, "Using the
    cuBLASLt API"). */
+#define _GNU_SOURCE
 #include "emulated.h"
+#include "version.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -45,12 +47,16 @@ typedef struct lt_candidate {
 
 /* ---- descriptors ---- */
 
-EMULATED_ENTRY size_t cublasLtGetVersion(void) { return 130000; }
+EMULATED_ENTRY size_t cublasLtGetVersion(void)
+{
+  return 10000 * (size_t)emulated_major((void *)cublasLtGetVersion);
+}
 
 EMULATED_ENTRY int cublasLtCreate(lt_handle **out)
 {
   NEEDS(out, INVALID);
   NEEDS(emulated_current(), NOT_INITIALIZED);
+  NEEDS(cublasLtGetVersion() / 10000 <= (size_t)emulated_version() / 1000, NOT_INITIALIZED);
   const int error = emulated_injected();
   if (error) return error == CU_OUT_OF_MEMORY ? NO_MEMORY : NOT_INITIALIZED;
   *out = malloc(sizeof **out);

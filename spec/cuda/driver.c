@@ -12,7 +12,8 @@
 
 #include "image.h"
 
-static int initialized, n_device = 2, multiprocessors = 4;
+static int initialized, n_device = 2, multiprocessors = 4, version = 13000, arch = 90;
+static int has_pools = 1;
 static emulated_context contexts[MOST_DEVICES];
 static int lost[MOST_DEVICES];
 static _Thread_local emulated_context *stack[16];
@@ -38,6 +39,10 @@ __attribute__((constructor)) static void driver_read_settings(void)
   const char *parts = getenv("JFL_EMULATED_MULTIPROCESSORS");
   if (n) n_device = atoi(n) < MOST_DEVICES ? atoi(n) : MOST_DEVICES;
   if (parts) multiprocessors = atoi(parts);
+  const char *pools = getenv("JFL_EMULATED_POOLS");
+  if (pools) has_pools = atoi(pools);
+  if (getenv("JFL_EMULATED_VERSION")) version = atoi(getenv("JFL_EMULATED_VERSION"));
+  if (getenv("JFL_EMULATED_ARCH")) arch = atoi(getenv("JFL_EMULATED_ARCH"));
   const char *visible = getenv("CUDA_VISIBLE_DEVICES");
   if (visible && !*visible) n_device = 0;
 }
@@ -53,6 +58,7 @@ __attribute__((destructor)) static void driver_write_calls(void)
   if (f) fclose(f);
 }
 
+int emulated_version(void) { return version; }
 int emulated_lost(int device) { return __atomic_load_n(&lost[device], __ATOMIC_SEQ_CST); }
 void emulated_lose(int device, int error)
 {
@@ -69,6 +75,13 @@ static void driver_count(const char *name)
   pthread_mutex_unlock(&named_mu);
 }
 
+/* Whether the documentation says that nothing works on the device after this error. */
+static int driver_ends(int e)
+{
+  return e == 214 || e == 220 || e == 226 || e == 700 || e == 702 || e == 709 || e == 710 ||
+         (e >= 714 && e <= 719) || e == 721 || e == 810 || e == 999;
+}
+
 /* Whether this call fails as was asked. An error that ends a context ends it. */
 static int driver_injected(const char *name)
 {
@@ -76,7 +89,7 @@ static int driver_injected(const char *name)
   const int is_named = !strcmp(name, fail_in) &&
                        !__atomic_exchange_n(&named_failed, 1, __ATOMIC_SEQ_CST);
   if (number != fail_at && !is_named) return CU_OK;
-  if (fail_with >= CU_ILLEGAL_ADDRESS && depth) emulated_lose(stack[depth - 1]->device, fail_with);
+  if (driver_ends(fail_with) && depth) emulated_lose(stack[depth - 1]->device, fail_with);
   return fail_with;
 }
 
@@ -112,6 +125,11 @@ static const error_text errors[] = {
   { CU_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected" },
   { CU_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal" },
   { CU_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid" },
+  { CU_OTHER_IMAGE, "CUDA_ERROR_NO_BINARY_FOR_GPU",
+    "no kernel image is available for execution on the device" },
+  { CU_NEWER_PTX, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+    "the provided PTX was compiled with an unsupported toolchain." },
+  { CU_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported" },
   { CU_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context" },
   { CU_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle" },
   { CU_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found" },
@@ -119,6 +137,10 @@ static const error_text errors[] = {
   { CU_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure" },
   { CU_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
     "too many resources requested for launch" },
+  { CU_CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
+    "dependency created on uncaptured work in another stream" },
+  { CU_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT",
+    "operation not permitted on an event last recorded in a capturing stream" },
   { CU_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
     "operation not permitted when stream is capturing" },
 };
@@ -158,8 +180,7 @@ EMULATED_ENTRY int cuInit(unsigned flags)
 
 EMULATED_ENTRY int cuDriverGetVersion(int *out)
 {
-  const char *version = getenv("JFL_EMULATED_VERSION");
-  *out = version ? atoi(version) : 13000;
+  *out = version;
   return CU_OK;
 }
 
@@ -199,10 +220,10 @@ EMULATED_ENTRY int cuDeviceGetAttribute(int *out, int attribute, int device)
   NEEDS(device >= 0 && device < n_device, CU_INVALID_DEVICE);
   switch (attribute) {
   case MULTIPROCESSORS: *out = multiprocessors; return CU_OK;
-  case MAJOR: *out = 9; return CU_OK;
-  case MINOR: *out = 0; return CU_OK;
+  case MAJOR: *out = arch / 10; return CU_OK;
+  case MINOR: *out = arch % 10; return CU_OK;
   case MOST_SHARED_OPTIN: *out = MOST_SHARED; return CU_OK;
-  case POOLS: *out = 1; return CU_OK;
+  case POOLS: *out = has_pools; return CU_OK;
   default: return CU_INVALID_VALUE;
   }
 }
@@ -283,6 +304,7 @@ EMULATED_ENTRY int cuMemAllocAsync(emulated_address *out, size_t size, emulated_
 {
   NEEDS_CONTEXT(c);
   NEEDS_STREAM(c, s);
+  NEEDS(has_pools, CU_NOT_SUPPORTED);
   return emulated_take(c->device, size, out);
 }
 
@@ -290,6 +312,7 @@ EMULATED_ENTRY int cuMemFreeAsync(emulated_address at, emulated_stream *s)
 {
   NEEDS_CONTEXT(c);
   NEEDS_STREAM(c, s);
+  NEEDS(has_pools, CU_NOT_SUPPORTED);
   const int error = emulated_stream_wait(s);
   return error ? error : emulated_drop(c->device, at);
 }
@@ -297,6 +320,7 @@ EMULATED_ENTRY int cuMemFreeAsync(emulated_address at, emulated_stream *s)
 EMULATED_ENTRY int cuDeviceGetDefaultMemPool(void **out, int device)
 {
   NEEDS(device >= 0 && device < n_device, CU_INVALID_DEVICE);
+  NEEDS(has_pools, CU_NOT_SUPPORTED);
   *out = &contexts[device];
   return CU_OK;
 }
@@ -304,6 +328,14 @@ EMULATED_ENTRY int cuDeviceGetDefaultMemPool(void **out, int device)
 EMULATED_ENTRY int cuMemPoolSetAttribute(void *pool, int attribute, void *value)
 {
   NEEDS(pool && value && attribute >= 1 && attribute <= 8, CU_INVALID_VALUE);
+  return CU_OK;
+}
+
+/* It keeps nothing for later. */
+EMULATED_ENTRY int cuMemPoolTrimTo(void *pool, size_t keep)
+{
+  NEEDS(pool && keep == 0, CU_INVALID_VALUE);
+  driver_count(__func__);
   return CU_OK;
 }
 
@@ -462,7 +494,7 @@ EMULATED_ENTRY int cuEventQuery(emulated_event *e)
 {
   NEEDS_CONTEXT(c);
   NEEDS(e && emulated_event_is(e), CU_INVALID_HANDLE);
-  return emulated_event_happened(e) ? CU_OK : CU_NOT_READY;
+  return emulated_event_query(e);
 }
 
 EMULATED_ENTRY int cuEventElapsedTime(float *ms, emulated_event *from, emulated_event *to)
@@ -555,6 +587,9 @@ EMULATED_ENTRY int cuModuleLoadData(module **out, const void *image)
   NEEDS(out && image, CU_INVALID_VALUE);
   const image_head *h = image;
   NEEDS(h->magic == IMAGE_MAGIC, CU_INVALID_IMAGE);
+  NEEDS(h->version / 1000 <= version / 1000, h->is_ptx ? CU_NEWER_PTX : CU_INVALID_IMAGE);
+  /* Machine code runs on devices of its generation that are not older; PTX on all that are not. */
+  NEEDS(h->arch <= arch && (h->is_ptx || h->arch / 10 == arch / 10), CU_OTHER_IMAGE);
   module *m = calloc(1, sizeof *m);
   NEEDS(m, CU_OUT_OF_MEMORY);
   m->head = *h;

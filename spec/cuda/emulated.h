@@ -23,9 +23,11 @@
 enum {
   CU_OK = 0, CU_INVALID_VALUE = 1, CU_OUT_OF_MEMORY = 2, CU_NOT_INITIALIZED = 3, CU_NO_DEVICE = 100,
   CU_INVALID_DEVICE = 101, CU_INVALID_IMAGE = 200, CU_INVALID_CONTEXT = 201,
+  CU_OTHER_IMAGE = 209, CU_NEWER_PTX = 222,
   CU_INVALID_HANDLE = 400, CU_NOT_FOUND = 500, CU_NOT_READY = 600, CU_ILLEGAL_ADDRESS = 700,
   CU_LAUNCH_OUT_OF_RESOURCES = 701, CU_PEER_ALREADY_ENABLED = 704, CU_LAUNCH_FAILED = 719,
-  CU_CAPTURE_UNSUPPORTED = 900, CU_CAPTURE_UNMATCHED = 903
+  CU_NOT_SUPPORTED = 801, CU_CAPTURE_UNSUPPORTED = 900, CU_CAPTURE_UNMATCHED = 903,
+  CU_CAPTURE_ISOLATION = 905, CU_CAPTURED_EVENT = 907
 };
 
 typedef uint64_t emulated_address;
@@ -37,6 +39,8 @@ enum { MOST_DEVICES = 8 };
 typedef struct emulated_context { int device, refs; } emulated_context;
 /* The calling thread's context, or NULL. */
 EMULATED_ENTRY emulated_context *emulated_current(void);
+/* The newest CUDA that the driver serves: 13000. */
+EMULATED_ENTRY int emulated_version(void);
 /* A failure that ends a context: every later call on that device gives it. 0: none so far. */
 int emulated_lost(int device);
 void emulated_lose(int device, int error);
@@ -144,8 +148,9 @@ int emulated_event_end(emulated_event *e);
 int emulated_event_is(const emulated_event *e);
 int emulated_event_record(emulated_event *e, emulated_stream *s);
 int emulated_event_await(emulated_stream *s, emulated_event *e);
+/* These two give CU_CAPTURED_EVENT for an event that was last recorded into a graph. */
 int emulated_event_wait(emulated_event *e);
-int emulated_event_happened(emulated_event *e);
+int emulated_event_query(emulated_event *e);
 /* Milliseconds between two events of one stream that have happened; CU_NOT_READY: one has not. */
 int emulated_event_between(emulated_event *from, emulated_event *to, float *ms);
 int emulated_capture(emulated_stream *s);

@@ -1,6 +1,8 @@
 /* An emulation of NVRTC: compiles the source of kernels by g++ under runtime.h. What it gives in
    place of a cubin is a shared object, behind a head that says which kernels it has.
    JFL_EMULATED_COMPILE=0 compiles nothing, for those who ask which kernels there are but run none.
+   JFL_EMULATED_ARCHS="75 90" are the architectures that it knows. It has the version of its file's
+   name.
    JFL_EMULATED_SOURCES=FOLDER keeps each source there. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include "image.h"
+#include "version.h"
 
 extern char **environ;
 
@@ -37,7 +40,20 @@ static const char *nvrtc_folder(void)
 typedef struct program {
   char *source, *log, *image;
   size_t image_size;
+  int arch, is_ptx;
 } program;
+
+/* The architectures that it knows; gives how many. */
+static int nvrtc_archs(int *out)
+{
+  const char *at = getenv("JFL_EMULATED_ARCHS");
+  int n = 0;
+  if (!at) at = "75 80 86 87 88 89 90 100 103 110 120 121";
+  for (char *end; n < 64 && (out[n] = (int)strtol(at, &end, 10)) > 0; at = end) n++;
+  return n;
+}
+
+static int nvrtc_major(void) { return emulated_major((void *)nvrtc_major); }
 
 /* ---- files ---- */
 
@@ -204,14 +220,28 @@ static char *nvrtc_complete(const char *source, const image_head *h, size_t *siz
 
 enum { MOST_OPTIONS = 64 };
 
-/* Translates an option; 0 if NVRTC has none such. */
-static int nvrtc_option(const char *option, char **argv, int *n)
+/* Takes in "sm_90" or "compute_90"; 0 if the architecture is none that it knows. */
+static int nvrtc_aim(program *p, const char *target)
 {
-  static const char *const ignored[] = { "--gpu-architecture=", "-arch=", "--std=", "-std=",
+  int known[65];
+  const int n = nvrtc_archs(known);
+  p->is_ptx = !strncmp(target, "compute_", 8);
+  p->arch = atoi(target + (p->is_ptx ? 8 : 3));
+  for (int i = 0; i < n; i++)
+    if (known[i] == p->arch) return 1;
+  return 0;
+}
+
+/* Translates an option; 0 if NVRTC has none such. */
+static int nvrtc_option(program *p, const char *option, char **argv, int *n)
+{
+  static const char arch[] = "--gpu-architecture=";
+  static const char *const ignored[] = { "--std=", "-std=",
     "--ptxas-options=", "--fmad=", "-fmad=", "--device-as-default", "-default-device",
     "--restrict", "-lineinfo", "--generate-line-info", "--extra-device-vectorization", "-w",
     "--split-compile=", "--use_fast_math", "--prec-div=", "--prec-sqrt=", "--ftz=",
     "--relocatable-device-code=false", "--dopt=on" };
+  if (!strncmp(option, arch, sizeof arch - 1)) return nvrtc_aim(p, option + sizeof arch - 1);
   if (!strncmp(option, "-D", 2)) return argv[(*n)++] = (char *)option, 1;
   if (!strncmp(option, "--define-macro=", 15)) {
     static _Thread_local char define[MOST_OPTIONS][256];
@@ -325,7 +355,8 @@ static int nvrtc_is_hollow(void)
 
 static int nvrtc_give_hollow(program *p)
 {
-  const image_head h = { .magic = IMAGE_MAGIC, .hollow = 1 };
+  const image_head h = { .magic = IMAGE_MAGIC, .arch = p->arch, .is_ptx = p->is_ptx,
+                         .version = 1000 * nvrtc_major(), .hollow = 1 };
   p->image = malloc(sizeof h);
   if (!p->image) return NVRTC_OUT_OF_MEMORY;
   memcpy(p->image, &h, sizeof h);
@@ -339,7 +370,7 @@ static int nvrtc_give_hollow(program *p)
 
 ENTRY int nvrtcVersion(int *major, int *minor)
 {
-  *major = 13;
+  *major = nvrtc_major();
   /* Versions of no real compiler, and hollow ones apart: caches must not mix them up. */
   *minor = 90 + nvrtc_is_hollow();
   return NVRTC_OK;
@@ -374,7 +405,10 @@ ENTRY int nvrtcCompileProgram(program *p, int n_option, const char *const *optio
   image_head h = { .magic = IMAGE_MAGIC };
   if (!p || n_option > MOST_OPTIONS) return NVRTC_INVALID_PROGRAM;
   for (int i = 0; i < n_option; i++)
-    if (!nvrtc_option(option[i], define, &n_define)) return NVRTC_INVALID_OPTION;
+    if (!nvrtc_option(p, option[i], define, &n_define)) return NVRTC_INVALID_OPTION;
+  h.arch = p->arch;
+  h.is_ptx = p->is_ptx;
+  h.version = 1000 * nvrtc_major();
   nvrtc_keep(p->source);
   if (nvrtc_is_hollow()) return nvrtc_give_hollow(p);
   if (!nvrtc_scratch(&s)) return NVRTC_OUT_OF_MEMORY;
@@ -407,17 +441,37 @@ ENTRY int nvrtcGetProgramLog(const program *p, char *to)
   return NVRTC_OK;
 }
 
-ENTRY int nvrtcGetCUBINSize(const program *p, size_t *size)
+ENTRY int nvrtcGetNumSupportedArchs(int *n)
 {
-  *size = p->image_size;
-  return p->image ? NVRTC_OK : NVRTC_INVALID_PROGRAM;
+  int known[65];
+  *n = nvrtc_archs(known);
+  return NVRTC_OK;
 }
+
+ENTRY int nvrtcGetSupportedArchs(int *out)
+{
+  int known[65];
+  memcpy(out, known, (size_t)nvrtc_archs(known) * sizeof *out);
+  return NVRTC_OK;
+}
+
+/* There is a cubin of "sm_90", and PTX of "compute_90" alone. */
+static int nvrtc_give(const program *p, int is_ptx, size_t *size, char *to)
+{
+  const int has = p->image && p->is_ptx == is_ptx;
+  if (size) *size = has ? p->image_size : 0;
+  if (!has) return size ? NVRTC_OK : NVRTC_INVALID_PROGRAM;
+  if (to) memcpy(to, p->image, p->image_size);
+  return NVRTC_OK;
+}
+
+ENTRY int nvrtcGetPTXSize(const program *p, size_t *size) { return nvrtc_give(p, 1, size, NULL); }
+ENTRY int nvrtcGetPTX(const program *p, char *to) { return nvrtc_give(p, 1, NULL, to); }
+ENTRY int nvrtcGetCUBINSize(const program *p, size_t *size) { return nvrtc_give(p, 0, size, NULL); }
 
 ENTRY int nvrtcGetCUBIN(const program *p, char *to)
 {
-  if (!p->image) return NVRTC_INVALID_PROGRAM;
-  memcpy(to, p->image, p->image_size);
-  return NVRTC_OK;
+  return nvrtc_give(p, 0, NULL, to);
 }
 
 ENTRY int nvrtcDestroyProgram(program **p)

@@ -52,7 +52,12 @@ struct emulated_stream {
   unsigned seed;
 };
 /* Work that is queued or captured may reach an event which its owner has given back. */
-struct emulated_event { uint64_t asked, reached; struct timespec when; int items, is_given_back; };
+struct emulated_event {
+  uint64_t asked, reached;
+  struct timespec when;
+  int items, is_given_back;
+  emulated_graph *captured;            /* what it was last recorded into; NULL: it was done */
+};
 struct emulated_graph { list items; };
 
 static void list_add(list *l, emulated_item *i)
@@ -265,6 +270,7 @@ int emulated_event_record(emulated_event *e, emulated_stream *s)
 {
   pthread_mutex_lock(&mu);
   const uint64_t turn = ++e->asked;
+  e->captured = s->captured;
   pthread_mutex_unlock(&mu);
   return event_queue(s, e, ITEM_RECORD, turn);
 }
@@ -273,17 +279,19 @@ int emulated_event_await(emulated_stream *s, emulated_event *e)
 {
   pthread_mutex_lock(&mu);
   const uint64_t turn = e->asked;
+  const int crosses = e->captured != s->captured;
   pthread_mutex_unlock(&mu);
-  return event_queue(s, e, ITEM_AWAIT, turn);
+  return crosses ? CU_CAPTURE_ISOLATION : event_queue(s, e, ITEM_AWAIT, turn);
 }
 
 int emulated_event_wait(emulated_event *e)
 {
   pthread_mutex_lock(&mu);
   const uint64_t turn = e->asked;
-  while (e->reached < turn) pthread_cond_wait(&changed, &mu);
+  const int is_captured = e->captured != NULL;
+  while (!is_captured && e->reached < turn) pthread_cond_wait(&changed, &mu);
   pthread_mutex_unlock(&mu);
-  return CU_OK;
+  return is_captured ? CU_CAPTURED_EVENT : CU_OK;
 }
 
 int emulated_event_between(emulated_event *from, emulated_event *to, float *ms)
@@ -297,12 +305,12 @@ int emulated_event_between(emulated_event *from, emulated_event *to, float *ms)
   return !recorded ? CU_INVALID_HANDLE : ready ? CU_OK : CU_NOT_READY;
 }
 
-int emulated_event_happened(emulated_event *e)
+int emulated_event_query(emulated_event *e)
 {
   pthread_mutex_lock(&mu);
-  const int happened = e->reached == e->asked;
+  const int error = e->captured ? CU_CAPTURED_EVENT : e->reached == e->asked ? CU_OK : CU_NOT_READY;
   pthread_mutex_unlock(&mu);
-  return happened;
+  return error;
 }
 
 /* ---- graphs ---- */

@@ -7,7 +7,7 @@ local LAUNCHES = [[
   local ffi = require "ffi"
   ffi.cdef [=[
     int nvrtcCreateProgram(void **, const char *, const char *, int, void *, void *);
-    int nvrtcCompileProgram(void *, int, void *);
+    int nvrtcCompileProgram(void *, int, const char **);
     int nvrtcGetCUBINSize(void *, size_t *); int nvrtcGetCUBIN(void *, char *);
     int nvrtcDestroyProgram(void **);
     int cuInit(unsigned);
@@ -15,6 +15,10 @@ local LAUNCHES = [[
     int cuModuleLoadData(void **, const void *); int cuModuleUnload(void *);
     int cuModuleGetFunction(void **, void *, const char *);
     int cuStreamCreate(void **, unsigned); int cuStreamSynchronize(void *);
+    int cuEventCreate(void **, unsigned); int cuEventRecord(void *, void *);
+    int cuEventSynchronize(void *); int cuEventQuery(void *);
+    int cuStreamWaitEvent(void *, void *, unsigned);
+    int cuStreamBeginCapture_v2(void *, int); int cuStreamEndCapture(void *, void **);
     int cuMemAlloc_v2(uint64_t *, size_t); int cuMemFree_v2(uint64_t);
     int cuMemcpyDtoHAsync_v2(void *, uint64_t, size_t, void *);
     int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -25,7 +29,8 @@ local LAUNCHES = [[
   local function image(source)
     local program, size = pointer(), ffi.new "size_t[1]"
     assert(nvrtc.nvrtcCreateProgram(program, source, "", 0, nil, nil) == 0)
-    assert(nvrtc.nvrtcCompileProgram(program[0], 0, nil) == 0)
+    local options = ffi.new("const char *[1]", { "--gpu-architecture=sm_90" })
+    assert(nvrtc.nvrtcCompileProgram(program[0], 1, options) == 0)
     assert(nvrtc.nvrtcGetCUBINSize(program[0], size) == 0)
     local bytes = ffi.new("char[?]", size[0])
     assert(nvrtc.nvrtcGetCUBIN(program[0], bytes) == 0)
@@ -35,6 +40,13 @@ local LAUNCHES = [[
   local context, stream = pointer(), pointer()
   assert(cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(context, 0) == 0)
   assert(cuda.cuCtxPushCurrent_v2(context[0]) == 0 and cuda.cuStreamCreate(stream, 0) == 0)
+  function captures(turn)
+    local e, graph = pointer(), pointer()
+    assert(cuda.cuEventCreate(e, 0) == 0 and cuda.cuEventRecord(e[0], stream[0]) == 0)
+    assert(cuda.cuStreamBeginCapture_v2(stream[0], 2) == 0)
+    print(turn(cuda, e[0], stream[0]))
+    assert(cuda.cuStreamEndCapture(stream[0], graph) == 0)
+  end
   function launches(source, threads, n)
     local module, fn, y = pointer(), pointer(), ffi.new "uint64_t[1]"
     assert(cuda.cuModuleLoadData(module, image(source)) == 0)
@@ -83,6 +95,18 @@ describe("the emulated GPU", function()
         assert.matches("%-%d", out)         -- of what was not yet there, which is -1
       end
     end
+  end)
+
+  it("refuses events that lead out of captured work, as the real one does", function()
+    assert.equal("905\n", (run [[
+      captures(function(cuda, e, stream) return cuda.cuStreamWaitEvent(stream, e, 0) end)
+    ]]))
+    assert.equal("0 907 907\n", (run [[
+      captures(function(cuda, e, stream)
+        return ("%d %d %d"):format(cuda.cuEventRecord(e, stream), cuda.cuEventSynchronize(e),
+          cuda.cuEventQuery(e))
+      end)
+    ]]))
   end)
 
   it("forgets shared memory from launch to launch", function()

@@ -1,6 +1,6 @@
 /* Ops and training with options that are a text. */
 #include "api/api.h"
-#include "api/layer.h"
+#include "api/words.h"
 
 #include <string.h>
 
@@ -28,20 +28,18 @@ static const jfl_op *apply_find(const char *name)
   return op;
 }
 
-jfl_status jf_apply(jfl_graph *g, const jf_application *a, jfl_value **out)
+/* Appends the op; *out: its first result, NULL if it has none. */
+static jfl_status apply_op(jfl_graph *g, const char *op, jfl_value *const *in, int n,
+                           const jf_words *w, const char *name, jfl_value **out)
 {
-  jfl_arg arg[JF_MOST_WORDS + 6];
   jfl_op_info info;
-  int n = 0;
-  const jfl_op *op = apply_find(a->op);
-  if (!op)
-    return jf_fail_argument(JFL_ENAME, "op", "must be the name of an op, got '%.60s'", a->op);
-  JF_TRY(jfl_op_describe(op, &info));
-  for (int i = 0; a->w && i < a->w->n; i++) arg[n++] = a->w->arg[i];
-  for (int i = 0; i < a->n_arg; i++) arg[n++] = a->arg[i];
+  const jfl_op *found = apply_find(op);
+  if (!found)
+    return jf_fail_argument(JFL_ENAME, "op", "must be the name of an op, got '%.60s'", op);
+  JF_TRY(jfl_op_describe(found, &info));
   jfl_value **all = jf_new((size_t)(info.n_out + 1) * sizeof *all);     /* ended by NULL */
   if (!all) return jf_fail(JFL_ENOMEM, "out of memory for results");
-  const jfl_status code = jfl_graph_op(g, op, a->in, a->n_in, arg, n, a->name, all);
+  const jfl_status code = jfl_graph_op(g, found, in, n, w->arg, w->n, name, all);
   if (!code) *out = all[0];
   jf_free(all);
   return code;
@@ -63,11 +61,10 @@ static jfl_status apply_words(jfl_graph *g, const char *op, jfl_value *const *in
 {
   const char *name = NULL;
   int skipped;
-  JF_TRY(jf_words_string(w, "name", &name));
+  jf_words_string(w, "name", &name);
   JF_TRY(apply_dropout(g, op, w, &skipped));
   if (skipped && n == 1) return *out = in[0], JFL_OK;
-  const jf_application a = { .op = op, .in = in, .n_in = n, .w = w, .name = name };
-  return jf_apply(g, &a, out);
+  return apply_op(g, op, in, n, w, name, out);
 }
 
 jfl_status jfl_apply(jfl_graph *g, const char *op, jfl_value *const *in, int n,
@@ -78,7 +75,7 @@ jfl_status jfl_apply(jfl_graph *g, const char *op, jfl_value *const *in, int n,
   JF_NEED_POINTER(op);
   JF_NEED_EACH(VALUE, in, n);
   JF_NEED_POINTER(out);
-  jfl_status code = jf_words_read(op, options, &w);
+  jfl_status code = jf_words_read(options, &w);
   if (!code) code = apply_words(g, op, in, n, &w, out);
   jf_words_free(&w);
   return code;
@@ -99,8 +96,10 @@ static jfl_status apply_read_minimize(jf_words *w, jfl_minimize *m)
 static jfl_status apply_train(jfl_graph *g, jfl_value *loss, const char *optimizer, double rate,
                               jf_words *w)
 {
-  const jfl_arg schedule[] = { jf_list_arg("boundaries", NULL, 0),
-                               jf_list_arg("values", &rate, 1) };
+  const jfl_arg schedule[] = {
+    { .name = "boundaries", .kind = JFL_ARG_LIST },
+    { .name = "values", .kind = JFL_ARG_LIST, .list = &rate, .n_list = 1 },
+  };
   jfl_minimize m = { .loss = &loss, .n_loss = 1, .optimizer = optimizer,
                      .schedule = "piecewise_constant_schedule", .schedule_arg = schedule,
                      .n_schedule_arg = 2 };
@@ -117,7 +116,7 @@ jfl_status jfl_train(jfl_graph *g, jfl_value *loss, const char *optimizer, doubl
   JF_NEED(GRAPH, g);
   JF_NEED(VALUE, loss);
   JF_NEED_POINTER(optimizer);
-  jfl_status code = jf_words_read(optimizer, options, &w);
+  jfl_status code = jf_words_read(options, &w);
   if (!code) code = apply_train(g, loss, optimizer, rate, &w);
   jf_words_free(&w);
   return code;

@@ -1,5 +1,5 @@
 /* Initializers by name, as the front end has them: what a variable is filled with at first. */
-#include "api/layer.h"
+#include "api/api.h"
 #include "system/system.h"
 
 #include <math.h>
@@ -8,13 +8,12 @@
 /* The standard deviation of a standard normal distribution that is cut off at -2 and 2. */
 static const double cut_deviation = 0.87962566103423978;
 
-/* The number of inputs and of outputs of one unit. Weights are (out, in), (out, in, ...) or, with
-   channels last, (out, ..., in). */
-static void initializer_fans(const jfl_shape *s, int is_last, double *in, double *out)
+/* The number of inputs and of outputs of one unit. Weights are (out, in) or (out, in, ...). */
+static void initializer_fans(const jfl_shape *s, double *in, double *out)
 {
   double all = 1, field = 1;
   for (int i = 1; i < s->n; i++) all *= (double)s->d[i];
-  for (int i = is_last ? 1 : 2; i < s->n - (is_last && s->n > 2); i++) field *= (double)s->d[i];
+  for (int i = 2; i < s->n; i++) field *= (double)s->d[i];
   *in = s->n < 2 ? s->n ? (double)s->d[0] : 1 : all;
   *out = s->n < 2 ? *in : (double)s->d[0] * (s->n > 2 ? field : 1);
 }
@@ -67,11 +66,11 @@ static int initializer_numbers(const char *text, int n, double *v)
   return !strcmp(text, ")");
 }
 
-static void initializer_fill(const struct initializer_row *r, const double *v, int is_last,
+static void initializer_fill(const struct initializer_row *r, const double *v,
                              jfl_variable_spec *spec)
 {
   double in, out;
-  initializer_fans(&spec->shape, is_last, &in, &out);
+  initializer_fans(&spec->shape, &in, &out);
   const double variance = 1 / fmax(1, (in + out) / 2), bound = sqrt(3 * variance);
   spec->a = v[0];
   spec->b = v[1];
@@ -91,20 +90,20 @@ static void initializer_fill(const struct initializer_row *r, const double *v, i
   }
 }
 
-jfl_status jf_initializer_read(const char *argument, const char *text, int is_last,
-                               jfl_variable_spec *spec)
+/* Sets what a variable of spec's shape is filled with, from "truncated_normal(0.1)". */
+static jfl_status initializer_read(const char *text, jfl_variable_spec *spec)
 {
   const size_t n = strcspn(text, "(");
   const struct initializer_row *r = initializer_find(text, n);
   double v[2] = { 0, 0 };
   if (r) memcpy(v, r->v, sizeof v);
   if (!r || !initializer_numbers(text + n, r->n, v))
-    return jf_fail_argument(JFL_EINVAL, argument, "must be an initializer such as zeros, "
-                            "glorot_uniform or truncated_normal(0.1), got '%.60s'", text);
+    return jf_fail_argument(JFL_EINVAL, "initializer", "must be one such as zeros, glorot_uniform "
+                            "or truncated_normal(0.1), got '%.60s'", text);
   if (r->kind == ORTHOGONAL && spec->shape.n < 2)
-    return jf_fail_argument(JFL_ESHAPE, argument, "must be another one than orthogonal for a "
+    return jf_fail_argument(JFL_ESHAPE, "initializer", "must be another one than orthogonal for a "
                             "variable of fewer than two axes, got that");
-  initializer_fill(r, v, is_last, spec);
+  initializer_fill(r, v, spec);
   return JFL_OK;
 }
 
@@ -116,6 +115,6 @@ jfl_status jfl_parameter(jfl_graph *g, const char *name, jfl_dtype t, const jfl_
   JF_NEED_POINTER(initializer);
   jfl_variable_spec spec = { .name = name, .dtype = t, .shape = *shape, .trainable = 1 };
   JF_TRY(jf_shape_check(shape, "shape"));
-  JF_TRY(jf_initializer_read("initializer", initializer, 0, &spec));
+  JF_TRY(initializer_read(initializer, &spec));
   return jfl_graph_variable(g, &spec, out);
 }

@@ -56,13 +56,12 @@ static jfl_status words_add(jf_words *w, char *word, int *used)
   return JFL_OK;
 }
 
-jfl_status jf_words_read(const char *what, const char *text, jf_words *w)
+jfl_status jf_words_read(const char *text, jf_words *w)
 {
   static const char blank[] = " \t\n";
   const size_t n = text ? strlen(text) : 0;
   int used = 0;
   w->n = 0;
-  w->what = what;
   w->text = jf_new(n + 1);
   w->numbers = jf_new((n + 1) * sizeof *w->numbers);
   if (!w->text || !w->numbers) return jf_fail(JFL_ENOMEM, "out of memory for options");
@@ -83,7 +82,8 @@ void jf_words_free(jf_words *w)
   jf_free(w->numbers);
 }
 
-int jf_words_take(jf_words *w, const char *name, jfl_arg *out)
+/* Takes an option out; 0: it is not there. */
+static int words_take(jf_words *w, const char *name, jfl_arg *out)
 {
   for (int i = 0; i < w->n; i++) {
     if (strcmp(w->arg[i].name, name)) continue;
@@ -102,7 +102,7 @@ static jfl_status words_wrong(const char *name, const char *kind, const jfl_arg 
 jfl_status jf_words_number(jf_words *w, const char *name, double *v)
 {
   jfl_arg a;
-  if (!jf_words_take(w, name, &a)) return JFL_OK;
+  if (!words_take(w, name, &a)) return JFL_OK;
   if (a.kind != JFL_ARG_NUMBER) return words_wrong(name, "a number", &a);
   *v = a.number;
   return JFL_OK;
@@ -111,36 +111,25 @@ jfl_status jf_words_number(jf_words *w, const char *name, double *v)
 jfl_status jf_words_flag(jf_words *w, const char *name, int *v)
 {
   jfl_arg a;
-  if (!jf_words_take(w, name, &a)) return JFL_OK;
+  if (!words_take(w, name, &a)) return JFL_OK;
   if (a.kind != JFL_ARG_BOOL) return words_wrong(name, "true or false", &a);
   *v = a.number != 0;
   return JFL_OK;
 }
 
-jfl_status jf_words_string(jf_words *w, const char *name, const char **v)
+void jf_words_string(jf_words *w, const char *name, const char **v)
 {
   jfl_arg a;
-  if (jf_words_take(w, name, &a)) *v = a.string;
-  return JFL_OK;
+  if (words_take(w, name, &a)) *v = a.string;
 }
 
 jfl_status jf_words_whole(jf_words *w, const char *name, int64_t least, int64_t *v)
 {
   jfl_arg a;
-  if (!jf_words_take(w, name, &a)) {
-    if (*v >= least) return JFL_OK;
-    return jf_fail_argument(JFL_EINVAL, name, "must be given to %s, got none", w->what);
-  }
+  if (!words_take(w, name, &a)) return JFL_OK;
   if (a.kind != JFL_ARG_NUMBER || !jf_holds(JFL_I64, a.number) || a.number < (double)least)
     return jf_fail_argument(JFL_EINVAL, name, "must be a whole number of at least %lld, got "
                             "'%.60s'", (long long)least, a.string);
   *v = (int64_t)a.number;
   return JFL_OK;
-}
-
-jfl_status jf_words_end(const jf_words *w)
-{
-  if (!w->n) return JFL_OK;
-  return jf_fail_argument(JFL_ENAME, "options", "must be those of %s, got '%.60s'", w->what,
-                          w->arg[0].name);
 }

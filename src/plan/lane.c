@@ -142,6 +142,7 @@ int jf_lane_can_repeat(const jfl_plan *p)
   if (p->lane.place < 0 || !p->n_step) return 0;
   const jf_kind *k = p->part[p->lane.place].device->kind;
   for (int i = 0; i < p->n_step; i++)
-    if (p->step[i].random && !k->reads_record) return 0;
+    if ((p->step[i].random && !k->reads_record) || p->step[i].event >= 0 || p->step[i].n_await)
+      return 0;
   return k->replay != NULL;
 }

@@ -128,9 +128,6 @@ void jf_system_name(char *out, size_t size);
 void jf_machine(char *out, size_t size);
 /* The width of the terminal that the descriptor writes to; 0: it is no terminal. */
 int jf_terminal_columns(int fd);
-/* Whether POSIX's extended regular expression matches a part of the text; -1: it cannot be read,
-   and what is wrong goes to a text of `size` bytes. */
-int jf_matches(const char *expression, const char *text, char *wrong, size_t size);
 /* Reads a number as strtod does in the C locale, whatever locale the host has set. */
 double jf_number_read(const char *s, char **end);
 

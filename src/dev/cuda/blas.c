@@ -5,43 +5,53 @@
 
 #include <stdio.h>
 
-static struct { int is; jf_cuda_blas_api api; } blas;
+/* Those that are installed, the one to try first at first. */
+static struct { int n; jf_cuda_blas_api api[JF_CUDA_MAJORS]; } blas;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static int blas_find(void *so)
+static int blas_find(void *so, jf_cuda_blas_api *api)
 {
-#define FIND(field, symbol, parameters) && jf_library_find(so, #symbol, &blas.api.field)
-  return so JF_CUDA_BLAS(FIND) && jf_library_find(so, "cublasLtGetVersion", &blas.api.version);
+#define FIND(field, symbol, parameters) && jf_library_find(so, #symbol, &api->field)
+  return so JF_CUDA_BLAS(FIND) && jf_library_find(so, "cublasLtGetVersion", &api->version);
 #undef FIND
 }
 
 static void blas_open(void)
 {
-  static const char *const names[] = { "libcublasLt.so.13", "libcublasLt.so.12", NULL };
-  for (int i = 0; names[i] && !blas.is; i++) blas.is = blas_find(jf_library_try(names[i]));
-  if (!blas.is) jf_library_lacks("libcublasLt.so", "neither version 13 nor 12 is installed; it "
+  int major[JF_CUDA_MAJORS];
+  char name[32];
+  jf_cuda_majors(major);
+  for (int i = 0; i < JF_CUDA_MAJORS; i++) {
+    snprintf(name, sizeof name, "libcublasLt.so.%d", major[i]);
+    blas.n += blas_find(jf_library_try(name), &blas.api[blas.n]);
+  }
+  if (!blas.n) jf_library_lacks("libcublasLt.so", "neither version 13 nor 12 is installed; it "
                                  "comes with the CUDA toolkit");
 }
 
-/* Starts the library. The caller has entered the device and holds mu. */
+/* Starts the first that this device's driver serves. The caller has entered the device and holds
+   mu. */
 static void blas_start(jf_cuda *c)
 {
   jf_cuda_blas *b = jf_new(sizeof *b);
   char why[80];
   if (!b) return;
-  b->api = &blas.api;
+  jf_lt e = 0;
   pthread_mutex_init(&b->mu, NULL);
-  const jf_lt e = b->api->create(&b->handle);
+  for (int i = 0; i < blas.n && !b->handle; i++) {
+    b->api = &blas.api[i];
+    e = b->api->create(&b->handle);
+    if (e) b->handle = NULL;
+  }
   snprintf(why, sizeof why, "it does not start on %s (cuBLASLt status %d)", c->name, e);
-  if (e) jf_library_lacks("libcublasLt.so", why);
-  if (e) b->handle = NULL;
+  if (!b->handle) jf_library_lacks("libcublasLt.so", why);
   c->blas = b;
 }
 
 jf_cuda_blas *jf_cuda_blas_open(jf_cuda *c)
 {
   pthread_once(&once, blas_open);
-  if (!blas.is || jf_cuda_enter(c)) return NULL;
+  if (!blas.n || jf_cuda_enter(c)) return NULL;
   pthread_mutex_lock(&c->mu);
   if (!c->blas) blas_start(c);
   jf_cuda_blas *b = c->blas;

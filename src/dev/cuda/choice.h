@@ -5,6 +5,10 @@
 
 #include "dev/cuda/cuda.h"
 
+/* The byte that trials are made on: of it consist small numbers of every dtype. Products of zeros
+   take less power, so that a GPU does them at another speed than those of numbers. */
+enum { JF_CUDA_TRIAL = 0x3c };
+
 /* Queues the work, done in way i, on a stream; gives 0 if it cannot be done so. */
 typedef int (*jf_cuda_way)(void *ctx, int i, jf_cu_stream *s);
 /* Gives the fastest of n ways, of which the first is likely the fastest. `work` is a text that says

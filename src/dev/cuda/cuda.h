@@ -24,6 +24,7 @@ typedef struct jf_cuda {
   int ordinal;                         /* the driver's */
   int arch;                            /* 90 for compute capability 9.0 */
   int multiprocessors;
+  jf_cu_pool *pool;                    /* of memory; NULL: the device has none */
   jf_cu_context *context;
   jf_cu_stream *own;                   /* for memory that is taken and given back */
   unsigned forks;                      /* jf_forks() when it was opened */
@@ -44,6 +45,16 @@ void jf_cuda_leave(jf_cuda *c);
 int jf_cuda_enter_to_end(jf_cuda *c);
 /* Fails unless e is 0; `doing` says what was tried: "copying to it". */
 jfl_status jf_cuda_check(jf_cuda *c, jf_cu e, const char *doing);
+
+/* ---- memory (memory.c); the caller has entered ---- */
+
+/* Takes memory, which holds what it held before. What was given back, and the driver keeps for
+   later, is given up where there is no other. */
+jf_cu jf_cuda_take(jf_cuda *c, size_t size, jf_cu_address *out);
+/* Gives it back once what c->own was told before is done. */
+void jf_cuda_drop(jf_cuda *c, jf_cu_address at);
+/* Leaves to others what was given back and is kept for later. */
+void jf_cuda_trim(jf_cuda *c);
 
 /* ---- waiting where other ranks take part (nccl.c) ---- */
 
@@ -94,9 +105,13 @@ jfl_status jf_cuda_function(jf_cuda *c, const jf_cuda_source *s, const char *nam
 void jf_cuda_images_free(jf_cuda *c);
 /* The text before every source: types and helpers (kernels/cuda/prelude.cuh). */
 extern const char jf_cuda_prelude[];
-/* Compiles a source, the prelude before it, for an architecture, or takes what an earlier call left
-   on disk, unless it is to be made `anew`; *image is freed by jf_free. */
-jfl_status jf_cuda_compile(int arch, const jf_cuda_source *s, int anew, void **image,
+/* Compiles a source, the prelude before it, for an architecture; *image is freed by jf_free. There
+   are jf_cuda_compile_ways ways, at least one, of which the first serves unless the driver refuses
+   its image: the installed compilers in turn, each one with what an earlier call left on disk, and
+   anew. For a device that is newer than the compiler, what comes is PTX, which the driver
+   compiles. */
+int jf_cuda_compile_ways(void);
+jfl_status jf_cuda_compile(int arch, const jf_cuda_source *s, int way, void **image,
                            size_t *size);
 
 /* A launch of `blocks` blocks of `threads` threads; the kernel has one parameter, at `args`. */

@@ -11,13 +11,15 @@ extern const jf_kind jf_kind_nccl;
 
 /* ---- opening ---- */
 
-/* Memory that is given back stays reserved for the next to take it. */
+/* Memory that is given back stays reserved for the next to take it, where the device has pools,
+   which virtual GPUs and some systems lack. */
 static jfl_status device_keep_memory(jf_cuda *c)
 {
-  jf_cu_pool *pool;
+  int has = 0;
   uint64_t all = UINT64_MAX;
-  JF_TRY(jf_cuda_check(c, c->api->default_pool(&pool, c->ordinal), "opening it"));
-  return jf_cuda_check(c, c->api->pool_set(pool, JF_CU_KEEP, &all), "opening it");
+  if (c->api->device_attribute(&has, JF_CU_HAS_POOLS, c->ordinal) || !has) return JFL_OK;
+  JF_TRY(jf_cuda_check(c, c->api->default_pool(&c->pool, c->ordinal), "opening it"));
+  return jf_cuda_check(c, c->api->pool_set(c->pool, JF_CU_KEEP, &all), "opening it");
 }
 
 static jfl_status device_ask(jf_cuda *c)
@@ -83,11 +85,11 @@ static void device_close(jf_device *d)
 /* Takes zeroed memory; the caller has entered. Nothing may be 0 bytes. */
 static jf_cu device_take(jf_cuda *c, size_t size, jf_cu_address *out)
 {
-  jf_cu e = c->api->alloc(out, size, c->own);
+  jf_cu e = jf_cuda_take(c, size, out);
   if (e) return e;
   e = c->api->fill(*out, 0, size, c->own);
   if (!e) e = c->api->stream_wait(c->own);
-  if (e) c->api->free(*out, c->own);
+  if (e) jf_cuda_drop(c, *out);
   return e;
 }
 
@@ -115,7 +117,7 @@ static void device_free(jf_device *d, void *p)
 {
   jf_cuda *c = d->state;
   if (!p || !jf_cuda_enter_to_end(c)) return;
-  c->api->free((jf_cu_address)(uintptr_t)p, c->own);
+  jf_cuda_drop(c, (jf_cu_address)(uintptr_t)p);
   jf_cuda_leave(c);
 }
 

@@ -388,16 +388,17 @@ static int dnn_measure(dnn_plans *p, const char *work, const size_t *size)
   jf_cu_address memory;
   for (int i = 0; i < p->n_at; i++) all += dnn_room(size[i]);
   for (int i = 0; i < p->n; i++) most = most > p->workspace[i] ? most : p->workspace[i];
-  if (c->api->alloc(&memory, all + dnn_room(most) + 1, c->own)) return 0;
+  if (jf_cuda_take(c, all + dnn_room(most) + 1, &memory)) return 0;
   char *next = (char *)(uintptr_t)memory;
   for (int i = 0; i < p->n_at; next += dnn_room(size[i++]))
     at[i] = number[i] ? (void *)number[i] : next;
   p->at = at;
   p->scratch = next;
-  const int choice = c->api->fill(memory, 0, all, c->own) ? 0
+  const int choice = c->api->fill(memory, JF_CUDA_TRIAL, all, c->own) ? 0
       : jf_cuda_choose(c, work, p->n, dnn_way, p);
   c->api->stream_wait(c->own);
-  c->api->free(memory, c->own);
+  jf_cuda_drop(c, memory);
+  jf_cuda_trim(c);
   return choice;
 }
 

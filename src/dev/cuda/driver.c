@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 /* Stream-ordered pools that graphs may use, and lazy loading of modules. */
-enum { OLDEST = 12000 };
+enum { OLDEST = 1000 * JF_CUDA_OLDEST };
 
-static struct { int n_device; jf_cuda_driver api; char absence[256]; } opened;
+static struct { int n_device, version; jf_cuda_driver api; char absence[256]; } opened;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Says why there is no driver; returns 0. */
@@ -47,17 +47,18 @@ static int driver_refused(jf_cu e)
 static int driver_start(void)
 {
   void *so = jf_library_try("libcuda.so.1");
-  int version = 0, n = 0;
+  int n = 0;
   if (!so) return driver_is_absent("no NVIDIA driver is installed (there is no libcuda.so.1)");
   if (!driver_find(so)) return 0;
   jf_cu e = opened.api.init(0);
-  if (!e) e = opened.api.version(&version);
+  if (!e) e = opened.api.version(&opened.version);
   if (!e) e = opened.api.device_count(&n);
   if (e) return driver_refused(e);
   if (n == 0) return driver_refused(JF_CU_NO_DEVICE);
-  if (version < OLDEST) {
+  if (opened.version < OLDEST) {
     snprintf(opened.absence, sizeof opened.absence, "the NVIDIA driver is too old: it serves CUDA "
-             "%d.%d; it must serve CUDA 12.0 or newer", version / 1000, version % 1000 / 10);
+             "%d.%d; it must serve CUDA 12.0 or newer", opened.version / 1000,
+             opened.version % 1000 / 10);
     return 0;
   }
   return n;
@@ -72,5 +73,14 @@ const jf_cuda_driver *jf_cuda_driver_open(void)
 }
 
 int jf_cuda_device_count(void) { return jf_cuda_driver_open() ? opened.n_device : 0; }
+
+void jf_cuda_majors(int major[JF_CUDA_MAJORS])
+{
+  const int newest = jf_cuda_device_count() ? opened.version / 1000 : JF_CUDA_NEWEST;
+  const int own = newest < JF_CUDA_NEWEST ? newest : JF_CUDA_NEWEST;
+  int n = 0;
+  for (int i = own; i >= JF_CUDA_OLDEST; i--) major[n++] = i;
+  for (int i = own + 1; i <= JF_CUDA_NEWEST; i++) major[n++] = i;
+}
 
 const char *jf_cuda_absence(void) { return opened.absence; }

@@ -34,9 +34,12 @@ typedef struct jf_cu_pool jf_cu_pool;
   X(pool_access, cuMemPoolSetAccess, (jf_cu_pool *pool, const void *access, size_t n))            \
   X(can_peer, cuDeviceCanAccessPeer, (int *out, int device, int other))                           \
   X(peer, cuCtxEnablePeerAccess, (jf_cu_context *other, unsigned flags))                          \
+  X(pool_trim, cuMemPoolTrimTo, (jf_cu_pool *pool, size_t keep))                                  \
   X(pool_set, cuMemPoolSetAttribute, (jf_cu_pool *pool, int attribute, void *value))              \
   X(alloc, cuMemAllocAsync, (jf_cu_address *out, size_t size, jf_cu_stream *s))                   \
   X(free, cuMemFreeAsync, (jf_cu_address at, jf_cu_stream *s))                                    \
+  X(plain_alloc, cuMemAlloc_v2, (jf_cu_address *out, size_t size))                                \
+  X(plain_free, cuMemFree_v2, (jf_cu_address at))                                                 \
   X(host_alloc, cuMemHostAlloc, (void **out, size_t size, unsigned flags))                        \
   X(host_free, cuMemFreeHost, (void *p))                                                          \
   X(put, cuMemcpyHtoDAsync_v2, (jf_cu_address to, const void *from, size_t n, jf_cu_stream *s))   \
@@ -81,12 +84,12 @@ typedef struct jf_cuda_driver {
 /* Numbers of the driver's interface. */
 enum {
   JF_CU_NO_PEER = 217, JF_CU_PEER_ALREADY = 704, JF_CU_MANY_PEERS = 711,
-  JF_CU_OUT_OF_MEMORY = 2, JF_CU_STUB = 34, JF_CU_NO_DEVICE = 100, JF_CU_INVALID_IMAGE = 200,
+  JF_CU_OUT_OF_MEMORY = 2, JF_CU_STUB = 34, JF_CU_NO_DEVICE = 100,
+  JF_CU_INVALID_IMAGE = 200, JF_CU_OTHER_IMAGE = 209,  /* images that the driver does not take: */
+  JF_CU_INVALID_PTX = 218, JF_CU_NEWER_PTX = 222,      /* damaged, of other devices, of newer PTX */
   JF_CU_NOT_READY = 600,
-  JF_CU_FIRST_FATAL = 700, JF_CU_LAST_FATAL = 720,     /* errors that end a context; see fatal */
-  JF_CU_OUT_OF_RESOURCES = 701,
   JF_CU_MULTIPROCESSORS = 16, JF_CU_MAJOR = 75, JF_CU_MINOR = 76,    /* attributes of devices */
-  JF_CU_MOST_SHARED = 97,
+  JF_CU_MOST_SHARED = 97, JF_CU_HAS_POOLS = 115,
   JF_CU_DYNAMIC_SHARED = 8,                            /* of functions */
   JF_CU_KEEP = 4,                                      /* of pools: bytes that stay reserved */
   JF_CU_NON_BLOCKING = 1, JF_CU_NO_TIMING = 2,         /* flags of streams and of events */
@@ -97,6 +100,10 @@ enum {
 const jf_cuda_driver *jf_cuda_driver_open(void);
 /* How many devices it has; 0 without one. */
 int jf_cuda_device_count(void);
+/* The major versions of CUDA whose libraries jfl can use, in the order in which to try them: the
+   driver's own first, then older ones, which it serves too, at last newer ones, which it may. */
+enum { JF_CUDA_OLDEST = 12, JF_CUDA_NEWEST = 13, JF_CUDA_MAJORS = 2 };
+void jf_cuda_majors(int major[JF_CUDA_MAJORS]);
 /* Why there are none, as a sentence without an end: "no NVIDIA driver is installed (...)". Valid
    once jf_cuda_device_count has given 0. */
 const char *jf_cuda_absence(void);

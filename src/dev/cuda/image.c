@@ -16,15 +16,21 @@ static jf_cuda_image *image_find(const jf_cuda *c, uint64_t hash, uint64_t secon
   return i;
 }
 
+/* Whether another compiler, or the same one asked again, may make what this driver can load. */
+static int image_is_refused(jf_cu e)
+{
+  return e == JF_CU_INVALID_IMAGE || e == JF_CU_OTHER_IMAGE || e == JF_CU_INVALID_PTX ||
+         e == JF_CU_NEWER_PTX;
+}
+
 /* Compiles and loads a source. The caller has entered the device and holds mu. */
 static jfl_status image_load(jf_cuda *c, const jf_cuda_source *s, jf_cuda_image *i)
 {
   jf_cu e = JF_CU_INVALID_IMAGE;
-  /* What another driver's compiler left on disk may not suit this driver: then it is made anew. */
-  for (int anew = 0; anew < 2 && e == JF_CU_INVALID_IMAGE; anew++) {
+  for (int way = 0; way < jf_cuda_compile_ways() && image_is_refused(e); way++) {
     void *code;
     size_t size;
-    JF_TRY(jf_cuda_compile(c->arch, s, anew, &code, &size));
+    JF_TRY(jf_cuda_compile(c->arch, s, way, &code, &size));
     e = c->api->module_load(&i->module, code);
     jf_free(code);
   }

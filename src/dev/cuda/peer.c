@@ -16,13 +16,11 @@ static int peer_is_settled(jf_cu e)
 static jfl_status peer_reach(jf_cuda *c, const jf_cuda *other)
 {
   const peer_access access = { PEER_DEVICE, c->ordinal, PEER_READS_AND_WRITES };
-  jf_cu_pool *pool;
   int can = 0;
   jf_cu e = c->api->can_peer(&can, c->ordinal, other->ordinal);
   if (!e && can) e = c->api->peer(other->context, 0);
   if (peer_is_settled(e)) e = 0;
-  if (!e && can) e = c->api->default_pool(&pool, other->ordinal);
-  if (!e && can) e = c->api->pool_access(pool, &access, 1);
+  if (!e && can && other->pool) e = c->api->pool_access(other->pool, &access, 1);
   return jf_cuda_check(c, e, "reaching another device");
 }
 

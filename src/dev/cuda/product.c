@@ -174,11 +174,12 @@ static int product_measure(jf_cuda_multiply *m, const char *work, int n, const j
   jf_cu_address at = 0;
   for (int i = 0; i < n; i++) workspace = c[i].workspace > workspace ? c[i].workspace : workspace;
   const size_t size = product_lay_out(&m->what, workspace, (char *)0, &t.factors);
-  if (api->alloc(&at, size, m->cuda->own)) return 0;
+  if (jf_cuda_take(m->cuda, size, &at)) return 0;
   product_lay_out(&m->what, workspace, (char *)(uintptr_t)at, &t.factors);
-  const int choice = api->fill(at, 0, size, m->cuda->own)
+  const int choice = api->fill(at, JF_CUDA_TRIAL, size, m->cuda->own)
                      ? 0 : jf_cuda_choose(m->cuda, work, n, product_try, &t);
-  api->free(at, m->cuda->own);
+  jf_cuda_drop(m->cuda, at);
+  jf_cuda_trim(m->cuda);
   return choice;
 }
 

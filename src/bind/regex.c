@@ -1,15 +1,16 @@
-/* POSIX's extended regular expressions but for {n,m}, back references and classes such as
-   [:alpha:], over bytes. The expression becomes a program whose threads all read the text at once
-   (Thompson, "Regular expression search algorithm", 1968), so that none takes long. */
-#include "system/system.h"
+/* The expression becomes a program whose threads all read the text at once (Thompson, "Regular
+   expression search algorithm", 1968), so that none takes long. The same on all systems: the C
+   library's, where there is one, takes time and memory without bound for some. */
+#include "bind/regex.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { MOST_STEPS = 1024, MOST_SETS = 128, MOST_DEPTH = 64 };
 typedef enum regex_kind { BYTE, ANY, SET, SPLIT, BEGIN, END, DONE } regex_kind;
 /* SPLIT goes on at `to` and at `other`; a jump is one whose two are the same. */
 typedef struct regex_step { regex_kind kind; int to, other; } regex_step;
+
+static const char TOO_LONG[] = "too many parts";
 
 typedef struct regex {
   const char *at;
@@ -21,7 +22,7 @@ typedef struct regex {
 
 static int regex_put(regex *r, regex_kind kind, int to, int other)
 {
-  if (r->n == MOST_STEPS) return r->wrong = "Regular expression too big", 0;
+  if (r->n == MOST_STEPS) return r->wrong = TOO_LONG, 0;
   r->step[r->n] = (regex_step){ kind, to, other };
   return r->n++;
 }
@@ -42,7 +43,7 @@ static void regex_read_set(regex *r)
 {
   const int not = *r->at == '^';
   if (r->n_set == MOST_SETS) {
-    r->wrong = "Regular expression too big";
+    r->wrong = TOO_LONG;
     return;
   }
   unsigned char *set = r->set[r->n_set];
@@ -55,10 +56,10 @@ static void regex_read_set(regex *r)
       high = (unsigned char)r->at[1];
       r->at += 2;
     }
-    if (high < low) r->wrong = "Invalid range end";
+    if (high < low) r->wrong = "a range whose end is before its start";
     for (int c = low; c <= high; c++) set[c / 8] |= (unsigned char)(1 << c % 8);
   }
-  if (*r->at++ != ']') r->wrong = "Unmatched [, [^, [:, [., or [=", r->at--;
+  if (*r->at++ != ']') r->wrong = "a [ without a ]", r->at--;
   for (int i = 0; not && i < 32; i++) set[i] = (unsigned char)~set[i];
   regex_put(r, SET, r->n_set++, 0);
 }
@@ -69,16 +70,17 @@ static void regex_read_atom(regex *r)
 {
   const char c = *r->at++;
   if (c == '(') {
-    if (++r->depth > MOST_DEPTH) r->wrong = "Regular expression too big";
+    if (++r->depth > MOST_DEPTH) r->wrong = TOO_LONG;
     else regex_read_choice(r);
     r->depth--;
-    if (!r->wrong && *r->at++ != ')') r->wrong = "Unmatched ( or \\(";
+    if (!r->wrong && *r->at++ != ')') r->wrong = "a ( without a )";
   } else if (c == '[') regex_read_set(r);
   else if (c == '.') regex_put(r, ANY, 0, 0);
   else if (c == '^') regex_put(r, BEGIN, 0, 0);
   else if (c == '$') regex_put(r, END, 0, 0);
-  else if (c == '*' || c == '+' || c == '?') r->wrong = "Invalid preceding regular expression";
-  else if (c == '\\' && !*r->at) r->wrong = "Trailing backslash";
+  else if (c == '*' || c == '+' || c == '?') r->wrong = "a * + or ? that follows nothing";
+  else if (c == '{') r->wrong = "a {";
+  else if (c == '\\' && !*r->at) r->wrong = "a \\ at its end";
   else regex_put(r, BYTE, (unsigned char)(c == '\\' ? *r->at++ : c), 0);
 }
 
@@ -148,13 +150,12 @@ static int regex_find(const regex *r, const char *text)
   }
 }
 
-int jf_matches(const char *expression, const char *text, char *wrong, size_t size)
+int jf_regex_matches(const char *expression, const char *text, const char **wrong)
 {
   regex r = { .at = expression };
   regex_read_choice(&r);
-  if (!r.wrong && *r.at) r.wrong = "Unmatched ) or \\)";
+  if (!r.wrong && *r.at) r.wrong = "a ) without a (";
   regex_put(&r, DONE, 0, 0);
   if (!r.wrong) return regex_find(&r, text);
-  snprintf(wrong, size, "%s", r.wrong);
-  return -1;
+  return *wrong = r.wrong, -1;
 }

@@ -12,25 +12,26 @@ static jfl_session *session(void)
   return s;
 }
 
-/* A convolutional network is a line for each layer. The variables are called "conv1-weight" and so
-   on, as those that the front end in Lua makes, so a checkpoint serves both. */
+/* A network is a call for each parameter and op. The variables are called as those that the front
+   end in Lua makes for layers "conv1" and "digits", so a checkpoint serves both. */
 static void network(void)
 {
   const jfl_shape images = { 4, { 10, 1, 28, 28 } }, labels = { 1, { 10 } };
+  const jfl_shape filters = { 4, { 8, 1, 5, 5 } }, digits = { 2, { 10, 1152 } };
   jfl_graph *g;
-  jfl_value *x, *y, *loss;
+  jfl_value *x[2], *y[2], *loss;
   check(jfl_graph_new("train", JFL_TRAIN, &g));
-  check(jfl_graph_input(g, "images", JFL_F32, &images, &x));
-  check(jfl_graph_input(g, "labels", JFL_I32, &labels, &y));
-  check(jfl_layer(g, "conv2d", x, "filters=8 kernel_size=5 activation=relu name=conv1", &x));
-  check(jfl_apply(g, "max_pool2d", &x, 1, "ksize=2 strides=2", &x));
-  check(jfl_apply(g, "reshape", &x, 1, "shape=10,-1", &x));
-  check(jfl_apply(g, "dropout", &x, 1, "rate=0.5", &x));       /* in train jobs alone */
-  check(jfl_layer(g, "dense", x, "units=10 name=digits", &x));
-  jfl_value *in[2];
-  in[0] = y;
-  in[1] = x;
-  check(jfl_apply(g, "sparse_softmax_cross_entropy_with_logits", in, 2, NULL, &loss));
+  check(jfl_graph_input(g, "images", JFL_F32, &images, &x[0]));
+  check(jfl_graph_input(g, "labels", JFL_I32, &labels, &y[0]));
+  check(jfl_parameter(g, "conv1-weight", JFL_F32, &filters, "glorot_uniform", &x[1]));
+  check(jfl_apply(g, "conv2d", x, 2, NULL, &x[0]));
+  check(jfl_apply(g, "relu", x, 1, NULL, &x[0]));
+  check(jfl_apply(g, "max_pool2d", x, 1, "ksize=2 strides=2", &x[0]));
+  check(jfl_apply(g, "reshape", x, 1, "shape=10,-1", &x[0]));
+  check(jfl_apply(g, "dropout", x, 1, "rate=0.5", &x[0]));     /* in train jobs alone */
+  check(jfl_parameter(g, "digits-weight", JFL_F32, &digits, "glorot_uniform", &x[1]));
+  check(jfl_apply(g, "matmul", x, 2, "transpose_b=true", &y[1]));
+  check(jfl_apply(g, "sparse_softmax_cross_entropy_with_logits", y, 2, NULL, &loss));
   check(jfl_graph_output(g, loss));
   check(jfl_train(g, loss, "SGD", 0.1, "momentum=0.9 clip_norm=1"));
   jfl_session *s = session();
@@ -42,7 +43,7 @@ static void network(void)
   jfl_session_free(s);
 }
 
-/* A layer of one's own: parameters, which training changes, and ops. */
+/* Parameters, which training changes, and ops make a layer of one's own. */
 static void layer_of_the_program(void)
 {
   const jfl_shape shape = { 2, { 4, 3 } }, factors = { 1, { 3 } };
