@@ -1,5 +1,6 @@
 --- What depends on variables alone is the prologue of a plan, which is made once, until a variable
 -- changes; so are weights as kernels want them.
+local core = require "jfl.core"
 local flow = require "jfl"
 local profile = require "jfl.tools.profile"
 local nd, tp = flow.ndarray, flow.typing
@@ -44,7 +45,7 @@ describe("the prologue of a plan #cpu", function()
     flow.clear_default_session()
     flow.random.seed(3)
   end)
-  teardown(flow.clear_default_session)
+  after_each(flow.clear_default_session)
 
   it("packs weights once, until a variable changes", function()
     local predict = job("predict", function(x) return block(block(x, "a"), "b") end)
@@ -70,6 +71,41 @@ describe("the prologue of a plan #cpu", function()
       assert.truthy(line:match "%-> [%w_%-]+%[prologue%]$", line)
     end
   end)
+
+  for _, device in ipairs { "cpu", "sim" } do
+    it("is made once on " .. device .. ", until a variable changes", function()
+      core.set("device", device)
+      core.set("inline_limit", 0)
+      local predict = flow.global_function { name = "predict", returns = tp.Callback(tp.Numpy),
+        inputs = { { "x", tp.Numpy.Placeholder({ 4, 3 }) } },
+        body = function(x)
+          local w = flow.get_variable("w", { shape = { 3, 3 },
+            initializer = flow.ones_initializer() })
+          return flow.matmul(x, flow.cumsum(w, 1))
+        end }
+      local x, sums = nd.zeros({ 4, 3 }) + 1, {}
+      local function call() predict(x)(function(y) sums[#sums + 1] = y:sum() end) end
+      local function made()
+        local _, ops = steps_run(function() call() flow.sync() end)
+        return ops.cumsum or 0, ops.matmul or ops.matmul_fused
+      end
+      call()
+      flow.sync()
+      assert.same({ 0, 1 }, { made() })
+      for w = 2, 4 do
+        flow.load_variables { w = nd.zeros({ 3, 3 }) + w }
+        for _ = 1, 5 do call() end
+        flow.sync()
+      end
+      assert.same({ 0, 1 }, { made() })
+      flow.load_variables { w = nd.zeros({ 3, 3 }) + 5 }
+      assert.same({ 1, 1 }, { made() })
+      local want = { 72, 72 }
+      for w = 2, 4 do for _ = 1, 5 do want[#want + 1] = 72 * w end end
+      want[#want + 1], want[#want + 2] = 288, 360
+      assert.same(want, sums)
+    end)
+  end
 
   it("is none in a job that changes variables", function()
     local train = job("train", function(x)

@@ -191,17 +191,14 @@ static int plan_is_still(const builder *b, const jf_node *n)
   return 1;
 }
 
-/* Finds the nodes whose results are the same in every run until a variable changes. Where all work
-   is done in the host's memory, their results are kept. */
+/* Finds the nodes whose results are the same in every run until a variable changes. */
 static void find_still(builder *b)
 {
-  int any = 0, elsewhere = 0;
+  int any = 0;
   b->still = jf_alloc(b->arena, (size_t)b->g->n_value);
-  for (int i = 0; i < b->g->n_node; i++) {
+  for (int i = 0; i < b->g->n_node; i++)
     b->p->updates |= (b->g->node[i]->op->flags & JF_EFFECT) != 0;
-    elsewhere |= !plan_is_near(b->p, b->g->node[i]->place);
-  }
-  if (b->p->updates || elsewhere) return;
+  if (b->p->updates) return;
   for (int i = 0; i < b->g->n_value; i++) b->still[i] = b->g->value[i]->origin == JF_VARIABLE;
   for (int i = 0; i < b->g->n_node; i++) {
     const jf_node *n = b->g->node[i];
@@ -349,9 +346,10 @@ typedef struct packings { int *first, *next; } packings;
 
 static packings find_packings(builder *b, const jf_step *step, int n)
 {
-  packings l = { jf_alloc(b->arena, (size_t)(n + 1) * sizeof *l.first),
+  const int n_first = b->p->n_prologue + 1;
+  packings l = { jf_alloc(b->arena, (size_t)n_first * sizeof *l.first),
                  jf_alloc(b->arena, (size_t)n * sizeof *l.next) };
-  for (int s = 0; s <= n; s++) l.first[s] = -1;
+  for (int m = 0; m < n_first; m++) l.first[m] = -1;
   for (int s = n - 1; s >= b->p->n_prologue; s--) {
     const int i = packed_input(&step[s]);
     if (i < 0) continue;
@@ -368,8 +366,11 @@ static void add_packing(builder *b)
   jfl_plan *p = b->p;
   jf_step *old = b->step;
   const int n = p->n_step, n_prologue = p->n_prologue;
+  int n_packed = 0;
+  for (int s = 0; s < n; s++) n_packed += packed_input(&old[s]) >= 0;
+  if (!n_packed) return;
   const packings l = find_packings(b, old, n);
-  jf_step *to = jf_alloc(b->arena, 2 * (size_t)n * sizeof *to);
+  jf_step *to = jf_alloc(b->arena, (size_t)(n + n_packed) * sizeof *to);
   p->n_step = 0;
   for (int m = 0; m <= n_prologue; m++) {
     if (m) to[p->n_step++] = old[m - 1];
@@ -448,11 +449,13 @@ static void place_prologue(builder *b)
     for (int k = 0; k < n->n_out; k++) {
       const jfl_value *v = n->out[k];
       if (b->where[v->id].memory != JF_AT_NONE || b->last_use[v->id] < p->n_prologue) continue;
+      size_t *end = &b->part[v->place].prologue_size;
       b->where[v->id] = plan_at(JF_AT_PROLOGUE, v, 0);
-      b->where[v->id].offset = p->prologue_size;
-      p->prologue_size += plan_padded(plan_bytes_of(v));
+      b->where[v->id].offset = *end;
+      *end += plan_padded(plan_bytes_of(v));
     }
   }
+  for (int i = 0; i < p->n_part; i++) p->constant_size += b->part[i].prologue_size;
 }
 
 static void place_temporaries(builder *b)
@@ -640,7 +643,6 @@ jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
   place_prologue(&b);
   place_temporaries(&b);
   for (int s = 0; s < p->n_step; s++) place_step(&b, s);
-  p->constant_size += p->prologue_size;
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
   order_streams(&b);

@@ -113,6 +113,7 @@ typedef struct jf_plan_part {
   const char *name;            /* the device's, which outlives it */
   int n_step;
   size_t arena_size, arena_bound;
+  size_t prologue_size;        /* of results of the prologue */
 } jf_plan_part;
 
 typedef struct jf_execution jf_execution;
@@ -127,11 +128,11 @@ struct jfl_plan {
   const jf_patch *input, *output; int n_input_patch, n_output_patch;
   jf_plan_lane lane;
   size_t arena_size, arena_bound;              /* sums over all devices */
-  size_t constant_size;        /* bytes of the arrays that the graph keeps and of prologue_size */
+  size_t constant_size;        /* bytes of the arrays that the graph keeps and of the prologue */
   /* The prologue: the first n_prologue steps, which depend on variables alone. Runs leave them out
      while no variable changes; what later steps read of their results is not in the arena. In a
      plan that changes variables itself there are none. */
-  int n_prologue; size_t prologue_size;
+  int n_prologue;
   int updates;                 /* whether it changes variables */
   int first_update;            /* the first step that changes a variable, or n_step */
   double work;                 /* sum over all steps */
