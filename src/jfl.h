@@ -165,9 +165,9 @@ JFL_API jfl_status jfl_set_log(const jfl_log *log);
 /* Gives the host a warning, if it has said where they go; tells whether. Within `say`: not. */
 JFL_API int jfl_warn(const char *text);
 /* What is called on each thread that the library starts: before it does anything, with what it is
-   for ("worker", "helper", "stream", "loader", "watch", "stack"), so that a host may name it, or
-   choose its cores or priority; and when it has done all. Process-wide; set it before the first
-   session. NULL: nothing. Neither may call the library. */
+   for ("worker", "writer", "helper", "stream", "loader", "watch", "stack"), so that a host may name
+   it, or choose its cores or priority; and when it has done all. Process-wide; set it before the
+   first session. NULL: nothing. Neither may call the library. */
 typedef struct jfl_thread_hooks {
   void (*start)(void *ud, const char *what);
   void (*stop)(void *ud, const char *what);
@@ -600,7 +600,8 @@ JFL_API void jfl_world_leave(const char *why);
 
 /* A session without variables and jobs, which belongs to this thread. */
 JFL_API jfl_status jfl_session_new(jfl_session **out);
-/* Waits for the run in progress, drops what is queued, and frees jobs and variables. */
+/* Waits for the run in progress and for files that are being written, drops what is queued, and
+   frees jobs and variables. */
 JFL_API void jfl_session_free(jfl_session *s);
 /* Settings: threads, background (0 | 1: for hosts that draw frames; helpers and the worker have the
    lowest priority, one core is left alone, and what is submitted never runs on the caller),
@@ -693,6 +694,8 @@ JFL_API int jfl_request_done(const jfl_request *r);
    results, borrowed, NULL before, after an error and past the last. */
 JFL_API jfl_status jfl_request_status(const jfl_request *r);
 JFL_API jfl_array *jfl_request_output(const jfl_request *r, int i);
+/* The name of that result, of jfl_variables_submit; NULL where it has none. */
+JFL_API const char *jfl_request_name(const jfl_request *r, int i);
 /* Takes back a run that has not begun: it is done at once, and its status is JFL_ESTATE. *cancelled
    says whether; a run that began goes on to its end. On the session's thread. */
 JFL_API jfl_status jfl_request_cancel(jfl_request *r, int *cancelled);
@@ -752,6 +755,10 @@ JFL_API int jfl_variable_count(jfl_session *s);
 JFL_API const char *jfl_variable_name(jfl_session *s, int i);
 /* A copy of what a variable holds, as a new array; JFL_ENAME where there is none of the name. */
 JFL_API jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out);
+/* Queues a reading of all variables, which takes its turn among the runs: its results are copies of
+   what they hold after all calls so far, in the order of jfl_variable_name. JFL_EFULL when
+   max_inflight of them wait already. */
+JFL_API jfl_status jfl_variables_submit(jfl_session *s, jfl_request **out);
 /* Copies an array, which must have its dtype and shape, into a variable. */
 JFL_API jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value);
 
@@ -784,6 +791,13 @@ typedef struct jfl_note { const char *key, *value; } jfl_note;
 JFL_API jfl_status jfl_checkpoint_save(jfl_session *s, const char *path, int overwrite);
 JFL_API jfl_status jfl_checkpoint_save_notes(jfl_session *s, const char *path, int overwrite,
                                              const jfl_note *notes, int n_note);
+/* The same without waiting: takes its turn among the runs, copies the session as it is after all
+   calls so far, and writes the files on a thread of their own while runs go on. The request is done
+   when they are on the disk; its status says what went wrong. Saves are written one after another,
+   and later calls of jfl_checkpoint_* with this session wait for them. JFL_EFULL when max_inflight
+   of them are under way. Where several processes run one script it is made at once. */
+JFL_API jfl_status jfl_checkpoint_submit(jfl_session *s, const char *path, int overwrite,
+                                         const jfl_note *notes, int n_note, jfl_request **out);
 /* Writes n arrays under their names, in the same way, and no state of a run. */
 JFL_API jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *const *names,
                                         jfl_array *const *values, int n);

@@ -64,6 +64,25 @@ static void save_and_load(void)
   jfl_session_free(s);
 }
 
+/* A host that draws does not wait for the disk, nor for the runs before. */
+static void save_behind(void)
+{
+  jfl_session *s = session_with_variables();
+  jfl_request *saving, *reading;
+  check(jfl_checkpoint_submit(s, "model", 1, NULL, 0, &saving));
+  check(jfl_variables_submit(s, &reading));
+  while (!jfl_request_done(saving) || !jfl_request_done(reading))
+    jfl_session_wait(s, jfl_request_done(saving) ? reading : saving, 0.01);   /* or it draws */
+  check(jfl_request_status(saving));         /* an error of the disk is told here */
+  for (int i = 0; jfl_request_name(reading, i); i++)
+    printf("%s has %lld numbers\n", jfl_request_name(reading, i),
+           (long long)jfl_array_size(jfl_request_output(reading, i)));
+  jfl_request_unref(saving);
+  jfl_request_unref(reading);
+  check(jfl_checkpoint_remove("model"));
+  jfl_session_free(s);
+}
+
 /* A checkpoint keeps words of the host's own, and tells what it holds without a session. */
 static void look_into_a_checkpoint(void)
 {
@@ -116,6 +135,7 @@ int main(void)
 {
   read_and_set_variables();
   save_and_load();
+  save_behind();
   look_into_a_checkpoint();
   load_a_part();
   return 0;

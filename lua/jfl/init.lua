@@ -1,15 +1,10 @@
 -- The module `jfl`: its names, and the modules that they load at their first use.
----@box bfloat16 double float float16 float32 float64 has int32 int64 int8 uint8 version
+---@box has version
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 local original = require "jfl.base.original"
 
-local flow = {
-  version = core.version,
-  float = "float32", float32 = "float32", double = "float64", float64 = "float64",
-  float16 = "float16", bfloat16 = "bfloat16",
-  int8 = "int8", uint8 = "uint8", int32 = "int32", int64 = "int64",
-}
+local flow = { version = core.version }
 
 -- Loaded at the first name that is asked for.
 local function registry() return require "jfl.base.registry" end

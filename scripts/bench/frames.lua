@@ -35,6 +35,8 @@ local x, big = flow.ndarray.ones(FOUR), flow.ndarray.ones({ 1, WIDTH })
 local path = os.tmpname()
 os.remove(path)
 
+local ASYNC, OVER_ASYNC = { async = true }, { async = true, overwrite = true }
+
 local function nothing() end
 
 local function ask(job, value)
@@ -82,6 +84,10 @@ local entries = {
   { "asking for a variable's shape", function() flow.variable_info("small-bias") end },
   { "setting a small variable", function(o) flow.load_variables(o) end,
     function() return { ["small-bias"] = flow.ndarray.ones({ 8 }) } end },
+  { "reading all variables, async", function() flow.get_all_variables(ASYNC)(nothing) end },
+  { "saving, async", function() flow.checkpoint.save(path, OVER_ASYNC)(nothing) end },
+  { "asynchronous call behind a save", function() ask(later, x) end,
+    function() flow.checkpoint.save(path, OVER_ASYNC)(nothing) end },
   { "reading all variables", flow.get_all_variables },
   { "saving", function() flow.checkpoint.save(path, { overwrite = true }) end },
   { "loading", function() flow.checkpoint.load(path) end },

@@ -20,21 +20,13 @@ local OP_TYPES = {
   string = "string", numbers = "number[]",
 }
 
-local function default_text(value)
-  if type(value) == "string" then return ("%q"):format(value) end
-  if type(value) ~= "table" or getmetatable(value) then return tostring(value) end
-  local list = {}
-  for i, each in ipairs(value) do list[i] = default_text(each) end
-  return #list == 0 and "{}" or "{ " .. table.concat(list, ", ") .. " }"
-end
-
 local function read_param(param)
   local default = param[3]
   local given = default ~= nil and default ~= args.none
   return {
     name = param[1], doc = param[2], optional = default ~= nil,
     type = param.type or BY_NAME[param[1]] or given and type(default) or "any",
-    default = given and default_text(default) or nil,
+    default = given and index.lua_text(default) or nil,
   }
 end
 

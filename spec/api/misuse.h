@@ -449,6 +449,7 @@ static void release_made(void)
 static const char *const may_be_anything[] = {
   "jfl_array_cast.lossless", "jfl_checkpoint_apply.strict", "jfl_checkpoint_load.strict",
   "jfl_checkpoint_save.overwrite", "jfl_checkpoint_save_notes.overwrite",
+  "jfl_checkpoint_submit.overwrite",
   "jfl_checkpoint_write.overwrite", "jfl_session_due.due", "jfl_session_stop_when.ctx",
   "jfl_inflate.size_hint", "jfl_inflate_within.most", "jfl_inflate_head.count",
   "jfl_profile_start.max_events", "jfl_schedule_rate.step", "jfl_session_wait.r",
@@ -466,7 +467,7 @@ static const char *const may_be_anything[] = {
   /* which the file records */
   "jfl_checkpoint_read.dtype", "jfl_checkpoint_read.shape",
   /* 0 inputs, options, notes, ... are as good */
-  "jfl_checkpoint_save_notes.notes", "jfl_graph_gradients.x",
+  "jfl_checkpoint_save_notes.notes", "jfl_checkpoint_submit.notes", "jfl_graph_gradients.x",
 };
 
 /* Whether a function without a status must leave an error too. */

@@ -77,6 +77,7 @@ end
 
 local function called() return core.call(new_plan(), { 1, 2 }) end
 
+local function new_task() return core.task("task", {}, false) end
 local function new_file() return core.file_make(fresh "made") end
 
 local function written()
@@ -163,7 +164,7 @@ local good = {
   free = array,
   from_bytes = function() return "abcd", "uint8", { 4 } end,
   from_table = function() return { { 1, 2 } }, "float32", { 1, 2 }, "what" end,
-  front_end = function() return tostring, tostring, tostring end,
+  front_end = function() return tostring, tostring, tostring, tostring end,
   get = function() return array(), 1, 2 end,
   gradients = function()
     local g = trained()
@@ -270,6 +271,7 @@ local good = {
     return "trace.json"
   end,
   ramp = function() return "float32", 4, 0, 1, "who" end,
+  read_behind = new_task,
   register = function() return called(), tostring, tostring end,
   request_job = finished,
   reset = function() end,
@@ -279,6 +281,7 @@ local good = {
   run = function() return new_plan(), { 1, 2 } end,
   run_watched = function() return new_plan(), { 1, 2 } end,
   save = function() return "saved", true, { "key" }, { "value" } end,
+  save_behind = function() return new_task(), "saved", true, { "key" }, { "value" } end,
   signatures = function() return "relu", { core.array("float32", { 4 }) }, {}, 2 end,
   schedule_rate = function()
     return "piecewise_constant_schedule", { boundaries = {}, values = { 0.1 } }, 1
@@ -288,6 +291,7 @@ local good = {
   submit = function() return new_plan(), { 1, 2 } end,
   settle = function() end,
   sync = function() end,
+  task = function() return "task", {}, false end,
   to_table = array,
   trace = function() return traced end,
   tracing = function() end,
@@ -323,6 +327,7 @@ local good = {
   end,
   variables = function() end,
   wait = function() return finished(), 0 end,
+  wait_for_files = function() end,
   warn = function() return "a warning" end,
   watch_gradient = function()
     local g = trained()
@@ -359,7 +364,8 @@ local function values()
     tostring, mean, coroutine.create(function() end), io.stdout,
     newproxy(true), core.pointer(array()), array(), freed(), core.array("float32", { 0, 3 }),
     core.array("float64", {}), core.array("int64", { 4 }), core.rows(array(), 1, 1), graph, closed,
-    blob(graph), blob(traced), new_job(), new_plan(), free_plan, finished(),
+    blob(graph), blob(traced), new_job(), new_plan(), free_plan, finished(), new_task(),
+    core.read_behind(new_task()),
     core.checkpoint_open(saved()), closed_checkpoint, core.output_open("other", "who"),
     core.op("softmax"), core, core.array_mt, getmetatable(graph) or {},
   }

@@ -33,7 +33,8 @@ local job = flow.global_function {
   end,
 }
 local checkpoint = flow.train.CheckPoint()
-if io.open(path .. "/model.safetensors") then checkpoint:load(path) else checkpoint:init() end
+if io.open(path .. "/model.safetensors") then checkpoint:load(path, { resume = true })
+else checkpoint:init() end
 local loop = single and flow.data.batches(samples, { batch_size = 8, epochs = 3, shuffle = true })
   or flow.data.loop({ images, labels }, { epochs = 3, shuffle = true })
 for _, i, images, labels in loop do

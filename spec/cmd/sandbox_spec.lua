@@ -63,6 +63,22 @@ describe("jfl --sandbox", function()
     assert(got:find("4\tx\ty z\n$"), got)
   end)
 
+  it("names the options that open files, where one is refused", function()
+    local hint = ": Permission denied: jfl --sandbox opens what --read DIR and --write DIR name"
+    local got, status = run [[
+      local flow = require "jfl"
+      local other = "other"
+      print(select(2, io.open(other .. "/secret")))
+      print(select(2, io.open("in/file", "w")))
+      print(select(2, pcall(flow.data.csv, other .. "/secret")))
+      print(select(2, pcall(flow.checkpoint.save, other .. "/model")))
+      print(select(2, pcall(flow.ndarray.save, other .. "/x.npy", flow.ndarray.ones({ 2 }))))
+      print(select("#", io.open("in/file")), (select(2, io.open("in/none"))))]]
+    local count = select(2, got:gsub(hint:gsub("%p", "%%%0"), ""))
+    assert.same({ 5, 0 }, { count, status }, got)
+    assert.truthy(got:find("1\tin/none: No such file or directory", 1, true))
+  end)
+
   it("trains, saves and loads", function()
     local got, status = run [[
       local flow = require "jfl"

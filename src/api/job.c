@@ -5,6 +5,12 @@
 
 #include <stdio.h>
 
+/* Whether a graph changes variables by itself: what does so stands last. */
+static int api_job_acts(const jfl_graph *g)
+{
+  return g->n_node > 0 && g->node[g->n_node - 1]->op->flags & JF_EFFECT;
+}
+
 static jfl_status api_job_check(const jfl_job *j, const jfl_graph *g)
 {
   if (g->err) return jf_fail(g->err, "describing this job failed before");
@@ -14,7 +20,7 @@ static jfl_status api_job_check(const jfl_job *j, const jfl_graph *g)
                    "named another");
   if (g->mode != j->mode)
     return jf_fail(JFL_EINVAL, "the graph and the job must be of one type, train or predict");
-  if (g->mode == JFL_TRAIN && !g->n_training)
+  if (g->mode == JFL_TRAIN && !g->n_training && !api_job_acts(g))
     return jf_fail(JFL_EINVAL, "a train job must minimize a loss, got none");
   return JFL_OK;
 }

@@ -6,12 +6,12 @@
    The files call each other downwards only:
 
        module
-       index  op  part  run  checkpoint  profile
+       index  op  part  run  task  checkpoint  profile
        session  queue
        convert  graph  deliver
        failed
        calls
-       request
+       request  notes
        options  compress  output  picture  csv  system  text
        array    body
        args     state
@@ -81,10 +81,11 @@ typedef struct jf_queue {
   int ending; uint64_t last;       /* calls after the last one are refused */
   int refused;                     /* how many were */
   int never_waits;                 /* a call for which there is no room is not made */
+  int length, told_length;         /* of the queue; the user was told that it is long */
   int failed, told, cap_failed;    /* errors kept; how many of them were raised; room for them */
   int overflow;                    /* errors beyond those that are kept */
   int warned;                      /* of the oldest of them the user was told */
-  int ref[9];                      /* registry slots of what has to live */
+  int ref[10];                     /* registry slots of what has to live */
 } jf_queue;
 
 /* A C function that runs functions of the user, each at this index of its stack. */
@@ -264,6 +265,7 @@ typedef struct jf_lplan {
   int pinned;                      /* calls that are about to run it: it cannot be freed */
   int owned;                       /* own() gave it what calls need */
   int plain, single;               /* the list of results is the value; the one result is */
+  int is_task;                     /* it stands for what is done among runs (task.c) */
   int n_watch;                     /* handlers that are shown values before the callback */
   double width;                    /* calls that may be under way; 0: any number */
   int n_in, n_out;
@@ -292,12 +294,14 @@ typedef struct jf_lrequest {
   jf_lplan *plan;
   struct jf_lrequest *next;        /* in the queue */
   uint64_t number;                 /* of the call; 0: not one of the front end */
+  int n_out;                       /* results; of a task known once it is over */
   int n_watch, shown;              /* watch handlers; how many began */
   uint8_t plain, single;           /* as the plan's */
   uint8_t ok, is_read;             /* the run succeeded; READ is there */
   uint8_t queued;                  /* it is in the queue */
   uint8_t has_callback;            /* one was registered */
   uint8_t busy;                    /* it was not made, as there was no room */
+  uint8_t behind;                  /* it may end long after later calls: none waits for it */
   uint8_t told;                    /* its failure was raised, or nobody is to be told */
   uint8_t tries;                   /* how often its delivery failed before a function began */
 } jf_lrequest;
@@ -345,17 +349,23 @@ void jf_open_queue(lua_State *L, jf_state *st);
 extern const luaL_Reg jf_queue_functions[];
 /* Puts the request at i into the queue, as the latest call. Nothing is allocated. */
 void jf_enqueue(lua_State *L, int i);
+/* Pops why the request at i is not made; nobody need be told. */
+void jf_refuse(lua_State *L, int i);
+/* Waits until no files are being written that somebody may read. */
+void jf_wait_for_files(lua_State *L);
+/* What an entry waits for: nothing; runs; also for what is done behind them. */
+typedef enum jf_waits { JF_WAITS_NOT, JF_WAITS_FOR_RUNS, JF_WAITS_FOR_ALL } jf_waits;
 /* What an entry may spend on functions of other calls: it begins `least` of them, and further ones
    as long as there are seconds left, which waits for runs do not use up. The user is told
    of one that takes longer than the limit. */
 typedef struct jf_allowance {
   double left, limit;
   int least;
-  int waits;                       /* also for runs that are not over */
+  jf_waits waits;                  /* where the oldest call is not over */
   int behind;                      /* functions of earlier calls are left */
 } jf_allowance;
 /* By flow.config.callback_seconds, for an entry that is on its way to something else. */
-jf_allowance jf_allow(lua_State *L, int waits);
+jf_allowance jf_allow(lua_State *L, jf_waits waits);
 /* Runs functions of the calls made so far, as far as they are allowed; their errors are kept. The
    plan stays meanwhile. */
 void jf_run_due(lua_State *L, jf_lplan *p, jf_allowance *a);
@@ -390,10 +400,20 @@ int jf_is_interruption(lua_State *L, int i);
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
+/* ---- lists of texts (notes.c) ---- */
+
+/* Room for n things in a userdata that is pushed; it may be followed by an error. */
+void *jf_push_room(lua_State *L, int n, size_t size);
+/* The strings of the list at i, in a userdata that is pushed; nothing is an empty list. */
+const char **jf_push_list(lua_State *L, int i, const char *who, const char *what, int *n);
+/* The same for notes, whose keys and values are the lists at i and i + 1. */
+const jfl_note *jf_push_notes(lua_State *L, int i, int *n);
+
 /* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,
    output.c, compress.c, picture.c, csv.c, text.c) */
 
-extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_system_functions[],
+extern const luaL_Reg jf_checkpoint_functions[], jf_task_functions[], jf_profile_functions[],
+  jf_system_functions[],
   jf_output_functions[], jf_file_functions[], jf_compress_functions[], jf_picture_functions[],
   jf_csv_functions[], jf_text_functions[], jf_world_functions[];
 

@@ -7,8 +7,10 @@ void jf_tell_due(lua_State *L, const jf_queue *q)
 {
   jfl_session *s = q->watched ? jf_state_of(L)->session : NULL;
   if (!s) return;
+  const jf_lrequest *next = q->head;
+  while (next && next->behind && !jf_is_over(next)) next = next->next;
   jfl_session_due(s, 0);
-  if (jf_has_errors(q) || (q->head && jf_is_over(q->head))) jfl_session_due(s, 1);
+  if (jf_has_errors(q) || (next && jf_is_over(next))) jfl_session_due(s, 1);
 }
 
 /* Pushes the last request before that number; the queue begins with an older one. */
@@ -64,6 +66,7 @@ void jf_enqueue(lua_State *L, int i)
     q->tail = r;
   }
   r->queued = 1;
+  q->length++;
   jf_tell_due(L, q);
 }
 
@@ -87,7 +90,35 @@ void jf_dequeue(lua_State *L, jf_queue *q)
   q->head = r->next;
   r->next = NULL;
   r->queued = 0;
+  if (!--q->length) q->told_length = 0;
   jf_tell_due(L, q);
+}
+
+void jf_postpone(lua_State *L, jf_queue *q, uint64_t last)
+{
+  if (last > q->calls) last = q->calls;
+  for (jf_lrequest *r = q->head; r && r->next && r->behind && r->number <= last && !jf_is_over(r);
+       r = q->head) {
+    jf_push_anchor(L, q, HEAD);
+    jf_dequeue(L, q);
+    r->number = 0;
+    jf_enqueue(L, lua_gettop(L));
+    lua_pop(L, 1);
+  }
+}
+
+void jf_refuse(lua_State *L, int i)
+{
+  jf_lrequest *r = lua_touserdata(L, i);
+  jf_keep_failure(L, i);
+  r->number = ++jf_queue_of(L)->calls;
+  r->told = 1;
+}
+
+void jf_wait_for_files(lua_State *L)
+{
+  for (const jf_lrequest *r = jf_queue_of(L)->head; r; r = r->next)
+    if (r->behind && !jf_is_over(r)) jf_wait(L, jf_run_of(r), -1);
 }
 
 int jf_is_full(lua_State *L, const jf_lplan *p)

@@ -6,37 +6,15 @@
 static void drop_report(void *report) { jfl_report_free(report); }
 static void drop_checkpoint(void *checkpoint) { jfl_checkpoint_close(checkpoint); }
 
-/* Room for n things in a userdata that is pushed; it may be followed by an error. */
-static void *push_room(lua_State *L, int n, size_t size)
-{
-  return lua_newuserdata(L, ((size_t)n + 1) * size);
-}
-
-/* The strings of the list at i, in a userdata that is pushed; nothing is an empty list. */
-static const char **checkpoint_push_list(lua_State *L, int i, const char *who, const char *what,
-                                         int *n)
-{
-  *n = lua_istable(L, i) ? (int)lua_objlen(L, i) : 0;
-  const char **list = push_room(L, *n, sizeof *list);
-  for (int k = 0; k < *n; k++) {
-    lua_rawgeti(L, i, k + 1);
-    list[k] = jf_need_string(L, -1, who, what);        /* which the table keeps */
-    lua_pop(L, 1);
-  }
-  return list;
-}
-
 /* save(path, overwrite, keys, values): two lists, of notes. */
 static int l_save(lua_State *L)
 {
-  int n, n_value;
+  int n;
   const char *path = jf_need_string(L, 1, "save", "path");
-  const char **keys = checkpoint_push_list(L, 3, "save", "key", &n);
-  const char **values = checkpoint_push_list(L, 4, "save", "value", &n_value);
-  if (n != n_value) jf_raise(L, "save: values must be as many as the %d keys, got %d", n, n_value);
-  jfl_note *notes = push_room(L, n, sizeof *notes);
-  for (int i = 0; i < n; i++) notes[i] = (jfl_note){ keys[i], values[i] };
+  lua_settop(L, 4);
+  const jfl_note *notes = jf_push_notes(L, 3, &n);
   jf_wait_for_all(L);
+  jf_wait_for_files(L);
   jf_check(L, jfl_checkpoint_save_notes(jf_session(L), path, lua_toboolean(L, 2), notes, n));
   return 0;
 }
@@ -46,8 +24,8 @@ static int l_write_arrays(lua_State *L)
 {
   int n;
   const char *path = jf_need_string(L, 1, "save", "path");
-  const char **names = checkpoint_push_list(L, 3, "save", "name", &n);
-  jfl_array **values = push_room(L, n, sizeof *values);
+  const char **names = jf_push_list(L, 3, "save", "name", &n);
+  jfl_array **values = jf_push_room(L, n, sizeof *values);
   if (!lua_istable(L, 4)) jf_raise(L, "save: arrays must be a list, got %s", jf_type_name(L, 4));
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, 4, i + 1);
@@ -57,6 +35,7 @@ static int l_write_arrays(lua_State *L)
     values[i] = a->array;                                 /* which the table keeps */
     lua_pop(L, 1);
   }
+  jf_wait_for_files(L);
   jf_check(L, jfl_checkpoint_write(path, lua_toboolean(L, 2), names, values, n));
   return 0;
 }
@@ -69,6 +48,7 @@ static int l_open(lua_State *L)
   const char *path = jf_need_string(L, 1, "load", "path");
   jfl_checkpoint *c;
   jf_holder *h = jf_push_holder(L, drop_checkpoint);
+  jf_wait_for_files(L);
   jf_check(L, jfl_checkpoint_open_shared(jf_session(L), path, &c));
   h->p = c;
   return 1;
@@ -162,7 +142,7 @@ static int l_load(lua_State *L)
 {
   int n;
   const jfl_checkpoint *c = need_open(L, "load");
-  const char **only = checkpoint_push_list(L, 3, "load", "only", &n);
+  const char **only = jf_push_list(L, 3, "load", "only", &n);
   jf_holder *h = jf_push_holder(L, drop_report);
   jfl_report *r;
   jf_wait_for_all(L);
@@ -174,11 +154,16 @@ static int l_load(lua_State *L)
 
 static int l_remove(lua_State *L)
 {
+  jf_wait_for_files(L);
   jf_check(L, jfl_checkpoint_remove(jf_need_string(L, 1, "remove", "path")));
   return 0;
 }
 
+/* wait_for_files(): until no save is being written. */
+static int l_wait_for_files(lua_State *L) { return jf_wait_for_files(L), 0; }
+
 const luaL_Reg jf_checkpoint_functions[] = {
+  { "wait_for_files", l_wait_for_files },
   { "save", l_save }, { "write_arrays", l_write_arrays }, { "load", l_load },
   { "checkpoint_open", l_open }, { "checkpoint_close", l_close },
   { "checkpoint_about", l_about }, { "checkpoint_tensor", l_tensor },

@@ -189,7 +189,7 @@ int jf_deliver_next(lua_State *L, jf_queue *q, jf_allowance *a)
   return deliver_head(L, q, a);
 }
 
-jf_allowance jf_allow(lua_State *L, int waits)
+jf_allowance jf_allow(lua_State *L, jf_waits waits)
 {
   const jf_state *st = jf_state_of(L);
   double seconds = INFINITY;
@@ -199,10 +199,13 @@ jf_allowance jf_allow(lua_State *L, int waits)
   return (jf_allowance){ seconds, limit, seconds > 0, waits, 0 };
 }
 
-int jf_may_deliver(const jf_queue *q, const jf_allowance *a, uint64_t last)
+int jf_may_deliver(lua_State *L, const jf_allowance *a, uint64_t last)
 {
-  return q->head && q->head->number <= last && (a->least || a->left > 0)
-         && (a->waits || jf_is_over(q->head));
+  jf_queue *q = jf_queue_of(L);
+  if (a->waits != JF_WAITS_FOR_ALL) jf_postpone(L, q, last);
+  const jf_lrequest *r = q->head;
+  if (!r || r->number > last || !(a->least || a->left > 0)) return 0;
+  return jf_is_over(r) || a->waits >= (r->behind ? JF_WAITS_FOR_ALL : JF_WAITS_FOR_RUNS);
 }
 
 void jf_run_due(lua_State *L, jf_lplan *p, jf_allowance *a)
@@ -213,7 +216,7 @@ void jf_run_due(lua_State *L, jf_lplan *p, jf_allowance *a)
   if (!q->head || jf_is_busy(q)) return;
   jf_heed_interrupt(L);
   p->pinned++;
-  while (n >= 0 && jf_may_deliver(q, a, last)) n = deliver_head(L, q, a);
+  while (n >= 0 && jf_may_deliver(L, a, last)) n = deliver_head(L, q, a);
   p->pinned--;
   if (n < 0 && jf_is_interruption(L, -1)) lua_error(L);
   if (n < 0) lua_pop(L, 1);
@@ -225,7 +228,7 @@ void jf_show(lua_State *L, int i)
 {
   jf_queue *q = jf_queue_of(L);
   const jf_lrequest *r = lua_touserdata(L, i);
-  jf_allowance own = jf_allow_all(1);
+  jf_allowance own = jf_allow_all(JF_WAITS_FOR_ALL);
   while (r->shown < r->n_watch) {
     int before = q->failed, n = deliver_request(L, q, i, &own);
     if (n >= 0 && q->failed == before) continue;

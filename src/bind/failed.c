@@ -1,8 +1,9 @@
 /* Errors of callbacks and watch handlers, which are kept until poll(), sync() or the end of the
-   program raises them. */
+   program raises them; and what the user is told of the queue. */
 #include "bind/queue.h"
 
 enum { MOST_FAILED = 1000 };       /* errors kept; later ones are counted */
+enum { MANY_CALLS = 5000 };        /* whose functions wait: the user is told */
 
 void jf_reserve_error(lua_State *L, jf_queue *q)
 {
@@ -109,5 +110,14 @@ void jf_warn_once(lua_State *L, jf_queue *q)
   q->warned = 1;
   jf_push_anchor(L, q, WARN);
   jf_push_error(L, q, q->told);
+  if (lua_pcall(L, 1, 0, 0)) lua_pop(L, 1);
+}
+
+void jf_warn_many(lua_State *L, jf_queue *q)
+{
+  if (q->length < MANY_CALLS || q->told_length) return;
+  q->told_length = 1;
+  jf_push_anchor(L, q, MANY);
+  lua_pushinteger(L, q->length);
   if (lua_pcall(L, 1, 0, 0)) lua_pop(L, 1);
 }

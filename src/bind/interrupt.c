@@ -63,8 +63,9 @@ int jf_is_interruption(lua_State *L, int i)
 /* Whether request r is done or, if r is NULL, fewer runs are pending than `before`. */
 static int is_over(jfl_session *s, const jfl_request *r, int before)
 {
-  int pending = jfl_session_pending(s);
-  return !pending || (r ? jfl_request_done(r) : pending < before);
+  if (r) return jfl_request_done(r);
+  const int pending = jfl_session_pending(s);
+  return !pending || pending < before;
 }
 
 void jf_wait(lua_State *L, const jfl_request *r, double seconds)

@@ -7,17 +7,17 @@
 static int l_poll(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
-  jf_allowance a = jf_allow(L, 0);
+  jf_allowance a = jf_allow(L, JF_WAITS_NOT);
   const double end = lua_isnoneornil(L, 2) ? INFINITY : jf_need_number(L, 2, "poll", "last");
   const uint64_t last = end >= 0 && end < (double)q->calls ? (uint64_t)end : q->calls;
   int count = 0;
   if (!lua_isnoneornil(L, 1)) a.left = jf_need_number(L, 1, "poll", "seconds");
-  else if (a.left <= 0) a = jf_allow_all(0);
+  else if (a.left <= 0) a = jf_allow_all(JF_WAITS_NOT);
   a.least = 1;
   if (jf_is_busy(q)) return lua_pushinteger(L, 0), 1;
   jf_check_errors(L, q);
   jf_tell_due(L, q);
-  while (jf_may_deliver(q, &a, last)) {
+  while (jf_may_deliver(L, &a, last)) {
     int n = jf_deliver_next(L, q, &a);
     if (n < 0) lua_error(L);
     count += n;
@@ -39,7 +39,7 @@ static void wait_for_runs(lua_State *L)
 static int l_sync(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
-  jf_allowance a = jf_allow_all(1);
+  jf_allowance a = jf_allow_all(JF_WAITS_FOR_ALL);
   if (jf_is_busy(q)) return wait_for_runs(L), 0;
   jf_check_errors(L, q);
   while (q->head) {
@@ -54,8 +54,8 @@ static int l_sync(lua_State *L)
 static int l_settle(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
-  jf_allowance a = jf_allow(L, 1);
-  while (!jf_is_busy(q) && jf_may_deliver(q, &a, UINT64_MAX))
+  jf_allowance a = jf_allow(L, JF_WAITS_FOR_RUNS);
+  while (!jf_is_busy(q) && jf_may_deliver(L, &a, UINT64_MAX))
     if (jf_deliver_next(L, q, &a) < 0) lua_error(L);
   wait_for_runs(L);
   return 0;
@@ -90,9 +90,9 @@ static int l_value(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
   jf_lrequest *r = jf_need_request(L, 1, "value");
-  jf_allowance a = jf_allow(L, 1);
+  jf_allowance a = jf_allow(L, JF_WAITS_FOR_RUNS);
   r->told = 1;
-  while (r->queued && !jf_is_busy(q) && jf_may_deliver(q, &a, r->number)) {
+  while (r->queued && !jf_is_busy(q) && jf_may_deliver(L, &a, r->number)) {
     int before = q->failed, own = q->head == r;
     if (jf_deliver_next(L, q, &a) < 0) lua_error(L);
     if (own && q->failed > before) jf_raise_error(L, q, q->failed - 1);
@@ -128,14 +128,16 @@ static int l_cancel(lua_State *L)
   return 1;
 }
 
-/* front_end(kept, misuse, late): kept is told, once until it was raised, of an error that a call
-   keeps; misuse gets arguments of register() that are no functions, and raises the error; late gets
-   a request, its function that took longer than is allowed, how long, and what is allowed. */
+/* front_end(kept, misuse, late, many): kept is told, once until it was raised, of an error that a
+   call keeps; misuse gets arguments of register() that are no functions, and raises the error; late
+   gets a request, its function that took longer than is allowed, how long, and what is allowed;
+   many gets the number of calls whose functions wait, once until all have run. */
 static int l_front_end(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
-  for (int i = 1; i <= 3; i++) luaL_checktype(L, i, LUA_TFUNCTION);
-  lua_settop(L, 3);
+  for (int i = 1; i <= 4; i++) luaL_checktype(L, i, LUA_TFUNCTION);
+  lua_settop(L, 4);
+  jf_set_anchor(L, q, MANY);
   jf_set_anchor(L, q, LATE);
   jf_set_anchor(L, q, MISUSE);
   jf_set_anchor(L, q, WARN);
@@ -216,9 +218,9 @@ static int say_failed(lua_State *L)
 static int finish_until(lua_State *L, uint64_t last)
 {
   jf_queue *q = jf_queue_of(L);
-  jf_allowance a = jf_allow_all(1);
+  jf_allowance a = jf_allow_all(JF_WAITS_FOR_ALL);
   int failed = say_failed(L);
-  while (jf_may_deliver(q, &a, last)) {
+  while (jf_may_deliver(L, &a, last)) {
     if (jf_deliver_next(L, q, &a) < 0) {
       if (jf_is_interruption(L, -1)) lua_error(L);
       jf_push_anchor(L, q, HEAD);

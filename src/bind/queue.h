@@ -8,8 +8,8 @@
 #include <math.h>
 
 /* What the registry keeps. FAILED is a list with three items for each error: itself, the request,
-   and what failed; DEBUG is debug.traceback; WARN, MISUSE and LATE are the front end's. */
-enum { HEAD, TAIL, WARN, MISUSE, LATE, FAILED, DEBUG, DELIVER, TRACEBACK, N_ANCHOR };
+   and what failed; DEBUG is debug.traceback; WARN, MISUSE, LATE and MANY are the front end's. */
+enum { HEAD, TAIL, WARN, MISUSE, LATE, MANY, FAILED, DEBUG, DELIVER, TRACEBACK, N_ANCHOR };
 
 enum { CALLBACK = 0, RUN = -1 };   /* what failed; a number above 0 is that of a watch handler */
 
@@ -37,6 +37,8 @@ static inline void jf_set_anchor(lua_State *L, const jf_queue *q, int which)
 
 /* Updates the descriptor, if a host asked for it, to say whether anything is due. */
 void jf_tell_due(lua_State *L, const jf_queue *q);
+/* Puts requests that are done behind, and are not over, after calls made up to the last one. */
+void jf_postpone(lua_State *L, jf_queue *q, uint64_t last);
 /* Takes the oldest request out of the queue; the caller has it on the stack. */
 void jf_dequeue(lua_State *L, jf_queue *q);
 
@@ -57,6 +59,8 @@ void jf_raise_error(lua_State *L, jf_queue *q, int k);
 void jf_check_errors(lua_State *L, jf_queue *q);
 /* Tells of the first error that is kept, as it may be long until it is raised. */
 void jf_warn_once(lua_State *L, jf_queue *q);
+/* Tells of many calls whose functions wait, once until the queue is empty. */
+void jf_warn_many(lua_State *L, jf_queue *q);
 
 /* ---- running functions (deliver.c) ---- */
 
@@ -68,13 +72,13 @@ int jf_l_queue_traceback(lua_State *L);
 void jf_give_up(lua_State *L, int i, int error);
 /* Whether the oldest request is there, is of a call up to the last one, and its next function may
    begin now. */
-int jf_may_deliver(const jf_queue *q, const jf_allowance *a, uint64_t last);
+int jf_may_deliver(lua_State *L, const jf_allowance *a, uint64_t last);
 /* Runs the next function of the oldest request, whose time is taken from the allowance. Returns how
    many ran, or -1 with an error on the stack: that the program is to stop, or what kept the
    function from beginning. */
 int jf_deliver_next(lua_State *L, jf_queue *q, jf_allowance *a);
 /* Without a limit: what waits for calls on purpose. */
-static inline jf_allowance jf_allow_all(int waits)
+static inline jf_allowance jf_allow_all(jf_waits waits)
 {
   return (jf_allowance){ INFINITY, INFINITY, 1, waits, 0 };
 }

@@ -15,7 +15,8 @@ jf_lrequest *jf_push_request(lua_State *L, int plan)
   jf_lrequest *r = lua_newuserdata(L, sizeof *r);
   jf_lplan *p = lua_touserdata(L, plan);
   *r = (jf_lrequest){ .tag = &st->kind[JF_REQUEST], .plan = p, .single = p->single != 0,
-                      .plain = p->plain != 0, .n_watch = p->n_watch };
+                      .plain = p->plain != 0, .n_watch = p->n_watch,
+                      .n_out = p->n_out };
   lua_createtable(L, REQUEST_SLOTS, 0);
   lua_pushvalue(L, plan);
   lua_rawseti(L, -2, REQUEST_PLAN);
@@ -60,14 +61,27 @@ jfl_array **jf_need_room(lua_State *L, jfl_array **few, int n)
   return n > JF_FEW ? lua_newuserdata(L, (size_t)n * sizeof *few) : few;
 }
 
+/* Gives the list on top the names of a task's results, as its field `names`. */
+static void request_set_names(lua_State *L, const jf_lrequest *r)
+{
+  const char *name;
+  lua_createtable(L, r->n_out, 0);
+  for (int i = 0; (name = jfl_request_name(jf_run_of(r), i)); i++) {
+    lua_pushstring(L, name);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "names");
+}
+
 int jf_push_results(lua_State *L, const jf_lrequest *r)
 {
   if (r->single) return jf_push_array(L), lua_gettop(L);
-  lua_createtable(L, r->plan->n_out, 0);
-  for (int i = 1; i <= r->plan->n_out; i++) {
+  lua_createtable(L, r->n_out, 0);
+  for (int i = 1; i <= r->n_out; i++) {
     jf_push_array(L);
     lua_rawseti(L, -2, i);
   }
+  if (r->plan->is_task) request_set_names(L, r);
   return lua_gettop(L);
 }
 
@@ -94,7 +108,7 @@ static void request_keep(lua_State *L, int i)
 void jf_keep_results(lua_State *L, int i, int at, jfl_array *const *out)
 {
   jf_lrequest *r = lua_touserdata(L, i);
-  for (int k = 0; k < r->plan->n_out; k++) jf_set_array(result_at(L, r, at, k), out[k]);
+  for (int k = 0; k < r->n_out; k++) jf_set_array(result_at(L, r, at, k), out[k]);
   lua_pushvalue(L, at);
   request_keep(L, i);
   r->ok = 1;
@@ -102,7 +116,7 @@ void jf_keep_results(lua_State *L, int i, int at, jfl_array *const *out)
 
 void jf_account_results(lua_State *L, const jf_lrequest *r, int at)
 {
-  for (int k = 0; k < r->plan->n_out; k++) jf_account(L, result_at(L, r, at, k));
+  for (int k = 0; k < r->n_out; k++) jf_account(L, result_at(L, r, at, k));
 }
 
 void jf_keep_failure(lua_State *L, int i)
@@ -116,14 +130,14 @@ void jf_keep_failure(lua_State *L, int i)
 static void request_take(lua_State *L, int i)
 {
   jf_lrequest *r = lua_touserdata(L, i);
-  const jf_lplan *p = r->plan;
-  jfl_array *few[JF_FEW], **out = jf_need_room(L, few, p->n_out);
+  while (r->plan->is_task && jfl_request_output(jf_run_of(r), r->n_out)) r->n_out++;
+  jfl_array *few[JF_FEW], **out = jf_need_room(L, few, r->n_out);
   int at = jf_push_results(L, r), good;
   if (!jf_run_of(r)) return;
   good = jfl_request_status(jf_run_of(r)) == JFL_OK;
   if (!good) lua_pushstring(L, jfl_errmsg());
   if (!jf_run_of(r)) return;
-  for (int k = 0; good && k < p->n_out; k++)
+  for (int k = 0; good && k < r->n_out; k++)
     out[k] = jfl_array_ref(jfl_request_output(jf_run_of(r), k));
   if (good) jf_keep_results(L, i, at, out);
   else jf_keep_failure(L, i);

@@ -1,5 +1,5 @@
 /* Runs in Lua: calls that wait, calls that do not, and their requests. */
-#include "bind/bind.h"
+#include "bind/queue.h"
 
 #include <string.h>
 
@@ -44,6 +44,12 @@ static void run_convert(lua_State *L, const jf_lplan *p, int i)
   int at = i + 2;
   const jf_linput *in = &p->in[i];
   const char *who = run_push_who(L, p, i);
+  if (lua_type(L, at) == LUA_TNUMBER && jf_shape_size(in->shape) == 1) {
+    jf_fill(L, jf_push_new(L, in->dtype, in->shape), 0, 1, lua_tonumber(L, at), who);
+    lua_replace(L, at);
+    lua_settop(L, p->n_in + 1);
+    return;
+  }
   if (!lua_istable(L, at) && !jf_test(L, at, JF_ARRAY))
     jf_raise(L, "%s must be an array or a table, got %s", who, jf_type_name(L, at));
   const jf_larray *b = jf_to_array(L, at, in->dtype, who);
@@ -138,7 +144,7 @@ static jfl_array **run_begin(lua_State *L, const char *who, int queued, jf_allow
 /* run(plan, arrays...): the results. Callbacks that are due run first. */
 static int l_run(lua_State *L)
 {
-  jf_allowance a = jf_allow(L, 0);
+  jf_allowance a = jf_allow(L, JF_WAITS_NOT);
   jfl_array *few[JF_FEW], **in = run_begin(L, "run", 0, &a, few);
   const jf_lplan *p = lua_touserdata(L, 1);
   jfl_array **out = in + p->n_in;
@@ -153,7 +159,7 @@ static int l_run(lua_State *L)
    for their turn. */
 static int l_run_watched(lua_State *L)
 {
-  jf_allowance a = jf_allow(L, 1);
+  jf_allowance a = jf_allow(L, JF_WAITS_FOR_RUNS);
   jfl_array *few[JF_FEW], **in = run_begin(L, "run_watched", 0, &a, few);
   const jf_lplan *p = lua_touserdata(L, 1);
   jfl_array **out = in + p->n_in;
@@ -211,15 +217,6 @@ static int call_at_once(lua_State *L, int i, jfl_array **in)
   return ran;
 }
 
-/* Pops why the request at i is not called; nobody need be told. */
-static void call_fail(lua_State *L, int i)
-{
-  jf_lrequest *r = lua_touserdata(L, i);
-  jf_keep_failure(L, i);
-  r->number = ++jf_state_of(L)->queue.calls;
-  r->told = 1;
-}
-
 /* Queues a run of the plan at 1 for the request at i; waits, and runs what is due, until there is
    room for it, unless calls never wait. */
 static void call_queued(lua_State *L, int i, jf_allowance *a, jfl_array **in)
@@ -235,7 +232,7 @@ static void call_queued(lua_State *L, int i, jf_allowance *a, jfl_array **in)
     if (jf_state_of(L)->queue.never_waits) {
       lua_pushfstring(L, "%s: busy: no further call has room", r->plan->job->name);
       r->busy = 1;
-      call_fail(L, i);
+      jf_refuse(L, i);
       return;
     }
     jf_wait(L, NULL, -1);
@@ -250,20 +247,21 @@ static void call_refused(lua_State *L, int i)
 {
   const jf_lrequest *r = lua_touserdata(L, i);
   lua_pushfstring(L, "%s: the program is ending: this call is not made", r->plan->job->name);
-  call_fail(L, i);
+  jf_refuse(L, i);
   jf_state_of(L)->queue.refused++;
 }
 
 /* call(plan, arrays...): a request whose outcome is delivered. Callbacks that are due run first. */
 static int l_call(lua_State *L)
 {
-  jf_allowance a = jf_allow(L, 0);
+  jf_allowance a = jf_allow(L, JF_WAITS_NOT);
   jfl_array *few[JF_FEW], **in = run_begin(L, "call", 1, &a, few);
   const jf_lplan *p = lua_touserdata(L, 1);
   jf_push_request(L, 1);
   int at = lua_gettop(L);
   if (jf_state_of(L)->queue.ending) call_refused(L, at);
   else if (!jfl_plan_is_small(p->plan) || !call_at_once(L, at, in)) call_queued(L, at, &a, in);
+  jf_warn_many(L, jf_queue_of(L));
   lua_settop(L, at);
   return 1;
 }

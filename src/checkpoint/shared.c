@@ -102,6 +102,7 @@ jfl_status jfl_checkpoint_open_shared(jfl_session *s, const char *path, jfl_chec
   JF_NEED(SESSION, s);
   JF_NEED_POINTER(path);
   JF_NEED_POINTER(out);
+  jf_behind_wait(s);                   /* a save that is on its way may be of this path */
   if (jf_world_size() == 1) return jfl_checkpoint_open(path, out);
   jfl_checkpoint *c = jf_new(sizeof *c);
   if (!c) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);

@@ -62,7 +62,9 @@ static jfl_status source_no_format(const char *path, int is_folder)
   char holds[200] = "";
   size_t n = 0;
   if (!is_folder)
-    return jf_fail(JFL_EIO, "checkpoint %s: the path must be a directory, got a file", path);
+    return jf_fail(JFL_EIO, "checkpoint %s: it must be a .safetensors file or the directory of a "
+                   "checkpoint, got a file of another kind; programs that write such files can "
+                   "save weights as .safetensors, too", path);
   for (int i = 0; i < N_FORMATS; i++)
     n += (size_t)snprintf(holds + n, sizeof holds - n, "%s%s", i ? " or " : "", formats[i]->holds);
   return jf_fail(JFL_EDATA, "checkpoint %s: the directory must hold %s, got neither", path, holds);

@@ -30,7 +30,21 @@ static const char jit_control[] =
 typedef struct command {
   jf_options is;               /* what the command line asks for */
   int failed, ended;           /* ended: by this signal, in order */
+  int is_walled;               /* it runs in a sandbox */
 } command;
+
+/* Adds to the message at 1 what helps where arrays are refused, if there can be any. */
+static void add_hint(lua_State *L)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "jfl.base.hints");
+  if (lua_istable(L, -1)) {
+    lua_getfield(L, -1, "added");
+    lua_pushvalue(L, 1);
+    if (!lua_pcall(L, 1, 1, 0)) lua_replace(L, 1);
+  }
+  lua_settop(L, 1);
+}
 
 /* Message handler: adds a traceback to texts and to error objects that have __tostring. */
 static int traceback(lua_State *L)
@@ -42,6 +56,7 @@ static int traceback(lua_State *L)
     }
     lua_replace(L, 1);
   }
+  add_hint(L);
   luaL_traceback(L, L, lua_tostring(L, 1), 1);
   return 1;
 }
@@ -315,6 +330,32 @@ static int l_quieten(lua_State *L)
   return 0;
 }
 
+/* io.open, which gives nil, why and errno. */
+static int l_open_file(lua_State *L)
+{
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  const char *path = lua_gettop(L) > 1 ? lua_tostring(L, 2) : NULL;
+  lua_pushstring(L, path);
+  lua_insert(L, 1);            /* while the call lasts */
+  lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
+  if (lua_gettop(L) == 4 && lua_isnil(L, 2) && lua_tointeger(L, 4) == EACCES && path) {
+    lua_pushfstring(L, "%s: %s", path, jf_trouble(EACCES));
+    lua_replace(L, 3);
+  }
+  return lua_gettop(L) - 1;
+}
+
+/* Files that a script opens by itself are refused with the words of all others. */
+static void main_explain_refusals(lua_State *L)
+{
+  lua_getglobal(L, "io");
+  lua_getfield(L, -1, "open");
+  lua_pushcclosure(L, l_open_file, 1);
+  lua_setfield(L, -2, "open");
+  lua_pop(L, 1);
+}
+
 static int start(lua_State *L)
 {
   command *c = lua_touserdata(L, 1);
@@ -336,6 +377,7 @@ static int start(lua_State *L)
   lua_pushcfunction(L, jf_options_push);
   lua_setfield(L, LUA_REGISTRYINDEX, "jfl.options");
   set_arg(L, &c->is);
+  if (c->is_walled) main_explain_refusals(L);
   c->failed = (c->is.profile || c->is.forecast ? main_run_tool(L, c) : main_run(L, c)) != 0;
   return 0;
 }
@@ -395,6 +437,7 @@ int main(int argc, char **argv)
     int ended;
     if (jf_sandbox(o, &ended)) return ended;
     if (jf_options_read(o)) return EXIT_FAILURE;
+    c.is_walled = 1;
   }
   jf_launched_forget();        /* a sandbox has cleared their secret before, also in its memory */
   if (o->help) return jf_options_help(), EXIT_SUCCESS;

@@ -37,6 +37,7 @@ int jf_sandbox(jf_options *o, int *status)
 #include <unistd.h>
 
 #include "system/clock.h"
+#include "system/system.h"
 
 /* ---- the parent ---- */
 
@@ -187,6 +188,7 @@ int jf_sandbox(jf_options *o, int *status)
     return 1;
   }
   take_out(o);
+  jf_trouble_set("Permission denied: jfl --sandbox opens what --read DIR and --write DIR name");
   return 0;
 }
 

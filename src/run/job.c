@@ -28,6 +28,20 @@ static uint64_t runs_ahead(const jfl_session *s, const char *name)
   return r ? r->n : 0;
 }
 
+/* A save that has its turn meanwhile looks at the jobs. */
+static jfl_status job_add(jfl_session *s, jfl_job *j)
+{
+  jf_session_lock(s);
+  const jfl_status st = jf_map_add(&s->job_names, j->name, j);
+  if (!st) {
+    j->run = runs_ahead(s, j->name);
+    j->next = s->jobs;
+    s->jobs = j;
+  }
+  jf_session_unlock(s);
+  return st;
+}
+
 jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out)
 {
   JF_NEED(SESSION, s);
@@ -37,19 +51,12 @@ jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job 
   if (jf_session_job(s, name))
     return jf_fail(JFL_ENAME, "a job named '%s' is already defined", name);
   jfl_job *j = jf_new(sizeof *j);
-  jfl_status st = j && (j->name = jf_name_copy(name)) ? jf_map_add(&s->job_names, j->name, j)
-                                                      : jf_fail(JFL_ENOMEM, "out of memory");
-  if (st) {
-    if (j) jf_job_free(j);
-    return st;
-  }
-  j->tag = JF_TAG_JOB;
-  j->session = s;
-  j->mode = mode;
-  j->run = runs_ahead(s, name);
-  j->next = s->jobs;
-  *out = s->jobs = j;
-  return JFL_OK;
+  if (!j) return jf_fail(JFL_ENOMEM, "out of memory");
+  *j = (jfl_job){ .tag = JF_TAG_JOB, .session = s, .name = jf_name_copy(name), .mode = mode };
+  const jfl_status st = j->name ? job_add(s, j) : jf_fail(JFL_ENOMEM, "out of memory");
+  if (st) jf_job_free(j);
+  else *out = j;
+  return st;
 }
 
 jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode)
@@ -95,9 +102,11 @@ void jf_job_remove(jfl_job *j)
   jfl_session *s = j->session;
   jfl_job **at = &s->jobs;
   assert(!j->n_plan);
+  jf_session_lock(s);
   while (*at != j) at = &(*at)->next;
   *at = j->next;
   jf_map_remove(&s->job_names, j->name);
+  jf_session_unlock(s);
   jf_job_free(j);
 }
 

@@ -37,8 +37,14 @@ static void queue_begin(jfl_session *s, int sends)
   else jf_request_run(r, r->in);
   pthread_mutex_lock(&s->mu);
   if (sends) return;
-  jf_session_finish(s, r);
-  jfl_request_unref(r);
+  if (!r->status && r->task && r->task->finish) {
+    s->current = NULL;
+    jf_behind_add(s, r);
+    jf_session_yield(s);
+  } else {
+    jf_session_finish(s, r);
+    jfl_request_unref(r);
+  }
 }
 
 static void *queue_work(void *arg)
@@ -85,6 +91,7 @@ void jf_queue_stop(jfl_session *s)
   jf_session_drop(s, "the session was closed before this run started");
   jf_session_unlock(s);
   jf_queue_end_worker(s);
+  jf_behind_stop(s);
   jf_signal_free(s->fd);
   pthread_cond_destroy(&s->changed);
   pthread_mutex_destroy(&s->mu);
@@ -94,7 +101,7 @@ static jfl_status enqueue(jfl_session *s, jfl_request *r)
 {
   if (!s->has_worker) JF_TRY(start_worker(s));
   jfl_request_ref(r);
-  r->plan->job->in_flight++;
+  ++*r->in_flight;
   if (s->tail) s->tail->next = r;
   else s->head = r;
   s->tail = r;
@@ -179,7 +186,7 @@ static int queue_may_send(jfl_session *s, jfl_request *r)
 {
   jf_session_lock(s);
   const int mine = !s->head && (s->has_worker || !start_worker(s)) && jf_send_begin(s, r);
-  if (mine) r->plan->job->in_flight++;
+  if (mine) ++*r->in_flight;
   jf_session_unlock(s);
   return mine;
 }
@@ -211,6 +218,23 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   return jf_fail_in(st, JFL_ERROR_JOB, p->job->name);
 }
 
+jfl_status jf_task_submit(jfl_session *s, const jf_task *task, void *state, int *in_flight,
+                          jfl_request **out)
+{
+  jfl_request *r;
+  JF_TRY(jf_request_new_task(s, task, state, &r));
+  r->in_flight = in_flight;
+  r->is_low = s->settings.background != 0;
+  jf_session_lock(s);
+  const int most = s->settings.max_inflight;
+  jfl_status st = *in_flight < most ? enqueue(s, r)
+                : jf_fail(JFL_EFULL, "%d %s are in flight already", most, task->many);
+  jf_session_unlock(s);
+  if (st) jfl_request_unref(r);
+  else *out = r;
+  return st;
+}
+
 /* Takes r out of the queue; gives whether it was there. Under mu. */
 static int unqueue(jfl_session *s, const jfl_request *r)
 {
@@ -230,7 +254,7 @@ jfl_status jfl_request_cancel(jfl_request *r, int *cancelled)
   JF_NEED_POINTER(cancelled);
   *cancelled = 0;
   if (atomic_load(&r->done)) return JFL_OK;      /* its plan may be gone */
-  jfl_session *s = r->plan->job->session;
+  jfl_session *s = r->session;
   jf_session_lock(s);
   if (unqueue(s, r)) {
     jf_session_fail(r, "the call was cancelled before it began");
@@ -259,7 +283,7 @@ jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds
   jf_session_lock(s);
   uint64_t before = s->finished;
   int late = 0;
-  while (!late && (s->head || s->running) &&
+  while (!late && (s->head || s->running || (r && s->behind)) &&
          (r ? !atomic_load(&r->done) : s->finished == before)) {
     if (seconds < 0) pthread_cond_wait(&s->changed, &s->mu);
     else late = jf_condition_wait(&s->changed, &s->mu, until);

@@ -1,4 +1,4 @@
-/* Requests: one asynchronous run with copies of its inputs. */
+/* Requests: one asynchronous run with copies of its inputs, or a task. */
 #include "run/run.h"
 
 jfl_status jf_request_keep(jfl_request *r, jfl_array *const *in)
@@ -23,7 +23,9 @@ jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   if (!r) return jf_fail(JFL_ENOMEM, "out of memory");
   r->tag = JF_TAG_REQUEST;
   r->refs = 1;
+  r->session = p->job->session;
   r->plan = p;
+  r->in_flight = &p->job->in_flight;
   r->n_in = p->graph->n_input;
   r->n_out = p->graph->n_output;
   jfl_status s = request_add_outputs(r);
@@ -32,11 +34,28 @@ jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   return s;
 }
 
+jfl_status jf_request_new_task(jfl_session *s, const jf_task *task, void *state,
+                               jfl_request **out)
+{
+  jfl_request *r = jf_new(sizeof *r);
+  if (!r) return task->free(state), jf_fail(JFL_ENOMEM, "out of memory");
+  r->tag = JF_TAG_REQUEST;
+  r->refs = 1;
+  r->session = s;
+  r->task = task;
+  r->state = state;
+  return *out = r, JFL_OK;
+}
+
+void jf_request_set(jfl_request *r, jfl_status s)
+{
+  r->status = r->plan ? jf_fail_in(s, JFL_ERROR_JOB, r->plan->job->name) : s;
+  if (s) r->error = jf_error_copy();
+}
+
 void jf_request_run(jfl_request *r, jfl_array *const *in)
 {
-  r->status = jf_execute(r->plan, in, r->out);
-  if (r->status) jf_fail_in(r->status, JFL_ERROR_JOB, r->plan->job->name);
-  if (r->status) r->error = jf_error_copy();
+  jf_request_set(r, r->task ? r->task->take(r) : jf_execute(r->plan, in, r->out));
 }
 
 jfl_request *jfl_request_ref(jfl_request *r)
@@ -56,6 +75,9 @@ void jfl_request_unref(jfl_request *r)
 {
   if (!r || !JF_IS(REQUEST, r) || atomic_fetch_sub(&r->refs, 1) != 1) return;
   r->tag = JF_TAG_FREED;
+  if (r->state) r->task->free(r->state);
+  for (int i = 0; r->name && i < r->n_out; i++) jf_free(r->name[i]);
+  jf_free(r->name);
   free_arrays(r->in, r->n_in);
   free_arrays(r->out, r->n_out);
   jf_free(r->error);
@@ -75,4 +97,9 @@ jfl_array *jfl_request_output(const jfl_request *r, int i)
 {
   if (!JF_IS(REQUEST, r)) return NULL;
   return atomic_load(&r->done) && !r->status && i >= 0 && i < r->n_out ? r->out[i] : NULL;
+}
+
+const char *jfl_request_name(const jfl_request *r, int i)
+{
+  return jfl_request_output(r, i) && r->name ? r->name[i] : NULL;
 }

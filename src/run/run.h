@@ -39,11 +39,27 @@ struct jfl_job {
   jfl_job *next;
 };
 
+/* What is done in the order of calls beside runs: a save, a reading of variables. */
+typedef struct jf_task {
+  const char *many;            /* what several are, for messages: "saves" */
+  /* On the worker, in its turn, with the run token. */
+  jfl_status (*take)(jfl_request *r);
+  /* What is left to do then, without the token, on the thread behind (behind.c); or NULL. */
+  jfl_status (*finish)(jfl_request *r);
+  void (*free)(void *state);
+} jf_task;
+
+/* A run of a plan, or a task. */
 struct jfl_request {
   jf_tag tag;
   atomic_int refs, done;
-  jfl_plan *plan;
+  jfl_session *session;
+  jfl_plan *plan;              /* what is run; NULL of a task */
+  const jf_task *task; void *state;            /* owned; or NULL */
+  int is_low;                  /* what is left of a task is done with the lowest priority */
+  int *in_flight;              /* how many of its kind are queued or not done; guarded by mu */
   jfl_array **in, **out; int n_in, n_out;      /* owned */
+  char **name;                 /* of the results of a task, owned; or NULL */
   jfl_status status;
   jf_error *error;             /* when status is not JFL_OK; owned; NULL: memory was out */
   jfl_request *next;           /* queue */
@@ -160,6 +176,11 @@ struct jfl_session {
      run token together. Guarded by mu. */
   jfl_request *sent; int n_sent, sending;
   int n_queued, running;       /* running: someone holds the run token; guarded by mu */
+  /* Tasks that are finished behind, oldest first, on a thread of its own; how many tasks of a kind
+     are not done. Guarded by mu. */
+  jfl_request *behind;
+  pthread_t writer; int has_writer, writer_stop;
+  int n_saves, n_reads;
   uint64_t finished;           /* runs finished by the worker; guarded by mu */
   int fd;                      /* eventfd or -1; guarded by mu */
   unsigned forks;              /* fork generation the locks belong to */
@@ -326,9 +347,10 @@ void jf_session_unlock(jfl_session *s);
 /* Mu: fails a request that was taken out of the queue, or all that are in it. */
 void jf_session_fail(jfl_request *r, const char *why);
 void jf_session_drop(jfl_session *s, const char *why);
-/* Mu: makes the file descriptor readable; gives the token back, unless runs that were sent have it,
-   and says that a run is done; does so for a request. */
+/* Mu: makes the file descriptor readable; gives the token back, unless runs that were sent have it;
+   does so and says that a run is done; does that for a request. */
 void jf_session_make_readable(jfl_session *s);
+void jf_session_yield(jfl_session *s);
 void jf_session_announce(jfl_session *s);
 void jf_session_finish(jfl_session *s, jfl_request *r);
 
@@ -341,7 +363,20 @@ void jf_send(jfl_session *s, jfl_request *r, jfl_array *const *in);
 /* Mu, which it leaves meanwhile: ends the oldest run that was sent. */
 void jf_send_land(jfl_session *s);
 
+/* ---- what tasks leave to do (behind.c) ---- */
+
+/* Mu: leaves the rest of a task, whose turn is over, to the thread behind. */
+void jf_behind_add(jfl_session *s, jfl_request *r);
+/* Waits until nothing is queued, running or left. */
+void jf_behind_wait(jfl_session *s);
+/* Finishes all that is left, and ends the thread. */
+void jf_behind_stop(jfl_session *s);
+
 /* ---- the queue (queue.c); stop waits for runs in progress and fails what is queued ---- */
+
+/* Queues a task, whose state it takes, unless as many of its kind are under way as may be. */
+jfl_status jf_task_submit(jfl_session *s, const jf_task *task, void *state, int *in_flight,
+                          jfl_request **out);
 
 void jf_queue_stop(jfl_session *s);
 /* Ends the worker, whose priority cannot be raised again; the caller holds the run token. */
@@ -473,6 +508,11 @@ jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);
 jfl_status jf_request_keep(jfl_request *r, jfl_array *const *in);
 /* Runs it on the caller, who holds the run token. */
 void jf_request_run(jfl_request *r, jfl_array *const *in);
+/* Notes what it has come to, for an error with this thread's message. */
+void jf_request_set(jfl_request *r, jfl_status s);
+/* A request of a task, whose state it takes, also where it fails. */
+jfl_status jf_request_new_task(jfl_session *s, const jf_task *task, void *state,
+                               jfl_request **out);
 
 /* Makes the run of that number, which the caller counts, with the arrays given. */
 jfl_status jf_execution_run(jf_execution *e, uint64_t number, jfl_array *const *in,

@@ -5,8 +5,8 @@
 /* The token is free or has been given to other such runs. */
 int jf_send_begin(jfl_session *s, jfl_request *r)
 {
-  jfl_job *j = r->plan->job;
-  if (s->sending || (s->running && !s->n_sent) || !jf_lane_repeats(r->plan)) return 0;
+  if (s->sending || (s->running && !s->n_sent) || r->task || !jf_lane_repeats(r->plan)) return 0;
+  const jfl_job *j = r->plan->job;
   r->execution = jf_lane_take(r->plan);
   if (!r->execution) return 0;
   r->number = j->run + (uint64_t)j->n_sent;
@@ -14,15 +14,9 @@ int jf_send_begin(jfl_session *s, jfl_request *r)
   return 1;
 }
 
-static void send_set_error(jfl_request *r, jfl_status s)
-{
-  r->status = jf_fail_in(s, JFL_ERROR_JOB, r->plan->job->name);
-  if (s) r->error = jf_error_copy();
-}
-
 void jf_send(jfl_session *s, jfl_request *r, jfl_array *const *in)
 {
-  send_set_error(r, jf_execute_send(r->execution, r->number, in));
+  jf_request_set(r, jf_execute_send(r->execution, r->number, in));
   pthread_mutex_lock(&s->mu);
   jfl_request **last = &s->sent;
   while (*last) last = &(*last)->next;
@@ -45,7 +39,7 @@ static void send_settle(jfl_session *s, const jfl_request *r)
   jf_lane_settle(r->execution);
   for (jfl_request *q = r->next; q; q = q->next)
     if (!q->status && q->plan->lane.place == r->plan->lane.place)
-      send_set_error(q, jf_lane_send(q->execution));
+      jf_request_set(q, jf_lane_send(q->execution));
   pthread_mutex_lock(&s->mu);
   s->sending = 0;
   pthread_cond_broadcast(&s->changed);
@@ -56,7 +50,7 @@ static void send_settle(jfl_session *s, const jfl_request *r)
 static void send_receive(jfl_session *s, jfl_request *r)
 {
   const jfl_status failed = r->status ? r->status : jf_lane_reach(r->execution);
-  if (!r->status) send_set_error(r, failed ? failed : jf_lane_found(r->execution));
+  if (!r->status) jf_request_set(r, failed ? failed : jf_lane_found(r->execution));
   if (failed) send_settle(s, r);
   if (r->status) return;
   jf_execution_made(r->execution);

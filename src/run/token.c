@@ -16,24 +16,28 @@ void jf_session_init_locks(jfl_session *s)
 /* Fails a request that was taken out of the queue, and drops the queue's reference. Under mu. */
 void jf_session_fail(jfl_request *r, const char *why)
 {
-  r->plan->job->session->disturbances++;
-  r->status = JFL_ESTATE;
-  jf_fail(JFL_ESTATE, "%s", why);
-  jf_fail_in(JFL_ESTATE, JFL_ERROR_JOB, r->plan->job->name);
-  r->error = jf_error_copy();
-  r->plan->job->in_flight--;
+  if (r->plan) r->session->disturbances++;
+  jf_request_set(r, jf_fail(JFL_ESTATE, "%s", why));
+  --*r->in_flight;
   atomic_store(&r->done, 1);
   jfl_request_unref(r);
 }
 
-/* Fails all queued requests, which nothing will run, and empties the queue. Under mu. */
-void jf_session_drop(jfl_session *s, const char *why)
+/* Fails all requests of a list, which nothing will end, and empties it. Under mu. */
+static void drop_list(jfl_request **list, const char *why)
 {
-  for (jfl_request *r = s->head, *next; r; r = next) {
+  for (jfl_request *r = *list, *next; r; r = next) {
     next = r->next;
     jf_session_fail(r, why);
   }
-  s->head = s->tail = NULL;
+  *list = NULL;
+}
+
+/* Under mu. */
+void jf_session_drop(jfl_session *s, const char *why)
+{
+  drop_list(&s->head, why);
+  s->tail = NULL;
   s->n_queued = 0;
 }
 
@@ -55,7 +59,9 @@ static void start_afresh(jfl_session *s)
     s->current = NULL;
   }
   s->has_worker = s->running = s->sending = s->n_sent = 0;
+  s->has_writer = 0;
   jf_session_drop(s, "the run was lost: the process forked");
+  drop_list(&s->behind, "the save was lost: the process forked");
 }
 
 void jf_session_lock(jfl_session *s)
@@ -86,20 +92,25 @@ void jf_session_release(jfl_session *s)
 /* Under mu. */
 void jf_session_make_readable(jfl_session *s) { jf_signal_set(s->fd); }
 
-/* Gives the token back, unless runs that were sent have it, and says that a run is done. Under
-   mu. */
-void jf_session_announce(jfl_session *s)
+/* Under mu. */
+void jf_session_yield(jfl_session *s)
 {
   s->running = s->n_sent > 0 || s->sending;
+  if (s->has_worker) pthread_cond_broadcast(&s->changed);
+}
+
+/* Under mu. */
+void jf_session_announce(jfl_session *s)
+{
   s->finished++;
   jf_session_make_readable(s);
-  if (s->has_worker) pthread_cond_broadcast(&s->changed);
+  jf_session_yield(s);
 }
 
 void jf_session_finish(jfl_session *s, jfl_request *r)
 {
   s->current = NULL;
-  r->plan->job->in_flight--;
+  --*r->in_flight;
   atomic_store(&r->done, 1);
   jf_session_announce(s);
 }

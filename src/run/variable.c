@@ -127,6 +127,41 @@ jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out)
   return st;
 }
 
+/* ---- all of them, as of a call ---- */
+
+static jfl_status variable_read_to(jfl_session *s, jf_var *v, char **name, jfl_array **out)
+{
+  if (!(*name = jf_name_copy(v->spec.name))) return jf_fail(JFL_ENOMEM, "out of memory");
+  JF_TRY(jf_array_new_raw(v->spec.dtype, &v->spec.shape, out));
+  return variable_read(s, v, (*out)->data);
+}
+
+static jfl_status variable_take_all(jfl_request *r)
+{
+  jfl_session *s = r->session;
+  r->name = jf_new((size_t)s->n_var * sizeof *r->name);
+  r->out = jf_new((size_t)s->n_var * sizeof *r->out);
+  if (!r->name || !r->out) return jf_fail(JFL_ENOMEM, "out of memory");
+  while (r->n_out < s->n_var) {
+    const int i = r->n_out++;
+    JF_TRY(variable_read_to(s, s->var[i], &r->name[i], &r->out[i]));
+  }
+  return JFL_OK;
+}
+
+static void variable_free_nothing(void *state) { (void)state; }
+
+static const jf_task variable_task = {
+  .many = "readings", .take = variable_take_all, .free = variable_free_nothing
+};
+
+jfl_status jfl_variables_submit(jfl_session *s, jfl_request **out)
+{
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(out);
+  return jf_task_submit(s, &variable_task, NULL, &s->n_reads, out);
+}
+
 static jfl_status variable_check_value(const jf_var *v, const jfl_array *value)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];

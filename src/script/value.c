@@ -176,7 +176,9 @@ static int value_l_invoke(lua_State *L)
   jfl_script *s = jf_script_of(L);
   const value_call *c = s->arg;
   jf_script_global(L, s, c->path);
-  if (!lua_isfunction(L, 1) && !luaL_getmetafield(L, 1, "__call"))
+  /* Texts have a __call, which is for names of dtypes: jfl/base/dtypes.lua. */
+  if (lua_type(L, 1) == LUA_TSTRING
+      || (!lua_isfunction(L, 1) && !luaL_getmetafield(L, 1, "__call")))
     return luaL_error(L, "'%s' must be a function, got %s", c->path, luaL_typename(L, 1));
   lua_settop(L, 1);
   luaL_checkstack(L, c->n_arg + c->n_out + 8, "too many arguments");

@@ -58,6 +58,11 @@ const jf_reach *jf_reach_set(const jf_reach *r)
   return before;
 }
 
+/* What EACCES means to a thread that may open any file; NULL: what the system says. */
+static const char *refusals;
+
+void jf_trouble_set(const char *says) { refusals = says; }
+
 const char *jf_trouble(int e)
 {
   static const char *const says[2][2] = {
@@ -69,7 +74,8 @@ const char *jf_trouble(int e)
       "Permission denied: this script may read and write files below its folders alone, by paths "
       "without '..' and links" }
   };
-  return mine && e == EACCES ? says[mine->read >= 0][mine->write >= 0] : strerror(e);
+  if (e != EACCES || (!mine && !refusals)) return strerror(e);
+  return mine ? says[mine->read >= 0][mine->write >= 0] : refusals;
 }
 
 /* ---- where a path leads ---- */

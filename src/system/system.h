@@ -240,6 +240,9 @@ void jf_reach_close(jf_reach *r);
 const jf_reach *jf_reach_set(const jf_reach *r);
 /* What errno means, as a text; of EACCES also what the thread may open. */
 const char *jf_trouble(int e);
+/* Sets what EACCES means to threads that may open any file, where a wall keeps the process from
+   some. To be called before there are threads. */
+void jf_trouble_set(const char *says);
 
 #ifdef __cplusplus
 }

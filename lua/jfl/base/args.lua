@@ -91,8 +91,9 @@ function args.shape(who, name, shape, any_first)
     local extent = shape[i]
     local free = any_first and i == 1 and extent == -1
     if not free and (type(extent) ~= "number" or extent % 1 ~= 0 or extent < 0) then
-      core.fail("%s: %s: dimension %d must be a whole number of at least 0%s, got %s", who, name,
-        i, any_first and i == 1 and " or -1" or "", args.describe(extent))
+      core.fail("%s: %s: dimension %d must be a whole number of at least 0%s, got %s%s", who, name,
+        i, any_first and i == 1 and " or -1" or "", args.describe(extent),
+        any_first and extent == -1 and "; only the first extent may vary" or "")
     end
   end
   return shape
@@ -110,6 +111,12 @@ end
 --- Whether t is an options table: string keys, not an object.
 function args.is_options(t)
   return type(t) == "table" and getmetatable(t) == nil and type(next(t)) == "string"
+end
+
+--- Whether a value is called as a function is.
+function args.is_callable(value)
+  local meta = type(value) ~= "string" and getmetatable(value)
+  return type(value) == "function" or type(meta) == "table" and meta.__call ~= nil
 end
 
 --- The keys of a table in alphabetical order, for messages: "a, b".

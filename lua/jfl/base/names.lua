@@ -39,6 +39,7 @@ local ALIASES = {
 
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.
 local FOREIGN = {
+  module = "flow.model", sequential = "flow.model",
   linear = "flow.layers.dense", fc = "flow.layers.dense", embedding = "flow.layers.embedding",
   mse_loss = "flow.nn.MSELoss", l1_loss = "flow.nn.L1Loss", kl_div = "flow.nn.KLDivLoss",
   binary_cross_entropy = "flow.nn.BCELoss", nllloss = "flow.nn.nll_loss",

@@ -1,17 +1,21 @@
 -- Checkpoints: flow.train.CheckPoint and flow.checkpoint.
 ---@space checkpoint=checkpoint
----@box checkpoint.get checkpoint.load checkpoint.save
+---@box checkpoint.get checkpoint.load checkpoint.notes checkpoint.save
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
 local loop = require "jfl.data.loop"
+local plain = require "jfl.base.plain"
+local queue = require "jfl.job.queue"
+local report = require "jfl.checkpoint.report"
 local variables = require "jfl.checkpoint.variables"
 local warn = require "jfl.base.warn"
 
 local checkpoint = {}
 
-local SHOWN = 8
-local LOOP = "loop."
+local LOOP, NOTES = "loop.", "lua"
+local ASYNC = "whether to return at once: variables are written as they are after the calls so "
+  .. "far, while the program goes on. What is returned takes a callback, and has done() and wait()"
 
 -- How functions of the core that take paths are called, but for those of a program in C, which
 -- opens its own files.
@@ -19,12 +23,14 @@ local function directly(f, ...) return f(...) end
 
 -- ---- saving ----
 
--- The positions of all loops, as a list of names and a list of texts.
-local function notes()
+-- The positions of all loops, the user's notes and more texts by name, as lists of names and texts.
+local function kept(notes, more)
   local keys, values = {}, {}
+  if notes ~= nil then keys[1], values[1] = NOTES, plain.write(notes, "save: notes") end
   for name, text in pairs(loop.save()) do
     keys[#keys + 1], values[#values + 1] = LOOP .. name, text
   end
+  for name, text in pairs(more or {}) do keys[#keys + 1], values[#values + 1] = name, text end
   return keys, values
 end
 
@@ -44,19 +50,43 @@ local function save_arrays(path, var_dict, overwrite)
   if err ~= "" then core.fail("%s%s", rank > 0 and "rank 0: " or "", err) end
 end
 
---- Writes all variables, where call(f, ...) calls what opens the path.
-function checkpoint.save_by(call, path, overwrite)
-  variables.settle()
-  call(core.save, path, overwrite, notes())
+local saving = queue.task("checkpoint.save", function() end)
+
+-- Has all variables written as they are after the calls so far.
+local function save_behind(path, overwrite, notes)
+  job.compile_all()
+  return core.save_behind(saving, path, overwrite, kept(notes))
 end
+
+--- Writes all variables, and notes and texts by name if there are any, where call(f, ...) calls
+-- what opens the path.
+function checkpoint.save_by(call, path, overwrite, notes, more)
+  variables.settle()
+  call(core.save, path, overwrite, kept(notes, more))
+end
+
+local function check_notes(notes)
+  if notes ~= nil then args.expect("save", "notes", notes, "table") end
+  return notes
+end
+
+local NOTE = { "notes", "what else a program needs that loads it, such as the names of classes: "
+  .. "tables, strings, numbers and booleans", args.none, keyed = true, type = "table" }
 
 local save = args.define("train.CheckPoint:save", "Writes all variables to a directory.", {
   { "path", "the directory" },
   { "overwrite", "whether a checkpoint that is there is replaced", false },
+  { "async", ASYNC, false },
+  NOTE,
+  returns = "Handle?",
 }, function(o)
   args.expect("save", "path", o.path, "string")
   args.expect("save", "overwrite", o.overwrite, "boolean")
-  checkpoint.save_by(directly, o.path, o.overwrite)
+  local notes = check_notes(o.notes)
+  if args.expect("save", "async", o.async, "boolean") then
+    return save_behind(o.path, o.overwrite, notes)
+  end
+  checkpoint.save_by(directly, o.path, o.overwrite, notes)
 end)
 
 local save_some = args.define("checkpoint.save", "Writes variables to a directory.", {
@@ -64,8 +94,17 @@ local save_some = args.define("checkpoint.save", "Writes variables to a director
   { "var_dict", "arrays by name, to write these alone and no state of the run", args.none,
     keyed = true, type = "table<string, NdArray>" },
   { "overwrite", "whether a checkpoint that is there is replaced", false },
+  { "async", ASYNC, false },
+  NOTE,
+  returns = "Handle?",
 }, function(o)
-  if o.var_dict == nil then return save(o.path, o.overwrite) end
+  if o.var_dict == nil then
+    return save(o.path, { overwrite = o.overwrite, async = o.async, notes = o.notes })
+  end
+  if o.async then core.fail("save: async writes all variables, and takes no var_dict") end
+  if o.notes ~= nil then
+    core.fail("save: notes are kept beside all variables; with var_dict there are none")
+  end
   args.expect("save", "path", o.path, "string")
   args.expect("save", "var_dict", o.var_dict, "table")
   args.expect("save", "overwrite", o.overwrite, "boolean")
@@ -160,21 +199,31 @@ local get = args.define("checkpoint.get", "Reads a checkpoint as arrays by name.
     table.concat(only, "' or '"))
 end)
 
--- ---- loading ----
-
--- Tells what matched nothing, but for state of optimizers and of the step.
-local function complain(path, names, state, text)
-  local shown = {}
-  for _, name in ipairs(names) do
-    if not state[name] then shown[#shown + 1] = name end
-  end
-  table.sort(shown)
-  local more = #shown - SHOWN
-  if #shown == 0 then return end
-  if more > 0 then shown = { unpack(shown, 1, SHOWN) } end
-  if more > 0 then shown[SHOWN + 1] = ("and %d more"):format(more) end
-  warn.say("%s: %s: %s", path, text, table.concat(shown, ", "))
+-- The notes that were saved, or nil.
+local function notes_of(path, about)
+  local text = about.notes[NOTES]
+  if not text then return nil end
+  local notes = plain.read(text)
+  if notes == nil then core.fail("checkpoint %s: its notes make no sense", path) end
+  return notes
 end
+
+--- The texts by name that a checkpoint was saved with.
+function checkpoint.texts_of(path)
+  return with_open(path, function(_, about) return about.notes end)
+end
+
+--- The notes that a checkpoint was saved with, or nil: what a program may need before it defines
+-- its jobs, such as the size of a vocabulary.
+local read_notes = args.define("checkpoint.notes", "Reads the notes of a checkpoint.", {
+  { "path", "the directory, or a .safetensors file" },
+  returns = "table?",
+}, function(o)
+  args.expect("checkpoint.notes", "path", o.path, "string")
+  return with_open(o.path, function(_, about) return notes_of(o.path, about) end)
+end)
+
+-- ---- loading ----
 
 -- Returns a function that moves loops to the noted positions; fails here if a note is wrong.
 local function restorer(path, texts)
@@ -206,28 +255,39 @@ local function check_prefixes(file, path, only)
   end
 end
 
-local function load_from(file, about, path, strict, only)
-  local restore = not only and restorer(path, about.notes)
+local function load_from(file, about, path, strict, only, resume)
+  local restore = resume and restorer(path, about.notes)
   if only then check_prefixes(file, path, only) end
-  local report = core.load(file, strict, only)
+  local notes = notes_of(path, about)
+  local found = core.load(file, strict, only)
   if restore then restore() end
-  report.unfinished = about.unfinished
-  return report
+  found.unfinished, found.notes = about.unfinished, notes
+  return found
 end
 
 --- Reads what matches by name and gives the report, where call(f, ...) calls what opens the path.
-function checkpoint.load_by(call, path, strict, only)
+-- With `resume`, loops over data go on where they were.
+function checkpoint.load_by(call, path, strict, only, resume)
   variables.settle()
-  local report = with_open(path, function(file, about)
-    return load_from(file, about, path, strict, only)
+  local found = with_open(path, function(file, about)
+    return load_from(file, about, path, strict, only, resume)
   end, call)
-  if report.unfinished then
+  if found.unfinished then
     warn.say("%s: has no snapshot_done: saving it may have been cut short", path)
   end
-  local state = report.state
-  complain(path, report.missing, state, "variables that it does not have keep their values")
-  complain(path, report.unexpected, state, "holds variables that no job here has")
-  return report
+  report.tell(path, found, "variables that it does not have keep their values",
+    "holds variables that no job here has")
+  return found
+end
+
+-- Whether loops go on where they were: as asked, or where jfl --restart has started ranks again.
+local function is_resumed(o)
+  if o.resume == nil then return not o.only and tonumber(os.getenv "JFL_RESTARTS" or 0) > 0 end
+  args.expect("load", "resume", o.resume, "boolean")
+  if o.resume and o.only then
+    core.fail("load: resume = true takes the whole state of the run, so it goes with no `only`")
+  end
+  return o.resume
 end
 
 local load = args.define("train.CheckPoint:load", "Reads variables from a directory.", {
@@ -235,11 +295,14 @@ local load = args.define("train.CheckPoint:load", "Reads variables from a direct
   { "strict", "whether names missing on either side are an error", false },
   { "only", "what the names to be loaded begin with, or a list of that; the rest keeps its value, "
     .. "and so does the state of the run", args.none, type = "string|string[]" },
+  { "resume", "whether loops over data go on where they were when it was saved; without it they do "
+    .. "so where jfl --restart has started the script again", args.none, type = "boolean" },
   returns = "LoadReport",
 }, function(o)
   args.expect("load", "path", o.path, "string")
   args.expect("load", "strict", o.strict, "boolean")
-  return checkpoint.load_by(directly, o.path, o.strict, prefixes("load", o.only))
+  local only = prefixes("load", o.only)
+  return checkpoint.load_by(directly, o.path, o.strict, only, is_resumed(o))
 end)
 
 local CheckPoint = {}
@@ -260,16 +323,18 @@ end
 
 --- Writes every variable, the state of optimizers and of the run, to a directory. With { overwrite
 -- = true } it replaces a checkpoint that is there. The positions of loops are written too: an item
--- that was handed out counts as done.
+-- that was handed out counts as done. With { notes = { classes = set.classes, mean = 0.3 } } it
+-- keeps what else a prediction needs.
 function CheckPoint:save(...)
   check(self, "save")
   return save(...)
 end
 
---- Reads what matches by name and returns a report: the loaded, missing and unexpected names. Names
--- that match nothing are told as warnings, and are errors with { strict = true }. With { only =
--- "dense1" } only names with that prefix are loaded and the state of the run is not, which suits
--- fine-tuning.
+--- Reads what matches by name and returns a report: the loaded, missing and unexpected names, and
+-- the notes that were saved. Names that match nothing are told as warnings, and are errors with {
+-- strict = true }. With { only = "dense1" } only names with that prefix are loaded and the state of
+-- the run is not, which suits fine-tuning. With { resume = true } loops over data go on where they
+-- were, as in the run that saved it; without, they stay where they are.
 function CheckPoint:load(...)
   check(self, "load")
   return load(...)
@@ -279,6 +344,6 @@ end
 function checkpoint.CheckPoint() return setmetatable({}, CheckPoint) end
 
 --- flow.checkpoint.
-checkpoint.checkpoint = { save = save_some, load = load, get = get }
+checkpoint.checkpoint = { save = save_some, load = load, get = get, notes = read_notes }
 
 return checkpoint

@@ -66,11 +66,11 @@ function Manager:latest_checkpoint()
   return names[#names]
 end
 
---- Loads the newest checkpoint and gives the report of that and its name; where there is none,
--- creates every variable and saves the first one.
+--- Loads the newest checkpoint, with the positions of loops, and gives the report of that and its
+-- name; where there is none, creates every variable and saves the first one.
 function Manager:initialize_or_restore()
   local latest = check(self, "initialize_or_restore"):latest_checkpoint()
-  if latest then return self.check_point:load(path_of(self, latest)), latest end
+  if latest then return self.check_point:load(path_of(self, latest), { resume = true }), latest end
   self.check_point:init()
   return nil, self:save()
 end
@@ -120,11 +120,12 @@ local function prune(self)
 end
 
 --- Saves a checkpoint under a new name, which it returns, and then removes the oldest ones beyond
--- the number to keep.
-function Manager:save()
+-- the number to keep. It takes { notes = ... } as that of a CheckPoint does.
+function Manager:save(options)
   check(self, "save")
+  if options ~= nil then args.expect("save", "options", options, "table") end
   local name = of_rank_0(self, "save", core.world() == 0 and next_name(self) or "")
-  self.check_point:save(path_of(self, name))
+  self.check_point:save(path_of(self, name), options or {})
   if core.world() > 0 then return name end
   sweep(self)
   if self.keep then prune(self) end

@@ -5,7 +5,7 @@ local args = require "jfl.base.args"
 local queue = require "jfl.job.queue"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
-local wrong = require "jfl.base.names"
+local report = require "jfl.checkpoint.report"
 
 local variables = {}
 
@@ -47,13 +47,28 @@ function variables.dtypes()
   return dtypes
 end
 
---- All variables by name, as NdArrays of their own.
-function variables.get_all_variables()
-  variables.settle()
+local reading = queue.task("get_all_variables", function(list)
   local all = {}
-  for _, name in ipairs(core.variables()) do all[name] = core.variable_get(name) end
+  for i, name in ipairs(list.names) do all[name] = list[i] end
   return all
-end
+end)
+
+--- All variables by name, as NdArrays of their own.
+variables.get_all_variables = args.define("get_all_variables",
+  "All variables by name, as NdArrays of their own.", {
+    { "async", "whether to return at once: the variables as they are after the calls so far are "
+      .. "given to the callback that what is returned takes, or by its wait()", false },
+    returns = "table<string, NdArray>|Handle",
+  }, function(o)
+    if args.expect("get_all_variables", "async", o.async, "boolean") then
+      job.compile_all()
+      return core.read_behind(reading)
+    end
+    variables.settle()
+    local all = {}
+    for _, name in ipairs(core.variables()) do all[name] = core.variable_get(name) end
+    return all
+  end)
 
 -- Shapes of one number, either of which may be given for the other, as other programs write them.
 local is_number = { ["()"] = true, ["(1)"] = true }
@@ -69,7 +84,7 @@ variables.variable_info = args.define("variable_info", "Tells where a variable l
   local dtypes = variables.dtypes()
   if not dtypes[o.name] then
     core.fail("variable_info: '%s' is not a variable of any job%s", o.name,
-      wrong.suggest(o.name, dtypes))
+      report.suggest(o.name, dtypes))
   end
   local dtype, shape = core.variable_info(o.name)
   local devices, lies, axis = core.variable_lies(o.name)
@@ -84,66 +99,104 @@ local function check_fits(name, array)
   if array.dtype == dtype and is_number[got] and is_number[want] then
     return core.reshape(array, shape)
   end
-  core.fail("load_variables: variable '%s' must be %s %s, got %s %s; nothing was set", name, dtype,
-    want, array.dtype, got)
+  local turned = #shape == 2 and args.shape_text({ shape[2], shape[1] }) == got
+  core.fail("load_variables: variable '%s' must be %s %s, got %s %s%s; nothing was set", name,
+    dtype, want, array.dtype, got, turned and ", whose transpose would fit" or "")
+end
+
+-- Whether a variable is the state of an optimizer or of the step, which are named after what they
+-- belong to.
+local function is_state(name, dtypes)
+  if name:find("^System%-Train%-") then return true end
+  local owner = name:match("^(.+)%-[^-]+$")
+  return owner ~= nil and dtypes[owner] ~= nil
+end
+
+-- What values by name match: the report of a checkpoint's load.
+local function compare(values, dtypes)
+  local r = { loaded = {}, missing = {}, unexpected = {}, state = {} }
+  for _, name in ipairs(variables.names("load_variables", values)) do
+    table.insert(dtypes[name] and r.loaded or r.unexpected, name)
+  end
+  for _, name in ipairs(core.variables()) do
+    if is_state(name, dtypes) then r.state[name] = true end
+    if values[name] == nil then table.insert(r.missing, name) end
+  end
+  return r
 end
 
 -- Every value is checked before any is set.
 local function set_all(values, ignore_mismatch)
   variables.settle()
   local dtypes, arrays = variables.dtypes(), {}
-  for _, name in ipairs(variables.names("load_variables", values)) do
-    if dtypes[name] then
-      local array = variables.to_array("load_variables", name, values[name], dtypes[name])
-      arrays[name] = check_fits(name, array)
-    elseif not ignore_mismatch then
-      core.fail("load_variables: '%s' is not a variable of any job; nothing was set%s", name,
-        wrong.suggest(name, dtypes))
-    end
+  local found = compare(values, dtypes)
+  local name = found.unexpected[1]
+  if name and not ignore_mismatch then
+    core.fail("load_variables: '%s' is not a variable of any job; nothing was set%s", name,
+      report.suggest(name, dtypes))
+  end
+  for _, each in ipairs(found.loaded) do
+    local array = variables.to_array("load_variables", each, values[each], dtypes[each])
+    arrays[each] = check_fits(each, array)
   end
   -- In one order on all ranks, which set a variable together.
-  for _, name in ipairs(variables.names("load_variables", arrays)) do
-    core.variable_set(name, arrays[name])
-  end
+  for _, each in ipairs(found.loaded) do core.variable_set(each, arrays[each]) end
+  return found
 end
 
---- Sets variables by name from NdArrays or tables, all or none. Names that no variable has are
--- skipped; with { ignore_mismatch = false } they are errors.
+--- Sets variables by name from NdArrays or tables, all or none, and returns a report as loading a
+-- checkpoint does: the loaded, missing and unexpected names. Names that no variable has are skipped
+-- and told as a warning, with the variables that keep their values; with { ignore_mismatch = false
+-- } they are errors.
 variables.load_variables = args.define("load_variables", "Sets variables by name.", {
   { "values", "arrays by name", keyed = true, type = "table<string, NdArray|table>" },
   { "ignore_mismatch", "whether names of no variable are skipped", true },
+  returns = "LoadReport",
 }, function(o)
   args.expect("load_variables", "values", o.values, "table")
   args.expect("load_variables", "ignore_mismatch", o.ignore_mismatch, "boolean")
-  set_all(o.values, o.ignore_mismatch)
+  local found = set_all(o.values, o.ignore_mismatch)
+  if #found.unexpected > 0 then
+    report.tell("load_variables", found, "variables that got no value keep theirs",
+      "no job here has these variables")
+  end
+  return found
 end)
 
--- The variables that are named so or begin so, as the parts of a layer and the state of optimizers
--- do.
-local function parts_of(name)
-  local found = {}
+-- Adds the variables that are named so, or begin so, as the parts of a layer and the state of
+-- optimizers do, to a set. In a name * stands for any letters.
+local function add_named(set, name)
+  local pattern = "^" .. name:gsub("%p", function(c) return c == "*" and ".*" or "%" .. c end)
+  local found = name == "*"
   for _, each in ipairs(core.variables()) do
-    if each == name or each:sub(1, #name + 1) == name .. "-" then found[each] = true end
+    if each:find(pattern .. "$") or each:find(pattern .. "%-") then
+      set[each], found = true, true
+    end
   end
-  if next(found) ~= nil then return found end
+  if found then return end
   core.fail("drop_variables: there is no variable '%s' nor any that begins with '%s-'%s", name,
-    name, wrong.suggest(name, variables.dtypes()))
+    name, report.suggest(name, variables.dtypes()))
 end
 
 --- Drops variables, with the state that optimizers keep for them, and returns how many: for a layer
--- that gets another size, or to begin anew. Jobs that use them are traced when they are called next
--- and make them from their initializers.
+-- that gets another size, or to begin anew. They are given by name, as the name of a layer, as a
+-- pattern such as "block1-*" or "*", or as a job, which stands for all that it uses. Jobs that use
+-- them are traced when they are called next and make them from their initializers.
 variables.drop_variables = args.define("drop_variables", "Drops variables by name.", {
-  { "names", "a variable, a layer, or a list of those", type = "string|string[]" },
+  { "names", "a variable, a layer, a pattern such as \"block*\", a job, or a list of those",
+    type = "string|Job|(string|Job)[]" },
   returns = "integer",
 }, function(o)
   job.check_no_body("variables cannot be dropped")
-  local list = type(o.names) == "string" and { o.names }
+  local list = (type(o.names) == "string" or job.is(o.names)) and { o.names }
     or args.expect("drop_variables", "names", o.names, "string or table")
   local all, count = {}, 0
-  for _, name in ipairs(list) do
-    args.expect("drop_variables", "names", name, "string")
-    for each in pairs(parts_of(name)) do all[each] = true end
+  for _, what in ipairs(list) do
+    if job.is(what) then
+      for _, name in ipairs(job.variables_of(what)) do all[name] = true end
+    else
+      add_named(all, args.expect("drop_variables", "names", what, "string"))
+    end
   end
   job.drop_variables(all)
   for _ in pairs(all) do count = count + 1 end

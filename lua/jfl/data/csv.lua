@@ -8,6 +8,7 @@ local names = require "jfl.base.names"
 local csv = {}
 
 local WHO = "data.csv"
+local SHOWN = 8                  -- categories in one message
 local MISSING = { "", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?" }
 
 local function check_strings(name, list)
@@ -32,22 +33,66 @@ local function read_types(types)
   return typed, list
 end
 
--- Replaces texts by numbers from 0, in the order in which they occur first. Returns the texts.
-local function number(texts)
-  local ids, found, list = {}, {}, {}
+-- ---- categories ----
+
+-- The texts of a column's categories, in their order, and the number of each.
+local function read_list(column, texts)
+  local found, list = {}, {}
+  for i, text in ipairs(check_strings("categories." .. column, texts)) do
+    if found[text] then
+      core.fail("%s: categories.%s[%d] must be another text than those before, got '%s'", WHO,
+        column, i, text)
+    end
+    found[text], list[i] = i - 1, text
+  end
+  return list, found
+end
+
+-- The option `categories` as the names of columns, with the texts of those that have some: from
+-- names, or lists of texts by name, or both. true: all columns of texts, which `texts` says.
+local function read_categories(given, texts)
+  local wanted, of = {}, {}
+  if type(given) == "boolean" then return given and texts() or {}, of end
+  for key, value in pairs(args.expect(WHO, "categories", given, "table")) do
+    if type(key) == "string" then
+      wanted[#wanted + 1], of[key] = key, value
+    else
+      wanted[#wanted + 1] = args.expect(WHO, ("categories[%s]"):format(tostring(key)), value,
+        "string")
+    end
+  end
+  table.sort(wanted)
+  return wanted, of
+end
+
+-- The error of a text that is none of its column's categories.
+local function refuse(o, column, row, text, list)
+  local shown = { unpack(list, 1, SHOWN) }
+  if #list > SHOWN then shown[SHOWN + 1] = ("and %d more"):format(#list - SHOWN) end
+  core.fail("%s: %s: row %d: '%s' is none of the categories of column '%s': %s; unknown = "
+    .. "\"class\" makes a class of all that are none", WHO, o.path, row, text, column,
+    table.concat(shown, ", "))
+end
+
+-- Replaces texts by numbers from 0: of the categories that are given, or in the order in which they
+-- occur first. Returns the texts by number.
+local function number(o, column, texts, given)
+  local ids, list, found = {}, {}, {}
+  if given ~= nil then list, found = read_list(column, given) end
   for i, text in ipairs(texts) do
     local id = found[text]
-    if not id then
+    if not id and given ~= nil and o.unknown == "error" then refuse(o, column, i, text, list) end
+    if not id and given == nil then
       id = #list
       found[text], list[id + 1] = id, text
     end
-    ids[i] = id
+    ids[i] = id or #list
   end
   return core.from_table(ids, "int32"), list
 end
 
 -- Makes numbers of the texts of the wanted columns. Returns the lists of texts by column.
-local function make_categories(list, wanted)
+local function make_categories(o, list, wanted, given)
   local by_name, categories = {}, {}
   for _, pair in ipairs(list) do by_name[pair[1]] = pair end
   for _, name in ipairs(wanted) do
@@ -60,7 +105,7 @@ local function make_categories(list, wanted)
       core.fail("%s: categories: column '%s' must have texts, got numbers; types = {%s = "
         .. "\"string\"} reads them as texts", WHO, name, name)
     end
-    pair[2], categories[name] = number(pair[2])
+    pair[2], categories[name] = number(o, name, pair[2], given[name])
   end
   return categories
 end
@@ -73,12 +118,38 @@ local function texts_of(list)
   return wanted
 end
 
+-- ---- reading ----
+
+local function read(o, types)
+  local typed, list = read_types(types)
+  return core.csv(o.path, { separator = o.separator, header = o.header, typed = typed,
+    types = list, missing = check_strings("missing", o.missing) }, WHO)
+end
+
+-- Reads the file, and again where it has numbers in columns whose categories are given.
+local function read_texts(o)
+  local list, types, again = read(o, o.types), {}, false
+  for name, kind in pairs(o.types) do types[name] = kind end
+  for _, pair in ipairs(list) do
+    local name = pair[1]
+    local given = type(o.categories) == "table" and o.categories[name] ~= nil
+    if given and core.type(pair[2]) == "array" and not types[name] then
+      types[name], again = "string", true
+    end
+  end
+  return again and read(o, types) or list
+end
+
 --- Reads a table of comma-separated values (RFC 4180): a data set with a column for each in the
 -- file, in its order, for flow.data.batches. A column of numbers is an NdArray of int32, int64
 -- where that is too small, or float32; a missing number is nan, which makes it float32. Other
 -- columns are lists of texts or, with categories, int32 arrays that count the different texts from
 -- 0, in the order in which they occur; `categories` of the result lists those texts by column.
-csv.csv = args.define(WHO, "A table of comma-separated values as a data set.", {
+-- Given to another call, as they are or from the notes of a checkpoint, they have the same numbers
+-- there: { categories = houses.categories }. A text that is none of them is an error or, with {
+-- unknown = "class" }, has the number after the last.
+csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its columns by name, "
+  .. "and categories, the texts of those made numbers.", {
   { "path", "of the file", type = "string" },
   { "separator", "between cells", "," },
   { "header", "whether the first line has the columns' names; else they are column_1 and so on",
@@ -86,8 +157,11 @@ csv.csv = args.define(WHO, "A table of comma-separated values as a data set.", {
   { "types", "dtypes or \"string\" by column, where what the file has does not tell: {zip = "
     .. "\"string\"}", {}, type = "table<string, string>" },
   { "missing", "what stands for a missing number", MISSING, type = "string[]" },
-  { "categories", "columns of texts to be made numbers: their names, or true for all", {},
-    type = "string[]|boolean" },
+  { "categories", "columns of texts to be made numbers: their names, true for all, or by name the "
+    .. "texts that are 0, 1 and so on: {city = {\"Rome\", \"Oslo\"}}", {},
+    keyed = true, type = "string[]|table<string, string[]>|boolean" },
+  { "unknown", "what a text that is none of the categories given is: an \"error\", or a \"class\" "
+    .. "after the last", "error" },
   returns = "CsvTable",
 }, function(o)
   args.expect(WHO, "path", o.path, "string")
@@ -95,12 +169,12 @@ csv.csv = args.define(WHO, "A table of comma-separated values as a data set.", {
   if #args.expect(WHO, "separator", o.separator, "string") ~= 1 then
     core.fail("%s: separator must be one character, got string '%s'", WHO, o.separator)
   end
-  local typed, types = read_types(o.types)
-  local list = core.csv(o.path, { separator = o.separator, header = o.header, typed = typed,
-    types = types, missing = check_strings("missing", o.missing) }, WHO)
-  local wanted = o.categories
-  if type(wanted) == "boolean" then wanted = wanted and texts_of(list) or {} end
-  local categories = make_categories(list, check_strings("categories", wanted))
+  if o.unknown ~= "error" and o.unknown ~= "class" then
+    core.fail("%s: unknown must be \"error\" or \"class\", got %s", WHO, args.describe(o.unknown))
+  end
+  local list = read_texts(o)
+  local wanted, given = read_categories(o.categories, function() return texts_of(list) end)
+  local categories = make_categories(o, list, wanted, given)
   local set = columns.set(list)
   if set.categories == nil then set.categories = categories end
   return set

@@ -4,22 +4,23 @@ local bit = require "bit"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
+local stack = require "jfl.base.stack"
 local warn = require "jfl.base.warn"
 
 local loop = {}
 
 local MOST = 2 ^ 53          -- of a saved number: larger ones are not written as they are read
 
--- live: unfinished loops by name; current: the loop that handed out an item last. A loop that is
--- made within an item of another belongs to that item: it is neither counted nor saved, since a
--- resumed run continues after the item, and its name is free once the outer loop goes on or ends.
-local live, current = {}, false
+-- The loops that are not at their end, and how many were made.
+local open, serial = setmetatable({}, { __mode = "k" }), 0
 
--- By name: how many loops were made, the last of them, and the saved position of a loop that is not
--- made yet.
-local made, last, pending = {}, {}, {}
+-- By name, of loops that no item of another encloses: how many were made, the last of them, and
+-- the saved positions, by number, of loops that are not made yet.
+local made, newest, pending = {}, {}, {}
 
-job.on_clear(function() live, current, made, last, pending = {}, false, {}, {}, {} end)
+job.on_clear(function()
+  open, made, newest, pending = setmetatable({}, { __mode = "k" }), {}, {}, {}
+end)
 
 local Loop = {}
 
@@ -51,8 +52,8 @@ local function mixed(seed)
   return x ~= 0 and bit.tobit(x) or 1
 end
 
--- The numbers 1 to n in an order that the seed decides, by Marsaglia's xorshift generator.
-local function shuffled(n, seed)
+--- The numbers 1 to n in an order that the seed decides, by Marsaglia's xorshift generator.
+function loop.shuffled(n, seed)
   local order, word = {}, mixed(seed)
   for i = 1, n do order[i] = i end
   for i = n, 2, -1 do
@@ -77,7 +78,7 @@ function loop.new_seed(self) return (self.own_seed or core.get("seed")) % 2 ^ 47
 
 --- The order of an epoch's items.
 function loop.order(self, epoch, seed)
-  return shuffled(self.items, loop.epoch_seed(self, epoch, seed))
+  return loop.shuffled(self.items, loop.epoch_seed(self, epoch, seed))
 end
 
 --- The step from item `first` to `final` of the present epoch: epoch, first, last, order (or nil),
@@ -126,20 +127,48 @@ local function row(self, first)
   return unpack(values, 1, #self.columns)
 end
 
--- Frees the names of loops that were made within an item of this one, and of those within theirs.
-local function free_within(self)
-  for name, other in pairs(live) do
-    if other.within == self then
-      live[name] = nil
-      free_within(other)
+-- ---- which loops are under way ----
+
+-- Whether a value on the stack is the loop, or a bar of flow.progress that shows it.
+local function leads_to(value, self)
+  if type(value) == "table" then value = rawget(value, "iterate") or value end
+  return rawequal(value, self)
+end
+
+local function is_of_a_for(self)
+  return stack.generator(function(value) return leads_to(value, self) end) ~= nil
+end
+
+-- Whether a loop is under way. One that is made within an item of another ends with the item; that
+-- of a `for` which a break left is on no stack.
+local function is_in_use(self)
+  local outer = self.within
+  if not self.columns or outer and (outer.taken ~= self.at or not is_in_use(outer)) then
+    return false
+  end
+  return not self.by_for or is_of_a_for(self)
+end
+
+-- The loop within whose item a new loop is made: the last made of those under way; or nil.
+local function enclosing()
+  local found
+  for self in pairs(open) do
+    if self.taken > 0 and (not found or self.serial > found.serial)
+      and is_in_use(self) then
+      found = self
     end
   end
+  return found
 end
+
+-- ---- going on ----
 
 -- Moves to the next step. Returns its first and last item.
 local function next_step(self)
-  free_within(self)
-  current, self.begun = self, true
+  if self.taken == 0 then
+    self.by_for = is_of_a_for(self)
+  end
+  self.taken = self.taken + 1
   if steps(self, self.items - self.index) == 0 then
     self.epoch, self.index, self.order, self.seed = self.epoch + 1, 0, false, false
   end
@@ -158,11 +187,10 @@ function Loop:__call()
   return self.epoch, math.ceil(final / self.size), self.rows(self, first, final)
 end
 
---- Ends a loop that was left by a break, and so frees its name.
+--- Ends a loop that was left by a break.
 function methods:close()
   if getmetatable(self) ~= Loop then core.fail("close: call it with a colon: loop:close()") end
-  if live[self.name] == self then live[self.name] = nil end
-  free_within(self)
+  open[self] = nil
   self.epoch, self.index = math.max(self.epoch, self.epochs), self.items
   self.columns, self.order = false, false
   if self.stop then self.stop() end
@@ -170,20 +198,46 @@ end
 
 -- ---- what is kept ----
 
-local function record_of(self)
-  return ("%d %d %d %d %s"):format(self.count, self.epoch, self.index, self.items,
-    self.seed and ("%.0f"):format(self.seed) or "-")
+local function text_of(record)
+  return ("%d %d %d %d %s"):format(record.count, record.epoch, record.index, record.items,
+    record.seed and ("%.0f"):format(record.seed) or "-")
 end
 
---- The position of every loop, as text by name.
+-- The loops of a name that go on, as far as one can tell, and that no item of another encloses:
+-- those under way, and the last, which a break may have left for good or to save.
+local function used(name)
+  local list = {}
+  for self in pairs(open) do
+    local goes_on = self.count and (self == newest[name] or is_in_use(self))
+    if self.name == name and goes_on then list[#list + 1] = self end
+  end
+  table.sort(list, function(a, b) return a.count < b.count end)
+  return list
+end
+
+-- What is kept of the loops of a name: where those are that go on, and the last, at its end or not.
+local function records_of(name)
+  local list, last = used(name), newest[name]
+  if last and not last.columns then list[#list + 1] = last end
+  for _, record in pairs(pending[name] or {}) do list[#list + 1] = record end
+  table.sort(list, function(a, b) return a.count < b.count end)
+  return list
+end
+
+--- The positions of all loops, as text by name.
 function loop.save()
   local texts = {}
-  for name, record in pairs(pending) do texts[name] = record_of(record) end
-  for name, self in pairs(last) do texts[name] = record_of(self) end
+  for _, names in ipairs { newest, pending } do
+    for name in pairs(names) do
+      local list = records_of(name)
+      for i, record in ipairs(list) do list[i] = text_of(record) end
+      texts[name] = table.concat(list, ", ")
+    end
+  end
   return texts
 end
 
-local function parse(text)
+local function parse_one(text)
   local count, epoch, index, items, seed =
     text:match("^(%d+) (%d+) (%d+) (%d+) (%-?%d*)$")
   local r = { count = tonumber(count), epoch = tonumber(epoch), index = tonumber(index),
@@ -191,6 +245,17 @@ local function parse(text)
   if not seed or not (r.seed or seed == "-") then return nil end
   local most = math.max(r.count, r.epoch, r.items, math.abs(r.seed or 0))
   if r.count > 0 and r.epoch > 0 and r.index <= r.items and most <= MOST then return r end
+end
+
+-- The positions of the loops of one name, in the order in which those were made; nil: none.
+local function parse(text)
+  local list = {}
+  for part in (text .. ", "):gmatch("(.-), ") do
+    local record, before = parse_one(part), list[#list]
+    if not record or before and before.count >= record.count then return nil end
+    list[#list + 1] = record
+  end
+  return list
 end
 
 -- Returns what differs between the data set and the saved one; within an epoch nothing may.
@@ -207,10 +272,62 @@ local function mismatch(self, record)
 end
 
 local function move(self, record)
-  local at_end = record.index == record.items
   self.count, self.epoch, self.order = record.count, record.epoch, false
-  self.index = at_end and self.items or record.index
+  self.index = record.index == record.items and self.items or record.index
   self.seed = self.shuffle and record.seed
+end
+
+-- Says that a loop does not begin at its first item; rank 0 does so for all.
+local function tell(self, fmt, ...)
+  if core.world() == 0 then warn.say("loop '%s': " .. fmt, self.name, ...) end
+end
+
+local function tell_where(self)
+  if self.n == 0 then
+    tell(self, "was at its end in the checkpoint that was loaded, so it gives nothing; more epochs "
+      .. "continue it, another name starts anew")
+  elseif self.epoch > 1 or self.index > 0 then
+    tell(self, "goes on where the checkpoint was saved, in epoch %d of %d behind item %d of %d",
+      self.epoch, self.epochs, self.index, self.items)
+  end
+end
+
+-- The loops under way to which records of their name apply, by record. What was last then is the
+-- last now, if that was not made before it.
+local function holders(name, records)
+  local found, by_count, newest_one = {}, {}, nil
+  for _, self in ipairs(used(name)) do by_count[self.count], newest_one = self, self end
+  for i, record in ipairs(records) do
+    local self = by_count[record.count]
+    if not self and i == #records and newest_one and newest_one.count > record.count then
+      self = newest_one
+    end
+    found[record] = self
+  end
+  return found
+end
+
+-- Moves the loops of a name to their records, or keeps these for loops that are not made yet.
+-- Loops that were not under way then are ended.
+local function restore(name, records)
+  local found, moved, waiting = holders(name, records), {}, {}
+  local last, first = records[#records], made[name] or 0
+  for _, record in ipairs(records) do
+    local self = found[record]
+    if self then
+      moved[self] = true
+      move(self, record)
+      tell_where(self)
+    else
+      waiting[record.count], first = record, math.min(first, record.count - 1)
+    end
+  end
+  for _, self in ipairs(used(name)) do
+    if not moved[self] then self:close() end
+  end
+  made[name] = found[last] and last.count or first
+  pending[name] = not found[last] and waiting or nil
+  newest[name] = found[last]
 end
 
 --- Returns a function that moves loops to the positions that loop.save returned as texts, including
@@ -218,59 +335,39 @@ end
 function loop.restorer(texts)
   local records = {}
   for name, text in pairs(texts) do
-    local record = parse(text)
-    if not record then return nil, name, ("it makes no sense: '%s'"):format(text) end
-    local now = live[name]
-    local wrong = now and now.count and mismatch(now, record)
-    if wrong then return nil, name, wrong end
-    records[name] = record
+    local list = parse(text)
+    if not list then return nil, name, ("it makes no sense: '%s'"):format(text) end
+    for record, self in pairs(holders(name, list)) do
+      local wrong = mismatch(self, record)
+      if wrong then return nil, name, wrong end
+    end
+    records[name] = list
   end
   return function()
-    for name, record in pairs(records) do
-      local now = live[name]
-      if now and now.count and now.count >= record.count then
-        move(now, record)
-        made[name] = record.count
-      else
-        if now and now.count then now:close() end
-        pending[name] = record
-        made[name] = math.min(made[name] or 0, record.count - 1)
-        last[name] = nil
-      end
-    end
+    for name, list in pairs(records) do restore(name, list) end
   end
 end
 
 -- ---- making one ----
 
--- The loop within whose item a new loop is made, or nil.
-local function enclosing()
-  local self = current
-  while self and live[self.name] ~= self do self = self.within end
-  if self then return self end
-  for _, other in pairs(live) do
-    if other.begun then return other end
-  end
-end
-
--- Moves a loop to its saved position, unless it is made within another's item.
+-- Gives a loop its number among those of its name, and moves it to the position that is kept for
+-- it. One that was made before those that were under way when the checkpoint was saved was at its
+-- end.
 local function resume(who, self)
   local name = self.name
-  local record, count = pending[name], (made[name] or 0) + 1
+  local records, count = pending[name] or {}, (made[name] or 0) + 1
+  local record = records[count]
   self.count = count
-  local wrong = record and count == record.count and mismatch(self, record)
+  local wrong = record and mismatch(self, record)
   if wrong then
     core.fail("%s: loop '%s': %s; another name starts a loop anew", who, name, wrong)
   end
-  made[name] = count
-  if record and count < record.count then return self:close() end
-  pending[name], last[name] = nil, self
-  if not record then return end
-  move(self, record)
-  if self.n > 0 then return end
-  self:close()
-  warn.say("loop '%s': was at its end in the checkpoint that was loaded, so it gives nothing; more "
-    .. "epochs continue it, another name starts anew", name)
+  made[name], newest[name], records[count] = count, self, nil
+  if next(records) == nil then pending[name] = nil end
+  if not record and not pending[name] then return end
+  if record then move(self, record) else self.epoch, self.index = self.epochs, self.items end
+  if record or records[count + 1] then tell_where(self) end
+  if self.n == 0 then self:close() end
 end
 
 --- Makes a loop of o, with the options that data.loop and data.batches share, and: items, how many
@@ -282,17 +379,15 @@ function loop.new(who, o)
   args.integer(who, "epochs", o.epochs, 1)
   args.expect(who, "shuffle", o.shuffle, "boolean")
   args.name(who, "name", o.name)
-  if live[o.name] then
-    core.fail("%s: a loop named '%s' is not at its end; give this one a name of its own, or end "
-      .. "the other, if a break left it, with flow.data.close_loop('%s')", who, o.name, o.name)
-  end
   local self = setmetatable({ name = o.name, epochs = o.epochs, shuffle = o.shuffle, epoch = 1,
     index = 0, items = o.items, size = o.size, drop_last = o.drop_last, rows = o.rows,
     rank = o.rank or 0, ranks = o.ranks or false, columns = o.columns,
     stop = o.stop or false, own_seed = o.own_seed or false, count = false,
-    order = false, seed = false, begun = false, within = enclosing() or false }, Loop)
+    order = false, seed = false, taken = 0, by_for = false, within = enclosing() or false }, Loop)
+  serial = serial + 1
+  self.serial, self.at = serial, self.within and self.within.taken
   if not self.within then resume(who, self) end
-  if self.columns then live[o.name] = self end
+  if self.columns then open[self] = true end
   return self
 end
 
@@ -301,9 +396,11 @@ end
 -- names, so `columns` says in which order those of a plain table come; a list of pairs, such as
 -- { "state", states }, and the data sets of flow.data have one. With shuffle, the order follows
 -- from flow.random.seed, the loop's name and the epoch. Every checkpoint saves the position of the
--- loop under its name. Once that is loaded, before the loop is made or after, the loop continues
--- after the item that was handed out last: so save when an item is done. A loop that is made inside
--- an item of another belongs to that item. loop:close() ends one that a break left.
+-- loop under its name. Once that is loaded with { resume = true }, before the loop is made or
+-- after, the loop continues after the item that was handed out last, and says so: save when an item
+-- is done. Loops of one name are told apart by the order in which they were made. One that is made
+-- inside an item of another belongs to that item, and one that a break left is done; of loops that
+-- no `for` goes through, loop:close() says so.
 loop.loop = args.define("data.loop", "Goes through a data set, from where a checkpoint says.", {
   { "source", "a data set, or a list of NdArrays", keyed = true, type = "table|NdArray" },
   { "epochs", "how often", 1 },
@@ -320,14 +417,18 @@ loop.loop = args.define("data.loop", "Goes through a data set, from where a chec
   return loop.new(who, o)
 end)
 
---- Ends the loop of that name, as loop:close() does, and returns whether there was one.
-loop.close_loop = args.define("data.close_loop", "Ends a loop that a break left.", {
-  { "name", "the loop's name", "train" },
+--- Ends the loops of that name, as loop:close() does, and returns whether there were any.
+loop.close_loop = args.define("data.close_loop", "Ends loops that were not gone through.", {
+  { "name", "the loops' name", "train" },
   returns = "boolean",
 }, function(o)
-  local found = live[args.expect("data.close_loop", "name", o.name, "string")]
-  if found then found:close() end
-  return found ~= nil
+  args.expect("data.close_loop", "name", o.name, "string")
+  local found = {}
+  for self in pairs(open) do
+    if self.name == o.name then found[#found + 1] = self end
+  end
+  for _, self in ipairs(found) do self:close() end
+  return #found > 0
 end)
 
 return loop

@@ -4,11 +4,15 @@
 local args = require "jfl.base.args"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
+local warn = require "jfl.base.warn"
 
 local pictures = {}
 
 local FITS = { stretch = true, center = true, random = true }
 local ENDINGS = { jpg = true, jpeg = true, png = true }
+local OTHERS = { webp = true, gif = true, bmp = true, tif = true, tiff = true, avif = true,
+  heic = true, heif = true, jxl = true, jp2 = true, jfif = true, ppm = true, pgm = true,
+  tga = true, svg = true }
 
 -- The paths are the list's items, what is asked of each picture is in specs.
 local Pictures = {}
@@ -113,24 +117,63 @@ pictures.pictures = args.define("data.pictures", "Picture files as a column of a
   return list_of(list, pictures.read_spec(who, o))
 end)
 
-local function is_picture(name) return ENDINGS[(name:match("%.(%w+)$") or ""):lower()] ~= nil end
+--- Files like those of a list, as another one of pictures that asks the same of each; other lists
+-- stay what they are.
+function pictures.like(list, paths)
+  return specs[list] and list_of(paths, specs[list]) or paths
+end
 
+local function ending_of(name) return (name:match("%.(%w+)$") or ""):lower() end
+
+-- The names in a folder, but for hidden ones.
 local function sorted_names(path)
-  local names = core.directory(path) or {}
+  local names = {}
+  for _, name in ipairs(core.directory(path) or {}) do
+    if name:sub(1, 1) ~= "." then names[#names + 1] = name end
+  end
   table.sort(names)
   return names
 end
 
--- Adds the pictures of a class: those in its folder, and in folders within that.
-local function add_class(paths, labels, folder, label)
+-- Adds the pictures of a class: those in its folder, and in folders within that. Counts in
+-- `others`, by their endings, pictures of kinds that cannot be read.
+local function add_class(paths, labels, folder, label, others)
   for _, name in ipairs(sorted_names(folder)) do
-    local path = folder .. "/" .. name
-    if core.is_file(path) then
-      if is_picture(name) then paths[#paths + 1], labels[#labels + 1] = path, label end
-    elseif core.is_directory(path) then
-      add_class(paths, labels, path, label)
+    local path, ending = folder .. "/" .. name, ending_of(name)
+    if core.is_directory(path) then
+      add_class(paths, labels, path, label, others)
+    elseif ENDINGS[ending] and core.is_file(path) then
+      paths[#paths + 1], labels[#labels + 1] = path, label
+    elseif OTHERS[ending] then
+      others[ending] = (others[ending] or 0) + 1
     end
   end
+end
+
+-- What was left out, as text: "2 .gif, 1 .webp"; nil: nothing.
+local function counted(others)
+  local list = {}
+  for ending, count in pairs(others) do list[#list + 1] = ("%d .%s"):format(count, ending) end
+  table.sort(list)
+  return #list > 0 and table.concat(list, ", ") or nil
+end
+
+-- The paths and labels of all classes, each of which must have a picture.
+local function read_classes(who, root, classes)
+  local paths, labels, others = {}, {}, {}
+  for i, name in ipairs(classes) do
+    local before, left_out = #paths, {}
+    add_class(paths, labels, root .. "/" .. name, i - 1, left_out)
+    if #paths == before then
+      local left = counted(left_out)
+      core.fail("%s: '%s/%s' must have .jpg, .jpeg or .png files, as each folder there is a class, "
+        .. "got none%s", who, root, name, left and " but " .. left .. ", which are not read" or "")
+    end
+    for ending, count in pairs(left_out) do others[ending] = (others[ending] or 0) + count end
+  end
+  local left = counted(others)
+  if left then warn.say("%s: '%s': pictures that are not read: %s", who, root, left) end
+  return paths, labels
 end
 
 local function classes_in(who, folder)
@@ -146,18 +189,21 @@ end
 
 --- The pictures of a folder that has a sub-folder for each class, as a data set of images and
 -- labels, for flow.data.batches. Classes and files come in the order of their names; a class's
--- number is its place in `classes`, counted from 0. Files that end in .jpg, .jpeg and .png count.
-pictures.folder = args.define("data.folder", "A folder of pictures, with a sub-folder a class.", {
+-- number is its place in `classes`, counted from 0. Files that end in .jpg, .jpeg and .png count;
+-- of other pictures, such as .webp, it says how many there are. Hidden files and folders are left
+-- out.
+pictures.folder = args.define("data.folder", "A folder of pictures, with a sub-folder a class: a "
+  .. "data set with images, labels (int32, from 0) and classes, their names.", {
   returns = "PictureFolder", { "path", "of the folder", type = "string" }, unpack(PARAMS),
 }, function(o)
   local who = "data.folder"
   local classes = classes_in(who, args.expect(who, "path", o.path, "string"))
-  local spec, paths, labels = pictures.read_spec(who, o), {}, {}
-  for i, name in ipairs(classes) do add_class(paths, labels, o.path .. "/" .. name, i - 1) end
-  if #paths == 0 then
-    core.fail("%s: '%s' must have a folder for each class with .jpg, .jpeg or .png files, got %s",
-      who, o.path, #classes == 0 and "no folders" or ("%d folders without any"):format(#classes))
+  local spec = pictures.read_spec(who, o)
+  if #classes == 0 then
+    core.fail("%s: '%s' must have a folder for each class with .jpg, .jpeg or .png files, got no "
+      .. "folders", who, o.path)
   end
+  local paths, labels = read_classes(who, o.path, classes)
   local set = columns.set { { "images", list_of(paths, spec) },
     { "labels", core.from_table(labels, "int32") } }
   set.classes = classes

@@ -142,7 +142,8 @@ end
 --- Training and test images and labels of (Fashion-)MNIST. Gives two data sets with images,
 -- float32 (batches, size, 1, 28, 28) in 0..1, and labels, int32 (batches, size); with batched =
 -- false images (n, 1, 28, 28) and labels (n), of which flow.data.batches makes batches of any size.
-data.load_mnist = args.define("data.load_mnist", "Training and test images in batches.", {
+data.load_mnist = args.define("data.load_mnist", "Training and test data: images and labels "
+  .. "(int32), in batches.", {
   { "train_batch_size", "images a training batch", 100, type = "integer" },
   { "test_batch_size", "images a test batch", 100, type = "integer" },
   { "data_format", "NCHW or NHWC", "NCHW" },

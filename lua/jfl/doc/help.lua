@@ -69,9 +69,10 @@ local function defined_text(f)
   local parts, lines = {}, {}
   for i, param in ipairs(f.params or {}) do
     local default = param[3]
-    parts[i] = (default == nil or default == args.none) and param[1]
-      or param[1] .. "=" .. tostring(default)
-    lines[i] = param_line(param[1], default ~= nil and tostring(default) or nil, param[2])
+    local plain = type(default) ~= "table" or getmetatable(default)
+    local text = default ~= nil and (plain and tostring(default) or index.lua_text(default)) or nil
+    parts[i] = text and default ~= args.none and param[1] .. "=" .. text or param[1]
+    lines[i] = param_line(param[1], text, param[2])
   end
   local list = f.type and "" or signature(parts, f.fn and args.positional(f) or #parts)
   table.insert(lines, 1, index.written(f.path) .. list)

@@ -20,6 +20,28 @@ function index.of_object(path) return path:find("^%u%w*[.:]") ~= nil end
 --- A path as a script writes it.
 function index.written(path) return index.of_object(path) and path or "flow." .. path end
 
+-- The text of a table's entry whose key is not its place in a list.
+local function named_text(key, value)
+  if type(key) == "string" and key:find("^[%a_][%w_]*$") then return key .. " = " .. value end
+  return ("[%s] = %s"):format(type(key) == "string" and ("%q"):format(key) or tostring(key), value)
+end
+
+--- A value as a script writes it: what help and the reference show as a default.
+function index.lua_text(value)
+  if type(value) == "string" then return ("%q"):format(value) end
+  if type(value) == "function" then return "a function" end
+  if type(value) ~= "table" or getmetatable(value) then return tostring(value) end
+  local list, named = {}, {}
+  for i, each in ipairs(value) do list[i] = index.lua_text(each) end
+  for key, each in pairs(value) do
+    local in_list = type(key) == "number" and list[key] ~= nil
+    if not in_list then named[#named + 1] = named_text(key, index.lua_text(each)) end
+  end
+  table.sort(named)
+  for _, text in ipairs(named) do list[#list + 1] = text end
+  return #list == 0 and "{}" or "{ " .. table.concat(list, ", ") .. " }"
+end
+
 -- Collects the names in t and in the tables within it. Of an object, such as typing.Numpy, only
 -- functions count as names.
 local function walk(found, t, prefix)

@@ -215,8 +215,10 @@ local function setters(who, checks, values)
       if made[name] == nil then made[name] = make(object, name) end
       return made[name]
     end,
-    __newindex = function(_, name)
-      core.fail("%s: options are set by calls: config.%s(value)", who, tostring(name))
+    __newindex = function(object, name, value)
+      local set = object[name]
+      if type(set) == "function" then return set(value) end
+      core.fail("%s: %s is a group of options, which are set one by one", who, tostring(name))
     end,
     __tostring = function() return who end,
   })

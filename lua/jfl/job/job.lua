@@ -8,6 +8,7 @@ local queue = require "jfl.job.queue"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
 local definition = require "jfl.job.definition"
+local inputs = require "jfl.job.inputs"
 local plan = require "jfl.job.plan"
 local profile = require "jfl.tools.profile"
 local rates = require "jfl.job.rates"
@@ -49,8 +50,8 @@ function job.count() return #in_order() end
 
 local CLEARED = "the session that this job belonged to was cleared; define it again"
 
--- The user's function that defines a job, and the line there.
-local function definer()
+--- The user's function that defines something, and the line there.
+function job.definer()
   local level, info = 3
   repeat
     level = level + 1
@@ -114,7 +115,7 @@ end
 -- definition: whoever holds it calls the new one from then on.
 function job.global_function(...)
   local self = definition(...)
-  self._by = definer()
+  self._by = job.definer()
   local old = by_name[self.name]
   if old then return redefine(old, self) end
   self._plans, self._n_plans, self._tick = {}, 0, 0
@@ -142,13 +143,16 @@ local function run_plan(self, entry, ...)
   if not entry.read then return core.run(entry.plan, ...) end
   local value = entry.read(entry.watches and core.run_watched(entry.plan, ...)
     or { core.run(entry.plan, ...) })
-  if self._returns.kind == "Tuple" then return unpack(value) end
+  if entry.spreads then return unpack(value) end
   return value
 end
 
-local function run(self, entry, ...)
-  if entry.rates then return rates.run(run_plan, self, entry, ...) end
-  return run_plan(self, entry, ...)
+local function submit_plan(_, entry, ...) return core.call(entry.plan, ...) end
+
+-- Has by(self, entry, ...) run a plan with what it takes beside the arguments.
+local function run(by, self, entry, ...)
+  if entry.rates then return rates.run(by, self, entry, ...) end
+  return by(self, entry, ...)
 end
 
 --- The plan of a job for arguments with these first extents, as the entry that keeps it.
@@ -168,15 +172,25 @@ local function fixed_plan(self)
   return plan.compile(self, "fixed", shapes)
 end
 
---- Runs the job. Returns what `returns` says: values, a registrar or a future.
-function Job:__call(...)
+local function call(by, self, ...)
   plan.check_outside(self)
-  if not self._dynamic then return run(self, self._latest or fixed_plan(self), ...) end
+  if type((...)) == "table" and select("#", ...) == 1 and args.is_options((...)) then
+    return call(by, self, unpack(inputs.by_name(self, (...)), 1, #self._inputs))
+  end
+  if not self._dynamic then return run(by, self, self._latest or fixed_plan(self), ...) end
   local values, n = { ... }, select("#", ...)
   arguments.check_count(self, n)
   local entry, flat, count = plan_for(self, values)
-  return run(self, entry, unpack(flat, 1, count))
+  return run(by, self, entry, unpack(flat, 1, count))
 end
+
+--- Runs the job. Returns what `returns` says: values, a registrar or a future. Arguments may be
+-- given by name, in one table.
+function Job:__call(...) return call(run_plan, self, ...) end
+
+--- Has the job run without waiting for it, whatever `returns` says; gives what the core's
+-- register() and value() take.
+function job.submit(self, ...) return call(submit_plan, self, ...) end
 
 local function check_self(self, method)
   if getmetatable(self) == Job then return self end
@@ -250,9 +264,28 @@ function job.compile_all()
   end
 end
 
+--- Frees the plans of all jobs that have one of these variables, { [name] = true }; those jobs are
+-- traced when they are called next.
+function job.leave(names)
+  for _, each in ipairs(in_order()) do plan.leave(each, names) end
+end
+
+--- Whether a value is a job.
+function job.is(value) return getmetatable(value) == Job end
+
+--- The names of the variables that a job uses, with the state of its optimizers.
+function job.variables_of(self)
+  local found, list = {}, {}
+  for _, entry in pairs(self._plans) do
+    for _, name in ipairs(core.plan_variables(entry.plan)) do found[name] = true end
+  end
+  for name in pairs(found) do list[#list + 1] = name end
+  return list
+end
+
 --- Drops variables, { [name] = true }, after the plans that have them.
 function job.drop_variables(names)
-  for _, each in ipairs(in_order()) do plan.leave(each, names) end
+  job.leave(names)
   for name in pairs(names) do
     core.variable_drop(name)
     variable.shared[name] = nil
@@ -267,7 +300,7 @@ function job.clear_default_session()
   for _, each in ipairs(in_order()) do
     each._closed, each._latest, each._plans, each._retired = CLEARED, false, {}, false
   end
-  by_name, variable.shared = {}, {}
+  by_name, variable.shared, variable.frozen, variable.trainable = {}, {}, {}, {}
   profile.across(core.reset)
   config.reset()
   for _, forget in ipairs(forgetting) do forget() end

@@ -15,7 +15,7 @@ local plan = {}
 
 -- Returns a reader of the body's results as the declared type, or nil where they are not of it. For
 -- a Tuple the body returns a list or the values themselves, even if there is only one. A job that
--- trains and declares nothing may return nothing.
+-- declares nothing may return nothing, if it does something else.
 local function reader_for(returns, may_be_none, blobs, n, ...)
   local tuple = returns.kind == "Tuple"
   if n == 0 and may_be_none then return function() end end
@@ -50,7 +50,8 @@ end
 local function match_results(self, context, n, ...)
   local blobs = { members = context.members, total = context.total }
   local returns = self._returns
-  local may_be_none = self._untyped and self.type == "train"
+  local acts = self.type == "train" or context.assigns or context.watches
+  local may_be_none = self._untyped and acts
   local reader = reader_for(returns, may_be_none, blobs, n, ...)
   if not reader then
     local text = returned_text(n, ...)
@@ -178,7 +179,12 @@ local function add_outputs(self, context, ...)
     core.output(context.graph, blob)
     n = n + typing.arrays_of(blob, context.members)
   end
-  return reader, n, watch.close(context, blobs)
+  return reader, n, watch.close(context, blobs), select("#", ...)
+end
+
+-- Whether a call gives the values of its result one after another.
+local function spreads(self, n_values)
+  return self._returns.kind == "Tuple" or self._returns == typing.any and n_values > 1
 end
 
 -- The job in the core, which lives as long as the session.
@@ -198,12 +204,14 @@ local function describe(job, self, graph, shapes)
 end
 
 local function build(self, graph, shapes)
-  local context, reader, n, watches = describe(self, self, graph, shapes)
+  local context, reader, n, watches, n_values = describe(self, self, graph, shapes)
   local entry = { plan = core.compile(core_job(self), graph), graph = graph, used = self._tick,
     shapes = shapes,
     read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false,
-    rates = context.rates or false, members = context.members, reader = reader, n_results = n }
-  queue.own(entry, self._gives, self.config.concurrency_width)
+    rates = context.rates or false, members = context.members, reader = reader, n_results = n,
+    spreads = not self._async and spreads(self, n_values) }
+  local late = { plan = entry.plan, watches = watches, read = n ~= 1 and reader or entry.read }
+  queue.own(late, self._gives, self.config.concurrency_width)
   variable.share(context)
   return entry
 end

@@ -37,18 +37,19 @@ queue.settle = core.settle
 
 --- A new class of objects that a call gives in place of its value, which is not there yet. Reading
 -- a name from one or computing with it is an error at the user's line, which ends with `instead`.
-function queue.class(instead)
+function queue.class(instead, call)
   local class = {}
+  call = call or "a call of this job"
   function class:__index(key)
     if class[key] ~= nil then return class[key] end
     if key == "value" then return nil end       -- of a job that returns nothing
     if key == "busy" then return core.busy(self) end
-    core.fail("%s: a call of this job gives no value at once, so it has no '%s'; %s",
-      core.request_job(self), tostring(key), instead)
+    core.fail("%s: %s gives no value at once, so it has no '%s'; %s", core.request_job(self), call,
+      tostring(key), instead)
   end
   local function refuse(a, b)
-    core.fail("%s: a call of this job gives no value at once to compute with; %s",
-      core.request_job(core.type(a) == "request" and a or b), instead)
+    core.fail("%s: %s gives no value at once to compute with; %s",
+      core.request_job(core.type(a) == "request" and a or b), call, instead)
   end
   for event in ("add sub mul div mod pow unm concat lt le"):gmatch("%a+") do
     class["__" .. event] = refuse
@@ -77,6 +78,23 @@ function queue.own(made, gives, width)
   core.own(made.plan, gives or Registrar, made.read or false, made.watches or false, width)
 end
 
+local Handle = queue.class("it has done(), wait(), and a callback gets the value: "
+  .. "handle(function(value) ... end)", "a call with async")
+
+Handle.__call = core.register
+
+function Handle:__tostring() return "handle of " .. core.request_job(self) end
+
+--- Whether it is done, well or not.
+function Handle:done() return core.done(self) end
+
+--- Waits until it is done and gives its value; what went wrong is raised.
+function Handle:wait() return core.value(self) end
+
+--- What calls that are no runs are made with, such as core.save_behind; they give handles, which
+-- take callbacks as registrars do. read turns the list of results into the value.
+function queue.task(name, read) return core.task(name, Handle, read) end
+
 local late = {}          -- lines of functions that were told of
 
 core.front_end(function(err)
@@ -91,6 +109,8 @@ end, function(call, callback, took, limit)
   late[where] = true
   warn.say("%s: the callback at %s took %.3g ms; flow.config.callback_seconds is %.3g ms",
     core.request_job(call), where, took * 1e3, limit * 1e3)
+end, function(count)
+  warn.say("%d calls wait for their callbacks to run: flow.poll() runs those that are due", count)
 end)
 
 -- ---- the end of a program ----

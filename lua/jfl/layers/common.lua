@@ -31,8 +31,7 @@ function common.within(name) return name and name:sub(#trace.current.prefix + 1)
 --- The layer's activation of x; name gives the names of the layer's ops.
 function common.activate(who, activation, x, name)
   if activation == nil then return x end
-  local meta = getmetatable(activation)
-  if type(activation) ~= "function" and not (type(meta) == "table" and meta.__call) then
+  if not args.is_callable(activation) then
     core.fail("%s: activation must be a function such as flow.nn.relu, got %s", who,
       args.describe(activation))
   end
@@ -91,7 +90,7 @@ common.params = {
 --- Whether the job has the layer already, whose weight has that name.
 function common.is_again(who, context, o, weight)
   args.expect(who, "reuse", o.reuse, "boolean")
-  return o.reuse and context.variables[weight] ~= nil
+  return (o.reuse or context.reuses) and context.variables[weight] ~= nil
 end
 
 return common

@@ -50,7 +50,7 @@ local function layer_of(who, o, kind, parts)
   local is_again = common.is_again(who, context, o, name .. (first or ""))
   -- Without variables nothing tells whether the layer is there already.
   return { who = who, context = context, x = x, name = name, options = o,
-    op = common.namer(name, is_again or not first and o.reuse) }
+    op = common.namer(name, is_again or not first and (o.reuse or context.reuses)) }
 end
 
 -- ---- batch normalization ----
@@ -87,7 +87,8 @@ local function batch_params(...)
   return params
 end
 
--- Batch statistics count only where the job trains, the layer is trained and training is true.
+-- Batch statistics count only where the job trains, the layer is trained and not frozen, and
+-- training is true.
 local function batch_normalize(who, o, addend, with_relu)
   local layer = layer_of(who, o, "batch_norm", { "center", "scale", "trainable", "training" })
   local x, context = layer.x, layer.context
@@ -100,7 +101,8 @@ local function batch_normalize(who, o, addend, with_relu)
   local beta = param_of(layer, "beta", { channels }, common.zeros)
   local mean = statistic(layer, "moving_mean", channels, common.zeros)
   local variance = statistic(layer, "moving_variance", channels, ones)
-  if context.mode == "train" and o.trainable and o.training then
+  local frozen = variable.frozen[layer.name .. "-moving_mean"]
+  if context.mode == "train" and o.trainable and o.training and not frozen then
     local options = { axis = axis, epsilon = o.epsilon, add = addend ~= nil, relu = with_relu,
       name = layer.op "" }
     local function line(value)

@@ -13,7 +13,11 @@ local added = setmetatable({}, { __mode = "k" })     -- a list of losses for eac
 --- Adds a loss that the job's configuration minimizes.
 function losses.add_loss(loss)
   local who = "losses.add_loss"
-  local context = trace.need_train(who)
+  local context = trace.need(who)
+  if context.mode ~= "train" then
+    core.fail("%s: job '%s' is a predict job, as nothing says how it trains: set the learning rate "
+      .. "in its function_config, by config.train.primary_lr(0.1)", who, context.job.name)
+  end
   added[context] = added[context] or {}
   table.insert(added[context], optimizers.need_losses(who, loss)[1])
 end

@@ -153,7 +153,8 @@ train.secondary_lr = number("train.secondary_lr", 0, true)
 -- Gradients are multiplied by it and divided again, which matters to half precision alone.
 train.loss_scale_factor = number("train.loss_scale_factor", 0)
 train.model_update_conf = update_conf.read
-train.weight_l2 = absent("train.weight_l2", 0, "weight decay is not built into jfl")
+train.weight_l2 = absent("train.weight_l2", 0, "it is not said for all variables at once: "
+  .. "flow.regularizers.l2(0.01) says it of a layer, and weight_decay_conf decays weights")
 train.enable_non_distributed_optimizer = options.enable_non_distributed_optimizer
 for _, name in ipairs { "optimizer_placement_optimization_mode",
   "optimizer_placement_optimization_threshold" } do

@@ -5,24 +5,12 @@ local schedule = require "jfl.optim.schedules"
 
 local CONF = "train.model_update_conf"
 
--- Forms of the original that need what the core lacks.
-local MISSING = {
-  lamb_conf = "the optimizer LAMB", lars_conf = "the optimizer LARS",
-  lazy_adam_conf = "the optimizer LazyAdam",
-  rmsprop_conf = "the optimizer RMSProp", weight_decay_conf = "weight decay",
-  cosine_conf = "the cosine schedule", exponential_conf = "the exponential schedule",
-  inverse_time_conf = "the inverse time schedule",
-  linear_cosine_conf = "the linear cosine schedule",
-  natural_exp_conf = "the natural exponential schedule",
-  polynomial_conf = "the polynomial schedule",
-}
-
 -- Reads an entry: a table with these fields, each with the type that it must have, or a default.
 local function entry(path, fields, read)
   return function(conf)
     local values = {}
     for field, value in pairs(args.expect(CONF, path, conf, "table")) do
-      if not fields[field] then
+      if fields[field] == nil then
         local names = args.names_of(fields)
         core.fail("%s: %s: unknown field '%s'; %s", CONF, path, tostring(field),
           names == "" and "it has none" or "fields are " .. names)
@@ -39,15 +27,29 @@ local function entry(path, fields, read)
   end
 end
 
+-- The optimizer of that name, which takes what the entry has.
+local function optimizer(path, name, fields)
+  return entry(path, fields, function(conf) return name, conf end)
+end
+
 -- Each gives an optimizer's name and its options.
 local UPDATES = {
   naive_conf = entry("naive_conf", {}, function() return "SGD", { momentum = 0 } end),
   momentum_conf = entry("momentum_conf", { beta = 0.9 },
     function(conf) return "SGD", { momentum = conf.beta } end),
-  adam_conf = entry("adam_conf",
-    { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, do_bias_correction = true },
-    function(conf) return "Adam", conf end),
+  adam_conf = optimizer("adam_conf", "Adam",
+    { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, do_bias_correction = true }),
+  lazy_adam_conf = optimizer("lazy_adam_conf", "LazyAdam",
+    { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8 }),
+  lamb_conf = optimizer("lamb_conf", "LAMB", { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8 }),
+  lars_conf = optimizer("lars_conf", "LARS",
+    { momentum_beta = 0.9, epsilon = 1e-9, lars_coefficient = 1e-4 }),
+  rmsprop_conf = optimizer("rmsprop_conf", "RMSProp",
+    { decay_rate = 0.99, epsilon = 1e-8, centered = false }),
 }
+
+-- The optimizers that decay weights in place of those that do not.
+local WITH_DECAY = { SGD = "SGDW", Adam = "AdamW", LAMB = "LAMB", LARS = "LARS" }
 
 local WARMUPS = {
   constant_conf = entry("constant_conf", { warmup_batches = "number", multiplier = "number" },
@@ -56,17 +58,44 @@ local WARMUPS = {
     function(conf) return schedule.warmup.linear(conf.warmup_batches, conf.start_multiplier) end),
 }
 
--- Each gives boundaries and values, of which `relative` ones are multiplied by the primary rate.
+-- Each gives a function from the primary rate and a warm-up, or nil, to a schedule.
 local DECAYS = {
   piecewise_constant_conf = entry("piecewise_constant_conf",
     { boundaries = "table", values = "table" }, function(conf)
-      return { boundaries = conf.boundaries, values = conf.values }
+      return function(_, warmup)
+        return schedule.kinds.PiecewiseConstantScheduler(conf.boundaries, conf.values, warmup)
+      end
     end),
   piecewise_scaling_conf = entry("piecewise_scaling_conf",
     { boundaries = "table", scales = "table" }, function(conf)
-      return { boundaries = conf.boundaries, values = conf.scales, relative = true }
+      return function(rate, warmup)
+        local values = {}
+        for i, scale in ipairs(conf.scales) do values[i] = scale * rate end
+        return schedule.kinds.PiecewiseConstantScheduler(conf.boundaries, values, warmup)
+      end
     end),
 }
+
+-- Adds a decay that is a schedule of that name, of decay_batches steps, with these other fields.
+local function add_decay(path, name, fields)
+  fields.decay_batches = "number"
+  DECAYS[path] = entry(path, fields, function(conf)
+    conf.steps, conf.decay_batches = conf.decay_batches, nil
+    return function(rate, warmup)
+      conf.warmup = warmup
+      return schedule.kinds[name](rate, conf)
+    end
+  end)
+end
+
+add_decay("exponential_conf", "ExponentialScheduler", { decay_rate = "number", staircase = false })
+add_decay("inverse_time_conf", "InverseTimeScheduler", { decay_rate = "number", staircase = false })
+add_decay("natural_exp_conf", "NaturalExpScheduler", { decay_rate = "number", staircase = false })
+add_decay("polynomial_conf", "PolynomialScheduler",
+  { end_learning_rate = 1e-4, power = 1, cycle = false })
+add_decay("cosine_conf", "CosineScheduler", { alpha = 0 })
+add_decay("linear_cosine_conf", "LinearCosineScheduler",
+  { num_periods = 0.5, alpha = 0, beta = 0.001 })
 
 local CLIPS = {
   clip_by_global_norm = entry("clip_by_global_norm", { clip_norm = "number" },
@@ -76,14 +105,9 @@ local CLIPS = {
     end),
 }
 
-local function fail_missing(path, name, there)
-  core.fail("%s: %s: %s is not built into jfl; there is %s", CONF, path, MISSING[name], there)
-end
-
 -- The entry of conf, which has one: of its name in `readers`.
 local function one_of(readers, conf, what)
   local name, value = next(args.expect(CONF, what, conf, "table"))
-  if MISSING[name] then fail_missing(what .. "." .. name, name, args.names_of(readers)) end
   if not readers[name] or next(conf, name) ~= nil then
     core.fail("%s: %s must be one of %s with a table, got %s", CONF, what,
       args.names_of(readers), name == nil and "an empty table" or args.names_of(conf))
@@ -91,24 +115,40 @@ local function one_of(readers, conf, what)
   return readers[name](value)
 end
 
+local read_decay = entry("weight_decay_conf",
+  { weight_decay_rate = "number", includes = {}, excludes = {} }, function(conf)
+    return { weight_decay = conf.weight_decay_rate,
+      weight_decay_includes = conf.includes.pattern, weight_decay_excludes = conf.excludes.pattern }
+  end)
+
 local PARTS = {
-  learning_rate_decay = { field = "decay", readers = DECAYS },
-  warmup_conf = { field = "warmup", readers = WARMUPS },
-  clip_conf = { field = "clip_norm", readers = CLIPS },
+  learning_rate_decay = { field = "decay",
+    read = function(value) return one_of(DECAYS, value, "learning_rate_decay") end },
+  warmup_conf = { field = "warmup",
+    read = function(value) return one_of(WARMUPS, value, "warmup_conf") end },
+  clip_conf = { field = "clip_norm",
+    read = function(value) return one_of(CLIPS, value, "clip_conf") end },
+  weight_decay_conf = { field = "weight_decay", read = read_decay },
 }
 
 local update_conf = {}
 
 --- The rates' schedule for a primary learning rate.
 function update_conf.schedule(parsed, rate)
-  local boundaries, values = {}, { rate }
-  if parsed.decay then
-    boundaries, values = parsed.decay.boundaries, {}
-    for i, value in ipairs(parsed.decay.values) do
-      values[i] = parsed.decay.relative and value * rate or value
-    end
+  if parsed.decay then return parsed.decay(rate, parsed.warmup) end
+  return schedule.kinds.PiecewiseConstantScheduler({}, { rate }, parsed.warmup)
+end
+
+-- Makes the optimizer one that decays weights, if that is asked for.
+local function decay_weights(parsed)
+  if not parsed.weight_decay then return end
+  local name = WITH_DECAY[parsed.optimizer]
+  if not name then
+    core.fail("%s: weight_decay_conf: %s does not decay weights; flow.regularizers.l2 does so for "
+      .. "a layer", CONF, parsed.optimizer)
   end
-  return schedule.kinds.PiecewiseConstantScheduler(boundaries, values, parsed.warmup)
+  parsed.optimizer = name
+  for option, value in pairs(parsed.weight_decay) do parsed.options[option] = value end
 end
 
 --- Reads the table: gives { optimizer, options, decay, warmup, clip_norm }.
@@ -117,9 +157,7 @@ function update_conf.read(conf)
   for name, value in pairs(args.expect(CONF, "value", conf, "table")) do
     local part = PARTS[name]
     if part then
-      parsed[part.field] = one_of(part.readers, value, name)
-    elseif MISSING[name] then
-      fail_missing(name, name, args.names_of(UPDATES))
+      parsed[part.field] = part.read(value)
     elseif not UPDATES[name] then
       core.fail("%s: unknown entry '%s'; entries are one of %s, and %s", CONF, tostring(name),
         args.names_of(UPDATES), args.names_of(PARTS))
@@ -133,6 +171,7 @@ function update_conf.read(conf)
     core.fail("%s: value must have one of %s, as in {naive_conf = {}}, got none", CONF,
       args.names_of(UPDATES))
   end
+  decay_weights(parsed)
   update_conf.schedule(parsed, 1)
   return parsed
 end

@@ -2,6 +2,7 @@
 -- before it makes the first array (src/bind/kinds.c).
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+require "jfl.base.hints"         -- for messages of the command
 local names = require "jfl.base.names"
 local ndmath = require "jfl.nd.math"
 

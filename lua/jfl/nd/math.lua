@@ -101,7 +101,8 @@ for method, name in pairs { eq = "equal", ne = "not_equal", lt = "less", le = "l
   methods[method] = binary(name)
 end
 
--- Refuses <, <=, > and >=, whose results Lua would turn into one boolean.
+-- Refuses <, <=, > and >=, whose results Lua would turn into one boolean. == tells whether two are
+-- one array; with an __eq of arrays LuaJIT's trace compiler crashed (spec/lua/misuse_spec.lua).
 for event, instead in pairs { __lt = "lt(b) or a:gt(b)", __le = "le(b) or a:ge(b)" } do
   events[event] = function()
     core.fail("NdArrays are compared element by element, by a:%s; add :all() or :any() for one "

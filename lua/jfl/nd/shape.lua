@@ -84,25 +84,27 @@ end
 methods.take = args.define("ndarray.take", "A copy of the rows in a list, in its order; or of what "
   .. "another axis counts.", {
   { "a", "an NdArray", type = "NdArray" },
-  { "places", "a list of places, from 1; negative from the end", type = "integer[]" },
+  { "places", "a list or an NdArray of places, from 1; negative from the end",
+    type = "integer[]|NdArray" },
   { "axis", "from 0; negative from the end", 0 },
   returns = "NdArray",
 }, function(o)
   local who = "take"
   need(who, "argument 1", o.a)
-  if core.type(o.places) == "array" then
-    core.fail("take: places must be a list such as {3, 1}; flow.gather takes an NdArray of "
-      .. "places, which count from 0")
+  local is_array = core.type(o.places) == "array"
+  if is_array and #o.places.shape ~= 1 then
+    core.fail("take: places must be of one dimension, got %s", args.shape_text(o.places.shape))
   end
-  args.expect(who, "places", o.places, "table")
-  if #o.places == 0 then core.fail("take: places must not be empty") end
+  local places = is_array and o.places:totable() or args.expect(who, "places", o.places, "table")
+  if #places == 0 then core.fail("take: places must not be empty") end
   local axis, out = axis_of(who, o.a, o.axis), {}
   local extent = o.a.shape[axis]
-  for i, at in ipairs(o.places) do
+  for i, at in ipairs(places) do
     local from = place(who, ("places[%d]"):format(i), at, extent)
     if from < 1 or from > extent then
-      core.fail("take: places[%d] must be from 1 to %d, or negative from the end, got %d", i,
-        extent, at)
+      local hint = "; flow.gather takes places from 0, as ops such as argsort give them"
+      core.fail("take: places[%d] must be from 1 to %d, or negative from the end, got %d%s", i,
+        extent, at, at == 0 and hint or "")
     end
     out[i] = from - 1
   end

@@ -13,7 +13,16 @@ local assign = core.op "assign"
 local variable = {
   --- The variables of all jobs compiled so far: { dtype, shape (text), job (its name) } by name.
   shared = {},
+  --- The names of those that models keep as they are, and of those that optimizers may change.
+  frozen = {}, trainable = {},
 }
+
+--- Notes a part of a model: the name of a variable that its body makes or, under its namespace,
+-- another model that it calls. Parts stay in the order in which they came.
+function variable.note(model, name, part)
+  local at = model._has[name] or #model._parts + 1
+  model._has[name], model._parts[at] = at, part or name
+end
 
 local function known_dtype(context, dtype)
   return dtype or context.config.default_data_type or "float32"
@@ -26,6 +35,7 @@ local function compare(context, v)
   local misfits = context.misfits or {}
   context.misfits = misfits
   misfits.where = misfits.where or core.where()
+  misfits.names = (misfits.names and misfits.names .. ", " or "") .. ("%q"):format(v.name)
   misfits[#misfits + 1] = ("variable '%s' must be %s %s as job '%s' made it, got %s %s"):format(
     v.name, there.dtype, there.shape, there.job, v.dtype, shape)
 end
@@ -35,8 +45,8 @@ function variable.check(context)
   local misfits = context.misfits
   if not misfits then return end
   error(("%s%s: %s; jobs share variables by their names: give what differs another name, drop what "
-    .. "there is with flow.drop_variables, or everything with flow.clear_default_session()"):format(
-      misfits.where, context.job.name, table.concat(misfits, "; ")), 0)
+    .. "there is with flow.drop_variables{%s}, or everything with flow.clear_default_session()")
+    :format(misfits.where, context.job.name, table.concat(misfits, "; "), misfits.names), 0)
 end
 
 --- Notes a job's variables, to check jobs that are traced later against them.
@@ -63,15 +73,18 @@ local function create(who, context, v)
   local init, a, b = v.initializer.resolve(v.shape, v.data_format)
   local l1, l2 = regularizers.factors(who, v.regularizer_name or "regularizer", v.regularizer)
   local blob = core.variable(context.graph, { name = v.name, dtype = v.dtype, shape = v.shape,
-    init = init, a = a, b = b, trainable = v.trainable, l1 = l1, l2 = l2 })
+    init = init, a = a, b = b, l1 = l1, l2 = l2,
+    trainable = v.trainable and not variable.frozen[v.name] })
   context.variables[v.name] = blob
+  variable.trainable[v.name] = v.trainable or nil
+  if context.owner then variable.note(context.owner, v.name) end
   if v.distribute then
     local distribute = require "jfl.net.distribute"
     local name = v.distribute_name or "distribute"
     distribute.lay(who, name, distribute.check(who, name, v.distribute, #v.shape), blob)
   end
   local is_float = v.dtype == "float32" or v.dtype == "float64"
-  if v.trainable and is_float then
+  if v.trainable and is_float and not variable.frozen[v.name] then
     context.trainable[#context.trainable + 1] = { name = v.name, blob = blob }
   end
   return blob
@@ -93,7 +106,7 @@ function variable.of_layer(who, context, v)
   v.name, averaged = averages.name_of(context, v.name, v.trainable)
   if averaged then v.trainable = false end
   if not context.variables[v.name] then return create(who, context, v) end
-  if v.reuse then return again(who, context, v) end
+  if v.reuse or context.reuses then return again(who, context, v) end
   core.fail("%s: '%s' exists in this job already; another name makes another layer, and "
     .. "{ reuse = true } takes the variables of the one that has the name", who, v.name)
 end
@@ -184,6 +197,7 @@ variable.assign = args.define("assign", "Gives a variable another value at the e
     end
     local value = assigned(o.ref, o.value)
     assign(o.ref, value)
+    context.assigns = true
     return value
   end)
 

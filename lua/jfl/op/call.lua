@@ -5,13 +5,14 @@ local trace = require "jfl.job.trace"
 
 local call = {}
 
--- Puts the prefix of the namespaces around an op before the name in its options.
-local function prefixed(prefix, n, ...)
+-- Puts the prefix of the namespaces around an op before the name in its options. Where a model is
+-- called once more its names are taken, and the core numbers the op.
+local function prefixed(context, n, ...)
   local last = select(n, ...)
   if not args.is_options(last) or type(last.name) ~= "string" then return ... end
   local given, options = { ... }, {}
   for key, value in pairs(last) do options[key] = value end
-  options.name = prefix .. last.name
+  options.name = not context.reuses and context.prefix .. last.name or nil
   given[n] = options
   return unpack(given, 1, n)
 end
@@ -20,7 +21,9 @@ end
 function call.full_name(who, name)
   if name == nil then return nil end
   args.name(who, "name", name)
-  return (trace.current and trace.current.prefix or "") .. name
+  local context = trace.current
+  if context and context.reuses then return nil end
+  return (context and context.prefix or "") .. name
 end
 
 --- The rate at which a part of a body drops elements: that given in train jobs, else 0; training =
@@ -43,7 +46,7 @@ function call.of(name)
     f = f or core.op(name)
     local context = trace.current
     if context and context.prefix ~= "" and select("#", ...) > 0 then
-      return f(prefixed(context.prefix, select("#", ...), ...))
+      return f(prefixed(context, select("#", ...), ...))
     end
     return f(...)
   end

@@ -339,9 +339,9 @@ optimizer.CombinedOptimizer = args.define("optimizer.CombinedOptimizer",
       Combined)
   end)
 
---- Ends the body of a train job, which must have an optimizer.
+--- Ends the body of a train job, which must have an optimizer, or assign to variables itself.
 function optimizer.close(context)
-  if context.n_optimizers > 0 then return end
+  if context.n_optimizers > 0 or context.assigns then return end
   core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in "
     .. "its body", context.job.name)
 end

@@ -2,6 +2,7 @@
 -- jfl itself.
 local colour = require "jfl.repl.colour"
 local debug = require "debug"
+local hints = require "jfl.base.hints"
 local show = require "jfl.repl.show"
 
 local report = {}
@@ -16,7 +17,7 @@ function report.begin(chunk, text) running = { chunk = chunk, text = text } end
 
 -- The text of an error object, and of anything else that error() was given.
 local function said_by(message)
-  if type(message) == "string" then return message end
+  if type(message) == "string" then return hints.added(message) end
   local meta = debug.getmetatable(message)
   local tells = type(meta) == "table" and rawget(meta, "__tostring") ~= nil
   local ok, text = pcall(tells and tostring or show.text, message)

@@ -66,7 +66,7 @@ end
 -- "job 'double' (predict): x (3) float32 -> Numpy"
 local function job_text(job)
   return ("%s: %s -> %s"):format(tostring(job), inputs_of(job),
-    job._untyped and "future" or tostring(job._returns))
+    job._untyped and (job._async and "future" or "arrays") or tostring(job._returns))
 end
 
 --- How a value that is no function is called, or nil.

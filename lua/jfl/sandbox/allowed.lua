@@ -37,7 +37,7 @@ allowed.fields = {
     lt matmul max mean min ne reshape set slice std sum take totable transpose
   ]],
   blob = set_of "shape dtype name",
-  request = set_of "get done cancel",
+  request = set_of "busy cancel done get wait",
   table = set_of "Placeholder minimize compile graph plan name shape dtype",
 }
 

@@ -3,7 +3,7 @@
 ---@flow progress
 local args = require "jfl.base.args"
 local core = require "jfl.core"
-local debug = require "debug"
+local stack = require "jfl.base.stack"
 local text = require "jfl.base.text"
 
 local progress = {}
@@ -24,24 +24,11 @@ Bar.__index = Bar
 
 -- ---- whose loop is under way ----
 
-local GENERATOR = "(for generator)"   -- what the virtual machine calls a loop's iterator
-
--- The innermost other bar whose loop is still running. A loop that was left early does not say so,
--- but its variables are no longer on the stack.
+-- The innermost other bar whose loop is still running.
 local function around(self)
-  local level = 2
-  while debug.getinfo(level, "l") do
-    local i, found = 1, nil
-    local name, value = debug.getlocal(level, i)
-    while name do
-      local is_bar = name == GENERATOR and getmetatable(value) == Bar
-      if is_bar and value ~= self and not value.closed then found = value end
-      i = i + 1
-      name, value = debug.getlocal(level, i)
-    end
-    if found then return found end
-    level = level + 1
-  end
+  return stack.generator(function(value)
+    return getmetatable(value) == Bar and value ~= self and not value.closed
+  end)
 end
 
 -- ---- what is written ----
@@ -192,9 +179,9 @@ local function steps(source)
   end
   if core.type(source) == "array" then return rows(source), 0, #source end
   if type(source) == "function" then return source end
-  local meta = getmetatable(source)
-  if type(source) == "table" and meta == nil then return rows(source), 0, #source end
-  if type(meta) == "table" and meta.__call then
+  local is_list = type(source) == "table" and getmetatable(source) == nil
+  if is_list then return rows(source), 0, #source end
+  if args.is_callable(source) then
     return source, nil, type(source.n) == "number" and source.n < math.huge and source.n or nil
   end
   core.fail("progress: source must be a number, an iterator, an NdArray or a list, got %s",

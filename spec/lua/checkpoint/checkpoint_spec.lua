@@ -219,14 +219,27 @@ describe("checkpoint", function()
     flow.random.seed(4)
     local want = flow.ndarray.rand({ 4 }):totable()
     for _, text in ipairs { "1", "0 1 0 4 -", "1 1 5 4 -", "1 1 1 4 x", "1 1 1 4", "",
-      "1 1 0 56294995562949953421313421311 -", "1 1 0 4 99999999999999999" } do
+      "1 1 0 56294995562949953421313421311 -", "1 1 0 4 99999999999999999",
+      "1 1 0 4 -, 1 1 0 4 -", "1 1 0 4 -," } do
       with_notes(('"note.loop.l":"%s"'):format(text))
       flow.random.seed(4)
-      helper.fails(function() flow.checkpoint.load(path) end, "loop 'l': it makes no sense")
+      helper.fails(function() flow.checkpoint.load(path, { resume = true }) end,
+        "loop 'l': it makes no sense")
       assert.same(want, flow.ndarray.rand({ 4 }):totable())
     end
+    with_notes('"note.lua":"[1"')
+    helper.fails(function() flow.checkpoint.load(path) end, "its notes make no sense")
+    helper.fails(function() flow.checkpoint.notes(path) end, "its notes make no sense")
     with_notes('"note.unknown":"5"')
-    flow.checkpoint.load(path)
+    flow.checkpoint.load(path, { resume = true })
+  end)
+
+  it("says of files of other kinds what can be read", function()
+    for _, name in ipairs { "model.gguf", "model.onnx", "model.pt", "model" } do
+      helper.write(directory .. "/" .. name, "GGUF")
+      helper.fails(function() flow.checkpoint.load(directory .. "/" .. name) end, name
+        .. ": it must be a .safetensors file or the directory of a checkpoint, got a file of")
+    end
   end)
 
   it("says why it cannot be saved, and leaves nothing behind", function()
@@ -358,6 +371,61 @@ describe("OneFlow's layout", function()
     put("one-weight", "meta", "shape { dim: 2 dim: 2 } data_type: kFloat")
     os.remove(path .. "/one-weight/out")
     fails("one-weight: has a meta, but the file out is missing")
+  end)
+end)
+
+describe("notes", function()
+  local directory, path
+
+  before_each(function()
+    flow.clear_default_session()
+    directory = helper.directory()
+    path = directory .. "/model"
+    helper.predict("net", { 1, 2 }, function(x) return flow.layers.dense(x, 2, { name = "fc" }) end)
+  end)
+
+  after_each(function()
+    flow.clear_default_session()
+    helper.remove(directory)
+  end)
+
+  local NOTES = { classes = { "cat", "dog" }, mean = { 0.1, 1 / 3 }, size = 32, [0] = "zero" }
+
+  it("come back with the model, and before it", function()
+    local check_point = flow.train.CheckPoint()
+    check_point:save(path, { notes = NOTES })
+    assert.same(NOTES, flow.checkpoint.notes(path))
+    assert.same(NOTES, check_point:load(path).notes)
+    assert.same(NOTES, flow.checkpoint.load(path, { only = "fc" }).notes)
+    assert.same(NOTES, flow.checkpoint.notes(path .. "/model.safetensors"))
+    flow.checkpoint.save(path, { overwrite = true })
+    assert.is_nil(flow.checkpoint.notes(path))
+    assert.is_nil(check_point:load(path).notes)
+  end)
+
+  it("are taken by a manager of checkpoints", function()
+    local manager = flow.train.SimpleCheckPointManager(directory)
+    local name = manager:save({ notes = NOTES })
+    assert.same(NOTES, flow.checkpoint.notes(directory .. "/" .. name))
+    assert.same(NOTES, manager:initialize_or_restore().notes)
+  end)
+
+  it("may be as long as a vocabulary", function()
+    local words = {}
+    for i = 1, 50000 do words[i] = "word " .. i end
+    flow.checkpoint.save(path, { notes = { words = words } })
+    assert.same(words, flow.checkpoint.notes(path).words)
+  end)
+
+  it("are plain values, and go with all variables", function()
+    local mean = flow.ndarray.ones({ 2 })
+    helper.fails(function() flow.checkpoint.save(path, { notes = { mean = mean } }) end,
+      "save: notes.mean must be a table, string, number or boolean, got an NdArray")
+    helper.fails(function() flow.checkpoint.save(path, { notes = 3 }) end, "notes must be a table")
+    helper.fails(function()
+      flow.checkpoint.save(path, { var_dict = { a = flow.ndarray.ones({ 2 }) }, notes = {} })
+    end, "save: notes are kept beside all variables")
+    assert.is_nil(io.open(path))
   end)
 end)
 

@@ -1,4 +1,5 @@
 --- flow.drop_variables: what it drops, what stays, and how jobs go on.
+local core = require "jfl.core"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
@@ -74,6 +75,46 @@ describe("drop_variables", function()
     helper.predict("train", { 1 }, function(v) return v end)({ 1 })
     flow.drop_variables({ "hidden", "hidden2", "System" })
     assert.equal("", names())
+  end)
+
+  it("drops all that a job uses", function()
+    helper.predict("other", { 1, 2 }, function(v)
+      return flow.layers.dense(v, 2, { name = "own" })
+    end):compile()
+    local job = train(4)
+    local first = helper.list(job(x))
+    job(x)
+    assert.equal(10, flow.drop_variables(job))     -- four, their momenta, the step and the rate
+    local left = core.variables()
+    table.sort(left)
+    assert.same({ "own-bias", "own-weight" }, left)
+    assert.same(first, helper.list(job(x)))
+    assert.equal(0, flow.drop_variables(helper.predict("none", { 1 }, function(v) return v end)))
+    assert.equal(12, flow.drop_variables({ job, "own" }))
+  end)
+
+  it("drops by pattern, and all", function()
+    train(4)(x)
+    helper.predict("train", { 1 }, function(v) return v end)({ 1 })      -- uses none of them
+    assert.equal(4, flow.drop_variables("*-bias"))
+    assert.equal("System-Train-LearningRate-train System-Train-TrainStep-train hidden-weight "
+      .. "hidden-weight-momentum hidden2-weight hidden2-weight-momentum", names())
+    assert.equal(2, flow.drop_variables("hidden2*"))
+    helper.fails(function() flow.drop_variables("hidden.*") end, "there is no variable 'hidden.*'")
+    assert.equal(4, flow.drop_variables("*"))
+    assert.equal(0, flow.drop_variables("*"))
+  end)
+
+  it("is told how to make room for a layer of another size", function()
+    local job = train(4)
+    job(x)
+    local ok, err = pcall(train, 5)
+    assert.is_false(ok)
+    local call = err:match("flow%.drop_variables%b{}")
+    assert.equal('flow.drop_variables{"hidden-weight", "hidden-bias", "hidden2-weight"}', call)
+    assert.equal(6, assert(loadstring("local flow = ... return " .. call))(flow))
+    train(5)(x)
+    assert.same({ 5, 3 }, flow.get_all_variables()["hidden-weight"].shape)
   end)
 
   it("names what is wrong", function()

@@ -84,6 +84,37 @@ describe("data.csv", function()
     end)())
   end)
 
+  it("gives texts the numbers that they have elsewhere", function()
+    local first = read("city,kind\nRome,a\nOslo,b\n", { categories = true })
+    local second = read("kind,city\nb,Oslo\nb,Rome\n", { categories = first.categories })
+    assert.same({ "kind: int32: 1|1", "city: int32: 1|0" }, shown(second))
+    assert.same(first.categories, second.categories)
+    local third = read("city,zip,kind\nOslo,7,x\nRome,8,y\n",
+      { categories = { "kind", city = { "Paris", "Rome", "Oslo" }, zip = { "8", "7" } } })
+    assert.same({ "city: int32: 2|1", "zip: int32: 1|0", "kind: int32: 0|1" }, shown(third))
+    assert.same({ "Paris", "Rome", "Oslo" }, third.categories.city)
+  end)
+
+  it("makes texts that are no category an error, or a class of their own", function()
+    local text, of = "city\nOslo\nParis\nRome\n", { city = { "Rome", "Oslo" } }
+    helper.fails(function() read(text, { categories = of }) end, "data.csv: " .. path
+      .. ": row 2: 'Paris' is none of the categories of column 'city': Rome, Oslo; unknown = "
+      .. "\"class\" makes a class of all that are none")
+    assert.same({ "city: int32: 1|2|0" }, shown(read(text, { categories = of, unknown = "class" })))
+    assert.same({ "city: int32: 0|1|2" },
+      shown(read(text, { categories = { "city" }, unknown = "class" })))
+  end)
+
+  it("has categories that a model is saved with", function()
+    flow.clear_default_session()
+    local directory = helper.directory()
+    local first = read("city\nRome\nOslo\n", { categories = true })
+    flow.checkpoint.save(directory .. "/model", { notes = { categories = first.categories } })
+    local notes = flow.checkpoint.notes(directory .. "/model")
+    helper.remove(directory)
+    assert.same({ "city: int32: 1" }, shown(read("city\nOslo\n", notes)))
+  end)
+
   it("gives its columns to batches in the order of the file", function()
     local set = read("z,a\n1,10\n2,20\n3,30\n")
     assert.equal("data set: z (3), a (3)", tostring(set))
@@ -196,6 +227,16 @@ describe("data.csv", function()
     fails("categories: the file has no column string 'b'", "a\nx\n", { categories = { "b" } })
     fails("categories: column 'a' must have texts, got numbers; types = {a = \"string\"} reads",
       "a\n1\n", { categories = { "a" } })
+    fails("categories: the file has no column string 'b'",
+      "a\nx\n", { categories = { b = { "x" } } })
+    fails("categories.a must be a table, got string 'x'", "a\nx\n", { categories = { a = "x" } })
+    fails("categories.a[1] must be a string, got number 1",
+      "a\nx\n", { categories = { a = { 1 } } })
+    fails("categories.a[2] must be another text than those before, got 'x'", "a\nx\n",
+      { categories = { a = { "x", "x" } } })
+    fails("categories[1] must be a string, got number 3", "a\nx\n", { categories = { 3 } })
+    fails("unknown must be \"error\" or \"class\", got string 'none'", "a\nx\n",
+      { unknown = "none" })
     helper.fails(function() csv("/nowhere/a.csv") end, "/nowhere/a.csv: No such file")
     helper.fails(function() csv("/dev") end, "/dev: it is not a file")
   end)

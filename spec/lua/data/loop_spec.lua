@@ -60,7 +60,7 @@ describe("data.loop", function()
 
   local function save() check_point:save(path, { overwrite = true }) end
   local function load()
-    local report = check_point:load(path)
+    local report = check_point:load(path, { resume = true })
     return report
   end
 
@@ -238,11 +238,138 @@ describe("data.loop", function()
     end)
   end)
 
-  it("refuses a second loop of a name until the first is at its end", function()
+  it("stays where it is unless it is to go on", function()
+    take(loop({ DATA }))
+    save()
+    check_point:load(path)                      -- back to the best, and carry on
+    assert.equal("1.1=10 1.2=20 1.3=30 1.4=40", take(loop({ DATA })))
+    local source = loop({ DATA })
+    take(source, 3)
+    save()
+    check_point:load(path)
+    assert.equal("1.4=40", take(source))
+    flow.clear_default_session()
+    local said = helper.stderr_of(function() check_point:load(path) end)
+    assert.equal("1.1=1 1.2=2 1.3=3", take(loop({ { 1, 2, 3 } })))      -- and on other data
+    assert.equal("1.1=10 1.2=20 1.3=30 1.4=40", take(loop({ DATA }, { shuffle = false })))
+    assert.equal("", said)
+  end)
+
+  it("says where it goes on", function()
+    local first = loop({ DATA }, { epochs = 2 })
+    take(first, 6)
+    save()
+    local where = "goes on where the checkpoint was saved, in epoch 2 of 2 behind item 2 of 4"
+    assert.truthy(helper.stderr_of(load):find("loop 'train': " .. where, 1, true))
+    restart()
+    local said = helper.stderr_of(function() loop({ DATA }, { epochs = 2 }) end)
+    assert.truthy(said:find("loop 'train': " .. where, 1, true))
+    flow.clear_default_session()
+    assert.equal("", helper.stderr_of(function() take(loop({ DATA })) end))
+  end)
+
+  it("goes on after ranks were started again", function()
+    helper.remove(directory)
+    directory = helper.directory()
+    local script = ([[
+      local flow = require "jfl"
+      local check_point = flow.train.CheckPoint()
+      if os.getenv "JFL_RESTARTS" then check_point:load(%q) end
+      for epoch, i in flow.data.loop({ { 5, 6, 7 } }) do
+        io.write(i, " ")
+        if i == 2 and not os.getenv "JFL_RESTARTS" then return check_point:save(%q) end
+      end]]):format(path, path)
+    assert.equal("1 2 ", (helper.script(script)))
+    assert.equal("1 2 3 ", (helper.script(script, "JFL_RESTARTS=0")))
+    assert.truthy((helper.script(script, "JFL_RESTARTS=1")):find("3 $"))
+  end)
+
+  it("takes no part of a checkpoint to go on", function()
+    save()
+    helper.fails(function() check_point:load(path, { only = "w", resume = true }) end,
+      "load: resume = true takes the whole state of the run, so it goes with no `only`")
+    helper.fails(function() check_point:load(path, { resume = 1 }) end,
+      "load: resume must be a boolean")
+  end)
+
+  it("may have the name of another that is not at its end", function()
     for _, i in loop({ DATA }) do
       if i == 2 then break end
     end
-    helper.fails(function() loop({ DATA }) end, "flow.data.close_loop('train')")
+    local a, b = loop({ DATA }), loop({ { 1, 2, 3 } })
+    assert.equal("1.1=10 1.2=20", take(a, 2))
+    assert.equal("1.1=1", take(b, 1))
+    save()
+    restart()
+    assert.equal("", take(loop({ DATA })))       -- the first, which a break left
+    a, b = loop({ DATA }), loop({ { 1, 2, 3 } })
+    assert.equal("1.2=2 1.3=3", take(b))
+    assert.equal("1.3=30 1.4=40", take(a))
+    assert.equal("1.1=10", take(loop({ DATA }), 1))
+  end)
+
+  it("may have the name of the one around it", function()
+    local function whole(from)
+      local seen = {}
+      for _, i in loop({ DATA }) do
+        seen[#seen + 1] = i .. ":" .. take(loop({ { 1, 2 } }))
+        for _, k in flow.progress(loop({ { 1, 2 } })) do
+          if k == 1 then break end
+        end
+        if i == 2 and from == 1 then
+          save()
+          break
+        end
+      end
+      return table.concat(seen, " ")
+    end
+    helper.stderr_of(function()
+      assert.equal("1:1.1=1 1.2=2 2:1.1=1 1.2=2", whole(1))
+      assert.equal("1.1=10", take(loop({ DATA }), 1))
+      restart()
+      assert.equal("3:1.1=1 1.2=2 4:1.1=1 1.2=2", whole(3))
+      assert.equal("1:1.1=1 1.2=2 2:1.1=1 1.2=2 3:1.1=1 1.2=2 4:1.1=1 1.2=2", whole(5))
+    end)
+  end)
+
+  it("that a break left is no obstacle to those that follow", function()
+    for _, i in loop({ DATA }) do
+      if i == 1 then break end
+    end
+    for _, i in flow.progress(loop({ DATA })) do
+      if i == 2 then break end
+    end
+    for _, i in loop({ DATA }, { name = "b" }) do
+      if i == 3 then
+        save()
+        break
+      end
+    end
+    restart(function()
+      assert.equal("1.4=40", take(loop({ DATA }, { name = "b" })))
+      assert.equal("", take(loop({ DATA })))
+      assert.equal("1.3=30 1.4=40", take(loop({ DATA })))
+      assert.equal("1.1=10", take(loop({ DATA }), 1))
+    end)
+  end)
+
+  it("goes on after a break, in the same loop or in another run", function()
+    local source = loop({ DATA }, { epochs = 2 })
+    for _, i in source do
+      if i == 2 then break end
+    end
+    save()
+    assert.equal("1.3=30", take(source, 1))
+    load()
+    assert.equal("1.3=30", take(source, 1))
+    restart(function()
+      assert.equal("1.3=30 1.4=40", take(loop({ DATA }, { epochs = 2 }), 2))
+    end)
+  end)
+
+  it("is closed by its name, or by itself", function()
+    local left = loop({ DATA })
+    take(left, 2)
     assert.is_true(flow.data.close_loop("train"))
     assert.is_false(flow.data.close_loop("train"))
     local source = loop({ DATA })
@@ -253,7 +380,7 @@ describe("data.loop", function()
     assert.truthy(loop({ DATA })())
   end)
 
-  it("frees the names of loops inside an item, however deep, when that is done", function()
+  it("counts no loops inside an item, however deep", function()
     local seen = {}
     for _ in loop({ DATA }, { name = "outer" }) do
       for _, i in loop({ DATA }, { name = "middle" }) do

@@ -30,7 +30,7 @@ describe("folders of pictures", function()
 
   -- Seven pictures of three classes, of several extents.
   local function folder()
-    for _, class in ipairs { "b", "a", "c", "empty", "c/more" } do
+    for _, class in ipairs { "b", "a", "c", "c/more", ".hidden" } do
       os.execute("mkdir -p " .. path(class))
     end
     put("a/1.png", 1)
@@ -54,7 +54,7 @@ describe("folders of pictures", function()
   it("are listed with their classes, in the order of names", function()
     folder()
     local set = open()
-    assert.same({ "a", "b", "c", "empty" }, set.classes)
+    assert.same({ "a", "b", "c" }, set.classes)
     assert.same({ 0, 0, 1, 1, 1, 2, 2 }, set.labels:totable())
     assert.equal("int32", set.labels.dtype)
     assert.equal(path("c/more/7.png"), set.images[7])
@@ -73,6 +73,41 @@ describe("folders of pictures", function()
     local names = {}
     for i, file in ipairs(open().images) do names[i] = file:match("[^/]*$") end
     assert.same({ "1.jpg", "2.JPG", "3.jpeg", "4.Jpeg", "5.png", "6.PNG" }, names)
+  end)
+
+  it("say which pictures are not read", function()
+    folder()
+    assert.equal("", helper.stderr_of(open))
+    for _, name in ipairs { "a/1.webp", "c/more/2.WEBP", "b/3.gif", "b/4.bmp", "b/._4.bmp" } do
+      helper.write(path(name), "a picture of another kind")
+    end
+    assert.equal(("jfl: data.folder: '%s': pictures that are not read: 1 .bmp, 1 .gif, 2 .webp\n")
+      :format(directory), helper.stderr_of(open))
+  end)
+
+  it("have no class without pictures", function()
+    folder()
+    os.execute("mkdir -p " .. path "birds/large")
+    helper.fails(function() open() end, ("data.folder: '%s/birds' must have .jpg, .jpeg or .png "
+      .. "files, as each folder there is a class, got none"):format(directory))
+    helper.write(path "birds/large/1.webp", "a picture of another kind")
+    helper.fails(function() open() end, "got none but 1 .webp, which are not read")
+  end)
+
+  it("are split by their classes", function()
+    for _, class in ipairs { "a", "b" } do
+      os.execute("mkdir -p " .. path(class))
+      for i = 1, 10 do put(("%s/%d.png"):format(class, i), i) end
+    end
+    local train, test = flow.data.split(open(), { 0.8, 0.2, by_class = true })
+    assert.same({ "a", "b" }, test.classes)
+    assert.same({ 8, 8, 2, 2 }, { train.labels:eq(0):sum(), train.labels:eq(1):sum(),
+      test.labels:eq(0):sum(), test.labels:eq(1):sum() })
+    assert.equal("4 pictures, 4 by 4", tostring(test.images))
+    for _, _, images, labels in flow.data.batches(test, { batch_size = 4 }) do
+      assert.same({ 4, 4, 4, 3 }, images.shape)
+      assert.same({ 0, 0, 1, 1 }, labels:totable())
+    end
   end)
 
   it("give batches of one size, with their labels", function()
@@ -132,9 +167,9 @@ describe("folders of pictures", function()
       flow.random.seed(9)
       local source = flow.data.batches(open(RANDOM), options(1))
       for _ = 1, done do source() end
-      check_point:save(path("model"), { overwrite = true })
+      check_point:save(path(".model"), { overwrite = true })
       flow.clear_default_session()
-      check_point:load(path("model"))
+      check_point:load(path(".model"), { resume = true })
       local i = done
       for _, _, images, labels in flow.data.batches(open(RANDOM), options(2)) do
         i = i + 1

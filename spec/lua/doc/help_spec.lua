@@ -44,6 +44,23 @@ describe("help", function()
     end
   end)
 
+  -- What tostring gives for a value without a text of its own.
+  local function addresses(text)
+    return text:match("%w+[^%s:]*: 0x%x+") or text:match("function: builtin")
+  end
+
+  it("shows no address in place of a value, and neither does the reference", function()
+    for path in pairs(index.entries()) do assert.is_nil(addresses(help.text(path) or ""), path) end
+    assert.is_nil(addresses(require "scripts.doc.stubs" ()))
+    local pages, count = require "scripts.doc.pages" ({}), 0
+    for name, text in pairs(pages) do
+      assert.is_nil(addresses(text), name)
+      count = count + 1
+    end
+    assert.is_true(count > 60)
+    holds(help.text("data.csv"), "types={}, missing={ \"\", \"NA\", ")
+  end)
+
   it("lists everything without a name", function()
     local text = help.text()
     holds(text, "flow.nn\n")

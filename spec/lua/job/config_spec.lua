@@ -145,7 +145,31 @@ describe("function_config", function()
       "unknown option 'default_data_typ'; did you mean default_data_type?")
     helper.fails(function() config.train.lr(1) end,
       "function_config.train: unknown option 'lr'; options are ")
-    helper.fails(function() config.default_data_type = flow.float end, "options are set by calls")
+    helper.fails(function() config.default_data_typ = flow.float end,
+      "unknown option 'default_data_typ'; did you mean default_data_type?")
+    helper.fails(function() config.train = {} end, "function_config: train is a group of options")
+  end)
+
+  it("takes options by assignment as by calls", function()
+    local config = flow.function_config()
+    config.default_data_type = flow.double
+    config.enable_inplace = false
+    local training = flow.function_config()
+    training.train.primary_lr = 0.5
+    training.train.model_update_conf = { naive_conf = {} }
+    helper.fails(function() training.train.primary_lr = -1 end,
+      "train.primary_lr: value must be a number of at least 0, got number -1")
+    local w = helper.train("old", { function_config = training, body = function(x)
+      local v = flow.get_variable("v", { 2 }, { initializer = flow.ones_initializer() })
+      flow.losses.add_loss(x * v)
+      return v
+    end })
+    w({ 1, 1 })
+    assert.same({ 0.75, 0.75 }, w({ 1, 1 }):totable())
+    local job = helper.predict("double", { 1 }, function()
+      return flow.get_variable("d", { 1 }, { initializer = flow.zeros_initializer() })
+    end, { function_config = config })
+    assert.equal("float64", job({ 1 }).dtype)
   end)
 
   it("checks values", function()

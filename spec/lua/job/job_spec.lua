@@ -44,11 +44,11 @@ describe("a job's definition", function()
 
   it("checks its inputs", function()
     local P = tp.Numpy.Placeholder({ 1 })
-    helper.fails(define { inputs = { images = P } }, "j: inputs must be a list such as "
-      .. "{ { \"images\", placeholder } }, as inputs have an order, got a table with the name "
-      .. "'images'")
-    helper.fails(define { inputs = { P } },
-      "j: inputs: entry 1 must be { \"name\", placeholder }")
+    helper.fails(define { inputs = { images = P } }, "j: inputs with names go to the parameters "
+      .. "that have them, and the body names none; state them in order: { { \"images\", "
+      .. "flow.float32 { 100, 10 } } }")
+    helper.fails(define { inputs = { 5 } },
+      "j: inputs: entry 1 must be { \"name\", placeholder }, got number 5")
     helper.fails(define { inputs = { { "x", P }, { "x", P } } }, "j: inputs: 'x' is there twice")
     helper.fails(define { inputs = { { "x", P }, nil, { "y", P } } },
       "j: inputs must be a list of { \"name\", placeholder } without holes, got an entry under "
@@ -357,17 +357,21 @@ describe("a call", function()
     helper.fails(function() job({ { 1, { 2 } }, { 3, 4 } }) end, "[1][2] must be a number")
   end)
 
-  it("has no named arguments", function()
+  it("takes its arguments by name in one table", function()
     local one = helper.predict("one", { 1 }, function(x) return x end)
     local any = helper.predict("any", { 1 }, function(x) return x end,
       { inputs = { { "x", tp.Numpy.Placeholder({ -1, 1 }) } } })
-    local two = helper.predict("two", { 1 }, function(x) return x end, { inputs = {
+    local two = helper.predict("two", { 1 }, function(x, y) return x - y end, { inputs = {
       { "x", tp.Numpy.Placeholder { 1 } }, { "y", tp.Numpy.Placeholder { 1 } } } })
-    helper.fails(function() one { x = { 1 } } end, "one: x must be an array or a list of "
-      .. "numbers, got a table with the name 'x'")
-    helper.fails(function() any { x = { 1 } } end, "any: x must be an NdArray or a list of rows")
-    helper.fails(function() two { x = { 1 }, y = { 2 } } end,
-      "two: takes its arguments by position (x, y), got a table with names")
+    assert.equal(1, one { x = { 1 } }[1])
+    assert.same({ { 1 }, { 2 } }, any({ x = { { 1 }, { 2 } } }):totable())
+    assert.equal(-1, two { y = { 2 }, x = { 1 } }[1])
+    helper.fails(function() two { x = { 1 } } end, "two: 'y' is missing")
+    helper.fails(function() two { x = { 1 }, y = { 1 }, z = 3 } end,
+      "two: has no input 'z'; it takes x, y")
+    helper.fails(function() two({ x = { 1 }, y = { 2 } }, 3) end,
+      "two: x must be an array or a list of numbers, got a table with the name 'x'")
+    helper.fails(function() any { } end, "any: x must not be empty")
   end)
 
   it("works in a coroutine, the first one too", function()
@@ -678,6 +682,9 @@ describe("the old spelling", function()
       return x * flow.get_variable("w", { 2 }, { initializer = flow.ones_initializer() })
     end
     helper.fails(train(loss_of, config()), "t: no loss was added: call flow.losses.add_loss(loss)")
+    helper.fails(train(function(x) flow.losses.add_loss(loss_of(x)) return x end,
+      flow.function_config()), "losses.add_loss: job 't' is a predict job, as nothing says how it "
+      .. "trains: set the learning rate in its function_config, by config.train.primary_lr(0.1)")
     local rateless = flow.function_config()
     rateless.train.model_update_conf { naive_conf = {} }
     helper.fails(train(function(x) flow.losses.add_loss(loss_of(x)) return x end, rateless),
@@ -720,30 +727,80 @@ describe("the old spelling", function()
     assert.is_true(math.abs(clipped[1] - 0.875) < 1e-6)
   end)
 
+  -- The same of an optimizer of today with this rate.
+  local function today(optimizer, rate, options)
+    flow.clear_default_session()
+    local job, list = flow.global_function { name = "today", type = "train", returns = tp.Numpy,
+      inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+      body = function(x)
+        local w = flow.get_variable("w", { 2 }, { initializer = flow.ones_initializer() })
+        flow.optimizer[optimizer](rate, options):minimize(x * w)
+        return w
+      end }, {}
+    for i = 1, 4 do
+      local value = job({ 1, 2 })
+      if i > 1 then list[i - 1] = value[1] end
+    end
+    return list
+  end
+
+  it("knows all optimizers, schedules and weight decay", function()
+    local o = flow.optimizer
+    local function same(want, conf) assert.same(want, steps(conf)) end
+    same(today("LAMB", 0.5, { epsilon = 1e-8 }), { lamb_conf = {} })
+    same(today("LARS", 0.5, { lars_coefficient = 0.1 }), { lars_conf = { lars_coefficient = 0.1 } })
+    same(today("LazyAdam", 0.5), { lazy_adam_conf = {} })
+    same(today("RMSProp", 0.5, { centered = true }), { rmsprop_conf = { centered = true } })
+    local decays = {
+      exponential_conf = { "ExponentialScheduler", { decay_rate = 0.5, staircase = true } },
+      inverse_time_conf = { "InverseTimeScheduler", { decay_rate = 0.5 } },
+      natural_exp_conf = { "NaturalExpScheduler", { decay_rate = 0.5 } },
+      polynomial_conf = { "PolynomialScheduler", { power = 2 } },
+      cosine_conf = { "CosineScheduler", { alpha = 0.1 } },
+      linear_cosine_conf = { "LinearCosineScheduler", { num_periods = 1 } },
+    }
+    for name, decay in pairs(decays) do
+      local fields = { decay_batches = 2 }
+      for field, value in pairs(decay[2]) do fields[field] = value end
+      decay[2].steps = 2
+      same(today("SGD", o[decay[1]](0.5, decay[2]), { momentum = 0 }),
+        { naive_conf = {}, learning_rate_decay = { [name] = fields } })
+    end
+    same(today("SGDW", 0.5, { momentum = 0.5, weight_decay = 0.1 }),
+      { momentum_conf = { beta = 0.5 }, weight_decay_conf = { weight_decay_rate = 0.1 } })
+    same(today("AdamW", 0.5, { weight_decay = 0.1, weight_decay_excludes = { "w" } }),
+      { adam_conf = {}, weight_decay_conf = { weight_decay_rate = 0.1,
+        excludes = { pattern = { "w" } } } })
+  end)
+
   it("tells of what it cannot read where it is set", function()
     local function refuses(conf, text)
       local c = flow.function_config()
       helper.fails(function() c.train.model_update_conf(conf) end,
         "train.model_update_conf: " .. text)
     end
-    refuses({}, "value must have one of adam_conf, momentum_conf, naive_conf, as in {naive_conf "
-      .. "= {}}")
+    local entries = "adam_conf, lamb_conf, lars_conf, lazy_adam_conf, momentum_conf, naive_conf, "
+      .. "rmsprop_conf"
+    refuses({}, ("value must have one of %s, as in {naive_conf = {}}"):format(entries))
     refuses(3, "value must be a table, got number 3")
     refuses({ naive_conf = {}, momentum_conf = {} },
-      "value must have one of adam_conf, momentum_conf, naive_conf, got two")
+      ("value must have one of %s, got two"):format(entries))
     refuses({ naive_conf = 1 }, "naive_conf must be a table, got number 1")
     refuses({ momentum_conf = { beta = "x" } }, "momentum_conf.beta must be a number, got string")
-    refuses({ naive_conf = {}, weight_decay_conf = {} }, "weight_decay_conf: weight decay is not "
-      .. "built into jfl")
+    refuses({ naive_conf = {}, weight_decay_conf = {} },
+      "weight_decay_conf.weight_decay_rate must be a number, got nil")
+    refuses({ rmsprop_conf = {}, weight_decay_conf = { weight_decay_rate = 0.1 } },
+      "weight_decay_conf: RMSProp does not decay weights; flow.regularizers.l2 does so for a layer")
     refuses({ naive_conf = {}, learning_rate_decay = { cosine_conf = {} } },
-      "learning_rate_decay.cosine_conf: the cosine schedule is not built into jfl; there is "
-        .. "piecewise_constant_conf, piecewise_scaling_conf")
+      "cosine_conf.decay_batches must be a number, got nil")
+    refuses({ naive_conf = {}, learning_rate_decay = { cosinus_conf = {} } },
+      "learning_rate_decay must be one of cosine_conf, exponential_conf, inverse_time_conf, ")
     refuses({ naive_conf = {}, learning_rate_decay = {} }, "learning_rate_decay must be one of ")
     refuses({ naive_conf = {}, warmup_conf = { linear_conf = { warmup_batches = 1 } } },
       "linear_conf.start_multiplier must be a number, got nil")
     refuses({ naive_conf = {}, clip_conf = { clip_by_global_norm = { clip_norm = 0 } } },
       "clip_norm must be a positive number, got 0")
-    refuses({ naive = {} }, "unknown entry 'naive'; entries are one of adam_conf, momentum_conf, ")
+    refuses({ naive = {} }, "unknown entry 'naive'; entries are one of adam_conf, lamb_conf, ")
   end)
 
   it("takes callbacks", function()
@@ -759,9 +816,6 @@ describe("the old spelling", function()
     job({ 1, 2 }):get()
     -- m = -0.25, then 0.5 m - 0.25.
     assert.equal(1 - 0.25 - 0.375, job({ 1, 2 }):get()[1])
-    flow.clear_default_session()
-    helper.fails(function() old(config { lamb_conf = {} })({ 1, 2 }) end,
-      "train.model_update_conf: lamb_conf: the optimizer LAMB is not built into jfl")
     flow.clear_default_session()
     helper.fails(function() old(config { momentum_conf = { bata = 0.5 } })({ 1, 2 }) end,
       "momentum_conf: unknown field 'bata'; fields are beta")

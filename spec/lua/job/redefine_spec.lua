@@ -184,7 +184,7 @@ describe("a job defined anew", function()
     return name .. ": variable 'a' must be float32 (3) as job 'two' made it, got float32 (4); "
       .. "variable 'c' must be float32 (2) as job 'two' made it, got float64 (2); jobs share "
       .. "variables by their names: give what differs another name, drop what there is with "
-      .. "flow.drop_variables, or everything with flow.clear_default_session()"
+      .. "flow.drop_variables{\"a\", \"c\"}, or everything with flow.clear_default_session()"
   end
 
   it("is told of all variables that do not fit, at once, and corrected after that", function()

@@ -22,7 +22,7 @@ describe("options of the original", function()
     helper.fails(function() config.qat.symmetric(true) end,
       "function_config.qat: quantization-aware training is not built into jfl")
     helper.fails(function() config.tensorrt.use_fp16() end, "TensorRT is not built into jfl")
-    helper.fails(function() config.train.weight_l2(0.1) end, "weight decay is not built into jfl")
+    helper.fails(function() config.train.weight_l2(0.1) end, "flow.regularizers.l2(0.01) says it")
   end)
 
   it("that are hints leave results as they are, and are checked", function()

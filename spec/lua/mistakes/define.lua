@@ -25,7 +25,7 @@ local adam = flow.optimizer.Nadam(0.001) --@
 print(adam)
 ]] },
   { "PyTorch's class of networks", {
-    "there is no flow.nn.Module; flow.help('Module') tells what there is instead",
+    "there is no flow.nn.Module; did you mean flow.model?",
   }, [[
 local net = flow.nn.Module() --@
 print(net)
@@ -75,13 +75,12 @@ local job = flow.global_function { name = "eval_job", type = "eval", --@
 }
 print(job)
 ]] },
-  { "the inputs as a table by name", {
-    "job: inputs must be a list such as { { \"x\", placeholder } }, as inputs have an "
-      .. "order, got a table with the name 'x'",
+  { "the inputs by names that the body's parameters do not have", {
+    "job: inputs: 'image' is no parameter of the body, which takes (images); did you mean images?",
   }, [[
 local job = flow.global_function { name = "job", --@
-  inputs = { x = tp.Numpy.Placeholder({ 2 }) },
-  body = function(x) return x end,
+  inputs = { image = flow.float32 { 2 } },
+  body = function(images) return images end,
 }
 print(job)
 ]] },
@@ -200,11 +199,12 @@ print(job)
 local config = flow.function_config()
 config.default_dtype(flow.float) --@
 ]] },
-  { "an option of a job's configuration by assignment", {
-    "function_config: options are set by calls: config.default_data_type(value)",
+  { "a wrong option of a job's configuration by assignment", {
+    "function_config: unknown option 'default_dtype'",
+    "did you mean default_data_type?",
   }, [[
 local config = flow.function_config()
-config.default_data_type = flow.float --@
+config.default_dtype = flow.float --@
 ]] },
   { "an option of the session by assignment", {
     "config: options are functions: flow.config.threads(value)",

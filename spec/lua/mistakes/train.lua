@@ -205,7 +205,8 @@ job({ 1, 2 }) --@
 ]] },
   { "a way to update that does not exist", {
     "train.model_update_conf: unknown entry 'adagrad_conf'; entries are one of "
-      .. "adam_conf, momentum_conf, naive_conf, and clip_conf, learning_rate_decay, warmup_conf",
+      .. "adam_conf, lamb_conf, lars_conf, lazy_adam_conf, momentum_conf, naive_conf, "
+      .. "rmsprop_conf, and clip_conf, learning_rate_decay, warmup_conf, weight_decay_conf",
   }, [[
 local config = flow.function_config()
 config.train.primary_lr(0.1)
@@ -320,11 +321,11 @@ train(nd.ones({ 4, 8 })) --@
 local train = mlp()
 train({ nd.ones({ 4, 8 }), nd.zeros({ 4 }, flow.int32) }) --@
 ]] },
-  { "the arguments by name", {
-    "train_job: takes its arguments by position (images, labels), got a table with names",
+  { "an argument by a name that the job does not have", {
+    "train_job: has no input 'label'; it takes images, labels; did you mean labels?",
   }, [[
 local train = mlp()
-train({ images = nd.ones({ 4, 8 }), labels = nd.zeros({ 4 }, flow.int32) }) --@
+train({ images = nd.ones({ 4, 8 }), labels = nd.zeros({ 4 }, flow.int32), label = 1 }) --@
 ]] },
   { "a batch that is smaller than declared", {
     "train_job: images must be of shape (4, 8), got (3, 8); a placeholder whose first dimension "
@@ -401,7 +402,8 @@ train(nd.ones({ 4, 8 }), { 0, 1, 2, 3 }) --@
     "eval_net: variable 'output-weight' must be float32 (10, 8) as job 'train_net' made it, got "
       .. "float32 (5, 8); variable 'output-bias' must be float32 (10) as job 'train_net' made it, "
       .. "got float32 (5); jobs share variables by their names: give what differs another "
-      .. "name, drop what there is with flow.drop_variables, or everything with "
+      .. "name, drop what there is with flow.drop_variables{\"output-weight\", \"output-bias\"}, "
+      .. "or everything with "
       .. "flow.clear_default_session()",
   }, [[
 local function net(name, units)

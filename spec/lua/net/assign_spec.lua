@@ -77,6 +77,31 @@ describe("assign", function()
     assert.same({ 3, 4 }, flow.get_all_variables().a:totable())
   end)
 
+  it("may be all that a job does, whether it trains or not", function()
+    for _, kind in ipairs { "predict", "train" } do
+      flow.clear_default_session()
+      local count = flow.global_function { name = "count", type = kind,
+        inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+        body = function(x) flow.assign(var("a", 0), var("a", 0) + x) end }
+      for _ = 1, 3 do count({ 1, 2 }) end
+      flow.sync()
+      assert.same({ 3, 6 }, flow.get_all_variables().a:totable())
+    end
+    flow.clear_default_session()
+    local seen = {}
+    local look = flow.global_function { name = "look",
+      inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+      body = function(x) flow.watch(x, function(value) seen[#seen + 1] = value[2] end) end }
+    look({ 1, 2 })
+    look({ 3, 4 })
+    flow.sync()
+    assert.same({ 2, 4 }, seen)
+    helper.fails(function()
+      flow.global_function { name = "idle", inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+        body = function() end }:compile()
+    end, "must return a blob, or a table of blobs, got nothing")
+  end)
+
   it("names what cannot be assigned", function()
     local function fails(message, body)
       helper.fails(function() job("predict", body):compile() end, message)

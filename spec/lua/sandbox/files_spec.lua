@@ -19,6 +19,7 @@ local MAKES = {
   "flow.ndarray.save(nil, { path = %s, value = flow.ndarray.ones({ 2 }) })",
   "flow.ndarray.save({ path = %s, value = { a = flow.ndarray.ones({ 2 }) } })",
   "flow.checkpoint.save(%s)", "flow.checkpoint.save(nil, { path = %s })",
+  "flow.checkpoint.save(%s, { async = true }):wait()",
   "flow.checkpoint.save(%s, { a = flow.ndarray.ones({ 2 }) }, true)",
   "flow.checkpoint.save(nil, { path = %s, var_dict = { a = flow.ndarray.ones({ 2 }) } })",
 }

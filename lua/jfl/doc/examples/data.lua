@@ -17,6 +17,8 @@ file:close()
 local houses = flow.data.csv("houses.csv", { categories = { "city" } })
 print(houses.rooms, houses.city, houses.price)  --> [3 4 2]	[0 1 0]	[2.5 nan 1.5]
 print(houses.categories.city[2])                --> Oslo
+local same = flow.data.csv("houses.csv", { categories = { city = { "Oslo", "Rome" } } })
+print(same.city)                                --> [1 0 1]
 local features = nd.stack({ houses.rooms:astype("float32"), houses.price }, 1)
 print(features.shape[1], features.shape[2])     --> 3	2
 
@@ -30,6 +32,11 @@ print(pets.classes[2], pets.labels)  --> dogs	[0 1]
 for _, _, images, labels in flow.data.batches(pets, { batch_size = 2, shuffle = true }) do
   print(images.shape[1], images.shape[2], images.dtype)  --> 2	32	uint8
 end
+
+## data.split
+local set = { { "x", nd.arange(10) }, { "labels", nd.arange(10) % 2 } }
+local train, test = flow.data.split(set, { 0.8, 0.2, seed = 7, by_class = true })
+print(#train.x, #test.x, test.labels:sum())  --> 8	2	1
 
 ## data.decode_image
 flow.data.save_image("red.png", nd.array({ { { 1 } }, { { 0 } }, { { 0 } } }))

@@ -18,6 +18,14 @@ flow.load_variables({ ["fc-bias"] = { 100 } })
 local report = flow.checkpoint.load("./model")
 print(#report.missing, job({ { 1, 2 } }):eq(before):all())  --> 0	true
 
+## checkpoint.notes
+flow.global_function { name = "net", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+  body = function(x) return flow.layers.dense(x, 2, { name = "fc" }) end }
+flow.checkpoint.save("./model", { notes = { classes = { "cat", "dog" }, mean = 0.3 } })
+local notes = flow.checkpoint.notes("./model")   -- in another program, say
+print(notes.classes[1], notes.mean)  --> cat	0.3
+
 ## checkpoint.save
 local job = flow.global_function { name = "net", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
@@ -25,13 +33,16 @@ local job = flow.global_function { name = "net", returns = tp.Numpy,
 job({ { 1, 2 } })
 flow.checkpoint.save("./model")
 print(#flow.checkpoint.load("./model").loaded)  --> 2
+flow.checkpoint.save("./model", { overwrite = true, async = true })(function()
+  print("saved")  --> saved
+end)
+flow.sync()
 
 ## data.close_loop
 for epoch, i, x in flow.data.loop({ { 7, 8, 9 } }) do
   print(x)                     --> 7
   break
 end
--- so that another loop may have its name
 print(flow.data.close_loop())  --> true
 
 ## data.load_mnist

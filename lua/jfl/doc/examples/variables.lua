@@ -17,6 +17,10 @@ job({ { 1, 2 } })
 local variables = flow.get_all_variables()
 print(variables["fc-weight"].shape[1], variables["fc-bias"])
 --> 3	[0. 0. 0.]
+flow.get_all_variables({ async = true })(function(all)
+  print(#all["fc-bias"])  --> 3
+end)
+flow.sync()
 
 ## get_variable
 local job = flow.global_function { name = "affine", returns = tp.Numpy,

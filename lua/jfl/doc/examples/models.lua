@@ -1,0 +1,87 @@
+-- Examples of models.
+return [==[
+## Model.name
+local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
+print(net.name)  --> net
+
+## Model:freeze
+local net = flow.model("net", function(x)
+  return flow.layers.dense(flow.layers.dense(x, 3, { name = "first" }), 1)
+end)
+local train = net:train { inputs = { flow.float32 { 4, 2 }, flow.float32 { 4, 1 } },
+  loss = flow.nn.MSELoss, optimizer = flow.optimizer.Adam(0.01) }
+print(net:freeze("^first"))  --> 2
+local before = net:variables()["first-weight"]
+train(nd.ones({ 4, 2 }), nd.ones({ 4, 1 }))
+print(before:eq(net:variables()["first-weight"]):all())  --> true
+
+## Model:load
+local function layer(x) return flow.layers.dense(x, 2) end
+local a, b = flow.model("a", layer), flow.model("b", layer)
+local run_a = a:predict { inputs = { flow.float32 { 1, 3 } } }
+local run_b = b:predict { inputs = { flow.float32 { 1, 3 } } }
+local path = os.tmpname() .. "-net"
+a:save(path)
+print(#b:load(path).loaded)  --> 2
+local x = { { 1, 2, 3 } }
+print(run_a(x):eq(run_b(x)):all())  --> true
+
+## Model:predict
+local net = flow.model("net", function(x) return flow.layers.dense(x, 5) end)
+local predict = net:predict { inputs = { flow.float32 { -1, 3 } },
+  output = flow.nn.softmax }
+print(("%.3f"):format(predict({ { 1, 2, 3 } }):sum()))  --> 1.000
+
+## Model:save
+local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
+net:predict { inputs = { flow.float32 { 1, 3 } } }
+local path = os.tmpname() .. "-net"
+net:save(path)
+print(flow.checkpoint.get(path)["dense_1-bias"])  --> [0. 0.]
+
+## Model:summary
+local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
+net:predict { inputs = { flow.float32 { 1, 3 } } }
+print(net:summary())
+--> model 'net'
+--> dense_1-weight  float32 (2, 3)  6
+--> dense_1-bias    float32 (2)     2
+--> 8 numbers, 8 of them trained
+
+## Model:train
+local net = flow.model("line", function(x) return flow.layers.dense(x, 1) end)
+local train = net:train {
+  inputs = { x = flow.float32 { 4, 2 }, y = flow.float32 { 4, 1 } },
+  loss = flow.nn.MSELoss,
+  optimizer = flow.optimizer.SGD(0.2, { momentum = 0 }),
+}
+local x, y = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } }, { { 1 }, { 3 }, { 2 }, { 4 } }
+for _ = 1, 500 do train(x, y) end
+print(("%.3f"):format(train(x, y):item()))  --> 0.000
+
+## Model:unfreeze
+local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
+net:predict { inputs = { flow.float32 { 1, 3 } } }
+print(net:freeze(""), net:unfreeze("weight"))  --> 2	1
+
+## Model:variables
+local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
+net:predict { inputs = { flow.float32 { 1, 3 } } }
+print(net:variables()["dense_1-bias"])  --> [0. 0.]
+
+## model
+local net = flow.model("net", function(x)
+  x = flow.layers.dense(x, 16, { activation = flow.nn.relu })
+  return flow.layers.dense(x, 2)
+end)
+local train = net:train {
+  inputs = { flow.float32 { -1, 3 }, flow.int32 { -1 } },
+  loss = flow.nn.cross_entropy,
+  optimizer = flow.optimizer.SGD(0.1, { momentum = 0 }),
+}
+local predict = net:predict { inputs = { flow.float32 { -1, 3 } } }
+local x = { { 1, 0, 0 }, { 0, 0, 1 } }
+for _ = 1, 200 do train(x, { 1, 0 }) end
+print(predict(x):argmax(1))  --> [1 0]
+
+]==]

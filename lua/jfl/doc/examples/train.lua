@@ -1,0 +1,76 @@
+-- Examples of training, and of metrics.
+return [==[
+## FitRun:plot
+local job = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } }, body = function(x)
+    local loss = flow.math.reduce_mean(flow.layers.dense(x, 1) ^ 2)
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end }
+local run = flow.fit(job, { nd.ones({ 8, 2 }) }, { epochs = 3, show = false })
+run:plot()
+print(run.epoch)  --> 3
+
+## FitRun:stop
+local job = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } }, body = function(x)
+    local loss = flow.math.reduce_mean(flow.layers.dense(x, 1) ^ 2)
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end }
+local run = flow.fit(job, { nd.ones({ 8, 2 }) }, { epochs = 100, show = false,
+  callbacks = function(run) if run.epoch == 3 then run:stop() end end })
+print(run.epoch, run.stopped)  --> 3	stop
+
+## FitRun:wait
+local job = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } }, body = function(x)
+    local loss = flow.math.reduce_mean(flow.layers.dense(x, 1) ^ 2)
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end }
+local run = flow.fit(job, { nd.ones({ 8, 2 }) }, { epochs = 2, background = true })
+print(run:wait().done)  --> true
+
+## fit
+local x = nd.array { { 0 }, { 1 }, { 2 }, { 3 } }
+local job = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder { -1, 1 } }, { "y", tp.Numpy.Placeholder { -1, 1 } } },
+  body = function(x, y)
+    local loss = flow.nn.MSELoss(flow.layers.dense(x, 1), y)
+    flow.optimizer.Adam(0.1):minimize(loss)
+    return loss
+  end }
+local run = flow.fit(job, { x, x * 2 + 1 }, { epochs = 200, batch_size = 4, show = false })
+print(run.step, run.history.loss[200] < run.history.loss[1])  --> 200	true
+
+## metrics.accuracy
+print(flow.metrics.accuracy({ { 2, 1 }, { 0, 3 } }, { 0, 0 }))  --> 0.5
+
+## metrics.auc
+print(flow.metrics.auc({ 0.1, 0.4, 0.35, 0.8 }, { 0, 0, 1, 1 }))  --> 0.75
+
+## metrics.confusion
+print(flow.metrics.confusion({ 0.9, 0.8, 0.1 }, { 1, 0, 0 }))
+--> [[1 1]
+-->  [0 1]]
+
+## metrics.f1
+print(flow.metrics.f1({ 0.9, 0.8, 0.1, 0.7 }, { 1, 0, 0, 1 }))  --> 0.8
+
+## metrics.mean_absolute_error
+print(flow.metrics.mean_absolute_error({ 1, 2, 3 }, { 2, 2, 1 }))  --> 1
+
+## metrics.mean_squared_error
+print(flow.metrics.mean_squared_error({ 1, 2, 3 }, { 2, 2, 2 - 1 }))  --> 1.6666666666667
+
+## metrics.precision
+print(flow.metrics.precision({ 0.9, 0.8, 0.1, 0.7 }, { 1, 0, 0, 1 }))  --> 0.66666666666667
+
+## metrics.recall
+print(flow.metrics.recall({ 0.9, 0.8, 0.1, 0.7 }, { 1, 0, 0, 1 }))  --> 1
+
+## metrics.top_k
+print(flow.metrics.top_k({ { 3, 2, 1 }, { 1, 2, 3 } }, { 1, 0 }, 2))  --> 0.5
+
+]==]

@@ -1,0 +1,104 @@
+-- The inputs of a job, as a definition may state them: a list of { name, placeholder }; a list of
+-- types such as flow.float32 { -1, 28, 28 }; or types by the names of the body's parameters, whose
+-- order is theirs.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local debug = require "debug"
+local names = require "jfl.base.names"
+local typing = require "jfl.job.typing"
+
+local inputs = {}
+
+--- The names of a function's parameters, and whether it takes more; none where it is no function of
+-- Lua, or was compiled without names.
+function inputs.parameters(f)
+  local info, list = debug.getinfo(f, "u"), {}
+  for i = 1, info.nparams do list[i] = debug.getlocal(f, i) end
+  return #list == info.nparams and list or {}, info.isvararg
+end
+
+-- Fails for a name that no parameter has.
+local function refuse_name(who, name, params)
+  local known = {}
+  for _, param in ipairs(params) do known[param] = true end
+  if #params == 0 then
+    core.fail("%s: inputs with names go to the parameters that have them, and the body names none; "
+      .. "state them in order: { { \"%s\", flow.float32 { 100, 10 } } }", who, name)
+  end
+  core.fail("%s: inputs: '%s' is no parameter of the body, which takes (%s)%s", who, tostring(name),
+    table.concat(params, ", "), names.suggest(tostring(name), known))
+end
+
+-- Types by name as a list, in the order of the parameters.
+local function in_order(who, t, params)
+  local list, seen = {}, {}
+  for _, param in ipairs(params) do
+    if t[param] ~= nil then
+      list[#list + 1] = { param, t[param] }
+      seen[param] = true
+    end
+  end
+  for name in pairs(t) do
+    if not seen[name] then refuse_name(who, name, params) end
+  end
+  return list
+end
+
+-- The name and the type that entry i of a list states.
+local function read_entry(who, entry, i, params)
+  if typing.is_placeholder(entry) then return params[i] or "input_" .. i, entry end
+  local label = type(entry) == "table" and entry[1]
+  if type(label) ~= "string" or label == "" then
+    core.fail("%s: inputs: entry %d must be { \"name\", placeholder }, got %s; a type such as "
+      .. "flow.float32 { 100, 10 } will do, too", who, i, args.describe(entry))
+  end
+  args.name(who, ("inputs: the name of entry %d"):format(i), label)
+  return label, entry[2]
+end
+
+--- The inputs of a definition as a list of { name, type }, and whether they are in a short form.
+-- params: the names of the body's parameters.
+function inputs.read(who, given, params)
+  if given == nil then return {}, false end
+  args.expect(who, "inputs", given, "table")
+  local entries, list, seen, short = given, {}, {}, args.is_options(given)
+  if short then entries = in_order(who, given, params) end
+  for i, entry in ipairs(entries) do
+    local label, kind = read_entry(who, entry, i, params)
+    if seen[label] then core.fail("%s: inputs: '%s' is there twice", who, label) end
+    if not typing.is_placeholder(kind) then
+      core.fail("%s: inputs: '%s' must be a placeholder such as "
+        .. "flow.typing.Numpy.Placeholder({100, 10}), got %s; flow.float32 { 100, 10 } is short "
+        .. "for that", who, label, args.describe(kind))
+    end
+    short = short or kind == entry
+    seen[label] = true
+    list[i] = { name = label, type = kind }
+  end
+  for key in pairs(entries) do
+    if not list[key] then
+      core.fail("%s: inputs must be a list of { \"name\", placeholder } without holes, got an "
+        .. "entry under %s after %d of them", who, args.describe(key), #list)
+    end
+  end
+  return list, short
+end
+
+--- The arguments of a call by position, of one that gave them by name.
+function inputs.by_name(job, values)
+  local list, known = {}, {}
+  for i, input in ipairs(job._inputs) do
+    known[input.name] = true
+    list[i] = values[input.name]
+    if list[i] == nil then core.fail("%s: '%s' is missing", job.name, input.name) end
+  end
+  for name in pairs(values) do
+    if not known[name] then
+      core.fail("%s: has no input '%s'; it takes %s%s", job.name, tostring(name),
+        args.names_of(known), names.suggest(tostring(name), known))
+    end
+  end
+  return list
+end
+
+return inputs

@@ -1,0 +1,292 @@
+-- flow.model: a function from blobs to blobs that owns its variables and makes jobs of itself.
+---@box model
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local debug = require "debug"
+local inputs = require "jfl.job.inputs"
+local job = require "jfl.job.job"
+local names = require "jfl.base.names"
+local trace = require "jfl.job.trace"
+local typing = require "jfl.job.typing"
+local variable = require "jfl.net.variable"
+local weights = require "jfl.net.weights"
+
+local model = {}
+
+local Model, methods = { help = "model" }, {}
+
+-- ---- the namespace ----
+
+-- The models that are not made within a body, by their namespaces.
+local owners = {}
+job.on_clear(function() owners = {} end)
+
+-- The model whose variables these are: the one itself, or the one that it shares those of.
+local function root_of(self)
+  while self._share do self = self._share end
+  return self
+end
+
+local function place(by) return ("%s:%d"):format(by.short_src, by.currentline) end
+
+-- Whether a second model of a name is another one and not the same anew. A file that is read again
+-- makes it by another function, and so does the prompt.
+local function is_another(first, second)
+  local a, b = first._by, second._by
+  if a.func ~= b.func then
+    return a.source ~= b.source and a.source:find("^@") ~= nil and b.source:find("^@") ~= nil
+  end
+  return first._body == second._body
+    or debug.getinfo(second._body, "S").source == b.source
+end
+
+local function check_owner(self, path)
+  local other = owners[path]
+  if other and other ~= self and is_another(other, self) then
+    core.fail("model '%s' (%s): there is a model of that name (%s), and the name is that of the "
+      .. "variables: give one another name or, where both are to have the same variables, "
+      .. "{ share = the first }", path, place(self._by), place(other._by))
+  end
+  owners[path] = self
+end
+
+-- Settles the namespace of a model, which begins with that of the body that calls it first.
+local function bind(self, prefix)
+  local root = root_of(self)
+  root._path = root._path or prefix .. root._name
+  if not root._within then check_owner(root, root._path) end
+  return root, root._path
+end
+
+-- ---- calls in bodies ----
+
+-- Fails where two models made in one body have one name.
+local function check_body(context, root, path)
+  local models = context.models or {}
+  context.models = models
+  local other = models[path]
+  if other and other ~= root then
+    core.fail("model '%s': the body calls two models of that name; give each a name of its own",
+      path)
+  end
+  models[path] = root
+  return other ~= nil
+end
+
+-- Runs the model's function as a part of a body. Names within are the model's own: they begin anew
+-- at each call, and a call after the first one has the variables of that.
+function Model:__call(...)
+  local context = trace.current
+  if not context then
+    core.fail("model '%s': called outside of a body, where there are no blobs; a job of it takes "
+      .. "arrays: net:predict { inputs = { flow.float32 { -1, 28, 28 } } }", self.name)
+  end
+  local root, path = bind(self, context.prefix)
+  local before = { context.prefix, context.counters, context.reuses, context.owner }
+  local is_again = check_body(context, root, path)
+  if context.owner then variable.note(context.owner, path, root) end
+  context.prefix, context.counters = path .. "-", {}
+  context.reuses, context.owner = is_again, root
+  local values, n = { ... }, select("#", ...)
+  return trace.enter(function() return self._body(unpack(values, 1, n)) end, function()
+    context.prefix, context.counters, context.reuses, context.owner = unpack(before, 1, 4)
+  end)
+end
+
+-- ---- jobs ----
+
+local function check_self(self, method)
+  if getmetatable(self) == Model then return self end
+  core.fail("%s: call it with a colon: net:%s(...)", method, method)
+end
+
+local FIELDS = {
+  train = { name = true, inputs = true, loss = true, optimizer = true, returns = true,
+    function_config = true },
+  predict = { name = true, inputs = true, output = true, returns = true, function_config = true },
+}
+
+local function check_fields(who, kind, t)
+  if type(t) ~= "table" then
+    core.fail("%s: argument 1 must be a table with inputs%s, got %s", who,
+      kind == "train" and ", loss and optimizer" or "", args.describe(t))
+  end
+  for field in pairs(t) do
+    if not FIELDS[kind][field] then
+      core.fail("%s: unknown field '%s'; fields are %s%s", who, tostring(field),
+        args.names_of(FIELDS[kind]), names.suggest(tostring(field), FIELDS[kind]))
+    end
+  end
+  if t.inputs == nil then
+    core.fail("%s: inputs is missing: what a call takes, such as { flow.float32 { -1, 28, 28 } }",
+      who)
+  end
+end
+
+local function check_function(who, name, value, example)
+  if args.is_callable(value) then return end
+  core.fail("%s: %s must be a function such as %s, got %s", who, name, example,
+    args.describe(value))
+end
+
+local function check_train(who, t)
+  if t.loss == nil then
+    core.fail("%s: loss is missing: a function of what the model gives, and of the inputs that the "
+      .. "model does not take, such as flow.nn.cross_entropy", who)
+  end
+  check_function(who, "loss", t.loss, "flow.nn.cross_entropy")
+  if t.optimizer == nil then
+    core.fail("%s: optimizer is missing: it changes the variables so that the loss gets smaller, "
+      .. "such as flow.optimizer.Adam(0.001)", who)
+  end
+  local ok, minimize = pcall(function() return t.optimizer.minimize end)
+  if not ok or type(minimize) ~= "function" then
+    core.fail("%s: optimizer must be one such as flow.optimizer.Adam(0.001), got %s", who,
+      args.describe(t.optimizer))
+  end
+end
+
+-- The names that inputs may have: those of the model's parameters, and behind them the loss's own,
+-- of which the first are what the model gives.
+local function parameters_for(own, t)
+  local list, known = { unpack(own) }, {}
+  for _, name in ipairs(own) do known[name] = true end
+  local more = type(t.loss) == "function" and inputs.parameters(t.loss) or {}
+  local n_more = #more
+  if not args.is_options(t.inputs) then n_more = math.max(0, #t.inputs - #own) end
+  for i = math.max(1, #more - n_more + 1), #more do
+    if not known[more[i]] then list[#list + 1], known[more[i]] = more[i], true end
+  end
+  if not args.is_options(t.inputs) then return list end
+  local left = {}
+  for name in pairs(t.inputs) do
+    if not known[name] then left[#left + 1] = name end
+  end
+  if #more == 0 and #left == 1 then list[#list + 1] = left[1] end
+  return list
+end
+
+-- The inputs of a job of the model as { name, type }, and how many of them the model takes.
+local function read_inputs(self, who, kind, t)
+  local own, takes_any = inputs.parameters(self._body)
+  local list = inputs.read(who, t.inputs, parameters_for(own, t))
+  local n = debug.getinfo(self._body, "u").nparams
+  if takes_any and kind == "train" and #list > n then
+    core.fail("%s: the function of the model takes any number of inputs (...), so which are the "
+      .. "loss's is not known: name its parameters", who)
+  end
+  if takes_any then n = math.max(n, #list) end
+  if #list < n or kind == "predict" and #list > n then
+    core.fail("%s: the model takes %d input%s%s, got %d%s", who, n, n == 1 and "" or "s",
+      #own > 0 and " (" .. table.concat(own, ", ") .. ")" or "", #list,
+      kind == "predict" and #list > n and "; those of a loss belong to net:train" or "")
+  end
+  for i, input in ipairs(list) do list[i] = { input.name, input.type } end
+  return list, n
+end
+
+-- A body that gives the model its inputs, and what it gives to finish, with the inputs left.
+local function body_of(self, n, finish)
+  return function(...)
+    local rest = { select(n + 1, ...) }
+    local n_rest, blobs = select("#", ...) - n, { ... }
+    local function go(...)
+      local values, count = { ... }, select("#", ...)
+      for i = 1, n_rest do values[count + i] = rest[i] end
+      return finish(unpack(values, 1, count + n_rest))
+    end
+    return go(self(unpack(blobs, 1, n)))
+  end
+end
+
+-- Defines a job of the model, named by `name` or its kind behind the namespace.
+local function define(self, kind, t, finish)
+  local _, path = bind(self, "")
+  local who = ("model '%s': %s"):format(path, kind)
+  local list, n = read_inputs(self, who, kind, t)
+  local name = t.name == nil and kind or args.name(who, "name", t.name)
+  return job.global_function { name = path .. "-" .. name, type = kind, inputs = list,
+    returns = t.returns == nil and typing.any or t.returns, function_config = t.function_config,
+    body = body_of(self, n, finish) }
+end
+
+--- A job whose calls train the model: { inputs, loss, optimizer }, and name, returns and
+-- function_config if wanted. The model gets as many inputs as its function has parameters, and loss
+-- what the model gives with the inputs that are left. A call gives what loss does; the first of
+-- that is made smaller.
+function methods:train(t)
+  check_self(self, "train")
+  local who = ("model '%s': train"):format(self.name)
+  job.check_no_body(who)
+  check_fields(who, "train", t)
+  check_train(who, t)
+  local loss_of, optimizer = t.loss, t.optimizer
+  local function minimize(loss, ...)
+    if core.type(loss) ~= "blob" then
+      core.fail("%s: loss must give a blob, got %s", who, args.describe(loss))
+    end
+    optimizer:minimize(loss)
+    return loss, ...
+  end
+  return define(self, "train", t, function(...) return minimize(loss_of(...)) end)
+end
+
+--- A job whose calls run the model: { inputs }, and name, returns and function_config if wanted;
+-- output: a function of what the model gives, such as flow.nn.softmax, to what a call gives.
+function methods:predict(t)
+  check_self(self, "predict")
+  local who = ("model '%s': predict"):format(self.name)
+  job.check_no_body(who)
+  check_fields(who, "predict", t)
+  if t.output ~= nil then check_function(who, "output", t.output, "flow.nn.softmax") end
+  return define(self, "predict", t, t.output or function(...) return ... end)
+end
+
+-- ---- variables ----
+
+for name, f in pairs(weights.methods) do
+  methods[name] = function(self, ...) return f(root_of(check_self(self, name)), ...) end
+end
+
+-- ---- the object ----
+
+function Model:__index(key)
+  if methods[key] then return methods[key] end
+  if key == "name" then
+    local root = root_of(self)
+    return root._path or root._name
+  end
+  if type(key) ~= "string" or key:sub(1, 1) == "_" then return nil end
+  local known = { name = true }
+  for name in pairs(methods) do known[name] = true end
+  core.fail("model '%s' has no '%s'; it has %s%s", self.name, key, args.names_of(known),
+    names.suggest(key, known))
+end
+
+function Model:__newindex(key)
+  core.fail("model '%s' cannot be changed: '%s' is not set", self.name, tostring(key))
+end
+
+function Model:__tostring() return ("model '%s'"):format(self.name) end
+
+--- Whether a value is a model.
+function model.is(value) return getmetatable(value) == Model end
+
+model.model = args.define("model", "A network that owns its variables and makes jobs of itself: "
+  .. "called in a body it is a part of that.", {
+    { "name", "the namespace of its variables and jobs", type = "string" },
+    { "body", "a function from blobs to blobs, which describes it",
+      type = "fun(...: Blob): any?, any?, any?" },
+    { "share", "the model that lends its variables and its name", args.none, type = "Model" },
+    returns = "Model",
+  }, function(o)
+    args.name("model", "name", o.name)
+    args.expect("model", "body", o.body, "function")
+    if o.share ~= nil and not model.is(o.share) then
+      core.fail("model: share must be a model, got %s", args.describe(o.share))
+    end
+    return setmetatable({ _name = o.name, _body = o.body, _share = o.share or false, _path = false,
+      _within = trace.current ~= false, _by = job.definer(), _parts = {}, _has = {} }, Model)
+  end)
+
+return model

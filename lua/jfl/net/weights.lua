@@ -1,0 +1,230 @@
+-- The variables of a model: their names, files of them, which are trained, and a table of them.
+local args = require "jfl.base.args"
+local checkpoint = require "jfl.checkpoint.checkpoint"
+local core = require "jfl.core"
+local job = require "jfl.job.job"
+local variable = require "jfl.net.variable"
+local variables = require "jfl.checkpoint.variables"
+
+local weights = {
+  --- Methods of a model, called with the one that has the variables.
+  methods = {},
+}
+local methods = weights.methods
+
+local SHOWN = 8                  -- names in a message
+
+-- ---- names ----
+
+-- Appends the variables of a model in the order in which they were made: { name, full }.
+local function collect(self, prefix, live, list, seen)
+  for _, part in ipairs(self._parts) do
+    if type(part) == "table" then
+      if not seen[part] then
+        seen[part] = true
+        collect(part, prefix .. part._name .. "-", live, list, seen)
+      end
+    elseif live[part] then
+      list[#list + 1] = { name = prefix .. part:sub(#self._path + 2), full = part }
+    end
+  end
+  return list
+end
+
+-- The variables of a model, of which there must be some.
+local function all_of(self, who)
+  variables.settle()
+  local list = collect(self, "", variables.dtypes(), {}, {})
+  if #list > 0 then return list end
+  core.fail("model '%s': %s: it has no variables yet; the jobs that net:train and net:predict "
+    .. "define make them", self.name, who)
+end
+
+local function listed(list)
+  table.sort(list)
+  local shown = { unpack(list, 1, SHOWN) }
+  if #list > SHOWN then shown[SHOWN + 1] = ("and %d more"):format(#list - SHOWN) end
+  return table.concat(shown, ", ")
+end
+
+--- The variables by name within the model, as NdArrays of their own.
+function methods:variables()
+  local all = {}
+  for _, each in ipairs(all_of(self, "variables")) do
+    all[each.name] = core.variable_get(each.full)
+  end
+  return all
+end
+
+-- ---- files ----
+
+local save = args.unlisted("net:save", {
+  { "self" }, { "path" }, { "overwrite", "", false },
+}, function(o)
+  local who, arrays = "save", {}
+  args.expect(who, "path", o.path, "string")
+  args.expect(who, "overwrite", o.overwrite, "boolean")
+  for _, each in ipairs(all_of(o.self, who)) do
+    arrays[each.name] = core.variable_get(each.full)
+  end
+  checkpoint.checkpoint.save(o.path, { var_dict = arrays, overwrite = o.overwrite })
+end)
+
+--- Writes the model's variables to a directory, under their names within the model.
+function methods:save(...) return save(self, ...) end
+
+-- What a file has for the model: by names within it or, in a checkpoint of a whole session, by full
+-- names. Only those count that begin with `only`.
+local function found_in(self, path, list, only)
+  local all, found, n = checkpoint.checkpoint.get(path), {}, 0
+  for _, each in ipairs(list) do
+    if all[each.name] then n = n + 1 end
+  end
+  for name, value in pairs(all) do
+    local own = name
+    if n == 0 then own = name:sub(1, #self._path + 1) == self._path .. "-"
+      and name:sub(#self._path + 2) end
+    if own and own:sub(1, #only) == only then found[own] = value end
+  end
+  return found, n > 0
+end
+
+-- Compares a file with the model: what to set by full names, and the report.
+local function compare(list, found, only)
+  local known, set = {}, {}
+  local report = { loaded = {}, missing = {}, unexpected = {} }
+  for _, each in ipairs(list) do
+    known[each.name] = true
+    if found[each.name] then
+      set[each.full] = found[each.name]
+      table.insert(report.loaded, each.name)
+    elseif each.name:sub(1, #only) == only then
+      table.insert(report.missing, each.name)
+    end
+  end
+  for name in pairs(found) do
+    if not known[name] then table.insert(report.unexpected, name) end
+  end
+  table.sort(report.unexpected)
+  return set, report
+end
+
+-- Fails with all that does not fit; nothing is set then.
+local function check_report(who, o, report, is_own)
+  local wrong = {}
+  if #report.missing > 0 then wrong[1] = "it lacks " .. listed { unpack(report.missing) } end
+  if is_own and #report.unexpected > 0 then
+    wrong[#wrong + 1] = "the model has no " .. listed { unpack(report.unexpected) }
+  end
+  if #report.loaded == 0 then wrong[#wrong + 1] = "nothing in it is the model's" end
+  if #wrong == 0 or not o.strict and #report.loaded > 0 then return end
+  core.fail("%s: %s: is that another model's? %s; nothing was set%s", who, o.path,
+    table.concat(wrong, "; "), #report.loaded > 0
+      and "; { strict = false } loads what there is" or "")
+end
+
+local function check_shapes(who, path, set)
+  local wrong = {}
+  for name, array in pairs(set) do
+    local dtype, shape = core.variable_info(name)
+    if array.dtype ~= dtype or args.shape_text(array.shape) ~= args.shape_text(shape) then
+      wrong[#wrong + 1] = ("%s must be %s %s, got %s %s"):format(name, dtype,
+        args.shape_text(shape), array.dtype, args.shape_text(array.shape))
+    end
+  end
+  if #wrong == 0 then return end
+  core.fail("%s: %s: is that another model's? %s; nothing was set; { only = \"conv\" } loads what "
+    .. "begins so", who, path, listed(wrong))
+end
+
+local load = args.unlisted("net:load", {
+  { "self" }, { "path" }, { "strict", "", true }, { "only", "", "" },
+}, function(o)
+  local self, who = o.self, ("model '%s': load"):format(o.self.name)
+  args.expect(who, "path", o.path, "string")
+  args.expect(who, "strict", o.strict, "boolean")
+  args.expect(who, "only", o.only, "string")
+  local list = all_of(self, "load")
+  local found, is_own = found_in(self, o.path, list, o.only)
+  local set, report = compare(list, found, o.only)
+  check_report(who, o, report, is_own)
+  check_shapes(who, o.path, set)
+  variables.load_variables(set, false)
+  return report
+end)
+
+--- Reads the model's variables from what net:save wrote, or from a checkpoint of a session, all or
+-- none. With { strict = false } it takes what there is; with { only = "conv" } the variables whose
+-- names begin so. Gives a report of the names.
+function methods:load(...) return load(self, ...) end
+
+-- ---- what is trained ----
+
+-- The names that a pattern finds, as a list of { name, full }.
+local function matching(self, who, pattern)
+  args.expect(who, "pattern", pattern, "string")
+  local list, found, all = all_of(self, who), {}, {}
+  for i, each in ipairs(list) do
+    local ok, at = pcall(string.find, each.name, pattern)
+    if not ok then core.fail("%s: pattern '%s': %s", who, pattern, at) end
+    if at then found[#found + 1] = each end
+    all[i] = each.name
+  end
+  if #found > 0 then return found end
+  core.fail("model '%s': %s: no variable has a name that the pattern '%s' finds; there are %s",
+    self.name, who, pattern, listed(all))
+end
+
+local function freeze(self, who, pattern, value)
+  job.check_no_body(who)
+  local found, changed = matching(self, who, pattern), {}
+  for _, each in ipairs(found) do
+    if variable.frozen[each.full] ~= value then changed[each.full] = true end
+    variable.frozen[each.full] = value
+  end
+  job.leave(changed)
+  return #found
+end
+
+--- Keeps the variables as they are whose names within the model a pattern of Lua finds: "^conv",
+-- or "" for all. Train jobs compute no gradients for them. Returns how many they are.
+function methods:freeze(pattern) return freeze(self, "freeze", pattern, true) end
+
+--- Has variables trained again.
+function methods:unfreeze(pattern) return freeze(self, "unfreeze", pattern, nil) end
+
+-- ---- a table ----
+
+local function count_of(shape)
+  local n = 1
+  for _, extent in ipairs(shape) do n = n * extent end
+  return n
+end
+
+local function grouped(n)
+  local text = ("%.0f"):format(n)
+  return (text:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", ""))
+end
+
+--- The variables as a text, in the order in which the body makes them: name, dtype and shape,
+-- number of elements, and whether it is trained; and below how many they are together.
+function methods:summary()
+  local rows, widths, total, trained = {}, { 0, 0, 0 }, 0, 0
+  local trainable = variable.trainable
+  for i, each in ipairs(all_of(self, "summary")) do
+    local dtype, shape = core.variable_info(each.full)
+    local n, frozen = count_of(shape), variable.frozen[each.full]
+    total = total + n
+    if trainable[each.full] and not frozen then trained = trained + n end
+    rows[i] = { each.name, dtype .. " " .. args.shape_text(shape), grouped(n),
+      frozen and "  frozen" or trainable[each.full] and "" or "  not trained" }
+    for k = 1, 3 do widths[k] = math.max(widths[k], #rows[i][k]) end
+  end
+  local form = ("%%-%ds  %%-%ds  %%%ds%%s"):format(unpack(widths))
+  for i, row in ipairs(rows) do rows[i] = form:format(unpack(row)) end
+  table.insert(rows, 1, ("model '%s'"):format(self.name))
+  rows[#rows + 1] = ("%s numbers, %s of them trained"):format(grouped(total), grouped(trained))
+  return table.concat(rows, "\n")
+end
+
+return weights

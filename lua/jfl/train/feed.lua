@@ -1,0 +1,149 @@
+-- What flow.fit goes through: the batches of a data set, epoch by epoch.
+local args = require "jfl.base.args"
+local batches = require "jfl.data.batches"
+local columns = require "jfl.data.columns"
+local core = require "jfl.core"
+local loop = require "jfl.data.loop"
+
+local feed = {}
+
+local SAMPLES = 32               -- a batch, where nothing says how many
+
+local Feed = {}
+Feed.__index = Feed
+
+-- ---- data sets ----
+
+-- Whether the items of columns are single samples: where a job takes a batch of them.
+local function are_samples(list, job)
+  local input = job._inputs[1]
+  local column = list[1]
+  if core.type(column) ~= "array" or not input then return true end
+  return #column.shape == #input.type.shape
+end
+
+-- The rows that a job wants of each batch, or nil where it takes any number.
+local function rows_wanted(job)
+  local first = job._inputs[1] and job._inputs[1].type.shape[1]
+  return first and first > 0 and first or nil
+end
+
+local function from_set(who, source, job, o)
+  local list, titles = columns.read(who, source, o.columns)
+  local shared = { epochs = o.epochs, name = o.name, shuffle = o.shuffle, columns = o.columns }
+  local self = { titles = titles and type(titles[1]) == "string" and titles or false }
+  if o.batch_size or are_samples(list, job) then
+    shared.batch_size = o.batch_size or rows_wanted(job) or SAMPLES
+    shared.drop_last = not o.batch_size and rows_wanted(job) ~= nil
+    self.loop = batches.batches(source, shared)
+  else
+    self.loop = loop.loop(source, shared)
+  end
+  return self
+end
+
+-- What a step of a loop gives behind its epoch and number, which are noted.
+local function values(self, epoch, _, ...)
+  self.epoch = epoch
+  return ...
+end
+
+local function next_of_loop(self)
+  local position = self.loop
+  if position.index == position.items and not self.fresh then return nil end
+  self.fresh, self.was_epoch, self.was = false, position.epoch, position.index
+  return values(self, position())
+end
+
+-- ---- iterators ----
+
+-- What an iterator gives behind its first value, which says where it is.
+local function behind(self, control, ...)
+  self.control = control
+  if control == nil then return nil end
+  return ...
+end
+
+local function next_of_iterator(self)
+  return behind(self, self.iterate(self.state, self.control))
+end
+
+local function begin_iterator(self, epoch)
+  local source = self.source
+  if type(source) == "function" then
+    self.iterate, self.state, self.control = source(epoch)
+    local meta = getmetatable(self.iterate)
+    if type(self.iterate) ~= "function" and not (type(meta) == "table" and meta.__call) then
+      core.fail("fit: a function that gives data must return an iterator such as flow.zip(a, b), "
+        .. "got %s", args.describe(self.iterate))
+    end
+  else
+    self.iterate, self.state, self.control = source, nil, nil
+  end
+end
+
+-- ---- both ----
+
+--- What goes through `source` for o.epochs: a data set, an NdArray or a list of columns, of which
+-- o.batch_size samples make a batch, or whose items are batches; flow.zip(...); or a function of
+-- the epoch that gives such an iterator.
+function feed.new(who, source, job, o)
+  local meta = getmetatable(source)
+  local iterates = type(source) == "function"
+    or type(source) == "table" and type(meta) == "table" and meta.__call
+  local self = iterates and { source = source, epoch = 0, titles = false }
+    or from_set(who, source, job, o)
+  self.epochs, self.take = o.epochs, iterates and next_of_iterator or next_of_loop
+  return setmetatable(self, Feed)
+end
+
+--- Begins the next epoch, or what is left of one, and gives its number in `epoch`; false after the
+-- last.
+function Feed:begin()
+  local position = self.loop
+  if position then
+    self.fresh, self.epoch = true, position.epoch
+    if position.index == position.items then self.epoch = self.epoch + 1 end
+    return position.n > 0
+  end
+  self.epoch = self.epoch + 1
+  if self.epoch > self.epochs then return false end
+  begin_iterator(self, self.epoch)
+  return true
+end
+
+--- How many batches the epoch has from here on, or nil.
+function Feed:left()
+  local position = self.loop
+  if position then
+    local each = math.ceil(position.items / position.size)
+    return position.n % each == 0 and each or position.n % each
+  end
+  local iterate = self.iterate
+  return type(iterate) == "table" and type(iterate.n) == "number" and iterate.n or nil
+end
+
+--- The values of the next batch; nil at the end of the epoch.
+function Feed:next() return self.take(self) end
+
+--- Counts the last batch as not taken, for checkpoints.
+function Feed:undo()
+  local position = self.loop
+  if position then position.index = position.epoch == self.was_epoch and self.was or 0 end
+end
+
+--- Ends it before its end.
+function Feed:close()
+  if self.loop then self.loop:close() end
+end
+
+--- The positions of the values of a batch that a job takes: of those with the names of its inputs,
+-- or else of the first ones.
+function feed.taken(titles, job)
+  local place, by_name, by_order = {}, {}, {}
+  for i, title in ipairs(titles or {}) do place[title] = i end
+  for i, input in ipairs(job._inputs) do by_name[i], by_order[i] = place[input.name], i end
+  return #by_name == #by_order and by_name or by_order
+end
+
+return feed

@@ -1,0 +1,197 @@
+--- flow.fit: the loop that trains a job.
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+local nd, tp = flow.ndarray, flow.typing
+
+local function net(x)
+  local h = flow.layers.dense(x, 8, { activation = flow.math.tanh, name = "a" })
+  return flow.layers.dense(h, 2, { name = "b" })
+end
+
+--- A job that trains to tell the sign of x1 * x2, one that predicts, and data.
+local function problem(n)
+  flow.random.seed(3)
+  local rows, labels = {}, {}
+  for i = 1, n do
+    local a, b = math.sin(i * 12.9), math.cos(i * 7.3)
+    rows[i], labels[i] = { a, b }, a * b > 0 and 1 or 0
+  end
+  local train = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+    inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } },
+      { "y", tp.Numpy.Placeholder({ -1 }, flow.int32) } },
+    body = function(x, y)
+      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(y, net(x))
+      flow.optimizer.Adam(0.02):minimize(loss)
+      return loss
+    end }
+  local predict = flow.global_function { name = "predict", returns = tp.Numpy, body = net,
+    inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } } }
+  return train, predict, { { "x", nd.array(rows) }, { "y", nd.array(labels, flow.int32) } }
+end
+
+--- What a loop written by hand gives: the mean loss of each epoch.
+local function by_hand(train, data, epochs, size)
+  local losses = {}
+  for epoch, _, x, y in flow.data.batches(data, { epochs = epochs, batch_size = size,
+      shuffle = true, name = "fit" }) do
+    losses[epoch] = losses[epoch] or { 0, 0 }
+    local loss = losses[epoch]
+    loss[1], loss[2] = loss[1] + train(x, y):mean() * #x, loss[2] + #x
+  end
+  for i, loss in ipairs(losses) do losses[i] = loss[1] / loss[2] end
+  return losses
+end
+
+describe("flow.fit", function()
+  before_each(flow.clear_default_session)
+
+  it("trains as a loop that is written by hand", function()
+    local want = by_hand((problem(90)), select(3, problem(90)), 4, 20)
+    flow.clear_default_session()
+    local train, _, data = problem(90)
+    local run = flow.fit(train, data, { epochs = 4, batch_size = 20, show = false })
+    assert.same(want, run.history.loss)
+    assert.equal(20, run.step)
+    assert.equal(4, run.epoch)
+    assert.is_true(run.done)
+  end)
+
+  it("takes a model's jobs, lists without names, and iterators", function()
+    local model = flow.model("lines", function(x) return flow.layers.dense(x, 1) end)
+    local train = model:train { inputs = { flow.float32 { -1, 2 }, flow.float32 { -1, 1 } },
+      loss = flow.nn.MSELoss, optimizer = flow.optimizer.SGD(0.1) }
+    local x, y = nd.rand { 40, 2 }, nd.ones { 40, 1 }
+    local run = flow.fit(train, { x, y }, { epochs = 5, batch_size = 10, show = false })
+    assert.truthy(run.history.loss[5] < run.history.loss[1])
+    local epochs = {}
+    run = flow.fit(train, function(epoch)
+      epochs[#epochs + 1] = epoch
+      return function(_, i) if i < 3 then return i + 1, x, y end end, nil, 0
+    end, { epochs = 2, show = false })
+    assert.same({ 1, 2 }, epochs)
+    assert.equal(6, run.step)
+  end)
+
+  it("judges epochs by metrics, keeps the best and stops where nothing is gained", function()
+    local train, predict, data = problem(90)
+    local epochs = {}
+    local run = flow.fit(train, data, { epochs = 200, batch_size = 30, validation = data,
+      predict = predict, metrics = { "accuracy", mine = function(p) return #p end },
+      monitor = "accuracy", patience = 2, keep_best = true, show = false,
+      callbacks = function(now) epochs[#epochs + 1] = now.value end })
+    assert.equal("patience", run.stopped)
+    assert.truthy(run.epoch < 200 and run.best.epoch == run.epoch - 2, tostring(run))
+    assert.same(run.history.accuracy, epochs)
+    assert.equal(math.max(unpack(epochs)), run.best.value)
+    assert.equal(run.best.value, flow.metrics.accuracy(predict(data[1][2]), data[2][2]))
+    assert.equal(30, run.history.mine[1])
+  end)
+
+  it("calls back before, at each step, after each epoch and at the end", function()
+    local train, _, data = problem(60)
+    local events = {}
+    local function note(name) return function() events[#events + 1] = name end end
+    flow.fit(train, data, { epochs = 2, batch_size = 30, show = false, callbacks = {
+      start = note "start", step = note "step", epoch = note "epoch", finish = note "finish" } })
+    assert.equal("start step step epoch step step epoch finish", table.concat(events, " "))
+    local run = flow.fit(train, data, { epochs = 9, batch_size = 30, show = false,
+      callbacks = function(now) if now.epoch == 2 then now:stop() end end })
+    assert.equal(2, run.epoch)
+    assert.equal("stop", run.stopped)
+  end)
+
+  it("goes on from its directory as if it had never stopped", function()
+    local train, _, data = problem(90)
+    local options = { batch_size = 20, show = false }
+    local want = flow.fit(train, data, { epochs = 5, batch_size = 20, show = false }).history.loss
+    local folder = helper.directory()
+    for _, epochs in ipairs { 2, 5 } do
+      flow.clear_default_session()
+      train, _, data = problem(90)
+      options.epochs, options.directory, options.resume = epochs, folder, true
+      options.batch_size = 20
+      local run = flow.fit(train, data, options)
+      assert.equal(epochs, #run.history.loss)
+      for i, loss in ipairs(run.history.loss) do assert.equal(want[i], loss) end
+    end
+    helper.remove(folder)
+  end)
+
+  it("goes on in the background while the host polls", function()
+    local train, predict, data = problem(90)
+    local want = flow.fit(train, data, { epochs = 3, batch_size = 30, validation = data,
+      predict = predict, metrics = { "accuracy" }, show = false }).history
+    flow.clear_default_session()
+    train, predict, data = problem(90)
+    local run = flow.fit(train, data, { epochs = 3, batch_size = 30, validation = data,
+      predict = predict, metrics = { "accuracy" }, background = true })
+    assert.is_false(run.done)
+    while not run.done do flow.poll() end
+    assert.same(want, run.history)
+    run = flow.fit(train, data, { epochs = 2, batch_size = 30, background = true })
+    assert.equal(run, run:wait())
+    assert.equal(2, run.epoch)
+  end)
+
+  it("tells of a step that fails in the background", function()
+    local train, _, data = problem(90)
+    data[1][2] = nd.ones { 90, 3 }
+    local ok, message = pcall(flow.fit, train, data, { batch_size = 30, background = true })
+    assert.is_false(ok)
+    assert.truthy(message:find("train: x must be of shape (30, 2), got (30, 3)", 1, true), message)
+  end)
+
+  it("says what is missing or wrong", function()
+    local train, predict, data = problem(60)
+    local function fails(text, job, options)
+      options.show = false
+      helper.fails(function() flow.fit(job, data, options) end, text)
+    end
+    fails("fit: job must be a job of type \"train\", got job 'predict' (predict)", predict, {})
+    fails("fit: epochs must be", train, { epochs = 0 })
+    fails("fit: validation wants predict, the job that", train, { validation = data })
+    fails("fit: metrics are of the predictions for validation", train, { metrics = { "accuracy" } })
+    fails("fit: there is no metric 'acuracy'", train, { validation = data, predict = predict,
+      metrics = { "acuracy" } })
+    fails("fit: callbacks: there is no 'epochs'", train, { callbacks = { epochs = print } })
+    fails("fit: monitor: there is no 'val_loss'; there are loss", train, { monitor = "val_loss",
+      batch_size = 30 })
+    fails("fit: resume: directory must say where the state is", train, { resume = true })
+  end)
+
+  it("leaves a state where Ctrl-C stops it, from which it goes on", function()
+    local folder = helper.directory()
+    local script = ([[
+      local flow, ffi = require "jfl", require "ffi"
+      ffi.cdef "int raise(int);"
+      local tp, nd = flow.typing, flow.ndarray
+      flow.random.seed(1)
+      local train = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+        inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } }, body = function(x)
+          local loss = flow.math.reduce_mean(flow.layers.dense(x, 1, { name = "a" }) ^ 2)
+          flow.optimizer.SGD(0.1):minimize(loss)
+          return loss
+        end }
+      local run = flow.fit(train, { nd.rand { 60, 2 } }, { epochs = 3, batch_size = 10,
+        directory = "%s/state", resume = true, show = false,
+        callbacks = { step = function(run)
+          if run.step == 8 and arg[1] == "stop" then ffi.C.raise(2) end
+        end } })
+      print(run.step, run.epoch, #run.history.loss)
+    ]]):format(folder)
+    helper.write(folder .. "/fit.lua", script)
+    local function go(word)
+      local pipe = io.popen(("%s %s/fit.lua %s 2>&1; echo $?"):format(helper.command(), folder,
+        word))
+      local out = pipe:read "*a"
+      pipe:close()
+      return out
+    end
+    local out = go "stop"
+    assert.truthy(out:find("fit: stopped in epoch 2 after 8 steps; " .. folder .. "/state/last",
+      1, true), out)
+    assert.truthy(out:find "130\n$", out)
+    assert.truthy(go("on"):find "18\t3\t3\n0\n$")
+    helper.remove(folder)
+  end)
+end)
