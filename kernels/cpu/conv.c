@@ -147,61 +147,61 @@ CONV_LIBRARY(dnnl, jf_dnnl_open())
 CONV_LIBRARY(own, jf_own_units())
 
 JFL_CPU(dnnl_conv1d, .op = "conv1d", .accepts = fast_conv_accepts, .prepare = dnnl_forward,
-  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 20)
+  .run = fast_conv_forward, JF_BY_PIECES, .priority = 20)
 JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = fast_conv_accepts, .prepare = dnnl_forward,
-  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 20)
+  .run = fast_conv_forward, JF_BY_PIECES, .priority = 20)
 JFL_CPU(dnnl_conv3d, .op = "conv3d", .accepts = fast_conv_accepts, .prepare = dnnl_forward,
-  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 20)
+  .run = fast_conv_forward, JF_BY_PIECES, .priority = 20)
 JFL_CPU(dnnl_conv2d_fused, .op = "conv2d_fused", .accepts = fast_conv_accepts,
-        .prepare = dnnl_fused, .run = fused, .release = jf_pieces_release, .priority = 20)
+        .prepare = dnnl_fused, .run = fused, JF_BY_PIECES, .priority = 20)
 JFL_CPU(dnnl_conv2d_then, .op = "conv2d_fused", .accepts = fast_conv_wide_accepts,
-        .prepare = dnnl_forward, .run = forward_then, .release = jf_pieces_release,
+        .prepare = dnnl_forward, .run = forward_then, JF_BY_PIECES,
         .priority = 15)
 JFL_CPU(dnnl_conv1d_data_grad, .op = "conv1d_data_grad", .accepts = fast_conv_wide_accepts,
-  .prepare = dnnl_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .prepare = dnnl_data, .run = fast_conv_data_grad, JF_BY_PIECES,
   .priority = 20)
 JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = fast_conv_wide_accepts,
-  .prepare = dnnl_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .prepare = dnnl_data, .run = fast_conv_data_grad, JF_BY_PIECES,
   .priority = 20)
 JFL_CPU(dnnl_conv3d_data_grad, .op = "conv3d_data_grad", .accepts = fast_conv_wide_accepts,
-  .prepare = dnnl_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .prepare = dnnl_data, .run = fast_conv_data_grad, JF_BY_PIECES,
   .priority = 20)
 JFL_CPU(dnnl_conv1d_filter_grad, .op = "conv1d_filter_grad", .accepts = fast_conv_wide_accepts,
-        .prepare = dnnl_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .prepare = dnnl_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
         .priority = 20)
 JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = fast_conv_wide_accepts,
-        .prepare = dnnl_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .prepare = dnnl_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
         .priority = 20)
 JFL_CPU(dnnl_conv3d_filter_grad, .op = "conv3d_filter_grad", .accepts = fast_conv_wide_accepts,
-        .prepare = dnnl_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .prepare = dnnl_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
         .priority = 20)
 
 JFL_CPU(own_conv1d, .op = "conv1d", .accepts = own_conv_accepts, .prepare = own_forward,
-  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 10)
+  .run = fast_conv_forward, JF_BY_PIECES, .priority = 10)
 JFL_CPU(own_conv2d, .op = "conv2d", .accepts = own_conv_accepts, .prepare = own_forward,
-  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 10)
+  .run = fast_conv_forward, JF_BY_PIECES, .priority = 10)
 JFL_CPU(own_conv3d, .op = "conv3d", .accepts = own_conv_accepts, .prepare = own_forward,
-  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 10)
+  .run = fast_conv_forward, JF_BY_PIECES, .priority = 10)
 JFL_CPU(own_conv2d_fused, .op = "conv2d_fused", .accepts = own_conv_accepts,
-        .prepare = own_fused, .run = fused, .release = jf_pieces_release, .priority = 10)
+        .prepare = own_fused, .run = fused, JF_BY_PIECES, .priority = 10)
 JFL_CPU(own_conv2d_then, .op = "conv2d_fused", .accepts = own_conv_accepts,
-        .prepare = own_forward, .run = forward_then, .release = jf_pieces_release,
+        .prepare = own_forward, .run = forward_then, JF_BY_PIECES,
         .priority = 9)
 JFL_CPU(own_conv1d_data_grad, .op = "conv1d_data_grad", .accepts = own_conv_accepts,
-  .prepare = own_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .prepare = own_data, .run = fast_conv_data_grad, JF_BY_PIECES,
   .priority = 10)
 JFL_CPU(own_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = own_conv_accepts,
-  .prepare = own_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .prepare = own_data, .run = fast_conv_data_grad, JF_BY_PIECES,
   .priority = 10)
 JFL_CPU(own_conv3d_data_grad, .op = "conv3d_data_grad", .accepts = own_conv_accepts,
-  .prepare = own_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .prepare = own_data, .run = fast_conv_data_grad, JF_BY_PIECES,
   .priority = 10)
 JFL_CPU(own_conv1d_filter_grad, .op = "conv1d_filter_grad", .accepts = own_conv_accepts,
-        .prepare = own_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .prepare = own_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
         .priority = 10)
 JFL_CPU(own_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = own_conv_accepts,
-        .prepare = own_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .prepare = own_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
         .priority = 10)
 JFL_CPU(own_conv3d_filter_grad, .op = "conv3d_filter_grad", .accepts = own_conv_accepts,
-        .prepare = own_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .prepare = own_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
         .priority = 10)

@@ -117,7 +117,6 @@ static jfl_status matmul_update_prepare(const jf_units *lib, jf_kargs *k, size_t
   jf_kargs p = jf_step_product(k);
   jf_unit_matmul m = fast_matmul_extents(&p);
   m.add = 1;
-  p.still = 0;
   JF_TRY(jf_pieces_matmul(lib, &m, &p, scratch));
   k->state = p.state;
   *scratch += copy_size(&p);
@@ -144,25 +143,25 @@ PREPARES(dnnl, jf_dnnl_open())
 PREPARES(own, jf_own_units())
 
 JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
-  .run = fast_matmul_run, .release = jf_pieces_release, .priority = 20)
+  .run = fast_matmul_run, JF_BY_PIECES, .priority = 20)
 JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
   .prepare = dnnl_fused_prepare, .run = matmul_fused_run,
-  .release = jf_pieces_release, .priority = 20)
+  JF_BY_PIECES, .priority = 20)
 JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = dnnl_then_accepts,
-  .prepare = dnnl_prepare, .run = matmul_then_run, .release = jf_pieces_release, .priority = 15)
+  .prepare = dnnl_prepare, .run = matmul_then_run, JF_BY_PIECES, .priority = 15)
 JFL_CPU(dnnl_matmul_update, .op = "matmul_update", .accepts = jf_dnnl_accepts,
-        .prepare = dnnl_update_prepare, .run = matmul_update_run, .release = jf_pieces_release,
+        .prepare = dnnl_update_prepare, .run = matmul_update_run, JF_BY_PIECES,
         .priority = 20)
 
 JFL_CPU(own_matmul, .op = "matmul", .accepts = own_matmul_accepts, .prepare = own_prepare,
-  .run = fast_matmul_run, .release = jf_pieces_release, .priority = 13)
+  .run = fast_matmul_run, JF_BY_PIECES, .priority = 13)
 JFL_CPU(own_matmul_fused, .op = "matmul_fused", .accepts = own_matmul_accepts,
   .prepare = own_fused_prepare, .run = matmul_fused_run,
-  .release = jf_pieces_release, .priority = 13)
+  JF_BY_PIECES, .priority = 13)
 JFL_CPU(own_matmul_then, .op = "matmul_fused", .accepts = own_matmul_accepts,
-  .prepare = own_prepare, .run = matmul_then_run, .release = jf_pieces_release, .priority = 12)
+  .prepare = own_prepare, .run = matmul_then_run, JF_BY_PIECES, .priority = 12)
 JFL_CPU(own_matmul_update, .op = "matmul_update", .accepts = own_update_accepts,
-        .prepare = own_update_prepare, .run = matmul_update_run, .release = jf_pieces_release,
+        .prepare = own_update_prepare, .run = matmul_update_run, JF_BY_PIECES,
         .priority = 13)
 
 /* ---- OpenBLAS ---- */

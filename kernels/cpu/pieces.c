@@ -121,8 +121,11 @@ static size_t ready_room(const pieces *p) { return (p->ready + 63) / 64 * 64; }
 static size_t all_ready(const pieces *p) { return ready_room(p) * (size_t)cut_count(p->inner); }
 static size_t lane_room(const pieces *p) { return copy_room(p) + p->room; }
 
-/* Hands p, or what went wrong with it, to k. */
-static jfl_status pieces_give(pieces *p, jfl_status s, jf_kargs *k, size_t *scratch)
+/* Whether input 1 may be converted before all runs. */
+static int pieces_may_pack(const jf_kargs *k) { return k->in[1].layout.kind == JF_LAYOUT_ANY; }
+
+/* Hands p, or what went wrong with it, to k; with `packs`, input 1 is converted before all runs. */
+static jfl_status pieces_give(pieces *p, jfl_status s, int packs, jf_kargs *k, size_t *scratch)
 {
   if (s != JFL_OK) {
     jf_pieces_release(p);
@@ -131,7 +134,12 @@ static jfl_status pieces_give(pieces *p, jfl_status s, jf_kargs *k, size_t *scra
   const size_t part = (size_t)(p->sums + p->bias_sums) * sizeof(float);
   k->state = p;
   *scratch = (size_t)k->threads * lane_room(p) + (size_t)pieces_parts(p) * part;
-  if (!k->keep) *scratch += all_ready(p);
+  if (packs && p->ready) {
+    k->in[1].layout.kind = JF_LAYOUT_PACKED;
+    k->in[1].layout.size = all_ready(p);
+  } else {
+    *scratch += all_ready(p);
+  }
   return JFL_OK;
 }
 
@@ -226,10 +234,9 @@ jfl_status jf_pieces_matmul(const jf_units *lib, jf_unit_matmul *m, jf_kargs *k,
   matmul_problem q = { .lib = lib, .m = *m };
   cut_matmul(p, &q);
   const jfl_status s = pieces_fill(p, matmul_piece, &q, k->threads);
-  const int stay = k->still >> 1 & 1 && lib->strided && !q.by_rows;
-  if (!stay || cut_count(p->outer) > 1) p->ready = 0;
-  if (stay) k->keep = all_ready(p);
-  return pieces_give(p, s, k, scratch);
+  const int packs = pieces_may_pack(k) && lib->strided && !q.by_rows;
+  if (!packs || cut_count(p->outer) > 1) p->ready = 0;
+  return pieces_give(p, s, packs, k, scratch);
 }
 
 /* ---- convolutions ---- */
@@ -310,13 +317,13 @@ static void cut_conv(pieces *p, const jf_unit_conv *c, jf_unit_kind kind)
   if (count > 1) p->inner = cut_into(c->out_channels, count, 16);
 }
 
-/* Makes the units. Filters that are to be converted are so once for all pieces, and once for all
-   runs if they `stay` the same. Where that cannot be, and every piece would have to and is too
-   small for that, pieces are made larger. */
-static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes, int stay)
+/* Makes the units. Filters that are to be converted are so once for all pieces; with `packs`, once
+   for all runs. Where that cannot be, and every piece would have to and is too small for that,
+   pieces are made larger. */
+static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes, int packs)
 {
   JF_TRY(pieces_fill(p, conv_piece, q, lanes));
-  if (q->kind == JF_UNIT_FILTER_GRAD || (cut_count(p->outer) == 1 && !stay)) p->ready = 0;
+  if (q->kind == JF_UNIT_FILTER_GRAD || (cut_count(p->outer) == 1 && !packs)) p->ready = 0;
   const int64_t plane = image(1, q->c.out, 0), least = (ENOUGH + plane - 1) / plane;
   const int again = q->kind != JF_UNIT_FILTER_GRAD && cut_count(p->inner) == 1 &&
                     p->outer.each < least && p->outer.each < p->outer.n && p->converts &&
@@ -343,10 +350,9 @@ jfl_status jf_pieces_conv(const jf_units *lib, const jf_unit_conv *c, jf_unit_ki
   const pieces_cut over = kind == JF_UNIT_FILTER_GRAD ? p->outer : p->inner;
   if (kind == JF_UNIT_FORWARD || cut_count(over) == 1) p->sums = 0;
   if (p->sums && dbias) p->bias_sums = jf_numel(&dbias->shape);
-  const int stay = kind == JF_UNIT_FORWARD && (k->still >> 1 & 1);
-  const jfl_status s = conv_fill(p, &q, k->threads, stay);
-  if (stay) k->keep = all_ready(p);
-  return pieces_give(p, s, k, scratch);
+  const int packs = kind == JF_UNIT_FORWARD && pieces_may_pack(k);
+  const jfl_status s = conv_fill(p, &q, k->threads, packs);
+  return pieces_give(p, s, packs, k, scratch);
 }
 
 /* ---- runs ---- */
@@ -472,14 +478,23 @@ int jf_pieces_scale(const void *state)
   return p->lib->strided || (p->copy == COPY_A && p->from == sizeof(float));
 }
 
+jfl_status jf_pieces_pack(const jf_kargs *k)
+{
+  const pieces *p = k->state;
+  pieces_job j = { .p = p, .r = { .b = k->in[0].data, .ready = k->out[0].data } };
+  jf_parallel_lanes(k->threads, (int)cut_count(p->inner), pieces_ready, &j);
+  return j.failed ? jf_fail((jfl_status)j.failed, "packing failed") : JFL_OK;
+}
+
 jfl_status jf_pieces_run(const jf_kargs *k, jf_unit_run r)
 {
   const pieces *p = k->state;
+  const int packed = k->in[1].layout.kind == JF_LAYOUT_PACKED;
   pieces_job j = { .p = p, .r = r, .scratch = k->scratch };
   char *ready = j.scratch + (size_t)k->threads * lane_room(p);
-  j.sums = (float *)(k->kept ? ready : ready + all_ready(p));
-  if (p->ready) j.r.ready = k->kept ? k->kept : ready;
-  if (p->ready && (!k->kept || *k->renew))
+  j.sums = (float *)(packed ? ready : ready + all_ready(p));
+  if (p->ready) j.r.ready = packed ? (void *)r.b : ready;
+  if (p->ready && !packed)
     jf_parallel_lanes(k->threads, (int)cut_count(p->inner), pieces_ready, &j);
   jf_parallel_lanes(k->threads, (int)pieces_count(p), pieces_one, &j);
   if (j.failed) return jf_fail((jfl_status)j.failed, "a piece of the work failed");

@@ -11,7 +11,10 @@ jfl_status jf_pieces_conv(const jf_units *lib, const jf_unit_conv *c, jf_unit_ki
                           jf_kargs *k, size_t *scratch);
 /* Runs k->state on these operands. */
 jfl_status jf_pieces_run(const jf_kargs *k, jf_unit_run r);
+/* Of rows whose state this is. Input 1 is what they pack. */
+jfl_status jf_pieces_pack(const jf_kargs *k);
 void jf_pieces_release(void *state);
+#define JF_BY_PIECES .pack = jf_pieces_pack, .release = jf_pieces_release
 /* Whether runs of this state can scale a. */
 int jf_pieces_scale(const void *state);
 

@@ -33,6 +33,7 @@ typedef struct winograd {
   int taps, out;               /* cells of a filter's side; results of a tile's side */
   int side;                    /* cells of a tile's side */
   int turned;
+  int packed;                  /* `filter` is transformed already */
   int64_t batch, height, width;            /* extents of `from` */
   int64_t rows, columns;                   /* extents of `to` */
   int64_t top, left;                       /* padding */
@@ -299,11 +300,10 @@ static size_t room_size(const winograd *w)
   return (size_t)(tile_cells(w) * (pitch(w, w->n_from * JF_LANES) + pitch(w, WIDE)));
 }
 
-/* Filters that are the same in each run are transformed once. */
 static void winograd_lay_out(winograd *w, const jf_kargs *k)
 {
-  w->u = k->kept ? k->kept : k->scratch;
-  w->room = k->kept ? k->scratch : w->u + u_size(w);
+  w->u = w->packed ? (float *)w->filter : k->scratch;
+  w->room = w->packed ? k->scratch : w->u + u_size(w);
   w->room_size = room_size(w);
 }
 
@@ -426,6 +426,11 @@ OUTER void filter_part(void *ctx, int i)
   else transform_filter(w, i % w->n_from, i / w->n_from, 3, SIDE);
 }
 
+static void transform_filters(winograd *w, int threads)
+{
+  jf_parallel(threads, (int)(w->n_from * w->n_to), filter_part, w);
+}
+
 /* Cuts the tiles into batches so that each lane gets about as many. Results of a tile do not depend
    on its batch. */
 static jfl_status convolve(const jf_kargs *k, winograd *w)
@@ -434,7 +439,7 @@ static jfl_status convolve(const jf_kargs *k, winograd *w)
   const int64_t share = (w->tiles + w->lanes * turns - 1) / (w->lanes * turns);
   w->span = (share + ROWS - 1) / ROWS * ROWS;
   winograd_lay_out(w, k);
-  if (!k->kept || *k->renew) jf_parallel(k->threads, (int)(w->n_from * w->n_to), filter_part, w);
+  if (!w->packed) transform_filters(w, k->threads);
   if (w->side == SMALL) {
     jf_parallel(k->threads, jf_parts(w->tiles, ROWS), small_input, w);
     jf_parallel_lanes(k->threads, jf_parts(w->n_to, WIDE / JF_LANES), small_output, w);
@@ -544,10 +549,10 @@ static jfl_status winograd_gather(const jf_kargs *k, winograd *w)
 
 /* How many direct products each pair of channels must have so that transforming the filters pays
    off, and how many where they are transformed once for many runs. Measured. */
-enum { LEAST = 7000, LEAST_STILL = 400 };
+enum { LEAST = 7000, LEAST_PACKED = 400 };
 
-/* Whether the filters of a forward call can be kept transformed. */
-static int winograd_keeps(const jf_kargs *k) { return k->still >> 1 & 1; }
+/* Whether the filters of a forward call are transformed before all runs, or can be. */
+static int forward_packs(const jf_kargs *k) { return k->in[1].layout.kind != JF_LAYOUT_PLAIN; }
 
 /* Whether this file serves a convolution of those filters and results; if not, the library
    does. */
@@ -598,18 +603,18 @@ static void set_span(winograd *w)
   if (w->span > w->tiles) w->span = w->tiles;
 }
 
-static jfl_status winograd_reserve(const winograd *w, jf_kargs *k, int keeps, size_t *scratch)
+/* Bytes of scratch for the transformed filters, and for the lanes. */
+static size_t scratch_for_filters(const winograd *w) { return u_size(w) * sizeof(float); }
+static size_t scratch_for_lanes(const winograd *w)
 {
-  if (keeps) k->keep = u_size(w) * sizeof(float);
-  *scratch = ((keeps ? 0 : u_size(w)) + (size_t)w->lanes * room_size(w)) * sizeof(float);
-  return JFL_OK;
+  return (size_t)w->lanes * room_size(w) * sizeof(float);
 }
 
 static int forward_accepts(const jf_kargs *k)
 {
-  const int still = winograd_keeps(k) && k->in[1].shape.d[2] == 3;
+  const int packs = forward_packs(k) && k->in[1].shape.d[2] == 3;
   return !((const jf_conv *)k->attr)->epilogue.act &&
-         serves(k, &k->in[1], &k->out[0], still ? LEAST_STILL : LEAST);
+         serves(k, &k->in[1], &k->out[0], packs ? LEAST_PACKED : LEAST);
 }
 
 static winograd forward_of(const jf_kargs *k)
@@ -618,15 +623,35 @@ static winograd forward_of(const jf_kargs *k)
   winograd w = winograd_describe(k, &k->in[0], &k->in[1], &k->out[0]);
   w.bias = jf_epilogue_bias(k, e);
   w.residual = jf_epilogue_residual(k, e);
-  if (winograd_keeps(k) && w.taps == 3 && w.tiles < FEW) winograd_cut(&w, SMALL);
+  w.packed = k->in[1].layout.kind == JF_LAYOUT_PACKED;
+  if (forward_packs(k) && w.taps == 3 && w.tiles < FEW) winograd_cut(&w, SMALL);
   return w;
 }
 
+/* The state of a call whose filters are packed says how. */
 static jfl_status forward_prepare(jf_kargs *k, size_t *scratch)
 {
   const winograd w = forward_of(k);
-  return winograd_reserve(&w, k, winograd_keeps(k), scratch);
+  *scratch = scratch_for_lanes(&w);
+  if (!forward_packs(k)) return *scratch += scratch_for_filters(&w), JFL_OK;
+  winograd *state = k->state = jf_new(sizeof w);
+  if (!state) return jf_fail(JFL_ENOMEM, "out of memory");
+  *state = w;
+  k->in[1].layout.kind = JF_LAYOUT_PACKED;
+  k->in[1].layout.size = scratch_for_filters(&w);
+  return JFL_OK;
 }
+
+static jfl_status forward_pack(const jf_kargs *k)
+{
+  winograd w = *(const winograd *)k->state;
+  w.filter = k->in[0].data;
+  w.u = k->out[0].data;
+  transform_filters(&w, k->threads);
+  return JFL_OK;
+}
+
+static void forward_release(void *state) { jf_free(state); }
 
 static jfl_status winograd_forward_run(const jf_kargs *k)
 {
@@ -654,7 +679,8 @@ static winograd winograd_data_of(const jf_kargs *k)
 static jfl_status data_prepare(jf_kargs *k, size_t *scratch)
 {
   const winograd w = winograd_data_of(k);
-  return winograd_reserve(&w, k, 0, scratch);
+  *scratch = scratch_for_filters(&w) + scratch_for_lanes(&w);
+  return JFL_OK;
 }
 
 static jfl_status data_run(const jf_kargs *k)
@@ -699,6 +725,8 @@ static int winograd_none(const jf_kargs *k) { (void)k; return 0; }
 #define data_accepts winograd_none
 #define filter_accepts winograd_none
 #define forward_prepare NULL
+#define forward_pack NULL
+#define forward_release NULL
 #define winograd_forward_run NULL
 #define data_prepare NULL
 #define data_run NULL
@@ -708,9 +736,11 @@ static int winograd_none(const jf_kargs *k) { (void)k; return 0; }
 #endif
 
 JFL_CPU(winograd_conv2d, .op = "conv2d", .accepts = forward_accepts, .prepare = forward_prepare,
-  .run = winograd_forward_run, .priority = 30, .indirect = 1)
+  .run = winograd_forward_run, .pack = forward_pack, .release = forward_release, .priority = 30,
+  .indirect = 1)
 JFL_CPU(winograd_conv2d_fused, .op = "conv2d_fused", .accepts = forward_accepts,
-  .prepare = forward_prepare, .run = winograd_forward_run, .priority = 30, .indirect = 1)
+  .prepare = forward_prepare, .run = winograd_forward_run, .pack = forward_pack,
+  .release = forward_release, .priority = 30, .indirect = 1)
 JFL_CPU(winograd_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = data_accepts,
   .prepare = data_prepare, .run = data_run, .priority = 30, .indirect = 1)
 JFL_CPU(winograd_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = filter_accepts,

@@ -58,7 +58,7 @@ typedef struct toy_call {
 
 static void begin(toy_call *w, jfl_status answer)
 {
-  const jf_tensor four = { NULL, JFL_F32, { 1, { 4 } } };
+  const jf_tensor four = { .dtype = JFL_F32, .shape = { 1, { 4 } } };
   memset(w, 0, sizeof *w);
   memset(&seen, 0, sizeof seen);
   seen.answer = answer;
@@ -127,10 +127,10 @@ static void only_the_same_call_takes_it(void)
   chosen(&w, 0);
   CHECK(seen.prepared == 4);
   w.t[1].dtype = JFL_F32;
-  w.k.still = 1;
+  w.t[0].layout.kind = JF_LAYOUT_ANY;
   chosen(&w, 0);
   CHECK(seen.prepared == 5);
-  w.k.still = 0;
+  w.t[0].layout.kind = JF_LAYOUT_PLAIN;
   chosen(&w, 0);
   CHECK(seen.prepared == 5);
   end(&w);

@@ -288,7 +288,8 @@ typedef struct product { void *x, *y; const float *a; jf_fault *fault; } product
 
 static jfl_status launch(product p)
 {
-  jf_tensor x = { p.x, JFL_F32, { 1, { 2 } } }, y = { p.y, JFL_F32, { 1, { 2 } } };
+  jf_tensor x = { .data = p.x, .dtype = JFL_F32, .shape = { 1, { 2 } } };
+  jf_tensor y = { .data = p.y, .dtype = JFL_F32, .shape = { 1, { 2 } } };
   jf_kargs k = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = p.a, .fault = p.fault,
                  .step = 7, .stream = stream };
   jfl_status s = device->kind->launch(device, stream, scale, &k);

@@ -63,7 +63,8 @@ static const function functions[] = {
 
 static void run(const char *name, float *x, float *y, int64_t n)
 {
-  jf_tensor in = { x, JFL_F32, { 1, { n } } }, out = { y, JFL_F32, { 1, { n } } };
+  jf_tensor in = { .data = x, .dtype = JFL_F32, .shape = { 1, { n } } };
+  jf_tensor out = { .data = y, .dtype = JFL_F32, .shape = { 1, { n } } };
   const jf_kargs k = { .in = &in, .out = &out, .n_in = 1, .n_out = 1, .threads = 1,
                        .attr = &attribute[strcmp(name, "vec_elu") == 0] };
   int found = 0;
@@ -131,7 +132,9 @@ static void powers_are_near(void)
     b[i] = i < ENDS * ENDS ? ends[i % ENDS] : (float)(i % 97) * 0.31f - 15;
   }
   const jfl_shape n = { 1, { N } };
-  jf_tensor in[] = { { a, JFL_F32, n }, { b, JFL_F32, n } }, out = { y, JFL_F32, n };
+  jf_tensor in[] = { { .data = a, .dtype = JFL_F32, .shape = n },
+                     { .data = b, .dtype = JFL_F32, .shape = n } };
+  jf_tensor out = { .data = y, .dtype = JFL_F32, .shape = n };
   const jf_kargs k = { .in = in, .out = &out, .n_in = 2, .n_out = 1, .threads = 1 };
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++)
     if (!strcmp((*r)->name, "vec_pow")) CHECK((*r)->accepts(&k) && (*r)->run(&k) == JFL_OK);
@@ -149,7 +152,7 @@ static void powers_are_near(void)
 /* The row's answer for a and b, of which either may be one number for all. */
 static void compare(const char *name, jf_tensor a, jf_tensor b, int8_t *y, int64_t n)
 {
-  jf_tensor in[] = { a, b }, out = { y, JFL_I8, { 1, { n } } };
+  jf_tensor in[] = { a, b }, out = { .data = y, .dtype = JFL_I8, .shape = { 1, { n } } };
   const jf_kargs k = { .in = in, .out = &out, .n_in = 2, .n_out = 1, .threads = 1 };
   int found = 0;
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
@@ -173,8 +176,10 @@ static void comparisons_are_those_of_c(void)
   for (int f = 0; f < 6; f++)
     for (int kind = 0; kind < 3; kind++) {  /* two tensors; one number on the right; on the left */
       const int u = kind != 2, v = kind != 1;
-      compare(names[f], (jf_tensor){ a + 2, JFL_F32, { 1, { u ? N - 2 : 1 } } },
-              (jf_tensor){ b + 2, JFL_F32, { 1, { v ? N - 2 : 1 } } }, y, N - 2);
+      compare(names[f], (jf_tensor){ .data = a + 2, .dtype = JFL_F32,
+                           .shape = { 1, { u ? N - 2 : 1 } } },
+              (jf_tensor){ .data = b + 2, .dtype = JFL_F32,
+                           .shape = { 1, { v ? N - 2 : 1 } } }, y, N - 2);
       for (int i = 0; i < N - 2; i++) {
         const float p = a[2 + i * u], q = b[2 + i * v];
         const int want[] = { p == q, p != q, p < q, p <= q, p > q, p >= q };

@@ -107,7 +107,8 @@ static int complete(call *c)
   };
   CHECK_MSG(jf_op_infer(&f) == JFL_OK, "%s", jfl_errmsg());
   c->n_out = f.n_out;
-  for (int i = 0; i < f.n_out; i++) c->out[i] = (jf_tensor){ NULL, f.dtype[i], f.shape[i] };
+  for (int i = 0; i < f.n_out; i++)
+    c->out[i] = (jf_tensor){ .dtype = f.dtype[i], .shape = f.shape[i] };
   return f.n_out > 0 || c->op->flags & JF_EFFECT;
 }
 
@@ -148,12 +149,44 @@ static int agrees(const call *c, const jf_tensor *in, const jf_tensor *out)
   return 1;
 }
 
-/* One of two threads that run a row with the same state. */
+/* The input that a prepared row wants packed, or NULL; others are plain. */
+static jf_tensor *wants_packed(const jf_kargs *k)
+{
+  jf_tensor *packed = NULL;
+  for (int i = 0; i < k->n_in; i++) {
+    if (k->in[i].layout.kind == JF_LAYOUT_PACKED) packed = &k->in[i];
+    else k->in[i].layout.kind = JF_LAYOUT_PLAIN;
+  }
+  return packed;
+}
+
+/* Makes the input that a row wants packed so; gives the plain one. */
+static jf_tensor pack(const jf_kernel_row *row, const jf_kargs *prepared, jf_tensor *in, int i)
+{
+  jf_tensor plain = in[i], packed = prepared->in[i];
+  jf_kargs k = *prepared;
+  packed.data = jf_new_raw(packed.layout.size);
+  k.in = &plain;
+  k.out = &packed;
+  k.n_in = k.n_out = 1;
+  CHECK_MSG(row->pack(&k) == JFL_OK, "%s: %s", row->name, jfl_errmsg());
+  in[i] = packed;
+  return plain;
+}
+
+static void unpack(jf_tensor *in, jf_tensor plain)
+{
+  jf_free(in->data);
+  *in = plain;
+}
+
+/* One of two threads that run a row with the same state, and number and plain contents of the input
+   that it has packed. */
 typedef struct runner {
   pthread_t thread;
   const jf_kernel_row *row;
   jf_kargs k;
-  jf_tensor in[MAX], out[MAX];
+  jf_tensor in[MAX], out[MAX], plain;
   jfl_status s;
 } runner;
 
@@ -165,50 +198,49 @@ static void *run_one(void *ctx)
 }
 
 /* As executions of one plan do: each has memory of its own. Calls that change an input run once. */
-static void run_two(const call *c, const jf_kernel_row *row, const jf_kargs *prepared, size_t size)
+static void run_two(const call *c, const jf_kernel_row *row, const jf_kargs *prepared, int packed,
+                    size_t size)
 {
-  static const int renew = 1;
   runner r[2];
   if (c->op->flags & JF_EFFECT) return;
   for (int i = 0; i < 2; i++) {
     r[i] = (runner){ .row = row };
     r[i].k = arguments(c, r[i].in, r[i].out, prepared->threads);
     r[i].k.state = prepared->state;
-    r[i].k.still = prepared->still;
-    r[i].k.renew = &renew;
     r[i].k.scratch = jf_new_raw(size);
-    r[i].k.kept = prepared->keep ? jf_new_raw(prepared->keep) : NULL;
+    if (packed >= 0) r[i].plain = pack(row, prepared, r[i].in, packed);
   }
   for (int i = 0; i < 2; i++)
     if (pthread_create(&r[i].thread, NULL, run_one, &r[i])) abort();
   for (int i = 0; i < 2; i++) {
     pthread_join(r[i].thread, NULL);
+    if (packed >= 0) unpack(&r[i].in[packed], r[i].plain);
     CHECK_MSG(!r[i].s && agrees(c, r[i].in, r[i].out), "%s at once with itself", row->name);
     jf_free(r[i].k.scratch);
-    jf_free(r[i].k.kept);
     release(c, r[i].in, r[i].out);
   }
 }
 
 /* Runs the row twice on different memory, then once in place if the op allows it, then on two
-   threads at once. With `still`, what it may keep it makes in the first of these runs. Returns 0 if
-   the row leaves the call to the next one. */
-static int run_row(const call *c, const jf_kernel_row *row, int threads, unsigned still)
+   threads at once. With `packs`, inputs may be packed. Returns 0 if the row leaves the call to the
+   next one. */
+static int run_row(const call *c, const jf_kernel_row *row, int threads, int packs)
 {
   char shape[JF_SHAPE_STR];
-  jf_tensor in[MAX], out[MAX];
+  jf_tensor in[MAX], out[MAX], wanted[MAX], plain;
   jf_kargs k = arguments(c, in, out, threads);
   size_t size = 0;
-  int renew = 1;
-  k.still = still;
+  for (int i = 0; i < c->n_in && packs; i++) in[i].layout.kind = JF_LAYOUT_ANY;
   jfl_status s = row->prepare ? row->prepare(&k, &size) : JFL_OK;
   if (s == JFL_ENOSYS) {
     release(c, in, out);
     return 0;
   }
   CHECK_MSG(s == JFL_OK, "%s", jfl_errmsg());
-  const jf_kargs prepared = k;
-  void *kept = k.keep ? jf_new_raw(k.keep) : NULL;
+  const jf_tensor *wants = wants_packed(&k);
+  const int packed = wants ? (int)(wants - in) : -1;
+  jf_kargs prepared = k;
+  prepared.in = memcpy(wanted, in, sizeof in);
   for (int turn = 0; turn < 3; turn++) {
     void *state = k.state, *own = NULL;
     if (turn == 2 && !(c->op->inplace & 1)) break;
@@ -218,47 +250,48 @@ static int run_row(const call *c, const jf_kernel_row *row, int threads, unsigne
       out[0].data = in[0].data;
     }
     k.state = state;
-    k.still = still;
-    k.kept = kept;
-    k.renew = &renew;
     k.scratch = jf_new_raw(size);
     memset(k.scratch, 0xff, size);
+    if (packed >= 0) plain = pack(row, &prepared, in, packed);
     CHECK_MSG(row->run(&k) == JFL_OK, "%s: %s", row->name, jfl_errmsg());
+    if (packed >= 0) unpack(&in[packed], plain);
     CHECK_MSG(agrees(c, in, out), "%s, %d threads, turn %d, in[0] %s", row->name, threads, turn,
               jf_shape_str(&in[0].shape, shape));
     jf_free(k.scratch);
-    renew = 0;
     if (own) out[0].data = own;
     release(c, in, out);
   }
-  jf_free(kept);
-  run_two(c, row, &prepared, size);
+  run_two(c, row, &prepared, packed, size);
   if (row->release) row->release(k.state);
   return 1;
 }
 
 /* Runs every row of the op that takes the call, and gives how many there are. */
-static int run_rows(const call *c, unsigned still)
+static int run_rows(const call *c, int packs)
 {
   int n = 0;
+  jf_tensor in[MAX];
+  for (int i = 0; i < c->n_in; i++) {
+    in[i] = c->in[i];
+    in[i].layout.kind = packs ? JF_LAYOUT_ANY : JF_LAYOUT_PLAIN;
+  }
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
-    jf_kargs k = { .in = (jf_tensor *)c->in, .out = (jf_tensor *)c->out, .n_in = c->n_in,
-                   .n_out = c->n_out, .attr = c->attr.bytes, .threads = 2, .still = still,
-                   .op = c->op };
+    jf_kargs k = { .in = in, .out = (jf_tensor *)c->out, .n_in = c->n_in, .n_out = c->n_out,
+                   .attr = c->attr.bytes, .threads = 2, .op = c->op };
     if (strcmp((*r)->op, c->op->name) || ((*r)->accepts && !(*r)->accepts(&k))) continue;
-    n += run_row(c, *r, 1, still) && run_row(c, *r, 2, still);
+    n += run_row(c, *r, 1, packs) && run_row(c, *r, 2, packs);
   }
   return n;
 }
 
-/* Checks the rows, with inputs that change from run to run and with such that do not. At least
-   `rows` must take the call. */
+/* Checks the rows, with plain inputs and with inputs that they may have packed. At least `rows`
+   must take the call. */
 static void check(call *c, int rows)
 {
   if (!complete(c)) return;
   reference(c);
-  const int n = run_rows(c, 0), n_still = run_rows(c, ~0u);
-  CHECK_MSG(n >= rows && n_still >= n, "%s: %d rows, %d if still", c->op->name, n, n_still);
+  const int n = run_rows(c, 0), n_packed = run_rows(c, 1);
+  CHECK_MSG(n >= rows && n_packed >= n, "%s: %d rows, %d packed", c->op->name, n, n_packed);
   release(c, c->in, c->out);
   for (int i = 0; i < c->n_in; i++) jf_free(c->before[i].data);
   jf_arena_free(&c->arena);
@@ -471,7 +504,7 @@ static void pool(jf_pool2d a, const planes *q)
   a.data_format = q->block < 0 ? "NHWC" : "NCHW";
   a.block = q->block < 0 ? 0 : q->block;
   memcpy(c.attr.bytes, &a, sizeof a);
-  c.in[0] = (jf_tensor){ NULL, JFL_F32, x };
+  c.in[0] = (jf_tensor){ .dtype = JFL_F32, .shape = x };
   const int made = complete(&c);
   jfl_shape y = c.out[0].shape;
   jf_arena_free(&c.arena);
@@ -751,7 +784,8 @@ static void ignores_the_thread_count(void)
   jfl_shape s = SHAPE(200000);
   jf_reduce a = { JF_INTS(0), 0, 0 };
   float y[2] = { 0 };
-  jf_tensor x = fill(JFL_F32, &s, 5), out = { y, JFL_F32, SHAPE(1) };
+  jf_tensor x = fill(JFL_F32, &s, 5);
+  jf_tensor out = { .data = y, .dtype = JFL_F32, .shape = SHAPE(1) };
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
     if (strcmp((*r)->op, "reduce_sum")) continue;
     for (int threads = 1; threads <= 2; threads++) {
@@ -773,7 +807,8 @@ static void norms_ignore_the_thread_count(void)
   jfl_shape s[] = { SHAPE(7), SHAPE(200000), SHAPE(40001) };
   jf_clip_scale a = { 1e-3, 0 };
   double y[2] = { 0 }, by = 2;
-  jf_tensor x[4] = { { &by, JFL_F64, SHAPE(1) } }, out = { y, JFL_F64, SHAPE(1) };
+  jf_tensor x[4] = { { .data = &by, .dtype = JFL_F64, .shape = SHAPE(1) } };
+  jf_tensor out = { .data = y, .dtype = JFL_F64, .shape = SHAPE(1) };
   for (int i = 0; i < 3; i++) x[i + 1] = fill(JFL_F32, &s[i], 5);
   for (int threads = 1; threads <= 2; threads++) {
     size_t size = 0;
@@ -810,7 +845,7 @@ static void steps_ignore_the_thread_count(void)
       for (int64_t j = 0; j < s.d[0] && i % STRIDE == STRIDE - 1; j++)
         ((float *)x[i].data)[j] = fabsf(((float *)x[i].data)[j]);
     }
-    x[TENSORS * STRIDE] = (jf_tensor){ scalar, JFL_F64, SHAPE(10) };
+    x[TENSORS * STRIDE] = (jf_tensor){ .data = scalar, .dtype = JFL_F64, .shape = SHAPE(10) };
     CHECK(jf_cpu_vec_update.prepare(&k, &size) == JFL_OK);
     k.scratch = jf_new_raw(size);
     CHECK(jf_cpu_vec_update.run(&k) == JFL_OK);

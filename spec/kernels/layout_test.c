@@ -130,6 +130,7 @@ static int complete(const jfl_op *op, jf_conv *a, const jf_tensor *in, int n_in,
 static int run_row(const jf_kernel_row *row, jf_kargs *k)
 {
   size_t size = 0;
+  k->state = NULL;
   if (!row->accepts(k) || row->prepare(k, &size)) return 0;
   k->scratch = jf_new(size);
   CHECK_MSG(row->run(k) == JFL_OK, "%s", jfl_errmsg());

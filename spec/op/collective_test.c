@@ -52,7 +52,7 @@ static jfl_status call(const jfl_op *op, void *attr, jf_tensor *in, int n_in, jf
   JF_TRY(jf_op_infer(&c));
   jf_kargs k = { .in = in, .out = out, .n_in = n_in, .n_out = c.n_out, .attr = attr };
   for (int i = 0; i < c.n_out; i++) {
-    out[i] = (jf_tensor){ NULL, c.dtype[i], c.shape[i] };
+    out[i] = (jf_tensor){ .dtype = c.dtype[i], .shape = c.shape[i] };
     out[i].data = room(jf_numel(&c.shape[i]));
   }
   k.scratch = room(op->scratch ? (int64_t)op->scratch(&k) : 0);
@@ -61,7 +61,7 @@ static jfl_status call(const jfl_op *op, void *attr, jf_tensor *in, int n_in, jf
 
 static jf_tensor tensor(jfl_dtype t, int64_t rows, int64_t columns, double v)
 {
-  jf_tensor x = { room(rows * columns), t, { 2, { rows, columns } } };
+  jf_tensor x = { .data = room(rows * columns), .dtype = t, .shape = { 2, { rows, columns } } };
   for (int64_t i = 0; i < rows * columns; i++) put(t, x.data, i, v);
   return x;
 }

@@ -13,7 +13,10 @@ enum { N = sizeof odd / sizeof *odd };
 
 typedef struct numbers { double element[N]; } numbers;
 
-static jf_tensor tensor_of(numbers *v, jfl_dtype t) { return (jf_tensor){ v, t, { 1, { N } } }; }
+static jf_tensor tensor_of(numbers *v, jfl_dtype t)
+{
+  return (jf_tensor){ .data = v, .dtype = t, .shape = { 1, { N } } };
+}
 
 /* Runs the op on one or two tensors of dtype t; returns 0 if it has no kernel for that dtype. */
 static int run(const jfl_op *op, jfl_dtype t, numbers *a, numbers *b, numbers *out)

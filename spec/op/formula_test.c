@@ -263,13 +263,14 @@ static void run_case(const formula_case *c, formula_loop loop)
 {
   const jfl_shape shape = { 1, { N } };
   const void *in[3] = { input[0], input[1], input[2] };
-  jf_tensor x[3], y[2] = { { want, c->out, shape }, { want_second, JFL_I8, shape } };
+  jf_tensor x[3], y[2] = { { .data = want, .dtype = c->out, .shape = shape },
+                           { .data = want_second, .dtype = JFL_I8, .shape = shape } };
   const int n_out = jf_op_n_out(c->op);
   jf_kargs k = { .in = x, .out = y, .n_in = c->n_in, .n_out = n_out, .attr = c->attr,
                  .random = source, .threads = 1 };
   for (int i = 0; i < c->n_in; i++) {
     fill(input[i], c->in[i], i);
-    x[i] = (jf_tensor){ input[i], c->in[i], shape };
+    x[i] = (jf_tensor){ .data = input[i], .dtype = c->in[i], .shape = shape };
   }
   CHECK(!c->op->cpu[c->key](&k));
   loop(in, uniform, got, n_out > 1 ? got_second : NULL);
@@ -314,7 +315,7 @@ static void run_rule(const rule_case *c, rule_loop loop)
     const jfl_dtype t = i < JF_FIRST_SLOT ? c->type : slot_type(c, i - JF_FIRST_SLOT);
     fill_tensor(mine[i], t, i);
     fill_tensor(theirs[i], t, i);
-    tensor[i] = (jf_tensor){ mine[i], t, { 1, { N } } };
+    tensor[i] = (jf_tensor){ .data = mine[i], .dtype = t, .shape = { 1, { N } } };
     data[i] = theirs[i];
   }
   double sum[JF_MOST_SUMS] = { 0 };

@@ -181,7 +181,7 @@ static void *run_wide(void *ctx)
 static void two_threads_convert_what_each_has(void)
 {
   static wide_call w[2];
-  jf_tensor x = { NULL, JFL_F16, { 1, { WIDE } } }, y = x;
+  jf_tensor x = { .dtype = JFL_F16, .shape = { 1, { WIDE } } }, y = x;
   const jf_cast to = { JFL_BF16 };
   y.dtype = to.dtype;
   jf_kargs k = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = &to };

@@ -269,7 +269,7 @@ static jf_device toy = { .kind = &kind, .name = "toy:0" };
 /* The name of the row that is chosen for an addition, or NULL if none is. */
 static const char *chosen(jfl_status *s)
 {
-  const jf_tensor four = { NULL, JFL_F32, { 1, { 4 } } };
+  const jf_tensor four = { .dtype = JFL_F32, .shape = { 1, { 4 } } };
   jf_tensor t[3] = { four, four, four };
   jf_kargs k = { .in = t, .n_in = 2, .out = &t[2], .n_out = 1 };
   jf_device *device = &toy;

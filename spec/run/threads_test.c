@@ -194,7 +194,7 @@ static void the_setting_is_for_plans_made_later(void)
 static void threads_are_as_many_as_the_work_is_worth(void)
 {
   const jfl_op *relu = jfl_op_find("relu");
-  jf_tensor x = { NULL, JFL_F32, { 1, { 1000 } } };
+  jf_tensor x = { .dtype = JFL_F32, .shape = { 1, { 1000 } } };
   jf_kargs k = { .in = &x, .out = &x, .n_in = 1, .n_out = 1 };
   int before = 1;
   CHECK(jf_worth_threads(relu, &k, 64) == 1);

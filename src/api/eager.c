@@ -65,9 +65,9 @@ static jfl_status eager_prepare(eager_call *e)
                    .in = jf_alloc(e->g->arena, (size_t)c->n_in * sizeof *k->in),
                    .out = jf_alloc(e->g->arena, (size_t)inf->n_out * sizeof *k->out) };
   for (int i = 0; i < c->n_in; i++)
-    k->in[i] = (jf_tensor){ NULL, c->in[i]->dtype, c->in[i]->shape };
+    k->in[i] = (jf_tensor){ .dtype = c->in[i]->dtype, .shape = c->in[i]->shape };
   for (int i = 0; i < inf->n_out; i++)
-    k->out[i] = (jf_tensor){ NULL, inf->dtype[i], inf->shape[i] };
+    k->out[i] = (jf_tensor){ .dtype = inf->dtype[i], .shape = inf->shape[i] };
   return JFL_OK;
 }
 

@@ -74,7 +74,8 @@ static jfl_status find_training(const jfl_plan *p, int i, const jf_training **ou
 static jfl_status rate_at(const jfl_op *schedule, const void *attr, int64_t step, double *out)
 {
   const jfl_shape one = { 1, { 1 } };
-  jf_tensor in = { &step, JFL_I64, one }, lr = { out, JFL_F64, one };
+  jf_tensor in = { .data = &step, .dtype = JFL_I64, .shape = one },
+            lr = { .data = out, .dtype = JFL_F64, .shape = one };
   return schedule->cpu[JFL_I64](
     &(jf_kargs){ .in = &in, .out = &lr, .n_in = 1, .n_out = 1, .attr = attr });
 }

@@ -56,7 +56,6 @@ static jfl_status take_row(const jf_kernel_row *r, jf_kargs *k, jf_choice *out)
 {
   size_t scratch = 0;
   k->state = NULL;
-  k->keep = 0;
   jf_fail(JFL_ENOSYS, "it cannot be prepared for this call");
   jfl_status s = r->prepare ? r->prepare(k, &scratch) : JFL_OK;
   if (!s) *out = (jf_choice){ r->run, r, scratch, out->refused };
@@ -154,14 +153,15 @@ uint64_t jf_call_hash(const jfl_op *op, const jf_kargs *k)
 static int choose_are_alike(const jf_tensor *a, const jf_tensor *b, int n)
 {
   for (int i = 0; i < n; i++)
-    if (a[i].dtype != b[i].dtype || !jf_shape_eq(&a[i].shape, &b[i].shape)) return 0;
+    if (a[i].dtype != b[i].dtype || a[i].layout.kind != b[i].layout.kind ||
+        !jf_shape_eq(&a[i].shape, &b[i].shape)) return 0;
   return 1;
 }
 
 int jf_is_call(const jf_kargs *prepared, const jfl_op *op, const jf_kargs *k)
 {
   return prepared->op == op && prepared->n_in == k->n_in && prepared->n_out == k->n_out &&
-         prepared->still == k->still && choose_are_alike(prepared->in, k->in, k->n_in) &&
+         choose_are_alike(prepared->in, k->in, k->n_in) &&
          choose_are_alike(prepared->out, k->out, k->n_out) &&
          (!op->attr_size || jf_attr_same(op->attr, op->attr_size, prepared->attr, k->attr));
 }

@@ -42,8 +42,8 @@ typedef struct jf_chooser {
   struct jf_awaited *answer[JF_ANSWERS];        /* by hash: those that nobody has taken */
 } jf_chooser;
 
-/* Chooses the best kernel of the device for a call of op with tensors k->in, k->out, attributes and
-   k->still, and prepares it: fills in the rest of k but for addresses. The caller releases
+/* Chooses the best kernel of the device for a call of op with tensors k->in, k->out and attributes,
+   and prepares it: fills in the rest of k but for addresses. The caller releases
    k->state by jf_choice_release. A call that has floats of 16 bits which no kernel takes is left
    alone: out->run is NULL. */
 jfl_status jf_choose(jf_chooser *c, int place, const jfl_op *op, jf_kargs *k, jf_choice *out);

@@ -5,7 +5,14 @@
 
 #include "base/base.h"
 
-typedef struct jf_tensor { void *data; jfl_dtype dtype; jfl_shape shape; } jf_tensor;
+/* How a tensor lies in memory: as its shape says; or as the row that reads it wants it, in `size`
+   bytes that the row's `pack` has written. JF_LAYOUT_ANY, while a row is chosen: the input stays
+   the same for many runs, so that the row may have it packed (jf_kernel_row.prepare). */
+typedef enum jf_layout_kind { JF_LAYOUT_PLAIN, JF_LAYOUT_ANY, JF_LAYOUT_PACKED } jf_layout_kind;
+typedef struct jf_tensor {
+  void *data; jfl_dtype dtype; jfl_shape shape;
+  struct { jf_layout_kind kind; size_t size; } layout;
+} jf_tensor;
 
 /* Random bits of a run: Philox with key `key` and high counter `run`; the low counter counts
    elements. `first` is the number of the call's first element: more than 0 for a part of a tensor,
@@ -49,13 +56,6 @@ typedef struct jf_kargs {
      return. */
   jf_fault *fault;
   int step;                /* number of the call's step, for jf_fault */
-  /* Bit i of `still`: input i changes only in runs where *renew is 1. What a row makes of such
-     inputs it may keep: prepare says in `keep` how many bytes, which are then at `kept`, aligned
-     to 64; who runs with the state at the same time has others. */
-  unsigned still;
-  const int *renew;
-  size_t keep;
-  void *kept;
   const struct jfl_op *op; /* these two are set when a kernel is chosen */
   struct jf_device *device;
 } jf_kargs;
@@ -94,9 +94,13 @@ typedef struct jf_kernel_row {
   int (*accepts)(const jf_kargs *k);                      /* NULL: always */
   /* Sets k->state and *scratch (in bytes); NULL: nothing to prepare. If it returns JFL_ENOSYS, the
      row cannot serve this call and the plan tries the next one; any other failure ends
-     compilation. */
+     compilation. Of one input that may have any layout it may say that it is to be packed, and in
+     how many bytes. */
   jfl_status (*prepare)(jf_kargs *k, size_t *scratch);
   jf_kernel run;
+  /* Packs input 0, the plain tensor, into output 0 for the call whose state and attributes it has,
+     which are not changed; it has no scratch. NULL: the row packs nothing. */
+  jf_kernel pack;
   void (*release)(void *state);
   int priority;
   int indirect;            /* uses transforms, so results are farther from exact than direct sums */

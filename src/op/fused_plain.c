@@ -112,8 +112,10 @@ static jfl_status plain_add_up(const jf_kargs *k, const jf_instr *p)
 {
   const jf_fused *f = k->attr;
   const jfl_dtype type = f->slot[p->out[0]].dtype;
-  jf_tensor x = { place_of(k, p->in[0]), type, p->shape };
-  jf_tensor y = { place_of(k, p->out[0]), type, { 1, { slot_size(f, p->out[0]) } } };
+  jf_tensor x = { .data = place_of(k, p->in[0]), .dtype = type,
+                  .shape = p->shape };
+  jf_tensor y = { .data = place_of(k, p->out[0]), .dtype = type,
+                  .shape = { 1, { slot_size(f, p->out[0]) } } };
   jf_kargs sum = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = p->attr, .threads = 1 };
   return p->op->cpu[p->key](&sum);
 }

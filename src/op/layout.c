@@ -22,7 +22,8 @@ jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v)
 static void layout_move(jfl_dtype t, const jf_relayout *r, const void *from, void *to)
 {
   jf_transpose a = { layout_axes(r) };
-  jf_tensor x = { (void *)from, t, r->split }, y = { to, t, { .n = r->split.n } };
+  jf_tensor x = { .data = (void *)from, .dtype = t, .shape = r->split };
+  jf_tensor y = { .data = to, .dtype = t, .shape = { .n = r->split.n } };
   for (int i = 0; i < r->split.n; i++) y.shape.d[i] = r->split.d[r->perm[i]];
   jf_op_transpose.cpu[t](&(jf_kargs){ .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = &a,
                                   .op = &jf_op_transpose });

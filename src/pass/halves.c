@@ -5,7 +5,7 @@
 static jf_tensor *halves_tensors(jf_arena *a, jfl_value *const *v, int n)
 {
   jf_tensor *t = jf_alloc(a, (size_t)n * sizeof *t);
-  for (int i = 0; i < n; i++) t[i] = (jf_tensor){ NULL, v[i]->dtype, v[i]->shape };
+  for (int i = 0; i < n; i++) t[i] = (jf_tensor){ .dtype = v[i]->dtype, .shape = v[i]->shape };
   return t;
 }
 

@@ -31,11 +31,11 @@ static int number_load(const jf_tensor *from, double *value)
 static int number_compute(const jf_node *n, int n_in, double *value)
 {
   cell x[3], y = { 0 };
-  jf_tensor in[3], out = { &y, n->out[0]->dtype, one };
+  jf_tensor in[3], out = { .data = &y, .dtype = n->out[0]->dtype, .shape = one };
   if (n_in > 3) return 0;
   for (int k = 0; k < n_in; k++) {
     double v;
-    in[k] = (jf_tensor){ &x[k], n->in[k]->dtype, one };
+    in[k] = (jf_tensor){ .data = &x[k], .dtype = n->in[k]->dtype, .shape = one };
     if (!jf_number(n->in[k], &v)) return 0;
     jfl_number_put(in[k].dtype, &x[k], 0, v);
   }

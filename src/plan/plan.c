@@ -1,5 +1,6 @@
-/* Makes a plan: steps, lifetimes, offsets, kernels, and which addresses change with each run. */
+/* Makes a plan: steps, kernels, lifetimes, offsets, and which addresses change with each run. */
 #include "op/array.h"
+#include "op/pack.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -18,6 +19,7 @@ typedef struct builder {
   int *last_use;               /* of roots: last step that reads it */
   int *made_by;                /* of roots: the step that makes it, or -1 */
   char *still;                 /* whether it depends on variables alone, which do not change */
+  int n_value;                 /* how many there are, with those of packed bytes */
   jf_life *life; int n_life;
   int *life_place;             /* of lifetimes: the place in whose arena they are */
 } builder;
@@ -157,13 +159,16 @@ static plan_stage plan_stage_of(const builder *b, const jf_node *n, const char *
 static void add_step(builder *b, const jf_node *n)
 {
   jfl_plan *p = b->p;
-  for (int k = 0; k < n->n_in; k++) b->last_use[b->root[n->in[k]->id]->id] = p->n_step;
   for (int k = 0; k < n->n_out; k++) b->made_by[n->out[k]->id] = p->n_step;
   jf_step *st = &b->step[p->n_step++];
   *st = (jf_step){ .node = n, .place = plan_stream_of(p, n), .event = -1 };
-  p->n_operand += n->n_in + n->n_out;
-  b->part[st->place].n_step++;
   p->is_late |= !plan_is_host(p, st->place);
+}
+
+/* What a step reads for its node's input k: a value whose memory no view shares. */
+static const jfl_value *plan_reads(const builder *b, const jf_step *st, int k)
+{
+  return st->packed && k == st->packs ? st->packed : b->root[st->node->in[k]->id];
 }
 
 /* A constant of more bytes is made in each run instead of being kept. */
@@ -187,17 +192,14 @@ static int plan_is_still(const builder *b, const jf_node *n)
   return 1;
 }
 
-/* Finds the nodes whose results are the same in every run until a variable changes. Where all work
-   is done in the host's memory, their results are kept. */
+/* Finds the nodes whose results are the same in every run until a variable changes. */
 static void find_still(builder *b)
 {
-  int any = 0, elsewhere = 0;
+  int any = 0;
   b->still = jf_alloc(b->arena, (size_t)b->g->n_value);
-  for (int i = 0; i < b->g->n_node; i++) {
+  for (int i = 0; i < b->g->n_node; i++)
     b->p->updates |= (b->g->node[i]->op->flags & JF_EFFECT) != 0;
-    elsewhere |= !plan_is_near(b->p, b->g->node[i]->place);
-  }
-  if (b->p->updates || elsewhere) return;
+  if (b->p->updates) return;
   for (int i = 0; i < b->g->n_value; i++) b->still[i] = b->g->value[i]->origin == JF_VARIABLE;
   for (int i = 0; i < b->g->n_node; i++) {
     const jf_node *n = b->g->node[i];
@@ -209,15 +211,15 @@ static void find_still(builder *b)
     b->still[i] = b->g->value[i]->origin == JF_VARIABLE;
 }
 
-/* Adds the steps that come first: those of still nodes. */
-static void add_still_steps(builder *b)
+/* Adds the steps of the prologue: those of still nodes. */
+static void add_prologue(builder *b)
 {
   for (int i = 0; i < b->g->n_node; i++) {
     const jf_node *n = b->g->node[i];
     if (n->n_out && b->still[n->out[0]->id] && !plan_is_view(b, n) && !lies_ready(b, n))
       add_step(b, n);
   }
-  b->p->n_still = b->p->n_step;
+  b->p->n_prologue = b->p->n_step;
 }
 
 static void make_steps(builder *b)
@@ -229,7 +231,7 @@ static void make_steps(builder *b)
   for (int i = 0; i < g->n_node; i++)
     for (int k = 0; k < g->node[i]->n_in; k++) is_read[b->root[g->node[i]->in[k]->id]->id] = 1;
   find_still(b);
-  add_still_steps(b);
+  add_prologue(b);
   for (int stage = 0; stage < PLAN_N_STAGE; stage++)
     for (int i = 0; i < g->n_node; i++)
       if (!plan_is_view(b, g->node[i]) && !lies_ready(b, g->node[i]) &&
@@ -238,6 +240,175 @@ static void make_steps(builder *b)
         add_step(b, g->node[i]);
 }
 
+/* ---- kernels, and what they want packed ---- */
+
+static jf_tensor tensor_of(const jfl_value *v)
+{
+  return (jf_tensor){ .dtype = v->dtype, .shape = v->shape };
+}
+
+/* What a pass has found for a node holds: else the pass made what this device cannot do, or it was
+   misled, and that is to be seen. */
+static jfl_status plan_choose(builder *b, jf_step *st)
+{
+  const jf_node *n = st->node;
+  if (n->op->flags & JF_TRANSFER) return JFL_OK;
+  JF_TRY(jf_choose(b->chooser, n->place, n->op, &st->k, &st->kernel));
+  if (!st->kernel.run) return jf_fail_kernel(b->p->part[n->place].device, n->op, &st->k);
+  if (!n->tentative || n->tentative == st->kernel.row) return JFL_OK;
+  return jf_fail(JFL_ESTATE, "a pass found %s for '%s', and the plan %s", n->tentative->name,
+                 n->name, jf_step_kernel(st));
+}
+
+/* Chooses the kernel of a step, which may have inputs of later steps that are still packed. */
+static jfl_status choose_kernel(builder *b, jf_step *st, int may_pack)
+{
+  const jf_node *n = st->node;
+  jf_kargs *k = &st->k;
+  *k = (jf_kargs){ .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr,
+                   .in = jf_alloc(b->arena, (size_t)n->n_in * sizeof *k->in),
+                   .out = jf_alloc(b->arena, (size_t)n->n_out * sizeof *k->out) };
+  for (int i = 0; i < n->n_in; i++) {
+    k->in[i] = tensor_of(n->in[i]);
+    if (may_pack && b->still[n->in[i]->id]) k->in[i].layout.kind = JF_LAYOUT_ANY;
+  }
+  for (int i = 0; i < n->n_out; i++) k->out[i] = tensor_of(n->out[i]);
+  JF_TRY(plan_choose(b, st));
+  for (int i = 0; i < n->n_in; i++)
+    if (k->in[i].layout.kind == JF_LAYOUT_ANY) k->in[i].layout.kind = JF_LAYOUT_PLAIN;
+  b->p->work += jf_work(n->op, k);
+  if (k->threads > b->p->threads) b->p->threads = k->threads;
+  return JFL_OK;
+}
+
+/* Adds the kernel that a step lacks to the list of missing ones, unless it is there already. */
+static const char *plan_lacks(builder *b, const jf_step *st, const char *lacks)
+{
+  jf_arena *a = b->arena;
+  const jfl_op *op = st->node->op;
+  const char *dtype = jfl_dtype_name(jf_call_key(op, &st->k));
+  const char *own = jf_sprintf(a, "%s (%s) on %s", op->name, dtype,
+                               b->p->part[st->place].device->name);
+  return !lacks ? own : strstr(lacks, own) ? lacks : jf_sprintf(a, "%s, %s", lacks, own);
+}
+
+/* If a device lacks kernels, the message names all of them at once. */
+static jfl_status choose_kernels(builder *b)
+{
+  const char *lacks = NULL;
+  for (int s = 0; s < b->p->n_step; s++) {
+    const jfl_status st = choose_kernel(b, &b->step[s], s >= b->p->n_prologue);
+    if (st && st != JFL_ENOSYS)
+      return jf_fail_in(st, JFL_ERROR_OP, b->p->step[s].node->op->name);
+    if (st) lacks = plan_lacks(b, &b->p->step[s], lacks);
+  }
+  return lacks ? jf_fail(JFL_ENOSYS, "there is no kernel for %s", lacks) : JFL_OK;
+}
+
+/* The value of packed bytes that a step reads for its input i, made by a node of no graph. */
+static jfl_value *packed_value(builder *b, const jf_step *st, int i)
+{
+  const jf_node *n = st->node;
+  jfl_value *from = n->in[i], *v = jf_alloc(b->arena, sizeof *v);
+  jf_node *pack = jf_alloc(b->arena, sizeof *pack);
+  *v = (jfl_value){ .tag = JF_TAG_VALUE, .graph = b->g, .node = pack, .id = b->n_value++,
+                    .origin = JF_RESULT, .dtype = JFL_U8, .place = n->place,
+                    .shape = { 1, { (int64_t)st->k.in[i].layout.size } },
+                    .name = jf_sprintf(b->arena, "%s-packed", from->name) };
+  *pack = (jf_node){ .op = jf_packer(), .attr = n->attr, .name = v->name, .place = n->place,
+                     .source = jf_source_for(n), .n_in = 1, .n_out = 1,
+                     .in = jf_alloc(b->arena, sizeof *pack->in),
+                     .out = jf_alloc(b->arena, sizeof *pack->out) };
+  pack->in[0] = from;
+  pack->out[0] = v;
+  return b->root[v->id] = v, v;
+}
+
+/* Gives the step that packs input i of a step. The state is that step's. */
+static jf_step pack_step(builder *b, jf_step *st, int i)
+{
+  const jf_kernel_row *row = st->kernel.row;
+  const jfl_value *v = packed_value(b, st, i);
+  jf_step pack = { .node = v->node, .place = st->place, .event = -1,
+                   .kernel = { .run = row->pack, .row = row }, .k = st->k };
+  st->packed = v;
+  st->packs = i;
+  pack.k.n_in = pack.k.n_out = 1;
+  pack.k.in = jf_alloc(b->arena, sizeof *pack.k.in);
+  pack.k.out = jf_alloc(b->arena, sizeof *pack.k.out);
+  pack.k.in[0] = tensor_of(v->node->in[0]);
+  pack.k.out[0] = tensor_of(v);
+  pack.k.op = v->node->op;
+  return pack;
+}
+
+/* The input that a step has packed, or -1. */
+static int packed_input(const jf_step *st)
+{
+  for (int i = 0; i < st->k.n_in; i++)
+    if (st->k.in[i].layout.kind == JF_LAYOUT_PACKED) return i;
+  return -1;
+}
+
+/* For each step of the prologue, and first for variables, the steps that have its results packed,
+   as lists: the first one, and to each the next; -1: none. */
+typedef struct packings { int *first, *next; } packings;
+
+static packings find_packings(builder *b, const jf_step *step, int n)
+{
+  const int n_first = b->p->n_prologue + 1;
+  packings l = { jf_alloc(b->arena, (size_t)n_first * sizeof *l.first),
+                 jf_alloc(b->arena, (size_t)n * sizeof *l.next) };
+  for (int m = 0; m < n_first; m++) l.first[m] = -1;
+  for (int s = n - 1; s >= b->p->n_prologue; s--) {
+    const int i = packed_input(&step[s]);
+    if (i < 0) continue;
+    int *first = &l.first[1 + b->made_by[b->root[step[s].node->in[i]->id]->id]];
+    l.next[s] = *first;
+    *first = s;
+  }
+  return l;
+}
+
+/* Adds steps that pack what later ones want packed, each behind the step that makes it. */
+static void add_packing(builder *b)
+{
+  jfl_plan *p = b->p;
+  jf_step *old = b->step;
+  const int n = p->n_step, n_prologue = p->n_prologue;
+  int n_packed = 0;
+  for (int s = 0; s < n; s++) n_packed += packed_input(&old[s]) >= 0;
+  if (!n_packed) return;
+  const packings l = find_packings(b, old, n);
+  jf_step *to = jf_alloc(b->arena, (size_t)(n + n_packed) * sizeof *to);
+  p->n_step = 0;
+  for (int m = 0; m <= n_prologue; m++) {
+    if (m) to[p->n_step++] = old[m - 1];
+    for (int s = l.first[m]; s >= 0; s = l.next[s])
+      to[p->n_step++] = pack_step(b, &old[s], packed_input(&old[s]));
+  }
+  p->n_prologue = p->n_step;
+  for (int s = n_prologue; s < n; s++) to[p->n_step++] = old[s];
+  p->step = b->step = to;
+}
+
+/* Notes who makes and who reads values, once the order of the steps is known. */
+static void number_steps(builder *b)
+{
+  jfl_plan *p = b->p;
+  for (int s = 0; s < p->n_step; s++) {
+    jf_step *st = &b->step[s];
+    const jf_node *n = st->node;
+    st->k.step = s;
+    for (int k = 0; k < n->n_in; k++) b->last_use[plan_reads(b, st, k)->id] = s;
+    for (int k = 0; k < n->n_out; k++) b->made_by[n->out[k]->id] = s;
+    p->n_operand += n->n_in + n->n_out;
+    b->part[st->place].n_step++;
+  }
+}
+
+/* ---- lifetimes and places ---- */
+
 /* Values that another stream reads keep their memory until the end of the run: the device that owns
    the memory does not know when the other one has read it. */
 static void keep_what_others_read(builder *b)
@@ -245,7 +416,7 @@ static void keep_what_others_read(builder *b)
   for (int s = 0; s < b->p->n_step; s++) {
     const jf_step *st = &b->p->step[s];
     for (int k = 0; k < st->node->n_in; k++) {
-      const jfl_value *r = b->root[st->node->in[k]->id];
+      const jfl_value *r = plan_reads(b, st, k);
       if (r->place != st->place) b->last_use[r->id] = b->p->n_step;
     }
   }
@@ -279,31 +450,26 @@ enum { PLAN_ALIGN = 64 };
 
 static size_t plan_padded(size_t size) { return (size + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN; }
 
-/* Reserves bytes of what an execution keeps on the host from run to run. */
-static size_t plan_keep(builder *b, size_t size)
+/* Gives the results of the prologue that later steps read memory of their own. */
+static void place_prologue(builder *b)
 {
-  const size_t at = b->p->kept_size;
-  b->p->kept_size += plan_padded(size);
-  return at;
-}
-
-/* Gives the results of still steps that others read memory of their own. */
-static void keep_values(builder *b)
-{
-  for (int s = 0; s < b->p->n_still; s++) {
-    const jf_node *n = b->p->step[s].node;
+  jfl_plan *p = b->p;
+  for (int s = 0; s < p->n_prologue; s++) {
+    const jf_node *n = p->step[s].node;
     for (int k = 0; k < n->n_out; k++) {
       const jfl_value *v = n->out[k];
-      if (b->where[v->id].memory != JF_AT_NONE || b->last_use[v->id] < b->p->n_still) continue;
-      b->where[v->id] = plan_at(JF_AT_KEPT, v, 0);
-      b->where[v->id].offset = plan_keep(b, plan_bytes_of(v));
+      if (b->where[v->id].memory != JF_AT_NONE || b->last_use[v->id] < p->n_prologue) continue;
+      size_t *end = &b->part[v->place].prologue_size;
+      b->where[v->id] = plan_at(JF_AT_PROLOGUE, v, 0);
+      b->where[v->id].offset = *end;
+      *end += plan_padded(plan_bytes_of(v));
     }
   }
+  for (int i = 0; i < p->n_part; i++) p->constant_size += b->part[i].prologue_size;
 }
 
 static void place_temporaries(builder *b)
 {
-  keep_values(b);
   for (int s = 0; s < b->p->n_step; s++) {
     const jf_node *n = b->p->step[s].node;
     for (int k = 0; k < n->n_out; k++) {
@@ -318,76 +484,17 @@ static void place_temporaries(builder *b)
   }
 }
 
-static jf_tensor tensor_of(const jfl_value *v) { return (jf_tensor){ NULL, v->dtype, v->shape }; }
-
-static jf_where where_of(const builder *b, const jfl_value *v)
+/* Copies to a step where its operands are, and gives it its scratch. */
+static void place_step(builder *b, int step)
 {
-  return b->where[b->root[v->id]->id];
-}
-
-/* What a pass has found for a node holds: else the pass made what this device cannot do, or it was
-   misled, and that is to be seen. */
-static jfl_status plan_choose(builder *b, jf_step *st)
-{
+  jf_step *st = &b->step[step];
   const jf_node *n = st->node;
-  if (n->op->flags & JF_TRANSFER) return JFL_OK;
-  JF_TRY(jf_choose(b->chooser, n->place, n->op, &st->k, &st->kernel));
-  if (!st->kernel.run) return jf_fail_kernel(b->p->part[n->place].device, n->op, &st->k);
-  if (!n->tentative || n->tentative == st->kernel.row) return JFL_OK;
-  return jf_fail(JFL_ESTATE, "a pass found %s for '%s', and the plan %s", n->tentative->name,
-                 n->name, jf_step_kernel(st));
-}
-
-static jfl_status fill_step(builder *b, jf_step *st, int index)
-{
-  const jf_node *n = st->node;
-  jf_kargs *k = &st->k;
-  size_t n_in = (size_t)n->n_in, n_out = (size_t)n->n_out;
-  *k = (jf_kargs){ .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .step = index,
-                   .in = jf_alloc(b->arena, n_in * sizeof *k->in),
-                   .out = jf_alloc(b->arena, n_out * sizeof *k->out) };
-  st->in = jf_alloc(b->arena, n_in * sizeof *st->in);
-  st->out = jf_alloc(b->arena, n_out * sizeof *st->out);
-  for (int i = 0; i < n->n_in; i++) {
-    k->in[i] = tensor_of(n->in[i]);
-    if (i < JF_MAXIN && b->still[n->in[i]->id]) k->still |= 1u << i;
-    st->in[i] = where_of(b, n->in[i]);
-  }
-  for (int i = 0; i < n->n_out; i++) {
-    k->out[i] = tensor_of(n->out[i]);
-    st->out[i] = where_of(b, n->out[i]);
-  }
-  JF_TRY(plan_choose(b, st));
-  b->p->work += jf_work(n->op, k);
-  if (k->threads > b->p->threads) b->p->threads = k->threads;
+  st->in = jf_alloc(b->arena, (size_t)n->n_in * sizeof *st->in);
+  st->out = jf_alloc(b->arena, (size_t)n->n_out * sizeof *st->out);
+  for (int i = 0; i < n->n_in; i++) st->in[i] = b->where[plan_reads(b, st, i)->id];
+  for (int i = 0; i < n->n_out; i++) st->out[i] = b->where[b->root[n->out[i]->id]->id];
   const size_t scratch = st->kernel.scratch;
-  st->scratch_life = scratch ? add_life(b, scratch, n->place, index, index) : -1;
-  st->kept_offset = plan_keep(b, k->keep);
-  return JFL_OK;
-}
-
-/* Adds the kernel that a step lacks to the list of missing ones, unless it is there already. */
-static const char *plan_lacks(builder *b, const jf_step *st, const char *lacks)
-{
-  jf_arena *a = b->arena;
-  const jfl_op *op = st->node->op;
-  const char *dtype = jfl_dtype_name(jf_call_key(op, &st->k));
-  const char *own = jf_sprintf(a, "%s (%s) on %s", op->name, dtype,
-                               b->p->part[st->place].device->name);
-  return !lacks ? own : strstr(lacks, own) ? lacks : jf_sprintf(a, "%s, %s", lacks, own);
-}
-
-/* If a device lacks kernels, the message names all of them at once. */
-static jfl_status fill_steps(builder *b)
-{
-  const char *lacks = NULL;
-  for (int s = 0; s < b->p->n_step; s++) {
-    jfl_status st = fill_step(b, &b->step[s], s);
-    if (st && st != JFL_ENOSYS)
-      return jf_fail_in(st, JFL_ERROR_OP, b->p->step[s].node->op->name);
-    if (st) lacks = plan_lacks(b, &b->p->step[s], lacks);
-  }
-  return lacks ? jf_fail(JFL_ENOSYS, "there is no kernel for %s", lacks) : JFL_OK;
+  st->scratch_life = scratch ? add_life(b, scratch, n->place, step, step) : -1;
 }
 
 static void add_patch(builder *b, const jf_where *w, int operand)
@@ -448,7 +555,7 @@ static void waits_of(waits *w, int step)
   const int n_part = b->p->n_part;
   for (int i = 0; i < n_part; i++) w->want[i] = -1;
   for (int k = 0; k < n->n_in; k++) {
-    const jfl_value *r = b->root[n->in[k]->id];
+    const jfl_value *r = plan_reads(b, &b->p->step[step], k);
     int *reader = &w->reader[r->id * n_part];
     waits_for(w, b->made_by[r->id]);
     for (int i = 0; i < n_part && jf_mutates(n, k); i++) waits_for(w, reader[i] - 1);
@@ -483,7 +590,7 @@ static void order_streams(builder *b)
   if (streams < 2 && !p->is_shared) return;
   waits w = { b, jf_alloc(b->arena, n * sizeof *w.want),
               jf_alloc(b->arena, n * n * sizeof *w.known),
-              jf_alloc(b->arena, n * (size_t)b->g->n_value * sizeof *w.reader) };
+              jf_alloc(b->arena, n * (size_t)b->n_value * sizeof *w.reader) };
   for (int s = 0; s < p->n_step; s++) {
     waits_of(&w, s);
     waits_note(&w, s);
@@ -512,7 +619,8 @@ static void pack_part(builder *b, int place)
 static builder plan_begin(jfl_graph *g, jf_chooser *c, jfl_plan *p)
 {
   jf_arena *a = g->arena;
-  size_t n = (size_t)g->n_value, n_life = n + (size_t)g->n_node;      /* and scratch */
+  /* Values of the graph and packed ones; of all, and of scratch. */
+  const size_t n = (size_t)g->n_value + (size_t)g->n_node, n_life = n + 2 * (size_t)g->n_node;
   *p = (jfl_plan){ .tag = JF_TAG_PLAN, .graph = g, .flags = c->flags, .n_part = c->n_device };
   jf_plan_part *part = jf_alloc(a, (size_t)c->n_device * sizeof *part);
   for (int i = 0; i < c->n_device; i++) {
@@ -521,7 +629,7 @@ static builder plan_begin(jfl_graph *g, jf_chooser *c, jfl_plan *p)
   }
   p->part = part;
   return (builder){
-    .p = p, .g = g, .chooser = c, .arena = a, .part = part,
+    .p = p, .g = g, .n_value = g->n_value, .chooser = c, .arena = a, .part = part,
     .root = jf_alloc(a, n * sizeof(jfl_value *)),
     .where = jf_alloc(a, n * sizeof(jf_where)), .last_use = jf_alloc(a, n * sizeof(int)),
     .made_by = jf_alloc(a, n * sizeof(int)), .life = jf_alloc(a, n_life * sizeof(jf_life)),
@@ -537,11 +645,14 @@ jfl_status jf_plan_new(jfl_graph *g, jf_chooser *c, jfl_plan **out)
   place_outside(&b);
   place_constants(&b);
   make_steps(&b);
+  JF_TRY(choose_kernels(&b));
+  add_packing(&b);
+  number_steps(&b);
   jf_plan_use_lane(p, b.root, b.where);
   keep_what_others_read(&b);
+  place_prologue(&b);
   place_temporaries(&b);
-  JF_TRY(fill_steps(&b));
-  p->constant_size += p->kept_size;
+  for (int s = 0; s < p->n_step; s++) place_step(&b, s);
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
   order_streams(&b);
@@ -552,7 +663,8 @@ jfl_status jf_plan_new(jfl_graph *g, jf_chooser *c, jfl_plan **out)
 void jf_plan_release(const jfl_plan *p)
 {
   for (int s = 0; p && s < p->n_step; s++) {
-    const jf_step *st = &p->step[s];
-    jf_choice_release(&st->kernel, st->k.state);
+    const jf_choice *c = &p->step[s].kernel;
+    if (c->row && c->run == c->row->pack) continue;          /* its state is its reader's */
+    jf_choice_release(c, p->step[s].k.state);
   }
 }

@@ -28,8 +28,8 @@ typedef enum jf_memory {
   JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE,
   JF_AT_CONSTANT,              /* an array that the graph keeps, on the host */
   JF_AT_LANE,                  /* in the device's part of the plan's lane */
-  JF_AT_KEPT                   /* on the host: a result that is kept from run to run; on a device:
-                                  among the constants that it has */
+  JF_AT_KEPT,                  /* among the constants that a device has */
+  JF_AT_PROLOGUE               /* a result of the prologue that later steps read */
 } jf_memory;
 
 /* Where a value's memory is. Inputs and outputs of the job are arrays on the host; in a plan with a
@@ -47,8 +47,9 @@ typedef struct jf_step {
   jf_choice kernel;            /* unset for a transfer, which devices make */
   jf_kargs k;                  /* the call but for its addresses, which each execution has */
   jf_where *in, *out;          /* where k.in and k.out are */
+  /* What the node's input number `packs` became for the kernel, or NULL. */
+  const jfl_value *packed; int packs;
   int scratch_life; size_t scratch_offset;     /* lifetime -1: none */
-  size_t kept_offset;          /* of what the kernel keeps from run to run */
   int random; uint64_t stream;                 /* random: draws bits; stream: hash of names */
   int place;                   /* the device on whose stream it runs */
   int event;                   /* number of the event that it records at its end, or -1 */
@@ -84,6 +85,7 @@ typedef struct jf_plan_part {
   const char *name;            /* the device's, which outlives it */
   int n_step;
   size_t arena_size, arena_bound;
+  size_t prologue_size;        /* of results of the prologue */
 } jf_plan_part;
 
 typedef struct jf_execution jf_execution;
@@ -98,11 +100,12 @@ struct jfl_plan {
   const jf_patch *input, *output; int n_input_patch, n_output_patch;
   jf_plan_lane lane;
   size_t arena_size, arena_bound;              /* sums over all devices */
-  size_t constant_size;        /* bytes of the arrays that the graph keeps and of what is kept */
-  size_t kept_size;            /* of what is kept on the host */
-  /* The first n_still steps depend on variables alone, and their results are kept until a variable
-     changes; in a plan that changes variables itself there are none. */
-  int n_still, updates;
+  size_t constant_size;        /* bytes of the arrays that the graph keeps and of the prologue */
+  /* The prologue: the first n_prologue steps, which depend on variables alone. Runs leave them out
+     while no variable changes; what later steps read of their results is not in the arena. In a
+     plan that changes variables itself there are none. */
+  int n_prologue;
+  int updates;                 /* whether it changes variables */
   int first_update;            /* the first step that changes a variable, or n_step */
   double work;                 /* sum over all steps */
   int threads;                 /* the largest number that a step takes */

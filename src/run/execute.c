@@ -17,7 +17,8 @@ static jfl_status execute_note(jf_execution *e, uint64_t number, jf_asks asks)
   e->number = number;
   e->asks = s->stop_asked ? asks : JF_ASKS_NEVER;
   if (e->plan->updates) s->changes++;
-  e->renew = e->made != s->changes;
+  e->changes = s->changes;
+  e->renew = e->plan->n_prologue && e->prologue->made != e->changes;
   return JFL_OK;
 }
 
@@ -28,8 +29,10 @@ static jfl_status execute_whole(jf_execution *e, const execute_call *c)
   if (e->asks) JF_TRY(jf_watch_stop.before(e, 0, &done));
   jf_lane_load(e, c->in);
   const jfl_status s = jf_lane_end(e, jf_lane_launch(e));
-  if (!s) jf_lane_unload(e, c->out);
-  return s;
+  if (s) return s;
+  jf_execution_made(e);
+  jf_lane_unload(e, c->out);
+  return JFL_OK;
 }
 
 /* ---- step by step ---- */
@@ -52,10 +55,6 @@ static void execute_watch(const jf_execution *e, const jf_observer **o)
   *o = NULL;
 }
 
-/* The first step to run: those that depend on variables alone, whose results are kept, are left out
-   while no variable has changed. */
-static int execute_first(const jf_execution *e) { return e->renew ? 0 : e->plan->n_still; }
-
 static jfl_status execute_steps(jf_execution *e)
 {
   const jfl_plan *p = e->plan;
@@ -66,7 +65,7 @@ static jfl_status execute_steps(jf_execution *e)
   execute_watch(e, o);
   jf_loops_set(is_paced && jf_pace_alone(&e->pace) ? 1 : most, most != 0);
   const double start = is_paced ? jf_now() : 0;
-  JF_TRY(jf_steps(e, execute_first(e), o));
+  JF_TRY(jf_steps(e, jf_execution_first(e), o));
   if (is_paced) jf_pace_ran(&e->pace, p->threads, jf_now() - start);
   return JFL_OK;
 }
@@ -94,7 +93,7 @@ static jfl_status execute_stepwise(jf_execution *e, const execute_call *c)
   if (e->saved) jf_finite_end(e, s);
   if (s) return jf_fail_in(s, JFL_ERROR_JOB, e->plan->job->name);
   if (e->plan->lane.place >= 0) jf_lane_unload(e, c->out);
-  if (!e->plan->updates) e->made = e->session->changes;
+  jf_execution_made(e);
   if (f) jf_profile_end(f, e);
   e->is_warm = 1;
   return JFL_OK;

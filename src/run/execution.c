@@ -1,8 +1,6 @@
 /* Executions: what a run of a plan has beside the plan, and the addresses in its calls. */
 #include "run/run.h"
 
-enum { EXECUTION_ALIGN = 64 };
-
 /* ---- making ---- */
 
 /* The calls are the plan's, with operands of their own. */
@@ -15,7 +13,6 @@ static void execution_copy_calls(jf_execution *e)
     *k = st->k;
     k->in = operand;
     k->out = operand + k->n_in;
-    k->renew = &e->renew;
     for (int i = 0; i < k->n_in; i++) k->in[i] = st->k.in[i];
     for (int i = 0; i < k->n_out; i++) k->out[i] = st->k.out[i];
     operand += k->n_in + k->n_out;
@@ -28,10 +25,26 @@ static jfl_status execution_take(jf_execution *e)
   e->k = jf_new((size_t)p->n_step * sizeof *e->k);
   e->operand = jf_new((size_t)p->n_operand * sizeof *e->operand);
   e->event = jf_new((size_t)p->n_event * sizeof *e->event);
-  e->kept = p->kept_size ? jf_new(p->kept_size + EXECUTION_ALIGN) : NULL;
-  if (!e->k || !e->operand || !e->event || (p->kept_size && !e->kept))
+  if (!e->k || !e->operand || !e->event)
     return jf_fail(JFL_ENOMEM, "out of memory");
   execution_copy_calls(e);
+  return JFL_OK;
+}
+
+/* Memory for the prologue; another execution for the session's lanes has it already. */
+static jfl_status execution_take_prologue(jf_execution *e)
+{
+  const jfl_plan *p = e->plan;
+  if (e->lane) return e->prologue = p->execution[0]->prologue, JFL_OK;
+  e->prologue = jf_new(sizeof *e->prologue + (size_t)p->n_part * sizeof *e->prologue->memory);
+  if (!e->prologue) return jf_fail(JFL_ENOMEM, "out of memory");
+  for (int i = 0; i < p->n_part; i++) {
+    const jf_plan_part *part = &p->part[i];
+    void *at;
+    if (!part->prologue_size) continue;
+    JF_TRY(jf_device_take(part->device, part->prologue_size, "converted weights", NULL, &at));
+    e->prologue->memory[i] = at;
+  }
   return JFL_OK;
 }
 
@@ -67,6 +80,7 @@ static jfl_status execution_make(const jfl_plan *p, int lane, int apart, jf_exec
   e->session = p->job->session;
   e->lane = lane;
   jfl_status s = execution_take(e);
+  if (!s) s = execution_take_prologue(e);
   if (!s) s = execution_take_events(e);
   if (!s && apart) s = execution_take_sites(e);
   if (s) jf_execution_free(e);
@@ -82,6 +96,16 @@ jfl_status jf_execution_new(const jfl_plan *p, int lane, jf_execution **out)
 jfl_status jf_execution_new_apart(const jfl_plan *p, jf_execution **out)
 {
   return execution_make(p, 0, 1, out);
+}
+
+static void execution_free_prologue(jf_execution *e)
+{
+  if (e->lane || !e->prologue) return;
+  for (int i = 0; i < e->plan->n_part; i++) {
+    jf_device *d = e->plan->part[i].device;
+    d->kind->free(d, e->prologue->memory[i]);
+  }
+  jf_free(e->prologue);
 }
 
 static void execution_free_events(jf_execution *e)
@@ -103,16 +127,11 @@ void jf_execution_free(jf_execution *e)
   jf_free(e->k);
   jf_free(e->operand);
   jf_free(e->event);
-  jf_free(e->kept);
+  execution_free_prologue(e);
   jf_free(e);
 }
 
 /* ---- addresses ---- */
-
-static char *execution_kept(const jf_execution *e)
-{
-  return e->kept + (EXECUTION_ALIGN - (uintptr_t)e->kept % EXECUTION_ALIGN) % EXECUTION_ALIGN;
-}
 
 /* Where an operand is; NULL where each run says it. */
 static void *execution_address(const jf_execution *e, const jf_where *w)
@@ -122,8 +141,8 @@ static void *execution_address(const jf_execution *e, const jf_where *w)
     case JF_AT_ARENA: return (char *)jf_execution_site(e, w->place)->arena + w->offset;
     case JF_AT_VARIABLE: return p->data[w->index];
     case JF_AT_CONSTANT: return (void *)w->data;
-    case JF_AT_KEPT:
-      return (w->place == p->lane.place ? p->constants : execution_kept(e)) + w->offset;
+    case JF_AT_KEPT: return p->constants + w->offset;
+    case JF_AT_PROLOGUE: return e->prologue->memory[w->place] + w->offset;
     case JF_AT_LANE: return jf_execution_lane(e)->device + w->offset;
     case JF_AT_INPUT: case JF_AT_OUTPUT:
       return p->lane.place < 0 ? NULL : jf_execution_lane(e)->host + w->offset;
@@ -148,7 +167,6 @@ static void execution_bind_step(const jf_execution *e, int step)
   for (int i = 0; i < k->n_in; i++) k->in[i].data = execution_address(e, &st->in[i]);
   for (int i = 0; i < k->n_out; i++) k->out[i].data = execution_address(e, &st->out[i]);
   k->scratch = st->scratch_life < 0 ? NULL : (char *)t->arena + st->scratch_offset;
-  k->kept = k->keep ? execution_kept(e) + st->kept_offset : NULL;
   k->stream = t->stream;
   k->fault = record ? &record->fault : NULL;
 }

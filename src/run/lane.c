@@ -80,7 +80,7 @@ static jfl_status lane_queue(jf_execution *e)
   const jf_lane *l = jf_execution_lane(e);
   const size_t record = e->plan->lane.record;
   JF_TRY(k->put(t->device, t->stream, l->device, l->host, record + sizeof(jf_run_record)));
-  JF_TRY(jf_steps(e, 0, (const jf_observer *[]){ &copies, NULL }));
+  JF_TRY(jf_steps(e, jf_execution_first(e), (const jf_observer *[]){ &copies, NULL }));
   return k->get(t->device, t->stream, l->host + record, l->device + record,
                 e->plan->lane.end - record);
 }
@@ -120,10 +120,12 @@ int jf_lane_repeats(const jfl_plan *p)
          p->part[p->lane.place].arena_size <= t->arena_size;
 }
 
-/* Random bits may come from another seed now. */
+/* Random bits may come from another seed now. What the device repeats is without the prologue: a
+   run that makes it is queued step by step. */
 jfl_status jf_lane_launch(jf_execution *e)
 {
   const jf_site *t = lane_site(e);
+  if (e->renew) return lane_queue(e);
   if (e->work_seed != e->session->seed) jf_lane_forget(e);
   if (!e->work) JF_TRY(lane_capture(e));
   return t->device->kind->replay(t->device, t->stream, e->work);

@@ -134,6 +134,11 @@ typedef struct jf_agreement {
   jfl_status failed; jf_error *error;
 } jf_agreement;
 
+/* The results of a plan's prologue on each device, and what session->changes was when they were
+   made; 0 before. The executions of a plan that use the session's streams share one, as they run in
+   turn. */
+typedef struct jf_prologue { uint64_t made; char *memory[]; } jf_prologue;
+
 /* All that a run of a plan changes but for variables, so that several executions of one plan can go
    on at once. Whoever runs it owns it; the plan itself is immutable. */
 struct jf_execution {
@@ -146,9 +151,9 @@ struct jf_execution {
   jf_tensor *operand;          /* those of all steps, in the order that jf_patch says */
   void **event;                /* of steps that record one */
   uint64_t bound;              /* what session->arenas was when the addresses were set; 0: never */
-  /* What is kept on the host from run to run, what session->changes was when it was made, 0 before,
-     and whether this run makes it. */
-  char *kept; uint64_t made; int renew;
+  jf_prologue *prologue;
+  uint64_t changes;            /* what session->changes is for this run, */
+  int renew;                   /* which therefore makes the prologue */
   uint64_t number;             /* of the run */
   jf_asks asks;
   jf_agreement *agreement;     /* of a run that ranks make together, or NULL */
@@ -227,6 +232,17 @@ static inline jf_site *jf_execution_site(const jf_execution *e, int place)
 static inline jf_lane *jf_execution_lane(const jf_execution *e)
 {
   return &jf_execution_site(e, e->plan->lane.place)->lane[e->lane];
+}
+
+/* The first step to run: those of the prologue are left out while no variable has changed. */
+static inline int jf_execution_first(const jf_execution *e)
+{
+  return e->renew ? 0 : e->plan->n_prologue;
+}
+/* Notes that a run has gone well, which therefore has made the prologue. */
+static inline void jf_execution_made(jf_execution *e)
+{
+  if (!e->plan->updates) e->prologue->made = e->changes;
 }
 
 /* Waits until nothing is queued or running, and keeps the worker out until release. */

@@ -52,7 +52,9 @@ static void send_receive(jfl_session *s, jfl_request *r)
   const jfl_status failed = r->status ? r->status : jf_lane_reach(r->execution);
   if (!r->status) jf_request_set(r, failed ? failed : jf_lane_found(r->execution));
   if (failed) send_settle(s, r);
-  if (!r->status) jf_lane_unload(r->execution, r->out);
+  if (r->status) return;
+  jf_execution_made(r->execution);
+  jf_lane_unload(r->execution, r->out);
 }
 
 /* A failed run that others of its job follow keeps its number. */

@@ -1,0 +1,120 @@
+--- What depends on variables alone is the prologue of a plan, which is made once, until a variable
+-- changes; so are weights as kernels want them.
+local core = require "jfl.core"
+local flow = require "jfl"
+local profile = require "jfl.tools.profile"
+local nd, tp = flow.ndarray, flow.typing
+
+local SHAPE = { 1, 32, 9, 9 }
+
+local function block(x, name)
+  local y = flow.layers.conv2d(x, 32, 3, { padding = "SAME", name = name })
+  return flow.nn.relu(flow.layers.batch_normalization(y, { axis = 1, name = name .. "-norm" }))
+end
+
+local function job(kind, body)
+  return flow.global_function { name = kind, type = kind, returns = tp.Numpy,
+    inputs = { { "x", tp.Numpy.Placeholder(SHAPE) } }, body = body }
+end
+
+--- The names of the steps of a run that took time, and of those of the op `pack` how many did.
+local function steps_run(call, x)
+  local n, ops = 0, {}
+  profile.start()
+  call(x)
+  for _, row in ipairs((profile.finish())) do
+    if row.seconds > 0 then
+      ops[row.op] = (ops[row.op] or 0) + 1
+      if row.op == "pack" then n = n + 1 end
+    end
+  end
+  return n, ops
+end
+
+--- The lines of a plan's text, by op.
+local function lines(f, op)
+  local out = {}
+  for line in f:plan():gmatch "[^\n]+" do
+    if line:match("^%s*%d+%s+(%S+)") == op then out[#out + 1] = line end
+  end
+  return out
+end
+
+describe("the prologue of a plan #cpu", function()
+  before_each(function()
+    flow.clear_default_session()
+    flow.random.seed(3)
+  end)
+  after_each(flow.clear_default_session)
+
+  it("packs weights once, until a variable changes", function()
+    local predict = job("predict", function(x) return block(block(x, "a"), "b") end)
+    local x = nd.rand(SHAPE)
+    local first = tostring(predict(x))
+    local packs = #lines(predict, "pack")
+    if predict:plan():match "winograd_conv2d" then assert.equal(2, packs) end
+    assert.equal(0, (steps_run(predict, x)))
+    assert.equal(first, tostring(predict(x)))
+    flow.load_variables { ["a-weight"] = nd.rand({ 32, 32, 3, 3 }) }
+    assert.equal(packs, (steps_run(predict, x)))
+    assert.equal(0, (steps_run(predict, x)))
+    assert.not_equal(first, tostring(predict(x)))
+  end)
+
+  it("lets no weights lie in memory twice", function()
+    local predict = job("predict", function(x) return block(block(x, "a"), "b") end)
+    predict(nd.rand(SHAPE))
+    local scaled = lines(predict, "scale_filters")
+    assert.equal(2, #scaled)
+    for _, line in ipairs(scaled) do assert.truthy(line:match "%-> [%w_%-]+%[arena", line) end
+    for _, line in ipairs(lines(predict, "pack")) do
+      assert.truthy(line:match "%-> [%w_%-]+%[prologue%]$", line)
+    end
+  end)
+
+  for _, device in ipairs { "cpu", "sim" } do
+    it("is made once on " .. device .. ", until a variable changes", function()
+      core.set("device", device)
+      core.set("inline_limit", 0)
+      local predict = flow.global_function { name = "predict", returns = tp.Callback(tp.Numpy),
+        inputs = { { "x", tp.Numpy.Placeholder({ 4, 3 }) } },
+        body = function(x)
+          local w = flow.get_variable("w", { shape = { 3, 3 },
+            initializer = flow.ones_initializer() })
+          return flow.matmul(x, flow.cumsum(w, 1))
+        end }
+      local x, sums = nd.zeros({ 4, 3 }) + 1, {}
+      local function call() predict(x)(function(y) sums[#sums + 1] = y:sum() end) end
+      local function made()
+        local _, ops = steps_run(function() call() flow.sync() end)
+        return ops.cumsum or 0, ops.matmul or ops.matmul_fused
+      end
+      call()
+      flow.sync()
+      assert.same({ 0, 1 }, { made() })
+      for w = 2, 4 do
+        flow.load_variables { w = nd.zeros({ 3, 3 }) + w }
+        for _ = 1, 5 do call() end
+        flow.sync()
+      end
+      assert.same({ 0, 1 }, { made() })
+      flow.load_variables { w = nd.zeros({ 3, 3 }) + 5 }
+      assert.same({ 1, 1 }, { made() })
+      local want = { 72, 72 }
+      for w = 2, 4 do for _ = 1, 5 do want[#want + 1] = 72 * w end end
+      want[#want + 1], want[#want + 2] = 288, 360
+      assert.same(want, sums)
+    end)
+  end
+
+  it("is none in a job that changes variables", function()
+    local train = job("train", function(x)
+      local y = block(x, "a")
+      flow.optimizer.SGD(0.1):minimize(y)
+      return y
+    end)
+    local _, ops = steps_run(train, nd.rand(SHAPE))
+    assert.is_nil(ops.pack)
+    assert.is_nil(train:plan():match "%[prologue%]")
+  end)
+end)
