@@ -182,6 +182,28 @@ static void arenas_give_zeroed_memory_and_all_of_it_back(void)
   CHECK(host.live == before);
 }
 
+static void arenas_take_back_what_was_taken_last(void)
+{
+  jmp_buf unwind;
+  jf_arena a = { .unwind = &unwind };
+  if (setjmp(unwind)) abort();
+  jf_arena_back(&a, jf_arena_now(&a));
+  char *kept = jf_alloc(&a, 100);
+  memset(kept, 1, 100);
+  const jf_arena_mark before = jf_arena_now(&a);
+  for (size_t n = 100; n < 100000; n *= 10) {
+    char *p = jf_alloc(&a, n);
+    memset(p, 2, n);
+    jf_arena_back(&a, before);
+    const char *again = jf_alloc(&a, n);
+    for (size_t i = 0; i < n; i++) CHECK(again[i] == 0);
+    CHECK(again == p || n > 1000);
+    jf_arena_back(&a, before);
+  }
+  for (int i = 0; i < 100; i++) CHECK(kept[i] == 1);
+  jf_arena_free(&a);
+}
+
 static void an_arena_without_memory_unwinds(void)
 {
   jmp_buf unwind;
@@ -534,6 +556,7 @@ int main(void)
   RUN(every_status_has_a_text);
   RUN(blocks_are_zeroed_aligned_and_given_back);
   RUN(arenas_give_zeroed_memory_and_all_of_it_back);
+  RUN(arenas_take_back_what_was_taken_last);
   RUN(an_arena_without_memory_unwinds);
   RUN(arrays_grow_with_their_contents);
   RUN(arrays_on_the_heap_grow_or_stay);

@@ -102,7 +102,8 @@ describe("checkpoints of several ranks", function()
   local function train(ranks, first, last, lies)
     local out, err, status = helper.run("--ranks", tostring(ranks), script, tostring(first),
       tostring(last), lies, directory)
-    assert.equal("", err)
+    local others = err:gsub("[^\n]*load_variables: no job here has these[^\n]*\n", "")
+    assert.equal("", others)
     assert.equal(0, status, out .. err)
     return out
   end

@@ -234,7 +234,7 @@ describe("a session", function()
     _G.flow = require "jfl"
     finally(function() _G.flow = nil end)
     assert.same({ "flow.layers" }, complete("flow.la"))
-    assert.same({ "flow.nn.relu", "flow.nn.relu6" }, complete("flow.nn.re"))
+    assert.same({ "flow.nn.relu", "flow.nn.relu6" }, complete("flow.nn.rel"))
     assert.same({ "flow.train.CheckPoint", "flow.train.ExponentialMovingAverage",
       "flow.train.SimpleCheckPointManager" }, complete("flow.train."))
   end)

@@ -78,6 +78,11 @@ typedef struct jf_arena {
 void jf_arena_free(jf_arena *a);
 /* Zeroed. Unwinds to a->unwind when memory is out, so callers need no check. */
 void *jf_alloc(jf_arena *a, size_t n);
+/* What the arena has given so far, and giving back what was taken since: as much of it as lies in
+   one block. */
+typedef struct jf_arena_mark { struct jf_block *head; size_t used; } jf_arena_mark;
+jf_arena_mark jf_arena_now(const jf_arena *a);
+void jf_arena_back(jf_arena *a, jf_arena_mark mark);
 char *jf_strdup(jf_arena *a, const char *s);
 char *jf_sprintf(jf_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Room for one more in an array of n: returns v, or a copy of twice the capacity. */

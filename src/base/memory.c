@@ -148,6 +148,20 @@ void *jf_alloc(jf_arena *a, size_t n)
   return p;
 }
 
+jf_arena_mark jf_arena_now(const jf_arena *a)
+{
+  return (jf_arena_mark){ a->head, a->head ? a->head->used : 0 };
+}
+
+void jf_arena_back(jf_arena *a, jf_arena_mark mark)
+{
+  struct jf_block *b = a->head;
+  const size_t from = b == mark.head ? mark.used : 0;
+  if (!b) return;
+  memset((char *)b + round_up(sizeof *b) + from, 0, b->used - from);
+  b->used = from;
+}
+
 void jf_arena_free(jf_arena *a)
 {
   for (struct jf_block *b = a->head, *next; b; b = next) {

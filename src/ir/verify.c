@@ -56,7 +56,7 @@ static void verify_mark(const verify_state *s, const jf_node *n)
     if (jf_mutates(n, i)) s->mutated[n->in[i]->id] = 1;
 }
 
-jfl_status jf_graph_verify(const jfl_graph *g)
+static jfl_status verify_graph(const jfl_graph *g)
 {
   size_t n = (size_t)g->n_value;
   verify_state s = { g, jf_alloc(g->arena, n), jf_alloc(g->arena, n), NULL };
@@ -73,4 +73,12 @@ jfl_status jf_graph_verify(const jfl_graph *g)
       return jf_fail(JFL_ESTATE, "graph: result '%s' is never made", v->name);
   }
   return JFL_OK;
+}
+
+jfl_status jf_graph_verify(const jfl_graph *g)
+{
+  const jf_arena_mark before = jf_arena_now(g->arena);
+  const jfl_status s = verify_graph(g);
+  jf_arena_back(g->arena, before);
+  return s;
 }
