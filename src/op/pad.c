@@ -128,7 +128,7 @@ static int64_t pad_rows(const jfl_shape *s)
   return n;
 }
 
-/* What fills a border that repeats elements: along each axis it is before or after the inside. */
+/* Gives a box of a border that repeats elements its place in x. */
 static void pad_repeat(jf_move *m, const jfl_shape *x, const jf_pad_sides *a)
 {
   const jf_pad_mode mode = jf_pad_mode_of(a);
