@@ -185,7 +185,7 @@ static void a_plan_says_where_a_pass_was_misled(void)
 {
   CHECK(!plan_with(NULL) && !plan_with(toy_rows()[0]));
   CHECK(plan_with(toy_rows()[1]) == JFL_ESTATE);
-  CHECK_MSG(strstr(jfl_errmsg(), "a pass found second for 'sum', and the plan first"), "%s",
+  CHECK_MSG(strstr(jfl_errmsg(), "'sum' must be second, as passes took it for, got first"), "%s",
             jfl_errmsg());
   CHECK(seen.released == 1);
 }

@@ -256,7 +256,7 @@ static jfl_status plan_choose(builder *b, jf_step *st)
   JF_TRY(jf_choose(b->chooser, n->place, n->op, &st->k, &st->kernel));
   if (!st->kernel.run) return jf_fail_kernel(b->p->part[n->place].device, n->op, &st->k);
   if (!n->tentative || n->tentative == st->kernel.row) return JFL_OK;
-  return jf_fail(JFL_ESTATE, "the kernel of '%s' must be %s, as a pass found, got %s",
+  return jf_fail(JFL_ESTATE, "the kernel of '%s' must be %s, as passes took it for, got %s",
                  n->name, n->tentative->name, jf_step_kernel(st));
 }
 

@@ -42,9 +42,13 @@ local function known()
 end
 
 --- A misspelled method is an error here; as nil it would only fail later, when called.
-function class.unknown(_, name)
+function class.unknown(of, name)
   if type(name) ~= "string" or not name:match("^%a") then return nil end
   local value = names.older("NdArray", name)
+  if value == nil then
+    value = require("jfl.op.methods").find("NdArray", name)
+    if value then rawset(of, name, value) end
+  end
   if value == nil then
     core.fail("an NdArray has no '%s'%s", name, names.suggest(name, known(), "a"))
   end

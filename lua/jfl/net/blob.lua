@@ -1,7 +1,6 @@
 -- What blobs do: their operators, methods and fields, and what is a mistake with them. The core
 -- takes it from here before it makes the first blob (src/bind/kinds.c).
 local args = require "jfl.base.args"
-local arrays = require "jfl.nd.class"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 
@@ -36,27 +35,65 @@ for _, name in ipairs { "with_distribute", "with_gradient_distribute" } do
   end
 end
 
--- Methods that an array has and a blob lacks, as it has no data, and the op to use instead in a
--- body.
-local INSTEAD = {
-  sum = "flow.math.reduce_sum", mean = "flow.math.reduce_mean", min = "flow.math.reduce_min",
-  max = "flow.math.reduce_max", any = "flow.math.reduce_any", all = "flow.math.reduce_all",
-  argmax = "flow.math.argmax", argmin = "flow.math.argmin", reshape = "flow.reshape",
-  transpose = "flow.transpose", astype = "flow.cast", eq = "flow.math.equal",
-  ne = "flow.math.not_equal", lt = "flow.math.less", le = "flow.math.less_equal",
-  gt = "flow.math.greater", ge = "flow.math.greater_equal", slice = "flow.slice",
-}
-for method in pairs(arrays.methods) do
-  local instead = INSTEAD[method] or "the job's result"
-  class.methods[method] = function(blob)
+-- Names that arrays have for functions of other names.
+local OTHER = { eq = "equal", ne = "not_equal", lt = "less", le = "less_equal", gt = "greater",
+  ge = "greater_equal", astype = "cast" }
+
+local function reshape(x, shape, ...)
+  return (core.op("reshape")(x, { shape = type(shape) == "table" and shape or { shape, ... } }))
+end
+
+-- Methods that read a call as those of arrays do.
+local OWN = { reshape = reshape }
+
+function OWN.transpose(x, perm, ...)
+  local n = #x.shape
+  if perm == nil then
+    perm = {}
+    for i = 1, n do perm[i] = n - i end
+  end
+  if type(perm) ~= "table" then perm = { perm, ... } end
+  return (core.op("transpose")(x, { perm = perm.perm or perm }))
+end
+
+for _, name in ipairs { "argmax", "argmin" } do
+  local function over_axis(x, axis)
+    if axis == nil then return (core.op(name)(reshape(x, -1), { axis = 0 })) end
+    return (core.op(name)(x, { axis = type(axis) == "table" and axis.axis or axis }))
+  end
+  OWN[name] = over_axis
+end
+
+-- Methods that an array has and a blob lacks, as it has no data, and what to use instead.
+local INSTEAD = { slice = "flow.slice", take = "flow.gather", copy = "flow.identity" }
+
+local function refusal(method)
+  return function(blob)
     local name = core.type(blob) == "blob" and (" '%s'"):format(blob.name) or ""
-    core.fail("%s: blob%s has no data while its job's body runs; use %s", method, name, instead)
+    core.fail("%s: blob%s has no data while its job's body runs; use %s", method, name,
+      INSTEAD[method] or "the job's result")
   end
 end
 
---- Any other name is a mistake too.
-function class.unknown(_, key)
+local REFUSED = { "copy", "fill", "free", "get", "item", "pointer", "set", "slice", "take",
+  "totable" }
+for _, method in ipairs(REFUSED) do class.methods[method] = refusal(method) end
+for name, f in pairs(OWN) do
+  class.methods[name] = function(x, ...)
+    if core.type(x) == "blob" then return f(x, ...) end
+    core.fail("%s: argument 1 must be a blob, got %s; methods are called with a colon: x:%s()",
+      name, args.describe(x), name)
+  end
+end
+
+--- Functions of flow that take a tensor first are methods. Any other name is a mistake.
+function class.unknown(known, key)
   if type(key) ~= "string" or key:sub(1, 1) == "_" then return nil end
+  local f = key ~= "size" and require("jfl.op.methods").find("Blob", OTHER[key] or key)
+  if f then
+    rawset(known, key, f)
+    return f
+  end
   core.fail("a blob has no '%s'; it has shape, dtype and name, and ops are functions such as "
     .. "flow.reshape(x, {100, -1})%s", key, names.suggest(key, class.methods, "x"))
 end

@@ -317,9 +317,9 @@ return images:view(4, -1) --@
 return flow.reshape(images, { images:size(1), -1 }) --@
 ]] },
   { "a method of results on a blob", {
-    "mean: blob 'images' has no data while its job's body runs; use flow.math.reduce_mean",
+    "item: blob 'images' has no data while its job's body runs; use the job's result",
   }, "net", [[
-print(images:mean()) --@
+print(images:item()) --@
 return images
 ]] },
   { "an element of a blob", {

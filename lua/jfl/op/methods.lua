@@ -1,0 +1,61 @@
+-- Methods of arrays and blobs that are functions of flow: x:softmax(1) is flow.nn.softmax(x, 1). A
+-- function is one if its first argument is a tensor, as the op table or its own parameters say.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local names = require "jfl.base.names"
+local registry = require "jfl.base.registry"
+
+local methods = {}
+
+-- Where a method's function is looked for, the first place first.
+local PLACES = { "%s", "math.%s", "nn.%s", "math.reduce_%s" }
+
+local by_path                    -- the ops by the paths of their functions
+
+local function op_at(path)
+  if by_path then return by_path[path] end
+  local found = {}
+  for _, op in pairs(core.ops()) do
+    for each in (op.path or ""):gmatch("%S+") do found[each] = op end
+  end
+  by_path = found
+  return found[path]
+end
+
+-- The type of the first argument of a function that is made of ops; nil for any other name.
+local function first_type(path)
+  local space, name = path:match("^(.-)%.?([^.]+)$")
+  local where = registry.names(space)[name]
+  if not where or where == "jfl.init" then return nil end
+  registry.source(where)                         -- functions are known once their file is loaded
+  local defined = args.defined[path] or args.defined[where:match(":(.*)$")]
+  return defined and defined.params[1] and defined.params[1].type
+end
+
+-- Whether arrays, or blobs, are what the function at a path takes first.
+local function takes(path, class)
+  local of = first_type(path)
+  if of then return of == "Tensor" or of == class end
+  local op = op_at(path)
+  return op ~= nil and #op.inputs > 0 and not (op.variadic and #op.inputs == 1)
+end
+
+-- The path below flow of the function that a method is; nil where there is none.
+local function path_of(class, name)
+  if not name:match("^%l[%w_]*$") then return nil end
+  for _, place in ipairs(PLACES) do
+    local path = place:format(name)
+    if names.has(path) and takes(path, class) then return path end
+  end
+end
+
+--- The function that a method is, or nil. class: "NdArray" or "Blob".
+function methods.find(class, name)
+  local path = path_of(class, name)
+  if not path then return nil end
+  local at = names.root()
+  for part in path:gmatch("[^.]+") do at = at[part] end
+  return at
+end
+
+return methods
