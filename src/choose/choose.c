@@ -121,7 +121,7 @@ static jfl_status choose_anew(const jf_chooser *c, const jf_device *dev, const j
                               jf_kargs *k, jf_choice *out)
 {
   const int flags = c->flags;
-  *out = (jf_choice){ NULL };
+  *out = (jf_choice){ .run = NULL };
   k->op = op;
   k->device = (jf_device *)dev;
   k->tf32 = flags & JF_TF32 && !(flags & JF_REFERENCE);

@@ -176,7 +176,7 @@ local function read_metrics(who, list)
   for key, metric in pairs(args.expect(who, "metrics", list, "table")) do
     local name = type(key) == "string" and key or metric
     if type(name) ~= "string" then
-      core.fail("%s: metrics: a function wants a name: { %s = ... }", who, "my_metric")
+      core.fail("%s: metrics: a function must have a name, { %s = ... }, got none", who, "my_metric")
     end
     local made = counter.new(who, name, metric)      -- fails for an unknown one
     found[#found + 1] = { name = name, metric = metric, better = made.better }
@@ -232,7 +232,7 @@ local function check(o)
   end
   if o.validation == nil then return end
   if o.predict == nil then
-    core.fail("fit: validation wants predict, the job that takes its batches without their labels "
+    core.fail("fit: validation needs predict, the job that takes its batches without their labels "
       .. "and gives predictions, or takes all and gives the loss first")
   end
   if not job.is(o.predict) or o.predict.type == "train" then

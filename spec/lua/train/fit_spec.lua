@@ -149,7 +149,7 @@ describe("flow.fit", function()
     end
     fails("fit: job must be a job of type \"train\", got job 'predict' (predict)", predict, {})
     fails("fit: epochs must be", train, { epochs = 0 })
-    fails("fit: validation wants predict, the job that", train, { validation = data })
+    fails("fit: validation needs predict, the job that", train, { validation = data })
     fails("fit: metrics are of the predictions for validation", train, { metrics = { "accuracy" } })
     fails("fit: there is no metric 'acuracy'", train, { validation = data, predict = predict,
       metrics = { "acuracy" } })
