@@ -479,17 +479,17 @@ static jfl_status attention_grad_prepare(jf_kargs *k, size_t *scratch)
   return JFL_OK;
 }
 
-static void attention_lane(void *ctx, int i, int lane)
+static void attention_lane(void *ctx, int i, int worker)
 {
   const attention_job *j = ctx;
-  attention_piece p = { j, (float *)j->k->scratch + (size_t)lane * j->room };
+  attention_piece p = { j, (float *)j->k->scratch + (size_t)worker * j->room };
   attention()(&p, i);
 }
 
-static void attention_grad_lane(void *ctx, int i, int lane)
+static void attention_grad_lane(void *ctx, int i, int worker)
 {
   const attention_job *j = ctx;
-  attention_piece p = { j, (float *)j->k->scratch + (size_t)lane * j->room };
+  attention_piece p = { j, (float *)j->k->scratch + (size_t)worker * j->room };
   attention_grad()(&p, i);
 }
 
@@ -497,7 +497,7 @@ static jfl_status attention_run(const jf_kargs *k)
 {
   attention_job j = attention_forward_job(k);
   j.drop = jf_attention_drop_of(k);
-  jf_parallel_lanes(k->threads, (int)(j.d.batch * j.d.heads * j.tiles), attention_lane, &j);
+  jf_parallel_workers(k->threads, (int)(j.d.batch * j.d.heads * j.tiles), attention_lane, &j);
   return JFL_OK;
 }
 
@@ -506,7 +506,7 @@ static jfl_status attention_grad_run(const jf_kargs *k)
   attention_job j = attention_backward_job(k);
   j.drop = jf_attention_drop_of(k);
   j.dq = j.parts > 1 ? (float *)k->scratch + (size_t)k->threads * j.room : k->out[0].data;
-  jf_parallel_lanes(k->threads, (int)(j.d.batch * j.d.groups * j.parts), attention_grad_lane, &j);
+  jf_parallel_workers(k->threads, (int)(j.d.batch * j.d.groups * j.parts), attention_grad_lane, &j);
   if (j.parts > 1)
     jf_run_parts(k, jf_parts(jf_numel(&k->out[0].shape), JF_PART), attention_sum(), &j);
   return JFL_OK;

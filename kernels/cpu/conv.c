@@ -9,7 +9,7 @@
 
 int64_t jf_cpu_channel_block(void)
 {
-  const jf_units *d = jf_dnnl_open();
+  const jf_primitives *d = jf_dnnl_open();
   return (d ? d : jf_own_units())->block();
 }
 
@@ -40,14 +40,14 @@ static jf_conv_extents fast_conv_extents(const jf_conv *a, const jf_tensor *t, j
 
 /* The library's description of a convolution of x, w and y. The padding behind is chosen so that
    the extent of y comes out: padding that no window reaches does not matter. */
-static jf_unit_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_tensor *filters,
+static jf_primitive_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_tensor *filters,
                              const jf_tensor *out)
 {
   const jf_conv *a = k->attr;
   const jf_conv_extents x = fast_conv_extents(a, in, a->block_x ? JF_BLOCKED : JF_PLAIN);
   const jf_conv_extents w = fast_conv_extents(a, filters, a->packed ? JF_PACKED : JF_PLAIN);
   const jf_conv_extents y = fast_conv_extents(a, out, a->block_y ? JF_BLOCKED : JF_PLAIN);
-  jf_unit_conv c = {
+  jf_primitive_conv c = {
     .batch = x.d[0], .groups = a->groups, .in_channels = x.d[1], .out_channels = y.d[1],
     .axes = a->axes, .last = a->last, .block = a->block, .block_x = a->block_x,
     .block_y = a->block_y, .packed = a->packed
@@ -65,21 +65,21 @@ static jf_unit_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_te
   return c;
 }
 
-static jfl_status conv_prepare_forward(const jf_units *lib, jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_forward(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_unit_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
+  jf_primitive_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
   return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k, scratch);
 }
 
 static jfl_status fast_conv_forward(const jf_kargs *k)
 {
-  jf_unit_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
+  jf_primitive_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
   return jf_pieces_run(k, r);
 }
 
-static jfl_status conv_prepare_fused(const jf_units *lib, jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_fused(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_unit_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
+  jf_primitive_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
   c.epilogue = ((const jf_conv *)k->attr)->epilogue;
   return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k, scratch);
 }
@@ -87,7 +87,7 @@ static jfl_status conv_prepare_fused(const jf_units *lib, jf_kargs *k, size_t *s
 static jfl_status fused(const jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_conv *)k->attr)->epilogue;
-  jf_unit_run r = {
+  jf_primitive_run r = {
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .bias = jf_epilogue_bias(k, e), .residual = jf_epilogue_residual(k, e)
   };
@@ -103,28 +103,28 @@ static jfl_status forward_then(const jf_kargs *k)
   return jf_finish(k, &a->epilogue, jf_conv_channel_axis(a), a->block_y);
 }
 
-static jfl_status conv_prepare_data(const jf_units *lib, jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_data(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_unit_conv c = geometry(k, &k->out[0], &k->in[0], &k->in[1]);
+  jf_primitive_conv c = geometry(k, &k->out[0], &k->in[0], &k->in[1]);
   return jf_pieces_conv(lib, &c, JF_UNIT_DATA_GRAD, k, scratch);
 }
 
 static jfl_status fast_conv_data_grad(const jf_kargs *k)
 {
-  jf_unit_run r = { .a = k->in[1].data, .b = k->in[0].data, .c = k->out[0].data };
+  jf_primitive_run r = { .a = k->in[1].data, .b = k->in[0].data, .c = k->out[0].data };
   return jf_pieces_run(k, r);
 }
 
-static jfl_status conv_prepare_filter(const jf_units *lib, jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_filter(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_unit_conv c = geometry(k, &k->in[0], &k->out[0], &k->in[1]);
+  jf_primitive_conv c = geometry(k, &k->in[0], &k->out[0], &k->in[1]);
   c.epilogue.bias = ((const jf_conv *)k->attr)->epilogue.bias;
   return jf_pieces_conv(lib, &c, JF_UNIT_FILTER_GRAD, k, scratch);
 }
 
 static jfl_status fast_conv_filter_grad(const jf_kargs *k)
 {
-  jf_unit_run r = {
+  jf_primitive_run r = {
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .dbias = k->n_out > 1 ? k->out[1].data : NULL
   };

@@ -143,8 +143,9 @@ static void layout_free(onednn_layout *l)
 #endif
 }
 
-/* The tensors of a problem. Each has an argument number in the library, a place in jf_unit_run, the
-   layout that the caller has it in, and the layout that the library is asked for. */
+/* The tensors of a problem. Each has an argument number in the library, a place in
+   jf_primitive_run, the layout that the caller has it in, and the layout that the library is asked
+   for. */
 typedef enum onednn_slot { A, B, C, BIAS, RESIDUAL, DBIAS, N_SLOT } onednn_slot;
 typedef struct onednn_operand {
   int arg;
@@ -264,29 +265,29 @@ typedef struct tensor {
   size_t offset, size;
 } tensor;
 
-/* What a lane has of its own: memories, which know the addresses that they are set to now. `inner`
-   is what the primitive works on where that is not `given`. A plan may run several times at once:
-   whoever finds a lane taken uses one of `more`, which are made then. */
-typedef struct onednn_lane {
+/* What a worker has of its own: memories, which know the addresses that they are set to now.
+   `inner` is what the primitive works on where that is not `given`. A plan may run several times at
+   once: whoever finds a worker taken uses one of `more`, which are made then. */
+typedef struct onednn_worker {
   atomic_int taken;
-  struct onednn_lane *_Atomic more;
+  struct onednn_worker *_Atomic more;
   dnnl_memory_t given[N_SLOT], inner[N_SLOT], pad;
   const void *data[N_SLOT];
   char *scratch;
   void *ready;
   dnnl_exec_arg_t arg[N_SLOT + 1];  /* the tensors, then pad */
-} onednn_lane;
+} onednn_worker;
 
-typedef struct onednn_unit {
+typedef struct onednn_primitive {
   dnnl_primitive_t primitive;
   tensor tensor[N_SLOT];
   int n;
   size_t pad_offset;
-  int n_lane;
-  onednn_lane lane[];
-} onednn_unit;
+  int n_worker;
+  onednn_worker worker[];
+} onednn_primitive;
 
-static void onednn_end(const onednn_unit *u, onednn_lane *l)
+static void onednn_end(const onednn_primitive *u, onednn_worker *l)
 {
   for (int i = 0; i < u->n; i++) {
     lib.memory_destroy(l->inner[i]);
@@ -295,12 +296,12 @@ static void onednn_end(const onednn_unit *u, onednn_lane *l)
   lib.memory_destroy(l->pad);
 }
 
-static void onednn_release(jf_unit_any *unit)
+static void onednn_release(jf_primitive_any *unit)
 {
-  onednn_unit *u = unit;
+  onednn_primitive *u = unit;
   if (!u) return;
-  for (onednn_lane *l = u->lane; l < u->lane + u->n_lane; l++) {
-    for (onednn_lane *more = l->more, *next; more; more = next) {
+  for (onednn_worker *l = u->worker; l < u->worker + u->n_worker; l++) {
+    for (onednn_worker *more = l->more, *next; more; more = next) {
       next = more->more;
       onednn_end(u, more);
       jf_free(more);
@@ -331,34 +332,34 @@ static jfl_status convert_new(dnnl_primitive_t *out, layout_ref from, layout_ref
   return onednn_check(s, "reorder");
 }
 
-/* Makes a memory of that layout as argument i of a lane. */
-static jfl_status memory_new(onednn_lane *l, dnnl_memory_t *m, layout_ref layout, int i, int arg)
+/* Makes a memory of that layout as argument i of a worker. */
+static jfl_status memory_new(onednn_worker *l, dnnl_memory_t *m, layout_ref layout, int i, int arg)
 {
   JF_TRY(onednn_check(lib.memory_create(m, layout, lib.engine, DNNL_MEMORY_NONE), "memory"));
   l->arg[i] = (dnnl_exec_arg_t){ arg, *m };
   return JFL_OK;
 }
 
-static jfl_status memory_copy(const onednn_unit *u, onednn_lane *l, dnnl_memory_t from,
+static jfl_status memory_copy(const onednn_primitive *u, onednn_worker *l, dnnl_memory_t from,
                               dnnl_memory_t *to, int i)
 {
   layout_ref layout;
   if (!from) return JFL_OK;
   JF_TRY(onednn_check(lib.memory_get_memory_desc(from, &layout), "memory"));
-  return memory_new(l, to, layout, i, u->lane->arg[i].arg);
+  return memory_new(l, to, layout, i, u->worker->arg[i].arg);
 }
 
-/* Makes a lane like the first one. */
-static jfl_status onednn_lane_copy(const onednn_unit *u, onednn_lane *l)
+/* Makes a worker like the first one. */
+static jfl_status onednn_worker_copy(const onednn_primitive *u, onednn_worker *l)
 {
   for (int i = 0; i < u->n; i++) {
-    JF_TRY(memory_copy(u, l, u->lane->given[i], &l->given[i], i));
-    JF_TRY(memory_copy(u, l, u->lane->inner[i], &l->inner[i], i));
+    JF_TRY(memory_copy(u, l, u->worker->given[i], &l->given[i], i));
+    JF_TRY(memory_copy(u, l, u->worker->inner[i], &l->inner[i], i));
   }
-  return memory_copy(u, l, u->lane->pad, &l->pad, u->n);
+  return memory_copy(u, l, u->worker->pad, &l->pad, u->n);
 }
 
-static jfl_status tensor_new(onednn_unit *u, const onednn_operand *o, dnnl_primitive_desc_t pd,
+static jfl_status tensor_new(onednn_primitive *u, const onednn_operand *o, dnnl_primitive_desc_t pd,
                              size_t *scratch)
 {
   int i = u->n++;
@@ -366,9 +367,9 @@ static jfl_status tensor_new(onednn_unit *u, const onednn_operand *o, dnnl_primi
   layout_ref given = ref(&o->given);
   layout_ref wanted = lib.primitive_desc_query_md(pd, dnnl_query_exec_arg_md, o->arg);
   t->slot = o->slot;
-  JF_TRY(memory_new(u->lane, &u->lane->given[i], given, i, o->arg));
+  JF_TRY(memory_new(u->worker, &u->worker->given[i], given, i, o->arg));
   if (lib.memory_desc_equal(given, wanted)) return JFL_OK;
-  JF_TRY(memory_new(u->lane, &u->lane->inner[i], wanted, i, o->arg));
+  JF_TRY(memory_new(u->worker, &u->worker->inner[i], wanted, i, o->arg));
   JF_TRY(is_written(o->slot) ? convert_new(&t->convert, wanted, given)
                              : convert_new(&t->convert, given, wanted));
   t->size = lib.memory_desc_get_size(wanted);
@@ -376,38 +377,38 @@ static jfl_status tensor_new(onednn_unit *u, const onednn_operand *o, dnnl_primi
   return JFL_OK;
 }
 
-static jfl_status onednn_fill(onednn_unit *u, dnnl_primitive_desc_t pd, const problem *p,
+static jfl_status onednn_fill(onednn_primitive *u, dnnl_primitive_desc_t pd, const problem *p,
                               size_t *scratch)
 {
   JF_TRY(onednn_check(lib.primitive_create(&u->primitive, pd), "primitive"));
   for (int i = 0; i < p->n; i++) JF_TRY(tensor_new(u, &p->v[i], pd, scratch));
   layout_ref pad = lib.primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-  JF_TRY(memory_new(u->lane, &u->lane->pad, pad, u->n, DNNL_ARG_SCRATCHPAD));
-  for (int j = 1; j < u->n_lane; j++) JF_TRY(onednn_lane_copy(u, &u->lane[j]));
+  JF_TRY(memory_new(u->worker, &u->worker->pad, pad, u->n, DNNL_ARG_SCRATCHPAD));
+  for (int j = 1; j < u->n_worker; j++) JF_TRY(onednn_worker_copy(u, &u->worker[j]));
   u->pad_offset = onednn_reserve(scratch, lib.memory_desc_get_size(pad));
   return JFL_OK;
 }
 
 /* The tensor that is the factor b. */
-static int onednn_b(const onednn_unit *u)
+static int onednn_b(const onednn_primitive *u)
 {
   int i = 0;
   while (i < u->n && u->tensor[i].slot != B) i++;
   return i;
 }
 
-static size_t onednn_ready_size(const onednn_unit *u)
+static size_t onednn_ready_size(const onednn_primitive *u)
 {
   const int i = onednn_b(u);
   return i < u->n && u->tensor[i].convert ? u->tensor[i].size : 0;
 }
 
-static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_unit_make *make)
+static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_primitive_make *make)
 {
-  onednn_unit *u = jf_new(sizeof *u + (size_t)make->lanes * sizeof *u->lane);
+  onednn_primitive *u = jf_new(sizeof *u + (size_t)make->workers * sizeof *u->worker);
   if (!u) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
   size_t need = 0;
-  u->n_lane = make->lanes;
+  u->n_worker = make->workers;
   jfl_status err = onednn_fill(u, pd, p, &need);
   if (err != JFL_OK) {
     onednn_release(u);
@@ -419,37 +420,37 @@ static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_unit_m
   return JFL_OK;
 }
 
-static onednn_lane *onednn_lane_new(const onednn_unit *u)
+static onednn_worker *onednn_worker_new(const onednn_primitive *u)
 {
-  onednn_lane *l = jf_new(sizeof *l);
-  if (!l || !onednn_lane_copy(u, l)) return l;
+  onednn_worker *l = jf_new(sizeof *l);
+  if (!l || !onednn_worker_copy(u, l)) return l;
   onednn_end(u, l);
   jf_free(l);
   return NULL;
 }
 
-/* The lane after this one; NULL when memory is out. */
-static onednn_lane *onednn_lane_more(const onednn_unit *u, onednn_lane *l)
+/* The worker after this one; NULL when memory is out. */
+static onednn_worker *onednn_worker_more(const onednn_primitive *u, onednn_worker *l)
 {
-  onednn_lane *more = l->more, *own;
-  if (more || !(own = onednn_lane_new(u))) return more;
+  onednn_worker *more = l->more, *own;
+  if (more || !(own = onednn_worker_new(u))) return more;
   if (atomic_compare_exchange_strong(&l->more, &more, own)) return own;
   onednn_end(u, own);
   jf_free(own);
   return more;
 }
 
-/* The lane, or one after it that nobody has. */
-static onednn_lane *onednn_take(onednn_unit *u, int lane)
+/* The worker, or one after it that nobody has. */
+static onednn_worker *onednn_take(onednn_primitive *u, int worker)
 {
-  onednn_lane *l = &u->lane[lane];
-  while (l && atomic_exchange(&l->taken, 1)) l = onednn_lane_more(u, l);
+  onednn_worker *l = &u->worker[worker];
+  while (l && atomic_exchange(&l->taken, 1)) l = onednn_worker_more(u, l);
   return l;
 }
 
 /* Sets the addresses of the tensors. Plans seldom move their memory, so most calls change
    nothing. */
-static jfl_status point(const onednn_unit *u, onednn_lane *l, const void *const *data,
+static jfl_status point(const onednn_primitive *u, onednn_worker *l, const void *const *data,
                         char *scratch, void *ready)
 {
   int moved = l->scratch != scratch || l->ready != ready;
@@ -472,7 +473,7 @@ static jfl_status point(const onednn_unit *u, onednn_lane *l, const void *const 
 }
 
 /* Converts the tensors that the primitive reads, or with `written` those that it wrote. */
-static jfl_status onednn_convert(const onednn_unit *u, const onednn_lane *l, int written)
+static jfl_status onednn_convert(const onednn_primitive *u, const onednn_worker *l, int written)
 {
   for (int i = 0; i < u->n; i++) {
     const tensor *t = &u->tensor[i];
@@ -484,7 +485,7 @@ static jfl_status onednn_convert(const onednn_unit *u, const onednn_lane *l, int
   return JFL_OK;
 }
 
-static jfl_status run_alone(const onednn_unit *u, onednn_lane *l, const void *const *data,
+static jfl_status run_alone(const onednn_primitive *u, onednn_worker *l, const void *const *data,
                             char *scratch, void *ready)
 {
   JF_TRY(point(u, l, data, scratch, ready));
@@ -513,12 +514,12 @@ static jfl_status onednn_spare(void)
   return jf_library_spare() ? JFL_OK : jf_fail(JFL_ENOMEM, "onednn: out of memory");
 }
 
-static jfl_status execute(jf_unit_any *unit, int lane, void *scratch, jf_unit_run r)
+static jfl_status execute(jf_primitive_any *unit, int worker, void *scratch, jf_primitive_run r)
 {
   JF_TRY(onednn_spare());
   const void *const data[N_SLOT] = { [A] = r.a, [B] = r.b, [C] = r.c, [BIAS] = r.bias,
                                      [RESIDUAL] = r.residual, [DBIAS] = r.dbias };
-  onednn_lane *l = onednn_take(unit, lane);
+  onednn_worker *l = onednn_take(unit, worker);
   if (!l) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
   int before = alone();
   jfl_status s = run_alone(unit, l, data, scratch, r.ready);
@@ -527,7 +528,8 @@ static jfl_status execute(jf_unit_any *unit, int lane, void *scratch, jf_unit_ru
   return s;
 }
 
-static jfl_status onednn_convert_b(const onednn_unit *u, onednn_lane *l, const void *b, void *to)
+static jfl_status onednn_convert_b(const onednn_primitive *u, onednn_worker *l, const void *b,
+                                   void *to)
 {
   const int i = onednn_b(u);
   dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, l->given[i] }, { DNNL_ARG_TO, l->inner[i] } };
@@ -538,10 +540,10 @@ static jfl_status onednn_convert_b(const onednn_unit *u, onednn_lane *l, const v
   return onednn_check(lib.primitive_execute(u->tensor[i].convert, lib.stream, 2, arg), "reorder");
 }
 
-static jfl_status onednn_ready(jf_unit_any *unit, int lane, const void *b, void *to)
+static jfl_status onednn_ready(jf_primitive_any *unit, int worker, const void *b, void *to)
 {
   JF_TRY(onednn_spare());
-  onednn_lane *l = onednn_take(unit, lane);
+  onednn_worker *l = onednn_take(unit, worker);
   if (!l) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
   int before = alone();
   jfl_status s = onednn_convert_b(unit, l, b, to);
@@ -555,7 +557,8 @@ static jfl_status onednn_ready(jf_unit_any *unit, int lane, const void *b, void 
 /* Describes `batch` matrices, each `apart` elements after the one before, whose lines are `lead`
    elements apart; with `transposed`, they are stored by columns. A single matrix is described
    without a batch axis, as the library is faster then. */
-static jfl_status matrix(onednn_layout *l, jfl_dtype t, const int64_t size[3], jf_unit_lines at,
+static jfl_status matrix(onednn_layout *l, jfl_dtype t, const int64_t size[3],
+                         jf_primitive_lines at,
                          int transposed)
 {
   int64_t down = transposed ? 1 : at.lead, across = transposed ? at.lead : 1;
@@ -565,7 +568,7 @@ static jfl_status matrix(onednn_layout *l, jfl_dtype t, const int64_t size[3], j
                       : layout_new(l, t, 3, dim3, stride3, dnnl_format_tag_undef);
 }
 
-static jfl_status matmul_operands(const jf_unit_matmul *m, problem *p)
+static jfl_status matmul_operands(const jf_primitive_matmul *m, problem *p)
 {
   const int64_t a[] = { m->batch, m->m, m->k }, b[] = { m->batch, m->k, m->n };
   const int64_t c[] = { m->batch, m->m, m->n };
@@ -599,7 +602,7 @@ static dnnl_status_t matmul_pd(problem *p, dnnl_primitive_attr_t attr, dnnl_prim
 #endif
 }
 
-static jfl_status matmul_new(const jf_unit_matmul *m, problem *p, jf_unit_make *make)
+static jfl_status matmul_new(const jf_primitive_matmul *m, problem *p, jf_primitive_make *make)
 {
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
@@ -613,7 +616,7 @@ static jfl_status matmul_new(const jf_unit_matmul *m, problem *p, jf_unit_make *
   return err;
 }
 
-static jfl_status onednn_matmul(const jf_unit_matmul *m, jf_unit_make *make)
+static jfl_status onednn_matmul(const jf_primitive_matmul *m, jf_primitive_make *make)
 {
   problem p;
   memset(&p, 0, sizeof p);
@@ -640,7 +643,7 @@ typedef struct onednn_axes { int n; dnnl_dims_t dim, stride; } onednn_axes;
 
 /* A tensor of images or filters, channels and the convolution's spatial axes. With more than one
    group, these are an axis in front. */
-static onednn_axes axes_of(const jf_unit_conv *c, int64_t groups, int64_t n, int64_t channels,
+static onednn_axes axes_of(const jf_primitive_conv *c, int64_t groups, int64_t n, int64_t channels,
                            const int64_t size[3])
 {
   const int first = groups > 1;
@@ -664,7 +667,7 @@ static onednn_axes axes_of(const jf_unit_conv *c, int64_t groups, int64_t n, int
 /* Describes an operand in the caller's layout, which is that of a tag or plain. For a plain one, or
    with `free` for any, the library may choose another layout; but channels that are last stay so
    unless `free` is set. */
-static jfl_status conv_operand(onednn_operand *o, const jf_unit_conv *c, const onednn_axes *x,
+static jfl_status conv_operand(onednn_operand *o, const jf_primitive_conv *c, const onednn_axes *x,
                                dnnl_format_tag_t tag, int free)
 {
   const int plain = tag == dnnl_format_tag_any, kept = plain && c->last && !free;
@@ -686,14 +689,14 @@ static dnnl_format_tag_t onednn_packed(int64_t block, int both)
   return block == 8 ? both ? dnnl_ABcd8b8a : dnnl_Acdb8a : dnnl_format_tag_undef;
 }
 
-static jfl_status vector(onednn_operand *o, const jf_unit_conv *c, int64_t n)
+static jfl_status vector(onednn_operand *o, const jf_primitive_conv *c, int64_t n)
 {
   dnnl_dims_t dim = { n }, stride = { 1 };
   JF_TRY(layout_new(&o->given, c->to, 1, dim, stride, dnnl_format_tag_undef));
   return layout_new(&o->asked, c->to, 1, dim, stride, dnnl_format_tag_undef);
 }
 
-static jfl_status conv_filters(const jf_unit_conv *c, onednn_operand *o, int free)
+static jfl_status conv_filters(const jf_primitive_conv *c, onednn_operand *o, int free)
 {
   const int64_t g = c->groups, in = c->in_channels / g;
   const onednn_axes w = axes_of(c, g, c->out_channels / g, in, c->kernel);
@@ -704,7 +707,8 @@ static jfl_status conv_filters(const jf_unit_conv *c, onednn_operand *o, int fre
 
 /* Describes x, w and y, then the tensors that the epilogue adds. Filters of bfloat16 lie in pairs
    of input channels, so they are always converted. */
-static jfl_status conv_operands(const jf_unit_conv *c, jf_unit_kind kind, int free, problem *p)
+static jfl_status conv_operands(const jf_primitive_conv *c, jf_primitive_kind kind, int free,
+                                problem *p)
 {
   roles r = role_of[kind];
   const jf_epilogue *e = &c->epilogue;
@@ -734,7 +738,7 @@ static int begins(dnnl_primitive_desc_t pd, const char *with)
   return !strncmp(name, with, strlen(with));
 }
 
-static dnnl_status_t conv_pd(const jf_unit_conv *c, jf_unit_kind kind, problem *p,
+static dnnl_status_t conv_pd(const jf_primitive_conv *c, jf_primitive_kind kind, problem *p,
                              dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
 {
   roles r = role_of[kind];
@@ -773,8 +777,8 @@ static dnnl_status_t conv_pd(const jf_unit_conv *c, jf_unit_kind kind, problem *
 #endif
 }
 
-static jfl_status conv_new(const jf_unit_conv *c, jf_unit_kind kind, problem *p,
-                           jf_unit_make *make)
+static jfl_status conv_new(const jf_primitive_conv *c, jf_primitive_kind kind, problem *p,
+                           jf_primitive_make *make)
 {
   static const jf_epilogue none = { 0 };
   const onednn_operand *residual = operand_at(p, RESIDUAL);
@@ -794,7 +798,8 @@ static jfl_status conv_new(const jf_unit_conv *c, jf_unit_kind kind, problem *p,
   return err;
 }
 
-static jfl_status conv_try(const jf_unit_conv *c, jf_unit_kind kind, int free, jf_unit_make *make)
+static jfl_status conv_try(const jf_primitive_conv *c, jf_primitive_kind kind, int free,
+                           jf_primitive_make *make)
 {
   problem p;
   memset(&p, 0, sizeof p);
@@ -807,7 +812,8 @@ static jfl_status conv_try(const jf_unit_conv *c, jf_unit_kind kind, int free, j
 
 /* Makes a convolution in the caller's layouts; if that fails or is slow, in layouts that the
    library chooses, with conversions. */
-static jfl_status onednn_conv(const jf_unit_conv *c, jf_unit_kind kind, jf_unit_make *make)
+static jfl_status onednn_conv(const jf_primitive_conv *c, jf_primitive_kind kind,
+                              jf_primitive_make *make)
 {
   int before = alone();
   jfl_status s = conv_try(c, kind, 0, make);
@@ -832,7 +838,7 @@ static int wants_block(dnnl_primitive_desc_t pd, int64_t block)
 /* Finds the block that the library prefers by asking it for an ordinary convolution. */
 static void find_block(void)
 {
-  const jf_unit_conv c = {
+  const jf_primitive_conv c = {
     .batch = 1, .groups = 1, .in_channels = 32, .out_channels = 32, .in = { 1, 14, 14 },
     .out = { 1, 14, 14 }, .kernel = { 1, 3, 3 }, .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 },
     .before = { 0, 1, 1 }, .after = { 0, 1, 1 }, .axes = 2
@@ -850,10 +856,10 @@ static void find_block(void)
 
 static int64_t onednn_block(void) { return lib.block; }
 
-static const jf_units functions = { onednn_matmul,   onednn_conv, execute,     onednn_release,
+static const jf_primitives functions = { onednn_matmul,   onednn_conv, execute,     onednn_release,
                                    onednn_ready, activates,   onednn_block, 0 };
 
-const jf_units *jf_dnnl_open(void)
+const jf_primitives *jf_dnnl_open(void)
 {
   pthread_once(&once, onednn_open_library);
   return lib.ready ? &functions : NULL;
@@ -861,7 +867,7 @@ const jf_units *jf_dnnl_open(void)
 
 #else
 
-const jf_units *jf_dnnl_open(void) { return NULL; }
+const jf_primitives *jf_dnnl_open(void) { return NULL; }
 
 #endif
 

@@ -2,10 +2,10 @@
 #ifndef JF_DNNL_H
 #define JF_DNNL_H
 
-#include "units.h"
+#include "primitives.h"
 
 /* Opens the library the first time; returns NULL if it is not installed. */
-const jf_units *jf_dnnl_open(void);
+const jf_primitives *jf_dnnl_open(void);
 /* For rows: whether the library is there, and the call's tensors are float32, or all that it reads
    are bfloat16 on a processor that multiplies these, and small enough for it. It counts in ints,
    and would divide by a number that overflowed. */

@@ -27,6 +27,6 @@ jfl_status jf_finish(const jf_kargs *k, const jf_epilogue *e, int axis, int bloc
 
 int jf_cpu_activates(const char *act)
 {
-  const jf_units *d = jf_dnnl_open();
+  const jf_primitives *d = jf_dnnl_open();
   return d && d->activates(act);
 }

@@ -8,12 +8,12 @@
 #include "own/own.h"
 #include "pieces.h"
 
-static jf_unit_matmul fast_matmul_extents(const jf_kargs *k)
+static jf_primitive_matmul fast_matmul_extents(const jf_kargs *k)
 {
   const jf_matmul *a = k->attr;
   const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
   int n = y->n;
-  jf_unit_matmul m = {
+  jf_primitive_matmul m = {
     .batch = 1, .m = y->d[n - 2], .k = x->d[a->transpose_a ? n - 2 : n - 1], .n = y->d[n - 1],
     .transpose_a = a->transpose_a, .transpose_b = a->transpose_b, .panel = a->panel
   };
@@ -27,15 +27,15 @@ static int own_matmul_accepts(const jf_kargs *k)
   return k->in[0].dtype == JFL_F32 && !((const jf_matmul *)k->attr)->panel;
 }
 
-static jfl_status matmul_prepare(const jf_units *lib, jf_kargs *k, size_t *scratch)
+static jfl_status matmul_prepare(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_unit_matmul m = fast_matmul_extents(k);
+  jf_primitive_matmul m = fast_matmul_extents(k);
   return jf_pieces_matmul(lib, &m, k, scratch);
 }
 
 static jfl_status fast_matmul_run(const jf_kargs *k)
 {
-  jf_unit_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
+  jf_primitive_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
   return jf_pieces_run(k, r);
 }
 
@@ -47,9 +47,9 @@ static int own_update_accepts(const jf_kargs *k)
 
 /* ---- with an epilogue ---- */
 
-static jfl_status matmul_fused_prepare(const jf_units *lib, jf_kargs *k, size_t *scratch)
+static jfl_status matmul_fused_prepare(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
 {
-  jf_unit_matmul m = fast_matmul_extents(k);
+  jf_primitive_matmul m = fast_matmul_extents(k);
   m.epilogue = ((const jf_matmul_fused *)k->attr)->epilogue;
   return jf_pieces_matmul(lib, &m, k, scratch);
 }
@@ -57,7 +57,7 @@ static jfl_status matmul_fused_prepare(const jf_units *lib, jf_kargs *k, size_t 
 static jfl_status matmul_fused_run(const jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
-  jf_unit_run r = {
+  jf_primitive_run r = {
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .bias = jf_epilogue_bias(k, e), .residual = jf_epilogue_residual(k, e)
   };
@@ -108,14 +108,14 @@ static jfl_status matmul_update_run(const jf_kargs *k)
   const int scales = jf_pieces_scale(p.state);
   for (int64_t j = 0, n = scales ? 0 : jf_numel(&p.in[i].shape); j < n; j++) to[j] = rate * from[j];
   if (!scales) factor[i] = to;
-  return jf_pieces_run(&p, (jf_unit_run){ .a = factor[0], .b = factor[1], .c = p.out[0].data,
+  return jf_pieces_run(&p, (jf_primitive_run){ .a = factor[0], .b = factor[1], .c = p.out[0].data,
                                           .scale = scales ? &rate : NULL });
 }
 
-static jfl_status matmul_update_prepare(const jf_units *lib, jf_kargs *k, size_t *scratch)
+static jfl_status matmul_update_prepare(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
 {
   jf_kargs p = jf_step_product(k);
-  jf_unit_matmul m = fast_matmul_extents(&p);
+  jf_primitive_matmul m = fast_matmul_extents(&p);
   m.add = 1;
   JF_TRY(jf_pieces_matmul(lib, &m, &p, scratch));
   k->state = p.state;
@@ -172,7 +172,7 @@ enum { TILE_M = 192, TILE_N = 192 };
 
 typedef struct blas_job {
   const jf_blas *blas;
-  jf_unit_matmul m;
+  jf_primitive_matmul m;
   jfl_dtype dtype;
   const char *a, *b;
   char *c;
@@ -183,7 +183,7 @@ typedef struct blas_job {
 static void tile(void *ctx, int i)
 {
   const blas_job *j = ctx;
-  const jf_unit_matmul *m = &j->m;
+  const jf_primitive_matmul *m = &j->m;
   int64_t at = i % (j->rows * j->columns), batch = i / (j->rows * j->columns);
   int64_t r = at / j->columns * TILE_M, c = at % j->columns * TILE_N;
   jf_gemm g = {
@@ -205,7 +205,7 @@ static void tile(void *ctx, int i)
 static int blas_accepts(const jf_kargs *k)
 {
   jfl_dtype t = k->in[0].dtype;
-  jf_unit_matmul m = fast_matmul_extents(k);
+  jf_primitive_matmul m = fast_matmul_extents(k);
   if ((t != JFL_F32 && t != JFL_F64) || m.panel) return 0;
   if (m.batch * (m.m / TILE_M + 1) * (m.n / TILE_N + 1) > INT32_MAX) return 0;
   return m.m <= INT32_MAX && m.n <= INT32_MAX && m.k <= INT32_MAX && jf_blas_open() != NULL;
@@ -213,7 +213,7 @@ static int blas_accepts(const jf_kargs *k)
 
 static jfl_status blas_product(const jf_kargs *k, double alpha, double beta)
 {
-  jf_unit_matmul m = fast_matmul_extents(k);
+  jf_primitive_matmul m = fast_matmul_extents(k);
   blas_job j = {
     .blas = jf_blas_open(), .m = m, .dtype = k->in[0].dtype, .alpha = alpha, .beta = beta,
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,

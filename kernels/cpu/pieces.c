@@ -29,11 +29,11 @@ typedef struct pieces_step { int64_t a, b, c, bias, dbias; } pieces_step;
 typedef enum pieces_copy { COPY_NONE, COPY_A, COPY_C } pieces_copy;
 
 typedef struct pieces {
-  const jf_units *lib;
+  const jf_primitives *lib;
   pieces_cut outer, inner;         /* matrices or images; rows, columns or channels */
   pieces_step by_outer, by_inner;  /* from one element of an axis to the next */
-  jf_unit_any *unit[4];            /* for full pieces; the last inner; the last outer; both */
-  size_t room;                     /* bytes of scratch for each lane */
+  jf_primitive_any *unit[4];       /* for full pieces; the last inner; the last outer; both */
+  size_t room;                     /* bytes of scratch for each worker */
   int converts;                    /* units convert b, */
   size_t ready;                    /* which is done once for all outer pieces, into so many bytes
                                       for each inner piece; or 0 */
@@ -67,9 +67,9 @@ static int64_t pieces_wanted(double flop)
 
 /* Makes the unit for pieces of these extents. */
 typedef jfl_status (*pieces_maker)(const void *problem, int64_t outer, int64_t inner,
-                                   jf_unit_make *make);
+                                   jf_primitive_make *make);
 
-static jfl_status pieces_fill(pieces *p, pieces_maker make, const void *problem, int lanes)
+static jfl_status pieces_fill(pieces *p, pieces_maker make, const void *problem, int workers)
 {
   const int64_t outer[] = { p->outer.each, cut_rest(p->outer) };
   const int64_t inner[] = { p->inner.each, cut_rest(p->inner) };
@@ -77,7 +77,7 @@ static jfl_status pieces_fill(pieces *p, pieces_maker make, const void *problem,
     const int last_outer = i / 2, last_inner = i % 2;
     if ((last_outer && outer[1] == outer[0]) || (last_inner && inner[1] == inner[0])) continue;
     if ((!last_outer && p->outer.n < outer[0]) || (!last_inner && p->inner.n < inner[0])) continue;
-    jf_unit_make m = { .lanes = lanes };
+    jf_primitive_make m = { .workers = workers };
     JF_TRY(make(problem, outer[last_outer], inner[last_inner], &m));
     const int first = !p->unit[0];
     p->unit[i] = m.unit;
@@ -110,7 +110,7 @@ void jf_pieces_release(void *state)
 static int64_t pieces_count(const pieces *p) { return cut_count(p->outer) * cut_count(p->inner); }
 static int64_t pieces_parts(const pieces *p) { return p->sums ? pieces_count(p) : 0; }
 
-/* Bytes of the copy at the start of a lane's scratch. */
+/* Bytes of the copy at the start of a worker's scratch. */
 static size_t copy_room(const pieces *p)
 {
   const size_t size = p->copy == COPY_A ? p->from : p->to;
@@ -119,7 +119,7 @@ static size_t copy_room(const pieces *p)
 
 static size_t ready_room(const pieces *p) { return (p->ready + 63) / 64 * 64; }
 static size_t all_ready(const pieces *p) { return ready_room(p) * (size_t)cut_count(p->inner); }
-static size_t lane_room(const pieces *p) { return copy_room(p) + p->room; }
+static size_t worker_room(const pieces *p) { return copy_room(p) + p->room; }
 
 /* Whether input 1 may be converted before all runs. */
 static int pieces_may_pack(const jf_kargs *k) { return k->in[1].layout.kind == JF_LAYOUT_ANY; }
@@ -133,7 +133,7 @@ static jfl_status pieces_give(pieces *p, jfl_status s, int packs, jf_kargs *k, s
   }
   const size_t part = (size_t)(p->sums + p->bias_sums) * sizeof(float);
   k->state = p;
-  *scratch = (size_t)k->threads * lane_room(p) + (size_t)pieces_parts(p) * part;
+  *scratch = (size_t)k->threads * worker_room(p) + (size_t)pieces_parts(p) * part;
   if (packs && p->ready) {
     k->in[1].layout.kind = JF_LAYOUT_PACKED;
     k->in[1].layout.size = all_ready(p);
@@ -143,7 +143,7 @@ static jfl_status pieces_give(pieces *p, jfl_status s, int packs, jf_kargs *k, s
   return JFL_OK;
 }
 
-static jfl_status pieces_new(const jf_units *lib, jfl_dtype from, jfl_dtype to, pieces **out)
+static jfl_status pieces_new(const jf_primitives *lib, jfl_dtype from, jfl_dtype to, pieces **out)
 {
   *out = jf_new(sizeof **out);
   if (!*out) return jf_fail(JFL_ENOMEM, "out of memory");
@@ -155,23 +155,23 @@ static jfl_status pieces_new(const jf_units *lib, jfl_dtype from, jfl_dtype to, 
 
 /* ---- products ---- */
 
-static jf_unit_lines dense(int64_t rows, int64_t columns)
+static jf_primitive_lines dense(int64_t rows, int64_t columns)
 {
-  return (jf_unit_lines){ columns, rows * columns };
+  return (jf_primitive_lines){ columns, rows * columns };
 }
 
 typedef struct matmul_problem {
-  const jf_units *lib;
-  jf_unit_matmul m;
+  const jf_primitives *lib;
+  jf_primitive_matmul m;
   int by_rows;
   pieces_copy copy;
 } matmul_problem;
 
 static jfl_status matmul_piece(const void *problem, int64_t outer, int64_t inner,
-                               jf_unit_make *make)
+                               jf_primitive_make *make)
 {
   const matmul_problem *p = problem;
-  jf_unit_matmul m = p->m;
+  jf_primitive_matmul m = p->m;
   m.batch = outer;
   if (p->by_rows) m.m = inner;
   else m.n = inner;
@@ -187,7 +187,7 @@ static jfl_status matmul_piece(const void *problem, int64_t outer, int64_t inner
 /* Cuts each matrix into `count` pieces. */
 static void cut_matrix(pieces *p, matmul_problem *q, int64_t count)
 {
-  const jf_unit_matmul *m = &q->m;
+  const jf_primitive_matmul *m = &q->m;
   const int copy_a = !p->lib->strided && m->transpose_a && !m->transpose_b && m->n >= LONG &&
                      m->m >= LONG;
   q->by_rows = copy_a || (m->n < 2 * WIDTH && m->m > m->n && !m->panel);
@@ -214,7 +214,7 @@ static void cut_matrix(pieces *p, matmul_problem *q, int64_t count)
 
 static void cut_matmul(pieces *p, matmul_problem *q)
 {
-  const jf_unit_matmul *m = &q->m;
+  const jf_primitive_matmul *m = &q->m;
   const double flop = 2.0 * (double)m->batch * (double)m->m * (double)m->n * (double)m->k;
   const int64_t count = pieces_wanted(flop);
   p->by_outer = (pieces_step){ .a = m->a.apart, .b = m->b.apart, .c = m->c.apart };
@@ -222,7 +222,8 @@ static void cut_matmul(pieces *p, matmul_problem *q)
   cut_matrix(p, q, p->outer.each == 1 ? count / m->batch : 1);
 }
 
-jfl_status jf_pieces_matmul(const jf_units *lib, jf_unit_matmul *m, jf_kargs *k, size_t *scratch)
+jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf_kargs *k,
+                            size_t *scratch)
 {
   pieces *p;
   m->from = k->in[0].dtype;
@@ -242,15 +243,16 @@ jfl_status jf_pieces_matmul(const jf_units *lib, jf_unit_matmul *m, jf_kargs *k,
 /* ---- convolutions ---- */
 
 typedef struct conv_problem {
-  const jf_units *lib;
-  jf_unit_conv c;
-  jf_unit_kind kind;
+  const jf_primitives *lib;
+  jf_primitive_conv c;
+  jf_primitive_kind kind;
 } conv_problem;
 
-static jfl_status conv_piece(const void *problem, int64_t outer, int64_t inner, jf_unit_make *make)
+static jfl_status conv_piece(const void *problem, int64_t outer, int64_t inner,
+                             jf_primitive_make *make)
 {
   const conv_problem *p = problem;
-  jf_unit_conv c = p->c;
+  jf_primitive_conv c = p->c;
   c.batch = outer;
   c.out_channels = inner;
   return p->lib->conv(&c, p->kind, make);
@@ -264,7 +266,7 @@ static int64_t image(int64_t channels, const int64_t size[3], int64_t block)
 }
 
 /* From one image, and from one channel of the results, to the next. */
-static void conv_steps(pieces *p, const jf_unit_conv *c, jf_unit_kind kind)
+static void conv_steps(pieces *p, const jf_primitive_conv *c, jf_primitive_kind kind)
 {
   const int64_t x = image(c->in_channels, c->in, c->block_x ? c->block : 0);
   const int64_t y = image(c->out_channels, c->out, c->block_y ? c->block : 0);
@@ -297,7 +299,7 @@ static int64_t parts_of(int64_t sums, int64_t products)
 
 /* Images are cut first. The channels of one image lie together, so that these can be cut as well;
    those of several images do not. */
-static void cut_conv(pieces *p, const jf_unit_conv *c, jf_unit_kind kind)
+static void cut_conv(pieces *p, const jf_primitive_conv *c, jf_primitive_kind kind)
 {
   const double one = 2.0 * (double)image(c->in_channels / c->groups, c->kernel, 0) *
                      (double)image(c->out_channels, c->out, 0);
@@ -320,9 +322,9 @@ static void cut_conv(pieces *p, const jf_unit_conv *c, jf_unit_kind kind)
 /* Makes the units. Filters that are to be converted are so once for all pieces; with `packs`, once
    for all runs. Where that cannot be, and every piece would have to and is too small for that,
    pieces are made larger. */
-static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes, int packs)
+static jfl_status conv_fill(pieces *p, const conv_problem *q, int workers, int packs)
 {
-  JF_TRY(pieces_fill(p, conv_piece, q, lanes));
+  JF_TRY(pieces_fill(p, conv_piece, q, workers));
   if (q->kind == JF_UNIT_FILTER_GRAD || (cut_count(p->outer) == 1 && !packs)) p->ready = 0;
   const int64_t plane = image(1, q->c.out, 0), least = (ENOUGH + plane - 1) / plane;
   const int again = q->kind != JF_UNIT_FILTER_GRAD && cut_count(p->inner) == 1 &&
@@ -331,10 +333,11 @@ static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes, int pac
   if (!again) return JFL_OK;
   drop_units(p);
   p->outer.each = least < p->outer.n ? least : p->outer.n;
-  return pieces_fill(p, conv_piece, q, lanes);
+  return pieces_fill(p, conv_piece, q, workers);
 }
 
-jfl_status jf_pieces_conv(const jf_units *lib, const jf_unit_conv *c, jf_unit_kind kind,
+jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
+                          jf_primitive_kind kind,
                           jf_kargs *k, size_t *scratch)
 {
   pieces *p;
@@ -359,8 +362,8 @@ jfl_status jf_pieces_conv(const jf_units *lib, const jf_unit_conv *c, jf_unit_ki
 
 typedef struct pieces_job {
   const pieces *p;
-  jf_unit_run r;
-  char *scratch;               /* of the first lane */
+  jf_primitive_run r;
+  char *scratch;               /* of the first worker */
   float *sums;                 /* of the first part; each has those of the bias behind it */
   atomic_int failed;           /* the status of a piece that failed */
 } pieces_job;
@@ -371,11 +374,11 @@ static const void *further(const void *at, int64_t elements, size_t size)
 }
 
 /* The operands of the piece that begins at these elements. */
-static jf_unit_run pieces_operands(const pieces_job *j, int64_t outer, int64_t inner)
+static jf_primitive_run pieces_operands(const pieces_job *j, int64_t outer, int64_t inner)
 {
   const pieces_step *o = &j->p->by_outer, *i = &j->p->by_inner;
   const int64_t c = outer * o->c + inner * i->c;
-  return (jf_unit_run){
+  return (jf_primitive_run){
     .a = further(j->r.a, outer * o->a + inner * i->a, j->p->from),
     .b = further(j->r.b, outer * o->b + inner * i->b, j->p->from),
     .c = (void *)further(j->r.c, c, j->p->to),
@@ -399,7 +402,7 @@ static void pieces_lines(const pieces *p, size_t size, int64_t n, const char *fr
 }
 
 /* Copies a piece's columns of a, times the scale, if a is of float32. */
-static void pieces_gather(const pieces *p, int64_t n, const jf_unit_run *r, void *copy)
+static void pieces_gather(const pieces *p, int64_t n, const jf_primitive_run *r, void *copy)
 {
   const float *from = r->a, scale = r->scale ? *r->scale : 1;
   float *to = copy;
@@ -411,7 +414,7 @@ static void pieces_gather(const pieces *p, int64_t n, const jf_unit_run *r, void
     for (int64_t j = 0; j < n; j++) to[j] = scale * from[j];
 }
 
-static void pieces_one(void *ctx, int n, int lane)
+static void pieces_one(void *ctx, int n, int worker)
 {
   pieces_job *j = ctx;
   const pieces *p = j->p;
@@ -419,8 +422,8 @@ static void pieces_one(void *ctx, int n, int lane)
   const int last_outer = (outer + 1) * p->outer.each > p->outer.n;
   const int last_inner = (inner + 1) * p->inner.each > p->inner.n;
   const int64_t wide = last_inner ? cut_rest(p->inner) : p->inner.each;
-  char *scratch = j->scratch + (size_t)lane * lane_room(p);
-  jf_unit_run r = pieces_operands(j, outer * p->outer.each, inner * p->inner.each);
+  char *scratch = j->scratch + (size_t)worker * worker_room(p);
+  jf_primitive_run r = pieces_operands(j, outer * p->outer.each, inner * p->inner.each);
   void *c = r.c;
   if (p->sums) {
     r.c = j->sums + n * (p->sums + p->bias_sums);
@@ -429,21 +432,21 @@ static void pieces_one(void *ctx, int n, int lane)
   if (p->copy == COPY_A) pieces_gather(p, wide, &r, scratch);
   if (p->copy == COPY_A) r.a = scratch;
   if (p->copy == COPY_C) r.c = scratch;
-  jfl_status s = p->lib->execute(p->unit[2 * last_outer + last_inner], lane,
+  jfl_status s = p->lib->execute(p->unit[2 * last_outer + last_inner], worker,
                                  scratch + copy_room(p), r);
   if (p->copy == COPY_C) pieces_lines(p, p->to, wide, r.c, wide, c, p->lead);
   if (s != JFL_OK) atomic_store(&j->failed, (int)s);
 }
 
 /* Converts the filters of an inner piece. */
-static void pieces_ready(void *ctx, int n, int lane)
+static void pieces_ready(void *ctx, int n, int worker)
 {
   pieces_job *j = ctx;
   const pieces *p = j->p;
   const int64_t inner = n * p->inner.each;
   const int last = inner + p->inner.each > p->inner.n;
-  const jf_unit_run r = pieces_operands(j, 0, inner);
-  const jfl_status s = p->lib->ready(p->unit[last], lane, r.b, r.ready);
+  const jf_primitive_run r = pieces_operands(j, 0, inner);
+  const jfl_status s = p->lib->ready(p->unit[last], worker, r.b, r.ready);
   if (s != JFL_OK) atomic_store(&j->failed, (int)s);
 }
 
@@ -482,21 +485,21 @@ jfl_status jf_pieces_pack(const jf_kargs *k)
 {
   const pieces *p = k->state;
   pieces_job j = { .p = p, .r = { .b = k->in[0].data, .ready = k->out[0].data } };
-  jf_parallel_lanes(k->threads, (int)cut_count(p->inner), pieces_ready, &j);
+  jf_parallel_workers(k->threads, (int)cut_count(p->inner), pieces_ready, &j);
   return j.failed ? jf_fail((jfl_status)j.failed, "packing failed") : JFL_OK;
 }
 
-jfl_status jf_pieces_run(const jf_kargs *k, jf_unit_run r)
+jfl_status jf_pieces_run(const jf_kargs *k, jf_primitive_run r)
 {
   const pieces *p = k->state;
   const int packed = k->in[1].layout.kind == JF_LAYOUT_PACKED;
   pieces_job j = { .p = p, .r = r, .scratch = k->scratch };
-  char *ready = j.scratch + (size_t)k->threads * lane_room(p);
+  char *ready = j.scratch + (size_t)k->threads * worker_room(p);
   j.sums = (float *)(packed ? ready : ready + all_ready(p));
   if (p->ready) j.r.ready = packed ? (void *)r.b : ready;
   if (p->ready && !packed)
-    jf_parallel_lanes(k->threads, (int)cut_count(p->inner), pieces_ready, &j);
-  jf_parallel_lanes(k->threads, (int)pieces_count(p), pieces_one, &j);
+    jf_parallel_workers(k->threads, (int)cut_count(p->inner), pieces_ready, &j);
+  jf_parallel_workers(k->threads, (int)pieces_count(p), pieces_one, &j);
   if (j.failed) return jf_fail((jfl_status)j.failed, "a piece of the work failed");
   if (p->sums) pieces_add_up(k, &j);
   return JFL_OK;

@@ -2,15 +2,17 @@
 #ifndef JF_PIECES_H
 #define JF_PIECES_H
 
-#include "units.h"
+#include "primitives.h"
 
 /* For rows: set k->state and *scratch (in bytes) for a problem. Matrices are dense; where the lines
    of m are is set here. */
-jfl_status jf_pieces_matmul(const jf_units *lib, jf_unit_matmul *m, jf_kargs *k, size_t *scratch);
-jfl_status jf_pieces_conv(const jf_units *lib, const jf_unit_conv *c, jf_unit_kind kind,
+jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf_kargs *k,
+                            size_t *scratch);
+jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
+                          jf_primitive_kind kind,
                           jf_kargs *k, size_t *scratch);
 /* Runs k->state on these operands. */
-jfl_status jf_pieces_run(const jf_kargs *k, jf_unit_run r);
+jfl_status jf_pieces_run(const jf_kargs *k, jf_primitive_run r);
 /* Of rows whose state this is. Input 1 is what they pack. */
 jfl_status jf_pieces_pack(const jf_kargs *k);
 void jf_pieces_release(void *state);

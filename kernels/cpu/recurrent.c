@@ -16,8 +16,8 @@ typedef struct recurrent_job {
   int64_t panels, wide;        /* how many there are; columns with those that fill the last */
   int64_t rows;                /* that a thread takes together */
   float *panel;
-  char *lanes;                 /* scratch of the first lane */
-  size_t room;                 /* bytes of a lane */
+  char *lanes;                 /* scratch of the first worker */
+  size_t room;                 /* bytes of a worker */
 } recurrent_job;
 
 static int64_t recurrent_least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -161,7 +161,7 @@ JF_BODY void recurrent_units(const recurrent_job *j, int64_t row, const float *s
   }
 }
 
-/* What runs on a lane: rows of part i of the job, with the lane's scratch. */
+/* What runs on a worker: rows of part i of the job, with the worker's scratch. */
 typedef struct recurrent_piece { const recurrent_job *j; float *scratch; } recurrent_piece;
 
 JF_BODY void recurrent_part_body(void *ctx, int i)
@@ -350,20 +350,20 @@ static jfl_status recurrent_back_prepare(jf_kargs *k, size_t *scratch)
   return recurrent_room(k, scratch, 1);
 }
 
-static void recurrent_lane(const recurrent_job *j, jf_part part, int i, int lane)
+static void recurrent_lane(const recurrent_job *j, jf_part part, int i, int worker)
 {
-  recurrent_piece p = { j, (float *)(j->lanes + (size_t)lane * j->room) };
+  recurrent_piece p = { j, (float *)(j->lanes + (size_t)worker * j->room) };
   part(&p, i);
 }
 
-static void recurrent_forward_lane(void *ctx, int i, int lane)
+static void recurrent_forward_lane(void *ctx, int i, int worker)
 {
-  recurrent_lane(ctx, recurrent_part(), i, lane);
+  recurrent_lane(ctx, recurrent_part(), i, worker);
 }
 
-static void recurrent_backward_lane(void *ctx, int i, int lane)
+static void recurrent_backward_lane(void *ctx, int i, int worker)
 {
-  recurrent_lane(ctx, recurrent_back_part(), i, lane);
+  recurrent_lane(ctx, recurrent_back_part(), i, worker);
 }
 
 static jfl_status recurrent_go(const jf_kargs *k, int backward)
@@ -372,7 +372,7 @@ static jfl_status recurrent_go(const jf_kargs *k, int backward)
   j.panel = k->scratch;
   j.lanes = (char *)k->scratch + recurrent_panel_size(&j);
   jf_run_parts(k, (int)j.panels, backward ? recurrent_copy() : recurrent_turn(), &j);
-  jf_parallel_lanes(k->threads, (int)((j.d.batch + j.rows - 1) / j.rows),
+  jf_parallel_workers(k->threads, (int)((j.d.batch + j.rows - 1) / j.rows),
                     backward ? recurrent_backward_lane : recurrent_forward_lane, &j);
   return JFL_OK;
 }

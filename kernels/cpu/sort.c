@@ -97,10 +97,10 @@ static const uint32_t *order_line(const order_job *j, int64_t i, int64_t *to)
   return (const uint32_t *)j->x->data + i / j->s.after * j->s.m * j->s.after + i % j->s.after;
 }
 
-static void order_one(void *ctx, int i, int lane)
+static void order_one(void *ctx, int i, int worker)
 {
   const order_job *j = ctx;
-  uint64_t *v = j->room + (int64_t)lane * 2 * j->s.m;
+  uint64_t *v = j->room + (int64_t)worker * 2 * j->s.m;
   int64_t to;
   const uint32_t *x = order_line(j, i, &to);
   order_words(j, x, 0, j->s.m, v);
@@ -250,12 +250,12 @@ JF_BODY void order_top_body(const order_job *j, const uint32_t *x, int64_t to, u
 JF_DISPATCH(order_top, (const order_job *j, const uint32_t *x, int64_t to, uint64_t *v),
             (j, x, to, v))
 
-static void order_few(void *ctx, int i, int lane)
+static void order_few(void *ctx, int i, int worker)
 {
   const order_job *j = ctx;
   int64_t to;
   const uint32_t *x = order_line(j, i, &to);
-  order_top(j, x, to, j->room + (int64_t)lane * 2 * j->s.m);
+  order_top(j, x, to, j->room + (int64_t)worker * 2 * j->s.m);
 }
 
 /* ---- the rows ---- */
@@ -285,7 +285,7 @@ static void order_all(const jf_kargs *k, order_job *j)
 {
   const int64_t lines = j->s.before * j->s.after;
   if (lines < k->threads && j->s.m >= ORDER_HALVES) order_long(k, j);
-  else jf_parallel_lanes(k->threads, (int)lines, order_one, j);
+  else jf_parallel_workers(k->threads, (int)lines, order_one, j);
 }
 
 static jfl_status order_sort(const jf_kargs *k)
@@ -303,7 +303,7 @@ static jfl_status order_top_k(const jf_kargs *k)
   order_job j = order_job_of(k, a->axis, 1);
   j.k = a->k;
   if (8 * j.k + 4 * ORDER_BLOCK > j.s.m) order_all(k, &j);
-  else jf_parallel_lanes(k->threads, (int)(j.s.before * j.s.after), order_few, &j);
+  else jf_parallel_workers(k->threads, (int)(j.s.before * j.s.after), order_few, &j);
   return JFL_OK;
 }
 

@@ -351,10 +351,10 @@ OUTER void convolve_tiles(const winograd *w, int64_t first, float *v, float *m)
   for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES) multiply_tiles(w, first, n, o, v, m);
 }
 
-static void convolve_batch(void *ctx, int i, int lane)
+static void convolve_batch(void *ctx, int i, int worker)
 {
   const winograd *w = ctx;
-  float *v = w->room + (size_t)lane * w->room_size;
+  float *v = w->room + (size_t)worker * w->room_size;
   convolve_tiles(w, i * w->span, v, v + tile_cells(w) * pitch(w, w->n_from * JF_LANES));
 }
 
@@ -368,10 +368,11 @@ OUTER void small_input(void *ctx, int i)
                   w->room + first * from, SMALL);
 }
 
-static void small_output(void *ctx, int i, int lane)
+static void small_output(void *ctx, int i, int worker)
 {
   const winograd *w = ctx;
-  float *m = w->room + tile_cells(w) * pitch(w, w->n_from * JF_LANES) + (size_t)lane * w->room_size;
+  float *m = w->room + tile_cells(w) * pitch(w,
+                                             w->n_from * JF_LANES) + (size_t)worker * w->room_size;
   multiply_tiles(w, 0, (int)w->tiles, i * (WIDE / JF_LANES), w->room, m);
 }
 
@@ -442,9 +443,9 @@ static jfl_status convolve(const jf_kargs *k, winograd *w)
   if (!w->packed) transform_filters(w, k->threads);
   if (w->side == SMALL) {
     jf_parallel(k->threads, jf_parts(w->tiles, ROWS), small_input, w);
-    jf_parallel_lanes(k->threads, jf_parts(w->n_to, WIDE / JF_LANES), small_output, w);
+    jf_parallel_workers(k->threads, jf_parts(w->n_to, WIDE / JF_LANES), small_output, w);
   } else {
-    jf_parallel_lanes(k->threads, jf_parts(w->tiles, w->span), convolve_batch, w);
+    jf_parallel_workers(k->threads, jf_parts(w->tiles, w->span), convolve_batch, w);
   }
   return JFL_OK;
 }

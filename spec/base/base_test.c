@@ -437,7 +437,7 @@ static void *loop_often(void *out)
 {
   for (int round = 0; round < 50; round++) {
     lanes l = { 0 };
-    jf_parallel_lanes(LANES, 300, use_lane, &l);
+    jf_parallel_workers(LANES, 300, use_lane, &l);
     int bad = l.shared || l.inner != 900;
     for (int i = 0; i < 300; i++) bad |= l.seen[i] != 1;
     if (bad) return out;
@@ -472,7 +472,7 @@ static void helpers_have_the_lowest_priority_in_the_background(void)
   for (int round = 0; round < 3; round++) {
     atomic_int low[LANES] = { 0 };
     jf_loops_set(round == 1 ? 2 : 0, round == 1);
-    do jf_parallel_lanes(LANES, 100, see_priority, low);
+    do jf_parallel_workers(LANES, 100, see_priority, low);
     while (round == 1 && !low[1] && jf_now() < end);
     CHECK_MSG(low[0] == 0 && low[2] == 0 && low[3] == 0 && (low[1] > 0) == (round == 1),
               "round %d: %d, %d, %d, %d", round, low[0], low[1], low[2], low[3]);

@@ -160,7 +160,7 @@ describe("the environment", function()
   it("is named where it names a pass that is not there", function()
     fails("", "JFL_PASSES: unknown pass 'fues', or one that cannot be left out", helper.file(JOB),
       { before = "JFL_PASSES=-fues" })
-    for name in ("shard apart grad recompute output update spread take_turns place dce mixed "
+    for name in ("shard apart grad recompute output update spread pipeline place dce mixed "
       .. "widen forms find_shards resolve repeat join"):gmatch "%S+" do
       fails("", ("JFL_PASSES: unknown pass '%s', or one that cannot be left out"):format(name),
         helper.file(JOB), { before = "JFL_PASSES=-" .. name })

@@ -4,7 +4,7 @@
 #include "cuda/cut.h"
 #include "cuda/order.cuh"
 #include "cuda/recurrent.h"
-#include "cuda/small.h"
+#include "cuda/scalar.h"
 #include "cuda/update.h"
 #include "op/op.h"
 #include "test.h"
@@ -226,10 +226,10 @@ static void compile_source(const char *what, char *source, int arch)
 static void compile_small(const jfl_op *op, const void *attr, int arch)
 {
   jf_text text = { 0 };
-  jf_small s;
+  jf_scalar_op s;
   char *source;
   op->small(op, attr, &s);
-  jf_small_source(&text, op, attr, &s);
+  jf_scalar_source(&text, op, attr, &s);
   CHECK(!jf_text_take(&text, &source));
   compile_source(op->name, source, arch);
 }

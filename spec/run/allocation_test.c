@@ -111,7 +111,7 @@ static jfl_session *open_session(int threads)
   return s;
 }
 
-/* What oneDNN may allocate for one of the pieces that a problem is cut into, and must give back: a
+/* What oneDNN may allocate for one of the shards that a problem is cut into, and must give back: a
    map of up to four arguments (nodes and two tables), what converts before and after it, and, for
    products of matrices that lie apart, copies of both in an order of its own. */
 enum { PIECES = 64, PIECE_CALLS = 7, PIECE_BYTES = 300, CONVERSIONS = 20, COPIES = 1 << 17 };

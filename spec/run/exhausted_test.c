@@ -160,8 +160,8 @@ static uint64_t contents(jfl_session *s)
 {
   uint64_t sum = 0;
   for (int i = 0; i < s->n_var; i++)
-    for (int k = 0; k < s->var[i]->n_piece; k++) {
-      const jf_storage *st = s->var[i]->piece[k].storage;
+    for (int k = 0; k < s->var[i]->n_shard; k++) {
+      const jf_storage *st = s->var[i]->shard[k].storage;
       sum = jf_hash(sum, st->data, st->size);
     }
   return sum;
@@ -184,7 +184,7 @@ static jfl_status learn(jfl_session *s, jfl_array *const *in)
   jfl_plan *p, *q;
   COUNTER_TRY(model_plan(s, "momentum", conv_net, BATCH, 0.9, &p));
   CHECK(!jf_cpu_channel_block() ||
-        jf_session_var(s, "conv2-weight")->piece[0].packing.form == JF_PACKED);
+        jf_session_var(s, "conv2-weight")->shard[0].packing.form == JF_PACKED);
   COUNTER_TRY(train(s, p, in));
   COUNTER_TRY(run_queued(s, p, in));
   COUNTER_TRY(read_back(s, "conv2-weight"));
@@ -227,7 +227,7 @@ static jfl_status learn_together(jfl_session *s, jfl_array *const *in)
   jfl_plan *p;
   COUNTER_TRY(jfl_session_set(s, &two));
   COUNTER_TRY(model_plan(s, "together", split_net, BATCH, 0.9, &p));
-  CHECK(jf_session_var(s, "last-weight")->n_piece == 2);
+  CHECK(jf_session_var(s, "last-weight")->n_shard == 2);
   jfl_array *out[1];
   COUNTER_TRY(jfl_run(p, in, out));
   jfl_array_unref(out[0]);

@@ -1,4 +1,4 @@
-/* Variables that lie in pieces on several devices: what each device has, that whole tensors go in
+/* Variables that lie in shards on several devices: what each device has, that whole tensors go in
    and come out, and that checkpoints do not tell how they lay. */
 #include "scratch.h"
 #include "test.h"
@@ -38,7 +38,7 @@ static void alone(float *out)
 {
   jfl_session *s = seeded();
   jf_var *v = lay(s, &(lying){ "cpu:0", { JFL_BROADCAST, 0 } }, &normal);
-  CHECK(v->n_piece == 1 && jf_var_data(v) && !jf_var_read(v, out));
+  CHECK(v->n_shard == 1 && jf_var_data(v) && !jf_var_read(v, out));
   jfl_session_free(s);
 }
 
@@ -62,9 +62,9 @@ static void each_device_has_its_part(void)
   jfl_session *s = new_session();
   jf_var *v = lay(s, &ways[3], &normal);      /* 5 on 3 devices: 2, 2 and 1 */
   for (int i = 0; i < N; i++) values[i] = (float)i;
-  CHECK(v->n_piece == 3 && !jf_var_write(v, values));
+  CHECK(v->n_shard == 3 && !jf_var_write(v, values));
   for (int m = 0; m < 3; m++) {
-    const jf_var_piece *p = jf_var_piece_of(v, -1, m);
+    const jf_var_shard *p = jf_var_shard_of(v, -1, m);
     const int n = m < 2 ? 2 : 1;
     CHECK(p->shape.d[0] == 7 && p->shape.d[1] == n && p->shape.d[2] == 6);
     CHECK(p->site->device->index == m);
@@ -110,8 +110,8 @@ static void pieces_are_packed_each_in_its_form(void)
     int place;
     CHECK(!jf_session_group(s, "sim 0:0-1", &place));
     CHECK(!jf_var_new(s, &filter, place, each[k % 3], &v));
-    v->piece[0].packing = (jf_packing){ JF_PACKED, 8 };
-    if (k >= 3) v->piece[1].packing = v->piece[0].packing;
+    v->shard[0].packing = (jf_packing){ JF_PACKED, 8 };
+    if (k >= 3) v->shard[1].packing = v->shard[0].packing;
     CHECK(!jf_session_add_var(s, v) && !jf_var_write(v, values));
     memset(got, 0, sizeof got);
     CHECK(!jf_var_read(v, got));
@@ -131,10 +131,10 @@ static void devices_that_occur_twice_share_what_is_whole(void)
                                    { 0, b->place } };
   CHECK(!jf_session_group_of(s, "twice", four, 4, &place));
   CHECK(!jf_var_new(s, &normal, place, JF_ON_ALL, &v));
-  CHECK(v->n_piece == 2 && jf_var_piece_of(v, b->place, 3) == &v->piece[1]);
+  CHECK(v->n_shard == 2 && jf_var_shard_of(v, b->place, 3) == &v->shard[1]);
   jf_var_free(v);
   CHECK(!jf_var_new(s, &normal, place, JF_ALONG(0), &v));
-  CHECK(v->n_piece == 4 && jf_var_piece_of(v, b->place, 3)->site == b);
+  CHECK(v->n_shard == 4 && jf_var_shard_of(v, b->place, 3)->site == b);
   jf_var_free(v);
   jfl_session_free(s);
 }
@@ -168,7 +168,7 @@ static void checkpoints_do_not_tell_how_variables_lie(void)
   free(first);
 }
 
-/* A load that fails leaves every piece as it was. */
+/* A load that fails leaves every shard as it was. */
 static void a_load_that_fails_changes_no_piece(void)
 {
   float want[N], got[N];

@@ -32,8 +32,8 @@ static const jf_packing *api_job_packing_in(const jfl_session *s, const jfl_valu
   const jfl_variable_spec *spec = want->variable;
   jf_var *v = jf_session_var(s, spec->name);
   if (!v || v->spec.dtype != spec->dtype || !jf_shape_eq(&v->spec.shape, &spec->shape)) return NULL;
-  const jf_var_piece *p =
-      jf_var_piece_of(v, want->place, want->piece ? want->piece->member : 0);
+  const jf_var_shard *p =
+      jf_var_shard_of(v, want->place, want->shard ? want->shard->member : 0);
   return p ? &p->packing : NULL;
 }
 

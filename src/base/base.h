@@ -191,10 +191,10 @@ int jf_library_find(void *so, const char *name, void *fn);
 /* Calls fn(ctx, i) for i in 0..n-1 on the caller and up to threads - 1 helpers. fn must not fail; a
    loop within fn runs on its caller alone. */
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
-/* The same for loops that need memory for each thread: `lane` is below `threads`, and no two calls
-   with the same lane run at the same time. */
-typedef void (*jf_lane_fn)(void *ctx, int i, int lane);
-void jf_parallel_lanes(int threads, int n, jf_lane_fn fn, void *ctx);
+/* The same for loops that need memory for each thread: `worker` is below `threads`, and no two
+   calls with the same worker run at the same time. */
+typedef void (*jf_worker_fn)(void *ctx, int i, int worker);
+void jf_parallel_workers(int threads, int n, jf_worker_fn fn, void *ctx);
 /* Sets how the calling thread's later loops run: on at most so many threads (0: as many as they ask
    for), and whether with helpers of the lowest priority. */
 void jf_loops_set(int most, int low);

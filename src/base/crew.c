@@ -29,14 +29,14 @@ typedef struct helper {
   _Alignas(64) atomic_uint turn;   /* changes when there is a loop to help with; it is slept on */
   atomic_int asleep, works, ends;
   struct crew *crew;
-  int lane, low;
+  int worker, low;
   double rests;                    /* it is not called before; of whoever has the crew */
   pthread_t thread;
 } helper;
 
-/* Each lane begins with a share of its own, the same one in every loop of that size, so that a step
-   finds in the thread's cache what the step before left there. A lane that is done takes elements
-   from the shares of others. */
+/* Each worker begins with a share of its own, the same one in every loop of that size, so that a
+   step finds in the thread's cache what the step before left there. A worker that is done takes
+   elements from the shares of others. */
 typedef struct share { _Alignas(64) atomic_int next; int end; } share;
 
 typedef struct crew {
@@ -46,9 +46,9 @@ typedef struct crew {
   int n_helper;
   int home;                        /* the core that the helpers were last told to keep off; or -1 */
   int low;                         /* its helpers run at the lowest priority */
-  jf_lane_fn fn;
+  jf_worker_fn fn;
   void *ctx;
-  int n_lane;
+  int n_worker;
   share share[MOST_LANES];
   helper helper[MOST_LANES - 1];
 } crew;
@@ -69,17 +69,17 @@ static void crew_pause(void)
 
 /* ---- the work of a loop ---- */
 
-static void crew_take(crew *c, share *s, int lane)
+static void crew_take(crew *c, share *s, int worker)
 {
   if (atomic_load_explicit(&s->next, memory_order_relaxed) >= s->end) return;
   for (int i; (i = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->end;)
-    c->fn(c->ctx, i, lane);
+    c->fn(c->ctx, i, worker);
 }
 
-static void crew_work(crew *c, int lane)
+static void crew_work(crew *c, int worker)
 {
   inside = 1;
-  for (int i = 0; i < c->n_lane; i++) crew_take(c, &c->share[(lane + i) % c->n_lane], lane);
+  for (int i = 0; i < c->n_worker; i++) crew_take(c, &c->share[(worker + i) % c->n_worker], worker);
   inside = 0;
 }
 
@@ -124,7 +124,7 @@ static void *helper_run(void *arg)
   for (unsigned seen = 0; seen = helper_wait(h, seen), !atomic_load(&h->ends);) {
     if (!helper_joins(c)) continue;
     atomic_store(&h->works, 1);
-    if (h->lane < c->n_lane) crew_work(c, h->lane);
+    if (h->worker < c->n_worker) crew_work(c, h->worker);
     atomic_store(&h->works, 0);
     helper_leaves(c);
   }
@@ -163,7 +163,7 @@ static void crew_grow(crew *c, int n)
     atomic_store(&h->works, 0);
     atomic_store(&h->ends, 0);
     h->crew = c;
-    h->lane = c->n_helper + 1;
+    h->worker = c->n_helper + 1;
     h->low = c->low;
     h->rests = 0;
     if (jf_thread_start(&h->thread, helper_run, h)) break;
@@ -219,7 +219,7 @@ static int crew_rescue(crew *c, const double *seconds)
   const int cpu = jf_core_here();
   int rescued = 0;
   jf_cores_only(&here, cpu);
-  for (int i = 0; i < c->n_lane - 1 && cpu >= 0; i++) {
+  for (int i = 0; i < c->n_worker - 1 && cpu >= 0; i++) {
     helper *h = &c->helper[i];
     if (!atomic_load(&h->works) || jf_thread_seconds(h->thread) - seconds[i] > LATE / 2) continue;
     jf_thread_keep_to(h->thread, &here);
@@ -244,7 +244,7 @@ static void crew_sleep(crew *c)
 static void crew_rest(crew *c, double begin)
 {
   const double now = jf_now();
-  for (int i = 0; i < c->n_lane - 1; i++)
+  for (int i = 0; i < c->n_worker - 1; i++)
     if (c->helper[i].rests == INFINITY) c->helper[i].rests = now + REST * (now - begin);
 }
 
@@ -253,7 +253,7 @@ static void crew_wait(crew *c)
   double seconds[MOST_LANES], begin = jf_now();
   int rescued = 0;
   while (!crew_spin(c, LATE)) {
-    for (int i = 0; i < c->n_lane - 1; i++)
+    for (int i = 0; i < c->n_worker - 1; i++)
       if (atomic_load(&c->helper[i].works)) seconds[i] = jf_thread_seconds(c->helper[i].thread);
       else seconds[i] = -INFINITY;
     if (crew_spin(c, LATE)) break;
@@ -279,20 +279,20 @@ static void crew_prepare(crew *c, int threads)
   if (c->n_helper && c->low != low) crew_end(c);
   crew_grow(c, threads - 1);
   if (threads > c->n_helper + 1) threads = c->n_helper + 1;
-  c->n_lane = threads;
+  c->n_worker = threads;
   crew_settle(c);
 }
 
 static void crew_run(crew *c, int n)
 {
-  for (int i = 0; i < c->n_lane; i++) {
-    atomic_store_explicit(&c->share[i].next, (int)((int64_t)n * i / c->n_lane),
+  for (int i = 0; i < c->n_worker; i++) {
+    atomic_store_explicit(&c->share[i].next, (int)((int64_t)n * i / c->n_worker),
                           memory_order_relaxed);
-    c->share[i].end = (int)((int64_t)n * (i + 1) / c->n_lane);
+    c->share[i].end = (int)((int64_t)n * (i + 1) / c->n_worker);
   }
   const double now = jf_now();
   atomic_store(&c->state, OPEN);
-  for (int i = 0; i < c->n_lane - 1; i++)
+  for (int i = 0; i < c->n_worker - 1; i++)
     if (c->helper[i].rests <= now) helper_call(&c->helper[i]);
   crew_work(c, 0);
   if (atomic_fetch_and(&c->state, ~(unsigned)OPEN) != OPEN) crew_wait(c);
@@ -310,7 +310,7 @@ void jf_loops_get(int *most, int *want_low)
   *want_low = low;
 }
 
-void jf_parallel_lanes(int threads, int n, jf_lane_fn fn, void *ctx)
+void jf_parallel_workers(int threads, int n, jf_worker_fn fn, void *ctx)
 {
   if (threads > n) threads = n;
   if (threads > MOST_LANES) threads = MOST_LANES;
@@ -329,14 +329,14 @@ void jf_parallel_lanes(int threads, int n, jf_lane_fn fn, void *ctx)
 
 typedef struct plain_loop { void (*fn)(void *ctx, int i); void *ctx; } plain_loop;
 
-static void crew_plain(void *ctx, int i, int lane)
+static void crew_plain(void *ctx, int i, int worker)
 {
   const plain_loop *l = ctx;
-  (void)lane;
+  (void)worker;
   l->fn(l->ctx, i);
 }
 
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
 {
-  jf_parallel_lanes(threads, n, crew_plain, &(plain_loop){ fn, ctx });
+  jf_parallel_workers(threads, n, crew_plain, &(plain_loop){ fn, ctx });
 }

@@ -205,7 +205,7 @@ static jfl_status checkpoint_session_room(const checkpoint_session_loader *l, co
                  v->spec.name);
 }
 
-/* What variable i is to get, in the form of its pieces; all that share the source come here. */
+/* What variable i is to get, in the form of its shards; all that share the source come here. */
 static jfl_status checkpoint_session_fetch_one(const checkpoint_session_loader *l, int i,
                                                jfl_status r)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A source as bytes: this head, then for each tensor its record, its name and the name of its
-   dtype, which is empty where there is none, then key and value of each piece of metadata. */
+   dtype, which is empty where there is none, then key and value of each shard of metadata. */
 typedef struct shared_head { int n_tensor, n_meta, about; char path[JF_MOST_PATH]; } shared_head;
 
 static void shared_put_text(jf_text *t, const char *s)

@@ -204,7 +204,8 @@ static jf_awaited *answer_new(jf_arena *arena, int place, const jfl_op *op, cons
 /* The most threads that a call on the device may have. */
 static int choose_threads(const jf_chooser *c, const jf_device *dev)
 {
-  return dev->kind->near && c->shares ? (c->threads + c->shares - 1) / c->shares : c->threads;
+  const int shares = dev->kind->host_memory && c->shares ? c->shares : 1;
+  return (c->threads + shares - 1) / shares;
 }
 
 static jfl_status choose_call(const jf_chooser *c, int place, const jfl_op *op, jf_kargs *k,

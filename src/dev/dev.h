@@ -21,7 +21,7 @@ typedef struct jf_device jf_device;
 typedef struct jf_kind {
   const char *name;                    /* "cpu" */
   int host;                            /* its memory is the host's, kernels end when they return */
-  int near;                            /* its memory is the host's, but it works late */
+  int host_memory;                     /* its memory is the host's, but it works late */
   int plain;                           /* the plain kernels of op records can run on it */
   const struct jf_kind *parts;         /* the kind of devices that the one of this kind is divided
                                           into where a session wants several; NULL: it is not */
@@ -131,7 +131,7 @@ static inline int jf_can_move(const jf_kind *from, const jf_kind *to)
 }
 
 /* Whether the host and other such kinds can use the kind's memory. */
-static inline int jf_is_near(const jf_kind *k) { return k->host || k->near; }
+static inline int jf_has_host_memory(const jf_kind *k) { return k->host || k->host_memory; }
 
 /* An instance of a kind. It is immutable once open, except for what the kind keeps in state. */
 struct jf_device {

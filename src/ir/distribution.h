@@ -41,7 +41,7 @@ enum { JF_MOST_TURNS = 1024 };
 
 /* Of a variable over a group the part that a physical value is: the group as a place, and which
    member has it. */
-typedef struct jf_piece { jfl_distribution distribution; int group, member; } jf_piece;
+typedef struct jf_shard { jfl_distribution distribution; int group, member; } jf_shard;
 
 /* Places from here on are those of groups: JF_GROUPS + i is group i of the session. Values have
    them until the pass spread has replaced the values by their parts. */

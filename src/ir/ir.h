@@ -37,7 +37,7 @@ struct jfl_value {
   const char *name;
   const char *line;            /* of an input or a variable, as jf_node_source has it for nodes */
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
-  const jf_piece *piece;               /* of one that is a part of a variable over a group, to which
+  const jf_shard *shard;               /* of one that is a part of a variable over a group, to which
                                           `variable` belongs; or NULL */
   jfl_value *older;                    /* the one that was made before it, or NULL */
 };
@@ -126,7 +126,7 @@ struct jfl_graph {
   jf_kept *kept; int n_kept, cap_kept;          /* arrays that attributes hold */
   jf_map names, variables;             /* node names; variable values */
   jfl_value **whole; int n_whole;      /* variables over groups, of which the pass spread has made
-                                          pieces */
+                                          shards */
   jf_map counters;                     /* op name -> last number given to an unnamed node */
   jf_node_source source;               /* of nodes that are added now, unless they serve another */
   const jf_node *served;               /* the node that they serve (jf_serve), or NULL */
@@ -264,7 +264,7 @@ typedef struct jf_mixed { unsigned inputs; size_t wide; } jf_mixed;
 
 struct jf_layout;        /* op/layout.h */
 struct jf_move;          /* ir/moves.h */
-struct jf_small;         /* op/small.h */
+struct jf_scalar_op;     /* op/scalar.h */
 
 struct jfl_op {
   jf_tag tag;
@@ -303,8 +303,8 @@ struct jfl_op {
                                              "a + b"; op/elementwise.h says what stands in them */
   const char *define[2];                  /* the body of the function jf_NAME that expr calls, where
                                              O is a floating type, and where it is an integer */
-  /* Ops on a few numbers: gives their text, as op/small.h says. NULL: it is none of them. */
-  void (*small)(const jfl_op *op, const void *attr, struct jf_small *out);
+  /* Ops on a few numbers: gives their text, as op/scalar.h says. NULL: it is none of them. */
+  void (*small)(const jfl_op *op, const void *attr, struct jf_scalar_op *out);
   const char *(*title)(const void *attr); /* how texts call the op; NULL: by its name */
   const jfl_op *descent;                  /* an op of the same attributes that subtracts this op's
                                              result, times a rate, from a parameter without storing

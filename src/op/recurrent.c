@@ -13,7 +13,7 @@
 #include "op/reduce.h"
 #include "op/reshape.h"
 #include "op/slice.h"
-#include "op/small.h"
+#include "op/scalar.h"
 #include "op/transpose.h"
 
 #include <math.h>

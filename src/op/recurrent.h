@@ -7,7 +7,7 @@
 #define JF_RECURRENT_CELLS \
   typedef enum jf_recurrent_cell { JF_RNN_TANH, JF_RNN_RELU, JF_LSTM, JF_GRU } jf_recurrent_cell;
 JF_RECURRENT_CELLS
-/* The texts of the cells and of what a step does to a unit (op/small.h), whose numbers have the
+/* The texts of the cells and of what a step does to a unit (op/scalar.h), whose numbers have the
    type `real`: the functions unit_forward and unit_backward of recurrent.c. */
 extern const char jf_recurrent_cells_text[], jf_unit_text[], jf_unit_forward_text[],
   jf_unit_backward_text[];

@@ -1,7 +1,7 @@
 /* Exponential moving averages of parameters, which an update moves right after its step, and the op
    that says how far. */
 #include "optim/average.h"
-#include "op/small.h"
+#include "op/scalar.h"
 #include "optim/rule.h"
 
 #define average_slots(S) S(ema, LIKE, 0)
@@ -54,7 +54,7 @@ JF_LOCAL void average_share_run(const void *attr, void *const *at, int n)
   (void)n;
   *(double *)at[1] = t == 0 ? 1 : 1 - keeps;
 })
-JF_SMALL_OP(average_share, average_attributes_text, jf_average_share_text)
+JF_SCALAR_OP(average_share, average_attributes_text, jf_average_share_text)
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_I64] = average_share_plain };
 
 JFL_OP(average_share, .doc = "What averages take of parameters, after count steps.",

@@ -2,7 +2,7 @@
 #ifndef JF_OPTIM_H
 #define JF_OPTIM_H
 
-#include "op/small.h"
+#include "op/scalar.h"
 #include "optim/update.h"
 
 struct jf_step_of;
@@ -20,7 +20,7 @@ struct jfl_optimizer {
      rate too. NULL: there is nothing to set. */
   void (*scalars)(const void *attr, int64_t t, double *scalar);
   const char *scalars_name;            /* of that function, and the texts that it needs */
-  const char *scalars_text[3];         /* (op/small.h), ended by NULL */
+  const char *scalars_text[3];         /* (op/scalar.h), ended by NULL */
   /* Emits the step of one parameter, for optimizers whose step is more than the rule's formula: it
      may keep slots of any shape (jf_emit_slot), write them with the op assign, and give
      jf_emit_update another gradient. NULL: the step is the formula alone. */

@@ -24,7 +24,7 @@ static jfl_status infer_rate(const jfl_value *v, const char *what)
 static jfl_status scalars_infer(jf_infer *c)
 {
   jf_optim_choice *a = c->attr;
-  JF_TRY(jf_small_check(c));
+  JF_TRY(jf_scalar_check(c));
   const jfl_value *step = c->in[STEP], *set = c->in[SET];
   char s[JF_SHAPE_STR];
   if (step->dtype != JFL_I64 || jf_numel(&step->shape) != 1)
@@ -61,17 +61,17 @@ static jfl_status scalars_plain(const jf_kargs *k)
 {
   const jf_optim_choice *a = k->attr;
   void *at[JF_SMALL_TENSORS];
-  scalars_run(a->attr, at, jf_small_tensors(k, at), a->optim->scalars);
+  scalars_run(a->attr, at, jf_scalar_tensors(k, at), a->optim->scalars);
   return JFL_OK;
 }
 
-static void scalars_small(const jfl_op *op, const void *attr, jf_small *s)
+static void scalars_small(const jfl_op *op, const void *attr, jf_scalar_op *s)
 {
   const jf_optim_choice *a = attr;
   const jfl_optimizer *o = a->optim;
   int n = 0;
   (void)op;
-  *s = (jf_small){ .run = "scalars_run", .more = o->scalars ? o->scalars_name : "0",
+  *s = (jf_scalar_op){ .run = "scalars_run", .more = o->scalars ? o->scalars_name : "0",
                    .attr = a->attr, .attr_size = o->attr_size };
   s->text[n++] = jf_step_numbers_text;
   s->text[n++] = scalars_inputs_text;

@@ -3,7 +3,7 @@
 #ifndef JF_OPTIM_SCHEDULE_H
 #define JF_OPTIM_SCHEDULE_H
 
-#include "op/small.h"
+#include "op/scalar.h"
 
 /* How the rate starts. While step < steps it is first * multiplier ("constant"), or goes from there
    to `first` in a straight line ("linear"), where first is the schedule's rate at step 0. "none" or
@@ -31,7 +31,7 @@ jfl_status jf_infer_schedule(jf_infer *c, jf_warmup *w);
 jfl_status jf_check_rate(const char *name, double rate);
 /* The rate of step t: while it warms up, one that starts from `first`; else `rate`. */
 double jf_warmed(const jf_warmup *w, int64_t t, double first, double rate);
-/* The texts of these (op/small.h). */
+/* The texts of these (op/scalar.h). */
 extern const char jf_warmup_text[], jf_warmed_text[];
 /* Defines the kernel and the texts of a schedule whose rate at step t, warm-up included, the
    function id_rate(attributes, t) gives. */
@@ -42,7 +42,7 @@ extern const char jf_warmup_text[], jf_warmed_text[];
       (void)n;                                                                  \
       *(double *)at[1] = id##_rate((const T *)attr, *(const int64_t *)at[0]);   \
     })                                                                          \
-  JF_SMALL_OP(id, jf_warmup_text, jf_warmed_text, __VA_ARGS__, jf_##id##_run_text) \
+  JF_SCALAR_OP(id, jf_warmup_text, jf_warmed_text, __VA_ARGS__, jf_##id##_run_text) \
   static const jf_kernel id##_cpu[JFL_N_DTYPE] = { [JFL_I64] = id##_plain };
 
 #endif

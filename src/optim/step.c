@@ -1,6 +1,6 @@
 /* What a train job counts: its steps, the calls whose gradients one step takes together, and the
    scale of its losses. */
-#include "op/small.h"
+#include "op/scalar.h"
 #include "optim/loss_scale.h"
 #include "optim/optim.h"
 
@@ -20,7 +20,7 @@ static jfl_status check_numbers(const jfl_value *v, const char *name, jfl_dtype 
 
 static jfl_status increment_infer(jf_infer *c)
 {
-  JF_TRY(jf_small_check(c));
+  JF_TRY(jf_scalar_check(c));
   JF_TRY(check_numbers(c->in[0], "step", JFL_I64, 0));
   for (int i = 1; i < c->n_in; i++) JF_TRY(check_numbers(c->in[i], "scalars", JFL_F64, 1));
   return JFL_OK;
@@ -35,7 +35,7 @@ JF_LOCAL void increment_run(const void *attr, void *const *at, int n)
   for (int i = 1; i < n; i++) any |= ((const double *)at[i])[JF_SCALE] >= 0;
   *(int64_t *)at[0] += any;
 })
-JF_SMALL_OP(increment, jf_step_numbers_text, jf_increment_text)
+JF_SCALAR_OP(increment, jf_step_numbers_text, jf_increment_text)
 static const jf_kernel increment_cpu[JFL_N_DTYPE] = { [JFL_I64] = increment_plain };
 
 JFL_OP(train_step_increment, .doc = "Counts a train step, unless every optimizer skips it.",
@@ -65,7 +65,7 @@ JF_LOCAL void turn_run(const void *attr, void *const *at, int n)
   (void)n;
   *(double *)at[1] = count >= ((const accumulation *)attr)->calls ? 1 : -1;
 })
-JF_SMALL_OP(turn, jf_accumulation_text, jf_turn_text)
+JF_SCALAR_OP(turn, jf_accumulation_text, jf_turn_text)
 static const jf_kernel turn_cpu[JFL_N_DTYPE] = { [JFL_I64] = turn_plain };
 
 JFL_OP(step_turn, .doc = "1 in the call that makes a step of several calls' gradients, else -1.",
@@ -86,7 +86,7 @@ JF_LOCAL void count_run(const void *attr, void *const *at, int n)
   (void)n;
   *count = *(const double *)at[1] > 0 ? 0 : *count + 1;
 })
-JF_SMALL_OP(count, jf_count_text)
+JF_SCALAR_OP(count, jf_count_text)
 static const jf_kernel count_cpu[JFL_N_DTYPE] = { [JFL_I64] = count_plain };
 
 JFL_OP(step_turn_count, .doc = "Counts a call of those that make a step.", .in = {"count", "turn"},
@@ -136,7 +136,7 @@ static const jf_attr scale_attrs[] = {
 static jfl_status loss_scale_infer(jf_infer *c)
 {
   const jf_loss_scale *a = c->attr;
-  JF_TRY(jf_small_check(c));
+  JF_TRY(jf_scalar_check(c));
   JF_TRY(check_numbers(c->in[SCALE], "scale", JFL_F32, 0));
   JF_TRY(check_numbers(c->in[GOOD], "good", JFL_I64, 0));
   JF_TRY(check_numbers(c->in[TURN], "turn", JFL_F64, 0));
@@ -170,7 +170,7 @@ JF_LOCAL void loss_scale_run(const void *attr, void *const *at, int n)
   *good = 0;
   *scale = (float)fmin(*scale * a->multiplier, most);
 })
-JF_SMALL_OP(loss_scale, loss_scale_inputs_text, jf_loss_scale_text)
+JF_SCALAR_OP(loss_scale, loss_scale_inputs_text, jf_loss_scale_text)
 static const jf_kernel scale_cpu[JFL_N_DTYPE] = { [JFL_F32] = loss_scale_plain };
 
 JFL_OP(loss_scale_update, .doc = "Shrinks the scale of losses after a step that was skipped, and "

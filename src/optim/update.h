@@ -12,7 +12,7 @@
 enum { JF_PARAM, JF_GRAD, JF_FIRST_SLOT };
 #define JF_STEP_NUMBERS enum { JF_SCALE, JF_RATE, JF_FIRST_SCALAR };
 JF_STEP_NUMBERS
-extern const char jf_step_numbers_text[];      /* the text of that, for op/small.h */
+extern const char jf_step_numbers_text[];      /* the text of that, for op/scalar.h */
 
 /* One call of a loop: elements `from` to `from` + n - 1 of a parameter, its gradient and its
    slots. */

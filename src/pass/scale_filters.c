@@ -28,7 +28,7 @@ static const jf_node *sole_maker(const scaling *s, const jfl_value *v)
    memory, where the plan keeps what is scaled. */
 static int is_scalable(const scaling *s, const jf_node *n)
 {
-  return n && jf_is_near(s->target->device[n->place]->kind) && n->op->ending &&
+  return n && jf_has_host_memory(s->target->device[n->place]->kind) && n->op->ending &&
          n->op->ending->scaled && s->still[n->in[1]->id];
 }
 

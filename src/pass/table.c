@@ -20,7 +20,7 @@ const jf_pass jf_passes[] = {
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
   { "spread", jf_pass_spread, "all nodes of the job, whose values get parts here", 0 },
-  { "take_turns", jf_pass_take_turns, "nodes of each part of the batch", 0 },
+  { "pipeline", jf_pass_pipeline, "nodes of each part of the batch", 0 },
   { "place", jf_pass_place, "all nodes that read variables or change them", 0 },
   { "fold", jf_pass_fold, "gradients and updates are in the graph", 1 },
   { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },

@@ -37,9 +37,9 @@ static jf_where plan_at(jf_memory memory, const jfl_value *v, int index)
 
 static int plan_is_host(const jfl_plan *p, int place) { return p->part[place].device->kind->host; }
 
-static int plan_is_near(const jfl_plan *p, int place)
+static int plan_has_host_memory(const jfl_plan *p, int place)
 {
-  return jf_is_near(p->part[place].device->kind);
+  return jf_has_host_memory(p->part[place].device->kind);
 }
 
 /* What find_roots asks of values, by id: whether a view of it, or itself, is a result of the job;
@@ -66,7 +66,7 @@ static int plan_shares(const builder *b, const plan_fate *f, const jf_node *n)
   if (n->op->flags & JF_VIEW) return 1;
   if (!(n->op->flags & JF_TRANSFER)) return 0;
   const jfl_value *from = b->root[n->in[0]->id], *to = n->out[0];
-  if (!plan_is_near(b->p, from->place) || !plan_is_near(b->p, to->place)) return 0;
+  if (!plan_has_host_memory(b->p, from->place) || !plan_has_host_memory(b->p, to->place)) return 0;
   if (!f->is_result[to->id]) return !f->changes[from->id];
   if (from->origin != JF_RESULT || from->node->op->flags & JF_STORED || f->is_result[from->id])
     return 0;
@@ -162,7 +162,7 @@ static void add_step(builder *b, const jf_node *n)
   for (int k = 0; k < n->n_out; k++) b->made_by[n->out[k]->id] = p->n_step;
   jf_step *st = &b->step[p->n_step++];
   *st = (jf_step){ .node = n, .place = plan_stream_of(p, n), .event = -1 };
-  p->is_late |= !plan_is_host(p, st->place);
+  p->is_async |= !plan_is_host(p, st->place);
 }
 
 /* What a step reads for its node's input k: a value whose memory no view shares. */
@@ -648,7 +648,7 @@ jfl_status jf_plan_new(jfl_graph *g, jf_chooser *c, jfl_plan **out)
   JF_TRY(choose_kernels(&b));
   add_packing(&b);
   number_steps(&b);
-  jf_plan_use_lane(p, b.root, b.where);
+  jf_plan_use_staging(p, b.root, b.where);
   keep_what_others_read(&b);
   place_prologue(&b);
   place_temporaries(&b);
@@ -656,7 +656,7 @@ jfl_status jf_plan_new(jfl_graph *g, jf_chooser *c, jfl_plan **out)
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
   order_streams(&b);
-  p->repeats = jf_lane_can_repeat(p);
+  p->repeats = jf_staging_can_repeat(p);
   return JFL_OK;
 }
 

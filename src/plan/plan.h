@@ -27,13 +27,13 @@ size_t jf_sweep(jf_arena *a, jf_life *life, int n, int backward);
 typedef enum jf_memory {
   JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE,
   JF_AT_CONSTANT,              /* an array that the graph keeps, on the host */
-  JF_AT_LANE,                  /* in the device's part of the plan's lane */
+  JF_AT_STAGING,               /* in the device's part of the plan's staging buffer */
   JF_AT_KEPT,                  /* among the constants that a device has */
   JF_AT_PROLOGUE               /* a result of the prologue that later steps read */
 } jf_memory;
 
 /* Where a value's memory is. Inputs and outputs of the job are arrays on the host; in a plan with a
-   lane the host's part of that holds them, at the offset. */
+   staging buffer the host's part of that holds them, at the offset. */
 typedef struct jf_where {
   jf_memory memory;
   int place;                   /* the device, by its place */
@@ -57,27 +57,27 @@ typedef struct jf_step {
 } jf_step;
 
 /* An operand whose address changes with each run: it is that of input or output number `index`, or
-   in a plan with a lane the one at `offset` in that. Operands of all steps are counted, in their
-   order, the inputs of each first. */
+   in a plan with a staging buffer the one at `offset` in that. Operands of all steps are counted,
+   in their order, the inputs of each first. */
 typedef struct jf_patch { int operand, index; size_t offset, size; } jf_patch;
 
 /* The memory through which inputs come to the only device that works, and results go from there
-   (lane.c). */
-typedef struct jf_plan_lane {
-  int place;                   /* the device's; -1: the plan has no lane */
+   (staging.c). */
+typedef struct jf_plan_staging {
+  int place;                   /* the device's; -1: the plan has no staging buffer */
   size_t record, end, size;    /* where the jf_run_record is; the end of what is copied back with
                                   it; bytes in all */
   size_t kept_size;            /* of the constants */
-} jf_plan_lane;
-enum { JF_LANES = 2 };         /* how many runs a device has at once, one of them waiting */
+} jf_plan_staging;
+enum { JF_STAGING_BUFFERS = 2 }; /* how many runs a device has at once, one of them waiting */
 /* Decides whether a plan, of which the steps are known and only values outside of arenas are
-   placed, has a lane, and places what is in it. */
-void jf_plan_use_lane(jfl_plan *p, const jfl_value *const *root, jf_where *where);
-/* Whether the device of a plan with a lane, whose steps are complete, can repeat a run as a whole:
-   where steps draw random bits, their kernels must read the run's number in its record. */
-int jf_lane_can_repeat(const jfl_plan *p);
-/* Whether a step's copy is part of the lane's. */
-int jf_lane_covers(const jf_step *st);
+   placed, has a staging buffer, and places what is in it. */
+void jf_plan_use_staging(jfl_plan *p, const jfl_value *const *root, jf_where *where);
+/* Whether the device of a plan with a staging buffer, whose steps are complete, can repeat a run as
+   a whole: where steps draw random bits, their kernels must read the run's number in its record. */
+int jf_staging_can_repeat(const jfl_plan *p);
+/* Whether a step's copy is part of the staging buffer's. */
+int jf_staging_covers(const jf_step *st);
 
 /* What a plan has on one device. */
 typedef struct jf_plan_part {
@@ -98,7 +98,7 @@ struct jfl_plan {
   int n_operand;               /* of all steps */
   const jfl_value *const *variable; int n_variable;
   const jf_patch *input, *output; int n_input_patch, n_output_patch;
-  jf_plan_lane lane;
+  jf_plan_staging staging;
   size_t arena_size, arena_bound;              /* sums over all devices */
   size_t constant_size;        /* bytes of the arrays that the graph keeps and of the prologue */
   /* The prologue: the first n_prologue steps, which depend on variables alone. Runs leave them out
@@ -110,19 +110,20 @@ struct jfl_plan {
   double work;                 /* sum over all steps */
   int threads;                 /* the largest number that a step takes */
   int flags;
-  int is_late;                 /* some device queues work instead of doing it at once */
-  int repeats;                 /* it has a lane, whose device can repeat a run as a whole */
+  int is_async;                /* some device queues work instead of doing it at once */
+  int repeats;                 /* its staging buffer's device can repeat a run as a whole */
   int n_event;                 /* steps that record one */
   /* If several devices or ranks work: the first step that changes a variable, else -1. Before it is
      queued, it must be known whether they found something wrong so far. */
   int barrier;
   int is_shared;               /* several ranks run it together */
   /* Set once, when the plan is given to a job (run/job.c): the data of its variables; its constants
-     on the device of its lane; what runs it, with a lane one for each run there is at once. */
+     on the device of its staging buffer; what runs it, with a staging buffer one for each run there
+     is at once. */
   jfl_job *job;
   void **data;
   char *constants;
-  jf_execution *execution[JF_LANES];
+  jf_execution *execution[JF_STAGING_BUFFERS];
 };
 
 /* Makes a plan in g's arena, with what the chooser chooses. *out is set first, so that the caller

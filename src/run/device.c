@@ -1,5 +1,5 @@
-/* What a run has of a device: a stream, memory for temporaries and lanes, and a record of what the
-   device finds wrong. */
+/* What a run has of a device: a stream, memory for temporaries and staging buffers, and a record of
+   what the device finds wrong. */
 #include "run/run.h"
 
 #include <string.h>

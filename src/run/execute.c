@@ -27,11 +27,11 @@ static jfl_status execute_whole(jf_execution *e, const execute_call *c)
 {
   int done;
   if (e->asks) JF_TRY(jf_watch_stop.before(e, 0, &done));
-  jf_lane_load(e, c->in);
-  const jfl_status s = jf_lane_end(e, jf_lane_launch(e));
+  jf_staging_load(e, c->in);
+  const jfl_status s = jf_staging_end(e, jf_staging_launch(e));
   if (s) return s;
   jf_execution_made(e);
-  jf_lane_unload(e, c->out);
+  jf_staging_unload(e, c->out);
   return JFL_OK;
 }
 
@@ -60,7 +60,7 @@ static jfl_status execute_steps(jf_execution *e)
   const jfl_plan *p = e->plan;
   const jf_observer *o[EXECUTE_OBSERVERS];
   const int most = e->session->settings.background;
-  const int is_paced = p->threads > 1 && most != 1 && !p->is_late && !e->agreement &&
+  const int is_paced = p->threads > 1 && most != 1 && !p->is_async && !e->agreement &&
                        !execute_profile(e);
   execute_watch(e, o);
   jf_loops_set(is_paced && jf_pace_alone(&e->pace) ? 1 : most, most != 0);
@@ -73,9 +73,9 @@ static jfl_status execute_steps(jf_execution *e)
 /* Makes a run ready. */
 static jfl_status execute_prepare(jf_execution *e, const execute_call *c)
 {
-  if (e->plan->lane.place < 0) jf_execution_point(e, c->in, c->out);
-  else jf_lane_load(e, c->in);
-  if (e->plan->is_late) JF_TRY(jf_late_begin(e));
+  if (e->plan->staging.place < 0) jf_execution_point(e, c->in, c->out);
+  else jf_staging_load(e, c->in);
+  if (e->plan->is_async) JF_TRY(jf_async_begin(e));
   return e->session->settings.check_finite ? jf_finite_begin(e, c->in) : JFL_OK;
 }
 
@@ -88,11 +88,11 @@ static jfl_status execute_stepwise(jf_execution *e, const execute_call *c)
   if (e->agreement) s = jf_shared_ready(e, s);
   if (f) jf_profile_ready(f);
   if (!s) s = execute_steps(e);
-  if (e->plan->is_late) s = jf_late_end(e, s);
+  if (e->plan->is_async) s = jf_async_end(e, s);
   if (e->agreement) s = jf_shared_end(e, s);
   if (e->saved) jf_finite_end(e, s);
   if (s) return jf_fail_in(s, JFL_ERROR_JOB, e->plan->job->name);
-  if (e->plan->lane.place >= 0) jf_lane_unload(e, c->out);
+  if (e->plan->staging.place >= 0) jf_staging_unload(e, c->out);
   jf_execution_made(e);
   if (f) jf_profile_end(f, e);
   e->is_warm = 1;
@@ -105,7 +105,7 @@ static jfl_status execute_call_run(void *ctx)
   jf_execution *e = c->e;
   jf_agreement a = { 0 };
   JF_TRY(execute_note(e, c->number, c->asks));
-  if (!e->own_site && jf_lane_repeats(e->plan)) return execute_whole(e, c);
+  if (!e->own_site && jf_staging_repeats(e->plan)) return execute_whole(e, c);
   e->agreement = e->plan->is_shared ? &a : NULL;
   const jfl_status s = execute_stepwise(e, c);
   e->agreement = NULL;
@@ -143,6 +143,6 @@ jfl_status jf_execute_unless_stopped(const jfl_plan *p, jfl_array *const *in,
 jfl_status jf_execute_send(jf_execution *e, uint64_t number, jfl_array *const *in)
 {
   JF_TRY(execute_note(e, number, JF_ASKS_NEVER));
-  jf_lane_load(e, in);
-  return jf_lane_send(e);
+  jf_staging_load(e, in);
+  return jf_staging_send(e);
 }

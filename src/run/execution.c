@@ -31,11 +31,11 @@ static jfl_status execution_take(jf_execution *e)
   return JFL_OK;
 }
 
-/* Memory for the prologue; another execution for the session's lanes has it already. */
+/* Memory for the prologue; another execution for the session's staging buffers has it already. */
 static jfl_status execution_take_prologue(jf_execution *e)
 {
   const jfl_plan *p = e->plan;
-  if (e->lane) return e->prologue = p->execution[0]->prologue, JFL_OK;
+  if (e->staging) return e->prologue = p->execution[0]->prologue, JFL_OK;
   e->prologue = jf_new(sizeof *e->prologue + (size_t)p->n_part * sizeof *e->prologue->memory);
   if (!e->prologue) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < p->n_part; i++) {
@@ -72,13 +72,13 @@ static jfl_status execution_take_sites(jf_execution *e)
   return JFL_OK;
 }
 
-static jfl_status execution_make(const jfl_plan *p, int lane, int apart, jf_execution **out)
+static jfl_status execution_make(const jfl_plan *p, int staging, int apart, jf_execution **out)
 {
   jf_execution *e = jf_new(sizeof *e);
   if (!e) return jf_fail(JFL_ENOMEM, "out of memory");
   e->plan = p;
   e->session = p->job->session;
-  e->lane = lane;
+  e->staging = staging;
   jfl_status s = execution_take(e);
   if (!s) s = execution_take_prologue(e);
   if (!s) s = execution_take_events(e);
@@ -88,9 +88,9 @@ static jfl_status execution_make(const jfl_plan *p, int lane, int apart, jf_exec
   return s;
 }
 
-jfl_status jf_execution_new(const jfl_plan *p, int lane, jf_execution **out)
+jfl_status jf_execution_new(const jfl_plan *p, int staging, jf_execution **out)
 {
-  return execution_make(p, lane, 0, out);
+  return execution_make(p, staging, 0, out);
 }
 
 jfl_status jf_execution_new_apart(const jfl_plan *p, jf_execution **out)
@@ -100,7 +100,7 @@ jfl_status jf_execution_new_apart(const jfl_plan *p, jf_execution **out)
 
 static void execution_free_prologue(jf_execution *e)
 {
-  if (e->lane || !e->prologue) return;
+  if (e->staging || !e->prologue) return;
   for (int i = 0; i < e->plan->n_part; i++) {
     jf_device *d = e->plan->part[i].device;
     d->kind->free(d, e->prologue->memory[i]);
@@ -120,7 +120,7 @@ static void execution_free_events(jf_execution *e)
 void jf_execution_free(jf_execution *e)
 {
   if (!e) return;
-  jf_lane_forget(e);
+  jf_staging_forget(e);
   execution_free_events(e);
   for (int i = 0; i < e->plan->n_part && e->own_site; i++) jf_site_free(e->own_site[i]);
   jf_free(e->own_site);
@@ -143,9 +143,9 @@ static void *execution_address(const jf_execution *e, const jf_where *w)
     case JF_AT_CONSTANT: return (void *)w->data;
     case JF_AT_KEPT: return p->constants + w->offset;
     case JF_AT_PROLOGUE: return e->prologue->memory[w->place] + w->offset;
-    case JF_AT_LANE: return jf_execution_lane(e)->device + w->offset;
+    case JF_AT_STAGING: return jf_execution_staging(e)->device + w->offset;
     case JF_AT_INPUT: case JF_AT_OUTPUT:
-      return p->lane.place < 0 ? NULL : jf_execution_lane(e)->host + w->offset;
+      return p->staging.place < 0 ? NULL : jf_execution_staging(e)->host + w->offset;
     case JF_AT_NONE: break;
   }
   return NULL;
@@ -154,8 +154,8 @@ static void *execution_address(const jf_execution *e, const jf_where *w)
 /* Where a device has the run's record; NULL for the host. */
 static jf_run_record *execution_record(const jf_execution *e, const jf_site *t)
 {
-  if (!t->record || e->plan->lane.place < 0) return t->record;
-  return (jf_run_record *)(void *)(jf_execution_lane(e)->device + e->plan->lane.record);
+  if (!t->record || e->plan->staging.place < 0) return t->record;
+  return (jf_run_record *)(void *)(jf_execution_staging(e)->device + e->plan->staging.record);
 }
 
 static void execution_bind_step(const jf_execution *e, int step)
@@ -178,7 +178,7 @@ jfl_status jf_execution_bind(jf_execution *e)
   if (e->own_site ? e->bound != 0 : e->bound == s->arenas) return JFL_OK;
   if (!e->own_site) JF_TRY(jf_fail_in(jf_job_need_room(s, p), JFL_ERROR_JOB, p->job->name));
   for (int i = 0; i < p->n_step; i++) execution_bind_step(e, i);
-  jf_lane_forget(e);
+  jf_staging_forget(e);
   e->bound = s->arenas;
   return JFL_OK;
 }

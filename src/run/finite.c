@@ -89,7 +89,7 @@ static jfl_status finite_look_at_step(const jf_execution *e, int step)
 {
   const jf_step *st = &e->plan->step[step];
   const jf_kargs *k = &e->k[step];
-  if (e->plan->is_late) JF_TRY(jf_late_finish_step(e, step));
+  if (e->plan->is_async) JF_TRY(jf_async_finish_step(e, step));
   for (int i = 0; i < st->node->n_out; i++)
     JF_TRY(finite_look(e, st->node->out[i], st->out[i].place, k->out[i].data));
   for (int i = 0; i < st->node->n_in; i++)

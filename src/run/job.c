@@ -70,11 +70,11 @@ jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode)
 /* Undoes what was done for a plan when it was given to its job. */
 static void job_dismiss(jfl_plan *p)
 {
-  for (int i = 0; i < JF_LANES; i++) {
+  for (int i = 0; i < JF_STAGING_BUFFERS; i++) {
     jf_execution_free(p->execution[i]);
     p->execution[i] = NULL;
   }
-  jf_lane_release(p);
+  jf_staging_release(p);
   jf_free(p->data);
   p->data = NULL;
   p->job = NULL;
@@ -123,7 +123,7 @@ void jfl_plan_free(jfl_plan *p)
 
 static jfl_status check_budget(const jfl_session *s, const jfl_plan *p)
 {
-  double need = (double)(p->arena_size + p->constant_size + p->lane.size + p->lane.kept_size);
+  double need = (double)(p->arena_size + p->constant_size + p->staging.size + p->staging.kept_size);
   for (int i = 0; i < p->n_variable; i++)
     need +=
         (double)jf_numel(&p->variable[i]->shape) * (double)jfl_dtype_size(p->variable[i]->dtype);
@@ -142,9 +142,9 @@ static jfl_status job_make_variable(jfl_session *s, const jfl_value *w,
   JF_TRY(jf_initial_check(w->variable));
   JF_TRY(jf_var_new(s, w->variable, w->place, w->distribution, &v));
   for (int i = 0; i < n; i++) {
-    const jf_piece *piece = value[i]->piece;
+    const jf_shard *piece = value[i]->shard;
     if (value[i]->variable == w->variable)
-      jf_var_piece_of(v, value[i]->place, piece ? piece->member : 0)->packing = value[i]->packing;
+      jf_var_shard_of(v, value[i]->place, piece ? piece->member : 0)->packing = value[i]->packing;
   }
   return jf_session_add_var(s, v);
 }
@@ -161,13 +161,13 @@ static jfl_status job_need_variable(jfl_session *s, const jfl_value *w,
 static void *job_variable_data(const jfl_session *s, const jfl_value *w)
 {
   jf_var *v = jf_session_var(s, w->variable->name);
-  const jf_var_piece *piece = jf_var_piece_of(v, w->place, w->piece ? w->piece->member : 0);
-  assert(v->place == (w->piece ? w->piece->group : w->place));
+  const jf_var_shard *piece = jf_var_shard_of(v, w->place, w->shard ? w->shard->member : 0);
+  assert(v->place == (w->shard ? w->shard->group : w->place));
   assert(piece && jf_packing_eq(&piece->packing, &w->packing));
   return piece->storage->data;
 }
 
-/* A process knows of all variables, also of those of which it has no piece. */
+/* A process knows of all variables, also of those of which it has no shard. */
 static jfl_status need_variables(jfl_session *s, jfl_plan *p)
 {
   p->data = jf_new((size_t)p->n_variable * sizeof *p->data);
@@ -175,7 +175,7 @@ static jfl_status need_variables(jfl_session *s, jfl_plan *p)
   for (int i = 0; i < p->graph->n_whole; i++)
     JF_TRY(job_need_variable(s, p->graph->whole[i], p->variable, p->n_variable));
   for (int i = 0; i < p->n_variable; i++) {
-    if (!p->variable[i]->piece) JF_TRY(job_need_variable(s, p->variable[i], &p->variable[i], 1));
+    if (!p->variable[i]->shard) JF_TRY(job_need_variable(s, p->variable[i], &p->variable[i], 1));
     p->data[i] = job_variable_data(s, p->variable[i]);
   }
   return JFL_OK;
@@ -189,9 +189,9 @@ static jfl_status admit(jfl_job *j, jfl_plan *p)
   j->plan = room;
   p->job = j;
   JF_TRY(jf_job_need_room(j->session, p));
-  for (int i = 0; i < (p->lane.place < 0 ? 1 : JF_LANES); i++)
+  for (int i = 0; i < (p->staging.place < 0 ? 1 : JF_STAGING_BUFFERS); i++)
     JF_TRY(jf_execution_new(p, i, &p->execution[i]));
-  JF_TRY(jf_lane_keep(j->session, p));
+  JF_TRY(jf_staging_keep(j->session, p));
   JF_TRY(need_variables(j->session, p));
   return jf_execution_bind(p->execution[0]);
 }

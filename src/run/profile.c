@@ -94,7 +94,7 @@ static jfl_status profile_after(jf_execution *e, int step)
   jfl_profile *f = e->session->profile;
   const jfl_plan *p = e->plan;
   const double start = f->at;
-  if (p->is_late) JF_TRY(jf_late_finish_step(e, step));
+  if (p->is_async) JF_TRY(jf_async_finish_step(e, step));
   const double seconds = profile_lap(f);
   f->account[e->account].seconds[step] += seconds;
   if (f->n_event < f->max_event)

@@ -181,7 +181,7 @@ static jfl_status submit_at_once(jfl_session *s, jfl_plan *p, jfl_array *const *
 }
 
 /* Takes what the caller needs to send a run by itself: then its inputs need no copy but that in the
-   lane, and no thread wakes up before the device has work. */
+   staging buffer, and no thread wakes up before the device has work. */
 static int queue_may_send(jfl_session *s, jfl_request *r)
 {
   jf_session_lock(s);

@@ -46,23 +46,23 @@ static jfl_status room_grow(jfl_session *s, jf_site *t, size_t size)
   return st;
 }
 
-/* ---- lanes ---- */
+/* ---- staging buffers ---- */
 
-static void lane_end(const jf_site *t, jf_lane *l)
+static void staging_end(const jf_site *t, jf_staging *l)
 {
   const jf_kind *k = t->device->kind;
   k->free(t->device, l->device);
   if (l->host) k->unpin(t->device, l->host);
   if (l->event) k->event_free(t->device, l->event);
-  *l = (jf_lane){ 0 };
+  *l = (jf_staging){ 0 };
 }
 
 void jf_lanes_free(jf_site *t)
 {
-  for (int i = 0; i < JF_LANES; i++) lane_end(t, &t->lane[i]);
+  for (int i = 0; i < JF_STAGING_BUFFERS; i++) staging_end(t, &t->staging[i]);
 }
 
-static jfl_status lane_set_up(const jf_site *t, size_t size, jf_lane *l)
+static jfl_status lane_set_up(const jf_site *t, size_t size, jf_staging *l)
 {
   const jf_kind *k = t->device->kind;
   void *device;
@@ -78,36 +78,36 @@ static jfl_status lane_set_up(const jf_site *t, size_t size, jf_lane *l)
   return k->event_new(t->device, &l->event);
 }
 
-/* Makes a lane of the site's present size. */
-static jfl_status lane_make(const jf_site *t, jf_lane *out)
+/* Makes a staging buffer of the site's present size. */
+static jfl_status lane_make(const jf_site *t, jf_staging *out)
 {
-  jf_lane l = { 0 };
-  jfl_status s = lane_set_up(t, t->lane_size, &l);
-  if (s) lane_end(t, &l);
+  jf_staging l = { 0 };
+  jfl_status s = lane_set_up(t, t->staging_size, &l);
+  if (s) staging_end(t, &l);
   else *out = l;
   return s;
 }
 
 static jfl_status room_need_lanes(jfl_session *s, jf_site *t, const jfl_plan *p)
 {
-  const size_t before = t->lane_size;
-  jf_lane first;
-  if (t->lane[0].host && p->lane.size <= before) return JFL_OK;
-  t->lane_size = p->lane.size;
+  const size_t before = t->staging_size;
+  jf_staging first;
+  if (t->staging[0].host && p->staging.size <= before) return JFL_OK;
+  t->staging_size = p->staging.size;
   jfl_status st = lane_make(t, &first);
-  if (st) return t->lane_size = before, st;
+  if (st) return t->staging_size = before, st;
   jf_lanes_free(t);
-  t->lane[0] = first;
+  t->staging[0] = first;
   s->arenas++;
   return JFL_OK;
 }
 
-int jf_lane_is_there(jf_site *t, int lane)
+int jf_staging_is_there(jf_site *t, int staging)
 {
-  if (t->lane[lane].host) return 1;
+  if (t->staging[staging].host) return 1;
   if (t->is_alone) return 0;
   /* Memory for one may be all there is. */
-  t->is_alone = lane_make(t, &t->lane[lane]) != JFL_OK;
+  t->is_alone = lane_make(t, &t->staging[staging]) != JFL_OK;
   return !t->is_alone;
 }
 
@@ -117,7 +117,7 @@ jfl_status jf_site_need_room(jfl_session *s, jf_site *t, const jfl_plan *p)
 {
   const size_t size = p->part[t->place].arena_size;
   if (size > t->arena_size) JF_TRY(jf_room_blame(room_grow(s, t, size), p, t->place));
-  return t->place == p->lane.place ? room_need_lanes(s, t, p) : JFL_OK;
+  return t->place == p->staging.place ? room_need_lanes(s, t, p) : JFL_OK;
 }
 
 jfl_status jf_job_need_room(jfl_session *s, const jfl_plan *p)

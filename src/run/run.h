@@ -7,16 +7,16 @@
 #include "plan/plan.h"
 
 /* What a session keeps of a variable on one device. Its memory never moves. */
-typedef struct jf_var_piece {
+typedef struct jf_var_shard {
   struct jf_site *site;        /* whose device has the memory */
   int member;                  /* of the variable's group: whose part it is */
   jfl_shape shape;             /* of the part */
   jf_packing packing;
   jf_storage *storage;         /* a tensor of the shape, packed so */
-} jf_var_piece;
+} jf_var_shard;
 
 /* A variable of the session. Its contents belong to whoever holds the run token
-   (jf_session_acquire). The first plan with the variable chose where it lies and how its pieces are
+   (jf_session_acquire). The first plan with the variable chose where it lies and how its shards are
    packed; what leaves or enters the session is whole and plain. */
 typedef struct jf_var {
   jfl_variable_spec spec;      /* of the whole; spec.name is owned */
@@ -24,7 +24,7 @@ typedef struct jf_var {
   const jf_group *group;       /* or NULL */
   jfl_distribution distribution;       /* over the group: broadcast or split */
   int written;                 /* by the host or a checkpoint, not by runs alone */
-  int n_piece; jf_var_piece piece[];   /* those of this process, by member */
+  int n_shard; jf_var_shard shard[];   /* those of this process, by member */
 } jf_var;
 
 struct jfl_job {
@@ -83,12 +83,12 @@ struct jfl_request {
 typedef struct jf_runs { char *job; uint64_t n; } jf_runs;
 
 /* Memory through which the inputs of a run come to a device and its results go from there, and what
-   happens when they are there (plan/lane.c). The executions of all plans share it. */
-typedef struct jf_lane {
+   happens when they are there (plan/staging.c). The executions of all plans share it. */
+typedef struct jf_staging {
   char *device, *host;
   void *event;
   int busy;                    /* a run that was sent has it; guarded by mu */
-} jf_lane;
+} jf_staging;
 
 /* A device that the session uses, and what all plans share there. */
 typedef struct jf_site {
@@ -100,9 +100,9 @@ typedef struct jf_site {
   jf_run_record *record;       /* in the device's memory; NULL on the host */
   jf_run_record begin;         /* what it is at the beginning of the run */
   jf_fault found;              /* what was there when the device was last waited for */
-  /* lane[1] is made when it is first needed; both are as big as any plan wants. */
-  jf_lane lane[JF_LANES]; size_t lane_size;
-  int is_alone;                /* there is no memory for lane[1] */
+  /* staging[1] is made when it is first needed; both are as big as any plan wants. */
+  jf_staging staging[JF_STAGING_BUFFERS]; size_t staging_size;
+  int is_alone;                /* there is no memory for staging[1] */
 } jf_site;
 
 /* A call of an op that is in no job, prepared. The session keeps it for others like it (call.c). */
@@ -146,7 +146,7 @@ struct jf_execution {
   jfl_session *session;
   /* By place; NULL: those of the session, whose arenas and streams go to who has the run token. */
   jf_site **own_site;
-  int lane;                    /* number of the lane that it uses, where the plan has one */
+  int staging;                 /* number of the staging buffer that it uses, if the plan has one */
   jf_kargs *k;                 /* the calls of all steps, with their addresses */
   jf_tensor *operand;          /* those of all steps, in the order that jf_patch says */
   void **event;                /* of steps that record one */
@@ -224,14 +224,14 @@ struct jfl_session {
   int (*stop_asked)(void *ctx); void *stop_ctx;    /* whether synchronous runs end early; or NULL */
 };
 
-/* What an execution has of a device; the memory that it uses, of a plan with a lane. */
+/* What an execution has of a device; the memory that it uses, of a plan with a staging buffer. */
 static inline jf_site *jf_execution_site(const jf_execution *e, int place)
 {
   return e->own_site ? e->own_site[place] : e->session->site[place];
 }
-static inline jf_lane *jf_execution_lane(const jf_execution *e)
+static inline jf_staging *jf_execution_staging(const jf_execution *e)
 {
-  return &jf_execution_site(e, e->plan->lane.place)->lane[e->lane];
+  return &jf_execution_site(e, e->plan->staging.place)->staging[e->staging];
 }
 
 /* The first step to run: those of the prologue are left out while no variable has changed. */
@@ -324,16 +324,16 @@ jfl_status jf_var_check(const jf_var *v, const jfl_variable_spec *spec);
 /* Gives memory and contents to a variable of jf_var_new and adds it to the session; takes it. */
 jfl_status jf_session_add_var(jfl_session *s, jf_var *v);
 
-/* ---- what a session keeps of a variable (piece.c) ---- */
+/* ---- what a session keeps of a variable (shard.c) ---- */
 
 /* Describes a variable that lies so at a place; its packings may be changed until it is added. */
 jfl_status jf_var_new(const jfl_session *s, const jfl_variable_spec *spec, int place,
                       jfl_distribution d, jf_var **out);
 void jf_var_free(jf_var *v);
-/* Takes memory for its pieces. */
+/* Takes memory for its shards. */
 jfl_status jf_var_take(jf_var *v);
-/* The piece of that member, which is on that device; NULL where this process has none. */
-jf_var_piece *jf_var_piece_of(jf_var *v, int place, int member);
+/* The shard of that member, which is on that device; NULL where this process has none. */
+jf_var_shard *jf_var_shard_of(jf_var *v, int place, int member);
 /* Of the whole. */
 size_t jf_var_bytes(const jf_var *v);
 jfl_status jf_var_no_memory(const jf_var *v, size_t size);
@@ -344,7 +344,7 @@ void *jf_var_data(const jf_var *v);
 jfl_status jf_var_read(const jf_var *v, void *out);
 jfl_status jf_var_write(jf_var *v, const void *from);
 /* Writing in two parts, of which the second only fails where the device does: puts plain contents,
-   which jf_free frees, into the form of the pieces; copies them to these. */
+   which jf_free frees, into the form of the shards; copies them to these. */
 jfl_status jf_var_pack(const jf_var *v, void **contents);
 jfl_status jf_var_store(jf_var *v, const void *contents);
 
@@ -386,7 +386,7 @@ void jf_session_finish(jfl_session *s, jfl_request *r);
 
 /* ---- runs that are sent (send.c) ---- */
 
-/* Mu: takes a lane for a run, and the right to send it; 0: it cannot be sent now. */
+/* Mu: takes a staging buffer for a run, and the right to send it; 0: it cannot be sent now. */
 int jf_send_begin(jfl_session *s, jfl_request *r);
 /* Sends the run; one that cannot be sent is landed in its turn. Takes a reference over. */
 void jf_send(jfl_session *s, jfl_request *r, jfl_array *const *in);
@@ -427,12 +427,12 @@ void jf_job_remove(jfl_job *j);
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
 /* The same for a caller who has the run token. */
 jfl_status jf_job_admit_now(jfl_job *j, jfl_plan *p);
-/* Makes arenas and lanes as big as the plan needs them. */
+/* Makes arenas and staging buffers as big as the plan needs them. */
 jfl_status jf_job_need_room(jfl_session *s, const jfl_plan *p);
 /* Does so for one site. */
 jfl_status jf_site_need_room(jfl_session *s, jf_site *t, const jfl_plan *p);
-/* Makes the lane of that number where the site has none; 0: there is no memory for it. */
-int jf_lane_is_there(jf_site *t, int lane);
+/* Makes the staging buffer of that number where the site has none; 0: there is no memory for it. */
+int jf_staging_is_there(jf_site *t, int staging);
 void jf_lanes_free(jf_site *t);
 /* Adds to an error about memory which temporary of the plan is the largest at a place, or at any if
    that is -1, and which line asked for it. */
@@ -451,21 +451,21 @@ jfl_status jf_profile_begin(jfl_profile *f, jf_execution *e);
 void jf_profile_waited(jfl_profile *f, const jf_execution *e);
 void jf_profile_ready(jfl_profile *f);
 void jf_profile_end(jfl_profile *f, const jf_execution *e);
-/* Hands the text of a trace to put(), piece by piece, as long as it gives JFL_OK. */
+/* Hands the text of a trace to put(), shard by shard, as long as it gives JFL_OK. */
 typedef jfl_status (*jf_put)(void *to, const char *text, size_t n);
 jfl_status jf_profile_tell(const jfl_profile *p, jf_put put, void *to);
 /* ---- executions (execution.c) ---- */
 
 /* Makes one for a plan that has been given to a job; it uses the session's sites, and of these the
-   lane of that number. The caller holds the run token when it runs. */
-jfl_status jf_execution_new(const jfl_plan *p, int lane, jf_execution **out);
+   staging buffer of that number. The caller holds the run token when it runs. */
+jfl_status jf_execution_new(const jfl_plan *p, int staging, jf_execution **out);
 /* Makes one with streams and memory of its own, while the caller holds the run token: it can run
    while others do, as long as none changes variables. */
 jfl_status jf_execution_new_apart(const jfl_plan *p, jf_execution **out);
 void jf_execution_free(jf_execution *e);
 /* Sets all addresses that are the same in each run, if memory was moved since it was last done. */
 jfl_status jf_execution_bind(jf_execution *e);
-/* Sets those of inputs and results; not for a plan with a lane. */
+/* Sets those of inputs and results; not for a plan with a staging buffer. */
 void jf_execution_point(jf_execution *e, jfl_array *const *in, jfl_array *const *out);
 
 /* ---- the loop over steps (steps.c) ---- */
@@ -502,46 +502,48 @@ jfl_status jf_shared_end(const jf_execution *e, jfl_status s);
 jfl_status jf_finite_begin(jf_execution *e, jfl_array *const *in);
 void jf_finite_end(jf_execution *e, jfl_status s);
 
-/* ---- devices that work late (late.c) ---- */
+/* ---- asynchronous devices (async.c) ---- */
 
 /* Begins a run; queues a step; and ends a run that has come to s, waiting for all devices. */
-jfl_status jf_late_begin(jf_execution *e);
+jfl_status jf_async_begin(jf_execution *e);
 /* What all devices found wrong so far; waits for them. */
-jfl_status jf_late_barrier(const jf_execution *e);
+jfl_status jf_async_barrier(const jf_execution *e);
 /* Queues a step that waits for no other, whatever is in its operands: other ranks count on it. */
-void jf_late_keep_pace(const jf_execution *e, int step);
-jfl_status jf_late_step(jf_execution *e, int step);
-jfl_status jf_late_end(jf_execution *e, jfl_status s);
+void jf_async_keep_pace(const jf_execution *e, int step);
+jfl_status jf_async_step(jf_execution *e, int step);
+jfl_status jf_async_end(jf_execution *e, jfl_status s);
 /* Adds to an error of a step which one it was. */
 jfl_status jf_step_blame(const jfl_plan *p, jfl_status s, int step);
 /* Waits for a step that was queued last. */
-jfl_status jf_late_finish_step(const jf_execution *e, int step);
+jfl_status jf_async_finish_step(const jf_execution *e, int step);
 
-/* ---- runs through lanes (lane.c) ---- */
+/* ---- runs through staging buffers (staging.c) ---- */
 
 /* Copies the plan's constants to its device, and frees them there. */
-jfl_status jf_lane_keep(jfl_session *s, jfl_plan *p);
-void jf_lane_release(jfl_plan *p);
-/* Fills the host's part of the lane for the run of that number, and reads its results there. */
-void jf_lane_load(const jf_execution *e, jfl_array *const *in);
-void jf_lane_unload(const jf_execution *e, jfl_array *const *out);
+jfl_status jf_staging_keep(jfl_session *s, jfl_plan *p);
+void jf_staging_release(jfl_plan *p);
+/* Fills the host's part of the staging buffer for the run of that number, and reads its results
+   there. */
+void jf_staging_load(const jf_execution *e, jfl_array *const *in);
+void jf_staging_unload(const jf_execution *e, jfl_array *const *out);
 /* Whether the next run of a plan can be given to its device as a whole. */
-int jf_lane_repeats(const jfl_plan *p);
+int jf_staging_repeats(const jfl_plan *p);
 /* Does that; and waits for the end of a run that has come to s. */
-jfl_status jf_lane_launch(jf_execution *e);
+jfl_status jf_staging_launch(jf_execution *e);
 /* Frees what the device repeats, when its addresses change. */
-void jf_lane_forget(jf_execution *e);
-jfl_status jf_lane_end(const jf_execution *e, jfl_status s);
+void jf_staging_forget(jf_execution *e);
+jfl_status jf_staging_end(const jf_execution *e, jfl_status s);
 /* Of a run that has ended: what it found wrong in its data. */
-jfl_status jf_lane_found(const jf_execution *e);
-/* Takes an execution whose lane is free for a run of p, under the session's mu, or gives NULL. */
-jf_execution *jf_lane_take(const jfl_plan *p);
-/* Does what jf_lane_launch does, so that jf_lane_reach can wait for the end of this run alone.
-   After a failure of either jf_lane_settle waits for the device, and what was sent later is not
-   done. */
-jfl_status jf_lane_send(jf_execution *e);
-jfl_status jf_lane_reach(const jf_execution *e);
-jfl_status jf_lane_settle(const jf_execution *e);
+jfl_status jf_staging_found(const jf_execution *e);
+/* Takes an execution whose staging buffer is free for a run of p, under the session's mu, or gives
+   NULL. */
+jf_execution *jf_staging_take(const jfl_plan *p);
+/* Does what jf_staging_launch does, so that jf_staging_reach can wait for the end of this run
+   alone. After a failure of either jf_staging_settle waits for the device, and what was sent later
+   is not done. */
+jfl_status jf_staging_send(jf_execution *e);
+jfl_status jf_staging_reach(const jf_execution *e);
+jfl_status jf_staging_settle(const jf_execution *e);
 
 /* A request with room for results; arrays agree with the plan or it fails. */
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);
@@ -560,7 +562,7 @@ jfl_status jf_request_new_task(jfl_session *s, const jf_task *task, void *state,
 /* Makes the run of that number, which the caller counts, with the arrays given. */
 jfl_status jf_execution_run(jf_execution *e, uint64_t number, jfl_array *const *in,
                             jfl_array *const *out, jf_asks asks);
-/* Gives a run to its device, by way of a lane, and returns; the run has that number. */
+/* Gives a run to its device, by way of a staging buffer, and returns; the run has that number. */
 jfl_status jf_execute_send(jf_execution *e, uint64_t number, jfl_array *const *in);
 /* Makes the next run of p's job; the caller holds the run token. */
 jfl_status jf_execute(const jfl_plan *p, jfl_array *const *in, jfl_array *const *out);

@@ -1,13 +1,14 @@
-/* Runs that are sent to a device by way of lanes, so that the next one can be prepared while it
-   works: sending one, and landing it when it has ended. */
+/* Runs that are sent to a device by way of staging buffers, so that the next one can be prepared
+   while it works: sending one, and landing it when it has ended. */
 #include "run/run.h"
 
 /* The token is free or has been given to other such runs. */
 int jf_send_begin(jfl_session *s, jfl_request *r)
 {
-  if (s->sending || (s->running && !s->n_sent) || !r->plan || !jf_lane_repeats(r->plan)) return 0;
+  if (s->sending || (s->running && !s->n_sent) || !r->plan ||
+      !jf_staging_repeats(r->plan)) return 0;
   const jfl_job *j = r->plan->job;
-  r->execution = jf_lane_take(r->plan);
+  r->execution = jf_staging_take(r->plan);
   if (!r->execution) return 0;
   r->number = j->run + (uint64_t)j->n_sent;
   s->sending = s->running = 1;
@@ -36,10 +37,10 @@ static void send_settle(jfl_session *s, const jfl_request *r)
   while (s->sending) pthread_cond_wait(&s->changed, &s->mu);
   s->sending = 1;
   pthread_mutex_unlock(&s->mu);
-  jf_lane_settle(r->execution);
+  jf_staging_settle(r->execution);
   for (jfl_request *q = r->next; q; q = q->next)
-    if (!q->status && q->plan->lane.place == r->plan->lane.place)
-      jf_request_set(q, jf_lane_send(q->execution));
+    if (!q->status && q->plan->staging.place == r->plan->staging.place)
+      jf_request_set(q, jf_staging_send(q->execution));
   pthread_mutex_lock(&s->mu);
   s->sending = 0;
   pthread_cond_broadcast(&s->changed);
@@ -49,12 +50,12 @@ static void send_settle(jfl_session *s, const jfl_request *r)
 /* Waits for the end of a run that was sent, and takes its results. */
 static void send_receive(jfl_session *s, jfl_request *r)
 {
-  const jfl_status failed = r->status ? r->status : jf_lane_reach(r->execution);
-  if (!r->status) jf_request_set(r, failed ? failed : jf_lane_found(r->execution));
+  const jfl_status failed = r->status ? r->status : jf_staging_reach(r->execution);
+  if (!r->status) jf_request_set(r, failed ? failed : jf_staging_found(r->execution));
   if (failed) send_settle(s, r);
   if (r->status) return;
   jf_execution_made(r->execution);
-  jf_lane_unload(r->execution, r->out);
+  jf_staging_unload(r->execution, r->out);
 }
 
 /* A failed run that others of its job follow keeps its number. */
@@ -68,7 +69,7 @@ void jf_send_land(jfl_session *s)
   s->sent = r->next;
   s->n_sent--;
   j->n_sent--;
-  jf_execution_lane(r->execution)->busy = 0;
+  jf_execution_staging(r->execution)->busy = 0;
   if (!r->status || j->n_sent) j->run++;
   if (r->status) s->disturbances++;
   jf_session_finish(s, r);

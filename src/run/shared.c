@@ -57,12 +57,12 @@ static jfl_status shared_before(jf_execution *e, int step, int *done)
   const jfl_plan *p = e->plan;
   jf_agreement *a = e->agreement;
   if (step == p->barrier && !e->session->settings.check_finite) {
-    if (!a->failed && p->is_late) shared_fail(a, jf_late_barrier(e));
+    if (!a->failed && p->is_async) shared_fail(a, jf_async_barrier(e));
     JF_TRY(shared_agree(e));
   }
   if (!a->failed) return JFL_OK;
   *done = 1;
-  if (p->step[step].node->op->flags & JF_TOGETHER) jf_late_keep_pace(e, step);
+  if (p->step[step].node->op->flags & JF_TOGETHER) jf_async_keep_pace(e, step);
   return JFL_OK;
 }
 

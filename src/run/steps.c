@@ -35,7 +35,7 @@ static jfl_status steps_one(jf_execution *e, int step, const jf_observer *const 
   }
   if (done) return JFL_OK;
   steps_draw(e, step);
-  jfl_status s = e->plan->is_late ? jf_late_step(e, step) : steps_answer(e, step);
+  jfl_status s = e->plan->is_async ? jf_async_step(e, step) : steps_answer(e, step);
   for (int i = 0; o[i] && !s; i++)
     if (o[i]->after) s = o[i]->after(e, step);
   return s ? steps_failed(e, step, o, s) : JFL_OK;

@@ -48,7 +48,7 @@ static void start_afresh(jfl_session *s)
   while (s->sent) {
     jfl_request *r = s->sent;
     s->sent = r->next;
-    jf_execution_lane(r->execution)->busy = 0;
+    jf_execution_staging(r->execution)->busy = 0;
     r->plan->job->n_sent = 0;
     r->next = s->head;
     s->head = r;

@@ -25,8 +25,8 @@ static jfl_status variable_initialize(const jfl_session *s, jf_var *v)
 {
   const jfl_variable_spec *spec = &v->spec;
   if (spec->init == JFL_INIT_CONSTANT && spec->a == 0) return JFL_OK;   /* memory starts zeroed */
-  void *plain = v->n_piece == 1 ? jf_var_data(v) : NULL;
-  if (plain || !v->n_piece) return plain ? jf_initial_fill(s, spec, plain) : JFL_OK;
+  void *plain = v->n_shard == 1 ? jf_var_data(v) : NULL;
+  if (plain || !v->n_shard) return plain ? jf_initial_fill(s, spec, plain) : JFL_OK;
   plain = jf_new_raw(jf_var_bytes(v));
   if (!plain) return jf_var_no_memory(v, jf_var_bytes(v));
   jfl_status st = jf_initial_fill(s, spec, plain);

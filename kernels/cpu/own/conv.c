@@ -11,8 +11,8 @@
 enum { DEEP = 256, TILES = 8, MOST_ROWS = JF_OWN_ROWS };
 
 typedef struct own_conv {
-  jf_own_unit unit;
-  jf_unit_conv c;
+  jf_own_primitive unit;
+  jf_primitive_conv c;
   int turned;                  /* the gradient for the data */
   jf_own_images from, to;
   jf_own_axis axis[3];
@@ -158,7 +158,7 @@ static int64_t conv_filters_size(const own_conv *p)
   return jf_own_up(p->to.channels) * p->from.channels * jf_own_taps(&p->c);
 }
 
-static void conv_ready(const jf_own_unit *u, const float *w, float *to)
+static void conv_ready(const jf_own_primitive *u, const float *w, float *to)
 {
   const own_conv *p = (const own_conv *)u;
   const int64_t each = p->from.channels * p->to.channels * jf_own_taps(&p->c);
@@ -459,7 +459,7 @@ static void conv_lay_bias(const own_conv *p, const float *bias, float *to)
     for (int64_t i = 0; i < columns; i++) to[g * columns + i] = i < n ? bias[g * n + i] : 0;
 }
 
-static void conv_run(const jf_own_unit *u, float *scratch, const jf_unit_run *r)
+static void conv_run(const jf_own_primitive *u, float *scratch, const jf_primitive_run *r)
 {
   const own_conv *p = (const own_conv *)u;
   const conv_room room = conv_room_of(p);
@@ -481,7 +481,7 @@ static void conv_run(const jf_own_unit *u, float *scratch, const jf_unit_run *r)
 
 /* ---- making units ---- */
 
-static void conv_release(jf_own_unit *u)
+static void conv_release(jf_own_primitive *u)
 {
   own_conv *p = (own_conv *)u;
   jf_free(p->axis[0].start);
@@ -519,11 +519,12 @@ static jfl_status conv_choose(own_conv *p)
   return JFL_OK;
 }
 
-jfl_status jf_own_conv_data(const jf_unit_conv *c, jf_unit_kind kind, jf_unit_make *make)
+jfl_status jf_own_conv_data(const jf_primitive_conv *c, jf_primitive_kind kind,
+                            jf_primitive_make *make)
 {
   own_conv *p = jf_new(sizeof *p);
   if (!p) return jf_fail(JFL_ENOMEM, "convolution: out of memory");
-  p->unit = (jf_own_unit){ conv_run, conv_ready, conv_release, *jf_own_loops() };
+  p->unit = (jf_own_primitive){ conv_run, conv_ready, conv_release, *jf_own_loops() };
   p->c = *c;
   p->turned = kind == JF_UNIT_DATA_GRAD;
   const jf_own_images x = jf_own_images_of(c, c->in_channels, c->in, c->block_x);

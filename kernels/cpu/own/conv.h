@@ -19,11 +19,11 @@ typedef struct jf_own_axis {
   int64_t *start, *index, *shift;      /* phases + 1 numbers, and as many as there are taps */
 } jf_own_axis;
 
-jf_own_images jf_own_images_of(const jf_unit_conv *c, int64_t channels, const int64_t size[3],
+jf_own_images jf_own_images_of(const jf_primitive_conv *c, int64_t channels, const int64_t size[3],
                                int blocked);
 /* Gives the axes of a convolution or of its gradient for the data; they lie behind each other.
    Refuses windows that want huge tables. */
-jfl_status jf_own_axes(const jf_unit_conv *c, int turned, jf_own_axis axis[3]);
+jfl_status jf_own_axes(const jf_primitive_conv *c, int turned, jf_own_axis axis[3]);
 
 /* The results along an axis for which tap u reads a cell of the source, which has `from` cells and
    gives `to` results. */
@@ -37,7 +37,7 @@ static inline int64_t jf_own_count(const jf_own_axis *a, int64_t n, int64_t phas
 }
 
 /* The number of taps of all axes. */
-static inline int64_t jf_own_taps(const jf_unit_conv *c)
+static inline int64_t jf_own_taps(const jf_primitive_conv *c)
 {
   return c->kernel[0] * c->kernel[1] * c->kernel[2];
 }
@@ -46,10 +46,12 @@ static inline int64_t jf_own_least(int64_t a, int64_t b) { return a < b ? a : b;
 static inline int64_t jf_own_up(int64_t n) { return (n + JF_LANES - 1) / JF_LANES * JF_LANES; }
 
 /* Whether each channel is a group, and the unit for those. */
-int jf_own_is_depthwise(const jf_unit_conv *c);
-jfl_status jf_own_depthwise(const jf_unit_conv *c, jf_unit_kind kind, jf_unit_make *make);
+int jf_own_is_depthwise(const jf_primitive_conv *c);
+jfl_status jf_own_depthwise(const jf_primitive_conv *c, jf_primitive_kind kind,
+                            jf_primitive_make *make);
 /* Units for results or their gradients for the data, and for filters. */
-jfl_status jf_own_conv_data(const jf_unit_conv *c, jf_unit_kind kind, jf_unit_make *make);
-jfl_status jf_own_conv_filter(const jf_unit_conv *c, jf_unit_make *make);
+jfl_status jf_own_conv_data(const jf_primitive_conv *c, jf_primitive_kind kind,
+                            jf_primitive_make *make);
+jfl_status jf_own_conv_filter(const jf_primitive_conv *c, jf_primitive_make *make);
 
 #endif

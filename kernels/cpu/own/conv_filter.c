@@ -7,8 +7,8 @@
 enum { CELLS = 192, MOST_ROWS = 14 };
 
 typedef struct own_conv_filter {
-  jf_own_unit unit;
-  jf_unit_conv c;
+  jf_own_primitive unit;
+  jf_primitive_conv c;
   jf_own_images x, y;
   jf_own_axis axis[3];
   int64_t run;                 /* channels of x that follow each other in the result, tap by tap */
@@ -231,7 +231,7 @@ static filter_room filter_room_of(const own_conv_filter *p)
                         p->staged ? columns * p->rows : 0 };
 }
 
-static void conv_filter_run(const jf_own_unit *u, float *scratch, const jf_unit_run *r)
+static void conv_filter_run(const jf_own_primitive *u, float *scratch, const jf_primitive_run *r)
 {
   const own_conv_filter *p = (const own_conv_filter *)u;
   const filter_room room = filter_room_of(p);
@@ -255,13 +255,16 @@ static void conv_filter_run(const jf_own_unit *u, float *scratch, const jf_unit_
   }
 }
 
-static void conv_filter_release(jf_own_unit *u) { jf_free(((own_conv_filter *)u)->axis[0].start); }
+static void conv_filter_release(jf_own_primitive *u)
+{
+  jf_free(((own_conv_filter *)u)->axis[0].start);
+}
 
-jfl_status jf_own_conv_filter(const jf_unit_conv *c, jf_unit_make *make)
+jfl_status jf_own_conv_filter(const jf_primitive_conv *c, jf_primitive_make *make)
 {
   own_conv_filter *p = jf_new(sizeof *p);
   if (!p) return jf_fail(JFL_ENOMEM, "convolution: out of memory");
-  p->unit = (jf_own_unit){ conv_filter_run, NULL, conv_filter_release, *jf_own_loops() };
+  p->unit = (jf_own_primitive){ conv_filter_run, NULL, conv_filter_release, *jf_own_loops() };
   p->c = *c;
   p->x = jf_own_images_of(c, c->in_channels, c->in, c->block_x);
   p->y = jf_own_images_of(c, c->out_channels, c->out, c->block_y);

@@ -5,9 +5,9 @@
 #include "conv.h"
 
 typedef struct own_depthwise {
-  jf_own_unit unit;
-  jf_unit_conv c;
-  jf_unit_kind kind;
+  jf_own_primitive unit;
+  jf_primitive_conv c;
+  jf_primitive_kind kind;
   jf_own_images x, y;
   jf_own_axis axis[3];
   int64_t lanes;               /* 16 channels or one at a time */
@@ -249,7 +249,7 @@ static void depthwise_turn(const own_depthwise *p, float *filters, int64_t c, fl
 }
 
 /* Some channels of image n; `w` has their taps, and `tap` room for a list of them. */
-static void depthwise_one(const own_depthwise *p, const jf_unit_run *r, int64_t n, int64_t c,
+static void depthwise_one(const own_depthwise *p, const jf_primitive_run *r, int64_t n, int64_t c,
                           float *w, jf_own_tap *tap)
 {
   const int grad = p->kind == JF_UNIT_FILTER_GRAD, back = p->kind == JF_UNIT_DATA_GRAD;
@@ -272,7 +272,7 @@ static void depthwise_one(const own_depthwise *p, const jf_unit_run *r, int64_t 
 
 static int64_t depthwise_w_size(const own_depthwise *p) { return jf_own_taps(&p->c) * p->lanes; }
 
-static void depthwise_run(const jf_own_unit *u, float *scratch, const jf_unit_run *r)
+static void depthwise_run(const jf_own_primitive *u, float *scratch, const jf_primitive_run *r)
 {
   const own_depthwise *p = (const own_depthwise *)u;
   const int grad = p->kind == JF_UNIT_FILTER_GRAD;
@@ -286,19 +286,20 @@ static void depthwise_run(const jf_own_unit *u, float *scratch, const jf_unit_ru
   }
 }
 
-static void depthwise_release(jf_own_unit *u) { jf_free(((own_depthwise *)u)->axis[0].start); }
+static void depthwise_release(jf_own_primitive *u) { jf_free(((own_depthwise *)u)->axis[0].start); }
 
-int jf_own_is_depthwise(const jf_unit_conv *c)
+int jf_own_is_depthwise(const jf_primitive_conv *c)
 {
   return c->groups > 1 && c->groups == c->in_channels && c->groups == c->out_channels &&
          c->block_x == c->block_y;
 }
 
-jfl_status jf_own_depthwise(const jf_unit_conv *c, jf_unit_kind kind, jf_unit_make *make)
+jfl_status jf_own_depthwise(const jf_primitive_conv *c, jf_primitive_kind kind,
+                            jf_primitive_make *make)
 {
   own_depthwise *p = jf_new(sizeof *p);
   if (!p) return jf_fail(JFL_ENOMEM, "convolution: out of memory");
-  p->unit = (jf_own_unit){ depthwise_run, NULL, depthwise_release, *jf_own_loops() };
+  p->unit = (jf_own_primitive){ depthwise_run, NULL, depthwise_release, *jf_own_loops() };
   p->c = *c;
   p->kind = kind;
   p->x = jf_own_images_of(c, c->in_channels, c->in, c->block_x);

@@ -1,7 +1,7 @@
 /* Where the elements of images lie, and which cells a convolution's taps read. */
 #include "conv.h"
 
-jf_own_images jf_own_images_of(const jf_unit_conv *c, int64_t channels, const int64_t size[3],
+jf_own_images jf_own_images_of(const jf_primitive_conv *c, int64_t channels, const int64_t size[3],
                                int blocked)
 {
   const int64_t plane = size[0] * size[1] * size[2], each = channels / c->groups;
@@ -19,7 +19,7 @@ jf_own_images jf_own_images_of(const jf_unit_conv *c, int64_t channels, const in
 /* Sets the taps of an axis. Tap u of a forward convolution reads cell i stride - before + u
    dilation for result i. Turned, result i gets the products of tap u with cell (i + before - u
    dilation) / stride where that is whole. */
-static void geometry_taps(const jf_unit_conv *c, int i, int turned, jf_own_axis *a)
+static void geometry_taps(const jf_primitive_conv *c, int i, int turned, jf_own_axis *a)
 {
   int64_t n = 0;
   for (int64_t phase = 0; phase < a->phases; phase++) {
@@ -38,14 +38,14 @@ static void geometry_taps(const jf_unit_conv *c, int i, int turned, jf_own_axis 
    has none, takes the convolution. */
 enum { MOST_STEPS = 1 << 24 };
 
-static int geometry_is_huge(const jf_unit_conv *c)
+static int geometry_is_huge(const jf_primitive_conv *c)
 {
   double steps = (double)(c->in_channels > c->out_channels ? c->in_channels : c->out_channels);
   for (int i = 0; i < 3; i++) steps *= (double)c->kernel[i];
   return steps > MOST_STEPS;
 }
 
-jfl_status jf_own_axes(const jf_unit_conv *c, int turned, jf_own_axis axis[3])
+jfl_status jf_own_axes(const jf_primitive_conv *c, int turned, jf_own_axis axis[3])
 {
   if (geometry_is_huge(c)) return jf_fail(JFL_ENOSYS, "convolution: too large a window");
   size_t size = 0;

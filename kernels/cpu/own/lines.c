@@ -37,7 +37,8 @@ static void lines_phase(const jf_own_axis *a, int64_t phase, jf_own_reach *r)
   r->places[phase] = places;
 }
 
-jfl_status jf_own_reaches(const jf_unit_conv *c, const jf_own_axis axis[3], const int64_t many[3],
+jfl_status jf_own_reaches(const jf_primitive_conv *c, const jf_own_axis axis[3],
+                          const int64_t many[3],
                           jf_own_reach reach[3])
 {
   size_t size = 0;

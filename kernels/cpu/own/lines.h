@@ -19,7 +19,8 @@ typedef struct jf_own_reach {
 } jf_own_reach;
 
 /* Sets what `many` results of each axis read; the three lie behind each other. */
-jfl_status jf_own_reaches(const jf_unit_conv *c, const jf_own_axis axis[3], const int64_t many[3],
+jfl_status jf_own_reaches(const jf_primitive_conv *c, const jf_own_axis axis[3],
+                          const int64_t many[3],
                           jf_own_reach reach[3]);
 
 /* Some channels of an image, from the cell `corner` on, for a phase of each axis. A place has

@@ -1,7 +1,8 @@
 /* The table of jf's own products and convolutions. */
 #include "conv.h"
 
-static jfl_status own_conv(const jf_unit_conv *c, jf_unit_kind kind, jf_unit_make *make)
+static jfl_status own_conv(const jf_primitive_conv *c, jf_primitive_kind kind,
+                           jf_primitive_make *make)
 {
   if (c->epilogue.act) return jf_fail(JFL_ENOSYS, "convolution: no activation");
   if ((c->block_x || c->block_y || c->packed) && c->block != JF_LANES)
@@ -13,25 +14,25 @@ static jfl_status own_conv(const jf_unit_conv *c, jf_unit_kind kind, jf_unit_mak
                                      : jf_own_conv_data(c, kind, make);
 }
 
-static jfl_status own_execute(jf_unit_any *unit, int lane, void *scratch, jf_unit_run r)
+static jfl_status own_execute(jf_primitive_any *unit, int worker, void *scratch, jf_primitive_run r)
 {
-  const jf_own_unit *u = unit;
-  (void)lane;
+  const jf_own_primitive *u = unit;
+  (void)worker;
   u->run(u, scratch, &r);
   return JFL_OK;
 }
 
-static jfl_status own_ready(jf_unit_any *unit, int lane, const void *b, void *to)
+static jfl_status own_ready(jf_primitive_any *unit, int worker, const void *b, void *to)
 {
-  const jf_own_unit *u = unit;
-  (void)lane;
+  const jf_own_primitive *u = unit;
+  (void)worker;
   u->ready(u, b, to);
   return JFL_OK;
 }
 
-static void own_release(jf_unit_any *unit)
+static void own_release(jf_primitive_any *unit)
 {
-  jf_own_unit *u = unit;
+  jf_own_primitive *u = unit;
   if (u && u->release) u->release(u);
   jf_free(u);
 }
@@ -40,9 +41,9 @@ static int own_activates(const char *act) { (void)act; return 0; }
 
 static int64_t own_block_size(void) { return JF_LANES; }
 
-const jf_units *jf_own_units(void)
+const jf_primitives *jf_own_units(void)
 {
-  static const jf_units functions = { jf_own_matmul, own_conv, own_execute, own_release,
+  static const jf_primitives functions = { jf_own_matmul, own_conv, own_execute, own_release,
                                       own_ready, own_activates, own_block_size, 1 };
   return &functions;
 }

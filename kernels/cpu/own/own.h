@@ -3,19 +3,19 @@
 #define JF_OWN_H
 
 #include "tile.h"
-#include "cpu/units.h"
+#include "cpu/primitives.h"
 
 /* What every unit begins with. */
-typedef struct jf_own_unit jf_own_unit;
-struct jf_own_unit {
-  void (*run)(const jf_own_unit *u, float *scratch, const jf_unit_run *r);
-  void (*ready)(const jf_own_unit *u, const float *b, float *to);
-  void (*release)(jf_own_unit *u);         /* frees what the unit has beside itself; or NULL */
+typedef struct jf_own_primitive jf_own_primitive;
+struct jf_own_primitive {
+  void (*run)(const jf_own_primitive *u, float *scratch, const jf_primitive_run *r);
+  void (*ready)(const jf_own_primitive *u, const float *b, float *to);
+  void (*release)(jf_own_primitive *u);    /* frees what the unit has beside itself; or NULL */
   const jf_own_loop *loop;
 };
 
-jfl_status jf_own_matmul(const jf_unit_matmul *m, jf_unit_make *make);
+jfl_status jf_own_matmul(const jf_primitive_matmul *m, jf_primitive_make *make);
 
-const jf_units *jf_own_units(void);
+const jf_primitives *jf_own_units(void);
 
 #endif

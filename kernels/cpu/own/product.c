@@ -8,15 +8,15 @@
 enum { DEEP = 256, TALL = 168, WIDE = 512, CACHED = 4096 };
 
 typedef struct own_matmul {
-  jf_own_unit unit;
-  jf_unit_matmul m;
+  jf_own_primitive unit;
+  jf_primitive_matmul m;
 } own_matmul;
 
 /* A block of the problem, and its packed operands. */
 typedef struct own_block {
   const own_matmul *p;
   const float *a, *b;          /* of this matrix */
-  const jf_unit_run *run;
+  const jf_primitive_run *run;
   float *c, *packed_a;
   const float *residual, *packed_b;
   int64_t row, rows, column, columns, step, steps;
@@ -28,7 +28,8 @@ static int64_t product_up(int64_t n) { return (n + JF_LANES - 1) / JF_LANES * JF
 /* ---- packing ---- */
 
 /* Packs `steps` rows of b from `step` on, in panels of JF_LANES columns. */
-static void product_pack_b(const jf_unit_matmul *m, const float *b, const own_block *at, float *to)
+static void product_pack_b(const jf_primitive_matmul *m, const float *b, const own_block *at,
+                           float *to)
 {
   const int64_t lead = m->b.lead;
   for (int64_t j = 0; j < at->columns; j += JF_LANES, to += at->steps * JF_LANES) {
@@ -58,7 +59,7 @@ static int64_t product_row_at(const own_block *at, int64_t row)
 /* Packs `rows` rows of a, which are one tile high. */
 static void product_pack_rows(const own_block *at, int64_t row, int64_t rows)
 {
-  const jf_unit_matmul *m = &at->p->m;
+  const jf_primitive_matmul *m = &at->p->m;
   const int64_t lead = m->a.lead, first = at->row + row;
   const float scale = at->run->scale ? *at->run->scale : 1;
   float *to = at->packed_a + product_row_at(at, row);
@@ -112,7 +113,7 @@ static void product_edge(const own_block *at, jf_own_tile t, jf_own_order order,
 
 static void product_tile(const own_block *at, int64_t row, int rows, int64_t column)
 {
-  const jf_unit_matmul *m = &at->p->m;
+  const jf_primitive_matmul *m = &at->p->m;
   const int64_t wide = at->p->unit.loop->vectors * JF_LANES;
   const int64_t lanes = product_least(at->columns - column, wide);
   const int64_t c = (at->row + row) * m->c.lead + at->column + column;
@@ -166,7 +167,7 @@ static int64_t product_rows(const own_block *at)
 /* One matrix. b is packed here unless it has been once for many runs. */
 static void product_matrix(own_block *at, float *packed_b, const float *ready)
 {
-  const jf_unit_matmul *m = &at->p->m;
+  const jf_primitive_matmul *m = &at->p->m;
   for (at->column = 0; at->column < m->n; at->column += WIDE) {
     at->columns = product_least(m->n - at->column, WIDE);
     for (at->step = 0; at->step < m->k; at->step += DEEP) {
@@ -182,15 +183,15 @@ static void product_matrix(own_block *at, float *packed_b, const float *ready)
   }
 }
 
-static int64_t product_a_size(const jf_unit_matmul *m)
+static int64_t product_a_size(const jf_primitive_matmul *m)
 {
   return product_least(m->m, TALL) * product_up(product_least(m->k, DEEP)) + JF_LANES;
 }
 
-static void product_run(const jf_own_unit *u, float *scratch, const jf_unit_run *r)
+static void product_run(const jf_own_primitive *u, float *scratch, const jf_primitive_run *r)
 {
   const own_matmul *p = (const own_matmul *)u;
-  const jf_unit_matmul *m = &p->m;
+  const jf_primitive_matmul *m = &p->m;
   for (int64_t i = 0; i < m->batch; i++) {
     own_block at = { .p = p, .run = r, .a = (const float *)r->a + i * m->a.apart,
                      .b = (const float *)r->b + i * m->b.apart,
@@ -200,9 +201,9 @@ static void product_run(const jf_own_unit *u, float *scratch, const jf_unit_run 
   }
 }
 
-static void product_ready(const jf_own_unit *u, const float *b, float *to)
+static void product_ready(const jf_own_primitive *u, const float *b, float *to)
 {
-  const jf_unit_matmul *m = &((const own_matmul *)u)->m;
+  const jf_primitive_matmul *m = &((const own_matmul *)u)->m;
   own_block at = { 0 };
   for (; at.column < m->n; at.column += WIDE) {
     at.columns = product_least(m->n - at.column, WIDE);
@@ -214,13 +215,13 @@ static void product_ready(const jf_own_unit *u, const float *b, float *to)
   }
 }
 
-jfl_status jf_own_matmul(const jf_unit_matmul *m, jf_unit_make *make)
+jfl_status jf_own_matmul(const jf_primitive_matmul *m, jf_primitive_make *make)
 {
   if (m->epilogue.act) return jf_fail(JFL_ENOSYS, "matmul: no activation");
   own_matmul *p = jf_new(sizeof *p);
   if (!p) return jf_fail(JFL_ENOMEM, "matmul: out of memory");
   const int64_t b = product_up(product_least(m->n, WIDE)) * product_least(m->k, DEEP);
-  p->unit = (jf_own_unit){ product_run, product_ready, NULL, *jf_own_loops() };
+  p->unit = (jf_own_primitive){ product_run, product_ready, NULL, *jf_own_loops() };
   p->m = *m;
   make->unit = p;
   make->scratch = (size_t)(product_a_size(m) + b) * sizeof(float);

@@ -176,7 +176,7 @@ local function read_metrics(who, list)
   for key, metric in pairs(args.expect(who, "metrics", list, "table")) do
     local name = type(key) == "string" and key or metric
     if type(name) ~= "string" then
-      core.fail("%s: metrics: a function must have a name, { %s = ... }, got none", who, "my_metric")
+      core.fail("%s: metrics: a function must have a name, { mine = ... }, got none", who)
     end
     local made = counter.new(who, name, metric)      -- fails for an unknown one
     found[#found + 1] = { name = name, metric = metric, better = made.better }

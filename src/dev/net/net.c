@@ -1,6 +1,6 @@
 /* The connection with the other ranks as a device: on it run the ops in which several ranks take
    part, one after another on a thread of their own, while other devices go on. */
-#include "dev/near.h"
+#include "dev/host.h"
 #include "dev/stream.h"
 #include "world/world.h"
 
@@ -16,4 +16,4 @@ static jfl_status net_stream_new(jf_device *d, void **out)
   return *out = s, JFL_OK;
 }
 
-JFL_DEVICE(net, JF_NEAR, .count = net_count, .absence = net_absence, .stream_new = net_stream_new)
+JFL_DEVICE(net, JF_HOST, .count = net_count, .absence = net_absence, .stream_new = net_stream_new)

@@ -53,7 +53,8 @@ static void convert_cut_there(const convert_job *c, int i, int j, jfl_value *cut
   const spread_walk *w = c->w;
   const int to = c->to->group->member[j].place;
   if (!cut || cut == c->from->part[i]) return;
-  if (jf_is_near(w->target->device[cut->place]->kind) && jf_is_near(w->target->device[to]->kind))
+  if (jf_has_host_memory(w->target->device[cut->place]->kind) &&
+      jf_has_host_memory(w->target->device[to]->kind))
     cut->place = cut->node->place = to;
 }
 

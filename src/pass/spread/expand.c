@@ -155,7 +155,7 @@ static void expand_convert(const expand_job *j)
     const jf_node *reader = j->w->cast[j->n->out[i]->id];
     if (!reader) continue;
     const jf_group *g = spread_group_at(j->w, reader->place);
-    if (!spread_is_wide(g) && spread_is_near(j->w, g)) continue;
+    if (!spread_is_wide(g) && spread_has_host_memory(j->w, g)) continue;
     const jf_signature *s = spread_giving(j->w, reader, 0, g->n, reader->op->lies(reader->attr));
     if (!s || (s->in[0].kind == JFL_BROADCAST && spread_wait(j->w, j->n->out[i], g))) continue;
     spread_bring(j->w, j->n->out[i], g, s->in[0]);

@@ -96,10 +96,11 @@ static jfl_value *reduce_alone(spread_walk *w, const jfl_value *v, const spread_
 
 /* ---- in shares ---- */
 
-int spread_is_near(const spread_walk *w, const jf_group *g)
+int spread_has_host_memory(const spread_walk *w, const jf_group *g)
 {
   for (int i = 0; i < g->n; i++)
-    if (spread_has(w, g, i) && !jf_is_near(w->target->device[g->member[i].place]->kind)) return 0;
+    if (spread_has(w, g, i) &&
+        !jf_has_host_memory(w->target->device[g->member[i].place]->kind)) return 0;
   return 1;
 }
 
@@ -209,7 +210,8 @@ spread_lie *spread_reduce_scatter(spread_walk *w, const jfl_value *v, const spre
 spread_lie *spread_reduce_here(spread_walk *w, const jfl_value *v, const spread_lie *from)
 {
   const jf_group *g = from->group;
-  const int places = reduce_places(w, g), few = places <= REDUCE_FEW && spread_is_near(w, g);
+  const int places = reduce_places(w, g), few = places <= REDUCE_FEW && spread_has_host_memory(w,
+                                                                                               g);
   if (spread_bytes(v) < REDUCE_SHARED || places < 2 || few)
     return reduce_each(w, v, from, reduce_alone);
   return reduce_shared(w, v, from);

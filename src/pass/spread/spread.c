@@ -98,11 +98,11 @@ static void spread_list_inputs(spread_walk *w)
 static void spread_piece(spread_walk *w, jfl_value *v, spread_lie *l, int member)
 {
   jfl_shape shape;
-  jf_piece *p = jf_alloc(w->g->arena, sizeof *p);
+  jf_shard *p = jf_alloc(w->g->arena, sizeof *p);
   jf_share_of(&v->shape, l->d, l->group->n, member, &shape);
-  *p = (jf_piece){ l->d, v->place, member };
+  *p = (jf_shard){ l->d, v->place, member };
   l->part[member] = spread_part(w, v, &shape, member);
-  l->part[member]->piece = p;
+  l->part[member]->shard = p;
   l->part[member]->place = l->group->member[member].place;
 }
 

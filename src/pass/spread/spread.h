@@ -93,7 +93,7 @@ jfl_value *spread_scale(spread_walk *w, const spread_lie *from, int member, jfl_
 int spread_is_wide(const jf_group *g);
 int spread_is_ordered(const jf_group *g);
 /* Whether the members that this process has use the host's memory. */
-int spread_is_near(const spread_walk *w, const jf_group *g);
+int spread_has_host_memory(const spread_walk *w, const jf_group *g);
 /* The processes of its members, ascending. */
 jf_ints spread_ranks(spread_walk *w, const jf_group *g);
 /* A box of a value: what is from first[i] on, of the extents `size`. */

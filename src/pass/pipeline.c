@@ -164,7 +164,7 @@ static int turn_is_shared(const jfl_graph *g)
   return 0;
 }
 
-jfl_status jf_pass_take_turns(jfl_graph *g, const jf_target *target)
+jfl_status jf_pass_pipeline(jfl_graph *g, const jf_target *target)
 {
   if (g->turns < 2 || turn_is_shared(g)) return JFL_OK;
   turn_walk w = { .g = g };

@@ -1,5 +1,5 @@
 /* Ops on a few numbers: one thread runs the functions whose text the op's record gives. */
-#include "small.h"
+#include "scalar.h"
 #include "dev/cuda/cuda.h"
 
 #include <stddef.h>
@@ -22,7 +22,7 @@ static int small_accepts(const jf_kargs *k)
 }
 
 /* Lists of numbers are host memory, so the source holds them. */
-static void small_lists(jf_text *to, const jfl_op *op, const void *attr, const jf_small *s)
+static void small_lists(jf_text *to, const jfl_op *op, const void *attr, const jf_scalar_op *s)
 {
   const int own = s->attr == attr;
   for (const jf_attr *a = op->attr; own && a && a->name; a++) {
@@ -34,7 +34,7 @@ static void small_lists(jf_text *to, const jfl_op *op, const void *attr, const j
   }
 }
 
-void jf_small_source(jf_text *to, const jfl_op *op, const void *attr, const jf_small *s)
+void jf_scalar_source(jf_text *to, const jfl_op *op, const void *attr, const jf_scalar_op *s)
 {
   jf_text_add(to, "#define JF_LOCAL JF_INLINE\n#define JF_GLOBAL JF_INLINE\n"
               "struct jf_nums { int n; const double *v; };\n");
@@ -55,7 +55,7 @@ static jfl_status small_prepare(jf_kargs *k, size_t *scratch)
 {
   small_call *c = jf_new(sizeof *c);
   jf_text text = { 0 };
-  jf_small s;
+  jf_scalar_op s;
   char *source;
   (void)scratch;
   if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
@@ -63,7 +63,7 @@ static jfl_status small_prepare(jf_kargs *k, size_t *scratch)
   c->args.n = k->n_in + k->n_out;
   if (s.attr_size > SMALL_ATTR) return jf_free(c), JFL_ENOSYS;
   if (s.attr_size) memcpy(c->args.attr, s.attr, s.attr_size);
-  jf_small_source(&text, k->op, k->attr, &s);
+  jf_scalar_source(&text, k->op, k->attr, &s);
   jfl_status e = jf_text_take(&text, &source);
   if (!e) {
     e = jf_cuda_function(k->device->state, &(jf_cuda_source){ k->op->name, source, NULL }, "small",
@@ -79,7 +79,7 @@ static jfl_status small_run(const jf_kargs *k)
 {
   small_args a = ((const small_call *)k->state)->args;
   a.fault = k->fault;
-  jf_small_tensors(k, a.at);
+  jf_scalar_tensors(k, a.at);
   return jf_cuda_launch(k, ((const small_call *)k->state)->function, (jf_cuda_grid){ 1, 1, 0 }, &a);
 }
 

@@ -1,7 +1,7 @@
 /* Ops on a few numbers: what their kernels share. */
-#include "op/small.h"
+#include "op/scalar.h"
 
-int jf_small_tensors(const jf_kargs *k, void **at)
+int jf_scalar_tensors(const jf_kargs *k, void **at)
 {
   int n = 0;
   for (int i = 0; i < k->n_in; i++) at[n++] = k->in[i].data;
@@ -9,7 +9,7 @@ int jf_small_tensors(const jf_kargs *k, void **at)
   return n;
 }
 
-jfl_status jf_small_check(const jf_infer *c)
+jfl_status jf_scalar_check(const jf_infer *c)
 {
   const int most = JF_SMALL_TENSORS - JF_MAXOUT;
   if (c->n_in <= most) return JFL_OK;

@@ -1,16 +1,16 @@
 /* What kinds of devices that work late in the host's memory have in common. */
-#include "dev/near.h"
+#include "dev/host.h"
 #include "dev/stream.h"
 
 #include <string.h>
 
-void *jf_near_alloc(jf_device *d, size_t size)
+void *jf_host_alloc(jf_device *d, size_t size)
 {
   (void)d;
   return jf_new(size);
 }
 
-void jf_near_free(jf_device *d, void *p)
+void jf_host_free(jf_device *d, void *p)
 {
   (void)d;
   jf_free(p);
@@ -18,44 +18,44 @@ void jf_near_free(jf_device *d, void *p)
 
 /* ---- streams and events ---- */
 
-void jf_near_stream_free(jf_device *d, void *stream)
+void jf_host_stream_free(jf_device *d, void *stream)
 {
   (void)d;
   jf_stream_free(stream);
 }
 
-jfl_status jf_near_wait(jf_device *d, void *stream)
+jfl_status jf_host_wait(jf_device *d, void *stream)
 {
   (void)d;
   return jf_stream_wait(stream);
 }
 
-jfl_status jf_near_event_new(jf_device *d, void **out)
+jfl_status jf_host_event_new(jf_device *d, void **out)
 {
   (void)d;
   *out = jf_event_new();
   return *out ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory");
 }
 
-void jf_near_event_free(jf_device *d, void *event)
+void jf_host_event_free(jf_device *d, void *event)
 {
   (void)d;
   jf_event_free(event);
 }
 
-jfl_status jf_near_record(jf_device *d, void *stream, void *event)
+jfl_status jf_host_record(jf_device *d, void *stream, void *event)
 {
   (void)d;
   return jf_stream_record(stream, event);
 }
 
-jfl_status jf_near_await(jf_device *d, void *stream, void *event)
+jfl_status jf_host_await(jf_device *d, void *stream, void *event)
 {
   (void)d;
   return jf_stream_await(stream, event);
 }
 
-jfl_status jf_near_reach(jf_device *d, void *stream, void *event)
+jfl_status jf_host_reach(jf_device *d, void *stream, void *event)
 {
   (void)d;
   return jf_stream_reach(stream, event);
@@ -63,43 +63,43 @@ jfl_status jf_near_reach(jf_device *d, void *stream, void *event)
 
 /* ---- copies ---- */
 
-typedef struct near_copy { void *to; const void *from; size_t size; } near_copy;
+typedef struct host_copy { void *to; const void *from; size_t size; } host_copy;
 
-static jfl_status near_run_copy(void *item)
+static jfl_status host_run_copy(void *item)
 {
-  const near_copy *c = item;
+  const host_copy *c = item;
   memmove(c->to, c->from, c->size);
   return JFL_OK;
 }
 
-jfl_status jf_near_put(jf_device *d, void *stream, void *to, const void *from, size_t size)
+jfl_status jf_host_put(jf_device *d, void *stream, void *to, const void *from, size_t size)
 {
   (void)d;
-  const near_copy c = { to, from, size };
-  return jf_stream_add(stream, JF_STREAM_WORK, near_run_copy, &c, sizeof c);
+  const host_copy c = { to, from, size };
+  return jf_stream_add(stream, JF_STREAM_WORK, host_run_copy, &c, sizeof c);
 }
 
-jfl_status jf_near_move(jf_device *d, void *stream, void *to, jf_device *source,
+jfl_status jf_host_move(jf_device *d, void *stream, void *to, jf_device *source,
                         const void *from, size_t size)
 {
   (void)source;
-  return jf_near_put(d, stream, to, from, size);
+  return jf_host_put(d, stream, to, from, size);
 }
 
 /* ---- kernels ---- */
 
-typedef struct near_call {
+typedef struct host_launch {
   jf_kernel run;
   int most, low;               /* as jf_loops_get gave them */
   jf_kargs k;
   jf_tensor tensor[];          /* of k, inputs and outputs */
-} near_call;
+} host_launch;
 
 /* Does nothing once a step of the run has found something wrong in its data. That is no failure: it
    stands in the run's record, which the host reads. */
-static jfl_status near_run_call(void *item)
+static jfl_status host_run_call(void *item)
 {
-  const near_call *c = item;
+  const host_launch *c = item;
   const jf_fault *found = c->k.fault;
   if (found && found->what) return JFL_OK;
   jf_loops_set(c->most, c->low);
@@ -107,10 +107,10 @@ static jfl_status near_run_call(void *item)
   return found && found->what ? JFL_OK : s;
 }
 
-jfl_status jf_near_launch(jf_device *d, void *stream, jf_kernel run, const jf_kargs *k)
+jfl_status jf_host_launch(jf_device *d, void *stream, jf_kernel run, const jf_kargs *k)
 {
   const size_t n_in = (size_t)k->n_in, n_out = (size_t)k->n_out;
-  near_call *c = jf_stream_room(stream, sizeof *c + (n_in + n_out) * sizeof *c->tensor);
+  host_launch *c = jf_stream_room(stream, sizeof *c + (n_in + n_out) * sizeof *c->tensor);
   (void)d;
   if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
   c->run = run;
@@ -121,6 +121,6 @@ jfl_status jf_near_launch(jf_device *d, void *stream, jf_kernel run, const jf_ka
   c->k.stream = NULL;
   if (n_in) memcpy(c->k.in, k->in, n_in * sizeof *k->in);
   if (n_out) memcpy(c->k.out, k->out, n_out * sizeof *k->out);
-  jf_stream_put(stream, JF_STREAM_WORK, near_run_call);
+  jf_stream_put(stream, JF_STREAM_WORK, host_run_call);
   return JFL_OK;
 }
