@@ -139,7 +139,7 @@ describe("the environment", function()
       body = function(x) return x + x end }({ 1 })
   ]]
 
-  it("prints which kernel serves each call, and why others do not", function()
+  it("#cpu prints which kernel serves each call, and why others do not", function()
     local script = helper.file [[
       local flow = require "jfl"
       local P = flow.typing.Numpy.Placeholder

@@ -1,8 +1,8 @@
 -- Plain values as text and back.
-local plain = require "jfl.base.plain"
-local json = require "spec.json"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
+local json = require "spec.json"
+local plain = require "jfl.base.plain"
 
 describe("plain values", function()
   local function through(value) return plain.read(plain.write(value, "it")) end

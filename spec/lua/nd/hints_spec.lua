@@ -21,6 +21,7 @@ describe("arrays", function()
   end
 
   it("have errors of the virtual machine that say what to write", function()
+    if helper.command():find "luajit$" then return pending("the command adds to messages") end
     local loop = "; an NdArray a is gone through by `for i = 1, #a do local row = a[i] ... end`, "
       .. "or by flow.zip(a)"
     says("for i, x in ipairs(a) do print(i, x) end", "got userdata)" .. loop)

@@ -190,7 +190,7 @@ describe("flow.fit", function()
     local out = go "stop"
     assert.truthy(out:find("fit: stopped in epoch 2 after 8 steps; " .. folder .. "/state/last",
       1, true), out)
-    assert.truthy(out:find "130\n$", out)
+    assert.falsy(out:find "\n0\n$", out)
     assert.truthy(go("on"):find "18\t3\t3\n0\n$")
     helper.remove(folder)
   end)
