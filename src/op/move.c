@@ -81,24 +81,45 @@ static void move_line(size_t size, const void *x, int64_t from, void *y, int64_t
   else move_line_uint8_t(x, from, y, to, n);
 }
 
+/* The lines of a box, elements of `size` bytes along its last axis; a part has `span` of them. */
+typedef struct move_lines {
+  const jf_move_nest *b;
+  jf_nest nest;
+  const char *x;
+  char *y;
+  size_t size;
+  int64_t lines, span;
+} move_lines;
+
+static void move_part(void *ctx, int part)
+{
+  const move_lines *l = ctx;
+  const jf_move_nest *b = l->b;
+  const int last = b->n - 1;
+  const int64_t from = part * l->span, left = l->lines - from;
+  jf_walk w = jf_walk_at(&l->nest, last, from);
+  for (int64_t i = 0; i < l->span && i < left; i++, jf_walk_next(&w))
+    move_line(l->size, l->x + (b->at[0] + w.off[0]) * (int64_t)l->size, b->step[0][last],
+              l->y + (b->at[1] + w.off[1]) * (int64_t)l->size, b->step[1][last], b->d[last]);
+}
+
 /* Copies a box that is not empty; what lies in place already stays. */
 static void move_one(const jf_kargs *k, const jf_move *m)
 {
+  enum { PART = 1 << 16 };     /* bytes */
   const size_t size = jfl_dtype_size(k->out[m->out].dtype);
   uint64_t number = 0;
   jf_move_nest b;
   jf_move_nest_of(k, m, &b);
   if (m->in < 0) jfl_number_put(k->out[m->out].dtype, &number, 0, m->number);
-  jf_nest nest = { .n = b.n, .n_op = 2, .step = b.step };
-  memcpy(nest.d, b.d, sizeof nest.d);
-  const char *x = m->in < 0 ? (const char *)&number : k->in[m->in].data;
-  char *y = k->out[m->out].data;
-  const int last = b.n - 1;
-  if (x == y) return;
-  jf_walk w = jf_walk_at(&nest, last, 0);
-  do move_line(size, x + (b.at[0] + w.off[0]) * (int64_t)size, b.step[0][last],
-               y + (b.at[1] + w.off[1]) * (int64_t)size, b.step[1][last], b.d[last]);
-  while (jf_walk_next(&w));
+  move_lines l = { .b = &b, .nest = { .n = b.n, .n_op = 2, .step = b.step }, .size = size,
+                   .x = m->in < 0 ? (const char *)&number : k->in[m->in].data,
+                   .y = k->out[m->out].data, .lines = 1 };
+  memcpy(l.nest.d, b.d, sizeof l.nest.d);
+  if (l.x == l.y) return;
+  for (int i = 0; i < b.n - 1; i++) l.lines *= b.d[i];
+  l.span = PART / ((int64_t)size * b.d[b.n - 1]) + 1;
+  jf_parallel(k->threads, (int)((l.lines + l.span - 1) / l.span), move_part, &l);
 }
 
 static jfl_status move_all(const jf_kargs *k)
