@@ -191,9 +191,10 @@ static jf_optim_choice sgd(const double *momentum)
 static void vectors(const char *only)
 {
   jf_tensor w = T(512, 3136), g = T(512, 3136), m = T(512, 3136), x = T(100, 512);
-  jf_tensor scalars = { jf_new(3 * sizeof(double)), JFL_F64, { 1, { 3 } } };
+  jf_tensor scalars = { .data = jf_new(3 * sizeof(double)), .dtype = JFL_F64,
+                        .shape = { 1, { 3 } } };
   const double none[2] = { 0 }, heavy[2] = { 0.9 };    /* as the record lays options out */
-  jf_tensor out[] = { T(100, 512), T(100, 512) }, mask = { jf_new(51200), JFL_I8, x.shape };
+  jf_tensor out[] = { T(100, 512), T(100, 512) }, mask = { .data = jf_new(51200), .dtype = JFL_I8, .shape = x.shape };
   double size = 512 * 3136 * 4;
   out[1] = mask;
   bench(only, "update", (jf_tensor[]){ w, g, scalars }, 3, NULL,

@@ -30,7 +30,7 @@ typedef struct step {
 
 static jf_tensor matrix(int64_t rows, int64_t columns)
 {
-  return (jf_tensor){ NULL, JFL_F32, { 2, { rows, columns } } };
+  return (jf_tensor){ .dtype = JFL_F32, .shape = { 2, { rows, columns } } };
 }
 
 static jf_kargs args_of(step *s, int threads)
@@ -89,8 +89,9 @@ static void vectors(int64_t rows)
   const jfl_optimizer *sgd = jf_optim_find("SGD");
   const jf_optim_choice choice = { .optim = sgd, .rule = sgd->rule(options) };
   const jf_update plain = { .choice = choice, .stride = 2, .n = 1 };
-  jf_tensor x = matrix(rows, 512), mask = { NULL, JFL_I8, x.shape };
-  jf_tensor sum = { NULL, JFL_F32, { 1, { 512 } } }, scalars = { NULL, JFL_F64, { 1, { 2 } } };
+  jf_tensor x = matrix(rows, 512), mask = { .dtype = JFL_I8, .shape = x.shape };
+  jf_tensor sum = { .dtype = JFL_F32, .shape = { 1, { 512 } } };
+  jf_tensor scalars = { .dtype = JFL_F64, .shape = { 1, { 2 } } };
   char what[32];
   snprintf(what, sizeof what, "%d x 512", (int)rows);
   compare((step){ "relu", NULL, { x }, { x }, 1, 1 }, what);

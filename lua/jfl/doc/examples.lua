@@ -38,7 +38,8 @@ function examples.of(path, e)
   if name then return by_path["ndarray." .. name] end
   if e and e.same_as then return examples.of(e.same_as) end
   local shared = path:match("^nn%.(.*)$")       -- elementwise functions, which nn and math share
-  if shared then return by_path["math." .. shared] or by_path[shared] end
+  local twin = shared and (by_path["math." .. shared] or by_path[shared])
+  if twin then return twin end
   for other in (e and e.op and e.op.path or ""):gmatch("%S+") do
     if by_path[other] then return by_path[other] end
   end

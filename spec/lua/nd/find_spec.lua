@@ -41,6 +41,6 @@ describe("arrays", function()
     end
     fails(function(x) return flow.nonzero(x) end, "nonzero: a must be an NdArray, got blob 'x'")
     fails(function(x) return flow.nonzero(x) end, "the size of the result depends on values")
-    fails(function(x) return x:argwhere() end, "argwhere: blob 'x' has no data")
+    fails(function(x) return x:argwhere() end, "job: a blob has no 'argwhere'")
   end)
 end)
