@@ -194,7 +194,8 @@ static void vectors(const char *only)
   jf_tensor scalars = { .data = jf_new(3 * sizeof(double)), .dtype = JFL_F64,
                         .shape = { 1, { 3 } } };
   const double none[2] = { 0 }, heavy[2] = { 0.9 };    /* as the record lays options out */
-  jf_tensor out[] = { T(100, 512), T(100, 512) }, mask = { .data = jf_new(51200), .dtype = JFL_I8, .shape = x.shape };
+  jf_tensor out[] = { T(100, 512), T(100, 512) };
+  jf_tensor mask = { .data = jf_new(51200), .dtype = JFL_I8, .shape = x.shape };
   double size = 512 * 3136 * 4;
   out[1] = mask;
   bench(only, "update", (jf_tensor[]){ w, g, scalars }, 3, NULL,

@@ -2,6 +2,8 @@
 -- kept as text, in the files of the folder examples: "## nn.relu" begins one, and what a line
 -- prints stands behind "-->".
 
+local index = require "jfl.doc.index"
+
 -- What an example begins with where it uses the short names.
 local SHORT = { nd = "flow.ndarray", tp = "flow.typing" }
 
@@ -36,10 +38,7 @@ function examples.of(path, e)
   local name = path:match("^NdArray:(.*)$")
   if by_path[path] then return by_path[path] end
   if name then return by_path["ndarray." .. name] end
-  if e and e.same_as then return examples.of(e.same_as) end
-  local shared = path:match("^nn%.(.*)$")       -- elementwise functions, which nn and math share
-  local twin = shared and (by_path["math." .. shared] or by_path[shared])
-  if twin then return twin end
+  if e and e.same_as then return examples.of(e.same_as, index.entries()[e.same_as] or nil) end
   for other in (e and e.op and e.op.path or ""):gmatch("%S+") do
     if by_path[other] then return by_path[other] end
   end
