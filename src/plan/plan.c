@@ -648,9 +648,9 @@ jfl_status jf_plan_new(jfl_graph *g, jf_chooser *c, jfl_plan **out)
   JF_TRY(choose_kernels(&b));
   add_packing(&b);
   number_steps(&b);
-  jf_plan_use_staging(p, b.root, b.where);
   keep_what_others_read(&b);
-  place_prologue(&b);
+  place_prologue(&b);            /* first: other plans use the staging buffer between two runs */
+  jf_plan_use_staging(p, b.root, b.where);
   place_temporaries(&b);
   for (int s = 0; s < p->n_step; s++) place_step(&b, s);
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
