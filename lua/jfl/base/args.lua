@@ -7,6 +7,9 @@ local args = {}
 
 local FEW = 8                    -- numbers of a list in a message
 
+--- How many texts of a list a message shows.
+args.LISTED = 8
+
 --- Stands for the default of a parameter that may be left out and has none.
 args.none = setmetatable({}, { __tostring = function() return "none" end })
 
@@ -72,6 +75,18 @@ function args.scope(who, value, kind, example)
   core.fail("%s: value must be what %s gives, got %s", who, example, args.describe(value))
 end
 
+--- Fails unless value is one of the texts in a list of at least two.
+function args.one_of(who, name, value, list)
+  for _, text in ipairs(list) do
+    if value == text then return value end
+  end
+  local quoted = {}
+  for i, text in ipairs(list) do quoted[i] = ('"%s"'):format(text) end
+  local last = table.remove(quoted)
+  core.fail("%s: %s must be %s or %s, got %s", who, name, table.concat(quoted, ", "), last,
+    args.describe(value))
+end
+
 --- Fails unless value is a whole number of at least `least`.
 function args.integer(who, name, value, least)
   if type(value) == "number" and value % 1 == 0 and value >= least then return value end
@@ -125,6 +140,12 @@ function args.names_of(t)
   for name in pairs(t) do list[#list + 1] = tostring(name) end
   table.sort(list)
   return table.concat(list, ", ")
+end
+
+--- A list of texts for messages: all, or the first few and how many more there are.
+function args.listed(list)
+  if #list <= args.LISTED then return table.concat(list, ", ") end
+  return ("%s, and %d more"):format(table.concat(list, ", ", 1, args.LISTED), #list - args.LISTED)
 end
 
 local function names_of(params)

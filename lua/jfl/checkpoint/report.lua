@@ -1,10 +1,9 @@
 -- What loading tells of names: which matched nothing, and which may have been meant.
+local args = require "jfl.base.args"
 local names = require "jfl.base.names"
 local warn = require "jfl.base.warn"
 
 local report = {}
-
-local SHOWN = 8                  -- names in one message
 
 -- What other programs call the parts of a layer, and what jfl's layers may call them.
 local PARTS = {
@@ -59,11 +58,10 @@ local function list(found, state, text_of)
     if not state[name] then shown[#shown + 1] = name end
   end
   table.sort(shown)
-  local more = #shown - SHOWN
-  for i = #shown, SHOWN + 1, -1 do shown[i] = nil end
-  for i, name in ipairs(shown) do shown[i] = text_of and text_of(name) or name end
-  if more > 0 then shown[SHOWN + 1] = ("and %d more"):format(more) end
-  return #shown > 0 and table.concat(shown, ", ")
+  if text_of then
+    for i = 1, math.min(#shown, args.LISTED) do shown[i] = text_of(shown[i]) end
+  end
+  return #shown > 0 and args.listed(shown)
 end
 
 --- Warns of names that matched nothing, but for state of optimizers and of the step: the names of

@@ -8,7 +8,6 @@ local names = require "jfl.base.names"
 local csv = {}
 
 local WHO = "data.csv"
-local SHOWN = 8                  -- categories in one message
 local MISSING = { "", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?" }
 
 local function check_strings(name, list)
@@ -67,11 +66,9 @@ end
 
 -- The error of a text that is none of its column's categories.
 local function refuse(o, column, row, text, list)
-  local shown = { unpack(list, 1, SHOWN) }
-  if #list > SHOWN then shown[SHOWN + 1] = ("and %d more"):format(#list - SHOWN) end
   core.fail("%s: %s: row %d: '%s' is none of the categories of column '%s': %s; unknown = "
     .. "\"class\" makes a class of all that are none", WHO, o.path, row, text, column,
-    table.concat(shown, ", "))
+    args.listed(list))
 end
 
 -- Replaces texts by numbers from 0: of the categories that are given, or in the order in which they
@@ -169,9 +166,7 @@ csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its
   if #args.expect(WHO, "separator", o.separator, "string") ~= 1 then
     core.fail("%s: separator must be one character, got string '%s'", WHO, o.separator)
   end
-  if o.unknown ~= "error" and o.unknown ~= "class" then
-    core.fail("%s: unknown must be \"error\" or \"class\", got %s", WHO, args.describe(o.unknown))
-  end
+  args.one_of(WHO, "unknown", o.unknown, { "error", "class" })
   local list = read_texts(o)
   local wanted, given = read_categories(o.categories, function() return texts_of(list) end)
   local categories = make_categories(o, list, wanted, given)

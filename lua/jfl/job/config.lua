@@ -94,12 +94,8 @@ end
 -- Whether a call for which the queue has no room waits for it, or says that it is "busy".
 function settings.when_full(which)
   if which ~= nil then
-    if which ~= "wait" and which ~= "busy" then
-      core.fail("config.when_full: value must be \"wait\" or \"busy\", got %s",
-        args.describe(which))
-    end
+    config.values.when_full = args.one_of("config.when_full", "value", which, { "wait", "busy" })
     core.never_wait(which == "busy")
-    config.values.when_full = which
   end
   return config.values.when_full
 end
@@ -108,12 +104,9 @@ end
 -- run, or says that it is "busy" until the plan is there.
 function settings.when_new(which)
   if which ~= nil then
-    if which ~= "wait" and which ~= "queue" and which ~= "busy" then
-      core.fail("config.when_new: value must be \"wait\", \"queue\" or \"busy\", got %s",
-        args.describe(which))
-    end
+    config.values.when_new =
+      args.one_of("config.when_new", "value", which, { "wait", "queue", "busy" })
     core.never_new(which == "busy")
-    config.values.when_new = which
   end
   return config.values.when_new
 end
@@ -124,11 +117,7 @@ local KERNELS = { "fast", "direct", "reference" }
 -- the plain kernels.
 function settings.kernels(which)
   if which == nil then return KERNELS[core.get("kernels") + 1] end
-  for _, name in ipairs(KERNELS) do
-    if which == name then return core.set("kernels", which) end
-  end
-  core.fail("config.kernels: value must be \"fast\", \"direct\" or \"reference\", got %s",
-    args.describe(which))
+  core.set("kernels", args.one_of("config.kernels", "value", which, KERNELS))
 end
 
 function settings.cpu_device_num(n) return devices.cpu(n) end

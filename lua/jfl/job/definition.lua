@@ -33,9 +33,8 @@ local function check_definition(t)
 end
 
 local function read_mode(t)
-  if t.type == nil or t.type == "predict" then return "predict" end
-  if t.type == "train" then return "train" end
-  core.fail("%s: type must be \"train\" or \"predict\", got %s", t.name, args.describe(t.type))
+  if t.type == nil then return "predict" end
+  return args.one_of(t.name, "type", t.type, { "train", "predict" })
 end
 
 local function read_config(name, value)

@@ -226,9 +226,8 @@ end
 -- after all passes.
 function methods:graph(which)
   check_self(self, "graph")
-  if which ~= nil and which ~= "traced" and which ~= "optimized" then
-    core.fail("%s: graph: which must be \"traced\" or \"optimized\", got %s", self.name,
-      args.describe(which))
+  if which ~= nil then
+    args.one_of(self.name .. ": graph", "which", which, { "traced", "optimized" })
   end
   return core.graph_text(self:compile()._latest.graph, which ~= "optimized")
 end

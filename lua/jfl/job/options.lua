@@ -36,12 +36,9 @@ end
 function options.micro_batches(n) return args.integer("micro_batches", "value", n, 1) end
 
 function options.optimizer_placement_optimization_mode(value)
-  local name = "optimizer_placement_optimization_mode"
-  if value == nil or value == "distributed_split" or value == "non_distributed" then
-    return value
-  end
-  core.fail("%s: value must be \"distributed_split\" or \"non_distributed\", got %s", name,
-    args.describe(value))
+  if value == nil then return nil end
+  return args.one_of("optimizer_placement_optimization_mode", "value", value,
+    { "distributed_split", "non_distributed" })
 end
 
 function options.optimizer_placement_optimization_threshold(n)

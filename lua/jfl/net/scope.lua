@@ -93,9 +93,7 @@ local function devices_of(kind, ids)
     kind, count = "cpu", devices.count("cpu")
     if count == 1 and most > 0 then return nil end
   end
-  if count == 0 then
-    core.fail("placement: device must be \"cpu\" or \"gpu\", got %s", args.describe(kind))
-  end
+  if count == 0 then args.one_of("placement", "device", kind, { "cpu", "gpu" }) end
   if most >= count then
     core.fail("placement: ids must be from 0 to %d for \"%s\", got %d%s", count - 1, kind, most,
       (MORE[kind] or ""):format(most + 1))

@@ -12,8 +12,6 @@ local weights = {
 }
 local methods = weights.methods
 
-local SHOWN = 8                  -- names in a message
-
 -- ---- names ----
 
 -- Appends the variables of a model in the order in which they were made: { name, full }.
@@ -42,9 +40,7 @@ end
 
 local function listed(list)
   table.sort(list)
-  local shown = { unpack(list, 1, SHOWN) }
-  if #list > SHOWN then shown[SHOWN + 1] = ("and %d more"):format(#list - SHOWN) end
-  return table.concat(shown, ", ")
+  return args.listed(list)
 end
 
 --- The variables by name within the model, as NdArrays of their own.

@@ -69,4 +69,19 @@ describe("args", function()
     helper.fails(function() f(1, 2, "a", 4) end,
       "spec.f: takes at most 3 arguments (x, n, name), got 4")
   end)
+
+  it("says which texts a choice takes", function()
+    local function choose(value) return args.one_of("f", "mode", value, { "wait", "busy" }) end
+    assert.equal("busy", choose("busy"))
+    helper.fails(function() choose("late") end,
+      "f: mode must be \"wait\" or \"busy\", got string 'late'")
+    helper.fails(function() args.one_of("f", "mode", 1, { "a", "b", "c" }) end,
+      'f: mode must be "a", "b" or "c", got number 1')
+  end)
+
+  it("lists the first few of many", function()
+    assert.equal("a", args.listed { "a" })
+    assert.equal("1, 2, 3, 4, 5, 6, 7, 8", args.listed { 1, 2, 3, 4, 5, 6, 7, 8 })
+    assert.equal("1, 2, 3, 4, 5, 6, 7, 8, and 2 more", args.listed { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 })
+  end)
 end)
