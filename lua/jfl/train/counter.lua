@@ -39,11 +39,11 @@ local function class_axis(who, p, t)
     .. "%s for labels %s", who, args.shape_text(shape), want)
 end
 
--- The class that each prediction says, as a list. Of one score each, whole numbers are classes
--- themselves, and others class 1 from the threshold on.
+-- The class that each prediction says, as a list, and how many there are scores of. Of one score
+-- each, whole numbers are classes themselves, and others class 1 from the threshold on.
 local function classes_of(who, p, t, threshold)
   local axis = class_axis(who, p, t)
-  if axis then return flat(p:argmax(axis)) end
+  if axis then return flat(p:argmax(axis)), p.shape[axis + 1] end
   local list = flat(p)
   if p.dtype:find("int", 1, true) then return list end
   for i, score in ipairs(list) do list[i] = score >= threshold and 1 or 0 end
@@ -121,8 +121,7 @@ local MOST_CLASSES, MOST_ROWS = 100000, 2000
 
 -- Counts how often a label was said to be a class: count.pairs[label][class].
 local function add_pairs(who, count, p, t)
-  local said, axis = classes_of(who, p, t, count.threshold), class_axis(who, p, t)
-  local n = axis and p.shape[axis + 1]
+  local said, n = classes_of(who, p, t, count.threshold)
   count.classes = math.max(count.classes, n or 2)
   for i, label in ipairs(labels_of(who, t, n or MOST_CLASSES)) do
     local row = count.pairs[label] or {}
