@@ -51,12 +51,13 @@ static void choose_note_between(const jf_chooser *c, const jf_device *dev, const
 }
 
 /* Prepares row r for the call. If it turns out that the row cannot serve, out->run stays as it was,
-   and the error says why. */
-static jfl_status take_row(const jf_kernel_row *r, jf_kargs *k, jf_choice *out)
+   and where the chooser tells, the error says why. */
+static jfl_status take_row(const jf_chooser *c, const jf_kernel_row *r, jf_kargs *k,
+                           jf_choice *out)
 {
   size_t scratch = 0;
   k->state = NULL;
-  jf_fail(JFL_ENOSYS, "it cannot be prepared for this call");
+  if (c->tells) jf_fail(JFL_ENOSYS, "it cannot be prepared for this call");
   jfl_status s = r->prepare ? r->prepare(k, &scratch) : JFL_OK;
   if (!s) *out = (jf_choice){ r->run, r, scratch, out->refused };
   return s == JFL_ENOSYS ? JFL_OK : s;
@@ -108,7 +109,7 @@ static jfl_status choose_row(const jf_chooser *c, const jf_device *dev, const jf
   int below = INT32_MAX;
   while ((r = choose_next_row(dev, op, c->flags, k, below))) {
     choose_note_between(c, dev, op, below, r->priority, out);
-    JF_TRY(take_row(r, k, out));
+    JF_TRY(take_row(c, r, k, out));
     if (out->run) return JFL_OK;
     choose_note(c, out, r, jfl_error_part(JFL_ERROR_TEXT));
     below = r->priority;
