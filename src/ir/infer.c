@@ -14,6 +14,13 @@ const jf_node *jf_made_by(const jfl_value *v, const jfl_op *op)
   return v->origin == JF_RESULT && v->node->op == op ? v->node : NULL;
 }
 
+jf_tensor *jf_tensors_of(jf_arena *a, jfl_value *const *v, int n)
+{
+  jf_tensor *t = jf_alloc(a, (size_t)n * sizeof *t);
+  for (int i = 0; i < n; i++) t[i] = (jf_tensor){ .dtype = v[i]->dtype, .shape = v[i]->shape };
+  return t;
+}
+
 const jfl_value *jf_root(const jfl_value *v)
 {
   while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW)) v = v->node->in[0];

@@ -393,6 +393,8 @@ jfl_status jf_op_infer(jf_infer *c);
 int jf_line_axis(const jf_node *n);
 /* If a node of that op makes v, gives the node; else NULL. */
 const jf_node *jf_made_by(const jfl_value *v, const jfl_op *op);
+/* Values as kernels see them, without addresses. */
+jf_tensor *jf_tensors_of(jf_arena *a, jfl_value *const *v, int n);
 /* The value whose memory v uses: v itself unless it is a view. */
 const jfl_value *jf_root(const jfl_value *v);
 /* Whether an op is pointwise, by its flag or because it has a loop. */

@@ -58,9 +58,7 @@ static int moves_extend(const jf_move *m, jfl_shape *y)
 jf_kargs jf_moves_call(jf_arena *a, const jfl_op *op, const void *attr, jfl_value *const *in,
                        int n_in)
 {
-  jf_tensor *t = jf_alloc(a, (size_t)n_in * sizeof *t);
-  for (int i = 0; i < n_in; i++) t[i] = (jf_tensor){ .dtype = in[i]->dtype, .shape = in[i]->shape };
-  return (jf_kargs){ .in = t, .n_in = n_in, .attr = attr, .op = op };
+  return (jf_kargs){ .in = jf_tensors_of(a, in, n_in), .n_in = n_in, .attr = attr, .op = op };
 }
 
 jfl_status jf_infer_moves(jf_infer *c)

@@ -2,17 +2,10 @@
 #include "op/cast.h"
 #include "pass/pass.h"
 
-static jf_tensor *halves_tensors(jf_arena *a, jfl_value *const *v, int n)
-{
-  jf_tensor *t = jf_alloc(a, (size_t)n * sizeof *t);
-  for (int i = 0; i < n; i++) t[i] = (jf_tensor){ .dtype = v[i]->dtype, .shape = v[i]->shape };
-  return t;
-}
-
 jf_kargs jf_call_of(jf_arena *a, const jf_node *n)
 {
-  return (jf_kargs){ .in = halves_tensors(a, n->in, n->n_in), .n_in = n->n_in,
-                     .out = halves_tensors(a, n->out, n->n_out), .n_out = n->n_out,
+  return (jf_kargs){ .in = jf_tensors_of(a, n->in, n->n_in), .n_in = n->n_in,
+                     .out = jf_tensors_of(a, n->out, n->n_out), .n_out = n->n_out,
                      .attr = n->attr };
 }
 

@@ -242,11 +242,6 @@ static void make_steps(builder *b)
 
 /* ---- kernels, and what they want packed ---- */
 
-static jf_tensor tensor_of(const jfl_value *v)
-{
-  return (jf_tensor){ .dtype = v->dtype, .shape = v->shape };
-}
-
 /* What a pass has found for a node holds: else the pass made what this device cannot do, or it was
    misled, and that is to be seen. */
 static jfl_status plan_choose(builder *b, jf_step *st)
@@ -266,13 +261,10 @@ static jfl_status choose_kernel(builder *b, jf_step *st, int may_pack)
   const jf_node *n = st->node;
   jf_kargs *k = &st->k;
   *k = (jf_kargs){ .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr,
-                   .in = jf_alloc(b->arena, (size_t)n->n_in * sizeof *k->in),
-                   .out = jf_alloc(b->arena, (size_t)n->n_out * sizeof *k->out) };
-  for (int i = 0; i < n->n_in; i++) {
-    k->in[i] = tensor_of(n->in[i]);
+                   .in = jf_tensors_of(b->arena, n->in, n->n_in),
+                   .out = jf_tensors_of(b->arena, n->out, n->n_out) };
+  for (int i = 0; i < n->n_in; i++)
     if (may_pack && b->still[n->in[i]->id]) k->in[i].layout.kind = JF_LAYOUT_ANY;
-  }
-  for (int i = 0; i < n->n_out; i++) k->out[i] = tensor_of(n->out[i]);
   JF_TRY(plan_choose(b, st));
   for (int i = 0; i < n->n_in; i++)
     if (k->in[i].layout.kind == JF_LAYOUT_ANY) k->in[i].layout.kind = JF_LAYOUT_PLAIN;
@@ -334,10 +326,8 @@ static jf_step pack_step(builder *b, jf_step *st, int i)
   st->packed = v;
   st->packs = i;
   pack.k.n_in = pack.k.n_out = 1;
-  pack.k.in = jf_alloc(b->arena, sizeof *pack.k.in);
-  pack.k.out = jf_alloc(b->arena, sizeof *pack.k.out);
-  pack.k.in[0] = tensor_of(v->node->in[0]);
-  pack.k.out[0] = tensor_of(v);
+  pack.k.in = jf_tensors_of(b->arena, v->node->in, 1);
+  pack.k.out = jf_tensors_of(b->arena, v->node->out, 1);
   pack.k.op = v->node->op;
   return pack;
 }
