@@ -82,6 +82,7 @@ describe("args", function()
   it("lists the first few of many", function()
     assert.equal("a", args.listed { "a" })
     assert.equal("1, 2, 3, 4, 5, 6, 7, 8", args.listed { 1, 2, 3, 4, 5, 6, 7, 8 })
-    assert.equal("1, 2, 3, 4, 5, 6, 7, 8, and 2 more", args.listed { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 })
+    local many = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }
+    assert.equal("1, 2, 3, 4, 5, 6, 7, 8, and 2 more", args.listed(many))
   end)
 end)
