@@ -1,5 +1,5 @@
 /* The op pack: a value as the kernel that reads it wants it in memory. Only plans make it
-   (plan/plan.c); the row of that kernel runs it, by its function `pack`. */
+   (plan/packing.c); the row of that kernel runs it, by its function `pack`. */
 #include "op/pack.h"
 
 JFL_OP(pack, .doc = "x as the kernel that reads it wants it in memory.", .in = {"x"}, .out = {"y"},
