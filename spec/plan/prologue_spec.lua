@@ -107,7 +107,7 @@ describe("the prologue of a plan #cpu", function()
     end)
   end
 
-  it("is none in a job that changes variables", function()
+  it("leaves out the variables that the job itself changes", function()
     local train = job("train", function(x)
       local y = block(x, "a")
       flow.optimizer.SGD(0.1):minimize(y)
@@ -115,6 +115,45 @@ describe("the prologue of a plan #cpu", function()
     end)
     local _, ops = steps_run(train, nd.rand(SHAPE))
     assert.is_nil(ops.pack)
-    assert.is_nil(train:plan():match "%[prologue%]")
+    assert.is_nil(train:plan():match "a%-[%w_]+%[variable%][^\n]*%[prologue%]")
+  end)
+
+  it("is made once in a job that changes other variables", function()
+    local step = job("predict", function(x)
+      local w = flow.get_variable("w", { shape = { 3, 3 }, initializer = flow.ones_initializer() })
+      local count = flow.get_variable("count", { shape = { 1 },
+        initializer = flow.zeros_initializer() })
+      flow.assign(count, count + 1)
+      return flow.math.reduce_sum(flow.cumsum(w, 1)) + count + 0 * flow.math.reduce_sum(x)
+    end)
+    local x = nd.zeros(SHAPE)
+    local function cumsums()
+      local _, ops = steps_run(step, x)
+      return ops.cumsum or 0
+    end
+    assert.equal(1, cumsums())
+    assert.equal(0, cumsums())
+    assert.equal(20, step(x):sum())
+    flow.load_variables { w = nd.zeros { 3, 3 } + 2 }
+    assert.equal(1, cumsums())
+    assert.equal(0, cumsums())
+    flow.load_variables { count = nd.zeros { 1 } }
+    assert.equal(0, cumsums())
+    assert.equal(37, step(x):sum())
+  end)
+
+  it("packs weights that are not trained once", function()
+    local train = job("train", function(x)
+      local y = block(x, "a")
+      y = flow.layers.conv2d(y, 32, 3, { padding = "SAME", name = "b", trainable = false })
+      flow.optimizer.SGD(0.1):minimize(flow.layers.conv2d(y, 1, 1, { name = "c" }))
+      return y
+    end)
+    local x = nd.rand(SHAPE)
+    train(x)
+    local packs = lines(train, "pack")
+    if train:plan():match "winograd_conv2d " then assert.is_true(#packs > 0) end
+    for _, line in ipairs(packs) do assert.truthy(line:match " b%-weight%[variable%]", line) end
+    assert.equal(0, (steps_run(train, x)))
   end)
 end)

@@ -315,6 +315,7 @@ static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counter
     if (l->fresh[i]) {
       JF_TRY(jf_var_store(s->var[i], l->fresh[i]));
       s->var[i]->written = 1;
+      s->var[i]->changed = s->changes;
     }
   if (!s->seeded) s->seed = c->seed;
   s->eager_calls = c->eager_calls;

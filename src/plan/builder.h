@@ -18,7 +18,8 @@ typedef struct jf_plan_builder {
   jf_where *where;             /* of roots: where their memory is */
   int *last_use;               /* of roots: last step that reads it */
   int *made_by;                /* of roots: the step that makes it, or -1 */
-  char *still;                 /* whether it depends on variables alone, which do not change */
+  const char *changes;         /* of roots: whether a step changes it */
+  char *still;                 /* whether it depends alone on variables that no step changes */
   int n_value;                 /* how many there are, with those of packed bytes */
   jf_life *life; int n_life;
   int *life_place;             /* of lifetimes: the place in whose arena they are */

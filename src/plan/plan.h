@@ -88,7 +88,11 @@ typedef struct jf_plan_part {
   size_t prologue_size;        /* of results of the prologue */
 } jf_plan_part;
 
+/* What a plan does with a variable: its prologue reads it; a step changes it. */
+enum { JF_USE_PROLOGUE = 1, JF_USE_CHANGES = 2 };
+
 typedef struct jf_execution jf_execution;
+struct jf_var;
 
 struct jfl_plan {
   jf_tag tag;
@@ -97,15 +101,15 @@ struct jfl_plan {
   const jf_step *step; int n_step;
   int n_operand;               /* of all steps */
   const jfl_value *const *variable; int n_variable;
+  const unsigned char *variable_use;           /* of each: bits of JF_USE_... */
   const jf_patch *input, *output; int n_input_patch, n_output_patch;
   jf_plan_staging staging;
   size_t arena_size, arena_bound;              /* sums over all devices */
   size_t constant_size;        /* bytes of the arrays that the graph keeps and of the prologue */
-  /* The prologue: the first n_prologue steps, which depend on variables alone. Runs leave them out
-     while no variable changes; what later steps read of their results is not in the arena. In a
-     plan that changes variables itself there are none. */
+  /* The prologue: the first n_prologue steps, which depend alone on variables that the plan does
+     not change. Runs leave them out while nobody else changes one; what later steps read of their
+     results is not in the arena. */
   int n_prologue;
-  int updates;                 /* whether it changes variables */
   int first_update;            /* the first step that changes a variable, or n_step */
   double work;                 /* sum over all steps */
   int threads;                 /* the largest number that a step takes */
@@ -122,6 +126,7 @@ struct jfl_plan {
      is at once. */
   jfl_job *job;
   void **data;
+  struct jf_var **var;
   char *constants;
   jf_execution *execution[JF_STAGING_BUFFERS];
 };

@@ -41,6 +41,7 @@ static int plan_shares(const jf_plan_builder *b, const plan_fate *f, const jf_no
 static void find_roots(jf_plan_builder *b)
 {
   const plan_fate f = plan_fates(b);
+  b->changes = f.changes;
   for (int i = 0; i < b->g->n_value; i++) b->root[i] = b->g->value[i];
   for (int i = 0; i < b->g->n_node; i++) {
     const jf_node *n = b->g->node[i];
@@ -145,15 +146,18 @@ static int plan_is_still(const jf_plan_builder *b, const jf_node *n)
   return 1;
 }
 
-/* Finds the nodes whose results are the same in every run until a variable changes. */
+/* Whether a value is a variable that no step changes. */
+static char plan_is_kept(const jf_plan_builder *b, const jfl_value *v)
+{
+  return v->origin == JF_VARIABLE && !b->changes[v->id];
+}
+
+/* Finds the nodes whose results are the same in every run until one of their variables changes. */
 static void find_still(jf_plan_builder *b)
 {
   int any = 0;
   b->still = jf_alloc(b->arena, (size_t)b->g->n_value);
-  for (int i = 0; i < b->g->n_node; i++)
-    b->p->updates |= (b->g->node[i]->op->flags & JF_EFFECT) != 0;
-  if (b->p->updates) return;
-  for (int i = 0; i < b->g->n_value; i++) b->still[i] = b->g->value[i]->origin == JF_VARIABLE;
+  for (int i = 0; i < b->g->n_value; i++) b->still[i] = plan_is_kept(b, b->g->value[i]);
   for (int i = 0; i < b->g->n_node; i++) {
     const jf_node *n = b->g->node[i];
     const int still = plan_is_still(b, n);
@@ -161,7 +165,7 @@ static void find_still(jf_plan_builder *b)
     any |= still && n->n_in && !plan_is_view(b, n);
   }
   for (int i = 0; i < b->g->n_value && !any; i++)
-    b->still[i] = b->g->value[i]->origin == JF_VARIABLE;
+    b->still[i] = plan_is_kept(b, b->g->value[i]);
 }
 
 /* Adds the steps of the prologue: those of still nodes. */

@@ -9,6 +9,31 @@ typedef struct execute_call {
   jf_asks asks;
 } execute_call;
 
+/* Notes which variables this run changes. */
+static void execute_note_changes(const jf_execution *e)
+{
+  const jfl_plan *p = e->plan;
+  int any = 0;
+  for (int i = 0; i < p->n_variable; i++) any |= p->variable_use[i] & JF_USE_CHANGES;
+  if (!any) return;
+  e->session->changes++;
+  for (int i = 0; i < p->n_variable; i++)
+    if (p->variable_use[i] & JF_USE_CHANGES) p->var[i]->changed = e->session->changes;
+}
+
+/* Whether the prologue must be made: a variable that it reads has changed since. */
+static int execute_must_renew(const jf_execution *e)
+{
+  const jfl_plan *p = e->plan;
+  jf_prologue *r = e->prologue;
+  if (!p->n_prologue || r->valid == e->changes) return 0;
+  if (!r->made) return 1;
+  for (int i = 0; i < p->n_variable; i++)
+    if (p->variable_use[i] & JF_USE_PROLOGUE && p->var[i]->changed > r->made) return 1;
+  r->valid = e->changes;
+  return 0;
+}
+
 /* Notes that a run begins. */
 static jfl_status execute_note(jf_execution *e, uint64_t number, jf_asks asks)
 {
@@ -16,9 +41,9 @@ static jfl_status execute_note(jf_execution *e, uint64_t number, jf_asks asks)
   JF_TRY(jf_execution_bind(e));
   e->number = number;
   e->asks = s->stop_asked ? asks : JF_ASKS_NEVER;
-  if (e->plan->updates) s->changes++;
+  execute_note_changes(e);
   e->changes = s->changes;
-  e->renew = e->plan->n_prologue && e->prologue->made != e->changes;
+  e->renew = execute_must_renew(e);
   return JFL_OK;
 }
 

@@ -76,7 +76,9 @@ static void job_dismiss(jfl_plan *p)
   }
   jf_staging_release(p);
   jf_free(p->data);
+  jf_free(p->var);
   p->data = NULL;
+  p->var = NULL;
   p->job = NULL;
 }
 
@@ -171,12 +173,14 @@ static void *job_variable_data(const jfl_session *s, const jfl_value *w)
 static jfl_status need_variables(jfl_session *s, jfl_plan *p)
 {
   p->data = jf_new((size_t)p->n_variable * sizeof *p->data);
-  if (!p->data) return jf_fail(JFL_ENOMEM, "out of memory");
+  p->var = jf_new((size_t)p->n_variable * sizeof(jf_var *));
+  if (!p->data || !p->var) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < p->graph->n_whole; i++)
     JF_TRY(job_need_variable(s, p->graph->whole[i], p->variable, p->n_variable));
   for (int i = 0; i < p->n_variable; i++) {
     if (!p->variable[i]->shard) JF_TRY(job_need_variable(s, p->variable[i], &p->variable[i], 1));
     p->data[i] = job_variable_data(s, p->variable[i]);
+    p->var[i] = jf_session_var(s, p->variable[i]->variable->name);
   }
   return JFL_OK;
 }

@@ -24,6 +24,7 @@ typedef struct jf_var {
   const jf_group *group;       /* or NULL */
   jfl_distribution distribution;       /* over the group: broadcast or split */
   int written;                 /* by the host or a checkpoint, not by runs alone */
+  uint64_t changed;            /* what session->changes became when it changed last */
   int n_shard; jf_var_shard shard[];   /* those of this process, by member */
 } jf_var;
 
@@ -134,10 +135,10 @@ typedef struct jf_agreement {
   jfl_status failed; jf_error *error;
 } jf_agreement;
 
-/* The results of a plan's prologue on each device, and what session->changes was when they were
-   made; 0 before. The executions of a plan that use the session's streams share one, as they run in
-   turn. */
-typedef struct jf_prologue { uint64_t made; char *memory[]; } jf_prologue;
+/* The results of a plan's prologue on each device. What session->changes was when they were made,
+   and when they were last found to be valid; 0 before. The executions of a plan that use the
+   session's streams share one, as they run in turn. */
+typedef struct jf_prologue { uint64_t made, valid; char *memory[]; } jf_prologue;
 
 /* All that a run of a plan changes but for variables, so that several executions of one plan can go
    on at once. Whoever runs it owns it; the plan itself is immutable. */
@@ -234,7 +235,7 @@ static inline jf_staging *jf_execution_staging(const jf_execution *e)
   return &jf_execution_site(e, e->plan->staging.place)->staging[e->staging];
 }
 
-/* The first step to run: those of the prologue are left out while no variable has changed. */
+/* The first step to run: those of the prologue are left out while none of its variables changes. */
 static inline int jf_execution_first(const jf_execution *e)
 {
   return e->renew ? 0 : e->plan->n_prologue;
@@ -242,7 +243,7 @@ static inline int jf_execution_first(const jf_execution *e)
 /* Notes that a run has gone well, which therefore has made the prologue. */
 static inline void jf_execution_made(jf_execution *e)
 {
-  if (!e->plan->updates) e->prologue->made = e->changes;
+  if (e->renew) e->prologue->made = e->prologue->valid = e->changes;
 }
 
 /* Waits until nothing is queued or running, and keeps the worker out until release. */

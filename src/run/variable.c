@@ -204,7 +204,7 @@ jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *v
   if (alone) JF_TRY(variable_check_value(v, value));
   jf_session_acquire(s);
   jfl_status st = alone ? jf_var_write(v, value->data) : variable_write_together(s, v, value);
-  s->changes++;
+  v->changed = ++s->changes;
   v->written = 1;
   s->disturbances++;
   jf_session_release(s);
