@@ -6,6 +6,7 @@
    nan: so what gave a result that is not finite is done once more with products that leave those
    out. */
 #include "op/attention.h"
+#include "op/index.h"
 
 #include "philox.h"
 #include "tiles.h"
@@ -21,7 +22,7 @@ typedef struct attention_job {
   jf_attention_mask mask;
   jf_attention_drop drop;
   float scale;
-  int causal;
+  int causal, cached;          /* cached: the op is cached_attention */
   int64_t tiles;               /* of queries in a head */
   int64_t parts, part;         /* of the gradient's keys in a group, and their size */
   size_t room;                 /* floats of scratch that a lane needs */
@@ -32,6 +33,7 @@ typedef struct attention_job {
 typedef struct attention_tile {
   const attention_job *j;
   int careful;                 /* whether products leave weights of 0 out */
+  int causal;                  /* whether query i sees keys 0 to i only */
   const float *key, *value;
   int64_t batch, head, first;  /* the first query */
   int64_t row;                 /* its number among all queries of all heads */
@@ -49,7 +51,7 @@ static attention_tile attention_tile_at(const attention_job *j, int64_t head, in
                                         int careful)
 {
   const jf_attention_dims *d = &j->d;
-  attention_tile t = { .j = j, .careful = careful };
+  attention_tile t = { .j = j, .careful = careful, .causal = j->causal };
   t.batch = head / d->heads;
   t.head = head % d->heads;
   const int64_t kv = (t.batch * d->groups + t.head / d->shared) * d->k_len;
@@ -79,7 +81,7 @@ JF_BODY void attention_hide(const attention_tile *t, int64_t key, int64_t keys, 
       score[k * QUERIES + i] = more == -INFINITY ? more : score[k * QUERIES + i] + more;
     }
   }
-  if (!t->j->causal) return;
+  if (!t->causal) return;
   for (int64_t k = 0; k < keys; k++)
     for (int64_t i = 0; i < attention_least(key + k - t->first, t->n); i++)
       score[k * QUERIES + i] = -INFINITY;
@@ -159,63 +161,108 @@ JF_BODY void attention_drop(const attention_tile *t, const float *keep, int64_t 
 /* Whether n floats are finite; where their sum is not, it may say no. */
 JF_BODY int attention_is_finite(const float *x, int64_t n) { return jf_sum(x, n) * 0 == 0; }
 
+/* What a tile of queries has of the keys that it has read: their largest score, the sum of weights
+   relative to that, and the sums of weighted values. */
+typedef struct attention_sums {
+  float *q, *score, *keep, *weighted;
+  int any;                     /* whether it has read some */
+  jf_vec max[VECTORS], sum[VECTORS];
+} attention_sums;
+
 /* Writes y and the logarithms of sums, of weights that were taken relative to max. */
-JF_BODY void attention_finish(const attention_tile *t, const float *weighted, const jf_vec *max,
-                              const jf_vec *sum)
+JF_BODY void attention_finish(const attention_tile *t, const attention_sums *s)
 {
   const jf_attention_dims *d = &t->j->d;
   float *y = (float *)t->j->k->out[0].data + t->row * d->v_size;
-  float *lse = (float *)t->j->k->out[1].data + t->row, most[QUERIES], all[QUERIES];
-  memcpy(most, max, sizeof most);
-  memcpy(all, sum, sizeof all);
+  float *lse = t->j->k->n_out > 1 ? (float *)t->j->k->out[1].data + t->row : NULL;
+  float most[QUERIES], all[QUERIES];
+  memcpy(most, s->max, sizeof most);
+  memcpy(all, s->sum, sizeof all);
   for (int64_t i = 0; i < t->n; i++) {
     const float by = all[i] == 0 ? 0 : 1 / all[i];
-    lse[i] = all[i] == 0 ? INFINITY : most[i] + logf(all[i]);
+    if (lse) lse[i] = all[i] == 0 ? INFINITY : most[i] + logf(all[i]);
     for (int64_t l = 0; l < d->v_size; l++)
-      y[i * d->v_size + l] = all[i] == 0 ? 0 : by * weighted[l * QUERIES + i];
+      y[i * d->v_size + l] = all[i] == 0 ? 0 : by * s->weighted[l * QUERIES + i];
   }
 }
 
-/* Adds the values of some keys, times their weights, to sums. */
-JF_BODY void attention_add(const attention_tile *t, int64_t key, int64_t keys, float *score,
-                           float *keep, float *sums)
+/* Adds the values of some keys, times their weights. */
+JF_BODY void attention_add(const attention_tile *t, int64_t key, int64_t keys, attention_sums *s)
 {
   const int64_t wide = t->j->d.v_size;
-  if (t->j->drop.threshold) attention_keep(t, key, keys, keep);
-  attention_drop(t, keep, keys, score);
-  jf_tile_product(&(jf_tile){ .a = t->value + key * wide, .a_row = 1, .a_next = wide, .b = score,
-                              .b_row = QUERIES, .c = sums, .c_row = QUERIES, .depth = keys,
-                              .add = key > 0, .zeros = t->careful ? JF_ZEROS_OF_B : 0 },
+  if (t->j->drop.threshold) attention_keep(t, key, keys, s->keep);
+  attention_drop(t, s->keep, keys, s->score);
+  jf_tile_product(&(jf_tile){ .a = t->value + key * wide, .a_row = 1, .a_next = wide,
+                              .b = s->score, .b_row = QUERIES, .c = s->weighted,
+                              .c_row = QUERIES, .depth = keys, .add = s->any,
+                              .zeros = t->careful ? JF_ZEROS_OF_B : 0 },
                   wide, t->vectors);
+  s->any = 1;
+}
+
+JF_BODY void attention_start(const attention_tile *t, attention_sums *s, float *scratch)
+{
+  const attention_job *j = t->j;
+  const int64_t size = j->d.size;
+  s->q = scratch;
+  s->score = s->q + size * QUERIES;
+  s->keep = s->score + KEYS * QUERIES;
+  s->weighted = s->keep + KEYS * QUERIES;
+  s->any = 0;
+  for (int64_t v = 0; v < VECTORS; v++) {
+    s->max[v] = (jf_vec){ 0 } - INFINITY;
+    s->sum[v] = (jf_vec){ 0 };
+  }
+  jf_tile_turn((const float *)j->k->in[JF_ATTENTION_Q].data + t->row * size, size, t->n, size,
+               j->scale, s->q, QUERIES);
+  memset(s->weighted, 0, (size_t)(j->d.v_size * QUERIES) * sizeof *s->weighted);
+}
+
+/* Reads the tile's first keys, of which there are `seen`. */
+JF_BODY void attention_read(const attention_tile *t, attention_sums *s, int64_t seen)
+{
+  const int64_t wide = t->j->d.v_size;
+  jf_vec factor;
+  for (int64_t key = 0, keys; key < seen; key += keys) {
+    keys = attention_least(seen - key, KEYS);
+    attention_scores(t, key, keys, s->q, s->score);
+    for (int64_t v = 0; v < t->vectors; v++) {
+      attention_weights(s->score + v * JF_LANES, keys, &s->max[v], &s->sum[v], &factor);
+      for (int64_t l = 0; s->any && l < wide; l++) {
+        float *x = s->weighted + l * QUERIES + v * JF_LANES;
+        JF_STORE(x, JF_SELECT(factor == 0, factor, JF_LOAD(x) * factor));
+      }
+    }
+    attention_add(t, key, keys, s);
+  }
+}
+
+/* The same queries, whose keys are those that a cache has; gives how many these are. */
+static attention_tile attention_past(const attention_tile *t, int64_t *seen)
+{
+  const jf_attention_dims *d = &t->j->d;
+  const jf_tensor *key = &t->j->k->in[JF_ATTENTION_PAST_K];
+  const jf_tensor *value = &t->j->k->in[JF_ATTENTION_PAST_V];
+  const int64_t row = (t->batch * d->groups + t->head / d->shared) * key->shape.d[2];
+  attention_tile past = *t;
+  past.causal = 0;
+  past.key = (const float *)key->data + row * d->size;
+  past.value = (const float *)value->data + row * d->v_size;
+  *seen = jf_index_at(&t->j->k->in[JF_ATTENTION_LENGTH], t->batch);
+  return past;
 }
 
 JF_BODY void attention_try(const attention_tile *t, float *scratch)
 {
-  const attention_job *j = t->j;
-  const int64_t size = j->d.size, wide = j->d.v_size, seen = attention_keys(t);
-  float *q = scratch, *score = q + size * QUERIES, *keep = score + KEYS * QUERIES;
-  float *sums = keep + KEYS * QUERIES;
-  jf_vec max[VECTORS], sum[VECTORS], factor;
-  for (int64_t v = 0; v < VECTORS; v++) {
-    max[v] = (jf_vec){ 0 } - INFINITY;
-    sum[v] = (jf_vec){ 0 };
+  attention_sums s;
+  attention_start(t, &s, scratch);
+  if (t->j->cached) {
+    int64_t seen;
+    const attention_tile past = attention_past(t, &seen);
+    attention_read(&past, &s, seen);
   }
-  jf_tile_turn((const float *)j->k->in[JF_ATTENTION_Q].data + t->row * size, size, t->n, size,
-               j->scale, q, QUERIES);
-  memset(sums, 0, (size_t)(wide * QUERIES) * sizeof *sums);
-  for (int64_t key = 0, keys; key < seen; key += keys) {
-    keys = attention_least(seen - key, KEYS);
-    attention_scores(t, key, keys, q, score);
-    for (int64_t v = 0; v < t->vectors; v++) {
-      attention_weights(score + v * JF_LANES, keys, &max[v], &sum[v], &factor);
-      for (int64_t l = 0; key && l < wide; l++) {
-        float *s = sums + l * QUERIES + v * JF_LANES;
-        JF_STORE(s, JF_SELECT(factor == 0, factor, JF_LOAD(s) * factor));
-      }
-    }
-    attention_add(t, key, keys, score, keep, sums);
-  }
-  attention_finish(t, sums, max, sum);
+  attention_read(t, &s, attention_keys(t));
+  attention_finish(t, &s);
 }
 
 JF_BODY void attention_body(void *ctx, int i)
@@ -455,6 +502,29 @@ static int attention_accepts(const jf_kargs *k)
   return attention_fits(k, &j);
 }
 
+/* ---- with a cache ---- */
+
+static attention_job attention_cached_job(const jf_kargs *k)
+{
+  attention_job j = { .k = k, .d = jf_attention_dims_of(k), .causal = 1, .cached = 1 };
+  j.scale = (float)((const jf_attention *)k->attr)->scale;
+  j.tiles = (j.d.q_len + QUERIES - 1) / QUERIES;
+  j.room = (size_t)(QUERIES * (j.d.size + j.d.v_size + 2 * KEYS));
+  return j;
+}
+
+static int cached_attention_accepts(const jf_kargs *k)
+{
+  const attention_job j = attention_cached_job(k);
+  return attention_fits(k, &j);
+}
+
+static jfl_status cached_attention_prepare(jf_kargs *k, size_t *scratch)
+{
+  *scratch = (size_t)k->threads * attention_cached_job(k).room * sizeof(float);
+  return JFL_OK;
+}
+
 static int attention_grad_accepts(const jf_kargs *k)
 {
   const attention_job j = attention_backward_job(k);
@@ -501,6 +571,14 @@ static jfl_status attention_run(const jf_kargs *k)
   return JFL_OK;
 }
 
+static jfl_status cached_attention_run(const jf_kargs *k)
+{
+  attention_job j = attention_cached_job(k);
+  JF_TRY(jf_cached_check(k));
+  jf_parallel_workers(k->threads, (int)(j.d.batch * j.d.heads * j.tiles), attention_lane, &j);
+  return JFL_OK;
+}
+
 static jfl_status attention_grad_run(const jf_kargs *k)
 {
   attention_job j = attention_backward_job(k);
@@ -517,3 +595,5 @@ JFL_CPU(vec_attention, .op = "scaled_dot_product_attention", .accepts = attentio
 JFL_CPU(vec_attention_grad, .op = "scaled_dot_product_attention_grad",
         .accepts = attention_grad_accepts, .prepare = attention_grad_prepare,
         .run = attention_grad_run, .priority = 10)
+JFL_CPU(vec_cached_attention, .op = "cached_attention", .accepts = cached_attention_accepts,
+        .prepare = cached_attention_prepare, .run = cached_attention_run, .priority = 10)

@@ -123,6 +123,15 @@ static jfl_status attention_check_more(const jf_infer *c, int mask)
   return masks ? attention_check_mask(c, mask) : JFL_OK;
 }
 
+jfl_status jf_attention_check_scale(jf_attention *a, int64_t size)
+{
+  if (!(fabs(a->scale) <= MOST_SCALE))
+    return jf_fail_argument(JFL_EINVAL, "scale", "must be a number from -1e30 to 1e30, got %g",
+                            a->scale);
+  if (a->scale == 0) a->scale = size ? 1 / sqrt((double)size) : 1;
+  return JFL_OK;
+}
+
 /* Checks q, k, v and what comes behind other inputs, from number `mask` on; completes the
    scale. */
 static jfl_status attention_check(jf_infer *c, int mask)
@@ -139,12 +148,8 @@ static jfl_status attention_check(jf_infer *c, int mask)
   if (v->d[0] != k->d[0] || v->d[1] != k->d[1] || v->d[2] != k->d[2])
     return jf_fail_argument(JFL_ESHAPE, "v", "must have the batch, heads and length of k %s, "
                             "got %s", jf_shape_str(k, s), jf_shape_str(v, t));
-  if (!(fabs(a->scale) <= MOST_SCALE))
-    return jf_fail_argument(JFL_EINVAL, "scale", "must be a number from -1e30 to 1e30, got %g",
-                            a->scale);
-  JF_TRY(attention_check_more(c, mask));
-  if (a->scale == 0) a->scale = q->d[3] ? 1 / sqrt((double)q->d[3]) : 1;
-  return JFL_OK;
+  JF_TRY(jf_attention_check_scale(a, q->d[3]));
+  return attention_check_more(c, mask);
 }
 
 /* The dtype of results, and that of lse, which is at least float32. */

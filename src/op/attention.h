@@ -16,6 +16,8 @@ typedef struct jf_attention {
 /* The inputs of the op, and those that its gradients have behind the first three. */
 enum { JF_ATTENTION_Q, JF_ATTENTION_K, JF_ATTENTION_V, JF_ATTENTION_MASK, JF_ATTENTION_Y = 3,
        JF_ATTENTION_LSE, JF_ATTENTION_DY, JF_ATTENTION_GRAD_MASK };
+/* Those of cached_attention behind the first three. */
+enum { JF_ATTENTION_PAST_K = 3, JF_ATTENTION_PAST_V, JF_ATTENTION_LENGTH };
 
 /* Extents of a call: q is (batch, heads, q_len, size), k (batch, groups, k_len, size), v (batch,
    groups, k_len, v_size); `shared` heads of q read one group of k and v. */
@@ -48,6 +50,11 @@ typedef struct jf_attention_drop {
   int64_t rows, first;
 } jf_attention_drop;
 jf_attention_drop jf_attention_drop_of(const jf_kargs *k);
+
+/* Checks a scale, and replaces 0 by 1 / sqrt(size). */
+jfl_status jf_attention_check_scale(jf_attention *a, int64_t size);
+/* Returns JFL_EDATA if a length of cached_attention is not one that its cache can have. */
+jfl_status jf_cached_check(const jf_kargs *k);
 
 /* How many of the keys query i may see. */
 static inline int64_t jf_attention_seen(const jf_kargs *k, const jf_attention_dims *d, int64_t i)

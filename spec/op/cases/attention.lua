@@ -42,6 +42,23 @@ return function(give)
   attention({ 1, 2, 101, 8 }, { 1, 2, 141, 8 }, { 1, 2, 141, 5 }, of { 141 },
     { dropout_rate = 0.5, causal = true }, "large")
 
+  -- with a cache, of which each sequence has some
+  local function cached(q, k, past, v_size, lengths, options, large)
+    local v = { k[1], k[2], k[3], v_size }
+    local past_k, past_v = { k[1], k[2], past, k[4] }, { k[1], k[2], past, v_size }
+    case("cached_attention", { of(q, -1, 1.1), of(k, -1, 1.1), of(v), of(past_k, -1, 1.2),
+      of(past_v), { data = lengths, dtype = large and "int32" or "int64" } }, options,
+      { grad = false, tol = large and 1e-4 or nil, only = large and "float32" or nil })
+  end
+  cached({ 3, 2, 1, 4 }, { 3, 2, 1, 4 }, 5, 3, { 0, 5, 2 })
+  cached({ 2, 4, 3, 2 }, { 2, 2, 3, 2 }, 4, 2, { 4, 1 }, { scale = 0.3 })
+  cached({ 2, 4, 70, 5 }, { 2, 2, 70, 5 }, 150, 19, { 131, 3 }, nil, "large")
+  cached({ 1, 2, 1, 16 }, { 1, 1, 1, 16 }, 300, 4, { 300 }, nil, "large")
+  for _, lengths in ipairs { { 0, 2 }, { 1, 1 } } do
+    case("cache_append", { of { 2, 3, 4, 2 }, of({ 2, 3, 2, 2 }, 5, 7),
+      { data = lengths, dtype = "int32" } }, nil, { grad = false })
+  end
+
   case("rotary_embedding", { of { 2, 3, 4 } })
   case("rotary_embedding", { of { 3, 5 } }, { dims = 4, offset = 7, base = 50, interleaved = true })
   case("rotary_embedding", { of { 2, 2, 3, 6 } }, { dims = 2, inverse = true })

@@ -1,0 +1,208 @@
+/* Attention to keys and values that a cache keeps from earlier calls, and to new ones; and what
+   puts the new ones into the cache. The keys of sequence b are the first length[b] of the cache's,
+   then its new ones, of which query i sees those up to its own:
+
+     cache   | k0 k1 ... k(length-1) | ...   |        (batch, groups, most, size)
+     new                               k0 k1 .. ki    (batch, groups, n, size)
+
+   A cache is for prediction: there are no gradients. Sums are in double. */
+#include "op/attention.h"
+#include "op/move.h"
+
+#include <math.h>
+#include <string.h>
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_attention, scale, NUM, "0", "what scores are multiplied by; 0: 1 / sqrt(size)"),
+  {0},
+};
+
+/* ---- shapes ---- */
+
+/* Checks that input i has the dtype of input 0 and that shape of four axes. */
+static jfl_status cached_check(const jf_infer *c, int i, int64_t batch, int64_t heads,
+                               int64_t length, int64_t size)
+{
+  const jfl_shape want = { 4, { batch, heads, length, size } }, *got = &c->in[i]->shape;
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  if (c->in[i]->dtype != c->in[0]->dtype)
+    return jf_fail_argument(JFL_EDTYPE, c->op->in[i], "must be %s like %s, got %s",
+                            jfl_dtype_name(c->in[0]->dtype), c->op->in[0],
+                            jfl_dtype_name(c->in[i]->dtype));
+  if (jf_shape_eq(got, &want)) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s, got %s", jf_shape_str(&want, s),
+                          jf_shape_str(got, t));
+}
+
+static jfl_status cached_check_rank(const jf_infer *c, int i)
+{
+  char s[JF_SHAPE_STR];
+  if (c->in[i]->shape.n == 4) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must have four axes (batch, heads, length, "
+                          "size), got %s", jf_shape_str(&c->in[i]->shape, s));
+}
+
+static jfl_status cached_check_length(const jf_infer *c, int i, int64_t batch)
+{
+  const jfl_shape want = { 1, { batch } };
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  JF_TRY(jf_check_indices(c, i));
+  if (jf_shape_eq(&c->in[i]->shape, &want)) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must have one number for each sequence, %s, "
+                          "got %s", jf_shape_str(&want, s),
+                          jf_shape_str(&c->in[i]->shape, t));
+}
+
+static jfl_status cached_infer(jf_infer *c)
+{
+  jf_attention *a = c->attr;
+  for (int i = 0; i <= JF_ATTENTION_PAST_V; i++) JF_TRY(cached_check_rank(c, i));
+  const int64_t *q = c->in[JF_ATTENTION_Q]->shape.d, *k = c->in[JF_ATTENTION_K]->shape.d;
+  const int64_t *v = c->in[JF_ATTENTION_V]->shape.d, *past = c->in[JF_ATTENTION_PAST_K]->shape.d;
+  const int64_t groups = k[1] > 0 && q[1] % k[1] == 0 ? k[1] : q[1];
+  JF_TRY(cached_check(c, JF_ATTENTION_K, q[0], groups, q[2], q[3]));
+  JF_TRY(cached_check(c, JF_ATTENTION_V, q[0], groups, q[2], v[3]));
+  JF_TRY(cached_check(c, JF_ATTENTION_PAST_K, q[0], groups, past[2], q[3]));
+  JF_TRY(cached_check(c, JF_ATTENTION_PAST_V, q[0], groups, past[2], v[3]));
+  JF_TRY(cached_check_length(c, JF_ATTENTION_LENGTH, q[0]));
+  JF_TRY(jf_attention_check_scale(a, q[3]));
+  a->causal = 1;
+  c->shape[0] = c->in[0]->shape;
+  c->shape[0].d[3] = v[3];
+  c->dtype[0] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+enum { APPEND_CACHE, APPEND_VALUE, APPEND_LENGTH };
+
+static jfl_status append_infer(jf_infer *c)
+{
+  const int64_t *cache = c->in[APPEND_CACHE]->shape.d, *x = c->in[APPEND_VALUE]->shape.d;
+  JF_TRY(cached_check_rank(c, APPEND_CACHE));
+  JF_TRY(cached_check_rank(c, APPEND_VALUE));
+  JF_TRY(cached_check(c, APPEND_VALUE, cache[0], cache[1], x[2], cache[3]));
+  if (x[2] > cache[2])
+    return jf_fail_argument(JFL_ESHAPE, "value", "must be of length %lld or less, as the cache is, "
+                            "got %lld", (long long)cache[2], (long long)x[2]);
+  return cached_check_length(c, APPEND_LENGTH, cache[0]);
+}
+
+/* ---- plain kernels ---- */
+
+/* A query: where its keys are, in rows of k and of the cache, and how many of each it sees. */
+typedef struct cached_row { int64_t at, own, past, n_own, n_past; } cached_row;
+
+static cached_row cached_row_of(const jf_kargs *k, const jf_attention_dims *d, int64_t at)
+{
+  const int64_t head = at / d->q_len % d->heads, batch = at / d->q_len / d->heads;
+  const int64_t group = batch * d->groups + head / d->shared;
+  return (cached_row){ at, group * d->k_len, group * k->in[JF_ATTENTION_PAST_K].shape.d[2],
+                       at % d->q_len + 1, jf_index_at(&k->in[JF_ATTENTION_LENGTH], batch) };
+}
+
+static double cached_weight(double score, double most)
+{
+  const double log_p = score - most;
+  return log_p < JF_ATTENTION_LEAST ? 0 : exp(log_p);
+}
+
+#define CACHED(D, T)                                                                     \
+  static const T *cached_key_##D(const jf_kargs *k, const cached_row *r, int64_t j, int own) \
+  {                                                                                      \
+    const int past = j < r->n_past;                                                      \
+    const jf_tensor *t = &k->in[past ? own + JF_ATTENTION_PAST_K - JF_ATTENTION_K : own]; \
+    const int64_t row = past ? r->past + j : r->own + j - r->n_past;                     \
+    return (const T *)t->data + row * t->shape.d[3];                                     \
+  }                                                                                      \
+  static void cached_row_##D(const jf_kargs *k, const jf_attention_dims *d, cached_row r) \
+  {                                                                                      \
+    const int64_t n = r.n_past + r.n_own;                                                \
+    const T *q = (const T *)k->in[JF_ATTENTION_Q].data + r.at * d->size;                 \
+    T *y = (T *)k->out[0].data + r.at * d->v_size;                                       \
+    double *s = k->scratch, *sum = s + n, most = -INFINITY, all = 0;                     \
+    for (int64_t j = 0; j < n; j++) {                                                    \
+      const T *key = cached_key_##D(k, &r, j, JF_ATTENTION_K);                           \
+      s[j] = 0;                                                                          \
+      for (int64_t l = 0; l < d->size; l++) s[j] += (double)q[l] * (double)key[l];       \
+      s[j] *= ((const jf_attention *)k->attr)->scale;                                    \
+      most = s[j] > most ? s[j] : most;                                                  \
+    }                                                                                    \
+    memset(sum, 0, (size_t)d->v_size * sizeof *sum);                                     \
+    for (int64_t j = 0; j < n; j++) {                                                    \
+      const T *value = cached_key_##D(k, &r, j, JF_ATTENTION_V);                         \
+      const double p = cached_weight(s[j], most);                                        \
+      all += p;                                                                          \
+      for (int64_t l = 0; p != 0 && l < d->v_size; l++) sum[l] += p * (double)value[l];  \
+    }                                                                                    \
+    for (int64_t l = 0; l < d->v_size; l++) y[l] = (T)(sum[l] / all);                    \
+  }                                                                                      \
+  static jfl_status cached_##D(const jf_kargs *k)                                        \
+  {                                                                                      \
+    const jf_attention_dims d = jf_attention_dims_of(k);                                 \
+    JF_TRY(jf_cached_check(k));                                                          \
+    for (int64_t i = 0; i < d.batch * d.heads * d.q_len; i++)                            \
+      cached_row_##D(k, &d, cached_row_of(k, &d, i));                                    \
+    return JFL_OK;                                                                       \
+  }
+
+jfl_status jf_cached_check(const jf_kargs *k)
+{
+  return jf_check_range(k, JF_WRONG_LENGTH, &k->in[JF_ATTENTION_LENGTH],
+                        k->in[JF_ATTENTION_PAST_K].shape.d[2] + 1);
+}
+
+JF_EACH_FLOAT(CACHED)
+static const jf_kernel cached_cpu[JFL_N_DTYPE] = { [JFL_F32] = cached_F32, [JFL_F64] = cached_F64 };
+
+static size_t cached_scratch(const jf_kargs *k)
+{
+  const jf_attention_dims d = jf_attention_dims_of(k);
+  const int64_t most = k->in[JF_ATTENTION_PAST_K].shape.d[2] + d.k_len;
+  return (size_t)(most + d.v_size) * sizeof(double);
+}
+
+/* As if caches were full. */
+static double cached_flop(const jf_kargs *k)
+{
+  const jf_attention_dims d = jf_attention_dims_of(k);
+  const double keys = (double)(k->in[JF_ATTENTION_PAST_K].shape.d[2] + d.k_len);
+  return 2 * (double)(d.batch * d.heads * d.q_len) * keys * (double)(d.size + d.v_size);
+}
+
+static jfl_status append(const jf_kargs *k)
+{
+  const jf_tensor *cache = &k->in[APPEND_CACHE], *x = &k->in[APPEND_VALUE];
+  const int64_t *d = cache->shape.d, n = x->shape.d[2];
+  const size_t row = (size_t)d[3] * jfl_dtype_size(cache->dtype);
+  JF_TRY(jf_check_range(k, JF_WRONG_LENGTH, &k->in[APPEND_LENGTH], d[2] - n + 1));
+  for (int64_t i = 0; i < d[0] * d[1]; i++) {
+    const int64_t at = i * d[2] + jf_index_at(&k->in[APPEND_LENGTH], i / d[1]);
+    memcpy((char *)cache->data + (size_t)at * row,
+           (const char *)x->data + (size_t)(i * n) * row, (size_t)n * row);
+  }
+  return JFL_OK;
+}
+static const jf_kernel append_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(append) };
+
+/* Sequences may be split. */
+static void cached_signatures(jf_signatures *c)
+{
+  jf_signature *s = jf_signature_add(c);
+  for (int i = 0; i < c->node->n_in; i++) s->in[i] = JF_ALONG(0);
+  for (int i = 0; i < c->node->n_out; i++) s->out[i] = JF_ALONG(0);
+}
+
+JFL_OP(cached_attention,
+  .doc = "For each query the mean of the values that a cache has and of the new ones up to its "
+         "own, weighted by softmax(scale q k^T). Of sequence b of the cache the first length[b] "
+         "count.",
+  .in = { "q", "k", "v", "past_k", "past_v", "length" },
+  .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_attention), .infer = cached_infer,
+  .cpu = cached_cpu, .scratch = cached_scratch, .flop = cached_flop,
+  .signatures = cached_signatures)
+
+JFL_OP(cache_append,
+  .doc = "Writes value (batch, heads, n, size) into a cache (batch, heads, most, size), behind the "
+         "first length[b] of each sequence b.",
+  .in = { "cache", "value", "length" }, .flags = JF_EFFECT, .mutates = 1 << APPEND_CACHE,
+  .infer = append_infer, .cpu = append_cpu, .signatures = cached_signatures)
