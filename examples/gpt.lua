@@ -1,7 +1,7 @@
 -- GPT-2 (Radford et al. 2019): learns to write, letter by letter, and then writes. What it learns
 -- from is a licence that comes with Debian, or any other file. Its form is given by options:
 --   jfl examples/gpt.lua [steps] [text=FILE] [layers=4] [heads=4] [size=128] [context=64]
---     [batch=16] [sample=400] [save=FOLDER] [recompute=1]
+--     [batch=16] [sample=400] [temperature=1] [top_k=N] [top_p=SHARE] [save=FOLDER] [recompute=1]
 -- layers=12 heads=12 size=768 context=1024 vocabulary=50257 has the 124 million weights of the
 -- smallest published one; a vocabulary larger than the letters of the text stays unused. With
 -- recompute=1 what is inside of blocks is computed again on the way back instead of being kept.
@@ -11,7 +11,7 @@ local nd, tp = flow.ndarray, flow.typing
 local o = { layers = 4, heads = 4, size = 128, context = 64, batch = 16, sample = 400,
   text = "/usr/share/common-licenses/GPL-3", rate = 1e-3 }
 for i, word in ipairs(arg) do
-  local key, value = word:match "^(%w+)=(.*)$"
+  local key, value = word:match "^([%w_]+)=(.*)$"
   if key then o[key] = tonumber(value) or value
   elseif i == 1 then o.steps = assert(tonumber(word), "usage: gpt.lua [steps] [name=value]...") end
 end
@@ -107,15 +107,6 @@ local predict = flow.global_function {
 
 -- ---- training, and writing ----
 
-local function draw(chances)
-  local left = math.random()
-  for i = 1, #letters do
-    left = left - chances[i]
-    if left < 0 then return i - 1 end
-  end
-  return #letters - 1
-end
-
 local function write(start, n)
   local ids, out = {}, { start }
   for c in start:gmatch "." do ids[#ids + 1] = number[c] or 0 end
@@ -123,7 +114,8 @@ local function write(start, n)
     while #ids > o.context do table.remove(ids, 1) end
     local at, padded = #ids, nd.zeros({ 1, o.context }, "int32")
     for i = 1, at do padded[1][i] = ids[i] end
-    ids[at + 1] = draw(predict(padded)[at])
+    ids[at + 1] = flow.random.choice(predict(padded)[at]:slice(1, #letters),
+      { temperature = o.temperature, top_k = o.top_k, top_p = o.top_p })
     out[#out + 1] = letters[ids[at + 1] + 1]
   end
   return table.concat(out)

@@ -68,15 +68,6 @@ local predict = flow.global_function {
   end,
 }
 
-local function draw(chances)
-  local left = math.random()
-  for i = 1, #letters do
-    left = left - chances[i]
-    if left < 0 then return i end
-  end
-  return #letters
-end
-
 local function write(start, n)
   local h, c = nd.zeros({ LAYERS, 1, UNITS }), nd.zeros({ LAYERS, 1, UNITS })
   local out, chances = { start }, nil
@@ -84,9 +75,9 @@ local function write(start, n)
     chances, h, c = predict({ { number[letter] or 0 } }, h, c)
   end
   for _ = 1, n do
-    local i = draw(chances[1])
-    out[#out + 1] = letters[i]
-    chances, h, c = predict({ { i - 1 } }, h, c)
+    local next = flow.random.choice(chances[1])
+    out[#out + 1] = letters[next + 1]
+    chances, h, c = predict({ { next } }, h, c)
   end
   return table.concat(out)
 end

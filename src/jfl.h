@@ -505,11 +505,11 @@ JFL_API jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy
                                        jfl_value *const *x, int n_x, jfl_value **grad);
 /* Makes v the next result of the job. */
 JFL_API jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v);
-/* Makes the gradient of the sum of all losses' elements with respect to v a result, behind those
-   that jfl_graph_output names and those of calls before; losses that several optimizers share count
-   once. It is not divided by the losses' element count nor clipped, as the gradients that updates
-   use are. Compiling fails where none flows, and says `where`, such as "train.lua:12", or nothing
-   for NULL. */
+/* Makes the gradient of what is minimized, the mean of a loss's elements or the sum of those of
+   several, with respect to v a result, behind those that jfl_graph_output names and those of calls
+   before; losses that several optimizers share count once. It is what updates get of a run before
+   they clip and regularize, and no loss scale is in it. Compiling fails where none flows, and says
+   `where`, such as "train.lua:12", or nothing for NULL. */
 JFL_API jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const char *where);
 /* New text, one node a line: of the graph as it is now, which compiling changes, and as it was
    described. */

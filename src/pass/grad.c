@@ -109,16 +109,16 @@ static objective objective_of(jfl_graph *g, const jf_training *first)
 
 static int64_t seeded(const objective *o) { return jf_numel(&o->first->loss[0]->shape); }
 
-/* Divides d by the seed of the losses, as it was rounded. Gradients that are a multiple of the seed
-   become exactly what a seed of 1 would give. */
-static jfl_value *without_seed(jfl_graph *g, const objective *o, jfl_value *d)
+/* Divides d by the scale of the losses, which the optimizer takes out of gradients, too. */
+static jfl_value *without_scale(jfl_graph *g, const objective *o, jfl_value *d)
 {
-  jfl_shape one = { 1, { 1 } };
-  jfl_dtype t = o->first->loss[0]->dtype;
-  if (seeded(o) == 1) return d;
-  jfl_value *seed = jf_emit_number(g, t, &one, 1 / (double)seeded(o));
-  if (t != d->dtype) seed = JF_EMIT(g, cast, &(jf_cast){ d->dtype }, seed);
-  return JF_EMIT(g, divide, NULL, d, seed);
+  const jf_training *t = o->first;
+  const jfl_shape one = { 1, { 1 } };
+  jfl_value *scale = t->loss_scale;
+  if (!scale && (t->asked.loss_scale == 0 || t->asked.loss_scale == 1)) return d;
+  if (!scale) scale = jf_emit_number(g, d->dtype, &one, t->asked.loss_scale);
+  if (scale->dtype != d->dtype) scale = JF_EMIT(g, cast, &(jf_cast){ d->dtype }, scale);
+  return JF_EMIT(g, divide, NULL, d, scale);
 }
 
 /* The gradient as the variable lies, on several devices: it is brought there as soon as it is
@@ -167,7 +167,7 @@ static jfl_status differentiate(jfl_graph *g, const objective *o, jfl_value **wa
   for (int i = 0; i < g->n_watched && !g->err; i++) {
     jfl_value *d = adj[g->watched[i].value->id];
     g->source.line = g->watched[i].where;
-    if (d) d = without_seed(g, o, d);
+    if (d) d = without_scale(g, o, d);
     if (d) watched[i] = watched[i] ? JF_EMIT(g, add, NULL, watched[i], d) : d;
   }
   return g->err;

@@ -120,6 +120,9 @@ local LIST = {
   { "random seed reproducible deterministic", [[
   flow.random.seed(n) makes all that is drawn the same in every run; flow.ndarray.rand, randn and
   flow.random.uniform, normal draw.]] },
+  { "sample sampling categorical multinomial temperature top_k top_p nucleus draw", [[
+  flow.random.choice(weights) draws classes by how probable they are, for each row of an array:
+  flow.random.choice(logits, { logits = true, temperature = 0.8, top_k = 40, top_p = 0.9 }).]] },
   { "plot plots chart tensorboard logging log", [[
   flow.plot draws curves, flow.plot_images pictures, flow.plot_matrix tables; flow.summary writes
   for TensorBoard; flow.progress shows a loop's.]] },

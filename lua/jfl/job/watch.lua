@@ -77,14 +77,14 @@ end
 watch.watch = args.define("watch", "Shows the value of a blob at every call of the job.",
   params("the value"), function(o) add("watch", o, false) end)
 
---- Calls a handler likewise with the gradient, with respect to a blob, of the sum of all elements
--- of the loss or losses. This is what backpropagation gives when it starts from ones: not divided
--- by the loss's element count, not clipped and not scaled, unlike what the optimizer uses. Training
--- gives the same bits as without the watch, with one exception: plain SGD on a matrix whose
--- gradient is watched. Its update, which is otherwise computed within the product that gives the
--- gradient, is then rounded separately.
+--- Calls a handler likewise with the gradient, with respect to a blob, of what the job makes
+-- smaller: the mean of the loss's elements, or the sum of those means. The gradient of a variable
+-- is what the optimizer gets of a call, of the whole batch, before it clips and regularizes; a
+-- scale of the loss is taken out. Training gives the same bits as without the watch,
+-- with one exception: plain SGD on a matrix whose gradient is watched. Its update, which is
+-- otherwise computed within the product that gives the gradient, is then rounded separately.
 watch.watch_diff = args.define("watch_diff",
-  "Shows the gradient of the sum of the loss's elements with respect to a blob, at every call.",
+  "Shows the gradient of the mean loss with respect to a blob, at every call.",
   params("the gradient"), function(o) add("watch_diff", o, true) end)
 
 --- Ends a body whose job has the blobs as results: makes the watched ones further results,

@@ -35,10 +35,10 @@ describe("watch_diff", function()
 
   after_each(function() flow.clear_default_session() end)
 
-  it("shows gradients of the sum of the loss: of variables, inputs, what is between, and the loss",
+  it("shows gradients of the mean of the loss: of variables, inputs, what is between, and the loss",
     function()
-      train({ 3 }, function(x)
-        local w = variable({ 3 }, 1)
+      train({ 2 }, function(x)
+        local w = variable({ 2 }, 1)
         flow.watch_diff(w, keep "w")
         flow.watch_diff(x, keep "x")
         local h = x * w
@@ -47,14 +47,14 @@ describe("watch_diff", function()
         flow.watch_diff(loss, keep "loss")
         sgd(loss)
         return loss
-      end)({ 1, 2, 3 })
-      assert.same({ 2, 8, 18 }, seen.w)          -- 2 x^2 w, exactly: not a third of that
-      assert.same({ 2, 4, 6 }, seen.x)
-      assert.same({ 2, 4, 6 }, seen.h)
-      assert.same({ 1, 1, 1 }, seen.loss)
+      end)({ 1, 2 })
+      assert.same({ 1, 4 }, seen.w)          -- half of 2 x^2 w, as the step takes it
+      assert.same({ 1, 2 }, seen.x)
+      assert.same({ 1, 2 }, seen.h)
+      assert.same({ 0.5, 0.5 }, seen.loss)
     end)
 
-  it("is not divided by the element count, whatever that is", function()
+  it("does not grow with the batch", function()
     local job = train({ -1 }, function(x)
       local w = variable({ 1 }, 1)
       local loss = x * w
@@ -65,8 +65,8 @@ describe("watch_diff", function()
     end)
     for n = 1, 100 do
       job(nd.ones { n })
-      assert.near(n, seen.w[1], n * 1e-6)
-      for i = 1, n do assert.equal(1, seen.loss[i]) end
+      assert.near(1, seen.w[1], 1e-6)
+      for i = 1, n do assert.near(1 / n, seen.loss[i], 1e-7) end
     end
   end)
 
@@ -77,7 +77,7 @@ describe("watch_diff", function()
       sgd { x * w, x * 3 * w }
       return x
     end)({ 1, 2, 3, 4 })
-    assert.same({ 4, 8, 12, 16 }, seen.w)
+    assert.same({ 1, 2, 3, 4 }, seen.w)
     train({ 4 }, function(x)
       local w = variable({ 4 }, 1)
       flow.watch_diff(w, keep "mean")
@@ -96,7 +96,7 @@ describe("watch_diff", function()
         grad_clipping = flow.optimizer.grad_clipping.by_global_norm(0.001) }):minimize(x * w)
       return x
     end)({ 30, 40 })
-    assert.same({ 30, 40 }, seen.w)
+    assert.same({ 15, 20 }, seen.w)
   end)
 
   it("agrees with PyTorch on a convolutional network", function()
@@ -140,7 +140,7 @@ describe("watch_diff", function()
       ["dense-weight"] = wave({ 3, 8 }, 5), ["dense-bias"] = wave({ 3 }, 6),
     } do core.variable_set(name, start) end
     job(wave({ 3, 1, 4, 4 }, 9, 1), { 0, 2, 1 })
-    -- loss.sum().backward(): sums of the gradients and of their magnitudes.
+    -- loss.sum().backward(): sums of the gradients and of their magnitudes, of three samples.
     for name, want in pairs {
       x = { 0.0236891106145214, 1.79912160214395 },
       weight = { 0.453098752084399, 5.07058683043923 },
@@ -152,11 +152,11 @@ describe("watch_diff", function()
       for _, v in ipairs(helper.list(shown[name])) do
         sum, magnitude = sum + v, magnitude + math.abs(v)
       end
-      assert.near(want[1], sum, 1e-12)
-      assert.near(want[2], magnitude, 1e-12)
+      assert.near(want[1], 3 * sum, 1e-12)
+      assert.near(want[2], 3 * magnitude, 1e-12)
     end
-    assert.near(-0.736167974671468, shown.logits:get(1, 1), 1e-13)
-    assert.near(-0.590293775000625, shown.logits:get(3, 2), 1e-13)
+    assert.near(-0.736167974671468, 3 * shown.logits:get(1, 1), 1e-13)
+    assert.near(-0.590293775000625, 3 * shown.logits:get(3, 2), 1e-13)
   end)
 
   it("reaches blobs that come from integers, not what they come from", function()
@@ -171,8 +171,10 @@ describe("watch_diff", function()
       return loss
     end, { inputs = { { "labels", tp.Numpy.Placeholder({ 2 }, { dtype = flow.int32 }) } } })
     job({ 1, 2 })
-    assert.same({ { 2, 2, 2 }, { 4, 4, 4 } }, seen.one_hot)
-    assert.same({ 2, 2 }, seen.scale)
+    for i, row in ipairs(seen.one_hot) do
+      for _, d in ipairs(row) do assert.near(i / 3, d, 1e-6) end
+    end
+    for _, d in ipairs(seen.scale) do assert.near(1 / 3, d, 1e-6) end
   end)
 
   it("shows asynchronous calls their own gradients", function()
@@ -186,7 +188,7 @@ describe("watch_diff", function()
     end, { returns = tp.Callback(tp.Numpy) })
     for i = 1, 5 do job({ i, i })(function() list[#list + 1] = "done" end) end
     flow.sync()
-    assert.same({ 1, "done", 2, "done", 3, "done", 4, "done", 5, "done" }, list)
+    assert.same({ 0.5, "done", 1, "done", 1.5, "done", 2, "done", 2.5, "done" }, list)
   end)
 
   it("works with losses that are added, before or after they are", function()
@@ -205,8 +207,8 @@ describe("watch_diff", function()
       end,
     })
     job({ 3, 4 }):get()
-    assert.same({ 3, 4 }, seen.before)
-    assert.same({ 3, 4 }, seen.after)
+    assert.same({ 1.5, 2 }, seen.before)
+    assert.same({ 1.5, 2 }, seen.after)
   end)
 
   it("keeps the order of the body among values and gradients", function()
@@ -221,7 +223,58 @@ describe("watch_diff", function()
       sgd(x * w)
       return x
     end)({ 7, 7 })
-    assert.same({ "dw", "w", 2, 7 }, order)
+    assert.same({ "dw", "w", 1, 7 }, order)
+  end)
+
+  describe("shows what plain SGD takes from a variable", function()
+    local RATE = 0.5
+
+    --- Checks the watched gradient of w by how far a step of SGD moves w.
+    local function check(options, configure, placed)
+      local config = flow.function_config()
+      configure(config)
+      local job = flow.global_function(config, { name = "train", type = "train",
+        inputs = { { "x", tp.Numpy.Placeholder { 8, 4 } } },
+        body = function(x)
+          local function make()
+            local w = variable({ 4, 2 }, 0.5)
+            flow.watch_diff(w, function(value) seen.w = value end)
+            local loss = flow.math.square(flow.matmul(x, w) - 1)
+            flow.optimizer.SGD(RATE, options):minimize(loss)
+          end
+          if placed then flow.scope.placement("cpu", placed, make) else make() end
+        end })
+      job(nd.ones { 8, 4 } * 0.25)
+      flow.sync()
+      local moved = (0.5 - core.variable_get "w") / RATE
+      assert.near(-0.125, moved:min(), 1e-6)     -- 16 losses, each 2 (0.5 - 1) 0.25 at 8 of them
+      assert.near(0, flow.math.abs(moved - seen.w):max(), 1e-6)
+    end
+
+    after_each(function() core.reset() end)
+    local plain, function_of = { momentum = 0 }, function() end
+
+    it("of one batch", function() check(plain, function_of) end)
+
+    it("of micro-batches", function()
+      for _, n in ipairs { 2, 4, 8 } do
+        flow.clear_default_session()
+        check(plain, function(config) config.micro_batches(n) end)
+      end
+    end)
+
+    it("of replicas, which have a part of the batch each", function()
+      flow.config.cpu_device_num(2)
+      check(plain, function_of, "0:0-1")
+    end)
+
+    it("of losses that are scaled, by a number and by one that changes", function()
+      local scale = flow.optimizer.loss_scale
+      for _, policy in ipairs { scale.static_loss_scale(1024), scale.dynamic_loss_scale() } do
+        flow.clear_default_session()
+        check({ momentum = 0, loss_scale_policy = policy }, function_of)
+      end
+    end)
   end)
 
   describe("leaves training as it is", function()

@@ -173,7 +173,7 @@ describe("on two devices #cpu", function()
         return y
       end })({ one, two })
       assert.equal(2, #seen)
-      assert.same({ { 1, 1 }, { 1, 1 } }, seen[2]:totable())
+      assert.same({ { 0.25, 0.25 }, { 0.25, 0.25 } }, seen[2]:totable())
     end)
 
     it("shows values to watchers as lists", function()

@@ -216,6 +216,15 @@ print(image:transpose({ 2, 0, 1 }).shape[1])  --> 3
 print(nd.zeros({ 2 }), nd.zeros({ 2, 3 }, flow.int64).dtype)
 --> [0. 0.]	int64
 
+## random.choice
+flow.random.seed(1)
+print(flow.random.choice({ 0, 0, 1 }))           --> 2
+local logits = nd.array { 2, 1, 9, 8 }
+local next = flow.random.choice(logits, { logits = true, n = 100,
+  temperature = 0.8, top_k = 2 })
+print(next:min(), next:max())                    --> 2	3
+print(flow.random.choice(5, { n = 5, replace = false }):sum())  --> 10
+
 ## random.normal
 flow.random.seed(2)
 local noise = flow.random.normal({ 3, 2 }, 5, 0.1)

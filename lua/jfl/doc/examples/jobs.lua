@@ -133,7 +133,7 @@ local train = flow.global_function {
     local w = flow.get_variable("w", { 2 },
       { initializer = flow.ones_initializer() })
     flow.watch_diff(w, function(gradient) print("gradient", gradient) end)
---> gradient	[1. 5.]
+--> gradient	[0.5 2.5]
     local loss = w * x
     flow.optimizer.SGD(0.1):minimize(loss)
     return loss
