@@ -94,10 +94,10 @@ JF_KERNEL cached_attention(const cached_args p)
   for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     const int64_t head = row / p.q_len % p.heads, batch = row / p.q_len / p.heads;
     const int64_t length = ((const I *)p.head.data[5])[batch];
-    if (length >= 0 && length <= p.most)
+    if (length >= 0 && length <= p.most - p.q_len)
       cached_query(p, row, batch * p.groups + head / p.shared, length);
     else if (threadIdx.x == 0)
-      jf_report_least(p.head, JF_WRONG_LENGTH, length, batch, p.most + 1);
+      jf_report_least(p.head, JF_WRONG_LENGTH, length, batch, p.most - p.q_len + 1);
   }
 }
 
@@ -113,10 +113,11 @@ JF_KERNEL cache_append(const append_args p)
   JF_EACH(i, p.count) {
     int64_t at, line;
     const int64_t row = jf_divide(i, p.size, &at), head = jf_divide(row, p.n, &line);
-    const int64_t batch = head / p.heads, length = ((const I *)p.head.data[2])[batch];
-    if (length < 0 || length > p.most - p.n)
-      jf_report_least(p.head, JF_WRONG_LENGTH, length, batch, p.most - p.n + 1);
-    else cache[(head * p.most + length + line) * p.size + at] = ((const T *)p.head.data[1])[i];
+    const int64_t batch = head / p.heads;
+    const int64_t before = (int64_t)((const I *)p.head.data[2])[batch] - p.n;
+    if (before < 0 || before > p.most - p.n)
+      jf_report_least(p.head, JF_WRONG_LENGTH, before, batch, p.most - p.n + 1);
+    else cache[(head * p.most + before + line) * p.size + at] = ((const T *)p.head.data[1])[i];
   }
 }
 

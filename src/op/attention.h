@@ -53,7 +53,7 @@ jf_attention_drop jf_attention_drop_of(const jf_kargs *k);
 
 /* Checks a scale, and replaces 0 by 1 / sqrt(size). */
 jfl_status jf_attention_check_scale(jf_attention *a, int64_t size);
-/* Returns JFL_EDATA if a length of cached_attention is not one that its cache can have. */
+/* Returns JFL_EDATA if a length of cached_attention leaves no room in its cache for new rows. */
 jfl_status jf_cached_check(const jf_kargs *k);
 
 /* How many of the keys query i may see. */

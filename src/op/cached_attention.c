@@ -1,6 +1,7 @@
 /* Attention to keys and values that a cache keeps from earlier calls, and to new ones; and what
    puts the new ones into the cache. The keys of sequence b are the first length[b] of the cache's,
-   then its new ones, of which query i sees those up to its own:
+   then its new ones, of which query i sees those up to its own. The cache has room for both, so
+   that what fails does so before anything is written:
 
      cache   | k0 k1 ... k(length-1) | ...   |        (batch, groups, most, size)
      new                               k0 k1 .. ki    (batch, groups, n, size)
@@ -53,6 +54,13 @@ static jfl_status cached_check_length(const jf_infer *c, int i, int64_t batch)
                           jf_shape_str(&c->in[i]->shape, t));
 }
 
+/* Fails because input i is longer than the cache. */
+static jfl_status cached_fail_long(const jf_infer *c, int i, int64_t most)
+{
+  return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be of length %lld or less, as the cache "
+                          "is, got %lld", (long long)most, (long long)c->in[i]->shape.d[2]);
+}
+
 static jfl_status cached_infer(jf_infer *c)
 {
   jf_attention *a = c->attr;
@@ -62,6 +70,7 @@ static jfl_status cached_infer(jf_infer *c)
   const int64_t groups = k[1] > 0 && q[1] % k[1] == 0 ? k[1] : q[1];
   JF_TRY(cached_check(c, JF_ATTENTION_K, q[0], groups, q[2], q[3]));
   JF_TRY(cached_check(c, JF_ATTENTION_V, q[0], groups, q[2], v[3]));
+  if (k[2] > past[2]) return cached_fail_long(c, JF_ATTENTION_K, past[2]);
   JF_TRY(cached_check(c, JF_ATTENTION_PAST_K, q[0], groups, past[2], q[3]));
   JF_TRY(cached_check(c, JF_ATTENTION_PAST_V, q[0], groups, past[2], v[3]));
   JF_TRY(cached_check_length(c, JF_ATTENTION_LENGTH, q[0]));
@@ -81,9 +90,7 @@ static jfl_status append_infer(jf_infer *c)
   JF_TRY(cached_check_rank(c, APPEND_CACHE));
   JF_TRY(cached_check_rank(c, APPEND_VALUE));
   JF_TRY(cached_check(c, APPEND_VALUE, cache[0], cache[1], x[2], cache[3]));
-  if (x[2] > cache[2])
-    return jf_fail_argument(JFL_ESHAPE, "value", "must be of length %lld or less, as the cache is, "
-                            "got %lld", (long long)cache[2], (long long)x[2]);
+  if (x[2] > cache[2]) return cached_fail_long(c, APPEND_VALUE, cache[2]);
   return cached_check_length(c, APPEND_LENGTH, cache[0]);
 }
 
@@ -147,8 +154,8 @@ static double cached_weight(double score, double most)
 
 jfl_status jf_cached_check(const jf_kargs *k)
 {
-  return jf_check_range(k, JF_WRONG_LENGTH, &k->in[JF_ATTENTION_LENGTH],
-                        k->in[JF_ATTENTION_PAST_K].shape.d[2] + 1);
+  const int64_t room = k->in[JF_ATTENTION_PAST_K].shape.d[2] - k->in[JF_ATTENTION_K].shape.d[2];
+  return jf_check_range(k, JF_WRONG_LENGTH, &k->in[JF_ATTENTION_LENGTH], room + 1);
 }
 
 JF_EACH_FLOAT(CACHED)
@@ -169,14 +176,28 @@ static double cached_flop(const jf_kargs *k)
   return 2 * (double)(d.batch * d.heads * d.q_len) * keys * (double)(d.size + d.v_size);
 }
 
+/* Fails unless n rows that end at each length fit a cache of `most`; tells of lengths before. */
+static jfl_status append_check(const jf_kargs *k, int64_t n, int64_t most)
+{
+  const jf_tensor *length = &k->in[APPEND_LENGTH];
+  for (int64_t i = 0; i < length->shape.d[0]; i++) {
+    const int64_t before = jf_index_at(length, i) - n;
+    const jf_fault f = { JF_WRONG_LENGTH, k->step, before, i, most - n + 1 };
+    if (before >= 0 && before <= most - n) continue;
+    if (k->fault && !k->fault->what) *k->fault = f;
+    return jf_fault_fail(&f);
+  }
+  return JFL_OK;
+}
+
 static jfl_status append(const jf_kargs *k)
 {
   const jf_tensor *cache = &k->in[APPEND_CACHE], *x = &k->in[APPEND_VALUE];
   const int64_t *d = cache->shape.d, n = x->shape.d[2];
   const size_t row = (size_t)d[3] * jfl_dtype_size(cache->dtype);
-  JF_TRY(jf_check_range(k, JF_WRONG_LENGTH, &k->in[APPEND_LENGTH], d[2] - n + 1));
+  JF_TRY(append_check(k, n, d[2]));
   for (int64_t i = 0; i < d[0] * d[1]; i++) {
-    const int64_t at = i * d[2] + jf_index_at(&k->in[APPEND_LENGTH], i / d[1]);
+    const int64_t at = i * d[2] + jf_index_at(&k->in[APPEND_LENGTH], i / d[1]) - n;
     memcpy((char *)cache->data + (size_t)at * row,
            (const char *)x->data + (size_t)(i * n) * row, (size_t)n * row);
   }
@@ -202,7 +223,7 @@ JFL_OP(cached_attention,
   .signatures = cached_signatures)
 
 JFL_OP(cache_append,
-  .doc = "Writes value (batch, heads, n, size) into a cache (batch, heads, most, size), behind the "
-         "first length[b] of each sequence b.",
+  .doc = "Writes value (batch, heads, n, size) into a cache (batch, heads, most, size), of whose "
+         "sequence b it becomes the last of the first length[b].",
   .in = { "cache", "value", "length" }, .flags = JF_EFFECT, .mutates = 1 << APPEND_CACHE,
   .infer = append_infer, .cpu = append_cpu, .signatures = cached_signatures)

@@ -129,6 +129,9 @@ local LIST = {
   { "rnn lstm gru lstmcell recurrent", [[
   flow.layers.rnn, flow.layers.lstm and flow.layers.gru go through sequences of one length, with
   the formulas and the names of weights of PyTorch's.]] },
+  { "generation kv_cache kvcache past_key_values decode completion sampling", [[
+  flow.layers.attention_cache keeps keys and values from call to call, flow.generate continues texts
+  by a job that has it.]] },
   { "attention transformer multihead multiheadattention", [[
   flow.layers.multi_head_attention is the layer, flow.nn.scaled_dot_product_attention what it does
   with queries, keys and values, flow.nn.rotary_embedding marks positions.]] },

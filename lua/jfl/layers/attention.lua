@@ -2,6 +2,7 @@
 ---@box layers.multi_head_attention
 local args = require "jfl.base.args"
 local call = require "jfl.op.call"
+local cache = require "jfl.layers.cache"
 local common = require "jfl.layers.common"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"
@@ -46,6 +47,34 @@ local function projections(l, x, memory)
     by_heads(l, project(l, memory, kv, "-k_proj")), by_heads(l, project(l, memory, kv, "-v_proj"))
 end
 
+local function check_cache(who, o)
+  if not cache.is(o.cache) then
+    core.fail("%s: cache must be what flow.layers.attention_cache gives, got %s", who,
+      args.describe(o.cache))
+  end
+  for _, name in ipairs { "mask", "key_value" } do
+    if o[name] ~= nil then
+      core.fail("%s: %s must be left out where there is a cache", who, name)
+    end
+  end
+  if not o.causal then
+    core.fail("%s: causal must be true where there is a cache: what was there before cannot see "
+      .. "what comes later", who)
+  end
+end
+
+-- What queries see of keys and values.
+local function attended(l, q, k, v)
+  local o = l.o
+  if not o.cache then
+    if o.rotary then q, k = op.rotary_embedding(q), op.rotary_embedding(k) end
+    return attend(q, k, v, { causal = o.causal, mask = o.mask,
+      dropout_rate = call.dropout_rate(l.who, "dropout_rate", o.dropout_rate) })
+  end
+  if o.rotary then q, k = cache.rotated(o.cache, q), cache.rotated(o.cache, k) end
+  return cache.attend(o.cache, l.who, l.full, q, k, v)
+end
+
 local function read(who, o)
   local x = check_axes(who, "inputs", o.inputs)
   local l = { who = who, o = o, heads = args.integer(who, "num_heads", o.num_heads, 1) }
@@ -58,6 +87,7 @@ local function read(who, o)
       who, x.shape[3], l.heads)
   end
   l.size = args.integer(who, "head_size", o.head_size or x.shape[3] / l.heads, 1)
+  if o.cache ~= nil then check_cache(who, o) end
   for _, name in ipairs { "causal", "use_bias", "rotary", "trainable", "reuse" } do
     args.expect(who, name, o[name], "boolean")
   end
@@ -82,6 +112,8 @@ attention.multi_head_attention = args.define("layers.multi_head_attention",
     { "num_kv_heads", "heads of keys and values, a divisor of num_heads; num_heads", args.none,
       type = "integer" },
     { "head_size", "extent of a head; size / num_heads", args.none, type = "integer" },
+    { "cache", "a layers.attention_cache, with which inputs are new positions behind those of "
+      .. "earlier calls", args.none, type = "AttentionCache" },
     common.params.use_bias, common.params.kernel_initializer, common.params.bias_initializer,
     common.params.kernel_regularizer, common.params.bias_regularizer, common.params.trainable,
     { "name", "of the layer; multi_head_attention_1, ... in call order", args.none },
@@ -92,13 +124,9 @@ attention.multi_head_attention = args.define("layers.multi_head_attention",
     local context = trace.need(who)
     local l, x = read(who, o)
     local memory = o.key_value ~= nil and check_axes(who, "key_value", o.key_value) or nil
-    l.name = common.within(trace.name(context, o.name, "multi_head_attention"))
-    local q, k, v = projections(l, x, memory)
-    if o.rotary then
-      q, k = op.rotary_embedding(q), op.rotary_embedding(k)
-    end
-    local y = attend(q, k, v, { causal = o.causal, mask = o.mask,
-      dropout_rate = call.dropout_rate(who, "dropout_rate", o.dropout_rate) })
+    l.full = trace.name(context, o.name, "multi_head_attention")
+    l.name = common.within(l.full)
+    local y = attended(l, projections(l, x, memory))
     y = op.transpose(y, { perm = { 0, 2, 1, 3 } })
     y = op.reshape(y, { x.shape[1], x.shape[2], l.heads * l.size })
     return project(l, y, x.shape[3], "-out_proj")

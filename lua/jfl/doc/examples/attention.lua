@@ -10,6 +10,55 @@ local y = job(nd.rand({ 2, 5, 8 }))
 print(y.shape[1], y.shape[2], y.shape[3])  --> 2	5	8
 print(#flow.get_all_variables()["heads-in_proj-weight"])  --> 24
 
+## layers.attention_cache
+local cache = flow.layers.attention_cache(16)
+local job = flow.global_function { name = "go_on", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ -1, 1, 8 }) } },   -- (new positions, sequences, size)
+  body = function(x)
+    x = flow.transpose(x, { 1, 0, 2 })
+    return flow.layers.multi_head_attention(x, 2, { causal = true, cache = cache, name = "heads" })
+  end }
+job(nd.rand({ 5, 1, 8 }))
+job(nd.rand({ 1, 1, 8 }))    -- sees all six
+print(cache:lengths()[1])  --> 6
+
+## AttentionCache:positions
+local cache = flow.layers.attention_cache(8)
+local job = flow.global_function { name = "count", returns = tp.Numpy, inputs = {},
+  body = function() return cache:positions(3) end }
+job()
+print(job():totable()[1][1])  --> 3
+
+## AttentionCache:lengths
+print(#flow.layers.attention_cache(8, 2):lengths())  --> 2
+
+## AttentionCache:rewind
+local cache = flow.layers.attention_cache(8)
+local job = flow.global_function { name = "count", returns = tp.Numpy, inputs = {},
+  body = function() return cache:positions(3) end }
+job()
+cache:rewind(1)
+print(job():totable()[1][1])  --> 1
+
+## AttentionCache:clear
+local cache = flow.layers.attention_cache(8)
+cache:clear()
+print(cache:lengths()[1])  --> 0
+
+## generate
+local cache = flow.layers.attention_cache(16)
+local step = flow.global_function { name = "step", returns = tp.Numpy,
+  inputs = { { "ids", tp.Numpy.Placeholder({ -1, 1 }, flow.int32) } },
+  body = function(ids)
+    local n = ids.shape[1]
+    local x = flow.layers.embedding(flow.transpose(ids, { 1, 0 }), 10, 8)
+    x = x + flow.layers.multi_head_attention(x, 2, { causal = true, cache = cache, rotary = true })
+    local last = flow.slice(x, { 0, n - 1, 0 }, { 1, 1, 8 })
+    return flow.layers.dense(flow.reshape(last, { 1, 8 }), 10)
+  end }
+local text = flow.generate(step, { 3, 1, 4 }, { cache = cache, max = 5, temperature = 0.8 })
+print(#text)  --> 5
+
 ## layers.rnn
 local job = flow.global_function { name = "read", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 2, 5, 3 }) } },

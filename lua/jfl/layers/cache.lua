@@ -1,0 +1,169 @@
+-- flow.layers.attention_cache: keys and values that attention keeps from call to call, so that a
+-- job which continues sequences computes new positions alone.
+---@box layers.attention_cache
+local args = require "jfl.base.args"
+local call = require "jfl.op.call"
+local common = require "jfl.layers.common"
+local core = require "jfl.core"
+local trace = require "jfl.job.trace"
+local variable = require "jfl.net.variable"
+local variables = require "jfl.checkpoint.variables"
+
+local append, assign, op = core.op "cache_append", core.op "assign", call.op
+
+local WHO = "layers.attention_cache"
+local BASE = 10000               -- of rotary angles
+
+local cache = {}
+
+local Cache = {}
+Cache.__index = Cache
+Cache.__name = "attention cache"
+
+function Cache:__tostring()
+  return ("attention_cache '%s' of %d positions, %d sequence%s"):format(self.name, self.length,
+    self.sequences, self.sequences == 1 and "" or "s")
+end
+
+--- Whether a value is a cache.
+function cache.is(value) return getmetatable(value) == Cache end
+
+-- ---- in a body ----
+
+local function make(self, context, name, dtype, shape)
+  return variable.of_layer(WHO, context, { name = self.name .. "-" .. name, dtype = dtype,
+    shape = shape, initializer = common.zeros, trainable = false, reuse = true })
+end
+
+-- What the body that runs has of the cache: how many positions it adds to each sequence, and the
+-- sequences' lengths before and after it.
+local function state_of(self, who, n)
+  local context = trace.need(who)
+  if context.mode == "train" then
+    core.fail("%s: cache must be left out in a train job: it has no gradients", who)
+  end
+  context.caches = context.caches or {}
+  local state = context.caches[self]
+  if state and state.n ~= n then
+    core.fail("%s: inputs must have %d positions, as the cache '%s' got before in this body, "
+      .. "got %d", who, state.n, self.name, n)
+  end
+  if state then return state end
+  if n > self.length then
+    core.fail("%s: inputs must have at most as many positions as the cache '%s', %d, got %d", who,
+      self.name, self.length, n)
+  end
+  local length = make(self, context, "length", "int64", { self.sequences })
+  state = { n = n, before = length, after = length + n }
+  assign(length, state.after)
+  context.assigns, context.caches[self] = true, state
+  return state
+end
+
+--- In a body: the positions of n new elements of each sequence, an int64 blob (sequences, n).
+function Cache:positions(n)
+  local who = "attention_cache:positions"
+  local state = state_of(self, who, args.integer(who, "n", n, 1))
+  local steps = {}
+  for i = 1, n do steps[i] = i - 1 end
+  local before = op.reshape(state.before, { self.sequences, 1 })
+  return before + op.array { value = core.from_table({ steps }, "int64") }
+end
+
+-- Cosines and sines of the angles of all positions: arrays (length, pairs).
+local function angles(length, pairs)
+  local cosines, sines = {}, {}
+  for p = 1, length do
+    local c, s = {}, {}
+    for i = 1, pairs do
+      local angle = (p - 1) * BASE ^ (-(i - 1) / pairs)
+      c[i], s[i] = math.cos(angle), math.sin(angle)
+    end
+    cosines[p], sines[p] = c, s
+  end
+  return cosines, sines
+end
+
+--- x (batch, heads, n, size) with rows turned by their positions, as nn.rotary_embedding does for
+-- positions from 0 on.
+function cache.rotated(self, x)
+  local _, _, n, size = unpack(x.shape)
+  if size % 2 == 1 then
+    core.fail("%s: rotary must be false where the size of a head is odd, got %d", WHO, size)
+  end
+  local cosines, sines = angles(self.length, size / 2)
+  local at = self:positions(n)
+  local function turned_by(list)
+    local table_of = op.array { value = core.from_table(list, x.dtype) }
+    return op.reshape(op.gather(table_of, at), { self.sequences, 1, n, size / 2 })
+  end
+  local c, s = turned_by(cosines), turned_by(sines)
+  local a, b = op.split(x, { sizes = { size / 2, size / 2 }, axis = 3 })
+  return op.concat({ a * c - b * s, a * s + b * c }, { axis = 3 })
+end
+
+--- What queries (batch, heads, n, size) see in the cache and in new keys and values, which go into
+-- the cache at the end of the call. name: of the layer, which has a part of the cache.
+function cache.attend(self, who, name, q, k, v)
+  local context, shape = trace.need(who), k.shape
+  if shape[1] ~= self.sequences then
+    core.fail("%s: inputs must be of %d sequence%s, as the cache '%s' is, got %d", who,
+      self.sequences, self.sequences == 1 and "" or "s", self.name, shape[1])
+  end
+  local state = state_of(self, who, shape[3])
+  local lies = { shape[1], shape[2], self.length, shape[4] }
+  local past_k = make(self, context, name .. "-key", k.dtype, lies)
+  local past_v = make(self, context, name .. "-value", v.dtype, lies)
+  local y = op.cached_attention(q, k, v, past_k, past_v, state.before)
+  append(past_k, k, state.after)
+  append(past_v, v, state.after)
+  return y
+end
+
+-- ---- in a program ----
+
+--- How many positions of each sequence the cache has.
+function Cache:lengths()
+  variables.settle()
+  local name, list = self.name .. "-length", {}
+  if variables.dtypes()[name] then return core.variable_get(name):totable() end
+  for i = 1, self.sequences do list[i] = 0 end
+  return list
+end
+
+--- Forgets what is behind the first n positions of each sequence, a number or one for each.
+function Cache:rewind(n)
+  local lengths, list = self:lengths(), {}
+  for i, length in ipairs(lengths) do
+    local to = type(n) == "table" and n[i] or n
+    args.integer("attention_cache:rewind", ("n of sequence %d"):format(i), to, 0)
+    if to > length then
+      core.fail("attention_cache:rewind: n of sequence %d must be at most its length %d, got %d",
+        i, length, to)
+    end
+    list[i] = to
+  end
+  local name = self.name .. "-length"
+  if variables.dtypes()[name] then core.variable_set(name, core.from_table(list, "int64")) end
+end
+
+--- Forgets all.
+function Cache:clear() self:rewind(0) end
+
+--- A cache for jobs that continue sequences: attention that has it sees what earlier calls got.
+cache.attention_cache = args.define(WHO,
+  "What attention keeps from call to call, so that a predict job which continues sequences gets "
+  .. "their new positions alone. Layers take it as their option cache; it holds their keys and "
+  .. "values in variables of the session. cache:positions(n) gives a body the numbers of the n new "
+  .. "positions; cache:lengths(), cache:rewind(n) and cache:clear() are for the program.", {
+    { "length", "how many positions a sequence can have", type = "integer" },
+    { "sequences", "how many there are, the batch of the jobs", 1 },
+    { "name", "which its variables begin with; jobs share a cache by its name", "cache" },
+    returns = "AttentionCache",
+  }, function(o)
+    return setmetatable({ length = args.integer(WHO, "length", o.length, 1),
+      sequences = args.integer(WHO, "sequences", o.sequences, 1),
+      name = args.name(WHO, "name", o.name) }, Cache)
+  end)
+
+return cache
