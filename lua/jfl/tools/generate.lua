@@ -27,8 +27,8 @@ local function read_prompts(o)
   local is_one = type(o.prompt) == "table" and type(o.prompt[1]) ~= "table"
   local prompts = is_one and { o.prompt } or o.prompt
   if type(prompts) ~= "table" or #prompts ~= o.cache.sequences then
-    core.fail("%s: prompt must have a list of ids for each of the %d sequences of the cache, "
-      .. "got %s", WHO, o.cache.sequences, type(prompts) == "table" and #prompts or args.describe(prompts))
+    core.fail("%s: prompt must have a list of ids for each of the %d sequences, got %s", WHO,
+      o.cache.sequences, type(prompts) == "table" and #prompts or args.describe(prompts))
   end
   for s, ids in ipairs(prompts) do
     check_ids(is_one and "prompt" or ("prompt[%d]"):format(s), ids)

@@ -117,7 +117,7 @@ describe("flow.generate", function()
     end
     fails("prompt must be a list of one or more ids, got an empty table", {}, {})
     fails("prompt[2] must be a whole number of at least 0, got number -1", { 1, -1 }, {})
-    fails("prompt must have a list of ids for each of the 1 sequences of the cache, got 2",
+    fails("prompt must have a list of ids for each of the 1 sequences, got 2",
       { { 1 }, { 2 } }, {})
     fails("cache must be what flow.layers.attention_cache gives, got number 3", { 1 },
       { cache = 3 })
