@@ -265,10 +265,110 @@ JF_BODY void attention_try(const attention_tile *t, float *scratch)
   attention_finish(t, &s);
 }
 
+/* ---- one query ---- */
+
+/* The same of a single query, with the elements of rows along the lanes. */
+typedef struct attention_single {
+  const float *q;
+  float *weighted;
+  float max, sum;
+} attention_single;
+
+/* Scores of some keys; behind them -infinity up to whole vectors. */
+JF_BODY void single_scores(const attention_tile *t, const attention_single *s, int64_t key,
+                           int64_t keys, float *score)
+{
+  const int64_t size = t->j->d.size;
+  for (int64_t k = 0; k < keys; k++) {
+    const float *x = t->key + (key + k) * size;
+    jf_vec sum = { 0 };
+    for (int64_t l = 0; l < size; l += JF_LANES) sum += JF_LOAD(s->q + l) * JF_LOAD(x + l);
+    score[k] = t->j->scale * jf_lane_sum(&sum);
+  }
+  for (int64_t k = keys; k < padded(keys); k++) score[k] = -INFINITY;
+}
+
+/* Makes weights of scores, as attention_weights does; gives what earlier sums are multiplied by. */
+JF_BODY float single_weights(attention_single *s, float *score, int64_t keys)
+{
+  float most = s->max;
+  jf_vec total = { 0 }, factor;
+  for (int64_t k = 0; k < keys; k++) most = score[k] > most ? score[k] : most;
+  const float base = most == -INFINITY ? 0 : most;
+  for (int64_t k = 0; k < keys; k += JF_LANES) {
+    jf_vec p = JF_LOAD(score + k) - base;
+    jf_exp_low(&p);
+    JF_STORE(score + k, p);
+    total += p;
+  }
+  factor = (jf_vec){ 0 } + (s->max - base);
+  jf_exp_low(&factor);
+  s->sum = s->sum * factor[0] + jf_lane_sum(&total);
+  s->max = most;
+  return factor[0];
+}
+
+/* Adds `n` vectors of columns of values, from column v on; a weight of 0 takes nothing. */
+JF_BODY void single_add(const attention_tile *t, attention_single *s, const float *weight,
+                        int64_t key, int64_t keys, int64_t v, float factor)
+{
+  enum { AT_ONCE = 4 };
+  const int64_t wide = t->j->d.v_size, left = (wide - v) / JF_LANES;
+  const int n = left < AT_ONCE ? (int)left : AT_ONCE;
+  jf_vec sum[AT_ONCE] = { { 0 } };
+  for (int i = 0; i < n && factor != 0; i++)
+    sum[i] = factor * JF_LOAD(s->weighted + v + i * JF_LANES);
+  for (int64_t k = 0; k < keys; k++) {
+    const float *x = t->value + (key + k) * wide + v, w = weight[k];
+    for (int i = 0; i < n && w != 0; i++) sum[i] += w * JF_LOAD(x + i * JF_LANES);
+  }
+  for (int i = 0; i < n; i++) JF_STORE(s->weighted + v + i * JF_LANES, sum[i]);
+}
+
+JF_BODY void single_read(const attention_tile *t, attention_single *s, int64_t seen)
+{
+  float score[KEYS];
+  for (int64_t key = 0, keys; key < seen; key += keys) {
+    keys = attention_least(seen - key, KEYS);
+    single_scores(t, s, key, keys, score);
+    const float factor = single_weights(s, score, keys);
+    for (int64_t v = 0; v < t->j->d.v_size; v += 4 * JF_LANES)
+      single_add(t, s, score, key, keys, v, factor);
+  }
+}
+
+/* Whether a tile is one query whose rows are whole vectors. */
+static int attention_is_single(const attention_tile *t)
+{
+  const jf_attention_dims *d = &t->j->d;
+  return t->j->cached && t->n == 1 && d->size % JF_LANES == 0 && d->v_size % JF_LANES == 0;
+}
+
+JF_BODY void attention_single_do(const attention_tile *t, float *scratch)
+{
+  const attention_job *j = t->j;
+  attention_single s = { .q = (const float *)j->k->in[JF_ATTENTION_Q].data + t->row * j->d.size,
+                         .weighted = scratch, .max = -INFINITY };
+  float *y = (float *)j->k->out[0].data + t->row * j->d.v_size;
+  int64_t seen;
+  const attention_tile past = attention_past(t, &seen);
+  memset(scratch, 0, (size_t)j->d.v_size * sizeof *scratch);
+  single_read(&past, &s, seen);
+  single_read(t, &s, attention_keys(t));
+  for (int64_t l = 0; l < j->d.v_size; l++) y[l] = s.sum == 0 ? 0 : scratch[l] / s.sum;
+}
+
+/* ---- tiles ---- */
+
 JF_BODY void attention_body(void *ctx, int i)
 {
   const attention_piece *piece = ctx;
   const attention_job *j = piece->j;
+  const attention_tile first = attention_tile_at(j, i / j->tiles, i % j->tiles, 0);
+  if (attention_is_single(&first)) {
+    attention_single_do(&first, piece->scratch);
+    return;
+  }
   for (int careful = 0; careful < 2; careful++) {
     const attention_tile t = attention_tile_at(j, i / j->tiles, i % j->tiles, careful);
     attention_try(&t, piece->scratch);
