@@ -92,6 +92,16 @@ for name, f in pairs(OWN) do
   end
 end
 
+--- The paths of the functions of flow that blobs have as methods, by the methods' names.
+function class.functions()
+  local list = { slice = "ndarray.slice", take = "ndarray.take" }
+  for name, path in pairs(require("jfl.op.methods").names("Blob")) do
+    list[name] = list[name] or path
+  end
+  for name, other in pairs(OTHER) do list[name] = list[other] end
+  return list
+end
+
 --- Functions of flow that take a tensor first are methods. Any other name is a mistake.
 function class.unknown(known, key)
   if type(key) ~= "string" then

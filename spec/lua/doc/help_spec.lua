@@ -18,6 +18,20 @@ describe("help", function()
     assert.equal(text, help.text("flow.nn.softmax"))
   end)
 
+  it("tells of functions as methods of arrays and blobs", function()
+    local text = help.text("Blob:softmax")
+    assert.equal("Blob:softmax(axis=-1, name) -> y", text:match("^[^\n]*"))
+    holds(text, "\n  same as            flow.nn.softmax, with it as logits")
+    assert.equal("NdArray:gelu(approximate=none, name)", help.text("NdArray:gelu"):match("^[^\n]*"))
+    assert.falsy(help.text("NdArray:gelu"):find("\n  x  ", 1, true))
+    holds(help.text("Blob"), "softmax_cross")
+    assert.falsy(help.text():find("\n  abs acos acosh adaptive", 1, true))
+    for _, m in ipairs(require("jfl.doc.methods").all()) do
+      local path = m.class .. ":" .. m.name
+      assert.equal(path, help.text(path):match("^[%w:_]+"))
+    end
+  end)
+
   it("tells of functions written in Lua", function()
     local text = help.text("dense")
     holds(text, "flow.layers.dense(inputs, units, activation, use_bias=true, ")
