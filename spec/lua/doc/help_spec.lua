@@ -128,7 +128,7 @@ describe("help", function()
 
   it("tells of topics, alone or after the names that are so called", function()
     for word, part in pairs { initializer = "flow.truncated_normal(0.1)", gpu = "flow.scope",
-      optimizer = "flow.optimizer.SGD(0.1):minimize(loss)", loss = "sparse_softmax_cross_entropy",
+      optimizer = "flow.optimizer.SGD(0.1, { momentum = 0.9 }):minimize", loss = "cross_entropy(",
       callback = "flow.poll()", async = "flow.sync()", dtype = "comparisons give int8",
       save = "flow.train.CheckPoint()", ["learning rate"] = "optimizer.lr reads it",
       LSTM = "flow.layers.lstm", nan = "check_finite" } do
@@ -219,7 +219,7 @@ describe("help", function()
       LSTM = "there is no flow.nn.LSTM; did you mean flow.layers.lstm?",
       BatchNorm2d = "did you mean flow.layers.batch_normalization?",
       torchscript = "flow.help('torchscript') tells what there is instead",
-      mse_loss = "did you mean flow.nn.MSELoss?",
+      CrossEntropyLoss = "did you mean flow.nn.cross_entropy?",
       Embedding = "did you mean flow.layers.embedding?",
     } do
       helper.fails(function() return flow.nn[name] end, text)
