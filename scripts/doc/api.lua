@@ -3,6 +3,7 @@ require "jfl"
 local args = require "jfl.base.args"
 local examples = require "jfl.doc.examples"
 local index = require "jfl.doc.index"
+local methods = require "jfl.doc.methods"
 
 local api = { classes = require "scripts.doc.classes" }
 
@@ -102,6 +103,26 @@ function api.names()
     if e then list[#list + 1] = read(path, e) end
   end
   table.sort(list, function(a, b) return a.path < b.path end)
+  return list
+end
+
+-- A function as a method of a class: the object is its first argument.
+local function as_method(f, class, name)
+  local m = { path = class .. ":" .. name, owner = class, separator = ":", name = name,
+    written = class .. ":" .. name, of = f.written, doc = f.doc, params = { unpack(f.params, 2) },
+    returns = f.returns, options = f.options and #f.params > 1, positional = f.positional - 1 }
+  m.inputs = f.inputs and f.inputs - 1
+  return m
+end
+
+--- The functions of names that arrays and blobs have as methods, as entries like those of names,
+-- with `of`: what the function is written as.
+function api.methods(names)
+  local by_path, list = {}, {}
+  for _, f in ipairs(names) do by_path[f.path] = f end
+  for i, m in ipairs(methods.all()) do
+    list[i] = as_method(by_path[m.of], m.class, m.name)
+  end
   return list
 end
 

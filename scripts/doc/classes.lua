@@ -2,10 +2,11 @@
 return {
   NdArray = { doc = "A dense array in host memory, of up to eight axes.",
     operators = { "add", "sub", "mul", "div", "mod", "pow" }, operand = "NdArray|number",
-    "---@operator unm: NdArray", "---@operator len: integer", "---@field [integer] any" },
+    "---@operator unm: NdArray", "---@operator len: integer", "---@field [integer] any",
+    "---@field [table] any" },
   Blob = { doc = "A value of the graph that a job's body describes: it has a shape and no data.",
     operators = { "add", "sub", "mul", "div", "mod", "pow" }, operand = "Blob|number",
-    "---@operator unm: Blob" },
+    "---@operator unm: Blob", "---@field [integer] Blob", "---@field [table] Blob" },
   Job = { doc = "What flow.global_function gives: called with its inputs, it runs.",
     "---@overload fun(...: NdArray|table): any, any, any, any" },
   Model = { doc = "What flow.model gives: called in a body, it is a part of that.",

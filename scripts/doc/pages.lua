@@ -85,11 +85,23 @@ local function title_of(page)
   return (page:find("^%u") or page == "flow") and page or "flow." .. page
 end
 
-local function reference(page, names)
+-- The functions of flow that objects of a class have as methods.
+local function add_methods(out, methods, link)
+  if #methods == 0 then return end
+  add(out, "## Functions of flow\n\nFunctions that take such an object first are methods of it.\n")
+  out[#out + 1] = "| method | the same as | |\n|---|---|---|"
+  for _, m in ipairs(methods) do
+    add(out, "| `%s` | %s | %s |", m.name, link(m.of:gsub("^flow%.", "")), cell(plain(m.doc)))
+  end
+  out[#out + 1] = ""
+end
+
+local function reference(page, names, methods, link)
   local class = api.classes[page]
   local out = { ("# %s\n"):format(title_of(page)) }
   if class then add(out, "%s\n", class.doc) end
   for _, f in ipairs(names) do add_name(out, f) end
+  add_methods(out, methods, link)
   return table.concat(out, "\n")
 end
 
@@ -161,14 +173,19 @@ end
 -- { title, about, pages { name, title, section, entries } }. outputs: what the blocks of pages
 -- printed, by the name of the page. served: the kernels of a GPU for the table of ops.
 return function(outputs, served)
-  local pages, order = by_page(api.names())
-  local texts, guides = {}, guide.pages()
+  local names = api.names()
+  local pages, order = by_page(names)
+  local texts, guides, methods, link = {}, guide.pages(), api.methods(names), linker(pages)
   for _, page in ipairs(guides) do
     local text = blocks.with_outputs(page.shown, outputs and outputs[page.name])
     texts[page.name] = ("# %s\n\n%s"):format(page.title, text)
   end
-  for _, page in ipairs(order) do texts[file_of(page)] = reference(page, pages[page]) end
-  texts["ops.md"] = optable.text(linker(pages), served)
+  for _, page in ipairs(order) do
+    local own = {}
+    for _, m in ipairs(methods) do own[#own + 1] = m.owner == page and m or nil end
+    texts[file_of(page)] = reference(page, pages[page], own, link)
+  end
+  texts["ops.md"] = optable.text(link, served)
   local contents = contents_of(guides, pages, order)
   texts["index.md"] = index(contents)
   return texts, contents

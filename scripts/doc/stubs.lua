@@ -39,7 +39,10 @@ local function list_of(f, n, class, more)
   return table.concat(parts, ", ")
 end
 
-local function options_name(f) return f.path:gsub(":", ".") .. ".Options" end
+-- A function as a method has the options of the function.
+local function options_name(f)
+  return (f.of or f.path):gsub("^flow%.", ""):gsub(":", ".") .. ".Options"
+end
 
 local function needed(f)
   local n = 0
@@ -98,8 +101,8 @@ end
 
 local function emit_function(out, f, at)
   if f.table_only then return emit_table_function(out, f, at) end
-  if f.options then emit_options(out, f) end
-  local classes = api.is_generic(f) and { "Blob", "NdArray" } or { false }
+  if f.options and not f.of then emit_options(out, f) end
+  local classes = f.of and { f.owner } or api.is_generic(f) and { "Blob", "NdArray" } or { false }
   local names = {}
   emit_doc(out, f)
   for i = 1, f.positional do
@@ -189,6 +192,7 @@ return function()
   emit(out, "---@class jfl")
   emit(out, "local flow = {}\n")
   emit_names(out, names)
+  for _, f in ipairs(api.methods(names)) do emit_function(out, f, place(f)) end
   out[#out + 1] = "return flow"
   return table.concat(out, "\n") .. "\n"
 end

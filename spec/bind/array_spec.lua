@@ -230,9 +230,10 @@ describe("a mistake with an array", function()
     array_error("array: index must be from 1 to 3, got 4", "local v = (...)[4]", a)
     array_error("array: index must be from 1 to 3, got 0; indices count from 1",
       "local v = (...)[0]", a)
-    array_error("array: index must be from 1 to 3, got -1", "local a = ... a[-1] = 1", a)
+    array_error("array: index must be from 1 to 3, got -1; a[{ -1 }] counts from the end",
+      "local a = ... a[-1] = 1", a)
     array_error("array: index must be a whole number, got 1.5", "local v = (...)[1.5]", a)
-    array_error("array: cannot set 'size', only elements and rows can be set",
+    array_error("array: cannot set 'size', only elements, rows and parts can be set",
       "local a = ... a.size = 1", a)
     array_error("get: takes 2 indices for shape (3, 2), got 1", "local v = c.get(..., 1)", a)
     array_error("set: index must be from 1 to 2, got 3", "c.set(..., 0, 1, 3)", a)

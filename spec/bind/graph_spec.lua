@@ -82,12 +82,13 @@ describe("a graph", function()
 end)
 
 describe("a blob", function()
-  it("has no elements", function()
+  it("has parts by numbers and lists, and by nothing else", function()
     local graph = core.graph("g", "predict")
     local x = core.input(graph, "x", "float32", { 3 })
-    assert.equal("user.lua:2: blob 'x' has no elements while its job's body runs; flow.slice takes "
-      .. "parts of it",
-      message("\nlocal x = ... return x[1]", x))
+    assert.equal("user.lua:2: blob 'x': index must be from 1 to 3, got 4",
+      message("\nlocal x = ... return x[4]", x))
+    assert.equal("user.lua:2: blob: index must be a number, a list or a name, got boolean true",
+      message("\nlocal x = ... return x[true]", x))
   end)
 
   it("looks other names up in blob_methods", function()

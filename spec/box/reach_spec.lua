@@ -57,6 +57,54 @@ describe("what a restricted script reaches", function()
     end
   end)
 
+  it("has of methods of arrays and blobs those whose functions it has, and parts", function()
+    local box = flow.sandbox { seconds = 1000 }
+    box:run [[
+      local flow = require "jfl"
+      local a = flow.ndarray.arange(6):reshape(2, 3)
+      function of_array(name) return pcall(function() return type(a[name]) end) end
+      function of_blob(name)
+        local ok, what
+        flow.global_function { name = "j", inputs = { flow.float32 { 2, 3 } }, body = function(x)
+          ok, what = pcall(function() return type(x[name]) end)
+          return x
+        end }:compile()
+        return ok, what
+      end
+      function parts()
+        local a = flow.ndarray.arange(6):reshape(2, 3)
+        a[{ {}, 2 }] = 7
+        local job = flow.global_function { name = "p", inputs = { flow.float32 { 2, 3 } },
+          body = function(x) return x[{ {}, { 1, 2 } }]:sum(1) + x[1][{ -1 }] end }
+        return a[{ 2, { 1, 2 } }]:totable(), job(a):totable()
+      end]]
+    local a, b = box:call("parts")
+    assert.same({ { 3, 7 }, { 9, 12 } }, { a, b })
+    for class, look in pairs { NdArray = "of_array", Blob = "of_blob" } do
+      for name, path in pairs(require("jfl.op.methods").names(class)) do
+        local ok, what = box:call(look, name)
+        local own = (allowed.fields[class == "Blob" and "blob" or "array"])[name]
+        assert.equal(allowed.paths[path] or own or false, ok, class .. ":" .. name)
+        assert.truthy(what == "function" or what:find("is not there for a restricted script"), what)
+      end
+    end
+  end)
+
+  it("has models, and inputs in short", function()
+    local box = flow.sandbox { seconds = 1000 }
+    assert.same({ 2, 8, "n" }, box:run [[
+      local flow = require "jfl"
+      local net = flow.model("n", function(x) return flow.layers.dense(x, 2) end)
+      local job = net:predict { inputs = { flow.float32 { -1, 3 } } }
+      net:freeze("bias")
+      local count = 0
+      for _, array in pairs(net:variables()) do count = count + array.size end
+      return { job({ { 1, 2, 3 } }).size, count, net.name }]])
+    for _, text in ipairs { "('x'){}", "('x')()", "('float32')(1, {}, 2)" } do
+      assert.is_false(pcall(box.run, box, "return " .. text))
+    end
+  end)
+
   it("is everything that jfl has but what was left out on purpose", function()
     local left = {}
     for path in pairs(require("jfl.doc.index").paths()) do

@@ -168,6 +168,9 @@ const char *jf_type_name(lua_State *L, int i);
 jf_holder *jf_push_holder(lua_State *L, void (*drop)(void *p));
 void jf_drop_text(void *text);        /* what a holder of a text of the core needs */
 int jf_l_type(lua_State *L);
+/* Calls what the front end has under that name for the object at 1, with all that is on the stack;
+   gives `results`, which are on top then. */
+int jf_call_event(lua_State *L, const char *event, int results);
 int jf_holder_gc(lua_State *L);
 
 /* ---- arguments (args.c) ---- */

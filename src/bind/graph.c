@@ -73,10 +73,9 @@ static int graph_push_field(lua_State *L, const char *key)
 static int blob_index(lua_State *L)
 {
   jf_lblob *b = jf_need_blob(L, 1, NULL, "argument 1");
-  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  if (lua_type(L, 2) == LUA_TNUMBER)
-    jf_raise(L, "blob '%s' has no elements while its job's body runs; flow.slice takes parts of it",
-             jfl_value_name(b->value));
+  int type = lua_type(L, 2);
+  const char *key = type == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  if (type == LUA_TNUMBER || type == LUA_TTABLE) return jf_call_event(L, "__part", 1);
   if (!strcmp(key, "shape")) jf_push_shape(L, jfl_value_shape(b->value));
   else if (!strcmp(key, "dtype")) lua_pushstring(L, jfl_dtype_name(jfl_value_dtype(b->value)));
   else if (!strcmp(key, "name")) lua_pushstring(L, jfl_value_name(b->value));

@@ -43,8 +43,9 @@ static jfl_shape row_shape(const jfl_shape *s)
 static int bad_position(lua_State *L, double d, int64_t rows, const char *who)
 {
   if (d >= 1 && d <= (double)rows) jf_raise(L, "%s: index must be a whole number, got %f", who, d);
-  return jf_raise(L, "%s: index must be from 1 to %f, got %f%s", who, (lua_Number)rows, d,
-                  d == 0 ? "; indices count from 1" : "");
+  const char *hint = d == 0 ? "; indices count from 1" : "";
+  if (d < 0 && !strcmp(who, "array")) hint = "; a[{ -1 }] counts from the end";
+  return jf_raise(L, "%s: index must be from 1 to %f, got %f%s", who, (lua_Number)rows, d, hint);
 }
 
 /* Checks index d, which counts from 1, on an axis with so many rows; gives it counted from 0. */
@@ -73,9 +74,13 @@ static void bind_index_push_row(lua_State *L, const jf_larray *b, int64_t i)
    metatable that raises an error for an unknown name and suggests a known one. */
 static int field(lua_State *L, const jf_larray *b)
 {
+  if (lua_type(L, 2) == LUA_TTABLE) {
+    jf_check_freed(L, b, "array");
+    return jf_call_event(L, "__part", 1);
+  }
   if (lua_type(L, 2) != LUA_TSTRING)
-    jf_raise(L, "array: index must be a number or a name, got %s; a:get(i, j) gives an element",
-             jf_type_name(L, 2));
+    jf_raise(L, "array: index must be a number, a list or a name, got %s; a[{i, j}] gives an "
+             "element", jf_type_name(L, 2));
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(2));
   if (!lua_isnil(L, -1)) return 1;
@@ -107,8 +112,9 @@ static int read_index(lua_State *L)
 static int write_index(lua_State *L)
 {
   jf_larray *b = jf_need_array(L, 1, "array");
+  if (lua_type(L, 2) == LUA_TTABLE) return jf_call_event(L, "__setpart", 0);
   if (lua_type(L, 2) != LUA_TNUMBER)
-    jf_raise(L, "array: cannot set '%s', only elements and rows can be set",
+    jf_raise(L, "array: cannot set '%s', only elements, rows and parts can be set",
              lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : jf_type_name(L, 2));
   int64_t i = position(L, lua_tonumber(L, 2), jf_row_count(L, b, "array"), "array");
   if (b->shape->n == 1 && lua_type(L, 3) == LUA_TNUMBER) {

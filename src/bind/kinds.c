@@ -79,6 +79,15 @@ void *jf_push(lua_State *L, jf_object_kind kind, size_t size)
   return p;
 }
 
+int jf_call_event(lua_State *L, const char *event, int results)
+{
+  int n = lua_gettop(L);
+  if (!luaL_getmetafield(L, 1, event)) return jf_raise(L, "index: there is no '%s'", event);
+  lua_insert(L, 1);
+  lua_call(L, n, results);
+  return results;
+}
+
 /* The kind of the userdata at i, or -1. */
 static int kinds_kind_of(lua_State *L, int i)
 {

@@ -14,6 +14,16 @@ static const char loaded_key[] = "jfl.loaded";     /* registry of inner: a text 
    */
 enum { ROOT = 1, PRINT, EVENTS, N_GATE = EVENTS };
 
+/* Texts are called as objects are: flow.float32 { 10 } is a type. Objects' metatable is on top. */
+static void share_call(lua_State *L)
+{
+  lua_pushliteral(L, "");
+  lua_getmetatable(L, -1);
+  lua_getfield(L, -3, "__call");
+  lua_setfield(L, -2, "__call");
+  lua_pop(L, 2);
+}
+
 static int open_inner(lua_State *L)
 {
   jf_box *box = lua_touserdata(L, 1);
@@ -30,6 +40,7 @@ static int open_inner(lua_State *L)
     jf_cross_in(box, lua_gettop(front));
     lua_rawset(L, -3);
   }
+  share_call(L);
   return 0;
 }
 

@@ -41,9 +41,7 @@ local ALIASES = {
 local FOREIGN = {
   module = "flow.model", sequential = "flow.model",
   linear = "flow.layers.dense", fc = "flow.layers.dense", embedding = "flow.layers.embedding",
-  mse_loss = "flow.nn.MSELoss", l1_loss = "flow.nn.L1Loss", kl_div = "flow.nn.KLDivLoss",
-  binary_cross_entropy = "flow.nn.BCELoss", nllloss = "flow.nn.nll_loss",
-  binary_cross_entropy_with_logits = "flow.nn.BCEWithLogitsLoss",
+  nllloss = "flow.nn.nll_loss",
   crossentropyloss = "flow.nn.cross_entropy", ctcloss = "flow.ctc_loss",
   batchnorm1d = "flow.layers.batch_normalization", batchnorm2d = "flow.layers.batch_normalization",
   batch_norm = "flow.layers.batch_normalization", layernorm = "flow.layers.layer_norm",

@@ -13,13 +13,27 @@ local function add(names, t)
   end
 end
 
--- What NdArrays and blobs offer is looked up in C.
-local function add_core_names(names, value)
-  local core = package.loaded["jfl.core"]
-  local kind = core and core.type(value)
-  if kind ~= "array" and kind ~= "blob" then return end
-  add(names, kind == "array" and core.array_methods or { name = "" })
-  add(names, { shape = "", dtype = "", size = kind == "array" and "" or nil })
+-- What objects offer that look their names up by a function is what the reference tells of their
+-- class.
+local CLASSES = { array = "NdArray", blob = "Blob" }
+
+local function method() end
+
+local function add_class_names(names, class)
+  for path, entry in pairs(require("jfl.doc.index").entries()) do
+    local of, separator, name = path:match("^(%u%w*)([.:])([%w_]+)$")
+    if entry and of == class then add(names, { [name] = separator == ":" and method or "" }) end
+  end
+  local functions = require("jfl.doc.methods").of(class) or {}
+  for name in pairs(functions) do add(names, { [name] = method }) end
+end
+
+-- The class of an object, by which the reference tells of it; nil for other values.
+local function class_of(value)
+  local core = type(value) == "userdata" and package.loaded["jfl.core"]
+  local meta = debug.getmetatable(value)
+  local class = type(value) == "table" and type(meta) == "table" and rawget(meta, "class")
+  return core and CLASSES[core.type(value)] or type(class) == "string" and class or nil
 end
 
 -- Adds the names in t with their values, and those that its metatable provides or lists.
@@ -31,7 +45,7 @@ local function add_names(names, t)
   add(names, type(listed) == "function" and listed() or listed)
   local lent = rawget(meta, "__index")
   if type(lent) == "table" and lent ~= t then add_names(names, lent) end
-  if type(t) == "userdata" then add_core_names(names, t) end
+  if class_of(t) then add_class_names(names, class_of(t)) end
 end
 
 -- Adds the names of a namespace of flow, loaded or not. path: "" or "nn.".
@@ -81,10 +95,17 @@ local function names_after(word)
   return sorted(words)
 end
 
+-- What help knows the function at a path by: "net:train" is "Model:train".
+local function known_as(call)
+  local object, name = call:match("^(.*):([%w_]+)$")
+  local class = object and class_of(locals.value_of(object))
+  return class and class .. ":" .. name or locals.value_of(call)
+end
+
 -- The options of the function being called that are not given yet.
 local function options(call, given, prefix)
-  local value, words = locals.value_of(call), {}
-  for _, name in ipairs(value and require("jfl.doc.help").options(value) or {}) do
+  local known, words = known_as(call), {}
+  for _, name in ipairs(known and require("jfl.doc.help").options(known) or {}) do
     if name:sub(1, #prefix) == prefix and not given[name] then words[#words + 1] = name end
   end
   return sorted(words)
@@ -131,10 +152,7 @@ end
 -- The first line that help has on a function; nil where it has none. call: its path.
 local function told(call, value)
   local _, help = require "jfl", require "jfl.doc.help"
-  local object, method = call:match("^(.*):([%w_]+)$")
-  local core = object and package.loaded["jfl.core"]
-  local is_array = core and core.type(locals.value_of(object)) == "array"
-  local ok, text = pcall(help.text, is_array and "NdArray:" .. method or value)
+  local ok, text = pcall(help.text, known_as(call) or value)
   return ok and text:match("^[^\n]*") or nil
 end
 

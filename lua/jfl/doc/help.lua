@@ -5,6 +5,7 @@ local chapters = require "jfl.doc.chapters"
 local core = require "jfl.core"
 local examples = require "jfl.doc.examples"
 local index = require "jfl.doc.index"
+local methods = require "jfl.doc.methods"
 local names = require "jfl.base.names"
 local original = require "jfl.base.original"
 local topics = require "jfl.doc.topics"
@@ -74,7 +75,9 @@ local function defined_text(f)
     parts[i] = text and default ~= args.none and param[1] .. "=" .. text or param[1]
     lines[i] = param_line(param[1], text, param[2])
   end
-  local list = f.type and "" or signature(parts, f.fn and args.positional(f) or #parts)
+  local list = f.type and "" or f.params and f.params.table_only
+    and " { " .. table.concat(parts, ", ") .. " }"
+    or signature(parts, f.fn and args.positional(f) or #parts)
   table.insert(lines, 1, index.written(f.path) .. list)
   table.insert(lines, 2, filled(" ", f.doc))
   if f.same_as then lines[#lines + 1] = param_line("same as", nil, index.written(f.same_as)) end
@@ -126,6 +129,12 @@ local function sorted(t)
   return keys
 end
 
+-- Adds to the names of a class the functions that its objects have as methods.
+local function with_methods(list, group)
+  for name in pairs(methods.of(group) or {}) do list[name] = true end
+  return list
+end
+
 local function title_of(group)
   return group == "flow" and group or index.written(group .. "."):sub(1, -2)
 end
@@ -144,9 +153,21 @@ end
 local function group_text(name, spelt)
   for group, list in pairs(groups()) do
     if group ~= "flow" and matches(spelt(group), name) then
-      return title_of(group) .. "\n" .. filled(" ", table.concat(sorted(list), " "))
+      local all = sorted(with_methods(list, group))
+      return title_of(group) .. "\n" .. filled(" ", table.concat(all, " "))
     end
   end
+end
+
+-- The text about a function as a method, such as "Blob:softmax", or nil.
+local function method_text(path)
+  local of, class, name = methods.find(path)
+  if not of then return nil end
+  local text = entry_text(of, index.entries()[of])
+  local first, rest = text:match("^flow%.[%w_.]+%(([%w_]+),? ?(.*)$")
+  local own = rest:gsub("^([^\n]*\n.-)\n  " .. first .. " [^\n]*", "%1", 1)
+  return ("%s:%s(%s\n%s"):format(class, name, own, param_line("same as", nil,
+    ("flow.%s, with it as %s"):format(of, first)))
 end
 
 local function as_it_is(text) return text end
@@ -187,7 +208,8 @@ end
 
 -- What is said of a name: of what has it, of the topic, and of what only the original has.
 local function told(path)
-  local text, topic = find(path, as_it_is) or group_text(path, as_it_is), topic_text(path)
+  local text = find(path, as_it_is) or group_text(path, as_it_is) or method_text(path)
+  local topic = topic_text(path)
   if text and topic then text = text .. "\n\n" .. topic end
   text = text or topic
   if text then return text .. chapters.pointer(path) end
@@ -229,13 +251,16 @@ local function name_of(value)
     kind == "function" and "this function" or args.describe(value))
 end
 
---- The names of the options of a function of flow, or nil where they are not known.
-function help.options(value)
-  local path = type(value) == "function" and path_of(value)
-  local e = path and index.entries()[path]
+--- The names of the options of a function of flow, or of a method, "Blob:softmax", given as a path;
+-- nil where they are not known.
+function help.options(what)
+  local path = type(what) == "string" and what or type(what) == "function" and path_of(what)
+  local of = path and methods.find(path)
+  local e = path and index.entries()[of or path]
   if not e then return nil end
   local list = {}
   for i, param in ipairs((e.op or e).params or {}) do list[i] = param.name or param[1] end
+  if of and not e.op then table.remove(list, 1) end
   if e.op then list[#list + 1] = "name" end
   return list
 end

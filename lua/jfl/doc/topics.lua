@@ -11,19 +11,20 @@ local LIST = {
   flow.orthogonal_initializer() for recurrent weights, and more that end so.
     flow.layers.dense(x, 10, { kernel_initializer = flow.truncated_normal(0.1) })]] },
   { "optimizer optimizers training trainer minimize backward nesterov amsgrad", [[
-  A body trains by flow.optimizer.SGD(0.1):minimize(loss) or
+  A body trains by flow.optimizer.SGD(0.1, { momentum = 0.9 }):minimize(loss) or
   flow.optimizer.AdamW(0.001, { weight_decay = 0.01 }):minimize(loss); each call of the job is a
   step then. There is no backward() and no step(). flow.help("optimizer") lists the others. Rates
   may follow flow.optimizer.CosineScheduler or a function of the step, gradients may be clipped by
   flow.optimizer.grad_clipping.by_global_norm. SGD takes { nesterov = true }, Adam
   { amsgrad = true }.]] },
   { "loss losses cost criterion crossentropy mse bce nll kl triplet", [[
-  Losses are ops. OneFlow's give one number a sample:
-  flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits) for classes,
-  flow.nn.sigmoid_cross_entropy_with_logits(labels, logits) for yes or no; optimizer:minimize(loss)
-  divides the gradients by how many there are. Others take the network's result first and give the
-  mean: flow.nn.cross_entropy, flow.nn.BCEWithLogitsLoss, flow.nn.MSELoss, flow.nn.L1Loss,
-  flow.nn.huber_loss, flow.nn.KLDivLoss, flow.nn.TripletMarginLoss, flow.ctc_loss and more.]] },
+  Losses take what the network gives first and give the mean, or with { reduction = "none" } a
+  number a sample: flow.nn.cross_entropy(logits, labels) for classes,
+  flow.nn.binary_cross_entropy_with_logits(logits, labels) for yes or no, flow.nn.mse_loss,
+  flow.nn.l1_loss, flow.nn.huber_loss for numbers, flow.nn.kl_div, flow.nn.triplet_margin_loss,
+  flow.ctc_loss and more. OneFlow's names are accepted: flow.nn.MSELoss is flow.nn.mse_loss, and
+  flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits) takes labels first and gives a
+  number a sample; optimizer:minimize(loss) divides the gradients by how many there are.]] },
   { "checkpoint checkpoints save saving load loading restore resume", [[
   A session's variables are saved and loaded by flow.train.CheckPoint():save("./model") and
   :load("./model"); flow.train.SimpleCheckPointManager names checkpoints by time;
@@ -73,7 +74,9 @@ local LIST = {
   { "layer layers hidden_layer classifier pooling module modulelist sequential network model", [[
   flow.layers.dense, flow.layers.conv2d, flow.layers.batch_normalization, flow.layers.lstm,
   flow.layers.multi_head_attention and others make ops together with their variables; activations,
-  pooling and dropout are ops of flow.nn. A network is a Lua function that calls them.]] },
+  pooling and dropout are ops of flow.nn. A network is a Lua function that calls them, and
+  flow.model("name", network) makes it a model, which owns its variables and gives jobs by
+  net:train { ... } and net:predict { ... }.]] },
   { "variable variables parameter parameters weight", [[
   Variables are made by layers or by flow.get_variable(name, shape, { initializer = ... }) in a
   body, and shared by all jobs that use the name; flow.get_all_variables() reads them,
@@ -160,9 +163,9 @@ local LIST = {
   { "top_k", [[
   flow.metrics.top_k(scores, labels, 5) is the share of labels among the five highest scores.]] },
   { "label labels label_smoothing class_weights", [[
-  Labels are numbers of classes, int32 from 0. flow.nn.cross_entropy and
-  flow.nn.sparse_softmax_cross_entropy_with_logits take label_smoothing; losses that give one number
-  a sample can be multiplied by a weight for each before they are minimized.]] },
+  Labels are numbers of classes, int32 from 0. flow.nn.cross_entropy(logits, labels) takes
+  label_smoothing, and as weight an array of weights of the classes; with { reduction = "none" } it
+  gives a number a sample, which can be multiplied by a weight for each.]] },
   { "overfitting overfit", [[
   Where the validation's loss grows while that of training falls: flow.fit stops by patience and
   keeps the best; flow.nn.dropout, weight_decay and more varied data help.]] },
@@ -170,8 +173,8 @@ local LIST = {
   Optimizers take { grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }, SGD
   { momentum = 0.9 }, which is its default.]] },
   { "cross_entropy", [[
-  flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits) gives a loss a sample,
-  flow.nn.cross_entropy(logits, labels) the mean.]] },
+  flow.nn.cross_entropy(logits, labels) is that of classes, and
+  flow.nn.binary_cross_entropy_with_logits(logits, labels) that of yes or no.]] },
   { "dropout_rate", [[
   flow.nn.dropout(x, { rate = 0.5 }) drops that share of the elements where a job trains.]] },
   { "freeze fine_tune tune pretrained fine_tuning finetune transfer_learning", [[

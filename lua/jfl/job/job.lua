@@ -23,7 +23,8 @@ local forgetting = {}
 --- Has clear_default_session call forget() when it has dropped the session.
 function job.on_clear(forget) forgetting[#forgetting + 1] = forget end
 
-local Job = { help = "global_function" }     -- what flow.help tells of a job
+-- What flow.help tells of a job, and where the reference lists its methods.
+local Job = { help = "global_function", class = "Job" }
 local methods = {}
 
 -- Methods only, as fields are in the job itself; any other name is a mistake.

@@ -21,6 +21,10 @@ for _, name in ipairs { "argwhere", "nonzero", "unique", "unique_with_counts" } 
   methods[name] = function(a, ...) return require("jfl.nd.find")[name](a, ...) end
 end
 
+-- a[{ 1, {2, 5} }], and its value where that is set.
+function events.__part(a, key) return require("jfl.op.parts").get(a, key) end
+function events.__setpart(a, key, value) return require("jfl.op.parts").set(a, key, value) end
+
 function events.__tostring(a) return require("jfl.nd.format").text(a) end
 
 function events.__concat(a, b) return tostring(a) .. tostring(b) end

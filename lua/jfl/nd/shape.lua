@@ -27,6 +27,11 @@ local function place(who, name, position, extent)
   return position < 0 and extent + position + 1 or position
 end
 
+-- What slice and take begin with: blobs have parts as arrays have.
+local function need_tensor(who, x)
+  if core.type(x) ~= "blob" then need(who, "argument 1", x) end
+end
+
 -- Copies the elements from `from` up to `to` along an axis, in steps of `step`.
 local function pick(a, axis, from, to, step)
   local places = {}
@@ -43,7 +48,8 @@ end
 
 local function slice(a, first, last, axis, step)
   local who = "slice"
-  local extent = axis == 1 and #a or a.shape[axis]
+  local has_rows = axis == 1 and core.type(a) == "array"
+  local extent = has_rows and #a or a.shape[axis]
   local from = place(who, "first", first or (step > 0 and 1 or extent), extent)
   local to = place(who, "last", last or (step > 0 and extent or 1), extent)
   if from < 1 or to < 1 or from > extent or to > extent or (to - from) * step < 0 then
@@ -52,7 +58,7 @@ local function slice(a, first, last, axis, step)
       axis == 1 and " rows" or (" along axis %d"):format(axis - 1))
   end
   if step ~= 1 then return pick(a, axis, from, to, step) end
-  if axis == 1 then return core.rows(a, from - 1, to - from + 1) end
+  if has_rows then return core.rows(a, from - 1, to - from + 1) end
   return box(a, axis, from, to)
 end
 
@@ -65,7 +71,7 @@ local with_options = args.define("ndarray.slice", "Rows first to last, both incl
   { "step", "from one to the next; negative for the other direction", 1 },
   returns = "NdArray",
 }, function(o)
-  need("slice", "argument 1", o.a)
+  need_tensor("slice", o.a)
   local step = args.integer("slice", "step", o.step, -2 ^ 53)
   if step == 0 then core.fail("slice: step must not be 0") end
   return slice(o.a, o.first, o.last, axis_of("slice", o.a, o.axis), step)
@@ -90,7 +96,7 @@ methods.take = args.define("ndarray.take", "A copy of the rows in a list, in its
   returns = "NdArray",
 }, function(o)
   local who = "take"
-  need(who, "argument 1", o.a)
+  need_tensor(who, o.a)
   local is_array = core.type(o.places) == "array"
   if is_array and #o.places.shape ~= 1 then
     core.fail("take: places must be of one dimension, got %s", args.shape_text(o.places.shape))

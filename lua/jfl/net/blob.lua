@@ -19,6 +19,9 @@ for event, name in pairs {
   events[event] = function(a, b) return (f(a, b)) end
 end
 
+--- x[2] and x[{ 1, {2, 5} }].
+function events.__part(blob, key) return require("jfl.op.parts").get(blob, key) end
+
 local negative = core.op("negative")
 events.__unm = function(a) return (negative(a)) end
 
@@ -64,8 +67,12 @@ for _, name in ipairs { "argmax", "argmin" } do
   OWN[name] = over_axis
 end
 
+for _, name in ipairs { "slice", "take" } do
+  OWN[name] = function(x, ...) return require("jfl.nd.shape")[name](x, ...) end
+end
+
 -- Methods that an array has and a blob lacks, as it has no data, and what to use instead.
-local INSTEAD = { slice = "flow.slice", take = "flow.gather", copy = "flow.identity" }
+local INSTEAD = { copy = "flow.identity", get = "x[{ i, j }]", set = "flow.slice_update" }
 
 local function refusal(method)
   return function(blob)
@@ -75,8 +82,7 @@ local function refusal(method)
   end
 end
 
-local REFUSED = { "copy", "fill", "free", "get", "item", "pointer", "set", "slice", "take",
-  "totable" }
+local REFUSED = { "copy", "fill", "free", "get", "item", "pointer", "set", "totable" }
 for _, method in ipairs(REFUSED) do class.methods[method] = refusal(method) end
 for name, f in pairs(OWN) do
   class.methods[name] = function(x, ...)
@@ -86,9 +92,22 @@ for name, f in pairs(OWN) do
   end
 end
 
+--- The paths of the functions of flow that blobs have as methods, by the methods' names.
+function class.functions()
+  local list = { slice = "ndarray.slice", take = "ndarray.take" }
+  for name, path in pairs(require("jfl.op.methods").names("Blob")) do
+    list[name] = list[name] or path
+  end
+  for name, other in pairs(OTHER) do list[name] = list[other] end
+  return list
+end
+
 --- Functions of flow that take a tensor first are methods. Any other name is a mistake.
 function class.unknown(known, key)
-  if type(key) ~= "string" or key:sub(1, 1) == "_" then return nil end
+  if type(key) ~= "string" then
+    core.fail("blob: index must be a number, a list or a name, got %s", args.describe(key))
+  end
+  if key:sub(1, 1) == "_" then return nil end
   local f = key ~= "size" and require("jfl.op.methods").find("Blob", OTHER[key] or key)
   if f then
     rawset(known, key, f)
@@ -99,8 +118,12 @@ function class.unknown(known, key)
 end
 
 function events.__newindex(blob, key)
+  if type(key) ~= "string" then
+    core.fail("blob '%s' cannot be changed: no part of it is set; flow.slice_update(x, value, "
+      .. "{ { 0, 2 } }) gives a new blob in which it is", blob.name)
+  end
   core.fail("blob '%s' cannot be changed: '%s' is not set; what ops give is a new blob", blob.name,
-    tostring(key))
+    key)
 end
 
 function events.__len(blob)

@@ -13,7 +13,7 @@ local weights = require "jfl.net.weights"
 
 local model = {}
 
-local Model, methods = { help = "model" }, {}
+local Model, methods = { help = "model", class = "Model" }, {}
 
 -- ---- the namespace ----
 

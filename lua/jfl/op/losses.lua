@@ -1,9 +1,14 @@
--- flow.nn: losses that are made of ops.
----@box combined_margin_loss ctc_loss nn.BCELoss nn.BCEWithLogitsLoss nn.KLDivLoss nn.L1Loss
----@box nn.MSELoss nn.MarginRankingLoss nn.TripletMarginLoss nn.cosine_embedding_loss
----@box nn.cross_entropy nn.dice_loss nn.hinge_embedding_loss nn.hinge_loss nn.huber_loss
----@box nn.nll_loss nn.sigmoid_focal_loss nn.softmax_cross_entropy_with_logits
----@box nn.sparse_cross_entropy smooth_l1_loss
+-- flow.nn: losses that are made of ops. Those with a Loss at the end of their names are OneFlow's
+-- names, which are accepted.
+---@box combined_margin_loss ctc_loss nn.BCELoss=nn.binary_cross_entropy
+---@box nn.BCEWithLogitsLoss=nn.binary_cross_entropy_with_logits nn.KLDivLoss=nn.kl_div
+---@box nn.L1Loss=nn.l1_loss nn.MSELoss=nn.mse_loss nn.MarginRankingLoss=nn.margin_ranking_loss
+---@box nn.TripletMarginLoss=nn.triplet_margin_loss nn.binary_cross_entropy
+---@box nn.binary_cross_entropy_with_logits nn.cosine_embedding_loss nn.cross_entropy nn.dice_loss
+---@box nn.hinge_embedding_loss nn.hinge_loss nn.huber_loss nn.kl_div nn.l1_loss
+---@box nn.margin_ranking_loss nn.mse_loss nn.nll_loss nn.sigmoid_focal_loss
+---@box nn.softmax_cross_entropy_with_logits nn.sparse_cross_entropy nn.triplet_margin_loss
+---@box smooth_l1_loss
 local args = require "jfl.base.args"
 local call = require "jfl.op.call"
 local core = require "jfl.core"
@@ -65,13 +70,13 @@ local TARGET = input("target", "what it should give, of the same shape")
 
 -- ---- distances ----
 
-define("nn.L1Loss", "The magnitude of input - target.", { INPUT, TARGET, REDUCTION },
+define("nn.l1_loss", "The magnitude of input - target.", { INPUT, TARGET, REDUCTION },
   function(who, o)
     alike(who, o, "input", "target")
     return (op.abs((op.subtract(o.input, o.target))))
   end)
 
-define("nn.MSELoss", "The square of input - target.", { INPUT, TARGET, REDUCTION },
+define("nn.mse_loss", "The square of input - target.", { INPUT, TARGET, REDUCTION },
   function(who, o)
     alike(who, o, "input", "target")
     return (op.squared_difference(o.input, o.target))
@@ -123,7 +128,7 @@ end
 
 local function one_minus(x) return (op.subtract(1, x)) end
 
-define("nn.BCELoss", "The cross entropy of target and input, both probabilities.", {
+define("nn.binary_cross_entropy", "The cross entropy of target and input, both probabilities.", {
   input("input", "probabilities"), TARGET,
   { "weight", "a tensor that multiplies the losses, broadcast to them", args.none, type = TENSOR },
   REDUCTION,
@@ -133,7 +138,8 @@ define("nn.BCELoss", "The cross entropy of target and input, both probabilities.
   return weighted(who, o, (op.negative(y)))
 end)
 
-define("nn.BCEWithLogitsLoss", "The cross entropy of target, a probability, and sigmoid(input).", {
+define("nn.binary_cross_entropy_with_logits", "The cross entropy of target, a probability, and "
+  .. "sigmoid(input).", {
   input("input", "logits"), TARGET,
   { "weight", "a tensor that multiplies the losses, broadcast to them", args.none, type = TENSOR },
   { "pos_weight", "a tensor that multiplies the part of target, broadcast to the losses",
@@ -153,7 +159,7 @@ define("nn.BCEWithLogitsLoss", "The cross entropy of target, a probability, and 
   return weighted(who, o, (y))
 end)
 
-define("nn.KLDivLoss", "target (log target - input): how far the distribution of target is from "
+define("nn.kl_div", "target (log target - input): how far the distribution of target is from "
   .. "that of input.", {
     input("input", "logarithms of probabilities"),
     input("target", "probabilities, or with log_target their logarithms"),
@@ -304,7 +310,7 @@ define("nn.sigmoid_focal_loss", "The cross entropy of sigmoid(inputs) and target
 
 -- ---- margins ----
 
-define("nn.MarginRankingLoss", "max(0, margin - target (input1 - input2)).", {
+define("nn.margin_ranking_loss", "max(0, margin - target (input1 - input2)).", {
   input("input1", "scores"), input("input2", "scores of the same shape"),
   input("target", "1 where input1 should be larger, -1 where input2 should"),
   { "margin", "by how much", 0, type = "number" }, REDUCTION,
@@ -323,8 +329,8 @@ local function norm(x, p)
   return (op.pow(op.reduce_sum(op.pow(op.abs(x), p), axis), 1 / p))
 end
 
-define("nn.TripletMarginLoss", "max(0, d(anchor, positive) - d(anchor, negative) + margin), where "
-  .. "d is the p-norm of the difference over axis 1, plus eps.", {
+define("nn.triplet_margin_loss", "max(0, d(anchor, positive) - d(anchor, negative) + margin), "
+  .. "where d is the p-norm of the difference over axis 1, plus eps.", {
     input("anchor", "(samples, numbers)"), input("positive", "like anchor"),
     input("negative", "unlike anchor"), { "margin", "by how much", 1, type = "number" },
     { "p", "of the norm", 2, type = "number" },

@@ -49,7 +49,37 @@ local function path_of(class, name)
   end
 end
 
---- The function that a method is, or nil. class: "NdArray" or "Blob".
+local listed = {}                -- the methods of a class by name, once they were asked for
+
+-- The last names of all functions in the places where methods are looked for.
+local function candidates()
+  local found, spaces = {}, { [""] = true, math = true, nn = true }
+  for space in pairs(spaces) do
+    for name in pairs(registry.names(space)) do found[name] = true end
+  end
+  for _, paths in pairs(core.op_paths()) do
+    for path in paths:gmatch("%S+") do
+      local space, name = path:match("^(.-)%.?([^.]+)$")
+      if spaces[space] then found[name] = true end
+    end
+  end
+  for name in pairs(found) do found[name:match("^reduce_(.+)$") or name] = true end
+  return found
+end
+
+--- The paths of the functions that objects of a class have as methods, by the methods' names.
+function methods.names(class)
+  if listed[class] then return listed[class] end
+  local list = {}
+  for name in pairs(candidates()) do list[name] = path_of(class, name) end
+  listed[class] = list
+  return list
+end
+
+--- The path below flow of the function that a method is, or nil. class: "NdArray" or "Blob".
+methods.path = path_of
+
+--- The function that a method is, or nil.
 function methods.find(class, name)
   local path = path_of(class, name)
   if not path then return nil end

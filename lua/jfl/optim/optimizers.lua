@@ -17,7 +17,8 @@ local optimizer = { warmup = schedule.warmup, grad_clipping = policies.grad_clip
 for name, make in pairs(schedule.kinds) do optimizer[name] = make end
 
 local methods = {}
-local Optimizer = { names = methods, __tostring = function(self) return self.text end }
+local Optimizer = { names = methods, class = "Optimizer",
+  __tostring = function(self) return self.text end }
 
 --- The losses as a list: from one blob or a list of blobs.
 function optimizer.need_losses(who, loss)

@@ -28,6 +28,10 @@ end
 local function told(value)
   if value == nil then return nil end
   if show.call(value) then return show.text(value) .. "\n?Job lists what it has" end
+  local meta = type(value) == "table" and getmetatable(value)
+  if type(meta) == "table" and rawget(meta, "help") == "model" then
+    return show.text(value) .. "\n?Model lists what it has, ?flow.model tells how one is made"
+  end
   local ok, text = pcall(help_on, value)
   if ok and type(value) ~= "string" and type(value) ~= "userdata" then return text end
   text = show.text(value)

@@ -33,13 +33,17 @@ for path in pairs(allowed.paths) do
 end
 
 --- The fields and methods of objects by their kind, as core.type() names it; "table" stands for all
--- that are tables: jobs, types, optimizers, schedules.
+-- that are tables but models: jobs, types, optimizers, schedules. Arrays and blobs have the
+-- functions of flow besides that may be used.
 allowed.fields = {
   array = set_of [[
     shape dtype size all any argmax argmin astype assign copy digits eq fill free ge get gt item le
     lt matmul max mean min ne reshape set slice std sum take totable transpose
   ]],
-  blob = set_of "shape dtype name",
+  blob = set_of [[
+    shape dtype name argmax argmin reshape slice take transpose astype eq ge gt le lt ne
+  ]],
+  model = set_of "freeze load name predict save summary train unfreeze variables",
   request = set_of "busy cancel done get wait",
   table = set_of "Placeholder minimize compile graph plan name shape dtype",
 }

@@ -4,6 +4,7 @@
 local allowed = require "jfl.sandbox.allowed"
 local core = require "jfl.core"
 local flow = require "jfl"
+local methods = require "jfl.op.methods"
 
 local gate = {}
 
@@ -32,10 +33,20 @@ local function of_space(object, key)
 end
 
 local function kind_of(object)
-  return core.type(object) or type(object)
+  local meta = type(object) == "table" and getmetatable(object)
+  return core.type(object) or meta and meta.help == "model" and "model" or type(object)
 end
 
 local function one(kind) return (kind == "array" and "an " or "a ") .. kind end
+
+-- The classes of objects that have functions of flow as their methods.
+local CLASSES = { array = "NdArray", blob = "Blob" }
+
+-- Whether a key is that of a row or part: a[2], a[{ 1, {2, 5} }].
+local function is_part(kind, key)
+  if CLASSES[kind] then return type(key) == "number" or type(key) == "table" end
+  return kind == "table" and type(key) == "number"
+end
 
 local events = {}
 gate.events = {}
@@ -43,17 +54,19 @@ gate.events = {}
 function events.index(object, key)
   if getmetatable(object) == Space then return of_space(object, key) end
   local kind = kind_of(object)
-  if type(key) == "number" and (kind == "array" or kind == "table") then return object[key] end
-  if not (allowed.fields[kind] or {})[key] then
+  if is_part(kind, key) or (allowed.fields[kind] or {})[key] then return object[key] end
+  local path = CLASSES[kind] and type(key) == "string" and methods.path(CLASSES[kind], key)
+  if not path or not allowed.paths[path] then
     refuse(("'%s' of %s"):format(tostring(key), one(kind)))
   end
   return object[key]
 end
 
 function events.newindex(object, key, value)
-  if core.type(object) ~= "array" or type(key) ~= "number" then
-    core.fail("only elements and rows of an array can be set, not '%s' of %s", tostring(key),
-      one(kind_of(object)))
+  local kind = kind_of(object)
+  if kind ~= "array" or not is_part(kind, key) then
+    core.fail("only elements, rows and parts of an array can be set, not '%s' of %s", tostring(key),
+      one(kind))
   end
   object[key] = value
 end

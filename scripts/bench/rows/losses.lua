@@ -12,9 +12,9 @@ return function(row)
   local size = { 1024, 1000 }
   local function two(name, f, low) row(name .. " of (1024, 1000)",
     { low and { size, "float32", low, 1 - low } or size, { size, "float32", 0, 1 } }, f) end
-  two("MSE", nn.MSELoss)
-  two("L1", nn.L1Loss)
+  two("MSE", nn.mse_loss)
+  two("L1", nn.l1_loss)
   two("smooth L1", function(x, t) return flow.smooth_l1_loss(x, t, { reduction = "mean" }) end)
-  two("BCE with logits", nn.BCEWithLogitsLoss)
-  two("KL divergence", nn.KLDivLoss)
+  two("BCE with logits", nn.binary_cross_entropy_with_logits)
+  two("KL divergence", nn.kl_div)
 end

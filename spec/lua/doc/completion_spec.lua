@@ -25,19 +25,46 @@ describe("completion", function()
     assert.same({ "it.shape" }, words(array, "it.sh"))
     assert.same({ "it.dtype" }, words(array, "it.dt"))
     assert.truthy(has(words(array, "it."), "it.size"))
-    assert.same({ "it:reshape" }, words(array, "it:resh"))
+    assert.same({ "it:reshape", "it:reshape_like" }, words(array, "it:resh"))
     assert.same({}, words(array, "it:sh"))
     assert.falsy(has(words(array, "it."), "it.name"))
   end)
 
   it("knows those of blobs", function()
-    local fields, named, sizes
+    local found = {}
     helper.predict("job", { 2 }, function(x)
-      fields, named, sizes = words(x, "it.sh"), words(x, "it.na"), words(x, "it.siz")
+      for _, before in ipairs { "it.sh", "it.na", "it.siz", "it:softm", "it:item", "it:resh" } do
+        found[#found + 1] = table.concat(words(x, before), " ")
+      end
       return x + 1
     end) { 1, 2 }
     flow.clear_default_session()
-    assert.same({ { "it.shape" }, { "it.name" }, {} }, { fields, named, sizes })
+    assert.same({ "it.shape", "it.name", "", "it:softmax it:softmax_cross_entropy_with_logits", "",
+      "it:reshape it:reshape_like" }, found)
+  end)
+
+  it("knows functions of flow that are methods, and what they take", function()
+    local array = flow.ndarray.ones { 2 }
+    assert.same({ "it:softmax", "it:softmax_cross_entropy_with_logits" }, words(array, "it:softm"))
+    rawset(_G, "the_value", array)
+    local _, taken = completion.rest("the_value:softmax(", 80)
+    assert.equal("NdArray:softmax(axis=-1, name) -> y", taken)
+    assert.same({ "axis", "name" }, completion.words("the_value:softmax { "))
+    assert.same({ "approximate", "name" }, completion.words("the_value:gelu { "))
+    rawset(_G, "the_value", nil)
+  end)
+
+  it("knows the methods and fields of jobs, models and optimizers", function()
+    local net = flow.model("net", function(x) return x end)
+    assert.same({ "it:save", "it:summary" }, words(net, "it:s"))
+    assert.same({ "it.name" }, words(net, "it.n"))
+    local job = net:predict { inputs = { flow.float32 { 2 } } }
+    assert.same({ "it:plan" }, words(job, "it:pl"))
+    assert.same({ "it:minimize" }, words(flow.optimizer.SGD(0.1), "it:m"))
+    rawset(_G, "the_value", net)
+    assert.same({ "inputs" }, completion.words("the_value:train { in"))
+    rawset(_G, "the_value", nil)
+    flow.clear_default_session()
   end)
 
   it("knows what objects inherit", function()

@@ -18,6 +18,20 @@ describe("help", function()
     assert.equal(text, help.text("flow.nn.softmax"))
   end)
 
+  it("tells of functions as methods of arrays and blobs", function()
+    local text = help.text("Blob:softmax")
+    assert.equal("Blob:softmax(axis=-1, name) -> y", text:match("^[^\n]*"))
+    holds(text, "\n  same as            flow.nn.softmax, with it as logits")
+    assert.equal("NdArray:gelu(approximate=none, name)", help.text("NdArray:gelu"):match("^[^\n]*"))
+    assert.falsy(help.text("NdArray:gelu"):find("\n  x  ", 1, true))
+    holds(help.text("Blob"), "softmax_cross")
+    assert.falsy(help.text():find("\n  abs acos acosh adaptive", 1, true))
+    for _, m in ipairs(require("jfl.doc.methods").all()) do
+      local path = m.class .. ":" .. m.name
+      assert.equal(path, help.text(path):match("^[%w:_]+"))
+    end
+  end)
+
   it("tells of functions written in Lua", function()
     local text = help.text("dense")
     holds(text, "flow.layers.dense(inputs, units, activation, use_bias=true, ")
@@ -114,7 +128,7 @@ describe("help", function()
 
   it("tells of topics, alone or after the names that are so called", function()
     for word, part in pairs { initializer = "flow.truncated_normal(0.1)", gpu = "flow.scope",
-      optimizer = "flow.optimizer.SGD(0.1):minimize(loss)", loss = "sparse_softmax_cross_entropy",
+      optimizer = "flow.optimizer.SGD(0.1, { momentum = 0.9 }):minimize", loss = "cross_entropy(",
       callback = "flow.poll()", async = "flow.sync()", dtype = "comparisons give int8",
       save = "flow.train.CheckPoint()", ["learning rate"] = "optimizer.lr reads it",
       LSTM = "flow.layers.lstm", nan = "check_finite" } do
@@ -205,7 +219,7 @@ describe("help", function()
       LSTM = "there is no flow.nn.LSTM; did you mean flow.layers.lstm?",
       BatchNorm2d = "did you mean flow.layers.batch_normalization?",
       torchscript = "flow.help('torchscript') tells what there is instead",
-      mse_loss = "did you mean flow.nn.MSELoss?",
+      CrossEntropyLoss = "did you mean flow.nn.cross_entropy?",
       Embedding = "did you mean flow.layers.embedding?",
     } do
       helper.fails(function() return flow.nn[name] end, text)

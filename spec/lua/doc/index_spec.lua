@@ -69,6 +69,22 @@ describe("index", function()
     end
   end)
 
+  it("tells of the functions that arrays and blobs have as methods", function()
+    local made, count = objects(), 0
+    for _, m in ipairs(require("jfl.doc.methods").all()) do
+      assert.equal("function", type(made[m.class][m.name]), m.class .. ":" .. m.name)
+      assert.truthy(entries[m.of], m.of)
+      assert.is_nil(entries[m.class .. ":" .. m.name])
+      count = count + 1
+    end
+    assert.truthy(count > 400)
+    local pages = require "scripts.doc.pages" ({})
+    for _, file in ipairs { "class-blob.md", "class-ndarray.md" } do
+      local row = "\n| `softmax` | [`nn.softmax`](nn.md#flow.nn.softmax) | exp"
+      assert.truthy(pages[file]:find(row, 1, true), file)
+    end
+  end)
+
   it("tells of every method of an object", function()
     local made = objects()
     for class, object in pairs(made) do
@@ -78,6 +94,7 @@ describe("index", function()
       for name, value in pairs(methods) do
         local known = entries[class .. ":" .. name] or entries[class .. "." .. name]
           or entries["train." .. class .. ":" .. name]
+          or (require("jfl.doc.methods").of(class) or {})[name]
         local public = type(value) == "function" and not name:find("^_")
         assert.truthy(known or not public, class .. ":" .. name)
       end
@@ -125,6 +142,17 @@ describe("stubs", function()
     holds("---@field kernel_initializer? Initializer")
     holds("function Job:compile(batch_size) end")
     holds("---```lua\n---local nd = flow.ndarray\n---print(flow.nn.relu(nd.array({ -1, 0, 2 })))")
+  end)
+
+  it("declare the functions that are methods of arrays and blobs", function()
+    local function holds(part) assert.truthy(text:find(part, 1, true), part) end
+    holds("---@overload fun(self: Blob, axis?: integer, options: nn.softmax.Options): Blob\n"
+      .. "function Blob:softmax(axis, name) end")
+    holds("function NdArray:relu(name) end")
+    holds("function Blob:slice(first, last, axis, step) end")
+    for _, m in ipairs(require("jfl.doc.methods").all()) do
+      holds(("\nfunction %s:%s("):format(m.class, m.name))
+    end
   end)
 
   it("declare every class that they name", function()

@@ -221,7 +221,7 @@ local a = nd.zeros({ 3, 2 })
 print(a:reshap({ 6 })) --@
 ]] },
   { "a property of an array set", {
-    "array: cannot set 'shape', only elements and rows can be set",
+    "array: cannot set 'shape', only elements, rows and parts can be set",
   }, [[
 local a = nd.zeros({ 3, 2 })
 a.shape = { 6 } --@

@@ -322,13 +322,20 @@ return flow.reshape(images, { images:size(1), -1 }) --@
 print(images:item()) --@
 return images
 ]] },
-  { "an element of a blob", {
-    "blob 'images' has no elements while its job's body runs; flow.slice takes parts of it",
+  { "a row of a blob that counts from 0", {
+    "blob 'images': index must be from 1 to 4, got 0; indices count from 1",
   }, "net", [[
-return images[1] --@
+return images[0] --@
+]] },
+  { "a part of a blob behind its end", {
+    "blob 'images'[{...}]: axis 1 of (4, 1, 8, 8) must have an index from 1 to 1, or negative "
+      .. "from the end, got 2",
+  }, "net", [[
+return images[{ 1, 2 }] --@
 ]] },
   { "an element of a blob set", {
-    "blob 'images' cannot be changed: '1' is not set; what ops give is a new blob",
+    "blob 'images' cannot be changed: no part of it is set; flow.slice_update(x, value, "
+      .. "{ { 0, 2 } }) gives a new blob in which it is",
   }, "net", [[
 images[1] = 0 --@
 return images

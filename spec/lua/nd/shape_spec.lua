@@ -88,8 +88,8 @@ describe("an NdArray", function()
     helper.fails(function() return (a:summ()) end, "an NdArray has no 'summ'; did you mean sum?")
     helper.fails(function() return a.dtyp end, "an NdArray has no 'dtyp'; did you mean dtype?")
     helper.fails(function() return (a:abss()) end, "did you mean flow.math.abs?")
-    helper.fails(function() return a[nil] end, "index must be a number or a name, got nil")
-    helper.fails(function() return a[{ 1, 2 }] end, "got table; a:get(i, j) gives an element")
+    helper.fails(function() return a[nil] end,
+      "index must be a number, a list or a name, got nil; a[{i, j}] gives an element")
     helper.fails(function() return a[0] end,
       "index must be from 1 to 2, got 0; indices count from 1")
     assert.is_nil(a._private)

@@ -192,7 +192,7 @@ describe("a model", function()
     local encode = predictor(encoder)
     local auto = flow.model("auto", function(x) return flow.layers.dense(encoder(x), 3) end)
     local train = auto:train { inputs = { x = flow.float32 { -1, 3 }, y = flow.float32 { -1, 3 } },
-      loss = flow.nn.MSELoss, optimizer = flow.optimizer.Adam(0.1) }
+      loss = flow.nn.mse_loss, optimizer = flow.optimizer.Adam(0.1) }
     local before = encode(X)
     train(X, X)
     assert.is_false(before:eq(encode(X)):all())

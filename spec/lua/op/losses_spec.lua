@@ -13,22 +13,22 @@ describe("losses", function()
   end
 
   it("refuse a target of another shape instead of broadcasting it", function()
-    fails("nn.MSELoss: target must be of shape (3) like input, got (3, 1)", nn.MSELoss, x,
+    fails("nn.mse_loss: target must be of shape (3) like input, got (3, 1)", nn.mse_loss, x,
       nd.zeros { 3, 1 })
-    fails("nn.TripletMarginLoss: negative must be of shape (3) like anchor, got (2)",
-      nn.TripletMarginLoss, x, x, nd.zeros { 2 })
+    fails("nn.triplet_margin_loss: negative must be of shape (3) like anchor, got (2)",
+      nn.triplet_margin_loss, x, x, nd.zeros { 2 })
     fails("nn.cosine_embedding_loss: target must be (2), one for each sample, got (1)",
       nn.cosine_embedding_loss, nd.zeros { 2, 3 }, nd.zeros { 2, 3 }, nd.ones { 1 })
   end)
 
   it("name a bad argument", function()
-    fails("nn.L1Loss: reduction must be mean, sum or none, got string 'max'", nn.L1Loss, x, y,
+    fails("nn.l1_loss: reduction must be mean, sum or none, got string 'max'", nn.l1_loss, x, y,
       { reduction = "max" })
-    fails("nn.L1Loss: target must be a blob or an NdArray, got number 3", nn.L1Loss, x, 3)
+    fails("nn.l1_loss: target must be a blob or an NdArray, got number 3", nn.l1_loss, x, 3)
     fails("nn.huber_loss: delta must be above 0, got 0", nn.huber_loss, x, y, 0)
     fails("smooth_l1_loss: beta must be a number of at least 0, got number -1",
       flow.smooth_l1_loss, x, y, -1)
-    fails("nn.TripletMarginLoss: p must be above 0, got 0", nn.TripletMarginLoss, x, x, x,
+    fails("nn.triplet_margin_loss: p must be above 0, got 0", nn.triplet_margin_loss, x, x, x,
       { p = 0 })
     fails("combined_margin_loss: x must be (samples, classes), got (3)",
       flow.combined_margin_loss, x, nd.zeros({ 3 }, flow.int32))
@@ -60,30 +60,32 @@ describe("losses", function()
 
   it("name the weight that does not fit", function()
     local wide = { weight = nd.ones { 2, 3 }, pos_weight = nd.ones { 2 } }
-    fails("nn.BCELoss: weight must broadcast to the losses' shape (3), got shape (2, 3)",
-      nn.BCELoss, x, y, { weight = wide.weight })
-    fails("nn.BCEWithLogitsLoss: pos_weight must broadcast to the losses' shape (3), got shape (2)",
-      nn.BCEWithLogitsLoss, x, y, { pos_weight = wide.pos_weight })
+    fails("nn.binary_cross_entropy: weight must broadcast to the losses' shape (3), got shape (2, "
+      .. "3)",
+      nn.binary_cross_entropy, x, y, { weight = wide.weight })
+    fails("nn.binary_cross_entropy_with_logits: pos_weight must broadcast to the losses' shape "
+      .. "(3), got shape (2)",
+      nn.binary_cross_entropy_with_logits, x, y, { pos_weight = wide.pos_weight })
     fails("nn.nll_loss: weight must be a line of 3, one for each class, got shape (2)",
       nn.nll_loss, nd.ones { 2, 3 }, nd.array({ 0, 1 }, flow.int32), { weight = wide.pos_weight })
   end)
 
   it("take targets of whole numbers", function()
-    assert.same({ 0.5 }, nn.L1Loss(nd.array { 1, 3 }, nd.array({ 1, 2 }, flow.int32)):totable())
-    local loss = nn.BCEWithLogitsLoss(nd.zeros { 2 }, nd.array({ 0, 1 }, flow.int8))
+    assert.same({ 0.5 }, nn.l1_loss(nd.array { 1, 3 }, nd.array({ 1, 2 }, flow.int32)):totable())
+    local loss = nn.binary_cross_entropy_with_logits(nd.zeros { 2 }, nd.array({ 0, 1 }, flow.int8))
     assert.near(math.log(2), loss[1], 1e-6)
   end)
 
   it("of certain and right probabilities are 0, not a number divided by 0", function()
-    assert.same({ 0 }, nn.BCELoss(nd.array { 0, 1 }, nd.array { 0, 1 }):totable())
-    assert.equal(math.huge, nn.BCELoss(nd.array { 0 }, nd.array { 1 })[1])
-    assert.same({ 0 }, nn.KLDivLoss(nd.array { 0, -5 }, nd.array { 1, 0 }):totable())
+    assert.same({ 0 }, nn.binary_cross_entropy(nd.array { 0, 1 }, nd.array { 0, 1 }):totable())
+    assert.equal(math.huge, nn.binary_cross_entropy(nd.array { 0 }, nd.array { 1 })[1])
+    assert.same({ 0 }, nn.kl_div(nd.array { 0, -5 }, nd.array { 1, 0 }):totable())
   end)
 
   it("put the namespace before their name", function()
     local job = flow.global_function { name = "named", inputs = {
       { "x", flow.typing.Numpy.Placeholder { 3 } } }, returns = flow.typing.Numpy,
-      body = function(b) return nn.MSELoss(b, y, { name = "distance" }) end }
+      body = function(b) return nn.mse_loss(b, y, { name = "distance" }) end }
     assert.truthy(job:graph():find("distance: float32 (1) = reduce_mean", 1, true))
   end)
 end)

@@ -18,11 +18,11 @@ local function in_body(shape, fn)
 end
 
 local ARRAYS = {
-  { "nn.TripletMarginLoss: anchor must have one axis or more, got shape ()", function()
-    flow.nn.TripletMarginLoss(nd.ones {}, nd.ones {}, nd.ones {})
+  { "nn.triplet_margin_loss: anchor must have one axis or more, got shape ()", function()
+    flow.nn.triplet_margin_loss(nd.ones {}, nd.ones {}, nd.ones {})
   end },
-  { "nn.KLDivLoss: input must have one or more samples for batchmean, got shape (0, 2)", function()
-    flow.nn.KLDivLoss(nd.zeros { 0, 2 }, nd.zeros { 0, 2 }, { reduction = "batchmean" })
+  { "nn.kl_div: input must have one or more samples for batchmean, got shape (0, 2)", function()
+    flow.nn.kl_div(nd.zeros { 0, 2 }, nd.zeros { 0, 2 }, { reduction = "batchmean" })
   end },
   { "image.random_erasing: x must be floats, got uint8", function()
     flow.image.random_erasing(nd.zeros({ 1, 3, 4, 4 }, "uint8"), { training = true })
@@ -84,11 +84,11 @@ local LOSSES = {
   { flow.smooth_l1_loss, "smooth_l1_loss", "prediction", "label" },
   { flow.nn.sigmoid_focal_loss, "nn.sigmoid_focal_loss", "inputs", "targets" },
   { flow.nn.cosine_embedding_loss, "nn.cosine_embedding_loss", "input1", "input2", n = 3 },
-  { flow.nn.MarginRankingLoss, "nn.MarginRankingLoss", "input1", "input2", "target" },
-  { flow.nn.TripletMarginLoss, "nn.TripletMarginLoss", "anchor", "positive", "negative" },
+  { flow.nn.margin_ranking_loss, "nn.margin_ranking_loss", "input1", "input2", "target" },
+  { flow.nn.triplet_margin_loss, "nn.triplet_margin_loss", "anchor", "positive", "negative" },
 }
-for name in ("L1Loss MSELoss huber_loss BCELoss BCEWithLogitsLoss KLDivLoss hinge_loss "
-  .. "hinge_embedding_loss dice_loss"):gmatch "%S+" do
+for name in ("l1_loss mse_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits "
+  .. "kl_div hinge_loss hinge_embedding_loss dice_loss"):gmatch "%S+" do
   LOSSES[#LOSSES + 1] = { flow.nn[name], "nn." .. name, "input", "target" }
 end
 

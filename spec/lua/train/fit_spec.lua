@@ -59,7 +59,7 @@ describe("flow.fit", function()
   it("takes a model's jobs, lists without names, and iterators", function()
     local model = flow.model("lines", function(x) return flow.layers.dense(x, 1) end)
     local train = model:train { inputs = { flow.float32 { -1, 2 }, flow.float32 { -1, 1 } },
-      loss = flow.nn.MSELoss, optimizer = flow.optimizer.SGD(0.1) }
+      loss = flow.nn.mse_loss, optimizer = flow.optimizer.SGD(0.1) }
     local x, y = nd.rand { 40, 2 }, nd.ones { 40, 1 }
     local run = flow.fit(train, { x, y }, { epochs = 5, batch_size = 10, show = false })
     assert.truthy(run.history.loss[5] < run.history.loss[1])

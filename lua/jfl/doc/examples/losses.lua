@@ -11,34 +11,34 @@ local log_probs = flow.nn.logsoftmax(nd.zeros({ 4, 1, 2 }))     -- 4 times, 1 sa
 local loss = flow.ctc_loss(log_probs, ints({ { 1 } }), ints({ 4 }), ints({ 1 }))
 print(("%.4f"):format(loss[1]))                  --> 0.4700
 
-## nn.BCELoss
+## nn.binary_cross_entropy
 local p, target = nd.array({ 0.5, 1 }), nd.array({ 1, 1 })
-print(flow.nn.BCELoss(p, target, { reduction = "none" }))  --> [ 0.6931472 -0.       ]
+print(flow.nn.binary_cross_entropy(p, target, { reduction = "none" }))  --> [ 0.6931472 -0.       ]
 
-## nn.BCEWithLogitsLoss
+## nn.binary_cross_entropy_with_logits
 local logits, target = nd.array({ 0, 100 }), nd.array({ 1, 1 })
-local loss = flow.nn.BCEWithLogitsLoss(logits, target, { reduction = "sum" })
+local loss = flow.nn.binary_cross_entropy_with_logits(logits, target, { reduction = "sum" })
 print(math.abs(loss:item() - math.log(2)) < 1e-6)  --> true
 
-## nn.KLDivLoss
+## nn.kl_div
 local p = nd.array({ 0.5, 0.5 })
-print(flow.nn.KLDivLoss(flow.math.log(p), p))    --> [0.]
+print(flow.nn.kl_div(flow.math.log(p), p))    --> [0.]
 
-## nn.L1Loss
-print(flow.nn.L1Loss(nd.array({ 1, 2 }), nd.array({ 1, 5 })))  --> [1.5]
+## nn.l1_loss
+print(flow.nn.l1_loss(nd.array({ 1, 2 }), nd.array({ 1, 5 })))  --> [1.5]
 
-## nn.MSELoss
+## nn.mse_loss
 local y, target = nd.array({ 1, 2 }), nd.array({ 1, 4 })
-print(flow.nn.MSELoss(y, target))                            --> [2.]
-print(flow.nn.MSELoss(y, target, { reduction = "none" }))    --> [0. 4.]
+print(flow.nn.mse_loss(y, target))                            --> [2.]
+print(flow.nn.mse_loss(y, target, { reduction = "none" }))    --> [0. 4.]
 
-## nn.MarginRankingLoss
+## nn.margin_ranking_loss
 local a, b, sign = nd.array({ 1, 2 }), nd.array({ 2, 1 }), nd.array({ 1, 1 })
-print(flow.nn.MarginRankingLoss(a, b, sign))     --> [0.5]
+print(flow.nn.margin_ranking_loss(a, b, sign))     --> [0.5]
 
-## nn.TripletMarginLoss
+## nn.triplet_margin_loss
 local a, p, n = nd.array({ { 0, 0 } }), nd.array({ { 0, 1 } }), nd.array({ { 3, 0 } })
-local loss = flow.nn.TripletMarginLoss(a, p, n, { margin = 4 })
+local loss = flow.nn.triplet_margin_loss(a, p, n, { margin = 4 })
 print(("%.4f"):format(loss[1]))                  --> 2.0000
 
 ## nn.cosine_embedding_loss

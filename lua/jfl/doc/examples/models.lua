@@ -9,7 +9,7 @@ local net = flow.model("net", function(x)
   return flow.layers.dense(flow.layers.dense(x, 3, { name = "first" }), 1)
 end)
 local train = net:train { inputs = { flow.float32 { 4, 2 }, flow.float32 { 4, 1 } },
-  loss = flow.nn.MSELoss, optimizer = flow.optimizer.Adam(0.01) }
+  loss = flow.nn.mse_loss, optimizer = flow.optimizer.Adam(0.01) }
 print(net:freeze("^first"))  --> 2
 local before = net:variables()["first-weight"]
 train(nd.ones({ 4, 2 }), nd.ones({ 4, 1 }))
@@ -52,7 +52,7 @@ print(net:summary())
 local net = flow.model("line", function(x) return flow.layers.dense(x, 1) end)
 local train = net:train {
   inputs = { x = flow.float32 { 4, 2 }, y = flow.float32 { 4, 1 } },
-  loss = flow.nn.MSELoss,
+  loss = flow.nn.mse_loss,
   optimizer = flow.optimizer.SGD(0.2, { momentum = 0 }),
 }
 local x, y = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } }, { { 1 }, { 3 }, { 2 }, { 4 } }

@@ -47,7 +47,7 @@ local number = tp.Numpy.Placeholder { -1, 1 }
 local job = flow.global_function { name = "train", type = "train",
   returns = tp.Numpy, inputs = { { "x", number }, { "y", number } },
   body = function(x, y)
-    local loss = flow.nn.MSELoss(flow.layers.dense(x, 1), y)
+    local loss = flow.nn.mse_loss(flow.layers.dense(x, 1), y)
     flow.optimizer.Adam(0.1):minimize(loss)
     return loss
   end }
