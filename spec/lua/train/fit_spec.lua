@@ -1,5 +1,7 @@
 --- flow.fit: the loop that trains a job.
 local flow = require "jfl"
+local columns = require "jfl.data.columns"
+local feed = require "jfl.train.feed"
 local helper = require "spec.lua.helper"
 local nd, tp = flow.ndarray, flow.typing
 
@@ -220,6 +222,30 @@ describe("flow.fit", function()
       fit({ rows, y }, { loss = function(a, b) return flow.nn.cross_entropy(a, b) end })
       fit({ images = nd.array(rows), labels = y }, { columns = { "images", "labels" } })
       assert.same({ "-1 2 int32", "-1 2 int32", "-1 2 int32" }, inputs)
+    end)
+
+    it("with data that are in batches already, and with pictures", function()
+      local folder = helper.directory()
+      local function bytes(...) return (nd.rand { ... } * 9):astype "uint8" end
+      nd.save(folder .. "/mnist.npz", { x_train = bytes(40, 28, 28), y_train = bytes(40),
+        x_test = bytes(20, 28, 28), y_test = bytes(20) })
+      local images = flow.model("images", function(x)
+        return flow.layers.dense(x:reshape { x.shape[1], -1 }, 10)
+      end)
+      local train, test = flow.data.load_mnist(20, 10, { out_dir = folder })
+      local run = flow.fit(images, train, { loss = flow.nn.cross_entropy, epochs = 2,
+        optimizer = flow.optimizer.SGD(0.1), validation = test, show = false })
+      assert.equal("-1 1 28 28", table.concat(run.job._inputs[1].type.shape, " "))
+      assert.same({ 2, 4 }, { #run.history.val_loss, run.step })     -- steps of 20 samples
+      for _, format in ipairs { "NHWC", "NCHW" } do
+        local set = columns.set { { "images", flow.data.pictures({ "a.png", "b.png" },
+          { size = { 3, 5 }, data_format = format }) }, { "labels", nd.zeros({ 2 }, "int32") } }
+        local types = feed.types("fit", set, {})
+        assert.equal(format == "NCHW" and "-1 3 3 5" or "-1 3 5 3",
+          table.concat(types[1].shape, " "))
+        assert.equal("uint8", types[1].dtype)
+      end
+      helper.remove(folder)
     end)
 
     it("and says what it lacks", function()
