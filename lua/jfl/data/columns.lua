@@ -8,8 +8,9 @@ local columns = {}
 
 local Set = {}
 
--- The names of a set's columns in their order, and why that is known.
+-- The names of a set's columns in their order, and the sets whose items are batches.
 local orders = setmetatable({}, { __mode = "k" })
+local batched = setmetatable({}, { __mode = "k" })
 
 function Set:__tostring()
   local parts = {}
@@ -21,12 +22,16 @@ function Set:__tostring()
 end
 
 --- A table of columns by name that keeps the order of this list: { { "images", array }, ... }.
-function columns.set(list)
+-- in_batches: whether each of their items is a batch.
+function columns.set(list, in_batches)
   local self, order = {}, {}
   for i, pair in ipairs(list) do self[pair[1]], order[i] = pair[2], pair[1] end
-  orders[self] = order
+  orders[self], batched[self] = order, in_batches
   return setmetatable(self, Set)
 end
+
+--- Whether the items of a set are known to be batches.
+function columns.in_batches(set) return batched[set] or false end
 
 --- The names of a set's columns in their order; nil for any other value.
 function columns.order(set) return orders[set] end

@@ -135,8 +135,9 @@ local function set_of(what, pixels, labels, size, data_format)
   local shape = data_format == "NCHW" and { 1, SIDE, SIDE } or { SIDE, SIDE, 1 }
   local first = size and { n / size, size } or { n }
   for _, extent in ipairs(shape) do first[#first + 1] = extent end
-  return columns.set { { "images", core.reshape(scaled(pixels), first) },
-    { "labels", core.reshape(core.cast(labels, "int32"), size and { n / size, size } or { n }) } }
+  local rows = size and { n / size, size } or { n }
+  return columns.set({ { "images", core.reshape(scaled(pixels), first) },
+    { "labels", core.reshape(core.cast(labels, "int32"), rows) } }, size ~= nil)
 end
 
 --- Training and test images and labels of (Fashion-)MNIST. Gives two data sets with images,

@@ -94,10 +94,11 @@ local LIST = {
   { "gradient gradients grad backprop backpropagation autograd derivative", [[
   Gradients are taken by optimizer:minimize(loss); flow.watch_diff(x, fn) in the body shows the
   gradient of x at every call.]] },
-  { "lr rate learning_rate schedule scheduler warmup", [[
+  { "lr rate learning_rate schedule scheduler warmup lr_find plateau reduce_lr_on_plateau", [[
   A learning rate is a number, a function of the step, or a schedule such as
   flow.optimizer.CosineScheduler(rate, steps, { warmup = flow.optimizer.warmup.linear(100, 0) }).
-  optimizer.lr reads it, optimizer:set_lr(rate) sets it between calls.]] },
+  optimizer.lr reads it, optimizer:set_lr(rate) sets it between calls. flow.find_rate tries some
+  before a training, and flow.fit's reduce_rate lowers it where nothing is gained.]] },
   { "weight_decay decay regularization regularizer regularizers", [[
   flow.optimizer.AdamW(0.001, { weight_decay = 0.01, weight_decay_excludes = { "bias$", "norm" } })
   makes weights smaller at every step, but for variables whose names these regular expressions find.
@@ -150,9 +151,9 @@ local LIST = {
   flow.optimizer.Adam(rate, { moving_average = flow.train.ExponentialMovingAverage(0.999) }) keeps
   averages of the variables; the average's use() runs a part of a job with them.]] },
   { "fit epochs early_stopping patience validation training_loop best_model", [[
-  flow.fit(train_job, data, { epochs = 20, validation = test, predict = predict_job, metrics =
-  { "accuracy" }, patience = 3, keep_best = true }) is the loop that trains: it judges each epoch,
-  stops early and sets the best variables at the end.]] },
+  flow.fit(net, data, { loss = flow.nn.cross_entropy, optimizer = flow.optimizer.Adam(0.001), epochs
+  = 20, validation = test, metrics = { "accuracy" }, patience = 3, keep_best = true }) is the loop
+  that trains: it judges each epoch, stops early and sets the best variables at the end.]] },
   { "metric metrics mean_absolute_error roc confusion_matrix mae evaluate evaluation", [[
   flow.metrics.accuracy(predictions, labels), top_k, f1, precision, recall, auc, confusion,
   mean_absolute_error and mean_squared_error take NdArrays or lists; flow.fit takes their

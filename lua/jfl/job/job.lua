@@ -72,6 +72,12 @@ local function tell_of_another(self, by)
     self.name, old.short_src, old.currentline, by.short_src, by.currentline)
 end
 
+--- Has nothing said where the job of that name, if there is one, is defined anew: by who made it.
+function job.is_mine(name)
+  local old = by_name[name]
+  if old then old._by = { source = "", short_src = "", currentline = 0 } end
+end
+
 -- Whether no body is to blame for an error, which stops whoever compiles jobs.
 local function is_passing(err) return err == "not enough memory" or core.is_interruption(err) end
 

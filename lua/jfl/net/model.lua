@@ -103,13 +103,15 @@ end
 local FIELDS = {
   train = { name = true, inputs = true, loss = true, optimizer = true, returns = true,
     function_config = true },
+  evaluate = { name = true, inputs = true, loss = true, returns = true, function_config = true },
   predict = { name = true, inputs = true, output = true, returns = true, function_config = true },
 }
 
 local function check_fields(who, kind, t)
   if type(t) ~= "table" then
     core.fail("%s: argument 1 must be a table with inputs%s, got %s", who,
-      kind == "train" and ", loss and optimizer" or "", args.describe(t))
+      kind == "train" and ", loss and optimizer" or kind == "evaluate" and " and loss" or "",
+      args.describe(t))
   end
   for field in pairs(t) do
     if not FIELDS[kind][field] then
@@ -129,12 +131,15 @@ local function check_function(who, name, value, example)
     args.describe(value))
 end
 
-local function check_train(who, t)
+local function check_loss(who, t)
   if t.loss == nil then
     core.fail("%s: loss is missing: a function of what the model gives, and of the inputs that the "
       .. "model does not take, such as flow.nn.cross_entropy", who)
   end
   check_function(who, "loss", t.loss, "flow.nn.cross_entropy")
+end
+
+local function check_optimizer(who, t)
   if t.optimizer == nil then
     core.fail("%s: optimizer is missing: it changes the variables so that the loss gets smaller, "
       .. "such as flow.optimizer.Adam(0.001)", who)
@@ -171,7 +176,7 @@ local function read_inputs(self, who, kind, t)
   local own, takes_any = inputs.parameters(self._body)
   local list = inputs.read(who, t.inputs, parameters_for(own, t))
   local n = debug.getinfo(self._body, "u").nparams
-  if takes_any and kind == "train" and #list > n then
+  if takes_any and kind ~= "predict" and #list > n then
     core.fail("%s: the function of the model takes any number of inputs (...), so which are the "
       .. "loss's is not known: name its parameters", who)
   end
@@ -205,7 +210,8 @@ local function define(self, kind, t, finish)
   local who = ("model '%s': %s"):format(path, kind)
   local list, n = read_inputs(self, who, kind, t)
   local name = t.name == nil and kind or args.name(who, "name", t.name)
-  return job.global_function { name = path .. "-" .. name, type = kind, inputs = list,
+  return job.global_function { name = path .. "-" .. name, inputs = list,
+    type = kind == "train" and "train" or "predict",
     returns = t.returns == nil and typing.any or t.returns, function_config = t.function_config,
     body = body_of(self, n, finish) }
 end
@@ -219,7 +225,8 @@ function methods:train(t)
   local who = ("model '%s': train"):format(self.name)
   job.check_no_body(who)
   check_fields(who, "train", t)
-  check_train(who, t)
+  check_loss(who, t)
+  check_optimizer(who, t)
   local loss_of, optimizer = t.loss, t.optimizer
   local function minimize(loss, ...)
     if core.type(loss) ~= "blob" then
@@ -229,6 +236,17 @@ function methods:train(t)
     return loss, ...
   end
   return define(self, "train", t, function(...) return minimize(loss_of(...)) end)
+end
+
+--- A job whose calls judge the model: { inputs, loss }, and name, returns and function_config if
+-- wanted. It takes what a train job takes, and gives the loss and then what the model gives.
+function methods:evaluate(t)
+  check_self(self, "evaluate")
+  local who = ("model '%s': evaluate"):format(self.name)
+  job.check_no_body(who)
+  check_fields(who, "evaluate", t)
+  check_loss(who, t)
+  return define(self, "evaluate", t, function(...) return (t.loss(...)), (...) end)
 end
 
 --- A job whose calls run the model: { inputs }, and name, returns and function_config if wanted;
@@ -271,6 +289,9 @@ function Model:__tostring() return ("model '%s'"):format(self.name) end
 
 --- Whether a value is a model.
 function model.is(value) return getmetatable(value) == Model end
+
+--- The names of what a model takes.
+function model.parameters(net) return (inputs.parameters(net._body)) end
 
 model.model = args.define("model", "A network that owns its variables and makes jobs of itself: "
   .. "called in a body it is a part of that.", {

@@ -4,6 +4,8 @@ local batches = require "jfl.data.batches"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
 local loop = require "jfl.data.loop"
+local pictures = require "jfl.data.pictures"
+local typing = require "jfl.job.typing"
 
 local feed = {}
 
@@ -53,6 +55,51 @@ local function next_of_loop(self)
   if position.index == position.items and not self.fresh then return nil end
   self.fresh, self.was_epoch, self.was = false, position.epoch, position.index
   return values(self, position())
+end
+
+-- ---- what a batch is made of ----
+
+-- The shape of a list's items; nil where it is not known.
+local function item_shape(column)
+  local spec, first = pictures.spec(column), column[1]
+  if spec then
+    local shape = { spec.height, spec.width, spec.channels }
+    return spec.planes and { shape[3], shape[1], shape[2] } or shape, spec.dtype
+  end
+  local shape = {}
+  if core.type(first) == "array" then return first.shape, first.dtype end
+  while type(first) == "table" do shape[#shape + 1], first = #first, first[1] end
+  return type(first) == "number" and shape or nil, "float32"
+end
+
+local function type_of(who, column, title, skip)
+  local shape, dtype
+  if core.type(column) == "array" then
+    shape, dtype = { unpack(column.shape, 1 + skip) }, column.dtype
+  else
+    shape, dtype = item_shape(column)
+  end
+  if not shape then
+    core.fail("%s: inputs is missing: column %s does not say what a batch of it is; state all, "
+      .. "{ flow.float32 { -1, 28, 28 }, flow.int32 { -1 } }", who, tostring(title))
+  end
+  return typing.Numpy.Placeholder({ -1, unpack(shape) }, { dtype = dtype })
+end
+
+--- The types of the values of a batch of a data set, of any number of rows, and the names of its
+-- columns.
+function feed.types(who, source, o)
+  if args.is_callable(source) then
+    core.fail("%s: inputs is missing: an iterator does not say what a batch is; { "
+      .. "flow.float32 { -1, 28, 28 }, flow.int32 { -1 } }", who)
+  end
+  local list, titles = columns.read(who, source, o.columns)
+  local skip, types = columns.in_batches(source) and 2 or 1, {}
+  columns.count(who, list, titles)
+  for i, column in ipairs(list) do
+    types[i] = type_of(who, column, titles and titles[i] or i, skip)
+  end
+  return types, titles
 end
 
 -- ---- iterators ----

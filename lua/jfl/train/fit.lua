@@ -3,16 +3,19 @@
 -- stops it.
 ---@flow fit
 local args = require "jfl.base.args"
+local asked = require "jfl.train.asked"
 local core = require "jfl.core"
 local counter = require "jfl.train.counter"
 local feed = require "jfl.train.feed"
-local job = require "jfl.job.job"
 local kept = require "jfl.train.kept"
+local plateau = require "jfl.train.plateau"
 local progress = require "jfl.tools.progress"
 local steps = require "jfl.train.steps"
 local warn = require "jfl.base.warn"
 
 local fit = {}
+
+local STDOUT = 1
 
 local Run = {}
 Run.__index = Run
@@ -86,6 +89,7 @@ local function judge(run)
   else
     run.waited = run.waited + 1
   end
+  if run.reduce_rate then note(run, "rate", plateau.judge(run)) end
   if value ~= value then
     warn.say("fit: %s is nan in epoch %d, so it stops; after flow.config.check_finite(true) the "
       .. "step where that begins fails with its line", run.monitor, run.epoch)
@@ -142,7 +146,7 @@ end
 function Run:plot(options)
   local curves = {}
   for name, curve in pairs(self.history) do
-    curves[name] = type(curve[1]) == "number" and curve or nil
+    curves[name] = type(curve[1]) == "number" and name ~= "rate" and curve or nil
   end
   require("jfl.tools.plot").plot(curves, options or { xlabel = "epoch" })
   return self
@@ -161,81 +165,17 @@ local function run_through(run)
   run.done = true
   if not ok then
     steps.abandon(run)
-    local left = core.is_interruption(err) and kept.leave(run)
+    local left = not run.is_trial and core.is_interruption(err) and kept.leave(run)
     run.feed:close()
     if left then warn.say("%s", left) end
     error(err, 0)
   end
-  if run.show and run.curves and run.epoch > 1 then run:plot() end
+  local curves = run.curves
+  if curves == nil then curves = core.columns(STDOUT) ~= nil end
+  if run.show and curves and run.epoch > 1 then run:plot() end
 end
 
--- ---- the options ----
-
-local function read_metrics(who, list)
-  local found = {}
-  for key, metric in pairs(args.expect(who, "metrics", list, "table")) do
-    local name = type(key) == "string" and key or metric
-    if type(name) ~= "string" then
-      core.fail("%s: metrics: a function must have a name, { mine = ... }, got none", who)
-    end
-    local made = counter.new(who, name, metric)      -- fails for an unknown one
-    found[#found + 1] = { name = name, metric = metric, better = made.better }
-  end
-  table.sort(found, function(a, b) return a.name < b.name end)
-  return found
-end
-
-local function read_callbacks(who, given)
-  local list = (type(given) == "function" or given[1] == nil) and { given } or given
-  for i, callback in ipairs(list) do
-    if type(callback) == "function" then callback = { epoch = callback } end
-    args.expect(who, "callbacks", callback, "table")
-    for event, fn in pairs(callback) do
-      if event ~= "start" and event ~= "step" and event ~= "epoch" and event ~= "finish" then
-        core.fail("%s: callbacks: there is no '%s'; there are start, step, epoch and finish", who,
-          tostring(event))
-      end
-      args.expect(who, "callbacks." .. event, fn, "function")
-    end
-    list[i] = callback
-  end
-  return list
-end
-
--- What decides which epoch is the best: the validation's loss, its first metric, or the loss.
-local function read_monitor(run, o)
-  local first = run.metrics[1]
-  run.monitor = o.monitor or run.predict_gives_loss and "val_loss" or first and first.name or "loss"
-  run.higher = false
-  for _, m in ipairs(run.metrics) do
-    if m.name == run.monitor then run.higher = m.better == "higher" end
-  end
-  if o.better ~= nil then
-    run.higher = args.one_of("fit", "better", o.better, { "higher", "lower" }) == "higher"
-  end
-end
-
-local function check(o)
-  args.integer("fit", "epochs", o.epochs, 1)
-  args.expect("fit", "shuffle", o.shuffle, "boolean")
-  if o.patience ~= nil then args.integer("fit", "patience", o.patience, 1) end
-  if o.batch_size ~= nil then args.integer("fit", "batch_size", o.batch_size, 1) end
-  if o.directory ~= nil then args.expect("fit", "directory", o.directory, "string") end
-  if o.resume and not o.directory then
-    core.fail("fit: resume: directory must say where the state is")
-  end
-  if not job.is(o.job) or o.job.type ~= "train" then
-    core.fail("fit: job must be a job of type \"train\", got %s", args.describe(o.job))
-  end
-  if o.validation == nil then return end
-  if o.predict == nil then
-    core.fail("fit: validation needs predict, the job that takes its batches without their labels "
-      .. "and gives predictions, or takes all and gives the loss first")
-  end
-  if not job.is(o.predict) or o.predict.type == "train" then
-    core.fail("fit: predict must be a job of type \"predict\", got %s", args.describe(o.predict))
-  end
-end
+-- ---- the call ----
 
 -- What is known of a training before its data are looked at.
 local function new_run(o)
@@ -243,15 +183,17 @@ local function new_run(o)
     sum = 0, rows = 0, waited = 0, pending = 0, ahead = 1, history = {}, names = {}, done = false,
     stopped = false, best = false, validation = o.validation or false, predict = o.predict,
     patience = o.patience or false, keep_best = o.keep_best, directory = o.directory or false,
-    show = o.show and core.world() == 0, curves = o.curves, on_step = {} }, Run)
-  run.metrics = read_metrics("fit", o.metrics or {})
-  run.callbacks = read_callbacks("fit", o.callbacks or {})
+    show = o.show and core.world() == 0, curves = o.curves, is_trial = o.is_trial or false,
+    on_step = {} }, Run)
+  run.metrics = asked.metrics("fit", o.metrics or {})
+  run.callbacks = asked.callbacks("fit", o.callbacks or {})
   for _, callback in ipairs(run.callbacks) do
     if callback.step then run.on_step[#run.on_step + 1] = callback.step end
   end
   if #run.metrics > 0 and not run.validation then
     core.fail("fit: metrics are of the predictions for validation, which is not given")
   end
+  run.reduce_rate = plateau.read("fit", o.reduce_rate, o.optimizer)
   return run
 end
 
@@ -260,9 +202,9 @@ local function open_data(run, o)
     columns = o.columns, name = o.name .. ", validation" }
   if o.resume then kept.resume(run) end
   run.feed = feed.new("fit", o.data, o.job, o)
-  run.positions = feed.taken(run.feed.titles, o.job)
+  run.positions = o.positions or feed.taken(run.feed.titles, o.job)
   if not run.validation then return end
-  run.predict_positions = feed.taken(run.feed.titles, o.predict)
+  run.predict_positions = o.positions or feed.taken(run.feed.titles, o.predict)
   run.predict_gives_loss = #run.predict_positions >= #run.positions and #run.positions > 1
 end
 
@@ -275,27 +217,46 @@ local function begin_late(run)
   return run
 end
 
---- Trains a job with a data set: for each epoch it calls the job with every batch, then has
--- `predict` give predictions for the validation's batches and counts `metrics` of them and of
--- their last values, the labels. A data set is what flow.data gives, a list of NdArrays, or pairs
--- { "name", array }, whose samples are put together to batches of batch_size; a data set whose
--- items are batches already, as load_mnist gives it; flow.zip(a, b); or a function of the epoch
--- that gives such an iterator. Values go to the inputs of their names, or in their order. It
--- returns a run with `history`, a list of numbers for each of loss, val_loss and the metrics, and
--- `best`, the epoch and the value of the best. With `directory` it saves a state after each epoch,
--- and when Ctrl-C stops it.
-fit.fit = args.define("fit", "Trains a job, epoch by epoch.", {
-  { "job", "a job of type \"train\" that returns its loss first", type = "Job" },
+--- Trains as the options say, of which is_trial is one: of a training that leaves nothing behind.
+function fit.train(o)
+  asked.check(o)
+  asked.jobs("fit", o)
+  local run = new_run(o)
+  open_data(run, o)
+  asked.monitor(run, o)
+  if o.background then return begin_late(run) end
+  run_through(run)
+  return run
+end
+
+--- Trains a model or a job with a data set: for each epoch it calls the job with every batch, then
+-- has `predict` give predictions for the validation's batches and counts `metrics` of them and of
+-- their last values, the labels. Of a model it makes both jobs, of `loss` and `optimizer`. A data
+-- set is what flow.data gives, a list of NdArrays, or pairs { "name", array }, whose samples are
+-- put together to batches of batch_size; a data set whose items are batches already, as load_mnist
+-- gives it; flow.zip(a, b); or a function of the epoch that gives such an iterator. Values go to
+-- the inputs of their names, or in their order. It returns a run with `history`, a list of numbers
+-- for each of loss, val_loss and the metrics, and `best`, the epoch and the value of the best. With
+-- `directory` it saves a state after each epoch, and when Ctrl-C stops it.
+fit.fit = args.define("fit", "Trains a model or a job, epoch by epoch.", {
+  { "job", "a model, or a job of type \"train\" that returns its loss first",
+    type = "Job|Model" },
   { "data", "a data set, a list of NdArrays, flow.zip(...), or a function of the epoch",
     keyed = true, type = "table|NdArray|function" },
   { "epochs", "how often it goes through the data", 1 },
   { "batch_size", "samples a batch; 32, or what the job's first input says", args.none,
     type = "integer" },
   { "shuffle", "whether every epoch has an order of its own", true },
+  { "loss", "of a model: a function of what it gives and of the values that it does not take",
+    args.none, type = "fun(...: Blob): Blob" },
+  { "optimizer", "of a model: what trains it; of a job: its own, for reduce_rate", args.none,
+    type = "Optimizer" },
+  { "inputs", "of a model: the types of a batch's values; those of the data, where these tell",
+    args.none, type = "table" },
   { "validation", "data of the same form, to judge each epoch by", args.none,
     type = "table|NdArray|function" },
-  { "predict", "the job for validation: it gives predictions, or takes labels too and gives the "
-    .. "loss, then the predictions", args.none, type = "Job" },
+  { "predict", "of a job: the one for validation, which gives predictions, or takes labels too and "
+    .. "gives the loss, then the predictions", args.none, type = "Job" },
   { "metrics", "what is counted of predictions: names of flow.metrics, or functions by name "
     .. "{ mine = function(predictions, labels) return number end }", args.none, type = "table" },
   { "monitor", "what the best epoch is judged by; val_loss, the first metric or loss", args.none,
@@ -304,6 +265,9 @@ fit.fit = args.define("fit", "Trains a job, epoch by epoch.", {
     type = "string" },
   { "patience", "after how many epochs without a better one it stops", args.none,
     type = "integer" },
+  { "reduce_rate", "{ patience = 3, factor = 0.1, lowest = 0 }: the learning rate is multiplied by "
+    .. "factor after each `patience` epochs without a better one; true: by these numbers",
+    args.none, type = "table|boolean" },
   { "keep_best", "whether the variables of the best epoch are set at the end", false },
   { "callbacks", "a function that is called after each epoch, or { start, step, epoch, finish }, "
     .. "or a list of those; each gets the run", args.none, type = "function|table" },
@@ -312,18 +276,11 @@ fit.fit = args.define("fit", "Trains a job, epoch by epoch.", {
   { "resume", "whether it goes on from the directory's state, if there is one", false },
   { "background", "whether it returns at once and goes on as callbacks run", false },
   { "show", "whether progress, a line for each epoch and curves are printed", true },
-  { "curves", "whether curves are drawn at the end", false },
+  { "curves", "whether curves are drawn at the end; where a terminal shows them", args.none,
+    type = "boolean" },
   { "columns", "which columns of the data come, in this order", args.none, type = "string[]" },
   { "name", "what checkpoints keep the position in the data under", "fit" },
   returns = "FitRun",
-}, function(o)
-  check(o)
-  local run = new_run(o)
-  open_data(run, o)
-  read_monitor(run, o)
-  if o.background then return begin_late(run) end
-  run_through(run)
-  return run
-end)
+}, fit.train)
 
 return fit

@@ -41,7 +41,8 @@ local function written(run)
   local lines = {}
   local function add(name, values) lines[#lines + 1] = name .. " " .. table.concat(values, " ") end
   local function text(x) return ("%.17g"):format(x) end
-  add("epoch", { run.epoch, run.step, run.waited, text(run.sum), run.rows })
+  add("epoch", { run.epoch, run.step, run.waited, text(run.sum), run.rows,
+    run.reduce_rate and run.reduce_rate.waited or 0 })
   if run.best then add("best", { run.best.epoch, text(run.best.value) }) end
   for _, name in ipairs(run.names) do
     local values = {}
@@ -59,6 +60,7 @@ local function read(run, note)
     for word in rest:gmatch("%S+") do values[#values + 1] = tonumber(word) end
     if name == "epoch" then
       run.epoch, run.step, run.waited, run.sum, run.rows = unpack(values)
+      if run.reduce_rate then run.reduce_rate.waited = values[6] or 0 end
     elseif name == "best" then
       run.best = { epoch = values[1], value = values[2] }
     elseif curve then

@@ -1,5 +1,7 @@
 --- flow.fit: the loop that trains a job.
 local flow = require "jfl"
+local columns = require "jfl.data.columns"
+local feed = require "jfl.train.feed"
 local helper = require "spec.lua.helper"
 local nd, tp = flow.ndarray, flow.typing
 
@@ -147,7 +149,8 @@ describe("flow.fit", function()
       options.show = false
       helper.fails(function() flow.fit(job, data, options) end, text)
     end
-    fails("fit: job must be a job of type \"train\", got job 'predict' (predict)", predict, {})
+    fails("fit: job must be a model or a job of type \"train\", got job 'predict' (predict)",
+      predict, {})
     fails("fit: epochs must be", train, { epochs = 0 })
     fails("fit: validation needs predict, the job that", train, { validation = data })
     fails("fit: metrics are of the predictions for validation", train, { metrics = { "accuracy" } })
@@ -157,6 +160,146 @@ describe("flow.fit", function()
     fails("fit: monitor: there is no 'val_loss'; there are loss", train, { monitor = "val_loss",
       batch_size = 30 })
     fails("fit: resume: directory must say where the state is", train, { resume = true })
+  end)
+
+  describe("takes a model", function()
+    local function model() return flow.model("signs", net) end
+
+    local function options(more)
+      local o = { loss = flow.nn.cross_entropy, optimizer = flow.optimizer.Adam(0.02),
+        epochs = 4, batch_size = 20, show = false }
+      for name, value in pairs(more or {}) do o[name] = value end
+      return o
+    end
+
+    it("which trains as its own jobs do", function()
+      local _, _, data = problem(90)
+      local own = model()
+      local train = own:train { inputs = { flow.float32 { -1, 2 }, flow.int32 { -1 } },
+        loss = flow.nn.cross_entropy, optimizer = flow.optimizer.Adam(0.02) }
+      local want = flow.fit(train, data, { epochs = 4, batch_size = 20, show = false })
+      flow.clear_default_session()
+      _, _, data = problem(90)
+      local run = flow.fit(model(), data, options())
+      assert.same(want.history.loss, run.history.loss)
+    end)
+
+    it("and judges it by its loss and by metrics of what it gives", function()
+      local _, _, data = problem(90)
+      local run = flow.fit(model(), data, options { epochs = 30, validation = data,
+        metrics = { "accuracy" } })
+      assert.equal("val_loss", run.monitor)
+      assert.is_true(run.best.value < 0.4, tostring(run))
+      assert.is_true(run.history.accuracy[30] > 0.85)
+      assert.equal("predict", run.predict.type)
+    end)
+
+    it("again, and in other hands", function()
+      local _, _, data = problem(60)
+      local own, run = model(), nil
+      flow.fit(own, data, options())
+      own:freeze "^a"
+      local before = own:variables()
+      assert.equal("", helper.stderr_of(function()
+        run = flow.fit(own, data, options { optimizer = flow.optimizer.SGD(0.1) })
+      end))
+      assert.is_true(run.history.loss[4] < run.history.loss[1])
+      assert.is_true(before["a-weight"]:eq(own:variables()["a-weight"]):all())
+      assert.is_false(before["b-weight"]:eq(own:variables()["b-weight"]):all())
+    end)
+
+    it("with values by name and lists", function()
+      local rows, labels = { { 1, 2 }, { 3, 4 } }, { 0, 1 }
+      local inputs = {}
+      local own = model()
+      local function fit(data, more)
+        local run = flow.fit(own, data, options(more))
+        inputs[#inputs + 1] = table.concat(run.job._inputs[1].type.shape, " ") .. " "
+          .. run.job._inputs[2].type.dtype
+      end
+      local y = nd.array(labels, flow.int32)
+      fit { { "y", y }, { "x", nd.array(rows) } }
+      fit({ rows, y }, { loss = function(a, b) return flow.nn.cross_entropy(a, b) end })
+      fit({ images = nd.array(rows), labels = y }, { columns = { "images", "labels" } })
+      assert.same({ "-1 2 int32", "-1 2 int32", "-1 2 int32" }, inputs)
+    end)
+
+    it("with data that are in batches already, and with pictures", function()
+      local folder = helper.directory()
+      local function bytes(...) return (nd.rand { ... } * 9):astype "uint8" end
+      nd.save(folder .. "/mnist.npz", { x_train = bytes(40, 28, 28), y_train = bytes(40),
+        x_test = bytes(20, 28, 28), y_test = bytes(20) })
+      local images = flow.model("images", function(x)
+        return flow.layers.dense(x:reshape { x.shape[1], -1 }, 10)
+      end)
+      local train, test = flow.data.load_mnist(20, 10, { out_dir = folder })
+      local run = flow.fit(images, train, { loss = flow.nn.cross_entropy, epochs = 2,
+        optimizer = flow.optimizer.SGD(0.1), validation = test, show = false })
+      assert.equal("-1 1 28 28", table.concat(run.job._inputs[1].type.shape, " "))
+      assert.same({ 2, 4 }, { #run.history.val_loss, run.step })     -- steps of 20 samples
+      for _, format in ipairs { "NHWC", "NCHW" } do
+        local set = columns.set { { "images", flow.data.pictures({ "a.png", "b.png" },
+          { size = { 3, 5 }, data_format = format }) }, { "labels", nd.zeros({ 2 }, "int32") } }
+        local types = feed.types("fit", set, {})
+        assert.equal(format == "NCHW" and "-1 3 3 5" or "-1 3 5 3",
+          table.concat(types[1].shape, " "))
+        assert.equal("uint8", types[1].dtype)
+      end
+      helper.remove(folder)
+    end)
+
+    it("and says what it lacks", function()
+      local _, _, data = problem(60)
+      local own = model()
+      local function fails(text, source, more)
+        helper.fails(function() flow.fit(own, source, options(more)) end, text)
+      end
+      helper.fails(function() flow.fit(own, data, { optimizer = flow.optimizer.SGD(1) }) end,
+        "fit: loss is missing, which a model needs: { loss = flow.nn.cross_entropy, optimizer")
+      fails("fit: predict belongs to a job; a model makes its own", data, { predict = print })
+      fails("fit: inputs is missing: an iterator does not say what a batch is", function() end)
+      fails("fit: inputs is missing: column 1 does not say what a batch of it is", { { "a" } })
+      local train = problem(60)
+      helper.fails(function() flow.fit(train, data, { loss = print }) end,
+        "fit: loss belongs to a model; the body of job 'train' has its own")
+    end)
+  end)
+
+  it("lowers the rate where nothing is gained, and goes on so after a stop", function()
+    local function still(folder, epochs)
+      flow.clear_default_session()
+      local own = flow.model("net", function(x) return flow.layers.dense(x, 1) end)
+      local sgd = flow.optimizer.SGD(0.5, { momentum = 0 })
+      local function loss(y) return y * 0 + 1 end              -- nothing is ever gained
+      return flow.fit(own, { nd.ones { 8, 1 } }, { loss = loss, optimizer = sgd, epochs = epochs,
+        inputs = { flow.float32 { -1, 1 } }, batch_size = 4, show = false, directory = folder,
+        resume = folder ~= nil,
+        reduce_rate = { patience = 2, factor = 0.5, lowest = 0.2 } }).history.rate, sgd.lr
+    end
+    local rates, last = still(nil, 7)
+    assert.same({ 0.5, 0.5, 0.5, 0.25, 0.25, 0.2, 0.2 }, rates)
+    assert.equal(0.2, last)
+    local folder = helper.directory()
+    assert.same({ 0.5, 0.5 }, (still(folder .. "/state", 2)))
+    assert.same(rates, (still(folder .. "/state", 7)))
+    helper.remove(folder)
+  end)
+
+  it("says what is wrong with reduce_rate", function()
+    local train, _, data = problem(60)
+    local function fails(text, reduce_rate, optimizer)
+      helper.fails(function()
+        flow.fit(train, data, { reduce_rate = reduce_rate, optimizer = optimizer })
+      end, "fit: " .. text)
+    end
+    local sgd = flow.optimizer.SGD(0.1)
+    fails("optimizer is missing: reduce_rate sets the rate of the one that trains the job", true)
+    fails("optimizer must be one such as", true, 3)
+    fails("reduce_rate: unknown option 'factr'; options are factor, lowest, patience; did you mean",
+      { factr = 1 }, sgd)
+    fails("reduce_rate.factor must be a number between 0 and 1, got 2", { factor = 2 }, sgd)
+    fails("reduce_rate.lowest must be 0 or more, got -1", { lowest = -1 }, sgd)
+    fails("reduce_rate.patience must be", { patience = 0 }, sgd)
   end)
 
   it("leaves a state where Ctrl-C stops it, from which it goes on", function()

@@ -4,6 +4,15 @@ return [==[
 local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
 print(net.name)  --> net
 
+## Model:evaluate
+local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
+local judge = net:evaluate {
+  inputs = { flow.float32 { -1, 3 }, flow.int32 { -1 } },
+  loss = flow.nn.cross_entropy,
+}
+local loss, scores = judge({ { 0, 0, 0 } }, { 1 })
+print(("%.3f"):format(loss:item()), scores)  --> 0.693	[[0. 0.]]
+
 ## Model:freeze
 local net = flow.model("net", function(x)
   return flow.layers.dense(flow.layers.dense(x, 3, { name = "first" }), 1)

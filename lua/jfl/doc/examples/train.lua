@@ -41,17 +41,20 @@ local run = flow.fit(job, { nd.ones { 8, 2 } }, {
   epochs = 2, background = true })
 print(run:wait().done)  --> true
 
+## find_rate
+local net = flow.model("line", function(x) return flow.layers.dense(x, 1) end)
+local adam = flow.optimizer.Adam(0.001)
+local x = nd.rand { 64, 1 }
+local rate = flow.find_rate(net, { x, x * 3 }, {
+  loss = flow.nn.MSELoss, optimizer = adam, show = false })
+print(rate > 0.001)  --> true
+adam.lr = rate
+
 ## fit
 local x = nd.array { { 0 }, { 1 }, { 2 }, { 3 } }
-local number = tp.Numpy.Placeholder { -1, 1 }
-local job = flow.global_function { name = "train", type = "train",
-  returns = tp.Numpy, inputs = { { "x", number }, { "y", number } },
-  body = function(x, y)
-    local loss = flow.nn.mse_loss(flow.layers.dense(x, 1), y)
-    flow.optimizer.Adam(0.1):minimize(loss)
-    return loss
-  end }
-local run = flow.fit(job, { x, x * 2 + 1 }, {
+local net = flow.model("line", function(x) return flow.layers.dense(x, 1) end)
+local run = flow.fit(net, { x, x * 2 + 1 }, {
+  loss = flow.nn.MSELoss, optimizer = flow.optimizer.Adam(0.1),
   epochs = 200, batch_size = 4, show = false })
 print(run.step, run.history.loss[200] < run.history.loss[1])
 --> 200	true

@@ -1,0 +1,73 @@
+-- What lowers the learning rate where nothing is gained any more.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local names = require "jfl.base.names"
+
+local plateau = {}
+
+local DEFAULTS = { patience = 3, factor = 0.1, lowest = 0 }
+
+--- The optimizers whose rates can be set: one, or the members of a combination.
+function plateau.optimizers(who, optimizer, why)
+  if optimizer == nil then
+    core.fail("%s: optimizer is missing: %s the one that trains the job", who, why)
+  end
+  local list = type(optimizer) == "table" and rawget(optimizer, "optimizers") or { optimizer }
+  for _, each in ipairs(list) do
+    local ok, set = pcall(function() return each.set_lr end)
+    if not ok or type(set) ~= "function" then
+      core.fail("%s: optimizer must be one such as flow.optimizer.Adam(0.001), got %s", who,
+        args.describe(optimizer))
+    end
+  end
+  return list
+end
+
+local function check(who, options)
+  args.integer(who, "reduce_rate.patience", options.patience, 1)
+  args.expect(who, "reduce_rate.factor", options.factor, "number")
+  args.expect(who, "reduce_rate.lowest", options.lowest, "number")
+  if not (options.factor > 0 and options.factor < 1) then
+    core.fail("%s: reduce_rate.factor must be a number between 0 and 1, got %g", who,
+      options.factor)
+  end
+  if options.lowest < 0 or options.lowest ~= options.lowest then
+    core.fail("%s: reduce_rate.lowest must be 0 or more, got %g", who, options.lowest)
+  end
+  return options
+end
+
+--- What a call asks for as reduce_rate, with its optimizers; false: nothing.
+function plateau.read(who, given, optimizer)
+  if given == nil or given == false then return false end
+  local options = { waited = 0 }
+  for name, default in pairs(DEFAULTS) do options[name] = default end
+  if given ~= true then
+    for name, value in pairs(args.expect(who, "reduce_rate", given, "table")) do
+      if DEFAULTS[name] == nil then
+        core.fail("%s: reduce_rate: unknown option '%s'; options are %s%s", who, tostring(name),
+          args.names_of(DEFAULTS), names.suggest(tostring(name), DEFAULTS))
+      end
+      options[name] = value
+    end
+  end
+  options.optimizers = plateau.optimizers(who, optimizer, "reduce_rate sets the rate of")
+  return check(who, options)
+end
+
+--- Counts an epoch of a training, and lowers the rates after enough of them without a better one;
+-- gives the rate of the epoch.
+function plateau.judge(run)
+  local o = run.reduce_rate
+  local rate = o.optimizers[1].lr
+  o.waited = run.improved and 0 or o.waited + 1
+  if o.waited < o.patience then return rate end
+  o.waited = 0
+  for _, optimizer in ipairs(o.optimizers) do
+    local present = optimizer.lr
+    optimizer:set_lr(math.min(present, math.max(present * o.factor, o.lowest)))
+  end
+  return rate
+end
+
+return plateau
