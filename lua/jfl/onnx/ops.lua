@@ -1,12 +1,13 @@
 -- All ops of ONNX that jfl describes, by domain and name.
 local TABLES = {
-  [""] = { "ops_math", "ops_shape", "ops_nn", "ops_recurrent", "ops_control" },
+  [""] = { "ops_math", "ops_shape", "ops_nn", "ops_recurrent", "ops_control",
+    "ops_resize", "ops_attention", "ops_quantized" },
   ["ai.onnx.ml"] = { "ops_ml" }, ["com.microsoft"] = { "ops_microsoft" },
 }
 
 local ops = {
   --- The op sets of the domain "" that are read.
-  least = 7, most = 26,
+  least = 7, most = 28,
 }
 
 -- An entry of a table is a function, or { function, static = the inputs that must be known when a

@@ -78,6 +78,8 @@ function ops.Swish(n, x)
   return op.multiply(x, op.sigmoid(op.multiply(x, alpha)))
 end
 
+function ops.SwiGLU(n, a, b) return op.multiply(ops.Swish(n, a), b) end
+
 function ops.PRelu(_, x, slope)
   local below = op.multiply(x, slope)
   return op.where(op.less(x, 0), below, op.add(x, op.multiply(below, 0)))
@@ -202,17 +204,23 @@ local function reduction(since, reduce, before)
   end, static = { 2 } }
 end
 
-local function by(own)
+-- A reduction that an op or a function of flow does; of all axes it leaves a number without axes.
+local function by(own, path)
   return function(x, o, whole)
-    local y = cast(op[own](x, o), x.dtype)
-    return #whole.shape == 0 and values.reshape(y, {}) or y
+    local reduce = path and values.flow("op.functions", path) or op[own]
+    local y = cast(reduce(x, o), x.dtype)
+    local all = #whole.shape == 0 or #o.axis == #x.shape and not o.keepdims
+    return all and values.reshape(y, {}) or y
   end
 end
 
 ops.ReduceSum = reduction(13, by "reduce_sum")
-for onnx, own in pairs { Max = "reduce_max", Min = "reduce_min", Prod = "reduce_prod",
-  L1 = "reduce_l1", L2 = "reduce_euclidean_norm", LogSumExp = "reduce_logsumexp" } do
+for onnx, own in pairs { Max = "reduce_max", Min = "reduce_min", Prod = "reduce_prod" } do
   ops["Reduce" .. onnx] = reduction(18, by(own))
+end
+for onnx, path in pairs { L1 = "math.reduce_l1", L2 = "math.reduce_euclidean_norm",
+  LogSumExp = "math.reduce_logsumexp" } do
+  ops["Reduce" .. onnx] = reduction(18, by(nil, path))
 end
 ops.ReduceSumSquare = reduction(18, by "reduce_sum", function(x)
   return cast(op.square(x), x.dtype)
@@ -248,10 +256,12 @@ end
 
 ops.ArgMax, ops.ArgMin = first_of "argmax", first_of "argmin"
 
-ops.CumSum = { function(n, x, axis)
-  return cast(op.cumsum(x, { axis = n:axis(n:number(axis, "axis"), #x.shape),
+for onnx, own in pairs { CumSum = "cumsum", CumProd = "cumprod" } do
+  ops[onnx] = { function(n, x, axis)
+  return cast(op[own](x, { axis = n:axis(n:number(axis, "axis"), #x.shape),
     exclusive = n:flag "exclusive", reverse = n:flag "reverse" }), x.dtype)
-end, static = { 2 } }
+  end, static = { 2 } }
+end
 
 -- ---- products ----
 

@@ -1,7 +1,6 @@
 -- ONNX's ops of networks: convolutions, pools, normalizations, softmax, attention.
 local args = require "jfl.base.args"
 local call = require "jfl.op.call"
-local maths = require "jfl.onnx.ops_math"
 local shapes = require "jfl.onnx.ops_shape"
 local values = require "jfl.onnx.values"
 
@@ -299,7 +298,7 @@ end
 function ops.LpNormalization(n, x)
   local axis, p = n:axis(n:attr("axis", -1), #x.shape), n:attr("p", 2)
   local o = { axis = { axis }, keepdims = true }
-  local norm = p == 1 and op.reduce_sum(op.abs(x), o) or op.reduce_euclidean_norm(x, o)
+  local norm = p == 1 and op.reduce_sum(op.abs(x), o) or flow("op.functions", "math.reduce_euclidean_norm")(x, o)
   local zero = op.equal(norm, 0)
   return op.divide(x, op.where(zero, op.add(norm, 1), norm))
 end
@@ -330,7 +329,7 @@ end
 
 local function softmax(x, axis) return op.softmax(x, { axis = axis }) end
 local function log_softmax(x, axis)
-  return flow("op.activations", "nn.logsoftmax")(x, { axis = axis })
+  return flow("op.losses", "nn.logsoftmax")(x, { axis = axis })
 end
 ops.Softmax, ops.LogSoftmax = over_rows(softmax), over_rows(log_softmax)
 
@@ -350,81 +349,6 @@ ops.Dropout = { function(n, x, ratio, training)
   if trains and rate > 0 then n:fail("its second result, the mask, is not there in training") end
   return x, n:wants(2) and values.expand(values.scalar(1, "int8"), x.shape) or nil
 end, static = { 2, 3 } }
-
--- ---- attention ----
-
--- (batch, length, heads * size) as (batch, heads, length, size).
-local function in_heads(x, heads)
-  local s = x.shape
-  if #s == 4 then return x end
-  return values.transpose(reshape(x, { s[1], s[2], heads, s[3] / heads }), { 0, 2, 1, 3 })
-end
-
--- A mask as jfl's attention takes it: bools are int8, numbers are of q's dtype.
-local function mask_of(mask, q)
-  if mask == nil then return nil end
-  local shape = mask.shape
-  while #shape < 4 do
-    shape = { 1, unpack(shape) }
-  end
-  mask = reshape(mask, shape)
-  return mask.dtype ~= "int8" and cast(mask, q.dtype) or mask
-end
-
-function ops.Attention(n, q, k, v, mask, past_k, past_v)
-  local flat = #q.shape == 3
-  q, k = in_heads(q, n:attr "q_num_heads"), in_heads(k, n:attr "kv_num_heads")
-  v = in_heads(v, n:attr "kv_num_heads")
-  if past_k then k, v = values.concat({ past_k, k }, 2), values.concat({ past_v, v }, 2) end
-  if n:attr("softcap", 0) ~= 0 then n:fail("softcap must be 0, got %g", n:attr "softcap") end
-  if n:wants(4) then n:fail("its fourth result, the scores, is not there") end
-  local causal = n:flag "is_causal"
-  if causal and q.shape[3] ~= k.shape[3] then
-    n:fail("is_causal must be 0 where there are %d queries and %d keys", q.shape[3], k.shape[3])
-  end
-  local y = flow("op.attention", "nn.scaled_dot_product_attention")(q, k, v, {
-    causal = causal, scale = n:attr "scale", mask = mask_of(mask, q) })
-  if flat then
-    local s = y.shape
-    y = reshape(values.transpose(y, { 0, 2, 1, 3 }), { s[1], s[3], s[2] * s[4] })
-  end
-  return y, n:wants(2) and k or nil, n:wants(3) and v or nil
-end
-
--- x turned by tables of cosines and sines, of which each row has a half of x's.
-local function turned(x, cosine, sine, interleaved)
-  local s = x.shape
-  local half = s[#s] / 2
-  if interleaved then
-    x = reshape(x, { s[1], s[2], s[3], half, 2 })
-    local a = reshape(values.slice(x, 4, 0, 1), { s[1], s[2], s[3], half })
-    local b = reshape(values.slice(x, 4, 1, 1), { s[1], s[2], s[3], half })
-    local real = op.subtract(op.multiply(cosine, a), op.multiply(sine, b))
-    local imaginary = op.add(op.multiply(sine, a), op.multiply(cosine, b))
-    local one = { s[1], s[2], s[3], half, 1 }
-    return reshape(values.concat({ reshape(real, one), reshape(imaginary, one) }, 4), s)
-  end
-  local a, b = values.slice(x, 3, 0, half), values.slice(x, 3, half, half)
-  return values.concat({ op.subtract(op.multiply(cosine, a), op.multiply(sine, b)),
-    op.add(op.multiply(sine, a), op.multiply(cosine, b)) }, 3)
-end
-
-function ops.RotaryEmbedding(n, x, cosine, sine, positions)
-  local own, dims = x.shape, n:attr("rotary_embedding_dim", 0)
-  local heads = n:attr("num_heads", 0)
-  if #own == 3 then x = in_heads(x, heads) end
-  local size = x.shape[4]
-  if dims == 0 then dims = size end
-  local function rows(t)
-    if positions then t = op.gather(t, cast(positions, "int64"), { axis = 0 }) end
-    t = values.slice(t, 2, 0, dims / 2)
-    return reshape(t, { t.shape[1], 1, t.shape[2], dims / 2 })
-  end
-  local y = turned(values.slice(x, 3, 0, dims), rows(cosine), rows(sine), n:flag "interleaved")
-  if dims < size then y = values.concat({ y, values.slice(x, 3, dims, size - dims) }, 3) end
-  if #own == 3 then y = reshape(values.transpose(y, { 0, 2, 1, 3 }), own) end
-  return y
-end
 
 -- ---- losses ----
 
@@ -458,66 +382,6 @@ ops.NegativeLogLikelihoodLoss = nll
 function ops.SoftmaxCrossEntropyLoss(n, x, target, weight)
   local logs = log_softmax(x, 1)
   return nll(n, logs, target, weight), n:wants(2) and logs or nil
-end
-
--- ---- numbers of few bits ----
-
-local RANGES = { uint8 = { 0, 255 }, int8 = { -128, 127 } }
-
--- A scale or zero point for x: a number, or one for each index of an axis.
-local function along(n, v, x)
-  if v == nil or values.count(v.shape) == 1 then return v and reshape(v, {}) end
-  if #v.shape ~= 1 then n:fail("block_size must be 0 for jfl") end
-  local shape = ones(#x.shape)
-  shape[n:axis(n:attr("axis", 1), #x.shape) + 1] = v.shape[1]
-  return reshape(v, shape)
-end
-
-function ops.QuantizeLinear(n, x, scale, zero)
-  local dtype = zero and zero.dtype or n:attr "output_dtype"
-    and maths.dtype_of(n, n:attr "output_dtype") or "uint8"
-  local range = RANGES[dtype] or n:fail("its result must be uint8 or int8, got %s", dtype)
-  local y = op.round(op.divide(cast(x, "float32"), cast(along(n, scale, x), "float32")))
-  if zero then y = op.add(y, cast(along(n, zero, x), "float32")) end
-  return cast(op.clip_by_value(y, { min_value = range[1], max_value = range[2] }), dtype)
-end
-
-function ops.DequantizeLinear(n, x, scale, zero)
-  local y = cast(x, "float32")
-  if zero then y = op.subtract(y, cast(along(n, zero, x), "float32")) end
-  return cast(op.multiply(y, cast(along(n, scale, x), "float32")), scale.dtype)
-end
-
-function ops.DynamicQuantizeLinear(_, x)
-  local all = {}
-  for i = 1, #x.shape do all[i] = i - 1 end
-  local high = op.maximum(reshape(op.reduce_max(x, { axis = all }), {}), 0)
-  local low = op.minimum(reshape(op.reduce_min(x, { axis = all }), {}), 0)
-  local scale = op.divide(op.subtract(high, low), 255)
-  local zero = op.round(op.clip_by_value(op.negative(op.divide(low, scale)),
-    { min_value = 0, max_value = 255 }))
-  local y = op.add(op.round(op.divide(x, scale)), zero)
-  return cast(op.clip_by_value(y, { min_value = 0, max_value = 255 }), "uint8"), scale,
-    cast(zero, "uint8")
-end
-
-local function centred(x, zero, rank)
-  local y = cast(x, "float64")
-  if zero == nil then return y end
-  local count = values.count(zero.shape)
-  local shape = {}
-  if count > 1 then shape = rank and { count, 1 } or { count } end
-  return op.subtract(y, cast(reshape(zero, count == 1 and {} or shape), "float64"))
-end
-
-function ops.MatMulInteger(_, a, b, zero_a, zero_b)
-  local y = flow("op.products", "matmul")(centred(a, zero_a, true), centred(b, zero_b))
-  return cast(y, "int32")
-end
-
-function ops.ConvInteger(n, x, w, zero_x, zero_w)
-  local y = ops.Conv(n, cast(centred(x, zero_x), "float32"), cast(centred(w, zero_w), "float32"))
-  return cast(y, "int32")
 end
 
 return ops

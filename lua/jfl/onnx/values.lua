@@ -51,6 +51,19 @@ function values.count(shape, first, last)
   return n
 end
 
+--- The numbers from 0 to below n, as a list; n ones.
+function values.steps(n)
+  local list = {}
+  for i = 1, n do list[i] = i - 1 end
+  return list
+end
+
+function values.ones(n)
+  local list = {}
+  for i = 1, n do list[i] = 1 end
+  return list
+end
+
 --- x as another dtype, or as it is where it has that one.
 function values.cast(x, dtype)
   if x.dtype == dtype then return x end
