@@ -36,6 +36,24 @@ local function needed(graph)
   return names
 end
 
+--- Makes tensors of their own of those that are copies of one, as PyTorch writes two weights that
+-- happen to be equal.
+function fold.copies(m)
+  local all, left = m.graph.initializers, {}
+  for i, node in ipairs(m.graph.nodes) do
+    local from = node.op == "Identity" and node.domain == "" and all[node.inputs[1]]
+    local name = node.outputs[1]
+    if from then
+      local own = {}
+      for key, value in pairs(from) do own[key] = value end
+      all[name], own.name = own, name
+    else
+      left[#left + 1] = node
+    end
+  end
+  m.graph.nodes = left
+end
+
 -- Where the statistics of batches are among the inputs of a node.
 local STATISTICS = { BatchNormalization = { [4] = true, [5] = true } }
 
@@ -54,7 +72,7 @@ function fold.prepare(m)
   local function settle(graph)
     for name, t in pairs(graph.initializers) do
       if FLOATS[t.dtype] and #t.shape > 0 and t.count > 0 and used[name] and not known[name] then
-        m.variables[t], m.trainable[t] = true, learned[name] or nil
+        if not m.fixed[name] then m.variables[t], m.trainable[t] = true, learned[name] or nil end
       end
     end
   end

@@ -4,8 +4,10 @@ local args = require "jfl.base.args"
 local core = require "jfl.core"
 local fold = require "jfl.onnx.fold"
 local initializers = require "jfl.net.initializers"
+local match = require "jfl.onnx.match"
 local model = require "jfl.onnx.model"
 local networks = require "jfl.net.model"
+local patterns = require "jfl.onnx.patterns"
 local run = require "jfl.onnx.run"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
@@ -166,6 +168,8 @@ onnx.load = args.define("onnx.load", "A model in an ONNX file, as a flow.model: 
     local m = model.open(o.path)
     choose_outputs(m, o.outputs)
     check_constants(m, o.constants)
+    fold.copies(m)
+    match.apply(m, patterns)
     fold.prepare(m)
     return networks.new(name, body_of(m, o), m.parameters)
   end)

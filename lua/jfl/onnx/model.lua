@@ -296,8 +296,11 @@ end
 --- Has the model give other tensors than it did.
 function model.set_outputs(m, outputs)
   m.graph.outputs = outputs
-  m.graph.nodes = order(m, m.graph)
+  model.sort(m)
 end
+
+--- Puts the nodes in order again, without those that no output needs any more.
+function model.sort(m) m.graph.nodes = order(m, m.graph) end
 
 --- The type of an input as text: "float32 (N, 3, 224, 224)".
 function model.type_text(input)

@@ -3,6 +3,7 @@ local TABLES = {
   [""] = { "ops_math", "ops_shape", "ops_nn", "ops_recurrent", "ops_control",
     "ops_resize", "ops_attention", "ops_quantized" },
   ["ai.onnx.ml"] = { "ops_ml" }, ["com.microsoft"] = { "ops_microsoft" },
+  jfl = { "ops_jfl" },
 }
 
 local ops = {

@@ -329,7 +329,7 @@ end
 
 local function softmax(x, axis) return op.softmax(x, { axis = axis }) end
 local function log_softmax(x, axis)
-  return flow("op.losses", "nn.logsoftmax")(x, { axis = axis })
+  return op.logsoftmax(x, { axis = axis })
 end
 ops.Softmax, ops.LogSoftmax = over_rows(softmax), over_rows(log_softmax)
 
