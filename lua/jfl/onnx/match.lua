@@ -114,7 +114,7 @@ end
 
 local function replacement(node, pattern, bound)
   local make, inputs, attrs = pattern.make, {}, {}
-  for i, name in ipairs(make.inputs) do inputs[i] = bound[name] end
+  for i, name in ipairs(make.inputs) do inputs[i] = bound[name] or "" end
   for key, name in pairs(make.attrs or {}) do
     attrs[type(key) == "number" and name or key] = bound[name]
   end

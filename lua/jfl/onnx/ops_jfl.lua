@@ -61,13 +61,28 @@ local function fits(q, k, v)
   return a[1] == b[1] and a[1] == c[1] and (#a == 3 or a[2] == b[2] and a[2] == c[2])
 end
 
-function ops.Attention(n, q, k, v, mask)
+-- The factor as a number, and k, which has it where it is none.
+local function factored(n, k, factor)
+  if factor == nil then return 1, k end
+  if values.is_known(factor) and values.count(factor.shape) == 1 then
+    return n:number(factor, "a factor"), k
+  end
+  local turn = {}
+  for i = 1, #k.shape do turn[i] = i - 1 end
+  turn[#turn], turn[#turn - 1] = turn[#turn - 1], turn[#turn]
+  return 1, values.transpose(op.multiply(values.transpose(k, turn), factor), turn)
+end
+
+function ops.Attention(n, q, k, v, mask, factor)
   if n:attr "swapped" then k = values.transpose(k, { 0, 2, 1, 3 }) end
   local scale, rank = product_of(n), #q.shape
+  local more
   if n:attr "reshaped" and rank == 4 then       -- k had its heads together, or apart by groups
     local s, t = q.shape, k.shape
     k = reshape(k, { s[1], s[2], t[#t - 1], t[#t] })
   end
+  more, k = factored(n, k, factor)
+  scale = scale * more
   local known = mask and core.type(mask) == "array"
   if not fits(q, k, v) or mask and #mask.shape > 4 then
     return by_products(q, k, v, mask, scale)

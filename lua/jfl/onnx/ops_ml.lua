@@ -26,11 +26,12 @@ function ops.Binarizer(n, x)
   return cast(op.greater(x, n:attr("threshold", 0)), x.dtype)
 end
 
-ops.ArrayFeatureExtractor = { function(n, x, places)
-  local index = values.array(n:list(places, "the places"), "int64")
+function ops.ArrayFeatureExtractor(_, x, places)
+  local count = values.count(places.shape)
+  local index = reshape(cast(places, "int64"), { count })
   local y = op.gather(x, index, { axis = #x.shape - 1 })
-  return #x.shape == 1 and reshape(y, { 1, #n:list(places, "the places") }) or y
-end }
+  return #x.shape == 1 and reshape(y, { 1, count }) or y
+end
 
 function ops.FeatureVectorizer(_, ...)
   local list = { ... }

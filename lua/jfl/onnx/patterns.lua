@@ -51,13 +51,18 @@ local KEYS = any(
   { "Transpose", "k", attrs = { perm = { 0, 2, 3, 1 } }, set = { swapped = 1 } },
   { "Transpose", "k", attrs = { perm = { 0, 2, 1 } } },
   { "Reshape", { "Transpose", { "Reshape", "k", "flat" }, attrs = { perm = { 0, 2, 1 } } },
-    "full", set = { reshaped = 1 } })
+    "full", set = { reshaped = 1 } },
+  { "Reshape", { "Transpose", "k", attrs = { perm = { 0, 2, 1 } } }, "full",
+    set = { reshaped = 1 } })
 
 local function scaled(x, name)
   return any({ "Mul", x, known(name) }, { "Div", x, known(name .. "_divisor") }, x)
 end
 
-local SCORES = scaled({ "MatMul", scaled("q", "scale_q"), scaled(KEYS, "scale_k") }, "scale")
+-- A factor of k may depend on shapes; one of q may stay where it is.
+local FACTORED = any(scaled(KEYS, "scale_k"), { "Mul", KEYS, "factor" })
+
+local SCORES = scaled({ "MatMul", scaled("q", "scale_q"), FACTORED }, "scale")
 
 local function attended(scores)
   local weights = { "Softmax", scores, attrs = { axis = -1 } }
@@ -95,10 +100,11 @@ return {
     make = { op = "RMSNormalization", inputs = { "x", "scale" },
       attrs = { epsilon = "epsilon" } } },
   { name = "attention with a mask", find = attended { "Add", SCORES, "mask" },
-    make = { op = "Attention", domain = "jfl", inputs = { "q", "k", "v", "mask" },
+    make = { op = "Attention", domain = "jfl", inputs = { "q", "k", "v", "mask", "factor" },
       attrs = SCALES }, fixed = { "mask" } },
   { name = "attention", find = attended(SCORES),
-    make = { op = "Attention", domain = "jfl", inputs = { "q", "k", "v" }, attrs = SCALES } },
+    make = { op = "Attention", domain = "jfl", inputs = { "q", "k", "v", "mask", "factor" },
+      attrs = SCALES } },
   { name = "rotary embedding", find = ROTATED,
     make = { op = "Rotary", domain = "jfl", inputs = { "x", "cosine", "sine" } },
     fixed = { "cosine", "sine" } },

@@ -42,10 +42,12 @@ end
 
 -- ---- nodes ----
 
--- Errors of ops begin with a place of the script, which the one that names the node has too.
+-- Errors of ops begin with a place of the script and the job, which the one that names the node has
+-- too.
 local function without_place(text)
-  local place = core.where()
-  if place ~= "" and text:sub(1, #place) == place then return text:sub(#place + 1) end
+  for _, place in ipairs { core.where(), trace.current and trace.current.job.name .. ": " or "" } do
+    if place ~= "" and text:sub(1, #place) == place then text = text:sub(#place + 1) end
+  end
   return text
 end
 
