@@ -154,8 +154,8 @@ static int fill_array(lua_State *L, int fd, jf_larray *b, size_t n)
   return 0;
 }
 
-/* file_array(file, dtype, shape, at): an array with the bytes from a position on, which pass through
-   no text. nil and why: they cannot be read. The file must have them before there is an array. */
+/* file_array(file, dtype, shape, at): an array with the bytes from a position on, which are no text
+   meanwhile. nil and why: they cannot be read. The file must have them before there is an array. */
 static int l_file_array(lua_State *L)
 {
   jfl_shape s;

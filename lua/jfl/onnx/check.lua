@@ -1,5 +1,5 @@
--- flow.onnx.check: what a model in an ONNX file takes, gives and is made of, and what of it jfl does
--- not have.
+-- flow.onnx.check: what a model in an ONNX file takes, gives and is made of, and what of it is
+-- unsupported.
 ---@box onnx.check
 local args = require "jfl.base.args"
 local fold = require "jfl.onnx.fold"

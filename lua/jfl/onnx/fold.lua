@@ -40,7 +40,7 @@ end
 -- happen to be equal.
 function fold.copies(m)
   local all, left = m.graph.initializers, {}
-  for i, node in ipairs(m.graph.nodes) do
+  for _, node in ipairs(m.graph.nodes) do
     local from = node.op == "Identity" and node.domain == "" and all[node.inputs[1]]
     local name = node.outputs[1]
     if from then

@@ -80,7 +80,7 @@ local function state_of(m, o, context)
   local trains = context.mode == "train"
   return { path = m.path, variables = m.variables,
     variable = function(name, t)
-      return variable_of(context, name, t, m.trainable[t])
+      return variable_of(context, name, t, m.trainable[t] or false)
     end,
     prepare = function(facade, node)
       facade.updates = trains and o.update_statistics and m.has_statistics[node]

@@ -1,5 +1,5 @@
--- Finds the patterns of jfl.onnx.patterns among the nodes of a model and puts a node in the place of
--- each.
+-- Finds the patterns of jfl.onnx.patterns among the nodes of a model and puts a node in the
+-- place of each.
 local model = require "jfl.onnx.model"
 local values = require "jfl.onnx.values"
 

@@ -280,8 +280,8 @@ function prepare(m, message, scope)
   end
   local own = {}
   local inner = { name = g.name, depth = scope.depth + 1, given = scope.given, list = {},
-    opsets = scope.opsets, names = function(name) return own[name] and name or scope.names(name) end,
-  }
+    opsets = scope.opsets,
+    names = function(name) return own[name] and name or scope.names(name) end }
   for _, n in ipairs(message.node or {}) do
     for _, name in ipairs(n.output or {}) do own[name] = true end
   end

@@ -15,7 +15,8 @@ end
 
 function ops.Normalizer(n, x)
   local how, y = n:attr("norm", "MAX"), cast(x, "float32")
-  local o, norm = { axis = { #x.shape - 1 }, keepdims = true }, nil
+  local o = { axis = { #x.shape - 1 }, keepdims = true }
+  local norm
   if how == "L1" then norm = op.reduce_sum(op.abs(y), o)
   elseif how == "L2" then norm = values.flow("op.functions", "math.reduce_euclidean_norm")(y, o)
   else norm = op.reduce_max(op.abs(y), o) end

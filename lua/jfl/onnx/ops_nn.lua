@@ -95,7 +95,7 @@ function ops.ConvTranspose(n, x, w, b)
 end
 
 -- A pool over one, two or three axes.
-local function pool(n, kind, x, o, count)
+local function pool(kind, x, o, count)
   if count == 2 then return op[kind .. "_pool2d"](x, o) end
   return flow("op.pools", ("nn.%s_pool%dd"):format(kind, count))(x, o)
 end
@@ -150,7 +150,7 @@ function ops.MaxPool(n, x)
       return y
     end), dtype)
   end
-  return cast(pool(n, "max", x, { ksize = w.kernel, strides = w.strides, padding = w.pads,
+  return cast(pool("max", x, { ksize = w.kernel, strides = w.strides, padding = w.pads,
     ceil_mode = ceil }, count), dtype)
 end
 
@@ -172,7 +172,7 @@ function ops.AveragePool(n, x)
     local one = op.add(op.multiply(x, 0), 1)
     return op.divide(by_cells(n, x, w, 0, ceil, sum_of), by_cells(n, one, w, 0, ceil, sum_of))
   end
-  return pool(n, "avg", x, { ksize = w.kernel, strides = w.strides, padding = w.pads,
+  return pool("avg", x, { ksize = w.kernel, strides = w.strides, padding = w.pads,
     ceil_mode = ceil }, count)
 end
 
@@ -298,7 +298,8 @@ end
 function ops.LpNormalization(n, x)
   local axis, p = n:axis(n:attr("axis", -1), #x.shape), n:attr("p", 2)
   local o = { axis = { axis }, keepdims = true }
-  local norm = p == 1 and op.reduce_sum(op.abs(x), o) or flow("op.functions", "math.reduce_euclidean_norm")(x, o)
+  local norm = p == 1 and op.reduce_sum(op.abs(x), o)
+    or flow("op.functions", "math.reduce_euclidean_norm")(x, o)
   local zero = op.equal(norm, 0)
   return op.divide(x, op.where(zero, op.add(norm, 1), norm))
 end

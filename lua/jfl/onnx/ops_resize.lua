@@ -9,17 +9,17 @@ local ops = {}
 
 -- Where pixel i of m lies among n. r: scale, and the roi's first and last place.
 local PLACES = {
-  half_pixel = function(i, n, m, r) return (i + 0.5) / r.scale - 0.5 end,
+  half_pixel = function(i, _, _, r) return (i + 0.5) / r.scale - 0.5 end,
   half_pixel_symmetric = function(i, n, m, r)
     local adjust = m / (r.scale * n)
     return n / 2 * (1 - adjust) + (i + 0.5) / r.scale - 0.5
   end,
-  pytorch_half_pixel = function(i, n, m, r)
+  pytorch_half_pixel = function(i, _, m, r)
     return m > 1 and (i + 0.5) / r.scale - 0.5 or 0
   end,
   align_corners = function(i, n, m) return m > 1 and i * (n - 1) / (m - 1) or 0 end,
-  asymmetric = function(i, n, m, r) return i / r.scale end,
-  tf_half_pixel_for_nn = function(i, n, m, r) return (i + 0.5) / r.scale end,
+  asymmetric = function(i, _, _, r) return i / r.scale end,
+  tf_half_pixel_for_nn = function(i, _, _, r) return (i + 0.5) / r.scale end,
   tf_crop_and_resize = function(i, n, m, r)
     if m == 1 then return 0.5 * (r.first + r.last) * (n - 1) end
     return r.first * (n - 1) + i * (r.last - r.first) * (n - 1) / (m - 1)

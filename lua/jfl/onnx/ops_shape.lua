@@ -46,7 +46,8 @@ end
 function ops.Size(_, x) return scalar(values.count(x.shape), "int64") end
 
 ops.Range = { function(n, start, limit, delta)
-  local from, to, step = n:number(start, "start"), n:number(limit, "limit"), n:number(delta, "delta")
+  local from, to = n:number(start, "start"), n:number(limit, "limit")
+  local step = n:number(delta, "delta")
   local count = math.max(0, math.ceil((to - from) / step))
   if step == 0 or count > 2 ^ 26 then n:fail("delta must be another number, got %g", step) end
   local list = {}
@@ -145,7 +146,8 @@ end
 
 ops.Split = { function(n, x, sizes)
   local axis = n:axis(n:attr("axis", 0), #x.shape)
-  local list, extent = nil, x.shape[axis + 1]
+  local extent = x.shape[axis + 1]
+  local list
   if n.opset < 13 then list = n:attr "split" else list = n:list(sizes, "split") end
   local count = n:attr("num_outputs", #n.of.outputs)
   if not list then
@@ -409,14 +411,15 @@ end
 function ops.SpaceToDepth(n, x)
   local s, b = x.shape, n:need "blocksize"
   x = reshape(x, { s[1], s[2], s[3] / b, b, s[4] / b, b })
-  return reshape(values.transpose(x, { 0, 3, 5, 1, 2, 4 }), { s[1], s[2] * b * b, s[3] / b, s[4] / b })
+  return reshape(values.transpose(x, { 0, 3, 5, 1, 2, 4 }),
+    { s[1], s[2] * b * b, s[3] / b, s[4] / b })
 end
 
 ops.ReverseSequence = { function(n, x, lengths)
   local time, batch, s = n:attr("time_axis", 0), n:attr("batch_axis", 1), x.shape
   local list, index = n:list(lengths, "sequence_lens"), {}
   for i = 1, s[time + 1] * s[batch + 1] do
-    local t, b = i - 1, 0
+    local t, b
     if time == 0 then t, b = math.floor((i - 1) / s[batch + 1]), (i - 1) % s[batch + 1]
     else b, t = math.floor((i - 1) / s[time + 1]), (i - 1) % s[time + 1] end
     index[i] = t < list[b + 1] and list[b + 1] - 1 - t or t

@@ -1,8 +1,8 @@
 -- Subgraphs that exporters write for one idea, and the node that takes the place of each.
 --
--- A pattern is a tree from its result to its inputs. A node of it is { op, input, ... }; an input is
--- a name, which stands for the same value everywhere, a number, which must be known and that one,
--- { known = name }, a number that is known, { any = { tree, ... } }, one of several, or a node.
+-- A pattern is a tree from its result to its inputs. A node of it is { op, input, ... }. An input
+-- is a node, a name, which stands for the same value everywhere, a number, which must be known and
+-- that one, { known = name }, a number that is known, or { any = { tree, ... } }, one of several.
 -- `attrs` are those that a node must have, `set` what is noted where it is found. Sums and products
 -- match in either order of their inputs.
 local C = "known"
