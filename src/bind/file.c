@@ -48,6 +48,40 @@ static int l_file_open(lua_State *L)
   return file_push(L, jf_need_string(L, 1, "file_open", "path"), JF_READ | JF_WAIT);
 }
 
+/* Opens a file below a folder to read; -1 with errno. No path leads out of the folder, through a
+   link neither. */
+static int open_within(const char *folder, const char *path)
+{
+  jf_reach *r = jf_reach_new();
+  if (!r) return errno = ENOMEM, -1;
+  int fd = jf_reach_open(r, folder, JF_READ);
+  if (!fd) {
+    const jf_reach *before = jf_reach_set(r);
+    fd = jf_open(JF_HERE, path, JF_READ);
+    const int e = errno;
+    jf_reach_set(before);
+    errno = e;
+  }
+  const int e = errno;
+  jf_reach_drop(r);
+  return errno = e, fd;
+}
+
+/* file_open_within(folder, path): to read, by a path that a stranger wrote. nil, why: it is not
+   there or leads out of the folder. */
+static int l_file_open_within(lua_State *L)
+{
+  const char *folder = jf_need_string(L, 1, "file_open_within", "folder");
+  const char *path = jf_need_string(L, 2, "file_open_within", "path");
+  jf_holder *h = jf_push_holder(L, close_file);
+  const int fd = open_within(folder, path);
+  if (fd >= 0) return h->p = (void *)((intptr_t)fd + 1), 1;
+  if (errno != EACCES) return file_fail(L, errno);
+  lua_pushnil(L);
+  lua_pushstring(L, "it leads out of its folder or may not be read");
+  return 2;
+}
+
 /* file_make(path): to write, where nothing is, no link either. */
 static int l_file_make(lua_State *L)
 {
@@ -136,6 +170,46 @@ static int l_file_read(lua_State *L)
   return 1;
 }
 
+/* Whether a file has so many bytes from a position on. */
+static int file_holds(int fd, double at, double n)
+{
+  jf_info info;
+  return !jf_info_of(fd, &info) && info.kind == JF_FILE && at + n <= (double)info.size;
+}
+
+/* Fills the array from the file's position on; 0, or -1: it ends before, or with errno. */
+static int fill_array(lua_State *L, int fd, jf_larray *b, size_t n)
+{
+  for (size_t done = 0; done < n;) {
+    const int64_t got = read_some(L, fd, (char *)b->data + done, n - done);
+    if (got <= 0) return errno = got ? errno : 0, -1;
+    done += (size_t)got;
+  }
+  return 0;
+}
+
+/* file_array(file, dtype, shape, at): an array with the bytes from a position on, which are no text
+   meanwhile. nil and why: they cannot be read. The file must have them before there is an array. */
+static int l_file_array(lua_State *L)
+{
+  jfl_shape s;
+  const int fd = file_of(need_file(L, "file_array")->p);
+  const jfl_dtype t = jf_need_dtype(L, 2, "file_array");
+  jf_need_shape(L, 3, "file_array", &s);
+  const double at = (double)jf_need_whole(L, 4, "file_array", "position", 0, 0x1p53);
+  double size = (double)jfl_dtype_size(t);
+  for (int i = 0; i < s.n; i++) size *= (double)s.d[i];
+  if (!file_holds(fd, at, size)) {
+    lua_pushnil(L);
+    lua_pushfstring(L, "the file must have %f bytes from byte %f on, and ends before", size, at);
+    return 2;
+  }
+  jf_larray *b = jf_push_new(L, t, &s);
+  if (jf_seek(fd, (uint64_t)at)) return file_fail(L, errno);
+  if (fill_array(L, fd, b, (size_t)size)) return file_fail(L, errno ? errno : EIO);
+  return 1;
+}
+
 /* file_write(file, text, at): true, or nil and why not all could be written. */
 static int l_file_write(lua_State *L)
 {
@@ -149,7 +223,8 @@ static int l_file_write(lua_State *L)
 }
 
 const luaL_Reg jf_file_functions[] = {
-  { "file_open", l_file_open }, { "file_make", l_file_make }, { "file_close", l_file_close },
+  { "file_open", l_file_open }, { "file_open_within", l_file_open_within },
+  { "file_make", l_file_make }, { "file_close", l_file_close },
   { "file_size", l_file_size }, { "file_read", l_file_read }, { "file_write", l_file_write },
-  { NULL, NULL }
+  { "file_array", l_file_array }, { NULL, NULL }
 };

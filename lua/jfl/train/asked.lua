@@ -137,10 +137,7 @@ function asked.monitor(run, o)
     if m.name == run.monitor then run.higher = m.better == "higher" end
   end
   if o.better ~= nil then
-    if o.better ~= "higher" and o.better ~= "lower" then
-      core.fail("fit: better must be \"higher\" or \"lower\", got %s", args.describe(o.better))
-    end
-    run.higher = o.better == "higher"
+    run.higher = args.one_of("fit", "better", o.better, { "higher", "lower" }) == "higher"
   end
 end
 
