@@ -145,6 +145,46 @@ static int l_file_read(lua_State *L)
   return 1;
 }
 
+/* Whether a file has so many bytes from a position on. */
+static int file_holds(int fd, double at, double n)
+{
+  jf_info info;
+  return !jf_info_of(fd, &info) && info.kind == JF_FILE && at + n <= (double)info.size;
+}
+
+/* Fills the array from the file's position on; 0, or -1: it ends before, or with errno. */
+static int fill_array(lua_State *L, int fd, jf_larray *b, size_t n)
+{
+  for (size_t done = 0; done < n;) {
+    const int64_t got = read_some(L, fd, (char *)b->data + done, n - done);
+    if (got <= 0) return errno = got ? errno : 0, -1;
+    done += (size_t)got;
+  }
+  return 0;
+}
+
+/* file_array(file, dtype, shape, at): an array with the bytes from a position on, which are no text
+   meanwhile. nil and why: they cannot be read. The file must have them before there is an array. */
+static int l_file_array(lua_State *L)
+{
+  jfl_shape s;
+  const int fd = file_of(need_file(L, "file_array")->p);
+  const jfl_dtype t = jf_need_dtype(L, 2, "file_array");
+  jf_need_shape(L, 3, "file_array", &s);
+  const double at = (double)jf_need_whole(L, 4, "file_array", "position", 0, 0x1p53);
+  double size = (double)jfl_dtype_size(t);
+  for (int i = 0; i < s.n; i++) size *= (double)s.d[i];
+  if (!file_holds(fd, at, size)) {
+    lua_pushnil(L);
+    lua_pushfstring(L, "the file must have %f bytes from byte %f on, and ends before", size, at);
+    return 2;
+  }
+  jf_larray *b = jf_push_new(L, t, &s);
+  if (jf_seek(fd, (uint64_t)at)) return file_fail(L, errno);
+  if (fill_array(L, fd, b, (size_t)size)) return file_fail(L, errno ? errno : EIO);
+  return 1;
+}
+
 /* file_write(file, text, at): true, or nil and why not all could be written. */
 static int l_file_write(lua_State *L)
 {
@@ -160,6 +200,5 @@ static int l_file_write(lua_State *L)
 const luaL_Reg jf_file_functions[] = {
   { "file_open", l_file_open }, { "file_make", l_file_make }, { "file_close", l_file_close },
   { "file_size", l_file_size }, { "file_read", l_file_read }, { "file_write", l_file_write },
-  { "file_remove", l_file_remove },
-  { NULL, NULL }
+  { "file_array", l_file_array }, { "file_remove", l_file_remove }, { NULL, NULL }
 };

@@ -277,6 +277,15 @@ static int make_bundle(lua_State *L, const jf_options *o)
   return report(L, jf_interrupt_call(L, n + 4, 0, 0));
 }
 
+/* Prints what is in an ONNX file; 1: it cannot be read, or jfl lacks some of it. */
+static int show_onnx(lua_State *L, const jf_options *o)
+{
+  if (push_tool(L, "jfl.onnx.check", "show")) return 1;
+  lua_pushstring(L, o->onnx);
+  const int status = jf_interrupt_call(L, 1, 1, 0);
+  return status ? report(L, status) : !lua_toboolean(L, -1);
+}
+
 /* Runs the script of a bundle, whose arguments are all of the command line. */
 static int run_bundle(lua_State *L, const jf_options *o)
 {
@@ -294,6 +303,7 @@ static int main_run(lua_State *L, command *c)
   const jf_options *o = &c->is;
   if (jf_is_bundle()) return run_bundle(L, o);
   if (o->bundle) return make_bundle(L, o);
+  if (o->onnx) return show_onnx(L, o);
   const int script = o->script < o->argc, done = o->chunk || o->version || o->facts;
   int size;
   jf_launched_rank(&size);

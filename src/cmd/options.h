@@ -49,6 +49,9 @@ typedef int jf_of_MARK;        /* "--" and "-" */
   ROW(MAIN, TEXT, forecast, "--plan-for", "4x8[,device=h200...]", \
       "print how long a step of the train job would take on 4 hosts of 8 devices, instead of " \
       "training") \
+  ROW(MAIN, FILE, onnx, "--onnx", "file", \
+      "list what a model in an ONNX file takes, gives and is made of, and what of it jfl lacks; " \
+      "fails where that is something") \
   ROW(SANDBOX, REST, sandbox, "--sandbox", "", \
       "run a script that nobody trusts, in a process that reaches nothing else: no other files, " \
       "no network, no other process; the first option (Linux)") \

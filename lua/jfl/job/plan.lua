@@ -241,7 +241,8 @@ end
 
 local function build(self, graph, shapes, behind)
   local context, reader, n, watches, n_values = describe(self, self, graph, shapes)
-  behind = behind and not watches and not context.rates and context.total == 1 or false
+  behind = behind and not watches and not context.rates and not context.values
+    and context.total == 1 or false
   local entry = { plan = make(self, context, behind), graph = graph, used = self._tick,
     shapes = shapes,
     read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false,
@@ -249,6 +250,7 @@ local function build(self, graph, shapes, behind)
     spreads = not self._async and spreads(self, n_values), behind = behind }
   local late = { plan = entry.plan, watches = watches, read = n ~= 1 and reader or entry.read }
   queue.own(late, self._gives, self.config.concurrency_width)
+  variable.fill(context)
   variable.share(context)
   return entry
 end

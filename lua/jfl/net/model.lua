@@ -168,9 +168,10 @@ end
 
 -- The inputs of a job of the model as { name, type }, and how many of them the model takes.
 local function read_inputs(self, who, kind, t)
-  local own, takes_any = inputs.parameters(self._body)
+  local own, takes_any = self._parameters, false
+  if not own then own, takes_any = inputs.parameters(self._body) end
   local list = inputs.read(who, t.inputs, parameters_for(own, t))
-  local n = debug.getinfo(self._body, "u").nparams
+  local n = self._parameters and #own or debug.getinfo(self._body, "u").nparams
   if takes_any and kind == "train" and #list > n then
     core.fail("%s: the function of the model takes any number of inputs (...), so which are the "
       .. "loss's is not known: name its parameters", who)
@@ -272,6 +273,14 @@ function Model:__tostring() return ("model '%s'"):format(self.name) end
 --- Whether a value is a model.
 function model.is(value) return getmetatable(value) == Model end
 
+--- A model whose body is described elsewhere. parameters: the names of its inputs, where the
+-- function does not have them.
+function model.new(name, body, parameters, share)
+  return setmetatable({ _name = name, _body = body, _share = share or false, _path = false,
+    _within = trace.current ~= false, _by = job.definer(), _parts = {}, _has = {},
+    _parameters = parameters or false }, Model)
+end
+
 model.model = args.define("model", "A network that owns its variables and makes jobs of itself: "
   .. "called in a body it is a part of that.", {
     { "name", "the namespace of its variables and jobs", type = "string" },
@@ -285,8 +294,7 @@ model.model = args.define("model", "A network that owns its variables and makes 
     if o.share ~= nil and not model.is(o.share) then
       core.fail("model: share must be a model, got %s", args.describe(o.share))
     end
-    return setmetatable({ _name = o.name, _body = o.body, _share = o.share or false, _path = false,
-      _within = trace.current ~= false, _by = job.definer(), _parts = {}, _has = {} }, Model)
+    return model.new(o.name, o.body, nil, o.share)
   end)
 
 return model

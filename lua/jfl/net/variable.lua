@@ -49,6 +49,17 @@ function variable.check(context)
     :format(misfits.where, context.job.name, table.concat(misfits, "; "), misfits.names), 0)
 end
 
+--- Gives the variables that a job has made the values that they begin with, where their
+-- initializers do not say them: those that no job had before.
+function variable.fill(context)
+  local names = {}
+  for name in pairs(context.values or {}) do
+    if not variable.shared[name] then names[#names + 1] = name end
+  end
+  table.sort(names)              -- processes of one world set them together
+  for _, name in ipairs(names) do core.variable_set(name, context.values[name]()) end
+end
+
 --- Notes a job's variables, to check jobs that are traced later against them.
 function variable.share(context)
   for name, blob in pairs(context.variables) do
@@ -58,7 +69,7 @@ function variable.share(context)
 end
 
 -- Creates a variable. v: its full name, shape, dtype, initializer, regularizer, trainable,
--- data_format, distribute, distribute_name.
+-- data_format, distribute, distribute_name; values: what gives an array to begin with.
 local function create(who, context, v)
   if v.initializer == nil then
     core.fail("%s: '%s': initializer is missing: give one such as flow.truncated_normal(0.1), or "
@@ -76,6 +87,10 @@ local function create(who, context, v)
     init = init, a = a, b = b, l1 = l1, l2 = l2,
     trainable = v.trainable and not variable.frozen[v.name] })
   context.variables[v.name] = blob
+  if v.values then
+    context.values = context.values or {}
+    context.values[v.name] = v.values
+  end
   variable.trainable[v.name] = v.trainable or nil
   if context.owner then variable.note(context.owner, v.name) end
   if v.distribute then

@@ -28,9 +28,9 @@ local function int(dtype, least, most) return { dtype, least, most } end
 for what, names in pairs {
   normal = "abs atan ceil cos cosh erf exp floor hardswish negative relu round selu sigmoid sign "
     .. "sin sinh softplus softsign tanh asinh relu6 elu leaky_relu hardsigmoid hardshrink "
-    .. "softshrink hardtanh silu swish mish log_sigmoid gelu gelu_tanh softmax logsoftmax square exp2 erfc "
-    .. "trunc expm1 reciprocal reciprocal_no_nan isnan isinf isfinite logical_not identity "
-    .. "stop_gradient zeros_like ones_like",
+    .. "softshrink hardtanh silu swish mish log_sigmoid gelu gelu_tanh softmax logsoftmax "
+    .. "square exp2 erfc trunc expm1 reciprocal reciprocal_no_nan isnan isinf isfinite "
+    .. "logical_not identity stop_gradient zeros_like ones_like",
   positive = "log sqrt rsqrt log2 log10 log1p tan",
   unit = "acos asin atanh", above = "acosh",
 } do

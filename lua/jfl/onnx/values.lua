@@ -1,0 +1,123 @@
+-- What functions of ONNX's ops share: tensors that are known while a body is described, and shapes.
+-- A value is an NdArray where it is known, and a blob where it is not; ops take both.
+local args = require "jfl.base.args"
+local call = require "jfl.op.call"
+local core = require "jfl.core"
+
+local values = {}
+
+local op = call.op
+
+--- The function of flow at a path that a module of the front end defines.
+function values.flow(module, path)
+  require("jfl." .. module)
+  return args.defined[path].fn
+end
+
+--- Whether a value is known: an array, or a list of values that are.
+function values.is_known(x)
+  return core.type(x) == "array"
+end
+
+--- A list of numbers as an array. shape: its extents; one axis unless given.
+function values.array(list, dtype, shape)
+  if #list == 0 then return core.from_bytes("", dtype, shape or { 0 }) end
+  local a = core.from_table(list, dtype)
+  return shape and core.reshape(a, shape) or a
+end
+
+--- A number as an array without axes.
+function values.scalar(number, dtype) return values.array({ number }, dtype, {}) end
+
+local function flat_table(a)
+  if #a.shape == 0 then a = core.reshape(a, { 1 }) end
+  local list = core.to_table(core.reshape(a, { -1 }))
+  for i = 1, #list do list[i] = tonumber(list[i]) end
+  return list
+end
+
+--- The numbers of an array as a list.
+function values.list(a)
+  for _, extent in ipairs(a.shape) do
+    if extent == 0 then return {} end
+  end
+  return flat_table(a)
+end
+
+--- How many elements a shape has, from one axis to another.
+function values.count(shape, first, last)
+  local n = 1
+  for i = first or 1, last or #shape do n = n * shape[i] end
+  return n
+end
+
+--- The numbers from 0 to below n, as a list; n ones.
+function values.steps(n)
+  local list = {}
+  for i = 1, n do list[i] = i - 1 end
+  return list
+end
+
+function values.ones(n)
+  local list = {}
+  for i = 1, n do list[i] = 1 end
+  return list
+end
+
+--- x as another dtype, or as it is where it has that one.
+function values.cast(x, dtype)
+  if x.dtype == dtype then return x end
+  return (op.cast(x, { dtype = dtype }))
+end
+
+--- x under a shape without -1.
+function values.reshape(x, shape)
+  local own = x.shape
+  local same = #own == #shape
+  for i = 1, #shape do same = same and own[i] == shape[i] end
+  if same then return x end
+  return (op.reshape(x, { shape = shape }))
+end
+
+--- The shape that several broadcast to, or nil where they do not.
+function values.broadcast(a, b)
+  local out, n = {}, math.max(#a, #b)
+  for i = 1, n do
+    local x, y = a[#a - n + i] or 1, b[#b - n + i] or 1
+    if x ~= y and x ~= 1 and y ~= 1 then return nil end
+    out[i] = x == 1 and y or x
+  end
+  return out
+end
+
+--- x repeated to a shape.
+function values.expand(x, shape)
+  local own = x.shape
+  local same = #own == #shape
+  for i = 1, #shape do same = same and own[i] == shape[i] end
+  if same then return x end
+  return (op.broadcast_to(x, { shape = shape }))
+end
+
+function values.transpose(x, perm)
+  local plain = true
+  for i, axis in ipairs(perm) do plain = plain and axis == i - 1 end
+  if plain then return x end
+  return (op.transpose(x, { perm = perm }))
+end
+
+--- A part of x along one axis, counted from 0.
+function values.slice(x, axis, first, size)
+  local begin, sizes = {}, {}
+  for i, extent in ipairs(x.shape) do begin[i], sizes[i] = 0, extent end
+  if first == 0 and sizes[axis + 1] == size then return x end
+  begin[axis + 1], sizes[axis + 1] = first, size
+  return (op.slice(x, { begin = begin, size = sizes }))
+end
+
+function values.concat(list, axis)
+  if #list == 1 then return list[1] end
+  return (op.concat(list, { axis = axis }))
+end
+
+return values
