@@ -531,6 +531,19 @@ JFL_API int jfl_graph_nodes(const jfl_graph *g);
 JFL_API jfl_status jfl_graph_node(const jfl_graph *g, int i, jfl_node *out);
 /* New text of the i-th node's attributes, "axis=1, keepdims=false". */
 JFL_API jfl_status jfl_graph_attributes(const jfl_graph *g, int i, char **out);
+/* The same as a new list of arguments that jfl_graph_op reads, which jfl_arguments_free frees:
+   each attribute, also where it is its default, and as its op completed it (an axis counted from
+   0). A string that was left out is NULL. What the list points to lives as long as the graph, and
+   its arrays are not to be written. */
+JFL_API jfl_status jfl_graph_arguments(const jfl_graph *g, int i, const jfl_arg **out, int *n);
+JFL_API void jfl_arguments_free(const jfl_arg *arg);
+/* Where the script asked for the i-th node (jfl_graph_line), or for v; NULL where none is known. */
+JFL_API const char *jfl_graph_node_line(const jfl_graph *g, int i);
+JFL_API const char *jfl_value_line(const jfl_value *v);
+/* What the graph gives, in order; NULL past the last. */
+JFL_API jfl_value *jfl_graph_result(jfl_graph *g, int i);
+/* What a variable was described by, which lives as long as the graph; NULL for other values. */
+JFL_API const jfl_variable_spec *jfl_value_variable(const jfl_value *v);
 
 JFL_API jfl_graph *jfl_value_graph(const jfl_value *v);
 /* Output i of the op that made v; NULL past the last, or where no op did. */

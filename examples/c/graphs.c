@@ -178,9 +178,34 @@ static void nodes_of_a_graph(void)
   jfl_graph_unref(g);
 }
 
+/* The attributes of a node are arguments again, by which the same op can be called elsewhere; so
+   are a variable's. */
+static void attributes_of_a_node(void)
+{
+  jfl_graph *g;
+  const jfl_arg *arg;
+  int n;
+  check(jfl_graph_new("job", JFL_PREDICT, &g));
+  jfl_value *y = product(g, input(g, "x", 8, 4), weight(g, "w", 4, 2));
+  check(jfl_graph_line(g, "job.c:12"));
+  check(jfl_apply(g, "softmax", &y, 1, "axis=-1", &y));
+  check(jfl_graph_output(g, y));
+  EXPECT(jfl_graph_result(g, 0) == y && jfl_graph_result(g, 1) == NULL);
+  EXPECT(!strcmp(jfl_graph_node_line(g, 1), "job.c:12") && !strcmp(jfl_value_line(y), "job.c:12"));
+  EXPECT(jfl_graph_node_line(g, 0) == NULL && jfl_graph_node_line(g, 2) == NULL);
+  check(jfl_graph_arguments(g, 1, &arg, &n));
+  EXPECT(n == 1 && !strcmp(arg[0].name, "axis"));
+  EXPECT(arg[0].kind == JFL_ARG_NUMBER && arg[0].number == 1);   /* the last of two axes */
+  jfl_arguments_free(arg);
+  const jfl_variable_spec *spec = jfl_value_variable(jfl_graph_find_variable(g, "w"));
+  EXPECT(spec->trainable && spec->shape.d[0] == 4 && jfl_value_variable(y) == NULL);
+  jfl_graph_unref(g);
+}
+
 int main(void)
 {
   nodes_of_a_graph();
+  attributes_of_a_node();
   graph_of_one_layer();
   op_of_several_results();
   graph_that_trains();

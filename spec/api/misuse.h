@@ -56,6 +56,7 @@ static struct {
   jfl_output *made_output;
   jfl_loader *made_loader;
   jfl_csv *made_table;
+  const jfl_arg *made_arguments;
   jfl_script *made_script;
   jfl_script_job *made_script_job;
   jfl_job *made_job;
@@ -244,6 +245,13 @@ static char *fresh_text(void)
   char *t;
   MUST(jfl_plan_text(f.p, &t));
   return t;
+}
+static const jfl_arg *fresh_arguments(void)
+{
+  const jfl_arg *arg = NULL;
+  int n;
+  CHECK(!jfl_graph_arguments(f.g, 0, &arg, &n));
+  return arg;
 }
 
 static const char *fresh_checkpoint_path(void)
@@ -434,6 +442,7 @@ static void release_made(void)
   jfl_csv_free(f.made_table);
   jfl_script_free(f.made_script);
   jfl_text_free(f.text);
+  jfl_arguments_free(f.made_arguments);
   f.made_session = NULL;
   f.made_request = NULL;
   f.made_report = NULL;
@@ -444,6 +453,7 @@ static void release_made(void)
   f.made_table = NULL;
   f.made_script = NULL;
   f.text = NULL;
+  f.made_arguments = NULL;
 }
 
 /* ---- what is wrong ---- */
@@ -543,6 +553,7 @@ static verdict wrong_pointer(const char *who, const void **p, int k)
 #define WRONG_jfl_script_pp WRONG_POINTER
 #define WRONG_jfl_script_job_pp WRONG_POINTER
 #define WRONG_jfl_mode_p WRONG_POINTER
+#define WRONG_jfl_arg_pp WRONG_POINTER
 #define WRONG_jfl_node_p WRONG_POINTER
 #define WRONG_jfl_script_done(who, p, k) (*(p) = NULL, (k) ? GONE : PASSES)
 #define WRONG_jfl_script_function(who, p, k) (*(p) = NULL, (k) ? GONE : FAILS)
@@ -779,7 +790,8 @@ static verdict WRONG_jfl_arg_p(const char *who, const jfl_arg **p, int k)
     { .name = "", .number = NAN }, { .name = "values", .number = NAN },
     { .name = "values", .kind = JFL_ARG_STRING, .string = "\xff" },
   };
-  (void)who;
+  *p = NULL;
+  if (!strcmp(who, "jfl_arguments_free.arg")) return k ? GONE : PASSES;
   if (k > 12) return GONE;
   memcpy(args, wrong, sizeof wrong);
   args[12] = wrong[11];                    /* some calls read two */

@@ -46,6 +46,7 @@ enum { NO_STATUS = -1 };
 #define good_jfl_output_pp() &f.made_output
 #define good_jfl_loader_pp() &f.made_loader
 #define good_jfl_csv_pp() &f.made_table
+#define good_jfl_arg_pp() &f.made_arguments
 #define good_jfl_script_pp() &f.made_script
 #define good_jfl_script_job_pp() &f.made_script_job
 #define good_jfl_script_options_p() NULL
@@ -130,6 +131,7 @@ static void *slot(void)
 #define GOOD_jfl_printable_out slot()
 #define GOOD_jfl_printable_size 200
 #define GOOD_jfl_text_free_text fresh_text()
+#define GOOD_jfl_arguments_free_arg fresh_arguments()
 #define GOOD_jfl_array_unref_a jfl_array_ref(f.a)
 #define GOOD_jfl_array_ref_a (f.out[0] = f.a)
 #define GOOD_jfl_array_rows_count 1

@@ -105,4 +105,64 @@ describe("a blob", function()
       .. "only be used inside "
       .. "the body that made them", message("c.output(...)", core.graph("two", "predict"), x))
   end)
+
+  -- A graph with ops that have attributes of every kind, several results, or no input.
+  local function describe_all(graph)
+    local op = core.op
+    local x = core.input(graph, "x", "float32", { 2, 3, 8, 8 })
+    local pixels = core.input(graph, "pixels", "uint8", { 2, 8, 8, 3 })
+    local w = core.variable(graph, { name = "w", dtype = "float32", shape = { 4, 3, 3, 3 },
+      trainable = false })
+    local y = op "conv2d"(x, w, { padding = { 0, 0, 0, 0, 1, 1, 2, 0 }, strides = { 2, 1 } })
+    y = op "max_pool2d"(y, { ksize = 2, padding = "SAME", ceil_mode = true })
+    local a, b = op "split"(y, { sizes = { 1, 3 }, axis = 1 })
+    b = op "clip_by_value"(b, { max_value = 1e30 })
+    local table = core.from_table({ { 1, 2 }, { 3, 4 } }, "float64", nil, "table")
+    core.output(graph, op "array" { value = table })
+    core.output(graph, op "concat"({ a, b, a }, { axis = -3 }))
+    core.output(graph, op "constant" { value = 2, dtype = "int8", shape = {} })
+    core.output(graph, op "crop_mirror_normalize"(pixels,
+      { mean = { 1, 2.5, 3 }, output_layout = "NHWC" }))
+  end
+
+  -- The same graph, made from what graph_parts tells of one.
+  local function again(parts)
+    local graph, made = core.graph("again", "predict"), {}
+    core.trace(graph)
+    for _, v in ipairs(parts.inputs) do made[v] = core.input(graph, v.name, v.dtype, v.shape) end
+    for _, v in ipairs(parts.variables) do made[v] = core.variable(graph, v) end
+    for _, node in ipairs(parts.nodes) do
+      local info, inputs, rest = core.ops()[node.op], {}, {}
+      for i, v in ipairs(node.inputs) do
+        local of = info.variadic and i >= #info.inputs and rest or inputs
+        of[#of + 1] = made[v]
+      end
+      if #rest > 0 then inputs[#inputs + 1] = rest end
+      inputs[#inputs + 1] = node.attributes
+      local results = { core.op(node.op)(unpack(inputs)) }
+      for i, v in ipairs(node.outputs) do made[v] = results[i] end
+    end
+    for _, v in ipairs(parts.results) do core.output(graph, made[v]) end
+    core.trace(nil)
+    return graph
+  end
+
+  it("tells its parts, from which it can be made again", function()
+    local graph = core.graph("again", "predict")
+    core.trace(graph)
+    describe_all(graph)
+    core.trace(nil)
+    local parts = core.graph_parts(graph)
+    assert.equal(core.graph_text(graph), core.graph_text(again(parts)))
+    assert.is_false(parts.variables[1].trainable)
+    assert.equal("pixels", parts.inputs[2].name)
+    local conv = parts.nodes[1]
+    assert.equal("conv2d", conv.op)
+    assert.equal(parts.inputs[1], conv.inputs[1])
+    assert.equal(conv.outputs[1], parts.nodes[2].inputs[1])
+    assert.same({ 0, 0, 0, 0, 1, 1, 2, 0 }, conv.attributes.padding)
+    assert.truthy(conv.line:find("graph_spec.lua:%d+$"))
+    assert.equal("user.lua:1: graph_parts: argument 1 must be a graph, got number",
+      message("c.graph_parts(1)"))
+  end)
 end)

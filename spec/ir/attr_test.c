@@ -59,6 +59,33 @@ static void defaults_are_lists_too(void)
   jf_arena_free(&arena);
 }
 
+/* Whether the attributes, written as arguments and read again, are the same. */
+static int returns(const lists *a)
+{
+  jf_arena arena = { 0 };
+  jfl_arg arg[3];
+  double *number = jf_new(jf_attr_numbers(attrs, a) * sizeof *number);
+  lists b = { 0 };
+  jf_attr_write(attrs, a, arg, number);
+  jfl_status s = jf_attr_read(&arena, "op", attrs, arg, 3, &b);
+  const int is_same = !s && same(a, &b);
+  jf_arena_free(&arena);
+  jf_free(number);
+  return is_same;
+}
+
+static void what_is_written_reads_the_same(void)
+{
+  jf_arena arena = { 0 };
+  lists a = { 0 };
+  CHECK(!jf_attr_read(&arena, "op", attrs, NULL, 0, &a) && returns(&a));
+  CHECK(jf_attr_numbers(attrs, &a) == 2);      /* the padding is a word */
+  CHECK(!read_all(&arena, LONG, &a) && returns(&a));
+  CHECK(jf_attr_numbers(attrs, &a) == 2 * LONG);
+  CHECK(!read_all(&arena, 0, &a) && returns(&a));
+  jf_arena_free(&arena);
+}
+
 static void what_is_no_integer_is_refused(void)
 {
   jf_arena arena = { 0 };
@@ -149,6 +176,7 @@ int main(void)
 {
   RUN(lists_may_be_long);
   RUN(defaults_are_lists_too);
+  RUN(what_is_written_reads_the_same);
   RUN(what_is_no_integer_is_refused);
   RUN(copies_have_lists_of_their_own);
   RUN(graphs_keep_one_copy_of_an_array);

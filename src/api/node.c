@@ -35,3 +35,42 @@ jfl_status jfl_graph_attributes(const jfl_graph *g, int i, char **out)
   if (n->op->attr) jf_attr_print(&t, n->op->attr, n->attr);
   return jf_text_take(&t, out);
 }
+
+jfl_value *jfl_graph_result(jfl_graph *g, int i)
+{
+  return JF_IS(GRAPH, g) && i >= 0 && i < g->n_output ? g->output[i] : NULL;
+}
+
+const jfl_variable_spec *jfl_value_variable(const jfl_value *v)
+{
+  return JF_IS(VALUE, v) && v->origin == JF_VARIABLE ? v->variable : NULL;
+}
+
+const char *jfl_value_line(const jfl_value *v)
+{
+  return JF_IS(VALUE, v) ? v->node ? v->node->source.line : v->line : NULL;
+}
+
+const char *jfl_graph_node_line(const jfl_graph *g, int i)
+{
+  return JF_IS(GRAPH, g) && i >= 0 && i < g->n_node ? g->node[i]->source.line : NULL;
+}
+
+jfl_status jfl_graph_arguments(const jfl_graph *g, int i, const jfl_arg **out, int *n)
+{
+  JF_NEED(GRAPH, g);
+  JF_NEED_BELOW(i, g->n_node);
+  JF_NEED_POINTER(out);
+  JF_NEED_POINTER(n);
+  const jf_node *node = g->node[i];
+  const int n_arg = jf_attr_count(node->op->attr);
+  const size_t n_number = jf_attr_numbers(node->op->attr, node->attr);
+  jfl_arg *arg = jf_new((size_t)n_arg * sizeof *arg + n_number * sizeof(double));
+  if (!arg) return jf_fail(JFL_ENOMEM, "out of memory");
+  jf_attr_write(node->op->attr, node->attr, arg, (double *)(void *)(arg + n_arg));
+  *out = arg;
+  *n = n_arg;
+  return JFL_OK;
+}
+
+void jfl_arguments_free(const jfl_arg *arg) { jf_free((jfl_arg *)arg); }

@@ -234,11 +234,11 @@ void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg
 /* Reads a table of named attributes, nil being none; leaves an anchor or more on the stack. */
 jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n);
 
-/* ---- graphs and ops (graph.c, op.c, part.c) ---- */
+/* ---- graphs and ops (graph.c, node.c, op.c, part.c) ---- */
 
 void jf_open_graph(lua_State *L, jf_state *st, int module);
 extern const luaL_Reg jf_graph_functions[], jf_op_functions[], jf_part_functions[],
-  jf_view_functions[];
+  jf_view_functions[], jf_node_functions[];
 jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who);
 jfl_mode jf_need_mode(lua_State *L, int i, const char *who);
 /* The blob at i, of graph g, or of any if that is NULL. what: how a message calls it, such as

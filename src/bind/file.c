@@ -116,6 +116,15 @@ static int l_file_size(lua_State *L)
   return 1;
 }
 
+/* file_remove(path): true, or nil and why it cannot be removed. */
+static int l_file_remove(lua_State *L)
+{
+  if (jf_file_remove(JF_HERE, jf_need_string(L, 1, "file_remove", "path")))
+    return file_fail(L, errno);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 /* ---- reading and writing ---- */
 
 /* The bytes that are worth room at first, of at most so many. */
@@ -226,5 +235,5 @@ const luaL_Reg jf_file_functions[] = {
   { "file_open", l_file_open }, { "file_open_within", l_file_open_within },
   { "file_make", l_file_make }, { "file_close", l_file_close },
   { "file_size", l_file_size }, { "file_read", l_file_read }, { "file_write", l_file_write },
-  { "file_array", l_file_array }, { NULL, NULL }
+  { "file_array", l_file_array }, { "file_remove", l_file_remove }, { NULL, NULL }
 };

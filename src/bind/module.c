@@ -56,7 +56,7 @@ static void fill_module(lua_State *L)
                                   { "source", module_l_source }, { NULL, NULL } };
   const luaL_Reg *const lists[] = {
     own, jf_text_functions, jf_array_functions, jf_convert_functions, jf_op_functions,
-    jf_part_functions, jf_graph_functions, jf_view_functions,
+    jf_part_functions, jf_graph_functions, jf_node_functions, jf_view_functions,
     jf_session_functions, jf_run_functions, jf_task_functions, jf_checkpoint_functions,
     jf_profile_functions,
     jf_system_functions, jf_world_functions, jf_output_functions, jf_file_functions,

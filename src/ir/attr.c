@@ -245,6 +245,68 @@ void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p)
   }
 }
 
+/* ---- as arguments ---- */
+
+/* The list of a field, or NULL where it is none: a word in place of a padding is none either. */
+static const jf_ints *ints_of(const jf_attr *a, const char *p)
+{
+  const jf_pad *pad = (const void *)(p += a->off);
+  if (a->type == JF_ATTR_PAD) return pad->word ? NULL : &pad->list;
+  return a->type == JF_ATTR_INTS ? (const void *)p : NULL;
+}
+
+size_t jf_attr_numbers(const jf_attr *attr, const void *p)
+{
+  size_t n = 0;
+  for (const jf_attr *a = attr; a && a->name; a++) {
+    const jf_ints *ints = ints_of(a, p);
+    if (ints) n += (size_t)ints->n;
+  }
+  return n;
+}
+
+/* Writes a field that is one value. */
+static void write_one(const jf_attr *a, const void *p, jfl_arg *out)
+{
+  out->kind = JFL_ARG_NUMBER;
+  switch (a->type) {
+  case JF_ATTR_INT: out->number = (double)*(const int64_t *)p; break;
+  case JF_ATTR_NUM: out->number = *(const double *)p; break;
+  case JF_ATTR_BOOL:
+    out->kind = JFL_ARG_BOOL;
+    out->number = *(const int *)p != 0;
+    break;
+  case JF_ATTR_TENSOR:
+    out->kind = JFL_ARG_ARRAY;
+    out->array = *(const jfl_array *const *)p;
+    break;
+  default:
+    out->kind = JFL_ARG_STRING;
+    out->string = a->type == JF_ATTR_DTYPE ? jfl_dtype_name(*(const jfl_dtype *)p)
+                : a->type == JF_ATTR_PAD   ? ((const jf_pad *)p)->word
+                                           : *(const char *const *)p;
+  }
+}
+
+void jf_attr_write(const jf_attr *attr, const void *p, jfl_arg *out, double *number)
+{
+  for (const jf_attr *a = attr; a && a->name; a++, out++) {
+    const jf_ints *ints = ints_of(a, p);
+    const jf_nums *nums = (const void *)((const char *)p + a->off);
+    *out = (jfl_arg){ .name = a->name, .kind = JFL_ARG_LIST };
+    if (ints) {
+      out->list = number;
+      out->n_list = ints->n;
+      for (int i = 0; i < ints->n; i++) *number++ = (double)ints->v[i];
+    } else if (a->type == JF_ATTR_NUMS) {
+      out->list = nums->v;
+      out->n_list = nums->n;
+    } else {
+      write_one(a, nums, out);
+    }
+  }
+}
+
 /* ---- copying ---- */
 
 static void copy_list(jf_arena *arena, int n, size_t elem, const void *from, void *list)

@@ -185,6 +185,11 @@ jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const
                         int n_arg, void *out);
 /* Appends the attributes as text, such as "axis=-1 keepdims=true". */
 void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p);
+/* Writes the attributes as arguments that read the same, one for each, whose integers in lists are
+   numbers in the room given: for so many as jf_attr_numbers says. Other lists, words and arrays are
+   the struct's. A word that was left out is NULL. */
+size_t jf_attr_numbers(const jf_attr *attr, const void *p);
+void jf_attr_write(const jf_attr *attr, const void *p, jfl_arg *out, double *number);
 const char *jf_attr_type_name(jf_attr_type t);
 int jf_attr_count(const jf_attr *attr);
 /* Copies a struct of `size` bytes with its lists; arrays are shared with the original. Returns NULL

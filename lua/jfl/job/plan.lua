@@ -196,6 +196,7 @@ end
 local function add_outputs(self, context, ...)
   variable.check(context)
   local blobs, reader = match_results(self, context, select("#", ...), ...)
+  context.returned = { ... }
   if context.mode == "train" then      -- others need not load what trains
     original.ask("minimize", context)
     require("jfl.optim.optimizers").close(context)
@@ -261,13 +262,16 @@ function plan.check_outside(self)
     self.name, trace.current.job.name)
 end
 
---- Traces the body of a definition that is not the job's yet; returns whether that succeeds, and if
--- not the error.
-function plan.try(self, definition, shapes)
+--- Traces the body of a definition, which need not be the job's yet, into a graph of no plan;
+-- returns whether that succeeds and what look(graph, context) gives, or the error.
+function plan.try(self, definition, shapes, look)
   local graph = core.graph(self.name, definition.type)
-  local ok, err = pcall(describe, self, definition, graph, shapes)
+  local ok, result = pcall(function()
+    local context = describe(self, definition, graph, shapes)
+    return look and look(graph, context)
+  end)
   core.graph_free(graph)
-  return ok, err
+  return ok, result
 end
 
 -- Whether so many plans wait to be freed that it is time to wait for runs.

@@ -259,4 +259,23 @@ function typing.match(t, value, blobs)
   return function(list) return (reader(list, 0)) end
 end
 
+-- Appends the path of each blob below a value.
+local function add_paths(value, path, paths)
+  if core.type(value) == "blob" then
+    paths[#paths + 1] = path
+    return
+  end
+  for _, key in ipairs(sorted_keys(value)) do
+    add_paths(value[key], path == "" and tostring(key) or path .. "." .. tostring(key), paths)
+  end
+end
+
+--- The keys that lead to each blob of what a body returned, a list of values, in the order in which
+-- typing.match lists them: "logits", "parts.1", "" for the one value itself.
+function typing.paths(returned)
+  local paths = {}
+  add_paths(#returned == 1 and returned[1] or returned, "", paths)
+  return paths
+end
+
 return typing

@@ -2,6 +2,7 @@
 ---@flow plot_graph
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local job_parts = require "jfl.job.parts"
 local layers = require "jfl.tools.plot_layers"
 local svg = require "jfl.tools.svg"
 local text = require "jfl.base.text"
@@ -18,50 +19,38 @@ local SMALL, INNER = 5.9, 16                 -- pixels of a small letter; beside
 local LOOKS = { input = { "#e3f2e6", "#3c8a4e" }, variable = { "#fdf0dc", "#b9770e" },
   op = { "#e4eef8", "#2f6da8" }, result = { "#e4eef8", "#12395f" } }
 
--- ---- the graph, read from its text ----
+-- ---- the graph ----
 
--- The values named in "a: float32 (2), b: float32 (3)".
-local function values_of(list)
-  local found = {}
-  for name, dtype, shape in list:gmatch("([^:]+): (%S+) (%b())") do
-    found[#found + 1] = { name = name:gsub("^,? ", ""), about = dtype .. " " .. shape,
-      shape = shape }
-  end
-  return found
+local function type_of(value) return value.dtype .. " " .. args.shape_text(value.shape) end
+
+-- A box for an input or a variable.
+local function source_of(kind, value)
+  return { kind = kind, name = value.name, about = type_of(value),
+    shape = args.shape_text(value.shape), from = {} }
 end
 
-local function add_node(graph, line)
-  local left, right = line:match("^  (.-%)) = (.*)$")
-  local op, inputs = (right or line):match("^%s*([%w_]+)(%b())")
-  local outputs = values_of(left or "")
-  local node = { kind = "op", op = op, from = {}, reads = inputs:sub(2, -2),
-    name = outputs[1] and outputs[1].name or op, about = outputs[1] and outputs[1].about or "",
-    shape = outputs[1] and outputs[1].shape }
-  for name in node.reads:gmatch("[^,%s][^,]*") do
-    local from = graph.makers[name]
-    if from then node.from[#node.from + 1] = from end
-  end
-  for _, value in ipairs(outputs) do graph.makers[value.name] = node end
-  graph[#graph + 1] = node
+-- A box for a node; boxes has that of each value.
+local function box_of(node, boxes)
+  local first, reads, from = node.outputs[1], {}, {}
+  for i, value in ipairs(node.inputs) do reads[i], from[i] = value.name, boxes[value] end
+  return { kind = "op", op = node.op, from = from, reads = table.concat(reads, ", "),
+    name = first and first.name or node.op, about = first and type_of(first) or "",
+    shape = first and args.shape_text(first.shape) }
 end
 
--- The nodes of a job's graph in their order: { kind, name, op, shape, from }.
+-- The boxes of a job's graph in their order: { kind, name, op, shape, from }.
 local function graph_of(job, which)
-  local graph = { makers = {} }
-  for line in job:graph(which):gmatch("[^\n]+") do
-    local kind, rest = line:match("^  (%l+) (.*)$")
-    local returned = kind == "return" and graph.makers[rest]
-    if kind == "input" or kind == "variable" then
-      local value = values_of(rest)[1]
-      local node = { kind = kind, name = value.name, about = value.about, shape = value.shape,
-        from = {} }
-      graph.makers[value.name] = node
-      graph[#graph + 1] = node
-    elseif returned then
-      returned.kind = returned.kind == "op" and "result" or returned.kind
-    elseif kind ~= "return" and kind ~= "minimize" and line:find("^  ") then
-      add_node(graph, line)
-    end
+  local found, graph, boxes = job_parts.of(job, which), {}, {}
+  local function add(box, values)
+    graph[#graph + 1] = box
+    for _, value in ipairs(values) do boxes[value] = box end
+  end
+  for _, value in ipairs(found.inputs) do add(source_of("input", value), { value }) end
+  for _, value in ipairs(found.variables) do add(source_of("variable", value), { value }) end
+  for _, node in ipairs(found.nodes) do add(box_of(node, boxes), node.outputs) end
+  for _, value in ipairs(found.results) do
+    local box = boxes[value]
+    box.kind = box.kind == "op" and "result" or box.kind
   end
   return graph
 end
@@ -170,9 +159,10 @@ plotgraph.plot_graph = args.define(WHO,
     { "svg", "a file to save the drawing as, instead of printing the list", args.none,
       type = "string" },
   }, function(o)
-    local job = o.job
-    if type(job) ~= "table" or type(job.graph) ~= "function" then
-      core.fail("%s: job must be a job, got %s", WHO, args.describe(job))
+    local job = job_parts.check(WHO, o.job)
+    if o.which ~= "traced" and o.which ~= "optimized" then
+      core.fail("%s: which must be \"traced\" or \"optimized\", got %s", WHO,
+        args.describe(o.which))
     end
     svg.check_texts(WHO, o, { "svg" })
     if o.svg then return drawing(job, o.which):save(WHO, o.svg) end
