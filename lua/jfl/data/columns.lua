@@ -10,6 +10,7 @@ local Set = {}
 
 -- The names of a set's columns in their order, and why that is known.
 local orders = setmetatable({}, { __mode = "k" })
+local draws = setmetatable({}, { __mode = "k" })
 
 function Set:__tostring()
   local parts = {}
@@ -27,6 +28,13 @@ function columns.set(list)
   orders[self] = order
   return setmetatable(self, Set)
 end
+
+--- Gives a set a way of its own to be shuffled: draw(seed) gives the numbers of its items in an
+-- order.
+function columns.shuffle_by(set, draw) draws[set] = draw end
+
+--- How a set is shuffled; nil: as all are.
+function columns.draw(set) return draws[set] end
 
 --- The names of a set's columns in their order; nil for any other value.
 function columns.order(set) return orders[set] end

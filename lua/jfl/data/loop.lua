@@ -78,7 +78,9 @@ function loop.new_seed(self) return (self.own_seed or core.get("seed")) % 2 ^ 47
 
 --- The order of an epoch's items.
 function loop.order(self, epoch, seed)
-  return loop.shuffled(self.items, loop.epoch_seed(self, epoch, seed))
+  local own = loop.epoch_seed(self, epoch, seed)
+  if self.draw then return self.draw(own) end
+  return loop.shuffled(self.items, own)
 end
 
 --- The step from item `first` to `final` of the present epoch: epoch, first, last, order (or nil),
@@ -374,7 +376,8 @@ end
 -- there are; size, how many of them a step takes; drop_last; columns, what rows needs;
 -- rank and ranks, of a loop that is split over several; rows(loop, first, last), which gives a
 -- step's values; own_seed, or nothing for the session's; stop(), or nothing, which the end of the
--- loop calls.
+-- loop calls; draw(seed), or nothing, which gives the order of an epoch; endless, of a loop whose one
+-- epoch has no end.
 function loop.new(who, o)
   args.integer(who, "epochs", o.epochs, 1)
   args.expect(who, "shuffle", o.shuffle, "boolean")
@@ -382,7 +385,8 @@ function loop.new(who, o)
   local self = setmetatable({ name = o.name, epochs = o.epochs, shuffle = o.shuffle, epoch = 1,
     index = 0, items = o.items, size = o.size, drop_last = o.drop_last, rows = o.rows,
     rank = o.rank or 0, ranks = o.ranks or false, columns = o.columns,
-    stop = o.stop or false, own_seed = o.own_seed or false, count = false,
+    stop = o.stop or false, own_seed = o.own_seed or false, count = false, draw = o.draw or false,
+    endless = o.endless or false,
     order = false, seed = false, taken = 0, by_for = false, within = enclosing() or false }, Loop)
   serial = serial + 1
   self.serial, self.at = serial, self.within and self.within.taken
