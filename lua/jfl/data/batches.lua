@@ -77,7 +77,7 @@ local function list_rows(name, column, step)
     local item = column[sample(step, i)]
     values[#values + 1] = of and lazy.value(WHO, column, item) or item
   end
-  return put_together(name, values, #values)
+  return of and of.as_list and values or put_together(name, values, #values)
 end
 
 -- Which row stands for each of n, where some are left out: the next that is not; nil where none is.

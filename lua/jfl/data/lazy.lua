@@ -13,8 +13,8 @@ local Lazy = {}
 function Lazy:__tostring() return known[self].text(#self) end
 
 --- Makes a list of items such a column. about: spec, what a loader makes of each, or decode(bytes,
--- what), which gives a value; text(n), what the list is called; index, of items that are numbers:
--- { paths, files, offsets, sizes }, where file files[item] has so many bytes; bad, "skip" where what
+-- what), which gives a value, and as_list, where those of a batch stay a list; text(n), what the list is called; index, of items that are numbers:
+-- { paths, files, offsets, sizes, names }, where file files[item] has so many bytes; bad, "skip" where what
 -- cannot be read is left out.
 function lazy.column(items, about)
   known[items] = about
@@ -53,10 +53,9 @@ end
 
 --- The value of an item of a column without a spec.
 function lazy.value(who, list, item)
-  local path, offset = lazy.place(list, item)
-  local name = list and known[list].index.names and known[list].index.names[item]
-  local what = name and ("%s: %s"):format(path, name) or ("%s: at byte %.0f"):format(path, offset)
-  return known[list].decode(bytes_of(who, list, item), ("%s: %s"):format(who, what))
+  local about = known[list]
+  local what = ("%s: %s: %s"):format(who, lazy.place(list, item), about.index.names[item])
+  return about.decode(bytes_of(who, list, item), what)
 end
 
 return lazy

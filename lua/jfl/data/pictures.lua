@@ -204,15 +204,16 @@ local function sorted_names(path)
   return list
 end
 
--- Adds the pictures of a class: those in its folder, and in folders within that. Counts in
--- `others`, by their endings, pictures of kinds that cannot be read.
-local function add_class(paths, labels, folder, label, others)
+-- Adds the files of a class with one of the endings: those in its folder, and in folders within
+-- that. Counts in `others`, by their endings, pictures of kinds that cannot be read.
+local function add_class(found, folder, label, endings, others)
   for _, name in ipairs(sorted_names(folder)) do
     local path, ending = folder .. "/" .. name, ending_of(name)
     if core.is_directory(path) then
-      add_class(paths, labels, path, label, others)
-    elseif ENDINGS[ending] and core.is_file(path) then
-      paths[#paths + 1], labels[#labels + 1] = path, label
+      add_class(found, path, label, endings, others)
+    elseif endings[ending] and core.is_file(path) then
+      table.insert(found.paths, path)
+      table.insert(found.labels, label)
     elseif OTHERS[ending] then
       others[ending] = (others[ending] or 0) + 1
     end
@@ -227,43 +228,45 @@ local function counted(others)
   return #list > 0 and table.concat(list, ", ") or nil
 end
 
--- The paths and labels of all classes, each of which must have a picture.
-local function read_classes(who, root, classes)
-  local paths, labels, others = {}, {}, {}
+-- The paths and labels of all classes, each of which must have a file.
+local function read_classes(who, root, classes, endings, listed)
+  local found, others = { paths = {}, labels = {} }, {}
   for i, name in ipairs(classes) do
-    local before, left_out = #paths, {}
-    add_class(paths, labels, root .. "/" .. name, i - 1, left_out)
-    if #paths == before then
+    local before, left_out = #found.paths, {}
+    add_class(found, root .. "/" .. name, i - 1, endings, left_out)
+    if #found.paths == before then
       local left = counted(left_out)
-      core.fail("%s: '%s/%s' must have .jpg, .jpeg or .png files, as each folder there is a class, "
-        .. "got none%s", who, root, name, left and " but " .. left .. ", which are not read" or "")
+      core.fail("%s: '%s/%s' must have %s files, as each folder there is a class, got none%s", who,
+        root, name, listed, left and " but " .. left .. ", which are not read" or "")
     end
     for ending, count in pairs(left_out) do others[ending] = (others[ending] or 0) + count end
   end
   local left = counted(others)
   if left then warn.say("%s: '%s': pictures that are not read: %s", who, root, left) end
-  return paths, labels
+  return found.paths, found.labels
 end
 
-local function classes_in(who, folder)
+--- The files with these endings in a folder that has a sub-folder for each class, their classes'
+-- numbers from 0, and the classes' names. listed: the endings, for messages.
+function pictures.classes(who, folder, endings, listed)
   local classes = {}
-  if not core.is_directory(folder) then
+  if not core.is_directory(args.expect(who, "path", folder, "string")) then
     core.fail("%s: path must be a directory, got '%s', which is none", who, folder)
   end
   for _, name in ipairs(sorted_names(folder)) do
     if core.is_directory(folder .. "/" .. name) then classes[#classes + 1] = name end
   end
-  return classes
+  if #classes == 0 then
+    core.fail("%s: '%s' must have a folder for each class with %s files, got no folders", who,
+      folder, listed)
+  end
+  local paths, labels = read_classes(who, folder, classes, endings, listed)
+  return paths, labels, classes
 end
 
 local function folder(who, o)
-  local classes = classes_in(who, args.expect(who, "path", o.path, "string"))
   local about = pictures.read_column(who, o)
-  if #classes == 0 then
-    core.fail("%s: '%s' must have a folder for each class with .jpg, .jpeg or .png files, got no "
-      .. "folders", who, o.path)
-  end
-  local paths, labels = read_classes(who, o.path, classes)
+  local paths, labels, classes = pictures.classes(who, o.path, ENDINGS, ".jpg, .jpeg or .png")
   local set = columns.set { { "images", lazy.column(paths, about) },
     { "labels", core.from_table(labels, "int32") } }
   set.classes = classes
