@@ -105,8 +105,8 @@ static void sample_numbers(lua_State *L, int i, jfl_numbers_spec *out)
   out->pads = sample_is_set(L, i, "pads");
 }
 
-/* Reads { kind = "picture", "numbers" or "sound", feature =, and what such a sample has } at i; what
-   the spec points to lives as long as the table and *mel. */
+/* Reads { kind = "picture", "numbers" or "sound", feature =, and what such a sample has } at i;
+   what the spec points to lives as long as the table and *mel. */
 static jfl_sample_spec need_spec(lua_State *L, int i, jfl_mel_spec *mel)
 {
   static const char *const kinds[] = { "picture", "numbers", "sound", NULL };

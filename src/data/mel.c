@@ -124,8 +124,8 @@ jfl_status jf_mel_check(const char *who, const jfl_mel_spec *s)
   else if (s->bands < 1 || s->bands > MOST_BANDS)
     r = jf_fail_argument(JFL_EINVAL, "bands", "must be from 1 to %d, got %d", MOST_BANDS, s->bands);
   else if (!(s->low >= 0 && s->low < mel_high(s) && mel_high(s) <= s->rate / 2.0))
-    r = jf_fail_argument(JFL_EINVAL, "low and high", "must be from 0 to %g Hz, the lower one first, "
-                         "got %g and %g", s->rate / 2.0, s->low, mel_high(s));
+    r = jf_fail_argument(JFL_EINVAL, "low and high", "must be from 0 to %g Hz, the lower one first,"
+                         " got %g and %g", s->rate / 2.0, s->low, mel_high(s));
   else if ((unsigned)s->scale > JFL_HTK || (unsigned)s->log > JFL_MEL_WHISPER)
     r = jf_fail_argument(JFL_EINVAL, "scale and log", "must be one of those of jfl.h");
   return r == JFL_OK ? r : jf_need_told(who, r);

@@ -209,8 +209,8 @@ jfl_status jf_feature_numbers(const jf_feature *feature, const jfl_numbers_spec 
   if (s.n > s.most || (s.n < s.most && !spec->pads)) {
     char text[JF_SHAPE_STR];
     return jf_fail(JFL_EDATA, "the feature must have %s%lld numbers, as its shape %s has, got %lld",
-                   spec->pads ? "at most " : "", (long long)s.most, jf_shape_str(&spec->shape, text),
-                   (long long)s.n);
+                   spec->pads ? "at most " : "", (long long)s.most,
+                   jf_shape_str(&spec->shape, text), (long long)s.n);
   }
   const size_t size = jfl_dtype_size(spec->dtype);
   memset((char *)out + (size_t)s.n * size, 0, (size_t)(s.most - s.n) * size);

@@ -1,5 +1,5 @@
-/* What archives pack: members of a tar file, records of an OFRecord file. Only headers are read, and
-   every size is checked against the file before it is believed. */
+/* What archives pack: members of a tar file, records of an OFRecord file. Only headers are read,
+   and every size is checked against the file before it is believed. */
 #include "data/data.h"
 #include "system/system.h"
 

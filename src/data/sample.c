@@ -13,8 +13,8 @@ static jfl_status numbers_check(const char *who, const jfl_sample_spec *s)
   if (!s->feature)
     return jf_need_told(who, jf_fail_argument(JFL_EINVAL, "feature", "must be given for numbers"));
   if ((unsigned)of->dtype >= JFL_N_DTYPE || of->dtype == JFL_F16 || of->dtype == JFL_BF16)
-    return jf_need_told(who, jf_fail_argument(JFL_EDTYPE, "dtype", "must be float32, float64, int8, "
-                                              "uint8, int32 or int64"));
+    return jf_need_told(who, jf_fail_argument(JFL_EDTYPE, "dtype", "must be float32, float64, "
+                                              "int8, uint8, int32 or int64"));
   JF_TRY(jf_shape_check(&of->shape, "numbers"));
   if (jf_numel(&of->shape) <= MOST_SAMPLE / 8 && of->shape.n < JFL_MAXDIM) return JFL_OK;
   return jf_need_told(who, jf_fail_argument(JFL_ESHAPE, "shape", "must be smaller"));

@@ -1,4 +1,5 @@
-/* Sounds: samples of a WAV file at the rate, of the length and with the channels that are asked for.
+/* Sounds: samples of a WAV file at the rate, of the length and with the channels that are asked
+   for.
 
    Another rate is made as Smith, "Digital audio resampling" (2002), has it: each result is a sum
    of the samples around it, weighted by a sinc that ends under a window of squared cosine. */
@@ -7,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* CROSSINGS: how often the sinc is 0 on either side, at the lower of both rates. ROLL_OFF: the share
-   of what that rate can hold which is kept. */
+/* CROSSINGS: how often the sinc is 0 on either side, at the lower of both rates. ROLL_OFF: the
+   share of what that rate can hold which is kept. */
 enum { CROSSINGS = 16, MOST_TABLE = 1 << 20, LEAST_RATE = 100, MOST_RATE = 768000 };
 static const double ROLL_OFF = 0.97, PI = 3.14159265358979323846;
 static const int64_t MOST_LENGTH = (int64_t)1 << 28;

@@ -288,7 +288,8 @@ batches.batches = args.define(WHO, "Puts single samples together to batches.", {
   local rank, ranks = read_ranks(o, n)
   return loop.new(WHO, { name = o.name, rank = rank, ranks = ranks,
     epochs = o.epochs, shuffle = o.shuffle, items = n,
-    size = o.batch_size, drop_last = o.drop_last, own_seed = o.seed, columns = true, stop = stop, draw = draw,
+    size = o.batch_size, drop_last = o.drop_last, own_seed = o.seed, columns = true, stop = stop,
+    draw = draw,
     rows = function(self, first, last) return rows(self, loop.step(self, first, last)) end })
 end)
 

@@ -10,12 +10,16 @@ local known = setmetatable({}, { __mode = "k" })
 
 local Lazy = {}
 
+-- A column that is counted has the number i as its item i, and no list of them.
+function Lazy:__index(i) return known[self].counted and i or nil end
+
 function Lazy:__tostring() return known[self].text(#self) end
 
 --- Makes a list of items such a column. about: spec, what a loader makes of each, or decode(bytes,
--- what), which gives a value, and as_list, where those of a batch stay a list; text(n), what the list is called; index, of items that are numbers:
--- { paths, files, offsets, sizes, names }, where file files[item] has so many bytes; bad, "skip" where what
--- cannot be read is left out.
+-- what), which gives a value, and as_list, where those of a batch stay a list; text(n), what the
+-- list is called; counted, of one whose items are 1, 2, 3 without a list of them; index, of items
+-- that are numbers: { paths, files, offsets, sizes, names }, where file files[item] has so many
+-- bytes; bad, "skip" where what cannot be read is left out.
 function lazy.column(items, about)
   known[items] = about
   return setmetatable(items, Lazy)

@@ -282,8 +282,8 @@ local OF_FOLDER = pictures.parameters { { "path", "of the folder", type = "strin
 -- out. What augment changes follows from flow.random.seed, the epoch and the picture's number, so a
 -- loop that goes on from a checkpoint gives the same; for a set without it, as for validation, call
 -- this once more.
-pictures.image_folder = args.define("data.image_folder", "A folder of pictures, with a sub-folder a "
-  .. "class: a data set with images, labels (int32, from 0) and classes, their names.", {
+pictures.image_folder = args.define("data.image_folder", "A folder of pictures, with a sub-folder "
+  .. "a class: a data set with images, labels (int32, from 0) and classes, their names.", {
   returns = "PictureFolder", unpack(OF_FOLDER),
 }, function(o) return folder("data.image_folder", o) end)
 

@@ -6,6 +6,7 @@ local core = require "jfl.core"
 local lazy = require "jfl.data.lazy"
 local loop = require "jfl.data.loop"
 local npy = require "jfl.nd.npy"
+local orders = require "jfl.data.orders"
 local pictures = require "jfl.data.pictures"
 local plain = require "jfl.base.plain"
 local sounds = require "jfl.data.sounds"
@@ -149,7 +150,8 @@ local function add_to(index, file, member, names, offsets, sizes)
   index.names[n] = names[member]
 end
 
--- The member for each column of a sample; nil and the column that it lacks, or whose member is empty.
+-- The member for each column of a sample; nil and the column that it lacks, or whose member is
+-- empty.
 local function members_of(sample, wanted, sizes)
   local list = {}
   for k, column in ipairs(wanted) do
@@ -182,30 +184,7 @@ local function add_shard(indices, wanted, paths, file, skips)
   return wanted, added
 end
 
--- ---- orders ----
-
--- Shards in an order that the seed decides, and in that each sample at random out of a buffer of so
--- many: those that are read one after another lie close together.
-local function draw_of(counts, buffer)
-  local firsts, n = {}, 0
-  for i, count in ipairs(counts) do firsts[i], n = n, n + count end
-  return function(seed)
-    local stream, order, held = {}, {}, {}
-    for _, shard in ipairs(loop.shuffled(#counts, seed)) do
-      for i = 1, counts[shard] do stream[#stream + 1] = firsts[shard] + i end
-    end
-    local places = loop.shuffled(n, seed + 1)
-    for i = 1, n + math.min(buffer, n) - 1 do
-      held[#held + 1] = stream[i]
-      if #held >= buffer or i >= n then
-        local at = places[(i - 1) % n + 1] % #held + 1
-        order[#order + 1], held[at] = held[at], held[#held]
-        held[#held] = nil
-      end
-    end
-    return order
-  end
-end
+-- ---- columns ----
 
 local function numbers(n)
   local list = {}
@@ -235,7 +214,8 @@ local function parameters()
     .. "\"cls\"}; \"jpg;png\": whichever there is; else those of the first sample", args.none,
     type = "string[]" }
   list[#list + 1] = { "buffer", "with shuffle: shards have an order of their own, and of so many "
-    .. "samples behind one another one is drawn; else all are shuffled", args.none, type = "integer" }
+    .. "samples behind one another one is drawn; else all are shuffled", args.none,
+    type = "integer" }
   for _, param in ipairs(sounds.PARAMS) do
     if param[1] ~= "bad" then list[#list + 1] = param[1] ~= "seconds" and param
       or { "seconds", param[2], args.none, type = "number" } end
@@ -253,11 +233,11 @@ local function check(o)
   if o.buffer ~= nil then args.integer(WHO, "buffer", o.buffer, 1) end
 end
 
---- The samples in tar archives, as the tools of WebDataset write them: members whose names are alike
--- up to the first dot make a sample, and what follows the dot says what each is. The first of jpg,
--- jpeg and png are pictures, wav sounds, npy arrays, cls classes, int32, txt texts, and json tables.
--- Archives are read where they are, and nothing is unpacked to the disk; where their samples lie is
--- read when this is called, the samples when their batch is due.
+--- The samples in tar archives, as the tools of WebDataset write them: members whose names are
+-- alike up to the first dot make a sample, and what follows the dot says what each is. The first of
+-- jpg, jpeg and png are pictures, wav sounds, npy arrays, cls classes, int32, txt texts, and json
+-- tables. Archives are read where they are, and nothing is unpacked to the disk; where their
+-- samples lie is read when this is called, the samples when their batch is due.
 shards.webdataset = args.define(WHO, "Samples in tar archives as a data set: a column for each "
   .. "ending.", { returns = "DataColumns", unpack(parameters()) }, function(o)
   check(o)
@@ -274,7 +254,11 @@ shards.webdataset = args.define(WHO, "Samples in tar archives as a data set: a c
     list[k] = { title, column_of(title, about_of(name, o), indices[k], n) }
   end
   local set = columns.set(list)
-  if o.buffer then columns.shuffle_by(set, draw_of(counts, o.buffer)) end
+  if o.buffer then
+    columns.shuffle_by(set, function(seed)
+      return orders.buffered(counts, loop.shuffled(#counts, seed), o.buffer, seed + 1)
+    end)
+  end
   return set
 end)
 

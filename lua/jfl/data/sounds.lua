@@ -67,8 +67,8 @@ sounds.PARAMS = {
     .. "else samples", args.none, type = "boolean|table" },
   { "part", "which part of longer ones is kept: the first, or one that changes from epoch to epoch",
     "first", type = '"first"|"random"' },
-  { "bad", "what a file is that cannot be read: an \"error\", or \"skip\": another one of the batch "
-    .. "stands in its place", "error" },
+  { "bad", "what a file is that cannot be read: an \"error\", or \"skip\": another one of the "
+    .. "batch stands in its place", "error" },
 }
 
 --- What a column of sounds is, of the options of a call.
@@ -156,7 +156,8 @@ local function u32(n) return u16(n % 65536) .. u16(math.floor(n / 65536)) end
 local function frames_of(sound, channels)
   local n = sound.size / channels
   local out = core.array("uint8", { 2 * sound.size })
-  local to, from = ffi.cast("uint8_t *", core.pointer(out)), ffi.cast("float *", core.pointer(sound))
+  local to = ffi.cast("uint8_t *", core.pointer(out))
+  local from = ffi.cast("float *", core.pointer(sound))
   for c = 0, channels - 1 do
     for i = 0, n - 1 do
       local v = math.floor(from[c * n + i] * 32767 + 0.5)
@@ -202,8 +203,8 @@ sounds.save_sound = args.define("data.save_sound", "Saves a sound as a WAV file.
 end)
 
 --- The sound at another rate: a sum of the samples around each result, weighted by a sinc that ends
--- under a window (Smith, "Digital audio resampling", 2002). What the lower rate cannot hold is taken
--- away.
+-- under a window (Smith, "Digital audio resampling", 2002). What the lower rate cannot hold is
+-- taken away.
 sounds.resample = args.define("data.resample", "A sound at another rate.", {
   returns = "NdArray", { "sound", "(samples) or (channels, samples)", type = "NdArray" },
   { "from", "its samples a second", type = "integer" },
@@ -216,10 +217,10 @@ end)
 
 --- How loud a sound is around frequencies that lie evenly on the mel scale, window by window:
 -- (bands, windows). Each window of n_fft samples, hop behind the one before, goes under Hann's
--- window; the sound goes on mirrored at its ends. scale and norm are "slaney" as librosa has them, or
--- "htk" and "none". log: "log", the natural logarithm, "none", or "whisper", what Whisper's networks
--- take, with n_fft = 400, hop = 160 and 80 or 128 bands of sounds at 16000 Hz, which are 30 seconds
--- long.
+-- window; the sound goes on mirrored at its ends. scale and norm are "slaney" as librosa has them,
+-- or "htk" and "none". log: "log", the natural logarithm, "none", or "whisper", what Whisper's
+-- networks take, with n_fft = 400, hop = 160 and 80 or 128 bands of sounds at 16000 Hz, which are
+-- 30 seconds long.
 sounds.mel = args.define("data.mel", "The mel spectrogram of a sound.", {
   returns = "NdArray", { "sound", "(samples) or (channels, samples)", type = "NdArray" },
   { "rate", "samples a second", 16000 },
@@ -227,7 +228,8 @@ sounds.mel = args.define("data.mel", "The mel spectrogram of a sound.", {
   { "bands", "how many", MEL.bands },
   { "low", "Hz where the lowest begins", MEL.low },
   { "high", "Hz where the highest ends; 0: half the rate", MEL.high },
-  { "scale", "slaney or htk", MEL.scale }, { "norm", "slaney: one area; none: one height", MEL.norm },
+  { "scale", "slaney or htk", MEL.scale },
+  { "norm", "slaney: bands of one area; none: of one height", MEL.norm },
   { "log", "log, whisper or none", MEL.log },
 }, function(o)
   local who = "data.mel"
