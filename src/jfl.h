@@ -257,6 +257,99 @@ JFL_API jfl_status jfl_loader_want(jfl_loader *l, const char *const *path, const
 JFL_API jfl_status jfl_loader_take(jfl_loader *l, jfl_array **out);
 JFL_API void jfl_loader_free(jfl_loader *l);
 
+/* ---- samples of other kinds, and in archives ---- */
+
+/* A sample's bytes: `size` of a file from `offset` on; size 0: all from there. */
+typedef struct jfl_place { const char *path; int64_t offset, size; uint64_t seed; } jfl_place;
+
+/* What the seed changes in a picture's colours, where they are not 0: each is multiplied by a
+   factor from 1 - s (0 at least) to 1 + s, or turned by -s to s on the circle of hues. Then those
+   of JFL_F32, from 0 to 1, become (v - mean) / std, channel by channel, where std is not 0. */
+typedef struct jfl_colours {
+  double brightness, contrast, saturation, hue;
+  double mean[3], std[3];
+  int bgr;                     /* channels in the order blue, green, red */
+} jfl_colours;
+
+/* Numbers of a list in a record, or its bytes, each from -128 to 127. */
+typedef struct jfl_numbers_spec {
+  jfl_dtype dtype;
+  jfl_shape shape;             /* of a sample */
+  int pads;                    /* shorter lists end with zeros; else they are errors */
+} jfl_numbers_spec;
+
+/* The logarithms of how loud a sound is around frequencies that lie on the mel scale: of windows of
+   n_fft samples, each `hop` behind the one before, the squared spectrum is summed under `bands`
+   triangles from `low` to `high` Hz. */
+typedef enum jfl_mel_scale { JFL_SLANEY, JFL_HTK } jfl_mel_scale;
+typedef enum jfl_mel_log {
+  JFL_MEL_POWER,               /* sums as they are */
+  JFL_MEL_LOG,                 /* their natural logarithms, of 1e-10 at least */
+  JFL_MEL_WHISPER              /* as Whisper has them: log10, at most 8 below the largest, plus 4,
+                                  over 4; the last window is left out */
+} jfl_mel_log;
+typedef struct jfl_mel_spec {
+  int rate, n_fft, hop, bands;
+  double low, high;            /* high 0: rate / 2 */
+  jfl_mel_scale scale;
+  int unit_area;               /* triangles have one area, else one height */
+  jfl_mel_log log;
+} jfl_mel_spec;
+typedef struct jfl_sound_spec {
+  int rate;                    /* samples a second; 0: as the file has */
+  int channels;                /* 1: their mean; 0: as the file has */
+  int64_t length;              /* samples: longer ones are cut, shorter ones end with silence;
+                                  0: as the file has */
+  int part;                    /* the seed chooses which part of a longer one is kept, else the
+                                  first */
+  const jfl_mel_spec *mel;     /* NULL: samples, (channels, length); else (bands, windows) of 1
+                                  channel */
+} jfl_sound_spec;
+
+typedef enum jfl_sample_kind { JFL_PICTURE, JFL_NUMBERS, JFL_SOUND } jfl_sample_kind;
+typedef struct jfl_sample_spec {
+  jfl_sample_kind kind;
+  const char *feature;         /* the bytes are one of OneFlow's records, and this feature of it is
+                                  the sample; NULL: they are the sample */
+  jfl_picture_spec picture;
+  jfl_colours colours;
+  jfl_numbers_spec numbers;    /* of records alone */
+  jfl_sound_spec sound;        /* float32; in loaders with a length */
+} jfl_sample_spec;
+/* One sample of n bytes as a new array: of a picture as jfl_picture_decode, of numbers of their
+   shape, of a sound as the spec says. */
+JFL_API jfl_status jfl_sample_decode(const void *data, size_t n, const jfl_sample_spec *spec,
+                                     uint64_t seed, jfl_array **out);
+/* A loader as above of samples of any kind, and a batch of n of them. */
+JFL_API jfl_status jfl_loader_of(const jfl_sample_spec *spec, int workers, jfl_loader **out);
+JFL_API jfl_status jfl_loader_want_places(jfl_loader *l, const jfl_place *place, int n);
+/* As jfl_loader_take, but what cannot be read is no error: its place in the batch has zeros. */
+JFL_API jfl_status jfl_loader_take_some(jfl_loader *l, jfl_array **out);
+/* Item k, from 0, of those in the last batch of jfl_loader_take_some that could not be read: which
+   it is, and why, as this thread's last error. Returns 0 where there are fewer. */
+JFL_API int jfl_loader_bad(const jfl_loader *l, int k, int *item, const char **why);
+
+/* The head of a WAV file: samples a second, channels, samples of each. */
+typedef struct jfl_sound_info { int rate, channels; int64_t length; } jfl_sound_info;
+JFL_API jfl_status jfl_sound_head(const void *data, size_t n, jfl_sound_info *out);
+/* The sound (samples) or (channels, samples), float32, at another rate: each result is a sum of
+   those around it, weighted by a sinc under a window. */
+JFL_API jfl_status jfl_sound_resample(const jfl_array *sound, int from, int to, jfl_array **out);
+/* (bands, windows), or of (channels, samples) (channels, bands, windows). */
+JFL_API jfl_status jfl_mel(const jfl_array *sound, const jfl_mel_spec *spec, jfl_array **out);
+
+/* What a file packs, in its order: members of a tar archive that are files, or records as OneFlow
+   writes them. Headers are read, and nothing is unpacked. */
+typedef struct jfl_pack jfl_pack;
+typedef enum jfl_pack_kind { JFL_TAR, JFL_OFRECORD } jfl_pack_kind;
+typedef struct jfl_member { const char *name; int64_t offset, size; } jfl_member;
+/* Damaged ones, and sizes that the file cannot hold, are JFL_EDATA. */
+JFL_API jfl_status jfl_pack_open(const char *path, jfl_pack_kind kind, jfl_pack **out);
+JFL_API int64_t jfl_pack_count(const jfl_pack *p);
+/* Member i, from 0, whose name lives as long as p; that of a record is "". */
+JFL_API jfl_status jfl_pack_member(const jfl_pack *p, int64_t i, jfl_member *out);
+JFL_API void jfl_pack_free(jfl_pack *p);
+
 /* ---- tables in text files (CSV) ---- */
 
 typedef struct jfl_csv jfl_csv;

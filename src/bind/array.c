@@ -48,6 +48,13 @@ void jf_account(lua_State *L, jf_larray *b)
   if (st->live > st->limit) bind_array_collect(L, st);
 }
 
+int jf_give_array(lua_State *L, jf_larray *b, jfl_array *a)
+{
+  jf_set_array(b, a);
+  jf_account(L, b);
+  return 1;
+}
+
 jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s)
 {
   jf_larray *b = jf_push_array(L);

@@ -11,7 +11,7 @@
        convert  graph  deliver
        failed
        calls
-       request  notes
+       request  notes  sample
        options  compress  output  picture  csv  system  text
        array    body
        args     state
@@ -207,6 +207,8 @@ jf_larray *jf_push_array(lua_State *L);
 void jf_set_array(jf_larray *b, jfl_array *a);
 /* Counts b's bytes and collects garbage when that is due, so every array must be in a userdata. */
 void jf_account(lua_State *L, jf_larray *b);
+/* Puts a new array of the core into b, which is on top; returns 1. */
+int jf_give_array(lua_State *L, jf_larray *b, jfl_array *a);
 jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);
 /* Pushes a copy of b, which a message calls `what`, under another dtype. */
 jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossless,
@@ -418,12 +420,16 @@ const char **jf_push_list(lua_State *L, int i, const char *who, const char *what
 const jfl_note *jf_push_notes(lua_State *L, int i, int *n);
 
 /* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,
-   output.c, compress.c, picture.c, csv.c, text.c) */
+   output.c, compress.c, picture.c, sample.c, csv.c, text.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_task_functions[], jf_profile_functions[],
   jf_system_functions[],
   jf_output_functions[], jf_file_functions[], jf_compress_functions[], jf_picture_functions[],
-  jf_csv_functions[], jf_text_functions[], jf_world_functions[];
+  jf_sample_functions[], jf_csv_functions[], jf_text_functions[], jf_world_functions[];
+
+/* Reads { fit =, channels =, height =, width =, shorter =, area =, aspect =, flip =, planes =,
+   dtype = } at i. */
+jfl_picture_spec jf_need_picture_spec(lua_State *L, int i);
 
 /* Meets the other ranks and tells which one this is, of how many; all but the first print nothing
    from then on (world.c). */

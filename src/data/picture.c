@@ -8,7 +8,6 @@
 /* TRIES: how often a random part is drawn that lies within the picture. MOST_RATIO: deflate never
    packs more bytes into one. MOST_PIXELS: a JPEG takes a bit or more for each block of 64. */
 enum { TRIES = 10, MOST_RATIO = 1032, MOST_PIXELS = 8 * 64 };
-static const size_t MOST_FILE = (size_t)1 << 30;
 
 void *jf_room_for(jf_room *r, size_t n)
 {
@@ -22,6 +21,8 @@ void *jf_room_for(jf_room *r, size_t n)
 void jf_decoder_free(jf_decoder *d)
 {
   jf_jpeg_free(d->jpeg);
+  jf_input_close(&d->input);
+  jf_mel_free(d->mel);
   jf_room *const rooms[] = { &d->pixels, &d->other, &d->taps, &d->line, &d->file };
   for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) jf_free(rooms[i]->p);
   *d = (jf_decoder){ 0 };
@@ -205,31 +206,9 @@ jfl_status jf_picture_read(jf_decoder *d, const void *data, size_t n, const jfl_
   return picture_write(d, &p, &part, s, mirror, out);
 }
 
-/* ---- files ---- */
+/* ---- the whole picture ---- */
 
-static jfl_status file_room(void *decoder, int64_t size, void **out)
-{
-  jf_decoder *d = decoder;
-  if (size <= 0 || (size_t)size > MOST_FILE)
-    return jf_fail(JFL_EDATA, "it must have from 1 byte to 1 GiB, got %lld bytes",
-                   (long long)size);
-  *out = jf_room_for(&d->file, (size_t)size);
-  return *out ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory");
-}
-
-jfl_status jf_picture_load(jf_decoder *d, const char *path, const jfl_picture_spec *s,
-                           uint64_t seed, void *out)
-{
-  size_t n = 0;
-  jfl_status r = jf_input_read(path, file_room, d, &n);
-  if (r == JFL_OK) r = jf_picture_read(d, d->file.p, n, s, seed, out);
-  return r == JFL_OK ? r : jf_blame(r, "%s: ", path);
-}
-
-/* ---- one picture ---- */
-
-/* The spec of a picture that keeps its extents. */
-static jfl_status picture_whole(jf_decoder *d, const void *data, size_t n, jfl_picture_spec *s)
+jfl_status jf_picture_fit(jf_decoder *d, const void *data, size_t n, jfl_picture_spec *s)
 {
   jf_pixels p = { 0 };
   if (s->fit != JFL_WHOLE) return JFL_OK;
@@ -240,28 +219,17 @@ static jfl_status picture_whole(jf_decoder *d, const void *data, size_t n, jfl_p
   return JFL_OK;
 }
 
-static jfl_status picture_new(jf_decoder *d, const void *data, size_t n, jfl_picture_spec s,
-                              uint64_t seed, jfl_array **out)
+jfl_shape jf_picture_shape(const jfl_picture_spec *s)
 {
-  jfl_array *a;
-  JF_TRY(picture_whole(d, data, n, &s));
-  jfl_shape shape = { 3, { s.height, s.width, s.channels } };
-  if (s.planes) shape = (jfl_shape){ 3, { s.channels, s.height, s.width } };
-  JF_TRY(jfl_array_new(s.dtype, &shape, &a));
-  jfl_status r = jf_picture_read(d, data, n, &s, seed, jfl_array_data(a));
-  if (r == JFL_OK) *out = a;
-  else jfl_array_unref(a);
-  return r;
+  if (s->planes) return (jfl_shape){ 3, { s->channels, s->height, s->width } };
+  return (jfl_shape){ 3, { s->height, s->width, s->channels } };
 }
 
 jfl_status jfl_picture_decode(const void *data, size_t n, const jfl_picture_spec *spec,
                               uint64_t seed, jfl_array **out)
 {
-  jf_decoder d = { 0 };
-  if (n) JF_NEED_POINTER(data);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTER(spec);
   JF_TRY(jf_picture_check(__func__, spec));
-  jfl_status r = picture_new(&d, data, n, *spec, seed, out);
-  jf_decoder_free(&d);
-  return r;
+  return jfl_sample_decode(data, n, &(jfl_sample_spec){ .kind = JFL_PICTURE, .picture = *spec },
+                           seed, out);
 }

@@ -4,8 +4,9 @@ local ahead = require "jfl.data.ahead"
 local args = require "jfl.base.args"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
+local lazy = require "jfl.data.lazy"
 local loop = require "jfl.data.loop"
-local pictures = require "jfl.data.pictures"
+local warn = require "jfl.base.warn"
 
 local batches = {}
 
@@ -71,26 +72,82 @@ local function indices_of(step)
 end
 
 local function list_rows(name, column, step)
-  local values = {}
-  for i = step.first, step.last do values[#values + 1] = column[sample(step, i)] end
-  return put_together(name, values, #values)
+  local values, of = {}, lazy.of(column)
+  for i = step.first, step.last do
+    local item = column[sample(step, i)]
+    values[#values + 1] = of and lazy.value(WHO, column, item) or item
+  end
+  return of and of.as_list and values or put_together(name, values, #values)
+end
+
+-- Which row stands for each of n, where some are left out: the next that is not; nil where none is.
+local function stand_ins(bad, n)
+  local list, following = {}, nil
+  for i = 2 * n, 1, -1 do
+    local row = (i - 1) % n + 1
+    if not bad[row] then following = row end
+    if i <= n then list[i] = following end
+  end
+  return following and list
+end
+
+-- Tells once of each sample that is left out, in `told`, and puts others in their place.
+local function replace_bad(values, bad, n, told)
+  local rows = stand_ins(bad, n)
+  for row = 1, n do
+    if bad[row] and not rows then
+      core.fail("%s: none of the batch's %d samples can be read: %s", WHO, n, bad[row])
+    end
+    if bad[row] and not told[bad[row]] then
+      told[bad[row]] = true
+      warn.say("%s: left out: %s", WHO, bad[row])
+    end
+  end
+  local indices = {}
+  for i, row in ipairs(rows) do indices[i] = row - 1 end
+  for k, value in pairs(values) do
+    if core.type(value) == "array" then
+      values[k] = gather(value, core.from_table(indices, "int32"))
+    else
+      local list = {}
+      for i, row in ipairs(rows) do list[i] = value[row] end
+      values[k] = list
+    end
+  end
+end
+
+-- The loaders of columns that have one.
+local function loaders_of(list, workers)
+  local loaders = {}
+  for k, column in ipairs(list) do
+    local about = lazy.of(column)
+    loaders[k] = about and about.spec and ahead.loader(WHO, column, workers) or false
+  end
+  return loaders
+end
+
+local function add_bad(bad, more)
+  for row, why in pairs(more) do
+    bad = bad or {}
+    bad[row] = bad[row] or why
+  end
+  return bad
 end
 
 local function from_columns(list, titles, workers)
-  local loaders = {}
-  for k, column in ipairs(list) do
-    local spec = pictures.spec(column)
-    loaders[k] = spec and ahead.loader(column, spec, workers) or false
-  end
+  local loaders, told = loaders_of(list, workers), {}
   local function rows(self, whole)
     local step = loop.part(self, whole)
-    local values, indices = {}, step.order and indices_of(step)
+    local values, indices, bad = {}, step.order and indices_of(step), nil
     for k, column in ipairs(list) do
-      if loaders[k] then values[k] = loaders[k].take(self, whole)
+      local more
+      if loaders[k] then values[k], more = loaders[k].take(self, whole)
       elseif core.type(column) == "array" then values[k] = array_rows(column, step, indices)
       else values[k] = list_rows(("column %s"):format(titles and titles[k] or k), column, step)
       end
+      if more then bad = add_bad(bad, more) end
     end
+    if bad then replace_bad(values, bad, step.last - step.first + 1, told) end
     return unpack(values, 1, #list)
   end
   local function stop()
@@ -145,7 +202,8 @@ local function sample_of(list, fields)
   end
 end
 
--- How many samples there are, and the function from a step to its values.
+-- How many samples there are, the function from a step to its values, what ends that, and how the
+-- set is shuffled, where it has a way of its own.
 local function read_source(o)
   local source = o.samples
   if type(source) == "function" then
@@ -158,7 +216,9 @@ local function read_source(o)
     return #source, from_function(sample_of(source, o.columns), o.columns)
   end
   local list, titles = columns.read(WHO, source, o.columns)
-  return columns.count(WHO, list, titles), from_columns(list, titles, o.workers)
+  local n = columns.count(WHO, list, titles)
+  local rows, stop = from_columns(list, titles, o.workers)
+  return n, rows, stop, columns.draw(source)
 end
 
 local function check(o)
@@ -220,7 +280,7 @@ batches.batches = args.define(WHO, "Puts single samples together to batches.", {
   returns = "fun(): integer, integer, ...",
 }, function(o)
   check(o)
-  local n, rows, stop = read_source(o)
+  local n, rows, stop, draw = read_source(o)
   if o.drop_last and n < o.batch_size then
     core.fail("%s: batch_size must be at most the number of samples, %d, where drop_last is true, "
       .. "got %d", WHO, n, o.batch_size)
@@ -229,6 +289,7 @@ batches.batches = args.define(WHO, "Puts single samples together to batches.", {
   return loop.new(WHO, { name = o.name, rank = rank, ranks = ranks,
     epochs = o.epochs, shuffle = o.shuffle, items = n,
     size = o.batch_size, drop_last = o.drop_last, own_seed = o.seed, columns = true, stop = stop,
+    draw = draw,
     rows = function(self, first, last) return rows(self, loop.step(self, first, last)) end })
 end)
 

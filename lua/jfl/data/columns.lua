@@ -8,9 +8,11 @@ local columns = {}
 
 local Set = {}
 
--- The names of a set's columns in their order, and the sets whose items are batches.
+-- The names of a set's columns in their order; the sets whose items are batches; how sets are
+-- shuffled that have a way of their own.
 local orders = setmetatable({}, { __mode = "k" })
 local batched = setmetatable({}, { __mode = "k" })
+local draws = setmetatable({}, { __mode = "k" })
 
 function Set:__tostring()
   local parts = {}
@@ -32,6 +34,13 @@ end
 
 --- Whether the items of a set are known to be batches.
 function columns.in_batches(set) return batched[set] or false end
+
+--- Gives a set a way of its own to be shuffled: draw(seed) gives the numbers of its items in an
+-- order.
+function columns.shuffle_by(set, draw) draws[set] = draw end
+
+--- How a set is shuffled; nil: as all are.
+function columns.draw(set) return draws[set] end
 
 --- The names of a set's columns in their order; nil for any other value.
 function columns.order(set) return orders[set] end

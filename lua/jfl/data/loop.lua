@@ -78,7 +78,9 @@ function loop.new_seed(self) return (self.own_seed or core.get("seed")) % 2 ^ 47
 
 --- The order of an epoch's items.
 function loop.order(self, epoch, seed)
-  return loop.shuffled(self.items, loop.epoch_seed(self, epoch, seed))
+  local own = loop.epoch_seed(self, epoch, seed)
+  if self.draw then return self.draw(own) end
+  return loop.shuffled(self.items, own)
 end
 
 --- The step from item `first` to `final` of the present epoch: epoch, first, last, order (or nil),
@@ -153,7 +155,7 @@ end
 local function enclosing()
   local found
   for self in pairs(open) do
-    if self.taken > 0 and (not found or self.serial > found.serial)
+    if not self.endless and self.taken > 0 and (not found or self.serial > found.serial)
       and is_in_use(self) then
       found = self
     end
@@ -199,7 +201,7 @@ end
 -- ---- what is kept ----
 
 local function text_of(record)
-  return ("%d %d %d %d %s"):format(record.count, record.epoch, record.index, record.items,
+  return ("%d %d %.0f %.0f %s"):format(record.count, record.epoch, record.index, record.items,
     record.seed and ("%.0f"):format(record.seed) or "-")
 end
 
@@ -261,7 +263,12 @@ end
 -- Returns what differs between the data set and the saved one; within an epoch nothing may.
 local function mismatch(self, record)
   if record.index == 0 or record.index == record.items then return nil end
-  local where = ("the checkpoint was saved behind item %d of %d"):format(record.index, record.items)
+  local where = ("the checkpoint was saved behind item %.0f of %.0f"):format(record.index,
+    record.items)
+  if self.endless and record.items ~= self.items then
+    return ("the checkpoint was saved behind item %.0f of a data set of another size"):format(
+      record.index)
+  end
   if record.items ~= self.items then
     return ("%s, and now there are %d items"):format(where, self.items)
   end
@@ -286,6 +293,8 @@ local function tell_where(self)
   if self.n == 0 then
     tell(self, "was at its end in the checkpoint that was loaded, so it gives nothing; more epochs "
       .. "continue it, another name starts anew")
+  elseif self.endless then
+    tell(self, "goes on where the checkpoint was saved, behind item %.0f", self.index)
   elseif self.epoch > 1 or self.index > 0 then
     tell(self, "goes on where the checkpoint was saved, in epoch %d of %d behind item %d of %d",
       self.epoch, self.epochs, self.index, self.items)
@@ -371,10 +380,11 @@ local function resume(who, self)
 end
 
 --- Makes a loop of o, with the options that data.loop and data.batches share, and: items, how many
--- there are; size, how many of them a step takes; drop_last; columns, what rows needs;
--- rank and ranks, of a loop that is split over several; rows(loop, first, last), which gives a
--- step's values; own_seed, or nothing for the session's; stop(), or nothing, which the end of the
--- loop calls.
+-- there are; size, how many of them a step takes; drop_last; columns, what rows needs; rank and
+-- ranks, of a loop that is split over several; rows(loop, first, last), which gives a step's
+-- values; own_seed, or nothing for the session's; stop(), or nothing, which the end of the loop
+-- calls; draw(seed), or nothing, which gives the order of an epoch; endless, of a loop whose one
+-- epoch has no end.
 function loop.new(who, o)
   args.integer(who, "epochs", o.epochs, 1)
   args.expect(who, "shuffle", o.shuffle, "boolean")
@@ -382,8 +392,10 @@ function loop.new(who, o)
   local self = setmetatable({ name = o.name, epochs = o.epochs, shuffle = o.shuffle, epoch = 1,
     index = 0, items = o.items, size = o.size, drop_last = o.drop_last, rows = o.rows,
     rank = o.rank or 0, ranks = o.ranks or false, columns = o.columns,
-    stop = o.stop or false, own_seed = o.own_seed or false, count = false,
-    order = false, seed = false, taken = 0, by_for = false, within = enclosing() or false }, Loop)
+    stop = o.stop or false, own_seed = o.own_seed or false, count = false, draw = o.draw or false,
+    endless = o.endless or false,
+    order = false, seed = false, taken = 0, by_for = false,
+    within = not o.endless and enclosing() or false }, Loop)
   serial = serial + 1
   self.serial, self.at = serial, self.within and self.within.taken
   if not self.within then resume(who, self) end

@@ -1,9 +1,11 @@
 -- Lists of picture files as columns of data sets, and folders of them. They are decoded ahead of
 -- whoever goes through them, on threads of the core.
----@flow data.folder data.pictures
+---@flow data.folder data.image_folder data.pictures
 local args = require "jfl.base.args"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
+local lazy = require "jfl.data.lazy"
+local names = require "jfl.base.names"
 local warn = require "jfl.base.warn"
 
 local pictures = {}
@@ -13,18 +15,6 @@ local ENDINGS = { jpg = true, jpeg = true, png = true }
 local OTHERS = { webp = true, gif = true, bmp = true, tif = true, tiff = true, avif = true,
   heic = true, heif = true, jxl = true, jp2 = true, jfif = true, ppm = true, pgm = true,
   tga = true, svg = true }
-
--- The paths are the list's items, what is asked of each picture is in specs.
-local Pictures = {}
-local specs = setmetatable({}, { __mode = "k" })
-
-function Pictures:__tostring()
-  local s = specs[self]
-  return ("%d pictures, %d by %d"):format(#self, s.height, s.width)
-end
-
---- What a list of pictures asks of each; nil for any other value.
-function pictures.spec(list) return specs[list] end
 
 -- ---- options ----
 
@@ -44,6 +34,26 @@ local PARAMS = {
   { "dtype", "uint8: 0 to 255, or float32: 0 to 1", "uint8" },
   { "data_format", "NHWC or NCHW", "NHWC" },
 }
+
+-- Those of columns of pictures.
+local MORE = {
+  { "augment", "what changes from epoch to epoch: true for a random part, mirrored or not; or by "
+    .. "name {area = {0.08, 1}, aspect = {3/4, 4/3}, flip = true, brightness = 0.4, contrast = "
+    .. "0.4, saturation = 0.4, hue = 0.1}", args.none, type = "boolean|table" },
+  { "mean", "with std: what is subtracted from float32 pictures, one number or one a channel",
+    args.none, type = "number[]" },
+  { "std", "what they are divided by then", args.none, type = "number[]" },
+  { "bad", "what a picture is that cannot be read: an \"error\", or \"skip\": another one of the "
+    .. "batch stands in its place", "error" },
+}
+
+--- The parameters of `list`, then those that all columns of pictures have.
+function pictures.parameters(list)
+  for _, more in ipairs { PARAMS, MORE } do
+    for _, param in ipairs(more) do list[#list + 1] = param end
+  end
+  return list
+end
 
 local function check_pair(who, name, pair, most)
   args.expect(who, name, pair, "table")
@@ -97,53 +107,113 @@ function pictures.read_spec(who, o)
   return spec
 end
 
--- ---- lists and folders ----
+local AUGMENT = { area = true, aspect = true, flip = true, brightness = true, contrast = true,
+  saturation = true, hue = true }
 
-local function list_of(paths, spec)
-  specs[paths] = spec
-  return setmetatable(paths, Pictures)
+-- What augment asks for, put into the options that say the same, and into the spec.
+local function read_augment(who, o, spec)
+  local augment = o.augment
+  if augment == nil or augment == false then return end
+  if augment == true then augment = { area = o.area, flip = true } end
+  for name in pairs(args.expect(who, "augment", augment, "boolean or table")) do
+    if not AUGMENT[name] then
+      core.fail("%s: augment: unknown name '%s'; names are %s%s", who, tostring(name),
+        args.names_of(AUGMENT), names.suggest(tostring(name), AUGMENT))
+    end
+  end
+  for _, name in ipairs { "brightness", "contrast", "saturation", "hue" } do
+    local value, most = augment[name] or 0, name == "hue" and 0.5 or math.huge
+    if type(value) ~= "number" or value < 0 or not (value <= most and value < math.huge) then
+      core.fail("%s: augment: %s must be a number of at least 0%s, got %s", who, name,
+        name == "hue" and " and at most 0.5" or "", args.describe(value))
+    end
+    spec[name] = value
+  end
+  if augment.area ~= nil or augment.aspect ~= nil then
+    o.fit, o.area, o.aspect = "random", augment.area or o.area, augment.aspect or o.aspect
+  end
+  if augment.flip ~= nil then
+    o.flip = args.expect(who, "augment: flip", augment.flip, "boolean")
+  end
 end
+
+local function check_channels(who, name, list, channels)
+  if type(list) == "number" then list = { list } end
+  args.expect(who, name, list, "table")
+  for i = 1, #list do
+    local v = args.expect(who, ("%s[%d]"):format(name, i), list[i], "number")
+    if v ~= v or math.abs(v) == math.huge or name == "std" and v == 0 then
+      core.fail("%s: %s[%d] must be finite%s, got %s", who, name, i,
+        name == "std" and " and not 0" or "", tostring(v))
+    end
+  end
+  if #list == 1 or #list == channels then return list end
+  core.fail("%s: %s must have one number, or one for each of %d channels, got %d", who, name,
+    channels, #list)
+end
+
+--- What the core is to make of each picture of a column, and what its options say beside that.
+function pictures.read_column(who, o)
+  local more = {}
+  read_augment(who, o, more)
+  local spec = pictures.read_spec(who, o)
+  for name, value in pairs(more) do spec[name] = value end
+  if (o.mean == nil) ~= (o.std == nil) then
+    core.fail("%s: mean and std must be given together", who)
+  end
+  if o.mean ~= nil then
+    if spec.dtype == "uint8" then
+      core.fail("%s: mean and std need dtype = flow.float32, got uint8", who)
+    end
+    spec.mean = check_channels(who, "mean", o.mean, spec.channels)
+    spec.std = check_channels(who, "std", o.std, spec.channels)
+  end
+  if o.bad ~= "error" and o.bad ~= "skip" then
+    core.fail("%s: bad must be \"error\" or \"skip\", got %s", who, args.describe(o.bad))
+  end
+  return { spec = spec, bad = o.bad, text = function(n)
+    return ("%d pictures, %d by %d"):format(n, spec.height, spec.width)
+  end }
+end
+
+-- ---- lists and folders ----
 
 --- Picture files as a column of a data set, for flow.data.batches. They are read when their batch
 -- is due, not now.
 pictures.pictures = args.define("data.pictures", "Picture files as a column of a data set.", {
-  returns = "Pictures", { "paths", "their names", type = "string[]" }, unpack(PARAMS),
+  returns = "Pictures",
+  unpack(pictures.parameters { { "paths", "their names", type = "string[]" } }),
 }, function(o)
   local who, list = "data.pictures", {}
   for i, path in ipairs(args.expect(who, "paths", o.paths, "table")) do
     list[i] = args.expect(who, ("paths[%d]"):format(i), path, "string")
   end
   if #list == 0 then core.fail("%s: paths must be a list of file names, got none", who) end
-  return list_of(list, pictures.read_spec(who, o))
+  return lazy.column(list, pictures.read_column(who, o))
 end)
-
---- Files like those of a list, as another one of pictures that asks the same of each; other lists
--- stay what they are.
-function pictures.like(list, paths)
-  return specs[list] and list_of(paths, specs[list]) or paths
-end
 
 local function ending_of(name) return (name:match("%.(%w+)$") or ""):lower() end
 
 -- The names in a folder, but for hidden ones.
 local function sorted_names(path)
-  local names = {}
+  local list = {}
   for _, name in ipairs(core.directory(path) or {}) do
-    if name:sub(1, 1) ~= "." then names[#names + 1] = name end
+    if name:sub(1, 1) ~= "." then list[#list + 1] = name end
   end
-  table.sort(names)
-  return names
+  table.sort(list)
+  return list
 end
 
--- Adds the pictures of a class: those in its folder, and in folders within that. Counts in
--- `others`, by their endings, pictures of kinds that cannot be read.
-local function add_class(paths, labels, folder, label, others)
+-- Adds the files of a class with one of the endings: those in its folder, and in folders within
+-- that. Counts in `others`, by their endings, pictures of kinds that cannot be read.
+local function add_class(found, folder, label, endings, others)
   for _, name in ipairs(sorted_names(folder)) do
     local path, ending = folder .. "/" .. name, ending_of(name)
     if core.is_directory(path) then
-      add_class(paths, labels, path, label, others)
-    elseif ENDINGS[ending] and core.is_file(path) then
-      paths[#paths + 1], labels[#labels + 1] = path, label
+      add_class(found, path, label, endings, others)
+    elseif endings[ending] and core.is_file(path) then
+      table.insert(found.paths, path)
+      table.insert(found.labels, label)
     elseif OTHERS[ending] then
       others[ending] = (others[ending] or 0) + 1
     end
@@ -158,56 +228,67 @@ local function counted(others)
   return #list > 0 and table.concat(list, ", ") or nil
 end
 
--- The paths and labels of all classes, each of which must have a picture.
-local function read_classes(who, root, classes)
-  local paths, labels, others = {}, {}, {}
+-- The paths and labels of all classes, each of which must have a file.
+local function read_classes(who, root, classes, endings, listed)
+  local found, others = { paths = {}, labels = {} }, {}
   for i, name in ipairs(classes) do
-    local before, left_out = #paths, {}
-    add_class(paths, labels, root .. "/" .. name, i - 1, left_out)
-    if #paths == before then
+    local before, left_out = #found.paths, {}
+    add_class(found, root .. "/" .. name, i - 1, endings, left_out)
+    if #found.paths == before then
       local left = counted(left_out)
-      core.fail("%s: '%s/%s' must have .jpg, .jpeg or .png files, as each folder there is a class, "
-        .. "got none%s", who, root, name, left and " but " .. left .. ", which are not read" or "")
+      core.fail("%s: '%s/%s' must have %s files, as each folder there is a class, got none%s", who,
+        root, name, listed, left and " but " .. left .. ", which are not read" or "")
     end
     for ending, count in pairs(left_out) do others[ending] = (others[ending] or 0) + count end
   end
   local left = counted(others)
   if left then warn.say("%s: '%s': pictures that are not read: %s", who, root, left) end
-  return paths, labels
+  return found.paths, found.labels
 end
 
-local function classes_in(who, folder)
+--- The files with these endings in a folder that has a sub-folder for each class, their classes'
+-- numbers from 0, and the classes' names. listed: the endings, for messages.
+function pictures.classes(who, folder, endings, listed)
   local classes = {}
-  if not core.is_directory(folder) then
+  if not core.is_directory(args.expect(who, "path", folder, "string")) then
     core.fail("%s: path must be a directory, got '%s', which is none", who, folder)
   end
   for _, name in ipairs(sorted_names(folder)) do
     if core.is_directory(folder .. "/" .. name) then classes[#classes + 1] = name end
   end
-  return classes
+  if #classes == 0 then
+    core.fail("%s: '%s' must have a folder for each class with %s files, got no folders", who,
+      folder, listed)
+  end
+  local paths, labels = read_classes(who, folder, classes, endings, listed)
+  return paths, labels, classes
 end
+
+local function folder(who, o)
+  local about = pictures.read_column(who, o)
+  local paths, labels, classes = pictures.classes(who, o.path, ENDINGS, ".jpg, .jpeg or .png")
+  local set = columns.set { { "images", lazy.column(paths, about) },
+    { "labels", core.from_table(labels, "int32") } }
+  set.classes = classes
+  return set
+end
+
+local OF_FOLDER = pictures.parameters { { "path", "of the folder", type = "string" } }
 
 --- The pictures of a folder that has a sub-folder for each class, as a data set of images and
 -- labels, for flow.data.batches. Classes and files come in the order of their names; a class's
 -- number is its place in `classes`, counted from 0. Files that end in .jpg, .jpeg and .png count;
 -- of other pictures, such as .webp, it says how many there are. Hidden files and folders are left
--- out.
-pictures.folder = args.define("data.folder", "A folder of pictures, with a sub-folder a class: a "
-  .. "data set with images, labels (int32, from 0) and classes, their names.", {
-  returns = "PictureFolder", { "path", "of the folder", type = "string" }, unpack(PARAMS),
-}, function(o)
-  local who = "data.folder"
-  local classes = classes_in(who, args.expect(who, "path", o.path, "string"))
-  local spec = pictures.read_spec(who, o)
-  if #classes == 0 then
-    core.fail("%s: '%s' must have a folder for each class with .jpg, .jpeg or .png files, got no "
-      .. "folders", who, o.path)
-  end
-  local paths, labels = read_classes(who, o.path, classes)
-  local set = columns.set { { "images", list_of(paths, spec) },
-    { "labels", core.from_table(labels, "int32") } }
-  set.classes = classes
-  return set
-end)
+-- out. What augment changes follows from flow.random.seed, the epoch and the picture's number, so a
+-- loop that goes on from a checkpoint gives the same; for a set without it, as for validation, call
+-- this once more.
+pictures.image_folder = args.define("data.image_folder", "A folder of pictures, with a sub-folder "
+  .. "a class: a data set with images, labels (int32, from 0) and classes, their names.", {
+  returns = "PictureFolder", unpack(OF_FOLDER),
+}, function(o) return folder("data.image_folder", o) end)
+
+pictures.folder = args.define("data.folder", "The same as flow.data.image_folder.", {
+  returns = "PictureFolder", unpack(OF_FOLDER),
+}, function(o) return folder("data.folder", o) end)
 
 return pictures

@@ -3,8 +3,8 @@
 local args = require "jfl.base.args"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
+local lazy = require "jfl.data.lazy"
 local loop = require "jfl.data.loop"
-local pictures = require "jfl.data.pictures"
 
 local split = {}
 
@@ -109,7 +109,7 @@ local function rows(column, list)
   end
   local chosen = {}
   for i, at in ipairs(list) do chosen[i] = column[at] end
-  return pictures.like(column, chosen)
+  return lazy.like(column, chosen)
 end
 
 -- A part with these items of the columns, and what else the set says, such as its classes.

@@ -2,9 +2,9 @@
 local arguments = require "jfl.job.arguments"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
+local given = require "jfl.job.given"
 local job = require "jfl.job.job"
 local names = require "jfl.base.names"
-local rates = require "jfl.job.rates"
 
 local host = { count = job.count }
 
@@ -89,9 +89,9 @@ function host.prepare(name, ...)
   local self = find(name)
   arguments.check_count(self, select("#", ...))
   local entry = job.entry_for(check_whole(self), { ... })
-  if not entry.rates then return entry.plan, entry.n_results, entry.watches and true end
-  local list = rates.arrays(self, entry)
-  rates.count(self)
+  if not entry.given then return entry.plan, entry.n_results, entry.watches and true end
+  local list = given.arrays(self, entry)
+  given.count(self)
   return entry.plan, entry.n_results, entry.watches and true, unpack(list)
 end
 

@@ -101,4 +101,25 @@ function inputs.by_name(job, values)
   return list
 end
 
+-- Whether an input of the whole is cut into parts where the body is in the mirrored view: unless
+-- its placeholder says that each device has all of it, or there are no such parts.
+local function is_cut(t, shape, members)
+  local kind = t.distribute and t.distribute.kind
+  return kind ~= "broadcast" and #shape > 0 and shape[1] % members == 0
+end
+
+--- An input of the graph as the body sees it: of a placeholder's type, and of this shape.
+function inputs.blob(context, name, t, shape)
+  local graph = context.graph
+  local blob = core.input(graph, name, t.dtype, shape)
+  if context.total == 1 then return blob end
+  if t.kind ~= "Numpy" then
+    core.distribute(blob, "mirrored")
+    return blob
+  end
+  if t.distribute then core.distribute(blob, t.distribute.kind, t.distribute.axis) end
+  if not context.mirrored or not is_cut(t, shape, context.total) then return blob end
+  return core.change_view(graph, blob, true)
+end
+
 return inputs

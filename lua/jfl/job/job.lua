@@ -8,10 +8,10 @@ local queue = require "jfl.job.queue"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
 local definition = require "jfl.job.definition"
+local given = require "jfl.job.given"
 local inputs = require "jfl.job.inputs"
 local plan = require "jfl.job.plan"
 local profile = require "jfl.tools.profile"
-local rates = require "jfl.job.rates"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 local warn = require "jfl.base.warn"
@@ -161,7 +161,7 @@ local function submit_plan(_, entry, ...) return core.call(entry.plan, ...) end
 
 -- Has by(self, entry, ...) run a plan with what it takes beside the arguments.
 local function run(by, self, entry, ...)
-  if entry.rates then return rates.run(by, self, entry, ...) end
+  if entry.given then return given.run(by, self, entry, ...) end
   return by(self, entry, ...)
 end
 

@@ -2,6 +2,7 @@
 -- and frees it.
 local config = require "jfl.job.config"
 local core = require "jfl.core"
+local inputs = require "jfl.job.inputs"
 local original = require "jfl.base.original"
 local queue = require "jfl.job.queue"
 local trace = require "jfl.job.trace"
@@ -165,31 +166,12 @@ end
 
 -- ---- compiling ----
 
--- Whether an input of the whole is cut into parts where the body is in the mirrored view: unless
--- its placeholder says that each device has all of it, or there are no such parts.
-local function is_cut(t, shape, members)
-  local kind = t.distribute and t.distribute.kind
-  return kind ~= "broadcast" and #shape > 0 and shape[1] % members == 0
-end
-
--- The input as the body sees it.
-local function make_input(context, input, shape)
-  local graph, t = context.graph, input.type
-  local blob = core.input(graph, input.name, t.dtype, shape)
-  if context.total == 1 then return blob end
-  if t.kind ~= "Numpy" then
-    core.distribute(blob, "mirrored")
-    return blob
-  end
-  if t.distribute then core.distribute(blob, t.distribute.kind, t.distribute.axis) end
-  if not context.mirrored or not is_cut(t, shape, context.total) then return blob end
-  return core.change_view(graph, blob, true)
-end
-
 local function make_inputs(self, context, shapes)
   local blobs = {}
   context.total, context.members = select(2, core.members(context.graph))
-  for i, input in ipairs(self._inputs) do blobs[i] = make_input(context, input, shapes[i]) end
+  for i, input in ipairs(self._inputs) do
+    blobs[i] = inputs.blob(context, input.name, input.type, shapes[i])
+  end
   return blobs
 end
 
@@ -241,12 +223,12 @@ end
 
 local function build(self, graph, shapes, behind)
   local context, reader, n, watches, n_values = describe(self, self, graph, shapes)
-  behind = behind and not watches and not context.rates and not context.values
+  behind = behind and not watches and not context.given and not context.values
     and context.total == 1 or false
   local entry = { plan = make(self, context, behind), graph = graph, used = self._tick,
     shapes = shapes,
     read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false,
-    rates = context.rates or false, members = context.members, reader = reader, n_results = n,
+    given = context.given or false, members = context.members, reader = reader, n_results = n,
     spreads = not self._async and spreads(self, n_values), behind = behind }
   local late = { plan = entry.plan, watches = watches, read = n ~= 1 and reader or entry.read }
   queue.own(late, self._gives, self.config.concurrency_width)

@@ -128,10 +128,10 @@ local ALL = [[
 ]]
 
 local EAGER = "jobs are compiled, and ops on arrays run at once: no tensor has a gradient"
-local BUFFERS = "blobs have one shape, not one for each sample; flow.data.folder and decode_image "
-  .. "read pictures"
-local OFRECORD = "files of these kinds are not read; flow.data.folder, csv, batches and "
-  .. "flow.ndarray.load read others"
+local BUFFERS = "blobs have one shape, not one for each sample; flow.image.Resize gives one to "
+  .. "decoded pictures"
+local FILES = "files of these kinds are not read; flow.data.batches takes a function that reads "
+  .. "samples in Lua"
 local BOXES = "boxes and polygons of single pictures are changed in Lua, before a job gets them"
 local CPP = "an op is built into jfl; src/README.md says how"
 local TIME = "a call has one value of each blob; micro_batches and gradient_accumulation_steps cut "
@@ -152,9 +152,9 @@ local ABSENT = {
     .. "experimental.get_job_set current_scope scope.current_scope "
     .. "convert_oneflow_dtype_to_numpy_dtype" },
   { BUFFERS, "tensor_buffer* tensor_to_tensor_buffer gen_tensor_buffer sync_dynamic_resize "
-    .. "image.batch_align image.decode image.target_resize image_batch_align image_decode "
-    .. "image_target_resize" },
-  { OFRECORD, "data.*" },
+    .. "image.batch_align image.target_resize image_batch_align image_target_resize" },
+  { FILES, "data.*One* data.one* data.coco_reader data.*egatron*" },
+  { "flow.random.uniform and flow.random.normal make random blobs", "data.decode_random" },
   { BOXES, "detection.* object_*" },
   { CPP, "*user_op_builder *user_op_module_builder *custom_op_module register_python_callback "
     .. "python_callback register_class_method_util" },

@@ -18,6 +18,33 @@ return {
     "jfl.legacy.functions:fused_scale_tril_softmax_dropout",
   ["flow.math.fused_scale_tril_softmax_dropout"] =
     "jfl.legacy.functions:fused_scale_tril_softmax_dropout",
+  ["flow.data.BlobConf"] = "jfl.legacy.records:BlobConf",
+  ["flow.data.ImageCodec"] = "jfl.legacy.records:ImageCodec",
+  ["flow.data.ImageDecoderRandomCropResize"] =
+    "jfl.legacy.records:image_decoder_random_crop_resize",
+  ["flow.data.ImagePreprocessor"] = "jfl.legacy.records:ImagePreprocessor",
+  ["flow.data.ImageResizePreprocessor"] = "jfl.legacy.records:ImageResizePreprocessor",
+  ["flow.data.NormByChannelPreprocessor"] = "jfl.legacy.records:NormByChannelPreprocessor",
+  ["flow.data.OFRecordBytesDecoder"] = "jfl.legacy.records:OFRecordBytesDecoder",
+  ["flow.data.OFRecordImageDecoder"] = "jfl.legacy.records:OFRecordImageDecoder",
+  ["flow.data.OFRecordImageDecoderRandomCrop"] =
+    "jfl.legacy.records:OFRecordImageDecoderRandomCrop",
+  ["flow.data.OFRecordRawDecoder"] = "jfl.legacy.records:OFRecordRawDecoder",
+  ["flow.data.RawCodec"] = "jfl.legacy.records:RawCodec",
+  ["flow.data.decode_ofrecord"] = "jfl.legacy.records:decode_ofrecord",
+  ["flow.data.image_decoder_random_crop_resize"] =
+    "jfl.legacy.records:image_decoder_random_crop_resize",
+  ["flow.data.ofrecord_bytes_decoder"] = "jfl.legacy.records:OFRecordBytesDecoder",
+  ["flow.data.ofrecord_image_classification_reader"] =
+    "jfl.legacy.records:ofrecord_image_classification_reader",
+  ["flow.data.ofrecord_image_decoder"] = "jfl.legacy.records:OFRecordImageDecoder",
+  ["flow.data.ofrecord_image_decoder_random_crop"] =
+    "jfl.legacy.records:OFRecordImageDecoderRandomCrop",
+  ["flow.data.ofrecord_loader"] = "jfl.legacy.records:ofrecord_loader",
+  ["flow.data.ofrecord_raw_decoder"] = "jfl.legacy.records:OFRecordRawDecoder",
+  ["flow.data.ofrecord_reader"] = "jfl.legacy.records:ofrecord_reader",
+  ["flow.image.decode"] = "jfl.legacy.records:decode",
+  ["flow.image_decode"] = "jfl.legacy.records:decode",
   ["NdArray.*"] = "jfl.legacy.array",
   ["flow.config.*"] = "jfl.legacy.settings",
   ["function_config.*"] = "jfl.legacy.options",

@@ -159,6 +159,9 @@ local function decode(source)
   return turned
 end
 
+--- The array of the bytes of a .npy file, which errors call `path`.
+function npy.decode(path, bytes) return decode(from_text(path, bytes)) end
+
 --- The arrays of an .npz file by name; with `only`, a set of names, just those.
 function npy.members(path, zip, only)
   local arrays = {}

@@ -47,6 +47,12 @@ function images.along(list, axis, dtype)
   return core.reshape(core.from_table(list, dtype), shape)
 end
 
+-- How pictures that no batch has yet, of several sizes, are brought to one; nil for tensors.
+local function undecided(image, how)
+  local meta = type(image) == "table" and getmetatable(image)
+  return type(meta) == "table" and meta.of and meta.of[how]
+end
+
 local along, channels_of, is_active, share =
   images.along, images.channels_of, images.is_active, images.share
 
@@ -65,12 +71,23 @@ end
 -- shrinks and bilinear for one that grows. uint8 is rounded, floats have gradients.
 images.Resize = args.define("image.Resize", "Brings a batch of pictures to another size.", {
   { "image", "(N, H, W, C), or as data_format says: uint8, float32 or float64", type = TENSOR },
-  { "target_size", "{width, height}", type = "integer[]" },
+  { "target_size", "{width, height}", args.none, type = "integer[]" },
   { "interpolation_type", "auto, nearest, bilinear or area", "auto" },
   { "data_format", "NHWC or NCHW: the order of axes", "NHWC" }, NAME,
+  { "resize_shorter", "of records that a body reads: what the pictures' shorter sides become",
+    args.none, type = "integer" },
+  { "resize_x", "the width, in place of target_size", args.none, type = "integer" },
+  { "resize_y", "the height", args.none, type = "integer" },
+  { "keep_aspect_ratio", "whether target_size is what their shorter sides become", false },
   returns = TENSOR,
 }, function(o)
   local who = "image.Resize"
+  local resize = undecided(o.image, "resize")
+  if o.resize_x ~= nil or o.resize_y ~= nil then o.target_size = { o.resize_x, o.resize_y } end
+  if resize then return resize(o.image, who, o) end
+  if o.resize_shorter ~= nil or o.keep_aspect_ratio then
+    core.fail("%s: resize_shorter and keep_aspect_ratio are for pictures of several sizes", who)
+  end
   channels_of(who, o.image, o.data_format, "image")
   return (op.image_resize(o.image, { size = target(who, o.target_size),
     interpolation = o.interpolation_type, data_format = o.data_format, name = o.name }))
@@ -206,7 +223,13 @@ images.CropMirrorNormalize = args.define("image.CropMirrorNormalize", "(pixels -
     returns = TENSOR,
   }, function(o)
     local who = "image.CropMirrorNormalize"
-    local x, mirror = tensors.need(who, "input_blob", o.input_blob), o.mirror_blob
+    local x, mirror = o.input_blob, o.mirror_blob
+    local crop = undecided(x, "crop")
+    if crop then
+      x = crop(x, who, o)
+      o.crop_h, o.crop_w = 0, 0
+    end
+    tensors.need(who, "input_blob", x)
     o.input_blob, o.mirror_blob = nil, nil
     if mirror == nil then return (op.crop_mirror_normalize(x, o)) end
     return (op.crop_mirror_normalize(x, { tensors.need(who, "mirror_blob", mirror) }, o))

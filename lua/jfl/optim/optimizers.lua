@@ -5,9 +5,9 @@ local args = require "jfl.base.args"
 local averages = require "jfl.optim.averages"
 local core = require "jfl.core"
 local decay = require "jfl.optim.decay"
+local given = require "jfl.job.given"
 local names = require "jfl.base.names"
 local policies = require "jfl.optim.policies"
-local rates = require "jfl.job.rates"
 local records = require "jfl.optim.records"
 local schedule = require "jfl.optim.schedules"
 local trace = require "jfl.job.trace"
@@ -147,7 +147,7 @@ local function present_rate(self)
   local plan = plan_of(self.name .. ".lr", job)
   local set = core.plan_rate_set(plan, self.trained[job])
   if set or self.schedule.op then return set or core.plan_rate(plan, self.trained[job]) end
-  return schedule.rate(self.schedule, rates.step(job, job._latest))
+  return schedule.rate(self.schedule, given.step(job, job._latest))
 end
 
 -- The names of what an optimizer has, for messages.

@@ -2,6 +2,7 @@
 ---@box optimizer.CustomScheduler optimizer.warmup.constant optimizer.warmup.linear
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local given = require "jfl.job.given"
 local records = require "jfl.optim.records"
 
 local schedule = {}
@@ -105,11 +106,14 @@ function schedule.request(who, context, value, request)
   if request.step then
     core.fail("%s: lr_scheduler must not be a function where train_step_lbn counts the steps", who)
   end
-  context.rates = context.rates or {}
-  local list = context.rates
-  list[#list + 1] = function(step) return need_rate(who, value.fn(step), step) end
-  list.skips = list.skips or request.scale_period or request.accumulate > 1
-  request.rate = core.input(context.graph, "System-Train-Rate" .. #list, "float64", { 1 })
+  local number = (context.counters.rate or 0) + 1
+  context.counters.rate = number
+  local blob = core.input(context.graph, "System-Train-Rate" .. number, "float64", { 1 })
+  request.rate = given.add(context, blob, function(step)
+    local array = core.array("float64", { 1 })
+    array[1] = need_rate(who, value.fn(step()), step())
+    return array
+  end, request.scale_period or request.accumulate > 1)
 end
 
 --- The schedule that lr_scheduler stands for: a scheduler itself, or a number for a constant rate.

@@ -167,7 +167,7 @@ end
 
 local function redirect_all()
   local readers = { "load", "checkpoint_open", "directory", "file_open", "is_file", "is_there",
-    "is_directory", "csv" }
+    "is_directory", "csv", "pack" }
   for _, name in ipairs(readers) do redirect(core, name) end
   local want = core.loader_want
   core.loader_want = function(loader, paths, ...)
