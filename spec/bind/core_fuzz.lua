@@ -162,6 +162,7 @@ local good = {
   file_close = new_file,
   file_make = function() return fresh "made" end,
   file_open = function() return written() end,
+  file_remove = function() return written() end,
   file_array = function() return core.file_open(written()), "uint8", { 3 }, 1 end,
   file_open_within = function() return ".", written() end,
   file_read = function() return core.file_open(written()), 3, 1 end,

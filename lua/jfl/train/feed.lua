@@ -3,8 +3,8 @@ local args = require "jfl.base.args"
 local batches = require "jfl.data.batches"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
+local lazy = require "jfl.data.lazy"
 local loop = require "jfl.data.loop"
-local pictures = require "jfl.data.pictures"
 local typing = require "jfl.job.typing"
 
 local feed = {}
@@ -61,8 +61,9 @@ end
 
 -- The shape of a list's items; nil where it is not known.
 local function item_shape(column)
-  local spec, first = pictures.spec(column), column[1]
-  if spec then
+  local known, first = lazy.of(column), column[1]
+  local spec = known and known.spec
+  if spec and spec.height then
     local shape = { spec.height, spec.width, spec.channels }
     return spec.planes and { shape[3], shape[1], shape[2] } or shape, spec.dtype
   end
