@@ -185,7 +185,7 @@ local good = {
   graph = function() return "name", "predict" end,
   graph_free = adder,
   graph_mode = adder,
-  graph_text = adder,
+  graph_parts = adder, graph_text = adder,
   inflate = function() return core.bytes(core.deflate("text", "zlib")), "zlib", 4, "what" end,
   input = function() return core.graph("g", "predict"), "x", "float32", { 2 } end,
   inflate_head = function() return core.bytes(core.deflate("text", "zlib")), "zlib", 4, "what" end,
