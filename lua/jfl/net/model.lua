@@ -244,6 +244,9 @@ end
 
 -- ---- variables ----
 
+--- What an optimizer trains that is told { variables = the model }, in the body that runs.
+function Model.trainable_in(self, context) return weights.trainable_in(root_of(self), context) end
+
 for name, f in pairs(weights.methods) do
   methods[name] = function(self, ...) return f(root_of(check_self(self, name)), ...) end
 end
