@@ -48,7 +48,7 @@ describe("a session", function()
 
   it("goes on until the lines are whole", function()
     assert.equal("1\n2\n", (session("for i = 1, 2 do", "", "  print(i)", "end")))
-    assert.equal('"a\\nb"\n{ 1, 2 }\n', (session("[[a", "b]]", "{ 1,", "2 }")))
+    assert.equal('a\nb\n{ 1, 2 }\n', (session("[[a", "b]]", "{ 1,", "2 }")))
   end)
 
   it("shows an error with its line and the user's own functions, and goes on", function()

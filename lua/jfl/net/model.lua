@@ -187,7 +187,7 @@ end
 
 -- A body that gives the model its inputs, and what it gives to finish, with the inputs left.
 local function body_of(self, n, finish)
-  return function(...)
+  local function body(...)
     local rest = { select(n + 1, ...) }
     local n_rest, blobs = select("#", ...) - n, { ... }
     local function go(...)
@@ -197,6 +197,7 @@ local function body_of(self, n, finish)
     end
     return go(self(unpack(blobs, 1, n)))
   end
+  return trace.stand_for(body, self._body)
 end
 
 -- Defines a job of the model, named by `name` or its kind behind the namespace.

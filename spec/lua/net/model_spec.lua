@@ -428,6 +428,17 @@ describe("a model", function()
     assert.same({ 2, 2 }, predictor(net)(X).shape)
   end)
 
+  it("is told of by the line of its function where a job of it is left out", function()
+    local bad = function(x) return flow.nn.conv2d(x, x, { padding = "SAME" }) end
+    local told = {}
+    flow.config.on_warning(function(text) told[#told + 1] = text end)
+    finally(function() flow.config.on_warning(false) end)
+    flow.model("bad", bad):predict { inputs = { flow.float32 { -1, 3 } } }
+    flow.get_all_variables()
+    local where = ("spec/lua/net/model_spec.lua:%d"):format(debug.getinfo(bad, "S").linedefined)
+    assert.equal("job 'bad-predict' (" .. where .. ") is left out", told[1]:match("^.- left out"))
+  end)
+
   it("refuses two models of one name, which would share variables unsaid", function()
     local function twice(...)
       local first, second = flow.model("net", (...)), flow.model("net", (select(2, ...)))
