@@ -3,7 +3,7 @@
 -- original's table of places so small a network learns far more slowly.
 --   jfl examples/bert.lua [steps] [file]
 local flow = require "jfl"
-local nd, tp = flow.ndarray, flow.typing
+local nd = flow.ndarray
 
 local STEPS, FILE = tonumber((...)) or 900, select(2, ...) or "/usr/share/common-licenses/GPL-3"
 local BATCH, LENGTH, LAYERS, HEADS, SIZE = 16, 64, 3, 4, 128
@@ -40,59 +40,48 @@ end
 
 local narrow = flow.random_normal_initializer(0, 0.08)
 
-local function dense(x, units, name, activation)
-  return flow.layers.dense(x, units, { kernel_initializer = narrow, activation = activation,
-    name = name })
+local function dense(x, units, activation)
+  return flow.layers.dense(x, units, { kernel_initializer = narrow, activation = activation })
 end
-local function norm(x, name)
-  return flow.layers.layer_norm(x, { begin_norm_axis = -1, epsilon = 1e-12, name = name })
+local function norm(x)
+  return flow.layers.layer_norm(x, { begin_norm_axis = -1, epsilon = 1e-12 })
 end
 
 -- Norms stand behind the sums, as in the original.
-local function block(x, name)
-  local y = flow.layers.multi_head_attention(x, HEADS, { kernel_initializer = narrow,
-    rotary = true, name = name .. "-attention" })
-  x = norm(x + y, name .. "-norm1")
-  y = dense(dense(x, 4 * SIZE, name .. "-mlp1", flow.nn.gelu), SIZE, name .. "-mlp2")
-  return norm(x + y, name .. "-norm2")
+local function block(x)
+  x = norm(x + flow.layers.multi_head_attention(x, HEADS,
+    { kernel_initializer = narrow, rotary = true }))
+  return norm(x + dense(dense(x, 4 * SIZE, flow.nn.gelu), SIZE))
 end
 
 -- ids (batch, length) -> logits (batch * length, vocabulary).
-local function bert(ids)
+local bert = flow.model("bert", function(ids)
   local x = flow.layers.embedding(ids, VOCABULARY, SIZE, { embeddings_initializer = narrow,
     name = "letters" })
-  x = norm(x, "norm")
-  for i = 1, LAYERS do x = block(x, "block" .. i) end
-  x = flow.reshape(norm(dense(x, SIZE, "transform", flow.nn.gelu), "transform-norm"), { -1, SIZE })
+  x = norm(x)
+  for i = 1, LAYERS do x = flow.model("block" .. i, block)(x) end
+  x = norm(dense(x, SIZE, flow.nn.gelu)):reshape(-1, SIZE)
   local bias = flow.get_variable("bias", { VOCABULARY }, { initializer = flow.zeros_initializer() })
   return flow.matmul(x, flow.get_variable("letters-weight"), { transpose_b = true }) + bias
-end
+end)
 
-local ids_of = tp.Numpy.Placeholder({ BATCH, LENGTH }, { dtype = flow.int32 })
+local rate = flow.optimizer.PiecewiseConstantScheduler({ math.ceil(STEPS * 0.8) }, { 1e-3, 2e-4 },
+  { warmup = flow.optimizer.warmup.linear(math.ceil(STEPS / 20), 0.1) })
 
--- The mean loss of the letters that must be told.
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "seen", ids_of }, { "ids", ids_of },
-    { "wanted", tp.Numpy.Placeholder({ BATCH, LENGTH }) } },
-  body = function(seen, ids, wanted)
-    local losses = flow.nn.sparse_softmax_cross_entropy_with_logits(flow.reshape(ids, { -1 }),
-      bert(seen))
-    local told = flow.reshape(wanted, { -1 })
-    local loss = flow.math.reduce_sum(losses * told) / flow.math.reduce_sum(told)
-    local rate = flow.optimizer.PiecewiseConstantScheduler({ math.ceil(STEPS * 0.8) },
-      { 1e-3, 2e-4 }, { warmup = flow.optimizer.warmup.linear(math.ceil(STEPS / 20), 0.1) })
-    flow.optimizer.Adam(rate, {
-      grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }):minimize(loss)
-    return loss
+local train = bert:train {
+  inputs = { ids = flow.int32 { BATCH, LENGTH }, true_ids = flow.int32 { BATCH, LENGTH },
+    wanted = flow.float32 { BATCH, LENGTH } },
+  loss = function(logits, true_ids, wanted)      -- the mean of the letters that must be told
+    local losses = flow.nn.cross_entropy(logits, true_ids:reshape(-1), { reduction = "none" })
+    local told = wanted:reshape(-1)
+    return (losses * told):sum() / told:sum()
   end,
+  optimizer = flow.optimizer.Adam(rate, {
+    grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }),
 }
 
-local predict = flow.global_function {
-  name = "predict", returns = tp.Numpy,
-  inputs = { { "ids", tp.Numpy.Placeholder({ 1, LENGTH }, { dtype = flow.int32 }) } },
-  body = function(ids) return flow.math.argmax(bert(ids), 1) end,
-}
+local predict = bert:predict { inputs = { flow.int32 { 1, LENGTH } },
+  output = function(logits) return logits:argmax(1) end }
 
 -- Hides every seventh letter of a piece. Gives the piece with `_` for these, and with what the
 -- network takes them for, and how many of how many it told.

@@ -1,65 +1,28 @@
 -- What `make demo` runs: LeNet learns Fashion-MNIST in three epochs.
 -- Usage: jfl examples/demo.lua [epochs [batches an epoch]]
 local flow = require "jfl"
-local tp = flow.typing
 
 local BATCH_SIZE = 100
 local EPOCHS = tonumber((...)) or 3
 local BATCHES = tonumber((select(2, ...)))
 
-local function lenet(data, train)
-  local initializer = flow.truncated_normal(0.1)
-  local conv1 = flow.layers.conv2d(data, 32, 5, {
-    padding = "SAME",
-    activation = flow.nn.relu,
-    name = "conv1",
-    kernel_initializer = initializer,
-  })
-  local pool1 = flow.nn.max_pool2d(conv1,
-    { ksize = 2, strides = 2, padding = "SAME", name = "pool1" })
-  local conv2 = flow.layers.conv2d(pool1, 64, 5, {
-    padding = "SAME",
-    activation = flow.nn.relu,
-    name = "conv2",
-    kernel_initializer = initializer,
-  })
-  local pool2 = flow.nn.max_pool2d(conv2,
-    { ksize = 2, strides = 2, padding = "SAME", name = "pool2" })
-  local reshape = flow.reshape(pool2, { pool2.shape[1], -1 })
-  local hidden = flow.layers.dense(reshape, 512, {
-    activation = flow.nn.relu,
-    kernel_initializer = initializer,
-    name = "dense1",
-  })
-  if train then
-    hidden = flow.nn.dropout(hidden, { rate = 0.5, name = "dropout" })
-  end
-  return flow.layers.dense(hidden, 10, { kernel_initializer = initializer, name = "dense2" })
+local function options(more)
+  more.activation, more.kernel_initializer = flow.nn.relu, flow.truncated_normal(0.1)
+  return more
 end
 
-local inputs = {
-  { "images", tp.Numpy.Placeholder({ -1, 1, 28, 28 }) },
-  { "labels", tp.Numpy.Placeholder({ -1 }, { dtype = flow.int32 }) },
-}
+local lenet = flow.model("lenet", function(images)
+  local x = flow.layers.conv2d(images, 32, 5, options { padding = "SAME" }):max_pool2d(2)
+  x = flow.layers.conv2d(x, 64, 5, options { padding = "SAME" }):max_pool2d(2)
+  x = flow.layers.dense(x:reshape(images.shape[1], -1), 512, options {})
+  x = x:dropout(0.5)                             -- in training alone
+  return flow.layers.dense(x, 10, { kernel_initializer = flow.truncated_normal(0.1) })
+end)
 
-local train_job = flow.global_function {
-  name = "train_job",
-  type = "train",
-  inputs = inputs,
-  returns = tp.Numpy,
-  body = function(images, labels)
-    local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, lenet(images, true))
-    flow.optimizer.SGD(0.1, { momentum = 0 }):minimize(loss)
-    return loss
-  end,
-}
-
-local eval_job = flow.global_function {
-  name = "eval_job",
-  inputs = { inputs[1] },
-  returns = tp.Numpy,
-  body = function(images) return lenet(images, false) end,
-}
+local pictures = flow.float32 { -1, 1, 28, 28 }
+local train_job = lenet:train { inputs = { pictures, flow.int32 { -1 } },
+  loss = flow.nn.cross_entropy, optimizer = flow.optimizer.SGD(0.1, { momentum = 0 }) }
+local eval_job = lenet:predict { inputs = { pictures } }
 
 flow.random.seed(1)
 local train, test = flow.data.load_mnist(BATCH_SIZE)

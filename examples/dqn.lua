@@ -3,7 +3,7 @@
 -- then, or after the most episodes, the variables are saved.
 -- Usage: jfl examples/dqn.lua [most episodes] [folder of the checkpoint]
 local flow = require "jfl"
-local nd, tp = flow.ndarray, flow.typing
+local nd = flow.ndarray
 
 local EPISODES = tonumber((...)) or 1000
 local FOLDER = select(2, ...) or "dqn-checkpoint"
@@ -79,61 +79,44 @@ end
 
 local LAYERS = { 128, 128, 2 }
 
--- States (N, 4) -> how many steps, discounted, are expected after each action (N, 2). The network
--- `of` is "online", which learns, or "target", which follows it slowly.
-local function values(states, of, reuse)
+-- States (N, 4) -> how many steps, discounted, are expected after each action (N, 2).
+local function values(states)
   local x = states
   for i, units in ipairs(LAYERS) do
-    x = flow.layers.dense(x, units, { name = of .. i, reuse = reuse, trainable = of == "online",
-      activation = i < #LAYERS and flow.nn.relu or nil })
+    x = flow.layers.dense(x, units, { activation = i < #LAYERS and flow.nn.relu or nil })
   end
   return x
 end
 
+-- One that learns, and one that follows it slowly.
+local online, target = flow.model("online", values), flow.model("target", values)
+
 local function follow()
-  for i = 1, #LAYERS do
-    for _, part in ipairs { "-weight", "-bias" } do
-      local target = flow.get_variable("target" .. i .. part)
-      local online = flow.get_variable("online" .. i .. part)
-      flow.assign(target, target + (online - target) * FOLLOW)
-    end
+  local ahead = online:variables()
+  for name, variable in pairs(target:variables()) do
+    flow.assign(variable, variable + (ahead[name] - variable) * FOLLOW)
   end
 end
 
-local states, column = tp.Numpy.Placeholder({ BATCH, 4 }), { BATCH, 1 }
+local states = flow.float32 { BATCH, 4 }
 
 local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "state", states }, { "action", tp.Numpy.Placeholder(column, flow.int32) },
-    { "next", states }, { "alive", tp.Numpy.Placeholder(column) } },
+  name = "train", type = "train",
+  inputs = { state = states, action = flow.int32 { BATCH, 1 }, next = states,
+    alive = flow.float32 { BATCH, 1 } },
   body = function(state, action, next, alive)
-    local value = flow.dim_gather(values(state, "online"), 1, action)
+    local value = online(state):dim_gather(1, action)
     -- The online network chooses the next action, the target network judges it.
-    local best = flow.expand_dims(flow.math.argmax(values(next, "online", true), 1), 1)
-    local after = flow.dim_gather(values(next, "target"), 1, best)
-    local loss = flow.nn.huber_loss(value, flow.stop_gradient(1 + alive * after * DISCOUNT))
-    flow.optimizer.Adam(RATE):minimize(loss)
+    local best = online(next):argmax(1):expand_dims(1)
+    local after = target(next):dim_gather(1, best)
+    local loss = flow.nn.huber_loss(value, (1 + alive * after * DISCOUNT):stop_gradient())
+    flow.optimizer.Adam(RATE, { variables = online }):minimize(loss)
     follow()
     return loss
   end,
 }
 
-local judge = flow.global_function {
-  name = "judge", returns = tp.Numpy, inputs = { { "state", tp.Numpy.Placeholder({ 1, 4 }) } },
-  body = function(state) return values(state, "online") end,
-}
-
--- The target network begins as the online one.
-local function agree()
-  train:compile()
-  local all, same = flow.get_all_variables(), {}
-  for i = 1, #LAYERS do
-    for _, part in ipairs { "-weight", "-bias" } do
-      same["target" .. i .. part] = all["online" .. i .. part]
-    end
-  end
-  flow.load_variables(same)
-end
+local judge = online:predict { inputs = { flow.float32 { 1, 4 } } }
 
 -- ---- playing and learning ----
 
@@ -167,7 +150,8 @@ end
 
 math.randomseed(1)
 flow.random.seed(1)
-agree()
+train:compile()
+target:load(online:variables())  -- it begins as the online one
 local returns, sum, began = {}, 0, os.clock()
 for episode = 1, EPISODES do
   returns[episode] = play(math.max(0.01, 0.98 ^ episode))

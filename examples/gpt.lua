@@ -6,7 +6,7 @@
 -- smallest published one; a vocabulary larger than the letters of the text stays unused. With
 -- recompute=1 what is inside of blocks is computed again on the way back instead of being kept.
 local flow = require "jfl"
-local nd, tp = flow.ndarray, flow.typing
+local nd = flow.ndarray
 
 local o = { layers = 4, heads = 4, size = 128, context = 64, batch = 16, sample = 400,
   text = "/usr/share/common-licenses/GPL-3", rate = 1e-3 }
@@ -50,60 +50,45 @@ local narrow = flow.random_normal_initializer(0, 0.02)
 -- What is added to the stream of each position is smaller, the more layers add to it.
 local narrower = flow.random_normal_initializer(0, 0.02 / math.sqrt(2 * o.layers))
 
-local function norm(x, name)
-  return flow.layers.layer_norm(x, { begin_norm_axis = -1, name = name })
-end
-local function dense(x, units, name, initializer)
-  return flow.layers.dense(x, units, { kernel_initializer = initializer, name = name })
-end
+local function norm(x) return flow.layers.layer_norm(x, { begin_norm_axis = -1 }) end
 
-local function block(x, name)
-  x = x + flow.layers.multi_head_attention(norm(x, name .. "-norm1"), o.heads,
-    { causal = true, kernel_initializer = narrow, name = name .. "-attention" })
-  local h = dense(norm(x, name .. "-norm2"), 4 * o.size, name .. "-mlp1", narrow)
-  return x + dense(flow.nn.gelu(h, { approximate = "tanh" }), o.size, name .. "-mlp2", narrower)
+local function block(x)
+  x = x + flow.layers.multi_head_attention(norm(x), o.heads,
+    { causal = true, kernel_initializer = narrow })
+  local h = flow.layers.dense(norm(x), 4 * o.size, { kernel_initializer = narrow })
+  return x + flow.layers.dense(h:gelu("tanh"), o.size, { kernel_initializer = narrower })
 end
 
 -- ids (batch, length) -> logits (batch * length, vocabulary). The table of letters is also what
 -- logits are made with.
-local function gpt(ids)
+local gpt = flow.model("gpt", function(ids)
   local length = ids.shape[2]
   local x = flow.layers.embedding(ids, vocabulary, o.size,
     { embeddings_initializer = narrow, name = "letters" })
   local positions = flow.get_variable("positions", { o.context, o.size }, { initializer = narrow })
-  x = x + flow.slice(positions, { 0, 0 }, { length, -1 })
+  x = x + positions[{ { 1, length } }]
   for i = 1, o.layers do
-    local from = x
-    local function make() return block(from, "block" .. i) end
+    local from, layer = x, flow.model("block" .. i, block)
+    local function make() return layer(from) end
     x = o.recompute == 1 and flow.scope.recompute(make) or make()
   end
-  local rows = flow.reshape(norm(x, "norm"), { -1, o.size })
-  return flow.matmul(rows, flow.get_variable("letters-weight"), { transpose_b = true })
-end
+  return flow.matmul(norm(x):reshape(-1, o.size), flow.get_variable("letters-weight"),
+    { transpose_b = true })
+end)
 
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = {
-    { "ids", tp.Numpy.Placeholder({ o.batch, o.context }, { dtype = flow.int32 }) },
-    { "nexts", tp.Numpy.Placeholder({ o.batch, o.context }, { dtype = flow.int32 }) },
-  },
-  body = function(ids, nexts)
-    local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(flow.reshape(nexts, { -1 }),
-      gpt(ids))
-    local rate = flow.optimizer.PiecewiseConstantScheduler({ math.ceil(STEPS * 0.8) },
-      { o.rate, o.rate / 5 }, { warmup = flow.optimizer.warmup.linear(math.ceil(STEPS / 20), 0.1) })
-    flow.optimizer.AdamW(rate, { beta2 = 0.98, weight_decay = 0.1,
-      grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }):minimize(loss)
-    return loss
-  end,
+local rate = flow.optimizer.PiecewiseConstantScheduler({ math.ceil(STEPS * 0.8) },
+  { o.rate, o.rate / 5 }, { warmup = flow.optimizer.warmup.linear(math.ceil(STEPS / 20), 0.1) })
+
+local pieces = flow.int32 { o.batch, o.context }
+local train = gpt:train {
+  inputs = { ids = pieces, nexts = pieces },
+  loss = function(logits, nexts) return flow.nn.cross_entropy(logits, nexts:reshape(-1)) end,
+  optimizer = flow.optimizer.AdamW(rate, { beta2 = 0.98, weight_decay = 0.1,
+    grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }),
 }
 
 -- The chances of each letter to be the next one, at each place of a piece.
-local predict = flow.global_function {
-  name = "predict", returns = tp.Numpy,
-  inputs = { { "ids", tp.Numpy.Placeholder({ 1, o.context }, { dtype = flow.int32 }) } },
-  body = function(ids) return flow.nn.softmax(gpt(ids)) end,
-}
+local predict = gpt:predict { inputs = { flow.int32 { 1, o.context } }, output = flow.nn.softmax }
 
 -- ---- training, and writing ----
 
@@ -126,7 +111,7 @@ flow.random.seed(1)
 local sum, n = 0, 0
 local bar = flow.progress(STEPS, { desc = "training" })
 for step in bar do
-  local loss = train(batch()):mean()
+  local loss = train(batch()):item()
   bar.loss = loss
   sum, n = sum + loss, n + 1
   if step == 1 or step % math.ceil(STEPS / 10) == 0 then
@@ -134,5 +119,5 @@ for step in bar do
     sum, n = 0, 0
   end
 end
-if o.save then flow.train.CheckPoint():save(o.save) end
+if o.save then gpt:save(o.save) end
 if o.sample > 0 then print(write("The", o.sample)) end

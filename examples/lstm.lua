@@ -3,7 +3,7 @@
 -- the last call left it, with the states that it left.
 --   jfl examples/lstm.lua [steps] [file]
 local flow = require "jfl"
-local nd, tp = flow.ndarray, flow.typing
+local nd = flow.ndarray
 
 local STEPS, FILE = tonumber((...)) or 1000, select(2, ...) or "/usr/share/common-licenses/GPL-3"
 local BATCH, LENGTH, UNITS, LAYERS = 32, 32, 128, 2
@@ -33,40 +33,28 @@ local function batch()
 end
 
 -- ids (batch, length) and states -> logits (batch * length, letters) and the last states.
-local function network(ids, h0, c0)
-  local x = flow.layers.embedding(ids, #letters, 32, { name = "letters" })
-  local y, h, c = flow.layers.lstm(x, UNITS, { num_layers = LAYERS, h0 = h0, c0 = c0,
-    name = "lstm" })
-  return flow.layers.dense(flow.reshape(y, { -1, UNITS }), #letters, { name = "output" }), h, c
-end
+local writer = flow.model("writer", function(ids, h0, c0)
+  local x = flow.layers.embedding(ids, #letters, 32)
+  local y, h, c = flow.layers.lstm(x, UNITS, { num_layers = LAYERS, h0 = h0, c0 = c0 })
+  return flow.layers.dense(y:reshape(-1, UNITS), #letters), h, c
+end)
 
 local function inputs(rows, length, ...)
-  return { { "ids", tp.Numpy.Placeholder({ rows, length }, { dtype = flow.int32 }) },
-    { "h0", tp.Numpy.Placeholder({ LAYERS, rows, UNITS }) },
-    { "c0", tp.Numpy.Placeholder({ LAYERS, rows, UNITS }) }, ... }
+  local state = flow.float32 { LAYERS, rows, UNITS }
+  return { flow.int32 { rows, length }, state, state, ... }
 end
 
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Tuple(tp.Numpy, tp.Numpy, tp.Numpy),
-  inputs = inputs(BATCH, LENGTH,
-    { "nexts", tp.Numpy.Placeholder({ BATCH, LENGTH }, { dtype = flow.int32 }) }),
-  body = function(ids, h0, c0, nexts)
-    local logits, h, c = network(ids, h0, c0)
-    local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(flow.reshape(nexts, { -1 }),
-      logits)
-    flow.optimizer.Adam(3e-3, {
-      grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }):minimize(loss)
-    return loss, h, c
+local train = writer:train {
+  inputs = inputs(BATCH, LENGTH, flow.int32 { BATCH, LENGTH }),
+  loss = function(logits, h, c, nexts)
+    return flow.nn.cross_entropy(logits, nexts:reshape(-1)), h, c
   end,
+  optimizer = flow.optimizer.Adam(3e-3, {
+    grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }),
 }
 
-local predict = flow.global_function {
-  name = "predict", returns = tp.Tuple(tp.Numpy, tp.Numpy, tp.Numpy), inputs = inputs(1, 1),
-  body = function(ids, h0, c0)
-    local logits, h, c = network(ids, h0, c0)
-    return flow.nn.softmax(logits), h, c
-  end,
-}
+local predict = writer:predict { inputs = inputs(1, 1),
+  output = function(logits, h, c) return flow.nn.softmax(logits), h, c end }
 
 local function write(start, n)
   local h, c = nd.zeros({ LAYERS, 1, UNITS }), nd.zeros({ LAYERS, 1, UNITS })
@@ -89,11 +77,8 @@ local sum, n = 0, 0
 local bar = flow.progress(STEPS, { desc = "training" })
 for step in bar do
   local ids, nexts = batch()
-  local losses
-  losses, h, c = train(ids, h, c, nexts)
-  local loss = losses:mean()
-  bar.loss = loss
-  sum, n = sum + loss, n + 1
+  bar.loss, h, c = train(ids, h, c, nexts)
+  sum, n = sum + bar.loss:item(), n + 1
   if step == 1 or step % math.ceil(STEPS / 10) == 0 then
     print(("step %d: loss %.3f"):format(step, sum / n))
     sum, n = 0, 0

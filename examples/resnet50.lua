@@ -14,7 +14,6 @@
 --                 within those of the first one; less of both makes a small network
 --   recompute=0   1: what is inside of blocks is computed again on the way back, not kept
 local flow = require "jfl"
-local tp = flow.typing
 
 local options = { size = 224, batch = 16, epochs = 1, steps = 0, rate = 0.1, seed = 0, width = 64,
   blocks = "3,4,6,3", recompute = 0 }
@@ -35,43 +34,39 @@ end
 
 local kernel = flow.variance_scaling_initializer(2, "fan_out", "random_normal")
 
-local function conv(x, filters, size, stride, name)
+local NORM = { axis = 1, momentum = 0.9, epsilon = 1e-5 }
+-- The last normalization of a block starts at 0, so that the block first passes on what it gets.
+local LAST = { axis = 1, momentum = 0.9, epsilon = 1e-5,
+  gamma_initializer = flow.zeros_initializer() }
+
+local function conv(x, filters, size, stride)
   return flow.layers.conv2d(x, filters, size, { strides = stride, padding = (size - 1) / 2,
-    use_bias = false, kernel_initializer = kernel, name = name,
+    use_bias = false, kernel_initializer = kernel,
     kernel_regularizer = flow.regularizers.l2(5e-5) })
 end
 
-local function norm_options(name)
-  return { axis = 1, momentum = 0.9, epsilon = 1e-5, name = name }
+local function conv_norm_relu(x, filters, size, stride)
+  return flow.layers.batch_normalization_relu(conv(x, filters, size, stride), NORM)
 end
 
-local function norm_relu(x, name)
-  return flow.layers.batch_normalization_relu(x, norm_options(name))
-end
-
--- The last normalization of a block starts at 0, so that the block first passes on what it gets.
-local function block(x, filters, stride, name)
-  local shortcut, o = x, norm_options(name .. "-norm3")
+local function block(x, filters, stride)
+  local shortcut = x
   if stride > 1 or x.shape[2] ~= 4 * filters then
-    shortcut = flow.layers.batch_normalization(
-      conv(x, 4 * filters, 1, stride, name .. "-shortcut"), norm_options(name .. "-norm0"))
+    shortcut = flow.layers.batch_normalization(conv(x, 4 * filters, 1, stride), NORM)
   end
-  local y = norm_relu(conv(x, filters, 1, 1, name .. "-conv1"), name .. "-norm1")
-  y = norm_relu(conv(y, filters, 3, stride, name .. "-conv2"), name .. "-norm2")
-  o.gamma_initializer = flow.zeros_initializer()
-  return flow.layers.batch_normalization_add_relu(
-    conv(y, 4 * filters, 1, 1, name .. "-conv3"), shortcut, o)
+  local y = conv_norm_relu(conv_norm_relu(x, filters, 1, 1), filters, 3, stride)
+  return flow.layers.batch_normalization_add_relu(conv(y, 4 * filters, 1, 1), shortcut, LAST)
 end
 
 -- images: (batch, 3, size, size); gives (batch, classes).
 local function resnet(images, classes, width, blocks)
-  local x = norm_relu(conv(images, width, 7, 2, "conv"), "norm")
+  local x = conv_norm_relu(images, width, 7, 2)
   x = flow.nn.max_pool2d(x, { ksize = 3, strides = 2, padding = { 0, 0, 0, 0, 1, 1, 1, 1 } })
   for stage, count in ipairs(blocks) do
     for i = 1, count do
       local stride = i == 1 and stage > 1 and 2 or 1
-      local from, name = x, ("stage%d_%d"):format(stage, i)
-      local function make() return block(from, width * 2 ^ (stage - 1), stride, name) end
+      local from, layer = x, flow.model(("stage%d_%d"):format(stage, i), block)
+      local function make() return layer(from, width * 2 ^ (stage - 1), stride) end
       x = options.recompute == 1 and flow.scope.recompute(make) or make()
     end
   end
@@ -106,52 +101,43 @@ local function from_fashion(images)
   return flow.reshape(flow.broadcast_to(x, { n, 3, 28, times, 28, times }), { n, 3, SIZE, SIZE })
 end
 
--- Both parts of the data, how many classes there are, the shape and dtype of a batch of pictures,
--- and what prepares it.
+-- Both parts of the data, how many classes there are, the type of a batch of pictures, and what
+-- prepares it.
 local function read_folder()
   local train = flow.data.folder(folder .. "/train", { size = SIZE, fit = "random", flip = true })
   local val = flow.data.folder(folder .. "/val",
     { size = SIZE, fit = "center", shorter = math.floor(SIZE * 8 / 7 + 0.5) })
-  return train, val, #train.classes, tp.Numpy.Placeholder({ -1, SIZE, SIZE, 3 }, flow.uint8),
-    from_folder
+  return train, val, #train.classes, flow.uint8 { -1, SIZE, SIZE, 3 }, from_folder
 end
 
 local function read_fashion()
   if SIZE % 28 ~= 0 then error("resnet50.lua: size must be a multiple of 28", 0) end
   local train, test = flow.data.load_mnist({ batched = false })
-  return train, test, 10, tp.Numpy.Placeholder({ -1, 1, 28, 28 }), from_fashion
+  return train, test, 10, flow.float32 { -1, 1, 28, 28 }, from_fashion
 end
 
-local train_set, test_set, n_classes, placeholder, prepare =
+local train_set, test_set, n_classes, pictures, prepare =
   (folder and read_folder or read_fashion)()
 
 -- ---- jobs ----
 
-local labels_of = { "labels", tp.Numpy.Placeholder({ -1 }, flow.int32) }
-local function network(images) return resnet(prepare(images), n_classes, options.width, blocks) end
+local net = flow.model("resnet", function(images)
+  return resnet(prepare(images), n_classes, options.width, blocks)
+end)
 
 local n_steps = math.floor(#train_set.labels / BATCH)
 if options.steps > 0 then n_steps = math.min(n_steps, options.steps) end
 
-local train_job = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "images", placeholder }, labels_of },
-  body = function(images, labels)
-    local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, network(images))
-    local all = n_steps * options.epochs
-    local rate = options.rate * BATCH / 256
-    flow.optimizer.SGD(flow.optimizer.PiecewiseConstantScheduler(
-      { math.floor(all * 0.5), math.floor(all * 0.8) }, { rate, rate / 10, rate / 100 },
-      { warmup = flow.optimizer.warmup.linear(math.max(1, math.floor(all / 20)), 0.1) }),
-      { momentum = 0.9 }):minimize(loss)
-    return loss
-  end,
-}
+local all, rate = n_steps * options.epochs, options.rate * BATCH / 256
+local schedule = flow.optimizer.PiecewiseConstantScheduler(
+  { math.floor(all * 0.5), math.floor(all * 0.8) }, { rate, rate / 10, rate / 100 },
+  { warmup = flow.optimizer.warmup.linear(math.max(1, math.floor(all / 20)), 0.1) })
 
-local classify = flow.global_function {
-  name = "classify", returns = tp.Numpy, inputs = { { "images", placeholder } },
-  body = function(images) return flow.math.argmax(network(images), 1) end,
-}
+local train = net:train { inputs = { pictures, flow.int32 { -1 } }, loss = flow.nn.cross_entropy,
+  optimizer = flow.optimizer.SGD(schedule, { momentum = 0.9 }) }
+
+local classify = net:predict { inputs = { pictures },
+  output = function(logits) return logits:argmax(1) end }
 
 local function evaluate()
   local right, count = 0, 0
@@ -170,7 +156,7 @@ local done, sum = 0, 0
 for epoch = 1, options.epochs do
   for _, i, images, labels in flow.data.batches(train_set,
     { batch_size = BATCH, shuffle = true, drop_last = true }) do
-    done, sum = done + 1, sum + train_job(images, labels):mean()
+    done, sum = done + 1, sum + train(images, labels):item()
     if i % 20 == 0 or i == n_steps then
       print(("epoch %d, step %d of %d: loss %.4f"):format(epoch, i, n_steps, sum / done))
       done, sum = 0, 0

@@ -5,7 +5,6 @@
 -- Each rank computes its part of every batch. The folder keeps checkpoints, with the place in the
 -- data; whatever happened since the last of them is done again.
 local flow = require "jfl"
-local tp = flow.typing
 
 local folder, steps = arg[1] or "./resume", tonumber(arg[2] or 200)
 local BATCH, SAMPLES = 32, 320
@@ -13,29 +12,16 @@ local BATCH, SAMPLES = 32, 320
 flow.random.seed(1)
 
 -- A network learns the sine from points of it.
-local train = flow.global_function {
-  name = "train",
-  type = "train",
-  inputs = {
-    { "x", tp.Numpy.Placeholder({ BATCH, 1 }) },
-    { "y", tp.Numpy.Placeholder({ BATCH, 1 }) },
-  },
-  returns = tp.Numpy,
-  body = function(x, y)
-    local h = flow.layers.dense(x, 32, { activation = flow.math.tanh, name = "hidden" })
-    local error = flow.layers.dense(h, 1, { name = "out" }) - y
-    local loss = flow.math.reduce_mean(error * error)
-    flow.optimizer.Adam(0.01):minimize(loss)
-    return loss
-  end,
-}
+local net = flow.model("sine", function(x)
+  return flow.layers.dense(flow.layers.dense(x, 32, { activation = flow.nn.tanh }), 1)
+end)
 
-local points, sines = {}, {}
-for i = 1, SAMPLES do
-  points[i] = { i / SAMPLES * 6 - 3 }
-  sines[i] = { math.sin(points[i][1]) }
-end
-local set = { { "x", flow.ndarray.array(points) }, { "y", flow.ndarray.array(sines) } }
+local points = flow.float32 { BATCH, 1 }
+local train = net:train { inputs = { x = points, y = points }, loss = flow.nn.mse_loss,
+  optimizer = flow.optimizer.Adam(0.01) }
+
+local xs = flow.ndarray.arange(1, SAMPLES + 1):reshape(-1, 1) / SAMPLES * 6 - 3
+local set = { { "x", xs }, { "y", flow.math.sin(xs) } }
 
 local manager = flow.train.SimpleCheckPointManager(folder, { keep = 2 })
 manager:initialize_or_restore()

@@ -3,7 +3,7 @@
 -- Usage: jfl examples/unet.lua [steps]
 local ffi = require "ffi"
 local flow = require "jfl"
-local nd, tp = flow.ndarray, flow.typing
+local nd = flow.ndarray
 
 local STEPS = tonumber((...)) or 400
 local BATCH, SIDE = 8, 64
@@ -41,55 +41,39 @@ end
 
 -- ---- the network ----
 
-local function conv(x, filters, name)
-  x = flow.layers.conv2d(x, filters, 3, { padding = "SAME", use_bias = false, name = name })
-  return flow.layers.batch_normalization_relu(x,
-    { axis = 1, momentum = 0.9, name = name .. "-norm" })
+local function conv(x, filters)
+  x = flow.layers.conv2d(x, filters, 3, { padding = "SAME", use_bias = false })
+  return flow.layers.batch_normalization_relu(x, { axis = 1, momentum = 0.9 })
 end
 
-local function two_convs(x, filters, name)
-  return conv(conv(x, filters, name .. "a"), filters, name .. "b")
-end
+local function two_convs(x, filters) return conv(conv(x, filters), filters) end
 
 -- Goes down by pools and up by transposed convolutions; on the way up each level also sees what
 -- the way down saw at that size.
-local function unet(x)
-  local level1 = two_convs(x, 16, "down1")
-  local level2 = two_convs(flow.nn.max_pool2d(level1, 2), 32, "down2")
-  local deep = two_convs(flow.nn.max_pool2d(level2, 2), 64, "deep")
-  local up2 = flow.layers.conv2d_transpose(deep, 32, 2, { strides = 2, name = "up2" })
-  up2 = two_convs(flow.concat({ level2, up2 }, 1), 32, "up2")
-  local up1 = flow.layers.conv2d_transpose(up2, 16, 2, { strides = 2, name = "up1" })
-  up1 = two_convs(flow.concat({ level1, up1 }, 1), 16, "up1")
-  return flow.layers.conv2d(up1, #CLASSES, 1, { name = "classes" })
-end
+local unet = flow.model("unet", function(x)
+  local level1 = two_convs(x, 16)
+  local level2 = two_convs(level1:max_pool2d(2), 32)
+  local deep = two_convs(level2:max_pool2d(2), 64)
+  local up2 = flow.layers.conv2d_transpose(deep, 32, 2, { strides = 2 })
+  up2 = two_convs(flow.concat({ level2, up2 }, 1), 32)
+  local up1 = flow.layers.conv2d_transpose(up2, 16, 2, { strides = 2 })
+  up1 = two_convs(flow.concat({ level1, up1 }, 1), 16)
+  return flow.layers.conv2d(up1, #CLASSES, 1)
+end)
 
-local images_input = { "images", tp.Numpy.Placeholder({ BATCH, 1, SIDE, SIDE }) }
+local pictures = flow.float32 { BATCH, 1, SIDE, SIDE }
 
-local train = flow.global_function {
-  name = "train",
-  type = "train",
-  inputs = {
-    images_input,
-    { "labels", tp.Numpy.Placeholder({ BATCH, SIDE, SIDE }, { dtype = flow.int32 }) },
-  },
-  returns = tp.Numpy,
-  body = function(images, labels)
-    local logits = flow.transpose(unet(images), { 0, 2, 3, 1 })
-    local loss = flow.math.reduce_mean(
-      flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
-    local rate = flow.optimizer.PiecewiseConstantScheduler({ STEPS * 0.8 }, { 0.003, 0.0003 })
-    flow.optimizer.Adam(rate):minimize(loss)
-    return loss
+local train = unet:train {
+  inputs = { pictures, flow.int32 { BATCH, SIDE, SIDE } },
+  loss = function(logits, labels)
+    return flow.nn.cross_entropy(logits:transpose(0, 2, 3, 1), labels)
   end,
+  optimizer = flow.optimizer.Adam(
+    flow.optimizer.PiecewiseConstantScheduler({ STEPS * 0.8 }, { 0.003, 0.0003 })),
 }
 
-local segment = flow.global_function {
-  name = "segment",
-  inputs = { images_input },
-  returns = tp.Numpy,
-  body = function(images) return flow.math.argmax(unet(images), 1) end,
-}
+local segment = unet:predict { inputs = { pictures },
+  output = function(logits) return logits:argmax(1) end }
 
 -- ---- training and test ----
 

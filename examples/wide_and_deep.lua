@@ -3,7 +3,7 @@
 -- device. The deep part generalizes: vectors of users and items go through dense layers.
 -- Usage: jfl examples/wide_and_deep.lua [epochs] [visits]
 local flow = require "jfl"
-local nd, tp = flow.ndarray, flow.typing
+local nd = flow.ndarray
 
 local EPOCHS = tonumber((...)) or 3
 local VISITS = tonumber((select(2, ...))) or 400000
@@ -79,38 +79,28 @@ local function embed(ids, name, count, units)
     embeddings_initializer = flow.random_normal_initializer(0, units > 1 and 0.2 or 0.01) })
 end
 
-local function network(user, item, at, price)
+local shop = flow.model("shop", function(user, item, at, price)
   local wide = embed(user, "wide-user", COUNTS.user, 1) + embed(item, "wide-item", COUNTS.item, 1)
     + embed(at, "wide-moment", COUNTS.hour * COUNTS.weekday * COUNTS.device, 1)
   local u = embed(user, "deep-user", COUNTS.user, 16)
   local v = embed(item, "deep-item", COUNTS.item, 16)
   local x = flow.concat({ u, v, u * v, flow.expand_dims(price, 1) }, 1)
-  x = flow.layers.dense(x, 64, { activation = flow.nn.relu, name = "deep-1" })
-  x = flow.layers.dense(x, 32, { activation = flow.nn.relu, name = "deep-2" })
-  local deep = flow.layers.dense(x, 1, { name = "deep-3" })
-  return flow.squeeze(wide + deep, 1)
-end
+  x = flow.layers.dense(x, 64, { activation = flow.nn.relu })
+  x = flow.layers.dense(x, 32, { activation = flow.nn.relu })
+  return (wide + flow.layers.dense(x, 1)):squeeze(1)
+end)
 
-local whole = tp.Numpy.Placeholder({ BATCH_SIZE }, flow.int32)
-local real = tp.Numpy.Placeholder({ BATCH_SIZE })
+local whole, real = flow.int32 { BATCH_SIZE }, flow.float32 { BATCH_SIZE }
 
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "user", whole }, { "item", whole }, { "at", whole }, { "price", real },
-    { "click", real } },
-  body = function(user, item, at, price, click)
-    local logits = network(user, item, at, price)
-    local loss = flow.nn.sigmoid_cross_entropy_with_logits(click, logits)
-    flow.optimizer.Adam(0.005):minimize(loss)
-    return loss
+local train = shop:train {
+  inputs = { user = whole, item = whole, at = whole, price = real, click = real },
+  loss = function(logits, click)
+    return flow.nn.binary_cross_entropy_with_logits(logits, click)
   end,
+  optimizer = flow.optimizer.Adam(0.005),
 }
 
-local score = flow.global_function {
-  name = "score", returns = tp.Numpy,
-  inputs = { { "user", whole }, { "item", whole }, { "at", whole }, { "price", real } },
-  body = network,
-}
+local score = shop:predict { inputs = { user = whole, item = whole, at = whole, price = real } }
 
 -- ---- training ----
 
@@ -133,7 +123,7 @@ for epoch = 1, EPOCHS do
   local sum = 0
   for i = 1, batches do
     sum = sum + train(seen.user[i], seen.item[i], seen.moment[i], seen.price[i],
-      seen.click[i]):mean()
+      seen.click[i]):item()
   end
   print(("epoch %d: loss %.4f, test AUC %.3f"):format(epoch, sum / batches, test()))
 end

@@ -17,9 +17,10 @@ end
 --- Runs the script, whose training job prints each loss, and ends after so many.
 local function run(...)
   local flow = require "jfl"
-  local make, count = flow.global_function, 0
+  local jobs = require "jfl.job.job"             -- models make their jobs by it, too
+  local make, count = jobs.global_function, 0
   flow.random.seed(11)
-  flow.global_function = function(t)
+  jobs.global_function = function(t)
     local job = make(t)
     if t.type ~= "train" then return job end
     local function call(_, ...)
@@ -34,6 +35,7 @@ local function run(...)
       return function(_, ...) return job[name](job, ...) end
     end })
   end
+  flow.global_function = jobs.global_function
   assert(loadfile(script))(...)
 end
 

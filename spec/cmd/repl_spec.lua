@@ -48,7 +48,21 @@ describe("a session", function()
 
   it("goes on until the lines are whole", function()
     assert.equal("1\n2\n", (session("for i = 1, 2 do", "", "  print(i)", "end")))
-    assert.equal('"a\\nb"\n{ 1, 2 }\n', (session("[[a", "b]]", "{ 1,", "2 }")))
+    assert.equal('a\nb\n{ 1, 2 }\n', (session("[[a", "b]]", "{ 1,", "2 }")))
+  end)
+
+  it("says what is written here in place of what Python has", function()
+    for text, hint in pairs {
+      ["x[1:2]"] = "']' expected near ':'; a part of an array or blob is x[{ {1, 2} }]",
+      ["x @ x"] = "near '@'; x:matmul(y) multiplies matrices",
+      ["x ** 2"] = "near '*'; x ^ 2 is a power",
+      ["x:shape()"] = "x.shape is a table: x.shape[1]",
+      ["x:tolist()"] = "an NdArray has no 'tolist'; x:totable() gives nested tables",
+    } do
+      local _, err = session("x = flow.ndarray.ones(3)", text)
+      assert.truthy(err:find(hint, 1, true), err)
+    end
+    assert.truthy(session("?=="):find "x == y only says whether both are one and the same object")
   end)
 
   it("shows an error with its line and the user's own functions, and goes on", function()

@@ -24,7 +24,7 @@ describe("examples about pictures #cpu", function()
   end
 
   it("find shapes in noise", function()
-    local out = run("unet", 100)
+    local out = run("unet", 150)
     assert.truthy(out:find("IoU of disc%s+0%.%d+\nIoU of square%s+0%.%d+\n"), out)
     assert.is_true(tonumber(out:match("mean IoU: (%S+)")) > 0.6, out)
   end)

@@ -150,7 +150,9 @@ end
 
 local function names_of(params)
   local list = {}
-  for i, param in ipairs(params) do list[i] = param[1] end
+  for _, param in ipairs(params) do
+    if param[1] ~= "self" then list[#list + 1] = param[1] end
+  end
   return table.concat(list, ", ")
 end
 

@@ -6,7 +6,16 @@ local LOOP = "an NdArray a is gone through by `for i = 1, #a do local row = a[i]
   .. "flow.zip(a)"
 local COMPARE = "NdArrays are compared by a:lt(2), a:ge(b) and so on, blobs by flow.math.less(x, 2)"
 
+local PART = "a part of an array or blob is x[{ {1, 2} }], from the first to the second, both ends "
+  .. "included"
+
 local LIST = {
+  { "'%]' expected near ':'", PART },
+  { "expected near '@'", "x:matmul(y) multiplies matrices" },
+  { "near '%*'", "x ^ 2 is a power" },
+  { "attempt to call [%a]+ 'shape' %(a table value%)", "x.shape is a table: x.shape[1]" },
+  { "attempt to call [%a]+ 'size' %(a number value%)", "x.size is a number" },
+  { "attempt to call [%a]+ 'dtype' %(a string value%)", "x.dtype is a text" },
   { "bad argument #1 to '?i?pairs'? %(table expected, got userdata%)", LOOP },
   { "attempt to compare userdata with %a+", COMPARE },
   { "attempt to compare %a+ with userdata", COMPARE },

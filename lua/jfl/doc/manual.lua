@@ -131,7 +131,8 @@ local entries = {
     { "function_config", "options, from flow.function_config()", NONE, type = "FunctionConfig" },
     { returns = "Job", table_only = true }),
   entry("Model:variables", "The model's variables by their names within it, as NdArrays of their "
-    .. "own.", { returns = "table<string, NdArray>" }),
+    .. "own; in a body that has called the model, its blobs.",
+    { returns = "table<string, NdArray|Blob>" }),
   entry("Model:summary", "A table of the variables as text: shapes, numbers, what is trained.",
     { returns = "string" }),
   entry("Model:save", "Writes the model's variables to a directory, by their names within it.",
@@ -139,7 +140,8 @@ local entries = {
     { "overwrite", "whether one that is there is replaced", false }),
   entry("Model:load", "Reads the model's variables, all or none, from what Model:save wrote or a "
     .. "checkpoint of a session.",
-    { "path", "the directory, or a .safetensors file", type = "string" },
+    { "path", "the directory, or a .safetensors file; or arrays by names, as Model:variables gives "
+      .. "them", type = "string|table<string, NdArray>" },
     { "strict", "whether names that only one side has are an error", true },
     { "only", "what the names to be loaded begin with", "" },
     { returns = "LoadReport" }),

@@ -176,6 +176,16 @@ local LIST = {
   { "cross_entropy", [[
   flow.nn.cross_entropy(logits, labels) is that of classes, and
   flow.nn.binary_cross_entropy_with_logits(logits, labels) that of yes or no.]] },
+  { "== equal equality compare comparison comparisons same is_equal array_equal allclose", [[
+  Lua lets no operator give an array, so x:eq(y), x:lt(y), x:ge(0) and their like compare elements
+  and give 0 or 1: flow.math.equal, flow.math.less and so on. x == y only says whether both are one
+  and the same object; whether all elements are equal is x:eq(y):all(), and whether they are near is
+  flow.math.abs(x - y):max() < 1e-6.]] },
+  { "index indexing indices subscript slicing", [[
+  a[2] is a row, a[{ 2, { 1, 3 } }] a part: for each axis a number, or { first, last, step } with
+  both ends; numbers count from 1, or if negative from the end. a[{ {}, 1 }] = 0 sets a part of an
+  array. In a body x[{ ... }] does so with blobs, and gradients go through it. a:take({ 1, 3 })
+  picks rows, flow.gather takes places from 0.]] },
   { "dropout_rate", [[
   flow.nn.dropout(x, { rate = 0.5 }) drops that share of the elements where a job trains.]] },
   { "freeze fine_tune tune pretrained fine_tuning finetune transfer_learning", [[

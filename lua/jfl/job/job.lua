@@ -269,7 +269,7 @@ local function leave_out(self, err)
   self._told = true
   warn.say("job '%s' (%s) is left out, with the variables that only it uses, until %s: %s",
     self.name, trace.where(self._body), self._dynamic
-      and "its first call, as its body does not take a batch of 1" or "it is corrected",
+      and "its first call, as compiling it for a batch of 1 failed" or "it is corrected",
     tostring(err))
 end
 

@@ -21,9 +21,17 @@ local HINTS = {
   { "attempt to yield across C%-call boundary", "a job's body cannot yield" },
 }
 
+local stands_for = setmetatable({}, { __mode = "kv" })
+
+--- Has messages name the place of a script's function where a body of the front end calls that.
+function trace.stand_for(body, f)
+  stands_for[body] = f
+  return body
+end
+
 --- Where a function begins: "train.lua:12".
 function trace.where(body)
-  local info = debug.getinfo(body, "S")
+  local info = debug.getinfo(stands_for[body] or body, "S")
   return ("%s:%d"):format(info.short_src, info.linedefined)
 end
 

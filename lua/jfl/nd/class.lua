@@ -54,7 +54,9 @@ function class.unknown(of, name)
     if value then rawset(of, name, value) end
   end
   if value == nil then
-    core.fail("an NdArray has no '%s'%s", name, names.suggest(name, known(), "a"))
+    local instead = require("jfl.op.methods").elsewhere(name)
+    core.fail("an NdArray has no '%s'%s", name, instead and "; " .. instead
+      or names.suggest(name, known(), "a"))
   end
   return value
 end

@@ -113,6 +113,8 @@ function class.unknown(known, key)
     rawset(known, key, f)
     return f
   end
+  local instead = require("jfl.op.methods").elsewhere(key)
+  if instead then core.fail("a blob has no '%s'; %s", key, instead) end
   core.fail("a blob has no '%s'; it has shape, dtype and name, and ops are functions such as "
     .. "flow.reshape(x, {100, -1})%s", key, names.suggest(key, class.methods, "x"))
 end

@@ -193,7 +193,7 @@ end
 
 -- A body that gives the model its inputs, and what it gives to finish, with the inputs left.
 local function body_of(self, n, finish)
-  return function(...)
+  local function body(...)
     local rest = { select(n + 1, ...) }
     local n_rest, blobs = select("#", ...) - n, { ... }
     local function go(...)
@@ -203,6 +203,7 @@ local function body_of(self, n, finish)
     end
     return go(self(unpack(blobs, 1, n)))
   end
+  return trace.stand_for(body, self._body)
 end
 
 -- Defines a job of the model, named by `name` or its kind behind the namespace.
@@ -262,6 +263,9 @@ function methods:predict(t)
 end
 
 -- ---- variables ----
+
+--- What an optimizer trains that is told { variables = the model }, in the body that runs.
+function Model.trainable_in(self, context) return weights.trainable_in(root_of(self), context) end
 
 for name, f in pairs(weights.methods) do
   methods[name] = function(self, ...) return f(root_of(check_self(self, name)), ...) end

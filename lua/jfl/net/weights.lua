@@ -3,6 +3,7 @@ local args = require "jfl.base.args"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
+local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 local variables = require "jfl.checkpoint.variables"
 
@@ -43,9 +44,33 @@ local function listed(list)
   return args.listed(list)
 end
 
---- The variables by name within the model, as NdArrays of their own.
+-- The variables of a model in the body that runs: { name, full } as above.
+local function in_body(self, context, who)
+  local list = collect(self, "", context.variables, {}, {})
+  if #list > 0 then return list end
+  core.fail("model '%s': %s: it has no variables in this body yet, which has to call it before",
+    self.name, who)
+end
+
+--- The blobs of those variables of a model that the body which runs can train, in their order.
+function weights.trainable_in(self, context)
+  local trainable, blobs = {}, {}
+  for _, v in ipairs(context.trainable) do trainable[v.name] = v.blob end
+  for _, each in ipairs(in_body(self, context, "variables")) do
+    blobs[#blobs + 1] = trainable[each.full]
+  end
+  return blobs
+end
+
+--- The variables by name within the model: as NdArrays of their own or, in a body, as its blobs.
 function methods:variables()
-  local all = {}
+  local all, context = {}, trace.current
+  if context then
+    for _, each in ipairs(in_body(self, context, "variables")) do
+      all[each.name] = context.variables[each.full]
+    end
+    return all
+  end
   for _, each in ipairs(all_of(self, "variables")) do
     all[each.name] = core.variable_get(each.full)
   end
@@ -69,10 +94,24 @@ end)
 --- Writes the model's variables to a directory, under their names within the model.
 function methods:save(...) return save(self, ...) end
 
--- What a file has for the model: by names within it or, in a checkpoint of a whole session, by full
--- names. Only those count that begin with `only`.
-local function found_in(self, path, list, only)
-  local all, found, n = checkpoint.checkpoint.get(path), {}, 0
+local function check_source(who, from)
+  if type(from) == "string" then return end
+  if type(from) ~= "table" or getmetatable(from) or next(from) == nil then
+    core.fail("%s: path must be that of a checkpoint, or a table of arrays by names such as "
+      .. "net:variables() gives, got %s", who, args.describe(from))
+  end
+  for name, array in pairs(from) do
+    if type(name) ~= "string" or core.type(array) ~= "array" then
+      core.fail("%s: what is given by names must be an NdArray each, got %s for %s", who,
+        args.describe(array), args.describe(name))
+    end
+  end
+end
+
+-- What a file or table has for the model: by names within it or, as in a checkpoint of a whole
+-- session, by full names. Only those count that begin with `only`.
+local function found_in(self, from, list, only)
+  local all, found, n = type(from) == "table" and from or checkpoint.checkpoint.get(from), {}, 0
   for _, each in ipairs(list) do
     if all[each.name] then n = n + 1 end
   end
@@ -105,6 +144,8 @@ local function compare(list, found, only)
   return set, report
 end
 
+local function shown(from) return type(from) == "string" and from or "the table" end
+
 -- Fails with all that does not fit; nothing is set then.
 local function check_report(who, o, report, is_own)
   local wrong = {}
@@ -114,7 +155,7 @@ local function check_report(who, o, report, is_own)
   end
   if #report.loaded == 0 then wrong[#wrong + 1] = "nothing in it is the model's" end
   if #wrong == 0 or not o.strict and #report.loaded > 0 then return end
-  core.fail("%s: %s: is that another model's? %s; nothing was set%s", who, o.path,
+  core.fail("%s: %s: is that another model's? %s; nothing was set%s", who, shown(o.path),
     table.concat(wrong, "; "), #report.loaded > 0
       and "; { strict = false } loads what there is" or "")
 end
@@ -130,14 +171,14 @@ local function check_shapes(who, path, set)
   end
   if #wrong == 0 then return end
   core.fail("%s: %s: is that another model's? %s; nothing was set; { only = \"conv\" } loads what "
-    .. "begins so", who, path, listed(wrong))
+    .. "begins so", who, shown(path), listed(wrong))
 end
 
 local load = args.unlisted("net:load", {
   { "self" }, { "path" }, { "strict", "", true }, { "only", "", "" },
 }, function(o)
   local self, who = o.self, ("model '%s': load"):format(o.self.name)
-  args.expect(who, "path", o.path, "string")
+  check_source(who, o.path)
   args.expect(who, "strict", o.strict, "boolean")
   args.expect(who, "only", o.only, "string")
   local list = all_of(self, "load")
@@ -149,10 +190,17 @@ local load = args.unlisted("net:load", {
   return report
 end)
 
---- Reads the model's variables from what net:save wrote, or from a checkpoint of a session, all or
--- none. With { strict = false } it takes what there is; with { only = "conv" } the variables whose
--- names begin so. Gives a report of the names.
-function methods:load(...) return load(self, ...) end
+--- Reads the model's variables from what net:save wrote, from a checkpoint of a session, or from a
+-- table as net:variables() gives it, all or none. With { strict = false } it takes what there is;
+-- with { only = "conv" } the variables whose names begin so. Gives a report of the names.
+function methods:load(from, ...)
+  if type(from) ~= "table" or getmetatable(from) or from.path ~= nil then
+    return load(self, from, ...)
+  end
+  local options = { path = from }
+  for key, value in pairs((...) or {}) do options[key] = value end
+  return load(self, options)
+end
 
 -- ---- what is trained ----
 

@@ -49,6 +49,42 @@ local function path_of(class, name)
   end
 end
 
+-- What arrays and blobs of other libraries have, and what does it here.
+local ELSEWHERE = {
+  { "tolist to_list", "x:totable() gives nested tables" },
+  { "T mT permute swapdims", "x:transpose(1, 0) gives its axes in another order" },
+  { "view ravel resize", "x:reshape(2, -1)" },
+  { "unsqueeze", "x:expand_dims(axis)" },
+  { "cuda cpu to device gpu", "arrays are in the host's memory, and jobs copy them to where they "
+    .. "compute: flow.help('gpu')" },
+  { "float double half int long bool type type_as", "x:astype(flow.float32) converts" },
+  { "dot mm bmm mv", "x:matmul(y)" },
+  { "append extend cat concat concatenate hstack vstack", "flow.concat({ x, y }, axis)" },
+  { "stack", "flow.stack({ x, y }, axis)" },
+  { "grad requires_grad requires_grad_ backward retain_grad", "gradients are taken in a body, by "
+    .. "flow.optimizer.SGD(rate):minimize(loss); flow.watch_diff(x) shows that of x" },
+  { "detach", "x:stop_gradient()" },
+  { "clone deepcopy", "x:copy(), or of a blob x:identity()" },
+  { "ndim dim rank ndimension", "it is #x.shape" },
+  { "numel nelement count length len", "#x counts rows, x.size elements" },
+  { "norm", "x:euclidean_norm()" },
+  { "var", "x:variance(axis)" },
+  { "zero_ fill_", "x:fill(0)" },
+  { "index_select", "x:take({ 1, 3 }), or flow.gather for places from 0" },
+  { "repeat expand tiled", "x:tile(n), x:repeat_interleave(n), x:broadcast_to(shape)" },
+  { "map apply", "flow.math.exp(x) and its like work on all elements; x:pointer() is for loops" },
+  { "plot show imshow", "flow.plot(x), flow.plot_images(x)" },
+}
+
+--- What to do in place of a name that arrays have elsewhere, as the end of a message; or nil.
+function methods.elsewhere(name)
+  for _, each in ipairs(ELSEWHERE) do
+    for word in each[1]:gmatch("%S+") do
+      if word == name then return each[2] end
+    end
+  end
+end
+
 local listed = {}                -- the methods of a class by name, once they were asked for
 
 -- The last names of all functions in the places where methods are looked for.

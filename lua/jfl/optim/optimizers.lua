@@ -50,6 +50,8 @@ end
 
 local function find_variables(who, context, list)
   if not list then return nil end
+  local meta = type(list) == "table" and getmetatable(list)
+  if meta and meta.trainable_in then list = meta.trainable_in(list, context) end   -- of a model
   if type(list) == "function" then list = take_variables(who, context, list) end
   local blobs = {}
   for i, name in ipairs(args.expect(who, "variables", list, "table or function")) do
@@ -197,9 +199,9 @@ local COMMON = {
   { "train_step_lbn", "a blob, int64 of one element, that counts steps in place of the job",
     args.none, type = "Blob" },
   { "loss_scale_policy", "such as loss_scale.dynamic_loss_scale()", args.none, type = "LossScale" },
-  { "variables", "what is trained: names or blobs, or a function that says of a name whether it "
-    .. "is; all trainable variables", args.none,
-    type = "(string|Blob)[]|fun(name: string): boolean|(string|Blob)[]" },
+  { "variables", "what is trained: a model, names or blobs, or a function that says of a name "
+    .. "whether it is; all trainable variables", args.none,
+    type = "Model|(string|Blob)[]|fun(name: string): boolean|(string|Blob)[]" },
 }
 local NEWER = {
   { "gradient_accumulation_steps", "how many calls' gradients a step takes the mean of", 1,

@@ -86,7 +86,7 @@ function report.fail(message) report.say(colour.paint_error("error", said_by(mes
 function report.refuse(message, text)
   report.begin(nil, text)
   local line = tonumber(message:match("^stdin:(%d+): "))
-  report.say(colour.paint_error("error", message) .. (line and quote(line) or ""))
+  report.say(colour.paint_error("error", hints.added(message)) .. (line and quote(line) or ""))
 end
 
 return report

@@ -173,9 +173,18 @@ local function space_text(value)
   return require("jfl.doc.help").text(path)
 end
 
---- The text of a result; may fail where its __tostring does.
+-- Whether a text has several lines and nothing but what a terminal shows: a table, a plan.
+local function is_page(text)
+  return text:find("\n.", 1) ~= nil and not text:find("[%z\1-\8\11-\31\127]")
+end
+
+--- The text of a result; may fail where its __tostring does. A text of several lines stands as it
+-- is, without quotes.
 function show.text(value)
-  if type(value) == "string" then return paint("string", quoted(cut(value, LONG))) end
+  if type(value) == "string" then
+    local text = cut(value, LONG)
+    return is_page(text) and text:gsub("\n$", "") or paint("string", quoted(text))
+  end
   local space = space_text(value)
   if space then return space end
   if not tells_itself(value) then return contents(value, 0, {}) end

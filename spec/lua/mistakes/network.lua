@@ -305,8 +305,7 @@ return flow.reshape(images, { images.shape[0], -1 }) --@
 return flow.reshape(images, 4, 64) --@
 ]] },
   { "PyTorch's reshape as a method", {
-    "a blob has no 'view'; it has shape, dtype and name, and ops are functions such as "
-      .. "flow.reshape(x, {100, -1}); did you mean flow.reshape(x, shape)?",
+    "a blob has no 'view'; x:reshape(2, -1)",
   }, "net", [[
 return images:view(4, -1) --@
 ]] },

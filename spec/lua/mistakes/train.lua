@@ -74,8 +74,8 @@ flow.optimizer.SGD(0.1):step() --@
 return loss
 ]] },
   { "PyTorch's backward of a loss", {
-    "a blob has no 'backward'; it has shape, dtype and name, and ops are functions such as "
-      .. "flow.reshape(x, {100, -1}); did you mean flow.optimizer.SGD(rate):minimize(loss)?",
+    "a blob has no 'backward'; gradients are taken in a body, by "
+      .. "flow.optimizer.SGD(rate):minimize(loss); flow.watch_diff(x) shows that of x",
   }, "train", [[
 loss:backward() --@
 return loss

@@ -14,6 +14,28 @@ describe("arrays", function()
     helper.fails(function() return a >= b end, "by a:le(b) or a:ge(b)")
   end)
 
+  it("name what does here what they have elsewhere, and so do blobs", function()
+    local a = nd.ones { 2 }
+    helper.fails(function() return a.T end, "an NdArray has no 'T'; x:transpose(1, 0)")
+    helper.fails(function() return a:cuda() end, "flow.help('gpu')")
+    helper.fails(function() return a:clone() end, "an NdArray has no 'clone'; x:copy()")
+    helper.predict("job", { 2 }, function(x)
+      helper.fails(function() return x:clone() end, "a blob has no 'clone'; x:copy(), or of a blob")
+      helper.fails(function() return x.grad end, "flow.watch_diff(x) shows that of x")
+      return x
+    end):compile()
+    local methods = require "jfl.op.methods"
+    for _, name in ipairs { "tolist", "T", "view", "unsqueeze", "to", "float", "dot", "append",
+      "grad", "detach", "ndim", "numel", "norm", "var" } do
+      for path in methods.elsewhere(name):gmatch "flow%.([%w_.]*%w)" do
+        assert.is_true(flow.has(path), path)
+      end
+      for method in methods.elsewhere(name):gmatch "x:([%w_]+)" do
+        assert.equal("function", type(a[method]), method)
+      end
+    end
+  end)
+
   local function says(code, text)
     local out, status = helper.script("local a = require('jfl').ndarray.ones({ 2 })\n" .. code)
     assert.equal(1, status)

@@ -208,6 +208,60 @@ describe("a model", function()
     assert.equal(4, #auto:load(directory .. "/auto").loaded)
   end)
 
+  it("gives its variables as blobs in a body that has called it", function()
+    local online, target = flow.model("online", body), flow.model("target", body)
+    local before
+    local follow = helper.predict("follow", { 2, 3 }, function(x)
+      helper.fails(function() online:variables() end,
+        "model 'online': variables: it has no variables in this body yet, which has to call it")
+      local y = online(x) + target(x)
+      local ahead = online:variables()
+      assert.same(OWN, sorted_names(ahead))
+      for name, variable in pairs(target:variables()) do
+        flow.assign(variable, (variable + ahead[name]) / 2)
+      end
+      return y
+    end)
+    follow:compile()
+    before = target:variables()
+    follow(X)
+    local own = online:variables()
+    for name, value in pairs(target:variables()) do
+      assert.is_true(value:eq((before[name] + own[name]) / 2):all(), name)
+    end
+  end)
+
+  it("is what an optimizer trains that is told so, and nothing else is", function()
+    local a, b = flow.model("a", body), flow.model("b", body)
+    local inner = flow.model("inner", function(x) return flow.layers.dense(a(x), 2) end)
+    local function train(name, which)
+      return flow.global_function { name = name, type = "train", inputs = types(),
+        body = function(x, labels)
+          local loss = flow.nn.cross_entropy(b(x) + inner(x), labels)
+          flow.optimizer.SGD(0.1, { momentum = 0, variables = which }):minimize(loss)
+          return loss
+        end }
+    end
+    local function changed(job)
+      job:compile()
+      local before, list = flow.get_all_variables(), {}
+      job(X, LABELS)
+      for name, value in pairs(flow.get_all_variables()) do
+        if name:find "weight$" and not value:eq(before[name]):all() then
+          list[#list + 1] = name
+        end
+      end
+      table.sort(list)
+      return list
+    end
+    assert.same({ "b-dense_1-weight", "b-out-weight" }, changed(train("of_b", b)))
+    assert.same({ "inner-a-dense_1-weight", "inner-a-out-weight", "inner-dense_1-weight" },
+      changed(train("of_both", inner)))
+    local alone = flow.model("alone", body)
+    helper.fails(function() train("of_none", alone):compile() end,
+      "it has no variables in this body yet")
+  end)
+
   -- ---- files ----
 
   it("saves and loads its variables alone, under any name", function()
@@ -259,6 +313,28 @@ describe("a model", function()
       "c-out-bias must be float32 (7), got float32 (2)")
     helper.fails(function() c:load(directory .. "/a", { only = "dense" }) end,
       "nothing in it is the model's")
+  end)
+
+  it("loads from arrays by names, such as another model's", function()
+    local a, b = flow.model("a", body), flow.model("b", body)
+    local run_a, run_b = predictor(a), predictor(b)
+    assert.same({ 8, 0, 0 }, (function(r)
+      return { #r.loaded, #r.missing, #r.unexpected }
+    end)(b:load(a:variables())))
+    assert.is_true(run_a(X):eq(run_b(X)):all())
+    trainer(a)(X, LABELS)
+    assert.same({ "out-weight", "out-bias" }, b:load(a:variables(), { only = "out" }).loaded)
+    helper.fails(function() b:load { ["out-bias"] = nd.zeros(2) } end, "load: the table: is that "
+      .. "another model's? it lacks batch_norm_1-beta")
+    helper.fails(function() b:load({ ["out-bias"] = nd.zeros(3) }, { strict = false }) end,
+      "b-out-bias must be float32 (2), got float32 (3)")
+    helper.fails(function() b:load { x = 1 } end,
+      "what is given by names must be an NdArray each, got number 1 for string 'x'")
+    helper.fails(function() b:load(7) end, "path must be that of a checkpoint, or a table of "
+      .. "arrays by names such as net:variables() gives, got number 7")
+    helper.fails(function() b:load {} end, "got an empty table")
+    helper.fails(function() b:load(a:variables(), { onyl = "out" }) end,
+      "unknown option 'onyl'; options are path, strict, only; did you mean only?")
   end)
 
   it("loads a part of its variables", function()
@@ -350,6 +426,17 @@ describe("a model", function()
     helper.fails(function() flow.model("x", 5) end, "model: body must be a function, got number 5")
     helper.fails(function() flow.model("x", body, { share = 1 }) end, "share must be a model")
     assert.same({ 2, 2 }, predictor(net)(X).shape)
+  end)
+
+  it("is told of by the line of its function where a job of it is left out", function()
+    local bad = function(x) return flow.nn.conv2d(x, x, { padding = "SAME" }) end
+    local told = {}
+    flow.config.on_warning(function(text) told[#told + 1] = text end)
+    finally(function() flow.config.on_warning(false) end)
+    flow.model("bad", bad):predict { inputs = { flow.float32 { -1, 3 } } }
+    flow.get_all_variables()
+    local where = ("spec/lua/net/model_spec.lua:%d"):format(debug.getinfo(bad, "S").linedefined)
+    assert.equal("job 'bad-predict' (" .. where .. ") is left out", told[1]:match("^.- left out"))
   end)
 
   it("refuses two models of one name, which would share variables unsaid", function()

@@ -38,6 +38,12 @@ describe("a shown value", function()
 
   it("is quoted if it is a string", function()
     assert.equal('"a\\n\\"b\\"\\27[1m"', show.text('a\n"b"\27[1m'))
+    assert.equal('"a line\\n"', show.text "a line\n")
+  end)
+
+  it("is as it stands if it is a text of several lines", function()
+    assert.same({ "a\n\tb\n  c" }, { show.text "a\n\tb\n  c\n" })
+    assert.equal('{ "a\\nb" }', show.text { "a\nb" })
   end)
 
   it("tells how much is in tables inside of it", function()
