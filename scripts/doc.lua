@@ -48,7 +48,7 @@ if not served then say("the table of ops lacks the kernels of a GPU: %s", unknow
 local texts, contents = require "scripts.doc.pages" (run_tutorial(), served)
 for name, text in pairs(texts) do write(directory .. "/" .. name, text) end
 write_scripts(directory)
-run("cp scripts/doc/pages/*.png '%s'", directory)
+run("cp scripts/doc/pages/*.png scripts/doc/pages/*.svg '%s'", directory)
 say("the pages begin at %s/index.md", directory)
 
 if site.available() then

@@ -24,6 +24,12 @@ function guide.read(path)
   return text
 end
 
+--- What the site begins with: the README up to how jfl is built, with its pictures beside it.
+function guide.front()
+  local text = guide.read("README.md"):match "^(.-)\n## Build it\n"
+  return (text:gsub("%(scripts/doc/pages/", "("))
+end
+
 -- The text in which <!-- file PATH --> is that file as a block, which says its name, and
 -- <!-- header --> the C interface with its examples.
 local function with_files(text)

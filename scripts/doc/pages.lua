@@ -141,8 +141,7 @@ local function contents_of(guides, pages, order)
 end
 
 local function index(contents)
-  local out = { "# jfl\n", "jfl trains and runs neural networks from Lua, in scripts of its own "
-    .. "and inside other programs.\n" }
+  local out = { guide.front() }
   for _, section in ipairs(contents) do
     add(out, "## %s\n\n%s\n", section.title, section.about)
     for i, page in ipairs(section) do

@@ -190,7 +190,7 @@ function site.files(texts, contents)
       outline = outline(headings, page), steps = steps(list, at[name]) }
     files[own] = template:gsub("{{(%l+)}}", values)
   end
-  make { name = "index.md", title = "Contents" }
+  make { name = "index.md", title = "Neural networks from Lua" }
   for _, page in ipairs(list) do make(page) end
   files["index.js"] = "window.JFL_INDEX=[\n" .. table.concat(rows, ",\n") .. "\n];\n"
   return files

@@ -93,6 +93,39 @@ describe("jfl --ranks", function()
     assert.equal("[rank 1] no end of a line\n", out)
   end)
 
+  it("prints errors of several ranks that say the same once, with their numbers", function()
+    local _, err, status = ranks(5, [[
+      local rank = tonumber(os.getenv "JFL_RANK")
+      if rank == 3 then error("only here", 0) end
+      error("the same\nat " .. tostring(print), 0)]])
+    local same = "%[ranks 0%-2, 4%] jfl: the same\n%[ranks 0%-2, 4%] at function: %S+\n"
+    assert.truthy(err:find(same), err)
+    assert.equal(1, select(2, err:gsub("the same", "")), err)
+    assert.equal(1, select(2, err:gsub("%f[^%z\n]%[rank 3%] jfl: only here\n", "")), err)
+    assert.truthy(err:find "\njfl: rank %d has failed, with status 1\n$", err)
+    assert.equal(1, status)
+  end)
+
+  it("prints the error of one rank as it is, also a long one and where others go on", function()
+    local _, err = ranks(2, [[
+      local rank = os.getenv "JFL_RANK"
+      if rank == "0" then error(("x"):rep(20000), 0) end
+      os.exit(0)]])
+    assert.truthy(err:find "^jfl: x+\n", err:sub(1, 100))
+    assert.is_true(#err > 16000)
+    _, err = helper.shell("JFL_PATIENCE=1 " .. helper.line("--ranks", "2", helper.file [[
+      if os.getenv "JFL_RANK" == "1" then error("early", 0) end
+      while true do end]]))
+    assert.truthy(err:find("[rank 1] jfl: early\n", 1, true), err)
+    assert.truthy(err:find("jfl: rank 1 has failed, with status 1\n", 1, true), err)
+  end)
+
+  it("prints the errors of each start where they are started again", function()
+    local _, err = helper.shell("JFL_PATIENCE=300 " .. helper.line("--ranks", "2", "--restart", "2",
+      helper.file "error('each time', 0)"))
+    assert.equal(3, select(2, err:gsub("%[ranks 0%-1%] jfl: each time\n", "")), err)
+  end)
+
   it("gives its ranks a secret of their own, which no command line shows", function()
     local script = [[
       local f = io.open "/proc/self/cmdline"

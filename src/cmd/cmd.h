@@ -71,6 +71,11 @@ void jf_push_bundle_tools(lua_State *L);
 int jf_run_ranks(int n, int restarts, char **argv);
 /* Nothing that this process prints on standard output is seen any more, unless JFL_PRINT is all. */
 void jf_quieten(void);
+/* Keeps what jfl --ranks hears errors by from the programs that a rank starts. */
+void jf_report_open(void);
+/* Gives an error to jfl --ranks, which prints equal ones of several ranks once. Gives whether it
+   went there. */
+int jf_report(const char *message);
 
 /* ---- Ctrl-C (interrupt.c) ---- */
 

@@ -73,7 +73,7 @@ static int report(lua_State *L, int status)
     const char *message = lua_tostring(L, -1);
     fflush(stdout);
     if (!message) message = "(error object is not a string)";
-    fprintf(stderr, "jfl: %s\n", message);
+    if (!jf_report(message)) fprintf(stderr, "jfl: %s\n", message);
     snprintf(last_error, sizeof last_error, "%.*s", (int)strcspn(message, "\n"), message);
   }
   lua_pop(L, 1);
@@ -454,6 +454,7 @@ int main(int argc, char **argv)
   if (o->ranks) return run_ranks(o);
   int size;
   if (jf_launched_rank(&size)) jf_quieten();
+  jf_report_open();
   lua_State *L = new_state();
   if (!L) {
     fputs("jfl: cannot start: out of memory\n", stderr);

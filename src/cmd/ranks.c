@@ -28,21 +28,29 @@
 enum { HEAD = 32 };
 typedef struct ranks_pipe { int fd, to; size_t n; char line[PIPE_BUF - HEAD]; } ranks_pipe;
 
+/* The error that ends a rank. */
+enum { MOST_REPORT = 1 << 14 };      /* what is longer is cut */
+typedef struct ranks_report { int is_told; char *text; } ranks_report;
+
 typedef struct ranks_child {
   pid_t pid;                   /* 0: it was not started, or has ended */
   int is_over, status;         /* it has just ended, and how */
   ranks_pipe out, err;
+  ranks_report report;
 } ranks_child;
 
 typedef struct ranks_run {
   int n, attempt;
   ranks_child *child;
-  struct pollfd *wait;         /* for signals, and for both pipes of each child */
+  struct pollfd *wait;         /* for signals, reports, and both pipes of each child */
   int alive, signals;          /* signals: the descriptor of those that this process gets */
   int cannot;                  /* not all could be started */
   int status;                  /* of the first that failed, as shells say it; 0: none */
   int told;                    /* the signal that asked to end, or 0 */
   double until;                /* when the others are ended; 0: not yet */
+  int report[2];               /* a socket for the errors that end ranks; each has its other end */
+  double tell;                 /* when reports are printed, if all have not ended before; or 0 */
+  int failed;                  /* which failed first, if that is to be told after its report; -1 */
   int ending;                  /* the last signal that they got */
   sigset_t before;
 } ranks_run;
@@ -112,6 +120,99 @@ static size_t ranks_read(ranks_run *r, ranks_pipe *p, int rank, size_t most)
   return (size_t)n;
 }
 
+/* ---- the errors that end them ---- */
+
+/* Reads the reports that there are, each with its rank before it. Ranks that fail together say the
+   same, in an order by chance: so they are kept until all have ended, or for a while. */
+static void ranks_hear(ranks_run *r)
+{
+  char more[MOST_REPORT + 1], *text;
+  ssize_t n;
+  while ((n = recv(r->report[0], more, MOST_REPORT, MSG_DONTWAIT)) > 0) {
+    more[n] = '\0';
+    const long rank = strtol(more, &text, 10);
+    if (rank < 0 || rank >= r->n || *text++ != '\n' || r->child[rank].report.text) continue;
+    r->child[rank].report.text = strdup(text);
+    if (r->tell == 0) r->tell = jf_now() + jf_launched_patience() / 6;
+  }
+  if (n || r->report[0] < 0) return;   /* else no rank has its end any more */
+  close(r->report[0]);
+  r->report[0] = -1;
+}
+
+/* Whether two reports say the same: but for addresses, which differ among processes. */
+static int ranks_alike(const char *a, const char *b)
+{
+  static const char hex[] = "0123456789abcdef";
+  while (*a && *a == *b) {
+    const int is_address = !strncmp(a, "0x", 2) && !strncmp(b, "0x", 2);
+    a += is_address ? 2 + strspn(a + 2, hex) : 1;
+    b += is_address ? 2 + strspn(b + 2, hex) : 1;
+  }
+  return *a == *b;
+}
+
+/* "[rank 1] ", "[ranks 0-2, 5] ": those in `is_one`; nothing where it is rank 0 alone. */
+static void ranks_head(FILE *f, const char *is_one, int n)
+{
+  int count = 0;
+  const char *between = "";
+  for (int i = 0; i < n; i++) count += is_one[i];
+  if (count == 1 && is_one[0]) return;
+  fputs(count == 1 ? "[rank " : "[ranks ", f);
+  for (int i = 0, last; i < n; i = last + 1) {
+    last = i;
+    if (!is_one[i]) continue;
+    while (last + 1 < n && is_one[last + 1]) last++;
+    fprintf(f, last > i ? "%s%d-%d" : "%s%d", between, i, last);
+    between = ", ";
+  }
+  fputs("] ", f);
+}
+
+static void ranks_print_report(ranks_run *r, const char *text, const char *is_one)
+{
+  char *all = NULL;
+  size_t size = 0;
+  FILE *f = open_memstream(&all, &size);
+  if (!f) return;
+  while (*text) {
+    const int n = (int)strcspn(text, "\n");
+    ranks_head(f, is_one, r->n);
+    fprintf(f, "%.*s\n", n, text);
+    text += n + (text[n] == '\n');
+  }
+  fclose(f);
+  for (size_t at = 0; all && at < size && ranks_may_print(r, STDERR_FILENO);) {
+    const ssize_t n = write(STDERR_FILENO, all + at, size - at);
+    if (n < 0 && errno != EINTR) break;
+    at += n > 0 ? (size_t)n : 0;
+  }
+  free(all);
+}
+
+/* Prints the reports that are there, equal ones once, and then which rank failed first. */
+static void ranks_tell(ranks_run *r)
+{
+  char *is_one = calloc((size_t)r->n, 1);
+  for (int i = 0; is_one && i < r->n; i++) {
+    const char *text = r->child[i].report.text;
+    if (!text || r->child[i].report.is_told) continue;
+    memset(is_one, 0, (size_t)r->n);
+    for (int k = i; k < r->n; k++) {
+      ranks_report *p = &r->child[k].report;
+      if (!p->text || p->is_told || !ranks_alike(text, p->text)) continue;
+      is_one[k] = (char)(p->is_told = 1);
+    }
+    ranks_print_report(r, text, is_one);
+  }
+  free(is_one);
+  if (r->failed >= 0)
+    fprintf(stderr, "jfl: rank %d has failed, with status %d\n", r->failed, r->status);
+  r->failed = -1;
+  r->tell = 0;
+}
+
 /* ---- starting them ---- */
 
 /* A socket that listens on this host alone, which rank 0 inherits. */
@@ -157,7 +258,8 @@ static void ranks_become(const ranks_run *r, int rank, int listener, char **argv
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   ranks_set("JFL_RANK", rank);
   if (!rank) ranks_set("JFL_LISTEN", listener);
-  if (rank ? ranks_connect(pipes) >= 0 : !fcntl(listener, F_SETFD, 0)) {
+  const int is_heard = !fcntl(r->report[1], F_SETFD, 0);
+  if (is_heard && (rank ? ranks_connect(pipes) >= 0 : !fcntl(listener, F_SETFD, 0))) {
     sigprocmask(SIG_SETMASK, &r->before, NULL);
     execv("/proc/self/exe", argv);
   }
@@ -192,9 +294,11 @@ static int ranks_start_one(ranks_run *r, int rank, int listener, char **argv)
 /* One that was not started has neither a process nor a descriptor. */
 static void ranks_clear(ranks_run *r)
 {
-  for (int i = 0; i < r->n; i++)
+  for (int i = 0; i < r->n; i++) {
+    free(r->child[i].report.text);
     r->child[i] = (ranks_child){ .out = { .fd = -1, .to = STDOUT_FILENO },
                                  .err = { .fd = -1, .to = STDERR_FILENO } };
+  }
 }
 
 static int ranks_start(ranks_run *r, char **argv)
@@ -212,8 +316,10 @@ static int ranks_start(ranks_run *r, char **argv)
   ranks_set("JFL_RANKS", r->n);
   ranks_set("JFL_RESTARTS", r->attempt);
   ranks_set("JFL_LAUNCHER", (long)getpid());
+  bad = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, r->report);
+  ranks_set("JFL_REPORT", r->report[1]);
   for (int i = 0; i < r->n && !bad; i++) bad = ranks_start_one(r, i, listener, argv);
-  ranks_close_all(&listener, 1);
+  ranks_close_all((const int[]){ listener, r->report[1] }, 2);
   return bad;
 }
 
@@ -225,13 +331,15 @@ static void ranks_ended(ranks_run *r, int rank, int status)
   const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   r->child[rank].pid = r->child[rank].is_over = 0;
   r->alive--;
+  ranks_hear(r);
   if (!status || r->status) return;
   r->status = number ? 128 + number : WEXITSTATUS(status);
   r->until = jf_now() + jf_launched_patience();
   if (r->told) return;
   if (number) fprintf(stderr, "jfl: rank %d was ended by signal %d (%s)\n", rank, number,
                       strsignal(number));
-  else fprintf(stderr, "jfl: rank %d has failed, with status %d\n", rank, r->status);
+  else r->failed = rank;
+  if (!number && r->tell == 0) ranks_tell(r);      /* it said nothing that is to be waited with */
 }
 
 /* Notes which have ended; gives whether one of them failed, but not by a signal. */
@@ -296,18 +404,21 @@ static int ranks_watch(ranks_run *r)
   struct pollfd *p = r->wait;
   while (r->alive) {
     p[0] = (struct pollfd){ .fd = r->signals, .events = POLLIN };
+    p[1] = (struct pollfd){ .fd = r->report[0], .events = POLLIN };
     for (int i = 0; i < r->n; i++) {
-      p[1 + 2 * i] = (struct pollfd){ .fd = r->child[i].out.fd, .events = POLLIN };
-      p[2 + 2 * i] = (struct pollfd){ .fd = r->child[i].err.fd, .events = POLLIN };
+      p[2 + 2 * i] = (struct pollfd){ .fd = r->child[i].out.fd, .events = POLLIN };
+      p[3 + 2 * i] = (struct pollfd){ .fd = r->child[i].err.fd, .events = POLLIN };
     }
-    poll(p, (nfds_t)(2 * r->n + 1), 500);
+    poll(p, (nfds_t)(2 * r->n + 2), 500);
     if (p[0].revents) ranks_signal(r);
+    if (p[1].revents) ranks_hear(r);
     for (int i = 0; i < r->n; i++) {
-      if (p[1 + 2 * i].revents) ranks_read(r, &r->child[i].out, i, PIPE_BUF);
-      if (p[2 + 2 * i].revents) ranks_read(r, &r->child[i].err, i, PIPE_BUF);
+      if (p[2 + 2 * i].revents) ranks_read(r, &r->child[i].out, i, PIPE_BUF);
+      if (p[3 + 2 * i].revents) ranks_read(r, &r->child[i].err, i, PIPE_BUF);
     }
     ranks_reap(r);
     ranks_press(r);
+    if (r->tell != 0 && jf_now() >= r->tell) ranks_tell(r);
   }
   return r->status;
 }
@@ -326,12 +437,16 @@ static void ranks_drain(ranks_run *r)
       ranks_close(r, both[k], i);
     }
   }
+  ranks_hear(r);
+  ranks_close_all(r->report, 1);
+  ranks_tell(r);
 }
 
 static int ranks_once(ranks_run *r, char **argv)
 {
   r->status = r->ending = r->alive = 0;
-  r->until = 0;
+  r->until = r->tell = 0;
+  r->failed = r->report[0] = r->report[1] = -1;
   ranks_clear(r);
   if (ranks_start(r, argv)) {
     fprintf(stderr, "jfl: cannot start %d ranks: %s\n", r->n, strerror(errno));
@@ -361,6 +476,7 @@ int jf_run_ranks(int n, int restarts, char **argv)
   while (ranks_once(&r, argv) && !r.told && !r.cannot && r.attempt < restarts)
     fprintf(stderr, "jfl: all ranks are started again (%d of %d)\n", ++r.attempt, restarts);
   close(r.signals);
+  ranks_clear(&r);             /* frees what they said */
   free(r.child);
   free(r.wait);
   return r.status;
@@ -375,4 +491,21 @@ void jf_quieten(void)
   fflush(stdout);
   dup2(null, STDOUT_FILENO);
   close(null);
+}
+
+void jf_report_open(void)
+{
+  const int fd = jf_launched_report();
+  if (fd >= 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+int jf_report(const char *message)
+{
+  int size;
+  char text[MOST_REPORT];
+  const int fd = jf_launched_report();
+  if (fd < 0) return 0;
+  const int n = snprintf(text, sizeof text, "%d\njfl: %s", jf_launched_rank(&size), message);
+  const size_t length = n < (int)sizeof text ? (size_t)n : sizeof text - 1;
+  return send(fd, text, length, MSG_NOSIGNAL) == (ssize_t)length;
 }

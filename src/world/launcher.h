@@ -13,6 +13,8 @@ int jf_launched_rank(int *size);
 /* A program that a rank starts inherits its environment, but is no rank, and what jfl --ranks told
    that one counts for nothing here. This takes it out, while the process has one thread. */
 void jf_launched_forget(void);
+/* The descriptor by which the launcher hears the error that ends this process; -1: none. */
+int jf_launched_report(void);
 /* Seconds that a rank may be silent, and that the others get to end by themselves once one has
    failed: JFL_PATIENCE. */
 double jf_launched_patience(void);

@@ -49,7 +49,7 @@ jfl_status jfl_world_set(const char *const *host, int n, int port, int rank)
 
 /* What jfl --ranks tells the processes that it starts. */
 static const char *const ours[] = { "JFL_LAUNCHER", "JFL_LISTEN", "JFL_MASTER", "JFL_RANK",
-                                    "JFL_RANKS", "JFL_RESTARTS", "JFL_SECRET" };
+                                    "JFL_RANKS", "JFL_REPORT", "JFL_RESTARTS", "JFL_SECRET" };
 enum { N_OURS = sizeof ours / sizeof *ours };
 
 /* Whether it told that to another process, from which this one inherited it. */
@@ -295,6 +295,12 @@ static double where_seconds(const char *name, double least, double usual)
   const char *text = where_text(name);
   const double v = text ? strtod(text, NULL) : 0;
   return v >= least && v < 1e6 ? v : usual;
+}
+
+int jf_launched_report(void)
+{
+  int fd;
+  return where_number("JFL_REPORT", 3, 1 << 20, &fd) ? -1 : fd;
 }
 
 double jf_launched_patience(void) { return where_seconds("JFL_PATIENCE", 1, 6); }
