@@ -1,13 +1,14 @@
 -- The ops that take the place of patterns, in a domain of jfl's own, which no file has.
 local call = require "jfl.op.call"
 local core = require "jfl.core"
+local maths = require "jfl.onnx.ops_math"
 local values = require "jfl.onnx.values"
 
 local op, reshape = call.op, values.reshape
 
 local ops = {}
 
-function ops.Gelu(_, x) return op.gelu_tanh(x) end
+function ops.Gelu(_, x) return maths.by_rows(op.gelu_tanh, x) end
 
 -- x (..., size) times a matrix, plus a line.
 function ops.Linear(n, x, w, b)
@@ -16,10 +17,9 @@ function ops.Linear(n, x, w, b)
     n:fail("x (..., %d) must have rows for the weights, got a last extent of %s", w.shape[1],
       tostring(s[#s]))
   end
-  local y = op.matmul(reshape(x, { values.count(s, 1, #s - 1), s[#s] }), w)
   local shape = { unpack(s) }
   shape[#s] = w.shape[2]
-  return reshape(op.bias_add(y, b), shape)
+  return values.of_rows(op.bias_add(op.matmul(values.rows(x), w), b), shape)
 end
 
 -- ---- attention ----

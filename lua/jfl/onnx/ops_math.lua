@@ -11,6 +11,12 @@ local FLOATS = { float32 = true, float64 = true, float16 = true, bfloat16 = true
 
 -- ---- one input ----
 
+--- What an op of one input gives, worked on rows where x was made of them.
+function ops.by_rows(f, x)
+  if not values.has_rows(x) then return (f(x)) end
+  return values.of_rows(f(values.rows(x)), x.shape)
+end
+
 for onnx, own in pairs {
   Abs = "abs", Acos = "acos", Acosh = "acosh", Asin = "asin", Asinh = "asinh", Atan = "atan",
   Atanh = "atanh", Ceil = "ceil", Cos = "cos", Cosh = "cosh", Erf = "erf", Exp = "exp",
@@ -20,7 +26,7 @@ for onnx, own in pairs {
   Softsign = "softsign", Sqrt = "sqrt", Tan = "tan", Tanh = "tanh", IsNaN = "isnan",
 } do
   ops[onnx] = function(_, x)
-    local y = op[own](x)
+    local y = ops.by_rows(op[own], x)
     if own:find "^is" or own == "logical_not" then return y end
     return cast(y, x.dtype)
   end
@@ -68,13 +74,12 @@ function ops.Shrink(n, x)
 end
 
 function ops.Gelu(n, x)
-  if n:attr("approximate", "none") == "tanh" then return op.gelu_tanh(x) end
-  return op.gelu(x)
+  return ops.by_rows(n:attr("approximate", "none") == "tanh" and op.gelu_tanh or op.gelu, x)
 end
 
 function ops.Swish(n, x)
   local alpha = n:attr("alpha", 1)
-  if alpha == 1 then return op.silu(x) end
+  if alpha == 1 then return ops.by_rows(op.silu, x) end
   return op.multiply(x, op.sigmoid(op.multiply(x, alpha)))
 end
 
@@ -114,8 +119,23 @@ end
 
 -- ---- two inputs ----
 
-for onnx, own in pairs { Add = "add", Sub = "subtract", Mul = "multiply", Div = "divide" } do
+for onnx, own in pairs { Sub = "subtract", Mul = "multiply", Div = "divide" } do
   ops[onnx] = function(_, a, b) return cast(op[own](a, b), a.dtype) end
+end
+
+local function same_shape(a, b)
+  local s, t = a.shape, b.shape
+  for i = 1, math.max(#s, #t) do
+    if s[i] ~= t[i] then return false end
+  end
+  return true
+end
+
+function ops.Add(_, a, b)
+  if (values.has_rows(a) or values.has_rows(b)) and same_shape(a, b) then
+    return values.of_rows(op.add(values.rows(a), values.rows(b)), a.shape)
+  end
+  return cast(op.add(a, b), a.dtype)
 end
 
 for onnx, own in pairs { And = "logical_and", Or = "logical_or", Xor = "logical_xor",

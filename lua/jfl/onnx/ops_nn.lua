@@ -278,7 +278,13 @@ function ops.LayerNormalization(n, x, scale, bias)
   local fits = is_like_rows(scale, x, axis) and is_like_rows(bias, x, axis)
   local rows = { axis = axis, epsilon = epsilon, gamma = fits and scale or nil,
     beta = fits and bias or nil }
-  local y = require("jfl.op.norms").rows(x, rows)
+  local y
+  if axis == #x.shape - 1 and values.has_rows(x) then
+    rows.axis = 1
+    y = values.of_rows(require("jfl.op.norms").rows(values.rows(x), rows), x.shape)
+  else
+    y = require("jfl.op.norms").rows(x, rows)
+  end
   if not fits then y = scaled(y, scale, bias) end
   if not n:wants(2) and not n:wants(3) then return y end
   local axes = {}
