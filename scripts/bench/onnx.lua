@@ -1,9 +1,9 @@
 -- Predictions of models in ONNX files, here, in onnxruntime and in OpenVINO: milliseconds a call,
 -- measured in turn, and the ratio to the better of both.
 --   jfl scripts/bench/onnx.lua FOLDER [MODEL...]
--- scripts/bench/peer_onnx.py FOLDER writes the files where they are not there. The Python is that of
--- scripts/bench/setup with onnx and onnxruntime, or the one in JFL_PEER. Each number is the least of
--- the medians of three turns, since other work on the machine only adds time.
+-- scripts/bench/peer_onnx.py FOLDER writes the files where they are not there. The Python is that
+-- of scripts/bench/setup, or the one in JFL_PEER. Each number is the least of the medians of three
+-- turns, since other work on the machine only adds time.
 local CLEAN = "env -u OPENBLAS_CORETYPE -u OPENBLAS_NUM_THREADS -u OMP_NUM_THREADS"
 local PYTHON = os.getenv "JFL_PEER" or "build/peer/bin/python3"
 local ROUNDS, SECONDS = 3, 1.5

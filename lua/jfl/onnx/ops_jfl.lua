@@ -73,7 +73,20 @@ local function factored(n, k, factor)
   return 1, values.transpose(op.multiply(values.transpose(k, turn), factor), turn)
 end
 
-function ops.Attention(n, q, k, v, mask, factor)
+-- The queries, and their factor as a number; either may be the first of the two.
+local function queries(n, q, factor)
+  if factor == nil then return q, 1 end
+  for _, each in ipairs { { q, factor }, { factor, q } } do
+    if values.is_known(each[2]) and values.count(each[2].shape) == 1 then
+      return each[1], n:number(each[2], "a factor")
+    end
+  end
+  return op.multiply(q, factor), 1
+end
+
+function ops.Attention(n, q, k, v, mask, factor, factor_q)
+  local times
+  q, times = queries(n, q, factor_q)
   if n:attr "swapped" then k = values.transpose(k, { 0, 2, 1, 3 }) end
   local scale, rank = product_of(n), #q.shape
   local more
@@ -82,7 +95,7 @@ function ops.Attention(n, q, k, v, mask, factor)
     k = reshape(k, { s[1], s[2], t[#t - 1], t[#t] })
   end
   more, k = factored(n, k, factor)
-  scale = scale * more
+  scale = scale * more * times
   local known = mask and core.type(mask) == "array"
   if not fits(q, k, v) or mask and #mask.shape > 4 then
     return by_products(q, k, v, mask, scale)

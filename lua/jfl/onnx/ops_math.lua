@@ -235,8 +235,29 @@ local function by(own, path)
 end
 
 ops.ReduceSum = reduction(13, by "reduce_sum")
-for onnx, own in pairs { Max = "reduce_max", Min = "reduce_min", Prod = "reduce_prod" } do
-  ops["Reduce" .. onnx] = reduction(18, by(own))
+ops.ReduceProd = reduction(18, by "reduce_prod")
+
+-- The number that is less than all others of a dtype, or larger.
+local LEAST = { int8 = -2 ^ 7, uint8 = 0, int32 = -2 ^ 31, int64 = -2 ^ 63 }
+local MOST = { int8 = 2 ^ 7 - 1, uint8 = 2 ^ 8 - 1, int32 = 2 ^ 31 - 1, int64 = 2 ^ 63 - 1024 }
+
+-- The extents that are left of a shape.
+local function left_of(shape, o)
+  local out, gone = {}, {}
+  for _, axis in ipairs(o.axis) do gone[axis + 1] = true end
+  for i, extent in ipairs(shape) do
+    if not gone[i] then out[#out + 1] = extent elseif o.keepdims then out[#out + 1] = 1 end
+  end
+  return out
+end
+
+for onnx, own in pairs { Max = { "reduce_max", LEAST, -math.huge },
+  Min = { "reduce_min", MOST, math.huge } } do
+  local reduce = by(own[1])
+  ops["Reduce" .. onnx] = reduction(18, function(x, o, whole)
+    if values.count(x.shape) > 0 then return reduce(x, o, whole) end
+    return values.expand(scalar(own[2][x.dtype] or own[3], x.dtype), left_of(x.shape, o))
+  end)
 end
 for onnx, path in pairs { L1 = "math.reduce_l1", L2 = "math.reduce_euclidean_norm",
   LogSumExp = "math.reduce_logsumexp" } do
@@ -313,10 +334,21 @@ function ops.Gemm(n, a, b, c)
   return cast(op.add(y, c), dtype)
 end
 
+-- Whether an equation leaves no axis: it says so, or each of its letters occurs twice.
+local function gives_number(equation)
+  if equation:find "%->" then return equation:find "%->%s*$" ~= nil end
+  local counts = {}
+  for letter in equation:gmatch "%a" do counts[letter] = (counts[letter] or 0) + 1 end
+  for _, count in pairs(counts) do
+    if count == 1 then return false end
+  end
+  return not equation:find("...", 1, true)
+end
+
 function ops.Einsum(n, ...)
   local equation = n:need "equation"
   local y = values.flow("op.products", "einsum")(equation, { ... })
-  return equation:find "%->%s*$" and values.reshape(y, {}) or y
+  return #y.shape == 1 and gives_number(equation) and values.reshape(y, {}) or y
 end
 
 return ops
