@@ -305,6 +305,8 @@ bench: all build/bench-copy
 	@build/jfl scripts/bench/vocabulary.lua
 	@build/jfl scripts/bench/memory.lua
 	@build/jfl scripts/bench/compile.lua
+bench-onnx: all
+	@build/jfl scripts/bench/onnx.lua $(or $(FOLDER),build/onnx)
 bench-load: all build/bench-load
 	@build/jfl scripts/bench/load.lua $(LOAD)
 bench-frames: all

@@ -229,7 +229,7 @@ describe("a stranger's ONNX file", function()
     local text = read "spec/lua/onnx/cases/mlp.onnx"
     local refused = 0
     for i = 1, 400 do
-      local at, changed = random(#text) + 1, nil
+      local at, changed = random(#text) + 1
       if i % 4 == 0 then changed = text:sub(1, at)
       else changed = text:sub(1, at - 1) .. string.char(random(256)) .. text:sub(at + 1) end
       local path = write(folder .. "/changed.onnx", changed)
