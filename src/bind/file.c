@@ -48,6 +48,40 @@ static int l_file_open(lua_State *L)
   return file_push(L, jf_need_string(L, 1, "file_open", "path"), JF_READ | JF_WAIT);
 }
 
+/* Opens a file below a folder to read; -1 with errno. No path leads out of the folder, through a
+   link neither. */
+static int open_within(const char *folder, const char *path)
+{
+  jf_reach *r = jf_reach_new();
+  if (!r) return errno = ENOMEM, -1;
+  int fd = jf_reach_open(r, folder, JF_READ);
+  if (!fd) {
+    const jf_reach *before = jf_reach_set(r);
+    fd = jf_open(JF_HERE, path, JF_READ);
+    const int e = errno;
+    jf_reach_set(before);
+    errno = e;
+  }
+  const int e = errno;
+  jf_reach_drop(r);
+  return errno = e, fd;
+}
+
+/* file_open_within(folder, path): to read, by a path that a stranger wrote. nil, why: it is not
+   there or leads out of the folder. */
+static int l_file_open_within(lua_State *L)
+{
+  const char *folder = jf_need_string(L, 1, "file_open_within", "folder");
+  const char *path = jf_need_string(L, 2, "file_open_within", "path");
+  jf_holder *h = jf_push_holder(L, close_file);
+  const int fd = open_within(folder, path);
+  if (fd >= 0) return h->p = (void *)((intptr_t)fd + 1), 1;
+  if (errno != EACCES) return file_fail(L, errno);
+  lua_pushnil(L);
+  lua_pushstring(L, "it leads out of its folder or may not be read");
+  return 2;
+}
+
 /* file_make(path): to write, where nothing is, no link either. */
 static int l_file_make(lua_State *L)
 {
@@ -198,7 +232,8 @@ static int l_file_write(lua_State *L)
 }
 
 const luaL_Reg jf_file_functions[] = {
-  { "file_open", l_file_open }, { "file_make", l_file_make }, { "file_close", l_file_close },
+  { "file_open", l_file_open }, { "file_open_within", l_file_open_within },
+  { "file_make", l_file_make }, { "file_close", l_file_close },
   { "file_size", l_file_size }, { "file_read", l_file_read }, { "file_write", l_file_write },
   { "file_array", l_file_array }, { "file_remove", l_file_remove }, { NULL, NULL }
 };

@@ -2,6 +2,7 @@
 -- unsupported.
 ---@box onnx.check
 local args = require "jfl.base.args"
+local core = require "jfl.core"
 local fold = require "jfl.onnx.fold"
 local match = require "jfl.onnx.match"
 local model = require "jfl.onnx.model"
@@ -61,17 +62,12 @@ local function count_weights(m)
   return n
 end
 
---- What is known of a model: path, opset, producer, inputs, outputs, ops (how often each occurs, by
--- name), patterns (likewise), unsupported (a list of { op, opset, name, why }), weights.
-function check.report(path)
-  local m = model.open(path)
-  local report = setmetatable({ path = path, opset = m.opset, ir_version = m.ir_version,
-    producer = (m.producer .. " " .. m.producer_version):gsub("%s+$", ""),
-    inputs = described(m.graph.inputs), outputs = described(m.graph.outputs), ops = {},
-    unsupported = {} }, Report)
+-- All of a model that jfl does not have, in the order of its nodes; counts: how often ops occur.
+local function unsupported(m, counts)
+  local report = { unsupported = {} }
   in_order(m.graph, function(node)
     local name = node.domain ~= "" and node.domain .. "." .. node.op or node.op
-    report.ops[name] = (report.ops[name] or 0) + 1
+    counts[name] = (counts[name] or 0) + 1
     local entry, why = ops.find(node)
     if not entry then
       table.insert(report.unsupported, { op = name, opset = node.opset, name = node.name,
@@ -79,6 +75,30 @@ function check.report(path)
     end
   end)
   check_types(m, report)
+  return report.unsupported
+end
+
+local function line_of(each)
+  return ("%s '%s' (opset %d): %s"):format(core.printable(each.op), core.printable(each.name),
+    each.opset, each.why)
+end
+
+--- Fails with all of a model that jfl does not have.
+function check.refuse(m)
+  local lines = {}
+  for i, each in ipairs(unsupported(m, {})) do lines[i] = line_of(each) end
+  if #lines == 0 then return end
+  core.fail("%s: jfl does not have all of it: %s", m.path, table.concat(lines, "; "))
+end
+
+--- What is known of a model: path, opset, producer, inputs, outputs, ops (how often each occurs, by
+-- name), patterns (likewise), unsupported (a list of { op, opset, name, why }), weights.
+function check.report(path)
+  local m = model.open(path)
+  local report = setmetatable({ path = path, opset = m.opset, ir_version = m.ir_version,
+    producer = (m.producer .. " " .. m.producer_version):gsub("%s+$", ""),
+    inputs = described(m.graph.inputs), outputs = described(m.graph.outputs), ops = {} }, Report)
+  report.unsupported = unsupported(m, report.ops)
   fold.copies(m)
   report.patterns = match.apply(m, patterns)
   fold.prepare(m)
@@ -109,8 +129,7 @@ function Report:__tostring()
   add_counts(lines, "patterns, each of which becomes one op", self.patterns)
   lines[#lines + 1] = #self.unsupported == 0 and "jfl has all of it" or "not supported"
   for _, each in ipairs(self.unsupported) do
-    lines[#lines + 1] = ("  %s '%s' (opset %d): %s"):format(each.op, each.name, each.opset,
-      each.why)
+    lines[#lines + 1] = "  " .. line_of(each)
   end
   return table.concat(lines, "\n")
 end

@@ -1,6 +1,7 @@
 -- flow.onnx: models of other programs as functions of bodies.
 ---@box onnx.load
 local args = require "jfl.base.args"
+local check = require "jfl.onnx.check"
 local core = require "jfl.core"
 local fold = require "jfl.onnx.fold"
 local initializers = require "jfl.net.initializers"
@@ -168,6 +169,7 @@ onnx.load = args.define("onnx.load", "A model in an ONNX file, as a flow.model: 
     local m = model.open(o.path)
     choose_outputs(m, o.outputs)
     check_constants(m, o.constants)
+    check.refuse(m)
     fold.copies(m)
     match.apply(m, patterns)
     fold.prepare(m)

@@ -24,11 +24,13 @@ end
 
 -- Opens files of the model's folder, each once.
 local function opener(m)
-  local folder, open = m.path:match("^(.*[/\\])") or "", {}
+  local folder, open = m.path:match("^(.*[/\\])") or ".", {}
   return function(location, t)
     if not open[location] then
-      local file, why = core.file_open(folder .. location)
-      if not file then core.fail("%s: tensor '%s': %s", m.path, t.name, why) end
+      local file, why = core.file_open_within(folder, location)
+      if not file then
+        core.fail("%s: tensor '%s': its file '%s': %s", m.path, t.name, location, why)
+      end
       if not core.file_size(file) then
         core.fail("%s: tensor '%s': '%s' must be a file", m.path, t.name, location)
       end
@@ -328,9 +330,11 @@ local function read(path, file)
   local m = { path = path, source = protobuf.of_file(path, file), n_nodes = 0, n_calls = 0,
     functions = {} }
   m.files = opener(m)
-  local message = protobuf.decode(m.source, schema, "ModelProto")
-  if not message.graph or not message.ir_version then
-    fail(m, "it must be an ONNX model, got a file without a graph")
+  local ok, message = pcall(protobuf.decode, m.source, schema, "ModelProto")
+  local is_model = m.source.size > 0 and m.source:text(0, 1) == "\8"      -- of its ir_version
+  if not ok and is_model then error(message, 0) end
+  if not ok or not message.graph or not message.ir_version then
+    fail(m, "it must be an ONNX model, got a file of another kind")
   end
   m.ir_version, m.producer = message.ir_version, message.producer_name or ""
   m.producer_version = message.producer_version or ""

@@ -162,8 +162,7 @@ local function read_field(source, schema, field, kind, at, stop, out, depth)
     core.fail("%s: damaged at byte %.0f: '%s' is of another kind than %s", source.path, at, name,
       field[2])
   end
-  local list = out[name]
-  if (field.repeated or field.span) and not list then list = {} end
+  local list = (field.repeated or field.span) and (out[name] or {}) or nil
   out[name] = list
   if field.span then
     list[#list + 1] = { first = first, size = last - first }

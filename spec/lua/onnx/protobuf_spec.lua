@@ -47,6 +47,10 @@ describe("protocol buffers", function()
     assert.same({ s = "testing" }, decode "\42\7testing")
   end)
 
+  it("takes the last of a field that occurs twice", function()
+    assert.same({ i = 2, s = "b", of = { i = 3 } }, decode "\8\1\8\2\42\1a\42\1b\50\0\50\2\8\3")
+  end)
+
   it("leaves out fields that the table does not have", function()
     assert.same({ i = 1 }, decode "\168\6\5\177\6\1\2\3\4\5\6\7\8\186\6\1a\189\6\1\2\3\4\8\1")
   end)

@@ -1,5 +1,22 @@
 -- Examples of models.
 return [==[
+## onnx.check
+local file = io.open("relu.onnx", "wb")     -- what another program writes
+file:write("\8\8:=\10\12\10\1x\18\1y\34\4Relu\18\1gZ\20\10\1x\18\15\10\13\8\1\18\9" ..
+  "\10\3\18\1n\10\2\8\3b\20\10\1y\18\15\10\13\8\1\18\9\10\3\18\1n\10\2\8\3B\2\16\17")
+file:close()
+local report = flow.onnx.check("relu.onnx")
+print(report.opset, report.ops.Relu, report.inputs[1].text)  --> 17	1	float32 (n, 3)
+
+## onnx.load
+local file = io.open("relu.onnx", "wb")     -- what another program writes
+file:write("\8\8:=\10\12\10\1x\18\1y\34\4Relu\18\1gZ\20\10\1x\18\15\10\13\8\1\18\9" ..
+  "\10\3\18\1n\10\2\8\3b\20\10\1y\18\15\10\13\8\1\18\9\10\3\18\1n\10\2\8\3B\2\16\17")
+file:close()
+local net = flow.onnx.load("relu.onnx")
+local relu = net:predict { inputs = { flow.float32 { -1, 3 } } }
+print(relu({ { -1, 0, 2 } }))  --> [[0. 0. 2.]]
+
 ## Model.name
 local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
 print(net.name)  --> net

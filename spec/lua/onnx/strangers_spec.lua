@@ -1,0 +1,246 @@
+-- ONNX files that are damaged, that ask for what they must not have, and that jfl lacks ops for.
+local flow = require "jfl"
+local core = require "jfl.core"
+local protobuf = require "jfl.onnx.protobuf"
+local schema = require "jfl.onnx.schema"
+
+local folder
+
+local function write(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+  return path
+end
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+local function info(name, extents, elem_type)
+  local dims = {}
+  for i, extent in ipairs(extents or { 2, 3 }) do
+    dims[i] = type(extent) == "string" and { dim_param = extent } or { dim_value = extent }
+  end
+  return { name = name, type = { tensor_type = { elem_type = elem_type or 1,
+    shape = { dim = dims } } } }
+end
+
+local function node(op, inputs, outputs, attributes, name)
+  return { op_type = op, input = inputs, output = outputs, attribute = attributes, name = name }
+end
+
+local function floats(name, dims, numbers)
+  local text = core.bytes(core.from_table(numbers, "float32"))
+  return { name = name, dims = dims, data_type = 1, raw_data = text }
+end
+
+-- Writes a model with these nodes; more: fields of its graph, and of the model.
+local function model(nodes, more, fields)
+  local graph = { name = "g", node = nodes, input = { info "x" }, output = { info "y" } }
+  for key, value in pairs(more or {}) do graph[key] = value end
+  local message = { ir_version = 8, opset_import = { { domain = "", version = 17 } },
+    graph = graph }
+  for key, value in pairs(fields or {}) do message[key] = value end
+  local texts = {}
+  protobuf.write((protobuf.encode(schema, "ModelProto", message)), function(text)
+    texts[#texts + 1] = text
+  end)
+  return write(folder .. "/m.onnx", table.concat(texts))
+end
+
+-- What the job of a model gives for an array.
+local function run(path, x, options)
+  flow.clear_default_session()
+  local net = flow.onnx.load(path, options or {})
+  local job = net:predict { inputs = { flow.typing.Numpy.Placeholder(x.shape,
+    { dtype = x.dtype }) } }
+  return job(x)
+end
+
+local function fails(pattern, nodes, more, fields)
+  local path = model(nodes, more, fields)
+  assert.error_matches(function() run(path, flow.ndarray.ones { 2, 3 }) end, pattern)
+end
+
+describe("a stranger's ONNX file", function()
+  setup(function()
+    folder = os.tmpname()
+    os.remove(folder)
+    assert(os.execute("mkdir '" .. folder .. "'") == 0)
+  end)
+  teardown(function() os.execute("rm -r '" .. folder .. "'") end)
+
+  it("is refused with all that jfl lacks in one list", function()
+    fails("jfl does not have all of it: Det 'first' %(opset 17%): jfl has no such op; "
+      .. "Other 'second' %(opset 17%): jfl has no such op", {
+        node("Det", { "x" }, { "a" }, nil, "first"), node("Relu", { "a" }, { "b" }),
+        node("Other", { "b" }, { "y" }, nil, "second") })
+    local report = flow.onnx.check(model { node("Det", { "x" }, { "y" }, nil, "d") })
+    assert.same({ { op = "Det", opset = 17, name = "d", why = "jfl has no such op" } },
+      report.unsupported)
+    fails("Relu 'r' %(opset 99%): its op set must be 7 to 28, got 99",
+      { node("Relu", { "x" }, { "y" }, nil, "r") }, nil,
+      { opset_import = { { version = 99 } } })
+  end)
+
+  it("is refused where its graph cannot be", function()
+    fails("there is a cycle", { node("Relu", { "y" }, { "a" }), node("Relu", { "a" }, { "y" }) })
+    fails("reads 'z', which nothing gives", { node("Add", { "x", "z" }, { "y" }) })
+    fails("two things have the name 'y'", { node("Relu", { "x" }, { "y" }),
+      node("Abs", { "x" }, { "y" }) })
+    fails("two things have the name 'x'", { node("Relu", { "x" }, { "x" }) })
+    fails("two tensors have the name 'w'", { node("Add", { "x", "w" }, { "y" }) },
+      { initializer = { floats("w", { 1 }, { 1 }), floats("w", { 1 }, { 2 }) } })
+    fails("the output of 'g' reads 'y', which nothing gives", {})
+    fails("has the attribute 'axis' twice", { node("Softmax", { "x" }, { "y" },
+      { { name = "axis", i = 1, type = 2 }, { name = "axis", i = 0, type = 2 } }) })
+  end)
+
+  it("is refused where tensors are larger than what it holds", function()
+    local function with(tensor)
+      return { node("Add", { "x", "w" }, { "y" }) }, { initializer = { tensor } }
+    end
+    local short = floats("w", { 2, 3 }, { 1, 2 })
+    fails("tensor 'w': it must have 24 bytes, got 8", with(short))
+    short.dims = { 2 ^ 40, 2 ^ 40 }
+    fails("its extents must multiply to at most 2%^47", with(short))
+    short.dims = { -2 }
+    fails("an extent must be at least 0, got %-2", with(short))
+    short.dims = { 1, 1, 1, 1, 1, 1, 1, 1, 1 }
+    fails("at most 8 dimensions, got 9", with(short))
+    fails("its type must be from 1 to 26, got 77", with { name = "w", dims = { 1 },
+      data_type = 77 })
+    fails("tensor 'w' %(opset 17%): jfl has no elements of type string",
+      with { name = "w", dims = { 1 }, data_type = 8 })
+  end)
+
+  it("has no data but in its folder", function()
+    local function outside(location, more)
+      local entries = { { key = "location", value = location } }
+      for key, value in pairs(more or {}) do
+        entries[#entries + 1] = { key = key, value = value }
+      end
+      return { node("Add", { "x", "w" }, { "y" }) }, { initializer = { { name = "w",
+        dims = { 2, 3 }, data_type = 1, data_location = 1, external_data = entries } } }
+    end
+    write(folder .. "/w.bin", ("\0"):rep(8) .. core.bytes(core.from_table({ 1, 2, 3, 4, 5, 6 },
+      "float32")))
+    local path = model(outside("w.bin", { offset = "8", length = "24" }))
+    assert.equal(27, run(path, flow.ndarray.ones { 2, 3 }):sum())
+    for _, location in ipairs { "../w.bin", "/etc/passwd", "a/../../w.bin", "", "a\\..\\w",
+      "c:w" } do
+      fails("its file must be in the model's folder", outside(location))
+    end
+    os.execute(("ln -s /etc/passwd '%s/link'"):format(folder))
+    os.execute(("ln -s / '%s/root'"):format(folder))
+    fails("it leads out of its folder", outside "link")
+    fails("it leads out of its folder", outside "root/etc/passwd")
+    fails("its file 'none.bin': No such file", outside "none.bin")
+    fails("must have 24 bytes from byte 16 on, and ends before", outside("w.bin",
+      { offset = "16" }))
+    fails("the offset in 'w.bin' must be a whole number, got '%-1'", outside("w.bin",
+      { offset = "-1" }))
+    fails("it must have 24 bytes in 'w.bin', got 25", outside("w.bin", { length = "25" }))
+  end)
+
+  it("is refused where functions have no end", function()
+    local own = { name = "F", domain = "d", input = { "a" }, output = { "b" },
+      node = { { op_type = "F", domain = "d", input = { "a" }, output = { "b" } } } }
+    fails("does it call itself", { { op_type = "F", domain = "d", input = { "x" },
+      output = { "y" } } }, nil, { functions = { own } })
+    local list = {}
+    for i = 1, 12 do               -- each has ten of the next
+      local nodes = {}
+      for k = 1, 10 do
+        nodes[k] = { op_type = "F" .. i + 1, domain = "d", input = { k == 1 and "a" or "t" .. k },
+          output = { k == 10 and "b" or "t" .. k + 1 } }
+      end
+      list[i] = { name = "F" .. i, domain = "d", input = { "a" }, output = { "b" }, node = nodes }
+    end
+    fails("at most 200000 nodes", { { op_type = "F1", domain = "d", input = { "x" },
+      output = { "y" } } }, nil, { functions = list })
+  end)
+
+  it("has functions in the place of their calls", function()
+    local f = { name = "Twice", domain = "d", input = { "a" }, output = { "b" },
+      attribute = { "alpha" }, opset_import = { { version = 17 } },
+      node = { node("Add", { "a", "a" }, { "s" }), node("LeakyRelu", { "s" }, { "b" },
+        { { name = "alpha", type = 1, ref_attr_name = "alpha" } }) } }
+    local function call(from, to)
+      return { op_type = "Twice", domain = "d", input = { from }, output = { to },
+        attribute = { { name = "alpha", f = 0.5, type = 1 } } }
+    end
+    local path = model({ call("x", "m"), call("m", "y") }, nil, { functions = { f } })
+    assert.equal(-6, run(path, flow.ndarray.ones { 2, 3 } * -1):sum())
+  end)
+
+  it("runs the branch and the steps that are known", function()
+    local function graph(nodes, inputs, outputs)
+      return { name = "inner", node = nodes, input = inputs, output = outputs }
+    end
+    local add = graph({ node("Add", { "x", "x" }, { "b" }) }, {}, { info "b" })
+    local sub = graph({ node("Neg", { "x" }, { "c" }) }, {}, { info "c" })
+    local yes = { name = "yes", dims = {}, data_type = 9, int32_data = { 1 } }
+    local path = model({ node("If", { "yes" }, { "y" }, { { name = "then_branch", g = add,
+      type = 5 }, { name = "else_branch", g = sub, type = 5 } }) }, { initializer = { yes } })
+    assert.equal(12, run(path, flow.ndarray.ones { 2, 3 }):sum())
+    local count = { name = "n", dims = {}, data_type = 7, int64_data = { 3 } }
+    local body = graph({ node("Add", { "v", "x" }, { "w" }), node("Identity", { "go" }, { "g" }) },
+      { info("i", {}, 7), info("go", {}, 9), info "v" }, { info("g", {}, 9), info "w" })
+    path = model({ node("Loop", { "n", "", "x" }, { "y" }, { { name = "body", g = body,
+      type = 5 } }) }, { initializer = { count } })
+    assert.equal(24, run(path, flow.ndarray.ones { 2, 3 }):sum())
+  end)
+
+  it("says what must be known, and takes it as a constant", function()
+    local path = model({ node("Reshape", { "x", "s" }, { "y" }) },
+      { input = { info "x", info("s", { 1 }, 7) } })
+    local two = { flow.float32 { 2, 3 }, flow.typing.Numpy.Placeholder({ 1 },
+      { dtype = "int64" }) }
+    flow.clear_default_session()
+    local job = flow.onnx.load(path):predict { inputs = two }
+    local six = core.from_table({ 6 }, "int64")
+    assert.error_matches(function() job(flow.ndarray.ones { 2, 3 }, six) end,
+      "Reshape %(opset 17%): the shape must be known when the job is described")
+    assert.same({ 6 }, run(path, flow.ndarray.ones { 2, 3 }, { constants = { s = six } }).shape)
+  end)
+
+  it("says which inputs it takes", function()
+    local path = model { node("Relu", { "x" }, { "y" }) }
+    assert.error_matches(function() run(path, flow.ndarray.ones { 2, 4 }) end,
+      "input 'x' must be float32 %(2, 3%), got float32 %(2, 4%)")
+    assert.error_matches(function() flow.onnx.load(path, { constants = { z = flow.ndarray.ones { 1 }
+      } }) end, "has no input 'z'")
+    assert.error_matches(function() flow.onnx.load(folder .. "/none.onnx") end, "No such file")
+    assert.error_matches(function() flow.onnx.load(write(folder .. "/t.onnx", "no model")) end,
+      "it must be an ONNX model, got a file of another kind")
+  end)
+
+  it("is an error or a model where bytes of it are others, never more", function()
+    local seed = 7
+    local function random(n)
+      seed = (seed * 16807) % 2147483647
+      return seed % n
+    end
+    local text = read "spec/lua/onnx/cases/mlp.onnx"
+    local refused = 0
+    for i = 1, 400 do
+      local at, changed = random(#text) + 1, nil
+      if i % 4 == 0 then changed = text:sub(1, at)
+      else changed = text:sub(1, at - 1) .. string.char(random(256)) .. text:sub(at + 1) end
+      local path = write(folder .. "/changed.onnx", changed)
+      local ok, err = pcall(run, path, flow.ndarray.ones { 2, 4 })
+      if not ok then
+        refused = refused + 1
+        assert.equal("string", type(err))
+        assert.is_nil(err:find "attempt to", err)
+        assert.is_nil(err:find "not enough memory", err)
+      end
+    end
+    assert.is_true(refused > 100)
+  end)
+end)
