@@ -231,6 +231,9 @@ describe("an ONNX file of a job", function()
       end
       assert.same({ "model.onnx.data", "model.onnx.2.data", "model.onnx.data" }, names)
       assert.is_false(exists(folder .. "/model.onnx.2.data"))
+      flow.onnx.export(make(4), path)
+      assert.is_false(exists(folder .. "/model.onnx.data"))
+      flow.onnx.export(make(3), path, { external_data = true })
       local case = { inputs = { { "x" } } }
       local arrays = { x = flow.ndarray.ones({ 4, 1, 2, 3 }) }
       local want = jobs.results(make(3), arrays)
