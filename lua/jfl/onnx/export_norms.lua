@@ -55,8 +55,8 @@ local function offset_of(n, o, f)
   end
 end
 
---- The batch norm that an addition ends, { x =, mean =, variance =, epsilon =, gamma =, beta = }; or
--- nil.
+--- The batch norm that an addition ends: a table with x, mean, variance, epsilon, gamma and beta;
+-- or nil.
 function norms.find(n)
   local product, last = n.inputs[1] and n:maker(n.inputs[1], "multiply"), n.inputs[2]
   local x = product and product.inputs[1]
