@@ -1,7 +1,7 @@
 -- onnx_examples.lua FOLDER SCRIPT [WORD]...: runs an example with its words and writes each of its
--- predict jobs as an ONNX file at its first call, with the arguments and results of that call
--- beside it, for scripts/oracles/onnx_out.py to compare. Train jobs take two steps and then give what the
--- last one gave.
+-- predict jobs as an ONNX file at its first call, beside it the arguments and results of that call,
+-- for scripts/oracles/onnx_out.py to compare. Train jobs take two steps, and give what the last one
+-- gave from then on.
 --
 --   build/jfl scripts/oracles/onnx_examples.lua /tmp/onnx examples/gpt.lua 3 layers=2 size=64
 local flow = require "jfl"
@@ -68,4 +68,4 @@ end)
 table.remove(arg, 1)
 table.remove(arg, 1)
 rawset(arg, 0, script)
-dofile(script)
+assert(loadfile(script))(unpack(arg))

@@ -11,7 +11,7 @@ local internal = {
   ["optimizer.close"] = true, ["optimizer.need_losses"] = true,
   ["regularizers.factors"] = true, ["typing.any"] = true, ["typing.arrays_of"] = true,
   ["typing.is_placeholder"] = true, ["typing.is_type"] = true, ["typing.match"] = true,
-  ["typing.structure"] = true,
+  ["typing.paths"] = true, ["typing.structure"] = true,
 }
 
 --- Whether a path is that of an object's method or field, such as Job:compile.

@@ -212,7 +212,8 @@ topics.absent = {
   optimizer:minimize takes gradients; flow.stop_gradient(x) lets none through, and
   { trainable = false } keeps a variable as it is.]] },
   { "onnx torchscript pytorch torch keras tensorflow", [[
-  flow.onnx.load(path) gives a network in an ONNX file as a model, to predict with and to train.
+  flow.onnx.load(path) gives a network in an ONNX file as a model, to predict with and to train;
+  flow.onnx.export(job, path) writes a predict job as one.
   jfl reads .safetensors files (flow.checkpoint.load), numpy's .npy and .npz and OneFlow's
   checkpoints; PyTorch's can be saved as safetensors there. The guide has tables for those who
   come from PyTorch and Keras.]] },

@@ -91,7 +91,7 @@ end
 
 -- The files that the model at a path has its tensors in, by name; none where there is no model.
 local function data_files(path)
-  local found, handle = {}, core.file_open(path)
+  local found, handle = {}, core.is_file(path) and core.file_open(path)
   if not handle then return found end
   pcall(function()
     local source = protobuf.of_file(path, handle)
@@ -106,37 +106,25 @@ local function data_files(path)
   return found
 end
 
--- The file that tensors are written to: beside the model, and not the one that the model which is
--- there reads, so that it stays whole until the new one takes its place.
-local function data_path(path)
-  local used = data_files(path)
+-- The folder of a path with its "/", and the names that files of its tensors may have there. There
+-- are two, as a new one is not to take the place of that which the model there reads: that stays
+-- whole until the new model takes its place.
+local function data_names(path)
   local folder, base = path:match("^(.*[/\\])([^/\\]*)$")
-  folder, base = folder or "", base or path
-  local name = base .. ".data"
-  if used[name] then name = base .. ".2.data" end
-  return folder, name, used
+  return folder or "", { (base or path) .. ".data", (base or path) .. ".2.data" }
 end
 
-local function write_outside(who, path, job, g, tensors)
-  local places, inside = places_of(tensors), {}
-  local folder, name, used = data_path(path)
+local function write_outside(who, path, job, g, tensors, name)
+  local places, inside, folder = places_of(tensors), {}, data_names(path)
   for i, tensor in ipairs(tensors) do
     inside[i] = places[i] and tensor_outside(tensor, name, places[i]) or file.tensor(tensor)
   end
   local pieces = encode(job, g, inside)
   archive.replace(who, folder .. name, function(write) write_places(tensors, places, write) end)
   archive.replace(who, path, function(write) protobuf.write(pieces, write) end)
-  for old in pairs(used) do
-    local own = old:find(name:gsub("%.2%.data$", ".data"):gsub("%.data$", ""), 1, true) == 1
-    if own and old ~= name and not old:find("[/\\]") then core.file_remove(folder .. old) end
-  end
 end
 
---- Writes a graph and its tensors, a list of { name =, dtype =, shape =, read = }, as the file at a
--- path. external_data: whether tensors are in a file of their own; nil: where they must be.
-function file.write(who, path, job, g, tensors, external_data)
-  if external_data == nil then external_data = total(tensors) > MOST end
-  if external_data then return write_outside(who, path, job, g, tensors) end
+local function write_inside(who, path, job, g, tensors)
   local inside = {}
   for i, tensor in ipairs(tensors) do inside[i] = file.tensor(tensor) end
   local pieces, size = encode(job, g, inside)
@@ -145,6 +133,19 @@ function file.write(who, path, job, g, tensors, external_data)
       .. "its tensors to a file beside it", who, size)
   end
   archive.replace(who, path, function(write) protobuf.write(pieces, write) end)
+end
+
+--- Writes a graph and its tensors, a list of { name =, dtype =, shape =, read = }, as the file at a
+-- path. external_data: whether tensors are in a file of their own; nil: where they must be.
+function file.write(who, path, job, g, tensors, external_data)
+  if external_data == nil then external_data = total(tensors) > MOST end
+  local used, folder, names = data_files(path), data_names(path)
+  local name = external_data and names[used[names[1]] and 2 or 1]
+  if name then write_outside(who, path, job, g, tensors, name)
+  else write_inside(who, path, job, g, tensors) end
+  for _, old in ipairs(names) do
+    if used[old] and old ~= name then core.file_remove(folder .. old) end
+  end
 end
 
 return file

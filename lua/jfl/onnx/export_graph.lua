@@ -3,6 +3,7 @@
 local builder = require "jfl.onnx.export_builder"
 local core = require "jfl.core"
 local extent = require "jfl.onnx.export_extent"
+local norms = require "jfl.onnx.export_norms"
 
 local graph = {}
 
@@ -29,6 +30,13 @@ for _, name in ipairs { "math", "shapes", "layers", "recurrent" } do
   end
 end
 
+local plain_add = rows.add
+function rows.add(b, n)
+  local found = norms.find(n)
+  if found then return norms.write(b, n, found) end
+  plain_add(b, n)
+end
+
 -- ---- a node, as rows see it ----
 
 local Node = {}
@@ -39,6 +47,12 @@ function Node:x(i) return self.b:name(self.inputs[i]) end
 
 --- Fails: a node cannot be written, and why.
 function Node.refuse(_, why) error({ why = why }, 0) end
+
+--- The node of that op that makes a value, or nil.
+function Node:maker(value, op)
+  local node = value and self.makers[value]
+  return node and node.op == op and node or nil
+end
 
 --- The name of a bias that is added to the result along an axis, by a node that alone reads it, and
 -- the value with it; nil and the result where none is.

@@ -28,19 +28,13 @@ local function ordered(b, name, cell, units)
   return b:op("Unsqueeze", { name, b:ints { 0 } })
 end
 
--- The node of that op that makes a value, or nil.
-local function maker(n, value, op)
-  local node = value and n.makers[value]
-  return node and node.op == op and node or nil
-end
-
 -- What the inputs of the steps are a product of: x (length, batch, size), its weights and the bias
 -- or nil; nil where they are something else.
 local function product_of(n)
-  local outer = maker(n, n.inputs[1], "reshape")
-  local added = outer and maker(n, outer.inputs[1], "bias_add")
-  local product = outer and maker(n, added and added.inputs[1] or outer.inputs[1], "matmul")
-  local inner = product and maker(n, product.inputs[1], "reshape")
+  local outer = n:maker(n.inputs[1], "reshape")
+  local added = outer and n:maker(outer.inputs[1], "bias_add")
+  local product = outer and n:maker(added and added.inputs[1] or outer.inputs[1], "matmul")
+  local inner = product and n:maker(product.inputs[1], "reshape")
   local x = inner and inner.inputs[1]
   if not x or #x.shape ~= 3 or not product.attributes.transpose_b
     or product.attributes.transpose_a then return nil end
@@ -63,7 +57,7 @@ end
 
 -- The first state of input i, with one axis more; "" for zeros.
 local function state(b, n, i)
-  local constant = maker(n, n.inputs[i], "constant")
+  local constant = n:maker(n.inputs[i], "constant")
   if constant and constant.attributes.value == 0 then return "" end
   return b:op("Unsqueeze", { n:x(i), b:ints { 0 } })
 end

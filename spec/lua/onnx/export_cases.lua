@@ -220,9 +220,19 @@ case("conv_transposed", { { "x", { 2, 4, 5, 6 } }, { "w", { 4, 3, 3, 2 } } }, fu
 end)
 case("layers_of_convolution", { { "x", { 2, 3, 8, 8 } } }, function(v)
   local y = flow.layers.conv2d(v, 8, 3, { padding = "SAME", activation = flow.nn.relu, name = "c" })
-  y = flow.layers.batch_normalization(y, { name = "bn" })
+  y = flow.layers.batch_normalization(y, { name = "bn", axis = 1 })
   y = flow.nn.max_pool2d(y, 2, 2, "VALID")
   return flow.layers.dense(flow.reshape(y, { y.shape[1], -1 }), 5, { name = "d" })
+end)
+case("batch_norms", { { "x", { 2, 4, 6, 5 } }, { "y", { 2, 4 } } }, function(v, w)
+  local function f(...) return flow.layers.batch_normalization(...) end
+  local random = flow.random_uniform_initializer(0.5, 1.5)
+  return { f(v, { axis = 1, moving_mean_initializer = random,
+    moving_variance_initializer = random, gamma_initializer = random, beta_initializer = random }),
+    f(v, { moving_mean_initializer = random, moving_variance_initializer = random }),
+    f(v, { axis = 1, center = false, moving_mean_initializer = random }),
+    f(v, { axis = 1, scale = false }), f(w, { axis = 1, moving_variance_initializer = random }),
+    op.add(op.multiply(v, 2), core.from_table({ 1, 2, 3, 4, 5 }, "float32")) }
 end)
 case("matmul", { { "x", { 4, 3, 5 } }, { "w", { 5, 2 } }, { "m", { 4, 5 } } }, function(v, w, m)
   local flat = op.reshape(v, { -1, 5 })

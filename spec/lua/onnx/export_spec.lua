@@ -157,6 +157,19 @@ describe("an ONNX file of a job", function()
     end)
   end)
 
+  it("has a batch norm as one node with its variables", function()
+    with_path(function(path)
+      flow.onnx.export(dense_job { body = function(x)
+        local y = flow.layers.conv2d(x, 2, 1, { name = "c", use_bias = false })
+        return flow.layers.batch_normalization(y, { axis = 1, name = "bn" })
+      end }, path)
+      assert.equal("c = Conv(x, c-weight)\n"
+        .. "bn = BatchNormalization(c, bn-gamma, bn-beta, bn-moving_mean, bn-moving_variance)",
+        listing(path))
+      assert.equal(5, #model_of(path).graph.initializer)
+    end)
+  end)
+
   it("leaves the batch free where that is asked for, or where the job does", function()
     with_path(function(path)
       flow.onnx.export(dense_job(), path, { batch_size = "any" })
@@ -231,12 +244,36 @@ describe("an ONNX file of a job", function()
       end
       assert.same({ "model.onnx.data", "model.onnx.2.data", "model.onnx.data" }, names)
       assert.is_false(exists(folder .. "/model.onnx.2.data"))
+      flow.onnx.export(make(4), path)
+      assert.is_false(exists(folder .. "/model.onnx.data"))
+      flow.onnx.export(make(3), path, { external_data = true })
       local case = { inputs = { { "x" } } }
       local arrays = { x = flow.ndarray.ones({ 4, 1, 2, 3 }) }
       local want = jobs.results(make(3), arrays)
       flow.clear_default_session()
       local got = results_of(path, case, arrays)
       assert.same({ unpack(want[1].shape) }, { unpack(got[1].shape) })
+    end)
+  end)
+
+  it("puts casts around ops that take fewer dtypes than jfl's", function()
+    with_path(function(path)
+      local case = { inputs = { { "x" } } }
+      local arrays = { x = flow.ndarray.ones({ 4, 1, 2, 3 }) }
+      local job = dense_job { body = function(x)
+        local w = flow.get_variable("w", { shape = { 2, 1, 1, 2 }, dtype = flow.bfloat16,
+          initializer = flow.constant_initializer(1.5) })
+        local y = flow.nn.conv2d(flow.cast(x, { dtype = flow.bfloat16 }), w, 1, "VALID")
+        return flow.cast(flow.nn.elu(y), { dtype = flow.float32 })
+      end }
+      local want = jobs.results(job, arrays)
+      flow.onnx.export(job, path)
+      local m = model_of(path)
+      assert.equal(16, m.graph.initializer[1].data_type)
+      local ops = listing(path):gsub("[^\n]*= (%w+)[^\n]*\n?", "%1 ")
+      assert.equal("Cast Cast Cast Conv Cast Cast Elu Cast Cast ", ops)
+      flow.clear_default_session()
+      assert_same("bfloat16", results_of(path, case, arrays), want)
     end)
   end)
 

@@ -22,6 +22,9 @@ local MAKES = {
   "flow.checkpoint.save(%s, { async = true }):wait()",
   "flow.checkpoint.save(%s, { a = flow.ndarray.ones({ 2 }) }, true)",
   "flow.checkpoint.save(nil, { path = %s, var_dict = { a = flow.ndarray.ones({ 2 }) } })",
+  "flow.onnx.export(flow.global_function { name = 'same', returns = flow.typing.Numpy, "
+    .. "inputs = { { 'x', flow.typing.Numpy.Placeholder({ 1 }) } }, "
+    .. "body = function(x) return x end }, %s)",
 }
 
 local root

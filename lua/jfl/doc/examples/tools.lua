@@ -102,6 +102,14 @@ print(#flow.bundle.list())  --> 0
 -- In a program that `jfl --bundle app.lua model -o app` made this is the path of a copy.
 print(flow.bundle.path("model"))  --> model
 
+## onnx.export
+local job = flow.global_function { name = "net", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) } },
+  body = function(x) return flow.nn.relu(x, { name = "y" }) end }
+flow.onnx.export(job, "net.onnx")
+local again = flow.onnx.load("net.onnx"):predict { inputs = { flow.float32 { -1, 2 } } }
+print(again({ { -1, 2 } }))  --> [[0. 2.]]
+
 ## plot
 flow.plot({ 2.3, 1.1, 0.7, 0.5 }, { title = "loss", svg = "loss.svg" })
 print(io.open("loss.svg"):read(4))  --> <svg
