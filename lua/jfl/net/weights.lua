@@ -1,6 +1,7 @@
 -- The variables of a model: their names, files of them, which are trained, and a table of them.
 local args = require "jfl.base.args"
 local checkpoint = require "jfl.checkpoint.checkpoint"
+local choice = require "jfl.checkpoint.choice"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
 local variable = require "jfl.net.variable"
@@ -73,37 +74,42 @@ end)
 --- Writes the model's variables to a directory, under their names within the model.
 function methods:save(...) return save(self, ...) end
 
--- What a file has for the model: by names within it or, in a checkpoint of a whole session, by full
--- names. Only those count that begin with `only`.
-local function found_in(self, path, list, only)
-  local all, found, n = checkpoint.checkpoint.get(path), {}, 0
+-- What an open file has for the model: by names within it or, in a checkpoint of a whole session,
+-- by full names. A list of { name, shape }, where name is one within the model, or false for what
+-- is not meant: only what begins with `only` is.
+local function found_in(self, file, list, only)
+  local found, has, n = choice.tensors(file), {}, 0
+  for _, each in ipairs(found) do has[each.name] = true end
   for _, each in ipairs(list) do
-    if all[each.name] then n = n + 1 end
+    if has[each.name] then n = n + 1 end
   end
-  for name, value in pairs(all) do
-    local own = name
-    if n == 0 then own = name:sub(1, #self._path + 1) == self._path .. "-"
-      and name:sub(#self._path + 2) end
-    if own and own:sub(1, #only) == only then found[own] = value end
+  for _, each in ipairs(found) do
+    local own = each.name
+    if n == 0 then own = own:sub(1, #self._path + 1) == self._path .. "-"
+      and own:sub(#self._path + 2) end
+    each.name = own and own:sub(1, #only) == only and own
   end
   return found, n > 0
 end
 
--- Compares a file with the model: what to set by full names, and the report.
+-- Compares a file with the model: the tensors by full names, and the report.
 local function compare(list, found, only)
-  local known, set = {}, {}
+  local known, set, has = {}, {}, {}
   local report = { loaded = {}, missing = {}, unexpected = {} }
+  for _, each in ipairs(found) do
+    if each.name then has[each.name] = each end
+  end
   for _, each in ipairs(list) do
     known[each.name] = true
-    if found[each.name] then
-      set[each.full] = found[each.name]
+    if has[each.name] then
+      set[each.full] = has[each.name]
       table.insert(report.loaded, each.name)
     elseif each.name:sub(1, #only) == only then
       table.insert(report.missing, each.name)
     end
   end
-  for name in pairs(found) do
-    if not known[name] then table.insert(report.unexpected, name) end
+  for name, each in pairs(has) do
+    if not known[name] and not each.lacks then table.insert(report.unexpected, name) end
   end
   table.sort(report.unexpected)
   return set, report
@@ -125,11 +131,11 @@ end
 
 local function check_shapes(who, path, set)
   local wrong = {}
-  for name, array in pairs(set) do
+  for name, each in pairs(set) do
     local dtype, shape = core.variable_info(name)
-    if array.dtype ~= dtype or args.shape_text(array.shape) ~= args.shape_text(shape) then
+    if each.shape and args.shape_text(each.shape) ~= args.shape_text(shape) then
       wrong[#wrong + 1] = ("%s must be %s %s, got %s %s"):format(name, dtype,
-        args.shape_text(shape), array.dtype, args.shape_text(array.shape))
+        args.shape_text(shape), each.dtype, args.shape_text(each.shape))
     end
   end
   if #wrong == 0 then return end
@@ -137,25 +143,43 @@ local function check_shapes(who, path, set)
     .. "begins so", who, path, listed(wrong))
 end
 
+-- Loads what the file has for the model, in one step.
+local function load_file(file, set, found, full_of)
+  local new, axes, only = {}, {}, {}
+  for i, each in ipairs(found) do
+    new[i], axes[i] = each.name and full_of[each.name] or false, false
+  end
+  core.checkpoint_take(file, new, axes)
+  for name in pairs(set) do only[#only + 1] = name end
+  core.load(file, false, only)
+end
+
 local load = args.unlisted("net:load", {
   { "self" }, { "path" }, { "strict", "", true }, { "only", "", "" },
+  choice.params.rename, choice.params.transpose, choice.params.skip,
 }, function(o)
   local self, who = o.self, ("model '%s': load"):format(o.self.name)
   args.expect(who, "path", o.path, "string")
   args.expect(who, "strict", o.strict, "boolean")
   args.expect(who, "only", o.only, "string")
-  local list = all_of(self, "load")
-  local found, is_own = found_in(self, o.path, list, o.only)
-  local set, report = compare(list, found, o.only)
-  check_report(who, o, report, is_own)
-  check_shapes(who, o.path, set)
-  variables.load_variables(set, false)
-  return report
+  local list, full_of = all_of(self, "load"), {}
+  for _, each in ipairs(list) do full_of[each.name] = each.full end
+  local chosen = choice.read(who, o, function() return full_of end)
+  return checkpoint.with_open(o.path, function(file)
+    choice.take(chosen, o.path, file)
+    local found, is_own = found_in(self, file, list, o.only)
+    local set, report = compare(list, found, o.only)
+    check_report(who, o, report, is_own)
+    check_shapes(who, o.path, set)
+    load_file(file, set, found, full_of)
+    return report
+  end)
 end)
 
---- Reads the model's variables from what net:save wrote, or from a checkpoint of a session, all or
--- none. With { strict = false } it takes what there is; with { only = "conv" } the variables whose
--- names begin so. Gives a report of the names.
+--- Reads the model's variables from what net:save wrote, from a checkpoint of a session, or from
+-- weights of other programs, all or none. With { strict = false } it takes what there is; with {
+-- only = "conv" } the variables whose names begin so; { rename, transpose, skip } are those of
+-- flow.checkpoint.load, for names within the model. Gives a report of the names.
 function methods:load(...) return load(self, ...) end
 
 -- ---- what is trained ----
