@@ -925,7 +925,9 @@ JFL_API jfl_status jfl_checkpoint_write(const char *path, int overwrite, const c
 JFL_API jfl_status jfl_checkpoint_remove(const char *path);
 
 /* Opens a directory with a checkpoint of jfl or OneFlow, one variable's directory of the latter's,
-   or a .safetensors file. What is open stays as it was when it is replaced. */
+   a .safetensors file, what PyTorch's save writes, whose pickle is read and never run, or the index
+   of shards of these, any of them or their directory. What is open stays as it was when it is
+   replaced. */
 JFL_API jfl_status jfl_checkpoint_open(const char *path, jfl_checkpoint **out);
 /* Does the same in a script that several processes run: all call it, rank 0 opens the path, and
    what it has reaches the others; so do tensors, which all must read and load in the same order. */
@@ -942,14 +944,28 @@ JFL_API int jfl_checkpoint_count(const jfl_checkpoint *c);
    past the last. */
 JFL_API const char *jfl_checkpoint_tensor(const jfl_checkpoint *c, int i, uint64_t *size,
                                           jfl_dtype *dtype, const jfl_shape **shape);
+/* What the dtype is called: by jfl or, where jfl lacks it, by the file. NULL: it is not
+   recorded. */
+JFL_API const char *jfl_checkpoint_dtype(const jfl_checkpoint *c, int i);
+/* What a tensor is taken as. */
+typedef struct jfl_taken {
+  const char *name;            /* NULL: it is left out */
+  int n_axis;                  /* 0: its axes stay as they are */
+  int axis[JFL_MAXDIM];        /* which of its axes becomes the first, the second and so on */
+} jfl_taken;
+/* From here on the n tensors, all that there are, are those of these names, in the order of their
+   names, and those left out are not there. Two of one name, and axes that do not fit, are errors
+   that change nothing. Nothing is read for it. */
+JFL_API jfl_status jfl_checkpoint_take(jfl_checkpoint *c, const jfl_taken *as, int n);
 /* Reads the i-th tensor as a new array; where dtype and shape are not recorded, they are these. */
 JFL_API jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype dtype,
                                        const jfl_shape *shape, jfl_array **out);
 /* Writes the i-th note; 0 past the last. */
 JFL_API int jfl_checkpoint_note(const jfl_checkpoint *c, int i, jfl_note *out);
 
-/* Loads what matches by name; wrong shapes or dtypes, a damaged file, or with strict any missing
-   name or unexpected weight, are errors that change nothing. */
+/* Loads what matches by name, floats also into variables of wider ones; wrong shapes or dtypes, a
+   damaged file, or with strict any missing name or unexpected weight, are errors that change
+   nothing. */
 JFL_API jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict,
                                        jfl_report **out);
 /* The same from an open checkpoint. With n_only > 0 only names that begin with one of `only` take

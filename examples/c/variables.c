@@ -131,6 +131,29 @@ static void load_a_part(void)
   jfl_session_free(s);
 }
 
+/* Weights of another program are loaded under the names that variables have here. */
+static void load_weights_of_others(void)
+{
+  static const char *const name[] = { "layer.weight", "steps" };
+  jfl_session *s = session_with_variables();
+  jfl_array *value[] = { numbers(2, 4), numbers(1, 1) };
+  jfl_checkpoint *c;
+  jfl_report *report;
+  const jfl_taken as[] = { { "w", 2, { 1, 0 } }, { NULL, 0, { 0 } } };   /* transposed; left out */
+  check(jfl_checkpoint_write("weights", 1, name, value, 2));
+  check(jfl_checkpoint_open("weights", &c));
+  for (int i = 0; i < jfl_checkpoint_count(c); i++)
+    printf("%s: %s\n", jfl_checkpoint_tensor(c, i, NULL, NULL, NULL), jfl_checkpoint_dtype(c, i));
+  check(jfl_checkpoint_take(c, as, 2));
+  check(jfl_checkpoint_apply(s, c, 0, NULL, 0, &report));
+  jfl_array_unref(value[0]);
+  jfl_array_unref(value[1]);
+  jfl_report_free(report);
+  jfl_checkpoint_close(c);
+  check(jfl_checkpoint_remove("weights"));
+  jfl_session_free(s);
+}
+
 int main(void)
 {
   read_and_set_variables();
@@ -138,5 +161,6 @@ int main(void)
   save_behind();
   look_into_a_checkpoint();
   load_a_part();
+  load_weights_of_others();
   return 0;
 }

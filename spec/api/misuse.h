@@ -800,6 +800,36 @@ static verdict WRONG_jfl_arg_p(const char *who, const jfl_arg **p, int k)
   return FAILS;
 }
 
+enum { MOST_TAKEN = 8 };
+
+/* The tensors of the checkpoint under the names that they have. */
+static const jfl_taken *as_they_are(void)
+{
+  static char names[MOST_TAKEN][64];
+  static jfl_taken as[MOST_TAKEN];
+  for (int i = 0; i < MOST_TAKEN && i < jfl_checkpoint_count(f.c); i++) {
+    const char *name = jfl_checkpoint_tensor(f.c, i, NULL, NULL, NULL);
+    snprintf(names[i], sizeof names[i], "%s", name);
+    as[i] = (jfl_taken){ .name = names[i] };
+  }
+  return as;
+}
+
+static verdict WRONG_jfl_taken_p(const char *who, const jfl_taken **p, int k)
+{
+  static jfl_taken as[MOST_TAKEN];
+  const jfl_taken wrong[] = {
+    { "x", -1, { 0 } }, { "x", JFL_MAXDIM + 1, { 0 } }, { "x", 7, { 0, 1, 2, 3, 4, 5, 6 } },
+    { "x", 1, { -1 } }, { "x", 1, { 99 } }, { "x", 2, { 0, 0 } },
+  };
+  (void)who;
+  if (k > (int)(sizeof wrong / sizeof *wrong)) return GONE;
+  for (int i = 0; i < MOST_TAKEN && k; i++) as[i] = wrong[k - 1];
+  *p = k ? as : NULL;
+  inside = k > 0;
+  return FAILS;
+}
+
 static verdict wrong_note(const char *who, const jfl_note **p, int k)
 {
   static const jfl_note notes[] = { { NULL, "v" }, { "k", NULL }, { "\xff", "v" } };

@@ -95,6 +95,7 @@ enum { NO_STATUS = -1 };
 #define good_jfl_value_pc_p() &f.x
 #define good_c_char_pc_p() names_of_two
 #define good_jfl_arg_p() NULL
+#define good_jfl_taken_p() as_they_are()
 #define good_jfl_allocator_p() NULL
 #define good_jfl_variable_spec_p() \
   (variable = (jfl_variable_spec){ .name = fresh_name(), .shape = f.shape }, &variable)
@@ -255,6 +256,7 @@ static void *slot(void)
 #define GOOD_jfl_checkpoint_save_notes_n_note 1
 #define GOOD_jfl_checkpoint_submit_n_note 1
 #define GOOD_jfl_checkpoint_write_n 2
+#define GOOD_jfl_checkpoint_take_n jfl_checkpoint_count(good_jfl_checkpoint_p())
 #define GOOD_jfl_checkpoint_remove_path fresh_checkpoint_path()
 #define GOOD_jfl_checkpoint_open_path "saved"
 #define GOOD_jfl_checkpoint_open_shared_path "saved"

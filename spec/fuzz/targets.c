@@ -144,6 +144,44 @@ static void safetensors(const unsigned char *data, size_t n)
   read_checkpoint(scratch);
 }
 
+static void torch(const unsigned char *data, size_t n)
+{
+  put_input(in_scratch("weights.pt"), data, n);
+  read_checkpoint(in_scratch("weights.pt"));
+}
+
+/* A pickle by itself: in the archive, changes of its bytes are seldom ones of a pickle alone. */
+static void pickle(const unsigned char *data, size_t n)
+{
+  const long before = atomic_load(&held);
+  jf_pickle p;
+  char *copy = memcpy(malloc(n ? n : 1), data, n);
+  check_status(jf_pickle_read(copy, n, &p));
+  jf_pickle_free(&p);
+  free(copy);
+  if (atomic_load(&held) != before) fuzz_wrong("a leak");
+}
+
+/* An index, beside two files that it may name. */
+static void shards(const unsigned char *data, size_t n)
+{
+  static const char *const headers[] = {
+    "{\"x\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}x",
+    "{\"dense1-weight\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}x"
+  };
+  char folder[PATH_MAX];
+  snprintf(folder, sizeof folder, "%s/shards", scratch);
+  mkdir(folder, 0700);
+  for (int i = 0; i < 2; i++) {
+    char file[200] = { (char)(strlen(headers[i]) - 1) };
+    memcpy(file + 8, headers[i], strlen(headers[i]));
+    put_input(in_scratch(i ? "shards/b.safetensors" : "shards/a.safetensors"), file,
+              8 + strlen(headers[i]));
+  }
+  put_input(in_scratch("shards/model.safetensors.index.json"), data, n);
+  read_checkpoint(folder);
+}
+
 /* Makes a directory under the scratch directory, and those above it. */
 static void make_tree(char *dir)
 {
@@ -350,6 +388,13 @@ static const char *const safetensors_words[] = { "{\"x\":{\"dtype\":\"F32\",\"sh
   "\"wide\"",
   "\"BF16\"", "\"I64\"", "\"seed\":\"1\"", "\"run.train\":\"3\"", "\"state.w\":\"1\"",
   "\"note.loop.l\":\"1\"", ",", "[", "]", "{", "}", NULL };
+static const char *const torch_words[] = { "PK\1\2", "PK\3\4", "PK\5\6", "PK\6\6", "PK\6\7",
+  "data.pkl", "data/0", "\xff\xff\xff\xff", "ctorch\nFloatStorage\n", "X\1", "K\1", "\x85", "\x86",
+  "\x87", "R", "Q", "u", "s", "(", "t", "ccollections\nOrderedDict\n", ")R", "}", "]",
+  "ctorch._utils\n_rebuild_tensor_v2\n", "h\1", "q\1", "\x8a\x8", ".", NULL };
+static const char *const shards_words[] = { "{\"weight_map\":{\"x\":\"a.safetensors\"}}",
+  "\"dense1-weight\":\"b.safetensors\"", "\"metadata\":{}", "../", "/", "\\", ",", "}", "{",
+  "model.safetensors.index.json", NULL };
 static const char *const oneflow_words[] = { "shape { dim: 3 dim: 5 } data_type: kFloat", "dim: 4",
   "data_type: kInt64", "kChar", NULL };
 static const char *const npy_words[] = { "\x93NUMPY\x01", "'descr': '<f4'", "'fortran_order': True",
@@ -371,6 +416,8 @@ static const char *const world_words[] = { "jflworld", "\1\2", "\0\0", "12345678
 const fuzz_target fuzz_targets[] = {
   { "json", json, json_words }, { "inflate", inflate, NULL },
   { "safetensors", safetensors, safetensors_words }, { "oneflow", oneflow, oneflow_words },
+  { "torch", torch, torch_words }, { "pickle", pickle, torch_words },
+  { "shards", shards, shards_words },
   { "npy", npy, npy_words }, { "npz", npz, npz_words }, { "idx", idx, NULL },
   { "loop", loop, loop_words }, { "png", png, png_words }, { "jpeg", jpeg, jpeg_words },
   { "csv", csv, csv_words }, { "world", fuzz_world, world_words },

@@ -80,8 +80,8 @@ static int l_about(lua_State *L)
   return 1;
 }
 
-/* checkpoint_tensor(checkpoint, i) -> name, bytes, shape; the last is nil where it is not
-   recorded. */
+/* checkpoint_tensor(checkpoint, i) -> name, bytes, shape, dtype, whether jfl has that; the last
+   three are nil where they are not recorded. */
 static int l_tensor(lua_State *L)
 {
   uint64_t size = 0;
@@ -95,7 +95,42 @@ static int l_tensor(lua_State *L)
   lua_pushnumber(L, (double)size);
   if (!shape) return 2;
   jf_push_shape(L, shape);
-  return 3;
+  lua_pushstring(L, jfl_checkpoint_dtype(c, i));
+  lua_pushboolean(L, dtype != JFL_N_DTYPE);
+  return 5;
+}
+
+/* Reads what the tensor is taken as: its name, or false, and its axes from 0 on, or false. */
+static jfl_taken need_taken(lua_State *L, int i)
+{
+  jfl_taken as = { 0 };
+  lua_rawgeti(L, 2, i);
+  as.name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;    /* the table keeps it */
+  lua_rawgeti(L, 3, i);
+  const int n = lua_istable(L, -1) ? (int)lua_objlen(L, -1) : 0;
+  if (n > JFL_MAXDIM)
+    jf_raise(L, "load: transpose: there must be at most %d axes, got %d", JFL_MAXDIM, n);
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, -1, k + 1);
+    as.axis[k] = (int)jf_need_whole(L, lua_gettop(L), "load", "axis", 0, JFL_MAXDIM);
+    lua_pop(L, 1);
+  }
+  as.n_axis = n;
+  lua_pop(L, 2);
+  return as;
+}
+
+/* checkpoint_take(checkpoint, names, axes): two tables with an item for each tensor. */
+static int l_take(lua_State *L)
+{
+  jfl_checkpoint *c = need_open(L, "checkpoint_take");
+  luaL_checktype(L, 2, LUA_TTABLE);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  const int n = jfl_checkpoint_count(c);
+  jfl_taken *as = jf_push_room(L, n, sizeof *as);
+  for (int i = 0; i < n; i++) as[i] = need_taken(L, i + 1);
+  jf_check(L, jfl_checkpoint_take(c, as, n));
+  return 0;
 }
 
 /* checkpoint_read(checkpoint, i, dtype, shape): the last two count where they are not recorded. */
@@ -167,6 +202,6 @@ const luaL_Reg jf_checkpoint_functions[] = {
   { "save", l_save }, { "write_arrays", l_write_arrays }, { "load", l_load },
   { "checkpoint_open", l_open }, { "checkpoint_close", l_close },
   { "checkpoint_about", l_about }, { "checkpoint_tensor", l_tensor },
-  { "checkpoint_read", l_read }, { "checkpoint_remove", l_remove },
+  { "checkpoint_take", l_take }, { "checkpoint_read", l_read }, { "checkpoint_remove", l_remove },
   { NULL, NULL }
 };

@@ -7,14 +7,19 @@
 #include "file/replacement.h"
 #include "system/system.h"
 
-/* ---- sources: checkpoints that are read (source, entries, safetensors, oneflow.c) ---- */
+/* ---- sources: checkpoints that are read (source, entries, read, take.c, and a file for each
+   format) ---- */
 
 typedef struct jf_entry {
-  const char *name;
+  const char *name;            /* what it is taken as */
+  const char *own;             /* what the file calls it */
+  const struct jf_source *in;  /* the shard that has it; NULL: the source itself */
   jfl_dtype dtype;             /* JFL_N_DTYPE: one that jfl lacks, or not recorded */
   const char *dtype_name;      /* as the file spells it, NULL where it is not recorded */
   jfl_shape shape;             /* n -1: not recorded */
-  uint64_t begin, size;        /* bytes in the file */
+  uint64_t begin, size;        /* where it lies in the file; the bytes of its elements */
+  int strided;                 /* they do not lie in plain order: */
+  int64_t step[JFL_MAXDIM];    /* elements from one to the next, along each axis */
   int state;                   /* optimizer or step state */
   const void *data;            /* when written: the contents, or NULL */
   struct jf_var *variable;     /* and what they are read from */
@@ -26,7 +31,11 @@ typedef struct jf_source {
   char path[JF_MOST_PATH];     /* of the file, or of the folder */
   const struct jf_format *format;
   int fd;                      /* what the format has open of the path, or -1 */
+  const char *map;             /* the whole file in memory, or NULL: it is read piece by piece */
+  uint64_t map_size;
+  struct jf_source **shard; int n_shard;          /* files that have the tensors, in their place */
   char *text;                  /* of the format: what names point into */
+  char *taken;                 /* what names point into that tensors are taken as */
   jf_entry *tensor; int n_tensor, cap_tensor;    /* sorted by name */
   jf_meta *meta; int n_meta, cap_meta;            /* sorted by key */
   int about;                   /* JFL_SINGLE, JFL_UNFINISHED */
@@ -42,8 +51,8 @@ typedef struct jf_format {
   /* Opens s->path and validates all but the contents of tensors; s->fd is -1 and s has no tensor
      yet. It is none after all where *is_it becomes 0. */
   jfl_status (*open)(jf_source *s, int *is_it);
-  /* Reads a whole tensor. */
-  jfl_status (*read)(const jf_source *s, const jf_entry *t, void *out);
+  /* Reads n bytes of a tensor, from where it begins: t->size of them, unless it is strided. */
+  jfl_status (*read)(const jf_source *s, const jf_entry *t, void *out, size_t n);
   /* Closes s->fd and frees s->text and the names of tensors; it may have been opened in part. */
   void (*close)(jf_source *s);
 } jf_format;
@@ -61,15 +70,34 @@ enum { JF_CHECKPOINT_VERSION = 1 };
 jfl_status jf_source_open(const char *path, jf_source *out);
 /* Leaves s empty. */
 void jf_source_close(jf_source *s);
-/* Reads the whole tensor. */
+/* Opens the file s->path and maps it, for formats. */
+jfl_status jf_source_open_file(jf_source *s, uint64_t *size);
+/* Fails if a file that is mapped has become shorter since. */
+jfl_status jf_source_still(const jf_source *s);
+/* Reads the whole tensor, in plain order and the dtype that it has. */
 jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out);
 /* Does the same where that has come to st on this process; all that share the source come here. */
 jfl_status jf_source_fetch(const jf_source *s, const jf_entry *t, void *out, jfl_status st);
 /* NULL: there is none. */
 const jf_entry *jf_source_find(const jf_source *s, const char *name);
 const char *jf_source_meta(const jf_source *s, const char *key);
-/* Sorts the tensors by name; a name that occurs twice is an error. */
+/* Sorts the tensors by name. */
+void jf_source_order(jf_source *s);
+/* Sorts tensors and metadata; a name that occurs twice is an error. */
 jfl_status jf_source_sort(jf_source *s);
+
+/* Where the file lies in memory from the tensor's first element on; NULL: nowhere. */
+const void *jf_entry_mapped(const jf_source *s, const jf_entry *t);
+/* Whether each number of one dtype is one of another's, which a load may convert it to. */
+int jf_dtype_widens(jfl_dtype from, jfl_dtype to);
+/* Copies elements that lie from there on to plain order, as a dtype that is the tensor's or that it
+   widens to. */
+void jf_entry_copy(const jf_entry *t, const void *from, jfl_dtype as, void *out);
+/* Sets the steps of a tensor that lies in plain order. */
+void jf_entry_plain(const jf_entry *t, int64_t *step);
+
+/* The formats of single files, which shards may have. */
+extern const jf_format jf_format_safetensors, jf_format_torch;
 
 /* Appends a member to the text of the metadata. */
 void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
@@ -77,6 +105,68 @@ void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
    all come here with their session, and rank 0 writes; else `together` is NULL. */
 jfl_status jf_safetensors_write(jfl_session *together, int fd, const char *path, jf_entry *t, int n,
                                 const jf_text *meta);
+
+/* ---- zip archives (zip.c) ---- */
+
+typedef struct jf_zip_member {
+  const char *name;
+  uint64_t header, size;       /* where its own header lies, and its bytes */
+  unsigned method, flags;
+} jf_zip_member;
+typedef struct jf_zip { jf_zip_member *v; int n, cap; char *text; } jf_zip;   /* sorted by name */
+/* Reads the list of members of an open file; path is for messages. jf_zip_close frees what it has,
+   also after a failure. */
+jfl_status jf_zip_open(int fd, const char *path, uint64_t size, jf_zip *out);
+void jf_zip_close(jf_zip *z);
+const jf_zip_member *jf_zip_find(const jf_zip *z, const char *name);
+/* Where the bytes of a member begin, which lies as it is: neither packed nor encrypted. */
+jfl_status jf_zip_place(int fd, const char *path, uint64_t size, const jf_zip_member *m,
+                        uint64_t *begin);
+
+/* ---- pickles (pickle.c) ---- */
+
+typedef enum jf_pickled_kind {
+  JF_PICKLED_OTHER, JF_PICKLED_WHOLE, JF_PICKLED_TEXT, JF_PICKLED_LIST, JF_PICKLED_DICT,
+  JF_PICKLED_GLOBAL, JF_PICKLED_STORAGE, JF_PICKLED_TENSOR, JF_PICKLED_MARK
+} jf_pickled_kind;
+
+/* What PyTorch calls a dtype, and the bytes of an element. */
+typedef struct jf_torch_type {
+  const char *name, *storage;  /* storage: the class of such storages, or NULL */
+  jfl_dtype dtype;             /* JFL_N_DTYPE: one that jfl lacks */
+  int size;
+} jf_torch_type;
+
+/* A value. The items of a list, and the keys and values of a dict in turn, are cells. */
+typedef struct jf_pickled {
+  jf_pickled_kind kind;
+  int first, last;             /* cells, -1: none; of a tensor, `first` is its number */
+  int64_t whole;               /* a number; of a storage, its elements */
+  const char *text; size_t n;  /* in the pickle's bytes; of a storage, its key */
+  const jf_torch_type *type;   /* of a storage; NULL: bytes of any */
+} jf_pickled;
+
+typedef struct jf_pickled_cell { int value, next; } jf_pickled_cell;
+
+typedef struct jf_pickled_tensor {
+  const jf_torch_type *type;
+  const char *key; size_t n_key;                   /* of its storage */
+  int64_t n_storage, offset;   /* elements */
+  jfl_shape shape;
+  int64_t step[JFL_MAXDIM];
+} jf_pickled_tensor;
+
+/* What a pickle says, which is read and never run. */
+typedef struct jf_pickle {
+  jf_pickled *v; int n, cap;
+  jf_pickled_cell *cell; int n_cell, cap_cell;
+  jf_pickled_tensor *tensor; int n_tensor, cap_tensor;
+  int root;
+} jf_pickle;
+/* Reads the n bytes, which must live as long as what is read. Errors are JFL_EDATA without a path.
+   jf_pickle_free frees what it has, also after a failure. */
+jfl_status jf_pickle_read(const char *bytes, size_t n, jf_pickle *out);
+void jf_pickle_free(jf_pickle *p);
 
 /* ---- files (files.c) ---- */
 

@@ -147,7 +147,8 @@ static jfl_status oneflow_add(jf_source *s, int dir, const char *path, uint64_t 
   if (!copy) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
   strcpy(copy, name);
   jf_entry *t = &v[s->n_tensor++];
-  *t = (jf_entry){ .name = copy, .dtype = JFL_N_DTYPE, .shape = { .n = -1 }, .size = size };
+  *t = (jf_entry){ .name = copy, .own = copy, .dtype = JFL_N_DTYPE, .shape = { .n = -1 },
+                   .size = size };
   return oneflow_read_meta(dir, path, t);
 }
 
@@ -251,13 +252,13 @@ static int oneflow_open_out(const jf_source *s, const char *name)
   return fd;
 }
 
-static jfl_status oneflow_read(const jf_source *s, const jf_entry *t, void *out)
+static jfl_status oneflow_read(const jf_source *s, const jf_entry *t, void *out, size_t n)
 {
   char path[JF_MOST_PATH];
-  JF_TRY(jf_file_path(s->path, "/", t->name, path));
-  int fd = oneflow_open_out(s, t->name);
+  JF_TRY(jf_file_path(s->path, "/", t->own, path));
+  int fd = oneflow_open_out(s, t->own);
   if (fd < 0) return oneflow_no_file(path, "out");
-  jfl_status r = jf_file_read(fd, path, out, (size_t)t->size, 0);
+  jfl_status r = jf_file_read(fd, path, out, n, 0);
   jf_close(fd);
   return r;
 }
@@ -265,7 +266,7 @@ static jfl_status oneflow_read(const jf_source *s, const jf_entry *t, void *out)
 static void oneflow_close(jf_source *s)
 {
   if (s->fd >= 0) jf_folder_close(s->fd);
-  for (int i = 0; i < s->n_tensor; i++) jf_free((char *)s->tensor[i].name);
+  for (int i = 0; i < s->n_tensor; i++) jf_free((char *)s->tensor[i].own);
 }
 
 const jf_format jf_format_oneflow = {

@@ -45,6 +45,13 @@ const char *jfl_checkpoint_tensor(const jfl_checkpoint *c, int i, uint64_t *size
   return t->name;
 }
 
+const char *jfl_checkpoint_dtype(const jfl_checkpoint *c, int i)
+{
+  if (!JF_IS(CHECKPOINT, c) || i < 0 || i >= c->source.n_tensor) return NULL;
+  const jf_entry *t = &c->source.tensor[i];
+  return t->dtype != JFL_N_DTYPE ? jfl_dtype_name(t->dtype) : t->dtype_name;
+}
+
 static jfl_status check_known(const jfl_checkpoint *c, const jf_entry *t)
 {
   if (t->shape.n < 0 || t->dtype != JFL_N_DTYPE) return JFL_OK;

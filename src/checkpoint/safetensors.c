@@ -131,7 +131,7 @@ static jfl_status check_size(const jf_entry *t, size_t at)
 static jfl_status read_tensor(safetensors_loader *l, const char *name)
 {
   jf_source *s = l->source;
-  jf_entry t = { .name = name };
+  jf_entry t = { .name = name, .own = name };
   const char *key;
   unsigned seen = 0;
   size_t at = jf_json_where(&l->json);
@@ -280,24 +280,18 @@ static jfl_status safetensors_probe(jf_source *s, int is_folder, int *may_be)
 
 static jfl_status safetensors_open(jf_source *s, int *is_it)
 {
-  jf_info st;
   safetensors_loader l = { .source = s };
   *is_it = 1;
-  s->fd = jf_open(JF_HERE, s->path, JF_READ);
-  if (s->fd < 0) return jf_file_fail(s->path, "open");
-  if (jf_info_of(s->fd, &st)) return jf_file_fail(s->path, "look up");
-  if (st.kind != JF_FILE)
-    return jf_fail(JFL_EDATA, "checkpoint %s: the path must be a regular file", s->path);
-  l.size = (uint64_t)st.size;
+  JF_TRY(jf_source_open_file(s, &l.size));
   JF_TRY(safetensors_fetch(s, &l));
   jfl_status r = safetensors_parse(&l);
   return r == JFL_OK ? r : jf_blame(r, "checkpoint %s: %s", s->path,
                                     r == JFL_EDATA ? "damaged: " : "");
 }
 
-static jfl_status safetensors_read(const jf_source *s, const jf_entry *t, void *out)
+static jfl_status safetensors_read(const jf_source *s, const jf_entry *t, void *out, size_t n)
 {
-  return jf_file_read(s->fd, s->path, out, (size_t)t->size, t->begin);
+  return jf_file_read(s->fd, s->path, out, n, t->begin);
 }
 
 static void safetensors_close(jf_source *s)

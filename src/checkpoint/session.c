@@ -139,12 +139,15 @@ static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, c
   const jfl_variable_spec *w = &v->spec;
   uint64_t size = (uint64_t)jf_numel(&w->shape) * jfl_dtype_size(w->dtype);
   jfl_status s = t->shape.n < 0 ? (t->size == size ? JFL_OK : JFL_ESHAPE)
-               : t->dtype != w->dtype ? JFL_EDTYPE
+               : t->dtype != w->dtype && !jf_dtype_widens(t->dtype, w->dtype) ? JFL_EDTYPE
                : stands_for(&t->shape, &w->shape) ? JFL_OK : JFL_ESHAPE;
   if (s == JFL_OK) return s;
-  return jf_fail(s, "checkpoint %s: variable %s must be %s %s, got %s in the file", l->path,
+  const int turned = t->shape.n == 2 && w->shape.n == 2 && t->shape.d[0] == w->shape.d[1] &&
+                     t->shape.d[1] == w->shape.d[0];
+  return jf_fail(s, "checkpoint %s: variable %s must be %s %s, got %s in the file%s", l->path,
                  w->name, jfl_dtype_name(w->dtype), jf_shape_str(&w->shape, shape),
-                 say(t, has, sizeof has));
+                 say(t, has, sizeof has), s == JFL_ESHAPE && turned ? ", whose transpose would fit"
+                                                                   : "");
 }
 
 static jfl_status match(checkpoint_session_loader *l)
@@ -205,6 +208,45 @@ static jfl_status checkpoint_session_room(const checkpoint_session_loader *l, co
                  v->spec.name);
 }
 
+/* Whether a tensor is to be converted to be a variable's contents. */
+static int checkpoint_session_converts(const jf_var *v, const jf_entry *t)
+{
+  return t->shape.n >= 0 && t->dtype != v->spec.dtype;
+}
+
+/* Where the file lies in memory from which a variable gets its contents at once, in the end and in
+   one copy; NULL: they are to be made ready before. */
+static const void *checkpoint_session_direct(const checkpoint_session_loader *l, const jf_var *v,
+                                             const jf_entry *t)
+{
+  const void *from = t && !l->source->shared ? jf_entry_mapped(l->source, t) : NULL;
+  const int as_it_is = from && !t->strided && !checkpoint_session_converts(v, t);
+  if (as_it_is && jf_var_takes_plain(v)) return from;
+  return v->n_shard == 1 && jf_var_data(v) ? from : NULL;
+}
+
+static jfl_status checkpoint_session_put(jf_var *v, const jf_entry *t, const void *from)
+{
+  if (!t->strided && !checkpoint_session_converts(v, t)) return jf_var_store(v, from);
+  jf_entry_copy(t, from, v->spec.dtype, jf_var_data(v));
+  return JFL_OK;
+}
+
+/* Reads a tensor of the dtype of the file, and converts it. */
+static jfl_status checkpoint_session_read(const checkpoint_session_loader *l, const jf_var *v,
+                                          const jf_entry *t, void *out, jfl_status r)
+{
+  if (!checkpoint_session_converts(v, t)) return jf_source_fetch(l->source, t, out, r);
+  void *raw = r ? NULL : jf_new_raw((size_t)t->size);
+  if (!r && !raw) r = no_memory(l->path);
+  r = jf_source_fetch(l->source, t, raw, r);
+  jf_entry plain = *t;
+  plain.strided = 0;
+  if (!r) jf_entry_copy(&plain, raw, v->spec.dtype, out);
+  jf_free(raw);
+  return r;
+}
+
 /* What variable i is to get, in the form of its shards; all that share the source come here. */
 static jfl_status checkpoint_session_fetch_one(const checkpoint_session_loader *l, int i,
                                                jfl_status r)
@@ -213,8 +255,9 @@ static jfl_status checkpoint_session_fetch_one(const checkpoint_session_loader *
   const jf_entry *t = source(l, v->spec.name);
   const int zeros = stands_for_zeros(v) && v->written;
   if (!t && !(zeros && checkpoint_session_wanted(l, v->spec.name))) return r;
+  if (!r && checkpoint_session_direct(l, v, t)) return r;
   if (!r) r = checkpoint_session_room(l, v, &l->fresh[i]);
-  if (t) r = jf_source_fetch(l->source, t, l->fresh[i], r);
+  if (t) r = checkpoint_session_read(l, v, t, l->fresh[i], r);
   return r ? r : jf_var_pack(v, &l->fresh[i]);
 }
 
@@ -311,12 +354,15 @@ static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counter
   jfl_session *s = l->session;
   s->disturbances++;
   s->changes++;
-  for (int i = 0; i < s->n_var; i++)
-    if (l->fresh[i]) {
-      JF_TRY(jf_var_store(s->var[i], l->fresh[i]));
-      s->var[i]->written = 1;
-      s->var[i]->changed = s->changes;
-    }
+  for (int i = 0; i < s->n_var; i++) {
+    jf_var *v = s->var[i];
+    const jf_entry *t = source(l, v->spec.name);
+    const void *from = l->fresh[i] ? NULL : checkpoint_session_direct(l, v, t);
+    if (!from && !l->fresh[i]) continue;
+    JF_TRY(from ? checkpoint_session_put(v, t, from) : jf_var_store(v, l->fresh[i]));
+    v->written = 1;
+    v->changed = s->changes;
+  }
   if (!s->seeded) s->seed = c->seed;
   s->eager_calls = c->eager_calls;
   if (!c->told) return JFL_OK;
@@ -336,6 +382,7 @@ static jfl_status checkpoint_session_load(checkpoint_session_loader *l, int stri
   if (!r && strict) r = be_strict(l);
   if (!r) r = read_counters(l, &c);
   r = checkpoint_session_fetch(l, r);
+  if (!r && !l->source->shared) r = jf_source_still(l->source);
   if (!r) {
     r = checkpoint_session_apply(l, &c);
     if (l->source->shared) r = jf_session_agree_status(l->session, r);

@@ -43,7 +43,8 @@ static void shared_get_entry(const char **at, jf_entry *t)
 {
   memcpy(t, *at, sizeof *t);
   *at += sizeof *t;
-  t->name = shared_get_text(at);
+  t->name = t->own = shared_get_text(at);
+  t->in = NULL;
   t->dtype_name = shared_get_text(at);
   if (!*t->dtype_name) t->dtype_name = NULL;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The formats, in the order in which they are tried. */
-#define SOURCE_FORMATS(X) X(safetensors) X(oneflow)
+#define SOURCE_FORMATS(X) X(shards) X(safetensors) X(torch) X(oneflow)
 
 #define X(name) extern const jf_format jf_format_##name;
 SOURCE_FORMATS(X)
@@ -39,7 +39,7 @@ static jfl_status is_state(const jf_source *s, jf_entry *t)
   if (key.failed) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
   /* A checkpoint with a seed was saved by a session, whose metadata says which names are state. */
   t->state = jf_source_meta(s, key.s) != NULL || !strncmp(t->name, "System-", 7) ||
-             (!jf_source_meta(s, "seed") && is_slot(s, t->name));
+             (!jf_source_meta(s, "seed") && is_slot(s, t->name)) || t->state;
   jf_free(key.s);
   return JFL_OK;
 }
@@ -59,15 +59,17 @@ static jfl_status absent(const char *path)
 /* The error for a path at which there is something else. */
 static jfl_status source_no_format(const char *path, int is_folder)
 {
-  char holds[200] = "";
+  char holds[400] = "";
   size_t n = 0;
   if (!is_folder)
-    return jf_fail(JFL_EIO, "checkpoint %s: it must be a .safetensors file or the directory of a "
-                   "checkpoint, got a file of another kind; programs that write such files can "
-                   "save weights as .safetensors, too", path);
+    return jf_fail(JFL_EIO, "checkpoint %s: it must be a .safetensors file, what PyTorch's save "
+                   "writes, the index of shards or the directory of a checkpoint, got a file of "
+                   "another kind; programs that write such files can save weights as "
+                   ".safetensors, too", path);
   for (int i = 0; i < N_FORMATS; i++)
     n += (size_t)snprintf(holds + n, sizeof holds - n, "%s%s", i ? " or " : "", formats[i]->holds);
-  return jf_fail(JFL_EDATA, "checkpoint %s: the directory must hold %s, got neither", path, holds);
+  return jf_fail(JFL_EDATA, "checkpoint %s: the directory must hold %s, got none of them", path,
+                 holds);
 }
 
 static jfl_status open_path(const char *path, jf_source *s)
@@ -98,11 +100,6 @@ jfl_status jf_source_open(const char *path, jf_source *out)
   return r;
 }
 
-jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out)
-{
-  return s->format->read(s, t, out);
-}
-
 jfl_status jf_source_fetch(const jf_source *s, const jf_entry *t, void *out, jfl_status st)
 {
   if (!st && (!s->shared || !jf_world_rank())) st = jf_source_read(s, t, out);
@@ -114,7 +111,9 @@ jfl_status jf_source_fetch(const jf_source *s, const jf_entry *t, void *out, jfl
 void jf_source_close(jf_source *s)
 {
   if (s->format) s->format->close(s);
+  if (s->map) jf_file_unmap(s->map, (size_t)s->map_size);
   jf_free(s->tensor);
   jf_free(s->meta);
+  jf_free(s->taken);
   *s = (jf_source){ .fd = -1 };
 }

@@ -348,6 +348,8 @@ jfl_status jf_var_write(jf_var *v, const void *from);
    which jf_free frees, into the form of the shards; copies them to these. */
 jfl_status jf_var_pack(const jf_var *v, void **contents);
 jfl_status jf_var_store(jf_var *v, const void *contents);
+/* Whether shards have plain contents as they are, so that jf_var_store takes these. */
+int jf_var_takes_plain(const jf_var *v);
 
 /* Of what one member has, in plain order, where this process has that member: how many bytes it is;
    copying it; putting it to its place in the whole. */

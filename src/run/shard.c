@@ -158,13 +158,18 @@ static jfl_status shard_form(const jf_var *v, const jf_var_shard *p, const void 
   return JFL_OK;
 }
 
+int jf_var_takes_plain(const jf_var *v)
+{
+  return shard_are_alike(v) && (!v->n_shard || v->shard[0].packing.form == JF_PLAIN);
+}
+
 /* What jf_var_store takes, of a whole tensor; NULL where that is the tensor itself. */
 static jfl_status shard_form_all(const jf_var *v, const void *whole, void **out)
 {
   const int n = shard_are_alike(v) && v->n_shard ? 1 : v->n_shard;
   size_t size = 0, at = 0;
   *out = NULL;
-  if (shard_are_alike(v) && (!n || v->shard[0].packing.form == JF_PLAIN)) return JFL_OK;
+  if (jf_var_takes_plain(v)) return JFL_OK;
   for (int i = 0; i < n; i++) size += shard_bytes(v, &v->shard[i]);
   char *all = jf_new_raw(size);
   if (!all) return jf_var_no_memory(v, size);

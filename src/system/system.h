@@ -160,6 +160,10 @@ int64_t jf_read(int file, void *to, size_t n);
    that is so. */
 int jf_is_ready(int file, double seconds);
 int64_t jf_read_at(int file, void *to, size_t n, uint64_t at);
+/* The first n bytes of a file as memory, to be read only; NULL: it cannot be had so. Who makes the
+   file shorter ends what reads behind its end. */
+const void *jf_file_map(int file, size_t n);
+void jf_file_unmap(const void *map, size_t n);
 /* Reads n bytes, or up to the end (read.c). Gives how many, or -1. */
 int64_t jf_read_all(int file, void *to, size_t n);
 /* Writes all: 0 or -1. A limit of file sizes is the error EFBIG and no signal. */

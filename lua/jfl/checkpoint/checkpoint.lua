@@ -2,6 +2,7 @@
 ---@space checkpoint=checkpoint
 ---@box checkpoint.get checkpoint.load checkpoint.notes checkpoint.save
 local args = require "jfl.base.args"
+local choice = require "jfl.checkpoint.choice"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
 local loop = require "jfl.data.loop"
@@ -113,8 +114,9 @@ end)
 
 -- ---- reading ----
 
--- Opens a checkpoint for fn(file, about), and closes it whatever happens there.
-local function with_open(path, fn, call)
+--- Opens a checkpoint for fn(file, about), and closes it whatever happens there; call(f, ...): as
+-- that of load_by.
+function checkpoint.with_open(path, fn, call)
   local file = (call or directly)(core.checkpoint_open, path)
   local ok, result = pcall(fn, file, core.checkpoint_about(file))
   core.checkpoint_close(file)
@@ -164,15 +166,18 @@ local function read_bare(path, file, i, name, size, dtypes)
     .. "variable", path, name, size, dtype)
 end
 
+-- The names that variables have, as a set.
+local function known()
+  job.compile_all()
+  return variables.dtypes()
+end
+
 local function read_all(path, file, about, only)
   local all, dtypes, i = {}, nil, 1
   local name, size, shape = core.checkpoint_tensor(file, i)
   while name do
     if not only or begins(name, only) then
-      if not shape and not dtypes then
-        job.compile_all()
-        dtypes = variables.dtypes()
-      end
+      if not shape and not dtypes then dtypes = known() end
       all[name] = shape and core.checkpoint_read(file, i)
         or read_bare(path, file, i, name, size, dtypes)
     end
@@ -184,14 +189,19 @@ local function read_all(path, file, about, only)
 end
 
 local get = args.define("checkpoint.get", "Reads a checkpoint as arrays by name.", {
-  { "path", "the directory, or a .safetensors file" },
+  { "path", "the directory, or a file of weights" },
   { "only", "what the names to be read begin with, or a list of that", args.none,
     type = "string|string[]" },
+  choice.params.rename, choice.params.transpose, choice.params.skip,
   returns = "table<string, NdArray>",
 }, function(o)
-  args.expect("checkpoint.get", "path", o.path, "string")
-  local only = prefixes("checkpoint.get", o.only)
-  local all = with_open(o.path, function(file, about)
+  local who = "checkpoint.get"
+  args.expect(who, "path", o.path, "string")
+  local only = prefixes(who, o.only)
+  local chosen = choice.read(who, o, known)
+  local all = checkpoint.with_open(o.path, function(file, about)
+    choice.take(chosen, o.path, file)
+    choice.leave_lacking(o.path, file, function(name) return only and not begins(name, only) end)
     return read_all(o.path, file, about, only)
   end)
   if not only or next(all) ~= nil then return all end
@@ -210,17 +220,17 @@ end
 
 --- The texts by name that a checkpoint was saved with.
 function checkpoint.texts_of(path)
-  return with_open(path, function(_, about) return about.notes end)
+  return checkpoint.with_open(path, function(_, about) return about.notes end)
 end
 
 --- The notes that a checkpoint was saved with, or nil: what a program may need before it defines
 -- its jobs, such as the size of a vocabulary.
 local read_notes = args.define("checkpoint.notes", "Reads the notes of a checkpoint.", {
-  { "path", "the directory, or a .safetensors file" },
+  { "path", "the directory, or a file of weights" },
   returns = "table?",
 }, function(o)
   args.expect("checkpoint.notes", "path", o.path, "string")
-  return with_open(o.path, function(_, about) return notes_of(o.path, about) end)
+  return checkpoint.with_open(o.path, function(_, about) return notes_of(o.path, about) end)
 end)
 
 -- ---- loading ----
@@ -255,22 +265,34 @@ local function check_prefixes(file, path, only)
   end
 end
 
-local function load_from(file, about, path, strict, only, resume)
-  local restore = resume and restorer(path, about.notes)
+-- Takes of an open checkpoint what a load wants of it.
+local function choose(file, path, strict, only, chosen)
+  choice.take(chosen, path, file)
   if only then check_prefixes(file, path, only) end
+  if strict then return end
+  local dtypes = variables.dtypes()
+  choice.leave_lacking(path, file, function(name)
+    return dtypes[name] or only and not begins(name, only)
+  end)
+end
+
+-- o: { strict, only, resume, chosen }, as load has them.
+local function load_from(file, about, path, o)
+  local restore = o.resume and restorer(path, about.notes)
+  choose(file, path, o.strict, o.only, o.chosen)
   local notes = notes_of(path, about)
-  local found = core.load(file, strict, only)
+  local found = core.load(file, o.strict, o.only)
   if restore then restore() end
   found.unfinished, found.notes = about.unfinished, notes
   return found
 end
 
 --- Reads what matches by name and gives the report, where call(f, ...) calls what opens the path.
--- With `resume`, loops over data go on where they were.
-function checkpoint.load_by(call, path, strict, only, resume)
+-- o: { strict, only, resume, chosen }; with `resume`, loops over data go on where they were.
+function checkpoint.load_by(call, path, o)
   variables.settle()
-  local found = with_open(path, function(file, about)
-    return load_from(file, about, path, strict, only, resume)
+  local found = checkpoint.with_open(path, function(file, about)
+    return load_from(file, about, path, o)
   end, call)
   if found.unfinished then
     warn.say("%s: has no snapshot_done: saving it may have been cut short", path)
@@ -290,19 +312,21 @@ local function is_resumed(o)
   return o.resume
 end
 
-local load = args.define("train.CheckPoint:load", "Reads variables from a directory.", {
-  { "path", "the directory, or a .safetensors file" },
+local load = args.define("train.CheckPoint:load", "Reads variables from a directory or file.", {
+  { "path", "the directory; a .safetensors file; what PyTorch's save wrote (.pt, .pth, .bin), of "
+    .. "which nothing is run; or the index of shards, such as model.safetensors.index.json" },
   { "strict", "whether names missing on either side are an error", false },
   { "only", "what the names to be loaded begin with, or a list of that; the rest keeps its value, "
     .. "and so does the state of the run", args.none, type = "string|string[]" },
   { "resume", "whether loops over data go on where they were when it was saved; without it they do "
     .. "so where jfl --restart has started the script again", args.none, type = "boolean" },
+  choice.params.rename, choice.params.transpose, choice.params.skip,
   returns = "LoadReport",
 }, function(o)
   args.expect("load", "path", o.path, "string")
   args.expect("load", "strict", o.strict, "boolean")
-  local only = prefixes("load", o.only)
-  return checkpoint.load_by(directly, o.path, o.strict, only, is_resumed(o))
+  return checkpoint.load_by(directly, o.path, { strict = o.strict, only = prefixes("load", o.only),
+    resume = is_resumed(o), chosen = choice.read("load", o, known) })
 end)
 
 local CheckPoint = {}
@@ -333,8 +357,10 @@ end
 --- Reads what matches by name and returns a report: the loaded, missing and unexpected names, and
 -- the notes that were saved. Names that match nothing are told as warnings, and are errors with {
 -- strict = true }. With { only = "dense1" } only names with that prefix are loaded and the state of
--- the run is not, which suits fine-tuning. With { resume = true } loops over data go on where they
--- were, as in the run that saved it; without, they stay where they are.
+-- the run is not, which suits fine-tuning. Weights that other programs wrote get the names that
+-- variables have here by { rename = { { "%.", "-" } } }, and axes in the order of here by
+-- { transpose = "kernel$" }; floats of 16 bits are converted. With { resume = true } loops over
+-- data go on where they were, as in the run that saved it; without, they stay where they are.
 function CheckPoint:load(...)
   check(self, "load")
   return load(...)

@@ -27,8 +27,8 @@ local function ends_with(name, tail) return name == tail or name:sub(-#tail - 1)
 -- begins with further scopes.
 local function is_one_layer(a, b) return ends_with(a, b) or ends_with(b, a) end
 
--- The names of `known` that what others call `name` may be, the most alike.
-local function alike(name, known)
+--- The names of `known` that what others call `name` may be, the most alike.
+function report.alike(name, known)
   local head, part = plain(name):match("^(.+)%-([^-]+)$")
   local found, most = {}, 0
   for _, tail in ipairs(head and PARTS[part] or {}) do
@@ -47,21 +47,28 @@ end
 --- The end of a message that suggests the variables, of those that are keys of `known`, which a
 -- wrong name may mean; "" where there are none.
 function report.suggest(name, known)
-  local found = alike(name, known)
+  local found = report.alike(name, known)
   if #found == 0 then return names.suggest(name, known) end
   return "; did you mean " .. table.concat(found, " or ", 1, math.min(#found, 3)) .. "?"
 end
 
+--- A list of names as a text, in their order and not too long; text_of(name): how one is shown.
+function report.shorten(names_given, text_of)
+  local shown = { unpack(names_given) }
+  table.sort(shown)
+  if text_of then
+    for i = 1, math.min(#shown, args.LISTED) do shown[i] = text_of(shown[i]) end
+  end
+  return args.listed(shown)
+end
+
+-- The same without names of state; nil: there are no others.
 local function list(found, state, text_of)
   local shown = {}
   for _, name in ipairs(found) do
     if not state[name] then shown[#shown + 1] = name end
   end
-  table.sort(shown)
-  if text_of then
-    for i = 1, math.min(#shown, args.LISTED) do shown[i] = text_of(shown[i]) end
-  end
-  return #shown > 0 and args.listed(shown)
+  return #shown > 0 and report.shorten(shown, text_of)
 end
 
 --- Warns of names that matched nothing, but for state of optimizers and of the step: the names of
@@ -71,7 +78,7 @@ function report.tell(where, r, lacks, has)
   for _, name in ipairs(r.missing) do missing[name] = true end
   local kept = list(r.missing, r.state)
   local strange = list(r.unexpected, r.state, function(name)
-    local hint = alike(name, missing)
+    local hint = report.alike(name, missing)
     return #hint == 1 and ("%s (did you mean %s?)"):format(name, hint[1]) or name
   end)
   if kept then warn.say("%s: %s: %s", where, lacks, kept) end

@@ -2,6 +2,7 @@
 ---@flow load_variables
 ---@box drop_variables get_all_variables variable_info
 local args = require "jfl.base.args"
+local choice = require "jfl.checkpoint.choice"
 local queue = require "jfl.job.queue"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
@@ -125,9 +126,31 @@ local function compare(values, dtypes)
   return r
 end
 
+-- What is chosen of values by name, as arrays where the axes are to be in another order.
+local function choose(chosen, values)
+  local list, taken, from = {}, {}, {}
+  for i, name in ipairs(variables.names("load_variables", values)) do
+    local value = values[name]
+    list[i] = { name = name, shape = core.type(value) == "array" and value.shape or nil }
+  end
+  local new, axes = choice.of(chosen, "load_variables", list)
+  for i, each in ipairs(list) do
+    local name = new[i]
+    if name and taken[name] ~= nil then
+      core.fail("load_variables: '%s' and '%s' must get names of their own, got '%s' for both",
+        from[name], each.name, name)
+    end
+    if name then
+      local value = values[each.name]
+      taken[name] = axes[i] and value:transpose(axes[i]) or value
+      from[name] = each.name
+    end
+  end
+  return taken
+end
+
 -- Every value is checked before any is set.
 local function set_all(values, ignore_mismatch)
-  variables.settle()
   local dtypes, arrays = variables.dtypes(), {}
   local found = compare(values, dtypes)
   local name = found.unexpected[1]
@@ -151,11 +174,14 @@ end
 variables.load_variables = args.define("load_variables", "Sets variables by name.", {
   { "values", "arrays by name", keyed = true, type = "table<string, NdArray|table>" },
   { "ignore_mismatch", "whether names of no variable are skipped", true },
+  choice.params.rename, choice.params.transpose, choice.params.skip,
   returns = "LoadReport",
 }, function(o)
   args.expect("load_variables", "values", o.values, "table")
   args.expect("load_variables", "ignore_mismatch", o.ignore_mismatch, "boolean")
-  local found = set_all(o.values, o.ignore_mismatch)
+  variables.settle()
+  local chosen = choice.read("load_variables", o, variables.dtypes)
+  local found = set_all(chosen and choose(chosen, o.values) or o.values, o.ignore_mismatch)
   if #found.unexpected > 0 then
     report.tell("load_variables", found, "variables that got no value keep theirs",
       "no job here has these variables")

@@ -105,6 +105,6 @@ function host.cancel(name) return job.cancel(find(name)) end
 
 --- Write and read all variables, at a path of the host's, which outside(f, ...) opens for it.
 function host.save(path, overwrite, outside) checkpoint.save_by(outside, path, overwrite) end
-function host.load(path, strict, outside) checkpoint.load_by(outside, path, strict) end
+function host.load(path, strict, outside) checkpoint.load_by(outside, path, { strict = strict }) end
 
 return host

@@ -1,6 +1,7 @@
 -- The variables of a model: their names, files of them, which are trained, and a table of them.
 local args = require "jfl.base.args"
 local checkpoint = require "jfl.checkpoint.checkpoint"
+local choice = require "jfl.checkpoint.choice"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
 local trace = require "jfl.job.trace"
@@ -108,37 +109,51 @@ local function check_source(who, from)
   end
 end
 
--- What a file or table has for the model: by names within it or, as in a checkpoint of a whole
--- session, by full names. Only those count that begin with `only`.
-local function found_in(self, from, list, only)
-  local all, found, n = type(from) == "table" and from or checkpoint.checkpoint.get(from), {}, 0
-  for _, each in ipairs(list) do
-    if all[each.name] then n = n + 1 end
+-- The tensors of a table of arrays by names, as choice.tensors gives those of a file.
+local function given_tensors(arrays)
+  local list = {}
+  for name, array in pairs(arrays) do
+    list[#list + 1] = { name = name, dtype = array.dtype, shape = array.shape, array = array }
   end
-  for name, value in pairs(all) do
-    local own = name
-    if n == 0 then own = name:sub(1, #self._path + 1) == self._path .. "-"
-      and name:sub(#self._path + 2) end
-    if own and own:sub(1, #only) == only then found[own] = value end
+  return list
+end
+
+-- What of those tensors is the model's: by names within it or, as in a checkpoint of a whole
+-- session, by full names. The names become those within the model, or false for what is not meant:
+-- only what begins with `only` is.
+local function found_in(self, found, list, only)
+  local has, n = {}, 0
+  for _, each in ipairs(found) do has[each.name] = true end
+  for _, each in ipairs(list) do
+    if has[each.name] then n = n + 1 end
+  end
+  for _, each in ipairs(found) do
+    local own = each.name
+    if n == 0 then own = own:sub(1, #self._path + 1) == self._path .. "-"
+      and own:sub(#self._path + 2) end
+    each.name = own and own:sub(1, #only) == only and own
   end
   return found, n > 0
 end
 
--- Compares a file with the model: what to set by full names, and the report.
+-- Compares a file with the model: the tensors by full names, and the report.
 local function compare(list, found, only)
-  local known, set = {}, {}
+  local known, set, has = {}, {}, {}
   local report = { loaded = {}, missing = {}, unexpected = {} }
+  for _, each in ipairs(found) do
+    if each.name then has[each.name] = each end
+  end
   for _, each in ipairs(list) do
     known[each.name] = true
-    if found[each.name] then
-      set[each.full] = found[each.name]
+    if has[each.name] then
+      set[each.full] = has[each.name]
       table.insert(report.loaded, each.name)
     elseif each.name:sub(1, #only) == only then
       table.insert(report.missing, each.name)
     end
   end
-  for name in pairs(found) do
-    if not known[name] then table.insert(report.unexpected, name) end
+  for name, each in pairs(has) do
+    if not known[name] and not each.lacks then table.insert(report.unexpected, name) end
   end
   table.sort(report.unexpected)
   return set, report
@@ -162,11 +177,11 @@ end
 
 local function check_shapes(who, path, set)
   local wrong = {}
-  for name, array in pairs(set) do
+  for name, each in pairs(set) do
     local dtype, shape = core.variable_info(name)
-    if array.dtype ~= dtype or args.shape_text(array.shape) ~= args.shape_text(shape) then
+    if each.shape and args.shape_text(each.shape) ~= args.shape_text(shape) then
       wrong[#wrong + 1] = ("%s must be %s %s, got %s %s"):format(name, dtype,
-        args.shape_text(shape), array.dtype, args.shape_text(array.shape))
+        args.shape_text(shape), each.dtype, args.shape_text(each.shape))
     end
   end
   if #wrong == 0 then return end
@@ -174,25 +189,56 @@ local function check_shapes(who, path, set)
     .. "begins so", who, shown(path), listed(wrong))
 end
 
+local function set_arrays(set)
+  local arrays = {}
+  for name, each in pairs(set) do arrays[name] = each.array end
+  variables.load_variables(arrays, false)
+end
+
+-- Loads what the file has for the model, in one step.
+local function load_file(file, set, found, full_of)
+  local new, axes, only = {}, {}, {}
+  for i, each in ipairs(found) do
+    new[i], axes[i] = each.name and full_of[each.name] or false, false
+  end
+  core.checkpoint_take(file, new, axes)
+  for name in pairs(set) do only[#only + 1] = name end
+  core.load(file, false, only)
+end
+
 local load = args.unlisted("net:load", {
   { "self" }, { "path" }, { "strict", "", true }, { "only", "", "" },
+  choice.params.rename, choice.params.transpose, choice.params.skip,
 }, function(o)
   local self, who = o.self, ("model '%s': load"):format(o.self.name)
   check_source(who, o.path)
   args.expect(who, "strict", o.strict, "boolean")
   args.expect(who, "only", o.only, "string")
-  local list = all_of(self, "load")
-  local found, is_own = found_in(self, o.path, list, o.only)
-  local set, report = compare(list, found, o.only)
-  check_report(who, o, report, is_own)
-  check_shapes(who, o.path, set)
-  variables.load_variables(set, false)
-  return report
+  local list, full_of = all_of(self, "load"), {}
+  for _, each in ipairs(list) do full_of[each.name] = each.full end
+  local chosen = choice.read(who, o, function() return full_of end)
+  local function take(all, put)
+    local found, is_own = found_in(self, all, list, o.only)
+    local set, report = compare(list, found, o.only)
+    check_report(who, o, report, is_own)
+    check_shapes(who, o.path, set)
+    put(set, found)
+    return report
+  end
+  if type(o.path) == "table" then return take(given_tensors(o.path), set_arrays) end
+  return checkpoint.with_open(o.path, function(file)
+    choice.take(chosen, o.path, file)
+    return take(choice.tensors(file), function(set, found)
+      load_file(file, set, found, full_of)
+    end)
+  end)
 end)
 
---- Reads the model's variables from what net:save wrote, from a checkpoint of a session, or from a
--- table as net:variables() gives it, all or none. With { strict = false } it takes what there is;
--- with { only = "conv" } the variables whose names begin so. Gives a report of the names.
+--- Reads the model's variables from what net:save wrote, from a checkpoint of a session, from
+-- weights of other programs, or from a table as net:variables() gives it, all or none. With
+-- { strict = false } it takes what there is; with { only = "conv" } the variables whose names begin
+-- so; { rename, transpose, skip } are those of flow.checkpoint.load, for names within the model.
+-- Gives a report of the names.
 function methods:load(from, ...)
   if type(from) ~= "table" or getmetatable(from) or from.path ~= nil then
     return load(self, from, ...)

@@ -83,7 +83,7 @@ function kept.resume(run)
   if not note then
     core.fail("fit: resume: %s: is no state of a training named '%s'", path, run.name)
   end
-  checkpoint.load_by(directly, path, false, nil, true)
+  checkpoint.load_by(directly, path, { resume = true })
   read(run, note)
 end
 

@@ -238,7 +238,8 @@ describe("checkpoint", function()
     for _, name in ipairs { "model.gguf", "model.onnx", "model.pt", "model" } do
       helper.write(directory .. "/" .. name, "GGUF")
       helper.fails(function() flow.checkpoint.load(directory .. "/" .. name) end, name
-        .. ": it must be a .safetensors file or the directory of a checkpoint, got a file of")
+        .. ": it must be a .safetensors file, what PyTorch's save writes, the index of shards or "
+        .. "the directory of a checkpoint, got a file of another kind")
     end
   end)
 

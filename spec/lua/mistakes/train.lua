@@ -461,7 +461,8 @@ print(train)
 ]] },
   { "a directory without a checkpoint", {
     "checkpoint ",
-    ": the directory must hold model.safetensors or one directory for each variable, got neither",
+    ": the directory must hold model.safetensors.index.json with its shards or model.safetensors "
+      .. "or pytorch_model.bin or one directory for each variable, got none of them",
   }, [[
 local train = mlp()
 flow.train.CheckPoint():load(directory) --@
