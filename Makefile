@@ -155,7 +155,7 @@ $O/libjfl.a: $(LIB_OBJ)
 	$(AR) rcs $@ $^
 
 $O/src/op/%.o $O/src/optim/%.o $O/src/run/initial.o: OPT += $(LOOPS)
-$O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
+$O/src/data/%.o $O/src/text/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials and products take half as long where a product and a sum are one instruction.
 $(patsubst %,$O/kernels/cpu/%.o,attention cross_entropy functions own/tile recurrent row_norm softmax tiles): \
   ALL_CFLAGS += -ffp-contract=fast
@@ -230,7 +230,7 @@ build/faults.so: spec/c/faults.c spec/c/faults.h
 	$(CC) -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden -o $@ $< -ldl
 
 # The fuzzer: what reads files of others is compiled once more, to tell which places it reaches.
-FUZZED := $(wildcard src/checkpoint/*.c src/data/*.c src/world/*.c) src/base/json.c src/base/shape.c src/api/inflate.c \
+FUZZED := $(wildcard src/checkpoint/*.c src/data/*.c src/text/*.c src/world/*.c) src/base/json.c src/base/shape.c src/api/inflate.c \
   src/bind/convert.c
 FUZZ_OBJ := $(FUZZED:%.c=$O/fuzz/%.o)
 fuzzer: $O/fuzz/fuzz

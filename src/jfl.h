@@ -376,6 +376,71 @@ JFL_API jfl_status jfl_csv_column(const jfl_csv *t, int column, jfl_array **out)
 JFL_API jfl_status jfl_csv_text(const jfl_csv *t, int column, int64_t row, const char **text,
                                 size_t *n);
 
+/* ---- texts as numbers of tokens ---- */
+
+/* What makes numbers of texts, as a tokenizer.json of Hugging Face's tokenizers tells. One thread at
+   a time may use it. Texts are UTF-8, and may hold zero bytes. */
+typedef struct jfl_tokenizer jfl_tokenizer;
+typedef struct jfl_text { const char *s; size_t n; } jfl_text;
+/* Reads a file, or its text. What the file asks for and is not there is an error that names it. */
+JFL_API jfl_status jfl_tokenizer_read(const char *path, jfl_tokenizer **out);
+JFL_API jfl_status jfl_tokenizer_parse(jfl_text json, jfl_tokenizer **out);
+/* Learns a vocabulary of byte pairs (BPE on bytes) from texts: `size` tokens, those of single bytes
+   and the special ones among them, or fewer where no pair occurs `least` times. pattern cuts texts
+   into words, NULL: that of GPT-2. The result is a tokenizer without anything around its texts. */
+typedef struct jfl_bpe_spec {
+  int32_t size;
+  int64_t least;               /* 0: 2 */
+  const char *pattern;
+  const jfl_text *special; int n_special;
+} jfl_bpe_spec;
+JFL_API jfl_status jfl_tokenizer_train(const jfl_text *texts, int n, const jfl_bpe_spec *spec,
+                                       jfl_tokenizer **out);
+JFL_API void jfl_tokenizer_free(jfl_tokenizer *t);
+/* Its tokenizer.json, which lives as long as it; {NULL, 0} for none. */
+JFL_API jfl_text jfl_tokenizer_json(const jfl_tokenizer *t);
+/* One more than the last number of a token. */
+JFL_API int32_t jfl_tokenizer_size(const jfl_tokenizer *t);
+/* A token's text, {NULL, 0} for a number that none has; and a text's number, or -1. Both are as the
+   file has them: "\xc4\xa0the" where bytes are written as other characters. */
+JFL_API jfl_text jfl_tokenizer_token(const jfl_tokenizer *t, int32_t id);
+JFL_API int32_t jfl_tokenizer_id(const jfl_tokenizer *t, jfl_text token);
+
+typedef enum jfl_side { JFL_SIDE_OF_FILE, JFL_SIDE_LEFT, JFL_SIDE_RIGHT } jfl_side;
+/* Zeroed it asks for what the file says. */
+typedef struct jfl_encode_spec {
+  int bare;                    /* no special tokens are added around texts */
+  int literal;                 /* special tokens that a text spells are texts: for those of users */
+  int64_t most;                /* tokens of a text; -1: any number */
+  int64_t length;              /* texts get that many by padding; -1: as many as the longest */
+  jfl_side cut, pad;           /* where tokens are cut off, where padding goes */
+} jfl_encode_spec;
+
+/* The tokens of a text, and of the one beside it. Lists have n elements. */
+typedef struct jfl_encoding jfl_encoding;
+typedef struct jfl_token {
+  int32_t id, type;            /* type: 0 or 1, mostly by the text it is of */
+  int mask, special;           /* 0 for padding; 1 for what was added around texts */
+  int sequence;                /* 0 or 1: the text it is of; -1: none */
+  int64_t from, to;            /* its bytes there: from..to-1 */
+} jfl_token;
+/* pair may be NULL, and so may spec. */
+JFL_API jfl_status jfl_tokenizer_encode(jfl_tokenizer *t, const jfl_text *text,
+                                        const jfl_text *pair, const jfl_encode_spec *spec,
+                                        jfl_encoding **out);
+JFL_API void jfl_encoding_free(jfl_encoding *e);
+/* How many tokens it has, and the list of them. */
+JFL_API int64_t jfl_encoding_tokens(const jfl_encoding *e, const jfl_token **tokens);
+/* n texts, and as many beside them or NULL, as int32 arrays (n, length) of numbers, of a mask that is
+   0 for padding, and of types. */
+typedef struct jfl_batch { jfl_array *ids, *mask, *types; } jfl_batch;
+JFL_API jfl_status jfl_tokenizer_batch(jfl_tokenizer *t, const jfl_text *texts,
+                                       const jfl_text *pairs, int n, const jfl_encode_spec *spec,
+                                       jfl_batch *out);
+/* The text of n tokens, to be freed with jfl_text_free; skips: without special tokens. */
+JFL_API jfl_status jfl_tokenizer_decode(jfl_tokenizer *t, const int32_t *ids, int64_t n, int skips,
+                                        char **text, size_t *size);
+
 /* ---- files ---- */
 
 /* A file that is written beside the one whose place it takes: until jfl_output_keep the old one is

@@ -1,9 +1,10 @@
 /* A strict pull reader of JSON, safe on any bytes, and the writer of its strings. */
 #include "base/json.h"
+#include "system/system.h"
 
 #include <string.h>
 
-enum { MAX_DEPTH = 64 };
+enum { MAX_DEPTH = 64, LONGEST_NUMBER = 400 };
 
 size_t jf_json_where(const jf_json *j) { return j->origin + (size_t)(j->at - j->start); }
 
@@ -84,7 +85,7 @@ static jfl_status unicode(jf_json *j, char **w)
 {
   uint32_t c = 0, low = 0;
   JF_TRY(hex4(j, &c));
-  if (!c)
+  if (!c && !j->zeros)
     return jf_fail(JFL_EDATA, "byte %zu: a name must not hold a zero byte", jf_json_where(j) - 6);
   if (c >> 11 == 0xd800 >> 11) {
     if (c >= 0xdc00 || j->end - j->at < 2 || j->at[0] != '\\' || j->at[1] != 'u')
@@ -116,8 +117,12 @@ static jfl_status escape(jf_json *j, char **w)
 
 static jfl_status json_plain(jf_json *j, char **w)
 {
-  size_t len = (unsigned char)*j->at < 0x20
-               ? 0 : jf_utf8_step(j->at, (size_t)(j->end - j->at));
+  const unsigned char c = (unsigned char)*j->at;
+  if (c >= 0x20 && c < 0x80) {
+    *(*w)++ = *j->at++;
+    return JFL_OK;
+  }
+  size_t len = c < 0x20 ? 0 : jf_utf8_step(j->at, (size_t)(j->end - j->at));
   if (!len) return json_want(j, "UTF-8 text");
   while (len--) *(*w)++ = *j->at++;
   return JFL_OK;
@@ -136,6 +141,7 @@ jfl_status jf_json_string(jf_json *j, const char **out)
     JF_TRY(here(j, '\\') ? escape(j, &w) : json_plain(j, &w));
   }
   *w = '\0';
+  j->length = (size_t)(w - *out);
   j->at++;
   return JFL_OK;
 }
@@ -207,6 +213,22 @@ static jfl_status json_number(jf_json *j)
   j->at++;
   if (here(j, '+') || here(j, '-')) j->at++;
   return digits(j);
+}
+
+jfl_status jf_json_double(jf_json *j, double *out)
+{
+  char text[LONGEST_NUMBER + 1], *end;
+  blanks(j);
+  const char *from = j->at;
+  JF_TRY(json_number(j));
+  const size_t n = (size_t)(j->at - from);
+  if (n > LONGEST_NUMBER)
+    return jf_fail(JFL_EDATA, "byte %zu: a number must have at most %d characters",
+                   jf_json_where(j), LONGEST_NUMBER);
+  memcpy(text, from, n);
+  text[n] = '\0';
+  *out = jf_number_read(text, &end);
+  return JFL_OK;
 }
 
 static jfl_status json_word(jf_json *j)

@@ -11,6 +11,8 @@ typedef struct jf_json {
   char *start, *at, *end;
   size_t origin;               /* where the text starts in its file */
   int fresh;                   /* a container was just entered */
+  int zeros;                   /* strings may hold zero bytes, as set by whoever reads */
+  size_t length;               /* of the string that was read last */
 } jf_json;
 void jf_json_open(jf_json *j, char *text, size_t n, size_t origin);
 /* The byte of the file that is read next. */
@@ -21,9 +23,11 @@ jfl_status jf_json_enter(jf_json *j, char open);
 jfl_status jf_json_next(jf_json *j, char close, int *more);
 /* A member's name and its colon. */
 jfl_status jf_json_key(jf_json *j, const char **out);
-/* Refuses \u0000, since a name is a C string. */
+/* Refuses \u0000, as a name is a C string, unless j->zeros is set. */
 jfl_status jf_json_string(jf_json *j, const char **out);
 jfl_status jf_json_whole(jf_json *j, uint64_t *out);
+/* Any number, as the nearest double. */
+jfl_status jf_json_double(jf_json *j, double *out);
 /* Skips any value. */
 jfl_status jf_json_skip(jf_json *j);
 /* Only blanks may be left. */

@@ -16,7 +16,8 @@ extern "C" {
   X(VALUE, "a value") X(SESSION, "a session") X(JOB, "a job") X(PLAN, "a plan")              \
   X(REQUEST, "a request") X(REPORT, "a report") X(CHECKPOINT, "a checkpoint")                \
   X(PROFILE, "a profile") X(OUTPUT, "a file to write") X(LOADER, "a loader")             \
-  X(PACK, "an archive") X(CSV, "a table") X(SCRIPT, "a script") X(SCRIPT_JOB, "a script's job")
+  X(PACK, "an archive") X(CSV, "a table") X(TOKENIZER, "a tokenizer")                    \
+  X(ENCODING, "an encoding") X(SCRIPT, "a script") X(SCRIPT_JOB, "a script's job")
 
 /* Such an object begins with its tag, so that one of another kind is told from it; so is one that
    was freed, for as long as nothing else has got its memory. */

@@ -12,7 +12,7 @@
        failed
        calls
        request  notes  sample
-       options  compress  output  picture  csv  system  text
+       options  compress  output  picture  csv  system  text  tokenizer
        array    body
        args     state
        kinds    error  interrupt */
@@ -420,12 +420,13 @@ const char **jf_push_list(lua_State *L, int i, const char *who, const char *what
 const jfl_note *jf_push_notes(lua_State *L, int i, int *n);
 
 /* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,
-   output.c, compress.c, picture.c, sample.c, csv.c, text.c) */
+   output.c, compress.c, picture.c, sample.c, csv.c, text.c, tokenizer.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_task_functions[], jf_profile_functions[],
   jf_system_functions[],
   jf_output_functions[], jf_file_functions[], jf_compress_functions[], jf_picture_functions[],
-  jf_sample_functions[], jf_csv_functions[], jf_text_functions[], jf_world_functions[];
+  jf_sample_functions[], jf_csv_functions[], jf_text_functions[], jf_tokenizer_functions[],
+  jf_world_functions[];
 
 /* Reads { fit =, channels =, height =, width =, shorter =, area =, aspect =, flip =, planes =,
    dtype = } at i. */

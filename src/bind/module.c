@@ -61,7 +61,7 @@ static void fill_module(lua_State *L)
     jf_profile_functions,
     jf_system_functions, jf_world_functions, jf_output_functions, jf_file_functions,
     jf_compress_functions, jf_picture_functions, jf_sample_functions,
-    jf_csv_functions,
+    jf_csv_functions, jf_tokenizer_functions,
     jf_optimizer_functions,
     jf_request_functions, jf_queue_functions, jf_body_functions
   };

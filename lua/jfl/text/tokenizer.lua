@@ -1,0 +1,156 @@
+-- What flow.text.tokenizer gives: texts to numbers of tokens, and back.
+local archive = require "jfl.data.archive"
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+
+local tokenizer = {}
+
+local Tokenizer = {}
+local SIDES = { left = 1, right = 2 }
+
+-- ---- what calls ask for ----
+
+local function check_side(who, name, value)
+  if value == nil then return 0 end
+  if SIDES[value] then return SIDES[value] end
+  core.fail("%s: %s must be \"left\" or \"right\", got %s", who, name, args.describe(value))
+end
+
+-- The options of a call as the core reads them; `most` and `length` of false mean any and none.
+local function settings(who, o)
+  local most, length = o.most, o.length
+  if most ~= nil and most ~= false then args.integer(who, "most", most, 1) end
+  if length ~= nil and length ~= false then args.integer(who, "length", length, 1) end
+  return { bare = args.expect(who, "special", o.special, "boolean") == false,
+    literal = args.expect(who, "literal", o.literal, "boolean"),
+    most = most == false and -1 or most, length = length == false and -1 or length,
+    cut = check_side(who, "cut", o.cut), pad = check_side(who, "pad", o.pad) }
+end
+
+local function options(more)
+  local list = { { "self" } }
+  for _, param in ipairs(more) do list[#list + 1] = param end
+  for _, param in ipairs { { "special", nil, true }, { "literal", nil, false },
+    { "most", nil, args.none }, { "length", nil, args.none }, { "cut", nil, args.none },
+    { "pad", nil, args.none } } do
+    list[#list + 1] = param
+  end
+  return list
+end
+
+local function check_self(who, self)
+  if getmetatable(self) == Tokenizer then return end
+  core.fail("%s: call it with a colon: tokenizer:%s(...), got %s", who, who, args.describe(self))
+end
+
+-- ---- texts to numbers ----
+
+local encode = args.unlisted("encode", options { { "text" }, { "pair", nil, args.none },
+  { "details", nil, false } }, function(o)
+  args.expect("encode", "text", o.text, "string")
+  if o.pair ~= nil then args.expect("encode", "pair", o.pair, "string") end
+  args.expect("encode", "details", o.details, "boolean")
+  local result = core.tokenizer_encode(o.self._core, o.text, o.pair, settings("encode", o),
+    o.details, "encode")
+  if not o.details then return result.ids end
+  result.tokens = {}
+  for i, id in ipairs(result.ids) do
+    result.tokens[i] = core.tokenizer_token(o.self._core, id) or ""
+  end
+  return result
+end)
+
+local function check_texts(name, list)
+  if #args.expect("batch", name, list, "table") == 0 then
+    core.fail("batch: %s must be a list of one string or more, got %s", name, args.describe(list))
+  end
+  for i, text in ipairs(list) do
+    args.expect("batch", ("%s[%d]"):format(name, i), text, "string")
+  end
+end
+
+local batch = args.unlisted("batch", options { { "texts" }, { "pairs", nil, args.none } },
+  function(o)
+    check_texts("texts", o.texts)
+    if o.pairs ~= nil then
+      check_texts("pairs", o.pairs)
+      if #o.pairs ~= #o.texts then
+        core.fail("batch: pairs must be as many as texts, got %d for %d", #o.pairs, #o.texts)
+      end
+    end
+    local ids, mask, types = core.tokenizer_batch(o.self._core, o.texts, o.pairs,
+      settings("batch", o), "batch")
+    return { ids = ids, mask = mask, types = types }
+  end)
+
+-- ---- numbers to texts ----
+
+-- The numbers of a list, of an NdArray of one axis, or of such a part of one.
+local function numbers_of(ids)
+  if core.type(ids) ~= "array" then return args.expect("decode", "ids", ids, "table or NdArray") end
+  local list = {}
+  for i = 1, ids.shape[1] do list[i] = ids[i] end
+  return list
+end
+
+local decode
+
+-- Texts of several lists of numbers, or of the rows of an NdArray.
+local function decode_all(self, ids, skips)
+  local texts = {}
+  if core.type(ids) == "array" then
+    for i = 1, ids.shape[1] do texts[i] = decode(self, ids[i], skips) end
+  else
+    for i, row in ipairs(ids) do texts[i] = decode(self, row, skips) end
+  end
+  return texts
+end
+
+decode = args.unlisted("decode", { { "self" }, { "ids" }, { "skip_special", nil, true } },
+  function(o)
+    local ids, kind = o.ids, core.type(o.ids)
+    args.expect("decode", "skip_special", o.skip_special, "boolean")
+    if kind ~= "array" then args.expect("decode", "ids", ids, "table") end
+    local first = kind ~= "array" and ids[1]
+    if kind == "array" and #ids.shape > 1 or type(first) == "table" or core.type(first) == "array"
+    then
+      return decode_all(o.self, ids, o.skip_special)
+    end
+    return core.tokenizer_decode(o.self._core, numbers_of(ids), o.skip_special, "decode")
+  end)
+
+-- ---- the vocabulary ----
+
+local id = args.unlisted("id", { { "self" }, { "token" } }, function(o)
+  return core.tokenizer_id(o.self._core, args.expect("id", "token", o.token, "string"))
+end)
+
+local token = args.unlisted("token", { { "self" }, { "id" } }, function(o)
+  return core.tokenizer_token(o.self._core, args.integer("token", "id", o.id, 0))
+end)
+
+local save = args.unlisted("save", { { "self" }, { "path" } }, function(o)
+  args.expect("save", "path", o.path, "string")
+  archive.replace("save", o.path, function(write) write(core.tokenizer_json(o.self._core)) end)
+end)
+
+local methods = { encode = encode, batch = batch, decode = decode, id = id, token = token,
+  save = save }
+for name, method in pairs(methods) do
+  methods[name] = function(self, ...)
+    check_self(name, self)
+    return method(self, ...)
+  end
+end
+
+function Tokenizer:__index(name)
+  if name == "size" then return core.tokenizer_size(rawget(self, "_core")) end
+  return methods[name]
+end
+
+function Tokenizer:__tostring() return ("tokenizer of %d tokens"):format(self.size) end
+
+--- A tokenizer of what the core read or learned.
+function tokenizer.new(handle) return setmetatable({ _core = handle }, Tokenizer) end
+
+return tokenizer

@@ -1,0 +1,162 @@
+/* What is known of characters. */
+#include "text/text.h"
+
+#include <string.h>
+
+typedef struct jf_char_pair { int32_t c, to; } jf_char_pair;
+typedef struct jf_char_triple { int32_t a, b, to; } jf_char_triple;
+
+#include "text/unicode.inc"
+
+enum { BLOCK = 128, LAST_CHAR = 0x10ffff };
+/* Syllables of Hangul are made by arithmetic (The Unicode Standard, section 3.12). */
+enum { L_FIRST = 0x1100, V_FIRST = 0x1161, T_FIRST = 0x11a7, S_FIRST = 0xac00, N_L = 19, N_V = 21,
+       N_T = 28, N_S = N_L * N_V * N_T };
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+const jf_char_record *jf_char(int32_t c)
+{
+  return &char_records[char_numbers[char_blocks[c / BLOCK] * BLOCK + c % BLOCK]];
+}
+
+int jf_char_is_space(int32_t c)
+{
+  return c < 0x80 ? c == ' ' || (c >= 9 && c <= 13) : jf_char(c)->flags & JF_SPACE;
+}
+
+int jf_char_is_word(int32_t c)
+{
+  const jf_char_record *r = jf_char(c);
+  return r->flags & JF_ALPHABETIC || c == 0x200c || c == 0x200d ||
+         (JF_MARKS | 1 << JF_ND | 1 << JF_PC) >> r->category & 1;
+}
+
+int jf_char_is_punctuation(int32_t c)
+{
+  if (c < 0x80)
+    return (c > 32 && c < '0') || (c > '9' && c < 'A') || (c > 'Z' && c < 'a') ||
+           (c > 'z' && c < 127);
+  return jf_char_in(c, JF_PUNCTUATION);
+}
+
+/* The place of c in a list sorted by it, or NULL. */
+static const jf_char_pair *char_find(const jf_char_pair *list, size_t n, int32_t c)
+{
+  while (n) {
+    const size_t half = n / 2;
+    if (list[half].c == c) return &list[half];
+    if (list[half].c < c) list += half + 1, n -= half + 1;
+    else n = half;
+  }
+  return NULL;
+}
+
+int32_t jf_char_lower(int32_t c)
+{
+  if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
+  if (!(jf_char(c)->flags & JF_HAS_LOWER)) return c;
+  const jf_char_pair *p = char_find(char_lower, COUNT(char_lower), c);
+  return p ? p->to : c;
+}
+
+int32_t jf_char_upper(int32_t c)
+{
+  if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 32 : c;
+  if (!(jf_char(c)->flags & JF_HAS_UPPER)) return c;
+  const jf_char_pair *p = char_find(char_upper, COUNT(char_upper), c);
+  return p ? p->to : c;
+}
+
+int jf_char_parts(int32_t c, int compatible, const int32_t **parts)
+{
+  const int flags = jf_char(c)->flags;
+  const jf_char_pair *p = NULL;
+  const int32_t *pool = char_compatible_parts;
+  if (compatible && flags & JF_COMPATIBLE)
+    p = char_find(char_compatible, COUNT(char_compatible), c);
+  else if (flags & JF_CANONICAL) {
+    p = char_find(char_canonical, COUNT(char_canonical), c);
+    pool = char_canonical_parts;
+  }
+  if (!p) return 0;
+  *parts = pool + p->to + 1;
+  return pool[p->to];
+}
+
+static int32_t char_compose_hangul(int32_t a, int32_t b)
+{
+  if (a >= L_FIRST && a < L_FIRST + N_L && b >= V_FIRST && b < V_FIRST + N_V)
+    return S_FIRST + ((a - L_FIRST) * N_V + b - V_FIRST) * N_T;
+  if (a >= S_FIRST && a < S_FIRST + N_S && (a - S_FIRST) % N_T == 0 && b > T_FIRST &&
+      b < T_FIRST + N_T)
+    return a + b - T_FIRST;
+  return 0;
+}
+
+int32_t jf_char_compose(int32_t a, int32_t b)
+{
+  const jf_char_triple *list = char_compositions;
+  size_t n = COUNT(char_compositions);
+  if (!(jf_char(b)->flags & JF_SECOND)) return char_compose_hangul(a, b);
+  while (n) {
+    const size_t half = n / 2;
+    const jf_char_triple *t = &list[half];
+    if (t->a == a && t->b == b) return t->to;
+    if (t->a < a || (t->a == a && t->b < b)) list += half + 1, n -= half + 1;
+    else n = half;
+  }
+  return 0;
+}
+
+/* ---- UTF-8 ---- */
+
+int32_t jf_char_before(const char *s, size_t *size)
+{
+  const char *p = s - 1;
+  while ((*p & 0xc0) == 0x80) p--;
+  return jf_char_at(p, size);
+}
+
+size_t jf_char_put(char *to, int32_t c)
+{
+  if (c < 0x80) {
+    to[0] = (char)c;
+    return 1;
+  }
+  const size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  to[0] = (char)((0xf0 << (4 - n) & 0xff) | c >> 6 * (n - 1));
+  for (size_t i = 1; i < n; i++) to[i] = (char)(0x80 | (c >> 6 * (n - 1 - i) & 0x3f));
+  return n;
+}
+
+/* ---- clusters ---- */
+
+/* Whether a cluster goes on between two characters; picture: it is a picture so far, and what
+   extends it. */
+static int char_joined(const jf_char_record *a, const jf_char_record *b, int picture)
+{
+  const int x = a->joins, y = b->joins;
+  if (x == JF_IS_CR && y == JF_IS_LF) return 1;
+  if ((x >= JF_IS_CR && x <= JF_IS_CONTROL) || (y >= JF_IS_CR && y <= JF_IS_CONTROL)) return 0;
+  if (y == JF_EXTENDS || y == JF_IS_ZWJ || y == JF_SPACING || x == JF_PREPENDS) return 1;
+  if (x == JF_HANGUL_L && (y == JF_HANGUL_L || y == JF_HANGUL_V || y >= JF_HANGUL_LV)) return 1;
+  if ((x == JF_HANGUL_LV || x == JF_HANGUL_V) && (y == JF_HANGUL_V || y == JF_HANGUL_T)) return 1;
+  if ((x == JF_HANGUL_LVT || x == JF_HANGUL_T) && y == JF_HANGUL_T) return 1;
+  return picture && x == JF_IS_ZWJ && b->flags & JF_PICTURE;
+}
+
+size_t jf_char_cluster(const char *s, size_t n)
+{
+  size_t size, at;
+  const jf_char_record *a = jf_char(jf_char_at(s, &at));
+  int picture = a->flags & JF_PICTURE;
+  while (at < n) {
+    const jf_char_record *b = jf_char(jf_char_at(s + at, &size));
+    if (!char_joined(a, b, picture)) break;
+    if (b->joins != JF_EXTENDS && b->joins != JF_IS_ZWJ) picture = b->flags & JF_PICTURE;
+    a = b;
+    at += size;
+  }
+  return at;
+}
