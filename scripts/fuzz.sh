@@ -11,7 +11,8 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp"
 [ ! -d /dev/shm ] || export TMPDIR=/dev/shm
 mkdir -p build/fuzz
-[ $# != 0 ] || set -- json inflate safetensors oneflow npy npz idx loop png jpeg csv world
+[ $# != 0 ] || set -- json inflate safetensors oneflow npy npz idx loop png jpeg csv \
+  tar ofrecord wav world
 passed=0 failed=0
 for target; do
   if n=$(build/obj-gcc-address,undefined/fuzz/fuzz "$target" "$seconds" "spec/fuzz/corpus/$target" \
