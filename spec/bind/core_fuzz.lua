@@ -117,6 +117,13 @@ local function wanting()
   return loader
 end
 
+local MEL = { rate = 8000, n_fft = 32, hop = 16, bands = 4 }
+
+-- The bytes of a WAV file with two samples.
+local function sound()
+  return "RIFF\40\0\0\0WAVEfmt \16\0\0\0\1\0\1\0\64\31\0\0\128\62\0\0\2\0\16\0data\4\0\0\0\1\2\3\4"
+end
+
 local traced = adder()
 local good = {
   abandon = function() end,
@@ -197,7 +204,22 @@ local good = {
   loader = function() return PICTURE, 1, "who" end,
   loader_close = function() return core.loader(PICTURE, 1, "who") end,
   loader_take = function() return wanting(), "who" end,
-  loader_want = function() return core.loader(PICTURE, 1, "who"), { "a.jpg" }, { 7 } end,
+  loader_take_some = function() return wanting(), "who" end,
+  loader_want = function()
+    return core.loader(PICTURE, 1, "who"), { "a.jpg" }, { 7 }, { 0 }, { 0 }
+  end,
+  mel = function() return core.array("float32", { 64 }), MEL, "who" end,
+  pack = function()
+    local file = io.open("part-0", "w")
+    file:write("\3\0\0\0\0\0\0\0abc")
+    file:close()
+    return "part-0", "ofrecord", "who"
+  end,
+  resample = function() return core.array("float32", { 8 }), 8000, 16000, "who" end,
+  sample = function()
+    return sound(), { kind = "sound", rate = 8000, channels = 1 }, 3, "what"
+  end,
+  sound_head = function() return sound(), "what" end,
   picture = function()
     return core.bytes(core.jpeg(core.array("uint8", { 2, 3, 3 }), 90, "who")), PICTURE, 3, "what"
   end,

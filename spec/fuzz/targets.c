@@ -282,6 +282,69 @@ static void csv(const unsigned char *data, size_t n)
   if (atomic_load(&held) != before) fuzz_wrong("a leak");
 }
 
+/* ---- archives, records and sounds ---- */
+
+/* Every member lies within the file. */
+static void pack(const unsigned char *data, size_t n, jfl_pack_kind kind)
+{
+  const long before = atomic_load(&held);
+  const char *path = in_scratch("pack");
+  jfl_pack *p = NULL;
+  jfl_member m;
+  put_input(path, data, n);
+  jfl_status s = jfl_pack_open(path, kind, &p);
+  check_status(s);
+  if (s != JFL_OK && !strstr(jfl_errmsg(), scratch)) fuzz_wrong("%s", jfl_errmsg());
+  for (int64_t i = 0; s == JFL_OK && i < jfl_pack_count(p); i++)
+    if (jfl_pack_member(p, i, &m) || m.offset < 0 || m.size < 0 ||
+        m.offset + m.size > (int64_t)n || strlen(m.name) > n)
+      fuzz_wrong("member %lld lies outside", (long long)i);
+  if (s == JFL_OK) jfl_pack_free(p);
+  if (atomic_load(&held) != before) fuzz_wrong("a leak");
+}
+
+static void tar(const unsigned char *data, size_t n) { pack(data, n, JFL_TAR); }
+
+/* A record's bytes, of which two features are read as numbers. */
+static void record(const unsigned char *data, size_t n)
+{
+  static const char *const names[] = { "label", "encoded" };
+  const long before = atomic_load(&held);
+  pack(data, n, JFL_OFRECORD);
+  unsigned char *copy = memcpy(malloc(n + !n), data, n);
+  for (int i = 0; i < 4; i++) {
+    const jfl_sample_spec spec = {
+      .kind = JFL_NUMBERS, .feature = names[i & 1],
+      .numbers = { i & 1 ? JFL_I8 : JFL_I64, { 1, { i + 1 } }, i & 2 } };
+    jfl_array *a = NULL;
+    check_status(jfl_sample_decode(copy, n, &spec, 0, &a));
+    jfl_array_unref(a);
+  }
+  free(copy);
+  if (atomic_load(&held) != before) fuzz_wrong("a leak");
+}
+
+static void wav(const unsigned char *data, size_t n)
+{
+  const jfl_mel_spec mel = { .rate = 16000, .n_fft = 60, .hop = 30, .bands = 5,
+                             .log = JFL_MEL_WHISPER };
+  const jfl_sound_spec specs[] = { { .channels = 0 }, { .rate = 16000, .channels = 1, .length = 500,
+                                   .part = 1 }, { .rate = 16000, .channels = 1, .length = 500,
+                                   .mel = &mel } };
+  const long before = atomic_load(&held);
+  unsigned char *copy = memcpy(malloc(n + !n), data, n);
+  jfl_sound_info info;
+  check_status(jfl_sound_head(copy, n, &info));
+  for (int i = 0; i < 3; i++) {
+    const jfl_sample_spec spec = { .kind = JFL_SOUND, .sound = specs[i] };
+    jfl_array *a = NULL;
+    check_status(jfl_sample_decode(copy, n, &spec, n, &a));
+    jfl_array_unref(a);
+  }
+  free(copy);
+  if (atomic_load(&held) != before) fuzz_wrong("a leak");
+}
+
 /* ---- what Lua reads ---- */
 
 static lua_State *L;
@@ -411,6 +474,13 @@ static const char *const jpeg_words[] = { "\xff\xd8", "\xff\xc0", "\xff\xc2", "\
 static const char *const csv_words[] = { "\"", "\"\"", ",", "\t", "\n", "\r\n", "\xef\xbb\xbf",
   "NA", "1e400", "-0.5", "9223372036854775807", "nan", "0x1", NULL };
 
+static const char *const tar_words[] = { "ustar\0" "00", "a.jpg", "a.cls", "00000000017\0",
+  "11 path=b\n", "10 size=5\n", "\x80", "././@LongLink", NULL };
+static const char *const record_words[] = { "\n\7label", "encoded", "\x12\4", "\"\2\n", "*\3\n\1",
+  "\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", NULL };
+static const char *const wav_words[] = { "RIFF", "WAVEfmt ", "data", "fmt ", "\xfe\xff", "\1\0\1\0",
+  "\xff\xff\xff\xff", "\x80>\0\0", NULL };
+
 static const char *const world_words[] = { "jflworld", "\1\2", "\0\0", "12345678", NULL };
 
 const fuzz_target fuzz_targets[] = {
@@ -420,6 +490,7 @@ const fuzz_target fuzz_targets[] = {
   { "shards", shards, shards_words },
   { "npy", npy, npy_words }, { "npz", npz, npz_words }, { "idx", idx, NULL },
   { "loop", loop, loop_words }, { "png", png, png_words }, { "jpeg", jpeg, jpeg_words },
-  { "csv", csv, csv_words }, { "world", fuzz_world, world_words },
+  { "csv", csv, csv_words }, { "tar", tar, tar_words }, { "ofrecord", record, record_words },
+  { "wav", wav, wav_words }, { "world", fuzz_world, world_words },
 };
 const int fuzz_n_targets = sizeof fuzz_targets / sizeof *fuzz_targets;
