@@ -50,11 +50,14 @@ local narrow = flow.random_normal_initializer(0, 0.02)
 -- What is added to the stream of each position is smaller, the more layers add to it.
 local narrower = flow.random_normal_initializer(0, 0.02 / math.sqrt(2 * o.layers))
 
+-- What the job that writes has read so far, and whether the body that runs is that job's.
+local cache, writes = flow.layers.attention_cache(o.context), false
+
 local function norm(x) return flow.layers.layer_norm(x, { begin_norm_axis = -1 }) end
 
 local function block(x)
   x = x + flow.layers.multi_head_attention(norm(x), o.heads,
-    { causal = true, kernel_initializer = narrow })
+    { causal = true, cache = writes and cache or nil, kernel_initializer = narrow })
   local h = flow.layers.dense(norm(x), 4 * o.size, { kernel_initializer = narrow })
   return x + flow.layers.dense(h:gelu("tanh"), o.size, { kernel_initializer = narrower })
 end
@@ -66,7 +69,8 @@ local gpt = flow.model("gpt", function(ids)
   local x = flow.layers.embedding(ids, vocabulary, o.size,
     { embeddings_initializer = narrow, name = "letters" })
   local positions = flow.get_variable("positions", { o.context, o.size }, { initializer = narrow })
-  x = x + positions[{ { 1, length } }]
+  if writes then x = x + flow.gather(positions, cache:positions(length))
+  else x = x + positions[{ { 1, length } }] end
   for i = 1, o.layers do
     local from, layer = x, flow.model("block" .. i, block)
     local function make() return layer(from) end
@@ -87,21 +91,30 @@ local train = gpt:train {
     grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }),
 }
 
--- The chances of each letter to be the next one, at each place of a piece.
-local predict = gpt:predict { inputs = { flow.int32 { 1, o.context } }, output = flow.nn.softmax }
+-- Reads letters behind those of earlier calls, (n, 1), and gives the logits of the next one.
+local write = flow.global_function {
+  name = "write", inputs = { ids = flow.int32 { -1, 1 } },
+  body = function(ids)
+    writes = true
+    local logits = gpt(ids:transpose { 1, 0 })
+    writes = false
+    return logits[{ { ids.shape[1], ids.shape[1] }, { 1, #letters } }]
+  end,
+}
 
 -- ---- training, and writing ----
 
-local function write(start, n)
+-- Where the context is full, the last half of it is read anew.
+local function continue(start, n)
   local ids, out = {}, { start }
   for c in start:gmatch "." do ids[#ids + 1] = number[c] or 0 end
-  for _ = 1, n do
-    while #ids > o.context do table.remove(ids, 1) end
-    local at, padded = #ids, nd.zeros({ 1, o.context }, "int32")
-    for i = 1, at do padded[1][i] = ids[i] end
-    ids[at + 1] = flow.random.choice(predict(padded)[at]:slice(1, #letters),
-      { temperature = o.temperature, top_k = o.top_k, top_p = o.top_p })
-    out[#out + 1] = letters[ids[at + 1] + 1]
+  while n > 0 do
+    local prompt = { unpack(ids, math.max(1, #ids - math.floor(o.context / 2) + 1)) }
+    local more = flow.generate(write, prompt, { cache = cache,
+      max = math.min(n, o.context - #prompt + 1),
+      temperature = o.temperature, top_k = o.top_k, top_p = o.top_p })
+    for _, id in ipairs(more) do ids[#ids + 1], out[#out + 1] = id, letters[id + 1] end
+    n = n - #more
   end
   return table.concat(out)
 end
@@ -120,4 +133,4 @@ for step in bar do
   end
 end
 if o.save then gpt:save(o.save) end
-if o.sample > 0 then print(write("The", o.sample)) end
+if o.sample > 0 then print(continue("The", o.sample)) end
