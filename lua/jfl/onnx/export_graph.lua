@@ -1,5 +1,5 @@
 -- A job's graph as one of ONNX: goes through the nodes, each of which a row of export_math,
--- export_shapes, export_layers or export_recurrent writes.
+-- export_shapes, export_layers, export_pictures or export_recurrent writes.
 local builder = require "jfl.onnx.export_builder"
 local core = require "jfl.core"
 local extent = require "jfl.onnx.export_extent"
@@ -14,7 +14,7 @@ graph.OPSET = 17
 graph.IR_VERSION = 8
 
 local rows, varying = {}, {}
-for _, name in ipairs { "math", "shapes", "layers", "recurrent" } do
+for _, name in ipairs { "math", "shapes", "layers", "pictures", "recurrent" } do
   for op, row in pairs(require("jfl.onnx.export_" .. name)) do
     if op == "varying" then
       for each, names in pairs(row) do varying[each] = names end

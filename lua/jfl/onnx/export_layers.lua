@@ -1,17 +1,14 @@
 -- How jfl's convolutions, pools, products, norms, attention and resizing are written as ONNX.
 local builder = require "jfl.onnx.export_builder"
+local channels = require "jfl.onnx.export_channels"
 local extent = require "jfl.onnx.export_extent"
 local shapes = require "jfl.onnx.export_shapes"
+
+local inner, numbers = channels.inner, channels.numbers
 
 local rows = { varying = {} }
 
 -- ---- windows ----
-
-local function numbers(list, count, default)
-  local out = {}
-  for i = 1, count do out[i] = #list == 0 and default or list[#list == 1 and 1 or i] end
-  return out
-end
 
 -- The pads of a list, before and after each axis.
 local function listed(padding, count, is_last)
@@ -48,33 +45,6 @@ local function onnx_pads(pads)
   return before
 end
 
--- Permutations that bring the channels of a tensor with so many axes to axis 1, and back.
-local function orders(rank)
-  local first, last = { 0, rank - 1 }, { 0 }
-  for i = 1, rank - 2 do first[i + 2], last[i + 1] = i, i + 1 end
-  last[rank] = 1
-  return first, last
-end
-
--- Gives fn a tensor with its channels at axis 1, and calls its result, in the node's own order,
--- what the node gives.
-local function with_channels(b, n, x, value, fn)
-  if not n.is_last then return fn(x, function(...) b:out(value, ...) end) end
-  local first, last = orders(#n.out.shape)
-  return fn(b:transpose(x, first), function(...)
-    b:out(value, "Transpose", { b:op(...) }, { perm = last })
-  end)
-end
-
--- The extents of a tensor's axes between images and channels.
-local function inner(shape, is_last)
-  local out = {}
-  for i = 1, #shape - 2 do out[i] = shape[i + (is_last and 1 or 2)] end
-  return out
-end
-
-local function is_last(n) return n.attributes.data_format:sub(-1) == "C" end
-
 -- The attributes of a convolution from an input of that size.
 local function conv_attributes(n, size, filters)
   local a, count = n.attributes, #size
@@ -90,14 +60,14 @@ end
 -- Filters with their channels at axis 1.
 local function filters_of(b, n, i)
   if not n.is_last then return n:x(i) end
-  return b:transpose(n:x(i), (orders(#n.inputs[i].shape)))
+  return b:transpose(n:x(i), (channels.orders(#n.inputs[i].shape)))
 end
 
 local function conv(b, n)
-  n.is_last = is_last(n)
+  n.is_last = channels.is_last(n)
   local attributes = conv_attributes(n, inner(n.inputs[1].shape, n.is_last), n.inputs[2])
   local bias, value = n:takes_bias(n.is_last and #n.out.shape - 1 or 1)
-  with_channels(b, n, n:x(1), value, function(x, out)
+  channels.first(b, n, n:x(1), value, function(x, out)
     out("Conv", { x, filters_of(b, n, 2), bias }, attributes)
   end)
 end
@@ -105,7 +75,7 @@ rows.conv1d, rows.conv2d, rows.conv3d = conv, conv, conv
 
 -- A convolution's gradient for its input, which transposed convolutions are.
 local function conv_back(b, n)
-  n.is_last = is_last(n)
+  n.is_last = channels.is_last(n)
   local size = inner(n.out.shape, n.is_last)
   local attributes, w, pads = conv_attributes(n, size, n.inputs[1])
   local given, more = inner(n.inputs[2].shape, n.is_last), {}
@@ -115,7 +85,7 @@ local function conv_back(b, n)
   end
   attributes.output_padding = more
   local bias, value = n:takes_bias(n.is_last and #n.out.shape - 1 or 1)
-  with_channels(b, n, n:x(2), value, function(x, out)
+  channels.first(b, n, n:x(2), value, function(x, out)
     out("ConvTranspose", { x, filters_of(b, n, 1), bias }, attributes)
   end)
 end
@@ -138,7 +108,7 @@ end
 local function pool(op_type, more)
   return function(b, n)
     local a = n.attributes
-    n.is_last = is_last(n)
+    n.is_last = channels.is_last(n)
     local w = { size = inner(n.inputs[1].shape, n.is_last) }
     w.reach = numbers(a.ksize, 2, 1)
     w.stride = numbers(#a.strides == 0 and w.reach or a.strides, 2, 1)
@@ -146,7 +116,7 @@ local function pool(op_type, more)
     if a.ceil_mode and type(a.padding) == "table" then grow(pads, w) end
     local attributes = { kernel_shape = w.reach, strides = w.stride, pads = onnx_pads(pads) }
     for name, value in pairs(more) do attributes[name] = value end
-    with_channels(b, n, n:x(1), n.out, function(x, out) out(op_type, { x }, attributes) end)
+    channels.first(b, n, n:x(1), n.out, function(x, out) out(op_type, { x }, attributes) end)
   end
 end
 rows.max_pool2d = pool("MaxPool", {})
@@ -350,51 +320,6 @@ function rows.rotary_embedding(b, n)
   end
   if #pieces == 1 then return b:alias(n.out, pieces[1]) end
   b:out(n.out, "Concat", pieces, { axis = axis })
-end
-
--- ---- pictures ----
-
-local RESIZE = {
-  nearest = { mode = "nearest", coordinate_transformation_mode = "asymmetric",
-    nearest_mode = "floor" },
-  bilinear = { mode = "linear", coordinate_transformation_mode = "half_pixel" },
-  corners = { mode = "linear", coordinate_transformation_mode = "align_corners" },
-}
-
-local function resize(b, n, how)
-  n.is_last = is_last(n)
-  with_channels(b, n, n:x(1), n.out, function(x, out)
-    local size, s = inner(n.out.shape, n.is_last), n.inputs[1].shape
-    local target = { s[1], s[n.is_last and #s or 2], size[1], size[2] }
-    out("Resize", { x, "", "", b:extents(target) }, how)
-  end)
-end
-
-function rows.upsample_2d(b, n)
-  local a = n.attributes
-  resize(b, n, RESIZE[a.align_corners and "corners" or a.interpolation])
-end
-
-local function mean_and_std(b, list, channels)
-  local each = numbers(list, channels, 0)
-  return b:constant("float32", { channels, 1, 1 }, each)
-end
-
--- The first row or column of a part that stands at a share of what is left.
-local function first_of(whole, part, share) return math.floor((whole - part) * share) end
-
-function rows.crop_mirror_normalize(b, n)
-  local a, s = n.attributes, n.inputs[1].shape
-  if n.inputs[2] then n:refuse("mirror_blob is given") end
-  if extent.varies { s[2], s[3], s[4] } then n:refuse("its pictures depend on the batch size") end
-  local top, left = first_of(s[2], a.crop_h, a.crop_pos_y), first_of(s[3], a.crop_w, a.crop_pos_x)
-  local x = b:op("Slice", { n:x(1), b:ints { top, left }, b:ints { top + a.crop_h,
-    left + a.crop_w }, b:ints { 1, 2 } })
-  x = b:transpose(b:cast(x, "float32"), { 0, 3, 1, 2 })
-  x = b:op("Sub", { x, mean_and_std(b, a.mean, s[4]) })
-  x = b:op("Div", { x, mean_and_std(b, a.std, s[4]) })
-  if a.output_layout == "NHWC" then x = b:transpose(x, { 0, 2, 3, 1 }) end
-  b:alias(n.out, b:cast(x, a.output_dtype))
 end
 
 return rows

@@ -288,6 +288,19 @@ case("resize", { { "x", { 2, 3, 4, 5 } } }, function(v)
     f { size = { 8, 9 }, interpolation = "bilinear" },
     f { size = { 7, 10 }, interpolation = "bilinear", align_corners = true } }
 end)
+for _, dtype in ipairs { "float32", "uint8" } do
+  case("image_resize_" .. dtype, { { "x", { 2, 6, 8, 3 }, int(dtype, 0, 255) } }, function(v)
+    local list = {}
+    for i, size in ipairs { { 3, 5 }, { 9, 8 }, { 4, 12 }, { 6, 8 } } do
+      for k, how in ipairs { "auto", "nearest", "bilinear", "area" } do
+        list[4 * i + k - 4] = op.image_resize(v, { size = size, interpolation = how })
+      end
+    end
+    list[17] = op.image_resize(op.transpose(v, { perm = { 0, 3, 1, 2 } }), { size = { 3, 16 },
+      data_format = "NCHW" })
+    return list
+  end)
+end
 case("crop", { { "x", { 2, 9, 8, 3 }, int("uint8", 0, 255) } }, function(v)
   local f = op.crop_mirror_normalize
   return { f(v, { mean = { 100, 110, 120 }, std = { 50, 60, 70 } }),
