@@ -154,6 +154,21 @@ static void load_weights_of_others(void)
   jfl_session_free(s);
 }
 
+/* What is large is kept in several files. */
+static void save_in_shards(void)
+{
+  static const char *const name[] = { "w", "b" };
+  jfl_session *s = session_with_variables();
+  jfl_array *value[] = { numbers(4, 2), numbers(1, 2) };
+  check(jfl_checkpoint_save_shards(s, "model", 32, NULL, 0));
+  check(jfl_checkpoint_write_shards("weights", 32, name, value, 2));     /* without a session */
+  check(jfl_checkpoint_remove("model"));
+  check(jfl_checkpoint_remove("weights"));
+  jfl_array_unref(value[0]);
+  jfl_array_unref(value[1]);
+  jfl_session_free(s);
+}
+
 int main(void)
 {
   read_and_set_variables();
@@ -162,5 +177,6 @@ int main(void)
   look_into_a_checkpoint();
   load_a_part();
   load_weights_of_others();
+  save_in_shards();
   return 0;
 }

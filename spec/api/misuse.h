@@ -260,6 +260,13 @@ static const char *fresh_checkpoint_path(void)
   return "removed";
 }
 
+/* One at which there is nothing. */
+static const char *free_checkpoint_path(void)
+{
+  MUST(jfl_checkpoint_remove("shards"));
+  return "shards";
+}
+
 /* ---- the fixture ---- */
 
 static void make_graphs(void)

@@ -191,7 +191,7 @@ static void removes_what_it_wrote(void)
   CHECK_SAYS("holds more than a checkpoint");
   CHECK(load_value(in_scratch("more")) == 1);
   CHECK(jfl_checkpoint_remove(in_scratch("more/notes.txt")) == JFL_ESTATE);
-  CHECK(jf_stage_open(in_scratch("busy2"), 0, &st) == JFL_OK);
+  CHECK(jf_stage_open(in_scratch("busy2"), 0, 0, &st) == JFL_OK);
   CHECK(jfl_checkpoint_remove(in_scratch("busy2")) == JFL_ESTATE && says("is in progress"));
   CHECK(exists(in_scratch("busy2.saving/model.safetensors")));
   CHECK(jf_stage_close(&st, JFL_ESTATE) == JFL_ESTATE);
@@ -239,7 +239,7 @@ static void refuses_a_second_save_at_once(void)
 {
   jf_stage st;
   for (int round = 0; round < 2; round++) {
-    CHECK(jf_stage_open(in_scratch("busy"), 1, &st) == JFL_OK);
+    CHECK(jf_stage_open(in_scratch("busy"), 1, 0, &st) == JFL_OK);
     CHECK(save_value(2, in_scratch("busy"), 1) == JFL_ESTATE);
     CHECK_SAYS("another save to it is in progress");
     CHECK(jf_stage_close(&st, JFL_ESTATE) == JFL_ESTATE);

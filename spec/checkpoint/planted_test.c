@@ -109,7 +109,7 @@ static void tells_of_a_target_that_was_swapped(void)
 {
   jf_stage st;
   CHECK(save_value(1, in_scratch("live"), 0) == JFL_OK);
-  CHECK(jf_stage_open(in_scratch("live"), 1, &st) == JFL_OK && write_some(&st) == JFL_OK);
+  CHECK(jf_stage_open(in_scratch("live"), 1, 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
   CHECK(!rename(in_scratch("live"), in_scratch("away")));
   CHECK(save_value(5, in_scratch("live"), 0) == JFL_OK);
   put_file(in_scratch("live/model.safetensors.saving"), "half", 4);
@@ -124,7 +124,7 @@ static void tells_of_a_staged_file_that_was_swapped(void)
 {
   jf_stage st;
   CHECK(save_value(1, in_scratch("keep"), 0) == JFL_OK);
-  CHECK(jf_stage_open(in_scratch("keep"), 1, &st) == JFL_OK && write_some(&st) == JFL_OK);
+  CHECK(jf_stage_open(in_scratch("keep"), 1, 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
   CHECK(!unlink(in_scratch("keep/model.safetensors.saving")));
   put_file(in_scratch("keep/model.safetensors.saving"), "half", 4);
   CHECK(jf_stage_close(&st, JFL_OK) == JFL_EIO);
@@ -136,7 +136,7 @@ static void tells_of_a_staged_file_that_was_swapped(void)
 static void tells_of_a_staged_directory_that_was_swapped(void)
 {
   jf_stage st;
-  CHECK(jf_stage_open(in_scratch("next"), 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
+  CHECK(jf_stage_open(in_scratch("next"), 0, 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
   CHECK(!rename(in_scratch("next.saving"), in_scratch("taken")));
   CHECK(!mkdir(in_scratch("next.saving"), 0700));
   put_file(in_scratch("next.saving/model.safetensors"), "half", 4);
@@ -149,7 +149,7 @@ static void tells_of_a_parent_that_was_swapped(void)
 {
   jf_stage st;
   CHECK(!mkdir(in_scratch("models"), 0700));
-  CHECK(jf_stage_open(in_scratch("models/a"), 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
+  CHECK(jf_stage_open(in_scratch("models/a"), 0, 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
   CHECK(!rename(in_scratch("models"), in_scratch("moved")) && !mkdir(in_scratch("models"), 0700));
   CHECK(jf_stage_close(&st, JFL_OK) == JFL_ESTATE && says("was moved away or replaced"));
   CHECK(holds(in_scratch("moved/a/model.safetensors"), "0123456789"));
@@ -158,7 +158,7 @@ static void tells_of_a_parent_that_was_swapped(void)
 static void tells_of_a_target_that_appeared(void)
 {
   jf_stage st;
-  CHECK(jf_stage_open(in_scratch("late"), 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
+  CHECK(jf_stage_open(in_scratch("late"), 0, 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
   CHECK(!mkdir(in_scratch("late"), 0700));
   put_file(in_scratch("late/notes"), "mine", 4);
   CHECK(jf_stage_close(&st, JFL_OK) == JFL_ESTATE && says("exists and is not empty"));
@@ -169,11 +169,11 @@ static void tells_of_a_target_that_was_removed(void)
 {
   jf_stage st;
   CHECK(save_value(1, in_scratch("lost"), 0) == JFL_OK);
-  CHECK(jf_stage_open(in_scratch("lost"), 1, &st) == JFL_OK && write_some(&st) == JFL_OK);
+  CHECK(jf_stage_open(in_scratch("lost"), 1, 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
   scratch_clear(in_scratch("lost"));
   CHECK(jf_stage_close(&st, JFL_OK) == JFL_EIO && says("something else took its place"));
   CHECK(!exists(in_scratch("lost")));
-  CHECK(jf_stage_open(in_scratch("lost"), 1, &st) == JFL_OK && write_some(&st) == JFL_OK);
+  CHECK(jf_stage_open(in_scratch("lost"), 1, 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
   scratch_clear(in_scratch("lost.saving"));
   CHECK(jf_stage_close(&st, JFL_OK) == JFL_EIO && !exists(in_scratch("lost")));
 }
@@ -328,7 +328,7 @@ static void is_private_from_the_beginning(void)
   jf_stage st;
   CHECK(save_value(1, in_scratch("secret"), 0) == JFL_OK);
   CHECK(!chmod(in_scratch("secret/model.safetensors"), 0600));
-  CHECK(jf_stage_open(in_scratch("secret"), 1, &st) == JFL_OK);
+  CHECK(jf_stage_open(in_scratch("secret"), 1, 0, &st) == JFL_OK);
   CHECK(mode_of(in_scratch("secret/model.safetensors.saving")) == 0600);
   CHECK(jf_stage_close(&st, JFL_ESTATE) == JFL_ESTATE);
 }

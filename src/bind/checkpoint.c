@@ -6,24 +6,35 @@
 static void drop_report(void *report) { jfl_report_free(report); }
 static void drop_checkpoint(void *checkpoint) { jfl_checkpoint_close(checkpoint); }
 
-/* save(path, overwrite, keys, values): two lists, of notes. */
+/* How large shards get: the number at i, 0 for none. */
+static uint64_t opt_shard_bytes(lua_State *L, int i)
+{
+  if (lua_isnoneornil(L, i)) return 0;
+  return (uint64_t)jf_need_whole(L, i, "save", "shard_bytes", 1, (int64_t)1 << 53);
+}
+
+/* save(path, overwrite, keys, values, shard_bytes): two lists, of notes. */
 static int l_save(lua_State *L)
 {
   int n;
   const char *path = jf_need_string(L, 1, "save", "path");
+  const uint64_t shard_bytes = opt_shard_bytes(L, 5);
   lua_settop(L, 4);
   const jfl_note *notes = jf_push_notes(L, 3, &n);
+  jfl_session *s = jf_session(L);
   jf_wait_for_all(L);
   jf_wait_for_files(L);
-  jf_check(L, jfl_checkpoint_save_notes(jf_session(L), path, lua_toboolean(L, 2), notes, n));
+  jf_check(L, shard_bytes ? jfl_checkpoint_save_shards(s, path, shard_bytes, notes, n)
+                          : jfl_checkpoint_save_notes(s, path, lua_toboolean(L, 2), notes, n));
   return 0;
 }
 
-/* write_arrays(path, overwrite, names, arrays): two lists. */
+/* write_arrays(path, overwrite, names, arrays, shard_bytes): two lists. */
 static int l_write_arrays(lua_State *L)
 {
   int n;
   const char *path = jf_need_string(L, 1, "save", "path");
+  const uint64_t shard_bytes = opt_shard_bytes(L, 5);
   const char **names = jf_push_list(L, 3, "save", "name", &n);
   jfl_array **values = jf_push_room(L, n, sizeof *values);
   if (!lua_istable(L, 4)) jf_raise(L, "save: arrays must be a list, got %s", jf_type_name(L, 4));
@@ -36,7 +47,8 @@ static int l_write_arrays(lua_State *L)
     lua_pop(L, 1);
   }
   jf_wait_for_files(L);
-  jf_check(L, jfl_checkpoint_write(path, lua_toboolean(L, 2), names, values, n));
+  jf_check(L, shard_bytes ? jfl_checkpoint_write_shards(path, shard_bytes, names, values, n)
+                          : jfl_checkpoint_write(path, lua_toboolean(L, 2), names, values, n));
   return 0;
 }
 

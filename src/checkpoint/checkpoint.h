@@ -99,6 +99,8 @@ void jf_entry_plain(const jf_entry *t, int64_t *step);
 /* The formats of single files, which shards may have. */
 extern const jf_format jf_format_safetensors, jf_format_torch;
 
+/* Appends what all files of jfl say of their format to the text of the metadata. */
+void jf_safetensors_format(jf_text *meta);
 /* Appends a member to the text of the metadata. */
 void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
 /* Writes a whole file to fd; sorts t. path is for messages. Of several processes that save together
@@ -180,8 +182,9 @@ void jf_file_parent(const char *path, char *out);
 jfl_status jf_file_trim(const char *path, char *out);
 jfl_status jf_file_read(int fd, const char *path, void *out, size_t n, uint64_t at);
 jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n);
-/* Whether the directory holds nothing besides the two files. path is for messages. */
-jfl_status jf_dir_empty(int dir, const char *path, const char *a, const char *b, int *out);
+/* Whether the directory holds nothing but files of which ours(name) is true. path is for
+   messages. */
+jfl_status jf_dir_empty(int dir, const char *path, int (*ours)(const char *name), int *out);
 
 /* ---- stages (stage.c) ---- */
 
@@ -193,15 +196,23 @@ typedef struct jf_stage {
   jf_replacement model;              /* the file */
   int parent;                  /* the directory that is to hold the target; -1: the target exists */
   int moved;                   /* a staged directory has got its name */
+  uint64_t shard_bytes;        /* how large shards get, and the file is their index; 0: the file has
+                                  all */
   char name[JF_MOST_NAME + 1], staged[JF_MOST_NAME + 1];   /* of target and stage, in parent */
   char target[JF_MOST_PATH], file[JF_MOST_PATH];             /* for messages */
 } jf_stage;
-jfl_status jf_stage_open(const char *path, int overwrite, jf_stage *out);
+jfl_status jf_stage_open(const char *path, int overwrite, uint64_t shard_bytes, jf_stage *out);
 /* Moves the checkpoint in place if s is JFL_OK, otherwise or on failure removes what was staged.
    Returns s or what went wrong; JFL_OK means that the checkpoint is on the disk, under its path. */
 jfl_status jf_stage_close(jf_stage *st, jfl_status s);
 
 #define JF_MODEL_FILE "model.safetensors"
+#define JF_INDEX_ENDING ".index.json"
+/* Writes what a stage's file and its shards are to have, as jf_safetensors_write does. */
+jfl_status jf_stage_write(jfl_session *together, const jf_stage *st, jf_entry *t, int n,
+                          const jf_text *meta);
+/* The bytes of a shard's name from its number on, where it has such an ending, or 0. */
+size_t jf_shard_number(const char *name, const char *ending);
 #define JF_STAGE_SUFFIX ".saving"
 
 #endif

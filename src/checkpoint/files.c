@@ -58,12 +58,12 @@ void jf_file_parent(const char *path, char *out)
   if (!n) strcpy(out, slash ? "/" : ".");
 }
 
-jfl_status jf_dir_empty(int dir, const char *path, const char *a, const char *b, int *out)
+jfl_status jf_dir_empty(int dir, const char *path, int (*ours)(const char *name), int *out)
 {
   jf_listing *l = jf_listing_open(dir);
   if (!l) return jf_file_fail(path, "list the directory");
   const char *name = jf_listing_next(l);
-  while (name && (!strcmp(name, a) || !strcmp(name, b))) name = jf_listing_next(l);
+  while (name && ours(name)) name = jf_listing_next(l);
   jfl_status r = name || !errno ? JFL_OK : jf_file_fail(path, "list the directory");
   jf_listing_close(l);
   if (r == JFL_OK) *out = !name;

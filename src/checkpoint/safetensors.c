@@ -4,6 +4,7 @@
 #include "run/run.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -313,6 +314,14 @@ void jf_safetensors_meta(jf_text *meta, const char *key, const char *value)
   jf_json_put(meta, key);
   jf_text_put(meta, ":", 1);
   jf_json_put(meta, value);
+}
+
+void jf_safetensors_format(jf_text *meta)
+{
+  char version[24];
+  snprintf(version, sizeof version, "%d", JF_CHECKPOINT_VERSION);
+  jf_safetensors_meta(meta, "format", "jfl");
+  jf_safetensors_meta(meta, "version", version);
 }
 
 /* Widest elements first: this aligns each tensor to its elements, without gaps. */

@@ -29,12 +29,6 @@ static void put_count(jf_text *meta, const char *kind, const char *name, uint64_
   put_named(meta, kind, name, digits);
 }
 
-static void put_format(jf_text *meta)
-{
-  jf_safetensors_meta(meta, "format", "jfl");
-  put_count(meta, "", "version", JF_CHECKPOINT_VERSION);
-}
-
 /* A note that stands behind others, which must have other keys. */
 static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *first,
                            const jfl_note *note)
@@ -57,7 +51,7 @@ static int is_saved(const jf_var *v)
 /* What of the session its own thread changes without the run token. */
 static void put_counts(const jfl_session *s, jf_text *meta)
 {
-  put_format(meta);
+  jf_safetensors_format(meta);
   put_count(meta, "", "seed", s->seed);
   put_count(meta, "", "eager_calls", s->eager_calls);
 }
@@ -89,7 +83,7 @@ static jfl_status put_rest(jfl_session *s, const char *path, jf_text *meta)
   return JFL_OK;
 }
 
-typedef struct extras { const jfl_note *v; int n; } extras;
+typedef struct extras { const jfl_note *v; int n; uint64_t shard_bytes; } extras;
 
 /* What of the session is written; all variables are in the order of their making. */
 static int save_list(const jfl_session *s, jf_entry *t)
@@ -120,7 +114,7 @@ static jfl_status write_session(jfl_session *together, jfl_session *s, const jf_
   jfl_status r = t ? save_describe(s, st, extra, &meta) : save_no_memory(st->target);
   if (together) r = jf_session_agree_status(together, r);
   if (!r)
-    r = jf_safetensors_write(together, st->model.fd, st->file, t, save_list(s, t), &meta);
+    r = jf_stage_write(together, st, t, save_list(s, t), &meta);
   jf_free(meta.s);
   jf_free(t);
   return r;
@@ -129,10 +123,11 @@ static jfl_status write_session(jfl_session *together, jfl_session *s, const jf_
 /* Several processes save together: rank 0 has the stage, and all learn how it ended. */
 static jfl_status save_together(jfl_session *s, const char *path, int overwrite, extras extra)
 {
-  jf_stage st = { .model.fd = -1 };
+  jf_stage st = { .model.fd = -1, .shard_bytes = extra.shard_bytes };
   const int writes = !jf_world_rank();
   JF_TRY(jf_session_agree_to(s, "save checkpoint", path));
-  jfl_status r = writes ? jf_stage_open(path, overwrite, &st) : jf_file_trim(path, st.target);
+  jfl_status r = writes ? jf_stage_open(path, overwrite, extra.shard_bytes, &st)
+                        : jf_file_trim(path, st.target);
   const int is_open = writes && !r;
   r = jf_session_agree_status(s, r);
   if (!r) r = write_session(s, s, &st, extra);
@@ -150,22 +145,42 @@ static jfl_status save_need(const char *function, const jfl_note *notes, int n)
   return JFL_OK;
 }
 
-jfl_status jfl_checkpoint_save_notes(jfl_session *s, const char *path, int overwrite,
-                                     const jfl_note *notes, int n_note)
+static jfl_status save_session(jfl_session *s, const char *path, int overwrite, extras extra)
 {
   jf_stage st;
   jfl_status r;
-  const extras extra = { notes, n_note };
-  JF_NEED(SESSION, s);
-  JF_NEED_POINTER(path);
-  JF_TRY(save_need(__func__, notes, n_note));
   const int alone = jf_world_size() == 1;
   jf_behind_wait(s);                   /* one that is on its way may be of this path */
-  if (alone) JF_TRY(jf_stage_open(path, overwrite, &st));
+  if (alone) JF_TRY(jf_stage_open(path, overwrite, extra.shard_bytes, &st));
   jf_session_acquire(s);
   r = alone ? write_session(NULL, s, &st, extra) : save_together(s, path, overwrite, extra);
   jf_session_release(s);
   return alone ? jf_stage_close(&st, r) : r;
+}
+
+jfl_status jfl_checkpoint_save_notes(jfl_session *s, const char *path, int overwrite,
+                                     const jfl_note *notes, int n_note)
+{
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(path);
+  JF_TRY(save_need(__func__, notes, n_note));
+  return save_session(s, path, overwrite, (extras){ notes, n_note, 0 });
+}
+
+static jfl_status save_need_shards(const char *function, uint64_t shard_bytes)
+{
+  if (shard_bytes) return JFL_OK;
+  return jf_need_told(function, jf_fail_argument(JFL_EINVAL, "shard_bytes", "at least 1, got 0"));
+}
+
+jfl_status jfl_checkpoint_save_shards(jfl_session *s, const char *path, uint64_t shard_bytes,
+                                      const jfl_note *notes, int n_note)
+{
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(path);
+  JF_TRY(save_need_shards(__func__, shard_bytes));
+  JF_TRY(save_need(__func__, notes, n_note));
+  return save_session(s, path, 0, (extras){ notes, n_note, shard_bytes });
 }
 
 jfl_status jfl_checkpoint_save(jfl_session *s, const char *path, int overwrite)
@@ -225,8 +240,8 @@ static jfl_status saving_write(jfl_request *r)
 {
   saving *g = r->state;
   jf_stage st;
-  JF_TRY(jf_stage_open(g->path, g->overwrite, &st));
-  const jfl_status s = jf_safetensors_write(NULL, st.model.fd, st.file, g->t, g->n, &g->meta);
+  JF_TRY(jf_stage_open(g->path, g->overwrite, 0, &st));
+  const jfl_status s = jf_stage_write(NULL, &st, g->t, g->n, &g->meta);
   return jf_stage_close(&st, s);
 }
 
@@ -268,7 +283,7 @@ jfl_status jfl_checkpoint_submit(jfl_session *s, const char *path, int overwrite
                                  const jfl_note *notes, int n_note, jfl_request **out)
 {
   saving *g;
-  const extras extra = { notes, n_note };
+  const extras extra = { notes, n_note, 0 };
   JF_NEED(SESSION, s);
   JF_NEED_POINTER(path);
   JF_TRY(save_need(__func__, notes, n_note));
@@ -280,29 +295,53 @@ jfl_status jfl_checkpoint_submit(jfl_session *s, const char *path, int overwrite
 
 /* ---- arrays ---- */
 
-jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *const *names,
-                                jfl_array *const *values, int n)
+static jfl_status save_arrays(const char *path, int overwrite, uint64_t shard_bytes, jf_entry *t,
+                              int n)
 {
   jf_stage st;
   jf_text meta = {0};
-  JF_NEED_POINTER(path);
-  JF_NEED_LIST(names, n);
-  JF_NEED_EACH(ARRAY, values, n);
-  for (int i = 0; i < n; i++) JF_TRY(jf_need_pointer(__func__, "names[]", names[i]));
+  jf_safetensors_format(&meta);
+  jfl_status r = jf_source_sort(&(jf_source){ .tensor = t, .n_tensor = n });
+  if (r != JFL_OK) r = jf_blame(r, "checkpoint %s: ", path);
+  else r = jf_stage_open(path, overwrite, shard_bytes, &st);
+  if (r == JFL_OK) {
+    r = jf_stage_write(NULL, &st, t, n, &meta);
+    r = jf_stage_close(&st, r);
+  }
+  jf_free(meta.s);
+  return r;
+}
+
+static jfl_status save_values(const char *function, const char *path, int overwrite,
+                              uint64_t shard_bytes, const char *const *names,
+                              jfl_array *const *values, int n)
+{
+  for (int i = 0; i < n; i++) JF_TRY(jf_need_pointer(function, "names[]", names[i]));
   jf_entry *t = jf_new((size_t)n * sizeof *t);
   if (!t) return save_no_memory(path);
   for (int i = 0; i < n; i++)
     t[i] = (jf_entry){ .name = names[i], .dtype = values[i]->dtype, .shape = values[i]->shape,
                        .data = values[i]->data };
-  put_format(&meta);
-  jfl_status r = jf_source_sort(&(jf_source){ .tensor = t, .n_tensor = n });
-  if (r != JFL_OK) r = jf_blame(r, "checkpoint %s: ", path);
-  else r = jf_stage_open(path, overwrite, &st);
-  if (r == JFL_OK) {
-    r = jf_safetensors_write(NULL, st.model.fd, st.file, t, n, &meta);
-    r = jf_stage_close(&st, r);
-  }
-  jf_free(meta.s);
+  const jfl_status r = save_arrays(path, overwrite, shard_bytes, t, n);
   jf_free(t);
   return r;
+}
+
+jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *const *names,
+                                jfl_array *const *values, int n)
+{
+  JF_NEED_POINTER(path);
+  JF_NEED_LIST(names, n);
+  JF_NEED_EACH(ARRAY, values, n);
+  return save_values(__func__, path, overwrite, 0, names, values, n);
+}
+
+jfl_status jfl_checkpoint_write_shards(const char *path, uint64_t shard_bytes,
+                                       const char *const *names, jfl_array *const *values, int n)
+{
+  JF_NEED_POINTER(path);
+  JF_TRY(save_need_shards(__func__, shard_bytes));
+  JF_NEED_LIST(names, n);
+  JF_NEED_EACH(ARRAY, values, n);
+  return save_values(__func__, path, 0, shard_bytes, names, values, n);
 }

@@ -10,8 +10,6 @@
 
 enum { MOST_INDEX = 100000000, MOST_SHARDS = 10000 };
 
-#define INDEX_ENDING ".index.json"
-
 /* A tensor's name, and the shard that is told to have it. */
 typedef struct shards_place { const char *name, *file; } shards_place;
 
@@ -177,12 +175,11 @@ static jfl_status shards_swap(const jf_source *s, size_t n, const char *ending, 
   char whole[JF_MOST_PATH];
   strcpy(whole, s->path);
   whole[strlen(whole) - n] = '\0';
-  return jf_file_path(whole, ending, INDEX_ENDING, out);
+  return jf_file_path(whole, ending, JF_INDEX_ENDING, out);
 }
 
-/* "model-00001-of-00003.safetensors" is a shard of what model.safetensors.index.json says: the
-   bytes of the name from the number on, or 0. */
-static size_t shards_number(const char *path, const char *ending)
+/* "model-00001-of-00003.safetensors" is a shard of what model.safetensors.index.json says. */
+size_t jf_shard_number(const char *path, const char *ending)
 {
   static const char form[] = "-00000-of-00000";
   const size_t n = strlen(path), k = strlen(ending), f = sizeof form - 1;
@@ -208,9 +205,9 @@ static jfl_status shards_probe(jf_source *s, int is_folder, int *may_be)
   static const char *const whole[] = { "/" JF_MODEL_FILE, "/pytorch_model.bin" };
   char path[JF_MOST_PATH];
   jf_info st;
-  *may_be = !is_folder && shards_ends(s->path, INDEX_ENDING);
+  *may_be = !is_folder && shards_ends(s->path, JF_INDEX_ENDING);
   for (int i = 0; i < 2 && !*may_be; i++) {
-    const size_t n = is_folder ? 0 : shards_number(s->path, endings[i]);
+    const size_t n = is_folder ? 0 : jf_shard_number(s->path, endings[i]);
     if (!is_folder && !n) continue;
     if (is_folder) {
       JF_TRY(jf_file_path(s->path, whole[i], "", path));
@@ -246,6 +243,6 @@ static void shards_close(jf_source *s)
 }
 
 const jf_format jf_format_shards = {
-  .holds = JF_MODEL_FILE INDEX_ENDING " with its shards", .probe = shards_probe,
+  .holds = JF_MODEL_FILE JF_INDEX_ENDING " with its shards", .probe = shards_probe,
   .open = shards_open, .close = shards_close,
 };

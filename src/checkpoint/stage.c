@@ -8,6 +8,21 @@
 enum { MAX_TRIES = 16 };
 
 #define STAGED_FILE JF_MODEL_FILE JF_STAGE_SUFFIX
+#define INDEX_FILE JF_MODEL_FILE JF_INDEX_ENDING
+
+/* ---- the files of a checkpoint ---- */
+
+static int stage_is_staged(const char *name) { return !strcmp(name, STAGED_FILE); }
+
+static int stage_is_shard(const char *name)
+{
+  return !strcmp(name, INDEX_FILE) || jf_shard_number(name, ".safetensors");
+}
+
+static int stage_is_ours(const char *name)
+{
+  return !strcmp(name, JF_MODEL_FILE) || stage_is_staged(name) || stage_is_shard(name);
+}
 
 /* ---- parents ---- */
 
@@ -113,7 +128,7 @@ static jfl_status stage_enter(jf_stage *st, int old)
   if (!old) return JFL_OK;
   if (jf_info_of_folder(st->model.dir, &info)) return jf_file_fail(st->file, "look up");
   if (info.mine)
-    JF_TRY(jf_dir_empty(st->model.dir, st->file, JF_MODEL_FILE, STAGED_FILE, &empty));
+    JF_TRY(jf_dir_empty(st->model.dir, st->file, stage_is_ours, &empty));
   return info.mine && empty ? JFL_OK : stage_in_the_way(st, "a directory");
 }
 
@@ -144,9 +159,12 @@ static jfl_status stage_place(jf_stage *st, int *held)
   st->model = (jf_replacement){ .dir = jf_folder_open(JF_HERE, st->target, JF_WRITE), .fd = -1 };
   st->parent = -1;
   st->moved = 0;
-  strcpy(st->model.to, JF_MODEL_FILE);
+  strcpy(st->model.to, st->shard_bytes ? INDEX_FILE : JF_MODEL_FILE);
   *held = 1;
   if (st->model.dir < 0 && errno == ENOENT) return stage_beside(st, held);
+  if (st->shard_bytes)
+    return jf_fail(JFL_ESTATE, "checkpoint %s: the path must be free, as a checkpoint in shards "
+                   "takes no other's place; choose another, or remove what is there", st->target);
   strcpy(st->model.from, STAGED_FILE);
   JF_TRY(jf_file_path(st->target, "/", STAGED_FILE, st->file));
   if (st->model.dir >= 0) return JFL_OK;
@@ -168,7 +186,7 @@ static jfl_status stage_still(const jf_stage *st, int overwrite, int *held)
   }
   *held = jf_folder_same(st->model.dir, JF_HERE, st->target, JF_WRITE);
   if (*held && !overwrite)
-    JF_TRY(jf_dir_empty(st->model.dir, st->target, STAGED_FILE, "", &empty));
+    JF_TRY(jf_dir_empty(st->model.dir, st->target, stage_is_staged, &empty));
   return empty ? JFL_OK : stage_refuse(st->target);
 }
 
@@ -192,9 +210,26 @@ static void stage_close_all(jf_stage *st)
   st->parent = -1;
 }
 
+/* Removes the shards of a staged directory, and their index: those of a save that fails, or that a
+   crashed one left. Gives 0, or -1 with errno. */
+static int stage_sweep(const jf_stage *st)
+{
+  const char *name = "";
+  while (name) {                       /* a listing may not see what is left after a removal */
+    jf_listing *l = jf_listing_open(st->model.dir);
+    if (!l) return -1;
+    while ((name = jf_listing_next(l)) && !stage_is_shard(name)) continue;
+    const int e = name && jf_file_remove(st->model.dir, name) ? errno : 0;
+    jf_listing_close(l);
+    if (e) return errno = e, -1;
+  }
+  return 0;
+}
+
 /* Removes what is staged, while it is still locked. */
 static void stage_drop(jf_stage *st)
 {
+  if (st->parent >= 0 && st->model.fd >= 0) stage_sweep(st);
   if (st->model.fd >= 0) jf_replacement_discard(&st->model);
   if (st->parent >= 0 && st->model.dir >= 0) jf_folder_remove(st->parent, st->staged);
   stage_close_all(st);
@@ -209,12 +244,15 @@ static jfl_status stage_try(jf_stage *st, int overwrite, int *held)
   if (r == JFL_OK && *held) r = stage_still(st, overwrite, held);
   if (r == JFL_OK && *held) r = stage_make(st, held);
   if (r == JFL_OK && *held) r = stage_still(st, overwrite, held);
+  if (r == JFL_OK && *held && st->parent >= 0 && stage_sweep(st))
+    r = jf_file_fail(st->file, "remove what a save left beside");
   if (r != JFL_OK || !*held) stage_drop(st);
   return r;
 }
 
-jfl_status jf_stage_open(const char *path, int overwrite, jf_stage *out)
+jfl_status jf_stage_open(const char *path, int overwrite, uint64_t shard_bytes, jf_stage *out)
 {
+  out->shard_bytes = shard_bytes;
   JF_TRY(jf_file_trim(path, out->target));
   JF_TRY(stage_make_parents(out->target));
   int held = 0;
@@ -271,12 +309,14 @@ static jfl_status stage_remove_file(int dir, const char *path, const char *name)
 static jfl_status stage_remove_files(int dir, const char *path)
 {
   int ours = 0;
-  JF_TRY(jf_dir_empty(dir, path, JF_MODEL_FILE, STAGED_FILE, &ours));
+  JF_TRY(jf_dir_empty(dir, path, stage_is_ours, &ours));
   if (!ours)
     return jf_fail(JFL_ESTATE, "checkpoint %s: not removed, as it holds more than a checkpoint",
                    path);
   JF_TRY(stage_remove_file(dir, path, STAGED_FILE));
-  return stage_remove_file(dir, path, JF_MODEL_FILE);
+  JF_TRY(stage_remove_file(dir, path, JF_MODEL_FILE));
+  if (stage_sweep(&(jf_stage){ .model.dir = dir })) return jf_file_fail(path, "remove a shard");
+  return JFL_OK;
 }
 
 /* Removes the checkpoint `name` of the directory parent; a missing one is fine. */

@@ -35,7 +35,7 @@ local function kept(notes, more)
   return keys, values
 end
 
-local function save_arrays(path, var_dict, overwrite)
+local function save_arrays(path, var_dict, overwrite, shard_bytes)
   local names, arrays = variables.names("save: var_dict", var_dict), {}
   if #names == 0 then core.fail("save: var_dict must hold arrays by name, got an empty table") end
   local dtypes = variables.dtypes()
@@ -43,10 +43,12 @@ local function save_arrays(path, var_dict, overwrite)
     arrays[i] = variables.to_array("save: var_dict", name, var_dict[name], dtypes[name])
   end
   local rank, size = core.world()
-  if size == 1 then return core.write_arrays(path, overwrite, names, arrays) end
+  if size == 1 then return core.write_arrays(path, overwrite, names, arrays, shard_bytes) end
   -- Rank 0 writes, and all learn how it went.
   local ok, err = true, ""
-  if rank == 0 then ok, err = pcall(core.write_arrays, path, overwrite, names, arrays) end
+  if rank == 0 then
+    ok, err = pcall(core.write_arrays, path, overwrite, names, arrays, shard_bytes)
+  end
   err = core.hand_out(("save arrays to '%s'"):format(path), ok and "" or tostring(err))
   if err ~= "" then core.fail("%s%s", rank > 0 and "rank 0: " or "", err) end
 end
@@ -71,19 +73,36 @@ local function check_notes(notes)
   return notes
 end
 
+local SHARDS = { "shard_bytes", "how many bytes of numbers a file has, for several files and an "
+  .. "index that says which has what, model.safetensors.index.json; the directory must not be "
+  .. "there yet. Without it there is one file", args.none, keyed = true, type = "integer" }
 local NOTE = { "notes", "what else a program needs that loads it, such as the names of classes: "
   .. "tables, strings, numbers and booleans", args.none, keyed = true, type = "table" }
+
+local function check_shards(o)
+  if o.shard_bytes == nil then return end
+  args.integer("save", "shard_bytes", o.shard_bytes, 1)
+  if not o.overwrite and not o.async then return end
+  core.fail("save: shard_bytes goes without overwrite and async: shards take a directory that is "
+    .. "not there yet, and are written at once")
+end
 
 local save = args.define("train.CheckPoint:save", "Writes all variables to a directory.", {
   { "path", "the directory" },
   { "overwrite", "whether a checkpoint that is there is replaced", false },
   { "async", ASYNC, false },
-  NOTE,
+  NOTE, SHARDS,
   returns = "Handle?",
 }, function(o)
   args.expect("save", "path", o.path, "string")
   args.expect("save", "overwrite", o.overwrite, "boolean")
+  check_shards(o)
   local notes = check_notes(o.notes)
+  if o.shard_bytes ~= nil then
+    variables.settle()
+    local keys, values = kept(notes)
+    return core.save(o.path, false, keys, values, o.shard_bytes)
+  end
   if args.expect("save", "async", o.async, "boolean") then
     return save_behind(o.path, o.overwrite, notes)
   end
@@ -96,11 +115,12 @@ local save_some = args.define("checkpoint.save", "Writes variables to a director
     keyed = true, type = "table<string, NdArray>" },
   { "overwrite", "whether a checkpoint that is there is replaced", false },
   { "async", ASYNC, false },
-  NOTE,
+  NOTE, SHARDS,
   returns = "Handle?",
 }, function(o)
   if o.var_dict == nil then
-    return save(o.path, { overwrite = o.overwrite, async = o.async, notes = o.notes })
+    return save(o.path, { overwrite = o.overwrite, async = o.async, notes = o.notes,
+      shard_bytes = o.shard_bytes })
   end
   if o.async then core.fail("save: async writes all variables, and takes no var_dict") end
   if o.notes ~= nil then
@@ -109,7 +129,8 @@ local save_some = args.define("checkpoint.save", "Writes variables to a director
   args.expect("save", "path", o.path, "string")
   args.expect("save", "var_dict", o.var_dict, "table")
   args.expect("save", "overwrite", o.overwrite, "boolean")
-  save_arrays(o.path, o.var_dict, o.overwrite)
+  check_shards(o)
+  save_arrays(o.path, o.var_dict, o.overwrite, o.shard_bytes)
 end)
 
 -- ---- reading ----

@@ -298,6 +298,63 @@ describe("weights of others", function()
     end)
   end)
 
+  describe("saved in shards", function()
+    local path
+
+    before_each(function() path = directory .. "/model" end)
+
+    local function files()
+      local pipe = io.popen("cd " .. path .. " && ls")
+      local all = pipe:read("*a")
+      pipe:close()
+      return all
+    end
+
+    it("have an index, and are loaded, also without a session, and removed", function()
+      variables { a = { { 2 } }, b = { { 3 } }, c = { { 1, 4 } } }
+      flow.load_variables { a = { 1, 2 }, b = { 3, 4, 5 },
+        c = flow.ndarray.array { { 6, 7, 8, 9 } } }
+      flow.checkpoint.save(path, { shard_bytes = 20, notes = { of = "shards" } })
+      assert.equal("model-00001-of-00002.safetensors\nmodel-00002-of-00002.safetensors\n"
+        .. "model.safetensors.index.json\n", files())
+      assert.equal('{"metadata":{"total_size":36},"weight_map":{'
+        .. '"a":"model-00001-of-00002.safetensors","b":"model-00001-of-00002.safetensors",'
+        .. '"c":"model-00002-of-00002.safetensors"}}\n',
+        helper.read(path .. "/model.safetensors.index.json"))
+      flow.load_variables { a = { 0, 0 }, b = { 0, 0, 0 } }
+      local report = flow.checkpoint.load(path, { strict = true })
+      assert.equal("shards", report.notes.of)
+      assert.same({ 3, 4, 5 }, values("b"))
+      local all = flow.checkpoint.get(path)
+      flow.checkpoint.save(directory .. "/again", { var_dict = all, shard_bytes = 1 })
+      assert.same({ 6, 7, 8, 9 }, helper.list(flow.checkpoint.get(directory .. "/again").c))
+      local core = require "jfl.core"
+      core.checkpoint_remove(path)
+      assert.is_nil(core.directory(path))
+    end)
+
+    it("take nobody's place, and leave nothing behind where they fail", function()
+      variables { a = { { 2 } }, b = { { 3 } } }
+      local function fails(o, text)
+        helper.fails(function() flow.checkpoint.save(path, o) end, text)
+      end
+      fails({ shard_bytes = 0 }, "shard_bytes must be")
+      fails({ shard_bytes = 8, overwrite = true }, "shard_bytes goes without overwrite and async")
+      fails({ shard_bytes = 8, async = true }, "shard_bytes goes without overwrite and async")
+      assert.is_nil(io.open(path))
+      os.execute(("mkdir -p %s.saving && touch %s.saving/model-00001-of-00007.safetensors"):format(
+        path, path))
+      flow.checkpoint.save(path, { shard_bytes = 8 })
+      assert.equal("model-00001-of-00002.safetensors\nmodel-00002-of-00002.safetensors\n"
+        .. "model.safetensors.index.json\n", files())
+      fails({ shard_bytes = 8 }, "model: the path must be free, as a checkpoint in shards")
+      fails(nil, "the directory exists and is not empty")
+      flow.load_variables { a = { 3, 3 } }
+      flow.checkpoint.save(path, { overwrite = true })
+      assert.same({ 3, 3 }, flow.checkpoint.get(path).a:totable())
+    end)
+  end)
+
   it("keep to a box's folder", function()
     file("model-00001-of-00001.safetensors", { { "a", "F32", { 2 }, floats(2) } })
     helper.write(directory .. "/model.safetensors.index.json",
