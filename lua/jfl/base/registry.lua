@@ -70,6 +70,16 @@ function registry.source(where)
   return value
 end
 
+--- What args.define knows of the function at a path, whose file it loads; nil for other names.
+function registry.defined(path)
+  local space, name = path:match("^(.-)%.?([^.]+)$")
+  local where = registry.names(space)[name]
+  if not where or where == "jfl.init" then return nil end
+  registry.source(where)
+  local defined = require("jfl.base.args").defined
+  return defined[path] or defined[where:match(":(.*)$")]
+end
+
 local function load(space, name)
   local where = registry.names(space)[name]
   if where:find(":", 1, true) then return registry.source(where) end
@@ -89,6 +99,13 @@ local function stand_in(space, name)
 end
 
 local given = {}                 -- by path, so that other names of a function are the same one
+
+--- The path at which a function of a namespace is defined, such as "nn.cross_entropy", or nil.
+function registry.path_of(f)
+  for path, value in pairs(given) do
+    if value == f then return path end
+  end
+end
 
 --- The value of a name of flow itself.
 function registry.value(name)

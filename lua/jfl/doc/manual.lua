@@ -172,6 +172,8 @@ local entries = {
   entry("Job:graph", "The graph as text, one node a line.",
     { "which", "\"traced\", as the body describes it, or \"optimized\", as it runs", "traced",
       type = "\"traced\"|\"optimized\"" }, { returns = "string" }),
+  entry("Job:summary", "What the body describes as a table: a line for each op, with its result "
+    .. "and how many numbers its variables have.", { returns = "string" }),
   entry("Job:plan", "The plan as text: steps, bytes and the peak.", { returns = "string" }),
   entry("Optimizer:minimize", "Makes the job change its variables so that the loss gets smaller.",
     { "loss", "a blob, or a list of blobs whose gradients add up", type = "Blob|Blob[]" }),

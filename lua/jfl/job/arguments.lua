@@ -22,6 +22,10 @@ local function rows_of(self, input, value)
   if type(value) == "table" and #value == 0 then
     core.fail("%s: %s must not be empty", self.name, input.name)
   end
+  if type(value) == "table" and type(value[1]) == "number" and #input.type.shape > 1 then
+    core.fail("%s: %s must be of shape %s, got a list of %d numbers; a batch of one is a list in a "
+      .. "list", self.name, input.name, args.shape_text(input.type.shape), #value)
+  end
   return #value
 end
 

@@ -73,6 +73,6 @@ return function(...)
   return {
     name = t.name, type = read_mode(t), config = options, _async = is_async, _body = t.body,
     _dynamic = dynamic, _gives = class or false, _inputs = list, _returns = returns,
-    _untyped = t.returns == nil,
+    _untyped = t.returns == nil or t.returns == typing.any,
   }
 end

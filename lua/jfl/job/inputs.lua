@@ -60,6 +60,10 @@ end
 -- params: the names of the body's parameters.
 function inputs.read(who, given, params)
   if given == nil then return {}, false end
+  if typing.is_placeholder(given) then
+    core.fail("%s: inputs must be a list of types such as { flow.float32 { 100, 10 } }, got one "
+      .. "type alone; put { } around it", who)
+  end
   args.expect(who, "inputs", given, "table")
   local entries, list, seen, short = given, {}, {}, args.is_options(given)
   if short then entries = in_order(who, given, params) end

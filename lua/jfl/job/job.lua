@@ -31,7 +31,7 @@ local methods = {}
 function Job:__index(key)
   if methods[key] then return methods[key] end
   core.fail("job '%s' has no '%s'; it is called, as in %s(...), and has name, type, compile(), "
-    .. "graph() and plan()", rawget(self, "name"), tostring(key), rawget(self, "name"))
+    .. "summary(), graph() and plan()", rawget(self, "name"), tostring(key), rawget(self, "name"))
 end
 
 local by_name, n_jobs = {}, 0
@@ -237,6 +237,12 @@ function methods:graph(which)
     args.one_of(self.name .. ": graph", "which", which, { "traced", "optimized" })
   end
   return core.graph_text(self:compile()._latest.graph, which ~= "optimized")
+end
+
+--- What the body describes as a table: a line for each op, with its result and how many numbers its
+-- variables have.
+function methods:summary()
+  return require "jfl.job.summary"(self, check_self(self, "summary"):compile()._latest.graph)
 end
 
 --- The plan as text: steps, bytes and the peak.

@@ -6,6 +6,7 @@ local debug = require "debug"
 local inputs = require "jfl.job.inputs"
 local job = require "jfl.job.job"
 local names = require "jfl.base.names"
+local registry = require "jfl.base.registry"
 local trace = require "jfl.job.trace"
 local typing = require "jfl.job.typing"
 local variable = require "jfl.net.variable"
@@ -151,12 +152,35 @@ local function check_optimizer(who, t)
   end
 end
 
+-- The parameters behind the first of a loss that flow has: what the inputs left are called.
+local function of_flow(loss, n)
+  local path = registry.path_of(loss)
+  local defined = path and registry.defined(path)
+  local list = {}
+  for i = 1, defined and n or 0 do
+    local param = defined.params[i + 1]
+    list[i] = param and param.type == "Tensor" and param[1] or nil
+  end
+  return list
+end
+
+-- Whether a table of inputs has all of the model's own.
+local function has_all(given, own)
+  for _, name in ipairs(own) do
+    if given[name] == nil then return false end
+  end
+  return true
+end
+
 -- The names that inputs may have: those of the model's parameters, and behind them the loss's own,
 -- of which the first are what the model gives.
 local function parameters_for(own, t)
   local list, known = { unpack(own) }, {}
   for _, name in ipairs(own) do known[name] = true end
   local more = type(t.loss) == "function" and inputs.parameters(t.loss) or {}
+  if #more == 0 and t.loss and not args.is_options(t.inputs) then
+    more = of_flow(t.loss, math.max(0, #t.inputs - #own))
+  end
   local n_more = #more
   if not args.is_options(t.inputs) then n_more = math.max(0, #t.inputs - #own) end
   for i = math.max(1, #more - n_more + 1), #more do
@@ -167,7 +191,9 @@ local function parameters_for(own, t)
   for name in pairs(t.inputs) do
     if not known[name] then left[#left + 1] = name end
   end
-  if #more == 0 and #left == 1 then list[#list + 1] = left[1] end
+  if t.loss and #more == 0 and #left == 1 and has_all(t.inputs, own) then
+    list[#list + 1] = left[1]
+  end
   return list
 end
 
@@ -273,6 +299,14 @@ end
 
 -- ---- the object ----
 
+-- What models of other libraries have, and what does it here.
+local ELSEWHERE = { parameters = "net:variables()", named_parameters = "net:variables()",
+  weights = "net:variables()", state_dict = "net:variables()", get_weights = "net:variables()",
+  load_state_dict = "net:load(arrays)", set_weights = "net:load(arrays)",
+  load_weights = "net:load(path)", save_weights = "net:save(path)", compile = "net:train { ... }",
+  forward = "net(x), in a body", call = "net(x), in a body", evaluate = "net:predict { ... }",
+  eval = "net:predict { ... }", requires_grad_ = "net:freeze(pattern)", layers = "net:summary()" }
+
 function Model:__index(key)
   if methods[key] then return methods[key] end
   if key == "name" then
@@ -282,8 +316,9 @@ function Model:__index(key)
   if type(key) ~= "string" or key:sub(1, 1) == "_" then return nil end
   local known = { name = true }
   for name in pairs(methods) do known[name] = true end
+  local instead = ELSEWHERE[key]
   core.fail("model '%s' has no '%s'; it has %s%s", self.name, key, args.names_of(known),
-    names.suggest(key, known))
+    instead and "; did you mean " .. instead .. "?" or names.suggest(key, known))
 end
 
 function Model:__newindex(key)

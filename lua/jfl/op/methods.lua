@@ -1,6 +1,5 @@
 -- Methods of arrays and blobs that are functions of flow: x:softmax(1) is flow.nn.softmax(x, 1). A
 -- function is one if its first argument is a tensor, as the op table or its own parameters say.
-local args = require "jfl.base.args"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 local registry = require "jfl.base.registry"
@@ -24,11 +23,7 @@ end
 
 -- The type of the first argument of a function that is made of ops; nil for any other name.
 local function first_type(path)
-  local space, name = path:match("^(.-)%.?([^.]+)$")
-  local where = registry.names(space)[name]
-  if not where or where == "jfl.init" then return nil end
-  registry.source(where)                         -- functions are known once their file is loaded
-  local defined = args.defined[path] or args.defined[where:match(":(.*)$")]
+  local defined = registry.defined(path)
   return defined and defined.params[1] and defined.params[1].type
 end
 

@@ -45,7 +45,7 @@ allowed.fields = {
   ]],
   model = set_of "freeze load name predict save summary train unfreeze variables",
   request = set_of "busy cancel done get wait",
-  table = set_of "Placeholder minimize compile graph plan name shape dtype",
+  table = set_of "Placeholder minimize compile graph plan summary name shape dtype",
 }
 
 return allowed

@@ -64,6 +64,10 @@ describe("inputs in short", function()
     helper.fails(function() print(flow.float32 { 2, -1 }) end, "dimension 2 must be")
     helper.fails(function() print(flow.float32(2, 3)) end,
       "shape must be a list of extents such as {100, 10}, got number 2")
+    helper.fails(function()
+      flow.global_function { name = "job", inputs = flow.float32 { 2 },
+        body = function(x) return x end }
+    end, "job: inputs must be a list of types such as { flow.float32 { 100, 10 } }, got one type")
   end)
 
   it("leave other texts as they were", function()

@@ -594,11 +594,37 @@ describe("the handle of a job", function()
     helper.fails(function() return (job.plan()) end, "plan: call it with a colon: job:plan()")
   end)
 
+  it("tells its ops with the numbers of their variables, each once, as a table", function()
+    local job = flow.global_function { name = "table", type = "train",
+      inputs = { flow.float32 { -1, 3 }, flow.int32 { -1 } },
+      body = function(x, labels)
+        local w = flow.get_variable("w", { 3, 3 }, { initializer = flow.ones_initializer() })
+        local y = flow.matmul(flow.matmul(x, w), w, { name = ("long"):rep(12) })
+        local p, q = flow.split(y, { 1, 2 }, 1)
+        local loss = flow.nn.cross_entropy(q + p, labels, { name = "loss" })
+        flow.optimizer.SGD(0.1, { momentum = 0 }):minimize(loss)
+        return loss, q
+      end }
+    local lines = {}
+    for line in job:summary():gmatch "[^\n]+" do lines[#lines + 1] = line end
+    assert.equal("job 'table' (train)", lines[1])
+    assert.equal("x input float32 (1, 3)", (lines[2]:gsub("%s+", " ")))
+    assert.equal("matmul_1 matmul float32 (1, 3) 9", (lines[4]:gsub("%s+", " ")))
+    assert.equal("longlonglonglonglonglonglonglonglongl... matmul float32 (1, 3)",
+      (lines[5]:gsub("%s+", " ")))
+    assert.truthy(lines[6]:find "^split_1%s+split%s+float32 %(1, 1%)")
+    assert.truthy(lines[#lines - 3]:find "^loss%s+reduce_mean%s+float32 %(1%)")
+    assert.same({ "minimizes loss by SGD", "gives loss, split_1/1" },
+      { lines[#lines - 2], lines[#lines - 1] })
+    assert.equal("9 numbers in 1 variable", lines[#lines])
+    helper.fails(function() return (job.summary()) end, "summary: call it with a colon")
+  end)
+
   it("says what it has", function()
     local job = helper.predict("has", { 1 }, function(x) return x end)
     helper.fails(function() job:run({ 1 }) end,
       "job 'has' has no 'run'; it is called, as in has(...), and has name, type, compile(), "
-        .. "graph() and plan()")
+        .. "summary(), graph() and plan()")
     job:compile()
     helper.fails(function() return job.grpah end, "job 'has' has no 'grpah'")
   end)

@@ -394,6 +394,34 @@ describe("a model", function()
       "32 numbers, 18 of them trained" }, "\n"), net:summary())
   end)
 
+  it("calls inputs that are left as the loss does", function()
+    local net = flow.model("net", body)
+    local train = trainer(net)
+    helper.fails(function() train(X) end, "takes 2 arguments (x, target), got 1")
+    assert.equal(1, train { x = X, target = LABELS }.size)
+    local own = trainer(net, { name = "own", loss = function(y, labels)
+      return flow.nn.cross_entropy(y, labels)
+    end })
+    assert.equal(1, own { x = X, labels = LABELS }.size)
+    assert.equal("job 'net-own' (train): x (-1, 3) float32, labels (-1) int32 -> arrays",
+      (require("jfl.repl.show").text(own):gsub("\27%[[%d;]*m", "")))
+  end)
+
+  it("takes no input by a name that it does not have", function()
+    local net = flow.model("net", function(x, age)
+      return flow.layers.dense(flow.concat({ x, age }, 1), 1)
+    end)
+    local one = flow.float32 { -1, 1 }
+    helper.fails(function() net:predict { inputs = { agee = one, age = one } } end,
+      "'agee' is no parameter of the body, which takes (x, age); did you mean age?")
+    helper.fails(function()
+      net:train { inputs = { x = one, agee = one }, loss = flow.nn.mse_loss,
+        optimizer = flow.optimizer.Adam(0.1) }
+    end, "'agee' is no parameter")
+    helper.fails(function() predictor(flow.model("a", body), { inputs = { y = one } }) end,
+      "'y' is no parameter of the body, which takes (x)")
+  end)
+
   -- ---- mistakes ----
 
   it("says what to do where it is used wrongly", function()
@@ -419,7 +447,14 @@ describe("a model", function()
       trainer(net, { loss = function() return 5 end, name = "five" })(X, LABELS)
     end, "loss must give a blob, got number 5")
     flow.clear_default_session()
-    helper.fails(function() return net.weights end, "model 'net' has no 'weights'")
+    helper.fails(function() return net.weights end, "model 'net' has no 'weights'; it has freeze")
+    helper.fails(function() return net:parameters() end, "; did you mean net:variables()?")
+    helper.fails(function() return net.sav end, "; did you mean save?")
+    helper.fails(function() predictor(flow.model("n", body))({ 1, 2, 3 }) end, "n-predict: x must "
+      .. "be of shape (-1, 3), got a list of 3 numbers; a batch of one is a list in a list")
+    helper.fails(function()
+      predictor(flow.model("none", function(x) flow.layers.dense(x, 2) end))(X)
+    end, "must return a blob, or a table of blobs, got nothing")
     helper.fails(function() net.lr = 3 end, "model 'net' cannot be changed: 'lr' is not set")
     helper.fails(function() net.save("x") end, "save: call it with a colon: net:save(...)")
     helper.fails(function() flow.model("x", body):save(directory) end, "it has no variables yet")

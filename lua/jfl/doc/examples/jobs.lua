@@ -56,6 +56,17 @@ local job = flow.global_function { name = "double", returns = tp.Numpy,
   body = function(x) return x * 2 end }
 print(job:plan():match("plan of %w+"))  --> plan of double
 
+## Job:summary
+local job = flow.global_function { name = "line", inputs = { x = flow.float32 { 4, 3 } },
+  body = function(x) return flow.layers.dense(x, 2, { name = "out" }) end }
+print(job:summary())
+--> job 'line' (predict)
+--> x             input     float32 (4, 3)
+--> out-matmul    matmul    float32 (4, 2)  6
+--> out-bias_add  bias_add  float32 (4, 2)  2
+--> gives out-bias_add
+--> 8 numbers in 2 variables
+
 ## cancel
 local job = flow.global_function {
   name = "slow", returns = tp.Callback(tp.Numpy),
