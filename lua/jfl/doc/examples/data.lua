@@ -33,6 +33,66 @@ for _, _, images, labels in flow.data.batches(pets, { batch_size = 2, shuffle = 
   print(images.shape[1], images.shape[2], images.dtype)  --> 2	32	uint8
 end
 
+## data.image_folder
+for i, class in ipairs { "cats", "dogs" } do
+  os.execute("mkdir -p pets/" .. class)
+  flow.data.save_image("pets/" .. class .. "/1.png", nd.full({ 3, 40, 30 }, i / 2))
+end
+local pets = flow.data.image_folder("pets", { size = 32, augment = { area = { 0.3, 1 },
+  flip = true, brightness = 0.2 }, dtype = flow.float32, mean = { 0.5 }, std = { 0.25 } })
+print(pets.classes[2], pets.labels)      --> dogs	[0 1]
+for _, _, images in flow.data.batches(pets, { batch_size = 2, shuffle = true }) do
+  print(images.shape[1], images.dtype)   --> 2	float32
+end
+
+## data.load_sound
+flow.data.save_sound("tone.wav", flow.math.sin(nd.arange(800) * 0.3), 8000)
+local sound, rate = flow.data.load_sound("tone.wav", { rate = 16000 })
+print(sound.shape[1], sound.shape[2], rate)  --> 1	1600	16000
+
+## data.mel
+local mel = flow.data.mel(flow.math.sin(nd.arange(1600) * 0.3), 16000, { log = "whisper" })
+print(mel.shape[1], mel.shape[2])        --> 80	10
+
+## data.resample
+local sound = flow.math.sin(nd.arange(441) * 0.1)
+print(#flow.data.resample(sound, 44100, 16000))  --> 160
+
+## data.save_sound
+flow.data.save_sound("tone.wav", flow.math.sin(nd.arange(800) * 0.3), 8000)
+local _, rate = flow.data.load_sound("tone.wav")
+print(rate)                              --> 8000
+
+## data.sound_folder
+for i, class in ipairs { "high", "low" } do
+  os.execute("mkdir -p tones/" .. class)
+  flow.data.save_sound("tones/" .. class .. "/1.wav", flow.math.sin(nd.arange(1600) / i))
+end
+local tones = flow.data.sound_folder("tones", { seconds = 0.1, mel = true })
+for _, _, sounds, labels in flow.data.batches(tones, { batch_size = 2 }) do
+  print(sounds.shape[2], sounds.shape[3], tones.classes[labels[2] + 1])  --> 80	10	low
+end
+
+## data.sounds
+flow.data.save_sound("a.wav", flow.math.sin(nd.arange(1600) * 0.2))
+local sounds = flow.data.sounds({ "a.wav", "a.wav" }, 0.5)
+for _, _, x in flow.data.batches({ sounds }, { batch_size = 2 }) do
+  print(x.shape[1], x.shape[2], x.shape[3])  --> 2	1	8000
+end
+
+## data.webdataset
+for i = 0, 2 do
+  flow.data.save_image(i .. ".jpg", nd.full({ 3, 20, 20 }, i / 2))
+  local file = io.open(i .. ".cls", "w")
+  file:write(i)
+  file:close()
+end
+os.execute("tar -cf pets-000.tar 0.jpg 0.cls 1.jpg 1.cls 2.jpg 2.cls")
+local pets = flow.data.webdataset("pets-{000..000}.tar", { size = 8, columns = { "jpg", "cls" } })
+for _, _, images, classes in flow.data.batches(pets, { batch_size = 3 }) do
+  print(images.shape[2], classes)        --> 8	[0 1 2]
+end
+
 ## data.split
 local set = { { "x", nd.arange(10) }, { "labels", nd.arange(10) % 2 } }
 local train, test = flow.data.split(set, { 0.8, 0.2, seed = 7, by_class = true })
