@@ -196,7 +196,7 @@ end
 local function read_inputs(self, who, kind, t)
   local own, takes_any = inputs.parameters(self._body)
   local list = inputs.read(who, t.inputs, parameters_for(own, t))
-  local n = debug.getinfo(self._body, "u").nparams
+  local n = math.max(#own, debug.getinfo(self._body, "u").nparams)
   if takes_any and kind == "train" and #list > n then
     core.fail("%s: the function of the model takes any number of inputs (...), so which are the "
       .. "loss's is not known: name its parameters", who)
