@@ -100,6 +100,24 @@ describe("what a restricted script reaches", function()
       local count = 0
       for _, array in pairs(net:variables()) do count = count + array.size end
       return { job({ { 1, 2, 3 } }).size, count, net.name }]])
+    assert.same({ 2, 7, 6, true }, box:run [[
+      local flow = require "jfl"
+      local add = flow.global_function { name = "add",
+        inputs = { b = flow.float32 { 1 }, a = flow.float32 { 2 } },
+        body = function(a, b) return a + b end }
+      local net = flow.model("line", function(x, scale) return flow.layers.dense(x, 1) * scale end)
+      local train = net:train { inputs = { x = flow.float32 { 2, 1 }, y = flow.float32 { 2, 1 },
+          scale = flow.float32 { 1 } },
+        loss = function(guess, y) return ((guess - y) ^ 2):mean() end,
+        optimizer = flow.optimizer.SGD(0.1, { momentum = 0 }) }
+      local first = train { scale = { 1 }, x = { { 1 }, { 2 } }, y = { { 2 }, { 4 } } }:item()
+      for _ = 1, 50 do train({ { 1 }, { 2 } }, { 1 }, { { 2 }, { 4 } }) end
+      local sum = add({ 1, 2 }, { 5 })
+      return { sum.size, sum[2], sum[1], train({ { 1 }, { 2 } }, { 1 },
+        { { 2 }, { 4 } }):item() < first }]])
+    assert.is_false(pcall(box.run, box, [[local flow = require "jfl"
+      flow.global_function { name = "any", inputs = { x = flow.float32 { 1 } },
+        body = function(...) return (...) end }]]))
     for _, text in ipairs { "('x'){}", "('x')()", "('float32')(1, {}, 2)" } do
       assert.is_false(pcall(box.run, box, "return " .. text))
     end

@@ -117,6 +117,9 @@ void jf_cross_open(lua_State *inner, jf_box *box);
 void jf_cross_open_front(lua_State *front, jf_box *box);
 /* Pushes the metatable of all wrapped objects in that state. */
 void jf_cross_push_meta(lua_State *L);
+/* parameters(f), in the front end: the names of the parameters of a function of the inner state;
+   nothing for any other. */
+int jf_cross_l_parameters(lua_State *F);
 /* Pushes on inner, in which this must be called, what the value at i of the front end is there. */
 void jf_cross_in(jf_box *box, int i);
 /* The same the other way round, called in the front end. */

@@ -411,6 +411,24 @@ static int call_inner(lua_State *F)
   return n;
 }
 
+int jf_cross_l_parameters(lua_State *F)
+{
+  enum { MOST = 64 };
+  const char *name[MOST];
+  int n = 0;
+  if (lua_tocfunction(F, 1) != call_inner) return 0;
+  lua_getupvalue(F, 1, 1);
+  const jf_pin *p = lua_touserdata(F, -1);
+  lua_State *L = p->box->inner ? p->box->running : NULL;
+  if (!L) return 0;
+  push_pinned(L, p->ref);
+  while (n < MOST && (name[n] = lua_getlocal(L, NULL, n + 1))) n++;
+  lua_pop(L, 1);                         /* the names live as long as the function, which is kept */
+  luaL_checkstack(F, n, crowded);
+  for (int i = 0; i < n; i++) lua_pushstring(F, name[i]);
+  return n;
+}
+
 /* ---- opening ---- */
 
 static void cross_open(lua_State *L, jf_box *box, lua_CFunction gc)

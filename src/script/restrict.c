@@ -52,7 +52,8 @@ static void open_gate(lua_State *L)
   lua_pushliteral(L, "jfl.sandbox.gate");
   lua_call(L, 1, 1);
   lua_getfield(L, -1, "bare");
-  lua_call(L, 0, 0);
+  lua_pushcfunction(L, jf_cross_l_parameters);
+  lua_call(L, 1, 0);
   for (int i = 0; i < N_GATE; i++) lua_getfield(L, -1 - i, part[i]);
   lua_remove(L, -1 - N_GATE);
 }

@@ -202,7 +202,8 @@ local function read_inputs(self, who, kind, t)
   local own, takes_any = self._parameters, false
   if not own then own, takes_any = inputs.parameters(self._body) end
   local list = inputs.read(who, t.inputs, parameters_for(own, t))
-  local n = self._parameters and #own or debug.getinfo(self._body, "u").nparams
+  local n = self._parameters and #own
+    or math.max(#own, debug.getinfo(self._body, "u").nparams)
   if takes_any and kind ~= "predict" and #list > n then
     core.fail("%s: the function of the model takes any number of inputs (...), so which are the "
       .. "loss's is not known: name its parameters", who)

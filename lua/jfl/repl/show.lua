@@ -46,6 +46,7 @@ local function array_text(array, is_inside)
   if is_inside and (#text > SHORT or text:find("\n", 1, true)) then
     return "NdArray " .. shape_of(array)
   end
+  if #text > LONG then return cut(text, LONG) .. "\n" .. paint("detail", shape_of(array)) end
   return text .. "  " .. paint("detail", shape_of(array))
 end
 
@@ -188,7 +189,8 @@ function show.text(value)
   local space = space_text(value)
   if space then return space end
   if not tells_itself(value) then return contents(value, 0, {}) end
-  local text = cut(told(value, false), LONG)
+  local text = told(value, false)
+  if kind_of(value) ~= "array" then text = cut(text, LONG) end
   return PAINTED[type(value)] and paint(PAINTED[type(value)], text) or text
 end
 

@@ -4,6 +4,7 @@
 local allowed = require "jfl.sandbox.allowed"
 local core = require "jfl.core"
 local flow = require "jfl"
+local inputs = require "jfl.job.inputs"
 local methods = require "jfl.op.methods"
 
 local gate = {}
@@ -113,8 +114,10 @@ local function keep(library, names)
   end
 end
 
---- Called once, in the state of a restricted script alone.
-function gate.bare()
+--- Called once, in the state of a restricted script alone. parameters(f) gives the names of the
+-- parameters of a function of the script.
+function gate.bare(parameters)
+  inputs.of_other = parameters
   keep(require "ffi", "cast gc new string")
   keep(debug, "getinfo getlocal getmetatable getupvalue traceback")
   keep(io, "stderr stdout write")

@@ -334,7 +334,8 @@ describe("a model", function()
       .. "arrays by names such as net:variables() gives, got number 7")
     helper.fails(function() b:load {} end, "got an empty table")
     helper.fails(function() b:load(a:variables(), { onyl = "out" }) end,
-      "unknown option 'onyl'; options are path, strict, only; did you mean only?")
+      "unknown option 'onyl'; options are path, strict, only, rename, transpose, skip; "
+        .. "did you mean only?")
   end)
 
   it("loads a part of its variables", function()
@@ -447,7 +448,8 @@ describe("a model", function()
       trainer(net, { loss = function() return 5 end, name = "five" })(X, LABELS)
     end, "loss must give a blob, got number 5")
     flow.clear_default_session()
-    helper.fails(function() return net.weights end, "model 'net' has no 'weights'; it has freeze")
+    helper.fails(function() return net.weights end,
+      "model 'net' has no 'weights'; it has evaluate, freeze")
     helper.fails(function() return net:parameters() end, "; did you mean net:variables()?")
     helper.fails(function() return net.sav end, "; did you mean save?")
     helper.fails(function() predictor(flow.model("n", body))({ 1, 2, 3 }) end, "n-predict: x must "

@@ -41,6 +41,12 @@ describe("a shown value", function()
     assert.equal('"a line\\n"', show.text "a line\n")
   end)
 
+  it("ends with the shape if it is an array that is shown in part", function()
+    local text = show.text(flow.ndarray.zeros { 9, 9, 9, 9, 9 })
+    assert.truthy(text:find(" more bytes%)\n%(9, 9, 9, 9, 9%) float32$"))
+    assert.truthy(#text < 4100)
+  end)
+
   it("is as it stands if it is a text of several lines", function()
     assert.same({ "a\n\tb\n  c" }, { show.text "a\n\tb\n  c\n" })
     assert.equal('{ "a\\nb" }', show.text { "a\nb" })
