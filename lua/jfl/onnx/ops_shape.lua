@@ -28,7 +28,9 @@ end
 ops.ConstantOfShape = { function(n, shape)
   local list, value = n:list(shape, "the shape"), n:attr "value"
   local one = value and value.read() or scalar(0, "float32")
-  if values.count(list) > 2 ^ 31 then n:fail("a tensor of that many elements is too large") end
+  if values.count(list) > 2 ^ 28 then
+    n:fail("the shape must have at most 2^28 elements, got %g", values.count(list))
+  end
   return values.expand(reshape(one, {}), list)
 end, static = { 1 } }
 
