@@ -12,6 +12,7 @@
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
 # make bench-frames  how long the entries take that a game makes in its frames: FRAMES=2000, and
 #                each for SECONDS=0 at least
+# make bench-onnx  predictions of models in ONNX files beside onnxruntime and OpenVINO
 # make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
 # make soak      a mixture of calls for SECONDS=3600, with a curve of memory, descriptors, threads
 #                and files, which must be flat
@@ -305,6 +306,8 @@ bench: all build/bench-copy
 	@build/jfl scripts/bench/vocabulary.lua
 	@build/jfl scripts/bench/memory.lua
 	@build/jfl scripts/bench/compile.lua
+bench-onnx: all
+	@build/jfl scripts/bench/onnx.lua $(or $(FOLDER),build/onnx)
 bench-load: all build/bench-load
 	@build/jfl scripts/bench/load.lua $(LOAD)
 bench-frames: all
@@ -335,7 +338,7 @@ include scripts/package/install.mk
 
 FORCE:
 .PHONY: all emulated products objects tests fuzzer fuzz soak mutants demo test test-landing test-deep map \
-  bench bench-load bench-frames golden doc kernels lint config clean FORCE
+  bench bench-load bench-frames bench-onnx golden doc kernels lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(C_TESTS:%.c=$O/%.d) \
   $(addprefix $O/spec/fuzz/,fuzz.d targets.d world.d)

@@ -48,25 +48,6 @@ static int l_file_open(lua_State *L)
   return file_push(L, jf_need_string(L, 1, "file_open", "path"), JF_READ | JF_WAIT);
 }
 
-/* Opens a file below a folder to read; -1 with errno. No path leads out of the folder, through a
-   link neither. */
-static int open_within(const char *folder, const char *path)
-{
-  jf_reach *r = jf_reach_new();
-  if (!r) return errno = ENOMEM, -1;
-  int fd = jf_reach_open(r, folder, JF_READ);
-  if (!fd) {
-    const jf_reach *before = jf_reach_set(r);
-    fd = jf_open(JF_HERE, path, JF_READ);
-    const int e = errno;
-    jf_reach_set(before);
-    errno = e;
-  }
-  const int e = errno;
-  jf_reach_drop(r);
-  return errno = e, fd;
-}
-
 /* file_open_within(folder, path): to read, by a path that a stranger wrote. nil, why: it is not
    there or leads out of the folder. */
 static int l_file_open_within(lua_State *L)
@@ -74,7 +55,7 @@ static int l_file_open_within(lua_State *L)
   const char *folder = jf_need_string(L, 1, "file_open_within", "folder");
   const char *path = jf_need_string(L, 2, "file_open_within", "path");
   jf_holder *h = jf_push_holder(L, close_file);
-  const int fd = open_within(folder, path);
+  const int fd = jf_open_within(folder, path);
   if (fd >= 0) return h->p = (void *)((intptr_t)fd + 1), 1;
   if (errno != EACCES) return file_fail(L, errno);
   lua_pushnil(L);

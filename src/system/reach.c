@@ -3,6 +3,7 @@
    calls and whatever that function does with the paths that it is given. */
 #include "system/raw.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,22 @@ const jf_reach *jf_reach_set(const jf_reach *r)
   const jf_reach *before = mine;
   mine = r;
   return before;
+}
+
+int jf_open_within(const char *folder, const char *path)
+{
+  jf_reach *r = jf_reach_new();
+  if (!r) return errno = ENOMEM, -1;
+  int fd = jf_reach_open(r, folder, JF_READ);
+  if (!fd) {
+    const jf_reach *before = jf_reach_set(r);
+    fd = jf_open(JF_HERE, path, JF_READ);
+    jf_reach_set(before);
+  }
+  const int e = errno;
+  jf_reach_close(r);
+  jf_reach_drop(r);
+  return errno = e, fd;
 }
 
 /* What EACCES means to a thread that may open any file; NULL: what the system says. */

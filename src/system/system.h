@@ -238,6 +238,9 @@ void jf_reach_drop(jf_reach *r);
 void jf_reach_close(jf_reach *r);
 /* Gives the thread that reach, NULL: none, and returns the one before. */
 const jf_reach *jf_reach_set(const jf_reach *r);
+/* Opens a file below a folder to read it, by a path that a stranger wrote: one that leads out of
+   the folder, through a link too, is EACCES. */
+int jf_open_within(const char *folder, const char *path);
 /* What errno means, as a text; of EACCES also what the thread may open. */
 const char *jf_trouble(int e);
 /* Sets what EACCES means to threads that may open any file, where a wall keeps the process from

@@ -1,13 +1,14 @@
 -- The ops that take the place of patterns, in a domain of jfl's own, which no file has.
 local call = require "jfl.op.call"
 local core = require "jfl.core"
+local maths = require "jfl.onnx.ops_math"
 local values = require "jfl.onnx.values"
 
 local op, reshape = call.op, values.reshape
 
 local ops = {}
 
-function ops.Gelu(_, x) return op.gelu_tanh(x) end
+function ops.Gelu(_, x) return maths.by_rows(op.gelu_tanh, x) end
 
 -- x (..., size) times a matrix, plus a line.
 function ops.Linear(n, x, w, b)
@@ -16,10 +17,9 @@ function ops.Linear(n, x, w, b)
     n:fail("x (..., %d) must have rows for the weights, got a last extent of %s", w.shape[1],
       tostring(s[#s]))
   end
-  local y = op.matmul(reshape(x, { values.count(s, 1, #s - 1), s[#s] }), w)
   local shape = { unpack(s) }
   shape[#s] = w.shape[2]
-  return reshape(op.bias_add(y, b), shape)
+  return values.of_rows(op.bias_add(op.matmul(values.rows(x), w), b), shape)
 end
 
 -- ---- attention ----
@@ -73,7 +73,20 @@ local function factored(n, k, factor)
   return 1, values.transpose(op.multiply(values.transpose(k, turn), factor), turn)
 end
 
-function ops.Attention(n, q, k, v, mask, factor)
+-- The queries, and their factor as a number; either may be the first of the two.
+local function queries(n, q, factor)
+  if factor == nil then return q, 1 end
+  for _, each in ipairs { { q, factor }, { factor, q } } do
+    if values.is_known(each[2]) and values.count(each[2].shape) == 1 then
+      return each[1], n:number(each[2], "a factor")
+    end
+  end
+  return op.multiply(q, factor), 1
+end
+
+function ops.Attention(n, q, k, v, mask, factor, factor_q)
+  local times
+  q, times = queries(n, q, factor_q)
   if n:attr "swapped" then k = values.transpose(k, { 0, 2, 1, 3 }) end
   local scale, rank = product_of(n), #q.shape
   local more
@@ -82,7 +95,7 @@ function ops.Attention(n, q, k, v, mask, factor)
     k = reshape(k, { s[1], s[2], t[#t - 1], t[#t] })
   end
   more, k = factored(n, k, factor)
-  scale = scale * more
+  scale = scale * more * times
   local known = mask and core.type(mask) == "array"
   if not fits(q, k, v) or mask and #mask.shape > 4 then
     return by_products(q, k, v, mask, scale)

@@ -11,6 +11,12 @@ local FLOATS = { float32 = true, float64 = true, float16 = true, bfloat16 = true
 
 -- ---- one input ----
 
+--- What an op of one input gives, worked on rows where x was made of them.
+function ops.by_rows(f, x)
+  if not values.has_rows(x) then return (f(x)) end
+  return values.of_rows(f(values.rows(x)), x.shape)
+end
+
 for onnx, own in pairs {
   Abs = "abs", Acos = "acos", Acosh = "acosh", Asin = "asin", Asinh = "asinh", Atan = "atan",
   Atanh = "atanh", Ceil = "ceil", Cos = "cos", Cosh = "cosh", Erf = "erf", Exp = "exp",
@@ -20,7 +26,7 @@ for onnx, own in pairs {
   Softsign = "softsign", Sqrt = "sqrt", Tan = "tan", Tanh = "tanh", IsNaN = "isnan",
 } do
   ops[onnx] = function(_, x)
-    local y = op[own](x)
+    local y = ops.by_rows(op[own], x)
     if own:find "^is" or own == "logical_not" then return y end
     return cast(y, x.dtype)
   end
@@ -68,13 +74,12 @@ function ops.Shrink(n, x)
 end
 
 function ops.Gelu(n, x)
-  if n:attr("approximate", "none") == "tanh" then return op.gelu_tanh(x) end
-  return op.gelu(x)
+  return ops.by_rows(n:attr("approximate", "none") == "tanh" and op.gelu_tanh or op.gelu, x)
 end
 
 function ops.Swish(n, x)
   local alpha = n:attr("alpha", 1)
-  if alpha == 1 then return op.silu(x) end
+  if alpha == 1 then return ops.by_rows(op.silu, x) end
   return op.multiply(x, op.sigmoid(op.multiply(x, alpha)))
 end
 
@@ -114,8 +119,23 @@ end
 
 -- ---- two inputs ----
 
-for onnx, own in pairs { Add = "add", Sub = "subtract", Mul = "multiply", Div = "divide" } do
+for onnx, own in pairs { Sub = "subtract", Mul = "multiply", Div = "divide" } do
   ops[onnx] = function(_, a, b) return cast(op[own](a, b), a.dtype) end
+end
+
+local function same_shape(a, b)
+  local s, t = a.shape, b.shape
+  for i = 1, math.max(#s, #t) do
+    if s[i] ~= t[i] then return false end
+  end
+  return true
+end
+
+function ops.Add(_, a, b)
+  if (values.has_rows(a) or values.has_rows(b)) and same_shape(a, b) then
+    return values.of_rows(op.add(values.rows(a), values.rows(b)), a.shape)
+  end
+  return cast(op.add(a, b), a.dtype)
 end
 
 for onnx, own in pairs { And = "logical_and", Or = "logical_or", Xor = "logical_xor",
@@ -215,8 +235,29 @@ local function by(own, path)
 end
 
 ops.ReduceSum = reduction(13, by "reduce_sum")
-for onnx, own in pairs { Max = "reduce_max", Min = "reduce_min", Prod = "reduce_prod" } do
-  ops["Reduce" .. onnx] = reduction(18, by(own))
+ops.ReduceProd = reduction(18, by "reduce_prod")
+
+-- The number that is less than all others of a dtype, or larger.
+local LEAST = { int8 = -2 ^ 7, uint8 = 0, int32 = -2 ^ 31, int64 = -2 ^ 63 }
+local MOST = { int8 = 2 ^ 7 - 1, uint8 = 2 ^ 8 - 1, int32 = 2 ^ 31 - 1, int64 = 2 ^ 63 - 1024 }
+
+-- The extents that are left of a shape.
+local function left_of(shape, o)
+  local out, gone = {}, {}
+  for _, axis in ipairs(o.axis) do gone[axis + 1] = true end
+  for i, extent in ipairs(shape) do
+    if not gone[i] then out[#out + 1] = extent elseif o.keepdims then out[#out + 1] = 1 end
+  end
+  return out
+end
+
+for onnx, own in pairs { Max = { "reduce_max", LEAST, -math.huge },
+  Min = { "reduce_min", MOST, math.huge } } do
+  local reduce = by(own[1])
+  ops["Reduce" .. onnx] = reduction(18, function(x, o, whole)
+    if values.count(x.shape) > 0 then return reduce(x, o, whole) end
+    return values.expand(scalar(own[2][x.dtype] or own[3], x.dtype), left_of(x.shape, o))
+  end)
 end
 for onnx, path in pairs { L1 = "math.reduce_l1", L2 = "math.reduce_euclidean_norm",
   LogSumExp = "math.reduce_logsumexp" } do
@@ -293,10 +334,21 @@ function ops.Gemm(n, a, b, c)
   return cast(op.add(y, c), dtype)
 end
 
+-- Whether an equation leaves no axis: it says so, or each of its letters occurs twice.
+local function gives_number(equation)
+  if equation:find "%->" then return equation:find "%->%s*$" ~= nil end
+  local counts = {}
+  for letter in equation:gmatch "%a" do counts[letter] = (counts[letter] or 0) + 1 end
+  for _, count in pairs(counts) do
+    if count == 1 then return false end
+  end
+  return not equation:find("...", 1, true)
+end
+
 function ops.Einsum(n, ...)
   local equation = n:need "equation"
   local y = values.flow("op.products", "einsum")(equation, { ... })
-  return equation:find "%->%s*$" and values.reshape(y, {}) or y
+  return #y.shape == 1 and gives_number(equation) and values.reshape(y, {}) or y
 end
 
 return ops

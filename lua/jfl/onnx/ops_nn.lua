@@ -94,17 +94,27 @@ function ops.ConvTranspose(n, x, w, b)
   return b and op.bias_add(y, b) or y
 end
 
--- A pool over one, two or three axes.
-local function pool(kind, x, o, count)
-  if count == 2 then return op[kind .. "_pool2d"](x, o) end
-  return flow("op.pools", ("nn.%s_pool%dd"):format(kind, count))(x, o)
-end
-
 -- How many windows there are along an axis: the last one may be a part, but begins inside.
 local function pool_cells(extent, w, i, ceil)
   local all = extent + w.pads[2 * i - 1] + w.pads[2 * i] - (w.kernel[i] - 1) * w.dilations[i] - 1
   local cells = (ceil and math.ceil or math.floor)(all / w.strides[i]) + 1
   if ceil and (cells - 1) * w.strides[i] >= extent + w.pads[2 * i - 1] then cells = cells - 1 end
+  return cells
+end
+
+-- A pool over one, two or three axes, without windows that begin behind the input.
+local function pool(kind, x, w, ceil, cells)
+  local count = #cells
+  local o = { ksize = w.kernel, strides = w.strides, padding = w.pads, ceil_mode = ceil }
+  local y = count == 2 and op[kind .. "_pool2d"](x, o)
+    or flow("op.pools", ("nn.%s_pool%dd"):format(kind, count))(x, o)
+  for i = 1, ceil and count or 0 do y = values.slice(y, i + 1, 0, cells[i]) end
+  return y
+end
+
+local function all_cells(x, w, ceil)
+  local cells = {}
+  for i = 1, #w.kernel do cells[i] = pool_cells(x.shape[i + 2], w, i, ceil) end
   return cells
 end
 
@@ -139,7 +149,8 @@ local function has_distance(w)
 end
 
 function ops.MaxPool(n, x)
-  local count, dtype = check_rank(n, x, 3), x.dtype
+  local dtype = x.dtype
+  check_rank(n, x, 3)
   if n:wants(2) then n:fail("its second result, the places, is not there") end
   local w, ceil = window_of(n, x, n:need "kernel_shape"), n:flag "ceil_mode"
   if dtype == "int8" or dtype == "uint8" then x = cast(x, "float32") end
@@ -150,8 +161,7 @@ function ops.MaxPool(n, x)
       return y
     end), dtype)
   end
-  return cast(pool("max", x, { ksize = w.kernel, strides = w.strides, padding = w.pads,
-    ceil_mode = ceil }, count), dtype)
+  return cast(pool("max", x, w, ceil, all_cells(x, w, ceil)), dtype)
 end
 
 local function sum_of(parts)
@@ -163,7 +173,7 @@ end
 function ops.AveragePool(n, x)
   local count = check_rank(n, x, 3)
   local w, ceil = window_of(n, x, n:need "kernel_shape"), n:flag "ceil_mode"
-  local sides, inside = { 0, 0, 0, 0 }, n:flag "count_include_pad"
+  local sides, inside, cells = { 0, 0, 0, 0 }, n:flag "count_include_pad", all_cells(x, w, ceil)
   if inside then
     for i = 1, 2 * count do sides[i + 4], w.pads[i] = w.pads[i], 0 end
     x = shapes.pad(n, x, sides, "constant", 0)
@@ -172,8 +182,7 @@ function ops.AveragePool(n, x)
     local one = op.add(op.multiply(x, 0), 1)
     return op.divide(by_cells(n, x, w, 0, ceil, sum_of), by_cells(n, one, w, 0, ceil, sum_of))
   end
-  return pool("avg", x, { ksize = w.kernel, strides = w.strides, padding = w.pads,
-    ceil_mode = ceil }, count)
+  return pool("avg", x, w, ceil, cells)
 end
 
 function ops.LpPool(n, x)
@@ -278,7 +287,13 @@ function ops.LayerNormalization(n, x, scale, bias)
   local fits = is_like_rows(scale, x, axis) and is_like_rows(bias, x, axis)
   local rows = { axis = axis, epsilon = epsilon, gamma = fits and scale or nil,
     beta = fits and bias or nil }
-  local y = require("jfl.op.norms").rows(x, rows)
+  local y
+  if axis == #x.shape - 1 and values.has_rows(x) then
+    rows.axis = 1
+    y = values.of_rows(require("jfl.op.norms").rows(values.rows(x), rows), x.shape)
+  else
+    y = require("jfl.op.norms").rows(x, rows)
+  end
   if not fits then y = scaled(y, scale, bias) end
   if not n:wants(2) and not n:wants(3) then return y end
   local axes = {}

@@ -47,22 +47,46 @@ function ops.DynamicQuantizeLinear(_, x)
     cast(zero, "uint8")
 end
 
-local function centred(x, zero, rank)
+-- x without its zero point, which may be one for each index of an axis.
+local function centred(x, zero, axis)
   local y = cast(x, "float64")
   if zero == nil then return y end
-  local count = values.count(zero.shape)
-  local shape = {}
-  if count > 1 then shape = rank and { count, 1 } or { count } end
-  return op.subtract(y, cast(reshape(zero, count == 1 and {} or shape), "float64"))
+  local count, shape = values.count(zero.shape), {}
+  if count > 1 then
+    shape = values.ones(#x.shape)
+    shape[axis] = count
+  end
+  return op.subtract(y, cast(reshape(zero, shape), "float64"))
+end
+
+-- Products of numbers of few bits, as products of the numbers that they stand for.
+function ops.QLinearMatMul(n, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero)
+  local y = flow("op.products", "matmul")(ops.DequantizeLinear(n, a, a_scale, a_zero),
+    ops.DequantizeLinear(n, b, b_scale, b_zero))
+  return ops.QuantizeLinear(n, y, y_scale, y_zero)
+end
+
+function ops.QLinearConv(n, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b)
+  local each = values.count(w_scale.shape) > 1 and { w.shape[1], 1, 1, 1 } or {}
+  local f = op.multiply(cast(centred(w, w_zero, 1), "float32"), reshape(w_scale, each))
+  local y = nn.Conv(n, ops.DequantizeLinear(n, x, x_scale, x_zero), f)
+  if b then
+    local unit = op.multiply(reshape(x_scale, {}), w_scale)
+    y = op.add(y, reshape(op.multiply(cast(b, "float32"), unit),
+      { 1, values.count(b.shape), 1, 1 }))
+  end
+  return ops.QuantizeLinear(n, y, y_scale, y_zero)
 end
 
 function ops.MatMulInteger(_, a, b, zero_a, zero_b)
-  local y = flow("op.products", "matmul")(centred(a, zero_a, true), centred(b, zero_b))
+  local y = flow("op.products", "matmul")(centred(a, zero_a, #a.shape - 1),
+    centred(b, zero_b, #b.shape))
   return cast(y, "int32")
 end
 
 function ops.ConvInteger(n, x, w, zero_x, zero_w)
-  local y = nn.Conv(n, cast(centred(x, zero_x), "float32"), cast(centred(w, zero_w), "float32"))
+  local y = nn.Conv(n, cast(centred(x, zero_x, 2), "float32"),
+    cast(centred(w, zero_w, 1), "float32"))
   return cast(y, "int32")
 end
 

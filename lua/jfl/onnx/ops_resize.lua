@@ -17,7 +17,10 @@ local PLACES = {
   pytorch_half_pixel = function(i, _, m, r)
     return m > 1 and (i + 0.5) / r.scale - 0.5 or 0
   end,
-  align_corners = function(i, n, m) return m > 1 and i * (n - 1) / (m - 1) or 0 end,
+  align_corners = function(i, n, _, r)
+    local length = r.scale * n
+    return length > 1 and i * (n - 1) / (length - 1) or 0
+  end,
   asymmetric = function(i, _, _, r) return i / r.scale end,
   tf_half_pixel_for_nn = function(i, _, _, r) return (i + 0.5) / r.scale end,
   tf_crop_and_resize = function(i, n, m, r)
@@ -145,6 +148,7 @@ local function own_op(n, x, axes, to, mode, places)
   for i, axis in ipairs(axes) do
     if axis < 2 and to[i].size ~= x.shape[axis + 1] then return nil end
     if to[i].scale * x.shape[axis + 1] ~= to[i].size then return nil end
+    if to[i].size == 1 and places == "pytorch_half_pixel" then return nil end
   end
   local rounds = n:attr("nearest_mode", "round_prefer_floor")
   local plain = mode == "nearest" and places == "asymmetric" and rounds == "floor"

@@ -28,7 +28,9 @@ end
 ops.ConstantOfShape = { function(n, shape)
   local list, value = n:list(shape, "the shape"), n:attr "value"
   local one = value and value.read() or scalar(0, "float32")
-  if values.count(list) > 2 ^ 31 then n:fail("a tensor of that many elements is too large") end
+  if values.count(list) > 2 ^ 28 then
+    n:fail("the shape must have at most 2^28 elements, got %g", values.count(list))
+  end
   return values.expand(reshape(one, {}), list)
 end, static = { 1 } }
 
@@ -54,6 +56,19 @@ ops.Range = { function(n, start, limit, delta)
   for i = 1, count do list[i] = from + (i - 1) * step end
   return values.array(list, start.dtype)
 end, static = { 1, 2, 3 } }
+
+-- The windows of signals: sums of cosines.
+for name, shares in pairs { HannWindow = { 0.5, 0.5, 0 }, HammingWindow = { 25 / 46, 21 / 46, 0 },
+  BlackmanWindow = { 0.42, 0.5, 0.08 } } do
+  ops[name] = { function(n, size)
+    local count, list = n:number(size, "the size"), {}
+    local turn = 2 * math.pi / (n:flag("periodic", true) and count or count - 1)
+    for i = 0, count - 1 do
+      list[i + 1] = shares[1] - shares[2] * math.cos(i * turn) + shares[3] * math.cos(2 * i * turn)
+    end
+    return values.array(list, (maths.dtype_of(n, n:attr("output_datatype", 1))))
+  end, static = { 1 } }
+end
 
 function ops.EyeLike(n, x)
   local rows, columns, k = x.shape[1], x.shape[2], n:attr("k", 0)
@@ -411,7 +426,8 @@ end
 function ops.SpaceToDepth(n, x)
   local s, b = x.shape, n:need "blocksize"
   x = reshape(x, { s[1], s[2], s[3] / b, b, s[4] / b, b })
-  return reshape(values.transpose(x, { 0, 3, 5, 1, 2, 4 }),
+  local order = n:attr("mode", "DCR") == "CRD" and { 0, 1, 3, 5, 2, 4 } or { 0, 3, 5, 1, 2, 4 }
+  return reshape(values.transpose(x, order),
     { s[1], s[2] * b * b, s[3] / b, s[4] / b })
 end
 

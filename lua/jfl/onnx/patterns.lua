@@ -59,16 +59,19 @@ local function scaled(x, name)
   return any({ "Mul", x, known(name) }, { "Div", x, known(name .. "_divisor") }, x)
 end
 
--- A factor of k may depend on shapes; one of q may stay where it is.
+-- Factors may depend on shapes; then they are known when a job is described.
 local FACTORED = any(scaled(KEYS, "scale_k"), { "Mul", KEYS, "factor" })
+local QUERIES = any({ "Mul", "q", known "scale_q" }, { "Div", "q", known "scale_q_divisor" },
+  { "Mul", "q", "factor_q" }, "q")
 
-local SCORES = scaled({ "MatMul", scaled("q", "scale_q"), FACTORED }, "scale")
+local SCORES = scaled({ "MatMul", QUERIES, FACTORED }, "scale")
 
 local function attended(scores)
   local weights = { "Softmax", scores, attrs = { axis = -1 } }
   return { "MatMul", any(weights, { "Where", { "IsNaN", weights }, 0, weights }), "v" }
 end
 
+local ATTENDED = { "q", "k", "v", "mask", "factor", "factor_q" }
 local SCALES = { "scale_q", "scale_q_divisor", "scale_k", "scale_k_divisor", "scale",
   "scale_divisor", "swapped", "reshaped" }
 
@@ -100,10 +103,10 @@ return {
     make = { op = "RMSNormalization", inputs = { "x", "scale" },
       attrs = { epsilon = "epsilon" } } },
   { name = "attention with a mask", find = attended { "Add", SCORES, "mask" },
-    make = { op = "Attention", domain = "jfl", inputs = { "q", "k", "v", "mask", "factor" },
+    make = { op = "Attention", domain = "jfl", inputs = ATTENDED,
       attrs = SCALES }, fixed = { "mask" } },
   { name = "attention", find = attended(SCORES),
-    make = { op = "Attention", domain = "jfl", inputs = { "q", "k", "v", "mask", "factor" },
+    make = { op = "Attention", domain = "jfl", inputs = ATTENDED,
       attrs = SCALES } },
   { name = "rotary embedding", find = ROTATED,
     make = { op = "Rotary", domain = "jfl", inputs = { "x", "cosine", "sine" } },

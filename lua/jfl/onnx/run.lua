@@ -10,6 +10,8 @@ local values = require "jfl.onnx.values"
 
 local run = {}
 
+local MOST_NODES = 1000000       -- described in one body, those of all steps of loops
+
 -- ---- values by name ----
 
 -- The value of a name in a graph or one around it. known: it is wanted as an array.
@@ -95,6 +97,10 @@ function describe(state, graph, given, outer)
   for _, node in ipairs(graph.nodes) do
     local entry, why = ops.find(node)
     if not entry then core.fail("%s: %s: %s", state.path, model.text_of(node), why) end
+    state.count = (state.count or 0) + 1
+    if state.count > MOST_NODES then
+      core.fail("%s: its loops must have at most %d nodes in all steps", state.path, MOST_NODES)
+    end
     local results = results_of(state, scope, node, entry)
     for i, name in ipairs(node.outputs) do
       if name ~= "" then

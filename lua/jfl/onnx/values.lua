@@ -99,6 +99,28 @@ function values.expand(x, shape)
   return (op.broadcast_to(x, { shape = shape }))
 end
 
+-- ---- rows ----
+
+-- The rows (..., size) as (rows, size) of tensors that were made so, by the tensors.
+local rows_of = setmetatable({}, { __mode = "k" })
+
+--- A tensor of rows under another shape, whose rows values.rows finds again: what follows a product
+-- works on the rows too, so that it can become one step with it.
+function values.of_rows(rows, shape)
+  local x = values.reshape(rows, shape)
+  if core.type(x) == "blob" then rows_of[x] = rows end
+  return x
+end
+
+--- Whether a tensor was made of rows.
+function values.has_rows(x) return rows_of[x] ~= nil end
+
+--- A tensor's rows along its last axis.
+function values.rows(x)
+  local s = x.shape
+  return rows_of[x] or values.reshape(x, { values.count(s, 1, #s - 1), s[#s] })
+end
+
 function values.transpose(x, perm)
   local plain = true
   for i, axis in ipairs(perm) do plain = plain and axis == i - 1 end

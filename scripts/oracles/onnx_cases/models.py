@@ -70,7 +70,7 @@ def export(name, module, batches, opset, dynamo=False):
 
 
 def pictures(*sizes):
-    return [[torch.randn(n, 3, 16, 16)] for n in sizes]
+    return [[torch.randn(n, 3, 12, 12)] for n in sizes]
 
 
 def words(*sizes):
@@ -81,8 +81,8 @@ class Recurrent(torch.nn.Module):
     def __init__(self, kind):
         super().__init__()
         self.words = torch.nn.Embedding(40, 6)
-        self.rnn = kind(6, 8, num_layers=2, bidirectional=True, batch_first=True)
-        self.out = torch.nn.Linear(16, 3)
+        self.rnn = kind(6, 4, num_layers=2, bidirectional=True, batch_first=True)
+        self.out = torch.nn.Linear(8, 3)
 
     def forward(self, x):
         return self.out(self.rnn(self.words(x))[0][:, -1])
@@ -92,8 +92,8 @@ class Bert(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.bert = transformers.BertModel(transformers.BertConfig(
-            vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-            intermediate_size=32, max_position_embeddings=16,
+            vocab_size=40, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+            intermediate_size=12, max_position_embeddings=16,
             attn_implementation="eager"))
 
     def forward(self, ids, mask):
@@ -105,7 +105,7 @@ class Gpt(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.gpt = transformers.GPT2LMHeadModel(transformers.GPT2Config(
-            vocab_size=40, n_embd=16, n_layer=1, n_head=2, n_positions=16))
+            vocab_size=40, n_embd=8, n_layer=1, n_head=2, n_positions=16))
 
     def forward(self, ids):
         return self.gpt(input_ids=ids, use_cache=False).logits
@@ -150,7 +150,7 @@ def main():
         torch.nn.Conv2d(3, 8, 3, 2, 1), torch.nn.ReLU6(), models.mobilenetv2.InvertedResidual(
             8, 8, 1, 2), torch.nn.Hardswish(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
     export("mobilenet", drawn(mobile), pictures(1, 4), 9)
-    vit = models.VisionTransformer(16, 8, 1, 2, 16, 24, num_classes=5)
+    vit = models.VisionTransformer(12, 6, 1, 2, 8, 12, num_classes=5)
     export("vit", drawn(vit), pictures(2), None, dynamo=True)
     mask = torch.ones(2, 8, dtype=torch.long)
     mask[1, 5:] = 0

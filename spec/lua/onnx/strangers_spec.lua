@@ -147,6 +147,26 @@ describe("a stranger's ONNX file", function()
     fails("it must have 24 bytes in 'w.bin', got 25", outside("w.bin", { length = "25" }))
   end)
 
+  it("is read in a box, from the folder of the box", function()
+    local entries = { { key = "location", value = "w.bin" }, { key = "offset", value = "8" } }
+    write(folder .. "/w.bin", ("\0"):rep(8) .. core.bytes(core.from_table({ 1, 2, 3, 4, 5, 6 },
+      "float32")))
+    model({ node("Add", { "x", "w" }, { "y" }) }, { initializer = { { name = "w",
+      dims = { 2, 3 }, data_type = 1, data_location = 1, external_data = entries } } })
+    local box = flow.sandbox { read = folder }
+    local sum = box:run [[
+      local flow = require "jfl"
+      local net = flow.onnx.load("m.onnx")
+      local job = flow.global_function { name = "sum", inputs = { { "x",
+        flow.typing.Numpy.Placeholder({ 2, 3 }) } }, returns = flow.typing.Numpy,
+        body = function(x) return net(x) end }
+      return job(flow.ndarray.ones { 2, 3 }):sum()
+    ]]
+    assert.equal(27, sum)
+    local refused = 'require("jfl").onnx.load "/etc/passwd"'
+    assert.error_matches(function() box:run(refused) end, "/etc/passwd: Permission denied")
+  end)
+
   it("is refused where functions have no end", function()
     local own = { name = "F", domain = "d", input = { "a" }, output = { "b" },
       node = { { op_type = "F", domain = "d", input = { "a" }, output = { "b" } } } }
@@ -229,7 +249,7 @@ describe("a stranger's ONNX file", function()
     local text = read "spec/lua/onnx/cases/mlp.onnx"
     local refused = 0
     for i = 1, 400 do
-      local at, changed = random(#text) + 1, nil
+      local at, changed = random(#text) + 1
       if i % 4 == 0 then changed = text:sub(1, at)
       else changed = text:sub(1, at - 1) .. string.char(random(256)) .. text:sub(at + 1) end
       local path = write(folder .. "/changed.onnx", changed)
