@@ -12,6 +12,7 @@ local variables = require "jfl.checkpoint.variables"
 local onnx = {}
 
 local WHO = "onnx.export"
+local KINDS = { inputs = "an input", outputs = "a result" }
 
 -- ---- names ----
 
@@ -47,6 +48,7 @@ end
 local function own_names(parts)
   local names, taken = {}, {}
   for _, value in ipairs(parts.inputs) do taken[value.name] = true end
+  for _, value in ipairs(parts.variables) do taken[value.name] = true end
   for i, path in ipairs(parts.paths) do
     local name = (path == "" or path:find("^[%d.]+$")) and parts.results[i].name or path
     local free, n = name, 1
@@ -62,14 +64,16 @@ end
 local function names_of(o, parts)
   local inputs, taken = {}, {}
   for i, value in ipairs(parts.inputs) do inputs[i] = value.name end
+  for _, value in ipairs(parts.variables) do taken[value.name] = "a variable" end
   local names = { inputs = chosen("input_names", o.input_names, inputs),
     outputs = chosen("output_names", o.output_names, own_names(parts)) }
-  for _, list in ipairs { names.inputs, names.outputs } do
-    for _, name in ipairs(list) do
+  for _, what in ipairs { "inputs", "outputs" } do
+    for _, name in ipairs(names[what]) do
       if taken[name] then
-        core.fail("%s: inputs and results must have different names, got '%s' twice", WHO, name)
+        core.fail("%s: inputs and results must have names of their own, got '%s' for %s and %s",
+          WHO, name, taken[name], KINDS[what])
       end
-      taken[name] = true
+      taken[name] = KINDS[what]
     end
   end
   return names

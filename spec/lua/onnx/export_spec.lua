@@ -216,6 +216,19 @@ describe("an ONNX file of a job", function()
     end)
   end)
 
+  it("has results that are variables, under other names", function()
+    with_path(function(path)
+      local arrays = { x = flow.ndarray.ones({ 4, 1, 2, 3 }) }
+      local job = dense_job { returns = tp.Dict(tp.Numpy), body = function(x)
+        local w = flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+        return { w = w, x = x }
+      end }
+      flow.onnx.export(job, path)
+      assert.equal("w_2 = Identity(w)\nx_2 = Identity(x)", listing(path))
+      assert.same({ { 1, 1 } }, { results_of(path, { inputs = { { "x" } } }, arrays)[1]:totable() })
+    end)
+  end)
+
   it("keeps numbers in a file of their own where that is asked for", function()
     with_path(function(path, folder)
       local function make(seed)
@@ -368,7 +381,9 @@ describe("onnx.export", function()
     fails(job, { input_names = { "a", "b" } }, "input_names must hold 1 name (x), got 2")
     fails(job, { input_names = { y = "a" } }, "input_names must name x, got 'y'")
     fails(job, { output_names = { "" } }, "output_names must hold texts that are not empty")
-    fails(job, { output_names = { "x" } }, "must have different names, got 'x' twice")
+    fails(job, { output_names = { "x" } },
+      "must have names of their own, got 'x' for an input and a result")
+    fails(job, { input_names = { "out-bias" } }, "got 'out-bias' for a variable and an input")
     fails(job, { external_data = 1 }, "external_data must be a boolean, got number 1")
     helper.fails(function() flow.onnx.export(job, "/nowhere/at/all.onnx") end, "onnx.export: ")
     assert.is_false(exists("unused"))
