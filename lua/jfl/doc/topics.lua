@@ -193,7 +193,7 @@ topics.absent = {
   { trainable = false } keeps a variable as it is.]] },
   { "onnx torchscript pytorch torch keras tensorflow", [[
   jfl reads .safetensors files (flow.checkpoint.load), numpy's .npy and .npz and OneFlow's
-  checkpoints; PyTorch's can be saved as safetensors there. The guide has tables for those who
+  checkpoints, and what PyTorch's save writes. The guide has tables for those who
   come from PyTorch and Keras.]] },
   { "int16 complex complex64 string bool", [[
   There are the dtypes float32, float64, float16, bfloat16, int8, uint8, int32 and int64.]] },

@@ -286,7 +286,11 @@ model.model = args.define("model", "A network that owns its variables and makes 
       core.fail("model: share must be a model, got %s", args.describe(o.share))
     end
     return setmetatable({ _name = o.name, _body = o.body, _share = o.share or false, _path = false,
-      _within = trace.current ~= false, _by = job.definer(), _parts = {}, _has = {} }, Model)
+      _within = trace.current ~= false, _by = job.definer(), _parts = {}, _has = {},
+      _description = false }, Model)
   end)
+
+--- Says in a text which network a model is; its checkpoints keep that.
+function model.describe(self, text) rawset(self, "_description", text) end
 
 return model
