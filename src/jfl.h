@@ -984,15 +984,18 @@ JFL_API jfl_status jfl_checkpoint_submit(jfl_session *s, const char *path, int o
 /* Writes n arrays under their names, in the same way, and no state of a run. */
 JFL_API jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *const *names,
                                         jfl_array *const *values, int n);
-/* The same in shards: path/model-00001-of-00003.safetensors and so on, each of at most so many
+/* The same with notes and, unless shard_bytes is 0, in shards as those of
+   jfl_checkpoint_save_shards. */
+JFL_API jfl_status jfl_checkpoint_write_notes(const char *path, int overwrite,
+                                              uint64_t shard_bytes, const char *const *names,
+                                              jfl_array *const *values, int n,
+                                              const jfl_note *notes, int n_note);
+/* The session in shards: path/model-00001-of-00003.safetensors and so on, each of at most so many
    bytes of numbers unless one tensor has more, and path/model.safetensors.index.json, which says
-   what each has. The path must be free; it is there when all is. */
+   what each has. The path must be free; it is there when all is. shard_bytes 0: one file. */
 JFL_API jfl_status jfl_checkpoint_save_shards(jfl_session *s, const char *path,
                                               uint64_t shard_bytes, const jfl_note *notes,
                                               int n_note);
-JFL_API jfl_status jfl_checkpoint_write_shards(const char *path, uint64_t shard_bytes,
-                                               const char *const *names,
-                                               jfl_array *const *values, int n);
 /* Removes a checkpoint that jfl wrote, or what a save to it that was cut short has left. A
    directory that holds anything else, or that is being saved to, is JFL_ESTATE and stays as it
    is. */

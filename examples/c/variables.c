@@ -161,7 +161,7 @@ static void save_in_shards(void)
   jfl_session *s = session_with_variables();
   jfl_array *value[] = { numbers(4, 2), numbers(1, 2) };
   check(jfl_checkpoint_save_shards(s, "model", 32, NULL, 0));
-  check(jfl_checkpoint_write_shards("weights", 32, name, value, 2));     /* without a session */
+  check(jfl_checkpoint_write_notes("weights", 0, 32, name, value, 2, NULL, 0));
   check(jfl_checkpoint_remove("model"));
   check(jfl_checkpoint_remove("weights"));
   jfl_array_unref(value[0]);

@@ -256,10 +256,11 @@ static void *slot(void)
 #define GOOD_jfl_checkpoint_save_notes_n_note 1
 #define GOOD_jfl_checkpoint_submit_n_note 1
 #define GOOD_jfl_checkpoint_write_n 2
-#define GOOD_jfl_checkpoint_write_shards_n 2
+#define GOOD_jfl_checkpoint_write_notes_n 2
+#define GOOD_jfl_checkpoint_write_notes_n_note 1
 #define GOOD_jfl_checkpoint_save_shards_n_note 1
 #define GOOD_jfl_checkpoint_save_shards_path free_checkpoint_path()
-#define GOOD_jfl_checkpoint_write_shards_path free_checkpoint_path()
+#define GOOD_jfl_checkpoint_write_notes_path free_checkpoint_path()
 #define GOOD_jfl_checkpoint_take_n jfl_checkpoint_count(good_jfl_checkpoint_p())
 #define GOOD_jfl_checkpoint_remove_path fresh_checkpoint_path()
 #define GOOD_jfl_checkpoint_open_path "saved"

@@ -29,12 +29,15 @@ static int l_save(lua_State *L)
   return 0;
 }
 
-/* write_arrays(path, overwrite, names, arrays, shard_bytes): two lists. */
+/* write_arrays(path, overwrite, names, arrays, shard_bytes, keys, values): two lists, and two of
+   notes. */
 static int l_write_arrays(lua_State *L)
 {
-  int n;
+  int n, n_note;
   const char *path = jf_need_string(L, 1, "save", "path");
   const uint64_t shard_bytes = opt_shard_bytes(L, 5);
+  lua_settop(L, 7);
+  const jfl_note *notes = jf_push_notes(L, 6, &n_note);
   const char **names = jf_push_list(L, 3, "save", "name", &n);
   jfl_array **values = jf_push_room(L, n, sizeof *values);
   if (!lua_istable(L, 4)) jf_raise(L, "save: arrays must be a list, got %s", jf_type_name(L, 4));
@@ -47,8 +50,8 @@ static int l_write_arrays(lua_State *L)
     lua_pop(L, 1);
   }
   jf_wait_for_files(L);
-  jf_check(L, shard_bytes ? jfl_checkpoint_write_shards(path, shard_bytes, names, values, n)
-                          : jfl_checkpoint_write(path, lua_toboolean(L, 2), names, values, n));
+  jf_check(L, jfl_checkpoint_write_notes(path, lua_toboolean(L, 2), shard_bytes, names, values, n,
+                                         notes, n_note));
   return 0;
 }
 

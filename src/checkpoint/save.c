@@ -167,18 +167,11 @@ jfl_status jfl_checkpoint_save_notes(jfl_session *s, const char *path, int overw
   return save_session(s, path, overwrite, (extras){ notes, n_note, 0 });
 }
 
-static jfl_status save_need_shards(const char *function, uint64_t shard_bytes)
-{
-  if (shard_bytes) return JFL_OK;
-  return jf_need_told(function, jf_fail_argument(JFL_EINVAL, "shard_bytes", "at least 1, got 0"));
-}
-
 jfl_status jfl_checkpoint_save_shards(jfl_session *s, const char *path, uint64_t shard_bytes,
                                       const jfl_note *notes, int n_note)
 {
   JF_NEED(SESSION, s);
   JF_NEED_POINTER(path);
-  JF_TRY(save_need_shards(__func__, shard_bytes));
   JF_TRY(save_need(__func__, notes, n_note));
   return save_session(s, path, 0, (extras){ notes, n_note, shard_bytes });
 }
@@ -295,15 +288,16 @@ jfl_status jfl_checkpoint_submit(jfl_session *s, const char *path, int overwrite
 
 /* ---- arrays ---- */
 
-static jfl_status save_arrays(const char *path, int overwrite, uint64_t shard_bytes, jf_entry *t,
-                              int n)
+static jfl_status save_arrays(const char *path, int overwrite, extras extra, jf_entry *t, int n)
 {
   jf_stage st;
   jf_text meta = {0};
   jf_safetensors_format(&meta);
   jfl_status r = jf_source_sort(&(jf_source){ .tensor = t, .n_tensor = n });
   if (r != JFL_OK) r = jf_blame(r, "checkpoint %s: ", path);
-  else r = jf_stage_open(path, overwrite, shard_bytes, &st);
+  for (int i = 0; i < extra.n && r == JFL_OK; i++)
+    r = put_note(&meta, path, extra.v, &extra.v[i]);
+  if (r == JFL_OK) r = jf_stage_open(path, overwrite, extra.shard_bytes, &st);
   if (r == JFL_OK) {
     r = jf_stage_write(NULL, &st, t, n, &meta);
     r = jf_stage_close(&st, r);
@@ -312,17 +306,21 @@ static jfl_status save_arrays(const char *path, int overwrite, uint64_t shard_by
   return r;
 }
 
-static jfl_status save_values(const char *function, const char *path, int overwrite,
-                              uint64_t shard_bytes, const char *const *names,
-                              jfl_array *const *values, int n)
+jfl_status jfl_checkpoint_write_notes(const char *path, int overwrite, uint64_t shard_bytes,
+                                      const char *const *names, jfl_array *const *values, int n,
+                                      const jfl_note *notes, int n_note)
 {
-  for (int i = 0; i < n; i++) JF_TRY(jf_need_pointer(function, "names[]", names[i]));
+  JF_NEED_POINTER(path);
+  JF_NEED_LIST(names, n);
+  JF_NEED_EACH(ARRAY, values, n);
+  for (int i = 0; i < n; i++) JF_TRY(jf_need_pointer(__func__, "names[]", names[i]));
+  JF_TRY(save_need(__func__, notes, n_note));
   jf_entry *t = jf_new((size_t)n * sizeof *t);
   if (!t) return save_no_memory(path);
   for (int i = 0; i < n; i++)
     t[i] = (jf_entry){ .name = names[i], .dtype = values[i]->dtype, .shape = values[i]->shape,
                        .data = values[i]->data };
-  const jfl_status r = save_arrays(path, overwrite, shard_bytes, t, n);
+  const jfl_status r = save_arrays(path, overwrite, (extras){ notes, n_note, shard_bytes }, t, n);
   jf_free(t);
   return r;
 }
@@ -330,18 +328,5 @@ static jfl_status save_values(const char *function, const char *path, int overwr
 jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *const *names,
                                 jfl_array *const *values, int n)
 {
-  JF_NEED_POINTER(path);
-  JF_NEED_LIST(names, n);
-  JF_NEED_EACH(ARRAY, values, n);
-  return save_values(__func__, path, overwrite, 0, names, values, n);
-}
-
-jfl_status jfl_checkpoint_write_shards(const char *path, uint64_t shard_bytes,
-                                       const char *const *names, jfl_array *const *values, int n)
-{
-  JF_NEED_POINTER(path);
-  JF_TRY(save_need_shards(__func__, shard_bytes));
-  JF_NEED_LIST(names, n);
-  JF_NEED_EACH(ARRAY, values, n);
-  return save_values(__func__, path, 0, shard_bytes, names, values, n);
+  return jfl_checkpoint_write_notes(path, overwrite, 0, names, values, n, NULL, 0);
 }

@@ -199,7 +199,8 @@ function read_value(s, at, depth)
   end
   local word, to = s:match("^(%a+)()", at)
   if word then
-    need(word == "true" or word == "false")
+    need(word == "true" or word == "false" or word == "null")
+    if word == "null" then return nil, to end
     return word == "true", to
   end
   word, to = s:match("^(-?%d[%d.eE+-]*)()", at)

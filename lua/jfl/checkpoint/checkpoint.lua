@@ -35,19 +35,25 @@ local function kept(notes, more)
   return keys, values
 end
 
-local function save_arrays(path, var_dict, overwrite, shard_bytes)
+--- Writes arrays by name. o: { overwrite, shard_bytes, notes }, the last texts by name.
+function checkpoint.save_arrays(path, var_dict, o)
   local names, arrays = variables.names("save: var_dict", var_dict), {}
   if #names == 0 then core.fail("save: var_dict must hold arrays by name, got an empty table") end
   local dtypes = variables.dtypes()
   for i, name in ipairs(names) do
     arrays[i] = variables.to_array("save: var_dict", name, var_dict[name], dtypes[name])
   end
+  local keys, texts = {}, {}
+  for key, text in pairs(o.notes or {}) do keys[#keys + 1], texts[#texts + 1] = key, text end
+  local function write()
+    core.write_arrays(path, o.overwrite, names, arrays, o.shard_bytes, keys, texts)
+  end
   local rank, size = core.world()
-  if size == 1 then return core.write_arrays(path, overwrite, names, arrays, shard_bytes) end
+  if size == 1 then return write() end
   -- Rank 0 writes, and all learn how it went.
   local ok, err = true, ""
   if rank == 0 then
-    ok, err = pcall(core.write_arrays, path, overwrite, names, arrays, shard_bytes)
+    ok, err = pcall(write)
   end
   err = core.hand_out(("save arrays to '%s'"):format(path), ok and "" or tostring(err))
   if err ~= "" then core.fail("%s%s", rank > 0 and "rank 0: " or "", err) end
@@ -79,7 +85,8 @@ local SHARDS = { "shard_bytes", "how many bytes of numbers a file has, for sever
 local NOTE = { "notes", "what else a program needs that loads it, such as the names of classes: "
   .. "tables, strings, numbers and booleans", args.none, keyed = true, type = "table" }
 
-local function check_shards(o)
+--- Checks the option shard_bytes of a save.
+function checkpoint.check_shards(o)
   if o.shard_bytes == nil then return end
   args.integer("save", "shard_bytes", o.shard_bytes, 1)
   if not o.overwrite and not o.async then return end
@@ -96,7 +103,7 @@ local save = args.define("train.CheckPoint:save", "Writes all variables to a dir
 }, function(o)
   args.expect("save", "path", o.path, "string")
   args.expect("save", "overwrite", o.overwrite, "boolean")
-  check_shards(o)
+  checkpoint.check_shards(o)
   local notes = check_notes(o.notes)
   if o.shard_bytes ~= nil then
     variables.settle()
@@ -129,8 +136,9 @@ local save_some = args.define("checkpoint.save", "Writes variables to a director
   args.expect("save", "path", o.path, "string")
   args.expect("save", "var_dict", o.var_dict, "table")
   args.expect("save", "overwrite", o.overwrite, "boolean")
-  check_shards(o)
-  save_arrays(o.path, o.var_dict, o.overwrite, o.shard_bytes)
+  checkpoint.check_shards(o)
+  checkpoint.save_arrays(o.path, o.var_dict, { overwrite = o.overwrite,
+    shard_bytes = o.shard_bytes })
 end)
 
 -- ---- reading ----

@@ -215,7 +215,7 @@ topics.absent = {
   flow.onnx.load(path) gives a network in an ONNX file as a model, to predict with and to train;
   flow.onnx.export(job, path) writes a predict job as one.
   jfl reads .safetensors files (flow.checkpoint.load), numpy's .npy and .npz and OneFlow's
-  checkpoints; PyTorch's can be saved as safetensors there. The guide has tables for those who
+  checkpoints, and what PyTorch's save writes. The guide has tables for those who
   come from PyTorch and Keras.]] },
   { "int16 complex complex64 string bool", [[
   There are the dtypes float32, float64, float16, bfloat16, int8, uint8, int32 and int64.]] },

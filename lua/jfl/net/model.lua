@@ -341,7 +341,7 @@ end
 function model.new(name, body, parameters, share)
   return setmetatable({ _name = name, _body = body, _share = share or false, _path = false,
     _within = trace.current ~= false, _by = job.definer(), _parts = {}, _has = {},
-    _parameters = parameters or false }, Model)
+    _parameters = parameters or false, _description = false }, Model)
 end
 
 model.model = args.define("model", "A network that owns its variables and makes jobs of itself: "
@@ -359,5 +359,8 @@ model.model = args.define("model", "A network that owns its variables and makes 
     end
     return model.new(o.name, o.body, nil, o.share)
   end)
+
+--- Says in a text which network a model is; its checkpoints keep that.
+function model.describe(self, text) rawset(self, "_description", text) end
 
 return model

@@ -11,6 +11,8 @@ local variables = require "jfl.checkpoint.variables"
 local weights = {
   --- Methods of a model, called with the one that has the variables.
   methods = {},
+  --- The note of a checkpoint that says which network it is.
+  NOTE = "model",
 }
 local methods = weights.methods
 
@@ -81,18 +83,22 @@ end
 -- ---- files ----
 
 local save = args.unlisted("net:save", {
-  { "self" }, { "path" }, { "overwrite", "", false },
+  { "self" }, { "path" }, { "overwrite", "", false }, { "shard_bytes", "", args.none },
 }, function(o)
   local who, arrays = "save", {}
   args.expect(who, "path", o.path, "string")
   args.expect(who, "overwrite", o.overwrite, "boolean")
+  checkpoint.check_shards(o)
   for _, each in ipairs(all_of(o.self, who)) do
     arrays[each.name] = core.variable_get(each.full)
   end
-  checkpoint.checkpoint.save(o.path, { var_dict = arrays, overwrite = o.overwrite })
+  local description = o.self._description
+  checkpoint.save_arrays(o.path, arrays, { overwrite = o.overwrite, shard_bytes = o.shard_bytes,
+    notes = description and { [weights.NOTE] = description } })
 end)
 
---- Writes the model's variables to a directory, under their names within the model.
+--- Writes the model's variables to a directory, under their names within the model; with {
+-- shard_bytes = n } in shards. What flow.models made says there which network it is, too.
 function methods:save(...) return save(self, ...) end
 
 local function check_source(who, from)

@@ -17,6 +17,30 @@ local net = flow.onnx.load("relu.onnx")
 local relu = net:predict { inputs = { flow.float32 { -1, 3 } } }
 print(relu({ { -1, 0, 2 } }))  --> [[0. 0. 2.]]
 
+## models.bert
+local net = flow.models.bert { vocab_size = 9, hidden_size = 8, num_hidden_layers = 1,
+  num_attention_heads = 2, intermediate_size = 16 }
+local vectors = net:predict { inputs = { flow.int32 { -1, 3 }, flow.int32 { -1, 3 } } }
+print(#vectors({ { 1, 2, 3 } }, { { 1, 1, 0 } })[1])  --> 3
+
+## models.gpt2
+local net = flow.models.gpt2 { vocab_size = 9, n_embd = 8, n_layer = 1, n_head = 2 }
+local logits = net:predict { inputs = { flow.int32 { -1, 3 } } }
+print(table.concat(logits({ { 1, 2, 3 } }).shape, " "))  --> 1 3 9
+
+## models.llama
+local net = flow.models.llama { vocab_size = 9, hidden_size = 8, num_hidden_layers = 1,
+  num_attention_heads = 4, num_key_value_heads = 2, intermediate_size = 16 }
+local logits = net:predict { inputs = { flow.int32 { -1, 3 } } }
+print(table.concat(logits({ { 1, 2, 3 } }).shape, " "))  --> 1 3 9
+
+## models.load
+local net = flow.models.gpt2 { vocab_size = 9, n_embd = 8, n_layer = 1, n_head = 2 }
+net:predict { inputs = { flow.int32 { 1, 3 } } }
+net:save("./writer")
+local same = flow.models.load("./writer", { name = "same" })
+print(same.name)  --> same
+
 ## Model.name
 local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
 print(net.name)  --> net

@@ -1,0 +1,164 @@
+-- flow.models: networks that others trained, each a function of its configuration.
+---@space models
+---@box models.bert models.gpt2 models.llama models.load
+local args = require "jfl.base.args"
+local checkpoint = require "jfl.checkpoint.checkpoint"
+local core = require "jfl.core"
+local model = require "jfl.net.model"
+local names = require "jfl.base.names"
+local plain = require "jfl.base.plain"
+local weights = require "jfl.net.weights"
+
+local models = {}
+
+local MOST_CONFIG = 2 ^ 20       -- bytes
+local KINDS = {}
+for _, kind in ipairs {
+  require "jfl.models.bert", require "jfl.models.gpt2", require "jfl.models.llama",
+} do
+  KINDS[kind.type] = kind
+end
+
+-- ---- configurations ----
+
+-- A configuration with the defaults of its kind. What a file says besides is of no matter; a table
+-- of the caller's must not have other names.
+local function complete(kind, given, is_file)
+  local c = {}
+  for key, default in pairs(kind.config) do
+    local value = given[key]
+    if value == nil then value = default end
+    if value ~= false and default ~= false and type(value) ~= type(default) then
+      core.fail("models.%s: %s must be a %s, got %s", kind.type, key, type(default),
+        args.describe(value))
+    end
+    if type(default) == "number" and default >= 1 then args.integer("models." .. kind.type, key,
+      value, 1) end
+    c[key] = value
+  end
+  for key in pairs(given) do
+    if not is_file and kind.config[key] == nil then
+      core.fail("models.%s: config has no '%s'%s", kind.type, tostring(key),
+        names.suggest(tostring(key), kind.config))
+    end
+  end
+  return c
+end
+
+-- A network of a kind, whose checkpoints say which it is.
+local function make(kind, config, name)
+  local net = model.model(name or kind.type, kind.body(names.root(), config))
+  model.describe(net, plain.write({ type = kind.type, config = config }, "config"))
+  return net
+end
+
+for type_name, kind in pairs(KINDS) do
+  models[type_name] = args.define("models." .. type_name, kind.doc, {
+    { "config", "what config.json of such networks has, such as { "
+      .. (type_name == "gpt2" and "n_layer" or "num_hidden_layers") .. " = 2 }; the rest is that "
+      .. "of the first published one", args.none, keyed = true, type = "table" },
+    { "name", "of the model; the kind's", args.none, type = "string" },
+    returns = "Model",
+  }, function(o)
+    local config = o.config == nil and {} or args.expect("models." .. type_name, "config", o.config,
+      "table")
+    return make(kind, complete(kind, config), o.name)
+  end)
+end
+
+-- ---- loading ----
+
+local function kind_of(path, name)
+  local known = {}
+  for each in pairs(KINDS) do known[each] = true end
+  if KINDS[name] then return KINDS[name] end
+  core.fail("models.load: %s: there is no network of type %s; there are %s%s", path,
+    name == nil and "unknown" or ("'%s'"):format(tostring(name)), args.names_of(known),
+    names.suggest(tostring(name), known))
+end
+
+-- The table that a text in JSON is; `path` is what has it.
+local function read_json(path, text)
+  local t = plain.read(text)
+  if type(t) == "table" then return t end
+  core.fail("models.load: %s: it must be an object in JSON", path)
+end
+
+-- config.json of the folder that the path is or is in.
+local function read_config(path)
+  local folder = core.is_file(path) and (path:match("^(.*)/[^/]*$") or ".") or path
+  local where = folder .. "/config.json"
+  local file, err = core.file_open(where)
+  if not file then
+    core.fail("models.load: %s: neither the checkpoint nor a config.json beside says which network "
+      .. "it is (%s); flow.models.gpt2 { ... } and the like make one, and net:load loads it", path,
+      err)
+  end
+  local text = core.file_size(file) <= MOST_CONFIG and core.file_read(file) or ""
+  core.file_close(file)
+  return read_json(where, text)
+end
+
+-- What names of a file become for a kind, nil for what is left out.
+local function renamer(kind)
+  return function(name)
+    for _, pattern in ipairs(kind.left_out) do
+      if name:find(pattern) then return nil end
+    end
+    for _, pair in ipairs(kind.rename) do name = name:gsub(pair[1], pair[2]) end
+    return name
+  end
+end
+
+local function transposer(kind)
+  return function(name)
+    for _, pattern in ipairs(kind.transpose or {}) do
+      if name:find(pattern) then return true end
+    end
+  end
+end
+
+-- The network that jfl saved, or nil.
+local function read_own(path, text, name)
+  if not text then return nil end
+  local t = read_json(path, text)
+  local kind = kind_of(path, t.type)
+  return make(kind, complete(kind, type(t.config) == "table" and t.config or {}, true), name), {}
+end
+
+-- The network that a config.json tells.
+local function read_others(path, name)
+  local c = read_config(path)
+  local kind = kind_of(path, c.model_type)
+  local leaves_head = kind.config.tie_word_embeddings ~= nil and c.tie_word_embeddings
+  local rename = renamer(kind)
+  return make(kind, complete(kind, c, true), name), { transpose = transposer(kind),
+    rename = function(each)
+      if leaves_head and each == "lm_head.weight" then return nil end
+      return rename(each)
+    end }
+end
+
+-- Has the variables of a network made, by the smallest job of it.
+local function make_variables(net, kind)
+  local list, typing = {}, names.root()
+  for i, dtype in ipairs(kind.inputs) do list[i] = typing[dtype] { 1, 1 } end
+  net:predict { name = "load", inputs = list }
+end
+
+models.load = args.define("models.load", "A network with its weights: one that net:save wrote, or "
+  .. "a folder of Hugging Face's with config.json. net:predict and net:train make jobs of it.", {
+    { "path", "the folder, or the file of weights in it", type = "string" },
+    { "name", "of the model; the kind's", args.none, type = "string" },
+    returns = "Model",
+  }, function(o)
+    args.expect("models.load", "path", o.path, "string")
+    local text = checkpoint.texts_of(o.path)[weights.NOTE]
+    local net, options = read_own(o.path, text, o.name)
+    if not net then net, options = read_others(o.path, o.name) end
+    make_variables(net, KINDS[plain.read(net._description).type])
+    net:load(o.path, options)
+    return net
+  end)
+
+return models

@@ -1,0 +1,79 @@
+-- What known networks are made of. Variables are called as layers call them: name-weight,
+-- name-bias, name-gamma, name-beta.
+local core = require "jfl.core"
+local names = require "jfl.base.names"
+
+local parts = {}
+
+local function flow() return names.root() end
+
+-- What configurations call functions of a layer.
+local ACTIVATIONS = {
+  gelu = function(x) return flow().nn.gelu(x) end,
+  gelu_new = function(x) return flow().nn.gelu(x, { approximate = "tanh" }) end,
+  relu = function(x) return flow().nn.relu(x) end,
+  silu = function(x) return flow().nn.silu(x) end,
+  tanh = function(x) return flow().math.tanh(x) end,
+}
+ACTIVATIONS.gelu_pytorch_tanh, ACTIVATIONS.swish = ACTIVATIONS.gelu_new, ACTIVATIONS.silu
+
+--- The activation of that name.
+function parts.activation(name)
+  if ACTIVATIONS[name] then return ACTIVATIONS[name] end
+  core.fail("models: there is no activation '%s'%s", tostring(name),
+    names.suggest(tostring(name), ACTIVATIONS))
+end
+
+function parts.narrow() return flow().random_normal_initializer(0, 0.02) end
+
+function parts.layer_norm(x, name, epsilon)
+  return flow().layers.layer_norm(x, { begin_norm_axis = -1, epsilon = epsilon, name = name })
+end
+
+function parts.rms_norm(x, name, epsilon)
+  return flow().layers.rms_norm(x, { epsilon = epsilon, name = name })
+end
+
+function parts.dense(x, units, name, use_bias)
+  return flow().layers.dense(x, units, { kernel_initializer = parts.narrow(), name = name,
+    use_bias = use_bias ~= false })
+end
+
+function parts.embedding(ids, vocabulary, units, name)
+  return flow().layers.embedding(ids, vocabulary, units, { name = name,
+    embeddings_initializer = parts.narrow() })
+end
+
+--- Vectors of the positions of ids (batch, length), of which there are `most`.
+function parts.positions(ids, most, units, name)
+  local length = ids.shape[2]
+  if length > most then
+    core.fail("models: the length must be at most %d, for which the network has positions, got %d",
+      most, length)
+  end
+  local table_of = flow().get_variable(name .. "-weight", { most, units },
+    { initializer = parts.narrow() })
+  return flow().slice(table_of, { 0, 0 }, { length, -1 })
+end
+
+--- (batch, length, heads * size) -> (batch, heads, length, size).
+function parts.heads(x, n)
+  local s = x.shape
+  return flow().transpose(flow().reshape(x, { s[1], s[2], n, s[3] / n }), { 0, 2, 1, 3 })
+end
+
+--- And back.
+function parts.together(x)
+  local s = x.shape
+  return flow().reshape(flow().transpose(x, { 0, 2, 1, 3 }), { s[1], s[3], s[2] * s[4] })
+end
+
+--- Products with the vectors of all tokens, which the layer of that name has.
+function parts.logits(x, vocabulary, name)
+  local s = x.shape
+  local weight = flow().get_variable(name .. "-weight")
+  local y = flow().matmul(flow().reshape(x, { s[1] * s[2], s[3] }), weight, { transpose_b = true })
+  return flow().reshape(y, { s[1], s[2], vocabulary })
+end
+
+return parts
