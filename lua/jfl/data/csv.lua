@@ -115,6 +115,104 @@ local function texts_of(list)
   return wanted
 end
 
+-- ---- missing numbers ----
+
+local WAYS = { mean = true, median = true }
+
+-- What fills a column, as a number: itself, or the mean or median of those that are there.
+local function filling(o, column, values, given)
+  if type(given) == "number" and given == given and math.abs(given) < math.huge then
+    return given
+  end
+  if not WAYS[given] then
+    core.fail("%s: fill.%s must be \"mean\", \"median\" or a number, got %s", WHO, column,
+      args.describe(given))
+  end
+  local list, sum = {}, 0
+  for _, v in ipairs(values) do
+    v = tonumber(v)
+    if v == v then list[#list + 1], sum = v, sum + v end
+  end
+  if #list == 0 then
+    core.fail("%s: %s: column '%s' must have a number for its %s, got none; fill = {%s = 0} gives "
+      .. "one", WHO, o.path, column, given, column)
+  end
+  if given == "mean" then return sum / #list end
+  table.sort(list)
+  local middle = (#list + 1) / 2
+  return (list[math.floor(middle)] + list[math.ceil(middle)]) / 2
+end
+
+-- What the option `fill` says of each column of numbers, by name: of a table, or one for all.
+local function read_fill(o, by_name)
+  local wanted = {}
+  if o.fill == nil then return wanted end
+  if type(o.fill) ~= "table" then
+    for name, pair in pairs(by_name) do
+      wanted[name] = core.type(pair[2]) == "array" and o.fill or nil
+    end
+    return wanted
+  end
+  for name, given in pairs(o.fill) do
+    local pair = by_name[args.expect(WHO, "fill", name, "string")]
+    if not pair then
+      core.fail("%s: fill: the file has no column %s%s", WHO, args.describe(name),
+        names.suggest(name, by_name))
+    end
+    if core.type(pair[2]) ~= "array" then
+      core.fail("%s: fill: column '%s' must have numbers, got texts; a missing text is a category "
+        .. "of its own", WHO, name)
+    end
+    wanted[name] = given
+  end
+  return wanted
+end
+
+-- Fills a column, which stays as it is where no number is missing; returns what it was filled with,
+-- and which rows were missing, as 0 and 1, or nil.
+local function fill_column(o, pair, given)
+  local values, missing = pair[2]:totable(), {}
+  local with = filling(o, pair[1], values, given)
+  if pair[2].dtype:match("^int") then return with, nil end
+  for i, v in ipairs(values) do
+    missing[i] = v ~= v and 1 or 0
+    if v ~= v then values[i] = with end
+  end
+  pair[2] = core.from_table(values, pair[2].dtype)
+  return with, missing
+end
+
+-- Fills what is missing, and with `indicators` puts a column behind each that had a missing number,
+-- or is among those of another file. Returns the list, what columns were filled with, and which
+-- have such a column.
+local function fill_missing(o, list)
+  local by_name, made, fills, marked = {}, {}, {}, {}
+  for _, pair in ipairs(list) do by_name[pair[1]] = pair end
+  local wanted = read_fill(o, by_name)
+  local given = type(o.indicators) == "table" and {}
+  for _, name in ipairs(given and o.indicators or {}) do
+    if not wanted[name] then
+      core.fail("%s: indicators: '%s' must be a column that fill names", WHO, tostring(name))
+    end
+    given[name] = true
+  end
+  for _, pair in ipairs(list) do
+    local name, missing = pair[1], nil
+    made[#made + 1] = pair
+    if wanted[name] ~= nil then fills[name], missing = fill_column(o, pair, wanted[name]) end
+    local some = missing and table.concat(missing):find("1", 1, true)
+    if given and given[name] or o.indicators == true and some then
+      if by_name[name .. "_missing"] then
+        core.fail("%s: %s: indicators: there is a column '%s_missing' already", WHO, o.path, name)
+      end
+      made[#made + 1] = { name .. "_missing", missing and core.from_table(missing, "float32")
+        or core.array("float32", { #pair[2] }) }
+      marked[#marked + 1] = name
+    end
+  end
+  return made, fills, marked
+end
+
 -- ---- reading ----
 
 local function read(o, types)
@@ -144,7 +242,11 @@ end
 -- 0, in the order in which they occur; `categories` of the result lists those texts by column.
 -- Given to another call, as they are or from the notes of a checkpoint, they have the same numbers
 -- there: { categories = houses.categories }. A text that is none of them is an error or, with {
--- unknown = "class" }, has the number after the last.
+-- unknown = "class" }, has the number after the last. fill puts numbers in place of missing ones:
+-- "mean" or "median" of the column or a number, for all columns or by name; `fills` of the result
+-- has the numbers by column, and { fill = train.fills, indicators = train.indicators } does the
+-- same to another file. With indicators a column NAME_missing, of 0 and 1, follows each that had
+-- any.
 csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its columns by name, "
   .. "and categories, the texts of those made numbers.", {
   { "path", "of the file", type = "string" },
@@ -157,6 +259,11 @@ csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its
   { "categories", "columns of texts to be made numbers: their names, true for all, or by name the "
     .. "texts that are 0, 1 and so on: {city = {\"Rome\", \"Oslo\"}}", {},
     keyed = true, type = "string[]|table<string, string[]>|boolean" },
+  { "fill", "what missing numbers become: \"mean\", \"median\" or a number, for all columns or by "
+    .. "name: {age = \"median\", rooms = 0}; else nan", args.none, keyed = true,
+    type = '"mean"|"median"|number|table<string, string|number>' },
+  { "indicators", "whether a column of 0 and 1 says where a filled one lacked a number; or the "
+    .. "names of those that have one", false, type = "boolean|string[]" },
   { "unknown", "what a text that is none of the categories given is: an \"error\", or a \"class\" "
     .. "after the last", "error" },
   returns = "CsvTable",
@@ -167,11 +274,14 @@ csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its
     core.fail("%s: separator must be one character, got string '%s'", WHO, o.separator)
   end
   args.one_of(WHO, "unknown", o.unknown, { "error", "class" })
-  local list = read_texts(o)
+  args.expect(WHO, "indicators", o.indicators, "boolean or table")
+  local list, fills, marked = fill_missing(o, read_texts(o))
   local wanted, given = read_categories(o.categories, function() return texts_of(list) end)
   local categories = make_categories(o, list, wanted, given)
   local set = columns.set(list)
-  if set.categories == nil then set.categories = categories end
+  for key, value in pairs { categories = categories, fills = fills, indicators = marked } do
+    if set[key] == nil then set[key] = value end
+  end
   return set
 end)
 

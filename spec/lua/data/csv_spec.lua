@@ -28,6 +28,41 @@ describe("data.csv", function()
     return parts
   end
 
+  it("fills missing numbers, and other files with the same", function()
+    local text = "a,b,c,d,e\n1,,x,,1\n2,4,,8,2\n,2,y,5,3\n4,9,x,,4\n"
+    local train = read(text, { fill = { a = "mean", b = "median", d = -1, e = "mean" },
+      indicators = true })
+    assert.same({ "a: float32: 1|2|" .. tostring(train.a[3]) .. "|4", "a_missing: float32: 0|0|1|0",
+      "b: float32: 4|4|2|9", "b_missing: float32: 1|0|0|0", "c: texts: x||y|x",
+      "d: float32: -1|8|5|-1", "d_missing: float32: 1|0|0|1", "e: int32: 1|2|3|4" }, shown(train))
+    assert.near(7 / 3, train.a[3], 1e-6)
+    assert.same({ "a", "b", "d" }, train.indicators)
+    assert.equal(2.5, train.fills.e)
+    local test = read("a,b,c,d,e\n,,z,1,\n3,1,z,2,3\n", { fill = train.fills,
+      indicators = train.indicators })
+    assert.same({ "a: float32: " .. tostring(train.a[3]) .. "|3", "a_missing: float32: 1|0",
+      "b: float32: 4|1", "b_missing: float32: 1|0", "c: texts: z|z", "d: int32: 1|2",
+      "d_missing: float32: 0|0", "e: float32: 2.5|3" }, shown(test))
+    assert.same({ "a: float32: 1|1", "b: texts: x|y", "c: float32: 3|3" },
+      shown(read("a,b,c\n1,x,\n,y,3\n", { fill = "mean" })))
+  end)
+
+  it("refuses to fill what it cannot", function()
+    for why, o in pairs {
+      ["fill.a must be \"mean\", \"median\" or a number, got string 'mode'"] =
+        { fill = { a = "mode" } },
+      ["fill: the file has no column string 'x'"] = { fill = { x = 1 } },
+      ["fill: column 'c' must have numbers, got texts"] = { fill = { c = 1 } },
+      ["column 'b' must have a number for its median, got none"] = { fill = { b = "median" },
+        types = { b = "float32" } },
+      ["indicators: 'b' must be a column that fill names"] = { fill = { a = 1 },
+        indicators = { "b" } },
+      ["there is a column 'a_missing' already"] = { fill = { a = 0 }, indicators = true },
+    } do
+      helper.fails(function() read("a,b,c,a_missing\n,,x,1\n2,,y,1\n", o) end, why)
+    end
+  end)
+
   it("gives a column for each in the file, of the kind that its cells are of", function()
     assert.same({ "id: int32: 1|2|-3", "big: int64: 1|5000000000|3", "x: float32: 0.5|-200|3",
       "name: texts: a|b c|", "half: float32: nan|7|nan" },

@@ -46,11 +46,15 @@ describe("changes of pictures", function()
 
   -- One in the other: what adjust_NAME makes with a factor that is found by search.
   local function is_adjusted(name, before, after, low, high)
-    local change, best, found = flow.image["adjust_" .. name], math.huge, nil
-    for i = 0, 1000 do
-      local factor = low + (high - low) * i / 1000
-      local off = (change(before, factor) - after):abs():max()
-      if off < best then best, found = off, factor end
+    local change, best, found = flow.image["adjust_" .. name], math.huge, low
+    for _, part in ipairs { 1, 0.1, 0.01, 0.001 } do
+      local first, width = found, (high - low) * part
+      if part < 1 then first = found - width / 2 end
+      for i = 0, 20 do
+        local factor = math.max(low, math.min(high, first + width * i / 20))
+        local off = (change(before, factor) - after):abs():max()
+        if off < best then best, found = off, factor end
+      end
     end
     assert.is_true(best < 2e-3, ("%s is off by %g"):format(name, best))
     return found

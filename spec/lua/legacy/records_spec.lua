@@ -1,5 +1,5 @@
--- OneFlow's records, read in bodies: what readers and decoders give, in which order, from where they
--- go on, and files that are damaged.
+-- OneFlow's records, read in bodies: what readers and decoders give, in which order, from where
+-- they go on, and files that are damaged.
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 local packed = require "spec.lua.data.packed"
@@ -284,7 +284,8 @@ describe("OneFlow's records", function()
       local job = reads({ batch_size = 2 }, decode)
       helper.fails(function() job() end, why)
     end
-    fails("image must be a blob or an NdArray, got pictures of several sizes", function(record, data)
+    local several = "image must be a blob or an NdArray, got pictures of several sizes"
+    fails(several, function(record, data)
       return flow.image.flip(data.OFRecordImageDecoder(record, "encoded"))
     end)
     fails("pictures of several sizes must be brought to one first", function(record, data)
