@@ -168,9 +168,7 @@ function pictures.read_column(who, o)
     spec.mean = check_channels(who, "mean", o.mean, spec.channels)
     spec.std = check_channels(who, "std", o.std, spec.channels)
   end
-  if o.bad ~= "error" and o.bad ~= "skip" then
-    core.fail("%s: bad must be \"error\" or \"skip\", got %s", who, args.describe(o.bad))
-  end
+  args.one_of(who, "bad", o.bad, { "error", "skip" })
   return { spec = spec, bad = o.bad, text = function(n)
     return ("%d pictures, %d by %d"):format(n, spec.height, spec.width)
   end }

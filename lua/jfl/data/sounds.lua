@@ -82,9 +82,7 @@ function sounds.read_column(who, o)
   if o.part ~= "first" and o.part ~= "random" then
     core.fail("%s: part must be first or random, got %s", who, args.describe(o.part))
   end
-  if o.bad ~= "error" and o.bad ~= "skip" then
-    core.fail("%s: bad must be \"error\" or \"skip\", got %s", who, args.describe(o.bad))
-  end
+  args.one_of(who, "bad", o.bad, { "error", "skip" })
   local spec = { kind = "sound", rate = rate, channels = 1, length = length,
     part = o.part == "random", mel = o.mel and read_mel(who, o.mel, rate) or nil }
   return { spec = spec, bad = o.bad, text = function(n)
