@@ -62,6 +62,7 @@ describe("a session", function()
       local _, err = session("x = flow.ndarray.ones(3)", text)
       assert.truthy(err:find(hint, 1, true), err)
     end
+    assert.truthy(session("?cross entropy"):find "^About cross entropy:\n")
     assert.truthy(session("?=="):find "x == y only says whether both are one and the same object")
   end)
 

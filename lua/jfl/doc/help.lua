@@ -71,6 +71,7 @@ local function defined_text(f)
   for i, param in ipairs(f.params or {}) do
     local default = param[3]
     local plain = type(default) ~= "table" or getmetatable(default)
+    plain = plain and default ~= ""
     local text = default ~= nil and (plain and tostring(default) or index.lua_text(default)) or nil
     parts[i] = text and default ~= args.none and param[1] .. "=" .. text or param[1]
     lines[i] = param_line(param[1], text, param[2])

@@ -26,9 +26,10 @@ local LIST = {
   flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits) takes labels first and gives a
   number a sample; optimizer:minimize(loss) divides the gradients by how many there are.]] },
   { "checkpoint checkpoints save saving load loading restore resume", [[
-  A session's variables are saved and loaded by flow.train.CheckPoint():save("./model") and
-  :load("./model"); flow.train.SimpleCheckPointManager names checkpoints by time;
-  flow.ndarray.save writes arrays for numpy.]] },
+  A model's variables are saved and loaded by net:save("./net") and net:load("./net"), all of a
+  session by flow.train.CheckPoint():save("./model") and :load("./model");
+  flow.train.SimpleCheckPointManager names checkpoints by time; flow.ndarray.save writes arrays for
+  numpy.]] },
   { "gpu cuda nvidia cudnn cublas nvrtc device devices cpu", [[
   flow.scope.placement("gpu", "0:0", fn) puts what fn makes on a GPU; JFL_DEVICE=gpu outside puts
   all there, and flow.config.device() tells where. Without a usable GPU it runs on the CPU after

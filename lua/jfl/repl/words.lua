@@ -45,7 +45,8 @@ end
 
 -- Each takes the text and gives true where it was meant: "exit" where the session ends.
 local function asked(text)
-  local name = text:match("^%s*%?+%s*([%w_.:]*)%s*$") or text:match("^%s*%?%s*(==)%s*$")
+  local name = text:match("^%s*%?+%s*([%w_.:]*)%s*$")
+    or text:match("^%s*%?%s*(%a[%w_ ]*%w)%s*$") or text:match("^%s*%?%s*(==)%s*$")
     or text:match("^%s*([%a_][%w_.:]*)%?+%s*$")
     or (is_free("help") and text:match("^%s*help%s+[\"']?([%a_][%w_.:]*)[\"']?%s*$"))
   if not name then return nil end
