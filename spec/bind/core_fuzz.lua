@@ -95,6 +95,10 @@ local function written()
   return name
 end
 
+local TOKENIZER = '{"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]}}'
+
+local function tokenizer() return core.tokenizer_parse(TOKENIZER, "fuzz") end
+
 local function saved()
   new_plan()
   core.save("saved", true)
@@ -139,6 +143,7 @@ local good = {
   checkpoint_open = saved,
   checkpoint_read = function() return core.checkpoint_open(saved()), 1, "float32", { 2 } end,
   checkpoint_remove = saved,
+  checkpoint_take = function() return core.checkpoint_open(saved()), { "v" }, { false } end,
   checkpoint_tensor = function() return core.checkpoint_open(saved()), 1 end,
   clock = function() end,
   columns = function() return 1 end,
@@ -170,6 +175,18 @@ local good = {
   file_make = function() return fresh "made" end,
   file_open = function() return written() end,
   file_remove = function() return written() end,
+  tokenizer = function() return written(), "fuzz" end,
+  tokenizer_parse = function() return TOKENIZER, "fuzz" end,
+  tokenizer_train = function()
+    return { "a b ab" }, { size = 300, least = 1, special = { "<s>" } }, "fuzz"
+  end,
+  tokenizer_encode = function() return tokenizer(), "ab", nil, {}, true, "fuzz" end,
+  tokenizer_batch = function() return tokenizer(), { "ab", "b" }, nil, {}, "fuzz" end,
+  tokenizer_decode = function() return tokenizer(), { 0, 1 }, true, "fuzz" end,
+  tokenizer_token = function() return tokenizer(), 0 end,
+  tokenizer_id = function() return tokenizer(), "a" end,
+  tokenizer_size = function() return tokenizer() end,
+  tokenizer_json = function() return tokenizer() end,
   file_array = function() return core.file_open(written()), "uint8", { 3 }, 1 end,
   file_open_within = function() return ".", written() end,
   file_read = function() return core.file_open(written()), 3, 1 end,
