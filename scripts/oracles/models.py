@@ -19,6 +19,11 @@ cases = {
     "llama": transformers.LlamaForCausalLM(transformers.LlamaConfig(
         **SMALL, num_key_value_heads=2, rms_norm_eps=1e-5, rope_theta=500.0)),
     "bert": transformers.BertModel(transformers.BertConfig(**SMALL, max_position_embeddings=7)),
+    "resnet": transformers.ResNetForImageClassification(transformers.ResNetConfig(
+        num_channels=2, embedding_size=4, hidden_sizes=[8, 12], depths=[2, 1], num_labels=3)),
+    "resnet_basic": transformers.ResNetForImageClassification(transformers.ResNetConfig(
+        num_channels=1, embedding_size=3, hidden_sizes=[4, 6], depths=[1, 2], num_labels=3,
+        layer_type="basic")),
 }
 ids = torch.tensor([[1, 5, 12, 0, 7], [3, 3, 9, 2, 11]], dtype=torch.int32)
 mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.int32)
@@ -26,10 +31,19 @@ for name, net in cases.items():
     folder = os.path.join(sys.argv[1], name)
     for parameter in net.parameters():
         parameter.data = parameter.data + 0.2 * torch.randn_like(parameter)
+    for key, value in net.named_buffers():
+        if "running" in key:
+            value.copy_(torch.rand_like(value) + 0.5)
     net.eval()
     net.save_pretrained(folder)
     if os.path.exists(os.path.join(folder, "generation_config.json")):
         os.remove(os.path.join(folder, "generation_config.json"))
+    if "resnet" in name:
+        x = torch.randn(2, net.config.num_channels, 20, 17)
+        with torch.no_grad():
+            save_file({"x": x, "out": net(x)[0].contiguous()},
+                      os.path.join(folder, "case.safetensors"))
+        continue
     more = {"attention_mask": mask.long()} if name == "bert" else {}
     with torch.no_grad():
         out = net(ids.long(), **more)[0]

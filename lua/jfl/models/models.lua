@@ -1,6 +1,6 @@
 -- flow.models: networks that others trained, each a function of its configuration.
 ---@space models
----@box models.bert models.gpt2 models.llama models.load
+---@box models.bert models.gpt2 models.llama models.load models.resnet
 local args = require "jfl.base.args"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
@@ -15,6 +15,7 @@ local MOST_CONFIG = 2 ^ 20       -- bytes
 local KINDS = {}
 for _, kind in ipairs {
   require "jfl.models.bert", require "jfl.models.gpt2", require "jfl.models.llama",
+  require "jfl.models.resnet",
 } do
   KINDS[kind.type] = kind
 end
@@ -55,7 +56,8 @@ end
 for type_name, kind in pairs(KINDS) do
   models[type_name] = args.define("models." .. type_name, kind.doc, {
     { "config", "what config.json of such networks has, such as { "
-      .. (type_name == "gpt2" and "n_layer" or "num_hidden_layers") .. " = 2 }; the rest is that "
+      .. (kind.config.n_layer and "n_layer = 2" or kind.config.depths and "depths = { 3, 4, 23, 3 }"
+        or "num_hidden_layers = 2") .. " }; the rest is that "
       .. "of the first published one", args.none, keyed = true, type = "table" },
     { "name", "of the model; the kind's", args.none, type = "string" },
     returns = "Model",
@@ -140,9 +142,13 @@ local function read_others(path, name)
 end
 
 -- Has the variables of a network made, by the smallest job of it.
-local function make_variables(net, kind)
+local function make_variables(net, kind, config)
   local list, typing = {}, names.root()
-  for i, dtype in ipairs(kind.inputs) do list[i] = typing[dtype] { 1, 1 } end
+  for i, dtype in ipairs(kind.inputs) do
+    local shape = { unpack(kind.shape or { 1, 1 }) }
+    if kind.shape then shape[2] = config.num_channels end
+    list[i] = typing[dtype](shape)
+  end
   net:predict { name = "load", inputs = list }
 end
 
@@ -156,7 +162,8 @@ models.load = args.define("models.load", "A network with its weights: one that n
     local text = checkpoint.texts_of(o.path)[weights.NOTE]
     local net, options = read_own(o.path, text, o.name)
     if not net then net, options = read_others(o.path, o.name) end
-    make_variables(net, KINDS[plain.read(net._description).type])
+    local own = plain.read(net._description)
+    make_variables(net, KINDS[own.type], own.config)
     net:load(o.path, options)
     return net
   end)

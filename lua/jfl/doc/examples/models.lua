@@ -41,6 +41,12 @@ net:save("./writer")
 local same = flow.models.load("./writer", { name = "same" })
 print(same.name)  --> same
 
+## models.resnet
+local net = flow.models.resnet { embedding_size = 4, hidden_sizes = { 8, 16 }, depths = { 1, 1 },
+  num_labels = 5 }
+local logits = net:predict { inputs = { flow.float32 { -1, 3, 32, 32 } } }
+print(table.concat(logits(nd.ones({ 2, 3, 32, 32 })).shape, " "))  --> 2 5
+
 ## Model.name
 local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
 print(net.name)  --> net

@@ -1,0 +1,82 @@
+-- ResNet (He et al., 2015), as Hugging Face's ResNetForImageClassification has it. Depths
+-- { 3, 4, 6, 3 } are 50 layers, or 34 with layer_type "basic"; { 2, 2, 2, 2 } of that are 18, and
+-- { 3, 4, 23, 3 } are 101 and { 3, 8, 36, 3 } 152 of the other.
+local core = require "jfl.core"
+local parts = require "jfl.models.parts"
+
+local resnet = {
+  type = "resnet",
+  doc = "ResNet: pictures (batch, channels, height, width) to logits (batch, classes).",
+  config = { num_channels = 3, embedding_size = 64, hidden_sizes = { 256, 512, 1024, 2048 },
+    depths = { 3, 4, 6, 3 }, layer_type = "bottleneck", hidden_act = "relu", num_labels = 1000,
+    id2label = false, downsample_in_first_stage = false, downsample_in_bottleneck = false },
+  shape = { 1, 3, 32, 32 },
+  inputs = { "float32" },
+  rename = { { "^resnet%.", "" }, { "^classifier%.1%.", "classifier." },
+    { "normalization%.weight$", "normalization-gamma" },
+    { "normalization%.bias$", "normalization-beta" },
+    { "running_mean$", "moving_mean" }, { "running_var$", "moving_variance" },
+    { "%.(moving_%w+)$", "-%1" }, { "%.weight$", "-weight" }, { "%.bias$", "-bias" } },
+  left_out = { "num_batches_tracked$" },
+}
+
+-- A convolution whose padding keeps the extent where the stride is 1, and its normalization.
+local function conv(flow, x, filters, size, stride, name, activation)
+  x = flow.layers.conv2d(x, filters, { kernel_size = size, strides = stride, use_bias = false,
+    padding = math.floor(size / 2), name = name .. ".convolution" })
+  x = flow.layers.batch_normalization(x, { axis = 1, momentum = 0.9, epsilon = 1e-5,
+    name = name .. ".normalization" })
+  return activation and activation(x) or x
+end
+
+local function layer(flow, c, x, filters, stride, name)
+  local act, inner = parts.activation(c.hidden_act), name .. ".layer."
+  local y
+  if c.layer_type == "basic" then
+    y = conv(flow, x, filters, 3, stride, inner .. "0", act)
+    y = conv(flow, y, filters, 3, 1, inner .. "1")
+  else
+    local first = c.downsample_in_bottleneck and stride or 1
+    y = conv(flow, x, filters / 4, 1, first, inner .. "0", act)
+    y = conv(flow, y, filters / 4, 3, stride / first, inner .. "1", act)
+    y = conv(flow, y, filters, 1, 1, inner .. "2")
+  end
+  if x.shape[2] ~= filters or stride ~= 1 then
+    x = conv(flow, x, filters, 1, stride, name .. ".shortcut")
+  end
+  return act(y + x)
+end
+
+-- How many classes there are, of which a file has the names.
+local function labels_of(c)
+  if not c.id2label then return c.num_labels end
+  local n = 0
+  for _ in pairs(c.id2label) do n = n + 1 end
+  return n
+end
+
+function resnet.body(flow, c)
+  local act = parts.activation(c.hidden_act)
+  if c.layer_type ~= "basic" and c.layer_type ~= "bottleneck" then
+    core.fail("models.resnet: layer_type must be \"basic\" or \"bottleneck\", got \"%s\"",
+      c.layer_type)
+  end
+  if #c.depths ~= #c.hidden_sizes then
+    core.fail("models.resnet: depths must have a number for each of the %d hidden_sizes, got %d",
+      #c.hidden_sizes, #c.depths)
+  end
+  return function(x)
+    x = conv(flow, x, c.embedding_size, 7, 2, "embedder.embedder", act)
+    x = flow.nn.max_pool2d(x, 3, { strides = 2, padding = 1 })
+    for i, depth in ipairs(c.depths) do
+      for k = 0, depth - 1 do
+        local stride = k == 0 and (i > 1 or c.downsample_in_first_stage) and 2 or 1
+        x = layer(flow, c, x, c.hidden_sizes[i], stride,
+          ("encoder.stages.%d.layers.%d"):format(i - 1, k))
+      end
+    end
+    return parts.dense(flow.math.reduce_mean(x, { 2, 3 }), labels_of(c), "classifier")
+  end
+end
+
+return resnet
