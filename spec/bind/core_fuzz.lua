@@ -89,9 +89,9 @@ end
 local function new_task() return core.task("task", {}, false) end
 local function new_file() return core.file_make(fresh "made") end
 
-local function written()
+local function written(text)
   local name = fresh "written"
-  core.file_write(core.file_make(name), "a text", 0)
+  core.file_write(core.file_make(name), text or "a text", 0)
   return name
 end
 
@@ -175,7 +175,7 @@ local good = {
   file_make = function() return fresh "made" end,
   file_open = function() return written() end,
   file_remove = function() return written() end,
-  tokenizer = function() return written(), "fuzz" end,
+  tokenizer = function() return written(TOKENIZER), "fuzz" end,
   tokenizer_parse = function() return TOKENIZER, "fuzz" end,
   tokenizer_train = function()
     return { "a b ab" }, { size = 300, least = 1, special = { "<s>" } }, "fuzz"
