@@ -717,7 +717,8 @@ static verdict WRONG_jfl_sample_spec_p(const char *who, const jfl_sample_spec **
   static const jfl_sample_spec wrong[] = {
     { .kind = (jfl_sample_kind)9 }, { .kind = JFL_NUMBERS },
     { .kind = JFL_NUMBERS, .feature = "x", .numbers = { .dtype = JFL_F16 } },
-    { .kind = JFL_SOUND, .sound = { .rate = -1 } }, { .kind = JFL_SOUND, .sound = { .length = -1 } },
+    { .kind = JFL_SOUND, .sound = { .rate = -1 } },
+    { .kind = JFL_SOUND, .sound = { .length = -1 } },
     { .kind = JFL_SOUND, .sound = { .channels = 2 } },
     { .picture = { .channels = 2 }, .colours = { 0 } },
     { .picture = { .channels = 3, .fit = JFL_STRETCH, .height = 2, .width = 2 },
