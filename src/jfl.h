@@ -325,9 +325,10 @@ JFL_API jfl_status jfl_loader_of(const jfl_sample_spec *spec, int workers, jfl_l
 JFL_API jfl_status jfl_loader_want_places(jfl_loader *l, const jfl_place *place, int n);
 /* As jfl_loader_take, but what cannot be read is no error: its place in the batch has zeros. */
 JFL_API jfl_status jfl_loader_take_some(jfl_loader *l, jfl_array **out);
-/* Item k, from 0, of those in the last batch of jfl_loader_take_some that could not be read: which
-   it is, and why, as this thread's last error. Returns 0 where there are fewer. */
-JFL_API int jfl_loader_bad(const jfl_loader *l, int k, int *item, const char **why);
+/* Of the items in the last batch of jfl_loader_take_some that could not be read the one with the
+   number `which`, from 0: where it is in the batch, and why, as this thread's last error. Returns 0
+   where there are fewer. */
+JFL_API int jfl_loader_bad(const jfl_loader *l, int which, int *item, const char **why);
 
 /* The head of a WAV file: samples a second, channels, samples of each. */
 typedef struct jfl_sound_info { int rate, channels; int64_t length; } jfl_sound_info;

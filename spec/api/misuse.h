@@ -18,7 +18,7 @@ typedef int (*asked_fn)(void *ctx);
 enum {
   AN_ARRAY, AN_OP, AN_OPTIMIZER, A_GRAPH, A_VALUE, A_SESSION, A_JOB, A_PLAN, A_REQUEST, A_REPORT,
   A_CHECKPOINT, A_PROFILE,
-  AN_OUTPUT, A_LOADER, A_TABLE, A_SCRIPT, A_SCRIPT_JOB,
+  AN_OUTPUT, A_LOADER, A_PACK, A_TABLE, A_SCRIPT, A_SCRIPT_JOB,
   N_KINDS
 };
 
@@ -36,6 +36,7 @@ static struct {
   jfl_profile *profile;
   jfl_output *output;
   jfl_loader *loader;
+  jfl_pack *pack;
   jfl_csv *table;
   jfl_script *script;
   jfl_script_job *script_job;
@@ -55,6 +56,7 @@ static struct {
   jfl_profile *made_profile;
   jfl_output *made_output;
   jfl_loader *made_loader;
+  jfl_pack *made_pack;
   jfl_csv *made_table;
   const jfl_arg *made_arguments;
   jfl_script *made_script;
@@ -210,6 +212,16 @@ static jfl_loader *wanting_loader(void)
   return f.made_loader;
 }
 
+static jfl_pack *fresh_pack(void)
+{
+  jfl_pack *p;
+  FILE *file = fopen("small-0", "w");
+  fwrite("\2\0\0\0\0\0\0\0ab", 1, 10, file);
+  fclose(file);
+  MUST(jfl_pack_open("small-0", JFL_OFRECORD, &p));
+  return p;
+}
+
 static const jfl_csv_spec commas = { .separator = ',', .header = 1 };
 
 static jfl_csv *fresh_table(void)
@@ -309,12 +321,13 @@ static void make_fixture(void)
   f.output = fresh_output();
   make_picture();
   f.loader = fresh_loader();
+  f.pack = fresh_pack();
   f.table = fresh_table();
   f.script = fresh_script();
   MUST(jfl_script_run(f.script, script_text, strlen(script_text), "=misuse"));
   MUST(jfl_script_job_find(f.script, "job", &f.script_job));
   const void *all[] = { f.a, jfl_op_find("relu"), jfl_optimizer_at(0), f.g, f.x, f.s, f.job, f.p,
-                        f.r, f.report, f.c, f.profile, f.output, f.loader,
+                        f.r, f.report, f.c, f.profile, f.output, f.loader, f.pack,
                         f.table, f.script, f.script_job };
   memcpy(f.object, all, sizeof all);
 }
@@ -403,6 +416,7 @@ static void make_gone(void)
   MAKE_GONE(A_PROFILE, jfl_profile, fresh_profile(), jfl_profile_free);
   MAKE_GONE(AN_OUTPUT, jfl_output, fresh_output(), jfl_output_drop);
   MAKE_GONE(A_LOADER, jfl_loader, fresh_loader(), jfl_loader_free);
+  MAKE_GONE(A_PACK, jfl_pack, fresh_pack(), jfl_pack_free);
   MAKE_GONE(A_TABLE, jfl_csv, fresh_table(), jfl_csv_free);
   MUST(jfl_set_allocator(NULL));
 }
@@ -421,6 +435,7 @@ static void drop_fixture(void)
   jfl_profile_free(f.profile);
   jfl_output_drop(f.output);
   jfl_loader_free(f.loader);
+  jfl_pack_free(f.pack);
   jfl_csv_free(f.table);
   jfl_script_free(f.script);
   jfl_array_unref(f.pixels);
@@ -446,6 +461,7 @@ static void release_made(void)
   jfl_profile_free(f.made_profile);
   jfl_output_drop(f.made_output);
   jfl_loader_free(f.made_loader);
+  jfl_pack_free(f.made_pack);
   jfl_csv_free(f.made_table);
   jfl_script_free(f.made_script);
   jfl_text_free(f.text);
@@ -457,6 +473,7 @@ static void release_made(void)
   f.made_profile = NULL;
   f.made_output = NULL;
   f.made_loader = NULL;
+  f.made_pack = NULL;
   f.made_table = NULL;
   f.made_script = NULL;
   f.text = NULL;
@@ -533,6 +550,7 @@ static verdict wrong_object(const char *who, const void **p, int kind, int k)
 #define WRONG_jfl_checkpoint_p(who, p, k) WRONG_OBJECT(who, p, A_CHECKPOINT, k)
 #define WRONG_jfl_output_p(who, p, k) WRONG_OBJECT(who, p, AN_OUTPUT, k)
 #define WRONG_jfl_loader_p(who, p, k) WRONG_OBJECT(who, p, A_LOADER, k)
+#define WRONG_jfl_pack_p(who, p, k) WRONG_OBJECT(who, p, A_PACK, k)
 #define WRONG_jfl_csv_p(who, p, k) WRONG_OBJECT(who, p, A_TABLE, k)
 #define WRONG_jfl_script_p(who, p, k) WRONG_OBJECT(who, p, A_SCRIPT, k)
 #define WRONG_jfl_script_job_p(who, p, k) WRONG_OBJECT(who, p, A_SCRIPT_JOB, k)
@@ -560,6 +578,11 @@ static verdict wrong_pointer(const char *who, const void **p, int k)
 #define WRONG_jfl_profile_pp WRONG_POINTER
 #define WRONG_jfl_loader_pp WRONG_POINTER
 #define WRONG_jfl_csv_pp WRONG_POINTER
+#define WRONG_jfl_pack_pp WRONG_POINTER
+#define WRONG_jfl_place_p WRONG_POINTER
+#define WRONG_jfl_member_p WRONG_POINTER
+#define WRONG_jfl_sound_info_p WRONG_POINTER
+#define WRONG_jfl_pack_kind(who, p, k) (*(p) = (jfl_pack_kind)9, (k) ? GONE : FAILS)
 #define WRONG_jfl_script_pp WRONG_POINTER
 #define WRONG_jfl_script_job_pp WRONG_POINTER
 #define WRONG_jfl_mode_p WRONG_POINTER
@@ -686,6 +709,41 @@ static verdict WRONG_jfl_picture_spec_p(const char *who, const jfl_picture_spec 
     { .channels = 3, .fit = JFL_RANDOM, .height = 2, .width = 2, .area = { NAN, 1 } },
     { .channels = 3, .fit = JFL_RANDOM, .height = 2, .width = 2, .area = { 0.5, 1 },
       .aspect = { 2, 1 } },
+  };
+  (void)who;
+  inside = k > 0;
+  if (k > (int)(sizeof wrong / sizeof *wrong)) return inside = 0, GONE;
+  *p = k ? &wrong[k - 1] : NULL;
+  return FAILS;
+}
+
+static verdict WRONG_jfl_mel_spec_p(const char *who, const jfl_mel_spec **p, int k)
+{
+  static const jfl_mel_spec wrong[] = {
+    { .n_fft = 4, .hop = 1, .bands = 1 }, { .rate = 8000, .n_fft = 1, .hop = 1, .bands = 1 },
+    { .rate = 8000, .n_fft = 4, .bands = 1 }, { .rate = 8000, .n_fft = 4, .hop = 1 },
+    { .rate = 8000, .n_fft = 4, .hop = 1, .bands = 1, .low = NAN },
+    { .rate = 8000, .n_fft = 4, .hop = 1, .bands = 1, .high = 5000 },
+    { .rate = 8000, .n_fft = 4, .hop = 1, .bands = 1, .scale = (jfl_mel_scale)9 },
+  };
+  (void)who;
+  inside = k > 0;
+  if (k > (int)(sizeof wrong / sizeof *wrong)) return inside = 0, GONE;
+  *p = k ? &wrong[k - 1] : NULL;
+  return FAILS;
+}
+
+static verdict WRONG_jfl_sample_spec_p(const char *who, const jfl_sample_spec **p, int k)
+{
+  static const jfl_sample_spec wrong[] = {
+    { .kind = (jfl_sample_kind)9 }, { .kind = JFL_NUMBERS },
+    { .kind = JFL_NUMBERS, .feature = "x", .numbers = { .dtype = JFL_F16 } },
+    { .kind = JFL_SOUND, .sound = { .rate = -1 } },
+    { .kind = JFL_SOUND, .sound = { .length = -1 } },
+    { .kind = JFL_SOUND, .sound = { .channels = 2 } },
+    { .picture = { .channels = 2 }, .colours = { 0 } },
+    { .picture = { .channels = 3, .fit = JFL_STRETCH, .height = 2, .width = 2 },
+      .colours = { .hue = 2 } },
   };
   (void)who;
   inside = k > 0;

@@ -22,6 +22,7 @@ enum { NO_STATUS = -1 };
 #define good_jfl_profile_p() f.profile
 #define good_jfl_output_p() f.output
 #define good_jfl_loader_p() f.loader
+#define good_jfl_pack_p() f.pack
 #define good_jfl_csv_p() f.table
 #define good_jfl_script_p() f.script
 #define good_jfl_script_job_p() f.script_job
@@ -45,6 +46,7 @@ enum { NO_STATUS = -1 };
 #define good_jfl_profile_pp() &f.made_profile
 #define good_jfl_output_pp() &f.made_output
 #define good_jfl_loader_pp() &f.made_loader
+#define good_jfl_pack_pp() &f.made_pack
 #define good_jfl_csv_pp() &f.made_table
 #define good_jfl_arg_pp() &f.made_arguments
 #define good_jfl_script_pp() &f.made_script
@@ -70,6 +72,12 @@ enum { NO_STATUS = -1 };
 #define good_uint64_t() 3
 #define good_c_uint64_t_p() seeds
 #define good_jfl_picture_spec_p() &small_picture
+#define good_jfl_sample_spec_p() &small_sample
+#define good_jfl_mel_spec_p() &small_mel
+#define good_jfl_place_p() &small_place
+#define good_jfl_member_p() SLOT(jfl_member)
+#define good_jfl_sound_info_p() SLOT(jfl_sound_info)
+#define good_jfl_pack_kind() JFL_OFRECORD
 #define good_jfl_share_p() &whole_call
 
 #define good_c_char_p() fresh_name()
@@ -108,6 +116,12 @@ static const jfl_arg momentum = { .name = "momentum", .kind = JFL_ARG_NUMBER, .n
 static const double half = 0.5;
 static const jfl_share whole_call = { .signature = -1, .parts = 1 };
 static const uint64_t seeds[] = { 1, 2 };
+static const jfl_sample_spec small_sample = { .kind = JFL_PICTURE, .picture = { .channels = 3,
+                                              .fit = JFL_STRETCH, .height = 2, .width = 2 } };
+static const jfl_mel_spec small_mel = { .rate = 8000, .n_fft = 4, .hop = 2, .bands = 1 };
+static const jfl_place small_place = { "small.jpg", 0, 0, 7 };
+static const char small_sound[] = "RIFF\4\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0"
+                                  "\x80\x3e\0\0\2\0\x10\0" "data\2\0\0\0\1";
 static jfl_minimize minimize;
 static jfl_note note;
 static jfl_variable_spec variable;
@@ -150,6 +164,16 @@ static void *slot(void)
 #define GOOD_jfl_jpeg_encode_quality 90
 #define GOOD_jfl_loader_want_n 2
 #define GOOD_jfl_loader_take_l wanting_loader()
+#define GOOD_jfl_loader_take_some_l wanting_loader()
+#define GOOD_jfl_loader_want_places_n 1
+#define GOOD_jfl_sample_decode_data jfl_array_data(f.jpeg)
+#define GOOD_jfl_sample_decode_n (size_t)jfl_array_size(f.jpeg)
+#define GOOD_jfl_sound_head_data small_sound
+#define GOOD_jfl_sound_head_n sizeof small_sound
+#define GOOD_jfl_sound_resample_from 8000
+#define GOOD_jfl_sound_resample_to 4000
+#define GOOD_jfl_pack_open_path "small-0"
+#define GOOD_jfl_pack_free_p fresh_pack()
 #define GOOD_jfl_csv_read_path "small.csv"
 #define GOOD_jfl_csv_free_t fresh_table()
 #define GOOD_jfl_csv_column_column 1

@@ -353,12 +353,12 @@ jfl_status jfl_loader_take_some(jfl_loader *l, jfl_array **out)
   return JFL_OK;
 }
 
-int jfl_loader_bad(const jfl_loader *l, int k, int *item, const char **why)
+int jfl_loader_bad(const jfl_loader *l, int which, int *item, const char **why)
 {
   if (!JF_IS(LOADER, l) || !l->taken || !item || !why) return 0;
   for (int i = 0; i < l->taken->n; i++) {
     const loader_sample *s = &l->taken->sample[i];
-    if (s->status == JFL_OK || k-- > 0) continue;
+    if (s->status == JFL_OK || which-- > 0) continue;
     *item = i;
     jf_error_restore(s->status, s->error);
     *why = jfl_errmsg();
