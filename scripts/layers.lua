@@ -2,8 +2,8 @@
 -- a pass names an op.
 
 -- The layers from the lowest; each may include itself and those before it.
-local layers = { "system", "base", "file", "world", "dev", "data", "text", "ir", "op", "optim", "choose",
-  "pass", "plan", "run", "checkpoint", "api" }
+local layers = { "system", "base", "file", "world", "dev", "data", "text", "ir", "op", "optim",
+  "choose", "pass", "plan", "run", "checkpoint", "api" }
 local rank = {}
 for i, name in ipairs(layers) do rank[name] = i end
 

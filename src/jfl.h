@@ -379,13 +379,13 @@ JFL_API jfl_status jfl_csv_text(const jfl_csv *t, int column, int64_t row, const
 
 /* ---- texts as numbers of tokens ---- */
 
-/* What makes numbers of texts, as a tokenizer.json of Hugging Face's tokenizers tells. One thread at
-   a time may use it. Texts are UTF-8, and may hold zero bytes. */
+/* What makes numbers of texts, as a tokenizer.json of Hugging Face's tokenizers tells. One thread
+   at a time may use it. Texts are UTF-8, and may hold zero bytes. */
 typedef struct jfl_tokenizer jfl_tokenizer;
 typedef struct jfl_text { const char *s; size_t n; } jfl_text;
 /* Reads a file, or its text. What the file asks for and is not there is an error that names it. */
 JFL_API jfl_status jfl_tokenizer_read(const char *path, jfl_tokenizer **out);
-JFL_API jfl_status jfl_tokenizer_parse(jfl_text json, jfl_tokenizer **out);
+JFL_API jfl_status jfl_tokenizer_parse(const char *json, size_t n, jfl_tokenizer **out);
 /* Learns a vocabulary of byte pairs (BPE on bytes) from texts: `size` tokens, those of single bytes
    and the special ones among them, or fewer where no pair occurs `least` times. pattern cuts texts
    into words, NULL: that of GPT-2. The result is a tokenizer without anything around its texts. */
@@ -398,14 +398,15 @@ typedef struct jfl_bpe_spec {
 JFL_API jfl_status jfl_tokenizer_train(const jfl_text *texts, int n, const jfl_bpe_spec *spec,
                                        jfl_tokenizer **out);
 JFL_API void jfl_tokenizer_free(jfl_tokenizer *t);
-/* Its tokenizer.json, which lives as long as it; {NULL, 0} for none. */
-JFL_API jfl_text jfl_tokenizer_json(const jfl_tokenizer *t);
+/* Its tokenizer.json, n bytes, which live as long as it. */
+JFL_API jfl_status jfl_tokenizer_json(const jfl_tokenizer *t, const char **json, size_t *n);
 /* One more than the last number of a token. */
 JFL_API int32_t jfl_tokenizer_size(const jfl_tokenizer *t);
-/* A token's text, {NULL, 0} for a number that none has; and a text's number, or -1. Both are as the
-   file has them: "\xc4\xa0the" where bytes are written as other characters. */
-JFL_API jfl_text jfl_tokenizer_token(const jfl_tokenizer *t, int32_t id);
-JFL_API int32_t jfl_tokenizer_id(const jfl_tokenizer *t, jfl_text token);
+/* A token's text, NULL for a number that none has; and a text's number, or -1. Both are as the file
+   has them: "\xc4\xa0the" where bytes are written as other characters. */
+JFL_API jfl_status jfl_tokenizer_token(const jfl_tokenizer *t, int32_t id, const char **text,
+                                       size_t *n);
+JFL_API int32_t jfl_tokenizer_id(const jfl_tokenizer *t, const char *token, size_t n);
 
 typedef enum jfl_side { JFL_SIDE_OF_FILE, JFL_SIDE_LEFT, JFL_SIDE_RIGHT } jfl_side;
 /* Zeroed it asks for what the file says. */
@@ -432,8 +433,8 @@ JFL_API jfl_status jfl_tokenizer_encode(jfl_tokenizer *t, const jfl_text *text,
 JFL_API void jfl_encoding_free(jfl_encoding *e);
 /* How many tokens it has, and the list of them. */
 JFL_API int64_t jfl_encoding_tokens(const jfl_encoding *e, const jfl_token **tokens);
-/* n texts, and as many beside them or NULL, as int32 arrays (n, length) of numbers, of a mask that is
-   0 for padding, and of types. */
+/* n texts, and as many beside them or NULL, as int32 arrays (n, length) of numbers, of a mask that
+   is 0 for padding, and of types. */
 typedef struct jfl_batch { jfl_array *ids, *mask, *types; } jfl_batch;
 JFL_API jfl_status jfl_tokenizer_batch(jfl_tokenizer *t, const jfl_text *texts,
                                        const jfl_text *pairs, int n, const jfl_encode_spec *spec,

@@ -18,7 +18,7 @@ typedef int (*asked_fn)(void *ctx);
 enum {
   AN_ARRAY, AN_OP, AN_OPTIMIZER, A_GRAPH, A_VALUE, A_SESSION, A_JOB, A_PLAN, A_REQUEST, A_REPORT,
   A_CHECKPOINT, A_PROFILE,
-  AN_OUTPUT, A_LOADER, A_PACK, A_TABLE, A_SCRIPT, A_SCRIPT_JOB,
+  AN_OUTPUT, A_LOADER, A_PACK, A_TABLE, A_TOKENIZER, AN_ENCODING, A_SCRIPT, A_SCRIPT_JOB,
   N_KINDS
 };
 
@@ -38,6 +38,8 @@ static struct {
   jfl_loader *loader;
   jfl_pack *pack;
   jfl_csv *table;
+  jfl_tokenizer *tokenizer;
+  jfl_encoding *encoding;
   jfl_script *script;
   jfl_script_job *script_job;
   jfl_shape shape;
@@ -58,6 +60,9 @@ static struct {
   jfl_loader *made_loader;
   jfl_pack *made_pack;
   jfl_csv *made_table;
+  jfl_tokenizer *made_tokenizer;
+  jfl_encoding *made_encoding;
+  jfl_batch made_batch;
   const jfl_arg *made_arguments;
   jfl_script *made_script;
   jfl_script_job *made_script_job;
@@ -222,6 +227,31 @@ static jfl_pack *fresh_pack(void)
   return p;
 }
 
+static const char small_tokenizer[] =
+  "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a b\"]}}";
+static const jfl_text small_texts[] = { { "ab", 2 }, { "b", 1 } };
+static const jfl_bpe_spec small_bpe = { .size = 257 };
+static const int32_t small_ids[] = { 0, 1 };
+
+static jfl_tokenizer *fresh_tokenizer(void)
+{
+  jfl_tokenizer *t;
+  FILE *file = fopen("small.json", "w");
+  fputs(small_tokenizer, file);
+  fclose(file);
+  MUST(jfl_tokenizer_read("small.json", &t));
+  return t;
+}
+
+static jfl_encoding *fresh_encoding(void)
+{
+  jfl_encoding *e;
+  jfl_tokenizer *t = fresh_tokenizer();
+  MUST(jfl_tokenizer_encode(t, small_texts, NULL, NULL, &e));
+  jfl_tokenizer_free(t);
+  return e;
+}
+
 static const jfl_csv_spec commas = { .separator = ',', .header = 1 };
 
 static jfl_csv *fresh_table(void)
@@ -323,12 +353,14 @@ static void make_fixture(void)
   f.loader = fresh_loader();
   f.pack = fresh_pack();
   f.table = fresh_table();
+  f.tokenizer = fresh_tokenizer();
+  f.encoding = fresh_encoding();
   f.script = fresh_script();
   MUST(jfl_script_run(f.script, script_text, strlen(script_text), "=misuse"));
   MUST(jfl_script_job_find(f.script, "job", &f.script_job));
   const void *all[] = { f.a, jfl_op_find("relu"), jfl_optimizer_at(0), f.g, f.x, f.s, f.job, f.p,
                         f.r, f.report, f.c, f.profile, f.output, f.loader, f.pack,
-                        f.table, f.script, f.script_job };
+                        f.table, f.tokenizer, f.encoding, f.script, f.script_job };
   memcpy(f.object, all, sizeof all);
 }
 
@@ -418,6 +450,8 @@ static void make_gone(void)
   MAKE_GONE(A_LOADER, jfl_loader, fresh_loader(), jfl_loader_free);
   MAKE_GONE(A_PACK, jfl_pack, fresh_pack(), jfl_pack_free);
   MAKE_GONE(A_TABLE, jfl_csv, fresh_table(), jfl_csv_free);
+  MAKE_GONE(A_TOKENIZER, jfl_tokenizer, fresh_tokenizer(), jfl_tokenizer_free);
+  MAKE_GONE(AN_ENCODING, jfl_encoding, fresh_encoding(), jfl_encoding_free);
   MUST(jfl_set_allocator(NULL));
 }
 
@@ -437,6 +471,8 @@ static void drop_fixture(void)
   jfl_loader_free(f.loader);
   jfl_pack_free(f.pack);
   jfl_csv_free(f.table);
+  jfl_tokenizer_free(f.tokenizer);
+  jfl_encoding_free(f.encoding);
   jfl_script_free(f.script);
   jfl_array_unref(f.pixels);
   jfl_array_unref(f.jpeg);
@@ -463,6 +499,11 @@ static void release_made(void)
   jfl_loader_free(f.made_loader);
   jfl_pack_free(f.made_pack);
   jfl_csv_free(f.made_table);
+  jfl_tokenizer_free(f.made_tokenizer);
+  jfl_encoding_free(f.made_encoding);
+  jfl_array_unref(f.made_batch.ids);
+  jfl_array_unref(f.made_batch.mask);
+  jfl_array_unref(f.made_batch.types);
   jfl_script_free(f.made_script);
   jfl_text_free(f.text);
   jfl_arguments_free(f.made_arguments);
@@ -475,6 +516,9 @@ static void release_made(void)
   f.made_loader = NULL;
   f.made_pack = NULL;
   f.made_table = NULL;
+  f.made_tokenizer = NULL;
+  f.made_encoding = NULL;
+  f.made_batch = (jfl_batch){ 0 };
   f.made_script = NULL;
   f.text = NULL;
   f.made_arguments = NULL;
@@ -490,6 +534,8 @@ static const char *const may_be_anything[] = {
   "jfl_checkpoint_write.overwrite",
   "jfl_checkpoint_write_notes.overwrite", "jfl_checkpoint_write_notes.shard_bytes",
   "jfl_checkpoint_save_shards.shard_bytes",
+  "jfl_tokenizer_encode.pair", "jfl_tokenizer_batch.pairs", "jfl_tokenizer_decode.skips",
+  "jfl_tokenizer_token.id",
   "jfl_session_due.due", "jfl_session_stop_when.ctx",
   "jfl_inflate.size_hint", "jfl_inflate_within.most", "jfl_inflate_head.count",
   "jfl_profile_start.max_events", "jfl_schedule_rate.step", "jfl_session_wait.r",
@@ -552,6 +598,8 @@ static verdict wrong_object(const char *who, const void **p, int kind, int k)
 #define WRONG_jfl_loader_p(who, p, k) WRONG_OBJECT(who, p, A_LOADER, k)
 #define WRONG_jfl_pack_p(who, p, k) WRONG_OBJECT(who, p, A_PACK, k)
 #define WRONG_jfl_csv_p(who, p, k) WRONG_OBJECT(who, p, A_TABLE, k)
+#define WRONG_jfl_tokenizer_p(who, p, k) WRONG_OBJECT(who, p, A_TOKENIZER, k)
+#define WRONG_jfl_encoding_p(who, p, k) WRONG_OBJECT(who, p, AN_ENCODING, k)
 #define WRONG_jfl_script_p(who, p, k) WRONG_OBJECT(who, p, A_SCRIPT, k)
 #define WRONG_jfl_script_job_p(who, p, k) WRONG_OBJECT(who, p, A_SCRIPT_JOB, k)
 #define WRONG_jfl_profile_p(who, p, k) WRONG_OBJECT(who, p, A_PROFILE, k)
@@ -580,6 +628,12 @@ static verdict wrong_pointer(const char *who, const void **p, int k)
 #define WRONG_jfl_csv_pp WRONG_POINTER
 #define WRONG_jfl_pack_pp WRONG_POINTER
 #define WRONG_jfl_place_p WRONG_POINTER
+#define WRONG_jfl_tokenizer_pp WRONG_POINTER
+#define WRONG_jfl_encoding_pp WRONG_POINTER
+#define WRONG_jfl_token_pp WRONG_POINTER
+#define WRONG_jfl_text_p WRONG_POINTER
+#define WRONG_jfl_batch_p WRONG_POINTER
+#define WRONG_c_int32_t_p WRONG_POINTER
 #define WRONG_jfl_member_p WRONG_POINTER
 #define WRONG_jfl_sound_info_p WRONG_POINTER
 #define WRONG_jfl_pack_kind(who, p, k) (*(p) = (jfl_pack_kind)9, (k) ? GONE : FAILS)
@@ -654,6 +708,14 @@ static verdict WRONG_int64_t(const char *who, int64_t *p, int k)
   return judge(who);
 }
 
+static verdict WRONG_int32_t(const char *who, int32_t *p, int k)
+{
+  static const int32_t numbers[] = { -1, INT32_MIN, INT32_MAX };
+  if (k == sizeof numbers / sizeof *numbers) return GONE;
+  *p = numbers[k];
+  return judge(who);
+}
+
 static verdict WRONG_size_t(const char *who, size_t *p, int k)
 {
   static const size_t numbers[] = { 0, (size_t)1 << 62, SIZE_MAX };
@@ -696,6 +758,31 @@ static verdict WRONG_jfl_csv_spec_p(const char *who, const jfl_csv_spec **p, int
   if (k > (int)(sizeof wrong / sizeof *wrong)) return inside = 0, GONE;
   *p = k ? &wrong[k - 1] : NULL;
   return FAILS;
+}
+
+static verdict WRONG_jfl_bpe_spec_p(const char *who, const jfl_bpe_spec **p, int k)
+{
+  static const jfl_bpe_spec wrong[] = {
+    { .size = 0 }, { .size = -1 }, { .size = 257, .least = -1 }, { .size = 257, .pattern = "(" },
+    { .size = 257, .n_special = 1 }, { .size = 257, .n_special = -1 },
+  };
+  (void)who;
+  inside = k > 0;
+  if (k > (int)(sizeof wrong / sizeof *wrong)) return inside = 0, GONE;
+  *p = k ? &wrong[k - 1] : NULL;
+  return FAILS;
+}
+
+static verdict WRONG_jfl_encode_spec_p(const char *who, const jfl_encode_spec **p, int k)
+{
+  static const jfl_encode_spec wrong[] = {
+    { .most = -2 }, { .length = -2 }, { .cut = (jfl_side)9 }, { .pad = (jfl_side)9 },
+  };
+  (void)who;
+  inside = k > 0;
+  if (k > (int)(sizeof wrong / sizeof *wrong)) return inside = 0, GONE;
+  *p = k ? &wrong[k - 1] : NULL;
+  return k ? FAILS : PASSES;
 }
 
 static verdict WRONG_jfl_picture_spec_p(const char *who, const jfl_picture_spec **p, int k)

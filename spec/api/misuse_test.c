@@ -24,6 +24,8 @@ enum { NO_STATUS = -1 };
 #define good_jfl_loader_p() f.loader
 #define good_jfl_pack_p() f.pack
 #define good_jfl_csv_p() f.table
+#define good_jfl_tokenizer_p() f.tokenizer
+#define good_jfl_encoding_p() f.encoding
 #define good_jfl_script_p() f.script
 #define good_jfl_script_job_p() f.script_job
 #define good_jfl_script_value_p() SLOT(jfl_script_value)
@@ -48,6 +50,15 @@ enum { NO_STATUS = -1 };
 #define good_jfl_loader_pp() &f.made_loader
 #define good_jfl_pack_pp() &f.made_pack
 #define good_jfl_csv_pp() &f.made_table
+#define good_jfl_tokenizer_pp() &f.made_tokenizer
+#define good_jfl_encoding_pp() &f.made_encoding
+#define good_jfl_token_pp() SLOT(const jfl_token *)
+#define good_jfl_text_p() small_texts
+#define good_jfl_batch_p() &f.made_batch
+#define good_jfl_bpe_spec_p() &small_bpe
+#define good_jfl_encode_spec_p() NULL
+#define good_int32_t() 0
+#define good_c_int32_t_p() small_ids
 #define good_jfl_arg_pp() &f.made_arguments
 #define good_jfl_script_pp() &f.made_script
 #define good_jfl_script_job_pp() &f.made_script_job
@@ -177,6 +188,14 @@ static void *slot(void)
 #define GOOD_jfl_csv_read_path "small.csv"
 #define GOOD_jfl_csv_free_t fresh_table()
 #define GOOD_jfl_csv_column_column 1
+#define GOOD_jfl_tokenizer_read_path "small.json"
+#define GOOD_jfl_tokenizer_parse_json small_tokenizer
+#define GOOD_jfl_tokenizer_parse_n (sizeof small_tokenizer - 1)
+#define GOOD_jfl_tokenizer_train_n 2
+#define GOOD_jfl_tokenizer_batch_n 2
+#define GOOD_jfl_tokenizer_decode_n 2
+#define GOOD_jfl_tokenizer_free_t fresh_tokenizer()
+#define GOOD_jfl_encoding_free_e fresh_encoding()
 #define GOOD_jfl_loader_free_l fresh_loader()
 #define GOOD_jfl_script_free_s fresh_script()
 #define GOOD_jfl_script_run_text "x = 1"

@@ -88,7 +88,7 @@ static int l_tokenizer_parse(lua_State *L)
   const char *who = jf_need_string(L, 2, "tokenizer", "who");
   jfl_tokenizer *t;
   jf_holder *h = jf_push_holder(L, drop_tokenizer);
-  jf_check_for(L, jfl_tokenizer_parse(json, &t), who);
+  jf_check_for(L, jfl_tokenizer_parse(json.s, json.n, &t), who);
   h->p = t;
   return 1;
 }
@@ -135,9 +135,9 @@ static double token_first(const jfl_token *t) { return (double)t->from + (t->seq
 static double token_last(const jfl_token *t) { return (double)t->to; }
 static double token_text(const jfl_token *t) { return t->sequence + 1; }
 
-/* tokenizer_encode(tokenizer, text, pair or nil, spec, whole, who) -> a table with the list ids and,
-   if whole is set, with types, mask, special, first and last (bytes of the text, from 1), text (1 or
-   2; 0: none) */
+/* tokenizer_encode(tokenizer, text, pair or nil, spec, whole, who) -> a table with the list ids
+   and, if whole is set, with types, mask, special, first and last (bytes of the text, from 1), text
+   (1 or 2; 0: none) */
 static int l_tokenizer_encode(lua_State *L)
 {
   jfl_tokenizer *t = need_tokenizer(L);
@@ -229,14 +229,17 @@ static int tokenizer_push(lua_State *L, jfl_text t)
 static int l_tokenizer_token(lua_State *L)
 {
   const jfl_tokenizer *t = need_tokenizer(L);
-  return tokenizer_push(L, jfl_tokenizer_token(t, (int32_t)jf_need_whole(L, 2, "tokenizer", "id", 0,
-                                                                         0x1p31 - 1)));
+  const int32_t id = (int32_t)jf_need_whole(L, 2, "tokenizer", "id", 0, 0x1p31 - 1);
+  jfl_text text;
+  jf_check(L, jfl_tokenizer_token(t, id, &text.s, &text.n));
+  return tokenizer_push(L, text);
 }
 
 static int l_tokenizer_id(lua_State *L)
 {
   const jfl_tokenizer *t = need_tokenizer(L);
-  const int32_t id = jfl_tokenizer_id(t, tokenizer_need_text(L, 2, "token"));
+  const jfl_text token = tokenizer_need_text(L, 2, "token");
+  const int32_t id = jfl_tokenizer_id(t, token.s, token.n);
   if (id < 0) lua_pushnil(L);
   else lua_pushnumber(L, id);
   return 1;
@@ -251,7 +254,9 @@ static int l_tokenizer_size(lua_State *L)
 /* tokenizer_json(tokenizer): the text of its file */
 static int l_tokenizer_json(lua_State *L)
 {
-  return tokenizer_push(L, jfl_tokenizer_json(need_tokenizer(L)));
+  jfl_text text;
+  jf_check(L, jfl_tokenizer_json(need_tokenizer(L), &text.s, &text.n));
+  return tokenizer_push(L, text);
 }
 
 const luaL_Reg jf_tokenizer_functions[] = {

@@ -9,7 +9,7 @@ enum { MOST_CLUSTER = 6 };     /* longer clusters are looked at by character */
 static size_t charsmap_offset(uint32_t unit) { return (size_t)(unit >> 10) << ((unit >> 6) & 8); }
 
 /* What the shortest key with which s begins becomes; 0: no key is there. */
-static int charsmap_find(const jf_rule *r, const char *s, size_t n, jf_word *out)
+static int charsmap_find(const jf_text_rule *r, const char *s, size_t n, jf_word *out)
 {
   size_t at = charsmap_offset(r->units[0]);
   for (size_t i = 0; i < n && s[i]; i++) {
@@ -55,7 +55,7 @@ static void charsmap_put(jf_edit *e, const jf_word *w, size_t n)
   if (e->at < end) jf_edit_skip(e, end - e->at);
 }
 
-jfl_status jf_edit_charsmap(const jf_rule *r, jf_edit *e)
+jfl_status jf_edit_charsmap(const jf_text_rule *r, jf_edit *e)
 {
   jf_word w;
   while (e->at < e->n) {

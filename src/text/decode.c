@@ -23,7 +23,8 @@ static void decode_done(decoding *d, int n)
   d->n = d->text.failed ? 0 : n;
   for (int i = 0; i < d->n; i++) {
     const size_t from = i ? d->end[i - 1] : 0;
-    d->token[i] = (jf_word){ d->text.s ? d->text.s + from : "", (uint32_t)(d->end[i] - from), 0, 0 };
+    const char *s = d->text.s ? d->text.s + from : "";
+    d->token[i] = (jf_word){ s, (uint32_t)(d->end[i] - from), 0, 0 };
   }
 }
 
@@ -87,7 +88,7 @@ static void decode_token_bytes(const jf_word *w, jf_text *out)
   }
 }
 
-static void decode_bytes(const jf_rule *r, decoding *d)
+static void decode_bytes(const jf_text_rule *r, decoding *d)
 {
   jf_text bytes = { 0 };
   (void)r;
@@ -125,7 +126,7 @@ static void decode_flush(decoding *d, const jf_text *bytes, int *n)
   decode_end(d, (*n)++);
 }
 
-static void decode_fallback(const jf_rule *r, decoding *d)
+static void decode_fallback(const jf_text_rule *r, decoding *d)
 {
   jf_text bytes = { 0 };
   int n = 0;
@@ -177,7 +178,7 @@ static int decode_begins(const jf_word *w, const jf_word *prefix)
   return w->n >= prefix->n && !memcmp(w->s, prefix->s, prefix->n);
 }
 
-static void decode_wordpiece(const jf_rule *r, decoding *d)
+static void decode_wordpiece(const jf_text_rule *r, decoding *d)
 {
   for (int i = 0; i < d->n; i++) {
     const jf_word *w = &d->token[i];
@@ -192,7 +193,7 @@ static void decode_wordpiece(const jf_rule *r, decoding *d)
 }
 
 /* The sign of a space becomes one; at the front of the text it goes. */
-static void decode_metaspace(const jf_rule *r, decoding *d)
+static void decode_metaspace(const jf_text_rule *r, decoding *d)
 {
   for (int i = 0; i < d->n; i++) {
     for (size_t k = 0, size; k < d->token[i].n; k += size) {
@@ -205,7 +206,7 @@ static void decode_metaspace(const jf_rule *r, decoding *d)
   decode_done(d, d->n);
 }
 
-static void decode_bpe(const jf_rule *r, decoding *d)
+static void decode_bpe(const jf_text_rule *r, decoding *d)
 {
   const jf_word space = { " ", 1, 0, 0 }, nothing = { "", 0, 0, 0 };
   for (int i = 0; i < d->n; i++) {
@@ -215,7 +216,7 @@ static void decode_bpe(const jf_rule *r, decoding *d)
   decode_done(d, d->n);
 }
 
-static void decode_fuse(const jf_rule *r, decoding *d)
+static void decode_fuse(const jf_text_rule *r, decoding *d)
 {
   (void)r;
   for (int i = 0; i < d->n; i++) jf_text_put(&d->next, d->token[i].s, d->token[i].n);
@@ -224,7 +225,7 @@ static void decode_fuse(const jf_rule *r, decoding *d)
 }
 
 /* Takes away up to so many of a character on either side. */
-static void decode_strip(const jf_rule *r, decoding *d)
+static void decode_strip(const jf_text_rule *r, decoding *d)
 {
   for (int i = 0; i < d->n; i++) {
     const jf_word *w = &d->token[i];
@@ -240,7 +241,7 @@ static void decode_strip(const jf_rule *r, decoding *d)
   decode_done(d, d->n);
 }
 
-static jfl_status decode_by_pattern(const jf_rule *r, const jf_word *w, jf_text *out)
+static jfl_status decode_by_pattern(const jf_text_rule *r, const jf_word *w, jf_text *out)
 {
   jf_finder f = { .pattern = r->pattern, .s = w->s, .n = w->n };
   size_t from, to, done = 0;
@@ -255,7 +256,7 @@ static jfl_status decode_by_pattern(const jf_rule *r, const jf_word *w, jf_text 
   return s;
 }
 
-static jfl_status decode_replace(const jf_rule *r, decoding *d)
+static jfl_status decode_replace(const jf_text_rule *r, decoding *d)
 {
   for (int i = 0; i < d->n; i++) {
     if (r->pattern) JF_TRY(decode_by_pattern(r, &d->token[i], &d->next));
@@ -272,7 +273,7 @@ static int decode_same(const jf_word *a, const jf_word *b)
 }
 
 /* Speech: what repeats is one, padding goes, and a sign stands for spaces. */
-static void decode_ctc(const jf_rule *r, decoding *d)
+static void decode_ctc(const jf_text_rule *r, decoding *d)
 {
   const jf_word nothing = { "", 0, 0, 0 }, space = { " ", 1, 0, 0 };
   int n = 0;
@@ -295,7 +296,7 @@ static void decode_ctc(const jf_rule *r, decoding *d)
   decode_done(d, n);
 }
 
-static jfl_status decode_rule(const jf_rule *r, decoding *d)
+static jfl_status decode_rule(const jf_text_rule *r, decoding *d)
 {
   switch (r->kind) {
   case JF_FROM_BYTES: decode_bytes(r, d); break;

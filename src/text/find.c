@@ -79,7 +79,7 @@ static int find_behind(const jf_finder *f, const jf_instruction *i, size_t at)
 static find_end find_way(jf_finder *f, int code, size_t *at, int n);
 
 /* What is looked at ahead, or kept as a whole; n places are taken. */
-static find_end find_inner(jf_finder *f, const jf_instruction *i, int code, size_t *at, int n)
+static find_end find_within(jf_finder *f, const jf_instruction *i, int code, size_t *at, int n)
 {
   size_t end = *at;
   const find_end e = find_way(f, code + 1, &end, n);
@@ -116,7 +116,7 @@ static find_end find_step(jf_finder *f, int *code, size_t *at, int *n)
   case JF_BEHIND: return find_behind(f, i, *at) ? MATCH : NO_MATCH;
   case JF_NOT_BEHIND: return find_behind(f, i, *at) ? NO_MATCH : MATCH;
   default:
-    e = find_inner(f, i, here, at, *n);
+    e = find_within(f, i, here, at, *n);
     *code = here + i->a;
     return e;
   }

@@ -149,7 +149,7 @@ static size_t form_plain(const former *f, const jf_edit *e)
   return at;
 }
 
-jfl_status jf_edit_form(const jf_rule *r, jf_edit *e)
+jfl_status jf_edit_form(const jf_text_rule *r, jf_edit *e)
 {
   former f = { .e = e, .composes = r->kind == JF_NFC || r->kind == JF_NFKC,
                .compatible = r->kind == JF_NFKC || r->kind == JF_NFKD };

@@ -18,19 +18,32 @@ static jf_span frame_span(const jf_flow *f, const jf_token *t)
 
 static int frame_is_blank(int32_t c) { return c == 0x120 || jf_char_is_space(c); }
 
+/* Moves a place by so many characters on, or back, as far as there are any; gives whether there
+   were as many. */
+static int frame_move(const jf_flow *f, int64_t *place, int64_t by)
+{
+  size_t size;
+  for (; by > 0 && *place < (int64_t)f->n_given; by--, *place += (int64_t)size)
+    jf_char_at(f->given + *place, &size);
+  for (; by < 0 && *place > 0; by++, *place -= (int64_t)size)
+    jf_char_before(f->given + *place, &size);
+  return by == 0;
+}
+
 /* Leaves spaces out on both sides of a token's place: those are signs of a space, or spaces, in its
-   name. */
-static void frame_trim(const jfl_tokenizer *t, int prefixed, int first, jfl_token *token)
+   name. One that was put before the text is no part of it. */
+static void frame_trim(const jfl_tokenizer *t, const jf_flow *f, int prefixed, int first,
+                       jfl_token *token)
 {
   const jf_word *w = &t->by_id[token->id];
-  int64_t left = 0, right = 0;
+  int64_t left = 0, right = 0, to = token->to;
   size_t size;
   for (size_t i = 0; i < w->n && frame_is_blank(jf_char_at(w->s + i, &size)); i += size) left++;
   for (size_t i = w->n; i && frame_is_blank(jf_char_before(w->s + i, &size)); i -= size) right++;
-  if (left && prefixed && (first || !token->from)) left = 0;
-  token->from = token->from + left < token->to ? token->from + left : token->to;
-  if (right && token->to >= right)
-    token->to = token->to - right > token->from ? token->to - right : token->from;
+  if (left == 1 && prefixed && (first || !token->from)) left = 0;
+  frame_move(f, &token->from, left);
+  if (token->from > token->to) token->from = token->to;
+  if (right && frame_move(f, &to, -right)) token->to = to > token->from ? to : token->from;
 }
 
 /* ---- lists ---- */
@@ -51,13 +64,13 @@ static jfl_status frame_put(jf_tokens *l, jfl_token token)
 }
 
 /* The rule that trims offsets, and the template; either may be missing. */
-typedef struct frame_rules { const jf_rule *trims, *parts; } frame_rules;
+typedef struct frame_rules { const jf_text_rule *trims, *parts; } frame_rules;
 
 static frame_rules frame_find_rules(const jfl_tokenizer *t)
 {
   frame_rules r = { NULL, NULL };
   for (int i = 0; i < t->framers.n; i++) {
-    const jf_rule *v = &t->framers.v[i];
+    const jf_text_rule *v = &t->framers.v[i];
     if (v->trims && v->kind != JF_TEMPLATE) r.trims = v;
     if (v->kind != JF_TRIM) r.parts = v;
   }
@@ -65,13 +78,13 @@ static frame_rules frame_find_rules(const jfl_tokenizer *t)
 }
 
 static jfl_status frame_text_put(const jfl_tokenizer *t, const frame_text *x, const jf_part *p,
-                                 const jf_rule *trims, jf_tokens *out)
+                                 const jf_text_rule *trims, jf_tokens *out)
 {
   for (int64_t i = x->from; i < x->to; i++) {
     const jf_token *token = &x->flow->token[i];
     const jf_span span = frame_span(x->flow, token);
     jfl_token v = { token->id, p->type, 1, 0, p->sequence, span.from, span.to };
-    if (trims && x->flow->spans) frame_trim(t, trims->prefix == JF_ALWAYS, !i, &v);
+    if (trims && x->flow->spans) frame_trim(t, x->flow, trims->prefix == JF_ALWAYS, !i, &v);
     JF_TRY(frame_put(out, v));
   }
   return JFL_OK;

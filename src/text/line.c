@@ -35,14 +35,14 @@ void jf_keep_free(jf_keep *k)
 
 /* ---- lines ---- */
 
-static void line_free(jf_line *l)
+static void line_free(jf_text_line *l)
 {
   jf_free(l->s);
   jf_free(l->span);
 }
 
 /* Room for n bytes more. */
-static int line_room(jf_flow *f, jf_line *l, size_t n)
+static int line_room(jf_flow *f, jf_text_line *l, size_t n)
 {
   if (l->cap - l->n >= n && (!f->spans || l->span)) return 1;
   const size_t cap = l->n + n + l->cap;
@@ -56,7 +56,7 @@ static int line_room(jf_flow *f, jf_line *l, size_t n)
   if (l->n) memcpy(s, l->s, l->n);
   if (l->n && span) memcpy(span, l->span, l->n * sizeof *span);
   line_free(l);
-  *l = (jf_line){ s, span, l->n, cap };
+  *l = (jf_text_line){ s, span, l->n, cap };
   return 1;
 }
 
@@ -65,6 +65,8 @@ jfl_status jf_flow_begin(jf_flow *f, const char *s, size_t n, int spans)
   f->line.n = f->next.n = 0;
   f->n_piece = f->n_more = f->n_token = f->failed = 0;
   f->spans = spans;
+  f->given = s;
+  f->n_given = n;
   if (!spans) {
     jf_free(f->line.span);
     jf_free(f->next.span);
@@ -148,7 +150,7 @@ void jf_flow_pieces_done(jf_flow *f)
 
 /* ---- edits ---- */
 
-jfl_status jf_flow_edit(jf_flow *f, const jf_rule *r, jf_edit_fn fn)
+jfl_status jf_flow_edit(jf_flow *f, const jf_text_rule *r, jf_edit_fn fn)
 {
   f->next.n = 0;
   if (!line_room(f, &f->next, f->line.n + f->line.n / 4 + 16)) return jf_flow_status(f);
@@ -161,7 +163,7 @@ jfl_status jf_flow_edit(jf_flow *f, const jf_rule *r, jf_edit_fn fn)
     else JF_TRY(fn(r, &e));
     jf_flow_piece(f, from, f->next.n, p->id);
   }
-  const jf_line l = f->line;
+  const jf_text_line l = f->line;
   f->line = f->next;
   f->next = l;
   jf_flow_pieces_done(f);
@@ -185,7 +187,7 @@ static void edit_pass(jf_edit *e)
 
 void jf_edit_put(jf_edit *e, int32_t c, int change)
 {
-  jf_line *to = &e->flow->next;
+  jf_text_line *to = &e->flow->next;
   if (!line_room(e->flow, to, 4)) return;
   const size_t n = jf_char_put(to->s + to->n, c);
   if (e->span) {
@@ -198,7 +200,7 @@ void jf_edit_put(jf_edit *e, int32_t c, int change)
 
 void jf_edit_copy(jf_edit *e, size_t n)
 {
-  jf_line *to = &e->flow->next;
+  jf_text_line *to = &e->flow->next;
   if (!n || !line_room(e->flow, to, n)) return;
   memcpy(to->s + to->n, e->s + e->at, n);
   if (e->span) memcpy(to->span + to->n, e->span + e->at, n * sizeof *to->span);

@@ -21,9 +21,9 @@ static const model_row model_rows[] = {
 };
 
 /* Files of old say no type: what is there tells which it is. */
-static const char *model_type(const jf_tree *t, const jf_node *n)
+static const char *model_type(const jf_tree *t, const jf_tree_node *n)
 {
-  const jf_node *type = jf_node_get(n, "type");
+  const jf_tree_node *type = jf_node_get(n, "type");
   if (type) return type->kind == JF_STRING ? type->text.s : jf_node_kind_name(type);
   if (jf_node_get(n, "merges")) return "BPE";
   if (t->scored) return "Unigram";
@@ -38,7 +38,7 @@ static jfl_status model_find_row(const char *type, const model_row **out)
                  "WordLevel", type);
 }
 
-static jfl_status model_affix(const jf_node *n, const char *name, jf_word *out)
+static jfl_status model_affix(const jf_tree_node *n, const char *name, jf_word *out)
 {
   JF_TRY(jf_node_text(n, "model", name, out));
   return out->n <= MOST_AFFIX ? JFL_OK : jf_fail(JFL_EDATA, "model: %s must have at most %d bytes, "
@@ -46,14 +46,14 @@ static jfl_status model_affix(const jf_node *n, const char *name, jf_word *out)
 }
 
 /* Dropout makes tokens at random, for training alone. */
-static jfl_status model_no_dropout(const jf_node *n)
+static jfl_status model_no_dropout(const jf_tree_node *n)
 {
-  const jf_node *dropout = jf_node_get(n, "dropout");
+  const jf_tree_node *dropout = jf_node_get(n, "dropout");
   if (!dropout || (dropout->kind == JF_NUMBER && dropout->number == 0)) return JFL_OK;
   return jf_fail(JFL_EDATA, "model: dropout must be null or 0, as tokens are not drawn at random");
 }
 
-static jfl_status model_options(jf_model *m, const jf_node *n)
+static jfl_status model_options(jf_model *m, const jf_tree_node *n)
 {
   int64_t most = 100, unk = JF_NO_ID;
   if (m->kind == JF_MODEL_WORDPIECE) {
@@ -100,7 +100,7 @@ static jfl_status model_build(const jf_tree *t, jf_model *m)
 
 jfl_status jf_read_model(const jf_tree *t, jf_model *m)
 {
-  const jf_node *n;
+  const jf_tree_node *n;
   const model_row *row = NULL;
   JF_TRY(jf_node_need_kind(t->root, "it", "model", JF_OBJECT, &n));
   JF_TRY(model_find_row(model_type(t, n), &row));

@@ -24,7 +24,7 @@ static int normalize_is_control(int32_t c)
 }
 
 /* Whether a character is left out, or what it becomes. */
-static int normalize_one(const jf_rule *r, int32_t *c)
+static int normalize_one(const jf_text_rule *r, int32_t *c)
 {
   const int32_t v = *c;
   switch (r->kind) {
@@ -46,7 +46,7 @@ static int normalize_one(const jf_rule *r, int32_t *c)
   }
 }
 
-static jfl_status normalize_each(const jf_rule *r, jf_edit *e)
+static jfl_status normalize_each(const jf_text_rule *r, jf_edit *e)
 {
   size_t size;
   while (e->at < e->n) {
@@ -59,7 +59,7 @@ static jfl_status normalize_each(const jf_rule *r, jf_edit *e)
   return JFL_OK;
 }
 
-static jfl_status normalize_lower(const jf_rule *r, jf_edit *e)
+static jfl_status normalize_lower(const jf_text_rule *r, jf_edit *e)
 {
   size_t size;
   (void)r;
@@ -84,7 +84,7 @@ static int normalize_is_ideograph(int32_t c)
   return 0;
 }
 
-static jfl_status normalize_ideographs(const jf_rule *r, jf_edit *e)
+static jfl_status normalize_ideographs(const jf_text_rule *r, jf_edit *e)
 {
   size_t size;
   (void)r;
@@ -112,7 +112,7 @@ static void normalize_put(jf_edit *e, const jf_word *content, size_t n)
     jf_edit_put(e, jf_char_at(content->s + i, &size), 1);
 }
 
-static jfl_status normalize_replace(const jf_rule *r, jf_edit *e)
+static jfl_status normalize_replace(const jf_text_rule *r, jf_edit *e)
 {
   size_t from, to;
   jfl_status s = JFL_OK;
@@ -134,7 +134,7 @@ static jfl_status normalize_replace(const jf_rule *r, jf_edit *e)
   return s;
 }
 
-static jfl_status normalize_prepend(const jf_rule *r, jf_edit *e)
+static jfl_status normalize_prepend(const jf_text_rule *r, jf_edit *e)
 {
   size_t size = 0, first;
   if (!e->n) return JFL_OK;
@@ -146,7 +146,7 @@ static jfl_status normalize_prepend(const jf_rule *r, jf_edit *e)
   return JFL_OK;
 }
 
-static jfl_status normalize_strip(const jf_rule *r, jf_edit *e)
+static jfl_status normalize_strip(const jf_text_rule *r, jf_edit *e)
 {
   size_t from = 0, to = e->n, size;
   while (r->left && from < to && jf_char_is_space(jf_char_at(e->s + from, &size))) from += size;
@@ -177,7 +177,7 @@ int jf_char_byte(int32_t c)
   return k <= 0x20 ? k : k <= 66 ? k - 33 + 0x7f : k == 67 ? 0xad : -1;
 }
 
-jfl_status jf_edit_bytes(const jf_rule *r, jf_edit *e)
+jfl_status jf_edit_bytes(const jf_text_rule *r, jf_edit *e)
 {
   (void)r;
   while (e->at < e->n) {

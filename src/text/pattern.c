@@ -10,13 +10,13 @@
 
 enum { MOST_CODE = 4096, MOST_TIMES = 1000, MOST_DEPTH = 32, END = -1 };
 
-typedef struct reader {
+typedef struct pattern_reader {
   jf_pattern *p;
   const char *what, *start, *s, *end;
   int folds, depth;
-} reader;
+} pattern_reader;
 
-static jfl_status pattern_fail(const reader *r, const char *why)
+static jfl_status pattern_fail(const pattern_reader *r, const char *why)
 {
   return jf_fail(JFL_EDATA, "%s: regex '%.200s', byte %d: %s", r->what, r->p->text,
                  (int)(r->s - r->start), why);
@@ -24,13 +24,13 @@ static jfl_status pattern_fail(const reader *r, const char *why)
 
 static jfl_status pattern_memory(void) { return jf_fail(JFL_ENOMEM, "out of memory"); }
 
-static int pattern_peek(const reader *r)
+static int pattern_peek(const pattern_reader *r)
 {
   size_t size;
   return r->s < r->end ? jf_char_at(r->s, &size) : END;
 }
 
-static int pattern_next(reader *r)
+static int pattern_next(pattern_reader *r)
 {
   size_t size;
   if (r->s == r->end) return END;
@@ -39,7 +39,7 @@ static int pattern_next(reader *r)
   return c;
 }
 
-static int pattern_take(reader *r, const char *text)
+static int pattern_take(pattern_reader *r, const char *text)
 {
   const size_t n = strlen(text);
   if ((size_t)(r->end - r->s) < n || memcmp(r->s, text, n)) return 0;
@@ -55,7 +55,7 @@ static jf_instruction pattern_op(int op, int a, int b)
 }
 
 /* Makes room for an instruction at a place, behind which the others move. */
-static jfl_status pattern_insert(reader *r, int at, jf_instruction i)
+static jfl_status pattern_insert(pattern_reader *r, int at, jf_instruction i)
 {
   jf_pattern *p = r->p;
   if (p->n >= MOST_CODE) return pattern_fail(r, "it is too long");
@@ -68,13 +68,13 @@ static jfl_status pattern_insert(reader *r, int at, jf_instruction i)
   return JFL_OK;
 }
 
-static jfl_status pattern_add(reader *r, jf_instruction i)
+static jfl_status pattern_add(pattern_reader *r, jf_instruction i)
 {
   return pattern_insert(r, r->p->n, i);
 }
 
 /* Adds the instructions from..to-1 once more. */
-static jfl_status pattern_repeat(reader *r, int from, int to)
+static jfl_status pattern_repeat(pattern_reader *r, int from, int to)
 {
   for (int i = from; i < to; i++) JF_TRY(pattern_add(r, r->p->code[i]));
   return JFL_OK;
@@ -82,7 +82,7 @@ static jfl_status pattern_repeat(reader *r, int from, int to)
 
 /* ---- classes ---- */
 
-static jfl_status pattern_class(reader *r, int *number)
+static jfl_status pattern_class(pattern_reader *r, int *number)
 {
   jf_class *v = jf_regrow(r->p->classes, r->p->n_class, &r->p->cap_class, sizeof *v);
   if (!v) return pattern_memory();
@@ -92,7 +92,7 @@ static jfl_status pattern_class(reader *r, int *number)
   return JFL_OK;
 }
 
-static jfl_status pattern_item(reader *r, int number, jf_class_item item)
+static jfl_status pattern_item(pattern_reader *r, int number, jf_class_item item)
 {
   jf_class *c = &r->p->classes[number];
   jf_class_item *v = jf_regrow(c->item, c->n, &c->cap, sizeof *v);
@@ -131,7 +131,7 @@ int jf_class_has(const jf_pattern *p, const jf_class *c, int32_t character)
 }
 
 /* To be called once a class is whole. */
-static void pattern_settle(reader *r, int number)
+static void pattern_settle(pattern_reader *r, int number)
 {
   jf_class *c = &r->p->classes[number];
   for (int32_t i = 0; i < 128; i++)
@@ -149,11 +149,11 @@ static uint32_t pattern_categories(const char *s, size_t n)
   return set;
 }
 
-static jfl_status pattern_property(reader *r, int negated, jf_class_item *out)
+static jfl_status pattern_property(pattern_reader *r, int negated, jf_class_item *out)
 {
   static const struct { const char *name, *category; } known[] = {
-    { "Letter", "L" }, { "Mark", "M" }, { "Number", "N" }, { "Punctuation", "P" }, { "Symbol", "S" },
-    { "Separator", "Z" }, { "Other", "C" }, { "Lowercase_Letter", "Ll" },
+    { "Letter", "L" }, { "Mark", "M" }, { "Number", "N" }, { "Punctuation", "P" },
+    { "Symbol", "S" }, { "Separator", "Z" }, { "Other", "C" }, { "Lowercase_Letter", "Ll" },
     { "Uppercase_Letter", "Lu" }
   };
   const char *name = r->s + 1;
@@ -166,12 +166,13 @@ static jfl_status pattern_property(reader *r, int negated, jf_class_item *out)
     if (n == strlen(known[i].name) && !memcmp(name, known[i].name, n))
       name = known[i].category, n = strlen(name);
   out->categories = pattern_categories(name, n);
-  if (!out->categories) return pattern_fail(r, "of properties general categories are there, such as L or Nd");
+  if (!out->categories)
+    return pattern_fail(r, "general categories such as L or Nd are there alone");
   r->s = close + 1;
   return JFL_OK;
 }
 
-static jfl_status pattern_hex(reader *r, int most, int32_t *out)
+static jfl_status pattern_hex(pattern_reader *r, int most, int32_t *out)
 {
   const int braces = pattern_take(r, "{");
   int32_t v = 0;
@@ -193,7 +194,7 @@ static jf_class_item pattern_range(int32_t a, int32_t b)
 }
 
 /* What follows a backslash: one character, which *single tells, or a class. */
-static jfl_status pattern_escape(reader *r, jf_class_item *out, int *single)
+static jfl_status pattern_escape(pattern_reader *r, jf_class_item *out, int *single)
 {
   static const char from[] = "nrtfvae0", to[] = "\n\r\t\f\v\a\033";
   const int c = pattern_next(r);
@@ -219,10 +220,10 @@ static jfl_status pattern_escape(reader *r, jf_class_item *out, int *single)
   return JFL_OK;
 }
 
-static jfl_status pattern_brackets(reader *r, int *number);
+static jfl_status pattern_brackets(pattern_reader *r, int *number);
 
 /* One item of a class: a character or a range, an escape, a class within. */
-static jfl_status pattern_member(reader *r, int number)
+static jfl_status pattern_member(pattern_reader *r, int number)
 {
   jf_class_item item, last;
   int single = 1, inner = 0;
@@ -251,7 +252,7 @@ static jfl_status pattern_member(reader *r, int number)
 }
 
 /* The class behind '['. */
-static jfl_status pattern_brackets(reader *r, int *number)
+static jfl_status pattern_brackets(pattern_reader *r, int *number)
 {
   if (++r->depth > MOST_DEPTH) return pattern_fail(r, "it is nested too deeply");
   JF_TRY(pattern_class(r, number));
@@ -266,9 +267,9 @@ static jfl_status pattern_brackets(reader *r, int *number)
 
 /* ---- groups ---- */
 
-static jfl_status pattern_choices(reader *r, int outermost);
+static jfl_status pattern_choices(pattern_reader *r, int outermost);
 
-static jfl_status pattern_one(reader *r, jf_class_item item)
+static jfl_status pattern_one(pattern_reader *r, jf_class_item item)
 {
   int number = 0;
   JF_TRY(pattern_class(r, &number));
@@ -278,7 +279,7 @@ static jfl_status pattern_one(reader *r, jf_class_item item)
 }
 
 /* Adds the group up to ')', as instructions that end with DONE and are named by the one before. */
-static jfl_status pattern_inner(reader *r, int op)
+static jfl_status pattern_inner(pattern_reader *r, int op)
 {
   const int at = r->p->n;
   JF_TRY(pattern_add(r, pattern_op(op, 0, 0)));
@@ -289,7 +290,7 @@ static jfl_status pattern_inner(reader *r, int op)
 }
 
 /* Looking back goes for one character. */
-static jfl_status pattern_behind(reader *r, int op)
+static jfl_status pattern_behind(pattern_reader *r, int op)
 {
   const int at = r->p->n;
   JF_TRY(pattern_choices(r, 0));
@@ -299,7 +300,7 @@ static jfl_status pattern_behind(reader *r, int op)
   return JFL_OK;
 }
 
-static jfl_status pattern_group(reader *r)
+static jfl_status pattern_group(pattern_reader *r)
 {
   const int folds = r->folds;
   jfl_status s;
@@ -327,7 +328,7 @@ static jfl_status pattern_group(reader *r)
   return JFL_OK;
 }
 
-static jfl_status pattern_atom(reader *r)
+static jfl_status pattern_atom(pattern_reader *r)
 {
   jf_class_item item;
   int number = 0, single;
@@ -352,7 +353,7 @@ static jfl_status pattern_atom(reader *r)
 
 /* ---- quantifiers ---- */
 
-static int pattern_digits(reader *r, int *out)
+static int pattern_digits(pattern_reader *r, int *out)
 {
   const char *from = r->s;
   int v = 0;
@@ -363,7 +364,7 @@ static int pattern_digits(reader *r, int *out)
 }
 
 /* Reads *, +, ? or {n,m}; 0: none stands there. */
-static int pattern_times(reader *r, int *least, int *most)
+static int pattern_times(pattern_reader *r, int *least, int *most)
 {
   const char *from = r->s;
   *least = 0;
@@ -402,7 +403,7 @@ static int pattern_passes(const jf_pattern *p, int at, int to, int depth)
 }
 
 /* Makes the instructions from `at` on repeat: unrolled, then as an optional rest or as a loop. */
-static jfl_status pattern_unroll(reader *r, int at, int least, int most, int lazy)
+static jfl_status pattern_unroll(pattern_reader *r, int at, int least, int most, int lazy)
 {
   const int end = r->p->n, size = end - at;
   if (most < 0 && pattern_passes(r->p, at, end, 0))
@@ -421,7 +422,7 @@ static jfl_status pattern_unroll(reader *r, int at, int least, int most, int laz
   return JFL_OK;
 }
 
-static jfl_status pattern_quantify(reader *r, int at)
+static jfl_status pattern_quantify(pattern_reader *r, int at)
 {
   int least, most;
   if (!pattern_times(r, &least, &most)) return JFL_OK;
@@ -449,7 +450,7 @@ static jfl_status pattern_quantify(reader *r, int at)
 
 /* ---- alternatives ---- */
 
-static jfl_status pattern_sequence(reader *r)
+static jfl_status pattern_sequence(pattern_reader *r)
 {
   while (r->s < r->end && *r->s != '|' && *r->s != ')') {
     const int at = r->p->n;
@@ -460,7 +461,7 @@ static jfl_status pattern_sequence(reader *r)
 }
 
 /* Alternatives up to ')' or the end. The outermost each end with DONE. */
-static jfl_status pattern_choices(reader *r, int outermost)
+static jfl_status pattern_choices(pattern_reader *r, int outermost)
 {
   const int begin = r->p->n;
   int at = begin;
@@ -528,7 +529,7 @@ void jf_pattern_free(jf_pattern *p)
 jfl_status jf_pattern_new(const char *what, const char *s, size_t n, jf_pattern **out)
 {
   jf_pattern *p = jf_new(sizeof *p);
-  reader r = { p, what, s, s, s + n, 0, 0 };
+  pattern_reader r = { p, what, s, s, s + n, 0, 0 };
   if (p) p->text = jf_new(n + 1);
   if (!p || !p->text) {
     jf_pattern_free(p);

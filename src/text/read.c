@@ -12,7 +12,7 @@ enum { SHOWN = 60, MOST_ADDED = 1024 };
 
 /* The number that a token gets: that of the model, or the next that is free. The file's must be the
    same, as other programs go by their own. */
-static jfl_status read_id(const jfl_tokenizer *t, const jf_node *n, int32_t next, jf_word *w)
+static jfl_status read_id(const jfl_tokenizer *t, const jf_tree_node *n, int32_t next, jf_word *w)
 {
   int64_t id = -1;
   const int32_t known = jf_vocabulary_find(&t->model.words, w->s, w->n);
@@ -24,7 +24,7 @@ static jfl_status read_id(const jfl_tokenizer *t, const jf_node *n, int32_t next
                  known >= 0 ? "as in the vocabulary" : "the next that is free", (long long)id);
 }
 
-static jfl_status read_added_one(jfl_tokenizer *t, const jf_node *n, int32_t *next)
+static jfl_status read_added_one(jfl_tokenizer *t, const jf_tree_node *n, int32_t *next)
 {
   static const char where[] = "added_tokens";
   jf_added *a = &t->added.v[t->added.n];
@@ -49,13 +49,13 @@ static jfl_status read_added_one(jfl_tokenizer *t, const jf_node *n, int32_t *ne
 
 static jfl_status read_added(jfl_tokenizer *t, const jf_tree *tree)
 {
-  const jf_node *list = jf_node_get(tree->root, "added_tokens");
+  const jf_tree_node *list = jf_node_get(tree->root, "added_tokens");
   int32_t next = t->model.words.n;
   if (list && list->kind != JF_LIST)
     return jf_fail(JFL_EDATA, "added_tokens: it must be a list, got %s", jf_node_kind_name(list));
   t->added.v = jf_keep_new(&t->keep, (size_t)(list ? list->n : 0) * sizeof *t->added.v);
   if (!t->added.v) return jf_fail(JFL_ENOMEM, "out of memory");
-  for (const jf_node *n = list ? list->first : NULL; n; n = n->next)
+  for (const jf_tree_node *n = list ? list->first : NULL; n; n = n->next)
     JF_TRY(read_added_one(t, n, &next));
   return jf_added_new(&t->added, &t->normalizers);
 }
@@ -67,7 +67,7 @@ static jfl_status read_truncation(jfl_tokenizer *t, const jf_tree *tree)
   static const char where[] = "truncation";
   static const char *const strategies[] = { "LongestFirst", "OnlyFirst", "OnlySecond", NULL };
   static const char *const directions[] = { "Right", "Left", NULL };
-  const jf_node *n = jf_node_get(tree->root, where);
+  const jf_tree_node *n = jf_node_get(tree->root, where);
   int strategy = 0;
   int64_t most = 512, stride = 0;
   if (!n) return JFL_OK;
@@ -83,9 +83,9 @@ static jfl_status read_truncation(jfl_tokenizer *t, const jf_tree *tree)
 }
 
 /* "BatchLongest" or {"Fixed": 128} */
-static jfl_status read_padding_strategy(jfl_tokenizer *t, const jf_node *n)
+static jfl_status read_padding_strategy(jfl_tokenizer *t, const jf_tree_node *n)
 {
-  const jf_node *strategy = jf_node_get(n, "strategy");
+  const jf_tree_node *strategy = jf_node_get(n, "strategy");
   if (strategy && strategy->kind == JF_OBJECT) {
     JF_TRY(jf_node_check(strategy, "padding", " Fixed "));
     return jf_node_whole(strategy, "padding", "Fixed", INT32_MAX, &t->padding.fixed);
@@ -101,7 +101,7 @@ static jfl_status read_padding(jfl_tokenizer *t, const jf_tree *tree)
 {
   static const char where[] = "padding";
   static const char *const directions[] = { "Right", "Left", NULL };
-  const jf_node *n = jf_node_get(tree->root, where);
+  const jf_tree_node *n = jf_node_get(tree->root, where);
   int64_t id = 0, type = 0;
   if (!n) return JFL_OK;
   JF_TRY(jf_node_check(n, where, " strategy direction pad_to_multiple_of pad_id pad_type_id "
@@ -148,7 +148,7 @@ static jfl_status read_check_framers(const jfl_tokenizer *t)
 {
   int templates = 0;
   for (int i = 0; i < t->framers.n; i++) {
-    const jf_rule *r = &t->framers.v[i];
+    const jf_text_rule *r = &t->framers.v[i];
     JF_TRY(read_check_parts(t, &r->single));
     JF_TRY(read_check_parts(t, &r->pair));
     templates += r->kind != JF_TRIM;

@@ -9,7 +9,7 @@ typedef struct rule_reader rule_reader;
 typedef struct rule_kind {
   const char *type, *members;
   jf_rule_kind kind;
-  jfl_status (*read)(rule_reader *r, const jf_node *n, jf_rule *out);
+  jfl_status (*read)(rule_reader *r, const jf_tree_node *n, jf_text_rule *out);
 } rule_kind;
 
 struct rule_reader {
@@ -22,9 +22,9 @@ struct rule_reader {
 
 enum { MOST_DEPTH = 20, MOST_LENGTH = 1 << 30 };
 
-static jfl_status rules_add(rule_reader *r, const jf_rule *rule)
+static jfl_status rules_add(rule_reader *r, const jf_text_rule *rule)
 {
-  jf_rule *v = jf_regrow(r->rules->v, r->rules->n, &r->rules->cap, sizeof *v);
+  jf_text_rule *v = jf_regrow(r->rules->v, r->rules->n, &r->rules->cap, sizeof *v);
   if (!v) {
     jf_pattern_free(rule->pattern);
     return jf_fail(JFL_ENOMEM, "out of memory");
@@ -43,7 +43,8 @@ void jf_rules_free(jf_rules *r)
 /* ---- members that several kinds have ---- */
 
 /* A string of one character. */
-static jfl_status rule_character(rule_reader *r, const jf_node *n, const char *name, int32_t *out)
+static jfl_status rule_character(rule_reader *r, const jf_tree_node *n, const char *name,
+                                 int32_t *out)
 {
   jf_word w = { 0 };
   size_t size = 0;
@@ -54,9 +55,9 @@ static jfl_status rule_character(rule_reader *r, const jf_node *n, const char *n
 }
 
 /* pattern: a text, or {"String": text}, or {"Regex": expression} */
-static jfl_status rule_pattern(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_pattern(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
-  const jf_node *p = jf_node_get(n, "pattern");
+  const jf_tree_node *p = jf_node_get(n, "pattern");
   jf_word regex = { 0 };
   if (p && p->kind == JF_STRING) {
     out->text = p->text;
@@ -69,7 +70,7 @@ static jfl_status rule_pattern(rule_reader *r, const jf_node *n, jf_rule *out)
   return jf_node_need_text(p, r->where, "String", &out->text);
 }
 
-static jfl_status rule_behaviour(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_behaviour(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   static const char *const names[] = { "Removed", "Isolated", "MergedWithPrevious",
                                        "MergedWithNext", "Contiguous", NULL };
@@ -81,25 +82,25 @@ static jfl_status rule_behaviour(rule_reader *r, const jf_node *n, jf_rule *out)
 
 /* ---- normalizers ---- */
 
-static jfl_status rule_replace(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_replace(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   JF_TRY(jf_node_need_text(n, r->where, "content", &out->content));
   return rule_pattern(r, n, out);
 }
 
-static jfl_status rule_prepend(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_prepend(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   return jf_node_need_text(n, r->where, "prepend", &out->content);
 }
 
-static jfl_status rule_strip(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_strip(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   out->left = out->right = 1;
   JF_TRY(jf_node_flag(n, r->where, "strip_left", &out->left));
   return jf_node_flag(n, r->where, "strip_right", &out->right);
 }
 
-static jfl_status rule_bert_normalizer(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_bert_normalizer(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   static const jf_rule_kind steps[] = { JF_CLEAN, JF_CHINESE, JF_NFD, JF_STRIP_MARKS,
                                         JF_LOWERCASE };
@@ -146,7 +147,7 @@ static uint32_t rule_number(const unsigned char *p)
 }
 
 /* How many bytes its trie has, four of each unit; then the units and the texts, as UTF-8. */
-static jfl_status rule_charsmap(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_charsmap(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   jf_word w = { 0 };
   JF_TRY(jf_node_need_text(n, r->where, "precompiled_charsmap", &w));
@@ -173,7 +174,7 @@ static jfl_status rule_charsmap(rule_reader *r, const jf_node *n, jf_rule *out)
 
 /* ---- what cuts ---- */
 
-static jfl_status rule_byte_level(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_byte_level(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   int prefix = 1;
   out->trims = out->splits = 1;
@@ -186,7 +187,7 @@ static jfl_status rule_byte_level(rule_reader *r, const jf_node *n, jf_rule *out
                         &out->pattern);
 }
 
-static jfl_status rule_metaspace(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_metaspace(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   static const char *const schemes[] = { "never", "always", "first", NULL };
   int prefix = 1, scheme;
@@ -200,30 +201,30 @@ static jfl_status rule_metaspace(rule_reader *r, const jf_node *n, jf_rule *out)
   return JFL_OK;
 }
 
-static jfl_status rule_split(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_split(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   JF_TRY(jf_node_flag(n, r->where, "invert", &out->inverted));
   JF_TRY(rule_behaviour(r, n, out));
   return rule_pattern(r, n, out);
 }
 
-static jfl_status rule_digits(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_digits(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   return jf_node_flag(n, r->where, "individual_digits", &out->splits);
 }
 
-static jfl_status rule_punctuation(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_punctuation(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   out->behaviour = JF_ISOLATED;
   return rule_behaviour(r, n, out);
 }
 
-static jfl_status rule_delimiter(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_delimiter(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   return rule_character(r, n, "delimiter", &out->character);
 }
 
-static jfl_status rule_length(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_length(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   int64_t length = 5;
   JF_TRY(jf_node_whole(n, r->where, "length", MOST_LENGTH, &length));
@@ -233,7 +234,7 @@ static jfl_status rule_length(rule_reader *r, const jf_node *n, jf_rule *out)
 
 /* ---- what makes texts ---- */
 
-static jfl_status rule_from_wordpiece(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_from_wordpiece(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   out->text = (jf_word){ "##", 2, 0, 0 };
   out->trims = 1;
@@ -241,7 +242,7 @@ static jfl_status rule_from_wordpiece(rule_reader *r, const jf_node *n, jf_rule 
   return jf_node_flag(n, r->where, "cleanup", &out->trims);
 }
 
-static jfl_status rule_from_strip(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_from_strip(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   int64_t left = 0, right = 0;
   JF_TRY(rule_character(r, n, "content", &out->character));
@@ -252,13 +253,13 @@ static jfl_status rule_from_strip(rule_reader *r, const jf_node *n, jf_rule *out
   return JFL_OK;
 }
 
-static jfl_status rule_from_bpe(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_from_bpe(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   out->text = (jf_word){ "</w>", 4, 0, 0 };
   return jf_node_text(n, r->where, "suffix", &out->text);
 }
 
-static jfl_status rule_from_ctc(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_from_ctc(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   out->text = (jf_word){ "<pad>", 5, 0, 0 };
   out->content = (jf_word){ "|", 1, 0, 0 };
@@ -271,11 +272,11 @@ static jfl_status rule_from_ctc(rule_reader *r, const jf_node *n, jf_rule *out)
 /* ---- what adds tokens around ---- */
 
 /* [token, id] */
-static jfl_status rule_pair(rule_reader *r, const jf_node *n, const char *name, int32_t *id)
+static jfl_status rule_pair(rule_reader *r, const jf_tree_node *n, const char *name, int32_t *id)
 {
-  const jf_node *list;
+  const jf_tree_node *list;
   JF_TRY(jf_node_need_kind(n, r->where, name, JF_LIST, &list));
-  const jf_node *number = list->n == 2 ? list->first->next : NULL;
+  const jf_tree_node *number = list->n == 2 ? list->first->next : NULL;
   if (!number || number->kind != JF_NUMBER || !(number->number >= 0) || number->number > INT32_MAX)
     return jf_fail(JFL_EDATA, "%s: %s must be a token and its id", r->where, name);
   *id = (int32_t)number->number;
@@ -288,7 +289,7 @@ static jf_part rule_special_part(const int32_t *ids, int n, int32_t type)
 }
 
 /* [CLS] A [SEP] B [SEP]; with RoBERTa two separators between, and all of type 0. */
-static jfl_status rule_bert(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_bert(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   const int roberta = out->kind == JF_ROBERTA_PAIR, second = !roberta;
   int32_t *id = jf_keep_new(r->keep, 2 * sizeof *id);
@@ -314,17 +315,18 @@ static jfl_status rule_bert(rule_reader *r, const jf_node *n, jf_rule *out)
 }
 
 /* The ids of a special token of a template, which special_tokens has. */
-static jfl_status rule_special(rule_reader *r, const jf_node *all, const jf_word *name,
+static jfl_status rule_special(rule_reader *r, const jf_tree_node *all, const jf_word *name,
                                jf_part *out)
 {
-  const jf_node *special = jf_node_get(jf_node_get(all, "special_tokens"), name->s), *ids;
-  if (!special) return jf_fail(JFL_EDATA, "%s: special_tokens must have '%.60s', which the template "
-                               "names", r->where, name->s);
+  const jf_tree_node *special = jf_node_get(jf_node_get(all, "special_tokens"), name->s), *ids;
+  if (!special)
+    return jf_fail(JFL_EDATA, "%s: special_tokens must have '%.60s', which the template names",
+                   r->where, name->s);
   JF_TRY(jf_node_need_kind(special, r->where, "ids", JF_LIST, &ids));
   int32_t *v = jf_keep_new(r->keep, (size_t)ids->n * sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory");
   int n = 0;
-  for (const jf_node *id = ids->first; id; id = id->next) {
+  for (const jf_tree_node *id = ids->first; id; id = id->next) {
     if (id->kind != JF_NUMBER || !(id->number >= 0) || id->number > INT32_MAX)
       return jf_fail(JFL_EDATA, "%s: ids of '%.60s' must be whole numbers, got %s", r->where,
                      name->s, jf_node_kind_name(id));
@@ -337,15 +339,17 @@ static jfl_status rule_special(rule_reader *r, const jf_node *all, const jf_word
 }
 
 /* {"Sequence": {"id": "A", "type_id": 0}} or {"SpecialToken": {"id": "[CLS]", "type_id": 0}} */
-static jfl_status rule_part(rule_reader *r, const jf_node *all, const jf_node *n, jf_part *out)
+static jfl_status rule_part(rule_reader *r, const jf_tree_node *all, const jf_tree_node *n,
+                            jf_part *out)
 {
-  const jf_node *sequence = jf_node_get(n, "Sequence"), *special = jf_node_get(n, "SpecialToken");
+  const jf_tree_node *sequence = jf_node_get(n, "Sequence");
+  const jf_tree_node *special = jf_node_get(n, "SpecialToken");
   jf_word name = { 0 };
   int64_t type = 0;
   if (!sequence && !special)
     return jf_fail(JFL_EDATA, "%s: a part of a template must be a Sequence or a SpecialToken",
                    r->where);
-  const jf_node *part = sequence ? sequence : special;
+  const jf_tree_node *part = sequence ? sequence : special;
   JF_TRY(jf_node_need_text(part, r->where, "id", &name));
   JF_TRY(jf_node_whole(part, r->where, "type_id", INT32_MAX, &type));
   out->type = (int32_t)type;
@@ -356,18 +360,18 @@ static jfl_status rule_part(rule_reader *r, const jf_node *all, const jf_node *n
   return JFL_OK;
 }
 
-static jfl_status rule_parts(rule_reader *r, const jf_node *n, const char *name, jf_parts *out)
+static jfl_status rule_parts(rule_reader *r, const jf_tree_node *n, const char *name, jf_parts *out)
 {
-  const jf_node *list;
+  const jf_tree_node *list;
   JF_TRY(jf_node_need_kind(n, r->where, name, JF_LIST, &list));
   out->v = jf_keep_new(r->keep, (size_t)list->n * sizeof *out->v);
   if (!out->v) return jf_fail(JFL_ENOMEM, "out of memory");
-  for (const jf_node *part = list->first; part; part = part->next)
+  for (const jf_tree_node *part = list->first; part; part = part->next)
     JF_TRY(rule_part(r, n, part, &out->v[out->n++]));
   return JFL_OK;
 }
 
-static jfl_status rule_template(rule_reader *r, const jf_node *n, jf_rule *out)
+static jfl_status rule_template(rule_reader *r, const jf_tree_node *n, jf_text_rule *out)
 {
   JF_TRY(rule_parts(r, n, "single", &out->single));
   JF_TRY(rule_parts(r, n, "pair", &out->pair));
@@ -442,7 +446,8 @@ static jfl_status rules_unknown(const rule_reader *r, const char *part, const ch
   return s;
 }
 
-static jfl_status rules_one(rule_reader *r, const char *part, const jf_node *n, const char *type)
+static jfl_status rules_one(rule_reader *r, const char *part, const jf_tree_node *n,
+                            const char *type)
 {
   const rule_kind *k = r->kinds;
   char members[200];
@@ -451,31 +456,32 @@ static jfl_status rules_one(rule_reader *r, const char *part, const jf_node *n, 
   snprintf(r->where, sizeof r->where, "%s: %s", part, type);
   snprintf(members, sizeof members, " type%s", k->members);
   JF_TRY(jf_node_check(n, r->where, members));
-  jf_rule rule = { .kind = k->kind };
+  jf_text_rule rule = { .kind = k->kind };
   const jfl_status s = k->read ? k->read(r, n, &rule) : JFL_OK;
   if (s) jf_pattern_free(rule.pattern);
   if (s || k->read == rule_bert_normalizer) return s;
   return rules_add(r, &rule);
 }
 
-static jfl_status rules_node(rule_reader *r, const char *part, const char *list, const jf_node *n)
+static jfl_status rules_node(rule_reader *r, const char *part, const char *list,
+                             const jf_tree_node *n)
 {
   jf_word type = { 0 };
-  const jf_node *items;
+  const jf_tree_node *items;
   if (n->kind != JF_OBJECT)
     return jf_fail(JFL_EDATA, "%s: it must be an object, got %s", part, jf_node_kind_name(n));
   JF_TRY(jf_node_need_text(n, part, "type", &type));
   if (strcmp(type.s, "Sequence")) return rules_one(r, part, n, type.s);
   if (++r->depth > MOST_DEPTH) return jf_fail(JFL_EDATA, "%s: nested too deeply", part);
   JF_TRY(jf_node_need_kind(n, part, list, JF_LIST, &items));
-  for (const jf_node *i = items->first; i; i = i->next) JF_TRY(rules_node(r, part, list, i));
+  for (const jf_tree_node *i = items->first; i; i = i->next) JF_TRY(rules_node(r, part, list, i));
   r->depth--;
   return JFL_OK;
 }
 
 jfl_status jf_read_rules(const jf_tree *t, const char *part, jf_keep *keep, jf_rules *out)
 {
-  const jf_node *n = jf_node_get(t->root, part);
+  const jf_tree_node *n = jf_node_get(t->root, part);
   size_t k = 0;
   if (!n) return JFL_OK;
   while (strcmp(rule_parts_known[k].part, part)) k++;

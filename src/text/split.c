@@ -50,9 +50,10 @@ static void split_part(splitter *s, size_t from, size_t to, int is_match)
 }
 
 /* Cuts each piece by the matches that next() gives, from `at` on. */
-typedef int (*split_next)(const jf_rule *r, jf_finder *f, size_t *from, size_t *to, jfl_status *s);
+typedef int (*split_next)(const jf_text_rule *r, jf_finder *f, size_t *from, size_t *to,
+                          jfl_status *s);
 
-static jfl_status split_all(jf_flow *f, const jf_rule *r, jf_behaviour behaviour, int inverted,
+static jfl_status split_all(jf_flow *f, const jf_text_rule *r, jf_behaviour behaviour, int inverted,
                             split_next next)
 {
   jfl_status status = JFL_OK;
@@ -84,13 +85,15 @@ static jfl_status split_all(jf_flow *f, const jf_rule *r, jf_behaviour behaviour
   return status ? status : jf_flow_status(f);
 }
 
-static int split_by_pattern(const jf_rule *r, jf_finder *f, size_t *from, size_t *to, jfl_status *s)
+static int split_by_pattern(const jf_text_rule *r, jf_finder *f, size_t *from, size_t *to,
+                            jfl_status *s)
 {
   (void)r;
   return jf_finder_next(f, from, to, s);
 }
 
-static int split_by_text(const jf_rule *r, jf_finder *f, size_t *from, size_t *to, jfl_status *s)
+static int split_by_text(const jf_text_rule *r, jf_finder *f, size_t *from, size_t *to,
+                         jfl_status *s)
 {
   (void)s;
   if (!jf_text_find(&r->text, f->s, f->n, f->at, from)) return 0;
@@ -98,7 +101,7 @@ static int split_by_text(const jf_rule *r, jf_finder *f, size_t *from, size_t *t
   return 1;
 }
 
-static int split_is_at(const jf_rule *r, int32_t c)
+static int split_is_at(const jf_text_rule *r, int32_t c)
 {
   switch (r->kind) {
   case JF_BERT: case JF_WHITESPACE_SPLIT: return jf_char_is_space(c);
@@ -109,7 +112,7 @@ static int split_is_at(const jf_rule *r, int32_t c)
 }
 
 /* Each character of a kind is a match. */
-static int split_by_character(const jf_rule *r, jf_finder *f, size_t *from, size_t *to,
+static int split_by_character(const jf_text_rule *r, jf_finder *f, size_t *from, size_t *to,
                               jfl_status *s)
 {
   size_t size;
@@ -135,7 +138,8 @@ static int split_class(int32_t c)
 }
 
 /* Words, and what is between them but spaces: \w+|[^\w\s]+ */
-static int split_by_word(const jf_rule *r, jf_finder *f, size_t *from, size_t *to, jfl_status *s)
+static int split_by_word(const jf_text_rule *r, jf_finder *f, size_t *from, size_t *to,
+                         jfl_status *s)
 {
   size_t size;
   int kind = 0;
@@ -151,7 +155,8 @@ static int split_by_word(const jf_rule *r, jf_finder *f, size_t *from, size_t *t
   return kind != 0;
 }
 
-static int split_by_length(const jf_rule *r, jf_finder *f, size_t *from, size_t *to, jfl_status *s)
+static int split_by_length(const jf_text_rule *r, jf_finder *f, size_t *from, size_t *to,
+                           jfl_status *s)
 {
   size_t size;
   (void)s;
@@ -179,7 +184,7 @@ static void split_prefix(jf_edit *e, int32_t c)
   jf_edit_put(e, first, 1);
 }
 
-static jfl_status split_metaspace(const jf_rule *r, jf_edit *e)
+static jfl_status split_metaspace(const jf_text_rule *r, jf_edit *e)
 {
   if (e->n && e->s[0] != ' ' && !split_starts_with(e, r->character) &&
       (r->prefix == JF_ALWAYS || (r->prefix == JF_FIRST && e->span[0].from == 0)))
@@ -192,7 +197,7 @@ static jfl_status split_metaspace(const jf_rule *r, jf_edit *e)
   return JFL_OK;
 }
 
-static jfl_status split_space_before(const jf_rule *r, jf_edit *e)
+static jfl_status split_space_before(const jf_text_rule *r, jf_edit *e)
 {
   (void)r;
   if (e->s[0] != ' ') split_prefix(e, ' ');
@@ -200,21 +205,21 @@ static jfl_status split_space_before(const jf_rule *r, jf_edit *e)
   return JFL_OK;
 }
 
-static jfl_status split_byte_level(jf_flow *f, const jf_rule *r)
+static jfl_status split_byte_level(jf_flow *f, const jf_text_rule *r)
 {
   if (r->prefix == JF_ALWAYS) JF_TRY(jf_flow_edit(f, r, split_space_before));
   if (r->splits) JF_TRY(split_all(f, r, JF_ISOLATED, 0, split_by_pattern));
   return jf_flow_edit(f, r, jf_edit_bytes);
 }
 
-static jfl_status split_bert(jf_flow *f, const jf_rule *r)
+static jfl_status split_bert(jf_flow *f, const jf_text_rule *r)
 {
-  const jf_rule punctuation = { .kind = JF_PUNCTUATION_SPLIT };
+  const jf_text_rule punctuation = { .kind = JF_PUNCTUATION_SPLIT };
   JF_TRY(split_all(f, r, JF_REMOVED, 0, split_by_character));
   return split_all(f, &punctuation, JF_ISOLATED, 0, split_by_character);
 }
 
-static jfl_status split_rule(jf_flow *f, const jf_rule *r)
+static jfl_status split_rule(jf_flow *f, const jf_text_rule *r)
 {
   switch (r->kind) {
   case JF_BYTE_LEVEL: return split_byte_level(f, r);

@@ -80,17 +80,17 @@ jfl_status jfl_tokenizer_read(const char *path, jfl_tokenizer **out)
   return JFL_OK;
 }
 
-jfl_status jfl_tokenizer_parse(jfl_text json, jfl_tokenizer **out)
+jfl_status jfl_tokenizer_parse(const char *json, size_t n, jfl_tokenizer **out)
 {
   jfl_tokenizer *t;
   void *to;
-  JF_NEED_POINTER(json.s);
+  JF_NEED_POINTER(json);
   JF_NEED_POINTER(out);
   JF_TRY(tokenizer_new(&t));
-  jfl_status s = tokenizer_room(t, json.n < INT64_MAX ? (int64_t)json.n : INT64_MAX, &to);
+  jfl_status s = tokenizer_room(t, n < INT64_MAX ? (int64_t)n : INT64_MAX, &to);
   if (!s) {
-    memcpy(to, json.s, json.n);
-    t->json_size = json.n;
+    memcpy(to, json, n);
+    t->json_size = n;
     s = tokenizer_build(t);
   }
   if (s) {
@@ -108,26 +108,35 @@ void jfl_tokenizer_free(jfl_tokenizer *t)
 
 /* ---- the vocabulary ---- */
 
-jfl_text jfl_tokenizer_json(const jfl_tokenizer *t)
+jfl_status jfl_tokenizer_json(const jfl_tokenizer *t, const char **json, size_t *n)
 {
-  if (!JF_IS(TOKENIZER, t)) return (jfl_text){ NULL, 0 };
-  return (jfl_text){ t->json, t->json_size };
+  JF_NEED(TOKENIZER, t);
+  JF_NEED_POINTER(json);
+  JF_NEED_POINTER(n);
+  *json = t->json;
+  *n = t->json_size;
+  return JFL_OK;
 }
 
 int32_t jfl_tokenizer_size(const jfl_tokenizer *t) { return JF_IS(TOKENIZER, t) ? t->size : 0; }
 
-jfl_text jfl_tokenizer_token(const jfl_tokenizer *t, int32_t id)
+jfl_status jfl_tokenizer_token(const jfl_tokenizer *t, int32_t id, const char **text, size_t *n)
 {
-  if (!JF_IS(TOKENIZER, t) || id < 0 || id >= t->size) return (jfl_text){ NULL, 0 };
-  return (jfl_text){ t->by_id[id].s, t->by_id[id].n };
+  JF_NEED(TOKENIZER, t);
+  JF_NEED_POINTER(text);
+  JF_NEED_POINTER(n);
+  const int has = id >= 0 && id < t->size;
+  *text = has ? t->by_id[id].s : NULL;
+  *n = has ? t->by_id[id].n : 0;
+  return JFL_OK;
 }
 
-int32_t jfl_tokenizer_id(const jfl_tokenizer *t, jfl_text token)
+int32_t jfl_tokenizer_id(const jfl_tokenizer *t, const char *token, size_t n)
 {
-  if (!JF_IS(TOKENIZER, t) || !token.s) return JF_NO_ID;
-  const int32_t added = jf_vocabulary_find(&t->added.words, token.s, token.n);
+  if (!JF_IS(TOKENIZER, t) || !token) return JF_NO_ID;
+  const int32_t added = jf_vocabulary_find(&t->added.words, token, n);
   if (added >= 0) return t->added.v[added].word.id;
-  return jf_vocabulary_find(&t->model.words, token.s, token.n);
+  return jf_vocabulary_find(&t->model.words, token, n);
 }
 
 /* ---- texts to tokens ---- */
@@ -171,7 +180,8 @@ static jfl_status tokenizer_tokens(jfl_tokenizer *t, const jfl_text *text, const
 }
 
 /* How many tokens texts get, of which the longest has so many. */
-static int64_t tokenizer_length(const jfl_tokenizer *t, const jfl_encode_spec *spec, int64_t longest)
+static int64_t tokenizer_length(const jfl_tokenizer *t, const jfl_encode_spec *spec,
+                                int64_t longest)
 {
   int64_t n = spec->length > 0 ? spec->length
               : spec->length < 0 || !t->pads || !t->padding.fixed ? longest : t->padding.fixed;
@@ -185,8 +195,8 @@ static const jfl_encode_spec tokenizer_default;
 static jfl_status tokenizer_check_spec(const char *function, const jfl_encode_spec *s)
 {
   if (s->most < -1 || s->most > INT32_MAX)
-    return jf_need_told(function, jf_fail_argument(JFL_EINVAL, "most", "must be from -1 to 2^31 - 1, "
-                                                   "got %lld", (long long)s->most));
+    return jf_need_told(function, jf_fail_argument(JFL_EINVAL, "most", "must be from -1 to "
+                                                   "2^31 - 1, got %lld", (long long)s->most));
   if (s->length < -1 || s->length > INT32_MAX)
     return jf_need_told(function, jf_fail_argument(JFL_EINVAL, "length", "must be from -1 to "
                                                    "2^31 - 1, got %lld", (long long)s->length));
@@ -236,7 +246,8 @@ static jfl_status tokenizer_fill(jfl_tokenizer *t, const jfl_text *texts, const 
 {
   for (int i = 0; i < n; i++) {
     const int64_t from = r->all.n;
-    const jfl_status s = tokenizer_tokens(t, &texts[i], pairs ? &pairs[i] : NULL, spec, 0, &r->all);
+    const jfl_text *pair = pairs ? &pairs[i] : NULL;
+    const jfl_status s = tokenizer_tokens(t, &texts[i], pair, spec, 0, &r->all);
     if (s) return n > 1 ? jf_blame(s, "text %d: ", i + 1) : s;
     r->end[i] = r->all.n;
     if (r->all.n - from > r->longest) r->longest = r->all.n - from;
@@ -245,8 +256,8 @@ static jfl_status tokenizer_fill(jfl_tokenizer *t, const jfl_text *texts, const 
 }
 
 /* Writes the rows: padding on one side, tokens on the other. */
-static void tokenizer_write(const jfl_tokenizer *t, const tokenizer_rows *r, int64_t n, int64_t length,
-                            int left, const jfl_batch *b)
+static void tokenizer_write(const jfl_tokenizer *t, const tokenizer_rows *r, int64_t n,
+                            int64_t length, int left, const jfl_batch *b)
 {
   int32_t *ids = jfl_array_data(b->ids), *mask = jfl_array_data(b->mask);
   int32_t *types = jfl_array_data(b->types);
@@ -284,8 +295,8 @@ static jfl_status tokenizer_arrays(const jfl_tokenizer *t, const tokenizer_rows 
   return JFL_OK;
 }
 
-jfl_status jfl_tokenizer_batch(jfl_tokenizer *t, const jfl_text *texts, const jfl_text *pairs, int n,
-                               const jfl_encode_spec *spec, jfl_batch *out)
+jfl_status jfl_tokenizer_batch(jfl_tokenizer *t, const jfl_text *texts, const jfl_text *pairs,
+                               int n, const jfl_encode_spec *spec, jfl_batch *out)
 {
   tokenizer_rows r = { 0 };
   JF_NEED(TOKENIZER, t);
@@ -309,8 +320,8 @@ static int tokenizer_is_special(const jfl_tokenizer *t, const jf_word *w)
   return k >= 0 && t->added.v[k].special;
 }
 
-static jfl_status tokenizer_collect(const jfl_tokenizer *t, const int32_t *ids, int64_t n, int skips,
-                                    jf_word *token, int *count)
+static jfl_status tokenizer_collect(const jfl_tokenizer *t, const int32_t *ids, int64_t n,
+                                    int skips, jf_word *token, int *count)
 {
   for (int64_t i = 0; i < n; i++) {
     const jf_word *w = ids[i] >= 0 && ids[i] < t->size ? &t->by_id[ids[i]] : NULL;
@@ -331,8 +342,8 @@ jfl_status jfl_tokenizer_decode(jfl_tokenizer *t, const int32_t *ids, int64_t n,
   JF_NEED_POINTER(text);
   JF_NEED_POINTER(size);
   if (n < 0 || n > INT32_MAX)
-    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "n", "must be from 0 to 2^31 - 1, got "
-                                                   "%lld", (long long)n));
+    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "n", "must be from 0 to 2^31 - 1, "
+                                                   "got %lld", (long long)n));
   if (n) JF_NEED_POINTER(ids);
   jf_word *token = jf_new_raw((size_t)n * sizeof *token);
   jfl_status s = token ? tokenizer_collect(t, ids, n, skips, token, &count) : tokenizer_memory();

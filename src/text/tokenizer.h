@@ -48,7 +48,7 @@ int32_t jf_trie_word(const jf_trie *t, int32_t node);
 
 typedef struct jf_span { uint32_t from, to; } jf_span;
 /* n bytes; span says of each from which bytes of the first text it comes, where that is wanted. */
-typedef struct jf_line { char *s; jf_span *span; size_t n, cap; } jf_line;
+typedef struct jf_text_line { char *s; jf_span *span; size_t n, cap; } jf_text_line;
 /* A part of the line: a text still, or one token. */
 typedef struct jf_piece { uint32_t from, to; int32_t id; } jf_piece;
 typedef struct jf_token { int32_t id; uint32_t from, to; } jf_token;
@@ -56,9 +56,10 @@ typedef struct jf_token { int32_t id; uint32_t from, to; } jf_token;
 enum { JF_NO_ID = -1 };
 
 typedef struct jf_flow {
-  jf_line line, next;
+  jf_text_line line, next;
   jf_piece *piece, *more; int n_piece, cap_piece, n_more, cap_more;
   jf_token *token; int n_token, cap_token;
+  const char *given; size_t n_given;     /* the first text, while its tokens are made */
   int spans;                   /* whether they are kept */
   int failed;                  /* memory is out: what follows is left out */
   void *stack; size_t cap_stack;         /* of finders */
@@ -79,10 +80,10 @@ typedef struct jf_edit {
   jf_flow *flow;
   const char *s; const jf_span *span; size_t n, at;
 } jf_edit;
-struct jf_rule;
-typedef jfl_status (*jf_edit_fn)(const struct jf_rule *r, jf_edit *e);
+struct jf_text_rule;
+typedef jfl_status (*jf_edit_fn)(const struct jf_text_rule *r, jf_edit *e);
 /* Calls fn for each piece that is text. */
-jfl_status jf_flow_edit(jf_flow *f, const struct jf_rule *r, jf_edit_fn fn);
+jfl_status jf_flow_edit(jf_flow *f, const struct jf_text_rule *r, jf_edit_fn fn);
 /* Adds c: for the next character and -change more of them, or, with 1, beside them. */
 void jf_edit_put(jf_edit *e, int32_t c, int change);
 /* Adds the next n bytes as they are; leaves them out. */
@@ -115,7 +116,7 @@ typedef enum jf_prefix { JF_NEVER, JF_ALWAYS, JF_FIRST } jf_prefix;
 typedef struct jf_part { int sequence; int32_t type; const int32_t *ids; int n; } jf_part;
 typedef struct jf_parts { jf_part *v; int n; } jf_parts;
 
-typedef struct jf_rule {
+typedef struct jf_text_rule {
   jf_rule_kind kind;
   jf_word text, content;       /* what is looked for and what takes its place, a prefix or suffix */
   jf_pattern *pattern;         /* in place of text */
@@ -126,17 +127,17 @@ typedef struct jf_rule {
   int left, right;             /* of Strip; of the decoder: how many */
   const uint32_t *units; size_t n_unit;  /* of a charsmap, and its texts in content */
   jf_parts single, pair;       /* of a template */
-} jf_rule;
+} jf_text_rule;
 
-typedef struct jf_rules { jf_rule *v; int n, cap; } jf_rules;
+typedef struct jf_rules { jf_text_rule *v; int n, cap; } jf_rules;
 void jf_rules_free(jf_rules *r);
 
 /* ---- normalizers (normalize.c, forms.c, charsmap.c) ---- */
 
 jfl_status jf_normalize(jf_flow *f, const jf_rules *r);
-jfl_status jf_edit_form(const jf_rule *r, jf_edit *e);
-jfl_status jf_edit_charsmap(const jf_rule *r, jf_edit *e);
-jfl_status jf_edit_bytes(const jf_rule *r, jf_edit *e);
+jfl_status jf_edit_form(const jf_text_rule *r, jf_edit *e);
+jfl_status jf_edit_charsmap(const jf_text_rule *r, jf_edit *e);
+jfl_status jf_edit_bytes(const jf_text_rule *r, jf_edit *e);
 /* The character that stands for a byte, and back: -1 for one that stands for none. */
 int32_t jf_byte_char(unsigned char byte);
 int jf_char_byte(int32_t c);

@@ -378,7 +378,7 @@ static jfl_status train_write(const trainer *t, jfl_tokenizer **out)
               "\"add_prefix_space\": true, \"trim_offsets\": true, \"use_regex\": true},\n");
   train_put_model(t, &json);
   const jfl_status s = json.failed ? jf_fail(JFL_ENOMEM, "out of memory")
-                       : jfl_tokenizer_parse((jfl_text){ json.s, json.n }, out);
+                       : jfl_tokenizer_parse(json.s, json.n, out);
   jf_free(json.s);
   return s;
 }
@@ -411,8 +411,8 @@ static jfl_status train_rules(trainer *t)
   t->rules.v = jf_new(2 * sizeof *t->rules.v);
   if (!t->rules.v) return jf_fail(JFL_ENOMEM, "out of memory");
   t->rules.n = 2;
-  t->rules.v[0] = (jf_rule){ .kind = JF_SPLIT_AT, .behaviour = JF_ISOLATED };
-  t->rules.v[1] = (jf_rule){ .kind = JF_BYTE_LEVEL, .prefix = JF_NEVER };
+  t->rules.v[0] = (jf_text_rule){ .kind = JF_SPLIT_AT, .behaviour = JF_ISOLATED };
+  t->rules.v[1] = (jf_text_rule){ .kind = JF_BYTE_LEVEL, .prefix = JF_NEVER };
   return jf_pattern_new("pattern", pattern, strlen(pattern), &t->rules.v[0].pattern);
 }
 

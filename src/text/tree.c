@@ -133,10 +133,11 @@ static jfl_status tree_merges(jf_tree *t)
 
 /* ---- all else ---- */
 
-static jfl_status tree_value(jf_tree *t, jf_node *n, int depth);
+static jfl_status tree_value(jf_tree *t, jf_tree_node *n, int depth);
 
-/* Reads a member of `within` that has so many words that it is no tree; *read: whether it is such. */
-static jfl_status tree_long(jf_tree *t, jf_node *n, const char *within, int depth, int *read)
+/* Reads a member of `within` that has so many words that it is no tree; *read: whether it is
+   such. */
+static jfl_status tree_long(jf_tree *t, jf_tree_node *n, const char *within, int depth, int *read)
 {
   *read = 0;
   if (depth != 2 || !within || strcmp(within, "model")) return JFL_OK;
@@ -150,10 +151,10 @@ static jfl_status tree_long(jf_tree *t, jf_node *n, const char *within, int dept
   return c == '{' ? tree_words_by_name(t) : tree_words_by_score(t);
 }
 
-static jfl_status tree_within(jf_tree *t, jf_node *n, char open, int depth)
+static jfl_status tree_within(jf_tree *t, jf_tree_node *n, char open, int depth)
 {
   const char close = open == '{' ? '}' : ']';
-  jf_node **last = &n->first;
+  jf_tree_node **last = &n->first;
   n->kind = open == '{' ? JF_OBJECT : JF_LIST;
   if (depth > MOST_DEPTH) return jf_fail(JFL_EDATA, "byte %zu: nested too deeply",
                                          jf_json_where(&t->json));
@@ -162,7 +163,7 @@ static jfl_status tree_within(jf_tree *t, jf_node *n, char open, int depth)
     JF_TRY(jf_json_next(&t->json, close, &more));
     if (!more) return JFL_OK;
     if (++t->n_node > MOST_NODES) return jf_fail(JFL_EDATA, "it has too many values");
-    jf_node *each = jf_keep_new(t->keep, sizeof *each);
+    jf_tree_node *each = jf_keep_new(t->keep, sizeof *each);
     if (!each) return tree_memory();
     if (open == '{') JF_TRY(jf_json_key(&t->json, &each->name));
     if (open == '{') JF_TRY(tree_long(t, each, n->name, depth + 1, &is_long));
@@ -173,7 +174,7 @@ static jfl_status tree_within(jf_tree *t, jf_node *n, char open, int depth)
   }
 }
 
-static jfl_status tree_value(jf_tree *t, jf_node *n, int depth)
+static jfl_status tree_value(jf_tree *t, jf_tree_node *n, int depth)
 {
   const char c = tree_peek(t);
   if (c == '{' || c == '[') return tree_within(t, n, c, depth);
@@ -209,25 +210,25 @@ void jf_tree_free(jf_tree *t)
 
 /* ---- members ---- */
 
-const char *jf_node_kind_name(const jf_node *n)
+const char *jf_node_kind_name(const jf_tree_node *n)
 {
   static const char *const names[] = { "an object", "a list", "a string", "a number", "true",
                                        "false", "null", "many words" };
   return n ? names[n->kind] : "nothing";
 }
 
-const jf_node *jf_node_get(const jf_node *n, const char *name)
+const jf_tree_node *jf_node_get(const jf_tree_node *n, const char *name)
 {
-  const jf_node *found = NULL;
+  const jf_tree_node *found = NULL;
   if (!n || n->kind != JF_OBJECT) return NULL;
-  for (const jf_node *m = n->first; m; m = m->next)
+  for (const jf_tree_node *m = n->first; m; m = m->next)
     if (!strcmp(m->name, name)) found = m;
   return found && found->kind != JF_NULL ? found : NULL;
 }
 
-jfl_status jf_node_check(const jf_node *n, const char *where, const char *names)
+jfl_status jf_node_check(const jf_tree_node *n, const char *where, const char *names)
 {
-  for (const jf_node *m = n->first; m; m = m->next) {
+  for (const jf_tree_node *m = n->first; m; m = m->next) {
     const size_t size = strlen(m->name);
     const char *p = size ? strstr(names, m->name) : NULL;
     while (p && (p[-1] != ' ' || p[size] != ' ')) p = strstr(p + 1, m->name);
@@ -237,25 +238,25 @@ jfl_status jf_node_check(const jf_node *n, const char *where, const char *names)
   return JFL_OK;
 }
 
-static jfl_status node_wrong(const jf_node *m, const char *where, const char *name,
+static jfl_status node_wrong(const jf_tree_node *m, const char *where, const char *name,
                              const char *must)
 {
   return jf_fail(JFL_EDATA, "%s: %s must be %s, got %s", where, name, must, jf_node_kind_name(m));
 }
 
-jfl_status jf_node_flag(const jf_node *n, const char *where, const char *name, int *out)
+jfl_status jf_node_flag(const jf_tree_node *n, const char *where, const char *name, int *out)
 {
-  const jf_node *m = jf_node_get(n, name);
+  const jf_tree_node *m = jf_node_get(n, name);
   if (!m) return JFL_OK;
   if (m->kind != JF_TRUE && m->kind != JF_FALSE) return node_wrong(m, where, name, "true or false");
   *out = m->kind == JF_TRUE;
   return JFL_OK;
 }
 
-jfl_status jf_node_whole(const jf_node *n, const char *where, const char *name, int64_t most,
+jfl_status jf_node_whole(const jf_tree_node *n, const char *where, const char *name, int64_t most,
                          int64_t *out)
 {
-  const jf_node *m = jf_node_get(n, name);
+  const jf_tree_node *m = jf_node_get(n, name);
   if (!m) return JFL_OK;
   if (m->kind != JF_NUMBER) return node_wrong(m, where, name, "a whole number");
   if (!(m->number >= 0 && m->number <= (double)most) || m->number != (double)(int64_t)m->number)
@@ -265,25 +266,26 @@ jfl_status jf_node_whole(const jf_node *n, const char *where, const char *name, 
   return JFL_OK;
 }
 
-jfl_status jf_node_text(const jf_node *n, const char *where, const char *name, jf_word *out)
+jfl_status jf_node_text(const jf_tree_node *n, const char *where, const char *name, jf_word *out)
 {
-  const jf_node *m = jf_node_get(n, name);
+  const jf_tree_node *m = jf_node_get(n, name);
   if (!m) return JFL_OK;
   if (m->kind != JF_STRING) return node_wrong(m, where, name, "a string");
   *out = m->text;
   return JFL_OK;
 }
 
-jfl_status jf_node_need_text(const jf_node *n, const char *where, const char *name, jf_word *out)
+jfl_status jf_node_need_text(const jf_tree_node *n, const char *where, const char *name,
+                             jf_word *out)
 {
   if (!jf_node_get(n, name)) return node_wrong(NULL, where, name, "a string");
   return jf_node_text(n, where, name, out);
 }
 
-jfl_status jf_node_need_kind(const jf_node *n, const char *where, const char *name,
-                             jf_node_kind kind, const jf_node **out)
+jfl_status jf_node_need_kind(const jf_tree_node *n, const char *where, const char *name,
+                             jf_node_kind kind, const jf_tree_node **out)
 {
-  const jf_node *m = jf_node_get(n, name);
+  const jf_tree_node *m = jf_node_get(n, name);
   if (!m || m->kind != kind)
     return node_wrong(m, where, name, kind == JF_OBJECT ? "an object" : kind == JF_LIST
                                       ? "a list" : kind == JF_NUMBER ? "a number" : "a string");
@@ -291,7 +293,7 @@ jfl_status jf_node_need_kind(const jf_node *n, const char *where, const char *na
   return JFL_OK;
 }
 
-jfl_status jf_node_choice(const jf_node *n, const char *where, const char *name,
+jfl_status jf_node_choice(const jf_tree_node *n, const char *where, const char *name,
                           const char *const *choices, int *out)
 {
   jf_word w = { 0 };

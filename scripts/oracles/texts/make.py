@@ -1,10 +1,11 @@
 """What Hugging Face's tokenizers gives for texts in many scripts, to compare jfl with.
 
-  python3 scripts/oracles/texts/make.py OUT [MEGABYTES] [NAME...]   trains tokenizers, writes OUT/NAME.json
-                                                               and OUT/NAME.txt, what they give
-  build/jfl spec/text/compare.lua OUT                          compares jfl with that
-
-  python3 scripts/oracles/texts/make.py --cases spec/text           writes the small ones that tests have
+  python3 scripts/oracles/texts/make.py OUT [MEGABYTES] [NAME...]
+                        trains tokenizers, writes OUT/NAME.json and OUT/NAME.txt, what they give
+  build/jfl spec/text/compare.lua OUT
+                        compares jfl with that
+  python3 scripts/oracles/texts/make.py --cases spec/text
+                        writes the small ones that tests have
 
 Texts are those of the translations (gettext catalogs) that the machine has, and random characters.
 """
@@ -18,7 +19,8 @@ import sys
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers,
                         pre_tokenizers, processors, trainers)
 
-GPT4 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+GPT4 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]"
+        r"+[\r\n]*"
         r"|\s*[\r\n]+|\s+(?!\S)|\s+")
 QWEN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
         r"|\s*[\r\n]+|\s+(?!\S)|\s+")
@@ -55,7 +57,8 @@ def strange(rng):
     kinds = [(0x20, 0x7f), (0xa0, 0x250), (0x300, 0x370), (0x370, 0x530), (0x590, 0x700),
              (0x900, 0xe00), (0x1100, 0x1200), (0x1e00, 0x2070), (0x2070, 0x2400), (0x3000, 0x3200),
              (0xac00, 0xd7a4), (0x1f300, 0x1f700), (0, 0x10000), (0x10000, 0x30000), (0, 0x110000)]
-    words = [" ", "  ", "\n", "\r\n", "\t", "'S", "'ſ", "İ", "\u200d", "\ufeff", "▁", "<s>", "<mask>",
+    words = [" ", "  ", "\n", "\r\n", "\t", "'S", "'ſ", "İ", "\u200d", "\ufeff", "▁", "<s>",
+             "<mask>",
              "[MASK]", "<|end|>", " added", "ADDED", "0x0A", "<0x0A>", "1234567", "don't", "中文",
              "e\u0301\u0323", "\u1100\u1161\u11a8", "©\u200d", "ﬁ", "①", "\x00", "\x85", "\u3000"]
     out = []
