@@ -17,6 +17,7 @@ return {
     "---@field history table<string, number[]> by epoch: loss, val_loss, and the metrics",
     "---@field best { epoch: integer, value: number }|false",
     "---@field stopped string|false why it ended early", "---@field done boolean" },
+  Tokenizer = { doc = "What makes numbers of texts, of flow.text.tokenizer." },
   AttentionCache = { doc = "Keys and values that layers keep, of flow.layers.attention_cache.",
     "---@field length integer how many positions a sequence can have",
     "---@field sequences integer how many there are", "---@field name string" },
