@@ -337,7 +337,11 @@ records.ImageCodec = args.unlisted("data.ImageCodec", { { "image_preprocessors",
     local self = { kind = "image" }
     for _, each in ipairs(args.expect("data.ImageCodec", "image_preprocessors",
       o.image_preprocessors, "table")) do
-      self[each.kind or ""] = each
+      if type(each) ~= "table" or not each.kind then
+        core.fail("data.ImageCodec: image_preprocessors must be what flow.data.ImagePreprocessor "
+          .. "and its like give, got %s", args.describe(each))
+      end
+      self[each.kind] = each
     end
     return setmetatable(self, Codec)
   end)

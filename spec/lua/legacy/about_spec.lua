@@ -25,6 +25,7 @@ describe("what is said of names of the original", function()
   it("is not in help's overview, the index or completion", function()
     local overview, paths, words = help.text(), index.paths(), { scope = true }
     for path in pairs(paths) do words[path:match("[^.:]+$")] = true end
+    for path in pairs(index.entries()) do words[path:match("[^.:]+$")] = true end
     for path in pairs(about.by_path) do
       local name = path:match("^flow%.([%w_.]+)$") or path:match("^(FunctionConfig%.[%w_]+)$")
       local ours = name == "FunctionConfig" or name == "FunctionConfig.default_initializer_conf"
