@@ -385,7 +385,7 @@ typedef struct jfl_tokenizer jfl_tokenizer;
 typedef struct jfl_text { const char *s; size_t n; } jfl_text;
 /* Reads a file, or its text. What the file asks for and is not there is an error that names it. */
 JFL_API jfl_status jfl_tokenizer_read(const char *path, jfl_tokenizer **out);
-JFL_API jfl_status jfl_tokenizer_parse(const char *json, size_t n, jfl_tokenizer **out);
+JFL_API jfl_status jfl_tokenizer_parse(const void *json, size_t n, jfl_tokenizer **out);
 /* Learns a vocabulary of byte pairs (BPE on bytes) from texts: `size` tokens, those of single bytes
    and the special ones among them, or fewer where no pair occurs `least` times. pattern cuts texts
    into words, NULL: that of GPT-2. The result is a tokenizer without anything around its texts. */

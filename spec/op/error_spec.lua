@@ -236,4 +236,6 @@ describe("a mistake is named:", function()
   says(schedule, "warmup_multiplier must be in [0, 1), got 2", step, { 2 }, { 1, 2 },
     { warmup = "constant", warmup_steps = 5, warmup_multiplier = 2 })
   says("train_step_increment", "step must be int64 (1), got int64 (2)", zeros({ 2 }, "int64"))
+  says("train_step_increment", "scalars must be float64 of one number or more, got float64 (0)",
+    zeros({ 1 }, "int64"), { zeros({ 0 }, "float64") })
 end)

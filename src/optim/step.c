@@ -12,9 +12,10 @@
 static jfl_status check_numbers(const jfl_value *v, const char *name, jfl_dtype dtype, int many)
 {
   char s[JF_SHAPE_STR];
-  if (v->dtype == dtype && (many || jf_numel(&v->shape) == 1)) return JFL_OK;
+  const int64_t n = jf_numel(&v->shape);
+  if (v->dtype == dtype && (many ? n > 0 : n == 1)) return JFL_OK;
   return jf_fail_argument(JFL_ESHAPE, name, "must be %s%s, got %s %s", jfl_dtype_name(dtype),
-                          many ? "" : " (1)", jfl_dtype_name(v->dtype),
+                          many ? " of one number or more" : " (1)", jfl_dtype_name(v->dtype),
                           jf_shape_str(&v->shape, s));
 }
 

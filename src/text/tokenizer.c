@@ -80,7 +80,7 @@ jfl_status jfl_tokenizer_read(const char *path, jfl_tokenizer **out)
   return JFL_OK;
 }
 
-jfl_status jfl_tokenizer_parse(const char *json, size_t n, jfl_tokenizer **out)
+jfl_status jfl_tokenizer_parse(const void *json, size_t n, jfl_tokenizer **out)
 {
   jfl_tokenizer *t;
   void *to;
@@ -345,7 +345,7 @@ jfl_status jfl_tokenizer_decode(jfl_tokenizer *t, const int32_t *ids, int64_t n,
     return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "n", "must be from 0 to 2^31 - 1, "
                                                    "got %lld", (long long)n));
   if (n) JF_NEED_POINTER(ids);
-  jf_word *token = jf_new_raw((size_t)n * sizeof *token);
+  jf_word *token = jf_new_raw(((size_t)n + 1) * sizeof *token);
   jfl_status s = token ? tokenizer_collect(t, ids, n, skips, token, &count) : tokenizer_memory();
   if (!s) s = jf_decode(&t->decoders, t->has_decoder, token, count, &out);
   jf_free(token);

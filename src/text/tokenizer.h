@@ -245,7 +245,7 @@ struct jfl_tokenizer {
 jfl_status jf_text_check(const jfl_text *x);
 /* Reads t->text into a tokenizer that has nothing else (read.c). */
 jfl_status jf_tokenizer_build(jfl_tokenizer *t);
-/* The tokens that decoders make a text of (decode.c). */
+/* The text that decoders make of n tokens, of which the list has room for n + 1 (decode.c). */
 jfl_status jf_decode(const jf_rules *decoders, int has, jf_word *tokens, int n, jf_text *out);
 
 #ifdef __cplusplus

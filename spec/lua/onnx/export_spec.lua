@@ -60,6 +60,7 @@ end
 
 local function near(a, b, dtype)
   if a == b or (a ~= a and b ~= b) then return true end
+  if dtype == "uint8" then return math.abs(a - b) <= 1 end     -- what lies between is rounded
   return math.abs(a - b) <= 2e-6 + (dtype == "float16" and 2e-3 or 2e-5) * math.abs(b)
 end
 
