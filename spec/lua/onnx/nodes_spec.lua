@@ -1,6 +1,6 @@
 -- The node tests of the Python package onnx: the list of all, and the smallest of each op, which
 -- are in a file here (scripts/oracles/onnx_cases/pack.py).
-local flow = require "jfl"
+require "jfl"
 local archive = require "jfl.data.archive"
 local core = require "jfl.core"
 local nodes = require "spec.lua.onnx.nodes"
