@@ -406,7 +406,7 @@ JFL_API int32_t jfl_tokenizer_size(const jfl_tokenizer *t);
    has them: "\xc4\xa0the" where bytes are written as other characters. */
 JFL_API jfl_status jfl_tokenizer_token(const jfl_tokenizer *t, int32_t id, const char **text,
                                        size_t *n);
-JFL_API int32_t jfl_tokenizer_id(const jfl_tokenizer *t, const char *token, size_t n);
+JFL_API int32_t jfl_tokenizer_id(const jfl_tokenizer *t, const void *token, size_t n);
 
 typedef enum jfl_side { JFL_SIDE_OF_FILE, JFL_SIDE_LEFT, JFL_SIDE_RIGHT } jfl_side;
 /* Zeroed it asks for what the file says. */

@@ -131,7 +131,7 @@ jfl_status jfl_tokenizer_token(const jfl_tokenizer *t, int32_t id, const char **
   return JFL_OK;
 }
 
-int32_t jfl_tokenizer_id(const jfl_tokenizer *t, const char *token, size_t n)
+int32_t jfl_tokenizer_id(const jfl_tokenizer *t, const void *token, size_t n)
 {
   if (!JF_IS(TOKENIZER, t) || !token) return JF_NO_ID;
   const int32_t added = jf_vocabulary_find(&t->added.words, token, n);
