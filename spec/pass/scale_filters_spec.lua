@@ -25,12 +25,15 @@ local function norm(x, name)
   return flow.layers.batch_normalization(x, { axis = 1, epsilon = 1e-3, name = name })
 end
 
--- Random numbers as all variables of a network, variances above 0.
+-- Random numbers as all variables of a network, variances above 0: the same by name, whatever the
+-- order in which a table has them.
 local function fill()
-  local values = {}
-  for name, v in pairs(flow.get_all_variables()) do
+  local values, names, all = {}, {}, flow.get_all_variables()
+  for name in pairs(all) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
     if not name:find "^System" then
-      values[name] = nd.rand(v.shape) + (name:find "variance" and 0.5 or -0.4)
+      values[name] = nd.rand(all[name].shape) + (name:find "variance" and 0.5 or -0.4)
     end
   end
   flow.load_variables(values)
