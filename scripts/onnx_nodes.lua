@@ -17,6 +17,7 @@ for name in io.lines(folder .. "/list") do
     local what, why = "fails", nodes.words(case)
     if ok then what, why = nodes.verdict(case) end
     counts[what] = counts[what] + 1
+    if why then why = why:gsub("%S*/([^/%s]+)", "%1") end     -- files by name, wherever they lie
     print(("%s %s%s"):format(what, name, why and ": " .. why or ""))
   end
 end
