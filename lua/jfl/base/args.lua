@@ -1,4 +1,5 @@
 -- Reads calls in the API's convention: positional arguments, then one options table.
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 local original = require "jfl.base.original"
@@ -38,7 +39,7 @@ function args.describe(value)
   if kind == "number" or kind == "boolean" then return kind .. " " .. tostring(value) end
   if kind == "string" then return ("string '%s'"):format(value) end
   if kind == "nil" then return "nil" end
-  local meta = getmetatable(value)
+  local meta = metatable(value)
   if type(meta) == "table" and meta.namespace then
     return ("%s itself: its functions are called with a dot, not a colon"):format(meta.namespace)
   end
@@ -70,7 +71,7 @@ end
 
 --- Fails unless value is a scope of that kind; example: what gives one.
 function args.scope(who, value, kind, example)
-  local meta = getmetatable(value)
+  local meta = metatable(value)
   if type(meta) == "table" and meta.scope_kind == kind then return value end
   core.fail("%s: value must be what %s gives, got %s", who, example, args.describe(value))
 end
@@ -125,12 +126,12 @@ end
 
 --- Whether t is an options table: string keys, not an object.
 function args.is_options(t)
-  return type(t) == "table" and getmetatable(t) == nil and type(next(t)) == "string"
+  return type(t) == "table" and metatable(t) == nil and type(next(t)) == "string"
 end
 
 --- Whether a value is called as a function is.
 function args.is_callable(value)
-  local meta = type(value) ~= "string" and getmetatable(value)
+  local meta = metatable(value)
   return type(value) == "function" or type(meta) == "table" and meta.__call ~= nil
 end
 
@@ -242,7 +243,7 @@ local function read(f, n, ...)
   if not f.taken then prepare(f) end
   local given, values = { ... }, {}
   local last = given[n]
-  local empty = type(last) == "table" and next(last) == nil and getmetatable(last) == nil
+  local empty = type(last) == "table" and next(last) == nil and metatable(last) == nil
     and (n > #f.taken or not takes_list(f.taken[n]))
   local is_options = empty or args.is_options(last) and not is_keyed(f, n, last)
   local options = is_options and last or nil

@@ -1,4 +1,5 @@
 -- Errors for misspelled names, which suggest what was meant.
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local original = require "jfl.base.original"
 
@@ -180,11 +181,11 @@ local function is_name(key) return type(key) == "string" and key:match("^%a") ~=
 -- names.has tells whether a name is there. Plain tables in t are guarded too. Returns t.
 function names.guard(path, t)
   for name, value in pairs(t) do
-    if type(value) == "table" and getmetatable(value) == nil then
+    if type(value) == "table" and metatable(value) == nil then
       names.guard(path .. "." .. tostring(name), value)
     end
   end
-  local meta = getmetatable(t) or {}
+  local meta = metatable(t) or {}
   local index = meta.__index
   return names.guarded(t, path, meta, function(name)
     local value = index and index(t, name)
@@ -205,7 +206,7 @@ function names.guarded(t, path, meta, look)
 end
 
 local function read(t, name)
-  local meta = getmetatable(t)
+  local meta = metatable(t)
   local value = rawget(t, name)
   if value == nil and type(meta) == "table" and meta.look then return meta.look(name) end
   return value == nil and t[name] or value

@@ -2,6 +2,7 @@
 ---@space checkpoint=checkpoint
 ---@box checkpoint.get checkpoint.load checkpoint.notes checkpoint.save
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local choice = require "jfl.checkpoint.choice"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
@@ -364,7 +365,7 @@ CheckPoint.__index = CheckPoint
 CheckPoint.__tostring = function() return "CheckPoint" end
 
 local function check(self, name)
-  if getmetatable(self) == CheckPoint then return end
+  if metatable(self) == CheckPoint then return end
   core.fail("%s: call it with a colon: check_point:%s(...)", name, name)
 end
 

@@ -1,6 +1,7 @@
 -- flow.train: CheckPoint, and a manager of checkpoints with dates in their names.
 ---@space train
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local averages = require "jfl.optim.averages"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
@@ -19,7 +20,7 @@ function Manager:__tostring()
 end
 
 local function check(self, name)
-  if getmetatable(self) == Manager then return self end
+  if metatable(self) == Manager then return self end
   core.fail("%s: call it with a colon: manager:%s()", name, name)
 end
 

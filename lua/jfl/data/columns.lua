@@ -1,6 +1,7 @@
 -- Data sets as columns: NdArrays or lists of one length, which may have names, in an order that
 -- somebody gave.
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 
@@ -103,7 +104,7 @@ end
 function columns.read(who, source, wanted)
   if core.type(source) == "array" then return { source } end
   local order = orders[source]
-  if type(source) ~= "table" or not order and getmetatable(source) or next(source) == nil then
+  if type(source) ~= "table" or not order and metatable(source) or next(source) == nil then
     core.fail("%s: source must be a data set as load_mnist gives it, or a list of NdArrays, "
       .. "got %s", who, args.describe(source))
   end

@@ -1,6 +1,7 @@
 -- flow.data.loop: goes through a data set, epoch by epoch, from where a checkpoint says.
 local args = require "jfl.base.args"
 local bit = require "bit"
+local metatable = require "jfl.base.metatable"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
@@ -191,7 +192,7 @@ end
 
 --- Ends a loop that was left by a break.
 function methods:close()
-  if getmetatable(self) ~= Loop then core.fail("close: call it with a colon: loop:close()") end
+  if metatable(self) ~= Loop then core.fail("close: call it with a colon: loop:close()") end
   open[self] = nil
   self.epoch, self.index = math.max(self.epoch, self.epochs), self.items
   self.columns, self.order = false, false

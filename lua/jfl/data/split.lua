@@ -1,6 +1,7 @@
 -- flow.data.split: parts of a data set, such as what a network learns from and what tests it.
 ---@box data.split
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
 local lazy = require "jfl.data.lazy"
@@ -130,7 +131,7 @@ end
 
 -- The names of a plain table's columns; nil for other sources, which have an order.
 local function plain_names(source)
-  if type(source) ~= "table" or getmetatable(source) or #source > 0 then return nil end
+  if type(source) ~= "table" or metatable(source) or #source > 0 then return nil end
   local list = {}
   for name in pairs(source) do list[#list + 1] = name end
   return #list > 0 and list or nil

@@ -1,6 +1,7 @@
 -- flow.help: signatures and meanings, from the core's op table and from what is defined in Lua.
 ---@flow help
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local chapters = require "jfl.doc.chapters"
 local core = require "jfl.core"
 local examples = require "jfl.doc.examples"
@@ -70,7 +71,7 @@ local function defined_text(f)
   local parts, lines = {}, {}
   for i, param in ipairs(f.params or {}) do
     local default = param[3]
-    local plain = type(default) ~= "table" or getmetatable(default)
+    local plain = type(default) ~= "table" or metatable(default)
     plain = plain and default ~= ""
     local text = default ~= nil and (plain and tostring(default) or index.lua_text(default)) or nil
     parts[i] = text and default ~= args.none and param[1] .. "=" .. text or param[1]
@@ -236,7 +237,7 @@ local KINDS = { array = "ndarray", blob = "math" }
 -- The path whose text describes a value, or nil.
 local function told_by(value)
   if type(value) == "userdata" then return KINDS[core.type(value)] end
-  local meta = getmetatable(value)
+  local meta = metatable(value)
   return path_of(value) or (type(meta) == "table" and meta.help or nil)
 end
 

@@ -1,5 +1,6 @@
 -- Lists every name under flow and of its objects, with the text that the manual has on it.
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local manual = require "jfl.doc.manual"
 local names = require "jfl.base.names"
@@ -30,7 +31,7 @@ end
 function index.lua_text(value)
   if type(value) == "string" then return ("%q"):format(value) end
   if type(value) == "function" then return "a function" end
-  if type(value) ~= "table" or getmetatable(value) then return tostring(value) end
+  if type(value) ~= "table" or metatable(value) then return tostring(value) end
   local list, named = {}, {}
   for i, each in ipairs(value) do list[i] = index.lua_text(each) end
   for key, each in pairs(value) do
@@ -45,7 +46,7 @@ end
 -- Collects the names in t and in the tables within it. Of an object, such as typing.Numpy, only
 -- functions count as names.
 local function walk(found, t, prefix)
-  local meta = getmetatable(t) or {}
+  local meta = metatable(t) or {}
   local is_object = meta.__tostring ~= nil and t ~= names.root()
   local listed = meta.__names
   local function visit(name)
@@ -80,7 +81,7 @@ local function load_all()
 end
 
 local function is_space(value)
-  return type(value) == "table" and not (getmetatable(value) or {}).__tostring
+  return type(value) == "table" and not (metatable(value) or {}).__tostring
 end
 
 local function collect()

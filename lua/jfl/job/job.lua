@@ -2,6 +2,7 @@
 ---@flow clear_default_session
 ---@box cancel global_function
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local arguments = require "jfl.job.arguments"
 local debug = require "debug"
 local queue = require "jfl.job.queue"
@@ -207,7 +208,7 @@ function Job:__call(...) return call(run_plan, self, ...) end
 function job.submit(self, ...) return call(submit_plan, self, ...) end
 
 local function check_self(self, method)
-  if getmetatable(self) == Job then return self end
+  if metatable(self) == Job then return self end
   core.fail("%s: call it with a colon: job:%s()", method, method)
 end
 
@@ -257,7 +258,7 @@ function Job:__tostring() return ("job '%s' (%s)"):format(self.name, self.type) 
 -- so on; without it nothing is raised. Calls that have begun go on to their end, so a step of
 -- training is made whole or not at all. Returns how many were taken back.
 function job.cancel(what)
-  if getmetatable(what) == Job then return what._core and core.cancel(what._core) or 0 end
+  if metatable(what) == Job then return what._core and core.cancel(what._core) or 0 end
   if core.type(what) == "request" then return core.cancel(what) end
   core.fail("cancel: call must be a job, or what a call of one gave, got %s", args.describe(what))
 end
@@ -298,7 +299,7 @@ function job.leave(names)
 end
 
 --- Whether a value is a job.
-function job.is(value) return getmetatable(value) == Job end
+function job.is(value) return metatable(value) == Job end
 
 --- The names of the variables that a job uses, with the state of its optimizers.
 function job.variables_of(self)

@@ -4,6 +4,7 @@
 ---@box typing.Bundle typing.Callback typing.Dict typing.List typing.ListListNumpy typing.ListNumpy
 ---@box typing.Numpy typing.Tuple
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 
 local typing = {}
@@ -38,7 +39,7 @@ local function new(kind, text, fields)
   return setmetatable(t, Type)
 end
 
-local function is_type(t) return getmetatable(t) == Type end
+local function is_type(t) return metatable(t) == Type end
 
 local function placeholder(kind)
   local path = "typing." .. kind .. ".Placeholder"
@@ -109,7 +110,7 @@ end
 --- What a job without `returns` gives: any nesting of blobs, in whichever view they are.
 typing.any = typing.Bundle(new("Either", "Numpy"))
 
-function typing.is_placeholder(value) return getmetatable(value) == Placeholder end
+function typing.is_placeholder(value) return metatable(value) == Placeholder end
 
 function typing.is_type(value) return is_type(value) end
 
@@ -136,7 +137,7 @@ function typing.arrays_of(blob, members) return is_mirrored(blob) and members or
 function typing.structure(value, depth)
   depth = depth or 1
   if core.type(value) == "blob" then return is_mirrored(value) and "mirrored blob" or "blob" end
-  if type(value) ~= "table" or getmetatable(value) then return args.describe(value) end
+  if type(value) ~= "table" or metatable(value) then return args.describe(value) end
   if depth > DEEPEST then return "{...}" end
   local parts = {}
   for i, key in ipairs(sorted_keys(value)) do
@@ -185,7 +186,7 @@ function shapes.ListListNumpy(_, value, blobs)
   return shape_of_list(value, blobs, function(array) return { array } end)
 end
 
-local function plain(value) return type(value) == "table" and getmetatable(value) == nil end
+local function plain(value) return type(value) == "table" and metatable(value) == nil end
 
 -- The reader of a value as type t, or nil, with `blobs` left as it was.
 local function shape_of(t, value, blobs)

@@ -2,6 +2,7 @@
 -- job which continues sequences computes new positions alone.
 ---@box layers.attention_cache
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local call = require "jfl.op.call"
 local common = require "jfl.layers.common"
 local core = require "jfl.core"
@@ -26,7 +27,7 @@ function Cache:__tostring()
 end
 
 --- Whether a value is a cache.
-function cache.is(value) return getmetatable(value) == Cache end
+function cache.is(value) return metatable(value) == Cache end
 
 -- ---- in a body ----
 

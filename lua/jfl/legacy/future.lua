@@ -1,11 +1,12 @@
 -- The class of futures, which calls give of a job that declares no `returns`.
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local queue = require "jfl.job.queue"
 
 local Future = queue.class("job(...):get() waits for the value")
 
 local function check(self, method)
-  if getmetatable(self) == Future then return end
+  if metatable(self) == Future then return end
   core.fail("%s: call it with a colon: future:%s(...)", method, method)
 end
 

@@ -2,6 +2,7 @@
 -- have one shape. Such a blob is an input of the job, and each call gives it the next batch, which
 -- threads have decoded ahead.
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
 local lazy = require "jfl.data.lazy"
@@ -80,7 +81,7 @@ local Pictures = kind "pictures of several sizes, of which flow.image.Resize mak
 Pictures.__index = Pictures.of
 
 local function need(who, value, class, what)
-  if getmetatable(value) == class then return value end
+  if metatable(value) == class then return value end
   core.fail("%s: input_blob must be %s, got %s", who, what, args.describe(value))
 end
 
@@ -361,7 +362,7 @@ records.BlobConf = args.unlisted("data.BlobConf", {
   { "name" }, { "shape" }, { "dtype" }, { "codec" }, { "preprocessors", "", {} },
 }, function(o)
   local who = "data.BlobConf"
-  if getmetatable(o.codec) ~= Codec then
+  if metatable(o.codec) ~= Codec then
     core.fail("%s: codec must be flow.data.ImageCodec(...) or flow.data.RawCodec(), got %s", who,
       args.describe(o.codec))
   end

@@ -1,6 +1,7 @@
 -- flow.random.choice: draws of classes by how probable they are.
 ---@box random.choice
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local call = require "jfl.op.call"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"
@@ -24,7 +25,7 @@ local function read_array(o)
     core.fail("%s: weights must be an NdArray or a list, got a blob: return it from the job, and "
       .. "draw from what a call gives", WHO)
   end
-  if type(weights) == "table" and getmetatable(weights) == nil and next(weights) ~= nil then
+  if type(weights) == "table" and metatable(weights) == nil and next(weights) ~= nil then
     weights = core.from_table(weights, "float64", nil, WHO .. ": weights")
   end
   if core.type(weights) ~= "array" or #weights.shape == 0 or weights.size == 0 then

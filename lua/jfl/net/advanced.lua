@@ -2,6 +2,7 @@
 ---@flow advanced.distribute_add advanced.distribute_clone advanced.distribute_concat
 ---@flow advanced.distribute_map advanced.distribute_split
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local call = require "jfl.op.call"
 local core = require "jfl.core"
 local scope = require "jfl.net.scope"
@@ -41,7 +42,7 @@ local function on_each(who, make)
 end
 
 local function need_list(who, list)
-  local n = type(list) == "table" and getmetatable(list) == nil and #list or 0
+  local n = type(list) == "table" and metatable(list) == nil and #list or 0
   if n == 0 then core.fail("%s: xs must be a list of blobs, got %s", who, args.describe(list)) end
   for i = 1, n do need_blob(who, ("xs[%d]"):format(i), list[i]) end
   return list

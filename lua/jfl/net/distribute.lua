@@ -1,6 +1,7 @@
 -- flow.distribute: how a value lies on the devices of its place, and blobs that are made to lie so.
 ---@flow distribute.auto distribute.broadcast distribute.split parallel_cast
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 
 local distribute = {}
@@ -39,7 +40,7 @@ distribute.auto = args.define("distribute.auto", "Nothing is said: it lies as co
 
 --- Fails unless value is a distribution that serves a tensor of so many axes; gives it.
 function distribute.check(who, name, value, rank)
-  if getmetatable(value) ~= Distribution then
+  if metatable(value) ~= Distribution then
     core.fail("%s: %s must be a distribution such as flow.distribute.split(0), got %s", who, name,
       args.describe(value))
   end

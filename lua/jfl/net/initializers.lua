@@ -6,6 +6,7 @@
 ---@box variance_scaling_initializer xavier_normal_initializer xavier_uniform_initializer
 ---@box zeros_initializer
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 
 local initializer = {}
@@ -21,7 +22,7 @@ local function fixed(text, init, a, b)
   return new(text, function() return init, a, b end)
 end
 
-function initializer.is(value) return getmetatable(value) == Initializer end
+function initializer.is(value) return metatable(value) == Initializer end
 
 local function number(who, name, value)
   args.expect(who, name, value, "number")

@@ -1,6 +1,7 @@
 -- flow.model: a function from blobs to blobs that owns its variables and makes jobs of itself.
 ---@box model
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local debug = require "debug"
 local inputs = require "jfl.job.inputs"
@@ -97,7 +98,7 @@ end
 -- ---- jobs ----
 
 local function check_self(self, method)
-  if getmetatable(self) == Model then return self end
+  if metatable(self) == Model then return self end
   core.fail("%s: call it with a colon: net:%s(...)", method, method)
 end
 
@@ -329,7 +330,7 @@ end
 function Model:__tostring() return ("model '%s'"):format(self.name) end
 
 --- Whether a value is a model.
-function model.is(value) return getmetatable(value) == Model end
+function model.is(value) return metatable(value) == Model end
 
 --- The names of what a model takes.
 function model.parameters(net)

@@ -1,5 +1,6 @@
 -- The variables of a model: their names, files of them, which are trained, and a table of them.
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local choice = require "jfl.checkpoint.choice"
 local core = require "jfl.core"
@@ -103,7 +104,7 @@ function methods:save(...) return save(self, ...) end
 
 local function check_source(who, from)
   if type(from) == "string" then return end
-  if type(from) ~= "table" or getmetatable(from) or next(from) == nil then
+  if type(from) ~= "table" or metatable(from) or next(from) == nil then
     core.fail("%s: path must be that of a checkpoint, or a table of arrays by names such as "
       .. "net:variables() gives, got %s", who, args.describe(from))
   end
@@ -246,7 +247,7 @@ end)
 -- so; { rename, transpose, skip } are those of flow.checkpoint.load, for names within the model.
 -- Gives a report of the names.
 function methods:load(from, ...)
-  if type(from) ~= "table" or getmetatable(from) or from.path ~= nil then
+  if type(from) ~= "table" or metatable(from) or from.path ~= nil then
     return load(self, from, ...)
   end
   local options = { path = from }

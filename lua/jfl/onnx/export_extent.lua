@@ -1,6 +1,8 @@
 -- A number that depends on the batch size, as numbers of a graph do where the batch is left free:
 -- a times the batch size, plus b. It can be added to numbers and multiplied by them; anything else
 -- is an error, a table with `why`, so that no code takes it for a number.
+local metatable = require "jfl.base.metatable"
+
 local Extent = {}
 Extent.__index = Extent
 
@@ -8,7 +10,7 @@ local extent = {}
 
 local function new(a, b) return a == 0 and b or setmetatable({ a = a, b = b }, Extent) end
 
-function extent.is(value) return getmetatable(value) == Extent end
+function extent.is(value) return metatable(value) == Extent end
 
 --- Fails: a number is needed where the value depends on the batch.
 function extent.refuse() error({ why = "an extent of it depends on the batch size" }, 0) end

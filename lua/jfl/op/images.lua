@@ -3,6 +3,7 @@
 ---@box image.CropMirrorNormalize image.Resize image.center_crop image.flip image.normalize
 ---@box image.random_crop image.random_erasing image.random_flip random.CoinFlip
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local call = require "jfl.op.call"
 local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
@@ -49,7 +50,7 @@ end
 
 -- How pictures that no batch has yet, of several sizes, are brought to one; nil for tensors.
 local function undecided(image, how)
-  local meta = type(image) == "table" and getmetatable(image)
+  local meta = metatable(image)
   return type(meta) == "table" and meta.of and meta.of[how]
 end
 

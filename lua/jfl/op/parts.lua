@@ -1,5 +1,6 @@
 -- x[{ 1, {2, 5} }]: parts of blobs and NdArrays, and what is assigned to those of NdArrays.
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local call = require "jfl.op.call"
 local core = require "jfl.core"
 
@@ -75,7 +76,7 @@ local function read(x, key)
     if i > n then entry = {} end
     if type(entry) == "number" then
       box.begin[i], box.step[i], box.size[i] = place(x, i, "index", entry), 1, 1
-    elseif type(entry) == "table" and not getmetatable(entry) then
+    elseif type(entry) == "table" and not metatable(entry) then
       box.begin[i], box.step[i], box.size[i] = range(x, i, entry)
       left[#left + 1] = box.size[i]
     else

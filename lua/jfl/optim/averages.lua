@@ -1,6 +1,7 @@
 -- flow.train.ExponentialMovingAverage: averages of variables, which optimizers keep, to evaluate
 -- with.
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"
 
@@ -12,7 +13,7 @@ end }
 Average.__index = Average
 
 local function check_self(self, method)
-  if getmetatable(self) == Average then return end
+  if metatable(self) == Average then return end
   core.fail("%s: call it with a colon: average:%s(...)", method, method)
 end
 
@@ -65,7 +66,7 @@ end
 
 --- What an optimizer was given as its moving average.
 function averages.of(who, value)
-  if value == nil or getmetatable(value) == Average then return value end
+  if value == nil or metatable(value) == Average then return value end
   core.fail("%s: moving_average must be what flow.train.ExponentialMovingAverage(0.999) gives, got "
     .. "%s", who, args.describe(value))
 end

@@ -2,6 +2,7 @@
 ---@space optimizer
 ---@box optimizer.CombinedOptimizer
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local averages = require "jfl.optim.averages"
 local core = require "jfl.core"
 local decay = require "jfl.optim.decay"
@@ -50,7 +51,7 @@ end
 
 local function find_variables(who, context, list)
   if not list then return nil end
-  local meta = type(list) == "table" and getmetatable(list)
+  local meta = metatable(list)
   if meta and meta.trainable_in then list = meta.trainable_in(list, context) end   -- of a model
   if type(list) == "function" then list = take_variables(who, context, list) end
   local blobs = {}
@@ -66,7 +67,7 @@ local function find_variables(who, context, list)
 end
 
 local function check_self(self, method)
-  if getmetatable(self) == Optimizer then return end
+  if metatable(self) == Optimizer then return end
   core.fail("%s: call it with a colon: optimizer:%s(...)", method, method)
 end
 
@@ -100,7 +101,7 @@ end
 -- for several optimizers, each with variables of its own: each takes the gradients of its own loss,
 -- and all are taken before any variable changes.
 function methods:minimize(loss)
-  if getmetatable(self) ~= Optimizer then
+  if metatable(self) ~= Optimizer then
     core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
   end
   local who = self.name .. ".minimize"
@@ -292,7 +293,7 @@ Combined.__index = Combined
 
 --- Lets each member train its variables along the gradients of the loss.
 function Combined:minimize(loss)
-  if getmetatable(self) ~= Combined then
+  if metatable(self) ~= Combined then
     core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
   end
   local who = "CombinedOptimizer.minimize"
@@ -309,7 +310,7 @@ end
 local function check_members(who, list)
   local free
   for i, each in ipairs(args.expect(who, "optimizers", list, "table")) do
-    if getmetatable(each) ~= Optimizer then
+    if metatable(each) ~= Optimizer then
       core.fail("%s: optimizers: item %d must be an optimizer such as flow.optimizer.SGD(0.1), "
         .. "got %s", who, i, args.describe(each))
     end

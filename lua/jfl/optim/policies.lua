@@ -3,6 +3,7 @@
 ---@box optimizer.grad_clipping.by_value optimizer.loss_scale.dynamic_loss_scale
 ---@box optimizer.loss_scale.static_loss_scale
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 
 local policies = { grad_clipping = {}, loss_scale = {} }
@@ -43,7 +44,7 @@ clipping("by_value", "clip_value",
 --- Puts what clips gradients into the request that core.minimize takes.
 function policies.clip(who, clip, request)
   if clip == nil then return end
-  if getmetatable(clip) ~= Clipping then
+  if metatable(clip) ~= Clipping then
     core.fail("%s: grad_clipping must be optimizer.grad_clipping.by_global_norm(clip_norm), "
       .. "by_norm or by_value, got %s", who, args.describe(clip))
   end
@@ -91,7 +92,7 @@ function policies.scale(who, factor, policy, request)
   if factor ~= nil then
     request.loss_scale = positive(who, "loss_scale_factor", factor)
   elseif policy ~= nil then
-    if getmetatable(policy) ~= LossScale then
+    if metatable(policy) ~= LossScale then
       core.fail("%s: loss_scale_policy must be what optimizer.loss_scale.dynamic_loss_scale() "
         .. "gives, got %s", who, args.describe(policy))
     end

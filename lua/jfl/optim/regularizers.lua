@@ -2,6 +2,7 @@
 ---@space regularizers
 ---@box regularizers.l1 regularizers.l1_l2 regularizers.l2
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 
 local regularizers = {}
@@ -39,7 +40,7 @@ define("l1_l2", "Adds l1 sign(w) + l2 w to the gradient of a variable w.", {
 --- The factors l1 and l2 of what a user gave as a regularizer, or nothing.
 function regularizers.factors(who, name, value)
   if value == nil then return 0, 0 end
-  if getmetatable(value) == Regularizer then return value.l1, value.l2 end
+  if metatable(value) == Regularizer then return value.l1, value.l2 end
   core.fail("%s: %s must be what flow.regularizers.l2(0.01) gives, got %s", who, name,
     args.describe(value))
 end

@@ -1,6 +1,7 @@
 -- Learning rate schedules and their warm-ups.
 ---@box optimizer.CustomScheduler optimizer.warmup.constant optimizer.warmup.linear
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local given = require "jfl.job.given"
 local records = require "jfl.optim.records"
@@ -35,7 +36,7 @@ local WARMUP = { "warmup", "flow.optimizer.warmup.constant or linear", args.none
 
 local function add_warmup(who, options, warm)
   if warm == nil then return end
-  if getmetatable(warm) ~= Warmup then
+  if metatable(warm) ~= Warmup then
     core.fail("%s: warmup must be what flow.optimizer.warmup.linear(...) gives, got %s", who,
       args.describe(warm))
   end
@@ -126,7 +127,7 @@ function schedule.of(who, value)
     constant.text = ("%g"):format(value)
     return constant
   end
-  if getmetatable(value) == Schedule then return value end
+  if metatable(value) == Schedule then return value end
   if type(value) == "function" then
     return setmetatable({ fn = value, text = "function" }, Schedule)
   end

@@ -1,4 +1,5 @@
 -- What the session understands beside Lua: ?name, help, exit, %time.
+local metatable = require "jfl.base.metatable"
 local colour = require "jfl.repl.colour"
 local locals = require "jfl.repl.locals"
 local show = require "jfl.repl.show"
@@ -28,7 +29,7 @@ end
 local function told(value)
   if value == nil then return nil end
   if show.call(value) then return show.text(value) .. "\n?Job lists what it has" end
-  local meta = type(value) == "table" and getmetatable(value)
+  local meta = metatable(value)
   if type(meta) == "table" and rawget(meta, "help") == "model" then
     return show.text(value) .. "\n?Model lists what it has, ?flow.model tells how one is made"
   end

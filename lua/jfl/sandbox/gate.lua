@@ -1,6 +1,7 @@
 -- What a restricted script reaches of the front end. Its own Lua state has neither this module nor
 -- any table of jfl: it has wrappers, whose events come here with the objects that they stand for.
 -- Tables that it gives are copies, without metatables.
+local metatable = require "jfl.base.metatable"
 local allowed = require "jfl.sandbox.allowed"
 local core = require "jfl.core"
 local flow = require "jfl"
@@ -34,7 +35,7 @@ local function of_space(object, key)
 end
 
 local function kind_of(object)
-  local meta = type(object) == "table" and getmetatable(object)
+  local meta = metatable(object)
   return core.type(object) or meta and meta.help == "model" and "model" or type(object)
 end
 
@@ -53,7 +54,7 @@ local events = {}
 gate.events = {}
 
 function events.index(object, key)
-  if getmetatable(object) == Space then return of_space(object, key) end
+  if metatable(object) == Space then return of_space(object, key) end
   local kind = kind_of(object)
   if is_part(kind, key) or (allowed.fields[kind] or {})[key] then return object[key] end
   local path = CLASSES[kind] and type(key) == "string" and methods.path(CLASSES[kind], key)
@@ -73,14 +74,14 @@ function events.newindex(object, key, value)
 end
 
 function events.call(object, ...)
-  if getmetatable(object) == Space then
+  if metatable(object) == Space then
     core.fail("%s is no function", full_name(object.path))
   end
   return object(...)
 end
 
 function events.tostring(object)
-  if getmetatable(object) == Space then return full_name(object.path) end
+  if metatable(object) == Space then return full_name(object.path) end
   return tostring(object)
 end
 

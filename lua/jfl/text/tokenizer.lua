@@ -1,4 +1,5 @@
 -- What flow.text.tokenizer gives: texts to numbers of tokens, and back.
+local metatable = require "jfl.base.metatable"
 local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"
 local core = require "jfl.core"
@@ -39,7 +40,7 @@ local function options(more)
 end
 
 local function check_self(who, self)
-  if getmetatable(self) == Tokenizer then return end
+  if metatable(self) == Tokenizer then return end
   core.fail("%s: call it with a colon: tokenizer:%s(...), got %s", who, who, args.describe(self))
 end
 

@@ -1,6 +1,7 @@
 -- flow.plot: curves of numbers, in the terminal or as an SVG file.
 ---@flow plot
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local axis = require "jfl.tools.plot_axis"
 local core = require "jfl.core"
 local ffi = require "ffi"
@@ -91,7 +92,7 @@ end
 local function curves(values, labels)
   if not is_array(values) then
     args.expect("plot", "values", values, "table")
-    if getmetatable(values) then
+    if metatable(values) then
       core.fail("plot: values must be numbers, got %s", args.describe(values))
     end
     if next(values) == nil then core.fail("plot: values must not be empty") end

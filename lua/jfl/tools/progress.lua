@@ -2,6 +2,7 @@
 -- stderr.
 ---@flow progress
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local stack = require "jfl.base.stack"
 local text = require "jfl.base.text"
@@ -27,7 +28,7 @@ Bar.__index = Bar
 -- The innermost other bar whose loop is still running.
 local function around(self)
   return stack.generator(function(value)
-    return getmetatable(value) == Bar and value ~= self and not value.closed
+    return metatable(value) == Bar and value ~= self and not value.closed
   end)
 end
 
@@ -43,7 +44,7 @@ local function loss_text(loss)
   end
   if type(loss) == "number" then return ("%.4g"):format(loss) end
   if type(loss) ~= "table" then return loss ~= nil and text.line(tostring(loss)) or nil end
-  if getmetatable(loss) then return nil end
+  if metatable(loss) then return nil end
   local parts = {}
   for i, item in ipairs(loss) do parts[i] = loss_text(item) end
   return parts[1] and table.concat(parts, ", ")
@@ -179,7 +180,7 @@ local function steps(source)
   end
   if core.type(source) == "array" then return rows(source), 0, #source end
   if type(source) == "function" then return source end
-  local is_list = type(source) == "table" and getmetatable(source) == nil
+  local is_list = type(source) == "table" and metatable(source) == nil
   if is_list then return rows(source), 0, #source end
   if args.is_callable(source) then
     return source, nil, type(source.n) == "number" and source.n < math.huge and source.n or nil

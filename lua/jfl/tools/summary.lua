@@ -2,6 +2,7 @@
 -- reads.
 ---@space summary
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local event = require "jfl.tools.event"
 local histogram = require "jfl.tools.histogram"
@@ -100,7 +101,7 @@ local function writer_of(who, writer)
 end
 
 local function check_writer(who, writer)
-  if writer == nil or getmetatable(writer) == Writer then return writer end
+  if writer == nil or metatable(writer) == Writer then return writer end
   core.fail("%s: writer must be what create_summary_writer gave, got %s", who,
     args.describe(writer))
 end
@@ -130,7 +131,7 @@ end)
 local function array_of(who, value)
   if core.type(value) == "array" then return value end
   if type(value) == "number" then value = { value } end
-  if type(value) ~= "table" or getmetatable(value) then
+  if type(value) ~= "table" or metatable(value) then
     core.fail("%s: value must be a number, an NdArray, a table or a job's blob, got %s", who,
       args.describe(value))
   end

@@ -1,5 +1,6 @@
 -- What counts the metrics of flow.metrics batch by batch.
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 
@@ -13,7 +14,7 @@ local records = {}
 
 local function to_array(who, what, value)
   if core.type(value) == "array" then return value end
-  if type(value) == "table" and getmetatable(value) == nil and next(value) ~= nil then
+  if type(value) == "table" and metatable(value) == nil and next(value) ~= nil then
     return core.from_table(value, "float64", nil, ("%s: %s"):format(who, what))
   end
   core.fail("%s: %s must be an NdArray or a list, got %s", who, what, args.describe(value))

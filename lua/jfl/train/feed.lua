@@ -1,5 +1,6 @@
 -- What flow.fit goes through: the batches of a data set, epoch by epoch.
 local args = require "jfl.base.args"
+local metatable = require "jfl.base.metatable"
 local batches = require "jfl.data.batches"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
@@ -120,8 +121,7 @@ local function begin_iterator(self, epoch)
   local source = self.source
   if type(source) == "function" then
     self.iterate, self.state, self.control = source(epoch)
-    local meta = getmetatable(self.iterate)
-    if type(self.iterate) ~= "function" and not (type(meta) == "table" and meta.__call) then
+    if not args.is_callable(self.iterate) then
       core.fail("fit: a function that gives data must return an iterator such as flow.zip(a, b), "
         .. "got %s", args.describe(self.iterate))
     end
@@ -136,7 +136,7 @@ end
 -- o.batch_size samples make a batch, or whose items are batches; flow.zip(...); or a function of
 -- the epoch that gives such an iterator.
 function feed.new(who, source, job, o)
-  local meta = getmetatable(source)
+  local meta = metatable(source)
   local iterates = type(source) == "function"
     or type(source) == "table" and type(meta) == "table" and meta.__call
   local self = iterates and { source = source, epoch = 0, titles = false }
