@@ -1,8 +1,9 @@
--- choose.lua FOLDER: reads what scripts/map/measure measured there, and writes spec/map and
--- spec/sanitized.
+-- choose.lua FOLDER [SOURCES]: reads what scripts/map/measure measured there, and writes spec/map
+-- and spec/sanitized; or of spec/map these files and folders alone.
 local ffi = require "ffi"
 
-local folder = ...
+local folder, wanted = ...
+if wanted == "" then wanted = nil end
 
 -- The share of the places of C that tests reach which the sanitized ones reach. The last places
 -- cost most: from here on to all of them takes as long again.
@@ -258,7 +259,18 @@ local function choose(source)
   end
 end
 
-for source in pairs(places_of) do choose(source) end
+--- Whether the tests of a source are to be chosen anew.
+local function is_wanted(source)
+  if not wanted then return true end
+  for path in wanted:gmatch "%S+" do
+    if source == path or source:sub(1, #path + 1) == path:gsub("/$", "") .. "/" then return true end
+  end
+  return false
+end
+
+for source in pairs(places_of) do
+  if is_wanted(source) then choose(source) end
+end
 
 -- Text for the device alone has no places. It belongs to the C of the same name, else to all
 -- programs.
@@ -294,6 +306,20 @@ local function write(path, text)
   assert(file:close())
 end
 
+--- Takes the tests of all other sources from spec/map as it is.
+local function keep_others()
+  for line in io.lines "spec/map" do
+    local source, names = line:match "^([^#:]+): (.*)$"
+    local file = source and not chosen_for[source] and io.open(source)
+    if file then
+      file:close()
+      chosen_for[source] = {}
+      for name in names:gmatch "%S+" do table.insert(chosen_for[source], name) end
+    end
+  end
+end
+if wanted then keep_others() end
+
 local sources, map = {}, {}
 for source in pairs(chosen_for) do sources[#sources + 1] = source end
 table.sort(sources)
@@ -309,6 +335,8 @@ write("spec/map", [[
 table.sort(times)
 print(("%d sources; CPU seconds of its tests: half %.1f, nine of ten %.1f, most %.1f"):format(
   #sources, times[math.ceil(#times / 2)], times[math.ceil(#times * 0.9)], times[#times]))
+
+if wanted then return end
 
 --- ---- which tests reach a line ----
 
