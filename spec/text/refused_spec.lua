@@ -77,6 +77,37 @@ describe("a tokenizer's file", function()
     end)
   end
 
+  -- Files of old have fewer members.
+  it("takes members that are left out for what they mostly are", function()
+    local text = "  A b.c  dé "
+    local function same(part, kind, without, with)
+      local function details(members)
+        local more = part == "pre_tokenizer" and "" or
+          ',"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true}'
+        local words = '{"type":"WordLevel","unk_token":"?","vocab":{"?":0,"a":1,"Ġ":2,"ĠA":3,'
+          .. '"Ġb":4,".":5,"c":6,"▁A":7,"▁b":8,"b":9}}'
+        local json = ('{"%s":{"type":"%s"%s}%s,"model":%s}'):format(part, kind, members, more,
+          words)
+        local result = read(json):encode(text, { details = true })
+        return { result.ids, result.first, result.last, result.special }
+      end
+      assert.same(details(with), details(without), kind)
+    end
+    same("pre_tokenizer", "ByteLevel", "", ',"add_prefix_space":true,"use_regex":true')
+    same("pre_tokenizer", "Metaspace", ',"replacement":"▁"',
+      ',"replacement":"▁","prepend_scheme":"always","split":true')
+    same("pre_tokenizer", "Digits", "", ',"individual_digits":false')
+    same("pre_tokenizer", "Punctuation", "", ',"behavior":"Isolated"')
+    same("pre_tokenizer", "FixedLength", "", ',"length":5')
+    same("normalizer", "BertNormalizer", "", ',"clean_text":true,"handle_chinese_chars":true,'
+      .. '"strip_accents":true,"lowercase":true')
+    same("normalizer", "Strip", "", ',"strip_left":true,"strip_right":true')
+    same("post_processor", "ByteLevel", "", ',"trim_offsets":true,"add_prefix_space":true')
+    local pair = ',"sep":["a",1],"cls":["a",1]'
+    same("post_processor", "RobertaProcessing", pair,
+      pair .. ',"trim_offsets":true,"add_prefix_space":true')
+  end)
+
   it("refuses values that steps cannot have", function()
     local function refuses(part, kind, members, message)
       fails(step(part, kind, members), ("%s: %s: %s"):format(part, kind, message))

@@ -100,6 +100,43 @@ describe("pictures as files", function()
     for x = 1, 12 do assert.equal(9 * (x + 3), grey[5][x][1]) end
   end)
 
+  -- What a PNG is made of: its signature, then chunks with what they hold.
+  local function number(n)
+    return string.char(math.floor(n / 2 ^ 24), math.floor(n / 2 ^ 16) % 256,
+      math.floor(n / 256) % 256, n % 256)
+  end
+  local function chunk(kind, data)
+    return number(#data) .. kind .. data .. number(core.crc32(kind .. data))
+  end
+  local function chunks_of(png)
+    local list, at = {}, 9
+    while at < #png do
+      local a, b, c, d = png:byte(at, at + 3)
+      local size = 12 + a * 2 ^ 24 + b * 2 ^ 16 + c * 256 + d
+      list[#list + 1] = png:sub(at, at + size - 1)
+      at = at + size
+    end
+    return list
+  end
+
+  it("leaves out chunks on which pixels do not depend, wherever they lie", function()
+    local png, decode_image = helper.read("spec/fuzz/corpus/png/palette"), flow.data.decode_image
+    local chunks = chunks_of(png)
+    table.insert(chunks, 2, chunk("gAMA", number(45455)))
+    table.insert(chunks, 4, chunk("tRNS", "\0\128"))
+    local text = { chunk("tEXt", "Title\0abc"), chunk("teXt", ""), chunk("zTXt", "a\0\0bcd") }
+    local want = decode_image(png:sub(1, 8) .. table.concat(chunks)):totable()
+    for mask = 1, 31 do
+      local parts, bits = { png:sub(1, 8) }, mask
+      for i, each in ipairs(chunks) do
+        parts[#parts + 1] = each
+        if bits % 2 == 1 then parts[#parts + 1] = text[i % 3 + 1] end
+        bits = math.floor(bits / 2)
+      end
+      assert.same(want, decode_image(table.concat(parts)):totable(), "mask " .. mask)
+    end
+  end)
+
   it("takes floats, other ranges and planes", function()
     local a = nd.array({ { { -1, 1 }, { 0, 5 } } })
     save_image(path("a.png"), a, { range = { -1, 1 } })
@@ -215,10 +252,8 @@ describe("pictures as files", function()
     save_image(path("a.png"), slope(4, 4, 1), { data_format = "NHWC" })
     local png = read("a.png")
     local head = "IHDR\0\0\64\0\0\0\31\255" .. png:sub(25, 29)
-    local crc = core.crc32(head)
-    local sum = string.char(math.floor(crc / 2 ^ 24), math.floor(crc / 2 ^ 16) % 256,
-      math.floor(crc / 256) % 256, crc % 256)
-    local bomb = write("bomb.png", png:sub(1, 12) .. head .. sum .. png:sub(34))
+    local bomb = write("bomb.png", png:sub(1, 12) .. head .. number(core.crc32(head))
+      .. png:sub(34))
     helper.fails(function() load_image(bomb) end, "bytes cannot hold 16384 by 8191 pixels")
     save_image(path("a.jpg"), slope(8, 8, 1), { data_format = "NHWC" })
     local jpg = read("a.jpg")
