@@ -70,6 +70,18 @@ describe("pictures as files", function()
       load_image(path("g.png"), { channels = 3 }):totable())
   end)
 
+  it("gives each pixel of a picture other colours", function()
+    for _, from in ipairs { 1, 3, 4 } do
+      save_image(path("a.png"), nd.zeros({ 30, 20, from }, flow.uint8) + 7,
+        { data_format = "NHWC" })
+      for _, to in ipairs { 1, 3 } do
+        local a = load_image(path("a.png"), { channels = to })
+        assert.same({ 30, 20, to }, a.shape)
+        assert.equal(7 * 600 * to, a:astype("float64"):sum())
+      end
+    end
+  end)
+
   it("gives a JPEG's pixels back nearly", function()
     for _, channels in ipairs { 1, 3 } do
       local a = slope(24, 16, channels)
