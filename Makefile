@@ -300,7 +300,7 @@ test-deep:
 	@scripts/test.sh deep $(SLICES)
 map:
 	@scripts/setup test
-	@scripts/map/measure
+	@scripts/map/measure $(if $(OF),--of $(OF))
 bench: all build/bench-copy
 	@build/jfl scripts/bench/compare.lua
 	@build/jfl scripts/bench/vocabulary.lua

@@ -1,8 +1,9 @@
--- choose.lua FOLDER: reads what scripts/map/measure measured there, and writes spec/map and
--- spec/sanitized.
+-- choose.lua FOLDER [SOURCES]: reads what scripts/map/measure measured there, and writes spec/map
+-- and spec/sanitized; or of spec/map these files and folders alone.
 local ffi = require "ffi"
 
-local folder = ...
+local folder, wanted = ...
+if wanted == "" then wanted = nil end
 
 -- The share of the places of C that tests reach which the sanitized ones reach. The last places
 -- cost most: from here on to all of them takes as long again.
@@ -235,6 +236,19 @@ local function room_of(source)
   return "spec/" .. path:match "^(.*/)"
 end
 
+--- Of the tests of a folder the one that reaches most of these places: others may go through a
+-- source without looking at what it does.
+local function most_of(folder_of, classes)
+  local best, most = nil, 0
+  for _, test in ipairs(tests) do
+    local gain = test.name:sub(1, #folder_of) == folder_of and gain_of(test, classes) or 0
+    if gain > most or gain == most and best and test.weight < best.weight then
+      best, most = test, gain
+    end
+  end
+  return best
+end
+
 local chosen_for = {}               -- of a source: the names of its tests
 local times = {}                    -- how long the tests of each source take
 
@@ -247,6 +261,9 @@ local function choose(source)
   for _, test in ipairs(own) do
     if gain_of(test, all) > 0 then first[#first + 1] = test end
   end
+  local of_room, has = most_of(room_of(source), all), {}
+  for _, test in ipairs(first) do has[test] = true end
+  if of_room and not has[of_room] then first[#first + 1] = of_room end
   local list = cover(classes, tests, first, folders, room_of(source))
   for _, test in ipairs(pruned(classes, list, #first)) do
     names[#names + 1] = test.name
@@ -258,7 +275,18 @@ local function choose(source)
   end
 end
 
-for source in pairs(places_of) do choose(source) end
+--- Whether the tests of a source are to be chosen anew.
+local function is_wanted(source)
+  if not wanted then return true end
+  for path in wanted:gmatch "%S+" do
+    if source == path or source:sub(1, #path + 1) == path:gsub("/$", "") .. "/" then return true end
+  end
+  return false
+end
+
+for source in pairs(places_of) do
+  if is_wanted(source) then choose(source) end
+end
 
 -- Text for the device alone has no places. It belongs to the C of the same name, else to all
 -- programs.
@@ -294,6 +322,20 @@ local function write(path, text)
   assert(file:close())
 end
 
+--- Takes the tests of all other sources from spec/map as it is.
+local function keep_others()
+  for line in io.lines "spec/map" do
+    local source, names = line:match "^([^#:]+): (.*)$"
+    local file = source and not chosen_for[source] and io.open(source)
+    if file then
+      file:close()
+      chosen_for[source] = {}
+      for name in names:gmatch "%S+" do table.insert(chosen_for[source], name) end
+    end
+  end
+end
+if wanted then keep_others() end
+
 local sources, map = {}, {}
 for source in pairs(chosen_for) do sources[#sources + 1] = source end
 table.sort(sources)
@@ -309,6 +351,8 @@ write("spec/map", [[
 table.sort(times)
 print(("%d sources; CPU seconds of its tests: half %.1f, nine of ten %.1f, most %.1f"):format(
   #sources, times[math.ceil(#times / 2)], times[math.ceil(#times * 0.9)], times[#times]))
+
+if wanted then return end
 
 --- ---- which tests reach a line ----
 

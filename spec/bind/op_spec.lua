@@ -55,6 +55,16 @@ describe("an op on arrays", function()
     assert.has_error(function() scalars(step, lr, set, { half, step }, sgd) end)
   end)
 
+  it("keeps no array that a call gave it as an attribute", function()
+    local array = core.op("array")
+    for i = 1, 5 do
+      local given = core.from_table({ i, 2 * i }, "float32")
+      assert.same({ i, 2 * i }, array({ value = given }):totable())
+      given = nil                     -- luacheck: ignore
+      collectgarbage()
+    end
+  end)
+
   it("is one closure per op", function()
     assert.equal(add, core.op("add"))
   end)

@@ -136,6 +136,21 @@ static void only_the_same_call_takes_it(void)
   end(&w);
 }
 
+/* Passes ask with tensors of their own; what runs is to see those of the step. */
+static void who_takes_it_has_the_tensors_of_the_step(void)
+{
+  toy_call w;
+  begin(&w, JFL_OK);
+  ahead(&w);
+  jf_tensor own[3] = { w.t[0], w.t[1], w.t[2] };
+  w.k.in = own;
+  w.k.out = &own[2];
+  w.k.step = 7;
+  chosen(&w, 0);
+  CHECK(seen.prepared == 1 && w.k.in == own && w.k.out == &own[2] && w.k.step == 7);
+  end(&w);
+}
+
 /* A row that accepts a call and then cannot serve it is no answer. */
 static void who_asks_ahead_hears_what_the_plan_will(void)
 {
@@ -151,6 +166,66 @@ static void who_asks_ahead_hears_what_the_plan_will(void)
   CHECK(jf_choose_ahead(&w.c, 0, &jf_op_add, &w.k, &none) == JFL_ENOMEM && !none);
   end(&w);
   CHECK(seen.released == 0);
+}
+
+static int never(const jf_kargs *k)
+{
+  (void)k;
+  return 0;
+}
+
+static const jf_kernel_row *const *picky_rows(void)
+{
+  static const jf_kernel_row high = { .name = "high", .op = "add", .accepts = never,
+                                      .run = toy_run, .priority = 3 };
+  static const jf_kernel_row middle = { .name = "middle", .op = "add", .prepare = toy_prepare,
+                                        .run = toy_run, .priority = 2 };
+  static const jf_kernel_row other = { .name = "other", .op = "exp", .accepts = never,
+                                       .run = toy_run, .priority = 2 };
+  static const jf_kernel_row low = { .name = "low", .op = "add", .accepts = never,
+                                     .run = toy_run, .priority = 1 };
+  static const jf_kernel_row *const all[] = { &low, &other, &middle, &high, NULL };
+  return all;
+}
+
+/* Rows above the one that serves say why they do not, and all of them where none serves. */
+static void each_row_of_the_op_says_why_it_does_not_serve(void)
+{
+  static const jf_kind picky = { .name = "picky", .host = 1, .rows = picky_rows };
+  static jf_device device = { .kind = &picky, .name = "picky:0" };
+  static jf_device *const picky_devices[] = { &device, &device };
+  static const char *const want[] = {
+    "high: it does not take such calls",
+    "high: it does not take such calls; middle: no; low: it does not take such calls"
+  };
+  for (int i = 0; i < 2; i++) {
+    const jf_choice *c = NULL;
+    toy_call w;
+    begin(&w, i ? JFL_ENOSYS : JFL_OK);
+    w.c.device = picky_devices;
+    jf_choose_ahead(&w.c, 0, &jf_op_add, &w.k, &c);
+    CHECK(c && (c->run == NULL) == i && c->refused);
+    if (c && c->refused) CHECK_MSG(!strcmp(c->refused, want[i]), "%s", c->refused);
+    end(&w);
+  }
+}
+
+/* A byte is a unit, and of ops that compute much eight. */
+static void costly_ops_are_worth_more_threads(void)
+{
+  toy_call w;
+  begin(&w, JFL_OK);
+  for (int i = 0; i < 3; i++) w.t[i].shape.d[0] = 1 << 17;
+  w.k.n_in = 1;
+  w.k.out = &w.t[1];
+  CHECK(jf_call_bytes(&w.k) == 1 << 20);
+  CHECK(jf_work(&jf_op_negative, &w.k) == 1 << 20 && jf_work(&jf_op_gelu, &w.k) == 8 << 20);
+  CHECK(jf_worth_threads(&jf_op_negative, &w.k, 16) == 1);
+  CHECK(jf_worth_threads(&jf_op_gelu, &w.k, 16) == 8);
+  CHECK(jf_worth_threads(&jf_op_gelu, &w.k, 3) == 3);
+  w.t[1].shape.d[0] = 3 << 17;
+  CHECK(jf_worth_threads(&jf_op_negative, &w.k, 16) == 2);
+  end(&w);
 }
 
 /* ---- what a pass has found holds in the plan ---- */
@@ -212,6 +287,9 @@ int main(void)
   RUN(what_was_prepared_ahead_is_taken);
   RUN(what_nobody_takes_is_released);
   RUN(only_the_same_call_takes_it);
+  RUN(who_takes_it_has_the_tensors_of_the_step);
+  RUN(each_row_of_the_op_says_why_it_does_not_serve);
+  RUN(costly_ops_are_worth_more_threads);
   RUN(who_asks_ahead_hears_what_the_plan_will);
   RUN(a_plan_says_where_a_pass_was_misled);
   RUN(no_two_rows_of_an_op_have_one_priority);

@@ -31,6 +31,40 @@ describe("a mistake is named:", function()
   says("softmax", "axis must be from -2 to 1, got 7; axes count from 0", x23,
     { axis = 7 })
 
+  local q, past = zeros { 2, 4, 1, 3 }, zeros { 2, 4, 5, 3 }
+  local lengths = zeros({ 2 }, "int32")
+  local function cached(place, other, message)
+    local given = { q, q, q, past, past, lengths }
+    given[place] = other
+    says("cached_attention", message, unpack(given))
+  end
+  for i, name in ipairs { "q", "k", "v", "past_k", "past_v" } do
+    cached(i, zeros { 2, 4, 3 }, name
+      .. " must have four axes (batch, heads, length, size), got (2, 4, 3)")
+    if i > 1 then
+      local shape = { unpack((i > 3 and past or q).shape) }
+      cached(i, zeros(shape, "float64"), name .. " must be float32 like q, got float64")
+      shape[1] = 3
+      cached(i, zeros(shape), ("%s must be (2, 4, %d, 3), got (3, 4, %d, 3)"):format(name,
+        shape[3], shape[3]))
+    end
+  end
+  cached(6, zeros({ 3 }, "int32"), "length must have one number for each sequence, (2), got (3)")
+  cached(6, zeros { 2 }, "length must be int32 or int64, got float32")
+  local function appended(place, other, message)
+    local given = { past, q, lengths }
+    given[place] = other
+    says("cache_append", message, unpack(given))
+  end
+  for i, name in ipairs { "cache", "value" } do
+    appended(i, zeros { 2, 4, 3 }, name
+      .. " must have four axes (batch, heads, length, size), got (2, 4, 3)")
+  end
+  appended(2, zeros({ 2, 4, 1, 3 }, "float64"), "value must be float32 like cache, got float64")
+  appended(2, zeros { 2, 4, 6, 3 }, "value must be of length 5 or less, as the cache is, got 6")
+  appended(2, zeros { 2, 3, 1, 3 }, "value must be (2, 4, 1, 3), got (2, 3, 1, 3)")
+  appended(3, zeros({ 3 }, "int32"), "length must have one number for each sequence, (2), got (3)")
+
   says("batch_norm", "x must have two or more axes, got (3)", zeros { 3 }, zeros { 3 }, zeros { 3 })
   says("batch_norm", "gamma must be (4), one for each channel, got (3)", image, zeros { 3 },
     zeros { 4 })

@@ -78,6 +78,22 @@ for _, name in ipairs(names) do
       end
     end)
 
+    it("says which dtype an input must have, and which it has", function()
+      local case = (cases[name] or {})[1]
+      if not case then return end
+      case.dtype = op.key == -1 and dtypes_of(op, case)[1] or nil
+      for i = 1, #(case.inputs or {}) do
+        local x = support.inputs(case, dtypes_of(op, case)[1])
+        local was, other = x[i].dtype, x[i].dtype == "float64" and "float32" or "float64"
+        x[i] = core.cast(x[i], other)
+        local ok, message = pcall(support.call, op, case, x)
+        local must, like, got = tostring(message):match("must be (%w+) like ([%w_]+), got (%w+)")
+        if not ok and must and like ~= op.inputs[i] then
+          assert.equal(was .. " " .. other, must .. " " .. got, message)
+        end
+      end
+    end)
+
     if op.differentiable then
       it("has a gradient that central differences confirm", function()
         local checked = 0

@@ -25,7 +25,22 @@ local function same(what, got, want, where)
     table.concat(got, " "))
 end
 
--- Places as bytes from..to-1 of each token, as Hugging Face counts them; one that has none is 0, 0.
+-- What make.py writes of places, as bytes from..to-1 of each token.
+local function places_in(text)
+  local list, at = {}, 0
+  for each in text:gmatch("%S+") do
+    local from, size, times = each:match("^(%d-)%+?(%d+)%*?(%d*)$")
+    for _ = 1, tonumber(times) or 1 do
+      at = tonumber(from) or at
+      list[#list + 1] = at
+      at = at + tonumber(size)
+      list[#list + 1] = at
+    end
+  end
+  return list
+end
+
+-- Those of a result, as Hugging Face counts them; a token that has none is at 0, 0.
 local function places(result)
   local list = {}
   for i, text in ipairs(result.text) do
@@ -41,30 +56,40 @@ local function types(result)
   return list
 end
 
+-- What is wrong with one line, or nil.
 local function check(tokenizer, line, where)
-  local text, pair, ids, more, decoded = line:match("^(.-)\t(.-)\t(.-)\t(.-)\t(.*)$")
+  local fields = {}
+  for field in (line .. "\t"):gmatch("([^\t]*)\t") do fields[#fields + 1] = field end
+  local quoted, pair, ids, more, decoded = unpack(fields)
+  local text = unquote(quoted)
   pair = pair ~= "" and unquote(pair) or nil
-  local result = tokenizer:encode(unquote(text), { pair = pair, details = true })
+  local result = tokenizer:encode(text, { pair = pair, details = true })
   local ok, why = same("ids", result.ids, numbers(ids), where)
-  if not ok then return why .. "\n  of " .. text end
+  if not ok then return why .. "\n  of " .. quoted end
   ok, why = same(pair and "types" or "places", pair and types(result) or places(result),
-    numbers(more), where)
-  if not ok then return why .. "\n  of " .. text end
-  local got = tokenizer:decode(result.ids)
-  if got ~= unquote(decoded) then
-    return ("%s: the text of its tokens must be '%s', got '%s'"):format(where, decoded, got)
+    pair and numbers(more) or places_in(more), where)
+  if not ok then return why .. "\n  of " .. quoted end
+  if not decoded then return end
+  local got, want = tokenizer:decode(result.ids), decoded == "=" and text or unquote(decoded)
+  if got ~= want then
+    return ("%s: the text of its tokens must be '%s', got '%s'"):format(where, want, got)
   end
 end
 
---- Compares one tokenizer: how many texts there are, and the list of what differs.
-function compare.one(folder, name)
-  local tokenizer = flow.text.tokenizer(("%s/%s.json"):format(folder, name))
+--- Compares one tokenizer with some lines: how many these are, and the list of what differs.
+function compare.lines(tokenizer, lines, name)
   local n, wrong = 0, {}
-  for line in io.lines(("%s/%s.txt"):format(folder, name)) do
+  for line in lines do
     n = n + 1
-    wrong[#wrong + 1] = check(tokenizer, line, ("%s.txt:%d"):format(name, n))
+    wrong[#wrong + 1] = check(tokenizer, line, ("%s:%d"):format(name, n))
   end
   return n, wrong
+end
+
+--- The same for files of a folder.
+function compare.one(folder, name)
+  return compare.lines(flow.text.tokenizer(("%s/%s.json"):format(folder, name)),
+    io.lines(("%s/%s.txt"):format(folder, name)), name .. ".txt")
 end
 
 if arg and arg[0] and arg[0]:find("compare%.lua$") then

@@ -119,6 +119,8 @@ static void added_cut_piece(const jf_added_list *a, const jf_trie *t, jf_flow *f
       continue;
     while (token->left && from > done && jf_char_is_space(jf_char_before(s + from, &size)))
       from -= size;
+    if (token->left && from < done) from = done;
+    if (from >= to) continue;
     while (token->right && to < n && jf_char_is_space(jf_char_at(s + to, &size))) to += size;
     if (done < from) jf_flow_piece(f, p.from + done, p.from + from, JF_NO_ID);
     jf_flow_piece(f, p.from + from, p.from + to, token->word.id);

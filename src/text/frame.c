@@ -30,16 +30,26 @@ static int frame_move(const jf_flow *f, int64_t *place, int64_t by)
   return by == 0;
 }
 
+/* The name of a token; of one that was added and takes spaces beside it, all that it took. */
+static jf_word frame_name(const jfl_tokenizer *t, const jf_flow *f, const jf_token *token)
+{
+  for (int i = 0; i < t->added.n; i++) {
+    const jf_added *a = &t->added.v[i];
+    if (a->word.id == token->id && (a->left || a->right))
+      return (jf_word){ f->line.s + token->from, token->to - token->from, token->id, 0 };
+  }
+  return t->by_id[token->id];
+}
+
 /* Leaves spaces out on both sides of a token's place: those are signs of a space, or spaces, in its
    name. One that was put before the text is no part of it. */
-static void frame_trim(const jfl_tokenizer *t, const jf_flow *f, int prefixed, int first,
-                       jfl_token *token)
+static void frame_trim(const jf_flow *f, jf_word name, int prefixed, int first, jfl_token *token)
 {
-  const jf_word *w = &t->by_id[token->id];
   int64_t left = 0, right = 0, to = token->to;
   size_t size;
-  for (size_t i = 0; i < w->n && frame_is_blank(jf_char_at(w->s + i, &size)); i += size) left++;
-  for (size_t i = w->n; i && frame_is_blank(jf_char_before(w->s + i, &size)); i -= size) right++;
+  for (size_t i = 0; i < name.n && frame_is_blank(jf_char_at(name.s + i, &size)); i += size) left++;
+  for (size_t i = name.n; i && frame_is_blank(jf_char_before(name.s + i, &size)); i -= size)
+    right++;
   if (left == 1 && prefixed && (first || !token->from)) left = 0;
   frame_move(f, &token->from, left);
   if (token->from > token->to) token->from = token->to;
@@ -84,7 +94,8 @@ static jfl_status frame_text_put(const jfl_tokenizer *t, const frame_text *x, co
     const jf_token *token = &x->flow->token[i];
     const jf_span span = frame_span(x->flow, token);
     jfl_token v = { token->id, p->type, 1, 0, p->sequence, span.from, span.to };
-    if (trims && x->flow->spans) frame_trim(t, x->flow, trims->prefix == JF_ALWAYS, !i, &v);
+    if (trims && x->flow->spans)
+      frame_trim(x->flow, frame_name(t, x->flow, token), trims->prefix == JF_ALWAYS, !i, &v);
     JF_TRY(frame_put(out, v));
   }
   return JFL_OK;

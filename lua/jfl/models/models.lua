@@ -71,12 +71,10 @@ end
 -- ---- loading ----
 
 local function kind_of(path, name)
-  local known = {}
-  for each in pairs(KINDS) do known[each] = true end
   if KINDS[name] then return KINDS[name] end
   core.fail("models.load: %s: there is no network of type %s; there are %s%s", path,
-    name == nil and "unknown" or ("'%s'"):format(tostring(name)), args.names_of(known),
-    names.suggest(tostring(name), known))
+    name == nil and "unknown" or ("'%s'"):format(tostring(name)), args.names_of(KINDS),
+    names.suggest(tostring(name), KINDS))
 end
 
 -- The table that a text in JSON is; `path` is what has it.

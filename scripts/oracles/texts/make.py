@@ -4,10 +4,12 @@
                         trains tokenizers, writes OUT/NAME.json and OUT/NAME.txt, what they give
   build/jfl spec/text/compare.lua OUT
                         compares jfl with that
-  python3 scripts/oracles/texts/make.py --cases spec/text
+  python3 scripts/oracles/texts/make.py --cases spec/text/cases.txt
                         writes the small ones that tests have
 
-Texts are those of the translations (gettext catalogs) that the machine has, and random characters.
+Texts are those of the translations (gettext catalogs) that the machine has, and random characters;
+those of tests are sentences below. The cases are as tokenizers 0.22 gives them: 0.23 decodes added
+tokens as their normalized text.
 """
 import glob
 import gettext
@@ -330,13 +332,31 @@ def quote(text):
     return "".join("%%%02X" % ord(c) if c < " " or c in "%\x7f" else c for c in text)
 
 
-def results(tok, text, pair=None):
-    """A line: the text, the one beside it, ids, places or types with what is special, the text of
-    the tokens."""
+def short_places(text, encoding):
+    """How long each token's place is, "3*5" where five in a row are as long; where one does not
+    begin at the end of the last, "at+long"."""
+    at, out = 0, []
+    for a, b in places(text, encoding):
+        if a != at:
+            out.append(["%d+%d" % (a, b - a), 1])
+        elif out and out[-1][0] == str(b - a):
+            out[-1][1] += 1
+        else:
+            out.append([str(b - a), 1])
+        at = b
+    return [size if n == 1 else "%s*%d" % (size, n) for size, n in out]
+
+
+def results(tok, text, pair=None, decodes=True):
+    """A line: the text, the one beside it, ids, places or types with what is special, and if asked
+    for the text of the tokens, which is = where that is the text."""
     e = tok.encode(text, pair)
-    more = e.type_ids + e.special_tokens_mask if pair else [n for p in places(text, e) for n in p]
-    return "\t".join([quote(text), quote(pair or ""), " ".join(map(str, e.ids)),
-                      " ".join(map(str, more)), quote(tok.decode(e.ids))]) + "\n"
+    more = e.type_ids + e.special_tokens_mask if pair else short_places(text, e)
+    line = [quote(text), quote(pair or ""), " ".join(map(str, e.ids)), " ".join(map(str, more))]
+    if decodes:
+        decoded = tok.decode(e.ids)
+        line.append("=" if decoded == text else quote(decoded))
+    return "\t".join(line) + "\n"
 
 
 def write(folder, names, size, vocabulary):
@@ -352,20 +372,265 @@ def write(folder, names, size, vocabulary):
         print(name, tok.get_vocab_size(), len(texts))
 
 
-def write_cases(folder):
-    """Small vocabularies from a few texts, and what they give for those and for random ones."""
+# ---- the small ones that tests have ----
+
+SENTENCES = [
+    "The lowest of the low: newer and wider, it doesn't matter.",
+    "I'll say WE'VE 1234567 reasons, don't you? 3.14 × 2 = 6.28!",
+    "Größere Häuser, ÉTÉ à la plage; straße, Ångström, İstanbul",
+    "  tabs\tand\n\nlines\r\n   ends  ",
+    "снова слова, 東京は大きい。中文 and 한국어",
+    "שלום مرحبا नमस्ते ก็ดี 👍🏽 👨‍👩‍👧 🇩🇪🇫🇷",
+    "e\u0301\u0323 vs ệ ﬁ ① ½ Å ǅ \u1100\u1161\u11a8 각",
+    "<s>one</s> [MASK]<mask>  <|end|> added ADDED_ADDED added.",
+    "a_b x86_64 --c... $1€ (y) \u200b▁▁z\ufeff\x00\x85\x7f\u3000", ""]
+
+
+def words_of(tok, texts):
+    """A tokenizer of the same steps whose words are the pieces of some texts."""
+    made = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
+    pieces = {"?": 0}
+    for text in texts:
+        text = tok.normalizer.normalize_str(text) if tok.normalizer else text
+        for piece, _ in tok.pre_tokenizer.pre_tokenize_str(text):
+            pieces.setdefault(piece, len(pieces))
+    made.model = models.WordLevel(pieces, unk_token="?")
+    for part in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
+        if getattr(tok, part):
+            setattr(made, part, getattr(tok, part))
+    return made
+
+
+def steps(normalizer=None, splitter=None, framer=None):
+    """A tokenizer of these steps that knows the pieces of most sentences."""
+    tok = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
+    if normalizer:
+        tok.normalizer = normalizer
+    tok.pre_tokenizer = splitter or pre_tokenizers.FixedLength(1)
+    if framer:
+        tok.post_processor = framer
+    return words_of(tok, SENTENCES[1:7])
+
+
+def normalizing():
+    n = normalizers
+    kinds = [n.NFC(), n.NFD(), n.NFKC(), n.NFKD(), n.Lowercase(), n.StripAccents(), n.Nmt(),
+             n.ByteLevel(), n.Prepend("▁x"), n.Strip(True, False), n.Strip(False, True),
+             n.Replace("e", "é"), n.Replace("er", ""),
+             n.Replace(Regex(r"\s+|\p{Ll}(?=\p{P})"), "_-"),
+             n.Sequence([n.NFKD(), n.StripAccents(), n.Lowercase(), n.Replace(" ", "")])]
+    for kind in kinds:
+        yield steps(kind)
+    for bits in range(0, 16, 3):
+        yield steps(n.BertNormalizer(clean_text=bits & 1 > 0, handle_chinese_chars=bits & 2 > 0,
+                                     strip_accents=(None, True, False)[bits % 3],
+                                     lowercase=bits & 4 > 0))
+    yield steps(n.BertNormalizer(strip_accents=False))
+    yield steps(n.BertNormalizer(strip_accents=True, lowercase=False))
+
+
+BEHAVIOURS = ["removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"]
+
+
+def splitting():
+    p = pre_tokenizers
+    kinds = [p.BertPreTokenizer(), p.Whitespace(), p.WhitespaceSplit(), p.FixedLength(4),
+             p.Digits(individual_digits=False), p.Digits(individual_digits=True),
+             p.CharDelimiterSplit("e"), p.Sequence([p.Whitespace(), p.FixedLength(3)])]
+    kinds += [p.Punctuation(b) for b in BEHAVIOURS]
+    kinds += [p.Split(" ", b, invert=False) for b in BEHAVIOURS]
+    kinds += [p.Split(Regex(r"\p{L}+"), b, invert=True) for b in BEHAVIOURS]
+    kinds += [p.Metaspace("▁", scheme, split) for scheme in ("always", "never", "first")
+              for split in (True, False)]
+    kinds += [p.ByteLevel(add_prefix_space=a, use_regex=b) for a in (True, False)
+              for b in (True, False)]
+    for kind in kinds:
+        yield steps(None, kind)
+
+
+PATTERNS = [
+    r"e|er|ero", r"(?:lo|l)w", r"(a|b)+", r"[^a-z\s]{2,}", r"\d{3}", r"\d{2,3}", r"\w+?e",
+    r"o{0,1}w", r"(?i:WE)", r"(?i)[a-e]+", r"e(?=r)", r"e(?!r)", r"(?<=\s)\S", r"(?<!\s)\S",
+    r"(?>\w+)\W", r"\w++.", r"[\p{Lu}\p{Nd}]+", r"\P{L}+", r"\p{^L}{2}", r"[^\W\d_]+",
+    r"\x41|\x{4e2d}|\u0301", r"[\x{0400}-\x{04ff}]+", r"\.{2,}", r"\r\n|\n|\t", r".+",
+    r"(?:e.)*?r", r"(?:\w\w)+", r"[a\-z]+", r"[]a]+", r"'(?:ll|[sdmt]|ve)|\s+(?!\S)",
+    r"(ab?c?){2}", r"(?:s|ss){1,2}a", r"[ſs]", r"(?i:ß|s)+", r"(?:x*y?)z", r"\p{Letter}\p{Mark}*",
+    r"\p{M}+"]
+
+
+def matching():
+    for pattern in PATTERNS:
+        try:
+            tok = steps(None, pre_tokenizers.Split(Regex(pattern), "isolated"))
+        except Exception as why:  # what Oniguruma refuses
+            print(pattern, why)
+            continue
+        yield tok
+
+
+def framing():
+    """Special tokens around texts, places that are trimmed, truncation, padding."""
+    p, q = pre_tokenizers, processors
+    level = p.ByteLevel(add_prefix_space=True)
+    for framer in [q.ByteLevel(trim_offsets=True), q.ByteLevel(add_prefix_space=False),
+                   q.ByteLevel(trim_offsets=False), q.RobertaProcessing(("?", 0), ("?", 0)),
+                   q.RobertaProcessing(("?", 0), ("?", 0), trim_offsets=False),
+                   q.BertProcessing(("?", 0), ("?", 0)),
+                   q.TemplateProcessing(single="? $A:1 ?:2", pair="? $B:1 ?:3 $A ?:1",
+                                        special_tokens=[("?", 0)])]:
+        yield steps(None, level, framer)
+    for strategy in ("longest_first", "only_first", "only_second"):
+        for side in ("left", "right"):
+            tok = steps(None, p.Whitespace(), q.BertProcessing(("?", 0), ("?", 0)))
+            tok.enable_truncation(9, strategy=strategy, direction=side)
+            tok.enable_padding(direction=side, pad_id=1, pad_type_id=2, pad_token="x",
+                               length=12 if strategy == "only_first" else None,
+                               pad_to_multiple_of=5 if side == "left" else None)
+            yield tok
+
+
+def lifting():
+    """Added tokens that take spaces beside them, with places that are trimmed."""
+    for trims in (True, False):
+        tok = steps(None, pre_tokenizers.ByteLevel(add_prefix_space=trims),
+                    processors.ByteLevel(add_prefix_space=trims, trim_offsets=True))
+        tok.add_tokens([AddedToken("added", lstrip=True, rstrip=trims),
+                        AddedToken("low", rstrip=True)])
+        yield tok
+
+
+def adding():
+    for bits in range(0, 16):
+        tok = steps(normalizers.Lowercase(), pre_tokenizers.Whitespace())
+        tok.add_tokens([AddedToken(text, lstrip=bits & 1 > 0, rstrip=bits & 2 > 0,
+                                   single_word=bits & 4 > 0, normalized=bits & 8 > 0)
+                        for text in ("ADDED", "add", "<|end|>", "low", "lowest", " ")])
+        tok.add_special_tokens([AddedToken("<mask>", lstrip=bits & 2 > 0, normalized=False)])
+        yield tok
+
+
+SYLLABLES = ["a", "b", "c", "d", "e"]
+
+
+def bytes_of_model():
+    return ["<0x%02X>" % i for i in range(256)]
+
+
+def small_texts():
+    rng = random.Random(5)
+    return ["".join(rng.choice("aaabbbccde é") for _ in range(rng.randrange(1, 40)))
+            for _ in range(14)]
+
+
+def merging():
+    """Byte pairs of five letters, the last of which is not in the vocabulary."""
+    rng = random.Random(11)
+    for bits in range(12):
+        prefix, suffix = ("##", "") if bits % 3 == 1 else ("", "$") if bits % 3 == 2 else ("", "")
+        letters = SYLLABLES[:4]
+        words = [pre + c + post for c in letters for pre in {"", prefix} for post in {"", suffix}]
+        merges, tokens = [], list(words)
+        while len(merges) < 24:
+            a, b = rng.choice(tokens), rng.choice(tokens)
+            if prefix and not b.startswith(prefix) or suffix and a.endswith(suffix):
+                continue
+            made = a + b[len(prefix):]
+            if (a, b) not in merges and len(made) < 8:
+                merges.append((a, b))
+                tokens.append(made)
+        tokens = list(dict.fromkeys(tokens + ["?"] + (bytes_of_model() if bits in (6, 9) else [])))
+        options = {"unk_token": "?" if bits != 3 else "", "continuing_subword_prefix": prefix,
+                   "end_of_word_suffix": suffix}
+        tok = Tokenizer(models.BPE({t: i for i, t in enumerate(tokens)}, merges,
+                                   fuse_unk=bits & 1 > 0, byte_fallback=bits in (6, 9),
+                                   ignore_merges=bits & 2 > 0,
+                                   **{name: text for name, text in options.items() if text}))
+        tok.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        yield tok
+
+
+def scoring():
+    rng = random.Random(13)
+    for bits in range(4):
+        words = dict.fromkeys(["?"] + SYLLABLES[:4])
+        while len(words) < 40:
+            words["".join(rng.choice("abcd") for _ in range(rng.randrange(2, 6)))] = None
+        if bits & 1:
+            words.update(dict.fromkeys(bytes_of_model()))
+        scored = [(w, -0.5 * rng.randrange(2, 20)) for w in words]
+        tok = Tokenizer(models.Unigram(scored, 0, bits & 1 > 0))
+        tok.pre_tokenizer = pre_tokenizers.Metaspace() if bits & 2 else None
+        yield tok
+    for most in (3, 8, 100):
+        words = ["[UNK]", "a", "b", "ab", "abc", "##a", "##b", "##ab", "##c", "##bc", "c", "d"]
+        tok = Tokenizer(models.WordPiece({w: i for i, w in enumerate(words)},
+                                         max_input_chars_per_word=most))
+        tok.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        yield tok
+
+
+SIGNS = [
+    "Hello", "hello", "##lo", "##", "▁the", "▁", "the▁", "lo</w>", "</w>", "<pad>", "|",
+    "a|b", "<0xE4>", "<0xBD>", "<0xA0>", "<0x41>", "<0xFF>", "do", "not", "n't", "'s", "'", "'ve",
+    "'re", "'m", ".", "?", "!", ",", "xx", "xaxx", "Ġlow", "Ã", "©", "é", "lo"]
+
+
+def decoding():
+    d = decoders
+    for decoder in [None, d.ByteLevel(), d.WordPiece(), d.WordPiece("lo", False), d.Fuse(),
+                    d.Metaspace(), d.Metaspace("▁", "never"), d.Metaspace("▁", "first"),
+                    d.ByteFallback(), d.Strip("x", 1, 0), d.Strip("x", 0, 2), d.Replace("l", "LL"),
+                    d.Replace(Regex("l+|<"), "-"), d.BPEDecoder(), d.BPEDecoder("lo"), d.CTC(),
+                    d.CTC("xx", "a", False),
+                    d.Sequence([d.Replace("▁", " "), d.ByteFallback(), d.Fuse(),
+                                d.Strip(" ", 1, 0)])]:
+        tok = Tokenizer(models.WordLevel({w: i for i, w in enumerate(SIGNS)}, unk_token="?"))
+        tok.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        if decoder:
+            tok.decoder = decoder
+        yield tok
+
+
+def decoded_texts():
+    rng = random.Random(17)
+    return [" ".join(rng.choice(SIGNS) for _ in range(12)) for _ in range(8)] + [
+        "do not . hello 's Hello n't ? ' 'm 've 're ! ,", "hello hello ##lo <0xE4> <0xBD> <0xA0> a",
+        "<0xE4> <0xBD> lo <0x41> <0xFF>", "▁the ▁ the▁", "xx", "lo</w> lo</w>", ""]
+
+
+def like(name):
+    """One as a known model has it, learned from a few sentences."""
+    size = {"llama": 330, "mistral": 330, "fallback": 340, "t5": 60, "xlmr": 60, "words": 60}
+    texts = SENTENCES[:2] if name in ("t5", "xlmr", "fallback") else SENTENCES[:6]
+    return KINDS[name](texts * 3, size.get(name, 300))
+
+
+def write_cases(path):
+    """Small tokenizers, and what they give: a line of JSON each, then lines of results."""
     rng = random.Random(3)
-    texts = [text for text in corpus(60000) if len(text) < 300]
-    chosen = rng.sample(texts, 24) + [strange(rng) for _ in range(16)]
-    os.makedirs(os.path.join(folder, "cases"), exist_ok=True)
-    for name, make in KINDS.items():
-        tok = make(texts, 560 if name in ("llama", "mistral", "fallback") else 420)
-        tok.save(os.path.join(folder, "cases", name + ".json"), pretty=False)
-        with open(os.path.join(folder, "cases", name + ".txt"), "w") as file:
-            for i, text in enumerate(chosen):
-                file.write(results(tok, text))
-                if i % 8 == 0:
-                    file.write(results(tok, text, chosen[i - 1]))
+    texts = SENTENCES + [strange(rng)[:60] for _ in range(4)]
+    added = SENTENCES[7:8] + ["lowest low<|end|>slow <mask> x Added", " add  add <mask>",
+                              "added low  "]
+    groups = [([like(name) for name in KINDS], texts), (decoding(), decoded_texts()),
+              (merging(), small_texts()), (scoring(), small_texts())]
+    more = [(normalizing(), SENTENCES), (splitting(), SENTENCES), (matching(), SENTENCES[:6]),
+            (framing(), SENTENCES[1:5]), (adding(), added), (lifting(), added)]
+    with open(path, "w") as file:
+        for tokenizers, given in groups + more:
+            for tok in tokenizers:
+                write_one(file, tok, given, (tokenizers, given) in groups)
+
+
+def write_one(file, tok, texts, decodes):
+    file.write(tok.to_str() + "\n")
+    tok = Tokenizer.from_str(tok.to_str())
+    for i, text in enumerate(texts):
+        for pair in [None] + ([texts[i - 1]] if i % 4 == 1 else []):
+            try:
+                file.write(results(tok, text, pair, decodes))
+            except Exception:  # a strategy of truncation that does not serve
+                continue
+    file.write("\n")
 
 
 if sys.argv[1] == "--cases":

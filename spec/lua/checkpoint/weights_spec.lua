@@ -321,6 +321,10 @@ describe("weights of others", function()
         .. '"a":"model-00001-of-00002.safetensors","b":"model-00001-of-00002.safetensors",'
         .. '"c":"model-00002-of-00002.safetensors"}}\n',
         helper.read(path .. "/model.safetensors.index.json"))
+      for i = 1, 2 do
+        assert.is_truthy(helper.read(("%s/model-0000%d-of-00002.safetensors"):format(path, i))
+          :find('"__metadata__":{"format":"jfl","version":"1"', 1, true), i)
+      end
       flow.load_variables { a = { 0, 0 }, b = { 0, 0, 0 } }
       local report = flow.checkpoint.load(path, { strict = true })
       assert.equal("shards", report.notes.of)

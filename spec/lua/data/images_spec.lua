@@ -70,6 +70,18 @@ describe("pictures as files", function()
       load_image(path("g.png"), { channels = 3 }):totable())
   end)
 
+  it("gives each pixel of a picture other colours", function()
+    for _, from in ipairs { 1, 3, 4 } do
+      save_image(path("a.png"), nd.zeros({ 30, 20, from }, flow.uint8) + 7,
+        { data_format = "NHWC" })
+      for _, to in ipairs { 1, 3 } do
+        local a = load_image(path("a.png"), { channels = to })
+        assert.same({ 30, 20, to }, a.shape)
+        assert.equal(7 * 600 * to, a:astype("float64"):sum())
+      end
+    end
+  end)
+
   it("gives a JPEG's pixels back nearly", function()
     for _, channels in ipairs { 1, 3 } do
       local a = slope(24, 16, channels)
@@ -98,6 +110,43 @@ describe("pictures as files", function()
     local grey = load_image("spec/fuzz/corpus/png/sixteen")
     assert.same({ 9, 12, 1 }, grey.shape)
     for x = 1, 12 do assert.equal(9 * (x + 3), grey[5][x][1]) end
+  end)
+
+  -- What a PNG is made of: its signature, then chunks with what they hold.
+  local function number(n)
+    return string.char(math.floor(n / 2 ^ 24), math.floor(n / 2 ^ 16) % 256,
+      math.floor(n / 256) % 256, n % 256)
+  end
+  local function chunk(kind, data)
+    return number(#data) .. kind .. data .. number(core.crc32(kind .. data))
+  end
+  local function chunks_of(png)
+    local list, at = {}, 9
+    while at < #png do
+      local a, b, c, d = png:byte(at, at + 3)
+      local size = 12 + a * 2 ^ 24 + b * 2 ^ 16 + c * 256 + d
+      list[#list + 1] = png:sub(at, at + size - 1)
+      at = at + size
+    end
+    return list
+  end
+
+  it("leaves out chunks on which pixels do not depend, wherever they lie", function()
+    local png, decode_image = helper.read("spec/fuzz/corpus/png/palette"), flow.data.decode_image
+    local chunks = chunks_of(png)
+    table.insert(chunks, 2, chunk("gAMA", number(45455)))
+    table.insert(chunks, 4, chunk("tRNS", "\0\128"))
+    local text = { chunk("tEXt", "Title\0abc"), chunk("teXt", ""), chunk("zTXt", "a\0\0bcd") }
+    local want = decode_image(png:sub(1, 8) .. table.concat(chunks)):totable()
+    for mask = 1, 31 do
+      local parts, bits = { png:sub(1, 8) }, mask
+      for i, each in ipairs(chunks) do
+        parts[#parts + 1] = each
+        if bits % 2 == 1 then parts[#parts + 1] = text[i % 3 + 1] end
+        bits = math.floor(bits / 2)
+      end
+      assert.same(want, decode_image(table.concat(parts)):totable(), "mask " .. mask)
+    end
   end)
 
   it("takes floats, other ranges and planes", function()
@@ -215,10 +264,8 @@ describe("pictures as files", function()
     save_image(path("a.png"), slope(4, 4, 1), { data_format = "NHWC" })
     local png = read("a.png")
     local head = "IHDR\0\0\64\0\0\0\31\255" .. png:sub(25, 29)
-    local crc = core.crc32(head)
-    local sum = string.char(math.floor(crc / 2 ^ 24), math.floor(crc / 2 ^ 16) % 256,
-      math.floor(crc / 256) % 256, crc % 256)
-    local bomb = write("bomb.png", png:sub(1, 12) .. head .. sum .. png:sub(34))
+    local bomb = write("bomb.png", png:sub(1, 12) .. head .. number(core.crc32(head))
+      .. png:sub(34))
     helper.fails(function() load_image(bomb) end, "bytes cannot hold 16384 by 8191 pixels")
     save_image(path("a.jpg"), slope(8, 8, 1), { data_format = "NHWC" })
     local jpg = read("a.jpg")

@@ -2,8 +2,25 @@
 -- made by scripts/oracles/models.py.
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
+local plain = require "jfl.base.plain"
 
 local CASES = "spec/lua/models/cases/"
+
+-- What config.json of the first published ones says, or transformers where that is silent.
+local PUBLISHED = {
+  gpt2 = { vocab_size = 50257, n_positions = 1024, n_embd = 768, n_layer = 12, n_head = 12,
+    n_inner = false, layer_norm_epsilon = 1e-5, activation_function = "gelu_new" },
+  bert = { vocab_size = 30522, hidden_size = 768, num_hidden_layers = 12, num_attention_heads = 12,
+    intermediate_size = 3072, hidden_act = "gelu", max_position_embeddings = 512,
+    type_vocab_size = 2, layer_norm_eps = 1e-12 },
+  llama = { vocab_size = 32000, hidden_size = 4096, intermediate_size = 11008,
+    num_hidden_layers = 32, num_attention_heads = 32, num_key_value_heads = false,
+    rms_norm_eps = 1e-6, rope_theta = 10000, hidden_act = "silu", attention_bias = false,
+    mlp_bias = false, tie_word_embeddings = false },
+  resnet = { num_channels = 3, embedding_size = 64, hidden_sizes = { 256, 512, 1024, 2048 },
+    depths = { 3, 4, 6, 3 }, layer_type = "bottleneck", hidden_act = "relu", num_labels = 1000,
+    downsample_in_first_stage = false, downsample_in_bottleneck = false },
+}
 
 describe("models", function()
   local directory
@@ -85,6 +102,31 @@ describe("models", function()
     helper.fails(function() flow.models.gpt2 { n_layer = 1.5 } end, "n_layer must be")
     helper.fails(function() flow.models.bert { hidden_act = "gelo" } end,
       "there is no activation 'gelo'; did you mean")
+  end)
+
+  it("are the first published ones where nothing else is asked for", function()
+    for kind, config in pairs(PUBLISHED) do
+      local own = plain.read(flow.models[kind]()._description).config
+      for name, value in pairs(config) do
+        assert.same(value, own[name], kind .. " " .. name)
+      end
+    end
+  end)
+
+  it("refuse configurations that do not fit together", function()
+    helper.fails(function() flow.models.resnet { depths = { 1, 1, 1 } } end,
+      "depths must have a number for each of the 4 hidden_sizes, got 3")
+    helper.fails(function() flow.models.resnet { layer_type = "wide" } end,
+      'layer_type must be "basic" or "bottleneck", got "wide"')
+    helper.fails(function() flow.models.llama { rope_scaling = { type = "linear" } } end,
+      'rope_type must be "default", got "linear"')
+    local net = flow.models.gpt2 { vocab_size = 9, n_positions = 4, n_embd = 8, n_layer = 1,
+      n_head = 2 }
+    assert.same({ 1, 4, 9 }, net:predict { inputs = { flow.int32 { 1, 4 } } }(
+      { { 1, 2, 3, 4 } }).shape)
+    local longer = net:predict { name = "longer", inputs = { flow.int32 { 1, 5 } } }
+    helper.fails(function() longer { { 1, 2, 3, 4, 5 } } end,
+      "the length must be at most 4, for which the network has positions, got 5")
   end)
 
   it("are refused where it is not known which they are", function()

@@ -216,6 +216,72 @@ describe("a stranger's ONNX file", function()
     assert.equal(24, run(path, flow.ndarray.ones { 2, 3 }):sum())
   end)
 
+  it("is scanned from either end", function()
+    local x = flow.ndarray.array { { 1, 2, 4 }, { 8, 16, 32 } }
+    local body = { name = "inner", node = { node("Add", { "s", "row" }, { "t" }),
+      node("Identity", { "t" }, { "each" }) }, input = { info("s", { 2 }), info("row", { 2 }) },
+      output = { info("t", { 2 }), info("each", { 2 }) } }
+    local zero = floats("zero", { 2 }, { 0, 0 })
+    local function scan(from, to)
+      local function ints(name, n) return { name = name, ints = { n }, type = 7 } end
+      local path = model({ node("Scan", { "zero", "x" }, { "last", "y" }, {
+        { name = "body", g = body, type = 5 }, { name = "num_scan_inputs", i = 1, type = 2 },
+        ints("scan_input_axes", 1), ints("scan_output_axes", -1),
+        ints("scan_input_directions", from), ints("scan_output_directions", to) }) },
+        { initializer = { zero } })
+      return run(path, x):totable()
+    end
+    assert.same({ { 1, 3, 7 }, { 8, 24, 56 } }, scan(0, 0))
+    assert.same({ { 4, 6, 7 }, { 32, 48, 56 } }, scan(1, 0))
+    assert.same({ { 7, 3, 1 }, { 56, 24, 8 } }, scan(0, 1))
+    assert.same({ { 7, 6, 4 }, { 56, 48, 32 } }, scan(1, 1))
+  end)
+
+  it("turns a part of each vector, and leaves the rest", function()
+    local function number(name, n) return { name = name, i = n, type = 2 } end
+    local function turn(size, dims, interleaved)
+      local tables = { floats("cos", { 1, 2, 1 }, { 0.6, 0.8 }),
+        floats("sin", { 1, 2, 1 }, { 0.8, 0.6 }) }
+      local path = model({ node("RotaryEmbedding", { "x", "cos", "sin" }, { "y" },
+        { number("rotary_embedding_dim", dims), number("interleaved", interleaved) }) },
+        { initializer = tables, input = { info("x", { 1, 1, 2, size }) },
+          output = { info("y", { 1, 1, 2, size }) } },
+        { opset_import = { { domain = "", version = 23 } } })
+      local x = {}
+      for i = 1, 2 do
+        x[i] = {}
+        for k = 1, size do x[i][k] = 10 * i + k end
+      end
+      return run(path, flow.ndarray.array { { x } }):totable()[1][1]
+    end
+    local function near(want, got)
+      for i = 1, 2 do
+        for k = 1, #want[i] do assert.near(want[i][k], got[i][k], 1e-4, i .. " " .. k) end
+      end
+    end
+    local function turned(row, c, s) return c * row[1] - s * row[2], s * row[1] + c * row[2] end
+    local want = { { turned({ 11, 12 }, 0.6, 0.8) }, { turned({ 21, 22 }, 0.8, 0.6) } }
+    for interleaved = 0, 1 do
+      near(want, turn(2, 0, interleaved))
+      near(want, turn(2, 2, interleaved))
+      near({ { want[1][1], want[1][2], 13, 14, 15 }, { want[2][1], want[2][2], 23, 24, 25 } },
+        turn(5, 2, interleaved))
+    end
+  end)
+
+  it("may give a constant, and other results than its own", function()
+    local w = floats("w", { 2 }, { 3, 5 })
+    local path = model({ node("Relu", { "x" }, { "a" }), node("Identity", { "w" }, { "y" }),
+      node("Neg", { "a" }, { "z" }) }, { initializer = { w }, output = { info("y", { 2 }),
+      info "z" } })
+    assert.same({ 3, 5 }, run(path, flow.ndarray.ones { 2, 3 }, { outputs = { "y" } }):totable())
+    assert.equal(6, run(path, flow.ndarray.ones { 2, 3 }, { outputs = { "a" } }):sum())
+    assert.error_matches(function() flow.onnx.load(path, { outputs = "a" }) end,
+      "outputs must be a table, got string 'a'")
+    assert.error_matches(function() flow.onnx.load(path, { outputs = { 1 } }) end,
+      "outputs must be a string, got number 1")
+  end)
+
   it("says what must be known, and takes it as a constant", function()
     local path = model({ node("Reshape", { "x", "s" }, { "y" }) },
       { input = { info "x", info("s", { 1 }, 7) } })

@@ -35,6 +35,9 @@ describe("flow.find_rate", function()
     assert.is_true(rate > 1e-3 and rate < 0.5, rate)           -- from 1 on the error grows
     assert.is_true(#tried.rates < 100 and tried.rates[#tried.rates] < 100)
     assert.equal(#tried.rates, #tried.losses)
+    local best = 1
+    for i, loss in ipairs(tried.losses) do best = loss < tried.losses[best] and i or best end
+    assert.near(tried.rates[best] / 10, rate, 1e-12)
     assert.near(1e-4, tried.rates[1], 1e-12)
     assert.near(tried.rates[2] / tried.rates[1], tried.rates[12] / tried.rates[11], 1e-9)
     local run = flow.fit(net, data, training { epochs = 10,

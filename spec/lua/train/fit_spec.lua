@@ -102,6 +102,44 @@ describe("flow.fit", function()
     assert.equal("stop", run.stopped)
   end)
 
+  it("prints a line for each epoch, or nothing", function()
+    for _, show in ipairs { "true", "false" } do
+      local out = helper.script(([[
+        local flow = require "jfl"
+        local net = flow.model("lines", function(x) return flow.layers.dense(x, 1) end)
+        local x = flow.ndarray.ones { 8, 2 }
+        flow.fit(net, { x, flow.ndarray.ones { 8, 1 } }, { epochs = 3, batch_size = 4,
+          loss = flow.nn.mse_loss, optimizer = flow.optimizer.SGD(0.1), show = %s })
+      ]]):format(show))
+      local n = 0
+      for epoch in out:gmatch("epoch (%d)/3[^\n\r]*loss %d") do n = math.max(n, tonumber(epoch)) end
+      assert.equal(show == "true" and 3 or 0, n, out)
+      if show == "false" then assert.equal("", (out:gsub("=0\n$", ""))) end
+    end
+  end)
+
+  it("takes the mean of a loss that comes in parts, or by name", function()
+    local function lines(loss_of)
+      local train = flow.global_function { name = "train", type = "train",
+        returns = tp.Bundle(tp.Numpy), inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } },
+        body = function(x)
+          local loss = flow.math.reduce_mean(flow.layers.dense(x, 1, { name = "d",
+            kernel_initializer = flow.ones_initializer() }))
+          flow.optimizer.SGD(0.1):minimize(loss)
+          return loss_of(loss)
+        end }
+      local run = flow.fit(train, { nd.ones { 8, 2 } }, { epochs = 2, batch_size = 8,
+        show = false })
+      flow.clear_default_session()
+      return run.history.loss
+    end
+    local want = lines(function(loss) return loss end)
+    assert.near(2, want[1], 1e-6)
+    assert.same(want, lines(function(loss) return { loss = loss, other = loss * 7 } end))
+    local parts = lines(function(loss) return { loss * 0.5, loss * 1.5 } end)
+    for i = 1, 2 do assert.near(want[i], parts[i], 1e-6) end
+  end)
+
   it("goes on from its directory as if it had never stopped", function()
     local train, _, data = problem(90)
     local options = { batch_size = 20, show = false }
