@@ -82,10 +82,19 @@ local function lines_of(command)
 end
 
 local made = not folder and lines_of("mktemp -d")[1]
+local function clean_up()
+  if made then os.execute(("rm -r '%s'"):format(made)) end
+end
+
 if made then
-  for _, line in ipairs(lines_of(("JFL_EMULATED_SOURCES='%s' %s all"):format(made,
-    kernels.command()))) do
+  local answers, wrong = kernels.answers { all = true,
+    environment = ("JFL_EMULATED_SOURCES='%s'"):format(made) }
+  for _, line in ipairs(answers or {}) do
     if line:find(" ! ", 1, true) then print(line) end
+  end
+  if not answers then
+    clean_up()
+    error("what asks for the kernels " .. wrong, 0)
   end
   folder = made
 end
@@ -117,11 +126,16 @@ if part then
 end
 local other = io.popen(("build/jfl scripts/spills.lua %d '%s' 1"):format(parts, folder))
 local passed, failed = check(0)
+local ended = false
 for line in other:lines() do
   local more, worse = line:match "^(%d+) passed, (%d+) failed$"
-  if more then passed, failed = passed + more, failed + worse else print(line) end
+  if more then ended, passed, failed = true, passed + more, failed + worse else print(line) end
 end
 other:close()
-if made then os.execute(("rm -r '%s'"):format(made)) end
+clean_up()
+if not ended then
+  print "the second process ended early"
+  failed = failed + 1
+end
 print(("%d passed, %d failed"):format(passed, failed))
 os.exit(failed == 0 and passed > 0 and 0 or 1)

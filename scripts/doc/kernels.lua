@@ -1,6 +1,6 @@
 -- Which kernels of a GPU serve each op: asked of the core, by compiling a job for every case of
 -- every op in each of its dtypes. The GPU is the emulated one (spec/cuda), which compiles no code
--- for this; so it is done by a process of its own, which kernels.lists starts.
+-- for this; so it is done by a process of its own, which kernels.answers starts.
 local cases = require "spec.op.cases"
 local core = require "jfl.core"
 local jobs = require "spec.jobs"
@@ -11,6 +11,7 @@ local kernels = {}
 -- What runs this module's `write` on the emulated GPU: no cache, so that no image is left out.
 local COMMAND = "LD_LIBRARY_PATH=build/emulated JFL_EMULATED_COMPILE=0 XDG_CACHE_HOME= HOME= "
   .. "'%s' scripts/kernels.lua --each"
+local LAST = "end"             -- what it writes when it has come through
 
 --- ---- asking ----
 
@@ -46,8 +47,8 @@ function kernels.sorted_keys(t)
 end
 
 --- Writes a line for each op, case and dtype: "conv2d 3 float32 conv2d=cuda_conv2d", or
--- "conv2d 3 float32 ! MESSAGE" where no job can be compiled. all: in jobs with its gradient and
--- among other ops too.
+-- "conv2d 3 float32 ! MESSAGE" where no job can be compiled; then LAST. all: in jobs with its
+-- gradient and among other ops too.
 function kernels.write(to, all)
   local ops = core.ops()
   for _, name in ipairs(kernels.sorted_keys(ops)) do
@@ -62,9 +63,24 @@ function kernels.write(to, all)
       end
     end
   end
+  to:write(LAST, "\n")
 end
 
 --- ---- what was answered ----
+
+--- The lines that such a process writes but the last; or nil and its last line if it did not come
+--- through. options: all, an interpreter other than build/jfl, and environment, such as
+--- "JFL_EMULATED_SOURCES=folder".
+function kernels.answers(options)
+  local pipe = io.popen(("%s %s %s 2>&1"):format(options.environment or "",
+    COMMAND:format(options.interpreter or "build/jfl"), options.all and "all" or ""))
+  local list = {}
+  for line in pipe:lines() do list[#list + 1] = line end
+  pipe:close()
+  local last = table.remove(list)
+  if last ~= LAST then return nil, "ended early, after: " .. (last or "") end
+  return list
+end
 
 --- What serves a call: the kernel, and whether floats of 16 bits are converted for it.
 local function served(name, dtype, steps)
@@ -77,27 +93,21 @@ local function served(name, dtype, steps)
   return entry
 end
 
---- The command that writes those lines.
-function kernels.command(interpreter) return COMMAND:format(interpreter or "build/jfl") end
-
 --- For each op the calls that were tried: { number, dtype, kernels, converted, wrong }. Or nil
 -- and what went wrong.
 function kernels.lists(interpreter)
-  local pipe = io.popen(kernels.command(interpreter) .. " 2>&1")
-  local by_op, n, last = {}, 0, "there is no output"
-  for line in pipe:lines() do
+  local lines, wrong = kernels.answers { interpreter = interpreter }
+  if not lines then return nil, wrong end
+  local by_op = {}
+  for _, line in ipairs(lines) do
     local name, number, dtype, steps = line:match "^([%w_]+) (%d+) (%w+) ?(.*)$"
-    last = line
     if name then
       local entry = served(name, dtype, steps)
       entry.number, entry.wrong = tonumber(number), steps:match "^! (.*)"
       by_op[name] = by_op[name] or {}
       table.insert(by_op[name], entry)
-      n = n + 1
     end
   end
-  pipe:close()
-  if n == 0 then return nil, last end
   return by_op
 end
 

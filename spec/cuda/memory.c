@@ -49,15 +49,15 @@ int emulated_take(int device, size_t size, emulated_address *out)
   /* One page more, which stays out of reach. */
   char *page = error ? MAP_FAILED : mmap(NULL, (pages + 1) * PAGE, PROT_NONE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (!error && page == MAP_FAILED) error = CU_OUT_OF_MEMORY;
+  /* Pages that differ in more than their protection stay apart from the one behind them, which
+     makes it several times as quick to change that. */
+  if (!error && (page == MAP_FAILED || madvise(page, pages * PAGE, MADV_DONTDUMP) ||
+                 mprotect(page, pages * PAGE, PROT_READ | PROT_WRITE)))
+    error = CU_OUT_OF_MEMORY;
   if (!error) {
     block *b = &blocks[n_block++];
     *b = (block){ page, pages, (emulated_address)(page + pages * PAGE - whole), size, device };
     used[device] += whole;
-    /* Pages that differ in more than their protection stay apart from the one behind them, which
-       makes it several times as quick to change that. */
-    madvise(page, pages * PAGE, MADV_DONTDUMP);
-    mprotect(page, pages * PAGE, PROT_READ | PROT_WRITE);
     memset(page, UNWRITTEN, pages * PAGE);
     memory_protect(b);
     *out = b->at;
@@ -95,9 +95,10 @@ int emulated_drop(int device, emulated_address at)
   if (known) {
     used[device] -= (blocks[i].size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     memory_check(&blocks[i]);
-    /* The addresses stay taken for good, so that nothing else is found there. */
-    madvise(blocks[i].page, blocks[i].pages * PAGE, MADV_DONTNEED);
-    mprotect(blocks[i].page, blocks[i].pages * PAGE, PROT_NONE);
+    /* The addresses stay taken for good, so that nothing else is found there. New pages are one
+       mapping with those around them; a process may have only so many. */
+    mmap(blocks[i].page, blocks[i].pages * PAGE, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     blocks[i] = blocks[--n_block];
   }
   pthread_mutex_unlock(&mu);

@@ -117,6 +117,22 @@ describe("the emulated GPU", function()
     assert.equal("-1\t-1\n", out)
   end)
 
+  it("keeps freed addresses out of reach without a mapping for each", function()
+    local out = run [[
+      local function mappings()
+        local n = 0
+        for _ in io.lines "/proc/self/maps" do n = n + 1 end
+        return n
+      end
+      local before, address = mappings(), ffi.new "uint64_t[1]"
+      for _ = 1, 1000 do
+        assert(cuda.cuMemAlloc_v2(address, 400) == 0 and cuda.cuMemFree_v2(address[0]) == 0)
+      end
+      print(mappings() - before < 100)
+    ]]
+    assert.equal("true\n", out)
+  end)
+
   it("ends the program where something was written beside a block", function()
     for _, at in ipairs { 100, 127, -1 } do
       local out, status = turn(("y[i] = 1; y[%d] = 1;"):format(at))

@@ -20,6 +20,18 @@ describe("the kernels of a GPU", function()
     assert.equal("none: nothing is computed", kernels.text(by_op.reshape))
   end)
 
+  it("are not given where the process that lists them ends early", function()
+    local program = os.tmpname()
+    local file = assert(io.open(program, "w"))
+    file:write("#!/bin/sh\necho add 1 float32 add=cuda_each\nexit 1\n")
+    file:close()
+    os.execute("chmod +x " .. program)
+    local got, wrong = kernels.lists(program)
+    os.remove(program)
+    assert.is_nil(got)
+    assert.equal("ended early, after: add 1 float32 add=cuda_each", wrong)
+  end)
+
   it("are missing where no job can be made", function()
     local list = kernels.lacking { b = { { number = 1, dtype = "float32", wrong = "no kernel" },
       { number = 2 } } }
