@@ -37,11 +37,11 @@ end
 -- Fails for names of which none is that of a parameter: a table by names has no order.
 local function refuse_all(who, t, params)
   local given = {}
-  for name in pairs(t) do given[#given + 1] = ("'%s'"):format(name) end
+  for name in pairs(t) do given[#given + 1] = tostring(name) end
   table.sort(given)
-  core.fail("%s: inputs: %s: none is the name of a parameter of the body, which takes (%s); call "
-    .. "them as these are called, or state them in order: { { %s, flow.float32 { 100, 10 } }, ... }",
-    who, table.concat(given, ", "), table.concat(params, ", "), given[1]:gsub("'", '"'))
+  core.fail("%s: inputs: '%s': none is the name of a parameter of the body, which takes (%s); call "
+    .. "them as these, or state them in order: { { \"%s\", flow.float32 { 100, 10 } }, ... }",
+    who, table.concat(given, "', '"), table.concat(params, ", "), given[1])
 end
 
 -- Types by name as a list, in the order of the parameters.

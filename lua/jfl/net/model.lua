@@ -306,7 +306,8 @@ local ELSEWHERE = { parameters = "net:variables()", named_parameters = "net:vari
   load_state_dict = "net:load(arrays)", set_weights = "net:load(arrays)",
   load_weights = "net:load(path)", save_weights = "net:save(path)", compile = "net:train { ... }",
   forward = "net(x), in a body", call = "net(x), in a body", eval = "net:predict { ... }",
-  fit = "flow.fit(net, data, { ... })", requires_grad_ = "net:freeze(pattern)", layers = "net:summary()" }
+  fit = "flow.fit(net, data, { ... })", requires_grad_ = "net:freeze(pattern)",
+  layers = "net:summary()" }
 
 function Model:__index(key)
   if methods[key] then return methods[key] end

@@ -100,7 +100,8 @@ local save = args.unlisted("net:save", {
 end)
 
 --- Writes the model's variables to a directory, under their names within the model; with {
--- notes = t } what else a program needs that loads it, with { shard_bytes = n } in shards. What flow.models made says there which network it is, too.
+-- notes = t } what else a program needs that loads it, with { shard_bytes = n } in shards. What
+-- flow.models made says there which network it is, too.
 function methods:save(...) return save(self, ...) end
 
 local function check_source(who, from)

@@ -424,8 +424,8 @@ describe("a model", function()
     helper.fails(function()
       flow.model("b", body):train { inputs = { labels = flow.int32 { -1 }, images = one },
         loss = flow.nn.cross_entropy, optimizer = flow.optimizer.Adam(0.1) }
-    end, "inputs: 'images', 'labels': none is the name of a parameter of the body, which takes (x); "
-      .. "call them as these are called, or state them in order: { { \"images\", flow.float32")
+    end, "inputs: 'images', 'labels': none is the name of a parameter of the body, which takes "
+      .. "(x); call them as these, or state them in order: { { \"images\", flow.float32")
   end)
 
   it("says what does what models of other libraries have", function()

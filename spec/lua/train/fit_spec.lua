@@ -197,8 +197,8 @@ describe("flow.fit", function()
     end)
 
     it("of one array, where the loss takes nothing else", function()
-      local net = flow.model("same", function(x) return flow.layers.dense(x, 2) end)
-      local run = flow.fit(net, nd.ones { 20, 2 }, options { epochs = 1,
+      local same = flow.model("same", function(x) return flow.layers.dense(x, 2) end)
+      local run = flow.fit(same, nd.ones { 20, 2 }, options { epochs = 1,
         loss = function(said) return (said * said):mean() end })
       assert.equal(1, #run.history.loss)
     end)
