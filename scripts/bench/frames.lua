@@ -1,8 +1,10 @@
 -- Prints how long the entries take that a game makes in its frames, with a model of 50 MB and a
--- thousand callbacks due, in milliseconds: the median, two percentiles, and the worst:
+-- thousand callbacks due, in milliseconds: the median, two percentiles, and the worst, of all
+-- frames and of those in which no other thread or program took the processor from this thread:
 --   jfl scripts/bench/frames.lua [frames [seconds [part of an entry's name]]]
 -- Each entry is repeated in so many frames, and for so many seconds if that is longer.
 local core = require "jfl.core"
+local ffi = require "ffi"
 local flow = require "jfl"
 local plan = require "jfl.job.plan"
 
@@ -103,37 +105,59 @@ local entries = {
   { "loading", function() flow.checkpoint.load(path) end },
 }
 
-local function time_of(f, argument)
-  local start = core.now()
-  f(argument)
-  return core.now() - start
+ffi.cdef [[
+struct jfl_bench_usage { long times[4], counts[13], taken; };
+int getrusage(int, struct jfl_bench_usage *);
+]]
+local THREAD = 1                         -- RUSAGE_THREAD
+local usage = ffi.new "struct jfl_bench_usage"
+
+-- How often the processor was taken from this thread while it had work to do.
+local function taken()
+  ffi.C.getrusage(THREAD, usage)
+  return tonumber(usage.taken)
 end
 
+-- How long it takes, and whether the thread kept its processor.
+local function time_of(f, argument)
+  local before, start = taken(), core.now()
+  f(argument)
+  local seconds = core.now() - start
+  return seconds, taken() == before
+end
+
+-- The times of an entry, and of them those of frames in which nobody else ran in its place.
 local function measure(entry)
-  local times, most, ends = {}, FRAMES, core.now() + SECONDS
-  while #times < most or core.now() < ends do
+  local all, own, most, ends = {}, {}, FRAMES, core.now() + SECONDS
+  while #all < most or core.now() < ends do
     settle()
     local argument = entry[3] and entry[3]()
-    times[#times + 1] = time_of(entry[2], argument)
+    local seconds, is_own = time_of(entry[2], argument)
+    all[#all + 1] = seconds
+    if is_own then own[#own + 1] = seconds end
     due = 0
-    if #times == 10 and times[10] > SLOW then most = math.min(most, FEW) end
+    if #all == 10 and all[10] > SLOW then most = math.min(most, FEW) end
   end
-  table.sort(times)
-  return times
+  return all, own
 end
 
-local function at(times, part)
-  return times[math.max(1, math.ceil(#times * part))] * 1e3
+local function columns(times)
+  if #times == 0 then return (" "):rep(36) .. ("%6d"):format(0) end
+  table.sort(times)
+  local function at(part) return times[math.max(1, math.ceil(#times * part))] * 1e3 end
+  return (" %8.3f %8.3f %8.3f %8.3f %5d"):format(at(0.5), at(0.99), at(0.999),
+    times[#times] * 1e3, #times)
 end
 
 flow.train.CheckPoint():init()
 flow.checkpoint.save(path)
-print(("%-38s %8s %8s %8s %8s %8s"):format("ms", "p50", "p99", "p99.9", "most", "frames"))
+local HEAD = (" %8s %8s %8s %8s %5s"):format("p50", "p99", "p99.9", "most", "of")
+print(("%-35s   %-42s   %s"):format("ms", "all frames", "frames with the processor kept"))
+print(("%-35s %s  %s"):format("", HEAD, HEAD))
 for _, entry in ipairs(entries) do
   if entry[1]:find(ONLY, 1, true) then
-    local times = measure(entry)
-    print(("%-38s %8.3f %8.3f %8.3f %8.3f %8d"):format(entry[1], at(times, 0.5), at(times, 0.99),
-      at(times, 0.999), times[#times] * 1e3, #times))
+    local all, own = measure(entry)
+    print(("%-35s %s  %s"):format(entry[1], columns(all), columns(own)))
     flow.sync()
   end
 end

@@ -25,18 +25,24 @@ local function directly(f, ...) return f(...) end
 
 -- ---- saving ----
 
--- The positions of all loops, the user's notes and more texts by name, as lists of names and texts.
-local function kept(notes, more)
+-- The user's notes and more texts by name, as lists of names and texts.
+local function listed(notes, more)
   local keys, values = {}, {}
   if notes ~= nil then keys[1], values[1] = NOTES, plain.write(notes, "save: notes") end
-  for name, text in pairs(loop.save()) do
-    keys[#keys + 1], values[#values + 1] = LOOP .. name, text
-  end
   for name, text in pairs(more or {}) do keys[#keys + 1], values[#values + 1] = name, text end
   return keys, values
 end
 
---- Writes arrays by name. o: { overwrite, shard_bytes, notes }, the last texts by name.
+-- The same, and the positions of all loops.
+local function kept(notes, more)
+  local keys, values = listed(notes, more)
+  for name, text in pairs(loop.save()) do
+    keys[#keys + 1], values[#values + 1] = LOOP .. name, text
+  end
+  return keys, values
+end
+
+--- Writes arrays by name. o: { overwrite, shard_bytes, notes, texts }, the last by name.
 function checkpoint.save_arrays(path, var_dict, o)
   local names, arrays = variables.names("save: var_dict", var_dict), {}
   if #names == 0 then core.fail("save: var_dict must hold arrays by name, got an empty table") end
@@ -44,8 +50,7 @@ function checkpoint.save_arrays(path, var_dict, o)
   for i, name in ipairs(names) do
     arrays[i] = variables.to_array("save: var_dict", name, var_dict[name], dtypes[name])
   end
-  local keys, texts = {}, {}
-  for key, text in pairs(o.notes or {}) do keys[#keys + 1], texts[#texts + 1] = key, text end
+  local keys, texts = listed(o.notes, o.texts)
   local function write()
     core.write_arrays(path, o.overwrite, names, arrays, o.shard_bytes, keys, texts)
   end
@@ -75,7 +80,8 @@ function checkpoint.save_by(call, path, overwrite, notes, more)
   call(core.save, path, overwrite, kept(notes, more))
 end
 
-local function check_notes(notes)
+--- Fails unless notes are a table, or nil.
+function checkpoint.check_notes(notes)
   if notes ~= nil then args.expect("save", "notes", notes, "table") end
   return notes
 end
@@ -105,7 +111,7 @@ local save = args.define("train.CheckPoint:save", "Writes all variables to a dir
   args.expect("save", "path", o.path, "string")
   args.expect("save", "overwrite", o.overwrite, "boolean")
   checkpoint.check_shards(o)
-  local notes = check_notes(o.notes)
+  local notes = checkpoint.check_notes(o.notes)
   if o.shard_bytes ~= nil then
     variables.settle()
     local keys, values = kept(notes)
@@ -131,15 +137,12 @@ local save_some = args.define("checkpoint.save", "Writes variables to a director
       shard_bytes = o.shard_bytes })
   end
   if o.async then core.fail("save: async writes all variables, and takes no var_dict") end
-  if o.notes ~= nil then
-    core.fail("save: notes are kept beside all variables; with var_dict there are none")
-  end
   args.expect("save", "path", o.path, "string")
   args.expect("save", "var_dict", o.var_dict, "table")
   args.expect("save", "overwrite", o.overwrite, "boolean")
   checkpoint.check_shards(o)
   checkpoint.save_arrays(o.path, o.var_dict, { overwrite = o.overwrite,
-    shard_bytes = o.shard_bytes })
+    shard_bytes = o.shard_bytes, notes = checkpoint.check_notes(o.notes) })
 end)
 
 -- ---- reading ----

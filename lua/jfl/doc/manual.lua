@@ -137,7 +137,10 @@ local entries = {
     { returns = "string" }),
   entry("Model:save", "Writes the model's variables to a directory, by their names within it.",
     { "path", "the directory", type = "string" },
-    { "overwrite", "whether one that is there is replaced", false }),
+    { "overwrite", "whether one that is there is replaced", false },
+    { "notes", "what else a program needs that loads it, such as the names of classes, which "
+      .. "flow.checkpoint.notes(path) gives: tables, strings, numbers and booleans", NONE,
+      keyed = true, type = "table" }),
   entry("Model:load", "Reads the model's variables, all or none, from what Model:save wrote or a "
     .. "checkpoint of a session.",
     { "path", "the directory, or a .safetensors file; or arrays by names, as Model:variables gives "

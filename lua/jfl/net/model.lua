@@ -306,8 +306,9 @@ local ELSEWHERE = { parameters = "net:variables()", named_parameters = "net:vari
   weights = "net:variables()", state_dict = "net:variables()", get_weights = "net:variables()",
   load_state_dict = "net:load(arrays)", set_weights = "net:load(arrays)",
   load_weights = "net:load(path)", save_weights = "net:save(path)", compile = "net:train { ... }",
-  forward = "net(x), in a body", call = "net(x), in a body", evaluate = "net:predict { ... }",
-  eval = "net:predict { ... }", requires_grad_ = "net:freeze(pattern)", layers = "net:summary()" }
+  forward = "net(x), in a body", call = "net(x), in a body", eval = "net:predict { ... }",
+  fit = "flow.fit(net, data, { ... })", requires_grad_ = "net:freeze(pattern)",
+  layers = "net:summary()" }
 
 function Model:__index(key)
   if methods[key] then return methods[key] end

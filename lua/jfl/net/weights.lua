@@ -85,6 +85,7 @@ end
 
 local save = args.unlisted("net:save", {
   { "self" }, { "path" }, { "overwrite", "", false }, { "shard_bytes", "", args.none },
+  { "notes", "", args.none },
 }, function(o)
   local who, arrays = "save", {}
   args.expect(who, "path", o.path, "string")
@@ -95,11 +96,13 @@ local save = args.unlisted("net:save", {
   end
   local description = o.self._description
   checkpoint.save_arrays(o.path, arrays, { overwrite = o.overwrite, shard_bytes = o.shard_bytes,
-    notes = description and { [weights.NOTE] = description } })
+    notes = checkpoint.check_notes(o.notes),
+    texts = description and { [weights.NOTE] = description } })
 end)
 
 --- Writes the model's variables to a directory, under their names within the model; with {
--- shard_bytes = n } in shards. What flow.models made says there which network it is, too.
+-- notes = t } what else a program needs that loads it, with { shard_bytes = n } in shards. What
+-- flow.models made says there which network it is, too.
 function methods:save(...) return save(self, ...) end
 
 local function check_source(who, from)

@@ -270,6 +270,12 @@ distance("mean_squared_error", function(d) return d * d end)
 
 -- ---- batch by batch ----
 
+-- What other libraries call the metrics.
+local ELSEWHERE = { acc = "accuracy", categorical_accuracy = "accuracy",
+  top_k_categorical_accuracy = "top_k", f1_score = "f1", roc_auc = "auc", roc_auc_score = "auc",
+  confusion_matrix = "confusion", mae = "mean_absolute_error", l1 = "mean_absolute_error",
+  mse = "mean_squared_error", l2 = "mean_squared_error" }
+
 local Counter = {}
 Counter.__index = Counter
 
@@ -299,7 +305,9 @@ function counter.new(who, name, metric, options)
   elseif type(metric) == "string" then
     record = records[metric]
     if not record then
-      core.fail("%s: there is no metric '%s'%s", who, metric, names.suggest(metric, records))
+      local instead = ELSEWHERE[metric:lower()]
+      core.fail("%s: there is no metric '%s'%s", who, metric, instead
+        and ("; did you mean %s?"):format(instead) or names.suggest(metric, records))
     end
   end
   return setmetatable({ name = name, record = record, count = record.start(options or {}),

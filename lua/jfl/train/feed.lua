@@ -91,7 +91,7 @@ end
 --- The types of the values of a batch of a data set, of any number of rows, and the names of its
 -- columns.
 function feed.types(who, source, o)
-  if args.is_callable(source) then
+  if args.is_callable(source) and core.type(source) ~= "array" then
     core.fail("%s: inputs is missing: an iterator does not say what a batch is; { "
       .. "flow.float32 { -1, 28, 28 }, flow.int32 { -1 } }", who)
   end

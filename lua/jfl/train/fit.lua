@@ -52,9 +52,9 @@ end
 -- Says how an epoch went.
 local function tell(run)
   local parts = {}
-  for i, name in ipairs(run.names) do
+  for _, name in ipairs(run.names) do
     local value = run.history[name][run.epoch]
-    parts[i] = type(value) == "number" and ("%s %.4g"):format(name, value) or nil
+    if type(value) == "number" then parts[#parts + 1] = ("%s %.4g"):format(name, value) end
   end
   print(("epoch %d/%d: %s%s"):format(run.epoch, run.epochs, table.concat(parts, ", "),
     run.improved and run.epoch > 1 and " (best)" or ""))

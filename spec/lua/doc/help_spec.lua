@@ -159,7 +159,9 @@ describe("help", function()
       "dtype", "tensor", "layers", "variable", "data", "gradient", "lr", "nan", "error", "speed",
       "memory", "random", "plot", "distributed", "keep_prob", "nesterov", "einsum", "eye",
       "amp", "convolution", "ema",
-      "batch_norm", "rnn", "attention", "embedding", "conv1d" } do
+      "batch_norm", "rnn", "attention", "embedding", "conv1d", "k-fold", "missing",
+      "reinforcement", "hyperparameter", "server", "python", "wordpiece", "view", "quantize", "svd",
+      "kmeans", "lora" } do
       text[#text + 1] = help.text(word)
     end
     for path in table.concat(text, "\n"):gmatch("%f[%w]flow%.([%w_.]*[%w_])") do
@@ -191,7 +193,13 @@ describe("help", function()
 
   it("has something on every common word of the trade", function()
     local none = {}
-    for word in ([[accuracy; activation; adam; attention; auc; augmentation; autograd; backprop;
+    for word in ([[acc; all reduce; beam search; c++; class weight; cross-validation; detection;
+      dilation; dqn; fully connected; gan; glorot; gradient accumulation; grid search; he; http; imbalance;
+      k-fold; kl divergence; kmeans; latency; license; lora; lr finder; missing; outlier; pca;
+      permute; pip; pipeline; pruning; python; quantize; regression; reinforcement; replay;
+      sample weight; segmentation; standardize; svd; topk; train test split; transfer; unet; view;
+      vit; wordpiece; xavier;
+      accuracy; activation; adam; attention; auc; augmentation; autograd; backprop;
       backpropagation; batch; batch norm; batch size; bias; checkpoint; class weights; classifier;
       confusion matrix; convolution; cross entropy; cuda; data loader; dataset; deterministic;
       dropout; dropout rate; early stopping; embedding; epoch; epochs; evaluate; f1; fine-tune;

@@ -421,6 +421,29 @@ describe("a model", function()
     end, "'agee' is no parameter")
     helper.fails(function() predictor(flow.model("a", body), { inputs = { y = one } }) end,
       "'y' is no parameter of the body, which takes (x)")
+    helper.fails(function()
+      flow.model("b", body):train { inputs = { labels = flow.int32 { -1 }, images = one },
+        loss = flow.nn.cross_entropy, optimizer = flow.optimizer.Adam(0.1) }
+    end, "inputs: 'images', 'labels': none is the name of a parameter of the body, which takes "
+      .. "(x); call them as these, or state them in order: { { \"images\", flow.float32")
+  end)
+
+  it("says what does what models of other libraries have", function()
+    local net = flow.model("net", body)
+    helper.fails(function() return net.fit end, "did you mean flow.fit(net, data, { ... })?")
+    helper.fails(function() return net.weights end, "did you mean net:variables()?")
+  end)
+
+  it("saves notes beside its variables", function()
+    local net, path = flow.model("net", body), helper.directory()
+    predictor(net)
+    net:save(path, { overwrite = true, notes = { classes = { "cat", "dog" } } })
+    assert.same({ classes = { "cat", "dog" } }, flow.checkpoint.notes(path))
+    flow.checkpoint.save(path, net:variables(), { notes = { mean = 3.5 }, overwrite = true })
+    assert.same({ mean = 3.5 }, flow.checkpoint.notes(path))
+    helper.fails(function() net:save(path, { overwrite = true, notes = 3 }) end,
+      "save: notes must be a table")
+    helper.remove(path)
   end)
 
   -- ---- mistakes ----

@@ -194,6 +194,8 @@ describe("flow.fit", function()
     fails("fit: metrics are of the predictions for validation", train, { metrics = { "accuracy" } })
     fails("fit: there is no metric 'acuracy'", train, { validation = data, predict = predict,
       metrics = { "acuracy" } })
+    fails("there is no metric 'acc'; did you mean accuracy?", train, { validation = data,
+      predict = predict, metrics = { "acc" } })
     fails("fit: callbacks: there is no 'epochs'", train, { callbacks = { epochs = print } })
     fails("fit: monitor: there is no 'val_loss'; there are loss", train, { monitor = "val_loss",
       batch_size = 30 })
@@ -230,6 +232,28 @@ describe("flow.fit", function()
       assert.is_true(run.best.value < 0.4, tostring(run))
       assert.is_true(run.history.accuracy[30] > 0.85)
       assert.equal("predict", run.predict.type)
+    end)
+
+    it("of one array, where the loss takes nothing else", function()
+      local same = flow.model("same", function(x) return flow.layers.dense(x, 2) end)
+      local run = flow.fit(same, nd.ones { 20, 2 }, options { epochs = 1,
+        loss = function(said) return (said * said):mean() end })
+      assert.equal(1, #run.history.loss)
+    end)
+
+    it("and prints its numbers, whatever else metrics give", function()
+      local _, _, data = problem(60)
+      local own, run = print, nil
+      local lines = {}
+      _G.print = function(line) lines[#lines + 1] = line end       -- luacheck: ignore
+      local ok, err = pcall(function()
+        run = flow.fit(model(), data, options { epochs = 1, validation = data, show = true,
+          metrics = { "confusion", "f1", "top_k" } })
+      end)
+      _G.print = own                                               -- luacheck: ignore
+      assert.is_true(ok, tostring(err))
+      assert.equal(60, run.history.confusion[1]:sum())
+      assert.truthy(lines[1]:find("^epoch 1/1: loss [%d.]+, val_loss [%d.]+, f1 [%d.]+, top_k 1"))
     end)
 
     it("again, and in other hands", function()

@@ -92,8 +92,9 @@ print(("%.3f"):format(predict({ { 1, 2, 3 } }):sum()))  --> 1.000
 local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
 net:predict { inputs = { flow.float32 { 1, 3 } } }
 local path = os.tmpname() .. "-net"
-net:save(path)
+net:save(path, { notes = { classes = { "cat", "dog" } } })
 print(flow.checkpoint.get(path)["dense_1-bias"])  --> [0. 0.]
+print(flow.checkpoint.notes(path).classes[2])     --> dog
 
 ## Model:summary
 local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
