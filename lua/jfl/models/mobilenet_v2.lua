@@ -43,7 +43,7 @@ end
 local function conv(c, x, filters, size, name, o)
   o = o or {}
   return parts.conv_norm(x, filters, { size = size, stride = o.stride, groups = o.groups,
-    dilation = o.dilation, padding = c.tf_padding and "SAME" or nil, momentum = 0.997,
+    dilation = o.dilation, padding = c.tf_padding and "SAME_UPPER" or nil, momentum = 0.997,
     epsilon = c.layer_norm_eps, activation = not o.linear and parts.activation(c.hidden_act) },
     name .. ".convolution", name .. ".normalization")
 end

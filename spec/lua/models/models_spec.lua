@@ -56,7 +56,7 @@ describe("models", function()
   local function fill(k, name, shape)
     local n = 1
     for _, extent in ipairs(shape) do n = n * extent end
-    local values, scale = {}, #shape > 1 and 4 / math.sqrt(n / shape[1]) or 1
+    local values, scale = {}, #shape > 1 and 5.5 / math.sqrt(n / shape[1]) or 1
     local more = #shape == 1 and (name:find "var$" or name:find "weight$") and 1 or 0
     for i = 0, n - 1 do
       values[i + 1] = ((i * 37 + 11 * k) % 1009 / 1009 - 0.5) * scale + more
