@@ -5,6 +5,7 @@ local bert = {
   type = "bert",
   doc = "BERT: token numbers and a mask, 0 where there is none (batch, length), to vectors (batch, "
     .. "length, size).",
+  example = "num_hidden_layers = 2",
   config = { vocab_size = 30522, hidden_size = 768, num_hidden_layers = 12,
     num_attention_heads = 12, intermediate_size = 3072, hidden_act = "gelu",
     max_position_embeddings = 512, type_vocab_size = 2, layer_norm_eps = 1e-12 },

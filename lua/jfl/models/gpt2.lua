@@ -4,6 +4,7 @@ local parts = require "jfl.models.parts"
 local gpt2 = {
   type = "gpt2",
   doc = "GPT-2: token numbers (batch, length) to logits (batch, length, vocabulary).",
+  example = "n_layer = 2",
   config = { vocab_size = 50257, n_positions = 1024, n_embd = 768, n_layer = 12, n_head = 12,
     n_inner = false, layer_norm_epsilon = 1e-5, activation_function = "gelu_new" },
   inputs = { "int32" },

@@ -7,6 +7,7 @@ local llama = {
   type = "llama",
   doc = "A network like Llama: token numbers (batch, length) to logits (batch, length, "
     .. "vocabulary).",
+  example = "num_hidden_layers = 2",
   config = { vocab_size = 32000, hidden_size = 4096, intermediate_size = 11008,
     num_hidden_layers = 32, num_attention_heads = 32, num_key_value_heads = false,
     head_dim = false, rms_norm_eps = 1e-6, rope_theta = 10000, rope_parameters = false,

@@ -1,6 +1,7 @@
 -- flow.models: networks that others trained, each a function of its configuration.
 ---@space models
----@box models.bert models.gpt2 models.llama models.load models.resnet
+---@box models.bert models.gpt2 models.llama models.load models.mobilenet_v2 models.mobilenet_v3
+---@box models.resnet models.vit models.whisper
 local args = require "jfl.base.args"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
@@ -15,7 +16,8 @@ local MOST_CONFIG = 2 ^ 20       -- bytes
 local KINDS = {}
 for _, kind in ipairs {
   require "jfl.models.bert", require "jfl.models.gpt2", require "jfl.models.llama",
-  require "jfl.models.resnet",
+  require "jfl.models.mobilenet_v2", require "jfl.models.mobilenet_v3",
+  require "jfl.models.resnet", require "jfl.models.vit", require "jfl.models.whisper",
 } do
   KINDS[kind.type] = kind
 end
@@ -33,12 +35,13 @@ local function complete(kind, given, is_file)
       core.fail("models.%s: %s must be a %s, got %s", kind.type, key, type(default),
         args.describe(value))
     end
-    if type(default) == "number" and default >= 1 then args.integer("models." .. kind.type, key,
-      value, 1) end
+    if type(default) == "number" and default >= 1 and not (kind.factors or {})[key] then
+      args.integer("models." .. kind.type, key, value, 1)
+    end
     c[key] = value
   end
   for key in pairs(given) do
-    if not is_file and kind.config[key] == nil then
+    if not is_file and kind.config[key] == nil and key ~= "model_type" then
       core.fail("models.%s: config has no '%s'%s", kind.type, tostring(key),
         names.suggest(tostring(key), kind.config))
     end
@@ -55,10 +58,8 @@ end
 
 for type_name, kind in pairs(KINDS) do
   models[type_name] = args.define("models." .. type_name, kind.doc, {
-    { "config", "what config.json of such networks has, such as { "
-      .. (kind.config.n_layer and "n_layer = 2" or kind.config.depths and "depths = { 3, 4, 23, 3 }"
-        or "num_hidden_layers = 2") .. " }; the rest is that "
-      .. "of the first published one", args.none, keyed = true, type = "table" },
+    { "config", ("what config.json of such networks has, such as { %s }; the rest is that of the "
+      .. "first published one"):format(kind.example), args.none, keyed = true, type = "table" },
     { "name", "of the model; the kind's", args.none, type = "string" },
     returns = "Model",
   }, function(o)
@@ -84,6 +85,12 @@ local function read_json(path, text)
   core.fail("models.load: %s: it must be an object in JSON", path)
 end
 
+-- What config.json leaves out has another default there than here: two classes.
+local function with_labels(kind, c)
+  if kind.config.num_labels and not c.id2label and not c.num_labels then c.num_labels = 2 end
+  return c
+end
+
 -- config.json of the folder that the path is or is in.
 local function read_config(path)
   local folder = core.is_file(path) and (path:match("^(.*)/[^/]*$") or ".") or path
@@ -96,7 +103,8 @@ local function read_config(path)
   end
   local text = core.file_size(file) <= MOST_CONFIG and core.file_read(file) or ""
   core.file_close(file)
-  return read_json(where, text)
+  local c = read_json(where, text)
+  return with_labels(kind_of(path, c.model_type), c)
 end
 
 -- What names of a file become for a kind, nil for what is left out.
@@ -118,22 +126,35 @@ local function transposer(kind)
   end
 end
 
--- The network that jfl saved, or nil.
-local function read_own(path, text, name)
-  if not text then return nil end
-  local t = read_json(path, text)
-  local kind = kind_of(path, t.type)
-  return make(kind, complete(kind, type(t.config) == "table" and t.config or {}, true), name), {}
+-- A configuration with another number of classes.
+local function with_classes(kind, c, path, n)
+  if n == nil then return c end
+  args.integer("models.load", "num_labels", n, 1)
+  if not kind.head then
+    core.fail("models.load: %s: num_labels: a network of type %s has no classes", path, kind.type)
+  end
+  c.num_labels, c.id2label = n, false
+  return c
 end
 
--- The network that a config.json tells.
-local function read_others(path, name)
-  local c = read_config(path)
-  local kind = kind_of(path, c.model_type)
+-- The network that jfl saved, or nil; and how its weights are loaded.
+local function read_own(o, text)
+  if not text then return nil end
+  local t = read_json(o.path, text)
+  local kind = kind_of(o.path, t.type)
+  local c = with_classes(kind, type(t.config) == "table" and t.config or {}, o.path, o.num_labels)
+  return make(kind, complete(kind, c, true), o.name), { rename = function(name) return name end }
+end
+
+-- The network that a config.json tells, or in its place a table of the caller's.
+local function read_others(o)
+  local c = o.config or read_config(o.path)
+  local kind = kind_of(o.path, c.model_type)
   local leaves_head = kind.config.tie_word_embeddings ~= nil and c.tie_word_embeddings
   local rename = renamer(kind)
-  return make(kind, complete(kind, c, true), name), { transpose = transposer(kind),
-    rename = function(each)
+  c = complete(kind, c, not o.config)
+  return make(kind, with_classes(kind, c, o.path, o.num_labels), o.name),
+    { transpose = transposer(kind), rename = function(each)
       if leaves_head and each == "lm_head.weight" then return nil end
       return rename(each)
     end }
@@ -143,26 +164,52 @@ end
 local function make_variables(net, kind, config)
   local list, typing = {}, names.root()
   for i, dtype in ipairs(kind.inputs) do
-    local shape = { unpack(kind.shape or { 1, 1 }) }
-    if kind.shape then shape[2] = config.num_channels end
-    list[i] = typing[dtype](shape)
+    list[i] = typing[dtype](kind.shape and kind.shape(config) or { 1, 1 })
   end
   net:predict { name = "load", inputs = list }
+end
+
+-- Loads all but the last layer, which stays as it begins.
+local function load_body(net, path, options, head)
+  local rename = options.rename
+  options.rename = function(name)
+    local new = rename(name)
+    return new and not new:find(head) and new or nil
+  end
+  options.strict = false
+  local lacking = {}
+  for _, name in ipairs(net:load(path, options).missing) do
+    if not name:find(head) then lacking[#lacking + 1] = name end
+  end
+  if #lacking > 0 then
+    core.fail("models.load: %s: is that another model's? it lacks %s", path, args.listed(lacking))
+  end
 end
 
 models.load = args.define("models.load", "A network with its weights: one that net:save wrote, or "
   .. "a folder of Hugging Face's with config.json. net:predict and net:train make jobs of it.", {
     { "path", "the folder, or the file of weights in it", type = "string" },
     { "name", "of the model; the kind's", args.none, type = "string" },
+    { "config", "what stands in for config.json, such as { model_type = \"resnet\", depths = { 2, "
+      .. "2, 2, 2 } }, where there is none, as beside torchvision's weights", args.none,
+      type = "table" },
+    { "num_labels", "how many classes a new last layer tells apart, in place of the one that is "
+      .. "there, to train it on other pictures", args.none, type = "integer" },
     returns = "Model",
   }, function(o)
     args.expect("models.load", "path", o.path, "string")
-    local text = checkpoint.texts_of(o.path)[weights.NOTE]
-    local net, options = read_own(o.path, text, o.name)
-    if not net then net, options = read_others(o.path, o.name) end
+    if o.config ~= nil then args.expect("models.load", "config", o.config, "table") end
+    local text = not o.config and checkpoint.texts_of(o.path)[weights.NOTE]
+    local net, options = read_own(o, text)
+    if not net then net, options = read_others(o) end
     local own = plain.read(net._description)
-    make_variables(net, KINDS[own.type], own.config)
-    net:load(o.path, options)
+    local kind = KINDS[own.type]
+    make_variables(net, kind, own.config)
+    if o.num_labels then
+      load_body(net, o.path, options, kind.head)
+    else
+      net:load(o.path, options)
+    end
     return net
   end)
 

@@ -11,7 +11,9 @@ local function flow() return names.root() end
 local ACTIVATIONS = {
   gelu = function(x) return flow().nn.gelu(x) end,
   gelu_new = function(x) return flow().nn.gelu(x, { approximate = "tanh" }) end,
+  hardswish = function(x) return flow().nn.hardswish(x) end,
   relu = function(x) return flow().nn.relu(x) end,
+  relu6 = function(x) return flow().nn.relu6(x) end,
   silu = function(x) return flow().nn.silu(x) end,
   tanh = function(x) return flow().math.tanh(x) end,
 }
@@ -24,6 +26,20 @@ function parts.activation(name)
     names.suggest(tostring(name), ACTIVATIONS))
 end
 
+--- What the names of networks of convolutions become: by these rules first, and those that are the
+-- same for all, where normalizations are called so already.
+function parts.renames(own)
+  for _, rule in ipairs {
+    { "normalization%.weight$", "normalization-gamma" },
+    { "normalization%.bias$", "normalization-beta" },
+    { "%.running_mean$", "-moving_mean" }, { "%.running_var$", "-moving_variance" },
+    { "%.weight$", "-weight" }, { "%.bias$", "-bias" },
+  } do
+    own[#own + 1] = rule
+  end
+  return own
+end
+
 function parts.narrow() return flow().random_normal_initializer(0, 0.02) end
 
 function parts.layer_norm(x, name, epsilon)
@@ -32,6 +48,33 @@ end
 
 function parts.rms_norm(x, name, epsilon)
   return flow().layers.rms_norm(x, { epsilon = epsilon, name = name })
+end
+
+--- A convolution without a bias and its normalization, by the names that both have. o: size,
+-- stride, groups, dilation, padding (as much as keeps the extent where the stride is 1), epsilon,
+-- momentum, and the activation behind, if there is one.
+function parts.conv_norm(x, filters, o, conv_name, norm_name)
+  local dilation = o.dilation or 1
+  x = flow().layers.conv2d(x, filters, { kernel_size = o.size, strides = o.stride or 1,
+    use_bias = false, groups = o.groups or 1, dilation_rate = dilation, name = conv_name,
+    padding = o.padding or math.floor((o.size - 1) / 2) * dilation })
+  x = flow().layers.batch_normalization(x, { axis = 1, momentum = o.momentum or 0.9,
+    epsilon = o.epsilon or 1e-5, name = norm_name })
+  return o.activation and o.activation(x) or x
+end
+
+--- How many classes a configuration tells, which has their names or their number.
+function parts.labels(c)
+  if not c.id2label then return c.num_labels end
+  local n = 0
+  for _ in pairs(c.id2label) do n = n + 1 end
+  return n
+end
+
+--- A number of channels that is a multiple of `by`, at least `least`, and at least 0.9 of n.
+function parts.divisible(n, by, least)
+  local near = math.max(least, math.floor((n + by / 2) / by) * by)
+  return near < 0.9 * n and near + by or near
 end
 
 function parts.dense(x, units, name, use_bias)

@@ -1,58 +1,55 @@
--- ResNet (He et al., 2015), as Hugging Face's ResNetForImageClassification has it. Depths
--- { 3, 4, 6, 3 } are 50 layers, or 34 with layer_type "basic"; { 2, 2, 2, 2 } of that are 18, and
--- { 3, 4, 23, 3 } are 101 and { 3, 8, 36, 3 } 152 of the other.
+-- ResNet (He et al., 2015), as Hugging Face's ResNetForImageClassification has it; names of
+-- torchvision are known, too. Depths { 3, 4, 6, 3 } are 50 layers, or 34 with layer_type "basic";
+-- { 2, 2, 2, 2 } of that are 18, and { 3, 4, 23, 3 } are 101 and { 3, 8, 36, 3 } 152 of the other.
 local core = require "jfl.core"
 local parts = require "jfl.models.parts"
 
 local resnet = {
   type = "resnet",
   doc = "ResNet: pictures (batch, channels, height, width) to logits (batch, classes).",
+  example = "depths = { 3, 4, 23, 3 }",
   config = { num_channels = 3, embedding_size = 64, hidden_sizes = { 256, 512, 1024, 2048 },
     depths = { 3, 4, 6, 3 }, layer_type = "bottleneck", hidden_act = "relu", num_labels = 1000,
     id2label = false, downsample_in_first_stage = false, downsample_in_bottleneck = false },
-  shape = { 1, 3, 32, 32 },
+  shape = function(c) return { 1, c.num_channels, 32, 32 } end,
   inputs = { "float32" },
-  rename = { { "^resnet%.", "" }, { "^classifier%.1%.", "classifier." },
-    { "normalization%.weight$", "normalization-gamma" },
-    { "normalization%.bias$", "normalization-beta" },
-    { "running_mean$", "moving_mean" }, { "running_var$", "moving_variance" },
-    { "%.(moving_%w+)$", "-%1" }, { "%.weight$", "-weight" }, { "%.bias$", "-bias" } },
+  rename = parts.renames {
+    { "^resnet%.", "" }, { "^classifier%.1%.", "classifier." },
+    -- torchvision's
+    { "^fc%.", "classifier." }, { "^conv1%.", "embedder.embedder.convolution." },
+    { "^bn1%.", "embedder.embedder.normalization." },
+    { "^layer(%d)%.(%d+)", function(stage, k)
+      return ("encoder.stages.%d.layers.%s"):format(stage - 1, k)
+    end },
+    { "%.downsample%.0%.", ".shortcut.convolution." },
+    { "%.downsample%.1%.", ".shortcut.normalization." },
+    { "%.conv(%d)%.", function(k) return (".layer.%d.convolution."):format(k - 1) end },
+    { "%.bn(%d)%.", function(k) return (".layer.%d.normalization."):format(k - 1) end } },
+  head = "^classifier",
   left_out = { "num_batches_tracked$" },
 }
 
--- A convolution whose padding keeps the extent where the stride is 1, and its normalization.
-local function conv(flow, x, filters, size, stride, name, activation)
-  x = flow.layers.conv2d(x, filters, { kernel_size = size, strides = stride, use_bias = false,
-    padding = math.floor(size / 2), name = name .. ".convolution" })
-  x = flow.layers.batch_normalization(x, { axis = 1, momentum = 0.9, epsilon = 1e-5,
-    name = name .. ".normalization" })
-  return activation and activation(x) or x
+local function conv(x, filters, size, stride, name, activation)
+  return parts.conv_norm(x, filters, { size = size, stride = stride, activation = activation },
+    name .. ".convolution", name .. ".normalization")
 end
 
-local function layer(flow, c, x, filters, stride, name)
+local function layer(c, x, filters, stride, name)
   local act, inner = parts.activation(c.hidden_act), name .. ".layer."
   local y
   if c.layer_type == "basic" then
-    y = conv(flow, x, filters, 3, stride, inner .. "0", act)
-    y = conv(flow, y, filters, 3, 1, inner .. "1")
+    y = conv(x, filters, 3, stride, inner .. "0", act)
+    y = conv(y, filters, 3, 1, inner .. "1")
   else
     local first = c.downsample_in_bottleneck and stride or 1
-    y = conv(flow, x, filters / 4, 1, first, inner .. "0", act)
-    y = conv(flow, y, filters / 4, 3, stride / first, inner .. "1", act)
-    y = conv(flow, y, filters, 1, 1, inner .. "2")
+    y = conv(x, filters / 4, 1, first, inner .. "0", act)
+    y = conv(y, filters / 4, 3, stride / first, inner .. "1", act)
+    y = conv(y, filters, 1, 1, inner .. "2")
   end
   if x.shape[2] ~= filters or stride ~= 1 then
-    x = conv(flow, x, filters, 1, stride, name .. ".shortcut")
+    x = conv(x, filters, 1, stride, name .. ".shortcut")
   end
   return act(y + x)
-end
-
--- How many classes there are, of which a file has the names.
-local function labels_of(c)
-  if not c.id2label then return c.num_labels end
-  local n = 0
-  for _ in pairs(c.id2label) do n = n + 1 end
-  return n
 end
 
 function resnet.body(flow, c)
@@ -66,16 +63,16 @@ function resnet.body(flow, c)
       #c.hidden_sizes, #c.depths)
   end
   return function(x)
-    x = conv(flow, x, c.embedding_size, 7, 2, "embedder.embedder", act)
+    x = conv(x, c.embedding_size, 7, 2, "embedder.embedder", act)
     x = flow.nn.max_pool2d(x, 3, { strides = 2, padding = 1 })
     for i, depth in ipairs(c.depths) do
       for k = 0, depth - 1 do
         local stride = k == 0 and (i > 1 or c.downsample_in_first_stage) and 2 or 1
-        x = layer(flow, c, x, c.hidden_sizes[i], stride,
+        x = layer(c, x, c.hidden_sizes[i], stride,
           ("encoder.stages.%d.layers.%d"):format(i - 1, k))
       end
     end
-    return parts.dense(flow.math.reduce_mean(x, { 2, 3 }), labels_of(c), "classifier")
+    return parts.dense(flow.math.reduce_mean(x, { 2, 3 }), parts.labels(c), "classifier")
   end
 end
 

@@ -50,7 +50,8 @@ describe("models", function()
     end
   end
 
-  for _, case in ipairs { "gpt2", "llama", "bert", "resnet", "resnet_basic" } do
+  for _, case in ipairs { "gpt2", "llama", "bert", "resnet", "resnet_basic", "mobilenet_v2", "vit",
+    "whisper" } do
     it(case .. " gives what it gives where it comes from", function()
       check(flow.models.load(CASES .. case), case)
     end)
@@ -62,11 +63,87 @@ describe("models", function()
       for _, name in ipairs { "a", "b" } do
         flow.clear_default_session()
         net = flow.models.load(directory .. "/" .. name)
-        assert.equal(case:match("^%w+"), net.name)
+        assert.equal(case:gsub("_basic$", ""), net.name)
         check(net, case)
       end
     end)
   end
+
+  -- The weights of a network of torchvision, as scripts/oracles/models.py fills them.
+  local function fill(k, name, shape)
+    local n = 1
+    for _, extent in ipairs(shape) do n = n * extent end
+    local values, scale = {}, #shape > 1 and 5.5 / math.sqrt(n / shape[1]) or 1
+    local more = #shape == 1 and (name:find "var$" or name:find "weight$") and 1 or 0
+    for i = 0, n - 1 do
+      values[i + 1] = ((i * 37 + 11 * k) % 1009 / 1009 - 0.5) * scale + more
+    end
+    return flow.ndarray.array(values, "float32"):reshape(shape)
+  end
+
+  local function torchvision(network)
+    local arrays, now = {}, nil
+    for line in io.lines(CASES .. "torchvision/names.txt") do
+      local k, name, extents = line:match "^  (%d+) (%S+) (.*)"
+      if not k then now = line end
+      if k and now == network then
+        local shape = {}
+        for extent in extents:gmatch "%d+" do shape[#shape + 1] = tonumber(extent) end
+        arrays[name] = fill(tonumber(k), name, shape)
+      end
+    end
+    flow.checkpoint.save(directory .. "/weights", { var_dict = arrays })
+    return directory .. "/weights"
+  end
+
+  for network, config in pairs {
+    resnet = { model_type = "resnet", layer_type = "basic", depths = { 1, 1, 1, 1 },
+      hidden_sizes = { 64, 128, 256, 512 }, num_labels = 3 },
+    mobilenet_v2 = { model_type = "mobilenet_v2", depth_multiplier = 0.5, tf_padding = false,
+      layer_norm_eps = 1e-5, num_labels = 3 },
+    mobilenet_v3 = { model_type = "mobilenet_v3", variant = "small", width_mult = 0.125,
+      num_labels = 3 },
+    mobilenet_v3_large = { model_type = "mobilenet_v3", width_mult = 0.125, num_labels = 3 },
+  } do
+    it(network .. " is made of torchvision's weights and a configuration", function()
+      local c = flow.checkpoint.get(CASES .. "torchvision/case.safetensors")
+      local net = flow.models.load(torchvision(network), { config = config })
+      local got = net:predict { name = "case", inputs = { flow.float32(c.x.shape) } }(c.x)
+      local want = c[network]
+      assert.same(want.shape, got.shape)
+      assert.is_true(flow.math.abs(got - want):max() <= 1e-4 * flow.math.abs(want):max(),
+        network)
+    end)
+  end
+
+  it("have a new last layer where other classes are asked for", function()
+    local function differs(a, b)
+      return table.concat(a.shape, " ") ~= table.concat(b.shape, " ")
+        or flow.math.abs(a - b):max() > 0
+    end
+    local function check_new(path)
+      local net = flow.models.load(path, { num_labels = 7 })
+      assert.same({ 1, 7 }, net:predict { inputs = { flow.float32 { 1, 2, 9, 9 } } }(
+        flow.ndarray.ones { 1, 2, 9, 9 }).shape)
+      return net:variables()
+    end
+    local net = flow.models.load(CASES .. "vit")
+    local before = net:variables()
+    net:save(directory .. "/a")
+    for _, path in ipairs { CASES .. "vit", directory .. "/a" } do
+      flow.clear_default_session()
+      for name, now in pairs(check_new(path)) do
+        assert.equal(name:find "^classifier" ~= nil, differs(now, before[name]), name)
+      end
+    end
+    helper.fails(function() flow.models.load(CASES .. "gpt2", { num_labels = 7 }) end,
+      "num_labels: a network of type gpt2 has no classes")
+    helper.fails(function()
+      flow.models.load(CASES .. "vit", { num_labels = 7, config = { model_type = "vit",
+        num_channels = 2, image_size = 9, patch_size = 4, hidden_size = 8, num_hidden_layers = 3,
+        num_attention_heads = 4, intermediate_size = 12 } })
+    end, "is that another model's? it lacks encoder.layer.2.")
+  end)
 
   it("are trained further, and saved", function()
     local net = flow.models.load(CASES .. "gpt2", { name = "writer" })
@@ -127,6 +204,25 @@ describe("models", function()
     local longer = net:predict { name = "longer", inputs = { flow.int32 { 1, 5 } } }
     helper.fails(function() longer { { 1, 2, 3, 4, 5 } } end,
       "the length must be at most 4, for which the network has positions, got 5")
+  end)
+
+  it("are refused by what they cannot take", function()
+    local function with(kind, config, shape, text)
+      helper.fails(function()
+        flow.models[kind](config):predict { inputs = { flow.float32(shape) } }(
+          flow.ndarray.ones(shape))
+      end, text)
+    end
+    with("vit", { image_size = 8, patch_size = 4, hidden_size = 4, num_hidden_layers = 1,
+      num_attention_heads = 1, intermediate_size = 4 }, { 1, 3, 8, 9 },
+      "models.vit: pictures must be of 8 x 8 pixels (image_size), got 8 x 9")
+    with("whisper", { max_source_positions = 4, num_mel_bins = 2 }, { 1, 2, 9 },
+      "models.whisper: there must be at most 8 frames (2 max_source_positions), got 9")
+    with("mobilenet_v3", { variant = "tiny" }, { 1, 3, 32, 32 },
+      'models.mobilenet_v3: variant must be "large" or "small", got "tiny"')
+    helper.fails(function()
+      flow.models.load(CASES .. "gpt2", { config = { model_type = "gpt2", n_layers = 2 } })
+    end, "models.gpt2: config has no 'n_layers'; did you mean")
   end)
 
   it("are refused where it is not known which they are", function()

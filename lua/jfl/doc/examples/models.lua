@@ -41,11 +41,33 @@ net:save("./writer")
 local same = flow.models.load("./writer", { name = "same" })
 print(same.name)  --> same
 
+## models.mobilenet_v2
+local net = flow.models.mobilenet_v2 { depth_multiplier = 0.25, num_labels = 5 }
+local logits = net:predict { inputs = { flow.float32 { -1, 3, 32, 32 } } }
+print(table.concat(logits(nd.ones({ 2, 3, 32, 32 })).shape, " "))  --> 2 5
+
+## models.mobilenet_v3
+local net = flow.models.mobilenet_v3 { variant = "small", width_mult = 0.25, num_labels = 5 }
+local logits = net:predict { inputs = { flow.float32 { -1, 3, 32, 32 } } }
+print(table.concat(logits(nd.ones({ 2, 3, 32, 32 })).shape, " "))  --> 2 5
+
 ## models.resnet
 local net = flow.models.resnet { embedding_size = 4, hidden_sizes = { 8, 16 }, depths = { 1, 1 },
   num_labels = 5 }
 local logits = net:predict { inputs = { flow.float32 { -1, 3, 32, 32 } } }
 print(table.concat(logits(nd.ones({ 2, 3, 32, 32 })).shape, " "))  --> 2 5
+
+## models.vit
+local net = flow.models.vit { image_size = 32, hidden_size = 8, num_hidden_layers = 1,
+  num_attention_heads = 2, intermediate_size = 16, num_labels = 5 }
+local logits = net:predict { inputs = { flow.float32 { -1, 3, 32, 32 } } }
+print(table.concat(logits(nd.ones({ 2, 3, 32, 32 })).shape, " "))  --> 2 5
+
+## models.whisper
+local net = flow.models.whisper { num_mel_bins = 8, d_model = 16, encoder_layers = 1,
+  encoder_attention_heads = 2, encoder_ffn_dim = 32, max_source_positions = 50 }
+local vectors = net:predict { inputs = { flow.float32 { -1, 8, 100 } } }
+print(table.concat(vectors(nd.ones({ 1, 8, 100 })).shape, " "))  --> 1 50 16
 
 ## Model.name
 local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)

@@ -1,0 +1,57 @@
+-- The encoder of Whisper (Radford et al., 2022), as Hugging Face's WhisperModel has it.
+local core = require "jfl.core"
+local parts = require "jfl.models.parts"
+
+local whisper = {
+  type = "whisper",
+  doc = "Whisper's encoder: mel spectrograms (batch, bands, frames) to vectors (batch, frames / 2, "
+    .. "size).",
+  example = "encoder_layers = 6, d_model = 512",
+  config = { num_mel_bins = 80, d_model = 384, encoder_layers = 4, encoder_attention_heads = 6,
+    encoder_ffn_dim = 1536, max_source_positions = 1500, activation_function = "gelu" },
+  shape = function(c) return { 1, c.num_mel_bins, 2 * c.max_source_positions } end,
+  inputs = { "float32" },
+  rename = { { "^model%.", "" }, { "^encoder%.", "" },
+    { "(layer_norm)%.weight$", "%1-gamma" }, { "(layer_norm)%.bias$", "%1-beta" },
+    { "%.weight$", "-weight" }, { "%.bias$", "-bias" } },
+  left_out = { "^model%.decoder%.", "^decoder%.", "^proj_out%." },
+}
+
+local EPSILON = 1e-5       -- of layer norms
+
+local function block(flow, c, x, name)
+  local function norm(y, which)
+    return parts.layer_norm(y, name .. "." .. which, EPSILON)
+  end
+  local h = norm(x, "self_attn_layer_norm")
+  local function part(which, use_bias)
+    return parts.heads(parts.dense(h, c.d_model, name .. ".self_attn." .. which, use_bias),
+      c.encoder_attention_heads)
+  end
+  local y = flow.nn.scaled_dot_product_attention(part "q_proj", part("k_proj", false),
+    part "v_proj")
+  x = x + parts.dense(parts.together(y), c.d_model, name .. ".self_attn.out_proj")
+  h = parts.dense(norm(x, "final_layer_norm"), c.encoder_ffn_dim, name .. ".fc1")
+  return x + parts.dense(parts.activation(c.activation_function)(h), c.d_model, name .. ".fc2")
+end
+
+function whisper.body(flow, c)
+  local act = parts.activation(c.activation_function)
+  return function(x)
+    local most = 2 * c.max_source_positions
+    if x.shape[3] > most then
+      core.fail("models.whisper: there must be at most %d frames (2 max_source_positions), got %d",
+        most, x.shape[3])
+    end
+    for i = 1, 2 do
+      x = act(flow.layers.conv1d(x, c.d_model, { kernel_size = 3, strides = i, padding = 1,
+        kernel_initializer = parts.narrow(), name = "conv" .. i }))
+    end
+    x = flow.transpose(x, { 0, 2, 1 })
+    x = x + parts.positions(x, c.max_source_positions, c.d_model, "embed_positions")
+    for i = 0, c.encoder_layers - 1 do x = block(flow, c, x, "layers." .. i) end
+    return parts.layer_norm(x, "layer_norm", EPSILON)
+  end
+end
+
+return whisper
