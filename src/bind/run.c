@@ -171,12 +171,12 @@ static int l_run_watched(lua_State *L)
   jfl_array **out = in + p->n_in;
   jf_lrequest *r = jf_push_request(L, 1);
   int at = lua_gettop(L), results = jf_push_results(L, r);
+  jf_reserve_call(L);
   run_after_all(L, p, in, out);
   jf_keep_results(L, at, results, out);
-  r->number = ++jf_state_of(L)->queue.calls;
+  jf_enqueue(L, at);
   jf_account_results(L, r, results);
-  if (a.behind) jf_enqueue(L, at);
-  else jf_show(L, at);
+  if (!a.behind) jf_show(L, at);
   lua_settop(L, results);
   return 1;
 }
@@ -211,6 +211,7 @@ static int call_at_once(lua_State *L, int i, jfl_array **in)
   const jf_lplan *p = r->plan;
   jfl_array **out = in + p->n_in;
   int ran = 0, at = jf_push_results(L, r);
+  jf_reserve_call(L);
   run_gather(L, p, in);
   jfl_status e = jfl_run_small(p->plan, in, out, &ran);
   if (!ran) {
@@ -244,6 +245,7 @@ static void call_queued(lua_State *L, int i, jf_allowance *a, jfl_array **in)
   jf_lrequest *r = lua_touserdata(L, i);
   jfl_request **run = jf_push_run(L, i);
   for (;;) {
+    jf_reserve_call(L);
     run_gather(L, r->plan, in);
     int full = jf_is_full(L, r->plan);
     jfl_status e = full ? JFL_EFULL : run_submit(r->plan, in, run);
