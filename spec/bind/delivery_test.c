@@ -77,6 +77,10 @@ static const char script[] =
   "  end,\n"
   "  ask = function() later_on(flow.get_all_variables({ async = true })) end,\n"
   "  read = flow.get_all_variables, cancel = function() flow.cancel(later) end,\n"
+  "  several = function()\n"
+  "    later(x)(function() for _ = 1, 6 do call() end end)\n"
+  "    flow.sync()\n"
+  "  end,\n"
   "}\n"
   "prepare()\n"
   "act.save()\n"
@@ -183,6 +187,21 @@ static void every_callback_runs_once_wherever_memory_runs_out(void)
   fail_everywhere("a few");
 }
 
+/* Calls of a callback wait in the queue together, which has to grow. The state is a new one each
+   time, as room that was made stays. */
+static void memory_that_runs_out_while_the_queue_grows_loses_no_call(void)
+{
+  static const char *const how[] = { "at once", "queued" };
+  for (int i = 0, came = 1; i < 2; i++, came = 1) {
+    for (long k = 0; came; k++) {
+      lua_State *L = open_state(script);
+      came = fail_at(L, how[i], "several", k);
+      call(L, "finish", NULL);
+      lua_close(L);
+    }
+  }
+}
+
 /* A host's program that is closed with calls under way, whose callbacks call their job again, and
    with an object that calls it when it is collected at the very end. */
 static const char pending[] =
@@ -224,5 +243,6 @@ int main(void)
 {
   RUN(a_state_that_is_closed_ends_in_silence);      /* first: it forks */
   RUN(every_callback_runs_once_wherever_memory_runs_out);
+  RUN(memory_that_runs_out_while_the_queue_grows_loses_no_call);
   return test_done();
 }

@@ -67,10 +67,10 @@ typedef struct jf_interrupt {
   void (*over)(lua_State *L);
 } jf_interrupt;
 
-/* Calls whose callbacks have not run, in the order of calls. Userdata are linked by their pointers
-   and, so that they live, by their environments. Whatever changes this is done in C, and allocates
-   before it changes anything: an error that a debug hook or a finalizer raises, or memory that runs
-   out, leaves it as it was. */
+/* Calls whose callbacks have not run, in the order of calls. Userdata are linked by their pointers;
+   so that they live, the registry has a list of them. Whatever changes this is done in C, and
+   allocates before it changes anything: an error that a debug hook or a finalizer raises, or memory
+   that runs out, leaves it as it was. */
 typedef struct jf_queue {
   struct jf_lrequest *head, *tail;
   uint64_t calls;                  /* made so far */
@@ -82,11 +82,12 @@ typedef struct jf_queue {
   int refused;                     /* how many were */
   int never_waits;                 /* a call for which there is no room is not made */
   int never_new;                   /* nor one whose plan is being made */
-  int length, told_length;         /* of the queue; the user was told that it is long */
+  int length, room;                /* of the queue; of the list in the registry */
+  int told_length;                 /* the user was told that it is long */
   int failed, told, cap_failed;    /* errors kept; how many of them were raised; room for them */
   int overflow;                    /* errors beyond those that are kept */
   int warned;                      /* of the oldest of them the user was told */
-  int ref[10];                     /* registry slots of what has to live */
+  int ref[9];                      /* registry slots of what has to live */
 } jf_queue;
 
 /* A C function that runs functions of the user, each at this index of its stack. */
@@ -296,19 +297,19 @@ jf_lplan *jf_need_plan_soon(lua_State *L, int i, const char *who);
 /* What is in a request's environment. VALUE is the list of results, the one result or, if the run
    failed, the message; READ what is made of that list. */
 enum { REQUEST_PLAN = 1, REQUEST_CALLBACK, REQUEST_ON_ERROR, REQUEST_VALUE, REQUEST_READ,
-       REQUEST_NEXT, REQUEST_SLOTS = 6 };
+       REQUEST_SLOTS = 5 };
 
 typedef struct jf_lrequest {
   const void *tag;
   jf_holder *run;                  /* of a jfl_request, in VALUE's place; NULL: it is over */
   jf_lplan *plan;
   struct jf_lrequest *next;        /* in the queue */
+  int place;                       /* in the registry's list; 0: it is not in the queue */
   uint64_t number;                 /* of the call; 0: not one of the front end */
   int n_out;                       /* results; of a task known once it is over */
   int n_watch, shown;              /* watch handlers; how many began */
   uint8_t plain, single;           /* as the plan's */
   uint8_t ok, is_read;             /* the run succeeded; READ is there */
-  uint8_t queued;                  /* it is in the queue */
   uint8_t has_callback;            /* one was registered */
   uint8_t busy;                    /* it was not made, as there was no room */
   uint8_t behind;                  /* it may end long after later calls: none waits for it */
@@ -357,7 +358,10 @@ void jf_push_value(lua_State *L, int i);
 
 void jf_open_queue(lua_State *L, jf_state *st);
 extern const luaL_Reg jf_queue_functions[];
-/* Puts the request at i into the queue, as the latest call. Nothing is allocated. */
+/* Makes room in the queue for one more call. */
+void jf_reserve_call(lua_State *L);
+/* Puts the request at i there, by its number; as the latest call if it has none. Nothing is
+   allocated. */
 void jf_enqueue(lua_State *L, int i);
 /* Pops why the request at i is not made; nobody need be told. */
 void jf_refuse(lua_State *L, int i);
@@ -381,8 +385,8 @@ jf_allowance jf_allow(lua_State *L, jf_waits waits);
 void jf_run_due(lua_State *L, jf_lplan *p, jf_allowance *a);
 /* Whether the job of p has as many calls under way as it may. */
 int jf_is_full(lua_State *L, const jf_lplan *p);
-/* Runs what the request at i, which is not queued, has to be shown; if that fails the rest is put
-   into the queue. */
+/* Shows the request at i, which is in the queue, to its watch handlers, and takes it out; if one of
+   them fails the rest stays due. */
 void jf_show(lua_State *L, int i);
 
 /* ---- bodies (body.c) ---- */

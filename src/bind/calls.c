@@ -13,83 +13,59 @@ void jf_tell_due(lua_State *L, const jf_queue *q)
   if (jf_has_errors(q) || (next && jf_is_over(next))) jfl_session_due(s, 1);
 }
 
-/* Pushes the last request before that number; the queue begins with an older one. */
-static void push_before(lua_State *L, jf_queue *q, uint64_t number)
+void jf_reserve_call(lua_State *L)
 {
-  if (q->tail->number < number) {
-    jf_push_anchor(L, q, TAIL);
-    return;
-  }
-  jf_push_anchor(L, q, HEAD);
-  for (jf_lrequest *r = q->head; r->next && r->next->number < number; r = r->next) {
-    jf_get_slot(L, -1, REQUEST_NEXT);
-    lua_replace(L, -2);
-  }
-}
-
-static void insert_first(lua_State *L, jf_queue *q, int i, jf_lrequest *r)
-{
-  if (q->head) {
-    jf_push_anchor(L, q, HEAD);
-    jf_set_slot(L, i, REQUEST_NEXT);
-  }
-  lua_pushvalue(L, i);
-  jf_set_anchor(L, q, HEAD);
-  r->next = q->head;
-  q->head = r;
-}
-
-static void insert_after(lua_State *L, jf_queue *q, int i, jf_lrequest *r)
-{
-  push_before(L, q, r->number);
-  int at = lua_gettop(L);
-  jf_lrequest *before = lua_touserdata(L, at);
-  jf_get_slot(L, at, REQUEST_NEXT);
-  jf_set_slot(L, i, REQUEST_NEXT);
-  lua_pushvalue(L, i);
-  jf_set_slot(L, at, REQUEST_NEXT);
+  jf_queue *q = jf_queue_of(L);
+  if (q->length < q->room) return;
+  jf_push_anchor(L, q, CALLS);
+  lua_pushboolean(L, 0);
+  lua_rawseti(L, -2, q->room + 1);
+  q->room++;
   lua_pop(L, 1);
-  r->next = before->next;
-  before->next = r;
+}
+
+void jf_push_call(lua_State *L, const jf_queue *q, const jf_lrequest *r)
+{
+  jf_push_anchor(L, q, CALLS);
+  lua_rawgeti(L, -1, r->place);
+  lua_replace(L, -2);
 }
 
 void jf_enqueue(lua_State *L, int i)
 {
   jf_queue *q = jf_queue_of(L);
-  jf_lrequest *r = lua_touserdata(L, i);
+  jf_lrequest *r = lua_touserdata(L, i), **at = q->tail ? &q->tail->next : &q->head;
   if (!r->number) r->number = ++q->calls;
-  if (!q->head || r->number < q->head->number) insert_first(L, q, i, r);
-  else insert_after(L, q, i, r);
-  if (!r->next) {
-    lua_pushvalue(L, i);
-    jf_set_anchor(L, q, TAIL);
-    q->tail = r;
-  }
-  r->queued = 1;
-  q->length++;
+  if (q->tail && r->number < q->tail->number)
+    for (at = &q->head; (*at)->number < r->number; ) at = &(*at)->next;
+  r->next = *at;
+  *at = r;
+  if (!r->next) q->tail = r;
+  r->place = ++q->length;
+  jf_push_anchor(L, q, CALLS);
+  lua_pushvalue(L, i);
+  lua_rawseti(L, -2, r->place);
+  lua_pop(L, 1);
   jf_tell_due(L, q);
 }
 
-void jf_dequeue(lua_State *L, jf_queue *q)
+/* In the registry's list the last one takes its place. */
+void jf_dequeue(lua_State *L, jf_queue *q, jf_lrequest *r)
 {
-  jf_lrequest *r = q->head;
-  if (r->next) {
-    jf_push_anchor(L, q, HEAD);
-    jf_get_slot(L, -1, REQUEST_NEXT);
-    jf_set_anchor(L, q, HEAD);
-    lua_pushboolean(L, 0);
-    jf_set_slot(L, -2, REQUEST_NEXT);
-    lua_pop(L, 1);
-  } else {
-    lua_pushboolean(L, 0);
-    jf_set_anchor(L, q, HEAD);
-    lua_pushboolean(L, 0);
-    jf_set_anchor(L, q, TAIL);
-    q->tail = NULL;
-  }
-  q->head = r->next;
+  jf_lrequest *before = NULL, *at = q->head;
+  for (; at != r; at = at->next) before = at;
+  if (before) before->next = r->next;
+  else q->head = r->next;
+  if (q->tail == r) q->tail = before;
+  jf_push_anchor(L, q, CALLS);
+  lua_rawgeti(L, -1, q->length);
+  ((jf_lrequest *)lua_touserdata(L, -1))->place = r->place;
+  lua_rawseti(L, -2, r->place);
+  lua_pushboolean(L, 0);
+  lua_rawseti(L, -2, q->length);
+  lua_pop(L, 1);
   r->next = NULL;
-  r->queued = 0;
+  r->place = 0;
   if (!--q->length) q->told_length = 0;
   jf_tell_due(L, q);
 }
@@ -99,8 +75,8 @@ void jf_postpone(lua_State *L, jf_queue *q, uint64_t last)
   if (last > q->calls) last = q->calls;
   for (jf_lrequest *r = q->head; r && r->next && r->behind && r->number <= last && !jf_is_over(r);
        r = q->head) {
-    jf_push_anchor(L, q, HEAD);
-    jf_dequeue(L, q);
+    jf_push_call(L, q, r);
+    jf_dequeue(L, q, r);
     r->number = 0;
     jf_enqueue(L, lua_gettop(L));
     lua_pop(L, 1);

@@ -93,7 +93,7 @@ int jf_l_deliver(lua_State *L)
   jf_heed_interrupt(L);
   d->begun = 1;      /* from here on nothing fails or allocates until the function is called */
   d->what = watch ? ++r->shown : CALLBACK;
-  if (!watch && r->queued) jf_dequeue(L, q);
+  if (!watch && r->place) jf_dequeue(L, q, r);
   if (lua_isnil(L, DELIVER_FUNCTION)) {
     if (r->ok || r->told) return 0;
     r->told = 1;
@@ -176,7 +176,7 @@ static int deliver_request(lua_State *L, jf_queue *q, int i, jf_allowance *a)
 /* The same for the oldest request. */
 static int deliver_head(lua_State *L, jf_queue *q, jf_allowance *a)
 {
-  jf_push_anchor(L, q, HEAD);
+  jf_push_call(L, q, q->head);
   int n = deliver_request(L, q, lua_gettop(L), a);
   lua_remove(L, n < 0 ? -2 : -1);
   return n;
@@ -227,13 +227,13 @@ void jf_run_due(lua_State *L, jf_lplan *p, jf_allowance *a)
 void jf_show(lua_State *L, int i)
 {
   jf_queue *q = jf_queue_of(L);
-  const jf_lrequest *r = lua_touserdata(L, i);
+  jf_lrequest *r = lua_touserdata(L, i);
   jf_allowance own = jf_allow_all(JF_WAITS_FOR_ALL);
-  while (r->shown < r->n_watch) {
-    int before = q->failed, n = deliver_request(L, q, i, &own);
-    if (n >= 0 && q->failed == before) continue;
-    if (r->shown < r->n_watch) jf_enqueue(L, i);
-    if (n < 0) lua_error(L);
-    jf_raise_error(L, q, q->failed - 1);
-  }
+  int n = 0;
+  const int before = q->failed;
+  while (r->shown < r->n_watch && n >= 0 && q->failed == before)
+    n = deliver_request(L, q, i, &own);
+  if (r->shown == r->n_watch && r->place) jf_dequeue(L, q, r);
+  if (n < 0) lua_error(L);
+  if (q->failed > before) jf_raise_error(L, q, q->failed - 1);
 }

@@ -77,10 +77,11 @@ static int l_register(lua_State *L)
   }
   if (!r->number) jf_raise(L, "%s: the request is not of a call", r->plan->job->name);
   if (r->has_callback) jf_raise(L, "%s: this call has a callback already", r->plan->job->name);
+  jf_reserve_call(L);
   r->has_callback = 1;
   jf_set_slot(L, 1, REQUEST_ON_ERROR);
   jf_set_slot(L, 1, REQUEST_CALLBACK);
-  if (!r->queued && (r->ok || (on_error && q->ending < 2))) jf_enqueue(L, 1);
+  if (!r->place && (r->ok || (on_error && q->ending < 2))) jf_enqueue(L, 1);
   return 0;
 }
 
@@ -92,7 +93,7 @@ static int l_value(lua_State *L)
   jf_lrequest *r = jf_need_request(L, 1, "value");
   jf_allowance a = jf_allow(L, JF_WAITS_FOR_RUNS);
   r->told = 1;
-  while (r->queued && !jf_is_busy(q) && jf_may_deliver(L, &a, r->number)) {
+  while (r->place && !jf_is_busy(q) && jf_may_deliver(L, &a, r->number)) {
     int before = q->failed, own = q->head == r;
     if (jf_deliver_next(L, q, &a) < 0) lua_error(L);
     if (own && q->failed > before) jf_raise_error(L, q, q->failed - 1);
@@ -223,9 +224,12 @@ static int finish_until(lua_State *L, uint64_t last)
   while (jf_may_deliver(L, &a, last)) {
     if (jf_deliver_next(L, q, &a) < 0) {
       if (jf_is_interruption(L, -1)) lua_error(L);
-      jf_push_anchor(L, q, HEAD);
-      if (q->head && q->head->tries > 1) jf_give_up(L, lua_gettop(L), lua_gettop(L) - 1);
-      lua_pop(L, 2);
+      const int error = lua_gettop(L);
+      if (q->head && q->head->tries > 1) {
+        jf_push_call(L, q, q->head);
+        jf_give_up(L, error + 1, error);
+      }
+      lua_settop(L, error - 1);
       lua_gc(L, LUA_GCCOLLECT, 0);
     }
     failed += say_failed(L);
@@ -258,10 +262,8 @@ static int l_abandon(lua_State *L)
   jf_queue *q = jf_queue_of(L);
   int n = 0;
   while (q->head) {
-    jf_push_anchor(L, q, HEAD);
     n += q->head->has_callback;
-    jf_dequeue(L, q);
-    lua_pop(L, 1);
+    jf_dequeue(L, q, q->head);
   }
   lua_pushinteger(L, n);
   return 1;
@@ -288,9 +290,9 @@ void jf_open_queue(lua_State *L, jf_state *st)
 {
   static const lua_CFunction functions[] = { jf_l_deliver, jf_l_queue_traceback };
   for (int i = 0; i < N_ANCHOR; i++) {
-    if (i < FAILED) {
+    if (i < CALLS) {
       lua_pushboolean(L, 0);
-    } else if (i == FAILED) {
+    } else if (i < DEBUG) {
       lua_newtable(L);
     } else if (i == DEBUG) {
       push_debug(L);

@@ -7,9 +7,10 @@
 
 #include <math.h>
 
-/* What the registry keeps. FAILED is a list with three items for each error: itself, the request,
-   and what failed; DEBUG is debug.traceback; WARN, MISUSE, LATE and MANY are the front end's. */
-enum { HEAD, TAIL, WARN, MISUSE, LATE, MANY, FAILED, DEBUG, DELIVER, TRACEBACK, N_ANCHOR };
+/* What the registry keeps. CALLS is a list of the requests in the queue, in any order; FAILED one
+   with three items for each error: itself, the request, and what failed; DEBUG is debug.traceback;
+   WARN, MISUSE, LATE and MANY are the front end's. */
+enum { WARN, MISUSE, LATE, MANY, CALLS, FAILED, DEBUG, DELIVER, TRACEBACK, N_ANCHOR };
 
 enum { CALLBACK = 0, RUN = -1 };   /* what failed; a number above 0 is that of a watch handler */
 
@@ -39,8 +40,9 @@ static inline void jf_set_anchor(lua_State *L, const jf_queue *q, int which)
 void jf_tell_due(lua_State *L, const jf_queue *q);
 /* Puts requests that are done behind, and are not over, after calls made up to the last one. */
 void jf_postpone(lua_State *L, jf_queue *q, uint64_t last);
-/* Takes the oldest request out of the queue; the caller has it on the stack. */
-void jf_dequeue(lua_State *L, jf_queue *q);
+/* Pushes a request that is in the queue; and takes it out. */
+void jf_push_call(lua_State *L, const jf_queue *q, const jf_lrequest *r);
+void jf_dequeue(lua_State *L, jf_queue *q, jf_lrequest *r);
 
 /* ---- errors that are kept (failed.c) ---- */
 

@@ -62,6 +62,7 @@ static int task_call(lua_State *L, const task_wish *w)
   jfl_request **run = jf_push_run(L, at);
   jfl_status e;
   r->behind = w->path != NULL;
+  jf_reserve_call(L);
   do e = task_submit(L, w, run);
   while (e == JFL_EFULL && !q->never_waits && task_await_room(L, r->plan));
   if (e == JFL_EFULL && q->never_waits) {
