@@ -6,7 +6,8 @@
 # make test-landing  those and all that must hold before a change lands
 # make test-deep  what takes long or needs other programs: all slices, or SLICES="arm64 kills"
 # make map       measure which tests reach what, and write spec/map, which OF reads, and
-#                spec/sanitized; it takes about as long as the tests
+#                spec/sanitized; it takes about as long as the tests. OF="src/text lua/jfl/data"
+#                measures what may reach these sources alone
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
 #                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares

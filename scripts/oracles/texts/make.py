@@ -386,6 +386,15 @@ SENTENCES = [
     "a_b x86_64 --c... $1€ (y) \u200b▁▁z\ufeff\x00\x85\x7f\u3000", ""]
 
 
+# Both ends of the ranges that normalizers know, and what lies beside them.
+RANGES = [(1, 8), (9, 13), (14, 31), (0x7f, 0x9f), (0xa0, 0xad), (0x300, 0x36f), (0x600, 0x605),
+          (0x1680, 0x1680), (0x2000, 0x200f), (0x2028, 0x202f), (0x205f, 0x2064), (0x2581, 0x2581),
+          (0x3000, 0x3000), (0x3400, 0x4dbf), (0x4e00, 0x9fff), (0xac00, 0xd7a3), (0xf900, 0xfaff),
+          (0xfe00, 0xfe0f), (0xfeff, 0xfeff), (0xfffd, 0xfffd), (0x20000, 0x2a6df),
+          (0x2a700, 0x2b73f), (0x2b740, 0x2b81f), (0x2b920, 0x2ceaf), (0x2f800, 0x2fa1f)]
+EDGES = [" ".join(map(chr, (a - 1, a, b, b + 1))) for a, b in RANGES]
+
+
 def words_of(tok, texts):
     """A tokenizer of the same steps whose words are the pieces of some texts."""
     made = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
@@ -409,7 +418,7 @@ def steps(normalizer=None, splitter=None, framer=None):
     tok.pre_tokenizer = splitter or pre_tokenizers.FixedLength(1)
     if framer:
         tok.post_processor = framer
-    return words_of(tok, SENTENCES[1:7])
+    return words_of(tok, SENTENCES[1:7] + ["|".join(EDGES)] if normalizer else SENTENCES[1:7])
 
 
 def normalizing():
@@ -613,7 +622,7 @@ def write_cases(path):
                               "added low  "]
     groups = [([like(name) for name in KINDS], texts), (decoding(), decoded_texts()),
               (merging(), small_texts()), (scoring(), small_texts())]
-    more = [(normalizing(), SENTENCES), (splitting(), SENTENCES), (matching(), SENTENCES[:6]),
+    more = [(normalizing(), SENTENCES + ["|".join(EDGES)]), (splitting(), SENTENCES), (matching(), SENTENCES[:6]),
             (framing(), SENTENCES[1:5]), (adding(), added), (lifting(), added)]
     with open(path, "w") as file:
         for tokenizers, given in groups + more:
