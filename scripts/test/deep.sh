@@ -72,7 +72,7 @@ random_list() {
   spec_files "random calls in luajit" "$stock" spec/bind/core_spec.lua
   spec_files "random calls on sim" "JFL_DEVICE=sim build/jfl" --exclude-tags=cpu \
     spec/bind/core_spec.lua
-  spec_files "limits passed 10000 times" "JFL_FUZZ=2500 build/jfl" spec/box/limits_spec.lua
+  spec_files "limits passed 2000 times" "JFL_FUZZ=500 build/jfl" spec/box/limits_spec.lua
   spec_files "random calls on an emulated GPU" "JFL_FUZZ=1 build/jfl" spec/dev/gpu_fused_spec.lua
 }
 
