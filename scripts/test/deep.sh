@@ -72,17 +72,22 @@ random_list() {
   spec_files "random calls in luajit" "$stock" spec/bind/core_spec.lua
   spec_files "random calls on sim" "JFL_DEVICE=sim build/jfl" --exclude-tags=cpu \
     spec/bind/core_spec.lua
-  spec_files "limits passed 10000 times" "JFL_FUZZ=2500 build/jfl" spec/box/limits_spec.lua
+  spec_files "limits passed 2000 times" "JFL_FUZZ=500 build/jfl" spec/box/limits_spec.lua
   spec_files "random calls on an emulated GPU" "JFL_FUZZ=1 build/jfl" spec/dev/gpu_fused_spec.lua
 }
 
-# Every spec under the sanitizers; some start ranks by an MPI, for which all products are needed.
+# Every spec under the sanitizers that the landing tier does not run so (spec/sanitized); some start
+# ranks by an MPI, for which all products are needed.
 slice_sanitized() {
   run "sanitized build" build SAN=address,undefined products
   with_sanitizers
-  pool all_sanitized_list
+  pool more_sanitized_list
 }
-all_sanitized_list() { spec_files "sanitized specs" $sanitized/jfl spec | grep -v -E "$hosts"; }
+more_sanitized_list() {
+  grep -v '^#' spec/sanitized >"$tmp/landing"
+  spec_files "sanitized specs" $sanitized/jfl spec | grep -v -E "$hosts" |
+    grep -v -F -f "$tmp/landing"
+}
 
 # GPUs: NVIDIA's compiler for all architectures, and examples on the emulated one.
 slice_architectures() {

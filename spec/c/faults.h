@@ -27,8 +27,9 @@
 
 #define FAULTS_HERE __attribute__((visibility("default")))
 
-/* What a faulty call does; an errno above 0: it fails. */
-enum { FAULTS_NONE = 0, FAULTS_KILL = -1, FAULTS_SHORT = -2 };
+/* What a faulty call does; an errno above 0: it fails. One that stops stops the process before the
+   call, which SIGCONT lets go on. */
+enum { FAULTS_NONE = 0, FAULTS_KILL = -1, FAULTS_SHORT = -2, FAULTS_STOP = -3 };
 enum { FAULTS_PIECE = 97, FAULTS_PART = 7, FAULTS_LOG = 8192 };
 
 /* One letter for each kind of call; `which` has those that count, all where it is empty:
@@ -82,6 +83,10 @@ static inline int faults_step(char letter)
   if (faults->what == FAULTS_KILL) {
     kill(getpid(), SIGKILL);
     for (;;) pause();
+  }
+  if (faults->what == FAULTS_STOP) {
+    kill(getpid(), SIGSTOP);
+    return 0;
   }
   if (faults->what > 0) errno = faults->what;
   return faults->what;

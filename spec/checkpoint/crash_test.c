@@ -385,6 +385,63 @@ static void saves_at_once_do_not_mix(void)
   CHECK(load_value(path) > 0 && !leftovers(path));
 }
 
+/* A checkpoint in shards of the value; as such a save it takes no other's place. */
+static jfl_status save_shards(int value, const char *path, int overwrite)
+{
+  (void)overwrite;
+  jfl_session *s = full_session(value);
+  const jfl_status r = jfl_checkpoint_save_shards(s, path, 64, NULL, 0);
+  jfl_session_free(s);
+  return r;
+}
+
+typedef jfl_status saver(int value, const char *path, int overwrite);
+
+/* A process saves 1 and stops before its n-th call; 2 is saved meanwhile, and then it goes on.
+   Gives whether it stopped. Either is refused, or both are made, one over the other. */
+static int saves_meanwhile(saver *save, const char *path, int overwrite, int n)
+{
+  int status;
+  const pid_t pid = fork();
+  if (!pid) {
+    faults_begin(scratch, "", n, 1, FAULTS_STOP);
+    const jfl_status r = save(1, path, overwrite);
+    if (r && r != JFL_ESTATE) fprintf(stderr, "%s\n", jfl_errmsg());
+    _exit(r);
+  }
+  if (pid < 0 || waitpid(pid, &status, WUNTRACED) != pid) abort();
+  const int stopped = WIFSTOPPED(status);
+  const jfl_status second = stopped ? save(2, path, overwrite) : JFL_ESTATE;
+  CHECK_MSG(!second || second == JFL_ESTATE, "step %d: %s", n, jfl_errmsg());
+  if (stopped && (kill(pid, SIGCONT) || waitpid(pid, &status, 0) != pid)) abort();
+  const jfl_status first = WIFEXITED(status) ? WEXITSTATUS(status) : JFL_EIO;
+  CHECK_MSG(!first || (first == JFL_ESTATE && !second), "step %d: %d %d", n, first, second);
+  CHECK_MSG(overwrite || !first + !second == 1, "step %d: %d %d", n, first, second);
+  const double v = load_value(path);
+  CHECK_MSG(((v == 1 && !first) || (v == 2 && !second)) && !leftovers(path),
+            "step %d: %d %d: %g: %s", n, first, second, v, jfl_errmsg());
+  return stopped;
+}
+
+static void a_save_meanwhile_at_any_call(void)
+{
+  static const struct { saver *save; int overwrite, there, left; } cases[] = {
+    { save_value, 1, 0, 0 }, { save_value, 1, 1, 0 }, { save_value, 1, 0, 1 },
+    { save_value, 0, 0, 0 }, { save_value, 0, 0, 1 },
+    { save_shards, 0, 0, 0 }, { save_shards, 0, 0, 1 },
+  };
+  const char *path = in_scratch("meanwhile"), *beside = in_scratch("meanwhile.saving");
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    int n = 0;
+    do {
+      scratch_clear(path);
+      if (cases[c].there && save_value(3, path, 0)) abort();
+      if (cases[c].left && mkdir(beside, 0700)) abort();
+    } while (saves_meanwhile(cases[c].save, path, cases[c].overwrite, ++n));
+    CHECK_MSG(n > 10, "case %d: %d", (int)c, n);
+  }
+}
+
 /* Of outputs to one file the last one stays, and it is whole. */
 static void outputs_at_once_do_not_mix(void)
 {
@@ -490,6 +547,7 @@ int main(void)
   RUN(a_crash_of_a_first_save_leaves_none_or_the_new);
   RUN(a_crash_leaves_the_old_or_the_new_file);
   RUN(saves_at_once_do_not_mix);
+  RUN(a_save_meanwhile_at_any_call);
   RUN(outputs_at_once_do_not_mix);
   RUN(saving_without_memory_fails_cleanly);
   RUN(loading_without_memory_changes_nothing);

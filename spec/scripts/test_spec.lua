@@ -30,6 +30,13 @@ describe("the tiers of tests", function()
     assert.is_true(n > 200)
   end)
 
+  it("name no spec file that is gone", function()
+    local named = "grep -rhoE 'spec/[a-z0-9_/]+_spec\\.lua' scripts spec/sanitized | sort -u"
+    for file in run(named):gmatch "[^\n]+" do
+      assert.equal(0, select(2, run("test -f " .. file)), file)
+    end
+  end)
+
   it("have nothing in the quick one that needs other programs", function()
     for file in pairs(listed "quick") do assert.falsy(file:find "^spec/hosts/", file) end
   end)

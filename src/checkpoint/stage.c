@@ -84,15 +84,22 @@ static jfl_status stage_busy(const char *target)
   return jf_fail(JFL_ESTATE, "checkpoint %s: another save to it is in progress", target);
 }
 
+/* Whether the directory that is staged, if there is one, still has that name. */
+static int stage_is_beside(const jf_stage *st)
+{
+  return st->parent < 0 || jf_folder_same(st->model.dir, st->parent, st->staged, JF_NO_LINK);
+}
+
 /* Removes the staged file that a crashed save left, which is not locked. Nothing else is touched:
-   what is planted there leads elsewhere or belongs to somebody else. */
+   what is planted there leads elsewhere or belongs to somebody else, and in a directory that has
+   its name by now the file is that of a save that has ended. */
 static jfl_status stage_clear_file(const jf_stage *st, int fd)
 {
   jf_info info;
   if (jf_info_of(fd, &info)) return jf_file_fail(st->file, "look up");
   if (!jf_file_ours(&info)) return stage_in_the_way(st, "a file");
   if (jf_lock(fd) && errno == EWOULDBLOCK) return stage_busy(st->target);
-  if (!jf_file_same(fd, st->model.dir, st->model.from)) return JFL_OK;
+  if (!jf_file_same(fd, st->model.dir, st->model.from) || !stage_is_beside(st)) return JFL_OK;
   return jf_file_remove(st->model.dir, st->model.from) ? jf_file_fail(st->file, "remove") : JFL_OK;
 }
 
@@ -116,12 +123,15 @@ static jfl_status stage_clear(const jf_stage *st)
 
 /* ---- where it is staged ---- */
 
-/* Opens the directory that is staged, which mkdir found to exist if `old`. */
-static jfl_status stage_enter(jf_stage *st, int old)
+/* Opens the directory that is staged, which mkdir found to exist if `old`; *held is 0 if another
+   save has removed it, or given it its name. */
+static jfl_status stage_enter(jf_stage *st, int old, int *held)
 {
   jf_info info;
   int empty = 1;
   st->model.dir = jf_folder_open(st->parent, st->staged, JF_NO_LINK);
+  *held = st->model.dir >= 0 || errno != ENOENT;
+  if (!*held) return JFL_OK;
   if (st->model.dir < 0)
     return errno == ENOTDIR || errno == ELOOP ? stage_in_the_way(st, "a directory")
                                               : jf_file_fail(st->file, "open");
@@ -149,7 +159,7 @@ static jfl_status stage_beside(jf_stage *st, int *held)
   int old = jf_folder_make(st->parent, st->staged, 0) != 0;
   if (old && errno != EEXIST) return jf_file_fail(st->target, "make the directory");
   strcpy(st->model.from, JF_MODEL_FILE);
-  jfl_status r = stage_enter(st, old);
+  jfl_status r = stage_enter(st, old, held);
   if (r != JFL_OK && !old) jf_folder_remove(st->parent, st->staged);
   return r;
 }
@@ -181,7 +191,7 @@ static jfl_status stage_still(const jf_stage *st, int overwrite, int *held)
   int empty = 1;
   if (st->parent >= 0) {
     *held = jf_info_at(st->parent, st->name, JF_NO_LINK, &info) && errno == ENOENT &&
-            jf_folder_same(st->model.dir, st->parent, st->staged, JF_NO_LINK);
+            stage_is_beside(st);
     return JFL_OK;
   }
   *held = jf_folder_same(st->model.dir, JF_HERE, st->target, JF_WRITE);
@@ -190,7 +200,21 @@ static jfl_status stage_still(const jf_stage *st, int overwrite, int *held)
   return empty ? JFL_OK : stage_refuse(st->target);
 }
 
-/* Makes and locks the staged file. On a file system without locks it is used without one. */
+/* Refuses where a save in shards has named its index, which it keeps locked, and is about to name
+   the directory too. */
+static jfl_status stage_check_index(const jf_stage *st)
+{
+  jf_info info;
+  if (st->parent < 0 || jf_info_at(st->model.dir, INDEX_FILE, JF_NO_LINK, &info)) return JFL_OK;
+  const int fd = stage_open_to_lock(st->model.dir, INDEX_FILE);
+  if (fd < 0) return errno == ENOENT ? JFL_OK : jf_file_fail(st->file, "look beside");
+  const int busy = jf_lock(fd) && errno == EWOULDBLOCK;
+  jf_close(fd);
+  return busy ? stage_busy(st->target) : JFL_OK;
+}
+
+/* Makes and locks the staged file. On a file system without locks it is used without one. Whoever
+   else has locked it takes it for one that was left, and removes it. */
 static jfl_status stage_make(jf_stage *st, int *held)
 {
   *held = 0;
@@ -200,6 +224,9 @@ static jfl_status stage_make(jf_stage *st, int *held)
   }
   *held = (!jf_lock(st->model.fd) || errno != EWOULDBLOCK) &&
           jf_file_same(st->model.fd, st->model.dir, st->model.from);
+  if (*held) return stage_check_index(st);
+  jf_close(st->model.fd);
+  st->model.fd = -1;
   return JFL_OK;
 }
 
@@ -226,10 +253,9 @@ static int stage_sweep(const jf_stage *st)
   return 0;
 }
 
-/* Removes what is staged, while it is still locked. */
+/* Removes what is staged but shards, while it is still locked. */
 static void stage_drop(jf_stage *st)
 {
-  if (st->parent >= 0 && st->model.fd >= 0) stage_sweep(st);
   if (st->model.fd >= 0) jf_replacement_discard(&st->model);
   if (st->parent >= 0 && st->model.dir >= 0) jf_folder_remove(st->parent, st->staged);
   stage_close_all(st);
@@ -265,8 +291,7 @@ jfl_status jf_stage_open(const char *path, int overwrite, uint64_t shard_bytes, 
 static jfl_status stage_rename(jf_stage *st)
 {
   errno = ESTALE;
-  if (!jf_folder_same(st->model.dir, st->parent, st->staged, JF_NO_LINK))
-    return jf_file_fail(st->target, JF_LOST);
+  if (!stage_is_beside(st)) return jf_file_fail(st->target, JF_LOST);
   if (jf_folder_rename(st->parent, st->staged, st->name, &st->model.fd))
     return errno == ENOTEMPTY || errno == EEXIST ? stage_refuse(st->target)
                                                  : jf_file_fail(st->target, "rename to it");
@@ -287,8 +312,12 @@ static jfl_status stage_commit(jf_stage *st)
 jfl_status jf_stage_close(jf_stage *st, jfl_status s)
 {
   if (s == JFL_OK) s = stage_commit(st);
-  if (s == JFL_OK || st->moved) stage_close_all(st);
-  else stage_drop(st);
+  if (s == JFL_OK || st->moved) {
+    stage_close_all(st);
+  } else {
+    if (st->parent >= 0 && st->model.fd >= 0) stage_sweep(st);
+    stage_drop(st);
+  }
   return s;
 }
 
