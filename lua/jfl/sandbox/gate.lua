@@ -35,7 +35,8 @@ end
 
 local function kind_of(object)
   local meta = type(object) == "table" and getmetatable(object)
-  return core.type(object) or meta and meta.help == "model" and "model" or type(object)
+  return core.type(object) or meta and (meta.box or meta.help == "model" and "model")
+    or type(object)
 end
 
 local function one(kind) return (kind == "array" and "an " or "a ") .. kind end
