@@ -49,8 +49,8 @@ void *jf_new(size_t n);
 void *jf_new_raw(size_t n);
 void jf_free(void *p);
 
-/* What a state with limits may have: so much memory, and with a reach (system.h) so many files. Any
-   thread may count. */
+/* What a state with limits may have: so much memory, with a reach (system.h) so many files, and
+   with an end so much time. Any thread may count. */
 typedef struct jf_budget jf_budget;
 struct jf_reach;
 jf_budget *jf_budget_new(uint64_t most);       /* 0: any number of bytes; NULL without memory */
@@ -63,12 +63,24 @@ uint64_t jf_budget_used(const jf_budget *b);
 uint64_t jf_budget_most(const jf_budget *b);
 /* Before a thread is charged: keeps the reach that such threads have. */
 void jf_budget_confine(jf_budget *b, struct jf_reach *reach);
+/* Before a thread is charged: how many seconds are left, asked on any such thread; INFINITY: no
+   end. It is asked no more once the threads are done. */
+void jf_budget_limit(jf_budget *b, double (*left)(void *ctx), void *ctx);
+double jf_budget_left(const jf_budget *b);     /* seconds */
 /* From here on this thread works for b: blocks that it gets count there, and it opens files within
    its reach. NULL: it works for nobody with limits. Gives the one before. */
 jf_budget *jf_memory_charge(jf_budget *b);
 jf_budget *jf_memory_budget(void);             /* that of this thread, or NULL */
 /* Keeps b for another thread; jf_budget_drop gives it back. */
 jf_budget *jf_budget_keep(jf_budget *b);
+
+/* ---- time (time.c) ---- */
+
+/* Called by loops whose length a script or a file chooses, and before work that takes long: fails
+   with JFL_ELIMIT where this thread has no time left, or surely too little for so many steps, of
+   which a processor does at most JF_STEPS_A_SECOND. */
+#define JF_STEPS_A_SECOND 4e11
+jfl_status jf_time_for(double steps);
 
 /* An arena: everything a graph and its plan own dies with it. */
 typedef struct jf_arena {
@@ -132,8 +144,10 @@ jfl_status jf_shape_check(const jfl_shape *s, const char *what);
 
 /* ---- text (text.c) ---- */
 
-/* Growable text; once memory is out it stays empty and failed. */
-typedef struct jf_text { char *s; size_t n, cap; int failed; } jf_text;
+/* Growable text; once memory is out, or where it would have more than `most` bytes (0: any number),
+   it stays empty and failed, which is then JF_TOO_LONG. */
+typedef struct jf_text { char *s; size_t n, cap; int failed; size_t most; } jf_text;
+enum { JF_TOO_LONG = 2 };
 void jf_text_add(jf_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void jf_text_put(jf_text *t, const char *s, size_t n);
 /* Hands the text to *out (freed with jfl_text_free), or fails with JFL_ENOMEM. */
@@ -191,10 +205,17 @@ int jf_library_find(void *so, const char *name, void *fn);
 /* Calls fn(ctx, i) for i in 0..n-1 on the caller and up to threads - 1 helpers. fn must not fail; a
    loop within fn runs on its caller alone. */
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
-/* The same for loops that need memory for each thread: `worker` is below `threads`, and no two
-   calls with the same worker run at the same time. */
+/* The same for kernels: once the caller has no time left, further calls are left out. What the
+   kernel computes is worth nothing then, so nothing but such results may depend on a call. */
+void jf_parallel_parts(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
+/* That for loops that need memory for each thread: `worker` is below `threads`, and no two calls
+   with the same worker run at the same time. */
 typedef void (*jf_worker_fn)(void *ctx, int i, int worker);
 void jf_parallel_workers(int threads, int n, jf_worker_fn fn, void *ctx);
+/* Asked by a kernel's loop: whether what is left of it is to be left out. */
+int jf_loop_ends(void);
+/* JFL_ELIMIT where a loop of this thread has left something out since it was asked last. */
+jfl_status jf_loops_whole(void);
 /* Sets how the calling thread's later loops run: on at most so many threads (0: as many as they ask
    for), and whether with helpers of the lowest priority. */
 void jf_loops_set(int most, int low);

@@ -48,6 +48,8 @@ typedef struct crew {
   int low;                         /* its helpers run at the lowest priority */
   jf_worker_fn fn;
   void *ctx;
+  const jf_budget *budget;         /* whose time ends the loop, or NULL */
+  atomic_int ended;                /* elements were left out */
   int n_worker;
   share share[MOST_LANES];
   helper helper[MOST_LANES - 1];
@@ -57,6 +59,7 @@ static crew crews[CREWS];
 static pthread_once_t crew_once = PTHREAD_ONCE_INIT;
 static _Thread_local int inside;           /* runs an element */
 static _Thread_local int most_threads, low;    /* as jf_loops_set says */
+static _Thread_local int ended;            /* elements were left out */
 
 static void crew_pause(void)
 {
@@ -72,8 +75,10 @@ static void crew_pause(void)
 static void crew_take(crew *c, share *s, int worker)
 {
   if (atomic_load_explicit(&s->next, memory_order_relaxed) >= s->end) return;
-  for (int i; (i = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->end;)
-    c->fn(c->ctx, i, worker);
+  for (int i; (i = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->end;) {
+    if (!c->budget || jf_budget_left(c->budget) > 0) c->fn(c->ctx, i, worker);
+    else atomic_store_explicit(&c->ended, 1, memory_order_relaxed);
+  }
 }
 
 static void crew_work(crew *c, int worker)
@@ -310,21 +315,43 @@ void jf_loops_get(int *most, int *want_low)
   *want_low = low;
 }
 
-void jf_parallel_workers(int threads, int n, jf_worker_fn fn, void *ctx)
+/* budget: whose time ends the loop; NULL: nothing does. */
+static void crew_loop(int threads, int n, jf_worker_fn fn, void *ctx, const jf_budget *budget)
 {
   if (threads > n) threads = n;
   if (threads > MOST_LANES) threads = MOST_LANES;
   if (most_threads && threads > most_threads) threads = most_threads;
   crew *c = threads > 1 && !inside ? crew_get() : NULL;
   if (!c) {
-    for (int i = 0; i < n; i++) fn(ctx, i, 0);
+    for (int i = 0; i < n && !(budget && jf_loop_ends()); i++) fn(ctx, i, 0);
     return;
   }
   c->fn = fn;
   c->ctx = ctx;
+  c->budget = budget;
+  atomic_store(&c->ended, 0);
   crew_prepare(c, threads);
   crew_run(c, n);
+  ended |= atomic_load(&c->ended);
   atomic_store(&c->taken, 0);
+}
+
+int jf_loop_ends(void)
+{
+  if (jf_budget_left(jf_memory_budget()) > 0) return 0;
+  return ended = 1;
+}
+
+jfl_status jf_loops_whole(void)
+{
+  if (!ended) return JFL_OK;
+  ended = 0;
+  return jf_fail(JFL_ELIMIT, "the script's time is over");
+}
+
+void jf_parallel_workers(int threads, int n, jf_worker_fn fn, void *ctx)
+{
+  crew_loop(threads, n, fn, ctx, jf_memory_budget());
 }
 
 typedef struct plain_loop { void (*fn)(void *ctx, int i); void *ctx; } plain_loop;
@@ -337,6 +364,11 @@ static void crew_plain(void *ctx, int i, int worker)
 }
 
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
+{
+  crew_loop(threads, n, crew_plain, &(plain_loop){ fn, ctx }, NULL);
+}
+
+void jf_parallel_parts(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
 {
   jf_parallel_workers(threads, n, crew_plain, &(plain_loop){ fn, ctx });
 }

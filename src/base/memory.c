@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "system/system.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -17,8 +18,15 @@ int jf_memory_is_given(void) { return host.alloc != NULL; }
 
 /* ---- budgets ---- */
 
-/* keepers: whoever made it, threads, and each block. reach: NULL, or that of its threads. */
-struct jf_budget { uint64_t most; _Atomic uint64_t used, keepers; jf_reach *reach; };
+/* keepers: whoever made it, threads, and each block. reach: NULL, or that of its threads; left:
+   likewise. */
+struct jf_budget {
+  uint64_t most;
+  _Atomic uint64_t used, keepers;
+  jf_reach *reach;
+  double (*left)(void *ctx);
+  void *ctx;
+};
 
 static _Thread_local jf_budget *charged;
 
@@ -26,8 +34,7 @@ jf_budget *jf_budget_new(uint64_t most)
 {
   jf_budget *b = malloc(sizeof *b);
   if (!b) return NULL;
-  b->most = most;
-  b->reach = NULL;
+  *b = (jf_budget){ .most = most };
   atomic_init(&b->used, 0);
   atomic_init(&b->keepers, 1);
   return b;
@@ -64,6 +71,17 @@ uint64_t jf_budget_used(const jf_budget *b) { return b ? atomic_load(&b->used) :
 uint64_t jf_budget_most(const jf_budget *b) { return b ? b->most : 0; }
 
 void jf_budget_confine(jf_budget *b, jf_reach *reach) { b->reach = jf_reach_keep(reach); }
+
+void jf_budget_limit(jf_budget *b, double (*left)(void *ctx), void *ctx)
+{
+  b->left = left;
+  b->ctx = ctx;
+}
+
+double jf_budget_left(const jf_budget *b)
+{
+  return b && b->left ? b->left(b->ctx) : INFINITY;
+}
 
 jf_budget *jf_memory_charge(jf_budget *b)
 {

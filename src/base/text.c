@@ -11,10 +11,11 @@ static int text_reserve(jf_text *t, size_t n)
   if (t->failed) return 0;
   if (t->n + n + 1 <= t->cap) return 1;
   size_t cap = 2 * (t->n + n + 1);
-  char *s = jf_new_raw(cap);
+  const int is_long = t->most && t->n + n > t->most;
+  char *s = is_long ? NULL : jf_new_raw(cap);
   if (s && t->n) memcpy(s, t->s, t->n);
   jf_free(t->s);
-  *t = s ? (jf_text){ s, t->n, cap, 0 } : (jf_text){ .failed = 1 };
+  *t = (jf_text){ s, s ? t->n : 0, s ? cap : 0, is_long ? JF_TOO_LONG : !s, t->most };
   return s != NULL;
 }
 

@@ -43,6 +43,9 @@ void jf_meter_begin(jf_meter *m);
 void jf_meter_end(jf_meter *m);
 /* Whether a limit is passed; on any thread. */
 int jf_meter_is_due(void *meter);
+/* The seconds that are left, at most 0 once a limit is passed; INFINITY: any number. On any
+   thread. */
+double jf_meter_left(const jf_meter *m);
 /* The same, which the entry then ends with. */
 int jf_meter_check(jf_meter *m);
 /* Raises the error of a limit that is passed; in L, which may be a state of the host. */

@@ -40,13 +40,14 @@ jf_meter *jf_meter_of(lua_State *L)
   return meter;
 }
 
-int jf_meter_is_due(void *meter)
+double jf_meter_left(const jf_meter *m)
 {
-  const jf_meter *m = meter;
-  if (!__atomic_load_n(&m->entered, __ATOMIC_RELAXED)) return 0;
-  return __atomic_load_n(&m->over, __ATOMIC_RELAXED) ||
-         (m->deadline < INFINITY && jf_now() > m->deadline);
+  if (!__atomic_load_n(&m->entered, __ATOMIC_RELAXED)) return INFINITY;
+  if (__atomic_load_n(&m->over, __ATOMIC_RELAXED)) return 0;
+  return m->deadline < INFINITY ? m->deadline - jf_now() : INFINITY;
 }
+
+int jf_meter_is_due(void *meter) { return jf_meter_left(meter) <= 0; }
 
 const char *jf_meter_says(const jf_meter *m, char *out, size_t size)
 {

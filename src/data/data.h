@@ -124,7 +124,7 @@ void jf_mel_free(jf_mel *m);
 /* How many windows so many samples have. */
 int64_t jf_mel_windows(const jfl_mel_spec *s, int64_t length);
 /* (bands, windows) of n samples. */
-void jf_mel_make(jf_mel *m, const float *sound, int64_t n, float *out);
+jfl_status jf_mel_make(jf_mel *m, const float *sound, int64_t n, float *out);
 
 #ifdef __cplusplus
 }

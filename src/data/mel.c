@@ -215,10 +215,21 @@ static void mel_logarithms(const jfl_mel_spec *s, float *v, int64_t n)
   for (int64_t i = 0; i < n; i++) v[i] = (fmaxf(v[i], most - 8) + 4) / 4;
 }
 
-void jf_mel_make(jf_mel *m, const float *sound, int64_t n, float *out)
+/* The steps of a transform: each of its numbers is a sum of as many as each factor has, once for
+   each factor. A product of such a sum takes 1 ns at least. */
+static double mel_steps(const jf_mel *m)
+{
+  double products = 0;
+  for (const int *f = m->factor; *f > 1; f++) products += (double)*f * m->spec.n_fft;
+  return products * JF_STEPS_A_SECOND / 1e9;
+}
+
+jfl_status jf_mel_make(jf_mel *m, const float *sound, int64_t n, float *out)
 {
   const int64_t windows = jf_mel_windows(&m->spec, n);
+  JF_TRY(jf_time_for(mel_steps(m) * (double)windows));
   for (int64_t w = 0; w < windows; w++) {
+    JF_TRY(jf_time_for(0));
     mel_spectrum(m, sound, n, w * m->spec.hop);
     for (int i = 0; i < m->spec.bands; i++) {
       const mel_band *b = &m->band[i];
@@ -228,6 +239,7 @@ void jf_mel_make(jf_mel *m, const float *sound, int64_t n, float *out)
     }
   }
   mel_logarithms(&m->spec, out, m->spec.bands * windows);
+  return JFL_OK;
 }
 
 static jfl_status mel_new_array(const jfl_array *sound, const jfl_mel_spec *s, jfl_array **out)
@@ -251,7 +263,7 @@ jfl_status jfl_mel(const jfl_array *sound, const jfl_mel_spec *spec, jfl_array *
   JF_NEED_POINTER(out);
   JF_TRY(jf_mel_check(__func__, spec));
   JF_TRY(jf_need_told(__func__, mel_new_array(sound, spec, &a)));
-  const jfl_status r = jf_mel_new(spec, &m);
+  jfl_status r = jf_mel_new(spec, &m);
   if (r != JFL_OK) {
     jfl_array_unref(a);
     return r;
@@ -259,10 +271,11 @@ jfl_status jfl_mel(const jfl_array *sound, const jfl_mel_spec *spec, jfl_array *
   const jfl_shape *s = jfl_array_shape(sound);
   const int64_t n = s->d[s->n - 1], rows = s->n == 2 ? s->d[0] : 1;
   const int64_t size = jfl_array_size(a) / rows;
-  for (int64_t i = 0; i < rows; i++)
-    jf_mel_make(m, (const float *)jfl_array_data(sound) + i * n, n,
-                (float *)jfl_array_data(a) + i * size);
+  for (int64_t i = 0; i < rows && r == JFL_OK; i++)
+    r = jf_mel_make(m, (const float *)jfl_array_data(sound) + i * n, n,
+                    (float *)jfl_array_data(a) + i * size);
   jf_mel_free(m);
-  *out = a;
-  return JFL_OK;
+  if (r == JFL_OK) *out = a;
+  else jfl_array_unref(a);
+  return r;
 }

@@ -10,7 +10,8 @@
 
 /* CROSSINGS: how often the sinc is 0 on either side, at the lower of both rates. ROLL_OFF: the
    share of what that rate can hold which is kept. */
-enum { CROSSINGS = 16, MOST_TABLE = 1 << 20, LEAST_RATE = 100, MOST_RATE = 768000 };
+enum { CROSSINGS = 16, MOST_TABLE = 1 << 20, LEAST_RATE = 100, MOST_RATE = 768000,
+       LOOK = 1 << 14 };       /* samples between two looks at the time */
 static const double ROLL_OFF = 0.97, PI = 3.14159265358979323846;
 static const int64_t MOST_LENGTH = (int64_t)1 << 28;
 
@@ -96,7 +97,11 @@ static jfl_status resample(jf_decoder *d, const float *in, int64_t n, int from, 
 {
   resampling r;
   JF_TRY(resampling_begin(d, from, to, n, &r));
-  for (int64_t i = 0; i < count; i++) out[i] = resampled_at(&r, in, n, first + i);
+  const int64_t some = 1 + LOOK / r.taps;
+  for (int64_t i = 0; i < count; i++) {
+    if (i % some == 0) JF_TRY(jf_time_for(0));
+    out[i] = resampled_at(&r, in, n, first + i);
+  }
   return JFL_OK;
 }
 
@@ -174,8 +179,7 @@ static jfl_status sound_mel(jf_decoder *d, const jf_wave *w, const jfl_sound_spe
   float *samples = jf_room_for(&d->other, (size_t)s->length * sizeof *samples);
   if (!samples) return jf_fail(JFL_ENOMEM, "out of memory");
   JF_TRY(sound_channel(d, w, s, w->channels == 1 ? 0 : -1, seed, samples));
-  jf_mel_make(d->mel, samples, s->length, out);
-  return JFL_OK;
+  return jf_mel_make(d->mel, samples, s->length, out);
 }
 
 jfl_status jf_sound_read(jf_decoder *d, const void *data, size_t n, const jfl_sound_spec *s,

@@ -308,7 +308,8 @@ static double attention_weight(double score, double base)
   {                                                                               \
     attention_row r = attention_rows(k, JF_ATTENTION_MASK);                       \
     T *y = k->out[0].data, *lse = k->out[1].data;                                 \
-    for (int64_t i = 0, n = jf_numel(&k->out[1].shape); i < n; i++) {             \
+    const int64_t n = jf_numel(&k->out[1].shape);                                 \
+    for (int64_t i = 0; i < n && !jf_loop_ends(); i++) {                          \
       attention_seek(&r, i);                                                      \
       attention_row_##D(&r, y + r.y, lse + i);                                    \
     }                                                                             \
@@ -361,7 +362,7 @@ static double attention_weight(double score, double base)
     double *sum = k->scratch, *dk = sum + r.d.size;                               \
     for (int64_t g = 0; g < r.d.batch * r.d.groups; g++) {                        \
       memset(dk, 0, (size_t)(nk + nv) * sizeof *dk);                              \
-      for (int64_t i = g * n; i < (g + 1) * n; i++) {                             \
+      for (int64_t i = g * n; i < (g + 1) * n && !jf_loop_ends(); i++) {          \
         attention_seek(&r, i);                                                    \
         attention_back_##D(&r, sum, k->out[0].data);                              \
       }                                                                           \

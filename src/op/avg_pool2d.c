@@ -83,9 +83,11 @@ JFL_OP(avg_pool2d, .doc = "The mean of each window's cells that are inside input
        .path = "nn.avg_pool2d", .in = { "input" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = avg_pool2d_grad,
        .signatures = jf_pool_signatures, .layout = jf_pool_layout,
+       .flop = jf_pool_flop,
        .cpu = cpu)
 
 JFL_OP(avg_pool2d_grad, .doc = "Gradient of avg_pool2d.", .in = { "dy" }, .out = { "dx" },
        .attr = grad_attrs, .attr_size = sizeof(jf_pool2d), .infer = avg_pool2d_grad_infer,
        .signatures = jf_pool_signatures, .layout = jf_pool_layout,
+       .flop = jf_pool_grad_flop,
        .cpu = grad_cpu)

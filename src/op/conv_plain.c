@@ -220,7 +220,7 @@ static jfl_status stretches(const plain_conv *s, const grid *t,
                                         double *acc))
 {
   const int64_t *d = t->d;
-  for (int64_t r = 0; r < d[0] * d[1] * d[2] * d[3]; r++) {
+  for (int64_t r = 0; r < d[0] * d[1] * d[2] * d[3] && !jf_loop_ends(); r++) {
     const int64_t plane = r / (d[2] * d[3]);
     const conv_row to = { plane / d[1], plane % d[1], r / d[3] % d[2], r % d[3] };
     for (int64_t j = 0; j < d[4]; j += WIDTH) {
@@ -283,7 +283,7 @@ jfl_status jf_conv_filter_grad(const jf_kargs *k)
 {
   plain_conv s = conv_of(k, &k->in[0], &k->out[0], &k->in[1]);
   const int64_t *d = s.f.d;
-  for (int64_t r = 0; r < d[0] * d[1] * d[2] * d[3] * d[4]; r++) {
+  for (int64_t r = 0; r < d[0] * d[1] * d[2] * d[3] * d[4] && !jf_loop_ends(); r++) {
     const int64_t v = r % d[4], row = r / d[4] % d[3], depth = r / (d[4] * d[3]) % d[2];
     const int64_t plane = r / (d[4] * d[3] * d[2]);
     const conv_row f = { plane / d[1], plane % d[1], depth, row };

@@ -187,7 +187,8 @@ static int64_t matmul_in_panels(const dims *s, int64_t i, int64_t j)
   static jfl_status matmul_##D(const jf_kargs *k)                                 \
   {                                                                               \
     const dims s = dims_of(k);                                                    \
-    for (int64_t i = 0, rows = jf_numel(&k->out[0].shape) / s.n; i < rows; i++)   \
+    const int64_t rows = jf_numel(&k->out[0].shape) / s.n;                        \
+    for (int64_t i = 0; i < rows && !jf_loop_ends(); i++)                         \
       for (int64_t j = 0; j < s.n; j += WIDTH)                                    \
         stretch_##D((const T *)k->in[0].data + i / s.m * s.m * s.k + i % s.m * s.row, \
                     (const T *)k->in[1].data + i / s.m * s.k * s.n,               \

@@ -80,6 +80,15 @@ void jf_pool_signatures(jf_signatures *c)
   jf_signatures_but(c, 3u << ((const jf_pool2d *)c->node->attr)->axis);
 }
 
+static double pool_cells(const jf_kargs *k, const jf_tensor *pooled)
+{
+  const jf_pool2d *a = k->attr;
+  return (double)jf_numel(&pooled->shape) * (double)a->kernel[0] * (double)a->kernel[1];
+}
+
+double jf_pool_flop(const jf_kargs *k) { return pool_cells(k, &k->out[0]); }
+double jf_pool_grad_flop(const jf_kargs *k) { return pool_cells(k, &k->in[k->n_in - 1]); }
+
 int jf_pool_layout(jf_layout *c)
 {
   jf_pool2d *a = c->attr;
@@ -109,7 +118,8 @@ void jf_pool_each(const jf_kargs *k, const jfl_shape *full, const jfl_shape *poo
   const int64_t *size = full->d + a->axis, *out = pooled->d + a->axis;
   int64_t inner = 1;
   for (int i = a->axis + 2; i < full->n; i++) inner *= full->d[i];
-  for (int64_t r = 0; r < jf_numel(pooled); r++) {
+  const int64_t n = jf_numel(pooled);
+  for (int64_t r = 0; r < n && !jf_loop_ends(); r++) {
     const int64_t cell = r / inner, plane = cell / (out[0] * out[1]);
     jf_pooling w = {
       r, plane * size[0] * size[1] * inner + r % inner, size[1], inner,

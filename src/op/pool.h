@@ -23,6 +23,9 @@ void jf_pool_result(jf_infer *c, const int64_t size[2]);
 jfl_status jf_pool_infer(jf_infer *c);
 /* Images and channels may be split, of the records, gradients included. */
 void jf_pool_signatures(jf_signatures *c);
+/* The cells of all windows; of the records, and of the gradients. */
+double jf_pool_flop(const jf_kargs *k);
+double jf_pool_grad_flop(const jf_kargs *k);
 /* The layout rule of the records, gradients included. */
 struct jf_layout;
 int jf_pool_layout(struct jf_layout *c);

@@ -30,6 +30,7 @@ static jfl_status call_queue(call_away *c, jf_kernel run)
   for (int i = 0; i < c->k.n_in; i++)
     JF_TRY(d->kind->put(d, stream, c->k.in[i].data, c->host->in[i].data, call_bytes(&c->k.in[i])));
   JF_TRY(d->kind->launch ? d->kind->launch(d, stream, run, &c->k) : run(&c->k));
+  JF_TRY(jf_loops_whole());
   for (int i = 0; i < c->k.n_in; i++)
     if (jf_mutates(&node, i))
       JF_TRY(d->kind->get(d, stream, c->host->in[i].data, c->k.in[i].data,
@@ -107,11 +108,12 @@ jfl_status jf_ready_run(jfl_session *s, const jf_ready *r)
   jf_site *site = jf_session_own_site(s);
   if (!site->device->kind->host) return call_run_away(site, r);
   jf_kargs here = r->k;
+  JF_TRY(jf_time_for(jf_work(here.op, &here) / r->threads));
   here.scratch = jf_new_raw(r->choice.scratch);
   if (!here.scratch) return jf_fail(JFL_ENOMEM, "out of memory");
-  const jfl_status st = r->choice.run(&here);
+  const jfl_status st = r->choice.run(&here), whole = jf_loops_whole();
   jf_free(here.scratch);
-  return st;
+  return st ? st : whole;
 }
 
 /* ---- what serves a call ---- */

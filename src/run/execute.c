@@ -129,6 +129,8 @@ static jfl_status execute_call_run(void *ctx)
   const execute_call *c = ctx;
   jf_execution *e = c->e;
   jf_agreement a = { 0 };
+  if (!e->plan->is_async && e->plan->staging.place < 0)          /* the CPU does it */
+    JF_TRY(jf_time_for(e->plan->work / e->session->settings.threads));
   JF_TRY(execute_note(e, c->number, c->asks));
   if (!e->own_site && jf_staging_repeats(e->plan)) return execute_whole(e, c);
   e->agreement = e->plan->is_shared ? &a : NULL;

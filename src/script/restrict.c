@@ -86,6 +86,13 @@ static void limit_threads(lua_State *L, int threads)
   lua_pop(L, 1);
 }
 
+/* The seconds that work for it may still take; on any thread. */
+static double script_left_of(void *script)
+{
+  const jfl_script *s = script;
+  return s->closing ? 0 : jf_meter_left(&s->meter);
+}
+
 /* Whether runs of its jobs are to end; on any thread. */
 static int script_is_due(void *script)
 {
@@ -114,6 +121,7 @@ jfl_status jf_script_confine(jfl_script *s)
   if (!o->restricted) return JFL_OK;
   if (!(s->reach = jf_reach_new())) return jf_fail(JFL_ENOMEM, "out of memory for a script");
   jf_budget_confine(s->meter.budget, s->reach);
+  jf_budget_limit(s->meter.budget, script_left_of, s);
   if (o->read_folder && jf_reach_open(s->reach, o->read_folder, JF_READ)) flaw = o->read_folder;
   else if (o->write_folder && jf_reach_open(s->reach, o->write_folder, JF_WRITE))
     flaw = o->write_folder;
@@ -133,6 +141,7 @@ void jf_script_close(jfl_script *s)
 
 void jf_script_free_box(jfl_script *s)
 {
+  if (s->meter.budget) jf_budget_limit(s->meter.budget, NULL, NULL);
   jf_free(s->box);
   s->box = NULL;
   jf_reach_close(s->reach);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SHOWN = 60 };
+enum { SHOWN = 60, LOOK = 64 };  /* LOOK: beginnings of tokens between two looks at the time */
 
 static jfl_status added_memory(void) { return jf_fail(JFL_ENOMEM, "out of memory"); }
 
@@ -98,14 +98,15 @@ static int added_in_word(const char *s, size_t n, size_t from, size_t to)
 }
 
 /* Cuts one piece; `line` is where its text begins. */
-static void added_cut_piece(const jf_added_list *a, const jf_trie *t, jf_flow *f, jf_piece p,
-                            int skips)
+static jfl_status added_cut_piece(const jf_added_list *a, const jf_trie *t, jf_flow *f, jf_piece p,
+                                  int skips)
 {
   const char *s = f->line.s + p.from;
   const size_t n = p.to - p.from;
-  size_t done = 0, size;
+  size_t done = 0, size, begun = 0;
   for (size_t at = 0; at < n;) {
     int32_t k = 0;
+    if (t->begin[(unsigned char)s[at]] >= 0 && ++begun % LOOK == 0) JF_TRY(jf_time_for(0));
     const size_t longest = t->begin[(unsigned char)s[at]] < 0
                            ? 0 : added_longest(t, s + at, n - at, &k);
     if (!longest) {
@@ -127,6 +128,7 @@ static void added_cut_piece(const jf_added_list *a, const jf_trie *t, jf_flow *f
     done = to;
   }
   if (done < n) jf_flow_piece(f, p.from + done, p.to, JF_NO_ID);
+  return JFL_OK;
 }
 
 static jfl_status added_cut_by(const jf_added_list *a, const jf_trie *t, jf_flow *f, int skips)
@@ -134,7 +136,7 @@ static jfl_status added_cut_by(const jf_added_list *a, const jf_trie *t, jf_flow
   if (!t->node || t->n <= 1) return JFL_OK;
   for (int i = 0; i < f->n_piece; i++) {
     const jf_piece p = f->piece[i];
-    if (p.id == JF_NO_ID) added_cut_piece(a, t, f, p, skips);
+    if (p.id == JF_NO_ID) JF_TRY(added_cut_piece(a, t, f, p, skips));
     else jf_flow_piece(f, p.from, p.to, p.id);
   }
   jf_flow_pieces_done(f);

@@ -64,7 +64,7 @@ jfl_status jf_edit_charsmap(const jf_text_rule *r, jf_edit *e)
       charsmap_put(e, &w, n);
       continue;
     }
-    while (n) {
+    while (n && !e->flow->failed) {
       jf_char_at(e->s + e->at, &size);
       if (charsmap_find(r, e->s + e->at, size, &w)) charsmap_put(e, &w, size);
       else jf_edit_copy(e, size);

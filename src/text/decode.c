@@ -312,11 +312,25 @@ static jfl_status decode_rule(const jf_text_rule *r, decoding *d)
   return JFL_OK;
 }
 
+/* How many bytes the rules may make of tokens. */
+static size_t decode_most(const jf_word *tokens, int n)
+{
+  size_t all = 0;
+  for (int i = 0; i < n; i++) all += tokens[i].n + 1;
+  return jf_text_most(all);
+}
+
 jfl_status jf_decode(const jf_rules *rules, int has, jf_word *tokens, int n, jf_text *out)
 {
   decoding d = { .token = tokens, .n = n, .end = jf_new_raw(((size_t)n + 1) * sizeof(size_t)) };
   jfl_status s = d.end ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory");
-  for (int i = 0; !s && i < rules->n; i++) s = decode_rule(&rules->v[i], &d);
+  d.text.most = d.next.most = decode_most(tokens, n);
+  for (int i = 0; !s && i < rules->n; i++) {
+    s = jf_time_for(0);
+    if (!s) s = decode_rule(&rules->v[i], &d);
+    if (!s && d.text.failed == JF_TOO_LONG)
+      s = jf_fail(JFL_EDATA, "decoder: its rules must not make a text more than 64 times as long");
+  }
   for (int i = 0; !s && i < d.n; i++) {
     if (i && !has) jf_text_put(out, " ", 1);
     jf_text_put(out, d.token[i].s, d.token[i].n);

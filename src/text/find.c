@@ -3,7 +3,8 @@
    of them than the text has characters is given up. */
 #include "text/pattern.h"
 
-enum { STEPS_PER_BYTE = 200, STEPS_MORE = 1 << 20 };
+enum { STEPS_PER_BYTE = 200, STEPS_MORE = 1 << 20,
+       LOOK = 1 << 16 };       /* steps between two looks at the time */
 
 /* Where another way goes on: at `code`, from at, or after MANY also from characters before it, down
    to least. */
@@ -163,6 +164,10 @@ int jf_finder_next(jf_finder *f, size_t *from, size_t *to, jfl_status *r)
 {
   size_t size = 1;
   for (; f->at <= f->n; f->at += size) {
+    if (f->steps - f->looked > LOOK) {
+      f->looked = f->steps;
+      if ((*r = jf_time_for(0))) return 0;
+    }
     const find_end e = find_at(f, f->at, to);
     if (e == WRONG) return *r = find_wrong(f), 0;
     size = 1;

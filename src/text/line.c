@@ -65,6 +65,7 @@ jfl_status jf_flow_begin(jf_flow *f, const char *s, size_t n, int spans)
   f->line.n = f->next.n = 0;
   f->n_piece = f->n_more = f->n_token = f->failed = 0;
   f->spans = spans;
+  f->most = jf_text_most(n);
   f->given = s;
   f->n_given = n;
   if (!spans) {
@@ -98,6 +99,9 @@ void jf_flow_free(jf_flow *f)
 
 jfl_status jf_flow_status(const jf_flow *f)
 {
+  if (f->failed == JF_TOO_LONG)
+    return jf_fail(JFL_EDATA, "its rules must not make a text of %zu bytes more than 64 times as "
+                   "long", f->n_given);
   return f->failed ? jf_fail(JFL_ENOMEM, "out of memory") : JFL_OK;
 }
 
@@ -177,6 +181,16 @@ static jf_span edit_beside(const jf_edit *e)
   return e->n ? (jf_span){ e->span[0].from, e->span[0].from } : (jf_span){ 0, 0 };
 }
 
+/* Room for n bytes more of what the text becomes; 0: the edit is over. */
+static int edit_room(jf_edit *e, size_t n)
+{
+  jf_flow *f = e->flow;
+  if (!f->failed && f->next.n + n > f->most) f->failed = JF_TOO_LONG;
+  if (!f->failed && line_room(f, &f->next, n)) return 1;
+  e->at = e->n;                /* so that whoever goes through the piece ends */
+  return 0;
+}
+
 static void edit_pass(jf_edit *e)
 {
   size_t size;
@@ -188,7 +202,7 @@ static void edit_pass(jf_edit *e)
 void jf_edit_put(jf_edit *e, int32_t c, int change)
 {
   jf_text_line *to = &e->flow->next;
-  if (!line_room(e->flow, to, 4)) return;
+  if (!edit_room(e, 4)) return;
   const size_t n = jf_char_put(to->s + to->n, c);
   if (e->span) {
     const jf_span span = change > 0 || e->at == e->n ? edit_beside(e) : e->span[e->at];
@@ -201,7 +215,7 @@ void jf_edit_put(jf_edit *e, int32_t c, int change)
 void jf_edit_copy(jf_edit *e, size_t n)
 {
   jf_text_line *to = &e->flow->next;
-  if (!n || !line_room(e->flow, to, n)) return;
+  if (!n || !edit_room(e, n)) return;
   memcpy(to->s + to->n, e->s + e->at, n);
   if (e->span) memcpy(to->span + to->n, e->span + e->at, n * sizeof *to->span);
   to->n += n;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_AFFIX = 100 };
+enum { MOST_AFFIX = 100, LOOK = 64 };       /* LOOK: pieces between two looks at the time */
 
 typedef struct model_row {
   const char *type, *members;
@@ -132,6 +132,7 @@ void jf_model_free(jf_model *m)
 jfl_status jf_model_run(jf_model *m, jf_flow *f)
 {
   for (int i = 0; i < f->n_piece; i++) {
+    if (i % LOOK == 0) JF_TRY(jf_time_for(0));
     const jf_piece *p = &f->piece[i];
     if (p->id != JF_NO_ID) jf_flow_token(f, p->id, p->from, p->to);
     else if (m->kind == JF_MODEL_BPE) JF_TRY(jf_bpe_piece(m, f, p));

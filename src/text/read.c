@@ -6,7 +6,8 @@
 #define TOP " version truncation padding added_tokens normalizer pre_tokenizer post_processor " \
   "decoder model "
 
-enum { SHOWN = 60, MOST_ADDED = 1024 };
+enum { SHOWN = 60, MOST_ADDED = 1024,
+       MOST_PADDING = 1 << 20 };       /* tokens that a file may have a text filled up to */
 
 /* ---- added tokens ---- */
 
@@ -88,7 +89,7 @@ static jfl_status read_padding_strategy(jfl_tokenizer *t, const jf_tree_node *n)
   const jf_tree_node *strategy = jf_node_get(n, "strategy");
   if (strategy && strategy->kind == JF_OBJECT) {
     JF_TRY(jf_node_check(strategy, "padding", " Fixed "));
-    return jf_node_whole(strategy, "padding", "Fixed", INT32_MAX, &t->padding.fixed);
+    return jf_node_whole(strategy, "padding", "Fixed", MOST_PADDING, &t->padding.fixed);
   }
   jf_word w = { 0 };
   JF_TRY(jf_node_text(n, "padding", "strategy", &w));
@@ -108,7 +109,7 @@ static jfl_status read_padding(jfl_tokenizer *t, const jf_tree *tree)
                        "pad_token "));
   JF_TRY(read_padding_strategy(t, n));
   JF_TRY(jf_node_choice(n, where, "direction", directions, &t->padding.left));
-  JF_TRY(jf_node_whole(n, where, "pad_to_multiple_of", INT32_MAX, &t->padding.multiple));
+  JF_TRY(jf_node_whole(n, where, "pad_to_multiple_of", MOST_PADDING, &t->padding.multiple));
   JF_TRY(jf_node_whole(n, where, "pad_id", INT32_MAX, &id));
   JF_TRY(jf_node_whole(n, where, "pad_type_id", INT32_MAX, &type));
   t->padding.id = (int32_t)id;

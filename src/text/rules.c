@@ -20,7 +20,7 @@ struct rule_reader {
   int depth;
 };
 
-enum { MOST_DEPTH = 20, MOST_LENGTH = 1 << 30 };
+enum { MOST_DEPTH = 20, MOST_LENGTH = 1 << 30, MOST_SPECIAL = 1 << 16 };
 
 static jfl_status rules_add(rule_reader *r, const jf_text_rule *rule)
 {
@@ -366,8 +366,13 @@ static jfl_status rule_parts(rule_reader *r, const jf_tree_node *n, const char *
   JF_TRY(jf_node_need_kind(n, r->where, name, JF_LIST, &list));
   out->v = jf_keep_new(r->keep, (size_t)list->n * sizeof *out->v);
   if (!out->v) return jf_fail(JFL_ENOMEM, "out of memory");
-  for (const jf_tree_node *part = list->first; part; part = part->next)
-    JF_TRY(rule_part(r, n, part, &out->v[out->n++]));
+  int64_t special = 0;         /* a part may name a long list again and again */
+  for (const jf_tree_node *part = list->first; part; part = part->next) {
+    JF_TRY(rule_part(r, n, part, &out->v[out->n]));
+    special += out->v[out->n++].n;
+    if (special > MOST_SPECIAL)
+      return jf_fail(JFL_EDATA, "%s: %s must add at most %d tokens", r->where, name, MOST_SPECIAL);
+  }
   return JFL_OK;
 }
 

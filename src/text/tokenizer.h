@@ -62,13 +62,17 @@ typedef struct jf_flow {
   const char *given; size_t n_given;     /* the first text, while its tokens are made */
   int spans;                   /* whether they are kept */
   int failed;                  /* memory is out: what follows is left out */
+  size_t most;                 /* bytes that rules may make of the first text */
   void *stack; size_t cap_stack;         /* of finders */
   void *nodes; size_t nodes_size;        /* room of a model (jf_flow_room) */
 } jf_flow;
 jfl_status jf_flow_begin(jf_flow *f, const char *s, size_t n, int spans);
 void jf_flow_free(jf_flow *f);
-/* JFL_ENOMEM where memory was out. */
+/* JFL_ENOMEM where memory was out, JFL_EDATA where the text became too long. */
 jfl_status jf_flow_status(const jf_flow *f);
+/* How many bytes the rules of a file may make of so many: each rule may make a text longer, so a
+   few of them would fill any memory. */
+static inline size_t jf_text_most(size_t n) { return 64 * n + 4096; }
 void *jf_flow_room(jf_flow *f, size_t size);
 void jf_flow_token(jf_flow *f, int32_t id, size_t from, size_t to);
 /* Adds a piece to those that take the place of the present ones, unless it is empty. */

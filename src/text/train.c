@@ -303,6 +303,7 @@ static jfl_status train_learn(trainer *t)
   train_alphabet(t);
   train_begin(t);
   while (!t->failed && t->n_heap && t->n_token < t->spec->size) {
+    JF_TRY(jf_time_for(0));
     train_entry e = train_pop(t);
     const int64_t now = t->pair[e.pair].count;
     if (e.count != now) {

@@ -2,7 +2,7 @@
    likely words are, have the largest sum (Kudo, "Subword Regularization", 2018; Viterbi). */
 #include "text/tokenizer.h"
 
-enum { UNKNOWN_PENALTY = 10 };
+enum { UNKNOWN_PENALTY = 10, LOOK = 1 << 14 };      /* LOOK: steps between two looks at the time */
 
 /* The best way to a place in the text, from -1: none yet; and on the best way of all, the next
    place. */
@@ -32,12 +32,16 @@ static jfl_status unigram_walk(const jf_model *m, const char *s, size_t n, unigr
   const double unknown = m->least_score - UNKNOWN_PENALTY;
   for (size_t i = 0; i <= n; i++) place[i].from = -1;
   place[0].score = 0;
-  for (size_t at = 0, size; at < n; at += size) {
+  for (size_t at = 0, size, steps = 0; at < n; at += size) {
     const double here = place[at].score;
     int32_t node = 0, id;
     int single = 0;
     jf_char_at(s + at, &size);
-    for (size_t i = at; i < n; i++) {
+    if (steps > LOOK) {
+      JF_TRY(jf_time_for(0));
+      steps = 0;
+    }
+    for (size_t i = at; i < n; i++, steps++) {
       node = jf_trie_step(&m->trie, node, (unsigned char)s[i]);
       if (node < 0) break;
       if ((id = jf_trie_word(&m->trie, node)) < 0) continue;

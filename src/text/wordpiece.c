@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { LONG = 1 << 12 };       /* a piece that may take so long that the time is looked at */
+
 jfl_status jf_wordpiece_new(jf_model *m, const jf_word *words, int n)
 {
   jf_word *inner = jf_new_raw((size_t)n * sizeof *inner);
@@ -64,6 +66,7 @@ jfl_status jf_wordpiece_piece(jf_model *m, jf_flow *f, const jf_piece *p)
   for (size_t at = p->from; at < p->to;) {
     const jf_trie *t = at == p->from ? &m->trie : &m->inner;
     const size_t n = wordpiece_longest(t, s + at, p->to - at, &id);
+    if (p->to - p->from > LONG) JF_TRY(jf_time_for(0));
     if (!n) {
       f->n_token = n_token;
       return wordpiece_unknown(m, f, p);

@@ -13,6 +13,7 @@ local weights = require "jfl.net.weights"
 local models = {}
 
 local MOST_CONFIG = 2 ^ 20       -- bytes
+local MOST_LAYERS = 10000
 local KINDS = {}
 for _, kind in ipairs {
   require "jfl.models.bert", require "jfl.models.gpt2", require "jfl.models.llama",
@@ -23,6 +24,17 @@ for _, kind in ipairs {
 end
 
 -- ---- configurations ----
+
+-- Fails where a configuration, which may be a stranger's, asks for more layers than networks have.
+local function check_layers(kind, c)
+  for _, name in ipairs { "n_layer", "num_hidden_layers", "depths" } do
+    local list, sum = type(c[name]) == "table" and c[name] or { c[name] }, 0
+    for _, n in ipairs(list) do sum = sum + args.integer("models." .. kind.type, name, n, 1) end
+    if sum > MOST_LAYERS then
+      core.fail("models.%s: %s must be at most %d, got %g", kind.type, name, MOST_LAYERS, sum)
+    end
+  end
+end
 
 -- A configuration with the defaults of its kind. What a file says besides is of no matter; a table
 -- of the caller's must not have other names.
@@ -46,6 +58,7 @@ local function complete(kind, given, is_file)
         names.suggest(tostring(key), kind.config))
     end
   end
+  check_layers(kind, c)
   return c
 end
 

@@ -11,7 +11,7 @@ local patterns = require "jfl.onnx.patterns"
 
 local check = {}
 
-local Report = {}
+local Report = { box = "report" }              -- of which texts of a box have the fields
 Report.__index = Report
 
 local function described(list)

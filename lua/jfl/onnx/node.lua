@@ -56,6 +56,14 @@ function Node:number(x, what)
   return list and (list[1] or self:fail("%s must have one element, got none", what))
 end
 
+--- How often something is done for a node, which a stranger's file chooses: at most 2^24 times, or
+-- as the caller says.
+function Node:times(count, what, most)
+  most = most or 2 ^ 24
+  if count <= most then return count end
+  self:fail("%s must be at most %d, got %g", what, most, count)
+end
+
 --- An input that must be there, and a tensor.
 function Node:tensor(x, what)
   local kind = core.type(x)

@@ -30,6 +30,7 @@ end
 local function visible(n, a)
   local left, right = n:attr("left_window_size", -1), n:attr("right_window_size", -1)
   local causal, seen = n:flag "is_causal", nil
+  n:times(a.k_len + a.q_len, "keys and queries")
   local function both(condition) seen = seen and op.logical_and(seen, condition) or condition end
   local keys = values.array(values.steps(a.k_len), "int64", { 1, 1, 1, a.k_len })
   if a.valid then both(op.less(keys, a.valid)) end

@@ -61,7 +61,7 @@ ops.Scan = function(n, ...)
   local out_back = n:attr("scan_output_directions", {})
   if n.opset < 9 then n:fail("opset must be at least 9 for it, got %d", n.opset) end
   local function axis_of(i) return n:axis(in_axes[i] or 0, #given[n_state + i].shape) end
-  local length = given[n_state + 1].shape[axis_of(1) + 1]
+  local length = n:times(given[n_state + 1].shape[axis_of(1) + 1], "steps", MOST_STEPS)
   local state, rows = { unpack(given, 1, n_state) }, {}
   for step = 0, length - 1 do
     local inputs = { unpack(state, 1, n_state) }
@@ -138,6 +138,8 @@ ops.SplitToSequence = { function(n, x, sizes)
   local keeps = list ~= nil or n:flag("keepdims", true)
   if not list or #sizes.shape == 0 then
     local each = list and list[1] or 1
+    if each < 1 then n:fail("split must be at least 1, got %d", each) end
+    n:times(extent / each, "parts", MOST_STEPS)
     list = {}
     for at = 0, extent - 1, each do list[#list + 1] = math.min(each, extent - at) end
   end

@@ -131,7 +131,7 @@ local function by_cells(n, x, w, number, ceil, take)
     size[i + 2] = cells
   end
   local whole = shapes.pad(n, x, sides, "constant", number)
-  for cell = 0, values.count(w.kernel) - 1 do
+  for cell = 0, n:times(values.count(w.kernel), "cells of the window", 10000) - 1 do
     local begin, step, rest = { 0, 0 }, { 1, 1 }, cell
     for i = count, 1, -1 do
       begin[i + 2], step[i + 2] = rest % w.kernel[i] * w.dilations[i], w.strides[i]

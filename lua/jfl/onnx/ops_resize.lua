@@ -160,6 +160,16 @@ local function own_op(n, x, axes, to, mode, places)
     align_corners = places == "align_corners" })
 end
 
+-- Fails where the new size of an axis, or what of the old one is mixed for it, is too much.
+local function check_work(n, extent, to, o, mode)
+  local widen = o.antialias and math.max(1, 1 / to.scale) or 1
+  local each = mode == "nearest" and 1 or math.max(extent, 2 * o.reach * widen + 1)
+  n:times(to.size * each, "the pixels that are mixed along an axis")
+end
+
+-- A place that loops can go on from, however far from the image.
+local function near(place) return math.max(-2 ^ 31, math.min(2 ^ 31, place)) end
+
 local function resize(n, x, axes, to, roi)
   local mode = n:attr("mode", "nearest")
   local places = n:attr("coordinate_transformation_mode", n.opset < 11 and "asymmetric"
@@ -179,9 +189,12 @@ local function resize(n, x, axes, to, roi)
       last = roi and roi[#axes + i] or 1 }
     if size ~= extent or r.first ~= 0 or r.last ~= 1 or places == "asymmetric" then
       o.scale = r.scale
+      check_work(n, extent, to[i], o, mode)
       local change = mode == "nearest" and nearest or mixed
       local outside
-      x, outside = change(x, axis, size, function(k) return place(k, extent, size, r) end, o)
+      x, outside = change(x, axis, size, function(k)
+        return near(place(k, extent, size, r))
+      end, o)
       if o.extrapolates then
         x = extrapolated(x, axis, outside, n:attr("extrapolation_value", 0))
       end

@@ -61,7 +61,7 @@ end, static = { 1, 2, 3 } }
 for name, shares in pairs { HannWindow = { 0.5, 0.5, 0 }, HammingWindow = { 25 / 46, 21 / 46, 0 },
   BlackmanWindow = { 0.42, 0.5, 0.08 } } do
   ops[name] = { function(n, size)
-    local count, list = n:number(size, "the size"), {}
+    local count, list = n:times(n:number(size, "the size"), "the size"), {}
     local turn = 2 * math.pi / (n:flag("periodic", true) and count or count - 1)
     for i = 0, count - 1 do
       list[i + 1] = shares[1] - shares[2] * math.cos(i * turn) + shares[3] * math.cos(2 * i * turn)
@@ -74,6 +74,7 @@ function ops.EyeLike(n, x)
   local rows, columns, k = x.shape[1], x.shape[2], n:attr("k", 0)
   local dtype = n:attr "dtype" and maths.dtype_of(n, n:attr "dtype") or x.dtype
   local list = {}
+  n:times(rows * columns, "the number of elements")
   for i = 0, rows - 1 do
     for j = 0, columns - 1 do list[#list + 1] = j - i == k and 1 or 0 end
   end
@@ -164,7 +165,7 @@ ops.Split = { function(n, x, sizes)
   local extent = x.shape[axis + 1]
   local list
   if n.opset < 13 then list = n:attr "split" else list = n:list(sizes, "split") end
-  local count = n:attr("num_outputs", #n.of.outputs)
+  local count = n:times(n:attr("num_outputs", #n.of.outputs), "num_outputs", #n.of.outputs)
   if not list then
     list = {}
     local each = math.ceil(extent / count)
@@ -248,9 +249,9 @@ local function tuples(n, indices, shape, skip)
 end
 
 -- The places along an axis of a shape, as a tensor of that shape.
-local function places(shape, axis)
+local function places(n, shape, axis)
   local list, line = {}, {}
-  for i = 1, shape[axis + 1] do list[i] = i - 1 end
+  for i = 1, n:times(shape[axis + 1], "an extent") do list[i] = i - 1 end
   for i = 1, #shape do line[i] = i == axis + 1 and shape[i] or 1 end
   return values.expand(values.array(list, "int64", line), shape)
 end
@@ -262,7 +263,7 @@ function ops.GatherND(n, x, indices)
   if batch == 0 then return op.gather_nd(x, index) end
   local one, list = { unpack(s) }, {}
   one[#one] = 1
-  for axis = 0, batch - 1 do list[axis + 1] = places(one, axis) end
+  for axis = 0, batch - 1 do list[axis + 1] = places(n, one, axis) end
   list[batch + 1] = index
   return op.gather_nd(x, values.concat(list, #s - 1))
 end
@@ -287,7 +288,7 @@ function ops.ScatterElements(n, x, indices, updates)
   local list, one = {}, { unpack(s) }
   one[#one + 1] = 1
   for i = 1, #s do
-    list[i] = reshape(i == axis + 1 and index or places(s, i - 1), one)
+    list[i] = reshape(i == axis + 1 and index or places(n, s, i - 1), one)
   end
   return op[PUT[how]](x, values.concat(list, #s), updates)
 end
@@ -434,7 +435,7 @@ end
 ops.ReverseSequence = { function(n, x, lengths)
   local time, batch, s = n:attr("time_axis", 0), n:attr("batch_axis", 1), x.shape
   local list, index = n:list(lengths, "sequence_lens"), {}
-  for i = 1, s[time + 1] * s[batch + 1] do
+  for i = 1, n:times(s[time + 1] * s[batch + 1], "the number of steps") do
     local t, b
     if time == 0 then t, b = math.floor((i - 1) / s[batch + 1]), (i - 1) % s[batch + 1]
     else b, t = math.floor((i - 1) / s[time + 1]), (i - 1) % s[time + 1] end

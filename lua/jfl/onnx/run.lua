@@ -53,11 +53,20 @@ local function without_place(text)
   return text
 end
 
+-- What functions of ops fail with where a stranger's node lacks an input or attribute, or has one
+-- of another kind: Lua's own errors, of which the place is told.
+local function without_lua(text)
+  local place = text:match("^jfl/([%w_/]+%.lua:%d+): ") or text:match("^bad argument #%d+")
+  if not place then return text end
+  return ("its inputs and attributes must be those of the op; one is missing or of another kind "
+    .. "(%s)"):format(place)
+end
+
 local function told(state, node, err)
   if type(err) ~= "string" or err == "not enough memory" or core.is_interruption(err) then
     error(err, 0)
   end
-  err = without_place(err)
+  err = without_lua(without_place(err))
   if err:find(state.path .. ": ", 1, true) == 1 then core.fail("%s", err) end
   core.fail("%s: %s: %s", state.path, model.text_of(node), err)
 end

@@ -32,8 +32,9 @@ for path in pairs(allowed.paths) do
   for at in path:gmatch("()%.") do allowed.spaces[path:sub(1, at - 1)] = true end
 end
 
---- The fields and methods of objects by their kind, as core.type() names it; "table" stands for all
--- that are tables but models: jobs, types, optimizers, schedules. Arrays and blobs have the
+--- The fields and methods of objects by their kind, as core.type() names it, or as the field `box`
+-- of a class does; "table" stands for all that are tables but these and models: jobs, types,
+-- optimizers, schedules. Arrays and blobs have the
 -- functions of flow besides that may be used.
 allowed.fields = {
   array = set_of [[
@@ -44,8 +45,12 @@ allowed.fields = {
     shape dtype name argmax argmin reshape slice take transpose astype eq ge gt le lt ne
   ]],
   model = set_of "freeze load name predict save summary train unfreeze variables",
+  report = set_of [[
+    inputs ir_version opset ops outputs path patterns producer unsupported weights
+  ]],
   request = set_of "busy cancel done get wait",
   table = set_of "Placeholder minimize compile graph plan summary name shape dtype",
+  tokenizer = set_of "batch decode encode id save size token",
 }
 
 return allowed

@@ -35,8 +35,9 @@ local function of_space(object, key)
 end
 
 local function kind_of(object)
-  local meta = metatable(object)
-  return core.type(object) or meta and meta.help == "model" and "model" or type(object)
+  local meta = type(object) == "table" and metatable(object)
+  return core.type(object) or meta and (meta.box or meta.help == "model" and "model")
+    or type(object)
 end
 
 local function one(kind) return (kind == "array" and "an " or "a ") .. kind end

@@ -6,7 +6,7 @@ local core = require "jfl.core"
 
 local tokenizer = {}
 
-local Tokenizer = {}
+local Tokenizer = { box = "tokenizer" }        -- of which texts of a box have the methods
 local SIDES = { left = 1, right = 2 }
 
 -- ---- what calls ask for ----

@@ -238,6 +238,8 @@ describe("models", function()
     with("{}", "there is no network of type unknown")
     with('{"model_type":"gpt2","vocab_size":13,"n_embd":8,"n_layer":3,"n_head":2,"n_positions":7}',
       "is that another model's? it lacks h.2.")
+    with('{"model_type":"gpt2","n_layer":1000000000}', "n_layer must be at most 10000, got 1e+09")
+    with('{"model_type":"resnet","depths":[3,1e9,1,1]}', "depths must be at most 10000, got 1e+09")
     with('{"model_type":"llama","rope_scaling":{"type":"linear","factor":2}}',
       'rope_type must be "default", got "linear"')
   end)

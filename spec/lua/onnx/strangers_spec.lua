@@ -185,6 +185,48 @@ describe("a stranger's ONNX file", function()
       output = { "y" } } }, nil, { functions = list })
   end)
 
+  it("is refused where a number of it says how long something takes", function()
+    local function whole(name, ...)
+      return { name = name, dims = { select("#", ...) }, data_type = 7, int64_data = { ... } }
+    end
+    local function scalar(name, number)
+      return { name = name, dims = {}, data_type = 7, int64_data = { number } }
+    end
+    local function int(name, number) return { name = name, i = number, type = 2 } end
+    local y = { output = { info("y", { 1 }) } }
+    local function refused(pattern, nodes, ...)
+      fails(pattern, nodes, { initializer = { ... }, output = y.output })
+    end
+    refused("num_outputs must be at most 1, got 4.6", { node("Split", { "x" }, { "y" },
+      { int("num_outputs", 2 ^ 62) }) })
+    refused("the size must be at most 16777216", { node("HannWindow", { "n" }, { "y" }) },
+      scalar("n", 2 ^ 40))
+    for _, each in ipairs { 0, -1 } do
+      refused("split must be at least 1", { node("SplitToSequence", { "x", "n" }, { "s" },
+        { int("axis", 1) }), node("SequenceAt", { "s", "i" }, { "y" }) }, scalar("n", each),
+        scalar("i", 0))
+    end
+    local large = { node("ConstantOfShape", { "n" }, { "c" }) }
+    refused("the number of elements must be at most 16777216", { large[1],
+      node("EyeLike", { "c" }, { "y" }) }, whole("n", 2 ^ 13, 2 ^ 13))
+    local pool = { { name = "kernel_shape", ints = { 2 ^ 20, 2 ^ 20 }, type = 7 },
+      { name = "dilations", ints = { 2, 2 }, type = 7 } }
+    refused("cells of the window must be at most 10000", { large[1],
+      node("MaxPool", { "c" }, { "y" }, pool) }, whole("n", 1, 1, 4, 4))
+    local crop = { { name = "mode", s = "linear", type = 3 },
+      { name = "coordinate_transformation_mode", s = "tf_crop_and_resize", type = 3 } }
+    local path = model({ large[1], node("Resize", { "c", "roi", "s" }, { "y" }, crop) },
+      { initializer = { whole("n", 1, 1, 4, 4), floats("s", { 4 }, { 1, 1, 2, 2 }),
+        floats("roi", { 8 }, { 0, 0, 1e30, -1e30, 1, 1, 3e38, 0 / 0 }) } })
+    assert.same({ 1, 1, 8, 8 }, run(path, flow.ndarray.ones { 2, 3 }).shape)
+  end)
+
+  it("is told where a node lacks what its op takes", function()
+    local said = "LSTM 'l' %(opset 17%): its inputs and attributes must be those of the op; "
+      .. "one is missing or of another kind %(onnx/ops_recurrent.lua:%d+%)"
+    fails(said, { node("LSTM", { "", "x" }, { "y" }, nil, "l") })
+  end)
+
   it("has functions in the place of their calls", function()
     local f = { name = "Twice", domain = "d", input = { "a" }, output = { "b" },
       attribute = { "alpha" }, opset_import = { { version = 17 } },

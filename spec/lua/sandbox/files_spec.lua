@@ -12,7 +12,9 @@ local OPENS = {
   "flow.ndarray.load(nil, { path = %s })", "flow.data.csv(%s)", "flow.data.csv(nil, { path = %s })",
   "flow.data.load_image(%s)", "flow.data.load_image(nil, { path = %s })", "flow.checkpoint.get(%s)",
   "flow.checkpoint.get(nil, { path = %s })", "flow.checkpoint.load(%s)",
-  "flow.checkpoint.load(nil, { path = %s })",
+  "flow.checkpoint.load(nil, { path = %s })", "flow.data.load_sound(%s)", "flow.onnx.load(%s)",
+  "flow.onnx.check({ path = %s })", "flow.models.load(%s)", "flow.text.tokenizer(%s)",
+  "flow.text.tokenizer(%s .. '/tokenizer.json')", "flow.text.train({ files = { %s }, size = 256 })",
 }
 local MAKES = {
   "flow.ndarray.save(%s, flow.ndarray.ones({ 2 }))",
@@ -25,6 +27,8 @@ local MAKES = {
   "flow.onnx.export(flow.global_function { name = 'same', returns = flow.typing.Numpy, "
     .. "inputs = { { 'x', flow.typing.Numpy.Placeholder({ 1 }) } }, "
     .. "body = function(x) return x end }, %s)",
+  "flow.data.save_sound(%s, flow.ndarray.zeros({ 10 }), 8000)",
+  "flow.text.train({ texts = { 'a' }, size = 256 }):save(%s)",
 }
 
 local root

@@ -29,6 +29,16 @@ describe("a restricted script", function()
       return a .. "x", #a, a[2], a.shape[1], a.dtype]] })
   end)
 
+  it("has the methods of tokenizers", function()
+    assert.same({ 256, 104, "hi", 2, "h", 104 - 33 }, { run [[
+      local t = flow.text.train { texts = { "hi" }, size = 256 }
+      local ids = t:encode "hi"
+      return t.size, t:token(ids[1]):byte(), t:decode(ids), t:batch({ "hi" }).ids.shape[2],
+        t:token(t:id "h"), t:id "h"]] })
+    fails("'_core' of a tokenizer is not there for a restricted script",
+      'return flow.text.train({ texts = { "hi" }, size = 256 })._core')
+  end)
+
   it("sees names in place of what it cannot reach", function()
     assert.same({ "flow", "flow.nn" }, { run "return tostring(flow), tostring(flow.nn)" })
     fails("flow.nosuch is not there for a restricted script", "return flow.nosuch")

@@ -1,0 +1,78 @@
+--- A box's time ends what its calls do in C too, and what surely takes longer is not begun.
+local flow = require "jfl"
+
+describe("a box's time", function()
+  local box
+  setup(function() box = flow.sandbox { seconds = 0.5 } end)
+
+  -- The message of a call that would take hours.
+  local function message(text, ...)
+    local ok, err = pcall(box.run, box, "local flow = require 'jfl' local nd = flow.ndarray "
+      .. "local args = { ... } return " .. text, "text", ...)
+    assert.is_false(ok, text)
+    return err
+  end
+
+  it("refuses ops that surely take longer", function()
+    for _, call in ipairs {
+      "flow.nn.conv2d(nd.ones { 1, 1, 1400, 1400 }, nd.ones { 1, 1, 700, 700 }, 1, 'VALID')",
+      "flow.nn.max_pool2d(nd.ones { 1, 1, 2000, 2000 }, 1000, 1, 'VALID')",
+      "flow.nn.avg_pool2d(nd.ones { 1, 1, 2000, 2000 }, 1000, 1, 'VALID')",
+      "flow.nn.scaled_dot_product_attention(nd.ones { 1, 1, 2e5, 8 }, nd.ones { 1, 1, 2e5, 8 }, "
+        .. "nd.ones { 1, 1, 2e5, 8 })",
+    } do
+      assert.matches("e%+%d+ steps, which the script has no time for", message(call))
+    end
+  end)
+
+  it("refuses jobs that surely take longer", function()
+    assert.matches("steps, which the script has no time for", message [[
+      flow.global_function { name = "pool", returns = flow.typing.Numpy,
+        inputs = { { "x", flow.typing.Numpy.Placeholder { 1, 1, 2000, 2000 } } },
+        body = function(x) return flow.nn.max_pool2d(x, 1000, 1, "VALID") end
+      }(nd.ones { 1, 1, 2000, 2000 })]])
+  end)
+
+  it("ends ops between their parts", function()
+    for _, dtype in ipairs { "float32", "float64" } do
+      assert.matches("it ran for more than 0.5 s", message(([[(function()
+        local x = nd.ones { 1, 64, 150, 150 }:astype("%s")
+        local filters = nd.ones { 64, 64, 9, 9 }:astype("%s")
+        while true do flow.nn.conv2d(x, filters, 1, "VALID") end
+      end)()]]):format(dtype, dtype)))
+    end
+  end)
+
+  it("ends spectra and other rates of sounds", function()
+    local prime = "flow.data.mel(nd.ones { 65521 }, 16000, { n_fft = 65521, hop = %d, bands = 1 })"
+    assert.matches("steps, which the script has no time for", message(prime:format(20)))
+    assert.matches("steps, which the script has no time for", message(prime:format(65000)))
+    assert.matches("it ran for more than 0.5 s", message(
+      "flow.data.resample(nd.ones { 4e6 }, 767999, 768000)"))
+  end)
+
+  it("ends what makes tokens", function()
+    local one = ("a"):rep(100000)
+    for _, model in ipairs {
+      '{"type":"Unigram","unk_id":0,"vocab":[["u",0],["%s",-1]]}',
+      '{"type":"WordPiece","unk_token":"u","max_input_chars_per_word":1e9,'
+        .. '"continuing_subword_prefix":"","vocab":{"u":0,"a":1,"%sb":2}}',
+    } do
+      local read = os.tmpname()
+      os.remove(read)
+      assert(os.execute("mkdir " .. read) == 0)
+      local file = assert(io.open(read .. "/tokenizer.json", "w"))
+      file:write('{"version":"1.0","model":' .. model:format(one) .. "}")
+      file:close()
+      local own = flow.sandbox { seconds = 0.5, read = read }
+      local ok, err = pcall(own.run, own, [[
+        local tokenizer = require("jfl").text.tokenizer "tokenizer.json"
+        return #tokenizer:encode(("a"):rep(90000))]])
+      os.execute("rm -r " .. read)
+      assert.is_false(ok)
+      assert.matches("it ran for more than 0.5 s", err)
+    end
+    assert.matches("it ran for more than 0.5 s", message [[
+      flow.text.train { texts = { ("a"):rep(3e6) }, size = 1000, pattern = "a*b|a" }]])
+  end)
+end)
