@@ -80,9 +80,7 @@ end
 local writers = { string = write_string, number = write_number, boolean = tostring }
 
 function write(value, path, depth)
-  if type(value) == "table" and getmetatable(value) == nil then
-    return write_table(value, path, depth)
-  end
+  if args.is_plain(value) then return write_table(value, path, depth) end
   local writer = writers[type(value)]
   if writer then return writer(value) end
   core.fail("%s must be a table, string, number or boolean, got %s%s", path, args.describe(value),

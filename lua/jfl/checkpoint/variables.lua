@@ -212,8 +212,8 @@ end
 
 --- Drops variables, with the state that optimizers keep for them, and returns how many: for a layer
 -- that gets another size, or to begin anew. They are given by name, as the name of a layer, as a
--- pattern such as "block1-*" or "*", as a model, or as a job, which stands for all that it uses. Jobs
--- that use them are traced when they are called next and make them from their initializers.
+-- pattern such as "block1-*" or "*", as a model, or as a job, which stands for all that it uses.
+-- Jobs that use them are traced when they are called next and make them from their initializers.
 variables.drop_variables = args.define("drop_variables", "Drops variables by name.", {
   { "names", "a variable, a layer, a pattern such as \"block*\", a model, a job, or a list of "
     .. "those", type = "string|Model|Job|(string|Model|Job)[]" },

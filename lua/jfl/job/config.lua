@@ -238,7 +238,7 @@ end
 
 -- Tables are copied, objects are not.
 local function copy_of(value)
-  if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
+  if not args.is_plain(value) then return value end
   local copy = {}
   for key, part in pairs(value) do copy[key] = copy_of(part) end
   return copy

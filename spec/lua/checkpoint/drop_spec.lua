@@ -47,7 +47,9 @@ describe("drop_variables", function()
   it("drops those of a model", function()
     local function body(v) return flow.layers.dense(v, 2, { name = "l" }) end
     local one, other = flow.model("one", body), flow.model("one_more", body)
-    for _, net in ipairs { one, other } do net:predict { inputs = { flow.float32 { 2, 3 } } } (x) end
+    for _, net in ipairs { one, other } do
+      net:predict { inputs = { flow.float32 { 2, 3 } } }(x)
+    end
     local kept = flow.get_all_variables()["one_more-l-weight"]
     flow.load_variables { ["one-l-weight"] = nd.ones { 2, 3 } }
     assert.equal(2, flow.drop_variables(one))
