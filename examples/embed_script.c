@@ -63,9 +63,7 @@ static void stepped(void *ud, jfl_request *request)
 {
   game *g = ud;
   check(jfl_request_status(request));
-  const jfl_array *losses = jfl_request_output(request, 0);
-  double loss = 0;
-  for (int i = 0; i < BATCH; i++) loss += ((const float *)jfl_array_data(losses))[i] / BATCH;
+  double loss = *(const float *)jfl_array_data(jfl_request_output(request, 0));
   const jfl_script_value arg[] = { { .kind = JFL_SCRIPT_NUMBER, .number = ++g->steps },
                                    { .kind = JFL_SCRIPT_NUMBER, .number = loss } };
   jfl_script_value enough;
@@ -78,7 +76,7 @@ static void ask(jfl_script *s, float value)
 {
   jfl_script_job *job;
   jfl_array *x, *y;
-  check(jfl_script_job_find(s, "ask", &job));
+  check(jfl_script_job_find(s, "sine-predict", &job));
   check(jfl_array_new(JFL_F32, &(jfl_shape){ 2, { 1, 1 } }, &x));
   *(float *)jfl_array_data(x) = value;
   check(jfl_script_call(job, &x, 1, &y, 1));
@@ -99,7 +97,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "%s\n", jfl_script_traceback(g.script));
     return 1;
   }
-  check(jfl_script_job_find(g.script, "train", &g.train));
+  check(jfl_script_job_find(g.script, "sine-train", &g.train));
   for (int i = 0; i < 2; i++)
     check(jfl_array_new(JFL_F32, &(jfl_shape){ 2, { BATCH, 1 } }, &g.in[i]));
   submit(&g);

@@ -1,38 +1,21 @@
 -- What examples/embed_script.c runs: the jobs, described in Lua and called from C.
 -- luacheck: globals report show
 local flow = require "jfl"
-local tp = flow.typing
 
 flow.random.seed(1)
 flow.config.background(true)           -- what draws frames goes first
 
-local function network(x)
+local sine = flow.model("sine", function(x)
   local hidden = flow.layers.dense(x, 32, { activation = flow.math.tanh, name = "hidden",
     kernel_initializer = flow.random_normal_initializer() })
   return flow.layers.dense(hidden, 1, { name = "out" })
-end
+end)
 
-flow.global_function {
-  name = "train",
-  type = "train",
-  inputs = {
-    { "x", tp.Numpy.Placeholder({ 64, 1 }) },
-    { "y", tp.Numpy.Placeholder({ 64, 1 }) },
-  },
-  returns = tp.Numpy,
-  body = function(x, y)
-    local loss = flow.math.squared_difference(network(x), y)
-    flow.optimizer.Adam(0.01):minimize(loss)
-    return loss
-  end,
-}
-
-flow.global_function {
-  name = "ask",
-  inputs = { { "x", tp.Numpy.Placeholder({ -1, 1 }) } },
-  returns = tp.Numpy,
-  body = network,
-}
+-- The jobs are called sine-train and sine-predict.
+sine:train { inputs = { x = flow.float32 { 64, 1 }, y = flow.float32 { 64, 1 } },
+  loss = flow.nn.mse_loss,
+  optimizer = flow.optimizer.Adam(0.01) }
+sine:predict { inputs = { flow.float32 { -1, 1 } } }
 
 --- The program calls this after each step, and draws what it shows; true ends the training.
 function report(steps, loss)

@@ -1,27 +1,21 @@
 -- What examples/host.c runs: training that goes on while the host does other things. The host calls
 -- what this returns.
 local flow = require "jfl"
-local tp = flow.typing
 
 local BATCH, STEPS = 64, 2000
 
 flow.random.seed(1)
 
-local train = flow.global_function {
-  name = "train",
-  type = "train",
-  inputs = {
-    { "x", tp.Numpy.Placeholder({ BATCH, 1 }) },
-    { "y", tp.Numpy.Placeholder({ BATCH, 1 }) },
-  },
-  returns = tp.Callback(tp.Numpy),
-  body = function(x, y)
-    local hidden = flow.layers.dense(x, 32, { activation = flow.math.tanh, name = "hidden" })
-    local guess = flow.layers.dense(hidden, 1, { name = "out" })
-    local loss = flow.math.squared_difference(guess, y)
-    flow.optimizer.Adam(0.01):minimize(loss)
-    return loss
-  end,
+local sine = flow.model("sine", function(x)
+  local hidden = flow.layers.dense(x, 32, { activation = flow.math.tanh, name = "hidden" })
+  return flow.layers.dense(hidden, 1, { name = "out" })
+end)
+
+local train = sine:train {
+  inputs = { x = flow.float32 { BATCH, 1 }, y = flow.float32 { BATCH, 1 } },
+  loss = flow.nn.mse_loss,
+  optimizer = flow.optimizer.Adam(0.01),
+  returns = flow.typing.Callback(flow.typing.Numpy),
 }
 
 local host = { done = 0, loss = nil }

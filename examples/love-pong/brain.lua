@@ -24,13 +24,11 @@ local brain = {
 
 -- ---- the jobs ----
 
-local function network(seen)
+local net = flow.model("net", function(seen)
   local x = seen
-  for i = 1, 2 do
-    x = flow.layers.dense(x, UNITS, { activation = flow.math.relu, name = "hidden" .. i })
-  end
-  return flow.layers.dense(x, 1, { name = "end" })
-end
+  for _ = 1, 2 do x = flow.layers.dense(x, UNITS, { activation = flow.math.relu }) end
+  return flow.layers.dense(x, 1)
+end)
 
 -- What else is saved with the network: its memory, as variables that no step changes.
 local function notes()
@@ -41,25 +39,17 @@ local function notes()
   end
 end
 
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Callback(tp.Numpy),
-  inputs = {
-    { "seen", tp.Numpy.Placeholder { BATCH, SEEN } },
-    { "ends", tp.Numpy.Placeholder { BATCH, 1 } },
-  },
-  body = function(seen, ends)
+local train = net:train {
+  inputs = { seen = flow.float32 { BATCH, SEEN }, ends = flow.float32 { BATCH, 1 } },
+  loss = function(guess, ends)
     notes()
-    local miss = network(seen) - ends
-    local loss = flow.math.reduce_mean(miss * miss)
-    flow.optimizer.Adam(0.001):minimize(loss)
-    return loss
+    return flow.nn.mse_loss(guess, ends)
   end,
+  optimizer = flow.optimizer.Adam(0.001), returns = tp.Callback(tp.Numpy),
 }
 
-local predict = flow.global_function {
-  name = "predict", returns = tp.Callback(tp.Numpy), body = network,
-  inputs = { { "seen", tp.Numpy.Placeholder { 1, SEEN } } },
-}
+local predict = net:predict { inputs = { flow.float32 { 1, SEEN } },
+  returns = tp.Callback(tp.Numpy) }
 
 -- ---- what it sees and remembers ----
 
@@ -220,7 +210,7 @@ end
 
 --- Begins anew, knowing nothing.
 function brain.forget()
-  flow.drop_variables { "hidden1", "hidden2", "end" }
+  flow.drop_variables(net)
   compile()
   known, place, brain.steps, brain.balls, brain.loss, brain.results = 0, 0, 0, 0, nil, {}
   forget_flight()

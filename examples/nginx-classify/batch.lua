@@ -6,7 +6,6 @@ local ffi = require "ffi"
 local flow = require "jfl"
 local network = require "network"
 local semaphore = require "ngx.semaphore"
-local tp = flow.typing
 
 -- A batch is the largest of these that waits, so that none is padded; each has a plan. A run is
 -- over in a millisecond or two, for which nginx does nothing else: on the worker's one core handing
@@ -18,11 +17,8 @@ local PIXELS = 28 * 28
 
 local batch = {}
 
-local predict = flow.global_function {
-  name = "predict", returns = tp.Numpy,
-  inputs = { { "images", tp.Numpy.Placeholder { -1, 1, 28, 28 } } },
-  body = function(images) return flow.nn.softmax(network.logits(images)) end,
-}
+local predict = network.model:predict { inputs = { flow.float32 { -1, 1, 28, 28 } },
+  output = flow.nn.softmax }
 
 local waiting, first = {}, 1     -- { request, index, picture } each, in the order they came
 local led = false                -- whether a request leads
@@ -101,12 +97,12 @@ function batch.ask(pictures)
   return request.answers
 end
 
---- Loads the network from a checkpoint and compiles what requests will need.
+--- Loads the network from its folder and compiles what requests will need.
 function batch.load(path)
   flow.config.threads(1)                   -- nginx has a worker for each core
   flow.config.max_plans(#SIZES)
   for _, size in ipairs(SIZES) do predict:compile(size) end
-  flow.train.CheckPoint():load(path, { strict = true })
+  network.model:load(path)
 end
 
 --- The first run of a plan in a process takes longer: that should not be a request's.

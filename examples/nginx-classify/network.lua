@@ -12,12 +12,12 @@ local function block(x, filters, name)
   return flow.nn.max_pool2d(x, { ksize = 2, strides = 2, padding = "VALID" })
 end
 
---- The ten logits of each of n grey pictures, (n, 1, 28, 28), from 0 to 1.
-function network.logits(images)
+--- Gives the ten logits of each of n grey pictures, (n, 1, 28, 28), from 0 to 1.
+network.model = flow.model("clothes", function(images)
   local x = block(block(images, 16, "block1"), 32, "block2")
   x = flow.reshape(x, { images.shape[1], -1 })
   x = flow.layers.dense(x, 128, { activation = flow.nn.relu, name = "hidden" })
   return flow.layers.dense(x, 10, { name = "output" })
-end
+end)
 
 return network

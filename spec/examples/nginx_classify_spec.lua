@@ -74,7 +74,7 @@ describe("the service in nginx #cpu", function()
     local script = helper.write("pictures.lua", [[
       local flow = require "jfl"
       package.path = "@PLACE@/?.lua;" .. package.path
-      local network, tp = require "network", flow.typing
+      local network = require "network"
       local _, test = flow.data.load_mnist(8, 8)
       local images = test.images[1]
       local bytes = (images * 255 + 0.5):astype "uint8"
@@ -86,9 +86,8 @@ describe("the service in nginx #cpu", function()
       flow.data.save_image("@PLACE@/one.png", one)
       flow.data.save_image("@PLACE@/one.jpg", one, { quality = 100 })
       flow.data.save_image("@PLACE@/white.png", 1 - one)
-      local ask = flow.global_function { name = "ask", returns = tp.Numpy,
-        inputs = { { "images", tp.Numpy.Placeholder { 8, 1, 28, 28 } } }, body = network.logits }
-      flow.train.CheckPoint():load("@PLACE@/clothes")
+      local ask = network.model:predict { inputs = { flow.float32 { 8, 1, 28, 28 } } }
+      network.model:load("@PLACE@/clothes")
       local logits = ask(images)
       for i = 1, 8 do print(network.NAMES[logits[i]:argmax() + 1]) end
     ]])

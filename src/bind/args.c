@@ -94,6 +94,27 @@ void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out)
   }
 }
 
+static const char shape_mark[] = "jfl.shape";
+
+/* The text of a shape, or of whatever a script made of its table: "(2, 3)". */
+static int shape_tostring(lua_State *L)
+{
+  luaL_checktype(L, 1, LUA_TTABLE);
+  int n = (int)lua_objlen(L, 1);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, "(");
+  for (int i = 1; i <= n; i++) {
+    if (i > 1) luaL_addstring(&b, ", ");
+    lua_rawgeti(L, 1, i);
+    if (!lua_isstring(L, -1)) return luaL_error(L, "shape: extent %d is no number", i);
+    luaL_addvalue(&b);
+  }
+  luaL_addstring(&b, ")");
+  luaL_pushresult(&b);
+  return 1;
+}
+
 void jf_push_shape(lua_State *L, const jfl_shape *s)
 {
   lua_createtable(L, s->n, 0);
@@ -101,6 +122,24 @@ void jf_push_shape(lua_State *L, const jfl_shape *s)
     lua_pushnumber(L, (lua_Number)s->d[i]);
     lua_rawseti(L, -2, i + 1);
   }
+  if (luaL_newmetatable(L, shape_mark)) {
+    lua_pushcfunction(L, shape_tostring);
+    lua_setfield(L, -2, "__tostring");
+    lua_pushlightuserdata(L, (void *)shape_mark);
+    lua_pushboolean(L, 1);
+    lua_rawset(L, -3);
+  }
+  lua_setmetatable(L, -2);
+}
+
+int jf_is_shape(lua_State *L, int i)
+{
+  if (!lua_getmetatable(L, i)) return 0;
+  lua_pushlightuserdata(L, (void *)shape_mark);
+  lua_rawget(L, -2);
+  int is = lua_toboolean(L, -1);
+  lua_pop(L, 2);
+  return is;
 }
 
 const char *jf_push_shape_text(lua_State *L, const jfl_shape *s)

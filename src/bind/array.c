@@ -149,6 +149,12 @@ static int l_is_freed(lua_State *L)
   return 1;
 }
 
+static int l_is_shape(lua_State *L)
+{
+  lua_pushboolean(L, jf_is_shape(L, 1));
+  return 1;
+}
+
 static int l_array(lua_State *L)
 {
   jfl_shape s;
@@ -239,7 +245,8 @@ static int l_live_bytes(lua_State *L)
 const luaL_Reg jf_array_functions[] = {
   { "array", l_array }, { "rows", l_rows }, { "reshape", l_reshape }, { "cast", l_cast },
   { "copy", l_copy }, { "pointer", l_pointer }, { "free", l_free },
-  { "is_freed", l_is_freed }, { "live_bytes", l_live_bytes }, { NULL, NULL }
+  { "is_freed", l_is_freed }, { "is_shape", l_is_shape }, { "live_bytes", l_live_bytes },
+  { NULL, NULL }
 };
 
 static void push_dtypes(lua_State *L)

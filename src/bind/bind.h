@@ -187,7 +187,10 @@ double jf_to_number(lua_State *L, int i);
 jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);
 /* A table of whole numbers, or one number. */
 void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out);
+/* Pushes a table of the extents, whose text is "(2, 3)". */
 void jf_push_shape(lua_State *L, const jfl_shape *s);
+/* Whether a value is such a table; fails in no way. */
+int jf_is_shape(lua_State *L, int i);
 /* Set a field of the table on top; a NULL text sets none. */
 void jf_set_string(lua_State *L, const char *key, const char *value);
 void jf_set_number(lua_State *L, const char *key, double value);

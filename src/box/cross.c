@@ -7,6 +7,7 @@
 
    In each function one of the two states is the one that runs: it may raise errors. The other is
    only read, by what cannot fail, or is entered by lua_pcall. */
+#include "bind/bind.h"
 #include "box/box.h"
 
 #include <ctype.h>
@@ -282,7 +283,8 @@ static jf_crossed cross_other(jf_crossing *x, int i)
 {
   switch (lua_type(x->from, i)) {
   case LUA_TTABLE:
-    if (!x->inward || !lua_getmetatable(x->from, i)) return JF_PLAIN_TABLE;
+    if (!x->inward || jf_is_shape(x->from, i) || !lua_getmetatable(x->from, i))
+      return JF_PLAIN_TABLE;
     lua_pop(x->from, 1);
     push_wrapped(x, i);
     return JF_CROSSED;

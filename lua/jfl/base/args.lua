@@ -124,6 +124,11 @@ function args.dtype(who, name, value)
     args.describe(value), type(value) == "number" and "; a shape is one list: {2, 3}" or "")
 end
 
+--- Whether a value is a table and no object; the shape of an array or a blob is a list.
+function args.is_plain(value)
+  return type(value) == "table" and (metatable(value) == nil or core.is_shape(value))
+end
+
 --- Whether t is an options table: string keys, not an object.
 function args.is_options(t)
   return type(t) == "table" and metatable(t) == nil and type(next(t)) == "string"

@@ -3,7 +3,6 @@
 -- tab: {"\tpairs": [[key, value], ...]} is a table with keys other than 1 to n or texts alone,
 -- {"\tnumber": "inf"} a number, {"\tbytes": "ff00"} a string that is no UTF-8.
 local args = require "jfl.base.args"
-local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local text = require "jfl.base.text"
 
@@ -81,9 +80,7 @@ end
 local writers = { string = write_string, number = write_number, boolean = tostring }
 
 function write(value, path, depth)
-  if type(value) == "table" and metatable(value) == nil then
-    return write_table(value, path, depth)
-  end
+  if args.is_plain(value) then return write_table(value, path, depth) end
   local writer = writers[type(value)]
   if writer then return writer(value) end
   core.fail("%s must be a table, string, number or boolean, got %s%s", path, args.describe(value),

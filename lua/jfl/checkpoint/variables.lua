@@ -6,6 +6,7 @@ local choice = require "jfl.checkpoint.choice"
 local queue = require "jfl.job.queue"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
+local metatable = require "jfl.base.metatable"
 local report = require "jfl.checkpoint.report"
 
 local variables = {}
@@ -204,24 +205,31 @@ local function add_named(set, name)
     name, report.suggest(name, variables.dtypes()))
 end
 
+-- The namespace of a model, or nil where it is none.
+local function namespace_of(what)
+  local meta = metatable(what)
+  return type(meta) == "table" and meta.class == "Model" and what.name or nil
+end
+
 --- Drops variables, with the state that optimizers keep for them, and returns how many: for a layer
 -- that gets another size, or to begin anew. They are given by name, as the name of a layer, as a
--- pattern such as "block1-*" or "*", or as a job, which stands for all that it uses. Jobs that use
--- them are traced when they are called next and make them from their initializers.
+-- pattern such as "block1-*" or "*", as a model, or as a job, which stands for all that it uses.
+-- Jobs that use them are traced when they are called next and make them from their initializers.
 variables.drop_variables = args.define("drop_variables", "Drops variables by name.", {
-  { "names", "a variable, a layer, a pattern such as \"block*\", a job, or a list of those",
-    type = "string|Job|(string|Job)[]" },
+  { "names", "a variable, a layer, a pattern such as \"block*\", a model, a job, or a list of "
+    .. "those", type = "string|Model|Job|(string|Model|Job)[]" },
   returns = "integer",
 }, function(o)
   job.check_no_body("variables cannot be dropped")
-  local list = (type(o.names) == "string" or job.is(o.names)) and { o.names }
+  local is_one = type(o.names) == "string" or job.is(o.names) or namespace_of(o.names)
+  local list = is_one and { o.names }
     or args.expect("drop_variables", "names", o.names, "string or table")
   local all, count = {}, 0
   for _, what in ipairs(list) do
     if job.is(what) then
       for _, name in ipairs(job.variables_of(what)) do all[name] = true end
     else
-      add_named(all, args.expect("drop_variables", "names", what, "string"))
+      add_named(all, namespace_of(what) or args.expect("drop_variables", "names", what, "string"))
     end
   end
   job.drop_variables(all)

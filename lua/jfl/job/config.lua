@@ -2,7 +2,6 @@
 ---@space config=session
 ---@box config.check_finite function_config
 local args = require "jfl.base.args"
-local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local devices = require "jfl.job.devices"
 local names = require "jfl.base.names"
@@ -239,7 +238,7 @@ end
 
 -- Tables are copied, objects are not.
 local function copy_of(value)
-  if type(value) ~= "table" or metatable(value) ~= nil then return value end
+  if not args.is_plain(value) then return value end
   local copy = {}
   for key, part in pairs(value) do copy[key] = copy_of(part) end
   return copy

@@ -137,7 +137,7 @@ function typing.arrays_of(blob, members) return is_mirrored(blob) and members or
 function typing.structure(value, depth)
   depth = depth or 1
   if core.type(value) == "blob" then return is_mirrored(value) and "mirrored blob" or "blob" end
-  if type(value) ~= "table" or metatable(value) then return args.describe(value) end
+  if not args.is_plain(value) then return args.describe(value) end
   if depth > DEEPEST then return "{...}" end
   local parts = {}
   for i, key in ipairs(sorted_keys(value)) do
@@ -186,7 +186,7 @@ function shapes.ListListNumpy(_, value, blobs)
   return shape_of_list(value, blobs, function(array) return { array } end)
 end
 
-local function plain(value) return type(value) == "table" and metatable(value) == nil end
+local plain = args.is_plain
 
 -- The reader of a value as type t, or nil, with `blobs` left as it was.
 local function shape_of(t, value, blobs)

@@ -131,7 +131,7 @@ end)
 local function array_of(who, value)
   if core.type(value) == "array" then return value end
   if type(value) == "number" then value = { value } end
-  if type(value) ~= "table" or metatable(value) then
+  if not args.is_plain(value) then
     core.fail("%s: value must be a number, an NdArray, a table or a job's blob, got %s", who,
       args.describe(value))
   end

@@ -44,6 +44,20 @@ describe("drop_variables", function()
     assert.not_same(bias:totable(), all["hidden2-bias"]:totable())      -- it went on training
   end)
 
+  it("drops those of a model", function()
+    local function body(v) return flow.layers.dense(v, 2, { name = "l" }) end
+    local one, other = flow.model("one", body), flow.model("one_more", body)
+    for _, net in ipairs { one, other } do
+      net:predict { inputs = { flow.float32 { 2, 3 } } }(x)
+    end
+    local kept = flow.get_all_variables()["one_more-l-weight"]
+    flow.load_variables { ["one-l-weight"] = nd.ones { 2, 3 } }
+    assert.equal(2, flow.drop_variables(one))
+    local all = flow.get_all_variables()
+    assert.is_false(all["one-l-weight"]:eq(nd.ones { 2, 3 }):all())
+    assert.is_true(all["one_more-l-weight"]:eq(kept):all())
+  end)
+
   it("makes a job begin anew with them, the same each time", function()
     local job = train(4)
     local first = helper.list(job(x))

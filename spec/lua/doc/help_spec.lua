@@ -194,7 +194,8 @@ describe("help", function()
   it("has something on every common word of the trade", function()
     local none = {}
     for word in ([[acc; all reduce; beam search; c++; class weight; cross-validation; detection;
-      dilation; dqn; fully connected; gan; glorot; gradient accumulation; grid search; he; http; imbalance;
+      dilation; dqn; fully connected; gan; glorot; gradient accumulation; grid search; he; http;
+      imbalance;
       k-fold; kl divergence; kmeans; latency; license; lora; lr finder; missing; outlier; pca;
       permute; pip; pipeline; pruning; python; quantize; regression; reinforcement; replay;
       sample weight; segmentation; standardize; svd; topk; train test split; transfer; unet; view;

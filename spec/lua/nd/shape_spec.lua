@@ -113,3 +113,28 @@ describe("an NdArray", function()
     assert.same({ 2, 3 }, row:totable())
   end)
 end)
+
+describe("the shape of an array or a blob", function()
+  it("is a list whose text tells it", function()
+    local a, said = flow.ndarray.ones { 2, 3 }, nil
+    assert.equal("(2, 3)", tostring(a.shape))
+    assert.same({ 2, 3 }, a.shape)
+    flow.global_function { name = "shape", inputs = { flow.float32 { 4 } }, body = function(x)
+      said = tostring(x.shape)
+      return x
+    end }:compile()
+    assert.equal("(4)", said)
+    assert.equal("(2, 3)", (require("jfl.repl.show").text(a.shape):gsub("\27%[[%d;]*m", "")))
+  end)
+
+  it("is taken wherever a list is, also by boxes", function()
+    local shape = flow.ndarray.ones { 2, 3 }.shape
+    assert.same({ 2, 3 }, flow.ndarray.zeros(shape).shape)
+    assert.same({ 2, 3 }, flow.ndarray.array(shape):totable())
+    local plain = require "jfl.base.plain"
+    assert.same({ 2, 3 }, plain.read(plain.write(shape, "s"), "s"))
+    assert.equal(5, flow.sandbox():run [[
+      local shape = require("jfl").ndarray.ones({ 2, 3 }).shape
+      return shape[1] + shape[2] * (#shape == 2 and 1 or 9)]])
+  end)
+end)

@@ -3,7 +3,6 @@ local flow = require "jfl"
 local tp = flow.typing
 
 local WORDS = 2048               -- number 0 stands for those that have none
-local LETTERS = 32768            -- bytes of all words, with a line's end after each
 local CONTEXT, FEATURES, UNITS, BATCH = 3, 32, 64, 64
 local LONGEST = 40               -- bytes of a word
 
@@ -13,41 +12,24 @@ local model = {
   numbers = {},                  -- by word
 }
 
-local used = 0                   -- bytes of the words
-
 -- ---- the jobs ----
 
-local function network(ids, rows)
+local net = flow.model("jfl_complete", function(ids)
   local features = flow.get_variable("features", { shape = { WORDS, FEATURES },
     initializer = flow.random_normal_initializer(0, 0.3) })
-  local x = flow.reshape(flow.gather(features, ids), { rows, CONTEXT * FEATURES })
+  local x = flow.gather(features, ids):reshape { ids.shape[1], CONTEXT * FEATURES }
   x = flow.layers.dense(x, UNITS, { activation = flow.math.tanh, name = "hidden" })
   return flow.layers.dense(x, WORDS, { name = "next" })
-end
+end)
 
-local train = flow.global_function {
-  name = "jfl_complete_train", type = "train", returns = tp.Callback(tp.Numpy),
-  inputs = {
-    { "ids", tp.Numpy.Placeholder({ BATCH, CONTEXT }, { dtype = flow.int32 }) },
-    { "following", tp.Numpy.Placeholder({ BATCH }, { dtype = flow.int32 }) },
-  },
-  body = function(ids, following)
-    -- The words are saved with the weights that belong to them.
-    flow.get_variable("letters", { shape = { LETTERS }, dtype = flow.uint8, trainable = false,
-      initializer = flow.zeros_initializer() })
-    local logits = network(ids, BATCH)
-    local loss = flow.math.reduce_mean(
-      flow.nn.sparse_softmax_cross_entropy_with_logits(following, logits))
-    flow.optimizer.Adam(0.003):minimize(loss)
-    return loss
-  end,
+local train = net:train {
+  inputs = { ids = flow.int32 { BATCH, CONTEXT }, following = flow.int32 { BATCH } },
+  loss = flow.nn.cross_entropy, optimizer = flow.optimizer.Adam(0.003),
+  returns = tp.Callback(tp.Numpy),
 }
 
-local predict = flow.global_function {
-  name = "jfl_complete_predict", returns = tp.Callback(tp.Numpy),
-  inputs = { { "ids", tp.Numpy.Placeholder({ 1, CONTEXT }, { dtype = flow.int32 }) } },
-  body = function(ids) return flow.nn.softmax(network(ids, 1)) end,
-}
+local predict = net:predict { inputs = { flow.int32 { 1, CONTEXT } }, output = flow.nn.softmax,
+  returns = tp.Callback(tp.Numpy) }
 
 -- ---- words ----
 
@@ -55,9 +37,9 @@ local predict = flow.global_function {
 function model.number_of(word)
   local number = model.numbers[word]
   if number then return number end
-  if #model.words == WORDS - 1 or #word > LONGEST or used + #word + 1 > LETTERS then return 0 end
+  if #model.words == WORDS - 1 or #word > LONGEST then return 0 end
   number = #model.words + 1
-  model.words[number], model.numbers[word], used = word, number, used + #word + 1
+  model.words[number], model.numbers[word] = word, number
   return number
 end
 
@@ -125,29 +107,21 @@ end
 
 --- Saves words and weights together; what is there is replaced once the new file is whole.
 function model.save(path)
-  local letters = flow.ndarray.zeros({ LETTERS }, flow.uint8)
-  local p, at = letters:pointer(), 0
-  for _, word in ipairs(model.words) do
-    for i = 1, #word do p[at + i - 1] = word:byte(i) end
-    p[at + #word] = 10
-    at = at + #word + 1
-  end
-  flow.load_variables { letters = letters }
-  flow.train.CheckPoint():save(path, { overwrite = true })
+  flow.checkpoint.save(path, { overwrite = true, notes = { words = model.words } })
 end
 
 --- Goes on with what was saved. An error changes nothing.
 function model.restore(path)
-  flow.train.CheckPoint():load(path, { strict = true })
-  local text = require("ffi").string(flow.get_all_variables().letters:pointer(), LETTERS)
-  model.words, model.numbers, used = {}, {}, 0
-  for word in text:gmatch("([^\n%z]+)\n") do model.number_of(word) end
+  local words = flow.checkpoint.notes(path).words
+  flow.checkpoint.load(path, { strict = true })
+  model.words, model.numbers = {}, {}
+  for _, word in ipairs(words) do model.number_of(word) end
 end
 
 --- Forgets all.
 function model.forget()
-  flow.drop_variables { "features", "hidden", "next" }
-  model.words, model.numbers, used, model.steps, model.loss = {}, {}, 0, 0, nil
+  flow.drop_variables(net)
+  model.words, model.numbers, model.steps, model.loss = {}, {}, 0, nil
   model.wake()
 end
 
