@@ -556,7 +556,8 @@ static const char *const wav_words[] = { "RIFF", "WAVEfmt ", "data", "fmt ", "\x
 
 static const char *const tokenizer_words[] = {
   "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"b\"]]}}",
-  "\"normalizer\":{\"type\":\"NFKC\"}", "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}", "\"Sequence\"",
+  "\"normalizer\":{\"type\":\"NFKC\"}", "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}",
+  "\"Sequence\"",
   "\"added_tokens\":[{\"id\":0,\"content\":\"a\"}]", "\"WordPiece\"", "\"Unigram\"", "##",
   "\"Split\",\"pattern\":{\"Regex\":\"", "(?i:", "\\\\p{L}+", "(?!", "{1,3}", NULL };
 static const char *const onnx_words[] = { "\x12\4Relu", "\x12\6MatMul", "\x12\4Loop", "\x12\2If",
