@@ -8,6 +8,8 @@ local core = require "jfl.core"
 local model = require "jfl.net.model"
 local names = require "jfl.base.names"
 local plain = require "jfl.base.plain"
+local variable = require "jfl.net.variable"
+local variables = require "jfl.checkpoint.variables"
 local weights = require "jfl.net.weights"
 
 local models = {}
@@ -162,13 +164,20 @@ local function read_others(o)
     end }
 end
 
--- Has the variables of a network made, by the smallest job of it.
-local function make_variables(net, kind, config)
+-- Has the variables of a network made, by the smallest job of it. Random numbers, which take longer
+-- than files, are drawn only for those within that the pattern `head` finds.
+local function make_variables(net, kind, config, head)
   local list, typing = {}, names.root()
   for i, dtype in ipairs(kind.inputs) do
     list[i] = typing[dtype](kind.shape and kind.shape(config) or { 1, 1 })
   end
-  net:predict { name = "load", inputs = list }
+  variables.settle()
+  variable.without_values(function(full)
+    return not head or not full:sub(#net._path + 2):find(head)
+  end, function()
+    net:predict { name = "load", inputs = list }
+    variables.settle()
+  end)
 end
 
 -- Loads all but the last layer, which stays as it begins.
@@ -206,7 +215,7 @@ models.load = args.define("models.load", "A network with its weights: one that n
     if not net then net, options = read_others(o) end
     local own = plain.read(net._description)
     local kind = KINDS[own.type]
-    make_variables(net, kind, own.config)
+    make_variables(net, kind, own.config, o.num_labels and kind.head)
     if o.num_labels then
       load_body(net, o.path, options, kind.head)
     else
