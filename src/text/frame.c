@@ -30,12 +30,22 @@ static int frame_move(const jf_flow *f, int64_t *place, int64_t by)
   return by == 0;
 }
 
+static int frame_is_added(const jf_added_list *a, int32_t id)
+{
+  int i = 0;
+  while (i < a->n && a->v[i].word.id != id) i++;
+  return i < a->n;
+}
+
 /* Leaves spaces out on both sides of a token's place: those are signs of a space, or spaces, in its
-   name. One that was put before the text is no part of it. */
+   name; of an added token, those that it took from the text. One that was put before the text is no
+   part of it. */
 static void frame_trim(const jfl_tokenizer *t, const jf_flow *f, int prefixed, int first,
                        jfl_token *token)
 {
-  const jf_word *w = &t->by_id[token->id];
+  const jf_word *name = &t->by_id[token->id];
+  const jf_word taken = { f->given + token->from, (uint32_t)(token->to - token->from), 0, 0 };
+  const jf_word *w = frame_is_added(&t->added, token->id) ? &taken : name;
   int64_t left = 0, right = 0, to = token->to;
   size_t size;
   for (size_t i = 0; i < w->n && frame_is_blank(jf_char_at(w->s + i, &size)); i += size) left++;
