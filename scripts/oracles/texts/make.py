@@ -4,8 +4,8 @@
                         trains tokenizers, writes OUT/NAME.json and OUT/NAME.txt, what they give
   build/jfl spec/text/compare.lua OUT
                         compares jfl with that
-  python3 scripts/oracles/texts/make.py --cases spec/text
-                        writes the small ones that tests have
+  python3 scripts/oracles/texts/make.py --cases spec/text/cases.zip
+                        writes the small ones that spec/lua/text/others_spec.lua has
 
 Texts are those of the translations (gettext catalogs) that the machine has, and random characters.
 """
@@ -15,6 +15,8 @@ import json
 import os
 import random
 import sys
+import unicodedata
+import zipfile
 
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers,
                         pre_tokenizers, processors, trainers)
@@ -185,7 +187,7 @@ def bert(texts, size, lower=True, strip=None):
     tok.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    tok.add_tokens(["ADDED"])
+    tok.add_tokens(["added"])
     return tok
 
 
@@ -207,8 +209,9 @@ def unigram(texts, size, steps, fallback=False):
     tok.pre_tokenizer = pre_tokenizers.Metaspace()
     tok.decoder = decoders.Metaspace()
     names = ["<unk>", "<s>", "</s>"] + (["<0x%02X>" % i for i in range(256)] if fallback else [])
+    signs = set("".join(tok.normalizer.normalize_str(text) for text in texts))
     tok.train_from_iterator(texts, trainers.UnigramTrainer(
-        vocab_size=size, unk_token="<unk>", special_tokens=special(*names), show_progress=False))
+        vocab_size=max(size, len(signs) + 100), unk_token="<unk>", special_tokens=special(*names), show_progress=False))
     tok.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B:1 </s>:1", special_tokens=[("</s>", 2)])
     if fallback:
@@ -352,20 +355,22 @@ def write(folder, names, size, vocabulary):
         print(name, tok.get_vocab_size(), len(texts))
 
 
-def write_cases(folder):
-    """Small vocabularies from a few texts, and what they give for those and for random ones."""
+def write_cases(path):
+    """A zip file of small vocabularies from a few texts, and what they give for those, and for
+    random characters that Unicode had before 15, as jfl's tables are of."""
     rng = random.Random(3)
-    texts = [text for text in corpus(60000) if len(text) < 300]
-    chosen = rng.sample(texts, 24) + [strange(rng) for _ in range(16)]
-    os.makedirs(os.path.join(folder, "cases"), exist_ok=True)
-    for name, make in KINDS.items():
-        tok = make(texts, 560 if name in ("llama", "mistral", "fallback") else 420)
-        tok.save(os.path.join(folder, "cases", name + ".json"), pretty=False)
-        with open(os.path.join(folder, "cases", name + ".txt"), "w") as file:
-            for i, text in enumerate(chosen):
-                file.write(results(tok, text))
-                if i % 8 == 0:
-                    file.write(results(tok, text, chosen[i - 1]))
+    texts = [text for text in corpus(60000) if len(text) < 200 and len(set(text)) < 60
+             and not any(unicodedata.category(c) == "Cn" for c in text)][:600]
+    old = [text for text in (strange(rng) for _ in range(400))
+           if len(text) < 60 and not any(unicodedata.category(c) == "Cn" for c in text)]
+    chosen = rng.sample(texts, 12) + old[:8]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+        for name, make in KINDS.items():
+            tok = make(texts, 560 if name in ("llama", "mistral", "fallback") else 360)
+            lines = [results(tok, text) for text in chosen]
+            lines += [results(tok, chosen[i], chosen[i - 1]) for i in (1, 7, 15)]
+            for end, text in ((".json", tok.to_str(pretty=False)), (".txt", "".join(lines))):
+                out.writestr(zipfile.ZipInfo(name + end), text, zipfile.ZIP_DEFLATED)
 
 
 if sys.argv[1] == "--cases":
