@@ -211,7 +211,8 @@ def unigram(texts, size, steps, fallback=False):
     names = ["<unk>", "<s>", "</s>"] + (["<0x%02X>" % i for i in range(256)] if fallback else [])
     signs = set("".join(tok.normalizer.normalize_str(text) for text in texts))
     tok.train_from_iterator(texts, trainers.UnigramTrainer(
-        vocab_size=max(size, len(signs) + 100), unk_token="<unk>", special_tokens=special(*names), show_progress=False))
+        vocab_size=max(size, len(signs) + 100), unk_token="<unk>", show_progress=False,
+        special_tokens=special(*names)))
     tok.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B:1 </s>:1", special_tokens=[("</s>", 2)])
     if fallback:
