@@ -16,9 +16,9 @@ local function chosen(n, condition, yes, no, what)
   local a, b = yes.dtype .. " " .. args.shape_text(yes.shape), no.dtype .. " "
     .. args.shape_text(no.shape)
   if a ~= b then
-    n:fail("%s must be alike where the condition is not known when the job is described, got %s "
-      .. "and %s; what does not change from call to call is given as { constants = { name = array "
-      .. "} } to onnx.load", what, a, b)
+    n:fail("the condition must be known when the job is described, as %s is not alike: %s and %s; "
+      .. "what does not change from call to call is given as { constants = { name = array } } to "
+      .. "onnx.load", what, a, b)
   end
   return values.cast(op.where(values.reshape(condition, {}), yes, no), yes.dtype)
 end
