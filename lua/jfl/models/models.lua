@@ -15,13 +15,14 @@ local weights = require "jfl.net.weights"
 local models = {}
 
 local MOST_CONFIG = 2 ^ 20       -- bytes
-local KINDS = {}
+local KINDS, ALSO = {}, {}
 for _, kind in ipairs {
   require "jfl.models.bert", require "jfl.models.gpt2", require "jfl.models.llama",
   require "jfl.models.mobilenet_v2", require "jfl.models.mobilenet_v3",
   require "jfl.models.resnet", require "jfl.models.vit", require "jfl.models.whisper",
 } do
   KINDS[kind.type] = kind
+  for also, adapt in pairs(kind.also or {}) do ALSO[also] = { kind = kind, adapt = adapt } end
 end
 
 -- ---- configurations ----
@@ -76,7 +77,9 @@ end
 local function kind_of(path, name)
   local known = {}
   for each in pairs(KINDS) do known[each] = true end
+  for each in pairs(ALSO) do known[each] = true end
   if KINDS[name] then return KINDS[name] end
+  if ALSO[name] then return ALSO[name].kind end
   core.fail("models.load: %s: there is no network of type %s; there are %s%s", path,
     name == nil and "unknown" or ("'%s'"):format(tostring(name)), args.names_of(known),
     names.suggest(tostring(name), known))
@@ -154,6 +157,7 @@ end
 local function read_others(o)
   local c = o.config or read_config(o.path)
   local kind = kind_of(o.path, c.model_type)
+  if ALSO[c.model_type] then ALSO[c.model_type].adapt(c) end
   local leaves_head = kind.config.tie_word_embeddings ~= nil and c.tie_word_embeddings
   local rename = renamer(kind)
   c = complete(kind, c, not o.config)
