@@ -38,6 +38,10 @@ cases = {
         encoder_ffn_dim=12, decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=8,
         max_source_positions=6, max_target_positions=4, pad_token_id=0, bos_token_id=1,
         eos_token_id=2, decoder_start_token_id=1)),
+    "qwen2": transformers.Qwen2ForCausalLM(transformers.Qwen2Config(
+        **SMALL, num_key_value_heads=2)),
+    "mistral": transformers.MistralForCausalLM(transformers.MistralConfig(
+        **SMALL, num_key_value_heads=2, sliding_window=None)),
 }
 # Networks of torchvision: names and shapes of weights, which the spec computes as fill() does.
 plain = {

@@ -345,6 +345,60 @@ static void wav(const unsigned char *data, size_t n)
   if (atomic_load(&held) != before) fuzz_wrong("a leak");
 }
 
+/* ---- tokenizers ---- */
+
+/* Encodes a text, decodes what that gives, and saves what was read. */
+static void use_tokenizer(jfl_tokenizer *t, const jfl_text *text)
+{
+  static const jfl_encode_spec short_ones = { .most = 5, .length = 7 };
+  jfl_batch b = { 0 };
+  jfl_encoding *e = NULL;
+  const jfl_token *token;
+  int32_t ids[FUZZ_MAX / 4] = { 0 };
+  char *back = NULL;
+  const char *json;
+  size_t size;
+  jfl_status s = jfl_tokenizer_encode(t, text, NULL, NULL, &e);
+  check_status(s);
+  const int64_t n = s == JFL_OK ? jfl_encoding_tokens(e, &token) : 0;
+  const int64_t some = n < FUZZ_MAX / 4 ? n : FUZZ_MAX / 4;
+  for (int64_t i = 0; i < some; i++) {
+    ids[i] = token[i].id;
+    if (token[i].from < 0 || token[i].to < token[i].from || token[i].to > (int64_t)text->n)
+      fuzz_wrong("a token of bytes %lld..%lld of %zu", (long long)token[i].from,
+                 (long long)token[i].to, text->n);
+  }
+  jfl_encoding_free(e);
+  s = jfl_tokenizer_decode(t, ids, some, 1, &back, &size);
+  check_status(s);
+  if (s == JFL_OK) jfl_text_free(back);
+  s = jfl_tokenizer_batch(t, text, text, 1, &short_ones, &b);
+  check_status(s);
+  jfl_array_unref(b.ids);
+  jfl_array_unref(b.mask);
+  jfl_array_unref(b.types);
+  check_status(jfl_tokenizer_json(t, &json, &size));
+}
+
+/* A tokenizer.json and, behind a zero byte, a text for it. */
+static void tokenizer(const unsigned char *data, size_t n)
+{
+  const long before = atomic_load(&held);
+  char *copy = memcpy(malloc(n ? n : 1), data, n);
+  const size_t json = strnlen(copy, n);
+  jfl_text text = { "The 12 lower\xc3\xa9\xef\xbc\xa1 ones", 20 };
+  if (json < n) text = (jfl_text){ copy + json + 1, n - json - 1 };
+  jfl_tokenizer *t;
+  const jfl_status s = jfl_tokenizer_parse(copy, json, &t);
+  check_status(s);
+  if (s == JFL_OK) {
+    use_tokenizer(t, &text);
+    jfl_tokenizer_free(t);
+  }
+  free(copy);
+  if (atomic_load(&held) != before) fuzz_wrong("a leak");
+}
+
 /* ---- what Lua reads ---- */
 
 static lua_State *L;
@@ -372,6 +426,8 @@ static void npy(const unsigned char *data, size_t n) { in_lua("load_array", "a.n
 static void npz(const unsigned char *data, size_t n) { in_lua("load_array", "a.npz", data, n); }
 static void loop(const unsigned char *data, size_t n) { in_lua("restore_loop", "loop", data, n); }
 
+static void onnx(const unsigned char *data, size_t n) { in_lua("load_model", "a.onnx", data, n); }
+
 /* One file stands for all four of the set. */
 static void idx(const unsigned char *data, size_t n)
 {
@@ -386,6 +442,23 @@ static const char readers[] =
   "load_array = function(path) flow.ndarray.load(path) end\n"
   "local function new_loop(shuffle)\n"
   "  return flow.data.loop({ { 1, 2, 3, 4 } }, { name = 'l', epochs = 3, shuffle = shuffle })\n"
+  "end\n"
+  "load_model = function(path)\n"
+  "  flow.clear_default_session()\n"
+  "  local report = flow.onnx.check(path)\n"
+  "  assert(#tostring(report) > 10)\n"
+  "  local net, types = flow.onnx.load(path), {}\n"
+  "  for i, input in ipairs(report.inputs) do\n"
+  "    local n, shape = 1, {}\n"
+  "    for k, extent in ipairs(input.shape or {}) do\n"
+  "      shape[k] = type(extent) == 'number' and extent or 1\n"
+  "      n = n * shape[k]\n"
+  "    end\n"
+  "    if n > 10000 or not input.dtype then return end\n"
+  "    types[i] = flow.typing.Numpy.Placeholder(shape, { dtype = input.dtype })\n"
+  "  end\n"
+  "  local made, said = pcall(net.predict, net, { inputs = types })\n"
+  "  assert(made or not said:find 'attempt to' and not said:find 'bad argument', said)\n"
   "end\n"
   "restore_loop = function(_, text)\n"
   "  flow.clear_default_session()\n"
@@ -481,6 +554,14 @@ static const char *const record_words[] = { "\n\7label", "encoded", "\x12\4", "\
 static const char *const wav_words[] = { "RIFF", "WAVEfmt ", "data", "fmt ", "\xfe\xff", "\1\0\1\0",
   "\xff\xff\xff\xff", "\x80>\0\0", NULL };
 
+static const char *const tokenizer_words[] = {
+  "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"b\"]]}}",
+  "\"normalizer\":{\"type\":\"NFKC\"}", "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}",
+  "\"Sequence\"",
+  "\"added_tokens\":[{\"id\":0,\"content\":\"a\"}]", "\"WordPiece\"", "\"Unigram\"", "##",
+  "\"Split\",\"pattern\":{\"Regex\":\"", "(?i:", "\\\\p{L}+", "(?!", "{1,3}", NULL };
+static const char *const onnx_words[] = { "\x12\4Relu", "\x12\6MatMul", "\x12\4Loop", "\x12\2If",
+  "\x08\x07", "\x22\x04", "\x0a\x01x", "\x3a\x10", "raw", "\x80\x80\x80\x80\x08", "..", NULL };
 static const char *const world_words[] = { "jflworld", "\1\2", "\0\0", "12345678", NULL };
 
 const fuzz_target fuzz_targets[] = {
@@ -491,6 +572,7 @@ const fuzz_target fuzz_targets[] = {
   { "npy", npy, npy_words }, { "npz", npz, npz_words }, { "idx", idx, NULL },
   { "loop", loop, loop_words }, { "png", png, png_words }, { "jpeg", jpeg, jpeg_words },
   { "csv", csv, csv_words }, { "tar", tar, tar_words }, { "ofrecord", record, record_words },
-  { "wav", wav, wav_words }, { "world", fuzz_world, world_words },
+  { "wav", wav, wav_words }, { "tokenizer", tokenizer, tokenizer_words },
+  { "onnx", onnx, onnx_words }, { "world", fuzz_world, world_words },
 };
 const int fuzz_n_targets = sizeof fuzz_targets / sizeof *fuzz_targets;

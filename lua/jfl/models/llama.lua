@@ -1,5 +1,6 @@
 -- Networks like Llama (Touvron et al., 2023): rms norm, rotary positions, keys and values that
--- several queries share, and a gate by silu; as Hugging Face's LlamaForCausalLM has it.
+-- several queries share, and a gate by silu; as Hugging Face's LlamaForCausalLM has it, and those
+-- of Mistral and Qwen2.
 local core = require "jfl.core"
 local parts = require "jfl.models.parts"
 
@@ -11,8 +12,24 @@ local llama = {
   config = { vocab_size = 32000, hidden_size = 4096, intermediate_size = 11008,
     num_hidden_layers = 32, num_attention_heads = 32, num_key_value_heads = false,
     head_dim = false, rms_norm_eps = 1e-6, rope_theta = 10000, rope_parameters = false,
-    rope_scaling = false, hidden_act = "silu", attention_bias = false, mlp_bias = false,
-    tie_word_embeddings = false },
+    rope_scaling = false, hidden_act = "silu", attention_bias = false, output_bias = true,
+    mlp_bias = false, tie_word_embeddings = false },
+  -- Networks that differ by their configuration: what becomes of that.
+  also = {
+    mistral = function(c)
+      if c.sliding_window then
+        core.fail("models.load: mistral: sliding_window must be null, got %s; jfl has no attention "
+          .. "to a part of the places before", tostring(c.sliding_window))
+      end
+    end,
+    qwen2 = function(c)
+      if c.use_sliding_window then
+        core.fail("models.load: qwen2: use_sliding_window must be false; jfl has no attention to a "
+          .. "part of the places before")
+      end
+      c.attention_bias, c.output_bias = true, false
+    end,
+  },
   inputs = { "int32" },
   rename = { { "^model%.", "" }, { "norm%.weight$", "norm-gamma" }, { "%.weight$", "-weight" },
     { "%.bias$", "-bias" } },
@@ -38,7 +55,8 @@ local function attend(flow, c, x, name)
   local n_kv = c.num_key_value_heads or heads
   local y = flow.nn.scaled_dot_product_attention(part("q_proj", heads, true),
     part("k_proj", n_kv, true), part("v_proj", n_kv), { causal = true })
-  return parts.dense(parts.together(y), c.hidden_size, name .. ".o_proj", c.attention_bias)
+  return parts.dense(parts.together(y), c.hidden_size, name .. ".o_proj",
+    c.attention_bias and c.output_bias)
 end
 
 local function block(flow, c, x, name)

@@ -8,19 +8,22 @@ local core = require "jfl.core"
 local model = require "jfl.net.model"
 local names = require "jfl.base.names"
 local plain = require "jfl.base.plain"
+local variable = require "jfl.net.variable"
+local variables = require "jfl.checkpoint.variables"
 local weights = require "jfl.net.weights"
 
 local models = {}
 
 local MOST_CONFIG = 2 ^ 20       -- bytes
 local MOST_LAYERS = 10000
-local KINDS = {}
+local KINDS, ALSO = {}, {}
 for _, kind in ipairs {
   require "jfl.models.bert", require "jfl.models.gpt2", require "jfl.models.llama",
   require "jfl.models.mobilenet_v2", require "jfl.models.mobilenet_v3",
   require "jfl.models.resnet", require "jfl.models.vit", require "jfl.models.whisper",
 } do
   KINDS[kind.type] = kind
+  for also, adapt in pairs(kind.also or {}) do ALSO[also] = { kind = kind, adapt = adapt } end
 end
 
 -- ---- configurations ----
@@ -85,10 +88,14 @@ end
 -- ---- loading ----
 
 local function kind_of(path, name)
+  local known = {}
+  for each in pairs(KINDS) do known[each] = true end
+  for each in pairs(ALSO) do known[each] = true end
   if KINDS[name] then return KINDS[name] end
+  if ALSO[name] then return ALSO[name].kind end
   core.fail("models.load: %s: there is no network of type %s; there are %s%s", path,
-    name == nil and "unknown" or ("'%s'"):format(tostring(name)), args.names_of(KINDS),
-    names.suggest(tostring(name), KINDS))
+    name == nil and "unknown" or ("'%s'"):format(tostring(name)), args.names_of(known),
+    names.suggest(tostring(name), known))
 end
 
 -- The table that a text in JSON is; `path` is what has it.
@@ -163,6 +170,7 @@ end
 local function read_others(o)
   local c = o.config or read_config(o.path)
   local kind = kind_of(o.path, c.model_type)
+  if ALSO[c.model_type] then ALSO[c.model_type].adapt(c) end
   local leaves_head = kind.config.tie_word_embeddings ~= nil and c.tie_word_embeddings
   local rename = renamer(kind)
   c = complete(kind, c, not o.config)
@@ -173,13 +181,20 @@ local function read_others(o)
     end }
 end
 
--- Has the variables of a network made, by the smallest job of it.
-local function make_variables(net, kind, config)
+-- Has the variables of a network made, by the smallest job of it. Random numbers, which take longer
+-- than files, are drawn only for those within that the pattern `head` finds.
+local function make_variables(net, kind, config, head)
   local list, typing = {}, names.root()
   for i, dtype in ipairs(kind.inputs) do
     list[i] = typing[dtype](kind.shape and kind.shape(config) or { 1, 1 })
   end
-  net:predict { name = "load", inputs = list }
+  variables.settle()
+  variable.without_values(function(full)
+    return not head or not full:sub(#net._path + 2):find(head)
+  end, function()
+    net:predict { name = "load", inputs = list }
+    variables.settle()
+  end)
 end
 
 -- Loads all but the last layer, which stays as it begins.
@@ -217,7 +232,7 @@ models.load = args.define("models.load", "A network with its weights: one that n
     if not net then net, options = read_others(o) end
     local own = plain.read(net._description)
     local kind = KINDS[own.type]
-    make_variables(net, kind, own.config)
+    make_variables(net, kind, own.config, o.num_labels and kind.head)
     if o.num_labels then
       load_body(net, o.path, options, kind.head)
     else

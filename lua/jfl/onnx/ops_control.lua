@@ -1,4 +1,6 @@
--- ONNX's ops that run graphs: branches whose condition is known, loops whose count is.
+-- ONNX's ops that run graphs: branches, and loops whose count is known. Where a condition is not
+-- known, all is computed, and the condition chooses among the results.
+local args = require "jfl.base.args"
 local call = require "jfl.op.call"
 local values = require "jfl.onnx.values"
 
@@ -8,10 +10,28 @@ local ops = {}
 
 local MOST_STEPS = 10000
 
-ops.If = { function(n, condition)
-  local branch = n:number(condition, "the condition") ~= 0 and "then_branch" or "else_branch"
-  return unpack(n.run(n:need(branch), {}))
-end, static = { 1 } }
+-- What a condition that is not known chooses of two values, which must be alike.
+local function chosen(n, condition, yes, no, what)
+  for _, x in ipairs { yes, no } do n:tensor(x, what) end
+  local a, b = yes.dtype .. " " .. args.shape_text(yes.shape), no.dtype .. " "
+    .. args.shape_text(no.shape)
+  if a ~= b then
+    n:fail("the condition must be known when the job is described, as %s is not alike: %s and %s; "
+      .. "what does not change from call to call is given as { constants = { name = array } } to "
+      .. "onnx.load", what, a, b)
+  end
+  return values.cast(op.where(values.reshape(condition, {}), yes, no), yes.dtype)
+end
+
+ops.If = function(n, condition)
+  if values.is_known(condition) then
+    local branch = n:number(condition, "the condition") ~= 0 and "then_branch" or "else_branch"
+    return unpack(n.run(n:need(branch), {}))
+  end
+  local yes, no = n.run(n:need "then_branch", {}), n.run(n:need "else_branch", {})
+  for i in ipairs(yes) do yes[i] = chosen(n, condition, yes[i], no[i], "what branches give") end
+  return unpack(yes)
+end
 
 -- The values of all steps, one above the other.
 local function stacked(list, axis)
@@ -24,19 +44,39 @@ local function stacked(list, axis)
   return values.concat(parts, axis or 0)
 end
 
+local function both(a, b)
+  return op.multiply(values.reshape(values.cast(a, "int8"), {}),
+    values.reshape(values.cast(b, "int8"), {}))
+end
+
+-- How far a loop goes on: the condition as a number, or as a blob where it is not known, which only
+-- a loop that is told a count and gives no rows may have.
+local function goes_on_with(n, condition, has_bound)
+  if not has_bound or values.is_known(condition) then
+    return n:number(condition, "the condition") ~= 0
+  end
+  return condition
+end
+
 ops.Loop = { function(n, count, condition, ...)
   local body, state = n:need "body", { ... }
   local most = count and n:number(count, "the trip count") or math.huge
   local n_state, rows = #body.inputs - 2, {}
-  local goes_on = condition == nil or n:number(condition, "the condition") ~= 0
+  local has_bound = count ~= nil and #body.outputs == n_state + 1
+  local goes_on = condition == nil or goes_on_with(n, condition, has_bound)
   local step = 0
   while goes_on and step < most do
     if step >= MOST_STEPS then n:fail("it must have at most %d steps", MOST_STEPS) end
     local inputs = { values.scalar(step, "int64"), values.scalar(1, "int8") }
     for i = 1, n_state do inputs[i + 2] = state[i] end
     local results = n.run(body, inputs)
-    goes_on = n:number(results[1], "the condition that a step gives") ~= 0
-    for i = 1, n_state do state[i] = results[i + 1] end
+    local before = goes_on ~= true and goes_on
+    goes_on = goes_on_with(n, results[1], has_bound)
+    for i = 1, n_state do
+      state[i] = before and chosen(n, before, results[i + 1], state[i], "what steps carry")
+        or results[i + 1]
+    end
+    if before and goes_on then goes_on = goes_on == true and before or both(before, goes_on) end
     for i = n_state + 2, #body.outputs do
       local k = i - n_state - 1
       rows[k] = rows[k] or {}
@@ -50,7 +90,7 @@ ops.Loop = { function(n, count, condition, ...)
       or n:fail("a loop of no steps has no rows to give")
   end
   return unpack(out)
-end, static = { 1, 2 } }
+end, static = { 1 } }
 
 ops.Scan = function(n, ...)
   local body, given = n:need "body", { ... }

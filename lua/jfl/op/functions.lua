@@ -8,6 +8,7 @@ local args = require "jfl.base.args"
 local call = require "jfl.op.call"
 local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
+local trace = require "jfl.job.trace"
 
 local op = call.op
 
@@ -68,10 +69,14 @@ define("math.reduce_variance", "The variance over axes: the mean of squared dist
 define("math.reduce_std", "The standard deviation over axes.", { INPUT, AXIS, KEEP },
   function(o) return op.sqrt(variance(o), { name = o.name }) end)
 
-define("math.reduce_euclidean_norm", "The square root of the sum of squares over axes.",
-  { INPUT, AXIS, KEEP }, function(o)
-    return op.sqrt(op.reduce_sum(op.square(o.input_tensor), over(o, o.keepdims)),
-      { name = o.name })
+-- Where all is 0 the root has no slope; 0 is the one that lets training go on.
+define("math.reduce_euclidean_norm", "The square root of the sum of squares over axes; its "
+  .. "gradient is 0 where all elements are.", { INPUT, AXIS, KEEP }, function(o)
+    local sum = op.reduce_sum(op.square(o.input_tensor), over(o, o.keepdims))
+    if trace.current and trace.current.mode == "train" then
+      sum = op.where(op.equal(sum, 0), 0, sum)
+    end
+    return op.sqrt(sum, { name = o.name })
   end)
 
 define("math.reduce_l1", "The sum of magnitudes over axes.", { INPUT, AXIS, KEEP }, function(o)

@@ -3,6 +3,7 @@ local flow = require "jfl"
 local core = require "jfl.core"
 local protobuf = require "jfl.onnx.protobuf"
 local schema = require "jfl.onnx.schema"
+local values = require "jfl.onnx.values"
 
 local folder
 
@@ -322,6 +323,43 @@ describe("a stranger's ONNX file", function()
       "outputs must be a table, got string 'a'")
     assert.error_matches(function() flow.onnx.load(path, { outputs = { 1 } }) end,
       "outputs must be a string, got number 1")
+  end)
+
+  it("chooses by conditions that are not known when the job is described", function()
+    local function graph(nodes, inputs, outputs)
+      return { name = "inner", node = nodes, input = inputs, output = outputs }
+    end
+    local function run_both(path, flag)
+      flow.clear_default_session()
+      local job = flow.onnx.load(path):predict { inputs = { flow.float32 { 2, 3 },
+        flow.typing.Numpy.Placeholder({}, { dtype = "float32" }) } }
+      return job(flow.ndarray.ones { 2, 3 }, values.scalar(flag, "float32")):sum()
+    end
+    local inputs = { info "x", info("s", {}) }
+    local add = graph({ node("Add", { "x", "x" }, { "b" }) }, {}, { info "b" })
+    local sub = graph({ node("Neg", { "x" }, { "c" }) }, {}, { info "c" })
+    local path = model({ node("Cast", { "s" }, { "yes" }, { { name = "to", i = 9, type = 2 } }),
+      node("If", { "yes" }, { "y" }, { { name = "then_branch", g = add, type = 5 },
+        { name = "else_branch", g = sub, type = 5 } }) }, { input = inputs })
+    assert.equal(12, run_both(path, 1))
+    assert.equal(-6, run_both(path, 0))
+    -- Adds x to itself while the sum of all is less than s, at most 3 times.
+    local count = { name = "n", dims = {}, data_type = 7, int64_data = { 3 } }
+    local body = graph({ node("Add", { "v", "x" }, { "w" }), node("ReduceSum", { "w" }, { "t" },
+      { { name = "keepdims", i = 0, type = 2 } }), node("Less", { "t", "s" }, { "g" }) },
+      { info("i", {}, 7), info("go", {}, 9), info "v" }, { info("g", {}, 9), info "w" })
+    path = model({ node("Loop", { "n", "", "x" }, { "y" }, { { name = "body", g = body,
+      type = 5 } }) }, { input = inputs, initializer = { count } })
+    assert.equal(12, run_both(path, 5))
+    assert.equal(18, run_both(path, 13))
+    assert.equal(24, run_both(path, 99))
+    local flat = node("Flatten", { "x" }, { "c" }, { { name = "axis", i = 0, type = 2 } })
+    local other = graph({ flat }, {}, { info("c", { 1, 6 }) })
+    path = model({ node("Cast", { "s" }, { "yes" }, { { name = "to", i = 9, type = 2 } }),
+      node("If", { "yes" }, { "y" }, { { name = "then_branch", g = add, type = 5 },
+        { name = "else_branch", g = other, type = 5 } }) }, { input = inputs })
+    assert.error_matches(function() run_both(path, 1) end,
+      "the condition must be known .* what branches give is not alike: float32 %(2, 3%) and")
   end)
 
   it("says what must be known, and takes it as a constant", function()

@@ -88,3 +88,26 @@ describe("functions", function()
       "x must have two or more axes, got (2)")
   end)
 end)
+
+describe("the norm of vectors", function()
+  it("trains a vector that is 0 by nothing, and others by what they are", function()
+    flow.clear_default_session()
+    local step = flow.global_function {
+      name = "step", type = "train", inputs = { { "x", tp.Numpy.Placeholder({ 2, 2 }) } },
+      returns = tp.Numpy,
+      body = function(x)
+        local w = flow.get_variable("w", { 2, 2 }, { initializer = flow.ones_initializer() })
+        local norm = flow.math.reduce_euclidean_norm(w * x, 1)
+        flow.optimizer.SGD(1, { momentum = 0 }):minimize(flow.math.reduce_sum(norm))
+        return norm
+      end,
+    }
+    local norm = step({ { 0, 0 }, { 3, 4 } })
+    assert.equal(0, norm[1])
+    assert.near(5, norm[2], 1e-6)
+    local w = flow.get_all_variables().w
+    assert.same({ 1, 1 }, { w[1][1], w[1][2] })
+    assert.near(1 - 9 / 5, w[2][1], 1e-6)
+    assert.near(1 - 16 / 5, w[2][2], 1e-6)
+  end)
+end)

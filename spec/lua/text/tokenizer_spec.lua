@@ -269,6 +269,19 @@ describe("flow.text", function()
     end
   end)
 
+  it("leaves spaces out of the places of added tokens that take them", function()
+    local path = folder .. "/added.json"
+    helper.write(path, [[{ "added_tokens": [{ "id": 2, "content": "<mask>", "lstrip": true,
+      "rstrip": true, "single_word": false, "normalized": false, "special": true }],
+      "pre_tokenizer": { "type": "ByteLevel", "add_prefix_space": false },
+      "post_processor": { "type": "ByteLevel", "trim_offsets": true },
+      "model": { "type": "BPE", "vocab": { "x": 0, "\u0120": 1 }, "merges": [] } }]])
+    local got = flow.text.tokenizer(path):encode("x  <mask> x", { details = true })
+    assert.same({ 0, 2, 0 }, got.ids)
+    assert.same({ 1, 4, 11 }, got.first)         -- as Hugging Face's tokenizers 0.21 and 0.23
+    assert.same({ 1, 9, 11 }, got.last)
+  end)
+
   it("reads the vocabularies of BERT", function()
     helper.write(folder .. "/vocab.txt",
       "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nlow\n##er\nend\n")
