@@ -857,14 +857,17 @@ JFL_API jfl_status jfl_plan_set_rate(jfl_plan *p, int i, const double *rate);
    jfl_plan_inputs says, of its dtypes and shapes (else JFL_EDTYPE, JFL_ESHAPE), which are read in
    place; out takes jfl_plan_outputs new arrays. On failure no variable has changed. */
 JFL_API jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out);
-/* Copies the inputs and queues a run. A small plan (inline_limit) is run at once instead, unless
-   others are queued or running: then the request is done already. JFL_EFULL when max_inflight runs
-   of the job wait already. */
+/* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight
+   runs of the job wait already. */
 JFL_API jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out);
 /* The same for a plan that is being made, by the request for that. Where it cannot be made the run
    fails for the same reason. */
 JFL_API jfl_status jfl_submit_behind(jfl_request *compiling, jfl_array *const *in,
                                      jfl_request **out);
+/* Whether jfl_submit would run the plan at once now; and does so, without a request: *ran says
+   whether, and if so the rest is as jfl_run says. */
+JFL_API int jfl_plan_is_small(const jfl_plan *p);
+JFL_API jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int *ran);
 JFL_API jfl_request *jfl_request_ref(jfl_request *r);
 JFL_API void jfl_request_unref(jfl_request *r);
 /* Whether it has come to an end: by its results, by an error, or taken back. */

@@ -199,6 +199,22 @@ static void plan_made_behind(void)
   jfl_session_free(s);
 }
 
+/* A run that takes less time than handing it over is made at once. */
+static void small_run(void)
+{
+  jfl_session *s = session();
+  jfl_job *job;
+  jfl_plan *plan = job_of(s, "predict", JFL_PREDICT, &job);
+  jfl_array *x = numbers(ROWS, 4), *y = NULL;
+  int ran;
+  EXPECT(jfl_plan_is_small(plan));
+  check(jfl_run_small(plan, &x, &y, &ran));
+  EXPECT(ran && jfl_array_size(y) == ROWS * 2);
+  jfl_array_unref(y);
+  jfl_array_unref(x);
+  jfl_session_free(s);
+}
+
 static int asked_to_stop(void *ctx)
 {
   return *(const int *)ctx;                  /* such as a flag that a signal's handler sets */
@@ -231,6 +247,7 @@ int main(void)
   learning_rate();
   asynchronous_runs();
   plan_made_behind();
+  small_run();
   run_that_is_given_up();
   return 0;
 }

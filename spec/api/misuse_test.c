@@ -280,6 +280,7 @@ static void *slot(void)
 #define GOOD_jfl_submit_behind_in &f.a
 #define GOOD_jfl_plan_free_p fresh_plan()
 #define GOOD_jfl_run_in f.in
+#define GOOD_jfl_run_small_in f.in
 #define GOOD_jfl_submit_in f.in
 #define GOOD_jfl_request_ref_r (f.made_request = f.r)
 #define GOOD_jfl_request_unref_r jfl_request_ref(f.r)

@@ -268,19 +268,25 @@ static void a_small_plan_runs_when_it_is_submitted(void)
   close_session();
 }
 
-static void a_small_plan_waits_for_those_before_it(void)
+static void a_small_plan_may_run_without_a_request(void)
 {
-  jfl_request *reading, *r;
+  jfl_array *out[2];
+  jfl_request *r;
+  int ran = 7;
   open_session();
+  CHECK(!jfl_plan_is_small(plan));
+  CHECK(!jfl_run_small(plan, good, out, &ran) && !ran);
+  CHECK(!jfl_submit(plan, good, &r));
   set("inline_limit", 1e6);
-  hold_worker();
-  CHECK(!jfl_variables_submit(session, &reading));
-  CHECK(!jfl_submit(plan, good, &r) && !jfl_request_done(r));
-  let_go();
-  CHECK(wait_for(reading) == 0 && wait_for(r) == 0);
+  CHECK(jfl_plan_is_small(plan));
+  CHECK(wait_for(r) == 0);
+  CHECK(!jfl_run_small(plan, good, out, &ran) && ran);
+  CHECK(value(out[0]) == 1);
+  counter_drop(out);
+  CHECK(jfl_run_small(plan, bad, out, &ran) == JFL_EDATA && ran);
   jfl_array *swapped[] = { bad[1], bad[0] };
-  CHECK(jfl_submit(plan, swapped, &r) == JFL_ESHAPE);
-  CHECK(run() == 1);
+  CHECK(jfl_run_small(plan, swapped, out, &ran) == JFL_ESHAPE && !ran);
+  CHECK(run() == 2);
   close_session();
 }
 
@@ -367,7 +373,7 @@ int main(void)
   RUN(a_run_that_has_not_begun_can_be_taken_back);
   RUN(plans_come_and_go_while_others_run);
   RUN(a_small_plan_runs_when_it_is_submitted);
-  RUN(a_small_plan_waits_for_those_before_it);
+  RUN(a_small_plan_may_run_without_a_request);
   RUN(waiting_with_a_limit_returns);
   RUN(a_fork_in_the_midst_of_runs_loses_them_only_in_the_child);
   RUN(a_forked_child_goes_on_alone);

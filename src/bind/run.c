@@ -203,6 +203,32 @@ static int l_submit(lua_State *L)
   return 1;
 }
 
+/* Runs the plan at once for the request at i if that is quicker than queueing it; gives whether it
+   did. */
+static int call_at_once(lua_State *L, int i, jfl_array **in)
+{
+  jf_lrequest *r = lua_touserdata(L, i);
+  const jf_lplan *p = r->plan;
+  jfl_array **out = in + p->n_in;
+  int ran = 0, at = jf_push_results(L, r);
+  jf_reserve_call(L);
+  run_gather(L, p, in);
+  jfl_status e = jfl_run_small(p->plan, in, out, &ran);
+  if (!ran) {
+    jf_check(L, e);
+  } else if (e == JFL_OK) {
+    jf_keep_results(L, i, at, out);
+    jf_enqueue(L, i);
+    jf_account_results(L, r, at);
+  } else {
+    lua_pushstring(L, jfl_errmsg());
+    jf_keep_failure(L, i);
+    jf_enqueue(L, i);
+  }
+  lua_settop(L, at - 1);
+  return ran;
+}
+
 /* Says why the call cannot be made now. */
 static void call_busy(lua_State *L, int i, const char *why)
 {
@@ -212,9 +238,9 @@ static void call_busy(lua_State *L, int i, const char *why)
   jf_refuse(L, i);
 }
 
-/* Submits a run of the plan at 1 for the request at i; waits, and runs what is due, until there is
+/* Queues a run of the plan at 1 for the request at i; waits, and runs what is due, until there is
    room for it, unless calls never wait. */
-static void call_submit(lua_State *L, int i, jf_allowance *a, jfl_array **in)
+static void call_queued(lua_State *L, int i, jf_allowance *a, jfl_array **in)
 {
   jf_lrequest *r = lua_touserdata(L, i);
   jfl_request **run = jf_push_run(L, i);
@@ -255,7 +281,7 @@ static int l_call(lua_State *L)
   int at = lua_gettop(L);
   if (jf_state_of(L)->queue.ending) call_refused(L, at);
   else if (!p->plan && jf_state_of(L)->queue.never_new) call_busy(L, at, "its plan is being made");
-  else call_submit(L, at, &a, in);
+  else if (!jfl_plan_is_small(p->plan) || !call_at_once(L, at, in)) call_queued(L, at, &a, in);
   jf_warn_many(L, jf_queue_of(L));
   lua_settop(L, at);
   return 1;

@@ -126,13 +126,20 @@ static jfl_status check_world(const jfl_plan *p)
   return jf_fail_in(jf_world_fail(), JFL_ERROR_JOB, p->job->name);
 }
 
+int jfl_plan_is_small(const jfl_plan *p)
+{
+  if (!JF_IS(PLAN, p)) return 0;
+  const jf_settings *set = &p->job->session->settings;
+  return !set->background && p->work < set->inline_limit;
+}
+
 /* Takes the token for a plan that runs in less time than waking the worker takes, unless other runs
    are queued or running. */
 static int begin_at_once(jfl_session *s, const jfl_plan *p)
 {
-  if (s->settings.background || p->work >= s->settings.inline_limit) return 0;
+  if (!jfl_plan_is_small(p)) return 0;
   jf_session_lock(s);
-  const int mine = !s->running && !s->head;
+  int mine = !s->running && !s->head;
   if (mine) s->running = 1;
   jf_session_unlock(s);
   return mine;
@@ -143,6 +150,24 @@ static void end_at_once(jfl_session *s)
   jf_session_lock(s);
   jf_session_announce(s);
   jf_session_unlock(s);
+}
+
+jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int *ran)
+{
+  JF_NEED(PLAN, p);
+  JF_NEED_EACH(ARRAY, in, p->graph->n_input);
+  if (p->graph->n_output) JF_NEED_POINTER(out);
+  JF_NEED_POINTER(ran);
+  jfl_session *s = p->job->session;
+  *ran = 0;
+  JF_TRY(check_world(p));
+  JF_TRY(jf_plan_check_inputs(p, in));
+  if (!begin_at_once(s, p)) return JFL_OK;
+  jfl_status st = jf_plan_outputs_new(p, out);
+  if (!st) *ran = 1;
+  if (!st && (st = jf_execute(p, in, out))) jf_arrays_drop(out, p->graph->n_output);
+  end_at_once(s);
+  return st;
 }
 
 static jfl_status submit_at_once(jfl_session *s, jfl_plan *p, jfl_array *const *in,
