@@ -187,8 +187,8 @@ static void every_callback_runs_once_wherever_memory_runs_out(void)
   fail_everywhere("a few");
 }
 
-/* Calls of a callback wait in the queue together. Its room grows there, in a new state each time, as
-   room that was made stays. */
+/* Calls of a callback wait in the queue together, which has to grow. The state is a new one each
+   time, as room that was made stays. */
 static void memory_that_runs_out_while_the_queue_grows_loses_no_call(void)
 {
   static const char *const how[] = { "at once", "queued" };

@@ -294,6 +294,8 @@ int jf_session_l_get(lua_State *L);
 jf_lplan *jf_need_plan(lua_State *L, int i, const char *who);
 /* The same, without waiting: the plan may be yet to be made. */
 jf_lplan *jf_need_plan_soon(lua_State *L, int i, const char *who);
+/* Raises an error if the plan was freed meanwhile, or its session cleared. */
+void jf_check_plan(lua_State *L, jf_lplan *p);
 
 /* ---- requests (request.c) ---- */
 

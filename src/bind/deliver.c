@@ -199,9 +199,8 @@ jf_allowance jf_allow(lua_State *L, jf_waits waits)
   return (jf_allowance){ seconds, limit, seconds > 0, waits, 0 };
 }
 
-int jf_may_deliver(lua_State *L, const jf_allowance *a, uint64_t last)
+int jf_may_deliver(lua_State *L, jf_queue *q, const jf_allowance *a, uint64_t last)
 {
-  jf_queue *q = jf_queue_of(L);
   if (a->waits != JF_WAITS_FOR_ALL) jf_postpone(L, q, last);
   const jf_lrequest *r = q->head;
   if (!r || r->number > last || !(a->least || a->left > 0)) return 0;
@@ -216,7 +215,7 @@ void jf_run_due(lua_State *L, jf_lplan *p, jf_allowance *a)
   if (!q->head || jf_is_busy(q)) return;
   jf_heed_interrupt(L);
   p->pinned++;
-  while (n >= 0 && jf_may_deliver(L, a, last)) n = deliver_head(L, q, a);
+  while (n >= 0 && jf_may_deliver(L, q, a, last)) n = deliver_head(L, q, a);
   p->pinned--;
   if (n < 0 && jf_is_interruption(L, -1)) lua_error(L);
   if (n < 0) lua_pop(L, 1);

@@ -17,7 +17,7 @@ static int l_poll(lua_State *L)
   if (jf_is_busy(q)) return lua_pushinteger(L, 0), 1;
   jf_check_errors(L, q);
   jf_tell_due(L, q);
-  while (jf_may_deliver(L, &a, last)) {
+  while (jf_may_deliver(L, q, &a, last)) {
     int n = jf_deliver_next(L, q, &a);
     if (n < 0) lua_error(L);
     count += n;
@@ -55,7 +55,7 @@ static int l_settle(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
   jf_allowance a = jf_allow(L, JF_WAITS_FOR_RUNS);
-  while (!jf_is_busy(q) && jf_may_deliver(L, &a, UINT64_MAX))
+  while (!jf_is_busy(q) && jf_may_deliver(L, q, &a, UINT64_MAX))
     if (jf_deliver_next(L, q, &a) < 0) lua_error(L);
   wait_for_runs(L);
   return 0;
@@ -77,7 +77,7 @@ static int l_register(lua_State *L)
   }
   if (!r->number) jf_raise(L, "%s: the request is not of a call", r->plan->job->name);
   if (r->has_callback) jf_raise(L, "%s: this call has a callback already", r->plan->job->name);
-  jf_reserve_call(L);
+  if (!r->place) jf_reserve_call(L);
   r->has_callback = 1;
   jf_set_slot(L, 1, REQUEST_ON_ERROR);
   jf_set_slot(L, 1, REQUEST_CALLBACK);
@@ -93,7 +93,7 @@ static int l_value(lua_State *L)
   jf_lrequest *r = jf_need_request(L, 1, "value");
   jf_allowance a = jf_allow(L, JF_WAITS_FOR_RUNS);
   r->told = 1;
-  while (r->place && !jf_is_busy(q) && jf_may_deliver(L, &a, r->number)) {
+  while (r->place && !jf_is_busy(q) && jf_may_deliver(L, q, &a, r->number)) {
     int before = q->failed, own = q->head == r;
     if (jf_deliver_next(L, q, &a) < 0) lua_error(L);
     if (own && q->failed > before) jf_raise_error(L, q, q->failed - 1);
@@ -221,7 +221,7 @@ static int finish_until(lua_State *L, uint64_t last)
   jf_queue *q = jf_queue_of(L);
   jf_allowance a = jf_allow_all(JF_WAITS_FOR_ALL);
   int failed = say_failed(L);
-  while (jf_may_deliver(L, &a, last)) {
+  while (jf_may_deliver(L, q, &a, last)) {
     if (jf_deliver_next(L, q, &a) < 0) {
       if (jf_is_interruption(L, -1)) lua_error(L);
       const int error = lua_gettop(L);

@@ -74,7 +74,7 @@ int jf_l_queue_traceback(lua_State *L);
 void jf_give_up(lua_State *L, int i, int error);
 /* Whether the oldest request is there, is of a call up to the last one, and its next function may
    begin now. */
-int jf_may_deliver(lua_State *L, const jf_allowance *a, uint64_t last);
+int jf_may_deliver(lua_State *L, jf_queue *q, const jf_allowance *a, uint64_t last);
 /* Runs the next function of the oldest request, whose time is taken from the allowance. Returns how
    many ran, or -1 with an error on the stack: that the program is to stop, or what kept the
    function from beginning. */

@@ -94,21 +94,19 @@ static jf_lplan *run_need(lua_State *L, const char *who, int queued)
 }
 
 /* Makes the arguments arrays that fit the plan at 1. */
-static jf_lplan *run_prepare(lua_State *L, const char *who, int queued)
+static void run_prepare(lua_State *L, const jf_lplan *p, int queued)
 {
-  jf_lplan *p = run_need(L, who, queued);
   if (lua_gettop(L) - 1 != p->n_in) wrong_count(L, p, queued);
   luaL_checkstack(L, p->n_out + 32, "too many outputs");
   for (int i = 0; i < p->n_in; i++)
     if (!run_fits(jf_test(L, i + 2, JF_ARRAY), &p->in[i])) run_convert(L, p, i);
-  return p;
 }
 
 /* Reads the pointers last: making userdata may have run finalizers, which may have freed
    anything. */
-static void run_gather(lua_State *L, const jf_lplan *p, jfl_array **in)
+static void run_gather(lua_State *L, jf_lplan *p, jfl_array **in)
 {
-  jf_need_plan_soon(L, 1, "run");
+  jf_check_plan(L, p);
   for (int i = 0; i < p->n_in; i++) {
     jf_larray *b = lua_touserdata(L, i + 2);
     jf_check_freed(L, b, p->in[i].name);
@@ -127,7 +125,7 @@ static void set_results(lua_State *L, jfl_array **out, int n)
 }
 
 /* Runs the plan at 1 on the arrays behind it, after all queued runs. */
-static void run_after_all(lua_State *L, const jf_lplan *p, jfl_array **in, jfl_array **out)
+static void run_after_all(lua_State *L, jf_lplan *p, jfl_array **in, jfl_array **out)
 {
   jf_wait_for_all(L);
   run_gather(L, p, in);
@@ -143,7 +141,8 @@ static jfl_array **run_begin(lua_State *L, const char *who, int queued, jf_allow
 {
   jf_lplan *p = run_need(L, who, queued);
   jf_run_due(L, p, a);
-  run_prepare(L, who, queued);
+  jf_check_plan(L, p);
+  run_prepare(L, p, queued);
   return jf_need_room(L, few, p->n_in + p->n_out);
 }
 
@@ -152,7 +151,7 @@ static int l_run(lua_State *L)
 {
   jf_allowance a = jf_allow(L, JF_WAITS_NOT);
   jfl_array *few[JF_FEW], **in = run_begin(L, "run", 0, &a, few);
-  const jf_lplan *p = lua_touserdata(L, 1);
+  jf_lplan *p = lua_touserdata(L, 1);
   jfl_array **out = in + p->n_in;
   for (int i = 0; i < p->n_out; i++) jf_push_array(L);      /* as nothing may fail after the run */
   run_after_all(L, p, in, out);
@@ -167,7 +166,7 @@ static int l_run_watched(lua_State *L)
 {
   jf_allowance a = jf_allow(L, JF_WAITS_FOR_RUNS);
   jfl_array *few[JF_FEW], **in = run_begin(L, "run_watched", 0, &a, few);
-  const jf_lplan *p = lua_touserdata(L, 1);
+  jf_lplan *p = lua_touserdata(L, 1);
   jfl_array **out = in + p->n_in;
   jf_lrequest *r = jf_push_request(L, 1);
   int at = lua_gettop(L), results = jf_push_results(L, r);
@@ -190,7 +189,8 @@ static jfl_status run_submit(const jf_lplan *p, jfl_array *const *in, jfl_reques
 static int l_submit(lua_State *L)
 {
   jfl_array *few[JF_FEW];
-  const jf_lplan *p = run_prepare(L, "submit", 1);
+  jf_lplan *p = jf_need_plan_soon(L, 1, "submit");
+  run_prepare(L, p, 1);
   jfl_array **in = jf_need_room(L, few, p->n_in);
   jf_push_request(L, 1);
   int at = lua_gettop(L);
@@ -208,7 +208,7 @@ static int l_submit(lua_State *L)
 static int call_at_once(lua_State *L, int i, jfl_array **in)
 {
   jf_lrequest *r = lua_touserdata(L, i);
-  const jf_lplan *p = r->plan;
+  jf_lplan *p = r->plan;
   jfl_array **out = in + p->n_in;
   int ran = 0, at = jf_push_results(L, r);
   jf_reserve_call(L);

@@ -124,13 +124,18 @@ static void adopt_plan(lua_State *L, jf_lplan *p)
   read_inputs(L, p);
 }
 
+void jf_check_plan(lua_State *L, jf_lplan *p)
+{
+  check_alive(L, p->job);
+  if (!p->plan) adopt_plan(L, p);
+  if (!p->plan && !p->compiling) jf_raise(L, "%s: the plan was freed", p->job->name);
+}
+
 jf_lplan *jf_need_plan_soon(lua_State *L, int i, const char *who)
 {
   jf_lplan *p = jf_test(L, i, JF_PLAN);
   if (!p) jf_raise(L, "%s: argument %d must be a plan, got %s", who, i, jf_type_name(L, i));
-  check_alive(L, p->job);
-  if (!p->plan) adopt_plan(L, p);
-  if (!p->plan && !p->compiling) jf_raise(L, "%s: the plan was freed", p->job->name);
+  jf_check_plan(L, p);
   return p;
 }
 

@@ -110,12 +110,33 @@ static jfl_status enqueue(jfl_session *s, jfl_request *r)
   return JFL_OK;
 }
 
-static jfl_status check_room(const jfl_job *j)
+/* The session's own thread alone adds to those. */
+static jfl_status check_room(jfl_session *s, const int *in_flight, const char *many)
 {
-  int most = j->session->settings.max_inflight;
-  if (j->in_flight < most) return JFL_OK;
-  return jf_fail_in(jf_fail(JFL_EFULL, "%d calls are in flight already", most), JFL_ERROR_JOB,
-                    j->name);
+  const int most = s->settings.max_inflight;
+  jf_session_lock(s);
+  const int full = *in_flight >= most;
+  jf_session_unlock(s);
+  return full ? jf_fail(JFL_EFULL, "%d %s are in flight already", most, many) : JFL_OK;
+}
+
+static jfl_status check_job(const jfl_job *j)
+{
+  return jf_fail_in(check_room(j->session, &j->in_flight, "calls"), JFL_ERROR_JOB, j->name);
+}
+
+/* Queues a new request, with copies of inputs unless `in` is NULL. */
+static jfl_status queue_add(jfl_request *r, jfl_array *const *in, jfl_request **out)
+{
+  jfl_session *s = r->session;
+  jfl_status st = in ? jf_request_keep(r, in) : JFL_OK;
+  jf_session_lock(s);
+  if (!st) st = enqueue(s, r);
+  jf_session_unlock(s);
+  if (!st) return *out = r, JFL_OK;
+  if (r->job) jf_fail_in(st, JFL_ERROR_JOB, r->job->name);
+  jfl_request_unref(r);
+  return st;
 }
 
 /* Ranks that have parted run nothing together, and who calls hears of it at once: not in the
@@ -200,22 +221,13 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   jfl_request *r;
   JF_TRY(check_world(p));
   if (begin_at_once(s, p)) return submit_at_once(s, p, in, out);
-  jf_session_lock(s);
-  jfl_status st = check_room(p->job);
-  jf_session_unlock(s);
-  if (st) return st;
+  JF_TRY(check_job(p->job));
   JF_TRY(jf_request_new(p, in, &r));
   if (queue_may_send(s, r)) {
     jf_send(s, jfl_request_ref(r), in);
     return *out = r, JFL_OK;
   }
-  st = jf_request_keep(r, in);
-  jf_session_lock(s);
-  if (!st) st = enqueue(s, r);
-  jf_session_unlock(s);
-  if (st) jfl_request_unref(r);
-  else *out = r;
-  return jf_fail_in(st, JFL_ERROR_JOB, p->job->name);
+  return queue_add(r, in, out);
 }
 
 jfl_status jf_task_submit(jfl_session *s, const jf_task *task, void *state, int *in_flight,
@@ -225,14 +237,10 @@ jfl_status jf_task_submit(jfl_session *s, const jf_task *task, void *state, int 
   JF_TRY(jf_request_new_task(s, task, state, &r));
   r->in_flight = in_flight;
   r->is_low = s->settings.background != 0;
-  jf_session_lock(s);
-  const int most = s->settings.max_inflight;
-  jfl_status st = *in_flight < most ? enqueue(s, r)
-                : jf_fail(JFL_EFULL, "%d %s are in flight already", most, task->many);
-  jf_session_unlock(s);
-  if (st) jfl_request_unref(r);
-  else *out = r;
-  return st;
+  const jfl_status full = check_room(s, in_flight, task->many);
+  if (!full) return queue_add(r, NULL, out);
+  jfl_request_unref(r);
+  return full;
 }
 
 jfl_status jfl_submit_behind(jfl_request *compiling, jfl_array *const *in, jfl_request **out)
@@ -245,17 +253,10 @@ jfl_status jfl_submit_behind(jfl_request *compiling, jfl_array *const *in, jfl_r
   JF_NEED_EACH(ARRAY, in, c->n_in);
   JF_NEED_POINTER(out);
   if (jfl_request_plan(compiling)) return jfl_submit(c->plan, in, out);
-  jfl_session *s = compiling->session;
   jfl_request *r;
+  JF_TRY(check_job(c->job));
   JF_TRY(jf_request_new_behind(compiling, in, &r));
-  jfl_status st = jf_request_keep(r, in);
-  jf_session_lock(s);
-  if (!st) st = check_room(c->job);
-  if (!st) st = enqueue(s, r);
-  jf_session_unlock(s);
-  if (st) jfl_request_unref(r);
-  else *out = r;
-  return jf_fail_in(st, JFL_ERROR_JOB, c->job->name);
+  return queue_add(r, in, out);
 }
 
 jfl_status jf_compile_submit(jfl_session *s, const jf_task *task, jf_compiling *state,
@@ -266,12 +267,7 @@ jfl_status jf_compile_submit(jfl_session *s, const jf_task *task, jf_compiling *
   JF_TRY(jf_request_new_task(s, task, state, &r));
   r->job = job;
   r->in_flight = &s->n_compiles;
-  jf_session_lock(s);
-  const jfl_status st = enqueue(s, r);
-  jf_session_unlock(s);
-  if (st) jfl_request_unref(r);
-  else *out = r;
-  return st;
+  return queue_add(r, NULL, out);
 }
 
 void jf_compiles_wait(jfl_session *s)

@@ -16,14 +16,21 @@ static jfl_status request_add_outputs(jfl_request *r)
   return jf_plan_outputs_new(r->plan, r->out);
 }
 
+static jfl_request *request_new(jfl_session *s)
+{
+  jfl_request *r = jf_new(sizeof *r);
+  if (!r) return jf_fail(JFL_ENOMEM, "out of memory"), NULL;
+  r->tag = JF_TAG_REQUEST;
+  r->refs = 1;
+  r->session = s;
+  return r;
+}
+
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
 {
   JF_TRY(jf_plan_check_inputs(p, in));
-  jfl_request *r = jf_new(sizeof *r);
-  if (!r) return jf_fail(JFL_ENOMEM, "out of memory");
-  r->tag = JF_TAG_REQUEST;
-  r->refs = 1;
-  r->session = p->job->session;
+  jfl_request *r = request_new(p->job->session);
+  if (!r) return JFL_ENOMEM;
   r->job = p->job;
   r->plan = p;
   r->in_flight = &p->job->in_flight;
@@ -38,11 +45,8 @@ jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
 jfl_status jf_request_new_task(jfl_session *s, const jf_task *task, void *state,
                                jfl_request **out)
 {
-  jfl_request *r = jf_new(sizeof *r);
-  if (!r) return task->free(state), jf_fail(JFL_ENOMEM, "out of memory");
-  r->tag = JF_TAG_REQUEST;
-  r->refs = 1;
-  r->session = s;
+  jfl_request *r = request_new(s);
+  if (!r) return task->free(state), JFL_ENOMEM;
   r->task = task;
   r->state = state;
   return *out = r, JFL_OK;
@@ -54,11 +58,8 @@ jfl_status jf_request_new_behind(jfl_request *compiling, jfl_array *const *in, j
   for (int i = 0; i < c->n_in; i++)
     JF_TRY(jf_fail_in(jf_check_input(c->in[i].name, c->in[i].dtype, &c->in[i].shape, in[i]),
                       JFL_ERROR_JOB, c->job->name));
-  jfl_request *r = jf_new(sizeof *r);
-  if (!r) return jf_fail(JFL_ENOMEM, "out of memory");
-  r->tag = JF_TAG_REQUEST;
-  r->refs = 1;
-  r->session = compiling->session;
+  jfl_request *r = request_new(compiling->session);
+  if (!r) return JFL_ENOMEM;
   r->job = c->job;
   r->compiling = jfl_request_ref(compiling);
   r->in_flight = &c->job->in_flight;
