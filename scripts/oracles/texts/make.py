@@ -622,7 +622,8 @@ def write_cases(path):
                               "added low  "]
     groups = [([like(name) for name in KINDS], texts), (decoding(), decoded_texts()),
               (merging(), small_texts()), (scoring(), small_texts())]
-    more = [(normalizing(), SENTENCES + ["|".join(EDGES)]), (splitting(), SENTENCES), (matching(), SENTENCES[:6]),
+    more = [(normalizing(), SENTENCES + ["|".join(EDGES)]), (splitting(), SENTENCES),
+            (matching(), SENTENCES[:6]),
             (framing(), SENTENCES[1:5]), (adding(), added), (lifting(), added)]
     with open(path, "w") as file:
         for tokenizers, given in groups + more:

@@ -280,6 +280,75 @@ describe("a stranger's ONNX file", function()
     assert.same({ { 7, 6, 4 }, { 56, 48, 32 } }, scan(1, 1))
   end)
 
+  it("is a classifier whose classes are numbers", function()
+    local function attribute(name, kind, value)
+      return { name = name, [kind] = value, type = ({ floats = 6, ints = 7, s = 3 })[kind] }
+    end
+    local function classify(rows, how)
+      local classifier = node("LinearClassifier", { "x" }, { "y", "z" }, {
+        attribute("coefficients", "floats", rows == 1 and { 1, 0, -1 } or { 1, 0, -1, 0, 2, 0 }),
+        attribute("intercepts", "floats", rows == 1 and { 0.5 } or { 0.5, -3 }),
+        attribute("classlabels_ints", "ints", { 5, 9 }), attribute("post_transform", "s", how) })
+      classifier.domain = "ai.onnx.ml"
+      local path = model({ classifier }, { output = { info("y", { 2 }, 7), info("z", { 2, 2 }) } },
+        { opset_import = { { domain = "", version = 17 },
+          { domain = "ai.onnx.ml", version = 1 } } })
+      flow.clear_default_session()
+      local job = flow.onnx.load(path):predict { inputs = { flow.float32 { 2, 3 } } }
+      local labels, scores = job(flow.ndarray.array { { 1, 2, 3 }, { 4, 1, 1 } })
+      return labels:totable(), scores:totable()
+    end
+    local labels, scores = classify(2, "NONE")
+    assert.same({ 9, 5 }, labels)
+    assert.same({ { -1.5, 1 }, { 3.5, -1 } }, scores)
+    labels, scores = classify(1, "NONE")
+    assert.same({ 5, 9 }, labels)
+    assert.same({ { 1.5, -1.5 }, { -3.5, 3.5 } }, scores)
+    labels, scores = classify(1, "LOGISTIC")
+    assert.same({ 5, 9 }, labels)
+    assert.near(1 / (1 + math.exp(1.5)), scores[1][2], 1e-6)
+    assert.near(1, scores[1][1] + scores[1][2], 1e-6)
+  end)
+
+  it("normalizes with scales of any shape", function()
+    local rows = { { 1, 2, 6 }, { 0, 4, 5 } }
+    local function normalize(axis, scale, dims)
+      local path = model({ node("LayerNormalization", { "x", "w" }, { "y" },
+        { { name = "axis", i = axis, type = 2 } }) },
+        { initializer = { floats("w", dims, scale) } })
+      return run(path, flow.ndarray.array(rows)):totable()
+    end
+    local function want(axis, scale)
+      local out = {}
+      for i = 1, 2 do
+        local of, mean, square = {}, 0, 0
+        for k = 1, 2 do
+          if axis == 0 or k == i then for _, v in ipairs(rows[k]) do of[#of + 1] = v end end
+        end
+        for _, v in ipairs(of) do mean, square = mean + v / #of, square + v * v / #of end
+        out[i] = {}
+        for j, v in ipairs(rows[i]) do
+          out[i][j] = (v - mean) / math.sqrt(square - mean * mean + 1e-5) * scale(i, j)
+        end
+      end
+      return out
+    end
+    for _, axis in ipairs { 0, 1, -1 } do
+      local kind = axis == 0 and 0 or 1
+      for _, each in ipairs {
+        { normalize(axis, { 2, 3, 5 }, { 3 }), function(_, j) return ({ 2, 3, 5 })[j] end },
+        { normalize(axis, { 2, 3, 5, 7, 8, 9 }, { 2, 3 }),
+          function(i, j) return ({ 2, 3, 5, 7, 8, 9 })[3 * i - 3 + j] end },
+        { normalize(axis, { 4 }, { 1 }), function() return 4 end },
+        { normalize(axis, { 4, 5 }, { 2, 1 }), function(i) return 3 + i end } } do
+        local expected = want(kind, each[2])
+        for i = 1, 2 do
+          for j = 1, 3 do assert.near(expected[i][j], each[1][i][j], 1e-4) end
+        end
+      end
+    end
+  end)
+
   it("turns a part of each vector, and leaves the rest", function()
     local function number(name, n) return { name = name, i = n, type = 2 } end
     local function turn(size, dims, interleaved)

@@ -52,6 +52,7 @@ return function(give)
   end
   cached({ 3, 2, 1, 4 }, { 3, 2, 1, 4 }, 5, 3, { 0, 4, 2 })
   cached({ 2, 4, 3, 2 }, { 2, 2, 3, 2 }, 5, 2, { 2, 1 }, { scale = 0.3 })
+  cached({ 1, 2, 1, 4 }, { 1, 2, 1, 4 }, 3, 300, { 2 })     -- more columns than a block has threads
   cached({ 2, 4, 70, 5 }, { 2, 2, 70, 5 }, 210, 19, { 131, 3 }, nil, "large")
   cached({ 1, 2, 1, 16 }, { 1, 1, 1, 16 }, 300, 4, { 299 }, nil, "large")
   cached({ 2, 4, 1, 32 }, { 2, 2, 1, 32 }, 300, 80, { 130, 0 }, nil, "large")
