@@ -345,6 +345,37 @@ static void wav(const unsigned char *data, size_t n)
   if (atomic_load(&held) != before) fuzz_wrong("a leak");
 }
 
+/* ---- texts ---- */
+
+/* A file of a tokenizer; what it makes of texts, and of its first tokens. */
+static void tokenizer(const unsigned char *data, size_t n)
+{
+  static const char *const texts[] = { "Hello, w\xc3\xb6rld 12's  <s>",
+                                       "\xef\xb7\xba aa\xcc\x81", "" };
+  const long before = atomic_load(&held);
+  jfl_tokenizer *t = NULL;
+  const jfl_status s = jfl_tokenizer_parse(data, n, &t);
+  check_status(s);
+  for (int i = 0; s == JFL_OK && i < 3; i++) {
+    const jfl_text text = { texts[i], strlen(texts[i]) };
+    const int32_t ids[] = { 0, 1, 0 };
+    jfl_encoding *e = NULL;
+    jfl_batch b = { 0 };
+    char *out = NULL;
+    size_t size;
+    check_status(jfl_tokenizer_encode(t, &text, i ? &text : NULL, NULL, &e));
+    jfl_encoding_free(e);
+    check_status(jfl_tokenizer_batch(t, &text, NULL, 1, NULL, &b));
+    jfl_array_unref(b.ids);
+    jfl_array_unref(b.mask);
+    jfl_array_unref(b.types);
+    check_status(jfl_tokenizer_decode(t, ids, i + 1, i & 1, &out, &size));
+    jfl_text_free(out);
+  }
+  jfl_tokenizer_free(t);
+  if (atomic_load(&held) != before) fuzz_wrong("a leak");
+}
+
 /* ---- what Lua reads ---- */
 
 static lua_State *L;
@@ -371,6 +402,7 @@ static void in_lua(const char *name, const char *file, const void *data, size_t 
 static void npy(const unsigned char *data, size_t n) { in_lua("load_array", "a.npy", data, n); }
 static void npz(const unsigned char *data, size_t n) { in_lua("load_array", "a.npz", data, n); }
 static void loop(const unsigned char *data, size_t n) { in_lua("restore_loop", "loop", data, n); }
+static void onnx(const unsigned char *data, size_t n) { in_lua("load_onnx", "a.onnx", data, n); }
 
 /* One file stands for all four of the set. */
 static void idx(const unsigned char *data, size_t n)
@@ -400,6 +432,14 @@ static const char readers[] =
   "  end\n"
   "  for _ = 1, 20 do if not next or not next() then break end end\n"
   "  assert(loop.restorer(loop.save()))\n"
+  "end\n"
+  "load_onnx = function(path)\n"
+  "  flow.clear_default_session()\n"
+  "  local net = flow.onnx.load(path, { name = 'net' })\n"
+  "  tostring(flow.onnx.check(path))\n"
+  "  local two = flow.typing.Numpy.Placeholder({ 2, 4 })\n"
+  "  local made, said = pcall(net.predict, net, { inputs = { two } })\n"
+  "  assert(made or not said:find('attempt to') and not said:find('jfl/'), said)\n"
   "end\n"
   "load_set = function(path) flow.data.load_mnist(1, 1, { out_dir = path:match('^(.*)/') }) end\n";
 
@@ -481,6 +521,13 @@ static const char *const record_words[] = { "\n\7label", "encoded", "\x12\4", "\
 static const char *const wav_words[] = { "RIFF", "WAVEfmt ", "data", "fmt ", "\xfe\xff", "\1\0\1\0",
   "\xff\xff\xff\xff", "\x80>\0\0", NULL };
 
+static const char *const tokenizer_words[] = { "{\"type\":\"", "Sequence\",\"normalizers\":[",
+  "BPE", "Unigram", "WordPiece", "ByteLevel", "Metaspace", "Replace", "\"Regex\":\"", "[^a-z]+",
+  "(?:a|b)*", "TemplateProcessing", "\"vocab\":{\"a\":0,\"b\":1}", "\"merges\":[\"a b\"]", "null",
+  "Precompiled", "\"added_tokens\":[{\"id\":0,\"content\":\"a\"}]", "}", "]", ",", NULL };
+static const char *const onnx_words[] = { "Relu", "MatMul", "Reshape", "Loop", "Split", "ai.onnx",
+  "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", "location", "../a", "\10\1\20\4", NULL };
+
 static const char *const world_words[] = { "jflworld", "\1\2", "\0\0", "12345678", NULL };
 
 const fuzz_target fuzz_targets[] = {
@@ -491,6 +538,7 @@ const fuzz_target fuzz_targets[] = {
   { "npy", npy, npy_words }, { "npz", npz, npz_words }, { "idx", idx, NULL },
   { "loop", loop, loop_words }, { "png", png, png_words }, { "jpeg", jpeg, jpeg_words },
   { "csv", csv, csv_words }, { "tar", tar, tar_words }, { "ofrecord", record, record_words },
-  { "wav", wav, wav_words }, { "world", fuzz_world, world_words },
+  { "wav", wav, wav_words }, { "tokenizer", tokenizer, tokenizer_words },
+  { "onnx", onnx, onnx_words }, { "world", fuzz_world, world_words },
 };
 const int fuzz_n_targets = sizeof fuzz_targets / sizeof *fuzz_targets;
