@@ -258,14 +258,27 @@ local function add_value(pieces, schema, number, type_name, value)
   return #text
 end
 
-function encode_into(pieces, schema, message, values)
-  local numbers, size, known = {}, 0, {}
-  for n, field in pairs(schema[message]) do numbers[#numbers + 1], known[field[1]] = n, true end
-  for name in pairs(values) do
-    if not known[name] then core.fail("protobuf: %s has no field '%s'", message, name) end
+-- The numbers of a message's fields in their order, and their names as a set, by its description.
+local orders = setmetatable({}, { __mode = "k" })
+
+local function order_of(fields)
+  if orders[fields] then return orders[fields] end
+  local order = { numbers = {}, known = {} }
+  for number, field in pairs(fields) do
+    table.insert(order.numbers, number)
+    order.known[field[1]] = true
   end
-  table.sort(numbers)
-  for _, number in ipairs(numbers) do
+  table.sort(order.numbers)
+  orders[fields] = order
+  return order
+end
+
+function encode_into(pieces, schema, message, values)
+  local order, size = order_of(schema[message]), 0
+  for name in pairs(values) do
+    if not order.known[name] then core.fail("protobuf: %s has no field '%s'", message, name) end
+  end
+  for _, number in ipairs(order.numbers) do
     local field = schema[message][number]
     local value, scalar = values[field[1]], SCALARS[field[2]]
     if value ~= nil and field.repeated and scalar and scalar[1] ~= BYTES then

@@ -49,6 +49,18 @@ describe("a stranger's tokenizer", function()
     assert.equal("u" .. ("h"):rep(32), t:decode { 0 })
   end)
 
+  -- Each of these characters becomes a longer one, so that room for the text is out in the midst of
+  -- it. That was an endless loop.
+  it("ends where memory does", function()
+    tokenizer '"normalizer":{"type":"Lowercase"}'
+    local box = flow.sandbox { memory = "4M", seconds = 1000, read = path:match "^(.*)/" }
+    local ok, err = pcall(box.run, box, [[
+      local t = require("jfl").text.tokenizer(...)
+      return #t:encode(("\196\176"):rep(60000))]], "text", path:match "[^/]*$")
+    assert.is_false(ok)
+    assert.matches("out of memory", err)
+  end)
+
   it("adds so many tokens and no more", function()
     local template = '"post_processor":{"type":"TemplateProcessing","single":[%s],"pair":[],'
       .. '"special_tokens":{"x":{"id":"x","ids":[%s],"tokens":["x"]}}}'
