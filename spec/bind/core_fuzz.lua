@@ -242,6 +242,7 @@ local good = {
   end,
   is_freed = freed,
   is_interruption = function() return "error" end,
+  is_shape = function() return {} end,
   job = function() return fresh "job", "predict" end,
   job_mode = function() return new_job(), "train" end,
   leave = function() return { key = false }, "key" end,
