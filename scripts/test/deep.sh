@@ -76,8 +76,9 @@ random_list() {
   spec_files "random calls on an emulated GPU" "JFL_FUZZ=1 build/jfl" spec/dev/gpu_fused_spec.lua
 }
 
-# Every spec under the sanitizers that the landing tier does not run so (spec/sanitized); some start
-# ranks by an MPI, for which all products are needed.
+# The specs under the sanitizers that the landing tier does not run so (spec/sanitized), but for
+# examples, which train for minutes what others train in small. Some start ranks by an MPI, for
+# which all products are needed.
 slice_sanitized() {
   run "sanitized build" build SAN=address,undefined products
   with_sanitizers
@@ -85,7 +86,7 @@ slice_sanitized() {
 }
 more_sanitized_list() {
   grep -v '^#' spec/sanitized >"$tmp/landing"
-  spec_files "sanitized specs" $sanitized/jfl spec | grep -v -E "$hosts" |
+  spec_files "sanitized specs" $sanitized/jfl spec | grep -v -E "$hosts|$counted|spec/examples/" |
     grep -v -F -f "$tmp/landing"
 }
 

@@ -28,6 +28,16 @@ static void a_library_wants_room(void)
   CHECK(!strcmp(jf_library_missing(1), "libz.so.1: too little memory is free for it"));
 }
 
+static int opened;
+static int open_later(void) { return ++opened == 2; }
+
+static void a_library_that_failed_is_opened_at_the_next_need(void)
+{
+  jf_library_state state = {0};
+  CHECK(!jf_library_ready(&state, open_later) && jf_library_ready(&state, open_later));
+  CHECK(jf_library_ready(&state, open_later) && opened == 2);
+}
+
 #ifndef _WIN32
 
 /* Whether a library may be opened while the process may have so many bytes. */
@@ -85,6 +95,7 @@ int main(void)
 {
   RUN(a_missing_library_is_kept_once);
   RUN(a_library_wants_room);
+  RUN(a_library_that_failed_is_opened_at_the_next_need);
 #ifndef _WIN32
   if (limits_are_kept()) RUN(a_limit_of_memory_leaves_it_out);
 #endif

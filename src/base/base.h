@@ -4,6 +4,7 @@
 #define JF_BASE_H
 
 #include <setjmp.h>
+#include <stdatomic.h>
 
 #include "jfl.h"
 #include "system/clock.h"
@@ -199,6 +200,10 @@ void jf_library_close(void *so);
 /* Sets the function pointer at fn to the library's function, or to NULL; returns whether it is
    there. */
 int jf_library_find(void *so, const char *name, void *fn);
+/* Whether a library is open, which `load` gives: that is called at the first need, and again at the
+   next while it gives 0, as memory may have failed within it. Zeroed at first. */
+typedef struct jf_library_state { atomic_int ready; } jf_library_state;
+int jf_library_ready(jf_library_state *state, int (*load)(void));
 
 /* ---- parallel loops (crew.c) ---- */
 

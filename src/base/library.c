@@ -103,6 +103,17 @@ void *jf_library_open(const char *name, const char *const *env, size_t room)
   return so;
 }
 
+int jf_library_ready(jf_library_state *state, int (*load)(void))
+{
+  static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+  if (atomic_load_explicit(&state->ready, memory_order_acquire)) return 1;
+  pthread_mutex_lock(&mu);
+  const int ready = atomic_load(&state->ready) || load();
+  atomic_store(&state->ready, ready);
+  pthread_mutex_unlock(&mu);
+  return ready;
+}
+
 void *jf_library_try(const char *name) { return jf_so_open(name); }
 
 void jf_library_close(void *so) { jf_so_close(so); }

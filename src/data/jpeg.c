@@ -2,7 +2,6 @@
    declarations are those of its interface, which every release since 1.5.90 has. */
 #include "data/data.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #define LIBRARY "libturbojpeg.so.0"
@@ -30,29 +29,26 @@ enum { FLAG_LIMIT_SCANS = 32768, ERR_WARNING = 0 };
   X(char *, GetErrorStr2, (void *h))                                                       \
   X(int, GetErrorCode, (void *h))
 
-/* Set once by jpeg_open, immutable afterwards. */
+/* Immutable once jpeg_open succeeded. */
 static struct {
 #define X(type, name, args) type (*name) args;
   FUNCTIONS(X)
 #undef X
-  int ready;
 } lib;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static jf_library_state state;
 
-static void jpeg_open(void)
+static int jpeg_open(void)
 {
   void *so = jf_library_open(LIBRARY, NULL, LIBRARY_ROOM);
-  if (!so) return;
-#define X(type, name, args) if (!jf_library_find(so, "tj" #name, &lib.name)) return;
+#define X(type, name, args) if (!jf_library_find(so, "tj" #name, &lib.name)) return 0;
   FUNCTIONS(X)
 #undef X
-  lib.ready = 1;
+  return 1;
 }
 
 static jfl_status jpeg_need(void)
 {
-  pthread_once(&once, jpeg_open);
-  if (lib.ready) return JFL_OK;
+  if (jf_library_ready(&state, jpeg_open)) return JFL_OK;
   return jf_fail(JFL_ENOSYS, "JPEG files need the library " LIBRARY ", which Debian's package "
                  "libturbojpeg0 installs");
 }

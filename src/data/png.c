@@ -2,7 +2,6 @@
    struct is declared here as its version 1 is; the library checks the version. */
 #include "data/data.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #define LIBRARY "libpng16.so.16"
@@ -16,21 +15,20 @@ typedef struct png_file {
   char message[64];
 } png_file;
 
-/* Set once by png_open, immutable afterwards. */
+/* Immutable once png_open succeeded. */
 static struct {
   int (*begin)(png_file *f, const void *data, size_t n);
   int (*finish)(png_file *f, const void *background, void *to, int32_t row, void *colormap);
   void (*free)(png_file *f);
-  int ready;
 } lib;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static jf_library_state state;
 
-static void png_open(void)
+static int png_open(void)
 {
   void *so = jf_library_open(LIBRARY, NULL, LIBRARY_ROOM);
-  lib.ready = jf_library_find(so, "png_image_begin_read_from_memory", &lib.begin) &&
-              jf_library_find(so, "png_image_finish_read", &lib.finish) &&
-              jf_library_find(so, "png_image_free", &lib.free);
+  return jf_library_find(so, "png_image_begin_read_from_memory", &lib.begin) &&
+         jf_library_find(so, "png_image_finish_read", &lib.finish) &&
+         jf_library_find(so, "png_image_free", &lib.free);
 }
 
 /* ---- what of a file is read ---- */
@@ -87,8 +85,7 @@ static jfl_status png_broken(const png_file *f)
 /* Reads the head; the rest may be read, or f freed, after success. */
 static jfl_status png_begin(png_file *f, jf_decoder *d, const uint8_t *data, size_t n, jf_pixels *p)
 {
-  pthread_once(&once, png_open);
-  if (!lib.ready)
+  if (!jf_library_ready(&state, png_open))
     return jf_fail(JFL_ENOSYS, "PNG files need the library " LIBRARY ", which Debian's package "
                    "libpng16-16 installs");
   JF_TRY(png_strip(d, &data, &n));
