@@ -65,7 +65,7 @@ static jfl_status source_no_format(const char *path, int is_folder)
     return jf_fail(JFL_EIO, "checkpoint %s: it must be a .safetensors file, what PyTorch's save "
                    "writes, the index of shards or the directory of a checkpoint, got a file of "
                    "another kind; programs that write such files can save weights as "
-                   ".safetensors, too, and flow.onnx.load reads .onnx", path);
+                   ".safetensors, too, and onnx.load reads .onnx", path);
   for (int i = 0; i < N_FORMATS; i++)
     n += (size_t)snprintf(holds + n, sizeof holds - n, "%s%s", i ? " or " : "", formats[i]->holds);
   return jf_fail(JFL_EDATA, "checkpoint %s: the directory must hold %s, got none of them", path,

@@ -398,6 +398,7 @@ static double conv_work(const jf_kargs *k, const jf_tensor *f, const jf_tensor *
 {
   const jf_conv *a = k->attr;
   int64_t filters = f->shape.d[0] * (a->packed ? a->block : 1);
+  if (!filters) return 0;
   return 2 * (double)jf_numel(&y->shape) * (double)jf_numel(&f->shape) / (double)filters;
 }
 

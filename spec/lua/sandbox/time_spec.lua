@@ -1,7 +1,7 @@
 --- A box's time ends what its calls do in C too, and what surely takes longer is not begun.
 local flow = require "jfl"
 
-describe("a box's time", function()
+describe("a box's time #cpu", function()
   local box
   setup(function() box = flow.sandbox { seconds = 0.5 } end)
 
@@ -35,11 +35,14 @@ describe("a box's time", function()
 
   it("ends ops between their parts", function()
     for _, dtype in ipairs { "float32", "float64" } do
-      assert.matches("it ran for more than 0.5 s", message(([[(function()
+      local err = message(([[(function()
         local x = nd.ones { 1, 64, 150, 150 }:astype("%s")
         local filters = nd.ones { 64, 64, 9, 9 }:astype("%s")
         while true do flow.nn.conv2d(x, filters, 1, "VALID") end
-      end)()]]):format(dtype, dtype)))
+      end)()]]):format(dtype, dtype))
+      -- The last call may also find that too little time is left for it.
+      assert.truthy(err:find("it ran for more than 0.5 s", 1, true)
+        or err:find("steps, which the script has no time for", 1, true), err)
     end
   end)
 
