@@ -86,8 +86,8 @@ slice_sanitized() {
 }
 more_sanitized_list() {
   grep -v '^#' spec/sanitized >"$tmp/landing"
-  spec_files "sanitized specs" $sanitized/jfl spec | grep -v -E "$hosts|$counted|spec/examples/" |
-    grep -v -F -f "$tmp/landing"
+  spec_files "sanitized specs" $sanitized/jfl spec | grep -v -F -f "$tmp/landing" |
+    grep -v -E "$hosts|$counted|spec/(examples/|pass/examples_)"
 }
 
 # GPUs: NVIDIA's compiler for all architectures, and examples on the emulated one.
