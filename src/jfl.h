@@ -956,8 +956,8 @@ JFL_API jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype
 
 /* Where a variable lies: a device, "cpu:0", or several, "gpu 0:0-3", and how it lies there,
    broadcast or split. Each is written where it is not NULL; the text is borrowed. */
-JFL_API jfl_status jfl_variable_lies(jfl_session *s, const char *name, const char **devices,
-                                     jfl_distribution *distribution);
+JFL_API jfl_status jfl_variable_distribution(jfl_session *s, const char *name, const char **devices,
+                                             jfl_distribution *distribution);
 
 /* In a script that several processes run: gives each the text that rank 0 gave, in new memory that
    jfl_text_free frees. All call it; `doing` says what for, for errors where one does something

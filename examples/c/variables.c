@@ -35,7 +35,7 @@ static void read_and_set_variables(void)
   for (int i = 0; i < jfl_variable_count(s); i++) printf("%s\n", jfl_variable_name(s, i));
   check(jfl_variable_info(s, "b", &t, &shape));
   EXPECT(t == JFL_F32 && shape->d[1] == 2);
-  check(jfl_variable_lies(s, "b", &devices, &lies));
+  check(jfl_variable_distribution(s, "b", &devices, &lies));
   EXPECT(!strcmp(devices, "cpu:0"));
   check(jfl_variable_set(s, "b", two));
   check(jfl_variable_get(s, "b", &b));

@@ -18,7 +18,7 @@ typedef struct fast_batch_plane {
   int64_t units, runs, apart, rows, stride, unit;
   int tail, width, last;
   double count, epsilon;       /* elements of a channel */
-  int add, relu, brief;
+  int add, relu, bf16_result;
   const float *x, *gamma, *beta, *extra, *dy, *mean_in, *variance_in;
   float *y, *mean, *variance, *dx, *dgamma, *dbeta, *daddend;
 } fast_batch_plane;
@@ -30,7 +30,7 @@ static fast_batch_plane fast_batch_plane_of(const jf_kargs *k, const jfl_shape *
   const jf_batch_norm *a = k->attr;
   const jf_batch_plane p = jf_batch_plane_of(x, a);
   fast_batch_plane f = { .epsilon = a->epsilon, .add = a->add, .relu = a->relu,
-                         .brief = a->brief };
+                         .bf16_result = a->bf16_result };
   f.count = (double)(p.outer * p.inner);
   if (whole_tiles(p.width)) {
     const int64_t run = p.inner * p.width;
@@ -167,21 +167,21 @@ JF_BODY void unit_moments(const fast_batch_plane *p, int64_t u, moment *m)
   }
 }
 
-typedef uint16_t brief_vec __attribute__((vector_size(32)));
+typedef uint16_t bf16_vec __attribute__((vector_size(32)));
 
 /* Stores vector j of the tile at element `at` of the first result, as bfloat16 if that is asked
    for; see jf_to_bf16. */
 JF_BODY void store_result(const fast_batch_plane *p, float *to, int64_t at, int n, int j,
                           const jf_vec *v)
 {
-  if (!p->brief) {
+  if (!p->bf16_result) {
     jf_tile_store(to + at, n, j, v);
     return;
   }
   const jf_uvec u = (jf_uvec)*v, even = (u + 0x7fff + (u >> 16 & 1)) >> 16;
   const jf_uvec is_nan = (jf_uvec)(*v != *v);
-  const brief_vec b = __builtin_convertvector((even & ~is_nan) | ((u >> 16 | 0x40) & is_nan),
-                                              brief_vec);
+  const bf16_vec b = __builtin_convertvector((even & ~is_nan) | ((u >> 16 | 0x40) & is_nan),
+                                             bf16_vec);
   memcpy((uint16_t *)(void *)to + at + j * JF_LANES, &b,
          (size_t)jf_tile_lanes(n, j) * sizeof(uint16_t));
 }

@@ -872,7 +872,7 @@ const jf_primitives *jf_dnnl_open(void) { return NULL; }
 #endif
 
 /* Whether the processor multiplies bfloat16, and both operands are that. */
-static int onednn_brief(const jf_kargs *k)
+static int onednn_bf16(const jf_kargs *k)
 {
 #if defined(__x86_64__)
   return k->n_in > 1 && k->in[1].dtype == JFL_BF16 && __builtin_cpu_supports("avx512bf16");
@@ -883,8 +883,8 @@ static int onednn_brief(const jf_kargs *k)
 
 int jf_dnnl_accepts(const jf_kargs *k)
 {
-  const int brief = k->in[0].dtype == JFL_BF16;
-  if ((k->in[0].dtype != JFL_F32 && !brief) || (brief && !onednn_brief(k))) return 0;
+  const int bf16 = k->in[0].dtype == JFL_BF16;
+  if ((k->in[0].dtype != JFL_F32 && !bf16) || (bf16 && !onednn_bf16(k))) return 0;
   for (int i = 0; i < k->n_in + k->n_out; i++)
     if (jf_numel(i < k->n_in ? &k->in[i].shape : &k->out[i - k->n_in].shape) > INT32_MAX) return 0;
   return jf_dnnl_open() != NULL;

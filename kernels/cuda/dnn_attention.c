@@ -205,7 +205,7 @@ static jfl_status dnn_attention_widen(const jf_kargs *k, dnn_attention *s, size_
   const jfl_dtype t = k->in[0].dtype;
   const int made = k->n_out == 2 ? 1 : k->n_out;         /* of a forward call lse is the other */
   *scratch = s->graph.workspace;
-  if (!((const jf_attention *)k->attr)->wide) return JFL_OK;
+  if (!((const jf_attention *)k->attr)->f32_result) return JFL_OK;
   s->n_wide = made;
   for (int i = 0; i < made; i++) {
     s->aside[i] = (*scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

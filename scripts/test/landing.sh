@@ -5,7 +5,7 @@ more_list() {
   spec_files "specs" build/jfl spec | grep -E "$counted"
   spec_files "specs in luajit" "$stock" spec/lua
   spec_files "each op in each way of its parts" "JFL_FUZZ=1 build/jfl" \
-    spec/pass/spread_op_spec.lua
+    spec/pass/spmd_op_spec.lua
   alone "documents" build/jfl scripts/doc.lua build/doc-landing
 }
 
@@ -20,7 +20,7 @@ more_emulated_list() {
   share_list "specs on the emulated GPU" 16 "$gpu JFL_SPEC_DEVICE=gpu build/jfl" \
     spec/dev/late_spec.lua
   share_list "jobs on several emulated GPUs" 4 "$gpu JFL_SPEC_DEVICE=gpu build/jfl" \
-    spec/pass/spread_spec.lua
+    spec/pass/spmd_spec.lua
 }
 
 # The leak check cannot read the thread storage of libraries that are opened late.

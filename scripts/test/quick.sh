@@ -47,7 +47,7 @@ emulated_list() {
   spec_files "specs on the emulated GPU" "$on_gpu" --filter="with add" --filter="trains mlp" \
     --filter="on a device" --filter=checkpoint spec/dev/late_spec.lua
   spec_files "specs on the emulated GPU" "$on_gpu" --filter="on one device: mlp" --filter=split \
-    spec/pass/spread_spec.lua
+    spec/pass/spmd_spec.lua
   one "C on the emulated GPU" "$gpu JFL_DEVICE=gpu $native/spec/run/exhausted_test"
   beside synchronize_single_job 1 2
   beside gpt 6 layers=2 heads=2 size=32 context=16 batch=4

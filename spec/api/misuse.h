@@ -541,7 +541,7 @@ static const char *const may_be_anything[] = {
   "jfl_profile_start.max_events", "jfl_schedule_rate.step", "jfl_session_wait.r",
   "jfl_session_wait.seconds", "jfl_graph_op.name", "jfl_graph_place.device",
   "jfl_graph_watch_gradient.where", "jfl_variable_info.dtype", "jfl_variable_info.shape",
-  "jfl_variable_lies.devices", "jfl_variable_lies.distribution",
+  "jfl_variable_distribution.devices", "jfl_variable_distribution.distribution",
   "jfl_checkpoint_apply.only", "jfl_plan_set_rate.rate", "jfl_graph_gradients.dy",
   "jfl_set_allocator.a", "jfl_machine_peak.threads", "jfl_world_set.rank",
   "jfl_graph_recompute.on", "jfl_graph_line.line",

@@ -293,7 +293,7 @@ static void *slot(void)
 #define GOOD_jfl_variable_set_name "w"
 #define GOOD_jfl_variable_set_value f.in[0]
 #define GOOD_jfl_variable_info_name "w"
-#define GOOD_jfl_variable_lies_name "w"
+#define GOOD_jfl_variable_distribution_name "w"
 #define GOOD_jfl_value_distribute_v f.x
 #define GOOD_jfl_variable_drop_name fresh_variable()
 #define GOOD_jfl_checkpoint_save_notes_n_note 1

@@ -372,7 +372,7 @@ local good = {
     new_plan()
     return "v"
   end,
-  variable_lies = function()
+  variable_distribution = function()
     new_plan()
     return "v"
   end,

@@ -112,7 +112,7 @@ static void run_two(jfl_plan *p, int64_t batch, int n)
   CHECK(differs(want[0][0], want[1][0]) && differs(want[0][1], want[1][1]));
   for (int i = 0; i < 2; i++) {
     r[i] = (runner){ .in = in, .want = want, .n = n };
-    CHECK_MSG(!jf_execution_new_apart(p, &r[i].e), "%s", jfl_errmsg());
+    CHECK_MSG(!jf_execution_new_separate(p, &r[i].e), "%s", jfl_errmsg());
   }
   for (int i = 0; i < 2; i++)
     if (pthread_create(&r[i].thread, NULL, run_all, &r[i])) abort();

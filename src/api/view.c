@@ -24,7 +24,7 @@ static int api_view_local(const jf_group *group)
 static jfl_status api_view_begin(const char *function, jfl_graph *g, jfl_session *s)
 {
   JF_TRY(jf_api_check_session(function, g, s));
-  JF_TRY(jf_fail_in(jf_session_spread(s), JFL_ERROR_JOB, g->name));
+  JF_TRY(jf_fail_in(jf_session_place_jobs(s), JFL_ERROR_JOB, g->name));
   g->session = s->id;
   return JFL_OK;
 }

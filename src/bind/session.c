@@ -346,12 +346,12 @@ static int l_variable_info(lua_State *L)
   return 2;
 }
 
-/* variable_lies(name) -> devices, distribution, axis of a split one */
-static int l_variable_lies(lua_State *L)
+/* variable_distribution(name) -> devices, distribution, axis of a split one */
+static int l_variable_distribution(lua_State *L)
 {
-  const char *devices, *name = jf_need_string(L, 1, "variable_lies", "name");
+  const char *devices, *name = jf_need_string(L, 1, "variable_distribution", "name");
   jfl_distribution d;
-  jf_check(L, jfl_variable_lies(jf_session(L), name, &devices, &d));
+  jf_check(L, jfl_variable_distribution(jf_session(L), name, &devices, &d));
   lua_pushstring(L, devices);
   lua_pushstring(L, d.kind == JFL_SPLIT ? "split" : "broadcast");
   if (d.kind != JFL_SPLIT) return 2;
@@ -449,7 +449,7 @@ const luaL_Reg jf_session_functions[] = {
   { "plan_text", l_plan_text }, { "plan_free", l_plan_free }, { "plan_pinned", l_plan_pinned },
   { "reset", l_reset }, { "variables", l_variables },
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
-  { "variable_info", l_variable_info }, { "variable_lies", l_variable_lies },
+  { "variable_info", l_variable_info }, { "variable_distribution", l_variable_distribution },
   { "hand_out", l_hand_out }, { "passes", l_passes },
   { "variable_drop", l_variable_drop }, { "plan_variables", l_plan_variables },
   { "plan_steps", l_plan_steps },

@@ -365,9 +365,9 @@ typedef struct safetensors_writer {
   const char *path;
 } safetensors_writer;
 
-static int safetensors_is_apart(const safetensors_writer *w, const jf_entry *t)
+static int safetensors_is_sharded(const safetensors_writer *w, const jf_entry *t)
 {
-  return w->together && t->variable && jf_var_is_apart(t->variable, 0);
+  return w->together && t->variable && jf_var_is_sharded(t->variable, 0);
 }
 
 /* The contents of a variable, which other processes have a part of if it lies apart. They come here
@@ -379,7 +379,7 @@ static jfl_status safetensors_write_variable(safetensors_writer *w, const jf_ent
   void *plain = writes && !s ? jf_new_raw((size_t)t->size) : NULL;
   if (writes && !s && !plain)
     s = jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %s", w->path, t->name);
-  if (safetensors_is_apart(w, t)) {
+  if (safetensors_is_sharded(w, t)) {
     s = jf_var_gather(w->together, t->variable, 0, plain, s);
     w->over = s != JFL_OK;
   } else if (!s && writes) {
@@ -393,7 +393,7 @@ static jfl_status safetensors_write_variable(safetensors_writer *w, const jf_ent
 static jfl_status safetensors_write_tensor(safetensors_writer *w, const jf_entry *t,
                                            jfl_status s)
 {
-  if (!t->data || safetensors_is_apart(w, t)) return safetensors_write_variable(w, t, s);
+  if (!t->data || safetensors_is_sharded(w, t)) return safetensors_write_variable(w, t, s);
   return s || w->fd < 0 ? s : jf_file_write(w->fd, w->path, t->data, (size_t)t->size);
 }
 

@@ -2,7 +2,7 @@
 #include "choose/choose.h"
 
 #include "dev/half.h"
-#include "ir/brief.h"
+#include "ir/bf16_result.h"
 
 #include <string.h>
 
@@ -66,7 +66,7 @@ static jfl_status take_row(const jf_chooser *c, const jf_kernel_row *r, jf_kargs
 int jf_widens(const jfl_op *op, const jf_kargs *k)
 {
   int any = 0;
-  if (jf_is_brief(op, k->attr)) return 0;
+  if (jf_has_bf16_result(op, k->attr)) return 0;
   for (int i = 0; i < k->n_in; i++) any |= jf_is_half(k->in[i].dtype);
   for (int i = 0; i < k->n_out; i++) any |= jf_is_half(k->out[i].dtype);
   return any && jf_is_widened(op, jf_call_key(op, k));

@@ -41,7 +41,7 @@ typedef struct jf_kind {
   int (*activates)(const char *act);
   /* Whether steps along gradients that are products are better made together with those of all
      variables than by the products. */
-  int steps_apart;
+  int updates_together;
   const jf_fused_limits *fused;        /* NULL: it runs no fused programs */
   /* Measures what the device can do with that many threads: float32 additions and multiplications
      per second in registers, and bytes per second read and written by a loop over large arrays.

@@ -44,7 +44,7 @@ enum { JF_MOST_TURNS = 1024 };
 typedef struct jf_shard { jfl_distribution distribution; int group, member; } jf_shard;
 
 /* Places from here on are those of groups: JF_GROUPS + i is group i of the session. Values have
-   them until the pass spread has replaced the values by their parts. */
+   them until the pass spmd has replaced the values by their parts. */
 enum { JF_GROUPS = 1 << 16 };
 static inline int jf_is_group(int place) { return place >= JF_GROUPS; }
 

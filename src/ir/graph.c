@@ -195,7 +195,8 @@ static int ir_graph_is_mirrored(const jfl_graph *g, const jf_node *node)
 /* Notes how output 0 lies where the op says that. */
 static void ir_graph_lay(const jf_node *node)
 {
-  jfl_distribution d = node->op->lies ? node->op->lies(node->attr) : (jfl_distribution){ 0 };
+  jfl_distribution d = { 0 };
+  if (node->op->distribution) d = node->op->distribution(node->attr);
   if (d.kind != JFL_AUTO) node->out[0]->distribution = d;
 }
 

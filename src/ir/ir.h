@@ -33,7 +33,7 @@ struct jfl_value {
   const jfl_shape *plain;  /* the shape that the user sees, if a pass changed `shape`; or NULL */
   int place;                   /* the device it is stored on, or the group of them: its number in
                                   the session */
-  jfl_distribution distribution;       /* over its group; JFL_AUTO: the pass spread decides it */
+  jfl_distribution distribution;       /* over its group; JFL_AUTO: the pass spmd decides it */
   const char *name;
   const char *line;            /* of an input or a variable, as jf_node_source has it for nodes */
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
@@ -125,7 +125,7 @@ struct jfl_graph {
   jf_training **training; int n_training, cap_training;
   jf_kept *kept; int n_kept, cap_kept;          /* arrays that attributes hold */
   jf_map names, variables;             /* node names; variable values */
-  jfl_value **whole; int n_whole;      /* variables over groups, of which the pass spread has made
+  jfl_value **whole; int n_whole;      /* variables over groups, of which the pass spmd has made
                                           shards */
   jf_map counters;                     /* op name -> last number given to an unnamed node */
   jf_node_source source;               /* of nodes that are added now, unless they serve another */
@@ -264,8 +264,8 @@ enum {
 };
 
 /* How mixed precision runs an op of float32: it rounds these inputs (bit i: input i) and sets the
-   int at `wide` in the attributes, which says that the result stays float32. */
-typedef struct jf_mixed { unsigned inputs; size_t wide; } jf_mixed;
+   int at `result` in the attributes, which says that the result stays float32. */
+typedef struct jf_mixed { unsigned inputs; size_t result; } jf_mixed;
 
 struct jf_layout;        /* op/layout.h */
 struct jf_move;          /* ir/moves.h */
@@ -326,10 +326,10 @@ struct jfl_op {
   void (*share)(jf_share *s);
   /* Emits nodes that together give what n gives for these inputs, each of which has signatures that
      n lacks; sets out[i]. NULL: there are none. */
-  void (*apart)(jfl_graph *g, const jf_node *n, jfl_value *const *in, jfl_value **out);
+  void (*decompose)(jfl_graph *g, const jf_node *n, jfl_value *const *in, jfl_value **out);
   /* How output 0 lies, whatever the inputs do: other signatures do not count, and a value that such
      an op reads is converted as soon as it is made. JFL_AUTO: not said; NULL: never said. */
-  jfl_distribution (*lies)(const void *attr);
+  jfl_distribution (*distribution)(const void *attr);
 };
 
 /* Defines an op. The build collects these lines, so they start in column 0. */

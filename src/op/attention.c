@@ -89,7 +89,7 @@ static jfl_status attention_check_mask(const jf_infer *c, int i)
   const jfl_shape *q = &c->in[0]->shape;
   const int64_t want[] = { q->d[0], q->d[1], q->d[2], c->in[1]->shape.d[2] };
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  const int narrower = ((const jf_attention *)c->attr)->wide && m->dtype == JFL_F32;
+  const int narrower = ((const jf_attention *)c->attr)->f32_result && m->dtype == JFL_F32;
   if (m->dtype != JFL_I8 && m->dtype != c->in[0]->dtype && !narrower)
     return jf_fail_argument(JFL_EDTYPE, "mask", "must be int8 (0 hides a key) or %s (numbers to "
                             "add to scores), got %s", jfl_dtype_name(c->in[0]->dtype),
@@ -155,7 +155,7 @@ static jfl_status attention_check(jf_infer *c, int mask)
 /* The dtype of results, and that of lse, which is at least float32. */
 static jfl_dtype attention_result(const jf_infer *c)
 {
-  return ((const jf_attention *)c->attr)->wide ? JFL_F32 : c->in[0]->dtype;
+  return ((const jf_attention *)c->attr)->f32_result ? JFL_F32 : c->in[0]->dtype;
 }
 static jfl_dtype attention_lse(const jf_infer *c)
 {
@@ -444,8 +444,8 @@ static void attention_grad(jf_gradctx *c)
 }
 
 /* Mixed precision rounds q, k and v, and for the gradients y and dy too. */
-static const jf_mixed mixed = { 0x07, offsetof(jf_attention, wide) };
-static const jf_mixed grad_mixed = { 0x2f, offsetof(jf_attention, wide) };
+static const jf_mixed mixed = { 0x07, offsetof(jf_attention, f32_result) };
+static const jf_mixed grad_mixed = { 0x2f, offsetof(jf_attention, f32_result) };
 
 #define ATTENTION(rule) .attr = attrs, .attr_size = sizeof(jf_attention), \
   .flags = JF_VARIADIC | JF_OPTIONAL, .infer = rule, .share = attention_share

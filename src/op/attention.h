@@ -8,7 +8,7 @@ typedef struct jf_attention {
   double scale;                /* infer completes it */
   int causal;
   double dropout_rate;         /* where it is not 0, the last input is the seed, one int64 */
-  int wide;                    /* operands of 16 bits have results of float32; set by passes */
+  int f32_result;              /* operands of 16 bits have results of float32; set by passes */
   int64_t rows, first;         /* of a part of a batch: how many queries the whole has in all heads,
                                   and which of them is the first; rows 0: it is the whole */
 } jf_attention;

@@ -89,7 +89,7 @@ static jfl_status batch_norm_infer(jf_infer *c)
   c->shape[0] = c->in[0]->shape;
   c->shape[1] = c->shape[2] = (jfl_shape){ 1, { channels } };
   for (int i = 0; i < 3; i++) c->dtype[i] = c->in[0]->dtype;
-  if (a->brief) c->dtype[0] = JFL_BF16;
+  if (a->bf16_result) c->dtype[0] = JFL_BF16;
   return JFL_OK;
 }
 
@@ -110,7 +110,7 @@ static jfl_status batch_norm_grad_infer(jf_infer *c)
     c->shape[i] = i % 3 ? (jfl_shape){ 1, { channels } } : c->in[1]->shape;
     c->dtype[i] = c->in[0]->dtype;
   }
-  if (a->brief) c->dtype[0] = JFL_BF16;
+  if (a->bf16_result) c->dtype[0] = JFL_BF16;
   return JFL_OK;
 }
 
@@ -275,7 +275,7 @@ static int batch_norm_blocks(jf_layout *c, int of)
 static int batch_norm_layout(jf_layout *c) { return batch_norm_blocks(c, 0); }
 static int batch_norm_grad_layout(jf_layout *c) { return batch_norm_blocks(c, 1); }
 
-static const jf_mixed mixed = { 0, offsetof(jf_batch_norm, brief) };
+static const jf_mixed mixed = { 0, offsetof(jf_batch_norm, bf16_result) };
 
 /* Channels may be split; what is split otherwise has no statistics of its own. */
 static void batch_norm_along(jf_signatures *c, const jfl_value *x)
@@ -317,7 +317,8 @@ static jfl_value *batch_norm_mean(jfl_graph *g, const jf_reduce *r, jfl_value *v
 }
 
 /* y = gamma d / sqrt(mean(d^2) + epsilon) + beta, where d = x - mean(x), then the rest. */
-static void batch_norm_apart(jfl_graph *g, const jf_node *n, jfl_value *const *in, jfl_value **out)
+static void batch_norm_decompose(jfl_graph *g, const jf_node *n, jfl_value *const *in,
+                                 jfl_value **out)
 {
   const jf_batch_norm *a = n->attr;
   const jfl_dtype t = in[0]->dtype;
@@ -346,7 +347,7 @@ JFL_OP(batch_norm, .doc = "x normalized by the mean and variance of each channel
        .attr = attrs, .attr_size = sizeof(jf_batch_norm), .flags = JF_VARIADIC | JF_OPTIONAL,
        .inplace = 9, .infer = batch_norm_infer, .grad = batch_norm_grad, .cpu = cpu,
        .scratch = batch_norm_scratch, .layout = batch_norm_layout, .mixed = &mixed,
-       .signatures = batch_norm_signatures, .apart = batch_norm_apart)
+       .signatures = batch_norm_signatures, .decompose = batch_norm_decompose)
 
 JFL_OP(batch_norm_grad, .doc = "Gradients of batch_norm for x, gamma, beta and the addend.",
   .in = {"dy", "x", "mean", "variance", "gamma", "extra"},

@@ -47,7 +47,7 @@ static void change_view_signatures(jf_signatures *c)
   s->out[0] = a->mirrored ? own : whole;
 }
 
-static jfl_distribution change_view_lies(const void *attr)
+static jfl_distribution change_view_distribution(const void *attr)
 {
   const int mirrored = ((const jf_change_view *)attr)->mirrored;
   return mirrored ? (jfl_distribution){ JFL_MIRRORED, 0 } : JF_ALONG(0);
@@ -58,4 +58,4 @@ static void change_view_share(jf_share *s) { ((jf_change_view *)s->attr)->parts 
 JFL_OP(change_view, .doc = "x in the other view of several devices.", .in = {"x"}, .out = {"y"},
   .attr = attrs, .attr_size = sizeof(jf_change_view), .flags = JF_VIEW | JF_INTERNAL,
   .infer = change_view_infer, .grad = change_view_grad, .signatures = change_view_signatures,
-  .share = change_view_share, .lies = change_view_lies)
+  .share = change_view_share, .distribution = change_view_distribution)

@@ -106,7 +106,7 @@ static jfl_status check_pair(const jf_infer *c, jf_form first, jf_form second, j
 
 static jfl_dtype conv_result(const jf_infer *c)
 {
-  return ((const jf_conv *)c->attr)->wide ? JFL_F32 : c->in[0]->dtype;
+  return ((const jf_conv *)c->attr)->f32_result ? JFL_F32 : c->in[0]->dtype;
 }
 
 /* Sets the result: it has these extents and is stored in `form`. */
@@ -425,7 +425,7 @@ static const jf_ending ending = { &jf_op_conv2d_fused, offsetof(jf_conv, epilogu
                                   jf_conv_line_axis, conv_scaled };
 static const jf_side_sum bias_sum = { 1, 1, jf_conv_line_axis, offsetof(jf_conv, epilogue.bias) };
 
-static const jf_mixed mixed = { 3, offsetof(jf_conv, wide) };
+static const jf_mixed mixed = { 3, offsetof(jf_conv, f32_result) };
 
 #define FORWARD(n)                                                                          \
   .in = { "input", "filters" }, .out = { "y" }, .attr = attrs_##n, .attr_size = sizeof(jf_conv), \

@@ -35,7 +35,7 @@ typedef struct jf_conv {
   jf_epilogue epilogue;
   int64_t block;
   int block_x, block_y, packed;
-  int wide;                      /* operands of 16 bits have a result of float32 */
+  int f32_result;                /* operands of 16 bits have a result of float32 */
 } jf_conv;
 
 /* The attributes that convolutions and their gradients share. */

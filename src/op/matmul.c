@@ -35,7 +35,7 @@ static jfl_status matmul_infer(jf_infer *c)
   c->shape[0] = *a;
   c->shape[0].d[last - 1] = a->d[p->transpose_a ? last : last - 1];
   c->shape[0].d[last] = b->d[p->transpose_b ? last - 1 : last];
-  c->dtype[0] = p->wide ? JFL_F32 : c->in[0]->dtype;
+  c->dtype[0] = p->f32_result ? JFL_F32 : c->in[0]->dtype;
   return JFL_OK;
 }
 
@@ -90,7 +90,8 @@ jfl_value *jf_fold_transposed(jf_foldctx *c)
   const jf_node *n = jf_made_by(v, &jf_op_matmul);
   if (!n || !swaps_last(c->node) || !c->is_alone(c, v)) return NULL;
   const jf_matmul *p = n->attr;
-  jf_matmul a = { .transpose_a = !p->transpose_b, .transpose_b = !p->transpose_a, .wide = p->wide };
+  jf_matmul a = { .transpose_a = !p->transpose_b, .transpose_b = !p->transpose_a,
+                  .f32_result = p->f32_result };
   return JF_EMIT(c->g, matmul, &a, n->in[1], n->in[0]);
 }
 
@@ -219,7 +220,7 @@ static const jf_ending ending = {
   &jf_op_matmul_fused, offsetof(jf_matmul_fused, epilogue), matmul_column_axis, NULL
 };
 
-static const jf_mixed mixed = { 3, offsetof(jf_matmul, wide) };
+static const jf_mixed mixed = { 3, offsetof(jf_matmul, f32_result) };
 
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
        .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" }, .attr = attrs,

@@ -4,10 +4,11 @@
 
 #include "op/epilogue.h"
 
-/* Each flag says that the last two axes of that operand are swapped. Passes set `wide`: operands of
-   16 bits then have a product of float32; and `panel`: then b, one matrix of n lines that
-   transpose_b is for, lies in panels of so many lines, a divisor of n, each of them transposed. */
-typedef struct jf_matmul { int transpose_a, transpose_b, wide, panel; } jf_matmul;
+/* Each flag says that the last two axes of that operand are swapped. Passes set
+   `f32_result`: operands of 16 bits then have a product of float32; and `panel`: then b, one matrix
+   of n lines that transpose_b is for, lies in panels of so many lines, a divisor of n, each of them
+   transposed. */
+typedef struct jf_matmul { int transpose_a, transpose_b, f32_result, panel; } jf_matmul;
 
 /* matmul_fused(a, b, extra...) -> y: a product and its epilogue. Kernels of matmul may be given a
    call of matmul_fused, as its attributes begin with those of matmul. */

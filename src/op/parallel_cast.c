@@ -40,7 +40,7 @@ static void parallel_cast_grad(jf_gradctx *c)
 /* Once values are placed it says nothing more. */
 static jfl_value *parallel_cast_fold(jf_foldctx *c) { return c->node->in[0]; }
 
-static jfl_distribution parallel_cast_lies(const void *attr)
+static jfl_distribution parallel_cast_distribution(const void *attr)
 {
   jfl_distribution d;
   jf_distribution_read(((const jf_parallel_cast *)attr)->distribute, &d);
@@ -57,4 +57,4 @@ JFL_OP(parallel_cast, .doc = "x, lying on the devices of its place as said.", .i
   .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_parallel_cast),
   .flags = JF_VIEW | JF_MOVES | JF_KEEPS, .infer = parallel_cast_infer, .grad = parallel_cast_grad,
   .fold = parallel_cast_fold, .signatures = parallel_cast_signatures,
-  .lies = parallel_cast_lies)
+  .distribution = parallel_cast_distribution)

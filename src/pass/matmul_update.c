@@ -15,7 +15,7 @@ static int all_stay(const jf_node *n)
 /* Whether the step is made faster by the node that makes the gradient. */
 static int matmul_update_pays(const jf_target *t, const jf_node *maker)
 {
-  return !maker->op->ending || !t->device[maker->place]->kind->steps_apart;
+  return !maker->op->ending || !t->device[maker->place]->kind->updates_together;
 }
 
 /* The node whose result the update subtracts, if the two can be one node; else NULL. */

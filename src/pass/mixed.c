@@ -8,7 +8,7 @@
    whose rows do all the work, a GPU, values that products and elementwise ops alone read are stored
    in bfloat16 and nowhere in float32: memory is what such ops wait for there. */
 #include "dev/half.h"
-#include "ir/brief.h"
+#include "ir/bf16_result.h"
 #include "pass/pass.h"
 
 /* The least additions and multiplications per byte of what is converted that make up for the
@@ -19,7 +19,7 @@ typedef struct mixer {
   jfl_graph *g;
   const jf_target *target;
   jf_rewrite r;
-  jfl_value **brief;           /* by value of the old graph: it in 16 bits, or NULL */
+  jfl_value **half;           /* by value of the old graph: it in 16 bits, or NULL */
   char *takes;                 /* by number of an old node: whether it will read 16 bits */
   const jf_kernel_row **row;   /* likewise, the row that then serves it, if that was asked */
   int *reads;                  /* by value: how often such nodes read it as that */
@@ -41,7 +41,7 @@ static int mixed_can(const jf_node *n)
 static void *mixed_attr(const mixer *w, const jf_node *n)
 {
   char *attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
-  *(int *)(void *)(attr + n->op->mixed->wide) = 1;
+  *(int *)(void *)(attr + n->op->mixed->result) = 1;
   return attr;
 }
 
@@ -67,9 +67,9 @@ static const jf_kernel_row *mixed_gains(const mixer *w, const jf_node *n)
 }
 
 /* The value in 16 bits; its name says so, which plans show. */
-static jfl_value *mixed_brief(mixer *w, jfl_value *v)
+static jfl_value *mixed_half(mixer *w, jfl_value *v)
 {
-  jfl_value **known = v->id < w->r.n_value ? &w->brief[v->id] : NULL;
+  jfl_value **known = v->id < w->r.n_value ? &w->half[v->id] : NULL;
   if (known && *known) return *known;
   jfl_value *c = jf_emit_cast(w->g, v, w->g->mixed);
   if (!c) return v;
@@ -83,7 +83,7 @@ static void mixed_change(mixer *w, jf_node *n)
   n->attr = mixed_attr(w, n);
   n->tentative = w->row[w->r.next - 1];
   for (int i = 0; i < n->n_in; i++)
-    if (mixed_reads(n->op->mixed, i)) n->in[i] = mixed_brief(w, n->in[i]);
+    if (mixed_reads(n->op->mixed, i)) n->in[i] = mixed_half(w, n->in[i]);
 }
 
 static int mixed_takes(const mixer *w, int i)
@@ -172,7 +172,7 @@ static void mixed_read_stored(mixer *w, jf_node *n)
   for (int i = 0; i < n->n_in && !w->g->err; i++) {
     const jfl_value *v = n->in[i];
     if (v->id >= w->r.n_value || !w->stored[v->id]) continue;
-    jfl_value *c = jf_emit_cast(w->g, w->brief[v->id], JFL_F32);
+    jfl_value *c = jf_emit_cast(w->g, w->half[v->id], JFL_F32);
     for (int k = i; k < n->n_in && c; k++)
       if (n->in[k] == v) n->in[k] = c;
   }
@@ -184,13 +184,13 @@ static void mixed_make_stored(mixer *w, const jf_node *n)
   const jfl_value *v = n->out[0];
   jfl_value **in = jf_alloc(w->g->arena, (size_t)n->n_in * sizeof *in);
   for (int i = 0; i < n->n_in; i++)
-    in[i] = n->in[i]->dtype == JFL_F32 ? mixed_brief(w, n->in[i]) : jf_current(&w->r, n->in[i]);
+    in[i] = n->in[i]->dtype == JFL_F32 ? mixed_half(w, n->in[i]) : jf_current(&w->r, n->in[i]);
   jfl_value *y = jf_emit(w->g, n->op, n->attr, in, (size_t)n->n_in);
   if (!y) return;
   y->node->tentative = w->row[w->r.next - 1];
   y->name = y->node->name = jf_sprintf(w->g->arena, "%s-%s", v->name,
                                        jfl_dtype_name(w->g->mixed));
-  w->brief[v->id] = y;
+  w->half[v->id] = y;
 }
 
 static void mixed_find(mixer *w)
@@ -209,20 +209,20 @@ static void mixed_find(mixer *w)
 /* Lets n write its first result as bfloat16, if it can and that is what all readers want. */
 static void mixed_write(mixer *w, jf_node *n)
 {
-  if (w->g->mixed != JFL_BF16 || !jf_brief(n->op, n->attr)) return;
+  if (w->g->mixed != JFL_BF16 || !jf_bf16_result(n->op, n->attr)) return;
   jfl_value *v = n->out[0];
   if (v->dtype != JFL_F32 || !w->reads[v->id] || w->reads[v->id] != w->r.uses[v->id]) return;
   n->attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
-  *jf_brief(n->op, n->attr) = 1;
+  *jf_bf16_result(n->op, n->attr) = 1;
   v->dtype = JFL_BF16;
-  w->brief[v->id] = v;
+  w->half[v->id] = v;
 }
 
 jfl_status jf_pass_mixed(jfl_graph *g, const jf_target *target)
 {
   mixer w = { .g = g, .target = target };
   if (!jf_is_half(g->mixed)) return JFL_OK;
-  w.brief = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w.brief);
+  w.half = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w.half);
   w.still = jf_still_values(g);
   jf_rewrite_begin(g, &w.r);
   mixed_find(&w);
@@ -237,7 +237,7 @@ jfl_status jf_pass_mixed(jfl_graph *g, const jf_target *target)
     else mixed_write(&w, n);
     mixed_read_stored(&w, n);
     jf_rewrite_keep(&w.r, n);
-    if (stored) mixed_brief(&w, n->out[0]);
+    if (stored) mixed_half(&w, n->out[0]);
   }
   jf_rewrite_end(&w.r);
   return g->err;

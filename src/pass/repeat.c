@@ -1,5 +1,5 @@
 /* Micro-batches: what the body computes is put on a group that has its devices once for each part
-   of the batch, so that the pass spread gives each part its nodes, and pipeline puts these one
+   of the batch, so that the pass spmd gives each part its nodes, and pipeline puts these one
    after another. */
 #include "pass/pass.h"
 

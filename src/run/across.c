@@ -63,7 +63,7 @@ static int across_has(const jf_group *g, int rank)
   return 0;
 }
 
-int jf_var_is_apart(const jf_var *v, int to)
+int jf_var_is_sharded(const jf_var *v, int to)
 {
   const jf_group *g = v->group;
   const int n = jf_world_size();

@@ -93,7 +93,7 @@ jfl_status jf_execution_new(const jfl_plan *p, int staging, jf_execution **out)
   return execution_make(p, staging, 0, out);
 }
 
-jfl_status jf_execution_new_apart(const jfl_plan *p, jf_execution **out)
+jfl_status jf_execution_new_separate(const jfl_plan *p, jf_execution **out)
 {
   return execution_make(p, 0, 1, out);
 }

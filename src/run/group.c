@@ -285,7 +285,7 @@ jfl_status jf_session_group(jfl_session *s, const char *text, int *place)
   return st;
 }
 
-jfl_status jf_session_spread(jfl_session *s)
+jfl_status jf_session_place_jobs(jfl_session *s)
 {
   char text[32];
   if (s->settings.is_placed) return JFL_OK;

@@ -262,7 +262,7 @@ jfl_status jf_session_group(jfl_session *s, const char *text, int *place);
 jfl_status jf_session_group_of(jfl_session *s, const char *name, const jf_group_member *member,
                                int n, int *place);
 /* Places what jobs put on no device on all devices, unless the user has chosen. */
-jfl_status jf_session_spread(jfl_session *s);
+jfl_status jf_session_place_jobs(jfl_session *s);
 void jf_groups_free(jfl_session *s);
 /* Settles by which devices the ranks of a group exchange data (link.c). All ranks call it. */
 jfl_status jf_session_link(jfl_session *s, jf_group *g);
@@ -364,7 +364,7 @@ jfl_status jf_hand_out(void *data, size_t size);
 /* Makes a block that of rank 0; elsewhere it becomes new memory, which jf_free frees. */
 jfl_status jf_hand_out_block(jfl_session *s, void **data, size_t *size);
 /* Whether rank `to`, or some rank where that is -1, lacks a part of the variable. */
-int jf_var_is_apart(const jf_var *v, int to);
+int jf_var_is_sharded(const jf_var *v, int to);
 /* Reads such a variable on rank `to`, or on all ranks where that is -1. Others only give what they
    have, and `out` may be NULL. `mine` is what this process has come to. */
 jfl_status jf_var_gather(jfl_session *s, jf_var *v, int to, void *out, jfl_status mine);
@@ -464,7 +464,7 @@ jfl_status jf_profile_tell(const jfl_profile *p, jf_put put, void *to);
 jfl_status jf_execution_new(const jfl_plan *p, int staging, jf_execution **out);
 /* Makes one with streams and memory of its own, while the caller holds the run token: it can run
    while others do, as long as none changes variables. */
-jfl_status jf_execution_new_apart(const jfl_plan *p, jf_execution **out);
+jfl_status jf_execution_new_separate(const jfl_plan *p, jf_execution **out);
 void jf_execution_free(jf_execution *e);
 /* Sets all addresses that are the same in each run, if memory was moved since it was last done. */
 jfl_status jf_execution_bind(jf_execution *e);

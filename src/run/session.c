@@ -55,7 +55,7 @@ static jfl_status session_open_devices(jfl_session *s)
   jf_site *host;
   JF_TRY(jf_session_site(s, jf_host()->name, &host));
   s->settings.is_placed = name && *name;
-  if (!s->settings.is_placed) return jf_session_spread(s);
+  if (!s->settings.is_placed) return jf_session_place_jobs(s);
   jfl_status bad = jf_session_group(s, name, &s->settings.place);
   return bad ? jf_blame(bad, "JFL_DEVICE: ") : JFL_OK;
 }
@@ -261,7 +261,7 @@ jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
   t->set(s, v);
   jf_session_release(s);
   if (t->set != set_cpu_devices) return JFL_OK;
-  jfl_status st = jf_session_spread(s);
+  jfl_status st = jf_session_place_jobs(s);
   if (st) t->set(s, before);
   return st;
 }

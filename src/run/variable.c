@@ -96,8 +96,8 @@ jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,
   return JFL_OK;
 }
 
-jfl_status jfl_variable_lies(jfl_session *s, const char *name, const char **devices,
-                             jfl_distribution *distribution)
+jfl_status jfl_variable_distribution(jfl_session *s, const char *name, const char **devices,
+                                     jfl_distribution *distribution)
 {
   jf_var *v;
   JF_NEED(SESSION, s);
@@ -111,7 +111,7 @@ jfl_status jfl_variable_lies(jfl_session *s, const char *name, const char **devi
 /* Reads a variable. Where some process has a part of it alone, all must come here. */
 static jfl_status variable_read(jfl_session *s, jf_var *v, void *out)
 {
-  if (!jf_var_is_apart(v, -1)) return jf_var_read(v, out);
+  if (!jf_var_is_sharded(v, -1)) return jf_var_read(v, out);
   JF_TRY(jf_session_agree_to(s, "read variable", v->spec.name));
   return jf_var_gather(s, v, -1, out, JFL_OK);
 }

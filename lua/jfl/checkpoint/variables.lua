@@ -89,7 +89,7 @@ variables.variable_info = args.define("variable_info", "Tells where a variable l
       report.suggest(o.name, dtypes))
   end
   local dtype, shape = core.variable_info(o.name)
-  local devices, lies, axis = core.variable_lies(o.name)
+  local devices, lies, axis = core.variable_distribution(o.name)
   if axis then lies = ("%s(%d)"):format(lies, axis) end
   return { dtype = dtype, shape = shape, devices = devices, distribute = lies }
 end)

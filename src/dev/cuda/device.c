@@ -138,7 +138,7 @@ static int device_activates(const char *act)
   .record = jf_cuda_record, .await = jf_cuda_await
 
 JFL_DEVICE(gpu, DEVICE_OF_GPU, .count = jf_cuda_device_count, .absence = jf_cuda_absence,
-  .activates = device_activates, .steps_apart = 1, .fused = &jf_cuda_fused_limits,
+  .activates = device_activates, .updates_together = 1, .fused = &jf_cuda_fused_limits,
   .link = &jf_kind_nccl)
 
 /* ---- GPUs as they exchange data with those of other ranks, beside what else they do ---- */

@@ -1,9 +1,9 @@
 /* What processes send each other for a conversion, as one node. */
 #include "op/collective.h"
 #include "op/op.h"
-#include "pass/spread/spread.h"
+#include "pass/spmd/spmd.h"
 
-static int message_same_box(const spread_box *a, const spread_box *b)
+static int message_same_box(const spmd_box *a, const spmd_box *b)
 {
   if (!jf_shape_eq(&a->size, &b->size)) return 0;
   for (int i = 0; i < a->size.n; i++)
@@ -11,10 +11,10 @@ static int message_same_box(const spread_box *a, const spread_box *b)
   return 1;
 }
 
-int spread_message_add(spread_walk *w, spread_mail *m, spread_message x)
+int spmd_message_add(spmd_walk *w, spmd_mail *m, spmd_message x)
 {
   for (int i = m->n - 1; i >= 0; i--) {
-    const spread_message *o = &m->message[i];
+    const spmd_message *o = &m->message[i];
     if (o->to == x.to && o->from == x.from && o->source == x.source &&
         message_same_box(&o->box, &x.box))
       return i;
@@ -25,14 +25,14 @@ int spread_message_add(spread_walk *w, spread_mail *m, spread_message x)
 }
 
 /* The extents of all that comes, each with its number of axes before it. */
-static void message_shapes(jf_exchange *a, const spread_box *box)
+static void message_shapes(jf_exchange *a, const spmd_box *box)
 {
   a->shapes.v[a->shapes.n++] = box->size.n;
   for (int i = 0; i < box->size.n; i++) a->shapes.v[a->shapes.n++] = box->size.d[i];
 }
 
-void spread_exchange(spread_walk *w, spread_mail *m, const jf_group *from, const jf_group *to,
-                     jfl_dtype dtype)
+void spmd_exchange(spmd_walk *w, spmd_mail *m, const jf_group *from, const jf_group *to,
+                   jfl_dtype dtype)
 {
   const int rank = w->target->rank;
   const size_t n = (size_t)m->n;
@@ -45,7 +45,7 @@ void spread_exchange(spread_walk *w, spread_mail *m, const jf_group *from, const
   a.from.v = jf_alloc(arena, n * sizeof *a.from.v);
   a.shapes.v = jf_alloc(arena, n * (1 + JFL_MAXDIM) * sizeof *a.shapes.v);
   for (int i = 0; i < m->n; i++) {
-    const spread_message *x = &m->message[i];
+    const spmd_message *x = &m->message[i];
     if (x->from == rank) in[a.to.n] = x->value, a.to.v[a.to.n++] = x->to;
     if (x->to != rank) continue;
     a.from.v[a.from.n++] = x->from;
@@ -54,8 +54,8 @@ void spread_exchange(spread_walk *w, spread_mail *m, const jf_group *from, const
   if (w->g->err || !(a.to.n + a.from.n)) return;
   w->g->err = jf_graph_node(w->g, &jf_op_exchange, &a, in, (size_t)a.to.n, NULL, &node);
   if (w->g->err) return;
-  node->place = linked ? spread_net(w, to) : w->target->net;
-  if (node->n_out) spread_at(node->place, node->out[0]);
+  node->place = linked ? spmd_net(w, to) : w->target->net;
+  if (node->n_out) spmd_at(node->place, node->out[0]);
   for (int i = 0, k = 0; i < m->n; i++)
     if (m->message[i].to == rank) m->message[i].value = node->out[k++];
 }

@@ -1,7 +1,7 @@
 /* Groups, and how logical values lie on them. */
-#include "pass/spread/spread.h"
+#include "pass/spmd/spmd.h"
 
-const jf_group *spread_group_at(spread_walk *w, int place)
+const jf_group *spmd_group_at(spmd_walk *w, int place)
 {
   const jf_target *t = w->target;
   if (jf_is_group(place)) return t->group[place - JF_GROUPS];
@@ -15,41 +15,41 @@ const jf_group *spread_group_at(spread_walk *w, int place)
   return *g;
 }
 
-int spread_has(const spread_walk *w, const jf_group *g, int member)
+int spmd_has(const spmd_walk *w, const jf_group *g, int member)
 {
   return g->member[member].rank == w->target->rank;
 }
 
-int spread_net(const spread_walk *w, const jf_group *g)
+int spmd_net(const spmd_walk *w, const jf_group *g)
 {
   return g->team ? g->net : w->target->net;
 }
 
-int spread_twin(const spread_walk *w, const jf_group *g, int member)
+int spmd_twin(const spmd_walk *w, const jf_group *g, int member)
 {
   for (int i = 0; i < member; i++)
-    if (spread_has(w, g, i) && g->member[i].place == g->member[member].place) return i;
+    if (spmd_has(w, g, i) && g->member[i].place == g->member[member].place) return i;
   return member;
 }
 
-spread_lie *spread_lie_find(const spread_walk *w, const jfl_value *v, const jf_group *g,
-                            jfl_distribution d)
+spmd_sharding *spmd_sharding_find(const spmd_walk *w, const jfl_value *v, const jf_group *g,
+                                  jfl_distribution d)
 {
-  for (spread_lie *l = w->lie[v->id]; l; l = l->next)
+  for (spmd_sharding *l = w->sharding[v->id]; l; l = l->next)
     if (l->group == g && jf_distribution_eq(l->d, d)) return l;
   return NULL;
 }
 
-spread_lie *spread_lie_new(spread_walk *w, const jfl_value *v, const jf_group *g,
-                           jfl_distribution d)
+spmd_sharding *spmd_sharding_new(spmd_walk *w, const jfl_value *v, const jf_group *g,
+                                 jfl_distribution d)
 {
-  spread_lie *l = jf_alloc(w->g->arena, sizeof *l), **end = &w->lie[v->id];
-  *l = (spread_lie){ g, d, jf_alloc(w->g->arena, (size_t)g->n * sizeof *l->part), NULL };
+  spmd_sharding *l = jf_alloc(w->g->arena, sizeof *l), **end = &w->sharding[v->id];
+  *l = (spmd_sharding){ g, d, jf_alloc(w->g->arena, (size_t)g->n * sizeof *l->part), NULL };
   while (*end) end = &(*end)->next;
   return *end = l;
 }
 
-int spread_is_source(const jfl_value *v)
+int spmd_is_source(const jfl_value *v)
 {
   return v->origin == JF_RESULT && !v->node->n_in && !(v->node->op->flags & JF_EFFECT);
 }
@@ -62,13 +62,13 @@ static jfl_distribution lie_input(const jfl_value *v, const jf_group *g)
   return d;
 }
 
-jfl_distribution spread_made(const spread_walk *w, const jfl_value *v, const jf_group *g)
+jfl_distribution spmd_made(const spmd_walk *w, const jfl_value *v, const jf_group *g)
 {
   if (v->origin == JF_INPUT) return lie_input(v, g);
-  return w->lie[v->id] ? w->lie[v->id]->d : (jfl_distribution){ JFL_AUTO, 0 };
+  return w->sharding[v->id] ? w->sharding[v->id]->d : (jfl_distribution){ JFL_AUTO, 0 };
 }
 
-size_t spread_bytes(const jfl_value *v)
+size_t spmd_bytes(const jfl_value *v)
 {
   return (size_t)jf_numel(&v->shape) * jfl_dtype_size(v->dtype);
 }

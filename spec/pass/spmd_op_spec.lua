@@ -1,5 +1,5 @@
 --- Jobs with each op give on several devices what they give on one: alone and with its gradient, in
--- the way that the pass spread chooses. With JFL_FUZZ also among other ops, on three devices, and
+-- the way that the pass spmd chooses. With JFL_FUZZ also among other ops, on three devices, and
 -- in each of the first ways in which a part of it can be computed.
 local cases = require "spec.op.cases"
 local core = require "jfl.core"

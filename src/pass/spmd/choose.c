@@ -1,6 +1,6 @@
 /* Chooses how a node is computed: the signature whose inputs lie as they are made, or else the one
    for which the least has to be moved. */
-#include "pass/spread/spread.h"
+#include "pass/spmd/spmd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,32 +13,32 @@ typedef struct choose_cost { int order; double bytes; int moved; } choose_cost;
    each member has is there already. */
 static double choose_bytes(const jfl_value *v, jfl_distribution from, jfl_distribution to)
 {
-  const double bytes = (double)spread_bytes(v);
+  const double bytes = (double)spmd_bytes(v);
   if (from.kind == JFL_BROADCAST) return 0;
   if (from.kind == JFL_PARTIAL && to.kind == JFL_BROADCAST) return 2 * bytes;
   return bytes;
 }
 
 /* Adds what it costs that input i is read so; 0: it cannot be. */
-static int choose_input(spread_walk *w, const jf_node *n, int i, const jf_group *g,
+static int choose_input(spmd_walk *w, const jf_node *n, int i, const jf_group *g,
                         jfl_distribution to, choose_cost *c)
 {
   const jfl_value *v = n->in[i];
-  if (spread_is_source(v)) return to.kind != JFL_PARTIAL;
-  const jfl_distribution from = spread_made(w, v, g);
-  const jf_group *on = w->lie[v->id]->group;
+  if (spmd_is_source(v)) return to.kind != JFL_PARTIAL;
+  const jfl_distribution from = spmd_made(w, v, g);
+  const jf_group *on = w->sharding[v->id]->group;
   const int here = on == g || v->origin == JF_INPUT;
   if (jf_distribution_eq(from, to) && (here || on->n == g->n)) {
     c->order -= 10;
-    if (!here) c->bytes += (double)spread_bytes(v);
+    if (!here) c->bytes += (double)spmd_bytes(v);
     return here || to.kind != JFL_PARTIAL;
   }
   c->moved++;
-  c->bytes += here ? choose_bytes(v, from, to) : (double)spread_bytes(v);
+  c->bytes += here ? choose_bytes(v, from, to) : (double)spmd_bytes(v);
   return to.kind != JFL_PARTIAL && to.kind != JFL_MIRRORED && !jf_mutates(n, i);
 }
 
-static int choose_cost_of(spread_walk *w, const jf_node *n, const jf_group *g,
+static int choose_cost_of(spmd_walk *w, const jf_node *n, const jf_group *g,
                           const jf_signature *s, choose_cost *c)
 {
   *c = (choose_cost){ 0, 0, 0 };
@@ -55,28 +55,28 @@ static int choose_is_less(const choose_cost *a, const choose_cost *b)
 /* What output 0 has to be, or JFL_AUTO. */
 static jfl_distribution choose_said(const jf_node *n)
 {
-  return n->op->lies ? n->op->lies(n->attr) : (jfl_distribution){ JFL_AUTO, 0 };
+  return n->op->distribution ? n->op->distribution(n->attr) : (jfl_distribution){ JFL_AUTO, 0 };
 }
 
 /* Whether an input is mirrored, and no signature says what becomes of that. */
-static int choose_is_mirrored(spread_walk *w, const jf_node *n)
+static int choose_is_mirrored(spmd_walk *w, const jf_node *n)
 {
   int any = 0;
   for (int i = 0; i < n->n_in; i++)
-    any |= w->lie[n->in[i]->id] && w->lie[n->in[i]->id]->d.kind == JFL_MIRRORED;
+    any |= w->sharding[n->in[i]->id] && w->sharding[n->in[i]->id]->d.kind == JFL_MIRRORED;
   return any && choose_said(n).kind == JFL_AUTO;
 }
 
 /* A mirrored node is computed on each member from what that has, and from what all have. */
-static void choose_mirrored(spread_walk *w, const jf_node *n, jf_signature *s)
+static void choose_mirrored(spmd_walk *w, const jf_node *n, jf_signature *s)
 {
   for (int i = 0; i < n->n_in; i++)
-    if (w->lie[n->in[i]->id] && w->lie[n->in[i]->id]->d.kind == JFL_MIRRORED)
+    if (w->sharding[n->in[i]->id] && w->sharding[n->in[i]->id]->d.kind == JFL_MIRRORED)
       s->in[i].kind = JFL_MIRRORED;
   for (int i = 0; i < n->n_out; i++) s->out[i].kind = JFL_MIRRORED;
 }
 
-static jf_signatures choose_candidates(spread_walk *w, const jf_node *n, int parts)
+static jf_signatures choose_candidates(spmd_walk *w, const jf_node *n, int parts)
 {
   jfl_distribution said = choose_said(n);
   jf_signatures c = { .arena = w->g->arena, .node = n, .parts = parts };
@@ -96,8 +96,8 @@ static jf_signatures choose_candidates(spread_walk *w, const jf_node *n, int par
   return c;
 }
 
-const jf_signature *spread_giving(spread_walk *w, const jf_node *n, int i, int parts,
-                                  jfl_distribution d)
+const jf_signature *spmd_giving(spmd_walk *w, const jf_node *n, int i, int parts,
+                                jfl_distribution d)
 {
   const jf_signatures c = choose_candidates(w, n, parts);
   for (int k = 0; k < c.n; k++)
@@ -134,7 +134,7 @@ static jfl_status choose_none(const jf_node *n, const jf_group *g)
                  n->op->name, g->name);
 }
 
-static void choose_print(const spread_walk *w, jf_text *t, const jfl_distribution *d, int n)
+static void choose_print(const spmd_walk *w, jf_text *t, const jfl_distribution *d, int n)
 {
   jf_text_add(t, n == 1 ? "" : "(");
   for (int i = 0; i < n; i++)
@@ -143,7 +143,7 @@ static void choose_print(const spread_walk *w, jf_text *t, const jfl_distributio
 }
 
 /* "(split(0), broadcast) -> split(0): inputs lie so" */
-static const char *choose_tell(spread_walk *w, const jf_node *n, const jf_signature *s,
+static const char *choose_tell(spmd_walk *w, const jf_node *n, const jf_signature *s,
                                const char *why)
 {
   jf_text t = { 0 };
@@ -156,7 +156,7 @@ static const char *choose_tell(spread_walk *w, const jf_node *n, const jf_signat
   return how;
 }
 
-static const char *choose_why(spread_walk *w, const jf_node *n, const jf_signatures *c,
+static const char *choose_why(spmd_walk *w, const jf_node *n, const jf_signatures *c,
                               const choose_cost *cost)
 {
   if (choose_is_mirrored(w, n)) return "mirrored";
@@ -171,12 +171,12 @@ static const char *choose_why(spread_walk *w, const jf_node *n, const jf_signatu
 static int choose_is_free(const jf_node *n)
 {
   for (int i = 0; i < n->n_in; i++)
-    if (!spread_is_source(n->in[i])) return 0;
+    if (!spmd_is_source(n->in[i])) return 0;
   return choose_said(n).kind == JFL_AUTO;
 }
 
 /* The number of the candidate that costs least, or -1. */
-static int choose_least(spread_walk *w, const jf_node *n, const jf_group *g,
+static int choose_least(spmd_walk *w, const jf_node *n, const jf_group *g,
                         const jf_signatures *c, choose_cost *best)
 {
   int chosen = -1;
@@ -190,8 +190,8 @@ static int choose_least(spread_walk *w, const jf_node *n, const jf_group *g,
   return chosen;
 }
 
-jfl_status spread_choose(spread_walk *w, const jf_node *n, const jf_group *g, jf_signature *out,
-                         const char **how)
+jfl_status spmd_choose(spmd_walk *w, const jf_node *n, const jf_group *g, jf_signature *out,
+                       const char **how)
 {
   choose_cost cost = { 0, 0, 0 }, unused;
   /* What is on no group is computed by each process alone, from the whole. */

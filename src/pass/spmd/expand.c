@@ -1,25 +1,25 @@
 /* Computes a logical node on each member of its group. */
-#include "pass/spread/spread.h"
+#include "pass/spmd/spmd.h"
 
 /* A node being expanded: its inputs as they are read, and its outputs as they will lie. */
 typedef struct expand_job {
-  spread_walk *w;
+  spmd_walk *w;
   const jf_node *n;
   const jf_group *group;
   jf_signature signature;
-  spread_lie **in, **out;
+  spmd_sharding **in, **out;
 } expand_job;
 
 /* Places a node where the variables are that it updates. */
-static jfl_status expand_place(spread_walk *w, jf_node *n)
+static jfl_status expand_place(spmd_walk *w, jf_node *n)
 {
   const jfl_value *first = NULL;
   for (int i = 0; i < n->n_in; i++) {
     if (!jf_mutates(n, i)) continue;
     if (first && first->place != n->in[i]->place)
       return jf_fail(JFL_ENOSYS, "%s: '%s' and '%s' are updated together, but live on %s and %s",
-                     n->name, first->name, n->in[i]->name, spread_group_at(w, first->place)->name,
-                     spread_group_at(w, n->in[i]->place)->name);
+                     n->name, first->name, n->in[i]->name, spmd_group_at(w, first->place)->name,
+                     spmd_group_at(w, n->in[i]->place)->name);
     first = n->in[i];
   }
   if (first) n->place = first->place;
@@ -91,8 +91,8 @@ static jfl_status expand_members(const expand_job *j)
 {
   const int whole = expand_is_whole(j);
   for (int m = 0; m < j->group->n; m++) {
-    if (!spread_has(j->w, j->group, m)) continue;
-    const int twin = whole ? spread_twin(j->w, j->group, m) : m;
+    if (!spmd_has(j->w, j->group, m)) continue;
+    const int twin = whole ? spmd_twin(j->w, j->group, m) : m;
     if (twin == m) JF_TRY(expand_member(j, m));
     for (int i = 0; i < j->n->n_out; i++) j->out[i]->part[m] = j->out[i]->part[twin];
   }
@@ -105,7 +105,7 @@ static void expand_keep(const expand_job *j)
   jf_node *n = (jf_node *)j->n;
   jfl_graph *g = j->w->g;
   for (int m = 0; m < j->group->n; m++) {
-    if (!spread_has(j->w, j->group, m)) continue;
+    if (!spmd_has(j->w, j->group, m)) continue;
     for (int i = 0; i < n->n_in; i++) n->in[i] = j->in[i]->part[m];
     for (int i = 0; i < n->n_out; i++) {
       j->out[i]->part[m] = n->out[i];
@@ -121,29 +121,29 @@ static void expand_keep(const expand_job *j)
 /* Whether the node is on no group, and computed there. */
 static int expand_is_single(const expand_job *j)
 {
-  return !jf_is_group(j->n->place) && j->group == spread_group_at(j->w, j->n->place);
+  return !jf_is_group(j->n->place) && j->group == spmd_group_at(j->w, j->n->place);
 }
 
 static jfl_status expand_node(expand_job *j)
 {
   const jf_node *n = j->n;
-  spread_walk *w = j->w;
+  spmd_walk *w = j->w;
   for (int i = 0; i < n->n_in; i++)
-    if (!(j->in[i] = spread_bring(w, n->in[i], j->group, j->signature.in[i]))) return w->g->err;
+    if (!(j->in[i] = spmd_bring(w, n->in[i], j->group, j->signature.in[i]))) return w->g->err;
   for (int i = 0; i < n->n_out; i++)
-    j->out[i] = spread_lie_new(w, n->out[i], j->group, j->signature.out[i]);
+    j->out[i] = spmd_sharding_new(w, n->out[i], j->group, j->signature.out[i]);
   if (!expand_is_single(j)) return expand_members(j);
   expand_keep(j);
   return JFL_OK;
 }
 
-static expand_job expand_begin(spread_walk *w, const jf_node *n, const jf_group *g)
+static expand_job expand_begin(spmd_walk *w, const jf_node *n, const jf_group *g)
 {
   jf_arena *a = w->g->arena;
   w->g->source = jf_source_for(n);
   return (expand_job){ .w = w, .n = n, .group = g,
-                       .in = jf_alloc(a, (size_t)n->n_in * sizeof(spread_lie *)),
-                       .out = jf_alloc(a, (size_t)n->n_out * sizeof(spread_lie *)) };
+                       .in = jf_alloc(a, (size_t)n->n_in * sizeof(spmd_sharding *)),
+                       .out = jf_alloc(a, (size_t)n->n_out * sizeof(spmd_sharding *)) };
 }
 
 /* Converts outputs at once as readers say that want them otherwise, so that what others have to
@@ -154,35 +154,36 @@ static void expand_convert(const expand_job *j)
   for (int i = 0; i < j->n->n_out; i++) {
     const jf_node *reader = j->w->cast[j->n->out[i]->id];
     if (!reader) continue;
-    const jf_group *g = spread_group_at(j->w, reader->place);
-    if (!spread_is_wide(g) && spread_has_host_memory(j->w, g)) continue;
-    const jf_signature *s = spread_giving(j->w, reader, 0, g->n, reader->op->lies(reader->attr));
-    if (!s || (s->in[0].kind == JFL_BROADCAST && spread_wait(j->w, j->n->out[i], g))) continue;
-    spread_bring(j->w, j->n->out[i], g, s->in[0]);
+    const jf_group *g = spmd_group_at(j->w, reader->place);
+    if (!spmd_spans_ranks(g) && spmd_has_host_memory(j->w, g)) continue;
+    const jfl_distribution d = reader->op->distribution(reader->attr);
+    const jf_signature *s = spmd_giving(j->w, reader, 0, g->n, d);
+    if (!s || (s->in[0].kind == JFL_BROADCAST && spmd_wait(j->w, j->n->out[i], g))) continue;
+    spmd_bring(j->w, j->n->out[i], g, s->in[0]);
   }
 }
 
-jfl_status spread_node(spread_walk *w, jf_node *n)
+jfl_status spmd_node(spmd_walk *w, jf_node *n)
 {
-  if (n->n_out && spread_is_source(n->out[0])) return JFL_OK;      /* made where it is read */
+  if (n->n_out && spmd_is_source(n->out[0])) return JFL_OK;      /* made where it is read */
   JF_TRY(expand_place(w, n));
-  const jf_group *g = spread_group_at(w, n->place);
+  const jf_group *g = spmd_group_at(w, n->place);
   expand_job j = expand_begin(w, n, g);
   const char **sharing = &w->g->source.sharing;
-  JF_TRY(jf_fail_node(spread_choose(w, n, g, &j.signature, sharing), n));
+  JF_TRY(jf_fail_node(spmd_choose(w, n, g, &j.signature, sharing), n));
   JF_TRY(expand_node(&j));
   expand_convert(&j);
   return w->g->err;
 }
 
-jfl_status spread_source(spread_walk *w, const jfl_value *v, const jf_group *g,
+jfl_status spmd_source(spmd_walk *w, const jfl_value *v, const jf_group *g,
                          jfl_distribution d)
 {
   const jf_node *n = v->node;
-  if (n->op->flags & JF_STORED) g = spread_group_at(w, JF_HOST_PLACE);
-  const jf_signature *s = spread_giving(w, n, v->index, g->n, d);
-  if (!s) s = spread_giving(w, n, v->index, g->n, d = JF_ON_ALL);
-  if (spread_lie_find(w, v, g, d)) return JFL_OK;
+  if (n->op->flags & JF_STORED) g = spmd_group_at(w, JF_HOST_PLACE);
+  const jf_signature *s = spmd_giving(w, n, v->index, g->n, d);
+  if (!s) s = spmd_giving(w, n, v->index, g->n, d = JF_ON_ALL);
+  if (spmd_sharding_find(w, v, g, d)) return JFL_OK;
   expand_job j = expand_begin(w, n, g);
   j.signature = *s;
   return expand_node(&j);

@@ -1,10 +1,10 @@
 /* Replaces values and nodes of groups by what each device of this process has and does, and brings
    values from the way in which they lie to that in which they are read. */
-#include "pass/spread/spread.h"
+#include "pass/spmd/spmd.h"
 
 /* Adds a value to the graph that is a part of v. */
-static jfl_value *spread_part(spread_walk *w, const jfl_value *v, const jfl_shape *shape,
-                              int member)
+static jfl_value *spmd_part(spmd_walk *w, const jfl_value *v, const jfl_shape *shape,
+                            int member)
 {
   jfl_graph *g = w->g;
   jfl_value *p = jf_alloc(g->arena, sizeof *p);
@@ -19,60 +19,60 @@ static jfl_value *spread_part(spread_walk *w, const jfl_value *v, const jfl_shap
 /* ---- inputs ---- */
 
 /* One input becomes one of each device here. */
-static void spread_mirrored_input(spread_walk *w, jfl_value *v)
+static void spmd_mirrored_input(spmd_walk *w, jfl_value *v)
 {
-  const jf_group *g = spread_group_at(w, v->place);
-  spread_lie *l = spread_lie_new(w, v, g, v->distribution);
+  const jf_group *g = spmd_group_at(w, v->place);
+  spmd_sharding *l = spmd_sharding_new(w, v, g, v->distribution);
   for (int i = 0; i < g->n; i++) {
-    if (!spread_has(w, g, i)) continue;
-    l->part[i] = spread_part(w, v, &v->shape, i);
+    if (!spmd_has(w, g, i)) continue;
+    l->part[i] = spmd_part(w, v, &v->shape, i);
     l->part[i]->place = JF_HOST_PLACE;
   }
 }
 
 /* The host of the first process, whose arrays count. */
-static const jf_group *spread_first_host(spread_walk *w)
+static const jf_group *spmd_first_host(spmd_walk *w)
 {
-  const jf_group *hosts = spread_group_at(w, JF_HOST_PLACE);
+  const jf_group *hosts = spmd_group_at(w, JF_HOST_PLACE);
   jf_group *g = jf_alloc(w->g->arena, sizeof *g);
   *g = (jf_group){ .name = hosts->name, .n = 1, .member = hosts->member };
   return g;
 }
 
 /* The array that each process gives: one that counts or not, all of it, or its part. */
-static jfl_status spread_take_input(spread_walk *w, jfl_value *v, const jf_group *first)
+static jfl_status spmd_take_input(spmd_walk *w, jfl_value *v, const jf_group *first)
 {
-  const jf_group *hosts = spread_group_at(w, JF_HOST_PLACE);
+  const jf_group *hosts = spmd_group_at(w, JF_HOST_PLACE);
   const jfl_distribution d = v->distribution;
   jfl_shape shape = v->shape;
-  if (d.kind == JFL_MIRRORED) return spread_mirrored_input(w, v), JFL_OK;
+  if (d.kind == JFL_MIRRORED) return spmd_mirrored_input(w, v), JFL_OK;
   if (w->n_rank > 1 && d.kind == JFL_SPLIT) {
     if (v->shape.d[d.axis] < w->n_rank)
       return jf_fail(JFL_ESHAPE, "input '%s': axis %d must have an element for each of %d "
                      "processes, got %lld", v->name, d.axis, w->n_rank,
                      (long long)v->shape.d[d.axis]);
     jf_share_of(&v->shape, d, w->n_rank, w->target->rank, &shape);
-    spread_lie_new(w, v, hosts, d)->part[w->target->rank] =
-      spread_part(w, v, &shape, w->target->rank);
+    spmd_sharding_new(w, v, hosts, d)->part[w->target->rank] =
+      spmd_part(w, v, &shape, w->target->rank);
     return JFL_OK;
   }
   const int whole = w->n_rank == 1 || d.kind == JFL_BROADCAST;
   const jf_group *g = whole ? hosts : first;
-  spread_lie *l = spread_lie_new(w, v, g, JF_ON_ALL);
+  spmd_sharding *l = spmd_sharding_new(w, v, g, JF_ON_ALL);
   if (whole || w->target->rank == 0) l->part[w->target->rank] = v;
   return JFL_OK;
 }
 
-static jfl_status spread_inputs(spread_walk *w)
+static jfl_status spmd_inputs(spmd_walk *w)
 {
-  const jf_group *first = spread_first_host(w);
-  for (int i = 0; i < w->g->n_input; i++) JF_TRY(spread_take_input(w, w->g->input[i], first));
+  const jf_group *first = spmd_first_host(w);
+  for (int i = 0; i < w->g->n_input; i++) JF_TRY(spmd_take_input(w, w->g->input[i], first));
   return JFL_OK;
 }
 
 /* Lists the inputs as there are now: of each what this process gives, or if nothing of it counts
    the array all the same. */
-static void spread_list_inputs(spread_walk *w)
+static void spmd_list_inputs(spmd_walk *w)
 {
   jfl_graph *g = w->g;
   jfl_value **old = g->input;
@@ -80,7 +80,7 @@ static void spread_list_inputs(spread_walk *w)
   g->input = NULL;
   g->n_input = g->cap_input = 0;
   for (int i = 0; i < n; i++) {
-    const spread_lie *l = w->lie[old[i]->id];
+    const spmd_sharding *l = w->sharding[old[i]->id];
     const int mirrored = l->d.kind == JFL_MIRRORED;
     for (int k = 0, any = 0; k < l->group->n || !any; k++) {
       jfl_value *v = k < l->group->n ? l->part[k] : mirrored ? NULL : old[i];
@@ -95,63 +95,63 @@ static void spread_list_inputs(spread_walk *w)
 
 /* ---- variables ---- */
 
-static void spread_piece(spread_walk *w, jfl_value *v, spread_lie *l, int member)
+static void spmd_piece(spmd_walk *w, jfl_value *v, spmd_sharding *l, int member)
 {
   jfl_shape shape;
   jf_shard *p = jf_alloc(w->g->arena, sizeof *p);
   jf_share_of(&v->shape, l->d, l->group->n, member, &shape);
   *p = (jf_shard){ l->d, v->place, member };
-  l->part[member] = spread_part(w, v, &shape, member);
+  l->part[member] = spmd_part(w, v, &shape, member);
   l->part[member]->shard = p;
   l->part[member]->place = l->group->member[member].place;
 }
 
-static jfl_status spread_variable(spread_walk *w, jfl_value *v)
+static jfl_status spmd_variable(spmd_walk *w, jfl_value *v)
 {
   jfl_graph *g = w->g;
-  const jf_group *group = spread_group_at(w, v->place);
+  const jf_group *group = spmd_group_at(w, v->place);
   if (v->distribution.kind != JFL_SPLIT || !jf_is_group(v->place)) v->distribution = JF_ON_ALL;
   const jfl_distribution d = v->distribution;
   if (d.kind == JFL_SPLIT && v->shape.d[d.axis] < group->n)
     return jf_fail(JFL_ESHAPE, "variable '%s': axis %d must have an element for each of the %d "
                    "devices of %s, got %lld", v->name, d.axis, group->n, group->name,
                    (long long)v->shape.d[d.axis]);
-  spread_lie *l = spread_lie_new(w, v, group, d);
+  spmd_sharding *l = spmd_sharding_new(w, v, group, d);
   if (!jf_is_group(v->place)) return l->part[w->target->rank] = v, JFL_OK;
   for (int i = 0; i < group->n; i++) {
-    if (!spread_has(w, group, i)) continue;
-    const int twin = d.kind == JFL_BROADCAST ? spread_twin(w, group, i) : i;
-    if (twin == i) spread_piece(w, v, l, i);
+    if (!spmd_has(w, group, i)) continue;
+    const int twin = d.kind == JFL_BROADCAST ? spmd_twin(w, group, i) : i;
+    if (twin == i) spmd_piece(w, v, l, i);
     else l->part[i] = l->part[twin];
   }
   g->whole[g->n_whole++] = v;
   return JFL_OK;
 }
 
-static jfl_status spread_variables(spread_walk *w)
+static jfl_status spmd_variables(spmd_walk *w)
 {
   w->g->whole = jf_alloc(w->g->arena, (size_t)w->n_value * sizeof *w->g->whole);
   for (int i = 0; i < w->n_value; i++)
-    if (w->g->value[i]->origin == JF_VARIABLE) JF_TRY(spread_variable(w, w->g->value[i]));
+    if (w->g->value[i]->origin == JF_VARIABLE) JF_TRY(spmd_variable(w, w->g->value[i]));
   return JFL_OK;
 }
 
 /* ---- results ---- */
 
 /* Every host gets a result, or of a mirrored one a result of each of its devices. */
-static jfl_status spread_outputs(spread_walk *w)
+static jfl_status spmd_outputs(spmd_walk *w)
 {
   jfl_graph *g = w->g;
   jfl_value **old = g->output;
   const int n = g->n_output;
-  const jf_group *hosts = spread_group_at(w, JF_HOST_PLACE);
+  const jf_group *hosts = spmd_group_at(w, JF_HOST_PLACE);
   g->output = NULL;
   g->n_output = g->cap_output = 0;
   for (int i = 0; i < n; i++) {
-    const spread_lie *l = w->lie[old[i]->id];
+    const spmd_sharding *l = w->sharding[old[i]->id];
     if (old[i]->node) g->source = jf_source_for(old[i]->node);
     if (!l || l->d.kind != JFL_MIRRORED) {
-      l = spread_bring(w, old[i], hosts, JF_ON_ALL);
+      l = spmd_bring(w, old[i], hosts, JF_ON_ALL);
       if (l) jf_graph_output(g, l->part[w->target->rank]);
     } else {
       for (int k = 0; k < l->group->n; k++)
@@ -165,7 +165,7 @@ static jfl_status spread_outputs(spread_walk *w)
 /* ---- the graph ---- */
 
 /* Keeps the values that are still in the graph, and gives them new numbers. */
-static void spread_renumber(spread_walk *w)
+static void spmd_renumber(spmd_walk *w)
 {
   jfl_graph *g = w->g;
   jfl_value **old = g->value;
@@ -185,7 +185,7 @@ static void spread_renumber(spread_walk *w)
 }
 
 /* Later passes read only values that are in the graph. */
-static void spread_forget(jfl_graph *g)
+static void spmd_forget(jfl_graph *g)
 {
   for (int i = 0; i < g->n_training; i++) {
     g->training[i]->n_loss = 0;
@@ -194,23 +194,23 @@ static void spread_forget(jfl_graph *g)
 }
 
 /* Finds the readers that say how what they read has to lie. */
-static void spread_find_casts(spread_walk *w)
+static void spmd_find_casts(spmd_walk *w)
 {
   for (int i = 0; i < w->n_old; i++) {
     const jf_node *n = w->old[i];
-    if (n->op->lies && n->op->lies(n->attr).kind != JFL_AUTO && !w->cast[n->in[0]->id])
-      w->cast[n->in[0]->id] = n;
+    if (!n->op->distribution || n->op->distribution(n->attr).kind == JFL_AUTO) continue;
+    if (!w->cast[n->in[0]->id]) w->cast[n->in[0]->id] = n;
   }
 }
 
-static spread_walk spread_begin(jfl_graph *g, const jf_target *t)
+static spmd_walk spmd_begin(jfl_graph *g, const jf_target *t)
 {
   jf_arena *a = g->arena;
   const size_t n = (size_t)g->n_value;
-  spread_walk w = { .g = g, .target = t, .n_rank = t->n_rank ? t->n_rank : 1,
+  spmd_walk w = { .g = g, .target = t, .n_rank = t->n_rank ? t->n_rank : 1,
                     .old = g->node, .n_old = g->n_node, .n_value = g->n_value,
-                    .make = spread_source };
-  w.lie = jf_alloc(a, n * sizeof *w.lie);
+                    .make = spmd_source };
+  w.sharding = jf_alloc(a, n * sizeof *w.sharding);
   w.cast = jf_alloc(a, n * sizeof *w.cast);
   w.plain = jf_alloc(a, (size_t)t->n_device * sizeof *w.plain);
   g->node = NULL;
@@ -219,31 +219,31 @@ static spread_walk spread_begin(jfl_graph *g, const jf_target *t)
 }
 
 /* The device on which what no other node decides is added from now on. */
-static int spread_home(spread_walk *w)
+static int spmd_home(spmd_walk *w)
 {
-  const jf_group *g = spread_group_at(w, w->g->place);
+  const jf_group *g = spmd_group_at(w, w->g->place);
   for (int i = 0; i < g->n; i++)
-    if (spread_has(w, g, i)) return g->member[i].place;
+    if (spmd_has(w, g, i)) return g->member[i].place;
   return JF_HOST_PLACE;
 }
 
-jfl_status jf_pass_spread(jfl_graph *g, const jf_target *target)
+jfl_status jf_pass_spmd(jfl_graph *g, const jf_target *target)
 {
   if (!jf_uses_groups(g) && !g->shared) return JFL_OK;
   const jf_node_source none = g->source;
-  spread_walk w = spread_begin(g, target);
-  spread_find_casts(&w);
-  JF_TRY(spread_inputs(&w));
-  JF_TRY(spread_variables(&w));
-  for (int i = 0; i < w.n_old && !g->err; i++) JF_TRY(spread_node(&w, w.old[i]));
+  spmd_walk w = spmd_begin(g, target);
+  spmd_find_casts(&w);
+  JF_TRY(spmd_inputs(&w));
+  JF_TRY(spmd_variables(&w));
+  for (int i = 0; i < w.n_old && !g->err; i++) JF_TRY(spmd_node(&w, w.old[i]));
   g->source = none;
-  if (!g->err) spread_make_sums(&w);
-  if (!g->err) JF_TRY(spread_outputs(&w));
+  if (!g->err) spmd_make_sums(&w);
+  if (!g->err) JF_TRY(spmd_outputs(&w));
   if (g->err) return g->err;
-  spread_list_inputs(&w);
-  spread_renumber(&w);
-  spread_forget(g);
+  spmd_list_inputs(&w);
+  spmd_renumber(&w);
+  spmd_forget(g);
   g->source = none;
-  g->place = spread_home(&w);
+  g->place = spmd_home(&w);
   return JFL_OK;
 }
