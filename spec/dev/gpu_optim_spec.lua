@@ -2,7 +2,8 @@
 local emulated = require "spec.dev.emulated"
 
 -- Trains two layers by a rule that measures parameters, with averages, a schedule and a dynamic
--- scale of losses; then by another one, which takes the gradients of two calls together.
+-- scale of losses; by another one, which takes the gradients of two calls together; then by each of
+-- the others.
 local TRAINS = [[
   local flow = require "jfl"
   local tp = flow.typing
@@ -36,6 +37,16 @@ local TRAINS = [[
     flow.optimizer.LARS(0.5, { lars_coefficient = 0.1,
       gradient_accumulation_steps = 2 }):minimize(loss)
   end)
+  for _, o in ipairs { { "SGD", nesterov = true }, { "SGDW", weight_decay = 0.1 }, { "RMSProp" },
+                       { "SGDW", momentum = 0, weight_decay = 0.1 }, { "Adagrad", lr_decay = 0.1 },
+                       { "Adam", amsgrad = true }, { "AdamW", weight_decay = 0.1 }, { "LazyAdam" },
+                       { "NAdam" }, { "Lion", weight_decay = 0.1 }, { "Adadelta", lr = 1 } } do
+    local maker, lr = table.remove(o, 1), o.lr or 0.01
+    o.lr = nil
+    trains(maker .. tostring(o.momentum), function(loss)
+      flow.optimizer[maker](lr, o):minimize(loss)
+    end)
+  end
   local names, core = {}, require "jfl.core"
   for name in pairs(flow.get_all_variables()) do names[#names + 1] = name end
   table.sort(names)

@@ -23,13 +23,14 @@ static const jf_attr odd_attrs[] = {
 };
 
 #define odd_slots(S) S(low, LIKE, 0) S(high, LIKE, 2) S(sum, F64, 1) S(last, F32, -1)
-#define odd_scalars(S) S(share) S(count)
-JF_RULE(odd, 0,
+#define odd_scalars(S) \
+  S(share, a->share) S(count, (double)t) S(rate, a->is_doubled ? 2 * lr : lr)
+JF_RULE(odd, odd, 0,
   sum += g * share;
   low = fmin(low, g);
   high = fmax(high, g);
   last = (float)g;
-  w -= lr * (g + (T)sum + low + high + last) * count)
+  w -= rate * (g + (T)sum + low + high + last) * count)
 
 static const jf_rule *odd_choose(const void *attr)
 {
@@ -37,17 +38,9 @@ static const jf_rule *odd_choose(const void *attr)
   return &odd_rule;
 }
 
-static void odd_set(const void *attr, int64_t t, double *scalar)
-{
-  const odd *a = attr;
-  scalar[JF_FIRST_SCALAR] = a->share;
-  scalar[JF_FIRST_SCALAR + 1] = (double)t;
-  if (a->is_doubled) scalar[JF_RATE] *= 2;
-}
-
 static const jfl_optimizer odd_optimizer = {
   .name = "odd", .doc = "A trial.", .attr = odd_attrs, .attr_size = sizeof(odd),
-  .rule = odd_choose, .scalars = odd_set };
+  .rule = odd_choose };
 
 /* Computes the same step for one element, in double; the slots are low, high, sum, last. */
 static double odd_step(double w, double g, double *slot, int t)
@@ -63,7 +56,7 @@ static double odd_step(double w, double g, double *slot, int t)
 
 #define rows_slots(S)
 #define rows_scalars(S)
-JF_RULE(rows, 1, w -= lr * g)
+JF_RULE(rows, double, 1, w -= lr * g)
 
 static const jf_rule *rows_choose(const void *attr)
 {
@@ -230,7 +223,7 @@ static void keeps_the_text_of_its_formula(void)
   CHECK(!strcmp(rows_rule.formula, "w -= lr * g"));
   CHECK(strstr(odd_rule.formula, "low = fmin(low, g)") != NULL);
   CHECK(odd_rule.n_slot == 4 && !strcmp(odd_rule.slot[2].name, "sum"));
-  CHECK(odd_rule.n_scalar == 2 && !strcmp(odd_rule.scalar[1], "count"));
+  CHECK(odd_rule.n_scalar == 3 && !strcmp(odd_rule.scalar[1], "count"));
 }
 
 static void describes_optimizers(void)

@@ -21,8 +21,8 @@ static jfl_status adadelta_check(const void *attr)
 }
 
 #define adadelta_slots(S) S(square_avg, LIKE, 0) S(acc_delta, LIKE, 0)
-#define adadelta_scalars(S) S(rho) S(rest) S(epsilon)
-JF_RULE(adadelta, 0,
+#define adadelta_scalars(S) S(rho, a->rho) S(rest, 1 - a->rho) S(epsilon, a->epsilon)
+JF_RULE(adadelta, adadelta, 0,
   square_avg = rho * square_avg + rest * g * g;
   const T step = sqrt(acc_delta + epsilon) / sqrt(square_avg + epsilon) * g;
   acc_delta = rho * acc_delta + rest * step * step;
@@ -34,17 +34,7 @@ static const jf_rule *adadelta_choose(const void *attr)
   return &adadelta_rule;
 }
 
-JF_TWICE(jf_adadelta_scalars_text,
-JF_LOCAL void adadelta_scalars_of(const void *attr, int64_t t, double *scalar)
-{
-  const adadelta *a = (const adadelta *)attr;
-  (void)t;
-  scalar[JF_FIRST_SCALAR] = a->rho;
-  scalar[JF_FIRST_SCALAR + 1] = 1 - a->rho;
-  scalar[JF_FIRST_SCALAR + 2] = a->epsilon;
-})
-
 JFL_OPTIM(Adadelta, .doc = "Steps of the size of former steps over that of gradients.",
   .attr = attrs, .attr_size = sizeof(adadelta), .check = adadelta_check,
   .rule = adadelta_choose,
-  JF_SCALARS(adadelta_scalars_of, jf_adadelta_options_text, jf_adadelta_scalars_text))
+  .text = { jf_adadelta_options_text })

@@ -24,8 +24,10 @@ static jfl_status adagrad_check(const void *attr)
 }
 
 #define adagrad_slots(S) S(sum, LIKE, 0)
-#define adagrad_scalars(S) S(first) S(epsilon)
-JF_RULE(adagrad, 0, sum += g * g; w -= lr * g / (sqrt(first + sum) + epsilon))
+#define adagrad_scalars(S) \
+  S(rate, lr / (1 + (double)(t - 1) * a->lr_decay)) S(first, a->initial_accumulator_value) \
+  S(epsilon, a->epsilon)
+JF_RULE(adagrad, adagrad, 0, sum += g * g; w -= rate * g / (sqrt(first + sum) + epsilon))
 
 static const jf_rule *adagrad_choose(const void *attr)
 {
@@ -33,15 +35,6 @@ static const jf_rule *adagrad_choose(const void *attr)
   return &adagrad_rule;
 }
 
-JF_TWICE(jf_adagrad_scalars_text,
-JF_LOCAL void adagrad_scalars_of(const void *attr, int64_t t, double *scalar)
-{
-  const adagrad *a = (const adagrad *)attr;
-  scalar[JF_RATE] /= 1 + (double)(t - 1) * a->lr_decay;
-  scalar[JF_FIRST_SCALAR] = a->initial_accumulator_value;
-  scalar[JF_FIRST_SCALAR + 1] = a->epsilon;
-})
-
 JFL_OPTIM(Adagrad, .doc = "The gradient over the root of the sum of all its squares so far.",
   .attr = attrs, .attr_size = sizeof(adagrad), .check = adagrad_check, .rule = adagrad_choose,
-  JF_SCALARS(adagrad_scalars_of, jf_adagrad_options_text, jf_adagrad_scalars_text))
+  .text = { jf_adagrad_options_text })

@@ -5,8 +5,8 @@
 #include "optim/rule.h"
 
 #define average_slots(S) S(ema, LIKE, 0)
-#define average_scalars(S) S(share)
-JF_RULE(average, 0, ema += share * (w - ema))
+#define average_scalars(S) S(share, *a)
+JF_RULE(average, double, 0, ema += share * (w - ema))
 
 const jf_rule *const jf_average = &average_rule;
 
@@ -18,7 +18,7 @@ void jf_average_of(const jf_kargs *k, const jf_update_args *u, jf_average_args *
   out->tensor[JF_FIRST_SLOT] = u->tensor[a->stride - 1];
   out->scalar[JF_SCALE] = 1;
   out->scalar[JF_RATE] = 0;
-  out->scalar[JF_FIRST_SCALAR] = *(const double *)k->in[k->n_in - 2].data;
+  average_set_scalars(k->in[k->n_in - 2].data, 0, out->scalar);
   out->args = (jf_update_args){ out->tensor, u->from, u->n, out->scalar, NULL };
 }
 

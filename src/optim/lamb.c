@@ -26,14 +26,19 @@ static jfl_status lamb_check(const void *attr)
   return jf_check_amount("weight_decay", a->weight_decay);
 }
 
-/* of_mean and of_squares make up for means that began at 0. */
+/* Makes up for a mean that began at 0. */
+JF_TWICE(jf_lamb_unbiased_text,
+JF_LOCAL double lamb_unbiased(double beta, int64_t t) { return 1 / (1 - pow(beta, (double)t + 1)); })
+
 #define lamb_slots(S) S(m, LIKE, 0) S(v, LIKE, 0)
 #define lamb_scalars(S) \
-  S(beta1) S(rest1) S(beta2) S(rest2) S(epsilon) S(weight_decay) S(of_mean) S(of_squares)
+  S(beta1, a->beta1) S(rest1, 1 - a->beta1) S(beta2, a->beta2) S(rest2, 1 - a->beta2) \
+  S(epsilon, a->epsilon) S(weight_decay, a->weight_decay) \
+  S(of_mean, lamb_unbiased(a->beta1, t)) S(of_squares, lamb_unbiased(a->beta2, t))
 #define lamb_sums(S) S(squares_of_w) S(squares_of_step)
 #define lamb_measured(S) lamb_slots(S)
 #define lamb_stepped(S)
-JF_MEASURED_RULE(lamb,
+JF_MEASURED_RULE(lamb, lamb,
   m = beta1 * m + rest1 * g;
   v = beta2 * v + rest2 * g * g;
   const T step = of_mean * m / (sqrt(of_squares * v) + epsilon);
@@ -49,21 +54,6 @@ static const jf_rule *lamb_choose(const void *attr)
   return &lamb_rule;
 }
 
-JF_TWICE(jf_lamb_scalars_text,
-JF_LOCAL void lamb_scalars_of(const void *attr, int64_t t, double *scalar)
-{
-  const lamb *a = (const lamb *)attr;
-  double *own = scalar + JF_FIRST_SCALAR;
-  own[0] = a->beta1;
-  own[1] = 1 - a->beta1;
-  own[2] = a->beta2;
-  own[3] = 1 - a->beta2;
-  own[4] = a->epsilon;
-  own[5] = a->weight_decay;
-  own[6] = 1 / (1 - pow(a->beta1, (double)t + 1));
-  own[7] = 1 / (1 - pow(a->beta2, (double)t + 1));
-})
-
 JFL_OPTIM(LAMB, .doc = "Adam whose steps have a size that fits each variable's norm.",
   .attr = attrs, .attr_size = sizeof(lamb), .check = lamb_check, .rule = lamb_choose,
-  JF_SCALARS(lamb_scalars_of, jf_lamb_options_text, jf_lamb_scalars_text))
+  .text = { jf_lamb_options_text, jf_lamb_unbiased_text })

@@ -30,11 +30,13 @@ static jfl_status lars_check(const void *attr)
 
 /* decay_of_norm is weight_decay, but for the first step, in which it is 0. */
 #define lars_slots(S) S(momentum, LIKE, 0)
-#define lars_scalars(S) S(beta) S(epsilon) S(coefficient) S(weight_decay) S(decay_of_norm)
+#define lars_scalars(S) \
+  S(beta, a->momentum_beta) S(epsilon, a->epsilon) S(coefficient, a->lars_coefficient) \
+  S(weight_decay, a->weight_decay) S(decay_of_norm, t == 1 ? 0 : a->weight_decay)
 #define lars_sums(S) S(squares_of_w) S(squares_of_g)
 #define lars_measured(S)
 #define lars_stepped(S) lars_slots(S)
-JF_MEASURED_RULE(lars,
+JF_MEASURED_RULE(lars, lars,
   squares_of_w += (double)w * (double)w; squares_of_g += (double)g * (double)g,
   const T size = (T)sqrt(squares_of_w / elements);
   const T local = lr * coefficient * size /
@@ -48,18 +50,6 @@ static const jf_rule *lars_choose(const void *attr)
   return &lars_rule;
 }
 
-JF_TWICE(jf_lars_scalars_text,
-JF_LOCAL void lars_scalars_of(const void *attr, int64_t t, double *scalar)
-{
-  const lars *a = (const lars *)attr;
-  double *own = scalar + JF_FIRST_SCALAR;
-  own[0] = a->momentum_beta;
-  own[1] = a->epsilon;
-  own[2] = a->lars_coefficient;
-  own[3] = a->weight_decay;
-  own[4] = t == 1 ? 0 : a->weight_decay;
-})
-
 JFL_OPTIM(LARS, .doc = "Momentum whose steps have a size that fits each variable's norm.",
   .attr = attrs, .attr_size = sizeof(lars), .check = lars_check, .rule = lars_choose,
-  JF_SCALARS(lars_scalars_of, jf_lars_options_text, jf_lars_scalars_text))
+  .text = { jf_lars_options_text })

@@ -23,8 +23,10 @@ static jfl_status lion_check(const void *attr)
 }
 
 #define lion_slots(S) S(m, LIKE, 0)
-#define lion_scalars(S) S(beta1) S(rest1) S(beta2) S(rest2) S(weight_decay)
-JF_RULE(lion, 0,
+#define lion_scalars(S) \
+  S(beta1, a->beta1) S(rest1, 1 - a->beta1) S(beta2, a->beta2) S(rest2, 1 - a->beta2) \
+  S(weight_decay, a->weight_decay)
+JF_RULE(lion, lion, 0,
   const T mixed = beta1 * m + rest1 * g;
   const T sign = mixed > 0 ? (T)1 : mixed < 0 ? (T)-1 : mixed;
   m = beta2 * m + rest2 * g;
@@ -36,19 +38,6 @@ static const jf_rule *lion_choose(const void *attr)
   return &lion_rule;
 }
 
-JF_TWICE(jf_lion_scalars_text,
-JF_LOCAL void lion_scalars_of(const void *attr, int64_t t, double *scalar)
-{
-  const lion *a = (const lion *)attr;
-  double *own = scalar + JF_FIRST_SCALAR;
-  (void)t;
-  own[0] = a->beta1;
-  own[1] = 1 - a->beta1;
-  own[2] = a->beta2;
-  own[3] = 1 - a->beta2;
-  own[4] = a->weight_decay;
-})
-
 JFL_OPTIM(Lion, .doc = "Steps along the signs of a mean of gradients.", .attr = attrs,
   .attr_size = sizeof(lion), .check = lion_check, .rule = lion_choose,
-  JF_SCALARS(lion_scalars_of, jf_lion_options_text, jf_lion_scalars_text))
+  .text = { jf_lion_options_text })

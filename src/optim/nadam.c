@@ -23,21 +23,6 @@ static jfl_status nadam_check(const void *attr)
   return jf_check_amount("momentum_decay", a->momentum_decay);
 }
 
-/* of_mean and of_g are the factors of m and g, rate included; root is the factor of sqrt(v). */
-#define nadam_slots(S) S(m, LIKE, 0) S(v, LIKE, 0)
-#define nadam_scalars(S) \
-  S(beta1) S(rest1) S(beta2) S(rest2) S(epsilon) S(of_mean) S(of_g) S(root)
-JF_RULE(nadam, 0,
-  m = beta1 * m + rest1 * g;
-  v = beta2 * v + rest2 * g * g;
-  w -= (of_mean * m + of_g * g) / (root * sqrt(v) + epsilon))
-
-static const jf_rule *nadam_choose(const void *attr)
-{
-  (void)attr;
-  return &nadam_rule;
-}
-
 JF_TWICE(jf_nadam_scalars_text,
 JF_LOCAL double mu_at(const nadam *a, int64_t t)
 {
@@ -57,21 +42,39 @@ JF_LOCAL double nadam_product(const nadam *a, int64_t t)
   return product;
 }
 
-JF_LOCAL void nadam_scalars_of(const void *attr, int64_t t, double *scalar)
+/* The factors of m and g: the rate, and what makes up for means that began at 0. */
+JF_LOCAL double nadam_of_mean(const nadam *a, int64_t t, double lr)
 {
-  const nadam *a = (const nadam *)attr;
-  const double product = nadam_product(a, t), next = mu_at(a, t + 1);
-  double *own = scalar + JF_FIRST_SCALAR;
-  own[0] = a->beta1;
-  own[1] = 1 - a->beta1;
-  own[2] = a->beta2;
-  own[3] = 1 - a->beta2;
-  own[4] = a->epsilon;
-  own[5] = scalar[JF_RATE] * next / (1 - product * next);
-  own[6] = scalar[JF_RATE] * (1 - mu_at(a, t)) / (1 - product);
-  own[7] = 1 / sqrt(1 - pow(a->beta2, (double)t));
+  const double next = mu_at(a, t + 1);
+  return lr * next / (1 - nadam_product(a, t) * next);
+}
+
+JF_LOCAL double nadam_of_g(const nadam *a, int64_t t, double lr)
+{
+  return lr * (1 - mu_at(a, t)) / (1 - nadam_product(a, t));
+}
+
+JF_LOCAL double nadam_root(const nadam *a, int64_t t)
+{
+  return 1 / sqrt(1 - pow(a->beta2, (double)t));
 })
+
+#define nadam_slots(S) S(m, LIKE, 0) S(v, LIKE, 0)
+#define nadam_scalars(S) \
+  S(beta1, a->beta1) S(rest1, 1 - a->beta1) S(beta2, a->beta2) S(rest2, 1 - a->beta2) \
+  S(epsilon, a->epsilon) S(of_mean, nadam_of_mean(a, t, lr)) S(of_g, nadam_of_g(a, t, lr)) \
+  S(root, nadam_root(a, t))
+JF_RULE(nadam, nadam, 0,
+  m = beta1 * m + rest1 * g;
+  v = beta2 * v + rest2 * g * g;
+  w -= (of_mean * m + of_g * g) / (root * sqrt(v) + epsilon))
+
+static const jf_rule *nadam_choose(const void *attr)
+{
+  (void)attr;
+  return &nadam_rule;
+}
 
 JFL_OPTIM(NAdam, .doc = "Adam with Nesterov's momentum.", .attr = attrs,
   .attr_size = sizeof(nadam), .check = nadam_check, .rule = nadam_choose,
-  JF_SCALARS(nadam_scalars_of, jf_nadam_options_text, jf_nadam_scalars_text))
+  .text = { jf_nadam_options_text, jf_nadam_scalars_text })

@@ -16,20 +16,13 @@ struct jfl_optimizer {
   jfl_status (*check)(const void *attr);
   /* Gives the rule that a step with these attributes follows. */
   const jf_rule *(*rule)(const void *attr);
-  /* Sets the rule's scalars, from JF_FIRST_SCALAR on, for step t, counted from 1; it may change the
-     rate too. NULL: there is nothing to set. */
-  void (*scalars)(const void *attr, int64_t t, double *scalar);
-  const char *scalars_name;            /* of that function, and the texts that it needs */
-  const char *scalars_text[3];         /* (op/scalar.h), ended by NULL */
+  const char *text[3];         /* what its rules' scalars need (optim/rule.h); ended by NULL */
   /* Emits the step of one parameter, for optimizers whose step is more than the rule's formula: it
      may keep slots of any shape (jf_emit_slot), write them with the op assign, and give
      jf_emit_update another gradient. NULL: the step is the formula alone. */
   void (*emit)(jfl_graph *g, const struct jf_step_of *s);
 };
 
-/* The fields of a function for scalars and its texts. */
-#define JF_SCALARS(fn, ...) \
-  .scalars = fn, .scalars_name = #fn, .scalars_text = { __VA_ARGS__, NULL }
 /* Defines an optimizer. The build collects these lines, so they start in column 0. */
 #define JFL_OPTIM(id, ...)             \
   extern const jfl_optimizer jf_optim_##id; \

@@ -23,14 +23,15 @@ static jfl_status rmsprop_check(const void *attr)
 }
 
 #define rms_slots(S) S(mean_square, LIKE, 0)
-#define rms_scalars(S) S(decay) S(rest) S(epsilon)
-JF_RULE(rms, 0,
+#define rms_scalars(S) \
+  S(decay, a->decay_rate) S(rest, 1 - a->decay_rate) S(epsilon, a->epsilon)
+JF_RULE(rms, rmsprop, 0,
   mean_square = decay * mean_square + rest * g * g;
   w -= lr * g / sqrt(mean_square + epsilon))
 
 #define centered_slots(S) rms_slots(S) S(mean_gradient, LIKE, 0)
 #define centered_scalars(S) rms_scalars(S)
-JF_RULE(centered, 0,
+JF_RULE(centered, rmsprop, 0,
   mean_square = decay * mean_square + rest * g * g;
   mean_gradient = decay * mean_gradient + rest * g;
   w -= lr * g / sqrt(mean_square - mean_gradient * mean_gradient + epsilon))
@@ -40,16 +41,6 @@ static const jf_rule *rmsprop_rule(const void *attr)
   return ((const rmsprop *)attr)->centered ? &centered_rule : &rms_rule;
 }
 
-JF_TWICE(jf_rmsprop_scalars_text,
-JF_LOCAL void rmsprop_scalars(const void *attr, int64_t t, double *scalar)
-{
-  const rmsprop *a = (const rmsprop *)attr;
-  (void)t;
-  scalar[JF_FIRST_SCALAR] = a->decay_rate;
-  scalar[JF_FIRST_SCALAR + 1] = 1 - a->decay_rate;
-  scalar[JF_FIRST_SCALAR + 2] = a->epsilon;
-})
-
 JFL_OPTIM(RMSProp, .doc = "The gradient over the root of the mean of its squares.", .attr = attrs,
   .attr_size = sizeof(rmsprop), .check = rmsprop_check, .rule = rmsprop_rule,
-  JF_SCALARS(rmsprop_scalars, jf_rmsprop_options_text, jf_rmsprop_scalars_text))
+  .text = { jf_rmsprop_options_text })

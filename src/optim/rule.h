@@ -4,22 +4,27 @@
    An optimizer's file lists what the formula names, then states it:
 
      #define heavy_slots(S) S(velocity, LIKE, 0)
-     #define heavy_scalars(S) S(beta)
-     JF_RULE(heavy, 0, velocity = beta * velocity - lr * g; w += velocity)
+     #define heavy_scalars(S) S(beta, a->momentum)
+     JF_RULE(heavy, sgd, 0, velocity = beta * velocity - lr * g; w += velocity)
 
-   A slot has a name, a dtype (LIKE: the parameter's, F32 or F64) and an initial value. In the
-   formula w is an element of the parameter, g of its gradient, already scaled, and slots and
-   scalars go by their names; lr is the rate. All but slots of a dtype of their own are of the
-   parameter's C type T. The second argument says whether the formula is w -= lr * g.
+   A slot has a name, a dtype (LIKE: the parameter's, F32 or F64) and an initial value. A scalar has
+   a name and its value in a step, a double, from the options `a`, the number t of the step, counted
+   from 1, and the rate lr. In the formula w is an element of the parameter, g of its gradient,
+   already scaled, and slots and scalars go by their names; lr is the rate. All but slots of a dtype
+   of their own are of the parameter's C type T. The second argument is the type of the options, the
+   third says whether the formula is w -= lr * g.
+
+   Scalars are computed on devices, too: what their values call stands in a JF_TWICE (op/scalar.h)
+   that the optimizer's record lists in `text`. They must not call functions of math.h themselves.
 
    A step may need norms of whole tensors. Such a rule goes through the elements twice:
 
      #define normed_slots(S) S(mean, LIKE, 0)
      #define normed_measured(S) normed_slots(S)      the slots that the first pass changes,
      #define normed_stepped(S)                       and those that the second does
-     #define normed_scalars(S) S(beta)
+     #define normed_scalars(S) S(beta, a->beta)
      #define normed_sums(S) S(squares)
-     JF_MEASURED_RULE(normed, mean = beta * mean + g; squares += (double)mean * mean,
+     JF_MEASURED_RULE(normed, options, mean = beta * mean + g; squares += (double)mean * mean,
        const T size = (T)sqrt(squares / elements),
        w -= lr * mean / size)
 
@@ -50,14 +55,16 @@
 #define JF_SLOT_GET(name, TYPE, init) \
   JF_SLOT_C_##TYPE name = name##_at[i]; (void)name;
 #define JF_SLOT_PUT(name, TYPE, init) name##_at[i] = name;
-#define JF_SCALAR_NAME(name) #name,
-#define JF_SCALAR_GET(name) const T name = (T)*scalar++; (void)name;
+#define JF_SCALAR_NAME(name, value) #name,
+#define JF_SCALAR_GET(name, value) const T name = (T)*scalar++; (void)name;
+#define JF_SCALAR_SET(name, value) *next++ = value;
 
 /* Sums are kept in lanes, so that elements of a block do not wait for each other. */
 enum { JF_RULE_LANES = 64 };
 #define JF_SUM_LANES(name) double name##_lane[JF_RULE_LANES] = { 0 };
 #define JF_SUM_GET(name) double name = name##_lane[l];
 #define JF_SUM_PUT(name) name##_lane[l] = name;
+#define JF_SUM_NAME(name) #name,
 #define JF_SUM_ADD(name) \
   for (int l = 0; l < JF_RULE_LANES; l++) *next_sum += name##_lane[l]; \
   next_sum++;
@@ -133,20 +140,38 @@ enum { JF_RULE_LANES = 64 };
 #define JF_RULE_FIELDS(id)                                \
   .plain = id##_plain, .best = id##_best,                 \
   .slot = id##_slot_rows, .n_slot = id##_n_slot,          \
-  .scalar = id##_scalar_names, .n_scalar = id##_n_scalar
+  .scalar = id##_scalar_names, .n_scalar = id##_n_scalar, \
+  .scalars = id##_set_scalars, .scalars_name = #id "_set_scalars", .scalars_text = id##_scalars_text
+
+/* Sets the scalars of a step, on the CPU and as text. */
+#define JF_SET_SCALARS(id, OPTIONS) \
+  (const void *attr, int64_t t, double *scalar)                                          \
+  {                                                                                      \
+    const OPTIONS *a = (const OPTIONS *)attr;                                            \
+    const double lr = scalar[JF_RATE];                                                   \
+    double *next = scalar + JF_FIRST_SCALAR;                                             \
+    (void)a, (void)t, (void)lr;                                                          \
+    id##_scalars(JF_SCALAR_SET)                                                          \
+    (void)next;                                                                          \
+  }
+#define JF_RULE_SCALARS(id, OPTIONS)                                                     \
+  static void id##_set_scalars JF_SET_SCALARS(id, OPTIONS)                               \
+  static const char id##_scalars_text[] =                                                \
+    "JF_LOCAL void " #id "_set_scalars" JF_QUOTED(JF_SET_SCALARS(id, OPTIONS));
 
 /* Defines id_rule for parameters of float32 and float64. The build collects these lines, so they
    start in column 0. */
-#define JF_RULE(id, DESCENDS, ...)                                                       \
+#define JF_RULE(id, OPTIONS, DESCENDS, ...)                                              \
   JF_RULE_BODY(id, F32, float, id##_slots, JF_NO_SUMS, , __VA_ARGS__)                    \
   JF_RULE_BODY(id, F64, double, id##_slots, JF_NO_SUMS, , __VA_ARGS__)                   \
   JF_RULE_TABLES(id)                                                                     \
   JF_RULE_NAMES(id)                                                                      \
+  JF_RULE_SCALARS(id, OPTIONS)                                                           \
   static const jf_rule id##_rule = {                                                     \
     .formula = #__VA_ARGS__, JF_RULE_FIELDS(id), .descends = DESCENDS };
 
 /* The same for a rule that measures the parameter first. */
-#define JF_MEASURED_RULE(id, MEASURE, DERIVE, ...)                                       \
+#define JF_MEASURED_RULE(id, OPTIONS, MEASURE, DERIVE, ...)                              \
   JF_MEASURE_BODY(id, F32, float, MEASURE)                                               \
   JF_MEASURE_BODY(id, F64, double, MEASURE)                                              \
   JF_RULE_BODY(id, F32, float, id##_stepped, id##_sums, DERIVE, __VA_ARGS__)             \
@@ -154,7 +179,8 @@ enum { JF_RULE_LANES = 64 };
   JF_RULE_TABLES(id)                                                                     \
   JF_RULE_TABLES(id##_measure)                                                           \
   JF_RULE_NAMES(id)                                                                      \
-  static const char *const id##_sum_names[] = { id##_sums(JF_SCALAR_NAME) NULL };        \
+  JF_RULE_SCALARS(id, OPTIONS)                                                           \
+  static const char *const id##_sum_names[] = { id##_sums(JF_SUM_NAME) NULL };        \
   static const jf_rule id##_rule = {                                                     \
     .formula = #__VA_ARGS__, JF_RULE_FIELDS(id), .measure = #MEASURE, .derive = #DERIVE, \
     .measure_plain = id##_measure_plain, .measure_best = id##_measure_best,              \

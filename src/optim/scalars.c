@@ -43,7 +43,7 @@ static jfl_status scalars_infer(jf_infer *c)
 
 const char jf_step_numbers_text[] = JF_QUOTED(JF_STEP_NUMBERS);
 static const char scalars_inputs_text[] = JF_QUOTED(SCALARS_INPUTS JF_RATE_NUMBERS);
-/* The output is the last tensor. `own` sets the scalars of the optimizer, if it has any. */
+/* The output is the last tensor. `own` sets the scalars of the optimizer's rule. */
 JF_TWICE(jf_scalars_text,
 JF_LOCAL void scalars_run(const void *attr, void *const *at, int n,
                           void (*own)(const void *attr, int64_t t, double *scalar))
@@ -54,14 +54,14 @@ JF_LOCAL void scalars_run(const void *attr, void *const *at, int n,
   for (int i = SCALE; i < n - 1; i++)
     if (*(const double *)at[i] < 0) out[JF_SCALE] = -1;
   out[JF_RATE] = set[JF_IS_SET] != 0 ? set[JF_SET_RATE] : *(const double *)at[LR];
-  if (own) own(attr, *(const int64_t *)at[STEP] + 1, out);
+  own(attr, *(const int64_t *)at[STEP] + 1, out);
 })
 
 static jfl_status scalars_plain(const jf_kargs *k)
 {
   const jf_optim_choice *a = k->attr;
   void *at[JF_SMALL_TENSORS];
-  scalars_run(a->attr, at, jf_scalar_tensors(k, at), a->optim->scalars);
+  scalars_run(a->attr, at, jf_scalar_tensors(k, at), a->rule->scalars);
   return JFL_OK;
 }
 
@@ -71,11 +71,12 @@ static void scalars_small(const jfl_op *op, const void *attr, jf_scalar_op *s)
   const jfl_optimizer *o = a->optim;
   int n = 0;
   (void)op;
-  *s = (jf_scalar_op){ .run = "scalars_run", .more = o->scalars ? o->scalars_name : "0",
-                   .attr = a->attr, .attr_size = o->attr_size };
+  *s = (jf_scalar_op){ .run = "scalars_run", .more = a->rule->scalars_name, .attr = a->attr,
+                       .attr_size = o->attr_size };
   s->text[n++] = jf_step_numbers_text;
   s->text[n++] = scalars_inputs_text;
-  for (const char *const *t = o->scalars_text; *t; t++) s->text[n++] = *t;
+  for (const char *const *t = o->text; *t; t++) s->text[n++] = *t;
+  s->text[n++] = a->rule->scalars_text;
   s->text[n] = jf_scalars_text;
 }
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F64] = scalars_plain };

@@ -44,23 +44,23 @@ static jfl_status sgdw_check(const void *attr)
 
 #define plain_slots(S)
 #define plain_scalars(S)
-JF_RULE(plain, 1, w -= lr * g)
+JF_RULE(plain, sgd, 1, w -= lr * g)
 
 #define heavy_slots(S) S(momentum, LIKE, 0)
-#define heavy_scalars(S) S(beta)
-JF_RULE(heavy, 0, momentum = beta * momentum - lr * g; w += momentum)
+#define heavy_scalars(S) S(beta, a->momentum)
+JF_RULE(heavy, sgd, 0, momentum = beta * momentum - lr * g; w += momentum)
 
 #define nesterov_slots(S) heavy_slots(S)
 #define nesterov_scalars(S) heavy_scalars(S)
-JF_RULE(nesterov, 0, momentum = beta * momentum - lr * g; w += beta * momentum - lr * g)
+JF_RULE(nesterov, sgd, 0, momentum = beta * momentum - lr * g; w += beta * momentum - lr * g)
 
 #define decayed_slots(S)
-#define decayed_scalars(S) S(weight_decay)
-JF_RULE(decayed, 0, w -= lr * (g + weight_decay * w))
+#define decayed_scalars(S) S(weight_decay, a->weight_decay)
+JF_RULE(decayed, sgdw, 0, w -= lr * (g + weight_decay * w))
 
 #define heavy_decayed_slots(S) heavy_slots(S)
-#define heavy_decayed_scalars(S) S(beta) S(weight_decay)
-JF_RULE(heavy_decayed, 0,
+#define heavy_decayed_scalars(S) S(beta, a->base.momentum) decayed_scalars(S)
+JF_RULE(heavy_decayed, sgdw, 0,
   momentum = beta * momentum - lr * g;
   w += momentum - lr * weight_decay * w)
 
@@ -78,25 +78,10 @@ static const jf_rule *sgdw_rule(const void *attr)
   return a->base.momentum == 0 ? &decayed_rule : &heavy_decayed_rule;
 }
 
-JF_TWICE(jf_sgd_scalars_text,
-JF_LOCAL void sgd_scalars(const void *attr, int64_t t, double *scalar)
-{
-  const double beta = ((const sgd *)attr)->momentum;
-  (void)t;
-  if (beta != 0) scalar[JF_FIRST_SCALAR] = beta;
-}
-
-JF_LOCAL void sgdw_scalars(const void *attr, int64_t t, double *scalar)
-{
-  const sgdw *a = (const sgdw *)attr;
-  sgd_scalars(&a->base, t, scalar);
-  if (a->weight_decay != 0) scalar[JF_FIRST_SCALAR + (a->base.momentum != 0)] = a->weight_decay;
-})
-
 JFL_OPTIM(SGD, .doc = "Stochastic gradient descent, with momentum.", .attr = sgd_attrs,
   .attr_size = sizeof(sgd), .check = sgd_check, .rule = sgd_rule,
-  JF_SCALARS(sgd_scalars, jf_sgd_options_text, jf_sgd_scalars_text))
+  .text = { jf_sgd_options_text })
 
 JFL_OPTIM(SGDW, .doc = "Stochastic gradient descent with momentum and decoupled weight decay.",
   .attr = sgdw_attrs, .attr_size = sizeof(sgdw), .check = sgdw_check, .rule = sgdw_rule,
-  JF_SCALARS(sgdw_scalars, jf_sgd_options_text, jf_sgd_scalars_text))
+  .text = { jf_sgd_options_text })

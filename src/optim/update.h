@@ -41,6 +41,10 @@ typedef struct jf_rule {
   const char *formula;
   const jf_slot *slot; int n_slot;
   const char *const *scalar; int n_scalar;     /* names of the scalars after JF_RATE */
+  /* Sets them for step t, counted from 1, with the options in attr; its name, and its text for
+     devices (op/scalar.h). */
+  void (*scalars)(const void *attr, int64_t t, double *scalar);
+  const char *scalars_name, *scalars_text;
   const jf_update_loop *plain, *best;          /* by dtype of the parameter */
   const char *measure, *derive;        /* what goes before the formula if n_sum, as rule.h says */
   const char *const *sum; int n_sum;   /* names of the sums over a whole parameter */

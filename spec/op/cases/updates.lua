@@ -6,7 +6,7 @@ return function(give)
   -- what gradients are multiplied by, the rate, the optimizer's own numbers
   local function scalars(...) return { data = { ... }, dtype = "float64" } end
   local one, half = scalars(1, 0.1), scalars(0.5, 0.1)
-  local adam = scalars(0.5, 0.1, 0.9, 0.1, 0.99, 0.01, 1e-6)
+  local adam = scalars(0.5, 0.1, 0.9, 0.1, 0.99, 0.01, 1e-6, 0.1)
   local function positive(shape) return of(shape, 0.1, 2) end
   case("update", { of { 3, 4 }, of { 3, 4 }, one }, { optimizer = "SGD", options = { 0 } })
   case("update", { of { 3, 4 }, of { 3, 4 }, of { 7 }, of { 7 }, half },
@@ -23,13 +23,13 @@ return function(give)
     { "SGD", { 0.9, 1 }, " ", 0.9 },
     { "SGDW", { 0, 0.1 }, "", 0.1 },
     { "SGDW", { 0.9, 0.1 }, " ", 0.9, 0.1 },
-    { "AdamW", { 0.9, 0.99, 1e-6, 1, 0, 0.1 }, " +", 0.9, 0.1, 0.99, 0.01, 1e-6, 0.01 },
-    { "Adam", { 0.9, 0.99, 1e-6, 1, 1 }, " ++", 0.9, 0.1, 0.99, 0.01, 1e-6, 0.01 },
-    { "LazyAdam", { 0.9, 0.99, 1e-6 }, " +", 0.9, 0.1, 0.99, 0.01, 1e-6 },
+    { "AdamW", { 0.9, 0.99, 1e-6, 1, 0, 0.1 }, " +", 0.9, 0.1, 0.99, 0.01, 1e-6, 0.1, 0.01 },
+    { "Adam", { 0.9, 0.99, 1e-6, 1, 1 }, " ++", 0.9, 0.1, 0.99, 0.01, 1e-6, 0.1, 0.01 },
+    { "LazyAdam", { 0.9, 0.99, 1e-6 }, " +", 0.9, 0.1, 0.99, 0.01, 1e-6, 0.1 },
     { "NAdam", { 0.9, 0.99, 1e-6 }, " +", 0.9, 0.1, 0.99, 0.01, 1e-6, 0.2, 0.3, 1.1 },
     { "RMSProp", { 0.9, 1e-6 }, "+", 0.9, 0.1, 1e-6 },
     { "RMSProp", { 0, 0.5, 1 }, "+ ", 0, 1, 0.5 },
-    { "Adagrad", { 0, 0.1 }, "+", 0.1, 1e-6 },
+    { "Adagrad", { 0, 0.1 }, "+", 0.1, 0.1, 1e-6 },
     { "Adadelta", { 0.9 }, "++", 0.9, 0.1, 1e-6 },
     { "Lion", { 0.9, 0.99, 0.1 }, " ", 0.9, 0.1, 0.99, 0.01, 0.1 },
     { "LARS", { 0.9, 1e-6, 0.1, 0.2 }, " ", 0.9, 1e-6, 0.1, 0.2, 0.2 },
