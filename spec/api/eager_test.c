@@ -102,6 +102,26 @@ static void other_arguments_are_other_calls(void)
   jfl_session_free(s);
 }
 
+/* Whether it is the same array with other contents, or another one, maybe where one was before. */
+static void an_array_among_the_attributes_is_read_in_each_call(void)
+{
+  jfl_session *s = session();
+  jfl_array *x = numbers(4, 0), *out = NULL;
+  for (int i = 1; i < 9; i++) {
+    if (i % 3) {
+      jfl_array_unref(x);
+      x = numbers(i % 2 ? 4 : 64, 0);
+    }
+    ((float *)x->data)[3] = (float)i;
+    const jfl_arg arg = { .name = "value", .kind = JFL_ARG_ARRAY, .array = x };
+    CHECK(!jfl_eager(s, &jf_op_array, NULL, 0, &arg, 1, &out));
+    CHECK(jf_numel(&out->shape) == jf_numel(&x->shape) && ((float *)out->data)[3] == (float)i);
+    jfl_array_unref(out);
+  }
+  jfl_array_unref(x);
+  jfl_session_free(s);
+}
+
 /* Each call draws other bits, whether what serves it is new or was kept. */
 static void draws_differ_from_call_to_call(void)
 {
@@ -146,6 +166,7 @@ int main(void)
   RUN(other_shapes_are_other_calls);
   RUN(other_settings_are_other_calls);
   RUN(other_arguments_are_other_calls);
+  RUN(an_array_among_the_attributes_is_read_in_each_call);
   RUN(draws_differ_from_call_to_call);
   RUN(floats_of_16_bits_are_computed_in_float32);
   return test_done();

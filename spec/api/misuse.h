@@ -562,6 +562,9 @@ static int tells;
 /* Whether what is wrong is inside of what the argument points to; the message names that then. */
 static int inside;
 
+/* Whether what is wrong is that there is another object or none; the message says what there is. */
+static int is_other;
+
 static verdict judge(const char *who)
 {
   for (size_t i = 0; i < sizeof may_be_anything / sizeof *may_be_anything; i++)
@@ -580,6 +583,7 @@ static verdict wrong_object(const char *who, const void **p, int kind, int k)
 {
   *p = k ? other_object(kind, k) : NULL;
   tells = *p != NULL;
+  is_other = !k || *p;
   return !k ? judge(who) : *p ? FAILS : GONE;
 }
 #define WRONG_OBJECT(who, p, kind, k) wrong_object(who, (const void **)(void *)(p), kind, k)

@@ -339,6 +339,11 @@ static int names(const char *function, const char *argument)
   return strstr(jfl_errmsg(), argument) != NULL;
 }
 
+static int tells_what_is_there(void)
+{
+  return strstr(jfl_errmsg(), "must be ") && strstr(jfl_errmsg(), ", got ");
+}
+
 static void begin(void)
 {
   jf_fail(JFL_ENOSYS, "nothing yet");
@@ -357,9 +362,12 @@ static void end(const char *function, const char *argument, int k, verdict v, in
   if (argument && v == FAILS && got != JFL_OK)
     CHECK_MSG(names(function, argument), "%s: %s, wrong value %d: %s", function, argument, k,
               jfl_errmsg());
+  if (argument && v == FAILS && got != JFL_OK && is_other)
+    CHECK_MSG(got == JFL_EINVAL && tells_what_is_there(), "%s: %s, wrong value %d: %s", function,
+              argument, k, jfl_errmsg());
   if (got != JFL_OK)
     for (int i = 0; i < FEW; i++) CHECK_MSG(!f.out[i], "%s wrote though it failed", function);
-  inside = tells = 0;
+  inside = tells = is_other = 0;
   release_made();
 }
 

@@ -469,8 +469,10 @@ describe("jfl --sandbox", function()
       ["--memory 3 a.lua"] = "%-%-memory must be at least 16M, got 3",
       ["--disk 3 a.lua"] = "%-%-disk must be at least 16M, got 3",
       ["--seconds x a.lua"] = "%-%-seconds must be a number above 0, got x",
-      ["--net a.lua"] = "unknown option %-%-net", ["no/where.lua"] = "no/where.lua: No such file",
-      ["--read no/where -e ''"] = "no/where: No such file",
+      ["--net a.lua"] = "unknown option %-%-net",
+      ["no/where.lua"] = "the script was not run: no/where.lua: No such file",
+      ["--read no/where -e ''"] = "the script was not run: no/where: No such file",
+      ["--write no/where -e ''"] = "the script was not run: no/where: No such file",
     } do
       local got, status = sh("%s --sandbox %s", jfl, words)
       assert.equal(1, status, words)

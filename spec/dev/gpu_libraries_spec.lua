@@ -143,6 +143,24 @@ describe("an error of a GPU", function()
     end
   end)
 
+  it("that ends it is told as such, whichever call meets it", function()
+    local path, settings = os.tmpname(), { JFL_DEVICE = "gpu" }
+    settings.JFL_EMULATED_CALLS = path
+    local want, calls = emulated.run(settings, TRAINS), 0
+    settings.JFL_EMULATED_CALLS = nil
+    for line in io.lines(path) do
+      local call = line:match "^(cu%S+) "
+      if call then
+        calls, settings.JFL_EMULATED_FAIL = calls + 1, call .. ":700"
+        local out = emulated.run(settings, TRAINS)
+        assert(out == want or out:find("new process", 1, true), call .. ": " .. out)
+        assert(not out:find("out of memory", 1, true), call .. ": " .. out)
+      end
+    end
+    os.remove(path)
+    assert.truthy(calls > 15)
+  end)
+
   it("that leaves it whole is told alone", function()
     for _, code in ipairs { 701, 704, 708, 711, 712, 713, 720, 801 } do
       local out = after(code)

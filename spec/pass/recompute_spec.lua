@@ -94,6 +94,23 @@ describe("values that are computed again", function()
       ("%g of %g bytes"):format(temporaries(again), temporaries(kept)))
   end)
 
+  -- Where steps are fused too: as parts of the steps that computed them first, they would be kept.
+  it("have steps of their own, one for each region", function()
+    local function steps(again)
+      local _, plan = trained(again, flow.float, function(x, region)
+        for i = 1, 3 do
+          local w = flow.get_variable("w" .. i, { 4 })
+          x = region(i, function()
+            return flow.math.sigmoid(flow.math.exp(flow.math.sin(x))) * w + x
+          end)
+        end
+        return flow.math.reduce_mean(flow.math.square(x))
+      end)
+      return select(2, plan:gsub("fused%(sin, exp, sigmoid", ""))
+    end
+    assert.equal(steps(none) + 3, steps(all))
+  end)
+
   it("are left out where nothing needs them", function()
     local function count_of(again, op)
       local _, plan = trained(again, flow.float, function(x, region)

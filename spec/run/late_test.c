@@ -91,11 +91,41 @@ static void a_run_waits_for_its_inputs_and_results(void)
   jfl_session_free(session);
 }
 
+/* ---- what a device finds wrong ---- */
+
+static int finds;               /* whether its record can be read, and has a fault */
+
+static jfl_status get_record(jf_device *d, void *stream, void *to, const void *from, size_t size)
+{
+  (void)d, (void)stream, (void)from;
+  if (!finds) return jf_fail(JFL_EIO, "the record cannot be read");
+  const jf_fault label = { .what = JF_WRONG_LABEL, .value = 7, .limit = 3 };
+  memcpy(to, &label, size);
+  return JFL_OK;
+}
+
+static jfl_status wait_well(jf_device *d, void *stream) { return (void)d, (void)stream, JFL_OK; }
+
+/* It is of the run before where this one's cannot be read. */
+static void a_fault_is_told_of_its_own_run(void)
+{
+  const jf_kind kind = { .get = get_record, .wait = wait_well };
+  jf_device device = { .kind = &kind };
+  jf_run_record record = { 0 };
+  jf_site site = { .device = &device };
+  finds = 1;
+  CHECK(jf_site_settle(&site, &record) != JFL_OK && strstr(jfl_errmsg(), "got 7"));
+  finds = 0;
+  CHECK(jf_site_settle(&site, &record) == JFL_EIO);
+  CHECK_MSG(!strcmp(jfl_errmsg(), "the record cannot be read"), "%s", jfl_errmsg());
+}
+
 int main(void)
 {
   setenv("JFL_SIM_DELAY", "2000", 1);
   RUN(steps_wait_for_other_devices);
   RUN(a_plan_without_its_waits_gives_wrong_results);
   RUN(a_run_waits_for_its_inputs_and_results);
+  RUN(a_fault_is_told_of_its_own_run);
   return test_done();
 }

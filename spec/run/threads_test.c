@@ -311,6 +311,23 @@ static void the_background_is_the_workers(void)
   jfl_session_free(session);
 }
 
+/* That says on how many threads later ones go; those that have no choice are not timed. */
+static void runs_on_several_threads_are_timed(void)
+{
+  for (int background = 0; background < 2; background++)
+    for (int threads = 1; threads < 3; threads++) {
+      open_session(threads);
+      jfl_plan *p = plan_of("timed", model_mlp, BATCH);
+      set("background", background);
+      run(p, BATCH, 1, 0);
+      const jf_pace *pace = &p->execution[0]->pace;
+      CHECK_MSG((pace->seconds > 0 || pace->warm) == (threads > 1 && !background),
+                "%d threads, background %d", threads, background);
+      CHECK(pace->seconds < 1e4);
+      jfl_session_free(session);
+    }
+}
+
 int main(void)
 {
   RUN(idle_threads_take_no_time);
@@ -323,5 +340,6 @@ int main(void)
   RUN(a_run_on_the_worker_fails_with_its_message);
   RUN(ops_run_at_once_after_asynchronous_runs);
   RUN(the_background_is_the_workers);
+  RUN(runs_on_several_threads_are_timed);
   return test_done();
 }

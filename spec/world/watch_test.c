@@ -407,6 +407,21 @@ static void who_finds_a_connection_broken_waits_with_patience_for_the_reason(voi
   CHECK(scene(broken) == 0 && scene(broken_known) == 0);
 }
 
+/* Alone only where there was trouble. */
+static int alone(void)
+{
+  make_world(6);
+  world->rank = 2;
+  jf_world_be_alone();
+  SCENE_NEEDS(jf_world_rank() == 2 && jf_world_size() == RANKS);
+  jf_world_end("rank 1 (one) has ended");
+  jf_world_be_alone();
+  SCENE_NEEDS(jf_world_rank() == 0 && jf_world_size() == 1 && world->neighbours == 1);
+  return 0;
+}
+
+static void who_is_left_of_a_world_is_rank_0_of_1(void) { CHECK(scene(alone) == 0); }
+
 /* ---- the patience that a world begins with ---- */
 
 static const char *asked;
@@ -446,6 +461,7 @@ int main(void)
   RUN(a_text_is_whole_wherever_it_lies_in_what_was_read);
   RUN(a_text_may_come_byte_by_byte);
   RUN(who_finds_a_connection_broken_waits_with_patience_for_the_reason);
+  RUN(who_is_left_of_a_world_is_rank_0_of_1);
   RUN(the_patience_is_6_seconds_unless_asked_for);
   return test_done();
 }

@@ -145,19 +145,13 @@ static jfl_status ready_make(jf_chooser *c, jfl_graph *g, const jfl_op *op, cons
   return JFL_OK;
 }
 
-/* Whether attributes hold arrays, which live no longer than the call. */
-static int ready_borrows(const jfl_op *op)
-{
-  for (const jf_attr *a = op->attr; a && a->name; a++)
-    if (a->type == JF_ATTR_TENSOR) return 1;
-  return 0;
-}
-
+/* An array among the attributes is told by its address, and read when the call runs: what is kept
+   for one that is gone serves no call. */
 static int ready_serves(const jf_ready *r, const jf_chooser *c, const jfl_op *op,
                         const jf_kargs *k)
 {
   return r && r->device == c->device[0] && r->flags == c->flags && r->threads == c->threads &&
-         !ready_borrows(op) && jf_is_call(&r->k, op, k);
+         jf_is_call(&r->k, op, k);
 }
 
 jfl_status jf_ready_for(jfl_session *s, jfl_graph *g, const jfl_op *op, const jf_kargs *k,

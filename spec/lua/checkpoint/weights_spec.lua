@@ -260,6 +260,18 @@ describe("weights of others", function()
       assert.is_nil(all.a)
     end)
 
+    -- As Hugging Face's cache has them, where a file that is no longer there leaves its link.
+    it("may be links", function()
+      local blobs, folder = directory .. "/blobs", directory .. "/snapshot"
+      assert.equal(0, os.execute(("cd %s && mkdir blobs snapshot && mv model* blobs && cd snapshot "
+        .. "&& ln -s ../blobs/* . && ln -s gone model.safetensors"):format(directory)))
+      assert.same({ 0, 1, 2 }, flow.checkpoint.get(folder).b:totable())
+      helper.write(folder .. "/gone", safetensors { { "c", "F32", { 2 }, floats(2) } })
+      assert.same({ 0, 1 }, flow.checkpoint.get(folder).c:totable())
+      assert.is_nil(flow.checkpoint.get(folder).b)
+      assert.same({ 0, 1 }, flow.checkpoint.get(blobs).a:totable())
+    end)
+
     it("may be files of PyTorch", function()
       assert.equal(0, os.execute(("rm %s/* && cp %sprotocol4 %s/pytorch_model-00001-of-00001.bin")
         :format(directory, TORCH, directory)))
