@@ -3,7 +3,6 @@
 local args = require "jfl.base.args"
 local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
-local names = require "jfl.base.names"
 
 local columns = {}
 
@@ -48,15 +47,9 @@ function columns.order(set) return orders[set] end
 
 --- Fails since what has no column of that name; known: a table with the columns that are there.
 function columns.lacks(what, name, known)
-  local list, is_there = {}, {}
-  for key in pairs(known) do
-    if type(key) == "string" then list[#list + 1], is_there[key] = key, true end
-  end
-  table.sort(list)
-  local like = names.suggest(tostring(name), is_there)
   core.fail("%s has no column %s%s", what,
     type(name) == "string" and "'" .. name .. "'" or args.describe(name),
-    like == "" and #list > 0 and "; its columns are " .. args.listed(list) or like)
+    args.instead(name, known, "its columns"))
 end
 
 -- The columns with these names, in this order.
