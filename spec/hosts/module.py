@@ -79,6 +79,7 @@ def goes_on_behind(script, x):
 
 def tells(script):
     fails(lambda: script.job("tarin"), "did you mean train")
+    fails(lambda: script.job("question"), "; its jobs are both, parts, predict, train")
     fails(lambda: script.job("predict")(), "predict: takes 1 arguments (x), got 0")
     fails(lambda: script.job("predict")(np.zeros((2, 2), "float32")), "must be of shape (2, 1)")
     fails(lambda: script.job("predict")(np.array([["a"]])), "an array must be of one of float32")

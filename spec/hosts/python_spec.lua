@@ -32,6 +32,21 @@ describe("python #cpu #hosts", function()
     assert.same({ "well with jfl " .. require("jfl").version .. "\n", "", 0 }, { out, err, status })
   end)
 
+  it("finds the library in the folder where the command was installed", function()
+    local missing = helper.missing("python3", helper.root .. "/build/libjfl.so")
+    if missing then return pending(missing) end
+    local place = helper.place()
+    os.execute(("mkdir -p %s/bin %s/lib; ln -s %s/build/libjfl.so %s/lib/libjfl.so.1; "
+      .. "printf '#!/bin/sh\\n' >%s/bin/jfl; chmod +x %s/bin/jfl"):format(place, place, helper.root,
+      place, place, place))
+    helper.write("numpy.py", "ndarray = generic = bool_ = None\n")
+    local out, err = helper.run { "env", "-u", "JFL_LIBRARY", "PYTHONDONTWRITEBYTECODE=1",
+      "PATH=" .. place .. "/bin:" .. os.getenv "PATH",
+      ("PYTHONPATH=%s:%s/scripts/package/python"):format(place, helper.root),
+      "python3", "-c", "import jfl; print(jfl._jfl._name)" }
+    assert.same({ place .. "/lib/libjfl.so.1\n", "" }, { out, err })
+  end)
+
   it("is told what it does wrong, by ctypes on four threads, and goes on", function()
     local missing = helper.missing("python3", helper.root .. "/build/libjfl.so")
     if missing then return pending(missing) end

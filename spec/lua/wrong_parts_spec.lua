@@ -47,6 +47,6 @@ describe("a wrong part of a call is named:", function()
       return data
     end)
     assert.is_false(ok)
-    assert.truthy(message:find("columns: source has no column string 'images'", 1, true), message)
+    assert.truthy(message:find("columns: source has no column 'images'", 1, true), message)
   end)
 end)

@@ -100,7 +100,8 @@ static const char shape_mark[] = "jfl.shape";
 static int shape_tostring(lua_State *L)
 {
   luaL_checktype(L, 1, LUA_TTABLE);
-  int n = (int)lua_objlen(L, 1);
+  const int n = (int)lua_objlen(L, 1);
+  if (n > JFL_MAXDIM) return luaL_error(L, "shape: %d extents are too many", n);
   luaL_Buffer b;
   luaL_buffinit(L, &b);
   luaL_addstring(&b, "(");
@@ -115,13 +116,8 @@ static int shape_tostring(lua_State *L)
   return 1;
 }
 
-void jf_push_shape(lua_State *L, const jfl_shape *s)
+void jf_make_shape(lua_State *L)
 {
-  lua_createtable(L, s->n, 0);
-  for (int i = 0; i < s->n; i++) {
-    lua_pushnumber(L, (lua_Number)s->d[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
   if (luaL_newmetatable(L, shape_mark)) {
     lua_pushcfunction(L, shape_tostring);
     lua_setfield(L, -2, "__tostring");
@@ -130,6 +126,16 @@ void jf_push_shape(lua_State *L, const jfl_shape *s)
     lua_rawset(L, -3);
   }
   lua_setmetatable(L, -2);
+}
+
+void jf_push_shape(lua_State *L, const jfl_shape *s)
+{
+  lua_createtable(L, s->n, 0);
+  for (int i = 0; i < s->n; i++) {
+    lua_pushnumber(L, (lua_Number)s->d[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  jf_make_shape(L);
 }
 
 int jf_is_shape(lua_State *L, int i)

@@ -189,6 +189,8 @@ jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);
 void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out);
 /* Pushes a table of the extents, whose text is "(2, 3)". */
 void jf_push_shape(lua_State *L, const jfl_shape *s);
+/* Makes such a table of the one on top. */
+void jf_make_shape(lua_State *L);
 /* Whether a value is such a table; fails in no way. */
 int jf_is_shape(lua_State *L, int i);
 /* Set a field of the table on top; a NULL text sets none. */

@@ -166,6 +166,7 @@ static void cross_table(jf_crossing *x, int i, int depth)
                                   DEEPEST);
   jf_cross_count(x, TABLE_BYTES);
   lua_newtable(x->to);
+  if (x->inward && jf_is_shape(x->from, i)) jf_make_shape(x->to);
   keep_crossed(x, lua_topointer(x->from, i));
   for (lua_pushnil(x->from); lua_next(x->from, i); lua_pop(x->from, 1)) {
     const int top = lua_gettop(x->from);

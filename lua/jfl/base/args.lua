@@ -154,6 +154,18 @@ function args.listed(list)
   return ("%s, and %d more"):format(table.concat(list, ", ", 1, args.LISTED), #list - args.LISTED)
 end
 
+--- The end of a message that refuses a name: what it may have meant, or what there is. known: a table
+-- with the names as keys; what: "its columns".
+function args.instead(name, known, what)
+  local list, set = {}, {}
+  for key in pairs(known) do
+    if type(key) == "string" then list[#list + 1], set[key] = key, true end
+  end
+  table.sort(list)
+  local like = names.suggest(tostring(name), set)
+  return like == "" and #list > 0 and ("; %s are %s"):format(what, args.listed(list)) or like
+end
+
 local function names_of(params)
   local list = {}
   for _, param in ipairs(params) do

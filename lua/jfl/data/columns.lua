@@ -3,7 +3,6 @@
 local args = require "jfl.base.args"
 local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
-local names = require "jfl.base.names"
 
 local columns = {}
 
@@ -46,11 +45,11 @@ function columns.draw(set) return draws[set] end
 --- The names of a set's columns in their order; nil for any other value.
 function columns.order(set) return orders[set] end
 
--- The end of a message that suggests names of the source.
-local function suggested(name, source)
-  local known = {}
-  for key in pairs(source) do known[key] = type(key) == "string" or nil end
-  return names.suggest(tostring(name), known)
+--- Fails since what has no column of that name; known: a table with the columns that are there.
+function columns.lacks(what, name, known)
+  core.fail("%s has no column %s%s", what,
+    type(name) == "string" and "'" .. name .. "'" or args.describe(name),
+    args.instead(name, known, "its columns"))
 end
 
 -- The columns with these names, in this order.
@@ -58,10 +57,7 @@ local function chosen(who, source, wanted)
   local list = {}
   for i, name in ipairs(args.expect(who, "columns", wanted, "table")) do
     list[i] = source[name]
-    if list[i] == nil then
-      core.fail("%s: columns: source has no column %s%s", who, args.describe(name),
-        suggested(name, source))
-    end
+    if list[i] == nil then columns.lacks(who .. ": columns: source", name, source) end
   end
   if #list == 0 then
     core.fail("%s: columns must be a list of names such as {\"state\", \"action\"}, got %s", who,

@@ -3,7 +3,6 @@
 local args = require "jfl.base.args"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
-local names = require "jfl.base.names"
 
 local csv = {}
 
@@ -94,10 +93,7 @@ local function make_categories(o, list, wanted, given)
   for _, pair in ipairs(list) do by_name[pair[1]] = pair end
   for _, name in ipairs(wanted) do
     local pair = by_name[name]
-    if not pair then
-      core.fail("%s: categories: the file has no column %s%s", WHO, args.describe(name),
-        names.suggest(name, by_name))
-    end
+    if not pair then columns.lacks(WHO .. ": categories: the file", name, by_name) end
     if core.type(pair[2]) == "array" then
       core.fail("%s: categories: column '%s' must have texts, got numbers; types = {%s = "
         .. "\"string\"} reads them as texts", WHO, name, name)
@@ -155,10 +151,7 @@ local function read_fill(o, by_name)
   end
   for name, given in pairs(o.fill) do
     local pair = by_name[args.expect(WHO, "fill", name, "string")]
-    if not pair then
-      core.fail("%s: fill: the file has no column %s%s", WHO, args.describe(name),
-        names.suggest(name, by_name))
-    end
+    if not pair then columns.lacks(WHO .. ": fill: the file", name, by_name) end
     if core.type(pair[2]) ~= "array" then
       core.fail("%s: fill: column '%s' must have numbers, got texts; a missing text is a category "
         .. "of its own", WHO, name)

@@ -11,6 +11,7 @@ local split = {}
 
 local WHO = "data.split"
 local SEED, LABELS = 1, "labels"
+local EXAMPLE = "flow.data.split(set, { 0.8, 0.2, seed = 1 })"
 local SLACK = 1e-6               -- that shares may be off 1 in all
 
 local gather = core.op("gather")
@@ -22,11 +23,14 @@ local OPTIONS = { seed = true, by_class = true }
 -- The shares of the parts, and the options that stand with them.
 local function read_parts(parts)
   local sum = 0
-  args.expect(WHO, "parts", parts, "table")
+  if type(parts) ~= "table" then
+    core.fail("%s: parts must be a list of shares, as in %s, got %s", WHO, EXAMPLE,
+      args.describe(parts))
+  end
   for i, share in ipairs(parts) do
     if type(share) ~= "number" or share <= 0 or share >= 1 then
-      core.fail("%s: parts[%d] must be a share between 0 and 1, got %s", WHO, i,
-        args.describe(share))
+      core.fail("%s: parts[%d] must be a share between 0 and 1, as in %s, got %s",
+        WHO, i, EXAMPLE, args.describe(share))
     end
     sum = sum + share
   end
@@ -36,7 +40,8 @@ local function read_parts(parts)
     end
   end
   if math.abs(sum - 1) > SLACK then
-    core.fail("%s: the shares of the parts must add up to 1, got %g", WHO, sum)
+    core.fail("%s: the shares of the parts must add up to 1, as in %s, got %g", WHO,
+      EXAMPLE, sum)
   end
   local seed = parts.seed == nil and SEED or args.integer(WHO, "seed", parts.seed, 0)
   return parts, seed, parts.by_class
@@ -145,7 +150,7 @@ end
 split.split = args.define(WHO, "Parts of a data set, by their shares.", {
   { "source", "a data set, or a list of NdArrays", keyed = true, type = "table|NdArray" },
   { "parts", "the share of each, and options: {0.8, 0.2, seed = 1, by_class = true}",
-    keyed = true, type = "table" },
+    args.none, keyed = true, type = "table" },
   returns = "table",
 }, function(o)
   local parts, seed, by_class = read_parts(o.parts)

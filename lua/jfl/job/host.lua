@@ -1,10 +1,10 @@
 -- What a host program in C asks of the jobs of its script: the calls of src/script/job.c.
+local args = require "jfl.base.args"
 local arguments = require "jfl.job.arguments"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
 local given = require "jfl.job.given"
 local job = require "jfl.job.job"
-local names = require "jfl.base.names"
 
 local host = { count = job.count }
 
@@ -17,7 +17,7 @@ end
 local function find(name)
   local found = job.named(name)
   if found then return found end
-  core.fail("the script has no job '%s'%s", name, names.suggest(name, known()))
+  core.fail("the script has no job '%s'%s", name, args.instead(name, known(), "its jobs"))
 end
 
 function host.check(name) find(name) end

@@ -50,7 +50,9 @@ function class.unknown(of, name)
   if type(name) ~= "string" or not name:match("^%a") then return nil end
   local value = names.older("NdArray", name)
   if value == nil then
-    value = require("jfl.op.methods").find("NdArray", name)
+    local path
+    value, path = require("jfl.op.methods").find("NdArray", name)
+    value = value and ndmath.method_of(path, value)
     if value then rawset(of, name, value) end
   end
   if value == nil then

@@ -192,6 +192,28 @@ reduction("argmax", "The position, from 0, of the first greatest element", to_wo
 reduction("argmin", "The position, from 0, of the first least element", to_work,
   position("argmin"), same, "integer")
 
+local counts = { count_not_finite = "count", elem_cnt = "count", reduced_shape_elem_cnt = "count" }
+
+-- Reductions of flow.math that take floats alone.
+local of_floats = { variance = true, logsumexp = true, euclidean_norm = true }
+
+local function is_over_everything(axis, keepdims)
+  local o = args.is_options(axis) and axis or { axis = axis, keepdims = keepdims }
+  return o.axis == nil and not o.keepdims
+end
+
+--- The method of arrays that a function f of flow is. Reductions and counts over everything give a
+-- number, as a:sum() does: a:prod(), a:variance(), a:count_not_finite().
+function ndmath.method_of(path, f)
+  local name = path:match("^math%.[%l_]*reduce_(.+)$") or counts[path]
+  if not name then return f end
+  if methods[name] then return methods[name] end          -- a:reduce_sum() is a:sum()
+  return function(a, ...)
+    local result = f(of_floats[name] and to_float(a) or a, ...)
+    return is_over_everything(...) and core.get(core.reshape(result, { -1 }), 1) or result
+  end
+end
+
 -- ---- products ----
 
 local matmul = core.op("matmul")

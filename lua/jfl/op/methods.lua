@@ -110,13 +110,13 @@ end
 --- The path below flow of the function that a method is, or nil. class: "NdArray" or "Blob".
 methods.path = path_of
 
---- The function that a method is, or nil.
+--- The function that a method is, and its path below flow; or nil.
 function methods.find(class, name)
   local path = path_of(class, name)
   if not path then return nil end
   local at = names.root()
   for part in path:gmatch("[^.]+") do at = at[part] end
-  return at
+  return at, path
 end
 
 return methods

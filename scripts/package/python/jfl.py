@@ -9,6 +9,7 @@ It needs libjfl.so, which `make install` puts at its place. JFL_LIBRARY names an
 """
 import ctypes as c
 import os
+import shutil
 import sys
 import weakref
 
@@ -68,11 +69,15 @@ _FUNCTIONS = {
 
 
 def _places():
-    """Where the library may be: as said, as the system finds it, where `make install` puts it."""
+    """Where the library may be: as said, as the system finds it, where `make install` puts it, in
+    this environment of Python, beside the command jfl."""
     name = {"win32": "jfl.dll"}.get(sys.platform, "libjfl.so.1")
     if "JFL_LIBRARY" in os.environ:
         return [os.environ["JFL_LIBRARY"]]
     prefixes = [sys.prefix, os.path.expanduser("~/.local"), "/usr/local"]
+    command = shutil.which("jfl")
+    if command:
+        prefixes.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(command))))
     return [name] + [os.path.join(prefix, "lib", name) for prefix in prefixes]
 
 
@@ -88,8 +93,8 @@ def _open():
             function = getattr(library, name)
             function.restype, function.argtypes = gives, takes
         return library
-    raise Error("libjfl is not there; `make install` puts it at its place, and JFL_LIBRARY=PATH "
-                "names another: " + "; ".join(failed))
+    raise Error("libjfl is not there; `make install PREFIX=%s` puts it where it is found, and "
+                "JFL_LIBRARY=PATH names another: " % sys.prefix + "; ".join(failed))
 
 
 _jfl = _open()

@@ -183,7 +183,7 @@ describe("data.batches", function()
     fails("n is given with a function, and only then", X, { n = 3 })
     fails("samples must be a list of samples, got none", {}, { rows = true })
     fails("'2' must be as long as '1', 5, got 3", { X, { 1, 2, 3 } })
-    fails("columns: source has no column string 'w'", PAIRS, { columns = { "w" } })
+    fails("columns: source has no column 'w'", PAIRS, { columns = { "w" } })
     fails("unknown option 'batchsize'", X, { batchsize = 2 })
   end)
 

@@ -51,7 +51,7 @@ describe("data.csv", function()
     for why, o in pairs {
       ["fill.a must be \"mean\", \"median\" or a number, got string 'mode'"] =
         { fill = { a = "mode" } },
-      ["fill: the file has no column string 'x'"] = { fill = { x = 1 } },
+      ["fill: the file has no column 'x'"] = { fill = { x = 1 } },
       ["fill: column 'c' must have numbers, got texts"] = { fill = { c = 1 } },
       ["column 'b' must have a number for its median, got none"] = { fill = { b = "median" },
         types = { b = "float32" } },
@@ -259,10 +259,11 @@ describe("data.csv", function()
     fails("separator must be one character, got string '||'", "a\n1\n", { separator = "||" })
     fails("separator must be one ASCII character", "a\n1\n", { separator = '"' })
     fails("missing[1] must be a string, got number 3", "a\n1\n", { missing = { 3 } })
-    fails("categories: the file has no column string 'b'", "a\nx\n", { categories = { "b" } })
+    fails("categories: the file has no column 'b'; its columns are a",
+      "a\nx\n", { categories = { "b" } })
     fails("categories: column 'a' must have texts, got numbers; types = {a = \"string\"} reads",
       "a\n1\n", { categories = { "a" } })
-    fails("categories: the file has no column string 'b'",
+    fails("categories: the file has no column 'b'",
       "a\nx\n", { categories = { b = { "x" } } })
     fails("categories.a must be a table, got string 'x'", "a\nx\n", { categories = { a = "x" } })
     fails("categories.a[1] must be a string, got number 1",

@@ -88,7 +88,7 @@ describe("data.loop", function()
     assert.same({ 2, 1 }, { second, first })
     flow.data.close_loop()
     helper.fails(function() loop(data, { columns = { "state", "actoin" } }) end,
-      "data.loop: columns: source has no column string 'actoin'; did you mean action?")
+      "data.loop: columns: source has no column 'actoin'; did you mean action?")
     helper.fails(function() loop(data, { columns = {} }) end,
       "data.loop: columns must be a list of names such as {\"state\", \"action\"}")
     helper.fails(function() loop(data, { columns = "state" }) end,

@@ -63,8 +63,10 @@ describe("data.split", function()
 
   it("names what is wrong", function()
     local function fails(parts, text) helper.fails(function() split(set(8), parts) end, text) end
-    fails({ 0.8, 0.3 }, "data.split: the shares of the parts must add up to 1, got 1.1")
-    fails({ 0.8, 20 }, "parts[2] must be a share between 0 and 1, got number 20")
+    fails({ 0.8, 0.3 }, "data.split: the shares of the parts must add up to 1, as in "
+      .. "flow.data.split(set, { 0.8, 0.2, seed = 1 }), got 1.1")
+    fails({ 0.8, 20 }, "parts[2] must be a share between 0 and 1, as in "
+      .. "flow.data.split(set, { 0.8, 0.2, seed = 1 }), got number 20")
     fails({ 0.5, 0.5, seeed = 1 }, "unknown option 'seeed'; options are seed, by_class")
     fails({ 0.5, 0.5, seed = -1 }, "seed must be a whole number of at least 0")
     fails({ 0.5, 0.5, by_class = "kind" }, "by_class: there is no column 'kind'")
@@ -72,6 +74,10 @@ describe("data.split", function()
     helper.fails(function() split({ nd.arange(4) }, { 0.5, 0.5, by_class = true }) end,
       "no column 'labels' with a class for each item; by_class = \"NAME\" says which it is")
     helper.fails(function() split(3, { 0.5, 0.5 }) end, "source must be a data set")
-    helper.fails(function() split(set(4), 0.5) end, "parts must be a table, got number 0.5")
+    for _, parts in ipairs { 0.8, "half" } do
+      fails(parts, "parts must be a list of shares, as in "
+        .. "flow.data.split(set, { 0.8, 0.2, seed = 1 }), got " .. type(parts))
+    end
+    fails(nil, "data.split: parts must be a list of shares, as in flow.data.split")
   end)
 end)

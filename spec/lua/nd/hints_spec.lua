@@ -48,6 +48,8 @@ describe("arrays", function()
       .. "or by flow.zip(a)"
     says("for i, x in ipairs(a) do print(i, x) end", "got userdata)" .. loop)
     says("for i, x in pairs(a) do print(i, x) end", "got userdata)" .. loop)
+    says("print(flow.ndarray)", '; a script begins with local flow = require "jfl"')
+    says("print(nd.ones)", "; local nd = flow.ndarray makes that name")
     says("print(a > 1)", "; NdArrays are compared by a:lt(2), a:ge(b) and so on")
     says("print(1 <= a)", "attempt to compare number with userdata; NdArrays are compared by")
     says("local b = { 2 } print(#b.x)", "attempt to get length of field 'x' (a nil value)")

@@ -22,6 +22,24 @@ describe("reductions", function()
     end
   end)
 
+  it("give a number over everything, whatever they are called", function()
+    for name, expected in pairs { prod = 1080, variance = 20 / 3, l1 = 24, reduce_sum = 24,
+      reduce_prod = 1080, two_stage_reduce_max = 9, count_not_finite = 0, elem_cnt = 6,
+      euclidean_norm = 136 ^ 0.5, logsumexp = 9.0284 } do
+      for _, dtype in ipairs { "float32", "int32" } do
+        if name ~= "count_not_finite" or dtype == "float32" then
+          local of = a:astype(dtype)
+          assert.near(expected, of[name](of), 0.01, name)
+        end
+      end
+    end
+    assert.is_true(a:reduce_all())
+    assert.same({ 4, 10, 27 }, a:prod(0):totable())
+    assert.same({ 6, 180 }, a:prod({ axis = 1 }):totable())
+    assert.same({ { 1080 } }, a:prod(nil, true):totable())
+    assert.same({ 24 }, flow.math.reduce_sum(a):totable())
+  end)
+
   it("are functions too", function()
     assert.equal(24, nd.sum(a))
     assert.same({ 5, 7, 12 }, nd.sum(a, { axis = 0 }):totable())

@@ -29,6 +29,23 @@ describe("a restricted script", function()
       return a .. "x", #a, a[2], a.shape[1], a.dtype]] })
   end)
 
+  it("prints shapes as other scripts do", function()
+    assert.same({ "(2, 3)", "(2, 3)", "()", 2 }, { run [[
+      local a, inner = nd.ones { 2, 3 }
+      flow.model("net", function(x) inner = x.shape return x end)
+        :predict { inputs = { flow.float32 { 2, 3 } } }(a)
+      return tostring(a.shape), tostring(inner), tostring(nd.ones({}).shape), #a.shape]] })
+    fails("shape: 10 extents are too many", [[
+      local s = nd.ones({ 2 }).shape
+      for i = 1, 10 do s[i] = i end
+      return tostring(s)]])
+    assert.same({ "(9, 3)", "(2, 3)" }, { run [[
+      local a = nd.ones { 2, 3 }
+      local s = a.shape
+      s[1] = 9
+      return tostring(s), tostring(a.shape)]] })
+  end)
+
   it("has the methods of tokenizers", function()
     assert.same({ 256, 104, "hi", 2, "h", 104 - 33 }, { run [[
       local t = flow.text.train { texts = { "hi" }, size = 256 }
