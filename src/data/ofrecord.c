@@ -151,9 +151,11 @@ static void sink_whole(sink *s, int64_t v)
 }
 #undef PUT
 
+/* Bytes are signed numbers, as OneFlow has them, but for uint8, which keeps them as they are. */
 static void sink_bytes(sink *s, proto p)
 {
-  for (; p.at < p.end; p.at++) sink_whole(s, (int8_t)*p.at);
+  const int plain = s->dtype == JFL_U8;
+  for (; p.at < p.end; p.at++) sink_whole(s, plain ? *p.at : (int8_t)*p.at);
 }
 
 static double real_at(const uint8_t *at, size_t size)

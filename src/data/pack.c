@@ -241,10 +241,11 @@ static jfl_status tar_scan(jfl_pack *p, pack_file *f)
   int64_t at = 0;
   if (f->size < BLOCK && r == JFL_OK)
     r = jf_fail(JFL_EDATA, "it is no tar file: it has %lld bytes", (long long)f->size);
-  while (r == JFL_OK && f->size - at >= BLOCK) {
-    const uint8_t *h = pack_see(f, at, BLOCK);
+  while (r == JFL_OK && at < f->size) {
+    const uint8_t *h = f->size - at >= BLOCK ? pack_see(f, at, BLOCK) : NULL;
     if (h && is_empty_block(h)) break;
-    r = tar_step(p, f, next, &at);
+    r = f->size - at >= BLOCK ? tar_step(p, f, next, &at)
+      : jf_fail(JFL_EDATA, "the archive is cut short at byte %lld", (long long)f->size);
   }
   jf_free(next);
   return r;

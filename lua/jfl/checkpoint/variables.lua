@@ -1,6 +1,7 @@
 -- Reads and sets variables of the session by their names.
 ---@flow load_variables
 ---@box drop_variables get_all_variables variable_info
+local Model = require "jfl.base.model"
 local args = require "jfl.base.args"
 local choice = require "jfl.checkpoint.choice"
 local queue = require "jfl.job.queue"
@@ -206,10 +207,7 @@ local function add_named(set, name)
 end
 
 -- The namespace of a model, or nil where it is none.
-local function namespace_of(what)
-  local meta = metatable(what)
-  return type(meta) == "table" and meta.class == "Model" and what.name or nil
-end
+local function namespace_of(what) return metatable(what) == Model and what.name or nil end
 
 --- Drops variables, with the state that optimizers keep for them, and returns how many: for a layer
 -- that gets another size, or to begin anew. They are given by name, as the name of a layer, as a

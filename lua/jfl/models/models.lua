@@ -5,6 +5,7 @@
 local args = require "jfl.base.args"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
+local kept = require "jfl.onnx.kept"
 local model = require "jfl.net.model"
 local names = require "jfl.base.names"
 local plain = require "jfl.base.plain"
@@ -15,6 +16,7 @@ local weights = require "jfl.net.weights"
 local models = {}
 
 local MOST_CONFIG = 2 ^ 20       -- bytes
+local LAID = { rename = function(name) return name end }      -- of weights as jfl has them
 local MOST_LAYERS = 10000
 local KINDS, ALSO = {}, {}
 for _, kind in ipairs {
@@ -157,13 +159,51 @@ local function with_classes(kind, c, path, n)
   return c
 end
 
--- The network that jfl saved, or nil; and how its weights are loaded.
-local function read_own(o, text)
-  if not text then return nil end
-  local t = read_json(o.path, text)
+-- Has the variables of a network made, by a job with inputs of these types. Random numbers, which
+-- take longer than files, are drawn only for those within that the pattern `head` finds.
+local function make_variables(net, types, head)
+  variables.settle()
+  variable.without_values(function(full)
+    return not head or not full:sub(#net._path + 2):find(head)
+  end, function()
+    net:predict { name = "load", inputs = types }
+    variables.settle()
+  end)
+end
+
+-- The inputs of the smallest job of a network of a kind.
+local function smallest(kind, config)
+  local list, typing = {}, names.root()
+  for i, dtype in ipairs(kind.inputs) do
+    list[i] = typing[dtype](kind.shape and kind.shape(config) or { 1, 1 })
+  end
+  return list
+end
+
+-- The network that a script described and jfl saved, with its weights.
+local function load_kept(o, t)
+  if o.num_labels then
+    core.fail("models.load: %s: num_labels: which layer tells classes apart is known of the "
+      .. "networks of flow.models alone", o.path)
+  end
+  local net, inputs = kept.read(o.path, t, o.name)
+  local list = {}
+  for i, input in ipairs(inputs) do
+    local shape = {}
+    for k, extent in ipairs(input.shape) do shape[k] = tonumber(extent) or 1 end
+    list[i] = names.root()[input.dtype](shape)
+  end
+  make_variables(net, list)
+  net:load(o.path, LAID)
+  return net
+end
+
+-- The network of flow.models that jfl saved, or nil; and how its weights are loaded.
+local function read_own(o, t)
+  if not t then return nil end
   local kind = kind_of(o.path, t.type)
   local c = with_classes(kind, type(t.config) == "table" and t.config or {}, o.path, o.num_labels)
-  return make(kind, complete(kind, c, true), o.name), { rename = function(name) return name end }
+  return make(kind, complete(kind, c, true), o.name), { rename = LAID.rename }
 end
 
 -- The network that a config.json tells, or in its place a table of the caller's.
@@ -179,22 +219,6 @@ local function read_others(o)
       if leaves_head and each == "lm_head.weight" then return nil end
       return rename(each)
     end }
-end
-
--- Has the variables of a network made, by the smallest job of it. Random numbers, which take longer
--- than files, are drawn only for those within that the pattern `head` finds.
-local function make_variables(net, kind, config, head)
-  local list, typing = {}, names.root()
-  for i, dtype in ipairs(kind.inputs) do
-    list[i] = typing[dtype](kind.shape and kind.shape(config) or { 1, 1 })
-  end
-  variables.settle()
-  variable.without_values(function(full)
-    return not head or not full:sub(#net._path + 2):find(head)
-  end, function()
-    net:predict { name = "load", inputs = list }
-    variables.settle()
-  end)
 end
 
 -- Loads all but the last layer, which stays as it begins.
@@ -215,7 +239,9 @@ local function load_body(net, path, options, head)
 end
 
 models.load = args.define("models.load", "A network with its weights: one that net:save wrote, or "
-  .. "a folder of Hugging Face's with config.json. net:predict and net:train make jobs of it.", {
+  .. "a folder of Hugging Face's with config.json. net:predict and net:train make jobs of it. Of a "
+  .. "model that a script described it has what that predicts, without dropout, for inputs of the "
+  .. "extents that it had, but for the batch.", {
     { "path", "the folder, or the file of weights in it", type = "string" },
     { "name", "of the model; the kind's", args.none, type = "string" },
     { "config", "what stands in for config.json, such as { model_type = \"resnet\", depths = { 2, "
@@ -228,11 +254,13 @@ models.load = args.define("models.load", "A network with its weights: one that n
     args.expect("models.load", "path", o.path, "string")
     if o.config ~= nil then args.expect("models.load", "config", o.config, "table") end
     local text = not o.config and checkpoint.texts_of(o.path)[weights.NOTE]
-    local net, options = read_own(o, text)
+    local t = text and read_json(o.path, text)
+    if t and (t.type == "graph" or t.type == "unknown") then return load_kept(o, t) end
+    local net, options = read_own(o, t)
     if not net then net, options = read_others(o) end
     local own = plain.read(net._description)
     local kind = KINDS[own.type]
-    make_variables(net, kind, own.config, o.num_labels and kind.head)
+    make_variables(net, smallest(kind, own.config), o.num_labels and kind.head)
     if o.num_labels then
       load_body(net, o.path, options, kind.head)
     else

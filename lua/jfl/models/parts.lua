@@ -111,6 +111,23 @@ function parts.together(x)
   return flow().reshape(flow().transpose(x, { 0, 2, 1, 3 }), { s[1], s[3], s[2] * s[4] })
 end
 
+--- Attention and two dense layers, each behind a normalization and added to what it gets:
+-- (batch, length, size). o: size, heads, inner (units of the first dense layer), epsilon,
+-- activation, lacks_bias (which layers have none) and names, by the parts' names here.
+function parts.block(x, name, o)
+  local function norm(y, which)
+    return parts.layer_norm(y, name .. "." .. o.names[which], o.epsilon)
+  end
+  local function dense(y, units, which)
+    return parts.dense(y, units, name .. "." .. o.names[which], not o.lacks_bias[which])
+  end
+  local h = norm(x, "before")
+  local function heads(which) return parts.heads(dense(h, o.size, which), o.heads) end
+  local y = flow().nn.scaled_dot_product_attention(heads "query", heads "key", heads "value")
+  x = x + dense(parts.together(y), o.size, "together")
+  return x + dense(o.activation(dense(norm(x, "after"), o.inner, "up")), o.size, "down")
+end
+
 --- Products with the vectors of all tokens, which the layer of that name has.
 function parts.logits(x, vocabulary, name)
   local s = x.shape

@@ -43,26 +43,20 @@ local function embed(flow, c, x)
   return flow.concat({ flow.broadcast_to(class, { s[1], 1, size }), x }, 1) + positions
 end
 
-local function block(flow, c, x, name)
-  local function norm(y, which)
-    return parts.layer_norm(y, name .. ".layernorm_" .. which, c.layer_norm_eps)
-  end
-  local h = norm(x, "before")
-  local function part(which)
-    return parts.heads(parts.dense(h, c.hidden_size, name .. ".attention.attention." .. which,
-      c.qkv_bias), c.num_attention_heads)
-  end
-  local y = flow.nn.scaled_dot_product_attention(part "query", part "key", part "value")
-  x = x + parts.dense(parts.together(y), c.hidden_size, name .. ".attention.output.dense")
-  h = parts.dense(norm(x, "after"), c.intermediate_size, name .. ".intermediate.dense")
-  return x + parts.dense(parts.activation(c.hidden_act)(h), c.hidden_size, name .. ".output.dense")
-end
+-- What the parts of a block are called.
+local NAMES = { before = "layernorm_before", after = "layernorm_after",
+  query = "attention.attention.query", key = "attention.attention.key",
+  value = "attention.attention.value", together = "attention.output.dense",
+  up = "intermediate.dense", down = "output.dense" }
 
 function vit.body(flow, c)
-  parts.activation(c.hidden_act)
+  local o = { names = NAMES, size = c.hidden_size, heads = c.num_attention_heads,
+    inner = c.intermediate_size, epsilon = c.layer_norm_eps,
+    activation = parts.activation(c.hidden_act), lacks_bias = not c.qkv_bias
+      and { query = true, key = true, value = true } or {} }
   return function(x)
     x = embed(flow, c, x)
-    for i = 0, c.num_hidden_layers - 1 do x = block(flow, c, x, "encoder.layer." .. i) end
+    for i = 0, c.num_hidden_layers - 1 do x = parts.block(x, "encoder.layer." .. i, o) end
     x = parts.layer_norm(flow.slice(x, { 0, 0, 0 }, { -1, 1, -1 }), "layernorm", c.layer_norm_eps)
     return parts.dense(flow.reshape(x, { x.shape[1], c.hidden_size }), parts.labels(c),
       "classifier")

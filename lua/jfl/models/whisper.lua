@@ -19,24 +19,15 @@ local whisper = {
 
 local EPSILON = 1e-5       -- of layer norms
 
-local function block(flow, c, x, name)
-  local function norm(y, which)
-    return parts.layer_norm(y, name .. "." .. which, EPSILON)
-  end
-  local h = norm(x, "self_attn_layer_norm")
-  local function part(which, use_bias)
-    return parts.heads(parts.dense(h, c.d_model, name .. ".self_attn." .. which, use_bias),
-      c.encoder_attention_heads)
-  end
-  local y = flow.nn.scaled_dot_product_attention(part "q_proj", part("k_proj", false),
-    part "v_proj")
-  x = x + parts.dense(parts.together(y), c.d_model, name .. ".self_attn.out_proj")
-  h = parts.dense(norm(x, "final_layer_norm"), c.encoder_ffn_dim, name .. ".fc1")
-  return x + parts.dense(parts.activation(c.activation_function)(h), c.d_model, name .. ".fc2")
-end
+-- What the parts of a block are called.
+local NAMES = { before = "self_attn_layer_norm", after = "final_layer_norm",
+  query = "self_attn.q_proj", key = "self_attn.k_proj", value = "self_attn.v_proj",
+  together = "self_attn.out_proj", up = "fc1", down = "fc2" }
 
 function whisper.body(flow, c)
   local act = parts.activation(c.activation_function)
+  local o = { names = NAMES, size = c.d_model, heads = c.encoder_attention_heads,
+    inner = c.encoder_ffn_dim, epsilon = EPSILON, activation = act, lacks_bias = { key = true } }
   return function(x)
     local most = 2 * c.max_source_positions
     if x.shape[3] > most then
@@ -49,7 +40,7 @@ function whisper.body(flow, c)
     end
     x = flow.transpose(x, { 0, 2, 1 })
     x = x + parts.positions(x, c.max_source_positions, c.d_model, "embed_positions")
-    for i = 0, c.encoder_layers - 1 do x = block(flow, c, x, "layers." .. i) end
+    for i = 0, c.encoder_layers - 1 do x = parts.block(x, "layers." .. i, o) end
     return parts.layer_norm(x, "layer_norm", EPSILON)
   end
 end

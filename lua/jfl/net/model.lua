@@ -1,5 +1,6 @@
 -- flow.model: a function from blobs to blobs that owns its variables and makes jobs of itself.
 ---@box model
+local Model = require "jfl.base.model"
 local args = require "jfl.base.args"
 local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
@@ -15,7 +16,7 @@ local weights = require "jfl.net.weights"
 
 local model = {}
 
-local Model, methods = { help = "model", class = "Model" }, {}
+local methods = {}
 
 -- ---- the namespace ----
 
@@ -75,6 +76,17 @@ local function check_body(context, root, path)
   return other ~= nil
 end
 
+-- The dtypes and shapes of what a model is called with; false where that is not blobs alone.
+local function called_with(...)
+  local list = {}
+  for i = 1, select("#", ...) do
+    local x = select(i, ...)
+    if core.type(x) ~= "blob" then return false end
+    list[i] = { dtype = x.dtype, shape = x.shape }
+  end
+  return #list > 0 and list
+end
+
 -- Runs the model's function as a part of a body. Names within are the model's own: they begin anew
 -- at each call, and a call after the first one has the variables of that.
 function Model:__call(...)
@@ -84,6 +96,7 @@ function Model:__call(...)
       .. "arrays: net:predict { inputs = { flow.float32 { -1, 28, 28 } } }", self.name)
   end
   local root, path = bind(self, context.prefix)
+  if self == root then rawset(self, "_called", called_with(...)) end
   local before = { context.prefix, context.counters, context.reuses, context.owner }
   local is_again = check_body(context, root, path)
   if context.owner then variable.note(context.owner, path, root) end
@@ -343,7 +356,7 @@ end
 function model.new(name, body, parameters, share)
   return setmetatable({ _name = name, _body = body, _share = share or false, _path = false,
     _within = trace.current ~= false, _by = job.definer(), _parts = {}, _has = {},
-    _parameters = parameters or false, _description = false }, Model)
+    _parameters = parameters or false, _description = false, _called = false }, Model)
 end
 
 model.model = args.define("model", "A network that owns its variables and makes jobs of itself: "

@@ -5,6 +5,7 @@ local checkpoint = require "jfl.checkpoint.checkpoint"
 local choice = require "jfl.checkpoint.choice"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
+local late = require "jfl.base.late"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 local variables = require "jfl.checkpoint.variables"
@@ -91,18 +92,18 @@ local save = args.unlisted("net:save", {
   args.expect(who, "path", o.path, "string")
   args.expect(who, "overwrite", o.overwrite, "boolean")
   checkpoint.check_shards(o)
-  for _, each in ipairs(all_of(o.self, who)) do
-    arrays[each.name] = core.variable_get(each.full)
-  end
-  local description = o.self._description
+  local list = all_of(o.self, who)
+  for _, each in ipairs(list) do arrays[each.name] = core.variable_get(each.full) end
+  local description = o.self._description or late.get("network").text(o.self, list)
   checkpoint.save_arrays(o.path, arrays, { overwrite = o.overwrite, shard_bytes = o.shard_bytes,
     notes = checkpoint.check_notes(o.notes),
-    texts = description and { [weights.NOTE] = description } })
+    texts = { [weights.NOTE] = description } })
 end)
 
 --- Writes the model's variables to a directory, under their names within the model; with {
--- notes = t } what else a program needs that loads it, with { shard_bytes = n } in shards. What
--- flow.models made says there which network it is, too.
+-- notes = t } what else a program needs that loads it, with { shard_bytes = n } in shards. Which
+-- network it is stands there, too: flow.models.load makes it again of that alone. Of one whose
+-- function a script gave, that is the graph of what it predicts.
 function methods:save(...) return save(self, ...) end
 
 local function check_source(who, from)

@@ -83,6 +83,13 @@ local function encode(job, g, tensors)
   })
 end
 
+--- The bytes of a model whose tensors are a list of TensorProto.
+function file.text(job, g, tensors)
+  local texts = {}
+  protobuf.write(encode(job, g, tensors), function(each) texts[#texts + 1] = each end)
+  return table.concat(texts)
+end
+
 local function total(tensors)
   local size = 0
   for _, tensor in ipairs(tensors) do size = size + size_of(tensor) end

@@ -190,7 +190,8 @@ end
 
 -- ---- the whole ----
 
-local function info_of(name, value)
+--- What the schema says of an input or result: a name, and a value's dtype and shape.
+function graph.info_of(name, value)
   local dims = {}
   for i, e in ipairs(value.shape) do
     dims[i] = extent.is(e) and { dim_param = tostring(e) } or { dim_value = e }
@@ -201,7 +202,7 @@ end
 
 local function infos(names, values)
   local list = {}
-  for i, name in ipairs(names) do list[i] = info_of(name, values[i]) end
+  for i, name in ipairs(names) do list[i] = graph.info_of(name, values[i]) end
   return list
 end
 

@@ -202,6 +202,9 @@ local function free(who, job, is_batch, size)
   core.fail("%s: the batch cannot be left free: %s%s", who, at_node(result), result.why)
 end
 
+--- The parts of a job's graph for inputs of these shapes.
+function parts.fixed(job, shapes) return job_parts.traced(job, shapes) end
+
 --- The parts of a job's graph. batch_size: a number; "any", which leaves the batch free; or nil,
 -- which is what the job's placeholders say.
 function parts.of(who, job, batch_size)

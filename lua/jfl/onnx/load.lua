@@ -1,112 +1,16 @@
 -- flow.onnx: models of other programs as functions of bodies.
 ---@box onnx.load
 local args = require "jfl.base.args"
+local body_of = require "jfl.onnx.body"
 local check = require "jfl.onnx.check"
 local core = require "jfl.core"
 local fold = require "jfl.onnx.fold"
-local initializers = require "jfl.net.initializers"
 local match = require "jfl.onnx.match"
 local model = require "jfl.onnx.model"
 local networks = require "jfl.net.model"
 local patterns = require "jfl.onnx.patterns"
-local run = require "jfl.onnx.run"
-local trace = require "jfl.job.trace"
-local variable = require "jfl.net.variable"
 
 local onnx = {}
-
--- ---- variables ----
-
--- The variable of the body that a tensor of the file is, which begins with the file's numbers.
-local function variable_of(context, name, t, trainable)
-  local full = context.prefix .. name
-  return context.variables[full] or variable.of_layer("onnx.load", context, { name = full,
-    shape = t.shape, dtype = t.dtype, initializer = initializers.zeros_initializer(),
-    trainable = trainable, values = t.read, reuse = true })
-end
-
--- ---- calls ----
-
-local function by_name(m, given)
-  local list, known = {}, {}
-  for i, input in ipairs(m.graph.inputs) do
-    list[i], known[input.name] = given[input.name], true
-    if list[i] == nil and not m.constants[input.name] then
-      core.fail("%s: input '%s' is missing; inputs are %s", m.path, input.name,
-        args.names_of(known))
-    end
-  end
-  for name in pairs(given) do
-    if not known[name] then
-      core.fail("%s: the model has no input '%s'; inputs are %s", m.path, tostring(name),
-        args.names_of(known))
-    end
-  end
-  return list
-end
-
-local function in_order(m, n, ...)
-  local list, at = {}, 0
-  for i, input in ipairs(m.graph.inputs) do
-    if not m.constants[input.name] then
-      at = at + 1
-      list[i] = (select(at, ...))
-    end
-  end
-  if n == at then return list end
-  core.fail("%s: the model must have %d inputs (%s), got %d", m.path, at,
-    table.concat(m.parameters, ", "), n)
-end
-
--- Fails where an input is not of the dtype or the extents that the file says.
-local function check_input(m, input, x)
-  local kind = core.type(x)
-  if kind ~= "blob" and kind ~= "array" then
-    core.fail("%s: input '%s' must be a blob, got %s", m.path, input.name, args.describe(x))
-  end
-  local s, fits = x.shape, x.dtype == input.dtype or not input.dtype
-  if input.shape then
-    fits = fits and #s == #input.shape
-    for i, extent in ipairs(input.shape) do
-      fits = fits and (type(extent) ~= "number" or extent == s[i])
-    end
-  end
-  if fits then return x end
-  core.fail("%s: input '%s' must be %s, got %s %s", m.path, input.name, model.type_text(input),
-    x.dtype, args.shape_text(s))
-end
-
--- What the functions of ops see of this call.
-local function state_of(m, o, context)
-  local trains = context.mode == "train"
-  return { path = m.path, variables = m.variables,
-    variable = function(name, t)
-      return variable_of(context, name, t, m.trainable[t] or false)
-    end,
-    prepare = function(facade, node)
-      facade.updates = trains and o.update_statistics and m.has_statistics[node]
-      facade.dropout = trains
-    end }
-end
-
--- The body of the model: inputs in order, or by name in one table, which gives results by name.
-local function body_of(m, o)
-  return function(...)
-    local named = select("#", ...) == 1 and args.is_options((...))
-    local given = named and by_name(m, (...)) or in_order(m, select("#", ...), ...)
-    for i, input in ipairs(m.graph.inputs) do
-      given[i] = m.constants[input.name] or check_input(m, input, given[i])
-    end
-    local results = run.describe(state_of(m, o, trace.current), m.graph, given)
-    local by = {}
-    for i, output in ipairs(m.graph.outputs) do
-      results[i] = run.as_blob(results[i])
-      by[output.name] = results[i]
-    end
-    if named then return by end
-    return unpack(results)
-  end
-end
 
 -- ---- loading ----
 

@@ -326,10 +326,9 @@ function model.opsets(m, imports)
   return found
 end
 
-local function read(path, file)
-  local m = { path = path, source = protobuf.of_file(path, file), n_nodes = 0, n_calls = 0,
-    functions = {} }
-  m.files = opener(m)
+local function read(path, source, files)
+  local m = { path = path, source = source, n_nodes = 0, n_calls = 0, functions = {} }
+  m.files = files or opener(m)
   local ok, message = pcall(protobuf.decode, m.source, schema, "ModelProto")
   local is_model = m.source.size > 0 and m.source:text(0, 1) == "\8"      -- of its ir_version
   if not ok and is_model then error(message, 0) end
@@ -355,7 +354,15 @@ end
 function model.open(path)
   local file, why = core.file_open(path)
   if not file then core.fail("%s", why) end
-  return read(path, file)
+  return read(path, protobuf.of_file(path, file))
+end
+
+--- The same of a model's bytes, which messages call by a path. No other file is read.
+function model.of_text(path, text)
+  return read(path, protobuf.of_text(path, text), function(location, t)
+    core.fail("%s: tensor '%s': it must have its numbers inside, got the file '%s'", path, t.name,
+      core.printable(location))
+  end)
 end
 
 return model

@@ -80,6 +80,7 @@ describe("OneFlow's records", function()
     assert.same({ { { 0 }, { 1 } }, { { 0.125 }, { 1 } }, { { 0.25 }, { 1 } } },
       numbers("exact", { 2, 1 }, "float64"))
     assert.same({ { 1, -1, 0 }, { 1, -1, 1 }, { 1, -1, 2 } }, numbers("raw", { 3 }, "int8"))
+    assert.same({ { 1, 255, 0 }, { 1, 255, 1 }, { 1, 255, 2 } }, numbers("raw", { 3 }, "uint8"))
     assert.same({ { 0.5, 0, 0 }, { 1.5, 0, 0 }, { 2.5, 0, 0 } }, numbers("real", { 3 }, "float32",
       { auto_zero_padding = true }))
   end)
