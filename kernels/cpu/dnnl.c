@@ -552,6 +552,33 @@ static jfl_status onednn_ready(jf_primitive_any *unit, int worker, const void *b
   return s;
 }
 
+/* Hashes a layout that is plain or in blocks; 0: it is another. */
+static uint64_t layout_hash(uint64_t h, layout_ref l)
+{
+#if DNNL_VERSION_MAJOR >= 3
+  return (void)h, (void)l, 0;
+#else
+  const dnnl_blocking_desc_t *b = &l->format_desc.blocking;
+  const size_t axes = (size_t)l->ndims * sizeof(dnnl_dim_t);
+  const size_t blocks = (size_t)b->inner_nblks * sizeof(dnnl_dim_t);
+  if (!h || l->format_kind != dnnl_blocked || l->extra.flags || l->offset0) return 0;
+  h = jf_hash(jf_hash(h, &l->data_type, sizeof l->data_type), l->dims, axes);
+  h = jf_hash(jf_hash(h, l->padded_dims, axes), b->strides, axes);
+  return jf_hash(jf_hash(h, b->inner_blks, blocks), b->inner_idxs, blocks);
+#endif
+}
+
+static uint64_t onednn_form(const jf_primitive_any *unit)
+{
+  const onednn_primitive *u = unit;
+  const int i = onednn_b(u);
+  layout_ref from, to;
+  if (i == u->n || !u->tensor[i].convert) return 0;
+  if (lib.memory_get_memory_desc(u->worker->given[i], &from) ||
+      lib.memory_get_memory_desc(u->worker->inner[i], &to)) return 0;
+  return layout_hash(layout_hash(5, from), to);
+}
+
 /* ---- products ---- */
 
 /* Describes `batch` matrices, each `apart` elements after the one before, whose lines are `lead`
@@ -857,7 +884,7 @@ static void find_block(void)
 static int64_t onednn_block(void) { return lib.block; }
 
 static const jf_primitives functions = { onednn_matmul,   onednn_conv, execute,     onednn_release,
-                                   onednn_ready, activates,   onednn_block, 0 };
+                                   onednn_ready, onednn_form, activates,   onednn_block, 0 };
 
 const jf_primitives *jf_dnnl_open(void)
 {

@@ -53,6 +53,21 @@ static pieces_cut cut_into(int64_t n, int64_t count, int64_t unit)
   return (pieces_cut){ n, (each + unit - 1) / unit * unit };
 }
 
+/* How b lies once it is converted: in which pieces, and each as its unit has it. */
+static uint64_t pieces_form(const pieces *p)
+{
+  uint64_t h = jf_hash(1, &p->inner, sizeof p->inner);
+  h = jf_hash(h, &p->by_inner.b, sizeof p->by_inner.b);
+  h = jf_hash(h, &p->lib, sizeof p->lib);
+  for (int i = 0; i < 2; i++) {
+    if (!p->unit[i]) continue;
+    const uint64_t form = p->lib->form(p->unit[i]);
+    if (!form) return 0;
+    h = jf_hash(h, &form, sizeof form);
+  }
+  return h;
+}
+
 static pieces_cut whole(int64_t n) { return (pieces_cut){ n, n }; }
 
 /* How many pieces so much arithmetic is worth: a power of two, so that halves are equal. */
@@ -137,6 +152,7 @@ static jfl_status pieces_give(pieces *p, jfl_status s, int packs, jf_kargs *k, s
   if (packs && p->ready) {
     k->in[1].layout.kind = JF_LAYOUT_PACKED;
     k->in[1].layout.size = all_ready(p);
+    k->in[1].layout.form = pieces_form(p);
   } else {
     *scratch += all_ready(p);
   }

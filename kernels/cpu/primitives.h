@@ -73,6 +73,9 @@ typedef struct jf_primitives {
   void (*release)(jf_primitive_any *u);
   /* Converts b once for many runs, of any worker; those are then given `to` as ready. */
   jfl_status (*ready)(jf_primitive_any *u, int worker, const void *b, void *to);
+  /* A hash of how that lies, which differs where another unit would convert b to something else;
+     0: it is for this unit alone. */
+  uint64_t (*form)(const jf_primitive_any *u);
   /* Whether epilogues may have this activation. */
   int (*activates)(const char *act);
   /* How many channels the fast convolutions want in a block; 0: they want no blocks. */

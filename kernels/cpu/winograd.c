@@ -640,6 +640,8 @@ static jfl_status forward_prepare(jf_kargs *k, size_t *scratch)
   *state = w;
   k->in[1].layout.kind = JF_LAYOUT_PACKED;
   k->in[1].layout.size = scratch_for_filters(&w);
+  const int64_t read[] = { w.taps, w.side, w.n_from, w.n_to };         /* by transform_filters */
+  k->in[1].layout.form = jf_hash(4, read, sizeof read);
   return JFL_OK;
 }
 

@@ -56,7 +56,7 @@ describe("the prologue of a plan #cpu", function()
     assert.equal(0, (steps_run(predict, x)))
     assert.equal(first, tostring(predict(x)))
     flow.load_variables { ["a-weight"] = nd.rand({ 32, 32, 3, 3 }) }
-    assert.equal(packs, (steps_run(predict, x)))
+    assert.equal(math.min(packs, 1), (steps_run(predict, x)))          -- those of "b" stay
     assert.equal(0, (steps_run(predict, x)))
     assert.not_equal(first, tostring(predict(x)))
   end)
@@ -104,6 +104,73 @@ describe("the prologue of a plan #cpu", function()
       for w = 2, 4 do for _ = 1, 5 do want[#want + 1] = 72 * w end end
       want[#want + 1], want[#want + 2] = 288, 360
       assert.same(want, sums)
+    end)
+  end
+
+  for _, device in ipairs { "cpu", "sim" } do
+    describe("on " .. device .. " is shared", function()
+      local function sums_of(x, reverse)
+        local w = flow.get_variable("w", { shape = { 3, 3 },
+          initializer = flow.ones_initializer() })
+        return flow.matmul(x, flow.cumsum(flow.cumsum(w, 1), 0, { reverse = reverse == true }))
+      end
+      local function define(name, body)
+        return flow.global_function { name = name, body = body or sums_of,
+          inputs = { flow.float32 { -1, 3 } } }
+      end
+      local function ones(n) return nd.zeros({ n, 3 }) + 1 end
+      -- How many cumulated sums a call makes, and what it gives.
+      local function made(f, n)
+        local y
+        local _, ops = steps_run(function(x) y = f(x) end, ones(n))
+        return { ops.cumsum or 0, y:sum() }
+      end
+      before_each(function() core.set("device", device) end)
+
+      it("by plans for other extents, and by other jobs", function()
+        local a, b = define "a", define "b"
+        assert.same({ 2, 36 }, made(a, 1))
+        assert.same({ 0, 72 }, made(a, 2))
+        assert.same({ 0, 108 }, made(b, 3))
+        flow.load_variables { w = nd.zeros({ 3, 3 }) + 2 }
+        assert.same({ 2, 216 }, made(b, 3))
+        assert.same({ 0, 72 }, made(a, 1))
+        assert.same({ 0, 144 }, made(a, 2))
+      end)
+
+      it("until the last of these plans is gone", function()
+        flow.config.max_plans(1)
+        local a, b = define "a", define "b"
+        made(b, 1)
+        for n = 1, 5 do assert.same({ 0, 36 * n }, made(a, n)) end
+        flow.drop_variables "w"
+        assert.same({ 2, 36 }, made(b, 1))
+      end)
+
+      it("where it is the same alone", function()
+        local backwards = define("backwards", function(x) return sums_of(x, true) end)
+        made(define "a", 1)
+        assert.same({ 2, 36 }, made(backwards, 1))
+      end)
+
+      it("while a train job changes variables", function()
+        local predict = define "predict"
+        local train = flow.global_function { name = "train", type = "train",
+          inputs = { flow.float32 { 1, 3 } }, body = function(x)
+            local y = flow.math.reduce_sum(sums_of(x))
+            flow.optimizer.SGD(0.5):minimize(y)
+            return y
+          end }
+        made(predict, 1)
+        made(predict, 2)
+        local before = 36
+        for _ = 1, 3 do
+          assert.equal(before, train(ones(1)):sum())         -- what it was before the step
+          before = made(predict, 1)[2]
+          assert.same({ 0, 2 * before }, made(predict, 2))
+        end
+        assert.is_true(before < 36)
+      end)
     end)
   end
 

@@ -6,12 +6,14 @@
 #include "base/base.h"
 
 /* How a tensor lies in memory: as its shape says; or as the row that reads it wants it, in `size`
-   bytes that the row's `pack` has written. JF_LAYOUT_ANY, while a row is chosen: the input stays
-   the same for many runs, so that the row may have it packed (jf_kernel_row.prepare). */
+   bytes that the row's `pack` has written; `form` is a hash of how, which differs where calls of
+   this `pack` would write something else, or 0: this call's bytes are for no other. JF_LAYOUT_ANY,
+   while a row is chosen: the input stays the same for many runs, so that the row may have it packed
+   (jf_kernel_row.prepare). */
 typedef enum jf_layout_kind { JF_LAYOUT_PLAIN, JF_LAYOUT_ANY, JF_LAYOUT_PACKED } jf_layout_kind;
 typedef struct jf_tensor {
   void *data; jfl_dtype dtype; jfl_shape shape;
-  struct { jf_layout_kind kind; size_t size; } layout;
+  struct { jf_layout_kind kind; size_t size; uint64_t form; } layout;
 } jf_tensor;
 
 /* Random bits of a run: Philox with key `key` and high counter `run`; the low counter counts
@@ -94,8 +96,8 @@ typedef struct jf_kernel_row {
   int (*accepts)(const jf_kargs *k);                      /* NULL: always */
   /* Sets k->state and *scratch (in bytes); NULL: nothing to prepare. If it returns JFL_ENOSYS, the
      row cannot serve this call and the plan tries the next one; any other failure ends
-     compilation. Of one input that may have any layout it may say that it is to be packed, and in
-     how many bytes. */
+     compilation. Of one input that may have any layout it may say that it is to be packed, in how
+     many bytes, and in which form. */
   jfl_status (*prepare)(jf_kargs *k, size_t *scratch);
   jf_kernel run;
   /* Packs input 0, the plain tensor, into output 0 for the call whose state and attributes it has,

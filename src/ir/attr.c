@@ -405,13 +405,18 @@ int jf_attr_same(const jf_attr *attr, size_t size, const void *a, const void *b)
   return 1;
 }
 
-uint64_t jf_attr_hash(const jf_attr *attr, const void *p)
+uint64_t jf_attr_hash(const jf_attr *attr, size_t size, const void *p)
 {
   uint64_t h = 0;
-  for (; attr && attr->name; attr++) {
+  int described;
+  for (const jf_attr *f = attr; f && f->name; f++) {
     attr_span s[2];
-    spans_of(attr, p, s);
+    spans_of(f, p, s);
     h = jf_hash(jf_hash(h, s[0].p, s[0].n), s[1].p, s[1].n);
+  }
+  for (size_t at = 0, n; at < size; at += n) {
+    n = stretch(attr, size, at, &described);
+    if (!described) h = jf_hash(h, (const char *)p + at, n);
   }
   return h;
 }

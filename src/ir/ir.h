@@ -198,8 +198,8 @@ void *jf_attr_copy(jf_arena *a, const jf_attr *attr, size_t size, const void *fr
 /* Whether two structs of `size` bytes are equal. Described fields are compared by value; all other
    bytes, which infer and passes fill in, one by one, so even different padding bytes count. */
 int jf_attr_same(const jf_attr *attr, size_t size, const void *a, const void *b);
-/* Hashes the described fields. */
-uint64_t jf_attr_hash(const jf_attr *attr, const void *p);
+/* Hashes what jf_attr_same compares. */
+uint64_t jf_attr_hash(const jf_attr *attr, size_t size, const void *p);
 
 /* ---- op records ---- */
 

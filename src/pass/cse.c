@@ -14,7 +14,7 @@ static uint64_t hash_of(const jf_node *n)
     /* Inputs that may change places must hash alike in both orders. */
     ids = n->op->flags & JF_COMMUTES ? ids + id * id : jf_hash(ids, &id, sizeof id);
   }
-  return jf_hash(ids ^ jf_attr_hash(n->op->attr, n->attr), &n->op, sizeof n->op);
+  return jf_hash(ids ^ jf_attr_hash(n->op->attr, n->op->attr_size, n->attr), &n->op, sizeof n->op);
 }
 
 static int same_inputs(const jf_node *a, const jf_node *b)

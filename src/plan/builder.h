@@ -58,6 +58,8 @@ static inline int jf_plan_draws(const jf_node *n)
 void jf_plan_make_steps(jf_plan_builder *b);
 /* Adds steps that pack what kernels want packed, each behind the step that makes it (packing.c). */
 void jf_plan_add_packing(jf_plan_builder *b);
+/* Places derived values (derived.c). */
+void jf_plan_place_derived(jf_plan_builder *b);
 /* Gives results, temporaries and scratch their memory (places.c). */
 void jf_plan_place(jf_plan_builder *b);
 /* Has streams wait for each other's steps (streams.c). */

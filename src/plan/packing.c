@@ -27,7 +27,8 @@ static jf_step pack_step(jf_plan_builder *b, jf_step *st, int i)
   const jf_kernel_row *row = st->kernel.row;
   const jfl_value *v = packed_value(b, st, i);
   jf_step pack = { .node = v->node, .place = st->place, .event = -1,
-                   .kernel = { .run = row->pack, .row = row }, .k = st->k };
+                   .kernel = { .run = row->pack, .row = row }, .k = st->k,
+                   .form = st->k.in[i].layout.form };
   st->packed = v;
   st->packs = i;
   pack.k.n_in = pack.k.n_out = 1;

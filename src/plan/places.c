@@ -38,28 +38,6 @@ static int reusable(const jf_plan_builder *b, const jf_node *n, int step)
   return -1;
 }
 
-enum { PLAN_ALIGN = 64 };
-
-static size_t plan_padded(size_t size) { return (size + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN; }
-
-/* Gives the results of the prologue that later steps read memory of their own. */
-static void place_prologue(jf_plan_builder *b)
-{
-  jfl_plan *p = b->p;
-  for (int s = 0; s < p->n_prologue; s++) {
-    const jf_node *n = p->step[s].node;
-    for (int k = 0; k < n->n_out; k++) {
-      const jfl_value *v = n->out[k];
-      if (b->where[v->id].memory != JF_AT_NONE || b->last_use[v->id] < p->n_prologue) continue;
-      size_t *end = &b->part[v->place].prologue_size;
-      b->where[v->id] = jf_plan_at(JF_AT_PROLOGUE, v, 0);
-      b->where[v->id].offset = *end;
-      *end += plan_padded(jf_plan_bytes_of(v));
-    }
-  }
-  for (int i = 0; i < p->n_part; i++) p->constant_size += b->part[i].prologue_size;
-}
-
 static void place_temporaries(jf_plan_builder *b)
 {
   for (int s = 0; s < b->p->n_step; s++) {
@@ -141,7 +119,7 @@ void jf_plan_place(jf_plan_builder *b)
 {
   jfl_plan *p = b->p;
   keep_what_others_read(b);
-  place_prologue(b);            /* first: other plans use the staging buffer between two runs */
+  jf_plan_place_derived(b);     /* first: other plans use the staging buffer between two runs */
   jf_plan_use_staging(p, b->root, b->where);
   place_temporaries(b);
   for (int s = 0; s < p->n_step; s++) place_step(b, s);

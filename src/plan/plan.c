@@ -73,20 +73,18 @@ static void number_steps(jf_plan_builder *b)
   }
 }
 
-/* Notes what the plan does with each variable. */
-static void note_uses(jf_plan_builder *b)
+/* Notes which variables the plan changes. */
+static void note_changes(jf_plan_builder *b)
 {
   jfl_plan *p = b->p;
-  unsigned char *use = jf_alloc(b->arena, (size_t)p->n_variable);
+  char *changes = jf_alloc(b->arena, (size_t)p->n_variable);
   for (int s = 0; s < p->n_step; s++) {
     const jf_step *st = &p->step[s];
-    for (int i = 0; i < st->node->n_in; i++) {
-      if (st->in[i].memory != JF_AT_VARIABLE) continue;
-      if (s < p->n_prologue) use[st->in[i].index] |= JF_USE_PROLOGUE;
-      if (jf_mutates(st->node, i)) use[st->in[i].index] |= JF_USE_CHANGES;
-    }
+    for (int i = 0; i < st->node->n_in; i++)
+      if (st->in[i].memory == JF_AT_VARIABLE && jf_mutates(st->node, i))
+        changes[st->in[i].index] = 1;
   }
-  p->variable_use = use;
+  p->changes = changes;
 }
 
 static jf_plan_builder plan_begin(jfl_graph *g, jf_chooser *c, jfl_plan *p)
@@ -119,7 +117,7 @@ jfl_status jf_plan_new(jfl_graph *g, jf_chooser *c, jfl_plan **out)
   jf_plan_add_packing(&b);
   number_steps(&b);
   jf_plan_place(&b);
-  note_uses(&b);
+  note_changes(&b);
   jf_plan_order_streams(&b);
   p->repeats = jf_staging_can_repeat(p);
   return JFL_OK;

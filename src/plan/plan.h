@@ -29,7 +29,7 @@ typedef enum jf_memory {
   JF_AT_CONSTANT,              /* an array that the graph keeps, on the host */
   JF_AT_STAGING,               /* in the device's part of the plan's staging buffer */
   JF_AT_KEPT,                  /* among the constants that a device has */
-  JF_AT_PROLOGUE               /* a result of the prologue that later steps read */
+  JF_AT_DERIVED                /* a derived value, by its number */
 } jf_memory;
 
 /* Where a value's memory is. Inputs and outputs of the job are arrays on the host; in a plan with a
@@ -37,7 +37,8 @@ typedef enum jf_memory {
 typedef struct jf_where {
   jf_memory memory;
   int place;                   /* the device, by its place */
-  int index;                   /* input, output or variable number; lifetime number in the arena */
+  int index;                   /* input, output, variable or derived number; lifetime number in the
+                                  arena */
   const void *data;            /* of a constant */
   size_t offset, size;
 } jf_where;
@@ -49,6 +50,8 @@ typedef struct jf_step {
   jf_where *in, *out;          /* where k.in and k.out are */
   /* What the node's input number `packs` became for the kernel, or NULL. */
   const jfl_value *packed; int packs;
+  uint64_t form;               /* of a step that packs, of what it makes (jf_tensor) */
+  const int *from;             /* in the prologue: which steps make its inputs, or -1 */
   int scratch_life; size_t scratch_offset;     /* lifetime -1: none */
   int random; uint64_t stream;                 /* random: draws bits; stream: hash of names */
   int place;                   /* the device on whose stream it runs */
@@ -85,11 +88,16 @@ typedef struct jf_plan_part {
   const char *name;            /* the device's, which outlives it */
   int n_step;
   size_t arena_size, arena_bound;
-  size_t prologue_size;        /* of results of the prologue */
 } jf_plan_part;
 
-/* What a plan does with a variable: its prologue reads it; a step changes it. */
-enum { JF_USE_PROLOGUE = 1, JF_USE_CHANGES = 2 };
+/* A derived value: a result of the prologue that later steps read, number `out` of its step.
+   Sessions share it among plans that have it with the same identity, which is a hash of all that it
+   depends on but the contents of variables; 0: nobody else has it (derived.c). */
+typedef struct jf_plan_derived {
+  int step, out, place;
+  size_t size;
+  uint64_t identity[2];
+} jf_plan_derived;
 
 typedef struct jf_execution jf_execution;
 struct jf_var;
@@ -101,15 +109,16 @@ struct jfl_plan {
   const jf_step *step; int n_step;
   int n_operand;               /* of all steps */
   const jfl_value *const *variable; int n_variable;
-  const unsigned char *variable_use;           /* of each: bits of JF_USE_... */
+  const char *changes;         /* of each: whether a step changes it */
   const jf_patch *input, *output; int n_input_patch, n_output_patch;
   jf_plan_staging staging;
   size_t arena_size, arena_bound;              /* sums over all devices */
-  size_t constant_size;        /* bytes of the arrays that the graph keeps and of the prologue */
+  size_t constant_size;        /* bytes of the arrays that the graph keeps, and derived ones */
   /* The prologue: the first n_prologue steps, which depend alone on variables that the plan does
      not change. Runs leave them out while nobody else changes one; what later steps read of their
      results is not in the arena. */
   int n_prologue;
+  const jf_plan_derived *derived; int n_derived;
   int first_update;            /* the first step that changes a variable, or n_step */
   double work;                 /* sum over all steps */
   int threads;                 /* the largest number that a step takes */

@@ -14,23 +14,19 @@ static void execute_note_changes(const jf_execution *e)
 {
   const jfl_plan *p = e->plan;
   int any = 0;
-  for (int i = 0; i < p->n_variable; i++) any |= p->variable_use[i] & JF_USE_CHANGES;
+  for (int i = 0; i < p->n_variable; i++) any |= p->changes[i];
   if (!any) return;
   e->session->changes++;
   for (int i = 0; i < p->n_variable; i++)
-    if (p->variable_use[i] & JF_USE_CHANGES) p->var[i]->changed = e->session->changes;
+    if (p->changes[i]) p->var[i]->changed = e->session->changes;
 }
 
-/* Whether the prologue must be made: a variable that it reads has changed since. */
-static int execute_must_renew(const jf_execution *e)
+/* Whether something of the prologue must be made. */
+static int execute_must_renew(jf_execution *e)
 {
-  const jfl_plan *p = e->plan;
-  jf_prologue *r = e->prologue;
-  if (!p->n_prologue || r->valid == e->changes) return 0;
-  if (!r->made) return 1;
-  for (int i = 0; i < p->n_variable; i++)
-    if (p->variable_use[i] & JF_USE_PROLOGUE && p->var[i]->changed > r->made) return 1;
-  r->valid = e->changes;
+  if (!e->plan->n_prologue || e->prologue->valid == e->changes) return 0;
+  if (jf_prologue_wants(e)) return 1;
+  e->prologue->valid = e->changes;
   return 0;
 }
 

@@ -31,21 +31,11 @@ static jfl_status execution_take(jf_execution *e)
   return JFL_OK;
 }
 
-/* Memory for the prologue; another execution for the session's staging buffers has it already. */
+/* Another execution for the session's staging buffers has the prologue already. */
 static jfl_status execution_take_prologue(jf_execution *e)
 {
-  const jfl_plan *p = e->plan;
-  if (e->staging) return e->prologue = p->execution[0]->prologue, JFL_OK;
-  e->prologue = jf_new(sizeof *e->prologue + (size_t)p->n_part * sizeof *e->prologue->memory);
-  if (!e->prologue) return jf_fail(JFL_ENOMEM, "out of memory");
-  for (int i = 0; i < p->n_part; i++) {
-    const jf_plan_part *part = &p->part[i];
-    void *at;
-    if (!part->prologue_size) continue;
-    JF_TRY(jf_device_take(part->device, part->prologue_size, "converted weights", NULL, &at));
-    e->prologue->memory[i] = at;
-  }
-  return JFL_OK;
+  if (!e->staging) return jf_prologue_take(e);
+  return e->prologue = e->plan->execution[0]->prologue, JFL_OK;
 }
 
 static jfl_status execution_take_events(jf_execution *e)
@@ -80,9 +70,9 @@ static jfl_status execution_make(const jfl_plan *p, int staging, int apart, jf_e
   e->session = p->job->session;
   e->staging = staging;
   jfl_status s = execution_take(e);
+  if (!s && apart) s = execution_take_sites(e);
   if (!s) s = execution_take_prologue(e);
   if (!s) s = execution_take_events(e);
-  if (!s && apart) s = execution_take_sites(e);
   if (s) jf_execution_free(e);
   else *out = e;
   return s;
@@ -96,16 +86,6 @@ jfl_status jf_execution_new(const jfl_plan *p, int staging, jf_execution **out)
 jfl_status jf_execution_new_separate(const jfl_plan *p, jf_execution **out)
 {
   return execution_make(p, 0, 1, out);
-}
-
-static void execution_free_prologue(jf_execution *e)
-{
-  if (e->staging || !e->prologue) return;
-  for (int i = 0; i < e->plan->n_part; i++) {
-    jf_device *d = e->plan->part[i].device;
-    d->kind->free(d, e->prologue->memory[i]);
-  }
-  jf_free(e->prologue);
 }
 
 static void execution_free_events(jf_execution *e)
@@ -127,7 +107,7 @@ void jf_execution_free(jf_execution *e)
   jf_free(e->k);
   jf_free(e->operand);
   jf_free(e->event);
-  execution_free_prologue(e);
+  if (!e->staging) jf_prologue_leave(e);
   jf_free(e);
 }
 
@@ -142,7 +122,7 @@ static void *execution_address(const jf_execution *e, const jf_where *w)
     case JF_AT_VARIABLE: return p->data[w->index];
     case JF_AT_CONSTANT: return (void *)w->data;
     case JF_AT_KEPT: return p->constants + w->offset;
-    case JF_AT_PROLOGUE: return e->prologue->memory[w->place] + w->offset;
+    case JF_AT_DERIVED: return e->prologue->derived[w->index]->memory;
     case JF_AT_STAGING: return jf_execution_staging(e)->device + w->offset;
     case JF_AT_INPUT: case JF_AT_OUTPUT:
       return p->staging.place < 0 ? NULL : jf_execution_staging(e)->host + w->offset;

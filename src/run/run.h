@@ -135,10 +135,24 @@ typedef struct jf_agreement {
   jfl_status failed; jf_error *error;
 } jf_agreement;
 
-/* The results of a plan's prologue on each device. What session->changes was when they were made,
-   and when they were last found to be valid; 0 before. The executions of a plan that use the
-   session's streams share one, as they run in turn. */
-typedef struct jf_prologue { uint64_t made, valid; char *memory[]; } jf_prologue;
+/* A derived value of plans; those that have it count as refs. */
+enum { JF_DERIVED_NAME = 80 };
+typedef struct jf_derived {
+  char name[JF_DERIVED_NAME];  /* in session->derived; "": it is not there */
+  int refs;
+  jf_device *device;
+  void *memory;
+  uint64_t made;               /* what session->changes was when it was made; 0: it was not */
+} jf_derived;
+
+/* What a plan's prologue has made, and makes. The executions of a plan that use the session's
+   streams share one, as they run in turn. */
+typedef struct jf_prologue {
+  uint64_t valid;              /* what session->changes was when all was last found to be valid */
+  uint64_t *newest;            /* by step: when what it depends on changed last */
+  char *wanted;                /* by step: whether a run that renews makes it */
+  jf_derived *derived[];       /* by number */
+} jf_prologue;
 
 /* All that a run of a plan changes but for variables, so that several executions of one plan can go
    on at once. Whoever runs it owns it; the plan itself is immutable. */
@@ -154,7 +168,7 @@ struct jf_execution {
   uint64_t bound;              /* what session->arenas was when the addresses were set; 0: never */
   jf_prologue *prologue;
   uint64_t changes;            /* what session->changes is for this run, */
-  int renew;                   /* which therefore makes the prologue */
+  int renew;                   /* which therefore makes a part of the prologue, or all */
   uint64_t number;             /* of the run */
   jf_asks asks;
   jf_agreement *agreement;     /* of a run that ranks make together, or NULL */
@@ -211,6 +225,7 @@ struct jfl_session {
   jf_var **var; int n_var, cap_var;
   jfl_job *jobs;
   jf_map var_names, job_names; /* of these */
+  jf_map derived;              /* what plans share of variables, by name */
   jf_runs *ahead; int n_ahead; /* of jobs that are not defined yet, by name */
   jf_site **site; int n_site, cap_site;        /* by place; site 0 is the host */
   jf_group **group; int n_group, cap_group;    /* by place less JF_GROUPS */
@@ -240,10 +255,21 @@ static inline int jf_execution_first(const jf_execution *e)
 {
   return e->renew ? 0 : e->plan->n_prologue;
 }
-/* Notes that a run has gone well, which therefore has made the prologue. */
-static inline void jf_execution_made(jf_execution *e)
+
+/* ---- prologues (derived.c) ---- */
+
+/* Takes memory for the prologue of an execution, whose caller has the run token; and gives it back,
+   where e->prologue is not NULL. */
+jfl_status jf_prologue_take(jf_execution *e);
+void jf_prologue_leave(jf_execution *e);
+/* Whether something of it must be made, as a variable has changed; notes which steps do. */
+int jf_prologue_wants(jf_execution *e);
+/* Notes that they did. */
+void jf_prologue_made(const jf_execution *e);
+/* Notes that a run has gone well. */
+static inline void jf_execution_made(const jf_execution *e)
 {
-  if (e->renew) e->prologue->made = e->prologue->valid = e->changes;
+  if (e->renew) jf_prologue_made(e);
 }
 
 /* Waits until nothing is queued or running, and keeps the worker out until release. */

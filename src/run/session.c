@@ -128,6 +128,7 @@ void jfl_session_free(jfl_session *s)
   jf_free(s->var);
   jf_map_free(&s->var_names);
   jf_map_free(&s->job_names);
+  jf_map_free(&s->derived);
   jf_runs_free(s->ahead, s->n_ahead);
   jf_groups_free(s);
   jf_ready_free(s);

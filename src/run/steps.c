@@ -45,6 +45,7 @@ static jfl_status steps_one(jf_execution *e, int step, const jf_observer *const 
 
 jfl_status jf_steps(jf_execution *e, int first, const jf_observer *const *o)
 {
-  for (int i = first; i < e->plan->n_step; i++) JF_TRY(steps_one(e, i, o));
+  for (int i = first; i < e->plan->n_step; i++)
+    if (i >= e->plan->n_prologue || e->prologue->wanted[i]) JF_TRY(steps_one(e, i, o));
   return JFL_OK;
 }

@@ -519,12 +519,21 @@ static jfl_status conv_choose(own_conv *p)
   return JFL_OK;
 }
 
+/* What conv_ready reads of the problem, of which the gradient reads more. */
+static uint64_t conv_form(const own_conv *p)
+{
+  const jf_primitive_conv *c = &p->c;
+  const int64_t read[] = { c->groups, c->in_channels, c->out_channels, c->kernel[0], c->kernel[1],
+                           c->kernel[2], c->last, c->packed, p->run };
+  return p->turned ? 0 : jf_hash(3, read, sizeof read);
+}
+
 jfl_status jf_own_conv_data(const jf_primitive_conv *c, jf_primitive_kind kind,
                             jf_primitive_make *make)
 {
   own_conv *p = jf_new(sizeof *p);
   if (!p) return jf_fail(JFL_ENOMEM, "convolution: out of memory");
-  p->unit = (jf_own_primitive){ conv_run, conv_ready, conv_release, *jf_own_loops() };
+  p->unit = (jf_own_primitive){ conv_run, conv_ready, conv_release, 0, *jf_own_loops() };
   p->c = *c;
   p->turned = kind == JF_UNIT_DATA_GRAD;
   const jf_own_images x = jf_own_images_of(c, c->in_channels, c->in, c->block_x);
@@ -539,6 +548,7 @@ jfl_status jf_own_conv_data(const jf_primitive_conv *c, jf_primitive_kind kind,
     return s;
   }
   const conv_room room = conv_room_of(p);
+  p->unit.form = conv_form(p);
   make->unit = p;
   make->scratch = (size_t)(room.packed + room.stage + room.bias + room.filters) * sizeof(float);
   make->ready = p->as_they_are ? 0 : (size_t)(c->groups * conv_filters_size(p)) * sizeof(float);

@@ -264,7 +264,7 @@ jfl_status jf_own_conv_filter(const jf_primitive_conv *c, jf_primitive_make *mak
 {
   own_conv_filter *p = jf_new(sizeof *p);
   if (!p) return jf_fail(JFL_ENOMEM, "convolution: out of memory");
-  p->unit = (jf_own_primitive){ conv_filter_run, NULL, conv_filter_release, *jf_own_loops() };
+  p->unit = (jf_own_primitive){ conv_filter_run, NULL, conv_filter_release, 0, *jf_own_loops() };
   p->c = *c;
   p->x = jf_own_images_of(c, c->in_channels, c->in, c->block_x);
   p->y = jf_own_images_of(c, c->out_channels, c->out, c->block_y);

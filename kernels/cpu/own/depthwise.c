@@ -299,7 +299,7 @@ jfl_status jf_own_depthwise(const jf_primitive_conv *c, jf_primitive_kind kind,
 {
   own_depthwise *p = jf_new(sizeof *p);
   if (!p) return jf_fail(JFL_ENOMEM, "convolution: out of memory");
-  p->unit = (jf_own_primitive){ depthwise_run, NULL, depthwise_release, *jf_own_loops() };
+  p->unit = (jf_own_primitive){ depthwise_run, NULL, depthwise_release, 0, *jf_own_loops() };
   p->c = *c;
   p->kind = kind;
   p->x = jf_own_images_of(c, c->in_channels, c->in, c->block_x);

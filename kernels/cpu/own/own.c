@@ -30,6 +30,11 @@ static jfl_status own_ready(jf_primitive_any *unit, int worker, const void *b, v
   return JFL_OK;
 }
 
+static uint64_t own_form(const jf_primitive_any *unit)
+{
+  return ((const jf_own_primitive *)unit)->form;
+}
+
 static void own_release(jf_primitive_any *unit)
 {
   jf_own_primitive *u = unit;
@@ -44,6 +49,6 @@ static int64_t own_block_size(void) { return JF_LANES; }
 const jf_primitives *jf_own_units(void)
 {
   static const jf_primitives functions = { jf_own_matmul, own_conv, own_execute, own_release,
-                                      own_ready, own_activates, own_block_size, 1 };
+                                      own_ready, own_form, own_activates, own_block_size, 1 };
   return &functions;
 }

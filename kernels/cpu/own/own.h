@@ -11,6 +11,7 @@ struct jf_own_primitive {
   void (*run)(const jf_own_primitive *u, float *scratch, const jf_primitive_run *r);
   void (*ready)(const jf_own_primitive *u, const float *b, float *to);
   void (*release)(jf_own_primitive *u);    /* frees what the unit has beside itself; or NULL */
+  uint64_t form;               /* of what `ready` makes, as jf_primitives.form says */
   const jf_own_loop *loop;
 };
 

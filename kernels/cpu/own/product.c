@@ -215,13 +215,21 @@ static void product_ready(const jf_own_primitive *u, const float *b, float *to)
   }
 }
 
+/* What product_ready reads of the problem. */
+static uint64_t product_form(const jf_primitive_matmul *m)
+{
+  const int64_t read[] = { m->n, m->k, m->b.lead, m->transpose_b };
+  return jf_hash(2, read, sizeof read);
+}
+
 jfl_status jf_own_matmul(const jf_primitive_matmul *m, jf_primitive_make *make)
 {
   if (m->epilogue.act) return jf_fail(JFL_ENOSYS, "matmul: no activation");
   own_matmul *p = jf_new(sizeof *p);
   if (!p) return jf_fail(JFL_ENOMEM, "matmul: out of memory");
   const int64_t b = product_up(product_least(m->n, WIDE)) * product_least(m->k, DEEP);
-  p->unit = (jf_own_primitive){ product_run, product_ready, NULL, *jf_own_loops() };
+  p->unit = (jf_own_primitive){ product_run, product_ready, NULL, product_form(m),
+                                *jf_own_loops() };
   p->m = *m;
   make->unit = p;
   make->scratch = (size_t)(product_a_size(m) + b) * sizeof(float);
