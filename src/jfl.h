@@ -66,8 +66,18 @@ typedef enum jfl_status { JFL_OK, JFL_STATUSES(X) JFL_N_STATUS } jfl_status;
   X(I32, "int32", int32_t)     \
   X(I64, "int64", int64_t)
 
-#define X(id, name, ctype) JFL_##id,
-typedef enum jfl_dtype { JFL_DTYPES(X) JFL_N_DTYPE } jfl_dtype;
+/* Weights in few bits, in blocks along the last axis as GGUF has them: id, name, how many numbers a
+   block holds, its bytes. To arrays, shapes and sizes in C a block is one element: 4096 numbers of
+   a row are 128 elements of JFL_Q8_0. Arrays, constants and variables that are not trained may
+   have these dtypes. Products (matmul with transpose_b) and gather take them as they are. */
+#define JFL_BLOCK_DTYPES(X)    \
+  X(Q8_0, "q8_0", 32, 34)      \
+  X(Q4_0, "q4_0", 32, 18)      \
+  X(Q4_K, "q4_k", 256, 144)    \
+  X(Q6_K, "q6_k", 256, 210)
+
+#define X(id, ...) JFL_##id,
+typedef enum jfl_dtype { JFL_DTYPES(X) JFL_BLOCK_DTYPES(X) JFL_N_DTYPE } jfl_dtype;
 #undef X
 
 enum { JFL_MAXDIM = 8 };
@@ -123,7 +133,9 @@ JFL_API const char *jfl_error_part(jfl_part part);
 JFL_API const char *jfl_status_name(jfl_status s);
 JFL_API const char *jfl_dtype_name(jfl_dtype t);
 JFL_API size_t jfl_dtype_size(jfl_dtype t);
-/* Accepts the names above and "float", "double". */
+/* How many numbers an element holds: those of a block, or 1. */
+JFL_API int jfl_dtype_numbers(jfl_dtype t);
+/* Accepts these names and "float", "double". */
 JFL_API jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out);
 /* Element i of data as a number, and a number as element i: rounded for floats; cut off and
    saturated for integers, where not-a-number becomes 0. */
@@ -195,7 +207,10 @@ JFL_API int64_t jfl_array_size(const jfl_array *a);
 JFL_API jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array **out);
 /* The same elements under another shape of the same size, sharing a's memory. */
 JFL_API jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out);
-/* A converted copy. Lossless mode refuses (JFL_EDTYPE) fractions or out-of-range values going to
+/* The same bytes as elements of another dtype and shape that take as many, sharing a's memory:
+   weights in blocks of a file's bytes. */
+JFL_API jfl_status jfl_array_view(jfl_array *a, jfl_dtype t, const jfl_shape *s, jfl_array **out);
+/* A converted copy. To blocks and from them the last extent changes. Lossless mode refuses (JFL_EDTYPE) fractions or out-of-range values going to
    an integer dtype; double to float rounds. Otherwise converts as C does, saturating. */
 JFL_API jfl_status jfl_array_cast(const jfl_array *a, jfl_dtype t, int lossless, jfl_array **out);
 /* Decompresses zlib, gzip or raw deflate data into a new uint8 array. size_hint: expected size or

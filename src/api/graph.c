@@ -138,6 +138,9 @@ jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jf
   JF_NEED_POINTER(s);
   JF_NEED_POINTER(out);
   JF_TRY(jf_api_check_open(g));
+  if (jf_is_block(t))
+    return jf_fail_in(jf_fail(JFL_EDTYPE, "input '%s' must not be %s: only constants and variables "
+                              "are stored so", name, jfl_dtype_name(t)), JFL_ERROR_JOB, g->name);
   JF_ENTER(g);
   return jf_fail_in(jf_graph_input(g, name, t, s, out), JFL_ERROR_JOB, g->name);
 }
@@ -149,6 +152,13 @@ static jfl_status check_variable(const jfl_variable_spec *v)
   JF_TRY(jf_need_below("jfl_graph_variable", "spec->dtype", v->dtype, JFL_N_DTYPE));
   JF_TRY(jf_need_below("jfl_graph_variable", "spec->init", v->init, JFL_INIT_ORTHOGONAL + 1));
   JF_TRY(jf_need_below("jfl_graph_variable", "spec->state", v->state, JFL_STATE_UNLESS_ZERO + 1));
+  if (jf_is_block(v->dtype) && v->trainable)
+    return jf_fail(JFL_EDTYPE, "variable '%s' of %s must have trainable = false: weights in blocks "
+                   "are not trained; an adapter beside them is, as layers.dense { adapter = { rank "
+                   "= 8 } } makes one", v->name, jfl_dtype_name(v->dtype));
+  if (jf_is_block(v->dtype) && (v->init != JFL_INIT_CONSTANT || v->a != 0))
+    return jf_fail(JFL_EDTYPE, "variable '%s' of %s must begin with zeros; values are set or loaded "
+                   "later", v->name, jfl_dtype_name(v->dtype));
   if (isfinite(v->l1) && isfinite(v->l2)) return JFL_OK;
   return jf_fail(JFL_EINVAL, "variable '%s': the regularizer's factors must be finite, got %g and "
                  "%g", v->name, v->l1, v->l2);
@@ -187,10 +197,20 @@ static jfl_value *const *graph_suited(jfl_graph *g, const jfl_op *op, jfl_value 
   return suited;
 }
 
+/* The op that a call is one of. */
+static const jfl_op *graph_op_for(const jfl_op *op, jfl_value *const *in, int n_in)
+{
+  jfl_dtype dtype[JF_MAXIN];
+  if (!op->stored.op || n_in > JF_MAXIN) return op;
+  for (int i = 0; i < n_in; i++) dtype[i] = in[i]->dtype;
+  return jf_op_for(op, dtype, n_in);
+}
+
 static jfl_status graph_add(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
                             int n_in, const char *name, jf_node **out)
 {
   jfl_value *const *suited = graph_suited(g, op, in, n_in);
+  op = graph_op_for(op, in, n_in);
   return g->err ? g->err : jf_graph_node(g, op, attr, suited, (size_t)n_in, name, out);
 }
 

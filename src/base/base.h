@@ -127,6 +127,12 @@ void jf_map_free(jf_map *m);
 #define JF_EACH_TYPE(X) JF_EACH_NUM(X) JF_EACH_SMALL(X)
 
 int jf_is_float(jfl_dtype t);
+/* Whether elements are blocks of several numbers (JFL_BLOCK_DTYPES). */
+int jf_is_block(jfl_dtype t);
+/* The shape in numbers of one in elements; and the other way, which fails where `what` cannot be
+   cut into blocks along its last axis. Both are s itself for dtypes whose elements are numbers. */
+jfl_shape jf_shape_numbers(jfl_dtype t, const jfl_shape *s);
+jfl_status jf_shape_blocks(jfl_dtype t, const jfl_shape *s, const char *what, jfl_shape *out);
 /* v, or for integer dtypes the nearest number within their range that a double can be; then
    not-a-number becomes 0. */
 double jf_clamp(jfl_dtype t, double v);

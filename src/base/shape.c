@@ -7,8 +7,8 @@
 
 const char *jfl_dtype_name(jfl_dtype t)
 {
-#define X(id, name, ctype) name,
-  static const char *const names[] = { JFL_DTYPES(X) };
+#define X(id, name, ...) name,
+  static const char *const names[] = { JFL_DTYPES(X) JFL_BLOCK_DTYPES(X) };
 #undef X
   return (unsigned)t < JFL_N_DTYPE ? names[t] : "unknown dtype";
 }
@@ -16,9 +16,44 @@ const char *jfl_dtype_name(jfl_dtype t)
 size_t jfl_dtype_size(jfl_dtype t)
 {
 #define X(id, name, ctype) sizeof(ctype),
-  static const size_t size[] = { JFL_DTYPES(X) };
+#define BLOCK(id, name, numbers, bytes) bytes,
+  static const size_t size[] = { JFL_DTYPES(X) JFL_BLOCK_DTYPES(BLOCK) };
+#undef BLOCK
 #undef X
   return (unsigned)t < JFL_N_DTYPE ? size[t] : 0;
+}
+
+int jfl_dtype_numbers(jfl_dtype t)
+{
+#define X(id, name, numbers, bytes) case JFL_##id: return numbers;
+  switch ((int)t) {
+  JFL_BLOCK_DTYPES(X)
+  default: return 1;
+  }
+#undef X
+}
+
+int jf_is_block(jfl_dtype t) { return jfl_dtype_numbers(t) > 1; }
+
+jfl_shape jf_shape_numbers(jfl_dtype t, const jfl_shape *s)
+{
+  jfl_shape out = *s;
+  if (out.n) out.d[out.n - 1] *= jfl_dtype_numbers(t);
+  return out;
+}
+
+jfl_status jf_shape_blocks(jfl_dtype t, const jfl_shape *s, const char *what, jfl_shape *out)
+{
+  char buf[JF_SHAPE_STR];
+  const int block = jfl_dtype_numbers(t);
+  *out = *s;
+  if (block == 1) return JFL_OK;
+  if (!s->n || s->d[s->n - 1] % block)
+    return jf_fail_argument(JFL_ESHAPE, what, "must have a last axis of a multiple of %d numbers, "
+                            "the block of %s, got shape %s", block, jfl_dtype_name(t),
+                            jf_shape_str(s, buf));
+  out->d[s->n - 1] /= block;
+  return JFL_OK;
 }
 
 jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out)
@@ -30,7 +65,7 @@ jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out)
   for (int t = 0; t < JFL_N_DTYPE; t++)
     if (!strcmp(name, jfl_dtype_name((jfl_dtype)t))) return *out = (jfl_dtype)t, JFL_OK;
   return jf_fail_argument(JFL_EDTYPE, "dtype", "must be one of float32, float64, float16, "
-                          "bfloat16, int8, uint8, int32, int64, got '%.60s'", name);
+                          "bfloat16, int8, uint8, int32, int64, q8_0, q4_0, q4_k, q6_k, got '%.60s'", name);
 }
 
 int jf_is_float(jfl_dtype t) { return t <= JFL_BF16; }

@@ -94,6 +94,17 @@ void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out)
   }
 }
 
+void jf_need_shape_of(lua_State *L, int i, const char *who, jfl_dtype t, jfl_shape *out)
+{
+  const int block = jfl_dtype_numbers(t);
+  jf_need_shape(L, i, who, out);
+  int64_t *last = out->n ? &out->d[out->n - 1] : NULL;
+  if (block > 1 && (!last || *last % block))
+    jf_raise(L, "%s: shape must have a last extent that is a multiple of %d, the numbers in a block "
+             "of %s, got %s", who, block, jfl_dtype_name(t), jf_push_shape_text(L, out));
+  if (block > 1) *last /= block;
+}
+
 static const char shape_mark[] = "jfl.shape";
 
 /* The text of a shape, or of whatever a script made of its table: "(2, 3)". */
@@ -136,6 +147,13 @@ void jf_push_shape(lua_State *L, const jfl_shape *s)
     lua_rawseti(L, -2, i + 1);
   }
   jf_make_shape(L);
+}
+
+void jf_push_shape_of(lua_State *L, jfl_dtype t, const jfl_shape *s)
+{
+  jfl_shape wide = *s;
+  if (wide.n) wide.d[wide.n - 1] *= jfl_dtype_numbers(t);
+  jf_push_shape(L, &wide);
 }
 
 int jf_is_shape(lua_State *L, int i)

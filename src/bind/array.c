@@ -123,6 +123,13 @@ static int gc(lua_State *L)
   return 0;
 }
 
+void jf_need_numbers(lua_State *L, const jf_larray *b, const char *who)
+{
+  if (jfl_dtype_numbers(b->dtype) > 1)
+    jf_raise(L, "%s: the array is of %s, whose numbers lie in blocks; a:astype(\"float32\") gives "
+             "them", who, jfl_dtype_name(b->dtype));
+}
+
 int64_t jf_row_count(lua_State *L, const jf_larray *b, const char *who)
 {
   if (b->shape->n == 0)
@@ -159,7 +166,7 @@ static int l_array(lua_State *L)
 {
   jfl_shape s;
   jfl_dtype t = jf_need_dtype(L, 1, "array");
-  jf_need_shape(L, 2, "array", &s);
+  jf_need_shape_of(L, 2, "array", t, &s);
   jf_push_new(L, t, &s);
   return 1;
 }
@@ -202,7 +209,7 @@ static int l_reshape(lua_State *L)
 {
   jfl_shape s;
   jf_larray *b = jf_need_array(L, 1, "reshape");
-  jf_need_shape(L, 2, "reshape", &s);
+  jf_need_shape_of(L, 2, "reshape", b->dtype, &s);
   jf_larray *out = jf_push_array(L);
   jfl_array *a;
   jf_check_freed(L, b, "reshape");
@@ -236,6 +243,21 @@ static int l_pointer(lua_State *L)
   return 1;
 }
 
+/* view(a, dtype, shape): the same bytes as something else. */
+static int l_view(lua_State *L)
+{
+  jfl_shape s;
+  jfl_array *a;
+  jf_larray *b = jf_need_array(L, 1, "view");
+  const jfl_dtype t = jf_need_dtype(L, 2, "view");
+  jf_need_shape_of(L, 3, "view", t, &s);
+  jf_larray *out = jf_push_array(L);
+  jf_check_freed(L, b, "view");
+  jf_check(L, jfl_array_view(b->array, t, &s, &a));
+  jf_set_array(out, a);
+  return 1;
+}
+
 static int l_live_bytes(lua_State *L)
 {
   lua_pushnumber(L, (lua_Number)jf_state_of(L)->live);
@@ -244,16 +266,19 @@ static int l_live_bytes(lua_State *L)
 
 const luaL_Reg jf_array_functions[] = {
   { "array", l_array }, { "rows", l_rows }, { "reshape", l_reshape }, { "cast", l_cast },
-  { "copy", l_copy }, { "pointer", l_pointer }, { "free", l_free },
+  { "copy", l_copy }, { "view", l_view }, { "pointer", l_pointer }, { "free", l_free },
   { "is_freed", l_is_freed }, { "is_shape", l_is_shape }, { "live_bytes", l_live_bytes },
   { NULL, NULL }
 };
 
-static void push_dtypes(lua_State *L)
+/* The bytes of a number of each dtype; or of those in blocks how many a block holds. */
+static void push_dtypes(lua_State *L, int of_blocks)
 {
   lua_newtable(L);
   for (int t = 0; t < JFL_N_DTYPE; t++) {
-    lua_pushnumber(L, (lua_Number)jfl_dtype_size((jfl_dtype)t));
+    const int numbers = jfl_dtype_numbers((jfl_dtype)t);
+    if ((numbers > 1) != of_blocks) continue;
+    lua_pushnumber(L, of_blocks ? numbers : (lua_Number)jfl_dtype_size((jfl_dtype)t));
     lua_setfield(L, -2, jfl_dtype_name((jfl_dtype)t));
   }
 }
@@ -261,8 +286,10 @@ static void push_dtypes(lua_State *L)
 void jf_open_array(lua_State *L, jf_state *st, int module)
 {
   st->limit = MIN_LIMIT;
-  push_dtypes(L);
+  push_dtypes(L, 0);
   lua_setfield(L, module, "dtypes");
+  push_dtypes(L, 1);
+  lua_setfield(L, module, "blocks");
   jf_new_kind(L, st, JF_ARRAY, gc);
   lua_pushlightuserdata(L, st);
   lua_pushcclosure(L, len, 1);

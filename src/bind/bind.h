@@ -187,6 +187,10 @@ double jf_to_number(lua_State *L, int i);
 jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);
 /* A table of whole numbers, or one number. */
 void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out);
+/* Scripts say shapes in numbers, jfl.h in elements, which may be blocks of several: these two read
+   and push the shape of something of dtype t. */
+void jf_need_shape_of(lua_State *L, int i, const char *who, jfl_dtype t, jfl_shape *out);
+void jf_push_shape_of(lua_State *L, jfl_dtype t, const jfl_shape *s);
 /* Pushes a table of the extents, whose text is "(2, 3)". */
 void jf_push_shape(lua_State *L, const jfl_shape *s);
 /* Makes such a table of the one on top. */
@@ -224,6 +228,8 @@ jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what
 /* The array at i; anything else, or a freed one, is an error. */
 jf_larray *jf_need_array(lua_State *L, int i, const char *who);
 void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
+/* Fails if b's elements are blocks, which are no numbers. */
+void jf_need_numbers(lua_State *L, const jf_larray *b, const char *who);
 /* The extent of b's first axis; a scalar is an error. */
 int64_t jf_row_count(lua_State *L, const jf_larray *b, const char *who);
 /* The array, number or nested table at i as an array of that dtype: itself, or pushed. */

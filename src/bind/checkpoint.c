@@ -109,7 +109,7 @@ static int l_tensor(lua_State *L)
   lua_pushstring(L, name);
   lua_pushnumber(L, (double)size);
   if (!shape) return 2;
-  jf_push_shape(L, shape);
+  jf_push_shape_of(L, dtype, shape);
   lua_pushstring(L, jfl_checkpoint_dtype(c, i));
   lua_pushboolean(L, dtype != JFL_N_DTYPE);
   return 5;

@@ -219,6 +219,7 @@ static int l_to_table(lua_State *L)
   int64_t at = 0;
   luaL_checkstack(L, 2 * JFL_MAXDIM, NULL);
   jf_larray *b = jf_need_array(L, 1, "to_table");
+  jf_need_numbers(L, b, "to_table");
   if (b->shape->n == 0) return lua_pushnumber(L, jfl_number_get(b->dtype, b->data, 0)), 1;
   push_level(L, b, 0, &at);
   return 1;
@@ -243,7 +244,7 @@ static int l_from_bytes(lua_State *L)
   jfl_shape s;
   const char *data = jf_need_bytes(L, 1, "from_bytes", "data", &n);
   jfl_dtype t = jf_need_dtype(L, 2, "from_bytes");
-  jf_need_shape(L, 3, "from_bytes", &s);
+  jf_need_shape_of(L, 3, "from_bytes", t, &s);
   jf_larray *b = jf_push_new(L, t, &s);
   if (n != byte_size(b))
     jf_raise(L, "from_bytes: data must be %f bytes for %s %s, got %f", (lua_Number)byte_size(b),

@@ -76,8 +76,9 @@ static int blob_index(lua_State *L)
   int type = lua_type(L, 2);
   const char *key = type == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (type == LUA_TNUMBER || type == LUA_TTABLE) return jf_call_event(L, "__part", 1);
-  if (!strcmp(key, "shape")) jf_push_shape(L, jfl_value_shape(b->value));
-  else if (!strcmp(key, "dtype")) lua_pushstring(L, jfl_dtype_name(jfl_value_dtype(b->value)));
+  const jfl_dtype t = jfl_value_dtype(b->value);
+  if (!strcmp(key, "shape")) jf_push_shape_of(L, t, jfl_value_shape(b->value));
+  else if (!strcmp(key, "dtype")) lua_pushstring(L, jfl_dtype_name(t));
   else if (!strcmp(key, "name")) lua_pushstring(L, jfl_value_name(b->value));
   else if (!graph_push_field(L, key)) {
     lua_pushvalue(L, 2);
@@ -255,7 +256,7 @@ static void read_spec(lua_State *L, int t, jfl_variable_spec *spec)
   lua_getfield(L, t, "dtype");
   spec->dtype = jf_need_dtype(L, lua_gettop(L), spec->name);
   lua_getfield(L, t, "shape");
-  jf_need_shape(L, lua_gettop(L), spec->name, &spec->shape);
+  jf_need_shape_of(L, lua_gettop(L), spec->name, spec->dtype, &spec->shape);
   lua_getfield(L, t, "trainable");
   spec->trainable = lua_isnil(L, -1) || lua_toboolean(L, -1);
   lua_pop(L, 3);

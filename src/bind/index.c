@@ -91,9 +91,9 @@ static int field(lua_State *L, const jf_larray *b)
     return 1;
   }
   jf_check_freed(L, b, "array");
-  if (key[1] == 'h') jf_push_shape(L, b->shape);
+  if (key[1] == 'h') jf_push_shape_of(L, b->dtype, b->shape);
   else if (key[0] == 'd') lua_pushstring(L, jfl_dtype_name(b->dtype));
-  else lua_pushnumber(L, (lua_Number)jf_shape_size(b->shape));
+  else lua_pushnumber(L, (lua_Number)jf_shape_size(b->shape) * jfl_dtype_numbers(b->dtype));
   return 1;
 }
 
@@ -103,6 +103,7 @@ static int read_index(lua_State *L)
   if (!b) jf_raise(L, "array: argument 1 must be an array, got %s", jf_type_name(L, 1));
   if (lua_type(L, 2) != LUA_TNUMBER) return field(L, b);
   if (!b->array) jf_check_freed(L, b, "array");
+  if (b->shape->n == 1) jf_need_numbers(L, b, "array");
   int64_t i = position(L, lua_tonumber(L, 2), jf_row_count(L, b, "array"), "array");
   if (b->shape->n == 1) lua_pushnumber(L, jfl_number_get(b->dtype, b->data, i));
   else bind_index_push_row(L, b, i);
@@ -131,6 +132,7 @@ static int64_t element(lua_State *L, const jf_larray *b, int at, const char *who
 {
   int n = lua_gettop(L) - at + 1;
   int64_t e = 0;
+  jf_need_numbers(L, b, who);
   if (n != b->shape->n)
     jf_raise(L, "%s: takes %d %s for shape %s, got %d", who, b->shape->n,
              b->shape->n == 1 ? "index" : "indices", jf_push_shape_text(L, b->shape), n);

@@ -48,7 +48,7 @@ static void node_push_value(lua_State *L, int values, jfl_value *v)
   jf_set_string(L, "name", jfl_value_name(v));
   jf_set_string(L, "dtype", jfl_dtype_name(jfl_value_dtype(v)));
   jf_set_string(L, "line", jfl_value_line(v));
-  jf_push_shape(L, jfl_value_shape(v));
+  jf_push_shape_of(L, jfl_value_dtype(v), jfl_value_shape(v));
   lua_setfield(L, -2, "shape");
   const jfl_variable_spec *spec = jfl_value_variable(v);
   if (spec) {

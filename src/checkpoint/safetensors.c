@@ -14,7 +14,7 @@
 
 enum { LENGTH_SIZE = 8, MAX_HEADER = 100000000, ALIGN = 8 };
 
-/* The format spells dtypes as our ids are spelled. */
+/* The format spells dtypes as our ids are spelled; it has none of blocks. */
 #define X(id, text, ctype) [JFL_##id] = #id,
 static const char *const dtype_names[JFL_N_DTYPE] = { JFL_DTYPES(X) };
 #undef X
@@ -41,7 +41,7 @@ static jfl_status read_dtype(jf_json *j, jf_entry *t)
   JF_TRY(jf_json_string(j, &t->dtype_name));
   t->dtype = JFL_N_DTYPE;
   for (int i = 0; i < JFL_N_DTYPE; i++)
-    if (!strcmp(t->dtype_name, dtype_names[i])) t->dtype = (jfl_dtype)i;
+    if (dtype_names[i] && !strcmp(t->dtype_name, dtype_names[i])) t->dtype = (jfl_dtype)i;
   return JFL_OK;
 }
 

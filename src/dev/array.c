@@ -78,9 +78,10 @@ jfl_dtype jfl_array_dtype(const jfl_array *a) { return JF_IS(ARRAY, a) ? a->dtyp
 const jfl_shape *jfl_array_shape(const jfl_array *a) { return JF_IS(ARRAY, a) ? &a->shape : NULL; }
 int64_t jfl_array_size(const jfl_array *a) { return JF_IS(ARRAY, a) ? jf_numel(&a->shape) : 0; }
 
-static jfl_status dev_array_view(jfl_array *a, size_t offset, const jfl_shape *s, jfl_array **out)
+static jfl_status dev_array_view(jfl_array *a, size_t offset, jfl_dtype t, const jfl_shape *s,
+                                 jfl_array **out)
 {
-  JF_TRY(wrap(a->storage, (char *)a->data + offset, a->dtype, s, out));
+  JF_TRY(wrap(a->storage, (char *)a->data + offset, t, s, out));
   atomic_fetch_add(&a->storage->refs, 1);
   return JFL_OK;
 }
@@ -99,7 +100,7 @@ jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array 
   s.d[0] = 1;
   size_t row = (size_t)jf_numel(&s) * jfl_dtype_size(a->dtype);
   s.d[0] = count;
-  return dev_array_view(a, (size_t)first * row, &s, out);
+  return dev_array_view(a, (size_t)first * row, a->dtype, &s, out);
 }
 
 jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out)
@@ -113,5 +114,21 @@ jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out)
     return jf_fail_argument(JFL_ESHAPE, "shape", "must have %lld elements like %s, got %s",
                             (long long)jf_numel(&a->shape), jf_shape_str(&a->shape, from),
                             jf_shape_str(s, to));
-  return dev_array_view(a, 0, s, out);
+  return dev_array_view(a, 0, a->dtype, s, out);
+}
+
+jfl_status jfl_array_view(jfl_array *a, jfl_dtype t, const jfl_shape *s, jfl_array **out)
+{
+  char to[JF_SHAPE_STR];
+  JF_NEED(ARRAY, a);
+  JF_NEED_DTYPE(t);
+  JF_NEED_POINTER(s);
+  JF_NEED_POINTER(out);
+  JF_TRY(jf_shape_check(s, "shape"));
+  const size_t has = (size_t)jf_numel(&a->shape) * jfl_dtype_size(a->dtype);
+  const size_t takes = (size_t)jf_numel(s) * jfl_dtype_size(t);
+  if (has == takes) return dev_array_view(a, 0, t, s, out);
+  const jfl_shape wide = jf_shape_numbers(t, s);
+  return jf_fail_argument(JFL_ESHAPE, "the array", "must have the %zu bytes of %s %s, got %zu",
+                          takes, jfl_dtype_name(t), jf_shape_str(&wide, to), has);
 }

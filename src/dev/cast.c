@@ -1,4 +1,5 @@
 /* Conversion of arrays between dtypes, through double in chunks. */
+#include "dev/blocks.h"
 #include "dev/dev.h"
 #include "dev/number.h"
 
@@ -60,12 +61,37 @@ static jfl_status dev_cast_convert(const jfl_array *a, int lossless, jfl_array *
   return JFL_OK;
 }
 
+/* To float32, by way of which everything else goes to blocks and comes from them. */
+static jfl_status dev_cast_blocks(const jfl_array *a, jfl_dtype t, int lossless, jfl_array **out)
+{
+  const int from = jf_is_block(a->dtype);
+  const jfl_shape s = jf_shape_numbers(a->dtype, &a->shape);
+  jfl_shape own;
+  jfl_array *wide = NULL, *to = NULL;
+  JF_TRY(jf_shape_blocks(t, &s, "shape", &own));
+  if (!from && lossless)
+    return jf_fail_argument(JFL_EDTYPE, "the array", "must be %s, got %s, which only rounding "
+                            "makes that", jfl_dtype_name(t), jfl_dtype_name(a->dtype));
+  if (from) JF_TRY(jf_array_new_raw(JFL_F32, &s, &wide));
+  else JF_TRY(jfl_array_cast(a, JFL_F32, 0, &wide));
+  if (from) jf_blocks_get(a->dtype, a->data, jf_numel(&a->shape), wide->data);
+  if (t == JFL_F32) return *out = wide, JFL_OK;
+  jfl_status e = jf_is_block(t) ? jf_array_new_raw(t, &own, &to)
+                                : jfl_array_cast(wide, t, 0, &to);
+  if (!e && jf_is_block(t)) jf_blocks_put(t, wide->data, jf_numel(&own), to->data);
+  jfl_array_unref(wide);
+  if (!e) *out = to;
+  return e;
+}
+
 jfl_status jfl_array_cast(const jfl_array *a, jfl_dtype t, int lossless, jfl_array **out)
 {
   jfl_array *to;
   JF_NEED(ARRAY, a);
   JF_NEED_DTYPE(t);
   JF_NEED_POINTER(out);
+  if (t != a->dtype && (jf_is_block(t) || jf_is_block(a->dtype)))
+    return dev_cast_blocks(a, t, lossless, out);
   JF_TRY(jf_array_new_raw(t, &a->shape, &to));
   jfl_status s = JFL_OK;
   if (t == a->dtype) memcpy(to->data, a->data, (size_t)jfl_array_size(a) * jfl_dtype_size(t));

@@ -30,24 +30,22 @@ FROM_DOUBLE(I64, int64_t, INT64_MIN, INT64_MAX)
 double jfl_number_get(jfl_dtype t, const void *data, int64_t i)
 {
   if (!data) return jf_need_pointer(__func__, "data", data), 0;
-  switch (t) {
+  switch ((int)t) {
 #define GET(D, T, number, element) \
   case JFL_##D: { const T x = ((const T *)data)[i]; return (double)(number); }
   EACH_DTYPE(GET)
-  case JFL_N_DTYPE: break;
   }
-  return jf_need_below(__func__, "t", t, JFL_N_DTYPE), 0;
+  return jf_need_below(__func__, "t", t, JFL_Q8_0), 0;
 }
 
 jfl_status jfl_number_put(jfl_dtype t, void *data, int64_t i, double v)
 {
   JF_NEED_POINTER(data);
-  switch (t) {
+  switch ((int)t) {
 #define PUT(D, T, number, element) case JFL_##D: ((T *)data)[i] = (T)(element); return JFL_OK;
   EACH_DTYPE(PUT)
-  case JFL_N_DTYPE: break;
   }
-  return jf_need_below(__func__, "t", t, JFL_N_DTYPE);
+  return jf_need_below(__func__, "t", t, JFL_Q8_0);
 }
 
 int jfl_number_fits(jfl_dtype t, double v)
@@ -56,7 +54,7 @@ int jfl_number_fits(jfl_dtype t, double v)
   static const double infinite[JFL_N_DTYPE] = {
     [JFL_F32] = 0x1.ffffffp127, [JFL_F64] = INFINITY, [JFL_F16] = 65520, [JFL_BF16] = 0x1.ffp127,
   };
-  if ((unsigned)t >= JFL_N_DTYPE) return jf_need_below(__func__, "t", t, JFL_N_DTYPE), 0;
+  if ((unsigned)t >= JFL_Q8_0) return jf_need_below(__func__, "t", t, JFL_Q8_0), 0;
   return infinite[t] > 0 ? fabs(v) < infinite[t] || !isfinite(v) : jf_holds(t, v);
 }
 
@@ -69,9 +67,8 @@ int jfl_number_fits(jfl_dtype t, double v)
     break;
 JF_BODY void get_all_body(jfl_dtype t, const void *data, int64_t at, int n, double *to)
 {
-  switch (t) {
+  switch ((int)t) {
   EACH_DTYPE(GET_ALL)
-  case JFL_N_DTYPE: break;
   }
 }
 JF_DISPATCH_FEW(get_all, (jfl_dtype t, const void *data, int64_t at, int n, double *to),
@@ -86,9 +83,8 @@ JF_DISPATCH_FEW(get_all, (jfl_dtype t, const void *data, int64_t at, int n, doub
     break;
 JF_BODY void put_all_body(jfl_dtype t, void *data, int64_t at, int n, const double *from)
 {
-  switch (t) {
+  switch ((int)t) {
   EACH_DTYPE(PUT_ALL)
-  case JFL_N_DTYPE: break;
   }
 }
 JF_DISPATCH_FEW(put_all, (jfl_dtype t, void *data, int64_t at, int n, const double *from),

@@ -154,11 +154,29 @@ static const char *infer_shape_of(const jf_infer *c, int i)
   return c->op->out[i < declared ? i : declared - 1];
 }
 
+/* The name of input i; inputs past the declared ones share the last name. */
+static const char *in_name(const jf_infer *c, int i)
+{
+  int last = jf_op_n_in(c->op) - 1;
+  return c->op->in[i < last ? i : last];
+}
+
+/* Fails if t has blocks and the op takes none: few do. */
+static jfl_status check_blocks(const jf_infer *c, jfl_dtype t, const char *whose)
+{
+  if (!jf_is_block(t) || c->op->flags & JF_BLOCKS) return JFL_OK;
+  return jf_fail_argument(JFL_EDTYPE, whose, "must not be %s: matmul with transpose_b and gather "
+                          "take such weights as they are; quantization.dequantize makes them "
+                          "float32", jfl_dtype_name(t));
+}
+
 static jfl_status infer_checked(jf_infer *c)
 {
   JF_TRY(check_count(c));
+  for (int i = 0; i < c->n_in; i++) JF_TRY(check_blocks(c, c->in[i]->dtype, in_name(c, i)));
   jf_infer_many(c, jf_op_n_out(c->op));
   JF_TRY(c->op->infer(c));
+  for (int i = 0; i < c->n_out; i++) JF_TRY(check_blocks(c, c->dtype[i], "dtype"));
   for (int i = 0; i < c->n_out; i++) JF_TRY(jf_shape_check(&c->shape[i], infer_shape_of(c, i)));
   return check_dtype(c);
 }
@@ -166,13 +184,6 @@ static jfl_status infer_checked(jf_infer *c)
 jfl_status jf_op_infer(jf_infer *c)
 {
   return jf_fail_in(infer_checked(c), JFL_ERROR_OP, c->op->name);
-}
-
-/* The name of input i; inputs past the declared ones share the last name. */
-static const char *in_name(const jf_infer *c, int i)
-{
-  int last = jf_op_n_in(c->op) - 1;
-  return c->op->in[i < last ? i : last];
 }
 
 static jfl_status same_dtype(const jf_infer *c)

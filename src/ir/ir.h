@@ -244,6 +244,7 @@ enum {
                                   not kernels */
   JF_HALVES = 1 << 22, /* its kernels take floats of 16 bits in any input or output; a call of
                           another op with such is computed in float32, see jf_is_widened */
+  JF_BLOCKS = 1 << 25, /* its inputs and outputs may have dtypes of blocks (JFL_BLOCK_DTYPES) */
   JF_MANY = 1 << 21,   /* the last declared output stands for one or more, as infer says */
   /* Facts about output 0: */
   JF_FILLS = 1 << 10,  /* it is one number throughout, whatever the inputs hold */
@@ -330,6 +331,9 @@ struct jfl_op {
   /* How output 0 lies, whatever the inputs do: other signatures do not count, and a value that such
      an op reads is converted as soon as it is made. JFL_AUTO: not said; NULL: never said. */
   jfl_distribution (*distribution)(const void *attr);
+  /* The op of the same attributes that a call becomes whose input `at` is stored in few bits: in
+     blocks, or in floats of 16 bits beside float32 (jf_op_for). NULL: none. */
+  struct { const jfl_op *op; int at; } stored;
 };
 
 /* Defines an op. The build collects these lines, so they start in column 0. */
@@ -385,6 +389,8 @@ void jf_at(jfl_graph *g, int place);
    and the op has no kernel for these, they become int32. Conditions become int8: 1 where they are
    not 0. Nothing is converted to a dtype, or from one, that jobs do not compute in. */
 int jf_suit(const jfl_op *op, const jfl_dtype *in, int n, jfl_dtype *to);
+/* The op that a call with inputs of these dtypes is one of: op itself or its record's `stored`. */
+const jfl_op *jf_op_for(const jfl_op *op, const jfl_dtype *in, int n);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
 #define JF_IN(...)                 \
   (jfl_value *[]){ __VA_ARGS__ },  \

@@ -1,5 +1,6 @@
 /* What the inputs of a call are converted to before the op sees them. Ops of integers and floats
    together would each need a rule; so there is one, for the ops whose records ask for it. */
+#include "dev/half.h"
 #include "ir/ir.h"
 
 /* The dtype that inputs of these two dtypes share; a, if both are floats. */
@@ -25,4 +26,12 @@ int jf_suit(const jfl_op *op, const jfl_dtype *in, int n, jfl_dtype *to)
     changes |= to[i] != in[i];
   }
   return changes;
+}
+
+const jfl_op *jf_op_for(const jfl_op *op, const jfl_dtype *in, int n)
+{
+  const int at = op->stored.at;
+  if (!op->stored.op || n <= at) return op;
+  const int is_half = at > 0 && in[0] == JFL_F32 && jf_is_half(in[at]);
+  return jf_is_block(in[at]) || is_half ? op->stored.op : op;
 }

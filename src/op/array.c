@@ -30,7 +30,7 @@ static jfl_value *array_fold(jf_foldctx *c)
   const size_t size = jfl_dtype_size(a->dtype), n = (size_t)jf_numel(&a->shape);
   const char *data = a->data;
   char back[8] = { 0 };
-  if (!n) return NULL;
+  if (!n || jf_is_block(a->dtype)) return NULL;
   if (memcmp(data, data + size, (n - 1) * size)) return NULL;
   const double v = jfl_number_get(a->dtype, data, 0);
   jfl_number_put(a->dtype, back, 0, v);
@@ -43,8 +43,8 @@ static jfl_status array_copy(const jf_kargs *k)
   memcpy(k->out[0].data, a->data, (size_t)jf_numel(&a->shape) * jfl_dtype_size(a->dtype));
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(array_copy) };
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_ELEMENT(array_copy) };
 
 JFL_OP(array, .doc = "The data of an array, as it is when the op is called.", .out = {"y"},
-  .key = -1, .attr = attrs, .attr_size = sizeof(jf_array), .flags = JF_STORED,
+  .key = -1, .attr = attrs, .attr_size = sizeof(jf_array), .flags = JF_STORED | JF_BLOCKS,
   .infer = array_infer, .fold = array_fold, .cpu = cpu)

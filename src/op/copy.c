@@ -12,10 +12,10 @@ static jfl_status copy(const jf_kargs *k)
   if (k->out[0].data != k->in[0].data) memcpy(k->out[0].data, k->in[0].data, n);
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(copy) };
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_ELEMENT(copy) };
 
 JFL_OP(identity, .doc = "A copy of x.", .path = "identity", .in = {"x"}, .out = {"y"}, .inplace = 1,
-  .flags = JF_POINTWISE | JF_MOVES | JF_KEEPS, .infer = jf_infer_same, .grad = copy_grad,
+  .flags = JF_POINTWISE | JF_MOVES | JF_KEEPS | JF_BLOCKS, .infer = jf_infer_same, .grad = copy_grad,
   .cpu = cpu)
 
 JFL_OP(stop_gradient, .doc = "x as a number that training takes as given: no gradient passes.",

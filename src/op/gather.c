@@ -1,6 +1,7 @@
-/* gather picks slices by number, unsorted_segment_sum adds slices by number, one_hot writes numbers
+/* gather picks slices by number, also of weights in blocks, unsorted_segment_sum adds slices by number, one_hot writes numbers
    as vectors. */
 #include "op/gather.h"
+#include "dev/blocks.h"
 #include "op/constant.h"
 #include "op/move.h"
 #include "op/reshape.h"
@@ -187,6 +188,40 @@ static jfl_status gather(const jf_kargs *k)
 }
 static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(gather) };
 
+static jfl_status rows_infer(jf_infer *c)
+{
+  const jf_gather *a = c->attr;
+  JF_TRY(gather_infer(c));
+  if (a->axis == c->in[0]->shape.n - 1)
+    return jf_fail_argument(JFL_EINVAL, "axis", "must not be the last of params of %s, which lie "
+                            "in blocks along it", jfl_dtype_name(c->in[0]->dtype));
+  c->shape[0] = jf_shape_numbers(c->in[0]->dtype, &c->shape[0]);
+  c->dtype[0] = JFL_F32;
+  return JFL_OK;
+}
+
+/* y[b, i, j] = x[b, i, id[b, j]], each a run of blocks */
+static jfl_status stored_rows(const jf_kargs *k)
+{
+  const jf_gather *a = k->attr;
+  const jf_tensor *x = &k->in[0], *ids = &k->in[1];
+  const jf_picks p = jf_picks_of(&x->shape, &ids->shape, a->axis, a->batch_dims);
+  const size_t run = (size_t)p.run * jfl_dtype_size(x->dtype);
+  const int64_t width = p.run * jfl_dtype_numbers(x->dtype);
+  float *y = k->out[0].data;
+  JF_TRY(jf_check_range(k, JF_WRONG_INDEX, ids, p.m));
+  for (int64_t i = 0; i < p.batches * p.outer; i++)
+    for (int64_t j = 0; j < p.n; j++, y += width) {
+      const int64_t id = jf_index_at(ids, i / p.outer * p.n + j);
+      jf_blocks_get(x->dtype, (const char *)x->data + (size_t)(i * p.m + id) * run, p.run, y);
+    }
+  return JFL_OK;
+}
+static const jf_kernel rows_cpu[JFL_N_DTYPE] = {
+  [JFL_Q8_0] = stored_rows, [JFL_Q4_0] = stored_rows, [JFL_Q4_K] = stored_rows,
+  [JFL_Q6_K] = stored_rows
+};
+
 /* y[b, i, id[b, j]] = sum of x[b, i, j], each a run, added in the tensor's dtype and in the order
    of j. `add` adds n elements of x to n elements of y. */
 static jfl_status gather_sum(const jf_kargs *k,
@@ -294,7 +329,12 @@ static void one_hot_signatures(jf_signatures *c)
 JFL_OP(gather, .doc = "Slices of params along axis, chosen by indices, which replace that axis.",
   .path = "gather", .in = {"params", "indices"}, .out = {"y"}, .attr = gather_attrs,
   .attr_size = sizeof(jf_gather), .infer = gather_infer, .grad = gather_grad, .cpu = gather_cpu,
-  .signatures = gather_signatures)
+  .signatures = gather_signatures, .stored = { &jf_op_quantized_gather, 0 })
+
+JFL_OP(quantized_gather, .doc = "gather of params that are stored in few bits, as float32.",
+       .in = { "params", "indices" }, .out = { "y" }, .attr = gather_attrs,
+       .attr_size = sizeof(jf_gather), .flags = JF_BLOCKS | JF_INTERNAL, .infer = rows_infer,
+       .cpu = rows_cpu)
 
 JFL_OP(unsorted_segment_sum, .doc = "Sums of the slices of data that have the same segment id.",
        .path = "math.unsorted_segment_sum", .in = { "data", "segment_ids" }, .out = { "y" },

@@ -226,4 +226,5 @@ JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make
        .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_matmul), .infer = matmul_infer, .grad = matmul_grad,
        .fold = matmul_fold, .cpu = cpu, .signatures = matmul_signatures,
-       .ending = &ending, .mixed = &mixed, .descent = &jf_op_matmul_update, .flop = matmul_flop)
+       .ending = &ending, .mixed = &mixed, .descent = &jf_op_matmul_update, .flop = matmul_flop,
+       .stored = { &jf_op_quantized_matmul, 1 })

@@ -124,6 +124,11 @@ function args.dtype(who, name, value)
     args.describe(value), type(value) == "number" and "; a shape is one list: {2, 3}" or "")
 end
 
+--- A dtype of numbers or of weights in blocks, where both may be.
+function args.stored_dtype(who, name, value)
+  return core.blocks[value] and value or args.dtype(who, name, value)
+end
+
 --- Whether a value is a table and no object; the shape of an array or a blob is a list.
 function args.is_plain(value)
   return type(value) == "table" and (metatable(value) == nil or core.is_shape(value))

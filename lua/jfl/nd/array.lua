@@ -1,7 +1,7 @@
 -- flow.ndarray: dense arrays in host memory. Arithmetic runs the ops of the table at once.
 ---@space ndarray
----@box ndarray.arange ndarray.array ndarray.concat ndarray.empty ndarray.full ndarray.ones
----@box ndarray.stack ndarray.zeros
+---@box ndarray.arange ndarray.array ndarray.concat ndarray.empty ndarray.from_blocks
+---@box ndarray.full ndarray.ones ndarray.stack ndarray.zeros
 local args = require "jfl.base.args"
 local class = require "jfl.nd.class"
 local core = require "jfl.core"
@@ -93,6 +93,26 @@ nd.arange = args.define("ndarray.arange", "start, start + step, ... to before st
   end
   return core.ramp(args.dtype(who, "dtype", o.dtype), count, start, step, who)
 end)
+
+--- An array of weights in blocks, of their bytes as GGUF has them.
+nd.from_blocks = args.define("ndarray.from_blocks", "Weights in blocks of few bits, of the bytes "
+  .. "that a GGUF file has of them.", {
+    { "bytes", "a string, or an NdArray of uint8, whose memory is then shared",
+      type = "string|NdArray" },
+    { "shape", "extents in numbers; the last one a multiple of the block, 32 or 256",
+      type = "integer[]" },
+    { "dtype", "q8_0, q4_0, q4_k or q6_k", type = "string" },
+    returns = "NdArray",
+  }, function(o)
+    local who = "ndarray.from_blocks"
+    if not core.blocks[o.dtype] then
+      core.fail("%s: dtype must be one of %s, got %s", who, args.names_of(core.blocks),
+        args.describe(o.dtype))
+    end
+    local shape = shape_of(who, o.shape)
+    if core.type(o.bytes) == "array" then return core.view(o.bytes, o.dtype, shape) end
+    return core.from_bytes(args.expect(who, "bytes", o.bytes, "string"), o.dtype, shape)
+  end)
 
 -- ---- several arrays ----
 

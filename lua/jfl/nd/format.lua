@@ -200,6 +200,7 @@ end
 --- The text of an array.
 function ndformat.text(a)
   if core.is_freed(a) then return "a freed NdArray" end
+  if core.blocks[a.dtype] then a = core.cast(a, "float32") end
   local shape, cut = a.shape, a.size > LIMIT
   if a.size == 0 then return "[]" end
   if #shape == 0 then

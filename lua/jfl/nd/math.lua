@@ -12,8 +12,10 @@ local ndmath = {
 local methods, events = ndmath.methods, ndmath.events
 
 local is_float = { float16 = true, bfloat16 = true, float32 = true, float64 = true }
-local rank = { int8 = 1, uint8 = 1, int32 = 1, int64 = 2, float16 = 3, bfloat16 = 3, float32 = 3,
-  float64 = 4 }
+local rank = setmetatable({ int8 = 1, uint8 = 1, int32 = 1, int64 = 2, float16 = 3, bfloat16 = 3,
+  float32 = 3, float64 = 4 }, { __index = function(_, dtype)
+    core.fail("an NdArray of %s has its numbers in blocks; a:astype(\"float32\") gives them", dtype)
+  end })
 local by_rank = { "int32", "int64", "float32", "float64" }
 
 --- Fails unless a is an array.
@@ -46,9 +48,9 @@ end
 
 local function to_work(a) return work(a, by_rank[rank[a.dtype]]) end
 
-local function to_wide(a) return is_float[a.dtype] and to_work(a) or work(a, "int64") end
+local function to_wide(a) return rank[a.dtype] >= 3 and to_work(a) or work(a, "int64") end
 
-local function to_float(a) return is_float[a.dtype] and to_work(a) or work(a, "float64") end
+local function to_float(a) return rank[a.dtype] >= 3 and to_work(a) or work(a, "float64") end
 
 local not_equal = core.op("not_equal")
 

@@ -138,7 +138,9 @@ function methods.transpose(a, perm, ...)
 end
 
 --- A copy in another dtype. Numbers beyond its range become its nearest limit.
-function methods.astype(a, dtype) return core.cast(a, args.dtype("astype", "dtype", dtype)) end
+function methods.astype(a, dtype)
+  return core.cast(a, args.stored_dtype("astype", "dtype", dtype))
+end
 
 --- The only element of an array of one.
 function methods.item(a)

@@ -80,6 +80,7 @@ end
 -- Creates a variable. v: its full name, shape, dtype, initializer, regularizer, trainable,
 -- data_format, distribute, distribute_name; values: what gives an array to begin with.
 local function create(who, context, v)
+  if core.blocks[v.dtype] then v.initializer = v.initializer or initializers.zeros_initializer() end
   if v.initializer == nil then
     core.fail("%s: '%s': initializer is missing: give one such as flow.truncated_normal(0.1), or "
       .. "set the job's default_initializer_conf", who, v.name)
@@ -168,7 +169,7 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
     core.fail("%s: '%s': shape is missing, and no such variable exists in this job", who, name)
   end
   args.shape(who, "shape", o.shape)
-  local dtype = args.dtype(who, "dtype", known_dtype(context, o.dtype))
+  local dtype = args.stored_dtype(who, "dtype", known_dtype(context, o.dtype))
   if not existing then
     return create(who, context, { name = name, shape = o.shape, dtype = dtype,
       initializer = o.initializer or context.config.default_initializer_conf,
