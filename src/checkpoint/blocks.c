@@ -2,7 +2,6 @@
 #include "checkpoint/checkpoint.h"
 #include "dev/half.h"
 
-#include <math.h>
 #include <string.h>
 
 static float block_half(const unsigned char *p)
@@ -10,20 +9,6 @@ static float block_half(const unsigned char *p)
   uint16_t h;
   memcpy(&h, p, sizeof h);
   return jf_from_f16(h);
-}
-
-/* Writes the scale as a half, and gives what numbers are multiplied by. */
-static float block_scale(unsigned char *p, float scale)
-{
-  const uint16_t h = jf_to_f16(scale);
-  memcpy(p, &h, sizeof h);
-  return scale != 0 ? 1 / scale : 0;
-}
-
-/* A whole number from least to most; what is no number becomes the least. */
-static int block_whole(float v, int least, int most)
-{
-  return v >= (float)least ? v <= (float)most ? (int)v : most : least;
 }
 
 /* ---- 32 numbers ---- */
@@ -38,17 +23,6 @@ static void q8_0_unpack(const unsigned char *from, int64_t n, float *out)
   }
 }
 
-static void q8_0_pack(const float *from, int64_t n, unsigned char *out)
-{
-  for (; n--; from += 32, out += 34) {
-    float most = 0;
-    for (int i = 0; i < 32; i++) most = fmaxf(most, fabsf(from[i]));
-    const float by = block_scale(out, most / 127);
-    for (int i = 0; i < 32; i++)
-      out[2 + i] = (unsigned char)block_whole(roundf(from[i] * by), -127, 127);
-  }
-}
-
 /* A scale, and 4 bits for each, from -8 on: numbers i and i + 16 share a byte. */
 static void q4_0_unpack(const unsigned char *from, int64_t n, float *out)
 {
@@ -58,21 +32,6 @@ static void q4_0_unpack(const unsigned char *from, int64_t n, float *out)
       out[i] = (float)((from[2 + i] & 15) - 8) * scale;
       out[i + 16] = (float)((from[2 + i] >> 4) - 8) * scale;
     }
-  }
-}
-
-static int q4_0_round(float v) { return block_whole(v + 8.5f, 0, 15); }
-
-/* The number that is farthest from 0 becomes -8, whichever sign it has. */
-static void q4_0_pack(const float *from, int64_t n, unsigned char *out)
-{
-  for (; n--; from += 32, out += 18) {
-    float most = 0;
-    for (int i = 0; i < 32; i++)
-      if (fabsf(from[i]) > fabsf(most)) most = from[i];
-    const float by = block_scale(out, most / -8);
-    for (int i = 0; i < 16; i++)
-      out[2 + i] = (unsigned char)(q4_0_round(from[i] * by) | q4_0_round(from[i + 16] * by) << 4);
   }
 }
 
@@ -125,6 +84,6 @@ static void q6_k_unpack(const unsigned char *from, int64_t n, float *out)
 }
 
 const jf_blocks jf_block_forms[JF_N_BLOCKS] = {
-  { "Q4_0", 32, 18, q4_0_unpack, q4_0_pack }, { "Q8_0", 32, 34, q8_0_unpack, q8_0_pack },
-  { "Q4_K", 256, 144, q4_k_unpack, NULL }, { "Q6_K", 256, 210, q6_k_unpack, NULL },
+  { "Q4_0", 32, 18, q4_0_unpack }, { "Q8_0", 32, 34, q8_0_unpack },
+  { "Q4_K", 256, 144, q4_k_unpack }, { "Q6_K", 256, 210, q6_k_unpack },
 };

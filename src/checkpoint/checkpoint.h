@@ -15,7 +15,6 @@ typedef struct jf_blocks {
   const char *name;            /* as GGUF calls it */
   int numbers, bytes;          /* of a block */
   void (*unpack)(const unsigned char *from, int64_t n_blocks, float *out);
-  void (*pack)(const float *from, int64_t n_blocks, unsigned char *out);     /* NULL: none yet */
 } jf_blocks;
 enum { JF_Q4_0, JF_Q8_0, JF_Q4_K, JF_Q6_K, JF_N_BLOCKS };
 extern const jf_blocks jf_block_forms[JF_N_BLOCKS];

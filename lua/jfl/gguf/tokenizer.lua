@@ -33,6 +33,31 @@ local function words_of(pre)
     LEVEL:format("false"))
 end
 
+-- The pattern of a pre-tokenizer, "" for that of GPT-2, or nil for others.
+local function pattern_of(pre)
+  if not pre then return nil end
+  if pre.type == "ByteLevel" and pre.use_regex ~= false and not pre.add_prefix_space then
+    return ""
+  end
+  local list = pre.type == "Sequence" and pre.pretokenizers or {}
+  local first, last = list[1] or {}, list[2] or {}
+  if first.type ~= "Split" or last.type ~= "ByteLevel" or #list ~= 2 then return nil end
+  return first.pattern.Regex
+end
+
+--- The name that files have for how a tokenizer.json, as a table, cuts words; nil: there is none.
+function tokenizer.pre_of(t)
+  local pattern, normalizer = pattern_of(t.pre_tokenizer), t.normalizer and t.normalizer.type
+  for _, name in ipairs { "gpt-2", "llama-bpe", "qwen2" } do
+    local pre = PRE[name]
+    if pattern == (pre.pattern or "") and (pre.ignore_merges or false)
+      == (t.model.ignore_merges or false) and (not normalizer or name == "qwen2") then
+      return name
+    end
+  end
+  return nil
+end
+
 -- ---- vocabularies ----
 
 local function tokens_of(h)

@@ -254,7 +254,8 @@ def write_network(name, arch, net, add_tokenizer, kind, more=None, factors=None)
                         [3, 3, 9, 2, 11, 260, 1, 44, 8, 7, 6]], dtype=torch.int32)
     with torch.no_grad():
         out = net.eval()(ids.long()).logits
-    save_file({"ids": ids, "out": out[:, 1::4].contiguous()}, os.path.join(folder, name + ".safetensors"))
+    save_file({"ids": ids, "out": out[:, 1::4].contiguous()},
+              os.path.join(folder, name + ".safetensors"))
 
 
 def llama(vocabulary, rope=None, **more):
