@@ -7,10 +7,11 @@
 
 /* Units of a row are its pairs, then the numbers that are not turned. `parts`: how many threads
    share the outer extent. */
+enum { ROTARY_MOST = 128 };            /* frequencies that are given one by one */
 typedef struct rotary_args {
   struct jf_cuda_head head;
-  int64_t outer, length, size, pairs, next, apart, parts;
-  double base, dims, offset, sign;
+  int64_t outer, length, size, pairs, next, apart, parts, n_frequency;
+  double base, dims, offset, sign, scale, frequency[ROTARY_MOST];
 } rotary_args;
 
 #ifdef JF_DEVICE
@@ -27,9 +28,10 @@ JF_KERNEL rotary(const rotary_args p)
     const int64_t at = row * p.size + (turns ? unit * p.next : unit + p.pairs);
     const T *x = (const T *)p.head.data[0] + from * step + at;
     T *y = (T *)p.head.data[1] + from * step + at;
-    const double angle = turns ? ((double)row + p.offset) * pow(p.base, -2 * (double)unit / p.dims)
-                               : 0;
-    const A c = (A)cos(angle), s = (A)(p.sign * sin(angle));
+    const double each = !turns ? 0 : p.n_frequency ? p.frequency[unit]
+                                   : pow(p.base, -2 * (double)unit / p.dims);
+    const double angle = ((double)row + p.offset) * each;
+    const A c = (A)(p.scale * cos(angle)), s = (A)(p.scale * p.sign * sin(angle));
     for (int64_t o = from; o < to; o++, x += step, y += step) {
       const A u = (A)jf_load(x[0]), v = turns ? (A)jf_load(x[p.apart]) : (A)0;
       jf_store(&y[0], turns ? u * c - v * s : u);
@@ -44,7 +46,9 @@ extern const char jf_cuda_text_rotary[];
 
 static int rotary_accepts(const jf_kargs *k)
 {
-  return k->in[0].dtype == JFL_F32 || k->in[0].dtype == JFL_F64;
+  const jf_rotary *r = k->attr;
+  return (k->in[0].dtype == JFL_F32 || k->in[0].dtype == JFL_F64)
+         && r->frequencies.n <= ROTARY_MOST;
 }
 
 static jfl_status rotary_prepare(jf_kargs *k, size_t *scratch)
@@ -58,9 +62,11 @@ static jfl_status rotary_prepare(jf_kargs *k, size_t *scratch)
   rotary_args a = { .outer = d.outer, .length = d.length, .size = d.size, .pairs = d.pairs,
                     .next = d.next, .apart = d.apart, .parts = 1, .base = r->base,
                     .dims = (double)r->dims, .offset = (double)r->offset,
-                    .sign = r->inverse ? -1 : 1 };
+                    .sign = r->inverse ? -1 : 1, .scale = r->scale,
+                    .n_frequency = r->frequencies.n };
   const int64_t one = d.length * (d.size - d.pairs);
   (void)scratch;
+  for (int i = 0; i < r->frequencies.n; i++) a.frequency[i] = r->frequencies.v[i];
   if (!jf_numel(&k->in[0].shape)) return JFL_OK;
   while (a.parts < d.outer && a.parts * one < ENOUGH) a.parts *= 2;
   if (a.parts > d.outer) a.parts = d.outer;

@@ -321,7 +321,7 @@ static void maps_on_the_heap_keep_their_keys_when_memory_is_out(void)
 
 static void dtypes_have_names_and_sizes(void)
 {
-  static const size_t size[] = { 4, 8, 2, 2, 1, 1, 4, 8 };
+  static const size_t size[JFL_N_DTYPE] = { 4, 8, 2, 2, 1, 1, 4, 8, 34, 18, 144, 210 };
   for (int t = 0; t < JFL_N_DTYPE; t++) {
     jfl_dtype back = JFL_N_DTYPE;
     CHECK(jfl_dtype_parse(jfl_dtype_name((jfl_dtype)t), &back) == JFL_OK && (int)back == t);

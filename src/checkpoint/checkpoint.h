@@ -10,6 +10,15 @@
 /* ---- sources: checkpoints that are read (source, entries, read, take.c, and a file for each
    format) ---- */
 
+/* A form in which numbers lie in blocks (blocks.c). */
+typedef struct jf_blocks {
+  const char *name;            /* as GGUF calls it */
+  int numbers, bytes;          /* of a block */
+  void (*unpack)(const unsigned char *from, int64_t n_blocks, float *out);
+} jf_blocks;
+enum { JF_Q4_0, JF_Q8_0, JF_Q4_K, JF_Q6_K, JF_N_BLOCKS };
+extern const jf_blocks jf_block_forms[JF_N_BLOCKS];
+
 typedef struct jf_entry {
   const char *name;            /* what it is taken as */
   const char *own;             /* what the file calls it */
@@ -18,6 +27,7 @@ typedef struct jf_entry {
   const char *dtype_name;      /* as the file spells it, NULL where it is not recorded */
   jfl_shape shape;             /* n -1: not recorded */
   uint64_t begin, size;        /* where it lies in the file; the bytes of its elements */
+  const jf_blocks *blocks;     /* they are made of such when they are read; NULL: they lie there */
   int strided;                 /* they do not lie in plain order: */
   int64_t step[JFL_MAXDIM];    /* elements from one to the next, along each axis */
   int state;                   /* optimizer or step state */
@@ -45,13 +55,15 @@ typedef struct jf_source {
 /* A format in which checkpoints are read. A new one is a file with its record, and a name in the
    list of source.c. */
 typedef struct jf_format {
-  const char *holds;           /* what a folder with such a checkpoint holds, for messages */
+  const char *holds;           /* what a folder with such a checkpoint holds, for messages; NULL:
+                                  there are none */
   /* Whether the file or folder s->path may be one; sets s->path to what is to be opened. */
   jfl_status (*probe)(jf_source *s, int is_folder, int *may_be);
   /* Opens s->path and validates all but the contents of tensors; s->fd is -1 and s has no tensor
      yet. It is none after all where *is_it becomes 0. */
   jfl_status (*open)(jf_source *s, int *is_it);
-  /* Reads n bytes of a tensor, from where it begins: t->size of them, unless it is strided. */
+  /* Reads n bytes of a tensor, from where it begins: t->size of them, unless it is strided. Those
+     of blocks are of the numbers that they stand for, all of them. */
   jfl_status (*read)(const jf_source *s, const jf_entry *t, void *out, size_t n);
   /* Closes s->fd and frees s->text and the names of tensors; it may have been opened in part. */
   void (*close)(jf_source *s);
@@ -98,6 +110,8 @@ void jf_entry_plain(const jf_entry *t, int64_t *step);
 
 /* The formats of single files, which shards may have. */
 extern const jf_format jf_format_safetensors, jf_format_torch;
+/* A note of GGUF files: version, metadata and tensors' types, in JSON as plain.lua reads it. */
+#define JF_GGUF_NOTE JF_NOTE_PREFIX "gguf"
 
 /* Appends what all files of jfl say of their format to the text of the metadata. */
 void jf_safetensors_format(jf_text *meta);

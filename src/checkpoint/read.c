@@ -37,7 +37,7 @@ jfl_status jf_source_still(const jf_source *s)
 const void *jf_entry_mapped(const jf_source *s, const jf_entry *t)
 {
   const jf_source *in = t->in ? t->in : s;
-  return in->map ? in->map + t->begin : NULL;
+  return in->map && !t->blocks ? in->map + t->begin : NULL;
 }
 
 /* ---- elements ---- */

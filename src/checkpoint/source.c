@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The formats, in the order in which they are tried. */
-#define SOURCE_FORMATS(X) X(shards) X(safetensors) X(torch) X(oneflow)
+#define SOURCE_FORMATS(X) X(shards) X(safetensors) X(gguf) X(torch) X(oneflow)
 
 #define X(name) extern const jf_format jf_format_##name;
 SOURCE_FORMATS(X)
@@ -62,12 +62,14 @@ static jfl_status source_no_format(const char *path, int is_folder)
   char holds[400] = "";
   size_t n = 0;
   if (!is_folder)
-    return jf_fail(JFL_EIO, "checkpoint %s: it must be a .safetensors file, what PyTorch's save "
-                   "writes, the index of shards or the directory of a checkpoint, got a file of "
-                   "another kind; programs that write such files can save weights as "
+    return jf_fail(JFL_EIO, "checkpoint %s: it must be a .safetensors or .gguf file, what "
+                   "PyTorch's save writes, the index of shards or the directory of a checkpoint, "
+                   "got a file of another kind; programs that write such files can save weights as "
                    ".safetensors, too, and onnx.load reads .onnx", path);
   for (int i = 0; i < N_FORMATS; i++)
-    n += (size_t)snprintf(holds + n, sizeof holds - n, "%s%s", i ? " or " : "", formats[i]->holds);
+    if (formats[i]->holds)
+      n += (size_t)snprintf(holds + n, sizeof holds - n, "%s%s", n ? " or " : "",
+                            formats[i]->holds);
   return jf_fail(JFL_EDATA, "checkpoint %s: the directory must hold %s, got none of them", path,
                  holds);
 }

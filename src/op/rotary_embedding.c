@@ -14,6 +14,9 @@ static const jf_attr attrs[] = {
   JF_FIELD(jf_rotary, interleaved, BOOL, "false",
            "pairs are numbers 2 i and 2 i + 1; else i and i + dims / 2"),
   JF_FIELD(jf_rotary, inverse, BOOL, "false", "turns back"),
+  JF_FIELD(jf_rotary, frequencies, NUMS, "{}",
+           "the angle of each pair from a position to the next, in place of what base gives"),
+  JF_FIELD(jf_rotary, scale, NUM, "1", "what is turned is multiplied by it"),
   {0},
 };
 
@@ -35,6 +38,15 @@ static jfl_status rotary_infer(jf_infer *c)
   if (a->dims < 0 || a->dims % 2 || a->dims > s->d[s->n - 1])
     return jf_fail_argument(JFL_EINVAL, "dims", "must be even and at most the size %lld, got %lld",
                             (long long)s->d[s->n - 1], (long long)a->dims);
+  if (a->frequencies.n && a->frequencies.n != a->dims / 2)
+    return jf_fail_argument(JFL_EINVAL, "frequencies", "must be one for each of the %lld pairs, "
+                            "got %d", (long long)a->dims / 2, a->frequencies.n);
+  for (int i = 0; i < a->frequencies.n; i++)
+    if (!isfinite(a->frequencies.v[i]))
+      return jf_fail_argument(JFL_EINVAL, "frequencies", "must be finite numbers, got %g",
+                              a->frequencies.v[i]);
+  if (!isfinite(a->scale))
+    return jf_fail_argument(JFL_EINVAL, "scale", "must be a finite number, got %g", a->scale);
   return JFL_OK;
 }
 
@@ -49,13 +61,18 @@ jf_rotary_dims jf_rotary_dims_of(const jf_kargs *k)
   return d;
 }
 
+double jf_rotary_frequency(const jf_rotary *a, int64_t i)
+{
+  if (a->frequencies.n) return a->frequencies.v[i];
+  return pow(a->base, -2 * (double)i / (double)a->dims);
+}
+
 void jf_rotary_angle(const jf_rotary *a, int64_t position, int64_t i, double *cosine,
                      double *sine)
 {
-  const double slow = pow(a->base, -2 * (double)i / (double)a->dims);
-  const double angle = (double)(position + a->offset) * slow;
-  *cosine = cos(angle);
-  *sine = a->inverse ? -sin(angle) : sin(angle);
+  const double angle = (double)(position + a->offset) * jf_rotary_frequency(a, i);
+  *cosine = a->scale * cos(angle);
+  *sine = a->scale * (a->inverse ? -sin(angle) : sin(angle));
 }
 
 /* (x, y) -> (x cos - y sin, x sin + y cos) */

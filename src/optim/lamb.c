@@ -28,7 +28,10 @@ static jfl_status lamb_check(const void *attr)
 
 /* Makes up for a mean that began at 0. */
 JF_TWICE(jf_lamb_unbiased_text,
-JF_LOCAL double lamb_unbiased(double beta, int64_t t) { return 1 / (1 - pow(beta, (double)t + 1)); })
+JF_LOCAL double lamb_unbiased(double beta, int64_t t)
+{
+  return 1 / (1 - pow(beta, (double)t + 1));
+})
 
 #define lamb_slots(S) S(m, LIKE, 0) S(v, LIKE, 0)
 #define lamb_scalars(S) \

@@ -117,7 +117,7 @@ local function read_string(s, at)
   local parts = {}
   at = at + 1
   while true do
-    local run, next_at = s:match('^([^"\\%c]*)()', at)
+    local run, next_at = s:match('^([^"\\%z\1-\31]*)()', at)
     parts[#parts + 1] = run
     local c, escape = s:sub(next_at, next_at), s:sub(next_at + 1, next_at + 1)
     if c == '"' then return table.concat(parts), next_at + 1 end

@@ -13,7 +13,6 @@ local variables = require "jfl.checkpoint.variables"
 local append, assign, op = core.op "cache_append", core.op "assign", call.op
 
 local WHO = "layers.attention_cache"
-local BASE = 10000               -- of rotary angles
 
 local cache = {}
 
@@ -33,7 +32,7 @@ function cache.is(value) return metatable(value) == Cache end
 
 local function make(self, context, name, dtype, shape)
   return variable.of_layer(WHO, context, { name = self.name .. "-" .. name, dtype = dtype,
-    shape = shape, initializer = common.zeros, trainable = false, reuse = true })
+    shape = shape, initializer = common.zeros, trainable = false, reuse = true, apart = true })
 end
 
 -- What the body that runs has of the cache: how many positions it adds to each sequence, and the
@@ -55,7 +54,7 @@ local function state_of(self, who, n)
       self.name, self.length, n)
   end
   local length = make(self, context, "length", "int64", { self.sequences })
-  state = { n = n, before = length, after = length + n }
+  state = { n = n, before = length, after = length + n, turns = {} }
   assign(length, state.after)
   context.assigns, context.caches[self] = true, state
   return state
@@ -71,36 +70,48 @@ function Cache:positions(n)
   return before + op.array { value = core.from_table({ steps }, "int64") }
 end
 
--- Cosines and sines of the angles of all positions: arrays (length, pairs).
-local function angles(length, pairs)
-  local cosines, sines = {}, {}
-  for p = 1, length do
-    local c, s = {}, {}
-    for i = 1, pairs do
-      local angle = (p - 1) * BASE ^ (-(i - 1) / pairs)
-      c[i], s[i] = math.cos(angle), math.sin(angle)
-    end
-    cosines[p], sines[p] = c, s
+-- The frequencies of pairs of numbers where nothing else is said.
+local DEFAULT = { base = 10000 }
+
+-- Cosines and sines of the angles by which n new rows are turned, (sequences, 1, n, pairs), made
+-- once in a body for all layers. rotary: { base or frequencies, scale, interleaved }.
+local function angles(self, n, pairs_of, rotary, dtype)
+  local steps = op.cast(self:positions(n), { dtype = "float64" })
+  local turns = state_of(self, WHO, n).turns
+  turns[rotary] = turns[rotary] or {}
+  if turns[rotary][pairs_of] then return unpack(turns[rotary][pairs_of]) end
+  local frequencies = rotary.frequencies or {}
+  for i = #frequencies + 1, pairs_of do
+    frequencies[i] = rotary.base ^ (-(i - 1) / pairs_of)
   end
-  return cosines, sines
+  local angle = op.reshape(steps, { self.sequences, 1, n, 1 })
+    * op.array { value = core.from_table(frequencies, "float64") }
+  local function of(f) return op.cast(f(angle) * (rotary.scale or 1), { dtype = dtype }) end
+  turns[rotary][pairs_of] = { of(op.cos), of(op.sin) }
+  return unpack(turns[rotary][pairs_of])
 end
 
 --- x (batch, heads, n, size) with rows turned by their positions, as nn.rotary_embedding does for
--- positions from 0 on.
-function cache.rotated(self, x)
-  local _, _, n, size = unpack(x.shape)
+-- positions from 0 on. rotary: its options base or frequencies, scale and interleaved, in one table
+-- for all layers.
+function cache.rotated(self, x, rotary)
+  local batch, heads, n, size = unpack(x.shape)
   if size % 2 == 1 then
     core.fail("%s: rotary must be false where the size of a head is odd, got %d", WHO, size)
   end
-  local cosines, sines = angles(self.length, size / 2)
-  local at = self:positions(n)
-  local function turned_by(list)
-    local table_of = op.array { value = core.from_table(list, x.dtype) }
-    return op.reshape(op.gather(table_of, at), { self.sequences, 1, n, size / 2 })
+  rotary = rotary or DEFAULT
+  local c, s = angles(self, n, size / 2, rotary, x.dtype)
+  if not rotary.interleaved then
+    local a, b = op.split(x, { sizes = { size / 2, size / 2 }, axis = 3 })
+    return op.concat({ a * c - b * s, a * s + b * c }, { axis = 3 })
   end
-  local c, s = turned_by(cosines), turned_by(sines)
-  local a, b = op.split(x, { sizes = { size / 2, size / 2 }, axis = 3 })
-  return op.concat({ a * c - b * s, a * s + b * c }, { axis = 3 })
+  local a, b = op.split(op.reshape(x, { batch, heads, n, size / 2, 2 }), { sizes = { 1, 1 },
+    axis = 4 })
+  local narrow, wide = { batch, heads, n, size / 2 }, { batch, heads, n, size / 2, 1 }
+  a, b = op.reshape(a, narrow), op.reshape(b, narrow)
+  local turned = op.concat({ op.reshape(a * c - b * s, wide), op.reshape(a * s + b * c, wide) },
+    { axis = 4 })
+  return op.reshape(turned, x.shape)
 end
 
 --- What queries (batch, heads, n, size) see in the cache and in new keys and values, which go into

@@ -8,6 +8,8 @@ local gpt2 = {
   config = { vocab_size = 50257, n_positions = 1024, n_embd = 768, n_layer = 12, n_head = 12,
     n_inner = false, layer_norm_epsilon = 1e-5, activation_function = "gelu_new" },
   inputs = { "int32" },
+  --- How many places its texts have, for those that flow.generate continues.
+  most = function(c) return c.n_positions end,
   --- What names of files become, in this order, and patterns of those that are left out.
   rename = { { "^transformer%.", "" }, { "(ln_%w+)%.weight$", "%1-gamma" },
     { "(ln_%w+)%.bias$", "%1-beta" }, { "%.weight$", "-weight" }, { "%.bias$", "-bias" } },
@@ -23,7 +25,7 @@ local function block(flow, c, x, name)
   local function part(i)
     return parts.heads(flow.slice(qkv, { 0, 0, i * size }, { -1, -1, size }), c.n_head)
   end
-  local y = flow.nn.scaled_dot_product_attention(part(0), part(1), part(2), { causal = true })
+  local y = parts.attend(part(0), part(1), part(2), name)
   x = x + parts.dense(parts.together(y), size, name .. ".attn.c_proj")
   h = parts.layer_norm(x, name .. ".ln_2", c.layer_norm_epsilon)
   h = parts.dense(h, c.n_inner or 4 * size, name .. ".mlp.c_fc")
@@ -37,7 +39,8 @@ function gpt2.body(flow, c)
     local x = parts.embedding(ids, c.vocab_size, c.n_embd, "wte")
       + parts.positions(ids, c.n_positions, c.n_embd, "wpe")
     for i = 0, c.n_layer - 1 do x = block(flow, c, x, "h." .. i) end
-    return parts.logits(parts.layer_norm(x, "ln_f", c.layer_norm_epsilon), c.vocab_size, "wte")
+    x = parts.layer_norm(parts.last(x), "ln_f", c.layer_norm_epsilon)
+    return parts.logits(x, c.vocab_size, "wte")
   end
 end
 

@@ -3,6 +3,7 @@
 -- of Mistral and Qwen2.
 local core = require "jfl.core"
 local parts = require "jfl.models.parts"
+local rotary = require "jfl.models.rotary"
 
 local llama = {
   type = "llama",
@@ -13,7 +14,8 @@ local llama = {
     num_hidden_layers = 32, num_attention_heads = 32, num_key_value_heads = false,
     head_dim = false, rms_norm_eps = 1e-6, rope_theta = 10000, rope_parameters = false,
     rope_scaling = false, hidden_act = "silu", attention_bias = false, output_bias = true,
-    mlp_bias = false, tie_word_embeddings = false },
+    mlp_bias = false, tie_word_embeddings = false, max_position_embeddings = 2048,
+    rope_interleaved = false },
   -- Networks that differ by their configuration: what becomes of that.
   also = {
     mistral = function(c)
@@ -31,37 +33,28 @@ local llama = {
     end,
   },
   inputs = { "int32" },
+  most = function(c) return c.max_position_embeddings end,
   rename = { { "^model%.", "" }, { "norm%.weight$", "norm-gamma" }, { "%.weight$", "-weight" },
     { "%.bias$", "-bias" } },
   left_out = { "rotary_emb%.inv_freq$" },
 }
 
--- How much slower each pair of numbers turns than the one before.
-local function base_of(c)
-  local p = c.rope_parameters or c.rope_scaling or {}
-  local kind = p.rope_type or p.type or "default"
-  if kind == "default" then return p.rope_theta or c.rope_theta end
-  core.fail("models.llama: rope_type must be \"default\", got \"%s\"; positions that are scaled "
-    .. "are not there yet", tostring(kind))
-end
-
-local function attend(flow, c, x, name)
+local function attend(c, x, name, turn)
   local heads = c.num_attention_heads
   local size = c.head_dim or c.hidden_size / heads
-  local function part(which, n, turned)
-    local y = parts.heads(parts.dense(x, n * size, name .. "." .. which, c.attention_bias), n)
-    return turned and flow.nn.rotary_embedding(y, { base = base_of(c) }) or y
+  local function part(which, n)
+    return parts.heads(parts.dense(x, n * size, name .. "." .. which, c.attention_bias), n)
   end
   local n_kv = c.num_key_value_heads or heads
-  local y = flow.nn.scaled_dot_product_attention(part("q_proj", heads, true),
-    part("k_proj", n_kv, true), part("v_proj", n_kv), { causal = true })
+  local y = parts.attend(part("q_proj", heads), part("k_proj", n_kv), part("v_proj", n_kv), name,
+    turn)
   return parts.dense(parts.together(y), c.hidden_size, name .. ".o_proj",
     c.attention_bias and c.output_bias)
 end
 
-local function block(flow, c, x, name)
+local function block(c, x, name, turn)
   local function norm(y, which) return parts.rms_norm(y, name .. "." .. which, c.rms_norm_eps) end
-  x = x + attend(flow, c, norm(x, "input_layernorm"), name .. ".self_attn")
+  x = x + attend(c, norm(x, "input_layernorm"), name .. ".self_attn", turn)
   local h, mlp = norm(x, "post_attention_layernorm"), name .. ".mlp."
   local gate = parts.dense(h, c.intermediate_size, mlp .. "gate_proj", c.mlp_bias)
   local up = parts.dense(h, c.intermediate_size, mlp .. "up_proj", c.mlp_bias)
@@ -69,13 +62,13 @@ local function block(flow, c, x, name)
     mlp .. "down_proj", c.mlp_bias)
 end
 
-function llama.body(flow, c)
+function llama.body(_, c)
   parts.activation(c.hidden_act)
-  base_of(c)
+  local turn = rotary.of(c, c.head_dim or c.hidden_size / c.num_attention_heads)
   return function(ids)
     local x = parts.embedding(ids, c.vocab_size, c.hidden_size, "embed_tokens")
-    for i = 0, c.num_hidden_layers - 1 do x = block(flow, c, x, "layers." .. i) end
-    x = parts.rms_norm(x, "norm", c.rms_norm_eps)
+    for i = 0, c.num_hidden_layers - 1 do x = block(c, x, "layers." .. i, turn) end
+    x = parts.rms_norm(parts.last(x), "norm", c.rms_norm_eps)
     if c.tie_word_embeddings then return parts.logits(x, c.vocab_size, "embed_tokens") end
     return parts.dense(x, c.vocab_size, "lm_head", false)
   end

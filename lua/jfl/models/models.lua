@@ -5,6 +5,8 @@
 local args = require "jfl.base.args"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
+local gguf = require "jfl.gguf.network"
+local header = require "jfl.gguf.header"
 local kept = require "jfl.onnx.kept"
 local model = require "jfl.net.model"
 local names = require "jfl.base.names"
@@ -221,6 +223,14 @@ local function read_others(o)
     end }
 end
 
+-- The network in a GGUF file.
+local function read_gguf(o)
+  local kind, c, rename = gguf.read("models.load", o.path)
+  kind = KINDS[kind]
+  return make(kind, complete(kind, with_classes(kind, c, o.path, o.num_labels), true), o.name),
+    { rename = rename }
+end
+
 -- Loads all but the last layer, which stays as it begins.
 local function load_body(net, path, options, head)
   local rename = options.rename
@@ -238,10 +248,10 @@ local function load_body(net, path, options, head)
   end
 end
 
-models.load = args.define("models.load", "A network with its weights: one that net:save wrote, or "
-  .. "a folder of Hugging Face's with config.json. net:predict and net:train make jobs of it. Of a "
-  .. "model that a script described it has what that predicts, without dropout, for inputs of the "
-  .. "extents that it had, but for the batch.", {
+models.load = args.define("models.load", "A network with its weights: one that net:save wrote, a "
+  .. "folder of Hugging Face's with config.json, or a GGUF file. net:predict and net:train make "
+  .. "jobs of it. Of a model that a script described it has what that predicts, without dropout, "
+  .. "for inputs of the extents that it had, but for the batch.", {
     { "path", "the folder, or the file of weights in it", type = "string" },
     { "name", "of the model; the kind's", args.none, type = "string" },
     { "config", "what stands in for config.json, such as { model_type = \"resnet\", depths = { 2, "
@@ -253,10 +263,15 @@ models.load = args.define("models.load", "A network with its weights: one that n
   }, function(o)
     args.expect("models.load", "path", o.path, "string")
     if o.config ~= nil then args.expect("models.load", "config", o.config, "table") end
-    local text = not o.config and checkpoint.texts_of(o.path)[weights.NOTE]
-    local t = text and read_json(o.path, text)
-    if t and (t.type == "graph" or t.type == "unknown") then return load_kept(o, t) end
-    local net, options = read_own(o, t)
+    local net, options
+    if header.is(o.path) and not o.config then
+      net, options = read_gguf(o)
+    else
+      local text = not o.config and checkpoint.texts_of(o.path)[weights.NOTE]
+      local t = text and read_json(o.path, text)
+      if t and (t.type == "graph" or t.type == "unknown") then return load_kept(o, t) end
+      net, options = read_own(o, t)
+    end
     if not net then net, options = read_others(o) end
     local own = plain.read(net._description)
     local kind = KINDS[own.type]

@@ -1,7 +1,9 @@
 -- What known networks are made of. Variables are called as layers call them: name-weight,
 -- name-bias, name-gamma, name-beta.
+local cache = require "jfl.layers.cache"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
+local trace = require "jfl.job.trace"
 
 local parts = {}
 
@@ -87,15 +89,51 @@ function parts.embedding(ids, vocabulary, units, name)
     embeddings_initializer = parts.narrow() })
 end
 
+-- ---- bodies that continue texts ----
+
+--- Calls a network with ids (batch, length) that lie behind those which the cache has, and gives
+-- the logits (batch, vocabulary) of what follows the last.
+function parts.continue(net, held, ids)
+  local context = trace.need("generate")
+  context.continues = held
+  local logits = net(ids)
+  context.continues = nil
+  return flow().reshape(logits, { ids.shape[1], logits.shape[3] })
+end
+
+local function held_now() return trace.need("models").continues end
+
+--- What of (batch, length, size) logits are made for: all, or the last where a text is continued.
+function parts.last(x)
+  local s = x.shape
+  if not held_now() or s[2] == 1 then return x end
+  return flow().slice(x, { 0, s[2] - 1, 0 }, { s[1], 1, s[3] })
+end
+
+--- What queries see of keys and values (batch, heads, length, size) at their place and before.
+-- rotary: what queries and keys are turned by, or nil; name: of the layer.
+function parts.attend(q, k, v, name, rotary)
+  local held = held_now()
+  local function turned(x)
+    if not rotary then return x end
+    if held then return cache.rotated(held, x, rotary) end
+    return flow().nn.rotary_embedding(x, rotary)
+  end
+  q, k = turned(q), turned(k)
+  if held then return cache.attend(held, "generate", trace.current.prefix .. name, q, k, v) end
+  return flow().nn.scaled_dot_product_attention(q, k, v, { causal = true })
+end
+
 --- Vectors of the positions of ids (batch, length), of which there are `most`.
 function parts.positions(ids, most, units, name)
-  local length = ids.shape[2]
+  local length, held = ids.shape[2], held_now()
   if length > most then
     core.fail("models: the length must be at most %d, for which the network has positions, got %d",
       most, length)
   end
   local table_of = flow().get_variable(name .. "-weight", { most, units },
     { initializer = parts.narrow() })
+  if held then return flow().gather(table_of, held:positions(length)) end
   return flow().slice(table_of, { 0, 0 }, { length, -1 })
 end
 

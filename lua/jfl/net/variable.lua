@@ -78,7 +78,8 @@ function variable.share(context)
 end
 
 -- Creates a variable. v: its full name, shape, dtype, initializer, regularizer, trainable,
--- data_format, distribute, distribute_name; values: what gives an array to begin with.
+-- data_format, distribute, distribute_name; values: what gives an array to begin with; apart: it is
+-- no part of the model whose body makes it.
 local function create(who, context, v)
   if core.blocks[v.dtype] then v.initializer = v.initializer or initializers.zeros_initializer() end
   if v.initializer == nil then
@@ -104,7 +105,7 @@ local function create(who, context, v)
     context.values[v.name] = v.values
   end
   variable.trainable[v.name] = v.trainable or nil
-  if context.owner then variable.note(context.owner, v.name) end
+  if context.owner and not v.apart then variable.note(context.owner, v.name) end
   if v.distribute then
     local distribute = require "jfl.net.distribute"
     local name = v.distribute_name or "distribute"

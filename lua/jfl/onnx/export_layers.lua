@@ -277,9 +277,9 @@ local function angles(b, n, length, dims)
   local a, cosines, sines = n.attributes, {}, {}
   for p = 0, length - 1 do
     for i = 0, dims / 2 - 1 do
-      local angle = (p + a.offset) * a.base ^ (-2 * i / dims)
-      cosines[#cosines + 1] = math.cos(angle)
-      sines[#sines + 1] = a.inverse and -math.sin(angle) or math.sin(angle)
+      local angle = (p + a.offset) * (a.frequencies[i + 1] or a.base ^ (-2 * i / dims))
+      cosines[#cosines + 1] = a.scale * math.cos(angle)
+      sines[#sines + 1] = a.scale * (a.inverse and -1 or 1) * math.sin(angle)
     end
   end
   local shape = { length, dims / 2 }

@@ -7,11 +7,14 @@ local files = {}
 
 local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\" }
 
-local function quote(text)
+--- A text as JSON has it.
+function files.quote(text)
   return '"' .. text:gsub('[%c"\\]', function(c)
     return ESCAPES[c] or ("\\u%04x"):format(c:byte())
   end) .. '"'
 end
+
+local quote = files.quote
 
 local function read(who, path)
   local text, why = archive.read(path)
@@ -25,8 +28,13 @@ local function lines(text)
   return list
 end
 
-local TOP = '{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [%s], '
-  .. '"normalizer": %s, "pre_tokenizer": %s, "post_processor": %s, "decoder": %s, "model": %s}'
+--- A tokenizer.json of its parts, each in JSON.
+function files.json(o)
+  return table.concat { '{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [',
+    o.added, '], "normalizer": ', o.normalizer, ', "pre_tokenizer": ', o.words,
+    ', "post_processor": ', o.frame, ', "decoder": ', o.decoder, ', "model": ', o.model, "}" }
+end
+
 local ADDED = '{"id": %d, "content": %s, "single_word": false, "lstrip": false, "rstrip": false, '
   .. '"normalized": false, "special": true}'
 local LEVEL = '{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, '
@@ -45,9 +53,8 @@ function files.merges(who, vocab_path, merges_path)
   if last then added = ADDED:format(tonumber(last), '"<|endoftext|>"') end
   local model = '{"type": "BPE", "merges": [' .. table.concat(merges, ",") .. '], "vocab": '
     .. vocabulary .. "}"
-  return TOP:format(added, "null", LEVEL, LEVEL, LEVEL, "%s"):gsub("%%s", function()
-    return model
-  end)
+  return files.json { added = added, normalizer = "null", words = LEVEL, frame = LEVEL,
+    decoder = LEVEL, model = model }
 end
 
 -- What a tokenizer_config.json beside the vocabulary says of case; true where it says nothing.
@@ -76,10 +83,9 @@ function files.words(who, path)
     ids["[SEP]"], ids["[CLS]"])
   local model = '{"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", '
     .. '"max_input_chars_per_word": 100, "vocab": {' .. table.concat(list, ",\n") .. "}}"
-  return TOP:format(table.concat(added, ","), normalizer, '{"type": "BertPreTokenizer"}', around,
-    '{"type": "WordPiece", "prefix": "##", "cleanup": true}', "%s"):gsub("%%s", function()
-    return model
-  end)
+  return files.json { added = table.concat(added, ","), normalizer = normalizer,
+    words = '{"type": "BertPreTokenizer"}', frame = around, model = model,
+    decoder = '{"type": "WordPiece", "prefix": "##", "cleanup": true}' }
 end
 
 return files

@@ -5,6 +5,8 @@ local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local files = require "jfl.text.files"
+local gguf = require "jfl.gguf.tokenizer"
+local header = require "jfl.gguf.header"
 local tokenizer = require "jfl.text.tokenizer"
 
 local text = {}
@@ -41,13 +43,16 @@ local function open(path)
     return core.tokenizer_parse(files.words(WHO, path), WHO)
   elseif path:find("%.json$") then
     return core.tokenizer(path, WHO)
+  elseif header.is(path) then
+    return core.tokenizer_parse(gguf.read(WHO, path), WHO)
   end
   return open_folder(path)
 end
 
 --- Reads what makes numbers of texts: a tokenizer.json, as Hugging Face's tokenizers writes it, or
--- the folder of a model that has one; also vocab.json with merges.txt, and vocab.txt. What the file
--- asks for and jfl lacks is an error that names it. Results are those of tokenizers.
+-- the folder of a model that has one; also vocab.json with merges.txt, vocab.txt, and what a GGUF
+-- file has. What the file asks for and jfl lacks is an error that names it. Results are those of
+-- tokenizers.
 text.tokenizer = args.define(WHO, "Reads what makes numbers of texts: a tokenizer.json, or the "
   .. "folder of a model.", {
   { "path", "of the file or folder", type = "string" },

@@ -235,11 +235,11 @@ describe("checkpoint", function()
   end)
 
   it("says of files of other kinds what can be read", function()
-    for _, name in ipairs { "model.gguf", "model.onnx", "model.pt", "model" } do
+    for _, name in ipairs { "model.ckpt", "model.onnx", "model.pt", "model" } do
       helper.write(directory .. "/" .. name, "GGUF")
       helper.fails(function() flow.checkpoint.load(directory .. "/" .. name) end, name
-        .. ": it must be a .safetensors file, what PyTorch's save writes, the index of shards or "
-        .. "the directory of a checkpoint, got a file of another kind")
+        .. ": it must be a .safetensors or .gguf file, what PyTorch's save writes, the index of "
+        .. "shards or the directory of a checkpoint, got a file of another kind")
     end
   end)
 

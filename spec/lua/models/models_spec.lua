@@ -222,8 +222,8 @@ describe("models", function()
       "depths must have a number for each of the 4 hidden_sizes, got 3")
     helper.fails(function() flow.models.resnet { layer_type = "wide" } end,
       'layer_type must be "basic" or "bottleneck", got "wide"')
-    helper.fails(function() flow.models.llama { rope_scaling = { type = "linear" } } end,
-      'rope_type must be "default", got "linear"')
+    helper.fails(function() flow.models.llama { rope_scaling = { type = "dynamic" } } end,
+      'rope_type must be "default", "linear", "llama3" or "yarn", got "dynamic"')
     local net = flow.models.gpt2 { vocab_size = 9, n_positions = 4, n_embd = 8, n_layer = 1,
       n_head = 2 }
     assert.same({ 1, 4, 9 }, net:predict { inputs = { flow.int32 { 1, 4 } } }(
@@ -269,7 +269,7 @@ describe("models", function()
     with('{"model_type":"resnet","depths":[3,1e9,1,1]}', "depths must be at most 10000, got 1e+09")
     with('{"model_type":"mistral","sliding_window":4096}', "sliding_window must be null, got 4096")
     with('{"model_type":"qwen2","use_sliding_window":true}', "use_sliding_window must be false")
-    with('{"model_type":"llama","rope_scaling":{"type":"linear","factor":2}}',
-      'rope_type must be "default", got "linear"')
+    with('{"model_type":"llama","rope_scaling":{"type":"dynamic","factor":2}}',
+      'rope_type must be "default", "linear", "llama3" or "yarn", got "dynamic"')
   end)
 end)

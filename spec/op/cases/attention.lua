@@ -64,6 +64,8 @@ return function(give)
   case("rotary_embedding", { of { 2, 3, 4 } })
   case("rotary_embedding", { of { 3, 5 } }, { dims = 4, offset = 7, base = 50, interleaved = true })
   case("rotary_embedding", { of { 2, 2, 3, 6 } }, { dims = 2, inverse = true })
+  case("rotary_embedding", { of { 2, 3, 4 } }, { frequencies = { 0.7, 0.2 }, scale = 1.25,
+    offset = 3 })
   give.big("rotary_embedding", { of { 3, 4, 130, 66 } })
 
   -- recurrent layers: gates of a unit, and how many numbers of it are kept

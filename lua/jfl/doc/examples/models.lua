@@ -1,5 +1,19 @@
 -- Examples of models.
 return [==[
+## gguf.read
+local net = flow.models.gpt2 { vocab_size = 9, n_embd = 8, n_layer = 1, n_head = 2 }
+net:predict { inputs = { flow.int32 { 1, 3 } } }
+flow.gguf.save(net, "writer.gguf")
+local file = flow.gguf.read("writer.gguf")
+print(file.metadata["general.architecture"], file.tensors[1].type)  --> gpt2	F16
+
+## gguf.save
+local net = flow.models.gpt2 { vocab_size = 9, n_embd = 32, n_layer = 1, n_head = 2 }
+net:predict { inputs = { flow.int32 { 1, 3 } } }
+flow.gguf.save(net, "writer.gguf", { dtype = "q8_0", metadata = { ["general.name"] = "owl" } })
+local same = flow.models.load("writer.gguf", { name = "same" })
+print(same.name)  --> same
+
 ## onnx.check
 local file = io.open("relu.onnx", "wb")     -- what another program writes
 file:write("\8\8:=\10\12\10\1x\18\1y\34\4Relu\18\1gZ\20\10\1x\18\15\10\13\8\1\18\9" ..

@@ -1,0 +1,152 @@
+-- Which of flow.models a GGUF file is, with its configuration, and what its tensors are called.
+local checkpoint = require "jfl.checkpoint.checkpoint"
+local core = require "jfl.core"
+local header = require "jfl.gguf.header"
+local names = require "jfl.base.names"
+
+local network = {}
+
+-- Names of layers there and here, and which of them are normalizations.
+local LLAMA = { token_embd = "embed_tokens", output_norm = "norm", output = "lm_head",
+  attn_norm = "input_layernorm", attn_q = "self_attn.q_proj", attn_k = "self_attn.k_proj",
+  attn_v = "self_attn.v_proj", attn_output = "self_attn.o_proj",
+  ffn_norm = "post_attention_layernorm", ffn_gate = "mlp.gate_proj", ffn_up = "mlp.up_proj",
+  ffn_down = "mlp.down_proj" }
+local GPT2 = { token_embd = "wte", position_embd = "wpe", output_norm = "ln_f", attn_norm = "ln_1",
+  attn_qkv = "attn.c_attn", attn_output = "attn.c_proj", ffn_norm = "ln_2", ffn_up = "mlp.c_fc",
+  ffn_down = "mlp.c_proj" }
+local NORMS = { output_norm = true, attn_norm = true, ffn_norm = true }
+local NORM_PARTS = { weight = "gamma", bias = "beta" }
+
+-- ---- configurations ----
+
+local function whole(h, key, default)
+  local value = header.get(h, key, "number", default)
+  if value and (value < 1 or value % 1 ~= 0) then header.wrong(h, key, "a whole number above 0") end
+  return value
+end
+
+local function shapes_of(h)
+  local shapes = {}
+  for _, tensor in ipairs(h.tensors) do shapes[tensor.name] = tensor.shape end
+  return shapes
+end
+
+-- How many words the network knows: rows of the table of their vectors.
+local function vocabulary(h, shapes)
+  local shape = shapes["token_embd.weight"]
+  if shape and #shape == 2 then return shape[1] end
+  core.fail("%s: %s: tensor token_embd.weight must be there, with two axes", h.who, h.path)
+end
+
+-- What rotary positions are scaled by: a tensor of factors, or keys.
+local function scaling(h, arch, shapes, base, size)
+  local kind = header.get(h, arch .. ".rope.scaling.type", "string", "none")
+  if shapes["rope_freqs.weight"] then
+      local get = checkpoint.checkpoint.get
+    local factors = get(h.path, { only = "rope_freqs.weight" })["rope_freqs.weight"]
+    return { rope_type = "factors", rope_theta = base, factors = factors:totable() }
+  end
+  if kind == "none" then return { rope_type = "default", rope_theta = base } end
+  if kind ~= "linear" and kind ~= "yarn" then
+    header.wrong(h, arch .. ".rope.scaling.type", '"none", "linear" or "yarn"')
+  end
+  return { rope_type = kind, rope_theta = base,
+    factor = header.get(h, arch .. ".rope.scaling.factor", "number"),
+    original_max_position_embeddings = kind == "yarn"
+      and whole(h, arch .. ".rope.scaling.original_context_length", size) or nil }
+end
+
+-- Fails where a network of an architecture has what it lacks here.
+local function check_plain(h, arch, head)
+  for _, each in ipairs { { "expert_count", 0 }, { "attention.sliding_window", 0 },
+    { "rope.dimension_count", head }, { "attention.value_length", head } } do
+    local key = arch .. "." .. each[1]
+    if header.get(h, key, "number", each[2]) ~= each[2] then header.wrong(h, key, each[2]) end
+  end
+end
+
+local function llama_config(h, arch)
+  local shapes = shapes_of(h)
+  local function key(name) return ("%s.%s"):format(arch, name) end
+  local size, heads = whole(h, key "embedding_length"), whole(h, key "attention.head_count")
+  local head = whole(h, key "attention.key_length", size / heads)
+  local most = whole(h, key "context_length", 2048)
+  check_plain(h, arch, head)
+  local base = header.get(h, key "rope.freq_base", "number", 10000)
+  return { vocab_size = vocabulary(h, shapes), hidden_size = size,
+    intermediate_size = whole(h, key "feed_forward_length"),
+    num_hidden_layers = whole(h, key "block_count"), num_attention_heads = heads,
+    num_key_value_heads = whole(h, key "attention.head_count_kv", heads), head_dim = head,
+    rms_norm_eps = header.get(h, key "attention.layer_norm_rms_epsilon", "number"),
+    rope_parameters = scaling(h, arch, shapes, base, most), max_position_embeddings = most,
+    rope_interleaved = arch == "llama", tie_word_embeddings = not shapes["output.weight"],
+    attention_bias = shapes["blk.0.attn_q.bias"] ~= nil,
+    output_bias = shapes["blk.0.attn_output.bias"] ~= nil,
+    mlp_bias = shapes["blk.0.ffn_gate.bias"] ~= nil }
+end
+
+local function gpt2_config(h)
+  return { vocab_size = vocabulary(h, shapes_of(h)), n_positions = whole(h, "gpt2.context_length"),
+    n_embd = whole(h, "gpt2.embedding_length"), n_layer = whole(h, "gpt2.block_count"),
+    n_head = whole(h, "gpt2.attention.head_count"), n_inner = whole(h, "gpt2.feed_forward_length"),
+    layer_norm_epsilon = header.get(h, "gpt2.attention.layer_norm_epsilon", "number") }
+end
+
+-- left_out: tensors that the network has no use for, or that the configuration has already.
+local ARCHITECTURES = {
+  llama = { kind = "llama", config = llama_config, layers = LLAMA, block = "layers",
+    left_out = { ["rope_freqs.weight"] = true } },
+  qwen2 = { kind = "llama", config = llama_config, layers = LLAMA, block = "layers",
+    left_out = {} },
+  gpt2 = { kind = "gpt2", config = gpt2_config, layers = GPT2, block = "h",
+    left_out = { ["output.weight"] = true } },
+}
+
+-- ---- names ----
+
+-- What a tensor is called here, or nil.
+local function own_name(arch, name)
+  local block, layer, part = name:match("^blk%.(%d+)%.([%w_]+)%.(%a+)$")
+  if not block then layer, part = name:match("^([%w_]+)%.(%a+)$") end
+  local own = arch.layers[layer]
+  if not own or not NORM_PARTS[part] then return nil end
+  return ("%s%s-%s"):format(block and ("%s.%s."):format(arch.block, block) or "", own,
+    NORMS[layer] and NORM_PARTS[part] or part)
+end
+
+--- What a variable here is called there, or nil; type: that of flow.models.
+function network.their_name(type, name)
+  local arch = ARCHITECTURES[type]
+  local block, own, part = name:match("^" .. arch.block .. "%.(%d+)%.([%w_.]+)%-(%a+)$")
+  if not block then own, part = name:match("^([%w_.]+)%-(%a+)$") end
+  for layer, each in pairs(arch.layers) do
+    if each == own then
+      part = NORMS[layer] and (part == "gamma" and "weight" or "bias") or part
+      return ("%s%s.%s"):format(block and "blk." .. block .. "." or "", layer, part)
+    end
+  end
+  return nil
+end
+
+--- The type and the configuration, as flow.models has them, of the network in a file; and what
+-- names of its tensors become.
+function network.read(who, path)
+  local h = header.read(who, path)
+  local name = header.get(h, "general.architecture", "string")
+  local arch = ARCHITECTURES[name]
+  if not arch then
+    core.fail("%s: %s: general.architecture must be one of gpt2, llama and qwen2, got \"%s\"%s",
+      who, path, name, names.suggest(name, ARCHITECTURES))
+  end
+  local config = arch.config(h, name)
+  return arch.kind, config, function(each)
+    if arch.left_out[each] then return nil end
+    local own = own_name(arch, each)
+    if own then return own end
+    core.fail("%s: %s: tensor %s is none of those that networks of architecture %s have", who, path,
+      each, name)
+  end
+end
+
+return network
