@@ -124,6 +124,7 @@ describe("what a job writes as ONNX", function()
         lines[i] = ("%s: %s\n"):format(case.name, counts.text(model_of(path).graph.node, "op_type"))
       end)
     end
+    table.sort(lines)
     golden.check("onnx_exports", table.concat(lines))
   end)
 
