@@ -1,6 +1,6 @@
 -- marks.lua FOLDER FILE...: writes each Lua file below the folder with a call `__c(NUMBER);` where
--- it and each block begins and behind each statement that ends by `end`, for spec/cover/lua.c. Lines
--- stay as they are. Prints what the numbers stand for, from 0 on: "lua/jfl/init.lua:12".
+-- it and each block begins and behind each statement that ends by `end`, for spec/cover/lua.c.
+-- Lines stay as they are. Prints what the numbers stand for, from 0 on: "lua/jfl/init.lua:12".
 local folder = ...
 
 --- Where the long bracket that begins at `at` ends, or nil where none begins.

@@ -53,9 +53,9 @@ describe("ONNX's Attention", function()
     it("gives the same by steps: " .. what, function()
       for _, dtype in ipairs { "float32", "float16" } do
         local arrays = {}
-        for i, length in ipairs { 3, 4, 4 } do
-          arrays[i] = flow.random.uniform({ 2, 2, length, 5 }, { minval = 0, maxval = 1 })
-            :astype(dtype)
+        for i, length in ipairs { 3, 4, 4 } do        -- two heads of queries for each of keys
+          local shape = { 2, i == 1 and 4 or 2, length, 5 }
+          arrays[i] = flow.random.uniform(shape, { minval = 0, maxval = 1 }):astype(dtype)
         end
         for name, mask_of in pairs(MASKS) do
           -- Numbers of 16 bits hold no lower scores.
