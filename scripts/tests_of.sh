@@ -60,7 +60,7 @@ tests_of() {
     path=$(echo "${1%.*}" | sed 's,^src/,,; s,^lua/jfl/,lua/,')
     around=${path%/*}
     for file in "spec/${path}_spec.lua" "spec/${path}_test.c" \
-      "spec/$around/${around##*/}_spec.lua"; do
+      "spec/$around/${around##*/}_spec.lua" "spec/${around}_spec.lua"; do
       [ ! -f "$file" ] || named="$named $file"
     done
   fi
