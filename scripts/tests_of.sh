@@ -52,13 +52,15 @@ goals_of() {
 named_for() { awk -v source="$1:" '$1 == source { $1 = ""; print }' spec/map; }
 
 # Prints the tests of a source: those in the map, of a header without code those of the C file of
-# its name; else what lies at the path that mirrors it.
+# its name; else what lies at the path that mirrors it, or is called as its folder.
 tests_of() {
   named=$(named_for "$1")
   case $1 in *.h) named=${named:-$(named_for "${1%h}c")} ;; esac
   if [ -z "$named" ]; then
     path=$(echo "${1%.*}" | sed 's,^src/,,; s,^lua/jfl/,lua/,')
-    for file in "spec/${path}_spec.lua" "spec/${path}_test.c"; do
+    around=${path%/*}
+    for file in "spec/${path}_spec.lua" "spec/${path}_test.c" \
+      "spec/$around/${around##*/}_spec.lua" "spec/${around}_spec.lua"; do
       [ ! -f "$file" ] || named="$named $file"
     done
   fi

@@ -295,6 +295,11 @@ for _, source in ipairs(names_in "kernels/cuda/*.cuh") do
     or chosen_for["kernels/cuda/program.cu"]
 end
 
+-- Records without functions, or of which a function says the name alone, have no places that tell:
+-- their tests are those of what reads them.
+local READ_BY = { ["src/op/pack.c"] = "src/plan/packing.c", ["src/op/table.c"] = "src/api/op.c",
+  ["src/op/transfer.c"] = "src/pass/place.c" }
+
 -- Nothing tells which lines of a kernel a test reaches, so the specs that compare kernels around
 -- each of their extents belong to all of them.
 local comparing = {}
@@ -338,6 +343,7 @@ local function keep_others()
   end
 end
 if wanted then keep_others() end
+for source, by in pairs(READ_BY) do chosen_for[source] = chosen_for[by] end
 
 local sources, map = {}, {}
 for source in pairs(chosen_for) do sources[#sources + 1] = source end

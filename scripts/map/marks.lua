@@ -1,6 +1,6 @@
--- marks.lua FOLDER FILE...: writes each Lua file below the folder with a call `__c(NUMBER);` at the
--- beginning of each block and behind each statement that ends by `end`, for spec/cover/lua.c. Lines
--- stay as they are. Prints what the numbers stand for, from 0 on: "lua/jfl/init.lua:12".
+-- marks.lua FOLDER FILE...: writes each Lua file below the folder with a call `__c(NUMBER);` where
+-- it and each block begins and behind each statement that ends by `end`, for spec/cover/lua.c.
+-- Lines stay as they are. Prints what the numbers stand for, from 0 on: "lua/jfl/init.lua:12".
 local folder = ...
 
 --- Where the long bracket that begins at `at` ends, or nil where none begins.
@@ -55,6 +55,7 @@ local function marked(text, path)
     number = number + 1
   end
 
+  mark(0)
   each_token(text, function(word, _, last)
     if word == "(" then
       depth = depth + 1

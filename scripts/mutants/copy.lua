@@ -9,10 +9,11 @@ local OBJECTS = "build/obj-gcc/"
 local UNSET = "LDFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES OF N SEED ID EACH MINUTES WORKERS"
 -- What a faulty program may take: of a file 2 GB, seconds of the processor, and what memory there
 -- is, but for sanitizers, which reserve more; and it leaves no core file. Under a lower limit jfl
--- maps no files. Where memory runs out, it is the first program that the system ends.
-local BOUNDS = "ulimit -c 0; ulimit -f 4000000; ulimit -t %d; "
+-- maps no files. Where memory runs out, it is the first program that the system ends. Some tests
+-- set such limits themselves, up to those that are hard.
+local BOUNDS = "ulimit -S -c 0; ulimit -S -f 4000000; ulimit -S -t %d; "
   .. "echo 1000 2>/dev/null >/proc/self/oom_score_adj; "
-local MEMORY = "ulimit -v $(($(getconf _PHYS_PAGES) * $(getconf PAGESIZE) / 1024)); "
+local MEMORY = "ulimit -S -v $(($(getconf _PHYS_PAGES) * $(getconf PAGESIZE) / 1024)); "
 local KILLED, TOO_LONG = 137, 152       -- by timeout, and where it computed for too long
 
 local RUN = "cd %s && . scripts/unset.sh && unset %s && timeout -k 5 %d sh -c %s 2>&1 </dev/null; "

@@ -189,7 +189,7 @@ local KINDS = {
 local function kind_of(removed)
   for _, row in ipairs(KINDS) do
     for _, pattern in ipairs(row[2]) do
-      if removed:find(pattern) then return row[1] end
+      if removed:lower():find(pattern) then return row[1] end
     end
   end
   return "removed"

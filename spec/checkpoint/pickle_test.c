@@ -53,6 +53,75 @@ static void refuses_what_is_cut_or_mixed_up(void)
   CHECK_REFUSED("NN\x93.", "a class must be named by texts");
 }
 
+/* ---- what is read ---- */
+
+/* Adds a value's text: 5, 'ab', [1 2], {1:2}, or ? for what does not matter. */
+static void show(const jf_pickle *p, int i, char *out)
+{
+  const jf_pickled *v = &p->v[i];
+  const int is_dict = v->kind == JF_PICKLED_DICT;
+  char *end = out + strlen(out);
+  if (v->kind == JF_PICKLED_WHOLE) sprintf(end, "%lld", (long long)v->whole);
+  else if (v->kind == JF_PICKLED_TEXT) sprintf(end, "'%.*s'", (int)v->n, v->text);
+  else if (!is_dict && v->kind != JF_PICKLED_LIST) strcpy(end, "?");
+  else {
+    strcpy(end, is_dict ? "{" : "[");
+    for (int c = v->first, k = 0; c >= 0; c = p->cell[c].next, k++) {
+      if (k) strcat(out, is_dict && k % 2 ? ":" : " ");
+      show(p, p->cell[c].value, out);
+    }
+    strcat(out, is_dict ? "}" : "]");
+  }
+}
+
+#define READS(bytes, text) { bytes, sizeof bytes - 1, text }
+
+/* As Python's pickletools describes them. */
+static void each_operation_gives_what_python_says(void)
+{
+  static const struct { const char *bytes; size_t n; const char *text; } cases[] = {
+    READS("K\5.", "5"), READS("K\xff.", "255"), READS("M\1\2.", "513"),
+    READS("J\1\2\3\4.", "67305985"), READS("J\xfe\xff\xff\xff.", "-2"),
+    READS("\x8a\0.", "0"), READS("\x8a\1\xff.", "-1"), READS("\x8a\2\xff\0.", "255"),
+    READS("\x8a\2\0\x80.", "-32768"),
+    READS("\x8a\10\0\0\0\0\0\0\0\x40.", "4611686018427387904"),
+    READS("\x8a\11\0\0\0\0\0\0\0\0\1.", "?"), READS("\x8b\2\0\0\0\0\1.", "256"),
+    READS("G12345678.", "?"), READS("N.", "?"), READS("\x88.", "1"), READS("\x89.", "0"),
+    READS("X\2\0\0\0ab.", "'ab'"), READS("\x8c\2ab.", "'ab'"), READS("U\2ab.", "'ab'"),
+    READS("\x8d\2\0\0\0\0\0\0\0ab.", "'ab'"), READS("T\2\0\0\0ab.", "'ab'"),
+    READS("C\2ab.", "'ab'"), READS("B\2\0\0\0ab.", "'ab'"),
+    READS("\x8e\2\0\0\0\0\0\0\0ab.", "'ab'"), READS("U\0.", "''"),
+    READS(").", "[]"), READS("].", "[]"), READS("}.", "{}"), READS("\x8f.", "[]"),
+    READS("(t.", "[]"), READS("(K\1K\2t.", "[1 2]"), READS("(K\1K\2l.", "[1 2]"),
+    READS("(K\1K\2\x91.", "[1 2]"), READS("(K\1K\2K\3K\4d.", "{1:2 3:4}"),
+    READS("K\1\x85.", "[1]"), READS("K\1K\2\x86.", "[1 2]"),
+    READS("K\1K\2K\3\x87.", "[1 2 3]"), READS("]K\1aK\2a.", "[1 2]"),
+    READS("](K\1K\2e(K\3e.", "[1 2 3]"),
+    READS("\x8f(K\1K\2\x90.", "[1 2]"), READS("}K\1K\2sK\3K\4s.", "{1:2 3:4}"),
+    READS("}(K\1K\2K\3K\4u(K\5K\6u.", "{1:2 3:4 5:6}"),
+    READS("(](}(K\1ttt.", "[[] [{} [1]]]"),
+    READS("K\1K\2" "0.", "1"), READS("K\1(K\2K\3" "1.", "1"), READS("K\1" "2\x86.", "[1 1]"),
+    READS("(K\7q\5K\10q\2h\5h\2t.", "[7 8 7 8]"),
+    READS("(K\7r\5\0\0\0K\10r\2\0\0\0h\5j\2\0\0\0t.", "[7 8 7 8]"),
+    READS("(K\7\x94K\10\x94h\0h\1t.", "[7 8 7 8]"),
+    READS("(K\7q\1K\10q\1h\1t.", "[7 8 8]"),
+    READS("\x80\2K\1.", "1"), READS("\x95" "12345678K\1.", "1"), READS("]K\1b.", "[]"),
+    READS("ccollections\nOrderedDict\n)R.", "{}"),
+    READS("ccollections\nOrderedDict\n](K\1K\2\x86K\3K\4\x86" "e\x85R.", "{1:2 3:4}"),
+    READS("ctorch\nSize\n(K\3K\4t\x85R.", "[3 4]"),
+    READS("\x8c\5torch\x8c\4Size\x93K\3\x85\x85\x81.", "[3]"),
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    jf_pickle p;
+    char text[100] = "";
+    const jfl_status s = jf_pickle_read(cases[i].bytes, cases[i].n, &p);
+    if (!s) show(&p, p.root, text);
+    CHECK_MSG(!s && !strcmp(text, cases[i].text), "case %zu: %s, expected %s: %s", i, text,
+              cases[i].text, s ? jfl_errmsg() : "");
+    jf_pickle_free(&p);
+  }
+}
+
 #define STORAGE "(X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0" "0X\3\0\0\0cpuK\6tQ"
 #define TENSOR(rest) "ctorch._utils\n_rebuild_tensor_v2\n(" STORAGE rest "tR."
 
@@ -71,6 +140,46 @@ static void reads_tensors(void)
   CHECK_REFUSED(TENSOR("K\0J\xff\xff\xff\xff\x85K\1\x85\x89}"), "at most 8 extents");
   CHECK_REFUSED(TENSOR("K\0(KKKKKKKKKKKKKKKKKKt(t\x89}"), "at most 8 extents");
   CHECK_REFUSED(TENSOR("K\0K\2K\3\x89}"), "at most 8 extents");
+}
+
+/* A tensor of 48 bytes by the name of its storage's class, or of its dtype with an untyped one. */
+static void check_type(const char *storage, const char *name, jfl_dtype dtype, int size)
+{
+  char bytes[300];
+  jf_pickle p;
+  const char *function = storage ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3";
+  const int n = sprintf(bytes, "ctorch._utils\n%s\n((U\7storagectorch\n%s\nU\0010U\3cpuK%ctQ"
+                        "K\1(K\2t(K\1tNN%s%s%stR.", function, storage ? storage : "UntypedStorage",
+                        storage ? 48 / size : 48, storage ? "" : "ctorch\n", storage ? "" : name,
+                        storage ? "" : "\n");
+  const jfl_status s = jf_pickle_read(bytes, (size_t)n, &p);
+  CHECK_MSG(!s && p.n_tensor == 1, "%s %s: %s", storage ? storage : "", name, jfl_errmsg());
+  const jf_pickled_tensor *t = p.tensor;
+  if (!s) CHECK_MSG(!strcmp(t->type->name, name) && t->type->dtype == dtype &&
+                    (int)t->type->size == size && t->n_storage == 48 / size, "%s", name);
+  jf_pickle_free(&p);
+}
+
+static void knows_the_types_by_classes_and_names(void)
+{
+  static const struct { const char *name, *storage; jfl_dtype dtype; int size; } types[] = {
+    { "float32", "FloatStorage", JFL_F32, 4 }, { "float64", "DoubleStorage", JFL_F64, 8 },
+    { "float16", "HalfStorage", JFL_F16, 2 }, { "bfloat16", "BFloat16Storage", JFL_BF16, 2 },
+    { "int8", "CharStorage", JFL_I8, 1 }, { "uint8", "ByteStorage", JFL_U8, 1 },
+    { "int32", "IntStorage", JFL_I32, 4 }, { "int64", "LongStorage", JFL_I64, 8 },
+    { "int16", "ShortStorage", JFL_N_DTYPE, 2 }, { "bool", "BoolStorage", JFL_N_DTYPE, 1 },
+    { "complex64", "ComplexFloatStorage", JFL_N_DTYPE, 8 },
+    { "complex128", "ComplexDoubleStorage", JFL_N_DTYPE, 16 }, { "uint16", NULL, JFL_N_DTYPE, 2 },
+    { "uint32", NULL, JFL_N_DTYPE, 4 }, { "uint64", NULL, JFL_N_DTYPE, 8 },
+    { "float8_e4m3fn", NULL, JFL_N_DTYPE, 1 }, { "float8_e5m2", NULL, JFL_N_DTYPE, 1 },
+    { "float8_e4m3fnuz", NULL, JFL_N_DTYPE, 1 }, { "float8_e5m2fnuz", NULL, JFL_N_DTYPE, 1 },
+    { "float8_e8m0fnu", NULL, JFL_N_DTYPE, 1 },
+  };
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    for (int named = 0; named < 2; named++)
+      if (named || types[i].storage)
+        check_type(named ? NULL : types[i].storage, types[i].name, types[i].dtype, types[i].size);
+  }
 }
 
 static void takes_no_more_than_the_file_has(void)
@@ -156,7 +265,9 @@ int main(void)
   scratch_make();
   RUN(runs_nothing);
   RUN(refuses_what_is_cut_or_mixed_up);
+  RUN(each_operation_gives_what_python_says);
   RUN(reads_tensors);
+  RUN(knows_the_types_by_classes_and_names);
   RUN(takes_no_more_than_the_file_has);
   RUN(refuses_archives_that_are_cut);
   RUN(refuses_archives_that_lie);

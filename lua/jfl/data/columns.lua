@@ -87,7 +87,9 @@ local function plain_order(who, source)
     return type(a) == "number"
   end)
   if named and #list > 1 then
-    for i, name in ipairs(list) do list[i] = ("%q"):format(name) end
+    for i, name in ipairs(list) do
+      list[i] = type(name) == "string" and ("%q"):format(name) or tostring(name)
+    end
     core.fail("%s: source is a table with names, which Lua keeps in no order; say in which they "
       .. "come: {columns = {%s}}", who, table.concat(list, ", "))
   end

@@ -247,7 +247,7 @@ csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its
   { "header", "whether the first line has the columns' names; else they are column_1 and so on",
     true },
   { "types", "dtypes or \"string\" by column, where what the file has does not tell: {zip = "
-    .. "\"string\"}", {}, type = "table<string, string>" },
+    .. "\"string\"}", {}, keyed = true, type = "table<string, string>" },
   { "missing", "what stands for a missing number", MISSING, type = "string[]" },
   { "categories", "columns of texts to be made numbers: their names, true for all, or by name the "
     .. "texts that are 0, 1 and so on: {city = {\"Rome\", \"Oslo\"}}", {},

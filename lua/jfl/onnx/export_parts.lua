@@ -23,7 +23,7 @@ local merge
 
 -- Lists or tables with the same keys, of which those that are numbers may differ.
 local function merge_tables(c, values)
-  local out, outer = {}, c.what
+  local out = {}
   for key in pairs(values[1]) do
     local each = {}
     for i, value in ipairs(values) do each[i] = value[key] end
@@ -31,7 +31,6 @@ local function merge_tables(c, values)
       fail(c, "in length")
     end
     out[key] = merge(c, each)
-    c.what = outer
   end
   return out
 end

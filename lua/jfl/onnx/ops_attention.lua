@@ -90,12 +90,12 @@ local function by_steps(n, a, scale, mask)
   end
   local wide = n:attr "softmax_precision" and maths.dtype_of(n, n:attr "softmax_precision")
   local rows = cast(scores[3], wide or q.dtype)
-  if seen then rows = op.where(seen, rows, values.scalar(-1e30 < -6e4 and wide ~= "float16"
-    and q.dtype ~= "float16" and -1e30 or -6e4, rows.dtype)) end
-  scores[4] = cast(op.softmax(rows), q.dtype)
-  if seen then
-    scores[4] = op.where(seen, scores[4], values.scalar(0, q.dtype))
+  if seen then             -- below all scores, but a number: a row may see nothing
+    local least = rows.dtype == "float16" and -6e4 or -1e30
+    rows = op.where(seen, rows, values.scalar(least, rows.dtype))
   end
+  scores[4] = cast(op.softmax(rows), q.dtype)
+  if seen then scores[4] = op.where(seen, scores[4], values.scalar(0, q.dtype)) end
   return op.matmul(scores[4], v), scores[n:attr("qk_matmul_output_mode", 0) + 1]
 end
 

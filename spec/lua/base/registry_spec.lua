@@ -41,6 +41,18 @@ describe("what the front end's files give", function()
     assert.truthy(count > 250)
   end)
 
+  it("takes tables with names of their own in their place, too", function()
+    local count = 0
+    for path, f in pairs(args.defined) do
+      for _, param in ipairs(f.params) do
+        local keyed = (param.type or ""):find("table<string", 1, true)
+        assert(not keyed or param.keyed, path .. ": " .. param[1] .. " must be keyed")
+        count = count + (keyed and 1 or 0)
+      end
+    end
+    assert.truthy(count > 5)
+  end)
+
   it("is every function that they define", function()
     local given = {}
     for _, space in ipairs(registry.spaces()) do

@@ -115,6 +115,11 @@ describe("data.loop", function()
     local data = { state = { 1, 2 }, action = { 3, 4 } }
     helper.fails(function() loop(data) end, "data.loop: source is a table with names, which Lua "
       .. "keeps in no order; say in which they come: {columns = {\"action\", \"state\"}}")
+    data[1], data[2] = { 5, 6 }, { 7, 8 }
+    helper.fails(function() loop(data) end, "{columns = {1, 2, \"action\", \"state\"}}")
+    local _, _, first, state = loop(data, { columns = { 1, "state" } })()
+    assert.same({ 5, 1 }, { first, state })
+    flow.data.close_loop()
     assert.equal(1, select(3, loop({ state = { 1, 2 } })()))
   end)
 

@@ -81,6 +81,14 @@ function packed.feature(kind, values)
   return packed.field(KINDS[kind], packed.field(1, packed_values(kind, values)))
 end
 
+--- A feature of numbers that come one by one, each as a field.
+function packed.loose(kind, values)
+  local tag = ({ float = 5, double = 1 })[kind] or 0
+  local parts = {}
+  for i, v in ipairs(values) do parts[i] = packed.varint(8 + tag) .. packed_values(kind, { v }) end
+  return packed.field(KINDS[kind], table.concat(parts))
+end
+
 --- A record of features by name: a list of { name, feature }.
 function packed.record(list)
   local parts = {}

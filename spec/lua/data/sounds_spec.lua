@@ -90,6 +90,19 @@ describe("another rate", function()
     for i = 400, 1000 do assert.near(0, high[i], 2e-3) end
   end)
 
+  it("keeps every moment where it is, from the first to the last", function()
+    for _, rates in ipairs { { 2, 3 }, { 3, 2 }, { 1, 4 }, { 4, 1 } } do
+      local from, to, n = rates[1] * 1000, rates[2] * 1000, 40 * rates[1] + 1
+      for at = 0, n - 1, rates[1] do
+        local x = {}
+        for i = 1, n do x[i] = i == at + 1 and 1 or 0 end
+        local y = flow.data.resample(nd.array(x), from, to)
+        local want = at / rates[1] * rates[2]
+        assert.equal(want, flow.math.argmax(y):item(), ("%d of %d"):format(at, n))
+      end
+    end
+  end)
+
   it("keeps channels apart, and is the same sound at the same rate", function()
     local x = nd.rand({ 2, 300 }) - 0.5
     local y = flow.data.resample(x, 8000, 12000)

@@ -41,6 +41,10 @@ describe("OneFlow's records", function()
           { "wide", packed.feature("int64", { -n, 2 ^ 40 }) },
           { "real", packed.feature("float", { n + 0.5 }) },
           { "exact", packed.feature("double", { n / 8, 1 }) },
+          { "loose_narrow", packed.loose("int32", { n, -5 }) },
+          { "loose_wide", packed.loose("int64", { -n, 2 ^ 40 }) },
+          { "loose_real", packed.loose("float", { n + 0.5 }) },
+          { "loose_exact", packed.loose("double", { n / 8, 1 }) },
           { "raw", packed.feature("bytes", "\1\255" .. string.char(n)) },
         }
         n = n + 1
@@ -74,11 +78,14 @@ describe("OneFlow's records", function()
       assert.equal(dtype, x.dtype)
       return x:totable()
     end
-    assert.same({ { 0, 2 ^ 40 }, { -1, 2 ^ 40 }, { -2, 2 ^ 40 } }, numbers("wide", { 2 },
-      "float64"))
-    assert.same({ { 0.5 }, { 1.5 }, { 2.5 } }, numbers("real", { 1 }, "float32"))
-    assert.same({ { { 0 }, { 1 } }, { { 0.125 }, { 1 } }, { { 0.25 }, { 1 } } },
-      numbers("exact", { 2, 1 }, "float64"))
+    for _, way in ipairs { "", "loose_" } do                    -- packed, or each as a field
+      assert.same({ { 0, 2 ^ 40 }, { -1, 2 ^ 40 }, { -2, 2 ^ 40 } }, numbers(way .. "wide", { 2 },
+        "float64"))
+      assert.same({ { 0.5 }, { 1.5 }, { 2.5 } }, numbers(way .. "real", { 1 }, "float32"))
+      assert.same({ { { 0 }, { 1 } }, { { 0.125 }, { 1 } }, { { 0.25 }, { 1 } } },
+        numbers(way .. "exact", { 2, 1 }, "float64"))
+    end
+    assert.same({ { 0, -5 }, { 1, -5 }, { 2, -5 } }, numbers("loose_narrow", { 2 }, "int64"))
     assert.same({ { 1, -1, 0 }, { 1, -1, 1 }, { 1, -1, 2 } }, numbers("raw", { 3 }, "int8"))
     assert.same({ { 1, 255, 0 }, { 1, 255, 1 }, { 1, 255, 2 } }, numbers("raw", { 3 }, "uint8"))
     assert.same({ { 0.5, 0, 0 }, { 1.5, 0, 0 }, { 2.5, 0, 0 } }, numbers("real", { 3 }, "float32",

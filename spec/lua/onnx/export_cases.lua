@@ -124,6 +124,7 @@ case("slice", { X }, function(v)
   local n = v.shape[1]
   return { op.slice(v, { begin = { 0, 1, 1 }, size = { n, 2, 3 } }),
     op.slice(v, { begin = { n - 1, 0, 0 }, size = { 1, 3, 5 } }),
+    op.slice(v, { begin = { 0, 0, 0 }, size = { n, 3, 5 } }),
     op.slice(v, { begin = { n / 2, 0, 0 }, size = { n / 2, 3, 5 } }),
     op.strided_slice(v, { begin = { 0, 0, 4 }, step = { 1, 2, -2 }, size = { n, 2, 3 } }),
     op.strided_slice(v, { begin = { n - 1, 0, 0 }, step = { -1, 1, 1 }, size = { n, 3, 5 } }) }

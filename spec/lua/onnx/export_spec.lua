@@ -2,7 +2,9 @@
 -- sizes; scripts/oracles/onnx_out.lua has onnxruntime run the same files.
 local cases = require "spec.lua.onnx.export_cases"
 local core = require "jfl.core"
+local counts = require "spec.lua.onnx.counts"
 local flow = require "jfl"
+local golden = require "spec.golden"
 local helper = require "spec.lua.helper"
 local jobs = require "spec.lua.onnx.export_helper"
 local protobuf = require "jfl.onnx.protobuf"
@@ -112,6 +114,19 @@ describe("what a job writes as ONNX", function()
       end)
     end)
   end
+
+  it("has the nodes that it had", function()
+    local lines = {}
+    with_path(function(path)
+      for i, case in ipairs(cases) do
+        flow.clear_default_session()
+        flow.onnx.export(jobs.job(case), path)
+        lines[i] = ("%s: %s\n"):format(case.name, counts.text(model_of(path).graph.node, "op_type"))
+      end
+    end)
+    table.sort(lines)
+    golden.check("onnx_exports", table.concat(lines))
+  end)
 
   it("is refused where the batch cannot be left free, by the node", function()
     for _, case in ipairs(cases) do

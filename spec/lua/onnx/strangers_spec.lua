@@ -119,6 +119,17 @@ describe("a stranger's ONNX file", function()
       with { name = "w", dims = { 1 }, data_type = 8 })
   end)
 
+  it("is refused by the names of the types that jfl lacks", function()
+    local LACKS = { [8] = "string", [14] = "complex64", [15] = "complex128", [17] = "float8e4m3fn",
+      [18] = "float8e4m3fnuz", [19] = "float8e5m2", [20] = "float8e5m2fnuz", [21] = "uint4",
+      [22] = "int4", [23] = "float4e2m1", [24] = "float8e8m0", [25] = "uint2", [26] = "int2" }
+    for number, name in pairs(LACKS) do
+      local nodes = { node("Add", { "x", "w" }, { "y" }) }
+      fails("jfl has no elements of type " .. name .. "%f[^%w]", nodes, {
+        initializer = { { name = "w", dims = { 1 }, data_type = number } } })
+    end
+  end)
+
   it("has no data but in its folder", function()
     local function outside(location, more)
       local entries = { { key = "location", value = location } }

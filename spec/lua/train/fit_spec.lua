@@ -190,6 +190,14 @@ describe("flow.fit", function()
     fails("fit: job must be a model or a job of type \"train\", got job 'predict' (predict)",
       predict, {})
     fails("fit: epochs must be", train, { epochs = 0 })
+    local silent = flow.global_function { name = "silent", type = "train",
+      inputs = { { "x", tp.Numpy.Placeholder({ 10, 2 }) } }, body = function(x)
+        local loss = flow.math.reduce_mean(x * flow.get_variable("s", { shape = { 2 },
+          initializer = flow.ones_initializer() }))
+        flow.optimizer.SGD(0.1):minimize(loss)
+      end }
+    helper.fails(function() flow.fit(silent, { nd.ones { 20, 2 } }, { show = false }) end,
+      "fit: job 'silent' must return its loss first, got nothing")
     fails("fit: validation needs predict, the job that", train, { validation = data })
     fails("fit: metrics are of the predictions for validation", train, { metrics = { "accuracy" } })
     fails("fit: there is no metric 'acuracy'", train, { validation = data, predict = predict,
