@@ -154,8 +154,8 @@ function args.listed(list)
   return ("%s, and %d more"):format(table.concat(list, ", ", 1, args.LISTED), #list - args.LISTED)
 end
 
---- The end of a message that refuses a name: what it may have meant, or what there is. known: a table
--- with the names as keys; what: "its columns".
+--- The end of a message that refuses a name: what it may have meant, or what there is. known: a
+-- table with the names as keys; what: "its columns".
 function args.instead(name, known, what)
   local list, set = {}, {}
   for key in pairs(known) do
