@@ -225,7 +225,7 @@ local LIST = {
   flow.clear_default_session() comes between; run.best.value is what to compare. flow.find_rate
   gives a first learning rate.]] },
   { "server http rest serving deploy serve", [[
-  examples/recipes/serve.lua answers by HTTP in 55 lines, examples/server.lua does so in batches,
+  examples/recipes/serve.lua answers by HTTP in 50 lines, examples/server.lua does so in batches,
   examples/nginx-classify within nginx. jfl --bundle makes one executable of script and model.]] },
   { "python pip ctypes c c++ cpp embed ffi pkg_config install docker package", [[
   make install puts the command, the library and jfl.pc for pkg-config in place; src/jfl.h is the C
