@@ -7,7 +7,6 @@
 local bit = require "bit"
 local ffi = require "ffi"
 local flow = require "jfl"
-local tp = flow.typing
 
 local PIXELS = 28 * 28
 local SIZES = { 1, 8, 64 }         -- of batches: each has a plan, and fewer pictures are padded
@@ -15,18 +14,15 @@ local MOST_HEAD, MOST_CONNECTIONS = 8192, 1000
 local NAMES = { [0] = "T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
   "sneaker", "bag", "boot" }
 
--- ---- the job ----
+-- ---- the model, and the job that asks it ----
 
-local predict = flow.global_function {
-  name = "predict",
-  inputs = { { "images", tp.Numpy.Placeholder({ -1, 1, 28, 28 }) } },
-  returns = tp.Callback(tp.Numpy),
-  body = function(images)
-    local x = flow.reshape(images, { images.shape[1], -1 })
-    x = flow.layers.dense(x, 128, { activation = flow.nn.relu, name = "hidden" })
-    return flow.nn.softmax(flow.layers.dense(x, 10, { name = "output" }))
-  end,
-}
+local net = flow.model("clothes", function(images)
+  local x = images:reshape { images.shape[1], -1 }
+  x = flow.layers.dense(x, 128, { activation = flow.nn.relu, name = "hidden" })
+  return flow.layers.dense(x, 10, { name = "output" })
+end)
+local predict = net:predict { inputs = { flow.float32 { -1, 1, 28, 28 } },
+  output = flow.nn.softmax, returns = flow.typing.Callback(flow.typing.Numpy) }
 
 -- ---- the system ----
 
@@ -172,7 +168,7 @@ local function run_waiting()
 end
 
 local function load(path)
-  local ok, message = pcall(function() flow.train.CheckPoint():load(path, { strict = true }) end)
+  local ok, message = pcall(function() net:load(path) end)
   io.stderr:write(ok and "server: loaded " .. path or "server: " .. message, "\n")
   return ok
 end

@@ -2,10 +2,8 @@
 -- draws its moves by chance, and what preceded a catch it will do more often, what preceded a miss
 -- less (REINFORCE, Williams 1992). To the network the game is a picture of 8 by 8.
 local flow = require "jfl"
-local nd = flow.ndarray
 local SIDE, GAMES, ROUNDS = 8, 64, 300             -- GAMES are played at a time
 
-math.randomseed(6)
 flow.random.seed(6)
 
 local net = flow.model("player", function(screens)
@@ -20,33 +18,24 @@ local learn = net:train { loss = loss, optimizer = flow.optimizer.Adam(0.005),
   inputs = { flow.float32 { -1, SIDE * SIDE }, flow.int32 { -1 }, flow.float32 { -1 } } }
 local see = net:predict { inputs = { flow.float32 { GAMES, SIDE * SIDE } } }
 
-local function screens_of(games)
-  local screens = nd.zeros { GAMES, SIDE * SIDE }
-  local pixels = screens:pointer()
-  for i, game in ipairs(games) do
-    local first = (i - 1) * SIDE * SIDE
-    pixels[first + game.y * SIDE + game.x], pixels[first + (SIDE - 1) * SIDE + game.paddle] = 1, 1
-  end
-  return screens
+-- What GAMES games look like: the ball is one pixel, the paddle another.
+local function screens_of(x, y, paddle)
+  return flow.one_hot(x + y * SIDE, SIDE * SIDE)
+    + flow.one_hot(paddle + (SIDE - 1) * SIDE, SIDE * SIDE)
 end
 
 -- Plays GAMES games to their end; gives what was seen, done and gained, and the share of catches.
 local function play(temperature)
-  local games, seen, moves, caught = {}, {}, {}, nd.zeros { GAMES }
-  for i = 1, GAMES do
-    games[i] = { x = math.random(0, SIDE - 1), y = 0, paddle = math.random(0, SIDE - 1) }
-  end
+  local x = flow.random.randint(0, SIDE, { GAMES })
+  local paddle, seen, moves = flow.random.randint(0, SIDE, { GAMES }), {}, {}
   for y = 1, SIDE - 1 do
-    seen[y] = screens_of(games)
+    seen[y] = screens_of(x, y - 1, paddle)
     moves[y] = flow.random.choice(see(seen[y]), { logits = true, temperature = temperature })
-    for i, game in ipairs(games) do
-      game.y, game.paddle = y, math.max(0, math.min(SIDE - 1, game.paddle + moves[y][i] - 1))
-      caught[i] = game.x == game.paddle and 1 or 0
-    end
+    paddle = (paddle + moves[y] - 1):clip(0, SIDE - 1)
   end
-  local worth = {}                                 -- of each move: that of its game's end
-  for y = 1, SIDE - 1 do worth[y] = caught - caught:mean() end
-  return flow.concat(seen), flow.concat(moves), flow.concat(worth), caught:mean()
+  local caught = x:eq(paddle):astype "float32"
+  local worth = (caught - caught:mean()):tile(SIDE - 1)      -- of each move: that of its game's end
+  return flow.concat(seen), flow.concat(moves), worth, caught:mean()
 end
 
 for round = 1, ROUNDS do

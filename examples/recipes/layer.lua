@@ -19,16 +19,11 @@ end
 
 -- Two arms that wind around each other.
 local function spirals(n)
-  local rows, labels = {}, {}
-  for i = 1, n do
-    local turn = math.sqrt(math.random()) * 4 * math.pi
-    labels[i] = i % 2
-    local r, angle = turn / 8, turn + labels[i] * math.pi
-    rows[i] = { r * math.cos(angle) + math.random() * 0.1, r * math.sin(angle) }
-  end
-  return { nd.array(rows), nd.array(labels, "int32") }
+  local turn, labels = flow.math.sqrt(nd.rand { n }) * 4 * math.pi, nd.arange(n) % 2
+  local r, angle = turn / 8, turn + labels * math.pi
+  local x = r * flow.math.cos(angle) + nd.rand { n } * 0.1
+  return { nd.stack({ x, r * flow.math.sin(angle) }, 1), labels:astype "int32" }
 end
-math.randomseed(5)
 flow.random.seed(5)
 
 local function learn(name, layer)

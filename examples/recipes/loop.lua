@@ -6,15 +6,10 @@ local N, BATCH, STEPS = 2000, 50, 1000
 
 -- Rings: the outer ones are thin, and few points lie in them.
 local function points(n)
-  local rows, labels = nd.zeros { n, 2 }, nd.zeros({ n }, "int32")
-  for i = 1, n do
-    local radius, angle = math.random() ^ 2, math.random() * 2 * math.pi
-    rows[i] = { radius * math.cos(angle), radius * math.sin(angle) }
-    labels[i] = math.floor(radius * 4) % 2
-  end
-  return rows, labels
+  local radius, angle = nd.rand { n } ^ 2, nd.rand { n } * 2 * math.pi
+  local rows = nd.stack({ radius * flow.math.cos(angle), radius * flow.math.sin(angle) }, 1)
+  return rows, flow.math.floor(radius * 4):astype "int32" % 2
 end
-math.randomseed(9)
 flow.random.seed(9)
 local x, y = points(N)
 local x_test, y_test = points(1000)

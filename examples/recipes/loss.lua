@@ -14,15 +14,10 @@ end
 
 -- The way takes 3 minutes a kilometre, and delays grow with it.
 local function deliveries(n)
-  local kilometres, minutes = {}, {}
-  for i = 1, n do
-    local way = 1 + math.random() * 9
-    kilometres[i] = { way / 10 }
-    minutes[i] = { (3 * way - way * math.log(1 - math.random())) / 10 }
-  end
-  return { nd.array(kilometres), nd.array(minutes) }
+  local way = nd.rand { n, 1 } * 9 + 1
+  local minutes = way * 3 - way * flow.math.log(1 - nd.rand { n, 1 })
+  return { way / 10, minutes / 10 }
 end
-math.randomseed(7)
 flow.random.seed(7)
 local train, test = deliveries(4000), deliveries(2000)
 local inputs = { flow.float32 { -1, 1 } }

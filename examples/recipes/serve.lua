@@ -4,11 +4,10 @@
 -- Usage: jfl serve.lua [port]
 local ffi = require "ffi"
 local flow = require "jfl"
-local nd = flow.ndarray
 
 -- Which points are inside of a ring?
 flow.random.seed(1)
-local points = nd.rand { 2000, 2 } * 2 - 1
+local points = flow.ndarray.rand { 2000, 2 } * 2 - 1
 local distance = flow.math.sqrt((points * points):sum(1))
 local inside = (distance:gt(0.3) * distance:lt(0.8)):astype "int32"
 local net = flow.model("ring", function(x)
@@ -20,36 +19,32 @@ flow.fit(net, { points, inside }, { loss = flow.nn.cross_entropy, epochs = 20, s
 local predict = net:predict { inputs = { flow.float32 { 1, 2 } }, output = flow.nn.softmax }
 
 local function answer(request)
-  local x, y = request:match "^GET /%?x=(%-?[%d.]+)&y=(%-?[%d.]+) HTTP"
-  x, y = tonumber(x), tonumber(y)
-  if not (x and y) then return "400 Bad Request", '{"error": "ask for /?x=0.3&y=-0.2"}' end
-  return "200 OK", ('{"inside": %.3f}'):format(predict({ { x, y } })[1][2])
+  local x, y = request:match "^GET /%?x=(%-?%d+%.?%d*)&y=(%-?%d+%.?%d*) HTTP"
+  if not y then return "400 Bad Request", '{"error": "ask for /?x=0.3&y=-0.2"}' end
+  return "200 OK", ('{"inside": %.3f}'):format(predict({ { x + 0, y + 0 } })[1][2])
 end
 
 -- ---- a socket of Linux ----
 
 ffi.cdef [[
 struct address { uint16_t family, port; uint32_t host; char zero[8]; };
-int socket(int, int, int); int close(int);
-int bind(int, const void *, uint32_t); int listen(int, int);
-int getsockname(int, void *, uint32_t *); int accept(int, void *, uint32_t *);
+int socket(int, int, int); int close(int); int bind(int, const void *, uint32_t);
+int listen(int, int); int getsockname(int, void *, uint32_t *); int accept(int, void *, uint32_t *);
 long recv(int, void *, size_t, int); long send(int, const void *, size_t, int);
 ]]
 local C, buffer = ffi.C, ffi.new "char[4096]"
 local listener, size = C.socket(2, 1, 0), ffi.new("uint32_t[1]", 16)
-local port = tonumber((...)) or 8080
 local function swapped(n) return n % 256 * 256 + math.floor(n / 256) end
-local address = ffi.new("struct address", { 2, swapped(port), 0x0100007f })      -- 127.0.0.1
+local address = ffi.new("struct address", { 2, swapped(tonumber((...)) or 8080), 0x0100007f })
 assert(C.bind(listener, address, 16) == 0 and C.listen(listener, 16) == 0, "the port is taken")
-C.getsockname(listener, address, size)
-print(("http://127.0.0.1:%d/?x=0.3&y=-0.2"):format(swapped(address.port)))
-io.stdout:flush()
+C.getsockname(listener, address, size)                                      -- of 127.0.0.1
+io.stderr:write(("http://127.0.0.1:%d/?x=0.3&y=-0.2\n"):format(swapped(address.port)))
 while true do
   local connection = C.accept(listener, nil, nil)
-  local n = tonumber(C.recv(connection, buffer, 4096, 0))
-  local status, body = answer(ffi.string(buffer, math.max(n, 0)))
-  local text = ("HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
-    .. "Connection: close\r\n\r\n%s"):format(status, #body, body)
+  local n = math.max(0, tonumber(C.recv(connection, buffer, 4096, 0)))
+  local status, body = answer(ffi.string(buffer, n))
+  local text = ("HTTP/1.1 %s\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    .. "Content-Length: %d\r\n\r\n%s"):format(status, #body, body)
   C.send(connection, text, #text, 0x4000)                                  -- without SIGPIPE
   C.close(connection)
 end

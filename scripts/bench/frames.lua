@@ -1,6 +1,6 @@
 -- Prints how long the entries take that a game makes in its frames, with a model of 50 MB and a
--- thousand callbacks due, in milliseconds: the median, two percentiles, and the worst, of all
--- frames and of those in which no other thread or program took the processor from this thread:
+-- thousand callbacks due, in milliseconds: the median, two percentiles and the worst, by the clock,
+-- and of the time that the thread which runs Lua computed itself, so without other programs' part:
 --   jfl scripts/bench/frames.lua [frames [seconds [part of an entry's name]]]
 -- Each entry is repeated in so many frames, and for so many seconds if that is longer.
 local core = require "jfl.core"
@@ -106,35 +106,32 @@ local entries = {
 }
 
 ffi.cdef [[
-struct jfl_bench_usage { long times[4], counts[13], taken; };
-int getrusage(int, struct jfl_bench_usage *);
+struct jfl_bench_time { long seconds, nanoseconds; };
+int clock_gettime(int, struct jfl_bench_time *);
 ]]
-local THREAD = 1                         -- RUSAGE_THREAD
-local usage = ffi.new "struct jfl_bench_usage"
+local THREAD = 3                         -- CLOCK_THREAD_CPUTIME_ID
+local clock = ffi.new "struct jfl_bench_time"
 
--- How often the processor was taken from this thread while it had work to do.
-local function taken()
-  ffi.C.getrusage(THREAD, usage)
-  return tonumber(usage.taken)
+-- The seconds of a processor that this thread has had.
+local function used()
+  ffi.C.clock_gettime(THREAD, clock)
+  return tonumber(clock.seconds) + tonumber(clock.nanoseconds) * 1e-9
 end
 
--- How long it takes, and whether the thread kept its processor.
+-- How long it takes, and how much of that this thread computed.
 local function time_of(f, argument)
-  local before, start = taken(), core.now()
+  local before, start = used(), core.now()
   f(argument)
-  local seconds = core.now() - start
-  return seconds, taken() == before
+  return core.now() - start, used() - before
 end
 
--- The times of an entry, and of them those of frames in which nobody else ran in its place.
+-- The times of an entry, and the processor's.
 local function measure(entry)
   local all, own, most, ends = {}, {}, FRAMES, core.now() + SECONDS
   while #all < most or core.now() < ends do
     settle()
     local argument = entry[3] and entry[3]()
-    local seconds, is_own = time_of(entry[2], argument)
-    all[#all + 1] = seconds
-    if is_own then own[#own + 1] = seconds end
+    all[#all + 1], own[#own + 1] = time_of(entry[2], argument)
     due = 0
     if #all == 10 and all[10] > SLOW then most = math.min(most, FEW) end
   end
@@ -142,22 +139,20 @@ local function measure(entry)
 end
 
 local function columns(times)
-  if #times == 0 then return (" "):rep(36) .. ("%6d"):format(0) end
   table.sort(times)
   local function at(part) return times[math.max(1, math.ceil(#times * part))] * 1e3 end
-  return (" %8.3f %8.3f %8.3f %8.3f %5d"):format(at(0.5), at(0.99), at(0.999),
-    times[#times] * 1e3, #times)
+  return (" %8.3f %8.3f %8.3f %8.3f"):format(at(0.5), at(0.99), at(0.999), times[#times] * 1e3)
 end
 
 flow.train.CheckPoint():init()
 flow.checkpoint.save(path)
-local HEAD = (" %8s %8s %8s %8s %5s"):format("p50", "p99", "p99.9", "most", "of")
-print(("%-35s   %-42s   %s"):format("ms", "all frames", "frames with the processor kept"))
-print(("%-35s %s  %s"):format("", HEAD, HEAD))
+local HEAD = (" %8s %8s %8s %8s"):format("p50", "p99", "p99.9", "most")
+print(("%-35s   %-36s   %s"):format("ms", "by the clock", "the thread's own"))
+print(("%-35s %s  %s   frames"):format("", HEAD, HEAD))
 for _, entry in ipairs(entries) do
   if entry[1]:find(ONLY, 1, true) then
     local all, own = measure(entry)
-    print(("%-35s %s  %s"):format(entry[1], columns(all), columns(own)))
+    print(("%-35s %s  %s  %6d"):format(entry[1], columns(all), columns(own), #all))
     flow.sync()
   end
 end

@@ -56,6 +56,22 @@ describe("the recipe #cpu", function()
     assert.equal(12, count)
   end)
 
+  it("takes no more lines than PyTorch does, as the page says", function()
+    local page, pipe = assert(io.open("scripts/doc/pages/recipes.md")):read "*a",
+      io.popen("scripts/peers/count")
+    local count = 0
+    for line in pipe:lines() do
+      says(line .. "\n", page)
+      local ours, theirs = line:match "| (%d+) | (%d+) |$"
+      if ours then
+        count = count + 1
+        assert.is_true(tonumber(ours) <= tonumber(theirs), line)
+      end
+    end
+    pipe:close()
+    assert.equal(9, count)
+  end)
+
   it("pictures: names what is on the pictures of a folder", function()
     local ok = pcall(flow.data.save_image, place .. "/probe.png", flow.ndarray.zeros { 8, 8 })
     if not ok then return pending "needs libpng" end

@@ -36,7 +36,9 @@ describe("the module", function()
   it("says what names of other libraries are called here", function()
     for path, here in pairs {
       ["optimizer.StepLR"] = "flow.optimizer.PiecewiseScalingScheduler",
-      ["optimizer.ReduceLROnPlateau"] = "optimizer:set_lr(rate), between calls of the job",
+      ["optimizer.ReduceLROnPlateau"] = "flow.fit with { reduce_rate = true }",
+      ["nn.Conv2d"] = "flow.layers.conv2d", ["read_csv"] = "flow.data.csv",
+      ["find_learning_rate"] = "flow.find_rate",
       ["nn.clip_grad_norm_"] = "flow.optimizer.grad_clipping.by_global_norm",
       ["nn.dropout2d"] = "flow.nn.dropout(x, rate, { noise_shape = { n, channels, 1, 1 } })",
       index_select = "flow.gather", take_along_axis = "flow.dim_gather", full = "flow.constant",

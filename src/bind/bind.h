@@ -387,6 +387,7 @@ typedef enum jf_waits { JF_WAITS_NOT, JF_WAITS_FOR_RUNS, JF_WAITS_FOR_ALL } jf_w
    of one that takes longer than the limit. */
 typedef struct jf_allowance {
   double left, limit;
+  double ended;                    /* of jf_now: when the function before ended; 0: none did */
   int least;
   jf_waits waits;                  /* where the oldest call is not over */
   int behind;                      /* functions of earlier calls are left */

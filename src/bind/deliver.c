@@ -56,12 +56,13 @@ static void push_callback(lua_State *L, const jf_lrequest *r)
   else jf_push_value(L, 1);
 }
 
-/* The time of a delivery counts from when the run is over. */
+/* The time of a delivery counts from the end of the one before it, or from when the run is over. */
 static void start_clock(lua_State *L, jf_delivery *d, const jf_lrequest *r)
 {
   if (d->allowance->left == INFINITY) return;
-  if (!jf_is_over(r)) jf_wait(L, jf_run_of(r), -1);
-  d->start = jf_now();
+  d->start = d->allowance->ended;
+  if (!jf_is_over(r)) jf_wait(L, jf_run_of(r), -1), d->start = 0;
+  if (d->start == 0) d->start = jf_now();
 }
 
 /* Tells of the function of the request at 1 that it took longer than all of them may. */
@@ -163,7 +164,8 @@ static int deliver_request(lua_State *L, jf_queue *q, int i, jf_allowance *a)
   int status = lua_pcall(L, 2, 0, -4);
   q->running--;
   q->delivery = outer;
-  if (d.start > 0) a->left -= jf_now() - d.start;
+  a->ended = d.start > 0 ? jf_now() : 0;
+  a->left -= a->ended - d.start;
   a->least = 0;
   lua_remove(L, status ? -2 : -1);
   if (!status) return d.ran;
@@ -196,7 +198,7 @@ jf_allowance jf_allow(lua_State *L, jf_waits waits)
   if (!st->queue.head || !st->session) return jf_allow_all(waits);
   jf_check(L, jfl_session_get(st->session, "callback_seconds", &seconds));
   const double limit = seconds > 0 ? seconds : INFINITY;
-  return (jf_allowance){ seconds, limit, seconds > 0, waits, 0 };
+  return (jf_allowance){ .left = seconds, .limit = limit, .least = seconds > 0, .waits = waits };
 }
 
 int jf_may_deliver(lua_State *L, jf_queue *q, const jf_allowance *a, uint64_t last)
@@ -214,6 +216,7 @@ void jf_run_due(lua_State *L, jf_lplan *p, jf_allowance *a)
   int n = 0;
   if (!q->head || jf_is_busy(q)) return;
   jf_heed_interrupt(L);
+  a->ended = 0;
   p->pinned++;
   while (n >= 0 && jf_may_deliver(L, q, a, last)) n = deliver_head(L, q, a);
   p->pinned--;

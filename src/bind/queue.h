@@ -82,7 +82,7 @@ int jf_deliver_next(lua_State *L, jf_queue *q, jf_allowance *a);
 /* Without a limit: what waits for calls on purpose. */
 static inline jf_allowance jf_allow_all(jf_waits waits)
 {
-  return (jf_allowance){ INFINITY, INFINITY, 1, waits, 0 };
+  return (jf_allowance){ .left = INFINITY, .limit = INFINITY, .least = 1, .waits = waits };
 }
 
 #endif

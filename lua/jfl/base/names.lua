@@ -41,6 +41,12 @@ local ALIASES = {
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.
 local FOREIGN = {
   module = "flow.model", sequential = "flow.model",
+  conv1d = "flow.layers.conv1d", conv2d = "flow.layers.conv2d", conv3d = "flow.layers.conv3d",
+  read_csv = "flow.data.csv", from_table = "flow.ndarray.array",
+  find_learning_rate = "flow.find_rate", lr_find = "flow.find_rate", lr_finder = "flow.find_rate",
+  lr_scheduler = "flow.optimizer.CosineScheduler and its like",
+  reducelronplateau = "flow.fit with { reduce_rate = true }",
+  eval = "net:predict, whose jobs are not in training", compile = "job:compile()",
   linear = "flow.layers.dense", fc = "flow.layers.dense", embedding = "flow.layers.embedding",
   nllloss = "flow.nn.nll_loss",
   crossentropyloss = "flow.nn.cross_entropy", ctcloss = "flow.ctc_loss",
@@ -83,7 +89,6 @@ local FOREIGN = {
   cosineannealinglr = "flow.optimizer.CosineScheduler",
   onecyclelr = "flow.optimizer.OneCycleScheduler",
   lambdalr = "a function of the step in place of the rate",
-  reducelronplateau = "optimizer:set_lr(rate), between calls of the job",
   clip_grad_norm_ = "flow.optimizer.grad_clipping.by_global_norm",
   clip_grad_norm = "flow.optimizer.grad_clipping.by_global_norm",
   clip_grad_value_ = "flow.optimizer.grad_clipping.by_value",

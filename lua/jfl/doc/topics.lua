@@ -163,10 +163,22 @@ local LIST = {
   = 20, validation = test, metrics = { "accuracy" }, patience = 3, keep_best = true }) is the loop
   that trains: it judges each epoch, stops early and sets the best variables at the end.]] },
   { "metric metrics acc recall_score f1_score mean_absolute_error roc confusion_matrix mae "
-    .. "evaluate evaluation", [[
+    .. "evaluate evaluation rmse r2 r2_score perplexity", [[
   flow.metrics.accuracy(predictions, labels), top_k, f1, precision, recall, auc, confusion,
   mean_absolute_error and mean_squared_error take NdArrays or lists; flow.fit takes their
-  names.]] },
+  names. The root of a mean of squares is math.sqrt of it, R2 is 1 - it / y:variance(), a
+  perplexity math.exp of a mean cross entropy.]] },
+  { "residual skip_connection shortcut", [[
+  A body adds what it has: x = x + flow.nn.relu(flow.layers.dense(x, 64)).]] },
+  { "audio speech spectrogram wav", [[
+  flow.data.sound_folder(path) is a data set of WAV files by class, flow.data.load_sound reads one,
+  flow.data.mel makes its mel spectrogram.]] },
+  { "onehot", [[
+  flow.one_hot(labels, classes) makes rows with a 1 of numbers; losses take the numbers.]] },
+  { "time_series forecast forecasting series", [[
+  Windows of a series are rows: flow.ndarray.stack of x:slice(i, i + n - 1) for each i, and what
+  follows as the value to learn. flow.layers.lstm, gru and conv1d take (batch, time, features) or
+  channels first; the page "Sequences" tells which.]] },
   { "batch_size", [[
   flow.data.batches(data, { batch_size = 32 }) and flow.fit take it; -1 as the first extent of an
   input lets a job take any.]] },
@@ -183,7 +195,7 @@ local LIST = {
   Labels are numbers of classes, int32 from 0. flow.nn.cross_entropy(logits, labels) takes
   label_smoothing, and as weight an array of weights of the classes; with { reduction = "none" } it
   gives a number a sample, which can be multiplied by a weight for each.]] },
-  { "overfitting overfit", [[
+  { "overfitting overfit underfitting underfit generalization", [[
   Where the validation's loss grows while that of training falls: flow.fit stops by patience and
   keeps the best; flow.nn.dropout, weight_decay and more varied data help.]] },
   { "gradient_clipping clipping momentum", [[
@@ -216,16 +228,16 @@ local LIST = {
   flow.data.csv(path, { fill = "median", indicators = true }) reads a table with holes. Columns are
   scaled by their own numbers, from the training's part alone: (x - x:mean(0)) / x:std(0).
   The page "Recipes" has a program for a table, which keeps them by notes in its checkpoint.]] },
-  { "reinforcement rl dqn replay agent q_learning", [[
+  { "reinforcement rl dqn replay agent q_learning policy_gradient reinforce", [[
   An agent is a loop of yours that plays, and a train job that learns from what it saw:
-  examples/recipes/agent.lua in 57 lines, examples/dqn.lua with replay and a second network that
+  examples/recipes/agent.lua in a page, examples/dqn.lua with replay and a second network that
   follows, examples/love-pong in a game.]] },
   { "hyperparameter hyperparameters grid_search tune_parameters", [[
   A search is a Lua loop around flow.fit: each model has a name of its own, or
   flow.clear_default_session() comes between; run.best.value is what to compare. flow.find_rate
   gives a first learning rate.]] },
   { "server http rest serving deploy serve", [[
-  examples/recipes/serve.lua answers by HTTP in 55 lines, examples/server.lua does so in batches,
+  examples/recipes/serve.lua answers by HTTP, examples/server.lua does so in batches,
   examples/nginx-classify within nginx. jfl --bundle makes one executable of script and model.]] },
   { "python pip ctypes c c++ cpp embed ffi pkg_config install docker package", [[
   make install puts the command, the library and jfl.pc for pkg-config in place; src/jfl.h is the C
@@ -250,7 +262,7 @@ topics.absent = {
   flow.nn.dropout takes the rate at which elements are dropped: 1 - keep_prob.]] },
   { "svd pca inverse determinant eigenvalues solve cholesky", [[
   Factors and inverses of matrices are not among the ops; flow.matmul and flow.einsum multiply.]] },
-  { "kmeans clustering tsne svm xgboost random_forest", [[
+  { "kmeans cluster clustering tsne svm xgboost random_forest", [[
   jfl has neural networks, and nothing that learns without gradients.]] },
   { "lora distillation quantize_aware", [[
   There is no function for it, and it is a few lines: a frozen layer beside two small dense layers

@@ -161,7 +161,8 @@ describe("help", function()
       "amp", "convolution", "ema",
       "batch_norm", "rnn", "attention", "embedding", "conv1d", "k-fold", "missing",
       "reinforcement", "hyperparameter", "server", "python", "wordpiece", "view", "quantize", "svd",
-      "kmeans", "lora" } do
+      "kmeans", "lora", "residual", "audio", "time series", "rmse", "perplexity", "underfitting",
+      "policy gradient", "cluster" } do
       text[#text + 1] = help.text(word)
     end
     for path in table.concat(text, "\n"):gmatch("%f[%w]flow%.([%w_.]*[%w_])") do

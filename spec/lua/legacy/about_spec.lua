@@ -2,6 +2,7 @@ local flow = require "jfl"
 local about = require "jfl.legacy.about"
 local catalogue = require "jfl.legacy.catalogue"
 local completion = require "jfl.doc.completion"
+local examples = require "jfl.doc.examples"
 local help = require "jfl.doc.help"
 local index = require "jfl.doc.index"
 
@@ -54,13 +55,46 @@ describe("what is said of names of the original", function()
     assert.truthy(about.by_path["flow.clip_by_scalar"] == "is flow.clip_by_value")
   end)
 
+  local function at(path)
+    local value = flow
+    for name in path:gsub("^flow%.", ""):gmatch("[^.]+") do value = value[name] end
+    return value
+  end
+
+  -- Calls a setting with the first value that it takes.
+  local function set(path)
+    local message
+    for _, value in ipairs { true, 1, "x" } do
+      local ok, what = pcall(at(path), value)
+      if ok then return end
+      message = what
+    end
+    error(path .. ": " .. tostring(message))
+  end
+
+  it("is true of each that is here: an example has it, which is run, or a spec calls it", function()
+    local pipe = io.popen("cat spec/lua/legacy/*.lua spec/lua/*/*.lua spec/lua/*.lua")
+    local specs = pipe:read "*a"
+    pipe:close()
+    local shown = {}
+    for path in pairs(examples.by_path) do
+      if flow.has(path) then shown[at(path)] = true end
+    end
+    for path in pairs(require "jfl.legacy.aliases") do shown[at(path)] = true end  -- below
+    for _, path in ipairs((catalogue.sorted())) do
+      local name = path:match("[^.]+$")
+      if path:find("^config%.") or path:find("^env%.[gl]") then set(path)
+      elseif not (shown[at(path)] or examples.of(path, index.entries()[path] or nil)) then
+        local is_called = specs:find("%." .. name .. "%s?[({\"]")
+          or specs:find("flow." .. path, 1, true) or specs:find('"' .. name .. '"', 1, true)
+        assert.truthy(is_called, path .. " is not called")
+      end
+    end
+    flow.clear_default_session()
+  end)
+
   it("is true of each other name: it is what it says", function()
     for alias, path in pairs(require "jfl.legacy.aliases") do
-      local function at(where)
-        local value = flow
-        for name in where:gsub("^flow%.", ""):gmatch("[^.]+") do value = value[name] end
-        return value
-      end
       assert.equal(at(path), at(alias), alias)
       assert.is_nil(rawget(flow, alias:match("^flow%.([^.]+)$") or ""), alias)
     end
@@ -114,6 +148,7 @@ describe("what is said of names of the original", function()
     assert.same(flow.math.sigmoid(x):totable(), flow.math.sigmoid_v2(x):totable())
     assert.same({ { -1, 0 }, { 2, 3 } }, flow.dynamic_reshape(x, { 2, 2 }):totable())
     assert.equal(flow.scope.namespace, flow.name_scope)
+    assert.equal(flow.image.decode, flow.image_decode)
   end)
 
   it("is a page of the manual", function()

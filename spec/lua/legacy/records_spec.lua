@@ -189,6 +189,30 @@ describe("OneFlow's records", function()
     assert.same({ { 0.5 }, { 1.5 } }, b:totable())
   end)
 
+  it("are pictures by second names, and random parts of one size", function()
+    parts(2)
+    local data = flow.data
+    for _, name in ipairs { { "OFRecordBytesDecoder", "ofrecord_bytes_decoder" },
+      { "OFRecordImageDecoder", "ofrecord_image_decoder" },
+      { "OFRecordRawDecoder", "ofrecord_raw_decoder" },
+      { "OFRecordImageDecoderRandomCrop", "ofrecord_image_decoder_random_crop" },
+      { "ImageDecoderRandomCropResize", "image_decoder_random_crop_resize" } } do
+      assert.equal(data[name[1]], data[name[2]])
+    end
+    local _, x = reads({ batch_size = 2 }, function(record)
+      return data.image_decoder_random_crop_resize(data.ofrecord_bytes_decoder(record, "encoded"),
+        4, 3, { seed = 1 })
+    end)()
+    assert.same({ 2, 3, 4, 3 }, x.shape)
+    assert.same({ 10, 100, 200 }, x[2][3][4]:totable())
+    local loader = flow.global_function { name = "loader", returns = tp.Numpy, body = function()
+      local o = { batch_size = 2, part_name_suffix_length = 3 }
+      local record = data.ofrecord_loader(directory, o)
+      return data.ofrecord_raw_decoder(record, "label", { shape = {}, dtype = flow.int32 })
+    end }
+    assert.same({ 0, 1 }, loader():totable())
+  end)
+
   -- A job that trains on records, and what its losses are in n calls.
   local function trains()
     return flow.global_function {

@@ -18,6 +18,7 @@ describe("arrays", function()
     local a = nd.ones { 2 }
     helper.fails(function() return a.T end, "an NdArray has no 'T'; x:transpose(1, 0)")
     helper.fails(function() return a:cuda() end, "flow.help('gpu')")
+    helper.fails(function() return a:median() end, "; x:reshape(-1):sort()[math.ceil(x.size / 2)]")
     helper.fails(function() return a:clone() end, "an NdArray has no 'clone'; x:copy()")
     helper.predict("job", { 2 }, function(x)
       helper.fails(function() return x:clone() end, "a blob has no 'clone'; x:copy(), or of a blob")
@@ -26,7 +27,8 @@ describe("arrays", function()
     end):compile()
     local methods = require "jfl.op.methods"
     for _, name in ipairs { "tolist", "T", "view", "unsqueeze", "to", "float", "dot", "append",
-      "grad", "detach", "ndim", "numel", "norm", "var" } do
+      "grad", "detach", "ndim", "numel", "norm", "var", "median", "quantile",
+      "count_nonzero" } do
       for path in methods.elsewhere(name):gmatch "flow%.([%w_.]*%w)" do
         assert.is_true(flow.has(path), path)
       end
