@@ -962,6 +962,11 @@ JFL_API jfl_status jfl_variables_submit(jfl_session *s, jfl_request **out);
 /* Copies an array, which must have its dtype and shape, into a variable. */
 JFL_API jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value);
 
+/* With on = 1: variables that are made from here on are zeros, as a checkpoint with their values is
+   about to be loaded. With 0, as often: those of them that nothing was written to get what their
+   initializers say. */
+JFL_API jfl_status jfl_variables_defer(jfl_session *s, int on);
+
 /* Frees a variable, which a job compiled later makes anew; JFL_ESTATE while a plan has it. */
 JFL_API jfl_status jfl_variable_drop(jfl_session *s, const char *name);
 

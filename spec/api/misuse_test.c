@@ -296,6 +296,7 @@ static void *slot(void)
 #define GOOD_jfl_variable_distribution_name "w"
 #define GOOD_jfl_value_distribute_v f.x
 #define GOOD_jfl_variable_drop_name fresh_variable()
+#define GOOD_jfl_variables_defer_on 1
 #define GOOD_jfl_checkpoint_save_notes_n_note 1
 #define GOOD_jfl_checkpoint_submit_n_note 1
 #define GOOD_jfl_checkpoint_write_n 2

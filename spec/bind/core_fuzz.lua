@@ -368,6 +368,7 @@ local good = {
     core.plan_free(core.compile(new_job(), graph))
     return "dropped"
   end,
+  variables_defer = function() return true end,
   variable_info = function()
     new_plan()
     return "v"

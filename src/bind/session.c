@@ -394,6 +394,13 @@ static int l_variable_drop(lua_State *L)
   return 0;
 }
 
+/* variables_defer(on): whether new variables get their values later, unless they are written. */
+static int l_variables_defer(lua_State *L)
+{
+  jf_check(L, jfl_variables_defer(jf_session(L), lua_toboolean(L, 1)));
+  return 0;
+}
+
 /* plan_variables(plan): a list of names. */
 static int l_plan_variables(lua_State *L)
 {
@@ -451,8 +458,8 @@ const luaL_Reg jf_session_functions[] = {
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
   { "variable_info", l_variable_info }, { "variable_distribution", l_variable_distribution },
   { "hand_out", l_hand_out }, { "passes", l_passes },
-  { "variable_drop", l_variable_drop }, { "plan_variables", l_plan_variables },
-  { "plan_steps", l_plan_steps },
+  { "variable_drop", l_variable_drop }, { "variables_defer", l_variables_defer },
+  { "plan_variables", l_plan_variables }, { "plan_steps", l_plan_steps },
   { "device_count", l_device_count }, { "device_absence", l_device_absence },
   { "device", l_device }, { NULL, NULL }
 };

@@ -126,12 +126,15 @@ jfl_status jf_initial_check(const jfl_variable_spec *v)
   return jf_fail(JFL_EINVAL, "variable '%s': the initializer's parameters must be finite", v->name);
 }
 
+/* By how many threads, and after which seed. */
+typedef struct initial_draws { int threads; uint64_t seed; } initial_draws;
+
 /* Fills data with draws of its own. */
-static void initial_fill_all(const jfl_session *s, const jfl_variable_spec *spec, void *data)
+static void initial_fill_all(const initial_draws *d, const jfl_variable_spec *spec, void *data)
 {
-  initial_fill f = { spec, data, jf_numel(&spec->shape), jf_hash_str(s->seed, spec->name),
+  initial_fill f = { spec, data, jf_numel(&spec->shape), jf_hash_str(d->seed, spec->name),
                      initial_bound(spec) };
-  jf_parallel(f.n < 16 * CHUNK ? 1 : s->settings.threads, (int)((f.n + CHUNK - 1) / CHUNK),
+  jf_parallel(f.n < 16 * CHUNK ? 1 : d->threads, (int)((f.n + CHUNK - 1) / CHUNK),
               initial_chunk, &f);
 }
 
@@ -193,7 +196,7 @@ static void initial_sweep(initial_vectors o, int threads)
    a second one (Giraud, Langou and Rozloznik, "The loss of orthogonality in the Gram-Schmidt
    orthogonalization process", 2005). The directions are those of a QR decomposition whose R has a
    positive diagonal. */
-static jfl_status initial_orthogonal(const jfl_session *s, const jfl_variable_spec *spec,
+static jfl_status initial_orthogonal(const initial_draws *d, const jfl_variable_spec *spec,
                                      void *data)
 {
   const int64_t all = jf_numel(&spec->shape), rows = spec->shape.d[0], columns = all / rows;
@@ -203,8 +206,8 @@ static jfl_status initial_orthogonal(const jfl_session *s, const jfl_variable_sp
   if (!o.v) return jf_fail(JFL_ENOMEM, "out of memory: orthogonal numbers take %zu bytes",
                            (size_t)all * sizeof *o.v);
   numbers.dtype = JFL_F64;
-  initial_fill_all(s, &numbers, o.v);
-  for (int sweep = 0; sweep < 2; sweep++) initial_sweep(o, s->settings.threads);
+  initial_fill_all(d, &numbers, o.v);
+  for (int sweep = 0; sweep < 2; sweep++) initial_sweep(o, d->threads);
   for (int64_t i = 0; i < all; i++) {
     const double v = spec->a * o.v[rows > columns ? i % columns * rows + i / columns : i];
     jf_numbers_put(spec->dtype, data, i, 1, &v);
@@ -213,10 +216,12 @@ static jfl_status initial_orthogonal(const jfl_session *s, const jfl_variable_sp
   return JFL_OK;
 }
 
-jfl_status jf_initial_fill(const jfl_session *s, const jfl_variable_spec *spec, void *data)
+jfl_status jf_initial_fill(const jfl_session *s, uint64_t seed, const jfl_variable_spec *spec,
+                           void *data)
 {
+  const initial_draws d = { s->settings.threads, seed };
   if (spec->init == JFL_INIT_ORTHOGONAL && jf_numel(&spec->shape) > 0)
-    return initial_orthogonal(s, spec, data);
-  initial_fill_all(s, spec, data);
+    return initial_orthogonal(&d, spec, data);
+  initial_fill_all(&d, spec, data);
   return JFL_OK;
 }

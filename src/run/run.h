@@ -24,6 +24,8 @@ typedef struct jf_var {
   const jf_group *group;       /* or NULL */
   jfl_distribution distribution;       /* over the group: broadcast or split */
   int written;                 /* by the host or a checkpoint, not by runs alone */
+  int deferred;                /* it has zeros until its values are drawn after this seed */
+  uint64_t seed;
   uint64_t changed;            /* what session->changes became when it changed last */
   int n_shard; jf_var_shard shard[];   /* those of this process, by member */
 } jf_var;
@@ -223,6 +225,7 @@ struct jfl_session {
   unsigned forks;              /* fork generation the locks belong to */
   /* owner thread, and whoever holds the run token: */
   jf_var **var; int n_var, cap_var;
+  int defers;                  /* how often values of new variables are to be drawn later */
   jfl_job *jobs;
   jf_map var_names, job_names; /* of these */
   jf_map derived;              /* what plans share of variables, by name */
@@ -325,7 +328,8 @@ jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size);
 /* Checks that a variable's initializer serves its dtype and shape; puts what it says in memory of
    the host, in plain order. */
 jfl_status jf_initial_check(const jfl_variable_spec *spec);
-jfl_status jf_initial_fill(const jfl_session *s, const jfl_variable_spec *spec, void *data);
+jfl_status jf_initial_fill(const jfl_session *s, uint64_t seed, const jfl_variable_spec *spec,
+                           void *data);
 
 /* ---- what several ranks do together (agree.c); without others these do nothing ---- */
 

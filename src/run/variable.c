@@ -24,12 +24,11 @@ static jfl_status variable_add(jfl_session *s, jf_var *v)
 static jfl_status variable_initialize(const jfl_session *s, jf_var *v)
 {
   const jfl_variable_spec *spec = &v->spec;
-  if (spec->init == JFL_INIT_CONSTANT && spec->a == 0) return JFL_OK;   /* memory starts zeroed */
   void *plain = v->n_shard == 1 ? jf_var_data(v) : NULL;
-  if (plain || !v->n_shard) return plain ? jf_initial_fill(s, spec, plain) : JFL_OK;
+  if (plain || !v->n_shard) return plain ? jf_initial_fill(s, v->seed, spec, plain) : JFL_OK;
   plain = jf_new_raw(jf_var_bytes(v));
   if (!plain) return jf_var_no_memory(v, jf_var_bytes(v));
-  jfl_status st = jf_initial_fill(s, spec, plain);
+  jfl_status st = jf_initial_fill(s, v->seed, spec, plain);
   if (!st) st = jf_var_write(v, plain);
   jf_free(plain);
   return st;
@@ -37,9 +36,43 @@ static jfl_status variable_initialize(const jfl_session *s, jf_var *v)
 
 static jfl_status variable_set_up(jfl_session *s, jf_var *v)
 {
-  JF_TRY(jf_var_take(v));
-  JF_TRY(variable_initialize(s, v));
+  const int zeros = v->spec.init == JFL_INIT_CONSTANT && v->spec.a == 0;
+  v->seed = s->seed;
+  v->deferred = s->defers && !zeros;
+  JF_TRY(jf_var_take(v));      /* which starts zeroed */
+  if (!zeros && !v->deferred) JF_TRY(variable_initialize(s, v));
   return variable_add(s, v);
+}
+
+/* Draws the values that were put off, but for variables that were written meanwhile. */
+static jfl_status variable_make_up(jfl_session *s)
+{
+  jfl_status r = JFL_OK;
+  for (int i = 0; i < s->n_var; i++) {
+    jf_var *v = s->var[i];
+    if (v->deferred && !v->written) {
+      const jfl_status one = variable_initialize(s, v);
+      v->changed = ++s->changes;
+      if (one && !r) r = jf_blame(one, "variable '%s': ", v->spec.name);
+    }
+    v->deferred = 0;
+  }
+  return r;
+}
+
+jfl_status jfl_variables_defer(jfl_session *s, int on)
+{
+  jfl_status r = JFL_OK;
+  JF_NEED(SESSION, s);
+  JF_NEED_BELOW(on, 2);
+  if (!on && !s->defers)
+    return jf_fail(JFL_ESTATE, "values of variables must be put off before they are made up");
+  jf_compiles_wait(s);
+  jf_session_acquire(s);
+  s->defers += on ? 1 : -1;
+  if (!s->defers) r = variable_make_up(s);
+  jf_session_release(s);
+  return r;
 }
 
 jfl_status jf_session_add_var(jfl_session *s, jf_var *v)

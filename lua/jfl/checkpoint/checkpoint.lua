@@ -323,10 +323,12 @@ end
 --- Reads what matches by name and gives the report, where call(f, ...) calls what opens the path.
 -- o: { strict, only, resume, chosen }; with `resume`, loops over data go on where they were.
 function checkpoint.load_by(call, path, o)
-  variables.settle()
-  local found = checkpoint.with_open(path, function(file, about)
-    return load_from(file, about, path, o)
-  end, call)
+  local found = variables.deferred(function()
+    variables.settle()
+    return checkpoint.with_open(path, function(file, about)
+      return load_from(file, about, path, o)
+    end, call)
+  end)
   if found.unfinished then
     warn.say("%s: has no snapshot_done: saving it may have been cut short", path)
   end

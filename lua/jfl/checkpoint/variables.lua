@@ -19,6 +19,18 @@ function variables.settle()
   queue.settle()
 end
 
+--- Calls a function that makes variables and loads values of them: random numbers, which take
+-- longer than files, are drawn at its end, for those alone that it did not load.
+function variables.deferred(fn, ...)
+  core.variables_defer(true)
+  local function close(ok, ...)
+    core.variables_defer(false)
+    if not ok then error((...), 0) end
+    return ...
+  end
+  return close(pcall(fn, ...))
+end
+
 --- The keys of a table in their order, which must be strings.
 function variables.names(who, t)
   local names = {}

@@ -11,8 +11,6 @@ local kept = require "jfl.onnx.kept"
 local model = require "jfl.net.model"
 local names = require "jfl.base.names"
 local plain = require "jfl.base.plain"
-local variable = require "jfl.net.variable"
-local variables = require "jfl.checkpoint.variables"
 local weights = require "jfl.net.weights"
 
 local models = {}
@@ -161,18 +159,6 @@ local function with_classes(kind, c, path, n)
   return c
 end
 
--- Has the variables of a network made, by a job with inputs of these types. Random numbers, which
--- take longer than files, are drawn only for those within that the pattern `head` finds.
-local function make_variables(net, types, head)
-  variables.settle()
-  variable.without_values(function(full)
-    return not head or not full:sub(#net._path + 2):find(head)
-  end, function()
-    net:predict { name = "load", inputs = types }
-    variables.settle()
-  end)
-end
-
 -- The inputs of the smallest job of a network of a kind.
 local function smallest(kind, config)
   local list, typing = {}, names.root()
@@ -195,7 +181,7 @@ local function load_kept(o, t)
     for k, extent in ipairs(input.shape) do shape[k] = tonumber(extent) or 1 end
     list[i] = names.root()[input.dtype](shape)
   end
-  make_variables(net, list)
+  net:predict { name = "load", inputs = list }
   net:load(o.path, LAID)
   return net
 end
@@ -275,7 +261,7 @@ models.load = args.define("models.load", "A network with its weights: one that n
     if not net then net, options = read_others(o) end
     local own = plain.read(net._description)
     local kind = KINDS[own.type]
-    make_variables(net, smallest(kind, own.config), o.num_labels and kind.head)
+    net:predict { name = "load", inputs = smallest(kind, own.config) }
     if o.num_labels then
       load_body(net, o.path, options, kind.head)
     else

@@ -60,15 +60,6 @@ function variable.fill(context)
   for _, name in ipairs(names) do core.variable_set(name, context.values[name]()) end
 end
 
---- Calls a function while variables that are made begin with zeros, which cost nothing, where
--- is_blank(full name) says so: a file that is about to be loaded has their values.
-function variable.without_values(is_blank, make)
-  variable.is_blank = is_blank
-  local ok, err = pcall(make)
-  variable.is_blank = nil
-  if not ok then error(err, 0) end
-end
-
 --- Notes a job's variables, to check jobs that are traced later against them.
 function variable.share(context)
   for name, blob in pairs(context.variables) do
@@ -92,9 +83,7 @@ local function create(who, context, v)
       type(v.initializer) == "function" and "; call it: its result is the initializer" or "")
   end
   compare(context, v)
-  local is_blank = variable.is_blank and variable.is_blank(v.name)
-  local initializer = is_blank and initializers.zeros_initializer() or v.initializer
-  local init, a, b = initializer.resolve(v.shape, v.data_format)
+  local init, a, b = v.initializer.resolve(v.shape, v.data_format)
   local l1, l2 = regularizers.factors(who, v.regularizer_name or "regularizer", v.regularizer)
   local blob = core.variable(context.graph, { name = v.name, dtype = v.dtype, shape = v.shape,
     init = init, a = a, b = b, l1 = l1, l2 = l2,

@@ -217,10 +217,7 @@ local function load_file(file, set, found, full_of)
   core.load(file, false, only)
 end
 
-local load = args.unlisted("net:load", {
-  { "self" }, { "path" }, { "strict", "", true }, { "only", "", "" },
-  choice.params.rename, choice.params.transpose, choice.params.skip,
-}, function(o)
+local function load_now(o)
   local self, who = o.self, ("model '%s': load"):format(o.self.name)
   check_source(who, o.path)
   args.expect(who, "strict", o.strict, "boolean")
@@ -243,7 +240,12 @@ local load = args.unlisted("net:load", {
       load_file(file, set, found, full_of)
     end)
   end)
-end)
+end
+
+local load = args.unlisted("net:load", {
+  { "self" }, { "path" }, { "strict", "", true }, { "only", "", "" },
+  choice.params.rename, choice.params.transpose, choice.params.skip,
+}, function(o) return variables.deferred(load_now, o) end)
 
 --- Reads the model's variables from what net:save wrote, from a checkpoint of a session, from
 -- weights of other programs, or from a table as net:variables() gives it, all or none. With

@@ -38,6 +38,84 @@ end
 local OWN = { "batch_norm_1-beta", "batch_norm_1-gamma", "batch_norm_1-moving_mean",
   "batch_norm_1-moving_variance", "dense_1-bias", "dense_1-weight", "out-bias", "out-weight" }
 
+describe("values that variables begin with", function()
+  local directory
+
+  before_each(function()
+    flow.clear_default_session()
+    flow.random.seed(4)
+    directory = helper.directory()
+  end)
+
+  after_each(function() helper.remove(directory) end)
+
+  local function made(name)
+    local net = flow.model(name, function(x)
+      return flow.layers.dense(flow.layers.dense(x, 4, { name = "first",
+        bias_initializer = flow.random_uniform_initializer(1, 2) }), 3, { name = "last" })
+    end)
+    net:predict { inputs = { types()[1] } }
+    return net
+  end
+
+  local function largest(x) return x:abs():max() end
+
+  -- What of them a load sees that asks for names.
+  local function seen_by(load)
+    local seen = {}
+    load(function(name, all)
+      for each, value in pairs(all) do seen[each] = seen[each] or largest(value) end
+      return name
+    end)
+    return seen
+  end
+
+  it("are drawn at the end of a load, where that did not give them", function()
+    local net = made("net")
+    local eager, sevens = net:variables(), {}
+    for name, value in pairs(eager) do sevens[name] = value * 0 + 7 end
+    net:load(sevens)
+    net:save(directory .. "/a")
+    flow.clear_default_session()
+    flow.random.seed(4)
+    net = made("net")
+    local seen = seen_by(function(rename)
+      net:load(directory .. "/a", { strict = false, rename = function(name)
+        return name ~= "last-weight" and rename(name, net:variables()) or nil
+      end })
+    end)
+    assert.same({ 0, 0 }, { seen["first-weight"], seen["first-bias"] })
+    local now = net:variables()
+    assert.equal(7, largest(now["first-weight"]))
+    assert.equal(7, largest(now["first-bias"]))
+    assert.equal(0, largest(now["last-weight"] - eager["last-weight"]))
+    assert.is_true(largest(now["last-weight"]) > 0)
+  end)
+
+  it("are drawn as ever where a load fails, and with a checkpoint of a session", function()
+    local eager = made("net"):variables()
+    flow.clear_default_session()
+    flow.random.seed(4)
+    local net = made("net")
+    helper.fails(function() net:load(directory .. "/none") end, "none")
+    assert.equal(0, largest(net:variables()["first-bias"] - eager["first-bias"]))
+    flow.checkpoint.save(directory .. "/a")
+    flow.clear_default_session()
+    flow.random.seed(5)
+    net = made("net")
+    local other = made("other")
+    helper.stderr_of(function()
+      seen_by(function(rename)
+        flow.checkpoint.load(directory .. "/a", { rename = function(name)
+          return rename(name, other:variables())
+        end })
+      end)
+    end)
+    assert.equal(0, largest(net:variables()["first-bias"] - eager["first-bias"]))
+    assert.is_true(largest(other:variables()["first-bias"]) >= 1)
+  end)
+end)
+
 describe("a model", function()
   local directory
 
