@@ -69,7 +69,8 @@ void emulated_memory_close(void);
 typedef struct emulated_index { unsigned x, y, z; } emulated_index;
 typedef struct emulated_world {
   emulated_index thread, block, block_size, grid;
-  void (*sync)(int line);              /* a barrier in that line of the source */
+  /* A barrier in that line of the source; gives whether any thread has put a number. */
+  int (*sync)(int line, int put);
   /* Waits for the lanes of the mask, and gives what lane `from` has put. */
   uint64_t (*shuffle)(unsigned mask, uint64_t value, int from);
   /* The lanes of the mask whose value is not 0. */

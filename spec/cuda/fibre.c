@@ -40,7 +40,8 @@ static void *scheduler;            /* the saved stack pointer of the loop over f
 static emulated_world world;
 static const emulated_launch *launch;
 static unsigned seed = 1, bits;    /* bits: from which the next order is made */
-static int failed, yielded;        /* the launch's first error; whether a thread has let others go */
+static int failed;                 /* the launch's first error */
+static int yielded;                /* whether a thread has let others go on first */
 static unsigned epoch, meetings;   /* barriers that have been passed; exchanges of warps */
 static int mix, n_turn;            /* thread t ^ mix is the one at turn t, if there is such */
 
@@ -141,10 +142,13 @@ void emulated_blame(int error, const char *format, ...)
   va_end(arguments);
 }
 
-static void fibre_sync(int line)
+static int fibre_sync(int line, int put)
 {
-  fibres[current].line = line;
+  fibre *f = &fibres[current];
+  f->line = line;
+  f->value = (uint64_t)put;
   fibre_leave(FIBRE_AT_BARRIER);
+  return (int)f->value;
 }
 
 static void fibre_yield(void)
@@ -274,17 +278,21 @@ static void fibre_run_warp(int first)
 /* Lets the threads go on that wait for a whole block, if all are there, at one barrier. */
 static int fibre_pass_barrier(void)
 {
-  int waiting = 0, line = 0;
+  int waiting = 0, line = 0, put = 0;
   for (int i = 0; i < n_fibre; i++) {
     if (fibres[i].state != FIBRE_AT_BARRIER) continue;
     if (waiting++ && fibres[i].line != line)
       emulated_blame(CU_LAUNCH_FAILED, "threads of a block wait at the barriers of lines %d and %d",
                      line, fibres[i].line);
     line = fibres[i].line;
+    put |= fibres[i].value != 0;
   }
   if (failed || !waiting || waiting + n_ended < n_fibre) return 0;
-  for (int i = 0; i < n_fibre; i++)
-    if (fibres[i].state == FIBRE_AT_BARRIER) fibres[i].state = FIBRE_RUNS;
+  for (int i = 0; i < n_fibre; i++) {
+    if (fibres[i].state != FIBRE_AT_BARRIER) continue;
+    fibres[i].state = FIBRE_RUNS;
+    fibres[i].value = (uint64_t)put;
+  }
   epoch++;
   fibre_mix();
   return 1;
@@ -339,8 +347,8 @@ static int fibre_run_block(uint64_t b)
   return fibre_run_threads();
 }
 
-/* All blocks. An odd factor and the bits that are drawn make an order in which of two neighbours now
-   the first comes first, now the second. */
+/* All blocks. An odd factor and the bits that are drawn make an order in which now the first of two
+   neighbours comes first, now the second. */
 static int fibre_run_blocks(void)
 {
   const uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;

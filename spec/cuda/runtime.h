@@ -69,7 +69,7 @@ EMULATED_2(pow) EMULATED_2(fmod) EMULATED_2(atan2) EMULATED_2(fmin) EMULATED_2(f
 struct emulated_index { unsigned x, y, z; };
 struct emulated_world {
   emulated_index thread, block, block_size, grid;
-  void (*sync)(int line);
+  int (*sync)(int line, int put);
   uint64_t (*shuffle)(unsigned mask, uint64_t value, int from);
   unsigned (*ballot)(unsigned mask, int value);
   void *shared;
@@ -99,7 +99,11 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
 
 /* ---- threads that meet ---- */
 
-static inline void __syncthreads(int line = __builtin_LINE()) { emulated->sync(line); }
+static inline void __syncthreads(int line = __builtin_LINE()) { emulated->sync(line, 0); }
+static inline int __syncthreads_or(int v, int line = __builtin_LINE())
+{
+  return emulated->sync(line, v != 0);
+}
 static inline int emulated_lane()
 {
   return (int)((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) & 31);
