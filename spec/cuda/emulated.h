@@ -42,6 +42,9 @@ typedef struct emulated_context { int device, refs; } emulated_context;
 EMULATED_ENTRY emulated_context *emulated_current(void);
 /* The newest CUDA that the driver serves: 13000. */
 EMULATED_ENTRY int emulated_version(void);
+/* Whether nothing is compiled (JFL_EMULATED_COMPILE=0): then nothing is computed or copied either,
+   and memory is addresses alone, as much as is asked for. So plans of any size can be made. */
+int emulated_is_hollow(void);
 /* A failure that ends a context: every later call on that device gives it. 0: none so far. */
 int emulated_lost(int device);
 void emulated_lose(int device, int error);

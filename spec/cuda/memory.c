@@ -12,7 +12,8 @@
 
 /* What memory holds at first is not zero, as a device's is not, and no number. */
 enum { PAGE = 4096, ALIGNMENT = 256, UNWRITTEN = 0xff };
-static const size_t ALL = (size_t)4 << 30;               /* bytes of a device */
+/* The bytes of a device. */
+static size_t memory_all(void) { return (size_t)(emulated_is_hollow() ? 1024 : 4) << 30; }
 
 /* A block's pages, and where it begins in them: as near to their end as its alignment allows. */
 typedef struct block {
@@ -51,7 +52,7 @@ static int memory_map(block *b)
   /* One page more, which stays out of reach. */
   b->page = mmap(NULL, (b->pages + 1) * PAGE, PROT_NONE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (b->page == MAP_FAILED) return 0;
+  if (b->page == MAP_FAILED || emulated_is_hollow()) return b->page != MAP_FAILED;
   /* Pages that differ in more than their protection stay apart from the one behind them, which
      makes it several times as quick to change that. */
   if (madvise(b->page, b->pages * PAGE, MADV_DONTDUMP) ||
@@ -77,6 +78,7 @@ static void memory_lay(block *b, size_t whole)
 {
   char *const end = b->page + b->pages * PAGE, *const at = end - whole;
   b->at = (emulated_address)at;
+  if (emulated_is_hollow()) return;
   memset(b->page, UNWRITTEN, (size_t)(at - b->page));
   memset(at + b->size, UNWRITTEN, whole - b->size);
 }
@@ -87,7 +89,7 @@ int emulated_take(int device, size_t size, emulated_address *out)
   block b = { .pages = (whole + PAGE - 1) / PAGE, .size = size, .device = device };
   if (size == 0) return CU_INVALID_VALUE;
   pthread_mutex_lock(&mu);
-  const int ok = used[device] + whole <= ALL && (memory_reuse(&b) || memory_map(&b));
+  const int ok = used[device] + whole <= memory_all() && (memory_reuse(&b) || memory_map(&b));
   if (ok && n_block == cap_block) {
     cap_block = cap_block ? 2 * cap_block : 64;
     blocks = realloc(blocks, (size_t)cap_block * sizeof *blocks);
@@ -114,6 +116,7 @@ static int memory_find(emulated_address at)
 static void memory_check(const block *b)
 {
   const emulated_address from = (emulated_address)b->page, end = from + b->pages * PAGE;
+  if (emulated_is_hollow()) return;
   mprotect(b->page, b->pages * PAGE, PROT_READ | PROT_WRITE);
   for (emulated_address p = from; p < end; p++) {
     if (p == b->at) p += b->size;
@@ -170,8 +173,8 @@ int emulated_holds(int device, emulated_address at, size_t size)
 void emulated_memory_info(int device, size_t *unused, size_t *all)
 {
   pthread_mutex_lock(&mu);
-  *all = ALL;
-  *unused = ALL - used[device];
+  *all = memory_all();
+  *unused = *all - used[device];
   pthread_mutex_unlock(&mu);
 }
 

@@ -398,7 +398,7 @@ ENTRY int nvrtcVersion(int *major, int *minor)
   *major = nvrtc_major();
   /* Versions of no real compiler, and what is compiled in another way apart: caches must not mix
      them up. What a changed runtime.h makes has another one too. */
-  *minor = 100 + nvrtc_is_hollow() + 2 * nvrtc_is_set("JFL_EMULATED_FMA") +
+  *minor = 108 + nvrtc_is_hollow() + 2 * nvrtc_is_set("JFL_EMULATED_FMA") +
            4 * nvrtc_is_set("JFL_EMULATED_RACES");
   return NVRTC_OK;
 }

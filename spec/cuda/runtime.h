@@ -226,10 +226,17 @@ static inline double rsqrt(double v) { return 1 / sqrt(v); }
 #define __expf expf
 #define __logf logf
 /* Rounded at once, so that nothing joins a product and a sum. */
-static inline double __dmul_rn(double a, double b) { return a * b; }
-static inline double __dadd_rn(double a, double b) { return a + b; }
-static inline float __fmul_rn(float a, float b) { return a * b; }
-static inline float __fadd_rn(float a, float b) { return a + b; }
+#define EMULATED_ROUNDED(name, type, by)            \
+  static inline type name(type a, type b)           \
+  {                                                 \
+    type v = a by b;                                \
+    __asm__("" : "+x"(v));                          \
+    return v;                                       \
+  }
+EMULATED_ROUNDED(__dmul_rn, double, *)
+EMULATED_ROUNDED(__dadd_rn, double, +)
+EMULATED_ROUNDED(__fmul_rn, float, *)
+EMULATED_ROUNDED(__fadd_rn, float, +)
 static inline float __fdividef(float a, float b) { return a / b; }
 template <class T> static inline T __ldg(const T *p) { return *p; }
 template <class A, class B> static inline decltype(true ? A() : B()) min(A a, B b)

@@ -259,6 +259,20 @@ describe("the emulated GPU", function()
     assert.equal("true\n", out)
   end)
 
+  it("has memory for plans of any size where it computes nothing", function()
+    local script = [[
+      local address, list = ffi.new "uint64_t[1]", {}
+      for i = 1, 4 do
+        list[i] = cuda.cuMemAlloc_v2(address, 2 ^ 36)
+        if list[i] == 0 then assert(cuda.cuMemFree_v2(address[0]) == 0) end
+      end
+      print(unpack(list))
+      print(launches('extern "C" __global__ void turn(int *y) { *y = 5; }', 1, 1))
+    ]]
+    assert.equal("0\t0\t0\t0\n0\n", (run(script, { JFL_EMULATED_COMPILE = 0 })))
+    assert.equal("2\t2\t2\t2\n5\n", (run(script)))
+  end)
+
   it("ends the program where something was written beside a block", function()
     for _, at in ipairs { 100, 127, -1 } do
       local out, status = turn(("y[i] = 1; y[%d] = 1;"):format(at))
