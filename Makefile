@@ -13,6 +13,8 @@
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
 # make bench-frames  how long the entries take that a game makes in its frames: FRAMES=2000, and
 #                each for SECONDS=0 at least
+# make roof      how fast training steps could be on GPUs that are not here, by their data sheets and
+#                what the plans read and write; MODEL=gpt2_16 says which steps take the time
 # make bench-onnx  predictions of models in ONNX files beside onnxruntime and OpenVINO
 # make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
 # make soak      a mixture of calls for SECONDS=3600, with a curve of memory, descriptors, threads
@@ -210,7 +212,7 @@ EMULATED := build/emulated/libcuda.so.1 build/emulated/libnvrtc.so.13 build/emul
   build/emulated/libcublasLt.so.13 build/emulated/libcudnn.so.9 build/emulated/libnccl.so.2
 emulated: $(EMULATED)
 EMULATED_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden -Ibuild -pthread
-build/emulated/libcuda.so.1: $(addprefix spec/cuda/,driver.c memory.c stream.c fibre.c emulated.h image.h)
+build/emulated/libcuda.so.1: $(addprefix spec/cuda/,driver.c memory.c stream.c fibre.c race.c emulated.h image.h)
 	@mkdir -p $(@D)
 	gcc $(EMULATED_CFLAGS) -Wl,-soname,libcuda.so.1 -o $@ $(filter %.c,$^) -ldl
 build/emulated/libnvrtc.so.13: $(addprefix spec/cuda/,nvrtc.c image.h version.h)
@@ -307,6 +309,9 @@ bench: all build/bench-copy
 	@build/jfl scripts/bench/vocabulary.lua
 	@build/jfl scripts/bench/memory.lua
 	@build/jfl scripts/bench/compile.lua
+roof: all emulated
+	@LD_LIBRARY_PATH=build/emulated JFL_DEVICE=gpu JFL_EMULATED_COMPILE=0 \
+	  XDG_CACHE_HOME="$$PWD/build/cache" build/jfl scripts/bench/roof.lua $(MODEL)
 bench-onnx: all
 	@build/jfl scripts/bench/onnx.lua $(or $(FOLDER),build/onnx)
 bench-load: all build/bench-load

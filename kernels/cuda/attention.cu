@@ -50,7 +50,6 @@ struct __align__(16) attention_room {
   A left[ATTENTION_DEPTH][N + GAP], right[ATTENTION_DEPTH][N + GAP];
   A p[N][N + GAP];                     /* weights, or the gradients of scores */
   A m[ATTENTION_SIDE][WIDTH];
-  int bad;
 };
 
 /* Where a thread is in a tile: its first row and its first column. */
@@ -117,17 +116,6 @@ JF_INLINE void attention_add(A (*out)[COLUMNS], attention_room &s, const T *x, i
           if (!CAREFUL || a[r] != 0) out[r][c] += a[r] * b[c];
     }
   }
-}
-
-/* Whether some thread says so. */
-JF_INLINE int attention_any(attention_room &s, int said)
-{
-  __syncthreads();
-  if (threadIdx.x == 0) s.bad = 0;
-  __syncthreads();
-  if (said) s.bad = 1;
-  __syncthreads();
-  return s.bad;
 }
 
 /* A head of q, and what belongs to it. */
@@ -267,7 +255,7 @@ JF_KERNEL THREADS attention(const attention_args a)
   const int64_t tiles = (a.q_len + N - 1) / N, widths = (a.v_size + WIDTH - 1) / WIDTH;
   const int64_t head = blockIdx.x / (tiles * widths), rest = blockIdx.x % (tiles * widths);
   const int64_t first = rest / widths * N, from = rest % widths * WIDTH;
-  if (attention_any(s, attention_tile<0>(a, s, head, first, from)))
+  if (__syncthreads_or(attention_tile<0>(a, s, head, first, from)))
     attention_tile<1>(a, s, head, first, from);
 }
 
@@ -404,7 +392,7 @@ JF_INLINE int attention_of_keys(const attention_args &a, attention_room &s, int6
     const int64_t tiles = (length + N - 1) / N, widths = (size + WIDTH - 1) / WIDTH;       \
     const int64_t head = blockIdx.x / (tiles * widths), rest = blockIdx.x % (tiles * widths); \
     const int64_t first = rest / widths * N, from = rest % widths * WIDTH;                 \
-    if (attention_any(s, tile 0>(a, s, head, first, from)))                                \
+    if (__syncthreads_or(tile 0>(a, s, head, first, from)))                                \
       tile 1>(a, s, head, first, from);                                                    \
   }
 ATTENTION_GRADIENT(attention_dq, attention_of_queries<, a.q_len, a.size)

@@ -49,6 +49,8 @@ JF_KERNEL pad(const pad_args a)
 {
   const V *x = (const V *)a.head.data[0];
   V *y = (V *)a.head.data[1];
+  V outside;                       /* its 16 bytes lie in the parameter as words of 8 do */
+  memcpy(&outside, a.value, sizeof outside);
   JF_EACH(i, a.count) {
     int64_t rest = i, from = 0, here;
     int inside = 1;
@@ -59,7 +61,7 @@ JF_KERNEL pad(const pad_args a)
       from += at * a.step[k];
     }
     if (inside) y[i] = x[from];
-    else y[i] = *(const V *)a.value;
+    else y[i] = outside;
   }
 }
 

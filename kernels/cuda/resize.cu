@@ -41,6 +41,9 @@ JF_INLINE const int32_t *resize_spans(const resize_args &a, const resize_axis &x
 
 JF_INLINE void resize_store(float *to, A v) { *to = (float)v; }
 JF_INLINE void resize_store(double *to, A v) { *to = (double)v; }
+/* Rounded as on the CPU: bytes may lie halfway between two. */
+JF_INLINE float resize_part(float a, float b) { return __fmul_rn(a, b); }
+JF_INLINE double resize_part(double a, double b) { return __dmul_rn(a, b); }
 JF_INLINE void resize_store(uint8_t *to, A v) { *to = (uint8_t)(v + (A)0.5); }
 
 JF_KERNEL resize(const resize_args a)
@@ -61,8 +64,9 @@ JF_KERNEL resize(const resize_args a)
       A line = 0;
       if (a.skips && across[q] == 0) continue;
       for (int64_t p = 0; p < a.y.width; p++)
-        if (down[p] != 0 || !(p || a.skips)) line += down[p] * (A)from[(p * a.x.n + q) * a.inner];
-      sum += across[q] * line;
+        if (down[p] != 0 || !(p || a.skips))
+          line += resize_part(down[p], (A)from[(p * a.x.n + q) * a.inner]);
+      sum += resize_part(across[q], line);
     }
     resize_store(&y[i], sum);
   }

@@ -1,4 +1,5 @@
 -- The models of the bench: each makes a function that runs one step, or a thousand tiny calls.
+-- Those that train give their job instead if called with true.
 local flow = require "jfl"
 
 local nd = flow.ndarray
@@ -32,8 +33,8 @@ local function images_of(shape) return { "images", tp.Numpy.Placeholder(shape) }
 
 local PICTURE = { 3, 224, 224 }
 
---- A training step on the same batch, again and again.
-local function train(network, batch, picture)
+--- A training step on the same batch, again and again; or with `bare` its job.
+local function train(network, batch, picture, bare)
   local shape = extents(batch, picture)
   local job = flow.global_function {
     name = "train", type = "train", returns = tp.Numpy,
@@ -47,6 +48,7 @@ local function train(network, batch, picture)
       return loss
     end,
   }
+  if bare then return job end
   local images, labels = nd.rand(shape), nd.zeros({ batch }, "int32")
   for i = 1, batch do labels[i] = i % 10 end
   return function() job(images, labels) end
@@ -76,20 +78,41 @@ end
 
 local function ignore() end
 
+--- The job of a training step of two layers of LSTM on 32 texts of 32 letters.
+local function lstm()
+  local function letters(name)
+    return { name, tp.Numpy.Placeholder({ 32, 32 }, { dtype = flow.int32 }) }
+  end
+  return flow.global_function {
+    name = "train", type = "train", returns = tp.Numpy,
+    inputs = { letters "letters", letters "nexts" },
+    body = function(ids, nexts)
+      local y = flow.layers.lstm(flow.layers.embedding(ids, 80, 32), 128, { num_layers = 2 })
+      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(flow.reshape(nexts, { -1 }),
+        flow.layers.dense(flow.reshape(y, { -1, 128 }), 80))
+      flow.optimizer.Adam(0.002):minimize(loss)
+      return loss
+    end,
+  }
+end
+
 local transformers = dofile "scripts/bench/transformers.lua"
 
 return {
-  lenet = function() return train(lenet, 100) end,
+  lenet = function(bare) return train(lenet, 100, nil, bare) end,
   mlp = function() return train(mlp, 100) end,
   lenet1 = function() return train(lenet, 1) end,
   mlp1 = function() return train(mlp, 1) end,
   predict1 = function() return predict(lenet, 1) end,
   resnet50 = function() return train(resnet50, 16, PICTURE) end,
-  resnet50_256 = function() return train(resnet50, 256, PICTURE) end,
+  resnet50_256 = function(bare) return train(resnet50, 256, PICTURE, bare) end,
   resnet50_predict1 = function() return predict(resnet50, 1, PICTURE) end,
   gpt2 = function() return transformers.gpt2() end,
+  gpt2_16 = function(bare) return transformers.gpt2(16, 1024, bare) end,
   gpt2_64 = function() return transformers.gpt2(64, 1024) end,
+  bert = transformers.bert,
   bert_predict1 = transformers.bert_predict1,
+  lstm = lstm,
   tiny = function() return tiny(tp.Numpy, ignore) end,
   tiny_async = function() return tiny(tp.Callback(tp.Numpy), function(call) call(ignore) end) end,
 }

@@ -58,7 +58,7 @@ local function words(batch, length, vocabulary)
 end
 
 return {
-  gpt2 = function(batch, length)
+  gpt2 = function(batch, length, bare)
     batch, length = batch or 4, length or 64
     local job = flow.global_function {
       name = "train", type = "train", returns = tp.Numpy,
@@ -70,8 +70,24 @@ return {
         return loss
       end,
     }
+    if bare then return job end
     local ids, nexts = words(batch, length, 50257), words(batch, length, 50257)
     return function() job(ids, nexts) end
+  end,
+  --- The job of a training step of BERT-base that tells two kinds of texts apart, 32 of 128 words.
+  bert = function()
+    return flow.global_function {
+      name = "train", type = "train", returns = tp.Numpy,
+      inputs = { ids_of("ids", 32, 128),
+        { "kinds", tp.Numpy.Placeholder({ 32 }, { dtype = flow.int32 }) } },
+      body = function(ids, kinds)
+        local first = flow.reshape(flow.slice(bert(ids), { 0, 0, 0 }, { -1, 1, -1 }), { 32, SIZE })
+        local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(kinds,
+          flow.layers.dense(first, 2, { name = "kinds" }))
+        flow.optimizer.Adam(2e-5):minimize(loss)
+        return loss
+      end,
+    }
   end,
   bert_predict1 = function()
     local job = flow.global_function { name = "predict", returns = tp.Numpy,

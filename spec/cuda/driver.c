@@ -13,7 +13,7 @@
 #include "image.h"
 
 static int initialized, n_device = 2, multiprocessors = 4, version = 13000, arch = 90;
-static int has_pools = 1;
+static int has_pools = 1, is_hollow;
 static emulated_context contexts[MOST_DEVICES];
 static int lost[MOST_DEVICES];
 static _Thread_local emulated_context *stack[16];
@@ -43,6 +43,8 @@ __attribute__((constructor)) static void driver_read_settings(void)
   if (pools) has_pools = atoi(pools);
   if (getenv("JFL_EMULATED_VERSION")) version = atoi(getenv("JFL_EMULATED_VERSION"));
   if (getenv("JFL_EMULATED_ARCH")) arch = atoi(getenv("JFL_EMULATED_ARCH"));
+  const char *compile = getenv("JFL_EMULATED_COMPILE");
+  is_hollow = compile && !strcmp(compile, "0");
   const char *visible = getenv("CUDA_VISIBLE_DEVICES");
   if (visible && !*visible) n_device = 0;
 }
@@ -59,6 +61,7 @@ __attribute__((destructor)) static void driver_write_calls(void)
 }
 
 int emulated_version(void) { return version; }
+int emulated_is_hollow(void) { return is_hollow; }
 int emulated_lost(int device) { return __atomic_load_n(&lost[device], __ATOMIC_SEQ_CST); }
 void emulated_lose(int device, int error)
 {
@@ -134,6 +137,7 @@ static const error_text errors[] = {
   { CU_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle" },
   { CU_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found" },
   { CU_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered" },
+  { CU_MISALIGNED_ADDRESS, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address" },
   { CU_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure" },
   { CU_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
     "too many resources requested for launch" },
@@ -520,6 +524,7 @@ typedef struct module {
   void *library;
   image_head head;
   emulated_function function[IMAGE_MOST];
+  size_t most_other_shared;            /* of functions that are no kernels */
 } module;
 
 /* Opens the shared object behind the head. It must be in a file for that, under a name of its own,
@@ -562,19 +567,61 @@ static void module_find_shared(emulated_function *f)
   }
 }
 
+/* Adds a variable to the static shared memory of the kernels that have it. The name of one within a
+   function begins with that of the function, as C++ writes names: _ZZ4turnE1s. What another
+   function has is counted for all kernels, its largest variable alone. */
+static void module_add_shared(module *m, const char *name, size_t size)
+{
+  char prefix[IMAGE_NAME + 16];
+  if (strncmp(name, "_ZZ", 3)) return;
+  for (int i = 0; i < m->head.n; i++) {
+    const int n = snprintf(prefix, sizeof prefix, "_ZZ%zuE", strlen(m->head.name[i]));
+    snprintf(prefix + n - 1, sizeof prefix - (size_t)n + 1, "%sE", m->head.name[i]);
+    if (!strncmp(name, prefix, strlen(prefix))) {
+      m->function[i].own_shared += size;
+      return;
+    }
+  }
+  if (size > m->most_other_shared) m->most_other_shared = size;
+}
+
+/* Goes through the variables of a shared object's table of symbols. */
+static void module_count_shared(module *m, const char *elf)
+{
+  Elf64_Ehdr h;
+  Elf64_Shdr table, names;
+  Elf64_Sym s;
+  memcpy(&h, elf, sizeof h);
+  for (int i = 0; i < h.e_shnum; i++) {
+    memcpy(&table, elf + h.e_shoff + (size_t)i * sizeof table, sizeof table);
+    if (table.sh_type != SHT_SYMTAB) continue;
+    memcpy(&names, elf + h.e_shoff + table.sh_link * sizeof names, sizeof names);
+    for (size_t at = 0; at < table.sh_size; at += sizeof s) {
+      memcpy(&s, elf + table.sh_offset + at, sizeof s);
+      if (ELF64_ST_TYPE(s.st_info) == STT_OBJECT)
+        module_add_shared(m, elf + names.sh_offset + s.st_name, s.st_size);
+    }
+  }
+  for (int i = 0; i < m->head.n; i++) m->function[i].own_shared += m->most_other_shared;
+}
+
 static int module_find(module *m, int i)
 {
   emulated_function *f = &m->function[i];
   char symbol[160];
   int (*sizes)(size_t *);
+  unsigned (*bounds)(void);
   snprintf(f->name, sizeof f->name, "%s", m->head.name[i]);
   snprintf(symbol, sizeof symbol, "emulated_call_%s", f->name);
   *(void **)&f->call = dlsym(m->library, symbol);
   snprintf(symbol, sizeof symbol, "emulated_sizes_%s", f->name);
   *(void **)&sizes = dlsym(m->library, symbol);
   f->world = dlsym(m->library, "emulated");
+  snprintf(symbol, sizeof symbol, "emulated_bounds_%s", f->name);
+  *(void **)&bounds = dlsym(m->library, symbol);
   f->most_shared = USUAL_SHARED;
-  if (!f->call || !sizes || !f->world) return 0;
+  if (!f->call || !sizes || !f->world || !bounds) return 0;
+  f->most_threads = bounds() ? bounds() : 1024;
   f->n_parameter = sizes(f->size);
   if (f->n_parameter < 0) *m->head.name[i] = 0;        /* the preprocessor has left it out */
   module_find_shared(f);
@@ -596,6 +643,7 @@ EMULATED_ENTRY int cuModuleLoadData(module **out, const void *image)
   m->library = h->hollow ? NULL : module_open(image);
   int ok = h->hollow || m->library != NULL;
   for (int i = 0; ok && i < h->n; i++) ok = module_find(m, i);
+  if (m->library) module_count_shared(m, (const char *)(h + 1));
   if (!ok) return free(m), CU_INVALID_IMAGE;
   *out = m;
   return CU_OK;
@@ -627,8 +675,9 @@ EMULATED_ENTRY int cuFuncSetAttribute(emulated_function *f, int attribute, int v
 {
   enum { DYNAMIC_SHARED = 8 };
   NEEDS_CONTEXT(c);
-  NEEDS(f && attribute == DYNAMIC_SHARED && value <= MOST_SHARED, CU_INVALID_VALUE);
-  f->most_shared = (size_t)value;
+  NEEDS(f && attribute == DYNAMIC_SHARED && value >= 0, CU_INVALID_VALUE);
+  NEEDS(f->own_shared + (size_t)value <= MOST_SHARED, CU_INVALID_VALUE);
+  f->most_shared = f->own_shared + (size_t)value;
   return CU_OK;
 }
 
@@ -637,12 +686,14 @@ EMULATED_ENTRY int cuLaunchKernel(const emulated_function *f, unsigned gx, unsig
                                   emulated_stream *s, void **parameter, void **extra)
 {
   NEEDS_CONTEXT(c);
-  NEEDS(f && f->call, CU_INVALID_HANDLE);
+  NEEDS(f && (f->call || is_hollow), CU_INVALID_HANDLE);
   NEEDS_STREAM(c, s);
   NEEDS(gx && gy && gz && bx && by && bz && !extra, CU_INVALID_VALUE);
   NEEDS(gx <= 0x7fffffffu && gy <= 65535 && gz <= 65535, CU_INVALID_VALUE);
   NEEDS(bx <= 1024 && by <= 1024 && bz <= 64 && bx * by * bz <= 1024, CU_INVALID_VALUE);
-  NEEDS(shared <= f->most_shared, CU_INVALID_VALUE);
+  NEEDS(is_hollow || bx * by * bz <= f->most_threads, CU_LAUNCH_OUT_OF_RESOURCES);
+  NEEDS(f->own_shared + shared <= f->most_shared, CU_INVALID_VALUE);
+  if (is_hollow) return CU_OK;
   size_t bytes = 0;
   for (int i = 0; i < f->n_parameter; i++) bytes += (f->size[i] + 15) / 16 * 16;
   NEEDS(bytes <= 4096, CU_INVALID_VALUE);

@@ -7,6 +7,7 @@
      memory.c   device memory, which the host cannot touch while no work is done, and pinned memory
      stream.c   streams with a thread each, events, captured graphs
      fibre.c    the threads of a block: barriers and shuffles
+     race.c     finds threads of a block that touch shared memory without a barrier between
      cublaslt.c matrix products
      cudnn.c    the descriptors of cuDNN; graph.c runs what they describe
      nccl.c     sums and messages between GPUs of several processes
@@ -27,7 +28,7 @@ enum {
   CU_INVALID_HANDLE = 400, CU_NOT_FOUND = 500, CU_NOT_READY = 600, CU_ILLEGAL_ADDRESS = 700,
   CU_LAUNCH_OUT_OF_RESOURCES = 701, CU_PEER_ALREADY_ENABLED = 704, CU_LAUNCH_FAILED = 719,
   CU_NOT_SUPPORTED = 801, CU_CAPTURE_UNSUPPORTED = 900, CU_CAPTURE_UNMATCHED = 903,
-  CU_CAPTURE_ISOLATION = 905, CU_CAPTURED_EVENT = 907
+  CU_MISALIGNED_ADDRESS = 716, CU_CAPTURE_ISOLATION = 905, CU_CAPTURED_EVENT = 907
 };
 
 typedef uint64_t emulated_address;
@@ -41,6 +42,9 @@ typedef struct emulated_context { int device, refs; } emulated_context;
 EMULATED_ENTRY emulated_context *emulated_current(void);
 /* The newest CUDA that the driver serves: 13000. */
 EMULATED_ENTRY int emulated_version(void);
+/* Whether nothing is compiled (JFL_EMULATED_COMPILE=0): then nothing is computed or copied either,
+   and memory is addresses alone, as much as is asked for. So plans of any size can be made. */
+int emulated_is_hollow(void);
 /* A failure that ends a context: every later call on that device gives it. 0: none so far. */
 int emulated_lost(int device);
 void emulated_lose(int device, int error);
@@ -68,13 +72,18 @@ void emulated_memory_close(void);
 typedef struct emulated_index { unsigned x, y, z; } emulated_index;
 typedef struct emulated_world {
   emulated_index thread, block, block_size, grid;
-  void (*sync)(void);
+  /* A barrier in that line of the source; gives whether any thread has put a number. */
+  int (*sync)(int line, int put);
   /* Waits for the lanes of the mask, and gives what lane `from` has put. */
   uint64_t (*shuffle)(unsigned mask, uint64_t value, int from);
   /* The lanes of the mask whose value is not 0. */
   unsigned (*ballot)(unsigned mask, int value);
   void *shared;                        /* the dynamic shared memory of the block */
+  void (*yield)(void);                 /* lets other threads go on first */
+  void (*trap)(int error, int line);   /* ends the thread, and with it the launch */
+  void (*touch)(const void *at, int size, int how);   /* an access, where races are looked for */
 } emulated_world;
+enum { TOUCH_READ, TOUCH_WRITE, TOUCH_ATOMIC };
 
 enum { MOST_PARAMETERS = 16, MOST_SHARED = 227 * 1024, USUAL_SHARED = 48 * 1024 };
 typedef struct emulated_function {
@@ -83,9 +92,11 @@ typedef struct emulated_function {
   int n_parameter;
   size_t size[MOST_PARAMETERS];
   size_t most_shared;
+  unsigned most_threads;               /* of a block, by its __launch_bounds__ */
   emulated_world **world;              /* the module's pointer */
   void *shared;                        /* the module's variables, which are static shared memory */
   size_t shared_size;
+  size_t own_shared;                   /* of it, at least what this kernel has */
 } emulated_function;
 
 typedef struct emulated_launch {
@@ -97,6 +108,18 @@ typedef struct emulated_launch {
 } emulated_launch;
 /* Runs all blocks; gives 0 or an error of the driver. */
 int emulated_run(const emulated_launch *l);
+/* Reports what is wrong with the launch that runs now; the first of it is printed. */
+void emulated_blame(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- races in shared memory (race.c) ---- */
+
+/* Where a thread of a block is: what it does is in order with what others did before the last
+   barrier, and with lanes of its warp before they met. */
+typedef struct emulated_place { unsigned epoch, meeting; int thread; } emulated_place;
+/* The two pieces of memory that the threads of a block share. */
+typedef struct emulated_piece { const char *at; size_t size; } emulated_piece;
+void emulated_race_touch(const emulated_piece *piece, emulated_place who, const char *at, int size,
+                         int how);
 
 /* ---- for the other libraries, which are linked with the driver (driver.c) ---- */
 

@@ -2,17 +2,20 @@
    thread runs until it has to wait for others. One that ends without leaves its stack to the next,
    so the threads of a block that never meet are a plain loop.
    Blocks, and threads from each barrier to the next, come in an order that looks random, so that a
-   kernel which needs another barrier goes wrong; JFL_EMULATED_SEED=2 gives other orders. */
+   kernel which needs another barrier goes wrong; JFL_EMULATED_SEED=2 gives other orders. Behind an
+   atomic other threads go on first. */
 #include "emulated.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 /* The stacks begin at different places of their pages, so that caches hold the tops of many. */
-enum { STACK = 64 * 1024, SPREAD = 192, SPREADS = 64, MOST_THREADS = 1024, LANES = 32 };
+enum { STACK = 64 * 1024, SPREAD = 192, SPREADS = 64, MOST_THREADS = 1024, LANES = 32,
+       ORDER = 0x2545f491 };
 
 typedef enum fibre_state {
   FIBRE_NEW, FIBRE_RUNS, FIBRE_AT_BARRIER, FIBRE_IN_WARP, FIBRE_ENDED
@@ -25,6 +28,8 @@ typedef struct fibre {
   int voted, from;                 /* in a warp's exchange: whether it votes, else whose it wants */
   unsigned mask;                   /* the lanes that take part */
   uint64_t value;                  /* what it puts there, then what it gets */
+  int line;                        /* of the barrier where it waits */
+  unsigned meeting;                /* the last exchange of its warp in which it took part */
 } fibre;
 
 static fibre fibres[MOST_THREADS];
@@ -35,6 +40,9 @@ static void *scheduler;            /* the saved stack pointer of the loop over f
 static emulated_world world;
 static const emulated_launch *launch;
 static unsigned seed = 1, bits;    /* bits: from which the next order is made */
+static int failed;                 /* the launch's first error */
+static int yielded;                /* whether a thread has let others go on first */
+static unsigned epoch, meetings;   /* barriers that have been passed; exchanges of warps */
 static int mix, n_turn;            /* thread t ^ mix is the one at turn t, if there is such */
 
 /* One kernel runs at a time, which is all that the CPU could do anyway. */
@@ -122,12 +130,67 @@ static void fibre_leave(fibre_state why)
   emulated_switch(&f->at, scheduler);
 }
 
-static void fibre_sync(void) { fibre_leave(FIBRE_AT_BARRIER); }
+void emulated_blame(int error, const char *format, ...)
+{
+  va_list arguments;
+  if (failed) return;
+  failed = error;
+  va_start(arguments, format);
+  fprintf(stderr, "emulated GPU: %s: ", launch->function->name);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+  va_end(arguments);
+}
 
-static uint64_t fibre_shuffle(unsigned mask, uint64_t value, int from)
+static int fibre_sync(int line, int put)
+{
+  fibre *f = &fibres[current];
+  f->line = line;
+  f->value = (uint64_t)put;
+  fibre_leave(FIBRE_AT_BARRIER);
+  return (int)f->value;
+}
+
+static void fibre_yield(void)
+{
+  yielded = 1;
+  fibre_leave(FIBRE_RUNS);
+}
+
+static void fibre_end(void)
+{
+  n_ended++;
+  fibre_leave(FIBRE_ENDED);
+}
+
+static void fibre_trap(int error, int line)
+{
+  emulated_blame(error, "an address in line %d is not aligned as its type is", line);
+  fibre_end();
+}
+
+static void fibre_touch(const void *at, int size, int how)
+{
+  const emulated_piece piece[] = { { launch->function->shared, launch->function->shared_size },
+                                   { world.shared, launch->shared } };
+  emulated_race_touch(piece, (emulated_place){ epoch, fibres[current].meeting, current }, at, size,
+                      how);
+}
+
+/* Begins an exchange of the calling thread's warp. */
+static fibre *fibre_offer(unsigned mask)
 {
   fibre *f = &fibres[current];
   f->mask = mask;
+  if (mask >> current % LANES & 1) return f;
+  emulated_blame(CU_LAUNCH_FAILED, "lane %d calls with mask %#x", current % LANES, mask);
+  fibre_end();
+  return f;
+}
+
+static uint64_t fibre_shuffle(unsigned mask, uint64_t value, int from)
+{
+  fibre *f = fibre_offer(mask);
   f->value = value;
   f->voted = 0;
   f->from = from & (LANES - 1);
@@ -137,8 +200,7 @@ static uint64_t fibre_shuffle(unsigned mask, uint64_t value, int from)
 
 static unsigned fibre_ballot(unsigned mask, int value)
 {
-  fibre *f = &fibres[current];
-  f->mask = mask;
+  fibre *f = fibre_offer(mask);
   f->value = value != 0;
   f->voted = 1;
   fibre_leave(FIBRE_IN_WARP);
@@ -147,11 +209,14 @@ static unsigned fibre_ballot(unsigned mask, int value)
 
 /* ---- who may go on ---- */
 
-/* Gives the lanes `there` of a warp, all of whose partners are there, what they want. */
+/* Gives the lanes `there` of a warp, all of whose partners are there, what they want. From a lane
+   that is not there comes no number. */
 static void fibre_exchange(fibre *warp, unsigned there)
 {
-  uint64_t put[LANES] = { 0 };
+  uint64_t put[LANES];
   unsigned votes = 0;
+  memset(put, 0xff, sizeof put);
+  meetings++;
   for (int j = 0; j < LANES; j++) {
     if (!(there >> j & 1)) continue;
     put[j] = warp[j].value;
@@ -161,6 +226,7 @@ static void fibre_exchange(fibre *warp, unsigned there)
     if (!(there >> j & 1)) continue;
     warp[j].value = warp[j].voted ? votes : put[warp[j].from];
     warp[j].state = FIBRE_RUNS;
+    warp[j].meeting = meetings;
   }
 }
 
@@ -209,14 +275,25 @@ static void fibre_run_warp(int first)
   } while (fibre_settle_warp(first));
 }
 
-/* Lets the threads go on that wait for a whole block, if all are there. */
+/* Lets the threads go on that wait for a whole block, if all are there, at one barrier. */
 static int fibre_pass_barrier(void)
 {
-  int waiting = 0;
-  for (int i = 0; i < n_fibre; i++) waiting += fibres[i].state == FIBRE_AT_BARRIER;
-  if (!waiting || waiting + n_ended < n_fibre) return 0;
-  for (int i = 0; i < n_fibre; i++)
-    if (fibres[i].state == FIBRE_AT_BARRIER) fibres[i].state = FIBRE_RUNS;
+  int waiting = 0, line = 0, put = 0;
+  for (int i = 0; i < n_fibre; i++) {
+    if (fibres[i].state != FIBRE_AT_BARRIER) continue;
+    if (waiting++ && fibres[i].line != line)
+      emulated_blame(CU_LAUNCH_FAILED, "threads of a block wait at the barriers of lines %d and %d",
+                     line, fibres[i].line);
+    line = fibres[i].line;
+    put |= fibres[i].value != 0;
+  }
+  if (failed || !waiting || waiting + n_ended < n_fibre) return 0;
+  for (int i = 0; i < n_fibre; i++) {
+    if (fibres[i].state != FIBRE_AT_BARRIER) continue;
+    fibres[i].state = FIBRE_RUNS;
+    fibres[i].value = (uint64_t)put;
+  }
+  epoch++;
   fibre_mix();
   return 1;
 }
@@ -238,19 +315,23 @@ static emulated_index fibre_index(int i, emulated_index size)
 /* All threads of a block. */
 static int fibre_run_threads(void)
 {
-  for (int i = 0; i < n_fibre; i++) fibres[i].state = FIBRE_NEW;
+  for (int i = 0; i < n_fibre; i++) {
+    fibres[i].state = FIBRE_NEW;
+    fibres[i].meeting = meetings;
+  }
   n_stack = n_ended = 0;
+  epoch++;
   fibre_mix();
   do {
+    yielded = 0;
     for (int turn = 0; turn < n_turn; turn += LANES) {
       const int first = turn ^ (mix / LANES * LANES);
       if (first < n_fibre) fibre_run_warp(first);
     }
-  } while (fibre_pass_barrier());
-  if (n_ended == n_fibre) return CU_OK;
-  fprintf(stderr, "emulated GPU: %s: threads of a block wait for others that never come\n",
-          launch->function->name);
-  return CU_LAUNCH_FAILED;
+  } while (yielded || fibre_pass_barrier());
+  if (n_ended < n_fibre)
+    emulated_blame(CU_LAUNCH_FAILED, "threads of a block wait for others that never come");
+  return failed;
 }
 
 /* Block number b. Shared memory holds nothing at first. */
@@ -266,6 +347,8 @@ static int fibre_run_block(uint64_t b)
   return fibre_run_threads();
 }
 
+/* All blocks. An odd factor and the bits that are drawn make an order in which now the first of two
+   neighbours comes first, now the second. */
 static int fibre_run_blocks(void)
 {
   const uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
@@ -274,8 +357,10 @@ static int fibre_run_blocks(void)
   bits = seed;
   const uint64_t by = fibre_draw((unsigned)turns);
   int error = CU_OK;
-  for (uint64_t turn = 0; turn < turns && !error; turn++)
-    if ((turn ^ by) < blocks) error = fibre_run_block(turn ^ by);
+  for (uint64_t turn = 0; turn < turns && !error; turn++) {
+    const uint64_t b = (turn * ORDER ^ by) & (turns - 1);
+    if (b < blocks) error = fibre_run_block(b);
+  }
   return error;
 }
 
@@ -284,8 +369,10 @@ int emulated_run(const emulated_launch *l)
   static char shared[MOST_SHARED] __attribute__((aligned(1024)));
   pthread_mutex_lock(&one);
   launch = l;
+  failed = 0;
   world = (emulated_world){ .block_size = l->block, .grid = l->grid, .sync = fibre_sync,
-                            .shuffle = fibre_shuffle, .ballot = fibre_ballot, .shared = shared };
+                            .shuffle = fibre_shuffle, .ballot = fibre_ballot, .shared = shared,
+                            .yield = fibre_yield, .trap = fibre_trap, .touch = fibre_touch };
   n_fibre = (int)(l->block.x * l->block.y * l->block.z);
   for (int i = 0; i < n_fibre; i++) fibres[i].index = fibre_index(i, l->block);
   const int error = fibre_run_blocks();

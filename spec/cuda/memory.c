@@ -1,6 +1,7 @@
 /* Memory of the emulated GPU. The host cannot touch a device's blocks while no work is done; freed
    blocks and what lies behind a block can never be touched. Bytes of a block's pages that are not
-   its own end the program if they have changed when it is given back. */
+   its own end the program if they have changed when it is given back. JFL_EMULATED_REUSE=1 hands
+   out first what was freed last, with what it holds, as a device's pool does. */
 #include "emulated.h"
 
 #include <pthread.h>
@@ -11,7 +12,8 @@
 
 /* What memory holds at first is not zero, as a device's is not, and no number. */
 enum { PAGE = 4096, ALIGNMENT = 256, UNWRITTEN = 0xff };
-static const size_t ALL = (size_t)4 << 30;               /* bytes of a device */
+/* The bytes of a device. */
+static size_t memory_all(void) { return (size_t)(emulated_is_hollow() ? 1024 : 4) << 30; }
 
 /* A block's pages, and where it begins in them: as near to their end as its alignment allows. */
 typedef struct block {
@@ -26,6 +28,9 @@ typedef struct pin { void *p; size_t size; } pin;
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static block *blocks;
 static int n_block, cap_block, open_windows;
+enum { MOST_FREED = 64 };
+static block freed[MOST_FREED];                          /* to be used again, the last first */
+static int n_freed, reuses;
 static pin *pins;
 static int n_pin, cap_pin;
 static size_t used[MOST_DEVICES];
@@ -35,35 +40,69 @@ static void memory_protect(const block *b)
   mprotect(b->page, b->pages * PAGE, open_windows ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
+__attribute__((constructor)) static void memory_read_settings(void)
+{
+  const char *given = getenv("JFL_EMULATED_REUSE");
+  reuses = given && atoi(given);
+}
+
+/* Makes new pages, which hold no numbers; 0 if there are none. */
+static int memory_map(block *b)
+{
+  /* One page more, which stays out of reach. */
+  b->page = mmap(NULL, (b->pages + 1) * PAGE, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (b->page == MAP_FAILED || emulated_is_hollow()) return b->page != MAP_FAILED;
+  /* Pages that differ in more than their protection stay apart from the one behind them, which
+     makes it several times as quick to change that. */
+  if (madvise(b->page, b->pages * PAGE, MADV_DONTDUMP) ||
+      mprotect(b->page, b->pages * PAGE, PROT_READ | PROT_WRITE)) return 0;
+  memset(b->page, UNWRITTEN, b->pages * PAGE);
+  return 1;
+}
+
+/* Takes the block's pages from what was freed; 0 if nothing there is large enough. */
+static int memory_reuse(block *b)
+{
+  int i = n_freed - 1;
+  while (i >= 0 && (freed[i].device != b->device || freed[i].pages < b->pages)) i--;
+  if (i < 0) return 0;
+  b->page = freed[i].page;
+  b->pages = freed[i].pages;
+  memmove(&freed[i], &freed[i + 1], (size_t)(--n_freed - i) * sizeof *freed);
+  return !mprotect(b->page, b->pages * PAGE, PROT_READ | PROT_WRITE);
+}
+
+/* Sets where the block lies in its pages; what is beside it holds no numbers. */
+static void memory_lay(block *b, size_t whole)
+{
+  char *const end = b->page + b->pages * PAGE, *const at = end - whole;
+  b->at = (emulated_address)at;
+  if (emulated_is_hollow()) return;
+  memset(b->page, UNWRITTEN, (size_t)(at - b->page));
+  memset(at + b->size, UNWRITTEN, whole - b->size);
+}
+
 int emulated_take(int device, size_t size, emulated_address *out)
 {
   const size_t whole = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  const size_t pages = (whole + PAGE - 1) / PAGE;
+  block b = { .pages = (whole + PAGE - 1) / PAGE, .size = size, .device = device };
   if (size == 0) return CU_INVALID_VALUE;
   pthread_mutex_lock(&mu);
-  int error = used[device] + whole > ALL ? CU_OUT_OF_MEMORY : CU_OK;
-  if (!error && n_block == cap_block) {
+  const int ok = used[device] + whole <= memory_all() && (memory_reuse(&b) || memory_map(&b));
+  if (ok && n_block == cap_block) {
     cap_block = cap_block ? 2 * cap_block : 64;
     blocks = realloc(blocks, (size_t)cap_block * sizeof *blocks);
   }
-  /* One page more, which stays out of reach. */
-  char *page = error ? MAP_FAILED : mmap(NULL, (pages + 1) * PAGE, PROT_NONE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  /* Pages that differ in more than their protection stay apart from the one behind them, which
-     makes it several times as quick to change that. */
-  if (!error && (page == MAP_FAILED || madvise(page, pages * PAGE, MADV_DONTDUMP) ||
-                 mprotect(page, pages * PAGE, PROT_READ | PROT_WRITE)))
-    error = CU_OUT_OF_MEMORY;
-  if (!error) {
-    block *b = &blocks[n_block++];
-    *b = (block){ page, pages, (emulated_address)(page + pages * PAGE - whole), size, device };
+  if (ok) {
+    memory_lay(&b, whole);
     used[device] += whole;
-    memset(page, UNWRITTEN, pages * PAGE);
-    memory_protect(b);
-    *out = b->at;
+    memory_protect(&b);
+    blocks[n_block++] = b;
+    *out = b.at;
   }
   pthread_mutex_unlock(&mu);
-  return error;
+  return ok ? CU_OK : CU_OUT_OF_MEMORY;
 }
 
 static int memory_find(emulated_address at)
@@ -77,6 +116,7 @@ static int memory_find(emulated_address at)
 static void memory_check(const block *b)
 {
   const emulated_address from = (emulated_address)b->page, end = from + b->pages * PAGE;
+  if (emulated_is_hollow()) return;
   mprotect(b->page, b->pages * PAGE, PROT_READ | PROT_WRITE);
   for (emulated_address p = from; p < end; p++) {
     if (p == b->at) p += b->size;
@@ -87,6 +127,24 @@ static void memory_check(const block *b)
   }
 }
 
+/* Puts a block that was freed out of reach. Its addresses stay taken, so that nothing else is found
+   there before it is used again. New pages are one mapping with those around them; a process may
+   have only so many. */
+static void memory_give_up(block b)
+{
+  if (reuses) {
+    const block last = b;
+    mprotect(b.page, b.pages * PAGE, PROT_NONE);
+    b = freed[0];
+    if (n_freed == MOST_FREED) memmove(freed, freed + 1, (size_t)--n_freed * sizeof *freed);
+    else b.page = NULL;
+    freed[n_freed++] = last;
+  }
+  if (b.page)
+    mmap(b.page, b.pages * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+         -1, 0);
+}
+
 int emulated_drop(int device, emulated_address at)
 {
   pthread_mutex_lock(&mu);
@@ -95,10 +153,7 @@ int emulated_drop(int device, emulated_address at)
   if (known) {
     used[device] -= (blocks[i].size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     memory_check(&blocks[i]);
-    /* The addresses stay taken for good, so that nothing else is found there. New pages are one
-       mapping with those around them; a process may have only so many. */
-    mmap(blocks[i].page, blocks[i].pages * PAGE, PROT_NONE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    memory_give_up(blocks[i]);
     blocks[i] = blocks[--n_block];
   }
   pthread_mutex_unlock(&mu);
@@ -118,8 +173,8 @@ int emulated_holds(int device, emulated_address at, size_t size)
 void emulated_memory_info(int device, size_t *unused, size_t *all)
 {
   pthread_mutex_lock(&mu);
-  *all = ALL;
-  *unused = ALL - used[device];
+  *all = memory_all();
+  *unused = *all - used[device];
   pthread_mutex_unlock(&mu);
 }
 

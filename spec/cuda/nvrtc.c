@@ -3,7 +3,9 @@
    JFL_EMULATED_COMPILE=0 compiles nothing, for those who ask which kernels there are but run none.
    JFL_EMULATED_ARCHS="75 90" are the architectures that it knows. It has the version of its file's
    name.
-   JFL_EMULATED_SOURCES=FOLDER keeps each source there. */
+   JFL_EMULATED_SOURCES=FOLDER keeps each source there.
+   JFL_EMULATED_FMA=1 joins products and sums, as NVIDIA's compiler does by default;
+   JFL_EMULATED_RACES=1 has kernels tell of each access, for race.c. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -103,10 +105,15 @@ static int is_name(char c)
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/* What stands between __global__ and a kernel's name. */
+typedef struct between { const char *at; int n; } between;
+
 /* The name of the function declared behind `at`: the word before the first parenthesis, that of
    __launch_bounds__ apart. */
-static int nvrtc_name(const char *at, char *to, size_t size)
+static int nvrtc_name(const char *at, char *to, size_t size, between *out)
 {
+  out->at = at + strspn(at, " ");
+  if (!strncmp(out->at, "void ", 5)) out->at += 5;
   static const char bounds[] = "__launch_bounds__";
   while (*at) {
     while (*at && !is_name(*at)) at++;
@@ -122,6 +129,7 @@ static int nvrtc_name(const char *at, char *to, size_t size)
     if (n >= size) return 0;
     memcpy(to, word, n);
     to[n] = 0;
+    out->n = (int)(word - out->at);
     return 1;
   }
   return 0;
@@ -167,7 +175,7 @@ static const char *nvrtc_line_end(const char *at)
 
 /* Finds what may be kernels, also what the preprocessor would leave out. Gives 0 where the source
    must be preprocessed first. */
-static int nvrtc_find_kernels(const char *source, image_head *h)
+static int nvrtc_find_kernels(const char *source, image_head *h, between *b)
 {
   kernel_words w = { 1, { "__global__" }, { strlen("__global__") } };
   h->n = 0;
@@ -175,7 +183,7 @@ static int nvrtc_find_kernels(const char *source, image_head *h)
     const char *const limit = nvrtc_line_end(at), *end = at;
     if (!strncmp(at, "#define ", strlen("#define ")) && !nvrtc_define(&w, at, limit)) return 0;
     while (*at != '#' && nvrtc_find_word(&w, end, limit, &end)) {
-      if (h->n == IMAGE_MOST || !nvrtc_name(end, h->name[h->n], IMAGE_NAME)) return 0;
+      if (h->n == IMAGE_MOST || !nvrtc_name(end, h->name[h->n], IMAGE_NAME, &b[h->n])) return 0;
       h->n++;
     }
     at = limit;
@@ -186,14 +194,14 @@ static int nvrtc_find_kernels(const char *source, image_head *h)
 /* The source as g++ gets it. It is in a namespace, so that for kernels which it does not have after
    all there is something else by their name. Static shared memory of unknown size is the block's
    dynamic one. */
-static char *nvrtc_complete(const char *source, const image_head *h, size_t *size)
+static char *nvrtc_complete(const char *source, const image_head *h, const between *b, size_t *size)
 {
   char *text = NULL;
   FILE *f = open_memstream(&text, size);
   if (!f) return NULL;
   fputs("#include \"runtime.h\"\n", f);
   for (int i = 0; i < h->n; i++) fprintf(f, "EMULATED_NONE(%s)\n", h->name[i]);
-  fputs("namespace emulated_source {\n", f);
+  fputs("namespace emulated_source {\n#line 1\n", f);
   for (const char *at = source; *at;) {
     static const char dynamic[] = "extern __shared__";
     if (strncmp(at, dynamic, sizeof dynamic - 1)) {
@@ -210,7 +218,11 @@ static char *nvrtc_complete(const char *source, const image_head *h, size_t *siz
             type);
     at = strchr(end, ']') + 1;
   }
-  for (int i = 0; i < h->n; i++) fprintf(f, "\nEMULATED_KERNEL(%s)", h->name[i]);
+  fputs("\n#undef __launch_bounds__\n#define __launch_bounds__(...) + emulated_first(__VA_ARGS__)",
+        f);
+  for (int i = 0; i < h->n; i++)
+    fprintf(f, "\nEMULATED_KERNEL(%s)\nEMULATED_BOUNDS(%s, %.*s)", h->name[i], h->name[i], b[i].n,
+            b[i].at);
   fputs("\n}\n", f);
   fclose(f);
   return text;
@@ -305,20 +317,33 @@ static char *nvrtc_preprocess(const program *p, const scratch *s, char **define,
   return nvrtc_call(&c, s, s->source, define, n_define) ? nvrtc_read(s->out, &size) : NULL;
 }
 
-static int nvrtc_build(program *p, const scratch *s, const image_head *h, const char *source,
-                       char **define, int n_define)
+static int nvrtc_is_set(const char *name)
+{
+  const char *value = getenv(name);
+  return value && !strcmp(value, "1");
+}
+
+static int nvrtc_build(program *p, const scratch *s, const image_head *h, const between *b,
+                       const char *source, char **define, int n_define)
 {
   /* The program has the C library's mathematics already; to look for libraries takes as long as the
      rest of linking. */
   const char *const words[] = { "g++", "-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden",
-    "-fno-strict-aliasing", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
+    "-fno-strict-aliasing", "-fsanitize=alignment", "-fno-exceptions", "-fno-rtti",
     "-fno-asynchronous-unwind-tables", "-I", nvrtc_folder(), "-shared", "-nostdlib", NULL };
   compiler_call c = { .n = 0 };
   size_t n, size;
-  char *whole = nvrtc_complete(source, h, &n);
+  char *whole = nvrtc_complete(source, h, b, &n);
   const int written = whole && nvrtc_write(s->whole, whole, n);
   free(whole);
   nvrtc_add(&c, words);
+  nvrtc_add(&c, nvrtc_is_set("JFL_EMULATED_FMA")
+                    ? (const char *const[]){ "-ffp-contract=fast", "-mfma",
+                                             "-fexpensive-optimizations", NULL }
+                    : (const char *const[]){ "-ffp-contract=off", NULL });
+  if (nvrtc_is_set("JFL_EMULATED_RACES"))
+    nvrtc_add(&c, (const char *const[]){ "-fsanitize=thread", "--param",
+                                         "tsan-instrument-func-entry-exit=0", NULL });
   if (!written || !nvrtc_call(&c, s, s->whole, define, n_define)) return 0;
   char *object = nvrtc_read(s->out, &size);
   if (!object) return 0;
@@ -371,8 +396,10 @@ static int nvrtc_give_hollow(program *p)
 ENTRY int nvrtcVersion(int *major, int *minor)
 {
   *major = nvrtc_major();
-  /* Versions of no real compiler, and hollow ones apart: caches must not mix them up. */
-  *minor = 90 + nvrtc_is_hollow();
+  /* Versions of no real compiler, and what is compiled in another way apart: caches must not mix
+     them up. What a changed runtime.h makes has another one too. */
+  *minor = 108 + nvrtc_is_hollow() + 2 * nvrtc_is_set("JFL_EMULATED_FMA") +
+           4 * nvrtc_is_set("JFL_EMULATED_RACES");
   return NVRTC_OK;
 }
 
@@ -403,6 +430,7 @@ ENTRY int nvrtcCompileProgram(program *p, int n_option, const char *const *optio
   int n_define = 0, ok = 0;
   scratch s;
   image_head h = { .magic = IMAGE_MAGIC };
+  between b[IMAGE_MOST];
   if (!p || n_option > MOST_OPTIONS) return NVRTC_INVALID_PROGRAM;
   for (int i = 0; i < n_option; i++)
     if (!nvrtc_option(p, option[i], define, &n_define)) return NVRTC_INVALID_OPTION;
@@ -413,11 +441,11 @@ ENTRY int nvrtcCompileProgram(program *p, int n_option, const char *const *optio
   if (nvrtc_is_hollow()) return nvrtc_give_hollow(p);
   if (!nvrtc_scratch(&s)) return NVRTC_OUT_OF_MEMORY;
   char *source = p->source, *expanded = NULL;
-  if (!nvrtc_find_kernels(source, &h)) {
+  if (!nvrtc_find_kernels(source, &h, b)) {
     source = expanded = nvrtc_preprocess(p, &s, define, n_define);
-    if (source && !nvrtc_find_kernels(source, &h)) source = NULL;
+    if (source && !nvrtc_find_kernels(source, &h, b)) source = NULL;
   }
-  if (source) ok = nvrtc_build(p, &s, &h, source, define, n_define);
+  if (source) ok = nvrtc_build(p, &s, &h, b, source, define, n_define);
   free(expanded);
   size_t size;
   char *log = nvrtc_read(s.log, &size);

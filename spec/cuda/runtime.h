@@ -63,16 +63,19 @@ EMULATED_2(pow) EMULATED_2(fmod) EMULATED_2(atan2) EMULATED_2(fmin) EMULATED_2(f
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
-#define __launch_bounds__(...)
+#define __launch_bounds__(...)           /* read by emulated_bounds_NAME alone */
 #define __restrict__ __restrict
 
 struct emulated_index { unsigned x, y, z; };
 struct emulated_world {
   emulated_index thread, block, block_size, grid;
-  void (*sync)();
+  int (*sync)(int line, int put);
   uint64_t (*shuffle)(unsigned mask, uint64_t value, int from);
   unsigned (*ballot)(unsigned mask, int value);
   void *shared;
+  void (*yield)();
+  void (*trap)(int error, int line);
+  void (*touch)(const void *at, int size, int how);
 };
 extern "C" { __attribute__((visibility("default"))) emulated_world *emulated; }
 #define threadIdx (emulated->thread)
@@ -96,7 +99,11 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
 
 /* ---- threads that meet ---- */
 
-static inline void __syncthreads() { emulated->sync(); }
+static inline void __syncthreads(int line = __builtin_LINE()) { emulated->sync(line, 0); }
+static inline int __syncthreads_or(int v, int line = __builtin_LINE())
+{
+  return emulated->sync(line, v != 0);
+}
 static inline int emulated_lane()
 {
   return (int)((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) & 31);
@@ -137,29 +144,66 @@ template <class T> static inline T __shfl_up_sync(unsigned mask, T v, unsigned b
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 
-/* ---- atomics: one kernel runs at a time, and its threads take turns only where they meet ---- */
+/* ---- atomics: threads take turns only where they meet, and behind each atomic ---- */
 
-template <class T> static inline T atomicAdd(T *p, T v) { T old = *p; *p = old + v; return old; }
-template <class T> static inline T atomicMax(T *p, T v)
+#ifdef __SANITIZE_THREAD__
+#define EMULATED_UNSEEN __attribute__((noinline, no_sanitize("thread")))
+#define EMULATED_TOUCH(p) emulated->touch(p, sizeof *(p), 2)
+/* Before a launch there is nothing that could be told. */
+static EMULATED_UNSEEN void emulated_see(const void *p, unsigned long size, int how)
 {
-  T old = *p;
-  if (v > old) *p = v;
-  return old;
+  if (emulated) emulated->touch(p, (int)size, how);
 }
-template <class T> static inline T atomicMin(T *p, T v)
+#else
+#define EMULATED_UNSEEN inline
+#define EMULATED_TOUCH(p)
+#endif
+#define EMULATED_ATOMIC(name, now)                                    \
+  template <class T> static EMULATED_UNSEEN T name(T *p, T v)         \
+  {                                                                   \
+    EMULATED_TOUCH(p);                                                \
+    T old = *p;                                                       \
+    *p = now;                                                         \
+    emulated->yield();                                                \
+    return old;                                                       \
+  }
+EMULATED_ATOMIC(atomicAdd, old + v)
+EMULATED_ATOMIC(atomicMax, v > old ? v : old)
+EMULATED_ATOMIC(atomicMin, v < old ? v : old)
+EMULATED_ATOMIC(atomicExch, v)
+EMULATED_ATOMIC(atomicOr, old | v)
+template <class T> static EMULATED_UNSEEN T atomicCAS(T *p, T compare, T v)
 {
-  T old = *p;
-  if (v < old) *p = v;
-  return old;
-}
-template <class T> static inline T atomicExch(T *p, T v) { T old = *p; *p = v; return old; }
-template <class T> static inline T atomicOr(T *p, T v) { T old = *p; *p = old | v; return old; }
-template <class T> static inline T atomicCAS(T *p, T compare, T v)
-{
+  EMULATED_TOUCH(p);
   T old = *p;
   if (old == compare) *p = v;
+  emulated->yield();
   return old;
 }
+
+/* ---- what the compiler's checks call ---- */
+
+/* An access through a pointer that its type's alignment does not allow. */
+struct emulated_mismatch { const char *file; unsigned line, column; };
+extern "C" void __ubsan_handle_type_mismatch_v1(emulated_mismatch *where, unsigned long)
+{
+  emulated->trap(716, (int)where->line);
+}
+#ifdef __SANITIZE_THREAD__
+#define EMULATED_SEEN(size)                                                                  \
+  extern "C" EMULATED_UNSEEN void __tsan_read##size(void *p) { emulated_see(p, size, 0); }   \
+  extern "C" EMULATED_UNSEEN void __tsan_write##size(void *p) { emulated_see(p, size, 1); }
+EMULATED_SEEN(1) EMULATED_SEEN(2) EMULATED_SEEN(4) EMULATED_SEEN(8) EMULATED_SEEN(16)
+extern "C" EMULATED_UNSEEN void __tsan_read_range(void *p, unsigned long n)
+{
+  emulated_see(p, n, 0);
+}
+extern "C" EMULATED_UNSEEN void __tsan_write_range(void *p, unsigned long n)
+{
+  emulated_see(p, n, 1);
+}
+extern "C" EMULATED_UNSEEN void __tsan_init() { }
+#endif
 
 /* ---- arithmetic that C lacks ---- */
 
@@ -182,10 +226,17 @@ static inline double rsqrt(double v) { return 1 / sqrt(v); }
 #define __expf expf
 #define __logf logf
 /* Rounded at once, so that nothing joins a product and a sum. */
-static inline double __dmul_rn(double a, double b) { return a * b; }
-static inline double __dadd_rn(double a, double b) { return a + b; }
-static inline float __fmul_rn(float a, float b) { return a * b; }
-static inline float __fadd_rn(float a, float b) { return a + b; }
+#define EMULATED_ROUNDED(name, type, by)            \
+  static inline type name(type a, type b)           \
+  {                                                 \
+    type v = a by b;                                \
+    __asm__("" : "+x"(v));                          \
+    return v;                                       \
+  }
+EMULATED_ROUNDED(__dmul_rn, double, *)
+EMULATED_ROUNDED(__dadd_rn, double, +)
+EMULATED_ROUNDED(__fmul_rn, float, *)
+EMULATED_ROUNDED(__fadd_rn, float, +)
 static inline float __fdividef(float a, float b) { return a / b; }
 template <class T> static inline T __ldg(const T *p) { return *p; }
 template <class A, class B> static inline decltype(true ? A() : B()) min(A a, B b)
@@ -227,4 +278,13 @@ static inline int emulated_sizes(void (*)(emulated_none), size_t *) { return -1;
   extern "C" __attribute__((visibility("default"))) int emulated_sizes_##name(size_t *to)   \
   {                                                                                         \
     return emulated_sizes(name, to);                                                        \
+  }
+/* The most threads of a block, which is asked for when all of the source has been read: so where
+   __launch_bounds__ stands in what is between __global__ and the kernel's name is its first
+   argument. */
+static inline unsigned emulated_first(int n, ...) { return (unsigned)n; }
+#define EMULATED_BOUNDS(name, between)                                                      \
+  extern "C" __attribute__((visibility("default"))) unsigned emulated_bounds_##name()       \
+  {                                                                                         \
+    return 0 between;                                                                       \
   }

@@ -2,7 +2,8 @@
 -- shared memory that is read before it is written, writes beside a block of memory.
 local emulated = require "spec.dev.emulated"
 
--- launches(source, threads, n): the n numbers that the kernel `turn` writes by a block's threads.
+-- launches(source, threads, n, blocks, shared): the n numbers that the kernel `turn` writes by the
+-- threads of so many blocks, or the errors of the launch and of its end.
 local LAUNCHES = [[
   local ffi = require "ffi"
   ffi.cdef [=[
@@ -47,13 +48,16 @@ local LAUNCHES = [[
     print(turn(cuda, e[0], stream[0]))
     assert(cuda.cuStreamEndCapture(stream[0], graph) == 0)
   end
-  function launches(source, threads, n)
+  function launches(source, threads, n, blocks, shared)
     local module, fn, y = pointer(), pointer(), ffi.new "uint64_t[1]"
     assert(cuda.cuModuleLoadData(module, image(source)) == 0)
     assert(cuda.cuModuleGetFunction(fn, module[0], "turn") == 0)
     assert(cuda.cuMemAlloc_v2(y, 4 * n) == 0)
     local parameter, list, got = ffi.new("void *[1]", { y }), {}, ffi.new("int[?]", n)
-    assert(cuda.cuLaunchKernel(fn[0], 1, 1, 1, threads, 1, 1, 0, stream[0], parameter, nil) == 0)
+    local begun = cuda.cuLaunchKernel(fn[0], blocks or 1, 1, 1, threads, 1, 1, shared or 0,
+      stream[0], parameter, nil)
+    local ended = cuda.cuStreamSynchronize(stream[0])
+    if begun + ended > 0 then return begun, ended end
     assert(cuda.cuMemcpyDtoHAsync_v2(got, y[0], 4 * n, stream[0]) == 0)
     assert(cuda.cuStreamSynchronize(stream[0]) == 0 and cuda.cuMemFree_v2(y[0]) == 0)
     assert(cuda.cuModuleUnload(module[0]) == 0)
@@ -109,12 +113,134 @@ describe("the emulated GPU", function()
     ]]))
   end)
 
-  it("forgets shared memory from launch to launch", function()
+  --- What `turn` gives of a kernel that ends with an error: both errors, and what was said.
+  local function fails(errors, said, body, variables)
+    local out = turn(body, variables)
+    assert.truthy(out:find(errors, 1, true), out)
+    assert.truthy(out:find(said, 1, true), out)
+  end
+
+  it("ends a launch whose threads wait at different barriers", function()
+    fails("0\t719", "wait at the barriers of lines ",
+      "if (i < 64) { __syncthreads(); y[i] = 1; }\n else { __syncthreads(); y[i] = 2; }")
+    fails("0\t719", "wait for others that never come",
+      "if (i < 3) __syncthreads(); else if (i < 32) __shfl_sync(~0u, i, 0);")
+  end)
+
+  it("gives no number from lanes that are not there", function()
+    local out = turn "y[i] = __shfl_down_sync(~0u, i, 16);"
+    local list = {}
+    for number in out:gmatch "%S+" do list[#list + 1] = tonumber(number) end
+    assert.equal(16, list[1])
+    for i = 97, 100 do assert.equal(-1, list[i]) end
+    fails("0\t719", "lane 3 calls with mask 0x7", "if (i < 4) __shfl_sync(7u, i, 0);")
+  end)
+
+  it("ends a launch whose addresses are not aligned as their types", function()
+    fails("0\t716", "is not aligned", "if (i == 0) *(float2 *)(y + 1) = make_float2(1, 2);")
+    fails("0\t716", "is not aligned", "if (i == 0) *(int4 *)(y + 2) = int4();")
+    assert.equal(want, (turn "if (i % 2 == 0) *(int2 *)(y + i) = { i + 1, (i + 2) % 100 };"))
+  end)
+
+  it("lets other threads go on behind an atomic", function()
+    local out = turn("y[i] = 0; __syncthreads(); " ..
+      "const int was = y[0]; atomicAdd(y + 1, 1); y[0] = was + 1;")
+    local count, adds = out:match "^(%d+) (%d+)"
+    assert.equal("100", adds)
+    assert.truthy(tonumber(count) < 100, out)
+  end)
+
+  it("refuses more threads than a kernel's bounds, and more shared memory than is usual", function()
+    local out = run [=[
+      local function bounded(bounds)
+        return 'extern "C" __global__ void ' .. bounds .. ' turn(int *y) { ' ..
+          '__shared__ int s[1000]; s[threadIdx.x % 1000] = 7; __syncthreads(); y[0] = s[0]; }'
+      end
+      print(launches(bounded "__launch_bounds__(64, 2)", 64, 1),
+        launches(bounded "", 1024, 1, 1, 40000))
+      print(launches("#define MOST __launch_bounds__(32 * 2)\n" .. bounded "MOST", 65, 1))
+      print(launches(bounded "", 1, 1, 1, 48 * 1024 - 4000))
+      print(launches(bounded "", 1, 1, 1, 48 * 1024 - 3999))
+    ]=]
+    assert.equal("7\t7\n701\t0\n7\n1\t0\n", out)
+  end)
+
+  it("runs blocks in no order that a kernel could rely on", function()
+    for seed = 1, 3 do
+      for _, leader in ipairs { 0, 1 } do
+        local out = run(([=[
+          print(launches([[extern "C" __global__ void turn(int *y) {
+            const int b = blockIdx.x;
+            if (b %% 2 == %d) y[b] = 1; else y[b] = y[b ^ 1]; }]], 1, 64, 64))
+        ]=]):format(leader), { JFL_EMULATED_SEED = seed })
+        assert.matches("%-1", out)
+      end
+    end
+  end)
+
+  it("joins products and sums if asked", function()
+    -- the square of 1 + 1 / 4096 less what float32 keeps of it
+    local body = "volatile float a = 1 + 1.0f / 4096, c = a * a; const float b = a; " ..
+      "y[i] = (b * b - c) * 16777216;"
+    assert.matches("^0 0", (turn(body)))
+    assert.matches("^1 1", (turn(body, { JFL_EMULATED_FMA = 1 })))
+  end)
+
+  it("hands out first what was freed last, if asked", function()
+    local script = [[
+      local a, b = ffi.new "uint64_t[1]", ffi.new "uint64_t[1]"
+      local head = 'extern "C" __global__ void turn(int *y) '
+      local first = launches(head .. "{ y[threadIdx.x] = 7; }", 9, 9)
+      local again = launches(head .. "{ y[1] = y[0] == 7; }", 1, 9)
+      assert(cuda.cuMemAlloc_v2(a, 4000) == 0 and cuda.cuMemFree_v2(a[0]) == 0)
+      assert(cuda.cuMemAlloc_v2(b, 4000) == 0)
+      print(first, again, a[0] == b[0])
+    ]]
+    local out = run(script, { JFL_EMULATED_REUSE = 1 })
+    assert.equal("7 7 7 7 7 7 7 7 7\t7 1 7 7 7 7 7 7 7\ttrue\n", out)
+    out = run(script)
+    assert.equal("7 7 7 7 7 7 7 7 7\t-1 0 -1 -1 -1 -1 -1 -1 -1\tfalse\n", out)
+  end)
+
+  describe("where races are looked for", function()
+    local races = { JFL_EMULATED_RACES = 1 }
+
+    it("ends a launch in which no barrier is between two threads", function()
+      -- the numbers are right: both write the same
+      fails("0\t719", "with no barrier between",
+        "s[i / 2] = 1; __syncthreads(); y[i] = s[i / 2];", races)
+      -- each reads what was there, and then what it held is written: right in some orders
+      fails("0\t719", "with no barrier between",
+        "s[i] = 1; __syncthreads(); const int v = s[i ^ 1]; s[i] = v; y[i] = v;", races)
+      fails("0\t719", "with no barrier between",
+        "if (i == 0) s[0] = 0; __syncthreads(); atomicAdd(s, 1); y[i] = s[0];", races)
+      fails("0\t719", "with no barrier between",
+        "s[i] = i; __syncwarp(); y[i] = s[(i + 32) % 96];", races)
+    end)
+
+    it("lets pass what barriers, warps that meet and atomics put in order", function()
+      assert.equal(want, (turn("s[i] = i; __syncthreads(); y[i] = s[(i + 1) % 100];", races)))
+      for _, body in ipairs {
+        "s[i] = i; __syncwarp(); y[i] = s[i ^ 1]; __syncwarp(); s[i ^ 2] = y[i];",
+        "if (i == 0) s[0] = 0; __syncthreads(); atomicAdd(s, 1); __syncthreads(); y[i] = s[0];",
+        "s[i] = i; __syncthreads(); y[i] = s[0] + s[1]; __syncthreads(); s[i] = 2;" } do
+        local out, status = turn(body, races)
+        assert.equal(0, status, out)
+        assert.falsy(out:find("719", 1, true), out)
+      end
+    end)
+  end)
+
+  it("forgets shared memory from launch to launch, and from block to block", function()
     local out = run([[
       local source = 'extern "C" __global__ void turn(int *y) { __shared__ int s; *y = s; s = 5; }'
       print(launches(source, 1, 1), launches(source, 1, 1))
     ]])
     assert.equal("-1\t-1\n", out)
+    assert.equal("-1 -1 -1\n", (run([[
+      print(launches('extern "C" __global__ void turn(int *y) ' ..
+        '{ __shared__ int s; y[blockIdx.x] = s; s = 5; }', 1, 3, 3))
+    ]])))
   end)
 
   it("keeps freed addresses out of reach without a mapping for each", function()
@@ -131,6 +257,20 @@ describe("the emulated GPU", function()
       print(mappings() - before < 100)
     ]]
     assert.equal("true\n", out)
+  end)
+
+  it("has memory for plans of any size where it computes nothing", function()
+    local script = [[
+      local address, list = ffi.new "uint64_t[1]", {}
+      for i = 1, 4 do
+        list[i] = cuda.cuMemAlloc_v2(address, 2 ^ 36)
+        if list[i] == 0 then assert(cuda.cuMemFree_v2(address[0]) == 0) end
+      end
+      print(unpack(list))
+      print(launches('extern "C" __global__ void turn(int *y) { *y = 5; }', 1, 1))
+    ]]
+    assert.equal("0\t0\t0\t0\n0\n", (run(script, { JFL_EMULATED_COMPILE = 0 })))
+    assert.equal("2\t2\t2\t2\n5\n", (run(script)))
   end)
 
   it("ends the program where something was written beside a block", function()

@@ -13,14 +13,19 @@ local forecast = {}
 
 -- Of a device at best, by its data sheet: operations per second with float32 as they are, rounded
 -- to TF32 and to bfloat16 (dense), bytes per second of its memory, its bytes, and bytes per second
--- that it sends to others of its host (NVLink, each way).
+-- that it sends to others of its host (NVLink or PCIe, each way). A T4 has no bfloat16; what stands
+-- for it is float16.
 local DEVICES = {
+  t4 = { float32 = 8.1e12, tf32 = 8.1e12, bfloat16 = 65e12, memory = 0.32e12, room = 16e9,
+    link = 16e9 },
   a100 = { float32 = 19.5e12, tf32 = 156e12, bfloat16 = 312e12, memory = 2.039e12, room = 80e9,
     link = 300e9 },
   h100 = { float32 = 67e12, tf32 = 494e12, bfloat16 = 989e12, memory = 3.35e12, room = 80e9,
     link = 450e9 },
   h200 = { float32 = 67e12, tf32 = 494e12, bfloat16 = 989e12, memory = 4.8e12, room = 141e9,
     link = 450e9 },
+  rtx4090 = { float32 = 82.6e12, tf32 = 82.6e12, bfloat16 = 165.2e12, memory = 1.008e12,
+    room = 24e9, link = 32e9 },
 }
 -- What processes of this machine send each other through sockets, which their cores do, in GB/s.
 local HERE = 1.9
@@ -96,8 +101,14 @@ function forecast.sum_seconds(bytes, hosts, each, o)
   return seconds
 end
 
--- What a step would take on a device of the list, doing 1 / parts of its work.
-local function sheet_seconds(step, o, parts)
+--- The least seconds that a step can take on a device of the list, and what it does at best there.
+function forecast.least_seconds(step, device, precision)
+  local d = DEVICES[device]
+  return math.max(step.flop / d[precision], step.bytes / d.memory), d[precision]
+end
+
+--- What a step would take on a device of the list, doing 1 / parts of its work.
+function forecast.sheet_seconds(step, o, parts)
   local d = DEVICES[o.device]
   local bytes = step.still + (step.bytes - step.still) / parts
   if step.updates then bytes = step.bytes end
@@ -134,7 +145,7 @@ function forecast.step(steps, hosts, each, o)
   end
   for _, step in ipairs(steps) do
     local seconds = slower * (o.device == "here" and measured_seconds(step, parts)
-      or sheet_seconds(step, o, parts))
+      or forecast.sheet_seconds(step, o, parts))
     if step.updates then updates = updates + seconds
     else now = now + seconds end
     bucket = bucket + step.gradient

@@ -64,6 +64,13 @@ describe("the forecast for several devices", function()
     near(1 + 2.5e-6, forecast.step(streams, 1, 1, o).work)
   end)
 
+  it("gives the least time on a device, which is that of its arithmetic or its memory", function()
+    local seconds, best = forecast.least_seconds({ flop = 130e12, bytes = 1 }, "t4", "bfloat16")
+    near(2, seconds)
+    assert.equal(65e12, best)
+    near(3, (forecast.least_seconds({ flop = 1, bytes = 3 * 1.008e12 }, "rtx4090", "float32")))
+  end)
+
   -- The rows of the table for what is asked: the devices, then its numbers as texts.
   local function rows_of(found, o)
     local rows = {}
@@ -136,7 +143,8 @@ describe("the forecast for several devices", function()
     helper.fails(function() forecast.read("4") end, "as in 4x8, got \"4\"")
     helper.fails(function() forecast.read("0x8") end, "as in 4x8")
     helper.fails(function() forecast.read("1x1,speed=3") end, "got \"speed=3\"")
-    helper.fails(function() forecast.read("1x1,device=abacus") end, "a100, h100, h200, here")
+    helper.fails(function() forecast.read("1x1,device=abacus") end,
+      "a100, h100, h200, here, rtx4090, t4")
     helper.fails(function() forecast.read("1x1,link=-1") end, "link must be a number above 0")
   end)
 end)
