@@ -825,7 +825,10 @@ JFL_API jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, 
    variables, its count of runs and the plans that it has stay as they are. */
 JFL_API jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode);
 /* Runs the passes on g, makes its plan, and creates the variables that the session lacks.
-   The job keeps a reference to g. It takes no more ops, also where this fails. */
+   The job keeps a reference to g. It takes no more ops, also where this fails.
+   A job may have a plan for each of many shapes, such as lengths of sequences: a graph and a plan
+   take little memory, as plans share variables, what they make of them alone, and the memory of
+   temporaries, which is that of the largest. jfl_plan_free frees those that are not needed. */
 JFL_API jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out);
 /* The same without waiting: it takes its turn among the runs. g must not be looked at until the
    request is done; then jfl_request_plan gives the plan, jfl_request_status what went wrong.
@@ -1172,18 +1175,22 @@ JFL_API const char *jfl_script_job_name(const jfl_script_job *j);
 /* The job's mode, and how many arguments it takes and results it gives. To tell the results it
    compiles the job, for one row where any number is allowed; n_out NULL: it does not. */
 JFL_API jfl_status jfl_script_job_about(jfl_script_job *j, jfl_mode *mode, int *n_in, int *n_out);
-/* The i-th argument: its name, dtype and shape, whose first extent is -1 where any number of rows
-   is taken. The name lives until the script runs Lua again. */
+/* The i-th argument: its name, dtype and shape, in which extents that may vary are -1. The name
+   lives until the script runs Lua again. */
 JFL_API jfl_status jfl_script_job_input(jfl_script_job *j, int i, const char **name, jfl_dtype *t,
                                         jfl_shape *shape);
+/* The largest shape that the i-th argument may have: bounds, such as 512 where the text says
+   { max = 512 }, in place of extents that vary, and -1 for a first one without a bound. */
+JFL_API jfl_status jfl_script_job_bound(jfl_script_job *j, int i, jfl_shape *shape);
 /* The i-th result, in the order in which calls give them. Its name is where `returns` has it:
    "loss" or "ends.1" for tables with these keys, "2" for the second of several; "" for the only
-   one. The shape is that for one row where any number is allowed. */
+   one. The shape is that for one row where any number is allowed, and for arguments as long as they
+   may be. */
 JFL_API jfl_status jfl_script_job_output(jfl_script_job *j, int i, const char **name, jfl_dtype *t,
                                          jfl_shape *shape);
-/* The job's plan for arguments of so many rows, as jfl_job_compile gives it; 0: one row, or as many
-   as the job says. It lives until the script defines the job anew, or makes a plan for other
-   rows, if it has more than flow.config.max_plans() then. */
+/* The job's plan for arguments of so many rows that are as long as they may be, as jfl_job_compile
+   gives it; 0: one row, or as many as the job says. It lives until the script defines the job anew,
+   or makes a plan for other extents, if it has more than flow.config.max_plans() then. */
 JFL_API jfl_status jfl_script_job_plan(jfl_script_job *j, int64_t rows, jfl_plan **out);
 /* Runs a job as jfl_run does, whether Lua calls it asynchronously or not: out takes as many new
    arrays as the job has results. */

@@ -207,6 +207,7 @@ static void *slot(void)
 #define GOOD_jfl_script_invoke_n_arg 1
 #define GOOD_jfl_script_invoke_n_out 1
 #define GOOD_jfl_script_job_input_shape SLOT(jfl_shape)
+#define GOOD_jfl_script_job_bound_shape SLOT(jfl_shape)
 #define GOOD_jfl_script_job_output_shape SLOT(jfl_shape)
 #define GOOD_jfl_script_job_find_name "job"
 #define GOOD_jfl_script_call_in &f.a

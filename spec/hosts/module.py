@@ -34,6 +34,13 @@ flow.global_function { name = "both", returns = tp.Tuple(tp.Numpy, tp.Numpy),
 """
 
 
+LENGTHS = """
+local flow = require "jfl"
+flow.global_function { name = "mean", inputs = { x = flow.float32 { -1, { max = 5 } } },
+  body = function(x) return flow.math.reduce_sum(x, 1) / x.shape[2] end }
+"""
+
+
 def fails(call, text):
     try:
         call()
@@ -66,6 +73,16 @@ def gives_results(script):
     assert [job.name for job in script.jobs] == ["train", "predict", "parts", "both"]
 
 
+def takes_what_fits(script):
+    script.run(LENGTHS)
+    mean = script.job("mean")
+    assert mean.inputs == [("x", "float32", (-1, -1))] and mean.bounds == {"x": (-1, 5)}
+    for n in range(1, 6):
+        x = np.arange(2 * n, dtype="float32").reshape(2, n)
+        assert (mean(x) == x.sum(1) / np.float32(n)).all()
+    fails(lambda: mean(np.zeros((1, 6), "float32")), "must be 1 to 5 long, got 6")
+
+
 def goes_on_behind(script, x):
     got, predict = [], script.job("predict")
     for _ in range(5):
@@ -90,6 +107,7 @@ def main():
     script = jfl.text(NETWORK)
     x, before = trains(script)
     gives_results(script)
+    takes_what_fits(jfl.Script())
     goes_on_behind(script, x)
     tells(script)
     script.save("model")

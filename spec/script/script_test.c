@@ -387,6 +387,44 @@ static void calls_jobs(void)
   jfl_script_free(s);
 }
 
+static const char lengths_text[] =
+  "local flow = require 'jfl'\n"
+  "local length = { max = 6, name = 'length' }\n"
+  "flow.global_function { name = 'mean', inputs = { x = flow.float32 { -1, length },\n"
+  "    mask = flow.float32 { -1, length } },\n"
+  "  body = function(x, mask)\n"
+  "    return flow.math.reduce_sum(x * mask, 1) / x.shape[2], x\n"
+  "  end }\n";
+
+static void takes_arguments_up_to_a_bound(void)
+{
+  jfl_script *s = open_script();
+  CHECK_MSG(!run(s, lengths_text), "%s", jfl_errmsg());
+  jfl_script_job *j = job_of(s, "mean");
+  const char *name;
+  jfl_dtype t;
+  jfl_shape shape;
+  CHECK(!jfl_script_job_input(j, 0, &name, &t, &shape) && shape.d[0] == -1 && shape.d[1] == -1);
+  CHECK(!jfl_script_job_bound(j, 1, &shape) && shape.n == 2 && shape.d[0] == -1 && shape.d[1] == 6);
+  CHECK(jfl_script_job_bound(j, 2, &shape) == JFL_EINVAL);
+  CHECK(!jfl_script_job_output(j, 1, &name, &t, &shape) && shape.d[0] == 1 && shape.d[1] == 6);
+  for (int n = 1; n <= 7; n++) {
+    jfl_array *x = array_of(&(jfl_shape){ 2, { 2, n } }), *in[2] = { x, x }, *out[2];
+    const jfl_status st = jfl_script_call(j, in, 2, out, 2);
+    jfl_array_unref(x);
+    if (n == 7) CHECK(st && says("mean: x: dimension 2 must be 1 to 6 long, got 7"));
+    if (st) break;
+    CHECK((int)(6 * element(out[0], 0) + 0.5) == (n + 1) * (2 * n + 1));
+    CHECK(jfl_array_shape(out[1])->d[1] == n);
+    for (int i = 0; i < 2; i++) jfl_array_unref(out[i]);
+  }
+  jfl_array *in[2], *out[2];
+  for (int i = 0; i < 2; i++) in[i] = array_of(&(jfl_shape){ 2, { 1, 2 + i } });
+  CHECK(jfl_script_call(j, in, 2, out, 2) && says("got 2 in x and 3 in mask"));
+  for (int i = 0; i < 2; i++) jfl_array_unref(in[i]);
+  jfl_script_free(s);
+}
+
 static struct { jfl_script *s; char order[64]; int frees; } told;
 
 static void note(void *ud, jfl_request *r)
@@ -930,6 +968,7 @@ int main(void)
   RUN(forgets_lines_where_memory_runs_out);
   RUN(tells_of_jobs);
   RUN(calls_jobs);
+  RUN(takes_arguments_up_to_a_bound);
   RUN(runs_a_text_that_trains);
   RUN(tells_what_failed);
   RUN(runs_a_file);

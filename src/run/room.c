@@ -27,15 +27,18 @@ jfl_status jf_room_blame(jfl_status st, const jfl_plan *p, int place)
 }
 
 /* A bigger block for temporaries, which outlive no run: the old one makes room for it, and is there
-   again if there is none. Plans notice at their next run. */
+   again if there is none. Plans notice at their next run. What has grown before, as where lengths
+   vary, will again: it gets some more at once, if that is there. */
 static jfl_status room_grow(jfl_session *s, jf_site *t, size_t size)
 {
   const jf_kind *k = t->device->kind;
-  const size_t before = t->arena_size;
+  const size_t before = t->arena_size, more = before ? size / 32 / 64 * 64 : 0;
   k->free(t->device, t->arena);
   t->arena = NULL;
   t->arena_size = 0;
   s->arenas++;
+  if (more && (t->arena = k->alloc(t->device, size + more)))
+    return t->arena_size = size + more, JFL_OK;
   jfl_status st = jf_device_take(t->device, size, "temporaries",
                                  "smaller batches take less", &t->arena);
   if (!st) return t->arena_size = size, JFL_OK;

@@ -194,19 +194,23 @@ jfl_status jfl_script_job_plan(jfl_script_job *j, int64_t rows, jfl_plan **out)
 
 /* ---- their arguments and results ---- */
 
-static int job_l_input(lua_State *L)
+/* Asks a function of jfl.job.host for an argument's name, dtype and shape. */
+static int job_take_input(lua_State *L, const char *ask)
 {
   jfl_script *s = jf_script_of(L);
   job_asked *c = s->arg;
   job_call(L, s, c, "about", 2);
   c->n = (int)lua_tointeger(L, -1);
   if (c->i < 0 || c->i >= c->n) return 0;
-  job_call(L, s, c, "input", 3);
+  job_call(L, s, c, ask, 3);
   c->name = lua_tostring(L, -3);
   c->dtype = jf_need_dtype(L, lua_gettop(L) - 1, "input");
   job_read_shape(L, lua_gettop(L), &c->shape);
   return 0;
 }
+
+static int job_l_input(lua_State *L) { return job_take_input(L, "input"); }
+static int job_l_bound(lua_State *L) { return job_take_input(L, "bound"); }
 
 static int job_l_output(lua_State *L)
 {
@@ -253,6 +257,13 @@ jfl_status jfl_script_job_input(jfl_script_job *j, int i, const char **name, jfl
   return job_tell(__func__, j, i, job_l_input, (job_place){ name, t, shape });
 }
 
+jfl_status jfl_script_job_bound(jfl_script_job *j, int i, jfl_shape *shape)
+{
+  const char *name;
+  jfl_dtype t;
+  return job_tell(__func__, j, i, job_l_bound, (job_place){ &name, &t, shape });
+}
+
 jfl_status jfl_script_job_output(jfl_script_job *j, int i, const char **name, jfl_dtype *t,
                                  jfl_shape *shape)
 {
@@ -267,7 +278,16 @@ typedef struct job_call_of {
   jf_prepared *out;
 } job_call_of;
 
-/* Only the first extents go to Lua, which a job for any number of rows needs. */
+static void job_push_shape(lua_State *L, const jfl_shape *shape)
+{
+  lua_createtable(L, shape->n, 0);
+  for (int i = 0; i < shape->n; i++) {
+    lua_pushnumber(L, (double)shape->d[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+/* Of the arguments only the shapes go to Lua, which a job needs whose extents vary. */
 static int job_l_prepare(lua_State *L)
 {
   jfl_script *s = jf_script_of(L);
@@ -276,10 +296,7 @@ static int job_l_prepare(lua_State *L)
   luaL_checkstack(L, c->n_in + 16, "too many arguments");
   jf_push_host(L, s, "prepare");
   lua_pushstring(L, c->job->name);
-  for (int i = 0; i < c->n_in; i++) {
-    const jfl_shape *shape = jfl_array_shape(c->in[i]);
-    lua_pushnumber(L, shape->n ? (double)shape->d[0] : 1);
-  }
+  for (int i = 0; i < c->n_in; i++) job_push_shape(L, jfl_array_shape(c->in[i]));
   lua_call(L, c->n_in + 1, LUA_MULTRET);
   p->plan = jf_need_plan(L, 1, "prepare")->plan;
   p->n_result = (int)lua_tointeger(L, 2);

@@ -109,7 +109,8 @@ function args.shape(who, name, shape, any_first)
     if not free and (type(extent) ~= "number" or extent % 1 ~= 0 or extent < 0) then
       core.fail("%s: %s: dimension %d must be a whole number of at least 0%s, got %s%s", who, name,
         i, any_first and i == 1 and " or -1" or "", args.describe(extent),
-        any_first and extent == -1 and "; only the first extent may vary" or "")
+        any_first and extent == -1 and "; one behind the first varies up to a bound: { max = 512 }"
+          or "")
     end
   end
   return shape

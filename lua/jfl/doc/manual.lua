@@ -246,7 +246,8 @@ for _, e in ipairs {
     .. "ops apart.", "boolean" },
   { "max_inflight", "How many calls of a job may be queued; config.when_full says what becomes of "
     .. "a further one.", "integer" },
-  { "max_plans", "How many plans a job keeps, one for each batch size seen.", "integer" },
+  { "max_plans", "How many plans a job keeps, one for each size of its inputs that it was called "
+    .. "with.", "integer" },
   { "memory_limit", "The bytes that a job's memory may take, checked when it is compiled; 0: any.",
     "integer" },
   { "device", "Where jobs compute what they put on no device: \"cpu:0\", or on several "

@@ -1,14 +1,9 @@
 -- Reads the arguments of a call where their shapes may vary, and finds the plan that they need.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local extents = require "jfl.job.extents"
 
 local arguments = {}
-
-local function with_rows(shape, rows)
-  local copy = { rows }
-  for i = 2, #shape do copy[i] = shape[i] end
-  return copy
-end
 
 local function rows_of(self, input, value)
   if args.is_options(value) then
@@ -24,7 +19,7 @@ local function rows_of(self, input, value)
   end
   if type(value) == "table" and type(value[1]) == "number" and #input.type.shape > 1 then
     core.fail("%s: %s must be of shape %s, got a list of %d numbers; a batch of one is a list in a "
-      .. "list", self.name, input.name, args.shape_text(input.type.shape), #value)
+      .. "list", self.name, input.name, extents.text(input.type), #value)
   end
   return #value
 end
@@ -99,19 +94,18 @@ function arguments.flatten(self, values, members)
   return flat, n
 end
 
--- The key that the plans of a job are kept under.
-local function key_of(extents)
-  return #extents == 1 and extents[1] or table.concat(extents, ",")
-end
-
--- The shapes of all inputs and the key of their plan. shape_of returns an input's shape, and which
--- extents of it may differ between calls.
+-- The shapes of all inputs, and the key that their plan is kept under. shape_of returns an input's
+-- shape, and which extents of it may differ between calls, as a key.
 local function collect(self, shape_of, given)
-  local shapes, extents = {}, {}
+  local shapes, keys, seen = {}, {}, {}
   for i, input in ipairs(self._inputs) do
-    shapes[i], extents[#extents + 1] = shape_of(self, input, given, i)
+    if input.type.kind == "Numpy" and not input.type.varies then
+      shapes[i] = input.type.shape
+    else
+      shapes[i], keys[#keys + 1] = shape_of(self, input, given, i, seen)
+    end
   end
-  return shapes, key_of(extents)
+  return shapes, #keys == 1 and keys[1] or table.concat(keys, ",")
 end
 
 -- Fails where each of several ranks gives some of the rows, so that none knows how many there are.
@@ -124,41 +118,45 @@ local function check_whole(self, input)
     .. "ranks gives its part along axis 0", self.name, input.name, ranks)
 end
 
-local function shape_in_call(self, input, values, i)
-  local declared = input.type
-  if declared.kind ~= "Numpy" then
+local function shape_in_call(self, input, values, i, seen)
+  if input.type.kind ~= "Numpy" then
     local shape
     values[i], shape = unwrap(self, input, values[i])
     return shape, args.shape_text(shape)
   end
-  if not declared.any then return declared.shape end
   check_whole(self, input)
-  local rows = rows_of(self, input, values[i])
-  return with_rows(declared.shape, rows), rows
-end
-
-local function shape_for_rows(_, input, rows)
-  local shape = input.type.shape
-  if input.type.kind ~= "Numpy" then return shape, args.shape_text(shape) end
-  if not input.type.any then return shape end
-  return with_rows(shape, rows), rows
+  return extents.of_call(self, input, values[i], rows_of(self, input, values[i]), seen)
 end
 
 --- The shapes of a call's inputs and the key of its plan. Arguments that are lists per device are
 -- replaced in `values` by lists of arrays.
 function arguments.shapes(self, values) return collect(self, shape_in_call, values) end
 
-local function shape_given(_, input, extents, i)
-  local shape = input.type.shape
-  if not input.type.any then return shape end
-  return with_rows(shape, extents[i]), extents[i]
+local function shape_of_list(input) return input.type.shape, args.shape_text(input.type.shape) end
+
+local function shape_given(self, input, given, i, seen)
+  if input.type.kind ~= "Numpy" then return shape_of_list(input) end
+  return extents.settle(self, input, given[i], seen)
 end
 
---- The same where only the first extent of each argument is known.
-function arguments.shapes_given(self, extents) return collect(self, shape_given, extents) end
+--- The same where the shapes of the arguments are given.
+function arguments.shapes_given(self, given) return collect(self, shape_given, given) end
 
---- The same for a batch of the given number of rows.
+local function shape_for_rows(self, input, rows, _, seen)
+  if input.type.kind ~= "Numpy" then return shape_of_list(input) end
+  return extents.largest(self, input, rows, seen)
+end
+
+--- The same for a batch of the given number of rows, with other extents at their bounds.
 function arguments.shapes_for(self, rows) return collect(self, shape_for_rows, rows) end
+
+local function shape_like(self, input, others, i, seen)
+  if input.type.kind ~= "Numpy" then return shape_of_list(input) end
+  return extents.like(self, input, others[i], seen)
+end
+
+--- The same for a call like one that had these shapes.
+function arguments.shapes_like(self, others) return collect(self, shape_like, others) end
 
 --- Fails unless a call has n arguments.
 function arguments.check_count(self, n)

@@ -2,6 +2,7 @@
 local args = require "jfl.base.args"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
+local extents = require "jfl.job.extents"
 local inputs = require "jfl.job.inputs"
 local names = require "jfl.base.names"
 local original = require "jfl.base.original"
@@ -66,13 +67,14 @@ return function(...)
   local options = read_config(t.name, t.function_config)
   local list, short = inputs.read(t.name, t.inputs, (inputs.parameters(t.body)))
   local returns, is_async, class = read_returns(t, short)
+  extents.check_names(t.name, list)
   local dynamic = false
   for _, input in ipairs(list) do
-    dynamic = dynamic or input.type.any or input.type.kind ~= "Numpy"
+    dynamic = dynamic or input.type.varies or input.type.kind ~= "Numpy"
   end
   return {
     name = t.name, type = read_mode(t), config = options, _async = is_async, _body = t.body,
-    _dynamic = dynamic, _gives = class or false, _inputs = list, _returns = returns,
+    _dynamic = dynamic and true, _gives = class or false, _inputs = list, _returns = returns,
     _untyped = t.returns == nil or t.returns == typing.any,
   }
 end

@@ -3,6 +3,7 @@ local args = require "jfl.base.args"
 local arguments = require "jfl.job.arguments"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
+local extents = require "jfl.job.extents"
 local given = require "jfl.job.given"
 local job = require "jfl.job.job"
 
@@ -36,6 +37,12 @@ function host.input(name, i)
   return input.name, input.type.dtype, input.type.shape
 end
 
+--- The same with the largest shape.
+function host.bound(name, i)
+  local input = find(name)._inputs[i + 1]
+  return input.name, input.type.dtype, extents.bounds(input.type)
+end
+
 -- Fails for a job that takes lists with an array for each device.
 local function check_whole(self)
   for _, input in ipairs(self._inputs) do
@@ -66,9 +73,7 @@ local function result_names(entry)
 end
 
 local function entry_of(self, rows)
-  local extents = {}
-  for i = 1, #self._inputs do extents[i] = rows end
-  return job.entry_for(check_whole(self), extents)
+  return job.entry_for(self, arguments.shapes_for(check_whole(self), rows))
 end
 
 --- The plan for so many rows, how many results it gives, and their names.
@@ -82,13 +87,13 @@ function host.result_name(name, i)
   return result_names(self._latest or entry_of(self, 1))[i + 1]
 end
 
---- What a call with arguments of these first extents runs: the plan, how many results it gives,
+--- What a call with arguments of these shapes runs: the plan, how many results it gives,
 -- whether handlers are to be shown values of it, and the arrays that go behind the arguments. Such
 -- a call counts as made.
 function host.prepare(name, ...)
   local self = find(name)
   arguments.check_count(self, select("#", ...))
-  local entry = job.entry_for(check_whole(self), { ... })
+  local entry = job.entry_for(self, arguments.shapes_given(check_whole(self), { ... }))
   if not entry.given then return entry.plan, entry.n_results, entry.watches and true end
   local list = given.arrays(self, entry)
   given.count(self)

@@ -82,21 +82,20 @@ end
 -- Whether no body is to blame for an error, which stops whoever compiles jobs.
 local function is_passing(err) return err == "not enough memory" or core.is_interruption(err) end
 
--- The first extents of a call of a definition that is like the last one of the job: nil where
--- nothing says what they may be.
-local function extents_like(self, fields)
-  local extents, shapes = {}, self._latest.shapes
+-- The shapes of a call of a definition that is like the last one of the job: nil where nothing says
+-- what they may be.
+local function shapes_like(self, fields)
+  local shapes = self._latest.shapes
   if fields._dynamic and not (self._dynamic and #shapes == #fields._inputs) then return nil end
-  for i = 1, #fields._inputs do extents[i] = shapes[i] and shapes[i][1] or 1 end
-  return extents
+  return (arguments.shapes_like(fields, shapes))
 end
 
 -- Fails where a job runs and its new body would not, as where variables no longer fit: so what is
 -- read again with a mistake leaves a program running.
 local function check_body(self, fields)
-  local extents = self._latest and extents_like(self, fields)
-  if not extents then return end
-  local ok, err = plan.try(self, fields, (arguments.shapes_given(fields, extents)))
+  local shapes = self._latest and shapes_like(self, fields)
+  if not shapes then return end
+  local ok, err = plan.try(self, fields, shapes)
   if ok then return end
   if is_passing(err) or type(err) ~= "string" then error(err, 0) end
   error(("%s; job '%s' goes on as it was defined before"):format(err, self.name), 0)
@@ -166,10 +165,10 @@ local function run(by, self, entry, ...)
   return by(self, entry, ...)
 end
 
---- The plan of a job for arguments with these first extents, as the entry that keeps it.
-function job.entry_for(self, extents)
+--- The plan of a job for arguments of these shapes, as arguments.shapes_given and shapes_for give
+-- them with a key; the entry that keeps it.
+function job.entry_for(self, shapes, key)
   plan.check_outside(self)
-  local shapes, key = arguments.shapes_given(self, extents)
   if not self._dynamic then key = "fixed" end
   local entry = plan.kept(self, key) or plan.compile(self, key, shapes)
   self._tick = self._tick + 1
@@ -222,7 +221,8 @@ local function need_plan(self, rows, behind)
 end
 
 --- Traces and compiles the job without running it, for batch_size rows (1) where any number is
--- allowed. Does nothing for a job that is compiled already.
+-- allowed; other extents that vary are at their bounds. Does nothing for a job that is compiled
+-- already.
 function methods:compile(batch_size)
   check_self(self, "compile")
   plan.await(need_plan(self,

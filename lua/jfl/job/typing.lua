@@ -6,6 +6,7 @@
 local args = require "jfl.base.args"
 local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
+local extents = require "jfl.job.extents"
 
 local typing = {}
 
@@ -30,7 +31,7 @@ function Type:__call()
 end
 
 function Placeholder:__tostring()
-  return ("%s.Placeholder(%s, %s)"):format(self.kind, args.shape_text(self.shape), self.dtype)
+  return ("%s.Placeholder(%s, %s)"):format(self.kind, extents.text(self), self.dtype)
 end
 
 local function new(kind, text, fields)
@@ -44,22 +45,20 @@ local function is_type(t) return metatable(t) == Type end
 local function placeholder(kind)
   local path = "typing." .. kind .. ".Placeholder"
   return args.define(path, "The type of a job argument: " .. kind .. " of a fixed shape.", {
-    { "shape", "its extents; a first one of -1 stands for any batch size" },
+    { "shape", kind == "Numpy" and "its extents; a first one of -1 stands for any batch size, "
+      .. "{ max = 512 } for any number up to that" or "its extents" },
     { "dtype", "of its elements", "float32" },
     kind == "Numpy" and { "distribute", "how it lies on several devices, such as "
       .. "flow.distribute.split(0), and which part of it each process gives", args.none,
       type = "Distribution" } or nil,
     returns = "Placeholder",
   }, function(o)
-    local shape = {}
-    for i, extent in ipairs(args.shape(path, "shape", o.shape, kind == "Numpy")) do
-      shape[i] = extent
-    end
+    local shape, varies = extents.read(path, o.shape, kind)
     if o.distribute ~= nil then
       require("jfl.net.distribute").check(path, "distribute", o.distribute, #shape)
     end
     return setmetatable({ kind = kind, shape = shape, dtype = args.dtype(path, "dtype", o.dtype),
-      distribute = o.distribute, any = shape[1] == -1 }, Placeholder)
+      distribute = o.distribute, varies = varies }, Placeholder)
   end)
 end
 

@@ -149,11 +149,13 @@ end
 
 -- ---- batch sizes ----
 
--- The shapes of a job's inputs where the first extent of those that is the batch is `size`.
+-- The shapes of a job's inputs where the first extent of those that is the batch is `size`, and
+-- others that vary are at their bounds.
 local function shapes_for(job, is_batch, size)
   local shapes = {}
   for i, input in ipairs(job._inputs) do
     local shape = { unpack(input.type.shape) }
+    for _, each in ipairs(input.type.varies or {}) do shape[each.axis] = each.max end
     if is_batch[i] then shape[1] = size end
     shapes[i] = shape
   end
@@ -165,8 +167,8 @@ end
 local function batch_of(job)
   local is_batch, any, size = {}, false, nil
   for i, input in ipairs(job._inputs) do
-    is_batch[i] = input.type.any
-    any = any or input.type.any
+    is_batch[i] = input.type.shape[1] == -1
+    any = any or is_batch[i]
   end
   if any then return is_batch, nil end
   for i, input in ipairs(job._inputs) do

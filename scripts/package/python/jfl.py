@@ -55,6 +55,7 @@ _FUNCTIONS = {
     "jfl_script_job_about": (c.c_int, _object, _integer, _integer, _integer),
     "jfl_script_job_input": (c.c_int, _object, c.c_int, c.POINTER(c.c_char_p), _integer,
                              c.POINTER(_Shape)),
+    "jfl_script_job_bound": (c.c_int, _object, c.c_int, c.POINTER(_Shape)),
     "jfl_script_job_output": (c.c_int, _object, c.c_int, c.POINTER(c.c_char_p), _integer,
                               c.POINTER(_Shape)),
     "jfl_script_call": (c.c_int, _object, _objects, c.c_int, _objects, c.c_int),
@@ -199,8 +200,18 @@ class Job:
 
     @property
     def inputs(self):
-        """Name, dtype and shape of each argument; a first extent of -1 takes any."""
+        """Name, dtype and shape of each argument; an extent of -1 varies, see `bounds`."""
         return self._about(_jfl.jfl_script_job_input, self._count(False))
+
+    @property
+    def bounds(self):
+        """The largest shape of each argument, by name; a first extent of -1 takes any."""
+        found = {}
+        for i, (name, _, _) in enumerate(self.inputs):
+            shape = _Shape()
+            _check(_jfl.jfl_script_job_bound(self._handle, i, c.byref(shape)))
+            found[name] = tuple(shape.d[:shape.n])
+        return found
 
     @property
     def outputs(self):

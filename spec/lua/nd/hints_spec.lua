@@ -79,8 +79,9 @@ describe("arrays", function()
     helper.fails(function() job(2, 2, 4) end, "x must be an NdArray or a table, got number 2")
   end)
 
-  it("may vary in the first extent alone, which the error says", function()
+  it("may vary in the first extent, or up to a bound, which the error says", function()
     helper.fails(function() tp.Numpy.Placeholder({ 3, -1 }) end, "dimension 2 must be a whole "
-      .. "number of at least 0, got number -1; only the first extent may vary")
+      .. "number of at least 0, got number -1; one behind the first varies up to a bound: "
+      .. "{ max = 512 }")
   end)
 end)

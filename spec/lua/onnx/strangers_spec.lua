@@ -75,6 +75,31 @@ describe("a stranger's ONNX file", function()
   end)
   teardown(function() os.execute("rm -r '" .. folder .. "'") end)
 
+  it("takes inputs of which several extents are free, up to bounds", function()
+    local function text_of(name, s) return { name = name, s = s, type = 3 } end
+    local path = model({
+      node("Shape", { "x" }, { "shape" }),
+      node("Einsum", { "x", "w" }, { "a" }, { text_of("equation", "blk,kn->bln") }),
+      node("Flatten", { "a" }, { "b" }, { { name = "axis", i = 2, type = 2 } }),
+      node("Softmax", { "b" }, { "c" }),
+      node("Reshape", { "c", "shape" }, { "y" }) },
+      { input = { info("x", { "batch", "length", 3 }) }, output = { info("y", { "batch", "length",
+        3 }) }, initializer = { floats("w", { 3, 3 }, { 1, 2, 3, 4, 5, 6, 7, 8, 9 }) } })
+    flow.clear_default_session()
+    local net = flow.onnx.load(path)
+    local job = net:predict { inputs = { flow.float32 { -1, { max = 6 }, 3 } } }
+    for batch = 1, 2 do
+      for length = 1, 6 do
+        local x = flow.ndarray.rand { batch, length, 3 }
+        local w = flow.ndarray.array { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } }
+        local want = flow.nn.softmax(flow.matmul(x:reshape { -1, 3 }, w))
+        local off = flow.math.abs(job(x):reshape { -1, 3 } - want):max()
+        assert.is_true(off < 1e-6)
+      end
+    end
+    assert.error_matches(function() job(flow.ndarray.ones { 1, 7, 3 }) end, "1 to 6 long, got 7")
+  end)
+
   it("is refused with all that jfl lacks in one list", function()
     fails("jfl does not have all of it: Det 'first' %(opset 17%): jfl has no such op; "
       .. "Other 'second' %(opset 17%): jfl has no such op", {

@@ -181,7 +181,7 @@ flow.config.max_inflight(4)  -- a fifth call without a result yet waits
 print(flow.config.max_inflight())  --> 4
 
 ## config.max_plans
-flow.config.max_plans(16)  -- for a job that sees many batch sizes
+flow.config.max_plans(16)  -- for a job that sees many batch sizes or lengths
 print(flow.config.max_plans())  --> 16
 
 ## config.memory_limit

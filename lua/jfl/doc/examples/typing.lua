@@ -78,6 +78,12 @@ print(job({ { 1, 2 }, { 3, 4 } }, { 1, 0, 1 }))  --> [[3. 4.]
                                                  -->  [1. 2.]
                                                  -->  [3. 4.]]
 
+local sums = flow.global_function { name = "any_length", returns = tp.Numpy,
+  -- up to 512 columns
+  inputs = { { "words", tp.Numpy.Placeholder({ -1, { max = 512 } }) } },
+  body = function(words) return flow.math.reduce_sum(words, 1) end }
+print(sums({ { 1, 2, 3 } }), sums({ { 1 }, { 2 } }))  --> [6.]	[1. 2.]
+
 ## typing.Tuple
 local job = flow.global_function {
   name = "both", returns = tp.Tuple(tp.Numpy, tp.Numpy),
