@@ -6,7 +6,6 @@
    a result differs from the exact product by at most the sum of |w| d / 2. Weights in floats of 16
    bits are multiplied in float32, and nothing is rounded. */
 #include "op/quantized.h"
-#include "dev/blocks.h"
 #include "vector.h"
 
 #include <math.h>
@@ -14,7 +13,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-enum { GROUP = 32, MOST_ROWS = 4, MOST_LINES = 4 };
+enum { GROUP = 32, MOST_ROWS = 4, MOST_LINES = 8 };
 
 /* Some rows of x: of each group its bytes, scale, and scale times the bytes' sum; and where the
    results of the first row go. */
@@ -67,6 +66,19 @@ JF_BODY void rounded_body(void *ctx, int row)
 }
 JF_WIDE_VARIANTS(rounded)
 
+/* Unrolled, so that sums stay in registers. */
+#define EACH_ROW _Pragma("GCC unroll 4") for (int i = 0; i < n; i++)
+#define EACH_LINE _Pragma("GCC unroll 8") for (int l = 0; l < lines; l++)
+
+/* Asks for a block of lines to come: rows are so short that the processor does not see them coming.
+   Behind the last row nothing is read. */
+static inline __attribute__((always_inline)) void fetch(const void *p, size_t size)
+{
+  __builtin_prefetch(p);
+  if (size > 64) __builtin_prefetch((const char *)p + 64);
+  if (size > 128) __builtin_prefetch((const char *)p + 128);
+}
+
 #define AVX2 "avx2,fma,f16c"
 #define VNNI AVX2 ",avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
 
@@ -105,25 +117,23 @@ HALF_IN float one_half(const uint16_t *w, int is_f16)
   return is_f16 ? _cvtsh_ss(*w) : _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(*w << 16)));
 }
 
-/* y[i, r] of n rows of x from row i on. */
-HALF_IN void half_line(const product *p, int64_t i, int n, int64_t r, int is_f16)
+/* y[row + i, r] for n rows of x. */
+HALF_IN void half_line(const product *p, int64_t row, int n, int64_t r, int is_f16)
 {
   enum { STEP = 8 };
   const uint16_t *w = (const uint16_t *)p->w + r * p->k;
-  const float *x = p->x + i * p->k;
+  const float *x = p->x + row * p->k;
   __m256 sum[2][MOST_ROWS] = { { { 0 } } };
   float rest[MOST_ROWS] = { 0 };
   int64_t j = 0;
   for (; j + 2 * STEP <= p->k; j += 2 * STEP)
-    for (int h = 0; h < 2; h++) {
+    _Pragma("GCC unroll 2") for (int h = 0; h < 2; h++) {
       const __m256 v = eight_halves(w + j + h * STEP, is_f16);
-      for (int a = 0; a < n; a++)
-        sum[h][a] = _mm256_fmadd_ps(v, _mm256_loadu_ps(x + a * p->k + j + h * STEP), sum[h][a]);
+      EACH_ROW sum[h][i] = _mm256_fmadd_ps(v, _mm256_loadu_ps(x + i * p->k + j + h * STEP),
+                                           sum[h][i]);
     }
-  for (; j < p->k; j++)
-    for (int a = 0; a < n; a++) rest[a] += one_half(w + j, is_f16) * x[a * p->k + j];
-  for (int a = 0; a < n; a++)
-    p->y[(i + a) * p->n + r] = total_avx2(_mm256_add_ps(sum[0][a], sum[1][a])) + rest[a];
+  for (; j < p->k; j++) EACH_ROW rest[i] += one_half(w + j, is_f16) * x[i * p->k + j];
+  EACH_ROW p->y[(row + i) * p->n + r] = total_avx2(_mm256_add_ps(sum[0][i], sum[1][i])) + rest[i];
 }
 
 HALF_IN void half_part(const product *p, int part, int is_f16)

@@ -1,6 +1,6 @@
-/* Products of quantized rows in one instruction set. The file that includes this defines NAME, which
-   makes names of that set, IN, how its functions are declared, and DOTS(u, s): sums of four products
-   each of 32 bytes without a sign and 32 with one, as eight int32. */
+/* Products of quantized rows in one instruction set. The file that includes this defines NAME,
+   which makes names of that set, IN and TARGET, how its functions are declared, and DOTS(u, s):
+   sums of four products each of 32 bytes without a sign and 32 with one, as eight int32. */
 
 IN __m256i NAME(load)(const void *p) { return _mm256_loadu_si256(p); }
 
@@ -22,7 +22,7 @@ IN __m256 NAME(scale)(uint16_t d) { return _mm256_set1_ps(_cvtsh_ss(d)); }
 /* Adds to sum[i] the products of group j of row i of x and the 32 numbers w times `scale`. */
 IN void NAME(add)(const rows *x, int n, int64_t j, __m256i w, __m256 scale, __m256 *sum)
 {
-  for (int i = 0; i < n; i++) {
+  EACH_ROW {
     const __m256 s = _mm256_mul_ps(scale, _mm256_set1_ps(x->d[i * x->groups + j]));
     const __m256 p = NAME(dots)(w, NAME(load)(x->q + (i * x->groups + j) * GROUP));
     sum[i] = _mm256_fmadd_ps(s, p, sum[i]);
@@ -58,9 +58,9 @@ IN void NAME(q4_k)(const jf_q4_k *b, const rows *x, int n, int64_t j, __m256 *su
   const __m256 least = NAME(eight)(m, b->dmin);
   float scale[8];
   _mm256_storeu_ps(scale, NAME(eight)(s, b->d));
-  for (int i = 0; i < n; i++)
-    sum[i] = _mm256_fnmadd_ps(least, _mm256_loadu_ps(x->sum + i * x->groups + j), sum[i]);
-  for (int g = 0; g < 4; g++) {
+  EACH_ROW sum[i] = _mm256_fnmadd_ps(least,
+    _mm256_loadu_ps(x->sum + i * x->groups + j), sum[i]);
+  _Pragma("GCC unroll 4") for (int g = 0; g < 4; g++) {
     const __m256i v = NAME(load)(b->q + 32 * g), mask = _mm256_set1_epi8(15);
     const __m256i high = _mm256_and_si256(_mm256_srli_epi16(v, 4), mask);
     NAME(add)(x, n, j + 2 * g, _mm256_and_si256(v, mask), _mm256_set1_ps(scale[2 * g]), sum);
@@ -73,7 +73,8 @@ IN __m256i NAME(six)(const jf_q6_k *b, int g)
 {
   const __m256i low = NAME(load)(b->low + g / 4 * 64 + g % 2 * 32);
   const __m256i high = NAME(load)(b->high + g / 4 * 32);
-  const __m256i four = _mm256_srli_epi16(low, g % 4 / 2 * 4), two = _mm256_srli_epi16(high, g % 4 * 2);
+  const __m256i four = _mm256_srli_epi16(low, g % 4 / 2 * 4);
+  const __m256i two = _mm256_srli_epi16(high, g % 4 * 2);
   const __m256i up = _mm256_slli_epi16(_mm256_and_si256(two, _mm256_set1_epi8(3)), 4);
   const __m256i q = _mm256_or_si256(_mm256_and_si256(four, _mm256_set1_epi8(15)), up);
   return _mm256_sub_epi8(q, _mm256_set1_epi8(32));
@@ -83,7 +84,7 @@ IN __m256i NAME(six)(const jf_q6_k *b, int g)
 IN void NAME(q6_k)(const jf_q6_k *b, const rows *x, int n, int64_t j, __m256 *sum)
 {
   const float d = _cvtsh_ss(b->d);
-  for (int g = 0; g < 8; g++) {
+  _Pragma("GCC unroll 8") for (int g = 0; g < 8; g++) {
     const __m128 first = _mm_set1_ps(d * (float)b->scale[2 * g]);
     const __m128 second = _mm_set1_ps(d * (float)b->scale[2 * g + 1]);
     NAME(add)(x, n, j + g, NAME(six)(b, g), _mm256_set_m128(second, first), sum);
@@ -105,10 +106,13 @@ IN float NAME(total)(__m256 v)
     __m256 sum[MOST_LINES][MOST_ROWS] = { { { 0 } } };                                          \
     const int64_t each = x->groups / p->blocks;                                                 \
     for (int64_t b = 0; b < p->blocks; b++)                                                     \
-      for (int l = 0; l < lines; l++)                                                           \
-        NAME(form)(w + l * p->blocks + b, x, n, b * each, sum[l]);                              \
-    for (int l = 0; l < lines; l++)                                                             \
-      for (int i = 0; i < n; i++) x->y[i * p->n + r + l] = NAME(total)(sum[l][i]);              \
+      EACH_LINE {                                                                               \
+        const jf_##form *at = w + l * p->blocks + b;                                            \
+        fetch(at + lines * p->blocks, sizeof *at);                                              \
+        NAME(form)(at, x, n, b * each, sum[l]);                                                 \
+      }                                                                                         \
+    EACH_LINE                                                                                   \
+      EACH_ROW x->y[i * p->n + r + l] = NAME(total)(sum[l][i]);                                 \
   }                                                                                             \
   IN void NAME(form##_lines)(const product *p, const rows *x, int n, int64_t r, int64_t end)    \
   {                                                                                             \

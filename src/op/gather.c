@@ -1,5 +1,5 @@
-/* gather picks slices by number, also of weights in blocks, unsorted_segment_sum adds slices by number, one_hot writes numbers
-   as vectors. */
+/* gather picks slices by number, also of weights in blocks, unsorted_segment_sum adds slices by
+   number, one_hot writes numbers as vectors. */
 #include "op/gather.h"
 #include "dev/blocks.h"
 #include "op/constant.h"
