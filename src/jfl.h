@@ -210,8 +210,9 @@ JFL_API jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array
 /* The same bytes as elements of another dtype and shape that take as many, sharing a's memory:
    weights in blocks of a file's bytes. */
 JFL_API jfl_status jfl_array_view(jfl_array *a, jfl_dtype t, const jfl_shape *s, jfl_array **out);
-/* A converted copy. To blocks and from them the last extent changes. Lossless mode refuses (JFL_EDTYPE) fractions or out-of-range values going to
-   an integer dtype; double to float rounds. Otherwise converts as C does, saturating. */
+/* A converted copy. To blocks and from them the last extent changes. Lossless mode refuses
+   (JFL_EDTYPE) blocks, and fractions or out-of-range values going to an integer dtype; double to
+   float rounds. Otherwise converts as C does, saturating. */
 JFL_API jfl_status jfl_array_cast(const jfl_array *a, jfl_dtype t, int lossless, jfl_array **out);
 /* Decompresses zlib, gzip or raw deflate data into a new uint8 array. size_hint: expected size or
    0. */

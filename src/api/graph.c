@@ -157,8 +157,8 @@ static jfl_status check_variable(const jfl_variable_spec *v)
                    "are not trained; an adapter beside them is, as layers.dense { adapter = { rank "
                    "= 8 } } makes one", v->name, jfl_dtype_name(v->dtype));
   if (jf_is_block(v->dtype) && (v->init != JFL_INIT_CONSTANT || v->a != 0))
-    return jf_fail(JFL_EDTYPE, "variable '%s' of %s must begin with zeros; values are set or loaded "
-                   "later", v->name, jfl_dtype_name(v->dtype));
+    return jf_fail(JFL_EDTYPE, "variable '%s' of %s must begin with zeros; values are set or "
+                   "loaded later", v->name, jfl_dtype_name(v->dtype));
   if (isfinite(v->l1) && isfinite(v->l2)) return JFL_OK;
   return jf_fail(JFL_EINVAL, "variable '%s': the regularizer's factors must be finite, got %g and "
                  "%g", v->name, v->l1, v->l2);

@@ -65,7 +65,8 @@ jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out)
   for (int t = 0; t < JFL_N_DTYPE; t++)
     if (!strcmp(name, jfl_dtype_name((jfl_dtype)t))) return *out = (jfl_dtype)t, JFL_OK;
   return jf_fail_argument(JFL_EDTYPE, "dtype", "must be one of float32, float64, float16, "
-                          "bfloat16, int8, uint8, int32, int64, q8_0, q4_0, q4_k, q6_k, got '%.60s'", name);
+                          "bfloat16, int8, uint8, int32, int64, q8_0, q4_0, q4_k, q6_k, "
+                          "got '%.60s'", name);
 }
 
 int jf_is_float(jfl_dtype t) { return t <= JFL_BF16; }

@@ -100,8 +100,8 @@ void jf_need_shape_of(lua_State *L, int i, const char *who, jfl_dtype t, jfl_sha
   jf_need_shape(L, i, who, out);
   int64_t *last = out->n ? &out->d[out->n - 1] : NULL;
   if (block > 1 && (!last || *last % block))
-    jf_raise(L, "%s: shape must have a last extent that is a multiple of %d, the numbers in a block "
-             "of %s, got %s", who, block, jfl_dtype_name(t), jf_push_shape_text(L, out));
+    jf_raise(L, "%s: shape must have a last extent that is a multiple of %d, the numbers in a "
+             "block of %s, got %s", who, block, jfl_dtype_name(t), jf_push_shape_text(L, out));
   if (block > 1) *last /= block;
 }
 

@@ -342,7 +342,7 @@ static int l_variable_info(lua_State *L)
   const char *name = jf_need_string(L, 1, "variable_info", "name");
   jf_check(L, jfl_variable_info(jf_session(L), name, &dtype, &shape));
   lua_pushstring(L, jfl_dtype_name(dtype));
-  jf_push_shape(L, shape);
+  jf_push_shape_of(L, dtype, shape);
   return 2;
 }
 

@@ -14,7 +14,10 @@
 
 enum { LENGTH_SIZE = 8, MAX_HEADER = 100000000, ALIGN = 8 };
 
-/* The format spells dtypes as our ids are spelled; it has none of blocks. */
+/* The format spells dtypes as our ids are spelled. It has none of blocks: these are written as
+   bytes, U8, whose last extent is that of a row, and the metadata say what they are: of "w" it has
+   "blocks.w": "q4_0". */
+#define BLOCKS "blocks."
 #define X(id, text, ctype) [JFL_##id] = #id,
 static const char *const dtype_names[JFL_N_DTYPE] = { JFL_DTYPES(X) };
 #undef X
@@ -218,11 +221,33 @@ static void restore_names(jf_source *s)
     if (reserved(s->tensor[i].name) > 2) s->tensor[i].name++;
 }
 
+/* Makes bytes the blocks that the metadata say they are. */
+static jfl_status restore_blocks(const jf_source *s)
+{
+  for (int i = 0; i < s->n_meta; i++) {
+    const char *key = s->meta[i].key;
+    jfl_dtype t;
+    if (strncmp(key, BLOCKS, sizeof BLOCKS - 1)) continue;
+    jf_entry *e = (jf_entry *)jf_source_find(s, key + sizeof BLOCKS - 1);
+    if (!e || e->dtype != JFL_U8 || !e->shape.n) continue;
+    const jfl_status status = jfl_dtype_parse(s->meta[i].value, &t);
+    int64_t *last = &e->shape.d[e->shape.n - 1];
+    if (status || !jf_is_block(t) || *last % (int64_t)jfl_dtype_size(t))
+      return jf_fail(JFL_EDATA, "tensor %s: rows of %lld bytes are no blocks of '%.20s'", e->name,
+                     (long long)*last, s->meta[i].value);
+    *last /= (int64_t)jfl_dtype_size(t);
+    e->dtype = t;
+    e->dtype_name = jfl_dtype_name(t);
+  }
+  return JFL_OK;
+}
+
 static jfl_status safetensors_parse(safetensors_loader *l)
 {
   JF_TRY(read_header(l));
   JF_TRY(check_places(l));
   JF_TRY(jf_source_sort(l->source));
+  JF_TRY(restore_blocks(l->source));
   restore_names(l->source);
   return jf_source_sort(l->source);
 }
@@ -324,11 +349,17 @@ void jf_safetensors_format(jf_text *meta)
   jf_safetensors_meta(meta, "version", version);
 }
 
+/* To how many bytes a tensor is to be aligned: blocks to none. */
+static size_t width_of(const jf_entry *t)
+{
+  return jf_is_block(t->dtype) ? 1 : jfl_dtype_size(t->dtype);
+}
+
 /* Widest elements first: this aligns each tensor to its elements, without gaps. */
 static int by_width(const void *a, const void *b)
 {
   const jf_entry *x = a, *y = b;
-  size_t m = jfl_dtype_size(x->dtype), n = jfl_dtype_size(y->dtype);
+  size_t m = width_of(x), n = width_of(y);
   return m != n ? (m < n) - (m > n) : strcmp(x->name, y->name);
 }
 
@@ -337,11 +368,26 @@ static void put_tensor(jf_text *h, const jf_entry *t)
   jf_text_put(h, ",", 1);
   if (reserved(t->name)) jf_text_add(h, "\"_%s\"", t->name);
   else jf_json_put(h, t->name);
-  jf_text_add(h, ":{\"dtype\":\"%s\",\"shape\":[", dtype_names[t->dtype]);
-  for (int i = 0; i < t->shape.n; i++)
-    jf_text_add(h, "%s%lld", i ? "," : "", (long long)t->shape.d[i]);
+  const int is_block = jf_is_block(t->dtype);
+  jf_text_add(h, ":{\"dtype\":\"%s\",\"shape\":[", dtype_names[is_block ? JFL_U8 : t->dtype]);
+  for (int i = 0; i < t->shape.n; i++) {
+    const size_t each = is_block && i == t->shape.n - 1 ? jfl_dtype_size(t->dtype) : 1;
+    jf_text_add(h, "%s%lld", i ? "," : "", (long long)t->shape.d[i] * (long long)each);
+  }
   jf_text_add(h, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)t->begin,
               (unsigned long long)(t->begin + t->size));
+}
+
+/* What the metadata say of a tensor of blocks, behind others if there are any. */
+static void put_blocks(jf_text *h, const jf_entry *t, int any)
+{
+  jf_text key = {0};
+  jf_text_add(&key, "%s%s%s", BLOCKS, reserved(t->name) ? "_" : "", t->name);
+  if (any) jf_text_put(h, ",", 1);
+  if (key.failed) h->failed = 1;
+  else jf_json_put(h, key.s);
+  jf_text_add(h, ":\"%s\"", jfl_dtype_name(t->dtype));
+  jf_free(key.s);
 }
 
 /* Makes what stands before the tensors: the length, then the header with blanks up to a multiple of
@@ -349,7 +395,10 @@ static void put_tensor(jf_text *h, const jf_entry *t)
 static void put_header(jf_text *h, const jf_entry *t, int n, const jf_text *meta)
 {
   jf_text_put(h, "\0\0\0\0\0\0\0\0", LENGTH_SIZE);
-  jf_text_add(h, "{\"__metadata__\":{%s}", meta->n ? meta->s : "");
+  jf_text_add(h, "{\"__metadata__\":{%s", meta->n ? meta->s : "");
+  for (int i = 0, any = meta->n > 0; i < n; i++)
+    if (jf_is_block(t[i].dtype)) put_blocks(h, &t[i], any++);
+  jf_text_put(h, "}", 1);
   for (int i = 0; i < n; i++) put_tensor(h, &t[i]);
   jf_text_put(h, "}", 1);
   while (h->n % ALIGN && !h->failed) jf_text_put(h, " ", 1);

@@ -98,9 +98,9 @@ static void q4_0_put(const float *x, jf_q4_0 *b)
 }
 
 /* x is about scale q + least with q from 0 to 15, where least is at most 0. */
-typedef struct line { float scale, least; } line;
+typedef struct blocks_line { float scale, least; } blocks_line;
 
-static double line_error(const float *x, line l)
+static double line_error(const float *x, blocks_line l)
 {
   double e = 0;
   for (int i = 0; i < 32; i++) {
@@ -112,7 +112,7 @@ static double line_error(const float *x, line l)
 }
 
 /* The line of least squares for the q that l gives; l itself where there is no better one. */
-static line refit(const float *x, line l)
+static blocks_line refit(const float *x, blocks_line l)
 {
   double q1 = 0, q2 = 0, x1 = 0, xq = 0;
   for (int i = 0; i < 32; i++) {
@@ -121,15 +121,15 @@ static line refit(const float *x, line l)
   }
   const double det = 32 * q2 - q1 * q1;
   if (!(det > 0)) return l;
-  line fit = { (float)((32 * xq - q1 * x1) / det), (float)((q2 * x1 - q1 * xq) / det) };
-  if (fit.least > 0) fit = (line){ (float)(xq / q2), 0 };
+  blocks_line fit = { (float)((32 * xq - q1 * x1) / det), (float)((q2 * x1 - q1 * xq) / det) };
+  if (fit.least > 0) fit = (blocks_line){ (float)(xq / q2), 0 };
   return fit.scale > 0 && line_error(x, fit) < line_error(x, l) ? fit : l;
 }
 
-static line fit_line(const float *x)
+static blocks_line fit_line(const float *x)
 {
   enum { ROUNDS = 4 };
-  line l = { 0, 0 };
+  blocks_line l = { 0, 0 };
   float most = 0;
   for (int i = 0; i < 32; i++) {
     if (x[i] < l.least) l.least = x[i];
@@ -152,7 +152,7 @@ static void put_parts(const int *scale, const int *least, uint8_t *p)
 
 static void q4_k_put(const float *x, jf_q4_k *b)
 {
-  line l[8];
+  blocks_line l[8];
   int scale[8], least[8];
   float most = 0, low = 0;
   for (int j = 0; j < 8; j++) {

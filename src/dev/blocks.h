@@ -6,7 +6,8 @@
 
 /* A number is d q. */
 typedef struct jf_q8_0 { uint16_t d; int8_t q[32]; } jf_q8_0;
-/* A number is d (q - 8); q[i] has that of number i in its low four bits, of 16 + i in the others. */
+/* A number is d (q - 8); q[i] has that of number i in its low four bits, of 16 + i in the high
+   ones. */
 typedef struct jf_q4_0 { uint16_t d; uint8_t q[16]; } jf_q4_0;
 /* Eight parts of 32: a number is d scale q - dmin least. Scales and leasts have six bits each
    (jf_q4_k_part). Of two parts that follow each other the first has the low four bits of q's 32

@@ -15,8 +15,8 @@ static jfl_status copy(const jf_kargs *k)
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_ELEMENT(copy) };
 
 JFL_OP(identity, .doc = "A copy of x.", .path = "identity", .in = {"x"}, .out = {"y"}, .inplace = 1,
-  .flags = JF_POINTWISE | JF_MOVES | JF_KEEPS | JF_BLOCKS, .infer = jf_infer_same, .grad = copy_grad,
-  .cpu = cpu)
+  .flags = JF_POINTWISE | JF_MOVES | JF_KEEPS | JF_BLOCKS, .infer = jf_infer_same,
+  .grad = copy_grad, .cpu = cpu)
 
 JFL_OP(stop_gradient, .doc = "x as a number that training takes as given: no gradient passes.",
   .path = "stop_gradient", .in = {"x"}, .out = {"y"}, .flags = JF_VIEW, .inplace = 1,

@@ -1,7 +1,6 @@
 /* Weights that are stored in few bits: quantized_matmul stands for matmul where b is such a weight,
    as quantized_gather (gather.c) for gather. Both give what these give for dequantize(b). */
 #include "op/quantized.h"
-#include "dev/blocks.h"
 #include "dev/half.h"
 #include "dev/number.h"
 #include "op/cast.h"

@@ -2,6 +2,7 @@
 #ifndef JF_OP_QUANTIZED_H
 #define JF_OP_QUANTIZED_H
 
+#include "dev/blocks.h"
 #include "op/matmul.h"
 
 /* quantized_matmul(x, w) -> y = x w^T, where x is (..., k) of float32 and w is (n, k) of blocks or

@@ -329,6 +329,7 @@ function job.clear_default_session()
     each._closed, each._latest, each._plans, each._retired = CLEARED, false, {}, false
   end
   by_name, variable.shared, variable.frozen, variable.trainable = {}, {}, {}, {}
+  variable.stored = {}
   profile.across(core.reset)
   config.reset()
   for _, forget in ipairs(forgetting) do forget() end

@@ -15,6 +15,8 @@ local variable = {
   shared = {},
   --- The names of those that models keep as they are, and of those that optimizers may change.
   frozen = {}, trainable = {},
+  --- Those that are stored in few bits: { dtype, array or nil: what they begin with } by name.
+  stored = {},
 }
 
 --- Notes a part of a model: the name of a variable that its body makes or, under its namespace,
@@ -68,10 +70,20 @@ function variable.share(context)
   end
 end
 
+-- Makes v what flow.quantization.quantize made of the variable.
+local function as_stored(v)
+  local stored = variable.stored[v.name]
+  if not stored then return v end
+  v.dtype, v.trainable, v.initializer, v.regularizer = stored.dtype, false, nil, nil
+  if stored.array then v.values = function() return stored.array end end
+  return v
+end
+
 -- Creates a variable. v: its full name, shape, dtype, initializer, regularizer, trainable,
 -- data_format, distribute, distribute_name; values: what gives an array to begin with; apart: it is
 -- no part of the model whose body makes it.
 local function create(who, context, v)
+  as_stored(v)
   if core.blocks[v.dtype] then v.initializer = v.initializer or initializers.zeros_initializer() end
   if v.initializer == nil then
     core.fail("%s: '%s': initializer is missing: give one such as flow.truncated_normal(0.1), or "
@@ -109,6 +121,7 @@ end
 
 -- The job's variable of that name, asked for once more.
 local function again(who, context, v)
+  as_stored(v)
   local there = context.variables[v.name]
   if args.shape_text(there.shape) == args.shape_text(v.shape) and there.dtype == v.dtype then
     return there
