@@ -132,11 +132,23 @@ end
 
 -- Sequence s: ids[s] are those that the job reads, of which it has read run.read; drawn[s] are
 -- those that were drawn; ended[s] is how many it is to have read in the end.
+-- A cache serves one call at a time; one that was cancelled leaves it to the next.
+local function take_cache(run)
+  local held = run.o.cache
+  local before = held.run and held.run.handle
+  if before and not before.done and not before.cancelled then
+    core.fail("%s: cache '%s' serves a call that goes on; its cancel() ends that, or wait()", WHO,
+      held.name)
+  end
+  held.run = run
+end
+
 local function start(o)
   local prompts, is_one = read_prompts(o)
   if model.is(o.step) then of_network(o, prompts, is_one) end
   local run = { o = o, is_one = is_one, ids = {}, drawn = {}, ended = {}, read = 0, open = 0,
     stops = {}, states = {} }
+  take_cache(run)
   if not o.keep then o.cache:clear() end
   run.lengths = o.cache:lengths()
   local unread = o.keep and o.cache.unread or {}
@@ -210,8 +222,10 @@ local function finish(run)
     lengths[s], unread[s] = run.lengths[s] + read, {}
     for i = read + 1, #ids do table.insert(unread[s], ids[i]) end
   end
-  o.cache:rewind(lengths)
-  o.cache.unread = unread
+  if o.cache.run == run then
+    o.cache:rewind(lengths)
+    o.cache.unread, o.cache.run = unread, nil
+  end
   return run.is_one and run.drawn[1] or run.drawn
 end
 
@@ -238,6 +252,7 @@ end
 
 local function generate_behind(run)
   local handle, o = setmetatable({ done = false }, Handle), run.o
+  run.handle = handle
   local function close(ids, message)
     handle.done = true
     o.on_end(ids, message)

@@ -214,6 +214,22 @@ describe("flow.generate of a network", function()
     assert.same(want, said)
   end)
 
+  it("leaves its cache to the next call when it is cancelled", function()
+    open()
+    local want, ended, also = greedy(PROMPT), 0, nil
+    local cache = flow.layers.attention_cache(40)
+    local function behind(on_end) return greedy(PROMPT, { cache = cache, on_end = on_end }) end
+    local handle = behind(function() ended = ended + 1 end)
+    helper.fails(function() behind(print) end,
+      "cache 'cache' serves a call that goes on; its cancel() ends that, or wait()")
+    handle:cancel()
+    local next_one = behind(function(ids) also = ids end)
+    next_one:wait()
+    assert.is_true(handle.done)
+    assert.same({ 1, want }, { ended, also })
+    assert.same(want, greedy(PROMPT, { cache = cache }))
+  end)
+
   it("tells what is wrong", function()
     open()
     local function fails(text, prompt, options)
