@@ -53,7 +53,9 @@ function love.load(args)
   for i = 1, #args, 2 do options[args[i]:match "^%-%-(%l+)$" or args[i]] = args[i + 1] end
   local path = options.model or root .. "chat.gguf"
   net, tokenizer = flow.models.load(path), flow.text.tokenizer(path)
-  cache = flow.layers.attention_cache(128)
+  local facts = flow.gguf.read(path).metadata
+  local longest = facts[facts["general.architecture"] .. ".context_length"]
+  cache = flow.layers.attention_cache(math.min(256, longest))
   warm_up()
   love.graphics.setFont(love.graphics.newFont(16))
   if options.measure then
