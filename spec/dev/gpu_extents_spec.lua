@@ -345,5 +345,8 @@ describe("a GPU of one multiprocessor", function()
     compare("image_resize", { n(1, 20, 21, 3) }, { size = { 60, 61 } })
     compare("random_crop", { n(3, 3, 60, 61) }, { size = { 50, 51 }, flip = 0.5 })
     compare("rotary_embedding", { n(3, 100, 64) })
+    local slow = {}
+    for i = 1, 128 do slow[i] = 1 / i end
+    compare("rotary_embedding", { n(3, 40, 256) }, { frequencies = slow, scale = 1.5 })
   ]])
 end)

@@ -40,6 +40,27 @@ describe("examples about sequences #cpu", function()
     assert.truthy(out:find "\nThe ", out)
   end)
 
+  it("learn words, keep them in a GGUF file, and talk", function()
+    local model = os.tmpname()
+    os.remove(model)
+    model = model .. ".gguf"
+    local function talk()
+      local out, err, status = helper.shell(("printf 'line 3\\n\\nthe cat\\n' | "
+        .. "%s examples/chat.lua 40 text=%s model=%s max=12 seed=3"):format(helper.command(), text,
+        model))
+      assert.equal(0, status, out .. err)
+      return out, err
+    end
+    local out, err = talk()
+    assert.truthy(err:find "40/40", err)
+    assert.truthy(out:find "Begin a sentence", out)
+    assert.truthy(out:find "the", out)
+    local again, silent = talk()                     -- what was learned is in the file
+    assert.equal(out, again)
+    assert.equal("", silent)
+    os.remove(model)
+  end)
+
   it("learn to fill in hidden letters", function()
     local first, last, out = losses("bert", 80, text)
     assert.is_true(first > 3, out)

@@ -144,6 +144,12 @@ static void safetensors(const unsigned char *data, size_t n)
   read_checkpoint(scratch);
 }
 
+static void gguf_weights(const unsigned char *data, size_t n)
+{
+  put_input(in_scratch("weights.gguf"), data, n);
+  read_checkpoint(in_scratch("weights.gguf"));
+}
+
 static void torch(const unsigned char *data, size_t n)
 {
   put_input(in_scratch("weights.pt"), data, n);
@@ -428,6 +434,13 @@ static void loop(const unsigned char *data, size_t n) { in_lua("restore_loop", "
 
 static void onnx(const unsigned char *data, size_t n) { in_lua("load_model", "a.onnx", data, n); }
 
+/* The tensors, and then what metadata say of a network and of a tokenizer. */
+static void gguf(const unsigned char *data, size_t n)
+{
+  gguf_weights(data, n);
+  in_lua("load_gguf", "a.gguf", data, n);
+}
+
 /* One file stands for all four of the set. */
 static void idx(const unsigned char *data, size_t n)
 {
@@ -442,6 +455,14 @@ static const char readers[] =
   "load_array = function(path) flow.ndarray.load(path) end\n"
   "local function new_loop(shuffle)\n"
   "  return flow.data.loop({ { 1, 2, 3, 4 } }, { name = 'l', epochs = 3, shuffle = shuffle })\n"
+  "end\n"
+  "load_gguf = function(path)\n"
+  "  flow.clear_default_session()\n"
+  "  flow.gguf.read(path)\n"
+  "  for _, load in ipairs { flow.models.load, flow.text.tokenizer } do\n"
+  "    local ok, said = pcall(load, path)\n"
+  "    assert(ok or not said:find 'attempt to' and not said:find 'bad argument', said)\n"
+  "  end\n"
   "end\n"
   "load_model = function(path)\n"
   "  flow.clear_default_session()\n"
@@ -562,6 +583,9 @@ static const char *const tokenizer_words[] = {
   "\"Split\",\"pattern\":{\"Regex\":\"", "(?i:", "\\\\p{L}+", "(?!", "{1,3}", NULL };
 static const char *const onnx_words[] = { "\x12\4Relu", "\x12\6MatMul", "\x12\4Loop", "\x12\2If",
   "\x08\x07", "\x22\x04", "\x0a\x01x", "\x3a\x10", "raw", "\x80\x80\x80\x80\x08", "..", NULL };
+static const char *const gguf_words[] = { "GGUF\3\0\0\0", "general.alignment", "llama.block_count",
+  "general.architecture", "tokenizer.ggml.tokens", "tokenizer.ggml.model", "token_embd.weight",
+  "\4\0\0\0\1\0\0\0", "\x8\0\0\0", "\x9\0\0\0", "\xc\0\0\0", "\0\0\0\0\0\0\0\x10", NULL };
 static const char *const world_words[] = { "jflworld", "\1\2", "\0\0", "12345678", NULL };
 
 const fuzz_target fuzz_targets[] = {
@@ -573,6 +597,6 @@ const fuzz_target fuzz_targets[] = {
   { "loop", loop, loop_words }, { "png", png, png_words }, { "jpeg", jpeg, jpeg_words },
   { "csv", csv, csv_words }, { "tar", tar, tar_words }, { "ofrecord", record, record_words },
   { "wav", wav, wav_words }, { "tokenizer", tokenizer, tokenizer_words },
-  { "onnx", onnx, onnx_words }, { "world", fuzz_world, world_words },
+  { "onnx", onnx, onnx_words }, { "gguf", gguf, gguf_words }, { "world", fuzz_world, world_words },
 };
 const int fuzz_n_targets = sizeof fuzz_targets / sizeof *fuzz_targets;

@@ -278,7 +278,8 @@ topics.absent = {
   { trainable = false } keeps a variable as it is.]] },
   { "onnx torchscript pytorch torch keras tensorflow", [[
   flow.onnx.load(path) gives a network in an ONNX file as a model, to predict with and to train;
-  flow.onnx.export(job, path) writes a predict job as one.
+  flow.onnx.export(job, path) writes a predict job as one. flow.models.load reads the weights of
+  Hugging Face's networks and GGUF files.
   jfl reads .safetensors files (flow.checkpoint.load), numpy's .npy and .npz and OneFlow's
   checkpoints, and what PyTorch's save writes. The guide has tables for those who
   come from PyTorch and Keras.]] },

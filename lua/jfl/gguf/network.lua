@@ -1,4 +1,5 @@
 -- Which of flow.models a GGUF file is, with its configuration, and what its tensors are called.
+local args = require "jfl.base.args"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
 local header = require "jfl.gguf.header"
@@ -66,6 +67,26 @@ local function check_plain(h, arch, head)
   end
 end
 
+-- Fails where tensors are not of the sizes that keys tell, so that those are no larger than the
+-- file has: lists of a name and a shape, of the first block.
+local function check_shapes(h, shapes, n_blocks, list)
+  local blocks = 0
+  for name in pairs(shapes) do
+    if name:find("^blk%.%d+%.attn_norm%.weight$") then blocks = blocks + 1 end
+  end
+  if blocks ~= n_blocks then
+    core.fail("%s: %s: block_count must be as many as blk.N.attn_norm.weight, %d, got %d", h.who,
+      h.path, blocks, n_blocks)
+  end
+  for _, each in ipairs(list) do
+    local want, got = args.shape_text(each[2]), shapes[each[1]]
+    if not got or args.shape_text(got) ~= want then
+      core.fail("%s: %s: tensor %s must be %s, as keys say, got %s", h.who, h.path, each[1], want,
+        got and args.shape_text(got) or "none")
+    end
+  end
+end
+
 local function llama_config(h, arch)
   local shapes = shapes_of(h)
   local function key(name) return ("%s.%s"):format(arch, name) end
@@ -74,10 +95,14 @@ local function llama_config(h, arch)
   local most = whole(h, key "context_length", 2048)
   check_plain(h, arch, head)
   local base = header.get(h, key "rope.freq_base", "number", 10000)
-  return { vocab_size = vocabulary(h, shapes), hidden_size = size,
-    intermediate_size = whole(h, key "feed_forward_length"),
-    num_hidden_layers = whole(h, key "block_count"), num_attention_heads = heads,
-    num_key_value_heads = whole(h, key "attention.head_count_kv", heads), head_dim = head,
+  local words, inner = vocabulary(h, shapes), whole(h, key "feed_forward_length")
+  local kv, layers = whole(h, key "attention.head_count_kv", heads), whole(h, key "block_count")
+  check_shapes(h, shapes, layers, { { "token_embd.weight", { words, size } },
+    { "blk.0.attn_q.weight", { heads * head, size } },
+    { "blk.0.attn_k.weight", { kv * head, size } }, { "blk.0.ffn_up.weight", { inner, size } } })
+  return { vocab_size = words, hidden_size = size, intermediate_size = inner,
+    num_hidden_layers = layers, num_attention_heads = heads, num_key_value_heads = kv,
+    head_dim = head,
     rms_norm_eps = header.get(h, key "attention.layer_norm_rms_epsilon", "number"),
     rope_parameters = scaling(h, arch, shapes, base, most), max_position_embeddings = most,
     rope_interleaved = arch == "llama", tie_word_embeddings = not shapes["output.weight"],
@@ -87,9 +112,14 @@ local function llama_config(h, arch)
 end
 
 local function gpt2_config(h)
-  return { vocab_size = vocabulary(h, shapes_of(h)), n_positions = whole(h, "gpt2.context_length"),
-    n_embd = whole(h, "gpt2.embedding_length"), n_layer = whole(h, "gpt2.block_count"),
-    n_head = whole(h, "gpt2.attention.head_count"), n_inner = whole(h, "gpt2.feed_forward_length"),
+  local shapes, size = shapes_of(h), whole(h, "gpt2.embedding_length")
+  local words, most = vocabulary(h, shapes), whole(h, "gpt2.context_length")
+  local layers, inner = whole(h, "gpt2.block_count"), whole(h, "gpt2.feed_forward_length")
+  check_shapes(h, shapes, layers, { { "token_embd.weight", { words, size } },
+    { "position_embd.weight", { most, size } }, { "blk.0.attn_qkv.weight", { 3 * size, size } },
+    { "blk.0.ffn_up.weight", { inner, size } } })
+  return { vocab_size = words, n_positions = most, n_embd = size, n_layer = layers,
+    n_head = whole(h, "gpt2.attention.head_count"), n_inner = inner,
     layer_norm_epsilon = header.get(h, "gpt2.attention.layer_norm_epsilon", "number") }
 end
 

@@ -4,15 +4,21 @@
 local args = require "jfl.base.args"
 local metatable = require "jfl.base.metatable"
 local call = require "jfl.op.call"
+local checkpoint = require "jfl.checkpoint.checkpoint"
 local common = require "jfl.layers.common"
 local core = require "jfl.core"
+local job = require "jfl.job.job"
+local names = require "jfl.base.names"
+local plain = require "jfl.base.plain"
 local trace = require "jfl.job.trace"
+local typing = require "jfl.job.typing"
 local variable = require "jfl.net.variable"
 local variables = require "jfl.checkpoint.variables"
 
 local append, assign, op = core.op "cache_append", core.op "assign", call.op
 
 local WHO = "layers.attention_cache"
+local NOTE = "cache"             -- of files: what else is to be known
 
 local cache = {}
 
@@ -134,11 +140,47 @@ end
 
 -- ---- in a program ----
 
+-- The variables of a cache that there are: { part, name, dtype, shape } by part, such as "length".
+local function parts_of(self)
+  variables.settle()
+  local parts, n = {}, 0
+  for _, name in ipairs(core.variables()) do
+    if name:sub(1, #self.name + 1) == self.name .. "-" then
+      local part = name:sub(#self.name + 2)
+      local dtype, shape = core.variable_info(name)
+      parts[part], n = { part = part, name = name, dtype = dtype, shape = shape }, n + 1
+    end
+  end
+  return parts, n
+end
+
+-- Sets what was loaded before there were jobs that have the cache.
+local function settle(self)
+  local loaded = rawget(self, "_loaded")
+  local parts, n = parts_of(self)
+  if not loaded or n == 0 then return parts end
+  rawset(self, "_loaded", false)
+  local arrays = {}
+  for part, array in pairs(loaded.arrays) do
+    local there = parts[part]
+    local room = { 0, 0, 0, 0, 0, there and part ~= "length" and there.shape[3] - array.shape[3]
+      or 0, 0, 0 }
+    if there and part ~= "length" then array = op.pad(array, { paddings = room }) end
+    if not there or args.shape_text(array.shape) ~= args.shape_text(there.shape) then
+      core.fail("attention_cache:load: %s: is that another model's? it has %s %s, and here is %s",
+        loaded.path, part, args.shape_text(array.shape),
+        there and args.shape_text(there.shape) or "none")
+    end
+    arrays[there.name] = array
+  end
+  for name, array in pairs(arrays) do core.variable_set(name, array) end
+  return parts
+end
+
 --- How many positions of each sequence the cache has.
 function Cache:lengths()
-  variables.settle()
-  local name, list = self.name .. "-length", {}
-  if variables.dtypes()[name] then return core.variable_get(name):totable() end
+  local length, list = settle(self).length, {}
+  if length then return core.variable_get(length.name):totable() end
   for i = 1, self.sequences do list[i] = 0 end
   return list
 end
@@ -155,19 +197,91 @@ function Cache:rewind(n)
     end
     list[i] = to
   end
+  self.unread = nil
   local name = self.name .. "-length"
   if variables.dtypes()[name] then core.variable_set(name, core.from_table(list, "int64")) end
 end
 
 --- Forgets all.
-function Cache:clear() self:rewind(0) end
+function Cache:clear()
+  rawset(self, "_loaded", false)
+  self:rewind(0)
+end
+
+--- Gives back its memory; the next call of a job that has it begins anew.
+function Cache:drop()
+  self.unread = nil
+  rawset(self, "_loaded", false)
+  local list = {}
+  for _, each in pairs(parts_of(self)) do list[#list + 1] = each.name end
+  if #list > 0 then variables.drop_variables(list) end
+end
+
+--- Puts sequences in another order: sequence i becomes what order[i] was, from 1 on.
+function Cache:reorder(order)
+  local parts, list = settle(self), {}
+  for i, from in ipairs(order) do list[i] = from - 1 end
+  local name = self.name .. "-reorder"
+  local mover = job.named(name) or job.global_function { name = name, returns = typing.any,
+    inputs = { { "order", names.root().int32 { self.sequences } } },
+    body = function(from)
+      local context = trace.need(WHO)
+      context.assigns = true
+      for part, each in pairs(parts) do
+        local there = make(self, context, part, each.dtype, each.shape)
+        assign(there, op.gather(there, from))
+      end
+      return from
+    end }
+  mover(core.from_table(list, "int32"))
+end
+
+--- Writes what it has to a directory.
+function Cache:save(path, options)
+  args.expect("attention_cache:save", "path", path, "string")
+  local arrays, lengths, most = {}, self:lengths(), 0
+  for _, length in ipairs(lengths) do most = math.max(most, length) end
+  if most == 0 then
+    core.fail("attention_cache:save: the cache '%s' must have read something, got nothing",
+      self.name)
+  end
+  for part, each in pairs(parts_of(self)) do
+    local array = core.variable_get(each.name)
+    arrays[part] = part == "length" and array
+      or op.slice(array, { 0, 0, 0, 0 }, { -1, -1, most, -1 })
+  end
+  local note = plain.write({ unread = self.unread or {} }, "unread")
+  checkpoint.save_arrays(path, arrays, { texts = { [NOTE] = note },
+    overwrite = (options or {}).overwrite })
+end
+
+--- Reads what save wrote, for the same model: the next call that keeps it goes on there.
+function Cache:load(path)
+  args.expect("attention_cache:load", "path", path, "string")
+  local note = checkpoint.texts_of(path)[NOTE]
+  local arrays = checkpoint.checkpoint.get(path)
+  local length = type(arrays) == "table" and arrays.length
+  if not note or not length then
+    core.fail("attention_cache:load: %s: it must be what cache:save wrote", path)
+  end
+  local most = length:max()
+  if length.shape[1] ~= self.sequences or most > self.length then
+    core.fail("attention_cache:load: %s: it must have %d sequences of at most %d positions, as the "
+      .. "cache '%s', got %d of %d", path, self.sequences, self.length, self.name, length.shape[1],
+      most)
+  end
+  self.unread = plain.read(note).unread
+  rawset(self, "_loaded", { path = path, arrays = arrays })
+  settle(self)
+end
 
 --- A cache for jobs that continue sequences: attention that has it sees what earlier calls got.
 cache.attention_cache = args.define(WHO,
   "What attention keeps from call to call, so that a predict job which continues sequences gets "
   .. "their new positions alone. Layers take it as their option cache; it holds their keys and "
   .. "values in variables of the session. cache:positions(n) gives a body the numbers of the n new "
-  .. "positions; cache:lengths(), cache:rewind(n) and cache:clear() are for the program.", {
+  .. "positions; cache:lengths(), cache:rewind(n), cache:clear(), cache:drop(), "
+  .. "cache:reorder(order), cache:save(path) and cache:load(path) are for the program.", {
     { "length", "how many positions a sequence can have", type = "integer" },
     { "sequences", "how many there are, the batch of the jobs", 1 },
     { "name", "which its variables begin with; jobs share a cache by its name", "cache" },

@@ -132,6 +132,21 @@ local function draw(o)
   return op.reshape(core.cast(drawn, "int32"), shape)
 end
 
+--- Draws a class of each row of logits (rows, classes) by a share of 1 for each: that at which the
+-- sum of probabilities passes it. o: { temperature, top_k, top_p }.
+function choice.at_shares(o, logits, shares)
+  return (trace.without_graph(function()
+    local rows = core.cast(logits, "float64")
+    check_rows({ logits = true }, rows)
+    local sums = op.cumsum(op.softmax(logits_of({ logits = true, temperature = o.temperature,
+      top_k = o.top_k, top_p = o.top_p }, rows)), { axis = 1 })
+    local classes = rows.shape[2]
+    local bounds = core.from_table(shares, "float64"):reshape { #shares, 1 }
+      * op.slice(sums, { 0, classes - 1 }, { -1, 1 })
+    return sums:le(bounds):astype "int32":sum(1)
+  end))
+end
+
 local function check(o)
   args.expect(WHO, "logits", o.logits, "boolean")
   args.expect(WHO, "replace", o.replace, "boolean")

@@ -123,7 +123,8 @@ describe("flow.generate", function()
       { cache = 3 })
     fails("the prompt's 7 ids and max 100 must fit the cache 'cache' behind its 0 positions of 64, "
       .. "got 106; flow.layers.attention_cache(106) has room", PROMPT, {})
-    fails("step must be a job, got number 1", { 1 }, {}, 1)
+    fails("step must be a network of flow.models.gpt2 or llama, or a job, got number 1", { 1 }, {},
+      1)
     fails("index at position 0 must be from 0 to 29, got 30", { 30 }, { max = 2 })
     assert.same({ 0 }, cache:lengths())
     assert.equal(3, #flow.generate(step, { 1 }, { cache = cache, max = 3 }))

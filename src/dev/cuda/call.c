@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { MOST_ARGS = 1024, ARGS_ALIGN = 16 };
+enum { MOST_ARGS = 2048, ARGS_ALIGN = 16 };
 typedef struct cuda_call {
   jf_cu_function *function;
   jf_cuda_grid grid;

@@ -1,0 +1,64 @@
+-- Jobs that continue texts by networks of flow.models.
+local args = require "jfl.base.args"
+local cache = require "jfl.layers.cache"
+local core = require "jfl.core"
+local job = require "jfl.job.job"
+local model = require "jfl.net.model"
+local names = require "jfl.base.names"
+local parts = require "jfl.models.parts"
+local plain = require "jfl.base.plain"
+local typing = require "jfl.job.typing"
+
+local step = {}
+
+local SHORT = 2048               -- positions of a cache that nobody has given, where that is enough
+local KINDS = { gpt2 = require "jfl.models.gpt2", llama = require "jfl.models.llama" }
+
+-- By network, its caches by their number of sequences and length; by cache, the network that has
+-- read what is in it; by job, its cache.
+local own, reader, made = setmetatable({}, { __mode = "k" }), setmetatable({}, { __mode = "k" }),
+  setmetatable({}, { __mode = "k" })
+
+--- What is known of a network: its vocabulary, and how many positions its texts have.
+function step.facts(who, net)
+  local told = model.is(net) and net._description and plain.read(net._description)
+  local kind = told and KINDS[told.type]
+  if kind then return { vocabulary = told.config.vocab_size, most = kind.most(told.config) } end
+  core.fail("%s: step must be a network of flow.models.gpt2 or llama, or a job, got %s", who,
+    args.describe(net))
+end
+
+--- A cache of the network's own for so many sequences of that length.
+function step.cache(net, sequences, length, most)
+  length = length <= SHORT and math.min(SHORT, most) or most
+  local name = ("%s-cache-%dx%d"):format(net.name, sequences, length)
+  own[net] = own[net] or {}
+  own[net][name] = own[net][name]
+    or cache.attention_cache(length, { sequences = sequences, name = name })
+  return own[net][name]
+end
+
+--- The job that reads ids (n, sequences) behind those that the cache has, and gives logits
+-- (sequences, vocabulary).
+function step.job(net, held)
+  local name = ("%s-continue-%s"):format(net.name, held.name:gsub("^.*%-cache%-", ""))
+  local there = job.named(name)
+  if there and made[there] == held then return there end
+  local new = job.global_function { name = name, returns = typing.any,
+    inputs = { { "ids", names.root().int32 { -1, held.sequences } } },
+    body = function(ids) return parts.continue(net, held, ids:transpose { 1, 0 }) end }
+  made[new] = held
+  return new
+end
+
+--- Notes which network reads into a cache. It fails where the cache is to be kept, and has what
+-- another one has read.
+function step.own(who, net, held, keeps)
+  if keeps and reader[held] and reader[held] ~= net then
+    core.fail("%s: cache '%s' has what model '%s' has read, so that model '%s' cannot go on there; "
+      .. "cache:clear() forgets it", who, held.name, reader[held].name, net.name)
+  end
+  reader[held] = net
+end
+
+return step
