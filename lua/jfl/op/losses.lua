@@ -255,6 +255,10 @@ define("nn.cross_entropy", "The softmax cross entropy of logits, which come firs
   }, function(who, o)
     tensors.need(who, "input", o.input)
     if tensors.need(who, "target", o.target).dtype:find "float" then
+      if #o.target.shape < #o.input.shape then
+        core.fail("%s: labels must be whole numbers of classes, int32 or int64, got %s; "
+          .. "labels:astype \"int32\" makes them so", who, o.target.dtype)
+      end
       if o.weight ~= nil or o.ignore_index ~= nil then
         core.fail("%s: target must hold labels where weight or ignore_index is given, got %s", who,
           o.target.dtype)

@@ -34,6 +34,8 @@ describe("losses", function()
       flow.combined_margin_loss, x, nd.zeros({ 3 }, flow.int32))
     fails("nn.cross_entropy: target must hold labels where weight or ignore_index is given",
       nn.cross_entropy, nd.zeros { 2, 3 }, nd.zeros { 2, 3 }, { ignore_index = 0 })
+    fails("nn.cross_entropy: labels must be whole numbers of classes, int32 or int64, got float32; "
+      .. 'labels:astype "int32"', nn.cross_entropy, nd.zeros { 2, 3 }, nd.zeros { 2 })
     fails("label_smoothing must be from 0 to 1, got 2", nn.cross_entropy, nd.zeros { 2, 3 },
       nd.zeros({ 2 }, flow.int32), { label_smoothing = 2 })
     fails("nn.dice_loss: input must have two axes or more, got shape (3)", nn.dice_loss, x, y)
