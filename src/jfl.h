@@ -322,12 +322,17 @@ typedef struct jfl_sound_spec {
                                   channel */
 } jfl_sound_spec;
 
+/* How pictures get their size: each pixel is the mean of what lies under it, or what lies around it
+   by its distance, as PIL and torchvision have it (bilinear, antialiased). */
+typedef enum jfl_resizing { JFL_BY_MEANS, JFL_BY_TRIANGLES } jfl_resizing;
+
 typedef enum jfl_sample_kind { JFL_PICTURE, JFL_NUMBERS, JFL_SOUND } jfl_sample_kind;
 typedef struct jfl_sample_spec {
   jfl_sample_kind kind;
   const char *feature;         /* the bytes are one of OneFlow's records, and this feature of it is
                                   the sample; NULL: they are the sample */
   jfl_picture_spec picture;
+  jfl_resizing resizing;
   jfl_colours colours;
   jfl_numbers_spec numbers;    /* of records alone */
   jfl_sound_spec sound;        /* float32; in loaders with a length */

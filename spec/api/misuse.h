@@ -832,7 +832,7 @@ static verdict WRONG_jfl_sample_spec_p(const char *who, const jfl_sample_spec **
     { .kind = JFL_SOUND, .sound = { .rate = -1 } },
     { .kind = JFL_SOUND, .sound = { .length = -1 } },
     { .kind = JFL_SOUND, .sound = { .channels = 2 } },
-    { .picture = { .channels = 2 }, .colours = { 0 } },
+    { .picture = { .channels = 2 }, .colours = { 0 } }, { .resizing = (jfl_resizing)9 },
     { .picture = { .channels = 3, .fit = JFL_STRETCH, .height = 2, .width = 2 },
       .colours = { .hue = 2 } },
   };

@@ -237,9 +237,6 @@ local good = {
     return sound(), { kind = "sound", rate = 8000, channels = 1 }, 3, "what"
   end,
   sound_head = function() return sound(), "what" end,
-  picture = function()
-    return core.bytes(core.jpeg(core.array("uint8", { 2, 3, 3 }), 90, "who")), PICTURE, 3, "what"
-  end,
   is_freed = freed,
   is_interruption = function() return "error" end,
   is_shape = function() return {} end,

@@ -57,20 +57,6 @@ jfl_picture_spec jf_need_picture_spec(lua_State *L, int i)
   return s;
 }
 
-/* picture(bytes, spec, seed, what) -> array; what: how errors call the bytes */
-static int l_picture(lua_State *L)
-{
-  size_t n;
-  const char *data = jf_need_bytes(L, 1, "picture", "data", &n);
-  const jfl_picture_spec spec = jf_need_picture_spec(L, 2);
-  const uint64_t seed = (uint64_t)jf_need_whole(L, 3, "picture", "seed", 0, 0x1p53);
-  const char *what = jf_need_string(L, 4, "picture", "what");
-  jf_larray *b = jf_push_array(L);
-  jfl_array *a;
-  jf_check_for(L, jfl_picture_decode(data, n, &spec, seed, &a), what);
-  return jf_give_array(L, b, a);
-}
-
 /* jpeg(array, quality, who) -> uint8 array */
 static int l_jpeg(lua_State *L)
 {
@@ -84,5 +70,5 @@ static int l_jpeg(lua_State *L)
 }
 
 const luaL_Reg jf_picture_functions[] = {
-  { "picture", l_picture }, { "jpeg", l_jpeg }, { NULL, NULL }
+  { "jpeg", l_jpeg }, { NULL, NULL }
 };

@@ -110,6 +110,7 @@ static void sample_numbers(lua_State *L, int i, jfl_numbers_spec *out)
 static jfl_sample_spec need_spec(lua_State *L, int i, jfl_mel_spec *mel)
 {
   static const char *const kinds[] = { "picture", "numbers", "sound", NULL };
+  static const char *const resizings[] = { "mean", "triangle", NULL };
   jfl_sample_spec s = { 0 };
   luaL_checktype(L, i, LUA_TTABLE);
   s.kind = (jfl_sample_kind)sample_word_field(L, i, "kind", kinds);
@@ -120,6 +121,7 @@ static jfl_sample_spec need_spec(lua_State *L, int i, jfl_mel_spec *mel)
   else if (s.kind == JFL_SOUND) sample_sound(L, i, &s.sound, mel);
   else {
     s.picture = jf_need_picture_spec(L, i);
+    s.resizing = (jfl_resizing)sample_word_field(L, i, "resizing", resizings);
     s.colours = sample_colours(L, i);
   }
   return s;

@@ -52,7 +52,7 @@ void jf_decoder_free(jf_decoder *d);
 
 jfl_status jf_picture_check(const char *who, const jfl_picture_spec *spec);
 /* Decodes n bytes, and writes the picture as the spec says, whose extents are given, to out. */
-jfl_status jf_picture_read(jf_decoder *d, const void *data, size_t n, const jfl_picture_spec *spec,
+jfl_status jf_picture_read(jf_decoder *d, const void *data, size_t n, const jfl_sample_spec *spec,
                            uint64_t seed, void *out);
 /* Gives a spec that keeps a picture's extents those of this one. */
 jfl_status jf_picture_fit(jf_decoder *d, const void *data, size_t n, jfl_picture_spec *spec);

@@ -65,6 +65,18 @@ jfl_status jf_picture_check(const char *who, const jfl_picture_spec *s)
 
 typedef struct picture_part { double x, y, width, height; } picture_part;
 
+/* The part that torchvision cuts out of the middle: of the picture whose shorter side has so many
+   pixels and the other as many whole ones as fit, and which begins at a whole one. */
+static picture_part part_of_resized(const jfl_picture_spec *s, const jf_pixels *p)
+{
+  const double w = (double)p->width, h = (double)p->height, by = (double)s->shorter / fmin(w, h);
+  const double to_w = floor(w * by + 1e-9), to_h = floor(h * by + 1e-9);
+  const double fx = w / to_w, fy = h / to_h;
+  const double width = (double)s->width, height = (double)s->height;
+  return (picture_part){ fx * nearbyint((to_w - width) / 2), fy * nearbyint((to_h - height) / 2),
+                         fx * width, fy * height };
+}
+
 /* The largest part around the middle whose sides are as those of the spec, or, where the shorter
    side of the picture is to be of so many pixels first, what the spec's sides are of that. */
 static picture_part part_in_middle(const jfl_picture_spec *s, const jf_pixels *p)
@@ -96,18 +108,28 @@ static picture_part part_at_random(const jfl_picture_spec *s, const jf_pixels *p
   return (picture_part){ (w - pw) / 2, (h - ph) / 2, pw, ph };
 }
 
-static picture_part picture_part_of(const jfl_picture_spec *s, const jf_pixels *p, uint64_t seed)
+/* Whether torchvision could cut the middle out: no side of it is longer than the shorter one. */
+static int is_within(const jfl_picture_spec *s)
 {
+  return s->shorter >= s->width && s->shorter >= s->height;
+}
+
+static picture_part picture_part_of(const jfl_sample_spec *of, const jf_pixels *p, uint64_t seed)
+{
+  const jfl_picture_spec *s = &of->picture;
+  if (s->fit == JFL_CENTER && of->resizing == JFL_BY_TRIANGLES && is_within(s))
+    return part_of_resized(s, p);
   if (s->fit == JFL_CENTER) return part_in_middle(s, p);
   if (s->fit == JFL_RANDOM) return part_at_random(s, p, seed);
   return (picture_part){ 0, 0, (double)p->width, (double)p->height };
 }
 
 /* How much smaller a JPEG may be decoded so that the part keeps at least the wanted sides. */
-static int shrink_for(const jfl_picture_spec *s, const picture_part *part)
+static int shrink_for(const jfl_sample_spec *of, const picture_part *part)
 {
+  const jfl_picture_spec *s = &of->picture;
   int k = 8;
-  if (s->fit == JFL_WHOLE) return 1;
+  if (s->fit == JFL_WHOLE || of->resizing != JFL_BY_MEANS) return 1;
   while (k > 1 && (part->width < (double)(k * s->width) || part->height < (double)(k * s->height)))
     k /= 2;
   return k;
@@ -164,10 +186,13 @@ static jfl_status picture_recolour(jf_decoder *d, int channels, jf_pixels *p)
 
 /* Writes a part of the picture, from the right to the left if it is mirrored. */
 static jfl_status picture_write(jf_decoder *d, const jf_pixels *p, const picture_part *part,
-                                const jfl_picture_spec *s, int mirror, void *out)
+                                const jfl_sample_spec *of, int mirror, void *out)
 {
-  const jf_stretch y = { s->height, p->height, part->y, part->height, JF_AUTO };
-  const jf_stretch x = { s->width, p->width, part->x, part->width, JF_AUTO };
+  const jfl_picture_spec *s = &of->picture;
+  const jf_filter how = of->resizing == JFL_BY_TRIANGLES ? JF_TRIANGLE : JF_AUTO;
+  const int beyond = s->fit == JFL_CENTER;
+  const jf_stretch y = { s->height, p->height, part->y, part->height, how, beyond };
+  const jf_stretch x = { s->width, p->width, part->x, part->width, how, beyond };
   char *taps = jf_room_for(&d->taps, jf_taps_size(&y) + jf_taps_size(&x));
   void *line = jf_room_for(&d->line, jf_resize_line(p->width, p->channels));
   if (!taps || !line) return jf_fail(JFL_ENOMEM, "out of memory");
@@ -184,9 +209,10 @@ static jfl_status picture_write(jf_decoder *d, const jf_pixels *p, const picture
 }
 
 static jfl_status picture_decode(jf_decoder *d, const uint8_t *data, size_t n,
-                                 const jfl_picture_spec *s, picture_part *part, jf_pixels *p)
+                                 const jfl_sample_spec *of, picture_part *part, jf_pixels *p)
 {
-  const int shrink = shrink_for(s, part);
+  const jfl_picture_spec *s = &of->picture;
+  const int shrink = shrink_for(of, part);
   const double width = (double)p->width, height = (double)p->height;
   if (!is_png(data, n) && s->channels == 1 && p->channels == 3) p->channels = 1;
   JF_TRY(is_png(data, n) ? jf_png_body(d, data, n, p) : jf_jpeg_body(d, data, n, shrink, p));
@@ -195,14 +221,14 @@ static jfl_status picture_decode(jf_decoder *d, const uint8_t *data, size_t n,
   return picture_recolour(d, s->channels, p);
 }
 
-jfl_status jf_picture_read(jf_decoder *d, const void *data, size_t n, const jfl_picture_spec *s,
+jfl_status jf_picture_read(jf_decoder *d, const void *data, size_t n, const jfl_sample_spec *s,
                            uint64_t seed, void *out)
 {
   jf_pixels p = { 0 };
   JF_TRY(picture_head(d, data, n, &p));
   picture_part part = picture_part_of(s, &p, seed);
   JF_TRY(picture_decode(d, data, n, s, &part, &p));
-  const int mirror = s->flip && jf_philox_at(seed, 0, 0).w[0] >> 31;
+  const int mirror = s->picture.flip && jf_philox_at(seed, 0, 0).w[0] >> 31;
   return picture_write(d, &p, &part, s, mirror, out);
 }
 

@@ -7,6 +7,7 @@ static jf_filter resample_filter_of(const jf_stretch *s)
 {
   if (s->filter == JF_NEAREST || s->filter == JF_BILINEAR) return s->filter;
   if (s->extent == (double)s->n && s->begin == floor(s->begin)) return JF_NEAREST;   /* a copy */
+  if (s->filter == JF_TRIANGLE) return JF_TRIANGLE;
   return s->extent > (double)s->n ? JF_AREA : JF_BILINEAR;
 }
 
@@ -15,7 +16,8 @@ static int64_t taps_width(const jf_stretch *s)
   const jf_filter f = resample_filter_of(s);
   if (f == JF_NEAREST || s->limit == 1) return 1;
   if (f == JF_BILINEAR) return 2;
-  const int64_t most = (int64_t)ceil(s->extent / (double)s->n) + 1;
+  const double scale = s->extent / (double)s->n;
+  const int64_t most = (int64_t)ceil(f == JF_TRIANGLE ? 2 * fmax(scale, 1) : scale) + 1;
   return most < s->limit ? most : s->limit;
 }
 
@@ -57,6 +59,20 @@ static void taps_bilinear(const jf_stretch *s, const jf_taps *t, int64_t i, doub
   taps_add(t, i, b, at - whole);
 }
 
+static void taps_triangle(const jf_stretch *s, const jf_taps *t, int64_t i, double scale)
+{
+  const double reach = fmax(scale, 1), at = s->begin + ((double)i + 0.5) * scale;
+  const double low = s->beyond ? 0 : s->begin, high = s->beyond ? (double)s->limit
+                                                               : s->begin + s->extent;
+  const int64_t lo = clamp((int64_t)floor(fmax(at - reach, low) + 0.5), 0, s->limit - 1);
+  const int64_t hi = clamp((int64_t)floor(fmin(at + reach, high) + 0.5), lo + 1, s->limit);
+  double sum = 0;
+  t->first[i] = clamp(lo, 0, s->limit - t->width);
+  for (int64_t j = lo; j < hi; j++) sum += fmax(0, 1 - fabs((double)j + 0.5 - at) / reach);
+  for (int64_t j = lo; j < hi; j++)
+    taps_add(t, i, j, fmax(0, 1 - fabs((double)j + 0.5 - at) / reach) / sum);
+}
+
 static void taps_nearest(const jf_stretch *s, const jf_taps *t, int64_t i, double scale)
 {
   t->first[i] = clamp((int64_t)floor(s->begin + (double)i * scale), 0, s->limit - 1);
@@ -66,7 +82,8 @@ static void taps_nearest(const jf_stretch *s, const jf_taps *t, int64_t i, doubl
 jf_taps jf_taps_in(const jf_stretch *s, void *memory)
 {
   static void (*const fill[])(const jf_stretch *, const jf_taps *, int64_t, double) = {
-    [JF_NEAREST] = taps_nearest, [JF_BILINEAR] = taps_bilinear, [JF_AREA] = taps_area
+    [JF_NEAREST] = taps_nearest, [JF_BILINEAR] = taps_bilinear, [JF_AREA] = taps_area,
+    [JF_TRIANGLE] = taps_triangle
   };
   jf_taps t = { .n = s->n, .width = taps_width(s), .first = memory };
   t.weight = (double *)(t.first + t.n);

@@ -9,15 +9,22 @@ extern "C" {
 #endif
 
 /* AREA weighs each source by how much of it lies under the result, BILINEAR takes the two nearest
-   centres, NEAREST the source at the result's beginning. AUTO is AREA where an axis shrinks and
-   BILINEAR where it grows; so is AREA. */
-typedef enum jf_filter { JF_NEAREST, JF_BILINEAR, JF_AREA, JF_AUTO } jf_filter;
+   centres, NEAREST the source at the result's beginning, TRIANGLE those around the result's centre,
+   less the farther they are, as PIL resizes. AUTO is AREA where an axis shrinks and BILINEAR where
+   it grows; so is AREA. */
+typedef enum jf_filter { JF_NEAREST, JF_BILINEAR, JF_AREA, JF_AUTO, JF_TRIANGLE } jf_filter;
 
 /* Result i of an axis is the sum of weight[i * width + k] times source first[i] + k. */
 typedef struct jf_taps { int64_t n; int64_t width; int64_t *first; double *weight; } jf_taps;
 
-/* From `extent` sources that begin at `begin` of `limit` ones, n results. */
-typedef struct jf_stretch { int64_t n, limit; double begin, extent; jf_filter filter; } jf_stretch;
+/* From `extent` sources that begin at `begin` of `limit` ones, n results. beyond: with TRIANGLE,
+   sources before and after these count, too. */
+typedef struct jf_stretch {
+  int64_t n, limit;
+  double begin, extent;
+  jf_filter filter;
+  int beyond;
+} jf_stretch;
 
 /* Bytes that the taps of an axis take. */
 size_t jf_taps_size(const jf_stretch *s);

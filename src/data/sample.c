@@ -27,6 +27,7 @@ jfl_status jf_sample_check(const char *who, const jfl_sample_spec *s)
   if (s->kind == JFL_NUMBERS) return numbers_check(who, s);
   if (s->kind == JFL_SOUND) return jf_sound_check(who, &s->sound);
   JF_TRY(jf_picture_check(who, &s->picture));
+  JF_TRY(jf_need_below(who, "resizing", s->resizing, JFL_BY_TRIANGLES + 1));
   return jf_colours_check(who, &s->colours);
 }
 
@@ -63,7 +64,7 @@ static jfl_status sample_write(jf_decoder *d, const void *data, size_t n, const 
     JF_TRY(jf_feature_find(data, n, s->feature, &f));
     return jf_feature_numbers(&f, &s->numbers, out);
   }
-  JF_TRY(jf_picture_read(d, data, n, &s->picture, seed, out));
+  JF_TRY(jf_picture_read(d, data, n, s, seed, out));
   return jf_colours_change(d, &s->colours, &s->picture, seed, out);
 }
 

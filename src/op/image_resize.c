@@ -67,8 +67,8 @@ jf_resizing jf_resizing_of(const jf_image_resize *a, const jfl_shape *x, const j
                     y->d[a->axis + 1], { 0 }, { 0 } };
   if (a->axis == 1) r.inner = x->d[3];
   else r.n *= x->d[1];
-  r.y = (jf_stretch){ r.to_h, r.h, 0, (double)r.h, a->filter };
-  r.x = (jf_stretch){ r.to_w, r.w, 0, (double)r.w, a->filter };
+  r.y = (jf_stretch){ r.to_h, r.h, 0, (double)r.h, a->filter, 0 };
+  r.x = (jf_stretch){ r.to_w, r.w, 0, (double)r.w, a->filter, 0 };
   return r;
 }
 

@@ -1,13 +1,12 @@
 -- Reads and sets variables of the session by their names.
 ---@flow load_variables
 ---@box drop_variables get_all_variables variable_info
-local Model = require "jfl.base.model"
 local args = require "jfl.base.args"
 local choice = require "jfl.checkpoint.choice"
 local queue = require "jfl.job.queue"
 local core = require "jfl.core"
+local is_model = require "jfl.base.is_model"
 local job = require "jfl.job.job"
-local metatable = require "jfl.base.metatable"
 local report = require "jfl.checkpoint.report"
 
 local variables = {}
@@ -219,7 +218,7 @@ local function add_named(set, name)
 end
 
 -- The namespace of a model, or nil where it is none.
-local function namespace_of(what) return metatable(what) == Model and what.name or nil end
+local function namespace_of(what) return is_model(what) and what.name or nil end
 
 --- Drops variables, with the state that optimizers keep for them, and returns how many: for a layer
 -- that gets another size, or to begin anew. They are given by name, as the name of a layer, as a

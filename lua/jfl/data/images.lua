@@ -19,6 +19,8 @@ local PARAMS = {
     type = "integer|integer[]" },
   { "fit", "how it gets that size: center cuts off what is too long, stretch deforms it", "center",
     type = '"center"|"stretch"' },
+  { "resizing", "mean: each pixel is the mean of what it covers; triangle: as PIL and torchvision "
+    .. "resize", "mean", type = '"mean"|"triangle"' },
   { "channels", "3: RGB, 1: grey; else as the file has", args.none, type = "integer" },
   { "dtype", "uint8: 0 to 255, or float32: 0 to 1", "uint8" },
   { "data_format", "NHWC or NCHW: where the channels are", "NHWC" },
@@ -47,7 +49,7 @@ images.load_image = args.define("data.load_image", "A picture file as an NdArray
   if core.is_directory(o.path) then core.fail("%s: %s: it is a directory", who, o.path) end
   local text, why = archive.read(o.path)
   if not text then core.fail("%s: %s", who, why) end
-  return core.picture(text, spec, 0, who .. ": " .. o.path)
+  return core.sample(text, spec, 0, who .. ": " .. o.path)
 end)
 
 --- The same of the bytes that such a file would hold, which a program got otherwise.
@@ -56,7 +58,7 @@ images.decode_image = args.define("data.decode_image", "The bytes of a picture a
 }, function(o)
   local who = "data.decode_image"
   args.expect(who, "bytes", o.bytes, "string")
-  return core.picture(o.bytes, spec_of(who, o), 0, who .. ": bytes")
+  return core.sample(o.bytes, spec_of(who, o), 0, who .. ": bytes")
 end)
 
 -- ---- saving ----

@@ -30,6 +30,9 @@ local PARAMS = {
   { "aspect", "with random: bounds of its width over its height", { 3 / 4, 4 / 3 },
     type = "number[]" },
   { "flip", "whether one in two, another in every epoch, is mirrored left to right", false },
+  { "resizing", "mean: each pixel is the mean of what it covers; triangle: as PIL and torchvision "
+    .. "resize (bilinear, antialiased), where networks want just what they were trained with",
+    "mean", type = '"mean"|"triangle"' },
   { "channels", "3: RGB, 1: grey", 3 },
   { "dtype", "uint8: 0 to 255, or float32: 0 to 1", "uint8" },
   { "data_format", "NHWC or NCHW", "NHWC" },
@@ -92,6 +95,7 @@ function pictures.read_spec(who, o)
     if not FITS[o.fit] then
       core.fail("%s: fit must be center, random or stretch, got %s", who, args.describe(o.fit))
     end
+    spec.resizing = args.one_of(who, "resizing", o.resizing, { "mean", "triangle" })
     spec.fit, spec.shorter = o.fit, args.integer(who, "shorter", o.shorter, 0)
     spec.area, spec.aspect = o.area, o.aspect
     check_pair(who, "area", o.area, 1)

@@ -1,11 +1,11 @@
 -- flow.model: a function from blobs to blobs that owns its variables and makes jobs of itself.
 ---@box model
-local Model = require "jfl.base.model"
 local args = require "jfl.base.args"
 local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local debug = require "debug"
 local inputs = require "jfl.job.inputs"
+local is_model = require "jfl.base.is_model"
 local job = require "jfl.job.job"
 local names = require "jfl.base.names"
 local registry = require "jfl.base.registry"
@@ -16,7 +16,7 @@ local weights = require "jfl.net.weights"
 
 local model = {}
 
-local methods = {}
+local Model, methods = { help = "model", class = "Model" }, {}
 
 -- ---- the namespace ----
 
@@ -343,8 +343,7 @@ end
 
 function Model:__tostring() return ("model '%s'"):format(self.name) end
 
---- Whether a value is a model.
-function model.is(value) return metatable(value) == Model end
+model.is = is_model
 
 --- The names of what a model takes.
 function model.parameters(net)

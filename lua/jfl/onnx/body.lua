@@ -77,12 +77,13 @@ local function state_of(m, o, context)
     end,
     prepare = function(facade, node)
       facade.updates = trains and o.update_statistics and m.has_statistics[node]
-      facade.dropout = trains
+      facade.dropout, facade.loop_steps = trains, o.loop_steps
     end }
 end
 
 --- The body of a model: inputs in order, or by name in one table, which gives results by name.
--- o.update_statistics: whether train jobs normalize batches by their own statistics.
+-- o.update_statistics: whether train jobs normalize batches by their own statistics; o.loop_steps:
+-- how many steps loops have at most whose count is known in each call alone, or nil.
 return function(m, o)
   return function(...)
     local named = select("#", ...) == 1 and args.is_options((...))

@@ -58,12 +58,32 @@ local function goes_on_with(n, condition, has_bound)
   return condition
 end
 
+-- How many steps a loop is described with, and its count where that is known in each call alone.
+local function steps_of(n, count, gives_rows)
+  if count == nil then return math.huge end
+  if values.is_known(count) or not n.loop_steps then
+    return n:number(count, "the trip count"), nil
+  end
+  if gives_rows then
+    n:fail("the trip count must be known when the job is described, as it gives a row a step")
+  end
+  return n.loop_steps, values.reshape(count, {})
+end
+
+-- Whether a loop goes on behind a step: as its condition says, and where its count is not known
+-- while that is larger.
+local function within(count, step, goes_on)
+  if not count or not goes_on then return goes_on end
+  local more = values.cast(op.greater(count, values.scalar(step, count.dtype)), "int8")
+  return goes_on == true and more or both(goes_on, more)
+end
+
 ops.Loop = { function(n, count, condition, ...)
   local body, state = n:need "body", { ... }
-  local most = count and n:number(count, "the trip count") or math.huge
   local n_state, rows = #body.inputs - 2, {}
+  local most, later = steps_of(n, count, #body.outputs > n_state + 1)
   local has_bound = count ~= nil and #body.outputs == n_state + 1
-  local goes_on = condition == nil or goes_on_with(n, condition, has_bound)
+  local goes_on = within(later, 0, condition == nil or goes_on_with(n, condition, has_bound))
   local step = 0
   while goes_on and step < most do
     if step >= MOST_STEPS then n:fail("it must have at most %d steps", MOST_STEPS) end
@@ -71,7 +91,7 @@ ops.Loop = { function(n, count, condition, ...)
     for i = 1, n_state do inputs[i + 2] = state[i] end
     local results = n.run(body, inputs)
     local before = goes_on ~= true and goes_on
-    goes_on = goes_on_with(n, results[1], has_bound)
+    goes_on = within(later, step + 1, goes_on_with(n, results[1], has_bound))
     for i = 1, n_state do
       state[i] = before and chosen(n, before, results[i + 1], state[i], "what steps carry")
         or results[i + 1]

@@ -243,6 +243,26 @@ describe("pictures as files", function()
       sized({ 3, 4 }, "stretch"))
   end)
 
+  -- The numbers are those of PIL's resize((3, 1), BILINEAR), and of torchvision's resize(3) and
+  -- center_crop((1, 3)); PIL rounds between the axes, which makes 1 of a difference.
+  it("resizes by triangles as PIL and torchvision do", function()
+    local row, rows = { 10, 200, 30, 90, 250, 0, 120, 60 }, {}
+    for i = 1, 5 do rows[i] = row end
+    save_image(path("a.png"), nd.array(rows, flow.uint8))
+    local function sized(o)
+      o.resizing, o.channels = "triangle", 1
+      return helper.list(load_image(path("a.png"), o))
+    end
+    assert.same({ 96, 118, 84 }, sized { size = { 1, 3 }, fit = "stretch" })
+    local set = flow.data.pictures({ path("a.png") }, { size = { 1, 3 }, shorter = 3,
+      resizing = "triangle", channels = 1 })
+    local _, _, got = flow.data.batches({ { "x", set } }, { batch_size = 1 })()
+    assert.same({ 94, 101, 120 }, helper.list(got))
+    helper.fails(function()
+      load_image(path("a.png"), { size = 3, resizing = "cubes" })
+    end, "resizing must be")
+  end)
+
   it("refuses what is no picture, damaged or cut short, and names the file", function()
     save_image(path("a.png"), slope(40, 40, 3), { data_format = "NHWC" })
     save_image(path("a.jpg"), slope(40, 40, 3), { data_format = "NHWC" })

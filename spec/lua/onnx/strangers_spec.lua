@@ -434,9 +434,9 @@ describe("a stranger's ONNX file", function()
     local function graph(nodes, inputs, outputs)
       return { name = "inner", node = nodes, input = inputs, output = outputs }
     end
-    local function run_both(path, flag)
+    local function run_both(path, flag, options)
       flow.clear_default_session()
-      local job = flow.onnx.load(path):predict { inputs = { flow.float32 { 2, 3 },
+      local job = flow.onnx.load(path, options or {}):predict { inputs = { flow.float32 { 2, 3 },
         flow.typing.Numpy.Placeholder({}, { dtype = "float32" }) } }
       return job(flow.ndarray.ones { 2, 3 }, values.scalar(flag, "float32")):sum()
     end
@@ -458,6 +458,22 @@ describe("a stranger's ONNX file", function()
     assert.equal(12, run_both(path, 5))
     assert.equal(18, run_both(path, 13))
     assert.equal(24, run_both(path, 99))
+    -- The same as often as s says.
+    local steps = graph({ node("Add", { "v", "x" }, { "w" }), node("Identity", { "go" }, { "g" }) },
+      { info("i", {}, 7), info("go", {}, 9), info "v" }, { info("g", {}, 9), info "w" })
+    local function loop(outputs)
+      return model({ node("Cast", { "s" }, { "n" }, { { name = "to", i = 7, type = 2 } }),
+        node("Loop", { "n", "", "x" }, outputs, { { name = "body", g = steps, type = 5 } }) },
+        { input = inputs })
+    end
+    for times, sum in pairs { [-1] = 6, [0] = 6, [1] = 12, [3] = 24, [4] = 30, [9] = 30 } do
+      assert.equal(sum, run_both(loop { "y" }, times, { loop_steps = 4 }))
+    end
+    assert.error_matches(function() run_both(loop { "y" }, 1) end, "the trip count must be known")
+    table.insert(steps.node, node("Identity", { "w" }, { "each" }))
+    table.insert(steps.output, info "each")
+    assert.error_matches(function() run_both(loop { "y", "rows" }, 1, { loop_steps = 4 }) end,
+      "the trip count must be known when the job is described, as it gives a row a step")
     local flat = node("Flatten", { "x" }, { "c" }, { { name = "axis", i = 0, type = 2 } })
     local other = graph({ flat }, {}, { info("c", { 1, 6 }) })
     path = model({ node("Cast", { "s" }, { "yes" }, { { name = "to", i = 9, type = 2 } }),
