@@ -14,7 +14,8 @@ def texts(values):
 
 
 def put(out, key, raw, values):
-    out.write("  %s = {\n    bytes = \"%s\",\n    values = %s },\n" % (key, raw.hex(), texts(values)))
+    out.write("  %s = {\n    bytes = \"%s\",\n" % (key, raw.hex()))
+    out.write("    values = %s },\n" % texts(values))
 
 
 with open(sys.argv[1], "w") as out:
