@@ -223,6 +223,8 @@ for name, doc in pairs {
   float = "32 bits", float32 = "32 bits", double = "64 bits", float64 = "64 bits",
   float16 = "16 bits", bfloat16 = "16 bits, with the range of float32", int8 = "8 bits",
   uint8 = "8 bits, without a sign", int32 = "32 bits", int64 = "64 bits",
+  q8_0 = "8.5 bits a weight, in blocks of 32", q4_0 = "4.5 bits a weight, in blocks of 32",
+  q4_k = "4.5 bits a weight, in blocks of 256", q6_k = "6.6 bits a weight, in blocks of 256",
 } do
   local what = name:match("int") and "whole numbers" or "numbers"
   add { field(name, "Dtype", ("The dtype of %s in %s."):format(what, doc)) }

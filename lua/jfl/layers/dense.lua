@@ -58,8 +58,9 @@ dense.dense = args.define("layers.dense", "A fully connected layer over the last
   { "units", "extent of the result's last axis", type = "integer" },
   params.activation, params.use_bias, params.kernel_initializer, params.bias_initializer,
   params.kernel_regularizer, params.bias_regularizer, params.trainable,
-  { "adapter", "{ rank = 8, scale = 1 }: the weight and the bias stay as they are, and NAME-adapter_a "
-    .. "and NAME-adapter_b are trained, whose product of that rank is added to the weight; "
+  { "adapter", "{ rank = 8, scale = 1 }: the weight and the bias stay as they are, and "
+    .. "NAME-adapter_a and NAME-adapter_b are trained, whose product of that rank is added to the "
+    .. "weight; "
     .. "flow.quantization.merge adds it for good", args.none, type = "table" },
   { "name", "of the layer; dense_1, dense_2, ... in call order", args.none },
   params.model_distribute, params.reuse,

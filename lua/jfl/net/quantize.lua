@@ -62,8 +62,8 @@ local NAMES = { "names", "a variable, a pattern such as \"block*-weight\", a mod
 
 --- Stores trained weights in few bits, and returns their names. Jobs that use them are traced when
 -- they are called next; the weights are not trained any more, and lose what optimizers kept for
--- them. Of patterns and models it takes the matrices whose rows can be cut into blocks. They must be
--- read by flow.matmul with transpose_b, as flow.layers.dense does, or by flow.gather.
+-- them. Of patterns and models it takes the matrices whose rows can be cut into blocks. They must
+-- be read by flow.matmul with transpose_b, as flow.layers.dense does, or by flow.gather.
 quantize.quantize = args.define("quantization.quantize", "Stores trained weights in few bits.", {
   NAMES,
   { "form", "q8_0 (8.5 bits a weight), q6_k (6.6), q4_k or q4_0 (4.5)", "q8_0", type = "string" },
@@ -97,7 +97,8 @@ quantize.merge = args.define("quantization.merge", "Makes adapters part of their
   args.expect(who, "scale", o.scale, "number")
   local done, values = {}, {}
   for _, layer in ipairs(type(o.names) == "table" and o.names or { o.names }) do
-    for _, name in ipairs((named(who, args.expect(who, "names", layer, "string") .. "-adapter_b"))) do
+    local adapters = named(who, args.expect(who, "names", layer, "string") .. "-adapter_b")
+    for _, name in ipairs(adapters) do
       local of = name:sub(1, -#"-adapter_b" - 1)
       local a, b = core.variable_get(of .. "-adapter_a"), core.variable_get(name)
       local weight = core.variable_get(of .. "-weight")

@@ -77,6 +77,11 @@ local big = nd.zeros({ 1000, 1000 })
 print(big:sum())  --> 0
 big:free()
 
+## ndarray.from_blocks
+-- one block of q8_0: the scale 1 as a float16, then 32 times the byte 2
+local w = nd.from_blocks("\0\60" .. ("\2"):rep(32), { 1, 32 }, "q8_0")
+print(w:astype("float32"):sum())  --> 64
+
 ## ndarray.full
 print(nd.full({ 2, 2 }, 0.5))  --> [[0.5 0.5]
                                -->  [0.5 0.5]]

@@ -260,6 +260,18 @@ local manager = flow.train.SimpleCheckPointManager("./checkpoints")
 local name = manager:save()
 print(name:match("^snapshot_") ~= nil)  --> true
 
+## q4_0
+print(nd.ones({ 2, 32 }):astype(flow.q4_0).dtype)  --> q4_0
+
+## q4_k
+print(nd.ones({ 2, 256 }):astype(flow.q4_k).dtype)  --> q4_k
+
+## q6_k
+print(nd.ones({ 2, 256 }):astype(flow.q6_k).dtype)  --> q6_k
+
+## q8_0
+print(nd.ones({ 2, 32 }):astype(flow.q8_0).dtype)  --> q8_0
+
 ## uint8
 print(nd.array({ 300, -1, 7.9 }):astype(flow.uint8))  --> [255   0   7]
 

@@ -1,0 +1,223 @@
+-- Weights in blocks of few bits: their numbers as the package gguf has them, products and rows of
+-- them, what is refused, checkpoints, and training beside them.
+local flow = require "jfl"
+local cases = dofile "spec/op/cases/blocks.lua"
+
+local nd, tp = flow.ndarray, flow.typing
+local FORMS = { "q8_0", "q4_0", "q4_k", "q6_k" }
+
+after_each(flow.clear_default_session)
+
+local function bytes_of(hex)
+  return (hex:gsub("..", function(two) return string.char(tonumber(two, 16)) end))
+end
+
+local function distance(a, b) return (a - b):abs():max() end
+
+-- The largest difference that rounding x to int8 allows, as kernels/cpu/quantized.c states it.
+local function bound(x, w)
+  local most = 0
+  for i = 1, x.shape[1] do
+    local scale = {}
+    for j = 1, x.shape[2] do
+      local group = math.ceil(j / 32)
+      scale[group] = math.max(scale[group] or 0, math.abs(x[i][j]) / 127)
+    end
+    for r = 1, w.shape[1] do
+      local sum = 0
+      for j = 1, w.shape[2] do sum = sum + math.abs(w[r][j]) * scale[math.ceil(j / 32)] / 2 end
+      most = math.max(most, sum)
+    end
+  end
+  return most * 1.001 + 1e-5
+end
+
+describe("blocks", function()
+  for _, form in ipairs(FORMS) do
+    it("of " .. form .. " are the numbers that gguf makes of them", function()
+      local case = cases[form]
+      local q = nd.from_blocks(bytes_of(case.bytes), { #case.values }, form)
+      assert.equal(0, distance(q:astype("float32"), nd.array(case.values)))
+      assert.same({ #case.values }, { unpack(flow.quantization.dequantize(q).shape) })
+    end)
+
+    it("of " .. form .. " share the memory of an array of bytes", function()
+      local size = #cases[form].bytes / 2
+      local raw = nd.zeros({ size }, "uint8")
+      local q = nd.from_blocks(raw, { #cases[form].values }, form)
+      for i = 1, size do raw[i] = cases[form].bytes:sub(2 * i - 1, 2 * i):byte() end
+      assert.is_true(q:astype("float32"):abs():max() > 0)
+    end)
+  end
+
+  for _, form in ipairs { "q8_0", "q4_0" } do
+    it("of " .. form .. " are made as gguf makes them", function()
+      local case = cases["made_" .. form]
+      local want = nd.from_blocks(bytes_of(case.bytes), { 64 }, form):astype("float32")
+      assert.equal(0, distance(want, nd.array(case.values):astype(form):astype("float32")))
+    end)
+  end
+
+  it("are near the numbers, nearer with more bits", function()
+    local x, last = nd.rand({ 4, 256 }) * 2 - 1, 0
+    for _, form in ipairs { "q8_0", "q6_k", "q4_k", "q4_0" } do
+      local rest = x - x:astype(form):astype("float32")
+      local square = (rest * rest):mean()
+      assert.is_true(square > last and square < 3e-3, form .. " " .. square)
+      last = square
+    end
+  end)
+
+  it("of zeros, of extremes and of what is no number are finite", function()
+    for _, form in ipairs(FORMS) do
+      assert.equal(0, nd.zeros({ 256 }):astype(form):astype("float32"):abs():max())
+      local x = nd.zeros({ 256 })
+      x[1], x[2] = 1000, -1e-30
+      assert.is_true(math.abs(x:astype(form):astype("float32")[1] - 1000) < 10, form)
+    end
+  end)
+end)
+
+describe("products", function()
+  for _, form in ipairs(FORMS) do
+    for _, rows in ipairs { 1, 3, 9 } do
+      it(("of %d rows with %s are within the stated error"):format(rows, form), function()
+        local x, w = nd.rand({ rows, 512 }) - 0.5, (nd.rand({ 19, 512 }) - 0.5):astype(form)
+        local wide = w:astype("float32")
+        local y = flow.matmul(x, w, { transpose_b = true })
+        local exact = flow.matmul(x:astype("float64"), wide:astype("float64"),
+          { transpose_b = true })
+        assert.is_true(distance(y:astype("float64"), exact) <= bound(x, wide))
+      end)
+    end
+  end
+
+  for _, form in ipairs { "float16", "bfloat16" } do
+    it("with " .. form .. " round nothing", function()
+      local x, w = nd.rand({ 5, 37 }), nd.rand({ 7, 37 }):astype(form)
+      local y = flow.matmul(x, w, { transpose_b = true })
+      local want = flow.matmul(x, w:astype("float32"), { transpose_b = true })
+      assert.is_true(distance(y, want) < 1e-4)
+    end)
+  end
+
+  it("pass what is no number on", function()
+    local x = nd.zeros({ 1, 32 })
+    x[1][3] = 0 / 0
+    local y = flow.matmul(x, nd.rand({ 2, 32 }):astype("q8_0"), { transpose_b = true })
+    assert.is_true(y[1][1] ~= y[1][1])
+  end)
+
+  it("have the gradient of their input", function()
+    local w = nd.rand({ 4, 32 }):astype("q4_0")
+    local job = flow.global_function { name = "slope", type = "train", returns = tp.Numpy,
+      inputs = {}, body = function()
+        local x = flow.get_variable("x", { 1, 32 }, { initializer = flow.zeros_initializer() })
+        local y = flow.matmul(x, w, { transpose_b = true })
+        flow.optimizer.SGD(1):minimize(flow.math.reduce_sum(y))
+        return y
+      end }
+    job()
+    local want = -w:astype("float32"):sum(0, true)
+    assert.is_true(distance(flow.get_all_variables().x, want) < 1e-5)
+  end)
+end)
+
+it("gather gives rows of blocks as float32", function()
+  local w = nd.rand({ 6, 2, 32 }):astype("q8_0")
+  local y = flow.gather(w, nd.array({ { 5, 0 } }, "int32"))
+  assert.same({ 1, 2, 2, 32 }, { unpack(y.shape) })
+  assert.equal(0, distance(y[1][1], w:astype("float32")[6]))
+end)
+
+describe("what is refused", function()
+  local w = nd.rand({ 4, 64 }):astype("q4_0")
+  local function fails(text, f, ...)
+    local ok, err = pcall(f, ...)
+    assert.is_false(ok)
+    assert.is_truthy(tostring(err):find(text, 1, true), tostring(err))
+  end
+
+  it("are rows that do not divide, other bytes, other ops", function()
+    fails("multiple of 32", function() return nd.rand({ 3, 33 }):astype("q8_0") end)
+    fails("multiple of 256", nd.from_blocks, "", { 2, 64 }, "q6_k")
+    fails("data must be 72 bytes", nd.from_blocks, "abc", { 2, 64 }, "q4_0")
+    fails("matmul with transpose_b and gather", function() return flow.nn.relu(w) end)
+    fails("transpose_b must be true", function() return flow.matmul(nd.rand({ 1, 4 }), w) end)
+    fails("numbers in blocks", function() return w + 1 end)
+    fails("numbers lie in blocks", function() return w:get(1, 1) end)
+  end)
+
+  it("are training of such a variable, and variables that do not begin with zeros", function()
+    local function define(options)
+      local job = flow.global_function { name = "j", returns = tp.Numpy, inputs = {},
+        body = function() return flow.get_variable("w", { 2, 32 }, options) end }
+      return job()
+    end
+    fails("adapter", define, { dtype = flow.q8_0 })
+    fails("begin with zeros", define, { dtype = flow.q8_0, trainable = false,
+      initializer = flow.ones_initializer() })
+    assert.equal("q8_0", define({ dtype = flow.q8_0, trainable = false }).dtype)
+  end)
+end)
+
+describe("quantization.quantize", function()
+  local function net(x, adapter)
+    x = flow.layers.dense(x, 64, { name = "a", activation = flow.nn.relu, adapter = adapter })
+    return flow.layers.dense(x, 3, { name = "b", adapter = adapter })
+  end
+  local function predict(adapter)
+    return flow.global_function { name = "predict" .. (adapter and "_more" or ""),
+      returns = tp.Numpy, inputs = { { "x", tp.Numpy.Placeholder({ 4, 64 }) } },
+      body = function(x) return net(x, adapter) end }
+  end
+
+  it("stores the matrices of a session, also in checkpoints", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local job, x = predict(), nd.rand({ 4, 64 })
+    local before = job(x)
+    assert.same({ "a-weight", "b-weight" }, flow.quantization.quantize("*"))
+    local after = job(x)
+    assert.is_true(distance(before, after) > 0 and distance(before, after) < 0.1)
+    flow.checkpoint.save(path)
+    assert.equal("q8_0", flow.checkpoint.get(path)["a-weight"].dtype)
+    flow.load_variables { ["a-weight"] = nd.zeros({ 64, 64 }):astype("q8_0") }
+    assert.is_true(distance(job(x), after) > 0)
+    flow.train.CheckPoint():load(path)
+    assert.equal(0, distance(job(x), after))
+    os.execute("rm -r " .. path)
+  end)
+
+  it("leaves adapters to be trained, which merge adds to the weights", function()
+    local job, x = predict(), nd.rand({ 4, 64 })
+    job(x)
+    flow.quantization.quantize("*", { form = "q8_0" })
+    local frozen = job(x)
+    local step = flow.global_function { name = "step", type = "train", returns = tp.Numpy,
+      inputs = { { "x", tp.Numpy.Placeholder({ 4, 64 }) } }, body = function(from)
+        local loss = flow.math.reduce_mean(flow.math.square(net(from, { rank = 4 }) - 1))
+        flow.optimizer.Adam(0.01):minimize(loss)
+        return loss
+      end }
+    local first = step(x):item()
+    for _ = 1, 60 do step(x) end
+    assert.is_true(step(x):item() < first / 4)
+    assert.equal(0, distance(job(x), frozen))
+    local more = predict { rank = 4 }
+    local with = more(x)
+    flow.quantization.merge()
+    assert.is_true(distance(more(x), with) < 0.1)
+    assert.equal(0, distance(job(x), more(x)))
+  end)
+
+  it("names a variable that cannot be stored so", function()
+    predict()(nd.rand({ 4, 64 }))
+    local ok, err = pcall(flow.quantization.quantize, "a-bias")
+    assert.is_false(ok)
+    assert.is_truthy(err:find("'a-bias' (64) has 1 axes", 1, true), err)
+    ok, err = pcall(flow.quantization.quantize, "a-weight", { form = "q4_k" })
+    assert.is_false(ok)
+    assert.is_truthy(err:find("rows of 64, no multiple of the 256", 1, true), err)
+  end)
+end)
