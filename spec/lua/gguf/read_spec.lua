@@ -19,6 +19,20 @@ describe("gguf", function()
     assert.is_nil(next(got))
   end)
 
+  it("reads metadata of all types", function()
+    local file = flow.gguf.read(CASES .. "types.gguf")
+    local want = { uint8 = 255, int8 = -128, uint16 = 65535, int16 = -32768, uint32 = 4294967295,
+      int32 = -2147483648, bool = true, string = 'é "\\\n\127', uint64 = 2 ^ 53,
+      int64 = -2 ^ 53, float64 = 0.1, infinity = -math.huge, texts = { "x", "", "y" },
+      numbers = { 1, -2, 3 }, flags = { true, false } }
+    for name, value in pairs(want) do assert.same(value, file.metadata["a." .. name], name) end
+    assert.near(0.1, file.metadata["a.float32"], 1e-8)
+    assert.equal(3, file.version)
+    assert.same({ name = "q4_k", type = "Q4_K", shape = { 3, 512 } }, file.tensors[10])
+    helper.fails(function() flow.gguf.read(CASES .. "types.safetensors") end,
+      "it must be a GGUF file, whose name ends with .gguf")
+  end)
+
   for _, case in ipairs { "llama", "llama3", "linear", "yarn", "qwen2", "gpt2" } do
     it("gives the logits of transformers for " .. case, function()
       local net = flow.models.load(CASES .. case .. ".gguf")
