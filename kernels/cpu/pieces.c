@@ -9,14 +9,17 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* PIECE: arithmetic of a piece, some 20 us of work. WIDTH and HEIGHT: columns and rows of a product
-   below which a piece would be slow (the library's kernels have 48 columns and 8 rows). LONG:
-   products of an element for which it pays to copy it. ENOUGH: results of a channel for which it
-   pays to convert filters. MOST_PARTS and PART_BYTES: how many sums a gradient is gathered in, and
-   the memory for them. CACHED: bytes of a sum that stays in a core's cache; a larger one should
-   take in AMPLE products of an element. */
-enum { PIECE = 5000000, MOST_PIECES = 64, WIDTH = 96, HEIGHT = 48, LONG = 256, ENOUGH = 2000,
-       MOST_PARTS = 16, PART_BYTES = 1 << 25, CACHED = 1 << 17, AMPLE = 1000 };
+/* PIECE: arithmetic of a piece, some 20 us of work. LARGE: that of a piece which is cut however
+   many there are, since it runs to its end where the time of a script is over. NARROW: channels,
+   rows or columns below which arithmetic may take SLOW times as long. WIDTH and HEIGHT: columns and
+   rows of a product below which a piece would be slow (the library's kernels have 48 columns and 8
+   rows). LONG: products of an element for which it pays to copy it. ENOUGH: results of a channel
+   for which it pays to convert filters. MOST_PARTS and PART_BYTES: how many sums a gradient is
+   gathered in, and the memory for them. CACHED: bytes of a sum that stays in a core's cache; a
+   larger one should take in AMPLE products of an element. */
+enum { PIECE = 5000000, MOST_PIECES = 64, LARGE = 1000000000, NARROW = 16, SLOW = 16, WIDTH = 96,
+       HEIGHT = 48, LONG = 256, ENOUGH = 2000, MOST_PARTS = 16, PART_BYTES = 1 << 25,
+       CACHED = 1 << 17, AMPLE = 1000 };
 
 /* An axis of n elements in pieces of `each`; the last one may have fewer. */
 typedef struct pieces_cut { int64_t n, each; } pieces_cut;
@@ -41,6 +44,7 @@ typedef struct pieces {
   pieces_copy copy;
   int64_t k, lead;                 /* lines of a, or lines of c, and how far apart they are */
   size_t from, to;                 /* bytes of an element of the operands, and of the result */
+  double flop;                     /* arithmetic of a full piece; SLOW times that of a narrow one */
 } pieces;
 
 static int64_t cut_count(pieces_cut c) { return (c.n + c.each - 1) / c.each; }
@@ -75,6 +79,7 @@ static int64_t pieces_wanted(double flop)
 {
   int64_t n = 1;
   while (n < MOST_PIECES && flop >= 2.0 * (double)n * PIECE) n *= 2;
+  while (n < INT32_MAX / 2 && flop >= 2.0 * (double)n * LARGE) n *= 2;
   return n;
 }
 
@@ -123,6 +128,15 @@ void jf_pieces_release(void *state)
 }
 
 static int64_t pieces_count(const pieces *p) { return cut_count(p->outer) * cut_count(p->inner); }
+
+/* flop: arithmetic of all pieces; n and m: the channels or the rows and columns. */
+static void pieces_weigh(pieces *p, double flop, int64_t n, int64_t m)
+{
+  if (n < NARROW || m < NARROW) flop *= SLOW;
+  p->flop = flop / (double)p->outer.n * (double)p->outer.each / (double)p->inner.n *
+            (double)p->inner.each;
+}
+
 static int64_t pieces_parts(const pieces *p) { return p->sums ? pieces_count(p) : 0; }
 
 /* Bytes of the copy at the start of a worker's scratch. */
@@ -228,10 +242,15 @@ static void cut_matrix(pieces *p, matmul_problem *q, int64_t count)
   p->lead = copy_a ? m->a.lead : m->c.lead;
 }
 
+static double product_work(const jf_primitive_matmul *m)
+{
+  return 2.0 * (double)m->batch * (double)m->m * (double)m->n * (double)m->k;
+}
+
 static void cut_matmul(pieces *p, matmul_problem *q)
 {
   const jf_primitive_matmul *m = &q->m;
-  const double flop = 2.0 * (double)m->batch * (double)m->m * (double)m->n * (double)m->k;
+  const double flop = product_work(m);
   const int64_t count = pieces_wanted(flop);
   p->by_outer = (pieces_step){ .a = m->a.apart, .b = m->b.apart, .c = m->c.apart };
   p->outer = cut_into(m->batch, count < m->batch ? count : m->batch, 1);
@@ -250,6 +269,7 @@ jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf
   m->c = dense(m->m, m->n);
   matmul_problem q = { .lib = lib, .m = *m };
   cut_matmul(p, &q);
+  pieces_weigh(p, product_work(m), m->m, m->n);
   const jfl_status s = pieces_fill(p, matmul_piece, &q, k->threads);
   const int packs = pieces_may_pack(k) && lib->strided && !q.by_rows;
   if (!packs || cut_count(p->outer) > 1) p->ready = 0;
@@ -313,13 +333,17 @@ static int64_t parts_of(int64_t sums, int64_t products)
   return most;
 }
 
+static double filter_work(const jf_primitive_conv *c)
+{
+  return 2.0 * (double)image(c->in_channels / c->groups, c->kernel, 0) *
+         (double)image(c->out_channels, c->out, 0) * (double)c->batch;
+}
+
 /* Images are cut first. The channels of one image lie together, so that these can be cut as well;
    those of several images do not. */
 static void cut_conv(pieces *p, const jf_primitive_conv *c, jf_primitive_kind kind)
 {
-  const double one = 2.0 * (double)image(c->in_channels / c->groups, c->kernel, 0) *
-                     (double)image(c->out_channels, c->out, 0);
-  int64_t count = pieces_wanted(one * (double)c->batch);
+  int64_t count = pieces_wanted(filter_work(c));
   const int64_t most = kind == JF_UNIT_FILTER_GRAD
                      ? parts_of(p->sums, image(c->batch, c->out, 0)) : count;
   p->outer = cut_into(c->batch, count < most ? count < c->batch ? count : c->batch
@@ -371,6 +395,7 @@ jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
   if (p->sums && dbias) p->bias_sums = jf_numel(&dbias->shape);
   const int packs = kind == JF_UNIT_FORWARD && pieces_may_pack(k);
   const jfl_status s = conv_fill(p, &q, k->threads, packs);
+  pieces_weigh(p, filter_work(c), c->in_channels / c->groups, c->out_channels / c->groups);
   return pieces_give(p, s, packs, k, scratch);
 }
 
@@ -510,6 +535,7 @@ jfl_status jf_pieces_run(const jf_kargs *k, jf_primitive_run r)
   const pieces *p = k->state;
   const int packed = k->in[1].layout.kind == JF_LAYOUT_PACKED;
   pieces_job j = { .p = p, .r = r, .scratch = k->scratch };
+  JF_TRY(jf_time_for_call(p->flop));
   char *ready = j.scratch + (size_t)k->threads * worker_room(p);
   j.sums = (float *)(packed ? ready : ready + all_ready(p));
   if (p->ready) j.r.ready = packed ? (void *)r.b : ready;

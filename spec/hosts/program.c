@@ -286,7 +286,6 @@ static void *given(void *ud, void *at, size_t old, size_t size)
    LuaJIT 2.1.0-beta3 reads a stale frame when a compiled trace runs out of memory. */
 static int l_use(lua_State *L)
 {
-  luaL_openlibs(L);
   luaL_loadstring(L, "local root, saved, wait = ...  jit.off()\n"
                      "package.path, package.cpath = root .. '/?.lua', root .. '/build/?.so'\n"
                      "require('spec.hosts.guest').all(saved, wait)");
@@ -297,13 +296,25 @@ static int l_use(lua_State *L)
   return 0;
 }
 
+/* LuaJIT loses two blocks where memory runs out while it opens ffi, so it has any number here. */
+static lua_State *roomy_state(size_t *limit)
+{
+  const size_t keep = *limit;
+  *limit = (size_t)-1;
+  lua_State *L = lua_newstate(given, NULL);
+  need(L != NULL, "no state");
+  luaL_openlibs(L);
+  need(luaL_dostring(L, "require 'ffi'") == 0, "no ffi");
+  *limit = keep;
+  return L;
+}
+
 /* The most is raised until it is enough; less is an error that says so, and the state closes. */
 static void own_allocator(void)
 {
   int refused = 0, status;
   for (most = 64 << 10;; most += 128 << 10) {
-    lua_State *L = lua_newstate(given, NULL);
-    need(L != NULL, "no state");
+    lua_State *L = roomy_state(&most);
     status = lua_cpcall(L, l_use, NULL);
     if (status) {
       const char *why = lua_tostring(L, -1);

@@ -911,6 +911,35 @@ static void ends_a_restricted_text_at_its_limits(void)
   jfl_script_free(s);
 }
 
+/* What was queued has as much time after an entry as an entry has. A run of this job takes several
+   seconds, since no library multiplies numbers of 64 bits in convolutions. */
+static void ends_what_a_restricted_text_has_queued(void)
+{
+  static const char slow[] =
+    "local flow = require 'jfl' "
+    "local P = flow.typing.Numpy.Placeholder "
+    "flow.global_function { name = 'slow', returns = flow.typing.Numpy, "
+    "  inputs = { { 'x', P({ 1, 64, 300, 300 }, 'float64') } }, body = function(x) "
+    "    local w = flow.get_variable { name = 'w', shape = { 64, 64, 9, 9 }, dtype = 'float64', "
+    "      initializer = flow.zeros_initializer() } "
+    "    return flow.math.reduce_sum(flow.nn.conv2d(x, w, 1, 'VALID')) end }";
+  jfl_script *s = open_restricted(1 << 30, 0, 1);
+  jfl_array *x = NULL;
+  jfl_request *r = NULL;
+  jfl_status status = JFL_ELIMIT;
+  CHECK(!jfl_array_new(JFL_F64, &(jfl_shape){ 4, { 1, 64, 300, 300 } }, &x));
+  for (int i = 0; i < 100 && run(s, slow) == JFL_ELIMIT; i++) {}
+  for (int i = 0; i < 100 && status == JFL_ELIMIT; i++)
+    status = jfl_script_submit(job_of(s, "slow"), &x, 1, NULL, NULL, &r);
+  CHECK_MSG(!status, "%s", jfl_errmsg());
+  while (!jfl_request_done(r)) {}
+  CHECK(jfl_request_status(r) == JFL_ELIMIT);
+  CHECK_MSG(lives(s), "%s", jfl_errmsg());
+  jfl_request_unref(r);
+  jfl_array_unref(x);
+  jfl_script_free(s);
+}
+
 /* Limits also hold for texts that are trusted. */
 static void ends_a_text_at_its_limits(void)
 {
@@ -942,6 +971,7 @@ int main(void)
   RUN(leaves_the_budget_of_its_thread);
   RUN(gives_no_more_than_its_memory);
   RUN(ends_a_restricted_text_at_its_limits);
+  RUN(ends_what_a_restricted_text_has_queued);
   RUN(ends_a_text_at_its_limits);
   RUN(delivers_in_the_order_of_calls);
   RUN(takes_turns_in_the_order_of_calls);

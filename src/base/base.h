@@ -82,6 +82,10 @@ jf_budget *jf_budget_keep(jf_budget *b);
    which a processor does at most JF_STEPS_A_SECOND. */
 #define JF_STEPS_A_SECOND 4e11
 jfl_status jf_time_for(double steps);
+/* The same before a call of a library that nothing ends until it is done: it may take a second for
+   JF_SLOWEST operations. */
+#define JF_SLOWEST 2e10
+jfl_status jf_time_for_call(double operations);
 
 /* An arena: everything a graph and its plan own dies with it. */
 typedef struct jf_arena {

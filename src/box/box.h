@@ -27,8 +27,9 @@ typedef struct jf_meter {
   double instructions;         /* run since the entry, */
   double owed;                 /* and those that were not looked at yet */
   double grace;                /* left to the front end */
-  double deadline;             /* of jf_now; INFINITY: none, or nothing is entered */
-  jf_over over;                /* which limit was passed; atomic, as is the next */
+  double deadline;             /* of jf_now, for the entry, and after it for what other threads do;
+                                  INFINITY: none; atomic, as are the next two */
+  jf_over over;                /* which limit was passed */
   int entered;                 /* an entry is under way */
   lua_State *state[2];         /* those that it watches, or NULL: a front end, a restricted state */
   jf_budget *budget;           /* the memory that both may take */

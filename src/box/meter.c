@@ -42,9 +42,11 @@ jf_meter *jf_meter_of(lua_State *L)
 
 double jf_meter_left(const jf_meter *m)
 {
-  if (!__atomic_load_n(&m->entered, __ATOMIC_RELAXED)) return INFINITY;
-  if (__atomic_load_n(&m->over, __ATOMIC_RELAXED)) return 0;
-  return m->deadline < INFINITY ? m->deadline - jf_now() : INFINITY;
+  const int entered = __atomic_load_n(&m->entered, __ATOMIC_RELAXED);
+  double deadline;
+  if (entered && __atomic_load_n(&m->over, __ATOMIC_RELAXED)) return 0;
+  __atomic_load(&m->deadline, &deadline, __ATOMIC_RELAXED);
+  return deadline < INFINITY ? deadline - jf_now() : INFINITY;
 }
 
 int jf_meter_is_due(void *meter) { return jf_meter_left(meter) <= 0; }
@@ -163,12 +165,19 @@ static void look(jf_meter *m, int on)
                                  on ? LUA_MASKCOUNT : 0, on ? STRIDE : 0);
 }
 
+/* From here on there is as much time as an entry has. */
+static void meter_renew(jf_meter *m)
+{
+  double deadline = m->most_seconds > 0 ? jf_now() + m->most_seconds : INFINITY;
+  __atomic_store(&m->deadline, &deadline, __ATOMIC_RELAXED);
+}
+
 void jf_meter_begin(jf_meter *m)
 {
   m->instructions = m->owed = 0;
   m->grace = GRACE;
   m->over = JF_NOT_OVER;
-  m->deadline = m->most_seconds > 0 ? jf_now() + m->most_seconds : INFINITY;
+  meter_renew(m);
   __atomic_store_n(&m->entered, 1, __ATOMIC_RELAXED);
   if (!m->relief) m->relief = (size_t)(jf_budget_most(m->budget) / 4 * 3);
   look(m, 1);
@@ -177,6 +186,6 @@ void jf_meter_begin(jf_meter *m)
 void jf_meter_end(jf_meter *m)
 {
   __atomic_store_n(&m->entered, 0, __ATOMIC_RELAXED);
-  m->deadline = INFINITY;
+  meter_renew(m);
   look(m, 0);
 }

@@ -2,8 +2,6 @@
    the call with operands in host memory, on any device. */
 #include "run/run.h"
 
-#include <math.h>
-
 enum { CALL_ALIGN = 64 };
 
 static size_t call_round(size_t size) { return (size + CALL_ALIGN - 1) / CALL_ALIGN * CALL_ALIGN; }
@@ -105,19 +103,12 @@ static jfl_status call_run_away(jf_site *site, const jf_ready *r)
   return s;
 }
 
-/* Without a limit the call's work, which takes longer to find than some calls, is not asked for. */
-static jfl_status call_has_time(const jf_ready *r)
-{
-  if (jf_budget_left(jf_memory_budget()) == INFINITY) return JFL_OK;
-  return jf_time_for(jf_work(r->k.op, &r->k) / r->threads);
-}
-
 jfl_status jf_ready_run(jfl_session *s, const jf_ready *r)
 {
   jf_site *site = jf_session_own_site(s);
   if (!site->device->kind->host) return call_run_away(site, r);
   jf_kargs here = r->k;
-  JF_TRY(call_has_time(r));
+  JF_TRY(jf_time_for(r->work / r->threads));
   here.scratch = jf_new_raw(r->choice.scratch);
   if (!here.scratch) return jf_fail(JFL_ENOMEM, "out of memory");
   const jfl_status st = r->choice.run(&here), whole = jf_loops_whole();
@@ -147,7 +138,7 @@ static jfl_status ready_make(jf_chooser *c, jfl_graph *g, const jfl_op *op, cons
 {
   jf_ready *r = jf_alloc(g->arena, sizeof *r);
   *r = (jf_ready){ .graph = g, .device = c->device[0], .flags = c->flags, .threads = c->threads,
-                   .k = *k };
+                   .k = *k, .work = jf_work(op, k) };
   JF_TRY(jf_choose(c, 0, op, &r->k, &r->choice));
   jfl_graph_ref(g);
   *out = r;

@@ -116,6 +116,7 @@ typedef struct jf_ready {
   int flags, threads;
   jf_kargs k;
   jf_choice choice;
+  double work;                 /* as jf_work says */
 } jf_ready;
 
 /* What is known of how runs fare on all threads and on one (pace.c). */
