@@ -1,6 +1,7 @@
 """Writes spec/op/cases/blocks.lua: blocks of random bytes and what the package gguf makes of them;
 and numbers with the blocks that it makes of these. pip install gguf."""
 import sys
+import textwrap
 
 import numpy
 from gguf import GGMLQuantizationType as Type, quants
@@ -9,18 +10,17 @@ rng = numpy.random.default_rng(1)
 SIZE = {"q8_0": (34, [0]), "q4_0": (18, [0]), "q4_k": (144, [0, 2]), "q6_k": (210, [208])}
 
 
-def texts(values):
-    return "{ " + ", ".join("%.9g" % v for v in values) + " }"
-
-
 def put(out, key, raw, values):
-    out.write("  %s = {\n    bytes = \"%s\",\n" % (key, raw.hex()))
-    out.write("    values = %s },\n" % texts(values))
+    lines = textwrap.wrap(raw.hex(), 84)
+    out.write("  %s = {\n    bytes = %s,\n" % (
+        key, "\n      .. ".join("\"%s\"" % line for line in lines)))
+    out.write("    values = {\n      %s } },\n" % "\n      ".join(
+        textwrap.wrap(", ".join("%.9g" % v for v in values), 90)))
 
 
 with open(sys.argv[1], "w") as out:
-    out.write("-- Made by scripts/quantized_cases.py: each form's blocks and their numbers.\n")
-    out.write("-- luacheck: no max line length\nreturn {\n")
+    out.write("-- Made by scripts/oracles/gguf/blocks.py: each form's blocks and their numbers.\n")
+    out.write("return {\n")
     for name, (size, scales) in SIZE.items():
         block = rng.integers(0, 256, size, dtype=numpy.uint8)
         for at in scales:
