@@ -11,7 +11,7 @@ local PART = "a part of an array or blob is x[{ {1, 2} }], from the first to the
 
 local LIST = {
   { "attempt to index global 'flow' %(a nil value%)",
-    'a script begins with local flow = require "jfl"' },
+    'a script begins with local flow = require \"jfl\"' },
   { "attempt to index global 'nd' %(a nil value%)", "local nd = flow.ndarray makes that name" },
   { "'%]' expected near ':'", PART },
   { "expected near '@'", "x:matmul(y) multiplies matrices" },
