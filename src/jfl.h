@@ -329,10 +329,10 @@ typedef enum jfl_resizing { JFL_BY_MEANS, JFL_BY_TRIANGLES } jfl_resizing;
 typedef enum jfl_sample_kind { JFL_PICTURE, JFL_NUMBERS, JFL_SOUND } jfl_sample_kind;
 typedef struct jfl_sample_spec {
   jfl_sample_kind kind;
+  jfl_resizing resizing;       /* of pictures */
   const char *feature;         /* the bytes are one of OneFlow's records, and this feature of it is
                                   the sample; NULL: they are the sample */
   jfl_picture_spec picture;
-  jfl_resizing resizing;
   jfl_colours colours;
   jfl_numbers_spec numbers;    /* of records alone */
   jfl_sound_spec sound;        /* float32; in loaders with a length */

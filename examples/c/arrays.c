@@ -42,6 +42,20 @@ static void array_of_another_dtype(void)
   jfl_array_unref(a);
 }
 
+/* Weights in few bits lie in blocks of numbers; a view takes bytes of a file as such. */
+static void weights_in_blocks(void)
+{
+  const jfl_shape bytes = { 1, { 34 } }, blocks = { 1, { 1 } };
+  jfl_array *raw, *view, *values;
+  check(jfl_array_new(JFL_U8, &bytes, &raw));          /* zeros: a scale, and 32 numbers */
+  check(jfl_array_view(raw, JFL_Q8_0, &blocks, &view));
+  check(jfl_array_cast(view, JFL_F32, 1, &values));
+  EXPECT(jfl_array_size(values) == jfl_dtype_numbers(JFL_Q8_0));
+  jfl_array_unref(values);
+  jfl_array_unref(view);
+  jfl_array_unref(raw);
+}
+
 /* Bytes are packed as gzip does and unpacked, also in part, or up to a size that one can bear. */
 static void packed_bytes(void)
 {
@@ -66,6 +80,7 @@ int main(void)
   array_of_numbers();
   parts_of_an_array();
   array_of_another_dtype();
+  weights_in_blocks();
   packed_bytes();
   return 0;
 }

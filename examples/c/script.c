@@ -105,6 +105,8 @@ static void jobs_of_a_text(void)
   EXPECT(mode == JFL_PREDICT && n_in == 1 && n_out == 1);
   check(jfl_script_job_input(ask, 0, &name, &t, &shape));
   EXPECT(!strcmp(name, "x") && t == JFL_F32 && shape.d[0] == -1);      /* any number of rows */
+  check(jfl_script_job_bound(ask, 0, &shape));
+  EXPECT(shape.d[0] == -1);                            /* and no bound is said */
   check(jfl_script_job_output(ask, 0, &name, &t, &shape));
   EXPECT(!strcmp(name, "y") && shape.n == 2);
   jfl_plan *plan;

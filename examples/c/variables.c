@@ -54,7 +54,9 @@ static void save_and_load(void)
   jfl_loaded what;
   int state;
   check(jfl_checkpoint_save(s, "model", 1));
+  check(jfl_variables_defer(s, 1));                    /* what is made now needs no first values */
   check(jfl_checkpoint_load(s, "model", 1, &report));
+  check(jfl_variables_defer(s, 0));
   for (int i = 0; i < jfl_report_count(report); i++) {
     const char *name = jfl_report_name(report, i, &what, &state);
     printf("%s: %s\n", name, what == JFL_LOADED ? "loaded" : "not loaded");

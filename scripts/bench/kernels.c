@@ -123,7 +123,7 @@ static void dense(const char *only, int64_t n, int64_t in, int64_t units)
   char what[64];
   snprintf(what, sizeof what, "%dx%dx%d", (int)n, (int)in, (int)units);
   bench(only, "matmul", (jf_tensor[]){ x, w }, 2, &y, &(jf_matmul){ .transpose_b = 1 }, what, flop);
-  bench(only, "matmul", (jf_tensor[]){ y, w }, 2, &x, &(jf_matmul){ .wide = 0 }, what, flop);
+  bench(only, "matmul", (jf_tensor[]){ y, w }, 2, &x, &(jf_matmul){ .f32_result = 0 }, what, flop);
   bench(only, "matmul", (jf_tensor[]){ y, x }, 2, &w, &(jf_matmul){ .transpose_a = 1 }, what, flop);
 }
 

@@ -153,6 +153,7 @@ local good = {
   end,
   compile = function() return new_job(), adder() end,
   copy = array,
+  view = function() return core.array("uint8", { 34 }), "q8_0", { 32 } end,
   crc32 = array,
   decode = function() return core.array("uint8", { 4 }), 0, "|u1", "abcd", "who" end,
   deflate = function() return "text", "zlib" end,

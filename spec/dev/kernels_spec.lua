@@ -7,8 +7,8 @@ describe("the kernels of a GPU", function()
 
   it("serve every op that has cases, whatever the dtype", function()
     local list = {}
-    for name in pairs(require("spec.op.cases")) do
-      if not by_op[name] then list[#list + 1] = name .. " was not tried" end
+    for name, cases in pairs(require("spec.op.cases")) do
+      if #cases > 0 and not by_op[name] then list[#list + 1] = name .. " was not tried" end
     end
     for _, line in ipairs(kernels.lacking(by_op)) do list[#list + 1] = line end
     assert.equal("", table.concat(list, "\n", 1, math.min(#list, 20)))

@@ -51,7 +51,7 @@ local function fits(op, call) return pcall(support.call, op, call, call.inputs) 
 describe("one wrong argument is named in a call of", function()
   for name, op in pairs(core.ops()) do
     local path = op.path and op.path:match "%S+"
-    if path and path ~= "" then
+    if path and path ~= "" and #cases[name] > 0 then
       it(name, function()
         assert.truthy(fitting(op), "no case can be called")
         for _, p in ipairs(op.params) do

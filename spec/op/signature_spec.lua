@@ -163,6 +163,7 @@ local WHOLE = {
   array = "the host has it, and it is cut after that",
   clip_scale = "it needs the norm of all gradients together",
   random_permutation = "each number depends on those before it",
+  dequantize = "it takes blocks alone, as spec/op/quantized_spec.lua tries",
   average_share = NUMBERS,
   loss_scale_update = NUMBERS,
   optimizer_scalars = NUMBERS,

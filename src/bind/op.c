@@ -451,14 +451,15 @@ static void set_names(lua_State *L, const char *key, const char *const *name, in
   lua_setfield(L, -2, key);
 }
 
-/* Those of numbers: few ops take blocks. */
+/* Those of numbers, or where an op takes none of these those of blocks. */
 static void set_dtypes(lua_State *L, unsigned dtypes)
 {
   const char *name[JFL_N_DTYPE];
   int n = 0;
-  for (int t = 0; t < JFL_N_DTYPE; t++)
-    if (dtypes >> t & 1 && jfl_dtype_numbers((jfl_dtype)t) == 1)
-      name[n++] = jfl_dtype_name((jfl_dtype)t);
+  for (int blocks = 0; blocks < 2 && !n; blocks++)
+    for (int t = 0; t < JFL_N_DTYPE; t++)
+      if (dtypes >> t & 1 && (jfl_dtype_numbers((jfl_dtype)t) > 1) == blocks)
+        name[n++] = jfl_dtype_name((jfl_dtype)t);
   set_names(L, "dtypes", name, n);
 }
 

@@ -10,15 +10,6 @@
 /* ---- sources: checkpoints that are read (source, entries, read, take.c, and a file for each
    format) ---- */
 
-/* A form in which numbers lie in blocks (blocks.c). */
-typedef struct jf_blocks {
-  const char *name;            /* as GGUF calls it */
-  int numbers, bytes;          /* of a block */
-  void (*unpack)(const unsigned char *from, int64_t n_blocks, float *out);
-} jf_blocks;
-enum { JF_Q4_0, JF_Q8_0, JF_Q4_K, JF_Q6_K, JF_N_BLOCKS };
-extern const jf_blocks jf_block_forms[JF_N_BLOCKS];
-
 typedef struct jf_entry {
   const char *name;            /* what it is taken as */
   const char *own;             /* what the file calls it */
@@ -27,7 +18,7 @@ typedef struct jf_entry {
   const char *dtype_name;      /* as the file spells it, NULL where it is not recorded */
   jfl_shape shape;             /* n -1: not recorded */
   uint64_t begin, size;        /* where it lies in the file; the bytes of its elements */
-  const jf_blocks *blocks;     /* they are made of such when they are read; NULL: they lie there */
+  jfl_dtype blocks;            /* of these, in the file; it is read as float32. 0: of none */
   int strided;                 /* they do not lie in plain order: */
   int64_t step[JFL_MAXDIM];    /* elements from one to the next, along each axis */
   int state;                   /* optimizer or step state */

@@ -2,6 +2,7 @@
    their numbers, each from a multiple of the alignment on. See
    https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Metadata become a note in JSON. */
 #include "checkpoint/checkpoint.h"
+#include "dev/blocks.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -18,11 +19,11 @@ enum {
 
 static const unsigned char gguf_magic[] = { 'G', 'G', 'U', 'F' };
 
-typedef struct gguf_type { const char *name; jfl_dtype dtype; const jf_blocks *blocks; } gguf_type;
+typedef struct gguf_type { const char *name; jfl_dtype dtype, blocks; } gguf_type;
 
-#define PLAIN(name, dtype) { name, JFL_##dtype, NULL }
-#define BLOCKS(name) { #name, JFL_F32, &jf_block_forms[JF_##name] }
-#define LACKS(name) { name, JFL_N_DTYPE, NULL }
+#define PLAIN(name, dtype) { name, JFL_##dtype, 0 }
+#define BLOCKS(name) { #name, JFL_F32, JFL_##name }
+#define LACKS(name) { name, JFL_N_DTYPE, 0 }
 /* By the numbers that the format gives them. */
 static const gguf_type gguf_types[] = {
   PLAIN("F32", F32), PLAIN("F16", F16), BLOCKS(Q4_0), LACKS("Q4_1"), { 0 }, { 0 }, LACKS("Q5_0"),
@@ -273,16 +274,16 @@ static jfl_status gguf_form(gguf_reader *r, jf_entry *t)
   t->blocks = gguf_types[type].blocks;
   const int64_t row = t->shape.n ? t->shape.d[t->shape.n - 1] : 1;
   if (t->dtype != JFL_N_DTYPE) t->size = (uint64_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
-  if (!t->blocks || row % t->blocks->numbers == 0) return JFL_OK;
+  if (!t->blocks || row % jfl_dtype_numbers(t->blocks) == 0) return JFL_OK;
   return gguf_bad(r, "rows of %s must be a multiple of %d, got %lld", t->dtype_name,
-                  t->blocks->numbers, (long long)row);
+                  jfl_dtype_numbers(t->blocks), (long long)row);
 }
 
 /* The bytes that the tensor takes in the file. */
 static uint64_t gguf_size(const jf_entry *t)
 {
   if (!t->blocks) return t->size;
-  return (uint64_t)jf_numel(&t->shape) / (uint64_t)t->blocks->numbers * (uint64_t)t->blocks->bytes;
+  return (uint64_t)(jf_numel(&t->shape) / jfl_dtype_numbers(t->blocks)) * jfl_dtype_size(t->blocks);
 }
 
 static jfl_status gguf_tensor(gguf_reader *r)
@@ -430,15 +431,15 @@ static jfl_status gguf_probe(jf_source *s, int is_folder, int *may_be)
 /* Unpacks some blocks at a time. */
 static jfl_status gguf_read_blocks(const jf_source *s, const jf_entry *t, float *out)
 {
-  const jf_blocks *b = t->blocks;
-  unsigned char *part = jf_new_raw((size_t)GGUF_UNPACKED * (size_t)b->bytes);
+  const int numbers = jfl_dtype_numbers(t->blocks);
+  const size_t size = jfl_dtype_size(t->blocks);
+  void *part = jf_new_raw(GGUF_UNPACKED * size);
   jfl_status st = part ? JFL_OK : gguf_no_memory(s);
-  const int64_t n = jf_numel(&t->shape) / b->numbers;
+  const int64_t n = jf_numel(&t->shape) / numbers;
   for (int64_t at = 0; st == JFL_OK && at < n; at += GGUF_UNPACKED) {
     const int64_t k = n - at < GGUF_UNPACKED ? n - at : GGUF_UNPACKED;
-    st = jf_file_read(s->fd, s->path, part, (size_t)k * (size_t)b->bytes,
-                      t->begin + (uint64_t)at * (uint64_t)b->bytes);
-    if (st == JFL_OK) b->unpack(part, k, out + at * b->numbers);
+    st = jf_file_read(s->fd, s->path, part, (size_t)k * size, t->begin + (uint64_t)at * size);
+    if (st == JFL_OK) jf_blocks_get(t->blocks, part, k, out + at * numbers);
   }
   jf_free(part);
   return st;

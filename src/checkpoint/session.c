@@ -105,10 +105,19 @@ static int checkpoint_session_wanted(const checkpoint_session_loader *l, const c
   return !p->n || (at && begins_with(name, p->v[at - 1]));
 }
 
-/* The tensor of a variable, NULL where there is none or it takes no part. */
-static const jf_entry *source(const checkpoint_session_loader *l, const char *name)
+/* The tensor of a variable, NULL where there is none or it takes no part. For a variable in blocks
+   of which the file has the tensor it is made, in *raw, what lies in the file. */
+static const jf_entry *source(const checkpoint_session_loader *l, const jf_var *v, jf_entry *raw)
 {
-  return checkpoint_session_wanted(l, name) ? jf_source_find(l->source, name) : NULL;
+  const char *name = v->spec.name;
+  const jf_entry *t = checkpoint_session_wanted(l, name) ? jf_source_find(l->source, name) : NULL;
+  if (!t || !t->blocks || t->blocks != v->spec.dtype || t->strided) return t;
+  *raw = *t;
+  raw->dtype = t->blocks;
+  raw->blocks = 0;
+  raw->shape.d[t->shape.n - 1] /= jfl_dtype_numbers(t->blocks);
+  raw->size = (uint64_t)jf_numel(&raw->shape) * jfl_dtype_size(t->blocks);
+  return raw;
 }
 
 /* What a tensor of the file is, for messages. */
@@ -156,7 +165,8 @@ static jfl_status match(checkpoint_session_loader *l)
   for (int i = 0; i < s->n_var; i++) {
     const jf_var *v = s->var[i];
     if (!checkpoint_session_wanted(l, v->spec.name)) continue;
-    const jf_entry *t = source(l, v->spec.name);
+    jf_entry raw;
+    const jf_entry *t = source(l, v, &raw);
     if (!t && stands_for_zeros(v)) continue;
     if (t) JF_TRY(checkpoint_session_check(l, v, t));
     JF_TRY(checkpoint_session_note(l->report, l->path, v->spec.name, t ? JFL_LOADED : JFL_MISSING,
@@ -252,7 +262,8 @@ static jfl_status checkpoint_session_fetch_one(const checkpoint_session_loader *
                                                jfl_status r)
 {
   const jf_var *v = l->session->var[i];
-  const jf_entry *t = source(l, v->spec.name);
+  jf_entry raw;
+  const jf_entry *t = source(l, v, &raw);
   const int zeros = stands_for_zeros(v) && v->written;
   if (!t && !(zeros && checkpoint_session_wanted(l, v->spec.name))) return r;
   if (!r && checkpoint_session_direct(l, v, t)) return r;
@@ -356,7 +367,8 @@ static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counter
   s->changes++;
   for (int i = 0; i < s->n_var; i++) {
     jf_var *v = s->var[i];
-    const jf_entry *t = source(l, v->spec.name);
+    jf_entry raw;
+    const jf_entry *t = source(l, v, &raw);
     const void *from = l->fresh[i] ? NULL : checkpoint_session_direct(l, v, t);
     if (!from && !l->fresh[i]) continue;
     JF_TRY(from ? checkpoint_session_put(v, t, from) : jf_var_store(v, l->fresh[i]));

@@ -159,8 +159,20 @@ function network.their_name(type, name)
   return nil
 end
 
---- The type and the configuration, as flow.models has them, of the network in a file; and what
--- names of its tensors become.
+-- The matrices that a file has in blocks: their dtypes, by the names that they have here. The table
+-- of positions is cut by rows, which blocks are not made for.
+local function in_blocks(arch, h)
+  local list = {}
+  for _, tensor in ipairs(h.tensors) do
+    local own, dtype = own_name(arch, tensor.name), tensor.type:lower()
+    local is_product = #tensor.shape == 2 and tensor.name ~= "position_embd.weight"
+    if own and is_product and core.blocks[dtype] then list[own] = dtype end
+  end
+  return list
+end
+
+--- The type and the configuration, as flow.models has them, of the network in a file; what names
+-- of its tensors become; and the dtypes of matrices that it has in few bits, by their names here.
 function network.read(who, path)
   local h = header.read(who, path)
   local name = header.get(h, "general.architecture", "string")
@@ -176,7 +188,7 @@ function network.read(who, path)
     if own then return own end
     core.fail("%s: %s: tensor %s is none of those that networks of architecture %s have", who, path,
       each, name)
-  end
+  end, in_blocks(arch, h)
 end
 
 return network

@@ -11,6 +11,7 @@ local kept = require "jfl.onnx.kept"
 local model = require "jfl.net.model"
 local names = require "jfl.base.names"
 local plain = require "jfl.base.plain"
+local variable = require "jfl.net.variable"
 local weights = require "jfl.net.weights"
 
 local models = {}
@@ -186,12 +187,22 @@ local function load_kept(o, t)
   return net
 end
 
+-- Has matrices that a file has in few bits stay so, unless float32 is asked for.
+local function store(o, net, dtypes)
+  if o.dtype == "float32" then return net end
+  for name, dtype in pairs(dtypes) do
+    variable.stored[net.name .. "-" .. name] = { dtype = dtype }
+  end
+  return net
+end
+
 -- The network of flow.models that jfl saved, or nil; and how its weights are loaded.
 local function read_own(o, t)
   if not t then return nil end
   local kind = kind_of(o.path, t.type)
   local c = with_classes(kind, type(t.config) == "table" and t.config or {}, o.path, o.num_labels)
-  return make(kind, complete(kind, c, true), o.name), { rename = LAID.rename }
+  return store(o, make(kind, complete(kind, c, true), o.name), checkpoint.blocks_of(o.path)),
+    { rename = LAID.rename }
 end
 
 -- The network that a config.json tells, or in its place a table of the caller's.
@@ -211,10 +222,10 @@ end
 
 -- The network in a GGUF file.
 local function read_gguf(o)
-  local kind, c, rename = gguf.read("models.load", o.path)
+  local kind, c, rename, dtypes = gguf.read("models.load", o.path)
   kind = KINDS[kind]
-  return make(kind, complete(kind, with_classes(kind, c, o.path, o.num_labels), true), o.name),
-    { rename = rename }
+  c = complete(kind, with_classes(kind, c, o.path, o.num_labels), true)
+  return store(o, make(kind, c, o.name), dtypes), { rename = rename }
 end
 
 -- Loads all but the last layer, which stays as it begins.
@@ -245,10 +256,15 @@ models.load = args.define("models.load", "A network with its weights: one that n
       type = "table" },
     { "num_labels", "how many classes a new last layer tells apart, in place of the one that is "
       .. "there, to train it on other pictures", args.none, type = "integer" },
+    { "dtype", "\"float32\": matrices that a GGUF file has in few bits become float32, to train "
+      .. "them; else they stay as they are", args.none, type = "string" },
     returns = "Model",
   }, function(o)
     args.expect("models.load", "path", o.path, "string")
     if o.config ~= nil then args.expect("models.load", "config", o.config, "table") end
+    if o.dtype ~= nil and o.dtype ~= "float32" then
+      core.fail("models.load: dtype must be \"float32\", got %s", args.describe(o.dtype))
+    end
     local net, options
     if header.is(o.path) and not o.config then
       net, options = read_gguf(o)

@@ -28,7 +28,8 @@ describe("flow.gguf.save", function()
   local function lost(net, options)
     local want, path = logits(net), directory .. "/a.gguf"
     flow.gguf.save(net, path, options)
-    return largest(logits(flow.models.load(path, { name = "again" })) - want) / largest(want)
+    local again = flow.models.load(path, { name = "again-" .. (options and options.dtype or "") })
+    return largest(logits(again) - want) / largest(want)
   end
 
   local SIZES = { vocab_size = 40, hidden_size = 64, num_hidden_layers = 2, num_attention_heads = 4,
@@ -83,6 +84,34 @@ describe("flow.gguf.save", function()
       assert.is_truthy(bytes:find(text, 1, true), form)
     end
   end)
+
+  for form, most in pairs { q8_0 = 0.02, q4_0 = 0.02 } do
+    it("loads matrices of " .. form .. " as they are, unless float32 is asked for", function()
+      local path, own = directory .. "/a.gguf", directory .. "/own"
+      local made = flow.models.llama(SIZES)
+      logits(made)
+      flow.gguf.save(made, path, { dtype = form })
+      local few = flow.models.load(path, { name = "few" })
+      local exact = flow.models.load(path, { name = "exact", dtype = "float32" })
+      local want = logits(exact)
+      assert.is_true(largest(logits(few) - want) < most * largest(want))
+      few:save(own)
+      local again = flow.models.load(own, { name = "again" })
+      assert.same(logits(few):totable(), logits(again):totable())
+      local all = flow.get_all_variables()
+      for _, name in ipairs { "embed_tokens-weight", "layers.1.mlp.down_proj-weight" } do
+        assert.equal(form, all["few-" .. name].dtype)
+        assert.equal(form, all["again-" .. name].dtype)
+        assert.equal("float32", all["exact-" .. name].dtype)
+        assert.same(all["exact-" .. name]:totable(),
+          all["few-" .. name]:astype("float32"):totable())
+      end
+      flow.gguf.save(few, directory .. "/b.gguf", { dtype = form })
+      assert.equal(helper.read(path), helper.read(directory .. "/b.gguf"))
+      helper.fails(function() flow.models.load(path, { dtype = "float16" }) end,
+        'dtype must be "float32"')
+    end)
+  end
 
   for _, case in ipairs { "llama", "llama3", "qwen2", "gpt2" } do
     it("keeps the tokenizer of " .. case, function()

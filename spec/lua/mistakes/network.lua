@@ -499,7 +499,7 @@ return images * w * v
 ]] },
   { "a cast to a dtype that does not exist", {
     "cast: dtype must be one of float32, float64, float16, bfloat16, int8, uint8, int32, int64, "
-      .. "got 'float23'",
+      .. "q8_0, q4_0, q4_k, q6_k, got 'float23'",
   }, "net", [[
 return flow.cast(labels, "float23") --@
 ]] },

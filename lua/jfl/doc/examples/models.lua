@@ -5,7 +5,7 @@ local net = flow.models.gpt2 { vocab_size = 9, n_embd = 8, n_layer = 1, n_head =
 net:predict { inputs = { flow.int32 { 1, 3 } } }
 flow.gguf.save(net, "writer.gguf")
 local file = flow.gguf.read("writer.gguf")
-print(file.metadata["general.architecture"], file.tensors[1].type)  --> gpt2	F16
+print(file.metadata["general.architecture"], #file.tensors)  --> gpt2	16
 
 ## gguf.save
 local net = flow.models.gpt2 { vocab_size = 9, n_embd = 32, n_layer = 1, n_head = 2 }
