@@ -47,11 +47,11 @@ end
 
 local function dtypes_text(info)
   local has, list = {}, {}
-  for _, dtype in ipairs(info.dtypes) do has[SHORT[dtype]] = true end
+  for _, dtype in ipairs(info.dtypes) do has[SHORT[dtype] or dtype] = true end
   for _, dtype in ipairs(ORDER) do
     if has[dtype] then list[#list + 1] = dtype end
   end
-  return table.concat(list, " ")
+  return #list > 0 and table.concat(list, " ") or table.concat(info.dtypes, " ")
 end
 
 --- Whether the first case of an op gives whole numbers, though floats come in.
