@@ -105,6 +105,7 @@ local function copy_out(entry)
   for chunk in chunks_of(entry) do
     if done then done, why = core.file_write(out, chunk, at) end
     at = at + #chunk
+    collectgarbage("step", 4 * #chunk / 1024)          -- else dozens of chunks wait to be freed
   end
   if done then done, why = core.file_close(out) end
   if not done then fail("cannot write %s: %s", path, why) end
