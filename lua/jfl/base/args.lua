@@ -125,6 +125,13 @@ function args.dtype(who, name, value)
     args.describe(value), type(value) == "number" and "; a shape is one list: {2, 3}" or "")
 end
 
+--- Fails unless a value is a dtype of weights in blocks.
+function args.block_dtype(who, name, value)
+  if core.blocks[value] then return value end
+  core.fail("%s: %s must be one of %s, got %s", who, name, args.names_of(core.blocks),
+    args.describe(value))
+end
+
 --- A dtype of numbers or of weights in blocks, where both may be.
 function args.stored_dtype(who, name, value)
   return core.blocks[value] and value or args.dtype(who, name, value)

@@ -24,6 +24,12 @@ function names.paths() return all_paths() end
 -- such names.
 function names.older(path, name) return original.ask("name", path, name) end
 
+--- A pattern of Lua that finds at the beginning of a text the name in which * stands for any
+-- letters.
+function names.pattern(name)
+  return "^" .. name:gsub("%p", function(c) return c == "*" and ".*" or "%" .. c end)
+end
+
 local MANY = 3                   -- suggestions in one message
 local FEW = 3                    -- letters that say too little
 local LISTED = 12                -- names of a namespace in one message

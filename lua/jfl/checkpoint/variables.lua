@@ -7,6 +7,7 @@ local queue = require "jfl.job.queue"
 local core = require "jfl.core"
 local is_model = require "jfl.base.is_model"
 local job = require "jfl.job.job"
+local names = require "jfl.base.names"
 local report = require "jfl.checkpoint.report"
 
 local variables = {}
@@ -32,15 +33,15 @@ end
 
 --- The keys of a table in their order, which must be strings.
 function variables.names(who, t)
-  local names = {}
+  local list = {}
   for name in pairs(t) do
     if type(name) ~= "string" then
       core.fail("%s: keys must be names of arrays, got %s", who, args.describe(name))
     end
-    names[#names + 1] = name
+    list[#list + 1] = name
   end
-  table.sort(names)
-  return names
+  table.sort(list)
+  return list
 end
 
 --- A user's value as an array. A table of numbers gets the dtype given, or float32.
@@ -205,7 +206,7 @@ end)
 -- Adds the variables that are named so, or begin so, as the parts of a layer and the state of
 -- optimizers do, to a set. In a name * stands for any letters.
 local function add_named(set, name)
-  local pattern = "^" .. name:gsub("%p", function(c) return c == "*" and ".*" or "%" .. c end)
+  local pattern = names.pattern(name)
   local found = name == "*"
   for _, each in ipairs(core.variables()) do
     if each:find(pattern .. "$") or each:find(pattern .. "%-") then

@@ -170,7 +170,8 @@ function archive.unpacked(path, data, count, size_of)
   return core.inflate_within(data, "gzip", size, path)
 end
 
-local function bytes(n, count)
+--- A whole number as so many bytes, the lowest first.
+local function whole(n, count)
   local out = {}
   for i = 1, count do
     out[i] = string.char(n % 256)
@@ -178,6 +179,7 @@ local function bytes(n, count)
   end
   return table.concat(out)
 end
+archive.whole = whole
 
 --- Writes a zip file by calls of write(text). list: { name, data } for each member, which is stored
 -- unpacked; data is a function that returns the bytes, so that only one member at a time is in
@@ -190,20 +192,20 @@ function archive.zip(write, list)
       core.fail("zip: '%s' and those before it are more than a file of 4 GiB and 65534 members "
         .. "holds", name)
     end
-    local sizes = bytes(core.crc32(data), 4) .. bytes(#data, 4):rep(2) .. bytes(#name, 2)
+    local sizes = whole(core.crc32(data), 4) .. whole(#data, 4):rep(2) .. whole(#name, 2)
     local flags = name:find("[\128-\255]") and IS_UTF8 or 0
-    local common = bytes(20, 2) .. bytes(flags, 2) .. bytes(0, 2) .. bytes(0x00210000, 4) .. sizes
-      .. bytes(0, 2)
+    local common = whole(20, 2) .. whole(flags, 2) .. whole(0, 2) .. whole(0x00210000, 4) .. sizes
+      .. whole(0, 2)
     write("PK\3\4" .. common .. name)
     write(data)
-    central[i] = "PK\1\2" .. bytes(20, 2) .. common .. bytes(0, 10) .. bytes(offset, 4) .. name
+    central[i] = "PK\1\2" .. whole(20, 2) .. common .. whole(0, 10) .. whole(offset, 4) .. name
     offset = offset + 30 + #name + #data
   end
   local tail = table.concat(central)
-  local count = bytes(#list, 2)
+  local count = whole(#list, 2)
   write(tail)
-  write("PK\5\6" .. bytes(0, 4) .. count .. count .. bytes(#tail, 4) .. bytes(offset, 4)
-    .. bytes(0, 2))
+  write("PK\5\6" .. whole(0, 4) .. count .. count .. whole(#tail, 4) .. whole(offset, 4)
+    .. whole(0, 2))
 end
 
 --- Writes a file by calling produce(write). It is written under another name in the same folder,

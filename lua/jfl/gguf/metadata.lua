@@ -1,22 +1,15 @@
 -- What stands in a GGUF file before its tensors, written.
+local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 
 local metadata = {}
 
+local whole = archive.whole
+
 local VERSION = 3
 -- The format's numbers of types, and the dtypes of those that are numbers.
 local TYPES = { uint32 = 4, int32 = 5, float32 = 6, boolean = 7, string = 8, list = 9 }
-
--- A whole number of that many bytes, the lowest first.
-local function whole(n, width)
-  local bytes = {}
-  for i = 1, width do
-    bytes[i] = string.char(n % 256)
-    n = math.floor(n / 256)
-  end
-  return table.concat(bytes)
-end
 
 local function string_of(text) return whole(#text, 8) .. text end
 

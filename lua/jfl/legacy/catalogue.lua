@@ -195,16 +195,11 @@ function catalogue.paths()
   return list
 end
 
--- A pattern of Lua for names in which * stands for any letters.
-local function pattern_of(word)
-  return "^" .. word:gsub("%p", function(c) return c == "*" and ".*" or "%" .. c end) .. "$"
-end
-
 --- Why a name is not here, or nil where no reason is known.
 function catalogue.reason(path)
   for _, row in ipairs(ABSENT) do
     for word in row[2]:gmatch("%S+") do
-      if path:find(pattern_of(word)) then return row[1] end
+      if path:find(names.pattern(word) .. "$") then return row[1] end
     end
   end
 end

@@ -105,10 +105,7 @@ nd.from_blocks = args.define("ndarray.from_blocks", "Weights in blocks of few bi
     returns = "NdArray",
   }, function(o)
     local who = "ndarray.from_blocks"
-    if not core.blocks[o.dtype] then
-      core.fail("%s: dtype must be one of %s, got %s", who, args.names_of(core.blocks),
-        args.describe(o.dtype))
-    end
+    args.block_dtype(who, "dtype", o.dtype)
     local shape = shape_of(who, o.shape)
     if core.type(o.bytes) == "array" then return core.view(o.bytes, o.dtype, shape) end
     return core.from_bytes(args.expect(who, "bytes", o.bytes, "string"), o.dtype, shape)

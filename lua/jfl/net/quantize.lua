@@ -3,30 +3,26 @@
 ---@flow quantization.quantize quantization.merge
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local is_model = require "jfl.base.is_model"
 local metatable = require "jfl.base.metatable"
+local names = require "jfl.base.names"
 local registry = require "jfl.net.variable"
 local variables = require "jfl.checkpoint.variables"
 
 local quantize = {}
 
-local function matcher(what)
-  return "^" .. what:gsub("%p", function(c) return c == "*" and ".*" or "%" .. c end) .. "$"
-end
-
 -- The session's variables that a name, a pattern or a model stands for.
 local function named(who, what)
-  local meta = metatable(what)
-  local is_model = type(meta) == "table" and meta.class == "Model"
-  local pattern = is_model and what.name .. "-*"
-    or args.expect(who, "names", what, "string")
-  local found, match = {}, matcher(pattern)
+  local of_model = is_model(what)
+  local pattern = of_model and what.name .. "-*" or args.expect(who, "names", what, "string")
+  local found, match = {}, names.pattern(pattern) .. "$"
   for _, name in ipairs(core.variables()) do
     if name:find(match) then found[#found + 1] = name end
   end
   if #found == 0 then
     core.fail("%s: there is no variable '%s' in the session", who, pattern)
   end
-  return found, is_model or what:find("*", 1, true) ~= nil
+  return found, of_model or what:find("*", 1, true) ~= nil
 end
 
 -- Why a variable cannot be stored so, or nil.
@@ -41,8 +37,8 @@ end
 -- The names to be stored so: of patterns and models those that can be.
 local function chosen(who, o)
   local list = {}
-  local names = type(o.names) == "table" and metatable(o.names) == nil and o.names or { o.names }
-  for _, what in ipairs(names) do
+  local given = type(o.names) == "table" and metatable(o.names) == nil and o.names or { o.names }
+  for _, what in ipairs(given) do
     local found, is_pattern = named(who, what)
     for _, name in ipairs(found) do
       local dtype, shape = core.variable_info(name)
@@ -70,10 +66,7 @@ quantize.quantize = args.define("quantization.quantize", "Stores trained weights
   returns = "string[]",
 }, function(o)
   local who = "quantization.quantize"
-  if not core.blocks[o.form] then
-    core.fail("%s: form must be one of %s, got %s", who, args.names_of(core.blocks),
-      args.describe(o.form))
-  end
+  args.block_dtype(who, "form", o.form)
   variables.settle()
   local list = chosen(who, o)
   local arrays = {}
