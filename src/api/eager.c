@@ -232,11 +232,8 @@ jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int
   JF_NEED_EACH(ARRAY, in, n_in);
   JF_NEED_ARGS(arg, n_arg);
   JF_NEED_POINTER(out);
-  if (op->stored.op && n_in <= JF_MAXIN) {
-    jfl_dtype dtype[JF_MAXIN];
-    for (int i = 0; i < n_in; i++) dtype[i] = in[i]->dtype;
-    op = jf_op_for(op, dtype, n_in);
-  }
+  if (op->stored.op && n_in > op->stored.at)
+    op = jf_op_for(op, in[0]->dtype, in[op->stored.at]->dtype);
   if (op->alike | op->truth && n_in <= JF_MAXIN)
     return eager_suited(s, op, in, n_in, arg, n_arg, out);
   return api_op_eager(s, op, in, n_in, arg, n_arg, out);

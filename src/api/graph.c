@@ -197,20 +197,12 @@ static jfl_value *const *graph_suited(jfl_graph *g, const jfl_op *op, jfl_value 
   return suited;
 }
 
-/* The op that a call is one of. */
-static const jfl_op *graph_op_for(const jfl_op *op, jfl_value *const *in, int n_in)
-{
-  jfl_dtype dtype[JF_MAXIN];
-  if (!op->stored.op || n_in > JF_MAXIN) return op;
-  for (int i = 0; i < n_in; i++) dtype[i] = in[i]->dtype;
-  return jf_op_for(op, dtype, n_in);
-}
-
 static jfl_status graph_add(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
                             int n_in, const char *name, jf_node **out)
 {
   jfl_value *const *suited = graph_suited(g, op, in, n_in);
-  op = graph_op_for(op, in, n_in);
+  if (op->stored.op && n_in > op->stored.at)
+    op = jf_op_for(op, in[0]->dtype, in[op->stored.at]->dtype);
   return g->err ? g->err : jf_graph_node(g, op, attr, suited, (size_t)n_in, name, out);
 }
 

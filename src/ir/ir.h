@@ -389,8 +389,9 @@ void jf_at(jfl_graph *g, int place);
    and the op has no kernel for these, they become int32. Conditions become int8: 1 where they are
    not 0. Nothing is converted to a dtype, or from one, that jobs do not compute in. */
 int jf_suit(const jfl_op *op, const jfl_dtype *in, int n, jfl_dtype *to);
-/* The op that a call with inputs of these dtypes is one of: op itself or its record's `stored`. */
-const jfl_op *jf_op_for(const jfl_op *op, const jfl_dtype *in, int n);
+/* The op that a call is one of, for an op with `stored` in its record: that or op itself, by the
+   dtypes of input 0 and of input stored.at. */
+const jfl_op *jf_op_for(const jfl_op *op, jfl_dtype first, jfl_dtype stored);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
 #define JF_IN(...)                 \
   (jfl_value *[]){ __VA_ARGS__ },  \

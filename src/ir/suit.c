@@ -28,10 +28,8 @@ int jf_suit(const jfl_op *op, const jfl_dtype *in, int n, jfl_dtype *to)
   return changes;
 }
 
-const jfl_op *jf_op_for(const jfl_op *op, const jfl_dtype *in, int n)
+const jfl_op *jf_op_for(const jfl_op *op, jfl_dtype first, jfl_dtype stored)
 {
-  const int at = op->stored.at;
-  if (!op->stored.op || n <= at) return op;
-  const int is_half = at > 0 && in[0] == JFL_F32 && jf_is_half(in[at]);
-  return jf_is_block(in[at]) || is_half ? op->stored.op : op;
+  const int is_half = op->stored.at > 0 && first == JFL_F32 && jf_is_half(stored);
+  return jf_is_block(stored) || is_half ? op->stored.op : op;
 }

@@ -170,8 +170,10 @@ jf_picks jf_picks_of(const jfl_shape *whole, const jfl_shape *ids, int64_t axis,
   return p;
 }
 
-/* y[b, i, j] = x[b, i, id[b, j]], each a run */
-static jfl_status gather(const jf_kargs *k)
+/* y[b, i, j] = x[b, i, id[b, j]], each a run of elements, which take `size` bytes each in y. `copy`
+   brings n of them there. */
+static jfl_status gather_runs(const jf_kargs *k, size_t size,
+                              void (*copy)(jfl_dtype t, const void *from, int64_t n, void *to))
 {
   const jf_gather *a = k->attr;
   const jf_tensor *x = &k->in[0], *ids = &k->in[1];
@@ -180,11 +182,21 @@ static jfl_status gather(const jf_kargs *k)
   char *y = k->out[0].data;
   JF_TRY(jf_check_range(k, JF_WRONG_INDEX, ids, p.m));
   for (int64_t i = 0; i < p.batches * p.outer; i++)
-    for (int64_t j = 0; j < p.n; j++, y += run) {
+    for (int64_t j = 0; j < p.n; j++, y += (size_t)p.run * size) {
       const int64_t id = jf_index_at(ids, i / p.outer * p.n + j);
-      memcpy(y, (const char *)x->data + (size_t)(i * p.m + id) * run, run);
+      copy(x->dtype, (const char *)x->data + (size_t)(i * p.m + id) * run, p.run, y);
     }
   return JFL_OK;
+}
+
+static void gather_copy(jfl_dtype t, const void *from, int64_t n, void *to)
+{
+  memcpy(to, from, (size_t)n * jfl_dtype_size(t));
+}
+
+static jfl_status gather(const jf_kargs *k)
+{
+  return gather_runs(k, jfl_dtype_size(k->in[0].dtype), gather_copy);
 }
 static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(gather) };
 
@@ -200,22 +212,14 @@ static jfl_status rows_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* y[b, i, j] = x[b, i, id[b, j]], each a run of blocks */
+static void gather_unpack(jfl_dtype t, const void *from, int64_t n, void *to)
+{
+  jf_blocks_get(t, from, n, to);
+}
+
 static jfl_status stored_rows(const jf_kargs *k)
 {
-  const jf_gather *a = k->attr;
-  const jf_tensor *x = &k->in[0], *ids = &k->in[1];
-  const jf_picks p = jf_picks_of(&x->shape, &ids->shape, a->axis, a->batch_dims);
-  const size_t run = (size_t)p.run * jfl_dtype_size(x->dtype);
-  const int64_t width = p.run * jfl_dtype_numbers(x->dtype);
-  float *y = k->out[0].data;
-  JF_TRY(jf_check_range(k, JF_WRONG_INDEX, ids, p.m));
-  for (int64_t i = 0; i < p.batches * p.outer; i++)
-    for (int64_t j = 0; j < p.n; j++, y += width) {
-      const int64_t id = jf_index_at(ids, i / p.outer * p.n + j);
-      jf_blocks_get(x->dtype, (const char *)x->data + (size_t)(i * p.m + id) * run, p.run, y);
-    }
-  return JFL_OK;
+  return gather_runs(k, (size_t)jfl_dtype_numbers(k->in[0].dtype) * sizeof(float), gather_unpack);
 }
 static const jf_kernel rows_cpu[JFL_N_DTYPE] = {
   [JFL_Q8_0] = stored_rows, [JFL_Q4_0] = stored_rows, [JFL_Q4_K] = stored_rows,
