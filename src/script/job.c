@@ -278,15 +278,6 @@ typedef struct job_call_of {
   jf_prepared *out;
 } job_call_of;
 
-static void job_push_shape(lua_State *L, const jfl_shape *shape)
-{
-  lua_createtable(L, shape->n, 0);
-  for (int i = 0; i < shape->n; i++) {
-    lua_pushnumber(L, (double)shape->d[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
-}
-
 /* Of the arguments only the shapes go to Lua, which a job needs whose extents vary. */
 static int job_l_prepare(lua_State *L)
 {
@@ -296,7 +287,7 @@ static int job_l_prepare(lua_State *L)
   luaL_checkstack(L, c->n_in + 16, "too many arguments");
   jf_push_host(L, s, "prepare");
   lua_pushstring(L, c->job->name);
-  for (int i = 0; i < c->n_in; i++) job_push_shape(L, jfl_array_shape(c->in[i]));
+  for (int i = 0; i < c->n_in; i++) jf_push_shape(L, jfl_array_shape(c->in[i]));
   lua_call(L, c->n_in + 1, LUA_MULTRET);
   p->plan = jf_need_plan(L, 1, "prepare")->plan;
   p->n_result = (int)lua_tointeger(L, 2);
