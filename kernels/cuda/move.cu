@@ -1,6 +1,8 @@
-/* Copies between boxes of tensors: by vectors, or by tiles where axes change their order. */
+/* Ops that move elements without looking at them: the boxes that their records name are copied by
+   vectors, or by tiles where axes change their order. */
 #ifndef JF_DEVICE
-#include "move.h"
+#include "dev/cuda/cuda.h"
+#include "ir/moves.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,12 +113,14 @@ typedef struct move_launch {
   int first;
   move_all all;
 } move_launch;
-struct jf_moves {
-  jf_move_begin begin;
+/* What output 0 is before the copies: anything, zeros, or what input 0 is. */
+typedef enum move_begin { MOVE_NOTHING, MOVE_ZEROS, MOVE_INPUT } move_begin;
+typedef struct move_call {
+  move_begin begin;
   int n, n_launch;
   move_launch *launch;
   move_copy copy[];
-};
+} move_call;
 
 /* Whether vectors of twice the elements can be moved: both tensors run on along the last axis. */
 static int move_widens(const move_part *a)
@@ -164,26 +168,22 @@ static int move_turns(move_part *a)
   return 0;
 }
 
-void jf_moves_add(jf_moves *m, const jf_kargs *k, int in, int out, const jfl_shape *box,
-                  const jf_move_place *from, const jf_move_place *to)
+/* Adds the copy of a box. */
+static void move_add(move_call *m, const jf_kargs *k, const jf_move *move)
 {
-  int64_t step[2][JFL_MAXDIM];
-  jf_nest nest = { .n = box->n, .n_op = 2, .step = step };
   move_copy *c = &m->copy[m->n];
   move_part *p = &c->part;
-  const int64_t count = jf_numel(box);
-  if (count == 0) return;
-  memcpy(nest.d, box->d, sizeof nest.d);
-  memcpy(step[0], from->step, sizeof step[0]);
-  memcpy(step[1], to->step, sizeof step[1]);
-  jf_nest_join(&nest, 0);
-  *c = (move_copy){ .in = in, .out = out, .part = { .end = count, .n = nest.n, .from = from->at,
-                                                    .to = to->at } };
+  jf_move_nest nest;
+  jf_move_nest_of(k, move, &nest);
+  *c = (move_copy){ .in = move->in, .out = move->out,
+                    .part = { .end = jf_move_count(move), .n = nest.n, .from = nest.at[0],
+                              .to = nest.at[1] } };
+  if (!p->end) return;
   memcpy(p->d, nest.d, sizeof p->d);
-  memcpy(p->from_step, step[0], sizeof step[0]);
-  memcpy(p->to_step, step[1], sizeof step[1]);
+  memcpy(p->from_step, nest.step[0], sizeof p->from_step);
+  memcpy(p->to_step, nest.step[1], sizeof p->to_step);
   c->turns = move_turns(p);
-  c->size = jfl_dtype_size(k->out[0].dtype);
+  c->size = jfl_dtype_size(k->out[move->out].dtype);
   if (!c->turns) c->size = move_widen(p, c->size);
   m->n++;
 }
@@ -200,7 +200,7 @@ static void move_tile(const jf_cuda *c, const move_part *p, move_launch *l)
 }
 
 /* How many copies from number `first` on one launch makes; their ends count those before. */
-static int move_gather(jf_moves *m, int first)
+static int move_gather(move_call *m, int first)
 {
   move_copy *c = m->copy + first;
   int n = 1;
@@ -213,7 +213,7 @@ static int move_gather(jf_moves *m, int first)
 }
 
 /* Chooses the kernels of the copies. */
-static jfl_status moves_choose(const jf_kargs *k, jf_moves *m)
+static jfl_status moves_choose(const jf_kargs *k, move_call *m)
 {
   const jf_cuda *c = k->device->state;
   for (int i = 0; i < m->n; i += (int)m->launch[m->n_launch++].all.n) {
@@ -229,31 +229,36 @@ static jfl_status moves_choose(const jf_kargs *k, jf_moves *m)
   return JFL_OK;
 }
 
-jfl_status jf_moves_prepare(jf_kargs *k, jf_move_begin begin,
-                            void (*describe)(jf_moves *m, const jf_kargs *k))
+/* Sorts the call's moves, of which there are n, into copies and what is before them. */
+static jfl_status moves_sort(const jf_kargs *k, int n, move_call *m)
 {
-  const size_t most = (size_t)(k->n_in + k->n_out);
-  jf_moves *m = jf_new(sizeof *m + most * (sizeof *m->copy + sizeof *m->launch));
+  const int64_t all = k->n_out == 1 && n > 1 ? jf_numel(&k->out[0].shape) : -1;
+  jf_move move;
+  for (int i = 0; k->op->moves(k, i, &move); i++) {
+    const int begins = i == 0 && jf_move_count(&move) == all;
+    if (move.in < 0 && move.number != 0) return JFL_ENOSYS;
+    if (move.in < 0) m->begin = MOVE_ZEROS;
+    else if (begins) m->begin = MOVE_INPUT;
+    else move_add(m, k, &move);
+  }
+  return moves_choose(k, m);
+}
+
+static jfl_status moves_prepare(jf_kargs *k, size_t *scratch)
+{
+  int n = 0;
+  (void)scratch;
+  for (jf_move move; k->op->moves(k, n, &move);) n++;
+  move_call *m = jf_new(sizeof *m + (size_t)n * (sizeof *m->copy + sizeof *m->launch));
   if (!m) return jf_fail(JFL_ENOMEM, "out of memory");
-  m->launch = (move_launch *)(void *)(m->copy + most);
-  m->begin = begin;
-  describe(m, k);
-  const jfl_status s = moves_choose(k, m);
+  m->launch = (move_launch *)(void *)(m->copy + n);
+  const jfl_status s = moves_sort(k, n, m);
   if (s) jf_free(m);
   else k->state = m;
   return s;
 }
 
-/* Makes output 0 what it is before the copies. */
-static jfl_status moves_begin(const jf_kargs *k, jf_move_begin begin)
-{
-  const jf_tensor *y = &k->out[0];
-  const size_t size = (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype);
-  if (begin == JF_MOVE_ZEROS) return jf_cuda_clear(k, y->data, size);
-  return begin == JF_MOVE_INPUT ? jf_cuda_copy(k, y->data, k->in[0].data, size) : JFL_OK;
-}
-
-static jfl_status moves_launch(const jf_kargs *k, const jf_moves *m, const move_launch *l)
+static jfl_status moves_launch(const jf_kargs *k, const move_call *m, const move_launch *l)
 {
   move_several a;
   a.all = l->all;
@@ -266,12 +271,23 @@ static jfl_status moves_launch(const jf_kargs *k, const jf_moves *m, const move_
   return jf_cuda_launch(k, l->function, l->grid, &a);
 }
 
-jfl_status jf_moves_run(const jf_kargs *k)
+static jfl_status moves_run(const jf_kargs *k)
 {
-  const jf_moves *m = k->state;
-  JF_TRY(moves_begin(k, m->begin));
+  const move_call *m = k->state;
+  const jf_tensor *y = &k->out[0];
+  const size_t size = (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype);
+  if (m->begin == MOVE_ZEROS) JF_TRY(jf_cuda_clear(k, y->data, size));
+  if (m->begin == MOVE_INPUT) JF_TRY(jf_cuda_copy(k, y->data, k->in[0].data, size));
   for (int i = 0; i < m->n_launch; i++) JF_TRY(moves_launch(k, m, &m->launch[i]));
   return JFL_OK;
 }
+
+static int moves_accept(const jf_kargs *k)
+{
+  return k->op->moves && jfl_dtype_size(k->in[0].dtype) <= sizeof(uint64_t);
+}
+
+JFL_CUDA(cuda_moves, .accepts = moves_accept, .prepare = moves_prepare, .run = moves_run,
+  .release = jf_free, .priority = 8)
 
 #endif

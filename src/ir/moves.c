@@ -98,9 +98,9 @@ void jf_move_nest_of(const jf_kargs *k, const jf_move *m, jf_move_nest *out)
   memcpy(out->d, nest.d, sizeof out->d);
 }
 
-int jf_move_is_whole(const jf_kargs *k, const jf_move *m)
+int64_t jf_move_count(const jf_move *m)
 {
   int64_t n = 1;
   for (int i = 0; i < m->n; i++) n *= m->axis[i].extent;
-  return n == jf_numel(&k->out[m->out].shape);
+  return n;
 }

@@ -22,7 +22,8 @@ typedef struct jf_move {
 /* A record's rule, moves(k, i, m), gives move i of a call, or returns 0 if there are no more; for
    i > 0, *m is the one before. It reads the shapes of inputs, and attributes that infer has
    completed. Moves cover each element of the outputs, and where there are several they cover it
-   once, except that the first may cover an output whole, which later ones then change.
+   once, except that the first may fill output 0 whole, or make it all that input 0 is, which later
+   ones then change.
 
    Helpers of rules: input `in`, of shape s, to all of output 0. */
 void jf_move_whole(jf_move *m, int in, const jfl_shape *s);
@@ -46,7 +47,7 @@ typedef struct jf_move_nest {
 } jf_move_nest;
 /* Joins axes that are one for both. k has the shapes of outputs too. */
 void jf_move_nest_of(const jf_kargs *k, const jf_move *m, jf_move_nest *out);
-/* Whether a move covers its output whole. */
-int jf_move_is_whole(const jf_kargs *k, const jf_move *m);
+/* How many elements a move has. */
+int64_t jf_move_count(const jf_move *m);
 
 #endif

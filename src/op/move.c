@@ -125,11 +125,8 @@ static void move_one(const jf_kargs *k, const jf_move *m)
 static jfl_status move_all(const jf_kargs *k)
 {
   jf_move m;
-  for (int i = 0; k->op->moves(k, i, &m); i++) {
-    int64_t least = 1;
-    for (int j = 0; j < m.n; j++) least = m.axis[j].extent < least ? m.axis[j].extent : least;
-    if (least) move_one(k, &m);
-  }
+  for (int i = 0; k->op->moves(k, i, &m); i++)
+    if (jf_move_count(&m)) move_one(k, &m);
   return JFL_OK;
 }
 const jf_kernel jf_moves_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(move_all) };
