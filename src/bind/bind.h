@@ -216,7 +216,7 @@ extern const luaL_Reg jf_array_functions[], jf_convert_functions[];
 jf_larray *jf_push_array(lua_State *L);
 /* Puts a into b, which takes the reference. */
 void jf_set_array(jf_larray *b, jfl_array *a);
-/* Counts b's bytes and collects garbage as far as that is due, so every array must be in a userdata;
+/* Counts the bytes of b and collects garbage as far as is due, so each array must be in a userdata;
    collects all garbage; sets the limit by which it is due to what is live now (collect.c). */
 void jf_account(lua_State *L, jf_larray *b);
 void jf_collect(lua_State *L);

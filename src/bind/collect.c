@@ -63,7 +63,10 @@ void jf_account(lua_State *L, jf_larray *b)
   b->owned = (size_t)jf_shape_size(b->shape) * jfl_dtype_size(b->dtype);
   st->live += b->owned;
   if (st->live <= st->begin) return;
-  if (st->live > st->limit) return collect_by(L, st, collect_all);
+  if (st->live > st->limit) {
+    collect_by(L, st, collect_all);
+    return;
+  }
   const double part = (double)b->owned / (double)(st->limit / PART);
   st->owed += part * CYCLES * lua_gc(L, LUA_GCCOUNT, 0);
   if (st->owed >= 1) collect_by(L, st, collect_some);
