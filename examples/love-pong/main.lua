@@ -44,7 +44,9 @@ end
 local function restore()
   local ok, wrong = pcall(brain.restore, place)
   if ok then return say(("It has seen %d balls before"):format(brain.balls)) end
-  if os.rename(place, ("%s.unread-%d"):format(place, os.time())) then print(wrong) end
+  if not os.rename(place, ("%s.unread-%d"):format(place, os.time())) then return end
+  print(wrong)
+  say "A new one: what was saved cannot be read, and is kept beside"
 end
 
 local function save_now_and_then()

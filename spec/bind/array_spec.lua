@@ -344,6 +344,26 @@ describe("accounting", function()
     assert.is_true(most - before < 160 * 2 ^ 20, most - before)
   end)
 
+  it("spreads a collection over many calls, so that none of them takes long", function()
+    local finalized, first, most = 0, nil, 0
+    jit.off()
+    local pause = collectgarbage("setpause", 10000)      -- so that Lua itself begins none
+    local proxy = newproxy(true)
+    getmetatable(proxy).__gc = function() finalized = finalized + 1 end
+    collectgarbage()
+    for _ = 1, 20000 do newproxy(proxy) end
+    for i = 1, 40000 do
+      local before = finalized
+      core.array("uint8", { 2 ^ 14 })
+      most = math.max(most, finalized - before)
+      first = first or finalized > 0 and i
+    end
+    collectgarbage("setpause", pause)
+    jit.on()
+    assert.is_true(finalized >= 20000, finalized)
+    assert.is_true(most < 5000, most)
+  end)
+
   it("lets more than the limit live", function()
     local kept = {}
     for i = 1, 100 do kept[i] = core.array("uint8", { 2 ^ 20 }) end

@@ -94,6 +94,24 @@ describe("values that are computed again", function()
       ("%g of %g bytes"):format(temporaries(again), temporaries(kept)))
   end)
 
+  -- What is kept is what each region begins with, so long regions save more than short ones.
+  it("take the memory of one value for each region of a chain, if all are elementwise", function()
+    local function chain(x, region)
+      x = x * flow.get_variable("v", { 4 })
+      for i = 1, 8 do
+        x = region(i, function()
+          return x + flow.math.sin(flow.math.exp(flow.math.cos(flow.math.sin(x))))
+        end)
+      end
+      return flow.math.reduce_mean(x)
+    end
+    local value = 16 * 8 * 4 * 4 * 4
+    local _, kept = trained(none, flow.float, chain)
+    local _, again = trained(all, flow.float, chain)
+    assert.is_true(temporaries(kept) > 16 * value, kept)
+    assert.is_true(temporaries(again) < 10 * value, again)
+  end)
+
   -- Where steps are fused too: as parts of the steps that computed them first, they would be kept.
   it("have steps of their own, one for each region", function()
     local function steps(again)

@@ -265,7 +265,7 @@ static void fail_each(jfl_status (*fn)(void))
     if (!s) break;
     CHECK_MSG(s == JFL_ENOMEM, "failure %d: %s: %s", n, jfl_status_name(s), jfl_errmsg());
   }
-  CHECK_MSG(n > 30 && n < TOO_MANY, "it was done after %d allocations", n);
+  CHECK_MSG(n > 20 && n < TOO_MANY, "it was done after %d allocations", n);
 }
 
 static void every_failure_is_a_status(void) { fail_each(life); }

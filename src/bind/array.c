@@ -3,30 +3,6 @@
 
 #include <string.h>
 
-enum { MIN_LIMIT = 64 << 20 };     /* bytes of arrays below which nothing is collected */
-
-/* The first collection frees pointers, the second one the arrays that they kept. */
-static int collect_all(lua_State *L)
-{
-  lua_gc(L, LUA_GCCOLLECT, 0);
-  if (jf_state_of(L)->pointed) lua_gc(L, LUA_GCCOLLECT, 0);
-  return 0;
-}
-
-/* Lua's collector does not see the arrays' memory and would run too seldom, so it is run here. An
-   error of a finalizer ends a collection; the caller of whatever needed memory gets it. */
-static void bind_array_collect(lua_State *L, jf_state *st)
-{
-  if (st->collecting) return;
-  lua_pushlightuserdata(L, st);
-  lua_pushcclosure(L, collect_all, 1);
-  st->collecting = 1;
-  int failed = lua_pcall(L, 0, 0, 0);
-  st->collecting = 0;
-  st->limit = st->live > MIN_LIMIT / 2 ? 2 * st->live : MIN_LIMIT;
-  if (failed) lua_error(L);
-}
-
 jf_larray *jf_push_array(lua_State *L)
 {
   return jf_push(L, JF_ARRAY, sizeof(jf_larray));
@@ -38,14 +14,6 @@ void jf_set_array(jf_larray *b, jfl_array *a)
   b->data = jfl_array_data(a);
   b->shape = jfl_array_shape(a);
   b->dtype = jfl_array_dtype(a);
-}
-
-void jf_account(lua_State *L, jf_larray *b)
-{
-  jf_state *st = jf_state_of(L);
-  b->owned = (size_t)jf_shape_size(b->shape) * jfl_dtype_size(b->dtype);
-  st->live += b->owned;
-  if (st->live > st->limit) bind_array_collect(L, st);
 }
 
 int jf_give_array(lua_State *L, jf_larray *b, jfl_array *a)
@@ -61,7 +29,7 @@ jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s)
   jfl_array *a;
   jfl_status e = jfl_array_new(t, s, &a);
   if (e == JFL_ENOMEM) {
-    bind_array_collect(L, jf_state_of(L));
+    jf_collect(L);
     e = jfl_array_new(t, s, &a);
   }
   jf_check(L, e);
@@ -285,7 +253,7 @@ static void push_dtypes(lua_State *L, int of_blocks)
 
 void jf_open_array(lua_State *L, jf_state *st, int module)
 {
-  st->limit = MIN_LIMIT;
+  jf_limit_arrays(st);
   push_dtypes(L, 0);
   lua_setfield(L, module, "dtypes");
   push_dtypes(L, 1);

@@ -14,7 +14,7 @@
        request  notes  sample
        options  compress  output  picture  csv  system  text  tokenizer
        array    body
-       args     state
+       args     state  collect
        kinds    error  interrupt */
 #ifndef JF_BIND_H
 #define JF_BIND_H
@@ -110,7 +110,8 @@ typedef struct jf_state {
   int ops_ref;                     /* registry slot of the op closures made so far, by name */
   jf_queue queue;
   jf_runner body, callback;        /* what runs these */
-  size_t live, limit;              /* bytes of arrays; how many make a full collection due */
+  size_t live, begin, limit;       /* bytes of arrays; how many make steps of a collection due, */
+  double owed; int cycles;         /* a full one; kilobytes of steps; cycles that these ended */
   char kind[JF_N_KIND];            /* whose addresses are the tags */
   int mt_ref[JF_N_KIND];           /* registry slots of the metatables */
   char complete[JF_BLOB + 1];      /* whether the front end has said what arrays, blobs do */
@@ -215,8 +216,11 @@ extern const luaL_Reg jf_array_functions[], jf_convert_functions[];
 jf_larray *jf_push_array(lua_State *L);
 /* Puts a into b, which takes the reference. */
 void jf_set_array(jf_larray *b, jfl_array *a);
-/* Counts b's bytes and collects garbage when that is due, so every array must be in a userdata. */
+/* Counts the bytes of b and collects garbage as far as is due, so each array must be in a userdata;
+   collects all garbage; sets the limit by which it is due to what is live now (collect.c). */
 void jf_account(lua_State *L, jf_larray *b);
+void jf_collect(lua_State *L);
+void jf_limit_arrays(jf_state *st);
 /* Puts a new array of the core into b, which is on top; returns 1. */
 int jf_give_array(lua_State *L, jf_larray *b, jfl_array *a);
 jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);

@@ -1,23 +1,14 @@
-/* Arrays: counted, dense, row-major tensors in host memory; views share their storage. */
+/* Arrays: counted, dense, row-major tensors in host memory; views share their elements. */
 #include "dev/dev.h"
 
 #include <string.h>
 
-/* Makes an array object for data in st; it takes over the caller's reference to st. */
-static jfl_status wrap(jf_storage *st, void *data, jfl_dtype t, const jfl_shape *s, jfl_array **out)
-{
-  jfl_array *a = jf_new(sizeof *a);
-  if (!a) return jf_fail(JFL_ENOMEM, "out of memory");
-  a->tag = JF_TAG_ARRAY;
-  a->refs = 1;
-  a->storage = st;
-  a->data = data;
-  a->dtype = t;
-  a->shape = *s;
-  *out = a;
-  return JFL_OK;
-}
+/* Where the elements of an array that owns them lie in its block. */
+enum { DATA = 128 };
+_Static_assert(sizeof(jfl_array) <= DATA, "the elements lie behind the array");
 
+/* An array that owns its elements is one block with them: most are small, and a block less to take
+   and to free is what counts there. */
 static jfl_status array_new(jfl_dtype t, const jfl_shape *s, void *(*take)(size_t), jfl_array **out)
 {
   char str[JF_SHAPE_STR];
@@ -26,16 +17,14 @@ static jfl_status array_new(jfl_dtype t, const jfl_shape *s, void *(*take)(size_
                             (int)t);
   JF_TRY(jf_shape_check(s, "array"));
   size_t size = (size_t)jf_numel(s) * jfl_dtype_size(t);
-  jf_storage *st = jf_new(sizeof *st);
-  void *data = st ? take(size) : NULL;
-  if (data) {
-    *st = (jf_storage){ 1, size, data, jf_host() };
-    if (!wrap(st, data, t, s, out)) return JFL_OK;
-  }
-  jf_free(data);
-  jf_free(st);
-  return jf_fail(JFL_ENOMEM, "out of memory: %s array of shape %s takes %zu bytes",
-                 jfl_dtype_name(t), jf_shape_str(s, str), size);
+  jfl_array *a = take(DATA + size);
+  if (!a)
+    return jf_fail(JFL_ENOMEM, "out of memory: %s array of shape %s takes %zu bytes",
+                   jfl_dtype_name(t), jf_shape_str(s, str), size);
+  *a = (jfl_array){ .tag = JF_TAG_ARRAY, .refs = 1, .data = (char *)a + DATA, .dtype = t,
+                    .shape = *s };
+  *out = a;
+  return JFL_OK;
 }
 
 jfl_status jfl_array_new(jfl_dtype t, const jfl_shape *s, jfl_array **out)
@@ -60,9 +49,10 @@ jfl_array *jfl_array_ref(jfl_array *a)
 void jfl_array_unref(jfl_array *a)
 {
   if (!a || !JF_IS(ARRAY, a) || atomic_fetch_sub(&a->refs, 1) != 1) return;
+  jfl_array *owner = a->owner;
   a->tag = JF_TAG_FREED;
-  jf_storage_unref(a->storage);
   jf_free(a);
+  jfl_array_unref(owner);
 }
 
 void jf_arrays_drop(jfl_array **a, int n)
@@ -81,8 +71,11 @@ int64_t jfl_array_size(const jfl_array *a) { return JF_IS(ARRAY, a) ? jf_numel(&
 static jfl_status dev_array_view(jfl_array *a, size_t offset, jfl_dtype t, const jfl_shape *s,
                                  jfl_array **out)
 {
-  JF_TRY(wrap(a->storage, (char *)a->data + offset, t, s, out));
-  atomic_fetch_add(&a->storage->refs, 1);
+  jfl_array *view = jf_new_raw(sizeof *view);
+  if (!view) return jf_fail(JFL_ENOMEM, "out of memory");
+  *view = (jfl_array){ .tag = JF_TAG_ARRAY, .refs = 1, .data = (char *)a->data + offset,
+                       .owner = jfl_array_ref(a->owner ? a->owner : a), .dtype = t, .shape = *s };
+  *out = view;
   return JFL_OK;
 }
 

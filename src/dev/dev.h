@@ -161,23 +161,22 @@ jf_device *jf_host(void);
 jfl_status jf_device_take(jf_device *d, size_t size, const char *what, const char *help,
                           void **out);
 
-/* A block of a device's memory, which several arrays may share. */
+/* A block of a device's memory. */
 typedef struct jf_storage {
-  atomic_int refs;
   size_t size;
   void *data;
   jf_device *device;           /* lives longer than the storage */
 } jf_storage;
 /* The memory is zeroed. */
 jfl_status jf_storage_new(jf_device *d, size_t size, jf_storage **out);
-void jf_storage_unref(jf_storage *st);
+void jf_storage_free(jf_storage *st);
 
 /* An array: a tensor in host memory. */
 struct jfl_array {
   jf_tag tag;
   atomic_int refs;
-  jf_storage *storage;
-  void *data;              /* inside storage */
+  jfl_array *owner;        /* of a view: whose the elements are, counted; else NULL */
+  void *data;
   jfl_dtype dtype;
   jfl_shape shape;
 };

@@ -105,14 +105,14 @@ jfl_status jf_storage_new(jf_device *d, size_t size, jf_storage **out)
   if (!st) return jf_fail(JFL_ENOMEM, "out of memory");
   jfl_status s = jf_device_take(d, size, "its elements", NULL, &data);
   if (s) return jf_free(st), s;
-  *st = (jf_storage){ 1, size, data, d };
+  *st = (jf_storage){ size, data, d };
   *out = st;
   return JFL_OK;
 }
 
-void jf_storage_unref(jf_storage *st)
+void jf_storage_free(jf_storage *st)
 {
-  if (!st || atomic_fetch_sub(&st->refs, 1) != 1) return;
+  if (!st) return;
   st->device->kind->free(st->device, st->data);
   jf_free(st);
 }

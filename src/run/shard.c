@@ -79,7 +79,7 @@ void jf_var_free(jf_var *v)
 {
   if (!v) return;
   jf_free((char *)v->spec.name);
-  for (int i = 0; i < v->n_shard; i++) jf_storage_unref(v->shard[i].storage);
+  for (int i = 0; i < v->n_shard; i++) jf_storage_free(v->shard[i].storage);
   jf_free(v);
 }
 
