@@ -274,6 +274,24 @@ static void no_moment_lets_an_attacker_through(void)
   CHECK(waitpid(pid, &status, 0) == pid && holds(victim, "precious"));
 }
 
+/* ---- processes that are forked in mid-save ---- */
+
+/* Such a child has the files of the save open for as long as it lives. */
+static void a_forked_child_holds_no_lock(void)
+{
+  jf_stage st;
+  int status;
+  const char *path = in_scratch("forked");
+  CHECK(save_value(1, path, 0) == JFL_OK);
+  CHECK(jf_stage_open(path, 1, 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
+  const pid_t child = fork();
+  if (!child) for (;;) pause();
+  CHECK(jf_stage_close(&st, JFL_OK) == JFL_OK);
+  CHECK(jfl_checkpoint_remove(path) == JFL_OK);
+  kill(child, SIGKILL);
+  CHECK(waitpid(child, &status, 0) == child);
+}
+
 /* ---- links that the user made ---- */
 
 static void saves_through_a_link_to_a_directory(void)
@@ -449,6 +467,7 @@ int main(void)
   RUN(tells_of_a_target_that_was_removed);
   RUN(tells_of_a_file_that_was_swapped_before_its_renaming);
   RUN(no_moment_lets_an_attacker_through);
+  RUN(a_forked_child_holds_no_lock);
   RUN(saves_through_a_link_to_a_directory);
   RUN(replaces_a_model_that_is_a_link);
   RUN(keeps_the_rights_of_what_it_replaces);

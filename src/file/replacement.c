@@ -127,7 +127,10 @@ void jf_replacement_discard(const jf_replacement *d)
 
 void jf_replacement_close(jf_replacement *d)
 {
-  if (d->fd >= 0) jf_close(d->fd);
+  if (d->fd >= 0) {
+    jf_unlock(d->fd);
+    jf_close(d->fd);
+  }
   if (d->dir >= 0) jf_folder_close(d->dir);
   d->fd = d->dir = -1;
 }
