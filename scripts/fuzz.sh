@@ -12,7 +12,7 @@ export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/ls
 [ ! -d /dev/shm ] || export TMPDIR=/dev/shm
 mkdir -p build/fuzz
 [ $# != 0 ] || set -- json inflate safetensors oneflow torch pickle shards npy npz idx loop png \
-  jpeg csv tar ofrecord wav tokenizer onnx world
+  jpeg csv tar ofrecord wav tokenizer onnx gguf world
 passed=0 failed=0
 for target; do
   if n=$(build/obj-gcc-address,undefined/fuzz/fuzz "$target" "$seconds" "spec/fuzz/corpus/$target" \

@@ -494,6 +494,39 @@ static void a_forked_child_has_helpers_of_its_own(void)
   CHECK(!loop_often(&status));
 }
 
+static atomic_int is_opening;
+
+static int open_slowly(void)
+{
+  atomic_store(&is_opening, 1);
+  usleep(50000);
+  return 1;
+}
+
+static int open_at_once(void) { return 1; }
+
+static void *open_library(void *state)
+{
+  return jf_library_ready(state, open_slowly) ? state : NULL;
+}
+
+/* Else the child would wait for a thread that it does not have. */
+static void a_fork_waits_for_a_library_that_another_thread_opens(void)
+{
+  static jf_library_state slow, quick;
+  pthread_t thread;
+  int status = 1;
+  CHECK(!pthread_create(&thread, NULL, open_library, &slow));
+  while (!atomic_load(&is_opening)) usleep(100);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    alarm(300);
+    _exit(!jf_library_ready(&quick, open_at_once));
+  }
+  CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
+  CHECK(!pthread_join(thread, NULL));
+}
+
 static void all_memory_came_back(void) { CHECK_MSG(!host.live, "%zu bytes", host.live); }
 
 /* A text as it is shown, in room for `size` bytes. */
@@ -573,6 +606,7 @@ int main(void)
   RUN(loops_of_several_threads_do_not_mix);
   RUN(helpers_have_the_lowest_priority_in_the_background);
   RUN(a_forked_child_has_helpers_of_its_own);
+  RUN(a_fork_waits_for_a_library_that_another_thread_opens);
   RUN(all_memory_came_back);
   RUN(texts_are_shown_without_harm);
   RUN(messages_are_without_harm);

@@ -274,6 +274,42 @@ static void no_moment_lets_an_attacker_through(void)
   CHECK(waitpid(pid, &status, 0) == pid && holds(victim, "precious"));
 }
 
+/* ---- processes that are forked in mid-save ---- */
+
+/* What a child leaves behind unfinished its parent may still write. */
+static void a_forked_child_leaves_what_its_parent_writes(void)
+{
+  jfl_output *o;
+  int status;
+  const char *path = in_scratch("shared_output");
+  CHECK(jfl_output_open(path, &o) == JFL_OK && jfl_output_write(o, "whole", 5) == JFL_OK);
+  const pid_t child = fork();
+  if (!child) {
+    jfl_output_drop(o);
+    _exit(0);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(put_output(path, "other") == JFL_OK);      /* it finds the lock where it was */
+  CHECK(jfl_output_keep(o) == JFL_OK);
+  CHECK(holds(path, "whole"));
+}
+
+/* Such a child has the files of the save open for as long as it lives. */
+static void a_forked_child_holds_no_lock(void)
+{
+  jf_stage st;
+  int status;
+  const char *path = in_scratch("forked");
+  CHECK(save_value(1, path, 0) == JFL_OK);
+  CHECK(jf_stage_open(path, 1, 0, &st) == JFL_OK && write_some(&st) == JFL_OK);
+  const pid_t child = fork();
+  if (!child) for (;;) pause();
+  CHECK(jf_stage_close(&st, JFL_OK) == JFL_OK);
+  CHECK(jfl_checkpoint_remove(path) == JFL_OK);
+  kill(child, SIGKILL);
+  CHECK(waitpid(child, &status, 0) == child);
+}
+
 /* ---- links that the user made ---- */
 
 static void saves_through_a_link_to_a_directory(void)
@@ -449,6 +485,8 @@ int main(void)
   RUN(tells_of_a_target_that_was_removed);
   RUN(tells_of_a_file_that_was_swapped_before_its_renaming);
   RUN(no_moment_lets_an_attacker_through);
+  RUN(a_forked_child_leaves_what_its_parent_writes);
+  RUN(a_forked_child_holds_no_lock);
   RUN(saves_through_a_link_to_a_directory);
   RUN(replaces_a_model_that_is_a_link);
   RUN(keeps_the_rights_of_what_it_replaces);

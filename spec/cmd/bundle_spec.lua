@@ -89,6 +89,20 @@ describe("a bundle", function()
     assert.equal("jfl-other\n", (sh("ls %s/killed", root)))
   end)
 
+  it("keeps its copies when a forked child ends", function()
+    write(root .. "/forks.lua", [[
+      local ffi = require "ffi"
+      ffi.cdef "int fork(void); int waitpid(int, int *, int);"
+      local path = require("jfl").bundle.path "in/helper.lua"
+      if ffi.C.fork() == 0 then os.exit(0, true) end
+      ffi.C.waitpid(-1, nil, 0)
+      print(io.open(path):read "*a")
+    ]])
+    sh("cd %s && %s --bundle forks.lua in/helper.lua -o forks", root, there)
+    assert.equal("return { x = 42 }\n", (sh("TMPDIR=%s/tmp %s/forks", root, root)))
+    assert.equal("", (sh("ls -A %s/tmp", root)))
+  end)
+
   it("is the same for the same files", function()
     sh("cd %s/in && touch * && %s --bundle app.lua 'a folder' lib helper.lua -o ../again", root,
       there)

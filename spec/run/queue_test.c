@@ -312,6 +312,63 @@ static int child_ends_well(int (*f)(void))
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* A worker that sends runs to a device, and takes what has ended, has each of them in its hands for
+   a moment; what a child finds of them is in one place or another. */
+static jfl_request *sent[6];
+enum { N_SENT = sizeof sent / sizeof *sent };
+
+static int all_are_lost(void)
+{
+  for (int i = 0; i < N_SENT; i++) {
+    jfl_session_wait(session, sent[i], -1);
+    if (!jfl_request_done(sent[i])) return 1 + i;
+  }
+  return 0;
+}
+
+static void a_fork_beside_a_worker_that_sends_loses_no_run_from_sight(void)
+{
+  const char *device = getenv("JFL_DEVICE");
+  if (!device) setenv("JFL_DEVICE", "sim", 1);
+  setenv("JFL_SIM_DELAY", "0", 1);
+  open_session();
+  if (!device) unsetenv("JFL_DEVICE");
+  set("max_inflight", N_SENT);
+  CHECK(run() == 0);
+  for (int round = 0; round < 300; round++) {
+    for (int i = 0; i < N_SENT; i++) CHECK(!jfl_submit(plan, good, &sent[i]));
+    usleep((unsigned)round % 40);
+    CHECK(child_ends_well(all_are_lost));
+    for (int i = 0; i < N_SENT; i++) CHECK(wait_for(sent[i]) == 1 + N_SENT * round + i);
+  }
+  unsetenv("JFL_SIM_DELAY");
+  close_session();
+}
+
+/* The parent still finds what the child has taken note of. */
+static int child_fd;
+
+static int wakes_alone(void)
+{
+  struct pollfd p = { .fd = child_fd, .events = POLLIN };
+  jfl_session_due(session, 0);
+  return poll(&p, 1, 0) ? 1 : 0;
+}
+
+static void a_fork_has_a_signal_of_its_own(void)
+{
+  jfl_request *r;
+  open_session();
+  CHECK(!jfl_session_fd(session, &child_fd));
+  struct pollfd p = { .fd = child_fd, .events = POLLIN };
+  CHECK(!jfl_submit(plan, good, &r));
+  CHECK(poll(&p, 1, 300000) == 1);
+  CHECK(child_ends_well(wakes_alone));
+  CHECK(poll(&p, 1, 0) == 1);
+  wait_for(r);
+  close_session();
+}
+
 /* A forked child cannot use a device that works with threads of its own. */
 static int device_is_gone(void)
 {
@@ -376,6 +433,8 @@ int main(void)
   RUN(a_small_plan_may_run_without_a_request);
   RUN(waiting_with_a_limit_returns);
   RUN(a_fork_in_the_midst_of_runs_loses_them_only_in_the_child);
+  RUN(a_fork_beside_a_worker_that_sends_loses_no_run_from_sight);
+  RUN(a_fork_has_a_signal_of_its_own);
   RUN(a_forked_child_goes_on_alone);
   return test_done();
 }

@@ -297,6 +297,33 @@ static int forks(int rank, int size)
 
 static void a_forked_child_is_no_rank(void) { CHECK(run_ranks(2, forks) == 0); }
 
+/* Its child lives on, with all that it had open. */
+static int held[2];
+
+static int ends_but_for_a_child(int rank, int size)
+{
+  int all[16];
+  char byte;
+  (void)size;
+  TRY(!jf_world_join());
+  if (rank && !fork()) {
+    close(held[1]);
+    _exit(read(held[0], &byte, 1) != 0);
+  }
+  if (rank) _exit(0);
+  TRY(jf_world_agree(&rank, sizeof rank, all) == JFL_EIO);
+  TRY(strstr(jfl_errmsg(), "rank 1 (") && strstr(jfl_errmsg(), "has ended"));
+  _exit(0);
+}
+
+static void a_forked_child_does_not_hide_the_end_of_its_rank(void)
+{
+  CHECK(!pipe(held));
+  CHECK(run_ranks(2, ends_but_for_a_child) == 0);
+  close(held[0]);
+  close(held[1]);
+}
+
 /* ---- meeting ---- */
 
 static int stranger(int rank, int size)
@@ -485,6 +512,7 @@ int main(void)
   RUN(the_end_of_rank_0_is_noticed);
   RUN(who_stops_waiting_ends_the_world);
   RUN(a_forked_child_is_no_rank);
+  RUN(a_forked_child_does_not_hide_the_end_of_its_rank);
   RUN(who_does_not_know_the_secret_is_nobody);
   RUN(ranks_that_count_differently_hear_of_it);
   RUN(who_waits_in_vain_names_who_did_not_come);

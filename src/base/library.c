@@ -15,6 +15,21 @@ enum { MOST = 8, TEXT_SIZE = 200 };
 static struct { pthread_mutex_t mu; int n; char text[MOST][TEXT_SIZE]; } missing = {
   .mu = PTHREAD_MUTEX_INITIALIZER
 };
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;        /* held before the other one */
+
+static void keep_at_forks(void)
+{
+  static jf_fork_lock lock[2];
+  jf_fork_lock_add(&lock[0], &missing.mu);
+  jf_fork_lock_add(&lock[1], &loading);
+}
+
+static void hold(pthread_mutex_t *mu)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, keep_at_forks);
+  pthread_mutex_lock(mu);
+}
 
 void jf_library_lacks(const char *name, const char *why)
 {
@@ -23,7 +38,7 @@ void jf_library_lacks(const char *name, const char *why)
   const int named = why && !strncmp(why, name, strlen(name));
   if (named) snprintf(text, sizeof text, "%s", why);
   else snprintf(text, sizeof text, "%s: %s", name, why ? why : "it cannot be opened");
-  pthread_mutex_lock(&missing.mu);
+  hold(&missing.mu);
   while (i < missing.n && strcmp(missing.text[i], text)) i++;
   if (i == missing.n && i < MOST) memcpy(missing.text[missing.n++], text, sizeof text);
   pthread_mutex_unlock(&missing.mu);
@@ -31,7 +46,7 @@ void jf_library_lacks(const char *name, const char *why)
 
 const char *jf_library_missing(int i)
 {
-  pthread_mutex_lock(&missing.mu);
+  hold(&missing.mu);
   const char *text = i >= 0 && i < missing.n ? missing.text[i] : NULL;
   pthread_mutex_unlock(&missing.mu);
   return text;
@@ -105,12 +120,11 @@ void *jf_library_open(const char *name, const char *const *env, size_t room)
 
 int jf_library_ready(jf_library_state *state, int (*load)(void))
 {
-  static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
   if (atomic_load_explicit(&state->ready, memory_order_acquire)) return 1;
-  pthread_mutex_lock(&mu);
+  hold(&loading);
   const int ready = atomic_load(&state->ready) || load();
   atomic_store(&state->ready, ready);
-  pthread_mutex_unlock(&mu);
+  pthread_mutex_unlock(&loading);
   return ready;
 }
 

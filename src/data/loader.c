@@ -37,7 +37,7 @@ struct jfl_loader {
   size_t size;                 /* bytes of a sample; immutable */
   unsigned forks;              /* as of jf_forks, when the threads were started */
   jf_budget *budget;           /* of whoever made it, for whom its threads work; immutable */
-  pthread_mutex_t mu;
+  pthread_mutex_t mu; jf_fork_lock at_fork;
   pthread_cond_t wanted, finished;       /* there is a sample to begin; one is done */
   loader_batch *first, *last;  /* guarded by mu */
   int ends;                    /* guarded by mu */
@@ -170,6 +170,7 @@ static jfl_status loader_make(const char *who, const jfl_sample_spec *spec, int 
   pthread_cond_init(&l->wanted, NULL);
   pthread_cond_init(&l->finished, NULL);
   l->forks = jf_forks();
+  jf_fork_lock_add(&l->at_fork, &l->mu);
   const jfl_status r = loader_keep(l, spec);
   if (r != JFL_OK) {
     jfl_loader_free(l);
@@ -223,6 +224,7 @@ void jfl_loader_free(jfl_loader *l)
   loader_batch_free(l->taken);
   jf_free(l->feature);
   jf_decoder_free(&l->decoder);
+  jf_fork_lock_remove(&l->at_fork);
   pthread_mutex_destroy(&l->mu);
   pthread_cond_destroy(&l->wanted);
   pthread_cond_destroy(&l->finished);

@@ -44,6 +44,7 @@ int jf_replacement_make(jf_replacement *d)
 {
   jf_info old;
   const int mine = replacement_replaces(d, &old) ? JF_PRIVATE : d->how;
+  d->forks = jf_forks();
   d->fd = jf_open(d->dir, d->from, JF_READ | JF_WRITE | JF_NEW | JF_NO_LINK | mine);
   return d->fd < 0 ? replacement_fail(d, "make the file") : 0;
 }
@@ -122,12 +123,16 @@ int jf_replacement_commit(jf_replacement *d)
 
 void jf_replacement_discard(const jf_replacement *d)
 {
-  if (jf_file_same(d->fd, d->dir, d->from)) jf_file_remove(d->dir, d->from);
+  if (d->forks == jf_forks() && jf_file_same(d->fd, d->dir, d->from))
+    jf_file_remove(d->dir, d->from);
 }
 
 void jf_replacement_close(jf_replacement *d)
 {
-  if (d->fd >= 0) jf_close(d->fd);
+  if (d->fd >= 0) {
+    if (d->forks == jf_forks()) jf_unlock(d->fd);
+    jf_close(d->fd);
+  }
   if (d->dir >= 0) jf_folder_close(d->dir);
   d->fd = d->dir = -1;
 }

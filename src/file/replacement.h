@@ -17,6 +17,8 @@ int jf_file_ours(const jf_info *i);
 typedef struct jf_replacement {
   int dir, fd;                 /* -1: not open; both are closed by jf_replacement_close */
   char from[JF_MOST_NAME + 1], to[JF_MOST_NAME + 1];
+  unsigned forks;              /* jf_forks() when it was made: a forked child neither removes it nor
+                                  gives its lock back, as both are the parent's */
   int how;                     /* JF_PRIVATE: for its owner alone */
   const jf_info *rights;       /* whose rights it gets; NULL: those of the one it replaces */
   const char *step;            /* what could not be done */

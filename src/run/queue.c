@@ -30,7 +30,7 @@ static void queue_begin(jfl_session *s, int sends)
   jfl_request *r = s->head;
   queue_pop(s);
   s->running = 1;
-  if (!sends) s->current = r;
+  s->current = r;
   pthread_mutex_unlock(&s->mu);
   if (s->settings.background) jf_thread_lower();
   if (sends) jf_send(s, r, r->in);
@@ -93,6 +93,7 @@ void jf_queue_stop(jfl_session *s)
   jf_queue_end_worker(s);
   jf_behind_stop(s);
   jf_signal_free(s->fd);
+  jf_fork_lock_remove(&s->at_fork);
   pthread_cond_destroy(&s->changed);
   pthread_mutex_destroy(&s->mu);
 }

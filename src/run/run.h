@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "plan/plan.h"
+#include "system/system.h"
 
 /* What a session keeps of a variable on one device. Its memory never moves. */
 typedef struct jf_var_shard {
@@ -206,12 +207,12 @@ typedef struct jf_settings {
 struct jfl_session {
   jf_tag tag;
   uint64_t id;                 /* not 0; no other has it, also none that gets this one's memory */
-  pthread_mutex_t mu;
+  pthread_mutex_t mu; jf_fork_lock at_fork;
   pthread_cond_t changed;      /* queue, running or done changed */
   pthread_t worker; int has_worker, stop;          /* guarded by mu */
   jf_budget *budget;           /* in which its memory counts, or NULL; immutable */
   jfl_request *head, *tail;    /* queued runs; guarded by mu */
-  jfl_request *current;        /* the worker's run; guarded by mu */
+  jfl_request *current;        /* what the worker runs or sends; guarded by mu */
   /* Runs that devices have, oldest first; whether someone sends or settles one now. They hold the
      run token together. Guarded by mu. */
   jfl_request *sent; int n_sent, sending;

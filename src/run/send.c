@@ -23,6 +23,7 @@ void jf_send(jfl_session *s, jfl_request *r, jfl_array *const *in)
   while (*last) last = &(*last)->next;
   *last = r;
   r->next = NULL;
+  if (s->current == r) s->current = NULL;
   r->plan->job->n_sent++;
   s->n_sent++;
   s->sending = 0;

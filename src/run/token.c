@@ -6,11 +6,17 @@
 #include "run/run.h"
 #include "system/system.h"
 
-void jf_session_init_locks(jfl_session *s)
+static void init_locks(jfl_session *s)
 {
   pthread_mutex_init(&s->mu, NULL);
   jf_condition_init(&s->changed);
   s->forks = jf_forks();
+}
+
+void jf_session_init_locks(jfl_session *s)
+{
+  init_locks(s);
+  jf_fork_lock_add(&s->at_fork, &s->mu);
 }
 
 /* Fails a request that was taken out of the queue, and drops the queue's reference. Under mu. */
@@ -41,10 +47,13 @@ void jf_session_drop(jfl_session *s, const char *why)
   s->n_queued = 0;
 }
 
-/* In a forked child the worker is gone, with its run, and the locks are in an unknown state. */
+/* In a forked child the worker is gone, with its run. What mu guards is whole, as a fork waits for
+   it; who waits at `changed` is not there. */
 static void start_afresh(jfl_session *s)
 {
-  jf_session_init_locks(s);
+  init_locks(s);
+  jf_signal_renew(s->fd);
+  jf_session_make_readable(s);
   while (s->sent) {
     jfl_request *r = s->sent;
     s->sent = r->next;

@@ -37,6 +37,16 @@ void jf_thread_lower(void);
 /* Calls child() in each process that this one forks into; not at all where there are no forks. */
 void jf_at_fork(void (*child)(void));
 
+/* Locks that are free at each fork: whoever forks takes them before, so that what they guard is
+   whole in the child, and gives them back in both processes. They are taken in the reverse of the
+   order in which they were added, which is how a thread may hold one while it takes another. */
+typedef struct jf_fork_lock {
+  pthread_mutex_t *mu;
+  struct jf_fork_lock *before, *after;         /* in the list of all */
+} jf_fork_lock;
+void jf_fork_lock_add(jf_fork_lock *l, pthread_mutex_t *mu);
+void jf_fork_lock_remove(jf_fork_lock *l);
+
 /* Sleeps while the atomic_uint at `at` is `seen`, at most so long, NULL: for ever; it may also
    return early. And wakes all that sleep on it. */
 void jf_sleep_on(const void *at, unsigned seen, const struct timespec *most);
@@ -71,6 +81,8 @@ int jf_signal_new(void);
 void jf_signal_set(int s);
 /* Gives whether it was set. */
 int jf_signal_clear(int s);
+/* Parts it, in a forked child, from that of the parent, which is the same one; as if newly made. */
+void jf_signal_renew(int s);
 void jf_signal_free(int s);
 
 /* ---- memory (memory.c) ---- */
@@ -174,6 +186,9 @@ int jf_sync(int file);
 /* Locks the file until it is closed; EWOULDBLOCK: another one has locked it. A file system without
    locks fails otherwise. */
 int jf_lock(int file);
+/* Gives the lock back before the file is closed: a forked process may have the file too, and would
+   keep it. */
+void jf_unlock(int file);
 /* Says that it was used now. */
 void jf_touch(int file);
 

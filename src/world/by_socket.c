@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "system/system.h"
 #include "world/meet.h"
 #include "world/transport.h"
 
@@ -73,6 +74,13 @@ static jfl_status by_socket_listen(by_socket_card *mine)
   return net.door ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory");
 }
 
+/* A forked child is no rank. */
+static void by_socket_forget(void)
+{
+  for (int i = 0; i < net.n; i++) jf_socket_drop(&net.fd[i]);
+  jf_door_shut(net.door);
+}
+
 static jfl_status by_socket_open(void)
 {
   by_socket_card mine = { .share = jf_entropy(), .pid = getpid(),
@@ -80,6 +88,7 @@ static jfl_status by_socket_open(void)
   _Static_assert(sizeof mine <= JF_WORLD_MESSAGE, "a card goes in one message");
   if (!by_socket_allocate(jf_world_size())) return jf_fail(JFL_ENOMEM, "out of memory");
   JF_TRY(by_socket_listen(&mine));
+  jf_at_fork(by_socket_forget);
   JF_TRY(jf_world_agree(&mine, sizeof mine, net.card));
   for (int i = 0; i < net.n; i++) {
     by_socket_card *c = &net.card[i];
@@ -193,7 +202,7 @@ static jfl_status by_socket_answer(const jf_wait *w)
   if (jf_socket_receive(c.fd, &net.is_near[from], 1, &soon) ||
       jf_socket_send(c.fd, &taken, 1, &soon))
     return close(c.fd), JFL_OK;
-  if (net.fd[from] >= 0) close(net.fd[from]);
+  jf_socket_drop(&net.fd[from]);
   net.fd[from] = c.fd;
   return JFL_OK;
 }

@@ -66,11 +66,16 @@ jf_door *jf_door_new(int listener, const jf_key key)
   return d;
 }
 
+void jf_door_shut(jf_door *d)
+{
+  for (int i = 0; i < d->n; i++) jf_socket_drop(&d->caller[i].fd);
+  jf_socket_drop(&d->listener);
+}
+
 void jf_door_free(jf_door *d)
 {
   if (!d) return;
-  for (int i = 0; i < d->n; i++) close(d->caller[i].fd);
-  close(d->listener);
+  jf_door_shut(d);
   jf_free(d);
 }
 

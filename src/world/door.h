@@ -71,6 +71,8 @@ typedef struct jf_door {
 /* Takes the listener. NULL: out of memory. */
 jf_door *jf_door_new(int listener, const jf_key key);
 void jf_door_free(jf_door *d);
+/* Closes all that it has open. */
+void jf_door_shut(jf_door *d);
 /* Waits for the next caller that has proved that it knows the secret, and takes it out of the door:
    jf_door_answer must follow. All are heard at once. One that has said nothing for long is dropped,
    and the oldest where there are too many. */

@@ -145,6 +145,12 @@ jfl_status jf_socket_accept(int listener, int *fd)
   return JFL_OK;
 }
 
+void jf_socket_drop(int *fd)
+{
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+}
+
 int jf_socket_is_over(int fd)
 {
   struct pollfd p = { .fd = fd, .events = POLLRDHUP };

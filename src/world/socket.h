@@ -28,6 +28,8 @@ jfl_status jf_socket_listen(const char *address, int *port, int *fd);
 /* Accepts a connection that is waiting; *fd is -1 if there is none any more. Fails where this
    process has too many files. */
 jfl_status jf_socket_accept(int listener, int *fd);
+/* Closes one, if *fd is not -1, which it becomes. */
+void jf_socket_drop(int *fd);
 /* Whether the other side has closed a connection, or it broke. */
 int jf_socket_is_over(int fd);
 /* Connects to a host by name or numeric address. */

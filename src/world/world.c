@@ -305,8 +305,18 @@ static jfl_status world_introduce(jf_world *w)
 static void world_part(const jf_world *w, int size)
 {
   for (int i = 0; i < size; i++) {
-    if (w->peer[i].word >= 0) close(w->peer[i].word);
-    if (w->peer[i].life >= 0) close(w->peer[i].life);
+    jf_socket_drop(&w->peer[i].word);
+    jf_socket_drop(&w->peer[i].life);
+  }
+}
+
+/* A forked child is no rank. With a connection in its hands others would not see that this rank has
+   ended. */
+static void world_forget(void)
+{
+  for (int i = 0; i < world->size; i++) {
+    jf_socket_drop(&world->peer[i].word);
+    jf_socket_drop(&world->peer[i].life);
   }
 }
 
@@ -355,6 +365,7 @@ static jfl_status world_enter(jf_world *w)
   w->rank = m.rank;
   w->size = m.size;
   w->mpi = m.mpi;
+  jf_at_fork(world_forget);
   JF_TRY(jf_watch_start(w));
   jf_at_exit(world_say_goodbye);
   return world_introduce(w);

@@ -7,6 +7,7 @@ local original = require "jfl.base.original"
 local args = {}
 
 local FEW = 8                    -- numbers of a list in a message
+local MOST_SHOWN = 200           -- bytes of a text in a message
 
 --- How many texts of a list a message shows.
 args.LISTED = 8
@@ -37,7 +38,11 @@ function args.describe(value)
   if kind then return "a " .. kind end
   kind = type(value)
   if kind == "number" or kind == "boolean" then return kind .. " " .. tostring(value) end
-  if kind == "string" then return ("string '%s'"):format(value) end
+  if kind == "string" then
+    local is_long = #value > MOST_SHOWN
+    return ("string '%s'%s"):format(is_long and value:sub(1, MOST_SHOWN) or value,
+      is_long and "..." or "")
+  end
   if kind == "nil" then return "nil" end
   local meta = metatable(value)
   if type(meta) == "table" and meta.namespace then
@@ -159,6 +164,13 @@ function args.names_of(t)
   for name in pairs(t) do list[#list + 1] = tostring(name) end
   table.sort(list)
   return table.concat(list, ", ")
+end
+
+--- A list of any length in another table.
+function args.copied(list)
+  local copy = {}
+  for i, value in ipairs(list) do copy[i] = value end
+  return copy
 end
 
 --- A list of texts for messages: all, or the first few and how many more there are.

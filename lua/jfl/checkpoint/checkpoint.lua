@@ -256,6 +256,11 @@ function checkpoint.texts_of(path)
   return checkpoint.with_open(path, function(_, about) return about.notes end)
 end
 
+--- How many tensors a checkpoint has.
+function checkpoint.count(path)
+  return checkpoint.with_open(path, function(file) return #choice.tensors(file) end)
+end
+
 --- The dtypes of the tensors that lie in blocks of few bits, by name.
 function checkpoint.blocks_of(path)
   return checkpoint.with_open(path, function(file)

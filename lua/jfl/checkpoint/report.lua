@@ -54,7 +54,7 @@ end
 
 --- A list of names as a text, in their order and not too long; text_of(name): how one is shown.
 function report.shorten(names_given, text_of)
-  local shown = { unpack(names_given) }
+  local shown = args.copied(names_given)
   table.sort(shown)
   if text_of then
     for i = 1, math.min(#shown, args.LISTED) do shown[i] = text_of(shown[i]) end

@@ -36,6 +36,7 @@ function Job:__index(key)
 end
 
 local by_name, n_jobs = {}, 0
+local unused = {}                -- by name, what the core has for jobs that were taken back
 
 -- All jobs, as they were defined first.
 local function in_order()
@@ -126,7 +127,8 @@ function job.global_function(...)
   local old = by_name[self.name]
   if old then return redefine(old, self) end
   self._plans, self._n_plans, self._tick = {}, 0, 0
-  self._core, self._latest, self._retired, self._closed = false, false, false, false
+  self._core, self._latest, self._retired, self._closed = unused[self.name] or false, false, false,
+    false
   self._told, self._number, n_jobs = false, n_jobs, n_jobs + 1
   self._steps = false
   by_name[self.name] = setmetatable(self, Job)
@@ -320,6 +322,14 @@ function job.drop_variables(names)
   end
 end
 
+--- Takes a job back, of which no call was made.
+function job.take_back(self)
+  plan.retire(self)
+  plan.free_retired(self, true)
+  by_name[self.name], unused[self.name] = nil, self._core or nil
+  self._closed = "this job was taken back; define it again"
+end
+
 --- Waits for outstanding calls, then drops all jobs, variables and settings. Callbacks stay due
 -- that could not run because one before them called this function.
 function job.clear_default_session()
@@ -328,8 +338,8 @@ function job.clear_default_session()
   for _, each in ipairs(in_order()) do
     each._closed, each._latest, each._plans, each._retired = CLEARED, false, {}, false
   end
-  by_name, variable.shared, variable.frozen, variable.trainable = {}, {}, {}, {}
-  variable.stored = {}
+  by_name, unused, variable.stored = {}, {}, {}
+  variable.shared, variable.frozen, variable.trainable = {}, {}, {}
   profile.across(core.reset)
   config.reset()
   for _, forget in ipairs(forgetting) do forget() end

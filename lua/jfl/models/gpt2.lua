@@ -7,6 +7,7 @@ local gpt2 = {
   example = "n_layer = 2",
   config = { vocab_size = 50257, n_positions = 1024, n_embd = 768, n_layer = 12, n_head = 12,
     n_inner = false, layer_norm_epsilon = 1e-5, activation_function = "gelu_new" },
+  optional = { n_inner = "number" },
   inputs = { "int32" },
   --- How many places its texts have, for those that flow.generate continues.
   most = function(c) return c.n_positions end,

@@ -16,6 +16,8 @@ local llama = {
     rope_scaling = false, hidden_act = "silu", attention_bias = false, output_bias = true,
     mlp_bias = false, tie_word_embeddings = false, max_position_embeddings = 2048,
     rope_interleaved = false },
+  optional = { num_key_value_heads = "number", head_dim = "number", rope_parameters = "table",
+    rope_scaling = "table" },
   -- Networks that differ by their configuration: what becomes of that.
   also = {
     mistral = function(c)

@@ -16,6 +16,7 @@ local mobilenet = {
     finegrained_output = true, hidden_act = "relu6", tf_padding = true, layer_norm_eps = 0.001,
     num_labels = 1001, id2label = false },
   factors = { depth_multiplier = true, expand_ratio = true },
+  optional = { id2label = "table" },
   shape = function(c) return { 1, c.num_channels, 64, 64 } end,
   inputs = { "float32" },
   rename = parts.renames {

@@ -29,6 +29,7 @@ local mobilenet = {
   config = { num_channels = 3, variant = "large", width_mult = 1.0, num_labels = 1000,
     id2label = false },
   factors = { width_mult = true },
+  optional = { id2label = "table" },
   shape = function(c) return { 1, c.num_channels, 64, 64 } end,
   inputs = { "float32" },
   rename = parts.renames {

@@ -7,11 +7,13 @@ local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
 local gguf = require "jfl.gguf.network"
 local header = require "jfl.gguf.header"
+local job = require "jfl.job.job"
 local kept = require "jfl.onnx.kept"
 local model = require "jfl.net.model"
 local names = require "jfl.base.names"
 local plain = require "jfl.base.plain"
 local variable = require "jfl.net.variable"
+local variables = require "jfl.checkpoint.variables"
 local weights = require "jfl.net.weights"
 
 local models = {}
@@ -31,14 +33,26 @@ end
 
 -- ---- configurations ----
 
--- Fails where a configuration, which may be a stranger's, asks for more layers than networks have.
-local function check_layers(kind, c)
-  for _, name in ipairs { "n_layer", "num_hidden_layers", "depths" } do
+-- Fails where a configuration, which may be a stranger's, asks for more layers than `most`.
+local function check_layers(kind, c, most)
+  for _, name in ipairs { "n_layer", "num_hidden_layers", "encoder_layers", "depths" } do
     local list, sum = type(c[name]) == "table" and c[name] or { c[name] }, 0
     for _, n in ipairs(list) do sum = sum + args.integer("models." .. kind.type, name, n, 1) end
-    if sum > MOST_LAYERS then
-      core.fail("models.%s: %s must be at most %d, got %g", kind.type, name, MOST_LAYERS, sum)
+    if sum > most then
+      core.fail("models.%s: %s must be at most %d, got %g", kind.type, name, most, sum)
     end
+  end
+end
+
+-- Fails unless a value is of the kind of a default: false stands for what may be left out, or for a
+-- flag.
+local function check_value(kind, key, value, default)
+  local optional = (kind.optional or {})[key]
+  if optional and value == false then return end
+  local want = optional or type(default)
+  args.expect("models." .. kind.type, key, value, want)
+  if want == "number" and (optional or default >= 1) and not (kind.factors or {})[key] then
+    args.integer("models." .. kind.type, key, value, 1)
   end
 end
 
@@ -49,13 +63,7 @@ local function complete(kind, given, is_file)
   for key, default in pairs(kind.config) do
     local value = given[key]
     if value == nil then value = default end
-    if value ~= false and default ~= false and type(value) ~= type(default) then
-      core.fail("models.%s: %s must be a %s, got %s", kind.type, key, type(default),
-        args.describe(value))
-    end
-    if type(default) == "number" and default >= 1 and not (kind.factors or {})[key] then
-      args.integer("models." .. kind.type, key, value, 1)
-    end
+    check_value(kind, key, value, default)
     c[key] = value
   end
   for key in pairs(given) do
@@ -64,7 +72,7 @@ local function complete(kind, given, is_file)
         names.suggest(tostring(key), kind.config))
     end
   end
-  check_layers(kind, c)
+  check_layers(kind, c, MOST_LAYERS)
   return c
 end
 
@@ -124,7 +132,7 @@ local function read_config(path)
       .. "it is (%s); flow.models.gpt2 { ... } and the like make one, and net:load loads it", path,
       err)
   end
-  local text = core.file_size(file) <= MOST_CONFIG and core.file_read(file) or ""
+  local text = (core.file_size(file) or math.huge) <= MOST_CONFIG and core.file_read(file) or ""
   core.file_close(file)
   local c = read_json(where, text)
   return with_labels(kind_of(path, c.model_type), c)
@@ -169,6 +177,26 @@ local function smallest(kind, config)
   return list
 end
 
+-- Calls fn, which gives a network its weights by a job "load". Where that fails both are gone
+-- again, with variables that may be as large as a stranger liked, before any value is drawn.
+local function filled(net, fn)
+  variables.settle()
+  local name, before = net.name .. "-load", variables.dtypes()
+  local had = job.named(name)
+  return variables.deferred(function()
+    local ok, result = pcall(fn)
+    if ok then return result end
+    if not had then
+      local new, made = {}, job.named(name)
+      if made then job.take_back(made) end
+      for each in pairs(variables.dtypes()) do new[each] = not before[each] or nil end
+      job.drop_variables(new)
+      model.leave(net)
+    end
+    error(result, 0)
+  end)
+end
+
 -- The network that a script described and jfl saved, with its weights.
 local function load_kept(o, t)
   if o.num_labels then
@@ -182,9 +210,11 @@ local function load_kept(o, t)
     for k, extent in ipairs(input.shape) do shape[k] = tonumber(extent) or 1 end
     list[i] = names.root()[input.dtype](shape)
   end
-  net:predict { name = "load", inputs = list }
-  net:load(o.path, LAID)
-  return net
+  return filled(net, function()
+    net:predict { name = "load", inputs = list }:compile()
+    net:load(o.path, LAID)
+    return net
+  end)
 end
 
 -- Has matrices that a file has in few bits stay so, unless float32 is asked for.
@@ -275,15 +305,18 @@ models.load = args.define("models.load", "A network with its weights: one that n
       net, options = read_own(o, t)
     end
     if not net then net, options = read_others(o) end
-    local own = plain.read(net._description)
-    local kind = KINDS[own.type]
-    net:predict { name = "load", inputs = smallest(kind, own.config) }
-    if o.num_labels then
-      load_body(net, o.path, options, kind.head)
-    else
-      net:load(o.path, options)
-    end
-    return net
+    return filled(net, function()
+      local own = plain.read(net._description)
+      local kind = KINDS[own.type]
+      check_layers(kind, own.config, checkpoint.count(o.path))   -- each has a tensor and more
+      net:predict { name = "load", inputs = smallest(kind, own.config) }:compile()
+      if o.num_labels then
+        load_body(net, o.path, options, kind.head)
+      else
+        net:load(o.path, options)
+      end
+      return net
+    end)
   end)
 
 return models

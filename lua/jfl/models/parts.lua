@@ -24,7 +24,7 @@ ACTIVATIONS.gelu_pytorch_tanh, ACTIVATIONS.swish = ACTIVATIONS.gelu_new, ACTIVAT
 --- The activation of that name.
 function parts.activation(name)
   if ACTIVATIONS[name] then return ACTIVATIONS[name] end
-  core.fail("models: there is no activation '%s'%s", tostring(name),
+  core.fail("models: there is no activation '%s'%s", tostring(name):sub(1, 60),
     names.suggest(tostring(name), ACTIVATIONS))
 end
 

@@ -11,6 +11,7 @@ local resnet = {
   config = { num_channels = 3, embedding_size = 64, hidden_sizes = { 256, 512, 1024, 2048 },
     depths = { 3, 4, 6, 3 }, layer_type = "bottleneck", hidden_act = "relu", num_labels = 1000,
     id2label = false, downsample_in_first_stage = false, downsample_in_bottleneck = false },
+  optional = { id2label = "table" },
   shape = function(c) return { 1, c.num_channels, 32, 32 } end,
   inputs = { "float32" },
   rename = parts.renames {

@@ -71,7 +71,7 @@ local KINDS = {
 function rotary.of(c, size)
   local p = c.rope_parameters or c.rope_scaling or {}
   local name = p.rope_type or p.type or "default"
-  local kind, base = KINDS[name], p.rope_theta or c.rope_theta
+  local kind, base = KINDS[name], number(p, "rope_theta", c.rope_theta)
   if not kind then
     core.fail("%s: rope_type must be \"default\", \"linear\", \"llama3\" or \"yarn\", got \"%s\"",
       WHO, tostring(name))

@@ -10,6 +10,7 @@ local vit = {
     num_hidden_layers = 12, num_attention_heads = 12, intermediate_size = 3072,
     hidden_act = "gelu", layer_norm_eps = 1e-12, qkv_bias = true, num_labels = 1000,
     id2label = false },
+  optional = { id2label = "table" },
   shape = function(c) return { 1, c.num_channels, c.image_size, c.image_size } end,
   inputs = { "float32" },
   rename = { { "^vit%.", "" },

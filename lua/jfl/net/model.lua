@@ -53,6 +53,11 @@ local function check_owner(self, path)
   owners[path] = self
 end
 
+--- Leaves the name of a model to another one.
+function model.leave(self)
+  if owners[self.name] == self then owners[self.name] = nil end
+end
+
 -- Settles the namespace of a model, which begins with that of the body that calls it first.
 local function bind(self, prefix)
   local root = root_of(self)

@@ -175,9 +175,9 @@ local function shown(from) return type(from) == "string" and from or "the table"
 -- Fails with all that does not fit; nothing is set then.
 local function check_report(who, o, report, is_own)
   local wrong = {}
-  if #report.missing > 0 then wrong[1] = "it lacks " .. listed { unpack(report.missing) } end
+  if #report.missing > 0 then wrong[1] = "it lacks " .. listed(args.copied(report.missing)) end
   if is_own and #report.unexpected > 0 then
-    wrong[#wrong + 1] = "the model has no " .. listed { unpack(report.unexpected) }
+    wrong[#wrong + 1] = "the model has no " .. listed(args.copied(report.unexpected))
   end
   if #report.loaded == 0 then wrong[#wrong + 1] = "nothing in it is the model's" end
   if #wrong == 0 or not o.strict and #report.loaded > 0 then return end

@@ -188,7 +188,7 @@ function ops.ConcatFromSequence(n, list)
     local axis = n:need "axis"
     return stacked(list, axis < 0 and axis + #list[1].shape + 1 or axis)
   end
-  return values.concat({ unpack(list) }, n:axis(n:need "axis", #list[1].shape))
+  return values.concat(args.copied(list), n:axis(n:need "axis", #list[1].shape))
 end
 
 ops.SplitToSequence = { function(n, x, sizes)

@@ -8,7 +8,8 @@ local TRIES = 10
 
 local bundled = { space = {} }   -- space: what flow.bundle is
 
--- The program that runs: its file, entries, tools, and the folder of copies once there is one.
+-- The program that runs: its file, entries, tools, and the folder of copies once there is one, with
+-- the number of the process that made it.
 local program
 
 -- ---- reading ----
@@ -47,7 +48,9 @@ end
 
 -- ---- copies on the disk ----
 
+-- A forked child leaves them to its parent.
 local function remove_copies()
+  if core.process() ~= program.process then return end
   for i = #program.made, 1, -1 do os.remove(program.made[i]) end
   if program.held then program.tools.let_go(program.root, program.held) end
   program.held = nil
@@ -81,7 +84,7 @@ local function root()
   if not program.root then
     local under = os.getenv "TMPDIR" or os.getenv "TEMP" or "/tmp"
     program.tools.clear(under)
-    program.root = make_root(under)
+    program.root, program.process = make_root(under), core.process()
     program.folders[1] = program.root
     local guard = newproxy(true)
     getmetatable(guard).__gc = remove_copies

@@ -1,5 +1,6 @@
 -- Networks that others trained: what transformers gives for random weights in small configurations,
 -- made by scripts/oracles/models.py.
+local core = require "jfl.core"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 local plain = require "jfl.base.plain"
@@ -247,5 +248,55 @@ describe("models", function()
     with('{"model_type":"qwen2","use_sliding_window":true}', "use_sliding_window must be false")
     with('{"model_type":"llama","rope_scaling":{"type":"dynamic","factor":2}}',
       'rope_type must be "default", "linear", "llama3" or "yarn", got "dynamic"')
+  end)
+
+  -- Each value in the place of each field, which is a network or an error that jfl words.
+  it("are told what is wrong with any field of a stranger's configuration", function()
+    local VALUES = { "0", "-1", "0.5", "1e300", "true", '"x"', "{}", "[]", '["x"]', "[0]",
+      '{"rope_type":[]}', '{"rope_theta":"x"}', '{"rope_type":"linear","factor":"x"}',
+      '{"rope_type":"yarn","factor":2,"beta_fast":[]}', '{"rope_type":"factors","factors":[0,1]}' }
+    for _, case in ipairs { "gpt2", "llama", "bert", "resnet", "mobilenet_v2", "vit", "whisper" } do
+      os.execute(("rm -rf %s/m && cp -r %s%s %s/m"):format(directory, CASES, case, directory))
+      local text = helper.read(directory .. "/m/config.json")
+      for key in pairs(require("jfl.models." .. case).config) do
+        for _, value in ipairs(VALUES) do
+          helper.write(directory .. "/m/config.json", (text:gsub('"' .. key .. '": *[^,}]*', "", 1)
+            :gsub("^%s*{", ('{"%s":%s,'):format(key, value)):gsub(",%s*,", ","):gsub(",%s*}", "}")))
+          flow.clear_default_session()
+          local ok, err = pcall(flow.models.load, directory .. "/m")
+          assert(ok or not tostring(err):find("attempt to"), ("%s: %s = %s: %s"):format(case, key,
+            value, tostring(err)))
+        end
+      end
+    end
+  end)
+
+  it("that cannot be loaded leave nothing behind", function()
+    local own = flow.model("own", function(x) return flow.layers.dense(x, 2) end)
+    own:predict { inputs = { flow.float32 { -1, 3 } } }(flow.ndarray.ones { 1, 3 })
+    os.execute(("cp -r %sgpt2 %s/m"):format(CASES, directory))
+    local text = helper.read(directory .. "/m/config.json")
+    helper.write(directory .. "/m/config.json", '{"model_type":"gpt2","n_layer":2,"n_embd":24}')
+    local function names() return table.concat(core.variables(), " ") end
+    local before = names()
+    local function load()
+      local net = flow.models.load(directory .. "/m")
+      return net
+    end
+    helper.fails(load, "is that another model's?")
+    assert.equal(before, names())
+    helper.write(directory .. "/m/config.json", text)
+    check(load(), "gpt2")
+    load()                                 -- once more the same network
+    helper.write(directory .. "/m/config.json", '{"model_type":"gpt2","n_layer":2,"n_embd":24}')
+    helper.fails(load, "")
+    assert.truthy(names():find("gpt2%-wte%-weight"))      -- what was there before stays
+  end)
+
+  it("have no more layers than the weights have tensors", function()
+    os.execute(("cp -r %sgpt2 %s/m"):format(CASES, directory))
+    helper.write(directory .. "/m/config.json",
+      '{"model_type":"gpt2","n_layer":9999,"n_embd":8,"n_head":2,"vocab_size":13}')
+    helper.fails(function() flow.models.load(directory .. "/m") end, "n_layer must be at most ")
   end)
 end)

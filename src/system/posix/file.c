@@ -109,6 +109,8 @@ int jf_lock(int file)
   return r;
 }
 
+void jf_unlock(int file) { flock(file, LOCK_UN); }
+
 void jf_touch(int file) { futimens(file, NULL); }
 
 /* ---- what is known of files ---- */

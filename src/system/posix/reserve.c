@@ -214,9 +214,17 @@ static int reserve_fill_all(void)
   return whole;
 }
 
+static void reserve_keep_at_forks(void)
+{
+  static jf_fork_lock lock;
+  jf_fork_lock_add(&lock, &reserve.filling);
+}
+
 int jf_reserve_fill(void)
 {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (!atomic_load_explicit(&reserve.given, memory_order_relaxed)) return 1;
+  pthread_once(&once, reserve_keep_at_forks);
   pthread_mutex_lock(&reserve.filling);
   atomic_store(&reserve.given, 0);
   const int whole = reserve_fill_all();

@@ -82,7 +82,51 @@ void jf_thread_lower(void)
   sched_setscheduler(0, SCHED_IDLE, &none);
 }
 
+/* ---- forks ---- */
+
 void jf_at_fork(void (*child)(void)) { pthread_atfork(NULL, NULL, child); }
+
+/* Guarded by mu, which whoever forks holds first. */
+static struct { pthread_mutex_t mu; jf_fork_lock *last; } fork_locks = {
+  .mu = PTHREAD_MUTEX_INITIALIZER
+};
+
+static void fork_locks_take(void)
+{
+  pthread_mutex_lock(&fork_locks.mu);
+  for (jf_fork_lock *l = fork_locks.last; l; l = l->before) pthread_mutex_lock(l->mu);
+}
+
+static void fork_locks_give(void)
+{
+  for (jf_fork_lock *l = fork_locks.last; l; l = l->before) pthread_mutex_unlock(l->mu);
+  pthread_mutex_unlock(&fork_locks.mu);
+}
+
+static void fork_locks_watch(void)
+{
+  pthread_atfork(fork_locks_take, fork_locks_give, fork_locks_give);
+}
+
+void jf_fork_lock_add(jf_fork_lock *l, pthread_mutex_t *mu)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, fork_locks_watch);
+  pthread_mutex_lock(&fork_locks.mu);
+  *l = (jf_fork_lock){ .mu = mu, .before = fork_locks.last };
+  if (l->before) l->before->after = l;
+  fork_locks.last = l;
+  pthread_mutex_unlock(&fork_locks.mu);
+}
+
+void jf_fork_lock_remove(jf_fork_lock *l)
+{
+  pthread_mutex_lock(&fork_locks.mu);
+  if (l->before) l->before->after = l->after;
+  if (l->after) l->after->before = l->before;
+  else fork_locks.last = l->before;
+  pthread_mutex_unlock(&fork_locks.mu);
+}
 
 void jf_sleep_on(const void *at, unsigned seen, const struct timespec *most)
 {

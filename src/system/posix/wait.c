@@ -1,6 +1,7 @@
 /* Signals that a host's poll sees: Linux's eventfd. */
 #include "system/system.h"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -16,6 +17,14 @@ int jf_signal_clear(int s)
 {
   uint64_t count;
   return s >= 0 && read(s, &count, sizeof count) > 0;
+}
+
+void jf_signal_renew(int s)
+{
+  const int own = s >= 0 ? jf_signal_new() : -1;
+  if (own < 0) return;
+  dup3(own, s, O_CLOEXEC);
+  close(own);
 }
 
 void jf_signal_free(int s)

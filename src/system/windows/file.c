@@ -103,6 +103,12 @@ int jf_lock(int file)
   return LockFileEx(file_handle(file), how, 0, 1, 0, &place) ? 0 : jf_wide_fail();
 }
 
+void jf_unlock(int file)
+{
+  OVERLAPPED place = file_place(lock_at);
+  UnlockFileEx(file_handle(file), 0, 1, 0, &place);
+}
+
 void jf_touch(int file)
 {
   FILETIME now;

@@ -36,6 +36,10 @@ void jf_thread_lower(void) { SetThreadPriority(GetCurrentThread(), THREAD_PRIORI
 
 void jf_at_fork(void (*child)(void)) { (void)child; }
 
+void jf_fork_lock_add(jf_fork_lock *l, pthread_mutex_t *mu) { l->mu = mu; }
+
+void jf_fork_lock_remove(jf_fork_lock *l) { l->mu = NULL; }
+
 void jf_sleep_on(const void *at, unsigned seen, const struct timespec *most)
 {
   DWORD ms = INFINITE;

@@ -23,6 +23,8 @@ int jf_signal_clear(int s)
   return ResetEvent(wait_handle(s)) != 0;
 }
 
+void jf_signal_renew(int s) { (void)s; }
+
 void jf_signal_free(int s)
 {
   if (s >= 0) CloseHandle(wait_handle(s));
