@@ -31,10 +31,11 @@ local function verdict(tree, fault)
   for _, test in ipairs(tests.of(tree, fault)) do
     if not broken[test.name] then
       if test.goal then tree:build(test.goal) end
-      local out, status = tree:test(test)
+      local out, status, seconds = tree:test(test)
       if status == 124 then return "late", test, out end
       if status ~= 0 then return "caught", test, out end
       passed[test.name] = true
+      tests.passed(test, seconds)
     end
   end
   return "survived"

@@ -39,10 +39,27 @@ function Copy:build(goals)
   return out, status == 0
 end
 
---- Runs a test, as Copy:run does, within bounds, of the processor's seconds too.
+-- Ends as the line before it did, and keeps what that and its children took of the processor.
+local TIMED = "\nstatus=$?; times >build/times; exit $status"
+
+-- The seconds of the processor that the last test took, nil where it was ended: of two lines such
+-- as "1m2.5s 0m0.1s" the second, which is of children.
+local function seconds_taken(path)
+  local file = io.open(path)
+  local text = file and file:read("*a") or ""
+  if file then file:close() end
+  local m, s, m2, s2 = text:match("\n(%d+)m([%d.]+)s (%d+)m([%d.]+)s")
+  return m and 60 * (m + m2) + s + s2
+end
+
+--- Runs a test, as Copy:run does, within bounds, of the processor's seconds too. Returns also how
+-- many of these it took.
 function Copy:test(test)
-  local bounds = BOUNDS:format(test.cpu) .. (test.is_sanitized and "" or MEMORY)
-  return self:run(test.seconds, bounds .. test.line)
+  local bounds, times = BOUNDS:format(test.cpu), self.folder .. "/build/times"
+  if not test.is_sanitized then bounds = bounds .. MEMORY end
+  os.remove(times)
+  local out, status = self:run(test.seconds, bounds .. test.line .. TIMED)
+  return out, status, seconds_taken(times)
 end
 
 local function write(path, text, mode)

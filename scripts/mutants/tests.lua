@@ -1,7 +1,7 @@
 -- Which tests may see a fault, and how they are run.
 local tests = {}
 
--- A test that takes longer hangs: a program that computes for so long, of which the map knows how
+-- A test that takes longer hangs: a program that computes for so long, of which it is known how
 -- long it takes, or one that waits for so many times that.
 local CPU_SECONDS, CPU_TIMES = 15, 10
 local CPU_UNKNOWN = 100
@@ -98,54 +98,87 @@ local function goal_of(tree, name, line)
   return status == 0 and "build/counted" or nil
 end
 
+-- The command of a test, of which a spec ends at the first that fails.
+local function command_of(tree, name, settings)
+  local line = tree:run(60, ("%s scripts/tests_of.sh --command '%s'"):format(settings or "", name))
+  return "env " .. line:gsub("%s+$", ""):gsub("/busted ", "%0--no-keep-going ")
+end
+
+-- Sets when a test is taken to hang, by the seconds of the processor that it takes.
+local function limit(test, seconds)
+  test.cpu = seconds and CPU_SECONDS + CPU_TIMES * seconds or CPU_UNKNOWN
+  test.seconds = WAITING_TIMES * test.cpu
+  test.is_timed = seconds ~= nil
+end
+
 local known = {}                    -- tests by name
 
 local function test_of(tree, name)
   if not known[name] then
-    local line = tree:run(60, ("scripts/tests_of.sh --command '%s'"):format(name))
-    line = line:gsub("%s+$", "")
-    local seconds = seconds_of[name]
-    local cpu = seconds and CPU_SECONDS + CPU_TIMES * seconds or CPU_UNKNOWN
-    known[name] = { name = name, goal = goal_of(tree, name, line), line = "env " .. line,
-      cpu = cpu, seconds = WAITING_TIMES * cpu }
+    local line = command_of(tree, name)
+    known[name] = { name = name, goal = goal_of(tree, name, line), line = line }
+    limit(known[name], seconds_of[name])
   end
   return known[name]
 end
 
--- A statement of C that frees something is missed by a sanitizer alone, which makes tests slower.
-local LEAKS = "build/obj-gcc-address,undefined"
-local LEAKS_TIMES = 8
-local LEAKS_ENV = "UBSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=allocator_may_return_null=1 "
-  .. "LSAN_OPTIONS=use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp "
+--- Tells how long a test took that passed.
+function tests.passed(test, seconds)
+  if seconds and not test.is_timed then limit(test, seconds) end
+end
 
--- The tests that look for leaks of a fault: the tests of its source that are compiled with the
--- sanitizer, and specs on the command that is.
-local function leak_tests(tree, fault)
-  local list = {}
-  for _, name in ipairs(names_of(tree, fault.source.path, fault.line)) do
-    local own = test_of(tree, name)
-    if not name:find(":", 1, true) and own.goal ~= "build/counted" then
-      local line = tree:run(60, ("JFL_OBJECTS='%s' JFL_COMMAND='%s/jfl' scripts/tests_of.sh "
-        .. "--command '%s'"):format(LEAKS, LEAKS, name)):gsub("%s+$", "")
-      list[#list + 1] = { name = name .. " for leaks", line = "env " .. LEAKS_ENV .. line,
-        goal = ("SAN=address,undefined %s"):format(own.goal and line or LEAKS .. "/jfl"),
-        cpu = LEAKS_TIMES * own.cpu, seconds = LEAKS_TIMES * own.seconds, is_sanitized = true }
+-- What reads or writes beside its memory, or frees nothing any more, is seen by sanitizers alone.
+-- They make tests slower.
+local SANITIZED = "build/obj-gcc-address,undefined"
+local SANITIZED_TIMES = 8
+local SANITIZED_ENV = "UBSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=allocator_may_return_null=1 "
+  .. "LSAN_OPTIONS=use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp "
+local SETTINGS = ("JFL_OBJECTS='%s' JFL_COMMAND='%s/jfl'"):format(SANITIZED, SANITIZED)
+
+local function sanitized(tree, name)
+  local own, line = test_of(tree, name), command_of(tree, name, SETTINGS)
+  local goal = name:find("_test%.c") and line:match("(%S+)$") or SANITIZED .. "/jfl"
+  return { name = name .. " sanitized", line = line:gsub("^env ", "%0" .. SANITIZED_ENV),
+    goal = "SAN=address,undefined " .. goal, is_sanitized = true,
+    cpu = SANITIZED_TIMES * own.cpu, seconds = SANITIZED_TIMES * own.seconds }
+end
+
+-- The tests of a fault in C that run sanitized: those that the landing tier runs so, and all of
+-- them where a statement that frees is left out.
+local function sanitized_tests(tree, fault, names)
+  local list, specs = {}, {}
+  for line in io.lines("spec/sanitized") do specs[line] = true end
+  for _, name in ipairs(names) do
+    if name:find("_test%.c$") or specs[name]
+      or fault.rule:find "^freed" and not name:find(":", 1, true)
+        and test_of(tree, name).goal ~= "build/counted" then
+      list[#list + 1] = sanitized(tree, name)
     end
   end
   return list
 end
 
+-- The part of a spec of all ops that names the source, which tells soonest.
+local OPS = "spec/op/op_spec.lua"
+
 --- The tests that may see a fault, each as { name =, seconds =, cpu =, line =, goal =,
 -- is_sanitized = }: those that the map has for the source, and where it is known which tests reach
--- the line, these. Where C frees nothing any more, the same follow under a sanitizer.
+-- the line, these. Those that run sanitized follow where the source is C.
 function tests.of(tree, fault)
   if not fault.tests then
+    local names = names_of(tree, fault.source.path, fault.line)
     fault.tests = {}
-    for i, name in ipairs(names_of(tree, fault.source.path, fault.line)) do
-      fault.tests[i] = test_of(tree, name)
+    for _, name in ipairs(names) do
+      if name == OPS then
+        local stem = fault.source.path:match("([^/.]+)%.%w+$")
+        table.insert(fault.tests, 1, test_of(tree, ("%s::%s"):format(OPS, stem)))
+      end
+      fault.tests[#fault.tests + 1] = test_of(tree, name)
     end
-    if fault.rule:find "^freed" and fault.source.language == "c" then
-      for _, test in ipairs(leak_tests(tree, fault)) do table.insert(fault.tests, test) end
+    if fault.source.language == "c" then
+      for _, test in ipairs(sanitized_tests(tree, fault, names)) do
+        table.insert(fault.tests, test)
+      end
     end
   end
   return fault.tests

@@ -463,6 +463,13 @@ describe("jfl --sandbox", function()
     assert.equal(137, status)
   end)
 
+  it("opens 16 folders", function()
+    gets("hello\n", 'print(io.open("in/file"):read("*a"))', ("--read out "):rep(15))
+    local got, status = run("print(1)", ("--read out "):rep(16))
+    assert.equal(1, status)
+    assert(got:find("--read can be given 16 times at most", 1, true), got)
+  end)
+
   it("refuses what it does not understand", function()
     for words, says in pairs {
       [""] = "a script must follow", ["--read"] = "a value must follow %-%-read",

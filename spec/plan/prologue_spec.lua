@@ -40,6 +40,30 @@ local function lines(f, op)
   return out
 end
 
+-- What is made of two variables, each of which differs from another one in one thing: the op, an
+-- attribute, an input or their order, a dtype, a constant or its shape, or which result of a step
+-- it is.
+local function third(i)
+  return function(a)
+    local part = select(i, flow.split(a, { 1, 1, 1 }, 1))
+    return flow.concat({ part, part, part }, 1)
+  end
+end
+local function plus(constant) return function(a) return constant + a end end
+local DIFFERENT = {
+  function(a) return flow.math.exp(a) end, function(a) return flow.math.sqrt(a) end,
+  function(_, b) return flow.math.sqrt(b) end,
+  function(a, b) return a - b end, function(a, b) return b - a end,
+  function(a) return flow.cumsum(a, 0) end, function(a) return flow.cumsum(a, 1) end,
+  function(_, b) return flow.cumsum(b, 1) end, function(a) return flow.transpose(a, { 1, 0 }) end,
+  function(a, b) return flow.matmul(a, b) end, function(a, b) return flow.matmul(b, a) end,
+  function(a, b) return flow.matmul(a, b, { transpose_b = true }) end,
+  function(a) return flow.cast(flow.cast(a / 3, "float16"), "float32") end,
+  function(a) return flow.cast(flow.cast(a / 3, "bfloat16"), "float32") end,
+  plus(nd.array { { 1, 2, 3 } }), plus(nd.array { { 1, 2, 4 } }),
+  plus(nd.array { { 1 }, { 2 }, { 3 } }), third(1), third(2), third(3),
+}
+
 describe("the prologue of a plan #cpu", function()
   before_each(function()
     flow.clear_default_session()
@@ -152,6 +176,34 @@ describe("the prologue of a plan #cpu", function()
         made(define "a", 1)
         assert.same({ 2, 36 }, made(backwards, 1))
       end)
+
+      for _, kernels in ipairs { "fast", "reference" } do
+        it("but not where one thing differs, by kernels that are " .. kernels, function()
+          flow.config.kernels(kernels)
+          finally(function() flow.config.kernels "fast" end)
+          local x, a, b = nd.array { { 2, 3, 5 } }, nd.rand { 3, 3 } + 1, nd.rand { 3, 3 } + 2
+          local jobs = {}
+          for i, fn in ipairs(DIFFERENT) do
+            jobs[i] = define("job_" .. i, function(v)
+              local function variable(name)
+                return flow.get_variable(name, { shape = { 3, 3 },
+                  initializer = flow.ones_initializer() })
+              end
+              return flow.matmul(v, fn(variable "a", variable "b"))
+            end)
+          end
+          for _ = 1, 2 do
+            for i = 1, #jobs do jobs[i](x) end         -- so that all variables are there
+            flow.load_variables { a = a, b = b }
+            for i, fn in ipairs(DIFFERENT) do
+              local want = flow.matmul(x, fn(a, b))
+              local off = flow.math.reduce_max(flow.math.abs(jobs[i](x) - want)):item()
+              assert(off <= 1e-5 * flow.math.reduce_max(flow.math.abs(want)):item(), i)
+            end
+            a, b = b, a
+          end
+        end)
+      end
 
       it("while a train job changes variables", function()
         local predict = define "predict"

@@ -118,6 +118,25 @@ static jfl_status wordpiece(void)
   return read_and_used("WordPiece", "\"unk_token\":\"?\",\"vocab\":{\"?\":0,\"a\":1}");
 }
 
+/* A text that grows so that what is copied behind the places has no room any more. */
+static jfl_status grown(void)
+{
+  char text[3040], y[101] = "", json[400];
+  jfl_tokenizer *t;
+  jfl_encoding *e;
+  memset(text, 'w', sizeof text);
+  for (int i = 0; i < 20; i++) memcpy(text + 2 * i, "x-", 2);
+  memset(y, 'y', sizeof y - 1);
+  const int n = snprintf(json, sizeof json, "{\"normalizer\":{\"type\":\"Replace\",\"pattern\":"
+                         "{\"String\":\"x\"},\"content\":\"%s\"},\"model\":{\"type\":\"Unigram\","
+                         "\"unk_id\":0,\"vocab\":[[\"w\",0]]}}", y);
+  TRY(jfl_tokenizer_parse(json, (size_t)n, &t));
+  const jfl_status s = jfl_tokenizer_encode(t, &(jfl_text){ text, sizeof text }, NULL, NULL, &e);
+  if (!s) jfl_encoding_free(e);
+  jfl_tokenizer_free(t);
+  return s;
+}
+
 /* Fails the first allocation, then the second, and so on until none fails. */
 static void fail_each(jfl_status (*life)(void))
 {
@@ -137,6 +156,7 @@ static void fail_each(jfl_status (*life)(void))
 static void a_tokenizer_that_learns(void) { fail_each(learned); }
 static void a_unigram_model(void) { fail_each(unigram); }
 static void a_wordpiece_model(void) { fail_each(wordpiece); }
+static void a_text_that_grows(void) { fail_each(grown); }
 
 int main(void)
 {
@@ -146,5 +166,6 @@ int main(void)
   RUN(a_tokenizer_that_learns);
   RUN(a_unigram_model);
   RUN(a_wordpiece_model);
+  RUN(a_text_that_grows);
   return test_done();
 }

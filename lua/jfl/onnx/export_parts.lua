@@ -53,9 +53,6 @@ function merge(c, values)
   local first = values[1]
   if core.type(first) == "array" then return merge_arrays(c, values) end
   if type(first) == "table" then return merge_tables(c, values) end
-  for i = 2, #values do
-    if type(values[i]) ~= type(first) then fail(c, "in kind") end
-  end
   if rawequal(first, values[2]) and rawequal(first, values[3]) then return first end
   if first ~= first then return first end
   return type(first) == "number" and extent.of(c.sizes, values) or fail(c, "unevenly")
@@ -115,7 +112,6 @@ local function merge_node(c, node, nodes)
     local values = {}
     for i, each in ipairs(attributes) do values[i] = each[key] end
     c.what = key
-    if #values < #attributes then fail(c, "in kind") end
     local merged = merge(c, values)
     local is_list = type(merged) == "table" and not extent.is(merged)
     node.varies[key] = extent.is(merged) or (is_list and extent.varies(merged)) or nil

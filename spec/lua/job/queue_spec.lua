@@ -186,6 +186,17 @@ describe("asynchronous calls", function()
     helper.fails(function() flow.sync() end, "later: error in a callback: nil")
   end)
 
+  it("blame the line of a callback's tail call", function()
+    local relu = flow.nn.relu
+    job({ 1 })(function(y)
+      y = y + 1
+      return relu(y, { slope = 1 })
+    end)
+    local err = helper.fails(function() flow.sync() end, "unknown option 'slope'")
+    local line = debug.getinfo(1, "l").currentline - 3
+    assert.truthy(err:find(("queue_spec.lua:%d: relu"):format(line), 1, true), err)
+  end)
+
   it("cannot yield in a callback, and those behind run", function()
     call_twice(function() coroutine.yield() end, note)
     local ok, err = coroutine.resume(coroutine.create(flow.sync))

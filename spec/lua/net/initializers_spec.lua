@@ -78,6 +78,18 @@ describe("initializers", function()
     near(5, values(flow.truncated_normal_initializer(5, 0.1), { 100 }):mean(), 0.1)
   end)
 
+  it("have a deviation of 1 around 0, and go from 0 to 1, where nothing else is said", function()
+    for _, name in ipairs { "truncated_normal", "truncated_normal_initializer",
+      "random_normal_initializer" } do
+      local v = values(flow[name](), { 10000 })
+      near(0, v:mean(), 0.06)
+      near(name:find "^truncated" and 0.88 or 1, v:std(), 0.04)
+    end
+    local v = values(flow.random_uniform_initializer(), { 10000 })
+    near(0.5, v:mean(), 0.02)
+    near(1, v:max() - v:min(), 0.01)
+  end)
+
   it("scale by the fans of (out, in) and (out, in, height, width)", function()
     near(math.sqrt(6 / 300), values(flow.glorot_uniform_initializer(), { 100, 200 }):max(), 1e-4)
     local xavier = values(flow.xavier_uniform_initializer(), { 10, 20, 3, 3 })
