@@ -1,7 +1,9 @@
 /* Resampling: weights of an axis, then sums over lines and within a line. */
 #include "data/resample.h"
+#include "dev/variants.h"
 
 #include <math.h>
+#include <string.h>
 
 static jf_filter resample_filter_of(const jf_stretch *s)
 {
@@ -139,9 +141,33 @@ ROW(U8, float, uint8_t, 0.5)
 ROW(F32, float, float, 0)
 ROW(F64, double, double, 0)
 
+/* Whether a picture of bytes keeps its size, and its pixels lie in the result as in the source. */
+static int resample_copies(const jf_resize *r)
+{
+  const jf_taps *x = r->x;
+  return r->from == JFL_U8 && r->y->width == 1 && x->width == 1 && x->n &&
+         x->first[x->n - 1] - x->first[0] == x->n - 1 && r->column == r->channels &&
+         (r->channel == 1 || r->channels == 1);
+}
+
+static void resample_copy(const jf_resize *r, int64_t y)
+{
+  const int64_t n = r->x->n * r->channels;
+  const uint8_t *from = (const uint8_t *)r->src + r->y->first[y] * r->src_row +
+                        r->x->first[0] * r->channels;
+  const float scale = (float)r->scale;
+  float *to = (float *)r->dst + y * r->row;
+  if (r->to == JFL_U8) memcpy((uint8_t *)r->dst + y * r->row, from, (size_t)n);
+  else JF_EACH_ALONE for (int64_t i = 0; i < n; i++) to[i] = scale * (float)from[i];
+}
+
 void jf_resize_rows(const jf_resize *r, int64_t first, int64_t last, void *line)
 {
   int64_t from = r->x->first[0], end = 0;
+  if (resample_copies(r)) {
+    for (int64_t y = first; y < last; y++) resample_copy(r, y);
+    return;
+  }
   for (int64_t i = 0; i < r->x->n; i++) {
     if (r->x->first[i] < from) from = r->x->first[i];
     if (r->x->first[i] + r->x->width > end) end = r->x->first[i] + r->x->width;

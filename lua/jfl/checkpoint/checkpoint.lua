@@ -256,23 +256,19 @@ function checkpoint.texts_of(path)
   return checkpoint.with_open(path, function(_, about) return about.notes end)
 end
 
---- How many tensors a checkpoint has.
-function checkpoint.count(path)
-  return checkpoint.with_open(path, function(file) return #choice.tensors(file) end)
-end
+--- How many tensors an open checkpoint has.
+function checkpoint.count(file) return #choice.tensors(file) end
 
---- The dtypes of the tensors that lie in blocks of few bits, by name.
-function checkpoint.blocks_of(path)
-  return checkpoint.with_open(path, function(file)
-    local found, i = {}, 1
-    local name, _, _, dtype = core.checkpoint_tensor(file, i)
-    while name do
-      if core.blocks[dtype] then found[name] = dtype end
-      i = i + 1
-      name, _, _, dtype = core.checkpoint_tensor(file, i)
-    end
-    return found
-  end)
+--- The dtypes of the tensors of an open checkpoint that lie in blocks of few bits, by name.
+function checkpoint.blocks_of(file)
+  local found, i = {}, 1
+  local name, _, _, dtype = core.checkpoint_tensor(file, i)
+  while name do
+    if core.blocks[dtype] then found[name] = dtype end
+    i = i + 1
+    name, _, _, dtype = core.checkpoint_tensor(file, i)
+  end
+  return found
 end
 
 --- The notes that a checkpoint was saved with, or nil: what a program may need before it defines

@@ -198,7 +198,7 @@ local function filled(net, fn)
 end
 
 -- The network that a script described and jfl saved, with its weights.
-local function load_kept(o, t)
+local function load_kept(o, t, file)
   if o.num_labels then
     core.fail("models.load: %s: num_labels: which layer tells classes apart is known of the "
       .. "networks of flow.models alone", o.path)
@@ -212,7 +212,7 @@ local function load_kept(o, t)
   end
   return filled(net, function()
     net:predict { name = "load", inputs = list }:compile()
-    net:load(o.path, LAID)
+    weights.load_open(net, file, o.path, LAID)
     return net
   end)
 end
@@ -226,12 +226,11 @@ local function store(o, net, dtypes)
   return net
 end
 
--- The network of flow.models that jfl saved, or nil; and how its weights are loaded.
-local function read_own(o, t)
-  if not t then return nil end
+-- The network of flow.models that jfl saved; and how its weights are loaded.
+local function read_own(o, t, file)
   local kind = kind_of(o.path, t.type)
   local c = with_classes(kind, type(t.config) == "table" and t.config or {}, o.path, o.num_labels)
-  return store(o, make(kind, complete(kind, c, true), o.name), checkpoint.blocks_of(o.path)),
+  return store(o, make(kind, complete(kind, c, true), o.name), checkpoint.blocks_of(file)),
     { rename = LAID.rename }
 end
 
@@ -259,7 +258,7 @@ local function read_gguf(o)
 end
 
 -- Loads all but the last layer, which stays as it begins.
-local function load_body(net, path, options, head)
+local function load_body(net, file, path, options, head)
   local rename = options.rename
   options.rename = function(name)
     local new = rename(name)
@@ -267,12 +266,38 @@ local function load_body(net, path, options, head)
   end
   options.strict = false
   local lacking = {}
-  for _, name in ipairs(net:load(path, options).missing) do
+  for _, name in ipairs(weights.load_open(net, file, path, options).missing) do
     if not name:find(head) then lacking[#lacking + 1] = name end
   end
   if #lacking > 0 then
     core.fail("models.load: %s: is that another model's? it lacks %s", path, args.listed(lacking))
   end
+end
+
+-- The network that an open checkpoint has.
+local function load_open(o, file, about)
+  local net, options
+  if header.is(o.path) and not o.config then
+    net, options = read_gguf(o)
+  else
+    local text = not o.config and about.notes[weights.NOTE]
+    local t = text and read_json(o.path, text)
+    if t and (t.type == "graph" or t.type == "unknown") then return load_kept(o, t, file) end
+    if t then net, options = read_own(o, t, file)
+    else net, options = read_others(o) end
+  end
+  return filled(net, function()
+    local own = plain.read(net._description)
+    local kind = KINDS[own.type]
+    check_layers(kind, own.config, checkpoint.count(file))     -- each has a tensor and more
+    net:predict { name = "load", inputs = smallest(kind, own.config) }:compile()
+    if o.num_labels then
+      load_body(net, file, o.path, options, kind.head)
+    else
+      weights.load_open(net, file, o.path, options)
+    end
+    return net
+  end)
 end
 
 models.load = args.define("models.load", "A network with its weights: one that net:save wrote, a "
@@ -295,28 +320,7 @@ models.load = args.define("models.load", "A network with its weights: one that n
     if o.dtype ~= nil and o.dtype ~= "float32" then
       core.fail("models.load: dtype must be \"float32\", got %s", args.describe(o.dtype))
     end
-    local net, options
-    if header.is(o.path) and not o.config then
-      net, options = read_gguf(o)
-    else
-      local text = not o.config and checkpoint.texts_of(o.path)[weights.NOTE]
-      local t = text and read_json(o.path, text)
-      if t and (t.type == "graph" or t.type == "unknown") then return load_kept(o, t) end
-      net, options = read_own(o, t)
-    end
-    if not net then net, options = read_others(o) end
-    return filled(net, function()
-      local own = plain.read(net._description)
-      local kind = KINDS[own.type]
-      check_layers(kind, own.config, checkpoint.count(o.path))   -- each has a tensor and more
-      net:predict { name = "load", inputs = smallest(kind, own.config) }:compile()
-      if o.num_labels then
-        load_body(net, o.path, options, kind.head)
-      else
-        net:load(o.path, options)
-      end
-      return net
-    end)
+    return checkpoint.with_open(o.path, function(file, about) return load_open(o, file, about) end)
   end)
 
 return models

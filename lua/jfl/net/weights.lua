@@ -234,12 +234,21 @@ local function load_now(o)
     return report
   end
   if type(o.path) == "table" then return take(given_tensors(o.path), set_arrays) end
-  return checkpoint.with_open(o.path, function(file)
+  local function take_file(file)
     choice.take(chosen, o.path, file)
     return take(choice.tensors(file), function(set, found)
       load_file(file, set, found, full_of)
     end)
-  end)
+  end
+  if o.file then return take_file(o.file) end
+  return checkpoint.with_open(o.path, take_file)
+end
+
+--- Loads a model's variables from an open checkpoint; the options are those of net:load.
+function weights.load_open(self, file, path, options)
+  local o = { self = self, file = file, path = path, strict = true, only = "" }
+  for name, value in pairs(options) do o[name] = value end
+  return variables.deferred(load_now, o)
 end
 
 local load = args.unlisted("net:load", {

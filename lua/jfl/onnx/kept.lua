@@ -79,15 +79,33 @@ local function described(net, list)
   return t
 end
 
+-- What the description of a model is made of besides its body: its variables.
+local function state_of(list)
+  local lines = {}
+  for i, each in ipairs(list) do
+    local dtype, shape = core.variable_info(each.full)
+    lines[i] = table.concat({ each.full, each.name, dtype, args.shape_text(shape),
+      tostring(variable.trainable[each.full]) }, " ")
+  end
+  return table.concat(lines, "\n")
+end
+
+-- By model: the text that it was saved with last, the call that it was traced for then, of which
+-- each trace makes another, and its variables.
+local texts = setmetatable({}, { __mode = "k" })
+
 --- A text for a checkpoint that says what a model is: its graph, or why that cannot be told.
 function kept.text(net, list)
-  local called = net._called
+  local called, last, state = net._called, texts[net], state_of(list)
+  if last and last.called == called and last.state == state then return last.text end
   local ok, t = pcall(described, net, list)
   rawset(net, "_called", called)
   if not ok and (type(t) ~= "string" or t == "not enough memory" or core.is_interruption(t)) then
     error(t, 0)
   end
-  return plain.write(ok and t or { type = "unknown", why = t }, "model")
+  local text = plain.write(ok and t or { type = "unknown", why = t }, "model")
+  texts[net] = { called = called, state = state, text = text }
+  return text
 end
 
 -- ---- reading ----

@@ -96,6 +96,43 @@ describe("a model that a script described", function()
     same(second, second_again)
   end)
 
+  it("is described once until it is traced anew or its variables change", function()
+    local n = 0
+    local job, net = made(function(x)
+      n = n + 1
+      return flow.layers.dense(x, 40)
+    end, 32)
+    job(nd.rand { 2, 32 })
+    net:save(path())
+    local traced = n
+    net:save(path(), { overwrite = true })
+    assert.equal(traced, n)
+    job(nd.rand { 3, 32 })                         -- which the body sees, so that it may differ
+    traced = n
+    net:save(path(), { overwrite = true })
+    assert.is_true(n > traced)
+    traced = n
+    flow.quantization.quantize(net, "q8_0")
+    net:save(path(), { overwrite = true })
+    assert.is_true(n > traced)
+    assert.error_matches(function() flow.models.load(path(), { name = "b" }) end,
+      "quantized_matmul", 1, true)
+  end)
+
+  it("is opened once to be loaded", function()
+    local core, n = require "jfl.core", 0
+    local _, net = made(pictures, 1, 6, 6)
+    net:save(path())
+    local open = core.checkpoint_open
+    finally(function() core.checkpoint_open = open end)
+    core.checkpoint_open = function(...)
+      n = n + 1
+      return open(...)
+    end
+    flow.models.load(path(), { name = "again" })
+    assert.equal(1, n)
+  end)
+
   it("may have come from an ONNX file", function()
     local net = flow.onnx.load("spec/lua/onnx/cases/mlp.onnx", { name = "own" })
     local shape = flow.onnx.check("spec/lua/onnx/cases/mlp.onnx").inputs[1].shape
