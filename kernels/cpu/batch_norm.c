@@ -30,7 +30,7 @@ static fast_batch_plane fast_batch_plane_of(const jf_kargs *k, const jfl_shape *
   const jf_batch_norm *a = k->attr;
   const jf_batch_plane p = jf_batch_plane_of(x, a);
   fast_batch_plane f = { .epsilon = a->epsilon, .add = a->add, .relu = a->relu,
-                         .bf16_result = a->bf16_result };
+                         .bf16_result = a->halves.writes & 1 };
   f.count = (double)(p.outer * p.inner);
   if (whole_tiles(p.width)) {
     const int64_t run = p.inner * p.width;
@@ -270,7 +270,9 @@ JF_WIDE_VARIANTS(batch_norm)
 
 static int fast_batch_norm_accepts(const jf_kargs *k)
 {
-  return jf_has_wide() && k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0;
+  const jf_halves h = ((const jf_batch_norm *)k->attr)->halves;
+  return jf_has_wide() && k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0 &&
+         !h.reads && !(h.writes & ~1);
 }
 
 static jfl_status fast_batch_norm_run(const jf_kargs *k)

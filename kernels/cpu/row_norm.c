@@ -101,7 +101,9 @@ JF_WIDE_VARIANTS(fast_row_norm)
 
 static int fast_row_norm_accepts(const jf_kargs *k)
 {
-  return jf_has_wide() && k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0;
+  const jf_halves h = ((const jf_row_norm *)k->attr)->halves;
+  return jf_has_wide() && k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0 &&
+         !h.reads && !h.writes;
 }
 
 static jfl_status fast_row_norm_run(const jf_kargs *k)

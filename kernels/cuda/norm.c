@@ -1,13 +1,37 @@
-/* Normalizations and their gradients, as programs whose sums are over rows or channels. */
+/* Normalizations and their gradients, as programs whose sums are over rows or channels. They compute
+   in float32 or float64; what mixed precision says is read and written in bfloat16. */
 #include "op/batch_norm.h"
 #include "op/op.h"
 #include "op/row_norm.h"
 #include "program.h"
 
-static int norm_accepts(const jf_kargs *k)
+static int norm_serves(const jf_kargs *k, const jf_halves *h)
 {
   const jfl_dtype t = k->in[0].dtype;
-  return (t == JFL_F32 || t == JFL_F64) && jf_numel(&k->in[0].shape) > 0;
+  return (t == JFL_F32 || t == JFL_F64 || h->reads & 1) && jf_numel(&k->in[0].shape) > 0;
+}
+static int norm_row_accepts(const jf_kargs *k)
+{
+  return norm_serves(k, &((const jf_row_norm *)k->attr)->halves);
+}
+static int norm_channel_accepts(const jf_kargs *k)
+{
+  return norm_serves(k, &((const jf_batch_norm *)k->attr)->halves);
+}
+
+/* The dtype that is computed in where a tensor has that one. */
+static jfl_dtype norm_wide(jfl_dtype t) { return t == JFL_BF16 ? JFL_F32 : t; }
+
+/* Input `from` of the call, and a result that is computed in another dtype than it is written. */
+static int norm_input(jf_recipe *r, const jf_kargs *k, int from, jf_slot_kind kind,
+                      const int64_t *step)
+{
+  const jfl_dtype t = k->in[from].dtype;
+  return jf_recipe_cast(r, jf_recipe_in(r, from, t, kind, step), norm_wide(t));
+}
+static void norm_output(jf_recipe *r, const jf_kargs *k, int a, int to)
+{
+  jf_recipe_out(r, jf_recipe_cast(r, a, k->out[to].dtype), k->n_in + to);
 }
 
 /* ---- rows ---- */
@@ -15,6 +39,7 @@ static int norm_accepts(const jf_kargs *k)
 /* A call of row_norm or its gradient. */
 typedef struct norm_rows {
   const jf_row_norm *a;
+  const jf_kargs *k;
   jf_rows rows;
   jfl_dtype t;
   jfl_shape space;
@@ -25,7 +50,7 @@ typedef struct norm_rows {
 static norm_rows norm_rows_of(const jf_kargs *k, const jf_tensor *x, int first_param)
 {
   const int64_t n_param = k->n_in > first_param ? jf_numel(&k->in[first_param].shape) : 0;
-  norm_rows c = { .a = k->attr, .t = x->dtype };
+  norm_rows c = { .a = k->attr, .k = k, .t = norm_wide(x->dtype) };
   const jf_rows s = c.rows = jf_rows_of(&x->shape, k->attr, n_param);
   if (n_param && !s.step) {
     c.space = (jfl_shape){ 4, { s.n / s.groups, s.groups, s.pieces, s.piece } };
@@ -46,7 +71,7 @@ static norm_rows norm_rows_of(const jf_kargs *k, const jf_tensor *x, int first_p
 
 static int norm_in(jf_recipe *r, const norm_rows *c, int from, jf_slot_kind kind)
 {
-  return jf_recipe_in(r, from, c->t, kind, c->param);
+  return norm_input(r, c->k, from, kind, c->param);
 }
 
 /* The mean is subtracted in two turns, the second of which takes what rounding has left: where a
@@ -69,7 +94,7 @@ static void norm_row_forward(jf_recipe *r, const jf_kargs *k, const norm_rows *c
   int y = jf_recipe_op(r, &jf_op_multiply, u, inverse);
   if (a->scale) y = jf_recipe_op(r, &jf_op_multiply, y, norm_in(r, c, 1, JF_SLOT_BROADCAST));
   if (a->shift) y = jf_recipe_op(r, &jf_op_add, y, norm_in(r, c, k->n_in - 1, JF_SLOT_BROADCAST));
-  jf_recipe_out(r, y, k->n_in);
+  norm_output(r, k, y, 0);
   jf_recipe_out(r, mean, k->n_in + 1);
   jf_recipe_out(r, inverse, k->n_in + 2);
 }
@@ -97,7 +122,7 @@ static void norm_row_backward(jf_recipe *r, const jf_kargs *k, const norm_rows *
     const int rest = jf_recipe_op(r, &jf_op_multiply, u, slope);
     if (a->center) g = jf_recipe_op(r, &jf_op_subtract, g, jf_recipe_row_mean(r, g));
     g = jf_recipe_op(r, &jf_op_subtract, g, rest);
-    jf_recipe_out(r, jf_recipe_op(r, &jf_op_multiply, g, inverse), k->n_in);
+    norm_output(r, k, jf_recipe_op(r, &jf_op_multiply, g, inverse), 0);
   }
   if (!(what & NORM_PARAMS)) return;
   if (a->scale) {
@@ -136,6 +161,7 @@ static jfl_status row_norm_grad_list(jf_recipes *l, jf_kargs *k, size_t *scratch
 /* A call of batch_norm or its gradient, over the axes outer, groups, inner and width. */
 typedef struct norm_channels {
   const jf_batch_norm *a;
+  const jf_kargs *k;
   jfl_dtype t;
   jfl_shape space;
   int64_t step[4];                     /* of what has a number for each channel */
@@ -145,17 +171,19 @@ typedef struct norm_channels {
 static norm_channels norm_channels_of(const jf_kargs *k, const jf_tensor *x)
 {
   const jf_batch_plane p = jf_batch_plane_of(&x->shape, k->attr);
-  return (norm_channels){ k->attr, x->dtype, { 4, { p.outer, p.groups, p.inner, p.width } },
+  return (norm_channels){ k->attr, k, norm_wide(x->dtype), { 4, { p.outer, p.groups, p.inner, p.width } },
                           { 0, p.width, 0, 1 }, (double)(p.outer * p.inner) };
 }
 
+/* A number for each channel: an input, or a result or what is in scratch. */
 static int norm_line(jf_recipe *r, const norm_channels *c, int from)
 {
+  if (from < c->k->n_in) return norm_input(r, c->k, from, JF_SLOT_BROADCAST, c->step);
   return jf_recipe_in(r, from, c->t, JF_SLOT_BROADCAST, c->step);
 }
 static int norm_each(jf_recipe *r, const norm_channels *c, int from)
 {
-  return jf_recipe_in(r, from, c->t, JF_SLOT_EACH, NULL);
+  return norm_input(r, c->k, from, JF_SLOT_EACH, NULL);
 }
 
 /* What programs leave in scratch, a number for each channel. */
@@ -189,7 +217,7 @@ static void norm_moments(jf_recipe *r, const norm_channels *c)
 {
   const int64_t *n = c->space.d, first[4] = { 0, n[2] * n[3], 0, 1 };
   jf_recipe_begin(r, "batch_norm", &c->space, 0);
-  const int x = norm_each(r, c, 0), shift = jf_recipe_in(r, 0, c->t, JF_SLOT_BROADCAST, first);
+  const int x = norm_each(r, c, 0), shift = norm_input(r, c->k, 0, JF_SLOT_BROADCAST, first);
   const int d = jf_recipe_op(r, &jf_op_subtract, x, shift);
   const int square = jf_recipe_op(r, &jf_op_square, d, -1);
   jf_recipe_sum(r, x, c->step, JFL_F64, c->count, NORM_FIRST);
@@ -204,7 +232,7 @@ static void norm_statistics(jf_recipe *r, const jf_kargs *k, const norm_channels
   jf_recipe_begin(r, "batch_norm", &channels, 0);
   const int mean = jf_recipe_in(r, NORM_FIRST, JFL_F64, JF_SLOT_EACH, NULL);
   const int squares = jf_recipe_in(r, NORM_SECOND, JFL_F64, JF_SLOT_EACH, NULL);
-  const int x = jf_recipe_in(r, 0, c->t, JF_SLOT_BROADCAST, first);
+  const int x = norm_input(r, k, 0, JF_SLOT_BROADCAST, first);
   const int d = jf_recipe_op(r, &jf_op_subtract, mean, jf_recipe_cast(r, x, JFL_F64));
   const int less = jf_recipe_op(r, &jf_op_subtract, squares, jf_recipe_op(r, &jf_op_square, d, -1));
   const int above = jf_recipe_op(r, &jf_op_relu, less, -1);
@@ -224,7 +252,7 @@ static void norm_apply(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
   y = jf_recipe_op(r, &jf_op_add, y, norm_line(r, c, 2));
   if (c->a->add) y = jf_recipe_op(r, &jf_op_add, y, norm_each(r, c, 3));
   if (c->a->relu) y = jf_recipe_op(r, &jf_op_relu, y, -1);
-  jf_recipe_out(r, jf_recipe_cast(r, y, k->out[0].dtype), k->n_in);
+  norm_output(r, k, y, 0);
 }
 
 static jfl_status batch_norm_list(jf_recipes *l, jf_kargs *k, size_t *scratch)
@@ -275,8 +303,8 @@ static void norm_slopes(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
   const int less = jf_recipe_op(r, &jf_op_subtract, jf_recipe_op(r, &jf_op_subtract, d, dbeta),
                                 rest);
   const int dx = jf_recipe_op(r, &jf_op_multiply, less, norm_line(r, c, NORM_SCALE));
-  jf_recipe_out(r, jf_recipe_cast(r, dx, k->out[0].dtype), k->n_in);
-  if (c->a->add) jf_recipe_out(r, d, k->n_in + 3);
+  norm_output(r, k, dx, 0);
+  if (c->a->add) norm_output(r, k, d, 3);
 }
 
 static jfl_status batch_norm_grad_list(jf_recipes *l, jf_kargs *k, size_t *scratch)
@@ -318,9 +346,9 @@ NORM(row_norm_grad)
 NORM(batch_norm)
 NORM(batch_norm_grad)
 
-#define NORM_FIELDS(id) .op = #id, .accepts = norm_accepts, .prepare = cuda_##id##_prepare, \
+#define NORM_FIELDS(id, of) .op = #id, .accepts = norm_##of##_accepts, .prepare = cuda_##id##_prepare, \
   .run = jf_recipes_run, .release = jf_recipes_free, .priority = 11
-JFL_CUDA(cuda_row_norm, NORM_FIELDS(row_norm))
-JFL_CUDA(cuda_row_norm_grad, NORM_FIELDS(row_norm_grad))
-JFL_CUDA(cuda_batch_norm, NORM_FIELDS(batch_norm))
-JFL_CUDA(cuda_batch_norm_grad, NORM_FIELDS(batch_norm_grad))
+JFL_CUDA(cuda_row_norm, NORM_FIELDS(row_norm, row))
+JFL_CUDA(cuda_row_norm_grad, NORM_FIELDS(row_norm_grad, row))
+JFL_CUDA(cuda_batch_norm, NORM_FIELDS(batch_norm, channel))
+JFL_CUDA(cuda_batch_norm_grad, NORM_FIELDS(batch_norm_grad, channel))

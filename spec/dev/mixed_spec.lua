@@ -64,6 +64,58 @@ local function stored(device)
   return names
 end
 
+-- Trains some steps of a body; prints the losses, then the plan. PLACE says where, MIXED how.
+local BODIES = [[
+  local flow = require "jfl"
+  local tp = flow.typing
+  flow.random.seed(5)
+  local config = flow.function_config()
+  if os.getenv "SPEC_MIXED" then config.enable_auto_mixed_precision(true) end
+  local function train(shape, labels, body, steps)
+    flow.clear_default_session()
+    flow.random.seed(5)
+    local job = flow.global_function {
+      name = "train", type = "train", returns = tp.Numpy, function_config = config,
+      inputs = { { "x", tp.Numpy.Placeholder(shape) },
+                 { "y", tp.Numpy.Placeholder({ labels }, { dtype = flow.int32 }) } },
+      body = function(x, y)
+        local loss = body(x, y)
+        flow.optimizer.SGD(0.2):minimize(loss)
+        return loss
+      end }
+    local x, y = flow.random.normal(shape), {}
+    for i = 1, labels do y[i] = i * 7 %% 100 end
+    for _ = 1, steps or 4 do print(("loss %%.6f"):format(job(x, y):mean())) end
+    if os.getenv "SPEC_MIXED" then print(job:plan()) end
+  end
+  %s
+]]
+
+--- What the losses are on the CPU in float32, and on the GPU in bfloat16, within `tol`; the plan.
+local function beside(body, tol)
+  local losses, plan = {}, nil
+  for _, run in ipairs { { JFL_DEVICE = "cpu" }, { JFL_DEVICE = "gpu", SPEC_MIXED = 1 } } do
+    local out, status = emulated.run(run, BODIES:format(body))
+    assert.equal(0, status, out)
+    local list = {}
+    for loss in out:gmatch "loss (%S+)" do list[#list + 1] = tonumber(loss) end
+    losses[#losses + 1], plan = list, out
+  end
+  assert.truthy(#losses[1] > 0)
+  for i, want in ipairs(losses[1]) do assert.near(want, losses[2][i], tol) end
+  return plan
+end
+
+--- How many steps of an op there are, and how many operands they have in bfloat16.
+local function narrow(plan, op)
+  local steps, operands = 0, 0
+  for rest in plan:gmatch("\n *%d+  " .. op .. " ([^\n]*)") do
+    steps = steps + 1
+    operands = operands + select(2, rest:gsub("%-bfloat16%[", ""))
+  end
+  return steps, operands
+end
+
 local DYNAMIC = "flow.optimizer.loss_scale.dynamic_loss_scale { initial_loss_scale = %s, "
   .. "increment_period = 2 }"
 
@@ -82,6 +134,78 @@ describe("mixed precision on a GPU", function()
     end
     assert.truthy(there["second-activation-bfloat16"])
     assert.falsy(there["second-activation"])
+  end)
+
+  it("computes cross entropies of logits in bfloat16, and their gradient in bfloat16", function()
+    for _, classes in ipairs { 129, 515 } do
+      local plan = beside(([[
+        local CLASSES = %d
+        for _, smoothing in ipairs { 0, 0.1 } do
+          train({ 128, 96 }, 128, function(x, y)
+            return flow.nn.sparse_softmax_cross_entropy_with_logits(y,
+              flow.layers.dense(x, CLASSES), { label_smoothing = smoothing })
+          end)
+          train({ 128, 96 }, 128, function(x, y)
+            return flow.nn.cross_entropy(flow.layers.dense(x, CLASSES), y,
+              { ignore_index = 7, label_smoothing = smoothing })
+          end)
+        end
+      ]]):format(classes), 0.02)
+      local steps, operands = narrow(plan, "sparse_softmax_cross_entropy_with_logits")
+      assert.same({ 4, 4 }, { steps, operands })
+      steps, operands = narrow(plan, "sparse_softmax_cross_entropy_grad")
+      assert.same({ 4, 8 }, { steps, operands })
+    end
+  end)
+
+  it("normalizes batches that are stored in bfloat16, with addends and behind them", function()
+    for _, size in ipairs { 7, 18 } do
+      local plan = beside(([[
+        train({ 8, 64, %d, %d }, 8, function(x, y)
+          local function conv(v, name)
+            return flow.layers.conv2d(v, 64, 3, { padding = "SAME", use_bias = false, name = name })
+          end
+          local a = flow.layers.batch_normalization_relu(conv(x, "one"), { axis = 1 })
+          local b = flow.layers.batch_normalization_add_relu(conv(a, "two"), a, { axis = 1 })
+          local c = flow.layers.batch_normalization(conv(b, "three"), { axis = 1 })
+          local d = flow.layers.batch_normalization_add_relu(conv(b, "four"), c, { axis = 1 })
+          d = flow.layers.batch_normalization_relu(conv(d, "five"), { axis = 1 })
+          return flow.nn.sparse_softmax_cross_entropy_with_logits(y,
+            flow.layers.dense(flow.math.reduce_mean(d, { axis = { 2, 3 } }), 100))
+        end)
+      ]]):format(size, size), 0.03)
+      -- x and y of each, and two addends; then, but for dy of the last, all gradients like x too
+      local steps, operands = narrow(plan, "batch_norm")
+      assert.same({ 5, 12 }, { steps, operands })
+      steps, operands = narrow(plan, "batch_norm_grad")
+      assert.same({ 5, 18 }, { steps, operands })
+    end
+  end)
+
+  it("normalizes rows and attends in bfloat16, but keeps the sum in float32", function()
+    local plan = beside([[
+      for _, causal in ipairs { true, false } do
+        train({ 1, 256, 128 }, 256, function(x, y)
+          local h = x + flow.layers.dense(x, 128, { name = "first" })
+          local function norm(v) return flow.layers.layer_norm(v, { begin_norm_axis = 2 }) end
+          h = h + flow.layers.multi_head_attention(norm(h), 2, { causal = causal })
+          h = h + flow.layers.dense(norm(h), 128, { name = "last" })
+          return flow.nn.sparse_softmax_cross_entropy_with_logits(y,
+            flow.layers.dense(h:reshape { 256, 128 }, 128, { name = "head" }))
+        end)
+      end
+    ]], 0.02)
+    assert.same({ 2, 8 }, { narrow(plan, "split") })
+    assert.same({ 2, 8 }, { narrow(plan, "scaled_dot_product_attention") })
+    assert.same({ 2, 16 }, { narrow(plan, "scaled_dot_product_attention_grad") })
+    assert.same({ 2, 8 }, { narrow(plan, "concat") })
+    assert.same({ 4, 4 }, { narrow(plan, "row_norm") })
+    assert.same({ 4, 4 }, { narrow(plan, "row_norm_grad") })
+    for _, sum in ipairs { "add_1", "add_2" } do
+      assert.truthy(plan:find("-> " .. sum .. "[arena", 1, true), sum)
+      assert.falsy(plan:find(sum .. "-bfloat16", 1, true), sum)
+    end
+
   end)
 
   it("trains as on the CPU, in float16 with a static and a dynamic loss scale", function()

@@ -2,7 +2,7 @@
 #include "choose/choose.h"
 
 #include "dev/half.h"
-#include "ir/bf16_result.h"
+#include "ir/halves.h"
 
 #include <string.h>
 
@@ -66,7 +66,7 @@ static jfl_status take_row(const jf_chooser *c, const jf_kernel_row *r, jf_kargs
 int jf_widens(const jfl_op *op, const jf_kargs *k)
 {
   int any = 0;
-  if (jf_has_bf16_result(op, k->attr)) return 0;
+  if (jf_has_halves(op, k->attr)) return 0;
   for (int i = 0; i < k->n_in; i++) any |= jf_is_half(k->in[i].dtype);
   for (int i = 0; i < k->n_out; i++) any |= jf_is_half(k->out[i].dtype);
   return any && jf_is_widened(op, jf_call_key(op, k));
@@ -118,14 +118,26 @@ static jfl_status choose_row(const jf_chooser *c, const jf_device *dev, const jf
   return JFL_OK;
 }
 
+static void choose_begin(const jf_chooser *c, const jf_device *dev, const jfl_op *op, jf_kargs *k)
+{
+  k->op = op;
+  k->device = (jf_device *)dev;
+  k->tf32 = c->flags & JF_TF32 && !(c->flags & JF_REFERENCE);
+}
+
+int jf_accepts(const jf_chooser *c, int place, const jfl_op *op, jf_kargs *k)
+{
+  const jf_device *dev = c->device[place];
+  choose_begin(c, dev, op, k);
+  return may_use_rows(dev, op, c->flags, k) && choose_next_row(dev, op, c->flags, k, INT32_MAX);
+}
+
 static jfl_status choose_anew(const jf_chooser *c, const jf_device *dev, const jfl_op *op,
                               jf_kargs *k, jf_choice *out)
 {
   const int flags = c->flags;
   *out = (jf_choice){ .run = NULL };
-  k->op = op;
-  k->device = (jf_device *)dev;
-  k->tf32 = flags & JF_TF32 && !(flags & JF_REFERENCE);
+  choose_begin(c, dev, op, k);
   if ((!dev->kind->rows && !dev->kind->plain) || has_no_result(op, k)) {
     *out = (jf_choice){ .run = run_nothing };
     return JFL_OK;

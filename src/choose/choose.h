@@ -51,6 +51,8 @@ jfl_status jf_choose(jf_chooser *c, int place, const jfl_op *op, jf_kargs *k, jf
    who makes it. */
 jfl_status jf_choose_ahead(jf_chooser *c, int place, const jfl_op *op, const jf_kargs *k,
                            const jf_choice **out);
+/* Whether a row takes that call, as far as is known before one is prepared. */
+int jf_accepts(const jf_chooser *c, int place, const jfl_op *op, jf_kargs *k);
 void jf_choice_release(const jf_choice *choice, void *state);
 /* Releases what was prepared for calls that nobody made. */
 void jf_chooser_end(jf_chooser *c);

@@ -71,6 +71,9 @@ typedef struct jf_nums { int n; const double *v; } jf_nums;
   ((jf_ints){ sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), (int64_t[]){ __VA_ARGS__ } })
 /* A padding: a word ("SAME", "VALID", ...) or a list of numbers before and after each axis. */
 typedef struct jf_pad { const char *word; jf_ints list; } jf_pad;
+/* Of an op that computes in float32: the inputs and the results that are bfloat16 all the same (bit
+   i: number i), as mixed precision says. */
+typedef struct jf_halves { int reads, writes; } jf_halves;
 
 typedef jfl_status (*jf_kernel)(const jf_kargs *k);
 

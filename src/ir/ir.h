@@ -264,9 +264,11 @@ enum {
                          flat, the gradient is 0 */
 };
 
-/* How mixed precision runs an op of float32: it rounds these inputs (bit i: input i) and sets the
-   int at `result` in the attributes, which says that the result stays float32. */
-typedef struct jf_mixed { unsigned inputs; size_t result; } jf_mixed;
+/* How mixed precision runs an op of float32. A product: it rounds these inputs (bit i: input i) and
+   sets the int at `result` in the attributes, which says that the result stays float32. Another op,
+   one without `inputs`: it computes in float32, but may have these inputs and results in bfloat16,
+   as the jf_halves at `result` says. A row that takes all of `reads` so takes any of them. */
+typedef struct jf_mixed { unsigned inputs; size_t result; unsigned reads, writes; } jf_mixed;
 
 struct jf_layout;        /* op/layout.h */
 struct jf_move;          /* ir/moves.h */

@@ -2,6 +2,7 @@
    double. */
 #include "op/batch_norm.h"
 #include "dev/half.h"
+#include "ir/halves.h"
 #include "op/cast.h"
 #include "op/constant.h"
 #include "op/epilogue.h"
@@ -71,7 +72,7 @@ static jfl_status check_all(const jf_infer *c, int n)
 {
   if (c->n_in != n) return jf_fail(JFL_EINVAL, "takes %d inputs, got %d", n, c->n_in);
   for (int i = 1; i < n; i++)
-    if (c->in[i]->dtype != c->in[0]->dtype)
+    if (jf_halves_seen(c, i) != jf_halves_seen(c, 0))
       return jf_fail_argument(JFL_EDTYPE, c->op->in[i], "must be %s like %s, got %s",
                               jfl_dtype_name(c->in[0]->dtype), c->op->in[0],
                               jfl_dtype_name(c->in[i]->dtype));
@@ -88,8 +89,7 @@ static jfl_status batch_norm_infer(jf_infer *c)
   if (a->add) JF_TRY(check_like(c, 3, 0));
   c->shape[0] = c->in[0]->shape;
   c->shape[1] = c->shape[2] = (jfl_shape){ 1, { channels } };
-  for (int i = 0; i < 3; i++) c->dtype[i] = c->in[0]->dtype;
-  if (a->bf16_result) c->dtype[0] = JFL_BF16;
+  jf_halves_infer(c, jf_halves_seen(c, 0));
   return JFL_OK;
 }
 
@@ -106,11 +106,9 @@ static jfl_status batch_norm_grad_infer(jf_infer *c)
   JF_TRY(check_lines(c, 2, 5, channels));
   if (a->relu) JF_TRY(a->add ? check_like(c, 5, 1) : check_lines(c, 5, 6, channels));
   c->n_out = a->add ? 4 : 3;
-  for (int i = 0; i < c->n_out; i++) {
+  for (int i = 0; i < c->n_out; i++)
     c->shape[i] = i % 3 ? (jfl_shape){ 1, { channels } } : c->in[1]->shape;
-    c->dtype[i] = c->in[0]->dtype;
-  }
-  if (a->bf16_result) c->dtype[0] = JFL_BF16;
+  jf_halves_infer(c, jf_halves_seen(c, 0));
   return JFL_OK;
 }
 
@@ -275,7 +273,9 @@ static int batch_norm_blocks(jf_layout *c, int of)
 static int batch_norm_layout(jf_layout *c) { return batch_norm_blocks(c, 0); }
 static int batch_norm_grad_layout(jf_layout *c) { return batch_norm_blocks(c, 1); }
 
-static const jf_mixed mixed = { 0, offsetof(jf_batch_norm, bf16_result) };
+/* x and the addend, and y; in the gradient dy, x and y, and the results that are like x. */
+static const jf_mixed mixed = { 0, offsetof(jf_batch_norm, halves), 0x9, 0x1 };
+static const jf_mixed grad_mixed = { 0, offsetof(jf_batch_norm, halves), 0x23, 0x9 };
 
 /* Channels may be split; what is split otherwise has no statistics of its own. */
 static void batch_norm_along(jf_signatures *c, const jfl_value *x)
@@ -353,5 +353,5 @@ JFL_OP(batch_norm_grad, .doc = "Gradients of batch_norm for x, gamma, beta and t
   .in = {"dy", "x", "mean", "variance", "gamma", "extra"},
   .out = {"dx", "dgamma", "dbeta", "daddend"}, .attr = attrs, .attr_size = sizeof(jf_batch_norm),
   .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1, .infer = batch_norm_grad_infer, .cpu = grad_cpu,
-  .scratch = batch_norm_scratch, .layout = batch_norm_grad_layout, .mixed = &mixed,
+  .scratch = batch_norm_scratch, .layout = batch_norm_grad_layout, .mixed = &grad_mixed,
   .signatures = batch_norm_grad_signatures)

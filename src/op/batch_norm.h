@@ -18,7 +18,7 @@ typedef struct jf_batch_norm {
   int add, relu;
   /* Set by passes: */
   int blocked;                 /* x, y, the addend and their gradients are in blocks of channels */
-  int bf16_result;             /* the first result is bfloat16, all others are float32 */
+  jf_halves halves;
 } jf_batch_norm;
 
 /* A tensor as (outer, groups, inner, width): element (n, g, i, w) is of channel g width + w. */

@@ -2,6 +2,7 @@
    Sums are in double. */
 #include "op/row_norm.h"
 #include "dev/number.h"
+#include "ir/halves.h"
 #include "op/op.h"
 
 #include <math.h>
@@ -77,7 +78,7 @@ static jfl_status row_norm_check(const jf_infer *c, const jfl_shape *x, int n_in
                             (long long)x->d[a->axis], (long long)a->groups);
   if (c->n_in != n_in) return jf_fail(JFL_EINVAL, "takes %d inputs, got %d", n_in, c->n_in);
   for (int i = 1; i < c->n_in; i++)
-    if (c->in[i]->dtype != c->in[0]->dtype)
+    if (jf_halves_seen(c, i) != jf_halves_seen(c, 0))
       return jf_fail_argument(JFL_EDTYPE, c->op->in[i < 4 && c->op->in[i] ? i : 1],
                               "must be %s like %s, got %s", jfl_dtype_name(c->in[0]->dtype),
                               c->op->in[0], jfl_dtype_name(c->in[i]->dtype));
@@ -93,7 +94,7 @@ static jfl_status row_norm_infer(jf_infer *c)
   JF_TRY(row_norm_params(c, 1, x, &n_param));
   c->shape[0] = *x;
   c->shape[1] = c->shape[2] = (jfl_shape){ 1, { jf_rows_of(x, a, n_param).n } };
-  for (int i = 0; i < 3; i++) c->dtype[i] = c->in[0]->dtype;
+  jf_halves_infer(c, jf_halves_seen(c, 0));
   return JFL_OK;
 }
 
@@ -115,10 +116,8 @@ static jfl_status row_norm_grad_infer(jf_infer *c)
       return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be (%lld), one for each row, got %s",
                               (long long)rows, jf_shape_str(&c->in[i]->shape, s));
   c->n_out = 1 + a->scale + a->shift;
-  for (int i = 0; i < c->n_out; i++) {
-    c->shape[i] = i ? c->in[4]->shape : *x;
-    c->dtype[i] = c->in[0]->dtype;
-  }
+  for (int i = 0; i < c->n_out; i++) c->shape[i] = i ? c->in[4]->shape : *x;
+  jf_halves_infer(c, jf_halves_seen(c, 0));
   return JFL_OK;
 }
 
@@ -235,6 +234,9 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = row_norm_grad_plain, [JFL_F64] = row_norm_grad_plain
 };
 
+static const jf_mixed mixed = { 0, offsetof(jf_row_norm, halves), 0x1, 0x1 };      /* x; y */
+static const jf_mixed grad_mixed = { 0, offsetof(jf_row_norm, halves), 0x3, 0x1 }; /* dy, x; dx */
+
 /* Rows may be split along axis 0, if that ends between rows. mean and inverse lie as rows do, so
    the parts of both must have the same rows. */
 static int row_norm_splits(const jf_signatures *c, const jfl_value *x, const jfl_value *mean,
@@ -263,10 +265,10 @@ JFL_OP(row_norm, .doc = "x normalized by the mean and variance of each row, time
        "beta.", .in = { "x", "params" }, .out = { "y", "mean", "inverse" }, .attr = attrs,
        .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
        .infer = row_norm_infer, .grad = row_norm_grad, .scratch = row_norm_scratch, .cpu = cpu,
-       .signatures = row_norm_signatures)
+       .mixed = &mixed, .signatures = row_norm_signatures)
 
 JFL_OP(row_norm_grad, .doc = "Gradients of row_norm for x, gamma and beta.",
   .in = {"dy", "x", "mean", "inverse", "params"}, .out = {"dx", "dgamma", "dbeta"}, .attr = attrs,
   .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
   .infer = row_norm_grad_infer, .scratch = row_norm_scratch, .cpu = grad_cpu,
-  .signatures = row_norm_grad_signatures)
+  .mixed = &grad_mixed, .signatures = row_norm_grad_signatures)

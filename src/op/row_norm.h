@@ -18,6 +18,7 @@ typedef struct jf_row_norm {
   int64_t axis, groups;
   double epsilon;
   int center, scale, shift;
+  jf_halves halves;            /* set by passes */
 } jf_row_norm;
 
 /* The rows of a call. A row is `pieces` pieces of `piece` elements. With `step` 1 elements of a

@@ -1,33 +1,53 @@
 /* Mixed precision: products and convolutions read floats of 16 bits and add up in float32;
-   everything else stays in float32, variables and losses among it (Micikevicius et al., "Mixed
-   Precision Training", 2018). bfloat16, whose range needs no scaling of losses, is for speed, and
-   read where the device has kernels for it. float16 is read by all: where there are no kernels for
-   it, widen rounds to it and computes in float32. Each value is converted once, so a variable once
-   in a step; conversions are elementwise, so that fusion lets what makes a value convert it. Some
-   other ops write bfloat16 themselves, where nothing reads their result as float32. On a device
-   whose rows do all the work, a GPU, values that products and elementwise ops alone read are stored
-   in bfloat16 and nowhere in float32: memory is what such ops wait for there. */
+   everything else is computed in float32, variables and losses among it (Micikevicius et al.,
+   "Mixed Precision Training", 2018). bfloat16, whose range needs no scaling of losses, is for
+   speed, and read where the device has kernels for it. float16 is read by all: where there are no
+   kernels for it, widen rounds to it and computes in float32. Each value is converted once, so a
+   variable once in a step; conversions are elementwise, so that fusion lets what makes a value
+   convert it.
+   What only products read, ops write as bfloat16 themselves if their records say that they may. On
+   a device whose rows do all the work, a GPU, memory is what other ops wait for: values that are
+   read by products, elementwise ops, sums, ops that move elements, and those whose record says so,
+   are stored in bfloat16 and nowhere in float32, if a product makes them, if only products read
+   them, or if all that they are made of is stored so. Hence sums that start in float32, such as
+   those around the layers of a transformer, stay in it. */
 #include "dev/half.h"
-#include "ir/bf16_result.h"
+#include "ir/halves.h"
 #include "pass/pass.h"
 
 /* The least additions and multiplications per byte of what is converted that make up for the
    conversion, and how much less a conversion counts that is made once for many runs. */
 enum { MIXED_WORTH = 24, STILL_LESS = 4 };
 
+/* How a node deals with values in 16 bits. */
+typedef enum mixed_way {
+  MIXED_NOT,                   /* it takes none */
+  MIXED_PRODUCT,               /* it rounds what it reads */
+  MIXED_EACH,                  /* it is elementwise, and converts as it reads and writes */
+  MIXED_SUM,                   /* it is sums, and converts as it reads */
+  MIXED_MOVE,                  /* it moves them as they are */
+  MIXED_HALF                   /* it reads and writes them as its record says */
+} mixed_way;
+
 typedef struct mixer {
   jfl_graph *g;
   const jf_target *target;
   jf_rewrite r;
-  jfl_value **half;           /* by value of the old graph: it in 16 bits, or NULL */
-  char *takes;                 /* by number of an old node: whether it will read 16 bits */
-  const jf_kernel_row **row;   /* likewise, the row that then serves it, if that was asked */
-  int *reads;                  /* by value: how often such nodes read it as that */
+  jfl_value **half;            /* by value of the old graph: it in 16 bits, or NULL */
   char *still;                 /* by value: whether it is converted once for many runs; or NULL */
-  char *stored;                /* by value: whether it is stored in 16 bits alone */
+  /* By number of an old node: */
+  mixed_way *way;
+  const jf_kernel_row **row;   /* the row that serves it if it reads 16 bits, if that was asked */
+  jf_halves *halves;           /* of one of way MIXED_HALF: what it may read, and what it writes */
+  /* By value: */
+  int *rounds;                 /* how many nodes round it: products, or what moves it to them */
+  int *takes;                  /* how many others would take it in 16 bits */
+  int *asks;                   /* how many of these are of way MIXED_HALF */
+  char *stored;                /* whether it is stored in 16 bits alone */
 } mixer;
 
 static int mixed_reads(const jf_mixed *m, int i) { return jf_has_input(m->inputs, i); }
+static int mixed_has(int bits, int i) { return bits >> i & 1; }
 
 /* Whether all inputs that the node would read in 16 bits are of float32. */
 static int mixed_can(const jf_node *n)
@@ -66,14 +86,19 @@ static const jf_kernel_row *mixed_gains(const mixer *w, const jf_node *n)
   return jf_row_for(w->target, n, &k);
 }
 
-/* The value in 16 bits; its name says so, which plans show. */
+/* The name of v in 16 bits, which plans show. */
+static const char *mixed_name(const mixer *w, const jfl_value *v)
+{
+  return jf_sprintf(w->g->arena, "%s-%s", v->name, jfl_dtype_name(w->g->mixed));
+}
+
 static jfl_value *mixed_half(mixer *w, jfl_value *v)
 {
   jfl_value **known = v->id < w->r.n_value ? &w->half[v->id] : NULL;
   if (known && *known) return *known;
   jfl_value *c = jf_emit_cast(w->g, v, w->g->mixed);
   if (!c) return v;
-  c->name = c->node->name = jf_sprintf(w->g->arena, "%s-%s", v->name, jfl_dtype_name(w->g->mixed));
+  c->name = c->node->name = mixed_name(w, v);
   if (known) *known = c;
   return c;
 }
@@ -86,87 +111,227 @@ static void mixed_change(mixer *w, jf_node *n)
     if (mixed_reads(n->op->mixed, i)) n->in[i] = mixed_half(w, n->in[i]);
 }
 
-static int mixed_takes(const mixer *w, int i)
+/* ---- how nodes deal with 16 bits ---- */
+
+static int mixed_is_product(const mixer *w, int i)
 {
   const jf_node *n = w->r.old[i];
-  if (!n->op->mixed || !n->op->mixed->inputs || !mixed_can(n)) return 0;
+  if (!mixed_can(n)) return 0;
   if (w->g->mixed == JFL_F16) return 1;
   w->row[i] = mixed_gains(w, n);
   return w->row[i] != NULL;
 }
 
-/* ---- values that are stored in 16 bits alone ---- */
-
-static int mixed_is_each(const jf_node *n) { return n->op->expr && n->op->loop; }
-
-/* The row that makes the result of a product in 16 bits, of operands that are all in 16 bits, or
-   NULL; what it adds to the sum must be variables, which are not rounded again and again. */
-static const jf_kernel_row *mixed_can_store(const mixer *w, const jf_node *n)
+/* Whether a row moves what is in 16 bits. A view needs none. */
+static int mixed_is_move(const mixer *w, const jf_node *n)
 {
   jf_kargs k = jf_call_of(w->g->arena, n);
-  if (n->n_out != 1) return NULL;
-  for (int i = 0; i < n->n_in; i++) {
-    if (n->in[i]->dtype != JFL_F32) continue;
-    if (!mixed_reads(n->op->mixed, i) && n->in[i]->origin != JF_VARIABLE) return NULL;
-    k.in[i].dtype = w->g->mixed;
+  if (n->op->flags & JF_VIEW) return n->n_in == 1 && n->n_out == 1;
+  for (int i = 0; i < n->n_in; i++)
+    if (k.in[i].dtype == JFL_F32) k.in[i].dtype = w->g->mixed;
+  for (int i = 0; i < n->n_out; i++)
+    if (k.out[i].dtype == JFL_F32) k.out[i].dtype = w->g->mixed;
+  return n->op->moves && jf_accepts(w->target->chooser, n->place, n->op, &k);
+}
+
+/* Whether a row serves the node if it reads and writes 16 bits so. */
+static int mixed_serves(const mixer *w, const jf_node *n, jf_halves h)
+{
+  jf_kargs k = jf_call_of(w->g->arena, n);
+  k.attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
+  *jf_halves_of(n->op, k.attr) = h;
+  for (int i = 0; i < n->n_in; i++)
+    if (mixed_has(h.reads, i)) k.in[i].dtype = JFL_BF16;
+  for (int i = 0; i < n->n_out; i++)
+    if (mixed_has(h.writes, i)) k.out[i].dtype = JFL_BF16;
+  return jf_accepts(w->target->chooser, n->place, n->op, &k);
+}
+
+static mixed_way mixed_half_way(mixer *w, int i)
+{
+  const jf_node *n = w->r.old[i];
+  const jf_halves h = { (int)n->op->mixed->reads & ((1 << n->n_in) - 1), 0 };
+  for (int k = 0; k < n->n_in; k++)
+    if (mixed_has(h.reads, k) && n->in[k]->dtype != JFL_F32) return MIXED_NOT;
+  if (mixed_serves(w, n, h)) w->halves[i] = h;
+  return MIXED_HALF;
+}
+
+static mixed_way mixed_find_way(mixer *w, int i)
+{
+  const jf_node *n = w->r.old[i];
+  if (n->op->mixed && n->op->mixed->inputs)
+    return mixed_is_product(w, i) ? MIXED_PRODUCT : MIXED_NOT;
+  if (w->g->mixed != JFL_BF16) return MIXED_NOT;
+  if (n->op->mixed) return mixed_half_way(w, i);
+  if (w->target->device[n->place]->kind->plain) return MIXED_NOT;
+  if (n->op->expr && n->op->loop) return MIXED_EACH;
+  if (n->op->flags & (JF_SUMS | JF_MEANS)) return MIXED_SUM;
+  return mixed_is_move(w, n) ? MIXED_MOVE : MIXED_NOT;
+}
+
+/* ---- which values are stored in 16 bits alone ---- */
+
+/* Whether all that reads v rounds it anyway, or takes it so. */
+static char mixed_may_store(const mixer *w, const jfl_value *v)
+{
+  const int uses = w->r.uses[v->id];
+  return v->dtype == JFL_F32 && uses > 0 && w->takes[v->id] + w->rounds[v->id] == uses;
+}
+
+/* Whether that is so of all results that are read. */
+static int mixed_may_store_all(const mixer *w, const jf_node *n)
+{
+  for (int i = 0; i < n->n_out; i++)
+    if (w->r.uses[n->out[i]->id] && !mixed_may_store(w, n->out[i])) return 0;
+  return 1;
+}
+
+static int mixed_rounds_any(const mixer *w, const jf_node *n)
+{
+  for (int i = 0; i < n->n_out; i++)
+    if (w->rounds[n->out[i]->id]) return 1;
+  return 0;
+}
+
+/* Counts the readers of each value, and those of what it is moved to as its own. */
+static void mixed_count(mixer *w)
+{
+  for (int i = w->r.n_old - 1; i >= 0; i--) {
+    const jf_node *n = w->r.old[i];
+    const mixed_way way = w->way[i];
+    const int moves = way == MIXED_MOVE && mixed_may_store_all(w, n);
+    const int rounds = moves && mixed_rounds_any(w, n);
+    for (int k = 0; k < n->n_in; k++) {
+      const int id = n->in[k]->id, asks = mixed_has(w->halves[i].reads, k);
+      w->rounds[id] += way == MIXED_PRODUCT ? mixed_reads(n->op->mixed, k) : rounds;
+      w->takes[id] += way == MIXED_EACH || way == MIXED_SUM || asks || (moves && !rounds);
+      w->asks[id] += asks;
+    }
   }
-  k.out[0].dtype = w->g->mixed;
+}
+
+/* Whether one of these inputs of float32 is stored in 16 bits; and whether all are, or are
+   numbers. */
+static int mixed_any_stored(const mixer *w, const jf_node *n)
+{
+  for (int i = 0; i < n->n_in; i++)
+    if (w->stored[n->in[i]->id]) return 1;
+  return 0;
+}
+static int mixed_all_stored(const mixer *w, const jf_node *n, unsigned inputs)
+{
+  double number;
+  for (int i = 0; i < n->n_in; i++) {
+    const jfl_value *v = n->in[i];
+    if (!jf_has_input(inputs, i) || v->dtype != JFL_F32 || w->stored[v->id]) continue;
+    if (!jf_number(v, &number)) return 0;
+  }
+  return mixed_any_stored(w, n);
+}
+
+/* Whether a product is to read input i in 16 bits so that its results are: what it reads beside its
+   operands is so if it is a variable, which is not rounded again and again. */
+static int mixed_narrows(const jf_node *n, int i)
+{
+  return n->in[i]->dtype == JFL_F32 &&
+         (mixed_reads(n->op->mixed, i) || n->in[i]->origin == JF_VARIABLE);
+}
+
+/* The row that makes results of a product in 16 bits, or NULL. */
+static const jf_kernel_row *mixed_can_store(const mixer *w, const jf_node *n)
+{
+  jf_arena *arena = w->g->arena;
+  jf_kargs k = jf_call_of(arena, n);
+  jfl_value *in = jf_alloc(arena, (size_t)n->n_in * sizeof *in);
+  jfl_value **list = jf_alloc(arena, (size_t)n->n_in * sizeof *list);
+  for (int i = 0; i < n->n_in; i++) {
+    in[i] = *n->in[i];
+    list[i] = &in[i];
+    if (mixed_narrows(n, i)) in[i].dtype = k.in[i].dtype = w->g->mixed;
+  }
+  jf_infer c = { .op = n->op, .arena = arena, .in = list, .n_in = n->n_in,
+                 .attr = jf_attr_copy(arena, n->op->attr, n->op->attr_size, n->attr) };
+  if (jf_op_infer(&c)) return NULL;
+  for (int i = 0; i < n->n_out; i++) {
+    const jfl_value *v = n->out[i];
+    k.out[i].dtype = c.dtype[i];
+    if (c.dtype[i] != v->dtype && w->r.uses[v->id] && !mixed_may_store(w, v)) return NULL;
+  }
   return jf_row_for(w->target, n, &k);
 }
 
-static int mixed_is_view(const jf_node *n)
+static void mixed_store_product(mixer *w, int i)
 {
-  return n->op->flags & JF_VIEW && n->n_in == 1 && n->n_out == 1;
+  const jf_node *n = w->r.old[i];
+  if (!mixed_may_store(w, n->out[0])) return;
+  const jf_kernel_row *row = mixed_can_store(w, n);
+  if (!row) return;
+  w->row[i] = row;
+  for (int k = 0; k < n->n_out; k++) w->stored[n->out[k]->id] = mixed_may_store(w, n->out[k]);
 }
 
-/* Whether all that reads v is a product that rounds it anyway, or elementwise, so that it converts
-   as it reads, or a view that only those read. */
-static int mixed_may_store(const mixer *w, const jfl_value *v, const int *each)
+/* What the node writes in 16 bits, of what its record says that it may. */
+static void mixed_store_half(mixer *w, int i)
 {
-  const int uses = w->r.uses[v->id];
-  return v->dtype == JFL_F32 && uses > 0 && each[v->id] + w->reads[v->id] == uses;
-}
-
-/* Counts the elementwise readers of each value, and those of its views as its own. */
-static int *mixed_count(mixer *w)
-{
-  int *each = jf_alloc(w->g->arena, (size_t)w->r.n_value * sizeof *each);
-  for (int i = w->r.n_old - 1; i >= 0; i--) {
-    const jf_node *n = w->r.old[i];
-    for (int k = 0; k < n->n_in; k++) each[n->in[k]->id] += mixed_is_each(n);
-    if (!mixed_is_view(n) || !mixed_may_store(w, n->out[0], each)) continue;
-    if (w->reads[n->out[0]->id]) w->reads[n->in[0]->id]++;
-    else each[n->in[0]->id]++;
+  const jf_node *n = w->r.old[i];
+  const int all = mixed_all_stored(w, n, n->op->mixed->reads);
+  jf_halves h = { 0, 0 };
+  for (int k = 0; k < n->n_in; k++)
+    if (w->stored[n->in[k]->id]) h.reads |= 1 << k;
+  for (int k = 0; k < n->n_out; k++) {
+    const jfl_value *v = n->out[k];
+    const jf_halves more = { h.reads, h.writes | 1 << k };
+    if (!jf_has_input(n->op->mixed->writes, k) || !mixed_may_store(w, v)) continue;
+    if (!(all || w->rounds[v->id]) || !mixed_serves(w, n, more)) continue;
+    h = more;
+    w->stored[v->id] = 1;
   }
-  return each;
+  w->halves[i] = h;
 }
 
-/* Whether the result of a node that takes 16 bits is stored so. */
-static char mixed_store(const mixer *w, int i)
+/* Whether storing the result of an elementwise op in 16 bits rounds nothing that counts: all its
+   readers round it, or all that it is made of is stored so, and not elementwise ops alone read it,
+   which one program may compute. */
+static char mixed_rounds_nothing(const mixer *w, const jf_node *n)
 {
-  const jf_kernel_row *row = mixed_can_store(w, w->r.old[i]);
-  if (row) w->row[i] = row;
-  return row != NULL;
+  const int id = n->out[0]->id;
+  if (!w->takes[id]) return 1;
+  return (w->rounds[id] || w->asks[id]) && mixed_all_stored(w, n, ~0u);
 }
 
-static void mixed_find_stored(mixer *w)
+static void mixed_store(mixer *w, int i)
 {
-  w->stored = jf_alloc(w->g->arena, (size_t)w->r.n_value);
-  if (w->g->mixed != JFL_BF16) return;
-  const int *each = mixed_count(w);
-  for (int i = 0; i < w->r.n_old; i++) {
-    const jf_node *n = w->r.old[i];
-    if (!n->n_out || w->target->device[n->place]->kind->plain) continue;
-    const jfl_value *v = n->out[0];
-    if (!mixed_may_store(w, v, each)) continue;
-    if (w->takes[i]) w->stored[v->id] = mixed_store(w, i);
-    else if (mixed_is_view(n)) w->stored[v->id] = w->stored[n->in[0]->id];
-    else w->stored[v->id] = mixed_is_each(n) && w->reads[v->id] > 0;
-  }
+  const jf_node *n = w->r.old[i];
+  const jfl_value *v = n->n_out ? n->out[0] : NULL;
+  if (w->way[i] == MIXED_HALF) mixed_store_half(w, i);
+  if (!v || w->target->device[n->place]->kind->plain) return;
+  if (w->way[i] == MIXED_PRODUCT) mixed_store_product(w, i);
+  if (w->way[i] == MIXED_MOVE && mixed_any_stored(w, n))
+    for (int k = 0; k < n->n_out; k++) w->stored[n->out[k]->id] = mixed_may_store(w, n->out[k]);
+  if (w->way[i] == MIXED_EACH && mixed_may_store(w, v))
+    w->stored[v->id] = mixed_rounds_nothing(w, n);
 }
 
-/* Lets an elementwise op convert what is stored in 16 bits alone. Each has conversions of its own:
-   one that two of them share would be stored in float32. */
+static void mixed_find(mixer *w)
+{
+  const size_t n = (size_t)w->r.n_old, values = (size_t)w->r.n_value;
+  w->way = jf_alloc(w->g->arena, n * sizeof *w->way);
+  w->row = jf_alloc(w->g->arena, n * sizeof *w->row);
+  w->halves = jf_alloc(w->g->arena, n * sizeof *w->halves);
+  w->rounds = jf_alloc(w->g->arena, values * sizeof *w->rounds);
+  w->takes = jf_alloc(w->g->arena, values * sizeof *w->takes);
+  w->asks = jf_alloc(w->g->arena, values * sizeof *w->asks);
+  w->stored = jf_alloc(w->g->arena, values);
+  for (int i = 0; i < w->r.n_old; i++) w->way[i] = mixed_find_way(w, i);
+  mixed_count(w);
+  for (int i = 0; i < w->r.n_old && w->g->mixed == JFL_BF16; i++) mixed_store(w, i);
+}
+
+/* ---- making nodes anew ---- */
+
+/* Lets an elementwise op or a sum convert what is stored in 16 bits alone. Each has conversions of
+   its own: one that two of them share would be stored in float32. */
 static void mixed_read_stored(mixer *w, jf_node *n)
 {
   for (int i = 0; i < n->n_in && !w->g->err; i++) {
@@ -178,44 +343,60 @@ static void mixed_read_stored(mixer *w, jf_node *n)
   }
 }
 
-/* Makes a product or a view, in place of n, whose result is in 16 bits. */
+/* Makes a product or what moves elements, in place of n, whose results are in 16 bits. */
 static void mixed_make_stored(mixer *w, const jf_node *n)
 {
-  const jfl_value *v = n->out[0];
+  const int moves = w->way[w->r.next - 1] == MIXED_MOVE;
   jfl_value **in = jf_alloc(w->g->arena, (size_t)n->n_in * sizeof *in);
-  for (int i = 0; i < n->n_in; i++)
-    in[i] = n->in[i]->dtype == JFL_F32 ? mixed_half(w, n->in[i]) : jf_current(&w->r, n->in[i]);
+  for (int i = 0; i < n->n_in; i++) {
+    const int narrows = moves ? n->in[i]->dtype == JFL_F32 : mixed_narrows(n, i);
+    in[i] = narrows ? mixed_half(w, n->in[i]) : jf_current(&w->r, n->in[i]);
+  }
   jfl_value *y = jf_emit(w->g, n->op, n->attr, in, (size_t)n->n_in);
   if (!y) return;
   y->node->tentative = w->row[w->r.next - 1];
-  y->name = y->node->name = jf_sprintf(w->g->arena, "%s-%s", v->name,
-                                       jfl_dtype_name(w->g->mixed));
-  w->half[v->id] = y;
+  for (int i = 0; i < n->n_out; i++) {
+    const jfl_value *v = n->out[i];
+    jfl_value *by = y->node->out[i];
+    const int is_half = by->dtype != v->dtype;
+    by->name = is_half ? mixed_name(w, v) : v->name;
+    if (is_half) w->half[v->id] = by;
+    else jf_replace(&w->r, v, by);
+  }
+  y->node->name = y->name;
 }
 
-static void mixed_find(mixer *w)
+/* Lets n read and write 16 bits where mixed_store_half found it to. */
+static void mixed_narrow(mixer *w, jf_node *n)
 {
-  w->takes = jf_alloc(w->g->arena, (size_t)w->r.n_old);
-  w->row = jf_alloc(w->g->arena, (size_t)w->r.n_old * sizeof *w->row);
-  w->reads = jf_alloc(w->g->arena, (size_t)w->r.n_value * sizeof *w->reads);
-  for (int i = 0; i < w->r.n_old; i++) {
-    const jf_node *n = w->r.old[i];
-    w->takes[i] = (char)mixed_takes(w, i);
-    for (int k = 0; k < n->n_in && w->takes[i]; k++)
-      w->reads[n->in[k]->id] += mixed_reads(n->op->mixed, k);
+  const jf_halves h = w->halves[w->r.next - 1];
+  if (!h.reads && !h.writes) return;
+  n->attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
+  *jf_halves_of(n->op, n->attr) = h;
+  for (int i = 0; i < n->n_in; i++)
+    if (mixed_has(h.reads, i)) n->in[i] = mixed_half(w, n->in[i]);
+  for (int i = 0; i < n->n_out; i++) {
+    jfl_value *v = n->out[i];
+    if (!mixed_has(h.writes, i)) continue;
+    v->dtype = JFL_BF16;
+    v->name = mixed_name(w, v);
+    w->half[v->id] = v;
   }
 }
 
-/* Lets n write its first result as bfloat16, if it can and that is what all readers want. */
-static void mixed_write(mixer *w, jf_node *n)
+static void mixed_make(mixer *w, jf_node *n)
 {
-  if (w->g->mixed != JFL_BF16 || !jf_bf16_result(n->op, n->attr)) return;
-  jfl_value *v = n->out[0];
-  if (v->dtype != JFL_F32 || !w->reads[v->id] || w->reads[v->id] != w->r.uses[v->id]) return;
-  n->attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
-  *jf_bf16_result(n->op, n->attr) = 1;
-  v->dtype = JFL_BF16;
-  w->half[v->id] = v;
+  const mixed_way way = w->way[w->r.next - 1];
+  const int stored = n->n_out > 0 && w->stored[n->out[0]->id];
+  if ((stored && way == MIXED_PRODUCT) || (way == MIXED_MOVE && mixed_any_stored(w, n))) {
+    mixed_make_stored(w, n);
+    return;
+  }
+  if (way == MIXED_PRODUCT) mixed_change(w, n);
+  if (way == MIXED_HALF) mixed_narrow(w, n);
+  if (way == MIXED_EACH || way == MIXED_SUM) mixed_read_stored(w, n);
+  jf_rewrite_keep(&w->r, n);
+  if (stored && way == MIXED_EACH) mixed_half(w, n->out[0]);
 }
 
 jfl_status jf_pass_mixed(jfl_graph *g, const jf_target *target)
@@ -226,19 +407,7 @@ jfl_status jf_pass_mixed(jfl_graph *g, const jf_target *target)
   w.still = jf_still_values(g);
   jf_rewrite_begin(g, &w.r);
   mixed_find(&w);
-  mixed_find_stored(&w);
-  for (jf_node *n; (n = jf_rewrite_next(&w.r));) {
-    const int stored = n->n_out > 0 && w.stored[n->out[0]->id], takes = w.takes[w.r.next - 1];
-    if (stored && (takes || mixed_is_view(n))) {
-      mixed_make_stored(&w, n);
-      continue;
-    }
-    if (takes) mixed_change(&w, n);
-    else mixed_write(&w, n);
-    mixed_read_stored(&w, n);
-    jf_rewrite_keep(&w.r, n);
-    if (stored) mixed_half(&w, n->out[0]);
-  }
+  for (jf_node *n; (n = jf_rewrite_next(&w.r));) mixed_make(&w, n);
   jf_rewrite_end(&w.r);
   return g->err;
 }
