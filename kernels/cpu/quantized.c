@@ -1,110 +1,87 @@
 /* Products with weights that are stored in few bits. Rows of x are rounded to int8, 32 numbers with
-   a scale of their own, so that the products are those of bytes; rows of weights are read once for
-   up to four rows of x. For one row of x the speed is that of memory.
+   a scale of their own, so that the products are those of bytes (quantized_vnni.c,
+   quantized_avx2.c). For one row of x the speed is that of memory.
 
    An x becomes d q with |x - d q| <= d / 2, where d is the largest magnitude of its 32 over 127. So
    a result differs from the exact product by at most the sum of |w| d / 2. Weights in floats of 16
    bits are multiplied in float32, and nothing is rounded. */
-#include "op/quantized.h"
-#include "vector.h"
+#include "quantized.h"
 
 #include <math.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-enum { GROUP = 32, MOST_ROWS = 4, MOST_LINES = 8 };
+enum { MOST_ROWS = 4, SPAN = 16 };
 
-/* Some rows of x: of each group its bytes, scale, and scale times the bytes' sum; and where the
-   results of the first row go. */
-typedef struct rows { const int8_t *q; const float *d, *sum; int64_t groups; float *y; } rows;
+enum { HALF = JF_GROUP / 2 };
 
-/* y (m, n) = x (m, k) w^T: w has n rows of so many blocks. Parts are `span` rows of w. */
-typedef struct product {
-  const float *x;
-  const void *w;
-  float *y;
-  int64_t m, n, k, blocks, span;
-  int8_t *q;
-  float *d, *sum;
-  jfl_dtype dtype;
-} product;
-
-static inline rows rows_from(const product *p, int64_t i)
+/* The largest magnitude of a group; infinity, where a number is not finite. */
+JF_BODY float most_of(const float *x)
 {
-  const int64_t g = p->k / GROUP;
-  return (rows){ p->q + i * p->k, p->d + i * g, p->sum + i * g, g, p->y + i * p->n };
+  uint32_t most = 0;
+  for (int i = 0; i < JF_GROUP; i++) {
+    uint32_t bits;
+    memcpy(&bits, x + i, sizeof bits);
+    bits &= 0x7fffffff;
+    most = bits > most ? bits : most;
+  }
+  most = most < 0x7f800000 ? most : 0x7f800000;
+  float m;
+  memcpy(&m, &most, sizeof m);
+  return m;
+}
+
+/* Rounds half a group, gives its sum. */
+JF_BODY int round_half(const float *x, float by, int8_t *q)
+{
+  int sum = 0;
+  for (int i = 0; i < HALF; i++) {
+    /* Adding 1.5 x 2^23 leaves the nearest whole number in the low bits. */
+    const float v = x[i] * by + 0x1.8p23f;
+    int32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    q[i] = (int8_t)bits;
+    sum += q[i];
+  }
+  return sum;
 }
 
 /* A group with a number that is not finite gets a scale that is none, which all results show. */
 JF_BODY void rounded_body(void *ctx, int row)
 {
-  const product *p = ctx;
-  const int64_t groups = p->k / GROUP;
-  for (int64_t j = 0; j < groups; j++) {
-    const float *x = p->x + row * p->k + j * GROUP;
-    int8_t *q = p->q + row * p->k + j * GROUP;
-    float most = 0, strange = 0;
-    int sum = 0;
-    for (int i = 0; i < GROUP; i++) {
-      most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
-      strange += x[i] * 0;
+  const jf_quantized *p = ctx;
+  const int64_t n_per = p->width / p->per;
+  const float *x = p->x + row * p->k;
+  int8_t *q = p->q + row * p->width;
+  float *d = p->d + row * n_per, *sum = p->sum + row * n_per;
+  for (int64_t j = 0; j < p->k; j += JF_GROUP) {
+    const float most = most_of(x + j), by = most > 1e-30f && most < INFINITY ? 127 / most : 0;
+    const float scale = most == INFINITY ? NAN : by > 0 ? most / 127 : 0;
+    const int first = round_half(x + j, by, q + j), second = round_half(x + j + HALF, by,
+                                                                        q + j + HALF);
+    *d++ = scale;
+    if (p->per == HALF) {
+      *d++ = scale;
+      *sum++ = scale * (float)first;
+      *sum++ = scale * (float)second;
+    } else {
+      *sum++ = scale * (float)(first + second);
     }
-    const float by = strange == 0 && most > 1e-30f ? 127 / most : 0;
-    for (int i = 0; i < GROUP; i++) {
-      /* Adding 1.5 x 2^23 leaves the nearest whole number in the low bits. */
-      const float v = (strange == 0 ? x[i] : 0) * by + 0x1.8p23f;
-      int32_t bits;
-      memcpy(&bits, &v, sizeof bits);
-      q[i] = (int8_t)bits;
-      sum += q[i];
-    }
-    const float d = strange != 0 ? NAN : by > 0 ? most / 127 : 0;
-    p->d[row * groups + j] = d;
-    p->sum[row * groups + j] = d * (float)sum;
   }
+  const int64_t rest = p->width - p->k, n_rest = rest / p->per;
+  memset(q + p->k, 0, (size_t)rest);
+  memset(d, 0, (size_t)n_rest * sizeof *d);
+  memset(sum, 0, (size_t)n_rest * sizeof *sum);
 }
 JF_WIDE_VARIANTS(rounded)
 
-/* Unrolled, so that sums stay in registers. */
-#define EACH_ROW _Pragma("GCC unroll 4") for (int i = 0; i < n; i++)
-#define EACH_LINE _Pragma("GCC unroll 8") for (int l = 0; l < lines; l++)
-
-/* Asks for a block of lines to come: rows are so short that the processor does not see them coming.
-   Behind the last row nothing is read. */
-static inline __attribute__((always_inline)) void fetch(const void *p, size_t size)
-{
-  __builtin_prefetch(p);
-  if (size > 64) __builtin_prefetch((const char *)p + 64);
-  if (size > 128) __builtin_prefetch((const char *)p + 128);
-}
-
-#define AVX2 "avx2,fma,f16c"
-#define VNNI AVX2 ",avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
-
-#define NAME(x) x##_avx2
-#define TARGET __attribute__((target(AVX2)))
-#define IN static inline __attribute__((always_inline, target(AVX2)))
-#define DOTS(u, s) _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1))
-#include "quantized_loops.h"
-#undef NAME
-#undef TARGET
-#undef IN
-#undef DOTS
-
-#define NAME(x) x##_vnni
-#define TARGET __attribute__((target(VNNI)))
-#define IN static inline __attribute__((always_inline, target(VNNI)))
-#define DOTS(u, s) _mm256_dpbusd_epi32(_mm256_setzero_si256(), u, s)
-#include "quantized_loops.h"
-#undef NAME
-#undef TARGET
-#undef IN
-#undef DOTS
-
 /* ---- floats of 16 bits ---- */
 
-#define HALF_IN static inline __attribute__((always_inline, target(AVX2)))
+#define AVX2 __attribute__((target("avx2,fma,f16c")))
+#define HALF_IN static inline __attribute__((always_inline)) AVX2
+#define EACH_ROW _Pragma("GCC unroll 4") for (int i = 0; i < n; i++)
+
 HALF_IN __m256 eight_halves(const uint16_t *w, int is_f16)
 {
   const __m128i v = _mm_loadu_si128((const void *)w);
@@ -117,8 +94,15 @@ HALF_IN float one_half(const uint16_t *w, int is_f16)
   return is_f16 ? _cvtsh_ss(*w) : _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(*w << 16)));
 }
 
+HALF_IN float half_total(__m256 v)
+{
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
 /* y[row + i, r] for n rows of x. */
-HALF_IN void half_line(const product *p, int64_t row, int n, int64_t r, int is_f16)
+HALF_IN void half_line(const jf_quantized *p, int64_t row, int n, int64_t r, int is_f16)
 {
   enum { STEP = 8 };
   const uint16_t *w = (const uint16_t *)p->w + r * p->k;
@@ -133,10 +117,10 @@ HALF_IN void half_line(const product *p, int64_t row, int n, int64_t r, int is_f
                                            sum[h][i]);
     }
   for (; j < p->k; j++) EACH_ROW rest[i] += one_half(w + j, is_f16) * x[i * p->k + j];
-  EACH_ROW p->y[(row + i) * p->n + r] = total_avx2(_mm256_add_ps(sum[0][i], sum[1][i])) + rest[i];
+  EACH_ROW p->y[(row + i) * p->n + r] = half_total(_mm256_add_ps(sum[0][i], sum[1][i])) + rest[i];
 }
 
-HALF_IN void half_part(const product *p, int part, int is_f16)
+HALF_IN void half_part(const jf_quantized *p, int part, int is_f16)
 {
   const int64_t from = jf_from(part, p->span), to = jf_to(part, p->span, p->n);
   int64_t i = 0;
@@ -146,8 +130,8 @@ HALF_IN void half_part(const product *p, int part, int is_f16)
     for (int64_t r = from; r < to; r++) half_line(p, i, 1, r, is_f16);
 }
 
-__attribute__((target(AVX2))) static void f16_part(void *ctx, int i) { half_part(ctx, i, 1); }
-__attribute__((target(AVX2))) static void bf16_part(void *ctx, int i) { half_part(ctx, i, 0); }
+AVX2 static void f16_part(void *ctx, int i) { half_part(ctx, i, 1); }
+AVX2 static void bf16_part(void *ctx, int i) { half_part(ctx, i, 0); }
 
 /* ---- the row ---- */
 
@@ -158,40 +142,41 @@ static int quantized_accepts(const jf_kargs *k)
   return jf_has_avx2();
 }
 
-static product quantized_measure(const jf_kargs *k)
+static jf_quantized quantized_measure(const jf_kargs *k)
 {
   const jf_tensor *w = &k->in[1];
-  product p = { .x = k->in[0].data, .w = w->data, .y = k->out[0].data, .n = w->shape.d[0],
-                .k = jf_stored_width(w), .blocks = w->shape.d[1], .dtype = w->dtype };
+  jf_quantized p = { .x = k->in[0].data, .w = w->data, .y = k->out[0].data, .n = w->shape.d[0],
+                     .k = jf_stored_width(w), .blocks = w->shape.d[1], .dtype = w->dtype };
   p.m = jf_numel(&k->out[0].shape) / p.n;
-  p.span = (JF_PART / p.k + MOST_LINES) / MOST_LINES * MOST_LINES;
-  p.d = k->scratch;
-  p.sum = p.d + p.m * p.k / GROUP;
-  p.q = (int8_t *)(p.sum + p.m * p.k / GROUP);
+  p.span = (JF_PART / p.k + SPAN) / SPAN * SPAN;
+  p.per = p.dtype == JFL_Q6_K && jf_has_vnni() ? HALF : JF_GROUP;
+  p.width = (p.k + JF_CHUNK - 1) / JF_CHUNK * JF_CHUNK;
+  p.q = k->scratch;
+  p.d = (float *)(void *)(p.q + p.m * p.width);
+  p.sum = p.d + p.m * p.width / p.per;
   return p;
 }
 
 static jfl_status quantized_prepare(jf_kargs *k, size_t *scratch)
 {
-  const product p = quantized_measure(k);
-  const size_t groups = (size_t)(p.m * p.k / GROUP);
-  if (jf_is_block(p.dtype)) *scratch = groups * (GROUP + 2 * sizeof(float));
+  const jf_quantized p = quantized_measure(k);
+  const size_t numbers = (size_t)(p.m * p.width);
+  if (jf_is_block(p.dtype)) *scratch = numbers + 2 * sizeof(float) * numbers / (size_t)p.per;
   return JFL_OK;
 }
 
-static jf_part quantized_part(jfl_dtype t)
+static jf_part quantized_part(const jf_quantized *p)
 {
-  const int has_vnni = jf_has_avx512() && __builtin_cpu_supports("avx512vnni");
-  if (t == JFL_F16) return f16_part;
-  if (t == JFL_BF16) return bf16_part;
-  return has_vnni ? part_for_vnni(t) : part_for_avx2(t);
+  if (p->dtype == JFL_F16) return f16_part;
+  if (p->dtype == JFL_BF16) return bf16_part;
+  return jf_has_vnni() ? jf_quantized_vnni(p) : jf_quantized_avx2(p);
 }
 
 static jfl_status quantized_run(const jf_kargs *k)
 {
-  product p = quantized_measure(k);
+  jf_quantized p = quantized_measure(k);
   if (jf_is_block(p.dtype)) jf_run_parts(k, (int)p.m, rounded(), &p);
-  jf_run_parts(k, jf_parts(p.n, p.span), quantized_part(p.dtype), &p);
+  jf_run_parts(k, jf_parts(p.n, p.span), quantized_part(&p), &p);
   return JFL_OK;
 }
 

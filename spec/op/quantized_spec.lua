@@ -79,17 +79,29 @@ describe("blocks", function()
 end)
 
 describe("products", function()
+  -- The weights are 19 rows.
+  local function is_near(form, rows, width)
+    local x, w = nd.rand({ rows, width }) - 0.3, (nd.rand({ 19, width }) - 0.5):astype(form)
+    local wide = w:astype("float32")
+    local y = flow.matmul(x, w, { transpose_b = true })
+    local exact = flow.matmul(x:astype("float64"), wide:astype("float64"), { transpose_b = true })
+    assert.is_true(distance(y:astype("float64"), exact) <= bound(x, wide))
+  end
+
   for _, form in ipairs(FORMS) do
     for _, rows in ipairs { 1, 3, 9 } do
       it(("of %d rows with %s are within the stated error"):format(rows, form), function()
-        local x, w = nd.rand({ rows, 512 }) - 0.5, (nd.rand({ 19, 512 }) - 0.5):astype(form)
-        local wide = w:astype("float32")
-        local y = flow.matmul(x, w, { transpose_b = true })
-        local exact = flow.matmul(x:astype("float64"), wide:astype("float64"),
-          { transpose_b = true })
-        assert.is_true(distance(y:astype("float64"), exact) <= bound(x, wide))
+        is_near(form, rows, 512)
       end)
     end
+  end
+
+  for _, form in ipairs { "q8_0", "q4_0" } do
+    it("with rows of " .. form .. " that are no multiple of 256 are, too", function()
+      for _, width in ipairs { 32, 288 } do
+        for _, rows in ipairs { 1, 2, 11 } do is_near(form, rows, width) end
+      end
+    end)
   end
 
   for _, form in ipairs { "float16", "bfloat16" } do
