@@ -174,7 +174,7 @@ static void move_add(move_call *m, const jf_kargs *k, const jf_move *move)
   move_copy *c = &m->copy[m->n];
   move_part *p = &c->part;
   jf_move_nest nest;
-  jf_move_nest_of(k, move, &nest);
+  jf_move_nest_of(k, move, 0, &nest);
   *c = (move_copy){ .in = move->in, .out = move->out,
                     .part = { .end = jf_move_count(move), .n = nest.n, .from = nest.at[0],
                               .to = nest.at[1] } };

@@ -76,7 +76,7 @@ jfl_status jf_infer_moves(jf_infer *c)
 
 /* ---- nests ---- */
 
-void jf_move_nest_of(const jf_kargs *k, const jf_move *m, jf_move_nest *out)
+void jf_move_nest_of(const jf_kargs *k, const jf_move *m, int64_t border, jf_move_nest *out)
 {
   int64_t dense[2][JFL_MAXDIM];
   jf_nest nest = { .n = m->n, .n_op = 2, .step = out->step };
@@ -93,7 +93,7 @@ void jf_move_nest_of(const jf_kargs *k, const jf_move *m, jf_move_nest *out)
       out->step[j][i] = side[j]->step * step;
     }
   }
-  jf_nest_join(&nest, 0);
+  jf_nest_join(&nest, border);
   out->n = nest.n;
   memcpy(out->d, nest.d, sizeof out->d);
 }

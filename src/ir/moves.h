@@ -45,8 +45,8 @@ typedef struct jf_move_nest {
   int n;
   int64_t d[JFL_MAXDIM], step[2][JFL_MAXDIM], at[2];
 } jf_move_nest;
-/* Joins axes that are one for both. k has the shapes of outputs too. */
-void jf_move_nest_of(const jf_kargs *k, const jf_move *m, jf_move_nest *out);
+/* Joins axes that are one for both, as jf_nest_join does. k has the shapes of outputs too. */
+void jf_move_nest_of(const jf_kargs *k, const jf_move *m, int64_t border, jf_move_nest *out);
 /* How many elements a move has. */
 int64_t jf_move_count(const jf_move *m);
 

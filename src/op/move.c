@@ -110,7 +110,7 @@ static void move_one(const jf_kargs *k, const jf_move *m)
   const size_t size = jfl_dtype_size(k->out[m->out].dtype);
   uint64_t number = 0;
   jf_move_nest b;
-  jf_move_nest_of(k, m, &b);
+  jf_move_nest_of(k, m, 0, &b);
   if (m->in < 0) jfl_number_put(k->out[m->out].dtype, &number, 0, m->number);
   move_lines l = { .b = &b, .nest = { .n = b.n, .n_op = 2, .step = b.step }, .size = size,
                    .x = m->in < 0 ? (const char *)&number : k->in[m->in].data,

@@ -119,20 +119,6 @@ static void strided_update_grad(jf_gradctx *c)
   c->dx[1] = JF_EMIT(c->g, strided_slice, &a, c->dy[0]);
 }
 
-void jf_strided_find(const jfl_shape *whole, const jfl_shape *box, const jf_ints *begin,
-                     const jf_ints *step, jf_strided_box *b)
-{
-  *b = (jf_strided_box){ .nest = { .n = box->n, .n_op = 2, .step = b->step } };
-  jf_dense_steps(whole->n, whole->d, 1, b->step[0]);
-  jf_dense_steps(box->n, box->d, 1, b->step[1]);
-  for (int i = 0; i < box->n; i++) {
-    b->nest.d[i] = box->d[i];
-    b->begin += begin->v[i] * b->step[0][i];
-    b->step[0][i] *= step->v[i];
-  }
-  jf_nest_join(&b->nest, 0);
-}
-
 /* Along each axis one side of a move lies at begin, begin + step, ... */
 static int strided_moves(const jf_kargs *k, int i, jf_move *m)
 {
