@@ -114,16 +114,25 @@ static int queue_cancel(lua_State *L, jf_lrequest *r)
   return cancelled;
 }
 
+/* The latest first: else the worker could come to a call of which an earlier one is taken back. */
+static int queue_cancel_all(lua_State *L, const jf_queue *q, const jf_ljob *job)
+{
+  jf_lrequest **list = lua_newuserdata(L, ((size_t)q->length + 1) * sizeof *list);
+  int n = 0, cancelled = 0;
+  for (jf_lrequest *r = q->head; r && n < q->length; r = r->next)
+    if (r->plan->job == job) list[n++] = r;
+  while (n) cancelled += queue_cancel(L, list[--n]);
+  return cancelled;
+}
+
 /* cancel(request | job): takes back the call, or all calls of the job, that have not begun; gives
    how many. What was registered for their failure is due. */
 static int l_cancel(lua_State *L)
 {
   jf_queue *q = jf_queue_of(L);
   const jf_ljob *job = jf_test(L, 1, JF_JOB);
-  int n = 0;
-  if (!job) n = queue_cancel(L, jf_need_request(L, 1, "cancel"));
-  for (jf_lrequest *r = job ? q->head : NULL; r; r = r->next)
-    if (r->plan->job == job) n += queue_cancel(L, r);
+  const int n = job ? queue_cancel_all(L, q, job)
+                    : queue_cancel(L, jf_need_request(L, 1, "cancel"));
   jf_tell_due(L, q);
   lua_pushinteger(L, n);
   return 1;

@@ -465,6 +465,19 @@ describe("asynchronous calls", function()
       error("nothing was taken back")
     end
 
+    it("are the last ones, whatever begins meanwhile", function()
+      local short = helper.predict("short", { 64, 64 }, function(v) return flow.matmul(v, v) end,
+        { returns = tp.Callback(tp.Numpy) })
+      local ones = flow.ndarray.ones { 64, 64 }
+      for _ = 1, 3000 do
+        local ran = {}
+        for i = 1, 10 do short(ones)(function() ran[i] = 1 end, function() ran[i] = 0 end) end
+        flow.cancel(short)
+        flow.sync()
+        assert.truthy(table.concat(ran):find("^1*0*$"))
+      end
+    end)
+
     it("do not run, and tell on_error in order", function()
       until_taken(function()
         local order, n = {}, 0
