@@ -137,6 +137,25 @@ describe("flow.gguf.save", function()
     end)
   end
 
+  it("keeps what users say, in place of what it says itself", function()
+    local net, path = llama(), directory .. "/a.gguf"
+    logits(net)
+    local given = { ["general.name"] = "owl", ["b.flag"] = true, ["b.list"] = { "one" } }
+    local numbers = { 0, 1, -1, 2 ^ 32 - 1, 2 ^ 32, -2 ^ 31, -2 ^ 32, 0.5, -2.5 }
+    for i, number in ipairs(numbers) do given["a." .. i] = number end
+    flow.gguf.save(net, path, { metadata = given })
+    local m = flow.gguf.read(path).metadata
+    for i, number in ipairs(numbers) do         -- of float32 what tells it from others is read
+      assert.near(number, m["a." .. i], math.abs(number) == 2 ^ 32 and 5 or 0)
+    end
+    assert.same({ "owl", true, { "one" } }, { m["general.name"], m["b.flag"], m["b.list"] })
+    assert.equal("llama", m["general.architecture"])
+    helper.fails(function() flow.gguf.save(net, path, { metadata = { "x" } }) end,
+      "metadata: a key must be a string, got number 1")
+    helper.fails(function() flow.gguf.save(net, path, { metadata = { a = { "x", 2 } } }) end,
+      "metadata['a'][2] must be a string, got number 2")
+  end)
+
   it("keeps byte pairs that were learned here", function()
     local t = flow.text.train({ "low lower lowest", "new newer newest" }, { size = 264,
       special_tokens = { "<|endoftext|>" } })
