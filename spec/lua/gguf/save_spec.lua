@@ -63,6 +63,18 @@ describe("flow.gguf.save", function()
     assert.is_true(lost(net, { dtype = "float32" }) < 1e-6)
   end)
 
+  it("keeps tensors that it writes in several parts", function()
+    for _, form in ipairs { "float32", "q8_0" } do
+      flow.clear_default_session()
+      local net, path = llama { vocab_size = 4097 }, directory .. "/a.gguf"   -- 2^18 + 64 numbers
+      logits(net)
+      local embedding = flow.get_all_variables()["llama-embed_tokens-weight"]
+      flow.gguf.save(net, path, { dtype = form })
+      local read = flow.checkpoint.get(path)["token_embd.weight"]
+      assert.is_true(largest(read:astype "float32" - embedding) <= (form == "q8_0" and 1e-3 or 0))
+    end
+  end)
+
   it("loses what a form loses", function()
     local net = llama()
     assert.is_true(lost(net) < 2e-3)
