@@ -53,12 +53,17 @@ end
 
 -- ---- tests ----
 
+-- What compares the names and defaults of all that is defined with those that it had.
+local DEFINES, SIGNATURES = "args.define(", "spec/lua/doc/signatures_spec.lua"
+
 -- The tests of a source by their names, as `make test OF=` runs them, and the spec at the path that
 -- mirrors its own, which may be newer than the map.
-local function named(tree, path)
+local function named(tree, source)
+  local path = source.path
   local spec = path:gsub("^src/", ""):gsub("^lua/jfl/", "lua/"):gsub("%.%w+$", "_spec.lua")
   local out = tree:run(60, ("scripts/tests_of.sh --list '%s' 2>/dev/null; ls 'spec/%s' 2>/dev/null")
     :format(path, spec))
+  if source.text:find(DEFINES, 1, true) then out = SIGNATURES .. "\n" .. out end
   local list, has = {}, {}
   for name in out:gmatch("%S+") do
     if not has[name] then list[#list + 1], has[name] = name, true end
@@ -69,8 +74,8 @@ end
 -- The names of the tests of a line: those of its source that reach it, then others that do. The
 -- other tests of the source follow, as few places of C are counted, and the last one before a line
 -- may be in a branch that ended; and as they may have changed since that was measured.
-local function names_of(tree, path, line)
-  local own, set = named(tree, path), reaching(path, line)
+local function names_of(tree, source, line)
+  local own, set = named(tree, source), reaching(source.path, line)
   if not set then return own end
   local list, is_own, by_name, more = {}, {}, {}, 0
   for number in pairs(set) do by_name[measured[number]] = true end
@@ -166,7 +171,7 @@ local OPS = "spec/op/op_spec.lua"
 -- the line, these. Those that run sanitized follow where the source is C.
 function tests.of(tree, fault)
   if not fault.tests then
-    local names = names_of(tree, fault.source.path, fault.line)
+    local names = names_of(tree, fault.source, fault.line)
     fault.tests = {}
     for _, name in ipairs(names) do
       if name == OPS then

@@ -66,6 +66,25 @@ static void rows_outside_an_array_are_refused(void)
   jfl_array_unref(a);
 }
 
+static void values_are_split_along_axes_that_they_have(void)
+{
+  jfl_graph *g = graph("g", JFL_PREDICT);
+  jfl_value *x = NULL, *y = NULL;
+  CHECK(!jfl_graph_input(g, "x", JFL_F32, &row, &x));
+  CHECK(!counter_op(g, "multiply", x, x, &y));
+  for (int axis = -2; axis < 5; axis++) {
+    const jfl_distribution d = { JFL_SPLIT, axis };
+    const int there = axis == 0 || axis == 1;
+    CHECK(jfl_value_distribute(x, d) == (there ? JFL_OK : JFL_ESHAPE));
+    CHECK(there || says("the axis to split 'x' along must be from 0 to 1, got "));
+    CHECK(!there || jfl_value_distribution(x).axis == axis);
+    CHECK(jfl_value_distribute(y, d) == JFL_EINVAL && says("must be an input or a variable"));
+  }
+  CHECK(jfl_value_distribute(x, (jfl_distribution){ JFL_PARTIAL, 0 }) == JFL_EINVAL);
+  CHECK(!jfl_value_distribute(x, (jfl_distribution){ JFL_BROADCAST, 0 }));
+  jfl_graph_unref(g);
+}
+
 static void only_float_blobs_of_train_jobs_have_gradients_to_watch(void)
 {
   jfl_graph *predict = graph("p", JFL_PREDICT), *train = graph("t", JFL_TRAIN);
@@ -304,6 +323,7 @@ int main(void)
 {
   RUN(gradients_stay_within_a_graph);
   RUN(shapes_of_any_rank_are_checked);
+  RUN(values_are_split_along_axes_that_they_have);
   RUN(only_float_blobs_of_train_jobs_have_gradients_to_watch);
   RUN(watched_gradients_are_the_last_results);
   RUN(gradients_that_do_not_flow_are_named);

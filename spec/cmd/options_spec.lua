@@ -59,10 +59,11 @@ describe("each option of the command", function()
   it("asks for its value", function()
     each(function(name, option)
       if not option.value or option.is_optional then return end
-      local before = option.with ~= "--ranks" and option.with or ""
+      local before = option.with == "--ranks" and "--ranks 2" or option.with or ""
       local _, err, status = line(before .. " " .. name)
       assert.equal(1, status, err)
       assert.truthy(err:match("^[^\n]*"):find(name, 1, true), err)
+      assert.falsy(err:find("unknown option", 1, true), err)
       assert.matches("^jfl: [^\n]+\nusage: jfl [^\n]+\njfl %-%-help tells all options\n$", err)
     end)
   end)

@@ -223,6 +223,52 @@ describe("quantization.quantize", function()
     assert.equal(0, distance(job(x), more(x)))
   end)
 
+  it("stores what names, patterns and models stand for, and no adapters", function()
+    predict { rank = 32 }(nd.rand({ 4, 64 }))
+    local function stored()
+      local list = {}
+      for name, v in pairs(flow.get_all_variables()) do
+        if v.dtype ~= "float32" then list[#list + 1] = name .. " " .. v.dtype end
+      end
+      table.sort(list)
+      return list
+    end
+    assert.same({ "b-weight" }, flow.quantization.quantize({ "b-weight" }, { form = "q4_0" }))
+    assert.same({ "b-weight q4_0" }, stored())
+    assert.same({ "a-weight" }, flow.quantization.quantize { "a-bias*", "a-*" })
+    assert.same({ "a-weight q8_0", "b-weight q4_0" }, stored())
+    assert.same({}, flow.quantization.quantize "*")
+    local own = flow.model("own", function(x) return flow.layers.dense(x, 32, { name = "c" }) end)
+    own:predict { inputs = { flow.float32 { 1, 32 } } }(nd.rand { 1, 32 })
+    assert.same({ "own-c-weight" }, flow.quantization.quantize(own))
+    for _, call in ipairs { flow.quantization.quantize, flow.quantization.merge } do
+      local ok, err = pcall(call, { "a*", "d" })
+      assert.is_false(ok)
+      assert.is_truthy(err:find("there is no variable 'd", 1, true), err)
+    end
+  end)
+
+  it("merges the adapters of the layers that are named, times the scale", function()
+    predict { rank = 4 }(nd.rand({ 4, 64 }))
+    local values = {}
+    for name, v in pairs(flow.get_all_variables()) do values[name] = nd.rand(v.shape) end
+    flow.load_variables(values)
+    local function sum_of(layer, scale)
+      return values[layer .. "-weight"]
+        + values[layer .. "-adapter_b"]:matmul(values[layer .. "-adapter_a"]) * scale
+    end
+    assert.same({ "a-weight" }, flow.quantization.merge("a", { scale = 0.5 }))
+    local all = flow.get_all_variables()
+    assert.is_true(distance(sum_of("a", 0.5), all["a-weight"]) < 1e-6)
+    assert.equal(0, distance(values["a-adapter_b"] * 0, all["a-adapter_b"]))
+    for _, name in ipairs { "a-adapter_a", "b-weight", "b-adapter_b" } do
+      assert.equal(0, distance(values[name], all[name]))
+    end
+    local merged = flow.quantization.merge { "b" }
+    assert.same({ "b-weight" }, merged)
+    assert.is_true(distance(sum_of("b", 1), flow.get_all_variables()["b-weight"]) < 1e-6)
+  end)
+
   it("names a variable that cannot be stored so", function()
     predict()(nd.rand({ 4, 64 }))
     local ok, err = pcall(flow.quantization.quantize, "a-bias")

@@ -63,6 +63,18 @@ describe("flow.gguf.save", function()
     assert.is_true(lost(net, { dtype = "float32" }) < 1e-6)
   end)
 
+  it("keeps tensors that it writes in several parts", function()
+    for _, form in ipairs { "float32", "q8_0" } do
+      flow.clear_default_session()
+      local net, path = llama { vocab_size = 4097 }, directory .. "/a.gguf"   -- 2^18 + 64 numbers
+      logits(net)
+      local embedding = flow.get_all_variables()["llama-embed_tokens-weight"]
+      flow.gguf.save(net, path, { dtype = form })
+      local read = flow.checkpoint.get(path)["token_embd.weight"]
+      assert.is_true(largest(read:astype "float32" - embedding) <= (form == "q8_0" and 1e-3 or 0))
+    end
+  end)
+
   it("loses what a form loses", function()
     local net = llama()
     assert.is_true(lost(net) < 2e-3)
@@ -136,6 +148,25 @@ describe("flow.gguf.save", function()
         { m["general.name"], m["a.list"], m["a.number"], m["a.share"], m["a.flag"] })
     end)
   end
+
+  it("keeps what users say, in place of what it says itself", function()
+    local net, path = llama(), directory .. "/a.gguf"
+    logits(net)
+    local given = { ["general.name"] = "owl", ["b.flag"] = true, ["b.list"] = { "one" } }
+    local numbers = { 0, 1, -1, 2 ^ 32 - 1, 2 ^ 32, -2 ^ 31, -2 ^ 32, 0.5, -2.5 }
+    for i, number in ipairs(numbers) do given["a." .. i] = number end
+    flow.gguf.save(net, path, { metadata = given })
+    local m = flow.gguf.read(path).metadata
+    for i, number in ipairs(numbers) do         -- of float32 what tells it from others is read
+      assert.near(number, m["a." .. i], math.abs(number) == 2 ^ 32 and 5 or 0)
+    end
+    assert.same({ "owl", true, { "one" } }, { m["general.name"], m["b.flag"], m["b.list"] })
+    assert.equal("llama", m["general.architecture"])
+    helper.fails(function() flow.gguf.save(net, path, { metadata = { "x" } }) end,
+      "metadata: a key must be a string, got number 1")
+    helper.fails(function() flow.gguf.save(net, path, { metadata = { a = { "x", 2 } } }) end,
+      "metadata['a'][2] must be a string, got number 2")
+  end)
 
   it("keeps byte pairs that were learned here", function()
     local t = flow.text.train({ "low lower lowest", "new newer newest" }, { size = 264,

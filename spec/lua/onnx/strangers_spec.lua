@@ -385,6 +385,49 @@ describe("a stranger's ONNX file", function()
     end
   end)
 
+  -- The place that stands for one outside of 0 to extent - 1, or nil for none.
+  local function place(v, extent, border, aligned)
+    local low, high = aligned and 0 or -0.5, aligned and extent - 1 or extent - 0.5
+    if border == "zeros" then return v >= 0 and v <= extent - 1 and v or nil end
+    while border == "reflection" and low < high and (v < low or v > high) do
+      v = v < low and 2 * low - v or 2 * high - v
+    end
+    return math.min(math.max(v, 0), extent - 1)
+  end
+
+  it("is read between its numbers and outside, whatever the extent", function()
+    local n = 24
+    for case = 0, 4 * 2 * 3 * 2 - 1 do
+      local extent, aligned = ({ 1, 2, 3, 5 })[case % 4 + 1], math.floor(case / 4) % 2 == 1
+      local border = ({ "zeros", "border", "reflection" })[math.floor(case / 8) % 3 + 1]
+      local mode = ({ "linear", "nearest" })[math.floor(case / 24) + 1]
+      local grid = flow.random.uniform({ 2, n, 1 }, { minval = -3, maxval = 3 })
+      local path = model({ node("GridSample", { "x", "grid" }, { "y" }, {
+        { name = "mode", s = mode, type = 3 }, { name = "padding_mode", s = border, type = 3 },
+        { name = "align_corners", i = aligned and 1 or 0, type = 2 } }) }, {
+        input = { info("x", { 2, 1, extent }) }, output = { info("y", { 2, 1, n }) },
+        initializer = { floats("grid", { 2, n, 1 }, grid:reshape({ -1 }):totable()) } },
+        { opset_import = { { domain = "", version = 20 } } })
+      local x = flow.ndarray.rand { 2, 1, extent }
+      local y = run(path, x)
+      for b = 1, 2 do
+        local function at(v)
+          local i = place(v, extent, border, aligned)
+          return i and x[{ b, 1, i + 1 }] or 0
+        end
+        for i = 1, n do
+          local g = grid[{ b, i, 1 }] + 1
+          local v = aligned and g * (extent - 1) / 2 or (g * extent - 1) / 2
+          if border ~= "zeros" then v = place(v, extent, border, aligned) end
+          local first = math.floor(v)
+          local want = mode == "nearest" and at(math.floor(v + 0.5))
+            or at(first) * (first + 1 - v) + at(first + 1) * (v - first)
+          assert.near(want, y[{ b, 1, i }], 1e-5, ("%s %s %d at %g"):format(mode, border, extent, v))
+        end
+      end
+    end
+  end)
+
   it("turns a part of each vector, and leaves the rest", function()
     local function number(name, n) return { name = name, i = n, type = 2 } end
     local function turn(size, dims, interleaved)
