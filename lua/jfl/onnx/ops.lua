@@ -1,7 +1,7 @@
 -- All ops of ONNX that jfl describes, by domain and name.
 local TABLES = {
-  [""] = { "ops_math", "ops_shape", "ops_nn", "ops_recurrent", "ops_control",
-    "ops_resize", "ops_grid", "ops_attention", "ops_quantized" },
+  [""] = { "ops_math", "ops_shape", "ops_gather", "ops_nn", "ops_recurrent", "ops_control",
+    "ops_resize", "ops_grid", "ops_attention", "ops_quantized", "ops_signal" },
   ["ai.onnx.ml"] = { "ops_ml" }, ["com.microsoft"] = { "ops_microsoft" },
   jfl = { "ops_jfl" },
 }

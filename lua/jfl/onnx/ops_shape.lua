@@ -1,6 +1,5 @@
 -- ONNX's ops that move elements, make constants and tell shapes.
 local call = require "jfl.op.call"
-local core = require "jfl.core"
 local maths = require "jfl.onnx.ops_math"
 local values = require "jfl.onnx.values"
 
@@ -211,88 +210,6 @@ ops.Slice = { function(n, x, starts, ends, axes, steps)
   if plain then return op.slice(x, { begin = begin, size = size }) end
   return op.strided_slice(x, { begin = begin, step = step, size = size })
 end, static = { 2, 3, 4, 5 } }
-
--- Indices that count from the end where they are negative, as those that count from 0.
-local function from_zero(n, indices, extent, what)
-  if not values.is_known(indices) then
-    local i = cast(indices, "int64")
-    return op.where(op.less(i, 0), op.add(i, extent), i)
-  end
-  local list = n:list(indices, what)
-  for i, v in ipairs(list) do
-    if v < -extent or v >= extent then
-      n:fail("an index must be from %d to %d, got %g", -extent, extent - 1, v)
-    end
-    list[i] = v < 0 and v + extent or v
-  end
-  return values.array(list, "int64", indices.shape)
-end
-
-function ops.Gather(n, x, indices)
-  local axis = n:axis(n:attr("axis", 0), #x.shape)
-  return op.gather(x, from_zero(n, indices, x.shape[axis + 1], "indices"), { axis = axis })
-end
-
-function ops.GatherElements(n, x, indices)
-  local axis = n:axis(n:attr("axis", 0), #x.shape)
-  return op.dim_gather(x, from_zero(n, indices, x.shape[axis + 1], "indices"), { dim = axis })
-end
-
--- Tuples of indices along the last axis, counted from 0.
-local function tuples(n, indices, shape, skip)
-  local s = indices.shape
-  local width, list = s[#s], {}
-  for k = 1, width do
-    list[k] = from_zero(n, values.slice(indices, #s - 1, k - 1, 1), shape[skip + k], "indices")
-  end
-  return values.concat(list, #s - 1)
-end
-
--- The places along an axis of a shape, as a tensor of that shape.
-local function places(n, shape, axis)
-  local list, line = {}, {}
-  for i = 1, n:times(shape[axis + 1], "an extent") do list[i] = i - 1 end
-  for i = 1, #shape do line[i] = i == axis + 1 and shape[i] or 1 end
-  return values.expand(values.array(list, "int64", line), shape)
-end
-
--- Behind the batch's axes tuples get the place in the batch in front.
-function ops.GatherND(n, x, indices)
-  local batch, s = n:attr("batch_dims", 0), indices.shape
-  local index = tuples(n, indices, x.shape, batch)
-  if batch == 0 then return op.gather_nd(x, index) end
-  local one, list = { unpack(s) }, {}
-  one[#one] = 1
-  for axis = 0, batch - 1 do list[axis + 1] = places(n, one, axis) end
-  list[batch + 1] = index
-  return op.gather_nd(x, values.concat(list, #s - 1))
-end
-
-local function need_reduction(n, known)
-  local how = n:attr("reduction", "none")
-  if known[how] then return how end
-  n:fail("reduction must be none or add, got %s", core.printable(tostring(how)))
-end
-
-local PUT = { none = "tensor_scatter_nd_update", add = "tensor_scatter_nd_add" }
-
-function ops.ScatterND(n, x, indices, updates)
-  local how = need_reduction(n, PUT)
-  return op[PUT[how]](x, tuples(n, indices, x.shape, 0), updates)
-end
-
-function ops.ScatterElements(n, x, indices, updates)
-  local how, s = need_reduction(n, PUT), indices.shape
-  local axis = n:axis(n:attr("axis", 0), #x.shape)
-  local index = from_zero(n, indices, x.shape[axis + 1], "indices")
-  local list, one = {}, { unpack(s) }
-  one[#one + 1] = 1
-  for i = 1, #s do
-    list[i] = reshape(i == axis + 1 and index or places(n, s, i - 1), one)
-  end
-  return op[PUT[how]](x, values.concat(list, #s), updates)
-end
-ops.Scatter = ops.ScatterElements
 
 -- ---- order ----
 

@@ -295,6 +295,53 @@ describe("a stranger's ONNX file", function()
     assert.equal(24, run(path, flow.ndarray.ones { 2, 3 }):sum())
   end)
 
+  it("puts the greatest of what meets in a place, and has gradients for that alone", function()
+    local path = model({ node("ScatterElements", { "x", "ids", "u" }, { "y" },
+      { { name = "reduction", s = "max", type = 3 } }) },
+      { input = { info("x", { 3, 2 }), info("u", { 4, 2 }) }, output = { info("y", { 3, 2 }) },
+        initializer = { { name = "ids", dims = { 4, 2 }, data_type = 7,
+          int64_data = { 0, 2, 0, 2, -1, 2, 0, 0 } } } }, { opset_import = { {
+        domain = "", version = 18 } } })
+    flow.clear_default_session()
+    local net, tp = flow.onnx.load(path), flow.typing
+    local grow = flow.global_function { name = "grow", type = "train", returns = tp.Numpy,
+      inputs = { x = tp.Numpy.Placeholder { 3, 2 } }, body = function(x)
+        local u = flow.get_variable("u", { 4, 2 }, { initializer = flow.zeros_initializer() })
+        local y = net(x, u)
+        flow.optimizer.SGD(1):minimize(flow.math.reduce_sum(y))
+        return y
+      end }
+    local x = flow.ndarray.array { { 0, 9 }, { 5, 5 }, { -3, 0 } }
+    flow.load_variables { u = flow.ndarray.array { { 1, 2 }, { 7, 3 }, { -1, -4 }, { 4, 8 } } }
+    assert.equal("[[ 7.  9.]\n [ 5.  5.]\n [-1.  3.]]", tostring(grow(x)))
+    assert.equal("[[ 1.  2.]\n [ 6.  2.]\n [-2. -4.]\n [ 4.  8.]]",
+      tostring(flow.get_all_variables().u))
+  end)
+
+  it("transforms frames of a sound as its spectrum says", function()
+    local turn, list, frame = 2 * math.pi / 8, {}, {}
+    for i = 0, 15 do list[i + 1] = 3 * math.cos(2 * turn * i) + math.sin(turn * i) end
+    for i = 1, 8 do frame[i] = 1 end
+    local path = model({ node("STFT", { "x", "step", "window" }, { "y" }) },
+      { input = { info("x", { 1, 16 }) }, output = { info("y", { 1, 3, 5, 2 }) },
+        initializer = { { name = "step", dims = {}, data_type = 7, int64_data = { 4 } },
+          floats("window", { 8 }, frame) } })
+    local y = run(path, flow.ndarray.array(list, flow.float32):reshape { 1, 16 })
+    assert.same({ 1, 3, 5, 2 }, { unpack(y.shape) })
+    local places = { [1] = { 0, -4 }, [2] = { 12, 0 } }      -- of a cosine and a sine of 8 steps
+    for at = 0, 2 do
+      for k = 0, 4 do
+        local want = places[k] or { 0, 0 }
+        local sign = at == 1 and k == 1 and -1 or 1          -- which begins half a turn later
+        assert.is_true(math.abs(y[{ 1, at + 1, k + 1, 1 }] - sign * want[1]) < 1e-5)
+        assert.is_true(math.abs(y[{ 1, at + 1, k + 1, 2 }] - sign * want[2]) < 1e-5)
+      end
+    end
+    assert.error_matches(function()
+      run(path, flow.ndarray.ones { 1, 7 })
+    end, "must")
+  end)
+
   it("is scanned from either end", function()
     local x = flow.ndarray.array { { 1, 2, 4 }, { 8, 16, 32 } }
     local body = { name = "inner", node = { node("Add", { "s", "row" }, { "t" }),
