@@ -7,10 +7,11 @@
 /* `count` samples of n classes. A part is `span` samples. */
 typedef struct samples {
   const jf_tensor *labels;
-  const float *x, *dy;             /* logits, or in the gradient probabilities; dy NULL: all 1 */
+  const float *x, *dy;             /* logits; dy NULL: all 1 */
+  const float *most_in, *inverse_in;
   float scale;
   double smoothing;                /* the share of the label that all classes get alike */
-  float *to, *loss;                /* probabilities, or the gradient of the logits */
+  float *loss, *most, *inverse, *dx;
   int64_t count, n, span;
 } samples;
 
@@ -23,40 +24,56 @@ JF_BODY double samples_own(const samples *s, int64_t r)
   return own + s->smoothing * (jf_sum(x, s->n) / (double)s->n - own);
 }
 
-/* p = softmax(x), loss = log sum exp(x - max) - (x[label] - max) */
+/* loss = log sum exp(x - most) - (x[label] - most) */
 JF_BODY void fast_cross_entropy_forward_body(void *ctx, int i)
 {
   const samples *s = ctx;
   const int64_t end = jf_to(i, s->span, s->count), n = s->n;
   for (int64_t r = jf_from(i, s->span); r < end; r++) {
     const float *x = s->x + r * n;
-    float *p = s->to + r * n;
-    const float max = jf_line_max(x, n);
-    const double own = samples_own(s, r);
-    const double sum = jf_line_exp(x, p, n, max);
-    const float scale = (float)(1 / sum);
-    for (int64_t j = 0; j < n; j++) p[j] *= scale;
-    s->loss[r] = (float)(log(sum) - (own - (double)max));
+    const float most = jf_line_max(x, n);
+    const double own = samples_own(s, r), sum = jf_line_exp(x, NULL, n, most);
+    s->most[r] = most;
+    s->inverse[r] = (float)(1 / sum);
+    s->loss[r] = (float)(log(sum) - (own - (double)most));
   }
 }
 JF_VARIANTS(fast_cross_entropy_forward)
 
-/* dx = scale dy (p - mass of the label); p and dx may be the same memory. */
+/* dx = dy (exp(x - most) inverse - share); x and dx may be the same memory. */
+JF_BODY void samples_line(const float *x, float *dx, int64_t n, float most, float inverse,
+                          float share, float dy)
+{
+  for (int64_t j = 0; j < n; j += JF_LANES) {
+    const int64_t lanes = n - j < JF_LANES ? n - j : JF_LANES;
+    jf_vec v;
+    jf_load_part(x + j, lanes, most, &v);
+    v -= most;
+    jf_exp(&v);
+    v = dy * (v * inverse - share);
+    jf_store_part(dx + j, lanes, &v);
+  }
+}
+
+/* dx = scale dy (p - mass of the label), p = exp(x - most) inverse */
 JF_BODY void fast_cross_entropy_backward_body(void *ctx, int i)
 {
   const samples *s = ctx;
   const int64_t end = jf_to(i, s->span, s->count), n = s->n;
   const float share = (float)(s->smoothing / (double)n), rest = (float)(1 - s->smoothing);
   for (int64_t r = jf_from(i, s->span); r < end; r++) {
-    const float *p = s->x + r * n, dy = s->dy ? s->scale * s->dy[r] : s->scale;
-    float *dx = s->to + r * n;
-    JF_EACH_ALONE for (int64_t j = 0; j < n; j++) dx[j] = dy * (p[j] - share);
+    const float dy = s->dy ? s->scale * s->dy[r] : s->scale;
+    float *dx = s->dx + r * n;
+    samples_line(s->x + r * n, dx, n, s->most_in[r], s->inverse_in[r], share, dy);
     dx[jf_index_at(s->labels, r)] -= dy * rest;
   }
 }
 JF_VARIANTS(fast_cross_entropy_backward)
 
-static int fast_cross_entropy_accepts(const jf_kargs *k) { return k->in[1].dtype == JFL_F32; }
+static int fast_cross_entropy_accepts(const jf_kargs *k)
+{
+  return k->in[1].dtype == JFL_F32 && k->out[0].dtype == JFL_F32;
+}
 
 static samples fast_cross_entropy_describe(const jf_kargs *k)
 {
@@ -79,16 +96,19 @@ static jfl_status fast_cross_entropy_forward_run(const jf_kargs *k)
 {
   samples s = fast_cross_entropy_describe(k);
   s.loss = k->out[0].data;
-  s.to = k->out[1].data;
+  s.most = k->out[1].data;
+  s.inverse = k->out[2].data;
   return fast_cross_entropy_run(k, &s, fast_cross_entropy_forward());
 }
 
 static jfl_status backward_run(const jf_kargs *k)
 {
   samples s = fast_cross_entropy_describe(k);
-  s.dy = k->n_in > 2 ? k->in[2].data : NULL;
+  s.most_in = k->in[JF_ENTROPY_MOST].data;
+  s.inverse_in = k->in[JF_ENTROPY_INVERSE].data;
+  s.dy = k->n_in > JF_ENTROPY_DY ? k->in[JF_ENTROPY_DY].data : NULL;
   s.scale = (float)((const jf_cross_entropy *)k->attr)->scale;
-  s.to = k->out[0].data;
+  s.dx = k->out[0].data;
   return fast_cross_entropy_run(k, &s, fast_cross_entropy_backward());
 }
 

@@ -60,7 +60,8 @@ JF_INLINE int64_t softmax_line(const softmax_args &p, int64_t line)
 /* The maximum of a line and the sum of exp(x - maximum), in one sweep: when a thread finds a larger
    number it scales what it has. An infinite maximum makes the sum NaN, as two sweeps would. */
 struct softmax_moments { A most, sum; };
-JF_INLINE softmax_moments softmax_measure(const softmax_team &t, const T *x, const softmax_args &p)
+template <class E>
+JF_INLINE softmax_moments softmax_measure(const softmax_team &t, const E *x, const softmax_args &p)
 {
   A most = jf_load(x[0]), sum = 0;
   for (int64_t j = t.x; j < p.m; j += t.across) {
@@ -116,7 +117,7 @@ template <bool LOG> JF_INLINE void softmax_grad_of(const softmax_args &p)
 JF_KERNEL softmax_grad(const softmax_args p) { softmax_grad_of<false>(p); }
 JF_KERNEL logsoftmax_grad(const softmax_args p) { softmax_grad_of<true>(p); }
 
-/* ---- cross entropy: data is labels, logits, loss, prob ---- */
+/* ---- cross entropy: T is the type of all but labels, logits of type X, and their gradient ---- */
 
 /* Reports the first label that is no class. One block does it. */
 JF_KERNEL check_labels(const softmax_args p)
@@ -130,25 +131,22 @@ JF_KERNEL check_labels(const softmax_args p)
     jf_report(p.head, JF_WRONG_LABEL, label[first], first, p.m);
 }
 
+/* data is labels, logits, loss, most, inverse */
 JF_KERNEL cross_entropy(const softmax_args p)
 {
   for (softmax_team t(p); t.next(p);) {
-    const T *x = (const T *)p.head.data[1] + t.line * p.m;
-    T *loss = (T *)p.head.data[2] + t.line, *prob = (T *)p.head.data[3] + t.line * p.m;
+    const X *x = (const X *)p.head.data[1] + t.line * p.m;
     const int64_t label = ((const L *)p.head.data[0])[t.line];
     const softmax_moments s = softmax_measure(t, x, p);
-    const A scale = 1 / s.sum;
     A all = 0;
-    for (int64_t j = t.x; j < p.m; j += t.across) {
-      const A v = jf_load(x[j]);
-      all += v;
-      if (t.on) jf_store(&prob[j], exp(v - s.most) * scale);
-    }
+    for (int64_t j = t.x; p.smoothing != 0 && j < p.m; j += t.across) all += jf_load(x[j]);
     if (p.smoothing != 0) all = t.join<softmax_sum>(all, (A)0);
     if (t.x > 0 || !t.on || label < 0 || label >= p.m) continue;
     A own = jf_load(x[label]);
     if (p.smoothing != 0) own += (A)p.smoothing * (all / (A)p.m - own);
-    jf_store(loss, log(s.sum) - (own - s.most));
+    jf_store((T *)p.head.data[2] + t.line, log(s.sum) - (own - s.most));
+    jf_store((T *)p.head.data[3] + t.line, s.most);
+    jf_store((T *)p.head.data[4] + t.line, 1 / s.sum);
   }
 }
 
@@ -172,19 +170,23 @@ JF_KERNEL spread_entropy(const softmax_args p)
   }
 }
 
-/* dx = scale dy (prob - mass); data is labels, prob, [dy], dx */
+/* dx, of type G, is scale dy (prob - mass); data is labels, logits, most, inverse, [dy], dx */
 JF_KERNEL cross_entropy_grad(const softmax_args p)
 {
-  const T *dy = (const T *)p.head.data[2];
-  T *to = (T *)p.head.data[p.has_dy ? 3 : 2];
+  const T *dy = (const T *)p.head.data[4];
+  G *to = (G *)p.head.data[p.has_dy ? 5 : 4];
   for (softmax_team t(p); t.next(p);) {
-    const T *prob = (const T *)p.head.data[1] + t.line * p.m;
-    T *dx = to + t.line * p.m;
+    const X *x = (const X *)p.head.data[1] + t.line * p.m;
+    G *dx = to + t.line * p.m;
     const int64_t label = ((const L *)p.head.data[0])[t.line];
+    const A most = jf_load(((const T *)p.head.data[2])[t.line]);
+    const A inverse = jf_load(((const T *)p.head.data[3])[t.line]);
     const A d = (A)p.scale * (p.has_dy ? (A)jf_load(dy[t.line]) : (A)1);
     const A share = (A)(p.smoothing / (double)p.m), own = (A)(1 - p.smoothing);
-    for (int64_t j = t.x; j < p.m && t.on; j += t.across)
-      jf_store(&dx[j], d * ((A)jf_load(prob[j]) - share - (j == label ? own : (A)0)));
+    for (int64_t j = t.x; j < p.m && t.on; j += t.across) {
+      const A prob = exp((A)jf_load(x[j]) - most) * inverse;
+      jf_store(&dx[j], d * (prob - share - (j == label ? own : (A)0)));
+    }
   }
 }
 
@@ -213,7 +215,9 @@ static jfl_status softmax_make(jf_kargs *k, const char *name)
   const jfl_shape *s = &k->out[0].shape;
   const int64_t axis = ((const jf_softmax *)k->attr)->axis;
   const jf_cuda_source source = { "softmax", jf_cuda_text_softmax, NULL };
-  const jf_cuda_type types[] = { { "T", k->out[0].dtype }, { "L", JFL_I32 }, { NULL, JFL_F32 } };
+  const jfl_dtype t = k->out[0].dtype;
+  const jf_cuda_type types[] = { { "T", t }, { "X", t }, { "G", t }, { "L", JFL_I32 },
+                                 { NULL, JFL_F32 } };
   softmax_args a = { .m = s->d[axis], .step = 1, .lines = 1 };
   for (int i = 0; i < s->n; i++) {
     if (i != axis) a.lines *= s->d[i];
@@ -243,11 +247,14 @@ static jfl_status cross_entropy_make(jf_kargs *k, const char *check, const char 
 {
   const jf_cross_entropy none = { 0 }, *a = check ? k->attr : &none;
   const jfl_shape *s = &k->in[1].shape;
-  const jf_cuda_type types[] = { { "T", k->in[1].dtype }, { "L", k->in[0].dtype },
+  const int grad = check && k->n_in > JF_ENTROPY_MOST;
+  const jfl_dtype t = grad ? k->in[JF_ENTROPY_MOST].dtype : k->out[0].dtype;
+  const jf_cuda_type types[] = { { "T", t }, { "X", k->in[1].dtype },
+                                 { "G", grad ? k->out[0].dtype : t }, { "L", k->in[0].dtype },
                                  { NULL, JFL_F32 } };
   const jf_cuda_source source = { "cross entropy", jf_cuda_text_softmax, NULL };
   softmax_args p = { .m = s->d[s->n - 1], .step = 1, .smoothing = a->label_smoothing,
-                     .scale = a->scale, .has_dy = k->n_in > 2 };
+                     .scale = a->scale, .has_dy = k->n_in > JF_ENTROPY_DY };
   p.lines = p.m ? jf_numel(s) / p.m : 0;
   const jf_cuda_grid grid = softmax_grid(k, &p);
   if (check)
@@ -273,9 +280,13 @@ static jfl_status spread_entropy_prepare(jf_kargs *k, size_t *scratch)
   return cross_entropy_make(k, NULL, "spread_entropy");
 }
 
-static int cross_entropy_accepts(const jf_kargs *k)
+static int spread_entropy_accepts(const jf_kargs *k)
 {
   return k->in[1].dtype == JFL_F32 || k->in[1].dtype == JFL_F64;
+}
+static int cross_entropy_accepts(const jf_kargs *k)
+{
+  return spread_entropy_accepts(k) || ((const jf_cross_entropy *)k->attr)->halves.reads;
 }
 
 JFL_CUDA(cuda_sparse_softmax_cross_entropy,
@@ -285,7 +296,7 @@ JFL_CUDA(cuda_sparse_softmax_cross_entropy_grad,
   JF_CUDA_LAUNCHED("sparse_softmax_cross_entropy_grad", cross_entropy_accepts,
                    cross_entropy_grad_prepare))
 JFL_CUDA(cuda_softmax_cross_entropy,
-  JF_CUDA_LAUNCHED("softmax_cross_entropy_with_logits", cross_entropy_accepts,
+  JF_CUDA_LAUNCHED("softmax_cross_entropy_with_logits", spread_entropy_accepts,
                    spread_entropy_prepare))
 
 #endif

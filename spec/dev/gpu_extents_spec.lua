@@ -104,8 +104,8 @@ describe("a GPU of one multiprocessor", function()
         local o = { label_smoothing = smoothing }
         local labels = { { 300 }, "int32", 0, m - 1 }
         compare("sparse_softmax_cross_entropy_with_logits", { labels, { { 300, m } } }, o)
-        compare("sparse_softmax_cross_entropy_grad", { labels, { { 300, m }, "float32", 0, 0.4 },
-          { { 300 } } }, o)
+        compare("sparse_softmax_cross_entropy_grad", { labels, { { 300, m } },
+          { { 300 }, "float32", 2.5, 3 }, { { 300 }, "float32", 0.1, 0.4 }, { { 300 } } }, o)
       end
       compare("softmax_cross_entropy_with_logits", { { { 300, m }, "float32", 0, 0.1 },
         { { 300, m } } }, {}, 1e-5)

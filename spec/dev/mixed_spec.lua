@@ -136,6 +136,28 @@ describe("mixed precision on a GPU", function()
     assert.falsy(there["second-activation"])
   end)
 
+  it("computes cross entropies of logits in bfloat16, and their gradient in bfloat16", function()
+    for _, classes in ipairs { 129, 515 } do
+      local plan = beside(([[
+        local CLASSES = %d
+        for _, smoothing in ipairs { 0, 0.1 } do
+          train({ 128, 96 }, 128, function(x, y)
+            return flow.nn.sparse_softmax_cross_entropy_with_logits(y,
+              flow.layers.dense(x, CLASSES), { label_smoothing = smoothing })
+          end)
+          train({ 128, 96 }, 128, function(x, y)
+            return flow.nn.cross_entropy(flow.layers.dense(x, CLASSES), y,
+              { ignore_index = 7, label_smoothing = smoothing })
+          end)
+        end
+      ]]):format(classes), 0.02)
+      local steps, operands = narrow(plan, "sparse_softmax_cross_entropy_with_logits")
+      assert.same({ 4, 4 }, { steps, operands })
+      steps, operands = narrow(plan, "sparse_softmax_cross_entropy_grad")
+      assert.same({ 4, 8 }, { steps, operands })
+    end
+  end)
+
   it("normalizes batches that are stored in bfloat16, with addends and behind them", function()
     for _, size in ipairs { 7, 18 } do
       local plan = beside(([[

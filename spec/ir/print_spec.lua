@@ -33,11 +33,12 @@ train job all
   variable w: float32 (2, 3)
   matmul_1: float32 (4, 3) = matmul(x, w) {transpose_a=false transpose_b=false}
   drop: float32 (4, 3), drop/mask: int8 (4, 3) = dropout(matmul_1) {rate=0.5} at place 1
-  E_1: float32 (4), E_1/prob: float32 (4, 3) = E(labels, drop) {label_smoothing=0}
+  E_1: float32 (4), E_1/most: float32 (4), E_1/inverse: float32 (4) = E(labels, drop) {P}
   minimize E_1 by SGD with piecewise_constant_schedule {S}, changing w
   return E_1
   return matmul_1
-]]):gsub("%f[%w]E%f[^%w]", entropy):gsub("{S}", "{boundaries={} values={0.5} warmup=none "
-      .. "warmup_steps=0 warmup_multiplier=0}"), (job:graph()))
+]]):gsub("%f[%w]E%f[^%w]", entropy):gsub("{P}", "{label_smoothing=0}"):gsub("{S}",
+      "{boundaries={} values={0.5} warmup=none warmup_steps=0 warmup_multiplier=0}"),
+      (job:graph()))
   end)
 end)

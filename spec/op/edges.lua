@@ -114,8 +114,10 @@ return function(case, of)
   local label = of(scalar, 1, 1, "int32")
   case("sparse_softmax_cross_entropy_with_logits", { label, of { 5 } })
   case("sparse_softmax_cross_entropy_with_logits", { of({ 0 }, 0, 1, "int64"), of { 0, 5 } })
-  case("sparse_softmax_cross_entropy_grad", { label, of({ 5 }, 0, 0.4), of(scalar) })
-  case("sparse_softmax_cross_entropy_grad", { of({ 0 }, 0, 1, "int32"), of { 0, 5 }, of { 0 } })
+  case("sparse_softmax_cross_entropy_grad", { label, of { 5 }, of(scalar, 2.5, 3),
+    of(scalar, 0.5, 1.5), of(scalar) })
+  case("sparse_softmax_cross_entropy_grad", { of({ 0 }, 0, 1, "int32"), of { 0, 5 }, of { 0 },
+    of { 0 }, of { 0 } })
   case("softmax_cross_entropy_with_logits", { of({ 0, 5 }, 0, 0.5), of { 0, 5 } })
   case("sigmoid_cross_entropy_with_logits", { of(scalar, 0, 1), of(scalar, -3, 3.1) })
   case("sigmoid_cross_entropy_with_logits", { of(none, 0, 1), of(none, -3, 3.1) })

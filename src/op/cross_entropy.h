@@ -2,8 +2,19 @@
 #ifndef JF_OP_CROSS_ENTROPY_H
 #define JF_OP_CROSS_ENTROPY_H
 
-/* The share label_smoothing of the label's mass is spread evenly over all classes. In the gradient
+#include "dev/kernel.h"
+
+/* The share label_smoothing of the label's mass is spread evenly over all classes.
+     sparse_softmax_cross_entropy_with_logits(labels, logits) -> loss, most, inverse
+     sparse_softmax_cross_entropy_grad(labels, logits, most, inverse, dy...) -> dlogits
+   most is the greatest logit of a sample, and inverse 1 / sum exp(logits - most), so that its
+   probabilities are exp(logits - most) inverse: there are too many to keep. In the gradient
    dlogits = scale dy (prob - mass). If there is no input dy, its elements count as 1. */
-typedef struct jf_cross_entropy { double label_smoothing, scale; } jf_cross_entropy;
+typedef struct jf_cross_entropy {
+  double label_smoothing, scale;
+  jf_halves halves;            /* set by passes */
+} jf_cross_entropy;
+
+enum { JF_ENTROPY_MOST = 2, JF_ENTROPY_INVERSE, JF_ENTROPY_DY };       /* inputs of the gradient */
 
 #endif

@@ -1,4 +1,5 @@
 /* Softmax and cross entropy against class numbers. Sums are in double. */
+#include "ir/halves.h"
 #include "op/constant.h"
 #include "op/cross_entropy.h"
 #include "op/move.h"
@@ -42,23 +43,23 @@ static jfl_status check_labels(const jf_infer *c, int labels, int x)
 static jfl_status sparse_ce_infer(jf_infer *c)
 {
   JF_TRY(check_labels(c, 0, 1));
-  c->shape[0] = c->in[0]->shape;
-  c->shape[1] = c->in[1]->shape;
-  c->dtype[0] = c->dtype[1] = c->in[1]->dtype;
+  for (int i = 0; i < 3; i++) c->shape[i] = c->in[0]->shape;
+  jf_halves_infer(c, jf_halves_seen(c, 1));
   return JFL_OK;
 }
 
 static jfl_status sparse_ce_grad_infer(jf_infer *c)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  const jfl_dtype t = jf_halves_seen(c, 1);
   JF_TRY(check_labels(c, 0, 1));
-  if (c->n_in > 2 && (!jf_shape_eq(&c->in[2]->shape, &c->in[0]->shape)
-                      || c->in[2]->dtype != c->in[1]->dtype))
-    return jf_fail_argument(JFL_ESHAPE, "dy", "must be %s %s, got %s %s",
-                            jfl_dtype_name(c->in[1]->dtype), jf_shape_str(&c->in[0]->shape, a),
-                            jfl_dtype_name(c->in[2]->dtype), jf_shape_str(&c->in[2]->shape, b));
+  for (int i = JF_ENTROPY_MOST; i < c->n_in; i++)
+    if (!jf_shape_eq(&c->in[i]->shape, &c->in[0]->shape) || c->in[i]->dtype != t)
+      return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s %s, got %s %s",
+                              jfl_dtype_name(t), jf_shape_str(&c->in[0]->shape, a),
+                              jfl_dtype_name(c->in[i]->dtype), jf_shape_str(&c->in[i]->shape, b));
   c->shape[0] = c->in[1]->shape;
-  c->dtype[0] = c->in[1]->dtype;
+  jf_halves_infer(c, t);
   return JFL_OK;
 }
 
@@ -66,27 +67,28 @@ static jfl_status sparse_ce_grad_infer(jf_infer *c)
    `scale` and no tensor dy is made. */
 static void sparse_ce_grad(jf_gradctx *c)
 {
-  const jfl_value *dy = c->dy[0];
+  jfl_value *dy = c->dy[0], *in[] = { c->in[0], c->in[1], c->out[1], c->out[2], dy };
   jf_cross_entropy a = *(const jf_cross_entropy *)c->node->attr;
   a.scale = 1;
-  if (dy && jf_number(dy, &a.scale))
-    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad, &a, c->in[0], c->out[1]);
-  else if (dy)
-    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad, &a, c->in[0], c->out[1], c->dy[0]);
+  if (!dy) return;
+  const size_t n = jf_number(dy, &a.scale) ? JF_ENTROPY_DY : JF_ENTROPY_DY + 1;
+  c->dx[1] = jf_emit(c->g, &jf_op_sparse_softmax_cross_entropy_grad, &a, in, n);
 }
 
-/* Sets p = softmax(x) and returns -log p[label] = log sum exp(x - max) - (x[label] - max), where
-   with label smoothing the mean of x has a share in x[label]. */
+/* Returns -log p[label], where p = softmax(x), that is log sum exp(x - most) - (x[label] - most),
+   where with label smoothing the mean of x has a share in x[label]. */
 #define LINE(D, T)                                                            \
-  static T sparse_ce_line_##D(const T *x, T *p, int64_t m, int64_t label, double smoothing) \
+  static T sparse_ce_line_##D(const T *x, int64_t m, int64_t label, double smoothing, T *most, \
+                              T *inverse)                                     \
   {                                                                           \
     T max = x[0];                                                             \
     double sum = 0, all = 0, own = x[label];                                  \
     for (int64_t j = 0; j < m; j++) all += x[j];                              \
     if (smoothing > 0) own += smoothing * (all / (double)m - own);            \
     for (int64_t j = 1; j < m; j++) max = x[j] > max ? x[j] : max;            \
-    for (int64_t j = 0; j < m; j++) sum += p[j] = exp(x[j] - max);            \
-    for (int64_t j = 0; j < m; j++) p[j] = (T)(p[j] / sum);                   \
+    for (int64_t j = 0; j < m; j++) sum += exp(x[j] - max);                   \
+    *most = max;                                                              \
+    *inverse = (T)(1 / sum);                                                  \
     return (T)(log(sum) - (own - max));                                       \
   }
 #define FORWARD(D, T)                                                                  \
@@ -94,26 +96,29 @@ static void sparse_ce_grad(jf_gradctx *c)
   {                                                                                    \
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
     const T *x = k->in[1].data;                                                        \
-    T *loss = k->out[0].data, *p = k->out[1].data;                                     \
+    T *loss = k->out[0].data, *most = k->out[1].data, *inverse = k->out[2].data;       \
     const double smoothing = ((const jf_cross_entropy *)k->attr)->label_smoothing;     \
     JF_TRY(jf_check_range(k, JF_WRONG_LABEL, &k->in[0], m));                           \
-    for (int64_t i = 0; i < n; i++, x += m, p += m)                                    \
-      loss[i] = sparse_ce_line_##D(x, p, m, jf_index_at(&k->in[0], i), smoothing);     \
+    for (int64_t i = 0; i < n; i++, x += m)                                            \
+      loss[i] = sparse_ce_line_##D(x, m, jf_index_at(&k->in[0], i), smoothing, &most[i], \
+                                   &inverse[i]);                                       \
     return JFL_OK;                                                                     \
   }
-/* dx = scale dy (p - mass), where mass is a share for all and the rest at the label */
+/* dx = scale dy (p - mass), where mass is a share for all and the rest at the label; dx may be the
+   memory of x. */
 #define BACKWARD(D, T)                                                                 \
   static jfl_status sparse_ce_backward_##D(const jf_kargs *k)                          \
   {                                                                                    \
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
-    const T *p = k->in[1].data, *dy = k->n_in > 2 ? k->in[2].data : NULL;              \
+    const T *x = k->in[1].data, *dy = k->n_in > JF_ENTROPY_DY ? k->in[JF_ENTROPY_DY].data : NULL; \
+    const T *most = k->in[JF_ENTROPY_MOST].data, *inverse = k->in[JF_ENTROPY_INVERSE].data; \
     const jf_cross_entropy *a = k->attr;                                               \
     const T scale = (T)a->scale, share = (T)(a->label_smoothing / (double)m);          \
     T *dx = k->out[0].data;                                                            \
     JF_TRY(jf_check_range(k, JF_WRONG_LABEL, &k->in[0], m));                           \
-    for (int64_t i = 0; i < n; i++, p += m, dx += m) {                                 \
+    for (int64_t i = 0; i < n; i++, x += m, dx += m) {                                 \
       const T d = dy ? scale * dy[i] : scale;                                          \
-      for (int64_t j = 0; j < m; j++) dx[j] = d * (p[j] - share);                      \
+      for (int64_t j = 0; j < m; j++) dx[j] = d * (exp(x[j] - most[i]) * inverse[i] - share); \
       dx[jf_index_at(&k->in[0], i)] -= d * (T)(1 - a->label_smoothing);                \
     }                                                                                  \
     return JFL_OK;                                                                     \
@@ -128,6 +133,10 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = sparse_ce_backward_F32, [JFL_F64] = sparse_ce_backward_F64,
 };
 
+/* Logits; the gradient's are as these are. */
+static const jf_mixed mixed = { 0, offsetof(jf_cross_entropy, halves), 0x2, 0 };
+static const jf_mixed grad_mixed = { 0, offsetof(jf_cross_entropy, halves), 0x2, 0x1 };
+
 /* Samples may be split, classes not. */
 static void sparse_ce_signatures(jf_signatures *c)
 {
@@ -137,12 +146,13 @@ static void sparse_ce_signatures(jf_signatures *c)
 JFL_OP(sparse_softmax_cross_entropy_with_logits,
   .doc = "The loss of each sample: minus the logarithm of softmax(logits) at its label.",
   .path = "nn.sparse_softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
-  .out = {"loss", "prob"}, .n_public = 1, .flags = JF_COSTLY, .attr = loss_attrs,
+  .out = {"loss", "most", "inverse"}, .n_public = 1, .flags = JF_COSTLY, .attr = loss_attrs,
   .attr_size = sizeof(jf_cross_entropy), .key = 1, .infer = sparse_ce_infer,
-  .grad = sparse_ce_grad, .cpu = cpu, .signatures = sparse_ce_signatures)
+  .grad = sparse_ce_grad, .cpu = cpu, .mixed = &mixed, .signatures = sparse_ce_signatures)
 
 JFL_OP(sparse_softmax_cross_entropy_grad,
   .doc = "Gradient of sparse_softmax_cross_entropy_with_logits for its logits.",
-  .in = {"labels", "prob", "dy"}, .out = {"dlogits"}, .flags = JF_OPTIONAL, .attr = attrs,
+  .in = {"labels", "logits", "most", "inverse", "dy"}, .out = {"dlogits"},
+  .flags = JF_OPTIONAL | JF_COSTLY, .attr = attrs,
   .attr_size = sizeof(jf_cross_entropy), .key = 1, .inplace = 2, .infer = sparse_ce_grad_infer,
-  .cpu = grad_cpu, .signatures = sparse_ce_signatures)
+  .cpu = grad_cpu, .mixed = &grad_mixed, .signatures = sparse_ce_signatures)

@@ -8,18 +8,19 @@ return function(give)
   case("dropout_grad", { of { 2, 3 }, { data = { { 1, 0, 1 }, { 0, 0, 1 } }, dtype = "int8" } },
     { rate = 0.25 })
   local labels = { 2, 0, 4, 1 }
+  local most, inverse = of({ 4 }, 2.5, 3), of({ 4 }, 0.5, 1.5)
   for _, dtype in ipairs { "int32", "int64" } do
     local l = { data = labels, dtype = dtype }
     case("sparse_softmax_cross_entropy_with_logits", { l, of { 4, 5 } })
-    case("sparse_softmax_cross_entropy_grad", { l, of({ 4, 5 }, 0, 0.4), of { 4 } },
+    case("sparse_softmax_cross_entropy_grad", { l, of { 4, 5 }, most, inverse, of { 4 } },
       { scale = 0.5 })
-    case("sparse_softmax_cross_entropy_grad", { l, of({ 4, 5 }, 0, 0.4) }, { scale = 0.25 })
+    case("sparse_softmax_cross_entropy_grad", { l, of { 4, 5 }, most, inverse }, { scale = 0.25 })
   end
   for _, smoothing in ipairs { 0.1, 1 } do
     local l = { data = labels, dtype = "int32" }
     local o = { label_smoothing = smoothing }
     case("sparse_softmax_cross_entropy_with_logits", { l, of { 4, 5 } }, o)
-    case("sparse_softmax_cross_entropy_grad", { l, of({ 4, 5 }, 0, 0.4), of { 4 } }, o)
+    case("sparse_softmax_cross_entropy_grad", { l, of { 4, 5 }, most, inverse, of { 4 } }, o)
   end
   case("sparse_softmax_cross_entropy_with_logits",
     { { data = { { { 1 }, { 0 } }, { { 2 }, { 2 } } }, dtype = "int32" }, of { 2, 2, 3 } })
@@ -46,5 +47,6 @@ return function(give)
   for i = 1, 300 do classes[i] = i % 67 end
   local many = { data = classes, dtype = "int32" }
   big("sparse_softmax_cross_entropy_with_logits", { many, of { 300, 67 } })
-  big("sparse_softmax_cross_entropy_grad", { many, of({ 300, 67 }, 0, 0.1), of { 300 } })
+  big("sparse_softmax_cross_entropy_grad", { many, of { 300, 67 }, of({ 300 }, 2.5, 3),
+    of({ 300 }, 0.5, 1.5), of { 300 } })
 end
