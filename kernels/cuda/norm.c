@@ -1,5 +1,5 @@
-/* Normalizations and their gradients, as programs whose sums are over rows or channels. They compute
-   in float32 or float64; what mixed precision says is read and written in bfloat16. */
+/* Normalizations and their gradients, as programs whose sums are over rows or channels. They
+   compute in float32 or float64; what mixed precision says is read and written in bfloat16. */
 #include "op/batch_norm.h"
 #include "op/op.h"
 #include "op/row_norm.h"
@@ -171,7 +171,8 @@ typedef struct norm_channels {
 static norm_channels norm_channels_of(const jf_kargs *k, const jf_tensor *x)
 {
   const jf_batch_plane p = jf_batch_plane_of(&x->shape, k->attr);
-  return (norm_channels){ k->attr, k, norm_wide(x->dtype), { 4, { p.outer, p.groups, p.inner, p.width } },
+  return (norm_channels){ k->attr, k, norm_wide(x->dtype),
+                          { 4, { p.outer, p.groups, p.inner, p.width } },
                           { 0, p.width, 0, 1 }, (double)(p.outer * p.inner) };
 }
 
@@ -346,8 +347,9 @@ NORM(row_norm_grad)
 NORM(batch_norm)
 NORM(batch_norm_grad)
 
-#define NORM_FIELDS(id, of) .op = #id, .accepts = norm_##of##_accepts, .prepare = cuda_##id##_prepare, \
-  .run = jf_recipes_run, .release = jf_recipes_free, .priority = 11
+#define NORM_FIELDS(id, of) .op = #id, .accepts = norm_##of##_accepts,  \
+  .prepare = cuda_##id##_prepare, .run = jf_recipes_run, .release = jf_recipes_free, \
+  .priority = 11
 JFL_CUDA(cuda_row_norm, NORM_FIELDS(row_norm, row))
 JFL_CUDA(cuda_row_norm_grad, NORM_FIELDS(row_norm_grad, row))
 JFL_CUDA(cuda_batch_norm, NORM_FIELDS(batch_norm, channel))

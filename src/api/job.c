@@ -189,7 +189,7 @@ static jfl_status api_job_build(void *ctx)
     .repeated = api_job_repeated, .join = api_job_join, .host = b
   };
   b->chooser = (jf_chooser){
-    .flags = set->kernels | set->tf32 |
+    .flags = set->kernels | set->tf32 | set->zones |
              (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0),
     .threads = set->threads, .shares = set->cpu_devices, .tells = api_job_dumps(), .arena = g->arena
   };

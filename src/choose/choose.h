@@ -19,8 +19,9 @@ int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most);
 /* ---- choosing (choose.c) ---- */
 
 /* Flags. JF_REFERENCE: plain kernels only, where the device has them. JF_SEPARATE: no result in the
-   memory of an input. JF_DIRECT: no row that is indirect. JF_TF32: as tf32 of jf_kargs. */
-enum { JF_REFERENCE = 1, JF_SEPARATE = 2, JF_DIRECT = 4, JF_TF32 = 8 };
+   memory of an input. JF_DIRECT: no row that is indirect. JF_TF32: as tf32 of jf_kargs. JF_ZONES:
+   what lies in an arena has red zones (run/zones.c). */
+enum { JF_REFERENCE = 1, JF_SEPARATE = 2, JF_DIRECT = 4, JF_TF32 = 8, JF_ZONES = 16 };
 
 /* What serves a call. */
 typedef struct jf_choice {

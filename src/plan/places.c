@@ -14,9 +14,15 @@ static void keep_what_others_read(jf_plan_builder *b)
   }
 }
 
+static size_t places_zone(const jf_plan_builder *b)
+{
+  return b->p->flags & JF_ZONES ? JF_ZONE : 0;
+}
+
 static int add_life(jf_plan_builder *b, size_t size, int place, int first, int last)
 {
-  b->life[b->n_life] = (jf_life){ .size = size, .first = first, .last = last };
+  const size_t whole = size + 2 * places_zone(b);
+  b->life[b->n_life] = (jf_life){ .size = whole, .first = first, .last = last };
   b->life_place[b->n_life] = place;
   return b->n_life++;
 }
@@ -88,10 +94,11 @@ static void settle(jf_plan_builder *b)
     jf_step *st = &b->step[s];
     for (int i = 0; i < st->k.n_in + st->k.n_out; i++) {
       jf_where *w = i < st->k.n_in ? &st->in[i] : &st->out[i - st->k.n_in];
-      if (w->memory == JF_AT_ARENA) w->offset = b->life[w->index].offset;
+      if (w->memory == JF_AT_ARENA) w->offset = b->life[w->index].offset + places_zone(b);
       add_patch(b, w, operand++);
     }
-    if (st->scratch_life >= 0) st->scratch_offset = b->life[st->scratch_life].offset;
+    if (st->scratch_life >= 0)
+      st->scratch_offset = b->life[st->scratch_life].offset + places_zone(b);
     if (jf_plan_draws(st->node)) {
       st->stream = jf_hash_str(jf_hash_str(0, b->g->name), jf_logical_name(st->node));
       st->random = 1;

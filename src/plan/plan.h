@@ -22,6 +22,9 @@ size_t jf_life_bytes(const jf_life *l);
    (sweep.c). */
 size_t jf_sweep(jf_arena *a, jf_life *life, int n, int backward);
 
+/* Bytes before and behind what lies in an arena, in a plan of JF_ZONES. */
+enum { JF_ZONE = 256 };
+
 /* ---- plans (plan.c) ---- */
 
 typedef enum jf_memory {

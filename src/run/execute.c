@@ -64,7 +64,7 @@ static jfl_profile *execute_profile(const jf_execution *e)
   return e->own_site ? NULL : e->session->profile;
 }
 
-enum { EXECUTE_OBSERVERS = 5 };        /* and NULL */
+enum { EXECUTE_OBSERVERS = 6 };        /* and NULL */
 
 static void execute_watch(const jf_execution *e, const jf_observer **o)
 {
@@ -72,6 +72,7 @@ static void execute_watch(const jf_execution *e, const jf_observer **o)
   if (e->agreement) *o++ = &jf_watch_ranks;
   else if (e->plan->barrier >= 0) *o++ = &jf_watch_barrier;
   if (e->saved) *o++ = &jf_watch_finite;
+  if (e->plan->flags & JF_ZONES) *o++ = &jf_watch_zones;
   if (execute_profile(e)) *o++ = &jf_watch_profile;
   *o = NULL;
 }

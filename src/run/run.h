@@ -198,6 +198,7 @@ typedef struct jf_settings {
   int check_finite;            /* whether runs are checked (finite.c) */
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
   int tf32;                    /* JF_TF32 or 0 */
+  int zones;                   /* JF_ZONES or 0 */
   unsigned passes_off;         /* bit i: pass i of the table is left out */
   double memory_limit;         /* bytes; 0: none */
   double callback_seconds;     /* below 0: nobody has set it */
@@ -515,9 +516,9 @@ typedef struct jf_observer {
   jfl_status (*failed)(jf_execution *e, int step, jfl_status s);
 } jf_observer;
 /* Asks whether to stop; lets devices tell what they found wrong before variables change; lets ranks
-   agree; looks at what a step did; times it. */
+   agree; looks at what a step did; at what lies beside that (zones.c); times it. */
 extern const jf_observer jf_watch_stop, jf_watch_barrier, jf_watch_ranks, jf_watch_finite,
-                         jf_watch_profile;
+                         jf_watch_zones, jf_watch_profile;
 /* Makes all steps from `first` on, or queues them. The list of observers ends with NULL; they are
    called in its order. */
 jfl_status jf_steps(jf_execution *e, int first, const jf_observer *const *o);

@@ -23,15 +23,15 @@ static jfl_status find_kernels(const char *name, int *out)
   return jf_fail(JFL_EINVAL, "kernels must be fast, direct or reference, got '%.60s'", name);
 }
 
-/* Whether JFL_TF32, which is 0 or 1, leaves it to products to round what they read. */
-static jfl_status session_tf32(int *out)
+/* Gives a flag that an environment variable sets or clears, or what holds where there is none. */
+static jfl_status session_switch(const char *variable, const char *what, int flag, int given,
+                                 int *out)
 {
-  const char *text = getenv("JFL_TF32");
-  *out = JF_TF32;
-  if (!text || !*text || !strcmp(text, "1")) return JFL_OK;
-  *out = 0;
-  if (!strcmp(text, "0")) return JFL_OK;
-  return jf_fail(JFL_EINVAL, "JFL_TF32: tf32 must be 0 or 1, got '%.60s'", text);
+  const char *text = getenv(variable);
+  const int is_on = text && !strcmp(text, "1");
+  *out = text && *text ? is_on * flag : given;
+  if (!text || !*text || is_on || !strcmp(text, "0")) return JFL_OK;
+  return jf_fail(JFL_EINVAL, "%s: %s must be 0 or 1, got '%.60s'", variable, what, text);
 }
 
 /* Whether JFL_CPU_DEVICES asks for several. */
@@ -71,13 +71,14 @@ jfl_status jfl_session_new(jfl_session **out)
 {
   const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
   unsigned off = 0;
-  int chosen = 0, tf32, cpu_devices;
+  int chosen = 0, tf32, zones, cpu_devices;
   JF_NEED_POINTER(out);
   jfl_status bad = which && *which ? find_kernels(which, &chosen) : JFL_OK;
   if (bad) return jf_blame(bad, "JFL_KERNELS: ");
   bad = passes ? jf_passes_off(passes, &off) : JFL_OK;
   if (bad) return jf_blame(bad, "JFL_PASSES: ");
-  JF_TRY(session_tf32(&tf32));
+  JF_TRY(session_switch("JFL_TF32", "tf32", JF_TF32, JF_TF32, &tf32));
+  JF_TRY(session_switch("JFL_RED_ZONES", "red_zones", JF_ZONES, 0, &zones));
   JF_TRY(session_cpu_devices(&cpu_devices));
   JF_TRY(jf_world_join());
   if (jf_world_size() > 1 && jf_world_trouble()) return jf_world_fail();
@@ -96,7 +97,8 @@ jfl_status jfl_session_new(jfl_session **out)
                                .callback_seconds = -1,
                                .passes_off = off,
                                .kernels = kernels[chosen].flags,
-                               .tf32 = tf32 };
+                               .tf32 = tf32,
+                               .zones = zones };
   jf_session_init_locks(s);
   jfl_status st = session_open_devices(s);
   if (st) jfl_session_free(s);

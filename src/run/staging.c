@@ -114,7 +114,7 @@ static jfl_status staging_capture(jf_execution *e)
 int jf_staging_repeats(const jfl_plan *p)
 {
   const jfl_session *s = p->job->session;
-  if (!p->repeats || !p->execution[0]->is_warm) return 0;
+  if (!p->repeats || !p->execution[0]->is_warm || p->flags & JF_ZONES) return 0;
   const jf_site *t = s->site[p->staging.place];
   return !s->profile && !s->settings.check_finite && p->staging.size <= t->staging_size &&
          p->part[p->staging.place].arena_size <= t->arena_size;
