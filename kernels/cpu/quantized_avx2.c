@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) void fetch(const void *p, size_t si
 IN __m256i load(const void *p) { return _mm256_loadu_si256(p); }
 
 /* Sums of products of two times 32 bytes with signs; that of -128 is right as a w. */
-IN __m256 dots(__m256i w, __m256i x)
+IN __m256 signed_dots(__m256i w, __m256i x)
 {
   return _mm256_cvtepi32_ps(_mm256_madd_epi16(
     _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w)), _mm256_set1_epi16(1)));
@@ -60,7 +60,7 @@ IN void add(const rows *x, int n, int64_t j, __m256i w, __m256 scale, __m256 *su
 {
   EACH_ROW {
     const __m256 s = _mm256_mul_ps(scale, _mm256_set1_ps(x->d[i * x->groups + j]));
-    const __m256 p = dots(w, load(x->q + i * x->width + j * JF_GROUP));
+    const __m256 p = signed_dots(w, load(x->q + i * x->width + j * JF_GROUP));
     sum[i] = _mm256_fmadd_ps(s, p, sum[i]);
   }
 }
@@ -151,7 +151,7 @@ IN size_t block_of(jfl_dtype t)
 }
 
 /* y[i, r + l] of n rows of x and `lines` rows of w. */
-IN void tile(const jf_quantized *p, jfl_dtype t, const rows *x, int n, int64_t r, int lines)
+IN void lines_tile(const jf_quantized *p, jfl_dtype t, const rows *x, int n, int64_t r, int lines)
 {
   const size_t size = block_of(t), row = size * (size_t)p->blocks;
   const char *w = (const char *)p->w + (size_t)r * row;
@@ -170,11 +170,11 @@ IN void tile(const jf_quantized *p, jfl_dtype t, const rows *x, int n, int64_t r
 IN void tiles(const jf_quantized *p, jfl_dtype t, const rows *x, int n, int64_t r, int64_t end)
 {
   const int most = n > 1 ? 2 : MOST_LINES;
-  for (; r + most <= end; r += most) tile(p, t, x, n, r, most);
-  for (; r < end; r++) tile(p, t, x, n, r, 1);
+  for (; r + most <= end; r += most) lines_tile(p, t, x, n, r, most);
+  for (; r < end; r++) lines_tile(p, t, x, n, r, 1);
 }
 
-IN void tile_part(const jf_quantized *p, jfl_dtype t, int part)
+IN void avx2_tiles(const jf_quantized *p, jfl_dtype t, int part)
 {
   const int64_t from = jf_from(part, p->span), to = jf_to(part, p->span, p->n);
   int64_t i = 0;
@@ -188,10 +188,10 @@ IN void tile_part(const jf_quantized *p, jfl_dtype t, int part)
   }
 }
 
-TARGET static void q8_0_part(void *ctx, int i) { tile_part(ctx, JFL_Q8_0, i); }
-TARGET static void q4_0_part(void *ctx, int i) { tile_part(ctx, JFL_Q4_0, i); }
-TARGET static void q4_k_part(void *ctx, int i) { tile_part(ctx, JFL_Q4_K, i); }
-TARGET static void q6_k_part(void *ctx, int i) { tile_part(ctx, JFL_Q6_K, i); }
+TARGET static void q8_0_part(void *ctx, int i) { avx2_tiles(ctx, JFL_Q8_0, i); }
+TARGET static void q4_0_part(void *ctx, int i) { avx2_tiles(ctx, JFL_Q4_0, i); }
+TARGET static void q4_k_part(void *ctx, int i) { avx2_tiles(ctx, JFL_Q4_K, i); }
+TARGET static void q6_k_part(void *ctx, int i) { avx2_tiles(ctx, JFL_Q6_K, i); }
 
 jf_part jf_quantized_avx2(const jf_quantized *p)
 {

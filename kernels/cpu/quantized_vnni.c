@@ -137,14 +137,14 @@ IN __m512 undo(jfl_dtype t, __m512 v)
 }
 
 /* Bytes of a block, and of a chunk. */
-IN int64_t block_of(jfl_dtype t)
+IN int64_t vnni_block(jfl_dtype t)
 {
   return t == JFL_Q8_0 ? sizeof(jf_q8_0) : t == JFL_Q4_0 ? sizeof(jf_q4_0)
        : t == JFL_Q4_K ? sizeof(jf_q4_k) : sizeof(jf_q6_k);
 }
 IN int64_t chunk_of(jfl_dtype t)
 {
-  return block_of(t) * (t == JFL_Q4_K || t == JFL_Q6_K ? 1 : GROUPS);
+  return vnni_block(t) * (t == JFL_Q4_K || t == JFL_Q6_K ? 1 : GROUPS);
 }
 
 /* The last blocks of a row, which are fewer than a chunk has, and zeros. */
@@ -167,7 +167,7 @@ IN __m512 chunk_at(jfl_dtype t, const float *p, int64_t c)
 }
 
 /* Those of the groups 2 j and 2 j + 1, each for what is there of it. */
-IN __m512 spread(jfl_dtype t, __m512 v, int j)
+IN __m512 scales_for(jfl_dtype t, __m512 v, int j)
 {
   const int half = t == JFL_Q6_K, a = (half + 1) * 2 * j, b = a + half, c = b + 1, d = c + half;
   return _mm512_permutexvar_ps(
@@ -175,10 +175,10 @@ IN __m512 spread(jfl_dtype t, __m512 v, int j)
 }
 
 /* Two sums, so that they wait less for each other, and one of leasts. */
-typedef struct row_sums { __m512 even, odd, less; } row_sums;
+typedef struct line_sums { __m512 even, odd, less; } line_sums;
 
 /* Adds chunk c, from b on. */
-IN row_sums add_chunk(const jf_quantized *p, jfl_dtype t, const void *b, int64_t c, row_sums s)
+IN line_sums add_chunk(const jf_quantized *p, jfl_dtype t, const void *b, int64_t c, line_sums s)
 {
   __m512 least, scale = scales_of(t, b, &least);
   scale = _mm512_mul_ps(scale, chunk_at(t, p->d, c));
@@ -186,7 +186,7 @@ IN row_sums add_chunk(const jf_quantized *p, jfl_dtype t, const void *b, int64_t
   _Pragma("GCC unroll 4") for (int j = 0; j < GROUPS / 2; j++) {
     const __m512i x = _mm512_loadu_si512(p->q + c * JF_CHUNK + j * 2 * JF_GROUP);
     const __m512i dots = _mm512_dpbusd_epi32(_mm512_setzero_si512(), pair_of(t, b, j, 1), x);
-    const __m512 more = _mm512_cvtepi32_ps(dots), by = spread(t, scale, j);
+    const __m512 more = _mm512_cvtepi32_ps(dots), by = scales_for(t, scale, j);
     if (j % 2) s.odd = _mm512_fmadd_ps(more, by, s.odd);
     else s.even = _mm512_fmadd_ps(more, by, s.even);
   }
@@ -199,13 +199,13 @@ IN void fetch(const char *p, int64_t size)
   for (int64_t i = 0; i < size; i += 64) __builtin_prefetch(p + AHEAD + i);
 }
 
-IN void row_part(const jf_quantized *p, jfl_dtype t, int part)
+IN void vnni_rows(const jf_quantized *p, jfl_dtype t, int part)
 {
-  const int64_t row = p->blocks * block_of(t), size = chunk_of(t), whole = row / size;
+  const int64_t row = p->blocks * vnni_block(t), size = chunk_of(t), whole = row / size;
   const int64_t to = jf_to(part, p->span, p->n);
   const char *w = (const char *)p->w + jf_from(part, p->span) * row;
   for (int64_t r = jf_from(part, p->span); r < to; r++, w += row) {
-    row_sums s = { _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps() };
+    line_sums s = { _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps() };
     rest last;
     for (int64_t c = 0; c < whole; c++) {
       fetch(w + c * size, size);
@@ -221,10 +221,10 @@ IN void row_part(const jf_quantized *p, jfl_dtype t, int part)
 /* ---- several rows of x ---- */
 
 /* A chunk of 16 rows of w: w[j] has numbers 4 j to 4 j + 3 of each. */
-typedef struct tile {
+typedef struct byte_tile {
   _Alignas(64) uint8_t w[JF_CHUNK / 4][ROWS][4];
   float scale[16][ROWS], least[16][ROWS];
-} tile;
+} byte_tile;
 
 /* Rows of eight int32 become columns. */
 IN void turn_tile(__m256i v[8])
@@ -247,7 +247,7 @@ IN void turn_tile(__m256i v[8])
 }
 
 /* Unpacks chunk c of half a tile's rows, from r on; those behind the last are that one. */
-IN void unpack(const jf_quantized *p, jfl_dtype t, int64_t r, int64_t c, int column, tile *to)
+IN void unpack(const jf_quantized *p, jfl_dtype t, int64_t r, int64_t c, int column, byte_tile *to)
 {
   rest part[8];
   const void *b[8];
@@ -255,7 +255,7 @@ IN void unpack(const jf_quantized *p, jfl_dtype t, int64_t r, int64_t c, int col
     const int64_t row = r + l < p->n ? r + l : p->n - 1;
     _Alignas(64) float scale[16], less[16];
     __m512 least;
-    const int64_t size = p->blocks * block_of(t), at = c * chunk_of(t), left = size - at;
+    const int64_t size = p->blocks * vnni_block(t), at = c * chunk_of(t), left = size - at;
     const char *w = (const char *)p->w + row * size + at;
     b[l] = left < chunk_of(t) ? rest_of(w, left, &part[l]) : w;
     _mm512_store_ps(scale, scales_of(t, b[l], &least));
@@ -282,8 +282,8 @@ IN void unpack(const jf_quantized *p, jfl_dtype t, int64_t r, int64_t c, int col
 #define EACH_LINE _Pragma("GCC unroll 8") for (int i = 0; i < lines; i++)
 
 /* Adds chunk c of so many rows of x, from `row` on, to the columns of y that `mask` has. */
-IN void add_tile(const jf_quantized *p, const tile *w, int64_t c, int64_t row, int lines, float *y,
-                 __mmask16 mask, int per)
+IN void add_tile(const jf_quantized *p, const byte_tile *w, int64_t c, int64_t row, int lines,
+                 float *y, __mmask16 mask, int per)
 {
   const int64_t n_per = p->width / per;
   const int8_t *q = p->q + row * p->width + c * JF_CHUNK;
@@ -312,14 +312,14 @@ IN void add_tile(const jf_quantized *p, const tile *w, int64_t c, int64_t row, i
   EACH_LINE _mm512_mask_storeu_ps(y + i * p->n, mask, s[i]);
 }
 
-IN void tile_part(const jf_quantized *p, jfl_dtype t, int part)
+IN void vnni_tiles(const jf_quantized *p, jfl_dtype t, int part)
 {
   const int64_t to = jf_to(part, p->span, p->n);
   const int per = t == JFL_Q6_K ? 16 : 32;
   for (int64_t r = jf_from(part, p->span); r < to; r += ROWS) {
     const __mmask16 mask = (__mmask16)(to - r < ROWS ? (1 << (to - r)) - 1 : -1);
     for (int64_t c = 0; c < p->width / JF_CHUNK; c++) {
-      tile w;
+      byte_tile w;
       int64_t i = 0;
       unpack(p, t, r, c, 0, &w);
       unpack(p, t, r + 8, c, 8, &w);
@@ -333,8 +333,8 @@ IN void tile_part(const jf_quantized *p, jfl_dtype t, int part)
 
 #define FORMS(X) X(q8_0, JFL_Q8_0) X(q4_0, JFL_Q4_0) X(q4_k, JFL_Q4_K) X(q6_k, JFL_Q6_K)
 #define PARTS(form, t)                                                                         \
-  TARGET static void form##_row(void *ctx, int i) { row_part(ctx, t, i); }                     \
-  TARGET static void form##_tile(void *ctx, int i) { tile_part(ctx, t, i); }
+  TARGET static void form##_row(void *ctx, int i) { vnni_rows(ctx, t, i); }                     \
+  TARGET static void form##_tile(void *ctx, int i) { vnni_tiles(ctx, t, i); }
 FORMS(PARTS)
 #undef PARTS
 
