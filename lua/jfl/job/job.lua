@@ -35,7 +35,8 @@ function Job:__index(key)
     .. "summary(), graph() and plan()", rawget(self, "name"), tostring(key), rawget(self, "name"))
 end
 
-local by_name, n_jobs = {}, 0
+-- ended: what the core has of jobs that were forgotten, by their names, which it has for good.
+local by_name, n_jobs, ended = {}, 0, {}
 
 -- All jobs, as they were defined first.
 local function in_order()
@@ -126,7 +127,8 @@ function job.global_function(...)
   local old = by_name[self.name]
   if old then return redefine(old, self) end
   self._plans, self._n_plans, self._tick = {}, 0, 0
-  self._core, self._latest, self._retired, self._closed = false, false, false, false
+  self._core, self._latest = ended[self.name] or false, false
+  self._retired, self._closed, ended[self.name] = false, false, nil
   self._told, self._number, n_jobs = false, n_jobs, n_jobs + 1
   self._steps = false
   by_name[self.name] = setmetatable(self, Job)
@@ -320,6 +322,14 @@ function job.drop_variables(names)
   end
 end
 
+--- Ends a job, whose name is free then.
+function job.forget(self)
+  queue.settle()
+  plan.retire(self)
+  plan.free_retired(self)
+  by_name[self.name], ended[self.name], self._closed = nil, self._core or nil, "the job has ended"
+end
+
 --- Waits for outstanding calls, then drops all jobs, variables and settings. Callbacks stay due
 -- that could not run because one before them called this function.
 function job.clear_default_session()
@@ -328,7 +338,7 @@ function job.clear_default_session()
   for _, each in ipairs(in_order()) do
     each._closed, each._latest, each._plans, each._retired = CLEARED, false, {}, false
   end
-  by_name, variable.shared, variable.frozen, variable.trainable = {}, {}, {}, {}
+  by_name, ended, variable.shared, variable.frozen, variable.trainable = {}, {}, {}, {}, {}
   variable.stored = {}
   profile.across(core.reset)
   config.reset()
