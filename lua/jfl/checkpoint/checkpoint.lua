@@ -257,14 +257,19 @@ function checkpoint.texts_of(path)
 end
 
 --- The dtypes of the tensors that lie in blocks of few bits, by name.
-function checkpoint.blocks_of(path)
+function checkpoint.stored_of(path)
   return checkpoint.with_open(path, function(file)
-    local found, i = {}, 1
+    local found, dtypes, i = {}, {}, 1
     local name, _, _, dtype = core.checkpoint_tensor(file, i)
     while name do
-      if core.blocks[dtype] then found[name] = dtype end
-      i = i + 1
+      dtypes[name], i = dtype, i + 1
       name, _, _, dtype = core.checkpoint_tensor(file, i)
+    end
+    for each, is in pairs(dtypes) do
+      local input = dtypes[each .. "_input_uint8"] and "uint8"
+        or dtypes[each .. "_input_int8"] and "int8"
+      if core.blocks[is] then found[each] = { dtype = is }
+      elseif is == "int8" and input then found[each] = { dtype = is, input = input } end
     end
     return found
   end)

@@ -58,6 +58,29 @@ local function chosen(who, o)
   return list
 end
 
+--- Makes the weights of a network that are stored in few bits float32 again.
+function quantize.restore(net)
+  variables.settle()
+  local values, old = {}, {}
+  for _, name in ipairs((named("models.load", net))) do
+    local form, value = registry.stored[name], core.variable_get(name)
+    if form then
+      old[#old + 1], values[name] = name, core.cast(value, "float32")
+      registry.stored[name] = nil
+    end
+    if form and form.input then
+      local shape = { -1 }
+      for i = 2, #value.shape do shape[i] = 1 end
+      values[name] = values[name] * core.reshape(core.variable_get(name .. "_scale"), shape)
+      for _, more in ipairs { "_scale", "_input_" .. form.input } do old[#old + 1] = name .. more end
+    end
+  end
+  if #old == 0 then return end
+  variables.drop_variables(old)
+  variables.settle()
+  variables.load_variables(values)
+end
+
 local NAMES = { "names", "a variable, a pattern such as \"block*-weight\", a model, or a list of "
   .. "those", type = "string|Model|(string|Model)[]" }
 
