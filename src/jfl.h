@@ -589,6 +589,14 @@ JFL_API jfl_status jfl_graph_micro_batches(jfl_graph *g, int n);
    JFL_BF16, where the device is faster with that; JFL_F16, everywhere; or JFL_F32, nothing. Their
    sums and all other ops stay in float32, and so do variables. */
 JFL_API jfl_status jfl_graph_mixed_precision(jfl_graph *g, jfl_dtype to);
+/* What the i-th convolution or matrix product, from 0, that reads `factor` as its filters or its
+   second operand has as its first; NULL behind the last. */
+JFL_API jfl_status jfl_graph_beside(jfl_graph *g, jfl_value *factor, int i, jfl_value **out);
+/* Has all that reads v, of float32, read it rounded: v / scale, rounded to int8 or uint8, times
+   scale, a variable of one float32. A v that is rounded so already stays as it is. In a predict job
+   products of such values with filters that are int8 times a scale for each of them are computed in
+   integers, where the device has a kernel for that. */
+JFL_API jfl_status jfl_graph_round(jfl_graph *g, jfl_value *v, jfl_value *scale, jfl_dtype to);
 
 /* The next argument of the job: runs take arrays of these dtypes and shapes in the order in which
    inputs were added. A name in use is JFL_ENAME. */

@@ -126,6 +126,27 @@ static void graph_of_less_memory(void)
   jfl_graph_unref(g);
 }
 
+/* A calibrated network: what its first product reads beside the weights is rounded to int8. */
+static void graph_of_integers(void)
+{
+  const jfl_variable_spec scale = { .name = "scale", .dtype = JFL_F32, .shape = { 1, { 1 } },
+                                    .init = JFL_INIT_CONSTANT, .a = 0.05 };
+  const jfl_arg transpose = { .name = "transpose_b", .kind = JFL_ARG_BOOL, .number = 1 };
+  jfl_graph *g;
+  jfl_value *y = NULL, *read = NULL, *step = NULL;
+  check(jfl_graph_new("predict", JFL_PREDICT, &g));
+  jfl_value *in[] = { input(g, "x", 8, 4), weight(g, "w", 2, 4) };
+  check(jfl_graph_op(g, jfl_op_find("matmul"), in, 2, &transpose, 1, NULL, &y));
+  check(jfl_graph_beside(g, in[1], 0, &read));
+  EXPECT(read == in[0]);
+  check(jfl_graph_variable(g, &scale, &step));
+  check(jfl_graph_round(g, read, step, JFL_I8));
+  check(jfl_graph_beside(g, in[1], 0, &read));
+  EXPECT(read != in[0]);
+  check(jfl_graph_output(g, y));
+  jfl_graph_unref(g);
+}
+
 /* A graph on two devices, here two shares of the processor: rows of x are split between them. */
 static void graph_on_two_devices(void)
 {
@@ -211,6 +232,7 @@ int main(void)
   graph_that_trains();
   gradients_as_values();
   graph_of_less_memory();
+  graph_of_integers();
   graph_on_two_devices();
   return 0;
 }

@@ -110,12 +110,17 @@ static jfl_status onednn_check(dnnl_status_t s, const char *what)
 
 /* ---- layouts ---- */
 
+static dnnl_data_type_t onednn_type(jfl_dtype t)
+{
+  return t == JFL_BF16 ? dnnl_bf16 : t == JFL_I8 ? dnnl_s8 : t == JFL_U8 ? dnnl_u8 : dnnl_f32;
+}
+
 /* Describes a tensor of these extents. If stride is NULL, the order of axes is that of the tag, or
    the library's choice. */
 static jfl_status layout_new(onednn_layout *l, jfl_dtype dtype, int n, const dnnl_dims_t dim,
                              const int64_t *stride, dnnl_format_tag_t tag)
 {
-  const dnnl_data_type_t t = dtype == JFL_BF16 ? dnnl_bf16 : dnnl_f32;
+  const dnnl_data_type_t t = onednn_type(dtype);
 #if DNNL_VERSION_MAJOR >= 3
   return onednn_check(stride ? lib.memory_desc_create_with_strides(l, n, dim, t, stride)
                       : lib.memory_desc_create_with_tag(l, n, dim, t, tag), "layout");
@@ -146,7 +151,7 @@ static void layout_free(onednn_layout *l)
 /* The tensors of a problem. Each has an argument number in the library, a place in
    jf_primitive_run, the layout that the caller has it in, and the layout that the library is asked
    for. */
-typedef enum onednn_slot { A, B, C, BIAS, RESIDUAL, DBIAS, N_SLOT } onednn_slot;
+typedef enum onednn_slot { A, B, C, BIAS, RESIDUAL, DBIAS, FACTOR, NUMBER, N_SLOT } onednn_slot;
 typedef struct onednn_operand {
   int arg;
   onednn_slot slot;
@@ -222,20 +227,51 @@ static jfl_status append_sum(dnnl_post_ops_t ops)
 #endif
 }
 
-static jfl_status onednn_append(dnnl_post_ops_t ops, const jf_epilogue *e,
-                                const onednn_layout *residual, int add)
+/* What a primitive does to its product: the parts of an epilogue except the bias, or with `scaled`
+   what op/quantized_conv.h says, whose tensors are among the operands. */
+typedef struct endings {
+  const jf_epilogue *e;
+  const onednn_layout *residual;
+  int add;
+  const problem *scaled;
+  int relu;
+} endings;
+
+static jfl_status append_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, const onednn_layout *l)
 {
-  if (add) JF_TRY(append_sum(ops));
-  if (e->residual)
-    JF_TRY(
-        onednn_check(lib.post_ops_append_binary(ops, dnnl_binary_add, ref(residual)), "residual"));
-  return e->act ? append_activation(ops, e->act) : JFL_OK;
+  return onednn_check(lib.post_ops_append_binary(ops, kind, ref(l)), "binary operation");
 }
 
-/* Makes the attributes of a primitive: the parts of the epilogue except the bias, and scratchpads
-   that the caller provides. */
-static jfl_status attr_new(const jf_epilogue *e, const onednn_layout *residual, int add,
-                           dnnl_primitive_attr_t *out)
+static jfl_status append_relu(dnnl_post_ops_t ops)
+{
+#if DNNL_VERSION_MAJOR >= 3
+  return onednn_check(lib.post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0), "relu");
+#else
+  return onednn_check(lib.post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0), "relu");
+#endif
+}
+
+static jfl_status append_scaled(dnnl_post_ops_t ops, const endings *d)
+{
+  for (int i = 0; i < d->scaled->n; i++) {
+    const onednn_operand *o = &d->scaled->v[i];
+    const int adds = o->slot == BIAS || o->slot == RESIDUAL;
+    if (adds || o->slot == FACTOR || o->slot == NUMBER)
+      JF_TRY(append_binary(ops, adds ? dnnl_binary_add : dnnl_binary_mul, &o->asked));
+  }
+  return d->relu ? append_relu(ops) : JFL_OK;
+}
+
+static jfl_status onednn_append(dnnl_post_ops_t ops, const endings *d)
+{
+  if (d->scaled) return append_scaled(ops, d);
+  if (d->add) JF_TRY(append_sum(ops));
+  if (d->e->residual) JF_TRY(append_binary(ops, dnnl_binary_add, d->residual));
+  return d->e->act ? append_activation(ops, d->e->act) : JFL_OK;
+}
+
+/* Makes the attributes of a primitive: these endings, and scratchpads that the caller provides. */
+static jfl_status attr_new(const endings *d, dnnl_primitive_attr_t *out)
 {
   dnnl_post_ops_t ops;
   if (!jf_library_spare() || !jf_library_room(UNIT_ROOM))
@@ -246,7 +282,7 @@ static jfl_status attr_new(const jf_epilogue *e, const onednn_layout *residual, 
                    "scratchpad");
   if (err == JFL_OK) err = onednn_check(lib.post_ops_create(&ops), "post-operations");
   if (err == JFL_OK) {
-    err = onednn_append(ops, e, residual, add);
+    err = onednn_append(ops, d);
     if (err == JFL_OK)
       err = onednn_check(lib.primitive_attr_set_post_ops(*out, ops), "post-operations");
     lib.post_ops_destroy(ops);
@@ -518,7 +554,8 @@ static jfl_status execute(jf_primitive_any *unit, int worker, void *scratch, jf_
 {
   JF_TRY(onednn_spare());
   const void *const data[N_SLOT] = { [A] = r.a, [B] = r.b, [C] = r.c, [BIAS] = r.bias,
-                                     [RESIDUAL] = r.residual, [DBIAS] = r.dbias };
+                                     [RESIDUAL] = r.residual, [DBIAS] = r.dbias,
+                                     [FACTOR] = r.factor, [NUMBER] = r.number };
   onednn_worker *l = onednn_take(unit, worker);
   if (!l) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
   int before = alone();
@@ -561,7 +598,9 @@ static uint64_t layout_hash(uint64_t h, layout_ref l)
   const dnnl_blocking_desc_t *b = &l->format_desc.blocking;
   const size_t axes = (size_t)l->ndims * sizeof(dnnl_dim_t);
   const size_t blocks = (size_t)b->inner_nblks * sizeof(dnnl_dim_t);
-  if (!h || l->format_kind != dnnl_blocked || l->extra.flags || l->offset0) return 0;
+  if (!h || l->format_kind != dnnl_blocked || l->offset0) return 0;
+  h = jf_hash(jf_hash(h, &l->extra.flags, sizeof l->extra.flags), &l->extra.compensation_mask,
+              sizeof l->extra.compensation_mask);
   h = jf_hash(jf_hash(h, &l->data_type, sizeof l->data_type), l->dims, axes);
   h = jf_hash(jf_hash(h, l->padded_dims, axes), b->strides, axes);
   return jf_hash(jf_hash(h, b->inner_blks, blocks), b->inner_idxs, blocks);
@@ -634,7 +673,8 @@ static jfl_status matmul_new(const jf_primitive_matmul *m, problem *p, jf_primit
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
   const onednn_operand *residual = operand_at(p, RESIDUAL);
-  JF_TRY(attr_new(&m->epilogue, residual ? &residual->given : NULL, m->add, &attr));
+  JF_TRY(attr_new(&(endings){ &m->epilogue, residual ? &residual->given : NULL, m->add, NULL, 0 },
+                  &attr));
   jfl_status err = onednn_check(matmul_pd(p, attr, &pd), "matmul");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
@@ -698,7 +738,9 @@ static jfl_status conv_operand(onednn_operand *o, const jf_primitive_conv *c, co
                                dnnl_format_tag_t tag, int free)
 {
   const int plain = tag == dnnl_format_tag_any, kept = plain && c->last && !free;
-  const jfl_dtype t = o->slot == A || o->slot == B ? c->from : c->to;
+  const jfl_dtype t = o->slot == B && c->scaled ? JFL_I8
+                    : o->slot == A || o->slot == B ? c->from
+                    : o->slot == RESIDUAL && c->scaled ? c->residual : c->to;
   JF_TRY(layout_new(&o->given, t, x->n, x->dim, plain ? x->stride : NULL, tag));
   return layout_new(&o->asked, t, x->n, x->dim, kept ? x->stride : NULL,
                     free ? dnnl_format_tag_any : tag);
@@ -732,6 +774,26 @@ static jfl_status conv_filters(const jf_primitive_conv *c, onednn_operand *o, in
   return conv_operand(o, c, &w, tag, free || c->last || (o->slot == B && c->from == JFL_BF16));
 }
 
+/* A tensor of float32 with n channels that broadcasts: operand number i that a scaled convolution
+   multiplies by or adds. */
+static jfl_status scaled_line(problem *p, int i, onednn_slot slot, int64_t n)
+{
+  onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1, slot);
+  const dnnl_dims_t dim = { 1, n, 1, 1 }, stride = { n, 1, n, n };    /* channels last */
+  JF_TRY(layout_new(&o->given, JFL_F32, 4, dim, stride, dnnl_format_tag_undef));
+  return layout_new(&o->asked, JFL_F32, 4, dim, stride, dnnl_format_tag_undef);
+}
+
+static jfl_status scaled_operands(const jf_primitive_conv *c, const onednn_axes *y, problem *p)
+{
+  JF_TRY(scaled_line(p, 0, FACTOR, c->out_channels));
+  JF_TRY(scaled_line(p, 1, BIAS, c->out_channels));
+  if (!c->epilogue.residual) return JFL_OK;
+  onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(2) | DNNL_ARG_SRC_1, RESIDUAL);
+  JF_TRY(conv_operand(o, c, y, dnnl_format_tag_any, 0));
+  return scaled_line(p, 3, NUMBER, 1);
+}
+
 /* Describes x, w and y, then the tensors that the epilogue adds. Filters of bfloat16 lie in pairs
    of input channels, so they are always converted. */
 static jfl_status conv_operands(const jf_primitive_conv *c, jf_primitive_kind kind, int free,
@@ -746,6 +808,7 @@ static jfl_status conv_operands(const jf_primitive_conv *c, jf_primitive_kind ki
                       c->block_x ? onednn_blocked(c->block) : dnnl_format_tag_any, free));
   JF_TRY(conv_filters(c, add_operand(p, r.arg_w, r.w), free || kind == JF_UNIT_DATA_GRAD));
   JF_TRY(conv_operand(add_operand(p, r.arg_y, r.y), c, &y, tag_y, free));
+  if (c->scaled) return scaled_operands(c, &y, p);
   if (e->bias)
     JF_TRY(kind == JF_UNIT_FILTER_GRAD
              ? vector(add_operand(p, DNNL_ARG_DIFF_BIAS, DBIAS), c, c->out_channels)
@@ -811,12 +874,13 @@ static jfl_status conv_new(const jf_primitive_conv *c, jf_primitive_kind kind, p
   const onednn_operand *residual = operand_at(p, RESIDUAL);
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
-  JF_TRY(attr_new(kind == JF_UNIT_FORWARD ? &c->epilogue : &none,
-                  residual ? &residual->asked : NULL, 0, &attr));
+  const endings d = { kind == JF_UNIT_FORWARD ? &c->epilogue : &none,
+                      residual ? &residual->asked : NULL, 0, c->scaled ? p : NULL, c->relu };
+  JF_TRY(attr_new(&d, &attr));
   jfl_status err = onednn_check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
-  if (residual && !begins(pd, "jit") && !begins(pd, "brg"))
+  if ((residual || c->scaled) && !begins(pd, "jit") && !begins(pd, "brg"))
     err = jf_fail(JFL_ENOSYS, "onednn: no fast sum");
   else if (p->fixed && begins(pd, "ref"))
     err = jf_fail(JFL_ENOSYS, "onednn: nothing fast in these layouts");
@@ -844,7 +908,7 @@ static jfl_status onednn_conv(const jf_primitive_conv *c, jf_primitive_kind kind
 {
   int before = alone();
   jfl_status s = conv_try(c, kind, 0, make);
-  if (s != JFL_OK && s != JFL_ENOMEM) s = conv_try(c, kind, 1, make);
+  if (s != JFL_OK && s != JFL_ENOMEM && !c->scaled) s = conv_try(c, kind, 1, make);
   not_alone(before);
   return s;
 }
@@ -908,11 +972,24 @@ static int onednn_bf16(const jf_kargs *k)
 #endif
 }
 
-int jf_dnnl_accepts(const jf_kargs *k)
+static int onednn_fits(const jf_kargs *k)
 {
-  const int bf16 = k->in[0].dtype == JFL_BF16;
-  if ((k->in[0].dtype != JFL_F32 && !bf16) || (bf16 && !onednn_bf16(k))) return 0;
   for (int i = 0; i < k->n_in + k->n_out; i++)
     if (jf_numel(i < k->n_in ? &k->in[i].shape : &k->out[i - k->n_in].shape) > INT32_MAX) return 0;
   return jf_dnnl_open() != NULL;
+}
+
+int jf_dnnl_accepts(const jf_kargs *k)
+{
+  const int bf16 = k->in[0].dtype == JFL_BF16;
+  return (k->in[0].dtype == JFL_F32 || (bf16 && onednn_bf16(k))) && onednn_fits(k);
+}
+
+int jf_dnnl_accepts_bytes(const jf_kargs *k)
+{
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512vnni") && onednn_fits(k);
+#else
+  return (void)k, 0;
+#endif
 }

@@ -257,6 +257,17 @@ local good = {
   members = adder,
   mirror = function() return core.graph("g", "train"), true end,
   micro_batches = function() return core.graph("g", "train"), 2 end,
+  beside = function()
+    local graph = trained()
+    return graph, loss_of(graph), 0
+  end,
+  round_blob = function()
+    local graph, v = trained(), nil
+    describe("scale", "predict", function(g)
+      graph, v = g, core.variable(g, { name = "v", dtype = "float32", shape = { 1 }, a = 1 })
+    end)
+    return graph, v, v, "int8"
+  end,
   mixed_precision = function() return core.graph("g", "train"), "bfloat16" end,
   minimize = function()
     local g = trained()

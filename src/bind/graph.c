@@ -184,6 +184,28 @@ static int l_mixed_precision(lua_State *L)
   return 0;
 }
 
+/* beside(graph, factor, i): the blob that the i-th product, from 0, reads beside it, or nil. */
+static int l_beside(lua_State *L)
+{
+  jf_lgraph *g = jf_need_graph(L, 1, "beside");
+  jfl_value *factor = jf_need_blob(L, 2, g, "beside: factor")->value, *v;
+  const int i = (int)jf_need_whole(L, 3, "beside", "i", 0, INT_MAX), env = push_env(L, 1);
+  jf_check(L, jfl_graph_beside(g->graph, factor, i, &v));
+  if (v) jf_push_blob(L, env)->value = v;
+  else lua_pushnil(L);
+  return 1;
+}
+
+/* round_blob(graph, blob, scale, dtype): all that reads the blob reads it rounded. */
+static int l_round_blob(lua_State *L)
+{
+  jf_lgraph *g = jf_need_graph(L, 1, "round_blob");
+  jfl_value *v = jf_need_blob(L, 2, g, "round_blob: blob")->value;
+  jfl_value *scale = jf_need_blob(L, 3, g, "round_blob: scale")->value;
+  jf_check(L, jfl_graph_round(g->graph, v, scale, jf_need_dtype(L, 4, "round_blob")));
+  return 0;
+}
+
 static int l_graph_mode(lua_State *L)
 {
   jfl_mode mode = jfl_graph_mode(jf_need_graph(L, 1, "graph_mode")->graph);
@@ -424,7 +446,8 @@ const luaL_Reg jf_graph_functions[] = {
   { "input", l_input },
   { "variable", l_variable }, { "find_variable", l_find_variable }, { "minimize", l_minimize },
   { "gradients", l_gradients }, { "output", l_output }, { "place", l_place },
-  { "mixed_precision", l_mixed_precision },
+  { "mixed_precision", l_mixed_precision }, { "beside", l_beside },
+  { "round_blob", l_round_blob },
   { "recompute", l_recompute }, { "shard", l_shard }, { "micro_batches", l_micro_batches },
   { "watch_gradient", l_watch_gradient }, { "need_blob", l_need_blob }, { NULL, NULL }
 };

@@ -163,10 +163,17 @@ uint64_t jf_call_hash(const jfl_op *op, const jf_kargs *k)
   return h;
 }
 
+/* Whether a call with layout b would be prepared as one that has become a: what may have any layout
+   has that of the row then. */
+static int choose_may_lie(jf_layout_kind a, jf_layout_kind b)
+{
+  return a == b || (a == JF_LAYOUT_PACKED && b == JF_LAYOUT_ANY);
+}
+
 static int choose_are_alike(const jf_tensor *a, const jf_tensor *b, int n)
 {
   for (int i = 0; i < n; i++)
-    if (a[i].dtype != b[i].dtype || a[i].layout.kind != b[i].layout.kind ||
+    if (a[i].dtype != b[i].dtype || !choose_may_lie(a[i].layout.kind, b[i].layout.kind) ||
         !jf_shape_eq(&a[i].shape, &b[i].shape)) return 0;
   return 1;
 }
@@ -248,6 +255,7 @@ jfl_status jf_choose(jf_chooser *c, int place, const jfl_op *op, jf_kargs *k, jf
   if (!a) return choose_call(c, place, op, k, out);
   *at = a->next;
   *out = a->choice;
+  for (int i = 0; i < k->n_in; i++) k->in[i].layout = a->k.in[i].layout;
   a->k.in = k->in;
   a->k.out = k->out;
   a->k.step = k->step;

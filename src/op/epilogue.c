@@ -10,13 +10,18 @@ int jf_is_activation(const jfl_op *op)
   return op->loop && jf_op_n_in(op) == 1 && !op->attr_size && !(op->flags & JF_RANDOM);
 }
 
+const jfl_op *jf_activation(const char *name)
+{
+  const jfl_op *const *o = jf_ops;
+  while (*o && (strcmp((*o)->name, name) || !jf_is_activation(*o))) o++;
+  return *o;
+}
+
 static jfl_status find_activation(const jf_infer *c, jf_epilogue *e)
 {
-  for (const jfl_op *const *o = jf_ops; *o; o++)
-    if (!strcmp((*o)->name, e->act) && jf_is_activation(*o)) {
-      e->loop = (*o)->loop;
-      if (e->loop[jf_is_half(c->dtype[0]) ? JFL_F32 : c->dtype[0]]) return JFL_OK;
-    }
+  const jfl_op *op = jf_activation(e->act);
+  if (op) e->loop = op->loop;
+  if (op && e->loop[jf_is_half(c->dtype[0]) ? JFL_F32 : c->dtype[0]]) return JFL_OK;
   return jf_fail(JFL_EINVAL, "'%s' is no elementwise op of one %s input", e->act,
                  jfl_dtype_name(c->dtype[0]));
 }

@@ -34,6 +34,8 @@ struct jf_infer;
 struct jfl_op;
 /* Whether an epilogue may use op as its activation. */
 int jf_is_activation(const struct jfl_op *op);
+/* The op of that name that an epilogue may use, or NULL. */
+const struct jfl_op *jf_activation(const char *name);
 /* Checks the inputs after the operands and finds the activation's loops. The shape of c's output
    must be set already. */
 jfl_status jf_epilogue_infer(struct jf_infer *c, jf_epilogue *e, int64_t channels);

@@ -56,11 +56,15 @@ static void max_pool2d_grad(jf_gradctx *c)
     memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T));                  \
     return jf_pool_each(k, &k->in[0].shape, &k->in[2].shape, give_##D), JFL_OK;                 \
   }
+#define BYTES(X) X(I8, int8_t) X(U8, uint8_t)
 JF_EACH_FLOAT(FIND)
 JF_EACH_FLOAT(TAKE)
+BYTES(FIND)
+BYTES(TAKE)
 JF_EACH_FLOAT(GIVE)
 static const jf_kernel cpu[JFL_N_DTYPE] = {
   [JFL_F32] = max_pool2d_pool_F32, [JFL_F64] = max_pool2d_pool_F64,
+  [JFL_I8] = max_pool2d_pool_I8, [JFL_U8] = max_pool2d_pool_U8,
 };
 static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = max_pool2d_backward_F32, [JFL_F64] = max_pool2d_backward_F64,

@@ -259,14 +259,15 @@ end
 --- How many tensors an open checkpoint has.
 function checkpoint.count(file) return #choice.tensors(file) end
 
---- The dtypes of the tensors of an open checkpoint that lie in blocks of few bits, by name.
-function checkpoint.blocks_of(file)
-  local found, i = {}, 1
-  local name, _, _, dtype = core.checkpoint_tensor(file, i)
-  while name do
-    if core.blocks[dtype] then found[name] = dtype end
-    i = i + 1
-    name, _, _, dtype = core.checkpoint_tensor(file, i)
+--- How the tensors of an open checkpoint are stored that lie in few bits, by name.
+function checkpoint.stored_of(file)
+  local found, dtypes = {}, {}
+  for _, each in ipairs(choice.tensors(file)) do dtypes[each.name] = each.dtype end
+  for each, is in pairs(dtypes) do
+    local input = dtypes[each .. "_input_uint8"] and "uint8"
+      or dtypes[each .. "_input_int8"] and "int8"
+    if core.blocks[is] then found[each] = { dtype = is }
+    elseif is == "int8" and input then found[each] = { dtype = is, input = input } end
   end
   return found
 end

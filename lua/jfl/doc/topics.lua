@@ -186,8 +186,10 @@ local LIST = {
   x:reshape { 2, -1 } gives another shape, x:transpose(1, 0) the axes in another order,
   x:expand_dims(0) one more and x:squeeze() fewer; arrays and blobs have them alike.]] },
   { "quantize quantized int8_inference", [[
-  flow.quantization has the ops of training that knows of quantization: scales of values, and
-  values as integers would have them. ONNX models with integers run as they are.]] },
+  flow.quantization.quantize stores trained weights in few bits; with { form = "int8", job =
+  predict, batches = list } products and convolutions compute with integers. flow.quantization also
+  has the ops of training that knows of quantization: scales of values, and values as integers
+  would have them. ONNX models with integers run as they are.]] },
   { "top_k topk", [[
   flow.metrics.top_k(scores, labels, 5) is the share of labels among the five highest scores.]] },
   { "label labels class_weight sample_weight imbalance imbalanced oversampling label_smoothing "

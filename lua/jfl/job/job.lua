@@ -36,7 +36,7 @@ function Job:__index(key)
 end
 
 local by_name, n_jobs = {}, 0
-local unused = {}                -- by name, what the core has for jobs that were taken back
+local unused = {}                -- by name, what the core has for good of jobs that were forgotten
 
 -- All jobs, as they were defined first.
 local function in_order()
@@ -129,6 +129,7 @@ function job.global_function(...)
   self._plans, self._n_plans, self._tick = {}, 0, 0
   self._core, self._latest, self._retired, self._closed = unused[self.name] or false, false, false,
     false
+  unused[self.name] = nil
   self._told, self._number, n_jobs = false, n_jobs, n_jobs + 1
   self._steps = false
   by_name[self.name] = setmetatable(self, Job)
@@ -322,12 +323,13 @@ function job.drop_variables(names)
   end
 end
 
---- Takes a job back, of which no call was made.
-function job.take_back(self)
+--- Ends a job, whose name is free then.
+function job.forget(self)
+  queue.settle()
   plan.retire(self)
-  plan.free_retired(self, true)
+  plan.free_retired(self)
   by_name[self.name], unused[self.name] = nil, self._core or nil
-  self._closed = "this job was taken back; define it again"
+  self._closed = "the job has ended"
 end
 
 --- Waits for outstanding calls, then drops all jobs, variables and settings. Callbacks stay due

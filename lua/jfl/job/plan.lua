@@ -177,6 +177,7 @@ end
 
 local function add_outputs(self, context, ...)
   variable.check(context)
+  variable.round_inputs(context)
   local blobs, reader = match_results(self, context, select("#", ...), ...)
   context.returned = { ... }
   if context.mode == "train" then      -- others need not load what trains

@@ -40,7 +40,7 @@ function bert.body(flow, c)
     -- All tokens are of the first sentence.
     local kinds = flow.get_variable("embeddings.token_type_embeddings-weight",
       { c.type_vocab_size, size }, { initializer = parts.narrow() })
-    x = x + flow.slice(kinds, { 0, 0 }, { 1, -1 })
+    x = x + parts.first_rows(kinds, 1)
     x = parts.layer_norm(x, "embeddings.LayerNorm", c.layer_norm_eps)
     local hides = flow.reshape(flow.cast(mask, "int8"), { ids.shape[1], 1, 1, ids.shape[2] })
     for i = 0, c.num_hidden_layers - 1 do

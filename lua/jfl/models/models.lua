@@ -12,6 +12,7 @@ local kept = require "jfl.onnx.kept"
 local model = require "jfl.net.model"
 local names = require "jfl.base.names"
 local plain = require "jfl.base.plain"
+local quantize = require "jfl.net.quantize"
 local variable = require "jfl.net.variable"
 local variables = require "jfl.checkpoint.variables"
 local weights = require "jfl.net.weights"
@@ -188,7 +189,7 @@ local function filled(net, fn)
     if ok then return result end
     if not had then
       local new, made = {}, job.named(name)
-      if made then job.take_back(made) end
+      if made then job.forget(made) end
       for each in pairs(variables.dtypes()) do new[each] = not before[each] or nil end
       job.drop_variables(new)
       model.leave(net)
@@ -218,11 +219,8 @@ local function load_kept(o, t, file)
 end
 
 -- Has matrices that a file has in few bits stay so, unless float32 is asked for.
-local function store(o, net, dtypes)
-  if o.dtype == "float32" then return net end
-  for name, dtype in pairs(dtypes) do
-    variable.stored[net.name .. "-" .. name] = { dtype = dtype }
-  end
+local function store(net, forms)
+  for name, form in pairs(forms) do variable.stored[net.name .. "-" .. name] = form end
   return net
 end
 
@@ -230,7 +228,7 @@ end
 local function read_own(o, t, file)
   local kind = kind_of(o.path, t.type)
   local c = with_classes(kind, type(t.config) == "table" and t.config or {}, o.path, o.num_labels)
-  return store(o, make(kind, complete(kind, c, true), o.name), checkpoint.blocks_of(file)),
+  return store(make(kind, complete(kind, c, true), o.name), checkpoint.stored_of(file)),
     { rename = LAID.rename }
 end
 
@@ -254,7 +252,11 @@ local function read_gguf(o)
   local kind, c, rename, dtypes = gguf.read("models.load", o.path)
   kind = KINDS[kind]
   c = complete(kind, with_classes(kind, c, o.path, o.num_labels), true)
-  return store(o, make(kind, c, o.name), dtypes), { rename = rename }
+  local forms = {}
+  for name, dtype in pairs(o.dtype ~= "float32" and dtypes or {}) do
+    forms[name] = { dtype = dtype }
+  end
+  return store(make(kind, c, o.name), forms), { rename = rename }
 end
 
 -- Loads all but the last layer, which stays as it begins.
@@ -296,6 +298,7 @@ local function load_open(o, file, about)
     else
       weights.load_open(net, file, o.path, options)
     end
+    if o.dtype == "float32" then quantize.restore(net) end
     return net
   end)
 end
@@ -311,8 +314,8 @@ models.load = args.define("models.load", "A network with its weights: one that n
       type = "table" },
     { "num_labels", "how many classes a new last layer tells apart, in place of the one that is "
       .. "there, to train it on other pictures", args.none, type = "integer" },
-    { "dtype", "\"float32\": matrices that a GGUF file has in few bits become float32, to train "
-      .. "them; else they stay as they are", args.none, type = "string" },
+    { "dtype", "\"float32\": weights that the file has in few bits become float32, to train them; "
+      .. "else they stay as they are", args.none, type = "string" },
     returns = "Model",
   }, function(o)
     args.expect("models.load", "path", o.path, "string")

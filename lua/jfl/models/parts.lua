@@ -134,7 +134,15 @@ function parts.positions(ids, most, units, name)
   local table_of = flow().get_variable(name .. "-weight", { most, units },
     { initializer = parts.narrow() })
   if held then return flow().gather(table_of, held:positions(length)) end
-  return flow().slice(table_of, { 0, 0 }, { length, -1 })
+  return parts.first_rows(table_of, length)
+end
+
+--- The first n rows of a table, which may be in few bits.
+function parts.first_rows(table_of, n)
+  if not core.blocks[table_of.dtype] then return flow().slice(table_of, { 0, 0 }, { n, -1 }) end
+  local rows = {}
+  for i = 1, n do rows[i] = i - 1 end
+  return flow().gather(table_of, core.from_table(rows, "int32"))
 end
 
 --- (batch, length, heads * size) -> (batch, heads, length, size).

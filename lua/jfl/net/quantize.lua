@@ -2,6 +2,7 @@
 -- flow.quantization.merge: adapters made part of the weights that they are beside.
 ---@flow quantization.quantize quantization.merge
 local args = require "jfl.base.args"
+local calibrate = require "jfl.net.calibrate"
 local core = require "jfl.core"
 local is_model = require "jfl.base.is_model"
 local metatable = require "jfl.base.metatable"
@@ -28,6 +29,10 @@ end
 -- Why a variable cannot be stored so, or nil.
 local function obstacle(dtype, shape, form)
   if not dtype:match("float") then return "is " .. dtype end
+  if form == "int8" then
+    if dtype == "float32" and (#shape == 2 or #shape == 4) then return nil end
+    return ("of %s has %d axes, and only float32 of 2 or 4 is"):format(dtype, #shape)
+  end
   if #shape ~= 2 then return ("has %d axes, and only matrices are"):format(#shape) end
   if shape[2] % core.blocks[form] == 0 then return nil end
   return ("has rows of %d, no multiple of the %d numbers in a block"):format(shape[2],
@@ -53,29 +58,90 @@ local function chosen(who, o)
   return list
 end
 
+--- Makes the weights of a network that are stored in few bits float32 again.
+function quantize.restore(net)
+  variables.settle()
+  local values, old = {}, {}
+  for _, name in ipairs((named("models.load", net))) do
+    local form, value = registry.stored[name], core.variable_get(name)
+    if form then
+      old[#old + 1], values[name] = name, core.cast(value, "float32")
+      registry.stored[name] = nil
+    end
+    if form and form.input then
+      local shape = { -1 }
+      for i = 2, #value.shape do shape[i] = 1 end
+      values[name] = values[name] * core.reshape(core.variable_get(name .. "_scale"), shape)
+      for _, more in ipairs { "_scale", "_input_" .. form.input } do old[#old + 1] = name .. more end
+    end
+  end
+  if #old == 0 then return end
+  variables.drop_variables(old)
+  variables.settle()
+  variables.load_variables(values)
+end
+
 local NAMES = { "names", "a variable, a pattern such as \"block*-weight\", a model, or a list of "
   .. "those", type = "string|Model|(string|Model)[]" }
+
+-- Stores variables as what `made` gives for each name, in few bits.
+local function store(list, made)
+  if #list > 0 then variables.drop_variables(list) end
+  for _, name in ipairs(list) do registry.stored[name] = made[name] end
+  variables.settle()
+  for _, name in ipairs(list) do
+    local stored = registry.stored[name]
+    stored.array, stored.scale, stored.input_scale = nil, nil, nil
+  end
+  return list
+end
+
+-- The names whose ranges a job tells, and what their weights become in int8.
+local function in_int8(who, o, list)
+  local ranges = calibrate.ranges(who, o.job, o.batches, list)
+  local kept, made = {}, {}
+  for _, name in ipairs(list) do
+    if ranges[name] then
+      kept[#kept + 1] = name
+      made[name] = calibrate.stored(core.variable_get(name), ranges[name])
+    elseif type(o.names) == "string" and name == o.names then
+      core.fail("%s: variable '%s' is read by no product with transpose_b and no nn.conv2d of job "
+        .. "'%s'", who, name, o.job.name)
+    end
+  end
+  return kept, made
+end
+
+local FORM = "q8_0 (8.5 bits a weight), q6_k (6.6), q4_k or q4_0 (4.5); or int8, for products and "
+  .. "convolutions whose other operand is rounded to 8 bits too"
 
 --- Stores trained weights in few bits, and returns their names. Jobs that use them are traced when
 -- they are called next; the weights are not trained any more, and lose what optimizers kept for
 -- them. Of patterns and models it takes the matrices whose rows can be cut into blocks. They must
 -- be read by flow.matmul with transpose_b, as flow.layers.dense does, or by flow.gather.
+--
+-- int8 is for networks of convolutions: it takes filters and matrices that the predict job `job`
+-- reads in flow.nn.conv2d and flow.matmul with transpose_b. For each channel the largest weight
+-- becomes 127. What they are multiplied by is rounded to int8, or to uint8 where it is never below
+-- 0, so that the numbers seen in `batches` fit: predict jobs round it for all that reads it, and
+-- compute with integers where the processor has instructions for that.
 quantize.quantize = args.define("quantization.quantize", "Stores trained weights in few bits.", {
   NAMES,
-  { "form", "q8_0 (8.5 bits a weight), q6_k (6.6), q4_k or q4_0 (4.5)", "q8_0", type = "string" },
+  { "form", FORM, "q8_0", type = "string" },
+  { "job", "for int8: the predict job that tells the ranges", args.none, type = "Job" },
+  { "batches", "for int8: what it is called with, a list of arrays or of lists of them, or a "
+    .. "function that gives the next ones, then nil", args.none, type = "table|function" },
   returns = "string[]",
 }, function(o)
   local who = "quantization.quantize"
-  args.block_dtype(who, "form", o.form)
+  if o.form ~= "int8" then args.block_dtype(who, "form", o.form) end
   variables.settle()
-  local list = chosen(who, o)
-  local arrays = {}
-  for i, name in ipairs(list) do arrays[i] = core.cast(core.variable_get(name), o.form) end
-  if #list > 0 then variables.drop_variables(list) end
-  for i, name in ipairs(list) do registry.stored[name] = { dtype = o.form, array = arrays[i] } end
-  variables.settle()
-  for _, name in ipairs(list) do registry.stored[name].array = nil end
-  return list
+  local list, made = chosen(who, o), {}
+  if o.form == "int8" then return store(in_int8(who, o, list)) end
+  for _, name in ipairs(list) do
+    made[name] = { dtype = o.form, array = core.cast(core.variable_get(name), o.form) }
+  end
+  return store(list, made)
 end)
 
 --- Adds the product of each adapter to the weight beside it, rounds that to how the weight is

@@ -8,14 +8,17 @@ local initializers = require "jfl.net.initializers"
 local regularizers = require "jfl.optim.regularizers"
 local trace = require "jfl.job.trace"
 
-local assign = core.op "assign"
+local assign, cast, multiply, reshape = core.op "assign", core.op "cast", core.op "multiply",
+  core.op "reshape"
 
 local variable = {
   --- The variables of all jobs compiled so far: { dtype, shape (text), job (its name) } by name.
   shared = {},
   --- The names of those that models keep as they are, and of those that optimizers may change.
   frozen = {}, trainable = {},
-  --- Those that are stored in few bits: { dtype, array or nil: what they begin with } by name.
+  --- Those that are stored in few bits: { dtype, array or nil: what they begin with } by name. Of
+  -- int8 also { input: the dtype that products round what they read beside to, scale, input_scale:
+  -- arrays or nil, what the variables NAME_scale and NAME_input_DTYPE begin with }.
   stored = {},
 }
 
@@ -75,14 +78,52 @@ local function as_stored(v)
   local stored = variable.stored[v.name]
   if not stored then return v end
   v.dtype, v.trainable, v.initializer, v.regularizer = stored.dtype, false, nil, nil
+  v.initializer = initializers.zeros_initializer()
   if stored.array then v.values = function() return stored.array end end
   return v
+end
+
+local create
+
+-- The numbers that a variable of int8 stands for, a blob of float32; a variable of another dtype as
+-- it is. The job notes what products of these numbers round to.
+local function numbers_of(who, context, v, blob)
+  local stored = variable.stored[v.name]
+  if not stored or not stored.input then return blob end
+  local wide = context.wide or {}
+  context.wide = wide
+  if wide[v.name] then return wide[v.name].factor end
+  local function scale(name, shape, array)
+    return create(who, context, { name = v.name .. name, shape = shape, dtype = "float32",
+      trainable = false, initializer = initializers.ones_initializer(),
+      values = array and function() return array end })
+  end
+  local shape = { v.shape[1] }
+  local own = scale("_scale", { v.shape[1] }, stored.scale)
+  for i = 2, #v.shape do shape[i] = 1 end
+  local factor = multiply(cast(blob, { dtype = "float32" }), reshape(own, { shape = shape }))
+  wide[v.name] = { factor = factor, dtype = stored.input,
+    scale = scale("_input_" .. stored.input, { 1 }, stored.input_scale) }
+  return factor
+end
+
+--- Has a predict job's products with variables of int8 read integers beside them.
+function variable.round_inputs(context)
+  if context.mode ~= "predict" then return end
+  for _, each in pairs(context.wide or {}) do
+    local i, x = 0, core.beside(context.graph, each.factor, 0)
+    while x do
+      core.round_blob(context.graph, x, each.scale, each.dtype)
+      i = i + 1
+      x = core.beside(context.graph, each.factor, i)
+    end
+  end
 end
 
 -- Creates a variable. v: its full name, shape, dtype, initializer, regularizer, trainable,
 -- data_format, distribute, distribute_name; values: what gives an array to begin with; apart: it is
 -- no part of the model whose body makes it.
-local function create(who, context, v)
+function create(who, context, v)
   as_stored(v)
   if core.blocks[v.dtype] then v.initializer = v.initializer or initializers.zeros_initializer() end
   if v.initializer == nil then
@@ -116,7 +157,7 @@ local function create(who, context, v)
   if v.trainable and is_float and not variable.frozen[v.name] then
     context.trainable[#context.trainable + 1] = { name = v.name, blob = blob }
   end
-  return blob
+  return numbers_of(who, context, v, blob)
 end
 
 -- The job's variable of that name, asked for once more.
@@ -124,7 +165,7 @@ local function again(who, context, v)
   as_stored(v)
   local there = context.variables[v.name]
   if args.shape_text(there.shape) == args.shape_text(v.shape) and there.dtype == v.dtype then
-    return there
+    return numbers_of(who, context, v, there)
   end
   core.fail("%s: '%s' is %s %s in this job, asked for as %s %s", who, v.name, there.dtype,
     args.shape_text(there.shape), v.dtype, args.shape_text(v.shape))

@@ -2,13 +2,12 @@
 local call = require "jfl.op.call"
 local maths = require "jfl.onnx.ops_math"
 local nn = require "jfl.onnx.ops_nn"
+local trace = require "jfl.job.trace"
 local values = require "jfl.onnx.values"
 
 local op, cast, reshape, flow = call.op, values.cast, values.reshape, values.flow
 
 local ops = {}
-
-local RANGES = { uint8 = { 0, 255 }, int8 = { -128, 127 } }
 
 -- A scale or zero point for x: a number, or one for each index of an axis.
 local function along(n, v, x)
@@ -19,18 +18,35 @@ local function along(n, v, x)
   return reshape(v, shape)
 end
 
+-- A zero point that is not 0 throughout as float32, for x; else nil.
+local function shift_of(n, zero, x)
+  if not zero then return nil end
+  local most = values.is_known(zero) and 0
+  for _, number in ipairs(most and values.list(zero) or {}) do
+    most = math.max(most, math.abs(number))
+  end
+  return most ~= 0 and cast(along(n, zero, x), "float32") or nil
+end
+
+-- Without a zero point it is what jfl computes with integers (src/op/integers.h).
 function ops.QuantizeLinear(n, x, scale, zero)
   local dtype = zero and zero.dtype or n:attr "output_dtype"
     and maths.dtype_of(n, n:attr "output_dtype") or "uint8"
-  local range = RANGES[dtype] or n:fail("its result must be uint8 or int8, got %s", dtype)
+  if dtype ~= "uint8" and dtype ~= "int8" then
+    n:fail("its result must be uint8 or int8, got %s", dtype)
+  end
   local y = op.round(op.divide(cast(x, "float32"), cast(along(n, scale, x), "float32")))
-  if zero then y = op.add(y, cast(along(n, zero, x), "float32")) end
-  return cast(op.clip_by_value(y, { min_value = range[1], max_value = range[2] }), dtype)
+  local shift = shift_of(n, zero, x)
+  return cast(shift and op.add(y, shift) or y, dtype)       -- which saturates
 end
 
 function ops.DequantizeLinear(n, x, scale, zero)
-  local y = cast(x, "float32")
-  if zero then y = op.subtract(y, cast(along(n, zero, x), "float32")) end
+  -- Filters and matrices of int8 stay what they are in a body.
+  if trace.current and values.is_known(x) and x.dtype == "int8" and #x.shape > 1 then
+    x = op.array { value = x }
+  end
+  local y, shift = cast(x, "float32"), shift_of(n, zero, x)
+  if shift then y = op.subtract(y, shift) end
   return cast(op.multiply(y, cast(along(n, scale, x), "float32")), scale.dtype)
 end
 

@@ -52,4 +52,13 @@ local job = flow.global_function {
 job(nd.ones { 1, 32 })
 flow.quantization.quantize("d-weight", { form = "q4_0" })
 print(flow.get_all_variables()["d-weight"].dtype)  --> q4_0
+-- or the products in integers too, whose steps fit what the job reads for some batches
+flow.clear_default_session()
+local x = nd.ones { 1, 32 }
+local again = flow.global_function {
+  name = "small", returns = tp.Numpy, inputs = { { "x", tp.Numpy.Placeholder({ 1, 32 }) } },
+  body = function(v) return flow.layers.dense(v, 64, { name = "d" }) end,
+}
+flow.quantization.quantize("d-weight", { form = "int8", job = again, batches = { x, x * 2 } })
+print(flow.get_all_variables()["d-weight"].dtype, again(x * 1.5).shape)  --> int8	(1, 64)
 ]==]

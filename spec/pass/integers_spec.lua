@@ -1,0 +1,134 @@
+-- Predict jobs whose products read integers: what they become, and that results stay those of the
+-- float32 that the graph describes, but for numbers that fall on the other side of a half.
+local flow = require "jfl"
+local core = require "jfl.core"
+
+local nd, tp = flow.ndarray, flow.typing
+
+after_each(flow.clear_default_session)
+
+local function distance(a, b) return (a - b):abs():max() end
+
+local function predict(name, shape, body)
+  return flow.global_function { name = name, returns = tp.Numpy,
+    inputs = { { "x", tp.Numpy.Placeholder(shape) } }, body = body }
+end
+
+local function conv(x, name, filters, options)
+  local o = { name = name, padding = "SAME" }
+  for key, value in pairs(options or {}) do o[key] = value end
+  return flow.layers.conv2d(x, filters, 3, o)
+end
+
+local function count(text, word) return select(2, text:gsub(word, "")) end
+
+-- Whether a kernel of this machine computes with integers.
+local function has_kernel()
+  local list = {}
+  for i, each in ipairs { { "uint8", { 1, 8, 8, 16 } }, { "int8", { 16, 1, 1, 16 } },
+    { "float32", { 16 } } } do
+    list[i] = { "v" .. i, tp.Numpy.Placeholder(each[2], each[1]) }
+  end
+  return flow.global_function { name = "try", returns = tp.Numpy, inputs = list,
+    body = function(x, f, line) return core.op "quantized_conv2d"(x, f, line, line) end
+  }:plan():find("dnnl_quantized_conv2d", 1, true) ~= nil
+end
+
+-- Compares a network in float32, in int8 by integers and in int8 by floats; n: how many products
+-- become such of integers, of which so many give integers.
+local function check(shape, body, n, integers)
+  local x = nd.rand(shape) * 2 - 1
+  local job = predict("job", shape, body)
+  local before = job(x)
+  flow.quantization.quantize("*", { form = "int8", job = job, batches = { x } })
+  local after, text = job(x), job:graph("optimized")
+  flow.config.passes("-integers")
+  local floats = predict("floats", shape, body)(x)
+  flow.config.passes("")
+  local most = before:abs():max()
+  assert.is_true(distance(floats, before) < 0.05 * most, distance(floats, before) / most)
+  assert.is_true(distance(floats, before) > 0)
+  assert.is_true(distance(after, floats) < 0.01 * most, distance(after, floats) / most)
+  if not has_kernel() then return end
+  assert.equal(n, count(text, "= quantized_conv2d"))
+  assert.equal(integers, count(text, ": u?int8 %b() = quantized_conv2d"))
+  assert.equal(0, count(text, "= conv2d") + count(text, "= matmul"))
+end
+
+describe("products of integers", function()
+  it("stay integers from one convolution to the next, with a residual and a pool", function()
+    check({ 2, 3, 12, 12 }, function(v)
+      v = conv(v, "first", 16, { activation = flow.nn.relu })
+      local y = flow.layers.batch_normalization(conv(v, "second", 16, { use_bias = false }),
+        { axis = 1, name = "norm" })
+      v = flow.nn.max_pool2d(flow.nn.relu(v + y), 2, 2, "VALID")
+      return flow.layers.dense(flow.reshape(v, { 2, -1 }), 5, { name = "last" })
+    end, 3, 2)
+  end)
+
+  it("are of filters that a batch normalization scales", function()
+    check({ 2, 3, 8, 8 }, function(v)
+      v = conv(v, "first", 8, { use_bias = false })
+      v = flow.layers.batch_normalization(v, { axis = 1, name = "norm",
+        gamma_initializer = flow.random_uniform_initializer(-2, 2),
+        moving_variance_initializer = flow.random_uniform_initializer(0.5, 2),
+        moving_mean_initializer = flow.random_uniform_initializer(-1, 1) })
+      return conv(v, "second", 4)
+    end, 2, 1)
+  end)
+
+  it("are of images in both orders, in groups, with steps and without a bias", function()
+    check({ 2, 9, 8, 4 }, function(v)
+      v = conv(v, "first", 16, { data_format = "NHWC", strides = 2, activation = flow.nn.relu })
+      return conv(v, "second", 8, { data_format = "NHWC", use_bias = false })
+    end, 2, 1)
+    flow.clear_default_session()
+    check({ 1, 8, 9, 9 }, function(v)
+      return conv(conv(v, "first", 16, { groups = 2 }), "second", 8, { dilation_rate = 2 })
+    end, 2, 1)
+  end)
+
+  it("give floats to what reads floats, and add a residual of floats", function()
+    check({ 2, 4, 8, 8 }, function(v)
+      local y = flow.math.tanh(conv(v, "first", 8))
+      local z = flow.math.sigmoid(conv(v, "other", 8))
+      return conv(y, "second", 8) + z
+    end, 3, 0)
+  end)
+
+  it("are of one row and of many", function()
+    for _, rows in ipairs { 1, 70 } do
+      check({ rows, 40 }, function(v)
+        v = flow.layers.dense(v, 24, { name = "first", activation = flow.nn.relu })
+        return flow.layers.dense(v, 3, { name = "second" })
+      end, 2, 1)
+      flow.clear_default_session()
+    end
+  end)
+
+  it("are left to train jobs and to reference kernels as they were", function()
+    local x = nd.rand({ 2, 8 })
+    local job = predict("job", { 2, 8 }, function(v)
+      return flow.layers.dense(v, 4, { name = "first" })
+    end)
+    job(x)
+    flow.quantization.quantize("*", { form = "int8", job = job, batches = { x } })
+    core.set("kernels", "reference")
+    local text = predict("plain", { 2, 8 }, function(v)
+      return flow.layers.dense(v, 4, { name = "first" })
+    end):graph("optimized")
+    core.set("kernels", "fast")
+    assert.equal(0, count(text, "quantized_conv2d"))
+    assert.equal(1, count(text, "round"))
+    local step = flow.global_function { name = "step", type = "train", returns = tp.Numpy,
+      inputs = { { "x", tp.Numpy.Placeholder({ 2, 8 }) } }, body = function(v)
+        v = flow.layers.dense(flow.layers.dense(v, 4, { name = "first" }), 1, { name = "new" })
+        local loss = flow.math.reduce_mean(flow.math.square(v - 1))
+        flow.optimizer.SGD(0.1):minimize(loss)
+        return loss
+      end }
+    local first = step(x):item()
+    assert.is_true(step(x):item() < first)
+    assert.equal(0, count(step:graph("optimized"), "round"))
+  end)
+end)

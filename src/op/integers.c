@@ -1,0 +1,81 @@
+/* Numbers that stand for integers: what is seen of them in a graph. */
+#include "op/integers.h"
+#include "op/cast.h"
+#include "op/matmul.h"
+#include "op/op.h"
+#include "op/transpose.h"
+
+#include <string.h>
+
+jfl_value *jf_integers_of(const jfl_value *v, jfl_value **scale)
+{
+  const jf_node *n = jf_made_by(v, &jf_op_multiply);
+  for (int i = 0; n && v->dtype == JFL_F32 && i < 2; i++) {
+    const jf_node *wide = jf_made_by(n->in[i], &jf_op_cast);
+    if (!wide || !jf_shape_eq(&n->in[i]->shape, &v->shape)) continue;
+    *scale = n->in[1 - i];
+    if (jf_is_byte(wide->in[0]->dtype)) return wide->in[0];
+  }
+  return NULL;
+}
+
+static void take_epilogue(const jf_node *n, const jf_epilogue *e, jf_integer_product *out)
+{
+  if (e->bias) out->bias = n->in[2];
+  if (e->residual) out->residual = n->in[n->n_in - 1];
+  if (e->act) out->act = jf_activation(e->act);
+}
+
+static int conv_product(const jf_node *n, jf_integer_product *out)
+{
+  const jf_conv *a = n->attr;
+  const jf_node *scaled = jf_made_by(n->in[1], &jf_op_scale_filters);
+  out->conv = a;
+  if (scaled) {
+    out->factor = scaled->in[0];
+    out->line = scaled->in[1];
+  }
+  if (n->op == &jf_op_conv2d_fused) take_epilogue(n, &a->epilogue, out);
+  return !a->block;
+}
+
+int jf_integer_product_of(const jf_node *n, jf_integer_product *out)
+{
+  *out = (jf_integer_product){ .x = n->in[0], .factor = n->n_in > 1 ? n->in[1] : NULL };
+  if (n->op == &jf_op_conv2d || n->op == &jf_op_conv2d_fused) return conv_product(n, out);
+  if (n->op != &jf_op_matmul && n->op != &jf_op_matmul_fused) return 0;
+  const jf_matmul_fused *a = n->attr;
+  if (!jf_matmul_takes_panels(n) || a->product.panel) return 0;
+  if (n->op == &jf_op_matmul_fused) take_epilogue(n, &a->epilogue, out);
+  return 1;
+}
+
+jf_integer_step jf_integer_step_of(const jf_node *n, const jfl_value *v)
+{
+  if (n->op == &jf_op_relu) return JF_STEP_RELU;
+  if (n->op == &jf_op_max_pool2d) return JF_STEP_POOL;
+  if (n->op->flags & JF_VIEW) return JF_STEP_VIEW;
+  if (n->op == &jf_op_round) return JF_STEP_ROUND;
+  if (n->op == &jf_op_divide && n->in[0] == v && jf_numel(&n->in[1]->shape) == 1 &&
+      jf_shape_eq(&n->out[0]->shape, &v->shape)) return JF_STEP_DIVIDE;
+  if (n->op == &jf_op_cast && jf_is_byte(n->out[0]->dtype)) return JF_STEP_CONVERT;
+  return JF_STEP_NONE;
+}
+
+jfl_value *jf_emit_rounded(jfl_graph *g, jfl_value *v, jfl_value *scale, jfl_dtype to)
+{
+  jfl_value *q = JF_EMIT(g, round, NULL, JF_EMIT(g, divide, NULL, v, scale));
+  q = JF_EMIT(g, cast, &(jf_cast){ to }, q);
+  return JF_EMIT(g, multiply, NULL, JF_EMIT(g, cast, &(jf_cast){ JFL_F32 }, q), scale);
+}
+
+jfl_value *jf_emit_turned(jfl_graph *g, jfl_value *v, int to_last)
+{
+  static const int64_t last[] = { 0, 2, 3, 1 }, first[] = { 0, 3, 1, 2 };
+  const int64_t *perm = to_last ? last : first, *back = to_last ? first : last;
+  const jf_node *n = v ? jf_made_by(v, &jf_op_transpose) : NULL;
+  const jf_ints *was = n ? &((const jf_transpose *)n->attr)->perm : NULL;
+  if (was && was->n == 4 && !memcmp(was->v, back, sizeof last)) return n->in[0];
+  const jf_transpose a = { { 4, (int64_t *)perm } };
+  return v ? JF_EMIT(g, transpose, &a, v) : NULL;
+}

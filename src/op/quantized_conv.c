@@ -1,0 +1,161 @@
+/* The op quantized_conv2d: what passes make of a convolution or a product of numbers that stand for
+   integers. */
+#include "op/quantized_conv.h"
+#include "op/op.h"
+
+#include <math.h>
+
+static const jf_attr attrs[] = {
+  JF_CONV_ATTRS("NHWC", "NHWC"),
+  JF_FIELD(jf_quantized_conv, dtype, DTYPE, "float32", "of y: float32, int8 or uint8"),
+  JF_FIELD(jf_quantized_conv, relu, BOOL, "false", "whether what is below 0 becomes 0"),
+  {0},
+};
+
+static jfl_status check_line(const jf_infer *c, int i, int64_t n)
+{
+  const jfl_value *v = c->in[i];
+  char s[JF_SHAPE_STR];
+  if (v->dtype == JFL_F32 && jf_numel(&v->shape) == n) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be float32 (%lld), got %s %s",
+                          (long long)n, jfl_dtype_name(v->dtype), jf_shape_str(&v->shape, s));
+}
+
+/* Checks what is added: a residual like y, and a number. */
+static jfl_status quantized_extra(const jf_infer *c)
+{
+  const jfl_value *r = c->in[4];
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  if (c->n_in != 6)
+    return jf_fail_argument(JFL_EINVAL, "extra", "must be a residual and a number, got %d inputs",
+                            c->n_in - 4);
+  if ((!jf_is_byte(r->dtype) && r->dtype != JFL_F32) || !jf_shape_eq(&r->shape, &c->shape[0]))
+    return jf_fail_argument(JFL_ESHAPE, "extra", "must begin with float32, int8 or uint8 %s, got "
+                            "%s %s", jf_shape_str(&c->shape[0], s), jfl_dtype_name(r->dtype),
+                            jf_shape_str(&r->shape, t));
+  if (c->in[5]->dtype == JFL_F32 && jf_numel(&c->in[5]->shape) == 1) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, "extra", "must end with one number of float32");
+}
+
+static jfl_status quantized_infer(jf_infer *c)
+{
+  const jf_quantized_conv *a = c->attr;
+  if (!jf_is_byte(c->in[0]->dtype) || c->in[1]->dtype != JFL_I8)
+    return jf_fail_argument(JFL_EDTYPE, "x", "must be int8 or uint8 and filters int8, got %s and "
+                            "%s", jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
+  if (!jf_is_byte(a->dtype) && a->dtype != JFL_F32)
+    return jf_fail_argument(JFL_EDTYPE, "dtype", "must be float32, int8 or uint8, got %s",
+                            jfl_dtype_name(a->dtype));
+  jfl_value x = *c->in[0];
+  x.dtype = JFL_I8;                   /* so that conv2d checks the shapes */
+  jf_infer pair = *c;
+  pair.in = (jfl_value *[]){ &x, c->in[1] };
+  pair.n_in = 2;
+  JF_TRY(jf_op_conv2d.infer(&pair));
+  c->dtype[0] = a->dtype;
+  JF_TRY(check_line(c, 2, c->shape[0].d[3]));
+  JF_TRY(check_line(c, 3, c->shape[0].d[3]));
+  return c->n_in > 4 ? quantized_extra(c) : JFL_OK;
+}
+
+/* ---- the plain kernel ---- */
+
+/* What a call reads: extents (images, channels, -, height, width) of its tensors. */
+typedef struct integers {
+  const jf_kargs *k;
+  const jf_quantized_conv *a;
+  jf_conv_extents x, f, y;
+} integers;
+
+static int32_t byte_at(const jf_tensor *t, int64_t i)
+{
+  return t->dtype == JFL_U8 ? ((const uint8_t *)t->data)[i] : ((const int8_t *)t->data)[i];
+}
+
+/* The products of a filter's channels with one cell of x. */
+static int32_t cell(const integers *s, int64_t at, int64_t filter)
+{
+  int32_t sum = 0;
+  const int8_t *f = (const int8_t *)s->k->in[1].data + filter;
+  for (int64_t c = 0; c < s->f.d[1]; c++) sum += byte_at(&s->k->in[0], at + c) * f[c];
+  return sum;
+}
+
+/* The products of filter o around cell (i, j) of y in image n. */
+static int32_t whole_window(const integers *s, int64_t n, int64_t i, int64_t j, int64_t o)
+{
+  const jf_conv *a = &s->a->conv;
+  const int64_t *x = s->x.d, *f = s->f.d, group = o / (s->y.d[1] / a->groups);
+  int32_t sum = 0;
+  for (int64_t u = 0; u < f[3]; u++)
+    for (int64_t v = 0; v < f[4]; v++) {
+      const int64_t row = i * a->stride[1] - a->pad[2] + u * a->dilation[1];
+      const int64_t column = j * a->stride[2] - a->pad[4] + v * a->dilation[2];
+      if (row < 0 || row >= x[3] || column < 0 || column >= x[4]) continue;
+      sum += cell(s, ((n * x[3] + row) * x[4] + column) * x[1] + group * f[1],
+                  ((o * f[3] + u) * f[4] + v) * f[1]);
+    }
+  return sum;
+}
+
+static float residual_at(const jf_tensor *t, int64_t i)
+{
+  return t->dtype == JFL_F32 ? ((const float *)t->data)[i] : (float)byte_at(t, i);
+}
+
+static void store(const integers *s, int64_t at, int64_t o, int32_t sum)
+{
+  const jf_kargs *k = s->k;
+  float v = (float)sum * ((const float *)k->in[2].data)[o] + ((const float *)k->in[3].data)[o];
+  if (k->n_in > 4) v = (v + residual_at(&k->in[4], at)) * *(const float *)k->in[5].data;
+  if (s->a->relu && v < 0) v = 0;
+  if (s->a->dtype == JFL_F32) {
+    ((float *)k->out[0].data)[at] = v;
+    return;
+  }
+  const float least = s->a->dtype == JFL_U8 ? 0 : -128, most = least + 255;
+  v = rintf(v);
+  v = v > least ? v < most ? v : most : least;
+  if (s->a->dtype == JFL_U8) ((uint8_t *)k->out[0].data)[at] = (uint8_t)v;
+  else ((int8_t *)k->out[0].data)[at] = (int8_t)v;
+}
+
+static jfl_status quantized_conv2d(const jf_kargs *k)
+{
+  const jf_quantized_conv *a = k->attr;
+  const integers s = { k, a, jf_conv_extents_of(&a->conv, &k->in[0].shape),
+                       jf_conv_extents_of(&a->conv, &k->in[1].shape),
+                       jf_conv_extents_of(&a->conv, &k->out[0].shape) };
+  const int64_t *y = s.y.d;
+  for (int64_t r = 0; r < y[0] * y[3] * y[4] && !jf_loop_ends(); r++)
+    for (int64_t o = 0; o < y[1]; o++)
+      store(&s, r * y[1] + o, o,
+            whole_window(&s, r / (y[3] * y[4]), r / y[4] % y[3], r % y[4], o));
+  return JFL_OK;
+}
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_I8] = quantized_conv2d, [JFL_U8] = quantized_conv2d
+};
+
+static double quantized_flop(const jf_kargs *k) { return jf_op_conv2d.flop(k); }
+
+/* Images; and filters, if there is one group. */
+static void quantized_signatures(jf_signatures *c)
+{
+  const jf_quantized_conv *a = c->node->attr;
+  jf_signature *s = jf_signature_add(c);
+  s->in[0] = s->out[0] = JF_ALONG(0);
+  if (c->node->n_in > 4) s->in[4] = JF_ALONG(0);
+  if (a->conv.groups > 1) return;
+  s = jf_signature_add(c);
+  for (int i = 1; i < 4; i++) s->in[i] = JF_ALONG(0);
+  if (c->node->n_in > 4) s->in[4] = JF_ALONG(3);
+  s->out[0] = JF_ALONG(3);
+}
+
+JFL_OP(quantized_conv2d, .doc = "conv2d of int8 or uint8 x (N, H, W, in) and int8 filters (out, "
+       "height, width, in / groups), times scale, plus bias, a number a channel each.",
+       .in = { "x", "filters", "scale", "bias", "extra" }, .out = { "y" }, .attr = attrs,
+       .attr_size = sizeof(jf_quantized_conv), .flags = JF_VARIADIC | JF_OPTIONAL,
+       .infer = quantized_infer, .cpu = cpu, .signatures = quantized_signatures,
+       .flop = quantized_flop)

@@ -1,0 +1,226 @@
+/* Products of numbers that stand for integers (op/integers.h) become products of integers, where
+   the device has a kernel for these: with what scales each channel, the bias, a residual, a relu
+   and, where that follows, the rounding to integers again, so that values stay integers from one
+   convolution to the next. Their tensors have the channels last, as such kernels want them. */
+#include "op/broadcast.h"
+#include "op/integers.h"
+#include "op/pool2d.h"
+#include "op/reshape.h"
+#include "pass/pass.h"
+
+/* A product and the nodes that become part of it, the last of which is old node number `end`. */
+typedef struct integer_chain {
+  const jf_node *first, *pool, *view;    /* the last two may be NULL */
+  jf_integer_product p;
+  jfl_value *x, *x_scale, *factor, *factor_scale;
+  int end, relu;
+  jfl_value *scale;                      /* of the integers that come out, of dtype `to`; or NULL */
+  jfl_dtype to;
+} integer_chain;
+
+typedef struct integer_pass {
+  jf_rewrite r;
+  jfl_graph *g;
+  const jf_target *target;
+  const char *still;                     /* by value: it depends on variables alone */
+  int *reader;                           /* by value: the number of its last reader, or -1 */
+  integer_chain **ends;                  /* by old node: the chain that ends there, or NULL */
+} integer_pass;
+
+/* ---- finding chains ---- */
+
+/* The node that alone reads v, if it is that step; gives its number. */
+static const jf_node *integer_next(const integer_pass *s, const jfl_value *v, jf_integer_step step,
+                                   int *at)
+{
+  const int i = s->reader[v->id];
+  if (i < 0 || s->r.uses[v->id] != 1 || jf_integer_step_of(s->r.old[i], v) != step) return NULL;
+  *at = i;
+  return s->r.old[i];
+}
+
+/* Follows v to where it becomes integers again, if it does. A relu, a pool and a view may come
+   between. */
+static void find_rounding(const integer_pass *s, integer_chain *c, const jfl_value *v)
+{
+  const jf_node *relu = NULL, *pool = NULL, *view = NULL;
+  int at = c->end;
+  for (const jf_node *n, *some = c->first; some; v = some ? some->out[0] : v) {
+    some = NULL;
+    if (!relu && !c->relu && (n = integer_next(s, v, JF_STEP_RELU, &at))) some = relu = n;
+    else if (!pool && !view && (n = integer_next(s, v, JF_STEP_POOL, &at))) some = pool = n;
+    else if (!view && (n = integer_next(s, v, JF_STEP_VIEW, &at))) some = view = n;
+  }
+  const jf_node *divide = integer_next(s, v, JF_STEP_DIVIDE, &at);
+  if (!divide) return;
+  const jf_node *n = integer_next(s, divide->out[0], JF_STEP_ROUND, &at);
+  if (!n || !(n = integer_next(s, n->out[0], JF_STEP_CONVERT, &at))) return;
+  c->relu |= relu != NULL;
+  c->pool = pool;
+  c->view = view;
+  c->scale = divide->in[1];
+  c->to = n->out[0]->dtype;
+  c->end = at;
+}
+
+/* Whether a scale of n filters has a number for each, or one for all. */
+static int scales_filters(const jfl_value *scale, const jfl_value *filters)
+{
+  const int64_t n = filters->shape.d[0], count = jf_numel(&scale->shape);
+  return count == 1 || (count == n && scale->shape.n == filters->shape.n && scale->shape.d[0] == n);
+}
+
+static void find_chain(integer_pass *s, int i)
+{
+  integer_chain c = { .first = s->r.old[i], .end = i, .to = JFL_F32 };
+  const jf_node *n = c.first;
+  int at;
+  if (!jf_integer_product_of(n, &c.p)) return;
+  c.x = jf_integers_of(c.p.x, &c.x_scale);
+  c.factor = jf_integers_of(c.p.factor, &c.factor_scale);
+  if (!c.x || !c.factor || c.factor->dtype != JFL_I8 || jf_numel(&c.x_scale->shape) != 1) return;
+  if (!s->still[n->in[1]->id] || !scales_filters(c.factor_scale, c.factor)) return;
+  const jf_node *relu = c.p.act ? NULL : integer_next(s, n->out[0], JF_STEP_RELU, &at);
+  if (relu) {
+    c.relu = 1;
+    c.end = at;
+  }
+  if (!c.p.act) find_rounding(s, &c, relu ? relu->out[0] : n->out[0]);
+  if (s->ends[c.end]) return;
+  s->ends[c.end] = jf_alloc(s->g->arena, sizeof c);
+  *s->ends[c.end] = c;
+}
+
+/* ---- emitting them ---- */
+
+static jfl_value *now(const integer_pass *s, const jfl_value *v) { return jf_current(&s->r, v); }
+
+static jfl_value *one_number(integer_pass *s, const jfl_value *v)
+{
+  return jf_emit_view(s->g, now(s, v), &(jfl_shape){ 1, { 1 } });
+}
+
+/* A tensor as the op has it: channels last, or the rows of a product as those of one image. */
+static jfl_value *as_image(integer_pass *s, const integer_chain *c, const jfl_value *v, int factor)
+{
+  jfl_value *here = now(s, v);
+  const int64_t *d = here->shape.d;
+  if (c->p.conv) return c->p.conv->last ? here : jf_emit_turned(s->g, here, 1);
+  const jfl_shape rows = { 4, { 1, d[0], 1, d[1] } }, filters = { 4, { d[0], 1, 1, d[1] } };
+  return jf_emit_view(s->g, here, factor ? &filters : &rows);
+}
+
+/* What each channel is multiplied by, and what is added to it, in multiples of `unit`, which may be
+   NULL for 1. */
+static jfl_value *channel_line(integer_pass *s, jfl_value *v, jfl_value *unit)
+{
+  return unit ? JF_EMIT(s->g, divide, NULL, v, unit) : v;
+}
+
+static jfl_value *channel_scale(integer_pass *s, const integer_chain *c, jfl_value *unit)
+{
+  jfl_graph *g = s->g;
+  const jfl_shape line = { 1, { c->factor->shape.d[0] } };
+  const jfl_value *scale = c->factor_scale;
+  const jf_broadcast all = { { 1, (int64_t *)line.d } };
+  jfl_value *m = jf_numel(&scale->shape) == line.d[0] ? jf_emit_view(g, now(s, scale), &line)
+               : JF_EMIT(g, broadcast_to, &all, one_number(s, scale));
+  m = JF_EMIT(g, multiply, NULL, m, one_number(s, c->x_scale));
+  if (c->p.line) m = JF_EMIT(g, multiply, NULL, m, jf_emit_view(g, now(s, c->p.line), &line));
+  return channel_line(s, m, unit);
+}
+
+static jfl_value *channel_bias(integer_pass *s, const integer_chain *c, jfl_value *unit)
+{
+  const jfl_shape line = { 1, { c->factor->shape.d[0] } };
+  if (!c->p.bias) return jf_emit_number(s->g, JFL_F32, &line, 0);
+  return channel_line(s, jf_emit_view(s->g, now(s, c->p.bias), &line), unit);
+}
+
+static jf_quantized_conv integer_attr(integer_pass *s, const integer_chain *c)
+{
+  jf_quantized_conv a = { .dtype = c->to, .relu = c->relu };
+  a.conv.data_format = "NHWC";
+  a.conv.groups = 1;
+  a.conv.padding.word = "VALID";
+  if (!c->p.conv) return a;
+  a.conv.strides = c->p.conv->strides;
+  a.conv.dilations = c->p.conv->dilations;
+  a.conv.groups = c->p.conv->groups;
+  int64_t *pad = jf_alloc(s->g->arena, 4 * sizeof *pad);
+  for (int i = 0; i < 4; i++) pad[i] = c->p.conv->pad[2 + i];
+  a.conv.padding = (jf_pad){ NULL, { 4, pad } };
+  return a;
+}
+
+/* Emits the product; NULL where no row serves it. In multiples of the residual's scale, that is
+   added as it is. */
+static jfl_value *emit_integers(integer_pass *s, const integer_chain *c)
+{
+  jfl_graph *g = s->g;
+  jfl_value *in[6], *scale = c->scale ? one_number(s, c->scale) : NULL, *r_scale = NULL;
+  jfl_value *added = c->p.residual ? jf_integers_of(c->p.residual, &r_scale) : NULL;
+  if (added && jf_numel(&r_scale->shape) != 1) added = NULL;
+  jfl_value *unit = added ? one_number(s, r_scale) : c->p.residual ? NULL : scale;
+  const int n = c->p.residual ? 6 : 4;
+  in[0] = as_image(s, c, c->x, 0);
+  in[1] = as_image(s, c, c->factor, 1);
+  in[2] = channel_scale(s, c, unit);
+  in[3] = channel_bias(s, c, unit);
+  if (n > 4) {
+    jfl_value *one = jf_emit_number(g, JFL_F32, &(jfl_shape){ 1, { 1 } }, 1);
+    in[4] = as_image(s, c, added ? added : c->p.residual, 0);
+    in[5] = added ? unit : one;
+    if (scale) in[5] = JF_EMIT(g, divide, NULL, in[5], scale);
+  }
+  const jf_quantized_conv a = integer_attr(s, c);
+  jfl_value *y = g->err ? NULL : jf_emit(g, &jf_op_quantized_conv2d, &a, in, (size_t)n);
+  if (!y) return NULL;
+  jf_kargs k = jf_call_of(g->arena, y->node);
+  for (int i = 1; i < n; i++)
+    if (i != 4) k.in[i].layout.kind = JF_LAYOUT_ANY;
+  const jf_kernel_row *row = jf_row_for(s->target, y->node, &k);
+  if (!row) return NULL;
+  jf_stand_for(y->node, c->first);
+  y->node->tentative = row;
+  return y;
+}
+
+/* Gives the image-like result the order of axes and the shape that the old graph has it in. */
+static jfl_value *as_before(integer_pass *s, const integer_chain *c, jfl_value *y)
+{
+  jfl_graph *g = s->g;
+  if (c->p.act) y = jf_emit(g, c->p.act, NULL, JF_IN(y));
+  if (c->pool) {
+    jf_pool2d a = *(const jf_pool2d *)c->pool->attr;
+    a.data_format = "NHWC";
+    y = JF_EMIT(g, max_pool2d, &a, y);
+  }
+  if (!c->p.conv) y = jf_emit_view(g, y, &c->first->out[0]->shape);
+  else if (!c->p.conv->last) y = jf_emit_turned(g, y, 0);
+  return c->view ? jf_emit_view(g, y, &c->view->out[0]->shape) : y;
+}
+
+jfl_status jf_pass_integers(jfl_graph *g, const jf_target *target)
+{
+  integer_pass s = { .g = g, .target = target, .still = jf_still_values(g) };
+  if (!s.still) return JFL_OK;
+  jf_rewrite_begin(g, &s.r);
+  s.reader = jf_alloc(g->arena, (size_t)s.r.n_value * sizeof *s.reader);
+  s.ends = jf_alloc(g->arena, (size_t)s.r.n_old * sizeof *s.ends);
+  for (int i = 0; i < s.r.n_value; i++) s.reader[i] = -1;
+  for (int i = 0; i < s.r.n_old; i++)
+    for (int k = 0; k < s.r.old[i]->n_in; k++) s.reader[s.r.old[i]->in[k]->id] = i;
+  for (int i = 0; i < s.r.n_old; i++) find_chain(&s, i);
+  int any = 0;
+  for (jf_node *n; (n = jf_rewrite_next(&s.r));) {
+    const integer_chain *c = s.ends[s.r.next - 1];
+    jf_rewrite_keep(&s.r, n);
+    if (c) jf_serve(g, c->first);
+    jfl_value *y = c ? emit_integers(&s, c) : NULL;
+    if (y) jf_replace(&s.r, n->out[0], as_before(&s, c, y));
+    any |= y != NULL;
+  }
+  jf_rewrite_end(&s.r);
+  return any && !g->err ? jf_pass_dce(g, target) : g->err;
+}
