@@ -205,9 +205,13 @@ function names.guard(path, t)
   end)
 end
 
---- Gives t a metatable whose __index fails for names that look(name) does not find.
+--- Gives t a metatable whose __index fails for names that look(name) does not find; and so does a
+-- call of t.
 function names.guarded(t, path, meta, look)
   meta.namespace, meta.look = path, look
+  meta.__call = meta.__call or function()
+    core.fail("%s is no function%s", path, contents(path))
+  end
   function meta.__index(_, name)
     local value = meta.look(name)
     if value == nil and is_name(name) then names.fail(path, t, name) end
