@@ -22,6 +22,8 @@ describe("the module", function()
   it("has nothing under other names, and says what was meant", function()
     local function fails(fn, text) helper.fails(fn, text) end
     fails(function() return flow.no_such_name end, "there is no flow.no_such_name")
+    fails(function() local _ = flow.ndarray({ 1, 2 }) end,
+      "flow.ndarray is no function; flow.help('ndarray') lists what there is")
     fails(function() return flow.nn.rleu end,
       "there is no flow.nn.rleu; did you mean flow.nn.relu?")
     fails(function() return flow.layer.dense end,

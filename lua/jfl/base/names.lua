@@ -31,7 +31,7 @@ function names.pattern(name)
 end
 
 local MANY = 3                   -- suggestions in one message
-local FEW = 3                    -- letters that say too little
+local FEW = 3                    -- letters that say too little, if they are not a word
 local LISTED = 12                -- names of a namespace in one message
 
 -- Names of options in other libraries, and what they are called here.
@@ -129,6 +129,9 @@ local function far(name, path)
   if d <= limit and d < #name then return d end
   local short, long = name, last
   if #short > #long then short, long = long, short end
+  if #short >= FEW and ("_" .. long .. "_"):find("_" .. short .. "_", 1, true) then
+    return limit + 1
+  end
   if #short <= FEW or 3 * #short <= #long then return nil end
   return long:find(short, 1, true) and limit + 1 or nil
 end
@@ -205,9 +208,13 @@ function names.guard(path, t)
   end)
 end
 
---- Gives t a metatable whose __index fails for names that look(name) does not find.
+--- Gives t a metatable whose __index fails for names that look(name) does not find; and so does a
+-- call of t.
 function names.guarded(t, path, meta, look)
   meta.namespace, meta.look = path, look
+  meta.__call = meta.__call or function()
+    core.fail("%s is no function%s", path, contents(path))
+  end
   function meta.__index(_, name)
     local value = meta.look(name)
     if value == nil and is_name(name) then names.fail(path, t, name) end

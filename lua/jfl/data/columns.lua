@@ -113,18 +113,23 @@ function columns.read(who, source, wanted)
   return chosen(who, source, wanted ~= nil and wanted or order or plain_order(who, source))
 end
 
+-- A column's name, for messages.
+local function called(title)
+  return type(title) == "number" and "array " .. title or ("'%s'"):format(tostring(title))
+end
+
 --- How many items all columns have.
 function columns.count(who, list, titles)
   local items
   for i, column in ipairs(list) do
-    local name = titles and tostring(titles[i]) or "source"
+    local name = called(titles and titles[i] or "source")
     if core.type(column) ~= "array" and type(column) ~= "table" then
-      core.fail("%s: '%s' must be an NdArray or a list, got %s", who, name, args.describe(column))
+      core.fail("%s: %s must be an NdArray or a list, got %s", who, name, args.describe(column))
     end
-    if #column == 0 then core.fail("%s: '%s' has no items", who, name) end
+    if #column == 0 then core.fail("%s: %s has no items", who, name) end
     if items and #column ~= items then
-      core.fail("%s: '%s' must be as long as '%s', %d, got %d", who, name, tostring(titles[1]),
-        items, #column)
+      core.fail("%s: %s must be as long as %s, %d, got %d", who, name, called(titles[1]), items,
+        #column)
     end
     items = #column
   end

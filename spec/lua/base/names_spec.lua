@@ -35,6 +35,8 @@ describe("a name like a wrong one is", function()
     assert.is_nil(suggested("sof", "softmax"))
     assert.is_nil(suggested("soft", "softmaxlayers"))
     assert.equal("softmaxlayer", suggested("softm", "softmaxlayer"))
+    assert.equal("data.csv", suggested("load_csv", "data.csv models.load", "data"))
+    assert.is_nil(suggested("loadcsv", "csv"))
   end)
 
   it("the nearest, and of those that are as near the first three", function()
