@@ -10,15 +10,17 @@
 #include <string.h>
 
 /* PIECE: arithmetic of a piece, some 20 us of work. LARGE: that of a piece which is cut however
-   many there are, since it runs to its end where the time of a script is over. NARROW: channels,
-   rows or columns below which arithmetic may take SLOW times as long. WIDTH and HEIGHT: columns and
+   many there are, since it runs to its end where the time of a script is over. NARROW: so many
+   channels, rows or columns are worked on together, and fewer take as long. MOVED: arithmetic in the
+   time that an element of a picture may take to be brought and arranged (by both libraries, with 1
+   to 64 channels and kernels of 1 to 31). WIDTH and HEIGHT: columns and
    rows of a product below which a piece would be slow (the library's kernels have 48 columns and 8
    rows). LONG: products of an element for which it pays to copy it. ENOUGH: results of a channel
    for which it pays to convert filters. MOST_PARTS and PART_BYTES: how many sums a gradient is
    gathered in, and the memory for them. CACHED: bytes of a sum that stays in a core's cache; a
    larger one should take in AMPLE products of an element. */
-enum { PIECE = 5000000, MOST_PIECES = 64, LARGE = 1000000000, NARROW = 16, SLOW = 16, WIDTH = 96,
-       HEIGHT = 48, LONG = 256, ENOUGH = 2000, MOST_PARTS = 16, PART_BYTES = 1 << 25,
+enum { PIECE = 5000000, MOST_PIECES = 64, LARGE = 1000000000, NARROW = 16, MOVED = 200,
+       WIDTH = 96, HEIGHT = 48, LONG = 256, ENOUGH = 2000, MOST_PARTS = 16, PART_BYTES = 1 << 25,
        CACHED = 1 << 17, AMPLE = 1000 };
 
 /* An axis of n elements in pieces of `each`; the last one may have fewer. */
@@ -44,7 +46,7 @@ typedef struct pieces {
   pieces_copy copy;
   int64_t k, lead;                 /* lines of a, or lines of c, and how far apart they are */
   size_t from, to;                 /* bytes of an element of the operands, and of the result */
-  double flop;                     /* arithmetic of a full piece; SLOW times that of a narrow one */
+  double flop;                     /* arithmetic in the time that a full piece may take */
 } pieces;
 
 static int64_t cut_count(pieces_cut c) { return (c.n + c.each - 1) / c.each; }
@@ -129,10 +131,12 @@ void jf_pieces_release(void *state)
 
 static int64_t pieces_count(const pieces *p) { return cut_count(p->outer) * cut_count(p->inner); }
 
-/* flop: arithmetic of all pieces; n and m: the channels or the rows and columns. */
-static void pieces_weigh(pieces *p, double flop, int64_t n, int64_t m)
+/* flop: arithmetic of all pieces, where n channels, rows or columns are worked on together;
+   elements: of all pictures. */
+static void pieces_weigh(pieces *p, double flop, int64_t n, int64_t elements)
 {
-  if (n < NARROW || m < NARROW) flop *= SLOW;
+  if (n < NARROW) flop *= (double)NARROW / (double)n;
+  flop += MOVED * (double)elements;
   p->flop = flop / (double)p->outer.n * (double)p->outer.each / (double)p->inner.n *
             (double)p->inner.each;
 }
@@ -269,7 +273,7 @@ jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf
   m->c = dense(m->m, m->n);
   matmul_problem q = { .lib = lib, .m = *m };
   cut_matmul(p, &q);
-  pieces_weigh(p, product_work(m), m->m, m->n);
+  pieces_weigh(p, product_work(m), m->m < m->n ? m->m : m->n, 0);
   const jfl_status s = pieces_fill(p, matmul_piece, &q, k->threads);
   const int packs = pieces_may_pack(k) && lib->strided && !q.by_rows;
   if (!packs || cut_count(p->outer) > 1) p->ready = 0;
@@ -339,6 +343,16 @@ static double filter_work(const jf_primitive_conv *c)
          (double)image(c->out_channels, c->out, 0) * (double)c->batch;
 }
 
+/* The channels that are worked on together: those of what is made, or where each makes little of the
+   other, the fewer ones. */
+static int64_t conv_width(const jf_primitive_conv *c, jf_primitive_kind kind)
+{
+  const int64_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
+  if (c->groups == 1 && kind == JF_UNIT_FORWARD) return out;
+  if (c->groups == 1 && kind == JF_UNIT_DATA_GRAD) return in;
+  return in < out ? in : out;
+}
+
 /* Images are cut first. The channels of one image lie together, so that these can be cut as well;
    those of several images do not. */
 static void cut_conv(pieces *p, const jf_primitive_conv *c, jf_primitive_kind kind)
@@ -395,7 +409,8 @@ jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
   if (p->sums && dbias) p->bias_sums = jf_numel(&dbias->shape);
   const int packs = kind == JF_UNIT_FORWARD && pieces_may_pack(k);
   const jfl_status s = conv_fill(p, &q, k->threads, packs);
-  pieces_weigh(p, filter_work(c), c->in_channels / c->groups, c->out_channels / c->groups);
+  pieces_weigh(p, filter_work(c), conv_width(c, kind),
+               c->batch * (image(c->in_channels, c->in, 0) + image(c->out_channels, c->out, 0)));
   return pieces_give(p, s, packs, k, scratch);
 }
 

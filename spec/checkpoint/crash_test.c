@@ -442,6 +442,41 @@ static void a_save_meanwhile_at_any_call(void)
   }
 }
 
+/* A save in shards, in a process of its own, that fails in its last step, the renaming of the
+   directory, and is stopped before its n-th call of what follows. */
+static pid_t fails_at_last(const char *path, int n)
+{
+  jf_stage st;
+  const pid_t pid = fork();
+  if (pid) return pid;
+  int bad = jf_stage_open(path, 0, 64, &st) || jf_file_write(st.model.fd, st.file, "{}", 2);
+  const int shard = bad ? -1 : openat(st.model.dir, "model-00001-of-00002.safetensors",
+                                      O_CREAT | O_WRONLY, 0600);
+  bad |= shard < 0 || jf_replacement_commit(&st.model);
+  faults_begin(scratch, "", n, 1, FAULTS_STOP);
+  _exit(bad || jf_stage_close(&st, JFL_EIO) != JFL_EIO);
+}
+
+/* What one removes must not be what the next one has written. */
+static void a_save_beside_one_that_fails_stays_whole(void)
+{
+  const char *path = in_scratch("beside_failing");
+  int status = 0, saved = 0, n = 0;
+  do {
+    scratch_clear(path);
+    const pid_t pid = fails_at_last(path, ++n);
+    if (pid < 0 || waitpid(pid, &status, WUNTRACED) != pid) abort();
+    if (!WIFSTOPPED(status)) break;
+    const jfl_status second = save_shards(2, path, 0);
+    if (kill(pid, SIGCONT) || waitpid(pid, &status, 0) != pid) abort();
+    CHECK_MSG(!second || second == JFL_ESTATE, "call %d: %s", n, jfl_errmsg());
+    if (!second) CHECK_MSG(load_value(path) == 2, "call %d: %s", n, jfl_errmsg());
+    CHECK(WIFEXITED(status) && !WEXITSTATUS(status) && !leftovers(path));
+    saved += !second;
+  } while (n < MAX_STEPS);
+  CHECK_MSG(WIFEXITED(status) && !WEXITSTATUS(status) && saved && saved < n, "%d of %d", saved, n);
+}
+
 /* Of outputs to one file the last one stays, and it is whole. */
 static void outputs_at_once_do_not_mix(void)
 {
@@ -548,6 +583,7 @@ int main(void)
   RUN(a_crash_leaves_the_old_or_the_new_file);
   RUN(saves_at_once_do_not_mix);
   RUN(a_save_meanwhile_at_any_call);
+  RUN(a_save_beside_one_that_fails_stays_whole);
   RUN(outputs_at_once_do_not_mix);
   RUN(saving_without_memory_fails_cleanly);
   RUN(loading_without_memory_changes_nothing);

@@ -238,19 +238,20 @@ static void stage_close_all(jf_stage *st)
 }
 
 /* Removes the shards of a staged directory, and their index: those of a save that fails, or that a
-   crashed one left. Gives 0, or -1 with errno. */
+   crashed one left. Gives 0, or -1 with errno. The index is the last: it may be what is locked, and
+   once it is gone the directory belongs to the next save. */
 static int stage_sweep(const jf_stage *st)
 {
   const char *name = "";
   while (name) {                       /* a listing may not see what is left after a removal */
     jf_listing *l = jf_listing_open(st->model.dir);
     if (!l) return -1;
-    while ((name = jf_listing_next(l)) && !stage_is_shard(name)) continue;
+    while ((name = jf_listing_next(l)) && !jf_shard_number(name, ".safetensors")) continue;
     const int e = name && jf_file_remove(st->model.dir, name) ? errno : 0;
     jf_listing_close(l);
     if (e) return errno = e, -1;
   }
-  return 0;
+  return jf_file_remove(st->model.dir, INDEX_FILE) && errno != ENOENT ? -1 : 0;
 }
 
 /* Removes what is staged but shards, while it is still locked. */

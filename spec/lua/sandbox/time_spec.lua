@@ -55,6 +55,14 @@ describe("a box's time #cpu", function()
     end
   end)
 
+  -- Eight results are made together, where 16 could be: half of the speed, and not a sixteenth.
+  it("runs a part of few channels that takes a fraction of the time", function()
+    local own = flow.sandbox { seconds = 8 }
+    assert.same({ 1, 8, 512, 512 }, own:run("local flow = require 'jfl' local nd = flow.ndarray "
+      .. "return flow.nn.conv2d(nd.ones { 1, 3, 512, 512 }, nd.ones { 8, 3, 31, 31 }, 1, 'SAME')"
+      .. ".shape"))
+  end)
+
   it("ends ops between their parts", function()
     for _, dtype in ipairs { "float32", "float64" } do
       local err = message(([[(function()
