@@ -140,6 +140,10 @@ describe("a mistake is named:", function()
     { groups = 2 })
   says("conv2d", "a window 7 high does not fit an input 5 high with padding 0 and 0", image,
     zeros { 8, 4, 7, 3 })
+  says("conv2d", "a window 7 high does not fit an input 5 high with padding 1 and 0", image,
+    zeros { 8, 4, 7, 3 }, { padding = { 1, 0, 0, 0 } })
+  says("conv2d", "a window 9 wide does not fit an input 5 wide with padding 1 and 2", image,
+    zeros { 8, 4, 3, 9 }, { padding = { 0, 0, 1, 2 } })
   says("conv2d", "filters must be float32 like input, got float64", image,
     zeros({ 8, 4, 3, 3 }, "float64"))
   says("conv2d_data_grad", "dy must be (1, 8, 3, 3), got (1, 8, 5, 5)", zeros { 8, 4, 3, 3 },

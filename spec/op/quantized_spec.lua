@@ -113,6 +113,36 @@ describe("products", function()
     end)
   end
 
+  -- Around the rows and lines that kernels take at once, and the lines of a part: for rows of 256
+  -- numbers 72, for those of 16 to 31 as many as 1032 to 536.
+  for _, form in ipairs(FORMS) do
+    it("with " .. form .. " reach the last row, line and block", function()
+      for _, e in ipairs { { 1, 1, 1 }, { 4, 8, 1 }, { 5, 9, 2 }, { 3, 71, 1 }, { 1, 72, 1 },
+        { 8, 73, 1 }, { 2, 145, 3 } } do
+        local m, n, k = e[1], e[2], 256 * e[3]
+        local x, w = nd.rand({ m, k }) - 0.5, (nd.rand({ n, k }) - 0.5):astype(form)
+        local wide = w:astype("float32")
+        local y = flow.matmul(x, w, { transpose_b = true })
+        local off = distance(y, flow.matmul(x, wide, { transpose_b = true }))
+        local most = wide:abs():sum(1):max() * 0.5 / 127 / 2 + 1e-4
+        assert(off <= most, ("%d rows, %d lines of %d: %g"):format(m, n, k, off))
+      end
+    end)
+  end
+
+  for _, form in ipairs { "float16", "bfloat16" } do
+    it("with " .. form .. " reach the last row, line and number", function()
+      for _, k in ipairs { 1, 7, 8, 15, 16, 17, 31, 33 } do
+        for _, e in ipairs { { 1, 1 }, { 3, 9 }, { 4, 8 }, { 5, 7 }, { 1, 537 }, { 9, 1033 } } do
+          local x, w = nd.rand({ e[1], k }), nd.rand({ e[2], k }):astype(form)
+          local y = flow.matmul(x, w, { transpose_b = true })
+          local off = distance(y, flow.matmul(x, w:astype("float32"), { transpose_b = true }))
+          assert(off < 1e-4, ("%d rows, %d lines of %d: %g"):format(e[1], e[2], k, off))
+        end
+      end
+    end)
+  end
+
   it("pass what is no number on", function()
     local x = nd.zeros({ 1, 32 })
     x[1][3] = 0 / 0
