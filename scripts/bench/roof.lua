@@ -1,14 +1,22 @@
 -- roof.lua [MODEL [DEVICE]]: how fast a training step could be on GPUs that are not here. For each
--- model: the steps of its plan, the operations and the bytes of what they read and write, and for
--- each GPU the least milliseconds by its data sheet (each step as quick as its products or its
--- memory allow), those expected (`forecast` in lua/jfl/tools says what kernels reach), and which
--- share of its operations per second products then make (MFU).
+-- model: the steps of its plan, what these launch (kernels, fills, and calls of libraries, which
+-- may launch several), the operations and the bytes of what they read and write, and for each GPU
+-- the least milliseconds by its data sheet (each step as quick as its products or its memory
+-- allow), those expected (`forecast` in lua/jfl/tools says what kernels reach), and which share of
+-- its operations per second products then make (MFU).
 -- Of one model: which kinds of steps take the time on the device, h100 if none is given.
 -- `make roof MODEL=gpt2_16` makes the plans for the emulated GPU, which then computes nothing and
 -- has memory for any size.
+local ffi = require "ffi"
+
 local core = require "jfl.core"
 local flow = require "jfl"
 local forecast = require "jfl.tools.forecast"
+
+local profile = require "jfl.tools.profile"
+
+ffi.cdef "int64_t emulated_launches(void);"
+local driver = ffi.load "libcuda.so.1"
 
 local models = dofile "scripts/bench/models.lua"
 
@@ -24,7 +32,23 @@ local function steps_of(name, precision)
   flow.clear_default_session()
   flow.config.enable_auto_mixed_precision(precision == "bfloat16" and "bfloat16" or false)
   local job = models[name](true):compile()
-  return (core.plan_steps(job._latest.plan))
+  return core.plan_steps(job._latest.plan), job
+end
+
+--- What a step of the job launches: of the second run, whose steps are queued one by one for the
+-- profile; the first makes variables.
+local function launches_of(job)
+  local inputs = {}
+  for i, input in ipairs(job._inputs) do
+    inputs[i] = flow.ndarray.zeros(input.type.shape, input.type.dtype)
+  end
+  job(unpack(inputs))
+  profile.start()
+  local before = driver.emulated_launches()
+  job(unpack(inputs))
+  local n = tonumber(driver.emulated_launches() - before)
+  profile.finish()
+  return n
 end
 
 -- Libraries' products and convolutions use the precision; other operations are of float32.
@@ -33,8 +57,8 @@ local function precision_of(step, precision)
 end
 
 --- Adds up least and expected seconds, and the operations of products.
-local function sum(steps, device, precision)
-  local least, expected, flop = 0, 0, 0
+local function sum(steps, launches, device, precision)
+  local least, expected, flop = 0, (launches - #steps) * forecast.LAUNCH, 0
   for _, step in ipairs(steps) do
     local own = precision_of(step, precision)
     least = least + forecast.least_seconds(step, device, own)
@@ -52,15 +76,16 @@ local function totals(steps)
 end
 
 local function print_all()
-  local head = ("%-15s %5s %8s %7s"):format("", "steps", "TFLOP", "GB")
+  local head = ("%-15s %5s %8s %8s %7s"):format("", "steps", "launches", "TFLOP", "GB")
   for _, device in ipairs(DEVICES) do head = head .. ("  | %21s"):format(device .. " ms, MFU") end
   print(head)
   for _, m in ipairs(ORDER) do
-    local steps = steps_of(m[1], m[3])
-    local line = ("%-15s %5d %8.4f %7.2f"):format(m[2], #steps, totals(steps))
-    local below = ("%-38s"):format "  expected"
+    local steps, job = steps_of(m[1], m[3])
+    local launches = launches_of(job)
+    local line = ("%-15s %5d %8d %8.4f %7.2f"):format(m[2], #steps, launches, totals(steps))
+    local below = ("%-47s"):format "  expected"
     for _, device in ipairs(DEVICES) do
-      local least, expected, at_best = sum(steps, device, m[3])
+      local least, expected, at_best = sum(steps, launches, device, m[3])
       local cell = "  | %13.2f %6.1f%%"
       line = line .. cell:format(1e3 * least, 100 * at_best / least)
       below = below .. cell:format(1e3 * expected, 100 * at_best / expected)
@@ -71,7 +96,8 @@ end
 
 --- Which kinds of steps take the time.
 local function print_one(name, precision, device)
-  local steps, kinds, by = steps_of(name, precision), {}, {}
+  local steps, job = steps_of(name, precision)
+  local kinds, by = {}, {}
   for _, step in ipairs(steps) do
     local kind = by[step.op]
     if not kind then
@@ -87,6 +113,7 @@ local function print_one(name, precision, device)
     print(("%5d %9.4f %8.3f %9.3f  %s by %s"):format(k.n, k.flop / 1e12, k.bytes / 1e9,
       1e3 * k.least, k.op, k.kernel))
   end
+  print(("%5d launches of %d steps"):format(launches_of(job), #steps))
 end
 
 local name, device = ...

@@ -396,6 +396,7 @@ EMULATED_ENTRY int cuMemcpyDtoHAsync_v2(void *to, emulated_address from, size_t 
   NEEDS(to && emulated_holds(c->device, from, size), CU_INVALID_VALUE);
   const int pinned = emulated_is_pinned(to, size);
   NEEDS(pinned || !emulated_stream_captures(s), CU_CAPTURE_UNSUPPORTED);
+  if (is_hollow) memset(to, 0, size);              /* nothing was computed, and nothing is wrong */
   const int error = driver_queue(s, (emulated_item){ .sort = ITEM_COPY, .to = to,
                                                      .from = (const void *)from, .size = size });
   return error || pinned ? error : emulated_stream_wait(s);
@@ -693,6 +694,7 @@ EMULATED_ENTRY int cuLaunchKernel(const emulated_function *f, unsigned gx, unsig
   NEEDS(bx <= 1024 && by <= 1024 && bz <= 64 && bx * by * bz <= 1024, CU_INVALID_VALUE);
   NEEDS(is_hollow || bx * by * bz <= f->most_threads, CU_LAUNCH_OUT_OF_RESOURCES);
   NEEDS(f->own_shared + shared <= f->most_shared, CU_INVALID_VALUE);
+  emulated_launched();
   if (is_hollow) return CU_OK;
   size_t bytes = 0;
   for (int i = 0; i < f->n_parameter; i++) bytes += (f->size[i] + 15) / 16 * 16;

@@ -163,6 +163,9 @@ int emulated_stream_device(const emulated_stream *s);
 int emulated_stream_captures(const emulated_stream *s);
 int emulated_stream_works(const emulated_stream *s);         /* whether it has something to do */
 int emulated_handles_left(void);       /* streams, events and graphs */
+/* How many kernels, fills and calls of libraries were queued by now; counts one more. */
+EMULATED_ENTRY int64_t emulated_launches(void);
+void emulated_launched(void);
 /* Takes the item over. */
 int emulated_queue(emulated_stream *s, emulated_item *i);
 int emulated_stream_wait(emulated_stream *s);

@@ -12,6 +12,7 @@ enum { MOST_HANDLES = 4096 };
 static const void *handles[MOST_HANDLES];
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;        /* guards all that is here */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int64_t launches;
 
 static int stream_know(const void *h)
 {
@@ -215,8 +216,12 @@ int emulated_stream_end(emulated_stream *s)
   return CU_OK;
 }
 
+void emulated_launched(void) { __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST); }
+int64_t emulated_launches(void) { return __atomic_load_n(&launches, __ATOMIC_SEQ_CST); }
+
 int emulated_queue(emulated_stream *s, emulated_item *i)
 {
+  if (i->sort == ITEM_FILL || i->sort == ITEM_HOST) emulated_launched();
   pthread_mutex_lock(&mu);
   list_add(s->captured ? &s->captured->items : &s->queue, i);
   pthread_cond_broadcast(&changed);

@@ -16,6 +16,11 @@ describe("the roof of a training step", function()
       end
     end
     assert.truthy(#list > 5, out)
+    -- Three steps are copies; sums that blocks begin take a second kernel.
+    local launches, steps = out:match "\n *(%d+) launches of (%d+) steps"
+    local sums = select(2, out:gsub("reduce_sum", ""))
+    assert.truthy(tonumber(launches) >= tonumber(steps) - 3 + 1 and sums > 0, out)
+    assert.truthy(tonumber(launches) < 2 * tonumber(steps), out)
     for i = 2, #list do assert.truthy(list[i - 1] >= list[i], out) end
   end)
 

@@ -31,6 +31,7 @@ local DEVICES = {
 local HERE = 1.9
 -- What kernels reach of that, and how long a step takes to begin.
 local PRODUCTS, STREAMS, LAUNCH = 0.6, 0.8, 2.5e-6
+forecast.LAUNCH = LAUNCH
 
 -- What may stand behind the numbers of hosts and devices, and what holds without it.
 local OPTIONS = {

@@ -4,6 +4,8 @@
 #include "dev/cuda/cache.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { ROUNDS = 3 };
 
@@ -52,19 +54,37 @@ static jfl_status choice_name(jf_cuda *c, const char *work, char **out)
   return jf_text_take(&text, out);
 }
 
+/* What was chosen before is kept as a text that people can read: its number, then for what. */
+static int choice_read(uint64_t key, const char *name)
+{
+  void *kept = NULL;
+  size_t size = 0;
+  char number[16] = "";
+  if (jf_cuda_cache_read(key, name, &kept, &size))
+    memcpy(number, kept, size < sizeof number ? size : sizeof number - 1);
+  jf_free(kept);
+  return *number ? atoi(number) : -1;
+}
+
+static void choice_write(uint64_t key, const char *name, int choice)
+{
+  jf_text text = { 0 };
+  char *kept;
+  jf_text_add(&text, "%d: %s\n", choice, name);
+  if (jf_text_take(&text, &kept)) return;
+  jf_cuda_cache_write(key, name, kept, strlen(kept));
+  jf_free(kept);
+}
+
 int jf_cuda_choose(jf_cuda *c, const char *work, int n, jf_cuda_way way, void *ctx)
 {
   char *name;
-  void *kept = NULL;
-  size_t size = 0;
-  int choice = -1;
   if (n < 2 || choice_name(c, work, &name)) return 0;
   const uint64_t key = jf_hash_str(0, name);
-  if (jf_cuda_cache_read(key, name, &kept, &size) && size == sizeof choice) choice = *(int *)kept;
-  jf_free(kept);
+  int choice = choice_read(key, name);
   if (choice < 0 || choice >= n) {
     choice = choice_measure(c, n, way, ctx);
-    if (choice >= 0) jf_cuda_cache_write(key, name, &choice, sizeof choice);
+    if (choice >= 0) choice_write(key, name, choice);
   }
   jf_free(name);
   return choice < 0 ? 0 : choice;

@@ -1,0 +1,75 @@
+--- scripts/gpu, on a machine whose tools are stand-ins: what it runs, in which order, and what it
+-- makes of stages that fail.
+local helper = require "spec.lua.helper"
+
+--- Runs it elsewhere than in the project's folder; gives what it printed, its status, what was
+-- called, and the names in the archive.
+local function gpu(fails, tools)
+  local folder = helper.directory()
+  local path = tools == false and "$PATH" or "$PWD/spec/scripts/stand_ins:$PATH"
+  local pipe = io.popen(([[here=$PWD PATH="%s"; cd /tmp && env STAND_IN_LOG='%s/called'
+    STAND_IN_FAILS='%s' OUT='%s' JFL_GPU_LOGS='%s/logs' JFL_PEER=true
+    JFL_GPU_COMMAND="$here/spec/scripts/stand_ins/jfl" "$here/scripts/gpu" 2>&1; echo "status $?"]])
+    :gsub("\n *", " "):format(path, folder, fails, folder, folder))
+  local out = pipe:read "*a"
+  pipe:close()
+  local called = assert(io.open(folder .. "/called")):read "*a"
+  local list = io.popen(("tar -tzf '%s/gpu.tar.gz' 2>&1"):format(folder))
+  local names = list:read "*a"
+  list:close()
+  helper.remove(folder)
+  return out, tonumber(out:match "status (%d+)"), called, names
+end
+
+--- Whether the texts stand in `all` in that order.
+local function in_order(all, texts)
+  local at = 1
+  for _, text in ipairs(texts) do
+    local from, to = all:find(text, at, true)
+    assert.truthy(from, text .. "\n" .. all)
+    at = to
+  end
+end
+
+local STAGES = { "== machine: ", "a GPU that is not here", "== libraries: ",
+  "NVIDIA's driver: GPUs", "== device: ", "== plan_lenet: ", "== plan_resnet50_256: ",
+  "== plan_gpt2_16: ", "== plan_bert: ", "== plan_lstm: ", "== cases: ", "== parity: ",
+  "== racecheck: ", "== memcheck: ", "== steps_resnet50_256: ", "== ncu_resnet50_256: ",
+  "== steps_gpt2_16: ", "== ncu_gpt2_16: ", "== lenet: ", "== gpt: ", "== bench: " }
+
+describe("scripts/gpu", function()
+  it("does its stages in order, from any folder, and packs what they said", function()
+    local out, status, called, names = gpu ""
+    in_order(out, STAGES)
+    assert.truthy(out:find("all is well", 1, true), out)
+    assert.equal(0, status)
+    in_order(called, { "plans.lua resnet50_256 bfloat16 [device gpu,", "specs.lua --share=1/",
+      "compute-sanitizer --tool racecheck", "gpu; tf32 0]", "ncu --launch-skip",
+      "beside.lua examples/gpt.lua 20", "bench/gpu.lua" })
+    for _, name in ipairs { "plan_bert", "cases", "memcheck", "ncu_gpt2_16", "bench" } do
+      assert.truthy(names:find("./" .. name .. ".log\n", 1, true), names)
+    end
+    assert.falsy(names:find("ubyte", 1, true))
+  end)
+
+  it("goes on behind stages that fail, and says which", function()
+    local out, status = gpu "config.device plans.lua examples/gpt.lua"
+    for _, name in ipairs { "device", "plan_lenet", "plan_lstm", "gpt" } do
+      assert.truthy(out:find("== " .. name .. ": FAILED (3)", 1, true), out)
+    end
+    assert.truthy(out:find("the stand-in fails for plans.lua", 1, true), out)
+    for _, name in ipairs { "cases", "racecheck", "ncu_gpt2_16", "lenet", "bench" } do
+      assert.truthy(out:find("== " .. name .. ": passed", 1, true), out)
+    end
+    assert.truthy(out:find("look above", 1, true), out)
+    assert.equal(1, status)
+  end)
+
+  it("says what tools are not there, and does the rest", function()
+    local out, _, called = gpu("", false)
+    assert.truthy(out:find("== machine: FAILED (127)", 1, true), out)
+    assert.truthy(out:find("== compute-sanitizer: not here", 1, true), out)
+    assert.truthy(out:find("== ncu: not here", 1, true), out)
+    assert.truthy(called:find("bench/gpu.lua", 1, true), called)
+  end)
+end)
