@@ -148,6 +148,7 @@ static jf_quantized quantized_measure(const jf_kargs *k)
   jf_quantized p = { .x = k->in[0].data, .w = w->data, .y = k->out[0].data, .n = w->shape.d[0],
                      .k = jf_stored_width(w), .blocks = w->shape.d[1], .dtype = w->dtype };
   p.m = jf_numel(&k->out[0].shape) / p.n;
+  p.is_packed = w->layout.kind == JF_LAYOUT_PACKED;
   p.span = (JF_PART / p.k + SPAN) / SPAN * SPAN;
   p.per = p.dtype == JFL_Q6_K && jf_has_vnni() ? HALF : JF_GROUP;
   p.width = (p.k + JF_CHUNK - 1) / JF_CHUNK * JF_CHUNK;
@@ -162,6 +163,19 @@ static jfl_status quantized_prepare(jf_kargs *k, size_t *scratch)
   const jf_quantized p = quantized_measure(k);
   const size_t numbers = (size_t)(p.m * p.width);
   if (jf_is_block(p.dtype)) *scratch = numbers + 2 * sizeof(float) * numbers / (size_t)p.per;
+  if (p.dtype != JFL_Q4_0 || k->in[1].layout.kind != JF_LAYOUT_ANY || !jf_has_vnni()) return JFL_OK;
+  k->in[1].layout.kind = JF_LAYOUT_PACKED;
+  k->in[1].layout.size = jf_quantized_pack_size(&p);
+  k->in[1].layout.form = jf_hash_str(1, "q4_0");
+  return JFL_OK;
+}
+
+static jfl_status quantized_pack(const jf_kargs *k)
+{
+  const jf_tensor *w = &k->in[0];
+  jf_quantized p = { .w = w->data, .packed = k->out[0].data, .n = w->shape.d[0], .span = SPAN,
+                     .blocks = w->shape.d[1] };
+  jf_run_parts(k, jf_parts(p.n, p.span), jf_quantized_pack(), &p);
   return JFL_OK;
 }
 
@@ -184,9 +198,11 @@ static jfl_status quantized_run(const jf_kargs *k)
 
 static int quantized_accepts(const jf_kargs *k) { (void)k; return 0; }
 #define quantized_prepare NULL
+#define quantized_pack NULL
 #define quantized_run NULL
 
 #endif
 
 JFL_CPU(vec_quantized, .op = "quantized_matmul", .accepts = quantized_accepts,
-        .prepare = quantized_prepare, .run = quantized_run, .priority = 30)
+        .prepare = quantized_prepare, .pack = quantized_pack, .run = quantized_run,
+        .priority = 30)

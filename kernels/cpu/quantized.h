@@ -19,11 +19,16 @@ typedef struct jf_quantized {
   float *d, *sum;
   int per;
   jfl_dtype dtype;
+  int is_packed;           /* w is what jf_quantized_pack wrote */
+  void *packed;            /* where that writes to */
 } jf_quantized;
 
 /* What computes a part of it: where jf_has_vnni, and where jf_has_avx2. */
 jf_part jf_quantized_vnni(const jf_quantized *p);
 jf_part jf_quantized_avx2(const jf_quantized *p);
+/* What packs a part of w, of q4_0, as VNNI reads it faster, and how many bytes that takes. */
+jf_part jf_quantized_pack(void);
+size_t jf_quantized_pack_size(const jf_quantized *p);
 
 static inline int jf_has_vnni(void)
 {

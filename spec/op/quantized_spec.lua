@@ -104,6 +104,38 @@ describe("products", function()
     end)
   end
 
+  -- A job's variables stay as they are, so that their kernels may lay them out anew.
+  it("in a job follow its variables, for all numbers of rows and threads", function()
+    local before = flow.config.threads()
+    finally(function() flow.config.threads(before) end)
+    for _, form in ipairs(FORMS) do
+      local width = form:find "_k" and 256 or 96
+      local job = flow.global_function { name = "of_" .. form, returns = tp.Numpy,
+        inputs = { { "x", tp.Numpy.Placeholder({ -1, width }) } },
+        body = function(x)
+          return flow.matmul(x, flow.get_variable("w", { 19, width }, { dtype = form,
+            trainable = false, initializer = flow.zeros_initializer() }), { transpose_b = true })
+        end }
+      for round = 1, 2 do
+        local w = (nd.rand({ 19, width }) - 0.5):astype(form)
+        local wide = w:astype("float32")
+        for _, rows in ipairs { 1, 2, 11 } do
+          local x = nd.rand({ rows, width }) - 0.3
+          job(x)
+          flow.load_variables { w = w }
+          local exact = flow.matmul(x:astype("float64"), wide:astype("float64"),
+            { transpose_b = true })
+          for threads = 1, 2 do
+            flow.config.threads(threads)
+            local off = distance(job(x):astype("float64"), exact)
+            assert.is_true(off <= bound(x, wide), table.concat({ form, round, rows, threads }, " "))
+          end
+        end
+      end
+      flow.clear_default_session()
+    end
+  end)
+
   for _, form in ipairs { "float16", "bfloat16" } do
     it("with " .. form .. " round nothing", function()
       local x, w = nd.rand({ 5, 37 }), nd.rand({ 7, 37 }):astype(form)

@@ -159,14 +159,18 @@ function network.their_name(type, name)
   return nil
 end
 
--- The matrices that a file has in blocks: their dtypes, by the names that they have here. The table
--- of positions is cut by rows, which blocks are not made for.
-local function in_blocks(arch, h)
-  local list = {}
+local HALVES = { f16 = "float16", bf16 = "bfloat16" }
+
+-- The matrices that stay as a file has them: their dtypes, by the names that they have here. The
+-- table of positions is cut by rows, which few bits are not made for. Products with floats of 16
+-- bits have kernels on the CPU alone.
+local function in_few_bits(arch, h)
+  local list, halves = {}, core.device():find "^cpu" and HALVES or {}
   for _, tensor in ipairs(h.tensors) do
     local own, dtype = own_name(arch, tensor.name), tensor.type:lower()
     local is_product = #tensor.shape == 2 and tensor.name ~= "position_embd.weight"
-    if own and is_product and core.blocks[dtype] then list[own] = dtype end
+    dtype = core.blocks[dtype] and dtype or halves[dtype]
+    if own and is_product and dtype then list[own] = dtype end
   end
   return list
 end
@@ -188,7 +192,7 @@ function network.read(who, path)
     if own then return own end
     core.fail("%s: %s: tensor %s is none of those that networks of architecture %s have", who, path,
       each, name)
-  end, in_blocks(arch, h)
+  end, in_few_bits(arch, h)
 end
 
 return network

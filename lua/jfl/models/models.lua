@@ -314,8 +314,9 @@ models.load = args.define("models.load", "A network with its weights: one that n
       type = "table" },
     { "num_labels", "how many classes a new last layer tells apart, in place of the one that is "
       .. "there, to train it on other pictures", args.none, type = "integer" },
-    { "dtype", "\"float32\": weights that the file has in few bits become float32, to train them; "
-      .. "else they stay as they are", args.none, type = "string" },
+    { "dtype", "\"float32\": weights that the file has in few bits, and matrices that a GGUF file "
+      .. "has in 16, become float32, to train them; else they stay as they are", args.none,
+      type = "string" },
     returns = "Model",
   }, function(o)
     args.expect("models.load", "path", o.path, "string")

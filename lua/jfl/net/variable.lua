@@ -77,7 +77,7 @@ end
 local function as_stored(v)
   local stored = variable.stored[v.name]
   if not stored then return v end
-  v.dtype, v.trainable, v.initializer, v.regularizer = stored.dtype, false, nil, nil
+  v.dtype, v.trainable, v.regularizer = stored.dtype, false, nil
   v.initializer = initializers.zeros_initializer()
   if stored.array then v.values = function() return stored.array end end
   return v

@@ -97,7 +97,7 @@ describe("flow.gguf.save", function()
     end
   end)
 
-  for form, most in pairs { q8_0 = 0.02, q4_0 = 0.02 } do
+  for form, most in pairs { q8_0 = 0.02, q4_0 = 0.02, float16 = 1e-5, bfloat16 = 1e-5 } do
     it("loads matrices of " .. form .. " as they are, unless float32 is asked for", function()
       local path, own = directory .. "/a.gguf", directory .. "/own"
       local made = flow.models.llama(SIZES)
@@ -109,11 +109,11 @@ describe("flow.gguf.save", function()
       assert.is_true(largest(logits(few) - want) < most * largest(want))
       few:save(own)
       local again = flow.models.load(own, { name = "again" })
-      assert.same(logits(few):totable(), logits(again):totable())
+      assert.is_true(largest(logits(few) - logits(again)) <= 1e-5 * largest(want))
       local all = flow.get_all_variables()
       for _, name in ipairs { "embed_tokens-weight", "layers.1.mlp.down_proj-weight" } do
         assert.equal(form, all["few-" .. name].dtype)
-        assert.equal(form, all["again-" .. name].dtype)
+        assert.equal(form:find "float" and "float32" or form, all["again-" .. name].dtype)
         assert.equal("float32", all["exact-" .. name].dtype)
         assert.same(all["exact-" .. name]:totable(),
           all["few-" .. name]:astype("float32"):totable())
