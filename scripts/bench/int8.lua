@@ -1,4 +1,4 @@
--- Predictions of ResNet-50 in float32 and in int8, here and in OpenVINO, where scripts/bench/setup or
+-- Predictions of ResNet-50 in float32 and in int8, here and in OpenVINO, if scripts/bench/setup or
 -- JFL_PEER has it: milliseconds a call by the clock, the median, and by the processor's time of all
 -- threads, the least, which tells more on a busy machine.
 --   jfl scripts/bench/int8.lua [batch [threads]]
@@ -39,7 +39,8 @@ local function measure_peer(folder)
   end
   return function()
     for _, each in ipairs { { "OpenVINO float32", float }, { "OpenVINO int8", int8 } } do
-      local pipe = io.popen(("%s%s scripts/bench/peer_onnx.py %s openvino %d %g 2>/dev/null"):format(
+      local form = "%s%s scripts/bench/peer_onnx.py %s openvino %d %g 2>/dev/null"
+      local pipe = io.popen(form:format(
         CLEAN, PYTHON, each[2], THREADS, SECONDS))
       local clock, used = pipe:read("*a"):match "(%S+) (%S+)"
       pipe:close()
