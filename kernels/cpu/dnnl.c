@@ -255,7 +255,7 @@ static jfl_status append_scaled(dnnl_post_ops_t ops, const endings *d)
 {
   for (int i = 0; i < d->scaled->n; i++) {
     const onednn_operand *o = &d->scaled->v[i];
-    const int adds = o->slot == BIAS || o->slot == RESIDUAL;
+    const int adds = o->slot == RESIDUAL;
     if (adds || o->slot == FACTOR || o->slot == NUMBER)
       JF_TRY(append_binary(ops, adds ? dnnl_binary_add : dnnl_binary_mul, &o->asked));
   }
@@ -761,8 +761,9 @@ static dnnl_format_tag_t onednn_packed(int64_t block, int both)
 static jfl_status vector(onednn_operand *o, const jf_primitive_conv *c, int64_t n)
 {
   dnnl_dims_t dim = { n }, stride = { 1 };
-  JF_TRY(layout_new(&o->given, c->to, 1, dim, stride, dnnl_format_tag_undef));
-  return layout_new(&o->asked, c->to, 1, dim, stride, dnnl_format_tag_undef);
+  const jfl_dtype t = c->scaled ? JFL_F32 : c->to;
+  JF_TRY(layout_new(&o->given, t, 1, dim, stride, dnnl_format_tag_undef));
+  return layout_new(&o->asked, t, 1, dim, stride, dnnl_format_tag_undef);
 }
 
 static jfl_status conv_filters(const jf_primitive_conv *c, onednn_operand *o, int free)
@@ -774,8 +775,8 @@ static jfl_status conv_filters(const jf_primitive_conv *c, onednn_operand *o, in
   return conv_operand(o, c, &w, tag, free || c->last || (o->slot == B && c->from == JFL_BF16));
 }
 
-/* A tensor of float32 with n channels that broadcasts: operand number i that a scaled convolution
-   multiplies by or adds. */
+/* A tensor of float32 with n channels that broadcasts: what a scaled convolution multiplies by as
+   post-operation number i. */
 static jfl_status scaled_line(problem *p, int i, onednn_slot slot, int64_t n)
 {
   onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1, slot);
@@ -786,12 +787,12 @@ static jfl_status scaled_line(problem *p, int i, onednn_slot slot, int64_t n)
 
 static jfl_status scaled_operands(const jf_primitive_conv *c, const onednn_axes *y, problem *p)
 {
+  JF_TRY(vector(add_operand(p, DNNL_ARG_BIAS, BIAS), c, c->out_channels));
   JF_TRY(scaled_line(p, 0, FACTOR, c->out_channels));
-  JF_TRY(scaled_line(p, 1, BIAS, c->out_channels));
   if (!c->epilogue.residual) return JFL_OK;
-  onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(2) | DNNL_ARG_SRC_1, RESIDUAL);
+  onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(1) | DNNL_ARG_SRC_1, RESIDUAL);
   JF_TRY(conv_operand(o, c, y, dnnl_format_tag_any, 0));
-  return scaled_line(p, 3, NUMBER, 1);
+  return scaled_line(p, 2, NUMBER, 1);
 }
 
 /* Describes x, w and y, then the tensors that the epilogue adds. Filters of bfloat16 lie in pairs

@@ -50,7 +50,7 @@ local function number_of(command)
   local pipe = io.popen(CLEAN .. " " .. command .. " 2>/dev/null")
   local text = pipe:read "*a"
   pipe:close()
-  return tonumber(text)
+  return tonumber((text:match "^%S+"))
 end
 
 local function measure(path, threads)

@@ -2,7 +2,9 @@
 """The peers of scripts/bench/onnx.lua.
 
     peer_onnx.py FOLDER                              writes the models that are not there
-    peer_onnx.py FILE onnxruntime|openvino THREADS SECONDS   prints the median of a call in ms
+    peer_onnx.py FILE onnxruntime|openvino THREADS SECONDS   prints the median of a call in ms, and
+                                                     the least time of the processor
+    peer_onnx.py FILE int8 OUT                       writes it in int8 for OpenVINO, by NNCF
 """
 import os
 import sys
@@ -64,19 +66,33 @@ def in_openvino(path, threads):
     return lambda: request.infer(feed)
 
 
+def in_int8(path, out):
+    import numpy
+    import nncf
+    import openvino
+    model = openvino.Core().read_model(path)
+    shape = list(model.inputs[0].shape)
+    batches = [numpy.random.rand(*shape).astype("float32") * 2 - 1 for _ in range(2)]
+    model = nncf.quantize(model, nncf.Dataset(batches), subset_size=len(batches))
+    openvino.save_model(model, out, compress_to_fp16=False)
+
+
 def main():
     if len(sys.argv) == 2:
         return write_all(sys.argv[1])
+    if sys.argv[2] == "int8":
+        return in_int8(sys.argv[1], sys.argv[3])
     path, peer, threads, seconds = sys.argv[1:]
     call = {"onnxruntime": in_onnxruntime, "openvino": in_openvino}[peer](path, int(threads))
     for _ in range(3):
         call()
-    times, stop = [], time.perf_counter() + float(seconds)
+    times, used, stop = [], [], time.perf_counter() + float(seconds)
     while time.perf_counter() < stop or len(times) < 5:
-        start = time.perf_counter()
+        start, before = time.perf_counter(), time.process_time()
         call()
         times.append(time.perf_counter() - start)
-    print(sorted(times)[len(times) // 2] * 1000)
+        used.append(time.process_time() - before)
+    print(sorted(times)[len(times) // 2] * 1000, min(used) * 1000)
 
 
 main()

@@ -66,15 +66,18 @@ describe("products of integers", function()
     end, 3, 2)
   end)
 
-  it("are of filters that a batch normalization scales", function()
-    check({ 2, 3, 8, 8 }, function(v)
-      v = conv(v, "first", 8, { use_bias = false })
-      v = flow.layers.batch_normalization(v, { axis = 1, name = "norm",
-        gamma_initializer = flow.random_uniform_initializer(-2, 2),
-        moving_variance_initializer = flow.random_uniform_initializer(0.5, 2),
-        moving_mean_initializer = flow.random_uniform_initializer(-1, 1) })
-      return conv(v, "second", 4)
-    end, 2, 1)
+  it("are of filters that a batch normalization scales, also by 0", function()
+    local uniform = flow.random_uniform_initializer
+    for _, gamma in ipairs { uniform(-2, 2), flow.zeros_initializer() } do
+      check({ 2, 3, 8, 8 }, function(v)
+        v = conv(v, "first", 8, { use_bias = false })
+        v = flow.layers.batch_normalization(v, { axis = 1, name = "norm",
+          gamma_initializer = gamma, beta_initializer = uniform(-1, 1),
+          moving_variance_initializer = uniform(0.5, 2), moving_mean_initializer = uniform(-1, 1) })
+        return conv(v, "second", 4)
+      end, 2, 1)
+      flow.clear_default_session()
+    end
   end)
 
   it("are of images in both orders, in groups, with steps and without a bias", function()

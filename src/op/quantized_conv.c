@@ -106,7 +106,7 @@ static float residual_at(const jf_tensor *t, int64_t i)
 static void store(const integers *s, int64_t at, int64_t o, int32_t sum)
 {
   const jf_kargs *k = s->k;
-  float v = (float)sum * ((const float *)k->in[2].data)[o] + ((const float *)k->in[3].data)[o];
+  float v = ((float)sum + ((const float *)k->in[3].data)[o]) * ((const float *)k->in[2].data)[o];
   if (k->n_in > 4) v = (v + residual_at(&k->in[4], at)) * *(const float *)k->in[5].data;
   if (s->a->relu && v < 0) v = 0;
   if (s->a->dtype == JFL_F32) {
@@ -154,7 +154,7 @@ static void quantized_signatures(jf_signatures *c)
 }
 
 JFL_OP(quantized_conv2d, .doc = "conv2d of int8 or uint8 x (N, H, W, in) and int8 filters (out, "
-       "height, width, in / groups), times scale, plus bias, a number a channel each.",
+       "height, width, in / groups), plus bias, times scale, a number a channel each.",
        .in = { "x", "filters", "scale", "bias", "extra" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_quantized_conv), .flags = JF_VARIADIC | JF_OPTIONAL,
        .infer = quantized_infer, .cpu = cpu, .signatures = quantized_signatures,

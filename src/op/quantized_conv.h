@@ -6,7 +6,7 @@
 
 /* quantized_conv2d(x, filters, scale, bias, extra...) -> y, where x is of int8 or uint8, filters
    are of int8, and scale and bias are (O) of float32. With s the whole number that conv2d would
-   give for x and filters, v = scale[o] s + bias[o]. If there are extra, these are a residual like
+   give for x and filters, v = scale[o] (s + bias[o]). If there are extra, these are a residual like
    y, of float32 or of 8 bits, and one number above 0: v = (v + residual) number. With relu, v is
    max(v, 0). y is v in float32, or rounded to int8 or uint8, halves to the even one. */
 typedef struct jf_quantized_conv {

@@ -110,14 +110,9 @@ static jfl_value *as_image(integer_pass *s, const integer_chain *c, const jfl_va
   return jf_emit_view(s->g, here, factor ? &filters : &rows);
 }
 
-/* What each channel is multiplied by, and what is added to it, in multiples of `unit`, which may be
-   NULL for 1. */
-static jfl_value *channel_line(integer_pass *s, jfl_value *v, jfl_value *unit)
-{
-  return unit ? JF_EMIT(s->g, divide, NULL, v, unit) : v;
-}
-
-static jfl_value *channel_scale(integer_pass *s, const integer_chain *c, jfl_value *unit)
+/* What the sum of each channel is multiplied by. A bias is divided by that, so that a very small
+   number stands for 0. */
+static jfl_value *channel_scale(integer_pass *s, const integer_chain *c)
 {
   jfl_graph *g = s->g;
   const jfl_shape line = { 1, { c->factor->shape.d[0] } };
@@ -126,15 +121,17 @@ static jfl_value *channel_scale(integer_pass *s, const integer_chain *c, jfl_val
   jfl_value *m = jf_numel(&scale->shape) == line.d[0] ? jf_emit_view(g, now(s, scale), &line)
                : JF_EMIT(g, broadcast_to, &all, one_number(s, scale));
   m = JF_EMIT(g, multiply, NULL, m, one_number(s, c->x_scale));
-  if (c->p.line) m = JF_EMIT(g, multiply, NULL, m, jf_emit_view(g, now(s, c->p.line), &line));
-  return channel_line(s, m, unit);
+  if (!c->p.line) return m;
+  m = JF_EMIT(g, multiply, NULL, m, jf_emit_view(g, now(s, c->p.line), &line));
+  jfl_value *none = JF_EMIT(g, equal, NULL, m, jf_scalar(g, JFL_F32, 0));
+  return JF_EMIT(g, where, NULL, none, jf_scalar(g, JFL_F32, 1e-30), m);
 }
 
-static jfl_value *channel_bias(integer_pass *s, const integer_chain *c, jfl_value *unit)
+static jfl_value *channel_bias(integer_pass *s, const integer_chain *c, jfl_value *scale)
 {
   const jfl_shape line = { 1, { c->factor->shape.d[0] } };
   if (!c->p.bias) return jf_emit_number(s->g, JFL_F32, &line, 0);
-  return channel_line(s, jf_emit_view(s->g, now(s, c->p.bias), &line), unit);
+  return JF_EMIT(s->g, divide, NULL, jf_emit_view(s->g, now(s, c->p.bias), &line), scale);
 }
 
 static jf_quantized_conv integer_attr(integer_pass *s, const integer_chain *c)
@@ -153,8 +150,8 @@ static jf_quantized_conv integer_attr(integer_pass *s, const integer_chain *c)
   return a;
 }
 
-/* Emits the product; NULL where no row serves it. In multiples of the residual's scale, that is
-   added as it is. */
+/* Emits the product; NULL where no row serves it. It is computed in multiples of `unit`: of the
+   residual's scale, so that the residual is added as it is, or else of the result's. */
 static jfl_value *emit_integers(integer_pass *s, const integer_chain *c)
 {
   jfl_graph *g = s->g;
@@ -165,8 +162,9 @@ static jfl_value *emit_integers(integer_pass *s, const integer_chain *c)
   const int n = c->p.residual ? 6 : 4;
   in[0] = as_image(s, c, c->x, 0);
   in[1] = as_image(s, c, c->factor, 1);
-  in[2] = channel_scale(s, c, unit);
-  in[3] = channel_bias(s, c, unit);
+  in[2] = channel_scale(s, c);
+  in[3] = channel_bias(s, c, in[2]);
+  if (unit) in[2] = JF_EMIT(g, divide, NULL, in[2], unit);
   if (n > 4) {
     jfl_value *one = jf_emit_number(g, JFL_F32, &(jfl_shape){ 1, { 1 } }, 1);
     in[4] = as_image(s, c, added ? added : c->p.residual, 0);

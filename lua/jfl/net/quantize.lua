@@ -72,7 +72,9 @@ function quantize.restore(net)
       local shape = { -1 }
       for i = 2, #value.shape do shape[i] = 1 end
       values[name] = values[name] * core.reshape(core.variable_get(name .. "_scale"), shape)
-      for _, more in ipairs { "_scale", "_input_" .. form.input } do old[#old + 1] = name .. more end
+      for _, more in ipairs { "_scale", "_input_" .. form.input } do
+        old[#old + 1] = name .. more
+      end
     end
   end
   if #old == 0 then return end

@@ -59,8 +59,8 @@ local function text_of(lines)
   for _, line in ipairs(lines) do
     local padded = {}
     for i, cell in ipairs(line) do
-      padded[i] = (LEFT[lines[1][i]] and "%-" or "%") .. widths[i] .. "s"
-      padded[i] = padded[i]:format(cell)
+      local rest = (" "):rep(widths[i] - #cell)        -- string.format pads to at most 99
+      padded[i] = LEFT[lines[1][i]] and cell .. rest or rest .. cell
     end
     out[#out + 1] = table.concat(padded, "  "):gsub("%s+$", "")
   end

@@ -18,6 +18,17 @@ describe("flow.profile", function()
     assert.is_nil(profile.ranks_text({ rank("a", 0.1, 0.02), rank("b", 0.1, 0.01) }):find "slow")
   end)
 
+  it("shows names of any length", function()
+    local name = ("layer."):rep(30)
+    helper.predict("long", { 2 }, function(x) return flow.math.exp(x, { name = name }) end)(
+      flow.ndarray.ones { 2 })
+    local text = flow.profile(function()
+      helper.predict("long", { 2 }, function(x) return flow.math.exp(x, { name = name }) end)(
+        flow.ndarray.ones { 2 })
+    end)
+    assert.truthy(tostring(text):find(name, 1, true))
+  end)
+
   it("tells how much a step does in a second, and of what the machine can", function()
     local peak, threads = core.machine_peak, core.get("threads")
     finally(function() core.machine_peak = peak end)
