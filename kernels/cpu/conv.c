@@ -15,7 +15,7 @@ int64_t jf_cpu_channel_block(void)
 
 /* Bounds the numbers of the geometry, so that sums of a few of them within the library fit an
    int. */
-static int fast_conv_accepts(const jf_kargs *k)
+static int dnnl_takes_conv(const jf_kargs *k)
 {
   const jf_conv *a = k->attr;
   const int64_t most = INT32_MAX / 8;
@@ -25,9 +25,9 @@ static int fast_conv_accepts(const jf_kargs *k)
 }
 
 /* Gradients are sums of parts, and an epilogue is loops of its own: both are of float32. */
-static int fast_conv_wide_accepts(const jf_kargs *k)
+static int dnnl_takes_f32(const jf_kargs *k)
 {
-  return k->out[0].dtype == JFL_F32 && fast_conv_accepts(k);
+  return k->out[0].dtype == JFL_F32 && dnnl_takes_conv(k);
 }
 
 /* The extents of a tensor in that form. */
@@ -71,7 +71,7 @@ static jfl_status conv_prepare_forward(const jf_primitives *lib, jf_kargs *k, si
   return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k, scratch);
 }
 
-static jfl_status fast_conv_forward(const jf_kargs *k)
+static jfl_status conv_run_forward(const jf_kargs *k)
 {
   jf_primitive_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
   return jf_pieces_run(k, r);
@@ -84,7 +84,7 @@ static jfl_status conv_prepare_fused(const jf_primitives *lib, jf_kargs *k, size
   return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k, scratch);
 }
 
-static jfl_status fused(const jf_kargs *k)
+static jfl_status conv_run_fused(const jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_conv *)k->attr)->epilogue;
   jf_primitive_run r = {
@@ -96,10 +96,15 @@ static jfl_status fused(const jf_kargs *k)
 
 /* Where the library refuses an epilogue or runs it slowly, the convolution runs without it and
    jf_finish does the rest. */
-static jfl_status forward_then(const jf_kargs *k)
+static jfl_status conv_prepare_then(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
+{
+  return conv_prepare_forward(lib, k, scratch);
+}
+
+static jfl_status conv_run_then(const jf_kargs *k)
 {
   const jf_conv *a = k->attr;
-  JF_TRY(fast_conv_forward(k));
+  JF_TRY(conv_run_forward(k));
   return jf_finish(k, &a->epilogue, jf_conv_channel_axis(a), a->block_y);
 }
 
@@ -109,7 +114,7 @@ static jfl_status conv_prepare_data(const jf_primitives *lib, jf_kargs *k, size_
   return jf_pieces_conv(lib, &c, JF_UNIT_DATA_GRAD, k, scratch);
 }
 
-static jfl_status fast_conv_data_grad(const jf_kargs *k)
+static jfl_status conv_run_data(const jf_kargs *k)
 {
   jf_primitive_run r = { .a = k->in[1].data, .b = k->in[0].data, .c = k->out[0].data };
   return jf_pieces_run(k, r);
@@ -122,7 +127,7 @@ static jfl_status conv_prepare_filter(const jf_primitives *lib, jf_kargs *k, siz
   return jf_pieces_conv(lib, &c, JF_UNIT_FILTER_GRAD, k, scratch);
 }
 
-static jfl_status fast_conv_filter_grad(const jf_kargs *k)
+static jfl_status conv_run_filter(const jf_kargs *k)
 {
   jf_primitive_run r = {
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
@@ -132,7 +137,7 @@ static jfl_status fast_conv_filter_grad(const jf_kargs *k)
 }
 
 /* Whether jfl's own loops take the call. */
-static int own_conv_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+static int own_takes_conv(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
 
 /* The functions that prepare a call, for one of the libraries. */
 #define CONV_PREPARES(id, kind, lib)                                                     \
@@ -141,67 +146,35 @@ static int own_conv_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F3
     return conv_prepare_##kind(lib, k, scratch);                                         \
   }
 #define CONV_LIBRARY(id, lib)                                                            \
-  CONV_PREPARES(id, forward, lib) CONV_PREPARES(id, fused, lib)                          \
+  CONV_PREPARES(id, forward, lib) CONV_PREPARES(id, fused, lib) CONV_PREPARES(id, then, lib) \
   CONV_PREPARES(id, data, lib) CONV_PREPARES(id, filter, lib)
 CONV_LIBRARY(dnnl, jf_dnnl_open())
 CONV_LIBRARY(own, jf_own_units())
 
-JFL_CPU(dnnl_conv1d, .op = "conv1d", .accepts = fast_conv_accepts, .prepare = dnnl_forward,
-  .run = fast_conv_forward, JF_BY_PIECES, .priority = 20)
-JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = fast_conv_accepts, .prepare = dnnl_forward,
-  .run = fast_conv_forward, JF_BY_PIECES, .priority = 20)
-JFL_CPU(dnnl_conv3d, .op = "conv3d", .accepts = fast_conv_accepts, .prepare = dnnl_forward,
-  .run = fast_conv_forward, JF_BY_PIECES, .priority = 20)
-JFL_CPU(dnnl_conv2d_fused, .op = "conv2d_fused", .accepts = fast_conv_accepts,
-        .prepare = dnnl_fused, .run = fused, JF_BY_PIECES, .priority = 20)
-JFL_CPU(dnnl_conv2d_then, .op = "conv2d_fused", .accepts = fast_conv_wide_accepts,
-        .prepare = dnnl_forward, .run = forward_then, JF_BY_PIECES,
-        .priority = 15)
-JFL_CPU(dnnl_conv1d_data_grad, .op = "conv1d_data_grad", .accepts = fast_conv_wide_accepts,
-  .prepare = dnnl_data, .run = fast_conv_data_grad, JF_BY_PIECES,
-  .priority = 20)
-JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = fast_conv_wide_accepts,
-  .prepare = dnnl_data, .run = fast_conv_data_grad, JF_BY_PIECES,
-  .priority = 20)
-JFL_CPU(dnnl_conv3d_data_grad, .op = "conv3d_data_grad", .accepts = fast_conv_wide_accepts,
-  .prepare = dnnl_data, .run = fast_conv_data_grad, JF_BY_PIECES,
-  .priority = 20)
-JFL_CPU(dnnl_conv1d_filter_grad, .op = "conv1d_filter_grad", .accepts = fast_conv_wide_accepts,
-        .prepare = dnnl_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
-        .priority = 20)
-JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = fast_conv_wide_accepts,
-        .prepare = dnnl_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
-        .priority = 20)
-JFL_CPU(dnnl_conv3d_filter_grad, .op = "conv3d_filter_grad", .accepts = fast_conv_wide_accepts,
-        .prepare = dnnl_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
-        .priority = 20)
+/* Where oneDNN takes an epilogue, that row comes first; own loops serve where it is not there. */
+#define CONV(op_, lib, kind, accepts_, priority_) \
+  .op = op_, .accepts = accepts_, .prepare = lib##_##kind, .run = conv_run_##kind, JF_BY_PIECES, \
+  .priority = priority_
+JFL_CPU(dnnl_conv1d, CONV("conv1d", dnnl, forward, dnnl_takes_conv, 20))
+JFL_CPU(dnnl_conv2d, CONV("conv2d", dnnl, forward, dnnl_takes_conv, 20))
+JFL_CPU(dnnl_conv3d, CONV("conv3d", dnnl, forward, dnnl_takes_conv, 20))
+JFL_CPU(dnnl_conv2d_fused, CONV("conv2d_fused", dnnl, fused, dnnl_takes_conv, 20))
+JFL_CPU(dnnl_conv2d_then, CONV("conv2d_fused", dnnl, then, dnnl_takes_f32, 15))
+JFL_CPU(dnnl_conv1d_data_grad, CONV("conv1d_data_grad", dnnl, data, dnnl_takes_f32, 20))
+JFL_CPU(dnnl_conv2d_data_grad, CONV("conv2d_data_grad", dnnl, data, dnnl_takes_f32, 20))
+JFL_CPU(dnnl_conv3d_data_grad, CONV("conv3d_data_grad", dnnl, data, dnnl_takes_f32, 20))
+JFL_CPU(dnnl_conv1d_filter_grad, CONV("conv1d_filter_grad", dnnl, filter, dnnl_takes_f32, 20))
+JFL_CPU(dnnl_conv2d_filter_grad, CONV("conv2d_filter_grad", dnnl, filter, dnnl_takes_f32, 20))
+JFL_CPU(dnnl_conv3d_filter_grad, CONV("conv3d_filter_grad", dnnl, filter, dnnl_takes_f32, 20))
 
-JFL_CPU(own_conv1d, .op = "conv1d", .accepts = own_conv_accepts, .prepare = own_forward,
-  .run = fast_conv_forward, JF_BY_PIECES, .priority = 10)
-JFL_CPU(own_conv2d, .op = "conv2d", .accepts = own_conv_accepts, .prepare = own_forward,
-  .run = fast_conv_forward, JF_BY_PIECES, .priority = 10)
-JFL_CPU(own_conv3d, .op = "conv3d", .accepts = own_conv_accepts, .prepare = own_forward,
-  .run = fast_conv_forward, JF_BY_PIECES, .priority = 10)
-JFL_CPU(own_conv2d_fused, .op = "conv2d_fused", .accepts = own_conv_accepts,
-        .prepare = own_fused, .run = fused, JF_BY_PIECES, .priority = 10)
-JFL_CPU(own_conv2d_then, .op = "conv2d_fused", .accepts = own_conv_accepts,
-        .prepare = own_forward, .run = forward_then, JF_BY_PIECES,
-        .priority = 9)
-JFL_CPU(own_conv1d_data_grad, .op = "conv1d_data_grad", .accepts = own_conv_accepts,
-  .prepare = own_data, .run = fast_conv_data_grad, JF_BY_PIECES,
-  .priority = 10)
-JFL_CPU(own_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = own_conv_accepts,
-  .prepare = own_data, .run = fast_conv_data_grad, JF_BY_PIECES,
-  .priority = 10)
-JFL_CPU(own_conv3d_data_grad, .op = "conv3d_data_grad", .accepts = own_conv_accepts,
-  .prepare = own_data, .run = fast_conv_data_grad, JF_BY_PIECES,
-  .priority = 10)
-JFL_CPU(own_conv1d_filter_grad, .op = "conv1d_filter_grad", .accepts = own_conv_accepts,
-        .prepare = own_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
-        .priority = 10)
-JFL_CPU(own_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = own_conv_accepts,
-        .prepare = own_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
-        .priority = 10)
-JFL_CPU(own_conv3d_filter_grad, .op = "conv3d_filter_grad", .accepts = own_conv_accepts,
-        .prepare = own_filter, .run = fast_conv_filter_grad, JF_BY_PIECES,
-        .priority = 10)
+JFL_CPU(own_conv1d, CONV("conv1d", own, forward, own_takes_conv, 10))
+JFL_CPU(own_conv2d, CONV("conv2d", own, forward, own_takes_conv, 10))
+JFL_CPU(own_conv3d, CONV("conv3d", own, forward, own_takes_conv, 10))
+JFL_CPU(own_conv2d_fused, CONV("conv2d_fused", own, fused, own_takes_conv, 10))
+JFL_CPU(own_conv2d_then, CONV("conv2d_fused", own, then, own_takes_conv, 9))
+JFL_CPU(own_conv1d_data_grad, CONV("conv1d_data_grad", own, data, own_takes_conv, 10))
+JFL_CPU(own_conv2d_data_grad, CONV("conv2d_data_grad", own, data, own_takes_conv, 10))
+JFL_CPU(own_conv3d_data_grad, CONV("conv3d_data_grad", own, data, own_takes_conv, 10))
+JFL_CPU(own_conv1d_filter_grad, CONV("conv1d_filter_grad", own, filter, own_takes_conv, 10))
+JFL_CPU(own_conv2d_filter_grad, CONV("conv2d_filter_grad", own, filter, own_takes_conv, 10))
+JFL_CPU(own_conv3d_filter_grad, CONV("conv3d_filter_grad", own, filter, own_takes_conv, 10))

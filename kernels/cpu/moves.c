@@ -2,7 +2,7 @@
    records name are copied by runs of bytes, by numbers that lie apart, or, where axes change their
    order, by squares that are read along one axis and written along another. */
 #include "base/walk.h"
-#include "ir/moves.h"
+#include "op/move.h"
 
 #include "square.h"
 #include "vector.h"

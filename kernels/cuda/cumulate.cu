@@ -123,7 +123,8 @@ JF_INLINE S cumulate_from(const S &v, int by)
   return w;
 }
 
-/* What the threads of a block before this one join to, and in *all what all of them do. */
+/* Joins the values of a block's threads: returns the join of those before this thread, and sets
+   *all to the join of all. */
 JF_INLINE S cumulate_before(S v, S *all)
 {
   __shared__ S part[CUMULATE_THREADS / 32];

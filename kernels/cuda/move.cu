@@ -2,7 +2,7 @@
    vectors, or by tiles where axes change their order. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
-#include "ir/moves.h"
+#include "op/move.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -72,8 +72,6 @@ double jf_budget_left(const jf_budget *b);     /* seconds */
    its reach. NULL: it works for nobody with limits. Gives the one before. */
 jf_budget *jf_memory_charge(jf_budget *b);
 jf_budget *jf_memory_budget(void);             /* that of this thread, or NULL */
-/* Keeps b for another thread; jf_budget_drop gives it back. */
-jf_budget *jf_budget_keep(jf_budget *b);
 
 /* ---- time (time.c) ---- */
 

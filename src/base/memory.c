@@ -40,7 +40,8 @@ jf_budget *jf_budget_new(uint64_t most)
   return b;
 }
 
-jf_budget *jf_budget_keep(jf_budget *b)
+/* Counts one more that has b; jf_budget_drop gives it back. */
+static jf_budget *budget_keep(jf_budget *b)
 {
   if (b) atomic_fetch_add(&b->keepers, 1);
   return b;
@@ -119,7 +120,7 @@ static void *base_memory_take(size_t n, int zero)
   if (size >= LARGE && !host.alloc) jf_pages_large(base, size);
   uintptr_t at = ((uintptr_t)base + sizeof(header) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1);
   void *p = base + (at - (uintptr_t)base);
-  ((header *)p)[-1] = (header){ base, size, jf_budget_keep(charged), host.free, host.ud };
+  ((header *)p)[-1] = (header){ base, size, budget_keep(charged), host.free, host.ud };
   return host.alloc && zero ? memset(p, 0, n) : p;
 }
 

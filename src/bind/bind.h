@@ -227,8 +227,6 @@ jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);
 /* Pushes a copy of b, which a message calls `what`, under another dtype. */
 jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossless,
                         const char *what);
-/* Pushes an array made from the nested table at i. what: how a message calls it. */
-jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what);
 /* The array at i; anything else, or a freed one, is an error. */
 jf_larray *jf_need_array(lua_State *L, int i, const char *who);
 void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
@@ -241,9 +239,6 @@ jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what);
 /* Sets elements first .. first+n-1 to v, which a message calls `what`. */
 void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
              const char *what);
-/* Sets the elements from first, whose shape is s, to the number, array or nested table at i. */
-void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
-               const char *what);
 
 /* ---- options (options.c) ---- */
 

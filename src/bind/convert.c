@@ -138,7 +138,8 @@ static int64_t read_level(lua_State *L, convert_reader *r, int level, int64_t at
   return n;
 }
 
-jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what)
+/* Pushes an array made from the nested table at i. what: how a message calls it. */
+static jf_larray *push_from_table(lua_State *L, int i, jfl_dtype t, const char *what)
 {
   convert_reader r = { .what = what, .dtype = t };
   if (!lua_istable(L, i)) jf_raise(L, "%s must be a table, got %s", what, jf_type_name(L, i));
@@ -158,7 +159,7 @@ jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what)
     jf_check_freed(L, b, what);
     return b->dtype == t ? b : jf_push_cast(L, b, t, 1, what);
   }
-  if (lua_istable(L, i)) return jf_push_from_table(L, i, t, what);
+  if (lua_istable(L, i)) return push_from_table(L, i, t, what);
   if (!jf_is_number(L, i))
     jf_raise(L, "%s must be an array, a table or a number, got %s", what, jf_type_name(L, i));
   jfl_shape one = { .n = 1, .d = { 1 } };
@@ -176,7 +177,7 @@ static int l_from_table(lua_State *L)
   jfl_dtype t = jf_need_dtype(L, 2, what);
   lua_settop(L, 4);
   if (!lua_isnil(L, 3)) jf_need_shape(L, 3, what, &s);
-  jf_larray *b = jf_push_from_table(L, 1, t, what);
+  jf_larray *b = push_from_table(L, 1, t, what);
   if (!lua_isnil(L, 3) && !jf_shape_same(b->shape, &s))
     jf_raise(L, "%s must be of shape %s, got %s", what, jf_push_shape_text(L, &s),
              jf_push_shape_text(L, b->shape));

@@ -13,8 +13,9 @@ static void copy_in(const jf_larray *b, int64_t first, const jf_larray *src)
           (size_t)jf_shape_size(src->shape) * size);
 }
 
-void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
-               const char *what)
+/* Sets the elements from first, whose shape is s, to the number, array or nested table at i. */
+static void assign_values(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s,
+                          int i, const char *what)
 {
   int64_t n = jf_shape_size(s);
   if (jf_is_number(L, i)) {
@@ -122,7 +123,7 @@ static int write_index(lua_State *L)
     jf_fill(L, b, i, 1, lua_tonumber(L, 3), "array: value");
   } else {
     jfl_shape s = row_shape(b->shape);
-    jf_assign(L, b, i * jf_shape_size(&s), &s, 3, "array: value");
+    assign_values(L, b, i * jf_shape_size(&s), &s, 3, "array: value");
   }
   return 0;
 }
@@ -187,7 +188,7 @@ static int l_assign(lua_State *L)
 {
   jf_larray *b = jf_need_array(L, 1, "assign");
   jfl_shape s = *b->shape;
-  jf_assign(L, b, 0, &s, 2, "assign: value");
+  assign_values(L, b, 0, &s, 2, "assign: value");
   return 0;
 }
 

@@ -90,7 +90,7 @@ void jf_meter_stop(lua_State *L) { jf_meter_stop_in(jf_meter_of(L), L); }
 
 void jf_meter_charge(lua_State *L, double steps) { jf_meter_step(jf_meter_of(L), L, steps); }
 
-/* In the state of the texts. */
+/* The hook of the state in which the script runs. */
 static void text_hook(lua_State *L, lua_Debug *ar)
 {
   jf_meter *m = jf_meter_of(L);
@@ -100,7 +100,7 @@ static void text_hook(lua_State *L, lua_Debug *ar)
   jf_meter_relieve(m);
 }
 
-/* In the front end of a box. */
+/* The hook of the state in which the box's front end runs. */
 static void front_hook(lua_State *L, lua_Debug *ar)
 {
   jf_meter *m = jf_meter_of(L);

@@ -212,7 +212,7 @@ static jfl_status check_places(const safetensors_loader *l)
                  (unsigned long long)(l->size - at));
 }
 
-/* Restores, in files that jfl wrote, the names that `reserved` speaks of. */
+/* In files that jfl wrote: drops the underscore that names like the reserved one have got. */
 static void restore_names(jf_source *s)
 {
   const char *format = jf_source_meta(s, "format");

@@ -79,9 +79,6 @@ void jf_signature_say(jf_signatures *c, const char *text);
 void jf_signatures_but(jf_signatures *c, unsigned whole);
 /* Those of a pointwise op. */
 void jf_signatures_pointwise(jf_signatures *c);
-/* Those of an op that moves elements: along each axis that all moves take whole and in order, and
-   as sums if all that it fills in is 0. */
-void jf_signatures_moved(jf_signatures *c);
 /* Those of an op that draws its output's random bits element by element: the first axis that has
    more than one element, so that each part's are side by side. */
 void jf_signatures_drawn(jf_signatures *c);

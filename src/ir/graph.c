@@ -126,7 +126,9 @@ static int holds_same(const jf_kept *k, const jfl_array *a, uint64_t hash)
          !memcmp(k->array->data, a->data, graph_bytes_of(a));
 }
 
-const jfl_array *jf_graph_keep(jfl_graph *g, const jfl_array *a)
+/* Copies an array into the graph, where it lives as long as the graph does. If the graph has one of
+   the same dtype, shape and contents, that is returned. On failure returns NULL and sets g->err. */
+static const jfl_array *graph_keep(jfl_graph *g, const jfl_array *a)
 {
   for (int i = 0; i < g->n_kept; i++)
     if (g->kept[i].array == a) return a;
@@ -146,7 +148,7 @@ static jfl_status keep_arrays(jfl_graph *g, const jf_node *n)
   for (const jf_attr *a = n->op->attr; a && a->name; a++) {
     if (a->type != JF_ATTR_TENSOR) continue;
     const jfl_array **p = (const jfl_array **)(void *)((char *)n->attr + a->off);
-    if (!(*p = jf_graph_keep(g, *p))) return g->err;
+    if (!(*p = graph_keep(g, *p))) return g->err;
   }
   return JFL_OK;
 }

@@ -114,7 +114,8 @@ static jfl_status check_count(const jf_infer *c)
                  want == 1 ? "" : "s", c->n_in);
 }
 
-jfl_status jf_fail_dtype(const char *whose, unsigned served, jfl_dtype got)
+/* Fails because something has this dtype, which is none of those served: bit t stands for t. */
+static jfl_status fail_dtype(const char *whose, unsigned served, jfl_dtype got)
 {
   jf_text names = {0};
   for (int t = 0; t < JFL_N_DTYPE; t++)
@@ -135,7 +136,7 @@ static jfl_status check_dtype(const jf_infer *c)
   const jfl_dtype key = by_output ? c->dtype[0] : c->in[c->op->key]->dtype;
   unsigned ok = jf_op_dtypes(c->op);
   if (ok >> key & 1) return JFL_OK;
-  return jf_fail_dtype(by_output ? c->op->out[0] : c->op->in[c->op->key], ok, key);
+  return fail_dtype(by_output ? c->op->out[0] : c->op->in[c->op->key], ok, key);
 }
 
 void jf_infer_many(jf_infer *c, int n)

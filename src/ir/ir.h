@@ -354,9 +354,6 @@ jfl_status jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_va
 jfl_value *jf_state_variable(jfl_graph *g, const jfl_variable_spec *spec);
 void jf_graph_output(jfl_graph *g, jfl_value *v);
 
-/* Copies an array into the graph, where it lives as long as the graph does. If the graph has one of
-   the same dtype, shape and contents, that is returned. On failure returns NULL and sets g->err. */
-const jfl_array *jf_graph_keep(jfl_graph *g, const jfl_array *a);
 /* Appends a node. Copies attr and its lists, then infer completes them. If name is NULL, the node
    is numbered by op. On failure the graph stays as it was. */
 jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
@@ -426,8 +423,6 @@ int jf_op_n_out(const jfl_op *op);       /* declared */
 /* For infer of an op with JF_MANY: it has n outputs. */
 void jf_infer_many(jf_infer *c, int n);
 unsigned jf_op_dtypes(const jfl_op *op);
-/* Fails because something has this dtype, which is none of those served: bit t stands for t. */
-jfl_status jf_fail_dtype(const char *whose, unsigned served, jfl_dtype got);
 /* Whether a call that has floats of 16 bits is computed in float32, between conversions, since the
    op's plain kernel, which `key` chooses, does not take them. */
 int jf_is_widened(const jfl_op *op, jfl_dtype key);

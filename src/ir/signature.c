@@ -184,7 +184,9 @@ static int signature_follow(const jf_node *n, const jf_kargs *k, jf_signature *s
   return 1;
 }
 
-void jf_signatures_moved(jf_signatures *c)
+/* Those of an op that moves elements: along each axis that all moves take whole and in order, and
+   as sums if all that it fills in is 0. */
+static void signatures_moved(jf_signatures *c)
 {
   const jf_node *n = c->node;
   const jf_kargs k = jf_moves_call(c->arena, n->op, n->attr, n->in, n->n_in);
@@ -236,7 +238,7 @@ void jf_signatures_of(jf_signatures *c)
   const jf_node *n = c->node;
   int kept = 0;
   if (n->op->signatures) n->op->signatures(c);
-  else if (n->op->moves) jf_signatures_moved(c);
+  else if (n->op->moves) signatures_moved(c);
   else if (jf_is_pointwise(n->op)) jf_signatures_pointwise(c);
   else if (n->op->loop) jf_signatures_drawn(c);
   signatures_linear(c);

@@ -105,8 +105,6 @@ CASTS(I64, int64_t, int64_t, double, SAME)
 static const jf_kernel cpu[JFL_N_DTYPE] = { EVERY(cast_) };
 static const jf_loop loop[JFL_N_DTYPE] = { EVERY(loop_) };
 
-const jfl_op *jf_converter(void) { return &jf_op_cast; }
-
 static void cast_signatures(jf_signatures *c)
 {
   jf_signatures_pointwise(c);

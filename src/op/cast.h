@@ -5,7 +5,5 @@
 #include "dev/kernel.h"
 
 typedef struct jf_cast { jfl_dtype dtype; } jf_cast;
-/* The op of which calls convert a tensor; it has these attributes. */
-const struct jfl_op *jf_converter(void);
 
 #endif

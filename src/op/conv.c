@@ -20,7 +20,8 @@ ATTRS(1, "NCW", "NCW NWC")
 ATTRS(2, "NCHW", "NCHW NHWC")
 ATTRS(3, "NCDHW", "NCDHW NDHWC")
 
-int jf_conv_line_axis(const jf_node *n) { return jf_conv_channel_axis(n->attr); }
+/* The number of the axis of channels, for the records' endings. */
+static int conv_line_axis(const jf_node *n) { return jf_conv_channel_axis(n->attr); }
 
 /* The plain shape of these extents. */
 static jfl_shape conv_shape(const jf_conv *a, const int64_t d[5])
@@ -270,7 +271,7 @@ static void data_grad_grad(jf_gradctx *c)
 /* Adds the gradient of dbias, one number a channel, to every cell of a gradient of dy. */
 static jfl_value *add_line(const jf_gradctx *c, jfl_value *to, jfl_value *line)
 {
-  const int axis = jf_conv_line_axis(c->node);
+  const int axis = conv_line_axis(c->node);
   jfl_shape s = { .n = c->in[1]->shape.n };
   for (int i = 0; i < s.n; i++) s.d[i] = i == axis ? c->in[1]->shape.d[i] : 1;
   const jf_broadcast whole = { { s.n, c->in[1]->shape.d } };
@@ -422,8 +423,8 @@ static jfl_value *conv_scaled(jfl_graph *g, const jf_node *n, jfl_value *filters
 }
 
 static const jf_ending ending = { &jf_op_conv2d_fused, offsetof(jf_conv, epilogue),
-                                  jf_conv_line_axis, conv_scaled };
-static const jf_side_sum bias_sum = { 1, 1, jf_conv_line_axis, offsetof(jf_conv, epilogue.bias) };
+                                  conv_line_axis, conv_scaled };
+static const jf_side_sum bias_sum = { 1, 1, conv_line_axis, offsetof(jf_conv, epilogue.bias) };
 
 static const jf_mixed mixed = { 3, offsetof(jf_conv, f32_result) };
 

@@ -53,9 +53,6 @@ typedef struct jf_conv_extents { int64_t d[5]; } jf_conv_extents;
 jf_conv_extents jf_conv_extents_of(const jf_conv *a, const jfl_shape *s);
 /* The number of the axis of channels. */
 int jf_conv_channel_axis(const jf_conv *a);
-/* The same of a node with these attributes, for the records' endings. */
-struct jf_node;
-int jf_conv_line_axis(const struct jf_node *n);
 
 /* Whether the fast loops want filters packed, where y is in blocks. */
 int jf_conv_packs(const jf_conv *a, int64_t channels, int64_t filters, int64_t block);

@@ -15,8 +15,6 @@ typedef struct jf_rotary {
    are turned; those of pair i are at i * next and i * next + apart. */
 typedef struct jf_rotary_dims { int64_t outer, length, size, pairs, next, apart; } jf_rotary_dims;
 jf_rotary_dims jf_rotary_dims_of(const jf_kargs *k);
-/* The angle by which pair i is turned from a position to the next. */
-double jf_rotary_frequency(const jf_rotary *a, int64_t i);
 /* The cosine and sine of the angle by which pair i of the row at that position is turned, times the
    scale. */
 void jf_rotary_angle(const jf_rotary *a, int64_t position, int64_t i, double *cosine,

@@ -61,7 +61,8 @@ jf_rotary_dims jf_rotary_dims_of(const jf_kargs *k)
   return d;
 }
 
-double jf_rotary_frequency(const jf_rotary *a, int64_t i)
+/* The angle by which pair i is turned from a position to the next. */
+static double rotary_frequency(const jf_rotary *a, int64_t i)
 {
   if (a->frequencies.n) return a->frequencies.v[i];
   return pow(a->base, -2 * (double)i / (double)a->dims);
@@ -70,7 +71,7 @@ double jf_rotary_frequency(const jf_rotary *a, int64_t i)
 void jf_rotary_angle(const jf_rotary *a, int64_t position, int64_t i, double *cosine,
                      double *sine)
 {
-  const double angle = (double)(position + a->offset) * jf_rotary_frequency(a, i);
+  const double angle = (double)(position + a->offset) * rotary_frequency(a, i);
   *cosine = a->scale * cos(angle);
   *sine = a->scale * (a->inverse ? -sin(angle) : sin(angle));
 }

@@ -1,5 +1,5 @@
-/* What prologues make of variables: memory for it, which plans of a session share that derive the
-   same, and when it must be made again. */
+/* Derived values, the results of prologues: their memory, which is shared by the plans of a session
+   that derive the same value, and when they must be computed again. */
 #include "run/run.h"
 
 #include <stdio.h>

@@ -74,7 +74,8 @@ static jfl_status model_options(jf_model *m, const jf_tree_node *n)
   return JFL_OK;
 }
 
-void jf_model_bytes(jf_model *m)
+/* Fills byte_id. */
+static void model_bytes(jf_model *m)
 {
   char name[8];
   for (int i = 0; i < 256; i++) {
@@ -117,7 +118,7 @@ jfl_status jf_read_model(const jf_tree *t, jf_model *m)
     return jf_fail(JFL_EDATA, "%s: merges must be a list, got nothing", where);
   JF_TRY(jf_vocabulary_new(&m->words, t->word, t->n_word));
   if (m->unk.s) m->unk_id = jf_vocabulary_find(&m->words, m->unk.s, m->unk.n);
-  jf_model_bytes(m);
+  model_bytes(m);
   return model_build(t, m);
 }
 

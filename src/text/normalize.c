@@ -164,7 +164,8 @@ static int byte_is_printable(int byte)
   return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 }
 
-int32_t jf_byte_char(unsigned char byte)
+/* The character that stands for a byte. */
+static int32_t byte_char(unsigned char byte)
 {
   if (byte_is_printable(byte)) return byte;
   return 256 + (byte <= 0x20 ? byte : byte <= 0xa0 ? byte - 0x7f + 33 : 67);
@@ -191,7 +192,7 @@ jfl_status jf_edit_bytes(const jf_text_rule *r, jf_edit *e)
       continue;
     }
     for (size_t i = 0; i < size; i++)
-      jf_edit_put(e, jf_byte_char((unsigned char)s[i]), i > 0);
+      jf_edit_put(e, byte_char((unsigned char)s[i]), i > 0);
   }
   return JFL_OK;
 }

@@ -289,7 +289,7 @@ static jfl_status pattern_inner(pattern_reader *r, int op)
   return JFL_OK;
 }
 
-/* Looking back goes for one character. */
+/* (?<=x) and (?<!x), where x must match a single character. */
 static jfl_status pattern_behind(pattern_reader *r, int op)
 {
   const int at = r->p->n;

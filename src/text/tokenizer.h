@@ -142,8 +142,7 @@ jfl_status jf_normalize(jf_flow *f, const jf_rules *r);
 jfl_status jf_edit_form(const jf_text_rule *r, jf_edit *e);
 jfl_status jf_edit_charsmap(const jf_text_rule *r, jf_edit *e);
 jfl_status jf_edit_bytes(const jf_text_rule *r, jf_edit *e);
-/* The character that stands for a byte, and back: -1 for one that stands for none. */
-int32_t jf_byte_char(unsigned char byte);
+/* The byte for which that character stands; -1: for none. */
 int jf_char_byte(int32_t c);
 /* The next place of `text` in s from `at` on; 0: there is none. */
 int jf_text_find(const jf_word *text, const char *s, size_t n, size_t at, size_t *from);
@@ -184,8 +183,6 @@ jfl_status jf_model_run(jf_model *m, jf_flow *f);
 jfl_status jf_bpe_piece(jf_model *m, jf_flow *f, const jf_piece *p);
 jfl_status jf_wordpiece_piece(jf_model *m, jf_flow *f, const jf_piece *p);
 jfl_status jf_unigram_piece(jf_model *m, jf_flow *f, const jf_piece *p);
-/* Fills byte_id. */
-void jf_model_bytes(jf_model *m);
 
 /* ---- added tokens (added.c) ---- */
 

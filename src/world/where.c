@@ -105,7 +105,7 @@ typedef struct launcher {
   const char *size_of_part;    /* says the size instead where it is set, or NULL */
   const char *mpi;             /* the MPI whose mpirun it is, or NULL: that tells all else */
   int is_final;                /* who was told that it is alone asks no other */
-  int (*is_told)(void);        /* whether they are about this process; NULL: where they are set */
+  int (*is_told)(void);        /* whether the variables are about this process; NULL: if set */
   jfl_status (*meet)(const struct launcher *l, jf_meeting *m);         /* finds where rank 0 is */
 } launcher;
 

@@ -218,7 +218,8 @@ local function used(name)
   return list
 end
 
--- What is kept of the loops of a name: where those are that go on, and the last, at its end or not.
+-- The positions to save of the loops of a name: those of the loops that are not at their end, and
+-- that of the newest loop even if it is.
 local function records_of(name)
   local list, last = used(name), newest[name]
   if last and not last.columns then list[#list + 1] = last end

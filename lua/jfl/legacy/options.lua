@@ -73,7 +73,7 @@ function options.default_distribute_strategy(value)
     "flow.scope.consistent_view() or mirrored_view()")
 end
 
--- Hints about how to compile: the results they leave unchanged are the same here without them.
+-- Hints to the original's compiler. They change no result, so they are accepted and ignored.
 for _, name in ipairs {
   "allow_cpu_return_op", "cudnn_conv_enable_pseudo_half", "cudnn_conv_enable_true_half",
   "cudnn_conv_heuristic_search_algo", "cudnn_conv_use_deterministic_algo_only",

@@ -16,8 +16,8 @@ function channels.orders(rank)
   return first, last
 end
 
---- Gives fn a tensor with its channels at axis 1, and calls its result, in the node's own order,
--- what the node gives.
+--- Calls fn with a tensor whose channels are at axis 1 and with a function that writes the node of
+-- fn's result, turned back to the order of axes that the node has.
 function channels.first(b, n, x, value, fn)
   if not n.is_last then return fn(x, function(...) b:out(value, ...) end) end
   local first, last = channels.orders(#n.out.shape)

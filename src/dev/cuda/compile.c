@@ -34,7 +34,7 @@ typedef struct nvrtc_compiler {
   int number, n_arch, arch[MOST_ARCHS];
 } nvrtc_compiler;
 
-/* Those that are installed, the one to try first at first. */
+/* The compilers that are installed, in the order in which they are tried. */
 static struct { int n; nvrtc_compiler one[JF_CUDA_MAJORS]; } installed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
