@@ -253,7 +253,7 @@ static void push_dtypes(lua_State *L, int of_blocks)
 
 void jf_open_array(lua_State *L, jf_state *st, int module)
 {
-  jf_limit_arrays(st);
+  jf_limit_arrays(st, SIZE_MAX);
   push_dtypes(L, 0);
   lua_setfield(L, module, "dtypes");
   push_dtypes(L, 1);

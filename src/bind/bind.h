@@ -111,7 +111,7 @@ typedef struct jf_state {
   jf_queue queue;
   jf_runner body, callback;        /* what runs these */
   size_t live, begin, limit;       /* bytes of arrays; how many make steps of a collection due, */
-  double owed; int cycles;         /* a full one; kilobytes of steps; cycles that these ended */
+  double owed;                     /* a full one; kilobytes of steps that are due */
   char kind[JF_N_KIND];            /* whose addresses are the tags */
   int mt_ref[JF_N_KIND];           /* registry slots of the metatables */
   char complete[JF_BLOB + 1];      /* whether the front end has said what arrays, blobs do */
@@ -217,10 +217,11 @@ jf_larray *jf_push_array(lua_State *L);
 /* Puts a into b, which takes the reference. */
 void jf_set_array(jf_larray *b, jfl_array *a);
 /* Counts the bytes of b and collects garbage as far as is due, so each array must be in a userdata;
-   collects all garbage; sets the limit by which it is due to what is live now (collect.c). */
+   collects all garbage; sets the limit by which it is due to what is live now, but no higher than
+   `most` (collect.c). */
 void jf_account(lua_State *L, jf_larray *b);
 void jf_collect(lua_State *L);
-void jf_limit_arrays(jf_state *st);
+void jf_limit_arrays(jf_state *st, size_t most);
 /* Puts a new array of the core into b, which is on top; returns 1. */
 int jf_give_array(lua_State *L, jf_larray *b, jfl_array *a);
 jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);

@@ -1,21 +1,23 @@
 /* Runs Lua's collector for the memory of arrays, which it does not see, so that it alone would run
    too seldom. Its cycles are spread over what is allocated in the last part below a limit, so that
-   no call takes long for them; only at the limit all is collected at once. */
+   no call takes long for them; only at the limit all is collected at once. That alone tells what is
+   live, and makes the limit higher. */
 #include "bind/bind.h"
 #include "system/clock.h"
 
 enum {
   MIN_LIMIT = 64 << 20,              /* bytes of arrays below which nothing is collected */
   PART = 8,                          /* steps begin at a limit less such a part of it */
-  CYCLES = 2                         /* the second finds all that died before the first ended */
+  CYCLES = 2                         /* in that part: the first may have begun before it */
 };
 static const double STEP_SECONDS = 0.0002;
 
-void jf_limit_arrays(jf_state *st)
+void jf_limit_arrays(jf_state *st, size_t most)
 {
-  st->limit = st->live > MIN_LIMIT / 2 ? 2 * st->live : MIN_LIMIT;
+  const size_t limit = st->live > MIN_LIMIT / 2 ? 2 * st->live : MIN_LIMIT;
+  st->limit = limit < most ? limit : most;
   st->begin = st->limit - st->limit / PART;
-  st->owed = st->cycles = 0;
+  st->owed = 0;
 }
 
 /* The first collection frees pointers, the second one the arrays that they kept. */
@@ -34,9 +36,7 @@ static int collect_some(lua_State *L)
   const double end = jf_now() + STEP_SECONDS;
   do {
     st->owed--;
-    if (!lua_gc(L, LUA_GCSTEP, 1)) continue;
-    const int few = st->live <= st->limit / 2 + st->limit / PART;
-    if (few || ++st->cycles == CYCLES) jf_limit_arrays(st);
+    if (lua_gc(L, LUA_GCSTEP, 1)) jf_limit_arrays(st, st->limit);
   } while (st->owed >= 1 && jf_now() < end);
   return 0;
 }
@@ -51,7 +51,7 @@ static void collect_by(lua_State *L, jf_state *st, lua_CFunction collect)
   st->collecting = 1;
   const int failed = lua_pcall(L, 0, 0, 0);
   st->collecting = 0;
-  if (collect == collect_all) jf_limit_arrays(st);
+  if (collect == collect_all) jf_limit_arrays(st, SIZE_MAX);
   if (failed) lua_error(L);
 }
 
