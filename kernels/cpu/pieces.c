@@ -11,9 +11,9 @@
 
 /* PIECE: arithmetic of a piece, some 20 us of work. LARGE: that of a piece which is cut however
    many there are, since it runs to its end where the time of a script is over. NARROW: so many
-   channels, rows or columns are worked on together, and fewer take as long. MOVED: arithmetic in the
-   time that an element of a picture may take to be brought and arranged (by both libraries, with 1
-   to 64 channels and kernels of 1 to 31). WIDTH and HEIGHT: columns and
+   channels, rows or columns are worked on together, and fewer take as long. MOVED: arithmetic in
+   the time that an element of a picture may take to be brought and arranged (by both libraries,
+   with 1 to 64 channels and kernels of 1 to 31). WIDTH and HEIGHT: columns and
    rows of a product below which a piece would be slow (the library's kernels have 48 columns and 8
    rows). LONG: products of an element for which it pays to copy it. ENOUGH: results of a channel
    for which it pays to convert filters. MOST_PARTS and PART_BYTES: how many sums a gradient is
@@ -343,8 +343,8 @@ static double filter_work(const jf_primitive_conv *c)
          (double)image(c->out_channels, c->out, 0) * (double)c->batch;
 }
 
-/* The channels that are worked on together: those of what is made, or where each makes little of the
-   other, the fewer ones. */
+/* How many channels are worked on together: those of the result; in the gradient of filters, which
+   has both, and in groups the fewer ones. */
 static int64_t conv_width(const jf_primitive_conv *c, jf_primitive_kind kind)
 {
   const int64_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;

@@ -32,39 +32,49 @@ local function time() return clock + core.now() end
 -- What ranks but the first have in place of a file.
 local NOTHING = {}
 
+-- Opens a file that is not there yet, so that neither one of another writer is emptied nor one that
+-- a link leads to.
+local made = 0
+local function open_file(writer, who)
+  local number, host = core.process()
+  local err, there
+  repeat
+    writer.path = ("%s/events.out.tfevents.%010d.%s.%d.%d"):format(writer.logdir, os.time(), host,
+      number, made)
+    writer.file, err, there = core.file_make(writer.path)
+    made = made + 1
+  until writer.file or not there
+  if not writer.file then core.fail("%s: cannot write %s", who, err) end
+  writer.process, writer.size = number, 0
+end
+
 -- Appends a record. It is handed to the system at once, so a crash of the program loses none. A
 -- record that was not written whole is overwritten by the next, since readers stop at a damaged
--- one.
+-- one. A forked child has a file of its own, as its parent goes on with the first.
 local function append(writer, who, data)
   if writer.file == NOTHING then return end
+  if writer.process ~= core.process() then
+    open_file(writer, who)
+    append(writer, who, event.version(time()))
+  end
   local record = event.record(data)
   local ok, why = core.file_write(writer.file, record, writer.size)
   if not ok then core.fail("%s: cannot write %s: %s", who, writer.path, why) end
   writer.size = writer.size + #record
 end
 
-local made = 0
-
 -- A reader of a directory expects one writer: of several ranks that is the first.
 local function open_nothing(logdir)
   return setmetatable({ logdir = logdir, path = "/dev/null", file = NOTHING, steps = {} }, Writer)
 end
 
--- Opens a file that is not there yet, so that neither one of another writer is emptied nor one that
--- a link leads to.
 local function open(who, logdir)
   if core.world() > 0 then return open_nothing(logdir) end
   local ok, why = core.make_directory(logdir)
   if not ok then core.fail("%s: cannot make the directory %s: %s", who, logdir, why) end
-  local number, host = core.process()
-  local path, file, err, there
-  repeat
-    path = ("%s/events.out.tfevents.%010d.%s.%d.%d"):format(logdir, os.time(), host, number, made)
-    file, err, there = core.file_make(path)
-    made = made + 1
-  until file or not there
-  if not file then core.fail("%s: cannot write %s", who, err) end
-  return setmetatable({ logdir = logdir, path = path, file = file, size = 0, steps = {} }, Writer)
+  local writer = setmetatable({ logdir = logdir, steps = {} }, Writer)
+  open_file(writer, who)
+  return writer
 end
 
 --- Makes the writer that later calls use: a new event file in logdir, which is created if it is

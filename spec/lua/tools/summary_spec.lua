@@ -245,6 +245,31 @@ describe("summary", function()
     assert.equal(2, #records(out:match("^%S+")))
   end)
 
+  it("has another file in a forked child", function()
+    local out = helper.script(([[
+      local flow = require "jfl"
+      local ffi = require "ffi"
+      ffi.cdef "int fork(void); int waitpid(int, int *, int); void _exit(int);"
+      local writer = flow.summary.create_summary_writer(%q)
+      flow.summary.scalar(1, 1, "loss")
+      print(writer.path)
+      if ffi.C.fork() == 0 then
+        flow.summary.scalar(2, 2, "loss")
+        print(writer.path)
+        io.stdout:flush()
+        ffi.C._exit(0)
+      end
+      ffi.C.waitpid(-1, nil, 0)
+      flow.summary.scalar(3, 3, "loss")
+    ]]):format(dir .. "/forked"))
+    local own = {}
+    for path in out:gmatch "%S+" do own[path] = #records(path) end
+    local counts = {}
+    for _, count in pairs(own) do counts[#counts + 1] = count end
+    table.sort(counts)
+    assert.same({ 2, 3 }, counts)
+  end)
+
   it("goes on where it was after a full disk", function()
     flow.summary.scalar(1, 1, "a")
     local write, torn = core.file_write, core.file_size(writer.file)
