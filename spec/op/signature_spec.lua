@@ -278,6 +278,8 @@ describe("signatures", function()
   it("cannot be asked for or used where they are none", function()
     local x, half = { array(4) }, { array(2) }
     assert.error_matches(function() core.signatures("relu", x, {}, 0) end, "parts")
+    assert.error_matches(function() core.signatures("relu", x, {}, 65537) end, "from 1 to 65536")
+    assert.equal("", core.signatures("relu", x, {}, 65536))
     assert.error_matches(function() core.signatures("nothing", x, {}, 2) end,
       "unknown op 'nothing'")
     assert.error_matches(function() core.part("relu", x, {}, half, 2, 3, 1) end, "signature")
