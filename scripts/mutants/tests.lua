@@ -56,14 +56,34 @@ end
 -- What compares the names and defaults of all that is defined with those that it had.
 local DEFINES, SIGNATURES = "args.define(", "spec/lua/doc/signatures_spec.lua"
 
--- The tests of a source by their names, as `make test OF=` runs them, and the spec at the path that
--- mirrors its own, which may be newer than the map.
+-- The tests that changed most often in the commits that changed a source lately: the map may be
+-- older than these.
+local BESIDE = "git log -8 --no-merges --format=%%h -- '%s' 2>/dev/null | while read -r commit; do "
+  .. "git diff-tree --no-commit-id --name-only -r $commit; done | "
+  .. "grep -E '^spec/.*_(spec[.]lua|test[.]c)$' | sort | uniq -c | sort -rn | head -4"
+
+local function beside(tree, path)
+  local list, pipe = {}, io.popen(BESIDE:format(path))
+  for name in pipe:read("*a"):gmatch("spec/%S+") do
+    local file = io.open(tree.folder .. "/" .. name)
+    if file then
+      file:close()
+      list[#list + 1] = name
+    end
+  end
+  pipe:close()
+  return table.concat(list, "\n")
+end
+
+-- The tests of a source by their names, as `make test OF=` runs them, the spec at the path that
+-- mirrors its own, which may be newer than the map, and those that changed with it.
 local function named(tree, source)
   local path = source.path
   local spec = path:gsub("^src/", ""):gsub("^lua/jfl/", "lua/"):gsub("%.%w+$", "_spec.lua")
   local out = tree:run(60, ("scripts/tests_of.sh --list '%s' 2>/dev/null; ls 'spec/%s' 2>/dev/null")
     :format(path, spec))
   if source.text:find(DEFINES, 1, true) then out = SIGNATURES .. "\n" .. out end
+  out = out .. "\n" .. beside(tree, path)
   local list, has = {}, {}
   for name in out:gmatch("%S+") do
     if not has[name] then list[#list + 1], has[name] = name, true end

@@ -463,6 +463,20 @@ describe("jfl --sandbox", function()
     assert.equal(137, status)
   end)
 
+  it("renames what it may write, unless it would exchange two files", function()
+    local text = [[
+      local ffi = require "ffi"
+      ffi.cdef "long syscall(long number, ...);"
+      local int = ffi.typeof "int"
+      local number = ({ x64 = 316, arm64 = 276 })[ffi.arch]
+      io.open("out/a", "w"):close()
+      for flags = 0, 2 do
+        print(tonumber(ffi.C.syscall(number, int(-100), "out/a", int(-100), "out/b", int(flags))))
+        os.rename("out/b", "out/a")
+      end]]
+    gets("0\n0\n-1\n", text)
+  end)
+
   it("opens 16 folders", function()
     gets("hello\n", 'print(io.open("in/file"):read("*a"))', ("--read out "):rep(15))
     local got, status = run("print(1)", ("--read out "):rep(16))

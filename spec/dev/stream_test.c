@@ -228,8 +228,29 @@ static void streams_work_at_the_same_time(void)
   for (int i = 0; i < TOGETHER; i++) jf_stream_free(s[i]);
 }
 
+static atomic_int begun, ended;
+
+static void note_begin(void *ud, const char *what)
+{
+  (void)ud;
+  begun += !strcmp(what, "stream");
+}
+
+static void note_end(void *ud, const char *what)
+{
+  (void)ud;
+  ended += !strcmp(what, "stream");
+}
+
+/* Of all streams of the tests before it. */
+static void each_thread_is_told_to_the_host_as_it_begins_and_ends(void)
+{
+  CHECK_MSG(begun > 0 && ended == begun, "%d begun, %d ended", (int)begun, (int)ended);
+}
+
 int main(void)
 {
+  CHECK(!jfl_set_thread_hooks(&(jfl_thread_hooks){ .start = note_begin, .stop = note_end }));
   RUN(items_are_done_in_order);
   RUN(items_have_any_size);
   RUN(streams_wait_for_each_other);
@@ -239,5 +260,6 @@ int main(void)
   RUN(an_event_that_was_never_recorded_is_no_hindrance);
   RUN(a_child_has_streams_of_its_own);
   RUN(streams_work_at_the_same_time);
+  RUN(each_thread_is_told_to_the_host_as_it_begins_and_ends);
   return test_done();
 }
