@@ -32,6 +32,27 @@ describe("integers", function()
       result("pow", ints { 2, 2, 1, -1, -1, 0 }, ints { 10, -1, -5, -3, -2, 0 }))
   end)
 
+  it("have bits, of which those shifted out are lost", function()
+    for _, dtype in ipairs { "int8", "uint8", "int32", "int64" } do
+      local function bits(op, a, b) return result(op, ints(a, dtype), ints(b, dtype)) end
+      assert.same({ 8, 2 }, bits("bitwise_and", { 12, 10 }, { 10, 6 }))
+      assert.same({ 14, 14 }, bits("bitwise_or", { 12, 10 }, { 10, 6 }))
+      assert.same({ 6, 12 }, bits("bitwise_xor", { 12, 10 }, { 10, 6 }))
+      local width = dtype:find "8$" and 8 or tonumber(dtype:match "%d+")
+      assert.same({ 24, 0, 0 }, bits("shift_left", { 3, 2, 5 }, { 3, width - 1, width }))
+      assert.same({ 5, 0, 0 }, bits("shift_right", { 21, 1, 21 }, { 2, width - 1, width }))
+      if dtype ~= "uint8" then
+        assert.same({ -13 }, core.to_table(core.op("bitwise_not")(ints({ 12 }, dtype))))
+        assert.same({ 0, 0 }, bits("shift_left", { 1, -1 }, { -1, -9 }))
+        assert.same({ -2, -1, -1, 0 }, bits("shift_right", { -8, -8, -8, 8 }, { 2, width, -1, -1 }))
+      end
+    end
+    assert.same({ 243, 0 }, core.to_table(core.op("bitwise_not")(ints({ 12, 255 }, "uint8"))))
+    assert.same({ -128 }, result("shift_left", ints({ 1 }, "int8"), ints({ 7 }, "int8")))
+    assert.same({ least }, result("shift_left", ints { 3 }, ints { 31 }))
+    assert.same({ 1 }, result("shift_right", ints({ 255 }, "uint8"), ints({ 7 }, "uint8")))
+  end)
+
   it("add up in 64 bits and wrap at the end", function()
     assert.same({ -2 }, core.to_table(core.op("reduce_sum")(ints { most, most })))
     assert.same({ most }, core.to_table(core.op("reduce_max")(ints { least, most, 0 })))

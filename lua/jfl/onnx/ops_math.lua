@@ -140,8 +140,19 @@ end
 
 for onnx, own in pairs { And = "logical_and", Or = "logical_or", Xor = "logical_xor",
   Equal = "equal", Greater = "greater", GreaterOrEqual = "greater_equal", Less = "less",
-  LessOrEqual = "less_equal" } do
+  LessOrEqual = "less_equal", BitwiseAnd = "bitwise_and", BitwiseOr = "bitwise_or",
+  BitwiseXor = "bitwise_xor" } do
   ops[onnx] = function(_, a, b) return op[own](a, b) end
+end
+
+-- Of the bits that a wider dtype has here, those beyond the type in the file are not taken away.
+function ops.BitwiseNot(_, a) return op.bitwise_not(a) end
+
+function ops.BitShift(n, a, b)
+  local direction = n:need "direction"
+  if direction == "LEFT" then return op.shift_left(a, b) end
+  if direction == "RIGHT" then return op.shift_right(a, b) end
+  n:fail("direction must be LEFT or RIGHT, got %s", core.printable(tostring(direction)))
 end
 
 function ops.Pow(n, a, b)

@@ -79,6 +79,17 @@ return function(give)
     case(name, { { data = { { 0, 1, 2 }, { 3, 4, 5 } } }, { data = { 1 } } })
     case(name, { { data = { 2 } }, { data = { { 0, 1, 2 }, { 3, 4, 5 } } } })
   end
+  for _, name in ipairs { "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left",
+                          "shift_right" } do
+    for _, dtype in ipairs { "int8", "uint8", "int32", "int64" } do
+      case(name, { { data = { { 0, 1, 2 }, { 3, 100, 5 } }, dtype = dtype },
+        { data = { { 3 }, { 6 } }, dtype = dtype } })
+      case(name, { { data = { 7 }, dtype = dtype }, { data = { 1, 9, 2 }, dtype = dtype } })
+    end
+  end
+  case("bitwise_not", { { data = { 0, 1, -100 }, dtype = "int8" } })
+  case("bitwise_not", { { data = { { 0, 1, 200 } }, dtype = "uint8" } })
+  case("bitwise_not", { { data = { { 0, 1, -200 } }, dtype = "int64" } })
   for _, name in ipairs { "logical_not", "isnan", "isinf", "isfinite" } do
     case(name, { { data = { { 0, 1, 2 }, { 3, 0, 5 } } } })
     case(name, { { data = { 0 / 0, 1, 1 / 0, -1 / 0, 0 }, dtype = "float32" } })

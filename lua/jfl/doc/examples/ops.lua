@@ -63,6 +63,18 @@ print(flow.math.add(a, nd.array({ 10, 20 })))  --> [[11. 22.]
 print(a + 1)                                   --> [[2. 3.]
                                                -->  [4. 5.]]
 
+## math.bitwise_and
+print(flow.math.bitwise_and(nd.array({ 12, 10 }, "int32"), 6))  --> [4 2]
+
+## math.bitwise_not
+print(flow.math.bitwise_not(nd.array({ 0, 12 }, "int32")))  --> [ -1 -13]
+
+## math.bitwise_or
+print(flow.math.bitwise_or(nd.array({ 12, 10 }, "int32"), 6))  --> [14 14]
+
+## math.bitwise_xor
+print(flow.math.bitwise_xor(nd.array({ 12, 10 }, "int32"), 6))  --> [10 12]
+
 ## math.ceil
 print(flow.math.ceil(nd.array({ 1.2, -1.2 })))  --> [ 2. -1.]
 
@@ -189,6 +201,12 @@ print(flow.math.round(nd.array({ 0.5, 1.5, 2.7 })))  --> [0. 2. 3.]
 
 ## math.rsqrt
 print(flow.math.rsqrt(nd.array({ 4, 16 })))  --> [0.5  0.25]
+
+## math.shift_left
+print(flow.math.shift_left(nd.array({ 1, 3 }, "int32"), 4))  --> [16 48]
+
+## math.shift_right
+print(flow.math.shift_right(nd.array({ 48, -48 }, "int32"), 4))  --> [ 3 -3]
 
 ## math.sigmoid
 print(flow.math.sigmoid(nd.array({ -1000, 0, 1000 })))  --> [0.  0.5 1. ]
