@@ -48,8 +48,8 @@ describe("integers", function()
       end
     end
     assert.same({ 243, 0 }, core.to_table(core.op("bitwise_not")(ints({ 12, 255 }, "uint8"))))
-    assert.same({ -128, least }, { result("shift_left", ints({ 1 }, "int8"), ints({ 7 }, "int8"))[1],
-      result("shift_left", ints { 3 }, ints { 31 })[1] })
+    assert.same({ -128 }, result("shift_left", ints({ 1 }, "int8"), ints({ 7 }, "int8")))
+    assert.same({ least }, result("shift_left", ints { 3 }, ints { 31 }))
     assert.same({ 1 }, result("shift_right", ints({ 255 }, "uint8"), ints({ 7 }, "uint8")))
   end)
 
