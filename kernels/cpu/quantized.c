@@ -133,6 +133,63 @@ HALF_IN void half_part(const jf_quantized *p, int part, int is_f16)
 AVX2 static void f16_part(void *ctx, int i) { half_part(ctx, i, 1); }
 AVX2 static void bf16_part(void *ctx, int i) { half_part(ctx, i, 0); }
 
+/* MANY rows of x go over tiles of 16 rows of w, which become float32 first: w[j] has number j of
+   each. Sums of LINES rows of x stay in registers. */
+enum { MANY = 16, LINES = 6 };
+typedef struct wide_tile { jf_vec w[JF_CHUNK]; } wide_tile;
+
+AVX2 static void widen(const uint16_t *w, int64_t n, int is_f16, float *to)
+{
+  int64_t j = 0;
+  for (; j + 8 <= n; j += 8) _mm256_storeu_ps(to + j, eight_halves(w + j, is_f16));
+  for (; j < n; j++) to[j] = one_half(w + j, is_f16);
+}
+
+JF_BODY void widen_tile(const jf_quantized *p, int64_t r, int64_t from, int64_t n, wide_tile *to)
+{
+  float row[JF_CHUNK];
+  for (int l = 0; l < JF_LANES; l++) {
+    const int64_t at = r + l < p->n ? r + l : p->n - 1;
+    widen((const uint16_t *)p->w + at * p->k + from, n, p->dtype == JFL_F16, row);
+    for (int64_t j = 0; j < n; j++) ((float *)(void *)(to->w + j))[l] = row[j];
+  }
+}
+
+/* Adds n numbers of so many rows of x times those of the tile, to the first `columns` of y. */
+JF_BODY void add_lines(const jf_quantized *p, const wide_tile *w, const float *x, int64_t n,
+                       int lines, float *y, int64_t columns, int adds)
+{
+  jf_vec s[LINES];
+  for (int i = 0; i < lines; i++)
+    if (adds) jf_load_part(y + i * p->n, columns, 0, &s[i]);
+    else s[i] = (jf_vec){ 0 };
+  for (int64_t j = 0; j < n; j++)
+    _Pragma("GCC unroll 6") for (int i = 0; i < lines; i++) s[i] += x[i * p->k + j] * w->w[j];
+  for (int i = 0; i < lines; i++) jf_store_part(y + i * p->n, columns, &s[i]);
+}
+
+JF_BODY void halves_body(void *ctx, int part)
+{
+  const jf_quantized *p = ctx;
+  const int64_t to = jf_to(part, p->span, p->n);
+  wide_tile w;
+  for (int64_t r = jf_from(part, p->span); r < to; r += JF_LANES)
+    for (int64_t from = 0; from < p->k; from += JF_CHUNK) {
+      const int64_t n = p->k - from < JF_CHUNK ? p->k - from : JF_CHUNK;
+      const int64_t columns = to - r < JF_LANES ? to - r : JF_LANES;
+      const float *x = p->x + from;
+      float *y = p->y + r;
+      int64_t i = 0;
+      widen_tile(p, r, from, n, &w);
+      for (; i + LINES <= p->m; i += LINES)
+        add_lines(p, &w, x + i * p->k, n, LINES, y + i * p->n, columns, from > 0);
+      for (; i + 2 <= p->m; i += 2)
+        add_lines(p, &w, x + i * p->k, n, 2, y + i * p->n, columns, from > 0);
+      for (; i < p->m; i++) add_lines(p, &w, x + i * p->k, n, 1, y + i * p->n, columns, from > 0);
+    }
+}
+JF_WIDE_VARIANTS(halves)
+
 /* ---- the row ---- */
 
 /* What has AVX2 has conversions of float16, too. */
@@ -181,6 +238,7 @@ static jfl_status quantized_pack(const jf_kargs *k)
 
 static jf_part quantized_part(const jf_quantized *p)
 {
+  if (!jf_is_block(p->dtype) && p->m >= MANY) return halves();
   if (p->dtype == JFL_F16) return f16_part;
   if (p->dtype == JFL_BF16) return bf16_part;
   return jf_has_vnni() ? jf_quantized_vnni(p) : jf_quantized_avx2(p);

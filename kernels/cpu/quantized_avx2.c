@@ -53,7 +53,7 @@ IN __m256i nibbles(const uint8_t *p)
   return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(v, 4), v), _mm256_set1_epi8(15));
 }
 
-IN __m256 scale(uint16_t d) { return _mm256_set1_ps(_cvtsh_ss(d)); }
+IN __m256 scale_of(uint16_t d) { return _mm256_set1_ps(_cvtsh_ss(d)); }
 
 /* Adds to sum[i] the products of group j of row i of x and the 32 numbers w times `scale`. */
 IN void add(const rows *x, int n, int64_t j, __m256i w, __m256 scale, __m256 *sum)
@@ -67,20 +67,20 @@ IN void add(const rows *x, int n, int64_t j, __m256i w, __m256 scale, __m256 *su
 
 IN void q8_0(const jf_q8_0 *b, const rows *x, int n, int64_t j, __m256 *sum)
 {
-  add(x, n, j, load(b->q), scale(b->d), sum);
+  add(x, n, j, load(b->q), scale_of(b->d), sum);
 }
 
 IN void q4_0(const jf_q4_0 *b, const rows *x, int n, int64_t j, __m256 *sum)
 {
   const __m256i w = _mm256_sub_epi8(nibbles(b->q), _mm256_set1_epi8(8));
-  add(x, n, j, w, scale(b->d), sum);
+  add(x, n, j, w, scale_of(b->d), sum);
 }
 
 /* Eight bytes as floats times d. */
 IN __m256 eight(const uint32_t *p, uint16_t d)
 {
   const __m128i v = _mm_loadl_epi64((const void *)p);
-  return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(v)), scale(d));
+  return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(v)), scale_of(d));
 }
 
 /* The leasts are taken times the sums of the groups of x. */

@@ -194,7 +194,7 @@ IN line_sums add_chunk(const jf_quantized *p, jfl_dtype t, const void *b, int64_
 }
 
 /* Rows are so short that the processor does not see what comes. */
-IN void fetch(const char *p, int64_t size)
+IN void fetch_ahead(const char *p, int64_t size)
 {
   for (int64_t i = 0; i < size; i += 64) __builtin_prefetch(p + AHEAD + i);
 }
@@ -208,7 +208,7 @@ IN void vnni_rows(const jf_quantized *p, jfl_dtype t, int part)
     line_sums s = { _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps() };
     rest last;
     for (int64_t c = 0; c < whole; c++) {
-      fetch(w + c * size, size);
+      fetch_ahead(w + c * size, size);
       s = add_chunk(p, t, w + c * size, c, s);
     }
     if (whole * size < row)
@@ -346,7 +346,7 @@ size_t jf_quantized_pack_size(const jf_quantized *p)
   return (size_t)(tiles * packed_pairs(p->blocks)) * sizeof(packed_q4_0);
 }
 
-static void pack_part(void *ctx, int part)
+static void pack_tiles(void *ctx, int part)
 {
   const jf_quantized *p = ctx;
   const int64_t pairs = packed_pairs(p->blocks), to = jf_to(part, p->span, p->n);
@@ -362,7 +362,7 @@ static void pack_part(void *ctx, int part)
     }
   }
 }
-jf_part jf_quantized_pack(void) { return pack_part; }
+jf_part jf_quantized_pack(void) { return pack_tiles; }
 
 IN __m512i four_of(const int8_t *q)
 {

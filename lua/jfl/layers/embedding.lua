@@ -53,7 +53,8 @@ embedding.embedding = args.define("layers.embedding", "A vector for each number 
   local name = trace.name(context, o.name, "embedding")
   local op = common.namer(name, common.is_again(who, context, o, name .. "-weight"))
   local dtype = args.dtype(who, "dtype", o.dtype or context.config.default_data_type or "float32")
-  local weight = variable.of_layer(who, context, { name = name .. "-weight", dtype = dtype, shape = { vocabulary, units },
+  local weight = variable.of_layer(who, context, { name = name .. "-weight", dtype = dtype,
+    shape = { vocabulary, units },
     initializer = o.embeddings_initializer or narrow, trainable = o.trainable, reuse = o.reuse,
     regularizer = o.embeddings_regularizer, regularizer_name = "embeddings_regularizer" })
   local y = gather(weight, ids, { padding_idx = padding, name = op("-gather") })
