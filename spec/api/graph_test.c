@@ -173,6 +173,34 @@ static void an_op_may_have_many_outputs(void)
   jfl_graph_unref(g);
 }
 
+/* ---- values that are rounded ---- */
+
+static void rounded_values_are_checked_and_rounded_once(void)
+{
+  const jfl_shape matrix = { 2, { 4, 4 } };
+  const jfl_variable_spec one = { .name = "step", .dtype = JFL_F32, .shape = { 1, { 1 } } };
+  const jfl_variable_spec two = { .name = "steps", .dtype = JFL_F32, .shape = { 1, { 2 } } };
+  const jfl_arg turn = { .name = "transpose_b", .kind = JFL_ARG_BOOL, .number = 1 };
+  jfl_graph *g = graph("t", JFL_PREDICT), *other = graph("u", JFL_PREDICT);
+  jfl_value *in[2], *step, *steps, *y, *v, *strange;
+  CHECK(!jfl_graph_input(g, "x", JFL_F32, &matrix, &in[0]));
+  CHECK(!jfl_graph_input(g, "w", JFL_F32, &matrix, &in[1]));
+  CHECK(!jfl_graph_input(other, "x", JFL_F32, &matrix, &strange));
+  CHECK(!jfl_graph_variable(g, &one, &step) && !jfl_graph_variable(g, &two, &steps));
+  CHECK(!jfl_graph_op(g, jfl_op_find("matmul"), in, 2, &turn, 1, NULL, &y));
+  CHECK(jfl_graph_round(g, in[0], steps, JFL_I8) == JFL_EINVAL);
+  CHECK(jfl_graph_round(g, in[0], in[1], JFL_I8) == JFL_EINVAL);
+  CHECK(jfl_graph_round(g, in[0], step, JFL_I32) == JFL_EDTYPE);
+  CHECK(jfl_graph_round(g, strange, step, JFL_I8) == JFL_EINVAL);
+  CHECK(!jfl_graph_beside(g, in[1], 0, &v) && v == in[0]);
+  CHECK(!jfl_graph_beside(g, in[1], 1, &v) && !v);
+  CHECK(!jfl_graph_round(g, in[0], step, JFL_I8) && !jfl_graph_beside(g, in[1], 0, &v));
+  const int n = jfl_graph_nodes(g);
+  CHECK(v != in[0] && !jfl_graph_round(g, v, step, JFL_I8) && jfl_graph_nodes(g) == n);
+  jfl_graph_unref(g);
+  jfl_graph_unref(other);
+}
+
 /* ---- settings of a graph ---- */
 
 /* What a graph is set to before its ops are added; 0 and NULL leave out the call. */
@@ -329,6 +357,7 @@ int main(void)
   RUN(gradients_that_do_not_flow_are_named);
   RUN(rows_outside_an_array_are_refused);
   RUN(an_op_may_have_many_outputs);
+  RUN(rounded_values_are_checked_and_rounded_once);
   RUN(settings_change_what_is_compiled_until_they_are_undone);
   RUN(what_a_host_says_of_lines_is_told_of_runs);
   return test_done();

@@ -217,7 +217,7 @@ jfl_status jf_pass_integers(jfl_graph *g, const jf_target *target)
     if (c) jf_serve(g, c->first);
     jfl_value *y = c ? emit_integers(&s, c) : NULL;
     if (y) jf_replace(&s.r, n->out[0], as_before(&s, c, y));
-    any |= y != NULL;
+    any |= c != NULL;
   }
   jf_rewrite_end(&s.r);
   return any && !g->err ? jf_pass_dce(g, target) : g->err;

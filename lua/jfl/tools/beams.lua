@@ -27,6 +27,7 @@ local function read_prompt(prompt, n_beams, read)
       for b = 1, n_beams do rows[i][b] = prompt[at + i] end
     end
     at, logits = at + n, read(rows)
+    if not logits then return nil end
   end
   return logits
 end
@@ -57,16 +58,16 @@ local function continued(ids, id)
 end
 
 --- The ids that follow a prompt. o: { beams, max, length_penalty, cache }; read(ids) gives logits
--- of what follows the ids of each beam, which it appends to the cache.
+-- of what follows the ids of each beam, which it appends to the cache, or nil to end the search.
 function beams.search(o, prompt, stops, read)
   local live, done = { { ids = {}, score = 0 } }, {}
   local logits = read_prompt(prompt, o.beams, read)
   local function finish(ids, score)
-    done[#done + 1] = { ids = ids, score = score / (#ids) ^ o.length_penalty }
+    done[#done + 1] = { ids = ids, score = score / math.max(#ids, 1) ^ o.length_penalty }
     table.sort(done, function(a, b) return a.score > b.score end)
     done[o.beams + 1] = nil
   end
-  for length = 1, o.max do
+  for length = 1, logits and o.max or 0 do
     local scores, order, rows, next_live = {}, {}, { {} }, {}
     for b, each in ipairs(live) do scores[b] = each.score end
     for _, each in ipairs(best(logits, scores, 2 * o.beams)) do
@@ -84,6 +85,7 @@ function beams.search(o, prompt, stops, read)
     for b = #order + 1, o.beams do order[b], rows[1][b] = order[1], rows[1][1] end
     o.cache:reorder(order)
     logits = read(rows)
+    if not logits then break end
   end
   for _, each in ipairs(live) do finish(each.ids, each.score) end
   return done[1].ids

@@ -52,7 +52,7 @@ local function check(o)
   if o.beams == nil then return end
   args.integer(WHO, "beams", o.beams, 2)
   args.expect(WHO, "length_penalty", o.length_penalty, "number")
-  for _, name in ipairs { "keep", "seed", "on_token", "on_end" } do
+  for _, name in ipairs { "keep", "seed", "on_token" } do
     if o[name] then core.fail("%s: %s must be left out where there are beams", WHO, name) end
   end
 end
@@ -270,6 +270,28 @@ local function generate_behind(run)
   return handle
 end
 
+-- Has search(read) read by calls that nobody waits for.
+local function search_behind(run, search)
+  local handle, o = setmetatable({ done = false }, Handle), run.o
+  local routine = coroutine.create(function() return search(coroutine.yield) end)
+  run.handle = handle
+  local function close(ids, message)
+    handle.done = true
+    o.on_end(ids, message)
+  end
+  local function go_on(logits)
+    local ok, value = coroutine.resume(routine, logits)
+    if ok and coroutine.status(routine) ~= "dead" then
+      return core.register(job.submit(o.step, value), function(read)
+        go_on(not handle.cancelled and read or nil)
+      end, function(message) close(nil, message) end)
+    end
+    if ok then close(value) else close(nil, value) end
+  end
+  go_on()
+  return handle
+end
+
 -- What follows a prompt by several beams.
 local function generate_by_beams(o)
   local prompts, is_one = read_prompts(o)
@@ -281,15 +303,21 @@ local function generate_by_beams(o)
     core.fail("%s: cache must be of %d sequences, one for each beam, got %s", WHO, o.beams,
       o.cache and o.cache.sequences or "none")
   end
+  local run, stops = { o = o }, {}
+  take_cache(run)
   o.cache:clear()
   check_room(o, #prompts[1], { 0 })
-  local stops = {}
   for _, id in ipairs(type(o.stop) == "table" and o.stop or { o.stop }) do stops[id] = true end
-  local drawn = beams.search(o, prompts[1], stops, function(ids)
-    return value_of(o.step, o.step(ids))
-  end)
-  o.cache:clear()
-  return is_one and drawn or { drawn }
+  local function search(read)
+    local drawn = beams.search(o, prompts[1], stops, read)
+    if o.cache.run == run then
+      o.cache:clear()
+      o.cache.run = nil
+    end
+    return is_one and drawn or { drawn }
+  end
+  if o.on_end then return search_behind(run, search) end
+  return search(function(ids) return value_of(o.step, o.step(ids)) end)
 end
 
 --- Continues sequences of ids, by a network of flow.models or a job. The job reads ids (n,

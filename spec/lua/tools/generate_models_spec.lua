@@ -184,6 +184,24 @@ describe("flow.generate of a network", function()
     return best.ids
   end
 
+  it("finds it without being waited for, and ends where it is cancelled", function()
+    open()
+    local want = flow.generate(net, { 1, 2, 3 }, { beams = 3, max = 6 })
+    local got, message
+    local options = { beams = 3, max = 6, on_end = function(...) got, message = ... end }
+    local handle = flow.generate(net, { 1, 2, 3 }, options)
+    assert.is_false(handle.done)
+    handle:wait()
+    assert.same(want, got)
+    assert.is_nil(message)
+    got = nil
+    handle = flow.generate(net, { 1, 2, 3 }, options)
+    handle:cancel()
+    handle:wait()
+    assert.is_true(#got < #want)
+    assert.same(want, flow.generate(net, { 1, 2, 3 }, { beams = 3, max = 6 }))
+  end)
+
   it("finds the most probable text by beams", function()
     for seed = 1, 3 do
       flow.clear_default_session()
