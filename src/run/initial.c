@@ -129,13 +129,15 @@ jfl_status jf_initial_check(const jfl_variable_spec *v)
 /* By how many threads, and after which seed. */
 typedef struct initial_draws { int threads; uint64_t seed; } initial_draws;
 
-/* Fills data with draws of its own. */
-static void initial_fill_all(const initial_draws *d, const jfl_variable_spec *spec, void *data)
+/* Fills data with draws of its own; fails where the time of a script is over. */
+static jfl_status initial_fill_all(const initial_draws *d, const jfl_variable_spec *spec,
+                                   void *data)
 {
   initial_fill f = { spec, data, jf_numel(&spec->shape), jf_hash_str(d->seed, spec->name),
                      initial_bound(spec) };
-  jf_parallel(f.n < 16 * CHUNK ? 1 : d->threads, (int)((f.n + CHUNK - 1) / CHUNK),
-              initial_chunk, &f);
+  jf_parallel_parts(f.n < 16 * CHUNK ? 1 : d->threads, (int)((f.n + CHUNK - 1) / CHUNK),
+                    initial_chunk, &f);
+  return jf_loops_whole();
 }
 
 /* ---- orthogonal matrices ----
@@ -178,7 +180,7 @@ static void initial_later(void *ctx, int i)
 
 /* Gram and Schmidt's method, modified, some vectors at a time: these alone first, then their parts
    are taken from all later ones. */
-static void initial_sweep(initial_vectors o, int threads)
+static jfl_status initial_sweep(initial_vectors o, int threads)
 {
   for (int64_t panel = 0; panel < o.n; panel += PANEL) {
     o.first = panel;
@@ -188,8 +190,10 @@ static void initial_sweep(initial_vectors o, int threads)
       const double norm = sqrt(initial_dot(v, v, o.extent));
       for (int64_t i = 0; i < o.extent; i++) v[i] /= norm;
     }
-    jf_parallel(threads, (int)(o.n - o.last), initial_later, &o);
+    jf_parallel_parts(threads, (int)(o.n - o.last), initial_later, &o);
+    JF_TRY(jf_loops_whole());
   }
+  return JFL_OK;
 }
 
 /* Normal numbers, made orthonormal twice: what rounding leaves of a first sweep is small enough for
@@ -206,14 +210,14 @@ static jfl_status initial_orthogonal(const initial_draws *d, const jfl_variable_
   if (!o.v) return jf_fail(JFL_ENOMEM, "out of memory: orthogonal numbers take %zu bytes",
                            (size_t)all * sizeof *o.v);
   numbers.dtype = JFL_F64;
-  initial_fill_all(d, &numbers, o.v);
-  for (int sweep = 0; sweep < 2; sweep++) initial_sweep(o, d->threads);
-  for (int64_t i = 0; i < all; i++) {
+  jfl_status st = initial_fill_all(d, &numbers, o.v);
+  for (int sweep = 0; sweep < 2 && !st; sweep++) st = initial_sweep(o, d->threads);
+  for (int64_t i = 0; i < all && !st; i++) {
     const double v = spec->a * o.v[rows > columns ? i % columns * rows + i / columns : i];
     jf_numbers_put(spec->dtype, data, i, 1, &v);
   }
   jf_free(o.v);
-  return JFL_OK;
+  return st;
 }
 
 jfl_status jf_initial_fill(const jfl_session *s, uint64_t seed, const jfl_variable_spec *spec,
@@ -222,6 +226,5 @@ jfl_status jf_initial_fill(const jfl_session *s, uint64_t seed, const jfl_variab
   const initial_draws d = { s->settings.threads, seed };
   if (spec->init == JFL_INIT_ORTHOGONAL && jf_numel(&spec->shape) > 0)
     return initial_orthogonal(&d, spec, data);
-  initial_fill_all(&d, spec, data);
-  return JFL_OK;
+  return initial_fill_all(&d, spec, data);
 }

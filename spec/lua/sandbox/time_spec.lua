@@ -76,6 +76,20 @@ describe("a box's time #cpu", function()
     end
   end)
 
+  it("ends what variables begin with", function()
+    local own = flow.sandbox { seconds = 0.5, memory = 2 ^ 29 }
+    for _, each in ipairs { { "flow.random_normal_initializer()", "{ 2 ^ 26 }" },
+      { "flow.orthogonal_initializer()", "{ 4000, 4000 }" } } do
+      local err = message_of(own, ([[flow.global_function { name = "begins",
+        returns = flow.typing.Numpy, inputs = { { "x", flow.typing.Numpy.Placeholder { 1 } } },
+        body = function(x)
+          local w = flow.get_variable("w", %s, { initializer = %s })
+          return flow.math.reduce_sum(w) * x
+        end }(nd.ones { 1 })]]):format(each[2], each[1]))
+      assert.matches("it ran for more than 0.5 s", err)
+    end
+  end)
+
   it("ends spectra and other rates of sounds", function()
     local prime = "flow.data.mel(nd.ones { 65521 }, 16000, { n_fft = 65521, hop = %d, bands = 1 })"
     assert.matches("steps, which the script has no time for", message(prime:format(20)))
