@@ -1,5 +1,6 @@
 -- Ops of ai.onnx.ml: what converters of scikit-learn's models write around networks.
 local call = require "jfl.op.call"
+local trees = require "jfl.onnx.ops_trees"
 local values = require "jfl.onnx.values"
 
 local op, cast, reshape = call.op, values.cast, values.reshape
@@ -66,9 +67,19 @@ end
 
 function ops.LinearRegressor(n, x) return after(n, linear(n, x, n:attr("targets", 1))) end
 
+local function labels_of(n, name)
+  return n:attr(name) or n:fail("its classes must be whole numbers, got texts")
+end
+
+-- The class of the greatest score in each row.
+local function label_of(labels, all)
+  local place = op.argmax(all, { axis = 1 })
+  return op.gather(values.array(labels, "int64"), cast(place, "int64"), { axis = 0 })
+end
+
 -- One row of coefficients stands for two classes, the other of which has what is left.
 function ops.LinearClassifier(n, x)
-  local labels = n:attr "classlabels_ints" or n:fail("its classes must be whole numbers, got texts")
+  local labels = labels_of(n, "classlabels_ints")
   local rows = #n:attr("intercepts", labels)
   local scores = linear(n, x, rows)
   local how = n:attr("post_transform", "NONE")
@@ -78,8 +89,56 @@ function ops.LinearClassifier(n, x)
   else
     scores = after(n, scores)
   end
-  local place = op.argmax(scores, { axis = 1 })
-  return op.gather(values.array(labels, "int64"), cast(place, "int64"), { axis = 0 }), scores
+  return label_of(labels, scores), scores
+end
+
+-- ---- trees ----
+
+function ops.TreeEnsembleRegressor(n, x)
+  return after(n, trees.scores(n, x, "target", n:attr("n_targets", 1)))
+end
+
+-- Whether weights of one class stand for two, and whether none of them is negative.
+local function is_single(n, labels)
+  for _, id in ipairs(n:need "class_ids") do
+    if id ~= 0 then return false end
+  end
+  local is_share = true
+  for _, w in ipairs(n:need "class_weights") do is_share = is_share and w >= 0 end
+  return #labels == 2, is_share
+end
+
+function ops.TreeEnsembleClassifier(n, x)
+  local labels = labels_of(n, "classlabels_int64s")
+  local single, is_share = is_single(n, labels)
+  local all = trees.scores(n, x, "class", single and 1 or #labels)
+  if not single then
+    all = after(n, all)
+    return label_of(labels, all), all
+  end
+  local is_logistic = n:attr("post_transform", "NONE") == "LOGISTIC"
+  all = after(n, all)
+  local other = (is_logistic or is_share) and op.add(op.negative(all), 1) or op.negative(all)
+  all = values.concat({ other, all }, 1)
+  return label_of(labels, all), all
+end
+
+-- ---- tables with holes and classes ----
+
+function ops.Imputer(n, x)
+  local by = n:attr "imputed_value_floats" or n:need "imputed_value_int64s"
+  local hole = n:attr("replaced_value_float", n:attr("replaced_value_int64", 0))
+  local is_hole = hole ~= hole and op.isnan(x) or op.equal(x, hole)
+  return op.where(is_hole, values.array(by, x.dtype, { 1, #by }), x)
+end
+
+--- A column for each class, in one axis more.
+function ops.OneHotEncoder(n, x)
+  local classes, s = n:attr "cats_int64s", { unpack(x.shape) }
+  if not classes then n:fail("its classes must be whole numbers, got texts") end
+  if not n:flag("zeros", true) then n:fail("zeros must be 1") end
+  s[#s + 1] = 1
+  return cast(op.equal(reshape(cast(x, "int64"), s), values.array(classes, "int64")), "float32")
 end
 
 return ops

@@ -22,18 +22,18 @@ end
 describe("completion", function()
   it("knows the fields and methods of arrays", function()
     local array = flow.ndarray.ones { 2 }
-    assert.same({ "it.shape" }, words(array, "it.sh"))
+    assert.same({ "it.shape" }, words(array, "it.sha"))
     assert.same({ "it.dtype" }, words(array, "it.dt"))
     assert.truthy(has(words(array, "it."), "it.size"))
     assert.same({ "it:reshape", "it:reshape_like" }, words(array, "it:resh"))
-    assert.same({}, words(array, "it:sh"))
+    assert.same({}, words(array, "it:sha"))
     assert.falsy(has(words(array, "it."), "it.name"))
   end)
 
   it("knows those of blobs", function()
     local found = {}
     helper.predict("job", { 2 }, function(x)
-      for _, before in ipairs { "it.sh", "it.na", "it.siz", "it:softm", "it:item", "it:resh" } do
+      for _, before in ipairs { "it.sha", "it.na", "it.siz", "it:softm", "it:item", "it:resh" } do
         found[#found + 1] = table.concat(words(x, before), " ")
       end
       return x + 1

@@ -403,6 +403,68 @@ describe("a stranger's ONNX file", function()
     assert.near(1, scores[1][1] + scores[1][2], 1e-6)
   end)
 
+  describe("of trees", function()
+    local function whole(name, list) return { name = name, ints = list, type = 7 } end
+    local function reals(name, list) return { name = name, floats = list, type = 6 } end
+    local ML = { opset_import = { { domain = "", version = 17 },
+      { domain = "ai.onnx.ml", version = 3 } } }
+
+    -- Two trees: x0 <= 1, and there x1 <= 2; and a leaf alone. change: attributes that differ.
+    local function trees(change)
+      local attributes = { whole("nodes_treeids", { 0, 0, 0, 0, 0, 7 }),
+        whole("nodes_nodeids", { 0, 1, 2, 3, 4, 0 }),
+        whole("nodes_featureids", { 0, 1, 0, 0, 0, 0 }),
+        reals("nodes_values", { 1, 2, 0, 0, 0, 0 }),
+        whole("nodes_truenodeids", { 1, 2, 0, 0, 0, 0 }),
+        whole("nodes_falsenodeids", { 4, 3, 0, 0, 0, 0 }),
+        { name = "nodes_modes", type = 8,
+          strings = { "BRANCH_LEQ", "BRANCH_LEQ", "LEAF", "LEAF", "LEAF", "LEAF" } },
+        whole("target_treeids", { 0, 0, 0, 7 }), whole("target_nodeids", { 2, 3, 4, 0 }),
+        whole("target_ids", { 0, 0, 0, 0 }), reals("target_weights", { 10, 20, 30, 0.5 }),
+        reals("base_values", { 100 }) }
+      for i, each in ipairs(attributes) do
+        if change and change.name == each.name then attributes[i] = change end
+      end
+      local one = node("TreeEnsembleRegressor", { "x" }, { "y" }, attributes)
+      one.domain = "ai.onnx.ml"
+      return model({ one }, { input = { info("x", { 4, 2 }) }, output = { info("y", { 4, 1 }) } },
+        ML)
+    end
+    local function rows()
+      return flow.ndarray.array { { 1, 2 }, { 0, 3 }, { 1.5, 0 }, { 0 / 0, 0 } }
+    end
+
+    it("sums what their leaves give", function()
+      assert.equal("[[110.5]\n [120.5]\n [130.5]\n [130.5]]", tostring(run(trees(), rows())))
+    end)
+
+    it("is refused where they are none", function()
+      for pattern, change in pairs {
+        ["two ways"] = whole("nodes_falsenodeids", { 1, 3, 0, 0, 0, 0 }),
+        ["leads to none"] = whole("nodes_truenodeids", { 9, 2, 0, 0, 0, 0 }),
+        ["nodes_featureids must have 6 numbers"] = whole("nodes_featureids", { 0, 2, 0, 0, 0, 0 }),
+        ["nodes_values must have"] = reals("nodes_values", { 1, 2 }),
+        ["weight 4"] = whole("target_treeids", { 0, 0, 0, 8 }),
+      } do
+        assert.error_matches(function() run(trees(change), rows()) end, pattern)
+      end
+      assert.error_matches(function()
+        run(trees(whole("nodes_truenodeids", { 1, 0, 0, 0, 0, 0 })), rows())
+      end, "two ways")
+    end)
+
+    it("may stand behind columns with holes, and classes", function()
+      local fill = node("Imputer", { "x" }, { "full" }, { reals("imputed_value_floats", { 3, 7 }),
+        { name = "replaced_value_float", f = 0 / 0, type = 1 } })
+      local hot = node("OneHotEncoder", { "full" }, { "y" }, { whole("cats_int64s", { 1, 3 }) })
+      fill.domain, hot.domain = "ai.onnx.ml", "ai.onnx.ml"
+      local y = run(model({ fill, hot }, { input = { info("x", { 2, 2 }) },
+        output = { info("y", { 2, 2, 2 }) } }, ML),
+        flow.ndarray.array { { 0 / 0, 1 }, { 5, 3 } })
+      assert.equal("[[[0. 1.]\n  [1. 0.]]\n\n [[0. 0.]\n  [0. 1.]]]", tostring(y))
+    end)
+  end)
+
   it("normalizes with scales of any shape", function()
     local rows = { { 1, 2, 6 }, { 0, 4, 5 } }
     local function normalize(axis, scale, dims)
