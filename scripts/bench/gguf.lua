@@ -42,10 +42,10 @@ end
 
 local function measure(path, threads, tokens, prompt)
   flow.config.threads(threads)
-  local start, first = core.now(), nil
+  local start = core.now()
   local net = flow.models.load(path)
   flow.generate(net, ids(4), { max = 1, temperature = 0 })
-  first = core.now() - start
+  local first = core.now() - start
   local clock, used, last, last_used = math.huge, math.huge, nil, nil
   flow.generate(net, ids(4), { max = tokens, temperature = 0, on_token = function()
     local now, now_used = core.now(), os.clock()
