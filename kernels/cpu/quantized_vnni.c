@@ -386,7 +386,7 @@ IN void packed_lines(const jf_quantized *p, const packed_q4_0 *w, int64_t row, i
     __m512i dots[LINES];
     EACH_LINE dots[i] = _mm512_setzero_si512();
     _Pragma("GCC unroll 4") for (int j = 0; j < 4; j++) {
-      const __m512i v = _mm512_load_si512(b->q[g % 2][j]);
+      const __m512i v = _mm512_loadu_si512(b->q[g % 2][j]);
       const __m512i first = _mm512_and_si512(v, low);
       const __m512i second = _mm512_and_si512(_mm512_srli_epi16(v, 4), low);
       EACH_LINE {
@@ -395,7 +395,7 @@ IN void packed_lines(const jf_quantized *p, const packed_q4_0 *w, int64_t row, i
         dots[i] = _mm512_dpbusd_epi32(dots[i], second, four_of(at + 16));
       }
     }
-    const __m512 scale = _mm512_cvtph_ps(_mm256_load_si256((const void *)b->d[g % 2]));
+    const __m512 scale = _mm512_cvtph_ps(_mm256_loadu_si256((const void *)b->d[g % 2]));
     const __m512 least = _mm512_mul_ps(scale, _mm512_set1_ps(8));
     EACH_LINE {
       const __m512 by = _mm512_mul_ps(scale, _mm512_set1_ps(d[i * groups + g]));
