@@ -1,5 +1,5 @@
 -- Convolutions and pools of integers of 8 bits: the fast kernels beside the plain ones, calls on
--- several devices, and what is refused. Scale, bias and number are such that no order of sums rounds.
+-- several devices, and what is refused. Scale, bias and number are such that no sum is rounded.
 local core = require "jfl.core"
 local flow = require "jfl"
 
