@@ -35,5 +35,6 @@ end
 require "spec.op.edges"(case, of)
 
 cases.dequantize = {}            -- spec/op/quantized_spec.lua has its cases
+cases.quantized_conv2d = {}      -- spec/op/quantized_conv_spec.lua has its cases
 
 return cases

@@ -164,6 +164,8 @@ local WHOLE = {
   clip_scale = "it needs the norm of all gradients together",
   random_permutation = "each number depends on those before it",
   dequantize = "it takes blocks alone, as spec/op/quantized_spec.lua tries",
+  quantized_conv2d = "it takes integers, and only the CPU does, as spec/op/quantized_conv_spec.lua "
+    .. "tries",
   average_share = NUMBERS,
   loss_scale_update = NUMBERS,
   optimizer_scalars = NUMBERS,

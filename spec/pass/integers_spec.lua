@@ -109,6 +109,17 @@ describe("products of integers", function()
     end
   end)
 
+  it("whose sums would not fit stay products of floats", function()
+    local x = nd.rand({ 1, 70000 })
+    local job = predict("job", { 1, 70000 }, function(v)
+      return flow.layers.dense(v, 2, { name = "first" })
+    end)
+    local before = job(x)
+    flow.quantization.quantize("*", { form = "int8", job = job, batches = { x } })
+    assert.is_true(distance(job(x), before) < 0.05 * before:abs():max() + 0.05)
+    assert.equal(0, count(job:graph("optimized"), "quantized_conv2d"))
+  end)
+
   it("are left to train jobs and to reference kernels as they were", function()
     local x = nd.rand({ 2, 8 })
     local job = predict("job", { 2, 8 }, function(v)

@@ -53,6 +53,10 @@ static jfl_status quantized_infer(jf_infer *c)
   pair.n_in = 2;
   JF_TRY(jf_op_conv2d.infer(&pair));
   c->dtype[0] = a->dtype;
+  const jfl_shape *f = &c->in[1]->shape;
+  if (f->d[1] * f->d[2] * f->d[3] > JF_MOST_PRODUCTS)
+    return jf_fail_argument(JFL_ESHAPE, "filters", "must have at most %d numbers each, got %lld",
+                            JF_MOST_PRODUCTS, (long long)(f->d[1] * f->d[2] * f->d[3]));
   JF_TRY(check_line(c, 2, c->shape[0].d[3]));
   JF_TRY(check_line(c, 3, c->shape[0].d[3]));
   return c->n_in > 4 ? quantized_extra(c) : JFL_OK;

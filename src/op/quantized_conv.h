@@ -15,6 +15,9 @@ typedef struct jf_quantized_conv {
   int relu;
 } jf_quantized_conv;
 
+/* How many products a sum may have, so that it fits an int32. */
+enum { JF_MOST_PRODUCTS = INT32_MAX / (255 * 128) };
+
 static inline int jf_is_byte(jfl_dtype t) { return t == JFL_I8 || t == JFL_U8; }
 
 #endif

@@ -80,6 +80,7 @@ static void find_chain(integer_pass *s, int i)
   c.factor = jf_integers_of(c.p.factor, &c.factor_scale);
   if (!c.x || !c.factor || c.factor->dtype != JFL_I8 || jf_numel(&c.x_scale->shape) != 1) return;
   if (!s->still[n->in[1]->id] || !scales_filters(c.factor_scale, c.factor)) return;
+  if (jf_numel(&c.factor->shape) > JF_MOST_PRODUCTS * c.factor->shape.d[0]) return;
   const jf_node *relu = c.p.act ? NULL : integer_next(s, n->out[0], JF_STEP_RELU, &at);
   if (relu) {
     c.relu = 1;

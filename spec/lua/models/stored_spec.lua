@@ -3,6 +3,7 @@ local flow = require "jfl"
 
 local nd = flow.ndarray
 
+before_each(flow.clear_default_session)
 after_each(flow.clear_default_session)
 
 local function distance(a, b) return (a - b):abs():max() end

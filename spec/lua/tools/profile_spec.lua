@@ -18,17 +18,6 @@ describe("flow.profile", function()
     assert.is_nil(profile.ranks_text({ rank("a", 0.1, 0.02), rank("b", 0.1, 0.01) }):find "slow")
   end)
 
-  it("shows names of any length", function()
-    local name = ("layer."):rep(30)
-    helper.predict("long", { 2 }, function(x) return flow.math.exp(x, { name = name }) end)(
-      flow.ndarray.ones { 2 })
-    local text = flow.profile(function()
-      helper.predict("long", { 2 }, function(x) return flow.math.exp(x, { name = name }) end)(
-        flow.ndarray.ones { 2 })
-    end)
-    assert.truthy(tostring(text):find(name, 1, true))
-  end)
-
   it("tells how much a step does in a second, and of what the machine can", function()
     local peak, threads = core.machine_peak, core.get("threads")
     finally(function() core.machine_peak = peak end)
@@ -92,6 +81,17 @@ on cpu:1: 200.0 ms, 40%%]]):format(threads), profile.text(rows, 2))
     assert.equal(4 * (8 * 16 + 16 * 4 + 8 * 4), rows[1].bytes)
     assert.is_true(rows[1].seconds > 0)
     assert.truthy(text:find("product: matmul_1", 1, true))
+  end)
+
+  it("shows names of any length", function()
+    local name = ("layer."):rep(30) .. "end"
+    local long = helper.predict("long", { 2 }, function(x)
+      return flow.math.exp(x, { name = name })
+    end)
+    local _, text = quietly(function()
+      return flow.profile(function() long(flow.ndarray.ones { 2 }) end)
+    end)
+    assert.truthy(text:find(name, 1, true))
   end)
 
   it("sees queued runs, too, and gives the same results", function()

@@ -120,33 +120,4 @@ return function(give)
     { padding = "SAME", size = 5 }, 1e-3)
   big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
     { padding = "SAME", size = 5, bias = true }, 1e-3)
-
-  -- Of 8 bits. Scale, bias and number are such that no order of sums rounds.
-  for _, x in ipairs { "uint8", "int8" } do
-    local least, most = x == "uint8" and 0 or -128, x == "uint8" and 255 or 127
-    local function integers(images, filters, options, more)
-      local o = filters[1]
-      case("quantized_conv2d", { of(images, least, most, x), of(filters, -127, 127, "int8"),
-        of({ o }, 0.00390625, 0.00390625, "float32"), of({ o }, -1.5, -1.5, "float32"),
-        unpack(more or {}) }, options, { only = x, grad = false })
-    end
-    local function added(shape, dtype)
-      return { of(shape, dtype == "int8" and -128 or 0, 127, dtype),
-        of({ 1 }, 0.25, 0.25, "float32") }
-    end
-    integers({ 2, 9, 8, 16 }, { 32, 3, 3, 16 }, { padding = "SAME", relu = true })
-    integers({ 1, 56, 56, 64 }, { 32, 3, 3, 64 }, { padding = "SAME", dtype = "uint8" },
-      added({ 1, 56, 56, 32 }, "uint8"))
-    integers({ 1, 28, 28, 256 }, { 64, 1, 1, 256 }, { dtype = "int8", relu = true },
-      added({ 1, 28, 28, 64 }, "float32"))
-    integers({ 3, 7, 7, 3 }, { 20, 7, 7, 3 }, { padding = { 3, 3, 3, 3 }, strides = 2 },
-      added({ 3, 4, 4, 20 }, "int8"))
-    integers({ 1, 1, 1, 200 }, { 10, 1, 1, 200 })
-    integers({ 1, 300, 1, 100 }, { 33, 1, 1, 100 }, { dtype = "uint8" })
-    integers({ 2, 6, 6, 4 }, { 8, 3, 3, 2 }, { groups = 2, dilations = 2 })
-    case("max_pool2d", { of({ 2, 7, 9, 24 }, least, most, x) }, { ksize = 3, strides = 2,
-      padding = "SAME", data_format = "NHWC" }, { only = x, grad = false })
-    case("max_pool2d", { of({ 2, 3, 7, 9 }, least, most, x) }, { ksize = 2 },
-      { only = x, grad = false })
-  end
 end

@@ -1,0 +1,115 @@
+-- Convolutions and pools of integers of 8 bits: the fast kernels beside the plain ones, calls on
+-- several devices, and what is refused. Scale, bias and number are such that no sum is rounded.
+local core = require "jfl.core"
+local flow = require "jfl"
+
+local nd, tp = flow.ndarray, flow.typing
+
+after_each(flow.clear_default_session)
+
+local RANGES = { uint8 = { 0, 255 }, int8 = { -128, 127 }, float32 = { -9, 9 } }
+
+local function drawn(shape, dtype)
+  local least, most = unpack(RANGES[dtype])
+  return flow.math.round(nd.rand(shape) * (most - least) + least):astype(dtype)
+end
+
+local function filled(shape, number) return nd.zeros(shape) + number end
+
+-- Shapes of x and of the filters, options, and the shape and the dtype of a residual.
+local CASES = {
+  { { 2, 9, 8, 16 }, { 32, 3, 3, 16 }, { padding = "SAME", relu = true } },
+  { { 1, 56, 56, 64 }, { 32, 3, 3, 64 }, { padding = "SAME", dtype = "uint8" },
+    { 1, 56, 56, 32 }, "uint8" },
+  { { 1, 28, 28, 256 }, { 64, 1, 1, 256 }, { dtype = "int8", relu = true }, { 1, 28, 28, 64 },
+    "float32" },
+  { { 3, 7, 7, 3 }, { 20, 7, 7, 3 }, { padding = { 3, 3, 3, 3 }, strides = 2 }, { 3, 4, 4, 20 },
+    "int8" },
+  { { 1, 1, 1, 200 }, { 10, 1, 1, 200 } },
+  { { 1, 300, 1, 100 }, { 33, 1, 1, 100 }, { dtype = "uint8" } },
+  { { 2, 6, 6, 4 }, { 8, 3, 3, 2 }, { groups = 2, dilations = 2 } },
+}
+
+local function inputs_of(case, dtype)
+  local o = case[2][1]
+  local list = { drawn(case[1], dtype), drawn(case[2], "int8"), filled({ o }, 1 / 256),
+    filled({ o }, -384) }
+  if case[4] then list[5], list[6] = drawn(case[4], case[5]), filled({ 1 }, 0.25) end
+  return list
+end
+
+local function called(case, x)
+  return core.op "quantized_conv2d"(x[1], x[2], x[3], x[4], x[5] and { x[5], x[6] } or nil,
+    case[3] or {})
+end
+
+local function check_same(a, b)
+  assert.same(a.shape, b.shape)
+  assert.equal(a.dtype, b.dtype)
+  assert.equal(0, (a:astype("float32") - b:astype("float32")):abs():max())
+end
+
+describe("numbers of 8 bits", function()
+  for i, case in ipairs(CASES) do
+    for _, dtype in ipairs { "uint8", "int8" } do
+      it(("of %s are convolved as by the plain kernel, case %d"):format(dtype, i), function()
+        local x = inputs_of(case, dtype)
+        local fast = called(case, x)
+        core.set("kernels", "reference")
+        local plain = called(case, x)
+        check_same(plain, fast)
+        assert.is_true(plain:astype("float32"):abs():max() > 0)
+      end)
+    end
+  end
+
+  it("are convolved by several devices together #cpu", function()
+    core.set("cpu_devices", 2)
+    local case = { { 4, 6, 6, 16 }, { 16, 3, 3, 16 }, { padding = "SAME" } }
+    local x, list = inputs_of(case, "uint8"), {}
+    for i, a in ipairs(x) do list[i] = { "v" .. i, tp.Numpy.Placeholder(a.shape, a.dtype) } end
+    local function run(name, devices)
+      return flow.global_function { name = name, returns = tp.Numpy, inputs = list,
+        body = function(...)
+          local given = { ... }
+          return flow.scope.placement("cpu", devices, function()
+            given[1] = given[1]:with_distribute(flow.distribute.split(0))
+            return called(case, given)
+          end)
+        end }(unpack(x))
+    end
+    check_same(called(case, x), run("two", "0:0-1"))
+  end)
+
+  it("are pooled in both orders of axes", function()
+    for _, dtype in ipairs { "uint8", "int8" } do
+      local x = drawn({ 2, 7, 9, 24 }, dtype)
+      local o = { ksize = 3, strides = 2, padding = "SAME" }
+      local plain = flow.nn.max_pool2d(x:astype("float32"):transpose(0, 3, 1, 2), o)
+      check_same(plain:astype(dtype), flow.nn.max_pool2d(x:transpose(0, 3, 1, 2), o))
+      o.data_format = "NHWC"
+      check_same(plain:transpose(0, 2, 3, 1):astype(dtype), flow.nn.max_pool2d(x, o))
+    end
+  end)
+
+  it("are refused with others", function()
+    local x = inputs_of(CASES[1], "uint8")
+    local function fails(text, i, value)
+      local list = { unpack(x) }
+      list[i] = value
+      local ok, err = pcall(called, CASES[1], list)
+      assert.is_false(ok)
+      assert.truthy(tostring(err):find(text, 1, true), tostring(err))
+    end
+    fails("must be int8 or uint8 and filters int8", 1, x[1]:astype("float32"))
+    fails("must be float32 (32), got float32 (31)", 3, filled({ 31 }, 1))
+    fails("must be float32 (32), got int8 (32)", 4, drawn({ 32 }, "int8"))
+    local many = { { 1, 1, 1, 70000 }, { 1, 1, 1, 70000 } }
+    local ok, err = pcall(called, many, inputs_of(many, "uint8"))
+    assert.is_false(ok)
+    assert.truthy(err:find("must have at most 65793 numbers each, got 70000", 1, true), err)
+    ok, err = pcall(called, { 0, 0, { dtype = "int32" } }, x)
+    assert.is_false(ok)
+    assert.truthy(err:find("dtype", 1, true), err)
+  end)
+end)
