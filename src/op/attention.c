@@ -444,8 +444,9 @@ static void attention_grad(jf_gradctx *c)
 }
 
 /* Mixed precision rounds q, k and v, and for the gradients y and dy too. */
-static const jf_mixed mixed = { 0x07, offsetof(jf_attention, f32_result) };
-static const jf_mixed grad_mixed = { 0x2f, offsetof(jf_attention, f32_result) };
+static const jf_mixed mixed = { .inputs = 0x07, .result = offsetof(jf_attention, f32_result) };
+static const jf_mixed grad_mixed = { .inputs = 0x2f,
+                                     .result = offsetof(jf_attention, f32_result) };
 
 #define ATTENTION(rule) .attr = attrs, .attr_size = sizeof(jf_attention), \
   .flags = JF_VARIADIC | JF_OPTIONAL, .infer = rule, .share = attention_share

@@ -426,7 +426,7 @@ static const jf_ending ending = { &jf_op_conv2d_fused, offsetof(jf_conv, epilogu
                                   conv_line_axis, conv_scaled };
 static const jf_side_sum bias_sum = { 1, 1, conv_line_axis, offsetof(jf_conv, epilogue.bias) };
 
-static const jf_mixed mixed = { 3, offsetof(jf_conv, f32_result) };
+static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_conv, f32_result) };
 
 #define FORWARD(n)                                                                          \
   .in = { "input", "filters" }, .out = { "y" }, .attr = attrs_##n, .attr_size = sizeof(jf_conv), \

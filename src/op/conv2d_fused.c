@@ -27,7 +27,7 @@ static const jf_kernel cpu[JFL_N_DTYPE] = {
 
 static double conv2d_fused_flop(const jf_kargs *k) { return jf_op_conv2d.flop(k); }
 
-static const jf_mixed mixed = { 3, offsetof(jf_conv, f32_result) };
+static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_conv, f32_result) };
 
 JFL_OP(conv2d_fused, .doc = "conv2d, then what is added and applied to its result.",
        .in = { "input", "filters", "extra" }, .out = { "y" }, .attr = attrs,

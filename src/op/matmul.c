@@ -220,7 +220,7 @@ static const jf_ending ending = {
   &jf_op_matmul_fused, offsetof(jf_matmul_fused, epilogue), matmul_column_axis, NULL
 };
 
-static const jf_mixed mixed = { 3, offsetof(jf_matmul, f32_result) };
+static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_matmul, f32_result) };
 
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
        .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" }, .attr = attrs,

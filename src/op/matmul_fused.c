@@ -28,7 +28,8 @@ static const jf_kernel cpu[JFL_N_DTYPE] = {
 
 static double matmul_fused_flop(const jf_kargs *k) { return jf_op_matmul.flop(k); }
 
-static const jf_mixed mixed = { 3, offsetof(jf_matmul_fused, product.f32_result) };
+static const jf_mixed mixed = { .inputs = 3,
+                                .result = offsetof(jf_matmul_fused, product.f32_result) };
 
 JFL_OP(matmul_fused, .doc = "matmul, then what is added and applied to its result.",
        .in = { "a", "b", "extra" }, .out = { "y" }, .attr = attrs,
