@@ -15,6 +15,8 @@ jfl_status jf_out_of_memory(jfl_graph *g);
 
 /* Fails, too, if places in g are those of another session than s. */
 jfl_status jf_api_check_session(const char *function, const jfl_graph *g, const jfl_session *s);
+/* Fails unless g takes more: one that was compiled, or met an error in a pass, does not. */
+jfl_status jf_api_check_open(const jfl_graph *g);
 
 /* One call of an op that is in no graph; all of it but the results lies in the arena of a graph
    that is made for the call. */

@@ -39,8 +39,7 @@ jfl_status jfl_graph_new(const char *job_name, jfl_mode mode, jfl_graph **out)
 
 jfl_mode jfl_graph_mode(const jfl_graph *g) { return JF_IS(GRAPH, g) ? g->mode : JFL_PREDICT; }
 
-/* Fails unless g takes more: one that was compiled, or met an error in a pass, does not. */
-static jfl_status check_open(const jfl_graph *g)
+jfl_status jf_api_check_open(const jfl_graph *g)
 {
   jfl_status s = g->err      ? jf_fail(g->err, "describing this job failed before")
                  : g->closed ? jf_fail(JFL_ESTATE, "this job is compiled already")
@@ -50,7 +49,7 @@ static jfl_status check_open(const jfl_graph *g)
 
 jfl_status jf_api_check_session(const char *function, const jfl_graph *g, const jfl_session *s)
 {
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   if (!g->session || g->session == s->id) return JFL_OK;
   return jf_need_told(function, jf_fail_argument(JFL_EINVAL, "s", "must be the session that places "
                                                  "were asked of before"));
@@ -71,7 +70,7 @@ jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device)
 jfl_status jfl_graph_recompute(jfl_graph *g, int on)
 {
   JF_NEED(GRAPH, g);
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   g->source.region = on ? ++g->n_region : 0;
   return JFL_OK;
 }
@@ -90,7 +89,7 @@ static jfl_status graph_set_line(jfl_graph *g, const char *line)
 jfl_status jfl_graph_line(jfl_graph *g, const char *line)
 {
   JF_NEED(GRAPH, g);
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   if (line && g->source.line && !strcmp(line, g->source.line)) return JFL_OK;
   if (line) return graph_set_line(g, line);
   g->source.line = NULL;
@@ -100,7 +99,7 @@ jfl_status jfl_graph_line(jfl_graph *g, const char *line)
 jfl_status jfl_graph_shard(jfl_graph *g, int64_t least)
 {
   JF_NEED(GRAPH, g);
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   if (least < 0 || least >= INT_MAX)
     return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "least", "must be from 0 to %d, got "
                                                    "%lld", INT_MAX - 1, (long long)least));
@@ -111,7 +110,7 @@ jfl_status jfl_graph_shard(jfl_graph *g, int64_t least)
 jfl_status jfl_graph_micro_batches(jfl_graph *g, int n)
 {
   JF_NEED(GRAPH, g);
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   if (n < 1 || n > JF_MOST_TURNS)
     return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "n", "must be from 1 to %d, got %d",
                                                    JF_MOST_TURNS, n));
@@ -122,7 +121,7 @@ jfl_status jfl_graph_micro_batches(jfl_graph *g, int n)
 jfl_status jfl_graph_mixed_precision(jfl_graph *g, jfl_dtype to)
 {
   JF_NEED(GRAPH, g);
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   if (to != JFL_F32 && !jf_is_half(to))
     return jf_need_told(__func__, jf_fail_argument(JFL_EDTYPE, "to", "must be float32, bfloat16 or "
                                                    "float16, got %s", jfl_dtype_name(to)));
@@ -138,7 +137,7 @@ jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jf
   JF_NEED_DTYPE(t);
   JF_NEED_POINTER(s);
   JF_NEED_POINTER(out);
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   if (jf_is_block(t))
     return jf_fail_in(jf_fail(JFL_EDTYPE, "input '%s' must not be %s: only constants and variables "
                               "are stored so", name, jfl_dtype_name(t)), JFL_ERROR_JOB, g->name);
@@ -171,7 +170,7 @@ jfl_status jfl_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_v
   JF_NEED_POINTER(spec);
   JF_NEED_POINTER(out);
   JF_TRY(check_variable(spec));
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   JF_ENTER(g);
   return jf_fail_in(jf_graph_variable(g, spec, out), JFL_ERROR_JOB, g->name);
 }
@@ -217,7 +216,7 @@ jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, in
   JF_NEED_ARGS(arg, n_arg);
   if (name) JF_TRY(jfl_name_check("the node's name", name));
   JF_NEED_POINTER(out);
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   JF_ENTER(g);
   void *attr = jf_alloc(g->arena, op->attr_size);
   jfl_status s = jf_attr_read(g->arena, op->name, op->attr, arg, n_arg, attr);
@@ -232,7 +231,7 @@ jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v)
 {
   JF_NEED(GRAPH, g);
   JF_NEED(VALUE, v);
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   if (v->graph != g)
     return jf_fail_in(jf_fail(JFL_ESTATE, "the result '%s' must be of this job, got one of job "
                               "'%s'", v->name, v->graph->name), JFL_ERROR_JOB, g->name);
@@ -254,7 +253,7 @@ jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const char *wher
 {
   JF_NEED(GRAPH, g);
   JF_NEED(VALUE, v);
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   JF_TRY(check_own(g, "watch_diff", &v, 1));
   if (g->mode != JFL_TRAIN)
     return jf_fail(JFL_ESTATE,
@@ -504,7 +503,7 @@ jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
   JF_NEED(GRAPH, g);
   JF_NEED_POINTER(m);
   JF_TRY(check_minimize(m));
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   return jf_fail_in(graph_minimize(g, m), JFL_ERROR_JOB, g->name);
 }
 
@@ -516,7 +515,7 @@ jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy, jfl_va
   if (dy) JF_NEED(VALUE, dy);
   JF_NEED_EACH(VALUE, x, n_x);
   if (n_x) JF_NEED_POINTER(grad);
-  JF_TRY(check_open(g));
+  JF_TRY(jf_api_check_open(g));
   JF_TRY(check_own(g, "gradients", &y, 1));
   JF_TRY(check_own(g, "gradients", x, n_x));
   if (dy) JF_TRY(check_own(g, "gradients", &dy, 1));
@@ -568,7 +567,7 @@ const jfl_shape *jfl_value_shape(const jfl_value *v)
 
 static jfl_status check_distribution(const jfl_value *v, jfl_distribution d)
 {
-  JF_TRY(check_open(v->graph));
+  JF_TRY(jf_api_check_open(v->graph));
   JF_TRY(jf_need_below("jfl_value_distribute", "d.kind", d.kind, JFL_MIRRORED + 1));
   if (v->origin == JF_RESULT)
     return jf_fail(JFL_EINVAL, "distribute: '%s' must be an input or a variable; the op "
