@@ -9,7 +9,7 @@
 # folder of objects, build/obj-gcc, and JFL_COMMAND the command that runs specs, build/jfl.
 #
 # A test is a file, with what it runs on behind a colon, and behind another one a pattern of names:
-# spec/op/op_spec.lua, spec/base/base_test.c, spec/dev/late_spec.lua:gpu:%sargmax%s.
+# spec/op/op_spec.lua, spec/base/base_test.c, spec/dev/async_spec.lua:gpu:%sargmax%s.
 cd "$(dirname "$0")/.." || exit 2
 . scripts/unset.sh
 objects=${JFL_OBJECTS:-build/obj-gcc}

@@ -144,7 +144,7 @@ JF_BODY void attention_keep_body(const attention_tile *t, int64_t key, int64_t k
         }
     }
 }
-JF_DISPATCH_WIDE(attention_keep,
+JF_DISPATCH_VECTOR(attention_keep,
                  (const attention_tile *t, int64_t key, int64_t keys, float *keep),
                  (t, key, keys, keep))
 
@@ -376,7 +376,7 @@ JF_BODY void attention_body(void *ctx, int i)
     if (attention_is_finite(y, t.n * j->d.v_size)) return;
   }
 }
-JF_WIDE_VARIANTS(attention)
+JF_VECTOR_VARIANTS(attention)
 
 /* ---- gradients ---- */
 
@@ -538,7 +538,7 @@ JF_BODY void attention_grad_body(void *ctx, int i)
   for (int careful = 0; careful < 2; careful++)
     if (attention_grad_try(piece->j, i, piece->scratch, careful)) return;
 }
-JF_WIDE_VARIANTS(attention_grad)
+JF_VECTOR_VARIANTS(attention_grad)
 
 /* Adds up the gradients of q by the parts of keys, in their order. */
 JF_BODY void attention_sum_body(void *ctx, int i)
@@ -552,7 +552,7 @@ JF_BODY void attention_sum_body(void *ctx, int i)
     dq[at] = sum;
   }
 }
-JF_WIDE_VARIANTS(attention_sum)
+JF_VECTOR_VARIANTS(attention_sum)
 
 /* ---- rows ---- */
 
@@ -592,8 +592,8 @@ static int attention_fits(const jf_kargs *k, const attention_job *j)
 {
   const int64_t pieces = j->d.batch * j->d.heads * (j->tiles + j->parts);
   const int64_t n = jf_numel(&k->out[0].shape);
-  return jf_has_wide() && k->in[0].dtype == JFL_F32 && n && j->d.k_len && j->d.size && j->d.v_size
-         && pieces <= INT32_MAX;
+  return jf_has_vectors() && k->in[0].dtype == JFL_F32 && n && j->d.k_len && j->d.size &&
+         j->d.v_size && pieces <= INT32_MAX;
 }
 
 static int attention_accepts(const jf_kargs *k)
@@ -691,9 +691,9 @@ static jfl_status attention_grad_run(const jf_kargs *k)
 }
 
 JFL_CPU(vec_attention, .op = "scaled_dot_product_attention", .accepts = attention_accepts,
-        .prepare = attention_prepare, .run = attention_run, .priority = 10)
+        .prepare = attention_prepare, .run = attention_run)
 JFL_CPU(vec_attention_grad, .op = "scaled_dot_product_attention_grad",
         .accepts = attention_grad_accepts, .prepare = attention_grad_prepare,
-        .run = attention_grad_run, .priority = 10)
+        .run = attention_grad_run)
 JFL_CPU(vec_cached_attention, .op = "cached_attention", .accepts = cached_attention_accepts,
-        .prepare = cached_attention_prepare, .run = cached_attention_run, .priority = 10)
+        .prepare = cached_attention_prepare, .run = cached_attention_run)

@@ -266,12 +266,12 @@ JF_BODY void batch_norm_body(void *ctx, int part)
   FOR_EPILOGUE(p, CALL)
 #undef CALL
 }
-JF_WIDE_VARIANTS(batch_norm)
+JF_VECTOR_VARIANTS(batch_norm)
 
 static int fast_batch_norm_accepts(const jf_kargs *k)
 {
   const jf_halves h = ((const jf_batch_norm *)k->attr)->halves;
-  return jf_has_wide() && k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0 &&
+  return jf_has_vectors() && k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0 &&
          !h.reads && !(h.writes & ~1);
 }
 
@@ -405,7 +405,7 @@ JF_BODY void fast_batch_norm_grad_body(void *ctx, int part)
   q.dy = p->daddend;
   unit_slopes(&q, u, &f, &s, ALL);
 }
-JF_WIDE_VARIANTS(fast_batch_norm_grad)
+JF_VECTOR_VARIANTS(fast_batch_norm_grad)
 
 static jfl_status fast_batch_norm_grad_run(const jf_kargs *k)
 {

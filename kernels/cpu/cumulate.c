@@ -42,7 +42,7 @@ enum { RUN_LINES = 8, RUN_COLUMNS = 128 };
     for (; r + RUN_LINES <= to; r += RUN_LINES) id##_lines(j, r, RUN_LINES);              \
     if (r < to) id##_lines(j, r, (int)(to - r));                                          \
   }                                                                                       \
-  JF_WIDE_VARIANTS(id##_rows)
+  JF_VECTOR_VARIANTS(id##_rows)
 #define RUN_COLUMN_BLOCKS(id, INIT, STEP)                                                 \
   JF_BODY void id##_columns_body(void *ctx, int i)                                        \
   {                                                                                       \
@@ -69,7 +69,7 @@ enum { RUN_LINES = 8, RUN_COLUMNS = 128 };
         }                                                                                 \
     }                                                                                     \
   }                                                                                       \
-  JF_WIDE_VARIANTS(id##_columns)
+  JF_VECTOR_VARIANTS(id##_columns)
 RUN_ROWS(run_sum, 0, +)
 RUN_ROWS(run_product, 1, *)
 RUN_COLUMN_BLOCKS(run_sum, 0, +)
@@ -78,7 +78,7 @@ RUN_COLUMN_BLOCKS(run_product, 1, *)
 static int run_accepts(const jf_kargs *k)
 {
   const jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_cumulate *)k->attr)->axis);
-  return jf_has_wide() && k->in[0].dtype == JFL_F32 &&
+  return jf_has_vectors() && k->in[0].dtype == JFL_F32 &&
          s.before * (s.after / RUN_COLUMNS + 1) < INT32_MAX;
 }
 
@@ -140,11 +140,11 @@ JF_BODY void cumulate_back_body(void *ctx, int i)
     else back_lines(j, at, n);
   }
 }
-JF_WIDE_VARIANTS(cumulate_back)
+JF_VECTOR_VARIANTS(cumulate_back)
 
 static int cumulate_back_accepts(const jf_kargs *k)
 {
-  return jf_has_wide() && k->in[0].dtype == JFL_F32;
+  return jf_has_vectors() && k->in[0].dtype == JFL_F32;
 }
 
 static jfl_status run_cumprod_grad(const jf_kargs *k)

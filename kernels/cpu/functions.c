@@ -215,7 +215,7 @@ JF_BODY void pow_vec(const jf_vec *a, const jf_vec *b, jf_vec *power)
     }                                                                         \
     for (int64_t i = n; i < t->n; i++) y[i] = y[0];                           \
   }                                                                           \
-  JF_DISPATCH_WIDE(id##_loop, (const jf_loop_args *t), (t))
+  JF_DISPATCH_VECTOR(id##_loop, (const jf_loop_args *t), (t))
 
 #define EACH_PLAIN(X) \
   X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sigmoid) X(tanh) X(erf) X(erfc) \
@@ -244,7 +244,7 @@ LOOP_AS(elu, elu_with(&v, (float)((const jf_leaky *)t->attr)->alpha))
       jf_store_part(y + i, some, &z);                                         \
     }                                                                         \
   }                                                                           \
-  JF_DISPATCH_WIDE(id##_loop, (const jf_loop_args *t), (t))
+  JF_DISPATCH_VECTOR(id##_loop, (const jf_loop_args *t), (t))
 #define EACH_OF_TWO(X) X(sigmoid_cross_entropy_with_logits) X(xlogy) X(pow)
 EACH_OF_TWO(LOOP_OF_TWO)
 
@@ -261,7 +261,7 @@ EACH_OF_TWO(LOOP_OF_TWO)
     else if (t->step[0]) COMPARE_EACH(a[i] OP b0);                            \
     else COMPARE_EACH(a0 OP b[i * t->step[1]]);                               \
   }                                                                           \
-  JF_DISPATCH_WIDE(id##_loop, (const jf_loop_args *t), (t))
+  JF_DISPATCH_VECTOR(id##_loop, (const jf_loop_args *t), (t))
 #define COMPARE_SWAPPED(id, of)                                               \
   static void id##_loop(const jf_loop_args *t)                                \
   {                                                                           \
@@ -286,7 +286,7 @@ jf_loop jf_vec_loop(const char *op, jfl_dtype t)
     { "dropout", jf_dropout_loop }, { "dropout_grad", jf_dropout_grad_loop },
     EACH(ENTRY) EACH_OF_TWO(ENTRY) EACH_COMPARE(ENTRY)
   };
-  const size_t n = jf_has_wide() ? sizeof list / sizeof *list : 2;
+  const size_t n = jf_has_vectors() ? sizeof list / sizeof *list : 2;
   for (size_t i = 0; i < n && t == JFL_F32; i++)
     if (!strcmp(list[i].op, op)) return list[i].loop;
   return NULL;
@@ -326,7 +326,7 @@ static jfl_status functions_run(const jf_kargs *k, jf_loop loop)
 static int functions_accepts(const jf_kargs *k)
 {
   const int64_t n = jf_numel(&k->out[0].shape);
-  int fit = jf_has_wide() && k->in[0].dtype == JFL_F32;
+  int fit = jf_has_vectors() && k->in[0].dtype == JFL_F32;
   for (int j = 0; j < k->n_in; j++) {
     const int64_t own = jf_numel(&k->in[j].shape);
     fit = fit && (own == n || own == 1);

@@ -94,12 +94,12 @@ JF_BODY void resize_rows_body(void *ctx, int part)
     }
   }
 }
-JF_WIDE_VARIANTS(resize_rows)
+JF_VECTOR_VARIANTS(resize_rows)
 
 static int fast_resize_accepts(const jf_kargs *k)
 {
   const jf_resizing r = jf_resizing_of(k->attr, &k->in[0].shape, &k->out[0].shape);
-  return jf_has_wide() && (k->in[0].dtype == JFL_F32 || k->in[0].dtype == JFL_U8) &&
+  return jf_has_vectors() && (k->in[0].dtype == JFL_F32 || k->in[0].dtype == JFL_U8) &&
          r.inner > 0 && r.inner <= LINE / r.w && r.n * r.to_h < INT32_MAX;
 }
 

@@ -106,7 +106,7 @@ JF_BODY void moves_apart_body(const moves_plane *p)
   else if (p->size == 2) moves_plane_uint16_t(p);
   else moves_plane_uint8_t(p);
 }
-JF_DISPATCH_WIDE(moves_apart, (const moves_plane *p), (p))
+JF_DISPATCH_VECTOR(moves_apart, (const moves_plane *p), (p))
 
 static void moves_copy_plane(const moves_plane *p)
 {
@@ -203,7 +203,7 @@ JF_BODY void moves_pairs_body(const moves_pair *p)
   if (p->size == 4) moves_pair_uint32_t(p);
   else moves_pair_uint64_t(p);
 }
-JF_DISPATCH_WIDE(moves_pairs, (const moves_pair *p), (p))
+JF_DISPATCH_VECTOR(moves_pairs, (const moves_pair *p), (p))
 
 static void moves_in_turn(const jf_kargs *k, const moves_call *c, int64_t r, int64_t to)
 {
@@ -383,7 +383,7 @@ static jfl_status moves_prepare(jf_kargs *k, size_t *scratch)
   return JFL_OK;
 }
 
-static int moves_accept(const jf_kargs *k) { return k->op->moves && jf_has_wide(); }
+static int moves_accept(const jf_kargs *k) { return k->op->moves && jf_has_vectors(); }
 
 JFL_CPU(moves, .accepts = moves_accept, .prepare = moves_prepare, .run = moves_run,
   .release = jf_free, .priority = 8)

@@ -359,12 +359,12 @@ static void plan(pool *p, int kind)
 
 static int pool2d_accepts(const jf_kargs *k)
 {
-  return jf_has_wide() && k->in[0].dtype == JFL_F32;
+  return jf_has_vectors() && k->in[0].dtype == JFL_F32;
 }
 
 #define POOL(op, kind, backward)                                                        \
   JF_BODY void op##_body(void *ctx, int part) { pool_part(ctx, part, kind, backward); } \
-  JF_WIDE_VARIANTS(op)                                                                  \
+  JF_VECTOR_VARIANTS(op)                                                                  \
   static jfl_status op##_run(const jf_kargs *k)                                         \
   {                                                                                     \
     pool p = shapes(k, backward);                                                       \

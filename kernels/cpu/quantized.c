@@ -74,7 +74,7 @@ JF_BODY void rounded_body(void *ctx, int row)
   memset(d, 0, (size_t)n_rest * sizeof *d);
   memset(sum, 0, (size_t)n_rest * sizeof *sum);
 }
-JF_WIDE_VARIANTS(rounded)
+JF_VECTOR_VARIANTS(rounded)
 
 /* ---- floats of 16 bits ---- */
 
@@ -188,7 +188,7 @@ JF_BODY void halves_body(void *ctx, int part)
       for (; i < p->m; i++) add_lines(p, &w, x + i * p->k, n, 1, y + i * p->n, columns, from > 0);
     }
 }
-JF_WIDE_VARIANTS(halves)
+JF_VECTOR_VARIANTS(halves)
 
 /* ---- the row ---- */
 

@@ -30,7 +30,7 @@ JF_BODY void recurrent_turn_body(void *ctx, int i)
   jf_tile_turn(w, j->depth, recurrent_least(j->columns - (int64_t)i * WIDE, WIDE), j->depth, 1,
                j->panel + (int64_t)i * WIDE * j->depth, WIDE);
 }
-JF_WIDE_VARIANTS(recurrent_turn)
+JF_VECTOR_VARIANTS(recurrent_turn)
 
 /* The same for columns that are those of the weight: dh = ds W. */
 JF_BODY void recurrent_copy_body(void *ctx, int i)
@@ -44,7 +44,7 @@ JF_BODY void recurrent_copy_body(void *ctx, int i)
     memset(to + r * WIDE + n, 0, (size_t)(WIDE - n) * sizeof *to);
   }
 }
-JF_WIDE_VARIANTS(recurrent_copy)
+JF_VECTOR_VARIANTS(recurrent_copy)
 
 /* What is read after a product: n floats, which may be none. */
 typedef struct recurrent_next { const float *x; int64_t n; } recurrent_next;
@@ -191,7 +191,7 @@ JF_BODY void recurrent_part_body(void *ctx, int i)
                       c ? c + r * d->units : NULL);
   }
 }
-JF_WIDE_VARIANTS(recurrent_part)
+JF_VECTOR_VARIANTS(recurrent_part)
 
 /* ---- backward ---- */
 
@@ -305,7 +305,7 @@ JF_BODY void recurrent_back_part_body(void *ctx, int i)
       memcpy((float *)j->k->out[2].data + to, carry.dc + r * j->wide, line);
   }
 }
-JF_WIDE_VARIANTS(recurrent_back_part)
+JF_VECTOR_VARIANTS(recurrent_back_part)
 
 /* ---- rows ---- */
 
@@ -330,7 +330,7 @@ static size_t recurrent_panel_size(const recurrent_job *j)
 
 static int recurrent_accepts(const jf_kargs *k)
 {
-  return jf_has_wide() && k->in[0].dtype == JFL_F32 && jf_numel(&k->out[0].shape) > 0;
+  return jf_has_vectors() && k->in[0].dtype == JFL_F32 && jf_numel(&k->out[0].shape) > 0;
 }
 
 static jfl_status recurrent_room(jf_kargs *k, size_t *scratch, int backward)

@@ -88,7 +88,7 @@ JF_BODY void pieces_body(void *ctx, int part)
     whole_results(p, i * n, n);
   }
 }
-JF_WIDE_VARIANTS(pieces)
+JF_VECTOR_VARIANTS(pieces)
 
 /* y[o, j, m] = scale sum over i, b of piece[o, i, j, b, m] */
 JF_BODY void results_body(void *ctx, int part)
@@ -109,7 +109,7 @@ JF_BODY void results_body(void *ctx, int part)
     for (int l = 0; l < n; l++) y[m + l] = (float)(s[l] * p->scale);
   }
 }
-JF_WIDE_VARIANTS(results)
+JF_VECTOR_VARIANTS(results)
 
 static int fast_reduce_among(const jf_ints *axis, int i)
 {
@@ -160,7 +160,7 @@ static int64_t all_pieces(const fast_reduce_plane *p)
 static int fast_reduce_accepts(const jf_kargs *k)
 {
   fast_reduce_plane p;
-  return jf_has_wide() && k->in[0].dtype == JFL_F32 && fast_reduce_fit(k, &p) &&
+  return jf_has_vectors() && k->in[0].dtype == JFL_F32 && fast_reduce_fit(k, &p) &&
          all_pieces(&p) * p.blocks <= INT32_MAX;
 }
 

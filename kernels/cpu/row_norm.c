@@ -97,12 +97,12 @@ JF_BODY void fast_row_norm_body(void *ctx, int part)
     row_apply(p, r, mean, inverse);
   }
 }
-JF_WIDE_VARIANTS(fast_row_norm)
+JF_VECTOR_VARIANTS(fast_row_norm)
 
 static int fast_row_norm_accepts(const jf_kargs *k)
 {
   const jf_halves h = ((const jf_row_norm *)k->attr)->halves;
-  return jf_has_wide() && k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0 &&
+  return jf_has_vectors() && k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0 &&
          !h.reads && !h.writes;
 }
 
@@ -238,7 +238,7 @@ JF_BODY void fast_row_norm_grad_body(void *ctx, int part)
     if (p->s.step && (i % FEW == 0 || r == to - 1)) few_to_sums(sums, few, n);
   }
 }
-JF_WIDE_VARIANTS(fast_row_norm_grad)
+JF_VECTOR_VARIANTS(fast_row_norm_grad)
 
 /* Adds the parts' sums of JF_PART params. */
 JF_BODY void params_body(void *ctx, int part)
@@ -255,7 +255,7 @@ JF_BODY void params_body(void *ctx, int part)
     if (p->dbeta) p->dbeta[i] = (float)beta;
   }
 }
-JF_WIDE_VARIANTS(params)
+JF_VECTOR_VARIANTS(params)
 
 /* The rows in parts, of which there are few where there are many params. */
 static fast_rows fast_row_norm_parts(const jf_kargs *k)

@@ -35,7 +35,7 @@ JF_BODY void tiles_product_body(const jf_tile *t, int64_t rows, int64_t vectors)
   for (; r + 4 <= rows; r += 4) tiles_lines(t, r, vectors, 4);
   for (; r < rows; r++) tiles_lines(t, r, vectors, 1);
 }
-JF_DISPATCH_WIDE(tiles_product, (const jf_tile *t, int64_t rows, int64_t vectors),
+JF_DISPATCH_VECTOR(tiles_product, (const jf_tile *t, int64_t rows, int64_t vectors),
                  (t, rows, vectors))
 
 JF_BODY void tiles_careful_body(const jf_tile *t, int64_t rows, int64_t vectors)
@@ -52,7 +52,7 @@ JF_BODY void tiles_careful_body(const jf_tile *t, int64_t rows, int64_t vectors)
     JF_STORE(c, sum);
   }
 }
-JF_DISPATCH_WIDE(tiles_careful, (const jf_tile *t, int64_t rows, int64_t vectors),
+JF_DISPATCH_VECTOR(tiles_careful, (const jf_tile *t, int64_t rows, int64_t vectors),
                  (t, rows, vectors))
 
 void jf_tile_product(const jf_tile *t, int64_t rows, int64_t vectors)

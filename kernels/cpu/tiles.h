@@ -19,7 +19,7 @@ typedef struct jf_tile {
   jf_tile_zeros zeros;
 } jf_tile;
 
-/* The product of `rows` rows and so many vectors. It may be called only where jf_has_wide(). */
+/* The product of `rows` rows and so many vectors. It may be called only where jf_has_vectors(). */
 void jf_tile_product(const jf_tile *t, int64_t rows, int64_t vectors);
 
 /* to[c * to_row + r] = scale * from[r * from_row + c] for r < rows and c < columns; rows up to a

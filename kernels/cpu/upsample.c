@@ -86,7 +86,7 @@ JF_BODY void upsample_2d_body(void *ctx, int part)
   const int64_t first = jf_from(part, w->span), end = jf_to(part, w->span, w->u.outer * w->u.m[0]);
   for (int64_t r = first; r < end; r++) enlarge_row(w, r, first);
 }
-JF_WIDE_VARIANTS(upsample_2d)
+JF_VECTOR_VARIANTS(upsample_2d)
 
 /* The first row of y that reads row r of x or a later one. */
 static inline int64_t first_reader(const upsample_job *w, int64_t r)
@@ -145,13 +145,13 @@ JF_BODY void upsample_2d_grad_body(void *ctx, int part)
   const int64_t end = jf_to(part, w->span, w->u.outer * w->u.n[0]);
   for (int64_t r = jf_from(part, w->span); r < end; r++) return_row(w, r);
 }
-JF_WIDE_VARIANTS(upsample_2d_grad)
+JF_VECTOR_VARIANTS(upsample_2d_grad)
 
 /* Many channels in a cell of dy would not fit the strip. */
 static int upsample_accepts(const jf_kargs *k)
 {
   const int64_t inner = jf_upsampling_of(k->attr, &k->in[0].shape, &k->out[0].shape).inner;
-  return jf_has_wide() && k->in[0].dtype == JFL_F32 && inner > 0 && inner <= STRIP;
+  return jf_has_vectors() && k->in[0].dtype == JFL_F32 && inner > 0 && inner <= STRIP;
 }
 
 static jfl_status upsample_prepare(jf_kargs *k, size_t *scratch)

@@ -12,10 +12,10 @@
 typedef void (*jf_part)(void *ctx, int i);
 
 /* JF_VARIANTS(name) defines `jf_part name(void)`, which returns the best build for this processor
-   of the function name_body, a JF_BODY. JF_WIDE_VARIANTS(name) does so for large bodies that an
-   op's plain kernel can stand in for: where jf_has_wide() is 0 there is no build of them. */
+   of the function name_body, a JF_BODY. JF_VECTOR_VARIANTS(name) does so for large bodies that an
+   op's plain kernel can stand in for: where jf_has_vectors() is 0 there is no build of them. */
 #if defined(__x86_64__)
-#define JF_WIDE_VARIANTS(name)                                                \
+#define JF_VECTOR_VARIANTS(name)                                                \
   JF_AVX512 static void name##_avx512(void *ctx, int i) { name##_body(ctx, i); } \
   JF_AVX2 static void name##_avx2(void *ctx, int i) { name##_body(ctx, i); }  \
   static jf_part name(void) { return jf_has_avx512() ? name##_avx512 : name##_avx2; }
@@ -32,7 +32,7 @@ typedef void (*jf_part)(void *ctx, int i);
 #define JF_VARIANTS(name)                                             \
   static void name##_base(void *ctx, int i) { name##_body(ctx, i); }  \
   static jf_part name(void) { return name##_base; }
-#define JF_WIDE_VARIANTS JF_VARIANTS
+#define JF_VECTOR_VARIANTS JF_VARIANTS
 #endif
 
 /* Elements of a part, where no shape suggests another size. */

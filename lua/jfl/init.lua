@@ -1,7 +1,7 @@
 -- The module `jfl`: its names, and the modules that they load at their first use.
 ---@box has version
 local core = require "jfl.core"
-local late = require "jfl.base.late"
+local lazy = require "jfl.base.lazy"
 local names = require "jfl.base.names"
 local original = require "jfl.base.original"
 
@@ -52,7 +52,7 @@ end
 names.attach(flow, function() return require("jfl.doc.index").paths() end,
   function(word) return require("jfl.doc.topics").text(word) ~= nil end)
 original.attach("jfl.legacy.answers")
-late.attach("network", "onnx.kept")
+lazy.attach("network", "onnx.stored")
 
 --- Whether there is a name such as "nn.relu" in flow. Anything else is not there: this never fails.
 function flow.has(path) return names.has(path) end

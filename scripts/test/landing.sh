@@ -18,7 +18,7 @@ more_simulated_list() {
 # Every case of every op, in jobs and alone.
 more_emulated_list() {
   share_list "specs on the emulated GPU" 16 "$gpu JFL_SPEC_DEVICE=gpu build/jfl" \
-    spec/dev/late_spec.lua
+    spec/dev/async_spec.lua
   share_list "jobs on several emulated GPUs" 4 "$gpu JFL_SPEC_DEVICE=gpu build/jfl" \
     spec/pass/spmd_spec.lua
 }
@@ -38,7 +38,7 @@ sanitized_list() {
   one "files of the fuzzer" scripts/fuzz.sh
 }
 
-# What ThreadSanitizer looks at: C tests with threads, but for late_test, which runs a plan that is
+# What ThreadSanitizer looks at: C tests with threads, but for async_test, which runs a plan that is
 # wrong on purpose, and soaks.
 threaded_tests=$(printf "$threaded/spec/%s_test " data/loader dev/sim dev/stream run/across \
   run/behind run/execution run/pace run/queue run/redefine run/threads run/view world/door \

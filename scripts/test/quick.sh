@@ -29,7 +29,7 @@ simulated_list() {
     spec/checkpoint spec/run | grep -v "$core"
   alone "soak on sim" JFL_DEVICE=sim build/jfl scripts/soak.lua 5
   share_list "specs on shares of the CPU" 4 "JFL_SPEC_DEVICE=core JFL_CPU_DEVICES=4 build/jfl" \
-    spec/dev/late_spec.lua spec/run/staging_spec.lua
+    spec/dev/async_spec.lua spec/run/staging_spec.lua
 }
 
 # beside EXAMPLE [ARGUMENT...]: it trains on the emulated GPU as on the CPU, loss by loss.
@@ -45,7 +45,7 @@ emulated_list() {
   on_gpu="$gpu JFL_SPEC_DEVICE=gpu build/jfl"
   spec_files "specs on the emulated GPU" "$on_gpu" spec/run/staging_spec.lua
   spec_files "specs on the emulated GPU" "$on_gpu" --filter="with add" --filter="trains mlp" \
-    --filter="on a device" --filter=checkpoint spec/dev/late_spec.lua
+    --filter="on a device" --filter=checkpoint spec/dev/async_spec.lua
   spec_files "specs on the emulated GPU" "$on_gpu" --filter="on one device: mlp" --filter=split \
     spec/pass/spmd_spec.lua
   one "C on the emulated GPU" "$gpu JFL_DEVICE=gpu $native/spec/run/exhausted_test"

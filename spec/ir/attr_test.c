@@ -145,7 +145,7 @@ static void graphs_keep_one_copy_of_an_array(void)
   CHECK(held(v) != a && held(v) == held(w));
   CHECK(held(stored(g, wider)) != held(v) && held(stored(g, whole)) != held(v));
   *(float *)a->data = 6;
-  CHECK(*(const float *)held(v)->data == 5 && held(stored(g, a)) != held(v) && g->n_kept == 4);
+  CHECK(*(const float *)held(v)->data == 5 && held(stored(g, a)) != held(v) && g->n_array == 4);
   jfl_array_unref(a);
   jfl_array_unref(same);
   jfl_array_unref(wider);

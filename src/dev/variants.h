@@ -7,8 +7,8 @@
    best build of name_body, a JF_BODY. The choice takes some nanoseconds, so a call should do more
    than that. JF_DISPATCH_OF(D) is that for a loop whose elements are of dtype D: there is no build
    for AVX-512 of loops of integers and doubles, which are seldom and wait for memory.
-   JF_DISPATCH_WIDE is for large bodies for which a plain loop can stand in: the function may be
-   called only where jf_has_wide(). */
+   JF_DISPATCH_VECTOR is for large bodies for which a plain loop can stand in: the function may be
+   called only where jf_has_vectors(). */
 #define JF_BODY static inline __attribute__((always_inline))
 /* The build for processors that have none of the sets is kept small. */
 #ifdef __clang__
@@ -29,7 +29,7 @@
     else if (jf_has_avx2()) name##_avx2 ARGUMENTS;                           \
     else name##_base ARGUMENTS;                                              \
   }
-#define JF_DISPATCH_WIDE(name, PARAMETERS, ARGUMENTS)                        \
+#define JF_DISPATCH_VECTOR(name, PARAMETERS, ARGUMENTS)                        \
   JF_AVX512 static void name##_avx512 PARAMETERS { name##_body ARGUMENTS; }  \
   JF_AVX2 static void name##_avx2 PARAMETERS { name##_body ARGUMENTS; }      \
   static void name PARAMETERS                                                \
@@ -54,13 +54,13 @@ static inline int jf_has_avx2(void)
 {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
-static inline int jf_has_wide(void) { return jf_has_avx2(); }
+static inline int jf_has_vectors(void) { return jf_has_avx2(); }
 #else
 #define JF_DISPATCH(name, PARAMETERS, ARGUMENTS) \
   static void name PARAMETERS { name##_body ARGUMENTS; }
 #define JF_DISPATCH_FEW JF_DISPATCH
-#define JF_DISPATCH_WIDE JF_DISPATCH
-static inline int jf_has_wide(void) { return 1; }
+#define JF_DISPATCH_VECTOR JF_DISPATCH
+static inline int jf_has_vectors(void) { return 1; }
 #endif
 #define JF_DISPATCH_OF(D) JF_DISPATCH_##D
 #define JF_DISPATCH_F32 JF_DISPATCH

@@ -33,7 +33,7 @@ void jfl_graph_unref(jfl_graph *g)
   if (!g || !JF_IS(GRAPH, g) || atomic_fetch_sub(&g->refs, 1) != 1) return;
   g->tag = JF_TAG_FREED;
   for (jfl_value *v = g->newest; v; v = v->older) v->tag = JF_TAG_FREED;
-  for (int i = 0; i < g->n_kept; i++) jfl_array_unref(g->kept[i].array);
+  for (int i = 0; i < g->n_array; i++) jfl_array_unref(g->array[i].array);
   jf_arena_free(g->arena);
   jf_free(g->traced);
   jf_free(g);
@@ -119,7 +119,7 @@ static size_t graph_bytes_of(const jfl_array *a)
   return (size_t)jfl_array_size(a) * jfl_dtype_size(a->dtype);
 }
 
-static int holds_same(const jf_kept *k, const jfl_array *a, uint64_t hash)
+static int holds_same(const jf_graph_array *k, const jfl_array *a, uint64_t hash)
 {
   return k->hash == hash && k->array->dtype == a->dtype &&
          jf_shape_eq(&k->array->shape, &a->shape) &&
@@ -130,15 +130,15 @@ static int holds_same(const jf_kept *k, const jfl_array *a, uint64_t hash)
    the same dtype, shape and contents, that is returned. On failure returns NULL and sets g->err. */
 static const jfl_array *graph_keep(jfl_graph *g, const jfl_array *a)
 {
-  for (int i = 0; i < g->n_kept; i++)
-    if (g->kept[i].array == a) return a;
+  for (int i = 0; i < g->n_array; i++)
+    if (g->array[i].array == a) return a;
   const uint64_t hash = jf_hash((uint64_t)a->dtype, a->data, graph_bytes_of(a));
-  for (int i = 0; i < g->n_kept; i++)
-    if (holds_same(&g->kept[i], a, hash)) return g->kept[i].array;
-  jf_kept k = { .hash = hash };
-  g->kept = jf_grow(g->arena, g->kept, g->n_kept, &g->cap_kept, sizeof *g->kept);
+  for (int i = 0; i < g->n_array; i++)
+    if (holds_same(&g->array[i], a, hash)) return g->array[i].array;
+  jf_graph_array k = { .hash = hash };
+  g->array = jf_grow(g->arena, g->array, g->n_array, &g->cap_array, sizeof *g->array);
   if (g->err || (g->err = jfl_array_cast(a, a->dtype, 0, &k.array))) return NULL;
-  g->kept[g->n_kept++] = k;
+  g->array[g->n_array++] = k;
   return k.array;
 }
 

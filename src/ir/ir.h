@@ -109,7 +109,7 @@ int jf_same_losses(const jf_training *a, const jf_training *b);
 typedef struct jf_watched { jfl_value *value; const char *where; } jf_watched;
 
 /* An array that a graph keeps, and the hash of its contents. */
-typedef struct jf_kept { jfl_array *array; uint64_t hash; } jf_kept;
+typedef struct jf_graph_array { jfl_array *array; uint64_t hash; } jf_graph_array;
 
 struct jfl_graph {
   jf_tag tag;
@@ -123,7 +123,7 @@ struct jfl_graph {
   jfl_value **output; int n_output, cap_output;
   jf_watched *watched; int n_watched, cap_watched;     /* until the pass grad takes them */
   jf_training **training; int n_training, cap_training;
-  jf_kept *kept; int n_kept, cap_kept;          /* arrays that attributes hold */
+  jf_graph_array *array; int n_array, cap_array;          /* arrays that attributes hold */
   jf_map names, variables;             /* node names; variable values */
   jfl_value **whole; int n_whole;      /* variables over groups, of which the pass spmd has made
                                           shards */

@@ -68,8 +68,8 @@ static void place_constants(jf_plan_builder *b)
     *w = jf_plan_at(JF_AT_CONSTANT, n->out[0], 0);
     w->data = data;
   }
-  for (int i = 0; i < b->g->n_kept; i++) {
-    const jfl_array *a = b->g->kept[i].array;
+  for (int i = 0; i < b->g->n_array; i++) {
+    const jfl_array *a = b->g->array[i].array;
     b->p->constant_size += (size_t)jfl_array_size(a) * jfl_dtype_size(a->dtype);
   }
 }

@@ -195,7 +195,7 @@ static jfl_status admit(jfl_job *j, jfl_plan *p)
   JF_TRY(jf_job_need_room(j->session, p));
   for (int i = 0; i < (p->staging.place < 0 ? 1 : JF_STAGING_BUFFERS); i++)
     JF_TRY(jf_execution_new(p, i, &p->execution[i]));
-  JF_TRY(jf_staging_keep(j->session, p));
+  JF_TRY(jf_staging_constants(j->session, p));
   JF_TRY(need_variables(j->session, p));
   return jf_execution_bind(p->execution[0]);
 }

@@ -19,7 +19,7 @@ void jf_staging_release(jfl_plan *p)
   p->constants = NULL;
 }
 
-jfl_status jf_staging_keep(jfl_session *s, jfl_plan *p)
+jfl_status jf_staging_constants(jfl_session *s, jfl_plan *p)
 {
   if (p->staging.place < 0 || !p->staging.kept_size) return JFL_OK;
   jf_site *t = s->site[p->staging.place];
@@ -28,7 +28,7 @@ jfl_status jf_staging_keep(jfl_session *s, jfl_plan *p)
   p->constants = kept;
   for (int i = 0; i < p->n_step; i++) {
     const jf_step *st = &p->step[i];
-    if (!jf_staging_covers(st) || st->out[0].memory != JF_AT_KEPT) continue;
+    if (!jf_staging_covers(st) || st->out[0].memory != JF_AT_CONSTANTS) continue;
     JF_TRY(jf_site_put(t, p->constants + st->out[0].offset, st->in[0].data, st->in[0].size));
   }
   return JFL_OK;

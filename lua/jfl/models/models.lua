@@ -8,7 +8,7 @@ local core = require "jfl.core"
 local gguf = require "jfl.gguf.network"
 local header = require "jfl.gguf.header"
 local job = require "jfl.job.job"
-local kept = require "jfl.onnx.kept"
+local stored = require "jfl.onnx.stored"
 local model = require "jfl.net.model"
 local names = require "jfl.base.names"
 local plain = require "jfl.base.plain"
@@ -204,7 +204,7 @@ local function load_kept(o, t, file)
     core.fail("models.load: %s: num_labels: which layer tells classes apart is known of the "
       .. "networks of flow.models alone", o.path)
   end
-  local net, inputs = kept.read(o.path, t, o.name)
+  local net, inputs = stored.read(o.path, t, o.name)
   local list = {}
   for i, input in ipairs(inputs) do
     local shape = {}

@@ -5,7 +5,7 @@ local checkpoint = require "jfl.checkpoint.checkpoint"
 local choice = require "jfl.checkpoint.choice"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
-local late = require "jfl.base.late"
+local lazy = require "jfl.base.lazy"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 local variables = require "jfl.checkpoint.variables"
@@ -94,7 +94,7 @@ local save = args.unlisted("net:save", {
   checkpoint.check_shards(o)
   local list = all_of(o.self, who)
   for _, each in ipairs(list) do arrays[each.name] = core.variable_get(each.full) end
-  local description = o.self._description or late.get("network").text(o.self, list)
+  local description = o.self._description or lazy.get("network").text(o.self, list)
   checkpoint.save_arrays(o.path, arrays, { overwrite = o.overwrite, shard_bytes = o.shard_bytes,
     notes = checkpoint.check_notes(o.notes),
     texts = { [weights.NOTE] = description } })

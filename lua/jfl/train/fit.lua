@@ -7,7 +7,7 @@ local asked = require "jfl.train.asked"
 local core = require "jfl.core"
 local counter = require "jfl.train.counter"
 local feed = require "jfl.train.feed"
-local kept = require "jfl.train.kept"
+local saved = require "jfl.train.saved"
 local plateau = require "jfl.train.plateau"
 local progress = require "jfl.tools.progress"
 local steps = require "jfl.train.steps"
@@ -85,7 +85,7 @@ local function judge(run)
   run.value, run.improved = value, is_better(run, value)
   if run.improved then
     run.best, run.waited = { epoch = run.epoch, value = value }, 0
-    if run.keep_best then kept.keep(run) end
+    if run.keep_best then saved.keep(run) end
   else
     run.waited = run.waited + 1
   end
@@ -106,7 +106,7 @@ local function end_epoch(run)
   if run.show then tell(run) end
   run.sum, run.rows = 0, 0
   call_back(run, "epoch")
-  if run.directory then kept.save(run) end
+  if run.directory then saved.save(run) end
 end
 
 local function begin_epoch(run)
@@ -125,7 +125,7 @@ local function train(run)
     if run.rows > 0 and not (run.stopped and run.feed:left() > 0) then end_epoch(run) end
   end
   run.feed:close()
-  if run.keep_best and run.best then kept.restore(run) end
+  if run.keep_best and run.best then saved.restore(run) end
   call_back(run, "finish")
 end
 
@@ -165,7 +165,7 @@ local function run_through(run)
   run.done = true
   if not ok then
     steps.abandon(run)
-    local left = not run.is_trial and core.is_interruption(err) and kept.leave(run)
+    local left = not run.is_trial and core.is_interruption(err) and saved.leave(run)
     run.feed:close()
     if left then warn.say("%s", left) end
     error(err, 0)
@@ -200,7 +200,7 @@ end
 local function open_data(run, o)
   run.validation_options = { epochs = 1, batch_size = o.batch_size, shuffle = false,
     columns = o.columns, name = o.name .. ", validation" }
-  if o.resume then kept.resume(run) end
+  if o.resume then saved.resume(run) end
   run.feed = feed.new("fit", o.data, o.job, o)
   run.positions = o.positions or feed.taken(run.feed.titles, o.job)
   if not run.validation then return end

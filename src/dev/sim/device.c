@@ -229,13 +229,13 @@ static jfl_status sim_device_launch(jf_device *d, void *stream, jf_kernel run, c
 static jfl_status sim_device_capture(jf_device *d, void *stream)
 {
   (void)d;
-  return jf_sim_keep(stream);
+  return jf_sim_capture(stream);
 }
 
 static jfl_status sim_device_captured(jf_device *d, void *stream, void **out)
 {
   (void)d;
-  *out = jf_sim_kept(stream);
+  *out = jf_sim_captured(stream);
   return JFL_OK;
 }
 

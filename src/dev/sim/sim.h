@@ -90,8 +90,8 @@ jfl_status jf_sim_put(jf_sim_stream *s, jf_sim_item *i);
 /* Items that are kept, to be done each time that they are replayed. */
 typedef struct jf_sim_work { jf_sim_item *head, *tail; } jf_sim_work;
 /* From here on s keeps what it is given, until the end, which gives it. */
-jfl_status jf_sim_keep(jf_sim_stream *s);
-jf_sim_work *jf_sim_kept(jf_sim_stream *s);
+jfl_status jf_sim_capture(jf_sim_stream *s);
+jf_sim_work *jf_sim_captured(jf_sim_stream *s);
 jfl_status jf_sim_replay(jf_sim_stream *s, jf_sim_work *w);
 void jf_sim_work_free(jf_sim_work *w);
 /* Waits until all items are done; returns the first failure since the last wait and forgets it. */

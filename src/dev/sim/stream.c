@@ -146,7 +146,7 @@ jfl_status jf_sim_wait(jf_sim_stream *s)
 
 typedef struct sim_replay { jf_sim_item item; jf_sim_work *work; } sim_replay;
 
-jfl_status jf_sim_keep(jf_sim_stream *s)
+jfl_status jf_sim_capture(jf_sim_stream *s)
 {
   jf_sim_work *w = jf_new(sizeof *w);
   if (!w) return jf_fail(JFL_ENOMEM, "out of memory");
@@ -156,7 +156,7 @@ jfl_status jf_sim_keep(jf_sim_stream *s)
   return JFL_OK;
 }
 
-jf_sim_work *jf_sim_kept(jf_sim_stream *s)
+jf_sim_work *jf_sim_captured(jf_sim_stream *s)
 {
   pthread_mutex_lock(&s->mu);
   jf_sim_work *w = s->kept;

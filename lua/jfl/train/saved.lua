@@ -4,7 +4,7 @@ local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
 local queue = require "jfl.job.queue"
 
-local kept = {}
+local saved = {}
 
 local NOTE = "fit."              -- what the note of a training is called in checkpoints
 
@@ -15,7 +15,7 @@ local function path_of(run, name) return run.directory .. "/" .. name end
 -- ---- the best variables ----
 
 --- Keeps the variables as they are.
-function kept.keep(run)
+function saved.keep(run)
   if run.directory then
     return checkpoint.save_by(directly, path_of(run, "best"), true)
   end
@@ -25,7 +25,7 @@ function kept.keep(run)
 end
 
 --- Sets the variables that were kept last.
-function kept.restore(run)
+function saved.restore(run)
   if run.directory then
     return checkpoint.checkpoint.load(path_of(run, "best"), { only = "" })
   end
@@ -70,13 +70,13 @@ local function read(run, note)
 end
 
 --- Writes all variables, the position in the data and the history.
-function kept.save(run)
+function saved.save(run)
   local state = { [NOTE .. run.name] = written(run) }
   checkpoint.save_by(directly, path_of(run, "last"), true, nil, state)
 end
 
 --- Goes on from what save() wrote, if there is anything.
-function kept.resume(run)
+function saved.resume(run)
   local path = path_of(run, "last")
   if not core.is_there(path) then return end
   local note = checkpoint.texts_of(path)[NOTE .. run.name]
@@ -88,17 +88,17 @@ function kept.resume(run)
 end
 
 --- Leaves a state behind where the user stops a training, and gives what is to be said of it.
-function kept.leave(run)
+function saved.leave(run)
   local where = ("fit: stopped in epoch %d after %d steps"):format(run.epoch, run.step)
   if not run.directory then
     return where .. "; the option directory = \"...\" has it save a state from which "
       .. "resume = true goes on"
   end
   if run.within then run.feed:undo() end
-  local ok, err = pcall(kept.save, run)
+  local ok, err = pcall(saved.save, run)
   if not ok then return ("%s; saving its state failed: %s"):format(where, tostring(err)) end
   return ("%s; %s is its state, from which resume = true goes on"):format(where,
     path_of(run, "last"))
 end
 
-return kept
+return saved

@@ -18,7 +18,7 @@ local plain = require "jfl.base.plain"
 local typing = require "jfl.job.typing"
 local variable = require "jfl.net.variable"
 
-local kept = {}
+local stored = {}
 
 local MOST = 2 ^ 24              -- bytes of a graph: more is arrays that the script gave it
 
@@ -95,7 +95,7 @@ end
 local texts = setmetatable({}, { __mode = "k" })
 
 --- A text for a checkpoint that says what a model is: its graph, or why that cannot be told.
-function kept.text(net, list)
+function stored.text(net, list)
   local called, last, state = net._called, texts[net], state_of(list)
   if last and last.called == called and last.state == state then return last.text end
   local ok, t = pcall(described, net, list)
@@ -162,7 +162,7 @@ local function returned(paths, values)
 end
 
 --- The model that a checkpoint's text tells, as plain.read gives it, and the types of its inputs.
-function kept.read(path, t, name)
+function stored.read(path, t, name)
   if t.type == "unknown" then
     core.fail("models.load: %s: the checkpoint does not say which network it is, as that could not "
       .. "be written when it was saved: %s; make the model as the program did that saved it, and "
@@ -195,4 +195,4 @@ function kept.read(path, t, name)
   return net, m.graph.inputs
 end
 
-return kept
+return stored
