@@ -425,6 +425,6 @@ static jfl_status fast_batch_norm_grad_run(const jf_kargs *k)
 }
 
 JFL_CPU(vec_batch_norm, .op = "batch_norm", .accepts = fast_batch_norm_accepts,
-        .run = fast_batch_norm_run, .priority = 10)
+        .run = fast_batch_norm_run)
 JFL_CPU(vec_batch_norm_grad, .op = "batch_norm_grad", .accepts = fast_batch_norm_accepts,
-        .run = fast_batch_norm_grad_run, .priority = 10)
+        .run = fast_batch_norm_grad_run)

@@ -54,5 +54,4 @@ static jfl_status fast_bias_add_run(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CPU(vec_bias_add, .op = "bias_add", .accepts = fast_bias_add_accepts, .run = fast_bias_add_run,
-        .priority = 10)
+JFL_CPU(vec_bias_add, .op = "bias_add", .accepts = fast_bias_add_accepts, .run = fast_bias_add_run)

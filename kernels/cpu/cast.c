@@ -23,4 +23,4 @@ static jfl_status widen_run(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CPU(vec_cast_u8_f32, .op = "cast", .accepts = accepts_widen, .run = widen_run, .priority = 10)
+JFL_CPU(vec_cast_u8_f32, .op = "cast", .accepts = accepts_widen, .run = widen_run)

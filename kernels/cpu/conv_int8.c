@@ -266,4 +266,4 @@ static jfl_status int8_pack(const jf_kargs *k)
 
 JFL_CPU(dnnl_quantized_conv2d, .op = "quantized_conv2d", .accepts = int8_accepts,
         .prepare = int8_prepare, .run = int8_execute, .pack = int8_pack, .release = int8_release,
-        .priority = 20)
+        .priority = JF_LIBRARY)

@@ -113,6 +113,6 @@ static jfl_status backward_run(const jf_kargs *k)
 }
 
 JFL_CPU(vec_sparse_softmax_cross_entropy, .op = "sparse_softmax_cross_entropy_with_logits",
-  .accepts = fast_cross_entropy_accepts, .run = fast_cross_entropy_forward_run, .priority = 10)
+  .accepts = fast_cross_entropy_accepts, .run = fast_cross_entropy_forward_run)
 JFL_CPU(vec_sparse_softmax_cross_entropy_grad, .op = "sparse_softmax_cross_entropy_grad",
-  .accepts = fast_cross_entropy_accepts, .run = backward_run, .priority = 10)
+  .accepts = fast_cross_entropy_accepts, .run = backward_run)

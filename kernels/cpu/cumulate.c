@@ -157,6 +157,6 @@ static jfl_status run_cumprod_grad(const jf_kargs *k)
 }
 
 JFL_CPU(fast_cumprod_grad, .op = "cumprod_grad", .accepts = cumulate_back_accepts,
-        .run = run_cumprod_grad, .priority = 10)
-JFL_CPU(vec_cumsum, .op = "cumsum", .accepts = run_accepts, .run = run_cumsum, .priority = 10)
-JFL_CPU(vec_cumprod, .op = "cumprod", .accepts = run_accepts, .run = run_cumprod, .priority = 10)
+        .run = run_cumprod_grad)
+JFL_CPU(vec_cumsum, .op = "cumsum", .accepts = run_accepts, .run = run_cumsum)
+JFL_CPU(vec_cumprod, .op = "cumprod", .accepts = run_accepts, .run = run_cumprod)

@@ -164,7 +164,6 @@ static jfl_status fast_dropout_grad_run(const jf_kargs *k)
   return fast_dropout_run(k, backward_part);
 }
 
-JFL_CPU(vec_dropout, .op = "dropout", .accepts = fast_dropout_accepts, .run = dropout_run,
-        .priority = 10)
+JFL_CPU(vec_dropout, .op = "dropout", .accepts = fast_dropout_accepts, .run = dropout_run)
 JFL_CPU(vec_dropout_grad, .op = "dropout_grad", .accepts = fast_dropout_accepts,
-        .run = fast_dropout_grad_run, .priority = 10)
+        .run = fast_dropout_grad_run)

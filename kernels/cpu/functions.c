@@ -339,7 +339,7 @@ static int functions_accepts(const jf_kargs *k)
 EACH(RUN)
 EACH_OF_TWO(RUN)
 EACH_COMPARE(RUN)
-#define ROW(id) .op = #id, .accepts = functions_accepts, .run = id##_run, .priority = 10
+#define ROW(id) .op = #id, .accepts = functions_accepts, .run = id##_run
 JFL_CPU(vec_exp, ROW(exp))
 JFL_CPU(vec_exp2, ROW(exp2))
 JFL_CPU(vec_expm1, ROW(expm1))

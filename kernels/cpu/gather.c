@@ -380,13 +380,10 @@ static jfl_status along_scatter(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CPU(fast_gather, .op = "gather", .run = pick_gather, .priority = 10)
-JFL_CPU(fast_gather_nd, .op = "gather_nd", .run = pick_gather_nd, .priority = 10)
-JFL_CPU(fast_segment_sum, .op = "unsorted_segment_sum", .accepts = add_accepts, .run = add_sums,
-        .priority = 10)
-JFL_CPU(fast_segment_update, .op = "segment_update", .accepts = add_accepts, .run = add_descend,
-        .priority = 10)
-JFL_CPU(fast_dim_gather, .op = "dim_gather", .accepts = along_accepts, .run = along_gather,
-        .priority = 10)
+JFL_CPU(fast_gather, .op = "gather", .run = pick_gather)
+JFL_CPU(fast_gather_nd, .op = "gather_nd", .run = pick_gather_nd)
+JFL_CPU(fast_segment_sum, .op = "unsorted_segment_sum", .accepts = add_accepts, .run = add_sums)
+JFL_CPU(fast_segment_update, .op = "segment_update", .accepts = add_accepts, .run = add_descend)
+JFL_CPU(fast_dim_gather, .op = "dim_gather", .accepts = along_accepts, .run = along_gather)
 JFL_CPU(fast_dim_scatter_add, .op = "dim_scatter_add", .accepts = along_add_accepts,
-        .run = along_scatter, .priority = 10)
+        .run = along_scatter)

@@ -145,7 +145,7 @@ static jfl_status gemv_run(const jf_kargs *k)
   return multiples(k, 1, outer());
 }
 
-JFL_CPU(vec_gemv, .op = "matmul", .accepts = gemv_accepts, .run = gemv_run, .priority = 30)
+JFL_CPU(vec_gemv, .op = "matmul", .accepts = gemv_accepts, .run = gemv_run, .priority = JF_SHAPED)
 
 static jfl_status run_then(const jf_kargs *k)
 {
@@ -154,7 +154,7 @@ static jfl_status run_then(const jf_kargs *k)
 }
 
 JFL_CPU(vec_gemv_then, .op = "matmul_fused", .accepts = gemv_accepts, .run = run_then,
-        .priority = 30)
+        .priority = JF_SHAPED)
 
 static int update_accepts(const jf_kargs *k)
 {
@@ -169,4 +169,4 @@ static jfl_status gemv_update_run(const jf_kargs *k)
 }
 
 JFL_CPU(vec_outer_update, .op = "matmul_update", .accepts = update_accepts, .run = gemv_update_run,
-  .priority = 30)
+  .priority = JF_SHAPED)

@@ -138,8 +138,8 @@ static jfl_status fast_resize(const jf_kargs *k)
 static int fast_image_accepts(const jf_kargs *k) { return k->in[0].shape.d[0] < 1 << 24; }
 
 JFL_CPU(threaded_crop_mirror, .op = "crop_mirror_normalize", .accepts = fast_image_accepts,
-        .run = fast_crop_mirror, .priority = 10)
+        .run = fast_crop_mirror)
 JFL_CPU(threaded_random_crop, .op = "random_crop", .accepts = fast_image_accepts,
-        .run = fast_random_crop, .priority = 10)
+        .run = fast_random_crop)
 JFL_CPU(vec_image_resize, .op = "image_resize", .accepts = fast_resize_accepts,
-        .prepare = fast_resize_prepare, .run = fast_resize, .priority = 10)
+        .prepare = fast_resize_prepare, .run = fast_resize)

@@ -143,26 +143,27 @@ PREPARES(dnnl, jf_dnnl_open())
 PREPARES(own, jf_own_units())
 
 JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
-  .run = fast_matmul_run, JF_BY_PIECES, .priority = 20)
+  .run = fast_matmul_run, JF_BY_PIECES, .priority = JF_LIBRARY)
 JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
   .prepare = dnnl_fused_prepare, .run = matmul_fused_run,
-  JF_BY_PIECES, .priority = 20)
+  JF_BY_PIECES, .priority = JF_LIBRARY)
 JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = dnnl_then_accepts,
-  .prepare = dnnl_prepare, .run = matmul_then_run, JF_BY_PIECES, .priority = 15)
+  .prepare = dnnl_prepare, .run = matmul_then_run, JF_BY_PIECES, .priority = JF_LIBRARY + JF_IN_TWO)
 JFL_CPU(dnnl_matmul_update, .op = "matmul_update", .accepts = jf_dnnl_accepts,
         .prepare = dnnl_update_prepare, .run = matmul_update_run, JF_BY_PIECES,
-        .priority = 20)
+        .priority = JF_LIBRARY)
 
 JFL_CPU(own_matmul, .op = "matmul", .accepts = own_matmul_accepts, .prepare = own_prepare,
-  .run = fast_matmul_run, JF_BY_PIECES, .priority = 13)
+  .run = fast_matmul_run, JF_BY_PIECES, .priority = JF_OWN_FIRST)
 JFL_CPU(own_matmul_fused, .op = "matmul_fused", .accepts = own_matmul_accepts,
   .prepare = own_fused_prepare, .run = matmul_fused_run,
-  JF_BY_PIECES, .priority = 13)
+  JF_BY_PIECES, .priority = JF_OWN_FIRST)
 JFL_CPU(own_matmul_then, .op = "matmul_fused", .accepts = own_matmul_accepts,
-  .prepare = own_prepare, .run = matmul_then_run, JF_BY_PIECES, .priority = 12)
+  .prepare = own_prepare, .run = matmul_then_run, JF_BY_PIECES,
+  .priority = JF_OWN_FIRST + JF_IN_TWO)
 JFL_CPU(own_matmul_update, .op = "matmul_update", .accepts = own_update_accepts,
         .prepare = own_update_prepare, .run = matmul_update_run, JF_BY_PIECES,
-        .priority = 13)
+        .priority = JF_OWN_FIRST)
 
 /* ---- OpenBLAS ---- */
 
@@ -226,7 +227,7 @@ static jfl_status blas_product(const jf_kargs *k, double alpha, double beta)
 
 static jfl_status blas_run(const jf_kargs *k) { return blas_product(k, 1, 0); }
 
-JFL_CPU(blas_matmul, .op = "matmul", .accepts = blas_accepts, .run = blas_run, .priority = 10)
+JFL_CPU(blas_matmul, .op = "matmul", .accepts = blas_accepts, .run = blas_run)
 
 static jfl_status blas_then_run(const jf_kargs *k)
 {
@@ -234,8 +235,7 @@ static jfl_status blas_then_run(const jf_kargs *k)
   return fast_matmul_finish(k);
 }
 
-JFL_CPU(blas_matmul_then, .op = "matmul_fused", .accepts = blas_accepts, .run = blas_then_run,
-  .priority = 10)
+JFL_CPU(blas_matmul_then, .op = "matmul_fused", .accepts = blas_accepts, .run = blas_then_run)
 
 static int blas_update_accepts(const jf_kargs *k)
 {
@@ -250,4 +250,4 @@ static jfl_status blas_update_run(const jf_kargs *k)
 }
 
 JFL_CPU(blas_matmul_update, .op = "matmul_update", .accepts = blas_update_accepts,
-  .run = blas_update_run, .priority = 10)
+  .run = blas_update_run)

@@ -386,4 +386,4 @@ static jfl_status moves_prepare(jf_kargs *k, size_t *scratch)
 static int moves_accept(const jf_kargs *k) { return k->op->moves && jf_has_vectors(); }
 
 JFL_CPU(moves, .accepts = moves_accept, .prepare = moves_prepare, .run = moves_run,
-  .release = jf_free, .priority = 8)
+  .release = jf_free, .priority = JF_BY_RECORD)

@@ -112,6 +112,5 @@ static jfl_status border_grad(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CPU(fast_pad, .op = "pad", .accepts = border_accepts, .run = border_pad, .priority = 10)
-JFL_CPU(fast_pad_grad, .op = "pad_grad", .accepts = border_grad_accepts, .run = border_grad,
-        .priority = 10)
+JFL_CPU(fast_pad, .op = "pad", .accepts = border_accepts, .run = border_pad)
+JFL_CPU(fast_pad_grad, .op = "pad_grad", .accepts = border_grad_accepts, .run = border_grad)

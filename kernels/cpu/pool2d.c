@@ -377,11 +377,9 @@ POOL(max_pool2d_grad, MAX, 1)
 POOL(avg_pool2d, AVG, 0)
 POOL(avg_pool2d_grad, AVG, 1)
 
-JFL_CPU(vec_max_pool2d, .op = "max_pool2d", .accepts = pool2d_accepts, .run = max_pool2d_run,
-  .priority = 10)
+JFL_CPU(vec_max_pool2d, .op = "max_pool2d", .accepts = pool2d_accepts, .run = max_pool2d_run)
 JFL_CPU(vec_max_pool2d_grad, .op = "max_pool2d_grad", .accepts = pool2d_accepts,
-  .run = max_pool2d_grad_run, .priority = 10)
-JFL_CPU(vec_avg_pool2d, .op = "avg_pool2d", .accepts = pool2d_accepts, .run = avg_pool2d_run,
-  .priority = 10)
+  .run = max_pool2d_grad_run)
+JFL_CPU(vec_avg_pool2d, .op = "avg_pool2d", .accepts = pool2d_accepts, .run = avg_pool2d_run)
 JFL_CPU(vec_avg_pool2d_grad, .op = "avg_pool2d_grad", .accepts = pool2d_accepts,
-  .run = avg_pool2d_grad_run, .priority = 10)
+  .run = avg_pool2d_grad_run)

@@ -263,4 +263,4 @@ static int quantized_accepts(const jf_kargs *k) { (void)k; return 0; }
 
 JFL_CPU(vec_quantized, .op = "quantized_matmul", .accepts = quantized_accepts,
         .prepare = quantized_prepare, .pack = quantized_pack, .run = quantized_run,
-        .priority = 30)
+        .priority = JF_SHAPED)

@@ -381,6 +381,6 @@ static jfl_status recurrent_run(const jf_kargs *k) { return recurrent_go(k, 0); 
 static jfl_status recurrent_back_run(const jf_kargs *k) { return recurrent_go(k, 1); }
 
 JFL_CPU(vec_recurrent, .op = "recurrent", .accepts = recurrent_accepts,
-        .prepare = recurrent_prepare, .run = recurrent_run, .priority = 10)
+        .prepare = recurrent_prepare, .run = recurrent_run)
 JFL_CPU(vec_recurrent_grad, .op = "recurrent_grad", .accepts = recurrent_accepts,
-        .prepare = recurrent_back_prepare, .run = recurrent_back_run, .priority = 10)
+        .prepare = recurrent_back_prepare, .run = recurrent_back_run)

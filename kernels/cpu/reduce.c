@@ -198,6 +198,6 @@ static jfl_status mean_run(const jf_kargs *k)
 }
 
 JFL_CPU(vec_reduce_sum, .op = "reduce_sum", .accepts = fast_reduce_accepts,
-        .prepare = fast_reduce_prepare, .run = sum_run, .priority = 10)
+        .prepare = fast_reduce_prepare, .run = sum_run)
 JFL_CPU(vec_reduce_mean, .op = "reduce_mean", .accepts = fast_reduce_accepts,
-        .prepare = fast_reduce_prepare, .run = mean_run, .priority = 10)
+        .prepare = fast_reduce_prepare, .run = mean_run)

@@ -70,4 +70,4 @@ static jfl_status rotary_run(const jf_kargs *k)
 }
 
 JFL_CPU(vec_rotary, .op = "rotary_embedding", .accepts = rotary_accepts, .prepare = rotary_prepare,
-        .run = rotary_run, .release = jf_free, .priority = 10)
+        .run = rotary_run, .release = jf_free)

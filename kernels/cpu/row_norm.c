@@ -297,7 +297,6 @@ static jfl_status fast_row_norm_grad_run(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CPU(vec_row_norm, .op = "row_norm", .accepts = fast_row_norm_accepts, .run = fast_row_norm_run,
-        .priority = 10)
+JFL_CPU(vec_row_norm, .op = "row_norm", .accepts = fast_row_norm_accepts, .run = fast_row_norm_run)
 JFL_CPU(vec_row_norm_grad, .op = "row_norm_grad", .accepts = fast_row_norm_accepts,
-        .prepare = fast_row_norm_grad_prepare, .run = fast_row_norm_grad_run, .priority = 10)
+        .prepare = fast_row_norm_grad_prepare, .run = fast_row_norm_grad_run)

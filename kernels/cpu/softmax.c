@@ -220,11 +220,10 @@ PARTS(fast_logsoftmax, logsoftmax)
 PARTS(fast_softmax_grad, softmax_grad)
 PARTS(fast_logsoftmax_grad, logsoftmax_grad)
 
-JFL_CPU(vec_softmax, .op = "softmax", .accepts = fast_softmax_accepts, .run = fast_softmax_run,
-        .priority = 10)
+JFL_CPU(vec_softmax, .op = "softmax", .accepts = fast_softmax_accepts, .run = fast_softmax_run)
 JFL_CPU(vec_softmax_grad, .op = "softmax_grad", .accepts = fast_softmax_accepts,
-        .run = fast_softmax_grad_run, .priority = 10)
+        .run = fast_softmax_grad_run)
 JFL_CPU(vec_logsoftmax, .op = "logsoftmax", .accepts = fast_softmax_accepts,
-        .run = fast_logsoftmax_run, .priority = 10)
+        .run = fast_logsoftmax_run)
 JFL_CPU(vec_logsoftmax_grad, .op = "logsoftmax_grad", .accepts = fast_softmax_accepts,
-        .run = fast_logsoftmax_grad_run, .priority = 10)
+        .run = fast_logsoftmax_grad_run)

@@ -308,8 +308,8 @@ static jfl_status order_top_k(const jf_kargs *k)
 }
 
 JFL_CPU(fast_sort, .op = "sort", .accepts = order_accepts, .prepare = order_prepare,
-        .run = order_sort, .priority = 10)
+        .run = order_sort)
 JFL_CPU(fast_argsort, .op = "argsort", .accepts = order_accepts, .prepare = order_prepare,
-        .run = order_sort, .priority = 10)
+        .run = order_sort)
 JFL_CPU(fast_top_k, .op = "top_k", .accepts = order_accepts, .prepare = order_prepare,
-        .run = order_top_k, .priority = 10)
+        .run = order_top_k)

@@ -175,8 +175,7 @@ static jfl_status fast_update_run(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CPU(vec_update, .op = "update", .prepare = update_prepare, .run = fast_update_run,
-  .priority = 10)
+JFL_CPU(vec_update, .op = "update", .prepare = update_prepare, .run = fast_update_run)
 
 /* ---- norms ---- */
 
@@ -238,5 +237,4 @@ static jfl_status norm_run(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CPU(vec_clip_scale, .op = "clip_scale", .prepare = norm_prepare, .run = norm_run,
-  .priority = 10)
+JFL_CPU(vec_clip_scale, .op = "clip_scale", .prepare = norm_prepare, .run = norm_run)

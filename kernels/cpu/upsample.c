@@ -197,6 +197,6 @@ static jfl_status upsample_2d_grad_run(const jf_kargs *k)
 }
 
 JFL_CPU(vec_upsample_2d, .op = "upsample_2d", .accepts = upsample_accepts,
-        .prepare = upsample_prepare, .run = upsample_2d_run, .priority = 10)
+        .prepare = upsample_prepare, .run = upsample_2d_run)
 JFL_CPU(vec_upsample_2d_grad, .op = "upsample_2d_grad", .accepts = upsample_accepts,
-        .prepare = upsample_prepare, .run = upsample_2d_grad_run, .priority = 10)
+        .prepare = upsample_prepare, .run = upsample_2d_grad_run)

@@ -739,12 +739,12 @@ static int winograd_none(const jf_kargs *k) { (void)k; return 0; }
 #endif
 
 JFL_CPU(winograd_conv2d, .op = "conv2d", .accepts = forward_accepts, .prepare = forward_prepare,
-  .run = winograd_forward_run, .pack = forward_pack, .release = forward_release, .priority = 30,
-  .indirect = 1)
+  .run = winograd_forward_run, .pack = forward_pack, .release = forward_release,
+  .priority = JF_SHAPED, .indirect = 1)
 JFL_CPU(winograd_conv2d_fused, .op = "conv2d_fused", .accepts = forward_accepts,
   .prepare = forward_prepare, .run = winograd_forward_run, .pack = forward_pack,
-  .release = forward_release, .priority = 30, .indirect = 1)
+  .release = forward_release, .priority = JF_SHAPED, .indirect = 1)
 JFL_CPU(winograd_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = data_accepts,
-  .prepare = data_prepare, .run = data_run, .priority = 30, .indirect = 1)
+  .prepare = data_prepare, .run = data_run, .priority = JF_SHAPED, .indirect = 1)
 JFL_CPU(winograd_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = filter_accepts,
-  .prepare = filter_prepare, .run = filter_run, .priority = 30, .indirect = 1)
+  .prepare = filter_prepare, .run = filter_run, .priority = JF_SHAPED, .indirect = 1)

@@ -611,8 +611,7 @@ static jfl_status attention_grad_run(const jf_kargs *k)
 }
 
 #define ATTENTIONS(op_, prepare_, run_) \
-  .op = op_, .accepts = attention_accepts, .prepare = prepare_, .run = run_, .release = jf_free, \
-  .priority = 10
+  .op = op_, .accepts = attention_accepts, .prepare = prepare_, .run = run_, .release = jf_free
 JFL_CUDA(cuda_attention,
   ATTENTIONS("scaled_dot_product_attention", attention_prepare, attention_run))
 JFL_CUDA(cuda_attention_grad,

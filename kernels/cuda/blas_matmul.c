@@ -69,7 +69,7 @@ static jfl_status blas_matmul_run(const jf_kargs *k) { return blas_matmul_multip
 
 JFL_CUDA(cublaslt_matmul, .op = "matmul", .accepts = blas_matmul_accepts,
   .prepare = blas_matmul_prepare, .run = blas_matmul_run, .release = blas_matmul_release,
-  .priority = 20)
+  .priority = JF_LIBRARY)
 
 /* ---- with an epilogue of the library ---- */
 
@@ -95,7 +95,7 @@ static jfl_status blas_matmul_fused_run(const jf_kargs *k)
 
 JFL_CUDA(cublaslt_matmul_fused, .op = "matmul_fused", .accepts = blas_matmul_accepts,
   .prepare = blas_matmul_fused_prepare,
-  .run = blas_matmul_fused_run, .release = blas_matmul_release, .priority = 20)
+  .run = blas_matmul_fused_run, .release = blas_matmul_release, .priority = JF_LIBRARY)
 
 /* ---- with a kernel of our own behind it ---- */
 
@@ -118,4 +118,4 @@ static jfl_status blas_matmul_then_run(const jf_kargs *k)
 
 JFL_CUDA(cublaslt_matmul_then, .op = "matmul_fused", .accepts = blas_matmul_accepts,
   .prepare = blas_matmul_then_prepare,
-  .run = blas_matmul_then_run, .release = blas_matmul_release, .priority = 15)
+  .run = blas_matmul_then_run, .release = blas_matmul_release, .priority = JF_LIBRARY + JF_IN_TWO)

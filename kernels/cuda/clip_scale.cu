@@ -121,6 +121,6 @@ static jfl_status clip_run(const jf_kargs *k)
 }
 
 JFL_CUDA(cuda_clip_scale, .op = "clip_scale", .accepts = clip_accepts, .prepare = clip_prepare,
-  .run = clip_run, .release = jf_free, .priority = 10)
+  .run = clip_run, .release = jf_free)
 
 #endif

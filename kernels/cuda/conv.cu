@@ -289,8 +289,7 @@ static jfl_status conv_run(const jf_kargs *k)
 }
 
 #define CONVS(op_, prepare_) \
-  .op = op_, .accepts = conv_accepts, .prepare = prepare_, .run = conv_run, .release = jf_free, \
-  .priority = 10
+  .op = op_, .accepts = conv_accepts, .prepare = prepare_, .run = conv_run, .release = jf_free
 JFL_CUDA(cuda_conv1d, CONVS("conv1d", conv_prepare))
 JFL_CUDA(cuda_conv2d, CONVS("conv2d", conv_prepare))
 JFL_CUDA(cuda_conv3d, CONVS("conv3d", conv_prepare))

@@ -254,7 +254,7 @@ static jfl_status dnn_attention_run(const jf_kargs *k)
 
 #define DNN_ATTENTION(op_, prepare_)                                                           \
   .op = op_, .accepts = dnn_attention_accepts, .prepare = prepare_, .run = dnn_attention_run,  \
-  .release = dnn_attention_release, .priority = 20
+  .release = dnn_attention_release, .priority = JF_LIBRARY
 JFL_CUDA(cudnn_attention, DNN_ATTENTION("scaled_dot_product_attention", dnn_attention_prepare))
 JFL_CUDA(cudnn_attention_grad,
   DNN_ATTENTION("scaled_dot_product_attention_grad", dnn_attention_grad_prepare))

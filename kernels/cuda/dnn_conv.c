@@ -343,7 +343,7 @@ static jfl_status dnn_conv_run(const jf_kargs *k)
 
 #define DNN_CONVS(op_, prepare_)                                                               \
   .op = op_, .accepts = dnn_conv_accepts, .prepare = prepare_, .run = dnn_conv_run,            \
-  .release = dnn_conv_release, .priority = 20
+  .release = dnn_conv_release, .priority = JF_LIBRARY
 JFL_CUDA(cudnn_conv1d, DNN_CONVS("conv1d", dnn_conv_prepare))
 JFL_CUDA(cudnn_conv2d, DNN_CONVS("conv2d", dnn_conv_prepare))
 JFL_CUDA(cudnn_conv3d, DNN_CONVS("conv3d", dnn_conv_prepare))

@@ -68,8 +68,8 @@ static jfl_status zeros_run(const jf_kargs *k)
 JFL_CUDA(cuda_constant, JF_CUDA_LAUNCHED("constant", NULL, fill_prepare))
 JFL_CUDA(cuda_ones, JF_CUDA_LAUNCHED("ones", NULL, ones_prepare))
 JFL_CUDA(cuda_ones_like, JF_CUDA_LAUNCHED("ones_like", NULL, ones_prepare))
-JFL_CUDA(cuda_zeros, .op = "zeros", .run = zeros_run, .priority = 10)
-JFL_CUDA(cuda_zeros_like, .op = "zeros_like", .run = zeros_run, .priority = 10)
+JFL_CUDA(cuda_zeros, .op = "zeros", .run = zeros_run)
+JFL_CUDA(cuda_zeros_like, .op = "zeros_like", .run = zeros_run)
 
 /* ---- norms of nothing: the moments of rows or channels, or the gradients of params ---- */
 
@@ -89,7 +89,7 @@ static jfl_status fill_row_norm_prepare(jf_kargs *k, size_t *scratch)
 
 JFL_CUDA(cuda_fill_row_norm, JF_CUDA_LAUNCHED("row_norm", fill_accepts_norm, fill_row_norm_prepare))
 #define NORM_OF_NOTHING(op_) \
-  .op = op_, .accepts = fill_accepts_norm, .run = zeros_run, .priority = 10
+  .op = op_, .accepts = fill_accepts_norm, .run = zeros_run
 JFL_CUDA(cuda_fill_row_norm_grad, NORM_OF_NOTHING("row_norm_grad"))
 JFL_CUDA(cuda_fill_batch_norm, NORM_OF_NOTHING("batch_norm"))
 JFL_CUDA(cuda_fill_batch_norm_grad, NORM_OF_NOTHING("batch_norm_grad"))
@@ -126,6 +126,6 @@ static jfl_status array_run(const jf_kargs *k)
 }
 
 JFL_CUDA(cuda_array, .op = "array", .prepare = array_prepare, .run = array_run,
-  .release = array_release, .priority = 10)
+  .release = array_release)
 
 #endif

@@ -288,6 +288,6 @@ static int moves_accept(const jf_kargs *k)
 }
 
 JFL_CUDA(cuda_moves, .accepts = moves_accept, .prepare = moves_prepare, .run = moves_run,
-  .release = jf_free, .priority = 8)
+  .release = jf_free, .priority = JF_BY_RECORD)
 
 #endif

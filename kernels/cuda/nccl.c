@@ -39,8 +39,7 @@ static jfl_status all_reduce_run(const jf_kargs *k)
   return nccl_queue(k, ((const jf_all_reduce *)k->attr)->team, all_reduce_calls);
 }
 
-JFL_CUDA(nccl_all_reduce, .op = "all_reduce", .accepts = nccl_accepts, .run = all_reduce_run,
-  .priority = 10)
+JFL_CUDA(nccl_all_reduce, .op = "all_reduce", .accepts = nccl_accepts, .run = all_reduce_run)
 
 /* ---- reduce_scatter ---- */
 
@@ -72,7 +71,7 @@ static jfl_status reduce_scatter_run(const jf_kargs *k)
 }
 
 JFL_CUDA(nccl_reduce_scatter, .op = "reduce_scatter", .accepts = nccl_accepts,
-  .run = reduce_scatter_run, .priority = 10)
+  .run = reduce_scatter_run)
 
 /* ---- exchange ---- */
 
@@ -103,5 +102,4 @@ static jfl_status exchange_run(const jf_kargs *k)
   return nccl_queue(k, ((const jf_exchange *)k->attr)->team, exchange_calls);
 }
 
-JFL_CUDA(nccl_exchange, .op = "exchange", .accepts = nccl_accepts, .run = exchange_run,
-  .priority = 10)
+JFL_CUDA(nccl_exchange, .op = "exchange", .accepts = nccl_accepts, .run = exchange_run)

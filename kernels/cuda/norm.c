@@ -349,7 +349,7 @@ NORM(batch_norm_grad)
 
 #define NORM_FIELDS(id, of) .op = #id, .accepts = norm_##of##_accepts,  \
   .prepare = cuda_##id##_prepare, .run = jf_recipes_run, .release = jf_recipes_free, \
-  .priority = 11
+  .priority = JF_OWN_FIRST
 JFL_CUDA(cuda_row_norm, NORM_FIELDS(row_norm, row))
 JFL_CUDA(cuda_row_norm_grad, NORM_FIELDS(row_norm_grad, row))
 JFL_CUDA(cuda_batch_norm, NORM_FIELDS(batch_norm, channel))

@@ -285,8 +285,7 @@ static jfl_status cuda_recurrent_back_run(const jf_kargs *k)
 }
 
 #define RECURRENTS(op_, prepare_, run_) \
-  .op = op_, .accepts = recurrent_accepts, .prepare = prepare_, .run = run_, .release = jf_free, \
-  .priority = 10
+  .op = op_, .accepts = recurrent_accepts, .prepare = prepare_, .run = run_, .release = jf_free
 JFL_CUDA(cuda_recurrent, RECURRENTS("recurrent", recurrent_prepare, cuda_recurrent_run))
 JFL_CUDA(cuda_recurrent_grad,
   RECURRENTS("recurrent_grad", recurrent_back_prepare, cuda_recurrent_back_run))

@@ -272,7 +272,7 @@ static int resize_accepts(const jf_kargs *k)
 
 #define RESIZES(op_, prepare_)                                                          \
   .op = op_, .accepts = resize_accepts, .prepare = prepare_, .run = jf_cuda_run,        \
-  .release = jf_cuda_release, .priority = 10
+  .release = jf_cuda_release
 JFL_CUDA(cuda_image_resize, RESIZES("image_resize", image_resize_prepare))
 JFL_CUDA(cuda_image_resize_grad, RESIZES("image_resize_grad", image_resize_grad_prepare))
 JFL_CUDA(cuda_upsample_2d, RESIZES("upsample_2d", upsample_prepare))

@@ -84,4 +84,4 @@ static jfl_status small_run(const jf_kargs *k)
 }
 
 JFL_CUDA(cuda_small, .accepts = small_accepts, .prepare = small_prepare, .run = small_run,
-  .release = jf_free, .priority = 10)
+  .release = jf_free)

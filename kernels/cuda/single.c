@@ -27,7 +27,7 @@ static jfl_status cuda_fused_run(const jf_kargs *k)
 }
 
 JFL_CUDA(cuda_fused, .op = "fused", .prepare = cuda_fused_prepare, .run = cuda_fused_run,
-  .release = jf_free, .priority = 10)
+  .release = jf_free)
 
 static int single_fits(const struct jf_fused *f)
 {
@@ -112,7 +112,7 @@ static jfl_status each_prepare(jf_kargs *k, size_t *scratch)
 }
 
 JFL_CUDA(cuda_each, .accepts = each_accepts, .prepare = each_prepare, .run = cuda_fused_run,
-  .release = jf_free, .priority = 5)
+  .release = jf_free, .priority = JF_LAST)
 
 /* ---- sums and means ---- */
 
@@ -156,6 +156,6 @@ static jfl_status sum_prepare(jf_kargs *k, size_t *scratch)
 }
 
 #define SUMS(op_) .op = op_, .accepts = sum_accepts, .prepare = sum_prepare, \
-  .run = cuda_fused_run, .release = jf_free, .priority = 11
+  .run = cuda_fused_run, .release = jf_free, .priority = JF_OWN_FIRST
 JFL_CUDA(cuda_sum, SUMS("reduce_sum"))
 JFL_CUDA(cuda_mean, SUMS("reduce_mean"))

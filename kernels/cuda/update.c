@@ -303,4 +303,4 @@ static jfl_status cuda_update_run(const jf_kargs *k)
 }
 
 JFL_CUDA(cuda_update, .op = "update", .accepts = cuda_update_accepts,
-  .prepare = cuda_update_prepare, .run = cuda_update_run, .release = jf_free, .priority = 10)
+  .prepare = cuda_update_prepare, .run = cuda_update_run, .release = jf_free)

@@ -91,6 +91,17 @@ typedef struct jf_loop_args {
 } jf_loop_args;
 typedef void (*jf_loop)(const jf_loop_args *t);
 
+/* Priorities of rows, a ladder of which the highest that accepts a call wins. */
+enum {
+  JF_LAST = -20,           /* serves ops of many kinds, at no great speed */
+  JF_BY_RECORD = -10,      /* serves all ops whose records say what it asks for */
+  JF_OWN = 0,              /* a kernel of jfl's: that of a row which states no priority */
+  JF_OWN_FIRST = 10,       /* one that comes before another of jfl's, or before OpenBLAS */
+  JF_LIBRARY = 20,
+  JF_SHAPED = 30,          /* for calls at which it is faster than libraries */
+  JF_IN_TWO = -5           /* added to a rung: does in two steps what others there do in one */
+};
+
 /* A row: a kernel of a device. Of the rows that accept a call the plan takes the one of the highest
    priority. accepts and prepare see shapes, dtypes and attr; data is NULL. */
 typedef struct jf_kernel_row {
@@ -107,7 +118,7 @@ typedef struct jf_kernel_row {
      which are not changed; it has no scratch. NULL: the row packs nothing. */
   jf_kernel pack;
   void (*release)(void *state);
-  int priority;
+  int priority;            /* JF_OWN and so on */
   int indirect;            /* uses transforms, so results are farther from exact than direct sums */
 } jf_kernel_row;
 

@@ -17,8 +17,7 @@ static jfl_status fused_run(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CPU(vec_fused, .op = "fused", .prepare = fused_prepare, .run = fused_run, .release = jf_free,
-  .priority = 10)
+JFL_CPU(vec_fused, .op = "fused", .prepare = fused_prepare, .run = fused_run, .release = jf_free)
 
 static size_t buffer_bytes(const jf_sweep *w)
 {

@@ -172,7 +172,7 @@ const char *jf_cuda_moved(size_t size);
 /* The fields of a row that is prepared by jf_cuda_prepare alone. */
 #define JF_CUDA_LAUNCHED(op_, accepts_, prepare_)                                     \
   .op = op_, .accepts = accepts_, .prepare = prepare_, .run = jf_cuda_run,            \
-  .release = jf_free, .priority = 10
+  .release = jf_free
 
 /* The rows of kernels/cuda, ended by NULL (rows.c). */
 const jf_kernel_row *const *jf_cuda_rows(void);
