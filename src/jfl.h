@@ -591,7 +591,7 @@ JFL_API jfl_status jfl_graph_micro_batches(jfl_graph *g, int n);
 JFL_API jfl_status jfl_graph_mixed_precision(jfl_graph *g, jfl_dtype to);
 /* What the i-th convolution or matrix product, from 0, that reads `factor` as its filters or its
    second operand has as its first; NULL behind the last. */
-JFL_API jfl_status jfl_graph_beside(jfl_graph *g, jfl_value *factor, int i, jfl_value **out);
+JFL_API jfl_status jfl_graph_product_input(jfl_graph *g, jfl_value *factor, int i, jfl_value **out);
 /* Has all that reads v, of float32, read it rounded: v / scale, rounded to int8 or uint8, times
    scale, a variable of one float32. A v that is rounded so already stays as it is. In a predict job
    products of such values with filters that are int8 times a scale for each of them are computed in

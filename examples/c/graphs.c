@@ -137,11 +137,11 @@ static void graph_of_integers(void)
   check(jfl_graph_new("predict", JFL_PREDICT, &g));
   jfl_value *in[] = { input(g, "x", 8, 4), weight(g, "w", 2, 4) };
   check(jfl_graph_op(g, jfl_op_find("matmul"), in, 2, &transpose, 1, NULL, &y));
-  check(jfl_graph_beside(g, in[1], 0, &read));
+  check(jfl_graph_product_input(g, in[1], 0, &read));
   EXPECT(read == in[0]);
   check(jfl_graph_variable(g, &scale, &step));
   check(jfl_graph_round(g, read, step, JFL_I8));
-  check(jfl_graph_beside(g, in[1], 0, &read));
+  check(jfl_graph_product_input(g, in[1], 0, &read));
   EXPECT(read != in[0]);
   check(jfl_graph_output(g, y));
   jfl_graph_unref(g);

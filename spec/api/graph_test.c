@@ -192,9 +192,9 @@ static void rounded_values_are_checked_and_rounded_once(void)
   CHECK(jfl_graph_round(g, in[0], in[1], JFL_I8) == JFL_EINVAL);
   CHECK(jfl_graph_round(g, in[0], step, JFL_I32) == JFL_EDTYPE);
   CHECK(jfl_graph_round(g, strange, step, JFL_I8) == JFL_EINVAL);
-  CHECK(!jfl_graph_beside(g, in[1], 0, &v) && v == in[0]);
-  CHECK(!jfl_graph_beside(g, in[1], 1, &v) && !v);
-  CHECK(!jfl_graph_round(g, in[0], step, JFL_I8) && !jfl_graph_beside(g, in[1], 0, &v));
+  CHECK(!jfl_graph_product_input(g, in[1], 0, &v) && v == in[0]);
+  CHECK(!jfl_graph_product_input(g, in[1], 1, &v) && !v);
+  CHECK(!jfl_graph_round(g, in[0], step, JFL_I8) && !jfl_graph_product_input(g, in[1], 0, &v));
   const int n = jfl_graph_nodes(g);
   CHECK(v != in[0] && !jfl_graph_round(g, v, step, JFL_I8) && jfl_graph_nodes(g) == n);
   jfl_graph_unref(g);

@@ -257,7 +257,7 @@ local good = {
   members = adder,
   mirror = function() return core.graph("g", "train"), true end,
   micro_batches = function() return core.graph("g", "train"), 2 end,
-  beside = function()
+  product_input = function()
     local graph = trained()
     return graph, loss_of(graph), 0
   end,

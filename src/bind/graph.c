@@ -184,13 +184,14 @@ static int l_mixed_precision(lua_State *L)
   return 0;
 }
 
-/* beside(graph, factor, i): the blob that the i-th product, from 0, reads beside it, or nil. */
-static int l_beside(lua_State *L)
+/* product_input(graph, factor, i): the first operand of the i-th product, from 0, whose second is
+   factor, or nil. */
+static int l_product_input(lua_State *L)
 {
-  jf_lgraph *g = jf_need_graph(L, 1, "beside");
-  jfl_value *factor = jf_need_blob(L, 2, g, "beside: factor")->value, *v;
-  const int i = (int)jf_need_whole(L, 3, "beside", "i", 0, INT_MAX), env = push_env(L, 1);
-  jf_check(L, jfl_graph_beside(g->graph, factor, i, &v));
+  jf_lgraph *g = jf_need_graph(L, 1, "product_input");
+  jfl_value *factor = jf_need_blob(L, 2, g, "product_input: factor")->value, *v;
+  const int i = (int)jf_need_whole(L, 3, "product_input", "i", 0, INT_MAX), env = push_env(L, 1);
+  jf_check(L, jfl_graph_product_input(g->graph, factor, i, &v));
   if (v) jf_push_blob(L, env)->value = v;
   else lua_pushnil(L);
   return 1;
@@ -446,7 +447,7 @@ const luaL_Reg jf_graph_functions[] = {
   { "input", l_input },
   { "variable", l_variable }, { "find_variable", l_find_variable }, { "minimize", l_minimize },
   { "gradients", l_gradients }, { "output", l_output }, { "place", l_place },
-  { "mixed_precision", l_mixed_precision }, { "beside", l_beside },
+  { "mixed_precision", l_mixed_precision }, { "product_input", l_product_input },
   { "round_blob", l_round_blob },
   { "recompute", l_recompute }, { "shard", l_shard }, { "micro_batches", l_micro_batches },
   { "watch_gradient", l_watch_gradient }, { "need_blob", l_need_blob }, { NULL, NULL }

@@ -31,11 +31,11 @@ local function watching(self, names, found)
       for i = #found, 1, -1 do found[i] = nil end
       for _, name in ipairs(names) do
         local v, i = context.variables[name], 0
-        local x = v and core.beside(context.graph, v, i)
+        local x = v and core.product_input(context.graph, v, i)
         while x do
           add_range(list, x)
           found[#found + 1], i = name, i + 1
-          x = core.beside(context.graph, v, i)
+          x = core.product_input(context.graph, v, i)
         end
       end
       if #list == 0 then

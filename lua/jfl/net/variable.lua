@@ -111,11 +111,11 @@ end
 function variable.round_inputs(context)
   if context.mode ~= "predict" then return end
   for _, each in pairs(context.wide or {}) do
-    local i, x = 0, core.beside(context.graph, each.factor, 0)
+    local i, x = 0, core.product_input(context.graph, each.factor, 0)
     while x do
       core.round_blob(context.graph, x, each.scale, each.dtype)
       i = i + 1
-      x = core.beside(context.graph, each.factor, i)
+      x = core.product_input(context.graph, each.factor, i)
     end
   end
 end

@@ -3,7 +3,7 @@
 #include "op/integers.h"
 #include "pass/pass.h"
 
-jfl_status jfl_graph_beside(jfl_graph *g, jfl_value *factor, int i, jfl_value **out)
+jfl_status jfl_graph_product_input(jfl_graph *g, jfl_value *factor, int i, jfl_value **out)
 {
   jf_integer_product p;
   JF_NEED(GRAPH, g);
