@@ -135,7 +135,9 @@ extern const char jf_cuda_text_pool[];
 
 static int pool_accepts(const jf_kargs *k)
 {
-  return jf_is_float(k->in[0].dtype) && !((const jf_pool2d *)k->attr)->block;
+  const jfl_dtype t = k->in[0].dtype;
+  const int has_loads = jf_is_float(t) || t == JFL_I8 || t == JFL_U8;
+  return has_loads && !((const jf_pool2d *)k->attr)->block;
 }
 
 static jfl_status pool_make(jf_kargs *k, const char *name, const jfl_shape *x, const jfl_shape *y)
