@@ -72,4 +72,4 @@ static jfl_status byte_pool_run(const jf_kargs *k)
 }
 
 JFL_CPU(vec_max_pool2d_bytes, .op = "max_pool2d", .accepts = byte_pool_accepts,
-        .run = byte_pool_run)
+        .run = byte_pool_run, .priority = JF_OWN_FIRST)
