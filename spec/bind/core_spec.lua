@@ -31,8 +31,8 @@ describe("jfl.core", function()
   local function fuzz(...)
     local words = { quoted(interpreter()), quoted(os.getenv "PWD" .. "/spec/bind/core_fuzz.lua") }
     for i = 1, select("#", ...) do words[#words + 1] = quoted(tostring((select(i, ...)))) end
-    local pipe = io.popen(("cd %s; %stimeout 1800 %s 2>log; echo =$?"):format(scratch, LIMITS,
-      table.concat(words, " ")))
+    local pipe = io.popen(("cd %s; rm -rf own; mkdir own; cd own; %stimeout 1800 %s 2>../log; "
+      .. "echo =$?"):format(scratch, LIMITS, table.concat(words, " ")))
     local out = pipe:read "*a"
     pipe:close()
     local log = assert(io.open(scratch .. "/log")):read "*a"
