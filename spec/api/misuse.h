@@ -140,6 +140,17 @@ static jfl_graph *fresh_training(void)
   return f.made_graph[f.n_graph++] = g;
 }
 
+/* A graph with an input and a scale to round it by, which the next release drops. */
+static jfl_graph *graph_to_round(void)
+{
+  const jfl_variable_spec scale = { .name = "scale" };
+  jfl_graph *g;
+  MUST(jfl_graph_new("rounded", JFL_PREDICT, &g));
+  MUST(jfl_graph_input(g, "x", JFL_F32, &f.shape, &f.values[0]));
+  MUST(jfl_graph_variable(g, &scale, &f.values[1]));
+  return f.made_graph[f.n_graph++] = g;
+}
+
 /* A graph that its job may take, under a name of its own. */
 static jfl_graph *graph_to_take(void)
 {
@@ -545,7 +556,8 @@ static const char *const may_be_anything[] = {
   "jfl_checkpoint_apply.only", "jfl_plan_set_rate.rate", "jfl_graph_gradients.dy",
   "jfl_set_allocator.a", "jfl_machine_peak.threads", "jfl_world_set.rank",
   "jfl_graph_recompute.on", "jfl_graph_line.line",
-  "jfl_graph_mirror.on", "jfl_graph_change_view.mirrored", "jfl_script_run.name",
+  "jfl_graph_mirror.on", "jfl_graph_change_view.mirrored", "jfl_graph_product_input.i",
+  "jfl_script_run.name",
   "jfl_script_job_about.n_out", "jfl_script_submit.out", "jfl_script_submit.ud",
   "jfl_script_define.ud", "jfl_script_cancel.n", "jfl_script_poll.delivered",
   "jfl_apply.options", "jfl_train.options",

@@ -256,6 +256,10 @@ static void *slot(void)
 #define GOOD_jfl_graph_gradients_dy NULL
 #define GOOD_jfl_graph_watch_gradient_g fresh_training()
 #define GOOD_jfl_graph_watch_gradient_v f.values[0]
+#define GOOD_jfl_graph_round_g graph_to_round()
+#define GOOD_jfl_graph_round_v f.values[0]
+#define GOOD_jfl_graph_round_scale f.values[1]
+#define GOOD_jfl_graph_round_to JFL_I8
 #define GOOD_jfl_apply_op "relu"
 #define GOOD_jfl_apply_n 1
 #define GOOD_jfl_apply_options NULL

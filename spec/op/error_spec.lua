@@ -185,7 +185,7 @@ describe("a mistake is named:", function()
   says(ce, "label at position 0 must be from 0 to 2, got -1; all count from 0",
     core.from_table({ -1, 2 }, "int64"), x23)
   says("sparse_softmax_cross_entropy_grad", "dy must be float32 (2), got float32 (3)", i2, x23,
-    { zeros { 3 } })
+    zeros { 2 }, zeros { 2 }, { zeros { 3 } })
   says("softmax_cross_entropy_with_logits", "logits must be of shape (2, 3) like labels, got "
     .. "(3, 2)", x23,
     zeros { 3, 2 })

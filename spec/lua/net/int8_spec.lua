@@ -4,6 +4,7 @@ local helper = require "spec.lua.helper"
 
 local nd, tp = flow.ndarray, flow.typing
 
+before_each(function() flow.random.seed(1) end)
 after_each(flow.clear_default_session)
 
 local function distance(a, b) return (a - b):abs():max() end
