@@ -69,20 +69,19 @@ typedef struct moves_plane {
 #define MOVES_TURN(T)                                                                         \
   JF_BODY void moves_turn_##T(const moves_plane *p)                                           \
   {                                                                                           \
-    const T *x = (const T *)(const void *)p->x;                                               \
-    T *y = (T *)(void *)p->y;                                                                 \
-    const int64_t from = p->f[1] / (int64_t)sizeof(T), to = p->t[0] / (int64_t)sizeof(T);     \
+    const int64_t from = p->f[1], to = p->t[0], size = sizeof(T);                             \
     const int small = p->m < JF_SQUARE || p->n < JF_SQUARE;                                   \
     for (int64_t j0 = 0; j0 < p->n; j0 += JF_SQUARE)                                          \
       if (small)                                                                              \
         for (int64_t i = 0; i < p->m; i++)                                                    \
           for (int64_t j = j0; j < p->n && j < j0 + JF_SQUARE; j++)                           \
-            y[i * to + j] = x[j * from + i];                                                  \
+            *(moves_##T *)(p->y + i * to + j * size) =                                        \
+              *(const moves_##T *)(p->x + j * from + i * size);                               \
       else                                                                                    \
         for (int64_t i0 = 0; i0 < p->m; i0 += JF_SQUARE) {                                    \
           const int64_t i = i0 + JF_SQUARE > p->m ? p->m - JF_SQUARE : i0;                    \
           const int64_t j = j0 + JF_SQUARE > p->n ? p->n - JF_SQUARE : j0;                    \
-          square_##T(x + j * from + i, from, y + i * to + j, to);                             \
+          square_##T(p->x + j * from + i * size, from, p->y + i * to + j * size, to);         \
         }                                                                                     \
   }
 #define MOVES_PLANE(T)                                                                        \

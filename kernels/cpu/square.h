@@ -19,12 +19,12 @@ enum { JF_SQUARE = 16 };
   }
 
 /* Defines square_T, which transposes a square: rows i and i + 8 are interleaved, four times in a
-   row. */
+   row. The steps of rows are in bytes; elements may lie anywhere. */
 #define JF_SQUARE_OF(T)                                                                 \
   typedef T jf_row_##T __attribute__((vector_size(JF_SQUARE * sizeof(T))));             \
   typedef T jf_line_##T                                                                 \
-    __attribute__((vector_size(JF_SQUARE * sizeof(T)), aligned(sizeof(T))));            \
-  JF_BODY void square_##T(const T *x, int64_t from, T *y, int64_t to)                   \
+    __attribute__((vector_size(JF_SQUARE * sizeof(T)), aligned(1), may_alias));         \
+  JF_BODY void square_##T(const char *x, int64_t from, char *y, int64_t to)             \
   {                                                                                     \
     jf_row_##T a[JF_SQUARE], b[JF_SQUARE];                                              \
     for (int i = 0; i < JF_SQUARE; i++)                                                 \

@@ -52,7 +52,8 @@ JF_BODY void own_turn_body(const float *from, int64_t from_row, int64_t rows, in
   int64_t c = 0;
   if (rows == JF_LANES)
     for (; c + JF_LANES <= columns; c += JF_LANES)
-      square_float(from + c, from_row, to + c * to_row, to_row);
+      square_float((const char *)(from + c), from_row * (int64_t)sizeof *from,
+                   (char *)(to + c * to_row), to_row * (int64_t)sizeof *to);
   for (; c < columns; c++) {
     float *line = to + c * to_row;
     for (int64_t r = 0; r < rows; r++) line[r] = from[r * from_row + c];
