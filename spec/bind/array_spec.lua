@@ -361,7 +361,7 @@ describe("accounting", function()
     collectgarbage("setpause", pause)
     jit.on()
     assert.is_true(finalized >= 20000, finalized)
-    assert.is_true(most < 5000, most)
+    assert.is_true(most < 10000, most)
   end)
 
   it("lets more than the limit live", function()
