@@ -60,6 +60,8 @@ JF_KERNEL max_pool2d(const pool_args p)
   }
 }
 
+#ifndef JF_POOL_BYTES                    /* bytes have neither means nor gradients */
+
 JF_KERNEL avg_pool2d(const pool_args p)
 {
   const T *x = (const T *)p.head.data[0];
@@ -129,6 +131,7 @@ JF_KERNEL avg_pool2d_grad(const pool_args p)
   }
 }
 
+#endif
 #else
 
 extern const char jf_cuda_text_pool[];
@@ -146,7 +149,9 @@ static jfl_status pool_make(jf_kargs *k, const char *name, const jfl_shape *x, c
   const jfl_dtype t = k->out[0].dtype;
   const jf_cuda_type types[] = { { "T", t }, { NULL, JFL_F32 } };
   const jf_cuda_source s = { "pooling", jf_cuda_text_pool,
-                             t == JFL_F64 ? "typedef double A;\n" : "typedef float A;\n" };
+                             t == JFL_F64 ? "typedef double A;\n"
+                             : jf_is_float(t) ? "typedef float A;\n"
+                                              : "#define JF_POOL_BYTES\n" };
   pool_args p = { .height = x->d[a->axis], .width = x->d[a->axis + 1], .rows = y->d[a->axis],
                   .columns = y->d[a->axis + 1], .inner = 1,
                   .kernel = { a->kernel[0], a->kernel[1] },
