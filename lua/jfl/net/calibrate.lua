@@ -5,6 +5,7 @@ local core = require "jfl.core"
 local job = require "jfl.job.job"
 local trace = require "jfl.job.trace"
 local typing = require "jfl.job.typing"
+local variable = require "jfl.net.variable"
 
 local op = call.op
 
@@ -30,12 +31,12 @@ local function watching(self, names, found)
       local context, list = trace.current, {}
       for i = #found, 1, -1 do found[i] = nil end
       for _, name in ipairs(names) do
-        local v, i = context.variables[name], 0
-        local x = v and core.product_input(context.graph, v, i)
-        while x do
-          add_range(list, x)
-          found[#found + 1], i = name, i + 1
-          x = core.product_input(context.graph, v, i)
+        local v = context.variables[name]
+        if v then
+          for x in variable.product_inputs(context.graph, v) do
+            add_range(list, x)
+            found[#found + 1] = name
+          end
         end
       end
       if #list == 0 then
@@ -102,11 +103,12 @@ end
 
 --- What a weight becomes in int8, for what it is multiplied by in that range.
 function calibrate.stored(weight, range)
-  local axis, shape = {}, { weight.shape[1] }
-  for i = 2, #weight.shape do axis[i - 1], shape[i] = i - 1, 1 end
+  local axis = {}
+  for i = 2, #weight.shape do axis[i - 1] = i - 1 end
   local scale = op.reduce_max(op.abs(weight), { axis = axis }) / 127
   scale = op.where(op.equal(scale, 0), scale + 1, scale)
-  local q = op.round(op.divide(weight, op.reshape(scale, { shape = shape })))
+  local q = op.round(op.divide(weight,
+    op.reshape(scale, { shape = variable.channels(weight.shape) })))
   local unsigned = range.least >= 0
   local most = math.max(-range.least, range.most) / (unsigned and 255 or 127)
   return { dtype = "int8", input = unsigned and "uint8" or "int8", scale = scale,

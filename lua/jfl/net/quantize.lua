@@ -69,9 +69,8 @@ function quantize.restore(net)
       registry.stored[name] = nil
     end
     if form and form.input then
-      local shape = { -1 }
-      for i = 2, #value.shape do shape[i] = 1 end
-      values[name] = values[name] * core.reshape(core.variable_get(name .. "_scale"), shape)
+      values[name] = values[name] * core.reshape(core.variable_get(name .. "_scale"),
+        registry.channels(value.shape))
       for _, more in ipairs { "_scale", "_input_" .. form.input } do
         old[#old + 1] = name .. more
       end

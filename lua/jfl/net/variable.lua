@@ -85,24 +85,40 @@ end
 
 local create
 
+--- The shape in which a scale for each channel is multiplied with a weight of this shape.
+function variable.channels(shape)
+  local list = { shape[1] }
+  for i = 2, #shape do list[i] = 1 end
+  return list
+end
+
+--- Walks over what a graph's products read beside `factor`. What was rounded meanwhile is walked as
+-- it is then.
+function variable.product_inputs(graph, factor)
+  local i = -1
+  return function()
+    i = i + 1
+    return core.product_input(graph, factor, i)
+  end
+end
+
 -- The numbers that a variable of int8 stands for, a blob of float32; a variable of another dtype as
 -- it is. The job notes what products of these numbers round to.
 local function numbers_of(who, context, v, blob)
   local stored = variable.stored[v.name]
   if not stored or not stored.input then return blob end
-  local wide = context.wide or {}
-  context.wide = wide
-  if wide[v.name] then return wide[v.name].factor end
+  local dequantized = context.dequantized or {}
+  context.dequantized = dequantized
+  if dequantized[v.name] then return dequantized[v.name].factor end
   local function scale(name, shape, array)
     return create(who, context, { name = v.name .. name, shape = shape, dtype = "float32",
       trainable = false, initializer = initializers.ones_initializer(),
       values = array and function() return array end })
   end
-  local shape = { v.shape[1] }
-  local own = scale("_scale", { v.shape[1] }, stored.scale)
-  for i = 2, #v.shape do shape[i] = 1 end
-  local factor = multiply(cast(blob, { dtype = "float32" }), reshape(own, { shape = shape }))
-  wide[v.name] = { factor = factor, dtype = stored.input,
+  local own = reshape(scale("_scale", { v.shape[1] }, stored.scale),
+    { shape = variable.channels(v.shape) })
+  local factor = multiply(cast(blob, { dtype = "float32" }), own)
+  dequantized[v.name] = { factor = factor, dtype = stored.input,
     scale = scale("_input_" .. stored.input, { 1 }, stored.input_scale) }
   return factor
 end
@@ -110,12 +126,9 @@ end
 --- Has a predict job's products with variables of int8 read integers beside them.
 function variable.round_inputs(context)
   if context.mode ~= "predict" then return end
-  for _, each in pairs(context.wide or {}) do
-    local i, x = 0, core.product_input(context.graph, each.factor, 0)
-    while x do
+  for _, each in pairs(context.dequantized or {}) do
+    for x in variable.product_inputs(context.graph, each.factor) do
       core.round_blob(context.graph, x, each.scale, each.dtype)
-      i = i + 1
-      x = core.product_input(context.graph, each.factor, i)
     end
   end
 end
