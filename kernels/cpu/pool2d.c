@@ -364,7 +364,7 @@ static int pool2d_accepts(const jf_kargs *k)
 
 #define POOL(op, kind, backward)                                                        \
   JF_BODY void op##_body(void *ctx, int part) { pool_part(ctx, part, kind, backward); } \
-  JF_VECTOR_VARIANTS(op)                                                                  \
+  JF_VECTOR_VARIANTS(op)                                                                \
   static jfl_status op##_run(const jf_kargs *k)                                         \
   {                                                                                     \
     pool p = shapes(k, backward);                                                       \

@@ -177,7 +177,7 @@ JF_BODY void logsoftmax_grad_tile(const lines *t, const float *a, const float *b
     for (int64_t r = jf_from(i, t->span); r < to; r++)                           \
       name##_line(t->a + r * n, t->b + r * n, t->y + r * n, n);                  \
   }                                                                              \
-  JF_VECTOR_VARIANTS(id)                                                                \
+  JF_VECTOR_VARIANTS(id)                                                         \
   JF_BODY void id##_tiles_body(void *ctx, int i)                                 \
   {                                                                              \
     const lines *t = ctx;                                                        \
@@ -189,7 +189,7 @@ JF_BODY void logsoftmax_grad_tile(const lines *t, const float *a, const float *b
       else name##_tile(t, t->a + at, t->b + at, t->y + at, (int)left);           \
     }                                                                            \
   }                                                                              \
-  JF_VECTOR_VARIANTS(id##_tiles)                                                        \
+  JF_VECTOR_VARIANTS(id##_tiles)                                                 \
   static jfl_status id##_run(const jf_kargs *k)                                  \
   {                                                                              \
     return softmax_parts(k, id(), id##_tiles());                              \

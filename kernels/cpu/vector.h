@@ -15,7 +15,7 @@ typedef void (*jf_part)(void *ctx, int i);
    of the function name_body, a JF_BODY. JF_VECTOR_VARIANTS(name) does so for large bodies that an
    op's plain kernel can stand in for: where jf_has_vectors() is 0 there is no build of them. */
 #if defined(__x86_64__)
-#define JF_VECTOR_VARIANTS(name)                                                \
+#define JF_VECTOR_VARIANTS(name)                                              \
   JF_AVX512 static void name##_avx512(void *ctx, int i) { name##_body(ctx, i); } \
   JF_AVX2 static void name##_avx2(void *ctx, int i) { name##_body(ctx, i); }  \
   static jf_part name(void) { return jf_has_avx512() ? name##_avx512 : name##_avx2; }

@@ -29,7 +29,7 @@
     else if (jf_has_avx2()) name##_avx2 ARGUMENTS;                           \
     else name##_base ARGUMENTS;                                              \
   }
-#define JF_DISPATCH_VECTOR(name, PARAMETERS, ARGUMENTS)                        \
+#define JF_DISPATCH_VECTOR(name, PARAMETERS, ARGUMENTS)                      \
   JF_AVX512 static void name##_avx512 PARAMETERS { name##_body ARGUMENTS; }  \
   JF_AVX2 static void name##_avx2 PARAMETERS { name##_body ARGUMENTS; }      \
   static void name PARAMETERS                                                \
