@@ -47,13 +47,12 @@ typedef struct mixer {
 } mixer;
 
 static int mixed_reads(const jf_mixed *m, int i) { return jf_has_input(m->inputs, i); }
-static int mixed_has(int bits, int i) { return bits >> i & 1; }
 
-/* Whether all inputs that the node would read in 16 bits are of float32. */
-static int mixed_can(const jf_node *n)
+/* Whether these inputs, which the node would read in 16 bits, are of float32. */
+static int mixed_can(const jf_node *n, unsigned inputs)
 {
   for (int i = 0; i < n->n_in; i++)
-    if (mixed_reads(n->op->mixed, i) && n->in[i]->dtype != JFL_F32) return 0;
+    if (jf_has_input(inputs, i) && n->in[i]->dtype != JFL_F32) return 0;
   return 1;
 }
 
@@ -116,7 +115,7 @@ static void mixed_change(mixer *w, jf_node *n)
 static int mixed_is_product(const mixer *w, int i)
 {
   const jf_node *n = w->r.old[i];
-  if (!mixed_can(n)) return 0;
+  if (!mixed_can(n, n->op->mixed->inputs)) return 0;
   if (w->g->mixed == JFL_F16) return 1;
   w->row[i] = mixed_gains(w, n);
   return w->row[i] != NULL;
@@ -141,9 +140,9 @@ static int mixed_serves(const mixer *w, const jf_node *n, jf_halves h)
   k.attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
   *jf_halves_of(n->op, k.attr) = h;
   for (int i = 0; i < n->n_in; i++)
-    if (mixed_has(h.reads, i)) k.in[i].dtype = JFL_BF16;
+    if (jf_has_input(h.reads, i)) k.in[i].dtype = JFL_BF16;
   for (int i = 0; i < n->n_out; i++)
-    if (mixed_has(h.writes, i)) k.out[i].dtype = JFL_BF16;
+    if (jf_has_input(h.writes, i)) k.out[i].dtype = JFL_BF16;
   return jf_accepts(w->target->chooser, n->place, n->op, &k);
 }
 
@@ -151,8 +150,7 @@ static mixed_way mixed_half_way(mixer *w, int i)
 {
   const jf_node *n = w->r.old[i];
   const jf_halves h = { (int)n->op->mixed->reads & ((1 << n->n_in) - 1), 0 };
-  for (int k = 0; k < n->n_in; k++)
-    if (mixed_has(h.reads, k) && n->in[k]->dtype != JFL_F32) return MIXED_NOT;
+  if (!mixed_can(n, n->op->mixed->reads)) return MIXED_NOT;
   if (mixed_serves(w, n, h)) w->halves[i] = h;
   return MIXED_HALF;
 }
@@ -203,7 +201,7 @@ static void mixed_count(mixer *w)
     const int moves = way == MIXED_MOVE && mixed_may_store_all(w, n);
     const int rounds = moves && mixed_rounds_any(w, n);
     for (int k = 0; k < n->n_in; k++) {
-      const int id = n->in[k]->id, asks = mixed_has(w->halves[i].reads, k);
+      const int id = n->in[k]->id, asks = jf_has_input(w->halves[i].reads, k);
       w->rounds[id] += way == MIXED_PRODUCT ? mixed_reads(n->op->mixed, k) : rounds;
       w->takes[id] += way == MIXED_EACH || way == MIXED_SUM || asks || (moves && !rounds);
       w->asks[id] += asks;
@@ -374,10 +372,10 @@ static void mixed_narrow(mixer *w, jf_node *n)
   n->attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
   *jf_halves_of(n->op, n->attr) = h;
   for (int i = 0; i < n->n_in; i++)
-    if (mixed_has(h.reads, i)) n->in[i] = mixed_half(w, n->in[i]);
+    if (jf_has_input(h.reads, i)) n->in[i] = mixed_half(w, n->in[i]);
   for (int i = 0; i < n->n_out; i++) {
     jfl_value *v = n->out[i];
-    if (!mixed_has(h.writes, i)) continue;
+    if (!jf_has_input(h.writes, i)) continue;
     v->dtype = JFL_BF16;
     v->name = mixed_name(w, v);
     w->half[v->id] = v;
