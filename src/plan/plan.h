@@ -31,7 +31,7 @@ typedef enum jf_memory {
   JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE,
   JF_AT_CONSTANT,              /* an array that the graph keeps, on the host */
   JF_AT_STAGING,               /* in the device's part of the plan's staging buffer */
-  JF_AT_CONSTANTS,             /* among the constants that a device has */
+  JF_AT_DEVICE_CONSTANT,       /* among the constants that a device has */
   JF_AT_DERIVED                /* a derived value, by its number */
 } jf_memory;
 

@@ -98,8 +98,8 @@ static void staging_inputs(jfl_plan *p, const staging_values *v, int place)
     const int fixed = from->memory == JF_AT_CONSTANT;
     const size_t at = staging_take(fixed ? &p->staging.kept_size : &p->staging.size, from->size);
     if (!fixed) from->offset = at;
-    staging_put(staging_to(v, &p->step[s]), place, fixed ? JF_AT_CONSTANTS : JF_AT_STAGING, at,
-                from->size);
+    staging_put(staging_to(v, &p->step[s]),
+                place, fixed ? JF_AT_DEVICE_CONSTANT : JF_AT_STAGING, at, from->size);
   }
 }
 
@@ -142,7 +142,7 @@ int jf_staging_covers(const jf_step *st)
 {
   const jf_where *from = &st->in[0], *to = &st->out[0];
   return staging_is_transfer(st) &&
-         (to->memory == JF_AT_STAGING || to->memory == JF_AT_CONSTANTS ||
+         (to->memory == JF_AT_STAGING || to->memory == JF_AT_DEVICE_CONSTANT ||
           (from->memory == JF_AT_STAGING && from->offset == to->offset));
 }
 

@@ -28,7 +28,7 @@ jfl_status jf_staging_constants(jfl_session *s, jfl_plan *p)
   p->constants = kept;
   for (int i = 0; i < p->n_step; i++) {
     const jf_step *st = &p->step[i];
-    if (!jf_staging_covers(st) || st->out[0].memory != JF_AT_CONSTANTS) continue;
+    if (!jf_staging_covers(st) || st->out[0].memory != JF_AT_DEVICE_CONSTANT) continue;
     JF_TRY(jf_site_put(t, p->constants + st->out[0].offset, st->in[0].data, st->in[0].size));
   }
   return JFL_OK;

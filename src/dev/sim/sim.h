@@ -72,7 +72,7 @@ typedef struct jf_sim_stream {
   pthread_cond_t changed;
   pthread_t thread; int has_thread, stop;      /* guarded by mu, as the next ones are */
   jf_sim_item *head, *tail;
-  struct jf_sim_work *kept;    /* keeps the items given now; NULL: they are done */
+  struct jf_sim_work *captured; /* keeps the items given now; NULL: they are done */
   int busy;                    /* whether an item is being done */
   jfl_status failed;           /* the first failure since the host last waited, */
   jf_error *error;             /* and its message, which the stream owns */
@@ -89,7 +89,7 @@ void jf_sim_stream_end(jf_sim_stream *s);
 jfl_status jf_sim_put(jf_sim_stream *s, jf_sim_item *i);
 /* Items that are kept, to be done each time that they are replayed. */
 typedef struct jf_sim_work { jf_sim_item *head, *tail; } jf_sim_work;
-/* From here on s keeps what it is given, until the end, which gives it. */
+/* From here on s keeps what it is given, until the end, which gives that work. */
 jfl_status jf_sim_capture(jf_sim_stream *s);
 jf_sim_work *jf_sim_captured(jf_sim_stream *s);
 jfl_status jf_sim_replay(jf_sim_stream *s, jf_sim_work *w);

@@ -118,7 +118,7 @@ jfl_status jf_sim_put(jf_sim_stream *s, jf_sim_item *i)
   pthread_mutex_lock(&s->mu);
   jfl_status st = s->has_thread ? JFL_OK : sim_stream_start(s);
   if (!st) {
-    if (s->kept) sim_stream_append(&s->kept->head, &s->kept->tail, i);
+    if (s->captured) sim_stream_append(&s->captured->head, &s->captured->tail, i);
     else sim_stream_append(&s->head, &s->tail, i);
     pthread_cond_broadcast(&s->changed);
   } else {
@@ -151,7 +151,7 @@ jfl_status jf_sim_capture(jf_sim_stream *s)
   jf_sim_work *w = jf_new(sizeof *w);
   if (!w) return jf_fail(JFL_ENOMEM, "out of memory");
   pthread_mutex_lock(&s->mu);
-  s->kept = w;
+  s->captured = w;
   pthread_mutex_unlock(&s->mu);
   return JFL_OK;
 }
@@ -159,8 +159,8 @@ jfl_status jf_sim_capture(jf_sim_stream *s)
 jf_sim_work *jf_sim_captured(jf_sim_stream *s)
 {
   pthread_mutex_lock(&s->mu);
-  jf_sim_work *w = s->kept;
-  s->kept = NULL;
+  jf_sim_work *w = s->captured;
+  s->captured = NULL;
   pthread_mutex_unlock(&s->mu);
   return w;
 }
