@@ -22,6 +22,22 @@ describe("the guide #cpu", function()
   end
   runs(guide.read("README.md"), "README.md")
 
+  -- Other first values in each run would break such a promise once in a hundred runs.
+  it("draws the same numbers in each run where it promises how large a result is", function()
+    local unseeded = {}
+    for _, page in ipairs(pages) do
+      for _, block in ipairs((blocks.find(page.text, page.line))) do
+        -- A page of the tutorial is one script.
+        local script = page.section == "tutorial" and page.text or block.code
+        local draws = block.code:find "rand%W" or block.code:find "layers%."
+        if draws and block.code:find "%s[<>]=?%s[^\n]*%-%->" and not script:find "random%.seed" then
+          unseeded[#unseeded + 1] = ("%s:%d"):format(page.source, block.line)
+        end
+      end
+    end
+    assert.same({}, unseeded)
+  end)
+
   it("has pages in an order without gaps, and code on them", function()
     local last = {}
     for _, page in ipairs(pages) do
