@@ -35,6 +35,11 @@ describe("the command", function()
     fails("", "cannot open -", "--", "-", { input = "print(1)" })
   end)
 
+  it("lends the front end to a chunk alone", function()
+    succeeds("2\tnil\tnil\n", "-e", "print(flow.ndarray.ones { 2 }:sum(), flown, _G[1])")
+    succeeds("nil\n", "-e", "x = 1", helper.file("print(flow)"))
+  end)
+
   it("skips a first line that starts with #", function()
     succeeds("1\n", helper.file("#!/usr/bin/env jfl\nprint(1)"))
   end)

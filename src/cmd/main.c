@@ -132,6 +132,29 @@ static int run_environment(lua_State *L)
   return load_file(L, init + 1) ? 1 : main_call(L, 0);
 }
 
+/* The value of a global that is not there: the front end for `flow`, which it then is. */
+static int front_end(lua_State *L)
+{
+  if (lua_type(L, 2) != LUA_TSTRING || strcmp(lua_tostring(L, 2), "flow")) return 0;
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "jfl");
+  lua_call(L, 1, 1);
+  lua_pushvalue(L, -1);
+  lua_setglobal(L, "flow");
+  return 1;
+}
+
+/* Has `flow` loaded when a session or a string of the command line names it. */
+static void lend_flow(lua_State *L)
+{
+  lua_pushvalue(L, LUA_GLOBALSINDEX);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, front_end);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+  lua_pop(L, 1);
+}
+
 /* Does what -e, -l, -j and -O ask for, in their order. */
 static int run_options(lua_State *L, const jf_options *o)
 {
@@ -315,6 +338,7 @@ static int main_run(lua_State *L, command *c)
   if (o->version || o->facts || ask) jf_print_version(o->facts);
   if (ask && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
     puts("? tells what can be typed here; exit or Ctrl-D ends the session");
+  if (ask || (o->chunk && !script)) lend_flow(L);
   if ((!o->no_environment && run_environment(L)) || run_options(L, o)) return 1;
   const char *path = script ? o->argv[o->script] : NULL;
   if (script && !strcmp(path, "-") && strcmp(o->argv[o->script - 1], "--")) path = NULL;

@@ -100,14 +100,17 @@ for _, kind in ipairs { "List", "Dict", "Bundle" } do
   end
 end
 
---- The result, of type `part`, is given to a callback later.
-function typing.Callback(part)
+--- What a job without `returns` gives: any nesting of blobs, in whichever view they are.
+typing.any = typing.Bundle(new("Either", "Numpy"))
+
+--- The result, of type `part`, is given to a callback later. Without a type it is what the body
+-- returns, as for a job without `returns`.
+function typing.Callback(...)
+  local part = ...
+  if select("#", ...) == 0 then part = typing.any end
   need_type("Callback", 1, part)
   return new("Callback", ("Callback(%s)"):format(part.text), { part = part })
 end
-
---- What a job without `returns` gives: any nesting of blobs, in whichever view they are.
-typing.any = typing.Bundle(new("Either", "Numpy"))
 
 function typing.is_placeholder(value) return metatable(value) == Placeholder end
 

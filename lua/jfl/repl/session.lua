@@ -14,16 +14,12 @@ local function pass(...) return ... end
 
 -- ---- globals of the session ----
 
--- The values of `_` and `__`, and `flow` and `help`, which load the front end when they are named.
+-- The values of `_` and `__`, and `help`, which loads the front end when it is named; the command
+-- lends `flow` in the same way.
 local given = { last = nil, before = nil }
 local LENT = {
   _ = function() return given.last end,
   __ = function() return given.before end,
-  flow = function()
-    local flow = require "jfl"
-    rawset(_G, "flow", flow)
-    return flow
-  end,
   help = function() return require("jfl").help end,
 }
 

@@ -237,6 +237,7 @@ describe("help", function()
       assert.truthy(text:find("mean") or help.text(name))
     end
     helper.fails(function() return flow.cat end, "did you mean flow.concat?")
+    helper.fails(function() return flow.data.load_wav end, "did you mean flow.data.load_sound?")
     helper.fails(function() return flow.sum end, "did you mean flow.math.reduce_sum?")
   end)
 

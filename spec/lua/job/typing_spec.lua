@@ -12,6 +12,17 @@ describe("typing", function()
       tostring(tp.Numpy.Placeholder({ -1 }, { dtype = flow.int32 })))
   end)
 
+  it("gives a callback what the body returns, unless a type is named", function()
+    local job = flow.global_function { name = "any", inputs = { flow.float32 { 2 } },
+      returns = tp.Callback(), body = function(x) return { sum = x:sum(), x = x } end }
+    local said
+    job({ 1, 2 })(function(value) said = value end)
+    flow.sync()
+    assert.equal(3, said.sum:item())
+    assert.equal(2, #said.x)
+    helper.fails(function() tp.Callback(nil) end, "Callback: argument 1 must be a type")
+  end)
+
   it("accepts float and double as names", function()
     assert.equal("float64", tp.Numpy.Placeholder({ 1 }, { dtype = "double" }).dtype)
   end)
