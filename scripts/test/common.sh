@@ -1,5 +1,6 @@
 # What the tiers of tests share: a clean environment, builds, and lists of tests for scripts/pool.
 . scripts/unset.sh
+export JFL_SEED="${JFL_SEED:-1}"     # tests draw the same numbers in each run
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM

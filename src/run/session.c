@@ -67,11 +67,30 @@ static int session_threads(void)
   return cores > ranks ? cores / ranks : 1;
 }
 
+static uint64_t seed_of(double v) { return jf_hash(0, &v, sizeof v); }
+
+/* The seed until the user sets one: after JFL_SEED, or another one in each process. */
+static jfl_status session_first_seed(uint64_t *out)
+{
+  const char *text = getenv("JFL_SEED");
+  char *end;
+  if (!text || !*text) {
+    *out = jf_world_size() > 1 ? jf_world_seed() : jf_entropy();
+    return JFL_OK;
+  }
+  const long long n = strtoll(text, &end, 10);
+  if (*end || llabs(n) > 1LL << 53)
+    return jf_fail(JFL_EINVAL, "JFL_SEED: seed must be a whole number from -2^53 to 2^53, "
+                   "got '%.60s'", text);
+  return *out = seed_of((double)n), JFL_OK;
+}
+
 jfl_status jfl_session_new(jfl_session **out)
 {
   const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
   unsigned off = 0;
   int chosen = 0, tf32, zones, cpu_devices;
+  uint64_t seed = 0;
   JF_NEED_POINTER(out);
   jfl_status bad = which && *which ? find_kernels(which, &chosen) : JFL_OK;
   if (bad) return jf_blame(bad, "JFL_KERNELS: ");
@@ -82,6 +101,7 @@ jfl_status jfl_session_new(jfl_session **out)
   JF_TRY(session_cpu_devices(&cpu_devices));
   JF_TRY(jf_world_join());
   if (jf_world_size() > 1 && jf_world_trouble()) return jf_world_fail();
+  JF_TRY(session_first_seed(&seed));
   jfl_session *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   s->tag = JF_TAG_SESSION;
@@ -89,7 +109,7 @@ jfl_status jfl_session_new(jfl_session **out)
   s->budget = jf_memory_budget();
   s->fd = -1;
   s->changes = s->arenas = 1;
-  s->seed = jf_world_size() > 1 ? jf_world_seed() : jf_entropy();
+  s->seed = seed;
   s->settings = (jf_settings){ .threads = session_threads(),
                                .max_inflight = 2,
                                .cpu_devices = cpu_devices,
@@ -193,7 +213,7 @@ static double get_cpu_devices(const jfl_session *s) { return s->settings.cpu_dev
 static double get_seed(const jfl_session *s) { return (double)s->seed; }
 static void set_seed(jfl_session *s, double v)
 {
-  s->seed = jf_hash(0, &v, sizeof v);
+  s->seed = seed_of(v);
   s->seeded = 1;
   s->eager_calls = 0;
 }

@@ -56,6 +56,19 @@ describe("config", function()
     assert.truthy(out:find("JFL_TF32: tf32 must be 0 or 1, got 'no'", 1, true), out)
   end)
 
+  it("takes the first seed from outside", function()
+    local SHOW = 'print(require("jfl").ndarray.rand({ 1 })[1])'
+    local seeded = 'require("jfl").random.seed(7) ' .. SHOW
+    local one, two = helper.script(SHOW, "JFL_SEED=7"), helper.script(SHOW, "JFL_SEED=8")
+    assert.equal((helper.script(seeded, "JFL_SEED=8")), one)
+    assert.are_not.equal(one, two)
+    assert.are_not.equal((helper.script(SHOW, "JFL_SEED=")), (helper.script(SHOW, "JFL_SEED=")))
+    local out, status = helper.script(SHOW, "JFL_SEED=seven")
+    assert.equal(1, status)
+    assert.truthy(out:find("JFL_SEED: seed must be a whole number from -2^53 to 2^53, got 'seven'",
+      1, true), out)
+  end)
+
   it("gives warnings to a function, and to stderr again", function()
     assert.is_false(flow.config.on_warning())
     local told = {}
