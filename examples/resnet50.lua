@@ -104,8 +104,9 @@ end
 -- Both parts of the data, how many classes there are, the type of a batch of pictures, and what
 -- prepares it.
 local function read_folder()
-  local train = flow.data.folder(folder .. "/train", { size = SIZE, fit = "random", flip = true })
-  local val = flow.data.folder(folder .. "/val",
+  local train = flow.data.image_folder(folder .. "/train",
+    { size = SIZE, fit = "random", flip = true })
+  local val = flow.data.image_folder(folder .. "/val",
     { size = SIZE, fit = "center", shorter = math.floor(SIZE * 8 / 7 + 0.5) })
   return train, val, #train.classes, flow.uint8 { -1, SIZE, SIZE, 3 }, from_folder
 end

@@ -37,7 +37,7 @@ if not ... then
 end
 
 -- Nothing is read yet: pictures are decoded and sized on threads, ahead of the training.
-local all = flow.data.folder(FOLDER, { size = SIZE })
+local all = flow.data.image_folder(FOLDER, { size = SIZE })
 local train, test = flow.data.split(all, { 0.8, 0.2, seed = 1, by_class = true })
 
 local net = flow.model("net", function(images)
