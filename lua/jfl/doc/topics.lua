@@ -89,13 +89,13 @@ local LIST = {
   { "data dataset text_file dataloader data_loader mini_batch minibatch batch batches mnist "
     .. "shuffle epoch", [[
   flow.data.batches(samples, { batch_size = 32, shuffle = true }) puts single samples together,
-  and pictures of flow.data.image_folder; flow.data.load_mnist(100) gives images and labels in batches,
-  flow.data.loop(data, { epochs = 10 }) goes through such; both can be resumed. flow.zip(a, b) goes
-  through arrays side by side. flow.ndarray.load reads numpy's files.]] },
+  and pictures of flow.data.image_folder; flow.data.load_mnist(100) gives images and labels in
+  batches, flow.data.loop(data, { epochs = 10 }) goes through such; both can be resumed.
+  flow.zip(a, b) goes through arrays side by side. flow.ndarray.load reads numpy's files.]] },
   { "image images augment segmentation detection picture pictures jpeg jpg png photo "
     .. "imagefolder augmentation transforms", [[
-  flow.data.image_folder("photos", { size = 224 }) is a data set of JPEG and PNG files in a folder for
-  each class, for flow.data.batches; flow.data.load_image and save_image read and write one,
+  flow.data.image_folder("photos", { size = 224 }) is a data set of JPEG and PNG files in a folder
+  for each class, for flow.data.batches; flow.data.load_image and save_image read and write one,
   decode_image reads the bytes of one. In a body flow.image.random_crop, random_flip, color_jitter,
   random_erasing and normalize change whole batches.]] },
   { "gradient gradients grad backprop backpropagation autograd derivative", [[
