@@ -16,8 +16,8 @@ describe("a mistake is named:", function()
   says("exp", "x must be one of float32, float64, float16, bfloat16, got int32; cast converts",
     zeros({ 2 }, "int32"))
   says("relu_grad", "dy must be of shape (2, 3) like y, got (3, 2)", x23, zeros { 3, 2 })
-  says("where", "y must be float32 like x, got float64", zeros({ 2, 3 }, "int8"), x23,
-    zeros({ 2, 3 }, "float64"))
+  says("where", "y must be float32 like x, got float64; cast converts", zeros({ 2, 3 }, "int8"),
+    x23, zeros({ 2, 3 }, "float64"))
   says("where", "shapes (2) and (2, 3) do not broadcast: extents from the right must be equal or 1",
     zeros({ 2 }, "int8"), x23, x23)
   says("clip_by_value", "min_value must be at most max_value 1, got 2", x23, 2, 1)
@@ -43,7 +43,8 @@ describe("a mistake is named:", function()
       .. " must have four axes (batch, heads, length, size), got (2, 4, 3)")
     if i > 1 then
       local shape = { unpack((i > 3 and past or q).shape) }
-      cached(i, zeros(shape, "float64"), name .. " must be float32 like q, got float64")
+      cached(i, zeros(shape, "float64"),
+        name .. " must be float32 like q, got float64; cast converts")
       shape[1] = 3
       cached(i, zeros(shape), ("%s must be (2, 4, %d, 3), got (3, 4, %d, 3)"):format(name,
         shape[3], shape[3]))
@@ -60,7 +61,8 @@ describe("a mistake is named:", function()
     appended(i, zeros { 2, 4, 3 }, name
       .. " must have four axes (batch, heads, length, size), got (2, 4, 3)")
   end
-  appended(2, zeros({ 2, 4, 1, 3 }, "float64"), "value must be float32 like cache, got float64")
+  appended(2, zeros({ 2, 4, 1, 3 }, "float64"),
+    "value must be float32 like cache, got float64; cast converts")
   appended(2, zeros { 2, 4, 6, 3 }, "value must be of length 5 or less, as the cache is, got 6")
   appended(2, zeros { 2, 3, 1, 3 }, "value must be (2, 4, 1, 3), got (2, 3, 1, 3)")
   appended(3, zeros({ 3 }, "int32"), "length must have one number for each sequence, (2), got (3)")
@@ -68,7 +70,7 @@ describe("a mistake is named:", function()
   says("batch_norm", "x must have two or more axes, got (3)", zeros { 3 }, zeros { 3 }, zeros { 3 })
   says("batch_norm", "gamma must be (4), one for each channel, got (3)", image, zeros { 3 },
     zeros { 4 })
-  says("batch_norm", "beta must be float32 like x, got float64", x23, zeros { 3 },
+  says("batch_norm", "beta must be float32 like x, got float64; cast converts", x23, zeros { 3 },
     zeros({ 3 }, "float64"))
   says("batch_norm", "epsilon must be a number of at least 0, got -1", x23, zeros { 3 },
     zeros { 3 }, { epsilon = -1 })
@@ -97,7 +99,8 @@ describe("a mistake is named:", function()
     "float64"))
   says("bias_add", "bias must be (3) for value (2, 3), got (2)", x23, zeros { 2 })
   says("bias_add", "value must have two or more dimensions, got (3)", zeros { 3 }, zeros { 3 })
-  says("bias_add", "bias must be float32 like value, got int32", x23, zeros({ 3 }, "int32"))
+  says("bias_add", "bias must be float32 like value, got int32; cast converts", x23,
+    zeros({ 3 }, "int32"))
 
   says("conv2d", "input must have 3 channels for filters (8, 3, 3, 3), got 4", image,
     zeros { 8, 3, 3, 3 })
@@ -144,7 +147,7 @@ describe("a mistake is named:", function()
     zeros { 8, 4, 7, 3 }, { padding = { 1, 0, 0, 0 } })
   says("conv2d", "a window 9 wide does not fit an input 5 wide with padding 1 and 2", image,
     zeros { 8, 4, 3, 9 }, { padding = { 0, 0, 1, 2 } })
-  says("conv2d", "filters must be float32 like input, got float64", image,
+  says("conv2d", "filters must be float32 like input, got float64; cast converts", image,
     zeros({ 8, 4, 3, 3 }, "float64"))
   says("conv2d_data_grad", "dy must be (1, 8, 3, 3), got (1, 8, 5, 5)", zeros { 8, 4, 3, 3 },
     zeros { 1, 8, 5, 5 }, { size = 5 })
@@ -219,7 +222,7 @@ describe("a mistake is named:", function()
     x23, { 0 }, { 1, 1 })
   says("concat", "input 2 must be float32 (2, 3) like input 1, got float32 (2, 4); only the "
     .. "extents along axis may differ", { x23, zeros { 2, 4 } }, 0)
-  says("stack", "input 2 must be float32 (2, 3) like input 1, got int32 (2, 3)",
+  says("stack", "input 2 must be float32 (2, 3) like input 1, got int32 (2, 3); cast converts",
     { x23, zeros({ 2, 3 },
     "int32") })
   says("gather", "index at position 0 must be from 0 to 1, got 2; all count from 0",

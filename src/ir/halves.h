@@ -16,11 +16,11 @@ static inline int jf_has_halves(const jfl_op *op, const void *attr)
   return h && (h->reads || h->writes);
 }
 
-/* The dtype as which a rule of such an op sees input i. */
+/* The dtype as which an op's rule sees input i. */
 static inline jfl_dtype jf_halves_seen(const jf_infer *c, int i)
 {
   const jf_halves *h = jf_halves_of(c->op, c->attr);
-  const int narrow = h->reads >> i & 1 && c->in[i]->dtype == JFL_BF16;
+  const int narrow = h && h->reads >> i & 1 && c->in[i]->dtype == JFL_BF16;
   return narrow ? JFL_F32 : c->in[i]->dtype;
 }
 /* Gives outputs that dtype, or bfloat16. */

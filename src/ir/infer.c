@@ -1,5 +1,5 @@
 /* Checking a call of an op, and the shape rules that ops share. */
-#include "ir/ir.h"
+#include "ir/halves.h"
 #include "dev/half.h"
 
 #include <string.h>
@@ -187,14 +187,17 @@ jfl_status jf_op_infer(jf_infer *c)
   return jf_fail_in(infer_checked(c), JFL_ERROR_OP, c->op->name);
 }
 
+jfl_status jf_infer_dtype(const jf_infer *c, int i, int like)
+{
+  if (jf_halves_seen(c, i) == jf_halves_seen(c, like)) return JFL_OK;
+  return jf_fail_argument(JFL_EDTYPE, in_name(c, i), "must be %s like %s, got %s; cast converts",
+                          jfl_dtype_name(c->in[like]->dtype), in_name(c, like),
+                          jfl_dtype_name(c->in[i]->dtype));
+}
+
 static jfl_status same_dtype(const jf_infer *c)
 {
-  for (int i = 1; i < c->n_in; i++)
-    if (c->in[i]->dtype != c->in[0]->dtype)
-      return jf_fail_argument(JFL_EDTYPE, in_name(c, i),
-                              "must be %s like %s, got %s; cast converts",
-                              jfl_dtype_name(c->in[0]->dtype), in_name(c, 0),
-                              jfl_dtype_name(c->in[i]->dtype));
+  for (int i = 1; i < c->n_in; i++) JF_TRY(jf_infer_dtype(c, i, 0));
   return JFL_OK;
 }
 

@@ -433,6 +433,7 @@ jfl_dtype jf_call_key(const jfl_op *op, const jf_kargs *k);
 jfl_dtype jf_node_key(const jfl_op *op, const jf_node *n);
 
 /* Shape rules that several ops share (infer.c, moves.c). */
+jfl_status jf_infer_dtype(const jf_infer *c, int i, int like);   /* in[i] has that of in[like] */
 jfl_status jf_infer_same(jf_infer *c);  /* one output like in[0]; all inputs agree with it */
 jfl_status jf_infer_broadcast(jf_infer *c);      /* numpy broadcasting; one dtype */
 jfl_status jf_infer_moves(jf_infer *c);  /* what the record's moves fill, of the dtype of in[0] */

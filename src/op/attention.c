@@ -75,9 +75,7 @@ double jf_attention_mask_at(const jf_attention_mask *m, int64_t at)
 static jfl_status attention_check_rank(const jf_infer *c, int i)
 {
   char s[JF_SHAPE_STR];
-  if (c->in[i]->dtype != c->in[0]->dtype)
-    return jf_fail_argument(JFL_EDTYPE, c->op->in[i], "must be %s like q, got %s",
-                            jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[i]->dtype));
+  JF_TRY(jf_infer_dtype(c, i, 0));
   if (c->in[i]->shape.n == 4) return JFL_OK;
   return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must have four axes (batch, heads, length, "
                           "size), got %s", jf_shape_str(&c->in[i]->shape, s));

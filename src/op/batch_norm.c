@@ -71,11 +71,7 @@ static jfl_status check_like(const jf_infer *c, int i, int like)
 static jfl_status check_all(const jf_infer *c, int n)
 {
   if (c->n_in != n) return jf_fail(JFL_EINVAL, "takes %d inputs, got %d", n, c->n_in);
-  for (int i = 1; i < n; i++)
-    if (jf_halves_seen(c, i) != jf_halves_seen(c, 0))
-      return jf_fail_argument(JFL_EDTYPE, c->op->in[i], "must be %s like %s, got %s",
-                              jfl_dtype_name(c->in[0]->dtype), c->op->in[0],
-                              jfl_dtype_name(c->in[i]->dtype));
+  for (int i = 1; i < n; i++) JF_TRY(jf_infer_dtype(c, i, 0));
   return JFL_OK;
 }
 

@@ -19,9 +19,7 @@ static jfl_status bias_add_infer(jf_infer *c)
   char v[JF_SHAPE_STR], b[JF_SHAPE_STR];
   int channels_last = a->data_format && strlen(a->data_format) > 2
                    && a->data_format[strlen(a->data_format) - 1] == 'C';
-  if (c->in[0]->dtype != c->in[1]->dtype)
-    return jf_fail_argument(JFL_EDTYPE, "bias", "must be %s like value, got %s",
-                            jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
+  JF_TRY(jf_infer_dtype(c, 1, 0));
   if (s->n < 2)
     return jf_fail_argument(JFL_ESHAPE, "value", "must have two or more dimensions, got %s",
                             jf_shape_str(s, v));

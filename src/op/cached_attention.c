@@ -26,10 +26,7 @@ static jfl_status cached_check(const jf_infer *c, int i, int64_t batch, int64_t 
 {
   const jfl_shape want = { 4, { batch, heads, length, size } }, *got = &c->in[i]->shape;
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  if (c->in[i]->dtype != c->in[0]->dtype)
-    return jf_fail_argument(JFL_EDTYPE, c->op->in[i], "must be %s like %s, got %s",
-                            jfl_dtype_name(c->in[0]->dtype), c->op->in[0],
-                            jfl_dtype_name(c->in[i]->dtype));
+  JF_TRY(jf_infer_dtype(c, i, 0));
   if (jf_shape_eq(got, &want)) return JFL_OK;
   return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s, got %s", jf_shape_str(&want, s),
                           jf_shape_str(got, t));

@@ -78,9 +78,7 @@ static jfl_status where_infer(jf_infer *c)
   if (cond != JFL_I8)
     return jf_fail_argument(JFL_EDTYPE, "condition", "must be int8, which comparisons give, got %s",
                             jfl_dtype_name(cond));
-  if (c->in[1]->dtype != c->in[2]->dtype)
-    return jf_fail_argument(JFL_EDTYPE, "y", "must be %s like x, got %s",
-                            jfl_dtype_name(c->in[1]->dtype), jfl_dtype_name(c->in[2]->dtype));
+  JF_TRY(jf_infer_dtype(c, 2, 1));
   /* Shapes broadcast as if the condition had the dtype of the other two inputs. */
   jfl_value as_x = *c->in[0], *in[3] = { &as_x, c->in[1], c->in[2] };
   jf_infer same = *c;

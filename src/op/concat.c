@@ -24,13 +24,15 @@ static jfl_status check_input(const jf_infer *c, int i, int64_t free_axis)
 {
   const jfl_shape *s = &c->in[0]->shape, *t = &c->in[i]->shape;
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
-  int fit = s->n == t->n && c->in[i]->dtype == c->in[0]->dtype;
+  const int same = c->in[i]->dtype == c->in[0]->dtype;
+  int fit = same && s->n == t->n;
   for (int j = 0; fit && j < s->n; j++) fit = s->d[j] == t->d[j] || j == free_axis;
   if (fit) return JFL_OK;
   return jf_fail(JFL_ESHAPE, "input %d must be %s %s like input 1, got %s %s%s", i + 1,
                  jfl_dtype_name(c->in[0]->dtype), jf_shape_str(s, a),
                  jfl_dtype_name(c->in[i]->dtype), jf_shape_str(t, b),
-                 free_axis < 0 ? "" : "; only the extents along axis may differ");
+                 !same ? "; cast converts" : free_axis < 0 ? ""
+                 : "; only the extents along axis may differ");
 }
 
 static jfl_status concat_infer(jf_infer *c)

@@ -99,10 +99,7 @@ static jfl_status check_pair(const jf_infer *c, jf_form first, jf_form second, j
   a->last = a->data_format[1] != 'C';
   JF_TRY(conv_extents(c, 0, first, x));
   JF_TRY(conv_extents(c, 1, second, y));
-  if (c->in[0]->dtype == c->in[1]->dtype) return JFL_OK;
-  return jf_fail_argument(JFL_EDTYPE, c->op->in[1], "must be %s like %s, got %s",
-                          jfl_dtype_name(c->in[0]->dtype), c->op->in[0],
-                          jfl_dtype_name(c->in[1]->dtype));
+  return jf_infer_dtype(c, 1, 0);
 }
 
 static jfl_dtype conv_result(const jf_infer *c)

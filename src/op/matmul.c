@@ -21,9 +21,7 @@ static jfl_status matmul_infer(jf_infer *c)
   const jf_matmul *p = c->attr;
   const jfl_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  if (c->in[0]->dtype != c->in[1]->dtype)
-    return jf_fail_argument(JFL_EDTYPE, "b", "must be %s like a, got %s; cast converts",
-                            jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
+  JF_TRY(jf_infer_dtype(c, 1, 0));
   JF_TRY(check_ranks(c));
   int last = a->n - 1;
   int64_t columns = a->d[p->transpose_a ? last - 1 : last];

@@ -77,11 +77,7 @@ static jfl_status row_norm_check(const jf_infer *c, const jfl_shape *x, int n_in
     return jf_fail_argument(JFL_ESHAPE, "groups", "must divide the %lld channels, got %lld",
                             (long long)x->d[a->axis], (long long)a->groups);
   if (c->n_in != n_in) return jf_fail(JFL_EINVAL, "takes %d inputs, got %d", n_in, c->n_in);
-  for (int i = 1; i < c->n_in; i++)
-    if (jf_halves_seen(c, i) != jf_halves_seen(c, 0))
-      return jf_fail_argument(JFL_EDTYPE, c->op->in[i < 4 && c->op->in[i] ? i : 1],
-                              "must be %s like %s, got %s", jfl_dtype_name(c->in[0]->dtype),
-                              c->op->in[0], jfl_dtype_name(c->in[i]->dtype));
+  for (int i = 1; i < c->n_in; i++) JF_TRY(jf_infer_dtype(c, i, 0));
   return JFL_OK;
 }
 

@@ -13,9 +13,7 @@ static jfl_status scale_filters_infer(jf_infer *c)
   const jfl_shape *f = &c->in[0]->shape, *line = &c->in[1]->shape;
   const int64_t filters = f->n ? f->d[0] * (a->packed ? a->block : 1) : 0;
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  if (c->in[1]->dtype != c->in[0]->dtype)
-    return jf_fail_argument(JFL_EDTYPE, "line", "must be %s like filters, got %s",
-                            jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
+  JF_TRY(jf_infer_dtype(c, 1, 0));
   if (!f->n || line->n != 1 || line->d[0] != filters)
     return jf_fail_argument(JFL_ESHAPE, "line", "must have a number for each of the filters %s, "
                             "got %s", jf_shape_str(f, s), jf_shape_str(line, t));

@@ -84,9 +84,7 @@ static jfl_status strided_update_infer(jf_infer *c)
   jf_strided_update *a = c->attr;
   const jfl_value *x = c->in[0], *u = c->in[1];
   jfl_shape size = u->shape;
-  if (u->dtype != x->dtype)
-    return jf_fail_argument(JFL_EDTYPE, "update", "must be %s like x, got %s; cast converts",
-                            jfl_dtype_name(x->dtype), jfl_dtype_name(u->dtype));
+  JF_TRY(jf_infer_dtype(c, 1, 0));
   if (size.n != x->shape.n)
     return jf_fail_argument(JFL_ESHAPE, "update", "must have %d dimensions like x, got %d",
                             x->shape.n, size.n);
