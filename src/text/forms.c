@@ -115,19 +115,19 @@ static void form_part(former *f, int32_t c, int change)
   else jf_edit_put(f->e, c, change);
 }
 
-static void form_take(former *f, int32_t c)
+static void form_take(former *f, int32_t c, int change)
 {
   const int32_t *parts;
   if (c >= S_FIRST && c < S_FIRST + N_S) {
     const int32_t s = c - S_FIRST;
-    form_part(f, L_FIRST + s / (N_V * N_T), 0);
+    form_part(f, L_FIRST + s / (N_V * N_T), change);
     form_part(f, V_FIRST + s % (N_V * N_T) / N_T, 1);
     if (s % N_T) form_part(f, T_FIRST + s % N_T, 1);
     return;
   }
   const int n = jf_char_parts(c, f->compatible, &parts);
-  if (!n) form_part(f, c, 0);
-  for (int i = 0; i < n; i++) form_part(f, parts[i], i > 0);
+  if (!n) form_part(f, c, change);
+  for (int i = 0; i < n; i++) form_take(f, parts[i], i ? 1 : change);
 }
 
 /* How many bytes at the start stay as they are, whatever follows. */
@@ -156,7 +156,7 @@ jfl_status jf_edit_form(const jf_text_rule *r, jf_edit *e)
   const size_t plain = form_plain(&f, e);
   jf_edit_copy(e, plain);
   for (size_t at = plain, size; at < e->n; at += size)
-    form_take(&f, jf_char_at(e->s + at, &size));
+    form_take(&f, jf_char_at(e->s + at, &size), 0);
   form_marks(&f);
   form_flush(&f);
   jf_free(f.marks.v);

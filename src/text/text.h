@@ -59,8 +59,8 @@ int jf_char_is_punctuation(int32_t c);
 /* Case, by the mappings to one character. */
 int32_t jf_char_lower(int32_t c);
 int32_t jf_char_upper(int32_t c);
-/* What a character is taken apart into, and how many: 0 where it is whole, or a syllable of
-   Hangul. */
+/* What a character is taken apart into, whose parts may be taken apart in their turn, and how many:
+   0 where it is whole, or a syllable of Hangul. */
 int jf_char_parts(int32_t c, int compatible, const int32_t **parts);
 /* The character that two make, or 0. */
 int32_t jf_char_compose(int32_t a, int32_t b);
