@@ -69,10 +69,8 @@ int32_t jf_char_upper(int32_t c)
   return c + char_find(char_upper, COUNT(char_upper), c)->to;
 }
 
-int jf_char_parts(int32_t c, int compatible, const int32_t **parts)
+int jf_char_parts(int32_t c, const int32_t **parts)
 {
-  const int flags = compatible ? JF_CANONICAL | JF_COMPATIBLE : JF_CANONICAL;
-  if (!(jf_char(c)->flags & flags)) return 0;
   const jf_char_run *r = char_find(char_apart, COUNT(char_apart), c);
   *parts = char_parts + r->to + (c - r->first) * r->each;
   return r->each;
