@@ -280,56 +280,53 @@ COMPARE_SWAPPED(less_equal, greater_equal)
 #define EACH_COMPARE(X) \
   X(equal) X(not_equal) X(greater) X(greater_equal) X(less) X(less_equal)
 
-/* The ops of these loops, and dropout, whose loops do without vectors and which has rows of its
-   own. */
+/* The ops of these loops, of which the first ones' do without vectors. */
 typedef struct functions_of { const char *op; jf_loop loop; } functions_of;
 static const functions_of functions_list[] = {
 #define ENTRY(id) { #id, id##_loop },
   { "dropout", jf_dropout_loop }, { "dropout_grad", jf_dropout_grad_loop },
   EACH(ENTRY) EACH_OF_TWO(ENTRY) EACH_COMPARE(ENTRY)
 };
-enum { FUNCTIONS_DROPOUT = 2 };
 
-static const functions_of *functions_find(const char *op, size_t first)
+static const functions_of *functions_find(const char *op)
 {
-  const size_t all = sizeof functions_list / sizeof *functions_list;
-  for (size_t i = first, n = jf_has_vectors() ? all : FUNCTIONS_DROPOUT; i < n; i++)
+  const size_t n = jf_has_vectors() ? sizeof functions_list / sizeof *functions_list : 2;
+  for (size_t i = 0; i < n; i++)
     if (!strcmp(functions_list[i].op, op)) return &functions_list[i];
   return NULL;
 }
 
 jf_loop jf_vec_loop(const char *op, jfl_dtype t)
 {
-  const functions_of *f = t == JFL_F32 ? functions_find(op, 0) : NULL;
+  const functions_of *f = t == JFL_F32 ? functions_find(op) : NULL;
   return f ? f->loop : NULL;
 }
 
 /* ---- the row that runs one such op ---- */
 
-typedef struct functions_whole {
-  const jf_kargs *k;
-  int64_t n, size;             /* results, and the bytes of one */
-} functions_whole;
+static void *functions_element(const jf_tensor *t, int64_t i)
+{
+  return (char *)t->data + i * (int64_t)jfl_dtype_size(t->dtype);
+}
 
 /* An input of one element is that for all. */
 static void functions_run_part(void *ctx, int i)
 {
-  const functions_whole *w = ctx;
-  const int64_t at = jf_from(i, JF_PART);
-  jf_loop_args t = { .n = jf_to(i, JF_PART, w->n) - at, .attr = w->k->attr,
-                     .out = (char *)w->k->out[0].data + at * w->size };
-  for (int j = 0; j < w->k->n_in; j++) {
-    t.step[j] = w->k->n_in == 1 || jf_numel(&w->k->in[j].shape) == w->n;
-    t.in[j] = (const float *)w->k->in[j].data + t.step[j] * at;
+  const jf_kargs *k = ctx;
+  const int64_t n = jf_numel(&k->out[0].shape), at = jf_from(i, JF_PART);
+  jf_loop_args t = { .n = jf_to(i, JF_PART, n) - at, .attr = k->attr, .at = at,
+                     .random = k->random, .out = functions_element(&k->out[0], at) };
+  if (k->n_out > 1) t.second = functions_element(&k->out[1], at);
+  for (int j = 0; j < k->n_in; j++) {
+    t.step[j] = k->n_in == 1 || jf_numel(&k->in[j].shape) == n;
+    t.in[j] = functions_element(&k->in[j], t.step[j] * at);
   }
-  ((const functions_of *)w->k->state)->loop(&t);
+  ((const functions_of *)k->state)->loop(&t);
 }
 
 static jfl_status functions_run(const jf_kargs *k)
 {
-  functions_whole w = { .k = k, .n = jf_numel(&k->out[0].shape) };
-  w.size = (int64_t)jfl_dtype_size(k->out[0].dtype);
-  jf_run_parts(k, jf_parts(w.n, JF_PART), functions_run_part, &w);
+  jf_run_parts(k, jf_parts(jf_numel(&k->out[0].shape), JF_PART), functions_run_part, (void *)k);
   return JFL_OK;
 }
 
@@ -338,7 +335,7 @@ static int functions_accepts(const jf_kargs *k)
 {
   const int64_t n = jf_numel(&k->out[0].shape);
   int fit = k->n_in > 0 && k->in[0].dtype == JFL_F32 &&
-            functions_find(k->op->name, FUNCTIONS_DROPOUT) != NULL;
+            functions_find(k->op->name) != NULL;
   for (int j = 0; j < k->n_in; j++) {
     const int64_t own = jf_numel(&k->in[j].shape);
     fit = fit && (own == n || own == 1);
@@ -349,7 +346,7 @@ static int functions_accepts(const jf_kargs *k)
 static jfl_status functions_prepare(jf_kargs *k, size_t *scratch)
 {
   (void)scratch;
-  k->state = (void *)functions_find(k->op->name, FUNCTIONS_DROPOUT);
+  k->state = (void *)functions_find(k->op->name);
   return JFL_OK;
 }
 
