@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* Characters from `first` up to the next run's, of those that have a case, or parts. In a list of
-   cases each becomes the one that is `to` further; in that of decompositions, where they follow each
-   other, `each` others, of which the first one's begin at number `to` of char_parts. */
+   cases each becomes the one that is `to` further; in that of decompositions they follow each other
+   and become `each` others, of which the first one's begin at number `to` of char_parts. */
 typedef struct jf_char_run { int32_t first, each, to; } jf_char_run;
 typedef struct jf_char_triple { int32_t a, b, to; } jf_char_triple;
 
