@@ -1,8 +1,8 @@
 /* Vectorized float32 loops for ops whose formulas call the mathematical library. Results are within
    a few units in the last place of the library's. */
 #include "functions.h"
-#include "ir/ir.h"
 #include "op/activation.h"
+#include "op/op.h"
 #include "op/smooth.h"
 
 #include "vector_math.h"
@@ -333,9 +333,9 @@ static jfl_status functions_run(const jf_kargs *k)
 /* Inputs have the shape of the result, or one element. */
 static int functions_accepts(const jf_kargs *k)
 {
+  if (!k->n_in || k->in[0].dtype != JFL_F32 || !functions_find(k->op->name)) return 0;
   const int64_t n = jf_numel(&k->out[0].shape);
-  int fit = k->n_in > 0 && k->in[0].dtype == JFL_F32 &&
-            functions_find(k->op->name) != NULL;
+  int fit = 1;
   for (int j = 0; j < k->n_in; j++) {
     const int64_t own = jf_numel(&k->in[j].shape);
     fit = fit && (own == n || own == 1);

@@ -59,7 +59,7 @@ int jf_char_is_punctuation(int32_t c);
 /* Case, by the mappings to one character. */
 int32_t jf_char_lower(int32_t c);
 int32_t jf_char_upper(int32_t c);
-/* What a character is taken apart into that has the flag JF_CANONICAL or JF_COMPATIBLE, and how many
+/* What a character with the flag JF_CANONICAL or JF_COMPATIBLE is taken apart into, and how many
    parts these are, which may be taken apart in their turn. */
 int jf_char_parts(int32_t c, const int32_t **parts);
 /* The character that two make, or 0. */
