@@ -6,7 +6,7 @@
 -- The folder is that of Debian's package unicode-data, or another copy of the database whose
 -- ReadMe.txt names its version.
 local folder = arg[1] or "/usr/share/unicode"
-local LAST, BLOCK = 0x10ffff, 128
+local LAST, BLOCK, BLOCKS = 0x10ffff, 16, 32
 local ALPHABETIC, SPACE, PICTURE, LOWER, UPPER, CANONICAL, COMPATIBLE, SECOND =
   1, 2, 4, 8, 16, 32, 64, 128
 local CATEGORIES = { "Cn", "Cc", "Cf", "Co", "Cs", "Ll", "Lm", "Lo", "Lt", "Lu", "Mc", "Me", "Mn",
@@ -71,17 +71,6 @@ local function read_data()
   end
 end
 
--- The whole decomposition of a code point; canonical: only by such mappings.
-local function decompose(code, canonical, out)
-  local list = mapping[code]
-  if not list or canonical and compatible[code] then
-    out[#out + 1] = code
-    return out
-  end
-  for _, part in ipairs(list) do decompose(part, canonical, out) end
-  return out
-end
-
 local function has(code, flag)
   return math.floor((flags[code] or 0) / flag) % 2 == 1
 end
@@ -106,7 +95,8 @@ end
 local function put_list(declaration, list)
   io.write(declaration, " = {\n")
   local line = ""
-  for _, text in ipairs(list) do
+  for _, item in ipairs(list) do
+    local text = tostring(item)
     if #line + #text + 1 > 99 then
       io.write(line, "\n")
       line = ""
@@ -116,58 +106,66 @@ local function put_list(declaration, list)
   io.write(line, "\n};\n")
 end
 
--- What is said of each code point, as the number of a record; equal blocks are written once.
+-- Cuts a list into blocks of that size: gives those that differ, one behind the other, and of all
+-- their numbers.
+local function cut(list, size)
+  local kept, numbers, at = {}, {}, {}
+  for first = 1, #list, size do
+    local text = table.concat(list, ",", first, first + size - 1)
+    if not at[text] then
+      at[text] = #kept / size
+      for i = first, first + size - 1 do kept[#kept + 1] = list[i] end
+    end
+    numbers[#numbers + 1] = at[text]
+  end
+  return kept, numbers
+end
+
+-- What is said of each code point, as the number of a record, in blocks of blocks.
 local function put_records()
-  local records, by_text, blocks, by_block, first = {}, {}, {}, {}, {}
-  for block = 0, LAST, BLOCK do
-    local list = {}
-    for code = block, block + BLOCK - 1 do
-      local text = ("{%d,%d,%d,%d}"):format(category[code] or 0, flags[code] or 0,
-        cluster[code] or 0, class[code] or 0)
-      if not by_text[text] then
-        records[#records + 1], by_text[text] = text, #records
-      end
-      list[#list + 1] = by_text[text]
-    end
-    local text = table.concat(list, ",")
-    if not by_block[text] then
-      by_block[text] = #blocks / BLOCK
-      for _, number in ipairs(list) do blocks[#blocks + 1] = tostring(number) end
-    end
-    first[#first + 1] = tostring(by_block[text])
+  local records, by_text, all = {}, {}, {}
+  for code = 0, LAST do
+    local text = ("{%d,%d,%d,%d}"):format(category[code] or 0, flags[code] or 0,
+      cluster[code] or 0, class[code] or 0)
+    if not by_text[text] then records[#records + 1], by_text[text] = text, #records end
+    all[#all + 1] = by_text[text]
   end
-  assert(#records <= 256 and #blocks / BLOCK <= 65536)
+  local numbers, blocks = cut(all, BLOCK)
+  local some, first = cut(blocks, BLOCKS)
+  assert(#records <= 256 and #numbers / BLOCK <= 65536 and #some / BLOCKS <= 256)
   put_list("static const jf_char_record char_records[]", records)
-  put_list("static const uint16_t char_blocks[]", first)
-  put_list("static const uint8_t char_numbers[]", blocks)
+  put_list("static const uint8_t char_groups[]", first)
+  put_list("static const uint16_t char_blocks[]", some)
+  put_list("static const uint8_t char_numbers[]", numbers)
 end
 
--- Code points and what they become, in the order of code points.
+local function put_runs(name, list)
+  for i, run in ipairs(list) do list[i] = "{" .. table.concat(run, ",") .. "}" end
+  put_list("static const jf_char_run " .. name .. "[]", list)
+end
+
+-- Code points that become others, as runs of those that become what is as far away.
 local function put_cases(name, map)
-  local list = {}
+  local list, last = {}, nil
   for code = 0, LAST do
-    if map[code] then list[#list + 1] = ("{%d,%d}"):format(code, map[code]) end
+    local change = map[code] and map[code] - code
+    if change and change ~= last then list[#list + 1] = { code, 1, change } end
+    last = change or last
   end
-  put_list("static const jf_char_pair " .. name .. "[]", list)
+  put_runs(name, list)
 end
 
--- Decompositions lie in one list, each behind how long it is.
-local function put_decompositions(name, canonical)
-  local list, pool, at = {}, {}, {}
+-- What code points are taken apart into, as runs of those that become equally many, whose parts lie
+-- one behind the other.
+local function put_parts()
+  local list, parts = {}, {}
   for code = 0, LAST do
-    if mapping[code] and has(code, canonical and CANONICAL or COMPATIBLE) then
-      local whole = decompose(code, canonical, {})
-      local text = table.concat(whole, ",")
-      if not at[text] then
-        at[text] = #pool
-        pool[#pool + 1] = tostring(#whole)
-        for _, part in ipairs(whole) do pool[#pool + 1] = tostring(part) end
-      end
-      list[#list + 1] = ("{%d,%d}"):format(code, at[text])
-    end
+    local own, before = mapping[code] or {}, mapping[code - 1] or {}
+    if #own > 0 and #own ~= #before then list[#list + 1] = { code, #own, #parts } end
+    for _, part in ipairs(own) do parts[#parts + 1] = part end
   end
-  put_list(("static const jf_char_pair char_%s[]"):format(name), list)
-  put_list(("static const int32_t char_%s_parts[]"):format(name), pool)
+  put_runs("char_apart", list)
+  put_list("static const int32_t char_parts[]", parts)
 end
 
 local function put_compositions()
@@ -185,27 +183,17 @@ local function put_compositions()
   put_list("static const jf_char_triple char_compositions[]", list)
 end
 
--- A compatible decomposition is looked for first; where there is none the canonical one stands,
--- unless its parts have compatible ones.
-local function settle_compatible()
+local function mark_mappings()
   for code, list in pairs(mapping) do
-    if not compatible[code] then
-      local whole = table.concat(decompose(code, true, {}), ",")
-      if whole ~= table.concat(decompose(code, false, {}), ",") then
-        add_flag(code, COMPATIBLE)
-      end
-    else
-      add_flag(code, COMPATIBLE)
-    end
-    if not compatible[code] then add_flag(code, CANONICAL) end
-    if #list == 2 and not compatible[code] and not excluded[code] then
-      if not has(list[2], SECOND) then add_flag(list[2], SECOND) end
+    add_flag(code, compatible[code] and COMPATIBLE or CANONICAL)
+    if #list == 2 and not compatible[code] and not excluded[code] and not has(list[2], SECOND) then
+      add_flag(list[2], SECOND)
     end
   end
 end
 
 read_all()
-settle_compatible()
+mark_mappings()
 for code in pairs(lower) do add_flag(code, LOWER) end
 for code in pairs(upper) do add_flag(code, UPPER) end
 local version = assert(assert(io.open(folder .. "/ReadMe.txt")):read("*a"):match("Version (%S+)"))
@@ -214,6 +202,5 @@ io.write("/* Made by scripts/unicode.lua from the Unicode Character Database ",
 put_records()
 put_cases("char_lower", lower)
 put_cases("char_upper", upper)
-put_decompositions("canonical", true)
-put_decompositions("compatible", false)
+put_parts()
 put_compositions()

@@ -1,4 +1,4 @@
-/* Dropout in parallel. It draws the plain kernel's mask, several counters at a time. */
+/* Loops of dropout. They draw the plain kernel's mask, several counters at a time. */
 #include "op/dropout.h"
 
 #include "functions.h"
@@ -122,48 +122,3 @@ JF_BODY void fast_dropout_backward_body(const jf_loop_args *t)
 JF_DISPATCH(fast_dropout_backward, (const jf_loop_args *t), (t))
 
 void jf_dropout_grad_loop(const jf_loop_args *t) { fast_dropout_backward(t); }
-
-static int fast_dropout_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
-
-static jf_loop_args part_of(const jf_kargs *k, int i)
-{
-  const int64_t at = jf_from(i, JF_PART);
-  return (jf_loop_args){
-    .n = jf_to(i, JF_PART, jf_numel(&k->out[0].shape)) - at, .step = { 1, 1 }, .attr = k->attr,
-    .in = { (const float *)k->in[0].data + at }, .out = (float *)k->out[0].data + at,
-    .at = at, .random = k->random
-  };
-}
-
-static void forward_part(void *ctx, int i)
-{
-  const jf_kargs *k = ctx;
-  jf_loop_args t = part_of(k, i);
-  t.second = (int8_t *)k->out[1].data + t.at;
-  jf_dropout_loop(&t);
-}
-
-static void backward_part(void *ctx, int i)
-{
-  const jf_kargs *k = ctx;
-  jf_loop_args t = part_of(k, i);
-  t.in[1] = (const int8_t *)k->in[1].data + t.at;
-  fast_dropout_backward(&t);
-}
-
-static jfl_status fast_dropout_run(const jf_kargs *k, jf_part part)
-{
-  const int64_t n = jf_numel(&k->out[0].shape);
-  jf_run_parts(k, jf_parts(n, JF_PART), part, (void *)k);
-  return JFL_OK;
-}
-
-static jfl_status dropout_run(const jf_kargs *k) { return fast_dropout_run(k, forward_part); }
-static jfl_status fast_dropout_grad_run(const jf_kargs *k)
-{
-  return fast_dropout_run(k, backward_part);
-}
-
-JFL_CPU(vec_dropout, .op = "dropout", .accepts = fast_dropout_accepts, .run = dropout_run)
-JFL_CPU(vec_dropout_grad, .op = "dropout_grad", .accepts = fast_dropout_accepts,
-        .run = fast_dropout_grad_run)

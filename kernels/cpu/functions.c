@@ -2,6 +2,7 @@
    a few units in the last place of the library's. */
 #include "functions.h"
 #include "op/activation.h"
+#include "op/op.h"
 #include "op/smooth.h"
 
 #include "vector_math.h"
@@ -279,54 +280,62 @@ COMPARE_SWAPPED(less_equal, greater_equal)
 #define EACH_COMPARE(X) \
   X(equal) X(not_equal) X(greater) X(greater_equal) X(less) X(less_equal)
 
-jf_loop jf_vec_loop(const char *op, jfl_dtype t)
-{
+/* The ops of these loops, of which the first ones' do without vectors. */
+typedef struct functions_of { const char *op; jf_loop loop; } functions_of;
+static const functions_of functions_list[] = {
 #define ENTRY(id) { #id, id##_loop },
-  static const struct { const char *op; jf_loop loop; } list[] = {
-    { "dropout", jf_dropout_loop }, { "dropout_grad", jf_dropout_grad_loop },
-    EACH(ENTRY) EACH_OF_TWO(ENTRY) EACH_COMPARE(ENTRY)
-  };
-  const size_t n = jf_has_vectors() ? sizeof list / sizeof *list : 2;
-  for (size_t i = 0; i < n && t == JFL_F32; i++)
-    if (!strcmp(list[i].op, op)) return list[i].loop;
+  { "dropout", jf_dropout_loop }, { "dropout_grad", jf_dropout_grad_loop },
+  EACH(ENTRY) EACH_OF_TWO(ENTRY) EACH_COMPARE(ENTRY)
+};
+
+static const functions_of *functions_find(const char *op)
+{
+  const size_t n = jf_has_vectors() ? sizeof functions_list / sizeof *functions_list : 2;
+  for (size_t i = 0; i < n; i++)
+    if (!strcmp(functions_list[i].op, op)) return &functions_list[i];
   return NULL;
 }
 
-/* ---- rows that run one such op ---- */
+jf_loop jf_vec_loop(const char *op, jfl_dtype t)
+{
+  const functions_of *f = t == JFL_F32 ? functions_find(op) : NULL;
+  return f ? f->loop : NULL;
+}
 
-typedef struct functions_whole {
-  const jf_kargs *k;
-  int64_t n, size;             /* results, and the bytes of one */
-  jf_loop loop;
-} functions_whole;
+/* ---- the row that runs one such op ---- */
+
+static void *functions_element(const jf_tensor *t, int64_t i)
+{
+  return (char *)t->data + i * (int64_t)jfl_dtype_size(t->dtype);
+}
 
 /* An input of one element is that for all. */
 static void functions_run_part(void *ctx, int i)
 {
-  const functions_whole *w = ctx;
-  const int64_t at = jf_from(i, JF_PART);
-  jf_loop_args t = { .n = jf_to(i, JF_PART, w->n) - at, .attr = w->k->attr,
-                     .out = (char *)w->k->out[0].data + at * w->size };
-  for (int j = 0; j < w->k->n_in; j++) {
-    t.step[j] = w->k->n_in == 1 || jf_numel(&w->k->in[j].shape) == w->n;
-    t.in[j] = (const float *)w->k->in[j].data + t.step[j] * at;
+  const jf_kargs *k = ctx;
+  const int64_t n = jf_numel(&k->out[0].shape), at = jf_from(i, JF_PART);
+  jf_loop_args t = { .n = jf_to(i, JF_PART, n) - at, .attr = k->attr, .at = at,
+                     .random = k->random, .out = functions_element(&k->out[0], at) };
+  if (k->n_out > 1) t.second = functions_element(&k->out[1], at);
+  for (int j = 0; j < k->n_in; j++) {
+    t.step[j] = k->n_in == 1 || jf_numel(&k->in[j].shape) == n;
+    t.in[j] = functions_element(&k->in[j], t.step[j] * at);
   }
-  w->loop(&t);
+  ((const functions_of *)k->state)->loop(&t);
 }
 
-static jfl_status functions_run(const jf_kargs *k, jf_loop loop)
+static jfl_status functions_run(const jf_kargs *k)
 {
-  functions_whole w = { .k = k, .n = jf_numel(&k->out[0].shape), .loop = loop };
-  w.size = (int64_t)jfl_dtype_size(k->out[0].dtype);
-  jf_run_parts(k, jf_parts(w.n, JF_PART), functions_run_part, &w);
+  jf_run_parts(k, jf_parts(jf_numel(&k->out[0].shape), JF_PART), functions_run_part, (void *)k);
   return JFL_OK;
 }
 
 /* Inputs have the shape of the result, or one element. */
 static int functions_accepts(const jf_kargs *k)
 {
+  if (!k->n_in || k->in[0].dtype != JFL_F32 || !functions_find(k->op->name)) return 0;
   const int64_t n = jf_numel(&k->out[0].shape);
-  int fit = jf_has_vectors() && k->in[0].dtype == JFL_F32;
+  int fit = 1;
   for (int j = 0; j < k->n_in; j++) {
     const int64_t own = jf_numel(&k->in[j].shape);
     fit = fit && (own == n || own == 1);
@@ -334,54 +343,12 @@ static int functions_accepts(const jf_kargs *k)
   return fit;
 }
 
-#define RUN(id) \
-  static jfl_status id##_run(const jf_kargs *k) { return functions_run(k, id##_loop); }
-EACH(RUN)
-EACH_OF_TWO(RUN)
-EACH_COMPARE(RUN)
-#define ROW(id) .op = #id, .accepts = functions_accepts, .run = id##_run
-JFL_CPU(vec_exp, ROW(exp))
-JFL_CPU(vec_exp2, ROW(exp2))
-JFL_CPU(vec_expm1, ROW(expm1))
-JFL_CPU(vec_log, ROW(log))
-JFL_CPU(vec_log2, ROW(log2))
-JFL_CPU(vec_log10, ROW(log10))
-JFL_CPU(vec_log1p, ROW(log1p))
-JFL_CPU(vec_sigmoid, ROW(sigmoid))
-JFL_CPU(vec_tanh, ROW(tanh))
-JFL_CPU(vec_erf, ROW(erf))
-JFL_CPU(vec_erfc, ROW(erfc))
-JFL_CPU(vec_sin, ROW(sin))
-JFL_CPU(vec_cos, ROW(cos))
-JFL_CPU(vec_tan, ROW(tan))
-JFL_CPU(vec_asin, ROW(asin))
-JFL_CPU(vec_acos, ROW(acos))
-JFL_CPU(vec_atan, ROW(atan))
-JFL_CPU(vec_sinh, ROW(sinh))
-JFL_CPU(vec_cosh, ROW(cosh))
-JFL_CPU(vec_asinh, ROW(asinh))
-JFL_CPU(vec_acosh, ROW(acosh))
-JFL_CPU(vec_atanh, ROW(atanh))
-JFL_CPU(vec_gelu, ROW(gelu))
-JFL_CPU(vec_gelu_slope, ROW(gelu_slope))
-JFL_CPU(vec_gelu_tanh, ROW(gelu_tanh))
-JFL_CPU(vec_gelu_tanh_slope, ROW(gelu_tanh_slope))
-JFL_CPU(vec_softplus, ROW(softplus))
-JFL_CPU(vec_log_sigmoid, ROW(log_sigmoid))
-JFL_CPU(vec_silu, ROW(silu))
-JFL_CPU(vec_silu_slope, ROW(silu_slope))
-JFL_CPU(vec_mish, ROW(mish))
-JFL_CPU(vec_mish_slope, ROW(mish_slope))
-JFL_CPU(vec_selu, ROW(selu))
-JFL_CPU(vec_swish, ROW(swish))
-JFL_CPU(vec_swish_slope, ROW(swish_slope))
-JFL_CPU(vec_elu, ROW(elu))
-JFL_CPU(vec_sigmoid_cross_entropy_with_logits, ROW(sigmoid_cross_entropy_with_logits))
-JFL_CPU(vec_xlogy, ROW(xlogy))
-JFL_CPU(vec_pow, ROW(pow))
-JFL_CPU(vec_equal, ROW(equal))
-JFL_CPU(vec_not_equal, ROW(not_equal))
-JFL_CPU(vec_greater, ROW(greater))
-JFL_CPU(vec_greater_equal, ROW(greater_equal))
-JFL_CPU(vec_less, ROW(less))
-JFL_CPU(vec_less_equal, ROW(less_equal))
+static jfl_status functions_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  k->state = (void *)functions_find(k->op->name);
+  return JFL_OK;
+}
+
+JFL_CPU(vec_function, .accepts = functions_accepts, .prepare = functions_prepare,
+  .run = functions_run, .priority = JF_BY_RECORD)

@@ -10,7 +10,7 @@
 /* PART: bytes of a part of a loop. FEW: bytes of the rows of which one box after another is copied.
    RUN: bytes of runs that are worth a call each. STRIP: how far a part goes at least along the axis
    along which a box with turned axes is read. */
-enum { PART = 1 << 16, FEW = 1 << 12, RUN = 64, STRIP = 64 };
+enum { PART = 1 << 16, FEW = 1 << 14, RUN = 64, STRIP = 64 };
 
 /* A box: its elements, of `size` bytes, over two axes or more. Steps and offsets are in bytes, of
    the input, then of the output. A box of numbers has no input. */
@@ -316,7 +316,8 @@ static void moves_box_of(const jf_kargs *k, const jf_move *m, int64_t rows, move
   if (!b->count) return;
   b->row = b->count / rows;
   jf_move_nest_of(k, m, b->row, &nest);
-  if (m->in < 0) jfl_number_put(t, &b->number, 0, m->number);
+  for (int64_t i = 0; m->in < 0 && i < (int64_t)sizeof b->number / b->size; i++)
+    jfl_number_put(t, &b->number, i, m->number);
   b->n = nest.n;
   for (int i = 0; i < 2; i++) {
     b->at[i] = nest.at[i] * b->size;
@@ -325,7 +326,7 @@ static void moves_box_of(const jf_kargs *k, const jf_move *m, int64_t rows, move
   memcpy(b->d, nest.d, sizeof b->d);
   const int last = b->n - 1;
   const int64_t run = b->d[last] * b->size;
-  const int runs = b->step[0][last] == b->size && b->step[1][last] == b->size;
+  const int runs = (m->in < 0 || b->step[0][last] == b->size) && b->step[1][last] == b->size;
   if (last && runs && (run == 2 || run == 4 || run == 8)) {
     b->n--;                            /* short runs are numbers */
     b->size = run;

@@ -1,6 +1,4 @@
 /* 2-D pooling and its gradients, in parallel. Nothing is kept from the forward pass. */
-#include "op/pool2d.h"
-
 #include "pool2d_lines.h"
 
 /* ---- wide cells, of at least a vector: windows are pooled in place ---- */
@@ -314,7 +312,7 @@ static pool shapes(const jf_kargs *k, int backward)
   const jfl_shape *full = backward ? &k->out[0].shape : &k->in[0].shape;
   const jfl_shape *pooled = backward ? &k->in[k->n_in - 1].shape : &k->out[0].shape;
   pool p = {
-    .x = k->in[0].data, .dy = k->in[k->n_in - 1].data, .to = k->out[0].data,
+    .a = a, .x = k->in[0].data, .dy = k->in[k->n_in - 1].data, .to = k->out[0].data,
     .outer = 1, .inner = 1, .backward = backward, .own = 1
   };
   for (int i = 0; i < a->axis; i++) p.outer *= full->d[i];

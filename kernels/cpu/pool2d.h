@@ -2,12 +2,15 @@
 #ifndef JF_VEC_POOL2D_H
 #define JF_VEC_POOL2D_H
 
+#include "op/pool2d.h"
+
 #include "vector.h"
 
 /* A call: `outer` planes of in[0] by in[1] cells, each of `inner` floats, are pooled to planes of
    out[0] by out[1]. A tile is step[0] by step[1] windows of a plane, or backward as many cells;
    tiles at the end may be smaller. A part is `span` tiles. */
 typedef struct pool {
+  const jf_pool2d *a;
   const float *x, *dy;             /* the input; the gradient of the output */
   float *to;                       /* y, or dx */
   int64_t outer, inner, in[2], out[2], kernel[2], stride[2], before[2];
@@ -39,13 +42,12 @@ enum { WIDEST = 256 };             /* most columns of a window */
 JF_BODY int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 JF_BODY int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-typedef struct range { int64_t lo, hi; } range;
+typedef jf_pool_range range;
 
 /* The valid cells of window i along an axis; there is at least one. */
 JF_BODY range window(const pool *p, int axis, int64_t i)
 {
-  const int64_t at = i * p->stride[axis] - p->before[axis];
-  return (range){ most(at, 0), least(at + p->kernel[axis], p->in[axis]) };
+  return jf_pool_window(p->a, axis, p->in[axis], i);
 }
 
 /* A tile along an axis: the windows it needs, the cells it writes, and all cells it touches.

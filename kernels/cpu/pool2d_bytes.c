@@ -13,14 +13,6 @@ typedef struct byte_pool {
   int is_signed;
 } byte_pool;
 
-/* The cells [lo, hi) of axis i that window number `at` has. */
-static void byte_window(const byte_pool *p, int i, int64_t at, int64_t *lo, int64_t *hi)
-{
-  const int64_t from = at * p->a->stride[i] - p->a->pad[2 * i], to = from + p->a->kernel[i];
-  *lo = from < 0 ? 0 : from;
-  *hi = to > p->in[i] ? p->in[i] : to;
-}
-
 #define TAKE_MOST(T)                                                       \
   {                                                                        \
     const T *u = (const T *)x;                                             \
@@ -39,15 +31,14 @@ JF_BODY void byte_row_body(void *ctx, int i)
 {
   const byte_pool *p = ctx;
   const int64_t c = p->channels, image = i / p->out[0];
-  int64_t top, bottom, left, right;
-  byte_window(p, 0, i % p->out[0], &top, &bottom);
+  const jf_pool_range rows = jf_pool_window(p->a, 0, p->in[0], i % p->out[0]);
   for (int64_t j = 0; j < p->out[1]; j++) {
     char *y = p->y + ((int64_t)i * p->out[1] + j) * c;
-    byte_window(p, 1, j, &left, &right);
-    for (int64_t u = top; u < bottom; u++)
-      for (int64_t v = left; v < right; v++) {
+    const jf_pool_range columns = jf_pool_window(p->a, 1, p->in[1], j);
+    for (int64_t u = rows.lo; u < rows.hi; u++)
+      for (int64_t v = columns.lo; v < columns.hi; v++) {
         const char *x = p->x + ((image * p->in[0] + u) * p->in[1] + v) * c;
-        if (u == top && v == left) memcpy(y, x, (size_t)c);
+        if (u == rows.lo && v == columns.lo) memcpy(y, x, (size_t)c);
         else take_most(p, x, y);
       }
   }

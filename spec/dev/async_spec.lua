@@ -2,7 +2,6 @@
 -- once and in jobs, networks that train, also split over several devices, checkpoints and errors.
 -- The simulated device gives the same bits. With JFL_SPEC_DEVICE=gpu the device is a GPU, emulated
 -- or not, whose formulas are compiled by another compiler and may differ in the last bits.
-local cases = require "spec.op.cases"
 local core = require "jfl.core"
 local ffi = require "ffi"
 local flow = require "jfl"
@@ -66,24 +65,6 @@ local function check_as_near(got, plain, exact)
   end
 end
 
---- Every dtype but halves, of which ops have no kernels.
-local function dtypes_of(op, case)
-  if case.only then return { case.only } end
-  local list = {}
-  for _, dtype in ipairs(op.dtypes) do
-    if not (dtype == "float16" or dtype == "bfloat16") then list[#list + 1] = dtype end
-  end
-  return list
-end
-
---- The inputs of a case; some ops take what another one gives.
-local function inputs_of(case, dtype)
-  apply(CPU)
-  local x = support.inputs(case, dtype)
-  if case.y_of then x[2] = core.op(case.y_of)(x[1], case.options) end
-  return x
-end
-
 --- Results of a call at once, then its inputs, which it may update.
 local function at_once(op, case, x, settings)
   apply(settings)
@@ -126,15 +107,12 @@ local function elsewhere(device, fn, ...)
   return ok and result or error(result, 0)
 end
 
---- Calls fn(case, dtype, x) for every case of an op; an error says which.
+--- Calls fn(case, dtype, x) for every case of an op, x being its inputs.
 local function each_case(op, fn)
-  for number, case in ipairs(cases[op.name] or {}) do
-    for _, dtype in ipairs(dtypes_of(op, case)) do
-      case.dtype = op.key == -1 and dtype or nil
-      local ok, message = pcall(fn, case, dtype, inputs_of(case, dtype))
-      if not ok then error(("case %d, %s: %s"):format(number, dtype, tostring(message)), 0) end
-    end
-  end
+  support.each_case(op, support.dtypes_of, function(case, dtype)
+    apply(CPU)
+    fn(case, dtype, support.inputs(case, dtype))
+  end)
 end
 
 describe("a device that works late", function()

@@ -1,4 +1,5 @@
 --- Test data, comparisons and gradient checks for ops.
+local cases = require "spec.op.cases"
 local core = require "jfl.core"
 
 local support = {}
@@ -27,7 +28,30 @@ function support.inputs(case, key)
     if dtype == "uint8" and lo < 0 then lo = 0 end
     list[i] = s.data and core.from_table(s.data, dtype) or support.filled(dtype, s.shape, lo, hi)
   end
+  if case.y_of then list[2] = core.op(case.y_of)(list[1], case.options) end
   return list
+end
+
+--- The dtypes in which a case is tried, but halves, of which few ops have kernels.
+function support.dtypes_of(op, case)
+  if case.only then return { case.only } end
+  local list = {}
+  for _, dtype in ipairs(op.dtypes) do
+    if dtype ~= "float16" and dtype ~= "bfloat16" then list[#list + 1] = dtype end
+  end
+  return list
+end
+
+--- Calls fn(case, dtype) for every case of an op, in the dtypes that dtypes_of(op, case) lists; an
+-- error says which.
+function support.each_case(op, dtypes_of, fn)
+  for number, case in ipairs(cases[op.name] or {}) do
+    for _, dtype in ipairs(dtypes_of(op, case)) do
+      case.dtype = op.key == -1 and dtype or nil
+      local ok, message = pcall(fn, case, dtype)
+      if not ok then error(("case %d, %s: %s"):format(number, dtype, tostring(message)), 0) end
+    end
+  end
 end
 
 --- Calls op with a list of arrays or blobs and the case's options.

@@ -1,7 +1,6 @@
 --- Jobs with each op give on several devices what they give on one: alone and with its gradient, in
 -- the way that the pass spmd chooses. With JFL_FUZZ also among other ops, on three devices, and
 -- in each of the first ways in which a part of it can be computed.
-local cases = require "spec.op.cases"
 local core = require "jfl.core"
 local ffi = require "ffi"
 local flow = require "jfl"
@@ -14,20 +13,18 @@ local ONE = { device = "cpu", kernels = "reference" }
 local LONG = os.getenv "JFL_FUZZ" ~= nil
 
 --- float64 where the op takes it, else the first dtype that it takes.
-local function dtype_of(op, case)
-  if case.only then return case.only end
+local function dtypes_of(op, case)
+  if case.only then return { case.only } end
   for _, dtype in ipairs(op.dtypes) do
-    if dtype == "float64" then return dtype end
+    if dtype == "float64" then return { dtype } end
   end
-  return op.dtypes[1]
+  return { op.dtypes[1] }
 end
 
 local function inputs_of(case, dtype)
   core.reset()
   core.set("device", "cpu")
-  local x = support.inputs(case, dtype)
-  if case.y_of then x[2] = core.op(case.y_of)(x[1], case.options) end
-  return x
+  return support.inputs(case, dtype)
 end
 
 local function outcome(op, case, form, x, settings)
@@ -53,15 +50,10 @@ local function forms_of(op, dtype)
 end
 
 local function check_cases(op, device)
-  for number, case in ipairs(cases[op.name] or {}) do
-    local dtype = dtype_of(op, case)
-    case.dtype = op.key == -1 and dtype or nil
+  support.each_case(op, dtypes_of, function(case, dtype)
     local x = inputs_of(case, dtype)
-    for _, form in ipairs(forms_of(op, dtype)) do
-      local ok, message = pcall(check, op, case, form, x, device)
-      if not ok then error(("case %d: %s"):format(number, tostring(message)), 0) end
-    end
-  end
+    for _, form in ipairs(forms_of(op, dtype)) do check(op, case, form, x, device) end
+  end)
 end
 
 describe("on several devices", function()

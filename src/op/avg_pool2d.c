@@ -35,9 +35,9 @@ static void avg_pool2d_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, avg_pool2d_grad, &a, c->dy[0]);
 }
 
-static double avg_pool2d_count(jf_pool_cells at)
+static double avg_pool2d_count(const jf_pooling *w)
 {
-  return (double)((at.bottom - at.top) * (at.right - at.left));
+  return (double)((w->rows.hi - w->rows.lo) * (w->columns.hi - w->columns.lo));
 }
 
 /* y = the mean of a window's cells. */
@@ -46,18 +46,18 @@ static double avg_pool2d_count(jf_pool_cells at)
   {                                                                                           \
     const T *x = k->in[0].data;                                                               \
     double sum = 0;                                                                           \
-    for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                                  \
-      for (int64_t j = w->cells.left; j < w->cells.right; j++) sum += x[jf_pool_at(w, i, j)]; \
-    ((T *)k->out[0].data)[w->number] = (T)(sum / avg_pool2d_count(w->cells));                 \
+    for (int64_t i = w->rows.lo; i < w->rows.hi; i++)                                  \
+      for (int64_t j = w->columns.lo; j < w->columns.hi; j++) sum += x[jf_pool_at(w, i, j)]; \
+    ((T *)k->out[0].data)[w->number] = (T)(sum / avg_pool2d_count(w));                 \
   }
 /* Each cell of a window gets dy / count, where count is the number of the window's valid cells. */
 #define SHARE(D, T)                                                                          \
   static void share_##D(const jf_kargs *k, const jf_pooling *w)                              \
   {                                                                                          \
     T *dx = k->out[0].data;                                                                  \
-    T v = (T)(((const T *)k->in[0].data)[w->number] / avg_pool2d_count(w->cells));           \
-    for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                                 \
-      for (int64_t j = w->cells.left; j < w->cells.right; j++) dx[jf_pool_at(w, i, j)] += v; \
+    T v = (T)(((const T *)k->in[0].data)[w->number] / avg_pool2d_count(w));           \
+    for (int64_t i = w->rows.lo; i < w->rows.hi; i++)                                 \
+      for (int64_t j = w->columns.lo; j < w->columns.hi; j++) dx[jf_pool_at(w, i, j)] += v; \
   }
 #define KERNELS(D, T)                                                                       \
   static jfl_status avg_pool2d_pool_##D(const jf_kargs *k)                                  \

@@ -29,9 +29,9 @@ static void max_pool2d_grad(jf_gradctx *c)
 #define FIND(D, T)                                                              \
   static int64_t find_##D(const T *x, const jf_pooling *w)                      \
   {                                                                             \
-    int64_t best = jf_pool_at(w, w->cells.top, w->cells.left);                  \
-    for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                    \
-      for (int64_t j = w->cells.left; j < w->cells.right; j++)                  \
+    int64_t best = jf_pool_at(w, w->rows.lo, w->columns.lo);                  \
+    for (int64_t i = w->rows.lo; i < w->rows.hi; i++)                    \
+      for (int64_t j = w->columns.lo; j < w->columns.hi; j++)                  \
         if (x[jf_pool_at(w, i, j)] > x[best]) best = jf_pool_at(w, i, j);       \
     return best;                                                                \
   }

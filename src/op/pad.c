@@ -106,26 +106,14 @@ static void pad_back_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, pad, &a, c->dy[0]);
 }
 
-int64_t jf_pad_row(const jfl_shape *inside, const jfl_shape *padded, const jf_ints *paddings,
-                   jf_pad_mode mode, int64_t r)
+/* The index, along an axis of extent n, of what stands `at` from its beginning, which may be
+   negative; -1: the constant. */
+static int64_t pad_from(jf_pad_mode mode, int64_t at, int64_t n)
 {
-  int64_t row = 0, size = 1;
-  for (int i = inside->n - 2; i >= 0; r /= padded->d[i--]) {
-    const int64_t n = inside->d[i];
-    const int64_t at = jf_pad_from(mode, r % padded->d[i] - paddings->v[2 * i], n);
-    if (at < 0) return -1;
-    row += at * size;
-    size *= n;
-  }
-  return row;
-}
-
-/* How many rows along the last axis a tensor has; a scalar is one row. */
-static int64_t pad_rows(const jfl_shape *s)
-{
-  int64_t n = 1;
-  for (int i = 0; i < s->n - 1; i++) n *= s->d[i];
-  return n;
+  if (at >= 0 && at < n) return at;
+  if (mode == JF_PAD_REFLECT) return at < 0 ? -at : 2 * (n - 1) - at;
+  if (mode == JF_PAD_REPLICATE) return at < 0 ? 0 : n - 1;
+  return mode == JF_PAD_CONSTANT ? -1 : at < 0 ? at + n : at - n;
 }
 
 /* Gives a box of a border that repeats elements its place in x. */
@@ -137,7 +125,7 @@ static void pad_repeat(jf_move *m, const jfl_shape *x, const jf_pad_sides *a)
     jf_move_axis *axis = &m->axis[j];
     const int64_t n = x->d[j], at = axis->to.begin - a->paddings.v[2 * j];
     const int64_t step = mode == JF_PAD_REFLECT ? -1 : mode == JF_PAD_CIRCULAR;
-    axis->from = at ? (jf_side){ j, jf_pad_from(mode, at, n), step } : (jf_side){ j, 0, 1 };
+    axis->from = at ? (jf_side){ j, pad_from(mode, at, n), step } : (jf_side){ j, 0, 1 };
   }
 }
 
@@ -153,26 +141,79 @@ static int pad_moves(const jf_kargs *k, int i, jf_move *m)
   return more;
 }
 
+/* A call of pad_grad. The `leading` axes, which have no border, count planes, each of `rows` rows
+   of m numbers of dy, and of `size` numbers of dx in rows of n. */
+typedef struct pad_back {
+  const jf_kargs *k;
+  jf_pad_mode mode;
+  int planes, leading;
+  int64_t n, m, before, rows, size;
+} pad_back;
+
+static pad_back pad_back_of(const jf_kargs *k)
+{
+  const jf_pad_sides *a = k->attr;
+  const jfl_shape *s = &k->out[0].shape, *t = &k->in[0].shape;
+  const int last = s->n - 1;
+  pad_back b = { k, jf_pad_mode_of(a), 1, 0, 1, 1, 0, 1, 1 };
+  if (last < 0) return b;
+  b.n = s->d[last];
+  b.m = t->d[last];
+  b.before = a->paddings.v[2 * last];
+  for (int i = 0; i < last && s->d[i] == t->d[i] && s->d[i] <= INT32_MAX / (b.planes + 1); i++) {
+    b.planes *= (int)s->d[i];
+    b.leading = i + 1;
+  }
+  for (int i = b.leading; i < last; i++) b.rows *= t->d[i];
+  for (int i = b.leading; i <= last; i++) b.size *= s->d[i];
+  return b;
+}
+
+/* The row of dx that row r of dy goes to, in a plane; -1: to none. */
+static int64_t pad_row(const pad_back *b, int64_t r)
+{
+  const jf_ints *p = &((const jf_pad_sides *)b->k->attr)->paddings;
+  const jfl_shape *s = &b->k->out[0].shape, *t = &b->k->in[0].shape;
+  int64_t row = 0, size = 1;
+  for (int i = s->n - 2; i >= b->leading; r /= t->d[i--]) {
+    const int64_t at = pad_from(b->mode, r % t->d[i] - p->v[2 * i], s->d[i]);
+    if (at < 0) return -1;
+    row += at * size;
+    size *= s->d[i];
+  }
+  return row;
+}
+
 /* dx[where element j of dy came from] += dy[j] */
-#define BACK(D, T)                                                                  \
-  static jfl_status pad_back_##D(const jf_kargs *k)                                 \
-  {                                                                                 \
-    const jf_pad_sides *a = k->attr;                                                \
-    const jf_pad_mode mode = jf_pad_mode_of(a);                                     \
-    const jfl_shape *s = &k->out[0].shape, *t = &k->in[0].shape;                    \
-    const int64_t n = s->n ? s->d[s->n - 1] : 1, m = t->n ? t->d[t->n - 1] : 1;     \
-    const int64_t before = s->n ? a->paddings.v[2 * s->n - 2] : 0;                  \
-    const T *dy = k->in[0].data;                                                    \
-    T *dx = k->out[0].data;                                                         \
-    memset(dx, 0, (size_t)jf_numel(s) * sizeof(T));                                 \
-    for (int64_t r = 0, rows = pad_rows(t); r < rows; r++, dy += m) {               \
-      const int64_t row = jf_pad_row(s, t, &a->paddings, mode, r);                  \
-      for (int64_t j = 0; row >= 0 && j < m; j++) {                                 \
-        const int64_t at = jf_pad_from(mode, j - before, n);                        \
-        if (at >= 0) dx[row * n + at] += dy[j];                                     \
-      }                                                                             \
-    }                                                                               \
-    return JFL_OK;                                                                  \
+#define BACK(D, T)                                                                     \
+  static inline void pad_give_##D(const pad_back *b, const T *dy, int64_t j, int64_t to, T *dx) \
+  {                                                                                    \
+    for (; j < to; j++) {                                                              \
+      const int64_t at = pad_from(b->mode, j - b->before, b->n);                       \
+      if (at >= 0) dx[at] += dy[j];                                                    \
+    }                                                                                  \
+  }                                                                                    \
+  static void pad_back_plane_##D(void *ctx, int i)                                     \
+  {                                                                                    \
+    const pad_back *b = ctx;                                                           \
+    const int64_t n = b->n, end = b->before + n;                                       \
+    const T *restrict dy = (const T *)b->k->in[0].data + i * b->rows * b->m;           \
+    T *const plane = (T *)b->k->out[0].data + i * b->size;                             \
+    memset(plane, 0, (size_t)b->size * sizeof(T));                                     \
+    for (int64_t r = 0; r < b->rows; r++, dy += b->m) {                                \
+      const int64_t row = pad_row(b, r);                                               \
+      if (row < 0) continue;                                                           \
+      T *restrict dx = plane + row * n;                                                \
+      pad_give_##D(b, dy, 0, b->before, dx);                                           \
+      for (int64_t j = 0; j < n; j++) dx[j] += dy[b->before + j];                      \
+      pad_give_##D(b, dy, end, b->m, dx);                                              \
+    }                                                                                  \
+  }                                                                                    \
+  static jfl_status pad_back_##D(const jf_kargs *k)                                    \
+  {                                                                                    \
+    pad_back b = pad_back_of(k);                                                       \
+    jf_parallel(k->threads, b.planes, pad_back_plane_##D, &b);                         \
+    return JFL_OK;                                                                     \
   }
 JF_EACH_FLOAT(BACK)
 static const jf_kernel back_cpu[JFL_N_DTYPE] = {

@@ -98,19 +98,6 @@ int jf_pool_layout(jf_layout *c)
   return 1;
 }
 
-/* The valid cells of window (i, j) in an input of that height and width. */
-static jf_pool_cells cells(const jf_pool2d *a, const int64_t *size, int64_t i, int64_t j)
-{
-  jf_pool_cells r = { i * a->stride[0] - a->pad[0], 0, j * a->stride[1] - a->pad[2], 0 };
-  r.bottom = r.top + a->kernel[0];
-  r.right = r.left + a->kernel[1];
-  if (r.top < 0) r.top = 0;
-  if (r.left < 0) r.left = 0;
-  if (r.bottom > size[0]) r.bottom = size[0];
-  if (r.right > size[1]) r.right = size[1];
-  return r;
-}
-
 void jf_pool_each(const jf_kargs *k, const jfl_shape *full, const jfl_shape *pooled,
                   void (*use)(const jf_kargs *k, const jf_pooling *w))
 {
@@ -123,7 +110,8 @@ void jf_pool_each(const jf_kargs *k, const jfl_shape *full, const jfl_shape *poo
     const int64_t cell = r / inner, plane = cell / (out[0] * out[1]);
     jf_pooling w = {
       r, plane * size[0] * size[1] * inner + r % inner, size[1], inner,
-      cells(a, size, cell / out[1] % out[0], cell % out[1])
+      jf_pool_window(a, 0, size[0], cell / out[1] % out[0]),
+      jf_pool_window(a, 1, size[1], cell % out[1])
     };
     use(k, &w);
   }

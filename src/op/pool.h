@@ -30,12 +30,12 @@ double jf_pool_grad_flop(const jf_kargs *k);
 struct jf_layout;
 int jf_pool_layout(struct jf_layout *c);
 
-/* The valid cells of a window: rows top..bottom-1 and columns left..right-1 of x. */
-typedef struct jf_pool_cells { int64_t top, bottom, left, right; } jf_pool_cells;
-
-/* One window. Its result is element `number` of the pooled tensor. Its cells are elements of the
-   full tensor, `inner` apart from `first` on, in rows of `width` cells. */
-typedef struct jf_pooling { int64_t number, first, width, inner; jf_pool_cells cells; } jf_pooling;
+/* One window. Its result is element `number` of the pooled tensor. Its valid cells are elements of
+   the full tensor, `inner` apart from `first` on, in rows of `width` cells. */
+typedef struct jf_pooling {
+  int64_t number, first, width, inner;
+  jf_pool_range rows, columns;
+} jf_pooling;
 /* Calls `use` for every window. full and pooled are the shapes of x and y. */
 void jf_pool_each(const jf_kargs *k, const jfl_shape *full, const jfl_shape *pooled,
                   void (*use)(const jf_kargs *k, const jf_pooling *w));

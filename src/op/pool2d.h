@@ -24,4 +24,12 @@ typedef struct jf_pool2d {
   int64_t block;
 } jf_pool2d;
 
+/* The valid cells of window i along height (axis 0) or width of an x that has `size` there. */
+typedef struct jf_pool_range { int64_t lo, hi; } jf_pool_range;
+static inline jf_pool_range jf_pool_window(const jf_pool2d *a, int axis, int64_t size, int64_t i)
+{
+  const int64_t from = i * a->stride[axis] - a->pad[2 * axis], to = from + a->kernel[axis];
+  return (jf_pool_range){ from < 0 ? 0 : from, to > size ? size : to };
+}
+
 #endif

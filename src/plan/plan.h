@@ -73,7 +73,7 @@ typedef struct jf_plan_staging {
   int place;                   /* the device's; -1: the plan has no staging buffer */
   size_t record, end, size;    /* where the jf_run_record is; the end of what is copied back with
                                   it; bytes in all */
-  size_t kept_size;            /* of the constants */
+  size_t constants_size;       /* of what the device keeps from run to run */
 } jf_plan_staging;
 enum { JF_STAGING_BUFFERS = 2 }; /* how many runs a device has at once, one of them waiting */
 /* Decides whether a plan, of which the steps are known and only values outside of arenas are

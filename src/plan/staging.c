@@ -96,7 +96,8 @@ static void staging_inputs(jfl_plan *p, const staging_values *v, int place)
     if (!staging_is_transfer(&p->step[s]) || p->step[s].node->place != place) continue;
     jf_where *from = staging_from(v, &p->step[s]);
     const int fixed = from->memory == JF_AT_CONSTANT;
-    const size_t at = staging_take(fixed ? &p->staging.kept_size : &p->staging.size, from->size);
+    size_t *total = fixed ? &p->staging.constants_size : &p->staging.size;
+    const size_t at = staging_take(total, from->size);
     if (!fixed) from->offset = at;
     staging_put(staging_to(v, &p->step[s]),
                 place, fixed ? JF_AT_DEVICE_CONSTANT : JF_AT_STAGING, at, from->size);

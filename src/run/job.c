@@ -125,7 +125,8 @@ void jfl_plan_free(jfl_plan *p)
 
 static jfl_status check_budget(const jfl_session *s, const jfl_plan *p)
 {
-  double need = (double)(p->arena_size + p->constant_size + p->staging.size + p->staging.kept_size);
+  double need = (double)(p->arena_size + p->constant_size + p->staging.size +
+                         p->staging.constants_size);
   for (int i = 0; i < p->n_variable; i++)
     need +=
         (double)jf_numel(&p->variable[i]->shape) * (double)jfl_dtype_size(p->variable[i]->dtype);

@@ -21,10 +21,10 @@ void jf_staging_release(jfl_plan *p)
 
 jfl_status jf_staging_constants(jfl_session *s, jfl_plan *p)
 {
-  if (p->staging.place < 0 || !p->staging.kept_size) return JFL_OK;
+  if (p->staging.place < 0 || !p->staging.constants_size) return JFL_OK;
   jf_site *t = s->site[p->staging.place];
   void *kept;
-  JF_TRY(jf_device_take(t->device, p->staging.kept_size, "constants", NULL, &kept));
+  JF_TRY(jf_device_take(t->device, p->staging.constants_size, "constants", NULL, &kept));
   p->constants = kept;
   for (int i = 0; i < p->n_step; i++) {
     const jf_step *st = &p->step[i];

@@ -13,7 +13,7 @@ typedef struct form_list { form_char *v; int n, cap; } form_list;
 
 typedef struct former {
   jf_edit *e;
-  int composes, compatible;
+  int composes, apart;         /* apart: flags of characters that are taken apart */
   form_list marks;             /* taken apart, since the last character that is no mark */
   form_list kept;              /* marks that are behind `base` and did not join it */
   form_list sorted;
@@ -106,35 +106,33 @@ static void form_marks(former *f)
   f->marks.n = 0;
 }
 
-static void form_part(former *f, int32_t c, int change)
+static void form_part(former *f, int32_t c, int change, uint8_t order)
 {
-  const form_char v = { c, change, jf_char(c)->order };
-  if (!v.order) form_marks(f);
-  if (v.order) form_add(f, &f->marks, v);
+  const form_char v = { c, change, order };
+  if (!order) form_marks(f);
+  if (order) form_add(f, &f->marks, v);
   else if (f->composes) form_compose(f, v);
   else jf_edit_put(f->e, c, change);
 }
 
-static void form_take(former *f, int32_t c)
+static void form_take(former *f, int32_t c, int change)
 {
-  const int32_t *parts;
-  if (c >= S_FIRST && c < S_FIRST + N_S) {
-    const int32_t s = c - S_FIRST;
-    form_part(f, L_FIRST + s / (N_V * N_T), 0);
-    form_part(f, V_FIRST + s % (N_V * N_T) / N_T, 1);
-    if (s % N_T) form_part(f, T_FIRST + s % N_T, 1);
+  const int32_t s = c - S_FIRST, *parts;
+  if (s >= 0 && s < N_S) {
+    form_part(f, L_FIRST + s / (N_V * N_T), change, 0);
+    form_part(f, V_FIRST + s % (N_V * N_T) / N_T, 1, 0);
+    if (s % N_T) form_part(f, T_FIRST + s % N_T, 1, 0);
     return;
   }
-  const int n = jf_char_parts(c, f->compatible, &parts);
-  if (!n) form_part(f, c, 0);
-  for (int i = 0; i < n; i++) form_part(f, parts[i], i > 0);
+  const jf_char_record *r = jf_char(c);
+  const int n = r->flags & f->apart ? jf_char_parts(c, &parts) : 0;
+  if (!n) form_part(f, c, change, r->order);
+  for (int i = 0; i < n; i++) form_take(f, parts[i], i ? 1 : change);
 }
 
 /* How many bytes at the start stay as they are, whatever follows. */
 static size_t form_plain(const former *f, const jf_edit *e)
 {
-  const int flags = f->compatible ? JF_CANONICAL | JF_COMPATIBLE | JF_SECOND
-                                  : JF_CANONICAL | JF_SECOND;
   size_t at = e->at, last = e->at, size;
   for (; at < e->n; at += size) {
     if (!(e->s[at] & 0x80)) {
@@ -143,7 +141,7 @@ static size_t form_plain(const former *f, const jf_edit *e)
       continue;
     }
     const jf_char_record *r = jf_char(jf_char_at(e->s + at, &size));
-    if (r->order || r->flags & flags || r->joins >= JF_HANGUL_L) return last;
+    if (r->order || r->flags & (f->apart | JF_SECOND) || r->joins >= JF_HANGUL_L) return last;
     last = at;
   }
   return at;
@@ -152,11 +150,12 @@ static size_t form_plain(const former *f, const jf_edit *e)
 jfl_status jf_edit_form(const jf_text_rule *r, jf_edit *e)
 {
   former f = { .e = e, .composes = r->kind == JF_NFC || r->kind == JF_NFKC,
-               .compatible = r->kind == JF_NFKC || r->kind == JF_NFKD };
+               .apart = JF_CANONICAL | (r->kind == JF_NFKC || r->kind == JF_NFKD
+                                        ? JF_COMPATIBLE : 0) };
   const size_t plain = form_plain(&f, e);
   jf_edit_copy(e, plain);
   for (size_t at = plain, size; at < e->n; at += size)
-    form_take(&f, jf_char_at(e->s + at, &size));
+    form_take(&f, jf_char_at(e->s + at, &size), 0);
   form_marks(&f);
   form_flush(&f);
   jf_free(f.marks.v);

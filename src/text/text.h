@@ -59,9 +59,9 @@ int jf_char_is_punctuation(int32_t c);
 /* Case, by the mappings to one character. */
 int32_t jf_char_lower(int32_t c);
 int32_t jf_char_upper(int32_t c);
-/* What a character is taken apart into, and how many: 0 where it is whole, or a syllable of
-   Hangul. */
-int jf_char_parts(int32_t c, int compatible, const int32_t **parts);
+/* What a character with the flag JF_CANONICAL or JF_COMPATIBLE is taken apart into, and how many
+   parts these are, which may be taken apart in their turn. */
+int jf_char_parts(int32_t c, const int32_t **parts);
 /* The character that two make, or 0. */
 int32_t jf_char_compose(int32_t a, int32_t b);
 /* How many bytes the first cluster of a text has: what a reader takes for one character (Unicode

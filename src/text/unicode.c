@@ -3,12 +3,15 @@
 
 #include <string.h>
 
-typedef struct jf_char_pair { int32_t c, to; } jf_char_pair;
+/* Characters from `first` up to the next run's, of those that have a case, or parts. In a list of
+   cases each becomes the one that is `to` further; in that of decompositions they follow each other
+   and become `each` others, of which the first one's begin at number `to` of char_parts. */
+typedef struct jf_char_run { int32_t first, each, to; } jf_char_run;
 typedef struct jf_char_triple { int32_t a, b, to; } jf_char_triple;
 
 #include "text/unicode.inc"
 
-enum { BLOCK = 128, LAST_CHAR = 0x10ffff };
+enum { BLOCK = 16, BLOCKS = 32 };
 /* Syllables of Hangul are made by arithmetic (The Unicode Standard, section 3.12). */
 enum { L_FIRST = 0x1100, V_FIRST = 0x1161, T_FIRST = 0x11a7, S_FIRST = 0xac00, N_L = 19, N_V = 21,
        N_T = 28, N_S = N_L * N_V * N_T };
@@ -17,7 +20,8 @@ enum { L_FIRST = 0x1100, V_FIRST = 0x1161, T_FIRST = 0x11a7, S_FIRST = 0xac00, N
 
 const jf_char_record *jf_char(int32_t c)
 {
-  return &char_records[char_numbers[char_blocks[c / BLOCK] * BLOCK + c % BLOCK]];
+  const uint32_t u = (uint32_t)c, group = char_groups[u / (BLOCK * BLOCKS)] * BLOCKS;
+  return &char_records[char_numbers[char_blocks[group + u / BLOCK % BLOCKS] * BLOCK + u % BLOCK]];
 }
 
 int jf_char_is_space(int32_t c)
@@ -40,48 +44,36 @@ int jf_char_is_punctuation(int32_t c)
   return jf_char_in(c, JF_PUNCTUATION);
 }
 
-/* The place of c in a list sorted by it, or NULL. */
-static const jf_char_pair *char_find(const jf_char_pair *list, size_t n, int32_t c)
+/* The run of a sorted list in which c is. */
+static const jf_char_run *char_find(const jf_char_run *list, size_t n, int32_t c)
 {
-  while (n) {
+  while (n > 1) {
     const size_t half = n / 2;
-    if (list[half].c == c) return &list[half];
-    if (list[half].c < c) list += half + 1, n -= half + 1;
+    if (list[half].first <= c) list += half, n -= half;
     else n = half;
   }
-  return NULL;
+  return list;
 }
 
 int32_t jf_char_lower(int32_t c)
 {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
   if (!(jf_char(c)->flags & JF_HAS_LOWER)) return c;
-  const jf_char_pair *p = char_find(char_lower, COUNT(char_lower), c);
-  return p ? p->to : c;
+  return c + char_find(char_lower, COUNT(char_lower), c)->to;
 }
 
 int32_t jf_char_upper(int32_t c)
 {
   if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 32 : c;
   if (!(jf_char(c)->flags & JF_HAS_UPPER)) return c;
-  const jf_char_pair *p = char_find(char_upper, COUNT(char_upper), c);
-  return p ? p->to : c;
+  return c + char_find(char_upper, COUNT(char_upper), c)->to;
 }
 
-int jf_char_parts(int32_t c, int compatible, const int32_t **parts)
+int jf_char_parts(int32_t c, const int32_t **parts)
 {
-  const int flags = jf_char(c)->flags;
-  const jf_char_pair *p = NULL;
-  const int32_t *pool = char_compatible_parts;
-  if (compatible && flags & JF_COMPATIBLE)
-    p = char_find(char_compatible, COUNT(char_compatible), c);
-  else if (flags & JF_CANONICAL) {
-    p = char_find(char_canonical, COUNT(char_canonical), c);
-    pool = char_canonical_parts;
-  }
-  if (!p) return 0;
-  *parts = pool + p->to + 1;
-  return pool[p->to];
+  const jf_char_run *r = char_find(char_apart, COUNT(char_apart), c);
+  *parts = char_parts + r->to + (c - r->first) * r->each;
+  return r->each;
 }
 
 static int32_t char_compose_hangul(int32_t a, int32_t b)

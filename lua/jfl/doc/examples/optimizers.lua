@@ -1,5 +1,77 @@
 -- Examples of optimizers and their schedules.
-return [==[
+
+-- Each optimizer steps the same variable, with the arguments that its line names.
+local STEPS = [[
+## optimizer.NAME
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.NAMEARGUMENTS:minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+]]
+local optimizers = ([[
+Adam(0.1, { beta1 = 0.8 })
+SGD(0.1, { momentum = 0 })
+AdamW(0.1, { weight_decay = 0.001 })
+Adadelta(10)
+Adagrad(1)
+LAMB(0.05)
+LARS(0.1, { lars_coefficient = 0.1, momentum_beta = 0 })
+LazyAdam(0.1)
+Lion(0.02)
+NAdam(0.1)
+RMSProp(0.02)
+SGDW(0.05, { weight_decay = 0.001 })
+CombinedOptimizer({
+      flow.optimizer.Adam(0.1, { variables = { "w" } }),
+    })
+]]):gsub("(%w+)(%b())\n", function(name, arguments)
+  return (STEPS:gsub("NAME", name):gsub("ARGUMENTS", arguments))
+end)
+
+-- Each schedule is asked for its first rate.
+local RATE = [[
+## optimizer.NAME
+WHAT
+local rate = flow.optimizer.NAMEARGUMENTS
+print(flow.optimizer.SGD(rate).lr)  --> FIRST
+
+]]
+local schedules = ([[
+-- from 0.1 to 0.01 in 1000 steps
+CosineScheduler(0.1, 1000, { alpha = 0.1 }): 0.1
+-- falls from 0.1 in 1000 steps, then again in 2000, in 4000 and so on
+CosineRestartsScheduler(0.1, 1000, { multiplier = 2 }): 0.1
+-- rises to 0.1 in 100 steps, and falls in the other 900
+CosineWarmupScheduler(0.1, 1000, 100): 0
+-- halves in each 1000 steps
+ExponentialScheduler(0.1, 1000, 0.5): 0.1
+-- 0.1 / 2 after 1000 steps, 0.1 / 3 after 2000
+InverseTimeScheduler(0.1, 1000, 1): 0.1
+-- a straight line times half a cosine
+LinearCosineScheduler(0.1, 1000): 0.1001
+-- divided by e in each 1000 steps
+NaturalExpScheduler(0.1, 1000, 1): 0.1
+-- from 0.004 up to 0.1 in 300 steps, then down to 4e-7
+OneCycleScheduler(0.1, 1000): 0.004
+-- a tenth behind step 1000, a tenth of that behind step 5000
+PiecewiseScalingScheduler(0.1, { 1000, 5000 }, 0.1): 0.1
+-- in a straight line to 0
+PolynomialScheduler(0.1, 1000, { end_learning_rate = 0 }): 0.1
+]]):gsub("([^\n]+)\n(%w+)(%b()): ([%d.]+)\n", function(what, name, arguments, first)
+  return (RATE:gsub("WHAT", what):gsub("NAME", name):gsub("ARGUMENTS", arguments)
+    :gsub("FIRST", first))
+end)
+
+return optimizers .. schedules .. [==[
 ## Optimizer.lr
 local sgd = flow.optimizer.SGD(0.1)
 sgd.lr = sgd.lr / 2  -- the same as sgd:set_lr(0.05)
@@ -36,39 +108,11 @@ train({ { 1 }, { 2 } })
 sgd:set_lr(0.01)
 print(sgd.lr)  --> 0.01
 
-## optimizer.Adam
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.Adam(0.1, { beta1 = 0.8 }):minimize(loss)
-    return loss
-  end }
-for i = 1, 200 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.01)  --> true
-
 ## optimizer.PiecewiseConstantScheduler
 local rate = flow.optimizer.PiecewiseConstantScheduler({ 1000, 5000 },
   { 0.1, 0.01, 0.001 })
 -- 0.1 up to step 1000, then 0.01
 print(flow.optimizer.SGD(rate).lr)  --> 0.1
-
-## optimizer.SGD
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.SGD(0.1, { momentum = 0 }):minimize(loss)
-    return loss
-  end }
-for i = 1, 50 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.01)  --> true
 
 ## optimizer.grad_clipping.by_global_norm
 local clip = flow.optimizer.grad_clipping.by_global_norm(1)
@@ -99,212 +143,6 @@ local rate = flow.optimizer.PiecewiseConstantScheduler({ 1000 },
   { 0.5, 0.05 }, { warmup = warmup })
 -- rises to 0.5 in 100 steps
 print(flow.optimizer.SGD(rate).lr)  --> 0.05
-
-## optimizer.CosineScheduler
--- from 0.1 to 0.01 in 1000 steps
-local rate = flow.optimizer.CosineScheduler(0.1, 1000, { alpha = 0.1 })
-print(flow.optimizer.SGD(rate).lr)  --> 0.1
-
-## optimizer.CosineRestartsScheduler
--- falls from 0.1 in 1000 steps, then again in 2000, in 4000 and so on
-local rate = flow.optimizer.CosineRestartsScheduler(0.1, 1000, { multiplier = 2 })
-print(flow.optimizer.SGD(rate).lr)  --> 0.1
-
-## optimizer.CosineWarmupScheduler
--- rises to 0.1 in 100 steps, and falls in the other 900
-local rate = flow.optimizer.CosineWarmupScheduler(0.1, 1000, 100)
-print(flow.optimizer.SGD(rate).lr)  --> 0
-
-## optimizer.ExponentialScheduler
--- halves in each 1000 steps
-local rate = flow.optimizer.ExponentialScheduler(0.1, 1000, 0.5)
-print(flow.optimizer.SGD(rate).lr)  --> 0.1
-
-## optimizer.InverseTimeScheduler
--- 0.1 / 2 after 1000 steps, 0.1 / 3 after 2000
-local rate = flow.optimizer.InverseTimeScheduler(0.1, 1000, 1)
-print(flow.optimizer.SGD(rate).lr)  --> 0.1
-
-## optimizer.LinearCosineScheduler
--- a straight line times half a cosine
-local rate = flow.optimizer.LinearCosineScheduler(0.1, 1000)
-print(flow.optimizer.SGD(rate).lr)  --> 0.1001
-
-## optimizer.NaturalExpScheduler
--- divided by e in each 1000 steps
-local rate = flow.optimizer.NaturalExpScheduler(0.1, 1000, 1)
-print(flow.optimizer.SGD(rate).lr)  --> 0.1
-
-## optimizer.OneCycleScheduler
--- from 0.004 up to 0.1 in 300 steps, then down to 4e-7
-local rate = flow.optimizer.OneCycleScheduler(0.1, 1000)
-print(flow.optimizer.SGD(rate).lr)  --> 0.004
-
-## optimizer.PiecewiseScalingScheduler
--- a tenth behind step 1000, a tenth of that behind step 5000
-local rate = flow.optimizer.PiecewiseScalingScheduler(0.1, { 1000, 5000 }, 0.1)
-print(flow.optimizer.SGD(rate).lr)  --> 0.1
-
-## optimizer.PolynomialScheduler
--- in a straight line to 0
-local rate = flow.optimizer.PolynomialScheduler(0.1, 1000, { end_learning_rate = 0 })
-print(flow.optimizer.SGD(rate).lr)  --> 0.1
-
-## optimizer.AdamW
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.AdamW(0.1, { weight_decay = 0.001 }):minimize(loss)
-    return loss
-  end }
-for i = 1, 300 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
-
-## optimizer.Adadelta
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.Adadelta(10):minimize(loss)
-    return loss
-  end }
-for i = 1, 300 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
-
-## optimizer.Adagrad
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.Adagrad(1):minimize(loss)
-    return loss
-  end }
-for i = 1, 300 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
-
-## optimizer.LAMB
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.LAMB(0.05):minimize(loss)
-    return loss
-  end }
-for i = 1, 300 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
-
-## optimizer.LARS
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.LARS(0.1, { lars_coefficient = 0.1, momentum_beta = 0 }):minimize(loss)
-    return loss
-  end }
-for i = 1, 300 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
-
-## optimizer.LazyAdam
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.LazyAdam(0.1):minimize(loss)
-    return loss
-  end }
-for i = 1, 300 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
-
-## optimizer.Lion
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.Lion(0.02):minimize(loss)
-    return loss
-  end }
-for i = 1, 300 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
-
-## optimizer.NAdam
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.NAdam(0.1):minimize(loss)
-    return loss
-  end }
-for i = 1, 300 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
-
-## optimizer.RMSProp
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.RMSProp(0.02):minimize(loss)
-    return loss
-  end }
-for i = 1, 300 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
-
-## optimizer.SGDW
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.SGDW(0.05, { weight_decay = 0.001 }):minimize(loss)
-    return loss
-  end }
-for i = 1, 300 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
-
-## optimizer.CombinedOptimizer
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-    local loss = flow.math.square(w - x)
-    flow.optimizer.CombinedOptimizer({
-      flow.optimizer.Adam(0.1, { variables = { "w" } }),
-    }):minimize(loss)
-    return loss
-  end }
-for i = 1, 300 do train({ 3 }) end
-print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
 
 ## optimizer.CustomScheduler
 -- the rate is an input of the job
