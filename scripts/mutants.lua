@@ -45,7 +45,8 @@ end
 local function passes(tree, fault, test)
   if passed[test.name] then return true end
   tree:mend(fault)
-  tree:build("build/jfl " .. (test.goal or ""))
+  tree:build("build/jfl")
+  if test.goal then tree:build(test.goal) end
   local _, status = tree:test(test)
   passed[test.name], broken[test.name] = status == 0, status ~= 0 or nil
   return status == 0
@@ -73,9 +74,9 @@ end
 
 local COUNTS = { equivalent = true, caught = true, late = true, survived = true }
 
-local function tell(state, fault, test)
+local function tell(state, fault, test, seconds)
   local name = test and test.name or ""
-  print(table.concat({ state, fault.id, name, fault.before, fault.after }, "\t"))
+  print(table.concat({ state, fault.id, name, seconds, fault.before, fault.after }, "\t"))
   io.stdout:flush()
 end
 
@@ -86,11 +87,12 @@ local function plant_some(tree, sequence, first, step, n, known, ends)
     if n <= 0 or os.time() > ends then return end
     if tree:has(fault.source) then
       if judged.of(known, fault) then
-        tell("equivalent", fault)
+        tell("equivalent", fault, nil, 0)
         n = n - 1
       else
+        local began = os.time()
         local state, test = outcome(tree, fault)
-        tell(state, fault, test)
+        tell(state, fault, test, os.time() - began)
         if COUNTS[state] then n = n - 1 end
       end
     end
@@ -176,7 +178,8 @@ local function all(options)
   for i = 2, options.WORKERS do copy.again(tree, ("%s/%d"):format(FOLDER, i)) end
   local counts, survivors, sources, n_sources = {}, {}, {}, 0
   for line in start_workers(options):lines() do
-    local state, id, test, before, after = line:match("^(%l+)\t(.-)\t(.-)\t(.-)\t(.*)$")
+    local state, id, test, seconds, before, after =
+      line:match("^(%l+)\t(.-)\t(.-)\t(%d+)\t(.-)\t(.*)$")
     if state then
       local folder, path = folder_of(id), id:match("^[^:]*")
       if not sources[path] then sources[path], n_sources = true, n_sources + 1 end
@@ -185,7 +188,7 @@ local function all(options)
       if state == "survived" then
         survivors[#survivors + 1] = { id = id, before = before, after = after }
       end
-      print(("%-10s %s  %s"):format(state, id, test))
+      print(("%-10s %4d s  %s  %s"):format(state, seconds, id, test))
     else
       print(line)
     end

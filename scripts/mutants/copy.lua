@@ -35,7 +35,7 @@ local BUILD_SECONDS = 1800
 
 --- Builds goals of the Makefile; returns what that prints, and whether they could be built.
 function Copy:build(goals)
-  local out, status = self:run(BUILD_SECONDS, "make --no-print-directory -s " .. goals)
+  local out, status = self:run(BUILD_SECONDS, "make --no-print-directory -s -j2 " .. goals)
   return out, status == 0
 end
 

@@ -5,7 +5,7 @@ local tests = {}
 -- long it takes, or one that waits for so many times that.
 local CPU_SECONDS, CPU_TIMES = 15, 10
 local CPU_UNKNOWN = 100
-local WAITING_TIMES = 10
+local WAITING_TIMES = 5
 -- Of the tests that reach a line, so many beyond those of its source, the quickest.
 local MORE = 8
 
@@ -133,7 +133,7 @@ end
 local function limit(test, seconds)
   test.cpu = seconds and CPU_SECONDS + CPU_TIMES * seconds or CPU_UNKNOWN
   test.seconds = WAITING_TIMES * test.cpu
-  test.is_timed = seconds ~= nil
+  test.cost = seconds
 end
 
 local known = {}                    -- tests by name
@@ -149,7 +149,7 @@ end
 
 --- Tells how long a test took that passed.
 function tests.passed(test, seconds)
-  if seconds and not test.is_timed then limit(test, seconds) end
+  if seconds and not test.cost then limit(test, seconds) end
 end
 
 -- What reads or writes beside its memory, or frees nothing any more, is seen by sanitizers alone.
@@ -186,6 +186,23 @@ end
 -- The part of a spec of all ops that names the source, which tells soonest.
 local OPS = "spec/op/op_spec.lua"
 
+-- Tests up to so many seconds keep their order, in which those of the source itself come first; the
+-- others follow, those that take twice as long later. What is not known yet counts as quick.
+local QUICK_SECONDS = 5
+
+local function slowness(test)
+  return math.max(0, math.ceil(math.log((test.cost or 0) / QUICK_SECONDS) / math.log(2)))
+end
+
+local function quick_first(list)
+  local place, slow = {}, {}
+  for i, test in ipairs(list) do place[test], slow[test] = i, slowness(test) end
+  table.sort(list, function(a, b)
+    if slow[a] ~= slow[b] then return slow[a] < slow[b] end
+    return place[a] < place[b]
+  end)
+end
+
 --- The tests that may see a fault, each as { name =, seconds =, cpu =, line =, goal =,
 -- is_sanitized = }: those that the map has for the source, and where it is known which tests reach
 -- the line, these. Those that run sanitized follow where the source is C.
@@ -200,6 +217,7 @@ function tests.of(tree, fault)
       end
       fault.tests[#fault.tests + 1] = test_of(tree, name)
     end
+    quick_first(fault.tests)
     if fault.source.language == "c" then
       for _, test in ipairs(sanitized_tests(tree, fault, names)) do
         table.insert(fault.tests, test)

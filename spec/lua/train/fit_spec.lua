@@ -181,6 +181,16 @@ describe("flow.fit", function()
     assert.truthy(message:find("train: x must be of shape (30, 2), got (30, 3)", 1, true), message)
   end)
 
+  it("leaves no loop through the data open where it fails", function()
+    local train, _, data = problem(60)
+    local function stop() flow.math.square() end
+    helper.fails(function()
+      flow.fit(train, data, { epochs = 2, name = "failing", show = false,
+        callbacks = { step = stop } })
+    end, "square")
+    assert.is_false(flow.data.close_loop { name = "failing" })
+  end)
+
   it("says what is missing or wrong", function()
     local train, predict, data = problem(60)
     local function fails(text, job, options)
