@@ -4,7 +4,7 @@ local tests = {}
 -- A test hangs that computes, or waits, for so long: seconds, and as many times those that it takes
 -- of the processor when it passes. Where these are not known a test without a fault may take MOST.
 local CPU = { seconds = 10, times = 4, unknown = 40, most = 300 }
-local WAIT = { seconds = 40, times = 15, unknown = 120, most = 1000 }
+local WAIT = { seconds = 40, times = 30, unknown = 120, most = 1000 }
 -- What tests took when they passed, also in earlier runs: a line "SECONDS NAME" each.
 local TOOK = "build/mutants/took"
 -- Of the tests that reach a line, so many beyond those of its source, the quickest.
