@@ -222,7 +222,7 @@ local function slowness(test)
 end
 
 --- Puts tests in order: those of up to 5 seconds keep theirs, in which those of the source itself
--- come first; others follow, those that take twice as long later. What is not known counts as quick.
+-- come first; others follow, those that take twice as long later. Unknown ones count as quick.
 function tests.quick_first(list)
   local place, slow = {}, {}
   for i, test in ipairs(list) do place[test], slow[test] = i, slowness(test) end
