@@ -1,7 +1,8 @@
 -- mutants.lua [OF="files or folders"] [N=200] [SEED=1] [FROM=1] [EACH=1] [MINUTES=30]
--- [ID=file:line:rule] [WORKERS=2]: plants faults of one line, one at a time, runs the tests of their
--- source, and lists those that no test sees. Works in copies of the tree in build/mutants. Here and
--- not from elsewhere, as mutators that are packaged know C or Lua, not both, and none knows comments.
+-- [ID=file:line:rule] [WORKERS=2]: plants faults of one line, one at a time, runs the tests of
+-- their source, and lists those that no test sees. Works in copies of the tree in build/mutants.
+-- Here and not from elsewhere, as mutators that are packaged know C or Lua, not both, and none
+-- knows comments.
 local copy = require "scripts.mutants.copy"
 local draw = require "scripts.mutants.draw"
 local judged = require "scripts.mutants.judged"

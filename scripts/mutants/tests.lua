@@ -177,7 +177,7 @@ end
 -- What reads or writes beside its memory, or frees nothing any more, is seen by sanitizers alone.
 -- They make tests slower.
 local SANITIZED = "build/obj-gcc-address,undefined"
-local SANITIZED_TIMES = 4
+local SANITIZED_TIMES, SANITIZED_MOST = 4, 10    -- those that take longer without are not run so
 local SANITIZED_ENV = "UBSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=allocator_may_return_null=1 "
   .. "LSAN_OPTIONS=use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp "
 local SETTINGS = ("JFL_OBJECTS='%s' JFL_COMMAND='%s/jfl'"):format(SANITIZED, SANITIZED)
@@ -198,14 +198,15 @@ local function sanitized(tree, name)
 end
 
 -- The tests of a fault in C that run sanitized: those that the landing tier runs so, and all of
--- them where a statement that frees is left out.
+-- them where a statement that frees is left out, but for slow ones.
 local function sanitized_tests(tree, fault, names)
   local list, specs = {}, {}
   for line in io.lines("spec/sanitized") do specs[line] = true end
   for _, name in ipairs(names) do
-    if name:find("_test%.c$") or specs[name]
+    local own = test_of(tree, name)
+    if (own.cost or 0) <= SANITIZED_MOST and (name:find("_test%.c$") or specs[name]
       or fault.rule:find "^freed" and not name:find(":", 1, true)
-        and test_of(tree, name).goal ~= "build/counted" then
+        and own.goal ~= "build/counted") then
       list[#list + 1] = sanitized(tree, name)
     end
   end
