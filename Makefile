@@ -325,7 +325,7 @@ fuzz:
 soak: all
 	build/jfl scripts/soak.lua "$(or $(SECONDS),3600)" $(SEED)
 mutants:
-	@luajit scripts/mutants.lua $(foreach o,OF N SEED EACH MINUTES ID WORKERS,$(if $($o),$o='$($o)'))
+	@luajit scripts/mutants.lua $(foreach o,OF N SEED FROM EACH MINUTES ID WORKERS,$(if $($o),$o='$($o)'))
 golden: all
 	JFL_GOLDEN=write build/jfl /usr/bin/busted spec
 doc: all $(if $(shell command -v g++),emulated)

@@ -1,7 +1,8 @@
--- mutants.lua [OF="files or folders"] [N=200] [SEED=1] [EACH=1] [MINUTES=30] [ID=file:line:rule]
--- [WORKERS=2]: plants faults of one line, one at a time, runs the tests of their source, and lists
--- those that no test sees. Works in copies of the tree in build/mutants. Here and not from
--- elsewhere, as mutators that are packaged know C or Lua, not both, and none knows comments.
+-- mutants.lua [OF="files or folders"] [N=200] [SEED=1] [FROM=1] [EACH=1] [MINUTES=30]
+-- [ID=file:line:rule] [WORKERS=2]: plants faults of one line, one at a time, runs the tests of
+-- their source, and lists those that no test sees. Works in copies of the tree in build/mutants.
+-- Here and not from elsewhere, as mutators that are packaged know C or Lua, not both, and none
+-- knows comments.
 local copy = require "scripts.mutants.copy"
 local draw = require "scripts.mutants.draw"
 local judged = require "scripts.mutants.judged"
@@ -12,7 +13,7 @@ local EQUIVALENT = "scripts/mutants/equivalent.txt"
 local FOLDERS = "src kernels lua"
 
 local function options_of(list)
-  local options = { OF = FOLDERS, N = 200, SEED = os.time() % 100000, WORKERS = 2 }
+  local options = { OF = FOLDERS, N = 200, FROM = 1, SEED = os.time() % 100000, WORKERS = 2 }
   for _, text in ipairs(list) do
     local name, value = text:match("^(%u+)=(.*)$")
     if name then options[name] = tonumber(value) or value end
@@ -41,22 +42,29 @@ local function verdict(tree, fault)
   return "survived"
 end
 
--- Whether a test passes without a fault, in a tree that has one.
+-- Whether a test passes without a fault, in a tree that has one, and how long that took.
 local function passes(tree, fault, test)
-  if passed[test.name] then return true end
+  if passed[test.name] then return true, 0 end
   tree:mend(fault)
-  tree:build("build/jfl " .. (test.goal or ""))
-  local _, status = tree:test(test)
+  tree:build("build/jfl")
+  if test.goal then tree:build(test.goal) end
+  local began = os.time()
+  local _, status, seconds = tree:test(tests.patient(test))
   passed[test.name], broken[test.name] = status == 0, status ~= 0 or nil
-  return status == 0
+  if status == 0 then tests.passed(test, seconds) end
+  return status == 0, os.time() - began
 end
 
--- What tests say of a fault that is planted; those that fail without it are not asked.
+-- What tests say of a fault that is planted; those that fail without it are not asked. One that was
+-- stopped is asked again where it takes as long without the fault.
 local function tried(tree, fault)
   while true do
     local state, test, out = verdict(tree, fault)
-    if not test or passes(tree, fault, test) then return state, test, out end
-    print(("broken\t%s\t%s"):format(fault.id, test.name))
+    if not test then return state end
+    local limit = test.seconds
+    local ok, took = passes(tree, fault, test)
+    if ok and (state ~= "late" or 3 * took < limit) then return state, test, out end
+    if not ok then print(("broken\t%s\t%s"):format(fault.id, test.name)) end
     tree:plant(fault)
   end
 end
@@ -73,9 +81,9 @@ end
 
 local COUNTS = { equivalent = true, caught = true, late = true, survived = true }
 
-local function tell(state, fault, test)
+local function tell(state, i, fault, test, seconds)
   local name = test and test.name or ""
-  print(table.concat({ state, fault.id, name, fault.before, fault.after }, "\t"))
+  print(table.concat({ state, fault.id, name, i, seconds, fault.before, fault.after }, "\t"))
   io.stdout:flush()
 end
 
@@ -86,11 +94,12 @@ local function plant_some(tree, sequence, first, step, n, known, ends)
     if n <= 0 or os.time() > ends then return end
     if tree:has(fault.source) then
       if judged.of(known, fault) then
-        tell("equivalent", fault)
+        tell("equivalent", i, fault, nil, 0)
         n = n - 1
       else
+        local began = os.time()
         local state, test = outcome(tree, fault)
-        tell(state, fault, test)
+        tell(state, i, fault, test, os.time() - began)
         if COUNTS[state] then n = n - 1 end
       end
     end
@@ -111,9 +120,9 @@ local function work(options)
   local sources = draw.sources(options.OF)
   local known = judged.read(EQUIVALENT)
   local ends = options.MINUTES and os.time() + options.MINUTES * 60 or math.huge
-  local first, step = options.WORKER, options.WORKERS
+  local first, step = options.FROM + options.WORKER - 1, options.WORKERS
   if not options.EACH then
-    local n = math.floor((options.N + step - first) / step)
+    local n = math.floor((options.N + step - options.WORKER) / step)
     return plant_some(tree, draw.sequence(sources, options.SEED), first, step, n, known, ends)
   end
   for i, source in ipairs(longest_first(sources)) do
@@ -176,7 +185,8 @@ local function all(options)
   for i = 2, options.WORKERS do copy.again(tree, ("%s/%d"):format(FOLDER, i)) end
   local counts, survivors, sources, n_sources = {}, {}, {}, 0
   for line in start_workers(options):lines() do
-    local state, id, test, before, after = line:match("^(%l+)\t(.-)\t(.-)\t(.-)\t(.*)$")
+    local state, id, test, i, seconds, before, after =
+      line:match("^(%l+)\t(.-)\t(.-)\t(%d+)\t(%d+)\t(.-)\t(.*)$")
     if state then
       local folder, path = folder_of(id), id:match("^[^:]*")
       if not sources[path] then sources[path], n_sources = true, n_sources + 1 end
@@ -185,7 +195,7 @@ local function all(options)
       if state == "survived" then
         survivors[#survivors + 1] = { id = id, before = before, after = after }
       end
-      print(("%-10s %s  %s"):format(state, id, test))
+      print(("%4d %-10s %4d s  %s  %s"):format(i, state, seconds, id, test))
     else
       print(line)
     end

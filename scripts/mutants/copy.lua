@@ -6,7 +6,7 @@ Copy.__index = Copy
 
 local OBJECTS = "build/obj-gcc/"
 -- What `make mutants` leaves in the environment; scripts/unset.sh has what else would change tests.
-local UNSET = "LDFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES OF N SEED ID EACH MINUTES WORKERS"
+local UNSET = "LDFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES OF N SEED FROM ID EACH MINUTES WORKERS"
 -- What a faulty program may take: of a file 2 GB, seconds of the processor, and what memory there
 -- is, but for sanitizers, which reserve more; and it leaves no core file. Under a lower limit jfl
 -- maps no files. Where memory runs out, it is the first program that the system ends. Some tests
@@ -35,7 +35,7 @@ local BUILD_SECONDS = 1800
 
 --- Builds goals of the Makefile; returns what that prints, and whether they could be built.
 function Copy:build(goals)
-  local out, status = self:run(BUILD_SECONDS, "make --no-print-directory -s " .. goals)
+  local out, status = self:run(BUILD_SECONDS, "make --no-print-directory -s -j2 " .. goals)
   return out, status == 0
 end
 

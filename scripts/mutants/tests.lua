@@ -1,11 +1,12 @@
 -- Which tests may see a fault, and how they are run.
 local tests = {}
 
--- A test that takes longer hangs: a program that computes for so long, of which it is known how
--- long it takes, or one that waits for so many times that.
-local CPU_SECONDS, CPU_TIMES = 15, 10
-local CPU_UNKNOWN = 100
-local WAITING_TIMES = 10
+-- A test hangs that computes, or waits, for so long: seconds, and as many times those that it takes
+-- of the processor when it passes. Where these are not known a test without a fault may take MOST.
+local CPU = { seconds = 10, times = 4, unknown = 40, most = 300 }
+local WAIT = { seconds = 40, times = 30, unknown = 120, most = 1000 }
+-- What tests took when they passed, also in earlier runs: a line "SECONDS NAME" each.
+local TOOK = "build/mutants/took"
 -- Of the tests that reach a line, so many beyond those of its source, the quickest.
 local MORE = 8
 
@@ -131,52 +132,81 @@ end
 
 -- Sets when a test is taken to hang, by the seconds of the processor that it takes.
 local function limit(test, seconds)
-  test.cpu = seconds and CPU_SECONDS + CPU_TIMES * seconds or CPU_UNKNOWN
-  test.seconds = WAITING_TIMES * test.cpu
-  test.is_timed = seconds ~= nil
+  test.cpu = seconds and CPU.seconds + CPU.times * seconds or CPU.unknown
+  test.seconds = seconds and WAIT.seconds + WAIT.times * seconds or WAIT.unknown
+  test.cost = seconds
+  return test
 end
 
 local known = {}                    -- tests by name
 
+local function read_took()
+  local file = io.open(TOOK)
+  for line in file and file:lines() or function() end do
+    local seconds, name = line:match("^(%S+) (.+)$")
+    if name then seconds_of[name] = tonumber(seconds) end
+  end
+  if file then file:close() end
+end
+
 local function test_of(tree, name)
   if not known[name] then
+    if not next(known) then read_took() end
     local line = command_of(tree, name)
-    known[name] = { name = name, goal = goal_of(tree, name, line), line = line }
-    limit(known[name], seconds_of[name])
+    known[name] = limit({ name = name, goal = goal_of(tree, name, line), line = line },
+      seconds_of[name])
   end
   return known[name]
 end
 
+--- A test with time enough where nobody knows how long it takes.
+function tests.patient(test)
+  local line = { cpu = math.max(CPU.most, test.cpu), seconds = math.max(WAIT.most, test.seconds) }
+  return setmetatable(line, { __index = test })
+end
+
 --- Tells how long a test took that passed.
 function tests.passed(test, seconds)
-  if seconds and not test.is_timed then limit(test, seconds) end
+  if not seconds or test.cost then return end
+  limit(test, seconds)
+  local file = assert(io.open(TOOK, "a"))
+  file:write(("%.2f %s\n"):format(seconds, test.name))
+  file:close()
 end
 
 -- What reads or writes beside its memory, or frees nothing any more, is seen by sanitizers alone.
 -- They make tests slower.
 local SANITIZED = "build/obj-gcc-address,undefined"
-local SANITIZED_TIMES = 8
+local SANITIZED_TIMES, SANITIZED_MOST = 4, 10    -- those that take longer without are not run so
 local SANITIZED_ENV = "UBSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=allocator_may_return_null=1 "
   .. "LSAN_OPTIONS=use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp "
 local SETTINGS = ("JFL_OBJECTS='%s' JFL_COMMAND='%s/jfl'"):format(SANITIZED, SANITIZED)
 
 local function sanitized(tree, name)
-  local own, line = test_of(tree, name), command_of(tree, name, SETTINGS)
-  local goal = name:find("_test%.c") and line:match("(%S+)$") or SANITIZED .. "/jfl"
-  return { name = name .. " sanitized", line = line:gsub("^env ", "%0" .. SANITIZED_ENV),
-    goal = "SAN=address,undefined " .. goal, is_sanitized = true,
-    cpu = SANITIZED_TIMES * own.cpu, seconds = SANITIZED_TIMES * own.seconds }
+  local own, full = test_of(tree, name), name .. " sanitized"
+  if not known[full] then
+    local line = command_of(tree, name, SETTINGS)
+    local goal = name:find("_test%.c") and line:match("(%S+)$") or SANITIZED .. "/jfl"
+    known[full] = limit({ name = full, line = line:gsub("^env ", "%0" .. SANITIZED_ENV),
+      goal = "SAN=address,undefined " .. goal, is_sanitized = true }, seconds_of[full])
+  end
+  local test = known[full]
+  if not test.cost then
+    test.cpu, test.seconds = SANITIZED_TIMES * own.cpu, SANITIZED_TIMES * own.seconds
+  end
+  return test
 end
 
 -- The tests of a fault in C that run sanitized: those that the landing tier runs so, and all of
--- them where a statement that frees is left out.
+-- them where a statement that frees is left out, but for slow ones.
 local function sanitized_tests(tree, fault, names)
   local list, specs = {}, {}
   for line in io.lines("spec/sanitized") do specs[line] = true end
   for _, name in ipairs(names) do
-    if name:find("_test%.c$") or specs[name]
+    local own = test_of(tree, name)
+    if (own.cost or 0) <= SANITIZED_MOST and (name:find("_test%.c$") or specs[name]
       or fault.rule:find "^freed" and not name:find(":", 1, true)
-        and test_of(tree, name).goal ~= "build/counted" then
+        and own.goal ~= "build/counted") then
       list[#list + 1] = sanitized(tree, name)
     end
   end
@@ -185,6 +215,24 @@ end
 
 -- The part of a spec of all ops that names the source, which tells soonest.
 local OPS = "spec/op/op_spec.lua"
+
+local QUICK_SECONDS = 5
+
+local function slowness(test)
+  return math.max(0, math.ceil(math.log((test.cost or 0) / QUICK_SECONDS) / math.log(2)))
+end
+
+--- Puts tests in order: those of up to 5 seconds keep theirs, in which those of the source itself
+-- come first; others follow, those that take twice as long later. Unknown ones count as quick.
+function tests.quick_first(list)
+  local place, slow = {}, {}
+  for i, test in ipairs(list) do place[test], slow[test] = i, slowness(test) end
+  table.sort(list, function(a, b)
+    if slow[a] ~= slow[b] then return slow[a] < slow[b] end
+    return place[a] < place[b]
+  end)
+  return list
+end
 
 --- The tests that may see a fault, each as { name =, seconds =, cpu =, line =, goal =,
 -- is_sanitized = }: those that the map has for the source, and where it is known which tests reach
@@ -200,6 +248,7 @@ function tests.of(tree, fault)
       end
       fault.tests[#fault.tests + 1] = test_of(tree, name)
     end
+    tests.quick_first(fault.tests)
     if fault.source.language == "c" then
       for _, test in ipairs(sanitized_tests(tree, fault, names)) do
         table.insert(fault.tests, test)

@@ -3,6 +3,9 @@
 #include "test.h"
 
 #include <pthread.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -180,6 +183,24 @@ static void arenas_give_zeroed_memory_and_all_of_it_back(void)
   CHECK(host.live > before);
   jf_arena_free(&a);
   CHECK(host.live == before);
+}
+
+/* Without the sanitizer nothing tells. */
+static void arenas_let_sanitizers_see_what_is_beside(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+  jmp_buf unwind;
+  jf_arena a = { .unwind = &unwind };
+  if (setjmp(unwind)) abort();
+  const jf_arena_mark before = jf_arena_now(&a);
+  for (size_t n = 1; n < 3000; n++) {
+    char *p = jf_alloc(&a, n);
+    CHECK(!__asan_region_is_poisoned(p, n) && __asan_address_is_poisoned(p + n));
+    jf_arena_back(&a, before);
+    CHECK(__asan_address_is_poisoned(p));
+  }
+  jf_arena_free(&a);
+#endif
 }
 
 static void arenas_take_back_what_was_taken_last(void)
@@ -589,6 +610,7 @@ int main(void)
   RUN(every_status_has_a_text);
   RUN(blocks_are_zeroed_aligned_and_given_back);
   RUN(arenas_give_zeroed_memory_and_all_of_it_back);
+  RUN(arenas_let_sanitizers_see_what_is_beside);
   RUN(arenas_take_back_what_was_taken_last);
   RUN(an_arena_without_memory_unwinds);
   RUN(arrays_grow_with_their_contents);

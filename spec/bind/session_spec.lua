@@ -118,6 +118,13 @@ describe("a request", function()
     assert.equal(0, core.pending())
   end)
 
+  it("that no call of a job made takes no callback", function()
+    local request = core.submit(helper.adder("job", 2), { 1, 2 })
+    assert.matches("^user.lua:1: job: the request is not of a call$",
+      message("c.register(..., print)", request))
+    core.wait(request)
+  end)
+
   it("gives true and all results, however many", function()
     for n = 1, 4 do
       local plan = helper.compile("job" .. n, "predict", function(graph)

@@ -447,3 +447,28 @@ describe("every pair of options", function()
     end)
   end
 end)
+
+-- Options that say how much of a mean is kept in a step.
+local DECAYS = { beta1 = true, beta2 = true, rho = true, momentum_beta = true, decay_rate = true }
+
+describe("a decay", function()
+  after_each(flow.clear_default_session)
+
+  for _, info in ipairs(core.optimizers()) do
+    it("is refused outside [0, 1): " .. info.name, function()
+      for _, param in ipairs(info.params) do
+        for _, value in ipairs(DECAYS[param.name] and { 1, -0.5 } or {}) do
+          flow.clear_default_session()
+          local job = flow.global_function { name = "bad", type = "train", body = function()
+            local w = flow.get_variable("w", { 2 }, { initializer = flow.ones_initializer() })
+            o[info.name](0.1, { [param.name] = value }):minimize(w)
+          end }
+          local ok, message = pcall(job)
+          assert.is_false(ok, param.name)
+          local text = ("%s: %s must be in [0, 1), got %g"):format(info.name, param.name, value)
+          assert.truthy(message:find(text, 1, true), message)
+        end
+      end
+    end)
+  end
+end)

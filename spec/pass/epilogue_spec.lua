@@ -427,6 +427,23 @@ describe("rows for products with an epilogue", function()
     assert.equal("dnnl_conv2d_then", kernel(two, body(2)))
     check(two, body(2))
   end)
+
+  it("add biases of convolutions within them, and convert no pictures of channels last", function()
+    for groups = 1, 2 do
+      for format, shape in pairs { NHWC = { 2, 17, 17, 24 }, NCHW = { 2, 24, 17, 17 } } do
+        local f = flow.global_function { name = "f", inputs = { flow.float32(shape) },
+          body = function(x)
+            return flow.layers.conv2d(x, 20, 1, { groups = groups, data_format = format })
+          end }
+        f:compile()
+        local text = f:plan()
+        assert.equal("dnnl_conv2d_fused", text:match "conv2d_fused +(%S+) +x")
+        local size, unit = text:match "temporaries of ([%d.]+) (%S+)"
+        assert.is_true(format == "NCHW" or unit == "B" or tonumber(size) < 40, text)
+        flow.clear_default_session()
+      end
+    end
+  end)
 end)
 
 describe("an ending", function()

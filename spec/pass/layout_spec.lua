@@ -313,6 +313,18 @@ describe("packed filters", function()
     for i = 1, 3 do assert_close(want[i], got[i], 1e-5, "result " .. i) end
   end)
 
+  it("are read by a job in which nothing comes before them", function()
+    local want = steps(start {}, 1)["second-weight"]
+    local f = flow.global_function { name = "reader", body = function()
+      local w = flow.get_variable("second-weight", { shape = want.shape,
+        initializer = flow.zeros_initializer() })
+      return flow.math.reduce_sum(w, { axis = { 1, 2, 3 } })
+    end }
+    local sums = flow.math.reduce_sum(want, { axis = { 1, 2, 3 } })
+    local off = flow.math.reduce_max(flow.math.abs(f():get() - sums)):item()
+    assert(off < 1e-4, off)
+  end)
+
   it("are filters of one job and a matrix of another", function()
     local function matrix(x)
       local y = flow.matmul(x, flow.reshape(filters_of { 16, 16, 1, 1 }, { 16, 16 }))

@@ -3,6 +3,7 @@ local code = require "scripts.mutants.code"
 local copy = require "scripts.mutants.copy"
 local draw = require "scripts.mutants.draw"
 local judged = require "scripts.mutants.judged"
+local tests = require "scripts.mutants.tests"
 
 --- What the rules make of a line in a function, by the names of the rules.
 local function faults(path, line)
@@ -122,6 +123,25 @@ describe("the order of faults", function()
     local fault = draw.find(sources, "f.c:11:bound")
     assert.equal("  return a <= b;   /* a && b */", fault.after)
     assert.is_nil(draw.find(sources, "f.c:10:bound"))
+  end)
+end)
+
+describe("the tests of a fault", function()
+  it("are asked in their order, but for slow ones, which come last", function()
+    local names = {}
+    for i, test in ipairs(tests.quick_first { { name = "a", cost = 41 }, { name = "b", cost = 3 },
+      { name = "c" }, { name = "d", cost = 9 }, { name = "e", cost = 0 }, { name = "f", cost = 39 },
+      { name = "g", cost = 21 } }) do
+      names[i] = test.name
+    end
+    assert.equal("bcedfga", table.concat(names))
+  end)
+
+  it("may take longer where no fault is planted", function()
+    local test = tests.patient { name = "a", cpu = 40, seconds = 120, line = "true" }
+    assert.same({ "a", "true" }, { test.name, test.line })
+    assert.is_true(test.cpu > 40 and test.seconds > 120)
+    assert.equal(5000, tests.patient({ cpu = 5000, seconds = 120 }).cpu)
   end)
 end)
 

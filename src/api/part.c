@@ -90,7 +90,7 @@ static jfl_status api_part_attr(api_shared *p, const jfl_share *part, jf_api_cal
     if (!jf_shape_eq(&own->in[i]->shape, &s.in[i]))
       return jf_fail_argument(JFL_ESHAPE, "own", "must have the shapes of the device's parts");
   own->attr = s.attr;
-  *first = jf_share_first(&s);
+  *first = n->n_out ? jf_share_first(&s) : 0;
   return JFL_OK;
 }
 

@@ -145,6 +145,18 @@ enum { UNIT = 16, FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20 };
 
 static size_t round_up(size_t n) { return (n + UNIT - 1) & ~(size_t)(UNIT - 1); }
 
+/* AddressSanitizer stops at what an arena has not given, and at a gap behind all that it gave. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+enum { GAP = UNIT };
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n) ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)0)
+enum { GAP = 0 };
+#endif
+
+static char *payload(struct jf_block *b) { return (char *)b + round_up(sizeof *b); }
+
 static struct jf_block *add_block(jf_arena *a, size_t n)
 {
   size_t size = a->head ? 2 * a->head->size : FIRST_BLOCK;
@@ -154,16 +166,18 @@ static struct jf_block *add_block(jf_arena *a, size_t n)
   if (!b) longjmp(*a->unwind, 1);
   b->size = size;
   b->next = a->head;
+  ASAN_POISON_MEMORY_REGION(payload(b), size);
   return a->head = b;
 }
 
 void *jf_alloc(jf_arena *a, size_t n)
 {
-  n = round_up(n ? n : 1);
+  const size_t size = round_up(n ? n : 1) + GAP;
   struct jf_block *b = a->head;
-  if (!b || b->size - b->used < n) b = add_block(a, n);
-  void *p = (char *)b + round_up(sizeof *b) + b->used;
-  b->used += n;
+  if (!b || b->size - b->used < size) b = add_block(a, size);
+  void *p = payload(b) + b->used;
+  ASAN_UNPOISON_MEMORY_REGION(p, n);
+  b->used += size;
   return p;
 }
 
@@ -177,7 +191,9 @@ void jf_arena_back(jf_arena *a, jf_arena_mark mark)
   struct jf_block *b = a->head;
   const size_t from = b == mark.head ? mark.used : 0;
   if (!b) return;
-  memset((char *)b + round_up(sizeof *b) + from, 0, b->used - from);
+  ASAN_UNPOISON_MEMORY_REGION(payload(b) + from, b->used - from);
+  memset(payload(b) + from, 0, b->used - from);
+  ASAN_POISON_MEMORY_REGION(payload(b) + from, b->used - from);
   b->used = from;
 }
 
@@ -185,6 +201,7 @@ void jf_arena_free(jf_arena *a)
 {
   for (struct jf_block *b = a->head, *next; b; b = next) {
     next = b->next;
+    ASAN_UNPOISON_MEMORY_REGION(payload(b), b->size);
     jf_free(b);
   }
   a->head = NULL;

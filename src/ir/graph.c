@@ -314,7 +314,7 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
   for (size_t i = 0; i < n && !g->err; i++)
     if (!in[i]) g->err = jf_fail(JFL_EINVAL, "a pass gave %s no input %d", op->name, (int)i);
   if (g->err || (g->err = jf_graph_node(g, op, attr, in, n, NULL, &node))) return NULL;
-  return node->out[0];
+  return node->n_out ? node->out[0] : NULL;
 }
 
 void jf_serve(jfl_graph *g, const jf_node *n) { g->served = n; }

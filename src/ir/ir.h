@@ -358,8 +358,8 @@ void jf_graph_output(jfl_graph *g, jfl_value *v);
    is numbered by op. On failure the graph stays as it was. */
 jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
                          size_t n_in, const char *name, jf_node **out);
-/* Does the same for passes and gradient rules: returns the first output, or NULL once g->err is
-   set. */
+/* Does the same for passes and gradient rules: returns the first output, or NULL where there is
+   none, and once g->err is set. */
 jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
                    size_t n_in);
 /* Says that nodes which are added from now on are made for n, whose source they inherit; NULL: for

@@ -41,9 +41,10 @@ static int conv_product(const jf_node *n, jf_integer_product *out)
 
 int jf_integer_product_of(const jf_node *n, jf_integer_product *out)
 {
-  *out = (jf_integer_product){ .x = n->in[0], .factor = n->n_in > 1 ? n->in[1] : NULL };
-  if (n->op == &jf_op_conv2d || n->op == &jf_op_conv2d_fused) return conv_product(n, out);
-  if (n->op != &jf_op_matmul && n->op != &jf_op_matmul_fused) return 0;
+  const int is_conv = n->op == &jf_op_conv2d || n->op == &jf_op_conv2d_fused;
+  if (!is_conv && n->op != &jf_op_matmul && n->op != &jf_op_matmul_fused) return 0;
+  *out = (jf_integer_product){ .x = n->in[0], .factor = n->in[1] };
+  if (is_conv) return conv_product(n, out);
   const jf_matmul_fused *a = n->attr;
   if (!jf_matmul_takes_panels(n) || a->product.panel) return 0;
   if (n->op == &jf_op_matmul_fused) take_epilogue(n, &a->epilogue, out);

@@ -12,20 +12,16 @@ local queue = require "jfl.job.queue"
 local forecast = {}
 
 -- Of a device at best, by its data sheet: operations per second with float32 as they are, rounded
--- to TF32 and to bfloat16 (dense), bytes per second of its memory, its bytes, and bytes per second
--- that it sends to others of its host (NVLink or PCIe, each way). A T4 has no bfloat16; what stands
--- for it is float16.
+-- to TF32 and to bfloat16 (dense), bytes per second of its memory, and bytes per second that it
+-- sends to others of its host (NVLink or PCIe, each way). A T4 has no bfloat16; what stands for it
+-- is float16.
 local DEVICES = {
-  t4 = { float32 = 8.1e12, tf32 = 8.1e12, bfloat16 = 65e12, memory = 0.32e12, room = 16e9,
-    link = 16e9 },
-  a100 = { float32 = 19.5e12, tf32 = 156e12, bfloat16 = 312e12, memory = 2.039e12, room = 80e9,
-    link = 300e9 },
-  h100 = { float32 = 67e12, tf32 = 494e12, bfloat16 = 989e12, memory = 3.35e12, room = 80e9,
-    link = 450e9 },
-  h200 = { float32 = 67e12, tf32 = 494e12, bfloat16 = 989e12, memory = 4.8e12, room = 141e9,
-    link = 450e9 },
+  t4 = { float32 = 8.1e12, tf32 = 8.1e12, bfloat16 = 65e12, memory = 0.32e12, link = 16e9 },
+  a100 = { float32 = 19.5e12, tf32 = 156e12, bfloat16 = 312e12, memory = 2.039e12, link = 300e9 },
+  h100 = { float32 = 67e12, tf32 = 494e12, bfloat16 = 989e12, memory = 3.35e12, link = 450e9 },
+  h200 = { float32 = 67e12, tf32 = 494e12, bfloat16 = 989e12, memory = 4.8e12, link = 450e9 },
   rtx4090 = { float32 = 82.6e12, tf32 = 82.6e12, bfloat16 = 165.2e12, memory = 1.008e12,
-    room = 24e9, link = 32e9 },
+    link = 32e9 },
 }
 -- What processes of this machine send each other through sockets, which their cores do, in GB/s.
 local HERE = 1.9
@@ -78,6 +74,7 @@ function forecast.read(text)
   for name, value in pairs(OPTIONS) do o[name] = value end
   for part in rest:gmatch("[^,]+") do option(o, part) end
   o.hosts, o.each = tonumber(hosts), tonumber(each)
+  o.link = o.link or (o.device == "here" and HERE or DEVICES[o.device].link / 1e9)
   return o
 end
 
@@ -265,7 +262,6 @@ end
 -- function to call at the end of a program without one.
 function forecast.start(text)
   local o = forecast.read(text)
-  o.link = o.link or (o.device == "here" and HERE or DEVICES[o.device].link / 1e9)
   o.cores = core.get("threads")
   stay_alone()
   core.set("passes", "-matmul_update")

@@ -147,6 +147,9 @@ describe("help", function()
       holds(help.text("guide " .. number), number .. ". " .. title .. "\n")
       assert.truthy(#help.text("guide " .. number) > 300, title)
     end
+    for word in ("guide manual tutorial documentation docs doc book Guide"):gmatch "%a+" do
+      assert.equal(list, help.text(word))
+    end
     assert.equal(help.text("guide 5"), help.text("blobs and ops"))
     local number = help.text("errors"):match("on it: flow.help%(\"guide (%d+)\"%)%.$")
     assert.truthy(help.text("guide " .. number):find("^%d+%. Errors\n"))

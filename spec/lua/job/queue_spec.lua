@@ -260,6 +260,14 @@ describe("asynchronous calls", function()
     assert.same({ 2, 4 }, got)
   end)
 
+  it("take functions alone as what they call", function()
+    local calls = flow.global_function { name = "picky", returns = tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x * 2 end }
+    helper.fails(function() calls({ 1 })(3) end, "picky: callback must be a function, got number 3")
+    helper.fails(function() calls({ 1 })(print, "x") end, "picky: on_error must be a function")
+    flow.sync()
+  end)
+
   it("tell of an error of on_error as of one of a callback", function()
     local calls = flow.global_function { name = "labels", returns = tp.Callback(tp.Numpy),
       inputs = { { "y", tp.Numpy.Placeholder({ 1 }, { dtype = flow.int32 }) } },

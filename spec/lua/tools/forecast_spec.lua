@@ -11,7 +11,7 @@ end
 
 local function options(text)
   local o = forecast.read(text)
-  o.link, o.cores, o.threads = o.link or 10, 8, 1
+  o.cores, o.threads = 8, 1
   return o
 end
 
@@ -69,6 +69,26 @@ describe("the forecast for several devices", function()
     near(2, seconds)
     assert.equal(65e12, best)
     near(3, (forecast.least_seconds({ flop = 1, bytes = 3 * 1.008e12 }, "rtx4090", "float32")))
+  end)
+
+  it("knows what each device of its list does at best, and sends to others", function()
+    local BEST = {                       -- by the makers' data sheets; GB/s that are sent, last
+      t4 = { 8.1e12, 8.1e12, 65e12, 0.32e12, 16 },
+      a100 = { 19.5e12, 156e12, 312e12, 2.039e12, 300 },
+      h100 = { 67e12, 494e12, 989e12, 3.35e12, 450 },
+      h200 = { 67e12, 494e12, 989e12, 4.8e12, 450 },
+      rtx4090 = { 82.6e12, 82.6e12, 165.2e12, 1.008e12, 32 },
+    }
+    for device, best in pairs(BEST) do
+      for i, precision in ipairs { "float32", "tf32", "bfloat16" } do
+        assert.equal(best[i], select(2, forecast.least_seconds({ flop = 1, bytes = 0 }, device,
+          precision)))
+      end
+      near(1 / best[4], (forecast.least_seconds({ flop = 0, bytes = 1 }, device, "tf32")))
+      assert.equal(best[5], forecast.read("1x1,device=" .. device).link)
+      assert.equal(7, forecast.read("1x1,link=7,device=" .. device).link)
+    end
+    assert.equal(1.9, forecast.read("1x1").link)
   end)
 
   -- The rows of the table for what is asked: the devices, then its numbers as texts.

@@ -118,6 +118,21 @@ describe("flow.fit", function()
     end
   end)
 
+  it("draws its curves in the end where that is wanted and there are some", function()
+    local function drawn(epochs, show, curves)
+      local out = helper.script(([[
+        local flow = require "jfl"
+        require("jfl.tools.plot").plot = function(_, o) print("drawn", o.xlabel) end
+        local net = flow.model("lines", function(x) return flow.layers.dense(x, 1) end)
+        flow.fit(net, { flow.ndarray.ones { 8, 2 }, flow.ndarray.ones { 8, 1 } }, { epochs = %d,
+          loss = flow.nn.mse_loss, optimizer = flow.optimizer.SGD(0.1), show = %s, curves = %s })
+      ]]):format(epochs, show, curves))
+      return select(2, out:gsub("drawn\tepoch\n", ""))
+    end
+    assert.same({ 1, 0, 0, 0 }, { drawn(2, true, true), drawn(1, true, true),
+      drawn(2, false, true), drawn(2, true, false) })
+  end)
+
   it("takes the mean of a loss that comes in parts, or by name", function()
     local function lines(loss_of)
       local train = flow.global_function { name = "train", type = "train",
@@ -179,6 +194,16 @@ describe("flow.fit", function()
     local ok, message = pcall(flow.fit, train, data, { batch_size = 30, background = true })
     assert.is_false(ok)
     assert.truthy(message:find("train: x must be of shape (30, 2), got (30, 3)", 1, true), message)
+  end)
+
+  it("leaves no loop through the data open where it fails", function()
+    local train, _, data = problem(60)
+    local function stop() flow.math.square() end
+    helper.fails(function()
+      flow.fit(train, data, { epochs = 2, name = "failing", show = false,
+        callbacks = { step = stop } })
+    end, "square")
+    assert.is_false(flow.data.close_loop { name = "failing" })
   end)
 
   it("says what is missing or wrong", function()
