@@ -18,6 +18,8 @@ local CASES = {
   llama = { patterns = { ["rms norm with weights"] = 3, ["rotary embedding"] = 2, ["silu"] = 1,
     ["attention with a mask"] = 1 } },
   lstm = { varies = true }, gru = { varies = true }, mlp = { varies = true },
+  -- scripts/oracles/onnx_cases/vectors.py
+  svc_two = { varies = true }, svc_three = { varies = true }, svr = { varies = true },
 }
 
 -- The inputs and results of the k-th call.
