@@ -687,6 +687,39 @@ describe("a stranger's ONNX file", function()
       "the condition must be known .* what branches give is not alike: float32 %(2, 3%) and")
   end)
 
+  it("gives as much as numbers say, at once and later", function()
+    local path = model({ node("NonZero", { "x" }, { "places" }),
+      node("Transpose", { "places" }, { "rows" }), node("GatherND", { "x", "rows" }, { "y" }),
+      node("ReduceMax", { "y" }, { "most" }, { { name = "keepdims", i = 0, type = 2 } }) },
+      { output = { info("y", { "n" }), info("rows", { "n", 2 }), info("most", {}) } })
+    local x = flow.ndarray.array { { 0, -3, 0 }, { -1, 0, -2 } }
+    flow.clear_default_session()
+    local net = flow.onnx.load(path)
+    local job = net:predict { inputs = { flow.float32 { 2, 3 } } }
+    local y, rows, most = job(x)
+    assert.same({ -3, -1, -2 }, y:totable())
+    assert.same({ { 0, 1 }, { 1, 0 }, { 1, 2 } }, rows:totable())
+    assert.equal(-1, most:item())
+    assert.same({ 0, 2 }, select(2, job(x * 0)).shape)
+    local later = net:predict { name = "later", inputs = { flow.float32 { 2, 3 } },
+      returns = flow.typing.Callback(flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy,
+        flow.typing.Numpy)) }
+    local got
+    later(x)(function(value) got = value[1]:totable() end)
+    flow.sync()
+    assert.same({ -3, -1, -2 }, got)
+  end)
+
+  it("is refused where what is not there would count", function()
+    local places = node("NonZero", { "x" }, { "p" })
+    for op, pattern in pairs { CumSum = "CumSum %(opset 17%): the extent of its input depends on "
+      .. "numbers, along an axis that it does not keep", Softmax = "along an axis that it does" } do
+      fails(pattern, { places, node("Cast", { "p" }, { "f" }, { { name = "to", i = 1,
+        type = 2 } }), node(op, { "f", op == "CumSum" and "one" or nil }, { "y" }) },
+        { initializer = { { name = "one", dims = {}, data_type = 7, int64_data = { 1 } } } })
+    end
+  end)
+
   it("says what must be known, and takes it as a constant", function()
     local path = model({ node("Reshape", { "x", "s" }, { "y" }) },
       { input = { info "x", info("s", { 1 }, 7) } })
