@@ -69,6 +69,8 @@ describe("a mistake is named:", function()
   says("pad", "constant_value must fit int32, got 0.5", ids { 1 }, { paddings = { 1, 1 },
     constant_value = 0.5 })
   says("sort", "axis must be from -2 to 1, got -3; axes count from 0", x23, { axis = -3 })
+  says("non_max_suppression", "scores must be (batch, classes, boxes) for boxes (1, 3, 4), got "
+    .. "(1, 2, 2)", zeros { 1, 3, 4 }, zeros { 1, 2, 2 }, { max_output = 1 })
   says("top_k", "k must be from 0 to 3, the extent of axis 1, got 4", x23, { k = 4 })
   says("cumsum", "axis must be from -2 to 1, got 2; axes count from 0", x23, { axis = 2 })
 end)

@@ -49,7 +49,7 @@ local function hint_of(self, n, total, text)
 end
 
 local function match_results(self, context, n, ...)
-  local blobs = { members = context.members, total = context.total }
+  local blobs = { members = context.members, total = context.total, cuts = context.cuts }
   local returns = self._returns
   local acts = self.type == "train" or context.assigns or context.watches
   local may_be_none = self._untyped and acts
@@ -70,8 +70,9 @@ local function match_results(self, context, n, ...)
 end
 
 -- Whether a reader must turn the plan's results into the value of a call.
-local function needs_reader(self)
+local function needs_reader(self, context)
   local kind = self._returns.kind
+  if context.cuts then return true end
   if kind == "Numpy" then return false end
   if kind ~= "Tuple" or self._async then return true end
   for _, part in ipairs(self._returns.parts) do
@@ -228,8 +229,9 @@ local function build(self, graph, shapes, behind)
     and context.total == 1 or false
   local entry = { plan = make(self, context, behind), graph = graph, used = self._tick,
     shapes = shapes,
-    read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false,
-    given = context.given or false, members = context.members, reader = reader, n_results = n,
+    read = (watches or needs_reader(self, context)) and reader or nil, watches = watches,
+    retired = false, given = context.given or false,
+    members = context.members, reader = reader, n_results = n,
     spreads = not self._async and spreads(self, n_values), behind = behind }
   local late = { plan = entry.plan, watches = watches, read = n ~= 1 and reader or entry.read }
   queue.own(late, self._gives, self.config.concurrency_width)

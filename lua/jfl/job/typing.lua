@@ -158,10 +158,26 @@ local shapes = {}
 
 local function read_one(list, at) return list[at + 1], at + 1 end
 
+-- Reads an array and behind it how much of it is there along an axis. A host that asks where
+-- results are, by numbers in the place of arrays, is told of the whole.
+local function read_cut(axis)
+  return function(list, at)
+    local a, count = list[at + 1], list[at + 2]
+    if core.type(a) ~= "array" then return a, at + 2 end
+    local begin, size = {}, { unpack(a.shape) }
+    for i = 1, #size do begin[i] = 0 end
+    size[axis + 1] = count:item()
+    return core.op("slice")(a, { begin = begin, size = size }), at + 2
+  end
+end
+
 function shapes.Numpy(_, value, blobs)
   if core.type(value) ~= "blob" or is_mirrored(value) then return nil end
   blobs[#blobs + 1] = value
-  return read_one
+  local cut = blobs.cuts and blobs.cuts[value]
+  if not cut then return read_one end
+  blobs[#blobs + 1] = cut.count
+  return read_cut(cut.axis)
 end
 
 -- A list of what `item` makes of each device's array.

@@ -5,6 +5,7 @@ local initializers = require "jfl.net.initializers"
 local model = require "jfl.onnx.model"
 local run = require "jfl.onnx.run"
 local trace = require "jfl.job.trace"
+local values = require "jfl.onnx.values"
 local variable = require "jfl.net.variable"
 
 -- ---- variables ----
@@ -63,7 +64,7 @@ local function check_input(m, input, x)
       fits = fits and (type(extent) ~= "number" or extent == s[i])
     end
   end
-  if fits then return x end
+  if fits then return values.with_type(x, input.onnx_type) end
   core.fail("%s: input '%s' must be %s, got %s %s", m.path, input.name, model.type_text(input),
     x.dtype, args.shape_text(s))
 end

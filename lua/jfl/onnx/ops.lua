@@ -1,7 +1,8 @@
 -- All ops of ONNX that jfl describes, by domain and name.
 local TABLES = {
-  [""] = { "ops_math", "ops_shape", "ops_gather", "ops_nn", "ops_recurrent", "ops_control",
-    "ops_resize", "ops_grid", "ops_attention", "ops_quantized", "ops_signal" },
+  [""] = { "ops_math", "ops_shape", "ops_find", "ops_gather", "ops_nn", "ops_recurrent",
+    "ops_control", "ops_resize", "ops_grid", "ops_boxes", "ops_attention", "ops_quantized",
+    "ops_signal" },
   ["ai.onnx.ml"] = { "ops_ml" }, ["com.microsoft"] = { "ops_microsoft" },
   jfl = { "ops_jfl" },
 }

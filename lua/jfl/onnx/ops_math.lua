@@ -1,6 +1,7 @@
 -- ONNX's ops that work element by element, reductions, products.
 local call = require "jfl.op.call"
 local core = require "jfl.core"
+local narrow = require "jfl.onnx.narrow"
 local values = require "jfl.onnx.values"
 
 local op, cast, scalar = call.op, values.cast, values.scalar
@@ -145,8 +146,7 @@ for onnx, own in pairs { And = "logical_and", Or = "logical_or", Xor = "logical_
   ops[onnx] = function(_, a, b) return op[own](a, b) end
 end
 
--- Of the bits that a wider dtype has here, those beyond the type in the file are not taken away.
-function ops.BitwiseNot(_, a) return op.bitwise_not(a) end
+function ops.BitwiseNot(_, a) return narrow.wrap(op.bitwise_not(a), values.type_of(a)) end
 
 function ops.BitShift(n, a, b)
   local direction = n:need "direction"
@@ -200,16 +200,19 @@ function ops.dtype_of(n, number)
   return dtype or n:fail("jfl has no elements of type %s", name), name
 end
 
-function ops.Cast(n, x)
-  local dtype, name = ops.dtype_of(n, n:need "to")
-  if name == "bool" then
-    return op.not_equal(x, scalar(0, x.dtype))
+local function convert(n, x, dtype, name)
+  if name == "bool" then return op.not_equal(x, scalar(0, x.dtype)) end
+  if narrow.is_float(name) then
+    local y = narrow.round(x, name, n:flag("saturate", true), n:attr("round_mode", "up"))
+    return values.with_type(y, name)
   end
   if FLOATS[x.dtype] and not FLOATS[dtype] then x = op.trunc(x) end
-  return cast(x, dtype)
+  if not narrow.bits(name) then return cast(x, dtype) end
+  return values.with_type(cast(narrow.wrap(cast(x, "int32"), name), dtype), name)
 end
 
-function ops.CastLike(_, x, like) return cast(x, like.dtype) end
+function ops.Cast(n, x) return convert(n, x, ops.dtype_of(n, n:need "to")) end
+function ops.CastLike(n, x, like) return convert(n, x, like.dtype, values.type_of(like)) end
 
 -- ---- reductions ----
 

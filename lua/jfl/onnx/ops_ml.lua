@@ -1,5 +1,6 @@
 -- Ops of ai.onnx.ml: what converters of scikit-learn's models write around networks.
 local call = require "jfl.op.call"
+local svm = require "jfl.onnx.ops_svm"
 local trees = require "jfl.onnx.ops_trees"
 local values = require "jfl.onnx.values"
 
@@ -90,6 +91,18 @@ function ops.LinearClassifier(n, x)
     scores = after(n, scores)
   end
   return label_of(labels, scores), scores
+end
+
+-- ---- support vector machines ----
+
+function ops.SVMRegressor(n, x) return after(n, svm.regressor(n, cast(x, "float32"))) end
+
+-- Of two classes without probabilities one score is given, which stands for both.
+function ops.SVMClassifier(n, x)
+  local labels = labels_of(n, "classlabels_ints")
+  local by, scores = svm.scores(n, cast(x, "float32"), #labels)
+  if scores.shape[2] == 1 then scores = values.concat({ op.negative(scores), scores }, 1) end
+  return label_of(labels, by), after(n, scores)
 end
 
 -- ---- trees ----

@@ -1,6 +1,7 @@
 -- ONNX's ops of numbers of few bits.
 local call = require "jfl.op.call"
 local maths = require "jfl.onnx.ops_math"
+local narrow = require "jfl.onnx.narrow"
 local nn = require "jfl.onnx.ops_nn"
 local trace = require "jfl.job.trace"
 local values = require "jfl.onnx.values"
@@ -9,13 +10,27 @@ local op, cast, reshape, flow = call.op, values.cast, values.reshape, values.flo
 
 local ops = {}
 
--- A scale or zero point for x: a number, or one for each index of an axis.
+local UINT8 = 2                  -- ONNX's number of the type
+
+-- A scale or zero point v for x: a number, one for each index of an axis, or one for each block of
+-- indices. Gives v and x in shapes that go together, which is that of x but where there are blocks.
 local function along(n, v, x)
-  if v == nil or values.count(v.shape) == 1 then return v and reshape(v, {}) end
-  if #v.shape ~= 1 then n:fail("block_size must be 0 for jfl") end
-  local shape = values.ones(#x.shape)
-  shape[n:axis(n:attr("axis", 1), #x.shape) + 1] = v.shape[1]
-  return reshape(v, shape)
+  if v == nil or values.count(v.shape) == 1 then return v and reshape(v, {}), x.shape end
+  local shape, block = values.ones(#x.shape), n:attr("block_size", 0)
+  local axis = n:axis(n:attr("axis", 1), #x.shape) + 1
+  if #v.shape == 1 then
+    shape[axis] = v.shape[1]
+    return reshape(v, shape), x.shape
+  end
+  local s, t = { unpack(v.shape) }, { unpack(x.shape) }
+  if #s ~= #t or block < 1 or s[axis] * block ~= t[axis] then
+    n:fail("a scale of blocks must have the axes of x, and block_size times its extent must be "
+      .. "that of x")
+  end
+  t[axis] = s[axis]
+  table.insert(t, axis + 1, block)
+  table.insert(s, axis + 1, 1)
+  return reshape(v, s), t
 end
 
 -- A zero point that is not 0 throughout as float32, for x; else nil.
@@ -28,16 +43,28 @@ local function shift_of(n, zero, x)
   return most ~= 0 and cast(along(n, zero, x), "float32") or nil
 end
 
+-- The type of what is rounded: its dtype here, and its name in ONNX.
+local function target(n, zero)
+  if zero then return zero.dtype, values.type_of(zero) end
+  return maths.dtype_of(n, n:attr("output_dtype", 0) ~= 0 and n:attr "output_dtype" or UINT8)
+end
+
 -- Without a zero point it is what jfl computes with integers (src/op/integers.h).
 function ops.QuantizeLinear(n, x, scale, zero)
-  local dtype = zero and zero.dtype or n:attr "output_dtype"
-    and maths.dtype_of(n, n:attr "output_dtype") or "uint8"
-  if dtype ~= "uint8" and dtype ~= "int8" then
-    n:fail("its result must be uint8 or int8, got %s", dtype)
+  local dtype, name = target(n, zero)
+  local by, shape = along(n, scale, x)
+  local y = op.divide(reshape(cast(x, "float32"), shape), cast(by, "float32"))
+  if narrow.is_float(name) then
+    y = narrow.round(y, name, n:flag("saturate", true))
+    return values.with_type(reshape(y, x.shape), name)
   end
-  local y = op.round(op.divide(cast(x, "float32"), cast(along(n, scale, x), "float32")))
+  local low, high = narrow.limits(name)
+  if not low then n:fail("its result must be of 2, 4, 8 or 16 bits, got %s", name) end
   local shift = shift_of(n, zero, x)
-  return cast(shift and op.add(y, shift) or y, dtype)       -- which saturates
+  y = op.round(y)
+  if shift then y = op.add(y, shift) end
+  if name ~= dtype then y = op.clip_by_value(y, { min_value = low, max_value = high }) end
+  return values.with_type(reshape(cast(y, dtype), x.shape), name)       -- which saturates
 end
 
 function ops.DequantizeLinear(n, x, scale, zero)
@@ -45,9 +72,10 @@ function ops.DequantizeLinear(n, x, scale, zero)
   if trace.current and values.is_known(x) and x.dtype == "int8" and #x.shape > 1 then
     x = op.array { value = x }
   end
-  local y, shift = cast(x, "float32"), shift_of(n, zero, x)
+  local by, shape = along(n, scale, x)
+  local y, shift = reshape(cast(x, "float32"), shape), shift_of(n, zero, x)
   if shift then y = op.subtract(y, shift) end
-  return cast(op.multiply(y, cast(along(n, scale, x), "float32")), scale.dtype)
+  return reshape(cast(op.multiply(y, cast(by, "float32")), scale.dtype), x.shape)
 end
 
 function ops.DynamicQuantizeLinear(_, x)

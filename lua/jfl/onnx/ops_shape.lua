@@ -247,37 +247,6 @@ ops.Trilu = { function(n, x, k)
   return op.tril(x, { diagonal = diagonal })
 end, static = { 2 } }
 
--- The places of numbers other than 0, which must be known.
-ops.NonZero = { function(n, x)
-  local list, s = n:list(x, "x"), x.shape
-  local rows, count = {}, 0
-  for axis = 1, #s do rows[axis] = {} end
-  for i, v in ipairs(list) do
-    local rest = i - 1
-    if v ~= 0 then
-      count = count + 1
-      for axis = #s, 1, -1 do
-        rows[axis][count], rest = rest % s[axis], math.floor(rest / s[axis])
-      end
-    end
-  end
-  local flat = {}
-  for axis = 1, #s do
-    for i = 1, count do flat[#flat + 1] = rows[axis][i] end
-  end
-  return values.array(flat, "int64", { #s, count })
-end, static = { 1 } }
-
-ops.Compress = { function(n, x, condition)
-  local axis, keep = n:attr "axis", {}
-  if not axis then x = reshape(x, { values.count(x.shape) }) end
-  axis = axis and n:axis(axis, #x.shape) or 0
-  for i, v in ipairs(n:list(condition, "condition")) do
-    if v ~= 0 then keep[#keep + 1] = i - 1 end
-  end
-  return op.gather(x, values.array(keep, "int64"), { axis = axis })
-end, static = { 2 } }
-
 -- ---- borders ----
 
 local MODES = { constant = "constant", reflect = "reflect", edge = "replicate", wrap = "circular" }

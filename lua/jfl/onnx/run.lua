@@ -2,6 +2,7 @@
 -- known meanwhile, such as shapes, is computed at once and leaves no op behind.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local counted = require "jfl.onnx.counted"
 local model = require "jfl.onnx.model"
 local Node = require "jfl.onnx.node"
 local ops = require "jfl.onnx.ops"
@@ -91,8 +92,8 @@ local function results_of(state, scope, node, entry)
   end)
   state.prepare(facade, node)
   local at_once = trace.current and not entry.is_random and not has_graph(node)
-    and all_known(inputs, n)
-  local function go() return { entry.run(facade, unpack(inputs, 1, n)) } end
+    and all_known(inputs, n) and not counted.any(inputs, n)
+  local function go() return counted.run(facade, entry.run, inputs, n) end
   local ok, results = pcall(at_once and trace.without_graph or go, go)
   if not ok then told(state, node, results) end
   return results
@@ -138,7 +139,7 @@ function run.as_blob(x)
       args.describe(x))
   end
   if core.type(x) == "array" then return (core.op("array")({ value = x })) end
-  return (core.op("identity")(x))
+  return counted.result(x, (core.op("identity")(x)))
 end
 
 return run

@@ -1,6 +1,8 @@
 -- Tensors of ONNX files as arrays: their numbers may lie in fields of their own, as bytes, or in
 -- other files of the model's folder.
 local core = require "jfl.core"
+local narrow = require "jfl.onnx.narrow"
+local values = require "jfl.onnx.values"
 
 local tensor = {}
 
@@ -8,7 +10,8 @@ local MOST_RANK = 8
 local EXTERNAL = 1                     -- data_location
 
 -- By ONNX's number: the name there, the dtype here, the bytes of an element in raw data, and the
--- field for those that are no bytes. Types that jfl lacks become wider; a bool is int8 here.
+-- field for those that are no bytes. Types that jfl lacks become wider, those of few bits by
+-- onnx/narrow.lua; a bool is int8 here.
 local TYPES = {
   [1] = { "float", "float32", 4, "float_data" }, [2] = { "uint8", "uint8", 1, "int32_data" },
   [3] = { "int8", "int8", 1, "int32_data" },
@@ -21,11 +24,13 @@ local TYPES = {
   [12] = { "uint32", "int64", 4, "uint64_data", "<u4" },
   [13] = { "uint64", "int64", 8, "uint64_data", "<u8" }, [14] = { "complex64" },
   [15] = { "complex128" },
-  [16] = { "bfloat16", "bfloat16", 2, "int32_data" }, [17] = { "float8e4m3fn" },
-  [18] = { "float8e4m3fnuz" }, [19] = { "float8e5m2" }, [20] = { "float8e5m2fnuz" },
-  [21] = { "uint4" }, [22] = { "int4" }, [23] = { "float4e2m1" }, [24] = { "float8e8m0" },
-  [25] = { "uint2" }, [26] = { "int2" },
+  [16] = { "bfloat16", "bfloat16", 2, "int32_data" },
 }
+for i, name in ipairs { "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",
+  "int4", "float4e2m1", "float8e8m0", "uint2", "int2" } do
+  local dtype = name:find "^float" and "float32" or name:find "^u" and "uint8" or "int8"
+  TYPES[16 + i] = { name, dtype, narrow.bits(name) / 8, "int32_data" }
+end
 
 --- What a number of a type stands for: its name in ONNX, and the dtype that it has here, or nil.
 function tensor.type_of(number)
@@ -108,7 +113,7 @@ end
 -- Where the numbers are: `bytes` in this file or another, `list` for those that are in Lua already.
 local function find_data(t, message)
   local kind, n = t.kind, t.count
-  local size = n * (kind[3] or 0)
+  local size = math.ceil(n * (kind[3] or 0))
   local field = kind[4]
   local own = message[field]
   if message.data_location == EXTERNAL then
@@ -120,7 +125,7 @@ local function find_data(t, message)
     check_size(t, size, span_size(own or {}), "bytes")
     t.spans = own or {}
   else
-    check_size(t, n, #(own or {}), "numbers")
+    check_size(t, narrow.bits(kind[1]) and size or n, #(own or {}), "numbers")
     t.list = own or {}
   end
 end
@@ -128,6 +133,13 @@ end
 -- ---- reading ----
 
 local HALF = { float16 = true, bfloat16 = true }
+
+-- Numbers from 0 to 255 as bytes.
+local function bytes_of(list)
+  local texts = {}
+  for i, v in ipairs(list) do texts[i] = string.char(v % 256) end
+  return table.concat(texts)
+end
 
 -- Numbers that lie in Lua. Those of 16 bits stand for halves of floats by their bits.
 local function from_list(t)
@@ -141,9 +153,9 @@ local function from_list(t)
     return core.from_bytes(table.concat(texts), dtype, t.shape)
   end
   local most = dtype == "int64" and 2 ^ 63 or math.huge
-  local values = {}
-  for i, v in ipairs(list) do values[i] = v < most and v or 2 ^ 63 - 1024 end
-  return core.reshape(core.from_table(values, dtype), t.shape)
+  local numbers = {}
+  for i, v in ipairs(list) do numbers[i] = v < most and v or 2 ^ 63 - 1024 end
+  return core.reshape(core.from_table(numbers, dtype), t.shape)
 end
 
 local function joined(source, spans)
@@ -165,16 +177,18 @@ local function from_bytes(t)
   return core.from_bytes(joined(source, spans), t.dtype, t.shape)
 end
 
+-- All bytes of a tensor as a text.
+local function text_of(t)
+  if t.list then return bytes_of(t.list) end
+  if not t.outside then return joined(t.source, t.spans) end
+  local bytes = core.file_array(t.files(t.outside.path, t), "uint8", { t.outside.size },
+    t.outside.first)
+  return core.bytes(bytes or fail(t, "'%s' ends before it", t.outside.path))
+end
+
 -- Bytes of elements that become wider.
 local function decoded(t)
-  local text
-  if t.outside then
-    local bytes = core.file_array(t.files(t.outside.path, t), "uint8", { t.outside.size },
-      t.outside.first)
-    text = core.bytes(bytes or fail(t, "'%s' ends before it", t.outside.path))
-  else
-    text = joined(t.source, t.spans)
-  end
+  local text = text_of(t)
   local a = core.array(t.dtype, t.shape)
   core.decode(core.reshape(a, { t.count }), 0, t.kind[5], text, ("%s: %s"):format(t.path, t.name))
   return a
@@ -193,8 +207,12 @@ function tensor.of(message, source, files, name)
   if t.dtype then find_data(t, message) end
   function t.read()
     if not t.dtype then fail(t, "jfl has no elements of type %s", t.onnx_type) end
-    if t.list then return from_list(t) end
-    return t.kind[5] and decoded(t) or from_bytes(t)
+    if narrow.bits(t.onnx_type) then
+      local a = narrow.decode(t.onnx_type, t.dtype, text_of(t), t.count)
+      return values.with_type(core.reshape(a, t.shape), t.onnx_type)
+    end
+    if t.list then return values.with_type(from_list(t), t.onnx_type) end
+    return values.with_type(t.kind[5] and decoded(t) or from_bytes(t), t.onnx_type)
   end
   return t
 end

@@ -79,6 +79,18 @@ function values.reshape(x, shape)
   return (op.reshape(x, { shape = shape }))
 end
 
+-- ONNX's types of values, where they are known.
+local types = setmetatable({}, { __mode = "k" })
+
+--- Says which type of ONNX's a value has, of which jfl may have a wider dtype; gives the value.
+function values.with_type(x, onnx_type)
+  types[x] = onnx_type
+  return x
+end
+
+--- That type, or the dtype where it was not said.
+function values.type_of(x) return types[x] or x.dtype end
+
 --- The shape that several broadcast to, or nil where they do not.
 function values.broadcast(a, b)
   local out, n = {}, math.max(#a, #b)

@@ -145,9 +145,7 @@ describe("a stranger's ONNX file", function()
   end)
 
   it("is refused by the names of the types that jfl lacks", function()
-    local LACKS = { [8] = "string", [14] = "complex64", [15] = "complex128", [17] = "float8e4m3fn",
-      [18] = "float8e4m3fnuz", [19] = "float8e5m2", [20] = "float8e5m2fnuz", [21] = "uint4",
-      [22] = "int4", [23] = "float4e2m1", [24] = "float8e8m0", [25] = "uint2", [26] = "int2" }
+    local LACKS = { [8] = "string", [14] = "complex64", [15] = "complex128" }
     for number, name in pairs(LACKS) do
       local nodes = { node("Add", { "x", "w" }, { "y" }) }
       fails("jfl has no elements of type " .. name .. "%f[^%w]", nodes, {
@@ -264,14 +262,58 @@ describe("a stranger's ONNX file", function()
     fails(said, { node("LSTM", { "", "x" }, { "y" }, nil, "l") })
   end)
 
-  it("is refused where numbers have scales in blocks", function()
+  it("is refused where scales of blocks do not go with what they scale", function()
     for op, from in pairs { QuantizeLinear = "x", DequantizeLinear = "x8" } do
-      fails("block_size must be 0 for jfl", { node("Cast", { "x" }, { "x8" },
-        { { name = "to", i = 3, type = 2 } }), node(op, { from, "s" }, { "a" }),
-        node("Cast", { "a" }, { "y" }, { { name = "to", i = 1, type = 2 } }) },
-        { initializer = { floats("s", { 2, 1 }, { 1, 2 }) } },
-        { opset_import = { { domain = "", version = 21 } } })
+      for _, block in ipairs { 0, 2 } do
+        fails("block_size times its extent must be that of x", { node("Cast", { "x" }, { "x8" },
+          { { name = "to", i = 3, type = 2 } }), node(op, { from, "s" }, { "a" },
+            { { name = "block_size", i = block, type = 2 } }),
+          node("Cast", { "a" }, { "y" }, { { name = "to", i = 1, type = 2 } }) },
+          { initializer = { floats("s", { 2, 1 }, { 1, 2 }) } },
+          { opset_import = { { domain = "", version = 21 } } })
+      end
     end
+  end)
+
+  it("has weights of few bits, packed in bytes, in the file and beside it", function()
+    -- Two rows of three numbers, of which the last byte has an unused half or more.
+    local TYPES = { [22] = { "\x21\xf3\x87", { 1, 2, 3, -1, 7, -8 } },        -- int4
+      [21] = { "\x21\xf3\x87", { 1, 2, 3, 15, 7, 8 } },                     -- uint4
+      [26] = { "\xe4\x0d", { 0, 1, -2, -1, 1, -1 } },                       -- int2
+      [23] = { "\x21\xf3\x87", { 0.5, 1, 1.5, -6, 6, -0 } },                -- float4e2m1
+      [17] = { "\x38\xb8\x7e\x01\x00\x40", { 1, -1, 448, 2 ^ -9, 0, 2 } },  -- float8e4m3fn
+      [20] = { "\x40\xc0\x7f\x01\x00\x44", { 1, -1, 57344, 2 ^ -17, 0, 2 } } }
+    for number, case in pairs(TYPES) do
+      local bytes = {}
+      for i = 1, #case[1] do bytes[i] = case[1]:byte(i) end
+      write(folder .. "/w.bin", "##" .. case[1])
+      for _, w in ipairs { { raw_data = case[1] }, { int32_data = bytes }, { data_location = 1,
+        external_data = { { key = "location", value = "w.bin" }, { key = "offset", value = "2" } }
+        } } do
+        w.name, w.dims, w.data_type = "w", { 2, 3 }, number
+        local path = model({ node("DequantizeLinear", { "w", "s" }, { "d" }),
+          node("Mul", { "d", "x" }, { "y" }) }, { initializer = { w, floats("s", {}, { 2 }) } },
+          { opset_import = { { domain = "", version = 25 } } })
+        local got = run(path, flow.ndarray.ones { 2, 3 }):reshape({ 6 }):totable()
+        for i = 1, 6 do assert.equal(2 * case[2][i], got[i]) end
+      end
+      local short = { name = "w", dims = { 2, 3 }, data_type = number, raw_data = case[1] .. "x" }
+      fails("tensor 'w': it must have " .. #case[1] .. " bytes, got " .. #case[1] + 1, { node(
+        "DequantizeLinear", { "w", "s" }, { "y" }) }, { initializer = { short,
+          floats("s", {}, { 2 }) } })
+    end
+  end)
+
+  it("has matrices whose blocks have scales and zero points of their own", function()
+    local w = { name = "w", dims = { 2, 4 }, data_type = 21, raw_data = "\x10\x32\x54\x76" }
+    local zero = { name = "z", dims = { 2, 2 }, data_type = 21, raw_data = "\x10\x32" }
+    local path = model({ node("DequantizeLinear", { "w", "s", "z" }, { "d" },
+      { { name = "axis", i = 1, type = 2 }, { name = "block_size", i = 2, type = 2 } }),
+      node("Gemm", { "x", "d" }, { "y" }) }, { input = { info("x", { 1, 2 }) },
+        output = { info("y", { 1, 4 }) },
+        initializer = { w, zero, floats("s", { 2, 2 }, { 1, 10, 100, 1000 }) } },
+      { opset_import = { { domain = "", version = 21 } } })
+    assert.same({ { 200, 301, 3010, 4020 } }, run(path, flow.ndarray.ones { 1, 2 }):totable())
   end)
 
   it("has functions in the place of their calls", function()
@@ -643,6 +685,39 @@ describe("a stranger's ONNX file", function()
         { name = "else_branch", g = other, type = 5 } }) }, { input = inputs })
     assert.error_matches(function() run_both(path, 1) end,
       "the condition must be known .* what branches give is not alike: float32 %(2, 3%) and")
+  end)
+
+  it("gives as much as numbers say, at once and later", function()
+    local path = model({ node("NonZero", { "x" }, { "places" }),
+      node("Transpose", { "places" }, { "rows" }), node("GatherND", { "x", "rows" }, { "y" }),
+      node("ReduceMax", { "y" }, { "most" }, { { name = "keepdims", i = 0, type = 2 } }) },
+      { output = { info("y", { "n" }), info("rows", { "n", 2 }), info("most", {}) } })
+    local x = flow.ndarray.array { { 0, -3, 0 }, { -1, 0, -2 } }
+    flow.clear_default_session()
+    local net = flow.onnx.load(path)
+    local job = net:predict { inputs = { flow.float32 { 2, 3 } } }
+    local y, rows, most = job(x)
+    assert.same({ -3, -1, -2 }, y:totable())
+    assert.same({ { 0, 1 }, { 1, 0 }, { 1, 2 } }, rows:totable())
+    assert.equal(-1, most:item())
+    assert.same({ 0, 2 }, select(2, job(x * 0)).shape)
+    local later = net:predict { name = "later", inputs = { flow.float32 { 2, 3 } },
+      returns = flow.typing.Callback(flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy,
+        flow.typing.Numpy)) }
+    local got
+    later(x)(function(value) got = value[1]:totable() end)
+    flow.sync()
+    assert.same({ -3, -1, -2 }, got)
+  end)
+
+  it("is refused where what is not there would count", function()
+    local places = node("NonZero", { "x" }, { "p" })
+    for op, pattern in pairs { CumSum = "CumSum %(opset 17%): the extent of its input depends on "
+      .. "numbers, along an axis that it does not keep", Softmax = "along an axis that it does" } do
+      fails(pattern, { places, node("Cast", { "p" }, { "f" }, { { name = "to", i = 1,
+        type = 2 } }), node(op, { "f", op == "CumSum" and "one" or nil }, { "y" }) },
+        { initializer = { { name = "one", dims = {}, data_type = 7, int64_data = { 1 } } } })
+    end
   end)
 
   it("says what must be known, and takes it as a constant", function()

@@ -228,6 +228,17 @@ return function(give)
       end
     end
   end
+  -- Of the boxes the first two overlap by a third, the third has its corners the other way round.
+  local boxes = { { { 0, 0, 2, 2 }, { 0, 1, 2, 3 }, { 5, 9, 3, 4 }, { 3, 4, 3, 9 } } }
+  for _, most in ipairs { 0, 3, 4 } do
+    for _, limit in ipairs { 0.3, 0.4 } do
+      case("non_max_suppression", { { data = boxes, dtype = "float32" }, { data = { {
+        { 1, 3, 2, 2 }, { 5, 5, -1, 9 } } }, dtype = "float32" } },
+        { max_output = most, iou_threshold = limit, score_threshold = 1 }, { grad = false })
+    end
+  end
+  big("non_max_suppression", { of({ 2, 700, 4 }, 0, 1), of({ 2, 3, 700 }, 0, 1) },
+    { max_output = 300, iou_threshold = 0.2 })
   case("top_k", { of { 3, 5 } })
   case("top_k", { of { 3, 5, 4 } }, { axis = 1, k = 3 })
   case("top_k", { of { 3, 5 } }, { k = 5, sorted = false })

@@ -16,6 +16,11 @@ local labels = nd.array({ 0, 2 }, flow.int32)
 print(flow.cast(labels, flow.float))                  --> [0. 2.]
 print(flow.cast(nd.array({ 2.9, 300 }), flow.uint8))  --> [  2 255]
 
+## image.non_max_suppression
+local boxes = nd.array({ { { 0, 0, 4, 4 }, { 0, 1, 4, 5 }, { 6, 6, 9, 9 } } })
+local scores = nd.array({ { { 0.6, 0.9, 0.3 } } })
+print(flow.image.non_max_suppression(boxes, scores, 3))  --> [[[ 1  2 -1]]]
+
 ## clip_by_value
 local x = nd.array({ -3, 0.5, 3 })
 print(flow.clip_by_value(x, -1, 1))              --> [-1.   0.5  1. ]
