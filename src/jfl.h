@@ -1081,7 +1081,10 @@ JFL_API int jfl_checkpoint_note(const jfl_checkpoint *c, int i, jfl_note *out);
 
 /* Loads what matches by name, floats also into variables of wider ones; wrong shapes or dtypes, a
    damaged file, or with strict any missing name or unexpected weight, are errors that change
-   nothing. */
+   nothing. Large variables on the host that no plan changes become parts of the file, mapped into
+   memory, except where the host gives memory or limits it. The first file that is mapped installs a
+   handler for SIGBUS, which leaves other faults to the handler before; so a file that is cut while
+   it is mapped makes runs fail (JFL_EIO) until it is loaded again, and ends nothing. */
 JFL_API jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict,
                                        jfl_report **out);
 /* The same from an open checkpoint. With n_only > 0 only names that begin with one of `only` take

@@ -1,4 +1,5 @@
-/* What products with weights in blocks share: quantized.c rounds x, and AVX2 or VNNI multiply. */
+/* What products with weights in few bits share: quantized.c rounds x, and AVX2 or VNNI multiply it
+   with blocks; halves.c has those with floats of 16 bits. */
 #ifndef JF_CPU_QUANTIZED_H
 #define JF_CPU_QUANTIZED_H
 
@@ -21,6 +22,7 @@ typedef struct jf_quantized {
   jfl_dtype dtype;
   int is_packed;           /* w is what jf_quantized_pack wrote */
   void *packed;            /* where that writes to */
+  float *lines;            /* where halves.c packs x */
 } jf_quantized;
 
 /* What computes a part of it: where jf_has_vnni, and where jf_has_avx2. */
@@ -29,6 +31,11 @@ jf_part jf_quantized_avx2(const jf_quantized *p);
 /* What packs a part of w, of q4_0, as VNNI reads it faster, and how many bytes that takes. */
 jf_part jf_quantized_pack(void);
 size_t jf_quantized_pack_size(const jf_quantized *p);
+
+/* Products with weights of 16 bits: how many rows of w a part has, bytes of p->lines, and all. */
+int64_t jf_halves_span(const jf_quantized *p);
+size_t jf_halves_scratch(const jf_quantized *p);
+void jf_halves_run(const jf_kargs *k, jf_quantized *p);
 
 static inline int jf_has_vnni(void)
 {

@@ -23,8 +23,7 @@ local NETWORKS = {
 local function make(name, form, path)
   local net = NETWORKS[name]()
   net:predict { name = "make", inputs = { flow.int32 { 1, 1 } } }
-  flow.gguf.save(net, path, { dtype = form, metadata = { ["tokenizer.ggml.model"] = "no_vocab",
-    ["gpt2.vocab_size"] = 50257 } })
+  flow.gguf.save(net, path, { dtype = form, metadata = { ["tokenizer.ggml.model"] = "no_vocab" } })
 end
 
 local function held()

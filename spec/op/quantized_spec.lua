@@ -166,8 +166,9 @@ describe("products", function()
 
   for _, form in ipairs { "float16", "bfloat16" } do
     it("with " .. form .. " reach the last row, line and number", function()
-      for _, k in ipairs { 1, 7, 8, 15, 16, 17, 31, 33 } do
-        for _, e in ipairs { { 1, 1 }, { 3, 9 }, { 4, 8 }, { 5, 7 }, { 1, 537 }, { 9, 1033 } } do
+      for _, k in ipairs { 1, 7, 8, 15, 16, 17, 31, 33, 257, 300 } do
+        for _, e in ipairs { { 1, 1 }, { 3, 9 }, { 4, 8 }, { 5, 7 }, { 1, 537 }, { 9, 1033 },
+          { 16, 1 }, { 17, 16 }, { 29, 33 }, { 15, 64 }, { 43, 79 } } do
           local x, w = nd.rand({ e[1], k }), nd.rand({ e[2], k }):astype(form)
           local y = flow.matmul(x, w, { transpose_b = true })
           local off = distance(y, flow.matmul(x, w:astype("float32"), { transpose_b = true }))

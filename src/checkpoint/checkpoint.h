@@ -32,8 +32,8 @@ typedef struct jf_source {
   char path[JF_MOST_PATH];     /* of the file, or of the folder */
   const struct jf_format *format;
   int fd;                      /* what the format has open of the path, or -1 */
-  const char *map;             /* the whole file in memory, or NULL: it is read piece by piece */
-  uint64_t map_size;
+  jf_mapping *map;             /* the whole file in memory, or NULL: it is read piece by piece */
+  uint64_t size;               /* of the file */
   struct jf_source **shard; int n_shard;          /* files that have the tensors, in their place */
   char *text;                  /* of the format: what names point into */
   char *taken;                 /* what names point into that tensors are taken as */
@@ -75,7 +75,7 @@ jfl_status jf_source_open(const char *path, jf_source *out);
 void jf_source_close(jf_source *s);
 /* Opens the file s->path and maps it, for formats. */
 jfl_status jf_source_open_file(jf_source *s, uint64_t *size);
-/* Fails if a file that is mapped has become shorter since. */
+/* Fails if a file that is mapped has changed since, or cannot be read. */
 jfl_status jf_source_still(const jf_source *s);
 /* Reads the whole tensor, in plain order and the dtype that it has. */
 jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out);

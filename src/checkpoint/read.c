@@ -17,9 +17,9 @@ jfl_status jf_source_open_file(jf_source *s, uint64_t *size)
   if (jf_info_of(s->fd, &st)) return jf_file_fail(s->path, "look up");
   if (st.kind != JF_FILE)
     return jf_fail(JFL_EDATA, "checkpoint %s: the path must be a regular file", s->path);
-  *size = s->map_size = (uint64_t)st.size;
+  *size = s->size = (uint64_t)st.size;
   /* Where memory is scarce, addresses are too. */
-  if (*size <= SIZE_MAX / 4 && !jf_memory_limit()) s->map = jf_file_map(s->fd, (size_t)*size);
+  if (*size <= SIZE_MAX / 4 && !jf_memory_limit()) s->map = jf_mapping_new(s->fd, (size_t)*size);
   return JFL_OK;
 }
 
@@ -27,17 +27,19 @@ jfl_status jf_source_still(const jf_source *s)
 {
   jf_info st;
   for (int i = 0; i < s->n_shard; i++) JF_TRY(jf_source_still(s->shard[i]));
-  if (!s->map) return JFL_OK;
+  if (!s->map || jf_mapping_is_whole(s->map)) return JFL_OK;
   if (jf_info_of(s->fd, &st)) return jf_file_fail(s->path, "look up");
-  if ((uint64_t)st.size >= s->map_size) return JFL_OK;
-  return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %lld while it was read", s->path,
-                 (long long)st.size);
+  if ((uint64_t)st.size < s->size)
+    return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %lld while it was read", s->path,
+                   (long long)st.size);
+  return jf_fail(JFL_EDATA, "checkpoint %s: it was changed while it was read, or cannot be read",
+                 s->path);
 }
 
 const void *jf_entry_mapped(const jf_source *s, const jf_entry *t)
 {
   const jf_source *in = t->in ? t->in : s;
-  return in->map && !t->blocks ? in->map + t->begin : NULL;
+  return in->map && !t->blocks ? jf_mapping_data(in->map) + t->begin : NULL;
 }
 
 /* ---- elements ---- */

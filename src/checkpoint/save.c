@@ -93,7 +93,8 @@ static int save_list(const jfl_session *s, jf_entry *t)
     jf_var *v = s->var[i];
     if (!is_saved(v)) continue;
     t[n++] = (jf_entry){ .name = v->spec.name, .dtype = v->spec.dtype, .shape = v->spec.shape,
-                        .data = jf_var_data(v), .variable = v };
+                        .data = jf_var_is_mapped(v) ? NULL : jf_var_data(v),
+                        .variable = v };
   }
   return n;
 }

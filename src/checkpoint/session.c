@@ -235,11 +235,15 @@ static const void *checkpoint_session_direct(const checkpoint_session_loader *l,
   return v->n_shard == 1 && jf_var_data(v) ? from : NULL;
 }
 
-static jfl_status checkpoint_session_put(jf_var *v, const jf_entry *t, const void *from)
+static jfl_status checkpoint_session_put(const checkpoint_session_loader *l, jf_var *v,
+                                         const jf_entry *t, const void *from)
 {
-  if (!t->strided && !checkpoint_session_converts(v, t)) return jf_var_store(v, from);
-  jf_entry_copy(t, from, v->spec.dtype, jf_var_data(v));
-  return JFL_OK;
+  const jf_source *in = t->in ? t->in : l->source;
+  if (t->strided || checkpoint_session_converts(v, t)) {
+    jf_entry_copy(t, from, v->spec.dtype, jf_var_data(v));
+    return JFL_OK;
+  }
+  return jf_var_map(l->session, v, in->map, from) ? JFL_OK : jf_var_store(v, from);
 }
 
 /* Reads a tensor of the dtype of the file, and converts it. */
@@ -371,7 +375,7 @@ static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counter
     const jf_entry *t = source(l, v, &raw);
     const void *from = l->fresh[i] ? NULL : checkpoint_session_direct(l, v, t);
     if (!from && !l->fresh[i]) continue;
-    JF_TRY(from ? checkpoint_session_put(v, t, from) : jf_var_store(v, l->fresh[i]));
+    JF_TRY(from ? checkpoint_session_put(l, v, t, from) : jf_var_store(v, l->fresh[i]));
     v->written = 1;
     v->changed = s->changes;
   }

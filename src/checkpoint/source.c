@@ -113,7 +113,7 @@ jfl_status jf_source_fetch(const jf_source *s, const jf_entry *t, void *out, jfl
 void jf_source_close(jf_source *s)
 {
   if (s->format) s->format->close(s);
-  if (s->map) jf_file_unmap(s->map, (size_t)s->map_size);
+  jf_mapping_drop(s->map);
   jf_free(s->tensor);
   jf_free(s->meta);
   jf_free(s->taken);

@@ -8,6 +8,7 @@
 #include "dev/kernel.h"
 
 typedef struct jf_device jf_device;
+typedef struct jf_mapping jf_mapping;  /* a file as memory, system/system.h */
 
 /* One kind of device: all that the rest of the library knows about it. Members are required unless
    their comment says otherwise. Sizes are in bytes. Pointers into a device's memory are used by
@@ -166,9 +167,14 @@ typedef struct jf_storage {
   size_t size;
   void *data;
   jf_device *device;           /* lives longer than the storage */
+  jf_mapping *file;                /* the data are a part of this; NULL: memory of the device */
 } jf_storage;
 /* The memory is zeroed. */
 jfl_status jf_storage_new(jf_device *d, size_t size, jf_storage **out);
+/* Has it be a part of a mapped file, from there on, on a device whose memory is the host's. */
+void jf_storage_map(jf_storage *st, jf_mapping *file, void *data);
+/* Gives it other memory of the device, which has its elements already. */
+void jf_storage_own(jf_storage *st, void *data);
 void jf_storage_free(jf_storage *st);
 
 /* An array: a tensor in host memory. */

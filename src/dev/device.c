@@ -1,5 +1,6 @@
 /* The table of device kinds, opening devices, and their memory. */
 #include "dev/dev.h"
+#include "system/system.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -105,14 +106,35 @@ jfl_status jf_storage_new(jf_device *d, size_t size, jf_storage **out)
   if (!st) return jf_fail(JFL_ENOMEM, "out of memory");
   jfl_status s = jf_device_take(d, size, "its elements", NULL, &data);
   if (s) return jf_free(st), s;
-  *st = (jf_storage){ size, data, d };
+  *st = (jf_storage){ .size = size, .data = data, .device = d };
   *out = st;
   return JFL_OK;
+}
+
+static void storage_give(jf_storage *st)
+{
+  if (st->file) jf_mapping_drop(st->file);
+  else st->device->kind->free(st->device, st->data);
+}
+
+void jf_storage_map(jf_storage *st, jf_mapping *file, void *data)
+{
+  jf_mapping_keep(file);
+  storage_give(st);
+  st->file = file;
+  st->data = data;
+}
+
+void jf_storage_own(jf_storage *st, void *data)
+{
+  storage_give(st);
+  st->file = NULL;
+  st->data = data;
 }
 
 void jf_storage_free(jf_storage *st)
 {
   if (!st) return;
-  st->device->kind->free(st->device, st->data);
+  storage_give(st);
   jf_free(st);
 }

@@ -133,11 +133,10 @@ struct jfl_plan {
      queued, it must be known whether they found something wrong so far. */
   int barrier;
   int is_shared;               /* several ranks run it together */
-  /* Set once, when the plan is given to a job (run/job.c): the data of its variables; its constants
-     on the device of its staging buffer; what runs it, with a staging buffer one for each run there
-     is at once. */
+  /* Set once, when the plan is given to a job (run/job.c): its variables; its constants on the
+     device of its staging buffer; what runs it, with a staging buffer one for each run there is at
+     once. */
   jfl_job *job;
-  void **data;
   struct jf_var **var;
   char *constants;
   jf_execution *execution[JF_STAGING_BUFFERS];

@@ -114,8 +114,10 @@ int jf_prologue_wants(jf_execution *e)
 
 void jf_prologue_made(const jf_execution *e)
 {
+  const jfl_plan *p = e->plan;
   jf_prologue *r = e->prologue;
-  for (int i = 0; i < e->plan->n_derived; i++)
-    if (r->wanted[e->plan->derived[i].step]) r->derived[i]->made = e->changes;
+  for (int i = 0; i < p->n_derived; i++)
+    if (r->wanted[p->derived[i].step]) r->derived[i]->made = e->changes;
   r->valid = e->changes;
+  if (e->session->has_mapped) jf_plan_rest(p);
 }

@@ -131,8 +131,10 @@ static jfl_status execute_call_run(void *ctx)
   JF_TRY(execute_note(e, c->number, c->asks));
   if (!e->own_site && jf_staging_repeats(e->plan)) return execute_whole(e, c);
   e->agreement = e->plan->is_shared ? &a : NULL;
-  const jfl_status s = execute_stepwise(e, c);
+  jfl_status s = execute_stepwise(e, c);
   e->agreement = NULL;
+  if (!s && e->session->has_mapped)
+    s = jf_fail_in(jf_plan_is_whole(e->plan), JFL_ERROR_JOB, e->plan->job->name);
   return s;
 }
 

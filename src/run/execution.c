@@ -119,7 +119,7 @@ static void *execution_address(const jf_execution *e, const jf_where *w)
   const jfl_plan *p = e->plan;
   switch (w->memory) {
     case JF_AT_ARENA: return (char *)jf_execution_site(e, w->place)->arena + w->offset;
-    case JF_AT_VARIABLE: return p->data[w->index];
+    case JF_AT_VARIABLE: return jf_plan_data(p, w->index);
     case JF_AT_CONSTANT: return (void *)w->data;
     case JF_AT_DEVICE_CONSTANT: return p->constants + w->offset;
     case JF_AT_DERIVED: return e->prologue->derived[w->index]->memory;

@@ -121,7 +121,7 @@ static jfl_status finite_save(jf_execution *e, int i)
   if (!e->saved[i])
     return jf_fail(JFL_ENOMEM, "out of memory: a copy of '%s', to check the run, takes %zu bytes",
                    v->name, size);
-  return jf_site_get(jf_execution_site(e, v->place), e->saved[i], p->data[i], size);
+  return jf_site_get(jf_execution_site(e, v->place), e->saved[i], jf_plan_data(p, i), size);
 }
 
 static jfl_status finite_save_changed(jf_execution *e)
@@ -142,7 +142,7 @@ static jfl_status finite_look_before(const jf_execution *e, jfl_array *const *in
   for (int i = 0; i < p->graph->n_input; i++)
     JF_TRY(finite_look(e, p->graph->input[i], JF_HOST_PLACE, in[i]->data));
   for (int i = 0; i < p->n_variable; i++)
-    JF_TRY(finite_look(e, p->variable[i], p->variable[i]->place, p->data[i]));
+    JF_TRY(finite_look(e, p->variable[i], p->variable[i]->place, jf_plan_data(p, i)));
   return JFL_OK;
 }
 
@@ -162,7 +162,7 @@ void jf_finite_end(jf_execution *e, jfl_status s)
   for (int i = 0; i < p->n_variable && e->saved; i++) {
     const jfl_value *v = p->variable[i];
     jf_site *site = jf_execution_site(e, v->place);
-    if (s && e->saved[i]) jf_site_put(site, p->data[i], e->saved[i], finite_bytes(v));
+    if (s && e->saved[i]) jf_site_put(site, jf_plan_data(p, i), e->saved[i], finite_bytes(v));
     jf_free(e->saved[i]);
   }
   jf_free(e->saved);

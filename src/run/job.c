@@ -75,9 +75,7 @@ static void job_dismiss(jfl_plan *p)
     p->execution[i] = NULL;
   }
   jf_staging_release(p);
-  jf_free(p->data);
   jf_free(p->var);
-  p->data = NULL;
   p->var = NULL;
   p->job = NULL;
 }
@@ -160,28 +158,25 @@ static jfl_status job_need_variable(jfl_session *s, const jfl_value *w,
                     JFL_ERROR_LINE, w->line);
 }
 
-/* Points the plan to what the session has. Plans adapt to what is there. */
-static void *job_variable_data(const jfl_session *s, const jfl_value *w)
+/* Points the plan to a variable of the session; one that it changes is in no mapped file. */
+static jfl_status job_take_variable(jfl_session *s, jfl_plan *p, int i)
 {
-  jf_var *v = jf_session_var(s, w->variable->name);
-  const jf_var_shard *piece = jf_var_shard_of(v, w->place, w->shard ? w->shard->member : 0);
-  assert(v->place == (w->shard ? w->shard->group : w->place));
-  assert(piece && jf_packing_eq(&piece->packing, &w->packing));
-  return piece->storage->data;
+  jf_var *v = p->var[i] = jf_session_var(s, p->variable[i]->variable->name);
+  if (!p->changes[i]) return JFL_OK;
+  v->is_updated = 1;
+  return jf_fail_in(jf_var_own(s, v), JFL_ERROR_LINE, p->variable[i]->line);
 }
 
 /* A process knows of all variables, also of those of which it has no shard. */
 static jfl_status need_variables(jfl_session *s, jfl_plan *p)
 {
-  p->data = jf_new((size_t)p->n_variable * sizeof *p->data);
   p->var = jf_new((size_t)p->n_variable * sizeof(jf_var *));
-  if (!p->data || !p->var) return jf_fail(JFL_ENOMEM, "out of memory");
+  if (!p->var) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < p->graph->n_whole; i++)
     JF_TRY(job_need_variable(s, p->graph->whole[i], p->variable, p->n_variable));
   for (int i = 0; i < p->n_variable; i++) {
     if (!p->variable[i]->shard) JF_TRY(job_need_variable(s, p->variable[i], &p->variable[i], 1));
-    p->data[i] = job_variable_data(s, p->variable[i]);
-    p->var[i] = jf_session_var(s, p->variable[i]->variable->name);
+    JF_TRY(job_take_variable(s, p, i));
   }
   return JFL_OK;
 }

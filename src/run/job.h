@@ -32,6 +32,13 @@ jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
 /* The same for a caller who has the run token. */
 jfl_status jf_job_admit_now(jfl_job *j, jfl_plan *p);
 
+/* Where the data of a plan's variable are (shard.c). */
+void *jf_plan_data(const jfl_plan *p, int i);
+/* Of its variables in mapped files (mapped.c): fails where such a file is not what it was; gives
+   back the memory of those that its prologue alone reads. */
+jfl_status jf_plan_is_whole(const jfl_plan *p);
+void jf_plan_rest(const jfl_plan *p);
+
 /* Makes arenas and staging buffers as big as the plan needs them. */
 jfl_status jf_job_need_room(jfl_session *s, const jfl_plan *p);
 /* Does so for one site. */

@@ -54,6 +54,7 @@ struct jfl_session {
   unsigned forks;              /* fork generation the locks belong to */
   /* owner thread, and whoever holds the run token: */
   jf_var **var; int n_var, cap_var;
+  int has_mapped;              /* some variable is in a mapped file, or was */
   int defers;                  /* how often values of new variables are to be drawn later */
   jfl_job *jobs;
   jf_map var_names, job_names; /* of these */

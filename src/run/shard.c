@@ -105,6 +105,17 @@ jf_var_shard *jf_var_shard_of(jf_var *v, int place, int member)
   return NULL;
 }
 
+/* Plans adapt to what is there. */
+void *jf_plan_data(const jfl_plan *p, int i)
+{
+  const jfl_value *w = p->variable[i];
+  const int member = w->shard ? w->shard->member : 0;
+  const jf_var_shard *piece = jf_var_shard_of(p->var[i], w->place, member);
+  assert(p->var[i]->place == (w->shard ? w->shard->group : w->place));
+  assert(piece && jf_packing_eq(&piece->packing, &w->packing));
+  return piece->storage->data;
+}
+
 /* ---- parts of a whole tensor ---- */
 
 /* Rows of a whole tensor, of which a part has some of each: `rows` of them, each of `row` bytes,
@@ -213,13 +224,23 @@ jfl_status jf_var_write(jf_var *v, const void *from)
 
 /* ---- from the devices ---- */
 
+jfl_status jf_var_is_whole(const jf_var *v)
+{
+  if (!jf_var_is_mapped(v) || jf_mapping_is_whole(v->shard[0].storage->file)) return JFL_OK;
+  return jf_fail(JFL_EIO, "variable '%s': the file from which it was loaded has changed since, or "
+                 "cannot be read; load it again", v->spec.name);
+}
+
 /* Copies what a shard has, in plain order, to host memory. */
 static jfl_status shard_read(const jf_var *v, const jf_var_shard *p, void *out)
 {
   const void *data = p->storage->data;
   const size_t size = shard_bytes(v, p);
   const int host = p->site->device->kind->host;
-  if (p->packing.form == JF_PLAIN) return jf_site_get(p->site, out, data, size);
+  if (p->packing.form == JF_PLAIN) {
+    JF_TRY(jf_site_get(p->site, out, data, size));
+    return jf_var_is_whole(v);
+  }
   void *packed = host ? NULL : jf_new_raw(size);
   if (!host && !packed) return jf_var_no_memory(v, size);
   jfl_status s = packed ? jf_site_get(p->site, packed, data, size) : JFL_OK;

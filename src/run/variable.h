@@ -22,6 +22,9 @@ typedef struct jf_var {
   const jf_group *group;       /* or NULL */
   jfl_distribution distribution;       /* over the group: broadcast or split */
   int written;                 /* by the host or a checkpoint, not by runs alone */
+  int is_updated;              /* a plan changes it */
+  uint64_t mapped;             /* what `changed` is as long as it is what its mapped file has; 0:
+                                  it was never in one */
   int deferred;                /* it has zeros until its values are drawn after this seed */
   uint64_t seed;
   uint64_t changed;            /* what session->changes became when it changed last */
@@ -66,6 +69,18 @@ jfl_status jf_var_pack(const jf_var *v, void **contents);
 jfl_status jf_var_store(jf_var *v, const void *contents);
 /* Whether shards have plain contents as they are, so that jf_var_store takes these. */
 int jf_var_takes_plain(const jf_var *v);
+
+/* ---- variables in mapped files (mapped.c) ---- */
+
+/* Has a variable be a part of a mapped file, where its contents are there, instead of copying them:
+   whether that may be. Large ones on the host may that no plan changes. */
+int jf_var_map(jfl_session *s, jf_var *v, jf_mapping *file, const void *contents);
+/* Gives a variable memory of its own, with what it has. */
+jfl_status jf_var_own(jfl_session *s, jf_var *v);
+/* Whether it is what its mapped file has. */
+static inline int jf_var_is_mapped(const jf_var *v) { return v->mapped && v->mapped == v->changed; }
+/* Fails where its mapped file is not what it was (shard.c). */
+jfl_status jf_var_is_whole(const jf_var *v);
 
 /* Of what one member has, in plain order, where this process has that member: how many bytes it is;
    copying it; putting it to its place in the whole. */

@@ -21,8 +21,9 @@ extern "C" {
 
 /* ---- threads (thread.c) ---- */
 
-/* Starts a thread with every signal blocked, so that handlers run on the host's threads, and with
-   2 MB of stack, whatever the system's default is; 0, or an errno. */
+/* Starts a thread with every signal blocked but SIGBUS, which belongs to what a thread reads
+   (jf_mapping_new), so that handlers run on the host's threads; and with 2 MB of stack, whatever
+   the system's default is. 0, or an errno. */
 int jf_thread_start(pthread_t *out, void *(*run)(void *arg), void *arg);
 /* The bytes of stack that the calling thread has left; 0 where they are not known, such as on a
    stack of the host's own making. */
@@ -172,10 +173,19 @@ int64_t jf_read(int file, void *to, size_t n);
    that is so. */
 int jf_is_ready(int file, double seconds);
 int64_t jf_read_at(int file, void *to, size_t n, uint64_t at);
-/* The first n bytes of a file as memory, to be read only; NULL: it cannot be had so. Who makes the
-   file shorter ends what reads behind its end. */
-const void *jf_file_map(int file, size_t n);
-void jf_file_unmap(const void *map, size_t n);
+/* The first n bytes of a file as memory (mapping.c), counted; NULL: it cannot be had so. What is
+   written there stays in memory. What the file no longer has, or what cannot be read of it, becomes
+   zeros: from the first one on the process has a handler for SIGBUS, which leaves other addresses
+   to the one before. */
+typedef struct jf_mapping jf_mapping;
+jf_mapping *jf_mapping_new(int file, size_t n);
+jf_mapping *jf_mapping_keep(jf_mapping *m);
+void jf_mapping_drop(jf_mapping *m);
+char *jf_mapping_data(const jf_mapping *m);
+/* Whether the file is as it was in the beginning, and could be read wherever it was. */
+int jf_mapping_is_whole(jf_mapping *m);
+/* Gives back the memory of n bytes that nobody wrote to; who reads them has them again. */
+void jf_mapping_rest(const jf_mapping *m, const void *from, size_t n);
 /* Reads n bytes, or up to the end (read.c). Gives how many, or -1. */
 int64_t jf_read_all(int file, void *to, size_t n);
 /* Writes all: 0 or -1. A limit of file sizes is the error EFBIG and no signal. */

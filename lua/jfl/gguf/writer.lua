@@ -81,6 +81,7 @@ local function gpt2(who, c, list)
     { "block_count", "uint32", c.n_layer }, { "attention.head_count", "uint32", c.n_head },
     { "feed_forward_length", "uint32", c.n_inner or 4 * c.n_embd },
     { "attention.layer_norm_epsilon", "float32", c.layer_norm_epsilon },
+    { "vocab_size", "uint32", c.vocab_size },          -- which llama.cpp wants without a tokenizer
   } do
     metadata.add(list, unpack(each))
   end

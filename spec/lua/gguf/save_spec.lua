@@ -61,6 +61,7 @@ describe("flow.gguf.save", function()
     local net = flow.models.gpt2 { vocab_size = 40, n_positions = 16, n_embd = 32, n_layer = 2,
       n_head = 4 }
     assert.is_true(lost(net, { dtype = "float32" }) < 1e-6)
+    assert.equal(40, flow.gguf.read(directory .. "/a.gguf").metadata["gpt2.vocab_size"])
   end)
 
   it("keeps tensors that it writes in several parts", function()

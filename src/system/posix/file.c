@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,16 +50,6 @@ int64_t jf_read_at(int file, void *to, size_t n, uint64_t at)
   while (got < 0 && errno == EINTR);
   return got;
 }
-
-const void *jf_file_map(int file, size_t n)
-{
-  void *p = n ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
-  if (p == MAP_FAILED) return NULL;
-  madvise(p, n, MADV_SEQUENTIAL);
-  return p;
-}
-
-void jf_file_unmap(const void *map, size_t n) { munmap((void *)(uintptr_t)map, n); }
 
 static int file_put_all(int file, const void *from, size_t n)
 {

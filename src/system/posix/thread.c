@@ -19,6 +19,7 @@ int jf_thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
   if (e) return e;
   pthread_attr_setstacksize(&attr, (size_t)2 << 20);
   sigfillset(&all);
+  sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &old);
   e = pthread_create(out, &attr, run, arg);
   pthread_sigmask(SIG_SETMASK, &old, NULL);
