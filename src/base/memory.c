@@ -143,6 +143,9 @@ void jfl_text_free(char *text) { jf_free(text); }
 struct jf_block { struct jf_block *next; size_t used, size; };
 enum { UNIT = 16, FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20 };
 
+/* Whoever takes much memory for a graph works long: bytes after which the deadline is asked for. */
+enum { ASK = 1 << 14 };
+
 static size_t round_up(size_t n) { return (n + UNIT - 1) & ~(size_t)(UNIT - 1); }
 
 static struct jf_block *add_block(jf_arena *a, size_t n)
@@ -157,12 +160,20 @@ static struct jf_block *add_block(jf_arena *a, size_t n)
   return a->head = b;
 }
 
+void jf_arena_ask(jf_arena *a)
+{
+  if (!a->unwind || jf_budget_left(charged) > 0) return;
+  a->late = 1;
+  longjmp(*a->unwind, 1);
+}
+
 void *jf_alloc(jf_arena *a, size_t n)
 {
   n = round_up(n ? n : 1);
   struct jf_block *b = a->head;
   if (!b || b->size - b->used < n) b = add_block(a, n);
   void *p = (char *)b + round_up(sizeof *b) + b->used;
+  if (b->used / ASK != (b->used + n) / ASK) jf_arena_ask(a);
   b->used += n;
   return p;
 }

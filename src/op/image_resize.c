@@ -106,7 +106,7 @@ static size_t image_resize_grad_scratch(const jf_kargs *k)
   static void image_resize_spread_##D(const jf_resizing *r, const jf_taps *x, double weight,      \
                                       const T *dy, double *sum)                                \
   {                                                                                            \
-    for (int64_t j = 0; j < r->to_w; j++)                                                      \
+    for (int64_t j = 0; j < r->to_w && !jf_loop_ends_at(j, r->inner); j++)                     \
       for (int64_t q = 0; q < x->width; q++) {                                                 \
         const double w = weight * x->weight[j * x->width + q];                                 \
         for (int64_t c = 0; c < r->inner; c++)                                                 \
@@ -122,12 +122,13 @@ static size_t image_resize_grad_scratch(const jf_kargs *k)
     const int64_t cells = r.h * r.w * r.inner, line = r.w * r.inner;                           \
     for (int64_t i = 0; i < r.n; i++) {                                                        \
       memset(sum, 0, (size_t)cells * sizeof *sum);                                             \
-      for (int64_t at = 0; at < r.to_h; at++)                                                  \
+      for (int64_t at = 0; at < r.to_h && !jf_loop_ends_at(at, r.to_w); at++)                  \
         for (int64_t p = 0; p < y.width; p++)                                                  \
           image_resize_spread_##D(&r, &x, y.weight[at * y.width + p],                          \
                                   (const T *)k->in[0].data + (i * r.to_h + at) * r.to_w * r.inner, \
                                   sum + (y.first[at] + p) * line);                             \
-      for (int64_t j = 0; j < cells; j++) ((T *)k->out[0].data)[i * cells + j] = (T)sum[j];    \
+      for (int64_t j = 0; j < cells && !jf_loop_ends_at(j, 1); j++)                          \
+        ((T *)k->out[0].data)[i * cells + j] = (T)sum[j];                                      \
     }                                                                                          \
     return JFL_OK;                                                                             \
   }

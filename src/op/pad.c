@@ -165,7 +165,7 @@ static int pad_moves(const jf_kargs *k, int i, jf_move *m)
     const T *dy = k->in[0].data;                                                    \
     T *dx = k->out[0].data;                                                         \
     memset(dx, 0, (size_t)jf_numel(s) * sizeof(T));                                 \
-    for (int64_t r = 0, rows = pad_rows(t); r < rows; r++, dy += m) {               \
+    for (int64_t r = 0, rows = pad_rows(t); r < rows && !jf_loop_ends_at(r, m); r++, dy += m) { \
       const int64_t row = jf_pad_row(s, t, &a->paddings, mode, r);                  \
       for (int64_t j = 0; row >= 0 && j < m; j++) {                                 \
         const int64_t at = jf_pad_from(mode, j - before, n);                        \
