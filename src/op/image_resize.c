@@ -106,8 +106,8 @@ static size_t image_resize_grad_scratch(const jf_kargs *k)
   static void image_resize_spread_##D(const jf_resizing *r, const jf_taps *x, double weight,      \
                                       const T *dy, double *sum)                                \
   {                                                                                            \
-    for (int64_t j = 0; j < r->to_w && !jf_loop_ends_at(j, r->inner); j++)                     \
-      for (int64_t q = 0; q < x->width; q++) {                                                 \
+    for (int64_t j = 0; j < r->to_w && !jf_loop_ends_at(j, r->inner * x->width); j++)          \
+      for (int64_t q = 0; q < x->width && !jf_loop_ends_at(q, r->inner); q++) {                \
         const double w = weight * x->weight[j * x->width + q];                                 \
         for (int64_t c = 0; c < r->inner; c++)                                                 \
           sum[(x->first[j] + q) * r->inner + c] += w * dy[j * r->inner + c];                   \
@@ -122,7 +122,7 @@ static size_t image_resize_grad_scratch(const jf_kargs *k)
     const int64_t cells = r.h * r.w * r.inner, line = r.w * r.inner;                           \
     for (int64_t i = 0; i < r.n; i++) {                                                        \
       memset(sum, 0, (size_t)cells * sizeof *sum);                                             \
-      for (int64_t at = 0; at < r.to_h && !jf_loop_ends_at(at, r.to_w); at++)                  \
+      for (int64_t at = 0; at < r.to_h && !jf_loop_ends_at(at, r.to_w * y.width); at++)         \
         for (int64_t p = 0; p < y.width; p++)                                                  \
           image_resize_spread_##D(&r, &x, y.weight[at * y.width + p],                          \
                                   (const T *)k->in[0].data + (i * r.to_h + at) * r.to_w * r.inner, \
