@@ -120,7 +120,7 @@ static size_t image_resize_grad_scratch(const jf_kargs *k)
     const jf_taps y = jf_taps_in(&r.y, room), x = jf_taps_in(&r.x, room + jf_taps_size(&r.y)); \
     double *sum = (double *)(room + jf_taps_size(&r.y) + jf_taps_size(&r.x));                  \
     const int64_t cells = r.h * r.w * r.inner, line = r.w * r.inner;                           \
-    for (int64_t i = 0; i < r.n; i++) {                                                        \
+    for (int64_t i = 0; i < r.n && !jf_loop_ends_at(i, cells); i++) {                          \
       memset(sum, 0, (size_t)cells * sizeof *sum);                                             \
       for (int64_t at = 0; at < r.to_h && !jf_loop_ends_at(at, r.to_w * y.width); at++)         \
         for (int64_t p = 0; p < y.width; p++)                                                  \
