@@ -259,7 +259,7 @@ $O/count/spec/%.o: spec/%.c
 	$(COMPILE)
 $O/counted: $(COUNTED_OBJ) $O/libjfl.a
 	$(CC) $(CHECKED) $(PIE) $(LINK_HARD) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a \
-	  $(addprefix -Wl$(COMMA)--wrap=,memcpy memmove memset calloc realloc) \
+	  $(addprefix -Wl$(COMMA)--wrap=,memcpy memmove memset calloc realloc jf_heed_interrupt) \
 	  $(LUAJIT_LIB) $(LDLIBS)
 
 # Lists are remade on every run and touched only when they change, so removing a file counts too.

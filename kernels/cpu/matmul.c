@@ -221,7 +221,7 @@ static jfl_status blas_product(const jf_kargs *k, double alpha, double beta)
     .rows = (m.m + TILE_M - 1) / TILE_M, .columns = (m.n + TILE_N - 1) / TILE_N
   };
   JF_TRY(jf_time_for_call(2.0 * TILE_M * TILE_N * (double)m.k));
-  jf_parallel_parts(k->threads, (int)(m.batch * j.rows * j.columns), tile, &j);
+  jf_parallel(k->threads, (int)(m.batch * j.rows * j.columns), tile, &j);
   return JFL_OK;
 }
 

@@ -44,7 +44,7 @@ static inline int jf_parts(int64_t n, int64_t size) { return (int)((n + size - 1
 /* Runs n parts on as many threads as the plan found worthwhile. */
 static inline void jf_run_parts(const jf_kargs *k, int n, jf_part part, void *ctx)
 {
-  jf_parallel_parts(k->threads, n, part, ctx);
+  jf_parallel(k->threads, n, part, ctx);
 }
 
 /* A vector of 16 lanes on every processor. Loads and stores need no alignment. */

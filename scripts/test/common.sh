@@ -42,7 +42,7 @@ alone() {
 # Specs for other tiers: of other programs and packages, for the deep one; of build/counted, for the
 # landing one.
 hosts='spec/(hosts/|package/install_|examples/(hosts|love_pong|nginx_classify|nvim_complete)_)'
-counted='spec/plan/growth_'
+counted='spec/plan/(growth|deadline)_'
 
 # c_tests GROUP FOLDER [SETTING]: the C tests that were built there, but for those of the deep tier.
 c_tests() {

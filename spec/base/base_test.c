@@ -433,6 +433,89 @@ static void loops_visit_each_index_once(void)
   CHECK(jf_cpu_count() >= 1);
 }
 
+/* ---- time ---- */
+
+/* How often a thread is still told that it has time. */
+static atomic_int looks;
+
+static double left_of(void *ctx)
+{
+  (void)ctx;
+  return atomic_fetch_sub(&looks, 1) > 0;
+}
+
+static int loop_of(int threads, int looks_left)
+{
+  static atomic_int seen[1000];
+  int n = 0;
+  memset(seen, 0, sizeof seen);
+  atomic_store(&looks, looks_left);
+  jf_parallel(threads, 1000, count, seen);
+  for (int i = 0; i < 1000; i++) n += seen[i];
+  return n;
+}
+
+/* And so are later ones, though there be time again, until somebody asks. */
+static void loops_are_left_where_time_ends(void)
+{
+  jf_budget *b = jf_budget_new(0);
+  jf_budget_limit(b, left_of, NULL);
+  jf_budget *const before = jf_memory_charge(b);
+  for (int threads = 1; threads <= 4; threads += 3) {
+    const int n = loop_of(threads, 50);
+    CHECK_MSG(n <= 50, "%d", n);
+    CHECK(loop_of(threads, 10000) == 0 && jf_loop_ends());
+    CHECK(jf_loops_whole() == JFL_ELIMIT && jf_loops_whole() == JFL_OK);
+    CHECK(loop_of(threads, 10000) == 1000 && jf_loops_whole() == JFL_OK);
+  }
+  jf_memory_charge(before);
+  jf_budget_drop(b);
+}
+
+static void loops_over_elements_look_now_and_then(void)
+{
+  static const int64_t sizes[] = { 1, 7, 1 << 10, 1 << 14, 1 << 20 };
+  jf_budget *b = jf_budget_new(0);
+  jf_budget_limit(b, left_of, NULL);
+  jf_budget *const before = jf_memory_charge(b);
+  for (int k = 0; k < 5; k++) {
+    const int64_t m = sizes[k], n = (1 << 22) / m, most = n < 256 ? n : 256;
+    atomic_store(&looks, 1000000);
+    for (int64_t i = 0; i < n && !jf_loop_ends_at(i, m); i++) continue;
+    const int64_t asked = 1000000 - atomic_load(&looks);
+    CHECK_MSG(asked >= most && asked <= most + 1, "%lld of %lld", (long long)asked,
+              (long long)most);
+  }
+  jf_memory_charge(before);
+  jf_budget_drop(b);
+}
+
+/* Gives whether it unwound since the time is over. */
+static int takes_without_end(int allocates)
+{
+  jmp_buf out;
+  jf_arena a = { .unwind = &out };
+  atomic_store(&looks, 10);
+  if (!setjmp(out))
+    for (;;) {
+      if (allocates) jf_alloc(&a, 1000);
+      else jf_arena_ask(&a);
+    }
+  const int late = a.late;
+  jf_arena_free(&a);
+  return late;
+}
+
+static void work_on_a_graph_is_left_where_time_ends(void)
+{
+  jf_budget *b = jf_budget_new(1 << 26);
+  jf_budget_limit(b, left_of, NULL);
+  jf_budget *const before = jf_memory_charge(b);
+  CHECK(takes_without_end(1) && takes_without_end(0));
+  jf_memory_charge(before);
+  jf_budget_drop(b);
+}
+
 enum { LANES = 4 };
 
 /* A loop whose lanes must not be shared, with a loop inside. */
@@ -624,6 +707,9 @@ int main(void)
   RUN(philox_gives_the_published_words);
   RUN(hashes_depend_on_every_byte_and_the_seed);
   RUN(loops_visit_each_index_once);
+  RUN(loops_are_left_where_time_ends);
+  RUN(loops_over_elements_look_now_and_then);
+  RUN(work_on_a_graph_is_left_where_time_ends);
   RUN(each_lane_is_one_thread_at_a_time);
   RUN(loops_of_several_threads_do_not_mix);
   RUN(helpers_have_the_lowest_priority_in_the_background);

@@ -208,12 +208,38 @@ describe("a bundle", function()
     write(root .. "/cut", text:sub(1, -2))
     local out, status = sh("chmod +x %s/cut && %s/cut", root, root)
     assert.equal(1, status)
-    assert(out:find("this program is cut off: it has %d+ of %d+ bytes"), out)
+    assert(out:find("this program is cut off: [^\n]*/cut has %d+ of %d+ bytes"), out)
     local at = select(2, text:find("hello.*")) and text:find("hello", -200, true)
     write(root .. "/cut", text:sub(1, at - 1) .. "jello" .. text:sub(at + 5))
     out, status = sh("%s/cut", root)
     assert.equal(1, status)
     assert(out:find("a folder/a file.txt in this program is damaged", 1, true), out)
+  end)
+
+  it("says so, and does nothing, whatever of its mark and index is changed", function()
+    local text = read(root .. "/app")
+    local head, tail = text:find("JFL " .. "BUNDLE " .. "MARK:" .. ("%x"):rep(64))
+    local mark = tail - 63
+    assert.truthy(head)
+    local first, size = tonumber(text:sub(mark, mark + 15), 16), tonumber(
+      text:sub(mark + 16, mark + 31), 16)
+    local tried = 0
+    local function try(changed)
+      tried = tried + 1
+      write(root .. "/cut", changed)
+      local out, status = sh("chmod +x %s/cut && %s/cut", root, root)
+      assert.equal(1, status, out)
+      assert(out:find("this program[^\n]*/cut") and out:find("damaged", 1, true)
+        or out:find("/cut has %d+ of %d+ bytes") or out:find("in this program is damaged"), out)
+    end
+    local function with(at, byte) return text:sub(1, at - 1) .. byte .. text:sub(at + 1) end
+    for at = mark, tail, 5 do try(with(at, text:sub(at, at) == "f" and "1" or "f")) end
+    for at = mark, tail, 16 do
+      try(text:sub(1, at - 1) .. ("f"):rep(16) .. text:sub(at + 16))
+      try(with(at + 15, "\0"))
+    end
+    for at = first + 1, first + size, 17 do try(with(at, "\n")) end
+    assert(tried > 25, tried)
   end)
 
   it("cannot begin another", function()

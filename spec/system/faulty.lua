@@ -67,15 +67,19 @@ end
 local train
 local checkpoint = flow.train.CheckPoint()
 
+local function fill_all(value)
+  local all = {}
+  for name, v in pairs(flow.get_all_variables()) do all[name] = nd.full(v.shape, value, v.dtype) end
+  flow.load_variables(all)
+end
+
 -- Sets all variables to a number.
 local function fill(value)
   if not train then
     train = job_of "train"
     train(nd.ones { 2, 40 })
   end
-  local all = {}
-  for name, v in pairs(flow.get_all_variables()) do all[name] = nd.full(v.shape, value, v.dtype) end
-  flow.load_variables(all)
+  fill_all(value)
 end
 
 local function filled()
@@ -99,6 +103,27 @@ local function save_variables(name, value)
   fill(value)
   checkpoint:save(path(name), { overwrite = true })
 end
+
+-- A network all of whose variables are a number, if one is given.
+local net
+local function net_of(value)
+  if not net then
+    net = flow.models.gpt2 { vocab_size = 9, n_embd = 8, n_layer = 1, n_head = 2 }
+    net:predict { inputs = { flow.int32 { 1, 3 } } }
+  end
+  if value then fill_all(value) end
+  return net
+end
+
+local predict
+local function predictor()
+  predict = predict or flow.global_function { name = "predict", returns = tp.Numpy,
+    inputs = { { "x", tp.Numpy.Placeholder({ 2, 40 }) } },
+    body = function(x) return flow.layers.dense(x, 30, { name = "fc" }) end }
+  return predict
+end
+
+local DATA = { nd.ones { 4, 40 } }         -- of a training
 
 local picture = nd.arange(3 * 20 * 20):reshape({ 3, 20, 20 }) / 1200
 local svg = { svg = path "it" }
@@ -240,8 +265,63 @@ local scenarios = {
   },
   npy = writes("it", function() nd.save(path "it", nd.arange(1000)) end),
   npz = writes("it", function() nd.save(path "it", { a = nd.arange(500), b = nd.ones { 3 } }) end),
+  wav = writes("it.wav", function()
+    flow.data.save_sound(path "it.wav", nd.zeros { 2000 }, 8000)
+  end),
+  tokenizer = writes("it", function()
+    flow.text.train({ "low lower lowest" }, { size = 260 }):save(path "it")
+  end),
+  gguf = writes("it", function() flow.gguf.save(net_of(1), path "it") end),
+  onnx = writes("it", function() flow.onnx.export(predictor(), path "it") end),
+  -- Its tensors are in a second file, which takes its place before the first one does.
+  onnx_outside = {
+    prepare = function()
+      fill(1)
+      flow.onnx.export(predictor(), path "it", { external_data = true })
+    end,
+    before = function() fill(2) end,
+    act = function() flow.onnx.export(predictor(), path "it", { external_data = true }) end,
+    look = function()
+      local ok, all = pcall(flow.checkpoint.get, path "it")
+      local kept = ok and all["fc-weight"]
+      if not kept then return tostring(all) end
+      local least, largest = kept:min(), kept:max()
+      return least == largest and (least == 1 and "old" or least == 2 and "new") or "a mixture"
+    end,
+    names = false,             -- the second one has two names in turn
+  },
+  model = {
+    prepare = function()
+      net_of(1):save(path "it", { overwrite = true })
+    end,
+    before = function() net_of(2) end,
+    act = function() net_of(2):save(path "it", { overwrite = true }) end,
+    look = function()
+      local ok = pcall(function() return net_of(0):load(path "it") end)
+      local first = ok and select(2, next(net_of():variables()))
+      local value = ok and first:max()
+      return value == 1 and "old" or value == 2 and "new" or tostring(value)
+    end,
+  },
   png = writes("it.png", function() flow.data.save_image(path "it.png", picture) end),
   plot = writes("it", function() flow.plot({ 3, 2, 1 }, svg) end),
+  matrix = writes("it", function() flow.plot_matrix({ { 1, 2 }, { 3, 4 } }, svg) end),
+  images = writes("it", function() flow.plot_images(picture, svg) end),
+  -- The state of a training, whose second epoch it ends with.
+  fit = {
+    prepare = function()
+      flow.fit(job_of "fitted", DATA, { epochs = 1, directory = path "it", show = false })
+    end,
+    act = function()
+      flow.fit(job_of "fitted", DATA, { epochs = 2, directory = path "it", resume = true,
+        show = false })
+    end,
+    look = function()
+      local ok, note = pcall(flow.checkpoint.notes, path "it/last")
+      local epoch = ok and text_of "it/last/model.safetensors":match "epoch ([12]) "
+      return epoch == "1" and "old" or epoch == "2" and "new" or tostring(note)
+    end,
+  },
   graph = {
     prepare = function() write("it", "old") fill(1) end,
     act = function() flow.plot_graph(train, svg) end,

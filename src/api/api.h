@@ -4,14 +4,14 @@
 
 #include "run/run.h"
 
-/* From here on an arena that cannot grow returns JFL_ENOMEM from this function, the graph being of
-   no further use. The one setjmp of the library. */
+/* From here on an arena that cannot grow returns JFL_ENOMEM from this function, or JFL_ELIMIT where
+   time is what it lacks, the graph being of no further use. The one setjmp of the library. */
 #define JF_ENTER(g)                                                          \
   jmp_buf enter_;                                                            \
   (g)->arena->unwind = &enter_;                                              \
-  if (setjmp(enter_)) return jf_out_of_memory(g)
+  if (setjmp(enter_)) return jf_unwound(g)
 
-jfl_status jf_out_of_memory(jfl_graph *g);
+jfl_status jf_unwound(jfl_graph *g);
 
 /* Fails, too, if places in g are those of another session than s. */
 jfl_status jf_api_check_session(const char *function, const jfl_graph *g, const jfl_session *s);

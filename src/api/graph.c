@@ -11,10 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-jfl_status jf_out_of_memory(jfl_graph *g)
+jfl_status jf_unwound(jfl_graph *g)
 {
   g->arena->unwind = NULL;
-  return g->err = jf_fail_in(jf_fail(JFL_ENOMEM, "out of memory"), JFL_ERROR_JOB, g->name);
+  g->err = g->arena->late ? jf_time_is_over() : jf_fail(JFL_ENOMEM, "out of memory");
+  return jf_fail_in(g->err, JFL_ERROR_JOB, g->name);
 }
 
 static jfl_status set_name(jfl_graph *g, const char *name)

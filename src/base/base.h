@@ -80,6 +80,7 @@ jf_budget *jf_memory_budget(void);             /* that of this thread, or NULL *
    which a processor does at most JF_STEPS_A_SECOND. */
 #define JF_STEPS_A_SECOND 4e11
 jfl_status jf_time_for(double steps);
+jfl_status jf_time_is_over(void);              /* fails so */
 /* The same before a call of a library that nothing ends until it is done: it may take a second for
    JF_SLOWEST operations. */
 #define JF_SLOWEST 2e10
@@ -89,15 +90,18 @@ jfl_status jf_time_for_call(double operations);
 typedef struct jf_arena {
   struct jf_block *head;
   jmp_buf *unwind;            /* where an arena that cannot grow goes; set by the API entry */
+  int late;                   /* it went there since the thread has no time left */
 } jf_arena;
 void jf_arena_free(jf_arena *a);
-/* Zeroed. Unwinds to a->unwind when memory is out, so callers need no check. */
+/* Zeroed. Unwinds to a->unwind when memory or time is out, so callers need no check. */
 void *jf_alloc(jf_arena *a, size_t n);
 /* What the arena has given so far, and giving back what was taken since: as much of it as lies in
    one block. */
 typedef struct jf_arena_mark { struct jf_block *head; size_t used; } jf_arena_mark;
 jf_arena_mark jf_arena_now(const jf_arena *a);
 void jf_arena_back(jf_arena *a, jf_arena_mark mark);
+/* Unwinds where time is out, as jf_alloc does after some bytes: for long work that takes none. */
+void jf_arena_ask(jf_arena *a);
 char *jf_strdup(jf_arena *a, const char *s);
 char *jf_sprintf(jf_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Room for one more in an array of n: returns v, or a copy of twice the capacity. */
@@ -216,17 +220,22 @@ int jf_library_ready(jf_library_state *state, int (*load)(void));
 /* ---- parallel loops (crew.c) ---- */
 
 /* Calls fn(ctx, i) for i in 0..n-1 on the caller and up to threads - 1 helpers. fn must not fail; a
-   loop within fn runs on its caller alone. */
+   loop within fn runs on its caller alone. Once the caller has no time left, further calls are left
+   out, and so are those of its later loops until jf_loops_whole is asked: who runs kernels does so
+   behind them, and drops what they computed. */
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
-/* The same for kernels: once the caller has no time left, further calls are left out. What the
-   kernel computes is worth nothing then, so nothing but such results may depend on a call. */
-void jf_parallel_parts(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
 /* That for loops that need memory for each thread: `worker` is below `threads`, and no two calls
    with the same worker run at the same time. */
 typedef void (*jf_worker_fn)(void *ctx, int i, int worker);
 void jf_parallel_workers(int threads, int n, jf_worker_fn fn, void *ctx);
-/* Asked by a kernel's loop: whether what is left of it is to be left out. */
+/* Asked by a kernel's loop that is none of these: whether what is left of it is to be left out. The
+   second is for many short rounds: before round i of those that take m elements each, it asks once
+   for some 2^14 elements. */
 int jf_loop_ends(void);
+static inline int jf_loop_ends_at(int64_t i, int64_t m)
+{
+  return i * m >> 14 != (i - 1) * m >> 14 && jf_loop_ends();
+}
 /* JFL_ELIMIT where a loop of this thread has left something out since it was asked last. */
 jfl_status jf_loops_whole(void);
 /* Sets how the calling thread's later loops run: on at most so many threads (0: as many as they ask

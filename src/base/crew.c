@@ -59,7 +59,7 @@ static crew crews[CREWS];
 static pthread_once_t crew_once = PTHREAD_ONCE_INIT;
 static _Thread_local int inside;           /* runs an element */
 static _Thread_local int most_threads, low;    /* as jf_loops_set says */
-static _Thread_local int ended;            /* elements were left out */
+static _Thread_local int ended;            /* elements were left out, as they are from then on */
 
 static void crew_pause(void)
 {
@@ -315,20 +315,20 @@ void jf_loops_get(int *most, int *want_low)
   *want_low = low;
 }
 
-/* budget: whose time ends the loop; NULL: nothing does. */
-static void crew_loop(int threads, int n, jf_worker_fn fn, void *ctx, const jf_budget *budget)
+void jf_parallel_workers(int threads, int n, jf_worker_fn fn, void *ctx)
 {
+  if (ended) return;
   if (threads > n) threads = n;
   if (threads > MOST_LANES) threads = MOST_LANES;
   if (most_threads && threads > most_threads) threads = most_threads;
   crew *c = threads > 1 && !inside ? crew_get() : NULL;
   if (!c) {
-    for (int i = 0; i < n && !(budget && jf_loop_ends()); i++) fn(ctx, i, 0);
+    for (int i = 0; i < n && !jf_loop_ends(); i++) fn(ctx, i, 0);
     return;
   }
   c->fn = fn;
   c->ctx = ctx;
-  c->budget = budget;
+  c->budget = jf_memory_budget();
   atomic_store(&c->ended, 0);
   crew_prepare(c, threads);
   crew_run(c, n);
@@ -338,7 +338,7 @@ static void crew_loop(int threads, int n, jf_worker_fn fn, void *ctx, const jf_b
 
 int jf_loop_ends(void)
 {
-  if (jf_budget_left(jf_memory_budget()) > 0) return 0;
+  if (!ended && jf_budget_left(jf_memory_budget()) > 0) return 0;
   return ended = 1;
 }
 
@@ -346,12 +346,7 @@ jfl_status jf_loops_whole(void)
 {
   if (!ended) return JFL_OK;
   ended = 0;
-  return jf_fail(JFL_ELIMIT, "the script's time is over");
-}
-
-void jf_parallel_workers(int threads, int n, jf_worker_fn fn, void *ctx)
-{
-  crew_loop(threads, n, fn, ctx, jf_memory_budget());
+  return jf_time_is_over();
 }
 
 typedef struct plain_loop { void (*fn)(void *ctx, int i); void *ctx; } plain_loop;
@@ -364,11 +359,6 @@ static void crew_plain(void *ctx, int i, int worker)
 }
 
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
-{
-  crew_loop(threads, n, crew_plain, &(plain_loop){ fn, ctx }, NULL);
-}
-
-void jf_parallel_parts(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
 {
   jf_parallel_workers(threads, n, crew_plain, &(plain_loop){ fn, ctx });
 }

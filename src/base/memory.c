@@ -143,6 +143,9 @@ void jfl_text_free(char *text) { jf_free(text); }
 struct jf_block { struct jf_block *next; size_t used, size; };
 enum { UNIT = 16, FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20 };
 
+/* Whoever takes much memory for a graph works long: bytes after which the deadline is asked for. */
+enum { ASK = 1 << 14 };
+
 static size_t round_up(size_t n) { return (n + UNIT - 1) & ~(size_t)(UNIT - 1); }
 
 /* AddressSanitizer stops at what an arena has not given, and at a gap behind all that it gave. */
@@ -170,11 +173,19 @@ static struct jf_block *add_block(jf_arena *a, size_t n)
   return a->head = b;
 }
 
+void jf_arena_ask(jf_arena *a)
+{
+  if (!a->unwind || jf_budget_left(charged) > 0) return;
+  a->late = 1;
+  longjmp(*a->unwind, 1);
+}
+
 void *jf_alloc(jf_arena *a, size_t n)
 {
   const size_t size = round_up(n ? n : 1) + GAP;
   struct jf_block *b = a->head;
   if (!b || b->size - b->used < size) b = add_block(a, size);
+  if (b->used / ASK != (b->used + size) / ASK) jf_arena_ask(a);
   void *p = payload(b) + b->used;
   ASAN_UNPOISON_MEMORY_REGION(p, n);
   b->used += size;

@@ -420,8 +420,13 @@ void jf_set_due(lua_State *L, jf_state *st, int (*due)(void *ctx), void *ctx,
 void jf_share_interrupt(jf_state *st);
 /* Seconds that a wait sleeps before it looks again whether it was asked to end. */
 #define JF_SLICE 0.05
-/* Raises the error if it was asked for. */
+/* Raises the error if it was asked for; the second is for loops over elements, of which it looks
+   before one in 2^14. */
 void jf_heed_interrupt(lua_State *L);
+static inline void jf_heed_at(lua_State *L, int64_t i)
+{
+  if (!(i & ((1 << 14) - 1))) jf_heed_interrupt(L);
+}
 /* Whether the error at i is how the command or luajit stops a program, or came as a clock did. */
 int jf_is_interruption(lua_State *L, int i);
 /* jfl_session_wait, and a wait for all pending runs; both raise the error when it is asked for. */

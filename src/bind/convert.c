@@ -130,6 +130,7 @@ static int64_t read_level(lua_State *L, convert_reader *r, int level, int64_t at
   check_level(L, r, level);
   for (int i = 1; i <= (int)r->shape.d[level]; i++) {
     r->path[level] = i;
+    jf_heed_at(L, at + n);
     lua_rawgeti(L, -1, i);
     if (level + 1 < r->shape.n) n += read_level(L, r, level + 1, at + n);
     else read_number(L, r, at + n++);
@@ -196,6 +197,7 @@ static int l_ramp(lua_State *L)
   jf_larray *b = jf_push_new(L, t, &s);
   for (int64_t i = 0, n = jf_shape_size(&s); i < n; i++) {
     double v = start + (double)i * step;
+    jf_heed_at(L, i);
     if (!jfl_number_fits(t, v))
       jf_raise(L, "%s: a value must fit %s, got %f", who, jfl_dtype_name(t), v);
     jfl_number_put(t, b->data, i, v);
@@ -209,6 +211,7 @@ static void push_level(lua_State *L, const jf_larray *b, int level, int64_t *at)
   int n = (int)b->shape->d[level];
   lua_createtable(L, n, 0);
   for (int i = 1; i <= n; i++) {
+    jf_heed_at(L, *at);
     if (level + 1 < b->shape->n) push_level(L, b, level + 1, at);
     else lua_pushnumber(L, jfl_number_get(b->dtype, b->data, (*at)++));
     lua_rawseti(L, -2, i);
@@ -301,6 +304,7 @@ static void convert_widen(lua_State *L, const convert_units *u, const jf_larray 
   const uint64_t sign = u->kind == 'i' ? (uint64_t)1 << (8 * u->size - 1) : 0;
   for (int64_t i = 0; i < u->n; i++) {
     uint64_t v = read_unit((const unsigned char *)u->data + i * u->size, u->size, u->big);
+    jf_heed_at(L, i);
     if (is_u64 && v >> 63)
       jf_raise(L, "%s: element %f in memory must fit %s, got %f", who, (lua_Number)(first + i),
                jfl_dtype_name(b->dtype), (lua_Number)v);

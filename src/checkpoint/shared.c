@@ -32,44 +32,86 @@ static jfl_status shared_put(const jf_source *s, jf_text *t)
   return t->failed ? jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path) : JFL_OK;
 }
 
-static const char *shared_get_text(const char **at)
+/* What is left of the bytes that came from rank 0, which may say anything. */
+typedef struct shared_rest { const char *at, *end; } shared_rest;
+
+static int shared_get_bytes(shared_rest *r, void *out, size_t n)
 {
-  const char *s = *at;
-  *at += strlen(s) + 1;
-  return s;
+  if ((size_t)(r->end - r->at) < n) return 0;
+  memcpy(out, r->at, n);
+  r->at += n;
+  return 1;
 }
 
-static void shared_get_entry(const char **at, jf_entry *t)
+static const char *shared_get_text(shared_rest *r)
 {
-  memcpy(t, *at, sizeof *t);
-  *at += sizeof *t;
-  t->name = t->own = shared_get_text(at);
-  t->in = NULL;
-  t->dtype_name = shared_get_text(at);
+  const char *s = r->at, *end = memchr(s, '\0', (size_t)(r->end - s));
+  if (end) r->at = end + 1;
+  return end ? s : NULL;
+}
+
+static int shared_makes_sense(const jf_entry *t)
+{
+  if ((unsigned)t->dtype > JFL_N_DTYPE || (unsigned)t->blocks > JFL_N_DTYPE) return 0;
+  if (t->shape.n < 0) return t->shape.n == -1;
+  if (jf_shape_check(&t->shape, "shape")) return 0;
+  return t->dtype == JFL_N_DTYPE ||
+         t->size == (uint64_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
+}
+
+static int shared_get_entry(shared_rest *r, jf_entry *t)
+{
+  if (!shared_get_bytes(r, t, sizeof *t)) return 0;
+  t->name = t->own = shared_get_text(r);
+  t->dtype_name = t->name ? shared_get_text(r) : NULL;
+  if (!t->dtype_name || !shared_makes_sense(t)) return 0;
   if (!*t->dtype_name) t->dtype_name = NULL;
+  t->in = NULL;
+  t->data = NULL;
+  t->variable = NULL;
+  return 1;
+}
+
+static int shared_get_all(shared_rest *r, const shared_head *h, jf_source *s)
+{
+  for (; s->n_tensor < h->n_tensor; s->n_tensor++)
+    if (!shared_get_entry(r, &s->tensor[s->n_tensor])) return 0;
+  for (; s->n_meta < h->n_meta; s->n_meta++) {
+    const char *key = shared_get_text(r), *value = key ? shared_get_text(r) : NULL;
+    if (!value) return 0;
+    s->meta[s->n_meta] = (jf_meta){ key, value };
+  }
+  return r->at == r->end;
 }
 
 /* What rank 0 reads for this one. */
 static void shared_close(jf_source *s) { jf_free(s->text); }
 static const jf_format shared_format = { .close = shared_close };
 
+/* No more of them than bytes of which each takes some. */
+static int shared_head_fits(const shared_head *h, size_t n)
+{
+  return h->n_tensor >= 0 && h->n_meta >= 0 && (size_t)h->n_tensor <= n / sizeof(jf_entry) &&
+         (size_t)h->n_meta <= n && memchr(h->path, '\0', sizeof h->path);
+}
+
 /* Takes the bytes over. */
-static jfl_status shared_get(char *bytes, jf_source *s)
+static jfl_status shared_get(char *bytes, size_t n, jf_source *s)
 {
   shared_head h;
-  const char *at = bytes + sizeof h;
-  memcpy(&h, bytes, sizeof h);
-  *s = (jf_source){ .format = &shared_format, .fd = -1, .text = bytes, .about = h.about };
+  shared_rest r = { bytes, bytes + n };
+  *s = (jf_source){ .format = &shared_format, .fd = -1, .text = bytes };
+  if (!shared_get_bytes(&r, &h, sizeof h) || !shared_head_fits(&h, n))
+    return jf_fail(JFL_EDATA, "rank 0 (%s) tells of a checkpoint what makes no sense",
+                   jf_world_host(0));
+  s->about = h.about;
   strcpy(s->path, h.path);
   s->tensor = jf_new((size_t)h.n_tensor * sizeof *s->tensor);
   s->meta = jf_new((size_t)h.n_meta * sizeof *s->meta);
   if (!s->tensor || !s->meta) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
-  for (; s->n_tensor < h.n_tensor; s->n_tensor++) shared_get_entry(&at, &s->tensor[s->n_tensor]);
-  for (; s->n_meta < h.n_meta; s->n_meta++) {
-    const char *key = shared_get_text(&at);
-    s->meta[s->n_meta] = (jf_meta){ key, shared_get_text(&at) };
-  }
-  return JFL_OK;
+  if (shared_get_all(&r, &h, s)) return JFL_OK;
+  return jf_fail(JFL_EDATA, "checkpoint %s: rank 0 (%s) tells of it what makes no sense", s->path,
+                 jf_world_host(0));
 }
 
 /* Gives the others what rank 0 has opened. */
@@ -82,7 +124,7 @@ static jfl_status shared_hand_out(jfl_session *s, jf_source *source)
   size_t size = t.n;
   if (!st) st = jf_hand_out_block(s, &bytes, &size);
   if (first) jf_free(t.s);
-  else if (!st) st = shared_get(bytes, source);
+  else if (!st) st = shared_get(bytes, size, source);
   return jf_session_agree_status(s, st);
 }
 

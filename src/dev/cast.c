@@ -54,6 +54,7 @@ static jfl_status dev_cast_convert(const jfl_array *a, int lossless, jfl_array *
   double v[CHUNK];
   for (int64_t at = 0, size = jfl_array_size(a); at < size; at += CHUNK) {
     int n = size - at < CHUNK ? (int)(size - at) : CHUNK;
+    if (at % (64 * CHUNK) == 0) JF_TRY(jf_time_for(0));
     jf_numbers_get(a->dtype, a->data, at, n, v);
     if (lossless) JF_TRY(dev_cast_check(a, v, to->dtype, at, n));
     jf_numbers_put(to->dtype, to->data, at, n, v);

@@ -63,6 +63,7 @@ static jfl_status verify_graph(const jfl_graph *g)
   s.root = jf_alloc(g->arena, n * sizeof *s.root);
   for (int i = 0; i < g->n_value; i++) s.root[i] = i;
   for (int i = 0; i < g->n_node; i++) {
+    if (i % 64 == 0) jf_arena_ask(g->arena);
     JF_TRY(verify_check_inputs(&s, g->node[i]));
     JF_TRY(check_outputs(g->node[i], g->arena));
     verify_mark(&s, g->node[i]);

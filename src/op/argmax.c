@@ -33,7 +33,7 @@ static jfl_status search_lines(const jf_kargs *k, int64_t size, search line)
 {
   jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_argmax *)k->attr)->axis);
   int32_t *y = k->out[0].data;
-  for (int64_t i = 0; i < s.before * s.after; i++) {
+  for (int64_t i = 0; i < s.before * s.after && !jf_loop_ends_at(i, s.m); i++) {
     int64_t at = i / s.after * s.m * s.after + i % s.after;
     y[i] = (int32_t)line((const char *)k->in[0].data + at * size, s.m, s.after);
   }
@@ -45,7 +45,7 @@ static jfl_status search_lines(const jf_kargs *k, int64_t size, search line)
   static int64_t id##_line_##D(const void *in, int64_t m, int64_t step)   \
   {                                                                       \
     const T *x = in; int64_t best = 0;                                    \
-    for (int64_t j = 1; j < m; j++) {                                     \
+    for (int64_t j = 1; j < m && !jf_loop_ends_at(j, 1); j++) {           \
       T v = x[j * step], b = x[best * step];                              \
       if (v better b || (v != v && b == b)) best = j;                     \
     }                                                                     \

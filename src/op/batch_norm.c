@@ -159,20 +159,23 @@ static void batch_put(const jf_tensor *t, int64_t i, double v)
 
 static void channel_get(const batch_call *b, const jf_tensor *t, int64_t c, double *v)
 {
-  for (int64_t i = 0; i < b->count; i++) v[i] = batch_number(t, element_at(b, c, i));
+  for (int64_t i = 0; i < b->count && !jf_loop_ends_at(i, 1); i++)
+    v[i] = batch_number(t, element_at(b, c, i));
 }
 
 static void channel_put(const batch_call *b, const jf_tensor *t, int64_t c, const double *v)
 {
-  for (int64_t i = 0; i < b->count; i++) batch_put(t, element_at(b, c, i), v[i]);
+  for (int64_t i = 0; i < b->count && !jf_loop_ends_at(i, 1); i++)
+    batch_put(t, element_at(b, c, i), v[i]);
 }
 
 static void moments_of(const double *x, int64_t n, double *mean, double *variance)
 {
   double sum = 0, squares = 0;
-  for (int64_t i = 0; i < n; i++) sum += x[i];
+  for (int64_t i = 0; i < n && !jf_loop_ends_at(i, 1); i++) sum += x[i];
   *mean = n ? sum / (double)n : 0;
-  for (int64_t i = 0; i < n; i++) squares += (x[i] - *mean) * (x[i] - *mean);
+  for (int64_t i = 0; i < n && !jf_loop_ends_at(i, 1); i++)
+    squares += (x[i] - *mean) * (x[i] - *mean);
   *variance = n ? squares / (double)n : 0;
 }
 
@@ -180,7 +183,7 @@ static jfl_status batch_norm_plain(const jf_kargs *k)
 {
   const batch_call b = batch_norm_call(k, &k->in[0]);
   double *x = k->scratch, *addend = x + b.count;
-  for (int64_t c = 0; c < b.p.groups * b.p.width; c++) {
+  for (int64_t c = 0; c < b.p.groups * b.p.width && !jf_loop_ends_at(c, b.count); c++) {
     double mean, variance;
     channel_get(&b, &k->in[0], c, x);
     if (b.a->add) channel_get(&b, &k->in[3], c, addend);
@@ -188,7 +191,7 @@ static jfl_status batch_norm_plain(const jf_kargs *k)
     batch_put(&k->out[1], c, mean);
     batch_put(&k->out[2], c, variance);
     const double s = sqrt(batch_number(&k->out[2], c) + b.a->epsilon);
-    for (int64_t i = 0; i < b.count; i++) {
+    for (int64_t i = 0; i < b.count && !jf_loop_ends_at(i, 1); i++) {
       const double u = x[i] - batch_number(&k->out[1], c);
       x[i] = u * batch_number(&k->in[1], c) / s + batch_number(&k->in[2], c);
       if (b.a->add) x[i] += addend[i];
@@ -204,7 +207,7 @@ static void batch_norm_mask(const batch_call *b, const jf_kargs *k, int64_t c, c
                             double s, double *d, double *extra)
 {
   if (b->a->add) channel_get(b, &k->in[5], c, extra);
-  for (int64_t i = 0; b->a->relu && i < b->count; i++) {
+  for (int64_t i = 0; b->a->relu && i < b->count && !jf_loop_ends_at(i, 1); i++) {
     const double y = b->a->add ? extra[i]
                                : u[i] * batch_number(&k->in[4], c) / s + batch_number(&k->in[5], c);
     if (!(y > 0)) d[i] = 0;
@@ -219,22 +222,24 @@ static jfl_status batch_norm_grad_plain(const jf_kargs *k)
   const batch_call b = batch_norm_call(k, &k->in[1]);
   const double count = (double)b.count;
   double *d = k->scratch, *u = d + b.count, *extra = u + b.count;
-  for (int64_t c = 0; c < b.p.groups * b.p.width; c++) {
+  for (int64_t c = 0; c < b.p.groups * b.p.width && !jf_loop_ends_at(c, b.count); c++) {
     const double s = sqrt(batch_number(&k->in[3], c) + b.a->epsilon);
     double sum = 0, product = 0;
     channel_get(&b, &k->in[0], c, d);
     channel_get(&b, &k->in[1], c, u);
-    for (int64_t i = 0; i < b.count; i++) u[i] -= batch_number(&k->in[2], c);
+    for (int64_t i = 0; i < b.count && !jf_loop_ends_at(i, 1); i++)
+      u[i] -= batch_number(&k->in[2], c);
     batch_norm_mask(&b, k, c, u, s, d, extra);
     if (b.a->add) channel_put(&b, &k->out[3], c, d);
-    for (int64_t i = 0; i < b.count; i++) {
+    for (int64_t i = 0; i < b.count && !jf_loop_ends_at(i, 1); i++) {
       sum += d[i];
       product += d[i] * u[i];
     }
     batch_put(&k->out[1], c, product / s);
     batch_put(&k->out[2], c, sum);
     const double scale = batch_number(&k->in[4], c) / s, slope = product / (s * s * count);
-    for (int64_t i = 0; i < b.count; i++) d[i] = scale * (d[i] - sum / count - u[i] * slope);
+    for (int64_t i = 0; i < b.count && !jf_loop_ends_at(i, 1); i++)
+      d[i] = scale * (d[i] - sum / count - u[i] * slope);
     channel_put(&b, &k->out[0], c, d);
   }
   return JFL_OK;

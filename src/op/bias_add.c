@@ -70,7 +70,7 @@ static jfl_status bias_add_plain(const jf_kargs *k)
   const int by_row = s.after == 1;           /* b has one element for each of a row of x */
   const int64_t row = by_row ? s.m : s.after, rows = by_row ? s.before : s.before * s.m;
   const size_t size = jfl_dtype_size(type);
-  for (int64_t i = 0; i < rows; i++) {
+  for (int64_t i = 0; i < rows && !jf_loop_ends_at(i, row); i++) {
     const size_t at = (size_t)(i * row) * size, b = by_row ? 0 : (size_t)(i % s.m) * size;
     jf_loop_args t = {
       .n = row, .in = { (const char *)k->in[0].data + at, (const char *)k->in[1].data + b },

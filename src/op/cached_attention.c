@@ -144,7 +144,7 @@ static double cached_weight(double score, double most)
   {                                                                                      \
     const jf_attention_dims d = jf_attention_dims_of(k);                                 \
     JF_TRY(jf_cached_check(k));                                                          \
-    for (int64_t i = 0; i < d.batch * d.heads * d.q_len; i++)                            \
+    for (int64_t i = 0; i < d.batch * d.heads * d.q_len && !jf_loop_ends(); i++)         \
       cached_row_##D(k, &d, cached_row_of(k, &d, i));                                    \
     return JFL_OK;                                                                       \
   }

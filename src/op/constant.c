@@ -59,12 +59,15 @@ jfl_value *jf_scalar(jfl_graph *g, jfl_dtype t, double value)
   return jf_emit_number(g, t, &(jfl_shape){ 1, { 1 } }, value);
 }
 
+enum { FILL_SOME = 1 << 14 };    /* elements between two looks at the deadline */
+
 #define FILL(D, T)                                                                  \
   static jfl_status fill_##D(const jf_kargs *k, double value)                       \
   {                                                                                 \
     T *y = k->out[0].data, v;                                                       \
     jfl_number_put(JFL_##D, &v, 0, value);                                          \
-    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i++) y[i] = v;       \
+    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n && !jf_loop_ends(); i += FILL_SOME) \
+      for (int64_t j = i; j < n && j < i + FILL_SOME; j++) y[j] = v;                \
     return JFL_OK;                                                                  \
   }
 #define KERNELS(D, T)                                                               \

@@ -17,7 +17,7 @@ static jfl_status conv2d_fused_conv2d(const jf_kargs *k)
   const jf_conv *a = k->attr;
   const jf_channels c = jf_channels_at(&k->out[0].shape, jf_conv_channel_axis(a), a->block_y);
   JF_TRY(jf_op_conv2d.cpu[k->out[0].dtype](k));
-  jf_epilogue_rows(k, &a->epilogue, &c, 0, c.n_row);
+  jf_epilogue_all(k, &a->epilogue, &c);
   return JFL_OK;
 }
 

@@ -165,7 +165,7 @@ typedef struct meeting { conv_row x, f, y; } meeting;
 static void add_row(const plain_conv *s, const meeting *m, int64_t j0, int64_t j1, double *acc)
 {
   int64_t step = s->a->stride[2];
-  for (int64_t v = 0; v < s->f.d[4]; v++) {
+  for (int64_t v = 0; v < s->f.d[4] && !jf_loop_ends_at(v, WIDTH); v++) {
     jf_range j = jf_range_within(j1, step, shift(s, v), 0, s->x.d[4]);
     if (j.lo < j0) j.lo = j0;
     if (j.lo >= j.hi) continue;
@@ -178,7 +178,7 @@ static void add_row(const plain_conv *s, const meeting *m, int64_t j0, int64_t j
 static void conv_sum_forward(const plain_conv *s, conv_row to, int64_t j0, int64_t j1, double *acc)
 {
   const int64_t *f = s->f.d, *x = s->x.d, first = to.c / s->group * f[1];
-  for (int64_t c = 0; c < f[1]; c++)
+  for (int64_t c = 0; c < f[1] && !jf_loop_ends_at(c, WIDTH); c++)
     for (int64_t t = 0; t < f[2]; t++)
       for (int64_t u = 0; u < f[3]; u++) {
         const int64_t depth = index_of_x(s, 0, to.depth, t), row = index_of_x(s, 1, to.row, u);
@@ -192,7 +192,7 @@ static void conv_sum_forward(const plain_conv *s, conv_row to, int64_t j0, int64
 static void give_row(const plain_conv *s, const meeting *m, int64_t w0, int64_t w1, double *acc)
 {
   int64_t step = s->a->stride[2];
-  for (int64_t v = 0; v < s->f.d[4]; v++) {
+  for (int64_t v = 0; v < s->f.d[4] && !jf_loop_ends_at(v, WIDTH); v++) {
     jf_range j = jf_range_within(s->y.d[4], step, shift(s, v), w0, w1);
     if (j.lo >= j.hi) continue;
     s->loop->axpy(acc + j.lo * step + shift(s, v) - w0, step, at(s, &s->y, m->y, j.lo),
@@ -204,7 +204,7 @@ static void give_row(const plain_conv *s, const meeting *m, int64_t w0, int64_t 
 static void conv_sum_backward(const plain_conv *s, conv_row to, int64_t w0, int64_t w1, double *acc)
 {
   const int64_t *f = s->f.d, first = to.c / f[1] * s->group;
-  for (int64_t o = first; o < first + s->group; o++)
+  for (int64_t o = first; o < first + s->group && !jf_loop_ends_at(o - first, WIDTH); o++)
     for (int64_t t = 0; t < f[2]; t++)
       for (int64_t u = 0; u < f[3]; u++) {
         const int64_t depth = index_of_y(s, 0, to.depth, t), row = index_of_y(s, 1, to.row, u);
@@ -220,10 +220,10 @@ static jfl_status stretches(const plain_conv *s, const grid *t,
                                         double *acc))
 {
   const int64_t *d = t->d;
-  for (int64_t r = 0; r < d[0] * d[1] * d[2] * d[3] && !jf_loop_ends(); r++) {
+  for (int64_t r = 0; r < d[0] * d[1] * d[2] * d[3]; r++) {
     const int64_t plane = r / (d[2] * d[3]);
     const conv_row to = { plane / d[1], plane % d[1], r / d[3] % d[2], r % d[3] };
-    for (int64_t j = 0; j < d[4]; j += WIDTH) {
+    for (int64_t j = 0; j < d[4] && !jf_loop_ends(); j += WIDTH) {
       int64_t end = d[4] - j < WIDTH ? d[4] : j + WIDTH;
       double acc[WIDTH] = { 0 };
       sum(s, to, j, end, acc);
@@ -240,7 +240,7 @@ static double filter_sum(const plain_conv *s, conv_row f, int64_t v)
   double lane[WIDTH] = { 0 }, sum = 0;
   int64_t channel = f.n / s->group * s->f.d[1] + f.c;
   jf_range j = jf_range_within(y[4], step, shift(s, v), 0, x[4]);
-  for (int64_t r = 0; r < y[0] * y[2] * y[3]; r++) {
+  for (int64_t r = 0; r < y[0] * y[2] * y[3] && !jf_loop_ends_at(r, y[4]); r++) {
     const conv_row from = { r / (y[2] * y[3]), f.n, r / y[3] % y[2], r % y[3] };
     const int64_t depth = index_of_x(s, 0, from.depth, f.depth);
     const int64_t row = index_of_x(s, 1, from.row, f.row);

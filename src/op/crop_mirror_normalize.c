@@ -96,7 +96,7 @@ static void crop_mirror_picture(const jf_kargs *k, int64_t i)
   for (int64_t ch = 0; ch < c; ch++) {
     const float mean = (float)a->mean.v[a->mean.n > 1 ? ch : 0];
     const float scale = (float)(1 / a->std.v[a->std.n > 1 ? ch : 0]);
-    for (int64_t row = 0; row < n; row++) {
+    for (int64_t row = 0; row < n && !jf_loop_ends_at(row, m); row++) {
       const uint8_t *x = k->in[0].data;
       x += ((i * h + top + row) * w + left) * c + ch;
       float *y = (float *)k->out[0].data + i * n * m * c;

@@ -52,7 +52,7 @@ static void ce_grad(jf_gradctx *c)
     jf_axes s = jf_axes_at(&k->in[1].shape, k->in[1].shape.n - 1);            \
     const T *z = k->in[0].data, *x = k->in[1].data;                           \
     T *loss = k->out[0].data, *p = k->out[1].data;                            \
-    for (int64_t i = 0; i < s.before; i++)                                    \
+    for (int64_t i = 0; i < s.before && !jf_loop_ends_at(i, s.m); i++)        \
       loss[i] = ce_line_##D(z + i * s.m, x + i * s.m, p + i * s.m, s.m);      \
     return JFL_OK;                                                            \
   }

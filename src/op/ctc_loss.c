@@ -110,7 +110,7 @@ static double ctc_add(double a, double b, double c)
   /* alpha[t][p]: all ways to be at place p at time t. */                                  \
   static void ctc_forward_##D(const ctc_sample *s, const T *x)                             \
   {                                                                                        \
-    for (int64_t t = 0; t < s->times; t++) {                                               \
+    for (int64_t t = 0; t < s->times && !jf_loop_ends_at(t, s->places); t++) {             \
       double *a = s->alpha + t * s->places;                                                \
       const double *b = a - s->places;                                                     \
       for (int64_t p = 0; p < s->places; p++) {                                            \
@@ -125,7 +125,7 @@ static double ctc_add(double a, double b, double c)
   static void ctc_backward_##D(const ctc_sample *s, const T *x, T *slope, double all)      \
   {                                                                                        \
     const int64_t n = s->places;                                                           \
-    for (int64_t t = s->times - 1; t >= 0; t--) {                                          \
+    for (int64_t t = s->times - 1; t >= 0 && !jf_loop_ends_at(t, n); t--) {                \
       const double *a = s->alpha + t * n, *next = s->beta + (t + 1) % 2 * n;               \
       double *b = s->beta + t % 2 * n;                                                     \
       for (int64_t p = 0; p < n; p++) {                                                    \

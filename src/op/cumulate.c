@@ -33,7 +33,7 @@ static void cumprod_to_grad(jf_gradctx *c)
   const jf_cumulate *a = k->attr;                                               \
   const jf_axes s = jf_axes_at(&k->in[0].shape, a->axis);                       \
   const int64_t step = a->reverse ? -s.after : s.after, m = s.m;                \
-  for (int64_t i = 0; i < s.before * s.after; i++) {                            \
+  for (int64_t i = 0; i < s.before * s.after && !jf_loop_ends_at(i, m); i++) {  \
     const int64_t first = i / s.after * m * s.after + i % s.after;              \
     const int64_t at = a->reverse && m ? first + (m - 1) * s.after : first;     \
     const T *x = (const T *)k->in[0].data + at;                                 \
@@ -44,7 +44,7 @@ static void cumprod_to_grad(jf_gradctx *c)
   {                                                                             \
     EACH_LINE(T)                                                                \
       A acc = INIT;                                                             \
-      for (int64_t j = 0; j < m; j++) {                                         \
+      for (int64_t j = 0; j < m && !jf_loop_ends_at(j, 1); j++) {               \
         const A v = (A)x[j * step], before = acc;                               \
         acc = STEP;                                                             \
         y[j * step] = (T)(a->exclusive ? before : acc);                         \
@@ -70,13 +70,13 @@ BOTH(I64, int64_t, uint64_t)
     EACH_LINE(T)                                                                \
       const T *dy = (const T *)k->in[1].data + at;                              \
       double sum = 0, next = 0, before = 1;                                     \
-      for (int64_t j = m - 1; j >= 0; j--) {                                    \
+      for (int64_t j = m - 1; j >= 0 && !jf_loop_ends_at(j, 1); j--) {          \
         const double own = (double)dy[j * step], v = (double)x[j * step];       \
         sum = a->exclusive ? next : own + next;                                 \
         next = a->exclusive ? own + v * sum : v * sum;                          \
         y[j * step] = (T)sum;                                                   \
       }                                                                         \
-      for (int64_t j = 0; j < m; j++) {                                         \
+      for (int64_t j = 0; j < m && !jf_loop_ends_at(j, 1); j++) {               \
         y[j * step] = (T)(before * (double)y[j * step]);                        \
         before *= (double)x[j * step];                                          \
       }                                                                         \

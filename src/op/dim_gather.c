@@ -93,7 +93,8 @@ static void dim_find(const jfl_shape *whole, const jfl_shape *ids, int64_t dim, 
     JF_TRY(jf_check_range(k, JF_WRONG_INDEX, ids, k->in[0].shape.d[dim]));          \
     dim_find(&k->in[0].shape, &ids->shape, dim, &p);                                \
     jf_walk w = jf_walk_at(&p.nest, p.nest.n, 0);                                   \
-    for (int64_t j = 0, n = jf_numel(&ids->shape); j < n; j++, jf_walk_next(&w))    \
+    for (int64_t j = 0, n = jf_numel(&ids->shape); j < n && !jf_loop_ends_at(j, 1);          \
+         j++, jf_walk_next(&w))                                                    \
       y[j] = x[w.off[0] + jf_index_at(ids, j) * p.along];                           \
     return JFL_OK;                                                                  \
   }
@@ -117,7 +118,8 @@ static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(dim_gather_) };
       memcpy(y, k->in[0].data, (size_t)jf_numel(&out->shape) * sizeof(T));          \
     dim_find(&out->shape, &ids->shape, dim, &p);                                    \
     jf_walk w = jf_walk_at(&p.nest, p.nest.n, 0);                                   \
-    for (int64_t j = 0, n = jf_numel(&ids->shape); j < n; j++, jf_walk_next(&w)) {  \
+    for (int64_t j = 0, n = jf_numel(&ids->shape); j < n && !jf_loop_ends_at(j, 1);          \
+         j++, jf_walk_next(&w)) {                                                  \
       T *at = y + w.off[0] + jf_index_at(ids, j) * p.along;                         \
       *at = (T)((U)*at + (U)u[j]);                                                  \
     }                                                                               \

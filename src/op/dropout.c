@@ -87,6 +87,21 @@ static void dropout_draw(const jf_loop_args *t, int8_t *mask)
     return dropout_whole(k, dropout_backward_loop_##D);                       \
   }
 
+enum { SOME = 1 << 14 };         /* elements between two looks at the deadline */
+
+static void dropout_some(const jf_kargs *k, const jf_loop_args *whole, jf_loop loop, int64_t n)
+{
+  jf_loop_args t = *whole;
+  const int64_t at = t.at;
+  const size_t first = (size_t)at;
+  t.n = n - at < SOME ? n - at : SOME;
+  t.out = (char *)t.out + first * jfl_dtype_size(k->out[0].dtype);
+  if (t.second) t.second = (char *)t.second + first * jfl_dtype_size(k->out[1].dtype);
+  for (int i = 0; i < k->n_in; i++)
+    t.in[i] = (const char *)t.in[i] + first * jfl_dtype_size(k->in[i].dtype);
+  loop(&t);
+}
+
 static jfl_status dropout_whole(const jf_kargs *k, jf_loop loop)
 {
   jf_loop_args t = { .n = jf_numel(&k->out[0].shape), .out = k->out[0].data, .attr = k->attr,
@@ -96,7 +111,7 @@ static jfl_status dropout_whole(const jf_kargs *k, jf_loop loop)
     t.step[i] = 1;
   }
   if (k->n_out > 1) t.second = k->out[1].data;
-  loop(&t);
+  for (int64_t n = t.n; t.at < n && !jf_loop_ends(); t.at += SOME) dropout_some(k, &t, loop, n);
   return JFL_OK;
 }
 

@@ -84,7 +84,7 @@ static void expand(const jf_kargs *k, int s, char *to)
   const char *from = place_of(k, s);
   jf_nest space = { .n = f->space.n, .n_op = 1, .step = &f->slot[s].step };
   memcpy(space.d, f->space.d, sizeof space.d);
-  for (int64_t i = 0; i < space_size(f); i++) {
+  for (int64_t i = 0; i < space_size(f) && !jf_loop_ends_at(i, 1); i++) {
     const int64_t at = element_of(f, &f->slot[s], &space, i);
     memcpy(to + (size_t)i * size, from + (size_t)at * size, size);
   }

@@ -181,8 +181,8 @@ static jfl_status gather_runs(const jf_kargs *k, size_t size,
   const size_t run = (size_t)p.run * jfl_dtype_size(x->dtype);
   char *y = k->out[0].data;
   JF_TRY(jf_check_range(k, JF_WRONG_INDEX, ids, p.m));
-  for (int64_t i = 0; i < p.batches * p.outer; i++)
-    for (int64_t j = 0; j < p.n; j++, y += (size_t)p.run * size) {
+  for (int64_t i = 0; i < p.batches * p.outer && !jf_loop_ends_at(i, p.n * p.run); i++)
+    for (int64_t j = 0; j < p.n && !jf_loop_ends_at(j, p.run); j++, y += (size_t)p.run * size) {
       const int64_t id = jf_index_at(ids, i / p.outer * p.n + j);
       copy(x->dtype, (const char *)x->data + (size_t)(i * p.m + id) * run, p.run, y);
     }
@@ -236,8 +236,8 @@ static jfl_status gather_sum(const jf_kargs *k,
   const jf_picks p = jf_picks_of(&y->shape, &ids->shape, a->axis, a->batch_dims);
   JF_TRY(jf_check_range(k, JF_WRONG_SEGMENT, ids, p.m));
   memset(y->data, 0, (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype));
-  for (int64_t i = 0; i < p.batches * p.outer; i++)
-    for (int64_t j = 0; j < p.n; j++) {
+  for (int64_t i = 0; i < p.batches * p.outer && !jf_loop_ends_at(i, p.n * p.run); i++)
+    for (int64_t j = 0; j < p.n && !jf_loop_ends_at(j, p.run); j++) {
       const int64_t id = jf_index_at(ids, i / p.outer * p.n + j);
       if (id != a->ignored) add(k, (i * p.m + id) * p.run, (i * p.n + j) * p.run, p.run);
     }
@@ -268,8 +268,9 @@ static const jf_kernel sum_cpu[JFL_N_DTYPE] = {
     const jf_one_hot *a = k->attr;                                              \
     jf_axes s = jf_axes_at(&k->out[0].shape, a->axis);                          \
     T *y = k->out[0].data, on = (T)a->on_value, off = (T)a->off_value;          \
-    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i++) y[i] = off; \
-    for (int64_t i = 0; i < s.before * s.after; i++)                            \
+    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n && !jf_loop_ends_at(i, 1); i++) \
+      y[i] = off;                                                               \
+    for (int64_t i = 0; i < s.before * s.after && !jf_loop_ends_at(i, s.m); i++) \
       y[(i / s.after * s.m + jf_index_at(&k->in[0], i)) * s.after + i % s.after] = on; \
   }
 JF_EACH_TYPE(ONE_HOT)

@@ -136,7 +136,7 @@ static jfl_status nd_gather(const jf_kargs *k)
   const size_t size = jfl_dtype_size(x->dtype), run = (size_t)t.run * size;
   char *y = k->out[0].data;
   JF_TRY(jf_tuples_check(k, &t));
-  for (int64_t j = 0; j < t.count; j++, y += run)
+  for (int64_t j = 0; j < t.count && !jf_loop_ends_at(j, t.run); j++, y += run)
     memcpy(y, (const char *)x->data + (size_t)nd_place(&t, j) * size, run);
   return JFL_OK;
 }
@@ -158,7 +158,7 @@ static jfl_status nd_put(const jf_kargs *k)
   const char *u = k->in[2].data;
   JF_TRY(jf_tuples_check(k, &t));
   nd_begin(k);
-  for (int64_t j = 0; j < t.count; j++, u += run)
+  for (int64_t j = 0; j < t.count && !jf_loop_ends_at(j, t.run); j++, u += run)
     memcpy((char *)y->data + (size_t)nd_place(&t, j) * size, u, run);
   return JFL_OK;
 }
@@ -167,7 +167,7 @@ static jfl_status nd_put(const jf_kargs *k)
 #define ADD(D, T, U)                                                                \
   static void nd_sum_##D(const jf_tensor *y, const jf_tuples *t, const T *u)        \
   {                                                                                 \
-    for (int64_t j = 0; j < t->count; j++, u += t->run) {                           \
+    for (int64_t j = 0; j < t->count && !jf_loop_ends_at(j, t->run); j++, u += t->run) { \
       T *at = (T *)y->data + nd_place(t, j);                                        \
       for (int64_t i = 0; i < t->run; i++) at[i] = (T)((U)at[i] + (U)u[i]);         \
     }                                                                               \

@@ -106,8 +106,8 @@ static size_t image_resize_grad_scratch(const jf_kargs *k)
   static void image_resize_spread_##D(const jf_resizing *r, const jf_taps *x, double weight,      \
                                       const T *dy, double *sum)                                \
   {                                                                                            \
-    for (int64_t j = 0; j < r->to_w; j++)                                                      \
-      for (int64_t q = 0; q < x->width; q++) {                                                 \
+    for (int64_t j = 0; j < r->to_w && !jf_loop_ends_at(j, r->inner * x->width); j++)          \
+      for (int64_t q = 0; q < x->width && !jf_loop_ends_at(q, r->inner); q++) {                \
         const double w = weight * x->weight[j * x->width + q];                                 \
         for (int64_t c = 0; c < r->inner; c++)                                                 \
           sum[(x->first[j] + q) * r->inner + c] += w * dy[j * r->inner + c];                   \
@@ -120,14 +120,15 @@ static size_t image_resize_grad_scratch(const jf_kargs *k)
     const jf_taps y = jf_taps_in(&r.y, room), x = jf_taps_in(&r.x, room + jf_taps_size(&r.y)); \
     double *sum = (double *)(room + jf_taps_size(&r.y) + jf_taps_size(&r.x));                  \
     const int64_t cells = r.h * r.w * r.inner, line = r.w * r.inner;                           \
-    for (int64_t i = 0; i < r.n; i++) {                                                        \
+    for (int64_t i = 0; i < r.n && !jf_loop_ends_at(i, cells); i++) {                          \
       memset(sum, 0, (size_t)cells * sizeof *sum);                                             \
-      for (int64_t at = 0; at < r.to_h; at++)                                                  \
+      for (int64_t at = 0; at < r.to_h && !jf_loop_ends_at(at, r.to_w * y.width); at++)         \
         for (int64_t p = 0; p < y.width; p++)                                                  \
           image_resize_spread_##D(&r, &x, y.weight[at * y.width + p],                          \
                                   (const T *)k->in[0].data + (i * r.to_h + at) * r.to_w * r.inner, \
                                   sum + (y.first[at] + p) * line);                             \
-      for (int64_t j = 0; j < cells; j++) ((T *)k->out[0].data)[i * cells + j] = (T)sum[j];    \
+      for (int64_t j = 0; j < cells && !jf_loop_ends_at(j, 1); j++)                          \
+        ((T *)k->out[0].data)[i * cells + j] = (T)sum[j];                                      \
     }                                                                                          \
     return JFL_OK;                                                                             \
   }

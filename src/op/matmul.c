@@ -175,7 +175,7 @@ static int64_t matmul_in_panels(const dims *s, int64_t i, int64_t j)
   static void stretch_##D(const T *a, const T *b, T *y, const dims *s, int64_t j0, int width) \
   {                                                                               \
     A acc[WIDTH] = { 0 }, part[DEPTH];                                            \
-    for (int64_t k0 = 0; k0 < s->k; k0 += DEPTH) {                                \
+    for (int64_t k0 = 0; k0 < s->k && !jf_loop_ends_at(k0 / DEPTH, DEPTH * WIDTH); k0 += DEPTH) { \
       int depth = s->k - k0 < DEPTH ? (int)(s->k - k0) : DEPTH;                   \
       for (int i = 0; i < depth; i++) part[i] = (A)a[(k0 + i) * s->column];       \
       block_##D(acc, part, b, s, k0, depth, j0, width);                           \
@@ -187,8 +187,8 @@ static int64_t matmul_in_panels(const dims *s, int64_t i, int64_t j)
   {                                                                               \
     const dims s = dims_of(k);                                                    \
     const int64_t rows = jf_numel(&k->out[0].shape) / s.n;                        \
-    for (int64_t i = 0; i < rows && !jf_loop_ends(); i++)                         \
-      for (int64_t j = 0; j < s.n; j += WIDTH)                                    \
+    for (int64_t i = 0; i < rows; i++)                                            \
+      for (int64_t j = 0; j < s.n && !jf_loop_ends(); j += WIDTH)                 \
         stretch_##D((const T *)k->in[0].data + i / s.m * s.m * s.k + i % s.m * s.row, \
                     (const T *)k->in[1].data + i / s.m * s.k * s.n,               \
                     (T *)k->out[0].data + i * s.n, &s, j,                         \

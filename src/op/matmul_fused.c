@@ -18,7 +18,7 @@ static jfl_status matmul_fused_matmul(const jf_kargs *k)
   const jf_matmul_fused *a = k->attr;
   const jf_channels c = jf_channels_at(&k->out[0].shape, k->out[0].shape.n - 1, 0);
   JF_TRY(jf_op_matmul.cpu[k->out[0].dtype](k));
-  jf_epilogue_rows(k, &a->epilogue, &c, 0, c.n_row);
+  jf_epilogue_all(k, &a->epilogue, &c);
   return JFL_OK;
 }
 

@@ -22,7 +22,7 @@ static jfl_status moving_average_infer(jf_infer *c)
     const double m = ((const jf_moving_average *)k->attr)->momentum;              \
     T *to = k->in[0].data;                                                        \
     const T *value = k->in[1].data;                                               \
-    for (int64_t i = 0, n = jf_numel(&k->in[0].shape); i < n; i++)                \
+    for (int64_t i = 0, n = jf_numel(&k->in[0].shape); i < n && !jf_loop_ends_at(i, 1); i++) \
       to[i] = (T)(m * to[i] + (1 - m) * value[i]);                                \
     return JFL_OK;                                                                \
   }

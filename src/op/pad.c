@@ -200,7 +200,7 @@ static int64_t pad_row(const pad_back *b, int64_t r)
     const T *restrict dy = (const T *)b->k->in[0].data + i * b->rows * b->m;           \
     T *const plane = (T *)b->k->out[0].data + i * b->size;                             \
     memset(plane, 0, (size_t)b->size * sizeof(T));                                     \
-    for (int64_t r = 0; r < b->rows; r++, dy += b->m) {                                \
+    for (int64_t r = 0; r < b->rows && !jf_loop_ends_at(r, b->m); r++, dy += b->m) {   \
       const int64_t row = pad_row(b, r);                                               \
       if (row < 0) continue;                                                           \
       T *restrict dx = plane + row * n;                                                \

@@ -103,7 +103,7 @@ static double random_unit(const jf_philox *r, int i)
    and i + 1, of which one may be another part's. */
 #define RANDOM_PAIRS                                                                     \
   const int64_t n = jf_numel(&k->out[0].shape), first = k->random.first;                 \
-  for (int64_t i = -(first % 2); i < n; i += 2) {                                        \
+  for (int64_t i = -(first % 2); i < n && !jf_loop_ends_at(i / 2, 2); i += 2) {          \
     const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)(first + i) / 2);
 
 /* A result that rounds up to maxval becomes minval. */
@@ -154,7 +154,7 @@ static double random_unit(const jf_philox *r, int i)
   static jfl_status permutation_##D(const jf_kargs *k)                                 \
   {                                                                                    \
     T *y = k->out[0].data;                                                             \
-    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i++) {                  \
+    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n && !jf_loop_ends_at(i, 1); i++) { \
       const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i);     \
       const int64_t j = (int64_t)((double)(i + 1) * random_unit(&r, 0));               \
       y[i] = y[j];                                                                     \

@@ -201,12 +201,12 @@ JF_LOCAL void unit_backward(jf_recurrent_cell kind, unit_back *b)
     const T *x = AT(const T, k->in[JF_RNN_X]) + row * d->gates * d->units;             \
     const T *bias = kind == JF_GRU ? AT(const T, k->in[JF_RNN_EXTRA]) : NULL;          \
     double *s = k->scratch;                                                            \
-    for (int64_t i = 0; i < d->gates * d->units; i++) {                                \
+    for (int64_t i = 0; i < d->gates * d->units && !jf_loop_ends_at(i, d->units); i++) { \
       const T *w = AT(const T, k->in[JF_RNN_WEIGHT]) + i * d->units;                   \
       s[i] = bias ? (double)bias[i] : 0;                                               \
       for (int64_t j = 0; j < d->units; j++) s[i] += (double)w[j] * (double)h[j];      \
     }                                                                                  \
-    for (int64_t j = 0; j < d->units; j++) {                                           \
+    for (int64_t j = 0; j < d->units && !jf_loop_ends_at(j, 8); j++) {                 \
       unit u = { .h = (double)h[j], .c = c ? (double)c[j] : 0 };                       \
       for (int64_t i = 0; i < d->gates; i++) {                                         \
         u.x[i] = (double)x[i * d->units + j];                                          \
@@ -226,7 +226,7 @@ JF_LOCAL void unit_backward(jf_recurrent_cell kind, unit_back *b)
     const jf_recurrent_dims d = jf_recurrent_dims_of(a, &k->in[JF_RNN_X].shape,        \
                                                      &k->in[JF_RNN_H0].shape);         \
     const int lstm = a->kind == JF_LSTM;                                               \
-    for (int64_t n = 0; n < d.length * d.batch; n++) {                                 \
+    for (int64_t n = 0; n < d.length * d.batch && !jf_loop_ends_at(n, d.units * d.units); n++) { \
       const int64_t t = jf_recurrent_step(a, d.length, n / d.batch), b = n % d.batch;  \
       const int64_t before = jf_recurrent_before(a, d.length, t);                      \
       const T *h = AT(const T, k->in[JF_RNN_H0]) + b * d.units;                        \
@@ -251,7 +251,7 @@ JF_LOCAL void unit_backward(jf_recurrent_cell kind, unit_back *b)
     const T *y = AT(const T, k->in[JF_BACK_Y]), *h = y + row;                          \
     if (gru) h = before < 0 ? AT(const T, k->in[JF_BACK_H0]) + old : y + old;          \
     double *s = k->scratch;                                                            \
-    for (int64_t j = 0; j < n; j++) {                                                  \
+    for (int64_t j = 0; j < n && !jf_loop_ends_at(j, 8); j++) {                        \
       unit_back u = { .u.h = (double)h[j], .dc = dc[j] };                              \
       u.dh = dh[j] + (double)AT(const T, k->in[JF_BACK_DY])[row + j];                  \
       for (int64_t i = 0; i < d->saved; i++)                                           \
@@ -272,7 +272,7 @@ JF_LOCAL void unit_backward(jf_recurrent_cell kind, unit_back *b)
       dh[j] = u.dh;                                                                    \
       dc[j] = u.dc;                                                                    \
     }                                                                                  \
-    for (int64_t i = 0; i < d->gates * n; i++)                                         \
+    for (int64_t i = 0; i < d->gates * n && !jf_loop_ends_at(i, n); i++)               \
       for (int64_t j = 0; j < n; j++)                                                  \
         dh[j] += s[i] * (double)AT(const T, k->in[JF_BACK_WEIGHT])[i * n + j];         \
   }
@@ -285,7 +285,7 @@ JF_LOCAL void unit_backward(jf_recurrent_cell kind, unit_back *b)
     double *dh = (double *)k->scratch + d.gates * d.units, *dc = dh + d.units;         \
     for (int64_t b = 0; b < d.batch; b++) {                                            \
       memset(dh, 0, (size_t)(2 * d.units) * sizeof *dh);                               \
-      for (int64_t n = d.length - 1; n >= 0; n--)                                      \
+      for (int64_t n = d.length - 1; n >= 0 && !jf_loop_ends_at(n, d.units * d.units); n--) \
         recurrent_back_##D(k, &d, jf_recurrent_step(a, d.length, n), b, dh, dc);       \
       for (int64_t j = 0; j < d.units; j++) {                                          \
         AT(T, k->out[1])[b * d.units + j] = (T)dh[j];                                  \

@@ -85,7 +85,15 @@ typedef struct split {
   int64_t run, count;          /* count: how many elements are reduced to one, */
   int64_t whole;               /* and how many in the whole of which the call is a part */
   int run_is_gone;
+  int64_t done;                /* elements that were looked at */
 } split;
+
+/* Asked behind n elements more. */
+static int split_ends(split *r, int64_t n)
+{
+  r->done += n;
+  return jf_loop_ends_at(r->done / n, n);
+}
 
 static void split_axes(const jf_kargs *k, split *r)
 {
@@ -96,6 +104,7 @@ static void split_axes(const jf_kargs *k, split *r)
   r->kept_axes = (jf_nest){ .n_op = 1, .step = r->kept_step };
   r->gone_axes = (jf_nest){ .n_op = 1, .step = r->gone_step };
   r->run = r->count = 1;
+  r->done = 0;
   jf_dense_steps(s->n, s->d, 1, step);
   r->run_is_gone = reduce_among(axis, inner);
   for (; inner >= 0 && (s->d[inner] == 1 || reduce_among(axis, inner) == r->run_is_gone); inner--)
@@ -122,7 +131,7 @@ enum { LANES = 32 };
   static void id##_row_##D(A_ *lane, const T_ *x, int64_t n)                          \
   {                                                                                   \
     int64_t i = 0;                                                                    \
-    for (; i + LANES <= n; i += LANES)                                                \
+    for (; i + LANES <= n && !jf_loop_ends_at(i / LANES, LANES); i += LANES)          \
       for (int j = 0; j < LANES; j++) ADD_TO(lane[j], (A_)x[i + j], A_, STEP)         \
     for (int j = 0; i + j < n; j++) ADD_TO(lane[j], (A_)x[i + j], A_, STEP)           \
   }                                                                                   \
@@ -133,7 +142,7 @@ enum { LANES = 32 };
     A_ lane[LANES], n = (A_)s->whole; (void)n;                                        \
     for (int j = 0; j < LANES; j++) lane[j] = (INIT);                                 \
     do id##_row_##D(lane, x + s->kept.off[0] + s->gone.off[0], width);                \
-    while (jf_walk_next(&s->gone));                                                   \
+    while (jf_walk_next(&s->gone) && !split_ends(s, width));                          \
     for (int j = 1; j < LANES && s->run_is_gone; j++) ADD_TO(lane[0], lane[j], A_, STEP) \
     for (int j = 0; j < width && !(j && s->run_is_gone); j++) {                       \
       A_ acc = lane[j]; y[j] = (T_)(FINISH);                                          \
@@ -155,7 +164,8 @@ enum { LANES = 32 };
     split_axes(k, &s);                                                            \
     if (!s.count) return id##_none_##D(k);                                        \
     int64_t step = s.run_is_gone ? s.run : LANES, width;                          \
-    do for (int64_t i = 0; i < s.run; i += step, y += s.run_is_gone ? 1 : width) { \
+    do for (int64_t i = 0; i < s.run && !split_ends(&s, step);                     \
+                i += step, y += s.run_is_gone ? 1 : width) {                      \
       width = s.run - i < step ? s.run - i : step;                                \
       id##_some_##D(&s, (const T_ *)k->in[0].data + i, y, width);                 \
     } while (jf_walk_next(&s.kept));                                              \

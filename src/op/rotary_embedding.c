@@ -85,7 +85,7 @@ void jf_rotary_angle(const jf_rotary *a, int64_t position, int64_t i, double *co
     T *y = k->out[0].data;                                                        \
     double c, s;                                                                  \
     memmove(y, x, (size_t)jf_numel(&k->out[0].shape) * sizeof *y);                \
-    for (int64_t p = 0; d.outer && p < d.length; p++)                             \
+    for (int64_t p = 0; d.outer && p < d.length && !jf_loop_ends_at(p, d.pairs * d.outer); p++) \
       for (int64_t i = 0; i < d.pairs; i++) {                                     \
         jf_rotary_angle(k->attr, p, i, &c, &s);                                   \
         for (int64_t o = 0; o < d.outer; o++) {                                   \

@@ -145,9 +145,10 @@ static int64_t param_at(const jf_rows *s, int64_t r, int64_t j)
 static void row_norm_moments(const double *x, int64_t n, int center, double *mean, double *variance)
 {
   double sum = 0, squares = 0;
-  for (int64_t j = 0; center && j < n; j++) sum += x[j];
+  for (int64_t j = 0; center && j < n && !jf_loop_ends_at(j, 1); j++) sum += x[j];
   *mean = center && n ? sum / (double)n : 0;
-  for (int64_t j = 0; j < n; j++) squares += (x[j] - *mean) * (x[j] - *mean);
+  for (int64_t j = 0; j < n && !jf_loop_ends_at(j, 1); j++)
+    squares += (x[j] - *mean) * (x[j] - *mean);
   *variance = n ? squares / (double)n : 0;
 }
 
@@ -159,12 +160,12 @@ static jfl_status row_norm_plain(const jf_kargs *k)
   double *x = k->scratch, *gamma = x + s.length, *beta = gamma + n_param;
   if (a->scale) row_norm_read(&k->in[1], 0, n_param, gamma);
   if (a->shift) row_norm_read(&k->in[k->n_in - 1], 0, n_param, beta);
-  for (int64_t r = 0; r < s.n; r++) {
+  for (int64_t r = 0; r < s.n && !jf_loop_ends_at(r, s.length); r++) {
     double mean, variance;
     row_norm_read(&k->in[0], r * s.length, s.length, x);
     row_norm_moments(x, s.length, a->center, &mean, &variance);
     const double inverse = 1 / sqrt(variance + a->epsilon);
-    for (int64_t j = 0; j < s.length; j++) {
+    for (int64_t j = 0; j < s.length && !jf_loop_ends_at(j, 1); j++) {
       const int64_t p = n_param ? param_at(&s, r, j) : 0;
       x[j] = (x[j] - mean) * inverse * (a->scale ? gamma[p] : 1) + (a->shift ? beta[p] : 0);
     }
@@ -187,13 +188,13 @@ static jfl_status row_norm_grad_plain(const jf_kargs *k)
   double *dgamma = gamma + n_param, *dbeta = dgamma + n_param;
   if (n_param) row_norm_read(&k->in[4], 0, n_param, gamma);
   memset(dgamma, 0, 2 * (size_t)n_param * sizeof *dgamma);
-  for (int64_t r = 0; r < s.n; r++) {
+  for (int64_t r = 0; r < s.n && !jf_loop_ends_at(r, s.length); r++) {
     double mean, inverse, sum = 0, product = 0;
     row_norm_read(&k->in[0], r * s.length, s.length, d);
     row_norm_read(&k->in[1], r * s.length, s.length, u);
     row_norm_read(&k->in[2], r, 1, &mean);
     row_norm_read(&k->in[3], r, 1, &inverse);
-    for (int64_t j = 0; j < s.length; j++) {
+    for (int64_t j = 0; j < s.length && !jf_loop_ends_at(j, 1); j++) {
       const int64_t p = n_param ? param_at(&s, r, j) : 0;
       u[j] -= mean;
       if (n_param) {
@@ -206,7 +207,7 @@ static jfl_status row_norm_grad_plain(const jf_kargs *k)
     }
     const double slope = product * inverse * inverse / (double)s.length;
     if (!a->center) sum = 0;
-    for (int64_t j = 0; j < s.length; j++)
+    for (int64_t j = 0; j < s.length && !jf_loop_ends_at(j, 1); j++)
       d[j] = inverse * (d[j] - sum / (double)s.length - u[j] * slope);
     jf_numbers_put(k->out[0].dtype, k->out[0].data, r * s.length, (int)s.length, d);
   }

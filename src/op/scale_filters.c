@@ -31,7 +31,8 @@ static jfl_status scale_filters_infer(jf_infer *c)
     const int64_t of_block = n ? n / k->in[0].shape.d[0] : 1;                           \
     const T *f = k->in[0].data, *line = k->in[1].data;                                  \
     T *y = k->out[0].data;                                                              \
-    for (int64_t i = 0; i < n; i++) y[i] = f[i] * line[i / of_block * block + i % block]; \
+    for (int64_t i = 0; i < n && !jf_loop_ends_at(i, 1); i++)                      \
+      y[i] = f[i] * line[i / of_block * block + i % block];                             \
     return JFL_OK;                                                                      \
   }
 JF_EACH_FLOAT(SCALE)

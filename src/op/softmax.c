@@ -62,7 +62,7 @@ JF_EACH_FLOAT(LOGSOFTMAX_GRAD)
   static jfl_status name(const jf_kargs *k)                                     \
   {                                                                             \
     jf_axes s = jf_axes_at(&k->out[0].shape, ((const jf_softmax *)k->attr)->axis); \
-    for (int64_t i = 0; i < s.before * s.after; i++) {                          \
+    for (int64_t i = 0; i < s.before * s.after && !jf_loop_ends_at(i, s.m); i++) { \
       int64_t at = i / s.after * s.m * s.after + i % s.after;                   \
       line(__VA_ARGS__, (T *)k->out[0].data + at, s.m, s.after);                \
     }                                                                           \

@@ -73,6 +73,7 @@ typedef void (*sort_line)(const void *x, int64_t m, int64_t step, int32_t *order
     for (int64_t i = 0; i < m; i++) from[i] = (int32_t)i;                               \
     for (int64_t run = 1; run < m; run *= 2) {                                          \
       for (int64_t low = 0; low < m; low += 2 * run) {                                  \
+        if (jf_loop_ends_at(low / (2 * run), 2 * run)) return;                          \
         const int64_t middle = low + run < m ? low + run : m;                           \
         const int64_t high = middle + run < m ? middle + run : m;                       \
         int64_t i = low, j = middle;                                                    \
@@ -119,11 +120,12 @@ static void sort_lines(const jf_kargs *k, int64_t axis, sort_line line, int64_t 
   const jf_axes s = jf_axes_at(&x->shape, axis);
   const size_t size = jfl_dtype_size(x->dtype);
   int32_t *order = k->scratch;
-  for (int64_t i = 0; i < s.before * s.after; i++) {
+  for (int64_t i = 0; i < s.before * s.after && !jf_loop_ends_at(i, s.m); i++) {
     const char *from = (const char *)x->data
                        + (size_t)(i / s.after * s.m * s.after + i % s.after) * size;
     const int64_t to = i / s.after * n * s.after + i % s.after;
     line(from, s.m, s.after, order);
+    if (jf_loop_ends()) return;          /* order may hold anything */
     for (int64_t j = 0; j < n; j++) {
       at[to + j * s.after] = order[j];
       if (y) memcpy(y + (size_t)(to + j * s.after) * size,

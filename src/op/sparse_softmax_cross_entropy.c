@@ -99,7 +99,7 @@ static void sparse_ce_grad(jf_gradctx *c)
     T *loss = k->out[0].data, *most = k->out[1].data, *inverse = k->out[2].data;       \
     const double smoothing = ((const jf_cross_entropy *)k->attr)->label_smoothing;     \
     JF_TRY(jf_check_range(k, JF_WRONG_LABEL, &k->in[0], m));                           \
-    for (int64_t i = 0; i < n; i++, x += m)                                            \
+    for (int64_t i = 0; i < n && !jf_loop_ends_at(i, m); i++, x += m)                  \
       loss[i] = sparse_ce_line_##D(x, m, jf_index_at(&k->in[0], i), smoothing, &most[i], \
                                    &inverse[i]);                                       \
     return JFL_OK;                                                                     \
@@ -116,7 +116,7 @@ static void sparse_ce_grad(jf_gradctx *c)
     const T scale = (T)a->scale, share = (T)(a->label_smoothing / (double)m);          \
     T *dx = k->out[0].data;                                                            \
     JF_TRY(jf_check_range(k, JF_WRONG_LABEL, &k->in[0], m));                           \
-    for (int64_t i = 0; i < n; i++, x += m, dx += m) {                                 \
+    for (int64_t i = 0; i < n && !jf_loop_ends_at(i, m); i++, x += m, dx += m) {       \
       const T d = dy ? scale * dy[i] : scale;                                          \
       for (int64_t j = 0; j < m; j++) dx[j] = d * (exp(x[j] - most[i]) * inverse[i] - share); \
       dx[jf_index_at(&k->in[0], i)] -= d * (T)(1 - a->label_smoothing);                \

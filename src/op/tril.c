@@ -56,16 +56,16 @@ static jfl_status tril_infer_plain(jf_infer *c)
     const T fill = (T)a->fill_value, scale = (T)a->scale;                                \
     from = from < 0 ? 0 : from > n ? n : from;                                           \
     to = to < from ? from : to > n ? n : to;                                             \
-    for (int64_t j = 0; j < from; j++) y[j] = fill;                                      \
-    for (int64_t j = from; j < to; j++) y[j] = (T)(x[j] * scale);                        \
-    for (int64_t j = to; j < n; j++) y[j] = fill;                                        \
+    for (int64_t j = 0; j < from && !jf_loop_ends_at(j, 1); j++) y[j] = fill;            \
+    for (int64_t j = from; j < to && !jf_loop_ends_at(j, 1); j++) y[j] = (T)(x[j] * scale); \
+    for (int64_t j = to; j < n && !jf_loop_ends_at(j, 1); j++) y[j] = fill;              \
   }                                                                                      \
   static jfl_status tril_##D(const jf_kargs *k)                                          \
   {                                                                                      \
     const jfl_shape *s = &k->out[0].shape;                                               \
     const int64_t rows = s->d[s->n - 2], n = s->d[s->n - 1], all = n ? jf_numel(s) / n : 0; \
     const jf_tril *a = k->attr;                                                             \
-    for (int64_t i = 0; i < all; i++)                                                    \
+    for (int64_t i = 0; i < all && !jf_loop_ends_at(i, n); i++)                             \
       tril_row_##D(a, (const T *)k->in[0].data + i * n, (T *)k->out[0].data + i * n, n, 0, \
                    i % rows + a->diagonal + 1);                                          \
     return JFL_OK;                                                                       \
@@ -75,7 +75,7 @@ static jfl_status tril_infer_plain(jf_infer *c)
     const jfl_shape *s = &k->out[0].shape;                                               \
     const int64_t rows = s->d[s->n - 2], n = s->d[s->n - 1], all = n ? jf_numel(s) / n : 0; \
     const jf_tril *a = k->attr;                                                             \
-    for (int64_t i = 0; i < all; i++)                                                    \
+    for (int64_t i = 0; i < all && !jf_loop_ends_at(i, n); i++)                             \
       tril_row_##D(a, (const T *)k->in[0].data + i * n, (T *)k->out[0].data + i * n, n,  \
                    i % rows + a->diagonal, n);                                           \
     return JFL_OK;                                                                       \

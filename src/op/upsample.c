@@ -79,7 +79,7 @@ static int upsample_layout(jf_layout *c)
     const jf_upsampling u = jf_upsampling_of(a, &k->in[0].shape, &k->out[0].shape);          \
     const T *x = k->in[0].data;                                                              \
     T *y = k->out[0].data;                                                                   \
-    for (int64_t r = 0; r < u.outer * u.m[0]; r++) {                                         \
+    for (int64_t r = 0; r < u.outer * u.m[0] && !jf_loop_ends_at(r, u.m[1]); r++) {          \
       const jf_pixel_source v = jf_upsample_source(a, u.n[0], u.m[0], r % u.m[0]);           \
       const T *low = x + (r / u.m[0] * u.n[0] + v.low) * u.n[1] * u.inner;                   \
       const T *high = low + (v.high - v.low) * u.n[1] * u.inner;                             \
@@ -105,7 +105,7 @@ static int upsample_layout(jf_layout *c)
     double *sum = k->scratch;                                                                \
     for (int64_t o = 0; o < u.outer; o++) {                                                  \
       memset(sum, 0, (size_t)cells * sizeof *sum);                                           \
-      for (int64_t r = 0; r < u.m[0]; r++) {                                                 \
+      for (int64_t r = 0; r < u.m[0] && !jf_loop_ends_at(r, u.m[1]); r++) {                  \
         const jf_pixel_source v = jf_upsample_source(a, u.n[0], u.m[0], r);                  \
         double *low = sum + v.low * u.n[1] * u.inner, *high = sum + v.high * u.n[1] * u.inner;\
         for (int64_t j = 0; j < u.m[1]; j++) {                                               \

@@ -133,6 +133,7 @@ int jf_may_replace(jf_rewrite *r, const jfl_value *v, const jfl_value *by)
 void jf_rewrite_keep(jf_rewrite *r, jf_node *n)
 {
   jfl_graph *g = r->g;
+  jf_arena_ask(g->arena);
   for (int k = 0; k < n->n_in; k++) n->in[k] = jf_current(r, n->in[k]);
   g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
   g->node[g->n_node++] = n;

@@ -109,6 +109,7 @@ static void pack_carefully(jf_arena *a, jf_life *life, int n, size_t enough, bes
     qsort(order, (size_t)n, sizeof *order, orders[o]);
     plan_memory_keep(b, life, n, lay(order, placed, n));
     for (int i = 0; i < most && b->total > enough; i++) {
+      jf_arena_ask(a);
       promote_highest(order, n);
       plan_memory_keep(b, life, n, lay(order, placed, n));
     }

@@ -129,7 +129,10 @@ void jf_plan_place(jf_plan_builder *b)
   jf_plan_place_derived(b);     /* first: other plans use the staging buffer between two runs */
   jf_plan_use_staging(p, b->root, b->where);
   place_temporaries(b);
-  for (int s = 0; s < p->n_step; s++) place_step(b, s);
+  for (int s = 0; s < p->n_step; s++) {
+    jf_arena_ask(b->arena);
+    place_step(b, s);
+  }
   for (int i = 0; i < p->n_part; i++) pack_part(b, i);
   settle(b);
 }

@@ -50,6 +50,7 @@ static jfl_status choose_kernels(jf_plan_builder *b)
 {
   const char *lacks = NULL;
   for (int s = 0; s < b->p->n_step; s++) {
+    jf_arena_ask(b->arena);
     const jfl_status st = choose_kernel(b, &b->step[s], s >= b->p->n_prologue);
     if (st && st != JFL_ENOSYS)
       return jf_fail_in(st, JFL_ERROR_OP, b->p->step[s].node->op->name);

@@ -151,6 +151,7 @@ size_t jf_sweep(jf_arena *a, jf_life *life, int n, int backward)
   qsort(birth, (size_t)n, sizeof *birth, sweep_by_birth);
   qsort(death, (size_t)n, sizeof *death, sweep_by_death);
   for (int i = 0, dead = 0; i < n; i++) {
+    if (i % 64 == 0) jf_arena_ask(a);
     for (; death[dead].dies < birth[i].born; dead++)
       give_back(&g, death[dead].life->offset, jf_life_bytes(death[dead].life));
     jf_life *l = birth[i].life;

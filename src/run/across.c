@@ -50,6 +50,10 @@ jfl_status jfl_session_hand_out(jfl_session *s, const char *doing, const char *t
   if (!st) st = jf_hand_out_block(s, &shared, &size);
   jf_session_release(s);
   if (shared != copy || st) jf_free(copy);
+  if (!st && (!size || ((const char *)shared)[size - 1])) {
+    jf_free(shared);
+    st = jf_fail(JFL_EDATA, "rank 0 (%s) hands out a text that has no end", jf_world_host(0));
+  }
   if (!st) *out = shared;
   return st;
 }

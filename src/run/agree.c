@@ -51,8 +51,9 @@ jfl_status jf_session_agree_on(jfl_session *s, const char *doing, uint64_t hash)
   snprintf(mine.doing, sizeof mine.doing, "%s", doing);
   jfl_status st = jf_session_gather(s, &mine, sizeof mine, all);
   for (int i = 1; i < n && !st; i++) {
-    all[i].doing[sizeof all[i].doing - 1] = '\0';
-    if (memcmp(&all[i], &all[0], sizeof *all)) st = agree_differs(&all[0], &all[i], i);
+    if (!memcmp(&all[i], &all[0], sizeof *all)) continue;
+    all[0].doing[sizeof all[0].doing - 1] = all[i].doing[sizeof all[i].doing - 1] = '\0';
+    st = agree_differs(&all[0], &all[i], i);
   }
   jf_free(all);
   return st;
@@ -94,7 +95,8 @@ static jfl_status agree_tell(jfl_session *s, const int32_t *status, int rank)
     agree_error *e = &all[rank];
     e->node[sizeof e->node - 1] = e->line[sizeof e->line - 1] = '\0';
     e->text[sizeof e->text - 1] = '\0';
-    st = jf_fail((jfl_status)status[rank], "rank %d (%s): %s", rank, jf_world_host(rank), e->text);
+    st = status[rank] > 0 && status[rank] < JFL_N_STATUS ? (jfl_status)status[rank] : JFL_EDATA;
+    st = jf_fail(st, "rank %d (%s): %s", rank, jf_world_host(rank), e->text);
     if (*e->node) jf_fail_in(st, JFL_ERROR_NODE, e->node);
     if (*e->line) jf_fail_in(st, JFL_ERROR_LINE, e->line);
   }

@@ -135,7 +135,7 @@ static jfl_status initial_fill_all(const initial_draws *d, const jfl_variable_sp
 {
   initial_fill f = { spec, data, jf_numel(&spec->shape), jf_hash_str(d->seed, spec->name),
                      initial_bound(spec) };
-  jf_parallel_parts(f.n < 16 * CHUNK ? 1 : d->threads, (int)((f.n + CHUNK - 1) / CHUNK),
+  jf_parallel(f.n < 16 * CHUNK ? 1 : d->threads, (int)((f.n + CHUNK - 1) / CHUNK),
                     initial_chunk, &f);
   return jf_loops_whole();
 }
@@ -190,7 +190,7 @@ static jfl_status initial_sweep(initial_vectors o, int threads)
       const double norm = sqrt(initial_dot(v, v, o.extent));
       for (int64_t i = 0; i < o.extent; i++) v[i] /= norm;
     }
-    jf_parallel_parts(threads, (int)(o.n - o.last), initial_later, &o);
+    jf_parallel(threads, (int)(o.n - o.last), initial_later, &o);
     JF_TRY(jf_loops_whole());
   }
   return JFL_OK;

@@ -163,6 +163,10 @@ local function settle(self)
   local arrays = {}
   for part, array in pairs(loaded.arrays) do
     local there = parts[part]
+    if there and there.dtype ~= array.dtype then
+      core.fail("attention_cache:load: %s: is that another model's? it has %s of %s, and here it "
+        .. "is of %s", loaded.path, part, array.dtype, there.dtype)
+    end
     local room = { 0, 0, 0, 0, 0, there and part ~= "length" and there.shape[3] - array.shape[3]
       or 0, 0, 0 }
     if there and part ~= "length" then array = op.pad(array, { paddings = room }) end
@@ -255,24 +259,55 @@ function Cache:save(path, options)
     overwrite = (options or {}).overwrite })
 end
 
---- Reads what save wrote, for the same model: the next call that keeps it goes on there.
+-- What is wrong with what a file has of a cache, or nil: in each array but the lengths are as many
+-- positions as the longest sequence.
+local function flaw_of(self, arrays, note)
+  local length = type(arrays) == "table" and arrays.length
+  local unread = type(note) == "table" and note.unread
+  if not length or type(unread) ~= "table" then return "it must be what cache:save wrote" end
+  if length.dtype ~= "int64" or #length.shape ~= 1 then
+    return ("length must be int64 (%d), got %s %s"):format(self.sequences, length.dtype,
+      args.shape_text(length.shape))
+  end
+  local least, most = length:min(), length:max()
+  if length.shape[1] ~= self.sequences or most > self.length then
+    return ("it must have %d sequences of at most %d positions, as the cache '%s', got %d of %d")
+      :format(self.sequences, self.length, self.name, length.shape[1], most)
+  end
+  if least < 0 then return ("no sequence can have %d positions"):format(least) end
+  for part, array in pairs(arrays) do
+    local shape = array.shape
+    if part ~= "length" and (#shape ~= 4 or shape[1] ~= self.sequences or shape[3] ~= most) then
+      return ("%s must have %d sequences of %d positions, got %s"):format(part, self.sequences,
+        most, args.shape_text(shape))
+    end
+  end
+  for s, ids in pairs(unread) do
+    for _, id in pairs(type(ids) == "table" and ids or { false }) do
+      if type(id) ~= "number" or id < 0 or id % 1 ~= 0 then
+        return ("what sequence %s has not read must be whole numbers, got %s"):format(tostring(s),
+          args.describe(id))
+      end
+    end
+  end
+end
+
+--- Reads what save wrote, for the same model: the next call that keeps it goes on there. Nothing
+-- changes where that is damaged.
 function Cache:load(path)
   args.expect("attention_cache:load", "path", path, "string")
-  local note = checkpoint.texts_of(path)[NOTE]
-  local arrays = checkpoint.checkpoint.get(path)
-  local length = type(arrays) == "table" and arrays.length
-  if not note or not length then
-    core.fail("attention_cache:load: %s: it must be what cache:save wrote", path)
-  end
-  local most = length:max()
-  if length.shape[1] ~= self.sequences or most > self.length then
-    core.fail("attention_cache:load: %s: it must have %d sequences of at most %d positions, as the "
-      .. "cache '%s', got %d of %d", path, self.sequences, self.length, self.name, length.shape[1],
-      most)
-  end
-  self.unread = plain.read(note).unread
+  local text = checkpoint.texts_of(path)[NOTE]
+  local arrays, note = checkpoint.checkpoint.get(path), text and plain.read(text)
+  local flaw = flaw_of(self, arrays, note)
+  if flaw then core.fail("attention_cache:load: %s: %s", path, flaw) end
+  local before = rawget(self, "_loaded")
   rawset(self, "_loaded", { path = path, arrays = arrays })
-  settle(self)
+  local ok, err = pcall(settle, self)
+  if not ok then
+    rawset(self, "_loaded", before)
+    error(err, 0)
+  end
+  self.unread = note.unread
 end
 
 --- A cache for jobs that continue sequences: attention that has it sees what earlier calls got.

@@ -202,14 +202,14 @@ function bundled.start(argv0, digits, tools)
   local offset, size, total, sum = format.numbers(digits)
   local file, path = own_file(argv0, tools)
   local has = core.file_size(file)
-  if not offset then fail("this program is damaged") end
+  if not offset then fail("this program, %s, is damaged", argv0) end
   if not has or has < total then
-    fail("this program is cut off: it has %.0f of %.0f bytes", has or 0, total)
+    fail("this program is cut off: %s has %.0f of %.0f bytes", argv0, has or 0, total)
   end
   local index = own_bytes(file, path, size, offset)
   local entries = format.sum(format.SEED, index) == sum
     and format.entries(index, offset + size, total)
-  if not entries then fail("this program is damaged") end
+  if not entries then fail("this program, %s, is damaged", argv0) end
   program = { file = file, path = path, entries = entries, tools = tools, made = {}, folders = {},
     has = {} }
   table.insert(package.loaders, 2, module_of)

@@ -7,6 +7,7 @@ local queue = require "jfl.job.queue"
 local saved = {}
 
 local NOTE = "fit."              -- what the note of a training is called in checkpoints
+local MOST = 2 ^ 53              -- of what is counted
 
 local function directly(f, ...) return f(...) end
 
@@ -49,24 +50,59 @@ local function written(run)
     for i, value in ipairs(run.history[name]) do
       values[i] = type(value) == "number" and text(value) or nil
     end
-    if #values > 0 then add("curve." .. name, values) end
+    local plain = name:gsub("[%s%%]", function(c) return ("%%%02x"):format(c:byte()) end)
+    if #values > 0 then add("curve." .. plain, values) end
   end
   return table.concat(lines, "\n")
 end
 
-local function read(run, note)
-  for name, rest in note:gmatch("(%S+) ([^\n]*)") do
-    local values, curve = {}, name:match("^curve%.(.*)$")
-    for word in rest:gmatch("%S+") do values[#values + 1] = tonumber(word) end
-    if name == "epoch" then
-      run.epoch, run.step, run.waited, run.sum, run.rows = unpack(values)
-      if run.reduce_rate then run.reduce_rate.waited = values[6] or 0 end
-    elseif name == "best" then
-      run.best = { epoch = values[1], value = values[2] }
-    elseif curve then
-      run.history[curve], run.names[#run.names + 1] = values, curve
-    end
+-- The numbers of a text; nil: something in it is none.
+local function numbers_of(text)
+  local values = {}
+  for word in text:gmatch("%S+") do
+    local number = tonumber(word)
+    if not number then return nil end
+    values[#values + 1] = number
   end
+  return values
+end
+
+local function is_count(x, most) return x >= 0 and x <= most and x % 1 == 0 end
+
+-- What a line says, put into `state`; whether it makes sense.
+local function read_line(state, name, rest)
+  local values, curve = rest and numbers_of(rest), name and name:match("^curve%.(.+)$")
+  if not values then return false end
+  if name == "epoch" and not state.epoch then
+    state.epoch = values
+    return #values == 6 and is_count(values[1], MOST) and is_count(values[2], MOST)
+      and is_count(values[3], MOST) and is_count(values[5], MOST) and is_count(values[6], MOST)
+  end
+  if not state.epoch then return false end
+  if name == "best" and not state.best then
+    state.best = values
+    return #values == 2 and is_count(values[1], state.epoch[1])
+  end
+  curve = curve and curve:gsub("%%(%x%x)", function(x) return string.char(tonumber(x, 16)) end)
+  if not curve or state.curves[curve] then return false end
+  state.curves[curve], state.names[#state.names + 1] = values, curve
+  return #values <= state.epoch[1]
+end
+
+-- What a note says, or nil and the line that makes no sense.
+local function read(note)
+  local state = { curves = {}, names = {} }
+  for line in (note .. "\n"):gmatch("([^\n]*)\n") do
+    if not read_line(state, line:match("^(%S+) (.*)$")) then return nil, line end
+  end
+  return state
+end
+
+local function go_on(run, state)
+  run.epoch, run.step, run.waited, run.sum, run.rows = unpack(state.epoch)
+  if run.reduce_rate then run.reduce_rate.waited = state.epoch[6] end
+  run.best = state.best and { epoch = state.best[1], value = state.best[2] }
+  run.history, run.names = state.curves, state.names
 end
 
 --- Writes all variables, the position in the data and the history.
@@ -75,7 +111,8 @@ function saved.save(run)
   checkpoint.save_by(directly, path_of(run, "last"), true, nil, state)
 end
 
---- Goes on from what save() wrote, if there is anything.
+--- Goes on from what save() wrote, if there is anything. Nothing changes where that is damaged, or
+-- another model's.
 function saved.resume(run)
   local path = path_of(run, "last")
   if not core.is_there(path) then return end
@@ -83,8 +120,17 @@ function saved.resume(run)
   if not note then
     core.fail("fit: resume: %s: is no state of a training named '%s'", path, run.name)
   end
-  checkpoint.load_by(directly, path, { resume = true })
-  read(run, note)
+  local state, line = read(note)
+  if not state then
+    core.fail("fit: resume: %s: the state of training '%s' makes no sense: '%.99s'", path,
+      run.name, line)
+  end
+  local found = checkpoint.load_by(directly, path, { resume = true })
+  if #found.loaded == 0 and #core.variables() > 0 then
+    core.fail("fit: resume: %s: it is the state of another model: it has none of the variables of "
+      .. "this one", path)
+  end
+  go_on(run, state)
 end
 
 --- Leaves a state behind where the user stops a training, and gives what is to be said of it.

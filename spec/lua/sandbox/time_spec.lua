@@ -1,4 +1,5 @@
---- A box's time ends what its calls do in C too, and what surely takes longer is not begun.
+--- A box's time ends what its calls do in C too. What surely takes longer is not begun:
+--- spec/plan/deadline_spec.lua.
 local flow = require "jfl"
 
 describe("a box's time #cpu", function()
@@ -14,54 +15,6 @@ describe("a box's time #cpu", function()
 
   -- The message of a call that would take hours.
   local function message(text, ...) return message_of(box, text, ...) end
-
-  it("refuses ops that surely take longer", function()
-    for _, call in ipairs {
-      "flow.nn.conv2d(nd.ones { 1, 1, 1400, 1400 }, nd.ones { 1, 1, 700, 700 }, 1, 'VALID')",
-      "flow.nn.max_pool2d(nd.ones { 1, 1, 2000, 2000 }, 1000, 1, 'VALID')",
-      "flow.nn.avg_pool2d(nd.ones { 1, 1, 2000, 2000 }, 1000, 1, 'VALID')",
-      "flow.nn.scaled_dot_product_attention(nd.ones { 1, 1, 2e5, 8 }, nd.ones { 1, 1, 2e5, 8 }, "
-        .. "nd.ones { 1, 1, 2e5, 8 })",
-    } do
-      assert.matches("e%+%d+ steps, which the script has no time for", message(call))
-    end
-  end)
-
-  it("refuses jobs that surely take longer", function()
-    assert.matches("steps, which the script has no time for", message [[
-      flow.global_function { name = "pool", returns = flow.typing.Numpy,
-        inputs = { { "x", flow.typing.Numpy.Placeholder { 1, 1, 2000, 2000 } } },
-        body = function(x) return flow.nn.max_pool2d(x, 1000, 1, "VALID") end
-      }(nd.ones { 1, 1, 2000, 2000 })]])
-  end)
-
-  -- A library does one picture of one channel in one call.
-  it("refuses a part that may take longer and that nothing ends", function()
-    local told = "it takes 8e%+10 steps at once, which the script has no time for"
-    local own = flow.sandbox { seconds = 0.5 }
-    assert.matches(told, message_of(own,
-      "flow.nn.conv2d(nd.ones { 1, 1, 600, 600 }, nd.ones { 1, 1, 100, 100 }, 1, 'VALID')"))
-    for _, kind in ipairs { "predict", "train" } do
-      assert.matches(told, message_of(own, [[
-        flow.global_function { name = "part", type = args[1], returns = flow.typing.Numpy,
-          inputs = { { "x", flow.typing.Numpy.Placeholder { 1, 1, 600, 600 } } },
-          body = function(x)
-            local w = flow.get_variable { name = "w", shape = { 1, 1, 100, 100 },
-              initializer = flow.ones_initializer() }
-            local y = flow.math.reduce_mean(flow.nn.conv2d(x, w, 1, "VALID"))
-            if args[1] == "train" then flow.optimizer.SGD(0.1):minimize(y) end
-            return y
-          end }(nd.ones { 1, 1, 600, 600 })]], kind))
-    end
-  end)
-
-  -- Eight results are made together, where 16 could be: half of the speed, and not a sixteenth.
-  it("runs a part of few channels that takes a fraction of the time", function()
-    local own = flow.sandbox { seconds = 8 }
-    assert.same({ 1, 8, 512, 512 }, own:run("local flow = require 'jfl' local nd = flow.ndarray "
-      .. "return flow.nn.conv2d(nd.ones { 1, 3, 512, 512 }, nd.ones { 8, 3, 31, 31 }, 1, 'SAME')"
-      .. ".shape"))
-  end)
 
   it("ends ops between their parts", function()
     for _, dtype in ipairs { "float32", "float64" } do

@@ -115,6 +115,47 @@ describe("flow.generate of a network", function()
       "is that another model's? it has ")
   end)
 
+  it("is not loaded from what is damaged or was changed by hand", function()
+    local checkpoint = require "jfl.checkpoint.checkpoint"
+    open()
+    local cache = flow.layers.attention_cache(40, { name = "talk" })
+    greedy(PROMPT, { cache = cache, max = 4 })
+    local path = directory .. "/hand"
+    cache:save(path)
+    local lengths, good = cache:lengths(), flow.checkpoint.get(path)
+    local note = checkpoint.texts_of(path).cache
+    local key = next(good) == "length" and next(good, "length") or next(good)
+    local function fails(text, changes, changed_note)
+      local arrays = {}
+      for name, array in pairs(good) do arrays[name] = array end
+      for name, array in pairs(changes) do arrays[name] = array or nil end
+      checkpoint.save_arrays(path, arrays, { texts = { cache = changed_note or note },
+        overwrite = true })
+      local before = cache.unread
+      helper.fails(function() cache:load(path) end,
+        ("attention_cache:load: %s: %s"):format(path, text))
+      assert.same(lengths, cache:lengths())
+      assert.equal(before, cache.unread)
+    end
+    fails("it must be what cache:save wrote", { length = false })
+    for _, bad in ipairs { "", "{", "7", "{}", '{"unread":5}' } do
+      fails("it must be what cache:save wrote", {}, bad)
+    end
+    for _, bad in ipairs { "5", "[-1]", "[0.5]", '["a"]' } do
+      bad = ('{"unread":[%s]}'):format(bad)
+      fails("what sequence 1 has not read must be whole numbers, got", {}, bad)
+    end
+    fails("length must be int64 (1), got float32 (1)", { length = nd.ones { 1 } })
+    fails("length must be int64 (1), got int64 (1, 1)", { length = nd.ones({ 1, 1 }, "int64") })
+    fails("no sequence can have -3 positions", { length = nd.full({ 1 }, -3, "int64") })
+    fails("it must have 1 sequences of at most 40 positions", {
+      length = nd.full({ 1 }, 1e15, "int64") })
+    fails(key .. " must have 1 sequences of", { [key] = nd.ones { 2 } })
+    fails(key .. " must have 1 sequences of", { [key] = nd.ones { 1, 1, 1, 1 } })
+    fails("is that another model's? it has " .. key .. " of int32", {
+      [key] = good[key]:astype "int32" })
+  end)
+
   it("gives its memory back", function()
     open()
     local cache = flow.layers.attention_cache(40, { name = "talk" })

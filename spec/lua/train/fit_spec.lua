@@ -172,6 +172,76 @@ describe("flow.fit", function()
     helper.remove(folder)
   end)
 
+  it("refuses a state that was changed by hand, and changes nothing then", function()
+    local saved = require "jfl.train.saved"
+    local checkpoint = require "jfl.checkpoint.checkpoint"
+    local train, _, data = problem(90)
+    local folder = helper.directory()
+    local options = { batch_size = 30, show = false, epochs = 2, directory = folder }
+    flow.fit(train, data, options)
+    local good = checkpoint.texts_of(folder .. "/last")
+    local kept = flow.get_all_variables()["a-weight"]
+    options.resume, options.epochs = true, 3
+    local epoch = good["fit.fit"]:match "^[^\n]*"
+    for i, note in ipairs { "", "epoch", "epoch 1 2 3", "epoch 1 2 3 4 5 six", "epoch -1 2 3 4 5 0",
+      "epoch 1.5 2 3 4 5 0", "epoch 1 2 3 4 5 0 7", "epoch 1e300 2 3 4 5 0", epoch .. "\n" .. epoch,
+      epoch .. "\nbest 9 1", epoch .. "\nbest 1", epoch .. "\nbest 1 1\nbest 1 1",
+      epoch .. "\ncurve.loss 1 2 3 4", epoch .. "\ncurve.loss 1 x", epoch .. "\nother 1",
+      epoch .. "\ncurve.loss 1\ncurve.loss 1", "curve.loss 1\n" .. epoch, epoch .. "\n\1" } do
+      flow.load_variables { ["a-weight"] = nd.full(kept.shape, i) }
+      checkpoint.save_by(function(f, ...) return f(...) end, folder .. "/last", true, nil,
+        { ["fit.fit"] = note })
+      flow.load_variables { ["a-weight"] = kept }
+      helper.fails(function() flow.fit(train, data, options) end, ("fit: resume: %s/last: the "
+        .. "state of training 'fit' makes no sense: '"):format(folder))
+      assert.same(kept:totable(), flow.get_all_variables()["a-weight"]:totable())
+    end
+    assert.is_nil(saved.resume { directory = folder .. "/none", name = "fit" })
+    helper.remove(folder)
+  end)
+
+  it("refuses the state of another model, and one that is damaged", function()
+    local train, _, data = problem(90)
+    local folder = helper.directory()
+    local options = { batch_size = 30, show = false, epochs = 2, directory = folder }
+    flow.fit(train, data, options)
+    flow.clear_default_session()
+    options.resume = true
+    local other = flow.global_function { name = "other", type = "train", returns = tp.Numpy,
+      inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } }, body = function(x)
+        local loss = flow.math.reduce_mean(flow.layers.dense(x, 3, { name = "other" }))
+        flow.optimizer.SGD(0.1):minimize(loss)
+        return loss
+      end }
+    helper.fails(function() flow.fit(other, data, options) end, ("fit: resume: %s/last: it is the "
+      .. "state of another model: it has none of the variables of this one"):format(folder))
+    train = problem(90)
+    local path = folder .. "/last/model.safetensors"
+    local file = io.open(path, "rb")
+    local text = file:read "*a"
+    file:close()
+    for _, damaged in ipairs { "", text:sub(1, 7), text:sub(1, 100), text:sub(1, -2), text .. "x",
+      ("\255"):rep(8) .. text:sub(9), text:gsub("epoch", "ep\0ch") } do
+      file = io.open(path, "wb")
+      file:write(damaged)
+      file:close()
+      helper.fails(function() flow.fit(train, data, options) end, folder .. "/last")
+    end
+    helper.remove(folder)
+  end)
+
+  it("keeps the curves of metrics whatever these are called", function()
+    local train, predict, data = problem(90)
+    local folder, name = helper.directory(), "a b%\n5"
+    local options = { batch_size = 30, show = false, directory = folder, validation = data,
+      predict = predict, metrics = { [name] = function() return 7 end }, epochs = 1, resume = true,
+      better = "higher" }
+    flow.fit(train, data, options)
+    options.epochs = 2
+    assert.same({ 7, 7 }, flow.fit(train, data, options).history[name])
+    helper.remove(folder)
+  end)
+
   it("goes on in the background while the host polls", function()
     local train, predict, data = problem(90)
     local want = flow.fit(train, data, { epochs = 3, batch_size = 30, validation = data,

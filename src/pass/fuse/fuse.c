@@ -73,6 +73,7 @@ static void try_join(jf_fuser *f, int a, int b)
 {
   jf_groups *s = &f->groups;
   const int place = f->r.old[a]->place;
+  jf_arena_ask(f->g->arena);
   a = s->of[a];
   b = s->of[b];
   if (a == b || place != f->r.old[b]->place || !fuse_may_join(f, a, b)) return;

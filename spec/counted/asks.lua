@@ -1,0 +1,182 @@
+-- How much work is done between two looks at the deadline:
+--   build/counted spec/counted/asks.lua WHAT
+-- prints how many calls it made, and each that went on for more than MOST places. WHAT is "arrays",
+-- each function and method of arrays; "compiling", kinds of scripts/bench/growing.lua; or else ops
+-- whose names begin with one of these letters. A large call of an op is a case of spec/op/cases in
+-- which an extent, wherever it occurs, is so much larger that a tensor has at least ELEMENTS
+-- elements; what an op refuses then is left out. After LOOKS looks there is no time left, so that
+-- no call takes long.
+local ffi = require "ffi"
+local flow = require "jfl"
+local core = require "jfl.core"
+local index = require "jfl.doc.index"
+local cases = require "spec.op.cases"
+local support = require "spec.op.support"
+
+ffi.cdef "void count_asks(double left, int looks); double count_longest(void);"
+local ELEMENTS, PARTS, LOOKS = 2 ^ 20, 1000, 50
+-- Places of plain loops in a few ms; those of compiling PARTS of something have more lines each.
+local MOST = arg[1] == "compiling" and 1e7 or 2.5e6
+-- Those that hardly any fast kernel takes, whose places are not counted; LAST where none serves.
+local KEYS, LAST = { "float64", "int32", "float32" }, "float32"
+
+local function product(shape)
+  local n = 1
+  for _, d in ipairs(shape) do n = n * d end
+  return n
+end
+
+local function shape_of(data)
+  local shape = {}
+  while type(data) == "table" do shape[#shape + 1], data = #data, data[1] end
+  return shape
+end
+
+-- A table of whole numbers in which those that are `extent` are `to`.
+local function changed(list, extent, to)
+  if type(list) ~= "table" then return list == extent and to or list end
+  local out = {}
+  for k, v in pairs(list) do out[k] = changed(v, extent, to) end
+  return out
+end
+
+local function full(dtype, shape, value)
+  local a = core.array(dtype, shape)
+  if value ~= 0 then core.assign(a, core.from_table({ value }, dtype)) end
+  return a
+end
+
+-- The shapes of a case's tensors, those among its options too.
+local function shapes_of(case)
+  local list, others = {}, {}
+  for i, s in ipairs(case.inputs or {}) do list[i] = s.shape or shape_of(s.data) end
+  for _, name in ipairs { "shape", "size" } do
+    local given = (case.options or {})[name]
+    others[#others + 1] = type(given) == "table" and given or nil
+  end
+  local n = (case.options or {}).n
+  if n then others[#others + 1] = { n } end
+  return list, others
+end
+
+local function each_extent(case, fn)
+  local list, others = shapes_of(case)
+  local seen = {}
+  for _, shape in ipairs { unpack(list), unpack(others) } do
+    for _, d in ipairs(shape) do
+      if type(d) == "number" and not seen[d] and d > 0 then fn(d, list, others) end
+      seen[d] = true
+    end
+  end
+end
+
+-- The extent with which the largest of the tensors has ELEMENTS elements.
+local function enough(extent, list, others)
+  local to = math.huge
+  for _, some in ipairs { list, others } do
+    for _, shape in ipairs(some) do
+      local times = 0
+      for _, d in ipairs(shape) do times = times + (d == extent and 1 or 0) end
+      if times > 0 then
+        local rest = product(shape) / extent ^ times
+        to = math.min(to, math.ceil((ELEMENTS / rest) ^ (1 / times)))
+      end
+    end
+  end
+  return to
+end
+
+local calls, long = 0, 0
+
+-- Calls fn; whether it took the call.
+local function measured(what, fn, ...)
+  ffi.C.count_longest()
+  local ok, err = pcall(fn, ...)
+  local most = ffi.C.count_longest()
+  if not ok and not tostring(err):find("time is over", 1, true) then return false, err end
+  calls = calls + 1
+  if most > MOST then
+    long = long + 1
+    io.write(("%s: %.2g places\n"):format(what, most))
+  end
+  return true
+end
+
+-- Calls op once; whether it took the call.
+local function try(op, case, key, extent, list, others, whole)
+  local to, inputs = enough(extent, list, others), {}
+  if to <= extent or to == math.huge then return false end
+  for i, s in ipairs(case.inputs or {}) do
+    local dtype = s.dtype or key
+    local is_float = dtype:find "float" and not s.data
+    inputs[i] = full(dtype, changed(list[i], extent, to), is_float and 0.5 or whole)
+  end
+  local large = { options = changed(case.options or {}, extent, to), dtype = case.dtype,
+    name = case.name }
+  return measured(("%s (%s) with %d for %d"):format(op.name, key, to, extent), support.call, op,
+    large, inputs)
+end
+
+local function walk(op, case)
+  each_extent(case, function(extent, list, others)
+    local taken = false
+    for _, key in ipairs(case.only and { case.only } or KEYS) do
+      if key ~= LAST or not taken then
+        taken = try(op, case, key, extent, list, others, 1)
+          or try(op, case, key, extent, list, others, 0) or taken
+      end
+    end
+  end)
+end
+
+local function ops_from(letters)
+  local ops, names = core.ops(), {}
+  for name in pairs(ops) do names[#names + 1] = name:find("^[" .. letters .. "]") and name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    for i, case in ipairs(cases[name] or {}) do
+      if i <= 2 then walk(ops[name], case) end
+    end
+    collectgarbage()
+  end
+end
+
+-- Each function of arrays, with arguments of several kinds.
+local function arrays()
+  local nd, names = flow.ndarray, {}
+  for path in pairs(index.paths()) do
+    names[#names + 1] = path:match "^ndarray%.([%w_]+)$" or path:match "^NdArray[.:]([%w_]+)$"
+  end
+  table.sort(names)
+  for _, dtype in ipairs(KEYS) do
+    local a = full(dtype, { ELEMENTS }, 1)
+    local square = core.reshape(a, { 1024, -1 })
+    for _, name in ipairs(names) do
+      local f = nd[name]
+      for _, given in ipairs { { a }, { a, a }, { a, 1 }, { square, square }, { { a, a } },
+        { ELEMENTS }, { { ELEMENTS } }, { { ELEMENTS }, 1 }, { { ELEMENTS }, dtype }, { a, dtype },
+        { a, "float32" }, { a, { 1024, -1 } }, { square, 1 } } do
+        if type(f) == "function" then measured(name .. " of " .. dtype, f, unpack(given)) end
+      end
+      collectgarbage()
+    end
+  end
+end
+
+-- Of many small jobs none takes long, and a script that makes them is looked at between them.
+local function compiling()
+  for _, kind in ipairs(require "scripts.bench.growing") do
+    flow.clear_default_session()
+    if kind[1] ~= "jobs" then assert(measured(kind[2], kind[4], PARTS)) end
+  end
+end
+
+io.stdout:setvbuf "line"
+jit.off()
+ffi.C.count_asks(1e9, arg[1] == "compiling" and 2 ^ 31 - 1 or LOOKS)
+core.reset()
+core.set("threads", 1)
+if arg[1] == "arrays" then arrays()
+elseif arg[1] == "compiling" then compiling()
+else ops_from(arg[1]) end
+print(calls .. " calls, " .. long .. " long")
