@@ -184,7 +184,7 @@ static void pools(const char *only)
 static jf_optim_choice sgd(const double *momentum)
 {
   const jfl_optimizer *o = jf_optim_find("SGD");
-  return (jf_optim_choice){ .optim = o, .attr = momentum, .rule = o->rule(momentum) };
+  return (jf_optim_choice){ .optim = o, .attr = momentum, .rule = jf_optim_rule(o, momentum) };
 }
 
 /* What it does to the dense layers' tensors. */

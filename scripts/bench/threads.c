@@ -87,7 +87,7 @@ static void vectors(int64_t rows)
   const jf_reduce down = { .axis = JF_INTS(0) };
   const double options[2] = { 0 };    /* as the record lays them out */
   const jfl_optimizer *sgd = jf_optim_find("SGD");
-  const jf_optim_choice choice = { .optim = sgd, .rule = sgd->rule(options) };
+  const jf_optim_choice choice = { .optim = sgd, .rule = jf_optim_rule(sgd, options) };
   const jf_update plain = { .choice = choice, .stride = 2, .n = 1 };
   jf_tensor x = matrix(rows, 512), mask = { .dtype = JFL_I8, .shape = x.shape };
   jf_tensor sum = { .dtype = JFL_F32, .shape = { 1, { 512 } } };

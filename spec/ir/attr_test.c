@@ -1,5 +1,6 @@
 /* Attributes: lists of any length, which belong to whoever copied them, and arrays, which belong to
    the graph. */
+#include <math.h>
 #include <string.h>
 
 #include "dev/dev.h"
@@ -98,6 +99,38 @@ static void what_is_no_integer_is_refused(void)
   jf_arena_free(&arena);
 }
 
+typedef struct ranged { double open, closed, least, above, any; int64_t count; } ranged;
+static const jf_attr ranges[] = {
+  JF_RANGE(ranged, open, NUM, "0", JF_BELOW_ONE, "from 0 to below 1"),
+  JF_RANGE(ranged, closed, NUM, "0", "from -1.5 to 1", "between two numbers"),
+  JF_RANGE(ranged, least, NUM, "0", "at least 0", "infinity too"),
+  JF_RANGE(ranged, above, NUM, "1", "a finite number above 0", "no infinity"),
+  JF_RANGE(ranged, any, NUM, "0", "a finite number", "no bound"),
+  JF_RANGE(ranged, count, INT, "1", "at least 1", "an integer"),
+  {0},
+};
+
+static void numbers_are_in_their_ranges(void)
+{
+  static const struct { const char *name; double v; int fits; } row[] = {
+    { "open", 0, 1 }, { "open", 0.99, 1 }, { "open", 1, 0 }, { "open", -1e-9, 0 },
+    { "open", NAN, 0 }, { "closed", -1.5, 1 }, { "closed", 1, 1 }, { "closed", 1.01, 0 },
+    { "closed", -1.51, 0 }, { "closed", NAN, 0 }, { "least", 0, 1 }, { "least", INFINITY, 1 },
+    { "least", -1, 0 }, { "least", NAN, 0 }, { "above", 1e-300, 1 }, { "above", 0, 0 },
+    { "above", INFINITY, 0 }, { "any", -1e300, 1 }, { "any", NAN, 0 }, { "any", -INFINITY, 0 },
+    { "count", 1, 1 }, { "count", 0, 0 }, { "count", -3, 0 }
+  };
+  jf_arena arena = { 0 };
+  ranged to;
+  for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    const jfl_arg arg = { .name = row[i].name, .kind = JFL_ARG_NUMBER, .number = row[i].v };
+    const jfl_status s = jf_attr_read(&arena, "op", ranges, &arg, 1, &to);
+    CHECK_MSG((s == JFL_OK) == row[i].fits, "%s %g", row[i].name, row[i].v);
+  }
+  CHECK(says("count must be at least 1, got -3"));
+  jf_arena_free(&arena);
+}
+
 static void copies_have_lists_of_their_own(void)
 {
   jf_arena arena = { 0 }, other = { 0 };
@@ -180,6 +213,7 @@ int main(void)
   RUN(defaults_are_lists_too);
   RUN(what_is_written_reads_the_same);
   RUN(what_is_no_integer_is_refused);
+  RUN(numbers_are_in_their_ranges);
   RUN(copies_have_lists_of_their_own);
   RUN(graphs_keep_one_copy_of_an_array);
   RUN(arrays_stand_only_for_arrays);

@@ -156,7 +156,8 @@ static const struct { const char *what, *text, *define; } sources[] = {
     "#define STEP(a, v) ((a) + (v))\n#define FINISH(a, n) ((a) / (double)(n))\n" },
   { "clip_scale", jf_cuda_text_clip_scale, NULL },
   { "argmax", jf_cuda_text_argmax, "typedef jf_f16 T;\ntypedef float V;\n#define BETTER >\n" },
-  { "softmax", jf_cuda_text_softmax, "typedef jf_bf16 T;\ntypedef int64_t L;\n" },
+  { "softmax", jf_cuda_text_softmax,
+    "typedef float T;\ntypedef jf_bf16 X;\ntypedef jf_bf16 G;\ntypedef int64_t L;\n" },
   { "pool", jf_cuda_text_pool, "typedef double A;\ntypedef double T;\n" },
   { "conv_ends", jf_cuda_text_conv_ends, "typedef jf_bf16 T;\ntypedef float O;\ntypedef float A;\n"
     "#define V 4\n#define BIAS 2\n#define RESIDUAL 3\n#define Y 4\n"
@@ -244,7 +245,8 @@ static void every_small_op_compiles(void)
       compile_small(*o, none, archs[turn++ % N_ARCH]);
   for (const jfl_optimizer *const *o = jf_optims; *o; o++)
     compile_small(&jf_op_optimizer_scalars,
-                  &(jf_optim_choice){ .optimizer = (*o)->name, .optim = *o, .attr = none },
+                  &(jf_optim_choice){ .optimizer = (*o)->name, .optim = *o, .attr = none,
+                                      .rule = jf_optim_rule(*o, none) },
                   archs[turn++ % N_ARCH]);
   CHECK(turn > 20);
 }
@@ -269,7 +271,7 @@ static void every_rule_compiles(void)
   char *source;
   int turn = 0;
   for (const jfl_optimizer *const *o = jf_optims; *o; o++, turn++) {
-    jf_update a = { .choice = { .optimizer = (*o)->name, .rule = (*o)->rule(none) },
+    jf_update a = { .choice = { .optimizer = (*o)->name, .rule = jf_optim_rule(*o, none) },
                     .averages = turn % 2 };
     a.stride = JF_FIRST_SLOT + a.choice.rule->n_slot + a.averages;
     CHECK(!jf_update_source(&a, JFL_F32, &source));

@@ -108,13 +108,13 @@ static void every_optimizer_has_rules(void)
   for (const jfl_optimizer *const *o = jf_optims; *o; o++) {
     _Alignas(8) char attr[256] = { 0 };
     CHECK((*o)->attr_size <= sizeof attr);
-    add_rule((*o)->rule(attr));
+    add_rule(jf_optim_rule(*o, attr));
     for (const jf_attr *a = (*o)->attr; a && a->name; a++)
       if (a->type == JF_ATTR_NUM) *(double *)(void *)(attr + a->off) = 0.5;
-    add_rule((*o)->rule(attr));
+    add_rule(jf_optim_rule(*o, attr));
     for (const jf_attr *a = (*o)->attr; a && a->name; a++)
       if (a->type == JF_ATTR_BOOL) *(int *)(void *)(attr + a->off) = 1;
-    add_rule((*o)->rule(attr));
+    add_rule(jf_optim_rule(*o, attr));
   }
   CHECK(n_rule > 0);
 }

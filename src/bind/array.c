@@ -33,8 +33,7 @@ jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s)
     e = jfl_array_new(t, s, &a);
   }
   jf_check(L, e);
-  jf_set_array(b, a);
-  jf_account(L, b);
+  jf_give_array(L, b, a);
   return b;
 }
 
@@ -45,8 +44,7 @@ jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossl
   jfl_array *a;
   jf_check_freed(L, b, what);
   jf_check_element(L, jfl_array_cast(b->array, t, lossless, &a), what);
-  jf_set_array(out, a);
-  jf_account(L, out);
+  jf_give_array(L, out, a);
   return out;
 }
 

@@ -160,9 +160,7 @@ static int l_read(lua_State *L)
   if (!lua_isnoneornil(L, 4)) jf_need_shape(L, 4, "checkpoint_read", &shape);
   jf_larray *b = jf_push_array(L);
   jf_check(L, jfl_checkpoint_read(c, i, dtype, &shape, &a));
-  jf_set_array(b, a);
-  jf_account(L, b);
-  return 1;
+  return jf_give_array(L, b, a);
 }
 
 /* Pushes {loaded = {names}, missing = {names}, unexpected = {names}, state = {[name] = true}}. */

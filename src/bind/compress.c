@@ -13,14 +13,6 @@ static jfl_deflate need_container(lua_State *L, const char *who)
   return jf_raise(L, "%s: format must be gzip, zlib or raw, got '%s'", who, name);
 }
 
-/* Gives the new array a to b, which is on top of the stack. */
-static int compress_give(lua_State *L, jf_larray *b, jfl_array *a)
-{
-  jf_set_array(b, a);
-  jf_account(L, b);
-  return 1;
-}
-
 typedef jfl_status inflater(const void *src, size_t n, jfl_deflate kind, size_t size,
                             jfl_array **out);
 
@@ -37,7 +29,7 @@ static int compress_unpack(lua_State *L, inflater *f, double size)
   jfl_status e = f(data, n, kind, (size_t)size, &a);
   if (what) jf_check_for(L, e, what);
   else jf_check(L, e);
-  return compress_give(L, b, a);
+  return jf_give_array(L, b, a);
 }
 
 /* inflate(string, container [, size_hint [, what]]) -> uint8 array */
@@ -76,7 +68,7 @@ static int l_deflate(lua_State *L)
   jf_larray *b = jf_push_array(L);
   jfl_array *a;
   jf_check(L, jfl_compress(data, n, kind, &a));
-  return compress_give(L, b, a);
+  return jf_give_array(L, b, a);
 }
 
 const luaL_Reg jf_compress_functions[] = {

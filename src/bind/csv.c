@@ -60,8 +60,7 @@ static void csv_push_column(lua_State *L, const jfl_csv *t, int i, const char *w
     jf_larray *b = jf_push_array(L);
     jfl_array *a;
     jf_check_for(L, jfl_csv_column(t, i, &a), who);
-    jf_set_array(b, a);
-    jf_account(L, b);
+    jf_give_array(L, b, a);
     return;
   }
   lua_createtable(L, rows < INT32_MAX ? (int)rows : 0, 0);

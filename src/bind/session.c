@@ -323,8 +323,7 @@ static jf_larray *push_variable(lua_State *L, const char *name)
   jf_larray *b = jf_push_array(L);
   jfl_array *a;
   jf_check(L, jfl_variable_get(s, name, &a));
-  jf_set_array(b, a);
-  jf_account(L, b);
+  jf_give_array(L, b, a);
   return b;
 }
 

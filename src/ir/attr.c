@@ -95,6 +95,26 @@ static jfl_status read_string(jf_arena *arena, const jf_attr *a, const jfl_arg *
   return JFL_OK;
 }
 
+/* Whether a number is in a range as jf_attr has it. */
+static int attr_within(const char *range, double v)
+{
+  static const char digits[] = "-0123456789";
+  const char *low = strpbrk(range, digits);
+  char *end = NULL;
+  if (strstr(range, "number") && !isfinite(v)) return 0;
+  const double least = low ? strtod(low, &end) : v;
+  if (strstr(range, "above") ? !(v > least) : !(v >= least)) return 0;
+  const char *high = end ? strpbrk(end, digits) : NULL;
+  if (!high) return 1;
+  return strchr(high, ')') ? v < strtod(high, NULL) : v <= strtod(high, NULL);
+}
+
+static jfl_status attr_check_range(const jf_attr *a, double v)
+{
+  if (!a->words || attr_within(a->words, v)) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, a->name, "must be %s, got %.14g", a->words, v);
+}
+
 static jfl_status read_one(jf_arena *arena, const jf_attr *a, const jfl_arg *v, char *out)
 {
   void *p = out + a->off;
@@ -102,11 +122,11 @@ static jfl_status read_one(jf_arena *arena, const jf_attr *a, const jfl_arg *v, 
   case JF_ATTR_INT:
     if (v->kind != JFL_ARG_NUMBER || !is_int(v->number)) return mismatch(a, v);
     *(int64_t *)p = (int64_t)v->number;
-    return JFL_OK;
+    return attr_check_range(a, v->number);
   case JF_ATTR_NUM:
     if (v->kind != JFL_ARG_NUMBER) return mismatch(a, v);
     *(double *)p = v->number;
-    return JFL_OK;
+    return attr_check_range(a, v->number);
   case JF_ATTR_BOOL:
     if (v->kind != JFL_ARG_BOOL) return mismatch(a, v);
     *(int *)p = v->number != 0;

@@ -154,8 +154,8 @@ struct jfl_graph {
 /* ---- attributes: a plain struct per op, described field by field (attr.c) ---- */
 
 typedef enum jf_attr_type {
-  JF_ATTR_INT,      /* int64_t */
-  JF_ATTR_NUM,      /* double */
+  JF_ATTR_INT,      /* int64_t, in the range in .words if that is given */
+  JF_ATTR_NUM,      /* double, the same */
   JF_ATTR_BOOL,     /* int */
   JF_ATTR_STR,      /* const char *, one of the words in .words if that is given */
   JF_ATTR_DTYPE,    /* jfl_dtype */
@@ -171,16 +171,22 @@ typedef struct jf_attr {
   size_t off;
   const char *def;  /* default as text ("0.5", "true", "SAME", "{1, 1}", "none"); NULL: required */
   const char *doc;
-  const char *words;           /* JF_ATTR_STR: the allowed words, separated by spaces */
+  /* JF_ATTR_STR: the allowed words, separated by spaces; of a number its range, as messages say it:
+     "from 0 to 1", "in [0, 1)", "at least 1", "a finite number above 0"; a number is finite */
+  const char *words;
 } jf_attr;
 #define JF_FIELD(T, field, TYPE, def, doc) \
   { #field, JF_ATTR_##TYPE, offsetof(T, field), def, doc, NULL }
 #define JF_WORD(T, field, def, words, doc) \
   { #field, JF_ATTR_STR, offsetof(T, field), def, doc, words }
+#define JF_RANGE(T, field, TYPE, def, range, doc) \
+  { #field, JF_ATTR_##TYPE, offsetof(T, field), def, doc, range }
+#define JF_BELOW_ONE "in [0, 1)"
+#define JF_AMOUNT "a finite number of at least 0"
 
-/* Fills the struct at `out` from defaults and args. Fails for an argument that is unknown, missing
-   or of the wrong type, and names it; `who` is the op's name in messages. Lists are copied to the
-   arena. */
+/* Fills the struct at `out` from defaults and args. Fails for an argument that is unknown, missing,
+   of the wrong type or out of its range, and names it; `who` is the op's name in messages, or NULL.
+   Lists are copied to the arena. */
 jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const jfl_arg *arg,
                         int n_arg, void *out);
 /* Appends the attributes as text, such as "axis=-1 keepdims=true". */

@@ -16,7 +16,7 @@
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_batch_norm, axis, INT, "1", "the axis of channels"),
-  JF_FIELD(jf_batch_norm, epsilon, NUM, "0.001", "added to the variance"),
+  JF_RANGE(jf_batch_norm, epsilon, NUM, "0.001", "a number of at least 0", "added to the variance"),
   JF_FIELD(jf_batch_norm, add, BOOL, "false", "then extra is added, which is like x"),
   JF_FIELD(jf_batch_norm, relu, BOOL, "false", "then what is below 0 becomes 0"),
   {0},
@@ -39,9 +39,6 @@ static jfl_status batch_norm_channels(const jf_infer *c, int of, int64_t *channe
     return jf_fail_argument(JFL_ESHAPE, c->op->in[of], "must have two or more axes, got %s",
                             jf_shape_str(s, buf));
   JF_TRY(jf_axis(&a->axis, s->n));
-  if (!(a->epsilon >= 0) || isinf(a->epsilon))
-    return jf_fail_argument(JFL_EINVAL, "epsilon", "must be a number of at least 0, got %g",
-                            a->epsilon);
   *channels = s->d[a->axis] * (a->blocked ? s->d[s->n - 1] : 1);
   return JFL_OK;
 }

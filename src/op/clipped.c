@@ -24,7 +24,7 @@ static const jf_attr hardtanh_attr[] = {
   {0},
 };
 static const jf_attr shrink_attr[] = {
-  JF_FIELD(jf_shrink, lambd, NUM, "0.5", "the largest magnitude that becomes 0"),
+  JF_RANGE(jf_shrink, lambd, NUM, "0.5", "at least 0", "the largest magnitude that becomes 0"),
   {0},
 };
 
@@ -36,14 +36,6 @@ static jfl_status hardtanh_infer(jf_infer *c)
                             a->min_val);
   a->min_val = jf_clamp(c->in[0]->dtype, a->min_val);
   a->max_val = jf_clamp(c->in[0]->dtype, a->max_val);
-  return jf_infer_same(c);
-}
-
-static jfl_status shrink_infer(jf_infer *c)
-{
-  const jf_shrink *a = c->attr;
-  if (!(a->lambd >= 0))
-    return jf_fail_argument(JFL_EINVAL, "lambd", "must be at least 0, got %g", a->lambd);
   return jf_infer_same(c);
 }
 
@@ -96,11 +88,11 @@ JFL_OP(hardswish_slope, .doc = "The derivative of hardswish at x.",
   CLIPPED(hardswish_slope, jf_infer_same))
 
 JFL_OP(softshrink, .doc = "x moved towards 0 by lambd, or 0 if it is nearer.",
-  .path = "nn.softshrink", CLIPPED(softshrink, shrink_infer), .attr = shrink_attr,
+  .path = "nn.softshrink", CLIPPED(softshrink, jf_infer_same), .attr = shrink_attr,
   .attr_size = sizeof(jf_shrink), .grad = shrink_op_grad)
 
 JFL_OP(hardshrink, .doc = "x, or 0 where its magnitude is at most lambd.", .path = "nn.hardshrink",
-  CLIPPED(hardshrink, shrink_infer), .attr = shrink_attr, .attr_size = sizeof(jf_shrink),
+  CLIPPED(hardshrink, jf_infer_same), .attr = shrink_attr, .attr_size = sizeof(jf_shrink),
   .grad = shrink_op_grad)
 
 JFL_OP(shrink_grad, .doc = "Gradient of softshrink and hardshrink at output y.",

@@ -45,9 +45,6 @@ static jfl_status conv_complete(const jf_infer *c, const int64_t *in, const int6
   *w = (jf_window){ .n = a->axes, .last = a->last };
   JF_TRY(jf_extents("strides", &a->strides, 1, a->axes, a->stride + first));
   JF_TRY(jf_extents("dilations", &a->dilations, 1, a->axes, a->dilation + first));
-  if (a->groups < 1)
-    return jf_fail_argument(JFL_EINVAL, "groups", "must be at least 1, got %lld",
-                            (long long)a->groups);
   for (int i = 0; i < a->axes; i++) {
     w->in[i] = in[first + i];
     w->stride[i] = a->stride[first + i];

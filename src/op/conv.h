@@ -44,7 +44,8 @@ typedef struct jf_conv {
   JF_FIELD(jf_conv, padding, PAD, "VALID", "SAME (odd cell first), SAME_UPPER, VALID or list"),  \
   JF_WORD(jf_conv, data_format, first, formats, "the order of axes"),                            \
   JF_FIELD(jf_conv, dilations, INTS, "1", "distance between the window's cells"),                \
-  JF_FIELD(jf_conv, groups, INT, "1", "channels are cut into this many independent groups")
+  JF_RANGE(jf_conv, groups, INT, "1", "at least 1",                                              \
+           "channels are cut into this many independent groups")
 #define JF_CONV2D_ATTRS JF_CONV_ATTRS("NCHW", "NCHW NHWC")
 
 /* The extents of a tensor of a convolution, whatever the order of its axes: images or filters,

@@ -11,8 +11,10 @@ static const jf_attr attrs[] = {
   JF_WORD(jf_crop_mirror, output_layout, "NCHW", "NCHW NHWC", "the order of the result's axes"),
   JF_FIELD(jf_crop_mirror, crop_h, INT, "0", "rows of the part that is taken; 0: all"),
   JF_FIELD(jf_crop_mirror, crop_w, INT, "0", "its columns; 0: all"),
-  JF_FIELD(jf_crop_mirror, crop_pos_y, NUM, "0.5", "where it is, from 0 (top) to 1 (bottom)"),
-  JF_FIELD(jf_crop_mirror, crop_pos_x, NUM, "0.5", "where it is, from 0 (left) to 1 (right)"),
+  JF_RANGE(jf_crop_mirror, crop_pos_y, NUM, "0.5", "from 0 to 1",
+           "where it is, from 0 (top) to 1 (bottom)"),
+  JF_RANGE(jf_crop_mirror, crop_pos_x, NUM, "0.5", "from 0 to 1",
+           "where it is, from 0 (left) to 1 (right)"),
   JF_FIELD(jf_crop_mirror, mean, NUMS, "{0}", "what is subtracted: a number, or one a channel"),
   JF_FIELD(jf_crop_mirror, std, NUMS, "{1}", "what is divided by: a number, or one a channel"),
   JF_FIELD(jf_crop_mirror, output_dtype, DTYPE, "float32", "its dtype, which must be float32"),
@@ -32,14 +34,11 @@ static jfl_status crop_mirror_numbers(const char *name, const jf_nums *list, int
 }
 
 /* Sets *crop to the extent n where it is 0. */
-static jfl_status crop_mirror_side(const char *name, int64_t *crop, const char *pos, double at,
-                                   int64_t n)
+static jfl_status crop_mirror_side(const char *name, int64_t *crop, int64_t n)
 {
   if (*crop < 0 || *crop > n)
     return jf_fail_argument(JFL_ESHAPE, name, "must be from 0 to %lld, got %lld", (long long)n,
                             (long long)*crop);
-  if (!(at >= 0 && at <= 1))
-    return jf_fail_argument(JFL_EINVAL, pos, "must be from 0 to 1, got %g", at);
   if (!*crop) *crop = n;
   return JFL_OK;
 }
@@ -69,8 +68,8 @@ static jfl_status crop_mirror_infer(jf_infer *c)
     return jf_fail_argument(JFL_EDTYPE, "input_blob", "must be uint8, got %s",
                             jfl_dtype_name(c->in[0]->dtype));
   JF_TRY(crop_mirror_check(c, s->d[3]));
-  JF_TRY(crop_mirror_side("crop_h", &a->crop_h, "crop_pos_y", a->crop_pos_y, s->d[1]));
-  JF_TRY(crop_mirror_side("crop_w", &a->crop_w, "crop_pos_x", a->crop_pos_x, s->d[2]));
+  JF_TRY(crop_mirror_side("crop_h", &a->crop_h, s->d[1]));
+  JF_TRY(crop_mirror_side("crop_w", &a->crop_w, s->d[2]));
   if (c->n_in == 2 && (c->in[1]->dtype != JFL_I8 || c->in[1]->shape.n != 1 ||
                        c->in[1]->shape.d[0] != s->d[0]))
     return jf_fail_argument(JFL_ESHAPE, "mirror_blob", "must be int8 with a number for each of "

@@ -3,20 +3,12 @@
 #include "op/elementwise.h"
 
 static const jf_attr attrs[] = {
-  JF_FIELD(jf_dropout, rate, NUM, NULL, "the share of elements to zero, in [0, 1)"),
+  JF_RANGE(jf_dropout, rate, NUM, NULL, JF_BELOW_ONE, "the share of elements to zero, in [0, 1)"),
   {0},
 };
 
-static jfl_status check_rate(const jf_infer *c)
-{
-  double rate = ((const jf_dropout *)c->attr)->rate;
-  if (rate >= 0 && rate < 1) return JFL_OK;
-  return jf_fail_argument(JFL_EINVAL, "rate", "must be in [0, 1), got %g", rate);
-}
-
 static jfl_status dropout_infer(jf_infer *c)
 {
-  JF_TRY(check_rate(c));
   JF_TRY(jf_infer_same(c));
   c->shape[1] = c->shape[0];
   c->dtype[1] = JFL_I8;
@@ -26,7 +18,6 @@ static jfl_status dropout_infer(jf_infer *c)
 static jfl_status dropout_grad_infer(jf_infer *c)
 {
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  JF_TRY(check_rate(c));
   if (c->in[1]->dtype != JFL_I8 || !jf_shape_eq(&c->in[0]->shape, &c->in[1]->shape))
     return jf_fail_argument(JFL_ESHAPE, "mask", "must be int8 %s, got %s %s",
                             jf_shape_str(&c->in[0]->shape, s), jfl_dtype_name(c->in[1]->dtype),

@@ -18,7 +18,7 @@ static const jf_attr gather_attrs[] = {
   {0},
 };
 static const jf_attr sum_attrs[] = {
-  JF_FIELD(jf_segment_sum, num_segments, INT, NULL, "how many sums there are"),
+  JF_RANGE(jf_segment_sum, num_segments, INT, NULL, "at least 0", "how many sums there are"),
   JF_FIELD(jf_segment_sum, axis, INT, "0",
            "the axis of data that segment_ids start at; batch_dims where it is less than that"),
   JF_FIELD(jf_segment_sum, batch_dims, INT, "0",
@@ -27,7 +27,7 @@ static const jf_attr sum_attrs[] = {
   {0},
 };
 static const jf_attr one_hot_attrs[] = {
-  JF_FIELD(jf_one_hot, depth, INT, NULL, "how many classes there are"),
+  JF_RANGE(jf_one_hot, depth, INT, NULL, "at least 1", "how many classes there are"),
   JF_FIELD(jf_one_hot, on_value, NUM, "1", "the number at an index"),
   JF_FIELD(jf_one_hot, off_value, NUM, "0", "the number elsewhere"),
   JF_FIELD(jf_one_hot, axis, INT, "-1", "where the classes stand in the result"),
@@ -108,9 +108,6 @@ static jfl_status sum_infer(jf_infer *c)
     return jf_fail_argument(JFL_ESHAPE, "data", "must have the extents of segment_ids %s from "
                             "axis %lld on, got %s", jf_shape_str(&ids, y), (long long)a->axis,
                             jf_shape_str(s, x));
-  if (a->num_segments < 0)
-    return jf_fail_argument(JFL_EINVAL, "num_segments", "must be at least 0, got %lld",
-                            (long long)a->num_segments);
   if (a->ignored != -1 && (a->ignored < 0 || a->ignored >= a->num_segments))
     return jf_fail_argument(JFL_EINVAL, "ignored", "must be -1 or one of %lld segments, got %lld",
                             (long long)a->num_segments, (long long)a->ignored);
@@ -122,9 +119,6 @@ static jfl_status one_hot_infer(jf_infer *c)
 {
   jf_one_hot *a = c->attr;
   JF_TRY(jf_axis(&a->axis, c->in[0]->shape.n + 1));
-  if (a->depth < 1)
-    return jf_fail_argument(JFL_EINVAL, "depth", "must be at least 1, got %lld",
-                            (long long)a->depth);
   if (!jf_holds(a->dtype, a->on_value) || !jf_holds(a->dtype, a->off_value))
     return jf_fail(JFL_EINVAL, "on_value and off_value must fit %s, got %.17g and %.17g",
                    jfl_dtype_name(a->dtype), a->on_value, a->off_value);

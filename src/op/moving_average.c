@@ -3,17 +3,12 @@
 #include "op/op.h"
 
 static const jf_attr attrs[] = {
-  JF_FIELD(jf_moving_average, momentum, NUM, NULL, "the share of the variable that is kept"),
+  JF_RANGE(jf_moving_average, momentum, NUM, NULL, "from 0 to 1",
+           "the share of the variable that is kept"),
   {0},
 };
 
-static jfl_status moving_average_infer(jf_infer *c)
-{
-  const double m = ((const jf_moving_average *)c->attr)->momentum;
-  if (!(m >= 0 && m <= 1))
-    return jf_fail_argument(JFL_EINVAL, "momentum", "must be from 0 to 1, got %g", m);
-  return jf_op_assign.infer(c);
-}
+static jfl_status moving_average_infer(jf_infer *c) { return jf_op_assign.infer(c); }
 
 /* variable = momentum variable + (1 - momentum) value */
 #define MOVING_AVERAGE(D, T)                                                      \

@@ -28,7 +28,8 @@ static const jf_attr randint_attrs[] = {
   {0},
 };
 static const jf_attr permutation_attrs[] = {
-  JF_FIELD(jf_random_permutation, n, INT, NULL, "how many numbers there are"),
+  JF_RANGE(jf_random_permutation, n, INT, NULL, "from 0 to 2147483647",
+           "how many numbers there are"),
   JF_FIELD(jf_random_permutation, dtype, DTYPE, "int32", "int32 or int64"),
   {0},
 };
@@ -86,9 +87,6 @@ static jfl_status randint_infer(jf_infer *c)
 static jfl_status permutation_infer(jf_infer *c)
 {
   const jf_random_permutation *a = c->attr;
-  if (a->n < 0 || a->n > INT32_MAX)
-    return jf_fail_argument(JFL_EINVAL, "n", "must be from 0 to %d, got %lld", INT32_MAX,
-                            (long long)a->n);
   return whole_infer(c, &JF_INTS(a->n), a->dtype);
 }
 

@@ -11,7 +11,8 @@ enum { MOST_SIDE = 1 << 24 };
 static const jf_attr attrs[] = {
   JF_FIELD(jf_random_crop, size, INTS, NULL, "rows and columns of the part"),
   JF_FIELD(jf_random_crop, padding, INTS, "0", "zeros around each picture: rows and columns"),
-  JF_FIELD(jf_random_crop, flip, NUM, "0", "the probability of being mirrored, left to right"),
+  JF_RANGE(jf_random_crop, flip, NUM, "0", "from 0 to 1",
+           "the probability of being mirrored, left to right"),
   JF_WORD(jf_random_crop, data_format, "NCHW", "NCHW NHWC", "the order of axes"),
   {0},
 };
@@ -34,8 +35,6 @@ static jfl_status random_crop_check(jf_infer *c)
     if (a->padding.v[i] < 0 || a->padding.v[i] > MOST_SIDE)
       return jf_fail_argument(JFL_EINVAL, "padding", "must be from 0 to %d, got %lld", MOST_SIDE,
                               (long long)a->padding.v[i]);
-  if (!(a->flip >= 0 && a->flip <= 1))
-    return jf_fail_argument(JFL_EINVAL, "flip", "must be from 0 to 1, got %g", a->flip);
   return JFL_OK;
 }
 

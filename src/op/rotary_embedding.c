@@ -8,15 +8,16 @@
 #include <string.h>
 
 static const jf_attr attrs[] = {
-  JF_FIELD(jf_rotary, base, NUM, "10000", "how much slower each pair turns than the one before"),
-  JF_FIELD(jf_rotary, offset, INT, "0", "the position of the first row"),
+  JF_RANGE(jf_rotary, base, NUM, "10000", "a finite number above 0",
+           "how much slower each pair turns than the one before"),
+  JF_RANGE(jf_rotary, offset, INT, "0", "from 0 to 2147483647", "the position of the first row"),
   JF_FIELD(jf_rotary, dims, INT, "0", "how many numbers of a row are turned; 0: all"),
   JF_FIELD(jf_rotary, interleaved, BOOL, "false",
            "pairs are numbers 2 i and 2 i + 1; else i and i + dims / 2"),
   JF_FIELD(jf_rotary, inverse, BOOL, "false", "turns back"),
   JF_FIELD(jf_rotary, frequencies, NUMS, "{}",
            "the angle of each pair from a position to the next, in place of what base gives"),
-  JF_FIELD(jf_rotary, scale, NUM, "1", "what is turned is multiplied by it"),
+  JF_RANGE(jf_rotary, scale, NUM, "1", "a finite number", "what is turned is multiplied by it"),
   {0},
 };
 
@@ -29,11 +30,6 @@ static jfl_status rotary_infer(jf_infer *c)
   if (s->n < 2)
     return jf_fail_argument(JFL_ESHAPE, "x", "must have two or more axes (..., length, size), "
                             "got %s", jf_shape_str(s, text));
-  if (!(a->base > 0 && isfinite(a->base)))
-    return jf_fail_argument(JFL_EINVAL, "base", "must be a finite number above 0, got %g", a->base);
-  if (a->offset < 0 || a->offset > INT32_MAX)
-    return jf_fail_argument(JFL_EINVAL, "offset", "must be from 0 to %d, got %lld", INT32_MAX,
-                            (long long)a->offset);
   if (a->dims == 0) a->dims = s->d[s->n - 1];
   if (a->dims < 0 || a->dims % 2 || a->dims > s->d[s->n - 1])
     return jf_fail_argument(JFL_EINVAL, "dims", "must be even and at most the size %lld, got %lld",
@@ -45,8 +41,6 @@ static jfl_status rotary_infer(jf_infer *c)
     if (!isfinite(a->frequencies.v[i]))
       return jf_fail_argument(JFL_EINVAL, "frequencies", "must be finite numbers, got %g",
                               a->frequencies.v[i]);
-  if (!isfinite(a->scale))
-    return jf_fail_argument(JFL_EINVAL, "scale", "must be a finite number, got %g", a->scale);
   return JFL_OK;
 }
 

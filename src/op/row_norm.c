@@ -11,7 +11,7 @@
 static const jf_attr attrs[] = {
   JF_FIELD(jf_row_norm, axis, INT, "-1", "the first axis of a row, or that of the channels"),
   JF_FIELD(jf_row_norm, groups, INT, "0", "of channels; 0: rows have all channels"),
-  JF_FIELD(jf_row_norm, epsilon, NUM, "1e-5", "added to the variance"),
+  JF_RANGE(jf_row_norm, epsilon, NUM, "1e-5", "a number of at least 0", "added to the variance"),
   JF_FIELD(jf_row_norm, center, BOOL, "true", "whether the mean is subtracted"),
   JF_FIELD(jf_row_norm, scale, BOOL, "false", "whether gamma is given"),
   JF_FIELD(jf_row_norm, shift, BOOL, "false", "whether beta is given"),
@@ -70,9 +70,6 @@ static jfl_status row_norm_check(const jf_infer *c, const jfl_shape *x, int n_in
 {
   jf_row_norm *a = c->attr;
   JF_TRY(jf_axis(&a->axis, x->n));
-  if (!(a->epsilon >= 0) || isinf(a->epsilon))
-    return jf_fail_argument(JFL_EINVAL, "epsilon", "must be a number of at least 0, got %g",
-                            a->epsilon);
   if (a->groups < 0 || (a->groups && x->d[a->axis] % a->groups))
     return jf_fail_argument(JFL_ESHAPE, "groups", "must divide the %lld channels, got %lld",
                             (long long)x->d[a->axis], (long long)a->groups);

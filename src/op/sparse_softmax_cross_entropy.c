@@ -8,12 +8,12 @@
 #include <tgmath.h>   /* exp chooses its type by T */
 
 static const jf_attr loss_attrs[] = {
-  JF_FIELD(jf_cross_entropy, label_smoothing, NUM, "0", "the share of the label that all classes "
-           "get alike, from 0 to 1"),
+  JF_RANGE(jf_cross_entropy, label_smoothing, NUM, "0", "from 0 to 1",
+           "the share of the label that all classes get alike, from 0 to 1"),
   {0},
 };
 static const jf_attr attrs[] = {
-  JF_FIELD(jf_cross_entropy, label_smoothing, NUM, "0", "as in the loss"),
+  JF_RANGE(jf_cross_entropy, label_smoothing, NUM, "0", "from 0 to 1", "as in the loss"),
   JF_FIELD(jf_cross_entropy, scale, NUM, "1", "what the gradient of each loss is multiplied by"),
   {0},
 };
@@ -24,11 +24,7 @@ static jfl_status check_labels(const jf_infer *c, int labels, int x)
 {
   const jfl_shape *l = &c->in[labels]->shape, *s = &c->in[x]->shape;
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
-  const double smoothing = ((const jf_cross_entropy *)c->attr)->label_smoothing;
   JF_TRY(jf_check_classes(c, x));
-  if (!(smoothing >= 0 && smoothing <= 1))
-    return jf_fail_argument(JFL_EINVAL, "label_smoothing", "must be from 0 to 1, got %g",
-                            smoothing);
   int fit = l->n == s->n - 1 || (l->n == s->n && l->d[l->n - 1] == 1);
   for (int i = 0; fit && i < s->n - 1; i++) fit = l->d[i] == s->d[i];
   JF_TRY(jf_check_indices(c, labels));

@@ -23,17 +23,11 @@ typedef struct adam {
 static const jf_attr adam_attrs[] = { MEANS, CHOICES, {0} };
 static const jf_attr adamw_attrs[] = {
   MEANS, CHOICES,
-  JF_FIELD(adam, weight_decay, NUM, "0", "lr times this share of a weight is taken from it"),
+  JF_RANGE(adam, weight_decay, NUM, "0", JF_AMOUNT,
+           "lr times this share of a weight is taken from it"),
   {0},
 };
 static const jf_attr lazy_attrs[] = { MEANS, {0} };
-
-static jfl_status adam_check(const void *attr)
-{
-  const adam *a = attr;
-  JF_TRY(jf_check_means(a->beta1, a->beta2, a->epsilon));
-  return jf_check_amount("weight_decay", a->weight_decay);
-}
 
 /* A rate that makes up for means that began at 0: after t steps they lack these shares. */
 JF_TWICE(jf_adam_rate_text,
@@ -85,21 +79,15 @@ static const jf_rule *adam_choose(const void *attr)
   return a->weight_decay != 0 ? &adamw_rule : &adam_rule;
 }
 
-static const jf_rule *lazy_choose(const void *attr)
-{
-  (void)attr;
-  return &lazy_rule;
-}
-
 JFL_OPTIM(Adam, .doc = "Adam: the mean of gradients over the root of the mean of their squares.",
-  .attr = adam_attrs, .attr_size = sizeof(adam), .check = adam_check, .rule = adam_choose,
+  .attr = adam_attrs, .attr_size = sizeof(adam), .rule = adam_choose,
   .text = { jf_adam_options_text, jf_adam_rate_text })
 
 JFL_OPTIM(AdamW, .doc = "Adam with decoupled weight decay.", .attr = adamw_attrs,
-  .attr_size = sizeof(adam), .check = adam_check, .rule = adam_choose,
+  .attr_size = sizeof(adam), .rule = adam_choose,
   .text = { jf_adam_options_text, jf_adam_rate_text })
 
 JFL_OPTIM(LazyAdam, .doc = "Adam that leaves elements alone whose gradient is exactly 0, such as "
   "rows of a table that no lookup read.", .attr = lazy_attrs, .attr_size = sizeof(adam),
-  .check = adam_check, .rule = lazy_choose,
+  .only = &lazy_rule,
   .text = { jf_adam_options_text, jf_adam_rate_text })

@@ -23,7 +23,7 @@ void jf_average_of(const jf_kargs *k, const jf_update_args *u, jf_average_args *
 }
 
 static const jf_attr attrs[] = {
-  JF_FIELD(jf_average_share, decay, NUM, NULL, "how much an average keeps of itself"),
+  JF_RANGE(jf_average_share, decay, NUM, NULL, JF_BELOW_ONE, "how much an average keeps of itself"),
   JF_FIELD(jf_average_share, warms_up, BOOL, "false", "keeps less of itself at first"),
   {0},
 };
@@ -31,10 +31,7 @@ static const jf_attr attrs[] = {
 static jfl_status average_share_infer(jf_infer *c)
 {
   char s[JF_SHAPE_STR];
-  const double decay = ((const jf_average_share *)c->attr)->decay;
   const jfl_value *count = c->in[0];
-  if (!(decay >= 0 && decay < 1))
-    return jf_fail_argument(JFL_EINVAL, "decay", "must be in [0, 1), got %.14g", decay);
   if (count->dtype != JFL_I64 || jf_numel(&count->shape) != 1)
     return jf_fail_argument(JFL_ESHAPE, "count", "must be int64 (1), got %s %s",
                             jfl_dtype_name(count->dtype), jf_shape_str(&count->shape, s));

@@ -15,39 +15,19 @@ typedef struct decay {
 } decay;
 )
 
-#define BASE JF_FIELD(decay, base_lr, NUM, NULL, "the rate at first")
-#define STEPS(what) JF_FIELD(decay, steps, INT, NULL, what)
-#define ALPHA JF_FIELD(decay, alpha, NUM, "0", "the last rate, as a share of base_lr")
+#define BASE JF_RANGE(decay, base_lr, NUM, NULL, JF_AMOUNT, "the rate at first")
+#define STEPS(what) JF_RANGE(decay, steps, INT, NULL, "at least 1", what)
+#define ALPHA \
+  JF_RANGE(decay, alpha, NUM, "0", "a finite number", "the last rate, as a share of base_lr")
 
-static jfl_status check_steps(const char *name, int64_t steps)
-{
-  if (steps >= 1) return JFL_OK;
-  return jf_fail_argument(JFL_EINVAL, name, "must be at least 1, got %lld", (long long)steps);
-}
-
-static jfl_status check_finite(const char *name, double value)
-{
-  if (isfinite(value)) return JFL_OK;
-  return jf_fail_argument(JFL_EINVAL, name, "must be a finite number, got %g", value);
-}
-
-static jfl_status check_above(const char *name, double value, double least)
-{
-  if (value > least && isfinite(value)) return JFL_OK;
-  return jf_fail_argument(JFL_EINVAL, name, "must be a finite number above %g, got %g", least,
-                          value);
-}
-
-/* What all schedules with a base_lr and steps check. */
 static jfl_status decay_infer(jf_infer *c)
 {
-  decay *a = c->attr;
-  JF_TRY(jf_infer_schedule(c, &a->warmup));
-  JF_TRY(jf_check_rate("base_lr", a->base_lr));
-  JF_TRY(check_steps("steps", a->steps));
-  JF_TRY(check_finite("alpha", a->alpha));
-  return check_finite("beta", a->beta);
+  return jf_infer_schedule(c, &((decay *)c->attr)->warmup);
 }
+
+#define DECAYS(id, attrs) \
+  .in = {"step"}, .out = {"lr"}, .attr = attrs, .attr_size = sizeof(decay), \
+  .flags = JF_SCHEDULE, .cpu = id##_cpu, .small = id##_small
 
 /* What the formulas share: t, but at most steps; base_lr times a factor, or what the warm-up says;
    and what goes from 1 to 0 along half a cosine, as x goes from 0 to 1. */
@@ -82,24 +62,14 @@ JF_LOCAL double cosine_rate(const decay *a, int64_t t)
 DECAY(cosine)
 
 JFL_OP(cosine_schedule, .doc = "A rate that falls along half a cosine.",
-  .path = "CosineScheduler", .in = {"step"}, .out = {"lr"}, .attr = cosine_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = decay_infer, .cpu = cosine_cpu,
-  .small = cosine_small)
+  .path = "CosineScheduler", .infer = decay_infer, DECAYS(cosine, cosine_attrs))
 
 static const jf_attr restarts_attrs[] = {
   BASE, STEPS("how long the first period is"),
-  JF_FIELD(decay, multiplier, NUM, "1", "how many times as long each next period is"),
+  JF_RANGE(decay, multiplier, NUM, "1", "a finite number of at least 1",
+           "how many times as long each next period is"),
   ALPHA, JF_WARMUP_FIELDS(decay), {0},
 };
-
-static jfl_status restarts_infer(jf_infer *c)
-{
-  const double multiplier = ((const decay *)c->attr)->multiplier;
-  JF_TRY(decay_infer(c));
-  if (multiplier >= 1 && isfinite(multiplier)) return JFL_OK;
-  return jf_fail_argument(JFL_EINVAL, "multiplier", "must be a finite number of at least 1, got %g",
-                          multiplier);
-}
 
 /* How far into its period step t is, from 0 to 1. Period n, of steps m^n, begins at
    steps (m^n - 1) / (m - 1); one begins at the first step that is within rounding of that. */
@@ -124,16 +94,15 @@ JF_SCHEDULE_OP(restarts, decay, jf_decay_text, jf_decay_shared_text, jf_phase_te
                jf_restarts_text)
 
 JFL_OP(cosine_restarts_schedule, .doc = "A rate that falls along half a cosine, again and again.",
-  .path = "CosineRestartsScheduler", .in = {"step"}, .out = {"lr"}, .attr = restarts_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = restarts_infer, .cpu = restarts_cpu,
-  .small = restarts_small)
+  .path = "CosineRestartsScheduler", .infer = decay_infer, DECAYS(restarts, restarts_attrs))
 
 static const jf_attr warm_attrs[] = {
-  JF_FIELD(decay, base_lr, NUM, NULL, "the highest rate, at the end of the warm-up"),
+  JF_RANGE(decay, base_lr, NUM, NULL, JF_AMOUNT, "the highest rate, at the end of the warm-up"),
   STEPS("how long it lasts, warm-up included"),
   JF_FIELD(decay, warmup_steps, INT, NULL, "how long the rate rises, in a straight line"),
   ALPHA,
-  JF_FIELD(decay, start_multiplier, NUM, "0", "the first rate, as a share of base_lr"),
+  JF_RANGE(decay, start_multiplier, NUM, "0", "a finite number",
+           "the first rate, as a share of base_lr"),
   {0},
 };
 
@@ -141,7 +110,6 @@ static jfl_status warm_infer(jf_infer *c)
 {
   const decay *a = c->attr;
   JF_TRY(decay_infer(c));
-  JF_TRY(check_finite("start_multiplier", a->start_multiplier));
   if (a->warmup_steps >= 0 && a->warmup_steps < a->steps) return JFL_OK;
   return jf_fail_argument(JFL_EINVAL, "warmup_steps", "must be from 0 to below steps %lld, got "
                           "%lld", (long long)a->steps, (long long)a->warmup_steps);
@@ -158,23 +126,16 @@ JF_LOCAL double warm_rate(const decay *a, int64_t t)
 DECAY(warm)
 
 JFL_OP(cosine_warmup_schedule, .doc = "A rate that rises, then falls along half a cosine.",
-  .path = "CosineWarmupScheduler", .in = {"step"}, .out = {"lr"}, .attr = warm_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = warm_infer, .cpu = warm_cpu,
-  .small = warm_small)
+  .path = "CosineWarmupScheduler", .infer = warm_infer, DECAYS(warm, warm_attrs))
 
 static const jf_attr linear_cosine_attrs[] = {
   BASE, STEPS("how long it falls"),
-  JF_FIELD(decay, num_periods, NUM, "0.5", "how many periods the cosine has"),
-  JF_FIELD(decay, alpha, NUM, "0", "what is added to the straight line"),
-  JF_FIELD(decay, beta, NUM, "0.001", "what is added to the product"),
+  JF_RANGE(decay, num_periods, NUM, "0.5", "a finite number above 0",
+           "how many periods the cosine has"),
+  JF_RANGE(decay, alpha, NUM, "0", "a finite number", "what is added to the straight line"),
+  JF_RANGE(decay, beta, NUM, "0.001", "a finite number", "what is added to the product"),
   JF_WARMUP_FIELDS(decay), {0},
 };
-
-static jfl_status linear_cosine_infer(jf_infer *c)
-{
-  JF_TRY(decay_infer(c));
-  return check_above("num_periods", ((const decay *)c->attr)->num_periods, 0);
-}
 
 /* base_lr ((alpha + (steps - k) / steps) (1 + cos(2 pi num_periods k / steps)) / 2 + beta) (Bello
    et al., "Neural optimizer search", ICML 2017, section 4.4). */
@@ -187,31 +148,17 @@ JF_LOCAL double linear_cosine_rate(const decay *a, int64_t t)
 DECAY(linear_cosine)
 
 JFL_OP(linear_cosine_schedule, .doc = "A rate that falls along a straight line times a cosine.",
-  .path = "LinearCosineScheduler", .in = {"step"}, .out = {"lr"}, .attr = linear_cosine_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = linear_cosine_infer,
-  .cpu = linear_cosine_cpu,
-  .small = linear_cosine_small)
+  .path = "LinearCosineScheduler", .infer = decay_infer, DECAYS(linear_cosine, linear_cosine_attrs))
 
 static const jf_attr one_cycle_attrs[] = {
-  { "max_lr", JF_ATTR_NUM, offsetof(decay, base_lr), NULL, "the highest rate", NULL },
+  { "max_lr", JF_ATTR_NUM, offsetof(decay, base_lr), NULL, "the highest rate", JF_AMOUNT },
   STEPS("how long the cycle lasts"),
-  JF_FIELD(decay, pct_start, NUM, "0.3", "the share of the steps in which it rises"),
-  JF_FIELD(decay, div_factor, NUM, "25", "max_lr over the first rate"),
-  JF_FIELD(decay, final_div_factor, NUM, "10000", "the first rate over the last one"),
+  JF_RANGE(decay, pct_start, NUM, "0.3", "in [0, 1]", "the share of the steps in which it rises"),
+  JF_RANGE(decay, div_factor, NUM, "25", "a finite number above 0", "max_lr over the first rate"),
+  JF_RANGE(decay, final_div_factor, NUM, "10000", "a finite number above 0",
+           "the first rate over the last one"),
   {0},
 };
-
-static jfl_status one_cycle_infer(jf_infer *c)
-{
-  decay *a = c->attr;
-  JF_TRY(jf_infer_schedule(c, &a->warmup));
-  JF_TRY(jf_check_rate("max_lr", a->base_lr));
-  JF_TRY(check_steps("steps", a->steps));
-  JF_TRY(check_above("div_factor", a->div_factor, 0));
-  JF_TRY(check_above("final_div_factor", a->final_div_factor, 0));
-  if (a->pct_start >= 0 && a->pct_start <= 1) return JFL_OK;
-  return jf_fail_argument(JFL_EINVAL, "pct_start", "must be in [0, 1], got %g", a->pct_start);
-}
 
 /* Half a cosine up to max_lr at step pct_start steps - 1, and half a cosine down to the last rate
    at step `steps` - 1 (Smith and Topin, "Super-convergence", 2018). */
@@ -228,28 +175,17 @@ JF_LOCAL double one_cycle_rate(const decay *a, int64_t t)
 DECAY(one_cycle)
 
 JFL_OP(one_cycle_schedule, .doc = "A rate that rises to max_lr and falls far below the first one.",
-  .path = "OneCycleScheduler", .in = {"step"}, .out = {"lr"}, .attr = one_cycle_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = one_cycle_infer,
-  .cpu = one_cycle_cpu,
-  .small = one_cycle_small)
+  .path = "OneCycleScheduler", .infer = decay_infer, DECAYS(one_cycle, one_cycle_attrs))
 
 /* ---- powers ---- */
 
 static const jf_attr polynomial_attrs[] = {
   BASE, STEPS("how long it falls"),
-  JF_FIELD(decay, end_learning_rate, NUM, "0.0001", "the last rate"),
-  JF_FIELD(decay, power, NUM, "1", "1: in a straight line"),
+  JF_RANGE(decay, end_learning_rate, NUM, "0.0001", JF_AMOUNT, "the last rate"),
+  JF_RANGE(decay, power, NUM, "1", "a finite number above 0", "1: in a straight line"),
   JF_FIELD(decay, cycle, BOOL, "false", "falls from higher up again after each `steps`"),
   JF_WARMUP_FIELDS(decay), {0},
 };
-
-static jfl_status polynomial_infer(jf_infer *c)
-{
-  const decay *a = c->attr;
-  JF_TRY(decay_infer(c));
-  JF_TRY(jf_check_rate("end_learning_rate", a->end_learning_rate));
-  return check_above("power", a->power, 0);
-}
 
 /* (base_lr - end) (1 - k / T)^power + end: T = steps and k = min(t, steps), or with cycle k = t and
    T the next multiple of steps, which for t = 0 is the first. */
@@ -265,25 +201,16 @@ JF_LOCAL double polynomial_rate(const decay *a, int64_t t)
 DECAY(polynomial)
 
 JFL_OP(polynomial_schedule, .doc = "A rate that falls to another along a power of the time left.",
-  .path = "PolynomialScheduler", .in = {"step"}, .out = {"lr"}, .attr = polynomial_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = polynomial_infer,
-  .cpu = polynomial_cpu,
-  .small = polynomial_small)
+  .path = "PolynomialScheduler", .infer = decay_infer, DECAYS(polynomial, polynomial_attrs))
 
 /* ---- without an end ---- */
 
 static const jf_attr endless_attrs[] = {
   BASE, STEPS("the unit in which steps are counted"),
-  JF_FIELD(decay, decay_rate, NUM, NULL, "how fast it falls"),
+  JF_RANGE(decay, decay_rate, NUM, NULL, JF_AMOUNT, "how fast it falls"),
   JF_FIELD(decay, staircase, BOOL, "false", "counts whole units only"),
   JF_WARMUP_FIELDS(decay), {0},
 };
-
-static jfl_status endless_infer(jf_infer *c)
-{
-  JF_TRY(decay_infer(c));
-  return jf_check_rate("decay_rate", ((const decay *)c->attr)->decay_rate);
-}
 
 /* t / steps, or the whole number below that. */
 JF_TWICE(jf_units_text,
@@ -303,10 +230,7 @@ JF_LOCAL double exponential_rate(const decay *a, int64_t t)
 ENDLESS(exponential)
 
 JFL_OP(exponential_schedule, .doc = "base_lr times decay_rate to the power of t / steps.",
-  .path = "ExponentialScheduler", .in = {"step"}, .out = {"lr"}, .attr = endless_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = endless_infer,
-  .cpu = exponential_cpu,
-  .small = exponential_small)
+  .path = "ExponentialScheduler", .infer = decay_infer, DECAYS(exponential, endless_attrs))
 
 JF_TWICE(jf_natural_exp_text,
 JF_LOCAL double natural_exp_rate(const decay *a, int64_t t)
@@ -316,10 +240,7 @@ JF_LOCAL double natural_exp_rate(const decay *a, int64_t t)
 ENDLESS(natural_exp)
 
 JFL_OP(natural_exp_schedule, .doc = "base_lr times exp(-decay_rate t / steps).",
-  .path = "NaturalExpScheduler", .in = {"step"}, .out = {"lr"}, .attr = endless_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = endless_infer,
-  .cpu = natural_exp_cpu,
-  .small = natural_exp_small)
+  .path = "NaturalExpScheduler", .infer = decay_infer, DECAYS(natural_exp, endless_attrs))
 
 JF_TWICE(jf_inverse_time_text,
 JF_LOCAL double inverse_time_rate(const decay *a, int64_t t)
@@ -329,7 +250,4 @@ JF_LOCAL double inverse_time_rate(const decay *a, int64_t t)
 ENDLESS(inverse_time)
 
 JFL_OP(inverse_time_schedule, .doc = "base_lr over 1 + decay_rate t / steps.",
-  .path = "InverseTimeScheduler", .in = {"step"}, .out = {"lr"}, .attr = endless_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = endless_infer,
-  .cpu = inverse_time_cpu,
-  .small = inverse_time_small)
+  .path = "InverseTimeScheduler", .infer = decay_infer, DECAYS(inverse_time, endless_attrs))

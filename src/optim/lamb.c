@@ -15,16 +15,10 @@ typedef struct lamb { double beta1, beta2, epsilon, weight_decay; } lamb;
 
 static const jf_attr attrs[] = {
   JF_MEANS_FIELDS(lamb, "1e-06"),
-  JF_FIELD(lamb, weight_decay, NUM, "0", "the share of a weight that is added to its step"),
+  JF_RANGE(lamb, weight_decay, NUM, "0", JF_AMOUNT,
+           "the share of a weight that is added to its step"),
   {0},
 };
-
-static jfl_status lamb_check(const void *attr)
-{
-  const lamb *a = attr;
-  JF_TRY(jf_check_means(a->beta1, a->beta2, a->epsilon));
-  return jf_check_amount("weight_decay", a->weight_decay);
-}
 
 /* Makes up for a mean that began at 0. */
 JF_TWICE(jf_lamb_unbiased_text,
@@ -51,12 +45,6 @@ JF_MEASURED_RULE(lamb, lamb,
   const T trust = lr * (T)(any ? sqrt(squares_of_w / squares_of_step) : 1.0),
   w -= trust * (of_mean * m / (sqrt(of_squares * v) + epsilon) + weight_decay * w))
 
-static const jf_rule *lamb_choose(const void *attr)
-{
-  (void)attr;
-  return &lamb_rule;
-}
-
 JFL_OPTIM(LAMB, .doc = "Adam whose steps have a size that fits each variable's norm.",
-  .attr = attrs, .attr_size = sizeof(lamb), .check = lamb_check, .rule = lamb_choose,
+  .attr = attrs, .attr_size = sizeof(lamb), .only = &lamb_rule,
   .text = { jf_lamb_options_text, jf_lamb_unbiased_text })

@@ -4,7 +4,6 @@
 
      local = lr lars_coefficient |w| / (epsilon + |g| + weight_decay |w|)
      momentum = momentum_beta momentum - local (g + weight_decay w); w += momentum */
-#include "optim/option.h"
 #include "optim/rule.h"
 
 JF_TWICE(jf_lars_options_text,
@@ -12,21 +11,14 @@ typedef struct lars { double momentum_beta, epsilon, lars_coefficient, weight_de
 )
 
 static const jf_attr attrs[] = {
-  JF_FIELD(lars, momentum_beta, NUM, "0.9", "decay of the velocity"),
-  JF_FIELD(lars, epsilon, NUM, "1e-09", "what is added to the gradient's norm"),
-  JF_FIELD(lars, lars_coefficient, NUM, "0.0001", "how far a step goes against the weight's norm"),
-  JF_FIELD(lars, weight_decay, NUM, "0", "the share of a weight that is added to its gradient"),
+  JF_RANGE(lars, momentum_beta, NUM, "0.9", JF_BELOW_ONE, "decay of the velocity"),
+  JF_RANGE(lars, epsilon, NUM, "1e-09", JF_AMOUNT, "what is added to the gradient's norm"),
+  JF_RANGE(lars, lars_coefficient, NUM, "0.0001", JF_AMOUNT,
+           "how far a step goes against the weight's norm"),
+  JF_RANGE(lars, weight_decay, NUM, "0", JF_AMOUNT,
+           "the share of a weight that is added to its gradient"),
   {0},
 };
-
-static jfl_status lars_check(const void *attr)
-{
-  const lars *a = attr;
-  JF_TRY(jf_check_decay("momentum_beta", a->momentum_beta));
-  JF_TRY(jf_check_amount("epsilon", a->epsilon));
-  JF_TRY(jf_check_amount("lars_coefficient", a->lars_coefficient));
-  return jf_check_amount("weight_decay", a->weight_decay);
-}
 
 /* decay_of_norm is weight_decay, but for the first step, in which it is 0. */
 #define lars_slots(S) S(momentum, LIKE, 0)
@@ -44,12 +36,6 @@ JF_MEASURED_RULE(lars, lars,
   momentum = beta * momentum - local * (g + weight_decay * w);
   w += momentum)
 
-static const jf_rule *lars_choose(const void *attr)
-{
-  (void)attr;
-  return &lars_rule;
-}
-
 JFL_OPTIM(LARS, .doc = "Momentum whose steps have a size that fits each variable's norm.",
-  .attr = attrs, .attr_size = sizeof(lars), .check = lars_check, .rule = lars_choose,
+  .attr = attrs, .attr_size = sizeof(lars), .only = &lars_rule,
   .text = { jf_lars_options_text })

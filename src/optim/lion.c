@@ -1,6 +1,5 @@
 /* Lion (Chen et al., "Symbolic discovery of optimization algorithms", NeurIPS 2023, algorithm 2):
    a step of the same size along each coordinate, and decoupled weight decay. */
-#include "optim/option.h"
 #include "optim/rule.h"
 
 JF_TWICE(jf_lion_options_text,
@@ -8,19 +7,13 @@ typedef struct lion { double beta1, beta2, weight_decay; } lion;
 )
 
 static const jf_attr attrs[] = {
-  JF_FIELD(lion, beta1, NUM, "0.9", "what the step takes of the mean, against the gradient"),
-  JF_FIELD(lion, beta2, NUM, "0.99", "decay of the gradients' mean"),
-  JF_FIELD(lion, weight_decay, NUM, "0", "lr times this share of a weight is taken from it"),
+  JF_RANGE(lion, beta1, NUM, "0.9", JF_BELOW_ONE,
+           "what the step takes of the mean, against the gradient"),
+  JF_RANGE(lion, beta2, NUM, "0.99", JF_BELOW_ONE, "decay of the gradients' mean"),
+  JF_RANGE(lion, weight_decay, NUM, "0", JF_AMOUNT,
+           "lr times this share of a weight is taken from it"),
   {0},
 };
-
-static jfl_status lion_check(const void *attr)
-{
-  const lion *a = attr;
-  JF_TRY(jf_check_decay("beta1", a->beta1));
-  JF_TRY(jf_check_decay("beta2", a->beta2));
-  return jf_check_amount("weight_decay", a->weight_decay);
-}
 
 #define lion_slots(S) S(m, LIKE, 0)
 #define lion_scalars(S) \
@@ -32,12 +25,6 @@ JF_RULE(lion, lion, 0,
   m = beta2 * m + rest2 * g;
   w -= lr * (sign + weight_decay * w))
 
-static const jf_rule *lion_choose(const void *attr)
-{
-  (void)attr;
-  return &lion_rule;
-}
-
 JFL_OPTIM(Lion, .doc = "Steps along the signs of a mean of gradients.", .attr = attrs,
-  .attr_size = sizeof(lion), .check = lion_check, .rule = lion_choose,
+  .attr_size = sizeof(lion), .only = &lion_rule,
   .text = { jf_lion_options_text })

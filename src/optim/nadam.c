@@ -12,16 +12,9 @@ typedef struct nadam { double beta1, beta2, epsilon, momentum_decay; } nadam;
 
 static const jf_attr attrs[] = {
   JF_MEANS_FIELDS(nadam, "1e-08"),
-  JF_FIELD(nadam, momentum_decay, NUM, "0.004", "how soon the momentum reaches beta1"),
+  JF_RANGE(nadam, momentum_decay, NUM, "0.004", JF_AMOUNT, "how soon the momentum reaches beta1"),
   {0},
 };
-
-static jfl_status nadam_check(const void *attr)
-{
-  const nadam *a = attr;
-  JF_TRY(jf_check_means(a->beta1, a->beta2, a->epsilon));
-  return jf_check_amount("momentum_decay", a->momentum_decay);
-}
 
 JF_TWICE(jf_nadam_scalars_text,
 JF_LOCAL double mu_at(const nadam *a, int64_t t)
@@ -69,12 +62,6 @@ JF_RULE(nadam, nadam, 0,
   v = beta2 * v + rest2 * g * g;
   w -= (of_mean * m + of_g * g) / (root * sqrt(v) + epsilon))
 
-static const jf_rule *nadam_choose(const void *attr)
-{
-  (void)attr;
-  return &nadam_rule;
-}
-
 JFL_OPTIM(NAdam, .doc = "Adam with Nesterov's momentum.", .attr = attrs,
-  .attr_size = sizeof(nadam), .check = nadam_check, .rule = nadam_choose,
+  .attr_size = sizeof(nadam), .only = &nadam_rule,
   .text = { jf_nadam_options_text, jf_nadam_scalars_text })

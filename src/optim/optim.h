@@ -12,10 +12,11 @@ struct jfl_optimizer {
   const char *name, *doc;             /* "SGD" */
   const jf_attr *attr;                /* numbers and booleans */
   size_t attr_size;
-  /* Fails if the attributes make no sense together; NULL: all do. */
+  /* Fails if attributes in their ranges make no sense together; NULL: all do. */
   jfl_status (*check)(const void *attr);
-  /* Gives the rule that a step with these attributes follows. */
+  /* Gives the rule that a step with these attributes follows; NULL: they all follow `only`. */
   const jf_rule *(*rule)(const void *attr);
+  const jf_rule *only;
   const char *text[3];         /* what its rules' scalars need (optim/rule.h); ended by NULL */
   /* Emits the step of one parameter, for optimizers whose step is more than the rule's formula: it
      may keep slots of any shape (jf_emit_slot), write them with the op assign, and give
@@ -31,6 +32,7 @@ struct jfl_optimizer {
 extern const jfl_optimizer *const jf_optims[];   /* ended by NULL */
 const jfl_optimizer *jf_optim_find(const char *name);
 
+const jf_rule *jf_optim_rule(const jfl_optimizer *o, const void *attr);
 /* Chooses optimizer o with the attributes in that struct. */
 jf_optim_choice jf_optim_choose(jfl_graph *g, const jfl_optimizer *o, const void *attr);
 /* The attribute of optimizers that decay weights; and a copy of attributes in which it is 0. */

@@ -20,7 +20,7 @@ static const jf_attr attrs[] = {
 };
 
 static const jf_attr scaling_attrs[] = {
-  JF_FIELD(piecewise, base_lr, NUM, NULL, "the rate up to the first boundary"),
+  JF_RANGE(piecewise, base_lr, NUM, NULL, JF_AMOUNT, "the rate up to the first boundary"),
   JF_FIELD(piecewise, boundaries, NUMS, NULL, "the last step of each rate but the last"),
   { "scale", JF_ATTR_NUMS, offsetof(piecewise, values), NULL,
     "what base_lr is multiplied by behind each boundary; one number: once more at each", NULL },
@@ -65,7 +65,6 @@ static jfl_status scaling_infer(jf_infer *c)
 {
   piecewise *a = c->attr;
   JF_TRY(jf_infer_schedule(c, &a->warmup));
-  JF_TRY(jf_check_rate("base_lr", a->base_lr));
   if (a->values.n != a->boundaries.n && a->values.n != 1)
     return jf_fail_argument(JFL_EINVAL, "scale", "must be one number or %d, as many as boundaries, "
                             "got %d", a->boundaries.n, a->values.n);

@@ -1,7 +1,6 @@
 /* RMSProp (Tieleman and Hinton, lecture 6.5 of "Neural networks for machine learning", 2012):
    w -= lr g / sqrt(mean_square + epsilon). Centered, the mean's square is taken from mean_square
    (Graves, "Generating sequences with recurrent neural networks", 2013, equations 38 to 41). */
-#include "optim/option.h"
 #include "optim/rule.h"
 
 JF_TWICE(jf_rmsprop_options_text,
@@ -9,18 +8,12 @@ typedef struct rmsprop { double decay_rate, epsilon; int centered; } rmsprop;
 )
 
 static const jf_attr attrs[] = {
-  JF_FIELD(rmsprop, decay_rate, NUM, "0.99", "decay of the means"),
-  JF_FIELD(rmsprop, epsilon, NUM, "1e-08", "what is added to the mean of squares, in the root"),
+  JF_RANGE(rmsprop, decay_rate, NUM, "0.99", JF_BELOW_ONE, "decay of the means"),
+  JF_RANGE(rmsprop, epsilon, NUM, "1e-08", JF_AMOUNT,
+           "what is added to the mean of squares, in the root"),
   JF_FIELD(rmsprop, centered, BOOL, "false", "divides by an estimate of the standard deviation"),
   {0},
 };
-
-static jfl_status rmsprop_check(const void *attr)
-{
-  const rmsprop *a = attr;
-  JF_TRY(jf_check_decay("decay_rate", a->decay_rate));
-  return jf_check_amount("epsilon", a->epsilon);
-}
 
 #define rms_slots(S) S(mean_square, LIKE, 0)
 #define rms_scalars(S) \
@@ -42,5 +35,5 @@ static const jf_rule *rmsprop_rule(const void *attr)
 }
 
 JFL_OPTIM(RMSProp, .doc = "The gradient over the root of the mean of its squares.", .attr = attrs,
-  .attr_size = sizeof(rmsprop), .check = rmsprop_check, .rule = rmsprop_rule,
+  .attr_size = sizeof(rmsprop), .rule = rmsprop_rule,
   .text = { jf_rmsprop_options_text })

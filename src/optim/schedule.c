@@ -37,13 +37,6 @@ jfl_status jf_infer_schedule(jf_infer *c, jf_warmup *w)
   return JFL_OK;
 }
 
-jfl_status jf_check_rate(const char *name, double rate)
-{
-  if (rate >= 0 && isfinite(rate)) return JFL_OK;
-  return jf_fail_argument(JFL_EINVAL, name, "must be a finite number of at least 0, got %.14g",
-                          rate);
-}
-
 const char jf_warmup_text[] = JF_QUOTED(JF_WARMUP JF_WARMUP_WAYS);
 JF_TWICE(jf_warmed_text,
 JF_GLOBAL double jf_warmed(const jf_warmup *w, int64_t t, double first, double rate)

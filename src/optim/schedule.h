@@ -27,8 +27,6 @@ JF_WARMUP_WAYS
 
 /* Checks the step and the warm-up, and sets the output's dtype and shape. */
 jfl_status jf_infer_schedule(jf_infer *c, jf_warmup *w);
-/* Fails unless the attribute of that name is a rate: finite, and not negative. */
-jfl_status jf_check_rate(const char *name, double rate);
 /* The rate of step t: while it warms up, one that starts from `first`; else `rate`. */
 double jf_warmed(const jf_warmup *w, int64_t t, double first, double rate);
 /* The texts of these (op/scalar.h). */

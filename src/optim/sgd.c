@@ -2,7 +2,6 @@
    velocity, so that a later rate does not rescale what has gathered there. SGDW also decays
    weights, outside of the velocity (Loshchilov and Hutter, "Decoupled weight decay
    regularization", ICLR 2019). */
-#include "optim/option.h"
 #include "optim/rule.h"
 
 JF_TWICE(jf_sgd_options_text,
@@ -12,7 +11,7 @@ typedef struct sgdw { sgd base; double weight_decay; } sgdw;
 
 #define MOMENTUM(T, field) \
   { "momentum", JF_ATTR_NUM, offsetof(T, field), "0.9", "decay of the velocity; 0 keeps none", \
-    NULL }
+    JF_AMOUNT }
 
 static const jf_attr sgd_attrs[] = {
   MOMENTUM(sgd, momentum),
@@ -22,24 +21,17 @@ static const jf_attr sgd_attrs[] = {
 
 static const jf_attr sgdw_attrs[] = {
   MOMENTUM(sgdw, base.momentum),
-  JF_FIELD(sgdw, weight_decay, NUM, "0", "lr times this share of a weight is taken from it"),
+  JF_RANGE(sgdw, weight_decay, NUM, "0", JF_AMOUNT,
+           "lr times this share of a weight is taken from it"),
   {0},
 };
 
 static jfl_status sgd_check(const void *attr)
 {
   const sgd *a = attr;
-  JF_TRY(jf_check_amount("momentum", a->momentum));
   if (!a->nesterov || a->momentum > 0) return JFL_OK;
   return jf_fail_argument(JFL_EINVAL, "momentum", "must be above 0 for nesterov, got %.14g",
                           a->momentum);
-}
-
-static jfl_status sgdw_check(const void *attr)
-{
-  const sgdw *a = attr;
-  JF_TRY(sgd_check(&a->base));
-  return jf_check_amount("weight_decay", a->weight_decay);
 }
 
 #define plain_slots(S)
@@ -83,5 +75,5 @@ JFL_OPTIM(SGD, .doc = "Stochastic gradient descent, with momentum.", .attr = sgd
   .text = { jf_sgd_options_text })
 
 JFL_OPTIM(SGDW, .doc = "Stochastic gradient descent with momentum and decoupled weight decay.",
-  .attr = sgdw_attrs, .attr_size = sizeof(sgdw), .check = sgdw_check, .rule = sgdw_rule,
+  .attr = sgdw_attrs, .attr_size = sizeof(sgdw), .rule = sgdw_rule,
   .text = { jf_sgd_options_text })

@@ -54,12 +54,17 @@ static double optim_number(const jf_attr *a, const void *attr)
   return a->type == JF_ATTR_NUM ? *(const double *)(const void *)p : *(const int *)(const void *)p;
 }
 
+const jf_rule *jf_optim_rule(const jfl_optimizer *o, const void *attr)
+{
+  return o->rule ? o->rule(attr) : o->only;
+}
+
 jf_optim_choice jf_optim_choose(jfl_graph *g, const jfl_optimizer *o, const void *attr)
 {
   const int n = jf_attr_count(o->attr);
   double *v = jf_alloc(g->arena, (size_t)n * sizeof *v);
   for (int i = 0; i < n; i++) v[i] = optim_number(&o->attr[i], attr);
-  return (jf_optim_choice){ o->name, { n, v }, o, attr, o->rule(attr) };
+  return (jf_optim_choice){ o->name, { n, v }, o, attr, jf_optim_rule(o, attr) };
 }
 
 const void *jf_optim_undecayed(jfl_graph *g, const jfl_optimizer *o, const void *attr)
@@ -84,9 +89,9 @@ jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a)
     arg[i] = (jfl_arg){ .name = o->attr[i].name, .number = a->options.v[i],
                         .kind = o->attr[i].type == JF_ATTR_BOOL ? JFL_ARG_BOOL : JFL_ARG_NUMBER };
   void *attr = jf_alloc(arena, o->attr_size);
-  JF_TRY(jf_attr_read(arena, o->name, o->attr, arg, a->options.n, attr));
+  JF_TRY(jf_attr_read(arena, NULL, o->attr, arg, a->options.n, attr));
   a->optim = o;
   a->attr = attr;
-  a->rule = o->rule(attr);
+  a->rule = jf_optim_rule(o, attr);
   return JFL_OK;
 }

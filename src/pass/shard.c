@@ -22,7 +22,7 @@ jfl_status jf_pass_find_shards(jfl_graph *g, const jf_target *t)
   g->sharded = jf_alloc(g->arena, (size_t)g->n_value * sizeof *g->sharded);
   for (int i = 0; i < g->n_training; i++) {
     const jf_training *asked = g->training[i];
-    const int measures = asked->optim->rule(asked->attr)->n_sum > 0;
+    const int measures = jf_optim_rule(asked->optim, asked->attr)->n_sum > 0;
     for (int k = 0; k < asked->n_variable && !measures; k++) {
       jfl_value *v = asked->variable[k];
       if (v->distribution.kind == JFL_AUTO && jf_numel(&v->shape) >= g->shard &&
