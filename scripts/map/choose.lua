@@ -321,6 +321,27 @@ for source, names in pairs(chosen_for) do
   if source:find "^kernels/cuda/.*%.cuh?$" then chosen_for[source] = with_comparing(names) end
 end
 
+-- The spec of all ops compares plain kernels with others, where specs that reach more may look at
+-- nothing that an op gives: its part for an op belongs to the source that defines this.
+local OPS, MOST_OPS = "spec/op/op_spec.lua", 3
+
+local function add_ops(source, names)
+  local has, parts = {}, {}
+  for _, name in ipairs(names) do has[name] = true end
+  if has[OPS] then return end
+  for op in ("\n" .. table.concat(lines_of(source), "\n")):gmatch "\nJFL_OP%(([%l%d_]+)" do
+    parts[#parts + 1] = OPS .. "::" .. op
+  end
+  if #parts > MOST_OPS then parts = { OPS } end
+  for _, part in ipairs(parts) do
+    if not has[part] then names[#names + 1] = part end
+  end
+end
+
+for source, names in pairs(chosen_for) do
+  if source:find "^src/op/.*%.c$" then add_ops(source, names) end
+end
+
 local function write(path, text)
   local file = assert(io.open(path, "w"))
   file:write(text)
