@@ -321,6 +321,29 @@ for source, names in pairs(chosen_for) do
   if source:find "^kernels/cuda/.*%.cuh?$" then chosen_for[source] = with_comparing(names) end
 end
 
+-- Two specs try all ops, where those that reach more may look at nothing that an op gives: one
+-- compares plain kernels with others, one parts with the whole. Their tests of an op belong to the
+-- source that defines this.
+local OPS, MOST_OPS = { "spec/op/op_spec.lua", "spec/op/signature_spec.lua" }, 3
+
+local function add_ops(source, names)
+  local has, ops = {}, {}
+  for _, name in ipairs(names) do has[name] = true end
+  for op in ("\n" .. table.concat(lines_of(source), "\n")):gmatch "\nJFL_OP%(([%l%d_]+)" do
+    ops[#ops + 1] = op
+  end
+  for _, spec in ipairs(OPS) do
+    for _, op in ipairs(ops) do
+      local name = #ops > MOST_OPS and spec or spec .. "::" .. op
+      if not has[spec] and not has[name] then names[#names + 1], has[name] = name, true end
+    end
+  end
+end
+
+for source, names in pairs(chosen_for) do
+  if source:find "^src/op/.*%.c$" then add_ops(source, names) end
+end
+
 local function write(path, text)
   local file = assert(io.open(path, "w"))
   file:write(text)

@@ -105,6 +105,20 @@ static void names_the_byte(void)
   CHECK_MSG(!strcmp(jfl_errmsg(), "byte 13: ':' must follow, got '1'"), "%s", jfl_errmsg());
 }
 
+/* A byte that is no sign of ASCII is told of by its number. */
+static void shows_the_byte(void)
+{
+  for (int c = 0; c < 256; c++) {
+    char text[] = { (char)c, '\0' }, shown[16];
+    jf_json j;
+    if (c && strchr(" \n\t\r[", c)) continue;
+    snprintf(shown, sizeof shown, c > ' ' && c < 0x7f ? "got '%c'" : "got the byte 0x%02x", c);
+    jf_json_open(&j, text, 1, 0);
+    CHECK(jf_json_enter(&j, '[') == JFL_EDATA);
+    CHECK_MSG(strstr(jfl_errmsg(), shown), "%s", jfl_errmsg());
+  }
+}
+
 static void bounds_its_depth(void)
 {
   enum { DEPTH = 1 << 20 };
@@ -160,6 +174,7 @@ int main(void)
   RUN(decodes_strings_in_place);
   RUN(reads_whole_numbers);
   RUN(names_the_byte);
+  RUN(shows_the_byte);
   RUN(bounds_its_depth);
   RUN(refuses_every_prefix);
   RUN(survives_any_bytes);

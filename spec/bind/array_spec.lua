@@ -169,6 +169,13 @@ describe("making arrays", function()
     assert.same({ { 1 }, { -2 }, { 3 } }, core.to_table(b))
   end)
 
+  it("says which number in memory fits no element", function()
+    local text = ("\0"):rep(15) .. "\128" .. ("\0"):rep(8)
+    local ok, said = pcall(core.decode, core.array("int64", { 9 }), 4, "<u8", text, "load")
+    assert.is_false(ok)
+    assert.matches("load: element 5 in memory must fit int64, got 9.22337%d*e%+18", said)
+  end)
+
   it("reshapes with one open extent, sharing memory", function()
     local a = core.array("float32", { 2, 6 })
     local b = core.reshape(a, { 3, -1 })

@@ -68,7 +68,9 @@ local function outcome(case, kernels, threads)
 end
 
 local function text(case)
-  local function list(t) return "(" .. table.concat(t, ", ") .. ")" end
+  local function list(t)
+    return type(t) == "table" and "(" .. table.concat(t, ", ") .. ")" or tostring(t)
+  end
   local o = case.options
   return ("%s of %s by %s, strides %s, dilations %s, padding %s, %d groups, %s"):format(case.op,
     list(case.x), list(case.w), list(o.strides), list(o.dilations), list(o.padding), o.groups,
@@ -103,6 +105,19 @@ describe("convolutions by own loops", function()
     end
     for _, n in ipairs { 28, 29 } do check(plain(4, 5, n, 5, 3, 1)) end
     for _, n in ipairs { 191, 192, 193, 255, 256, 257 } do check(plain(2, 3, n, 5, 1, 1)) end
+  end)
+
+  it("are so one channel at a time, whose cells lie apart", function()
+    for _, format in ipairs { "NCHW", "NHWC" } do
+      for _, n in ipairs { 2, 5, 16 } do
+        for stride = 1, 3 do
+          local last = format == "NHWC"
+          check { op = "conv2d", x = last and { 2, 9, 11, n } or { 2, n, 9, 11 },
+            w = last and { n, 3, 3, 1 } or { n, 1, 3, 3 }, options = { strides = stride,
+              padding = "SAME", groups = n, data_format = format } }
+        end
+      end
+    end
   end)
 
   it("are as exact as float32 sums, in any geometry", function()

@@ -81,6 +81,36 @@ describe("numbers of 8 bits", function()
     check_same(called(case, x), run("two", "0:0-1"))
   end)
 
+  --- Half number `member` of an array along an axis; without an axis all of it.
+  local function half(a, axis, member)
+    if not axis then return a end
+    local first, shape = {}, { unpack(a.shape) }
+    for k = 1, #shape do first[k] = 0 end
+    first[axis + 1] = member == 1 and 0 or math.ceil(a.shape[axis + 1] / 2)
+    shape[axis + 1] = member == 1 and math.ceil(a.shape[axis + 1] / 2)
+      or math.floor(a.shape[axis + 1] / 2)
+    return core.op "slice"(a, { begin = first, size = shape })
+  end
+
+  it("are convolved in parts, of the batch or of the filters, as on the whole", function()
+    for _, case in ipairs(CASES) do
+      local o, x = case[3] or {}, inputs_of(case, "uint8")
+      local ways = {}
+      if x[1].shape[1] > 1 then ways[1] = { 0, nil, nil, nil, 0, out = 0 } end
+      if not o.groups then ways[#ways + 1] = { nil, 0, 0, 0, 3, out = 3 } end
+      local said = core.signatures("quantized_conv2d", x, o, 2)
+      assert.equal(#ways, select(2, said:gsub("\n", "")), said)
+      for number, axes in ipairs(ways) do
+        for member = 1, 2 do
+          local own = {}
+          for i, a in ipairs(x) do own[i] = half(a, axes[i], member) end
+          check_same(half(called(case, x), axes.out, member),
+            core.part("quantized_conv2d", x, o, own, 2, number, member)[1])
+        end
+      end
+    end
+  end)
+
   it("are pooled in both orders of axes", function()
     for _, dtype in ipairs { "uint8", "int8" } do
       local x = drawn({ 2, 7, 9, 24 }, dtype)

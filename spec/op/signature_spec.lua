@@ -123,6 +123,7 @@ local function try(op, case, dtype, line, number, parts)
   local options = options_of(op, case, dtype)
   core.set("seed", 7)
   local want = core.part(op.name, after, options, after, 1, 0, 1)
+  if #want == 0 and not op.effect then return false, "it gives nothing" end
   local own, got = {}, {}
   for m = 1, parts do own[m] = {} end
   for i, a in ipairs(whole) do

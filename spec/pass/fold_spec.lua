@@ -84,8 +84,9 @@ describe("folding", function()
         local a, b = o.constant(7, dtype, { 2, 3 }), o.constant(3, dtype, 1)
         local less = o.less(b, a)
         if dtype:find "8$" then return { less, o.cast(a, "float32") } end
-        local list = { o.divide(a, b), o.mod(a, b), o.relu(o.negative(a)), o.cast(a, "int8"), less }
-        if dtype:find "float" then list[6] = o.exp(o.sqrt(a)) end
+        local list = { o.divide(a, b), o.mod(a, b), o.relu(o.negative(a)), o.cast(a, "int8"), less,
+          o.where(less, a, b) }
+        if dtype:find "float" then list[7] = o.exp(o.sqrt(a)) end
         return list
       end)
       assert.falsy(ops_of(text):find "[^constant ]", text)

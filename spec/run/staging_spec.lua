@@ -110,6 +110,13 @@ describe("runs through lanes", function()
     assert.equal(results("cpu", false), results(KIND, false))
   end)
 
+  it("leave memory for calls of single ops, whatever sizes these have", function()
+    session(KIND)
+    for _, n in ipairs { 1, 10, 30000, 1000000, 5, 3000000 } do
+      assert.equal(2 * n, (flow.ndarray.ones { n } + 1):sum())
+    end
+  end)
+
   if KIND == "sim" then
     it("fail in the one call in which the device breaks", function()
       for _, step in ipairs { 40, 77, 90, 91, 92, 93 } do

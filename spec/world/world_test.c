@@ -483,12 +483,21 @@ static void strangers_do_not_disturb(void)
   close(fd[1]);
 }
 
+static void a_host_knows_its_own_addresses(void)
+{
+  char none[300] = { 0 };
+  memset(none, 'a', sizeof none - 1);          /* longer than a name may be */
+  CHECK(jf_socket_is_mine("127.0.0.1") && jf_socket_is_mine("localhost"));
+  CHECK(!jf_socket_is_mine("192.0.2.77") && !jf_socket_is_mine(none));
+}
+
 static void the_first_host_of_slurms_list_is_read(void)
 {
   static const struct { const char *list, *first; int is_alone; } cases[] = {
     { "node7", "node7", 1 }, { "a,b", "a", 0 }, { "n[03-05,9],x", "n03", 0 },
     { "gpu-[12,14]", "gpu-12", 0 }, { "gpu-[12]", "gpu-12", 1 }, { "r[1]n[1-2]", "r1", 0 },
-    { "n[1],m", "n1", 0 }, { "n[", "n", 0 }, { "", "", 1 },
+    { "n[1],m", "n1", 0 }, { "n[1]m", "n1", 0 }, { "n[", "n", 0 },
+    { "", "", 1 },
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char out[JF_HOST];
@@ -520,6 +529,7 @@ int main(void)
   RUN(two_processes_of_one_number_do_not_meet);
   RUN(a_wrong_variable_is_named);
   RUN(strangers_do_not_disturb);
+  RUN(a_host_knows_its_own_addresses);
   RUN(the_first_host_of_slurms_list_is_read);
   return test_done();
 }

@@ -183,7 +183,8 @@ describe("WAV files", function()
       [good:sub(1, -2)] = "the WAV is cut short",
       [wav(2, 16, 1, "ab")] = "got 16 bits of format 2", [wav(1, 12, 1, "ab")] = "got 12 bits",
       [wav(1, 16, 0, "ab")] = "got 0 at 16000", [wav(1, 16, 1, "ab", { rate = 3 })] = "got 1 at 3",
-      [wav(1, 16, 1, "")] = "no samples",
+      [wav(1, 16, 1, "")] = "no samples", [good:sub(1, 48)] = "got no data",
+      [good:sub(1, 12) .. good:sub(49)] = "got no format",
     } do
       helper.fails(function() load(text) end, why)
       helper.fails(function() load(text) end, "a.wav")

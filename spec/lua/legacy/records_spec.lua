@@ -123,6 +123,8 @@ describe("OneFlow's records", function()
     local list = labels { random_shuffle = true }
     assert.same(list, labels { random_shuffle = true })
     assert.are_not.same({ unpack(list, 1, 12) }, { unpack(list, 13, 24) })
+    local kept = labels { random_shuffle = true, shuffle_buffer_size = 1 }
+    assert.same({ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 }, { unpack(kept, 1, 12) })
     local moved = labels { shuffle_after_epoch = true }
     assert.same({ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 }, { unpack(moved, 1, 12) })
     assert.equal(moved[13] + 5, moved[18])

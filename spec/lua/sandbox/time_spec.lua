@@ -49,6 +49,8 @@ describe("a box's time #cpu", function()
     assert.matches("steps, which the script has no time for", message(prime:format(65000)))
     assert.matches("it ran for more than 0.5 s", message(
       "flow.data.resample(nd.ones { 4e6 }, 767999, 768000)"))
+    assert.same({ 80, 101 }, flow.sandbox({ seconds = 60 }):run("local flow = require 'jfl' return "
+      .. "flow.data.mel(flow.ndarray.ones { 16000 }, 16000, { n_fft = 400, hop = 160 }).shape"))
   end)
 
   it("ends what makes tokens", function()

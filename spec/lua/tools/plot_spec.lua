@@ -89,7 +89,9 @@ y
   it("leaves gaps where there is no number, and draws points that stand alone", function()
     assert.equal("0 +.            .           .",
       text({ 0, 0 / 0, 0, 1 / 0, 0 }, { height = 3 }):match(" (0 [^\n]*)"))
-    assert.truthy(text({ 5 }):find("5.0 +", 1, true))
+    local alone = text({ 5 })
+    assert.truthy(alone:find("5.0 +", 1, true))
+    assert.truthy(alone:find("\n +1\n$") or alone:find("\n +1$"), alone)    -- its place alone
     assert.equal("1.0 +.                       .",
       text({ 1, 2, 1 }, { x = { 0, 0 / 0, 2 }, height = 3 }):match("1.0 [^\n]*"))
   end)
