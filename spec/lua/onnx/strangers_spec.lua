@@ -734,6 +734,18 @@ describe("a stranger's ONNX file", function()
 
   it("is refused where what is not there would count", function()
     local places = node("NonZero", { "x" }, { "p" })
+    local function whole(name, ...)
+      return { name = name, dims = { select("#", ...) }, data_type = 7, int64_data = { ... } }
+    end
+    -- Their order turned around, all but the last, and each beside each.
+    for _, each in ipairs { { -1, -100, -1 }, { 0, -1, 1 } } do
+      fails("Slice %(opset 17%): the extent of its input depends on numbers", { places,
+        node("Slice", { "p", "from", "to", "on", "by" }, { "y" }) }, { initializer = {
+          whole("from", each[1]), whole("to", each[2]), whole("on", 1), whole("by", each[3]) } })
+    end
+    fails("Add %(opset 17%): the extent of its input depends on numbers", { places,
+      node("Transpose", { "p" }, { "t" }), node("Unsqueeze", { "t", "last" }, { "u" }),
+      node("Add", { "p", "u" }, { "y" }) }, { initializer = { whole("last", 2) } })
     for op, pattern in pairs { CumSum = "CumSum %(opset 17%): the extent of its input depends on "
       .. "numbers, along an axis that it does not keep", Softmax = "along an axis that it does" } do
       fails(pattern, { places, node("Cast", { "p" }, { "f" }, { { name = "to", i = 1,
