@@ -67,6 +67,7 @@ static void int8_geometry(const jf_kargs *k, jf_primitive_conv *c)
   *c = (jf_primitive_conv){
     .batch = x.d[0], .groups = a->conv.groups, .in_channels = x.d[1], .out_channels = y.d[1],
     .axes = 2, .last = 1, .from = k->in[0].dtype, .to = a->dtype, .scaled = 1, .relu = a->relu,
+    .zero = (int)a->zero,
     .epilogue = { .bias = 1, .residual = k->n_in > 4 },
     .residual = k->n_in > 4 ? k->in[4].dtype : JFL_F32
   };

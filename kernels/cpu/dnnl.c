@@ -234,7 +234,7 @@ typedef struct endings {
   const onednn_layout *residual;
   int add;
   const problem *scaled;
-  int relu;
+  int relu, zero;
 } endings;
 
 static jfl_status append_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, const onednn_layout *l)
@@ -242,12 +242,12 @@ static jfl_status append_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, const
   return onednn_check(lib.post_ops_append_binary(ops, kind, ref(l)), "binary operation");
 }
 
-static jfl_status append_relu(dnnl_post_ops_t ops)
+static jfl_status append_function(dnnl_post_ops_t ops, dnnl_alg_kind_t f, float alpha, float beta)
 {
 #if DNNL_VERSION_MAJOR >= 3
-  return onednn_check(lib.post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0), "relu");
+  return onednn_check(lib.post_ops_append_eltwise(ops, f, alpha, beta), "function");
 #else
-  return onednn_check(lib.post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0), "relu");
+  return onednn_check(lib.post_ops_append_eltwise(ops, 1, f, alpha, beta), "function");
 #endif
 }
 
@@ -259,7 +259,10 @@ static jfl_status append_scaled(dnnl_post_ops_t ops, const endings *d)
     if (adds || o->slot == FACTOR || o->slot == NUMBER)
       JF_TRY(append_binary(ops, adds ? dnnl_binary_add : dnnl_binary_mul, &o->asked));
   }
-  return d->relu ? append_relu(ops) : JFL_OK;
+  if (d->relu) JF_TRY(append_function(ops, dnnl_eltwise_relu, 0, 0));
+  if (!d->zero) return JFL_OK;
+  JF_TRY(append_function(ops, dnnl_eltwise_round, 0, 0));
+  return append_function(ops, dnnl_eltwise_linear, 1, (float)d->zero);
 }
 
 static jfl_status onednn_append(dnnl_post_ops_t ops, const endings *d)
@@ -673,8 +676,9 @@ static jfl_status matmul_new(const jf_primitive_matmul *m, problem *p, jf_primit
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
   const onednn_operand *residual = operand_at(p, RESIDUAL);
-  JF_TRY(attr_new(&(endings){ &m->epilogue, residual ? &residual->given : NULL, m->add, NULL, 0 },
-                  &attr));
+  const endings d = { .e = &m->epilogue, .residual = residual ? &residual->given : NULL,
+                      .add = m->add };
+  JF_TRY(attr_new(&d, &attr));
   jfl_status err = onednn_check(matmul_pd(p, attr, &pd), "matmul");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
@@ -876,7 +880,8 @@ static jfl_status conv_new(const jf_primitive_conv *c, jf_primitive_kind kind, p
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
   const endings d = { kind == JF_UNIT_FORWARD ? &c->epilogue : &none,
-                      residual ? &residual->asked : NULL, 0, c->scaled ? p : NULL, c->relu };
+                      residual ? &residual->asked : NULL, 0, c->scaled ? p : NULL, c->relu,
+                      c->zero };
   JF_TRY(attr_new(&d, &attr));
   jfl_status err = onednn_check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);

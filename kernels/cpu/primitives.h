@@ -36,7 +36,7 @@ typedef struct jf_primitive_conv {
   jf_epilogue epilogue;        /* of a forward call; with `bias`, JF_UNIT_FILTER_GRAD gives dbias */
   /* A forward call as op/quantized_conv.h says: filters are of int8, `from` is int8 or uint8. With
      epilogue.residual there are a residual of that dtype and a number. */
-  int scaled, relu;
+  int scaled, relu, zero;
   jfl_dtype residual;
 } jf_primitive_conv;
 

@@ -182,6 +182,33 @@ describe("mixed precision on a GPU", function()
     end
   end)
 
+  it("takes a small ResNet the same way, with its pool in bfloat16, for eight steps", function()
+    local plan = beside([[
+      train({ 4, 3, 32, 32 }, 4, function(x, y)
+        local function conv(v, filters, size, strides)
+          v = flow.layers.conv2d(v, filters, size, { padding = "SAME", use_bias = false,
+            strides = strides })
+          return flow.layers.batch_normalization(v, { axis = 1 })
+        end
+        local function block(v, filters, strides)
+          local short = conv(v, filters, 1, strides)
+          v = flow.nn.relu(conv(v, filters, 3, strides))
+          return flow.nn.relu(conv(v, filters, 3, 1) + short)
+        end
+        local v = flow.nn.relu(conv(x, 32, 3, 1))
+        v = flow.nn.max_pool2d(v, 3, 2, "SAME")
+        v = block(block(v, 32, 1), 64, 2)
+        v = flow.math.reduce_mean(v, { axis = { 2, 3 } })
+        return flow.nn.sparse_softmax_cross_entropy_with_logits(y, flow.layers.dense(v, 100))
+      end, 8)
+    ]], 0.02)
+    local steps, operands = narrow(plan, "max_pool2d")
+    assert.same({ 1, 2 }, { steps, operands })
+    steps, operands = narrow(plan, "max_pool2d_grad")
+    assert.same({ 1, 4 }, { steps, operands })
+    assert.same({ 7, 18 }, { narrow(plan, "conv2d") })
+  end)
+
   it("normalizes rows and attends in bfloat16, but keeps the sum in float32", function()
     local plan = beside([[
       for _, causal in ipairs { true, false } do

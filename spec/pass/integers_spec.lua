@@ -99,6 +99,41 @@ describe("products of integers", function()
     end, 3, 0)
   end)
 
+  -- Scales are powers of 2, so that floats compute the same numbers.
+  it("may stand for 0 by another integer than 0, also where borders are padded", function()
+    local op = core.op
+    local function rounded(v, scale, zero, dtype)
+      local q = op "cast"(op "add"(op "round"(op "divide"(v, scale)), zero), { dtype = dtype })
+      return op "multiply"(op "subtract"(op "cast"(q, { dtype = "float32" }), zero), scale)
+    end
+    local function filters(shape)
+      local w = op "array" { value = (nd.rand(shape) * 200 - 100):astype("int8") }
+      return op "multiply"(op "cast"(w, { dtype = "float32" }), 2 ^ -9)
+    end
+    local function body(v)
+      flow.random.seed(3)
+      local x = rounded(v, 2 ^ -6, 135, "uint8")
+      local y = op "conv2d"(x, filters { 6, 4, 3, 3 }, { padding = "SAME" })
+      y = rounded(flow.nn.relu(op "bias_add"(y, op "array" { value = nd.arange(6) / 8 })), 2 ^ -5,
+        7, "uint8")
+      local z = op "conv2d"(y, filters { 6, 6, 3, 3 }, { padding = "SAME" })
+      z = rounded(z, 2 ^ -4, -9, "int8")
+      z = rounded(op "add"(z, y):reshape { 2, -1 }, 2 ^ -4, 99, "uint8")
+      local sums = flow.matmul(z, filters { 3, 150 }, { transpose_b = true })
+      return rounded(sums, 2 ^ -3, 128, "uint8")
+    end
+    local x = nd.rand { 2, 4, 5, 5 } * 4 - 2
+    local job = predict("job", { 2, 4, 5, 5 }, body)
+    local y = job(x)
+    flow.config.passes("-integers")
+    assert.equal(0, distance(predict("floats", { 2, 4, 5, 5 }, body)(x), y))
+    flow.config.passes("")
+    assert.is_true(y:max() > y:min())
+    if has_kernel() then
+      assert.equal(3, count(job:graph("optimized"), ": u?int8 %b() = quantized_conv2d"))
+    end
+  end)
+
   it("are of one row and of many", function()
     for _, rows in ipairs { 1, 70 } do
       check({ rows, 40 }, function(v)

@@ -50,11 +50,12 @@ static jfl_status round_value(jfl_graph *g, jfl_value *v, jfl_value *scale, jfl_
 jfl_status jfl_graph_round(jfl_graph *g, jfl_value *v, jfl_value *scale, jfl_dtype to)
 {
   jfl_value *known;
+  int zero;
   JF_NEED(GRAPH, g);
   JF_NEED(VALUE, v);
   JF_NEED(VALUE, scale);
   JF_TRY(jf_api_check_open(g));
   const jfl_status s = check_rounding(g, v, scale, to);
   if (s) return jf_need_told(__func__, s);
-  return jf_integers_of(v, &known) ? JFL_OK : round_value(g, v, scale, to);
+  return jf_integers_of(v, &known, &zero) ? JFL_OK : round_value(g, v, scale, to);
 }

@@ -250,6 +250,8 @@ enum {
                                   not kernels */
   JF_HALVES = 1 << 22, /* its kernels take floats of 16 bits in any input or output; a call of
                           another op with such is computed in float32, see jf_is_widened */
+  JF_NARROWS = 1 << 26,        /* mixed precision runs it in 16 bits where what it reads is
+                                  stored so, as it does with ops that move elements */
   JF_BLOCKS = 1 << 25, /* its inputs and outputs may have dtypes of blocks (JFL_BLOCK_DTYPES) */
   JF_MANY = 1 << 21,   /* the last declared output stands for one or more, as infer says */
   /* Facts about output 0: */

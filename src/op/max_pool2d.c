@@ -74,12 +74,13 @@ JFL_OP(max_pool2d,
        .doc = "The largest cell of each window; its first occurrence gets the gradient.",
        .path = "nn.max_pool2d", .in = { "input" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = max_pool2d_grad,
-       .flags = JF_PICKS, .signatures = jf_pool_signatures, .layout = jf_pool_layout,
+       .flags = JF_PICKS | JF_NARROWS, .signatures = jf_pool_signatures, .layout = jf_pool_layout,
        .flop = jf_pool_flop,
        .cpu = cpu)
 
 JFL_OP(max_pool2d_grad, .doc = "Gradient of max_pool2d of x at output y.",
   .in = {"x", "y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_pool2d),
+       .flags = JF_NARROWS,
   .infer = max_pool2d_grad_infer, .signatures = jf_pool_signatures, .layout = jf_pool_layout,
        .flop = jf_pool_grad_flop,
        .cpu = grad_cpu)

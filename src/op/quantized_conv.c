@@ -9,6 +9,7 @@ static const jf_attr attrs[] = {
   JF_CONV_ATTRS("NHWC", "NHWC"),
   JF_FIELD(jf_quantized_conv, dtype, DTYPE, "float32", "of y: float32, int8 or uint8"),
   JF_FIELD(jf_quantized_conv, relu, BOOL, "false", "whether what is below 0 becomes 0"),
+  JF_FIELD(jf_quantized_conv, zero, INT, "0", "which of the integers of y stands for 0"),
   {0},
 };
 
@@ -46,6 +47,9 @@ static jfl_status quantized_infer(jf_infer *c)
   if (!jf_is_byte(a->dtype) && a->dtype != JFL_F32)
     return jf_fail_argument(JFL_EDTYPE, "dtype", "must be float32, int8 or uint8, got %s",
                             jfl_dtype_name(a->dtype));
+  if (a->zero < -255 || a->zero > 255 || (a->zero && a->dtype == JFL_F32))
+    return jf_fail_argument(JFL_EINVAL, "zero", "must be from -255 to 255, and 0 for float32, got "
+                            "%lld", (long long)a->zero);
   jfl_value x = *c->in[0];
   x.dtype = JFL_I8;                   /* so that conv2d checks the shapes */
   jf_infer pair = *c;
@@ -118,7 +122,7 @@ static void store(const integers *s, int64_t at, int64_t o, int32_t sum)
     return;
   }
   const float least = s->a->dtype == JFL_U8 ? 0 : -128, most = least + 255;
-  v = rintf(v);
+  v = rintf(v) + (float)s->a->zero;
   v = v > least ? v < most ? v : most : least;
   if (s->a->dtype == JFL_U8) ((uint8_t *)k->out[0].data)[at] = (uint8_t)v;
   else ((int8_t *)k->out[0].data)[at] = (int8_t)v;

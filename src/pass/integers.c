@@ -3,8 +3,12 @@
    and, where that follows, the rounding to integers again, so that values stay integers from one
    convolution to the next. Their tensors have the channels last, as such kernels want them. */
 #include "op/broadcast.h"
+#include "op/cast.h"
+#include "op/constant.h"
 #include "op/integers.h"
+#include "op/pad.h"
 #include "op/pool2d.h"
+#include "op/reduce.h"
 #include "op/reshape.h"
 #include "pass/pass.h"
 
@@ -13,9 +17,11 @@ typedef struct integer_chain {
   const jf_node *first, *pool, *view;    /* the last two may be NULL */
   jf_integer_product p;
   jfl_value *x, *x_scale, *factor, *factor_scale;
-  int end, relu;
-  jfl_value *scale;                      /* of the integers that come out, of dtype `to`; or NULL */
-  jfl_dtype to;
+  int end, relu, x_zero;
+  jfl_value *scale;                      /* of the integers that come out; or NULL: */
+  double number;                         /* that, or 0 where none come out */
+  jfl_dtype to;                          /* of those, as is zero */
+  int zero;
 } integer_chain;
 
 typedef struct integer_pass {
@@ -54,12 +60,14 @@ static void find_rounding(const integer_pass *s, integer_chain *c, const jfl_val
   const jf_node *divide = integer_next(s, v, JF_STEP_DIVIDE, &at);
   if (!divide) return;
   const jf_node *n = integer_next(s, divide->out[0], JF_STEP_ROUND, &at);
-  if (!n || !(n = integer_next(s, n->out[0], JF_STEP_CONVERT, &at))) return;
+  const jf_node *shift = n ? integer_next(s, n->out[0], JF_STEP_SHIFT, &at) : NULL;
+  if (!n || !(n = integer_next(s, (shift ? shift : n)->out[0], JF_STEP_CONVERT, &at))) return;
   c->relu |= relu != NULL;
   c->pool = pool;
   c->view = view;
-  c->scale = divide->in[1];
+  c->scale = jf_integer_divisor(divide, &c->number);
   c->to = n->out[0]->dtype;
+  c->zero = shift ? jf_integer_shift(shift) : 0;
   c->end = at;
 }
 
@@ -74,11 +82,12 @@ static void find_chain(integer_pass *s, int i)
 {
   integer_chain c = { .first = s->r.old[i], .end = i, .to = JFL_F32 };
   const jf_node *n = c.first;
-  int at;
+  int at, factor_zero;
   if (!jf_integer_product_of(n, &c.p)) return;
-  c.x = jf_integers_of(c.p.x, &c.x_scale);
-  c.factor = jf_integers_of(c.p.factor, &c.factor_scale);
-  if (!c.x || !c.factor || c.factor->dtype != JFL_I8 || jf_numel(&c.x_scale->shape) != 1) return;
+  c.x = jf_integers_of(c.p.x, &c.x_scale, &c.x_zero);
+  c.factor = jf_integers_of(c.p.factor, &c.factor_scale, &factor_zero);
+  if (!c.x || !c.factor || factor_zero || c.factor->dtype != JFL_I8) return;
+  if (jf_numel(&c.x_scale->shape) != 1) return;
   if (!s->still[n->in[1]->id] || !scales_filters(c.factor_scale, c.factor)) return;
   if (jf_numel(&c.factor->shape) > JF_MOST_PRODUCTS * c.factor->shape.d[0]) return;
   const jf_node *relu = c.p.act ? NULL : integer_next(s, n->out[0], JF_STEP_RELU, &at);
@@ -128,16 +137,37 @@ static jfl_value *channel_scale(integer_pass *s, const integer_chain *c)
   return JF_EMIT(g, where, NULL, none, jf_scalar(g, JFL_F32, 1e-30), m);
 }
 
+/* What is added to the sum of each channel: the bias, and what the zero of x adds to each product
+   is taken away. */
 static jfl_value *channel_bias(integer_pass *s, const integer_chain *c, jfl_value *scale)
 {
+  int64_t others[] = { 1, 2, 3 };
+  jfl_graph *g = s->g;
   const jfl_shape line = { 1, { c->factor->shape.d[0] } };
-  if (!c->p.bias) return jf_emit_number(s->g, JFL_F32, &line, 0);
-  return JF_EMIT(s->g, divide, NULL, jf_emit_view(s->g, now(s, c->p.bias), &line), scale);
+  jfl_value *bias = c->p.bias
+    ? JF_EMIT(g, divide, NULL, jf_emit_view(g, now(s, c->p.bias), &line), scale)
+    : jf_emit_number(g, JFL_F32, &line, 0);
+  if (!c->x_zero) return bias;
+  const jf_reduce rest = { { c->factor->shape.n - 1, others }, 0, 0 };
+  jfl_value *sum = JF_EMIT(g, cast, &(jf_cast){ JFL_F32 }, now(s, c->factor));
+  sum = JF_EMIT(g, reduce_sum, &rest, sum);
+  return JF_EMIT(g, subtract, NULL, bias,
+                 JF_EMIT(g, multiply, NULL, sum, jf_scalar(g, JFL_F32, c->x_zero)));
+}
+
+/* x with its zero around it, where the convolution pads. */
+static jfl_value *with_zeros(integer_pass *s, const integer_chain *c, jfl_value *x)
+{
+  int64_t sides[8] = { 0 };
+  int any = 0;
+  for (int i = 0; c->p.conv && i < 4; i++) any |= (sides[2 + i] = c->p.conv->pad[2 + i]) != 0;
+  const jf_pad_sides a = { { 8, sides }, "constant", c->x_zero };
+  return any && c->x_zero ? JF_EMIT(s->g, pad, &a, x) : x;
 }
 
 static jf_quantized_conv integer_attr(integer_pass *s, const integer_chain *c)
 {
-  jf_quantized_conv a = { .dtype = c->to, .relu = c->relu };
+  jf_quantized_conv a = { .dtype = c->to, .relu = c->relu, .zero = c->zero };
   a.conv.data_format = "NHWC";
   a.conv.groups = 1;
   a.conv.padding.word = "VALID";
@@ -145,10 +175,18 @@ static jf_quantized_conv integer_attr(integer_pass *s, const integer_chain *c)
   a.conv.strides = c->p.conv->strides;
   a.conv.dilations = c->p.conv->dilations;
   a.conv.groups = c->p.conv->groups;
+  if (c->x_zero) return a;               /* what is padded is there already */
   int64_t *pad = jf_alloc(s->g->arena, 4 * sizeof *pad);
   for (int i = 0; i < 4; i++) pad[i] = c->p.conv->pad[2 + i];
   a.conv.padding = (jf_pad){ NULL, { 4, pad } };
   return a;
+}
+
+/* The scale of the integers that come out, or NULL where none do. */
+static jfl_value *integer_scale(integer_pass *s, const integer_chain *c)
+{
+  if (c->number > 0) return jf_emit_number(s->g, JFL_F32, &(jfl_shape){ 1, { 1 } }, c->number);
+  return c->scale ? one_number(s, c->scale) : NULL;
 }
 
 /* Emits the product; NULL where no row serves it. It is computed in multiples of `unit`: of the
@@ -156,12 +194,13 @@ static jf_quantized_conv integer_attr(integer_pass *s, const integer_chain *c)
 static jfl_value *emit_integers(integer_pass *s, const integer_chain *c)
 {
   jfl_graph *g = s->g;
-  jfl_value *in[6], *scale = c->scale ? one_number(s, c->scale) : NULL, *r_scale = NULL;
-  jfl_value *added = c->p.residual ? jf_integers_of(c->p.residual, &r_scale) : NULL;
-  if (added && jf_numel(&r_scale->shape) != 1) added = NULL;
+  jfl_value *in[6], *scale = integer_scale(s, c), *r_scale = NULL;
+  int r_zero;
+  jfl_value *added = c->p.residual ? jf_integers_of(c->p.residual, &r_scale, &r_zero) : NULL;
+  if (added && (r_zero || jf_numel(&r_scale->shape) != 1)) added = NULL;
   jfl_value *unit = added ? one_number(s, r_scale) : c->p.residual ? NULL : scale;
   const int n = c->p.residual ? 6 : 4;
-  in[0] = as_image(s, c, c->x, 0);
+  in[0] = with_zeros(s, c, as_image(s, c, c->x, 0));
   in[1] = as_image(s, c, c->factor, 1);
   in[2] = channel_scale(s, c);
   in[3] = channel_bias(s, c, in[2]);

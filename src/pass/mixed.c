@@ -7,17 +7,18 @@
    convert it.
    What only products read, ops write as bfloat16 themselves if their records say that they may. On
    a device whose rows do all the work, a GPU, memory is what other ops wait for: values that are
-   read by products, elementwise ops, sums, ops that move elements, and those whose record says so,
-   are stored in bfloat16 and nowhere in float32, if a product makes them, if only products read
-   them, or if all that they are made of is stored so. Hence sums that start in float32, such as
-   those around the layers of a transformer, stay in it. */
+   read by products, elementwise ops, sums, pools, ops that move elements, and those whose record
+   says so, are stored in bfloat16 and nowhere in float32, if a product makes them, if only products
+   read them, or if all that they are made of is stored so. Hence sums that start in float32, such
+   as those around the layers of a transformer, stay in it. */
 #include "dev/half.h"
 #include "ir/halves.h"
 #include "pass/pass.h"
 
 /* The least additions and multiplications per byte of what is converted that make up for the
-   conversion, and how much less a conversion counts that is made once for many runs. */
-enum { MIXED_WORTH = 24, STILL_LESS = 4 };
+   conversion, on a processor and on a GPU, whose other ops wait for a value that a product reads
+   in float32; and how much less a conversion counts that is made once for many runs. */
+enum { MIXED_WORTH = 24, GPU_WORTH = 8, STILL_LESS = 4 };
 
 /* How a node deals with values in 16 bits. */
 typedef enum mixed_way {
@@ -25,7 +26,7 @@ typedef enum mixed_way {
   MIXED_PRODUCT,               /* it rounds what it reads */
   MIXED_EACH,                  /* it is elementwise, and converts as it reads and writes */
   MIXED_SUM,                   /* it is sums, and converts as it reads */
-  MIXED_MOVE,                  /* it moves them as they are */
+  MIXED_MOVE,                  /* it moves them as they are, or computes in 16 bits as JF_NARROWS */
   MIXED_HALF                   /* it reads and writes them as its record says */
 } mixed_way;
 
@@ -80,7 +81,8 @@ static const jf_kernel_row *mixed_gains(const mixer *w, const jf_node *n)
     bytes += (double)jf_numel(&n->in[i]->shape) * sizeof(float) / (still ? STILL_LESS : 1);
     k.in[i].dtype = JFL_BF16;
   }
-  if (!(bytes > 0 && n->op->flop(&k) >= MIXED_WORTH * bytes)) return NULL;
+  const int worth = w->target->device[n->place]->kind->plain ? MIXED_WORTH : GPU_WORTH;
+  if (!(bytes > 0 && n->op->flop(&k) >= worth * bytes)) return NULL;
   k.attr = mixed_attr(w, n);
   return jf_row_for(w->target, n, &k);
 }
@@ -121,7 +123,7 @@ static int mixed_is_product(const mixer *w, int i)
   return w->row[i] != NULL;
 }
 
-/* Whether a row moves what is in 16 bits. A view needs none. */
+/* Whether a row moves what is in 16 bits, or narrows. A view needs none. */
 static int mixed_is_move(const mixer *w, const jf_node *n)
 {
   jf_kargs k = jf_call_of(w->g->arena, n);
@@ -130,7 +132,8 @@ static int mixed_is_move(const mixer *w, const jf_node *n)
     if (k.in[i].dtype == JFL_F32) k.in[i].dtype = w->g->mixed;
   for (int i = 0; i < n->n_out; i++)
     if (k.out[i].dtype == JFL_F32) k.out[i].dtype = w->g->mixed;
-  return n->op->moves && jf_accepts(w->target->chooser, n->place, n->op, &k);
+  return (n->op->moves || n->op->flags & JF_NARROWS) &&
+         jf_accepts(w->target->chooser, n->place, n->op, &k);
 }
 
 /* Whether a row serves the node if it reads and writes 16 bits so. */

@@ -12,15 +12,15 @@ local counted = {}
 
 local WEAK = { __mode = "k" }
 
--- By tensor: { axis, count }, the axis from 0; and by array that was made of the shape of such a
--- tensor: the counts of those of its numbers that are bounds.
-local marks, ties = setmetatable({}, WEAK), setmetatable({}, WEAK)
+-- By tensor: { axis, count }, the axis from 0.
+local marks = setmetatable({}, WEAK)
+counted.marks = marks
 
--- What was made of a tensor, by the tensor and a key: what is made again is the same blob, so that
--- equal counts are one.
+-- What was made of a tensor, by the tensor and a key.
 local made = setmetatable({}, WEAK)
 
-local function once(x, key, make)
+--- What make() gives for a tensor and a key, made once: so equal counts are one blob.
+function counted.once(x, key, make)
   made[x] = made[x] or {}
   made[x][key] = made[x][key] or make()
   return made[x][key]
@@ -44,22 +44,23 @@ function counted.result(x, blob)
   return blob
 end
 
--- Which elements along the marked axis are there, as int8 that broadcasts to x.
-local function there(x, mark)
+--- Which elements along the marked axis are there, as int8 that broadcasts to x.
+function counted.there(x, mark)
   local shape, bound = values.ones(#x.shape), x.shape[mark.axis + 1]
   shape[mark.axis + 1] = bound
-  return reshape(op.less(values.array(values.steps(bound), "int64"), mark.count), shape)
+  return reshape(op.less(values.ramp(bound), mark.count), shape)
 end
 
--- x with a number in the place of what is not there.
-local function filled(x, number)
+--- x with a number in the place of what is not there.
+function counted.filled(x, number)
   local mark = marks[x]
   if not mark then return x end
-  return values.cast(op.where(there(x, mark), x, values.scalar(number, x.dtype)), x.dtype)
+  return values.cast(op.where(counted.there(x, mark), x, values.scalar(number, x.dtype)), x.dtype)
 end
 
-local function least(count, number)
-  return once(count, number, function()
+--- The smaller one of a count and a number.
+function counted.least(count, number)
+  return counted.once(count, number, function()
     return values.cast(op.minimum(count, values.scalar(number, "int64")), "int64")
   end)
 end
@@ -72,277 +73,14 @@ end
 
 --- The same of a tensor's elements in order that are other than 0, and there.
 function counted.nonzero(x)
-  return unpack(once(x, "nonzero", function()
+  return unpack(counted.once(x, "nonzero", function()
     local flags = op.not_equal(x, values.scalar(0, x.dtype))
-    if marks[x] then flags = op.logical_and(flags, there(x, marks[x])) end
+    if marks[x] then flags = op.logical_and(flags, counted.there(x, marks[x])) end
     return { counted.places(reshape(flags, { values.count(x.shape) })) }
   end))
 end
 
 --- Scores of which those that are not there are below all others.
-function counted.scores(x) return filled(x, -math.huge) end
-
--- ---- how ops go on with them ----
-
-local rules = {}
-
-local function refuse(n)
-  n:fail("the extent of its input depends on numbers, along an axis that it does not keep")
-end
-
--- The result, marked as x is, but along another axis.
-local function along(n, y, mark, axis, count)
-  if not axis or axis < 0 then refuse(n) end
-  return counted.make(y, axis, count or mark.count)
-end
-
--- The first of several tensors that is marked, and its mark.
-local function first_of(...)
-  for i = 1, select("#", ...) do
-    local x = (select(i, ...))
-    if marks[x or 0] then return x, marks[x] end
-  end
-end
-
--- Axes that are the same counted from the end.
-local function from_end(n, run, ...)
-  local x, mark = first_of(...)
-  local results = { run(n, ...) }
-  for i, y in ipairs(results) do
-    results[i] = along(n, y, mark, mark.axis - #x.shape + #y.shape)
-  end
-  return unpack(results)
-end
-
-for name in ([[Abs Add And Cast CastLike Ceil Clip Cos Div Dropout Elu Equal Erf Exp Expand Floor
-  Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity IsNaN LeakyRelu Less LessOrEqual Log
-  Max Min Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Sigmoid Sign Sin Softplus Sqrt Sub Tanh
-  Where Xor]]):gmatch "%S+" do
-  rules[name] = from_end
-end
-
--- Ops that treat what lies along other axes than one by itself.
-local function beside(axis_of)
-  return function(n, run, x, ...)
-    local mark = marks[x]
-    if not mark or mark.axis == axis_of(n, x) then refuse(n) end
-    return from_end(n, run, x, ...)
-  end
-end
-local function own_axis(n, x) return n:axis(n:attr("axis", -1), #x.shape) end
-rules.Softmax, rules.LogSoftmax, rules.LayerNormalization = beside(own_axis), beside(own_axis),
-  beside(own_axis)
-rules.Split = beside(function(n, x) return n:axis(n:attr("axis", 0), #x.shape) end)
-rules.GatherElements = function(n, run, x, index)
-  if not marks[index] or marks[x] then refuse(n) end
-  return along(n, run(n, x, index), marks[index], marks[index].axis)
-end
-
--- Ops on samples, which lie along the first axis.
-for name in ([[AveragePool BatchNormalization Conv ConvTranspose Gemm GlobalAveragePool
-  MatMul MaxPool Resize]]):gmatch "%S+" do
-  rules[name] = function(n, run, x, ...)
-    local mark = marks[x]
-    if not mark or mark.axis ~= 0 or #x.shape < 2 or n:flag "transA" then refuse(n) end
-    return along(n, run(n, x, ...), mark, 0)
-  end
-end
-
-function rules.RoiAlign(n, run, x, rois, samples)
-  if marks[x] then refuse(n) end
-  return along(n, run(n, x, rois, samples), marks[rois] or marks[samples], 0)
-end
-
--- ---- moves ----
-
--- Views keep an axis with what stands before it, or make one of it and of those behind it.
-local function view(n, run, x, ...)
-  local mark, y = marks[x], run(n, x, ...)
-  local before, bound = values.count(x.shape, 1, mark.axis), x.shape[mark.axis + 1]
-  for i, extent in ipairs(y.shape) do
-    if extent > 0 and extent % bound == 0 and values.count(y.shape, 1, i - 1) == before then
-      local times = extent / bound
-      return along(n, y, mark, i - 1, times > 1 and op.multiply(mark.count, times))
-    end
-  end
-  refuse(n)
-end
-rules.Reshape, rules.Squeeze, rules.Unsqueeze, rules.Flatten = view, view, view, view
-
-function rules.Transpose(n, run, x)
-  local mark, perm = marks[x], n:attr "perm"
-  local y, axis = run(n, x), #x.shape - 1 - marks[x].axis
-  for i, from in ipairs(perm or {}) do
-    if from == mark.axis then axis = i - 1 end
-  end
-  return along(n, y, mark, axis)
-end
-
-function rules.Slice(n, run, x, starts, ...)
-  local mark, y = marks[x], run(n, x, starts, ...)
-  local most = y.shape[mark.axis + 1]
-  if most == x.shape[mark.axis + 1] then return along(n, y, mark, mark.axis) end
-  for _, first in ipairs(n.opset < 10 and n:need "starts" or n:list(starts, "starts")) do
-    if first ~= 0 then refuse(n) end
-  end
-  return along(n, y, mark, mark.axis, least(mark.count, most))
-end
-
-function rules.Gather(n, run, x, index)
-  local y, axis = run(n, x, index), n:axis(n:attr("axis", 0), #x.shape)
-  local own, by = marks[x], marks[index]
-  if by and (not own or own.axis == axis) then return along(n, y, by, axis + by.axis) end
-  if by then refuse(n) end
-  if own.axis == axis then return y end
-  return along(n, y, own, own.axis < axis and own.axis or own.axis - 1 + #index.shape)
-end
-
-function rules.GatherND(n, run, x, index)
-  local mark = marks[index]
-  if not mark or mark.axis == #index.shape - 1 or n:attr("batch_dims", 0) > 0 then refuse(n) end
-  return along(n, run(n, x, index), mark, mark.axis)
-end
-
--- Updates that are not there go to a place behind the last, which is cut off.
-function rules.ScatterElements(n, run, x, index, updates)
-  local axis, mark, own = n:axis(n:attr("axis", 0), #x.shape), marks[index], marks[x]
-  local extent, paddings = x.shape[axis + 1], {}
-  if not mark then return along(n, run(n, x, index, updates), own or refuse(n), own.axis) end
-  for i = 1, 2 * #x.shape do paddings[i] = i == 2 * axis + 2 and 1 or 0 end
-  index = op.where(there(index, mark), values.cast(index, "int64"), extent)
-  local y = values.slice(run(n, op.pad(x, { paddings = paddings }), values.cast(index, "int64"),
-    updates), axis, 0, extent)
-  return own and along(n, y, own, own.axis) or y
-end
-
--- How much is there of all of a list of tensors along an axis, and in which order.
-local function joined(axis, ...)
-  local parts, first, key = { ... }, nil, {}
-  for i, part in ipairs(parts) do
-    local count = marks[part] and marks[part].count
-    first = first or count
-    key[i] = part.shape[axis + 1] .. " " .. tostring(count)
-  end
-  return unpack(once(first, table.concat(key, ","), function()
-    for i, part in ipairs(parts) do
-      local extent = part.shape[axis + 1]
-      parts[i] = marks[part] and reshape(there(part, marks[part]), { extent })
-        or values.array(values.ones(extent), "int8")
-    end
-    return { counted.places(values.concat(parts, 0)) }
-  end))
-end
-
--- Along the marked axis what is there of each is brought together.
-function rules.Concat(n, run, ...)
-  local x, mark = first_of(...)
-  local axis, y = n:axis(n:need "axis", #x.shape), run(n, ...)
-  if mark.axis ~= axis then return along(n, y, mark, mark.axis) end
-  local count, order = joined(axis, ...)
-  return counted.make(op.gather(y, order, { axis = axis }), axis, count)
-end
-
--- ---- reductions ----
-
-local LOWEST = { int8 = -2 ^ 7, uint8 = 0, int32 = -2 ^ 31, int64 = -2 ^ 53 }
-local HIGHEST = { int8 = 2 ^ 7 - 1, uint8 = 2 ^ 8 - 1, int32 = 2 ^ 31 - 1, int64 = 2 ^ 53 }
-
-local function lowest(x) return filled(x, LOWEST[x.dtype] or -math.huge) end
-local function highest(x) return filled(x, HIGHEST[x.dtype] or math.huge) end
-
--- What is not there is neutral where the marked axis goes.
-local function reduction(neutral)
-  return function(n, run, x, axes)
-    local mark, s = marks[x], x.shape
-    local list = axes and n:list(axes, "axes") or n:attr "axes"
-    local gone = not list or #list == 0
-    local before = 0
-    for _, axis in ipairs(list or {}) do
-      local place = n:axis(axis, #s)
-      gone = gone or place == mark.axis
-      if place < mark.axis then before = before + 1 end
-    end
-    if gone then return run(n, neutral(x), axes) end
-    return along(n, run(n, x, axes), mark,
-      mark.axis - (n:flag("keepdims", true) and 0 or before))
-  end
-end
-rules.ReduceMax, rules.ReduceMin = reduction(lowest), reduction(highest)
-rules.ReduceSum = reduction(function(x) return filled(x, 0) end)
-
-function rules.TopK(n, run, x, k)
-  local mark, axis = marks[x], n:axis(n:attr("axis", -1), #x.shape)
-  if axis ~= mark.axis then return from_end(n, run, x, k) end
-  local a, b = run(n, (n:flag("largest", true) and lowest or highest)(x), k)
-  local count = least(mark.count, a.shape[axis + 1])
-  return along(n, a, mark, axis, count), along(n, b, mark, axis, count)
-end
-
--- ---- shapes ----
-
--- The shape is that of the bound; what is made of it has the count where it has that extent.
-local function shape_of(n, run, x)
-  local y = run(n, x)
-  ties[y] = { [x.shape[marks[x].axis + 1]] = marks[x].count }
-  return y
-end
-rules.Shape, rules.Size = shape_of, shape_of
-
--- These ask for what is there themselves.
-local function plain(n, run, ...) return run(n, ...) end
-rules.NonZero, rules.Compress, rules.NonMaxSuppression = plain, plain, plain
-
--- The counts by their bounds that arrays among these are tied to, or nil.
-local function tied(n, inputs, n_inputs)
-  local all
-  for i = 1, n_inputs do
-    for bound, count in pairs(ties[inputs[i] or 0] or {}) do
-      all = all or {}
-      if all[bound] and all[bound] ~= count then
-        n:fail("two extents that may be %d depend on numbers", bound)
-      end
-      all[bound] = count
-    end
-  end
-  return all
-end
-
-local MOST_NUMBERS = 16          -- of an array that may be a shape
-
--- Ties a result that is an array of numbers, and marks one that has an extent of a bound.
-local function tie(n, y, counts)
-  local axis
-  if core.type(y) ~= "array" and core.type(y) ~= "blob" or marks[y] then return end
-  for i, extent in ipairs(y.shape) do
-    if counts[extent] and extent > 1 then
-      if axis then n:fail("two of its extents may be %d, which depends on numbers", extent) end
-      axis = i - 1
-    end
-  end
-  if axis then
-    counted.make(y, axis, counts[y.shape[axis + 1]])
-  elseif values.is_known(y) and values.count(y.shape) <= MOST_NUMBERS then
-    local own = {}
-    for _, number in ipairs(values.list(y)) do own[number] = counts[number] end
-    ties[y] = own
-  end
-end
-
---- Whether one of a node's inputs is such a tensor.
-function counted.any(inputs, n) return first_of(unpack(inputs, 1, n)) ~= nil end
-
---- What run(node, ...) gives for a node's inputs, with the marks that its results have then.
-function counted.run(n, run, inputs, count)
-  local results
-  if counted.any(inputs, count) then
-    local rule = n.of.domain == "" and rules[n.of.op]
-    results = { (rule or refuse)(n, run, unpack(inputs, 1, count)) }
-  else
-    results = { run(n, unpack(inputs, 1, count)) }
-  end
-  local counts = tied(n, inputs, count)
-  for i = 1, counts and #n.of.outputs or 0 do tie(n, results[i], counts) end
-  return results
-end
+function counted.scores(x) return counted.filled(x, -math.huge) end
 
 return counted

@@ -64,6 +64,7 @@ function ops.RoiAlign(n, x, boxes, sample)
     n:fail("sampling_ratio must be above 0, as it else depends on numbers, got %d", per_axis)
   end
   n:times(per_axis, "sampling_ratio", 64)
+  n:times(math.max(rows, columns), "output_height and output_width", 4096)
   local how = n:attr("coordinate_transformation_mode", n.opset < 16 and "output_half_pixel"
     or "half_pixel")
   local aligned, takes_most = how == "half_pixel", n:attr("mode", "avg") == "max"

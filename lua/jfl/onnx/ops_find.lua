@@ -72,13 +72,12 @@ function ops.Unique(n, x)
     values.slice(line, 0, 0, count - 1))
   is_new = values.concat({ values.array({ 1 }, "int8"), is_new }, 0)
   local group = op.subtract(op.cumsum(cast(is_new, "int64"), { axis = 0 }), 1)
-  local times = op.unsorted_segment_sum(values.array(values.ones(count), "int64"), group,
-    { num_segments = count, axis = 0 })
+  local times = op.unsorted_segment_sum(values.expand(values.array({ 1 }, "int64"), { count }),
+    group, { num_segments = count, axis = 0 })
   local found, places = counted.places(is_new)
   local first = op.gather(order, places, { axis = 0 })
   if not n:flag("sorted", true) then       -- in the order in which they occur first
-    local steps = values.array(values.steps(count), "int64")
-    local by = op.argsort(op.where(op.less(steps, found), first, count), { axis = 0,
+    local by = op.argsort(op.where(op.less(values.ramp(count), found), first, count), { axis = 0,
       direction = "ASCENDING" })
     first, times = op.gather(first, by, { axis = 0 }), op.gather(times, by, { axis = 0 })
     group = op.gather(op.argsort(by, { axis = 0, direction = "ASCENDING" }), group, { axis = 0 })

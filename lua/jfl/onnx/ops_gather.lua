@@ -65,6 +65,21 @@ end
 
 -- ---- putting ----
 
+--- The update of each sample put into its cache from a place of its own on; circular: what goes
+-- beyond the end comes to the beginning.
+function ops.TensorScatter(n, cache, update, starts)
+  local s, axis = cache.shape, n:axis(n:attr("axis", -2), #cache.shape)
+  local extent, count = s[axis + 1], update.shape[axis + 1]
+  local line, each = values.ones(#s), values.ones(#s)
+  line[axis + 1], each[1] = extent, s[1]
+  local at = reshape(values.ramp(extent), line)
+  if starts then at = op.subtract(at, reshape(cast(starts, "int64"), each)) end
+  if n:attr("mode", "linear") == "circular" then at = op.mod(at, extent) end
+  local is_new = op.logical_and(op.greater_equal(at, 0), op.less(at, count))
+  at = values.expand(op.where(is_new, at, op.subtract(at, at)), s)
+  return op.where(values.expand(is_new, s), op.dim_gather(update, at, { dim = axis }), cache)
+end
+
 local PUT = { none = "tensor_scatter_nd_update", add = "tensor_scatter_nd_add" }
 local MOST = { max = "ASCENDING", min = "DESCENDING" }
 

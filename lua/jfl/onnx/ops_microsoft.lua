@@ -1,6 +1,8 @@
 -- Ops of com.microsoft that onnxruntime's tools leave in optimized files.
 local call = require "jfl.op.call"
+local maths = require "jfl.onnx.ops_math"
 local nn = require "jfl.onnx.ops_nn"
+local quantized = require "jfl.onnx.ops_quantized"
 local values = require "jfl.onnx.values"
 
 local op = call.op
@@ -31,6 +33,32 @@ end
 
 function ops.SimplifiedLayerNormalization(n, x, gamma)
   return nn.RMSNormalization(n, x, gamma)
+end
+
+-- ---- numbers of few bits ----
+
+function ops.QGemm(n, a, a_scale, a_zero, b, b_scale, b_zero, c, y_scale, y_zero)
+  local w = quantized.dequantized(n, b, b_scale, b_zero, n:flag "transB" and 0 or 1)
+  local y = maths.Gemm(n, quantized.dequantized(n, a, a_scale, a_zero), w,
+    quantized.bias(c, a_scale, b_scale))
+  return y_scale and quantized.QuantizeLinear(n, y, y_scale, y_zero) or y
+end
+
+for name, own in pairs { QLinearAdd = "add", QLinearMul = "multiply" } do
+  ops[name] = function(n, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero)
+    local y = op[own](quantized.dequantized(n, a, a_scale, a_zero),
+      quantized.dequantized(n, b, b_scale, b_zero))
+    return quantized.QuantizeLinear(n, y, y_scale, y_zero)
+  end
+end
+
+for name, f in pairs { QLinearGlobalAveragePool = nn.GlobalAveragePool,
+  QLinearAveragePool = nn.AveragePool, QLinearSigmoid = maths.Sigmoid,
+  QLinearLeakyRelu = maths.LeakyRelu } do
+  ops[name] = function(n, x, x_scale, x_zero, y_scale, y_zero)
+    return quantized.QuantizeLinear(n, f(n, quantized.dequantized(n, x, x_scale, x_zero)), y_scale,
+      y_zero)
+  end
 end
 
 return ops

@@ -14,10 +14,11 @@ local UINT8 = 2                  -- ONNX's number of the type
 
 -- A scale or zero point v for x: a number, one for each index of an axis, or one for each block of
 -- indices. Gives v and x in shapes that go together, which is that of x but where there are blocks.
-local function along(n, v, x)
+-- axis: the node's, unless given.
+local function along(n, v, x, axis)
   if v == nil or values.count(v.shape) == 1 then return v and reshape(v, {}), x.shape end
   local shape, block = values.ones(#x.shape), n:attr("block_size", 0)
-  local axis = n:axis(n:attr("axis", 1), #x.shape) + 1
+  axis = n:axis(axis or n:attr("axis", 1), #x.shape) + 1
   if #v.shape == 1 then
     shape[axis] = v.shape[1]
     return reshape(v, shape), x.shape
@@ -34,13 +35,13 @@ local function along(n, v, x)
 end
 
 -- A zero point that is not 0 throughout as float32, for x; else nil.
-local function shift_of(n, zero, x)
+local function shift_of(n, zero, x, axis)
   if not zero then return nil end
   local most = values.is_known(zero) and 0
   for _, number in ipairs(most and values.list(zero) or {}) do
     most = math.max(most, math.abs(number))
   end
-  return most ~= 0 and cast(along(n, zero, x), "float32") or nil
+  return most ~= 0 and cast(along(n, zero, x, axis), "float32") or nil
 end
 
 -- The type of what is rounded: its dtype here, and its name in ONNX.
@@ -67,16 +68,19 @@ function ops.QuantizeLinear(n, x, scale, zero)
   return values.with_type(reshape(cast(y, dtype), x.shape), name)       -- which saturates
 end
 
-function ops.DequantizeLinear(n, x, scale, zero)
+--- What integers stand for. axis: along which they have several scales; the node's, unless given.
+function ops.dequantized(n, x, scale, zero, axis)
   -- Filters and matrices of int8 stay what they are in a body.
   if trace.current and values.is_known(x) and x.dtype == "int8" and #x.shape > 1 then
     x = op.array { value = x }
   end
-  local by, shape = along(n, scale, x)
-  local y, shift = reshape(cast(x, "float32"), shape), shift_of(n, zero, x)
+  local by, shape = along(n, scale, x, axis)
+  local y, shift = reshape(cast(x, "float32"), shape), shift_of(n, zero, x, axis)
   if shift then y = op.subtract(y, shift) end
   return reshape(cast(op.multiply(y, cast(by, "float32")), scale.dtype), x.shape)
 end
+
+function ops.DequantizeLinear(n, x, scale, zero) return ops.dequantized(n, x, scale, zero) end
 
 function ops.DynamicQuantizeLinear(_, x)
   local all = {}
@@ -105,20 +109,19 @@ end
 
 -- Products of numbers of few bits, as products of the numbers that they stand for.
 function ops.QLinearMatMul(n, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero)
-  local y = flow("op.products", "matmul")(ops.DequantizeLinear(n, a, a_scale, a_zero),
-    ops.DequantizeLinear(n, b, b_scale, b_zero))
+  local y = flow("op.products", "matmul")(ops.dequantized(n, a, a_scale, a_zero, -2),
+    ops.dequantized(n, b, b_scale, b_zero, -1))
   return ops.QuantizeLinear(n, y, y_scale, y_zero)
 end
 
+--- A bias that is a multiple of the scales of both operands.
+function ops.bias(b, x_scale, w_scale)
+  return b and op.multiply(cast(b, "float32"), op.multiply(reshape(x_scale, {}), w_scale))
+end
+
 function ops.QLinearConv(n, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b)
-  local each = values.count(w_scale.shape) > 1 and { w.shape[1], 1, 1, 1 } or {}
-  local f = op.multiply(cast(centred(w, w_zero, 1), "float32"), reshape(w_scale, each))
-  local y = nn.Conv(n, ops.DequantizeLinear(n, x, x_scale, x_zero), f)
-  if b then
-    local unit = op.multiply(reshape(x_scale, {}), w_scale)
-    y = op.add(y, reshape(op.multiply(cast(b, "float32"), unit),
-      { 1, values.count(b.shape), 1, 1 }))
-  end
+  local y = nn.Conv(n, ops.dequantized(n, x, x_scale, x_zero),
+    ops.dequantized(n, w, w_scale, w_zero, 0), ops.bias(b, x_scale, w_scale))
   return ops.QuantizeLinear(n, y, y_scale, y_zero)
 end
 

@@ -3,6 +3,7 @@
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local counted = require "jfl.onnx.counted"
+local counted_rules = require "jfl.onnx.counted_rules"
 local model = require "jfl.onnx.model"
 local Node = require "jfl.onnx.node"
 local ops = require "jfl.onnx.ops"
@@ -92,8 +93,8 @@ local function results_of(state, scope, node, entry)
   end)
   state.prepare(facade, node)
   local at_once = trace.current and not entry.is_random and not has_graph(node)
-    and all_known(inputs, n) and not counted.any(inputs, n)
-  local function go() return counted.run(facade, entry.run, inputs, n) end
+    and all_known(inputs, n) and not counted_rules.any(inputs, n)
+  local function go() return counted_rules.run(facade, entry.run, inputs, n) end
   local ok, results = pcall(at_once and trace.without_graph or go, go)
   if not ok then told(state, node, results) end
   return results

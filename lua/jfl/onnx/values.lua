@@ -51,6 +51,9 @@ function values.count(shape, first, last)
   return n
 end
 
+--- The numbers from 0 to below n as an array of int64, also where n is large.
+function values.ramp(n) return core.ramp("int64", { n }, 0, 1, "onnx") end
+
 --- The numbers from 0 to below n, as a list; n ones.
 function values.steps(n)
   local list = {}

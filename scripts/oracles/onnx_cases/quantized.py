@@ -1,5 +1,6 @@
-"""Writes a small model of spec/lua/onnx/cases in int8, as onnxruntime quantizes it with a scale for
-each filter, with what onnxruntime gives for that.
+"""Writes a small model of spec/lua/onnx/cases in 8 bits, as onnxruntime quantizes it with a scale
+for each filter, with what onnxruntime gives for that: once in int8, and once in uint8 with zero
+points, in the other of the two forms of such files.
 
 python3 scripts/oracles/onnx_cases/quantized.py spec/lua/onnx/cases
 """
@@ -25,9 +26,9 @@ class Batches(CalibrationDataReader):
         return next(self.feeds, None)
 
 
-def main():
+def quantize(name, **options):
     path = os.path.join(FOLDER, "resnet.onnx")
-    out = os.path.join(FOLDER, "resnet_int8.onnx")
+    out = os.path.join(FOLDER, name + ".onnx")
     arrays = numpy.load(os.path.join(FOLDER, "resnet.npz"))
     name = onnx.load(path).graph.input[0].name
     keys = [key for key in arrays.files if key.startswith("in_")]
@@ -36,10 +37,8 @@ def main():
         onnx.save(onnx.version_converter.convert_version(onnx.load(path), 17), folded)
         quant_pre_process(folded, folded, skip_symbolic_shape=True)
         quantize_static(folded, out, Batches([{name: arrays[key]} for key in keys]),
-                        quant_format=QuantFormat.QDQ, per_channel=True,
-                        op_types_to_quantize=["Conv", "Gemm"],
-                        activation_type=QuantType.QInt8, weight_type=QuantType.QInt8,
-                        extra_options={"ActivationSymmetric": True})
+                        per_channel=True, op_types_to_quantize=["Conv", "Gemm"],
+                        weight_type=QuantType.QInt8, **options)
     model = onnx.load(out)
     del model.metadata_props[:]
     del model.graph.value_info[:]
@@ -52,4 +51,6 @@ def main():
     numpy.savez_compressed(out.replace(".onnx", ".npz"), **kept)
 
 
-main()
+quantize("resnet_int8", quant_format=QuantFormat.QDQ, activation_type=QuantType.QInt8,
+         extra_options={"ActivationSymmetric": True})
+quantize("resnet_uint8", quant_format=QuantFormat.QOperator, activation_type=QuantType.QUInt8)

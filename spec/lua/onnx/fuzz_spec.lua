@@ -7,16 +7,20 @@ local protobuf = require "jfl.onnx.protobuf"
 local schema = require "jfl.onnx.schema"
 
 local DOMAINS = {
-  [""] = { "math", "shape", "nn", "recurrent", "control", "resize", "attention", "quantized" },
+  [""] = { "math", "shape", "find", "gather", "nn", "recurrent", "control", "resize", "grid",
+    "boxes", "attention", "quantized", "signal" },
   ["ai.onnx.ml"] = { "ml" }, ["com.microsoft"] = { "microsoft" },
 }
 local NAMES = {}
-for word in ([[allowzero alpha antialias auto_pad axes axis batch_axis batch_dims blocksize
-  ceil_mode coordinate_transformation_mode cubic_coeff_a dilations direction dtype end equation
-  extrapolation_value group input_forget is_causal k keepdims kernel_shape kv_num_heads largest
-  layout mode num_groups num_heads num_outputs num_scan_inputs output_padding output_shape p pads
-  perm q_num_heads reduction rotary_embedding_dim scale scales scan_input_axes scan_output_axes
-  shape size split start strides time_axis to]]):gmatch "%S+" do
+for word in ([[allowzero alpha antialias auto_pad axes axis batch_axis batch_dims block_size
+  blocksize ceil_mode center_point_box classlabels_ints coefficients
+  coordinate_transformation_mode cubic_coeff_a dilations direction dtype end equation
+  extrapolation_value group input_forget is_causal k keepdims kernel_params kernel_shape
+  kv_num_heads largest layout mode n_supports num_groups num_heads num_outputs num_scan_inputs
+  output_dtype output_height output_padding output_shape output_width p pads perm prob_a prob_b
+  q_num_heads reduction rho rotary_embedding_dim sampling_ratio saturate scale scales
+  scan_input_axes scan_output_axes shape size sorted spatial_scale split start strides
+  support_vectors time_axis to vectors_per_class]]):gmatch "%S+" do
   NAMES[#NAMES + 1] = word
 end
 local WHOLE = { 0, 1, 2, 3, 5, 7, -1, -2, 100, -100, 2 ^ 31 - 1, -2 ^ 31, 2 ^ 40, 2 ^ 62, -2 ^ 53 }

@@ -59,18 +59,21 @@ describe("an ONNX model", function()
 
   -- scripts/oracles/onnx_cases/quantized.py. Numbers that fall on the other side of a half move
   -- what follows by some steps.
-  it("in int8 gives what onnxruntime does, and its convolutions stay integers", function()
-    local arrays = flow.ndarray.load(HERE .. "resnet_int8.npz")
-    local inputs, results = call_of(arrays, 0)
-    local job = flow.onnx.load(HERE .. "resnet_int8.onnx"):predict {
-      inputs = types_of(inputs, true) }
-    local got, most = job(unpack(inputs)), flow.math.abs(results[1]):max()
-    assert.same(results[1].shape, got.shape)
-    assert.is_true(flow.math.abs(results[1] - got):max() <= 0.02 * most)
-    local text = job:graph("optimized")
-    local products = select(2, text:gsub("= quantized_conv2d", ""))
-    assert.is_true(products == 0 or not text:find("= conv2d", 1, true), text)
-  end)
+  for _, name in ipairs { "resnet_int8", "resnet_uint8" } do
+    it(("in 8 bits gives what onnxruntime does, and its convolutions stay integers: %s"):format(
+      name), function()
+      local arrays = flow.ndarray.load(HERE .. name .. ".npz")
+      local inputs, results = call_of(arrays, 0)
+      local job = flow.onnx.load(HERE .. name .. ".onnx"):predict {
+        inputs = types_of(inputs, true) }
+      local got, most = job(unpack(inputs)), flow.math.abs(results[1]):max()
+      assert.same(results[1].shape, got.shape)
+      assert.is_true(flow.math.abs(results[1] - got):max() <= 0.02 * most)
+      local text = job:graph("optimized")
+      local products = select(2, text:gsub("= quantized_conv2d", ""))
+      assert.is_true(products == 0 or not text:find("= conv2d", 1, true), text)
+    end)
+  end
 
   for name, case in pairs(CASES) do
     it(("gives what onnxruntime does: %s"):format(name), function()

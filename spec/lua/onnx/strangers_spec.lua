@@ -316,6 +316,28 @@ describe("a stranger's ONNX file", function()
     assert.same({ { 200, 301, 3010, 4020 } }, run(path, flow.ndarray.ones { 1, 2 }):totable())
   end)
 
+  it("has onnxruntime's ops of 8 bits", function()
+    local function zero(name, number)
+      return { name = name, dims = {}, data_type = 2, int32_data = { number } }
+    end
+    local inits = { floats("s", {}, { 0.5 }), floats("t", {}, { 0.25 }), zero("z", 4),
+      zero("o", 1) }
+    local function each(op, inputs, attribute)
+      return { op_type = op, domain = "com.microsoft", input = inputs, output = { "q" },
+        attribute = { attribute } }
+    end
+    local two, one = { "a", "s", "z", "a", "s", "z", "t", "o" }, { "a", "s", "z", "t", "o" }
+    for op, case in pairs { QLinearAdd = { two, { -0.25, 1, 3 } }, QLinearMul = { two, { 0.25, 0.25,
+      2.25 } }, QLinearLeakyRelu = { one, { 0, 0.5, 1.5 }, { name = "alpha", f = 0.25,
+      type = 1 } } } do
+      local path = model({ node("QuantizeLinear", { "x", "s", "z" }, { "a" }), each(op, case[1],
+        case[3]), node("DequantizeLinear", { "q", "t", "o" }, { "y" }) },
+        { initializer = inits, input = { info("x", { 3 }) }, output = { info("y", { 3 }) } },
+        { opset_import = { { version = 17 }, { domain = "com.microsoft", version = 1 } } })
+      assert.same(case[2], run(path, flow.ndarray.array { -0.6, 0.5, 1.5 }):totable())
+    end
+  end)
+
   it("has functions in the place of their calls", function()
     local f = { name = "Twice", domain = "d", input = { "a" }, output = { "b" },
       attribute = { "alpha" }, opset_import = { { version = 17 } },
@@ -712,6 +734,18 @@ describe("a stranger's ONNX file", function()
 
   it("is refused where what is not there would count", function()
     local places = node("NonZero", { "x" }, { "p" })
+    local function whole(name, ...)
+      return { name = name, dims = { select("#", ...) }, data_type = 7, int64_data = { ... } }
+    end
+    -- Their order turned around, all but the last, and each beside each.
+    for _, each in ipairs { { -1, -100, -1 }, { 0, -1, 1 } } do
+      fails("Slice %(opset 17%): the extent of its input depends on numbers", { places,
+        node("Slice", { "p", "from", "to", "on", "by" }, { "y" }) }, { initializer = {
+          whole("from", each[1]), whole("to", each[2]), whole("on", 1), whole("by", each[3]) } })
+    end
+    fails("Add %(opset 17%): the extent of its input depends on numbers", { places,
+      node("Transpose", { "p" }, { "t" }), node("Unsqueeze", { "t", "last" }, { "u" }),
+      node("Add", { "p", "u" }, { "y" }) }, { initializer = { whole("last", 2) } })
     for op, pattern in pairs { CumSum = "CumSum %(opset 17%): the extent of its input depends on "
       .. "numbers, along an axis that it does not keep", Softmax = "along an axis that it does" } do
       fails(pattern, { places, node("Cast", { "p" }, { "f" }, { { name = "to", i = 1,
