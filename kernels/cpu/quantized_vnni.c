@@ -352,7 +352,8 @@ static void pack_tiles(void *ctx, int part)
   const int64_t pairs = packed_pairs(p->blocks), to = jf_to(part, p->span, p->n);
   for (int64_t r = jf_from(part, p->span); r < to; r += ROWS) {
     packed_q4_0 *tile = (packed_q4_0 *)(void *)p->packed + r / ROWS * pairs;
-    memset(tile, 0, (size_t)pairs * sizeof *tile);
+    if (r + ROWS > p->n) memset(tile, 0, (size_t)pairs * sizeof *tile);
+    else if (p->blocks % 2) memset(&tile[pairs - 1], 0, sizeof *tile);
     for (int64_t l = 0; l < ROWS && r + l < p->n; l++) {
       const jf_q4_0 *b = (const jf_q4_0 *)p->w + (r + l) * p->blocks;
       for (int64_t g = 0; g < p->blocks; g++) {

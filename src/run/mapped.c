@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-enum { MAPPED_LEAST = 1 << 16, MAPPED_ALIGN = 8 };      /* bytes */
+/* Bytes. A run looks at the files that its variables are a part of, which takes some hundredths of
+   what it takes to read MAPPED_LEAST. */
+enum { MAPPED_LEAST = 1 << 18, MAPPED_ALIGN = 8 };
 
 /* Where a host counts memory or gives it, all of it is of that kind. */
 static int mapped_may_be(const jfl_session *s, const jf_var *v, const void *contents)
