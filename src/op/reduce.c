@@ -131,8 +131,10 @@ enum { LANES = 32 };
   static void id##_row_##D(A_ *lane, const T_ *x, int64_t n)                          \
   {                                                                                   \
     int64_t i = 0;                                                                    \
-    for (; i + LANES <= n && !jf_loop_ends_at(i / LANES, LANES); i += LANES)          \
+    for (; i + LANES <= n; i += LANES) {                                              \
+      if (jf_loop_ends_at(i / LANES, LANES)) return;                                  \
       for (int j = 0; j < LANES; j++) ADD_TO(lane[j], (A_)x[i + j], A_, STEP)         \
+    }                                                                                 \
     for (int j = 0; i + j < n; j++) ADD_TO(lane[j], (A_)x[i + j], A_, STEP)           \
   }                                                                                   \
   REDUCE_ALL(id, D, T_, A_, INIT, STEP, FINISH)
