@@ -377,7 +377,8 @@ static double attention_weight(double score, double base)
     attention_row r = attention_rows(k, JF_ATTENTION_GRAD_MASK);                  \
     const int64_t n = jf_numel(&k->out[0].shape);                                 \
     double *sum = memset(k->scratch, 0, (size_t)n * sizeof *sum), p;              \
-    for (int64_t i = 0, rows = jf_numel(&k->in[JF_ATTENTION_LSE].shape); i < rows; i++) { \
+    for (int64_t i = 0, rows = jf_numel(&k->in[JF_ATTENTION_LSE].shape);          \
+         i < rows && !jf_loop_ends(); i++) {                                      \
       attention_seek(&r, i);                                                      \
       for (int64_t j = 0; j < r.seen; j++)                                        \
         sum[r.mask_at + j * r.mask.step[3]] += attention_slope_##D(&r, j, &p);    \
