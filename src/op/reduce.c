@@ -170,7 +170,7 @@ enum { LANES = 32 };
                 i += step, y += s.run_is_gone ? 1 : width) {                      \
       width = s.run - i < step ? s.run - i : step;                                \
       id##_some_##D(&s, (const T_ *)k->in[0].data + i, y, width);                 \
-    } while (jf_walk_next(&s.kept));                                              \
+    } while (jf_walk_next(&s.kept) && !split_ends(&s, step));                     \
     return JFL_OK;                                                                \
   }
 
