@@ -9,8 +9,8 @@
 
    Any argument may be wrong: NULL, an object of another kind, a number out of range. A function
    without a status then gives 0, NULL or JFL_N_DTYPE, or does nothing, and leaves the error too.
-   Only a pointer to something else or to less than n elements cannot be told, nor, once its memory
-   has another use, an object that was freed. */
+   What cannot be told: a pointer to something else or to less than n elements; an object that was
+   freed, once its memory has another use; two threads in one object of a thread, or in its free. */
 #ifndef JFL_H
 #define JFL_H
 

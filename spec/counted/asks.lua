@@ -5,7 +5,8 @@
 -- whose names begin with one of these letters. A large call of an op is a case of spec/op/cases in
 -- which an extent, wherever it occurs, is so much larger that a tensor has at least ELEMENTS
 -- elements; what an op refuses then is left out. After LOOKS looks there is no time left, so that
--- no call takes long.
+-- no call takes long; each is made again with a few, as what a kernel does behind a loop that it
+-- left may count on all of it.
 local ffi = require "ffi"
 local flow = require "jfl"
 local core = require "jfl.core"
@@ -13,10 +14,12 @@ local index = require "jfl.doc.index"
 local cases = require "spec.op.cases"
 local support = require "spec.op.support"
 
-ffi.cdef "void count_asks(double left, int looks); double count_longest(void);"
-local ELEMENTS, PARTS, LOOKS = 2 ^ 20, 1000, 50
+ffi.cdef "void count_asks(double left, int looks); double count_longest(int looks);"
+local ELEMENTS, PARTS = 2 ^ 20, 1000
+local LOOKS, FEW = 50, { 2, 5, 13 }
 -- Places of plain loops in a few ms; those of compiling PARTS of something have more lines each.
-local MOST = arg[1] == "compiling" and 1e7 or 2.5e6
+local MOST = 2.5e6
+if arg[1] == "compiling" then LOOKS, FEW, MOST = 2 ^ 31 - 1, {}, 1e7 end
 -- Those that hardly any fast kernel takes, whose places are not counted; LAST where none serves.
 local KEYS, LAST = { "float64", "int32", "float32" }, "float32"
 
@@ -89,10 +92,10 @@ end
 local calls, long = 0, 0
 
 -- Calls fn; whether it took the call.
-local function measured(what, fn, ...)
-  ffi.C.count_longest()
+local function measured_with(looks, what, fn, ...)
+  ffi.C.count_longest(looks)
   local ok, err = pcall(fn, ...)
-  local most = ffi.C.count_longest()
+  local most = ffi.C.count_longest(looks)
   if not ok and not tostring(err):find("time is over", 1, true) then return false, err end
   calls = calls + 1
   if most > MOST then
@@ -100,6 +103,11 @@ local function measured(what, fn, ...)
     io.write(("%s: %.2g places\n"):format(what, most))
   end
   return true
+end
+
+local function measured(...)
+  for _, looks in ipairs(FEW) do measured_with(looks, ...) end
+  return measured_with(LOOKS, ...)
 end
 
 -- Calls op once; whether it took the call.
@@ -173,7 +181,7 @@ end
 
 io.stdout:setvbuf "line"
 jit.off()
-ffi.C.count_asks(1e9, arg[1] == "compiling" and 2 ^ 31 - 1 or LOOKS)
+ffi.C.count_asks(1e9, LOOKS)
 core.reset()
 core.set("threads", 1)
 if arg[1] == "arrays" then arrays()

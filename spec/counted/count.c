@@ -66,12 +66,13 @@ void count_asks(double left_at_each, int n)
 }
 
 /* The most places that were reached between two asks since this was called last. From here on there
-   are as many looks again. */
-__attribute__((visibility("default"))) double count_longest(void);
-double count_longest(void)
+   are so many looks. */
+__attribute__((visibility("default"))) double count_longest(int n);
+double count_longest(int n)
 {
   note_gap();
   looks = 0;
+  most_looks = n;
   return (double)atomic_exchange(&longest, 0);
 }
 

@@ -63,6 +63,7 @@ jf_larray *jf_need_array(lua_State *L, int i, const char *who)
 
 void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *what)
 {
+  enum { MOST = 1 << 18 };     /* elements between two looks at whether it is to end */
   const size_t size = jfl_dtype_size(b->dtype);
   char *to = (char *)b->data + (size_t)first * size;
   if (!jfl_number_fits(b->dtype, v))
@@ -70,6 +71,8 @@ void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double 
   if (n > 0) jfl_number_put(b->dtype, to, 0, v);
   for (int64_t done = 1, more; done < n; done += more) {
     more = done < n - done ? done : n - done;
+    if (more > MOST) more = MOST;
+    jf_heed_interrupt(L);
     memcpy(to + (size_t)done * size, to, (size_t)more * size);
   }
 }

@@ -274,7 +274,7 @@ static double attention_weight(double score, double base)
     const double more = m->tensor ? jf_attention_mask_at(m, r->mask_at + j * m->step[3]) : 0; \
     TENSOR(T, q, Q) TENSOR(T, keys, K)                                            \
     double s = 0;                                                                 \
-    for (int64_t l = 0; l < r->d.size; l++)                                       \
+    for (int64_t l = 0; l < r->d.size && !jf_loop_ends_at(l, 1); l++)             \
       s += (double)q[r->q + l] * (double)keys[(r->kv + j) * r->d.size + l];       \
     return more == -INFINITY ? more : s * ((const jf_attention *)k->attr)->scale + more; \
   }
@@ -325,7 +325,7 @@ static double attention_weight(double score, double base)
     const double kept = w == 0 ? 0 : attention_kept(r, j);                        \
     double dp = 0, dot = 0;                                                       \
     *p = kept == 0 ? 0 : kept * w;                                                \
-    for (int64_t l = 0; w != 0 && l < r->d.v_size; l++) {                         \
+    for (int64_t l = 0; w != 0 && l < r->d.v_size && !jf_loop_ends_at(l, 1); l++) { \
       dp += (double)dy[r->y + l] * (double)v[(r->kv + j) * r->d.v_size + l];      \
       dot += (double)dy[r->y + l] * (double)y[r->y + l];                          \
     }                                                                             \
@@ -341,7 +341,7 @@ static double attention_weight(double score, double base)
     TENSOR(T, q, Q) TENSOR(T, keys, K) TENSOR(T, dy, DY)                          \
     double *own = sum, *dk = own + n, *dv = dk + r->d.k_len * n, p;               \
     memset(own, 0, (size_t)n * sizeof *own);                                      \
-    for (int64_t j = 0; j < r->seen; j++) {                                       \
+    for (int64_t j = 0; j < r->seen && !jf_loop_ends_at(j, n + m); j++) {         \
       const double ds = scale * attention_slope_##D(r, j, &p);                    \
       for (int64_t l = 0; p != 0 && l < m; l++) dv[j * m + l] += p * (double)dy[r->y + l]; \
       for (int64_t l = 0; ds != 0 && l < n; l++) {                                \
@@ -358,7 +358,7 @@ static double attention_weight(double score, double base)
     const int64_t n = r.d.shared * r.d.q_len, nk = r.d.k_len * r.d.size;          \
     const int64_t nv = r.d.k_len * r.d.v_size;                                    \
     double *sum = k->scratch, *dk = sum + r.d.size;                               \
-    for (int64_t g = 0; g < r.d.batch * r.d.groups; g++) {                        \
+    for (int64_t g = 0; g < r.d.batch * r.d.groups && !jf_loop_ends(); g++) {     \
       memset(dk, 0, (size_t)(nk + nv) * sizeof *dk);                              \
       for (int64_t i = g * n; i < (g + 1) * n && !jf_loop_ends(); i++) {          \
         attention_seek(&r, i);                                                    \
@@ -375,9 +375,10 @@ static double attention_weight(double score, double base)
     attention_row r = attention_rows(k, JF_ATTENTION_GRAD_MASK);                  \
     const int64_t n = jf_numel(&k->out[0].shape);                                 \
     double *sum = memset(k->scratch, 0, (size_t)n * sizeof *sum), p;              \
-    for (int64_t i = 0, rows = jf_numel(&k->in[JF_ATTENTION_LSE].shape); i < rows; i++) { \
+    for (int64_t i = 0, rows = jf_numel(&k->in[JF_ATTENTION_LSE].shape);          \
+         i < rows && !jf_loop_ends(); i++) {                                      \
       attention_seek(&r, i);                                                      \
-      for (int64_t j = 0; j < r.seen; j++)                                        \
+      for (int64_t j = 0; j < r.seen && !jf_loop_ends_at(j, 8); j++)              \
         sum[r.mask_at + j * r.mask.step[3]] += attention_slope_##D(&r, j, &p);    \
     }                                                                             \
     for (int64_t l = 0; l < n; l++) ((T *)k->out[0].data)[l] = (T)sum[l];         \

@@ -180,7 +180,7 @@ static void conv_sum_forward(const plain_conv *s, conv_row to, int64_t j0, int64
   const int64_t *f = s->f.d, *x = s->x.d, first = to.c / s->group * f[1];
   for (int64_t c = 0; c < f[1] && !jf_loop_ends_at(c, WIDTH); c++)
     for (int64_t t = 0; t < f[2]; t++)
-      for (int64_t u = 0; u < f[3]; u++) {
+      for (int64_t u = 0; u < f[3] && !jf_loop_ends_at(u, WIDTH); u++) {
         const int64_t depth = index_of_x(s, 0, to.depth, t), row = index_of_x(s, 1, to.row, u);
         if (depth < 0 || depth >= x[2] || row < 0 || row >= x[3]) continue;
         const meeting m = { { to.n, first + c, depth, row }, { to.c, c, t, u }, to };
@@ -206,7 +206,7 @@ static void conv_sum_backward(const plain_conv *s, conv_row to, int64_t w0, int6
   const int64_t *f = s->f.d, first = to.c / f[1] * s->group;
   for (int64_t o = first; o < first + s->group && !jf_loop_ends_at(o - first, WIDTH); o++)
     for (int64_t t = 0; t < f[2]; t++)
-      for (int64_t u = 0; u < f[3]; u++) {
+      for (int64_t u = 0; u < f[3] && !jf_loop_ends_at(u, WIDTH); u++) {
         const int64_t depth = index_of_y(s, 0, to.depth, t), row = index_of_y(s, 1, to.row, u);
         if (depth < 0 || row < 0) continue;
         const meeting m = { to, { o, to.c % f[1], t, u }, { to.n, o, depth, row } };

@@ -41,8 +41,10 @@ static void ce_grad(jf_gradctx *c)
     T max = x[0];                                                             \
     double sum = 0, loss = 0;                                                 \
     for (int64_t j = 1; j < m; j++) max = x[j] > max ? x[j] : max;            \
-    for (int64_t j = 0; j < m; j++) sum += p[j] = exp(x[j] - max);            \
-    for (int64_t j = 0; j < m; j++) loss += z[j] * (log(sum) - (x[j] - max)); \
+    for (int64_t j = 0; j < m && !jf_loop_ends_at(j, 1); j++)                 \
+      sum += p[j] = exp(x[j] - max);                                          \
+    for (int64_t j = 0; j < m && !jf_loop_ends_at(j, 1); j++)                 \
+      loss += z[j] * (log(sum) - (x[j] - max));                               \
     for (int64_t j = 0; j < m; j++) p[j] = (T)(p[j] / sum);                   \
     return (T)loss;                                                           \
   }

@@ -131,8 +131,10 @@ enum { LANES = 32 };
   static void id##_row_##D(A_ *lane, const T_ *x, int64_t n)                          \
   {                                                                                   \
     int64_t i = 0;                                                                    \
-    for (; i + LANES <= n && !jf_loop_ends_at(i / LANES, LANES); i += LANES)          \
+    for (; i + LANES <= n; i += LANES) {                                              \
+      if (jf_loop_ends_at(i / LANES, LANES)) return;                                  \
       for (int j = 0; j < LANES; j++) ADD_TO(lane[j], (A_)x[i + j], A_, STEP)         \
+    }                                                                                 \
     for (int j = 0; i + j < n; j++) ADD_TO(lane[j], (A_)x[i + j], A_, STEP)           \
   }                                                                                   \
   REDUCE_ALL(id, D, T_, A_, INIT, STEP, FINISH)
@@ -168,7 +170,7 @@ enum { LANES = 32 };
                 i += step, y += s.run_is_gone ? 1 : width) {                      \
       width = s.run - i < step ? s.run - i : step;                                \
       id##_some_##D(&s, (const T_ *)k->in[0].data + i, y, width);                 \
-    } while (jf_walk_next(&s.kept));                                              \
+    } while (jf_walk_next(&s.kept) && !split_ends(&s, step));                     \
     return JFL_OK;                                                                \
   }
 

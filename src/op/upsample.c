@@ -79,11 +79,11 @@ static int upsample_layout(jf_layout *c)
     const jf_upsampling u = jf_upsampling_of(a, &k->in[0].shape, &k->out[0].shape);          \
     const T *x = k->in[0].data;                                                              \
     T *y = k->out[0].data;                                                                   \
-    for (int64_t r = 0; r < u.outer * u.m[0] && !jf_loop_ends_at(r, u.m[1]); r++) {          \
+    for (int64_t r = 0; r < u.outer * u.m[0] && !jf_loop_ends_at(r, u.m[1] * u.inner); r++) { \
       const jf_pixel_source v = jf_upsample_source(a, u.n[0], u.m[0], r % u.m[0]);           \
       const T *low = x + (r / u.m[0] * u.n[0] + v.low) * u.n[1] * u.inner;                   \
       const T *high = low + (v.high - v.low) * u.n[1] * u.inner;                             \
-      for (int64_t j = 0; j < u.m[1]; j++) {                                                 \
+      for (int64_t j = 0; j < u.m[1] && !jf_loop_ends_at(j, u.inner); j++) {                 \
         const jf_pixel_source h = jf_upsample_source(a, u.n[1], u.m[1], j);                  \
         for (int64_t i = 0; i < u.inner; i++) {                                              \
           const int64_t p = h.low * u.inner + i, q = h.high * u.inner + i;                   \
@@ -103,12 +103,12 @@ static int upsample_layout(jf_layout *c)
     const int64_t cells = u.n[0] * u.n[1] * u.inner;                                         \
     const T *dy = k->in[0].data;                                                             \
     double *sum = k->scratch;                                                                \
-    for (int64_t o = 0; o < u.outer; o++) {                                                  \
+    for (int64_t o = 0; o < u.outer && !jf_loop_ends_at(o, cells); o++) {                    \
       memset(sum, 0, (size_t)cells * sizeof *sum);                                           \
-      for (int64_t r = 0; r < u.m[0] && !jf_loop_ends_at(r, u.m[1]); r++) {                  \
+      for (int64_t r = 0; r < u.m[0] && !jf_loop_ends_at(r, u.m[1] * u.inner); r++) {        \
         const jf_pixel_source v = jf_upsample_source(a, u.n[0], u.m[0], r);                  \
         double *low = sum + v.low * u.n[1] * u.inner, *high = sum + v.high * u.n[1] * u.inner;\
-        for (int64_t j = 0; j < u.m[1]; j++) {                                               \
+        for (int64_t j = 0; j < u.m[1] && !jf_loop_ends_at(j, u.inner); j++) {               \
           const jf_pixel_source h = jf_upsample_source(a, u.n[1], u.m[1], j);                \
           for (int64_t i = 0; i < u.inner; i++) {                                            \
             const int64_t p = h.low * u.inner + i, q = h.high * u.inner + i;                 \
@@ -121,7 +121,8 @@ static int upsample_layout(jf_layout *c)
           }                                                                                  \
         }                                                                                    \
       }                                                                                      \
-      for (int64_t i = 0; i < cells; i++) ((T *)k->out[0].data)[o * cells + i] = (T)sum[i];  \
+      for (int64_t i = 0; i < cells && !jf_loop_ends_at(i, 1); i++)                          \
+        ((T *)k->out[0].data)[o * cells + i] = (T)sum[i];                                    \
     }                                                                                        \
     return JFL_OK;                                                                           \
   }

@@ -63,7 +63,7 @@ enum { WIDTH = 256 };
   {                                                                                    \
     const int64_t *d = k->in[JF_STEP_PARAM].shape.d;                                   \
     for (int64_t i = 0; i < d[0]; i++)                                                 \
-      for (int64_t j = 0; j < d[1]; j += WIDTH)                                        \
+      for (int64_t j = 0; j < d[1] && !jf_loop_ends(); j += WIDTH)                     \
         matmul_update_stretch_##D(k, i, j, d[1] - j < WIDTH ? (int)(d[1] - j) : WIDTH, \
                                   (T)jf_step_rate(k));                                 \
     return JFL_OK;                                                                     \

@@ -42,8 +42,8 @@ static jfl_status segment_update_infer(jf_infer *c)
     const T rate = (T)(scalar[JF_RATE] * scalar[JF_SCALE]);                                \
     const T *x = k->in[JF_SEGMENT_DATA].data;                                              \
     JF_TRY(jf_check_range(k, JF_WRONG_SEGMENT, ids, p.m));                                 \
-    for (int64_t i = 0; i < p.batches * p.outer; i++)                                      \
-      for (int64_t j = 0; j < p.n; j++, x += p.run) {                                      \
+    for (int64_t i = 0; i < p.batches * p.outer && !jf_loop_ends_at(i, p.n * p.run); i++)  \
+      for (int64_t j = 0; j < p.n && !jf_loop_ends_at(j, p.run); j++, x += p.run) {        \
         const int64_t id = jf_index_at(ids, i / p.outer * p.n + j);                        \
         T *y = (T *)w->data + (i * p.m + id) * p.run;                                      \
         for (int64_t l = 0; id != a->ignored && l < p.run; l++) y[l] -= rate * x[l];       \

@@ -39,8 +39,8 @@ static int number_compute(const jf_node *n, int n_in, double *value)
     if (!jf_number(n->in[k], &v)) return 0;
     jfl_number_put(in[k].dtype, &x[k], 0, v);
   }
-  return number_run(n->op, n->attr, in, n_in, &out) && !jf_loops_whole() &&
-         number_load(&out, value);
+  const int ran = number_run(n->op, n->attr, in, n_in, &out);
+  return !jf_loops_whole() && ran && number_load(&out, value);
 }
 
 int jf_compute_number(const jf_node *n, double *value)

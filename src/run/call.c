@@ -29,8 +29,9 @@ static jfl_status call_queue(call_away *c, jf_kernel run)
   JF_TRY(jf_site_begin(c->site, c->site->record, c->k.random.run));
   for (int i = 0; i < c->k.n_in; i++)
     JF_TRY(d->kind->put(d, stream, c->k.in[i].data, c->host->in[i].data, call_bytes(&c->k.in[i])));
-  JF_TRY(d->kind->launch ? d->kind->launch(d, stream, run, &c->k) : run(&c->k));
-  JF_TRY(jf_loops_whole());
+  const jfl_status ran = d->kind->launch ? d->kind->launch(d, stream, run, &c->k) : run(&c->k);
+  const jfl_status whole = jf_loops_whole();           /* asked in any case: it is answered once */
+  JF_TRY(ran ? ran : whole);
   for (int i = 0; i < c->k.n_in; i++)
     if (jf_mutates(&node, i))
       JF_TRY(d->kind->get(d, stream, c->host->in[i].data, c->k.in[i].data,

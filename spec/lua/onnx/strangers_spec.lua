@@ -236,6 +236,8 @@ describe("a stranger's ONNX file", function()
       { int("num_outputs", 2 ^ 62) }) })
     refused("the size must be at most 16777216", { node("HannWindow", { "n" }, { "y" }) },
       scalar("n", 2 ^ 40))
+    refused("there must be at most 2^26 numbers, got 1e%+12", { node("Range", { "a", "b", "c" },
+      { "y" }) }, scalar("a", 0), scalar("b", 1e12), scalar("c", 1))
     for _, each in ipairs { 0, -1 } do
       refused("split must be at least 1", { node("SplitToSequence", { "x", "n" }, { "s" },
         { int("axis", 1) }), node("SequenceAt", { "s", "i" }, { "y" }) }, scalar("n", each),
