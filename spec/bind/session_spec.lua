@@ -378,3 +378,13 @@ describe("the end of a process", function()
     assert.equal(4, status)
   end)
 end)
+
+describe("a loader", function()
+  it("is asked for more files than Lua's stack has places", function()
+    local picture = { fit = "stretch", channels = 1, height = 1, width = 1 }
+    local loader, paths, numbers = core.loader(picture, 1, "who"), {}, {}
+    for i = 1, 70000 do paths[i], numbers[i] = "no such file", 0 end
+    core.loader_want(loader, paths, numbers, numbers, numbers)
+    core.loader_close(loader)
+  end)
+end)
