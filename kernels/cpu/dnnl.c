@@ -206,15 +206,20 @@ static int activates(const char *act)
   return activation(act, &kind);
 }
 
-static jfl_status append_activation(dnnl_post_ops_t ops, const char *act)
+static jfl_status append_function(dnnl_post_ops_t ops, dnnl_alg_kind_t kind)
 {
-  dnnl_alg_kind_t kind;
-  if (!activation(act, &kind)) return jf_fail(JFL_ENOSYS, "onednn: no activation '%s'", act);
 #if DNNL_VERSION_MAJOR >= 3
   return onednn_check(lib.post_ops_append_eltwise(ops, kind, 0, 0), "activation");
 #else
   return onednn_check(lib.post_ops_append_eltwise(ops, 1, kind, 0, 0), "activation");
 #endif
+}
+
+static jfl_status append_activation(dnnl_post_ops_t ops, const char *act)
+{
+  dnnl_alg_kind_t kind;
+  if (!activation(act, &kind)) return jf_fail(JFL_ENOSYS, "onednn: no activation '%s'", act);
+  return append_function(ops, kind);
 }
 
 /* Makes the primitive add its result to what is in memory. */
@@ -242,15 +247,6 @@ static jfl_status append_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, const
   return onednn_check(lib.post_ops_append_binary(ops, kind, ref(l)), "binary operation");
 }
 
-static jfl_status append_relu(dnnl_post_ops_t ops)
-{
-#if DNNL_VERSION_MAJOR >= 3
-  return onednn_check(lib.post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0), "relu");
-#else
-  return onednn_check(lib.post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0), "relu");
-#endif
-}
-
 static jfl_status append_scaled(dnnl_post_ops_t ops, const endings *d)
 {
   for (int i = 0; i < d->scaled->n; i++) {
@@ -259,7 +255,7 @@ static jfl_status append_scaled(dnnl_post_ops_t ops, const endings *d)
     if (adds || o->slot == FACTOR || o->slot == NUMBER)
       JF_TRY(append_binary(ops, adds ? dnnl_binary_add : dnnl_binary_mul, &o->asked));
   }
-  return d->relu ? append_relu(ops) : JFL_OK;
+  return d->relu ? append_function(ops, dnnl_eltwise_relu) : JFL_OK;
 }
 
 static jfl_status onednn_append(dnnl_post_ops_t ops, const endings *d)
