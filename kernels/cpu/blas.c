@@ -15,8 +15,6 @@ enum { ROOM = 192 << 20 };
 
 /* Set once by blas_open_library, immutable afterwards. */
 static struct {
-  void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
-                const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
   void (*dgemm)(int order, int trans_a, int trans_b, int m, int n, int k, double alpha,
                 const double *a, int lda, const double *b, int ldb, double beta, double *c,
                 int ldc);
@@ -62,27 +60,19 @@ static void *blas_load(void)
 static void blas_open_library(void)
 {
   void *so = jf_library_safe(LIBRARY) ? blas_load() : NULL;
-  lib.ready = jf_library_find(so, "cblas_sgemm", &lib.sgemm) &&
-              jf_library_find(so, "cblas_dgemm", &lib.dgemm) &&
+  lib.ready = jf_library_find(so, "cblas_dgemm", &lib.dgemm) &&
               jf_library_find(so, "openblas_set_num_threads", &lib.set_num_threads);
   if (lib.ready) lib.set_num_threads(1);
 }
 
-static void f32(const jf_gemm *g)
-{
-  lib.sgemm(ROW_MAJOR, g->trans_a ? TRANS : NO_TRANS, g->trans_b ? TRANS : NO_TRANS, g->m, g->n,
-            g->k, (float)g->alpha, g->a, g->lda, g->b, g->ldb, (float)g->beta, g->c, g->ldc);
-}
-
-static void f64(const jf_gemm *g)
+static void blas_multiply(const jf_gemm *g)
 {
   lib.dgemm(ROW_MAJOR, g->trans_a ? TRANS : NO_TRANS, g->trans_b ? TRANS : NO_TRANS, g->m, g->n,
             g->k, g->alpha, g->a, g->lda, g->b, g->ldb, g->beta, g->c, g->ldc);
 }
 
-const jf_blas *jf_blas_open(void)
+jf_blas jf_blas_open(void)
 {
-  static const jf_blas functions = { f32, f64 };
   pthread_once(&once, blas_open_library);
-  return lib.ready ? &functions : NULL;
+  return lib.ready ? blas_multiply : NULL;
 }

@@ -206,15 +206,20 @@ static int activates(const char *act)
   return activation(act, &kind);
 }
 
+static jfl_status append_function(dnnl_post_ops_t ops, dnnl_alg_kind_t f, float alpha, float beta)
+{
+#if DNNL_VERSION_MAJOR >= 3
+  return onednn_check(lib.post_ops_append_eltwise(ops, f, alpha, beta), "function");
+#else
+  return onednn_check(lib.post_ops_append_eltwise(ops, 1, f, alpha, beta), "function");
+#endif
+}
+
 static jfl_status append_activation(dnnl_post_ops_t ops, const char *act)
 {
   dnnl_alg_kind_t kind;
   if (!activation(act, &kind)) return jf_fail(JFL_ENOSYS, "onednn: no activation '%s'", act);
-#if DNNL_VERSION_MAJOR >= 3
-  return onednn_check(lib.post_ops_append_eltwise(ops, kind, 0, 0), "activation");
-#else
-  return onednn_check(lib.post_ops_append_eltwise(ops, 1, kind, 0, 0), "activation");
-#endif
+  return append_function(ops, kind, 0, 0);
 }
 
 /* Makes the primitive add its result to what is in memory. */
@@ -240,15 +245,6 @@ typedef struct endings {
 static jfl_status append_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, const onednn_layout *l)
 {
   return onednn_check(lib.post_ops_append_binary(ops, kind, ref(l)), "binary operation");
-}
-
-static jfl_status append_function(dnnl_post_ops_t ops, dnnl_alg_kind_t f, float alpha, float beta)
-{
-#if DNNL_VERSION_MAJOR >= 3
-  return onednn_check(lib.post_ops_append_eltwise(ops, f, alpha, beta), "function");
-#else
-  return onednn_check(lib.post_ops_append_eltwise(ops, 1, f, alpha, beta), "function");
-#endif
 }
 
 static jfl_status append_scaled(dnnl_post_ops_t ops, const endings *d)

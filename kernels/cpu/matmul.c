@@ -172,11 +172,10 @@ JFL_CPU(own_matmul_update, .op = "matmul_update", .accepts = own_update_accepts,
 enum { TILE_M = 192, TILE_N = 192 };
 
 typedef struct blas_job {
-  const jf_blas *blas;
+  jf_blas multiply;
   jf_primitive_matmul m;
-  jfl_dtype dtype;
-  const char *a, *b;
-  char *c;
+  const double *a, *b;
+  double *c;
   double alpha, beta;          /* c = alpha a b + beta c */
   int64_t rows, columns;       /* how many tiles one matrix has, down and across */
 } blas_job;
@@ -194,20 +193,18 @@ static void tile(void *ctx, int i)
     .lda = (int)(m->transpose_a ? m->m : m->k), .ldb = (int)(m->transpose_b ? m->k : m->n),
     .ldc = (int)m->n, .alpha = j->alpha, .beta = j->beta
   };
-  int64_t size = (int64_t)jfl_dtype_size(j->dtype);
   int64_t a = batch * m->m * m->k + (m->transpose_a ? r : r * m->k);
   int64_t b = batch * m->k * m->n + (m->transpose_b ? c * m->k : c);
-  g.a = j->a + a * size;
-  g.b = j->b + b * size;
-  g.c = j->c + (batch * m->m * m->n + r * m->n + c) * size;
-  (j->dtype == JFL_F64 ? j->blas->f64 : j->blas->f32)(&g);
+  g.a = j->a + a;
+  g.b = j->b + b;
+  g.c = j->c + batch * m->m * m->n + r * m->n + c;
+  j->multiply(&g);
 }
 
 static int blas_accepts(const jf_kargs *k)
 {
-  jfl_dtype t = k->in[0].dtype;
   jf_primitive_matmul m = fast_matmul_extents(k);
-  if ((t != JFL_F32 && t != JFL_F64) || m.panel) return 0;
+  if (k->in[0].dtype != JFL_F64 || m.panel) return 0;
   if (m.batch * (m.m / TILE_M + 1) * (m.n / TILE_N + 1) > INT32_MAX) return 0;
   return m.m <= INT32_MAX && m.n <= INT32_MAX && m.k <= INT32_MAX && jf_blas_open() != NULL;
 }
@@ -216,7 +213,7 @@ static jfl_status blas_product(const jf_kargs *k, double alpha, double beta)
 {
   jf_primitive_matmul m = fast_matmul_extents(k);
   blas_job j = {
-    .blas = jf_blas_open(), .m = m, .dtype = k->in[0].dtype, .alpha = alpha, .beta = beta,
+    .multiply = jf_blas_open(), .m = m, .alpha = alpha, .beta = beta,
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .rows = (m.m + TILE_M - 1) / TILE_M, .columns = (m.n + TILE_N - 1) / TILE_N
   };
