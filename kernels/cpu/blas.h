@@ -2,8 +2,8 @@
 #ifndef JF_BLAS_H
 #define JF_BLAS_H
 
-/* c (m, n) = alpha a b + beta c, of float64. The matrices are row-major and have leading dimensions; with
-   trans_a, a is stored as (k, m). */
+/* c (m, n) = alpha a b + beta c, of float64. The matrices are row-major and have leading
+   dimensions; with trans_a, a is stored as (k, m). */
 typedef struct jf_gemm {
   int trans_a, trans_b, m, n, k, lda, ldb, ldc;
   const double *a, *b;
