@@ -167,8 +167,12 @@ local function check_work(n, extent, to, o, mode)
   n:times(to.size * each, "the pixels that are mixed along an axis")
 end
 
--- A place that loops can go on from, however far from the image.
-local function near(place) return math.max(-2 ^ 31, math.min(2 ^ 31, place)) end
+-- A place that loops can go on from, however far from the image. What is no number counts as far:
+-- LuaJIT's compiled loops run on from such a bound, which interpreted ones do not.
+local function near(place)
+  if place ~= place then return 2 ^ 31 end
+  return math.max(-2 ^ 31, math.min(2 ^ 31, place))
+end
 
 local function resize(n, x, axes, to, roi)
   local mode = n:attr("mode", "nearest")
