@@ -71,7 +71,8 @@ local function loaded(name)
   return job, before, file_of(name)
 end
 
-describe("variables in mapped files", function()
+-- #cpu: other devices have copies.
+describe("variables in mapped files #cpu", function()
   before_each(function()
     flow.clear_default_session()
     directory = os.tmpname()
