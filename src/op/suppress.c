@@ -81,9 +81,9 @@ static void suppress_line(const jf_suppress *a, const float *boxes, const float 
   const float overlap = (float)a->iou_threshold, least = (float)a->score_threshold;
   suppress_list l = { .at = scratch };
   int64_t taken = 0;
-  for (int64_t i = 0; i < n; i++)
+  for (int64_t i = 0; i < n && !jf_loop_ends_at(i, 1); i++)
     if (scores[i] > least) suppress_add(&l, scores, (int32_t)i);
-  while (l.n && taken < a->max_output) {
+  while (l.n && taken < a->max_output && !jf_loop_ends_at(taken, l.n)) {
     const int32_t top = l.at[l.best];
     const int64_t were = l.n;
     y[taken++] = top;
