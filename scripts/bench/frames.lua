@@ -13,13 +13,12 @@ local plan = require "jfl.job.plan"
 local tp = flow.typing
 
 local FRAMES, SECONDS, ONLY = tonumber(arg[1] or 2000), tonumber(arg[2] or 0), arg[3] or ""
-local DUE = 1000
+local DUE, CALLBACK_SECONDS = 1000, 0.00025
 local WIDTH = 3500                       -- WIDTH * WIDTH * 4 bytes are 49 MB
 local SLOW, FEW = 0.01, 100              -- an entry of more seconds is repeated fewer times
 local WARM_UP = 10
 
 flow.config.background(true)
-flow.config.callback_seconds(0.00025)
 flow.config.when_full("busy")
 flow.config.when_new("queue")
 flow.config.max_inflight(2 * DUE)
@@ -54,13 +53,14 @@ local function ask(job, value)
   return call
 end
 
--- Waits for runs, so that what is measured does not, and makes callbacks due.
-local due = 0
+-- Waits for runs, so that what is measured does not, and makes callbacks due, of which none runs
+-- before.
 local function settle()
+  flow.sync()
+  flow.config.callback_seconds(0)
+  for _ = 1, DUE do ask(later, x) end
   while core.pending() > 0 do core.wait() end
-  for _ = due + 1, DUE do ask(later, x) end
-  due = DUE
-  while core.pending() > 0 do core.wait() end
+  flow.config.callback_seconds(CALLBACK_SECONDS)
 end
 
 io.stdout:setvbuf("line")
@@ -80,7 +80,7 @@ local entries = {
   { "asynchronous call", function() ask(later, x) end },
   { "asynchronous call of the model", function() ask(model, big) end },
   { "poll", function() flow.poll() end },
-  { "poll for 0.25 ms", function() flow.poll(0.00025) end },
+  { "poll for 0.25 ms", function() flow.poll(CALLBACK_SECONDS) end },
   { "cancel", function() flow.cancel(model) end, function()
     ask(model, big)
     ask(model, big)
@@ -132,7 +132,6 @@ end
 local function frame(entry)
   settle()
   local argument = entry[3] and entry[3]()
-  due = 0
   return time_of(entry[2], argument)
 end
 
