@@ -79,7 +79,7 @@ static jfl_status session_first_seed(uint64_t *out)
     return JFL_OK;
   }
   const long long n = strtoll(text, &end, 10);
-  if (*end || llabs(n) > 1LL << 53)
+  if (*end || n < -(1LL << 53) || n > 1LL << 53)
     return jf_fail(JFL_EINVAL, "JFL_SEED: seed must be a whole number from -2^53 to 2^53, "
                    "got '%.60s'", text);
   return *out = seed_of((double)n), JFL_OK;

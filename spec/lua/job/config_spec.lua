@@ -63,10 +63,12 @@ describe("config", function()
     assert.equal((helper.script(seeded, "JFL_SEED=8")), one)
     assert.are_not.equal(one, two)
     assert.are_not.equal((helper.script(SHOW, "JFL_SEED=")), (helper.script(SHOW, "JFL_SEED=")))
-    local out, status = helper.script(SHOW, "JFL_SEED=seven")
-    assert.equal(1, status)
-    assert.truthy(out:find("JFL_SEED: seed must be a whole number from -2^53 to 2^53, got 'seven'",
-      1, true), out)
+    for _, seed in ipairs { "seven", "9007199254740993", "-9223372036854775808" } do
+      local out, status = helper.script(SHOW, "JFL_SEED=" .. seed)
+      assert.equal(1, status)
+      assert.truthy(out:find("JFL_SEED: seed must be a whole number from -2^53 to 2^53, got '"
+        .. seed .. "'", 1, true), out)
+    end
   end)
 
   it("gives warnings to a function, and to stderr again", function()
