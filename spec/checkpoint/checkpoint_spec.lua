@@ -15,18 +15,7 @@ local function exists(path)
   return f ~= nil
 end
 
-local function read(path)
-  local f = assert(io.open(path, "rb"))
-  local text = f:read("*a")
-  f:close()
-  return text
-end
-
-local function write(path, text)
-  local f = assert(io.open(path, "wb"))
-  f:write(text)
-  f:close()
-end
+local read, write = helper.read, helper.write
 
 -- A regression with dropout and momentum: weights, slots, the train step and the random stream all
 -- matter to what the next step gives. `units` is the layer's width.

@@ -11,19 +11,7 @@ local function path_of(name) return directory .. "/" .. name end
 
 local function file_of(name) return path_of(name) .. "/model.safetensors" end
 
-local function read(path)
-  local f = assert(io.open(path, "rb"))
-  local text = f:read("*a")
-  f:close()
-  return text
-end
-
--- Writes into the file that is there.
-local function overwrite(path, text)
-  local f = assert(io.open(path, "wb"))
-  f:write(text)
-  f:close()
-end
+local read, overwrite = helper.read, helper.write          -- into the file that is there
 
 -- Whether a file of that name is mapped.
 local function is_mapped(path)

@@ -12,12 +12,7 @@ local schema = require "jfl.onnx.schema"
 
 local tp = flow.typing
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
+local read = helper.read
 
 local function exists(path)
   local file = io.open(path, "rb")

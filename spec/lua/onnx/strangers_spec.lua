@@ -4,22 +4,11 @@ local core = require "jfl.core"
 local protobuf = require "jfl.onnx.protobuf"
 local schema = require "jfl.onnx.schema"
 local values = require "jfl.onnx.values"
+local helper = require "spec.lua.helper"
 
 local folder
 
-local function write(path, text)
-  local file = assert(io.open(path, "wb"))
-  file:write(text)
-  file:close()
-  return path
-end
-
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read "*a"
-  file:close()
-  return text
-end
+local read, write = helper.read, helper.write
 
 local function info(name, extents, elem_type)
   local dims = {}
