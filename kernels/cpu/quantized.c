@@ -149,4 +149,4 @@ static int quantized_accepts(const jf_kargs *k) { (void)k; return 0; }
 
 JFL_CPU(vec_quantized, .op = "quantized_matmul", .accepts = quantized_accepts,
         .prepare = quantized_prepare, .pack = quantized_pack, .run = quantized_run,
-        .priority = JF_SHAPED)
+        .runs_plain = 1, .priority = JF_SHAPED)

@@ -5,7 +5,7 @@
      scale d sum(u q) - least sum(d q)
 
    One row of x goes over rows of w as they lie. Several rows go over tiles of 16 rows of w, which
-   are unpacked first, so that a vector has numbers of 16 rows. */
+   are unpacked first, so that a vector has numbers of 16 rows. q4_0 is always read in tiles. */
 #include "quantized.h"
 
 #if defined(__x86_64__)
@@ -46,31 +46,12 @@ IN __m512i q8_0_pair(const jf_q8_0 *b, int j)
   return _mm512_xor_si512(_mm512_inserti64x4(first, second, 1), _mm512_set1_epi8(-128));
 }
 
-/* Every ninth word is a scale. */
-IN __m512 q4_0_scales(const jf_q4_0 *b, __m512 *least)
-{
-  const __m512i nine = _mm512_castsi128_si512(_mm_setr_epi16(0, 9, 18, 27, 36, 45, 54, 63));
-  const __m512i d = _mm512_permutex2var_epi16(
-    _mm512_loadu_si512(b), nine, _mm512_loadu_si512((const char *)b + 64));
-  const __m512 scale = _mm512_zextps256_ps512(_mm256_cvtph_ps(_mm512_castsi512_si128(d)));
-  *least = _mm512_mul_ps(scale, _mm512_set1_ps(8));
-  return scale;
-}
-
 /* The low four bits of v where `shift` is 0, and the high ones where it is 4. */
 IN __m512i four_bits(__m512i v, __m512i shift, int is_raw)
 {
   const __m512i low = _mm512_set1_epi32(0x0f0f0f0f);
   if (is_raw) return _mm512_and_si512(v, _mm512_sllv_epi32(low, shift));
   return _mm512_and_si512(_mm512_srlv_epi32(v, shift), low);
-}
-
-IN __m512i q4_0_pair(const jf_q4_0 *b, int j, int is_raw)
-{
-  const __m512i first = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)b[2 * j].q));
-  const __m128i second = _mm_loadu_si128((const void *)b[2 * j + 1].q);
-  return four_bits(_mm512_mask_broadcast_i32x4(first, 0xff00, second),
-                   _mm512_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4, 0, 0, 0, 0, 4, 4, 4, 4), is_raw);
 }
 
 IN __m512 eight_times(const uint32_t *p, uint16_t d)
@@ -119,33 +100,28 @@ IN __m512i q6_k_pair(const jf_q6_k *b, int j)
 /* In what follows t is constant where functions are inlined. */
 IN __m512 scales_of(jfl_dtype t, const void *b, __m512 *least)
 {
-  return t == JFL_Q8_0 ? q8_0_scales(b, least) : t == JFL_Q4_0 ? q4_0_scales(b, least)
-       : t == JFL_Q4_K ? q4_k_scales(b, least) : q6_k_scales(b, least);
+  return t == JFL_Q8_0 ? q8_0_scales(b, least) : t == JFL_Q4_K ? q4_k_scales(b, least)
+       : q6_k_scales(b, least);
 }
 
 IN __m512i pair_of(jfl_dtype t, const void *b, int j, int is_raw)
 {
-  return t == JFL_Q8_0 ? q8_0_pair(b, j) : t == JFL_Q4_0 ? q4_0_pair(b, j, is_raw)
-       : t == JFL_Q4_K ? q4_k_pair(b, j, is_raw) : q6_k_pair(b, j);
+  return t == JFL_Q8_0 ? q8_0_pair(b, j) : t == JFL_Q4_K ? q4_k_pair(b, j, is_raw)
+       : q6_k_pair(b, j);
 }
 
 /* Divides raw sums. */
 IN __m512 undo(jfl_dtype t, __m512 v)
 {
-  const __mmask16 high = t == JFL_Q4_0 ? 0xf0f0 : t == JFL_Q4_K ? 0xff00 : 0;
-  return _mm512_mask_mul_ps(v, high, v, _mm512_set1_ps(1.0f / 16));
+  return t == JFL_Q4_K ? _mm512_mask_mul_ps(v, 0xff00, v, _mm512_set1_ps(1.0f / 16)) : v;
 }
 
 /* Bytes of a block, and of a chunk. */
 IN int64_t vnni_block(jfl_dtype t)
 {
-  return t == JFL_Q8_0 ? sizeof(jf_q8_0) : t == JFL_Q4_0 ? sizeof(jf_q4_0)
-       : t == JFL_Q4_K ? sizeof(jf_q4_k) : sizeof(jf_q6_k);
+  return t == JFL_Q8_0 ? sizeof(jf_q8_0) : t == JFL_Q4_K ? sizeof(jf_q4_k) : sizeof(jf_q6_k);
 }
-IN int64_t chunk_of(jfl_dtype t)
-{
-  return vnni_block(t) * (t == JFL_Q4_K || t == JFL_Q6_K ? 1 : GROUPS);
-}
+IN int64_t chunk_of(jfl_dtype t) { return vnni_block(t) * (t == JFL_Q8_0 ? GROUPS : 1); }
 
 /* The last blocks of a row, which are fewer than a chunk has, and zeros. */
 typedef struct rest { _Alignas(64) char b[GROUPS * sizeof(jf_q8_0)]; } rest;
@@ -331,12 +307,16 @@ IN void vnni_tiles(const jf_quantized *p, jfl_dtype t, int part)
   }
 }
 
-/* ---- q4_0, packed ---- */
+/* ---- q4_0 ---- */
 
 /* Two groups of 16 rows: q[h][i] has four bytes of each row, whose low bits are numbers 4 i to
-   4 i + 3 of the group, and the high ones those behind the next 12. Rows as they lie cost three
-   times the instructions. */
-typedef struct packed_q4_0 { uint16_t d[2][ROWS]; uint8_t q[2][4][ROWS][4]; } packed_q4_0;
+   4 i + 3 of the group, and the high ones those behind the next 12. What is not packed yet is
+   packed Q4_PAIRS at a time, to the same results. */
+enum { Q4_PAIRS = 16 };
+typedef struct packed_q4_0 {
+  _Alignas(64) uint16_t d[2][ROWS];
+  uint8_t q[2][4][ROWS][4];
+} packed_q4_0;
 
 static int64_t packed_pairs(int64_t blocks) { return (blocks + 1) / 2; }
 
@@ -346,22 +326,49 @@ size_t jf_quantized_pack_size(const jf_quantized *p)
   return (size_t)(tiles * packed_pairs(p->blocks)) * sizeof(packed_q4_0);
 }
 
-static void pack_tiles(void *ctx, int part)
+/* Part l of the vector is what row `first` + 4 l has at group g. */
+IN __m512i every_fourth(const jf_q4_0 *const row[ROWS], int64_t g, int first)
+{
+  __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)row[first][g].q));
+  v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)row[first + 4][g].q), 1);
+  v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)row[first + 8][g].q), 2);
+  return _mm512_inserti32x4(v, _mm_loadu_si128((const void *)row[first + 12][g].q), 3);
+}
+
+IN void pack_group(const jf_q4_0 *const row[ROWS], int64_t g, packed_q4_0 *to)
+{
+  const __m512i a = every_fourth(row, g, 0), b = every_fourth(row, g, 1);
+  const __m512i c = every_fourth(row, g, 2), d = every_fourth(row, g, 3);
+  const __m512i ab = _mm512_unpacklo_epi32(a, b), cd = _mm512_unpacklo_epi32(c, d);
+  const __m512i ab_2 = _mm512_unpackhi_epi32(a, b), cd_2 = _mm512_unpackhi_epi32(c, d);
+  for (int l = 0; l < ROWS; l++) to->d[g % 2][l] = row[l][g].d;
+  _mm512_store_si512(to->q[g % 2][0], _mm512_unpacklo_epi64(ab, cd));
+  _mm512_store_si512(to->q[g % 2][1], _mm512_unpackhi_epi64(ab, cd));
+  _mm512_store_si512(to->q[g % 2][2], _mm512_unpacklo_epi64(ab_2, cd_2));
+  _mm512_store_si512(to->q[g % 2][3], _mm512_unpackhi_epi64(ab_2, cd_2));
+}
+
+/* Packs groups from .. to - 1 of the rows of w from r on; behind the last is that one again. The
+   rows after them are asked for meanwhile. */
+IN void pack_groups(const jf_quantized *p, int64_t r, int64_t from, int64_t to, packed_q4_0 *out)
+{
+  const jf_q4_0 *w = p->w, *row[ROWS];
+  const char *next = (const char *)(w + (r + ROWS) * p->blocks + from * ROWS);
+  for (int64_t l = 0; l < ROWS; l++) row[l] = w + (r + l < p->n ? r + l : p->n - 1) * p->blocks;
+  for (int64_t g = from; g < to; g++) {
+    for (int i = 0; i < ROWS * (int)sizeof *w; i += 64) __builtin_prefetch(next + i);
+    next += ROWS * sizeof *w;
+    pack_group(row, g, out + (g - from) / 2);
+  }
+}
+
+TARGET static void pack_tiles(void *ctx, int part)
 {
   const jf_quantized *p = ctx;
-  const int64_t pairs = packed_pairs(p->blocks), to = jf_to(part, p->span, p->n);
-  for (int64_t r = jf_from(part, p->span); r < to; r += ROWS) {
-    packed_q4_0 *tile = (packed_q4_0 *)(void *)p->packed + r / ROWS * pairs;
-    if (r + ROWS > p->n) memset(tile, 0, (size_t)pairs * sizeof *tile);
-    else if (p->blocks % 2) memset(&tile[pairs - 1], 0, sizeof *tile);
-    for (int64_t l = 0; l < ROWS && r + l < p->n; l++) {
-      const jf_q4_0 *b = (const jf_q4_0 *)p->w + (r + l) * p->blocks;
-      for (int64_t g = 0; g < p->blocks; g++) {
-        tile[g / 2].d[g % 2][l] = b[g].d;
-        for (int i = 0; i < 4; i++) memcpy(tile[g / 2].q[g % 2][i][l], b[g].q + 4 * i, 4);
-      }
-    }
-  }
+  const int64_t to = jf_to(part, p->span, p->n);
+  for (int64_t r = jf_from(part, p->span); r < to; r += ROWS)
+    pack_groups(p, r, 0, p->blocks,
+                (packed_q4_0 *)p->packed + r / ROWS * packed_pairs(p->blocks));
 }
 jf_part jf_quantized_pack(void) { return pack_tiles; }
 
@@ -372,22 +379,22 @@ IN __m512i four_of(const int8_t *q)
   return _mm512_set1_epi32(four);
 }
 
-/* y of 16 rows of w and so many of x, from `row` on. */
-IN void packed_lines(const jf_quantized *p, const packed_q4_0 *w, int64_t row, int lines, float *y,
-                     __mmask16 mask)
+/* Adds groups from .. to - 1 of 16 rows of w and so many of x, from `row` on, to y. */
+IN void packed_lines(const jf_quantized *p, const packed_q4_0 *w, int64_t from, int64_t to,
+                     int64_t row, int lines, float *y, __mmask16 mask)
 {
   const __m512i low = _mm512_set1_epi8(15);
   const int64_t groups = p->width / JF_GROUP;
   const int8_t *q = p->q + row * p->width;
   const float *d = p->d + row * groups, *sum = p->sum + row * groups;
   __m512 s[LINES];
-  EACH_LINE s[i] = _mm512_setzero_ps();
-  for (int64_t g = 0; g < p->blocks; g++) {
-    const packed_q4_0 *b = w + g / 2;
+  EACH_LINE s[i] = from ? _mm512_maskz_loadu_ps(mask, y + i * p->n) : _mm512_setzero_ps();
+  for (int64_t g = from; g < to; g++) {
+    const packed_q4_0 *b = w + (g - from) / 2;
     __m512i dots[LINES];
     EACH_LINE dots[i] = _mm512_setzero_si512();
     _Pragma("GCC unroll 4") for (int j = 0; j < 4; j++) {
-      const __m512i v = _mm512_loadu_si512(b->q[g % 2][j]);
+      const __m512i v = _mm512_load_si512(b->q[g % 2][j]);
       const __m512i first = _mm512_and_si512(v, low);
       const __m512i second = _mm512_and_si512(_mm512_srli_epi16(v, 4), low);
       EACH_LINE {
@@ -407,22 +414,34 @@ IN void packed_lines(const jf_quantized *p, const packed_q4_0 *w, int64_t row, i
   EACH_LINE _mm512_mask_storeu_ps(y + i * p->n, mask, s[i]);
 }
 
-TARGET static void packed_part(void *ctx, int part)
+/* All rows of x over some groups of 16 rows of w. */
+IN void packed_groups(const jf_quantized *p, const packed_q4_0 *w, int64_t from, int64_t to,
+                      float *y, __mmask16 mask)
+{
+  int64_t i = 0;
+  for (; i + LINES <= p->m; i += LINES)
+    packed_lines(p, w, from, to, i, LINES, y + i * p->n, mask);
+  for (; i + 2 <= p->m; i += 2) packed_lines(p, w, from, to, i, 2, y + i * p->n, mask);
+  for (; i < p->m; i++) packed_lines(p, w, from, to, i, 1, y + i * p->n, mask);
+}
+
+TARGET static void q4_0_tiles(void *ctx, int part)
 {
   const jf_quantized *p = ctx;
-  const int64_t to = jf_to(part, p->span, p->n);
-  for (int64_t r = jf_from(part, p->span); r < to; r += ROWS) {
+  const int64_t last = jf_to(part, p->span, p->n);
+  packed_q4_0 own[Q4_PAIRS];
+  for (int64_t r = jf_from(part, p->span); r < last; r += ROWS) {
     const packed_q4_0 *w = (const packed_q4_0 *)p->w + r / ROWS * packed_pairs(p->blocks);
-    const __mmask16 mask = (__mmask16)(to - r < ROWS ? (1 << (to - r)) - 1 : -1);
-    float *y = p->y + r;
-    int64_t i = 0;
-    for (; i + LINES <= p->m; i += LINES) packed_lines(p, w, i, LINES, y + i * p->n, mask);
-    for (; i + 2 <= p->m; i += 2) packed_lines(p, w, i, 2, y + i * p->n, mask);
-    for (; i < p->m; i++) packed_lines(p, w, i, 1, y + i * p->n, mask);
+    const __mmask16 mask = (__mmask16)(last - r < ROWS ? (1 << (last - r)) - 1 : -1);
+    for (int64_t from = 0; from < p->blocks; from += 2 * Q4_PAIRS, w += Q4_PAIRS) {
+      const int64_t to = from + 2 * Q4_PAIRS < p->blocks ? from + 2 * Q4_PAIRS : p->blocks;
+      if (!p->is_packed) pack_groups(p, r, from, to, own);
+      packed_groups(p, p->is_packed ? w : own, from, to, p->y + r, mask);
+    }
   }
 }
 
-#define FORMS(X) X(q8_0, JFL_Q8_0) X(q4_0, JFL_Q4_0) X(q4_k, JFL_Q4_K) X(q6_k, JFL_Q6_K)
+#define FORMS(X) X(q8_0, JFL_Q8_0) X(q4_k, JFL_Q4_K) X(q6_k, JFL_Q6_K)
 #define PARTS(form, t)                                                                         \
   TARGET static void form##_row(void *ctx, int i) { vnni_rows(ctx, t, i); }                     \
   TARGET static void form##_tile(void *ctx, int i) { vnni_tiles(ctx, t, i); }
@@ -431,7 +450,7 @@ FORMS(PARTS)
 
 jf_part jf_quantized_vnni(const jf_quantized *p)
 {
-  if (p->is_packed) return packed_part;
+  if (p->dtype == JFL_Q4_0) return q4_0_tiles;
 #define CHOOSE(form, t) if (p->dtype == t) return p->m == 1 ? form##_row : form##_tile;
   FORMS(CHOOSE)
 #undef CHOOSE

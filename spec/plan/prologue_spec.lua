@@ -85,6 +85,43 @@ describe("the prologue of a plan #cpu", function()
     assert.not_equal(first, tostring(predict(x)))
   end)
 
+  for _, rows in ipairs { 1, 11 } do
+    it(("packs while runs go on what %d rows can do without"):format(rows), function()
+      local sizes = { { 70, 64 }, { 96, 70 * 32 }, { 33, 96 } }
+      local function weights()
+        local list = {}
+        for i, size in ipairs(sizes) do list["w" .. i] = nd.rand(size):astype "q4_0" end
+        return list
+      end
+      local function define()
+        return flow.global_function { name = "products", type = "predict", returns = tp.Numpy,
+          inputs = { { "x", tp.Numpy.Placeholder({ rows, 64 }) } }, body = function(x)
+            for i, size in ipairs(sizes) do
+              local w = flow.get_variable("w" .. i, size, { dtype = "q4_0", trainable = false,
+                initializer = flow.zeros_initializer() })
+              x = flow.matmul(x, w, { transpose_b = true })
+              if i == 1 then x = flow.tile(x, { 1, 32 }) end
+            end
+            return x
+          end }
+      end
+      local predict, x, packs = define(), nd.rand { rows, 64 }, {}
+      predict:compile()
+      for _ = 1, 2 do
+        local first
+        flow.load_variables(weights())
+        for run = 1, 5 do
+          local y
+          packs[#packs + 1] = steps_run(function() y = predict(x):totable() end)
+          first = first or y
+          assert.same(first, y, "run " .. run)
+        end
+      end
+      if #lines(predict, "pack") == 0 then return end   -- the processor wants nothing packed
+      assert.equal("0 2 1 0 0 2 1 0 0 0", table.concat(packs, " "))
+    end)
+  end
+
   it("lets no weights lie in memory twice", function()
     local predict = job("predict", function(x) return block(block(x, "a"), "b") end)
     predict(nd.rand(SHAPE))

@@ -117,6 +117,9 @@ typedef struct jf_kernel_row {
   /* Packs input 0, the plain tensor, into output 0 for the call whose state and attributes it has,
      which are not changed; it has no scratch. NULL: the row packs nothing. */
   jf_kernel pack;
+  /* `run` reads the plain tensor, too, slower and to the same results: a variable is packed while
+     runs go on, so that the first one does not wait for it. */
+  int runs_plain;
   void (*release)(void *state);
   int priority;            /* JF_OWN and so on */
   int indirect;            /* uses transforms, so results are farther from exact than direct sums */

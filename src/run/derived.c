@@ -56,7 +56,8 @@ jfl_status jf_prologue_take(jf_execution *e)
   if (!r) return jf_fail(JFL_ENOMEM, "out of memory");
   r->newest = jf_new(n * sizeof *r->newest);
   r->wanted = jf_new(n);
-  if (n && (!r->newest || !r->wanted)) return jf_fail(JFL_ENOMEM, "out of memory");
+  r->waits = jf_new((size_t)p->n_derived);
+  if (n && (!r->newest || !r->wanted || !r->waits)) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < p->n_derived; i++) {
     jf_plan_derived d = p->derived[i];
     if (e->own_site) d.identity[0] = 0;          /* it runs while others do */
@@ -72,6 +73,7 @@ void jf_prologue_leave(jf_execution *e)
   for (int i = 0; i < e->plan->n_derived; i++) derived_leave(e->session, r->derived[i]);
   jf_free(r->newest);
   jf_free(r->wanted);
+  jf_free(r->waits);
   jf_free(r);
 }
 
@@ -91,19 +93,59 @@ static uint64_t prologue_newest(const jf_execution *e, int s)
   return newest;
 }
 
+/* A value can wait where its reader can run without it, and where addresses are not those of
+   several executions. */
+static int prologue_can_wait(const jfl_plan *p, int i)
+{
+  const jf_step *st = &p->step[p->derived[i].step];
+  const jf_kernel_row *row = st->kernel.row;
+  return row && row->runs_plain && st->kernel.run == row->pack &&
+         st->in[0].memory == JF_AT_VARIABLE && p->staging.place < 0;
+}
+
+/* How many bytes of values that can wait this run makes: none in the first run, which is soon done,
+   and then as many in each, so that results and times do not depend on a clock. */
+static size_t prologue_share(const jf_execution *e)
+{
+  enum { RUNS = 32 };
+  const jfl_plan *p = e->plan;
+  size_t all = 0;
+  if (!e->prologue->valid) return 0;
+  for (int i = 0; i < p->n_derived; i++) all += prologue_can_wait(p, i) ? p->derived[i].size : 0;
+  return all / RUNS + 1;
+}
+
+/* Of what is due wants all that cannot wait, and a share of what can. */
+static int prologue_choose(jf_execution *e)
+{
+  const jfl_plan *p = e->plan;
+  jf_prologue *r = e->prologue;
+  size_t share = prologue_share(e);
+  int any = 0;
+  r->n_waiting = 0;
+  for (int i = 0; i < p->n_derived; i++) {
+    const jf_plan_derived *d = &p->derived[i];
+    const uint64_t made = r->derived[i]->made;
+    const int is_due = !made || made < r->newest[d->step], can_wait = prologue_can_wait(p, i);
+    const char waits = (char)(is_due && can_wait && !share);
+    if (is_due && can_wait) share -= share < d->size ? share : d->size;
+    if (is_due && !waits) any = r->wanted[d->step] = 1;
+    if (waits != r->waits[i]) e->bound = 0;
+    r->waits[i] = waits;
+    r->n_waiting += waits;
+  }
+  return any;
+}
+
 int jf_prologue_wants(jf_execution *e)
 {
   const jfl_plan *p = e->plan;
   jf_prologue *r = e->prologue;
-  int any = 0;
   for (int s = 0; s < p->n_prologue; s++) {
     r->newest[s] = prologue_newest(e, s);
     r->wanted[s] = 0;
   }
-  for (int i = 0; i < p->n_derived; i++) {
-    const uint64_t made = r->derived[i]->made;
-    if (!made || made < r->newest[p->derived[i].step]) any = r->wanted[p->derived[i].step] = 1;
-  }
+  const int any = prologue_choose(e);
   /* What a wanted step reads is there if it is derived, or else wanted, too. */
   for (int s = p->n_prologue - 1; s >= 0; s--)
     for (int i = 0; i < p->step[s].k.n_in && r->wanted[s]; i++)
@@ -119,5 +161,5 @@ void jf_prologue_made(const jf_execution *e)
   for (int i = 0; i < p->n_derived; i++)
     if (r->wanted[p->derived[i].step]) r->derived[i]->made = e->changes;
   r->valid = e->changes;
-  if (e->session->has_mapped) jf_plan_rest(p);
+  if (e->session->has_mapped && !r->n_waiting) jf_plan_rest(p);
 }

@@ -24,7 +24,8 @@ static void execute_note_changes(const jf_execution *e)
 /* Whether something of the prologue must be made. */
 static int execute_must_renew(jf_execution *e)
 {
-  if (!e->plan->n_prologue || e->prologue->valid == e->changes) return 0;
+  const jf_prologue *r = e->prologue;
+  if (!e->plan->n_prologue || (r->valid == e->changes && !r->n_waiting)) return 0;
   if (jf_prologue_wants(e)) return 1;
   e->prologue->valid = e->changes;
   return 0;
@@ -34,13 +35,12 @@ static int execute_must_renew(jf_execution *e)
 static jfl_status execute_note(jf_execution *e, uint64_t number, jf_asks asks)
 {
   jfl_session *s = e->session;
-  JF_TRY(jf_execution_bind(e));
   e->number = number;
   e->asks = s->stop_asked ? asks : JF_ASKS_NEVER;
   execute_note_changes(e);
   e->changes = s->changes;
   e->renew = execute_must_renew(e);
-  return JFL_OK;
+  return jf_execution_bind(e);
 }
 
 /* Gives the whole run to the device. */

@@ -113,6 +113,16 @@ void jf_execution_free(jf_execution *e)
 
 /* ---- addresses ---- */
 
+/* Whether an operand is not packed yet, and where it lies plain. */
+static int execution_waits(const jf_execution *e, const jf_where *w)
+{
+  return w->memory == JF_AT_DERIVED && e->prologue->waits[w->index];
+}
+static const jf_where *execution_plain(const jf_execution *e, const jf_where *w)
+{
+  return &e->plan->step[e->plan->derived[w->index].step].in[0];
+}
+
 /* Where an operand is; NULL where each run says it. */
 static void *execution_address(const jf_execution *e, const jf_where *w)
 {
@@ -122,7 +132,9 @@ static void *execution_address(const jf_execution *e, const jf_where *w)
     case JF_AT_VARIABLE: return jf_plan_data(p, w->index);
     case JF_AT_CONSTANT: return (void *)w->data;
     case JF_AT_DEVICE_CONSTANT: return p->constants + w->offset;
-    case JF_AT_DERIVED: return e->prologue->derived[w->index]->memory;
+    case JF_AT_DERIVED:
+      if (execution_waits(e, w)) return execution_address(e, execution_plain(e, w));
+      return e->prologue->derived[w->index]->memory;
     case JF_AT_STAGING: return jf_execution_staging(e)->device + w->offset;
     case JF_AT_INPUT: case JF_AT_OUTPUT:
       return p->staging.place < 0 ? NULL : jf_execution_staging(e)->host + w->offset;
@@ -144,7 +156,11 @@ static void execution_bind_step(const jf_execution *e, int step)
   const jf_site *t = jf_execution_site(e, st->place);
   jf_run_record *record = execution_record(e, t);
   jf_kargs *k = &e->k[step];
-  for (int i = 0; i < k->n_in; i++) k->in[i].data = execution_address(e, &st->in[i]);
+  for (int i = 0; i < k->n_in; i++) {
+    k->in[i].data = execution_address(e, &st->in[i]);
+    k->in[i].layout = st->k.in[i].layout;
+    if (execution_waits(e, &st->in[i])) k->in[i].layout.kind = JF_LAYOUT_PLAIN;
+  }
   for (int i = 0; i < k->n_out; i++) k->out[i].data = execution_address(e, &st->out[i]);
   k->scratch = st->scratch_life < 0 ? NULL : (char *)t->arena + st->scratch_offset;
   k->stream = t->stream;

@@ -39,6 +39,8 @@ typedef struct jf_prologue {
   uint64_t valid;              /* what session->changes was when all was last found to be valid */
   uint64_t *newest;            /* by step: when what it depends on changed last */
   char *wanted;                /* by step: whether a run that renews makes it */
+  char *waits;                 /* by number: it is not packed yet, and the run reads the variable */
+  int n_waiting;
   jf_derived *derived[];       /* by number */
 } jf_prologue;
 
@@ -90,7 +92,8 @@ static inline int jf_execution_first(const jf_execution *e)
    where e->prologue is not NULL. */
 jfl_status jf_prologue_take(jf_execution *e);
 void jf_prologue_leave(jf_execution *e);
-/* Whether something of it must be made, as a variable has changed; notes which steps do. */
+/* Whether something of it must be made, as a variable has changed; notes which steps do, and what
+   waits for a later run. */
 int jf_prologue_wants(jf_execution *e);
 /* Notes that they did. */
 void jf_prologue_made(const jf_execution *e);
