@@ -5,6 +5,7 @@
    A key that is hidden has the weight 0. Where its vectors are not finite, products with 0 would be
    nan: so what gave a result that is not finite is done once more with products that leave those
    out. */
+#include "dev/number.h"
 #include "op/attention.h"
 #include "op/index.h"
 
@@ -26,6 +27,7 @@ typedef struct attention_job {
   int64_t tiles;               /* of queries in a head */
   int64_t parts, part;         /* of the gradient's keys in a group, and their size */
   size_t room;                 /* floats of scratch that a lane needs */
+  size_t widened;              /* from which of them on KEYS keys or values of 16 bits lie as floats */
   float *dq;                   /* where each part puts its gradients of q */
 } attention_job;
 
@@ -35,6 +37,8 @@ typedef struct attention_tile {
   int careful;                 /* whether products leave weights of 0 out */
   int causal;                  /* whether query i sees keys 0 to i only */
   const float *key, *value;
+  jfl_dtype dtype;             /* of these */
+  float *room;                 /* where some of them become floats, if that is of 16 bits */
   int64_t batch, head, first;  /* the first query */
   int64_t row;                 /* its number among all queries of all heads */
   int64_t n, vectors;          /* how many queries there are, and vectors for them */
@@ -61,7 +65,19 @@ static attention_tile attention_tile_at(const attention_job *j, int64_t head, in
   t.vectors = (t.n + JF_LANES - 1) / JF_LANES;
   t.key = (const float *)j->k->in[JF_ATTENTION_K].data + kv * d->size;
   t.value = (const float *)j->k->in[JF_ATTENTION_V].data + kv * d->v_size;
+  t.dtype = JFL_F32;
   return t;
+}
+
+/* Rows key .. key + keys - 1, of that size, of the tile's keys or values: of 16 bits they are made
+   floats, until the next ones are. */
+static const float *attention_rows(const attention_tile *t, const float *rows, int64_t key,
+                                   int64_t keys, int64_t size)
+{
+  if (t->dtype == JFL_F32) return rows + key * size;
+  jf_halves_get(t->dtype, (const uint16_t *)(const void *)rows + key * size, t->room,
+                keys * size);
+  return t->room;
 }
 
 /* How many keys the tile's queries may see. */
@@ -92,8 +108,9 @@ JF_BODY void attention_scores(const attention_tile *t, int64_t key, int64_t keys
                               float *score)
 {
   const int64_t size = t->j->d.size;
-  jf_tile_product(&(jf_tile){ .a = t->key + key * size, .a_row = size, .a_next = 1, .b = q,
-                              .b_row = QUERIES, .c = score, .c_row = QUERIES, .depth = size },
+  jf_tile_product(&(jf_tile){ .a = attention_rows(t, t->key, key, keys, size), .a_row = size,
+                              .a_next = 1, .b = q, .b_row = QUERIES, .c = score,
+                              .c_row = QUERIES, .depth = size },
                   keys, t->vectors);
   attention_hide(t, key, keys, score);
 }
@@ -192,8 +209,8 @@ JF_BODY void attention_add(const attention_tile *t, int64_t key, int64_t keys, a
   const int64_t wide = t->j->d.v_size;
   if (t->j->drop.threshold) attention_keep(t, key, keys, s->keep);
   attention_drop(t, s->keep, keys, s->score);
-  jf_tile_product(&(jf_tile){ .a = t->value + key * wide, .a_row = 1, .a_next = wide,
-                              .b = s->score, .b_row = QUERIES, .c = s->weighted,
+  jf_tile_product(&(jf_tile){ .a = attention_rows(t, t->value, key, keys, wide), .a_row = 1,
+                              .a_next = wide, .b = s->score, .b_row = QUERIES, .c = s->weighted,
                               .c_row = QUERIES, .depth = keys, .add = s->any,
                               .zeros = t->careful ? JF_ZEROS_OF_B : 0 },
                   wide, t->vectors);
@@ -237,8 +254,14 @@ JF_BODY void attention_read(const attention_tile *t, attention_sums *s, int64_t 
   }
 }
 
+static const float *attention_part_of(const jf_tensor *t, int64_t at)
+{
+  return (const float *)(const void *)((const char *)t->data +
+                                       (size_t)at * jfl_dtype_size(t->dtype));
+}
+
 /* The same queries, whose keys are those that a cache has; gives how many these are. */
-static attention_tile attention_past(const attention_tile *t, int64_t *seen)
+static attention_tile attention_past(const attention_tile *t, float *scratch, int64_t *seen)
 {
   const jf_attention_dims *d = &t->j->d;
   const jf_tensor *key = &t->j->k->in[JF_ATTENTION_PAST_K];
@@ -246,8 +269,10 @@ static attention_tile attention_past(const attention_tile *t, int64_t *seen)
   const int64_t row = (t->batch * d->groups + t->head / d->shared) * key->shape.d[2];
   attention_tile past = *t;
   past.causal = 0;
-  past.key = (const float *)key->data + row * d->size;
-  past.value = (const float *)value->data + row * d->v_size;
+  past.dtype = key->dtype;
+  past.room = scratch + t->j->widened;
+  past.key = attention_part_of(key, row * d->size);
+  past.value = attention_part_of(value, row * d->v_size);
   *seen = jf_index_at(&t->j->k->in[JF_ATTENTION_LENGTH], t->batch);
   return past;
 }
@@ -258,7 +283,7 @@ JF_BODY void attention_try(const attention_tile *t, float *scratch)
   attention_start(t, &s, scratch);
   if (t->j->cached) {
     int64_t seen;
-    const attention_tile past = attention_past(t, &seen);
+    const attention_tile past = attention_past(t, scratch, &seen);
     attention_read(&past, &s, seen);
   }
   attention_read(t, &s, attention_keys(t));
@@ -279,8 +304,9 @@ JF_BODY void single_scores(const attention_tile *t, const attention_single *s, i
                            int64_t keys, float *score)
 {
   const int64_t size = t->j->d.size;
+  const float *rows = attention_rows(t, t->key, key, keys, size);
   for (int64_t k = 0; k < keys; k++) {
-    const float *x = t->key + (key + k) * size;
+    const float *x = rows + k * size;
     jf_vec sum = { 0 };
     for (int64_t l = 0; l < size; l += JF_LANES) sum += JF_LOAD(s->q + l) * JF_LOAD(x + l);
     score[k] = t->j->scale * jf_lane_sum(&sum);
@@ -308,9 +334,9 @@ JF_BODY float single_weights(attention_single *s, float *score, int64_t keys)
   return factor[0];
 }
 
-/* Adds `n` vectors of columns of values, from column v on; a weight of 0 takes nothing. */
+/* Adds some vectors of columns of values, from column v on; a weight of 0 takes nothing. */
 JF_BODY void single_add(const attention_tile *t, attention_single *s, const float *weight,
-                        int64_t key, int64_t keys, int64_t v, float factor)
+                        const float *rows, int64_t keys, int64_t v, float factor)
 {
   enum { AT_ONCE = 4 };
   const int64_t wide = t->j->d.v_size, left = (wide - v) / JF_LANES;
@@ -319,7 +345,7 @@ JF_BODY void single_add(const attention_tile *t, attention_single *s, const floa
   for (int i = 0; i < n && factor != 0; i++)
     sum[i] = factor * JF_LOAD(s->weighted + v + i * JF_LANES);
   for (int64_t k = 0; k < keys; k++) {
-    const float *x = t->value + (key + k) * wide + v, w = weight[k];
+    const float *x = rows + k * wide + v, w = weight[k];
     for (int i = 0; i < n && w != 0; i++) sum[i] += w * JF_LOAD(x + i * JF_LANES);
   }
   for (int i = 0; i < n; i++) JF_STORE(s->weighted + v + i * JF_LANES, sum[i]);
@@ -332,8 +358,9 @@ JF_BODY void single_read(const attention_tile *t, attention_single *s, int64_t s
     keys = attention_least(seen - key, KEYS);
     single_scores(t, s, key, keys, score);
     const float factor = single_weights(s, score, keys);
+    const float *rows = attention_rows(t, t->value, key, keys, t->j->d.v_size);
     for (int64_t v = 0; v < t->j->d.v_size; v += 4 * JF_LANES)
-      single_add(t, s, score, key, keys, v, factor);
+      single_add(t, s, score, rows, keys, v, factor);
   }
 }
 
@@ -351,7 +378,7 @@ JF_BODY void attention_single_do(const attention_tile *t, float *scratch)
                          .weighted = scratch, .max = -INFINITY };
   float *y = (float *)j->k->out[0].data + t->row * j->d.v_size;
   int64_t seen;
-  const attention_tile past = attention_past(t, &seen);
+  const attention_tile past = attention_past(t, scratch, &seen);
   memset(scratch, 0, (size_t)j->d.v_size * sizeof *scratch);
   single_read(&past, &s, seen);
   single_read(t, &s, attention_keys(t));
@@ -607,16 +634,19 @@ static int attention_accepts(const jf_kargs *k)
 static attention_job attention_cached_job(const jf_kargs *k)
 {
   attention_job j = { .k = k, .d = jf_attention_dims_of(k), .causal = 1, .cached = 1 };
+  const int64_t wider = j.d.size > j.d.v_size ? j.d.size : j.d.v_size;
   j.scale = (float)((const jf_attention *)k->attr)->scale;
   j.tiles = (j.d.q_len + QUERIES - 1) / QUERIES;
-  j.room = (size_t)(QUERIES * (j.d.size + j.d.v_size + 2 * KEYS));
+  j.widened = (size_t)(QUERIES * (j.d.size + j.d.v_size + 2 * KEYS));
+  j.room = j.widened + (size_t)(KEYS * wider);
   return j;
 }
 
 static int cached_attention_accepts(const jf_kargs *k)
 {
   const attention_job j = attention_cached_job(k);
-  return attention_fits(k, &j);
+  return attention_fits(k, &j) &&
+         k->in[JF_ATTENTION_PAST_K].dtype == k->in[JF_ATTENTION_PAST_V].dtype;
 }
 
 static jfl_status cached_attention_prepare(jf_kargs *k, size_t *scratch)

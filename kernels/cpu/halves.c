@@ -3,6 +3,7 @@
    products read them (own/tile.h). */
 #include "quantized.h"
 
+#include "dev/number.h"
 #include "own/tile.h"
 
 #if defined(__x86_64__)
@@ -96,20 +97,13 @@ static void halves_pack(void *ctx, int tile)
   }
 }
 
-AVX2 static void widen(const uint16_t *w, int64_t n, int is_f16, float *to)
-{
-  int64_t j = 0;
-  for (; j + 8 <= n; j += 8) _mm256_storeu_ps(to + j, eight_halves(w + j, is_f16));
-  for (; j < n; j++) to[j] = one_half(w + j, is_f16);
-}
-
 /* A stretch of rows of w, `lanes` of them, from number `from` on: to[j] has number j of each. */
 static void halves_turn(const jf_quantized *p, int64_t r, int64_t lanes, int64_t from, int64_t n,
                       float *to)
 {
   float row[JF_LANES][JF_CHUNK];
   const uint16_t *w = (const uint16_t *)p->w + r * p->k + from;
-  for (int64_t l = 0; l < lanes; l++) widen(w + l * p->k, n, p->dtype == JFL_F16, row[l]);
+  for (int64_t l = 0; l < lanes; l++) jf_halves_get(p->dtype, w + l * p->k, row[l], n);
   jf_own_turn(row[0], JF_CHUNK, lanes, n, to, JF_LANES);
 }
 

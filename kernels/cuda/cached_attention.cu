@@ -29,8 +29,8 @@ typedef struct append_args {
 
 #ifdef COLUMNS
 
-/* T is the elements' type, A that in which they are computed, I that of lengths. COLUMNS: how many
-   columns of the result a thread has. */
+/* T is the elements' type, P that of the cache, A that in which they are computed, I that of
+   lengths. COLUMNS: how many columns of the result a thread has. */
 typedef decltype(jf_load(T())) A;
 enum { CACHED_THREADS = 128 };
 struct cached_sum { static JF_INLINE A of(A a, A b) { return a + b; } };
@@ -38,21 +38,23 @@ struct cached_max { static JF_INLINE A of(A a, A b) { return a > b ? a : b; } };
 
 /* The keys or values of a query: `past` of a cache, then new ones. */
 struct cached_rows {
-  const T *old, *fresh;
+  const P *old;
+  const T *fresh;
   int64_t past, size;
   JF_INLINE cached_rows(const cached_args &p, int input, int64_t group, int64_t length, int64_t n)
-    : old((const T *)p.head.data[input + 2] + group * p.most * n),
+    : old((const P *)p.head.data[input + 2] + group * p.most * n),
       fresh((const T *)p.head.data[input] + group * p.q_len * n), past(length), size(n) { }
-  JF_INLINE const T *at(int64_t j) const
+  JF_INLINE A at(int64_t j, int64_t column) const
   {
-    return j < past ? old + j * size : fresh + (j - past) * size;
+    return j < past ? (A)jf_load(old[j * size + column])
+                    : (A)jf_load(fresh[(j - past) * size + column]);
   }
 };
 
-JF_INLINE A cached_score(const cached_args &p, const T *q, const T *key)
+JF_INLINE A cached_score(const cached_args &p, const T *q, const cached_rows &key, int64_t j)
 {
   A s = 0;
-  for (int64_t l = 0; l < p.size; l++) s += (A)jf_load(q[l]) * (A)jf_load(key[l]);
+  for (int64_t l = 0; l < p.size; l++) s += (A)jf_load(q[l]) * key.at(j, l);
   return s * (A)p.scale;
 }
 
@@ -68,7 +70,7 @@ JF_INLINE void cached_query(const cached_args &p, int64_t row, int64_t group, in
   for (int64_t from = 0; from < total; from += CACHED_THREADS) {
     const int64_t j = from + threadIdx.x, left = total - from;
     const int n = left < CACHED_THREADS ? (int)left : CACHED_THREADS;
-    const A score = j < total ? cached_score(p, q, key.at(j)) : -(A)INFINITY;
+    const A score = j < total ? cached_score(p, q, key, j) : -(A)INFINITY;
     const A top = jf_block_join<cached_max>(score, -(A)INFINITY), next = top > most ? top : most;
     const A w = j < total ? exp(score - next) : (A)0, factor = exp(most - next);
     all = all * factor + jf_block_join<cached_sum>(w, (A)0);
@@ -78,7 +80,7 @@ JF_INLINE void cached_query(const cached_args &p, int64_t row, int64_t group, in
       const int64_t column = threadIdx.x + c * CACHED_THREADS;
       sum[c] *= factor;
       for (int i = 0; i < n && column < p.v_size; i++)
-        sum[c] += weight[i] * (A)jf_load(value.at(from + i)[column]);
+        sum[c] += weight[i] * value.at(from + i, column);
     }
     __syncthreads();
     most = next;
@@ -105,7 +107,13 @@ JF_KERNEL cached_attention(const cached_args p)
 
 #ifndef COLUMNS
 
-/* T is a type of the elements' size, I that of lengths. */
+/* T is the cache's type, or one of its size, V that of values, I that of lengths. */
+#ifdef CONVERTS
+JF_INLINE void append_put(T *to, V v) { jf_store(to, jf_load(v)); }
+#endif
+#ifndef CONVERTS
+JF_INLINE void append_put(T *to, V v) { *to = v; }
+#endif
 JF_KERNEL cache_append(const append_args p)
 {
   T *cache = (T *)p.head.data[0];
@@ -117,7 +125,8 @@ JF_KERNEL cache_append(const append_args p)
     const int64_t before = (int64_t)((const I *)p.head.data[2])[batch] - p.n;
     if (before < 0 || before > p.most - p.n)
       jf_report_least(p.head, JF_WRONG_LENGTH, before, batch, p.most - p.n + 1);
-    else cache[(head * p.most + before + line) * p.size + at] = ((const T *)p.head.data[1])[i];
+    else append_put(&cache[(head * p.most + before + line) * p.size + at],
+                    ((const V *)p.head.data[1])[i]);
   }
 }
 
@@ -134,7 +143,11 @@ static int64_t cached_columns(const jf_kargs *k)
   return (k->out[0].shape.d[3] + CACHED_THREADS - 1) / CACHED_THREADS;
 }
 
-static int cached_accepts(const jf_kargs *k) { return cached_columns(k) <= CACHED_COLUMNS; }
+static int cached_accepts(const jf_kargs *k)
+{
+  return cached_columns(k) <= CACHED_COLUMNS &&
+         k->in[JF_ATTENTION_PAST_K].dtype == k->in[JF_ATTENTION_PAST_V].dtype;
+}
 
 static jfl_status cached_prepare(jf_kargs *k, size_t *scratch)
 {
@@ -143,7 +156,7 @@ static jfl_status cached_prepare(jf_kargs *k, size_t *scratch)
                           .groups = d.groups, .shared = d.shared, .q_len = d.q_len, .size = d.size,
                           .v_size = d.v_size, .most = k->in[JF_ATTENTION_PAST_K].shape.d[2],
                           .scale = ((const jf_attention *)k->attr)->scale };
-  const jf_cuda_type types[] = { { "T", k->in[0].dtype },
+  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { "P", k->in[JF_ATTENTION_PAST_K].dtype },
                                  { "I", k->in[JF_ATTENTION_LENGTH].dtype }, { NULL, JFL_F32 } };
   const jf_cuda_grid grid = { .blocks = a.rows < INT32_MAX ? a.rows : INT32_MAX,
                               .threads = CACHED_THREADS };
@@ -160,12 +173,17 @@ static jfl_status append_prepare(jf_kargs *k, size_t *scratch)
   const int64_t *d = k->in[0].shape.d;
   const append_args a = { .count = jf_numel(&k->in[1].shape), .heads = d[1], .most = d[2],
                           .n = k->in[1].shape.d[2], .size = d[3] };
-  const jf_cuda_type types[] = { { "I", k->in[2].dtype }, { NULL, JFL_F32 } };
-  char define[64];
+  const int converts = k->in[0].dtype != k->in[1].dtype;
+  const jf_cuda_type moving[] = { { "I", k->in[2].dtype }, { NULL, JFL_F32 } };
+  const jf_cuda_type converting[] = { { "I", k->in[2].dtype }, { "T", k->in[0].dtype },
+                                      { "V", k->in[1].dtype }, { NULL, JFL_F32 } };
+  const jf_cuda_type *types = converts ? converting : moving;
+  char define[64] = "#define CONVERTS\n";
   (void)scratch;
   if (!a.count) return JFL_OK;
-  snprintf(define, sizeof define, "typedef %s T;\n",
-           jf_cuda_moved(jfl_dtype_size(k->in[0].dtype)));
+  if (!converts)
+    snprintf(define, sizeof define, "typedef %s T;\ntypedef T V;\n",
+             jf_cuda_moved(jfl_dtype_size(k->in[0].dtype)));
   const jf_cuda_source s = { "cache", jf_cuda_text_cached_attention, define };
   return jf_cuda_prepare(k, &s, types, "cache_append", jf_cuda_grid_of(k->device->state, a.count),
                          &a, sizeof a);

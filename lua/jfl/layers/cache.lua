@@ -19,6 +19,7 @@ local append, assign, op = core.op "cache_append", core.op "assign", call.op
 
 local WHO = "layers.attention_cache"
 local NOTE = "cache"             -- of files: what else is to be known
+local HALVES = { "float16", "bfloat16" }
 
 local cache = {}
 
@@ -130,8 +131,8 @@ function cache.attend(self, who, name, q, k, v)
   end
   local state = state_of(self, who, shape[3])
   local lies = { shape[1], shape[2], self.length, shape[4] }
-  local past_k = make(self, context, name .. "-key", k.dtype, lies)
-  local past_v = make(self, context, name .. "-value", v.dtype, lies)
+  local past_k = make(self, context, name .. "-key", self.dtype or k.dtype, lies)
+  local past_v = make(self, context, name .. "-value", self.dtype or v.dtype, lies)
   local y = op.cached_attention(q, k, v, past_k, past_v, state.before)
   append(past_k, k, state.after)
   append(past_v, v, state.after)
@@ -320,11 +321,14 @@ cache.attention_cache = args.define(WHO,
     { "length", "how many positions a sequence can have", type = "integer" },
     { "sequences", "how many there are, the batch of the jobs", 1 },
     { "name", "which its variables begin with; jobs share a cache by its name", "cache" },
+    { "dtype", "of keys and values in it: float16 or bfloat16 where they are float32, which takes "
+      .. "half the memory and time; what they are", args.none, type = "string" },
     returns = "AttentionCache",
   }, function(o)
     return setmetatable({ length = args.integer(WHO, "length", o.length, 1),
       sequences = args.integer(WHO, "sequences", o.sequences, 1),
-      name = args.name(WHO, "name", o.name) }, Cache)
+      name = args.name(WHO, "name", o.name),
+      dtype = o.dtype and args.one_of(WHO, "dtype", o.dtype, HALVES) or false }, Cache)
   end)
 
 return cache

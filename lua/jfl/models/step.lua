@@ -8,10 +8,13 @@ local names = require "jfl.base.names"
 local parts = require "jfl.models.parts"
 local plain = require "jfl.base.plain"
 local typing = require "jfl.job.typing"
+local variables = require "jfl.checkpoint.variables"
 
 local step = {}
 
 local SHORT = 2048               -- positions of a cache that nobody has given, where that is enough
+local NARROW = { float16 = true, bfloat16 = true, q8_0 = true, q4_0 = true, q4_k = true,
+  q6_k = true }
 local KINDS = { gpt2 = require "jfl.models.gpt2", llama = require "jfl.models.llama" }
 
 -- By network, its caches by their number of sequences and length; by cache, the network that has
@@ -28,13 +31,23 @@ function step.facts(who, net)
     args.describe(net))
 end
 
---- A cache of the network's own for so many sequences of that length.
+-- Whether a network has weights of 16 bits or less.
+local function is_narrow(net)
+  for name, dtype in pairs(variables.dtypes()) do
+    if name:sub(1, #net.name + 1) == net.name .. "-" and NARROW[dtype] then return true end
+  end
+  return false
+end
+
+--- A cache of the network's own for so many sequences of that length: with numbers of 16 bits where
+-- weights have no more.
 function step.cache(net, sequences, length, most)
   length = length <= SHORT and math.min(SHORT, most) or most
   local name = ("%s-cache-%dx%d"):format(net.name, sequences, length)
   own[net] = own[net] or {}
   own[net][name] = own[net][name]
-    or cache.attention_cache(length, { sequences = sequences, name = name })
+    or cache.attention_cache(length, { sequences = sequences, name = name,
+      dtype = is_narrow(net) and "float16" or nil })
   return own[net][name]
 end
 

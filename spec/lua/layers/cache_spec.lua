@@ -60,6 +60,32 @@ describe("an attention cache", function()
     end)
   end
 
+  for dtype, most in pairs { float16 = 1e-3, bfloat16 = 1e-2 } do
+    it("keeps numbers as " .. dtype, function()
+      cache = flow.layers.attention_cache(16, SEQUENCES, { dtype = dtype })
+      local want = job("whole", { SEQUENCES, LENGTH, SIZE }, function(all)
+        return network(all, nil, true)
+      end)(x)
+      local step, at = stepper(true), 0
+      for _, n in ipairs { 5, 1, 3, 2 } do
+        local part = flow.slice(want, { 0, at, 0 }, { SEQUENCES, n, SIZE })
+        local off = largest(step(some_of(at, n)) - part)
+        assert.is_true(off < most, off)
+        assert.equal(at == 0, off < 1e-6)                    -- new ones are not rounded yet
+        at = at + n
+      end
+      cache:reorder { 2, 1 }
+      for name, array in pairs(flow.get_all_variables()) do
+        if name:match "^cache%-heads" then assert.equal(dtype, array.dtype) end
+      end
+    end)
+  end
+
+  it("says what it can keep numbers as", function()
+    helper.fails(function() flow.layers.attention_cache(16, { dtype = "int8" }) end,
+      'layers.attention_cache: dtype must be "float16" or "bfloat16", got string \'int8\'')
+  end)
+
   it("has lengths of its own for each sequence", function()
     local step = stepper(true)
     step(some_of(0, 6))

@@ -52,6 +52,31 @@ describe("flow.generate of a network", function()
     end)
   end
 
+  -- The dtypes of the variables whose names match.
+  local function dtypes_of(pattern)
+    local list = {}
+    for name, array in pairs(flow.get_all_variables()) do
+      if name:match(pattern) then list[array.dtype] = (list[array.dtype] or 0) + 1 end
+    end
+    return list
+  end
+
+  it("keeps 16 bits of a number where weights have no more", function()
+    net = flow.models.llama { vocab_size = 300, hidden_size = 32, intermediate_size = 64,
+      num_hidden_layers = 2, num_attention_heads = 4 }
+    greedy(PROMPT)
+    assert.same({ float32 = 2 }, dtypes_of "%-cache%-.*%-key$")
+    flow.clear_default_session()
+    net = flow.models.llama { vocab_size = 300, hidden_size = 32, intermediate_size = 64,
+      num_hidden_layers = 2, num_attention_heads = 4 }
+    net:predict { name = "make", inputs = { flow.int32 { 1, 1 } } }
+    flow.quantization.quantize(net, { form = "q8_0" })
+    greedy(PROMPT)
+    assert.same({ float16 = 2 }, dtypes_of "%-cache%-.*%-value$")
+    greedy(PROMPT, { cache = flow.layers.attention_cache(40, { name = "own" }) })
+    assert.same({ float32 = 2 }, dtypes_of "^own%-.*%-key$")
+  end)
+
   it("continues several texts of several lengths at once", function()
     open()
     local prompts = { PROMPT, { 4 }, { 8, 8, 1, 29, 0, 6, 5, 4, 3, 2, 300, 17, 4, 4, 5, 6, 7 } }

@@ -43,12 +43,17 @@ return function(give)
     { dropout_rate = 0.5, causal = true }, "large")
 
   -- with a cache, of which each sequence has some
-  local function cached(q, k, past, v_size, lengths, options, large)
+  local function cached(q, k, past, v_size, lengths, options, large, dtype)
     local v = { k[1], k[2], k[3], v_size }
     local past_k, past_v = { k[1], k[2], past, k[4] }, { k[1], k[2], past, v_size }
-    case("cached_attention", { of(q, -1, 1.1), of(k, -1, 1.1), of(v), of(past_k, -1, 1.2),
-      of(past_v), { data = lengths, dtype = large and "int32" or "int64" } }, options,
-      { grad = false, tol = large and 1e-4 or nil, only = large and "float32" or nil })
+    local function kept(shape, ...)
+      local array = of(shape, ...)
+      array.dtype = dtype
+      return array
+    end
+    case("cached_attention", { of(q, -1, 1.1), of(k, -1, 1.1), of(v), kept(past_k, -1, 1.2),
+      kept(past_v), { data = lengths, dtype = large and "int32" or "int64" } }, options,
+      { grad = false, tol = large and 1e-4 or nil, only = (large or dtype) and "float32" or nil })
   end
   cached({ 3, 2, 1, 4 }, { 3, 2, 1, 4 }, 5, 3, { 0, 4, 2 })
   cached({ 2, 4, 3, 2 }, { 2, 2, 3, 2 }, 5, 2, { 2, 1 }, { scale = 0.3 })
@@ -59,6 +64,15 @@ return function(give)
   for _, lengths in ipairs { { 2, 4 }, { 3, 3 } } do
     case("cache_append", { of { 2, 3, 4, 2 }, of({ 2, 3, 2, 2 }, 5, 7),
       { data = lengths, dtype = "int32" } }, nil, { grad = false })
+  end
+  for _, dtype in ipairs { "float16", "bfloat16" } do       -- of the cache
+    cached({ 2, 4, 3, 2 }, { 2, 2, 3, 2 }, 5, 3, { 2, 1 }, nil, nil, dtype)
+    cached({ 2, 4, 70, 5 }, { 2, 2, 70, 5 }, 210, 19, { 131, 3 }, nil, "large", dtype)
+    cached({ 2, 4, 1, 32 }, { 2, 2, 1, 32 }, 300, 80, { 130, 0 }, nil, "large", dtype)
+    local cache = of { 2, 3, 4, 2 }
+    cache.dtype = dtype
+    case("cache_append", { cache, of({ 2, 3, 2, 2 }, 5, 7),
+      { data = { 2, 4 }, dtype = "int32" } }, nil, { grad = false, only = "float32" })
   end
 
   case("rotary_embedding", { of { 2, 3, 4 } })
