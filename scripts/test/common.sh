@@ -39,10 +39,11 @@ alone() {
   one "$group" "$* && echo 1 passed, 0 failed"
 }
 
-# Specs for other tiers: of other programs and packages, for the deep one; of build/counted, for the
-# landing one.
+# Specs for other tiers: of other programs and packages, for the deep one; of build/counted and of
+# the emulated GPU's kernels, for the landing one.
 hosts='spec/(hosts/|package/install_|examples/(hosts|love_pong|nginx_classify|nvim_complete)_)'
 counted='spec/plan/(growth|deadline)_'
+emulated='spec/dev/(gpu_(extents|fused|index|libraries|optim|random|sequence)|dnn|blas|kernels)_'
 
 # c_tests GROUP FOLDER [SETTING]: the C tests that were built there, but for those of the deep tier.
 c_tests() {

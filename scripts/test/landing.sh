@@ -1,8 +1,8 @@
 # The landing tier, for .ci/run: the quick tier, and what else must hold before a change lands.
 
-# What the compilers say of the sources, and how work grows (build/counted).
+# How work grows (build/counted), the emulated GPU's kernels, and what LuaJIT says of the front end.
 more_list() {
-  spec_files "specs" build/jfl spec | grep -E "$counted"
+  spec_files "specs" build/jfl spec | grep -E "$counted|$emulated"
   spec_files "specs in luajit" "$stock" spec/lua
   spec_files "each op in each way of its parts" "JFL_FUZZ=1 build/jfl" \
     spec/pass/spmd_op_spec.lua

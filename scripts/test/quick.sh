@@ -9,7 +9,8 @@ core='spec/bind/core_spec'
 # Where nothing is known of how long each takes, those that take long come first.
 here_list() {
   { spec_files "specs" build/jfl spec/dev spec/lua/doc spec/examples spec/lua/job
-    spec_files "specs" build/jfl spec; } | grep -v -E "$hosts|$counted" | awk '!seen[$0]++'
+    spec_files "specs" build/jfl spec; } | grep -v -E "$hosts|$counted|$emulated" |
+    awk '!seen[$0]++'
   c_tests "C" $native
   spec_files "specs in luajit" "$stock" spec/bind | grep -v "$core"
   alone "structure" scripts/lint.sh
