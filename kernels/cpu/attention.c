@@ -86,17 +86,36 @@ static int64_t attention_keys(const attention_tile *t)
   return jf_attention_seen(t->j->k, &t->j->d, t->first + t->n - 1);
 }
 
-/* Adds the mask to scores of keys from `key` on, a line for each, and hides keys behind a query. */
-JF_BODY void attention_hide(const attention_tile *t, int64_t key, int64_t keys, float *score)
+/* Adds to a key's scores what the mask has for it, which is the same for all queries. */
+JF_BODY void attention_add_alike(float *score, int64_t vectors, float more)
+{
+  const jf_vec all = (jf_vec){ 0 } + more;
+  for (int64_t v = 0; v < vectors; v++) {
+    const jf_vec s = JF_LOAD(score + v * JF_LANES);
+    JF_STORE(score + v * JF_LANES, more == -INFINITY ? all : s + all);
+  }
+}
+
+/* Adds the mask to scores of keys from `key` on, a line for each. */
+JF_BODY void attention_add_mask(const attention_tile *t, int64_t key, int64_t keys, float *score)
 {
   const jf_attention_mask *m = &t->j->mask;
-  for (int64_t i = 0; m->tensor && i < t->n; i++) {
+  const int is_alike = !m->step[2];
+  for (int64_t i = 0; i < (is_alike ? 1 : t->n); i++) {
     int64_t at = jf_attention_mask_row(m, t->batch, t->head, t->first + i) + key * m->step[3];
     for (int64_t k = 0; k < keys; k++, at += m->step[3]) {
       const float more = (float)jf_attention_mask_at(m, at);
-      score[k * QUERIES + i] = more == -INFINITY ? more : score[k * QUERIES + i] + more;
+      float *s = score + k * QUERIES + i;
+      if (is_alike) attention_add_alike(s, t->vectors, more);
+      else *s = more == -INFINITY ? more : *s + more;
     }
   }
+}
+
+/* Adds the mask, if there is one, and hides keys behind a query. */
+JF_BODY void attention_hide(const attention_tile *t, int64_t key, int64_t keys, float *score)
+{
+  if (t->j->mask.tensor) attention_add_mask(t, key, keys, score);
   if (!t->causal) return;
   for (int64_t k = 0; k < keys; k++)
     for (int64_t i = 0; i < attention_least(key + k - t->first, t->n); i++)
