@@ -379,6 +379,35 @@ describe("jfl --ranks", function()
     assert.equal(3, status)
   end)
 
+  -- Until the others have heard of it, so that nothing is left behind.
+  it("names a rank that hangs in its script, where a time is set for that", function()
+    local heard = os.tmpname()
+    os.remove(heard)
+    local _, err, status = helper.shell("JFL_STALL_SECONDS=4 JFL_PATIENCE=300 " .. helper.line(
+      "--ranks", "3", helper.file([[
+        local ffi = require "ffi"
+        ffi.cdef "int usleep(unsigned microseconds);"
+        local flow = require "jfl"
+        local job = flow.global_function { name = "job", returns = flow.typing.Numpy,
+          inputs = { { "x", flow.typing.Numpy.Placeholder({ 2 }) } },
+          body = function(x) return x * 2 end }
+        job({ 1, 2 })
+        if flow.env.rank() == 1 then
+          while not io.open(arg[1]) do ffi.C.usleep(100000) end
+        end
+        local ok, why = pcall(job, { 1, 2 })
+        if flow.env.rank() == 0 then io.open(arg[1], "w"):close() end
+        io.stderr:write(ok and "made" or tostring(why), "\n")
+        os.exit(3)
+      ]]), heard))
+    os.remove(heard)
+    assert.equal(3, status)
+    local _, told = err:gsub("job: rank 1 %([^)]+%) does nothing for 4 s, while rank 0 %([^)]+%) "
+      .. "waits to make run 2 of job 'job'; what it last did with others was to make run 1 of job "
+      .. "'job'\n", "")
+    assert.equal(3, told, err)
+  end)
+
   it("ends ranks that go on after one has failed, also such as do not heed SIGTERM", function()
     local script = helper.file [[
       local ffi = require "ffi"
