@@ -240,7 +240,8 @@ describe("jfl --ranks", function()
       print(a({ 1, 2 }))
       if flow.env.rank() == 1 then b({ 1, 2 }) else a({ 1, 2 }) end]])
     assert.truthy(err:find("rank 1 (", 1, true))
-    assert.truthy(err:find("is to compile job 'second_job', rank 0 (", 1, true))
+    assert.truthy(err:find("is to compile job 'second_job' on devices 0-1:0, rank 0 (", 1,
+      true), err)
     assert.truthy(err:find("to make run 2 of job 'first_job'", 1, true))
     assert.equal(1, status)
   end)
@@ -251,7 +252,21 @@ describe("jfl --ranks", function()
       local tp = flow.typing
       flow.global_function { name = "job", inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
         returns = tp.Numpy, body = function(x) return x * (2 + flow.env.rank()) end }({ 1, 2 })]])
-    assert.truthy(err:find("both compile job 'job', but it is not the same there", 1, true))
+    assert.truthy(err:find("both compile job 'job' on devices 0-1:0, but it is not the same there",
+      1, true), err)
+  end)
+
+  -- They would wait for what the others do not send.
+  it("ends jobs that have another number of devices on one rank", function()
+    local _, err, status = ranks(2, [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      flow.config.cpu_device_num(1 + flow.env.rank())
+      flow.global_function { name = "job", inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+        returns = tp.Numpy, body = function(x) return x * 2 end }({ 1, 2 })]])
+    assert.truthy(err:find("is to compile job 'job' on devices 0-1:0-1, rank 0 (", 1, true), err)
+    assert.truthy(err:find(") to compile job 'job' on devices 0-1:0; all ranks must", 1, true), err)
+    assert.equal(1, status)
   end)
 
   it("fails on all ranks, and goes on, where a step fails on one", function()
