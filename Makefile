@@ -243,6 +243,8 @@ $O/fuzz/src/%.o: ALL_CFLAGS += -fsanitize-coverage=trace-pc,trace-cmp
 $O/fuzz/src/%.o: src/%.c | $(GEN)
 	@mkdir -p $(@D)
 	$(COMPILE)
+# What is called at each place must be quick, and is not what is tried.
+$O/spec/fuzz/fuzz.o: ALL_CFLAGS += -O2 -fno-sanitize=all
 $O/fuzz/fuzz: $(addprefix $O/spec/fuzz/,fuzz.o targets.o world.o) $(FUZZ_OBJ) $O/libjfl.a
 	$(CC) $(CHECKED) $(PIE) $(LINK_HARD) -o $@ $^ $(LUAJIT_LIB) $(LDLIBS)
 

@@ -240,7 +240,8 @@ describe("jfl --ranks", function()
       print(a({ 1, 2 }))
       if flow.env.rank() == 1 then b({ 1, 2 }) else a({ 1, 2 }) end]])
     assert.truthy(err:find("rank 1 (", 1, true))
-    assert.truthy(err:find("is to compile job 'second_job', rank 0 (", 1, true))
+    assert.truthy(err:find("is to compile job 'second_job' on devices 0-1:0, rank 0 (", 1,
+      true), err)
     assert.truthy(err:find("to make run 2 of job 'first_job'", 1, true))
     assert.equal(1, status)
   end)
@@ -251,7 +252,21 @@ describe("jfl --ranks", function()
       local tp = flow.typing
       flow.global_function { name = "job", inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
         returns = tp.Numpy, body = function(x) return x * (2 + flow.env.rank()) end }({ 1, 2 })]])
-    assert.truthy(err:find("both compile job 'job', but it is not the same there", 1, true))
+    assert.truthy(err:find("both compile job 'job' on devices 0-1:0, but it is not the same there",
+      1, true), err)
+  end)
+
+  -- They would wait for what the others do not send.
+  it("ends jobs that have another number of devices on one rank", function()
+    local _, err, status = ranks(2, [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      flow.config.cpu_device_num(1 + flow.env.rank())
+      flow.global_function { name = "job", inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+        returns = tp.Numpy, body = function(x) return x * 2 end }({ 1, 2 })]])
+    assert.truthy(err:find("is to compile job 'job' on devices 0-1:0-1, rank 0 (", 1, true), err)
+    assert.truthy(err:find(") to compile job 'job' on devices 0-1:0; all ranks must", 1, true), err)
+    assert.equal(1, status)
   end)
 
   it("fails on all ranks, and goes on, where a step fails on one", function()
@@ -377,6 +392,35 @@ describe("jfl --ranks", function()
       ]] .. TRAIN), "step", "STOP", "1"))
     expect_named(2, 1, "does not answer", err)
     assert.equal(3, status)
+  end)
+
+  -- Until the others have heard of it, so that nothing is left behind.
+  it("names a rank that hangs in its script, where a time is set for that", function()
+    local heard = os.tmpname()
+    os.remove(heard)
+    local _, err, status = helper.shell("JFL_STALL_SECONDS=4 JFL_PATIENCE=300 " .. helper.line(
+      "--ranks", "3", helper.file([[
+        local ffi = require "ffi"
+        ffi.cdef "int usleep(unsigned microseconds);"
+        local flow = require "jfl"
+        local job = flow.global_function { name = "job", returns = flow.typing.Numpy,
+          inputs = { { "x", flow.typing.Numpy.Placeholder({ 2 }) } },
+          body = function(x) return x * 2 end }
+        job({ 1, 2 })
+        if flow.env.rank() == 1 then
+          while not io.open(arg[1]) do ffi.C.usleep(100000) end
+        end
+        local ok, why = pcall(job, { 1, 2 })
+        if flow.env.rank() == 0 then io.open(arg[1], "w"):close() end
+        io.stderr:write(ok and "made" or tostring(why), "\n")
+        os.exit(3)
+      ]]), heard))
+    os.remove(heard)
+    assert.equal(3, status)
+    local _, told = err:gsub("job: rank 1 %([^)]+%) does nothing for 4 s, while rank 0 %([^)]+%) "
+      .. "waits to make run 2 of job 'job'; what it last did with others was to make run 1 of job "
+      .. "'job'\n", "")
+    assert.equal(3, told, err)
   end)
 
   it("ends ranks that go on after one has failed, also such as do not heed SIGTERM", function()

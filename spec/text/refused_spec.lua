@@ -63,6 +63,10 @@ describe("a tokenizer's file", function()
         read(step(part, kind, members))
         fails(step(part, kind, members .. (members ~= "" and "," or "") .. '"odd":1'),
           where .. ": 'odd' is not there; members are type")
+        for _, name in ipairs { " type", "type ", " ", "" } do
+          fails(step(part, kind, members .. (members ~= "" and "," or "") .. ('"%s":1'):format(name)),
+            where .. (": '%s' is not there; members are type"):format(name))
+        end
         if not members:find("[%[{]") then
           for name, value in members:gmatch('"([%l_]+)":([^,]+)') do
             local other = value:find("^[tf\"]") and "7" or '"seven"'

@@ -1,5 +1,6 @@
 /* The watch over the ranks, on a clock of its own: how often a rank says that it lives, how soon
-   one that does not is noticed, and what is read of what others say, in whatever pieces.
+   one that does not is noticed, or that all live and none makes headway, and what is read of what
+   others say, in whatever pieces.
 
    Time passes only where the watch waits, in tenths of a second, and between them this test says
    what the other ranks say. So nothing here depends on how busy the machine is. */
@@ -21,7 +22,7 @@
 /* ---- the clock ---- */
 
 static const double tick = 0.1;
-static double now = 1000;
+static double now = 1000, processor;   /* seconds, and those of the processor that were used */
 static int is_virtual;
 /* What others do at a moment, or NULL. */
 static void (*act)(double at);
@@ -56,9 +57,11 @@ int poll(struct pollfd *p, nfds_t n, int milliseconds)
 
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
-  if (!is_virtual || clock != CLOCK_MONOTONIC) return (int)syscall(SYS_clock_gettime, clock, t);
-  t->tv_sec = (time_t)now;
-  t->tv_nsec = (long)(1e9 * (now - (double)t->tv_sec));
+  const int is_known = clock == CLOCK_MONOTONIC || clock == CLOCK_PROCESS_CPUTIME_ID;
+  if (!is_virtual || !is_known) return (int)syscall(SYS_clock_gettime, clock, t);
+  const double at = clock == CLOCK_MONOTONIC ? now : processor;
+  t->tv_sec = (time_t)at;
+  t->tv_nsec = (long)(1e9 * (at - (double)t->tv_sec));
   return 0;
 }
 
@@ -265,6 +268,148 @@ static int own_pause(void)
 
 static void a_pause_of_its_own_excuses_the_others(void) { CHECK(scene(own_pause) == 0); }
 
+/* ---- ranks that live and make no headway ---- */
+
+/* What rank 1 and rank 2 say of themselves, and since when they make no headway. */
+static jf_card card[RANKS];
+static double still_since[RANKS];
+
+static void live_still(double at)
+{
+  live(at);
+  const long n = (long)((at + tick / 2) / tick);
+  for (int i = 1; i < RANKS && n % 5 == 0; i++) {
+    unsigned char frame[2 + sizeof card[i]] = { 0, sizeof card[i] };
+    if (other[i] < 0) continue;
+    card[i].rounds = at > still_since[i] ? (int32_t)((at - still_since[i]) / JF_ROUND) : 0;
+    memcpy(frame + 2, &card[i], sizeof card[i]);
+    say(i, frame, sizeof frame);
+  }
+  if (at > 5000 && other[1] >= 0) hang_up(1);     /* long after it should have ended */
+}
+
+/* Rank 0 waits for rank 2, in a world whose ranks make no headway from 1100 on. */
+static void stand_still(int one, int two)
+{
+  make_world(6);
+  world->stall = 600;
+  jf_world_does("make run 5 of job 'train'");
+  atomic_store(&world->waits, 1);
+  atomic_store(&world->awaited, 2);
+  card[1] = (jf_card){ .at = one, .awaited = 2, .what = "make run 5 of job 'train'" };
+  card[2] = (jf_card){ .at = two, .awaited = 1, .what = "save checkpoint 'x'" };
+  still_since[1] = still_since[2] = 1100;
+  act = live_still;
+}
+
+static int hangs_in_a_run(void)
+{
+  stand_still(JF_WAITS, JF_RUNS);
+  SCENE_NEEDS(!strcmp(watch(), "rank 2 (two) does nothing for 600 s, where it is to "
+                               "save checkpoint 'x'"));
+  SCENE_NEEDS(now > 1699 && now < 1702 && !strcmp(told[1], world->text));
+  return 0;
+}
+
+static int waits_in_a_circle(void)
+{
+  stand_still(JF_WAITS, JF_WAITS);
+  SCENE_NEEDS(!strcmp(watch(), "for 600 s nothing came or went: rank 0 (here) waits for rank 2 to "
+                               "make run 5 of job 'train', rank 2 (two) for rank 1 to "
+                               "save checkpoint 'x'"));
+  SCENE_NEEDS(now > 1699 && now < 1702);
+  return 0;
+}
+
+static int hangs_elsewhere(void)
+{
+  stand_still(JF_ELSEWHERE, JF_WAITS);
+  world->stalls_elsewhere = 1;
+  SCENE_NEEDS(!strcmp(watch(), "rank 1 (one) does nothing for 600 s, while rank 0 (here) waits to "
+                               "make run 5 of job 'train'; what it last did with others was to "
+                               "make run 5 of job 'train'"));
+  SCENE_NEEDS(now > 1699 && now < 1702);
+  return 0;
+}
+
+/* A server's rank may wait for requests over night. */
+static int waits_for_a_user(void)
+{
+  stand_still(JF_ELSEWHERE, JF_WAITS);
+  SCENE_NEEDS(!strcmp(watch(), "rank 1 (one) has ended") && now > 5000);
+  return 0;
+}
+
+static int computes_for_long(void)
+{
+  stand_still(JF_WAITS, JF_RUNS);
+  world->stalls_elsewhere = 1;
+  still_since[2] = 1e9;
+  SCENE_NEEDS(!strcmp(watch(), "rank 1 (one) has ended") && now > 5000);
+  return 0;
+}
+
+/* Nobody waits for anybody. */
+static int all_are_elsewhere(void)
+{
+  stand_still(JF_ELSEWHERE, JF_ELSEWHERE);
+  atomic_store(&world->waits, 0);
+  world->stalls_elsewhere = 1;
+  SCENE_NEEDS(!strcmp(watch(), "rank 1 (one) has ended") && now > 5000);
+  return 0;
+}
+
+static void a_world_that_makes_no_headway_ends_and_names_who_hangs(void)
+{
+  CHECK(scene(hangs_in_a_run) == 0);
+  CHECK(scene(waits_in_a_circle) == 0);
+  CHECK(scene(hangs_elsewhere) == 0);
+}
+
+static void a_world_in_which_one_computes_or_may_wait_for_a_user_goes_on(void)
+{
+  CHECK(scene(waits_for_a_user) == 0);
+  CHECK(scene(computes_for_long) == 0);
+  CHECK(scene(all_are_elsewhere) == 0);
+}
+
+/* Looks once a round for so many rounds, in each of which the process uses a share of a processor;
+   gives in how many it has made no headway. */
+static int32_t look(jf_stall *s, int rounds, double share)
+{
+  static int64_t round;
+  for (int i = 0; i < rounds; i++) {
+    processor += share * JF_ROUND;
+    jf_stall_look(world, ++round, s);
+  }
+  return s->card.rounds;
+}
+
+static int headway(void)
+{
+  jf_stall s = { .cpu = 0 };
+  make_world(6);
+  SCENE_NEEDS(look(&s, 100, 0.001) == 100 && s.card.at == JF_ELSEWHERE);
+  SCENE_NEEDS(look(&s, 100, 0.02) == 0);                       /* it computes */
+  jf_world_run_begins();
+  SCENE_NEEDS(look(&s, 1, 0) == 0 && s.card.at == JF_RUNS);
+  SCENE_NEEDS(look(&s, 50, 0.001) == 50 && look(&s, 50, 0.02) == 0);
+  atomic_fetch_add(&world->waits, 1);
+  SCENE_NEEDS(look(&s, 1, 0) == 0 && s.card.at == JF_WAITS);
+  SCENE_NEEDS(look(&s, 50, 1) == 50);                          /* another thread does */
+  atomic_fetch_add(&world->moved, 1);
+  SCENE_NEEDS(look(&s, 1, 0) == 0 && look(&s, 7, 1) == 7);
+  atomic_fetch_sub(&world->waits, 1);
+  jf_world_run_ends();
+  SCENE_NEEDS(look(&s, 1, 0) == 0 && s.card.at == JF_ELSEWHERE);
+  return 0;
+}
+
+static void a_rank_makes_headway_where_it_computes_or_something_comes(void)
+{
+  CHECK(scene(headway) == 0);
+}
+
 /* ---- the thread ---- */
 
 static int told_of_end[2];
@@ -434,6 +579,7 @@ static int joins(int rank, int size)
   else unsetenv("JFL_PATIENCE");
   RANK_NEEDS(!jf_world_join());
   RANK_NEEDS(world->patience == given);
+  RANK_NEEDS(world->stall == JF_STALL && !world->stalls_elsewhere);
   world->patience = RANKS_SECONDS;
   return 0;
 }
@@ -451,17 +597,35 @@ static void the_patience_is_6_seconds_unless_asked_for(void)
   }
 }
 
+static int joins_stalled(int rank, int size)
+{
+  (void)rank, (void)size;
+  setenv("JFL_STALL_SECONDS", "1800", 1);
+  RANK_NEEDS(!jf_world_join());
+  RANK_NEEDS(world->stall == 1800 && world->stalls_elsewhere);
+  return 0;
+}
+
+static void who_sets_an_end_for_ranks_that_hang_sets_it_for_scripts_too(void)
+{
+  CHECK(ranks_run(2, joins_stalled) == 0);
+}
+
 int main(void)
 {
   RUN(beats_come_twice_a_second_while_all_live);
   RUN(a_silent_rank_is_given_up_after_the_patience_and_no_later);
   RUN(a_rank_that_ended_is_noticed_at_once);
   RUN(a_pause_of_its_own_excuses_the_others);
+  RUN(a_world_that_makes_no_headway_ends_and_names_who_hangs);
+  RUN(a_world_in_which_one_computes_or_may_wait_for_a_user_goes_on);
+  RUN(a_rank_makes_headway_where_it_computes_or_something_comes);
   RUN(its_thread_ends_with_the_world_and_leaves_signals_as_they_were);
   RUN(a_text_is_whole_wherever_it_lies_in_what_was_read);
   RUN(a_text_may_come_byte_by_byte);
   RUN(who_finds_a_connection_broken_waits_with_patience_for_the_reason);
   RUN(who_is_left_of_a_world_is_rank_0_of_1);
   RUN(the_patience_is_6_seconds_unless_asked_for);
+  RUN(who_sets_an_end_for_ranks_that_hang_sets_it_for_scripts_too);
   return test_done();
 }

@@ -1,5 +1,6 @@
 /* Ranks: processes that this test forks meet, agree, and learn that one of them has ended. */
 #include <sched.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -483,6 +484,27 @@ static void strangers_do_not_disturb(void)
   close(fd[1]);
 }
 
+/* Who listens at [::] alone leaves 0.0.0.0 free, where half of the callers would not come. */
+static void a_port_that_another_has_on_ipv6_is_taken(void)
+{
+  const int one = 1, six = socket(AF_INET6, SOCK_STREAM, 0);
+  struct sockaddr_in6 at = { .sin6_family = AF_INET6 };
+  socklen_t size = sizeof at;
+  int fd;
+  setsockopt(six, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  if (bind(six, (struct sockaddr *)&at, size) || listen(six, 1)) {
+    printf("left out: no IPv6 here\n");
+    close(six);
+    return;
+  }
+  getsockname(six, (struct sockaddr *)&at, &size);
+  int taken = ntohs(at.sin6_port);
+  CHECK(jf_socket_listen(NULL, &taken, &fd) == JFL_ESTATE);
+  close(six);
+  CHECK(jf_socket_listen(NULL, &taken, &fd) == JFL_OK);
+  close(fd);
+}
+
 static void a_host_knows_its_own_addresses(void)
 {
   char none[300] = { 0 };
@@ -529,6 +551,7 @@ int main(void)
   RUN(two_processes_of_one_number_do_not_meet);
   RUN(a_wrong_variable_is_named);
   RUN(strangers_do_not_disturb);
+  RUN(a_port_that_another_has_on_ipv6_is_taken);
   RUN(a_host_knows_its_own_addresses);
   RUN(the_first_host_of_slurms_list_is_read);
   return test_done();

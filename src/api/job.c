@@ -66,12 +66,23 @@ static int api_job_is_shared(const jfl_graph *g)
   return 0;
 }
 
+/* Which devices of which ranks a place has, "0-1:0-3"; their kind may be another on each. */
+static const char *api_job_members(const jfl_session *s, int place)
+{
+  const char *name = jf_is_group(place) ? jfl_session_device(s, place) : NULL;
+  const char *members = name ? strchr(name, ' ') : NULL;
+  return members ? members : "";
+}
+
 /* A hash of what all ranks must compile alike: the text, and what that does not tell. Not 0. */
-static uint64_t api_job_hash(const jfl_graph *g)
+static uint64_t api_job_hash(const jfl_session *s, const jfl_graph *g)
 {
   uint64_t h = jf_hash_str(1, g->traced);
   for (int i = 0; i < g->n_value; i++)
     h = jf_hash(h, &g->value[i]->distribution, sizeof g->value[i]->distribution);
+  for (int i = 0; i < g->n_value + g->n_node; i++)
+    h = jf_hash_str(h, api_job_members(s, i < g->n_value ? g->value[i]->place
+                                                         : g->node[i - g->n_value]->place));
   h = jf_hash(h, &g->turns, sizeof g->turns);
   return jf_hash(h, &g->shard, sizeof g->shard) | 1;
 }
@@ -80,10 +91,12 @@ static uint64_t api_job_hash(const jfl_graph *g)
    they agree on, too, come first. */
 static jfl_status api_job_agree(const jfl_job *j, jfl_graph *g)
 {
-  char doing[160];
+  char doing[200];
   if (!api_job_is_shared(g)) return JFL_OK;
-  const uint64_t hash = api_job_hash(g);
-  snprintf(doing, sizeof doing, "compile job '%.120s'", g->name);
+  const uint64_t hash = api_job_hash(j->session, g);
+  const char *on = api_job_members(j->session, g->place);
+  snprintf(doing, sizeof doing, "compile job '%.120s'%s%.50s", g->name, *on ? " on devices" : "",
+           on);
   jf_session_acquire(j->session);
   jfl_status s = jf_session_agree_on(j->session, doing, jf_hash_str(hash, g->name));
   if (!s) s = jf_hand_out(&j->session->seed, sizeof j->session->seed);

@@ -49,6 +49,7 @@ jfl_status jf_session_agree_on(jfl_session *s, const char *doing, uint64_t hash)
   agree_word *all = jf_new_raw((size_t)n * sizeof *all);
   if (!all) return jf_fail(JFL_ENOMEM, "out of memory");
   snprintf(mine.doing, sizeof mine.doing, "%s", doing);
+  jf_world_does(doing);
   jfl_status st = jf_session_gather(s, &mine, sizeof mine, all);
   for (int i = 1; i < n && !st; i++) {
     if (!memcmp(&all[i], &all[0], sizeof *all)) continue;

@@ -36,6 +36,7 @@ jfl_status jf_shared_begin(const jf_execution *e)
   const jfl_plan *p = e->plan;
   JF_TRY(jf_fail_in(jf_plan_agree(p), JFL_ERROR_JOB, p->job->name));
   shared_waited(e);
+  jf_world_run_begins();
   return JFL_OK;
 }
 
@@ -87,5 +88,6 @@ jfl_status jf_shared_end(const jf_execution *e, jfl_status s)
   shared_fail(a, s);
   if (!a->agreed && !a->over) s = shared_agree(e);
   jf_free(a->error);
+  jf_world_run_ends();
   return s;
 }

@@ -230,7 +230,8 @@ jfl_status jf_node_check(const jf_tree_node *n, const char *where, const char *n
 {
   for (const jf_tree_node *m = n->first; m; m = m->next) {
     const size_t size = strlen(m->name);
-    const char *p = size ? strstr(names, m->name) : NULL;
+    const int is_word = size && !strchr(m->name, ' ');
+    const char *p = is_word ? strstr(names, m->name) : NULL;
     while (p && (p[-1] != ' ' || p[size] != ' ')) p = strstr(p + 1, m->name);
     if (!p) return jf_fail(JFL_EDATA, "%s: '%.60s' is not there; members are%.*s", where, m->name,
                            (int)strlen(names) - 1, names);

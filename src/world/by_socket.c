@@ -211,6 +211,7 @@ static jfl_status by_socket_connect(int rank)
 {
   jfl_status s = JFL_OK;
   const jf_wait w = by_socket_long_patience();
+  atomic_store(&jf_the_world.awaited, rank);
   if (jf_world_rank() < rank) s = by_socket_call(rank);
   while (net.fd[rank] < 0 && !s) s = by_socket_answer(&w);
   if (!s) return JFL_OK;
@@ -235,7 +236,7 @@ static jfl_status by_socket_move(const jf_mail *m, int is_sent, size_t *at)
     const ssize_t n = is_sent ? send(net.fd[m->rank], data, m->size - *at,
                                      MSG_NOSIGNAL | MSG_DONTWAIT)
                               : recv(net.fd[m->rank], data, m->size - *at, MSG_DONTWAIT);
-    if (n > 0) *at += (size_t)n;
+    if (n > 0) *at += (size_t)n, atomic_fetch_add(&jf_the_world.moved, 1);
     else if (n < 0 && by_socket_busy()) return JFL_OK;
     else return jf_world_lost(m->rank);
   }
@@ -252,7 +253,7 @@ static jfl_status by_socket_pass(const jf_mail *mail, int n, int is_sent, size_t
     JF_TRY(by_socket_move(&mail[i], is_sent, &at[i]));
     if (at[i] == mail[i].size) continue;
     seen[mail[i].rank] = net.pass;
-    ++*left;
+    if (!(*left)++) atomic_store(&jf_the_world.awaited, mail[i].rank);
   }
   return JFL_OK;
 }

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
+#include "world/meet.h"
 #include "world/transport.h"
-#include "world/world.h"
 
 /* How many bytes are received before they are added: few enough to be in the cache still. */
 enum { DATA_PIECE = 1 << 19 };
@@ -28,7 +28,10 @@ jfl_status jf_world_open_data(const jf_mpi *mpi)
 jfl_status jf_world_exchange(const jf_mail *send, int n_send, const jf_mail *receive, int n_receive)
 {
   if (jf_world_trouble()) return jf_world_fail();
+  atomic_fetch_add(&jf_the_world.waits, 1);
   const jfl_status s = data_via->exchange(send, n_send, receive, n_receive);
+  atomic_fetch_sub(&jf_the_world.waits, 1);
+  atomic_fetch_add(&jf_the_world.moved, 1);
   /* Others wait for what it did not send, so the world is over. */
   if (s && !jf_world_trouble())
     jf_world_end("rank %d (%s) cannot exchange data: %s", jf_world_rank(),

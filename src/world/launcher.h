@@ -18,5 +18,7 @@ int jf_launched_report(void);
 /* Seconds that a rank may be silent, and that the others get to end by themselves once one has
    failed: JFL_PATIENCE. */
 double jf_launched_patience(void);
+/* Seconds that JFL_STALL_SECONDS says; 0: nothing. */
+double jf_launched_stall(void);
 
 #endif

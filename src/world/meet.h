@@ -29,11 +29,21 @@ jfl_status jf_meeting_find(jf_meeting *m);
    one. */
 int jf_slurm_first(const char *list, char out[JF_HOST]);
 
+/* What a rank is at, as far as others may wait for it (stall.c). */
+#define JF_ROUND 0.5                   /* seconds that a round of the watch takes, or more */
+typedef enum jf_pursuit { JF_ELSEWHERE, JF_RUNS, JF_WAITS } jf_pursuit;
+typedef struct jf_card {
+  int32_t at, rounds;          /* a jf_pursuit; rounds of its watch in which it made no headway */
+  int32_t awaited;             /* the rank that it waits for */
+  char what[120];              /* it is to do or did last with others: "make run 3 of job 'x'" */
+} jf_card;
+
 /* The two connections of a pair of ranks. */
 typedef struct jf_peer {
   int word, life;              /* -1: none */
   int64_t heard;               /* the round of the watch in which it last said something there */
   unsigned char said[512]; int n_said;         /* read from `life`, not yet understood */
+  jf_card card;                /* as it last said; rank 0 has those of all */
 } jf_peer;
 
 /* Connects this rank with rank 0, or rank 0 with all: peer[rank] (meet.c). m->key becomes one of
@@ -64,8 +74,28 @@ typedef struct jf_world {
   int trouble_fd;
   double patience;             /* seconds without a beat after which a rank counts as lost; so long
                                   others have to say why, or who they are */
+  double stall;                /* seconds without headway of any rank that end the world */
+  int stalls_elsewhere;        /* also where one is in its script */
+  pthread_mutex_t saying;      /* guards the next line */
+  char what[sizeof ((jf_card *)0)->what];
+  atomic_int runs, waits;      /* of this rank with others, at this moment */
+  atomic_int awaited;          /* the rank for which it waits */
+  _Atomic uint64_t moved;      /* changes when something came or went between ranks */
 } jf_world;
 extern jf_world jf_the_world;
+
+enum { JF_STALL = 600 };       /* seconds, where JFL_STALL_SECONDS says nothing */
+/* What a rank's watch knows of the rank itself. */
+typedef struct jf_stall {
+  jf_card card;
+  uint64_t moved; double cpu; int64_t since;   /* as of the last headway */
+} jf_stall;
+/* Sees what this rank is at, in that round of its watch. */
+void jf_stall_look(jf_world *w, int64_t round, jf_stall *s);
+/* Takes what a rank says of itself. */
+void jf_stall_hear(jf_peer *p, const void *said, size_t n);
+/* Rank 0: ends the world of n ranks if it stands still. */
+void jf_stall_judge(const jf_world *w, int n);
 
 /* Starts the thread that watches the connections (watch.c). */
 jfl_status jf_watch_start(jf_world *w);

@@ -94,6 +94,8 @@ static jfl_status socket_find(const char *address, const char *port, struct addr
   return e ? jf_fail(JFL_EIO, "%s: %s", address, gai_strerror(e)) : JFL_OK;
 }
 
+/* JFL_ESTATE: the port is taken. Then no other address will do, of IPv4 in place of IPv6: those that
+   call the first would reach another. */
 static jfl_status socket_listen_at(const struct sockaddr *at, socklen_t size, int *port, int *fd)
 {
   const int one = 1, none = 0;
@@ -104,9 +106,10 @@ static jfl_status socket_listen_at(const struct sockaddr *at, socklen_t size, in
   setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   if (at->sa_family == AF_INET6) setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &none, sizeof none);
   if (bind(s, at, size) || listen(s, SOMAXCONN) || getsockname(s, &a.any, &room)) {
-    const jfl_status st = jf_fail(JFL_EIO, "cannot listen at port %d: %s", *port, strerror(errno));
+    const int e = errno, taken = e == EADDRINUSE;
     close(s);
-    return st;
+    return jf_fail(taken ? JFL_ESTATE : JFL_EIO, "cannot listen at port %d: %s%s", *port,
+                   strerror(e), taken ? "; other ranks may be meeting there" : "");
   }
   *port = ntohs(a.any.sa_family == AF_INET6 ? a.six.sin6_port : a.four.sin_port);
   *fd = s;
@@ -119,8 +122,8 @@ static jfl_status socket_listen_everywhere(int *port, int *fd)
                                      .sin6_port = htons((uint16_t)*port) } };
   const any_address four = { .four = { .sin_family = AF_INET,
                                        .sin_port = htons((uint16_t)*port) } };
-  if (!socket_listen_at(&six.any, sizeof six.six, port, fd)) return JFL_OK;
-  return socket_listen_at(&four.any, sizeof four.four, port, fd);
+  const jfl_status s = socket_listen_at(&six.any, sizeof six.six, port, fd);
+  return s && s != JFL_ESTATE ? socket_listen_at(&four.any, sizeof four.four, port, fd) : s;
 }
 
 jfl_status jf_socket_listen(const char *address, int *port, int *fd)
@@ -131,7 +134,7 @@ jfl_status jf_socket_listen(const char *address, int *port, int *fd)
   snprintf(service, sizeof service, "%d", *port);
   JF_TRY(socket_find(address, service, &all));
   jfl_status st = JFL_EIO;
-  for (const struct addrinfo *a = all; a && st; a = a->ai_next)
+  for (const struct addrinfo *a = all; a && st && st != JFL_ESTATE; a = a->ai_next)
     st = socket_listen_at(a->ai_addr, a->ai_addrlen, port, fd);
   freeaddrinfo(all);
   return st;

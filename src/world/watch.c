@@ -9,11 +9,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static const double interval = 0.5;            /* seconds that a round takes, or more */
-
 /* ---- what comes from a rank ---- */
 
-/* Two bytes, a kind and a length, and as many bytes of text, which trouble must have. */
+/* Two bytes, a kind and a length, and as many bytes: a text, which trouble must have, or what the
+   rank is at, which rank 0 does not say. */
 enum { BEAT, TROUBLE };
 
 static void watch_understand(jf_peer *p)
@@ -22,6 +21,7 @@ static void watch_understand(jf_peer *p)
     const int size = 2 + p->said[1];
     if (p->said[0] == TROUBLE && size > 2 && p->said[2])
       jf_world_end("%.*s", size - 2, (const char *)p->said + 2);
+    if (p->said[0] == BEAT) jf_stall_hear(p, p->said + 2, (size_t)size - 2);
     p->n_said -= size;
     memmove(p->said, p->said + size, (size_t)p->n_said);
   }
@@ -42,12 +42,14 @@ int jf_watch_read(jf_peer *p, int64_t round)
 
 /* ---- beats ---- */
 
-static void watch_beat(jf_world *w)
+static void watch_beat(jf_world *w, const jf_card *mine)
 {
-  static const unsigned char beat[2] = { BEAT, 0 };
+  unsigned char beat[2 + sizeof *mine] = { BEAT, w->rank ? sizeof *mine : 0 };
+  const size_t size = 2 + (size_t)beat[1];
+  memcpy(beat + 2, mine, sizeof *mine);
   pthread_mutex_lock(&w->telling);
   for (int i = 0; i < w->size; i++)
-    if (w->peer[i].life >= 0) send(w->peer[i].life, beat, sizeof beat, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (w->peer[i].life >= 0) send(w->peer[i].life, beat, size, MSG_NOSIGNAL | MSG_DONTWAIT);
   pthread_mutex_unlock(&w->telling);
 }
 
@@ -56,7 +58,7 @@ static void watch_beat(jf_world *w)
 static void watch_ask(jf_world *w, int n, int64_t round)
 {
   for (int i = 0; i < n; i++)
-    if (w->peer[i].life >= 0 && interval * (double)(round - w->peer[i].heard) > w->patience)
+    if (w->peer[i].life >= 0 && JF_ROUND * (double)(round - w->peer[i].heard) > w->patience)
       jf_world_end("rank %d (%s) does not answer", i, jf_world_host(i));
 }
 
@@ -74,17 +76,21 @@ static void *watch_run(void *arg)
   struct pollfd *p = jf_new((size_t)n * sizeof *p);
   double next = 0;
   int64_t round = 0;
+  jf_stall own = { .cpu = 0 };
   jf_thread_begins("watch");
   if (!p) jf_world_end("rank %d (%s) is out of memory", w->rank, jf_world_host(w->rank));
   for (int i = 0; p && i < n; i++) p[i] = (struct pollfd){ w->peer[i].life, POLLIN, 0 };
   while (p && !atomic_load(&w->trouble)) {
-    const int came = poll(p, (nfds_t)n, (int)(1e3 * interval));
+    const int came = poll(p, (nfds_t)n, (int)(1e3 * JF_ROUND));
     if (came > 0) watch_hear(w, n, p, round);
     const double now = jf_now();
     if (now < next) continue;
     watch_ask(w, n, ++round);
-    watch_beat(w);
-    next = now + interval;
+    jf_stall_look(w, round, &own);
+    watch_beat(w, &own.card);
+    w->peer[w->rank].card = own.card;
+    if (!w->rank) jf_stall_judge(w, n);
+    next = now + JF_ROUND;
   }
   jf_free(p);
   jf_thread_ends("watch");

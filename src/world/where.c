@@ -304,6 +304,7 @@ int jf_launched_report(void)
 }
 
 double jf_launched_patience(void) { return where_seconds("JFL_PATIENCE", 1, 6); }
+double jf_launched_stall(void) { return where_seconds("JFL_STALL_SECONDS", 1, 0); }
 
 /* The secret is a word that all processes of a run were given. Where none but users of this host
    can call, there may be none; the number of a job of Slurm then tells it from others. */

@@ -21,6 +21,7 @@
 jf_world jf_the_world = { .joining = PTHREAD_MUTEX_INITIALIZER,
                           .agreeing = PTHREAD_MUTEX_INITIALIZER,
                           .telling = PTHREAD_MUTEX_INITIALIZER,
+                          .saying = PTHREAD_MUTEX_INITIALIZER,
                           .size = 1, .neighbours = 1, .trouble_fd = -1 };
 static jf_world *const world = &jf_the_world;
 
@@ -151,9 +152,11 @@ static jfl_status world_send(int rank, world_kind kind, const void *data, size_t
   const size_t first = size < JF_WORLD_MESSAGE ? size : JF_WORLD_MESSAGE;
   memcpy(message, &h, sizeof h);
   memcpy(message + sizeof h, data, first);
+  atomic_store(&world->awaited, rank);
   jfl_status s = jf_socket_send(world->peer[rank].word, message, sizeof h + first, w);
   if (!s && size > first)
     s = jf_socket_send(world->peer[rank].word, (const char *)data + first, size - first, w);
+  atomic_fetch_add(&world->moved, 1);
   return s ? world_broke(s, rank) : JFL_OK;
 }
 
@@ -161,10 +164,12 @@ static jfl_status world_send(int rank, world_kind kind, const void *data, size_t
 static jfl_status world_receive(int rank, world_head *h, void *data, size_t most, const jf_wait *w)
 {
   const int fd = world->peer[rank].word;
+  atomic_store(&world->awaited, rank);
   jfl_status s = jf_socket_receive(fd, h, sizeof *h, w);
   if (!s && h->kind == GOODBYE) jf_world_end("rank %d (%s) has ended", rank, jf_world_host(rank));
   if (!s && (h->size > most || h->kind >= GOODBYE || h->number != world->number)) s = JFL_EIO;
   if (!s) s = jf_socket_receive(fd, data, h->size, w);
+  atomic_fetch_add(&world->moved, 1);
   return s ? world_broke(s, rank) : JFL_OK;
 }
 
@@ -232,8 +237,10 @@ jfl_status jf_world_agree_unless(const void *mine, size_t size, void *all, int (
   pthread_mutex_lock(&world->agreeing);
   const jf_wait w = { .wake = world->trouble_fd, .stop = stop, .ctx = ctx };
   jfl_status s = jf_world_trouble() ? jf_world_fail() : JFL_OK;
+  atomic_fetch_add(&world->waits, 1);
   if (!s) s = world->rank ? world_hear_first(mine, size, world->room, &w)
                           : world_hear_all(mine, size, world->room, &w);
+  atomic_fetch_sub(&world->waits, 1);
   world->number++;
   if (!s) memcpy(all, world->room, (size_t)world->size * size);
   pthread_mutex_unlock(&world->agreeing);
@@ -323,6 +330,7 @@ static void world_forget(void)
 static int world_hears_goodbye(int rank, const jf_wait *w)
 {
   world_head h;
+  atomic_store(&world->awaited, rank);
   return !jf_socket_receive(world->peer[rank].word, &h, sizeof h, w) && h.kind == GOODBYE;
 }
 
@@ -343,6 +351,8 @@ static void world_say_goodbye(int status)
 {
   if (world->forks != jf_forks()) return;
   pthread_mutex_lock(&world->agreeing);
+  jf_world_does("end");
+  atomic_fetch_add(&world->waits, 1);
   const int well = !status && !jf_world_trouble() && world_part_well();
   pthread_mutex_unlock(&world->agreeing);
   if (well && world->mpi) world->mpi->end();
@@ -362,6 +372,9 @@ static jfl_status world_enter(jf_world *w)
   if (m.is_near) snprintf(w->near, sizeof w->near, "%.*s", JF_ADDRESS - 1, m.address[0]);
   w->forks = jf_forks();
   w->patience = jf_launched_patience();
+  w->stall = jf_launched_stall();
+  w->stalls_elsewhere = w->stall > 0;
+  if (!w->stalls_elsewhere) w->stall = JF_STALL;
   w->rank = m.rank;
   w->size = m.size;
   w->mpi = m.mpi;

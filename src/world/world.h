@@ -46,6 +46,11 @@ jfl_status jf_world_fail(void);
 int jf_world_trouble_fd(void);
 /* Seconds that a rank may be silent: JFL_PATIENCE. */
 double jf_world_patience(void);
+/* Says what this rank is about to do with the others, "save checkpoint 'x'", for what these are
+   told where it does not come to it; and when it is in a run with them. */
+void jf_world_does(const char *what);
+void jf_world_run_begins(void);
+void jf_world_run_ends(void);
 /* Ends the world, with a text for all ranks; the first text counts. */
 void jf_world_end(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* After trouble: from here on this process is alone, rank 0 of 1. Sessions that were made before do
