@@ -19,7 +19,7 @@ typedef struct fast_batch_plane {
   int tail, width, last;
   double count, epsilon;       /* elements of a channel */
   int add, relu, bf16_result;
-  const float *x, *gamma, *beta, *extra, *dy, *mean_in, *variance_in;
+  const float *x, *gamma, *beta, *extra, *dy, *more, *mean_in, *variance_in;
   float *y, *mean, *variance, *dx, *dgamma, *dbeta, *daddend;
 } fast_batch_plane;
 
@@ -292,8 +292,8 @@ static jfl_status fast_batch_norm_run(const jf_kargs *k)
 /* ---- backward ---- */
 
 /* What let numbers pass: all of them, those where y computed anew is above 0, those where the given
-   y is. */
-enum { ALL, BY_FORMULA, BY_RESULT };
+   y is; and so, of the sum of dy and more. */
+enum { ALL, BY_FORMULA, BY_RESULT, BY_RESULT_SUM };
 
 /* d: the gradient before relu; u: x - mean. */
 JF_BODY void tile_before(const fast_batch_plane *p, int64_t at, int n, int j, const affine *f,
@@ -305,7 +305,11 @@ JF_BODY void tile_before(const fast_batch_plane *p, int64_t at, int n, int j, co
   jf_tile_load(p->x + at, n, j, &x);
   *u = x - mean;
   if (mode == ALL) return;
-  if (mode == BY_RESULT) jf_tile_load(p->extra + at, n, j, &y);
+  if (mode == BY_RESULT_SUM) {
+    jf_tile_load(p->more + at, n, j, &y);
+    *d += y;
+  }
+  if (mode >= BY_RESULT) jf_tile_load(p->extra + at, n, j, &y);
   else {
     const jf_vec scale = ALL_LANES(&f->scale, j), beta = ALL_LANES(&f->beta, j);
     normalized(&x, &mean, &scale, &beta, &y);
@@ -320,7 +324,7 @@ JF_BODY void tile_products(const fast_batch_plane *p, int64_t at, int n, const a
   jf_vec d, u;
   JF_EACH_VEC(j) {
     tile_before(p, at, n, j, f, mode, &d, &u);
-    if (mode == BY_RESULT) jf_tile_store(p->daddend + at, n, j, &d);
+    if (mode >= BY_RESULT) jf_tile_store(p->daddend + at, n, j, &d);
     sum[j] += d;
     product[j] += d * u;
   }
@@ -394,7 +398,8 @@ JF_BODY void fast_batch_norm_grad_body(void *ctx, int part)
   set_affine(p, u, p->mean_in, p->variance_in, p->relu && !p->add ? p->extra : NULL, &f);
   if (!p->relu) unit_products(p, u, &f, ALL, sum, product);
   else if (!p->add) unit_products(p, u, &f, BY_FORMULA, sum, product);
-  else unit_products(p, u, &f, BY_RESULT, sum, product);
+  else if (!p->more) unit_products(p, u, &f, BY_RESULT, sum, product);
+  else unit_products(p, u, &f, BY_RESULT_SUM, sum, product);
   store_sums(p, u, sum, product, &s);
   if (!p->add) {
     if (p->relu) unit_slopes(p, u, &f, &s, BY_FORMULA);
@@ -416,6 +421,7 @@ static jfl_status fast_batch_norm_grad_run(const jf_kargs *k)
   p.variance_in = k->in[3].data;
   p.gamma = k->in[4].data;
   p.extra = p.relu ? k->in[5].data : NULL;
+  p.more = ((const jf_batch_norm *)k->attr)->sum ? k->in[6].data : NULL;
   p.dx = k->out[0].data;
   p.dgamma = k->out[1].data;
   p.dbeta = k->out[2].data;

@@ -72,7 +72,8 @@ JF_VARIANTS(fast_cross_entropy_backward)
 
 static int fast_cross_entropy_accepts(const jf_kargs *k)
 {
-  return k->in[1].dtype == JFL_F32 && k->out[0].dtype == JFL_F32;
+  return k->in[1].dtype == JFL_F32 && k->out[0].dtype == JFL_F32 &&
+         !((const jf_cross_entropy *)k->attr)->classes;
 }
 
 static samples fast_cross_entropy_describe(const jf_kargs *k)

@@ -272,23 +272,40 @@ static jfl_status batch_norm_list(jf_recipes *l, jf_kargs *k, size_t *scratch)
 /* u = x - mean, and what relu lets pass of dy. */
 static int norm_passed(jf_recipe *r, const norm_channels *c, int *u)
 {
-  const int dy = norm_each(r, c, 0), x = norm_each(r, c, 1);
-  *u = jf_recipe_op(r, &jf_op_subtract, x, norm_line(r, c, 2));
+  int dy = norm_each(r, c, 0);
+  *u = jf_recipe_op(r, &jf_op_subtract, norm_each(r, c, 1), norm_line(r, c, 2));
+  if (c->a->sum) dy = jf_recipe_op(r, &jf_op_add, dy, norm_each(r, c, 6));
   if (!c->a->relu) return dy;
   if (c->a->add) return jf_recipe_op(r, &jf_op_relu_grad, norm_each(r, c, 5), dy);
   const int y = jf_recipe_op(r, &jf_op_multiply, *u, norm_line(r, c, NORM_SCALE));
   return jf_recipe_op(r, &jf_op_relu_grad, jf_recipe_op(r, &jf_op_add, y, norm_line(r, c, 5)), dy);
 }
 
+/* With an addend, what relu lets pass is its gradient: it is written here for the next program,
+   which then reads one tensor in place of two or three. */
 static void norm_channel_sums(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
 {
   int u;
   jf_recipe_begin(r, "batch_norm_grad", &c->space, 0);
-  const int d = norm_passed(r, c, &u);
+  int d = norm_passed(r, c, &u);
+  if (c->a->add) {
+    const jfl_dtype t = k->out[3].dtype;
+    d = jf_recipe_cast(r, d, t);
+    jf_recipe_out(r, d, k->n_in + 3);
+    d = jf_recipe_cast(r, d, c->t);
+  }
   const int product = jf_recipe_op(r, &jf_op_multiply, jf_recipe_op(r, &jf_op_multiply, d, u),
                                    norm_line(r, c, NORM_INVERSE));
   jf_recipe_sum(r, product, c->step, c->t, 1, k->n_in + 1);
   jf_recipe_sum(r, d, c->step, c->t, 1, k->n_in + 2);
+}
+
+/* The same, of which the first program has written what relu lets pass. */
+static int norm_kept(jf_recipe *r, const norm_channels *c, int *u)
+{
+  const jfl_dtype t = c->k->out[3].dtype;
+  *u = jf_recipe_op(r, &jf_op_subtract, norm_each(r, c, 1), norm_line(r, c, 2));
+  return jf_recipe_cast(r, jf_recipe_in(r, c->k->n_in + 3, t, JF_SLOT_EACH, NULL), c->t);
 }
 
 /* dx = gamma / s (d - dbeta / count - u / s dgamma / count), with s the standard deviation. */
@@ -296,7 +313,8 @@ static void norm_slopes(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
 {
   int u;
   jf_recipe_begin(r, "batch_norm_grad", &c->space, 0);
-  const int d = norm_passed(r, c, &u), share = jf_recipe_number(r, c->t, 1 / c->count);
+  const int d = c->a->add ? norm_kept(r, c, &u) : norm_passed(r, c, &u);
+  const int share = jf_recipe_number(r, c->t, 1 / c->count);
   const int dgamma = jf_recipe_op(r, &jf_op_multiply, norm_line(r, c, k->n_in + 1), share);
   const int dbeta = jf_recipe_op(r, &jf_op_multiply, norm_line(r, c, k->n_in + 2), share);
   const int unit = jf_recipe_op(r, &jf_op_multiply, u, norm_line(r, c, NORM_INVERSE));
@@ -305,7 +323,6 @@ static void norm_slopes(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
                                 rest);
   const int dx = jf_recipe_op(r, &jf_op_multiply, less, norm_line(r, c, NORM_SCALE));
   norm_output(r, k, dx, 0);
-  if (c->a->add) norm_output(r, k, d, 3);
 }
 
 static jfl_status batch_norm_grad_list(jf_recipes *l, jf_kargs *k, size_t *scratch)

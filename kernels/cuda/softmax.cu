@@ -5,19 +5,24 @@
 #include "op/cross_entropy.h"
 #include "op/op.h"
 #include "op/softmax.h"
+
+#include <stdio.h>
 #endif
 
 /* Lines of m elements, `step` apart; so many lines begin side by side, one element apart. */
 typedef struct softmax_args {
   struct jf_cuda_head head;
   int64_t lines, m, step, across;      /* across: threads of a line */
-  double smoothing, scale;             /* of cross entropy */
+  double smoothing, scale;             /* of cross entropy, */
+  int64_t row;                         /* a line of which has so many elements, from m on unread */
   int64_t has_dy;                      /* of its gradient */
 } softmax_args;
 
 #ifdef JF_DEVICE
 
-/* T is the elements' type, A that in which they are computed, L that of labels. */
+/* T is the elements' type, A that in which they are computed, L that of labels. V elements that lie
+   side by side are read at once: 16 bytes, or one. */
+template <class E> struct alignas(V * sizeof(E)) softmax_pack { E v[V]; };
 typedef decltype(jf_load(T())) A;
 struct softmax_sum { static JF_INLINE A of(A a, A b) { return a + b; } };
 struct softmax_max { static JF_INLINE A of(A a, A b) { return a > b ? a : b; } };
@@ -64,13 +69,16 @@ template <class E>
 JF_INLINE softmax_moments softmax_measure(const softmax_team &t, const E *x, const softmax_args &p)
 {
   A most = jf_load(x[0]), sum = 0;
-  for (int64_t j = t.x; j < p.m; j += t.across) {
-    const A v = jf_load(x[j * p.step]);
-    if (v > most) {
-      sum = sum * exp(most - v) + (v - v + 1);
-      most = v;
-    } else {
-      sum += v == most && v < 0 ? (A)1 : exp(v - most);
+  for (int64_t j = (int64_t)t.x * V; j < p.m; j += (int64_t)t.across * V) {
+    const softmax_pack<E> at = *(const softmax_pack<E> *)&x[j * p.step];
+    for (int w = 0; w < V && j + w < p.m; w++) {
+      const A v = jf_load(at.v[w]);
+      if (v > most) {
+        sum = sum * exp(most - v) + (v - v + 1);
+        most = v;
+      } else {
+        sum += v == most && v < 0 ? (A)1 : exp(v - most);
+      }
     }
   }
   const A all = t.join<softmax_max>(most, (A)jf_load(x[0]));
@@ -135,7 +143,7 @@ JF_KERNEL check_labels(const softmax_args p)
 JF_KERNEL cross_entropy(const softmax_args p)
 {
   for (softmax_team t(p); t.next(p);) {
-    const X *x = (const X *)p.head.data[1] + t.line * p.m;
+    const X *x = (const X *)p.head.data[1] + t.line * p.row;
     const int64_t label = ((const L *)p.head.data[0])[t.line];
     const softmax_moments s = softmax_measure(t, x, p);
     A all = 0;
@@ -176,16 +184,22 @@ JF_KERNEL cross_entropy_grad(const softmax_args p)
   const T *dy = (const T *)p.head.data[4];
   G *to = (G *)p.head.data[p.has_dy ? 5 : 4];
   for (softmax_team t(p); t.next(p);) {
-    const X *x = (const X *)p.head.data[1] + t.line * p.m;
-    G *dx = to + t.line * p.m;
+    const X *x = (const X *)p.head.data[1] + t.line * p.row;
+    G *dx = to + t.line * p.row;
     const int64_t label = ((const L *)p.head.data[0])[t.line];
     const A most = jf_load(((const T *)p.head.data[2])[t.line]);
     const A inverse = jf_load(((const T *)p.head.data[3])[t.line]);
     const A d = (A)p.scale * (p.has_dy ? (A)jf_load(dy[t.line]) : (A)1);
     const A share = (A)(p.smoothing / (double)p.m), own = (A)(1 - p.smoothing);
-    for (int64_t j = t.x; j < p.m && t.on; j += t.across) {
-      const A prob = exp((A)jf_load(x[j]) - most) * inverse;
-      jf_store(&dx[j], d * (prob - share - (j == label ? own : (A)0)));
+    for (int64_t j = (int64_t)t.x * V; j < p.row && t.on; j += (int64_t)t.across * V) {
+      const softmax_pack<X> from = *(const softmax_pack<X> *)&x[j];
+      softmax_pack<G> at;
+      for (int w = 0; w < V; w++) {
+        const A prob = exp((A)jf_load(from.v[w]) - most) * inverse;
+        const A slope = d * (prob - share - (j + w == label ? own : (A)0));
+        jf_store(&at.v[w], j + w < p.m ? slope : (A)0);
+      }
+      *(softmax_pack<G> *)&dx[j] = at;
     }
   }
 }
@@ -214,7 +228,7 @@ static jfl_status softmax_make(jf_kargs *k, const char *name)
 {
   const jfl_shape *s = &k->out[0].shape;
   const int64_t axis = ((const jf_softmax *)k->attr)->axis;
-  const jf_cuda_source source = { "softmax", jf_cuda_text_softmax, NULL };
+  const jf_cuda_source source = { "softmax", jf_cuda_text_softmax, "#define V 1\n" };
   const jfl_dtype t = k->out[0].dtype;
   const jf_cuda_type types[] = { { "T", t }, { "X", t }, { "G", t }, { "L", JFL_I32 },
                                  { NULL, JFL_F32 } };
@@ -242,6 +256,15 @@ JFL_CUDA(cuda_logsoftmax_grad,
 
 /* ---- cross entropy ---- */
 
+/* How many logits a thread reads at once: 16 bytes of a line that a block has, if each line begins
+   where 16 bytes do. */
+static int entropy_at_once(const jf_kargs *k, const softmax_args *p)
+{
+  enum { WARP = 32, BYTES = 16 };
+  const int n = BYTES / (int)jfl_dtype_size(k->in[1].dtype);
+  return p->across > WARP && p->row % n == 0 ? n : 1;
+}
+
 /* Labels are class numbers if `check` is set, which is a kernel that looks for wrong ones. */
 static jfl_status cross_entropy_make(jf_kargs *k, const char *check, const char *name)
 {
@@ -252,11 +275,14 @@ static jfl_status cross_entropy_make(jf_kargs *k, const char *check, const char 
   const jf_cuda_type types[] = { { "T", t }, { "X", k->in[1].dtype },
                                  { "G", grad ? k->out[0].dtype : t }, { "L", k->in[0].dtype },
                                  { NULL, JFL_F32 } };
-  const jf_cuda_source source = { "cross entropy", jf_cuda_text_softmax, NULL };
-  softmax_args p = { .m = s->d[s->n - 1], .step = 1, .smoothing = a->label_smoothing,
-                     .scale = a->scale, .has_dy = k->n_in > JF_ENTROPY_DY };
-  p.lines = p.m ? jf_numel(s) / p.m : 0;
+  char define[24];
+  const jf_cuda_source source = { "cross entropy", jf_cuda_text_softmax, define };
+  softmax_args p = { .m = check ? jf_entropy_classes(k) : s->d[s->n - 1], .row = s->d[s->n - 1],
+                     .step = 1, .smoothing = a->label_smoothing, .scale = a->scale,
+                     .has_dy = k->n_in > JF_ENTROPY_DY };
+  p.lines = p.row ? jf_numel(s) / p.row : 0;
   const jf_cuda_grid grid = softmax_grid(k, &p);
+  snprintf(define, sizeof define, "#define V %d\n", check ? entropy_at_once(k, &p) : 1);
   if (check)
     JF_TRY(jf_cuda_prepare(k, &source, types, check, (jf_cuda_grid){ 1, 256, 0 }, &p, sizeof p));
   return jf_cuda_prepare(k, &source, types, name, grid, &p, sizeof p);

@@ -137,7 +137,7 @@ describe("mixed precision on a GPU", function()
   end)
 
   it("computes cross entropies of logits in bfloat16, and their gradient in bfloat16", function()
-    for _, classes in ipairs { 129, 515 } do
+    for _, classes in ipairs { 129, 515, 2051 } do
       local plan = beside(([[
         local CLASSES = %d
         for _, smoothing in ipairs { 0, 0.1 } do
@@ -155,7 +155,36 @@ describe("mixed precision on a GPU", function()
       assert.same({ 4, 4 }, { steps, operands })
       steps, operands = narrow(plan, "sparse_softmax_cross_entropy_grad")
       assert.same({ 4, 8 }, { steps, operands })
+      local _, pads = plan:gsub(" cuda_pad ", "")
+      assert.equal(classes > 256 and 8 or 0, pads)
     end
+  end)
+
+  it("pads logits of weights that words share, and gives the padding no gradient", function()
+    local plan = beside([[
+      train({ 128, 96 }, 128, function(x, y)
+        local words = flow.get_variable("words", { 1029, 96 },
+          { initializer = flow.random_normal_initializer(0, 0.3) })
+        local h = flow.gather(words, y) + x
+        local logits = flow.matmul(flow.layers.dense(h, 96), words, { transpose_b = true })
+        return flow.nn.sparse_softmax_cross_entropy_with_logits(flow.reshape(y, { 8, 16 }),
+          flow.reshape(logits, { 8, 16, 1029 }))
+      end)
+    ]], 0.02)
+    assert.truthy(plan:find("cuda_pad .*words%-bfloat16%[arena.* %-> pad_1%-bfloat16"), plan)
+  end)
+
+  it("leaves logits as they are that others read, or whose columns fit", function()
+    local plan = beside([[
+      for _, classes in ipairs { 1029, 1024 } do
+        train({ 128, 96 }, 128, function(x, y)
+          local logits = flow.layers.dense(x, classes)
+          return flow.nn.sparse_softmax_cross_entropy_with_logits(y, logits)
+            + 1e-6 * flow.math.reduce_sum(logits, { axis = 1 }) * (classes % 2)
+        end)
+      end
+    ]], 0.02)
+    assert.falsy(plan:find("cuda_pad", 1, true), plan)
   end)
 
   it("normalizes batches that are stored in bfloat16, with addends and behind them", function()
@@ -174,11 +203,12 @@ describe("mixed precision on a GPU", function()
             flow.layers.dense(flow.math.reduce_mean(d, { axis = { 2, 3 } }), 100))
         end)
       ]]):format(size, size), 0.03)
-      -- x and y of each, and two addends; then, but for dy of the last, all gradients like x too
+      -- x and y of each, and two addends; then, but for dy of the last, all gradients like x too,
+      -- and what one reads as a sum
       local steps, operands = narrow(plan, "batch_norm")
       assert.same({ 5, 12 }, { steps, operands })
       steps, operands = narrow(plan, "batch_norm_grad")
-      assert.same({ 5, 18 }, { steps, operands })
+      assert.same({ 5, 19 }, { steps, operands })
     end
   end)
 

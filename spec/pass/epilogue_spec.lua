@@ -232,6 +232,47 @@ describe("a value that is seen elsewhere stays:", function()
   end)
 end)
 
+describe("a sum is a part of", function()
+  local function like(shape) return support.filled("float32", shape, -1.2, 1.1) end
+
+  --- Two terms of dy, x, four lines, y, and something else to read them.
+  local function inputs_of(shape, axis, dtype)
+    local c = { shape[axis] }
+    local list = filled(dtype, { shape, shape, shape, c, c, c, shape })
+    list[5] = support.filled(dtype, c, 0.3, 1.2)       -- a variance
+    return list
+  end
+
+  local function body_of(axis, also)
+    return function(v)
+      local dy = op.add(v[1], v[2])
+      local dx, dgamma, dbeta, daddend = op.batch_norm_grad(dy, v[3], v[4], v[5], v[6], { v[7] },
+        { axis = axis - 1, add = true, relu = true })
+      return { dx, dgamma, dbeta, daddend, also and op.tanh(dy) }
+    end
+  end
+
+  it("a batch norm's gradient that alone reads it, around tiles", function()
+    for _, dtype in ipairs { "float32", "float64" } do
+      for _, case in ipairs { { { 3, 5, 7, 9 }, 2 }, { { 4, 3, 64 }, 2 }, { { 2, 2, 4, 40 }, 2 },
+        { { 9, 37 }, 2 }, { { 5, 3, 130 }, 3 } } do
+        local inputs = inputs_of(case[1], case[2], dtype)
+        assert.equal(0, count(text_of(inputs, body_of(case[2])), "add"))
+        check(inputs, body_of(case[2]), table.concat(case[1], " "))
+      end
+    end
+  end)
+
+  it("nothing that is not alone, or broadcasts it", function()
+    local inputs = inputs_of({ 3, 5, 7, 9 }, 2, "float32")
+    assert.equal(1, count(text_of(inputs, body_of(2, true)), "add"))
+    check(inputs, body_of(2, true))
+    inputs[2] = like { 5, 1, 1 }
+    assert.equal(1, count(text_of(inputs, body_of(2)), "add"))
+    check(inputs, body_of(2))
+  end)
+end)
+
 describe("what looks like a bias and is none stays:", function()
   it("numbers that run along another axis", function()
     for _, s in ipairs { { 4 }, { 1, 1, 1, 4 }, { 4, 1 } } do

@@ -278,6 +278,10 @@ enum {
    as the jf_halves at `result` says. A row that takes all of `reads` so takes any of them. */
 typedef struct jf_mixed { unsigned inputs; size_t result; unsigned reads, writes; } jf_mixed;
 
+/* Which input may be the sum of two tensors, the second of which then is the last input and the int
+   at `asked` in the attributes is set; and whether so with these attributes. */
+typedef struct jf_sum_in { int input; size_t asked; int (*may)(const void *attr); } jf_sum_in;
+
 struct jf_layout;        /* op/layout.h */
 struct jf_move;          /* ir/moves.h */
 struct jf_scalar_op;     /* op/scalar.h */
@@ -306,6 +310,7 @@ struct jfl_op {
   const jf_ending *ending;
   const jf_mixed *mixed;                  /* NULL: mixed precision leaves it in float32 */
   const jf_side_sum *side_sum;
+  const jf_sum_in *sum_in;                /* NULL: it reads no sums */
   int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels; returns 0 if it
                                              cannot. NULL: it takes plain tensors only, unless it is
                                              pointwise */

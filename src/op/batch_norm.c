@@ -94,10 +94,12 @@ static jfl_status batch_norm_grad_infer(jf_infer *c)
     return jf_fail_argument(JFL_EINVAL, "add", "must not be set without relu: the gradient of the "
                             "addend is dy");
   JF_TRY(batch_norm_channels(c, 1, &channels));
-  JF_TRY(check_all(c, a->relu ? 6 : 5));
+  JF_TRY(check_all(c, (a->relu ? 6 : 5) + a->sum));
   JF_TRY(check_like(c, 0, 1));
   JF_TRY(check_lines(c, 2, 5, channels));
   if (a->relu) JF_TRY(a->add ? check_like(c, 5, 1) : check_lines(c, 5, 6, channels));
+  if (a->sum && !jf_shape_eq(&c->in[6]->shape, &c->in[1]->shape))
+    return jf_fail(JFL_ESHAPE, "what is added to dy must be of its shape");
   c->n_out = a->add ? 4 : 3;
   for (int i = 0; i < c->n_out; i++)
     c->shape[i] = i % 3 ? (jfl_shape){ 1, { channels } } : c->in[1]->shape;
@@ -199,6 +201,18 @@ static jfl_status batch_norm_plain(const jf_kargs *k)
   return JFL_OK;
 }
 
+/* Adds what is added to dy, rounded as a tensor of the sum would be. */
+static void batch_norm_sum(const batch_call *b, const jf_kargs *k, int64_t c, double *d,
+                           double *extra)
+{
+  if (!b->a->sum) return;
+  channel_get(b, &k->in[6], c, extra);
+  for (int64_t i = 0; i < b->count && !jf_loop_ends_at(i, 1); i++) {
+    d[i] += extra[i];
+    if (k->in[0].dtype == JFL_F32) d[i] = (double)(float)d[i];
+  }
+}
+
 /* Makes d 0 where relu let nothing pass. u is x - mean, s the standard deviation, extra scratch. */
 static void batch_norm_mask(const batch_call *b, const jf_kargs *k, int64_t c, const double *u,
                             double s, double *d, double *extra)
@@ -223,6 +237,7 @@ static jfl_status batch_norm_grad_plain(const jf_kargs *k)
     const double s = sqrt(batch_number(&k->in[3], c) + b.a->epsilon);
     double sum = 0, product = 0;
     channel_get(&b, &k->in[0], c, d);
+    batch_norm_sum(&b, k, c, d, extra);
     channel_get(&b, &k->in[1], c, u);
     for (int64_t i = 0; i < b.count && !jf_loop_ends_at(i, 1); i++)
       u[i] -= batch_number(&k->in[2], c);
@@ -271,9 +286,17 @@ static int batch_norm_blocks(jf_layout *c, int of)
 static int batch_norm_layout(jf_layout *c) { return batch_norm_blocks(c, 0); }
 static int batch_norm_grad_layout(jf_layout *c) { return batch_norm_blocks(c, 1); }
 
-/* x and the addend, and y; in the gradient dy, x and y, and the results that are like x. */
+/* x and the addend, and y; in the gradient dy, x, y and what is added to dy, and the results that
+   are like x. */
 static const jf_mixed mixed = { 0, offsetof(jf_batch_norm, halves), 0x9, 0x1 };
-static const jf_mixed grad_mixed = { 0, offsetof(jf_batch_norm, halves), 0x23, 0x9 };
+static const jf_mixed grad_mixed = { 0, offsetof(jf_batch_norm, halves), 0x63, 0x9 };
+
+static int batch_norm_sums(const void *attr)
+{
+  const jf_batch_norm *a = attr;
+  return a->add && a->relu && !a->sum;
+}
+static const jf_sum_in grad_sum = { 0, offsetof(jf_batch_norm, sum), batch_norm_sums };
 
 /* Channels may be split; what is split otherwise has no statistics of its own. */
 static void batch_norm_along(jf_signatures *c, const jfl_value *x)
@@ -352,4 +375,5 @@ JFL_OP(batch_norm_grad, .doc = "Gradients of batch_norm for x, gamma, beta and t
   .out = {"dx", "dgamma", "dbeta", "daddend"}, .attr = attrs, .attr_size = sizeof(jf_batch_norm),
   .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1, .infer = batch_norm_grad_infer, .cpu = grad_cpu,
   .scratch = batch_norm_scratch, .layout = batch_norm_grad_layout, .mixed = &grad_mixed,
+  .sum_in = &grad_sum,
   .signatures = batch_norm_grad_signatures)

@@ -11,12 +11,14 @@
      batch_norm_grad(dy, x, mean, variance, gamma, extra...) -> dx, dgamma, dbeta, daddend
    The forward op's extra is the addend, if `add` is set. Where `relu` is set, that of the gradient
    is y with an addend, since y is above 0 where relu let a number pass; and beta without an addend,
-   as y is then computed anew. Where `add` is not set there is no daddend. */
+   as y is then computed anew. Where `add` is not set there is no daddend. Where `sum` is set, in
+   gradients with both, one more tensor follows, which is added to dy. */
 typedef struct jf_batch_norm {
   int64_t axis;                /* of channels */
   double epsilon;
   int add, relu;
   /* Set by passes: */
+  int sum;
   int blocked;                 /* x, y, the addend and their gradients are in blocks of channels */
   jf_halves halves;
 } jf_batch_norm;

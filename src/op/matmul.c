@@ -100,6 +100,12 @@ int jf_matmul_takes_panels(const jf_node *n)
   return is_product && p->transpose_b && !p->transpose_a && n->in[0]->shape.n == 2;
 }
 
+int jf_matmul_columns(const jf_node *n)
+{
+  if (n->op != &jf_op_matmul) return -1;
+  return n->in[1]->shape.n - (((const jf_matmul *)n->attr)->transpose_b ? 2 : 1);
+}
+
 /* Rows of a, columns of b, the axes of a batch; and what is summed over, which makes partial
    sums. */
 static void matmul_signatures(jf_signatures *c)

@@ -21,6 +21,9 @@ struct jf_node;
 /* Whether n is a product for which `panel` may be set. */
 int jf_matmul_takes_panels(const struct jf_node *n);
 
+/* The axis of input 1 along which columns of the result lie; -1: n is no matmul. */
+int jf_matmul_columns(const struct jf_node *n);
+
 struct jf_foldctx;
 /* What stands for the transpose that is the node of c, where it swaps the last two axes of a
    product that nothing else reads; else NULL. */

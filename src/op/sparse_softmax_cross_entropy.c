@@ -59,6 +59,11 @@ static jfl_status sparse_ce_grad_infer(jf_infer *c)
   return JFL_OK;
 }
 
+int jf_entropy_counts(const jf_node *n)
+{
+  return n->op == &jf_op_sparse_softmax_cross_entropy_with_logits;
+}
+
 /* If dy is one number throughout, as for the gradient of a mean, the number becomes the attribute
    `scale` and no tensor dy is made. */
 static void sparse_ce_grad(jf_gradctx *c)
@@ -90,12 +95,13 @@ static void sparse_ce_grad(jf_gradctx *c)
 #define FORWARD(D, T)                                                                  \
   static jfl_status sparse_ce_forward_##D(const jf_kargs *k)                           \
   {                                                                                    \
-    int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
+    const int64_t m = jf_entropy_classes(k), n = jf_numel(&k->in[0].shape);            \
+    const int64_t step = k->in[1].shape.d[k->in[1].shape.n - 1];                       \
     const T *x = k->in[1].data;                                                        \
     T *loss = k->out[0].data, *most = k->out[1].data, *inverse = k->out[2].data;       \
     const double smoothing = ((const jf_cross_entropy *)k->attr)->label_smoothing;     \
     JF_TRY(jf_check_range(k, JF_WRONG_LABEL, &k->in[0], m));                           \
-    for (int64_t i = 0; i < n && !jf_loop_ends_at(i, m); i++, x += m)                  \
+    for (int64_t i = 0; i < n && !jf_loop_ends_at(i, m); i++, x += step)               \
       loss[i] = sparse_ce_line_##D(x, m, jf_index_at(&k->in[0], i), smoothing, &most[i], \
                                    &inverse[i]);                                       \
     return JFL_OK;                                                                     \
@@ -105,16 +111,18 @@ static void sparse_ce_grad(jf_gradctx *c)
 #define BACKWARD(D, T)                                                                 \
   static jfl_status sparse_ce_backward_##D(const jf_kargs *k)                          \
   {                                                                                    \
-    int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
+    const int64_t m = jf_entropy_classes(k), n = jf_numel(&k->in[0].shape);            \
+    const int64_t step = k->in[1].shape.d[k->in[1].shape.n - 1];                       \
     const T *x = k->in[1].data, *dy = k->n_in > JF_ENTROPY_DY ? k->in[JF_ENTROPY_DY].data : NULL; \
     const T *most = k->in[JF_ENTROPY_MOST].data, *inverse = k->in[JF_ENTROPY_INVERSE].data; \
     const jf_cross_entropy *a = k->attr;                                               \
     const T scale = (T)a->scale, share = (T)(a->label_smoothing / (double)m);          \
     T *dx = k->out[0].data;                                                            \
     JF_TRY(jf_check_range(k, JF_WRONG_LABEL, &k->in[0], m));                           \
-    for (int64_t i = 0; i < n && !jf_loop_ends_at(i, m); i++, x += m, dx += m) {       \
+    for (int64_t i = 0; i < n && !jf_loop_ends_at(i, m); i++, x += step, dx += step) { \
       const T d = dy ? scale * dy[i] : scale;                                          \
       for (int64_t j = 0; j < m; j++) dx[j] = d * (exp(x[j] - most[i]) * inverse[i] - share); \
+      for (int64_t j = m; j < step; j++) dx[j] = 0;                                    \
       dx[jf_index_at(&k->in[0], i)] -= d * (T)(1 - a->label_smoothing);                \
     }                                                                                  \
     return JFL_OK;                                                                     \

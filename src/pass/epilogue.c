@@ -1,6 +1,7 @@
-/* Makes bias, residual and activation part of the product or convolution that they follow, and the
-   gradient of a bias part of the filter gradient of the same value. The records say which ops can
-   have such endings and which ops can be part of one. */
+/* Makes bias, residual and activation part of the product or convolution that they follow, the
+   gradient of a bias part of the filter gradient of the same value, and a sum part of what alone
+   reads it. The records say which ops can have such endings or read sums, and which ops can be part
+   of one. */
 #include "op/epilogue.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
@@ -185,6 +186,38 @@ static void emit_with_sum(ending_state *s, const ending_group *p)
   jf_replace(r, p->sum->out[0], sum);
 }
 
+/* ---- sums that are read ---- */
+
+/* The sum that n, and nothing else, reads as an input that may be two tensors; or NULL. */
+static const jf_node *ending_read_sum(const ending_state *s, const jf_node *n)
+{
+  const jf_sum_in *in = n->op->sum_in;
+  if (!in || !in->may(n->attr)) return NULL;
+  const jfl_value *v = n->in[in->input];
+  const jf_node *sum = v->origin == JF_RESULT && s->r.uses[v->id] == 1 ? v->node : NULL;
+  if (!sum || s->of[s->made[v->id]] || !jf_may_join(sum, n)) return NULL;
+  const int is_sum = added(sum, sum->in[0]) && added(sum, sum->in[1]);
+  return is_sum && may_wait(s, s->made[v->id], s->r.next - 1) ? sum : NULL;
+}
+
+/* Lets n read the two tensors of a sum, if a kernel does. */
+static void ending_take_sum(ending_state *s, jf_node *n)
+{
+  jfl_graph *g = s->r.g;
+  const jf_node *sum = ending_read_sum(s, n);
+  if (!sum) return;
+  jf_node with = *n;
+  with.in = jf_alloc(g->arena, (size_t)(n->n_in + 1) * sizeof *with.in);
+  memcpy(with.in, n->in, (size_t)n->n_in * sizeof *with.in);
+  with.in[n->op->sum_in->input] = sum->in[0];
+  with.in[with.n_in++] = sum->in[1];
+  with.attr = jf_attr_copy(g->arena, n->op->attr, n->op->attr_size, n->attr);
+  *(int *)(void *)((char *)with.attr + n->op->sum_in->asked) = 1;
+  jf_kargs k = jf_call_of(g->arena, &with);
+  const int is_plain = s->target->device[n->place]->kind->plain;
+  if (is_plain || jf_accepts(s->target->chooser, n->place, n->op, &k)) *n = with;
+}
+
 /* Goes backwards, so that when a sum reads two products, the later one takes the sum as its ending:
    by then the earlier one is computed. */
 static void epilogue_find_groups(ending_state *s)
@@ -230,8 +263,10 @@ jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
   epilogue_find_groups(&s);
   for (jf_node *n; (n = jf_rewrite_next(&s.r));) {
     const ending_group *p = s.of[s.r.next - 1];
-    if (!p) jf_rewrite_keep(&s.r, n);
-    else if (p->place != s.r.next - 1) continue;
+    if (!p) {
+      ending_take_sum(&s, n);
+      jf_rewrite_keep(&s.r, n);
+    } else if (p->place != s.r.next - 1) continue;
     else if (p->sum) emit_with_sum(&s, p);
     else emit_product(&s, p);
   }

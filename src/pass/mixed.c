@@ -232,11 +232,15 @@ static int mixed_all_stored(const mixer *w, const jf_node *n, unsigned inputs)
 }
 
 /* Whether a product is to read input i in 16 bits so that its results are: what it reads beside its
-   operands is so if it is a variable, which is not rounded again and again. */
+   operands is so if it is a variable, or moved from one, which is not rounded again and again. */
 static int mixed_narrows(const jf_node *n, int i)
 {
-  return n->in[i]->dtype == JFL_F32 &&
-         (mixed_reads(n->op->mixed, i) || n->in[i]->origin == JF_VARIABLE);
+  const jfl_value *v = n->in[i];
+  if (v->dtype != JFL_F32 || mixed_reads(n->op->mixed, i)) return v->dtype == JFL_F32;
+  while (v->origin == JF_RESULT && v->node->n_in == 1 &&
+         (v->node->op->moves || v->node->op->flags & JF_VIEW))
+    v = v->node->in[0];
+  return v->origin == JF_VARIABLE;
 }
 
 /* The row that makes results of a product in 16 bits, or NULL. */
@@ -301,6 +305,23 @@ static char mixed_rounds_nothing(const mixer *w, const jf_node *n)
   return (w->rounds[id] || w->asks[id]) && mixed_all_stored(w, n, ~0u);
 }
 
+/* Whether what n moves may be rounded before as well as after: only products read it, and it is no
+   part of what n reads, all of which would be rounded. */
+static int mixed_rounds_before(const mixer *w, const jf_node *n)
+{
+  int64_t more = 0;
+  for (int k = 0; k < n->n_in; k++) {
+    if (n->in[k]->dtype != JFL_F32) return 0;
+    more -= jf_numel(&n->in[k]->shape);
+  }
+  for (int k = 0; k < n->n_out; k++) {
+    const jfl_value *v = n->out[k];
+    if (w->r.uses[v->id] != w->rounds[v->id] || !mixed_may_store(w, v)) return 0;
+    more += jf_numel(&v->shape);
+  }
+  return more >= 0;
+}
+
 static void mixed_store(mixer *w, int i)
 {
   const jf_node *n = w->r.old[i];
@@ -308,7 +329,7 @@ static void mixed_store(mixer *w, int i)
   if (w->way[i] == MIXED_HALF) mixed_store_half(w, i);
   if (!v || w->target->device[n->place]->kind->plain) return;
   if (w->way[i] == MIXED_PRODUCT) mixed_store_product(w, i);
-  if (w->way[i] == MIXED_MOVE && mixed_any_stored(w, n))
+  if (w->way[i] == MIXED_MOVE && (mixed_any_stored(w, n) || mixed_rounds_before(w, n)))
     for (int k = 0; k < n->n_out; k++) w->stored[n->out[k]->id] = mixed_may_store(w, n->out[k]);
   if (w->way[i] == MIXED_EACH && mixed_may_store(w, v))
     w->stored[v->id] = mixed_rounds_nothing(w, n);
@@ -389,7 +410,8 @@ static void mixed_make(mixer *w, jf_node *n)
 {
   const mixed_way way = w->way[w->r.next - 1];
   const int stored = n->n_out > 0 && w->stored[n->out[0]->id];
-  if ((stored && way == MIXED_PRODUCT) || (way == MIXED_MOVE && mixed_any_stored(w, n))) {
+  if ((stored && way == MIXED_PRODUCT) ||
+      (way == MIXED_MOVE && (stored || mixed_any_stored(w, n)))) {
     mixed_make_stored(w, n);
     return;
   }

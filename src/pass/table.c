@@ -15,6 +15,8 @@ const jf_pass jf_passes[] = {
   { "shard", jf_pass_shard, "the body's graph, whose readers of variables are all there", 0 },
   { "decompose", jf_pass_decompose,
     "the body's graph without gradients, which those of the new nodes are", 0 },
+  { "classes", jf_pass_classes,
+    "places; no gradient yet, which those of wider products are", 1 },
   { "grad", jf_pass_grad, "the body's graph with its losses", 0 },
   { "recompute", jf_pass_recompute, "gradients stand behind the body and say so", 0 },
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
