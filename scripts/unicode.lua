@@ -6,7 +6,7 @@
 -- The folder is that of Debian's package unicode-data, or another copy of the database whose
 -- ReadMe.txt names its version.
 local folder = arg[1] or "/usr/share/unicode"
-local LAST, BLOCK, BLOCKS = 0x10ffff, 16, 32
+local LAST = 0x10ffff
 local ALPHABETIC, SPACE, PICTURE, LOWER, UPPER, CANONICAL, COMPATIBLE, SECOND =
   1, 2, 4, 8, 16, 32, 64, 128
 local CATEGORIES = { "Cn", "Cc", "Cf", "Co", "Cs", "Ll", "Lm", "Lo", "Lt", "Lu", "Mc", "Me", "Mn",
@@ -106,37 +106,37 @@ local function put_list(declaration, list)
   io.write(line, "\n};\n")
 end
 
--- Cuts a list into blocks of that size: gives those that differ, one behind the other, and of all
--- their numbers.
-local function cut(list, size)
-  local kept, numbers, at = {}, {}, {}
-  for first = 1, #list, size do
-    local text = table.concat(list, ",", first, first + size - 1)
-    if not at[text] then
-      at[text] = #kept / size
-      for i = first, first + size - 1 do kept[#kept + 1] = list[i] end
-    end
-    numbers[#numbers + 1] = at[text]
+-- Writes numbers from 0 on; -2n stands for n times the one before it, -2n - 1 for n numbers that
+-- go on as the last two.
+local function put_packed(name, list)
+  local packed, i = {}, 1
+  local function like(back)
+    local n = 0
+    while i > back and i + n <= #list and list[i + n] == list[i + n - back] do n = n + 1 end
+    return n
   end
-  return kept, numbers
+  while i <= #list do
+    local same, alternating = like(1), like(2)
+    local n = math.max(same, alternating)
+    packed[#packed + 1] = n < 2 and list[i] or same == n and -2 * n or -2 * n - 1
+    i = i + (n < 2 and 1 or n)
+  end
+  put_list(("static const int32_t %s[]"):format(name), packed)
 end
 
--- What is said of each code point, as the number of a record, in blocks of blocks.
+-- What is said of each code point, as the number of a record, of which the first is that of those
+-- that are not assigned.
 local function put_records()
-  local records, by_text, all = {}, {}, {}
+  local records, by_text, all = { "{0,0,0,0}" }, { ["{0,0,0,0}"] = 0 }, {}
   for code = 0, LAST do
     local text = ("{%d,%d,%d,%d}"):format(category[code] or 0, flags[code] or 0,
       cluster[code] or 0, class[code] or 0)
     if not by_text[text] then records[#records + 1], by_text[text] = text, #records end
     all[#all + 1] = by_text[text]
   end
-  local numbers, blocks = cut(all, BLOCK)
-  local some, first = cut(blocks, BLOCKS)
-  assert(#records <= 256 and #numbers / BLOCK <= 65536 and #some / BLOCKS <= 256)
+  assert(#records <= 256)
   put_list("static const jf_char_record char_records[]", records)
-  put_list("static const uint8_t char_groups[]", first)
-  put_list("static const uint16_t char_blocks[]", some)
-  put_list("static const uint8_t char_numbers[]", numbers)
+  put_packed("packed_numbers", all)
 end
 
 local function put_runs(name, list)
@@ -156,31 +156,34 @@ local function put_cases(name, map)
 end
 
 -- What code points are taken apart into, as runs of those that become equally many, whose parts lie
--- one behind the other.
+-- one behind the other. Of each part its distance from that of the code point before is written, in
+-- a run; those below 0 as odd numbers.
 local function put_parts()
-  local list, parts = {}, {}
+  local list, parts, steps = {}, {}, {}
   for code = 0, LAST do
     local own, before = mapping[code] or {}, mapping[code - 1] or {}
     if #own > 0 and #own ~= #before then list[#list + 1] = { code, #own, #parts } end
-    for _, part in ipairs(own) do parts[#parts + 1] = part end
-  end
-  put_runs("char_apart", list)
-  put_list("static const int32_t char_parts[]", parts)
-end
-
-local function put_compositions()
-  local list = {}
-  for code = 0, LAST do
-    local parts = mapping[code]
-    if parts and #parts == 2 and not compatible[code] and not excluded[code] then
-      list[#list + 1] = { parts[1], parts[2], code }
+    for i, part in ipairs(own) do
+      local step = part - (#own == #before and before[i] or 0)
+      parts[#parts + 1], steps[#steps + 1] = part, step < 0 and -2 * step - 1 or 2 * step
     end
   end
-  table.sort(list, function(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] end)
-  for i, triple in ipairs(list) do
-    list[i] = ("{%d,%d,%d}"):format(triple[1], triple[2], triple[3])
+  put_runs("char_apart", list)
+  io.write(("enum { N_PARTS = %d };\n"):format(#parts))
+  put_packed("packed_parts", steps)
+end
+
+-- The code points whose two parts do not make them.
+local function put_excluded()
+  local list, count = {}, 0
+  for code = 0, LAST do
+    if mapping[code] and #mapping[code] == 2 and not compatible[code] then
+      count = count + 1
+      if excluded[code] then list[#list + 1] = code end
+    end
   end
-  put_list("static const jf_char_triple char_compositions[]", list)
+  io.write(("enum { N_COMPOSITIONS = %d };\n"):format(count - #list))
+  put_list("static const int32_t char_excluded[]", list)
 end
 
 local function mark_mappings()
@@ -203,4 +206,4 @@ put_records()
 put_cases("char_lower", lower)
 put_cases("char_upper", upper)
 put_parts()
-put_compositions()
+put_excluded()

@@ -1,7 +1,8 @@
 /* What is known of characters. */
 #include "text/text.h"
 
-#include <string.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 /* Characters from `first` up to the next run's, of those that have a case, or parts. In a list of
    cases each becomes the one that is `to` further; in that of decompositions they follow each other
@@ -11,17 +12,94 @@ typedef struct jf_char_triple { int32_t a, b, to; } jf_char_triple;
 
 #include "text/unicode.inc"
 
-enum { BLOCK = 16, BLOCKS = 32 };
 /* Syllables of Hangul are made by arithmetic (The Unicode Standard, section 3.12). */
 enum { L_FIRST = 0x1100, V_FIRST = 0x1161, T_FIRST = 0x11a7, S_FIRST = 0xac00, N_L = 19, N_V = 21,
-       N_T = 28, N_S = N_L * N_V * N_T };
+       N_T = 28, N_S = N_L * N_V * N_T, N_CHARS = 0x110000 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
+/* ---- tables, which are unpacked when the first character is asked for ---- */
+
+static pthread_once_t unpack_once = PTHREAD_ONCE_INIT;
+static int unpacked;
+static uint8_t char_numbers[N_CHARS];                     /* the record of each */
+static int32_t char_parts[N_PARTS];
+static jf_char_triple char_compositions[N_COMPOSITIONS];  /* sorted by the two parts */
+
+/* A list of numbers in which -2n stands for n times the one before it, and -2n - 1 for n numbers
+   that go on as the last two. */
+typedef struct jf_packed { const int32_t *at; int again, alternates; int32_t last[2]; } jf_packed;
+
+static int32_t packed_next(jf_packed *p)
+{
+  if (!p->again && *p->at < 0) {
+    p->again = -*p->at / 2;
+    p->alternates = -*p->at++ % 2;
+  }
+  const int32_t v = p->again ? p->last[p->alternates] : *p->at++;
+  p->again -= p->again > 0;
+  p->last[1] = p->last[0];
+  return p->last[0] = v;
+}
+
+static void unpack_numbers(void)
+{
+  jf_packed p = { .at = packed_numbers };
+  for (int32_t c = 0; c < N_CHARS; c++) {
+    const int32_t number = packed_next(&p);
+    if (number) char_numbers[c] = (uint8_t)number;
+    else if (!p.alternates) c += p.again, p.again = 0;    /* not assigned: they are 0 already */
+  }
+}
+
+static void unpack_parts(void)
+{
+  jf_packed p = { .at = packed_parts };
+  for (size_t i = 0; i < COUNT(char_apart); i++) {
+    const jf_char_run *r = &char_apart[i];
+    const int end = i + 1 < COUNT(char_apart) ? r[1].to : N_PARTS;
+    for (int k = r->to; k < end; k++) {
+      const int32_t step = packed_next(&p);
+      char_parts[k] = (step & 1 ? -(step + 1) / 2 : step / 2) +
+                      (k < r->to + r->each ? 0 : char_parts[k - r->each]);
+    }
+  }
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+  const jf_char_triple *x = a, *y = b;
+  return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
+}
+
+static void unpack_compositions(void)
+{
+  size_t n = 0, skip = 0;
+  for (size_t i = 0; i < COUNT(char_apart); i++) {
+    const jf_char_run *r = &char_apart[i];
+    const int end = i + 1 < COUNT(char_apart) ? r[1].to : N_PARTS;
+    int32_t c = r->first;
+    for (int k = r->to; k < end && r->each == 2; k += 2, c++) {
+      if (!(char_records[char_numbers[c]].flags & JF_CANONICAL)) continue;
+      if (skip < COUNT(char_excluded) && char_excluded[skip] == c) skip++;
+      else char_compositions[n++] = (jf_char_triple){ char_parts[k], char_parts[k + 1], c };
+    }
+  }
+  qsort(char_compositions, n, sizeof *char_compositions, compare_pairs);
+}
+
+static void char_unpack(void)
+{
+  unpack_numbers();
+  unpack_parts();
+  unpack_compositions();
+  __atomic_store_n(&unpacked, 1, __ATOMIC_RELEASE);
+}
+
 const jf_char_record *jf_char(int32_t c)
 {
-  const uint32_t u = (uint32_t)c, group = char_groups[u / (BLOCK * BLOCKS)] * BLOCKS;
-  return &char_records[char_numbers[char_blocks[group + u / BLOCK % BLOCKS] * BLOCK + u % BLOCK]];
+  if (!__atomic_load_n(&unpacked, __ATOMIC_ACQUIRE)) pthread_once(&unpack_once, char_unpack);
+  return &char_records[char_numbers[c]];
 }
 
 int jf_char_is_space(int32_t c)

@@ -1,6 +1,6 @@
 -- Examples of the names of flow, for flow.help and the reference; the specs run them all. They are
--- kept as text, in the files of the folder examples: "## nn.relu" begins one, and what a line
--- prints stands behind "-->".
+-- kept as text, in the files of the folder examples: "## nn.relu, nn.relu6" begins one, which is of
+-- both names (after a comma the next line goes on), and what a line prints stands behind "-->".
 
 local index = require "jfl.doc.index"
 
@@ -25,8 +25,10 @@ local examples = {
 
 for name in pairs(package.preload) do
   if name:find("^jfl%.doc%.examples%.") then
-    for path, code in require(name):gmatch("## ([^\n]+)\n(.-)\n%f[#%z]") do
-      examples.by_path[path] = complete((code:gsub("\n+$", "")))
+    local text = require(name):gsub(",\n## ", ", ")
+    for paths, code in text:gmatch("## ([^\n]+)\n(.-)\n%f[#%z]") do
+      code = complete((code:gsub("\n+$", "")))
+      for path in paths:gmatch("[^, ]+") do examples.by_path[path] = code end
     end
   end
 end

@@ -62,9 +62,13 @@ describe("the examples #cpu", function()
   after_each(function() flow.clear_default_session() end)
   teardown(function() helper.remove(all) end)
 
+  local paths = {}                         -- by code, which several may share
   for path, code in pairs(examples.by_path) do
-    it("run: " .. path, function()
-      assert.truthy(code:find("-->", 1, true), path .. " prints nothing")
+    paths[code] = paths[code] and paths[code] .. " " .. path or path
+  end
+  for code, all_paths in pairs(paths) do
+    it("run: " .. all_paths, function()
+      assert.truthy(code:find("-->", 1, true), all_paths .. " prints nothing")
       local bad = wrong_with(code)
       assert.is_nil(bad, bad)
     end)

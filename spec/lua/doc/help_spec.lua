@@ -121,7 +121,8 @@ describe("help", function()
 
   it("shows an example of each name, complete", function()
     local text = help.text("nn.relu")
-    holds(text, "  Example:\n    local nd = flow.ndarray\n    print(flow.nn.relu(nd.array(")
+    holds(text, "  Example:\n    local nd = flow.ndarray\n    local x = nd.array({ -1, 3, 9 })\n"
+      .. "    print(flow.nn.relu(x), flow.nn.relu6(x))")
     holds(help.text("xavier_normal_initializer"), "flow.glorot_normal_initializer()")
     holds(help.text("NdArray:sum"), "a:sum()")
   end)

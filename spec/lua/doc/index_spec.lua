@@ -141,7 +141,8 @@ describe("stubs", function()
     holds("---@operator add(NdArray|number): NdArray")
     holds("---@field kernel_initializer? Initializer")
     holds("function Job:compile(batch_size) end")
-    holds("---```lua\n---local nd = flow.ndarray\n---print(flow.nn.relu(nd.array({ -1, 0, 2 })))")
+    holds("---```lua\n---local nd = flow.ndarray\n---local x = nd.array({ -1, 3, 9 })\n"
+      .. "---print(flow.nn.relu(x), flow.nn.relu6(x))")
   end)
 
   it("declare the functions that are methods of arrays and blobs", function()

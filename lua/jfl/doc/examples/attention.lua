@@ -1,16 +1,6 @@
 -- Examples of attention and of recurrent layers.
 return [==[
-## layers.multi_head_attention
-local job = flow.global_function { name = "attend", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2, 5, 8 }) } },
-  body = function(x)
-    return flow.layers.multi_head_attention(x, 2, { causal = true, name = "heads" })
-  end }
-local y = job(nd.rand({ 2, 5, 8 }))
-print(y.shape[1], y.shape[2], y.shape[3])  --> 2	5	8
-print(#flow.get_all_variables()["heads-in_proj-weight"])  --> 24
-
-## layers.attention_cache
+## layers.attention_cache, layers.multi_head_attention
 local cache = flow.layers.attention_cache(16)
 local job = flow.global_function { name = "go_on", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ -1, 1, 8 }) } },   -- (new positions, sequences, size)
@@ -19,31 +9,20 @@ local job = flow.global_function { name = "go_on", returns = tp.Numpy,
     return flow.layers.multi_head_attention(x, 2, { causal = true, cache = cache, name = "heads" })
   end }
 job(nd.rand({ 5, 1, 8 }))
-job(nd.rand({ 1, 1, 8 }))    -- sees all six
-print(cache:lengths()[1])  --> 6
+print(job(nd.rand({ 1, 1, 8 })).shape, cache:lengths()[1])  -- sees all six
+--> (1, 1, 8)	6
+print(#flow.get_all_variables()["heads-in_proj-weight"])    --> 24
 
-## AttentionCache:positions
+## AttentionCache:positions, AttentionCache:lengths, AttentionCache:rewind, AttentionCache:clear
 local cache = flow.layers.attention_cache(8)
 local job = flow.global_function { name = "count", returns = tp.Numpy, inputs = {},
   body = function() return cache:positions(3) end }
 job()
 print(job():totable()[1][1])  --> 3
-
-## AttentionCache:lengths
-print(#flow.layers.attention_cache(8, 2):lengths())  --> 2
-
-## AttentionCache:rewind
-local cache = flow.layers.attention_cache(8)
-local job = flow.global_function { name = "count", returns = tp.Numpy, inputs = {},
-  body = function() return cache:positions(3) end }
-job()
 cache:rewind(1)
-print(job():totable()[1][1])  --> 1
-
-## AttentionCache:clear
-local cache = flow.layers.attention_cache(8)
+print(cache:lengths()[1])     --> 1
 cache:clear()
-print(cache:lengths()[1])  --> 0
+print(cache:lengths()[1])     --> 0
 
 ## generate
 local cache = flow.layers.attention_cache(16)
@@ -59,28 +38,16 @@ local step = flow.global_function { name = "step", returns = tp.Numpy,
 local text = flow.generate(step, { 3, 1, 4 }, { cache = cache, max = 5, temperature = 0.8 })
 print(#text)  --> 5
 
-## layers.rnn
-local job = flow.global_function { name = "read", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2, 5, 3 }) } },
-  body = function(x)
-    local all, last = flow.layers.rnn(x, 4)
-    return flow.reshape(last, { 2, 4 })  -- after the last of five steps
-  end }
-print(job(nd.rand({ 2, 5, 3 })).shape[2])  --> 4
-
-## layers.lstm
-local job = flow.global_function { name = "read", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2, 5, 3 }) } },
-  body = function(x) return (flow.layers.lstm(x, 4, { num_layers = 2, bidirectional = true })) end }
-local y = job(nd.rand({ 2, 5, 3 }))
-print(y.shape[1], y.shape[2], y.shape[3])  --> 2	5	8
-
-## layers.gru
-local job = flow.global_function { name = "read", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2, 5, 3 }) } },
-  body = function(x) return (flow.layers.gru(x, 4, { name = "reader" })) end }
-local y = job(nd.rand({ 2, 5, 3 }))
-print(y.shape[3], #flow.get_all_variables()["reader-weight_ih_l0"])  --> 4	12
+## layers.rnn, layers.lstm, layers.gru
+local net = flow.model("read", function(x)
+  local all, last = flow.layers.rnn(x, 4)
+  return flow.layers.lstm(x, 4, { num_layers = 2, bidirectional = true }), last,
+    (flow.layers.gru(x, 4, { name = "reader" }))
+end)
+local read = net:predict { inputs = { flow.float32 { 2, 5, 3 } },
+  output = function(y, ...) return y, select(select("#", ...) - 1, ...) end }
+local y, last, z = read(nd.rand({ 2, 5, 3 }))
+print(y.shape, last.size, z.shape)  --> (2, 5, 8)	8	(2, 5, 4)
 
 ## nn.rotary_embedding
 local x = nd.array({ { 1, 0 }, { 1, 0 } })  -- the row at position 1 is turned by 1 radian

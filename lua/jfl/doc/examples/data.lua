@@ -22,62 +22,46 @@ print(same.city)                                --> [1 0 1]
 local features = nd.stack({ houses.rooms:astype("float32"), houses.price }, 1)
 print(features.shape[1], features.shape[2])     --> 3	2
 
-## data.folder
+## data.folder, data.image_folder, data.pictures
 for i, class in ipairs { "cats", "dogs" } do
   os.execute("mkdir -p pets/" .. class)
   flow.data.save_image("pets/" .. class .. "/1.png", nd.full({ 3, 40, 30 }, i / 2))
 end
 local pets = flow.data.folder("pets", { size = 32, fit = "random", flip = true })
-print(pets.classes[2], pets.labels)  --> dogs	[0 1]
+print(pets.classes[2], pets.labels)                    --> dogs	[0 1]
 for _, _, images, labels in flow.data.batches(pets, { batch_size = 2, shuffle = true }) do
   print(images.shape[1], images.shape[2], images.dtype)  --> 2	32	uint8
 end
-
-## data.image_folder
-for i, class in ipairs { "cats", "dogs" } do
-  os.execute("mkdir -p pets/" .. class)
-  flow.data.save_image("pets/" .. class .. "/1.png", nd.full({ 3, 40, 30 }, i / 2))
-end
-local pets = flow.data.image_folder("pets", { size = 32, augment = { area = { 0.3, 1 },
+pets = flow.data.image_folder("pets", { size = 32, augment = { area = { 0.3, 1 },
   flip = true, brightness = 0.2 }, dtype = flow.float32, mean = { 0.5 }, std = { 0.25 } })
-print(pets.classes[2], pets.labels)      --> dogs	[0 1]
 for _, _, images in flow.data.batches(pets, { batch_size = 2, shuffle = true }) do
-  print(images.shape[1], images.dtype)   --> 2	float32
+  print(images.dtype)                                  --> float32
+end
+local named = { flow.data.pictures({ "pets/cats/1.png", "pets/dogs/1.png" }, 16), { "x", "y" } }
+for _, _, images, names in flow.data.batches(named, { batch_size = 2 }) do
+  print(images.shape[2], names[2])                     --> 16	y
 end
 
-## data.load_sound
-flow.data.save_sound("tone.wav", flow.math.sin(nd.arange(800) * 0.3), 8000)
+## data.load_sound, data.save_sound, data.resample, data.mel
+local tone = flow.math.sin(nd.arange(800) * 0.3)
+flow.data.save_sound("tone.wav", tone, 8000)
 local sound, rate = flow.data.load_sound("tone.wav", { rate = 16000 })
-print(sound.shape[1], sound.shape[2], rate)  --> 1	1600	16000
+print(sound.shape, rate)                                                --> (1, 1600)	16000
+print(#flow.data.resample(tone, 8000, 4000))                            --> 400
+print(flow.data.mel(sound:reshape(1600), 16000, { log = "whisper" }).shape)  --> (80, 10)
 
-## data.mel
-local mel = flow.data.mel(flow.math.sin(nd.arange(1600) * 0.3), 16000, { log = "whisper" })
-print(mel.shape[1], mel.shape[2])        --> 80	10
-
-## data.resample
-local sound = flow.math.sin(nd.arange(441) * 0.1)
-print(#flow.data.resample(sound, 44100, 16000))  --> 160
-
-## data.save_sound
-flow.data.save_sound("tone.wav", flow.math.sin(nd.arange(800) * 0.3), 8000)
-local _, rate = flow.data.load_sound("tone.wav")
-print(rate)                              --> 8000
-
-## data.sound_folder
+## data.sound_folder, data.sounds
 for i, class in ipairs { "high", "low" } do
   os.execute("mkdir -p tones/" .. class)
   flow.data.save_sound("tones/" .. class .. "/1.wav", flow.math.sin(nd.arange(1600) / i))
 end
 local tones = flow.data.sound_folder("tones", { seconds = 0.1, mel = true })
 for _, _, sounds, labels in flow.data.batches(tones, { batch_size = 2 }) do
-  print(sounds.shape[2], sounds.shape[3], tones.classes[labels[2] + 1])  --> 80	10	low
+  print(sounds.shape, tones.classes[labels[2] + 1])  --> (2, 80, 10)	low
 end
-
-## data.sounds
-flow.data.save_sound("a.wav", flow.math.sin(nd.arange(1600) * 0.2))
-local sounds = flow.data.sounds({ "a.wav", "a.wav" }, 0.5)
-for _, _, x in flow.data.batches({ sounds }, { batch_size = 2 }) do
-  print(x.shape[1], x.shape[2], x.shape[3])  --> 2	1	8000
+local two = flow.data.sounds({ "tones/low/1.wav", "tones/high/1.wav" }, 0.5)
+for _, _, x in flow.data.batches({ two }, { batch_size = 2 }) do
+  print(x.shape)                                     --> (2, 1, 8000)
 end
 
 ## data.webdataset
@@ -98,30 +82,15 @@ local set = { { "x", nd.arange(10) }, { "labels", nd.arange(10) % 2 } }
 local train, test = flow.data.split(set, { 0.8, 0.2, seed = 7, by_class = true })
 print(#train.x, #test.x, test.labels:sum())  --> 8	2	1
 
-## data.decode_image
+## data.save_image, data.load_image, data.decode_image
 flow.data.save_image("red.png", nd.array({ { { 1 } }, { { 0 } }, { { 0 } } }))
-local file = io.open("red.png", "rb")
-local bytes = file:read("*a")                 -- or what a server was sent
-file:close()
-print(flow.data.decode_image(bytes))  --> [[[255   0   0]]]
-
-## data.load_image
-flow.data.save_image("red.png", nd.array({ { { 1 } }, { { 0 } }, { { 0 } } }))
-print(flow.data.load_image("red.png"))  --> [[[255   0   0]]]
+print(flow.data.load_image("red.png"))    --> [[[255   0   0]]]
 local large = flow.data.load_image("red.png", { size = 8, dtype = flow.float32 })
-print(large.shape[1], large:max())      --> 8	1
-
-## data.pictures
-flow.data.save_image("a.png", nd.ones({ 20, 30 }))
-local images = flow.data.pictures({ "a.png", "a.png" }, 16)
-local names = { "x", "y" }
-for _, _, images, names in flow.data.batches({ images, names }, { batch_size = 2 }) do
-  print(images.shape[2], names[2])  --> 16	y
-end
-
-## data.save_image
-local digits = nd.rand({ 20, 1, 28, 28 })
-flow.data.save_image("digits.png", digits, { columns = 5 })
+print(large.shape[1], large:max())        --> 8	1
+local file = io.open("red.png", "rb")
+print(flow.data.decode_image(file:read("*a")))  --> [[[255   0   0]]]
+file:close()                              -- or the bytes that a server was sent
+flow.data.save_image("digits.png", nd.rand({ 20, 1, 28, 28 }), { columns = 5 })
 print(flow.data.load_image("digits.png").shape[2])  --> 152
 
 ## image.CropMirrorNormalize
@@ -135,55 +104,36 @@ print(x.dtype, x.shape[2], x.shape[4])  --> float32	3	4
 local pixels = nd.arange(16):reshape({ 1, 4, 4, 1 })
 print(flow.image.Resize(pixels, { 2, 1 }):reshape({ 2 }))  --> [6.5 8.5]
 
-## image.adjust_brightness
-local x = nd.full({ 1, 3, 1, 1 }, 0.5)
-print(flow.image.adjust_brightness(x, 0.5):max())  --> 0.25
-
-## image.adjust_contrast
-local x = nd.rand({ 1, 3, 8, 8 })
-local y = flow.image.adjust_contrast(x, 0)  -- one grey
-print(y:max() - y:min() < 1e-6)  --> true
-
-## image.adjust_hue
-local red = nd.array({ 1, 0, 0 }):reshape({ 1, 3, 1, 1 })
-local y = flow.image.adjust_hue(red, 1 / 3)
-print(y:get(1, 2, 1, 1) > 0.999)  --> true
-
-## image.adjust_saturation
-local red = nd.array({ 1, 0, 0 }):reshape({ 1, 3, 1, 1 })
-print(flow.image.adjust_saturation(red, 0):reshape({ 3 }))
---> [0.299 0.299 0.299]
-
-## image.center_crop
-local x = nd.arange(9):reshape({ 1, 1, 3, 3 })
-print(flow.image.center_crop(x, 1):item())  --> 4
-
+## image.adjust_brightness, image.adjust_contrast, image.adjust_hue, image.adjust_saturation,
 ## image.color_jitter
-local x = nd.rand({ 8, 3, 32, 32 })
+local red, x = nd.array({ 1, 0, 0 }):reshape({ 1, 3, 1, 1 }), nd.rand({ 8, 3, 32, 32 })
+print(flow.image.adjust_brightness(red, 0.5):max())                  --> 0.5
+print(flow.image.adjust_saturation(red, 0):reshape({ 3 }))           --> [0.299 0.299 0.299]
+print(flow.image.adjust_hue(red, 1 / 3):get(1, 2, 1, 1) > 0.999)     --> true
+local grey = flow.image.adjust_contrast(nd.rand({ 1, 3, 8, 8 }), 0)  -- one of them
+print(grey:max() - grey:min() < 1e-6)                                --> true
 local y = flow.image.color_jitter(x, { brightness = 0.4, contrast = 0.4,
   saturation = 0.4, hue = 0.1 })
-print(y:max() <= 1, y:eq(x):all())  --> true	false
+print(y:max() <= 1, y:eq(x):all())                                   --> true	false
 
-## image.flip
-local x = nd.arange(3):reshape({ 1, 1, 3, 1 })
-print(flow.image.flip(x):reshape({ 3 }))  --> [2. 1. 0.]
+## image.center_crop, image.random_crop
+print(flow.image.center_crop(nd.arange(9):reshape({ 1, 1, 3, 3 }), 1):item())  --> 4
+local x = nd.rand({ 8, 3, 32, 32 })
+print(flow.image.random_crop(x, 24).shape[4])                                  --> 24
+print(flow.image.random_crop(x, 32, { padding = 4, flip = 0.5 }).shape[4])     --> 32
+
+## image.flip, image.random_flip
+local x = nd.arange(3)
+print(flow.image.flip(x:reshape({ 1, 1, 3, 1 })):reshape({ 3 }))            --> [2. 1. 0.]
+print(flow.image.random_flip(x:reshape({ 1, 1, 1, 3 }), 1):reshape({ 3 }))  --> [2. 1. 0.]
 
 ## image.normalize
 local x = nd.array({ { { { 10, 20 } } } })
 print(flow.image.normalize(x, { 2, 10 }, { 10, 10 }))  --> [[[[0. 1.]]]]
 
-## image.random_crop
-local x = nd.rand({ 8, 3, 32, 32 })
-print(flow.image.random_crop(x, 24).shape[4])                       --> 24
-print(flow.image.random_crop(x, 32, { padding = 4, flip = 0.5 }).shape[4])  --> 32
-
 ## image.random_erasing
 local x = nd.ones({ 8, 3, 32, 32 })
 print(flow.image.random_erasing(x, { probability = 1 }):min())  --> 0
-
-## image.random_flip
-local x = nd.arange(3):reshape({ 1, 1, 1, 3 })
-print(flow.image.random_flip(x, 1):reshape({ 3 }))  --> [2. 1. 0.]
 
 ## random.CoinFlip
 local coins = flow.random.CoinFlip(1000, 0.5)

@@ -1,60 +1,19 @@
 -- Examples of jobs, their calls and blobs.
 return [==[
-## Blob.dtype
-local job = flow.global_function { name = "show", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2 }, flow.int32) } },
-  body = function(x)
-    print(x.dtype)    --> int32
-    return flow.cast(x, flow.float)
-  end }
-print(job({ 1, 2 }))  --> [1. 2.]
-
-## Blob.name
-local job = flow.global_function { name = "show", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
-  body = function(x)
-    local y = flow.nn.relu(x, { name = "positive" })
-    print(x.name, y.name)  --> x	positive
-    return y
-  end }
-job({ 1, 2 })
-
-## Blob.shape
-local job = flow.global_function { name = "rows", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 10, 2, 2 }) } },
-  body = function(x) return flow.reshape(x, { x.shape[1], -1 }) end }
-print(job(nd.ones({ 10, 2, 2 })).shape[2])  --> 4
-
-## Job.name
+## Job.name, Job.type
 local job = flow.global_function { name = "copy", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
   body = function(x) return x end }
 print(job.name, job.type)  --> copy	predict
 
-## Job.type
-local job = flow.global_function { name = "copy", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x) return x end }
-print(job.type)  --> predict
-
-## Job:compile
+## Job:compile, Job:graph, Job:plan
 local job = flow.global_function { name = "double", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) } },
   body = function(x) return x * 2 end }
 job:compile(8)  -- so that the first call with 8 rows is quick
-print(#job(nd.ones({ 8, 2 })))  --> 8
-
-## Job:graph
-local job = flow.global_function { name = "double", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
-  body = function(x) return x * 2 end }
-print(job:graph():match("input [^\n]*"))  --> input x: float32 (2)
-
-## Job:plan
-local job = flow.global_function { name = "double", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
-  body = function(x) return x * 2 end }
-print(job:plan():match("plan of %w+"))  --> plan of double
+print(#job(nd.ones({ 8, 2 })))             --> 8
+print(job:graph():match("input [^\n]*"))   --> input x: float32 (8, 2)
+print(job:plan():match("plan of %w+"))     --> plan of double
 
 ## Job:summary
 local job = flow.global_function { name = "line", inputs = { x = flow.float32 { 4, 3 } },
@@ -106,21 +65,13 @@ local scale = flow.global_function {
 }
 print(scale({ 1, 2, 3 }))  --> [2. 4. 6.]
 
-## poll
-local job = flow.global_function {
-  name = "square", returns = tp.Callback(tp.Numpy),
+## poll, sync
+local job = flow.global_function { name = "square", returns = tp.Callback(tp.Numpy),
   inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
   body = function(x) return x * x end }
 job({ 3 })(function(y) print(y) end)  --> [9.]
 while flow.poll() == 0 do end  -- a game would draw a frame in between
-print("done")                         --> done
-
-## sync
-local job = flow.global_function {
-  name = "square", returns = tp.Callback(tp.Numpy),
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x) return x * x end }
-job({ 3 })(function(y) print(y) end)  --> [9.]
+job({ 4 })(function(y) print(y) end)  --> [16.]
 flow.sync()  -- callbacks run before it returns
 print("done")                         --> done
 

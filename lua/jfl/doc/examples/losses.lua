@@ -11,26 +11,23 @@ local log_probs = flow.nn.logsoftmax(nd.zeros({ 4, 1, 2 }))     -- 4 times, 1 sa
 local loss = flow.ctc_loss(log_probs, ints({ { 1 } }), ints({ 4 }), ints({ 1 }))
 print(("%.4f"):format(loss[1]))                  --> 0.4700
 
-## nn.binary_cross_entropy
-local p, target = nd.array({ 0.5, 1 }), nd.array({ 1, 1 })
-print(flow.nn.binary_cross_entropy(p, target, { reduction = "none" }))  --> [ 0.6931472 -0.       ]
-
-## nn.binary_cross_entropy_with_logits
-local logits, target = nd.array({ 0, 100 }), nd.array({ 1, 1 })
-local loss = flow.nn.binary_cross_entropy_with_logits(logits, target, { reduction = "sum" })
+## nn.binary_cross_entropy, nn.binary_cross_entropy_with_logits
+local target = nd.array({ 1, 1 })
+local loss = flow.nn.binary_cross_entropy(nd.array({ 0.5, 1 }), target, { reduction = "none" })
+print(loss)                                        --> [ 0.6931472 -0.       ]
+loss = flow.nn.binary_cross_entropy_with_logits(nd.array({ 0, 100 }), target, { reduction = "sum" })
 print(math.abs(loss:item() - math.log(2)) < 1e-6)  --> true
 
 ## nn.kl_div
 local p = nd.array({ 0.5, 0.5 })
 print(flow.nn.kl_div(flow.math.log(p), p))    --> [0.]
 
-## nn.l1_loss
-print(flow.nn.l1_loss(nd.array({ 1, 2 }), nd.array({ 1, 5 })))  --> [1.5]
-
-## nn.mse_loss
-local y, target = nd.array({ 1, 2 }), nd.array({ 1, 4 })
-print(flow.nn.mse_loss(y, target))                            --> [2.]
-print(flow.nn.mse_loss(y, target, { reduction = "none" }))    --> [0. 4.]
+## nn.mse_loss, nn.l1_loss, nn.huber_loss, smooth_l1_loss
+local y, target = nd.array({ 0.5, 3 }), nd.array({ 0, 0 })
+print(flow.nn.mse_loss(y, target), flow.nn.l1_loss(y, target))  --> [4.625]	[1.75]
+print(flow.nn.mse_loss(y, target, { reduction = "none" }))      --> [0.25 9.  ]
+print(flow.nn.huber_loss(y, target))                            --> [1.3125]
+print(flow.smooth_l1_loss(y, target))                           --> [0.125 2.5  ]
 
 ## nn.margin_ranking_loss
 local a, b, sign = nd.array({ 1, 2 }), nd.array({ 2, 1 }), nd.array({ 1, 1 })
@@ -62,9 +59,6 @@ print(flow.nn.hinge_embedding_loss(distance, sign, { reduction = "none" }))  -->
 ## nn.hinge_loss
 print(flow.nn.hinge_loss(nd.array({ 2, 0.5 }), nd.array({ 1, 1 })))  --> [0.25]
 
-## nn.huber_loss
-print(flow.nn.huber_loss(nd.array({ 0, 3 }), nd.array({ 0, 0 })))  --> [1.25]
-
 ## nn.nll_loss
 local log_p = flow.nn.logsoftmax(nd.zeros({ 2, 2 }))
 print(flow.nn.nll_loss(log_p, nd.array({ 0, 1 }, flow.int32)))  --> [0.6931472]
@@ -78,8 +72,5 @@ print(loss[1] < 1e-6, loss[2] > 1)               --> true	true
 local p = nd.array({ { 0.5, 0.5 }, { 0, 1 } })
 local loss = flow.nn.sparse_cross_entropy(nd.array({ 0, 1 }, flow.int32), p)
 print(("%.4f %.4f"):format(loss[1], loss[2]))    --> 0.6931 -0.0000
-
-## smooth_l1_loss
-print(flow.smooth_l1_loss(nd.array({ 0.5, 3 }), nd.array({ 0, 0 })))  --> [0.125 2.5  ]
 
 ]==]

@@ -1,57 +1,38 @@
 -- Examples of ops that move elements.
 return [==[
-## argsort
-local scores = nd.array({ 0.2, 0.7, 0.1 })
-print(flow.argsort(scores))                               --> [2 0 1]
-print(flow.argsort(scores, { direction = "DESCENDING" }))  --> [1 0 2]
-
-## broadcast_like
-local x, like = nd.array({ 1, 2 }), nd.zeros({ 2, 3 })
-print(flow.broadcast_like(x, like, { 1 }))  --> [[1. 1. 1.]
-                                            -->  [2. 2. 2.]]
-
 ## chunk
 local a, b, c = flow.chunk(nd.arange(5), 3)
 print(a, b, c)  --> [0. 1.]	[2. 3.]	[4.]
 
-## constant_like
+## constant_like, constant_scalar
 print(flow.constant_like(nd.zeros({ 2 }), 7))  --> [7. 7.]
-
-## constant_pad2d
-local image = nd.ones({ 1, 1, 1, 2 })
-print(flow.constant_pad2d(image, { 2, 0, 0, 0 }, { constant_value = 5 }))
---> [[[[5. 5. 1. 1.]]]]
-
-## constant_scalar
 print(flow.constant_scalar(0.5))  --> [0.5]
+
+## constant_pad2d, reflection_pad2d, replication_pad2d
+local image, sides = nd.array({ { { { 1, 2, 3 } } } }), { 2, 0, 0, 0 }
+print(flow.constant_pad2d(image, sides, { constant_value = 5 }))  --> [[[[5. 5. 1. 2. 3.]]]]
+print(flow.reflection_pad2d(image, sides))                        --> [[[[3. 2. 1. 2. 3.]]]]
+print(flow.replication_pad2d(image, sides))                       --> [[[[1. 1. 1. 2. 3.]]]]
 
 ## count_not_finite
 print(flow.count_not_finite(nd.array({ 1, 1 / 0, 0 / 0 })))  --> [2]
 
-## cumprod
-print(flow.cumprod(nd.array({ 1, 2, 3, 4 })))  --> [ 1.  2.  6. 24.]
-
-## cumsum
-local sizes = nd.array({ 3, 1, 2 }, flow.int32)
-print(flow.cumsum(sizes))                        --> [3 4 6]
-print(flow.cumsum(sizes, { exclusive = true }))  --> [0 3 4]
+## cumsum, cumprod
+local sizes = nd.array({ 3, 1, 2 })
+print(flow.cumsum(sizes), flow.cumprod(sizes))   --> [3. 4. 6.]	[3. 3. 6.]
+print(flow.cumsum(sizes, { exclusive = true }))  --> [0. 3. 4.]
 
 ## diagonal
 local x = nd.array({ { 1, 2, 3 }, { 4, 5, 6 } })
 print(flow.diagonal(x), flow.diagonal(x, 1))  --> [1. 5.]	[2. 6.]
 
-## dim_gather
+## dim_gather, dim_scatter_add
 local scores = nd.array({ { 0.1, 0.7, 0.2 }, { 0.8, 0.1, 0.1 } })
 local best = flow.math.top_k(scores, { k = 2 })
-print(best)                              --> [[1 2]
-                                         -->  [0 1]]
 print(flow.dim_gather(scores, 1, best))  --> [[0.7 0.2]
                                          -->  [0.8 0.1]]
-
-## dim_scatter_add
 local votes = nd.array({ 2, 0, 2, 2 }, flow.int32)
-print(flow.dim_scatter_add(0, nd.zeros({ 4 }), votes, nd.ones({ 4 })))
---> [1. 0. 3. 0.]
+print(flow.dim_scatter_add(0, nd.zeros({ 4 }), votes, nd.ones({ 4 })))  --> [1. 0. 3. 0.]
 
 ## einsum
 local a, b = nd.array({ { 1, 2 }, { 3, 4 } }), nd.array({ 10, 100 })
@@ -78,17 +59,15 @@ print(job(), job())  --> [0. 0. 0. 0.]	[0. 7. 7. 0.]
 ## experimental.square_sum
 print(flow.experimental.square_sum(nd.array({ 3, 4 })))  --> [25.]
 
-## gather_nd
+## gather_nd, scatter_nd
 local board = nd.array({ { 1, 2, 3 }, { 4, 5, 6 } })
-local cells = nd.array({ { 0, 2 }, { 1, 0 } }, flow.int32)
-print(flow.gather_nd(board, cells))  --> [3. 4.]
+print(flow.gather_nd(board, nd.array({ { 0, 2 }, { 1, 0 } }, flow.int32)))  --> [3. 4.]
+local cells = nd.array({ { 1 }, { 3 }, { 1 } }, flow.int32)
+print(flow.scatter_nd(cells, nd.array({ 5, 6, 7 }), { 4 }))  --> [ 0. 12.  0.  6.]
 
 ## identity_n
 local list = flow.identity_n({ nd.ones({ 1 }), nd.zeros({ 1 }) })
 print(list[1], list[2])  --> [1.]	[0.]
-
-## linspace
-print(flow.linspace(0, 1, 5))  --> [0.   0.25 0.5  0.75 1.  ]
 
 ## masked_fill
 local x = nd.array({ 1, 5, 2 })
@@ -131,9 +110,11 @@ print(grid[1], grid[2])
 -->  [1. 1. 1.]]	[[0. 1. 2.]
 -->  [0. 1. 2.]]
 
-## moveaxis
-local images = nd.zeros({ 8, 3, 28, 28 })
-print(flow.moveaxis(images, 1, -1).shape[4])  --> 3
+## moveaxis, swapaxes, transpose
+local images = nd.zeros({ 8, 28, 20, 3 })  -- NHWC
+print(flow.transpose(images, { 0, 3, 1, 2 }).shape[2])  --> 3
+print(flow.moveaxis(images, -1, 1).shape[2])            --> 3
+print(flow.swapaxes(images, 1, 2).shape[2])             --> 20
 
 ## multi_count_not_finite
 print(flow.multi_count_not_finite({ nd.array({ 1 / 0 }), nd.ones({ 2 }) }))
@@ -149,19 +130,12 @@ local x = nd.array({ 1, 2, 3 })
 print(flow.pad(x, { 1, 2 }))                        --> [0. 1. 2. 3. 0. 0.]
 print(flow.pad(x, { 1, 2 }, { mode = "reflect" }))  --> [2. 1. 2. 3. 2. 1.]
 
-## range
+## range, linspace
 print(flow.range(4), flow.range(2, 8, 2))  --> [0 1 2 3]	[2 4 6]
-
-## reflection_pad2d
-local image = nd.array({ { { { 1, 2, 3 } } } })
-print(flow.reflection_pad2d(image, { 2, 0, 0, 0 }))  --> [[[[3. 2. 1. 2. 3.]]]]
+print(flow.linspace(0, 1, 5))  --> [0.   0.25 0.5  0.75 1.  ]
 
 ## repeat_interleave
 print(flow.repeat_interleave(nd.array({ 1, 2 }), 2))  --> [1. 1. 2. 2.]
-
-## replication_pad2d
-local image = nd.array({ { { { 1, 2 } } } })
-print(flow.replication_pad2d(image, { 2, 0, 0, 0 }))  --> [[[[1. 1. 1. 2.]]]]
 
 ## reshape_like
 print(flow.reshape_like(nd.arange(4), nd.zeros({ 2, 2 })))  --> [[0. 1.]
@@ -180,37 +154,19 @@ local image = nd.ones({ 1, 1, 1, 4 })
 print(flow.same_padding(image, "SAME_UPPER", "NCHW", { 1, 3 }, 1))
 --> [[[[0. 1. 1. 1. 1. 0.]]]]
 
-## scatter_nd
-local cells = nd.array({ { 1 }, { 3 }, { 1 } }, flow.int32)
-print(flow.scatter_nd(cells, nd.array({ 5, 6, 7 }), { 4 }))  --> [ 0. 12.  0.  6.]
-
 ## slice_update
 local x = nd.arange(5)
 print(flow.slice_update(x, nd.zeros({ 2 }), { { 1, 5, 2 } }))  --> [0. 0. 2. 0. 4.]
 
-## slice_v2
-local x = nd.array({ { 1, 2, 3 }, { 4, 5, 6 } })
-print(flow.slice_v2(x, { {}, { 1 } }))             --> [[2. 3.]
-                                                   -->  [5. 6.]]
-print(flow.slice_v2(x, { { -1 }, { nil, nil, -1 } }))  --> [[6. 5. 4.]]
+## sort, argsort
+local scores = nd.array({ 0.2, 0.7, 0.1 })
+print(flow.sort(scores), flow.argsort(scores))            --> [0.1 0.2 0.7]	[2 0 1]
+print(flow.argsort(scores, { direction = "DESCENDING" }))  --> [1 0 2]
 
-## sort
-print(flow.sort(nd.array({ 3, 1, 2 })))  --> [1. 2. 3.]
-
-## swapaxes
-print(flow.swapaxes(nd.zeros({ 2, 3, 4 }), 0, 2).shape[1])  --> 4
-
-## tensor_scatter_nd_add
-local x = nd.ones({ 3 })
-local at = nd.array({ { 0 }, { 0 } }, flow.int32)
-print(flow.tensor_scatter_nd_add(x, at, nd.array({ 5, 6 })))  --> [12.  1.  1.]
-
-## tensor_scatter_nd_update
-local x = nd.zeros({ 2, 2 })
-local rows = nd.array({ { 1 } }, flow.int32)
-print(flow.tensor_scatter_nd_update(x, rows, nd.ones({ 1, 2 })))
---> [[0. 0.]
--->  [1. 1.]]
+## tensor_scatter_nd_add, tensor_scatter_nd_update
+local x, at = nd.ones({ 3 }), nd.array({ { 0 }, { 2 } }, flow.int32)
+print(flow.tensor_scatter_nd_add(x, at, nd.array({ 5, 6 })))     --> [6. 1. 7.]
+print(flow.tensor_scatter_nd_update(x, at, nd.array({ 5, 6 })))  --> [5. 1. 6.]
 
 ## tile
 print(flow.tile(nd.array({ 1, 2 }), 2))         --> [1. 2. 1. 2.]

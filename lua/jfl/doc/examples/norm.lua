@@ -15,45 +15,28 @@ for _ = 1, 2000 do train({ { 3 }, { 5 } }) end
 print(predict({ { 4 } }):item() < 0.001)          --> true
 print(flow.get_all_variables()["norm-moving_mean"].shape[1])   --> 1
 
-## layers.batch_normalization_add_relu
+## layers.batch_normalization_relu, layers.batch_normalization_add_relu
 local block = flow.global_function { name = "block", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
-  body = function(x) return flow.layers.batch_normalization_add_relu(x * 2, x, { axis = 1,
-    epsilon = 0 }) end }
+  body = function(x)
+    local y = flow.layers.batch_normalization_relu(x, { axis = 1, epsilon = 0 })
+    return flow.layers.batch_normalization_add_relu(y * 2, x, { axis = 1, epsilon = 0 })
+  end }
 print(block({ { 1, -1 } }))                          --> [[3. 0.]]
 
-## layers.batch_normalization_relu
-local block = flow.global_function { name = "block", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
-  body = function(x) return flow.layers.batch_normalization_relu(x, { axis = 1,
-    epsilon = 0 }) end }
-print(block({ { 1, -1 } }))                          --> [[1. 0.]]
-
-## layers.group_norm
-local job = flow.global_function { name = "job", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 4, 2 }) } },
-  body = function(x) return flow.layers.group_norm(x, 2, { epsilon = 0 }) end }
-print(job({ { { 1, 1 }, { 3, 3 }, { 0, 2 }, { 0, 2 } } }))  --> [[[-1. -1.]
-                                                            -->   [ 1.  1.]
-                                                            -->   [-1.  1.]
-                                                            -->   [-1.  1.]]]
-
-## layers.instance_norm
-local job = flow.global_function { name = "job", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2, 2 }) } },
-  body = function(x) return flow.layers.instance_norm(x, { epsilon = 0 }) end }
-print(job({ { { 1, 3 }, { 10, 30 } } }))  --> [[[-1.  1.]
-                                          -->   [-1.  1.]]]
-
-## layers.layer_norm
-local job = flow.global_function { name = "job", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2, 2 }) } },
-  body = function(x)
-    return flow.layers.layer_norm(x, { begin_norm_axis = -1, epsilon = 0, name = "norm" })
-  end }
-print(job({ { 1, 3 }, { 10, 30 } }))                     --> [[-1.  1.]
-                                                         -->  [-1.  1.]]
-print(flow.get_all_variables()["norm-gamma"].shape[1])   --> 2
+## layers.group_norm, layers.instance_norm, layers.layer_norm, layers.rms_norm
+local net = flow.model("norms", function(x)
+  return flow.layers.group_norm(x, 2, { epsilon = 0 }),
+    flow.layers.instance_norm(x, { epsilon = 0 }),
+    flow.layers.layer_norm(x, { begin_norm_axis = -1, epsilon = 0, name = "norm" }),
+    flow.layers.rms_norm(x, { epsilon = 0 })
+end)
+local groups, instances, rows, lengths = net:predict { inputs = { flow.float32 { 1, 2, 2 } } }(
+  { { { 1, 7 }, { 3, 1 } } })
+print(groups:eq(instances):all(), rows)                       --> true	[[[-1.  1.]
+                                                              -->   [ 1. -1.]]]
+print(lengths:get(1, 1, 2))                                   --> 1.3999999761581
+print(flow.get_all_variables()["norms-norm-gamma"].shape[1])  --> 2
 
 ## layers.layer_norm_grad
 local x, dy = nd.array({ { 1, 3, 5, 3 } }), nd.array({ { 1, 0, 0, 0 } })
@@ -75,12 +58,6 @@ local job = flow.global_function { name = "job", returns = tp.Numpy,
   end }
 print(job({ { -4, 4 } }))  --> [[-2.  4.]]
 
-## layers.rms_norm
-local job = flow.global_function { name = "job", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
-  body = function(x) return flow.layers.rms_norm(x, { epsilon = 0 }) end }
-print(job({ { 1, 7 } }))  --> [[0.2 1.4]]
-
 ## nn.GroupNorm
 local x = nd.array({ { { 1 }, { 3 }, { 0 }, { 2 } } })
 print(flow.nn.GroupNorm(x, 2, { eps = 0, affine = false }))  --> [[[-1.]
@@ -88,18 +65,12 @@ print(flow.nn.GroupNorm(x, 2, { eps = 0, affine = false }))  --> [[[-1.]
                                                              -->   [-1.]
                                                              -->   [ 1.]]]
 
-## nn.InstanceNorm1d
-local x = nd.array({ { { 1, 3 }, { 10, 30 } } })
-print(flow.nn.InstanceNorm1d(x, { eps = 0, affine = false }))  --> [[[-1.  1.]
+## nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d
+local x, plain = nd.array({ { { 1, 3 }, { 10, 30 } } }), { eps = 0, affine = false }
+print(flow.nn.InstanceNorm1d(x, plain))                        --> [[[-1.  1.]
                                                                -->   [-1.  1.]]]
-
-## nn.InstanceNorm2d
-local x = nd.array({ { { { 1, 3 } }, { { 10, 30 } } } })
-print(flow.nn.InstanceNorm2d(x, { eps = 0, affine = false }))  --> [[[[-1.  1.]]
-
-## nn.InstanceNorm3d
-local x = nd.array({ { { { { 1, 3 } } }, { { { 10, 30 } } } } })
-print(flow.nn.InstanceNorm3d(x, { eps = 0, affine = false }))  --> [[[[[-1.  1.]]]
+print(flow.nn.InstanceNorm2d(x:reshape(1, 2, 1, 2), plain):sum())     --> 0
+print(flow.nn.InstanceNorm3d(x:reshape(1, 2, 1, 1, 2), plain):sum())  --> 0
 
 ## nn.layer_norm
 local x = nd.array({ { 1, 3 }, { 10, 30 } })

@@ -72,47 +72,31 @@ PolynomialScheduler(0.1, 1000, { end_learning_rate = 0 }): 0.1
 end)
 
 return optimizers .. schedules .. [==[
-## Optimizer.lr
-local sgd = flow.optimizer.SGD(0.1)
-sgd.lr = sgd.lr / 2  -- the same as sgd:set_lr(0.05)
-print(sgd.lr, sgd.momentum)  --> 0.05	0.9
-
-## Optimizer:minimize
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 4, 3 }) },
-    { "y", tp.Numpy.Placeholder({ 4, 1 }) } },
+## Optimizer.lr, Optimizer:set_lr, Optimizer:minimize
+local sgd = flow.optimizer.SGD(0.1)  -- kept outside of the body, to reach it later
+local train = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 4, 3 }) }, { "y", tp.Numpy.Placeholder({ 4, 1 }) } },
   body = function(x, y)
     local loss = flow.math.squared_difference(flow.layers.dense(x, 1), y)
-    -- from now on each call is a step
-    flow.optimizer.SGD(0.1):minimize(loss)
+    sgd:minimize(loss)  -- from now on each call is a step
     return loss
   end }
 local x, y = nd.ones({ 4, 3 }), nd.ones({ 4, 1 })
 local first = train(x, y):mean()
 for i = 1, 100 do train(x, y) end
 print(train(x, y):mean() < first)  --> true
-
-## Optimizer:set_lr
--- kept outside of the body, to reach it later
-local sgd = flow.optimizer.SGD(0.1)
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2, 1 }) } },
-  body = function(x)
-    local loss = flow.math.square(flow.layers.dense(x, 1))
-    sgd:minimize(loss)
-    return loss
-  end }
-train({ { 1 }, { 2 } })
 sgd:set_lr(0.01)
-print(sgd.lr)  --> 0.01
+sgd.lr = sgd.lr / 2                -- the same as sgd:set_lr(0.005)
+print(sgd.lr, sgd.momentum)        --> 0.005	0.9
 
-## optimizer.PiecewiseConstantScheduler
-local rate = flow.optimizer.PiecewiseConstantScheduler({ 1000, 5000 },
-  { 0.1, 0.01, 0.001 })
+## optimizer.PiecewiseConstantScheduler, optimizer.warmup.constant, optimizer.warmup.linear
+local warmup, scheduler = flow.optimizer.warmup, flow.optimizer.PiecewiseConstantScheduler
+local function first(rate) return flow.optimizer.SGD(rate).lr end
 -- 0.1 up to step 1000, then 0.01
-print(flow.optimizer.SGD(rate).lr)  --> 0.1
+print(first(scheduler({ 1000, 5000 }, { 0.1, 0.01, 0.001 })))  --> 0.1
+-- a tenth of 0.5 in the first 100 steps; rises to 0.5 in 100 steps
+print(first(scheduler({}, { 0.5 }, { warmup = warmup.constant(100, 0.1) })))             --> 0.05
+print(first(scheduler({ 1000 }, { 0.5, 0.05 }, { warmup = warmup.linear(100, 0.1) })))  --> 0.05
 
 ## optimizer.grad_clipping.by_global_norm
 local clip = flow.optimizer.grad_clipping.by_global_norm(1)
@@ -129,20 +113,6 @@ local train = flow.global_function {
   end }
 train({ 1000 })  -- a gradient of 1000 becomes one of 1
 print(flow.get_all_variables().w)  --> [0.5]
-
-## optimizer.warmup.constant
-local warmup = flow.optimizer.warmup.constant(100, 0.1)
-local rate = flow.optimizer.PiecewiseConstantScheduler({}, { 0.5 },
-  { warmup = warmup })
--- a tenth of 0.5 in the first 100 steps
-print(flow.optimizer.SGD(rate).lr)  --> 0.05
-
-## optimizer.warmup.linear
-local warmup = flow.optimizer.warmup.linear(100, 0.1)
-local rate = flow.optimizer.PiecewiseConstantScheduler({ 1000 },
-  { 0.5, 0.05 }, { warmup = warmup })
--- rises to 0.5 in 100 steps
-print(flow.optimizer.SGD(rate).lr)  --> 0.05
 
 ## optimizer.CustomScheduler
 -- the rate is an input of the job
@@ -161,24 +131,19 @@ local train = flow.global_function {
 train({ 3 }, { 0.25 })
 print(flow.get_all_variables().w)  --> [2.]
 
-## optimizer.grad_clipping.by_norm
--- no variable's gradient has a norm above 1
-local clip = flow.optimizer.grad_clipping.by_norm(1)
-print(flow.optimizer.SGD(0.1, { grad_clipping = clip }).lr)  --> 0.1
+## optimizer.grad_clipping.by_norm, optimizer.grad_clipping.by_value
+local clipping = flow.optimizer.grad_clipping
+local norm = clipping.by_norm(1)    -- no variable's gradient has a norm above 1
+local value = clipping.by_value(1)  -- no element of a gradient is beyond -1 or 1
+print(flow.optimizer.SGD(0.1, { grad_clipping = norm }).lr)   --> 0.1
+print(flow.optimizer.SGD(0.1, { grad_clipping = value }).lr)  --> 0.1
 
-## optimizer.grad_clipping.by_value
--- no element of a gradient is beyond -1 or 1
-local clip = flow.optimizer.grad_clipping.by_value(1)
-print(flow.optimizer.SGD(0.1, { grad_clipping = clip }).lr)  --> 0.1
-
-## optimizer.loss_scale.static_loss_scale
-local policy = flow.optimizer.loss_scale.static_loss_scale(1024)
-print(flow.optimizer.SGD(0.1, { loss_scale_policy = policy }).lr)  --> 0.1
-
-## optimizer.loss_scale.dynamic_loss_scale
+## optimizer.loss_scale.static_loss_scale, optimizer.loss_scale.dynamic_loss_scale
+local fixed = flow.optimizer.loss_scale.static_loss_scale(1024)
 -- halves when a gradient is not finite; doubles after 2000 good steps
-local policy = flow.optimizer.loss_scale.dynamic_loss_scale(2 ^ 16)
-print(flow.optimizer.Adam(0.1, { loss_scale_policy = policy }).lr)  --> 0.1
+local moving = flow.optimizer.loss_scale.dynamic_loss_scale(2 ^ 16)
+print(flow.optimizer.SGD(0.1, { loss_scale_policy = fixed }).lr)    --> 0.1
+print(flow.optimizer.Adam(0.1, { loss_scale_policy = moving }).lr)  --> 0.1
 
 ## train.ExponentialMovingAverage
 local average = flow.train.ExponentialMovingAverage(0.9)

@@ -3,9 +3,11 @@ return [==[
 local w = nd.array({ 0.5, -1 }):reshape { 1, 2 }:matmul(nd.ones { 2, 32 }):astype(flow.q8_0)
 print(flow.quantization.dequantize(w).shape)  --> (1, 32)
 
-## quantization.fake_quantization
--- what numbers become if they are kept as integers of 4 bits, scale times -8 to 7
+## quantization.fake_quantization, quantization.min_max_observer
 local x = nd.array { -1, -0.3, 0.2, 1 }
+print(flow.quantization.min_max_observer(x, { quantization_scheme = "affine" }))
+--> [0.00784314]	[127.]
+-- what numbers become if they are kept as integers of 4 bits, scale times -8 to 7
 local scale, zero = flow.quantization.min_max_observer(x, { quantization_bit = 4 })
 print(flow.quantization.fake_quantization(x, scale, zero, { quantization_bit = 4 }))
 --> [-1.         -0.2857143   0.14285715  1.        ]
@@ -23,26 +25,16 @@ flow.load_variables { ["d-weight"] = nd.zeros { 2, 32 }, ["d-adapter_a"] = nd.on
 print(flow.quantization.merge()[1])  --> d-weight
 print(job(nd.ones { 1, 32 }))        --> [[32. 64.]]
 
-## quantization.min_max_observer
-local x = nd.array { -1, 0.5, 2 }
-print(flow.quantization.min_max_observer(x))  --> [0.01574803]	[0.]
-print(flow.quantization.min_max_observer(x, { quantization_scheme = "affine" }))
---> [0.01176471]	[85.]
-
-## quantization.moving_average_min_maxObserver
-local job = flow.global_function {
-  name = "observe", returns = tp.Numpy, inputs = { { "x", tp.Numpy.Placeholder({ 4 }) } },
-  body = function(x)
-    local scale, zero = flow.quantization.moving_average_min_maxObserver(x, { name = "range" })
-    return flow.quantization.fake_quantization(x, scale, zero)
-  end,
-}
-flow.load_variables { ["range-moving_max"] = nd.array { 127 } }     -- as training would have
+## quantization.moving_average_min_maxObserver, quantization.moving_average_min_max_observer
+local flows = flow.quantization
+local net = flow.model("net", function(x)
+  local scale, zero = flows.moving_average_min_maxObserver(x, { name = "range" })
+  return flows.fake_quantization(x, scale, zero)
+end)
+local job = net:predict { inputs = { flow.float32 { 4 } } }
+flow.load_variables { ["net-range-moving_max"] = nd.array { 127 } }     -- as training would have
 print(job({ 0.4, 3.6, -7, 300 }))  --> [  0.   4.  -7. 127.]
-
-## quantization.moving_average_min_max_observer
-print(flow.quantization.moving_average_min_max_observer
-  == flow.quantization.moving_average_min_maxObserver)  --> true
+print(flows.moving_average_min_max_observer == flows.moving_average_min_maxObserver)  --> true
 
 ## quantization.quantize
 local job = flow.global_function {

@@ -1,11 +1,8 @@
 -- Examples of settings of sessions and jobs, scopes.
 return [==[
-## env.ctrl_port
+## env.ctrl_port, env.host
 flow.env.ctrl_port(9988)  -- where the first of several machines waits
-print(flow.env.ctrl_port())  --> 9988
-
-## env.host
-print(flow.env.host() == flow.env.host(0))  --> true
+print(flow.env.ctrl_port(), flow.env.host() == flow.env.host(0))  --> 9988	true
 
 ## env.machine
 flow.env.machine("192.168.1.12")  -- one machine: as if nothing was said
@@ -13,15 +10,10 @@ flow.env.machine("192.168.1.12")  -- one machine: as if nothing was said
 -- is started on both makes them ranks 0 and 1
 print(flow.env.size())  --> 1
 
-## env.rank
-print(flow.env.rank())  --> 0
--- jfl --ranks 4 script.lua: 0, 1, 2 and 3
-if flow.env.rank() == 0 then print("one of them writes this") end
---> one of them writes this
-
-## env.size
-print(flow.env.size())  --> 1
--- jfl --ranks 4 script.lua: 4 in each of the four
+## env.rank, env.size
+print(flow.env.rank(), flow.env.size())  --> 0	1
+-- jfl --ranks 4 script.lua: 0, 1, 2 and 3 of 4
+if flow.env.rank() == 0 then print("one of them writes this") end  --> one of them writes this
 
 ## FunctionConfig.concurrency_width
 local config = flow.function_config()
@@ -36,76 +28,21 @@ for i = 1, 4 do job({ i })(function(y) sum = sum + y:item() end) end
 flow.sync()
 print(sum)  --> 30
 
-## FunctionConfig.default_data_type
-local config = flow.function_config()
-config.default_data_type(flow.double)
-local job = flow.global_function {
-  name = "precise", function_config = config, inputs = {},
-  returns = tp.Numpy,
-  body = function()
-    return flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer() })
-  end }
-print(job().dtype)  --> float64
-
-## FunctionConfig.default_initializer_conf
-local config = flow.function_config()
-config.default_initializer_conf(flow.constant_initializer(0.5))
-local job = flow.global_function {
-  name = "halves", function_config = config, inputs = {},
-  returns = tp.Numpy,
-  body = function() return flow.get_variable("w", { 2 }) end }
-print(job())  --> [0.5 0.5]
-
-## FunctionConfig.micro_batches
+## FunctionConfig.micro_batches, FunctionConfig.optimizer_placement_optimization_mode,
+## FunctionConfig.optimizer_placement_optimization_threshold
 local config = flow.function_config()
 config.micro_batches(4)  -- of 8 rows 2 at a time
+config.optimizer_placement_optimization_mode("distributed_split")
+config.optimizer_placement_optimization_threshold(1)  -- even the smallest
 local job = flow.global_function { name = "parts", type = "train",
   function_config = config, returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 8, 2 }) } },
   body = function(x)
     local loss = flow.math.reduce_mean(flow.layers.dense(x, 3))
-    flow.optimizer.SGD(0.1):minimize(loss)
-    return loss
-  end }
-print(#job(nd.ones({ 8, 2 })).shape)  --> 1
-
-## FunctionConfig.optimizer_placement_optimization_mode
-local config = flow.function_config()
-config.optimizer_placement_optimization_mode("distributed_split")
-config.optimizer_placement_optimization_threshold(4096)
-local job = flow.global_function { name = "zero", type = "train",
-  function_config = config, returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 8, 2 }) } },
-  body = function(x)
-    local loss = flow.math.reduce_mean(flow.layers.dense(x, 3))
     flow.optimizer.Adam(0.1):minimize(loss)
     return loss
   end }
 print(#job(nd.ones({ 8, 2 })).shape)  --> 1
-
-## FunctionConfig.optimizer_placement_optimization_threshold
-local config = flow.function_config()
-config.optimizer_placement_optimization_mode("distributed_split")
-config.optimizer_placement_optimization_threshold(1)  -- even the smallest
-local job = flow.global_function { name = "all_split", type = "train",
-  function_config = config, returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 8, 2 }) } },
-  body = function(x)
-    local loss = flow.math.reduce_mean(flow.layers.dense(x, 3))
-    flow.optimizer.Adam(0.1):minimize(loss)
-    return loss
-  end }
-print(#job(nd.ones({ 8, 2 })).shape)  --> 1
-
-## FunctionConfig.default_placement_scope
-local config = flow.function_config()
-config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
-local job = flow.global_function {
-  name = "on_cpu", function_config = config,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, returns = tp.Numpy,
-  body = function(x) return x + 1 end }
-print(job({ 1 }))  --> [2.]
 
 ## FunctionConfig.enable_auto_mixed_precision
 local config = flow.function_config()
@@ -119,15 +56,6 @@ local job = flow.global_function {
 print(job({ { 1, 2 }, { 3, 4 } }))  -- too small to gain: it stays in float32
 --> [[ 7. 10.]
 --> [15. 22.]]
-
-## config.background
--- a game or an editor that draws while jobs train
-flow.config.background(true)
-print(flow.config.background())  --> true
-
-## config.callback_seconds
-flow.config.callback_seconds(0.002)  -- of each entry in a game's frame
-print(flow.config.callback_seconds())  --> 0.002
 
 ## config.when_new
 flow.config.when_new("queue")
@@ -154,10 +82,6 @@ local job = flow.global_function { name = "job", returns = tp.Numpy,
 job({ { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 } })  -- each device computes two of the rows
 print(flow.config.device())  --> cpu 0:0-1
 
-## config.gpu_device_num
-flow.config.gpu_device_num(1)  -- 2: the work of jobs is split over two
-print(flow.config.gpu_device_num())  --> 1
-
 ## config.check_finite
 flow.config.check_finite(true)
 local job = flow.global_function { name = "job", returns = tp.Numpy,
@@ -176,12 +100,12 @@ flow.config.kernels("reference")
 print(flow.config.kernels())  --> reference
 flow.config.kernels("fast")
 
-## config.max_inflight
-flow.config.max_inflight(4)  -- a fifth call without a result yet waits
-print(flow.config.max_inflight())  --> 4
-
-## config.max_plans
-flow.config.max_plans(16)  -- for a job that sees many batch sizes or lengths
+## config.max_inflight, config.max_plans, config.threads, config.callback_seconds, config.background
+flow.config.max_inflight(4)          -- a fifth call without a result yet waits
+flow.config.max_plans(16)            -- for a job that sees many batch sizes or lengths
+flow.config.threads(1)
+flow.config.callback_seconds(0.002)  -- of each entry in a game's frame
+flow.config.background(true)         -- a game or an editor that draws while jobs train
 print(flow.config.max_plans())  --> 16
 
 ## config.memory_limit
@@ -210,30 +134,22 @@ print(flow.config.enable_auto_mixed_precision())  --> true
 flow.config.enable_auto_mixed_precision("float16")  -- with a loss scale, as gradients may overflow
 flow.config.enable_auto_mixed_precision(false)
 
-## config.enable_tensor_float_32_compute
+## config.enable_tensor_float_32_compute, config.strict_placement, config.gpu_device_num
 flow.config.enable_tensor_float_32_compute(false)  -- products on a GPU as exact as on the CPU
-print(flow.config.enable_tensor_float_32_compute())  --> false
+flow.config.strict_placement(true)                 -- no GPU: an error instead of a warning
+flow.config.gpu_device_num(1)                      -- 2: the work of jobs is split over two
+print(flow.config.gpu_device_num())  --> 1
 
-## config.strict_placement
-flow.config.strict_placement(true)  -- no GPU: an error instead of a warning
-print(flow.config.strict_placement())  --> true
-
-## config.threads
-flow.config.threads(1)
-print(flow.config.threads())  --> 1
-
-## function_config
+## function_config, FunctionConfig.default_data_type, FunctionConfig.default_initializer_conf,
+## FunctionConfig.default_placement_scope
 local config = flow.function_config()
 config.default_data_type(flow.double)
-local job = flow.global_function {
-  name = "precise", function_config = config,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2 }, flow.double) } },
-  returns = tp.Numpy,
-  body = function(x)
-    return x * flow.get_variable("w", { 2 },
-      { initializer = flow.ones_initializer() })
-  end }
-print(job({ 1, 2 }).dtype)  --> float64
+config.default_initializer_conf(flow.constant_initializer(0.5))
+config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
+local job = flow.global_function { name = "halves", function_config = config,
+  inputs = {}, returns = tp.Numpy,
+  body = function() return flow.get_variable("w", { 2 }) end }
+print(job(), job().dtype)  --> [0.5 0.5]	float64
 
 ## scope.namespace
 local job = flow.global_function { name = "net", returns = tp.Numpy,

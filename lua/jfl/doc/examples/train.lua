@@ -1,45 +1,19 @@
 -- Examples of training, and of metrics.
 return [==[
-## FitRun:plot
-local job = flow.global_function { name = "train", type = "train",
-  inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } },
-  returns = tp.Numpy,
-  body = function(x)
-    local loss = flow.math.reduce_mean(flow.layers.dense(x, 1) ^ 2)
-    flow.optimizer.SGD(0.1):minimize(loss)
-    return loss
-  end }
-local run = flow.fit(job, { nd.ones { 8, 2 } }, {
-  epochs = 3, show = false })
+## FitRun:plot, FitRun:stop, FitRun:wait
+local function line(x) return flow.layers.dense(x, 1) end
+local net = flow.model("line", line)
+local function fit(options)
+  options.loss, options.show = flow.nn.mse_loss, false
+  options.optimizer = flow.optimizer.SGD(0.1)
+  return flow.fit(net, { nd.ones { 8, 2 }, nd.ones { 8, 1 } }, options)
+end
+local run = fit { epochs = 100,
+  callbacks = function(run) if run.epoch == 3 then run:stop() end end }
 run:plot()
-print(run.epoch)  --> 3
-
-## FitRun:stop
-local job = flow.global_function { name = "train", type = "train",
-  inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } },
-  returns = tp.Numpy,
-  body = function(x)
-    local loss = flow.math.reduce_mean(flow.layers.dense(x, 1) ^ 2)
-    flow.optimizer.SGD(0.1):minimize(loss)
-    return loss
-  end }
-local run = flow.fit(job, { nd.ones { 8, 2 } }, {
-  epochs = 100, show = false,
-  callbacks = function(run) if run.epoch == 3 then run:stop() end end })
 print(run.epoch, run.stopped)  --> 3	stop
-
-## FitRun:wait
-local job = flow.global_function { name = "train", type = "train",
-  inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } },
-  returns = tp.Numpy,
-  body = function(x)
-    local loss = flow.math.reduce_mean(flow.layers.dense(x, 1) ^ 2)
-    flow.optimizer.SGD(0.1):minimize(loss)
-    return loss
-  end }
-local run = flow.fit(job, { nd.ones { 8, 2 } }, {
-  epochs = 2, background = true })
-print(run:wait().done)  --> true
+print(fit({ epochs = 2, background = true }):wait().done)
+--> true
 
 ## find_rate
 local net = flow.model("line", function(x) return flow.layers.dense(x, 1) end)
@@ -59,38 +33,21 @@ local run = flow.fit(net, { x, x * 2 + 1 }, {
 print(run.step, run.history.loss[200] < run.history.loss[1])
 --> 200	true
 
-## metrics.accuracy
-print(flow.metrics.accuracy({ { 2, 1 }, { 0, 3 } }, { 0, 0 }))  --> 0.5
+## metrics.accuracy, metrics.top_k
+print(flow.metrics.accuracy({ { 2, 1 }, { 0, 3 } }, { 0, 0 }))          --> 0.5
+print(flow.metrics.top_k({ { 3, 2, 1 }, { 1, 2, 3 } }, { 1, 0 }, 2))  --> 0.5
 
-## metrics.auc
-local value = flow.metrics.auc({ 0.1, 0.4, 0.35, 0.8 }, { 0, 0, 1, 1 })
-print(value)  --> 0.75
+## metrics.mean_absolute_error, metrics.mean_squared_error
+local y, wanted = { 1, 2, 3 }, { 2, 2, 1 }
+print(flow.metrics.mean_absolute_error(y, wanted))  --> 1
+print(flow.metrics.mean_squared_error(y, wanted))   --> 1.6666666666667
 
-## metrics.confusion
-print(flow.metrics.confusion({ 0.9, 0.8, 0.1 }, { 1, 0, 0 }))
---> [[1 1]
--->  [0 1]]
-
-## metrics.f1
-print(flow.metrics.f1({ 0.9, 0.8, 0.1, 0.7 }, { 1, 0, 0, 1 }))  --> 0.8
-
-## metrics.mean_absolute_error
-print(flow.metrics.mean_absolute_error({ 1, 2, 3 }, { 2, 2, 1 }))  --> 1
-
-## metrics.mean_squared_error
-local value = flow.metrics.mean_squared_error({ 1, 2, 3 }, { 2, 2, 2 - 1 })
-print(value)  --> 1.6666666666667
-
-## metrics.precision
-local value = flow.metrics.precision({ 0.9, 0.8, 0.1, 0.7 }, { 1, 0, 0, 1 })
-print(value)  --> 0.66666666666667
-
-## metrics.recall
-local value = flow.metrics.recall({ 0.9, 0.8, 0.1, 0.7 }, { 1, 0, 0, 1 })
-print(value)  --> 1
-
-## metrics.top_k
-local value = flow.metrics.top_k({ { 3, 2, 1 }, { 1, 2, 3 } }, { 1, 0 }, 2)
-print(value)  --> 0.5
+## metrics.precision, metrics.recall, metrics.f1, metrics.auc, metrics.confusion
+local scores, labels = { 0.9, 0.8, 0.1, 0.7 }, { 1, 0, 0, 1 }
+print(flow.metrics.precision(scores, labels), flow.metrics.recall(scores, labels))
+--> 0.66666666666667	1
+print(flow.metrics.f1(scores, labels), flow.metrics.auc(scores, labels))  --> 0.8	0.75
+print(flow.metrics.confusion(scores, labels))                             --> [[1 1]
+                                                                          -->  [0 2]]
 
 ]==]

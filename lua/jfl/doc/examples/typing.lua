@@ -35,54 +35,31 @@ local job = flow.global_function {
   body = function(x) return { x, x * x, x * x * x } end }
 print(unpack(job({ 2 })))  --> [2.]	[4.]	[8.]
 
-## typing.ListListNumpy
-local job = flow.global_function {
-  name = "lists", returns = tp.ListListNumpy,
+## typing.ListListNumpy, typing.ListListNumpy.Placeholder
+local job = flow.global_function { name = "lists", returns = tp.ListListNumpy,
   inputs = { { "x", tp.ListListNumpy.Placeholder({ 2 }) } },
   body = function(x) return x + 1 end }
 print(job({ { nd.array({ 1, 2 }) } })[1][1])  --> [2. 3.]
 
-## typing.ListListNumpy.Placeholder
-local job = flow.global_function {
-  name = "lists", returns = tp.ListListNumpy,
-  inputs = { { "x", tp.ListListNumpy.Placeholder({ 2 }) } },
-  body = function(x) return -x end }
-print(job({ { nd.array({ 1, 2 }) } })[1][1])  --> [-1. -2.]
-
-## typing.ListNumpy
+## typing.ListNumpy, typing.ListNumpy.Placeholder
 local job = flow.global_function { name = "each", returns = tp.ListNumpy,
   inputs = { { "x", tp.ListNumpy.Placeholder({ 2 }) } },
   body = function(x) return x + 1 end }
 local results = job({ nd.array({ 1, 2 }) })  -- one for each device
 print(#results, results[1])  --> 1	[2. 3.]
 
-## typing.ListNumpy.Placeholder
-local job = flow.global_function { name = "each", returns = tp.ListNumpy,
-  inputs = { { "x", tp.ListNumpy.Placeholder({ 2 }) } },
-  body = function(x) return -x end }
-print(job({ nd.array({ 1, 2 }) })[1])  --> [-1. -2.]
-
-## typing.Numpy
-local job = flow.global_function { name = "one", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
-  body = function(x) return x + 1 end }
-print(job({ 1, 2 }))  --> [2. 3.]
-
-## typing.Numpy.Placeholder
-local job = flow.global_function { name = "any_batch", returns = tp.Numpy,
-  -- any number of rows
-  inputs = { { "images", tp.Numpy.Placeholder({ -1, 2 }) },
+## typing.Numpy, typing.Numpy.Placeholder
+local job = flow.global_function { name = "any_batch", returns = tp.Tuple(tp.Numpy, tp.Numpy),
+  inputs = { { "images", tp.Numpy.Placeholder({ -1, 2 }) },                  -- any number of rows
+    { "words", tp.Numpy.Placeholder({ -1, { max = 512 } }) },                -- up to 512 columns
     { "ids", tp.Numpy.Placeholder({ 3 }, { dtype = flow.int32 }) } },
-  body = function(images, ids) return flow.gather(images, ids) end }
-print(job({ { 1, 2 }, { 3, 4 } }, { 1, 0, 1 }))  --> [[3. 4.]
-                                                 -->  [1. 2.]
-                                                 -->  [3. 4.]]
-
-local sums = flow.global_function { name = "any_length", returns = tp.Numpy,
-  -- up to 512 columns
-  inputs = { { "words", tp.Numpy.Placeholder({ -1, { max = 512 } }) } },
-  body = function(words) return flow.math.reduce_sum(words, 1) end }
-print(sums({ { 1, 2, 3 } }), sums({ { 1 }, { 2 } }))  --> [6.]	[1. 2.]
+  body = function(images, words, ids)
+    return flow.gather(images, ids), flow.math.reduce_sum(words, 1)
+  end }
+print(job({ { 1, 2 }, { 3, 4 } }, { { 1, 2, 3 } }, { 1, 0, 1 }))
+--> [[3. 4.]
+-->  [1. 2.]
+-->  [3. 4.]]	[6.]
 
 ## typing.Tuple
 local job = flow.global_function {

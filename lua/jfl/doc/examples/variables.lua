@@ -1,13 +1,13 @@
 -- Examples of variables, layers, initializers, regularizers.
 return [==[
-## constant_initializer
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
-  body = function(x)
-    return flow.layers.dense(x, 1,
-      { kernel_initializer = flow.constant_initializer(0.5) })
+## constant_initializer, ones_initializer, zeros_initializer
+local job = flow.global_function { name = "three", returns = tp.List(tp.Numpy), inputs = {},
+  body = function()
+    return { flow.get_variable("a", { 2 }, { initializer = flow.constant_initializer(0.5) }),
+      flow.get_variable("b", { 2 }, { initializer = flow.ones_initializer() }),
+      flow.get_variable("c", { 2 }, { initializer = flow.zeros_initializer() }) }
   end }
-print(job({ { 1, 2 } }))  --> [[1.5]]
+print(unpack(job()))  --> [0.5 0.5]	[1. 1.]	[0. 0.]
 
 ## get_all_variables
 local job = flow.global_function { name = "net", returns = tp.Numpy,
@@ -32,27 +32,21 @@ local job = flow.global_function { name = "affine", returns = tp.Numpy,
   end }
 print(job({ 1, 2 }))  --> [3. 6.]
 
-## glorot_normal_initializer
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 300 }) } },
-  body = function(x)
-    return flow.layers.dense(x, 200,
-      { name = "fc", kernel_initializer = flow.glorot_normal_initializer() })
-  end }
-job(nd.ones({ 1, 300 }))
-local w = flow.get_all_variables()["fc-weight"]
-print(math.abs(w:std() - (2 / 500) ^ 0.5) < 0.005)  --> true
-
-## glorot_uniform_initializer
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 30 }) } },
-  body = function(x)
-    return flow.layers.dense(x, 20,
-      { name = "fc", kernel_initializer = flow.glorot_uniform_initializer() })
-  end }
-job(nd.ones({ 1, 30 }))
-print(flow.get_all_variables()["fc-weight"]:max() <= (6 / 50) ^ 0.5)
---> true
+## glorot_normal_initializer, glorot_uniform_initializer, variance_scaling_initializer
+local kinds = { normal = flow.glorot_normal_initializer(),
+  uniform = flow.glorot_uniform_initializer(),
+  he = flow.variance_scaling_initializer(2, "fan_in") }  -- suits layers with relu
+local net = flow.model("net", function(x)
+  for name, kind in pairs(kinds) do
+    flow.layers.dense(x, 200, { name = name, kernel_initializer = kind })
+  end
+  return x
+end)
+net:predict { inputs = { flow.float32 { 1, 300 } } }(nd.ones({ 1, 300 }))
+local all = flow.get_all_variables()
+print(math.abs(all["net-normal-weight"]:std() - (2 / 500) ^ 0.5) < 0.005)  --> true
+print(all["net-uniform-weight"]:max() <= (6 / 500) ^ 0.5)                  --> true
+print(math.abs(all["net-he-weight"]:std() - (2 / 300) ^ 0.5) < 0.005)      --> true
 
 ## kaiming_initializer
 local shape = { 64, 3, 3, 3 }  -- filters of a convolution
@@ -64,17 +58,6 @@ local job = flow.global_function {
     return flow.get_variable("w", shape, { initializer = initializer })
   end }
 print(math.abs(job():std() - (2 / 27) ^ 0.5) < 0.02)  --> true
-
-## layers.conv2d
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "images", tp.Numpy.Placeholder({ 2, 1, 28, 28 }) } },
-  body = function(x)
-    x = flow.layers.conv2d(x, 8, 3,
-      { padding = "SAME", activation = flow.nn.relu, name = "conv" })
-    return flow.nn.max_pool2d(x, { ksize = 2, strides = 2 })
-  end }
-local y = job(nd.zeros({ 2, 1, 28, 28 }))
-print(y.shape[2], y.shape[3], y.shape[4])  --> 8	14	14
 
 ## layers.dense
 local job = flow.global_function { name = "net", returns = tp.Numpy,
@@ -114,15 +97,6 @@ job({ { 1, 1 } })
 flow.load_variables({ ["fc-weight"] = { { 2, 3 } }, ["fc-bias"] = { 10 } })
 print(job({ { 1, 1 } }))  --> [[15.]]
 
-## ones_initializer
-local job = flow.global_function {
-  name = "gain", inputs = {}, returns = tp.Numpy,
-  body = function()
-    return flow.get_variable("g", { 2 },
-      { initializer = flow.ones_initializer() })
-  end }
-print(job())  --> [1. 1.]
-
 ## orthogonal_initializer
 local job = flow.global_function { name = "w", returns = tp.Numpy,
   body = function()
@@ -132,71 +106,35 @@ local job = flow.global_function { name = "w", returns = tp.Numpy,
 local w = job()  -- a rotation, or a reflection
 print(math.abs(w:get(1, 1) ^ 2 + w:get(1, 2) ^ 2 - 1) < 1e-6)  --> true
 
-## random_normal_initializer
-local job = flow.global_function {
-  name = "w", inputs = {}, returns = tp.Numpy,
+## random_normal_initializer, random_uniform_initializer
+local job = flow.global_function { name = "drawn", inputs = {},
+  returns = tp.Tuple(tp.Numpy, tp.Numpy),
   body = function()
     local normal = flow.random_normal_initializer(0, 0.02)
-    return flow.get_variable("w", { 10000 }, { initializer = normal })
-  end }
-print(math.abs(job():std() - 0.02) < 0.002)  --> true
-
-## random_uniform_initializer
-local job = flow.global_function {
-  name = "w", inputs = {}, returns = tp.Numpy,
-  body = function()
     local uniform = flow.random_uniform_initializer(-0.1, 0.1)
-    return flow.get_variable("w", { 100 }, { initializer = uniform })
+    return flow.get_variable("a", { 10000 }, { initializer = normal }),
+      flow.get_variable("b", { 100 }, { initializer = uniform })
   end }
-print(job():min() >= -0.1, job():max() < 0.1)  --> true	true
+local a, b = job()
+print(math.abs(a:std() - 0.02) < 0.002, b:min() >= -0.1, b:max() < 0.1)  --> true	true	true
 
-## regularizers.l1
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
+## regularizers.l1, regularizers.l2, regularizers.l1_l2
+local function variable(name, regularizer)
+  return flow.get_variable(name, { 1 },
+    { initializer = flow.ones_initializer(), regularizer = regularizer })
+end
+local train = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
   body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer(),
-        regularizer = flow.regularizers.l1(0.25) })
-    local loss = w * x
+    local loss = x * (variable("a", flow.regularizers.l1(0.25))
+      + variable("b", flow.regularizers.l2(0.5))
+      + variable("c", flow.regularizers.l1_l2(0.25, 0.5)))
     flow.optimizer.SGD(1, { momentum = 0 }):minimize(loss)
     return loss
   end }
--- Here only the regularizer pulls at w.
-train({ 0 })
-print(flow.get_all_variables().w)  --> [0.75]
-
-## regularizers.l1_l2
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer(),
-        regularizer = flow.regularizers.l1_l2(0.25, 0.5) })
-    local loss = w * x
-    flow.optimizer.SGD(1, { momentum = 0 }):minimize(loss)
-    return loss
-  end }
--- Here only the regularizer pulls at w.
-train({ 0 })
-print(flow.get_all_variables().w)  --> [0.25]
-
-## regularizers.l2
-local train = flow.global_function {
-  name = "train", type = "train", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x)
-    local w = flow.get_variable("w", { 1 },
-      { initializer = flow.ones_initializer(),
-        regularizer = flow.regularizers.l2(0.5) })
-    local loss = w * x
-    flow.optimizer.SGD(1, { momentum = 0 }):minimize(loss)
-    return loss
-  end }
--- Here only the regularizer pulls at w.
-train({ 0 })
-print(flow.get_all_variables().w)  --> [0.5]
+train({ 0 })  -- here only the regularizers pull at the variables
+local all = flow.get_all_variables()
+print(all.a, all.b, all.c)  --> [0.75]	[0.5]	[0.25]
 
 ## truncated_normal
 local job = flow.global_function { name = "net", returns = tp.Numpy,
@@ -223,27 +161,5 @@ local job = flow.global_function { name = "net", returns = tp.Numpy,
 job({ { 1, 2 } })
 local info = flow.variable_info("fc-weight")
 print(info.dtype, info.shape[1], info.distribute)  --> float32	3	broadcast
-
-## variance_scaling_initializer
--- suits layers with relu
-local he = flow.variance_scaling_initializer(2, "fan_in")
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 50 }) } },
-  body = function(x)
-    return flow.layers.dense(x, 400,
-      { kernel_initializer = he, name = "fc" })
-  end }
-job(nd.ones({ 1, 50 }))
-local w = flow.get_all_variables()["fc-weight"]
-print(math.abs(w:std() - (2 / 50) ^ 0.5) < 0.01)  --> true
-
-## zeros_initializer
-local job = flow.global_function {
-  name = "counter", inputs = {}, returns = tp.Numpy,
-  body = function()
-    return flow.get_variable("n", { 1 },
-      { initializer = flow.zeros_initializer() })
-  end }
-print(job())  --> [0.]
 
 ]==]
