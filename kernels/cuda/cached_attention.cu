@@ -136,7 +136,7 @@ static int64_t cached_columns(const jf_kargs *k)
 
 static int cached_accepts(const jf_kargs *k) { return cached_columns(k) <= CACHED_COLUMNS; }
 
-static jfl_status cached_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cached_prepare(jf_kargs *k)
 {
   const jf_attention_dims d = jf_attention_dims_of(k);
   const cached_args a = { .rows = d.batch * d.heads * d.q_len, .heads = d.heads,
@@ -148,21 +148,19 @@ static jfl_status cached_prepare(jf_kargs *k, size_t *scratch)
   const jf_cuda_grid grid = { .blocks = a.rows < INT32_MAX ? a.rows : INT32_MAX,
                               .threads = CACHED_THREADS };
   char define[32];
-  (void)scratch;
   if (!jf_numel(&k->out[0].shape)) return JFL_OK;
   snprintf(define, sizeof define, "#define COLUMNS %d\n", (int)cached_columns(k));
   const jf_cuda_source s = { "attention with a cache", jf_cuda_text_cached_attention, define };
   return jf_cuda_prepare(k, &s, types, "cached_attention", grid, &a, sizeof a);
 }
 
-static jfl_status append_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status append_prepare(jf_kargs *k)
 {
   const int64_t *d = k->in[0].shape.d;
   const append_args a = { .count = jf_numel(&k->in[1].shape), .heads = d[1], .most = d[2],
                           .n = k->in[1].shape.d[2], .size = d[3] };
   const jf_cuda_type types[] = { { "I", k->in[2].dtype }, { NULL, JFL_F32 } };
   char define[64];
-  (void)scratch;
   if (!a.count) return JFL_OK;
   snprintf(define, sizeof define, "typedef %s T;\n",
            jf_cuda_moved(jfl_dtype_size(k->in[0].dtype)));
