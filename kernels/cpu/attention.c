@@ -668,9 +668,9 @@ static int cached_attention_accepts(const jf_kargs *k)
          k->in[JF_ATTENTION_PAST_K].dtype == k->in[JF_ATTENTION_PAST_V].dtype;
 }
 
-static jfl_status cached_attention_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cached_attention_prepare(jf_kargs *k)
 {
-  *scratch = (size_t)k->threads * attention_cached_job(k).room * sizeof(float);
+  k->scratch_size = (size_t)k->threads * attention_cached_job(k).room * sizeof(float);
   return JFL_OK;
 }
 
@@ -680,9 +680,9 @@ static int attention_grad_accepts(const jf_kargs *k)
   return attention_fits(k, &j);
 }
 
-static jfl_status attention_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status attention_prepare(jf_kargs *k)
 {
-  *scratch = (size_t)k->threads * attention_forward_job(k).room * sizeof(float);
+  k->scratch_size = (size_t)k->threads * attention_forward_job(k).room * sizeof(float);
   return JFL_OK;
 }
 
@@ -691,10 +691,10 @@ static size_t attention_partial(const attention_job *j)
   return j->parts > 1 ? (size_t)(j->parts * jf_numel(&j->k->out[0].shape)) : 0;
 }
 
-static jfl_status attention_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status attention_grad_prepare(jf_kargs *k)
 {
   const attention_job j = attention_backward_job(k);
-  *scratch = ((size_t)k->threads * j.room + attention_partial(&j)) * sizeof(float);
+  k->scratch_size = ((size_t)k->threads * j.room + attention_partial(&j)) * sizeof(float);
   return JFL_OK;
 }
 

@@ -65,10 +65,10 @@ static jf_primitive_conv geometry(const jf_kargs *k, const jf_tensor *in, const 
   return c;
 }
 
-static jfl_status conv_prepare_forward(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_forward(const jf_primitives *lib, jf_kargs *k)
 {
   jf_primitive_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
-  return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k, scratch);
+  return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k);
 }
 
 static jfl_status conv_run_forward(const jf_kargs *k)
@@ -77,11 +77,11 @@ static jfl_status conv_run_forward(const jf_kargs *k)
   return jf_pieces_run(k, r);
 }
 
-static jfl_status conv_prepare_fused(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_fused(const jf_primitives *lib, jf_kargs *k)
 {
   jf_primitive_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
   c.epilogue = ((const jf_conv *)k->attr)->epilogue;
-  return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k, scratch);
+  return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k);
 }
 
 static jfl_status conv_run_fused(const jf_kargs *k)
@@ -96,9 +96,9 @@ static jfl_status conv_run_fused(const jf_kargs *k)
 
 /* Where the library refuses an epilogue or runs it slowly, the convolution runs without it and
    jf_finish does the rest. */
-static jfl_status conv_prepare_then(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_then(const jf_primitives *lib, jf_kargs *k)
 {
-  return conv_prepare_forward(lib, k, scratch);
+  return conv_prepare_forward(lib, k);
 }
 
 static jfl_status conv_run_then(const jf_kargs *k)
@@ -108,10 +108,10 @@ static jfl_status conv_run_then(const jf_kargs *k)
   return jf_finish(k, &a->epilogue, jf_conv_channel_axis(a), a->block_y);
 }
 
-static jfl_status conv_prepare_data(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_data(const jf_primitives *lib, jf_kargs *k)
 {
   jf_primitive_conv c = geometry(k, &k->out[0], &k->in[0], &k->in[1]);
-  return jf_pieces_conv(lib, &c, JF_UNIT_DATA_GRAD, k, scratch);
+  return jf_pieces_conv(lib, &c, JF_UNIT_DATA_GRAD, k);
 }
 
 static jfl_status conv_run_data(const jf_kargs *k)
@@ -120,11 +120,11 @@ static jfl_status conv_run_data(const jf_kargs *k)
   return jf_pieces_run(k, r);
 }
 
-static jfl_status conv_prepare_filter(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare_filter(const jf_primitives *lib, jf_kargs *k)
 {
   jf_primitive_conv c = geometry(k, &k->in[0], &k->out[0], &k->in[1]);
   c.epilogue.bias = ((const jf_conv *)k->attr)->epilogue.bias;
-  return jf_pieces_conv(lib, &c, JF_UNIT_FILTER_GRAD, k, scratch);
+  return jf_pieces_conv(lib, &c, JF_UNIT_FILTER_GRAD, k);
 }
 
 static jfl_status conv_run_filter(const jf_kargs *k)
@@ -141,9 +141,9 @@ static int own_takes_conv(const jf_kargs *k) { return k->in[0].dtype == JFL_F32;
 
 /* The functions that prepare a call, for one of the libraries. */
 #define CONV_PREPARES(id, kind, lib)                                                     \
-  static jfl_status id##_##kind(jf_kargs *k, size_t *scratch)                            \
+  static jfl_status id##_##kind(jf_kargs *k)                                             \
   {                                                                                      \
-    return conv_prepare_##kind(lib, k, scratch);                                         \
+    return conv_prepare_##kind(lib, k);                                                  \
   }
 #define CONV_LIBRARY(id, lib)                                                            \
   CONV_PREPARES(id, forward, lib) CONV_PREPARES(id, fused, lib) CONV_PREPARES(id, then, lib) \

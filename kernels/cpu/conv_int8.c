@@ -183,7 +183,7 @@ static jfl_status int8_cut(int8_conv *s, double flop, int threads, uint64_t *for
   return JFL_OK;
 }
 
-static jfl_status int8_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status int8_prepare(jf_kargs *k)
 {
   int8_conv *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
@@ -198,13 +198,13 @@ static jfl_status int8_prepare(jf_kargs *k, size_t *scratch)
   const jfl_status err = int8_cut(s, work, k->threads, &form);
   if (err) return int8_release(s), err;
   k->state = s;
-  *scratch = (size_t)k->threads * s->room;
+  k->scratch_size = (size_t)k->threads * s->room;
   if (k->in[1].layout.kind == JF_LAYOUT_ANY && s->ready) {
     k->in[1].layout.kind = JF_LAYOUT_PACKED;
     k->in[1].layout.size = s->ready;
     k->in[1].layout.form = form;
   } else {
-    *scratch += s->ready;
+    k->scratch_size += s->ready;
   }
   return JFL_OK;
 }

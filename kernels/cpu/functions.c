@@ -343,9 +343,8 @@ static int functions_accepts(const jf_kargs *k)
   return fit;
 }
 
-static jfl_status functions_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status functions_prepare(jf_kargs *k)
 {
-  (void)scratch;
   k->state = (void *)functions_find(k->op->name);
   return JFL_OK;
 }

@@ -103,11 +103,11 @@ static int fast_resize_accepts(const jf_kargs *k)
          r.inner > 0 && r.inner <= LINE / r.w && r.n * r.to_h < INT32_MAX;
 }
 
-static jfl_status fast_resize_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status fast_resize_prepare(jf_kargs *k)
 {
   const jf_resizing r = jf_resizing_of(k->attr, &k->in[0].shape, &k->out[0].shape);
   const size_t x = jf_taps_size(&r.x), y = jf_taps_size(&r.y);
-  *scratch = x + y + x * (size_t)r.inner;   /* elements' taps are half as large as pixels' */
+  k->scratch_size = x + y + x * (size_t)r.inner;   /* elements' taps are half as large as pixels' */
   return JFL_OK;
 }
 

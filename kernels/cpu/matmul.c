@@ -27,10 +27,10 @@ static int own_matmul_accepts(const jf_kargs *k)
   return k->in[0].dtype == JFL_F32 && !((const jf_matmul *)k->attr)->panel;
 }
 
-static jfl_status matmul_prepare(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
+static jfl_status matmul_prepare(const jf_primitives *lib, jf_kargs *k)
 {
   jf_primitive_matmul m = fast_matmul_extents(k);
-  return jf_pieces_matmul(lib, &m, k, scratch);
+  return jf_pieces_matmul(lib, &m, k);
 }
 
 static jfl_status fast_matmul_run(const jf_kargs *k)
@@ -47,11 +47,11 @@ static int own_update_accepts(const jf_kargs *k)
 
 /* ---- with an epilogue ---- */
 
-static jfl_status matmul_fused_prepare(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
+static jfl_status matmul_fused_prepare(const jf_primitives *lib, jf_kargs *k)
 {
   jf_primitive_matmul m = fast_matmul_extents(k);
   m.epilogue = ((const jf_matmul_fused *)k->attr)->epilogue;
-  return jf_pieces_matmul(lib, &m, k, scratch);
+  return jf_pieces_matmul(lib, &m, k);
 }
 
 static jfl_status matmul_fused_run(const jf_kargs *k)
@@ -112,14 +112,14 @@ static jfl_status matmul_update_run(const jf_kargs *k)
                                           .scale = scales ? &rate : NULL });
 }
 
-static jfl_status matmul_update_prepare(const jf_primitives *lib, jf_kargs *k, size_t *scratch)
+static jfl_status matmul_update_prepare(const jf_primitives *lib, jf_kargs *k)
 {
   jf_kargs p = jf_step_product(k);
   jf_primitive_matmul m = fast_matmul_extents(&p);
   m.add = 1;
-  JF_TRY(jf_pieces_matmul(lib, &m, &p, scratch));
+  JF_TRY(jf_pieces_matmul(lib, &m, &p));
   k->state = p.state;
-  *scratch += copy_size(&p);
+  k->scratch_size = p.scratch_size + copy_size(&p);
   return JFL_OK;
 }
 
@@ -127,17 +127,17 @@ static jfl_status matmul_update_prepare(const jf_primitives *lib, jf_kargs *k, s
 
 /* The functions that prepare a call, for one of the libraries. */
 #define PREPARES(id, lib)                                                                 \
-  static jfl_status id##_prepare(jf_kargs *k, size_t *scratch)                            \
+  static jfl_status id##_prepare(jf_kargs *k)                                             \
   {                                                                                       \
-    return matmul_prepare(lib, k, scratch);                                               \
+    return matmul_prepare(lib, k);                                                        \
   }                                                                                       \
-  static jfl_status id##_fused_prepare(jf_kargs *k, size_t *scratch)                      \
+  static jfl_status id##_fused_prepare(jf_kargs *k)                                       \
   {                                                                                       \
-    return matmul_fused_prepare(lib, k, scratch);                                         \
+    return matmul_fused_prepare(lib, k);                                                  \
   }                                                                                       \
-  static jfl_status id##_update_prepare(jf_kargs *k, size_t *scratch)                     \
+  static jfl_status id##_update_prepare(jf_kargs *k)                                      \
   {                                                                                       \
-    return matmul_update_prepare(lib, k, scratch);                                        \
+    return matmul_update_prepare(lib, k);                                                 \
   }
 PREPARES(dnnl, jf_dnnl_open())
 PREPARES(own, jf_own_units())

@@ -362,12 +362,11 @@ static void moves_by_rows(moves_call *c, int64_t bytes)
   c->pairs = c->n == 2 && moves_are_pairs(c->box);
 }
 
-static jfl_status moves_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status moves_prepare(jf_kargs *k)
 {
   moves_call found = { 0 };
   int64_t bytes = 0;
   jf_move m;
-  (void)scratch;
   moves_count(k, &found);
   moves_call *c = jf_new(sizeof *c + (size_t)found.n * sizeof *c->box);
   if (!c) return jf_fail(JFL_ENOMEM, "out of memory");

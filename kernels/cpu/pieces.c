@@ -158,7 +158,7 @@ static size_t worker_room(const pieces *p) { return copy_room(p) + p->room; }
 static int pieces_may_pack(const jf_kargs *k) { return k->in[1].layout.kind == JF_LAYOUT_ANY; }
 
 /* Hands p, or what went wrong with it, to k; with `packs`, input 1 is converted before all runs. */
-static jfl_status pieces_give(pieces *p, jfl_status s, int packs, jf_kargs *k, size_t *scratch)
+static jfl_status pieces_give(pieces *p, jfl_status s, int packs, jf_kargs *k)
 {
   if (s != JFL_OK) {
     jf_pieces_release(p);
@@ -166,13 +166,13 @@ static jfl_status pieces_give(pieces *p, jfl_status s, int packs, jf_kargs *k, s
   }
   const size_t part = (size_t)(p->sums + p->bias_sums) * sizeof(float);
   k->state = p;
-  *scratch = (size_t)k->threads * worker_room(p) + (size_t)pieces_parts(p) * part;
+  k->scratch_size = (size_t)k->threads * worker_room(p) + (size_t)pieces_parts(p) * part;
   if (packs && p->ready) {
     k->in[1].layout.kind = JF_LAYOUT_PACKED;
     k->in[1].layout.size = all_ready(p);
     k->in[1].layout.form = pieces_form(p);
   } else {
-    *scratch += all_ready(p);
+    k->scratch_size += all_ready(p);
   }
   return JFL_OK;
 }
@@ -261,8 +261,7 @@ static void cut_matmul(pieces *p, matmul_problem *q)
   cut_matrix(p, q, p->outer.each == 1 ? count / m->batch : 1);
 }
 
-jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf_kargs *k,
-                            size_t *scratch)
+jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf_kargs *k)
 {
   pieces *p;
   m->from = k->in[0].dtype;
@@ -277,7 +276,7 @@ jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf
   const jfl_status s = pieces_fill(p, matmul_piece, &q, k->threads);
   const int packs = pieces_may_pack(k) && lib->strided && !q.by_rows;
   if (!packs || cut_count(p->outer) > 1) p->ready = 0;
-  return pieces_give(p, s, packs, k, scratch);
+  return pieces_give(p, s, packs, k);
 }
 
 /* ---- convolutions ---- */
@@ -391,8 +390,7 @@ static jfl_status conv_fill(pieces *p, const conv_problem *q, int workers, int p
 }
 
 jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
-                          jf_primitive_kind kind,
-                          jf_kargs *k, size_t *scratch)
+                          jf_primitive_kind kind, jf_kargs *k)
 {
   pieces *p;
   conv_problem q = { lib, *c, kind };
@@ -411,7 +409,7 @@ jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
   const jfl_status s = conv_fill(p, &q, k->threads, packs);
   pieces_weigh(p, filter_work(c), conv_width(c, kind),
                c->batch * (image(c->in_channels, c->in, 0) + image(c->out_channels, c->out, 0)));
-  return pieces_give(p, s, packs, k, scratch);
+  return pieces_give(p, s, packs, k);
 }
 
 /* ---- runs ---- */

@@ -4,13 +4,11 @@
 
 #include "primitives.h"
 
-/* For rows: set k->state and *scratch (in bytes) for a problem. Matrices are dense; where the lines
+/* For rows: set k->state and k->scratch_size for a problem. Matrices are dense; where the lines
    of m are is set here. */
-jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf_kargs *k,
-                            size_t *scratch);
+jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf_kargs *k);
 jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
-                          jf_primitive_kind kind,
-                          jf_kargs *k, size_t *scratch);
+                          jf_primitive_kind kind, jf_kargs *k);
 /* Runs k->state on these operands. */
 jfl_status jf_pieces_run(const jf_kargs *k, jf_primitive_run r);
 /* Of rows whose state this is. Input 1 is what they pack. */

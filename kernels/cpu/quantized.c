@@ -103,12 +103,12 @@ static jf_quantized quantized_measure(const jf_kargs *k)
   return p;
 }
 
-static jfl_status quantized_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status quantized_prepare(jf_kargs *k)
 {
   const jf_quantized p = quantized_measure(k);
   const size_t numbers = (size_t)(p.m * p.width);
-  if (jf_is_block(p.dtype)) *scratch = numbers + 2 * sizeof(float) * numbers / (size_t)p.per;
-  else *scratch = jf_halves_scratch(&p);
+  if (jf_is_block(p.dtype)) k->scratch_size = numbers + 2 * sizeof(float) * numbers / (size_t)p.per;
+  else k->scratch_size = jf_halves_scratch(&p);
   if (p.dtype != JFL_Q4_0 || k->in[1].layout.kind != JF_LAYOUT_ANY || !jf_has_vnni()) return JFL_OK;
   k->in[1].layout.kind = JF_LAYOUT_PACKED;
   k->in[1].layout.size = jf_quantized_pack_size(&p);

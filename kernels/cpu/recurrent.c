@@ -333,21 +333,21 @@ static int recurrent_accepts(const jf_kargs *k)
   return jf_has_vectors() && k->in[0].dtype == JFL_F32 && jf_numel(&k->out[0].shape) > 0;
 }
 
-static jfl_status recurrent_room(jf_kargs *k, size_t *scratch, int backward)
+static jfl_status recurrent_room(jf_kargs *k, int backward)
 {
   const recurrent_job j = recurrent_job_of(k, backward);
-  *scratch = recurrent_panel_size(&j) + (size_t)k->threads * j.room;
+  k->scratch_size = recurrent_panel_size(&j) + (size_t)k->threads * j.room;
   return JFL_OK;
 }
 
-static jfl_status recurrent_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status recurrent_prepare(jf_kargs *k)
 {
-  return recurrent_room(k, scratch, 0);
+  return recurrent_room(k, 0);
 }
 
-static jfl_status recurrent_back_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status recurrent_back_prepare(jf_kargs *k)
 {
-  return recurrent_room(k, scratch, 1);
+  return recurrent_room(k, 1);
 }
 
 static void recurrent_lane(const recurrent_job *j, jf_part part, int i, int worker)

@@ -164,11 +164,11 @@ static int fast_reduce_accepts(const jf_kargs *k)
          all_pieces(&p) * p.blocks <= INT32_MAX;
 }
 
-static jfl_status fast_reduce_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status fast_reduce_prepare(jf_kargs *k)
 {
   fast_reduce_plane p;
   fast_reduce_fit(k, &p);
-  *scratch = (size_t)(all_pieces(&p) * p.last) * sizeof *p.piece;
+  k->scratch_size = (size_t)(all_pieces(&p) * p.last) * sizeof *p.piece;
   return JFL_OK;
 }
 

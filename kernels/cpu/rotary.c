@@ -44,7 +44,7 @@ static int rotary_accepts(const jf_kargs *k)
          && d.pairs <= MOST_ANGLES / d.length;
 }
 
-static jfl_status rotary_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status rotary_prepare(jf_kargs *k)
 {
   const jf_rotary_dims d = jf_rotary_dims_of(k);
   float *table = jf_new_raw((size_t)(d.length * 2 * d.pairs) * sizeof *table);
@@ -57,7 +57,6 @@ static jfl_status rotary_prepare(jf_kargs *k, size_t *scratch)
       table[(p * 2 + 1) * d.pairs + i] = (float)s;
     }
   k->state = table;
-  *scratch = 0;
   return JFL_OK;
 }
 

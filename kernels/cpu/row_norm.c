@@ -271,10 +271,10 @@ static fast_rows fast_row_norm_parts(const jf_kargs *k)
   return p;
 }
 
-static jfl_status fast_row_norm_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status fast_row_norm_grad_prepare(jf_kargs *k)
 {
   const fast_rows p = fast_row_norm_parts(k);
-  *scratch = 2 * (size_t)p.parts * (size_t)p.s.n_param * (sizeof *p.sums + sizeof *p.few);
+  k->scratch_size = 2 * (size_t)p.parts * (size_t)p.s.n_param * (sizeof *p.sums + sizeof *p.few);
   return JFL_OK;
 }
 

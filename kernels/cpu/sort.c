@@ -266,10 +266,10 @@ static int order_accepts(const jf_kargs *k)
   return (t == JFL_F32 || t == JFL_I32) && jf_numel(&k->in[0].shape) <= INT32_MAX;
 }
 
-static jfl_status order_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status order_prepare(jf_kargs *k)
 {
   const int64_t axis = *(const int64_t *)k->attr;      /* both attribute structs begin with it */
-  *scratch = (size_t)k->threads * 2 * (size_t)k->in[0].shape.d[axis] * sizeof(uint64_t);
+  k->scratch_size = (size_t)k->threads * 2 * (size_t)k->in[0].shape.d[axis] * sizeof(uint64_t);
   return JFL_OK;
 }
 

@@ -149,12 +149,13 @@ static size_t n_stretch_sums(const jf_kargs *k)
   return (size_t)(fast_update_parts(k, a->n, 0, a->stride) + a->n) * (size_t)a->choice.rule->n_sum;
 }
 
-static jfl_status update_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status update_prepare(jf_kargs *k)
 {
   const jf_update *a = k->attr;
-  *scratch = layout_size(a->n);
+  k->scratch_size = layout_size(a->n);
   if (a->choice.rule->n_sum)
-    *scratch += (n_stretch_sums(k) + (size_t)a->n * (size_t)a->choice.rule->n_sum) * sizeof(double);
+    k->scratch_size +=
+        (n_stretch_sums(k) + (size_t)a->n * (size_t)a->choice.rule->n_sum) * sizeof(double);
   return JFL_OK;
 }
 
@@ -217,10 +218,10 @@ static void norm_body(void *ctx, int p)
   each_stretch(u->at, p, norm_stretch, ctx);
 }
 
-static jfl_status norm_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status norm_prepare(jf_kargs *k)
 {
   const int n = k->n_in - JF_CLIP_FIRST;
-  *scratch = layout_size(n) +
+  k->scratch_size = layout_size(n) +
              (size_t)fast_update_parts(k, n, JF_CLIP_FIRST, 1) * sizeof(double);
   return JFL_OK;
 }

@@ -154,11 +154,11 @@ static int upsample_accepts(const jf_kargs *k)
   return jf_has_vectors() && k->in[0].dtype == JFL_F32 && inner > 0 && inner <= STRIP;
 }
 
-static jfl_status upsample_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status upsample_prepare(jf_kargs *k)
 {
   const int axis = ((const jf_upsample *)k->attr)->axis + 1;
   const int64_t in = k->in[0].shape.d[axis], out = k->out[0].shape.d[axis];
-  *scratch = 3 * (size_t)(in > out ? in : out) * sizeof(float);
+  k->scratch_size = 3 * (size_t)(in > out ? in : out) * sizeof(float);
   return JFL_OK;
 }
 

@@ -630,11 +630,11 @@ static winograd forward_of(const jf_kargs *k)
 }
 
 /* The state of a call whose filters are packed says how. */
-static jfl_status forward_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status forward_prepare(jf_kargs *k)
 {
   const winograd w = forward_of(k);
-  *scratch = scratch_for_lanes(&w);
-  if (!forward_packs(k)) return *scratch += scratch_for_filters(&w), JFL_OK;
+  k->scratch_size = scratch_for_lanes(&w);
+  if (!forward_packs(k)) return k->scratch_size += scratch_for_filters(&w), JFL_OK;
   winograd *state = k->state = jf_new(sizeof w);
   if (!state) return jf_fail(JFL_ENOMEM, "out of memory");
   *state = w;
@@ -679,10 +679,10 @@ static winograd winograd_data_of(const jf_kargs *k)
   return w;
 }
 
-static jfl_status data_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status data_prepare(jf_kargs *k)
 {
   const winograd w = winograd_data_of(k);
-  *scratch = scratch_for_filters(&w) + scratch_for_lanes(&w);
+  k->scratch_size = scratch_for_filters(&w) + scratch_for_lanes(&w);
   return JFL_OK;
 }
 
@@ -707,11 +707,11 @@ static winograd filter_of(const jf_kargs *k)
   return w;
 }
 
-static jfl_status filter_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status filter_prepare(jf_kargs *k)
 {
   const winograd w = filter_of(k);
   const int64_t tiles = pitch_of(w.span, w.n_from * JF_LANES) + pitch_of(w.span, w.n_to * JF_LANES);
-  *scratch = (u_size(&w) + CELLS * (size_t)tiles) * sizeof(float);
+  k->scratch_size = (u_size(&w) + CELLS * (size_t)tiles) * sizeof(float);
   return JFL_OK;
 }
 

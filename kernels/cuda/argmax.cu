@@ -111,15 +111,13 @@ static jfl_status search_for(jf_kargs *k, const char *better)
   return search_prepare(k, define);
 }
 
-static jfl_status argmax_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status argmax_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return search_for(k, ">");
 }
 
-static jfl_status argmin_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status argmin_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return search_for(k, "<");
 }
 

@@ -49,15 +49,13 @@ static jfl_status assign_make(jf_kargs *k, const char *stored, double momentum)
                          sizeof a);
 }
 
-static jfl_status assign_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status assign_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return assign_make(k, jf_cuda_moved(jfl_dtype_size(k->in[0].dtype)), 0);
 }
 
-static jfl_status moving_average_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status moving_average_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return assign_make(k, k->in[0].dtype == JFL_F64 ? "double" : "float",
                      ((const jf_moving_average *)k->attr)->momentum);
 }

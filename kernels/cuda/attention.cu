@@ -552,10 +552,9 @@ static jfl_status attention_ready(jf_kargs *k, attention_call *c, jfl_status e)
   return e;
 }
 
-static jfl_status attention_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status attention_prepare(jf_kargs *k)
 {
   attention_call *c = NULL;
-  (void)scratch;
   JF_TRY(attention_new(k, JF_ATTENTION_MASK, &c));
   const attention_args *a = &c->args;
   const int64_t width = a->v_size ? a->v_size : 1;         /* the second result is made too */
@@ -564,21 +563,21 @@ static jfl_status attention_prepare(jf_kargs *k, size_t *scratch)
 }
 
 /* The launch that computes <dy, y>, and the memory for it. */
-static jfl_status attention_start(jf_kargs *k, size_t *scratch, attention_call **out)
+static jfl_status attention_start(jf_kargs *k, attention_call **out)
 {
   JF_TRY(attention_new(k, JF_ATTENTION_GRAD_MASK, out));
   const attention_args *a = &(*out)->args;
   const int64_t rows = a->batch * a->heads * a->q_len;
-  *scratch = (size_t)rows * (k->in[0].dtype == JFL_F64 ? sizeof(double) : sizeof(float));
+  k->scratch_size = (size_t)rows * (k->in[0].dtype == JFL_F64 ? sizeof(double) : sizeof(float));
   jfl_status e = attention_add_step(k, *out, "attention_dot", 1, rows, 1);
   if (e) jf_free(*out);
   return e;
 }
 
-static jfl_status attention_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status attention_grad_prepare(jf_kargs *k)
 {
   attention_call *c = NULL;
-  JF_TRY(attention_start(k, scratch, &c));
+  JF_TRY(attention_start(k, &c));
   const attention_args *a = &c->args;
   const int64_t heads = a->batch * a->heads, groups = a->batch * a->groups;
   jfl_status e = attention_add_step(k, c, "attention_dq", heads, a->q_len, a->size);
@@ -587,10 +586,10 @@ static jfl_status attention_grad_prepare(jf_kargs *k, size_t *scratch)
   return attention_ready(k, c, e);
 }
 
-static jfl_status attention_mask_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status attention_mask_prepare(jf_kargs *k)
 {
   attention_call *c = NULL;
-  JF_TRY(attention_start(k, scratch, &c));
+  JF_TRY(attention_start(k, &c));
   const attention_args *a = &c->args;
   const int64_t *step = a->mask_step, side = attention_side(k);
   const int64_t blocks = (step[0] ? a->batch : 1) * (step[1] ? a->heads : 1) *

@@ -36,11 +36,11 @@ static jf_cuda_product blas_matmul_product_of(const jf_kargs *k)
   return p;
 }
 
-static jfl_status blas_matmul_make(jf_kargs *k, const jf_cuda_product *p, size_t *scratch)
+static jfl_status blas_matmul_make(jf_kargs *k, const jf_cuda_product *p)
 {
   blas_matmul_call *c = jf_new(sizeof *c);
   if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
-  const jfl_status s = jf_cuda_product_new(k->device->state, p, &c->multiply, scratch);
+  const jfl_status s = jf_cuda_product_new(k->device->state, p, &c->multiply, &k->scratch_size);
   if (s) blas_matmul_release(c);
   else k->state = c;
   return s;
@@ -59,10 +59,10 @@ static jfl_status blas_matmul_multiply(const jf_kargs *k, const jf_epilogue *e)
 
 /* ---- alone ---- */
 
-static jfl_status blas_matmul_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status blas_matmul_prepare(jf_kargs *k)
 {
   const jf_cuda_product p = blas_matmul_product_of(k);
-  return blas_matmul_make(k, &p, scratch);
+  return blas_matmul_make(k, &p);
 }
 
 static jfl_status blas_matmul_run(const jf_kargs *k) { return blas_matmul_multiply(k, NULL); }
@@ -78,14 +78,14 @@ static const jf_epilogue *blas_matmul_epilogue(const jf_kargs *k)
   return &((const jf_matmul_fused *)k->attr)->epilogue;
 }
 
-static jfl_status blas_matmul_fused_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status blas_matmul_fused_prepare(jf_kargs *k)
 {
   const jf_epilogue *e = blas_matmul_epilogue(k);
   jf_cuda_product p = blas_matmul_product_of(k);
   p.bias = e->bias;
   p.residual = e->residual;
   p.act = e->act;
-  return blas_matmul_make(k, &p, scratch);
+  return blas_matmul_make(k, &p);
 }
 
 static jfl_status blas_matmul_fused_run(const jf_kargs *k)
@@ -99,10 +99,10 @@ JFL_CUDA(cublaslt_matmul_fused, .op = "matmul_fused", .accepts = blas_matmul_acc
 
 /* ---- with a kernel of our own behind it ---- */
 
-static jfl_status blas_matmul_then_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status blas_matmul_then_prepare(jf_kargs *k)
 {
   const jf_cuda_product p = blas_matmul_product_of(k);
-  JF_TRY(blas_matmul_make(k, &p, scratch));
+  JF_TRY(blas_matmul_make(k, &p));
   blas_matmul_call *c = k->state;
   const jfl_status s = jf_matmul_finish_prepare(k, blas_matmul_epilogue(k), &c->finish);
   if (s) blas_matmul_release(c);

@@ -149,7 +149,7 @@ static int cached_accepts(const jf_kargs *k)
          k->in[JF_ATTENTION_PAST_K].dtype == k->in[JF_ATTENTION_PAST_V].dtype;
 }
 
-static jfl_status cached_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cached_prepare(jf_kargs *k)
 {
   const jf_attention_dims d = jf_attention_dims_of(k);
   const cached_args a = { .rows = d.batch * d.heads * d.q_len, .heads = d.heads,
@@ -161,14 +161,13 @@ static jfl_status cached_prepare(jf_kargs *k, size_t *scratch)
   const jf_cuda_grid grid = { .blocks = a.rows < INT32_MAX ? a.rows : INT32_MAX,
                               .threads = CACHED_THREADS };
   char define[32];
-  (void)scratch;
   if (!jf_numel(&k->out[0].shape)) return JFL_OK;
   snprintf(define, sizeof define, "#define COLUMNS %d\n", (int)cached_columns(k));
   const jf_cuda_source s = { "attention with a cache", jf_cuda_text_cached_attention, define };
   return jf_cuda_prepare(k, &s, types, "cached_attention", grid, &a, sizeof a);
 }
 
-static jfl_status append_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status append_prepare(jf_kargs *k)
 {
   const int64_t *d = k->in[0].shape.d;
   const append_args a = { .count = jf_numel(&k->in[1].shape), .heads = d[1], .most = d[2],
@@ -179,7 +178,6 @@ static jfl_status append_prepare(jf_kargs *k, size_t *scratch)
                                       { "V", k->in[1].dtype }, { NULL, JFL_F32 } };
   const jf_cuda_type *types = converts ? converting : moving;
   char define[64] = "#define CONVERTS\n";
-  (void)scratch;
   if (!a.count) return JFL_OK;
   if (!converts)
     snprintf(define, sizeof define, "typedef %s T;\ntypedef T V;\n",

@@ -77,13 +77,13 @@ static int64_t clip_blocks(const jf_tensor *t)
   return (jf_numel(&t->shape) + CLIP_CHUNK - 1) / CLIP_CHUNK;
 }
 
-static jfl_status clip_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status clip_prepare(jf_kargs *k)
 {
   const jf_cuda_source s = { "clip_scale", jf_cuda_text_clip_scale, NULL };
   clip_call *call = jf_new(sizeof *call);
   if (!call) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = JF_CLIP_FIRST; i < k->n_in; i++)
-    *scratch += (size_t)clip_blocks(&k->in[i]) * sizeof(double);
+    k->scratch_size += (size_t)clip_blocks(&k->in[i]) * sizeof(double);
   jfl_status e = jf_cuda_function(k->device->state, &s, "clip_squares", &call->squares);
   if (!e) e = jf_cuda_function(k->device->state, &s, "clip_end", &call->end);
   if (e) jf_free(call);

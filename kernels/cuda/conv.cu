@@ -241,30 +241,28 @@ static jfl_status conv_make(jf_kargs *k, const char *name, const int *place, con
   return s;
 }
 
-static jfl_status conv_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status conv_prepare(jf_kargs *k)
 {
   static const jf_epilogue none;
   const jf_conv *a = k->attr;
   const int place[] = { 0, 1, k->n_in };
   cuda_conv c = { .args = conv_args_of(a, &k->in[0], &k->in[1], &k->out[0]) };
-  (void)scratch;
   c.args.count = jf_numel(&k->out[0].shape);
   c.grid = jf_cuda_grid_of(k->device->state, c.args.count);
   return conv_make(k, "conv", place, k->n_in > 2 || a->epilogue.act ? &a->epilogue : &none, &c);
 }
 
-static jfl_status conv_data_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status conv_data_prepare(jf_kargs *k)
 {
   static const jf_epilogue none;
   const int place[] = { 2, 0, 1 };
   cuda_conv c = { .args = conv_args_of(k->attr, &k->out[0], &k->in[0], &k->in[1]) };
-  (void)scratch;
   c.args.count = jf_numel(&k->out[0].shape);
   c.grid = jf_cuda_grid_of(k->device->state, c.args.count);
   return conv_make(k, "conv_data_grad", place, &none, &c);
 }
 
-static jfl_status conv_filter_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status conv_filter_prepare(jf_kargs *k)
 {
   enum { THREADS = 256, WAVES = 512 };
   static const jf_epilogue none;
@@ -273,7 +271,7 @@ static jfl_status conv_filter_prepare(jf_kargs *k, size_t *scratch)
   const int64_t most = (int64_t)((const jf_cuda *)k->device->state)->multiprocessors * WAVES;
   c.args.count = jf_numel(&k->out[0].shape);
   c.grid = (jf_cuda_grid){ c.args.count < most ? c.args.count : most, THREADS, 0 };
-  if (k->n_out > 1) JF_TRY(jf_conv_bias_grad_prepare(k, &c.bias, scratch));
+  if (k->n_out > 1) JF_TRY(jf_conv_bias_grad_prepare(k, &c.bias));
   return conv_make(k, "conv_filter_grad", place, &none, &c);
 }
 

@@ -208,7 +208,7 @@ jfl_status jf_widen(const jf_kargs *k, const jf_conv_ends *w, const void *from, 
   return ends_launch(&one, w, w->work, w->grid, (void *)from);
 }
 
-jfl_status jf_conv_bias_grad_prepare(const jf_kargs *k, jf_conv_ends *out, size_t *scratch)
+jfl_status jf_conv_bias_grad_prepare(jf_kargs *k, jf_conv_ends *out)
 {
   enum { LEAST = 16 * ENDS_THREADS };  /* elements of a channel that are worth a block */
   static const jf_epilogue none;
@@ -221,7 +221,7 @@ jfl_status jf_conv_bias_grad_prepare(const jf_kargs *k, jf_conv_ends *out, size_
   if (out->parts < 1) out->parts = 1;
   out->grid = (jf_cuda_grid){ columns * out->parts, ENDS_THREADS, 0 };
   out->join_grid = jf_cuda_grid_of(c, out->channels);
-  *scratch = out->parts > 1 ? (size_t)(out->channels * out->parts) * sizeof(double) : 0;
+  k->scratch_size = out->parts > 1 ? (size_t)(out->channels * out->parts) * sizeof(double) : 0;
   return ends_find(k, &none, a->last ? "conv_bias_last" : "conv_bias_part", k->in[1].dtype,
                    out);
 }

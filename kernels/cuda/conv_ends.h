@@ -26,8 +26,8 @@ jfl_status jf_widen_prepare(const jf_kargs *k, jfl_dtype from, jfl_dtype to, int
                             jf_conv_ends *out);
 jfl_status jf_widen(const jf_kargs *k, const jf_conv_ends *w, const void *from, void *to);
 /* Prepares db, the second output of a filter's gradient: the sum of dy, its second input, over all
-   but channels. *scratch is how many bytes it needs. */
-jfl_status jf_conv_bias_grad_prepare(const jf_kargs *k, jf_conv_ends *out, size_t *scratch);
+   but channels. Sets k->scratch_size. */
+jfl_status jf_conv_bias_grad_prepare(jf_kargs *k, jf_conv_ends *out);
 jfl_status jf_conv_bias_grad(const jf_kargs *k, const jf_conv_ends *b);
 
 #endif

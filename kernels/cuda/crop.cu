@@ -144,23 +144,21 @@ static crop_args crop_args_of(const jf_kargs *k, const jfl_shape *whole, const j
   return a;
 }
 
-static jfl_status random_crop_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status random_crop_prepare(jf_kargs *k)
 {
   const crop_args a = crop_args_of(k, &k->in[0].shape, &k->out[0].shape);
   const size_t size = jfl_dtype_size(k->in[0].dtype);
-  (void)scratch;
   JF_TRY(crop_add(k, size, "crop_draw", a.pictures, &a, sizeof a));
   return crop_add(k, size, "crop_take", a.count, &a, sizeof a);
 }
 
-static jfl_status random_crop_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status random_crop_grad_prepare(jf_kargs *k)
 {
   const crop_args a = crop_args_of(k, &k->out[0].shape, &k->in[0].shape);
-  (void)scratch;
   return crop_add(k, jfl_dtype_size(k->in[0].dtype), "crop_give", a.count, &a, sizeof a);
 }
 
-static jfl_status crop_mirror_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status crop_mirror_prepare(jf_kargs *k)
 {
   const jf_crop_mirror *c = k->attr;
   const jfl_shape *s = &k->in[0].shape;
@@ -169,7 +167,6 @@ static jfl_status crop_mirror_prepare(jf_kargs *k, size_t *scratch)
                        .top = (int64_t)(c->crop_pos_y * (double)(s->d[1] - c->crop_h)),
                        .left = (int64_t)(c->crop_pos_x * (double)(s->d[2] - c->crop_w)),
                        .mirrors = k->n_in > 1, .by_planes = c->output_layout[1] == 'C' };
-  (void)scratch;
   for (int64_t i = 0; i < a.channels; i++) {
     a.mean[i] = (float)c->mean.v[c->mean.n > 1 ? i : 0];
     a.scale[i] = (float)(1 / c->std.v[c->std.n > 1 ? i : 0]);

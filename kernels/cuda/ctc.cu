@@ -262,7 +262,7 @@ static size_t ctc_scratch_size(const ctc_args *a)
   return size < 0x1p62 ? (size_t)size : (size_t)1 << 62;
 }
 
-static jfl_status ctc_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status ctc_prepare(jf_kargs *k)
 {
   const jf_ctc *c = k->attr;
   const jfl_shape *x = &k->in[JF_CTC_LOG_PROBS].shape, *t = &k->in[JF_CTC_TARGETS].shape;
@@ -276,7 +276,7 @@ static jfl_status ctc_prepare(jf_kargs *k, size_t *scratch)
   if (a.places > INT32_MAX) return JFL_ENOSYS;
   for (int i = JF_CTC_TARGETS; i <= JF_CTC_TARGET_LENGTHS; i++)
     a.wide[i] = k->in[i].dtype == JFL_I64;
-  *scratch = ctc_scratch_size(&a);
+  k->scratch_size = ctc_scratch_size(&a);
   JF_TRY(jf_cuda_prepare(k, &s, types, "ctc_check", (jf_cuda_grid){ 1, 256, 0 }, &a, sizeof a));
   return jf_cuda_prepare(k, &s, types, "ctc", (jf_cuda_grid){ a.samples, 256, 0 }, &a, sizeof a);
 }

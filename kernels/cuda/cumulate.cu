@@ -209,7 +209,7 @@ static int cumulate_accepts(const jf_kargs *k)
 }
 
 /* Adds the launches of a scan. `what` says what a state is; it takes up to STATE bytes. */
-static jfl_status cumulate_add(jf_kargs *k, const char *what, cumulate_args *a, size_t *scratch)
+static jfl_status cumulate_add(jf_kargs *k, const char *what, cumulate_args *a)
 {
   enum { SHORT = 64, SIDE_BY_SIDE = 32, MANY = 4096, WAVES = 32, STATE = 16 };
   const jf_cuda *c = k->device->state;
@@ -222,7 +222,7 @@ static jfl_status cumulate_add(jf_kargs *k, const char *what, cumulate_args *a, 
   a->chunks = (a->m + CUMULATE_CHUNK - 1) / CUMULATE_CHUNK;
   const int64_t most = (int64_t)c->multiprocessors * WAVES, n = a->lines * a->chunks;
   const jf_cuda_grid grid = { n < most ? n : most, CUMULATE_THREADS, 0 };
-  *scratch = (size_t)n * STATE;
+  k->scratch_size = (size_t)n * STATE;
   if (a->chunks > 1)
     JF_TRY(jf_cuda_prepare(k, &s, types, "cumulate_totals", grid, a, sizeof *a));
   return jf_cuda_prepare(k, &s, types, "cumulate_chunks", grid, a, sizeof *a);
@@ -237,34 +237,33 @@ static cumulate_args cumulate_args_of(const jf_kargs *k)
 }
 
 /* Sums and products of floats are made in double, as those of the CPU; those of integers wrap. */
-static jfl_status cumulate_make(jf_kargs *k, const char *of_floats, const char *of_integers,
-                                size_t *scratch)
+static jfl_status cumulate_make(jf_kargs *k, const char *of_floats, const char *of_integers)
 {
   cumulate_args a = cumulate_args_of(k);
   if (!a.lines) return JFL_OK;
-  return cumulate_add(k, jf_is_float(k->in[0].dtype) ? of_floats : of_integers, &a, scratch);
+  return cumulate_add(k, jf_is_float(k->in[0].dtype) ? of_floats : of_integers, &a);
 }
 
-static jfl_status cumsum_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cumsum_prepare(jf_kargs *k)
 {
   return cumulate_make(k, "#define SUM\ntypedef double A;\n",
-                       "#define SUM\ntypedef uint64_t A;\n", scratch);
+                       "#define SUM\ntypedef uint64_t A;\n");
 }
 
-static jfl_status cumprod_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cumprod_prepare(jf_kargs *k)
 {
   return cumulate_make(k, "#define PRODUCT\ntypedef double A;\n",
-                       "#define PRODUCT\ntypedef uint64_t A;\n", scratch);
+                       "#define PRODUCT\ntypedef uint64_t A;\n");
 }
 
-static jfl_status cumprod_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cumprod_grad_prepare(jf_kargs *k)
 {
   cumulate_args a = cumulate_args_of(k);
   if (!a.lines) return JFL_OK;
   a.reversed = !a.reversed;
-  JF_TRY(cumulate_add(k, "#define BACK\ntypedef double A;\n", &a, scratch));
+  JF_TRY(cumulate_add(k, "#define BACK\ntypedef double A;\n", &a));
   a.reversed = !a.reversed;
-  return cumulate_add(k, "#define FORTH\ntypedef double A;\n", &a, scratch);
+  return cumulate_add(k, "#define FORTH\ntypedef double A;\n", &a);
 }
 
 static int cumulate_accepts_float(const jf_kargs *k)

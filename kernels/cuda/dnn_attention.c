@@ -200,40 +200,40 @@ static void dnn_attention_release(void *state)
 }
 
 /* Prepares the widening of results of float32, for which cuDNN has no engines. */
-static jfl_status dnn_attention_widen(const jf_kargs *k, dnn_attention *s, size_t *scratch)
+static jfl_status dnn_attention_widen(jf_kargs *k, dnn_attention *s)
 {
   const jfl_dtype t = k->in[0].dtype;
   const int made = k->n_out == 2 ? 1 : k->n_out;         /* of a forward call lse is the other */
-  *scratch = s->graph.workspace;
+  k->scratch_size = s->graph.workspace;
   if (!((const jf_attention *)k->attr)->f32_result) return JFL_OK;
   s->n_wide = made;
   for (int i = 0; i < made; i++) {
-    s->aside[i] = (*scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    *scratch = s->aside[i] + dnn_attention_bytes(&k->out[i], t);
+    s->aside[i] = (k->scratch_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    k->scratch_size = s->aside[i] + dnn_attention_bytes(&k->out[i], t);
     JF_TRY(jf_widen_prepare(k, t, JFL_F32, jf_numel(&k->out[i].shape), &s->widen[i]));
   }
   return JFL_OK;
 }
 
-static jfl_status dnn_attention_make(jf_kargs *k, size_t *scratch, int grad)
+static jfl_status dnn_attention_make(jf_kargs *k, int grad)
 {
   dnn_attention *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   jfl_status e = dnn_attention_plan(k, s, grad);
-  if (!e) e = dnn_attention_widen(k, s, scratch);
+  if (!e) e = dnn_attention_widen(k, s);
   if (e) dnn_attention_release(s);
   else k->state = s;
   return e;
 }
 
-static jfl_status dnn_attention_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status dnn_attention_prepare(jf_kargs *k)
 {
-  return dnn_attention_make(k, scratch, 0);
+  return dnn_attention_make(k, 0);
 }
 
-static jfl_status dnn_attention_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status dnn_attention_grad_prepare(jf_kargs *k)
 {
-  return dnn_attention_make(k, scratch, 1);
+  return dnn_attention_make(k, 1);
 }
 
 static jfl_status dnn_attention_run(const jf_kargs *k)

@@ -242,19 +242,17 @@ static dnn_conv_call dnn_conv_call_of(const jf_kargs *k, const dnn_conv_sort *so
 }
 
 /* Makes the state by `make`, which gets it zeroed. */
-static jfl_status dnn_conv_state(jf_kargs *k, size_t *scratch,
-                                 jfl_status (*make)(const jf_kargs *k, dnn_conv *c, size_t *more))
+static jfl_status dnn_conv_state(jf_kargs *k, jfl_status (*make)(jf_kargs *k, dnn_conv *c))
 {
   static const jf_epilogue none;
-  size_t more = 0;
   dnn_conv *c = jf_new(sizeof *c);
   if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
   c->made = k->in[0].dtype;
-  jfl_status s = make(k, c, &more);
+  jfl_status s = make(k, c);
   if (!s && c->made != k->out[0].dtype && !c->finish.work)
     s = jf_conv_finish_prepare(k, &none, c->made, &c->finish);
   if (s) return dnn_conv_release(c), s;
-  *scratch = c->scratch > more ? c->scratch : more;
+  if (c->scratch > k->scratch_size) k->scratch_size = c->scratch;
   k->state = c;
   return JFL_OK;
 }
@@ -279,10 +277,9 @@ static jfl_status dnn_conv_forward(const jf_kargs *k, dnn_conv *c, const jf_epil
   return dnn_conv_plan(k, &call, c);
 }
 
-static jfl_status dnn_conv_make(const jf_kargs *k, dnn_conv *c, size_t *more)
+static jfl_status dnn_conv_make(jf_kargs *k, dnn_conv *c)
 {
   const jf_epilogue *e = &((const jf_conv *)k->attr)->epilogue;
-  (void)more;
   if (dnn_conv_ends_so(k, e)) {
     const jfl_status s = dnn_conv_forward(k, c, e);
     if (s != JFL_ENOSYS) return s;
@@ -293,39 +290,38 @@ static jfl_status dnn_conv_make(const jf_kargs *k, dnn_conv *c, size_t *more)
                                 : JFL_OK;
 }
 
-static jfl_status dnn_conv_data_make(const jf_kargs *k, dnn_conv *c, size_t *more)
+static jfl_status dnn_conv_data_make(jf_kargs *k, dnn_conv *c)
 {
   dnn_conv_call call = dnn_conv_call_of(k, &dnn_data);
-  (void)more;
   call.w = dnn_conv_of(c, k, 0);
   call.y = dnn_conv_of(c, k, 1);
   call.x = dnn_conv_of(c, k, 2);
   return dnn_conv_plan(k, &call, c);
 }
 
-static jfl_status dnn_conv_filter_make(const jf_kargs *k, dnn_conv *c, size_t *more)
+static jfl_status dnn_conv_filter_make(jf_kargs *k, dnn_conv *c)
 {
   dnn_conv_call call = dnn_conv_call_of(k, &dnn_filter);
   call.x = dnn_conv_of(c, k, 0);
   call.y = dnn_conv_of(c, k, 1);
   call.w = dnn_conv_of(c, k, 2);
   JF_TRY(dnn_conv_plan(k, &call, c));
-  return k->n_out > 1 ? jf_conv_bias_grad_prepare(k, &c->bias_grad, more) : JFL_OK;
+  return k->n_out > 1 ? jf_conv_bias_grad_prepare(k, &c->bias_grad) : JFL_OK;
 }
 
-static jfl_status dnn_conv_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status dnn_conv_prepare(jf_kargs *k)
 {
-  return dnn_conv_state(k, scratch, dnn_conv_make);
+  return dnn_conv_state(k, dnn_conv_make);
 }
 
-static jfl_status dnn_conv_data_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status dnn_conv_data_prepare(jf_kargs *k)
 {
-  return dnn_conv_state(k, scratch, dnn_conv_data_make);
+  return dnn_conv_state(k, dnn_conv_data_make);
 }
 
-static jfl_status dnn_conv_filter_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status dnn_conv_filter_prepare(jf_kargs *k)
 {
-  return dnn_conv_state(k, scratch, dnn_conv_filter_make);
+  return dnn_conv_state(k, dnn_conv_filter_make);
 }
 
 static jfl_status dnn_conv_run(const jf_kargs *k)

@@ -43,15 +43,13 @@ static jfl_status fill_add(jf_kargs *k, int out, double value)
                          sizeof a);
 }
 
-static jfl_status fill_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status fill_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return fill_add(k, 0, ((const jf_constant *)k->attr)->value);
 }
 
-static jfl_status ones_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status ones_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return fill_add(k, 0, 1);
 }
 
@@ -80,9 +78,8 @@ static int fill_accepts_norm(const jf_kargs *k)
 }
 
 /* A row without elements has the variance 0. */
-static jfl_status fill_row_norm_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status fill_row_norm_prepare(jf_kargs *k)
 {
-  (void)scratch;
   JF_TRY(fill_add(k, 1, 0));
   return fill_add(k, 2, 1 / sqrt(((const jf_row_norm *)k->attr)->epsilon));
 }
@@ -105,12 +102,11 @@ static void array_release(void *state)
   jf_free(f);
 }
 
-static jfl_status array_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status array_prepare(jf_kargs *k)
 {
   const jfl_array *a = ((const jf_array *)k->attr)->value;
   const size_t size = (size_t)jf_numel(&a->shape) * jfl_dtype_size(a->dtype);
   fill_array *f = jf_new(sizeof *f);
-  (void)scratch;
   if (!f) return jf_fail(JFL_ENOMEM, "out of memory");
   *f = (fill_array){ .device = k->device, .size = size };
   const jfl_status s = size ? jf_cuda_upload(k->device, a->data, size, &f->data) : JFL_OK;

@@ -123,21 +123,19 @@ static jfl_status gather_of(jf_kargs *k, gather_args *a, int64_t lines)
   return gather_add(k, "gather", size, k->in[1].dtype, a->count, a, sizeof *a);
 }
 
-static jfl_status gather_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status gather_prepare(jf_kargs *k)
 {
   const jf_gather *g = k->attr;
   const jf_picks p = jf_picks_of(&k->in[0].shape, &k->in[1].shape, g->axis, g->batch_dims);
   gather_args a = { .run = p.run, .n = p.n, .m = p.m, .outer = p.outer, .n_tuple = 1,
                     .extent = { p.m }, .step = { 1 } };
-  (void)scratch;
   return gather_of(k, &a, p.batches * p.outer * p.n);
 }
 
-static jfl_status gather_nd_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status gather_nd_prepare(jf_kargs *k)
 {
   const jf_tuples t = jf_tuples_of(&k->in[1], &k->in[0].shape);
   gather_args a = { .run = t.run, .n = t.count, .m = 1, .outer = 1, .n_tuple = t.n };
-  (void)scratch;
   for (int i = 0; i < t.n; i++) {
     a.extent[i] = t.whole->d[i];
     a.step[i] = t.run ? t.step[i] / t.run : 0;
@@ -145,13 +143,12 @@ static jfl_status gather_nd_prepare(jf_kargs *k, size_t *scratch)
   return gather_of(k, &a, t.count);
 }
 
-static jfl_status dim_gather_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status dim_gather_prepare(jf_kargs *k)
 {
   const jfl_shape *x = &k->in[0].shape, *ids = &k->in[1].shape;
   const int64_t dim = ((const jf_dim_gather *)k->attr)->dim;
   int64_t step[1][JFL_MAXDIM];
   jf_nest nest = { .n = ids->n, .n_op = 1, .step = step };
-  (void)scratch;
   jf_dense_steps(x->n, x->d, 1, step[0]);
   memcpy(nest.d, ids->d, sizeof nest.d);
   pick_args a = { .count = jf_numel(ids), .m = x->d[dim], .along = step[0][dim] };
@@ -164,13 +161,12 @@ static jfl_status dim_gather_prepare(jf_kargs *k, size_t *scratch)
                     sizeof a);
 }
 
-static jfl_status one_hot_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status one_hot_prepare(jf_kargs *k)
 {
   const jf_one_hot *o = k->attr;
   const jf_tensor *y = &k->out[0];
   const jf_axes s = jf_axes_at(&y->shape, o->axis);
   mark_args a = { .count = jf_numel(&y->shape), .depth = s.m, .after = s.after };
-  (void)scratch;
   jfl_number_put(y->dtype, a.on, 0, o->on_value);
   jfl_number_put(y->dtype, a.off, 0, o->off_value);
   return gather_add(k, "mark", jfl_dtype_size(y->dtype), k->in[0].dtype, a.count, &a, sizeof a);

@@ -162,30 +162,27 @@ static void matmul_places(jf_text *define, const jf_kargs *k, const jf_epilogue 
               e->residual ? 2 + (e->bias != 0) : 0);
 }
 
-static jfl_status matmul_prepare_alone(jf_kargs *k, size_t *scratch)
+static jfl_status matmul_prepare_alone(jf_kargs *k)
 {
   jf_text define = { 0 };
-  (void)scratch;
   matmul_places(&define, k, &(jf_epilogue){ 0 });
   return matmul_make(k, k, NULL, &define);
 }
 
-static jfl_status matmul_prepare_fused(jf_kargs *k, size_t *scratch)
+static jfl_status matmul_prepare_fused(jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
   jf_text define = { 0 };
-  (void)scratch;
   matmul_places(&define, k, e);
   return matmul_make(k, k, e->act, &define);
 }
 
 static int matmul_update_accepts(const jf_kargs *k) { return !((const jf_matmul *)k->attr)->panel; }
 
-static jfl_status matmul_prepare_update(jf_kargs *k, size_t *scratch)
+static jfl_status matmul_prepare_update(jf_kargs *k)
 {
   const jf_kargs p = jf_step_product(k);
   jf_text define = { 0 };
-  (void)scratch;
   if (jf_numel(&p.out[0].shape) == 0) return JFL_OK;      /* there is nothing to change */
   jf_text_add(&define, "#define A_AT %d\n#define B_AT %d\n#define Y %d\n#define BIAS 0\n"
               "#define RESIDUAL 0\n#define STEP %d\n", JF_STEP_A, JF_STEP_B, JF_STEP_PARAM,

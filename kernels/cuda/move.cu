@@ -244,10 +244,9 @@ static jfl_status moves_sort(const jf_kargs *k, int n, move_call *m)
   return moves_choose(k, m);
 }
 
-static jfl_status moves_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status moves_prepare(jf_kargs *k)
 {
   int n = 0;
-  (void)scratch;
   for (jf_move move; k->op->moves(k, n, &move);) n++;
   move_call *m = jf_new(sizeof *m + (size_t)n * (sizeof *m->copy + sizeof *m->launch));
   if (!m) return jf_fail(JFL_ENOMEM, "out of memory");

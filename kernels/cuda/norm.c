@@ -133,27 +133,27 @@ static void norm_row_backward(jf_recipe *r, const jf_kargs *k, const norm_rows *
   if (a->shift) jf_recipe_sum(r, dy, c->param, c->t, 1, k->n_in + 1 + a->scale);
 }
 
-static jfl_status row_norm_list(jf_recipes *l, jf_kargs *k, size_t *scratch)
+static jfl_status row_norm_list(jf_recipes *l, jf_kargs *k)
 {
   const norm_rows c = norm_rows_of(k, &k->in[0], 1);
   jf_recipe r;
   norm_row_forward(&r, k, &c);
-  return jf_recipes_add(l, k, &r, scratch);
+  return jf_recipes_add(l, k, &r);
 }
 
-static jfl_status row_norm_grad_list(jf_recipes *l, jf_kargs *k, size_t *scratch)
+static jfl_status row_norm_grad_list(jf_recipes *l, jf_kargs *k)
 {
   const norm_rows c = norm_rows_of(k, &k->in[1], 4);
   const int any = c.a->scale || c.a->shift;
   jf_recipe r;
   norm_row_backward(&r, k, &c, NORM_DX | (any ? NORM_PARAMS : 0));
-  const jfl_status s = jf_recipes_add(l, k, &r, scratch);
+  const jfl_status s = jf_recipes_add(l, k, &r);
   if (s != JFL_ENOSYS) return s;
   /* dx may be written over dy. */
   norm_row_backward(&r, k, &c, NORM_PARAMS);
-  JF_TRY(jf_recipes_add(l, k, &r, scratch));
+  JF_TRY(jf_recipes_add(l, k, &r));
   norm_row_backward(&r, k, &c, NORM_DX);
-  return jf_recipes_add(l, k, &r, scratch);
+  return jf_recipes_add(l, k, &r);
 }
 
 /* ---- channels ---- */
@@ -256,17 +256,17 @@ static void norm_apply(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
   norm_output(r, k, y, 0);
 }
 
-static jfl_status batch_norm_list(jf_recipes *l, jf_kargs *k, size_t *scratch)
+static jfl_status batch_norm_list(jf_recipes *l, jf_kargs *k)
 {
   const norm_channels c = norm_channels_of(k, &k->in[0]);
   jf_recipe r;
-  norm_scratch(l, &c, scratch);
+  norm_scratch(l, &c, &k->scratch_size);
   norm_moments(&r, &c);
-  JF_TRY(jf_recipes_add(l, k, &r, scratch));
+  JF_TRY(jf_recipes_add(l, k, &r));
   norm_statistics(&r, k, &c);
-  JF_TRY(jf_recipes_add(l, k, &r, scratch));
+  JF_TRY(jf_recipes_add(l, k, &r));
   norm_apply(&r, k, &c);
-  return jf_recipes_add(l, k, &r, scratch);
+  return jf_recipes_add(l, k, &r);
 }
 
 /* u = x - mean, and what relu lets pass of dy. */
@@ -325,39 +325,39 @@ static void norm_slopes(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
   norm_output(r, k, dx, 0);
 }
 
-static jfl_status batch_norm_grad_list(jf_recipes *l, jf_kargs *k, size_t *scratch)
+static jfl_status batch_norm_grad_list(jf_recipes *l, jf_kargs *k)
 {
   const norm_channels c = norm_channels_of(k, &k->in[1]);
   const jfl_shape channels = { 2, { c.space.d[1], c.space.d[3] } };
   jf_recipe r;
-  norm_scratch(l, &c, scratch);
+  norm_scratch(l, &c, &k->scratch_size);
   jf_recipe_begin(&r, "batch_norm_grad", &channels, 0);
   norm_scale(&r, &c, norm_each(&r, &c, 3), 4);
-  JF_TRY(jf_recipes_add(l, k, &r, scratch));
+  JF_TRY(jf_recipes_add(l, k, &r));
   norm_channel_sums(&r, k, &c);
-  JF_TRY(jf_recipes_add(l, k, &r, scratch));
+  JF_TRY(jf_recipes_add(l, k, &r));
   norm_slopes(&r, k, &c);
-  return jf_recipes_add(l, k, &r, scratch);
+  return jf_recipes_add(l, k, &r);
 }
 
 /* ---- rows of kernels ---- */
 
-typedef jfl_status (*norm_list)(jf_recipes *l, jf_kargs *k, size_t *scratch);
+typedef jfl_status (*norm_list)(jf_recipes *l, jf_kargs *k);
 
-static jfl_status norm_make(jf_kargs *k, size_t *scratch, norm_list list)
+static jfl_status norm_make(jf_kargs *k, norm_list list)
 {
   jf_recipes *l = jf_new(sizeof *l);
   if (!l) return jf_fail(JFL_ENOMEM, "out of memory");
-  const jfl_status s = list(l, k, scratch);
+  const jfl_status s = list(l, k);
   if (s) jf_recipes_free(l);
   else k->state = l;
   return s;
 }
 
 #define NORM(id)                                                                        \
-  static jfl_status cuda_##id##_prepare(jf_kargs *k, size_t *scratch)                   \
+  static jfl_status cuda_##id##_prepare(jf_kargs *k)                                    \
   {                                                                                     \
-    return norm_make(k, scratch, id##_list);                                         \
+    return norm_make(k, id##_list);                                                     \
   }
 NORM(row_norm)
 NORM(row_norm_grad)

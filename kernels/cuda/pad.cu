@@ -185,13 +185,12 @@ static size_t pad_widen(pad_args *a, size_t size)
   return size;
 }
 
-static jfl_status cuda_pad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cuda_pad_prepare(jf_kargs *k)
 {
   const jfl_dtype t = k->in[0].dtype;
   const size_t size = jfl_dtype_size(t);
   pad_args a = pad_args_of(k, &k->in[0].shape, &k->out[0].shape);
   char define[32];
-  (void)scratch;
   if (a.count == 0) return JFL_OK;
   for (size_t i = 0; i < sizeof a.value / size; i++)
     jfl_number_put(t, a.value, (int64_t)i, ((const jf_pad_sides *)k->attr)->constant_value);
@@ -201,11 +200,10 @@ static jfl_status cuda_pad_prepare(jf_kargs *k, size_t *scratch)
   return pad_add(k, define, "pad", a.count, &a, sizeof a);
 }
 
-static jfl_status pad_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status pad_grad_prepare(jf_kargs *k)
 {
   pad_args a = pad_args_of(k, &k->out[0].shape, &k->in[0].shape);
   char define[48];
-  (void)scratch;
   if (a.count == 0) return JFL_OK;
   for (int64_t i = a.n - 1, step = 1; i >= 0; step *= a.whole[i--]) a.step[i] = step;
   snprintf(define, sizeof define, "#define NUMBERS\n#define AXES %d\n", (int)a.n);
@@ -227,15 +225,13 @@ static jfl_status triangle_prepare(jf_kargs *k, int is_upper)
   return pad_add(k, "#define NUMBERS\n", "triangle", a.count, &a, sizeof a);
 }
 
-static jfl_status tril_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status tril_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return triangle_prepare(k, 0);
 }
 
-static jfl_status triu_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status triu_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return triangle_prepare(k, 1);
 }
 

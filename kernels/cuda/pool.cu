@@ -162,21 +162,18 @@ static jfl_status pool_make(jf_kargs *k, const char *name, const jfl_shape *x, c
                          sizeof p);
 }
 
-static jfl_status pool_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status pool_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return pool_make(k, k->op->name, &k->in[0].shape, &k->out[0].shape);
 }
 
-static jfl_status max_pool_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status max_pool_grad_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return pool_make(k, k->op->name, &k->in[0].shape, &k->in[2].shape);
 }
 
-static jfl_status avg_pool_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status avg_pool_grad_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return pool_make(k, k->op->name, &k->out[0].shape, &k->in[0].shape);
 }
 

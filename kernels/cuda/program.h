@@ -52,7 +52,7 @@ typedef struct jf_recipes {
   size_t at[JF_RECIPE_ROOM];
 } jf_recipes;
 /* Compiles r behind the others; a failure leaves the list as it was. */
-jfl_status jf_recipes_add(jf_recipes *l, jf_kargs *k, const jf_recipe *r, size_t *scratch);
+jfl_status jf_recipes_add(jf_recipes *l, jf_kargs *k, const jf_recipe *r);
 jfl_status jf_recipes_run(const jf_kargs *k);
 void jf_recipes_free(void *list);
 

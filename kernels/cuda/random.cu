@@ -152,35 +152,32 @@ static jfl_status random_prepare(jf_kargs *k, random_args a)
                          &a, sizeof a);
 }
 
-static jfl_status uniform_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status uniform_prepare(jf_kargs *k)
 {
   const jf_random_uniform *a = k->attr;
-  (void)scratch;
   return random_prepare(k, (random_args){ .low = a->minval, .span = a->maxval - a->minval,
                                           .bound = a->maxval });
 }
 
-static jfl_status normal_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status normal_prepare(jf_kargs *k)
 {
   const jf_random_normal *a = k->attr;
-  (void)scratch;
   return random_prepare(k, (random_args){ .low = a->mean, .span = a->stddev });
 }
 
-static jfl_status randint_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status randint_prepare(jf_kargs *k)
 {
   const jf_random_randint *a = k->attr;
-  (void)scratch;
   return random_prepare(k, (random_args){ .low = a->low, .span = a->high - a->low });
 }
 
-static jfl_status permutation_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status permutation_prepare(jf_kargs *k)
 {
   static const char *const names[] = { "permutation_begin", "permutation_draw", "permutation" };
   const jf_cuda_type types[] = { { "T", k->out[0].dtype }, { NULL, JFL_F32 } };
   const jf_cuda_source s = { "random numbers", jf_cuda_text_random, NULL };
   random_args a = { .n = jf_numel(&k->out[0].shape) };
-  *scratch = 3 * (size_t)a.n * sizeof(int32_t);
+  k->scratch_size = 3 * (size_t)a.n * sizeof(int32_t);
   for (int i = 0; i < 3; i++)
     JF_TRY(jf_cuda_prepare(k, &s, types, names[i], jf_cuda_grid_of(k->device->state, a.n), &a,
                            sizeof a));

@@ -204,17 +204,16 @@ static jfl_status recurrent_make(jf_kargs *k, jf_recurrent_dims d, const char *n
   return e;
 }
 
-static jfl_status recurrent_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status recurrent_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return recurrent_make(k, jf_recurrent_dims_of(k->attr, &k->in[JF_RNN_X].shape,
                                                 &k->in[JF_RNN_H0].shape), "recurrent_step");
 }
 
-static jfl_status recurrent_back_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status recurrent_back_prepare(jf_kargs *k)
 {
   const jf_tensor *h0 = &k->in[JF_BACK_H0];
-  *scratch = 2 * (size_t)jf_numel(&h0->shape) * jfl_dtype_size(h0->dtype);
+  k->scratch_size = 2 * (size_t)jf_numel(&h0->shape) * jfl_dtype_size(h0->dtype);
   return recurrent_make(k, jf_recurrent_dims_of(k->attr, &k->in[JF_BACK_Y].shape, &h0->shape),
                         "recurrent_back");
 }

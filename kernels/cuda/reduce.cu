@@ -127,8 +127,7 @@ static int reduce_is_few(const reduce_args *a)
   return a->count <= REDUCE_FEW || (along && a->results >= REDUCE_THREADS * REDUCE_WAVES);
 }
 
-static jfl_status reduce_launches(jf_kargs *k, const jf_cuda_source *s, reduce_args *a,
-                                  size_t *scratch)
+static jfl_status reduce_launches(jf_kargs *k, const jf_cuda_source *s, reduce_args *a)
 {
   const jf_cuda *c = k->device->state;
   const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } };
@@ -142,11 +141,11 @@ static jfl_status reduce_launches(jf_kargs *k, const jf_cuda_source *s, reduce_a
   const jf_cuda_grid grid = { all < most ? all : most, REDUCE_THREADS, 0 };
   JF_TRY(jf_cuda_prepare(k, s, types, "reduce_many", grid, a, sizeof *a));
   if (a->parts == 1) return JFL_OK;
-  *scratch = (size_t)all * sizeof(double);
+  k->scratch_size = (size_t)all * sizeof(double);
   return jf_cuda_prepare(k, s, types, "reduce_parts", each, a, sizeof *a);
 }
 
-static jfl_status reduce_prepare(jf_kargs *k, size_t *scratch, const char *accumulator,
+static jfl_status reduce_prepare(jf_kargs *k, const char *accumulator,
                                  const char *joins)
 {
   reduce_args a = { .parts = 1 };
@@ -157,7 +156,7 @@ static jfl_status reduce_prepare(jf_kargs *k, size_t *scratch, const char *accum
   jf_text_add(&define, "typedef %s A;\n%s", accumulator, joins);
   JF_TRY(jf_text_take(&define, &text));
   const jf_cuda_source s = { "reduce", jf_cuda_text_reduce, text };
-  const jfl_status e = reduce_launches(k, &s, &a, scratch);
+  const jfl_status e = reduce_launches(k, &s, &a);
   jf_free(text);
   return e;
 }
@@ -168,23 +167,23 @@ static const char *reduce_wide(const jf_kargs *k)
   return jf_is_float(k->in[0].dtype) ? "double" : "uint64_t";
 }
 
-static jfl_status sum_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status sum_prepare(jf_kargs *k)
 {
-  return reduce_prepare(k, scratch, reduce_wide(k),
+  return reduce_prepare(k, reduce_wide(k),
                         "#define INIT 0\n#define STEP(a, v) ((a) + (v))\n"
                         "#define FINISH(a, n) (a)\n");
 }
 
-static jfl_status mean_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status mean_prepare(jf_kargs *k)
 {
-  return reduce_prepare(k, scratch, "double",
+  return reduce_prepare(k, "double",
                         "#define INIT 0\n#define STEP(a, v) ((a) + (v))\n"
                         "#define FINISH(a, n) ((a) / (double)(n))\n");
 }
 
-static jfl_status prod_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status prod_prepare(jf_kargs *k)
 {
-  return reduce_prepare(k, scratch, reduce_wide(k),
+  return reduce_prepare(k, reduce_wide(k),
                         "#define INIT 1\n#define STEP(a, v) ((a) * (v))\n"
                         "#define FINISH(a, n) (a)\n");
 }
@@ -200,35 +199,35 @@ static const struct { const char *type, *least, *most; } ends[JFL_N_DTYPE] = {
 
 static int reduce_accepts_extreme(const jf_kargs *k) { return ends[k->in[0].dtype].type != NULL; }
 
-static jfl_status extreme_prepare(jf_kargs *k, size_t *scratch, const char *init,
+static jfl_status extreme_prepare(jf_kargs *k, const char *init,
                                   const char *sign)
 {
   char joins[256];
   snprintf(joins, sizeof joins, "#define INIT %s\n#define STEP(a, v) "
            "((a) %s (v) || (a) != (a) ? (a) : (v))\n#define FINISH(a, n) (a)\n", init, sign);
-  return reduce_prepare(k, scratch, ends[k->in[0].dtype].type, joins);
+  return reduce_prepare(k, ends[k->in[0].dtype].type, joins);
 }
 
-static jfl_status max_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status max_prepare(jf_kargs *k)
 {
-  return extreme_prepare(k, scratch, ends[k->in[0].dtype].least, ">");
+  return extreme_prepare(k, ends[k->in[0].dtype].least, ">");
 }
 
-static jfl_status min_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status min_prepare(jf_kargs *k)
 {
-  return extreme_prepare(k, scratch, ends[k->in[0].dtype].most, "<");
+  return extreme_prepare(k, ends[k->in[0].dtype].most, "<");
 }
 
-static jfl_status any_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status any_prepare(jf_kargs *k)
 {
-  return reduce_prepare(k, scratch, "int32_t",
+  return reduce_prepare(k, "int32_t",
                         "#define INIT 0\n#define STEP(a, v) ((a) | ((v) != 0))\n"
                         "#define FINISH(a, n) (a)\n");
 }
 
-static jfl_status all_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status all_prepare(jf_kargs *k)
 {
-  return reduce_prepare(k, scratch, "int32_t",
+  return reduce_prepare(k, "int32_t",
                         "#define INIT 1\n#define STEP(a, v) ((a) & ((v) != 0))\n"
                         "#define FINISH(a, n) (a)\n");
 }

@@ -201,15 +201,13 @@ static jfl_status image_resize_make(jf_kargs *k, const char *name, const jfl_sha
   return s;
 }
 
-static jfl_status image_resize_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status image_resize_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return image_resize_make(k, "resize", &k->in[0].shape, &k->out[0].shape);
 }
 
-static jfl_status image_resize_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status image_resize_grad_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return image_resize_make(k, "resize_grad", &k->out[0].shape, &k->in[0].shape);
 }
 
@@ -252,15 +250,13 @@ static jfl_status upsample_make(jf_kargs *k, const char *name, const jfl_shape *
   return s;
 }
 
-static jfl_status upsample_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status upsample_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return upsample_make(k, "resize", &k->in[0].shape, &k->out[0].shape);
 }
 
-static jfl_status upsample_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status upsample_grad_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return upsample_make(k, "resize_grad", &k->out[0].shape, &k->in[0].shape);
 }
 

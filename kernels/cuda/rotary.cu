@@ -51,7 +51,7 @@ static int rotary_accepts(const jf_kargs *k)
          && r->frequencies.n <= ROTARY_MOST;
 }
 
-static jfl_status rotary_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status rotary_prepare(jf_kargs *k)
 {
   enum { ENOUGH = 1 << 18 };           /* threads that keep any GPU busy */
   const jf_rotary *r = k->attr;
@@ -65,7 +65,6 @@ static jfl_status rotary_prepare(jf_kargs *k, size_t *scratch)
                     .sign = r->inverse ? -1 : 1, .scale = r->scale,
                     .n_frequency = r->frequencies.n };
   const int64_t one = d.length * (d.size - d.pairs);
-  (void)scratch;
   for (int i = 0; i < r->frequencies.n; i++) a.frequency[i] = r->frequencies.v[i];
   if (!jf_numel(&k->in[0].shape)) return JFL_OK;
   while (a.parts < d.outer && a.parts * one < ENOUGH) a.parts *= 2;

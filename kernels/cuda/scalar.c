@@ -51,13 +51,12 @@ void jf_scalar_source(jf_text *to, const jfl_op *op, const void *attr, const jf_
               s->more ? s->more : "");
 }
 
-static jfl_status small_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status small_prepare(jf_kargs *k)
 {
   small_call *c = jf_new(sizeof *c);
   jf_text text = { 0 };
   jf_scalar_op s;
   char *source;
-  (void)scratch;
   if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
   k->op->small(k->op, k->attr, &s);
   c->args.n = k->n_in + k->n_out;

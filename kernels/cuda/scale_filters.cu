@@ -27,13 +27,12 @@ JF_KERNEL scale_filters(const scale_filters_args a)
 
 extern const char jf_cuda_text_scale_filters[];
 
-static jfl_status scale_filters_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status scale_filters_prepare(jf_kargs *k)
 {
   const jfl_shape *f = &k->in[0].shape;
   const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } };
   const jf_cuda_source s = { "scale_filters", jf_cuda_text_scale_filters, NULL };
   scale_filters_args a = { .count = jf_numel(f) };
-  (void)scratch;
   if (a.count == 0) return JFL_OK;
   a.of_one = a.count / f->d[0];
   return jf_cuda_prepare(k, &s, types, "scale_filters",

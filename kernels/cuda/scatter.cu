@@ -245,7 +245,7 @@ static jfl_status scatter_add(jf_kargs *k, const scatter_source *s, const char *
 
 /* Adds the launches that make y once words are there, and gives the scratch that all take. */
 static jfl_status scatter_finish(jf_kargs *k, const scatter_source *s, int is_last, int wide,
-                                 scatter_args *a, size_t *scratch)
+                                 scatter_args *a)
 {
   enum { EACH = 32, EACH_OF_FEW = 8 };
   order_args *o = &a->order;
@@ -256,16 +256,15 @@ static jfl_status scatter_finish(jf_kargs *k, const scatter_source *s, int is_la
   a->parts = (o->m + a->each - 1) / a->each;
   a->sums = 2 * words * (wide ? 16 : 8);
   const int64_t threads = o->lines * a->parts * columns;
-  *scratch = (size_t)a->sums;
+  k->scratch_size = (size_t)a->sums;
   if (is_last) return scatter_add(k, s, "scatter_last", threads, a);
-  *scratch += (size_t)(2 * threads) * jfl_dtype_size(k->in[a->at_slices].dtype);
+  k->scratch_size += (size_t)(2 * threads) * jfl_dtype_size(k->in[a->at_slices].dtype);
   JF_TRY(scatter_add(k, s, "scatter_sum", threads, a));
   return a->parts > 1 ? scatter_add(k, s, "scatter_join", threads, a) : JFL_OK;
 }
 
 /* `words` is the kernel that makes them. */
-static jfl_status scatter_make(jf_kargs *k, const char *words, scatter_way way, scatter_args *a,
-                               size_t *scratch)
+static jfl_status scatter_make(jf_kargs *k, const char *words, scatter_way way, scatter_args *a)
 {
   static const char *const none[JFL_N_DTYPE];
   static const char *const *const defines[] = {
@@ -281,14 +280,14 @@ static jfl_status scatter_make(jf_kargs *k, const char *words, scatter_way way, 
   s.source = (jf_cuda_source){ "scatter", jf_cuda_text_scatter, s.define };
   a->order.pointer = k->n_in + k->n_out;
   jfl_status e = scatter_add(k, &s, words, most, a);
-  if (!e && n && a->size) e = scatter_finish(k, &s, way == SCATTER_LAST, wide, a, scratch);
+  if (!e && n && a->size) e = scatter_finish(k, &s, way == SCATTER_LAST, wide, a);
   jf_free(s.define);
   return e;
 }
 
 /* ---- the ops ---- */
 
-static jfl_status scatter_nd_make(jf_kargs *k, int ids, scatter_way way, size_t *scratch)
+static jfl_status scatter_nd_make(jf_kargs *k, int ids, scatter_way way)
 {
   const jf_tuples t = jf_tuples_of(&k->in[ids], &k->out[0].shape);
   scatter_args a = { .order = { .lines = 1, .m = t.count }, .outer = 1, .run = t.run, .places = 1,
@@ -300,27 +299,26 @@ static jfl_status scatter_nd_make(jf_kargs *k, int ids, scatter_way way, size_t 
     a.extent[i] = t.whole->d[i];
     a.step[i] = t.run ? t.step[i] / t.run : 0;
   }
-  return scatter_make(k, "scatter_tuples", way, &a, scratch);
+  return scatter_make(k, "scatter_tuples", way, &a);
 }
 
-static jfl_status scatter_nd_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status scatter_nd_prepare(jf_kargs *k)
 {
-  return scatter_nd_make(k, 0, SCATTER_SUM, scratch);
+  return scatter_nd_make(k, 0, SCATTER_SUM);
 }
 
-static jfl_status scatter_nd_add_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status scatter_nd_add_prepare(jf_kargs *k)
 {
-  return scatter_nd_make(k, 1, SCATTER_SUM, scratch);
+  return scatter_nd_make(k, 1, SCATTER_SUM);
 }
 
-static jfl_status scatter_nd_update_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status scatter_nd_update_prepare(jf_kargs *k)
 {
-  return scatter_nd_make(k, 1, SCATTER_LAST, scratch);
+  return scatter_nd_make(k, 1, SCATTER_LAST);
 }
 
 /* y: what the sums are added to, whose number among the tensors is at_y. */
-static jfl_status segment_make(jf_kargs *k, const jf_tensor *y, int at_y, int ids, scatter_way way,
-                               size_t *scratch)
+static jfl_status segment_make(jf_kargs *k, const jf_tensor *y, int at_y, int ids, scatter_way way)
 {
   const jf_segment_sum *g = k->attr;
   const jf_picks p = jf_picks_of(&y->shape, &k->in[ids].shape, g->axis, g->batch_dims);
@@ -329,21 +327,20 @@ static jfl_status segment_make(jf_kargs *k, const jf_tensor *y, int at_y, int id
                      .at_slices = ids - 1, .at_y = at_y, .size = jf_numel(&y->shape), .n = 1,
                      .extent = { p.m }, .step = { 1 }, .ignored = g->ignored,
                      .wrong = JF_WRONG_SEGMENT, .at_rate = JF_SEGMENT_SCALARS };
-  return scatter_make(k, "scatter_tuples", way, &a, scratch);
+  return scatter_make(k, "scatter_tuples", way, &a);
 }
 
-static jfl_status segment_sum_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status segment_sum_prepare(jf_kargs *k)
 {
-  return segment_make(k, &k->out[0], k->n_in, 1, SCATTER_SUM, scratch);
+  return segment_make(k, &k->out[0], k->n_in, 1, SCATTER_SUM);
 }
 
-static jfl_status segment_update_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status segment_update_prepare(jf_kargs *k)
 {
-  return segment_make(k, &k->in[JF_SEGMENT_PARAM], JF_SEGMENT_PARAM, JF_SEGMENT_IDS, SCATTER_STEP,
-                      scratch);
+  return segment_make(k, &k->in[JF_SEGMENT_PARAM], JF_SEGMENT_PARAM, JF_SEGMENT_IDS, SCATTER_STEP);
 }
 
-static jfl_status dim_scatter_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status dim_scatter_prepare(jf_kargs *k)
 {
   const jfl_shape *y = &k->out[0].shape, *ids = &k->in[1].shape;
   const int64_t dim = ((const jf_dim_gather *)k->attr)->dim, size = jf_numel(y);
@@ -360,7 +357,7 @@ static jfl_status dim_scatter_prepare(jf_kargs *k, size_t *scratch)
   a.n = nest.n;
   memcpy(a.d, nest.d, sizeof a.d);
   memcpy(a.step, step[0], sizeof a.step);
-  return scatter_make(k, "scatter_along", SCATTER_SUM, &a, scratch);
+  return scatter_make(k, "scatter_along", SCATTER_SUM, &a);
 }
 
 static int scatter_accepts_sum(const jf_kargs *k) { return scatter_sums[k->out[0].dtype] != NULL; }

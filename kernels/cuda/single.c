@@ -4,17 +4,17 @@
 #include "op/reduce.h"
 #include "program.h"
 
-static jfl_status fused_make(jf_kargs *k, const jf_fused *f, size_t *scratch)
+static jfl_status fused_make(jf_kargs *k, const jf_fused *f)
 {
   jf_program *p;
-  JF_TRY(jf_program_new(k->device->state, f, scratch, &p));
+  JF_TRY(jf_program_new(k->device->state, f, &k->scratch_size, &p));
   k->state = p;
   return JFL_OK;
 }
 
-static jfl_status cuda_fused_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cuda_fused_prepare(jf_kargs *k)
 {
-  return fused_make(k, k->attr, scratch);
+  return fused_make(k, k->attr);
 }
 
 static jfl_status cuda_fused_run(const jf_kargs *k)
@@ -104,11 +104,11 @@ static void each_program_of(each_program *p, const jf_kargs *k)
                      .out = { p->f.out[0], p->f.out[1] } };
 }
 
-static jfl_status each_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status each_prepare(jf_kargs *k)
 {
   each_program p;
   each_program_of(&p, k);
-  return fused_make(k, &p.f, scratch);
+  return fused_make(k, &p.f);
 }
 
 JFL_CUDA(cuda_each, .accepts = each_accepts, .prepare = each_prepare, .run = cuda_fused_run,
@@ -139,7 +139,7 @@ static int64_t sum_steps(const jf_kargs *k, int64_t *step)
   return count;
 }
 
-static jfl_status sum_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status sum_prepare(jf_kargs *k)
 {
   const jfl_dtype t = k->in[0].dtype;
   int64_t step[JFL_MAXDIM] = { 0 };
@@ -152,7 +152,7 @@ static jfl_status sum_prepare(jf_kargs *k, size_t *scratch)
   const int x = jf_recipe_in(&r, 0, t, JF_SLOT_EACH, NULL);
   jf_recipe_sum(&r, x, step, t, count, 1);
   if (!jf_cut_make(&c, &r.f) || jf_cut_wastes(&c)) return JFL_ENOSYS;
-  return fused_make(k, &r.f, scratch);
+  return fused_make(k, &r.f);
 }
 
 #define SUMS(op_) .op = op_, .accepts = sum_accepts, .prepare = sum_prepare, \

@@ -242,9 +242,8 @@ static jfl_status softmax_make(jf_kargs *k, const char *name)
   return jf_cuda_prepare(k, &source, types, name, grid, &a, sizeof a);
 }
 
-static jfl_status cuda_softmax_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cuda_softmax_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return softmax_make(k, k->op->name);
 }
 
@@ -288,21 +287,18 @@ static jfl_status cross_entropy_make(jf_kargs *k, const char *check, const char 
   return jf_cuda_prepare(k, &source, types, name, grid, &p, sizeof p);
 }
 
-static jfl_status cross_entropy_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cross_entropy_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return cross_entropy_make(k, "check_labels", "cross_entropy");
 }
 
-static jfl_status cross_entropy_grad_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cross_entropy_grad_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return cross_entropy_make(k, "check_labels", "cross_entropy_grad");
 }
 
-static jfl_status spread_entropy_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status spread_entropy_prepare(jf_kargs *k)
 {
-  (void)scratch;
   return cross_entropy_make(k, NULL, "spread_entropy");
 }
 

@@ -157,49 +157,49 @@ static jfl_status sort_add_rounds(jf_kargs *k, const sort_source *s, sort_args *
   return JFL_OK;
 }
 
-static jfl_status sort_add_long(jf_kargs *k, const sort_source *s, sort_args *a, size_t *scratch)
+static jfl_status sort_add_long(jf_kargs *k, const sort_source *s, sort_args *a)
 {
   enum { FEW = ORDER_CHUNK / 4 };
   const int64_t m = a->order.m;
   int64_t words;
   JF_TRY((a->k <= FEW ? sort_add_rounds : sort_add_merges)(k, s, a, &words));
   a->order.m = m;
-  *scratch = (size_t)words * 2 * (sort_is_wide(k) ? 8 : 4);
+  k->scratch_size = (size_t)words * 2 * (sort_is_wide(k) ? 8 : 4);
   return sort_add(k, s, "sort_results",
                   jf_cuda_grid_of(k->device->state, a->order.lines * a->k), a);
 }
 
-static jfl_status sort_make(jf_kargs *k, int falls, sort_args *a, size_t *scratch)
+static jfl_status sort_make(jf_kargs *k, int falls, sort_args *a)
 {
   sort_source s = { .types = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } } };
   JF_TRY(jf_order_define(falls ? "#define FLIP (K)-1\n" : "#define FLIP (K)0\n", sort_is_wide(k),
                          &s.define));
   s.source = (jf_cuda_source){ "sort", jf_cuda_text_sort, s.define };
   const jfl_status e = a->order.m <= ORDER_CHUNK ? sort_add_short(k, &s, a)
-                                                 : sort_add_long(k, &s, a, scratch);
+                                                 : sort_add_long(k, &s, a);
   jf_free(s.define);
   return e;
 }
 
 /* The first n of each line. */
-static jfl_status sort_prepare(jf_kargs *k, int64_t axis, int falls, int64_t n, size_t *scratch)
+static jfl_status sort_prepare(jf_kargs *k, int64_t axis, int falls, int64_t n)
 {
   const jf_axes x = jf_axes_at(&k->in[0].shape, axis);
   sort_args a = { .order = { .lines = x.before * x.after, .m = x.m, .pointer = 1 + k->n_out },
                   .after = x.after, .k = n, .gives_y = k->n_out > 1 };
-  return n && a.order.lines ? sort_make(k, falls, &a, scratch) : JFL_OK;
+  return n && a.order.lines ? sort_make(k, falls, &a) : JFL_OK;
 }
 
-static jfl_status cuda_sort_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cuda_sort_prepare(jf_kargs *k)
 {
   const jf_sort *a = k->attr;
-  return sort_prepare(k, a->axis, jf_sort_falls(a), k->in[0].shape.d[a->axis], scratch);
+  return sort_prepare(k, a->axis, jf_sort_falls(a), k->in[0].shape.d[a->axis]);
 }
 
-static jfl_status cuda_top_k_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cuda_top_k_prepare(jf_kargs *k)
 {
   const jf_top_k *a = k->attr;
-  return sort_prepare(k, a->axis, 1, a->k, scratch);
+  return sort_prepare(k, a->axis, 1, a->k);
 }
 
 /* Every dtype but those of 16 bits, of which the op has no kernels. */

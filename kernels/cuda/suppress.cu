@@ -84,7 +84,7 @@ JF_KERNEL __launch_bounds__(256) suppress(const suppress_args p)
 
 extern const char jf_cuda_text_suppress[];
 
-static jfl_status suppress_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status suppress_prepare(jf_kargs *k)
 {
   enum { THREADS = 256, WAVES = 8 };
   const jf_suppress *attr = k->attr;
@@ -96,7 +96,7 @@ static jfl_status suppress_prepare(jf_kargs *k, size_t *scratch)
   const jf_cuda_source source = { "suppress", jf_cuda_text_suppress, "" };
   const int64_t most = (int64_t)((const jf_cuda *)k->device->state)->multiprocessors * WAVES;
   if (a.lines == 0 || a.most == 0) return JFL_OK;
-  *scratch = (size_t)(a.lines * a.n);
+  k->scratch_size = (size_t)(a.lines * a.n);
   return jf_cuda_prepare(k, &source, types, "suppress",
                          (jf_cuda_grid){ a.lines < most ? a.lines : most, THREADS, 0 }, &a,
                          sizeof a);

@@ -251,7 +251,7 @@ static jfl_status update_compile(const jf_kargs *k, update_call *call)
   return e;
 }
 
-static jfl_status cuda_update_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status cuda_update_prepare(jf_kargs *k)
 {
   const jf_update *a = k->attr;
   update_call *call = jf_new(sizeof *call);
@@ -260,7 +260,7 @@ static jfl_status cuda_update_prepare(jf_kargs *k, size_t *scratch)
   jfl_status e = update_compile(k, call);
   if (e) return jf_free(call), e;
   for (int i = 0; i < a->n; i++)
-    *scratch += (size_t)update_blocks(call, jf_update_tensors(k, i)) *
+    k->scratch_size += (size_t)update_blocks(call, jf_update_tensors(k, i)) *
                 (size_t)a->choice.rule->n_sum * sizeof(double);
   k->state = call;
   return JFL_OK;

@@ -11,11 +11,11 @@
 
 static struct { jfl_status answer; int prepared, released, threads; } seen;
 
-static jfl_status toy_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status toy_prepare(jf_kargs *k)
 {
   seen.prepared++;
   seen.threads = k->threads;
-  *scratch = 128;
+  k->scratch_size = 128;
   if (seen.answer) return jf_fail(seen.answer, "no");
   k->state = &seen;
   return JFL_OK;

@@ -82,7 +82,6 @@ static jfl_status plan(jf_cuda *c, const sample *s, jfl_dtype t, int last, int k
   const jfl_op op = { .name = row->op };
   jf_conv a = { .groups = s->groups, .axes = s->axes, .last = last };
   jf_tensor x, w, y, in[4], out;
-  size_t scratch = 0;
   for (int i = 0; i < 3; i++) {
     const int is = i >= 3 - s->axes;
     a.stride[i] = is ? s->stride : 1;
@@ -104,7 +103,7 @@ static jfl_status plan(jf_cuda *c, const sample *s, jfl_dtype t, int last, int k
                  .op = &op, .device = &device };
   *name = row->name;
   if (!row->accepts(&k)) return jf_fail(JFL_ENOSYS, "not accepted");
-  const jfl_status e = row->prepare(&k, &scratch);
+  const jfl_status e = row->prepare(&k);
   if (!e) row->release(k.state);
   return e;
 }
@@ -157,9 +156,8 @@ static jfl_status attend(jf_cuda *c, const heads *s, jfl_dtype t, int causal, in
   jf_device device = { .state = c };
   jf_kargs k = { .in = in, .out = out, .n_in = grad ? 6 : 3, .n_out = grad ? 3 : 2, .attr = &a,
                  .op = &op, .device = &device };
-  size_t scratch = 0;
   if (!row->accepts(&k)) return jf_fail(JFL_ENOSYS, "not accepted");
-  const jfl_status e = row->prepare(&k, &scratch);
+  const jfl_status e = row->prepare(&k);
   if (!e) row->release(k.state);
   return e;
 }

@@ -66,10 +66,9 @@ static const function functions[] = {
 static void call(const char *op, jf_kargs *k)
 {
   const jf_kernel_row *const *r = jf_cpu_rows();
-  size_t scratch = 0;
   k->op = jfl_op_find(op);
   while (*r && strcmp((*r)->name, "vec_function")) r++;
-  CHECK_MSG(k->op && *r && (*r)->accepts(k) && (*r)->prepare(k, &scratch) == JFL_OK &&
+  CHECK_MSG(k->op && *r && (*r)->accepts(k) && (*r)->prepare(k) == JFL_OK &&
             (*r)->run(k) == JFL_OK, "%s", op);
 }
 

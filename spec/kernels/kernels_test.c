@@ -198,8 +198,7 @@ static void *run_one(void *ctx)
 }
 
 /* As executions of one plan do: each has memory of its own. Calls that change an input run once. */
-static void run_two(const call *c, const jf_kernel_row *row, const jf_kargs *prepared, int packed,
-                    size_t size)
+static void run_two(const call *c, const jf_kernel_row *row, const jf_kargs *prepared, int packed)
 {
   runner r[2];
   if (c->op->flags & JF_EFFECT) return;
@@ -207,7 +206,7 @@ static void run_two(const call *c, const jf_kernel_row *row, const jf_kargs *pre
     r[i] = (runner){ .row = row };
     r[i].k = arguments(c, r[i].in, r[i].out, prepared->threads);
     r[i].k.state = prepared->state;
-    r[i].k.scratch = jf_new_raw(size);
+    r[i].k.scratch = jf_new_raw(prepared->scratch_size);
     if (packed >= 0) r[i].plain = pack(row, prepared, r[i].in, packed);
   }
   for (int i = 0; i < 2; i++)
@@ -229,9 +228,8 @@ static int run_row(const call *c, const jf_kernel_row *row, int threads, int pac
   char shape[JF_SHAPE_STR];
   jf_tensor in[MAX], out[MAX], wanted[MAX], plain;
   jf_kargs k = arguments(c, in, out, threads);
-  size_t size = 0;
   for (int i = 0; i < c->n_in && packs; i++) in[i].layout.kind = JF_LAYOUT_ANY;
-  jfl_status s = row->prepare ? row->prepare(&k, &size) : JFL_OK;
+  jfl_status s = row->prepare ? row->prepare(&k) : JFL_OK;
   if (s == JFL_ENOSYS) {
     release(c, in, out);
     return 0;
@@ -250,8 +248,8 @@ static int run_row(const call *c, const jf_kernel_row *row, int threads, int pac
       out[0].data = in[0].data;
     }
     k.state = state;
-    k.scratch = jf_new_raw(size);
-    memset(k.scratch, 0xff, size);
+    k.scratch = jf_new_raw(prepared.scratch_size);
+    memset(k.scratch, 0xff, prepared.scratch_size);
     if (packed >= 0) plain = pack(row, &prepared, in, packed);
     CHECK_MSG(row->run(&k) == JFL_OK, "%s: %s", row->name, jfl_errmsg());
     if (packed >= 0) unpack(&in[packed], plain);
@@ -261,7 +259,7 @@ static int run_row(const call *c, const jf_kernel_row *row, int threads, int pac
     if (own) out[0].data = own;
     release(c, in, out);
   }
-  run_two(c, row, &prepared, packed, size);
+  run_two(c, row, &prepared, packed);
   if (row->release) row->release(k.state);
   return 1;
 }
@@ -792,9 +790,8 @@ static void ignores_the_thread_count(void)
     for (int threads = 1; threads <= 2; threads++) {
       out.data = &y[threads - 1];
       jf_kargs k = { .in = &x, .out = &out, .n_in = 1, .n_out = 1, .attr = &a, .threads = threads };
-      size_t size = 0;
-      CHECK(!(*r)->prepare || (*r)->prepare(&k, &size) == JFL_OK);
-      k.scratch = jf_new_raw(size);
+      CHECK(!(*r)->prepare || (*r)->prepare(&k) == JFL_OK);
+      k.scratch = jf_new_raw(k.scratch_size);
       CHECK((*r)->run(&k) == JFL_OK);
       jf_free(k.scratch);
     }
@@ -812,11 +809,10 @@ static void norms_ignore_the_thread_count(void)
   jf_tensor out = { .data = y, .dtype = JFL_F64, .shape = SHAPE(1) };
   for (int i = 0; i < 3; i++) x[i + 1] = fill(JFL_F32, &s[i], 5);
   for (int threads = 1; threads <= 2; threads++) {
-    size_t size = 0;
     jf_kargs k = { .in = x, .out = &out, .n_in = 4, .n_out = 1, .attr = &a, .threads = threads };
     out.data = &y[threads - 1];
-    CHECK(jf_cpu_vec_clip_scale.prepare(&k, &size) == JFL_OK);
-    k.scratch = jf_new_raw(size);
+    CHECK(jf_cpu_vec_clip_scale.prepare(&k) == JFL_OK);
+    k.scratch = jf_new_raw(k.scratch_size);
     CHECK(jf_cpu_vec_clip_scale.run(&k) == JFL_OK);
     jf_free(k.scratch);
   }
@@ -838,7 +834,6 @@ static void steps_ignore_the_thread_count(void)
   a.n = TENSORS;
   for (int threads = 1; threads <= 2; threads++) {
     jf_tensor x[TENSORS * STRIDE + 1];
-    size_t size = 0;
     jf_kargs k = { .in = x, .n_in = TENSORS * STRIDE + 1, .attr = &a, .threads = threads };
     for (int i = 0; i < TENSORS * STRIDE; i++) {
       const jfl_shape s = SHAPE(n[i / STRIDE]);
@@ -847,8 +842,8 @@ static void steps_ignore_the_thread_count(void)
         ((float *)x[i].data)[j] = fabsf(((float *)x[i].data)[j]);
     }
     x[TENSORS * STRIDE] = (jf_tensor){ .data = scalar, .dtype = JFL_F64, .shape = SHAPE(10) };
-    CHECK(jf_cpu_vec_update.prepare(&k, &size) == JFL_OK);
-    k.scratch = jf_new_raw(size);
+    CHECK(jf_cpu_vec_update.prepare(&k) == JFL_OK);
+    k.scratch = jf_new_raw(k.scratch_size);
     CHECK(jf_cpu_vec_update.run(&k) == JFL_OK);
     jf_free(k.scratch);
     memcpy(w[threads - 1], x[STRIDE].data, SIZE * sizeof **w);

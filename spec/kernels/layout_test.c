@@ -129,10 +129,9 @@ static int complete(const jfl_op *op, jf_conv *a, const jf_tensor *in, int n_in,
 /* Runs the row if it takes the call; returns whether it did. */
 static int run_row(const jf_kernel_row *row, jf_kargs *k)
 {
-  size_t size = 0;
   k->state = NULL;
-  if (!row->accepts(k) || row->prepare(k, &size)) return 0;
-  k->scratch = jf_new(size);
+  if (!row->accepts(k) || row->prepare(k)) return 0;
+  k->scratch = jf_new(k->scratch_size);
   CHECK_MSG(row->run(k) == JFL_OK, "%s", jfl_errmsg());
   jf_free(k->scratch);
   if (row->release) row->release(k->state);

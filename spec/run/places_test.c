@@ -238,10 +238,9 @@ static void repeated_work_is_the_same_work(void)
 
 static jfl_status answer;
 
-static jfl_status prepare(jf_kargs *k, size_t *scratch)
+static jfl_status prepare(jf_kargs *k)
 {
   (void)k;
-  (void)scratch;
   return answer ? jf_fail(answer, "no") : JFL_OK;
 }
 

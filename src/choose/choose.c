@@ -55,11 +55,11 @@ static void choose_note_between(const jf_chooser *c, const jf_device *dev, const
 static jfl_status take_row(const jf_chooser *c, const jf_kernel_row *r, jf_kargs *k,
                            jf_choice *out)
 {
-  size_t scratch = 0;
   k->state = NULL;
+  k->scratch_size = 0;
   if (c->tells) jf_fail(JFL_ENOSYS, "it cannot be prepared for this call");
-  jfl_status s = r->prepare ? r->prepare(k, &scratch) : JFL_OK;
-  if (!s) *out = (jf_choice){ r->run, r, scratch, out->refused };
+  jfl_status s = r->prepare ? r->prepare(k) : JFL_OK;
+  if (!s) *out = (jf_choice){ r->run, r, k->scratch_size, out->refused };
   return s == JFL_ENOSYS ? JFL_OK : s;
 }
 

@@ -2,11 +2,11 @@
 #include "dev/cpu/cpu.h"
 #include "sweep.h"
 
-static jfl_status fused_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status fused_prepare(jf_kargs *k)
 {
   jf_sweep w;
   jf_sweep_make(&w, k->attr);
-  *scratch = jf_sweep_scratch(&w);
+  k->scratch_size = jf_sweep_scratch(&w);
   k->state = jf_sweep_copy(&w);
   return k->state ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory");
 }
