@@ -154,7 +154,8 @@ local function run(path, inputs)
   for i, each in ipairs(inputs) do
     types[i], arrays[i] = flow.float32(each.array.shape), each.array
   end
-  return flow.onnx.load(path, { name = "m" }):predict { inputs = types }(unpack(arrays))
+  local job = flow.onnx.load(path, { name = "m" }):predict { inputs = types }
+  return job(unpack(arrays)), job:graph()
 end
 
 -- What a model gives without patterns.
@@ -185,7 +186,11 @@ local function compare(pattern, o, what)
   local path, m = write(pattern, o)
   local ok, far = pcall(function()
     if o.by == ROUNDED or o.wrong_attribute then return 0 end
-    return distance(as_it_stands(path, m.inputs), run(path, m.inputs), what)
+    local got, graph = run(path, m.inputs)
+    for op, is in pairs(not o.by and o.ops or {}) do
+      assert.equal(is, graph:find(" = " .. op .. "(", 1, true) ~= nil, op .. " in " .. graph)
+    end
+    return distance(as_it_stands(path, m.inputs), got, what)
   end)
   local found = flow.onnx.check(path).patterns[pattern.name]
   os.remove(path)
@@ -219,23 +224,35 @@ end
 
 -- Options of a form of attention, with a mask and factors of several shapes. Where there are three
 -- axes they are none of heads.
-local function attention(row, known)
+local function attention(row, known, pattern)
   local form = row[known[place_of_keys(known)]]
   local function shape(batch, heads, rows, columns)
     if form == 3 then return { batch, rows, columns } end
     return { batch, heads, rows, columns }
   end
   local masks = { shape(BATCH, HEADS, LENGTH, KEYS), shape(BATCH, 1, LENGTH, KEYS),
-    { LENGTH, KEYS }, { KEYS }, shape(1, 1, 1, KEYS), shape(BATCH, 1, LENGTH, 1) }
+    { LENGTH, KEYS }, { KEYS }, shape(1, 1, 1, KEYS), shape(BATCH, 1, LENGTH, 1),
+    { 2, unpack(shape(BATCH, 1, LENGTH, KEYS)) } }
   local factors = { COMPUTED, {}, { 1 }, { SIZE, 1 }, { KEYS }, shape(BATCH, HEADS, 1, 1) }
   local factors_q = { COMPUTED, {}, { 1 }, { SIZE }, shape(BATCH, HEADS, LENGTH, 1) }
+  local v, k = shape(BATCH, HEADS, KEYS, SIZE), { unpack(K_SHAPES[form]) }
+  if row.apart == "v" then v[1] = 1 end
+  if row.apart == "heads of v" then v = shape(BATCH, 1, KEYS, SIZE) end
+  if row.apart == "k" and form < 4 then k[1] = 1 end
+  if row.apart == "heads of k" and form < 3 then k[form + 1] = 1 end
+  local is_apart = row.apart == "v" or row.apart == "heads of v" and form ~= 3
+    or row.factor < #factors and (row.apart == "k" and form < 4
+      or row.apart == "heads of k" and form < 3)
+  local is_masked = pattern.name:find "mask"
   return { row = row, known = known, turned = row.turned, stored = { mask = row.stored },
-    shapes = { q = shape(BATCH, HEADS, LENGTH, SIZE), k = K_SHAPES[form],
-      v = shape(BATCH, HEADS, KEYS, SIZE), mask = masks[row.mask], factor = factors[row.factor],
-      factor_q = factors_q[row.factor_q] } }
+    ops = { scaled_dot_product_attention = not is_apart
+      and not (is_masked and row.mask == #masks) },
+    shapes = { q = shape(BATCH, HEADS, LENGTH, SIZE), k = k, v = v, mask = masks[row.mask],
+      factor = factors[row.factor], factor_q = factors_q[row.factor_q] } }
 end
 
-local OF_ATTENTION = { { "mask", { 1, 2, 3, 4, 5, 6 } }, { "factor", { 1, 2, 3, 4, 5, 6 } },
+local OF_ATTENTION = { { "apart", { "none", "v", "heads of v", "k", "heads of k" } },
+  { "mask", { 1, 2, 3, 4, 5, 6, 7 } }, { "factor", { 1, 2, 3, 4, 5, 6 } },
   { "factor_q", { 1, 2, 3, 4, 5 } }, { "stored", { false, true } } }
 
 -- Cosines and sines of positions by a base, or numbers that no base gives.
@@ -260,10 +277,11 @@ local function rotary(row, known)
   end
   return { row = row, known = known, turned = row.turned, arrays = { cosine = cosine, sine = sine },
     stored = { cosine = row.stored, sine = row.stored },
+    ops = { rotary_embedding = row.stored and row.base > 10 },
     shapes = { x = { BATCH, HEADS, LENGTH, SIZE } } }
 end
 
-local OF_ROTARY = { { "base", { 10000, 500000, 12, 3 } }, { "axes", { false, true } },
+local OF_ROTARY = { { "base", { 10000, 500000, 12, 3, 2 } }, { "axes", { false, true } },
   { "stored", { false, true } } }
 
 local function others(row, known)
@@ -298,7 +316,7 @@ describe("a pattern of ONNX", function()
     it("gives what its nodes give, in each form: " .. pattern.name, function()
       local rows, known, factors = rows_of(pattern, more)
       for _, row in ipairs(rows) do
-        check(pattern, options(row, known), combine.text(factors, row))
+        check(pattern, options(row, known, pattern), combine.text(factors, row))
       end
     end)
   end
