@@ -199,6 +199,53 @@ static void loads_what_lua_has_trained(void)
   }
 }
 
+/* ---- initializers ---- */
+
+/* What each text says: a kind, and two numbers of it, where the inputs of a unit are `in` and its
+   outputs `out`. */
+static void parameters_begin_as_texts_say(void)
+{
+  static const struct { jfl_shape shape; double in, out; } shapes[] = {
+    { { 0 }, 1, 1 }, { { 1, { 6 } }, 6, 6 }, { { 2, { 4, 6 } }, 6, 4 },
+    { { 3, { 4, 6, 5 } }, 30, 20 }, { { 4, { 4, 6, 5, 3 } }, 90, 60 }, { { 2, { 4, 0 } }, 0, 4 },
+    { { 5, { 4, 6, 5, 3, 2 } }, 180, 120 },
+  };
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const double cut = 0.87962566103423978;      /* the deviation of what is cut off at 2 */
+    const double in = shapes[i].in, mean = fmax(1, (in + shapes[i].out) / 2);
+    const struct { const char *text; int init; double a, b; } rows[] = {
+      { "zeros", JFL_INIT_CONSTANT, 0, 0 }, { "ones", JFL_INIT_CONSTANT, 1, 0 },
+      { "constant", JFL_INIT_CONSTANT, 0, 0 }, { "constant(-3)", JFL_INIT_CONSTANT, -3, 0 },
+      { "random_uniform", JFL_INIT_UNIFORM, 0, 1 }, { "random_uniform(2,3)", JFL_INIT_UNIFORM, 2, 3 },
+      { "random_uniform(-1)", JFL_INIT_UNIFORM, -1, 1 },
+      { "random_normal", JFL_INIT_NORMAL, 0, 1 }, { "random_normal(2,0.5)", JFL_INIT_NORMAL, 2, 0.5 },
+      { "truncated_normal", JFL_INIT_TRUNCATED_NORMAL, 0, 1 },
+      { "truncated_normal(0.1)", JFL_INIT_TRUNCATED_NORMAL, 0, 0.1 },
+      { "glorot_uniform", JFL_INIT_UNIFORM, -sqrt(3 / mean), sqrt(3 / mean) },
+      { "xavier_uniform", JFL_INIT_UNIFORM, -sqrt(3 / mean), sqrt(3 / mean) },
+      { "glorot_normal", JFL_INIT_TRUNCATED_NORMAL, 0, sqrt(1 / mean) / cut },
+      { "xavier_normal", JFL_INIT_TRUNCATED_NORMAL, 0, sqrt(1 / mean) / cut },
+      { "kaiming", JFL_INIT_NORMAL, 0, sqrt(2 / fmax(1, in)) },
+      { "orthogonal", JFL_INIT_ORTHOGONAL, 1, 0 }, { "orthogonal(2)", JFL_INIT_ORTHOGONAL, 2, 0 },
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+      jfl_graph *g;
+      jfl_value *p;
+      MUST(jfl_graph_new("begin", JFL_PREDICT, &g));
+      const jfl_status e = jfl_parameter(g, "p", JFL_F32, &shapes[i].shape, rows[k].text, &p);
+      if (rows[k].init == JFL_INIT_ORTHOGONAL && shapes[i].shape.n < 2) CHECK(e == JFL_ESHAPE);
+      else {
+        MUST(e);
+        const jfl_variable_spec *spec = jfl_value_variable(p);
+        CHECK_MSG((int)spec->init == rows[k].init && fabs(spec->a - rows[k].a) < 1e-12 &&
+                  fabs(spec->b - rows[k].b) < 1e-12, "%s of %d axes: (%g, %g), not (%g, %g)",
+                  rows[k].text, shapes[i].shape.n, spec->a, spec->b, rows[k].a, rows[k].b);
+      }
+      jfl_graph_unref(g);
+    }
+  }
+}
+
 /* ---- what is wrong ---- */
 
 /* A job that cannot be compiled is not made, so its name can be used. */
@@ -229,7 +276,8 @@ static void names_what_is_wrong(void)
     { "axis", "name=value" }, { "axis=1 axis=1", "twice" }, { "axes=1", "axes" },
     { "axis=one", "axis" }, { "=1", "name=value" },
   };
-  static const char *const unknown[] = { "glorot", "constant(1,2)", "constant(x)", "tiny" };
+  static const char *const unknown[] = { "glorot", "constant(1,2)", "constant(x)", "tiny", "constant(1",
+    "random_uniform(1,2,3)", "random_normal(1,)", "constant(inf)", "zeros(1)", "ones()x" };
   const jfl_shape shape = { 2, { 2, 3 } };
   jfl_graph *g;
   jfl_value *x, *y;
@@ -257,6 +305,7 @@ int main(void)
 {
   RUN(describes_what_lua_does);
   RUN(loads_what_lua_has_trained);
+  RUN(parameters_begin_as_texts_say);
   RUN(defines_a_job_after_one_failed);
   RUN(names_what_is_wrong);
   return test_done();

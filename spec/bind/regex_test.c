@@ -34,6 +34,36 @@ static void what_cannot_be_read_is_named(void)
   }
 }
 
+/* The parts of a text that is one part again and again, of which so many are read and no more. */
+static void check_limit(const char *before, const char *part, const char *after, int most)
+{
+  enum { STARTS = 64 };
+  static char text[8192];
+  for (int n = most; n <= most + 1; n++) {
+    const char *wrong = "";
+    size_t at = strlen(strcpy(text, before));
+    for (int i = 0; i < n; i++, at += strlen(part)) strcpy(text + at, part);
+    for (int i = 0; *after && i < n; i++, at += strlen(after)) strcpy(text + at, after);
+    const int found = jf_regex_matches(text, "", &wrong);
+    if (n <= most) CHECK_MSG(found == 1, "%d of %s%s: %s", n, part, after, wrong);
+    else CHECK_MSG(found < 0 && !strcmp(wrong, "too many parts"), "%d of %s%s", n, part, after);
+  }
+}
+
+static void limits_are_of_depth_sets_and_steps(void)
+{
+  char flat[512];
+  const char *wrong = "";
+  for (size_t i = 0; i < sizeof flat; i++) flat[i] = i % 2 ? ')' : '(';
+  flat[sizeof flat - 1] = 0;
+  flat[sizeof flat - 2] = 0;
+  CHECK_MSG(jf_regex_matches(flat, "", &wrong) == 1, "brackets side by side: %s", wrong);
+  check_limit("", "(", ")", 64);
+  check_limit("", "[a]?", "", 128);
+  check_limit("", "a?", "", 1023 / 2);           /* a step each, and one that splits */
+  check_limit("b?", "a?", "", 1023 / 2 - 1);
+}
+
 /* What others read for minutes, or by a stack without end. */
 static void none_takes_long(void)
 {
@@ -54,6 +84,7 @@ int main(void)
 {
   RUN(expressions_match_as_posix_says);
   RUN(what_cannot_be_read_is_named);
+  RUN(limits_are_of_depth_sets_and_steps);
   RUN(none_takes_long);
   return test_done();
 }

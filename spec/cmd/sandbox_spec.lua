@@ -8,8 +8,15 @@ local jfl = arg[-1]:find("/") and arg[-1] or "build/jfl"
 
 local sh, write, read = command.said, command.write, command.read
 
+-- Whether the system can keep files from a process, as it says itself.
+local function has_landlock()
+  ffi.cdef "long syscall(long number, ...);"
+  local VERSION, call = ffi.cast("long", 1), ffi.cast("long", 444)    -- on all processors
+  return ffi.os == "Linux" and ffi.C.syscall(call, nil, ffi.cast("size_t", 0), VERSION) >= 1
+end
+
 local out = sh("%s --sandbox -e 'print(1)'", jfl)
-local there = out == "1\n"
+local there = has_landlock()
 
 describe("jfl --sandbox", function()
   if helper.sanitized() then

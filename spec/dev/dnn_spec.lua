@@ -131,6 +131,21 @@ describe("convolutions by cuDNN", function()
     assert.truthy(calls[2] < calls[1] - 30, ("%d calls, then %d"):format(calls[1], calls[2]))
   end)
 
+  it("go on after a list of places could not be made", function()
+    local again = TRAINS:gsub("for _ = 1, 2 do", "for _ = 1, 40 do")
+    local out, status = on_gpu({ JFL_EMULATED_CUDNN = "packs" }, again)
+    assert.equal(0, status, out)
+    local lines, failed = {}, 0
+    for line in out:gmatch "[^\n]+" do lines[#lines + 1] = line end
+    for i, line in ipairs(lines) do
+      if not line:find "^%d+%.%d+$" then
+        assert.truthy(line:find("cuDNN failed", 1, true), out)
+        failed = i
+      end
+    end
+    assert.truthy(failed > 0 and failed < 20 and #lines == 40, out)
+  end)
+
   -- Every call in CI, some of them otherwise.
   it("make an error of each failure, or are left to jfl's kernels", function()
     local counted = os.tmpname()

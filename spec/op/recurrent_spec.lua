@@ -1,5 +1,6 @@
 --- Gradients of recurrent layers by fast kernels, for rows and units that fill no block, and by
 --- plain ones, which take sums in double.
+local cases = require "spec.op.cases"
 local core = require "jfl.core"
 local support = require "spec.op.support"
 
@@ -48,5 +49,47 @@ describe("gradients of recurrent layers", function()
         end
       end)
     end
+  end
+end)
+
+--- Each of its calls with one input that has another shape or dtype, one too few and one too many.
+describe("a recurrent layer or its gradient", function()
+  local function refused(call, case, inputs, what)
+    local ok, err = pcall(call, case, inputs)
+    assert.is_false(ok, what)
+    assert.truthy(tostring(err):find("recurrent", 1, true), what .. ": " .. tostring(err))
+  end
+
+  for _, name in ipairs { "recurrent", "recurrent_grad" } do
+    it("refuses inputs that do not belong together: " .. name, function()
+      local op = core.ops()[name]
+      local function call(case, inputs) return support.call(op, case, inputs) end
+      for i, case in ipairs(cases[name]) do
+        local inputs = support.inputs(case, "float32")
+        call(case, inputs)
+        for j, input in ipairs(inputs) do
+          local what = ("%s, case %d, input %d"):format(case.options.cell, i, j)
+          local other = { unpack(inputs) }
+          for axis, extent in ipairs(input.shape) do
+            local shape = { unpack(input.shape) }
+            shape[axis] = extent + 1
+            other[j] = core.array("float32", shape)
+            local is_length = name == "recurrent" and j == 1 and axis == 1
+            if is_length then call(case, other)
+            else refused(call, case, other, ("%s, axis %d"):format(what, axis)) end
+          end
+          other[j] = core.array("float32", { 1, unpack(input.shape) })
+          refused(call, case, other, what .. ", one more axis")
+          other[j] = core.array("float64", input.shape)
+          refused(call, case, other, what .. ", another dtype")
+        end
+        local other = { unpack(inputs) }
+        for _ = 1, #inputs == 8 and 2 or 1 do other[#other] = nil end      -- the last one may lack
+        refused(call, case, other, ("case %d, one too few"):format(i))
+        other = { unpack(inputs) }
+        for _ = 1, #inputs == 7 and 2 or 1 do other[#other + 1] = inputs[#inputs] end
+        refused(call, case, other, ("case %d, too many"):format(i))
+      end
+    end)
   end
 end)

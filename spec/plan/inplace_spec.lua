@@ -2,6 +2,7 @@
 local core = require "jfl.core"
 local flow = require "jfl"
 local golden = require "spec.golden"
+local helper = require "spec.lua.helper"
 local tp = flow.typing
 
 describe("working in place", function()
@@ -28,6 +29,38 @@ describe("working in place", function()
     local separate = chain():plan()
     golden.check("inplace_plan", shared .. "\n" .. separate)
     assert.not_equal(shared, separate)
+  end)
+
+  -- Where a job has what a step of three inputs reads and makes, of which the i-th alone is a
+  -- temporary as large as its result.
+  local function places_of(i, passes)
+    flow.clear_default_session()
+    core.set("kernels", "reference")
+    core.set("passes", passes)
+    local job = helper.predict("job", { 16, 64 }, function(x)
+      local inputs = {}
+      for j = 1, 3 do
+        local name = "v" .. j
+        inputs[j] = flow.get_variable(name, { 64 }, { initializer = flow.ones_initializer() })
+      end
+      local square = flow.get_variable("w", { 64, 64 }, { initializer = flow.ones_initializer() })
+      inputs[i] = flow.matmul(x, square)
+      local y = flow.math.tanh((inputs[1] - inputs[2]) * inputs[3])
+      return flow.matmul(y, square)
+    end)
+    local plan = job:plan()
+    return plan:match "fused.-matmul_1%[arena%+(%d+)%].-tanh_1%[arena%+(%d+)%]"
+  end
+
+  it("takes any input of a step", function()
+    finally(function() core.set("kernels", "fast") end)
+    for i = 1, 3 do
+      local from, to = places_of(i, "")
+      assert.truthy(from)
+      assert.equal(from, to)
+      from, to = places_of(i, "-inplace")
+      assert.not_equal(from, to)
+    end
   end)
 
   -- Losses of some train steps of a small network, and its weights.

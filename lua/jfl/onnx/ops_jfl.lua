@@ -97,7 +97,7 @@ function ops.Attention(n, q, k, v, mask, factor, factor_q)
   more, k = factored(n, k, factor)
   scale = scale * more * times
   local known = mask and core.type(mask) == "array"
-  if not fits(q, k, v) or mask and #mask.shape > 4 then
+  if not fits(q, k, v) or mask and #mask.shape > rank then
     return by_products(q, k, v, mask, scale)
   end
   if known and mask.dtype ~= q.dtype then mask = core.cast(mask, q.dtype) end

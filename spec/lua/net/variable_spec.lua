@@ -104,6 +104,17 @@ describe("a variable", function()
     end
   end)
 
+  it("of blocks begins as zeros where nothing else is asked for", function()
+    for dtype in pairs(require("jfl.core").blocks) do
+      flow.clear_default_session()
+      local job = helper.predict("j", { 2, 256 }, function(x)
+        local w = flow.get_variable("w", { 3, 256 }, { dtype = dtype, trainable = false })
+        return flow.matmul(x, w, { transpose_b = true })
+      end)
+      assert.same({ 0, 0, 0, 0, 0, 0 }, helper.list(job(flow.ones { 2, 256 })), dtype)
+    end
+  end)
+
   it("checks its options", function()
     helper.fails(in_body(function(x)
       flow.get_variable("w", { 2 }, { initializer = ones, trainable = "no" })

@@ -282,6 +282,16 @@ describe("flow.text", function()
     assert.same({ 1, 9, 11 }, got.last)
   end)
 
+  it("looks for added tokens as they are normalized, and for none of which nothing is left", function()
+    local path = folder .. "/added.json"
+    helper.write(path, [[{ "added_tokens": [
+      { "id": 2, "content": "  ", "normalized": true }, { "id": 3, "content": " y ",
+        "normalized": true }],
+      "normalizer": { "type": "Strip", "strip_left": true, "strip_right": true },
+      "model": { "type": "BPE", "vocab": { "x": 0, " ": 1 }, "merges": [] } }]])
+    assert.same({ 0, 1, 1, 0, 3, 0 }, flow.text.tokenizer(path):encode("x  xyx"))
+  end)
+
   it("reads the vocabularies of BERT", function()
     helper.write(folder .. "/vocab.txt",
       "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nlow\n##er\nend\n")

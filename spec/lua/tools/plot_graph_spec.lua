@@ -24,6 +24,22 @@ describe("plot_graph", function()
     assert.truthy(out:find("float32 %(2, 4%) +<%- x, out%-weight"), out)
   end)
 
+  it("writes that where it is asked for no file", function()
+    local out = helper.script([[
+      local flow = require "jfl"
+      local job = flow.global_function { name = "job", inputs = { flow.float32 { 2, 3 } },
+        body = function(x) return flow.nn.relu(flow.math.exp(x)) end }
+      io.write(require("jfl.tools.plot_graph").text(job), "|")
+      flow.plot_graph(job)
+      io.write "|"
+      flow.plot_graph(job, "optimized")
+    ]])
+    local text, traced, optimized = out:match "^(.-)|(.-)|(.*)$"
+    assert.truthy(text:find("exp", 1, true), out)
+    assert.equal(text, traced)
+    assert.truthy(optimized:find("fused", 1, true), out)
+  end)
+
   it("draws a box for each node and a line for each value read", function()
     local out = saved(job_of(function(x) return flow.math.exp(flow.matmul(x, x,
       { transpose_b = true })) end))
