@@ -465,9 +465,24 @@ static void loops_are_left_where_time_ends(void)
     const int n = loop_of(threads, 50);
     CHECK_MSG(n <= 50, "%d", n);
     CHECK(loop_of(threads, 10000) == 0 && jf_loop_ends());
-    CHECK(jf_loops_whole() == JFL_ELIMIT && jf_loops_whole() == JFL_OK);
-    CHECK(loop_of(threads, 10000) == 1000 && jf_loops_whole() == JFL_OK);
+    CHECK(jf_loops_whole(JFL_OK) == JFL_ELIMIT && jf_loops_whole(JFL_OK) == JFL_OK);
+    CHECK(loop_of(threads, 10000) == 1000 && jf_loops_whole(JFL_OK) == JFL_OK);
   }
+  jf_memory_charge(before);
+  jf_budget_drop(b);
+}
+
+/* What a kernel finds wrong may be in elements that a loop has left out. */
+static void time_that_ended_is_the_error_whatever_else_failed(void)
+{
+  jf_budget *b = jf_budget_new(0);
+  jf_budget_limit(b, left_of, NULL);
+  jf_budget *const before = jf_memory_charge(b);
+  CHECK(loop_of(1, 50) <= 50);
+  CHECK(jf_loops_whole(jf_fail(JFL_EDATA, "gather: index 7")) == JFL_ELIMIT);
+  CHECK(!strcmp(jfl_errmsg(), "the script's time is over"));
+  CHECK(jf_loops_whole(jf_fail(JFL_EDATA, "gather: index 8")) == JFL_EDATA);
+  CHECK(!strcmp(jfl_errmsg(), "gather: index 8"));
   jf_memory_charge(before);
   jf_budget_drop(b);
 }
@@ -708,6 +723,7 @@ int main(void)
   RUN(hashes_depend_on_every_byte_and_the_seed);
   RUN(loops_visit_each_index_once);
   RUN(loops_are_left_where_time_ends);
+  RUN(time_that_ended_is_the_error_whatever_else_failed);
   RUN(loops_over_elements_look_now_and_then);
   RUN(work_on_a_graph_is_left_where_time_ends);
   RUN(each_lane_is_one_thread_at_a_time);

@@ -76,10 +76,8 @@ static jfl_status rate_at(const jfl_op *schedule, const void *attr, int64_t step
   const jfl_shape one = { 1, { 1 } };
   jf_tensor in = { .data = &step, .dtype = JFL_I64, .shape = one },
             lr = { .data = out, .dtype = JFL_F64, .shape = one };
-  const jfl_status s = schedule->cpu[JFL_I64](
-    &(jf_kargs){ .in = &in, .out = &lr, .n_in = 1, .n_out = 1, .attr = attr });
-  const jfl_status whole = jf_loops_whole();
-  return s ? s : whole;
+  return jf_loops_whole(schedule->cpu[JFL_I64](
+    &(jf_kargs){ .in = &in, .out = &lr, .n_in = 1, .n_out = 1, .attr = attr }));
 }
 
 static jfl_status read_schedule(jfl_graph *g, const jfl_op *schedule, const jfl_arg *arg, int n_arg,

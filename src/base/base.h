@@ -236,8 +236,9 @@ static inline int jf_loop_ends_at(int64_t i, int64_t m)
 {
   return i * m >> 14 != (i - 1) * m >> 14 && jf_loop_ends();
 }
-/* JFL_ELIMIT where a loop of this thread has left something out since it was asked last. */
-jfl_status jf_loops_whole(void);
+/* What a kernel has come to that gave s: JFL_ELIMIT where a loop of this thread has left something
+   out since this was asked last, whatever the kernel made of that, else s. */
+jfl_status jf_loops_whole(jfl_status s);
 /* Sets how the calling thread's later loops run: on at most so many threads (0: as many as they ask
    for), and whether with helpers of the lowest priority. */
 void jf_loops_set(int most, int low);

@@ -342,9 +342,9 @@ int jf_loop_ends(void)
   return ended = 1;
 }
 
-jfl_status jf_loops_whole(void)
+jfl_status jf_loops_whole(jfl_status s)
 {
-  if (!ended) return JFL_OK;
+  if (!ended) return s;
   ended = 0;
   return jf_time_is_over();
 }

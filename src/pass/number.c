@@ -40,7 +40,7 @@ static int number_compute(const jf_node *n, int n_in, double *value)
     jfl_number_put(in[k].dtype, &x[k], 0, v);
   }
   const int ran = number_run(n->op, n->attr, in, n_in, &out);
-  return !jf_loops_whole() && ran && number_load(&out, value);
+  return !jf_loops_whole(JFL_OK) && ran && number_load(&out, value);
 }
 
 int jf_compute_number(const jf_node *n, double *value)

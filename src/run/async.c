@@ -116,10 +116,9 @@ static jfl_status async_launch(const jf_execution *e, int step)
   const jf_site *t = jf_execution_site(e, st->place);
   const jf_kind *k = t->device->kind;
   if (st->node->op->flags & JF_TRANSFER) return async_transfer(e, step);
-  const jfl_status s = k->launch ? k->launch(t->device, t->stream, st->kernel.run, &e->k[step])
-                                 : st->kernel.run(&e->k[step]);
-  const jfl_status whole = jf_loops_whole();           /* asked in any case: it is answered once */
-  return s ? s : whole;
+  return jf_loops_whole(k->launch
+                          ? k->launch(t->device, t->stream, st->kernel.run, &e->k[step])
+                          : st->kernel.run(&e->k[step]));
 }
 
 /* A device that is lost cannot do what others wait for. */

@@ -137,7 +137,7 @@ static jfl_status initial_fill_all(const initial_draws *d, const jfl_variable_sp
                      initial_bound(spec) };
   jf_parallel(f.n < 16 * CHUNK ? 1 : d->threads, (int)((f.n + CHUNK - 1) / CHUNK),
                     initial_chunk, &f);
-  return jf_loops_whole();
+  return jf_loops_whole(JFL_OK);
 }
 
 /* ---- orthogonal matrices ----
@@ -191,7 +191,7 @@ static jfl_status initial_sweep(initial_vectors o, int threads)
       for (int64_t i = 0; i < o.extent; i++) v[i] /= norm;
     }
     jf_parallel(threads, (int)(o.n - o.last), initial_later, &o);
-    JF_TRY(jf_loops_whole());
+    JF_TRY(jf_loops_whole(JFL_OK));
   }
   return JFL_OK;
 }

@@ -23,141 +23,6 @@ static jfl_status find_kernels(const char *name, int *out)
   return jf_fail(JFL_EINVAL, "kernels must be fast, direct or reference, got '%.60s'", name);
 }
 
-/* Gives a flag that an environment variable sets or clears, or what holds where there is none. */
-static jfl_status session_switch(const char *variable, const char *what, int flag, int given,
-                                 int *out)
-{
-  const char *text = getenv(variable);
-  const int is_on = text && !strcmp(text, "1");
-  *out = text && *text ? is_on * flag : given;
-  if (!text || !*text || is_on || !strcmp(text, "0")) return JFL_OK;
-  return jf_fail(JFL_EINVAL, "%s: %s must be 0 or 1, got '%.60s'", variable, what, text);
-}
-
-/* Whether JFL_CPU_DEVICES asks for several. */
-static jfl_status session_cpu_devices(int *out)
-{
-  const char *text = getenv("JFL_CPU_DEVICES");
-  char *end;
-  *out = 1;
-  if (!text || !*text) return JFL_OK;
-  const long n = strtol(text, &end, 10);
-  if (*end || n < 1 || n > JF_MAX_CPU_DEVICES)
-    return jf_fail(JFL_EINVAL, "JFL_CPU_DEVICES: cpu_devices must be from 1 to %d, got '%.60s'",
-                   JF_MAX_CPU_DEVICES, text);
-  return *out = (int)n, JFL_OK;
-}
-
-/* The host is site 0. */
-static jfl_status session_open_devices(jfl_session *s)
-{
-  const char *name = getenv("JFL_DEVICE");
-  jf_site *host;
-  JF_TRY(jf_session_site(s, jf_host()->name, &host));
-  s->settings.is_placed = name && *name;
-  if (!s->settings.is_placed) return jf_session_place_jobs(s);
-  jfl_status bad = jf_session_group(s, name, &s->settings.place);
-  return bad ? jf_blame(bad, "JFL_DEVICE: ") : JFL_OK;
-}
-
-/* Ranks on one host share its cores, unless their launcher gave each of them some. */
-static int session_threads(void)
-{
-  const int cores = jf_cpu_count(), ranks = jf_world_neighbours();
-  return cores > ranks ? cores / ranks : 1;
-}
-
-static uint64_t seed_of(double v) { return jf_hash(0, &v, sizeof v); }
-
-/* The seed until the user sets one: after JFL_SEED, or another one in each process. */
-static jfl_status session_first_seed(uint64_t *out)
-{
-  const char *text = getenv("JFL_SEED");
-  char *end;
-  if (!text || !*text) {
-    *out = jf_world_size() > 1 ? jf_world_seed() : jf_entropy();
-    return JFL_OK;
-  }
-  const long long n = strtoll(text, &end, 10);
-  if (*end || n < -(1LL << 53) || n > 1LL << 53)
-    return jf_fail(JFL_EINVAL, "JFL_SEED: seed must be a whole number from -2^53 to 2^53, "
-                   "got '%.60s'", text);
-  return *out = seed_of((double)n), JFL_OK;
-}
-
-jfl_status jfl_session_new(jfl_session **out)
-{
-  const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
-  unsigned off = 0;
-  int chosen = 0, tf32, zones, cpu_devices;
-  uint64_t seed = 0;
-  JF_NEED_POINTER(out);
-  jfl_status bad = which && *which ? find_kernels(which, &chosen) : JFL_OK;
-  if (bad) return jf_blame(bad, "JFL_KERNELS: ");
-  bad = passes ? jf_passes_off(passes, &off) : JFL_OK;
-  if (bad) return jf_blame(bad, "JFL_PASSES: ");
-  JF_TRY(session_switch("JFL_TF32", "tf32", JF_TF32, JF_TF32, &tf32));
-  JF_TRY(session_switch("JFL_RED_ZONES", "red_zones", JF_ZONES, 0, &zones));
-  JF_TRY(session_cpu_devices(&cpu_devices));
-  JF_TRY(jf_world_join());
-  if (jf_world_size() > 1 && jf_world_trouble()) return jf_world_fail();
-  JF_TRY(session_first_seed(&seed));
-  jfl_session *s = jf_new(sizeof *s);
-  if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
-  s->tag = JF_TAG_SESSION;
-  s->id = jf_entropy() | 1;
-  s->budget = jf_memory_budget();
-  s->fd = -1;
-  s->changes = s->arenas = 1;
-  s->seed = seed;
-  s->settings = (jf_settings){ .threads = session_threads(),
-                               .max_inflight = 2,
-                               .cpu_devices = cpu_devices,
-                               .inline_limit = INLINE_LIMIT,
-                               .callback_seconds = -1,
-                               .passes_off = off,
-                               .kernels = kernels[chosen].flags,
-                               .tf32 = tf32,
-                               .zones = zones };
-  jf_session_init_locks(s);
-  jfl_status st = session_open_devices(s);
-  if (st) jfl_session_free(s);
-  else *out = s;
-  return st;
-}
-
-jfl_status jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *ctx)
-{
-  JF_NEED(SESSION, s);
-  jf_session_acquire(s);
-  s->stop_asked = asked;
-  s->stop_ctx = ctx;
-  jf_session_release(s);
-  return JFL_OK;
-}
-
-void jfl_session_free(jfl_session *s)
-{
-  if (jf_world_trouble()) jf_world_be_alone();
-  if (!JF_IS_LAST(SESSION, s)) return;
-  jf_queue_stop(s);
-  jfl_profile_free(s->profile);
-  for (jfl_job *j = s->jobs, *next; j; j = next) {
-    next = j->next;
-    jf_job_free(j);
-  }
-  for (int i = 0; i < s->n_var; i++) jf_var_free(s->var[i]);
-  jf_free(s->var);
-  jf_map_free(&s->var_names);
-  jf_map_free(&s->job_names);
-  jf_map_free(&s->derived);
-  jf_runs_free(s->ahead, s->n_ahead);
-  jf_groups_free(s);
-  jf_ready_free(s);
-  jf_sites_free(s);
-  jf_free(s);
-}
-
 /* One line per setting: its name, its range, and where it is kept. */
 typedef struct setting {
   const char *name;
@@ -210,6 +75,7 @@ static void set_device(jfl_session *s, double v)
 static double get_device(const jfl_session *s) { return s->settings.place; }
 static void set_cpu_devices(jfl_session *s, double v) { s->settings.cpu_devices = (int)v; }
 static double get_cpu_devices(const jfl_session *s) { return s->settings.cpu_devices; }
+static uint64_t seed_of(double v) { return jf_hash(0, &v, sizeof v); }
 static double get_seed(const jfl_session *s) { return (double)s->seed; }
 static void set_seed(jfl_session *s, double v)
 {
@@ -241,6 +107,125 @@ static jfl_status run_session_find(const char *name, const setting **out)
   return jf_fail(JFL_ENAME, "unknown setting '%.60s'; settings are threads, background, "
                  "callback_seconds, max_inflight, memory_limit, inline_limit, check_finite, "
                  "kernels, tf32, passes, device, cpu_devices, seed", name);
+}
+
+/* Reads a whole number that an environment variable has for a setting; leaves *out where it has
+   none. */
+static jfl_status session_number(const char *variable, const char *name, double *out)
+{
+  const char *text = getenv(variable);
+  const setting *t = NULL;
+  char *end;
+  if (!text || !*text) return JFL_OK;
+  JF_TRY(run_session_find(name, &t));
+  const long long n = strtoll(text, &end, 10);
+  if (*end || n < (long long)t->lo || n > (long long)t->hi)
+    return jf_fail(JFL_EINVAL, "%s: %s must be a whole number from %.0f to %.0f, got '%.60s'",
+                   variable, name, t->lo, t->hi, text);
+  return *out = (double)n, JFL_OK;
+}
+
+/* Gives a flag that an environment variable sets or clears, or what holds where there is none. */
+static jfl_status session_switch(const char *variable, const char *what, int flag, int given,
+                                 int *out)
+{
+  const char *text = getenv(variable);
+  const int is_on = text && !strcmp(text, "1");
+  *out = text && *text ? is_on * flag : given;
+  if (!text || !*text || is_on || !strcmp(text, "0")) return JFL_OK;
+  return jf_fail(JFL_EINVAL, "%s: %s must be 0 or 1, got '%.60s'", variable, what, text);
+}
+
+/* The host is site 0. */
+static jfl_status session_open_devices(jfl_session *s)
+{
+  const char *name = getenv("JFL_DEVICE");
+  jf_site *host;
+  JF_TRY(jf_session_site(s, jf_host()->name, &host));
+  s->settings.is_placed = name && *name;
+  if (!s->settings.is_placed) return jf_session_place_jobs(s);
+  jfl_status bad = jf_session_group(s, name, &s->settings.place);
+  return bad ? jf_blame(bad, "JFL_DEVICE: ") : JFL_OK;
+}
+
+/* Ranks on one host share its cores, unless their launcher gave each of them some. */
+static int session_threads(void)
+{
+  const int cores = jf_cpu_count(), ranks = jf_world_neighbours();
+  return cores > ranks ? cores / ranks : 1;
+}
+
+jfl_status jfl_session_new(jfl_session **out)
+{
+  const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
+  unsigned off = 0;
+  int chosen = 0, tf32, zones;
+  double seed = NAN, cpu_devices = 1;
+  JF_NEED_POINTER(out);
+  jfl_status bad = which && *which ? find_kernels(which, &chosen) : JFL_OK;
+  if (bad) return jf_blame(bad, "JFL_KERNELS: ");
+  bad = passes ? jf_passes_off(passes, &off) : JFL_OK;
+  if (bad) return jf_blame(bad, "JFL_PASSES: ");
+  JF_TRY(session_switch("JFL_TF32", "tf32", JF_TF32, JF_TF32, &tf32));
+  JF_TRY(session_switch("JFL_RED_ZONES", "red_zones", JF_ZONES, 0, &zones));
+  JF_TRY(session_number("JFL_CPU_DEVICES", "cpu_devices", &cpu_devices));
+  JF_TRY(session_number("JFL_SEED", "seed", &seed));
+  JF_TRY(jf_world_join());
+  if (jf_world_size() > 1 && jf_world_trouble()) return jf_world_fail();
+  jfl_session *s = jf_new(sizeof *s);
+  if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
+  s->tag = JF_TAG_SESSION;
+  s->id = jf_entropy() | 1;
+  s->budget = jf_memory_budget();
+  s->fd = -1;
+  s->changes = s->arenas = 1;
+  s->seed = !isnan(seed) ? seed_of(seed) : jf_world_size() > 1 ? jf_world_seed() : jf_entropy();
+  s->settings = (jf_settings){ .threads = session_threads(),
+                               .max_inflight = 2,
+                               .cpu_devices = (int)cpu_devices,
+                               .inline_limit = INLINE_LIMIT,
+                               .callback_seconds = -1,
+                               .passes_off = off,
+                               .kernels = kernels[chosen].flags,
+                               .tf32 = tf32,
+                               .zones = zones };
+  jf_session_init_locks(s);
+  jfl_status st = session_open_devices(s);
+  if (st) jfl_session_free(s);
+  else *out = s;
+  return st;
+}
+
+jfl_status jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *ctx)
+{
+  JF_NEED(SESSION, s);
+  jf_session_acquire(s);
+  s->stop_asked = asked;
+  s->stop_ctx = ctx;
+  jf_session_release(s);
+  return JFL_OK;
+}
+
+void jfl_session_free(jfl_session *s)
+{
+  if (jf_world_trouble()) jf_world_be_alone();
+  if (!JF_IS_LAST(SESSION, s)) return;
+  jf_queue_stop(s);
+  jfl_profile_free(s->profile);
+  for (jfl_job *j = s->jobs, *next; j; j = next) {
+    next = j->next;
+    jf_job_free(j);
+  }
+  for (int i = 0; i < s->n_var; i++) jf_var_free(s->var[i]);
+  jf_free(s->var);
+  jf_map_free(&s->var_names);
+  jf_map_free(&s->job_names);
+  jf_map_free(&s->derived);
+  jf_runs_free(s->ahead, s->n_ahead);
+  jf_groups_free(s);
+  jf_ready_free(s);
+  jf_sites_free(s);
+  jf_free(s);
 }
 
 /* The values of kernels and devices have names, and passes are a list; all else are numbers. */

@@ -66,8 +66,19 @@ describe("config", function()
     for _, seed in ipairs { "seven", "9007199254740993", "-9223372036854775808" } do
       local out, status = helper.script(SHOW, "JFL_SEED=" .. seed)
       assert.equal(1, status)
-      assert.truthy(out:find("JFL_SEED: seed must be a whole number from -2^53 to 2^53, got '"
-        .. seed .. "'", 1, true), out)
+      assert.truthy(out:find("JFL_SEED: seed must be a whole number from -9007199254740992 "
+        .. "to 9007199254740992, got '" .. seed .. "'", 1, true), out)
+    end
+  end)
+
+  it("takes the number of the CPU's devices from outside", function()
+    local SHOW = 'print(require("jfl").config.cpu_device_num())'
+    assert.equal("3\n", (helper.script(SHOW, "JFL_CPU_DEVICES=3")))
+    for _, n in ipairs { "0", "65", "2.5" } do
+      local out, status = helper.script(SHOW, "JFL_CPU_DEVICES=" .. n)
+      assert.equal(1, status)
+      assert.truthy(out:find("JFL_CPU_DEVICES: cpu_devices must be a whole number from 1 to 64, "
+        .. "got '" .. n .. "'", 1, true), out)
     end
   end)
 
