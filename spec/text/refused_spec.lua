@@ -64,8 +64,8 @@ describe("a tokenizer's file", function()
         fails(step(part, kind, members .. (members ~= "" and "," or "") .. '"odd":1'),
           where .. ": 'odd' is not there; members are type")
         for _, name in ipairs { " type", "type ", " ", "" } do
-          fails(step(part, kind, members .. (members ~= "" and "," or "") .. ('"%s":1'):format(name)),
-            where .. (": '%s' is not there; members are type"):format(name))
+          local more = (members ~= "" and "," or "") .. ('"%s":1'):format(name)
+          fails(step(part, kind, members .. more), where .. (": '%s' is not there; members are type"):format(name))
         end
         if not members:find("[%[{]") then
           for name, value in members:gmatch('"([%l_]+)":([^,]+)') do

@@ -222,7 +222,8 @@ static jfl_status append(const jf_kargs *k)
     const int64_t from = i * n * d[3];
     if (cache->dtype == x->dtype)
       memcpy(to, (const char *)x->data + (size_t)from * size, (size_t)(n * d[3]) * size);
-    else jf_halves_put(cache->dtype, (uint16_t *)(void *)to, (const float *)x->data + from, n * d[3]);
+    else
+      jf_halves_put(cache->dtype, (uint16_t *)(void *)to, (const float *)x->data + from, n * d[3]);
   }
   return JFL_OK;
 }
