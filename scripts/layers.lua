@@ -47,13 +47,13 @@ for path in files("src/*/") do
   end
 end
 
--- Kernels may include tensors, attributes of ops and each other.
+-- Kernels may include tensors, numbers, attributes of ops and each other.
 for path in files("kernels") do
   local own = path:match("^kernels/(.*)/")
   local kind = own:match("^[^/]+")
   check(path, function(folder, header)
     return header == "dev/kernel.h" or header == "dev/variants.h" or header == "dev/form.h"
-      or header == "base/base.h" or header == "base/walk.h"
+      or header == "dev/number.h" or header == "base/base.h" or header == "base/walk.h"
       or header:find(("^dev/%s/"):format(kind))
       or folder == "op" or folder == "optim" or folder == "gen"
       or io.open(("kernels/%s/%s"):format(own, header)) ~= nil

@@ -27,7 +27,7 @@ typedef struct attention_job {
   int64_t tiles;               /* of queries in a head */
   int64_t parts, part;         /* of the gradient's keys in a group, and their size */
   size_t room;                 /* floats of scratch that a lane needs */
-  size_t widened;              /* from which of them on KEYS keys or values of 16 bits lie as floats */
+  size_t widened;              /* which of them is the first of KEYS keys or values of 16 bits */
   float *dq;                   /* where each part puts its gradients of q */
 } attention_job;
 
@@ -71,7 +71,7 @@ static attention_tile attention_tile_at(const attention_job *j, int64_t head, in
 
 /* Rows key .. key + keys - 1, of that size, of the tile's keys or values: of 16 bits they are made
    floats, until the next ones are. */
-static const float *attention_rows(const attention_tile *t, const float *rows, int64_t key,
+static const float *attention_floats(const attention_tile *t, const float *rows, int64_t key,
                                    int64_t keys, int64_t size)
 {
   if (t->dtype == JFL_F32) return rows + key * size;
@@ -127,7 +127,7 @@ JF_BODY void attention_scores(const attention_tile *t, int64_t key, int64_t keys
                               float *score)
 {
   const int64_t size = t->j->d.size;
-  jf_tile_product(&(jf_tile){ .a = attention_rows(t, t->key, key, keys, size), .a_row = size,
+  jf_tile_product(&(jf_tile){ .a = attention_floats(t, t->key, key, keys, size), .a_row = size,
                               .a_next = 1, .b = q, .b_row = QUERIES, .c = score,
                               .c_row = QUERIES, .depth = size },
                   keys, t->vectors);
@@ -228,7 +228,7 @@ JF_BODY void attention_add(const attention_tile *t, int64_t key, int64_t keys, a
   const int64_t wide = t->j->d.v_size;
   if (t->j->drop.threshold) attention_keep(t, key, keys, s->keep);
   attention_drop(t, s->keep, keys, s->score);
-  jf_tile_product(&(jf_tile){ .a = attention_rows(t, t->value, key, keys, wide), .a_row = 1,
+  jf_tile_product(&(jf_tile){ .a = attention_floats(t, t->value, key, keys, wide), .a_row = 1,
                               .a_next = wide, .b = s->score, .b_row = QUERIES, .c = s->weighted,
                               .c_row = QUERIES, .depth = keys, .add = s->any,
                               .zeros = t->careful ? JF_ZEROS_OF_B : 0 },
@@ -323,7 +323,7 @@ JF_BODY void single_scores(const attention_tile *t, const attention_single *s, i
                            int64_t keys, float *score)
 {
   const int64_t size = t->j->d.size;
-  const float *rows = attention_rows(t, t->key, key, keys, size);
+  const float *rows = attention_floats(t, t->key, key, keys, size);
   for (int64_t k = 0; k < keys; k++) {
     const float *x = rows + k * size;
     jf_vec sum = { 0 };
@@ -377,7 +377,7 @@ JF_BODY void single_read(const attention_tile *t, attention_single *s, int64_t s
     keys = attention_least(seen - key, KEYS);
     single_scores(t, s, key, keys, score);
     const float factor = single_weights(s, score, keys);
-    const float *rows = attention_rows(t, t->value, key, keys, t->j->d.v_size);
+    const float *rows = attention_floats(t, t->value, key, keys, t->j->d.v_size);
     for (int64_t v = 0; v < t->j->d.v_size; v += 4 * JF_LANES)
       single_add(t, s, score, rows, keys, v, factor);
   }

@@ -65,7 +65,8 @@ describe("a tokenizer's file", function()
           where .. ": 'odd' is not there; members are type")
         for _, name in ipairs { " type", "type ", " ", "" } do
           local more = (members ~= "" and "," or "") .. ('"%s":1'):format(name)
-          fails(step(part, kind, members .. more), where .. (": '%s' is not there; members are type"):format(name))
+          fails(step(part, kind, members .. more),
+            where .. (": '%s' is not there; members are type"):format(name))
         end
         if not members:find("[%[{]") then
           for name, value in members:gmatch('"([%l_]+)":([^,]+)') do
