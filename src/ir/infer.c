@@ -74,6 +74,7 @@ int jf_is_widened(const jfl_op *op, jfl_dtype key)
 {
   if (op->flags & (JF_VIEW | JF_TRANSFER | JF_HALVES) || op->mutates || op->mutates_of) return 0;
   if (!op->cpu || (jf_is_half(key) && op->cpu[key])) return 0;
+  if (op->flags & JF_HALVES_BESIDE && !jf_is_half(key)) return 0;
   return op->cpu[jf_is_half(key) ? JFL_F32 : key] != NULL;
 }
 

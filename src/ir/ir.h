@@ -250,6 +250,7 @@ enum {
                                   not kernels */
   JF_HALVES = 1 << 22, /* its kernels take floats of 16 bits in any input or output; a call of
                           another op with such is computed in float32, see jf_is_widened */
+  JF_HALVES_BESIDE = 1 << 27,  /* they take such beside a key of float32 */
   JF_NARROWS = 1 << 26,        /* mixed precision runs it in 16 bits where what it reads is
                                   stored so, as it does with ops that move elements */
   JF_BLOCKS = 1 << 25, /* its inputs and outputs may have dtypes of blocks (JFL_BLOCK_DTYPES) */

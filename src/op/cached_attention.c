@@ -243,6 +243,7 @@ JFL_OP(cached_attention,
          "count. It may be of 16 bits where the rest is float32.",
   .in = { "q", "k", "v", "past_k", "past_v", "length" },
   .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_attention), .infer = cached_infer,
+  .flags = JF_HALVES_BESIDE,
   .cpu = cached_cpu, .scratch = cached_scratch, .flop = cached_flop,
   .signatures = cached_signatures)
 
