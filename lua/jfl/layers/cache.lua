@@ -80,9 +80,18 @@ end
 -- The frequencies of pairs of numbers where nothing else is said.
 local DEFAULT = { base = 10000 }
 
--- Cosines and sines of the angles by which n new rows are turned, (sequences, 1, n, pairs), made
--- once in a body for all layers. rotary: { base or frequencies, scale, interleaved }.
-local function angles(self, n, pairs_of, rotary, dtype)
+-- Numbers of pairs, each for both numbers of its pair: of the first half and the second one, or of
+-- neighbours.
+local function for_both(first, second, rotary)
+  if not rotary.interleaved then return op.concat({ first, second }, { axis = 3 }) end
+  return op.stack({ first, second }, { axis = 4 })
+end
+
+-- By what n new rows are multiplied, and by what the rows in which the numbers of each pair have
+-- changed places, so that the sum is turned: cosines, and sines of which the first of a pair is
+-- negative, as (sequences, 1, n, size), made once in a body for all layers. rotary: { base or
+-- frequencies, scale, interleaved }.
+local function turns_of(self, n, pairs_of, rotary, dtype)
   local steps = op.cast(self:positions(n), { dtype = "float64" })
   local turns = state_of(self, WHO, n).turns
   turns[rotary] = turns[rotary] or {}
@@ -94,7 +103,8 @@ local function angles(self, n, pairs_of, rotary, dtype)
   local angle = op.reshape(steps, { self.sequences, 1, n, 1 })
     * op.array { value = core.from_table(frequencies, "float64") }
   local function of(f) return op.cast(f(angle) * (rotary.scale or 1), { dtype = dtype }) end
-  turns[rotary][pairs_of] = { of(op.cos), of(op.sin) }
+  local c, s = of(op.cos), of(op.sin)
+  turns[rotary][pairs_of] = { for_both(c, c, rotary), for_both(-s, s, rotary) }
   return unpack(turns[rotary][pairs_of])
 end
 
@@ -107,17 +117,10 @@ function cache.rotated(self, x, rotary)
     core.fail("%s: rotary must be false where the size of a head is odd, got %d", WHO, size)
   end
   rotary = rotary or DEFAULT
-  local c, s = angles(self, n, size / 2, rotary, x.dtype)
-  if not rotary.interleaved then
-    local a, b = op.split(x, { sizes = { size / 2, size / 2 }, axis = 3 })
-    return op.concat({ a * c - b * s, a * s + b * c }, { axis = 3 })
-  end
-  local a, b = op.split(op.reshape(x, { batch, heads, n, size / 2, 2 }), { sizes = { 1, 1 },
-    axis = 4 })
-  local narrow, wide = { batch, heads, n, size / 2 }, { batch, heads, n, size / 2, 1 }
-  a, b = op.reshape(a, narrow), op.reshape(b, narrow)
-  local turned = op.concat({ op.reshape(a * c - b * s, wide), op.reshape(a * s + b * c, wide) },
-    { axis = 4 })
+  local c, s = turns_of(self, n, size / 2, rotary, x.dtype)
+  if not rotary.interleaved then return x * c + op.roll(x, { shift = size / 2, axis = 3 }) * s end
+  local pairs_of = op.reshape(x, { batch, heads, n, size / 2, 2 })
+  local turned = pairs_of * c + op.roll(pairs_of, { shift = 1, axis = 4 }) * s
   return op.reshape(turned, x.shape)
 end
 
