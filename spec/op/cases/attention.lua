@@ -61,6 +61,8 @@ return function(give)
   cached({ 2, 4, 70, 5 }, { 2, 2, 70, 5 }, 210, 19, { 131, 3 }, nil, "large")
   cached({ 1, 2, 1, 16 }, { 1, 1, 1, 16 }, 300, 4, { 299 }, nil, "large")
   cached({ 2, 4, 1, 32 }, { 2, 2, 1, 32 }, 300, 80, { 130, 0 }, nil, "large")
+  cached({ 2, 24, 1, 16 }, { 2, 2, 1, 16 }, 100, 16, { 99, 64 }, nil, "large")
+  cached({ 3, 34, 1, 16 }, { 3, 2, 1, 16 }, 20, 16, { 0, 19, 7 }, nil, "large")
   for _, lengths in ipairs { { 2, 4 }, { 3, 3 } } do
     case("cache_append", { of { 2, 3, 4, 2 }, of({ 2, 3, 2, 2 }, 5, 7),
       { data = lengths, dtype = "int32" } }, nil, { grad = false })
