@@ -94,7 +94,7 @@ static jfl_status socket_find(const char *address, const char *port, struct addr
   return e ? jf_fail(JFL_EIO, "%s: %s", address, gai_strerror(e)) : JFL_OK;
 }
 
-/* JFL_ESTATE: the port is taken. Then no other address will do, of IPv4 in place of IPv6: those that
+/* JFL_ESTATE: the port is taken. Then no other address will do, of IPv4 in place of IPv6: who would
    call the first would reach another. */
 static jfl_status socket_listen_at(const struct sockaddr *at, socklen_t size, int *port, int *fd)
 {
