@@ -129,6 +129,26 @@ describe("variables in mapped files #cpu", function()
     assert.same(before, results(job))
   end)
 
+  -- The system would end the process.
+  it("fail runs and readings also on a thread that blocks SIGBUS", function()
+    local ffi = require "ffi"
+    ffi.cdef "int pthread_sigmask(int how, const void *set, void *old);"
+    local SIG_BLOCK, SIG_SETMASK, SIGBUS = 0, 2, 7
+    local job, _, file = loaded "blocked"
+    local set, old = ffi.new("uint64_t[16]"), ffi.new("uint64_t[16]")
+    set[0] = 2 ^ (SIGBUS - 1)
+    ffi.C.pthread_sigmask(SIG_BLOCK, set, old)
+    overwrite(file, read(file):sub(1, 1000))
+    local ran, why = pcall(job, x)
+    local got, unread = pcall(flow.get_all_variables)
+    ffi.C.pthread_sigmask(SIG_SETMASK, old, set)
+    assert.is_false(ran or got)
+    assert.equal(2 ^ (SIGBUS - 1), tonumber(set[0]))
+    for _, text in ipairs { why, unread } do
+      assert.truthy(tostring(text):find("variable 'w': the file from which", 1, true), text)
+    end
+  end)
+
   it("are their own once they were set", function()
     local job, before, file = loaded "model"
     local value = flow.get_all_variables().w

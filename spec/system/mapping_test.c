@@ -111,6 +111,55 @@ static void what_was_written_in_place_is_noticed(void)
   jf_close(f);
 }
 
+/* A host's thread may block all signals; who reads lets it have this one meanwhile. */
+static void a_thread_that_blocks_the_signal_can_have_it(void)
+{
+  sigset_t all, before, now;
+  const int f = make();
+  jf_mapping *m = jf_mapping_new(f, SIZE);
+  CHECK(!ftruncate(f, 65536));
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int was = jf_mapping_begin();
+  CHECK(was && !jf_mapping_begin() && !jf_mapping_data(m)[SIZE - 1]);
+  jf_mapping_end(0);
+  pthread_sigmask(SIG_BLOCK, NULL, &now);
+  CHECK(!sigismember(&now, SIGBUS));
+  jf_mapping_end(was);
+  pthread_sigmask(SIG_SETMASK, &before, &now);
+  CHECK(sigismember(&now, SIGBUS));
+  jf_mapping_drop(m);
+  jf_close(f);
+}
+
+/* The host sets its handler after one file was mapped, and before another one is. */
+static void a_later_handler_of_the_host_gets_other_faults_alone(void)
+{
+  const int f = make();
+  jf_mapping *one = jf_mapping_new(f, 65536);
+  signal(SIGBUS, come_back);
+  jf_mapping *m = jf_mapping_new(f, SIZE);
+  char *other = mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE, f, 0);
+  CHECK(other != MAP_FAILED && !ftruncate(f, 65536));
+  CHECK(!faults(jf_mapping_data(m) + SIZE - 1));
+  CHECK(faults(other + SIZE - 1));
+  jf_mapping_drop(m);
+  jf_mapping_drop(one);
+  munmap(other, SIZE);
+  jf_close(f);
+}
+
+/* The last one, as the handler stays. */
+static void what_the_host_ignores_is_ignored_where_others_send_it(void)
+{
+  const int f = make();
+  signal(SIGBUS, SIG_IGN);
+  jf_mapping *m = jf_mapping_new(f, SIZE);
+  CHECK(!raise(SIGBUS) && !ftruncate(f, 65536) && !jf_mapping_data(m)[SIZE - 1]);
+  jf_mapping_drop(m);
+  jf_close(f);
+}
+
 static void other_faults_go_to_the_handler_before(void)
 {
   const int f = make();
@@ -131,7 +180,10 @@ int main(void)
   RUN(what_was_cut_off_becomes_zeros);
   RUN(a_thread_of_ours_lives_through_it);
   RUN(what_was_written_in_place_is_noticed);
+  RUN(a_thread_that_blocks_the_signal_can_have_it);
   RUN(other_faults_go_to_the_handler_before);
+  RUN(a_later_handler_of_the_host_gets_other_faults_alone);
+  RUN(what_the_host_ignores_is_ignored_where_others_send_it);
   unlink(PATH);
   return test_done();
 }

@@ -131,9 +131,11 @@ static jfl_status execute_call_run(void *ctx)
   JF_TRY(execute_note(e, c->number, c->asks));
   if (!e->own_site && jf_staging_repeats(e->plan)) return execute_whole(e, c);
   e->agreement = e->plan->is_shared ? &a : NULL;
+  const int is_mapped = e->session->has_mapped, blocked = is_mapped && jf_mapping_begin();
   jfl_status s = execute_stepwise(e, c);
+  jf_mapping_end(blocked);
   e->agreement = NULL;
-  if (!s && e->session->has_mapped)
+  if (!s && is_mapped)
     s = jf_fail_in(jf_plan_is_whole(e->plan), JFL_ERROR_JOB, e->plan->job->name);
   return s;
 }

@@ -55,6 +55,7 @@ struct jfl_session {
   /* owner thread, and whoever holds the run token: */
   jf_var **var; int n_var, cap_var;
   int has_mapped;              /* some variable is in a mapped file, or was */
+  int blocked;                 /* who has the token blocks SIGBUS otherwise (jf_mapping_begin) */
   int defers;                  /* how often values of new variables are to be drawn later */
   jfl_job *jobs;
   jf_map var_names, job_names; /* of these */

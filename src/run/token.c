@@ -87,11 +87,14 @@ void jf_session_acquire(jfl_session *s)
   while (s->running || s->head) pthread_cond_wait(&s->changed, &s->mu);
   s->running = 1;
   jf_session_unlock(s);
+  s->blocked = s->has_mapped && jf_mapping_begin();
 }
 
 /* The session's own thread gives the token back; only a worker can be waiting for that. */
 void jf_session_release(jfl_session *s)
 {
+  jf_mapping_end(s->blocked);
+  s->blocked = 0;
   jf_session_lock(s);
   s->running = 0;
   if (s->has_worker) pthread_cond_broadcast(&s->changed);

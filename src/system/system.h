@@ -175,8 +175,8 @@ int jf_is_ready(int file, double seconds);
 int64_t jf_read_at(int file, void *to, size_t n, uint64_t at);
 /* The first n bytes of a file as memory (mapping.c), counted; NULL: it cannot be had so. What is
    written there stays in memory. What the file no longer has, or what cannot be read of it, becomes
-   zeros: from the first one on the process has a handler for SIGBUS, which leaves other addresses
-   to the one before. */
+   zeros: from then on the process has a handler for SIGBUS, which leaves other addresses to the one
+   before. */
 typedef struct jf_mapping jf_mapping;
 jf_mapping *jf_mapping_new(int file, size_t n);
 jf_mapping *jf_mapping_keep(jf_mapping *m);
@@ -184,6 +184,10 @@ void jf_mapping_drop(jf_mapping *m);
 char *jf_mapping_data(const jf_mapping *m);
 /* Whether the file is as it was in the beginning, and could be read wherever it was. */
 int jf_mapping_is_whole(jf_mapping *m);
+/* Between these the calling thread can have SIGBUS: where a host's thread blocks it, the system
+   ends the process. The first gives what the second takes. */
+int jf_mapping_begin(void);
+void jf_mapping_end(int was_blocked);
 /* Gives back the memory of n bytes that nobody wrote to; who reads them has them again. */
 void jf_mapping_rest(const jf_mapping *m, const void *from, size_t n);
 /* Reads n bytes, or up to the end (read.c). Gives how many, or -1. */

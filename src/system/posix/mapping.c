@@ -49,6 +49,8 @@ static void map_fault(int number, siginfo_t *info, void *context)
     errno = e;
   } else if (map_before.sa_flags & SA_SIGINFO) {
     map_before.sa_sigaction(number, info, context);
+  } else if (map_before.sa_handler == SIG_IGN && info->si_code <= 0) {
+    return;                    /* another process sent it */
   } else if (map_before.sa_handler == SIG_DFL || map_before.sa_handler == SIG_IGN) {
     signal(number, SIG_DFL);
     raise(number);
@@ -57,12 +59,34 @@ static void map_fault(int number, siginfo_t *info, void *context)
   }
 }
 
+/* Also where the host has set a handler since, which is the one before from then on. */
 static void map_install(void)
 {
-  struct sigaction fault = { .sa_sigaction = map_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+  static pthread_mutex_t installing = PTHREAD_MUTEX_INITIALIZER;
+  struct sigaction now, fault = { .sa_sigaction = map_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+  pthread_mutex_lock(&installing);
   map_page = (uintptr_t)sysconf(_SC_PAGESIZE);
   sigemptyset(&fault.sa_mask);
-  sigaction(SIGBUS, &fault, &map_before);
+  if (!sigaction(SIGBUS, NULL, &now) && now.sa_sigaction != map_fault)
+    sigaction(SIGBUS, &fault, &map_before);
+  pthread_mutex_unlock(&installing);
+}
+
+int jf_mapping_begin(void)
+{
+  sigset_t fault, before;
+  sigemptyset(&fault);
+  sigaddset(&fault, SIGBUS);
+  return !pthread_sigmask(SIG_UNBLOCK, &fault, &before) && sigismember(&before, SIGBUS) == 1;
+}
+
+void jf_mapping_end(int was_blocked)
+{
+  sigset_t fault;
+  if (!was_blocked) return;
+  sigemptyset(&fault);
+  sigaddset(&fault, SIGBUS);
+  pthread_sigmask(SIG_BLOCK, &fault, NULL);
 }
 
 /* ---- maps ---- */
@@ -98,10 +122,9 @@ static int map_open(jf_mapping *m, int file, size_t n)
 
 jf_mapping *jf_mapping_new(int file, size_t n)
 {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
   jf_mapping *m = n ? map_take() : NULL;
   if (!m) return NULL;
-  pthread_once(&once, map_install);
+  map_install();
   if (!map_open(m, file, n)) return m;
   atomic_store(&m->taken, 0);
   return NULL;
