@@ -208,8 +208,7 @@ describe("the prologue of a plan #cpu", function()
         assert.same({ 2, 36 }, made(b, 1))
       end)
 
-      -- A device's copy of a constant belongs to no prologue.
-      if device == "cpu" then it("with the constants in it", function()
+      it("with the constants in it", function()
         local function of(constant)
           return define("plus_" .. constant, function(x)
             local w = flow.get_variable("w", { shape = { 3, 3 },
@@ -221,7 +220,7 @@ describe("the prologue of a plan #cpu", function()
         assert.same({ 1, 27 }, made(a, 1))
         assert.same({ 0, 54 }, made(a, 2))
         assert.same({ 1, 36 }, made(b, 1))
-      end) end
+      end)
 
       it("where it is the same alone", function()
         local backwards = define("backwards", function(x) return sums_of(x, true) end)

@@ -31,7 +31,6 @@ typedef enum jf_memory {
   JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE,
   JF_AT_CONSTANT,              /* an array that the graph keeps, on the host */
   JF_AT_STAGING,               /* in the device's part of the plan's staging buffer */
-  JF_AT_DEVICE_CONSTANT,       /* among the constants that a device has */
   JF_AT_DERIVED                /* a derived value, by its number */
 } jf_memory;
 
@@ -73,7 +72,6 @@ typedef struct jf_plan_staging {
   int place;                   /* the device's; -1: the plan has no staging buffer */
   size_t record, end, size;    /* where the jf_run_record is; the end of what is copied back with
                                   it; bytes in all */
-  size_t constants_size;       /* of what the device keeps from run to run */
 } jf_plan_staging;
 enum { JF_STAGING_BUFFERS = 2 }; /* how many runs a device has at once, one of them waiting */
 /* Decides whether a plan, of which the steps are known and only values outside of arenas are
@@ -133,12 +131,10 @@ struct jfl_plan {
      queued, it must be known whether they found something wrong so far. */
   int barrier;
   int is_shared;               /* several ranks run it together */
-  /* Set once, when the plan is given to a job (run/job.c): its variables; its constants on the
-     device of its staging buffer; what runs it, with a staging buffer one for each run there is at
-     once. */
+  /* Set once, when the plan is given to a job (run/job.c): its variables; what runs it, with a
+     staging buffer one for each run there is at once. */
   jfl_job *job;
   struct jf_var **var;
-  char *constants;
   jf_execution *execution[JF_STAGING_BUFFERS];
 };
 

@@ -14,7 +14,7 @@ static void print_bytes(jf_text *t, size_t n)
 static void print_place(jf_text *t, const jfl_value *v, const jf_where *w)
 {
   static const char *const names[] = { "?", "arena", "input", "result", "variable",
-                                        "constant", "staged", "constant", "prologue" };
+                                        "constant", "staged", "prologue" };
   jf_text_add(t, "%s[%s", v->name, names[w->memory]);
   if (w->memory == JF_AT_ARENA) jf_text_add(t, "+%zu", w->offset);
   jf_text_add(t, "]");

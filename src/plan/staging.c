@@ -9,7 +9,7 @@
 
    So a run is a copy, its steps, and a copy, which the device can repeat as a whole; with two such
    staging buffers the host fills and reads one while the device works on the other. Constants are
-   copied to the device once and kept there.
+   copied to the device by the prologue.
 
    A plan on several devices has no staging buffer: before its first update the host tells each
    device what the others found wrong (jfl_plan.barrier), so its run is no work that can be repeated
@@ -48,16 +48,14 @@ static jf_where *staging_to(const staging_values *v, const jf_step *st)
   return &v->where[v->root[st->node->out[0]->id]->id];
 }
 
-/* Whether all that is copied are inputs, constants and results. */
+/* Whether all that runs copy are inputs and results. */
 static int staging_serves(const jfl_plan *p, const staging_values *v, int place)
 {
-  for (int s = 0; s < p->n_step; s++) {
+  for (int s = p->n_prologue; s < p->n_step; s++) {
     const jf_step *st = &p->step[s];
     if (!staging_is_transfer(st)) continue;
     const jf_memory from = staging_from(v, st)->memory, to = staging_to(v, st)->memory;
-    if (st->node->place == place ? (from != JF_AT_INPUT && from != JF_AT_CONSTANT) ||
-                                       to != JF_AT_NONE
-                                 : to != JF_AT_OUTPUT)
+    if (st->node->place == place ? from != JF_AT_INPUT || to != JF_AT_NONE : to != JF_AT_OUTPUT)
       return 0;
   }
   return 1;
@@ -74,7 +72,7 @@ static size_t staging_take(size_t *end, size_t size)
 static size_t staging_bytes(const jfl_plan *p, const staging_values *v, int place)
 {
   size_t n = 0;
-  for (int s = 0; s < p->n_step; s++) {
+  for (int s = p->n_prologue; s < p->n_step; s++) {
     const jf_step *st = &p->step[s];
     if (staging_is_transfer(st))
       staging_take(&n, st->node->place == place ? staging_from(v, st)->size : staging_to(v,
@@ -83,24 +81,19 @@ static size_t staging_bytes(const jfl_plan *p, const staging_values *v, int plac
   return n;
 }
 
-/* Puts a value that a device has in its part of the staging buffer, or with the constants that it
-   keeps. */
-static void staging_put(jf_where *w, int place, jf_memory memory, size_t offset, size_t size)
+/* Puts a value that a device has in its part of the staging buffer. */
+static void staging_put(jf_where *w, int place, size_t offset, size_t size)
 {
-  *w = (jf_where){ .memory = memory, .place = place, .offset = offset, .size = size };
+  *w = (jf_where){ .memory = JF_AT_STAGING, .place = place, .offset = offset, .size = size };
 }
 
 static void staging_inputs(jfl_plan *p, const staging_values *v, int place)
 {
-  for (int s = 0; s < p->n_step; s++) {
+  for (int s = p->n_prologue; s < p->n_step; s++) {
     if (!staging_is_transfer(&p->step[s]) || p->step[s].node->place != place) continue;
     jf_where *from = staging_from(v, &p->step[s]);
-    const int fixed = from->memory == JF_AT_CONSTANT;
-    size_t *total = fixed ? &p->staging.constants_size : &p->staging.size;
-    const size_t at = staging_take(total, from->size);
-    if (!fixed) from->offset = at;
-    staging_put(staging_to(v, &p->step[s]),
-                place, fixed ? JF_AT_DEVICE_CONSTANT : JF_AT_STAGING, at, from->size);
+    from->offset = staging_take(&p->staging.size, from->size);
+    staging_put(staging_to(v, &p->step[s]), place, from->offset, from->size);
   }
 }
 
@@ -115,12 +108,12 @@ static int staging_has_result(const jfl_plan *p, const jf_where *from, const jf_
 /* A result that is a variable, an input or another result, too, is copied on its own. */
 static void staging_results(jfl_plan *p, const staging_values *v, int place, int own)
 {
-  for (int s = 0; s < p->n_step; s++) {
+  for (int s = p->n_prologue; s < p->n_step; s++) {
     if (!staging_is_transfer(&p->step[s]) || p->step[s].node->place == place) continue;
     jf_where *from = staging_from(v, &p->step[s]), *to = staging_to(v, &p->step[s]);
     if (own ? staging_has_result(p, from, to) : from->memory != JF_AT_NONE) continue;
     to->offset = staging_take(&p->staging.size, to->size);
-    if (!own) staging_put(from, place, JF_AT_STAGING, to->offset, to->size);
+    if (!own) staging_put(from, place, to->offset, to->size);
   }
 }
 
@@ -143,7 +136,7 @@ int jf_staging_covers(const jf_step *st)
 {
   const jf_where *from = &st->in[0], *to = &st->out[0];
   return staging_is_transfer(st) &&
-         (to->memory == JF_AT_STAGING || to->memory == JF_AT_DEVICE_CONSTANT ||
+         (to->memory == JF_AT_STAGING ||
           (from->memory == JF_AT_STAGING && from->offset == to->offset));
 }
 

@@ -134,9 +134,17 @@ static void add_step(jf_plan_builder *b, const jf_node *n)
 /* A constant of more bytes is made in each run instead of being kept. */
 enum { MOST_STILL = 1 << 14 };
 
+/* Whether n copies anything but an array that the graph keeps, which a device has from then on. */
+static int plan_is_copied(const jf_plan_builder *b, const jf_node *n)
+{
+  if (!(n->op->flags & JF_TRANSFER)) return 0;
+  return b->where[b->root[n->in[0]->id]->id].memory != JF_AT_CONSTANT;
+}
+
 static int plan_is_still(const jf_plan_builder *b, const jf_node *n)
 {
-  if (jf_plan_draws(n) || n->op->flags & (JF_EFFECT | JF_TRANSFER | JF_TOGETHER)) return 0;
+  if (jf_plan_draws(n) || n->op->flags & (JF_EFFECT | JF_TOGETHER) || plan_is_copied(b, n))
+    return 0;
   for (int k = 0; k < n->n_in; k++)
     if (!b->still[n->in[k]->id]) return 0;
   for (int k = 0; k < n->n_out; k++) {

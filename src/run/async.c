@@ -102,7 +102,6 @@ static jfl_status async_transfer(const jf_execution *e, int step)
   const void *x = e->k[step].in[0].data;
   void *y = e->k[step].out[0].data;
   const size_t size = st->out[0].size;
-  if (st->out[0].memory == JF_AT_DEVICE_CONSTANT) return JFL_OK;
   const jf_kind *k = t->device->kind;
   if (k->host) return memcpy(y, x, size), JFL_OK;
   if (jf_has_host_memory(from->kind)) return k->put(t->device, t->stream, y, x, size);

@@ -131,7 +131,6 @@ static void *execution_address(const jf_execution *e, const jf_where *w)
     case JF_AT_ARENA: return (char *)jf_execution_site(e, w->place)->arena + w->offset;
     case JF_AT_VARIABLE: return jf_plan_data(p, w->index);
     case JF_AT_CONSTANT: return (void *)w->data;
-    case JF_AT_DEVICE_CONSTANT: return p->constants + w->offset;
     case JF_AT_DERIVED:
       if (execution_waits(e, w)) return execution_address(e, execution_plain(e, w));
       return e->prologue->derived[w->index]->memory;

@@ -172,9 +172,6 @@ jfl_status jf_async_finish_step(const jf_execution *e, int step);
 
 /* ---- runs through staging buffers (staging.c) ---- */
 
-/* Copies the plan's constants to its device, and frees them there. */
-jfl_status jf_staging_constants(jfl_session *s, jfl_plan *p);
-void jf_staging_release(jfl_plan *p);
 /* Fills the host's part of the staging buffer for the run of that number, and reads its results
    there. */
 void jf_staging_load(const jf_execution *e, jfl_array *const *in);

@@ -74,7 +74,6 @@ static void job_dismiss(jfl_plan *p)
     jf_execution_free(p->execution[i]);
     p->execution[i] = NULL;
   }
-  jf_staging_release(p);
   jf_free(p->var);
   p->var = NULL;
   p->job = NULL;
@@ -123,8 +122,7 @@ void jfl_plan_free(jfl_plan *p)
 
 static jfl_status check_budget(const jfl_session *s, const jfl_plan *p)
 {
-  double need = (double)(p->arena_size + p->constant_size + p->staging.size +
-                         p->staging.constants_size);
+  double need = (double)(p->arena_size + p->constant_size + p->staging.size);
   for (int i = 0; i < p->n_variable; i++)
     need +=
         (double)jf_numel(&p->variable[i]->shape) * (double)jfl_dtype_size(p->variable[i]->dtype);
@@ -191,7 +189,6 @@ static jfl_status admit(jfl_job *j, jfl_plan *p)
   JF_TRY(jf_job_need_room(j->session, p));
   for (int i = 0; i < (p->staging.place < 0 ? 1 : JF_STAGING_BUFFERS); i++)
     JF_TRY(jf_execution_new(p, i, &p->execution[i]));
-  JF_TRY(jf_staging_constants(j->session, p));
   JF_TRY(need_variables(j->session, p));
   return jf_execution_bind(p->execution[0]);
 }

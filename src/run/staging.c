@@ -9,31 +9,6 @@ static jf_site *staging_site(const jf_execution *e)
   return jf_execution_site(e, e->plan->staging.place);
 }
 
-/* ---- constants ---- */
-
-void jf_staging_release(jfl_plan *p)
-{
-  if (!p->constants) return;
-  jf_device *d = p->part[p->staging.place].device;
-  d->kind->free(d, p->constants);
-  p->constants = NULL;
-}
-
-jfl_status jf_staging_constants(jfl_session *s, jfl_plan *p)
-{
-  if (p->staging.place < 0 || !p->staging.constants_size) return JFL_OK;
-  jf_site *t = s->site[p->staging.place];
-  void *kept;
-  JF_TRY(jf_device_take(t->device, p->staging.constants_size, "constants", NULL, &kept));
-  p->constants = kept;
-  for (int i = 0; i < p->n_step; i++) {
-    const jf_step *st = &p->step[i];
-    if (!jf_staging_covers(st) || st->out[0].memory != JF_AT_DEVICE_CONSTANT) continue;
-    JF_TRY(jf_site_put(t, p->constants + st->out[0].offset, st->in[0].data, st->in[0].size));
-  }
-  return JFL_OK;
-}
-
 /* ---- what is in a staging buffer ---- */
 
 static jf_run_record *staging_record(const jf_execution *e)
