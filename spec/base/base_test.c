@@ -263,13 +263,12 @@ static void arrays_on_the_heap_grow_or_stay(void)
   size_t before = host.live;
   int *v = NULL, cap = 0, n = 0;
   for (; n < 1000; n++) {
-    v = jf_regrow(v, n, &cap, sizeof *v);
-    CHECK(cap > n);
+    CHECK(JF_ROOM(v, n, cap) && cap > n);
     v[n] = n;
   }
   host.left = 0;
   while (n < cap) v[n] = n, n++;
-  CHECK(jf_regrow(v, n, &cap, sizeof *v) == NULL && cap == n);
+  CHECK(!JF_ROOM(v, n, cap) && cap == n);
   host.left = -1;
   for (int i = 0; i < n; i++) CHECK(v[i] == i);
   jf_free(v);

@@ -106,9 +106,10 @@ char *jf_strdup(jf_arena *a, const char *s);
 char *jf_sprintf(jf_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Room for one more in an array of n: returns v, or a copy of twice the capacity. */
 void *jf_grow(jf_arena *a, void *v, int n, int *cap, size_t elem);
-/* The same for an array from jf_new: frees v where it returns a copy; NULL, and v as it was, where
-   memory is out. */
-void *jf_regrow(void *v, int n, int *cap, size_t elem);
+/* Makes room for one more in an array of n, from jf_new or NULL, which a copy of twice the capacity
+   replaces where it is full; 0, and all as it was, where memory is out. */
+#define JF_ROOM(v, n, cap) ((n) < (cap) || jf_make_room(&(v), (n), &(cap), sizeof *(v)))
+int jf_make_room(void *v, int n, int *cap, size_t elem);
 
 /* ---- maps from strings to pointers (map.c) ---- */
 

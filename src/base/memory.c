@@ -248,13 +248,14 @@ void *jf_grow(jf_arena *a, void *v, int n, int *cap, size_t elem)
   return w;
 }
 
-void *jf_regrow(void *v, int n, int *cap, size_t elem)
+int jf_make_room(void *v, int n, int *cap, size_t elem)
 {
-  if (n < *cap) return v;
-  void *w = jf_new_raw((size_t)wider_than(*cap) * elem);
-  if (!w) return NULL;
-  if (n) memcpy(w, v, (size_t)n * elem);
-  jf_free(v);
+  void *old, *wide = jf_new_raw((size_t)wider_than(*cap) * elem);
+  if (!wide) return 0;
+  memcpy(&old, v, sizeof old);             /* v points to a pointer of any type */
+  if (n) memcpy(wide, old, (size_t)n * elem);
+  memcpy(v, &wide, sizeof wide);
+  jf_free(old);
   *cap = wider_than(*cap);
-  return w;
+  return 1;
 }

@@ -35,6 +35,54 @@ int64_t jf_need_whole(lua_State *L, int i, const char *who, const char *what, do
   return (int64_t)v;
 }
 
+int jf_need_word(lua_State *L, int i, const char *who, const char *what, const char *const *words)
+{
+  const char *word = jf_need_string(L, i, who, what);
+  luaL_Buffer b;
+  for (int k = 0; words[k]; k++)
+    if (!strcmp(words[k], word)) return k;
+  luaL_buffinit(L, &b);
+  for (int k = 0; words[k]; k++) {
+    if (k) luaL_addstring(&b, words[k + 1] ? ", " : " or ");
+    luaL_addstring(&b, words[k]);
+  }
+  luaL_pushresult(&b);
+  return jf_raise(L, "%s: %s must be %s, got '%s'", who, what, lua_tostring(L, -1), word);
+}
+
+double jf_number_field(lua_State *L, int i, const char *who, const char *name)
+{
+  lua_getfield(L, i, name);
+  const double v = lua_isnil(L, -1) ? 0 : jf_need_number(L, -1, who, name);
+  lua_pop(L, 1);
+  return v;
+}
+
+int64_t jf_whole_field(lua_State *L, int i, const char *who, const char *name, double lo,
+                       double hi)
+{
+  lua_getfield(L, i, name);
+  const int64_t v = lua_isnil(L, -1) ? 0 : jf_need_whole(L, -1, who, name, lo, hi);
+  lua_pop(L, 1);
+  return v;
+}
+
+int jf_true_field(lua_State *L, int i, const char *name)
+{
+  lua_getfield(L, i, name);
+  const int is = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return is;
+}
+
+int jf_word_field(lua_State *L, int i, const char *who, const char *name, const char *const *words)
+{
+  lua_getfield(L, i, name);
+  const int word = lua_isnil(L, -1) ? 0 : jf_need_word(L, -1, who, name, words);
+  lua_pop(L, 1);
+  return word;
+}
+
 int jf_is_number(lua_State *L, int i)
 {
   int t = lua_type(L, i);

@@ -183,6 +183,16 @@ const char *jf_need_string(lua_State *L, int i, const char *who, const char *wha
 double jf_need_number(lua_State *L, int i, const char *who, const char *what);
 /* A whole number from lo to hi. */
 int64_t jf_need_whole(lua_State *L, int i, const char *who, const char *what, double lo, double hi);
+/* Which of some texts, ended by NULL, the one at i is. */
+int jf_need_word(lua_State *L, int i, const char *who, const char *what, const char *const *words);
+/* The field of that name of the table at i, 0 where it is nil: a number, a whole one from lo to hi,
+   whether it is other than nil and false, which of some texts it is. */
+double jf_number_field(lua_State *L, int i, const char *who, const char *name);
+int64_t jf_whole_field(lua_State *L, int i, const char *who, const char *name, double lo,
+                       double hi);
+int jf_true_field(lua_State *L, int i, const char *name);
+int jf_word_field(lua_State *L, int i, const char *who, const char *name,
+                  const char *const *words);
 int jf_is_number(lua_State *L, int i);      /* or a boolean, which counts as 0 or 1 */
 double jf_to_number(lua_State *L, int i);
 jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);

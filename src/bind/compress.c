@@ -1,16 +1,11 @@
 /* Compressing and decompressing the contents of files for the front end. */
 #include "bind/bind.h"
 
-#include <string.h>
-
 /* The container that argument 2 names: "gzip", "zlib" or "raw". */
 static jfl_deflate need_container(lua_State *L, const char *who)
 {
-  static const char *const names[] = { "gzip", "zlib", "raw" };
-  const char *name = jf_need_string(L, 2, who, "format");
-  for (int kind = 0; kind < 3; kind++)
-    if (!strcmp(name, names[kind])) return (jfl_deflate)kind;
-  return jf_raise(L, "%s: format must be gzip, zlib or raw, got '%s'", who, name);
+  static const char *const names[] = { "gzip", "zlib", "raw", NULL };
+  return (jfl_deflate)jf_need_word(L, 2, who, "format", names);
 }
 
 typedef jfl_status inflater(const void *src, size_t n, jfl_deflate kind, size_t size,

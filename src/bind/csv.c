@@ -34,8 +34,7 @@ static jfl_csv_spec csv_need_spec(lua_State *L, int i)
   luaL_checktype(L, i, LUA_TTABLE);
   lua_getfield(L, i, "separator");
   s.separator = jf_need_string(L, -1, "csv", "separator")[0];
-  lua_getfield(L, i, "header");
-  s.header = lua_toboolean(L, -1);
+  s.header = jf_true_field(L, i, "header");
   s.missing = csv_strings(L, i, "missing", &s.n_missing);
   s.typed = csv_strings(L, i, "typed", &s.n_typed);
   const char **names = csv_strings(L, i, "types", &n_type);

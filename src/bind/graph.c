@@ -91,11 +91,8 @@ static int blob_index(lua_State *L)
 
 jfl_mode jf_need_mode(lua_State *L, int i, const char *who)
 {
-  const char *mode = jf_need_string(L, i, who, "mode");
-  if (!strcmp(mode, "train")) return JFL_TRAIN;
-  if (strcmp(mode, "predict"))
-    jf_raise(L, "%s: mode must be train or predict, got '%s'", who, mode);
-  return JFL_PREDICT;
+  static const char *const modes[] = { "train", "predict", NULL };
+  return jf_need_word(L, i, who, "mode", modes) ? JFL_PREDICT : JFL_TRAIN;
 }
 
 /* graph(job name, mode) */
@@ -242,37 +239,14 @@ static int l_input(lua_State *L)
 
 /* ---- variables ---- */
 
-static double number_field(lua_State *L, int t, const char *key, const char *who)
-{
-  lua_getfield(L, t, key);
-  double v = lua_isnil(L, -1) ? 0 : jf_need_number(L, -1, who, key);
-  lua_pop(L, 1);
-  return v;
-}
-
-static jfl_init_kind init_field(lua_State *L, int t, const char *who)
-{
-  static const char *const names[] = {
-    "constant", "uniform", "normal", "truncated_normal", "orthogonal"
-  };
-  const int n = sizeof names / sizeof *names;
-  int k = 0;
-  lua_getfield(L, t, "init");
-  if (lua_isnil(L, -1)) return lua_pop(L, 1), JFL_INIT_CONSTANT;
-  const char *name = jf_need_string(L, -1, who, "init");
-  while (k < n && strcmp(name, names[k])) k++;
-  if (k == n)
-    jf_raise(L, "%s: init must be constant, uniform, normal, truncated_normal or orthogonal, got "
-             "'%s'", who, name);
-  lua_pop(L, 1);
-  return (jfl_init_kind)k;
-}
-
 /* Reads the table at t; its name stays on the stack. */
 static void read_spec(lua_State *L, int t, jfl_variable_spec *spec)
 {
   if (!lua_istable(L, t))
     jf_raise(L, "variable: argument 2 must be a table, got %s", jf_type_name(L, t));
+  static const char *const inits[] = {
+    "constant", "uniform", "normal", "truncated_normal", "orthogonal", NULL
+  };
   memset(spec, 0, sizeof *spec);
   lua_getfield(L, t, "name");
   spec->name = jf_need_string(L, -1, "variable", "name");
@@ -283,11 +257,11 @@ static void read_spec(lua_State *L, int t, jfl_variable_spec *spec)
   lua_getfield(L, t, "trainable");
   spec->trainable = lua_isnil(L, -1) || lua_toboolean(L, -1);
   lua_pop(L, 3);
-  spec->init = init_field(L, t, spec->name);
-  spec->a = number_field(L, t, "a", spec->name);
-  spec->b = number_field(L, t, "b", spec->name);
-  spec->l1 = number_field(L, t, "l1", spec->name);
-  spec->l2 = number_field(L, t, "l2", spec->name);
+  spec->init = (jfl_init_kind)jf_word_field(L, t, spec->name, "init", inits);
+  spec->a = jf_number_field(L, t, spec->name, "a");
+  spec->b = jf_number_field(L, t, spec->name, "b");
+  spec->l1 = jf_number_field(L, t, spec->name, "l1");
+  spec->l2 = jf_number_field(L, t, spec->name, "l2");
 }
 
 /* variable(graph, {name=, dtype=, shape=, init=, a=, b=, trainable=, l1=, l2=}) */
@@ -358,17 +332,15 @@ static void minimize_rate(lua_State *L, const jf_lgraph *g, jfl_minimize *m)
 static void minimize_numbers(lua_State *L, jfl_minimize *m)
 {
   const char *who = "minimize";
-  m->clip_norm = number_field(L, 2, "clip_norm", who);
-  m->clip_each_norm = number_field(L, 2, "clip_each_norm", who);
-  m->clip_value = number_field(L, 2, "clip_value", who);
-  m->loss_scale = number_field(L, 2, "loss_scale", who);
-  m->scale_period = (int64_t)number_field(L, 2, "scale_period", who);
-  m->scale_multiplier = number_field(L, 2, "scale_multiplier", who);
-  m->accumulate = (int64_t)number_field(L, 2, "accumulate", who);
-  m->average = number_field(L, 2, "average", who);
-  lua_getfield(L, 2, "average_warms_up");
-  m->average_warms_up = lua_toboolean(L, -1);
-  lua_pop(L, 1);
+  m->clip_norm = jf_number_field(L, 2, who, "clip_norm");
+  m->clip_each_norm = jf_number_field(L, 2, who, "clip_each_norm");
+  m->clip_value = jf_number_field(L, 2, who, "clip_value");
+  m->loss_scale = jf_number_field(L, 2, who, "loss_scale");
+  m->scale_period = (int64_t)jf_number_field(L, 2, who, "scale_period");
+  m->scale_multiplier = jf_number_field(L, 2, who, "scale_multiplier");
+  m->accumulate = (int64_t)jf_number_field(L, 2, who, "accumulate");
+  m->average = jf_number_field(L, 2, who, "average");
+  m->average_warms_up = jf_true_field(L, 2, "average_warms_up");
 }
 
 /* minimize(graph, {losses=, optimizer=, options=, schedule= and schedule_options= or rate=, step=,

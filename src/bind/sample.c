@@ -7,40 +7,9 @@ enum { MOST_SAMPLES = 1 << 20, COLOURS = 3 };
 
 /* ---- what a table asks for ---- */
 
-static double sample_number_field(lua_State *L, int i, const char *name)
+static int64_t sample_whole(lua_State *L, int i, const char *name)
 {
-  lua_getfield(L, i, name);
-  const double v = lua_isnil(L, -1) ? 0 : jf_need_number(L, -1, "sample", name);
-  lua_pop(L, 1);
-  return v;
-}
-
-static int64_t sample_whole_field(lua_State *L, int i, const char *name)
-{
-  lua_getfield(L, i, name);
-  const int64_t v = lua_isnil(L, -1) ? 0 : jf_need_whole(L, -1, "sample", name, 0, 0x1p31);
-  lua_pop(L, 1);
-  return v;
-}
-
-static int sample_is_set(lua_State *L, int i, const char *name)
-{
-  lua_getfield(L, i, name);
-  const int set = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return set;
-}
-
-/* Which of the words the field is; the first where it is nil. */
-static int sample_word_field(lua_State *L, int i, const char *name, const char *const *words)
-{
-  int k = 0;
-  lua_getfield(L, i, name);
-  const char *word = lua_isnil(L, -1) ? words[0] : jf_need_string(L, -1, "sample", name);
-  while (words[k] && strcmp(words[k], word)) k++;
-  if (!words[k]) jf_raise(L, "sample: %s must be a word that is known, got '%s'", name, word);
-  lua_pop(L, 1);
-  return k;
+  return jf_whole_field(L, i, "sample", name, 0, 0x1p31);
 }
 
 /* Numbers for each channel, of a list of one or of three. */
@@ -58,10 +27,11 @@ static void sample_channels_field(lua_State *L, int i, const char *name, double 
 
 static jfl_colours sample_colours(lua_State *L, int i)
 {
-  jfl_colours c = { .brightness = sample_number_field(L, i, "brightness"),
-                    .contrast = sample_number_field(L, i, "contrast"),
-                    .saturation = sample_number_field(L, i, "saturation"),
-                    .hue = sample_number_field(L, i, "hue"), .bgr = sample_is_set(L, i, "bgr") };
+  jfl_colours c = { .brightness = jf_number_field(L, i, "sample", "brightness"),
+                    .contrast = jf_number_field(L, i, "sample", "contrast"),
+                    .saturation = jf_number_field(L, i, "sample", "saturation"),
+                    .hue = jf_number_field(L, i, "sample", "hue"),
+                    .bgr = jf_true_field(L, i, "bgr") };
   sample_channels_field(L, i, "mean", c.mean);
   sample_channels_field(L, i, "std", c.std);
   return c;
@@ -72,21 +42,22 @@ static jfl_mel_spec sample_mel(lua_State *L, int i)
   static const char *const scales[] = { "slaney", "htk", NULL };
   static const char *const logs[] = { "none", "log", "whisper", NULL };
   return (jfl_mel_spec){
-    .rate = (int)sample_whole_field(L, i, "rate"), .n_fft = (int)sample_whole_field(L, i, "n_fft"),
-    .hop = (int)sample_whole_field(L, i, "hop"), .bands = (int)sample_whole_field(L, i, "bands"),
-    .low = sample_number_field(L, i, "low"), .high = sample_number_field(L, i, "high"),
-    .unit_area = sample_is_set(L, i, "unit_area"),
-    .scale = (jfl_mel_scale)sample_word_field(L, i, "scale", scales),
-    .log = (jfl_mel_log)sample_word_field(L, i, "log", logs)
+    .rate = (int)sample_whole(L, i, "rate"), .n_fft = (int)sample_whole(L, i, "n_fft"),
+    .hop = (int)sample_whole(L, i, "hop"), .bands = (int)sample_whole(L, i, "bands"),
+    .low = jf_number_field(L, i, "sample", "low"),
+    .high = jf_number_field(L, i, "sample", "high"),
+    .unit_area = jf_true_field(L, i, "unit_area"),
+    .scale = (jfl_mel_scale)jf_word_field(L, i, "sample", "scale", scales),
+    .log = (jfl_mel_log)jf_word_field(L, i, "sample", "log", logs)
   };
 }
 
 static void sample_sound(lua_State *L, int i, jfl_sound_spec *out, jfl_mel_spec *mel)
 {
-  *out = (jfl_sound_spec){ .rate = (int)sample_whole_field(L, i, "rate"),
-                           .channels = (int)sample_whole_field(L, i, "channels"),
-                           .length = sample_whole_field(L, i, "length"),
-                           .part = sample_is_set(L, i, "part") };
+  *out = (jfl_sound_spec){ .rate = (int)sample_whole(L, i, "rate"),
+                           .channels = (int)sample_whole(L, i, "channels"),
+                           .length = sample_whole(L, i, "length"),
+                           .part = jf_true_field(L, i, "part") };
   lua_getfield(L, i, "mel");
   if (lua_istable(L, -1)) {
     *mel = sample_mel(L, lua_gettop(L));
@@ -102,7 +73,7 @@ static void sample_numbers(lua_State *L, int i, jfl_numbers_spec *out)
   lua_getfield(L, i, "shape");
   jf_need_shape(L, -1, "sample", &out->shape);
   lua_pop(L, 2);
-  out->pads = sample_is_set(L, i, "pads");
+  out->pads = jf_true_field(L, i, "pads");
 }
 
 /* Reads { kind = "picture", "numbers" or "sound", feature =, and what such a sample has } at i;
@@ -113,7 +84,7 @@ static jfl_sample_spec need_spec(lua_State *L, int i, jfl_mel_spec *mel)
   static const char *const resizings[] = { "mean", "triangle", NULL };
   jfl_sample_spec s = { 0 };
   luaL_checktype(L, i, LUA_TTABLE);
-  s.kind = (jfl_sample_kind)sample_word_field(L, i, "kind", kinds);
+  s.kind = (jfl_sample_kind)jf_word_field(L, i, "sample", "kind", kinds);
   lua_getfield(L, i, "feature");
   s.feature = lua_isnil(L, -1) ? NULL : jf_need_string(L, -1, "sample", "feature");
   lua_pop(L, 1);
@@ -121,7 +92,7 @@ static jfl_sample_spec need_spec(lua_State *L, int i, jfl_mel_spec *mel)
   else if (s.kind == JFL_SOUND) sample_sound(L, i, &s.sound, mel);
   else {
     s.picture = jf_need_picture_spec(L, i);
-    s.resizing = (jfl_resizing)sample_word_field(L, i, "resizing", resizings);
+    s.resizing = (jfl_resizing)jf_word_field(L, i, "sample", "resizing", resizings);
     s.colours = sample_colours(L, i);
   }
   return s;

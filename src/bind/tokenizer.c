@@ -43,27 +43,15 @@ static jfl_text *tokenizer_need_texts(lua_State *L, int i, const char *what, int
 
 static int64_t tokenizer_field(lua_State *L, int i, const char *name, double least)
 {
-  lua_getfield(L, i, name);
-  const int64_t v = lua_isnil(L, -1) ? 0
-                  : jf_need_whole(L, -1, "tokenizer", name, least, 0x1p31 - 1);
-  lua_pop(L, 1);
-  return v;
-}
-
-static int tokenizer_is_set(lua_State *L, int i, const char *name)
-{
-  lua_getfield(L, i, name);
-  const int set = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return set;
+  return jf_whole_field(L, i, "tokenizer", name, least, 0x1p31 - 1);
 }
 
 /* Reads { bare =, literal =, most =, length =, cut =, pad = } at i; sides are 1, left, or 2. */
 static jfl_encode_spec tokenizer_need_spec(lua_State *L, int i)
 {
   luaL_checktype(L, i, LUA_TTABLE);
-  return (jfl_encode_spec){ .bare = tokenizer_is_set(L, i, "bare"),
-                            .literal = tokenizer_is_set(L, i, "literal"),
+  return (jfl_encode_spec){ .bare = jf_true_field(L, i, "bare"),
+                            .literal = jf_true_field(L, i, "literal"),
                             .most = tokenizer_field(L, i, "most", -1),
                             .length = tokenizer_field(L, i, "length", -1),
                             .cut = (jfl_side)tokenizer_field(L, i, "cut", 0),

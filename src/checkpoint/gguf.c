@@ -304,10 +304,8 @@ static jfl_status gguf_tensor(gguf_reader *r)
   for (int i = 0; i < t.shape.n; i++)
     jf_text_add(&r->json, "%s%lld", i ? "," : "", (long long)t.shape.d[i]);
   jf_text_put(&r->json, "]}", 2);
-  jf_entry *v = jf_regrow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
-  if (!v) return gguf_no_memory(s);
-  s->tensor = v;
-  v[s->n_tensor++] = t;
+  if (!JF_ROOM(s->tensor, s->n_tensor, s->cap_tensor)) return gguf_no_memory(s);
+  s->tensor[s->n_tensor++] = t;
   return JFL_OK;
 }
 

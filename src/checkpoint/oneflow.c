@@ -141,12 +141,11 @@ static jfl_status find_out(int dir, const char *path, uint64_t *size, int *found
 static jfl_status oneflow_add(jf_source *s, int dir, const char *path, uint64_t size)
 {
   const char *name = path + strlen(s->path) + 1;
-  jf_entry *v = jf_regrow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
-  if (v) s->tensor = v;
-  char *copy = v ? jf_new_raw(strlen(name) + 1) : NULL;
+  const int fits = JF_ROOM(s->tensor, s->n_tensor, s->cap_tensor);
+  char *copy = fits ? jf_new_raw(strlen(name) + 1) : NULL;
   if (!copy) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
   strcpy(copy, name);
-  jf_entry *t = &v[s->n_tensor++];
+  jf_entry *t = &s->tensor[s->n_tensor++];
   *t = (jf_entry){ .name = copy, .own = copy, .dtype = JFL_N_DTYPE, .shape = { .n = -1 },
                    .size = size };
   return oneflow_read_meta(dir, path, t);

@@ -94,20 +94,16 @@ static jfl_status pickle_line(reader *r, const char **text, size_t *n)
 
 static jfl_status pickle_push_old(reader *r, int value)
 {
-  int *v = jf_regrow(r->stack, r->n_stack, &r->cap_stack, sizeof *v);
-  if (!v) return pickle_no_memory();
-  r->stack = v;
-  v[r->n_stack++] = value;
+  if (!JF_ROOM(r->stack, r->n_stack, r->cap_stack)) return pickle_no_memory();
+  r->stack[r->n_stack++] = value;
   return JFL_OK;
 }
 
 static jfl_status pickle_push(reader *r, jf_pickled value)
 {
   jf_pickle *p = r->p;
-  jf_pickled *v = jf_regrow(p->v, p->n, &p->cap, sizeof *v);
-  if (!v) return pickle_no_memory();
-  p->v = v;
-  v[p->n] = value;
+  if (!JF_ROOM(p->v, p->n, p->cap)) return pickle_no_memory();
+  p->v[p->n] = value;
   return pickle_push_old(r, p->n++);
 }
 
@@ -143,13 +139,11 @@ static jfl_status pickle_add(reader *r, int container, int value)
   jf_pickle *p = r->p;
   /* Each item was put on the stack by a byte, or is one of a pair that was. */
   if (p->n_cell / 2 > r->end - r->start) return pickle_wrong(r, "more items than bytes");
-  jf_pickled_cell *v = jf_regrow(p->cell, p->n_cell, &p->cap_cell, sizeof *v);
-  if (!v) return pickle_no_memory();
-  p->cell = v;
-  v[p->n_cell] = (jf_pickled_cell){ value, -1 };
+  if (!JF_ROOM(p->cell, p->n_cell, p->cap_cell)) return pickle_no_memory();
+  p->cell[p->n_cell] = (jf_pickled_cell){ value, -1 };
   jf_pickled *c = &p->v[container];
   if (c->first < 0) c->first = p->n_cell;
-  else v[c->last].next = p->n_cell;
+  else p->cell[c->last].next = p->n_cell;
   c->last = p->n_cell++;
   return JFL_OK;
 }
@@ -208,10 +202,8 @@ static jfl_status pickle_make_tensor(reader *r, int args, int n)
   t.n_key = s->n;
   t.n_storage = s->type ? s->whole : s->whole / t.type->size;
   t.offset = offset->whole;
-  jf_pickled_tensor *v = jf_regrow(p->tensor, p->n_tensor, &p->cap_tensor, sizeof *v);
-  if (!v) return pickle_no_memory();
-  p->tensor = v;
-  v[p->n_tensor] = t;
+  if (!JF_ROOM(p->tensor, p->n_tensor, p->cap_tensor)) return pickle_no_memory();
+  p->tensor[p->n_tensor] = t;
   return pickle_push(r, (jf_pickled){ .kind = JF_PICKLED_TENSOR, .first = p->n_tensor++ });
 }
 
@@ -459,10 +451,8 @@ static jfl_status pickle_note(reader *r, uint64_t at)
   JF_TRY(pickle_pop(r, &value));
   if (at >= (uint64_t)(r->end - r->start)) return pickle_wrong(r, "a note of too high a number");
   while ((uint64_t)r->n_memo <= at) {
-    int *v = jf_regrow(r->memo, r->n_memo, &r->cap_memo, sizeof *v);
-    if (!v) return pickle_no_memory();
-    r->memo = v;
-    v[r->n_memo++] = -1;
+    if (!JF_ROOM(r->memo, r->n_memo, r->cap_memo)) return pickle_no_memory();
+    r->memo[r->n_memo++] = -1;
   }
   r->memo[at] = value;
   return pickle_push_old(r, value);

@@ -151,10 +151,9 @@ static jfl_status read_tensor(safetensors_loader *l, const char *name)
                    name);
   JF_TRY(check_size(&t, at));
   JF_TRY(check_shape(&t, at));
-  jf_entry *v = jf_regrow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
-  if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the list of tensors");
-  s->tensor = v;
-  v[s->n_tensor++] = t;
+  if (!JF_ROOM(s->tensor, s->n_tensor, s->cap_tensor))
+    return jf_fail(JFL_ENOMEM, "out of memory for the list of tensors");
+  s->tensor[s->n_tensor++] = t;
   return JFL_OK;
 }
 
@@ -168,10 +167,9 @@ static jfl_status safetensors_read_meta(safetensors_loader *l)
     if (!more) return JFL_OK;
     JF_TRY(jf_json_key(&l->json, &m.key));
     JF_TRY(jf_json_string(&l->json, &m.value));
-    jf_meta *v = jf_regrow(s->meta, s->n_meta, &s->cap_meta, sizeof *v);
-    if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the metadata");
-    s->meta = v;
-    v[s->n_meta++] = m;
+    if (!JF_ROOM(s->meta, s->n_meta, s->cap_meta))
+      return jf_fail(JFL_ENOMEM, "out of memory for the metadata");
+    s->meta[s->n_meta++] = m;
   }
 }
 

@@ -42,12 +42,10 @@ static jfl_status no_memory(const char *path)
 static jfl_status checkpoint_session_note(jfl_report *r, const char *path, const char *name,
                                           jfl_loaded what, int state)
 {
-  item *v = jf_regrow(r->v, r->n, &r->cap, sizeof *v);
-  if (v) r->v = v;
-  char *copy = v ? jf_new_raw(strlen(name) + 1) : NULL;
+  char *copy = JF_ROOM(r->v, r->n, r->cap) ? jf_new_raw(strlen(name) + 1) : NULL;
   if (!copy) return no_memory(path);
   strcpy(copy, name);
-  v[r->n++] = (item){ copy, what, state };
+  r->v[r->n++] = (item){ copy, what, state };
   return JFL_OK;
 }
 

@@ -47,10 +47,8 @@ static jfl_status shards_read_map(shards_loader *l)
     if (!shards_is_name(p.file))
       return jf_fail(JFL_EDATA, "tensor %s: its file must be a name in the folder of the index, "
                      "got \"%.80s\"", p.name, p.file);
-    shards_place *v = jf_regrow(l->v, l->n, &l->cap, sizeof *v);
-    if (!v) return jf_fail(JFL_ENOMEM, "out of memory");
-    l->v = v;
-    v[l->n++] = p;
+    if (!JF_ROOM(l->v, l->n, l->cap)) return jf_fail(JFL_ENOMEM, "out of memory");
+    l->v[l->n++] = p;
   }
 }
 

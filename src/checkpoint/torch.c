@@ -146,10 +146,8 @@ static jfl_status torch_add(torch_loader *l, const jf_pickled_tensor *from)
   t.size = (uint64_t)jf_numel(&t.shape) * size;
   if (!t.size) t.begin = begin;
   else torch_strides(from, &t);
-  jf_entry *v = jf_regrow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
-  if (!v) return torch_no_memory(s);
-  s->tensor = v;
-  v[s->n_tensor++] = t;
+  if (!JF_ROOM(s->tensor, s->n_tensor, s->cap_tensor)) return torch_no_memory(s);
+  s->tensor[s->n_tensor++] = t;
   jf_text_put(&l->names, l->name, l->n_name);
   jf_text_put(&l->names, "", 1);
   return JFL_OK;

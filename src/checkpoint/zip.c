@@ -105,10 +105,9 @@ static jfl_status zip_add(jf_zip *z, const char *path, const char *e, size_t lef
   *name += n + 1;
   if (!zip_wide(e + ENTRY_SIZE + n, extra, zip_get(e + 20, 4), &m))
     return zip_damaged(path, "a size is missing");
-  jf_zip_member *v = jf_regrow(z->v, z->n, &z->cap, sizeof *v);
-  if (!v) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
-  z->v = v;
-  v[z->n++] = m;
+  if (!JF_ROOM(z->v, z->n, z->cap))
+    return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
+  z->v[z->n++] = m;
   *used = ENTRY_SIZE + n + extra + (size_t)zip_get(e + 32, 2);
   return JFL_OK;
 }

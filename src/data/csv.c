@@ -75,10 +75,8 @@ static jfl_status csv_ask(jfl_csv *t, csv_column *c)
    by its number. */
 static jfl_status csv_add(jfl_csv *t, int *cap, const char *s, size_t n)
 {
-  csv_column *v = jf_regrow(t->column, t->n_column, cap, sizeof *v);
-  if (!v) return jf_fail(JFL_ENOMEM, "out of memory");
-  t->column = v;
-  csv_column *c = &v[t->n_column];
+  if (!JF_ROOM(t->column, t->n_column, *cap)) return jf_fail(JFL_ENOMEM, "out of memory");
+  csv_column *c = &t->column[t->n_column];
   *c = (csv_column){ .kind = JF_WHOLE };
   c->name = jf_new(n + 24);
   if (!c->name) return jf_fail(JFL_ENOMEM, "out of memory");

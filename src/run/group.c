@@ -15,9 +15,7 @@ typedef struct group_list { jf_group_member *v; int n, cap; } group_list;
 
 static jfl_status group_add(group_list *l, int rank, int device)
 {
-  jf_group_member *room = jf_regrow(l->v, l->n, &l->cap, sizeof *room);
-  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
-  l->v = room;
+  if (!JF_ROOM(l->v, l->n, l->cap)) return jf_fail(JFL_ENOMEM, "out of memory");
   l->v[l->n++] = (jf_group_member){ rank, device };
   return JFL_OK;
 }
@@ -245,9 +243,8 @@ jfl_status jf_session_group_of(jfl_session *s, const char *name, const jf_group_
 {
   const int there = group_find(s, name, member, n);
   if (there >= 0) return *place = JF_GROUPS + there, JFL_OK;
-  jf_group **room = jf_regrow(s->group, s->n_group, &s->cap_group, sizeof *room);
-  if (room) s->group = room;
-  jf_group *g = room ? group_new(name, member, n) : NULL;
+  const int fits = JF_ROOM(s->group, s->n_group, s->cap_group);
+  jf_group *g = fits ? group_new(name, member, n) : NULL;
   if (!g) return jf_fail(JFL_ENOMEM, "out of memory");
   s->group[s->n_group] = g;
   return *place = JF_GROUPS + s->n_group++, JFL_OK;

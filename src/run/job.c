@@ -182,9 +182,7 @@ static jfl_status need_variables(jfl_session *s, jfl_plan *p)
 static jfl_status admit(jfl_job *j, jfl_plan *p)
 {
   JF_TRY(check_budget(j->session, p));
-  jfl_plan **room = jf_regrow(j->plan, j->n_plan, &j->cap_plan, sizeof *room);
-  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
-  j->plan = room;
+  if (!JF_ROOM(j->plan, j->n_plan, j->cap_plan)) return jf_fail(JFL_ENOMEM, "out of memory");
   p->job = j;
   JF_TRY(jf_job_need_room(j->session, p));
   for (int i = 0; i < (p->staging.place < 0 ? 1 : JF_STAGING_BUFFERS); i++)

@@ -61,9 +61,8 @@ static jfl_status run_profile_find(jfl_profile *f, jf_execution *e, account **ou
   const jfl_plan *p = e->plan;
   if (e->account < f->n_account && f->account[e->account].plan == p)
     return *out = &f->account[e->account], JFL_OK;
-  account *room = jf_regrow(f->account, f->n_account, &f->cap_account, sizeof *room);
-  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
-  f->account = room;
+  if (!JF_ROOM(f->account, f->n_account, f->cap_account))
+    return jf_fail(JFL_ENOMEM, "out of memory");
   account a = { p, p->graph, jf_new((size_t)p->n_step * sizeof *a.seconds), 0, 0,
                 jfl_profile_count(f) };
   if (!a.seconds) return jf_fail(JFL_ENOMEM, "out of memory");

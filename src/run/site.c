@@ -26,9 +26,7 @@ static jfl_status site_open(jf_site *t, const jf_kind *kind, int index)
 
 static jfl_status site_add(jfl_session *s, const jf_kind *kind, int index)
 {
-  jf_site **room = jf_regrow(s->site, s->n_site, &s->cap_site, sizeof *room);
-  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
-  s->site = room;
+  if (!JF_ROOM(s->site, s->n_site, s->cap_site)) return jf_fail(JFL_ENOMEM, "out of memory");
   jf_site *t = jf_new(sizeof *t);
   if (!t) return jf_fail(JFL_ENOMEM, "out of memory");
   t->place = s->n_site;

@@ -11,9 +11,7 @@ jf_var *jf_session_var(const jfl_session *s, const char *name)
 
 static jfl_status variable_add(jfl_session *s, jf_var *v)
 {
-  jf_var **room = jf_regrow(s->var, s->n_var, &s->cap_var, sizeof *room);
-  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
-  s->var = room;
+  if (!JF_ROOM(s->var, s->n_var, s->cap_var)) return jf_fail(JFL_ENOMEM, "out of memory");
   JF_TRY(jf_map_add(&s->var_names, v->spec.name, v));
   s->var[s->n_var++] = v;
   return JFL_OK;

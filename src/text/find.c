@@ -25,13 +25,7 @@ static int find_has(const jf_pattern *p, const jf_class *c, const char *s, size_
 
 static int find_push(jf_finder *f, int *n, find_place place)
 {
-  if ((size_t)*n == f->cap) {
-    int cap = (int)f->cap;
-    void *v = jf_regrow(f->stack, *n, &cap, sizeof place);
-    if (!v) return 0;
-    f->stack = v;
-    f->cap = (size_t)cap;
-  }
+  if (*n == f->cap && !jf_make_room(&f->stack, *n, &f->cap, sizeof place)) return 0;
   ((find_place *)f->stack)[(*n)++] = place;
   return 1;
 }

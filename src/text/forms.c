@@ -23,13 +23,8 @@ typedef struct former {
 
 static void form_add(former *f, form_list *l, form_char c)
 {
-  form_char *v = l->n < l->cap ? l->v : jf_regrow(l->v, l->n, &l->cap, sizeof *v);
-  if (!v) {
-    f->e->flow->failed = 1;
-    return;
-  }
-  l->v = v;
-  v[l->n++] = c;
+  if (!JF_ROOM(l->v, l->n, l->cap)) f->e->flow->failed = 1;
+  else l->v[l->n++] = c;
 }
 
 /* ---- putting together ---- */

@@ -117,27 +117,15 @@ void *jf_flow_room(jf_flow *f, size_t size)
 
 void jf_flow_token(jf_flow *f, int32_t id, size_t from, size_t to)
 {
-  jf_token *v = f->n_token < f->cap_token
-                ? f->token : jf_regrow(f->token, f->n_token, &f->cap_token, sizeof *v);
-  if (!v) {
-    f->failed = 1;
-    return;
-  }
-  f->token = v;
-  v[f->n_token++] = (jf_token){ id, (uint32_t)from, (uint32_t)to };
+  if (!JF_ROOM(f->token, f->n_token, f->cap_token)) f->failed = 1;
+  else f->token[f->n_token++] = (jf_token){ id, (uint32_t)from, (uint32_t)to };
 }
 
 void jf_flow_piece(jf_flow *f, size_t from, size_t to, int32_t id)
 {
   if (from == to) return;
-  jf_piece *v = f->n_more < f->cap_more
-                ? f->more : jf_regrow(f->more, f->n_more, &f->cap_more, sizeof *v);
-  if (!v) {
-    f->failed = 1;
-    return;
-  }
-  f->more = v;
-  v[f->n_more++] = (jf_piece){ (uint32_t)from, (uint32_t)to, id };
+  if (!JF_ROOM(f->more, f->n_more, f->cap_more)) f->failed = 1;
+  else f->more[f->n_more++] = (jf_piece){ (uint32_t)from, (uint32_t)to, id };
 }
 
 void jf_flow_pieces_done(jf_flow *f)

@@ -59,11 +59,9 @@ static jfl_status pattern_insert(pattern_reader *r, int at, jf_instruction i)
 {
   jf_pattern *p = r->p;
   if (p->n >= MOST_CODE) return pattern_fail(r, "it is too long");
-  jf_instruction *v = jf_regrow(p->code, p->n, &p->cap, sizeof *v);
-  if (!v) return pattern_memory();
-  p->code = v;
-  memmove(v + at + 1, v + at, (size_t)(p->n - at) * sizeof *v);
-  v[at] = i;
+  if (!JF_ROOM(p->code, p->n, p->cap)) return pattern_memory();
+  memmove(p->code + at + 1, p->code + at, (size_t)(p->n - at) * sizeof *p->code);
+  p->code[at] = i;
   p->n++;
   return JFL_OK;
 }
@@ -84,10 +82,8 @@ static jfl_status pattern_repeat(pattern_reader *r, int from, int to)
 
 static jfl_status pattern_class(pattern_reader *r, int *number)
 {
-  jf_class *v = jf_regrow(r->p->classes, r->p->n_class, &r->p->cap_class, sizeof *v);
-  if (!v) return pattern_memory();
-  r->p->classes = v;
-  v[r->p->n_class] = (jf_class){ .folds = r->folds };
+  if (!JF_ROOM(r->p->classes, r->p->n_class, r->p->cap_class)) return pattern_memory();
+  r->p->classes[r->p->n_class] = (jf_class){ .folds = r->folds };
   *number = r->p->n_class++;
   return JFL_OK;
 }
@@ -95,10 +91,8 @@ static jfl_status pattern_class(pattern_reader *r, int *number)
 static jfl_status pattern_item(pattern_reader *r, int number, jf_class_item item)
 {
   jf_class *c = &r->p->classes[number];
-  jf_class_item *v = jf_regrow(c->item, c->n, &c->cap, sizeof *v);
-  if (!v) return pattern_memory();
-  c->item = v;
-  v[c->n++] = item;
+  if (!JF_ROOM(c->item, c->n, c->cap)) return pattern_memory();
+  c->item[c->n++] = item;
   return JFL_OK;
 }
 

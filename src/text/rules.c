@@ -24,13 +24,11 @@ enum { MOST_DEPTH = 20, MOST_LENGTH = 1 << 30, MOST_SPECIAL = 1 << 16 };
 
 static jfl_status rules_add(rule_reader *r, const jf_text_rule *rule)
 {
-  jf_text_rule *v = jf_regrow(r->rules->v, r->rules->n, &r->rules->cap, sizeof *v);
-  if (!v) {
+  if (!JF_ROOM(r->rules->v, r->rules->n, r->rules->cap)) {
     jf_pattern_free(rule->pattern);
     return jf_fail(JFL_ENOMEM, "out of memory");
   }
-  r->rules->v = v;
-  v[r->rules->n++] = *rule;
+  r->rules->v[r->rules->n++] = *rule;
   return JFL_OK;
 }
 

@@ -58,7 +58,7 @@ static jfl_status split_all(jf_flow *f, const jf_text_rule *r, jf_behaviour beha
 {
   jfl_status status = JFL_OK;
   void *stack = f->stack;
-  size_t cap = f->cap_stack;
+  int cap = f->cap_stack;
   for (int i = 0; i < f->n_piece && !status; i++) {
     const jf_piece p = f->piece[i];
     if (p.id != JF_NO_ID) {

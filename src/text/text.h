@@ -99,7 +99,7 @@ typedef struct jf_finder {
   size_t at;                   /* where the next match may begin */
   size_t last; int has_last;   /* where the last one ended */
   int64_t steps, looked;       /* done so far, and when the time was looked at */
-  void *stack; size_t cap;     /* freed by jf_finder_end */
+  void *stack; int cap;        /* freed by jf_finder_end */
 } jf_finder;
 /* Gives the next match, or 0; *r is a failure where memory is out, or where a pattern tries far
    more ways than the text has bytes. */

@@ -63,7 +63,7 @@ typedef struct jf_flow {
   int spans;                   /* whether they are kept */
   int failed;                  /* memory is out: what follows is left out */
   size_t most;                 /* bytes that rules may make of the first text */
-  void *stack; size_t cap_stack;         /* of finders */
+  void *stack; int cap_stack;            /* of finders */
   void *nodes; size_t nodes_size;        /* room of a model (jf_flow_room) */
 } jf_flow;
 jfl_status jf_flow_begin(jf_flow *f, const char *s, size_t n, int spans);

@@ -43,13 +43,7 @@ typedef struct trainer {
 /* ---- lists and slots ---- */
 
 /* Makes room for one more in a list of n. */
-static int train_room(trainer *t, void *list, int n, int *cap, size_t elem)
-{
-  void **v = list, *w = jf_regrow(*v, n, cap, elem);
-  if (!w) return t->failed = 1, 0;
-  *v = w;
-  return 1;
-}
+#define ROOM(t, v, n, cap) (JF_ROOM(v, n, cap) || ((t)->failed = 1, 0))
 
 /* Empty slots for twice as many; 0 without memory. */
 static int train_slots(trainer *t, int32_t **slot, uint32_t *n)
@@ -88,7 +82,7 @@ static int32_t train_pair_of(trainer *t, int32_t a, int32_t b)
   }
   int32_t *slot = train_pair_slot(t, a, b);
   if (*slot >= 0) return *slot;
-  if (!train_room(t, &t->pair, t->n_pair, &t->cap_pair, sizeof *t->pair)) return NONE;
+  if (!ROOM(t, t->pair, t->n_pair, t->cap_pair)) return NONE;
   t->pair[t->n_pair] = (train_pair){ .a = a, .b = b };
   return *slot = t->n_pair++;
 }
@@ -117,7 +111,7 @@ static void train_word_add(trainer *t, const char *s, size_t n)
     return;
   }
   char *copy = jf_keep_new(&t->keep, n + n * sizeof(int32_t) + sizeof(int32_t));
-  if (!copy || !train_room(t, &t->word, t->n_word, &t->cap_word, sizeof *t->word)) {
+  if (!copy || !ROOM(t, t->word, t->n_word, t->cap_word)) {
     t->failed = 1;
     return;
   }
@@ -150,7 +144,7 @@ static int train_before(const trainer *t, const train_entry *x, const train_entr
 
 static void train_push(trainer *t, train_entry e)
 {
-  if (!train_room(t, &t->heap, t->n_heap, &t->cap_heap, sizeof *t->heap)) return;
+  if (!ROOM(t, t->heap, t->n_heap, t->cap_heap)) return;
   int i = t->n_heap++;
   for (; i && train_before(t, &e, &t->heap[(i - 1) / 2]); i = (i - 1) / 2)
     t->heap[i] = t->heap[(i - 1) / 2];
@@ -178,12 +172,12 @@ static void train_tell(trainer *t, int32_t word, int32_t a, int32_t b, int sign)
   train_pair *p = &t->pair[k];
   p->count += sign * t->word[word].count;
   if (sign < 0) return;
-  if (!p->touched && train_room(t, &t->touched, t->n_touched, &t->cap_touched, sizeof k)) {
+  if (!p->touched && ROOM(t, t->touched, t->n_touched, t->cap_touched)) {
     p->touched = 1;
     t->touched[t->n_touched++] = k;
   }
   if (p->n && p->word[p->n - 1] == word) return;
-  if (train_room(t, &p->word, p->n, &p->cap, sizeof *p->word)) p->word[p->n++] = word;
+  if (ROOM(t, p->word, p->n, p->cap)) p->word[p->n++] = word;
 }
 
 /* Tells the heap of the pairs that occur at new places. */
@@ -237,7 +231,7 @@ static int32_t *train_token_slot(const trainer *t, const char *s, size_t n)
 static int32_t train_token(trainer *t, const jf_word *a, const jf_word *b)
 {
   char *s = jf_keep_new(&t->keep, (size_t)a->n + b->n + 1);
-  if (!s || !train_room(t, &t->token, t->n_token, &t->cap_token, sizeof *t->token))
+  if (!s || !ROOM(t, t->token, t->n_token, t->cap_token))
     return t->failed = 1, NONE;
   if ((uint32_t)t->n_token * 2 >= t->n_token_slot) {
     if (!train_slots(t, &t->token_slot, &t->n_token_slot)) return NONE;
@@ -288,7 +282,7 @@ static void train_merge(trainer *t, int32_t k)
   int32_t *words = t->pair[k].word;
   const jf_word wa = t->token[a], wb = t->token[b];
   const int32_t joined = train_token(t, &wa, &wb);
-  if (!train_room(t, &t->merge, t->n_merge, &t->cap_merge, sizeof *t->merge) || joined < 0) return;
+  if (!ROOM(t, t->merge, t->n_merge, t->cap_merge) || joined < 0) return;
   t->merge[t->n_merge++] = (jf_merge_pair){ wa, wb };
   t->pair[k].word = NULL;
   t->pair[k].n = t->pair[k].cap = 0;

@@ -27,13 +27,10 @@ static jfl_status tree_string(jf_tree *t, jf_word *out)
 
 static jfl_status tree_add_word(jf_tree *t, jf_word w)
 {
-  jf_word *v = t->n_word < t->cap_word ? t->word
-               : jf_regrow(t->word, t->n_word, &t->cap_word, sizeof *v);
-  if (!v) return tree_memory();
+  if (!JF_ROOM(t->word, t->n_word, t->cap_word)) return tree_memory();
   if (t->n_word >= MOST_WORDS)
     return jf_fail(JFL_EDATA, "model: vocab must have at most %d words, got more", MOST_WORDS);
-  t->word = v;
-  v[t->n_word++] = w;
+  t->word[t->n_word++] = w;
   return JFL_OK;
 }
 
@@ -120,13 +117,10 @@ static jfl_status tree_merges(jf_tree *t)
 {
   JF_TRY(jf_json_enter(&t->json, '['));
   for (int more;;) {
-    jf_merge_pair *v = t->n_merge < t->cap_merge ? t->merge
-                       : jf_regrow(t->merge, t->n_merge, &t->cap_merge, sizeof *v);
     JF_TRY(jf_json_next(&t->json, ']', &more));
-    if (v) t->merge = v;
     if (!more) return JFL_OK;
-    if (!v) return tree_memory();
-    JF_TRY(tree_merge(t, &v[t->n_merge]));
+    if (!JF_ROOM(t->merge, t->n_merge, t->cap_merge)) return tree_memory();
+    JF_TRY(tree_merge(t, &t->merge[t->n_merge]));
     t->n_merge++;
   }
 }

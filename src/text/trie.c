@@ -37,14 +37,10 @@ static int trie_order(const void *a, const void *b)
 static jfl_status trie_add(trie_maker *m, unsigned char byte, trie_range range)
 {
   jf_trie *t = m->trie;
-  jf_trie_node *node = jf_regrow(t->node, t->n, &m->cap, sizeof *node);
-  if (!node) return jf_fail(JFL_ENOMEM, "out of memory");
-  t->node = node;
-  trie_range *r = jf_regrow(m->range, t->n, &m->cap_range, sizeof *r);
-  if (!r) return jf_fail(JFL_ENOMEM, "out of memory");
-  m->range = r;
-  node[t->n] = (jf_trie_node){ JF_NO_ID, 0, 0, byte };
-  r[t->n++] = range;
+  if (!JF_ROOM(t->node, t->n, m->cap)) return jf_fail(JFL_ENOMEM, "out of memory");
+  if (!JF_ROOM(m->range, t->n, m->cap_range)) return jf_fail(JFL_ENOMEM, "out of memory");
+  t->node[t->n] = (jf_trie_node){ JF_NO_ID, 0, 0, byte };
+  m->range[t->n++] = range;
   return JFL_OK;
 }
 

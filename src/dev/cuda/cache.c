@@ -147,9 +147,7 @@ static cache_entry *cache_list(int folder, int *n, int64_t *sum)
   *sum = 0;
   for (const char *name; d && (name = jf_listing_next(d));) {
     if (!cache_is_entry(name) || jf_info_at(folder, name, JF_NO_LINK, &st)) continue;
-    cache_entry *room = jf_regrow(list, *n, &cap, sizeof *room);
-    if (!room) break;
-    list = room;
+    if (!JF_ROOM(list, *n, cap)) break;
     cache_entry *to = &list[(*n)++];
     memcpy(to->name, name, strlen(name) + 1);
     to->used = st.changed;

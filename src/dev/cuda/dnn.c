@@ -86,11 +86,9 @@ void jf_dnn_graph_free(jf_dnn_graph *g)
 jf_dnn_desc *jf_dnn_make(jf_dnn_graph *g, int sort)
 {
   enum { NO_MEMORY = 4003 };
-  jf_dnn_desc *d = NULL, **room;
+  jf_dnn_desc *d = NULL;
   if (g->error) return NULL;
-  room = jf_regrow(g->made, g->n_made, &g->cap_made, sizeof *room);
-  if (room) g->made = room;
-  g->error = room ? g->dnn->api->make(sort, &d) : NO_MEMORY;
+  g->error = JF_ROOM(g->made, g->n_made, g->cap_made) ? g->dnn->api->make(sort, &d) : NO_MEMORY;
   if (!g->error) g->made[g->n_made++] = d;
   return g->error ? NULL : d;
 }

@@ -67,9 +67,7 @@ static void sim_memory_insert(jf_sim_memory *m, const jf_sim_block *b)
 
 static int sim_memory_has_room(jf_sim_memory *m)
 {
-  jf_sim_block *room = jf_regrow(m->block, m->n, &m->cap, sizeof *room);
-  if (room) m->block = room;
-  return room != NULL;
+  return JF_ROOM(m->block, m->n, m->cap);
 }
 
 void *jf_sim_take(jf_sim_memory *m, size_t size)

@@ -41,12 +41,6 @@ print(flow.nn.max_pool3d(x, 2):item(), flow.nn.avg_pool3d(x, 2):item())  --> 7	3
 print(flow.nn.adaptive_max_pool3d(x, 1):item())                          --> 7
 print(flow.nn.adaptive_avg_pool3d(x, 1):item())                          --> 3.5
 
-## nn.interpolate
-local x = nd.array({ { { { 0, 4 } } } })
-print(flow.nn.interpolate(x, { size = { 1, 4 } })[1][1])  --> [[0. 0. 4. 4.]]
-local y = flow.nn.interpolate(x, { scale_factor = { 1, 2 }, mode = "bilinear" })
-print(y[1][1])  --> [[0. 1. 3. 4.]]
-
 ## nn.PixelShuffle, nn.PixelShufflev2
 local x = nd.arange(4)
 print(flow.nn.PixelShuffle(x:reshape(1, 4, 1, 1), 2)[1][1])       --> [[0. 1.]
@@ -82,10 +76,13 @@ end
 --> (2, 4, 14, 14)
 --> (1, 2, 6, 6, 6)
 
-## layers.upsample_2d
-local x = nd.array({ { { { 1, 2 } } } })
-print(flow.layers.upsample_2d(x)[1][1])  --> [[1. 1. 2. 2.]
-                                         -->  [1. 1. 2. 2.]]
+## layers.upsample_2d, nn.interpolate
+local x = nd.array({ { { { 0, 4 } } } })
+print(flow.layers.upsample_2d(x)[1][1])                        --> [[0. 0. 4. 4.]
+                                                               -->  [0. 0. 4. 4.]]
+print(flow.nn.interpolate(x, { size = { 1, 4 } })[1][1])       --> [[0. 0. 4. 4.]]
+local y = flow.nn.interpolate(x, { scale_factor = { 1, 2 }, mode = "bilinear" })
+print(y[1][1])                                                 --> [[0. 1. 3. 4.]]
 
 ## nn.unfold, nn.fold
 local x = nd.arange(9):reshape(1, 1, 3, 3)

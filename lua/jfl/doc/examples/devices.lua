@@ -1,21 +1,17 @@
 -- Examples of several devices.
 return [==[
-## distribute.split
+## distribute.split, distribute.broadcast, distribute.auto
 -- each of several devices has some rows of the weight, and so some units of the result
 local job = flow.global_function { name = "parts", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 6, 4 }) } },
   body = function(x)
     return flow.layers.dense(x, 8, { model_distribute = flow.distribute.split(0) })
   end }
-print(job(flow.ndarray.ones({ 6, 4 })).shape[2])  --> 8
-
-## distribute.broadcast
+print(job(flow.ndarray.ones({ 6, 4 })).shape[2])           --> 8
 -- the whole table is given by each process, where there are several
-local whole = tp.Numpy.Placeholder({ 10, 4 }, { distribute = flow.distribute.broadcast() })
-print(whole)  --> Numpy.Placeholder((10, 4), float32)
-
-## distribute.auto
-print(flow.distribute.auto() == flow.distribute.auto())  --> true
+print(tp.Numpy.Placeholder({ 10, 4 }, { distribute = flow.distribute.broadcast() }))
+--> Numpy.Placeholder((10, 4), float32)
+print(flow.distribute.auto())                              --> auto()
 
 ## parallel_cast, Blob:with_distribute, Blob:with_gradient_distribute
 local job = flow.global_function { name = "columns", type = "train", returns = tp.Numpy,
@@ -39,7 +35,8 @@ local job = flow.global_function { name = "shown", returns = tp.Numpy,
   end }
 job:compile()
 
-## scope.mirrored_view, FunctionConfig.default_logical_view, scope.consistent_view
+## scope.mirrored_view, FunctionConfig.default_logical_view, scope.consistent_view,
+## cast_to_current_logical_view
 local config = flow.function_config()
 config.default_logical_view(flow.scope.mirrored_view())
 local own = flow.global_function { name = "own", function_config = config,
@@ -65,18 +62,6 @@ local job = flow.global_function { name = "asks", returns = tp.Numpy,
     return x
   end }
 job:compile()
-
-## cast_to_current_logical_view
-local job = flow.global_function { name = "both", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 6, 4 }) } },
-  body = function(x)
-    local y = flow.scope.mirrored_view(function()
-      local part = flow.cast_to_current_logical_view(x)  -- 6 rows shared by the devices
-      return flow.nn.relu(part)
-    end)
-    return flow.cast_to_current_logical_view(y)  -- all 6 again
-  end }
-print(job(flow.ndarray.ones({ 6, 4 })).shape[1])  --> 6
 
 ## advanced.distribute_clone, advanced.distribute_add, advanced.distribute_split,
 ## advanced.distribute_concat, advanced.distribute_map

@@ -75,32 +75,22 @@ job({ 4 })(function(y) print(y) end)  --> [16.]
 flow.sync()  -- callbacks run before it returns
 print("done")                         --> done
 
-## watch
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
-  body = function(x)
-    local y = flow.nn.relu(x)
-    flow.watch(y, function(value) print("after relu", value) end)
---> after relu	[0. 1.]
-    return y * 10
-  end }
-job({ -1, 1 })
-flow.sync()
-
-## watch_diff
+## watch, watch_diff
 local train = flow.global_function {
   name = "train", type = "train", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
   body = function(x)
     local w = flow.get_variable("w", { 2 },
       { initializer = flow.ones_initializer() })
+    local loss = flow.nn.relu(w * x)
+    flow.watch(loss, function(value) print("after relu", value) end)
     flow.watch_diff(w, function(gradient) print("gradient", gradient) end)
---> gradient	[0.5 2.5]
-    local loss = w * x
     flow.optimizer.SGD(0.1):minimize(loss)
     return loss
   end }
 train({ 1, 5 })
 flow.sync()
+--> after relu	[1. 5.]
+--> gradient	[0.5 2.5]
 
 ]==]

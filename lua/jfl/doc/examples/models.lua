@@ -19,11 +19,20 @@ local net = flow.onnx.load("relu.onnx")
 local relu = net:predict { inputs = { flow.float32 { -1, 3 } } }
 print(relu({ { -1, 0, 2 } }))  --> [[0. 0. 2.]]
 
-## models.bert
-local net = flow.models.bert { vocab_size = 9, hidden_size = 8, num_hidden_layers = 1,
+## models.bert, models.llama, models.whisper
+local models = flow.models
+local bert = models.bert { vocab_size = 9, hidden_size = 8, num_hidden_layers = 1,
   num_attention_heads = 2, intermediate_size = 16 }
-local vectors = net:predict { inputs = { flow.int32 { -1, 3 }, flow.int32 { -1, 3 } } }
+local vectors = bert:predict { inputs = { flow.int32 { -1, 3 }, flow.int32 { -1, 3 } } }
 print(#vectors({ { 1, 2, 3 } }, { { 1, 1, 0 } })[1])  --> 3
+local llama = models.llama { vocab_size = 9, hidden_size = 8, num_hidden_layers = 1,
+  num_attention_heads = 4, num_key_value_heads = 2, intermediate_size = 16 }
+local logits = llama:predict { inputs = { flow.int32 { -1, 3 } } }
+print(logits({ { 1, 2, 3 } }).shape)                  --> (1, 3, 9)
+local whisper = models.whisper { num_mel_bins = 8, d_model = 16, encoder_layers = 1,
+  encoder_attention_heads = 2, encoder_ffn_dim = 32, max_source_positions = 50 }
+local heard = whisper:predict { inputs = { flow.float32 { -1, 8, 100 } } }
+print(heard(nd.ones({ 1, 8, 100 })).shape)            --> (1, 50, 16)
 
 ## models.gpt2, models.load
 local net = flow.models.gpt2 { vocab_size = 9, n_embd = 8, n_layer = 1, n_head = 2 }
@@ -31,12 +40,6 @@ local logits = net:predict { inputs = { flow.int32 { -1, 3 } } }
 print(logits({ { 1, 2, 3 } }).shape)  --> (1, 3, 9)
 net:save("./writer")
 print(flow.models.load("./writer", { name = "same" }).name)  --> same
-
-## models.llama
-local net = flow.models.llama { vocab_size = 9, hidden_size = 8, num_hidden_layers = 1,
-  num_attention_heads = 4, num_key_value_heads = 2, intermediate_size = 16 }
-local logits = net:predict { inputs = { flow.int32 { -1, 3 } } }
-print(table.concat(logits({ { 1, 2, 3 } }).shape, " "))  --> 1 3 9
 
 ## models.mobilenet_v2, models.mobilenet_v3, models.resnet, models.vit
 local models = flow.models
@@ -49,12 +52,6 @@ for _, net in ipairs { models.mobilenet_v2 { depth_multiplier = 0.25, num_labels
   print(logits(nd.ones({ 2, 3, 32, 32 })).shape)  --> (2, 5)
 end
 
-## models.whisper
-local net = flow.models.whisper { num_mel_bins = 8, d_model = 16, encoder_layers = 1,
-  encoder_attention_heads = 2, encoder_ffn_dim = 32, max_source_positions = 50 }
-local vectors = net:predict { inputs = { flow.float32 { -1, 8, 100 } } }
-print(table.concat(vectors(nd.ones({ 1, 8, 100 })).shape, " "))  --> 1 50 16
-
 ## Model.name, Model:summary, Model:variables, Model:unfreeze
 local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
 net:predict { inputs = { flow.float32 { 1, 3 } } }
@@ -66,15 +63,6 @@ print(net:summary())
 --> 8 numbers, 8 of them trained
 print(net:freeze(""), net:unfreeze("weight"))     --> 2	1
 
-## Model:evaluate
-local net = flow.model("net", function(x) return flow.layers.dense(x, 2) end)
-local judge = net:evaluate {
-  inputs = { flow.float32 { -1, 3 }, flow.int32 { -1 } },
-  loss = flow.nn.cross_entropy,
-}
-local loss, scores = judge({ { 0, 0, 0 } }, { 1 })
-print(("%.3f"):format(loss:item()), scores)  --> 0.693	[[0. 0.]]
-
 ## Model:freeze
 local net = flow.model("net", function(x)
   return flow.layers.dense(flow.layers.dense(x, 3, { name = "first" }), 1)
@@ -85,12 +73,6 @@ print(net:freeze("^first"))  --> 2
 local before = net:variables()["first-weight"]
 train(nd.ones({ 4, 2 }), nd.ones({ 4, 1 }))
 print(before:eq(net:variables()["first-weight"]):all())  --> true
-
-## Model:predict
-local net = flow.model("net", function(x) return flow.layers.dense(x, 5) end)
-local predict = net:predict { inputs = { flow.float32 { -1, 3 } },
-  output = flow.nn.softmax }
-print(("%.3f"):format(predict({ { 1, 2, 3 } }):sum()))  --> 1.000
 
 ## Model:save, Model:load
 local function layer(x) return flow.layers.dense(x, 2) end
@@ -104,16 +86,18 @@ print(run_a(x):eq(run_b(x)):all())                     --> true
 print(flow.checkpoint.get("./net")["dense_1-bias"])    --> [0. 0.]
 print(flow.checkpoint.notes("./net").classes[2])       --> dog
 
-## Model:train
+## Model:train, Model:evaluate, Model:predict
 local net = flow.model("line", function(x) return flow.layers.dense(x, 1) end)
-local train = net:train {
-  inputs = { x = flow.float32 { 4, 2 }, y = flow.float32 { 4, 1 } },
-  loss = flow.nn.mse_loss,
-  optimizer = flow.optimizer.SGD(0.2, { momentum = 0 }),
-}
+local inputs = { x = flow.float32 { 4, 2 }, y = flow.float32 { 4, 1 } }
+local train = net:train { inputs = inputs, loss = flow.nn.mse_loss,
+  optimizer = flow.optimizer.SGD(0.2, { momentum = 0 }) }
+local judge = net:evaluate { inputs = inputs, loss = flow.nn.mse_loss }
+local predict = net:predict { inputs = { flow.float32 { -1, 2 } },
+  output = flow.math.round }
 local x, y = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } }, { { 1 }, { 3 }, { 2 }, { 4 } }
 for _ = 1, 500 do train(x, y) end
-print(("%.3f"):format(train(x, y):item()))  --> 0.000
+local loss, values = judge(x, y)
+print(("%.3f"):format(loss:item()), predict({ { 1, 1 } }))  --> 0.000	[[4.]]
 
 ## model
 local net = flow.model("net", function(x)

@@ -1,8 +1,10 @@
 -- Examples of ops that move elements.
 return [==[
-## chunk
+## chunk, unbind
 local a, b, c = flow.chunk(nd.arange(5), 3)
 print(a, b, c)  --> [0. 1.]	[2. 3.]	[4.]
+local a, b = flow.unbind(nd.array({ { 1, 2 }, { 3, 4 } }), 1)
+print(a, b)  --> [1. 3.]	[2. 4.]
 
 ## constant_like, constant_scalar
 print(flow.constant_like(nd.zeros({ 2 }), 7))  --> [7. 7.]
@@ -14,8 +16,9 @@ print(flow.constant_pad2d(image, sides, { constant_value = 5 }))  --> [[[[5. 5. 
 print(flow.reflection_pad2d(image, sides))                        --> [[[[3. 2. 1. 2. 3.]]]]
 print(flow.replication_pad2d(image, sides))                       --> [[[[1. 1. 1. 2. 3.]]]]
 
-## count_not_finite
-print(flow.count_not_finite(nd.array({ 1, 1 / 0, 0 / 0 })))  --> [2]
+## count_not_finite, multi_count_not_finite
+local x = nd.array({ 1, 1 / 0, 0 / 0 })
+print(flow.count_not_finite(x), flow.multi_count_not_finite({ x, nd.ones({ 2 }) }))  --> [2]	[2]
 
 ## cumsum, cumprod
 local sizes = nd.array({ 3, 1, 2 })
@@ -41,13 +44,12 @@ print(flow.einsum("ij->ji", { a }))       --> [[1. 3.]
                                           -->  [2. 4.]]
 print(flow.einsum("i,j->ij", { b, b }).shape[2])  --> 2
 
-## elem_cnt
-print(flow.elem_cnt(nd.zeros({ 3, 4 })))  --> [12]
+## elem_cnt, math.reduced_shape_elem_cnt
+local x = nd.zeros({ 3, 4 })
+print(flow.elem_cnt(x), flow.math.reduced_shape_elem_cnt(x, { axis = 1 }))  --> [12]	[4]
 
-## experimental.logical_slice
+## experimental.logical_slice, experimental.logical_slice_assign
 print(flow.experimental.logical_slice(nd.arange(6), { { 1, 5, 2 } }))  --> [1. 3.]
-
-## experimental.logical_slice_assign
 local job = flow.global_function { name = "fill", inputs = {}, returns = tp.Numpy,
   body = function()
     local w = flow.get_variable("w", { 4 }, { initializer = flow.zeros_initializer() })
@@ -65,43 +67,17 @@ print(flow.gather_nd(board, nd.array({ { 0, 2 }, { 1, 0 } }, flow.int32)))  --> 
 local cells = nd.array({ { 1 }, { 3 }, { 1 } }, flow.int32)
 print(flow.scatter_nd(cells, nd.array({ 5, 6, 7 }), { 4 }))  --> [ 0. 12.  0.  6.]
 
-## identity_n
-local list = flow.identity_n({ nd.ones({ 1 }), nd.zeros({ 1 }) })
-print(list[1], list[2])  --> [1.]	[0.]
-
-## masked_fill
-local x = nd.array({ 1, 5, 2 })
-print(flow.masked_fill(x, flow.math.greater(x, 3), 0))  --> [1. 0. 2.]
-
 ## math.broadcast_to_compatible_with
 local x = nd.array({ 1, 2 })
 print(flow.math.broadcast_to_compatible_with(x, { nd.zeros({ 2, 1 }) }))
 --> [[1. 2.]
 -->  [1. 2.]]
 
-## math.in_top_k
+## math.top_k, math.in_top_k
 local predictions = nd.array({ { 0.1, 0.7, 0.2 }, { 0.8, 0.1, 0.3 } })
-local targets = nd.array({ 2, 1 }, flow.int32)
-print(flow.math.in_top_k(targets, predictions, 2))  --> [1 0]
-
-## math.reduced_shape_elem_cnt
-print(flow.math.reduced_shape_elem_cnt(nd.zeros({ 3, 4 }), { axis = 1 }))
---> [4]
-
-## math.top_k
-local scores = nd.array({ 0.1, 0.7, 0.2 })
-print(flow.math.top_k(scores, { k = 2 }))  --> [1 2]
-
-## math.unsorted_batch_segment_sum
-local data = nd.array({ { 1, 2, 3 }, { 4, 5, 6 } })
-local ids = nd.array({ { 0, 1, 0 }, { 1, 1, 1 } }, flow.int32)
-print(flow.math.unsorted_batch_segment_sum(data, ids, 2))  --> [[ 4.  2.]
-                                                           -->  [ 0. 15.]]
-
-## math.unsorted_segment_sum_like
-local data, ids = nd.array({ 1, 2, 3 }), nd.array({ 0, 2, 0 }, flow.int32)
-print(flow.math.unsorted_segment_sum_like(data, ids, nd.zeros({ 3 })))
---> [4. 0. 2.]
+print(flow.math.top_k(predictions, { k = 2 }))                              --> [[1 2]
+                                                                            -->  [0 2]]
+print(flow.math.in_top_k(nd.array({ 2, 1 }, flow.int32), predictions, 2))  --> [1 0]
 
 ## meshgrid
 local grid = flow.meshgrid({ nd.arange(2), nd.arange(3) })
@@ -116,43 +92,29 @@ print(flow.transpose(images, { 0, 3, 1, 2 }).shape[2])  --> 3
 print(flow.moveaxis(images, -1, 1).shape[2])            --> 3
 print(flow.swapaxes(images, 1, 2).shape[2])             --> 20
 
-## multi_count_not_finite
-print(flow.multi_count_not_finite({ nd.array({ 1 / 0 }), nd.ones({ 2 }) }))
---> [1]
-
-## nn.embedding
-local words = nd.array({ { 1, 0 }, { 0, 1 }, { 5, 5 } })
-print(flow.nn.embedding(nd.array({ 2, 0 }, flow.int32), words))  --> [[5. 5.]
-                                                                 -->  [1. 0.]]
-
-## pad
+## pad, same_padding
 local x = nd.array({ 1, 2, 3 })
 print(flow.pad(x, { 1, 2 }))                        --> [0. 1. 2. 3. 0. 0.]
 print(flow.pad(x, { 1, 2 }, { mode = "reflect" }))  --> [2. 1. 2. 3. 2. 1.]
+local image = nd.ones({ 1, 1, 1, 4 })
+print(flow.same_padding(image, "SAME_UPPER", "NCHW", { 1, 3 }, 1))
+--> [[[[0. 1. 1. 1. 1. 0.]]]]
 
 ## range, linspace
 print(flow.range(4), flow.range(2, 8, 2))  --> [0 1 2 3]	[2 4 6]
 print(flow.linspace(0, 1, 5))  --> [0.   0.25 0.5  0.75 1.  ]
 
-## repeat_interleave
-print(flow.repeat_interleave(nd.array({ 1, 2 }), 2))  --> [1. 1. 2. 2.]
-
 ## reshape_like
 print(flow.reshape_like(nd.arange(4), nd.zeros({ 2, 2 })))  --> [[0. 1.]
                                                             -->  [2. 3.]]
 
-## reverse
-local x = nd.array({ { 1, 2 }, { 3, 4 } })
-print(flow.reverse(x, 1))  --> [[2. 1.]
-                           -->  [4. 3.]]
-
-## roll
-print(flow.roll(nd.arange(5), 2))  --> [3. 4. 0. 1. 2.]
-
-## same_padding
-local image = nd.ones({ 1, 1, 1, 4 })
-print(flow.same_padding(image, "SAME_UPPER", "NCHW", { 1, 3 }, 1))
---> [[[[0. 1. 1. 1. 1. 0.]]]]
+## roll, reverse, tile, repeat_interleave
+local x = nd.array({ 1, 2, 3 })
+print(flow.roll(x, 2), flow.reverse(x, 0))        --> [2. 3. 1.]	[3. 2. 1.]
+print(flow.tile(x, 2))                            --> [1. 2. 3. 1. 2. 3.]
+print(flow.repeat_interleave(x, 2))               --> [1. 1. 2. 2. 3. 3.]
+print(flow.tile(nd.array({ 1, 2 }), { 2, 1 }))    --> [[1. 2.]
+                                                  -->  [1. 2.]]
 
 ## slice_update
 local x = nd.arange(5)
@@ -167,14 +129,5 @@ print(flow.argsort(scores, { direction = "DESCENDING" }))  --> [1 0 2]
 local x, at = nd.ones({ 3 }), nd.array({ { 0 }, { 2 } }, flow.int32)
 print(flow.tensor_scatter_nd_add(x, at, nd.array({ 5, 6 })))     --> [6. 1. 7.]
 print(flow.tensor_scatter_nd_update(x, at, nd.array({ 5, 6 })))  --> [5. 1. 6.]
-
-## tile
-print(flow.tile(nd.array({ 1, 2 }), 2))         --> [1. 2. 1. 2.]
-print(flow.tile(nd.array({ 1, 2 }), { 2, 1 }))  --> [[1. 2.]
-                                                -->  [1. 2.]]
-
-## unbind
-local a, b = flow.unbind(nd.array({ { 1, 2 }, { 3, 4 } }), 1)
-print(a, b)  --> [1. 3.]	[2. 4.]
 
 ]==]

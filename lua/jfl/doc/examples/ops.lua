@@ -45,25 +45,34 @@ local job = flow.global_function { name = "masked", returns = tp.Numpy,
   body = function(x) return x * flow.constant(mask) end }
 print(job({ 5, 6 }))                        --> [5. 0.]
 
-## gather
+## gather, nn.embedding
 local words = nd.array({ { 1, 0 }, { 0, 1 }, { 5, 5 } })  -- a vector each
-local sentence = nd.array({ 2, 0, 2 }, flow.int32)
-print(flow.gather(words, sentence))  --> [[5. 5.]
-                                     -->  [1. 0.]
-                                     -->  [5. 5.]]
+local sentence = nd.array({ 2, 0 }, flow.int32)
+print(flow.gather(words, sentence))        --> [[5. 5.]
+                                           -->  [1. 0.]]
+print(flow.nn.embedding(sentence, words))  --> [[5. 5.]
+                                           -->  [1. 0.]]
 
-## identity
-print(flow.identity(nd.array({ 1, 2 })))  --> [1. 2.]
+## identity, identity_n
+print(flow.identity(nd.array({ 1, 2 })))          --> [1. 2.]
+local list = flow.identity_n({ nd.ones({ 1 }), nd.zeros({ 1 }) })
+print(list[1], list[2])                           --> [1.]	[0.]
 
-## math.abs
+## math.abs, math.sign
 print(flow.math.abs(nd.array({ -2, 3 })))  --> [2. 3.]
+print(flow.math.sign(nd.array({ -3, 0, 5 })))  --> [-1.  0.  1.]
 
-## math.add
-local a = nd.array({ { 1, 2 }, { 3, 4 } })
-print(flow.math.add(a, nd.array({ 10, 20 })))  --> [[11. 22.]
-                                               -->  [13. 24.]]
-print(a + 1)                                   --> [[2. 3.]
-                                               -->  [4. 5.]]
+## math.add, math.add_n, nn.bias_add, math.fused_bias_add_gelu
+local a, line = nd.array({ { 1, 2 }, { 3, 4 } }), nd.array({ 10, 20 })
+print(flow.math.add(a, line))              --> [[11. 22.]
+                                           -->  [13. 24.]]
+print(a + 1, flow.math.add_n({ a, a, a }))  --> [[2. 3.]
+                                           -->  [4. 5.]]	[[ 3.  6.]
+                                           -->  [ 9. 12.]]
+print(flow.nn.bias_add(a, line))           --> [[11. 22.]
+                                           -->  [13. 24.]]
+local x, bias = nd.array({ { 0, 50 } }), nd.array({ 0, 50 })
+print(flow.math.fused_bias_add_gelu(x, bias))  --> [[  0. 100.]]
 
 ## math.bitwise_and, math.bitwise_or, math.bitwise_xor, math.bitwise_not, math.shift_left,
 ## math.shift_right
@@ -160,14 +169,11 @@ print(flow.math.reduce_prod(x, 1))                            --> [ 2. 12.]
 print(flow.math.reduce_mean(x), flow.math.reduce_mean(x, 0))  --> [2.5]	[2. 3.]
 print(flow.math.reduce_mean(x, 1, { keepdims = true }).shape[2])  --> 1
 
-## math.sigmoid
-print(flow.math.sigmoid(nd.array({ -1000, 0, 1000 })))  --> [0.  0.5 1. ]
-
-## math.sign
-print(flow.math.sign(nd.array({ -3, 0, 5 })))  --> [-1.  0.  1.]
-
-## math.softplus
-print(flow.math.softplus(nd.array({ -1000, 1000 })))  --> [   0. 1000.]
+## math.sigmoid, math.softplus, math.log_sigmoid
+local x = nd.array({ -1000, 0, 1000 })
+print(flow.math.sigmoid(x))                            --> [0.  0.5 1. ]
+print(flow.math.softplus(nd.array({ -1000, 1000 })))   --> [   0. 1000.]
+print(flow.math.log_sigmoid(nd.array({ -50, -100 })))  --> [ -50. -100.]
 
 ## math.sqrt, math.rsqrt, math.square, math.squared_difference
 local x = nd.array({ 4, 16 })
@@ -175,27 +181,30 @@ print(flow.math.sqrt(x), flow.math.rsqrt(x))  --> [2. 4.]	[0.5  0.25]
 print(flow.math.square(x))                    --> [ 16. 256.]
 print(flow.math.squared_difference(x, 7))     --> [ 9. 81.]
 
-## math.unsorted_segment_sum
+## math.unsorted_segment_sum, math.unsorted_segment_sum_like, math.unsorted_batch_segment_sum
 local spent, who = nd.array({ 5, 7, 1 }), nd.array({ 0, 2, 0 }, flow.int32)
-print(flow.math.unsorted_segment_sum(spent, who, 3))  --> [6. 0. 7.]
+print(flow.math.unsorted_segment_sum(spent, who, 3))                     --> [6. 0. 7.]
+print(flow.math.unsorted_segment_sum_like(spent, who, nd.zeros({ 3 })))  --> [6. 0. 7.]
+local data = nd.array({ { 1, 2, 3 }, { 4, 5, 6 } })
+local ids = nd.array({ { 0, 1, 0 }, { 1, 1, 1 } }, flow.int32)
+print(flow.math.unsorted_batch_segment_sum(data, ids, 2))                --> [[ 4.  2.]
+                                                                         -->  [ 0. 15.]]
 
-## matmul
+## matmul, ndarray.matmul
 local x = nd.array({ { 1, 2 } })
 local w = nd.array({ { 1, 0 }, { 0, 1 }, { 1, 1 } })
 print(flow.matmul(x, w, { transpose_b = true }))  --> [[1. 2. 3.]]
+print(nd.matmul(w, nd.array({ 1, 1 })))           --> [1. 1. 2.]
 
-## nn.bias_add
-local x = nd.zeros({ 2, 3 })
-print(flow.nn.bias_add(x, nd.array({ 1, 2, 3 })))  --> [[1. 2. 3.]
-                                                   -->  [1. 2. 3.]]
-
-## nn.dropout
+## nn.dropout, nn.random_mask_like
 local x = nd.ones({ 1000 })
-print(flow.nn.dropout(x, 0.5):eq(x):all())  --> true
+print(flow.nn.dropout(x, 0.5):eq(x):all())       --> true
 -- Only train jobs drop, unless they are told otherwise.
 flow.random.seed(1)
 local y = flow.nn.dropout(x, 0.5, { training = true })
-print(y:max(), math.abs(y:mean() - 1) < 0.1)  --> 2	true
+print(y:max(), math.abs(y:mean() - 1) < 0.1)     --> 2	true
+local mask = flow.nn.random_mask_like(x, 0.25)
+print(mask.dtype, mask:sum() > 650)              --> int8	true
 
 ## nn.elu, nn.celu, nn.selu, nn.leaky_relu
 local x = nd.array({ -100, 2 })
@@ -221,10 +230,17 @@ local x = nd.array({ -1, 3, 9 })
 print(flow.nn.relu(x), flow.nn.relu6(x))  --> [0. 3. 9.]	[0. 3. 6.]
 print(flow.nn.threshold(x, 5, 0))         --> [0. 0. 9.]
 
-## nn.sigmoid_cross_entropy_with_logits
+## nn.sigmoid_cross_entropy_with_logits, nn.softmax_cross_entropy_with_logits,
+## nn.sparse_softmax_cross_entropy_with_logits
 local is_cat = nd.array({ 1, 0 })
-local scores = nd.array({ 1000, 1000 })  -- sure of a cat: right, and wrong
-print(flow.nn.sigmoid_cross_entropy_with_logits(is_cat, scores))
+local sure = nd.array({ 1000, 1000 })  -- of a cat: right, and wrong
+print(flow.nn.sigmoid_cross_entropy_with_logits(is_cat, sure))  --> [   0. 1000.]
+local wanted = nd.array({ { 1, 0 }, { 1, 0 } })  -- a distribution in each row
+local scores = nd.array({ { 1000, 0 }, { 0, 1000 } })
+print(flow.nn.softmax_cross_entropy_with_logits(wanted, scores))
+--> [   0. 1000.]
+local labels = nd.array({ 0, 0 }, flow.int32)  -- classes, from 0
+print(flow.nn.sparse_softmax_cross_entropy_with_logits(labels, scores))
 --> [   0. 1000.]
 
 ## nn.softmax, nn.logsoftmax
@@ -233,18 +249,6 @@ print(flow.nn.softmax(scores))     --> [[0.5 0.5]
                                    -->  [0.  1. ]]
 print(flow.nn.logsoftmax(scores))  --> [[-6.931472e-01 -6.931472e-01]
                                    -->  [-1.000000e+03  0.000000e+00]]
-
-## nn.softmax_cross_entropy_with_logits
-local wanted = nd.array({ { 1, 0 }, { 1, 0 } })  -- a distribution in each row
-local scores = nd.array({ { 1000, 0 }, { 0, 1000 } })
-print(flow.nn.softmax_cross_entropy_with_logits(wanted, scores))
---> [   0. 1000.]
-
-## nn.sparse_softmax_cross_entropy_with_logits
-local labels = nd.array({ 2, 0 }, flow.int32)  -- classes, from 0
-local scores = nd.array({ { 0, 0, 1000 }, { 0, 0, 1000 } })
-print(flow.nn.sparse_softmax_cross_entropy_with_logits(labels, scores))
---> [   0. 1000.]
 
 ## one_hot
 print(flow.one_hot(nd.array({ 1, 0 }, flow.int32), 3))  --> [[0. 1. 0.]
@@ -265,9 +269,10 @@ print(flow.slice_v2(x, { { 1 }, { 1, nil, 2 } }))   --> [[ 5.  7.]
                                                     -->  [ 9. 11.]]
 print(flow.slice_v2(x, { { -1 }, { nil, nil, -1 } }))  --> [[11. 10.  9.  8.]]
 
-## where
+## where, masked_fill
 local x = nd.array({ -1, 4 })
 print(flow.where(flow.math.greater(x, 0), x, x * 0.1))  --> [-0.1  4. ]
+print(flow.masked_fill(x, flow.math.greater(x, 3), 0))  --> [-1.  0.]
 
 ## zeros, ones, zeros_like, ones_like
 print(flow.zeros({ 2 }, flow.int32), flow.ones({ 2 }))          --> [0 0]	[1. 1.]

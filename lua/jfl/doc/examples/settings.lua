@@ -15,19 +15,6 @@ print(flow.env.rank(), flow.env.size())  --> 0	1
 -- jfl --ranks 4 script.lua: 0, 1, 2 and 3 of 4
 if flow.env.rank() == 0 then print("one of them writes this") end  --> one of them writes this
 
-## FunctionConfig.concurrency_width
-local config = flow.function_config()
-config.concurrency_width(4)  -- up to 4 calls wait in the queue
-local job = flow.global_function {
-  name = "queued", function_config = config,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  returns = tp.Callback(tp.Numpy),
-  body = function(x) return x * x end }
-local sum = 0
-for i = 1, 4 do job({ i })(function(y) sum = sum + y:item() end) end
-flow.sync()
-print(sum)  --> 30
-
 ## FunctionConfig.micro_batches, FunctionConfig.optimizer_placement_optimization_mode,
 ## FunctionConfig.optimizer_placement_optimization_threshold
 local config = flow.function_config()
@@ -44,35 +31,28 @@ local job = flow.global_function { name = "parts", type = "train",
   end }
 print(#job(nd.ones({ 8, 2 })).shape)  --> 1
 
-## FunctionConfig.enable_auto_mixed_precision
+## FunctionConfig.enable_auto_mixed_precision, config.enable_auto_mixed_precision
 local config = flow.function_config()
 config.enable_auto_mixed_precision(true)
-local job = flow.global_function {
-  name = "mixed", function_config = config,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2, 2 }) } },
-  returns = tp.Numpy,
-  body = function(x) return flow.matmul(x, x) end,
-}
+local job = flow.global_function { name = "mixed", function_config = config,
+  inputs = { { "x", tp.Numpy.Placeholder({ 2, 2 }) } }, returns = tp.Numpy,
+  body = function(x) return flow.matmul(x, x) end }
 print(job({ { 1, 2 }, { 3, 4 } }))  -- too small to gain: it stays in float32
 --> [[ 7. 10.]
 --> [15. 22.]]
+-- of all jobs that are defined from now on; float16 with a loss scale, as gradients may overflow
+flow.config.enable_auto_mixed_precision("float16")
+flow.config.enable_auto_mixed_precision(false)
 
-## config.when_new
+## config.when_new, config.when_full
 flow.config.when_new("queue")
+flow.config.when_full("busy")
 local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
   inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) } },
   body = function(x) return x + 1 end }
-job({ { 1, 2 } })(function(y) print(y) end)
-flow.sync()  --> [[2. 3.]]
-
-## config.when_full
-flow.config.when_full("busy")
-local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x) return x + 1 end }
-local call = job({ 1 })
+local call = job({ { 1, 2 } })
 if not call.busy then call(function(y) print(y) end) end
-flow.sync()  --> [2.]
+flow.sync()  --> [[2. 3.]]
 
 ## config.cpu_device_num
 flow.config.cpu_device_num(2)
@@ -91,14 +71,14 @@ local ok, message = pcall(job, { 1, 0 })
 print(ok, message:match("'log_1' [^;]*"))
 --> false	'log_1' must be finite in step 1, got -inf in 1 of 2 elements
 
-## config.device
-print(flow.config.device())  --> cpu:0
-
-## config.kernels
--- to check a result against the plain kernels
-flow.config.kernels("reference")
-print(flow.config.kernels())  --> reference
+## config.device, config.kernels, config.passes
+print(flow.config.device())       --> cpu:0
+flow.config.kernels("reference")  -- to check a result
+print(flow.config.kernels())      --> reference
 flow.config.kernels("fast")
+flow.config.passes("-fuse -cse")  -- jobs compiled from now on lack them
+print(flow.config.passes())       --> -cse -fuse
+flow.config.passes("")
 
 ## config.max_inflight, config.max_plans, config.threads, config.callback_seconds, config.background
 flow.config.max_inflight(4)          -- a fifth call without a result yet waits
@@ -122,18 +102,6 @@ flow.config.on_warning(function(text) print("warning: " .. text) end)
 print(type(flow.config.on_warning()))  --> function
 flow.config.on_warning(false)  -- to stderr again
 
-## config.passes
--- jobs compiled from now on do without them
-flow.config.passes("-fuse -cse")
-print(flow.config.passes())  --> -cse -fuse
-flow.config.passes("")
-
-## config.enable_auto_mixed_precision
-flow.config.enable_auto_mixed_precision(true)  -- of jobs that are defined from now on
-print(flow.config.enable_auto_mixed_precision())  --> true
-flow.config.enable_auto_mixed_precision("float16")  -- with a loss scale, as gradients may overflow
-flow.config.enable_auto_mixed_precision(false)
-
 ## config.enable_tensor_float_32_compute, config.strict_placement, config.gpu_device_num
 flow.config.enable_tensor_float_32_compute(false)  -- products on a GPU as exact as on the CPU
 flow.config.strict_placement(true)                 -- no GPU: an error instead of a warning
@@ -151,41 +119,23 @@ local job = flow.global_function { name = "halves", function_config = config,
   body = function() return flow.get_variable("w", { 2 }) end }
 print(job(), job().dtype)  --> [0.5 0.5]	float64
 
-## scope.namespace
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
-  body = function(x)
-    return flow.scope.namespace("head", function()
-      return flow.layers.dense(x, 1, { name = "out" })
-    end)
-  end }
-job({ { 1, 2 } })
-print(flow.get_all_variables()["head-out-bias"])  --> [0.]
-
-## scope.placement
-local job = flow.global_function { name = "placed", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
-  body = function(x)
-    return flow.scope.placement("cpu", "0:0", function()
-      return flow.nn.relu(x)
-    end)
-  end }
-print(job({ -1, 1 }))  --> [0. 1.]
-
-## scope.recompute
+## scope.namespace, scope.placement, scope.recompute
 local job = flow.global_function { name = "deep", type = "train",
-  inputs = { { "x", tp.Numpy.Placeholder({ 4, 8 }) } },
-  returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 4, 8 }) } }, returns = tp.Numpy,
   body = function(x)
     for i = 1, 3 do
       x = flow.scope.recompute(function()
         return flow.layers.dense(flow.nn.gelu(x), 8)
       end)
     end
-    local loss = flow.math.reduce_mean(x)
-    flow.optimizer.SGD(0.1):minimize(loss)
-    return loss
+    x = flow.scope.placement("cpu", "0:0", function() return flow.nn.relu(x) end)
+    x = flow.scope.namespace("head", function()
+      return flow.layers.dense(x, 1, { name = "out" })
+    end)
+    flow.optimizer.SGD(0.1):minimize(x)
+    return x
   end }
-print(#job(nd.ones({ 4, 8 })).shape)  --> 1
+job(nd.ones({ 4, 8 }))
+print(flow.get_all_variables()["head-out-bias"].shape)  --> (1)
 
 ]==]

@@ -52,18 +52,12 @@ local half = nd.array({ 0.1, 70000 }, flow.double):astype(flow.float16)
 print(half, half:astype(flow.float)[1])           --> [0.1 inf]	0.0999755859375
 print(nd.array({ 1 / 3 }):astype(flow.bfloat16))  --> [0.334]
 
-## has
-print(flow.has("nn.relu"), flow.has("nn.rellu"))  --> true	false
-
 ## help
 flow.help("nn.relu")  --> flow.nn.relu(x, name) -> y
 
-## bundle.list
-print(#flow.bundle.list())  --> 0
-
-## bundle.path
+## bundle.path, bundle.list
 -- In a program that `jfl --bundle app.lua model -o app` made this is the path of a copy.
-print(flow.bundle.path("model"))  --> model
+print(flow.bundle.path("model"), #flow.bundle.list())  --> model	0
 
 ## onnx.export
 local job = flow.global_function { name = "net", returns = tp.Numpy,
@@ -152,8 +146,8 @@ for _, form in ipairs { flow.q4_0, flow.q4_k, flow.q6_k, flow.q8_0 } do
   print(nd.ones({ 2, 256 }):astype(form).dtype)  --> q8_0
 end
 
-## version
-print(type(flow.version))  --> string
+## version, has
+print(type(flow.version), flow.has("nn.relu"), flow.has("nn.rellu"))  --> string	true	false
 
 ## zip
 local images, labels = nd.zeros({ 3, 2 }), nd.array({ 5, 0, 7 })

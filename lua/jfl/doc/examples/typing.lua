@@ -1,39 +1,15 @@
 -- Examples of types of arguments and results.
 return [==[
-## typing.Bundle
-local job = flow.global_function {
-  name = "nested", returns = tp.Bundle(tp.Numpy),
+## typing.Callback, FunctionConfig.concurrency_width
+local config = flow.function_config()
+config.concurrency_width(4)  -- up to 4 calls wait in the queue
+local job = flow.global_function { name = "later", function_config = config,
   inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x) return { x, more = { x + 1 } } end }
-local result = job({ 1 })
-print(result[1], result.more[1])  --> [1.]	[2.]
-
-## typing.Callback
-local job = flow.global_function {
-  name = "later", returns = tp.Callback(tp.Numpy),
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x) return x + 1 end }
+  returns = tp.Callback(tp.Numpy), body = function(x) return x + 1 end }
 local function failed(message) print("failed", message) end
 job({ 1 })(function(y) print("result", y) end, failed)
 print("called")  --> called
 flow.sync()      --> result	[2.]
-
-## typing.Dict
-local job = flow.global_function {
-  name = "named", returns = tp.Dict(tp.Numpy),
-  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
-  body = function(x)
-    return { sum = flow.math.reduce_sum(x), max = flow.math.reduce_max(x) }
-  end }
-local result = job({ 1, 2 })
-print(result.sum, result.max)  --> [3.]	[2.]
-
-## typing.List
-local job = flow.global_function {
-  name = "powers", returns = tp.List(tp.Numpy),
-  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
-  body = function(x) return { x, x * x, x * x * x } end }
-print(unpack(job({ 2 })))  --> [2.]	[4.]	[8.]
 
 ## typing.ListListNumpy, typing.ListListNumpy.Placeholder
 local job = flow.global_function { name = "lists", returns = tp.ListListNumpy,
@@ -61,12 +37,20 @@ print(job({ { 1, 2 }, { 3, 4 } }, { { 1, 2, 3 } }, { 1, 0, 1 }))
 -->  [1. 2.]
 -->  [3. 4.]]	[6.]
 
-## typing.Tuple
-local job = flow.global_function {
-  name = "both", returns = tp.Tuple(tp.Numpy, tp.Numpy),
-  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
-  body = function(x) return flow.math.reduce_sum(x), x * 2 end }
-local sum, doubled = job({ 1, 2 })
-print(sum, doubled)  --> [3.]	[2. 4.]
+## typing.Tuple, typing.List, typing.Dict, typing.Bundle
+local function define(name, returns, body)
+  return flow.global_function { name = name, returns = returns,
+    inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } }, body = body }
+end
+local both = define("both", tp.Tuple(tp.Numpy, tp.Numpy), function(x) return x, x * 2 end)
+print(both({ 1, 2 }))                       --> [1. 2.]	[2. 4.]
+local powers = define("powers", tp.List(tp.Numpy), function(x) return { x, x * x } end)
+print(unpack(powers({ 2, 3 })))             --> [2. 3.]	[4. 9.]
+local named = define("named", tp.Dict(tp.Numpy), function(x)
+  return { sum = flow.math.reduce_sum(x), max = flow.math.reduce_max(x) }
+end)
+print(named({ 1, 2 }).sum, named({ 1, 2 }).max)  --> [3.]	[2.]
+local nested = define("nested", tp.Bundle(tp.Numpy), function(x) return { x, more = { x + 1 } } end)
+print(nested({ 1, 2 }).more[1])             --> [2. 3.]
 
 ]==]

@@ -9,18 +9,25 @@ local job = flow.global_function { name = "three", returns = tp.List(tp.Numpy), 
   end }
 print(unpack(job()))  --> [0.5 0.5]	[1. 1.]	[0. 0.]
 
-## get_all_variables
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
-  body = function(x) return flow.layers.dense(x, 3, { name = "fc" }) end }
-job({ { 1, 2 } })
-local variables = flow.get_all_variables()
-print(variables["fc-weight"].shape[1], variables["fc-bias"])
---> 3	[0. 0. 0.]
+## get_all_variables, variable_info, load_variables, drop_variables
+local function define(units)
+  return flow.global_function { name = "net", returns = tp.Numpy,
+    inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+    body = function(x) return flow.layers.dense(x, units, { name = "fc" }) end }
+end
+local job = define(1)
+job({ { 1, 1 } })
+flow.load_variables({ ["fc-weight"] = { { 2, 3 } }, ["fc-bias"] = { 10 } })
+print(job({ { 1, 1 } }))                                 --> [[15.]]
+print(flow.get_all_variables()["fc-weight"])             --> [[2. 3.]]
 flow.get_all_variables({ async = true })(function(all)
-  print(#all["fc-bias"])  --> 3
+  print(all["fc-bias"])                                  --> [10.]
 end)
 flow.sync()
+local info = flow.variable_info("fc-weight")
+print(info.dtype, info.shape, info.distribute)           --> float32	(1, 2)	broadcast
+print(flow.drop_variables("fc"))                         --> 2
+print(define(4)({ { 1, 1 } }).shape[2])                  --> 4
 
 ## get_variable
 local job = flow.global_function { name = "affine", returns = tp.Numpy,
@@ -32,79 +39,36 @@ local job = flow.global_function { name = "affine", returns = tp.Numpy,
   end }
 print(job({ 1, 2 }))  --> [3. 6.]
 
-## glorot_normal_initializer, glorot_uniform_initializer, variance_scaling_initializer
+## glorot_normal_initializer, glorot_uniform_initializer, variance_scaling_initializer,
+## kaiming_initializer
+local shape = { 300, 200 }
 local kinds = { normal = flow.glorot_normal_initializer(),
   uniform = flow.glorot_uniform_initializer(),
-  he = flow.variance_scaling_initializer(2, "fan_in") }  -- suits layers with relu
-local net = flow.model("net", function(x)
-  for name, kind in pairs(kinds) do
-    flow.layers.dense(x, 200, { name = name, kernel_initializer = kind })
-  end
-  return x
+  he = flow.variance_scaling_initializer(2, "fan_in"),  -- suits layers with relu
+  kaiming = flow.kaiming_initializer(shape, { nonlinearity = "relu" }) }
+local job = flow.global_function { name = "all", returns = tp.Dict(tp.Numpy), inputs = {},
+  body = function()
+    local all = {}
+    for name, kind in pairs(kinds) do
+      all[name] = flow.get_variable(name, shape, { initializer = kind })
+    end
+    return all
+  end }
+local all = job()
+print(math.abs(all.normal:std() - (2 / 500) ^ 0.5) < 0.005)  --> true
+print(all.uniform:max() <= (6 / 500) ^ 0.5)                  --> true
+print(math.abs(all.he:std() / all.kaiming:std() - 1) < 0.1)  --> true
+
+## layers.dense, layers.embedding, layers.prelu
+local net = flow.model("net", function(words)
+  local x = flow.layers.embedding(words, 1000, 16, { padding_idx = 0 })
+  x = flow.math.reduce_sum(x, 1)      -- what is behind a sentence adds 0
+  x = flow.layers.dense(x, 8, { activation = flow.nn.relu, name = "hidden" })
+  return flow.layers.prelu(flow.layers.dense(x, 3, { name = "output" }))
 end)
-net:predict { inputs = { flow.float32 { 1, 300 } } }(nd.ones({ 1, 300 }))
-local all = flow.get_all_variables()
-print(math.abs(all["net-normal-weight"]:std() - (2 / 500) ^ 0.5) < 0.005)  --> true
-print(all["net-uniform-weight"]:max() <= (6 / 500) ^ 0.5)                  --> true
-print(math.abs(all["net-he-weight"]:std() - (2 / 300) ^ 0.5) < 0.005)      --> true
-
-## kaiming_initializer
-local shape = { 64, 3, 3, 3 }  -- filters of a convolution
-local initializer = flow.kaiming_initializer(shape,
-  { nonlinearity = "relu" })
-local job = flow.global_function {
-  name = "w", inputs = {}, returns = tp.Numpy,
-  body = function()
-    return flow.get_variable("w", shape, { initializer = initializer })
-  end }
-print(math.abs(job():std() - (2 / 27) ^ 0.5) < 0.02)  --> true
-
-## layers.dense
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 4, 8 }) } },
-  body = function(x)
-    x = flow.layers.dense(x, 16,
-      { activation = flow.nn.relu, name = "hidden" })
-    return flow.layers.dense(x, 3, { name = "output" })
-  end }
-print(job(nd.ones({ 4, 8 })).shape[2])                     --> 3
-print(flow.get_all_variables()["hidden-weight"].shape[1])  --> 16
-
-## layers.embedding
-local job = flow.global_function { name = "sentence", returns = tp.Numpy,
-  inputs = { { "words", tp.Numpy.Placeholder({ 2, 5 }, flow.int32) } },
-  body = function(words)
-    local x = flow.layers.embedding(words, 1000, 16, { padding_idx = 0 })
-    return flow.math.reduce_sum(x, 1)      -- what is behind a sentence adds 0
-  end }
-print(job({ { 7, 3, 0, 0, 0 }, { 4, 4, 9, 1, 0 } }).shape[2])  --> 16
-
-## drop_variables
-local function define(units)
-  return flow.global_function { name = "net", returns = tp.Numpy,
-    inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
-    body = function(x) return flow.layers.dense(x, units, { name = "fc" }) end }
-end
-print(define(3)({ { 1, 1 } }).shape[2])  --> 3
-print(flow.drop_variables("fc"))         --> 2
-print(define(4)({ { 1, 1 } }).shape[2])  --> 4
-
-## load_variables
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
-  body = function(x) return flow.layers.dense(x, 1, { name = "fc" }) end }
-job({ { 1, 1 } })
-flow.load_variables({ ["fc-weight"] = { { 2, 3 } }, ["fc-bias"] = { 10 } })
-print(job({ { 1, 1 } }))  --> [[15.]]
-
-## orthogonal_initializer
-local job = flow.global_function { name = "w", returns = tp.Numpy,
-  body = function()
-    return flow.get_variable("w", { 2, 2 },
-      { initializer = flow.orthogonal_initializer() })
-  end }
-local w = job()  -- a rotation, or a reflection
-print(math.abs(w:get(1, 1) ^ 2 + w:get(1, 2) ^ 2 - 1) < 1e-6)  --> true
+local job = net:predict { inputs = { flow.int32 { 2, 5 } } }
+print(job({ { 7, 3, 0, 0, 0 }, { 4, 4, 9, 1, 0 } }).shape)           --> (2, 3)
+print(flow.get_all_variables()["net-hidden-weight"].shape)           --> (8, 16)
 
 ## random_normal_initializer, random_uniform_initializer
 local job = flow.global_function { name = "drawn", inputs = {},
@@ -136,30 +100,16 @@ train({ 0 })  -- here only the regularizers pull at the variables
 local all = flow.get_all_variables()
 print(all.a, all.b, all.c)  --> [0.75]	[0.5]	[0.25]
 
-## truncated_normal
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
-  body = function(x)
-    return flow.layers.dense(x, 3,
-      { kernel_initializer = flow.truncated_normal(0.1), name = "fc" })
+## truncated_normal, truncated_normal_initializer, orthogonal_initializer
+local job = flow.global_function { name = "two", returns = tp.Tuple(tp.Numpy, tp.Numpy),
+  body = function()
+    return flow.get_variable("a", { 9 }, { initializer = flow.truncated_normal(0.1) }),
+      flow.get_variable("w", { 2, 2 }, { initializer = flow.orthogonal_initializer() })
   end }
-job({ { 1, 2 } })
-local w = flow.get_all_variables()["fc-weight"]
-print(w:max() < 0.2, w:min() > -0.2)  --> true	true
-
-## truncated_normal_initializer
+local a, w = job()  -- w is a rotation, or a reflection
+print(a:max() < 0.2, a:min() > -0.2)                           --> true	true
+print(math.abs(w:get(1, 1) ^ 2 + w:get(1, 2) ^ 2 - 1) < 1e-6)  --> true
 print(flow.truncated_normal_initializer(0, 0.02))
 --> truncated_normal_initializer(0, 0.02)
-
-## variable_info
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
-  body = function(x)
-    return flow.layers.dense(x, 3, { name = "fc",
-      kernel_initializer = flow.zeros_initializer() })
-  end }
-job({ { 1, 2 } })
-local info = flow.variable_info("fc-weight")
-print(info.dtype, info.shape[1], info.distribute)  --> float32	3	broadcast
 
 ]==]
