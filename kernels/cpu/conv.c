@@ -68,23 +68,11 @@ static jf_primitive_conv geometry(const jf_kargs *k, const jf_tensor *in, const 
 static jfl_status conv_prepare_forward(const jf_primitives *lib, jf_kargs *k)
 {
   jf_primitive_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
-  return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k);
-}
-
-static jfl_status conv_run_forward(const jf_kargs *k)
-{
-  jf_primitive_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
-  return jf_pieces_run(k, r);
-}
-
-static jfl_status conv_prepare_fused(const jf_primitives *lib, jf_kargs *k)
-{
-  jf_primitive_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
   c.epilogue = ((const jf_conv *)k->attr)->epilogue;
   return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k);
 }
 
-static jfl_status conv_run_fused(const jf_kargs *k)
+static jfl_status conv_run_forward(const jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_conv *)k->attr)->epilogue;
   jf_primitive_run r = {
@@ -98,13 +86,15 @@ static jfl_status conv_run_fused(const jf_kargs *k)
    jf_finish does the rest. */
 static jfl_status conv_prepare_then(const jf_primitives *lib, jf_kargs *k)
 {
-  return conv_prepare_forward(lib, k);
+  jf_primitive_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
+  return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k);
 }
 
 static jfl_status conv_run_then(const jf_kargs *k)
 {
   const jf_conv *a = k->attr;
-  JF_TRY(conv_run_forward(k));
+  JF_TRY(jf_pieces_run(k, (jf_primitive_run){ .a = k->in[0].data, .b = k->in[1].data,
+                                              .c = k->out[0].data }));
   return jf_finish(k, &a->epilogue, jf_conv_channel_axis(a), a->block_y);
 }
 
@@ -140,13 +130,10 @@ static jfl_status conv_run_filter(const jf_kargs *k)
 static int own_takes_conv(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
 
 /* The functions that prepare a call, for one of the libraries. */
-#define CONV_PREPARES(id, kind, lib)                                                     \
-  static jfl_status id##_##kind(jf_kargs *k)                                             \
-  {                                                                                      \
-    return conv_prepare_##kind(lib, k);                                                  \
-  }
-#define CONV_LIBRARY(id, lib)                                                            \
-  CONV_PREPARES(id, forward, lib) CONV_PREPARES(id, fused, lib) CONV_PREPARES(id, then, lib) \
+#define CONV_PREPARES(id, kind, lib) \
+  static jfl_status id##_##kind(jf_kargs *k) { return conv_prepare_##kind(lib, k); }
+#define CONV_LIBRARY(id, lib)                                  \
+  CONV_PREPARES(id, forward, lib) CONV_PREPARES(id, then, lib) \
   CONV_PREPARES(id, data, lib) CONV_PREPARES(id, filter, lib)
 CONV_LIBRARY(dnnl, jf_dnnl_open())
 CONV_LIBRARY(own, jf_own_units())
@@ -155,26 +142,15 @@ CONV_LIBRARY(own, jf_own_units())
 #define CONV(op_, lib, kind, accepts_, priority_) \
   .op = op_, .accepts = accepts_, .prepare = lib##_##kind, .run = conv_run_##kind, JF_BY_PIECES, \
   .priority = priority_
-JFL_CPU(dnnl_conv1d, CONV("conv1d", dnnl, forward, dnnl_takes_conv, 20))
-JFL_CPU(dnnl_conv2d, CONV("conv2d", dnnl, forward, dnnl_takes_conv, 20))
-JFL_CPU(dnnl_conv3d, CONV("conv3d", dnnl, forward, dnnl_takes_conv, 20))
-JFL_CPU(dnnl_conv2d_fused, CONV("conv2d_fused", dnnl, fused, dnnl_takes_conv, 20))
-JFL_CPU(dnnl_conv2d_then, CONV("conv2d_fused", dnnl, then, dnnl_takes_f32, 15))
-JFL_CPU(dnnl_conv1d_data_grad, CONV("conv1d_data_grad", dnnl, data, dnnl_takes_f32, 20))
-JFL_CPU(dnnl_conv2d_data_grad, CONV("conv2d_data_grad", dnnl, data, dnnl_takes_f32, 20))
-JFL_CPU(dnnl_conv3d_data_grad, CONV("conv3d_data_grad", dnnl, data, dnnl_takes_f32, 20))
-JFL_CPU(dnnl_conv1d_filter_grad, CONV("conv1d_filter_grad", dnnl, filter, dnnl_takes_f32, 20))
-JFL_CPU(dnnl_conv2d_filter_grad, CONV("conv2d_filter_grad", dnnl, filter, dnnl_takes_f32, 20))
-JFL_CPU(dnnl_conv3d_filter_grad, CONV("conv3d_filter_grad", dnnl, filter, dnnl_takes_f32, 20))
+#define CONVS "conv1d conv2d conv3d conv2d_fused"
+#define CONV_DATA_GRADS "conv1d_data_grad conv2d_data_grad conv3d_data_grad"
+#define CONV_FILTER_GRADS "conv1d_filter_grad conv2d_filter_grad conv3d_filter_grad"
+JFL_CPU(dnnl_conv, CONV(CONVS, dnnl, forward, dnnl_takes_conv, JF_LIBRARY))
+JFL_CPU(dnnl_conv_then, CONV("conv2d_fused", dnnl, then, dnnl_takes_f32, JF_LIBRARY + JF_IN_TWO))
+JFL_CPU(dnnl_conv_data_grad, CONV(CONV_DATA_GRADS, dnnl, data, dnnl_takes_f32, JF_LIBRARY))
+JFL_CPU(dnnl_conv_filter_grad, CONV(CONV_FILTER_GRADS, dnnl, filter, dnnl_takes_f32, JF_LIBRARY))
 
-JFL_CPU(own_conv1d, CONV("conv1d", own, forward, own_takes_conv, 10))
-JFL_CPU(own_conv2d, CONV("conv2d", own, forward, own_takes_conv, 10))
-JFL_CPU(own_conv3d, CONV("conv3d", own, forward, own_takes_conv, 10))
-JFL_CPU(own_conv2d_fused, CONV("conv2d_fused", own, fused, own_takes_conv, 10))
-JFL_CPU(own_conv2d_then, CONV("conv2d_fused", own, then, own_takes_conv, 9))
-JFL_CPU(own_conv1d_data_grad, CONV("conv1d_data_grad", own, data, own_takes_conv, 10))
-JFL_CPU(own_conv2d_data_grad, CONV("conv2d_data_grad", own, data, own_takes_conv, 10))
-JFL_CPU(own_conv3d_data_grad, CONV("conv3d_data_grad", own, data, own_takes_conv, 10))
-JFL_CPU(own_conv1d_filter_grad, CONV("conv1d_filter_grad", own, filter, own_takes_conv, 10))
-JFL_CPU(own_conv2d_filter_grad, CONV("conv2d_filter_grad", own, filter, own_takes_conv, 10))
-JFL_CPU(own_conv3d_filter_grad, CONV("conv3d_filter_grad", own, filter, own_takes_conv, 10))
+JFL_CPU(own_conv, CONV(CONVS, own, forward, own_takes_conv, JF_OWN_FIRST))
+JFL_CPU(own_conv_then, CONV("conv2d_fused", own, then, own_takes_conv, JF_OWN_FIRST + JF_IN_TWO))
+JFL_CPU(own_conv_data_grad, CONV(CONV_DATA_GRADS, own, data, own_takes_conv, JF_OWN_FIRST))
+JFL_CPU(own_conv_filter_grad, CONV(CONV_FILTER_GRADS, own, filter, own_takes_conv, JF_OWN_FIRST))

@@ -1,5 +1,6 @@
 /* Matrix products: float32 by oneDNN or, where it is not installed, by jfl's own loops; float64 by
    OpenBLAS. */
+#include "op/op.h"
 #include "optim/matmul_update.h"
 
 #include "blas.h"
@@ -27,42 +28,37 @@ static int own_matmul_accepts(const jf_kargs *k)
   return k->in[0].dtype == JFL_F32 && !((const jf_matmul *)k->attr)->panel;
 }
 
-static jfl_status matmul_prepare(const jf_primitives *lib, jf_kargs *k)
-{
-  jf_primitive_matmul m = fast_matmul_extents(k);
-  return jf_pieces_matmul(lib, &m, k);
-}
-
-static jfl_status fast_matmul_run(const jf_kargs *k)
-{
-  jf_primitive_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
-  return jf_pieces_run(k, r);
-}
-
 static int own_update_accepts(const jf_kargs *k)
 {
   const jf_kargs p = jf_step_product(k);
   return own_matmul_accepts(&p);
 }
 
-/* ---- with an epilogue ---- */
+/* What the call does to its product. */
+static const jf_epilogue *fast_matmul_epilogue(const jf_kargs *k)
+{
+  static const jf_epilogue none;
+  return k->op == &jf_op_matmul_fused ? &((const jf_matmul_fused *)k->attr)->epilogue : &none;
+}
 
-static jfl_status matmul_fused_prepare(const jf_primitives *lib, jf_kargs *k)
+static jfl_status matmul_prepare(const jf_primitives *lib, jf_kargs *k)
 {
   jf_primitive_matmul m = fast_matmul_extents(k);
-  m.epilogue = ((const jf_matmul_fused *)k->attr)->epilogue;
+  m.epilogue = *fast_matmul_epilogue(k);
   return jf_pieces_matmul(lib, &m, k);
 }
 
-static jfl_status matmul_fused_run(const jf_kargs *k)
+static jfl_status fast_matmul_run(const jf_kargs *k)
 {
-  const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
+  const jf_epilogue *e = fast_matmul_epilogue(k);
   jf_primitive_run r = {
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .bias = jf_epilogue_bias(k, e), .residual = jf_epilogue_residual(k, e)
   };
   return jf_pieces_run(k, r);
 }
+
+/* ---- with an epilogue that the library does not know ---- */
 
 static jfl_status fast_matmul_finish(const jf_kargs *k)
 {
@@ -75,9 +71,16 @@ static int dnnl_then_accepts(const jf_kargs *k)
   return k->out[0].dtype == JFL_F32 && jf_dnnl_accepts(k);
 }
 
+static jfl_status matmul_then_prepare(const jf_primitives *lib, jf_kargs *k)
+{
+  jf_primitive_matmul m = fast_matmul_extents(k);
+  return jf_pieces_matmul(lib, &m, k);
+}
+
 static jfl_status matmul_then_run(const jf_kargs *k)
 {
-  JF_TRY(fast_matmul_run(k));
+  JF_TRY(jf_pieces_run(k, (jf_primitive_run){ .a = k->in[0].data, .b = k->in[1].data,
+                                              .c = k->out[0].data }));
   return fast_matmul_finish(k);
 }
 
@@ -126,41 +129,27 @@ static jfl_status matmul_update_prepare(const jf_primitives *lib, jf_kargs *k)
 /* ---- rows ---- */
 
 /* The functions that prepare a call, for one of the libraries. */
-#define PREPARES(id, lib)                                                                 \
-  static jfl_status id##_prepare(jf_kargs *k)                                             \
-  {                                                                                       \
-    return matmul_prepare(lib, k);                                                        \
-  }                                                                                       \
-  static jfl_status id##_fused_prepare(jf_kargs *k)                                       \
-  {                                                                                       \
-    return matmul_fused_prepare(lib, k);                                                  \
-  }                                                                                       \
-  static jfl_status id##_update_prepare(jf_kargs *k)                                      \
-  {                                                                                       \
-    return matmul_update_prepare(lib, k);                                                 \
-  }
-PREPARES(dnnl, jf_dnnl_open())
-PREPARES(own, jf_own_units())
+#define PREPARES(id, kind, lib) \
+  static jfl_status id##_##kind(jf_kargs *k) { return matmul_##kind(lib, k); }
+#define PREPARES_ALL(id, lib) \
+  PREPARES(id, prepare, lib) PREPARES(id, then_prepare, lib) PREPARES(id, update_prepare, lib)
+PREPARES_ALL(dnnl, jf_dnnl_open())
+PREPARES_ALL(own, jf_own_units())
 
-JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
-  .run = fast_matmul_run, JF_BY_PIECES, .priority = JF_LIBRARY)
-JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
-  .prepare = dnnl_fused_prepare, .run = matmul_fused_run,
-  JF_BY_PIECES, .priority = JF_LIBRARY)
+JFL_CPU(dnnl_matmul, .op = "matmul matmul_fused", .accepts = jf_dnnl_accepts,
+        .prepare = dnnl_prepare, .run = fast_matmul_run, JF_BY_PIECES, .priority = JF_LIBRARY)
 JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = dnnl_then_accepts,
-  .prepare = dnnl_prepare, .run = matmul_then_run, JF_BY_PIECES, .priority = JF_LIBRARY + JF_IN_TWO)
+        .prepare = dnnl_then_prepare, .run = matmul_then_run, JF_BY_PIECES,
+        .priority = JF_LIBRARY + JF_IN_TWO)
 JFL_CPU(dnnl_matmul_update, .op = "matmul_update", .accepts = jf_dnnl_accepts,
         .prepare = dnnl_update_prepare, .run = matmul_update_run, JF_BY_PIECES,
         .priority = JF_LIBRARY)
 
-JFL_CPU(own_matmul, .op = "matmul", .accepts = own_matmul_accepts, .prepare = own_prepare,
-  .run = fast_matmul_run, JF_BY_PIECES, .priority = JF_OWN_FIRST)
-JFL_CPU(own_matmul_fused, .op = "matmul_fused", .accepts = own_matmul_accepts,
-  .prepare = own_fused_prepare, .run = matmul_fused_run,
-  JF_BY_PIECES, .priority = JF_OWN_FIRST)
+JFL_CPU(own_matmul, .op = "matmul matmul_fused", .accepts = own_matmul_accepts,
+        .prepare = own_prepare, .run = fast_matmul_run, JF_BY_PIECES, .priority = JF_OWN_FIRST)
 JFL_CPU(own_matmul_then, .op = "matmul_fused", .accepts = own_matmul_accepts,
-  .prepare = own_prepare, .run = matmul_then_run, JF_BY_PIECES,
-  .priority = JF_OWN_FIRST + JF_IN_TWO)
+        .prepare = own_then_prepare, .run = matmul_then_run, JF_BY_PIECES,
+        .priority = JF_OWN_FIRST + JF_IN_TWO)
 JFL_CPU(own_matmul_update, .op = "matmul_update", .accepts = own_update_accepts,
         .prepare = own_update_prepare, .run = matmul_update_run, JF_BY_PIECES,
         .priority = JF_OWN_FIRST)
@@ -222,17 +211,13 @@ static jfl_status blas_product(const jf_kargs *k, double alpha, double beta)
   return JFL_OK;
 }
 
-static jfl_status blas_run(const jf_kargs *k) { return blas_product(k, 1, 0); }
-
-JFL_CPU(blas_matmul, .op = "matmul", .accepts = blas_accepts, .run = blas_run)
-
-static jfl_status blas_then_run(const jf_kargs *k)
+static jfl_status blas_run(const jf_kargs *k)
 {
-  JF_TRY(blas_run(k));
-  return fast_matmul_finish(k);
+  JF_TRY(blas_product(k, 1, 0));
+  return k->op == &jf_op_matmul_fused ? fast_matmul_finish(k) : JFL_OK;
 }
 
-JFL_CPU(blas_matmul_then, .op = "matmul_fused", .accepts = blas_accepts, .run = blas_then_run)
+JFL_CPU(blas_matmul, .op = "matmul matmul_fused", .accepts = blas_accepts, .run = blas_run)
 
 static int blas_update_accepts(const jf_kargs *k)
 {

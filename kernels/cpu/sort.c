@@ -307,9 +307,7 @@ static jfl_status order_top_k(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CPU(fast_sort, .op = "sort", .accepts = order_accepts, .prepare = order_prepare,
-        .run = order_sort)
-JFL_CPU(fast_argsort, .op = "argsort", .accepts = order_accepts, .prepare = order_prepare,
+JFL_CPU(fast_sort, .op = "sort argsort", .accepts = order_accepts, .prepare = order_prepare,
         .run = order_sort)
 JFL_CPU(fast_top_k, .op = "top_k", .accepts = order_accepts, .prepare = order_prepare,
         .run = order_top_k)

@@ -4,6 +4,7 @@
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
 #include "op/argmax.h"
+#include "op/op.h"
 
 #include <stdio.h>
 #endif
@@ -74,7 +75,7 @@ JF_KERNEL __launch_bounds__(256) search(const search_args p)
 
 extern const char jf_cuda_text_argmax[];
 
-static jfl_status search_prepare(jf_kargs *k, const char *define)
+static jfl_status search_make(jf_kargs *k, const char *define)
 {
   enum { THREADS = 256, WARP = 32, WAVES = 32, MANY = 1 << 12, LONG = 1024 };
   const jf_cuda *c = k->device->state;
@@ -103,25 +104,14 @@ static const char *search_type(jfl_dtype t)
   return jf_is_float(t) ? "float" : "int32_t";
 }
 
-static jfl_status search_for(jf_kargs *k, const char *better)
+static jfl_status search_prepare(jf_kargs *k)
 {
   char define[64];
   snprintf(define, sizeof define, "typedef %s V;\n#define BETTER %s\n",
-           search_type(k->in[0].dtype), better);
-  return search_prepare(k, define);
+           search_type(k->in[0].dtype), k->op == &jf_op_argmax ? ">" : "<");
+  return search_make(k, define);
 }
 
-static jfl_status argmax_prepare(jf_kargs *k)
-{
-  return search_for(k, ">");
-}
-
-static jfl_status argmin_prepare(jf_kargs *k)
-{
-  return search_for(k, "<");
-}
-
-JFL_CUDA(cuda_argmax, JF_CUDA_LAUNCHED("argmax", NULL, argmax_prepare))
-JFL_CUDA(cuda_argmin, JF_CUDA_LAUNCHED("argmin", NULL, argmin_prepare))
+JFL_CUDA(cuda_argmax, JF_CUDA_LAUNCHED("argmax argmin", NULL, search_prepare))
 
 #endif

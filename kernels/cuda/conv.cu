@@ -288,15 +288,10 @@ static jfl_status conv_run(const jf_kargs *k)
 
 #define CONVS(op_, prepare_) \
   .op = op_, .accepts = conv_accepts, .prepare = prepare_, .run = conv_run, .release = jf_free
-JFL_CUDA(cuda_conv1d, CONVS("conv1d", conv_prepare))
-JFL_CUDA(cuda_conv2d, CONVS("conv2d", conv_prepare))
-JFL_CUDA(cuda_conv3d, CONVS("conv3d", conv_prepare))
-JFL_CUDA(cuda_conv2d_fused, CONVS("conv2d_fused", conv_prepare))
-JFL_CUDA(cuda_conv1d_data_grad, CONVS("conv1d_data_grad", conv_data_prepare))
-JFL_CUDA(cuda_conv2d_data_grad, CONVS("conv2d_data_grad", conv_data_prepare))
-JFL_CUDA(cuda_conv3d_data_grad, CONVS("conv3d_data_grad", conv_data_prepare))
-JFL_CUDA(cuda_conv1d_filter_grad, CONVS("conv1d_filter_grad", conv_filter_prepare))
-JFL_CUDA(cuda_conv2d_filter_grad, CONVS("conv2d_filter_grad", conv_filter_prepare))
-JFL_CUDA(cuda_conv3d_filter_grad, CONVS("conv3d_filter_grad", conv_filter_prepare))
+JFL_CUDA(cuda_conv, CONVS("conv1d conv2d conv3d conv2d_fused", conv_prepare))
+JFL_CUDA(cuda_conv_data_grad,
+  CONVS("conv1d_data_grad conv2d_data_grad conv3d_data_grad", conv_data_prepare))
+JFL_CUDA(cuda_conv_filter_grad,
+  CONVS("conv1d_filter_grad conv2d_filter_grad conv3d_filter_grad", conv_filter_prepare))
 
 #endif

@@ -237,23 +237,15 @@ static cumulate_args cumulate_args_of(const jf_kargs *k)
 }
 
 /* Sums and products of floats are made in double, as those of the CPU; those of integers wrap. */
-static jfl_status cumulate_make(jf_kargs *k, const char *of_floats, const char *of_integers)
+static jfl_status cumulate_prepare(jf_kargs *k)
 {
+  static const char *const what[2][2] = {
+    { "#define SUM\ntypedef uint64_t A;\n", "#define SUM\ntypedef double A;\n" },
+    { "#define PRODUCT\ntypedef uint64_t A;\n", "#define PRODUCT\ntypedef double A;\n" },
+  };
   cumulate_args a = cumulate_args_of(k);
   if (!a.lines) return JFL_OK;
-  return cumulate_add(k, jf_is_float(k->in[0].dtype) ? of_floats : of_integers, &a);
-}
-
-static jfl_status cumsum_prepare(jf_kargs *k)
-{
-  return cumulate_make(k, "#define SUM\ntypedef double A;\n",
-                       "#define SUM\ntypedef uint64_t A;\n");
-}
-
-static jfl_status cumprod_prepare(jf_kargs *k)
-{
-  return cumulate_make(k, "#define PRODUCT\ntypedef double A;\n",
-                       "#define PRODUCT\ntypedef uint64_t A;\n");
+  return cumulate_add(k, what[k->op == &jf_op_cumprod][jf_is_float(k->in[0].dtype)], &a);
 }
 
 static jfl_status cumprod_grad_prepare(jf_kargs *k)
@@ -271,8 +263,7 @@ static int cumulate_accepts_float(const jf_kargs *k)
   return cumulate_accepts(k) && jf_is_float(k->in[0].dtype);
 }
 
-JFL_CUDA(cuda_cumsum, JF_CUDA_LAUNCHED("cumsum", cumulate_accepts, cumsum_prepare))
-JFL_CUDA(cuda_cumprod, JF_CUDA_LAUNCHED("cumprod", cumulate_accepts, cumprod_prepare))
+JFL_CUDA(cuda_cumulate, JF_CUDA_LAUNCHED("cumsum cumprod", cumulate_accepts, cumulate_prepare))
 JFL_CUDA(cuda_cumprod_grad,
   JF_CUDA_LAUNCHED("cumprod_grad", cumulate_accepts_float, cumprod_grad_prepare))
 

@@ -215,8 +215,9 @@ static jfl_status dnn_attention_widen(jf_kargs *k, dnn_attention *s)
   return JFL_OK;
 }
 
-static jfl_status dnn_attention_make(jf_kargs *k, int grad)
+static jfl_status dnn_attention_prepare(jf_kargs *k)
 {
+  const int grad = k->op == &jf_op_scaled_dot_product_attention_grad;
   dnn_attention *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   jfl_status e = dnn_attention_plan(k, s, grad);
@@ -224,16 +225,6 @@ static jfl_status dnn_attention_make(jf_kargs *k, int grad)
   if (e) dnn_attention_release(s);
   else k->state = s;
   return e;
-}
-
-static jfl_status dnn_attention_prepare(jf_kargs *k)
-{
-  return dnn_attention_make(k, 0);
-}
-
-static jfl_status dnn_attention_grad_prepare(jf_kargs *k)
-{
-  return dnn_attention_make(k, 1);
 }
 
 static jfl_status dnn_attention_run(const jf_kargs *k)
@@ -252,9 +243,7 @@ static jfl_status dnn_attention_run(const jf_kargs *k)
   return JFL_OK;
 }
 
-#define DNN_ATTENTION(op_, prepare_)                                                           \
-  .op = op_, .accepts = dnn_attention_accepts, .prepare = prepare_, .run = dnn_attention_run,  \
-  .release = dnn_attention_release, .priority = JF_LIBRARY
-JFL_CUDA(cudnn_attention, DNN_ATTENTION("scaled_dot_product_attention", dnn_attention_prepare))
-JFL_CUDA(cudnn_attention_grad,
-  DNN_ATTENTION("scaled_dot_product_attention_grad", dnn_attention_grad_prepare))
+JFL_CUDA(cudnn_attention,
+  .op = "scaled_dot_product_attention scaled_dot_product_attention_grad",
+  .accepts = dnn_attention_accepts, .prepare = dnn_attention_prepare, .run = dnn_attention_run,
+  .release = dnn_attention_release, .priority = JF_LIBRARY)

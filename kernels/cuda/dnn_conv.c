@@ -340,13 +340,8 @@ static jfl_status dnn_conv_run(const jf_kargs *k)
 #define DNN_CONVS(op_, prepare_)                                                               \
   .op = op_, .accepts = dnn_conv_accepts, .prepare = prepare_, .run = dnn_conv_run,            \
   .release = dnn_conv_release, .priority = JF_LIBRARY
-JFL_CUDA(cudnn_conv1d, DNN_CONVS("conv1d", dnn_conv_prepare))
-JFL_CUDA(cudnn_conv2d, DNN_CONVS("conv2d", dnn_conv_prepare))
-JFL_CUDA(cudnn_conv3d, DNN_CONVS("conv3d", dnn_conv_prepare))
-JFL_CUDA(cudnn_conv2d_fused, DNN_CONVS("conv2d_fused", dnn_conv_prepare))
-JFL_CUDA(cudnn_conv1d_data_grad, DNN_CONVS("conv1d_data_grad", dnn_conv_data_prepare))
-JFL_CUDA(cudnn_conv2d_data_grad, DNN_CONVS("conv2d_data_grad", dnn_conv_data_prepare))
-JFL_CUDA(cudnn_conv3d_data_grad, DNN_CONVS("conv3d_data_grad", dnn_conv_data_prepare))
-JFL_CUDA(cudnn_conv1d_filter_grad, DNN_CONVS("conv1d_filter_grad", dnn_conv_filter_prepare))
-JFL_CUDA(cudnn_conv2d_filter_grad, DNN_CONVS("conv2d_filter_grad", dnn_conv_filter_prepare))
-JFL_CUDA(cudnn_conv3d_filter_grad, DNN_CONVS("conv3d_filter_grad", dnn_conv_filter_prepare))
+JFL_CUDA(cudnn_conv, DNN_CONVS("conv1d conv2d conv3d conv2d_fused", dnn_conv_prepare))
+JFL_CUDA(cudnn_conv_data_grad,
+  DNN_CONVS("conv1d_data_grad conv2d_data_grad conv3d_data_grad", dnn_conv_data_prepare))
+JFL_CUDA(cudnn_conv_filter_grad,
+  DNN_CONVS("conv1d_filter_grad conv2d_filter_grad conv3d_filter_grad", dnn_conv_filter_prepare))

@@ -4,6 +4,7 @@
 #include "dev/cuda/cuda.h"
 #include "op/array.h"
 #include "op/constant.h"
+#include "op/op.h"
 #include "op/row_norm.h"
 
 #include <math.h>
@@ -45,12 +46,8 @@ static jfl_status fill_add(jf_kargs *k, int out, double value)
 
 static jfl_status fill_prepare(jf_kargs *k)
 {
-  return fill_add(k, 0, ((const jf_constant *)k->attr)->value);
-}
-
-static jfl_status ones_prepare(jf_kargs *k)
-{
-  return fill_add(k, 0, 1);
+  const jf_constant *a = k->attr;
+  return fill_add(k, 0, k->op == &jf_op_constant ? a->value : 1);
 }
 
 static jfl_status zeros_run(const jf_kargs *k)
@@ -63,11 +60,8 @@ static jfl_status zeros_run(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CUDA(cuda_constant, JF_CUDA_LAUNCHED("constant", NULL, fill_prepare))
-JFL_CUDA(cuda_ones, JF_CUDA_LAUNCHED("ones", NULL, ones_prepare))
-JFL_CUDA(cuda_ones_like, JF_CUDA_LAUNCHED("ones_like", NULL, ones_prepare))
-JFL_CUDA(cuda_zeros, .op = "zeros", .run = zeros_run)
-JFL_CUDA(cuda_zeros_like, .op = "zeros_like", .run = zeros_run)
+JFL_CUDA(cuda_constant, JF_CUDA_LAUNCHED("constant ones ones_like", NULL, fill_prepare))
+JFL_CUDA(cuda_zeros, .op = "zeros zeros_like", .run = zeros_run)
 
 /* ---- norms of nothing: the moments of rows or channels, or the gradients of params ---- */
 
@@ -85,11 +79,8 @@ static jfl_status fill_row_norm_prepare(jf_kargs *k)
 }
 
 JFL_CUDA(cuda_fill_row_norm, JF_CUDA_LAUNCHED("row_norm", fill_accepts_norm, fill_row_norm_prepare))
-#define NORM_OF_NOTHING(op_) \
-  .op = op_, .accepts = fill_accepts_norm, .run = zeros_run
-JFL_CUDA(cuda_fill_row_norm_grad, NORM_OF_NOTHING("row_norm_grad"))
-JFL_CUDA(cuda_fill_batch_norm, NORM_OF_NOTHING("batch_norm"))
-JFL_CUDA(cuda_fill_batch_norm_grad, NORM_OF_NOTHING("batch_norm_grad"))
+JFL_CUDA(cuda_zero_norm, .op = "row_norm_grad batch_norm batch_norm_grad",
+  .accepts = fill_accepts_norm, .run = zeros_run)
 
 /* ---- arrays: a copy that stays on the device ---- */
 

@@ -342,32 +342,26 @@ static jfl_status batch_norm_grad_list(jf_recipes *l, jf_kargs *k)
 
 /* ---- rows of kernels ---- */
 
-typedef jfl_status (*norm_list)(jf_recipes *l, jf_kargs *k);
-
-static jfl_status norm_make(jf_kargs *k, norm_list list)
+static jfl_status cuda_norm_prepare(jf_kargs *k)
 {
+  static const struct {
+    const jfl_op *op;
+    jfl_status (*list)(jf_recipes *l, jf_kargs *k);
+  } norms[] = {
+    { &jf_op_row_norm, row_norm_list }, { &jf_op_row_norm_grad, row_norm_grad_list },
+    { &jf_op_batch_norm, batch_norm_list }, { &jf_op_batch_norm_grad, batch_norm_grad_list },
+  };
   jf_recipes *l = jf_new(sizeof *l);
   if (!l) return jf_fail(JFL_ENOMEM, "out of memory");
-  const jfl_status s = list(l, k);
+  int i = 0;
+  while (norms[i].op != k->op) i++;
+  const jfl_status s = norms[i].list(l, k);
   if (s) jf_recipes_free(l);
   else k->state = l;
   return s;
 }
 
-#define NORM(id)                                                                        \
-  static jfl_status cuda_##id##_prepare(jf_kargs *k)                                    \
-  {                                                                                     \
-    return norm_make(k, id##_list);                                                     \
-  }
-NORM(row_norm)
-NORM(row_norm_grad)
-NORM(batch_norm)
-NORM(batch_norm_grad)
-
-#define NORM_FIELDS(id, of) .op = #id, .accepts = norm_##of##_accepts,  \
-  .prepare = cuda_##id##_prepare, .run = jf_recipes_run, .release = jf_recipes_free, \
-  .priority = JF_OWN_FIRST
-JFL_CUDA(cuda_row_norm, NORM_FIELDS(row_norm, row))
-JFL_CUDA(cuda_row_norm_grad, NORM_FIELDS(row_norm_grad, row))
-JFL_CUDA(cuda_batch_norm, NORM_FIELDS(batch_norm, channel))
-JFL_CUDA(cuda_batch_norm_grad, NORM_FIELDS(batch_norm_grad, channel))
+#define NORMS(op_, accepts_) .op = op_, .accepts = accepts_, .prepare = cuda_norm_prepare, \
+  .run = jf_recipes_run, .release = jf_recipes_free, .priority = JF_OWN_FIRST
+JFL_CUDA(cuda_row_norm, NORMS("row_norm row_norm_grad", norm_row_accepts))
+JFL_CUDA(cuda_batch_norm, NORMS("batch_norm batch_norm_grad", norm_channel_accepts))

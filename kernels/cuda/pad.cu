@@ -212,8 +212,9 @@ static jfl_status pad_grad_prepare(jf_kargs *k)
 
 /* ---- triangles ---- */
 
-static jfl_status triangle_prepare(jf_kargs *k, int is_upper)
+static jfl_status triangle_prepare(jf_kargs *k)
 {
+  const int is_upper = k->op == &jf_op_triu;
   const jf_tril *t = k->attr;
   const jfl_shape *s = &k->in[0].shape;
   const int64_t columns = s->d[s->n - 1], rows = s->d[s->n - 2];
@@ -223,16 +224,6 @@ static jfl_status triangle_prepare(jf_kargs *k, int is_upper)
                       .fill = t->fill_value, .scale = t->scale };
   if (a.count == 0) return JFL_OK;
   return pad_add(k, "#define NUMBERS\n", "triangle", a.count, &a, sizeof a);
-}
-
-static jfl_status tril_prepare(jf_kargs *k)
-{
-  return triangle_prepare(k, 0);
-}
-
-static jfl_status triu_prepare(jf_kargs *k)
-{
-  return triangle_prepare(k, 1);
 }
 
 static int pad_accepts_number(const jf_kargs *k)
@@ -247,9 +238,7 @@ static int pad_accepts_float(const jf_kargs *k)
 
 JFL_CUDA(cuda_pad, JF_CUDA_LAUNCHED("pad", NULL, cuda_pad_prepare))
 JFL_CUDA(cuda_pad_grad, JF_CUDA_LAUNCHED("pad_grad", pad_accepts_float, pad_grad_prepare))
-JFL_CUDA(cuda_tril, JF_CUDA_LAUNCHED("tril", pad_accepts_number, tril_prepare))
-JFL_CUDA(cuda_triu, JF_CUDA_LAUNCHED("triu", pad_accepts_number, triu_prepare))
-JFL_CUDA(cuda_fused_scale_tril,
-  JF_CUDA_LAUNCHED("fused_scale_tril", pad_accepts_number, tril_prepare))
+JFL_CUDA(cuda_triangle,
+  JF_CUDA_LAUNCHED("tril triu fused_scale_tril", pad_accepts_number, triangle_prepare))
 
 #endif

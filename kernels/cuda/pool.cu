@@ -143,9 +143,12 @@ static int pool_accepts(const jf_kargs *k)
   return has_loads && !((const jf_pool2d *)k->attr)->block;
 }
 
-static jfl_status pool_make(jf_kargs *k, const char *name, const jfl_shape *x, const jfl_shape *y)
+static jfl_status pool_prepare(jf_kargs *k)
 {
   const jf_pool2d *a = k->attr;
+  const int backward = k->op == &jf_op_max_pool2d_grad || k->op == &jf_op_avg_pool2d_grad;
+  const jfl_shape *x = backward ? &k->out[0].shape : &k->in[0].shape;
+  const jfl_shape *y = backward ? &k->in[k->n_in - 1].shape : &k->out[0].shape;
   const jfl_dtype t = k->out[0].dtype;
   const jf_cuda_type types[] = { { "T", t }, { NULL, JFL_F32 } };
   const jf_cuda_source s = { "pooling", jf_cuda_text_pool,
@@ -158,30 +161,11 @@ static jfl_status pool_make(jf_kargs *k, const char *name, const jfl_shape *x, c
                   .stride = { a->stride[0], a->stride[1] }, .pad = { a->pad[0], a->pad[2] },
                   .count = jf_numel(&k->out[0].shape) };
   for (int i = a->axis + 2; i < x->n; i++) p.inner *= x->d[i];
-  return jf_cuda_prepare(k, &s, types, name, jf_cuda_grid_of(k->device->state, p.count), &p,
+  return jf_cuda_prepare(k, &s, types, k->op->name, jf_cuda_grid_of(k->device->state, p.count), &p,
                          sizeof p);
 }
 
-static jfl_status pool_prepare(jf_kargs *k)
-{
-  return pool_make(k, k->op->name, &k->in[0].shape, &k->out[0].shape);
-}
-
-static jfl_status max_pool_grad_prepare(jf_kargs *k)
-{
-  return pool_make(k, k->op->name, &k->in[0].shape, &k->in[2].shape);
-}
-
-static jfl_status avg_pool_grad_prepare(jf_kargs *k)
-{
-  return pool_make(k, k->op->name, &k->out[0].shape, &k->in[0].shape);
-}
-
-JFL_CUDA(cuda_max_pool2d, JF_CUDA_LAUNCHED("max_pool2d", pool_accepts, pool_prepare))
-JFL_CUDA(cuda_avg_pool2d, JF_CUDA_LAUNCHED("avg_pool2d", pool_accepts, pool_prepare))
-JFL_CUDA(cuda_max_pool2d_grad,
-  JF_CUDA_LAUNCHED("max_pool2d_grad", pool_accepts, max_pool_grad_prepare))
-JFL_CUDA(cuda_avg_pool2d_grad,
-  JF_CUDA_LAUNCHED("avg_pool2d_grad", pool_accepts, avg_pool_grad_prepare))
+JFL_CUDA(cuda_pool2d, JF_CUDA_LAUNCHED("max_pool2d avg_pool2d max_pool2d_grad avg_pool2d_grad",
+                                       pool_accepts, pool_prepare))
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef JF_DEVICE
 #include "base/walk.h"
 #include "dev/cuda/cuda.h"
+#include "op/op.h"
 #include "op/reduce.h"
 
 #include <stdio.h>
@@ -145,49 +146,6 @@ static jfl_status reduce_launches(jf_kargs *k, const jf_cuda_source *s, reduce_a
   return jf_cuda_prepare(k, s, types, "reduce_parts", each, a, sizeof *a);
 }
 
-static jfl_status reduce_prepare(jf_kargs *k, const char *accumulator,
-                                 const char *joins)
-{
-  reduce_args a = { .parts = 1 };
-  jf_text define = { 0 };
-  char *text;
-  reduce_split(k, &a);
-  if (!a.results) return JFL_OK;
-  jf_text_add(&define, "typedef %s A;\n%s", accumulator, joins);
-  JF_TRY(jf_text_take(&define, &text));
-  const jf_cuda_source s = { "reduce", jf_cuda_text_reduce, text };
-  const jfl_status e = reduce_launches(k, &s, &a);
-  jf_free(text);
-  return e;
-}
-
-/* Sums of integers wrap; all other sums and products are in double, as those of the CPU. */
-static const char *reduce_wide(const jf_kargs *k)
-{
-  return jf_is_float(k->in[0].dtype) ? "double" : "uint64_t";
-}
-
-static jfl_status sum_prepare(jf_kargs *k)
-{
-  return reduce_prepare(k, reduce_wide(k),
-                        "#define INIT 0\n#define STEP(a, v) ((a) + (v))\n"
-                        "#define FINISH(a, n) (a)\n");
-}
-
-static jfl_status mean_prepare(jf_kargs *k)
-{
-  return reduce_prepare(k, "double",
-                        "#define INIT 0\n#define STEP(a, v) ((a) + (v))\n"
-                        "#define FINISH(a, n) ((a) / (double)(n))\n");
-}
-
-static jfl_status prod_prepare(jf_kargs *k)
-{
-  return reduce_prepare(k, reduce_wide(k),
-                        "#define INIT 1\n#define STEP(a, v) ((a) * (v))\n"
-                        "#define FINISH(a, n) (a)\n");
-}
-
 /* The type in which extremes are joined, and its ends: shuffles move no fewer than 4 bytes. */
 static const struct { const char *type, *least, *most; } ends[JFL_N_DTYPE] = {
   [JFL_F32] = { "float", "(-1.0f / 0.0f)", "(1.0f / 0.0f)" },
@@ -197,40 +155,42 @@ static const struct { const char *type, *least, *most; } ends[JFL_N_DTYPE] = {
   [JFL_I64] = { "int64_t", "INT64_MIN", "INT64_MAX" },
 };
 
+/* How elements are joined: in which type, from which value on, by which expression of a and v, and
+   what is made of the whole. Sums of integers wrap; all other sums and products are in double, as
+   those of the CPU. */
+typedef struct reduce_how { const char *type, *init, *step, *finish; } reduce_how;
+static reduce_how reduce_how_of(const jf_kargs *k)
+{
+  const jfl_dtype t = k->in[0].dtype;
+  const char *wide = jf_is_float(t) ? "double" : "uint64_t";
+  if (k->op == &jf_op_reduce_sum) return (reduce_how){ wide, "0", "(a) + (v)", "(a)" };
+  if (k->op == &jf_op_reduce_mean)
+    return (reduce_how){ "double", "0", "(a) + (v)", "(a) / (double)(n)" };
+  if (k->op == &jf_op_reduce_prod) return (reduce_how){ wide, "1", "(a) * (v)", "(a)" };
+  if (k->op == &jf_op_reduce_any)
+    return (reduce_how){ "int32_t", "0", "(a) | ((v) != 0)", "(a)" };
+  if (k->op == &jf_op_reduce_all)
+    return (reduce_how){ "int32_t", "1", "(a) & ((v) != 0)", "(a)" };
+  if (k->op == &jf_op_reduce_max)
+    return (reduce_how){ ends[t].type, ends[t].least, "(a) > (v) || (a) != (a) ? (a) : (v)",
+                         "(a)" };
+  return (reduce_how){ ends[t].type, ends[t].most, "(a) < (v) || (a) != (a) ? (a) : (v)", "(a)" };
+}
+
+static jfl_status reduce_prepare(jf_kargs *k)
+{
+  const reduce_how how = reduce_how_of(k);
+  reduce_args a = { .parts = 1 };
+  char define[320];
+  reduce_split(k, &a);
+  if (!a.results) return JFL_OK;
+  snprintf(define, sizeof define, "typedef %s A;\n#define INIT %s\n#define STEP(a, v) (%s)\n"
+           "#define FINISH(a, n) (%s)\n", how.type, how.init, how.step, how.finish);
+  const jf_cuda_source s = { "reduce", jf_cuda_text_reduce, define };
+  return reduce_launches(k, &s, &a);
+}
+
 static int reduce_accepts_extreme(const jf_kargs *k) { return ends[k->in[0].dtype].type != NULL; }
-
-static jfl_status extreme_prepare(jf_kargs *k, const char *init,
-                                  const char *sign)
-{
-  char joins[256];
-  snprintf(joins, sizeof joins, "#define INIT %s\n#define STEP(a, v) "
-           "((a) %s (v) || (a) != (a) ? (a) : (v))\n#define FINISH(a, n) (a)\n", init, sign);
-  return reduce_prepare(k, ends[k->in[0].dtype].type, joins);
-}
-
-static jfl_status max_prepare(jf_kargs *k)
-{
-  return extreme_prepare(k, ends[k->in[0].dtype].least, ">");
-}
-
-static jfl_status min_prepare(jf_kargs *k)
-{
-  return extreme_prepare(k, ends[k->in[0].dtype].most, "<");
-}
-
-static jfl_status any_prepare(jf_kargs *k)
-{
-  return reduce_prepare(k, "int32_t",
-                        "#define INIT 0\n#define STEP(a, v) ((a) | ((v) != 0))\n"
-                        "#define FINISH(a, n) (a)\n");
-}
-
-static jfl_status all_prepare(jf_kargs *k)
-{
-  return reduce_prepare(k, "int32_t",
-                        "#define INIT 1\n#define STEP(a, v) ((a) & ((v) != 0))\n"
-                        "#define FINISH(a, n) (a)\n");
-}
 
 static int reduce_accepts_sum(const jf_kargs *k)
 {
@@ -240,12 +200,11 @@ static int reduce_accepts_sum(const jf_kargs *k)
 
 static int reduce_accepts_truth(const jf_kargs *k) { return k->in[0].dtype == JFL_I8; }
 
-JFL_CUDA(cuda_reduce_sum, JF_CUDA_LAUNCHED("reduce_sum", reduce_accepts_sum, sum_prepare))
-JFL_CUDA(cuda_reduce_mean, JF_CUDA_LAUNCHED("reduce_mean", reduce_accepts_sum, mean_prepare))
-JFL_CUDA(cuda_reduce_prod, JF_CUDA_LAUNCHED("reduce_prod", reduce_accepts_sum, prod_prepare))
-JFL_CUDA(cuda_reduce_max, JF_CUDA_LAUNCHED("reduce_max", reduce_accepts_extreme, max_prepare))
-JFL_CUDA(cuda_reduce_min, JF_CUDA_LAUNCHED("reduce_min", reduce_accepts_extreme, min_prepare))
-JFL_CUDA(cuda_reduce_any, JF_CUDA_LAUNCHED("reduce_any", reduce_accepts_truth, any_prepare))
-JFL_CUDA(cuda_reduce_all, JF_CUDA_LAUNCHED("reduce_all", reduce_accepts_truth, all_prepare))
+JFL_CUDA(cuda_reduce,
+  JF_CUDA_LAUNCHED("reduce_sum reduce_mean reduce_prod", reduce_accepts_sum, reduce_prepare))
+JFL_CUDA(cuda_reduce_extreme,
+  JF_CUDA_LAUNCHED("reduce_max reduce_min", reduce_accepts_extreme, reduce_prepare))
+JFL_CUDA(cuda_reduce_truth,
+  JF_CUDA_LAUNCHED("reduce_any reduce_all", reduce_accepts_truth, reduce_prepare))
 
 #endif

@@ -168,11 +168,27 @@ static jfl_status resize_keep(jf_kargs *k, resize_args *a, const resize_taps *t,
   return s;
 }
 
+static int resize_is_back(const jf_kargs *k)
+{
+  return k->op == &jf_op_image_resize_grad || k->op == &jf_op_upsample_2d_grad;
+}
+
+/* The pictures of a call, and those at another size, whose gradient may come in. */
+static const jfl_shape *resize_from(const jf_kargs *k)
+{
+  return resize_is_back(k) ? &k->out[0].shape : &k->in[0].shape;
+}
+static const jfl_shape *resize_to(const jf_kargs *k)
+{
+  return resize_is_back(k) ? &k->in[0].shape : &k->out[0].shape;
+}
+
 /* Gradients are summed in double, as on the CPU: a pixel's is made of many that cancel out. */
-static jfl_status resize_make(jf_kargs *k, const char *name, resize_args *a, const resize_taps *t)
+static jfl_status resize_make(jf_kargs *k, resize_args *a, const resize_taps *t)
 {
   const jfl_dtype type = k->in[0].dtype;
-  const int is_double = type == JFL_F64 || !strcmp(name, "resize_grad");
+  const char *name = resize_is_back(k) ? "resize_grad" : "resize";
+  const int is_double = type == JFL_F64 || resize_is_back(k);
   const jf_cuda_type types[] = { { "T", type }, { NULL, JFL_F32 } };
   const jf_cuda_source s = { "resize", jf_cuda_text_resize,
                              is_double ? "typedef double A;\n" : "typedef float A;\n" };
@@ -186,29 +202,17 @@ static jfl_status resize_make(jf_kargs *k, const char *name, resize_args *a, con
 
 /* ---- image_resize ---- */
 
-/* x: pictures, y: those at another size. */
-static jfl_status image_resize_make(jf_kargs *k, const char *name, const jfl_shape *x,
-                                    const jfl_shape *y)
+static jfl_status image_resize_prepare(jf_kargs *k)
 {
-  const jf_resizing r = jf_resizing_of(k->attr, x, y);
+  const jf_resizing r = jf_resizing_of(k->attr, resize_from(k), resize_to(k));
   resize_args a = { .inner = r.inner, .y = { .n = r.h, .m = r.to_h },
                     .x = { .n = r.w, .m = r.to_w } };
   char *room = jf_new(jf_taps_size(&r.y) + jf_taps_size(&r.x));
   if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
   const resize_taps t = { jf_taps_in(&r.y, room), jf_taps_in(&r.x, room + jf_taps_size(&r.y)) };
-  const jfl_status s = resize_make(k, name, &a, &t);
+  const jfl_status s = resize_make(k, &a, &t);
   jf_free(room);
   return s;
-}
-
-static jfl_status image_resize_prepare(jf_kargs *k)
-{
-  return image_resize_make(k, "resize", &k->in[0].shape, &k->out[0].shape);
-}
-
-static jfl_status image_resize_grad_prepare(jf_kargs *k)
-{
-  return image_resize_make(k, "resize_grad", &k->out[0].shape, &k->in[0].shape);
 }
 
 /* ---- upsample_2d ---- */
@@ -233,31 +237,20 @@ static jf_taps upsample_taps(const jf_upsample *u, int64_t n, int64_t m, void *r
   return t;
 }
 
-static jfl_status upsample_make(jf_kargs *k, const char *name, const jfl_shape *x,
-                                const jfl_shape *y)
+static jfl_status upsample_prepare(jf_kargs *k)
 {
   enum { MOST = sizeof(int64_t) + 2 * sizeof(double) };    /* bytes of a result's taps */
   const jf_upsample *o = k->attr;
-  const jf_upsampling u = jf_upsampling_of(o, x, y);
+  const jf_upsampling u = jf_upsampling_of(o, resize_from(k), resize_to(k));
   resize_args a = { .inner = u.inner, .skips = 1, .y = { .n = u.n[0], .m = u.m[0] },
                     .x = { .n = u.n[1], .m = u.m[1] } };
   char *room = jf_new((size_t)(u.m[0] + u.m[1]) * MOST);
   if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
   const resize_taps t = { upsample_taps(o, u.n[0], u.m[0], room),
                           upsample_taps(o, u.n[1], u.m[1], room + (size_t)u.m[0] * MOST) };
-  const jfl_status s = resize_make(k, name, &a, &t);
+  const jfl_status s = resize_make(k, &a, &t);
   jf_free(room);
   return s;
-}
-
-static jfl_status upsample_prepare(jf_kargs *k)
-{
-  return upsample_make(k, "resize", &k->in[0].shape, &k->out[0].shape);
-}
-
-static jfl_status upsample_grad_prepare(jf_kargs *k)
-{
-  return upsample_make(k, "resize_grad", &k->out[0].shape, &k->in[0].shape);
 }
 
 static int resize_accepts(const jf_kargs *k)
@@ -269,9 +262,7 @@ static int resize_accepts(const jf_kargs *k)
 #define RESIZES(op_, prepare_)                                                          \
   .op = op_, .accepts = resize_accepts, .prepare = prepare_, .run = jf_cuda_run,        \
   .release = jf_cuda_release
-JFL_CUDA(cuda_image_resize, RESIZES("image_resize", image_resize_prepare))
-JFL_CUDA(cuda_image_resize_grad, RESIZES("image_resize_grad", image_resize_grad_prepare))
-JFL_CUDA(cuda_upsample_2d, RESIZES("upsample_2d", upsample_prepare))
-JFL_CUDA(cuda_upsample_2d_grad, RESIZES("upsample_2d_grad", upsample_grad_prepare))
+JFL_CUDA(cuda_image_resize, RESIZES("image_resize image_resize_grad", image_resize_prepare))
+JFL_CUDA(cuda_upsample_2d, RESIZES("upsample_2d upsample_2d_grad", upsample_prepare))
 
 #endif

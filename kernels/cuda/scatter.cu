@@ -287,8 +287,9 @@ static jfl_status scatter_make(jf_kargs *k, const char *words, scatter_way way, 
 
 /* ---- the ops ---- */
 
-static jfl_status scatter_nd_make(jf_kargs *k, int ids, scatter_way way)
+static jfl_status scatter_nd_prepare(jf_kargs *k)
 {
+  const int ids = k->n_in - 2;
   const jf_tuples t = jf_tuples_of(&k->in[ids], &k->out[0].shape);
   scatter_args a = { .order = { .lines = 1, .m = t.count }, .outer = 1, .run = t.run, .places = 1,
                      .at_x = ids - 1, .at_ids = ids, .at_slices = ids + 1, .at_y = k->n_in,
@@ -299,22 +300,8 @@ static jfl_status scatter_nd_make(jf_kargs *k, int ids, scatter_way way)
     a.extent[i] = t.whole->d[i];
     a.step[i] = t.run ? t.step[i] / t.run : 0;
   }
-  return scatter_make(k, "scatter_tuples", way, &a);
-}
-
-static jfl_status scatter_nd_prepare(jf_kargs *k)
-{
-  return scatter_nd_make(k, 0, SCATTER_SUM);
-}
-
-static jfl_status scatter_nd_add_prepare(jf_kargs *k)
-{
-  return scatter_nd_make(k, 1, SCATTER_SUM);
-}
-
-static jfl_status scatter_nd_update_prepare(jf_kargs *k)
-{
-  return scatter_nd_make(k, 1, SCATTER_LAST);
+  const int replaces = k->op == &jf_op_tensor_scatter_nd_update;
+  return scatter_make(k, "scatter_tuples", replaces ? SCATTER_LAST : SCATTER_SUM, &a);
 }
 
 /* y: what the sums are added to, whose number among the tensors is at_y. */
@@ -367,11 +354,10 @@ static int scatter_accepts_step(const jf_kargs *k)
   return scatter_steps[k->in[JF_SEGMENT_PARAM].dtype] != NULL;
 }
 
-JFL_CUDA(cuda_scatter_nd, JF_CUDA_LAUNCHED("scatter_nd", scatter_accepts_sum, scatter_nd_prepare))
-JFL_CUDA(cuda_tensor_scatter_nd_add,
-  JF_CUDA_LAUNCHED("tensor_scatter_nd_add", scatter_accepts_sum, scatter_nd_add_prepare))
+JFL_CUDA(cuda_scatter_nd, JF_CUDA_LAUNCHED("scatter_nd tensor_scatter_nd_add", scatter_accepts_sum,
+                                           scatter_nd_prepare))
 JFL_CUDA(cuda_tensor_scatter_nd_update,
-  JF_CUDA_LAUNCHED("tensor_scatter_nd_update", NULL, scatter_nd_update_prepare))
+  JF_CUDA_LAUNCHED("tensor_scatter_nd_update", NULL, scatter_nd_prepare))
 JFL_CUDA(cuda_unsorted_segment_sum,
   JF_CUDA_LAUNCHED("unsorted_segment_sum", scatter_accepts_sum, segment_sum_prepare))
 JFL_CUDA(cuda_segment_update,

@@ -155,7 +155,5 @@ static jfl_status sum_prepare(jf_kargs *k)
   return fused_make(k, &r.f);
 }
 
-#define SUMS(op_) .op = op_, .accepts = sum_accepts, .prepare = sum_prepare, \
-  .run = cuda_fused_run, .release = jf_free, .priority = JF_OWN_FIRST
-JFL_CUDA(cuda_sum, SUMS("reduce_sum"))
-JFL_CUDA(cuda_mean, SUMS("reduce_mean"))
+JFL_CUDA(cuda_sum, .op = "reduce_sum reduce_mean", .accepts = sum_accepts, .prepare = sum_prepare,
+  .run = cuda_fused_run, .release = jf_free, .priority = JF_OWN_FIRST)

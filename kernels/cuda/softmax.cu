@@ -224,7 +224,7 @@ static jf_cuda_grid softmax_grid(const jf_kargs *k, softmax_args *a)
   return (jf_cuda_grid){ n < 1 ? 1 : n < most ? n : most, THREADS, 0 };
 }
 
-static jfl_status softmax_make(jf_kargs *k, const char *name)
+static jfl_status cuda_softmax_prepare(jf_kargs *k)
 {
   const jfl_shape *s = &k->out[0].shape;
   const int64_t axis = ((const jf_softmax *)k->attr)->axis;
@@ -239,19 +239,11 @@ static jfl_status softmax_make(jf_kargs *k, const char *name)
   }
   if (!jf_numel(s)) return JFL_OK;
   const jf_cuda_grid grid = softmax_grid(k, &a);
-  return jf_cuda_prepare(k, &source, types, name, grid, &a, sizeof a);
+  return jf_cuda_prepare(k, &source, types, k->op->name, grid, &a, sizeof a);
 }
 
-static jfl_status cuda_softmax_prepare(jf_kargs *k)
-{
-  return softmax_make(k, k->op->name);
-}
-
-JFL_CUDA(cuda_softmax, JF_CUDA_LAUNCHED("softmax", softmax_accepts, cuda_softmax_prepare))
-JFL_CUDA(cuda_logsoftmax, JF_CUDA_LAUNCHED("logsoftmax", softmax_accepts, cuda_softmax_prepare))
-JFL_CUDA(cuda_softmax_grad, JF_CUDA_LAUNCHED("softmax_grad", softmax_accepts, cuda_softmax_prepare))
-JFL_CUDA(cuda_logsoftmax_grad,
-  JF_CUDA_LAUNCHED("logsoftmax_grad", softmax_accepts, cuda_softmax_prepare))
+JFL_CUDA(cuda_softmax, JF_CUDA_LAUNCHED("softmax logsoftmax softmax_grad logsoftmax_grad",
+                                        softmax_accepts, cuda_softmax_prepare))
 
 /* ---- cross entropy ---- */
 
@@ -264,42 +256,31 @@ static int entropy_at_once(const jf_kargs *k, const softmax_args *p)
   return p->across > WARP && p->row % n == 0 ? n : 1;
 }
 
-/* Labels are class numbers if `check` is set, which is a kernel that looks for wrong ones. */
-static jfl_status cross_entropy_make(jf_kargs *k, const char *check, const char *name)
+/* Labels that are class numbers are looked through for wrong ones by a kernel of its own. */
+static jfl_status cross_entropy_prepare(jf_kargs *k)
 {
-  const jf_cross_entropy none = { 0 }, *a = check ? k->attr : &none;
+  const int spread = k->op == &jf_op_softmax_cross_entropy_with_logits;
+  const jf_cross_entropy none = { 0 }, *a = spread ? &none : k->attr;
   const jfl_shape *s = &k->in[1].shape;
-  const int grad = check && k->n_in > JF_ENTROPY_MOST;
+  const int backward = k->op == &jf_op_sparse_softmax_cross_entropy_grad;
+  const int grad = !spread && k->n_in > JF_ENTROPY_MOST;
   const jfl_dtype t = grad ? k->in[JF_ENTROPY_MOST].dtype : k->out[0].dtype;
   const jf_cuda_type types[] = { { "T", t }, { "X", k->in[1].dtype },
                                  { "G", grad ? k->out[0].dtype : t }, { "L", k->in[0].dtype },
                                  { NULL, JFL_F32 } };
   char define[24];
   const jf_cuda_source source = { "cross entropy", jf_cuda_text_softmax, define };
-  softmax_args p = { .m = check ? jf_entropy_classes(k) : s->d[s->n - 1], .row = s->d[s->n - 1],
+  softmax_args p = { .m = spread ? s->d[s->n - 1] : jf_entropy_classes(k), .row = s->d[s->n - 1],
                      .step = 1, .smoothing = a->label_smoothing, .scale = a->scale,
                      .has_dy = k->n_in > JF_ENTROPY_DY };
   p.lines = p.row ? jf_numel(s) / p.row : 0;
   const jf_cuda_grid grid = softmax_grid(k, &p);
-  snprintf(define, sizeof define, "#define V %d\n", check ? entropy_at_once(k, &p) : 1);
-  if (check)
-    JF_TRY(jf_cuda_prepare(k, &source, types, check, (jf_cuda_grid){ 1, 256, 0 }, &p, sizeof p));
-  return jf_cuda_prepare(k, &source, types, name, grid, &p, sizeof p);
-}
-
-static jfl_status cross_entropy_prepare(jf_kargs *k)
-{
-  return cross_entropy_make(k, "check_labels", "cross_entropy");
-}
-
-static jfl_status cross_entropy_grad_prepare(jf_kargs *k)
-{
-  return cross_entropy_make(k, "check_labels", "cross_entropy_grad");
-}
-
-static jfl_status spread_entropy_prepare(jf_kargs *k)
-{
-  return cross_entropy_make(k, NULL, "spread_entropy");
+  snprintf(define, sizeof define, "#define V %d\n", spread ? 1 : entropy_at_once(k, &p));
+  if (!spread)
+    JF_TRY(jf_cuda_prepare(k, &source, types, "check_labels", (jf_cuda_grid){ 1, 256, 0 }, &p,
+                           sizeof p));
+  return jf_cuda_prepare(k, &source, types, spread ? "spread_entropy"
+                         : backward ? "cross_entropy_grad" : "cross_entropy", grid, &p, sizeof p);
 }
 
 static int spread_entropy_accepts(const jf_kargs *k)
@@ -312,13 +293,10 @@ static int cross_entropy_accepts(const jf_kargs *k)
 }
 
 JFL_CUDA(cuda_sparse_softmax_cross_entropy,
-  JF_CUDA_LAUNCHED("sparse_softmax_cross_entropy_with_logits", cross_entropy_accepts,
-                   cross_entropy_prepare))
-JFL_CUDA(cuda_sparse_softmax_cross_entropy_grad,
-  JF_CUDA_LAUNCHED("sparse_softmax_cross_entropy_grad", cross_entropy_accepts,
-                   cross_entropy_grad_prepare))
+  JF_CUDA_LAUNCHED("sparse_softmax_cross_entropy_with_logits sparse_softmax_cross_entropy_grad",
+                   cross_entropy_accepts, cross_entropy_prepare))
 JFL_CUDA(cuda_softmax_cross_entropy,
   JF_CUDA_LAUNCHED("softmax_cross_entropy_with_logits", spread_entropy_accepts,
-                   spread_entropy_prepare))
+                   cross_entropy_prepare))
 
 #endif

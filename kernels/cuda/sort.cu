@@ -208,8 +208,7 @@ static int sort_accepts(const jf_kargs *k)
   return k->in[0].dtype != JFL_F16 && k->in[0].dtype != JFL_BF16;
 }
 
-JFL_CUDA(cuda_sort, JF_CUDA_LAUNCHED("sort", sort_accepts, cuda_sort_prepare))
-JFL_CUDA(cuda_argsort, JF_CUDA_LAUNCHED("argsort", sort_accepts, cuda_sort_prepare))
+JFL_CUDA(cuda_sort, JF_CUDA_LAUNCHED("sort argsort", sort_accepts, cuda_sort_prepare))
 JFL_CUDA(cuda_top_k, JF_CUDA_LAUNCHED("top_k", sort_accepts, cuda_top_k_prepare))
 
 #endif

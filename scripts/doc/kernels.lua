@@ -46,7 +46,7 @@ function kernels.sorted_keys(t)
   return list
 end
 
---- Writes a line for each op, case and dtype: "conv2d 3 float32 conv2d=cuda_conv2d", or
+--- Writes a line for each op, case and dtype: "conv2d 3 float32 conv2d=cuda_conv", or
 -- "conv2d 3 float32 ! MESSAGE" where no job can be compiled; then LAST. all: in jobs with its
 -- gradient and among other ops too.
 function kernels.write(to, all)
@@ -127,7 +127,7 @@ local function dtypes_of(entries, kernel)
   return table.concat(list, " ")
 end
 
---- What serves an op, as text: "cuda_conv2d (f32 f64 f16*)".
+--- What serves an op, as text: "cuda_conv (f32 f64 f16*)".
 function kernels.text(entries)
   local set, parts = {}, {}
   for _, e in ipairs(entries or {}) do

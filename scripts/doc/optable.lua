@@ -26,9 +26,11 @@ local function rows()
     local file = assert(io.open(path))
     local text = "\n" .. file:read "*a"
     file:close()
-    for name, op in text:gmatch '\nJFL_CPU%(([%w_]+),%s*%.op = "([%w_]+)"' do
-      by_op[op] = by_op[op] or {}
-      table.insert(by_op[op], name)
+    for name, ops in text:gmatch '\nJFL_CPU%(([%w_]+),[^"\n]*"([%w_ ]+)"' do
+      for op in ops:gmatch "%S+" do
+        by_op[op] = by_op[op] or {}
+        table.insert(by_op[op], name)
+      end
     end
   end
   return by_op

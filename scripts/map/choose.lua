@@ -206,7 +206,9 @@ end
 local function ops_of(source)
   local ops, text = {}, source:find "^kernels/cuda/" and table.concat(lines_of(source), "\n") or ""
   for row in text:gmatch "\nJFL_CUDA(%b())" do
-    for op in row:gmatch '"([%l%d_]+)"' do ops[op] = true end
+    for names in row:gmatch '"([%l%d_ ]+)"' do
+      for op in names:gmatch "%S+" do ops[op] = true end
+    end
     ops[row:match "^%(cuda_([%l%d_]+)" or ""] = true
   end
   return ops

@@ -10,9 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const jf_kernel_row jf_cuda_cudnn_conv2d, jf_cuda_cudnn_conv3d, jf_cuda_cudnn_conv2d_fused,
-  jf_cuda_cudnn_conv2d_data_grad, jf_cuda_cudnn_conv2d_filter_grad,
-  jf_cuda_cudnn_conv3d_data_grad, jf_cuda_cudnn_conv3d_filter_grad;
+extern const jf_kernel_row jf_cuda_cudnn_conv, jf_cuda_cudnn_conv_data_grad,
+  jf_cuda_cudnn_conv_filter_grad;
 
 /* A device as cuDNN is told of it: architecture, multiprocessors, shared memory of a block. */
 typedef struct gpu { const char *name; int arch, multiprocessors, shared; } gpu;
@@ -72,14 +71,16 @@ static void fill(jf_tensor *t, jfl_dtype type, int last, int axes, int64_t n, in
 static jfl_status plan(jf_cuda *c, const sample *s, jfl_dtype t, int last, int kind,
                        const char **name)
 {
-  static const jf_kernel_row *const rows[2][3] = {
-    { &jf_cuda_cudnn_conv2d, &jf_cuda_cudnn_conv2d_data_grad, &jf_cuda_cudnn_conv2d_filter_grad },
-    { &jf_cuda_cudnn_conv3d, &jf_cuda_cudnn_conv3d_data_grad, &jf_cuda_cudnn_conv3d_filter_grad },
+  static const struct { const jf_kernel_row *row; const jfl_op *op[2]; } calls[] = {
+    { &jf_cuda_cudnn_conv, { &jf_op_conv2d, &jf_op_conv3d } },
+    { &jf_cuda_cudnn_conv_data_grad, { &jf_op_conv2d_data_grad, &jf_op_conv3d_data_grad } },
+    { &jf_cuda_cudnn_conv_filter_grad, { &jf_op_conv2d_filter_grad, &jf_op_conv3d_filter_grad } },
+    { &jf_cuda_cudnn_conv, { &jf_op_conv2d_fused } },
   };
-  const jf_kernel_row *row = kind == 3 ? &jf_cuda_cudnn_conv2d_fused : rows[s->axes == 3][kind];
+  const jf_kernel_row *row = calls[kind].row;
   const int64_t reach = (s->cell - 1) * s->dilation + 1;
   const int64_t to = (s->side + s->before + s->after - reach) / s->stride + 1;
-  const jfl_op op = { .name = row->op };
+  const jfl_op *op = calls[kind].op[s->axes == 3];
   jf_conv a = { .groups = s->groups, .axes = s->axes, .last = last };
   jf_tensor x, w, y, in[4], out;
   for (int i = 0; i < 3; i++) {
@@ -100,8 +101,8 @@ static jfl_status plan(jf_cuda *c, const sample *s, jfl_dtype t, int last, int k
   out = kind == 1 ? x : kind == 2 ? w : y;
   jf_device device = { .state = c };
   jf_kargs k = { .in = in, .out = &out, .n_in = kind == 3 ? 4 : 2, .n_out = 1, .attr = &a,
-                 .op = &op, .device = &device };
-  *name = row->name;
+                 .op = op, .device = &device };
+  *name = op->name;
   if (!row->accepts(&k)) return jf_fail(JFL_ENOSYS, "not accepted");
   const jfl_status e = row->prepare(&k);
   if (!e) row->release(k.state);
@@ -136,7 +137,7 @@ static void every_convolution_has_an_engine(void)
 
 /* ---- attention ---- */
 
-extern const jf_kernel_row jf_cuda_cudnn_attention, jf_cuda_cudnn_attention_grad;
+extern const jf_kernel_row jf_cuda_cudnn_attention;
 
 /* batch, heads, queries, keys, size */
 typedef struct heads { int64_t b, h, q, k, size; } heads;
@@ -146,16 +147,17 @@ static const heads attentions[] = {
 
 static jfl_status attend(jf_cuda *c, const heads *s, jfl_dtype t, int causal, int grad)
 {
-  const jf_kernel_row *row = grad ? &jf_cuda_cudnn_attention_grad : &jf_cuda_cudnn_attention;
+  const jf_kernel_row *row = &jf_cuda_cudnn_attention;
   const jf_tensor q = { .dtype = t, .shape = { 4, { s->b, s->h, s->q, s->size } } };
   const jf_tensor kv = { .dtype = t, .shape = { 4, { s->b, s->h, s->k, s->size } } };
   const jf_tensor lse = { .dtype = JFL_F32, .shape = { 3, { s->b, s->h, s->q } } };
   jf_tensor in[] = { q, kv, kv, q, lse, q }, out[] = { q, grad ? kv : lse, kv };
   const jf_attention a = { .scale = 0.125, .causal = causal };
-  const jfl_op op = { .name = row->op };
+  const jfl_op *op = grad ? &jf_op_scaled_dot_product_attention_grad
+                          : &jf_op_scaled_dot_product_attention;
   jf_device device = { .state = c };
   jf_kargs k = { .in = in, .out = out, .n_in = grad ? 6 : 3, .n_out = grad ? 3 : 2, .attr = &a,
-                 .op = &op, .device = &device };
+                 .op = op, .device = &device };
   if (!row->accepts(&k)) return jf_fail(JFL_ENOSYS, "not accepted");
   const jfl_status e = row->prepare(&k);
   if (!e) row->release(k.state);

@@ -276,7 +276,7 @@ static int run_rows(const call *c, int packs)
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
     jf_kargs k = { .in = in, .out = (jf_tensor *)c->out, .n_in = c->n_in, .n_out = c->n_out,
                    .attr = c->attr.bytes, .threads = 2, .op = c->op };
-    if ((*r)->op && strcmp((*r)->op, c->op->name)) continue;
+    if ((*r)->op && !jf_has_word((*r)->op, c->op->name)) continue;
     if ((*r)->accepts && !(*r)->accepts(&k)) continue;
     n += run_row(c, *r, 1, packs) && run_row(c, *r, 2, packs);
   }

@@ -166,6 +166,8 @@ void jf_text_add(jf_text *t, const char *fmt, ...) __attribute__((format(printf,
 void jf_text_put(jf_text *t, const char *s, size_t n);
 /* Hands the text to *out (freed with jfl_text_free), or fails with JFL_ENOMEM. */
 jfl_status jf_text_take(jf_text *t, char **out);
+/* Whether `word` is one of the words in a list separated by spaces. */
+int jf_has_word(const char *words, const char *word);
 
 /* ---- UTF-8 (utf8.c); jfl_printable is there too ---- */
 

@@ -51,3 +51,11 @@ jfl_status jf_text_take(jf_text *t, char **out)
   *t = (jf_text){0};
   return JFL_OK;
 }
+
+int jf_has_word(const char *words, const char *word)
+{
+  const size_t n = strlen(word);
+  for (const char *w = words; n && (w = strstr(w, word)); w += n)
+    if ((w == words || w[-1] == ' ') && (w[n] == ' ' || !w[n])) return 1;
+  return 0;
+}

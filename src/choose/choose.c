@@ -18,7 +18,7 @@ static const jf_kernel_row *choose_next_row(const jf_device *dev, const jfl_op *
 {
   const jf_kernel_row *best = NULL;
   for (const jf_kernel_row *const *r = dev->kind->rows(); *r; r++) {
-    if (((*r)->op && strcmp((*r)->op, op->name)) || (*r)->priority >= below) continue;
+    if (((*r)->op && !jf_has_word((*r)->op, op->name)) || (*r)->priority >= below) continue;
     if ((flags & JF_DIRECT) && (*r)->indirect) continue;
     if (best && (*r)->priority <= best->priority) continue;
     if (!(*r)->accepts || (*r)->accepts(k)) best = *r;
@@ -42,7 +42,7 @@ static void choose_note_between(const jf_chooser *c, const jf_device *dev, const
 {
   if (!c->tells) return;
   for (const jf_kernel_row *const *r = dev->kind->rows(); *r; r++) {
-    if (!(*r)->op || strcmp((*r)->op, op->name)) continue;
+    if (!(*r)->op || !jf_has_word((*r)->op, op->name)) continue;
     if ((*r)->priority >= below || (*r)->priority <= above) continue;
     const int indirect = c->flags & JF_DIRECT && (*r)->indirect;
     choose_note(c, out, *r, indirect ? "only direct sums are wanted"

@@ -107,7 +107,7 @@ enum {
    priority. accepts and prepare see shapes, dtypes and attr; data is NULL. */
 typedef struct jf_kernel_row {
   const char *name;        /* name that plans print: "dnnl_matmul" */
-  const char *op;          /* NULL: any op; accepts decides */
+  const char *op;          /* names of the ops that it serves; NULL: any; accepts decides */
   int (*accepts)(const jf_kargs *k);                      /* NULL: always */
   /* Sets k->state and k->scratch_size; NULL: nothing to prepare. If it returns JFL_ENOSYS, the
      row cannot serve this call and the plan tries the next one; any other failure ends

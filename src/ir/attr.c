@@ -48,15 +48,6 @@ static jfl_status mismatch(const jf_attr *a, const jfl_arg *v)
                           v->n_list);
 }
 
-/* Whether `word` is one of the words in a list separated by spaces. */
-static int attr_among(const char *words, const char *word)
-{
-  size_t n = strlen(word);
-  for (const char *w = words; n && (w = strstr(w, word)); w += n)
-    if ((w == words || w[-1] == ' ') && (w[n] == ' ' || !w[n])) return 1;
-  return 0;
-}
-
 static int is_int(double v) { return v == floor(v) && fabs(v) <= 0x1p53; }
 
 static jfl_status read_ints(jf_arena *arena, const jf_attr *a, const jfl_arg *v, jf_ints *out)
@@ -88,7 +79,7 @@ static jfl_status read_string(jf_arena *arena, const jf_attr *a, const jfl_arg *
                               const char **out)
 {
   if (v->kind != JFL_ARG_STRING) return mismatch(a, v);
-  if (a->words && !attr_among(a->words, v->string))
+  if (a->words && !jf_has_word(a->words, v->string))
     return jf_fail_argument(JFL_EINVAL, a->name, "must be one of %s, got '%.60s'", a->words,
                             v->string);
   *out = jf_strdup(arena, v->string);

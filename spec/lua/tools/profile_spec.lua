@@ -244,7 +244,7 @@ on cpu:1: 200.0 ms, 40%%]]):format(threads), profile.text(rows, 2))
       runs = 1, flop = 1, bytes = 1 }
     assert.truthy(profile.text({ row }, 1):find("winograd  j: c\nwinograd: what is counted", 1,
       true))
-    row.kernel = "dnnl_conv2d"
+    row.kernel = "dnnl_conv"
     assert.is_nil(profile.text({ row }, 1):find("winograd", 1, true))
   end)
 
