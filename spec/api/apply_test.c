@@ -216,9 +216,11 @@ static void parameters_begin_as_texts_say(void)
     const struct { const char *text; int init; double a, b; } rows[] = {
       { "zeros", JFL_INIT_CONSTANT, 0, 0 }, { "ones", JFL_INIT_CONSTANT, 1, 0 },
       { "constant", JFL_INIT_CONSTANT, 0, 0 }, { "constant(-3)", JFL_INIT_CONSTANT, -3, 0 },
-      { "random_uniform", JFL_INIT_UNIFORM, 0, 1 }, { "random_uniform(2,3)", JFL_INIT_UNIFORM, 2, 3 },
+      { "random_uniform", JFL_INIT_UNIFORM, 0, 1 },
+      { "random_uniform(2,3)", JFL_INIT_UNIFORM, 2, 3 },
       { "random_uniform(-1)", JFL_INIT_UNIFORM, -1, 1 },
-      { "random_normal", JFL_INIT_NORMAL, 0, 1 }, { "random_normal(2,0.5)", JFL_INIT_NORMAL, 2, 0.5 },
+      { "random_normal", JFL_INIT_NORMAL, 0, 1 },
+      { "random_normal(2,0.5)", JFL_INIT_NORMAL, 2, 0.5 },
       { "truncated_normal", JFL_INIT_TRUNCATED_NORMAL, 0, 1 },
       { "truncated_normal(0.1)", JFL_INIT_TRUNCATED_NORMAL, 0, 0.1 },
       { "glorot_uniform", JFL_INIT_UNIFORM, -sqrt(3 / mean), sqrt(3 / mean) },
@@ -276,8 +278,9 @@ static void names_what_is_wrong(void)
     { "axis", "name=value" }, { "axis=1 axis=1", "twice" }, { "axes=1", "axes" },
     { "axis=one", "axis" }, { "=1", "name=value" },
   };
-  static const char *const unknown[] = { "glorot", "constant(1,2)", "constant(x)", "tiny", "constant(1",
-    "random_uniform(1,2,3)", "random_normal(1,)", "constant(inf)", "zeros(1)", "ones()x" };
+  static const char *const unknown[] = { "glorot", "constant(1,2)", "constant(x)", "tiny",
+    "constant(1", "random_uniform(1,2,3)", "random_normal(1,)", "constant(inf)", "zeros(1)",
+    "ones()x" };
   const jfl_shape shape = { 2, { 2, 3 } };
   jfl_graph *g;
   jfl_value *x, *y;

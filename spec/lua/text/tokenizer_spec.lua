@@ -282,7 +282,7 @@ describe("flow.text", function()
     assert.same({ 1, 9, 11 }, got.last)
   end)
 
-  it("looks for added tokens as they are normalized, and for none of which nothing is left", function()
+  it("finds added tokens as they are normalized, and none of which nothing is left", function()
     local path = folder .. "/added.json"
     helper.write(path, [[{ "added_tokens": [
       { "id": 2, "content": "  ", "normalized": true }, { "id": 3, "content": " y ",
