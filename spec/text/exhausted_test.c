@@ -11,6 +11,7 @@ static long left, held;      /* allocations until one fails; bytes in use */
 static void *take(void *ud, size_t size)
 {
   (void)ud;
+  CHECK_MSG(size < 1 << 26, "%zu bytes", size);
   void *p = left-- == 0 ? NULL : malloc(size);
   if (p) held += (long)size;
   return p;
@@ -76,9 +77,11 @@ static jfl_status learned(void)
 
 /* Of other steps: normalizers, an expression, added tokens, byte fallback, a template. */
 static const char steps[] =
-  "{\"added_tokens\":[{\"id\":2,\"content\":\"End\",\"normalized\":true,\"lstrip\":true}],"
+  "{\"added_tokens\":[{\"id\":2,\"content\":\"End\",\"normalized\":true,\"lstrip\":true},"
+  "{\"id\":3,\"content\":\" \",\"normalized\":true}],"      /* nothing of which is left */
   "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFD\"},{\"type\":"
-  "\"Lowercase\"},{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"x+\"},\"content\":\"y\"}]},"
+  "\"Lowercase\"},{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"x+\"},\"content\":\"y\"},"
+  "{\"type\":\"Strip\",\"strip_left\":true,\"strip_right\":true}]},"
   "\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\" ?(?:\\\\w|-)+?\"},"
   "\"behavior\":\"Isolated\"},"
   "\"post_processor\":{\"type\":\"BertProcessing\",\"sep\":[\"a\",1],\"cls\":[\"?\",0]},"
