@@ -541,6 +541,37 @@ static void keeps_callbacks_of_texts_out_of_its_calls(void)
   jfl_script_free(s);
 }
 
+/* What a text waits for are its own calls: those of C are the host's. */
+static void leaves_callbacks_of_c_to_the_host(void)
+{
+  int n;
+  jfl_script *s = called_by_turns();
+  CHECK(!run(s, "require('jfl').sync()") && order_is(s, "", "44"));
+  CHECK(jfl_script_pending(s) == 2);
+  CHECK(!jfl_script_poll(s, -1, &n) && n == 2 && order_is(s, "a4b4", "44"));
+  jfl_script_free(s);
+}
+
+/* One that ends long after its turn keeps no later call waiting, but where all are waited for. */
+static void lets_calls_of_c_overtake_a_save(void)
+{
+  char text[4400];
+  int n;
+  jfl_script_value v;
+  jfl_script *s = telling_script();
+  jfl_array *x = array_of(&(jfl_shape){ 1, { 2 } });
+  snprintf(text, sizeof text, "saved = '' require('jfl').checkpoint.save('%s/behind', "
+           "{ async = true })(function() saved = 'yes' end)", scratch);
+  CHECK_MSG(!run(s, text), "%s", jfl_errmsg());
+  CHECK(!jfl_script_submit(job_of(s, "double"), &x, 1, note, "a", NULL));
+  while (!jfl_script_poll(s, 0, &n) && !*told.order) {}
+  CHECK(!jfl_script_sync(s) && !jfl_script_pending(s) && !strcmp(told.order, "a4"));
+  CHECK(!jfl_script_get(s, "saved", &v) && !strcmp(v.text, "yes"));
+  jfl_script_value_clear(&v);
+  jfl_array_unref(x);
+  jfl_script_free(s);
+}
+
 static void hear(void *ud, const char *text)
 {
   strncat(ud, text, 100);
@@ -976,6 +1007,8 @@ int main(void)
   RUN(delivers_in_the_order_of_calls);
   RUN(takes_turns_in_the_order_of_calls);
   RUN(keeps_callbacks_of_texts_out_of_its_calls);
+  RUN(leaves_callbacks_of_c_to_the_host);
+  RUN(lets_calls_of_c_overtake_a_save);
   RUN(keeps_callbacks_where_one_fails);
   RUN(takes_calls_back);
   RUN(waits_for_all_calls);

@@ -25,6 +25,8 @@ jfl_status jf_fail_argument(jfl_status s, const char *argument, const char *fmt,
 jfl_status jf_fail_in(jfl_status s, jfl_part part, const char *name);
 /* Puts a prefix before the text of this thread's error; returns s. */
 jfl_status jf_blame(jfl_status s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Forgets this thread's last error. */
+void jf_error_clear(void);
 /* An error on its way from one thread to another: a copy of this thread's last one, which jf_free
    frees, or NULL without memory; and a copy made this thread's last one, or "out of memory" for
    NULL. Returns s. */

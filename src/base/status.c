@@ -80,6 +80,13 @@ static jfl_status status_record(jfl_status s, const char *argument, const char *
   return s;
 }
 
+void jf_error_clear(void)
+{
+  last.code = JFL_OK;
+  *last.text = '\0';
+  for (int i = 0; i <= JFL_ERROR_LINE; i++) *last.name[i] = '\0';
+}
+
 jfl_status jf_fail(jfl_status s, const char *fmt, ...)
 {
   va_list ap;

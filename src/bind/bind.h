@@ -331,6 +331,7 @@ typedef struct jf_lrequest {
   uint64_t number;                 /* of the call; 0: not one of the front end */
   int n_out;                       /* results; of a task known once it is over */
   int n_watch, shown;              /* watch handlers; how many began */
+  jfl_script_done done; void *ud;  /* of a call of C, which its host runs outside of Lua; NULL */
   uint8_t plain, single;           /* as the plan's */
   uint8_t ok, is_read;             /* the run succeeded; READ is there */
   uint8_t has_callback;            /* one was registered */
@@ -358,6 +359,8 @@ jf_lrequest *jf_need_request(lua_State *L, int i, const char *who);
 jf_lrequest *jf_push_request(lua_State *L, int plan);
 /* Pushes a holder for a run of the request at i; returns where jfl_submit is to put it. */
 jfl_request **jf_push_run(lua_State *L, int i);
+/* Takes the run out of its holder. */
+jfl_request *jf_take_run(lua_State *L, int i);
 /* The environment's slot of the userdata at i: pushes its value, or pops one into it, for which no
    memory is needed. */
 void jf_get_slot(lua_State *L, int i, int slot);

@@ -73,8 +73,8 @@ void jf_dequeue(lua_State *L, jf_queue *q, jf_lrequest *r)
 void jf_postpone(lua_State *L, jf_queue *q, uint64_t last)
 {
   if (last > q->calls) last = q->calls;
-  for (jf_lrequest *r = q->head; r && r->next && r->behind && r->number <= last && !jf_is_over(r);
-       r = q->head) {
+  for (jf_lrequest *r = jf_first_call(q);
+       r && r->next && r->behind && r->number <= last && !jf_is_over(r); r = jf_first_call(q)) {
     jf_push_call(L, q, r);
     jf_dequeue(L, q, r);
     r->number = 0;

@@ -178,7 +178,7 @@ static int deliver_request(lua_State *L, jf_queue *q, int i, jf_allowance *a)
 /* The same for the oldest request. */
 static int deliver_head(lua_State *L, jf_queue *q, jf_allowance *a)
 {
-  jf_push_call(L, q, q->head);
+  jf_push_call(L, q, jf_first_call(q));
   int n = deliver_request(L, q, lua_gettop(L), a);
   lua_remove(L, n < 0 ? -2 : -1);
   return n;
@@ -204,7 +204,7 @@ jf_allowance jf_allow(lua_State *L, jf_waits waits)
 int jf_may_deliver(lua_State *L, jf_queue *q, const jf_allowance *a, uint64_t last)
 {
   if (a->waits != JF_WAITS_FOR_ALL) jf_postpone(L, q, last);
-  const jf_lrequest *r = q->head;
+  const jf_lrequest *r = jf_first_call(q);
   if (!r || r->number > last || !(a->least || a->left > 0)) return 0;
   return jf_is_over(r) || a->waits >= (r->behind ? JF_WAITS_FOR_ALL : JF_WAITS_FOR_RUNS);
 }
@@ -214,6 +214,7 @@ void jf_run_due(lua_State *L, jf_lplan *p, jf_allowance *a)
   jf_queue *q = jf_queue_of(L);
   uint64_t last = q->calls;
   int n = 0;
+  const jf_lrequest *left;
   if (!q->head || jf_is_busy(q)) return;
   jf_heed_interrupt(L);
   a->ended = 0;
@@ -223,7 +224,8 @@ void jf_run_due(lua_State *L, jf_lplan *p, jf_allowance *a)
   if (n < 0 && jf_is_interruption(L, -1)) lua_error(L);
   if (n < 0) lua_pop(L, 1);
   jf_warn_once(L, q);
-  a->behind = q->head && q->head->number <= last;
+  left = jf_first_call(q);
+  a->behind = left && left->number <= last;
 }
 
 void jf_show(lua_State *L, int i)

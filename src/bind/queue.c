@@ -42,7 +42,7 @@ static int l_sync(lua_State *L)
   jf_allowance a = jf_allow_all(JF_WAITS_FOR_ALL);
   if (jf_is_busy(q)) return wait_for_runs(L), 0;
   jf_check_errors(L, q);
-  while (q->head) {
+  while (jf_first_call(q)) {
     if (jf_deliver_next(L, q, &a) < 0) lua_error(L);
     jf_check_errors(L, q);
   }
@@ -94,7 +94,7 @@ static int l_value(lua_State *L)
   jf_allowance a = jf_allow(L, JF_WAITS_FOR_RUNS);
   r->told = 1;
   while (r->place && !jf_is_busy(q) && jf_may_deliver(L, q, &a, r->number)) {
-    int before = q->failed, own = q->head == r;
+    int before = q->failed, own = jf_first_call(q) == r;
     if (jf_deliver_next(L, q, &a) < 0) lua_error(L);
     if (own && q->failed > before) jf_raise_error(L, q, q->failed - 1);
   }
@@ -234,8 +234,9 @@ static int finish_until(lua_State *L, uint64_t last)
     if (jf_deliver_next(L, q, &a) < 0) {
       if (jf_is_interruption(L, -1)) lua_error(L);
       const int error = lua_gettop(L);
-      if (q->head && q->head->tries > 1) {
-        jf_push_call(L, q, q->head);
+      const jf_lrequest *r = jf_first_call(q);
+      if (r && r->tries > 1) {
+        jf_push_call(L, q, r);
         jf_give_up(L, error + 1, error);
       }
       lua_settop(L, error - 1);

@@ -21,6 +21,14 @@ static inline jf_queue *jf_queue_of(lua_State *L) { return &jf_state_of(L)->queu
 /* No callback runs inside a callback, nor inside a body, where its ops would join the job. */
 static inline int jf_is_busy(const jf_queue *q) { return q->running || q->in_body; }
 
+/* The oldest call whose functions run in Lua. */
+static inline jf_lrequest *jf_first_call(const jf_queue *q)
+{
+  jf_lrequest *r = q->head;
+  while (r && r->done) r = r->next;
+  return r;
+}
+
 static inline int jf_has_errors(const jf_queue *q) { return q->told < q->failed || q->overflow; }
 
 static inline void jf_push_anchor(lua_State *L, const jf_queue *q, int which)

@@ -94,25 +94,26 @@ static jf_larray *result_at(lua_State *L, const jf_lrequest *r, int at, int i)
   return b;
 }
 
-/* Empties the holder of a request's run, whose finalizer then need not be called: Lua's collector
-   frees what has none as it goes, but calls those that are due one after another. */
-static void request_forget(lua_State *L, int i)
+/* The holder's finalizer need not be called then: Lua's collector frees what has none as it goes,
+   but calls those that are due one after another. */
+jfl_request *jf_take_run(lua_State *L, int i)
 {
   jf_lrequest *r = lua_touserdata(L, i);
-  if (!r->run) return;
+  jfl_request *run = jf_run_of(r);
+  if (!r->run) return NULL;
   r->run->p = NULL;
   r->run = NULL;
   jf_get_slot(L, i, REQUEST_VALUE);
   lua_pushnil(L);
   lua_setmetatable(L, -2);
   lua_pop(L, 1);
+  return run;
 }
 
 /* Pops the outcome of the request at i, and forgets its run. */
 static void request_keep(lua_State *L, int i)
 {
-  jfl_request *run = jf_run_of(lua_touserdata(L, i));
-  request_forget(L, i);
+  jfl_request *run = jf_take_run(L, i);
   jf_set_slot(L, i, REQUEST_VALUE);
   jfl_request_unref(run);
 }

@@ -1,45 +1,67 @@
 /* Calls of a script's jobs from C, and the delivery of their results. */
 #include "script/script.h"
+#include "bind/queue.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+typedef struct script_call {
+  jfl_script_job *job;
+  jfl_array *const *in; int n_in;
+  jf_prepared prepared;
+  jfl_array **results;         /* of one that waits, */
+  jfl_script_done done; void *ud;      /* and of one that does not: what is called, or NULL, */
+  jfl_request **request;       /* and what takes the request, or NULL */
+  jfl_status code;             /* JFL_OK once it was made */
+  int n;                       /* calls that were taken back */
+} script_call;
+
+/* The end of a public function that makes a call. */
+static jfl_status call_left(script_call *c, jfl_status code)
+{
+  if (code && c->prepared.n_rate) jf_job_recount(c->job);
+  jf_prepared_drop(&c->prepared);
+  return jf_script_left(c->job->script, code);
+}
+
 /* ---- calls that wait ---- */
 
-typedef struct watched_call {
-  const char *job;
-  const jf_prepared *p;
-  jfl_array **out;
-} watched_call;
+static int call_l_prepare(lua_State *L)
+{
+  script_call *c = jf_script_of(L)->arg;
+  jf_job_prepare(L, c->job, c->in, c->n_in, &c->prepared);
+  return 0;
+}
 
 /* Shows values to handlers of Lua, as a call there does. */
 static int call_l_watched(lua_State *L)
 {
-  const watched_call *c = jf_script_of(L)->arg;
+  const script_call *c = jf_script_of(L)->arg;
+  const jf_prepared *p = &c->prepared;
   jf_push_host(L, jf_script_of(L), "run_watched");
-  luaL_checkstack(L, c->p->n_in + 16, "too many arguments");
-  lua_pushstring(L, c->job);
-  for (int i = 0; i < c->p->n_in; i++) {
+  luaL_checkstack(L, p->n_in + 16, "too many arguments");
+  lua_pushstring(L, c->job->name);
+  for (int i = 0; i < p->n_in; i++) {
     jf_larray *b = jf_push_array(L);
-    jf_set_array(b, jfl_array_ref(c->p->in[i]));
+    jf_set_array(b, jfl_array_ref(p->in[i]));
     jf_account(L, b);
   }
-  lua_call(L, c->p->n_in + 1, 1);
-  for (int i = 0; i < c->p->n_result; i++) {
+  lua_call(L, p->n_in + 1, 1);
+  for (int i = 0; i < p->n_result; i++) {
     lua_rawgeti(L, 1, i + 1);
-    c->out[i] = jfl_array_ref(jf_need_array(L, -1, "run_watched")->array);
+    c->results[i] = jfl_array_ref(jf_need_array(L, -1, "run_watched")->array);
     lua_pop(L, 1);
   }
   return 0;
 }
 
-static jfl_status call_wait(const jfl_script_job *j, const jf_prepared *p, jfl_array **out)
+static jfl_status call_wait(script_call *c)
 {
-  jfl_script *s = j->script;
-  watched_call c = { j->name, p, out };
-  if (p->watched) return jf_script_enter(s, call_l_watched, &c, 0);
-  const jfl_status code = jfl_run(p->plan, p->in, out);
+  jfl_script *s = c->job->script;
+  const jf_prepared *p = &c->prepared;
+  if (p->watched) return jf_script_enter(s, call_l_watched, c, 0);
+  const jfl_status code = jfl_run(p->plan, p->in, c->results);
   return code && jf_script_is_asked(s) ? jf_fail(JFL_ESCRIPT, "interrupted") : code;
 }
 
@@ -49,33 +71,42 @@ jfl_status jfl_script_call(jfl_script_job *j, jfl_array *const *in, int n_in, jf
   JF_NEED_JOB(j);
   JF_NEED_EACH(ARRAY, in, n_in);
   JF_NEED_LIST(out, n_out);
-  jf_prepared p;
+  script_call c = { .job = j, .in = in, .n_in = n_in, .results = out };
   if (n_out) memset(out, 0, (size_t)n_out * sizeof *out);
-  jfl_status code = jf_job_prepare(j, in, n_in, &p);
-  if (!code && n_out != p.n_result)
+  jfl_status code = jf_script_enter(j->script, call_l_prepare, &c, 0);
+  if (!code && n_out != c.prepared.n_result)
     code = jf_fail_argument(JFL_EINVAL, "n_out", "must be %d, as many results as the job gives, "
-                            "got %d", p.n_result, n_out);
-  if (!code) code = call_wait(j, &p, out);
-  if (code && p.n_rate) jf_job_recount(j);
-  jf_prepared_drop(&p);
-  return jf_script_left(j->script, code);
+                            "got %d", c.prepared.n_result, n_out);
+  return call_left(&c, code ? code : call_wait(&c));
 }
 
 /* ---- calls that do not ---- */
 
-static jfl_status call_submit(jfl_script_job *j, const jf_prepared *p, jfl_request **out)
+/* Makes a request as calls of the texts do, and puts it among theirs. What the run takes is the
+   host's. */
+static int call_l_submit(lua_State *L)
 {
-  if (!p->watched) return jfl_submit(p->plan, p->in, out);
-  return jf_fail(JFL_ENOSYS, "%s: functions of the script are shown values of this job, so it is "
-                 "called by jfl_script_call alone", j->name);
-}
-
-static void call_append(jfl_script *s, jf_pending *p)
-{
-  p->number = ++s->state->queue.calls;
-  if (s->tail) s->tail->next = p;
-  else s->head = p;
-  s->tail = p;
+  jfl_script *s = jf_script_of(L);
+  script_call *c = s->arg;
+  call_l_prepare(L);
+  if (c->prepared.watched) {
+    c->code = jf_fail(JFL_ENOSYS, "%s: functions of the script are shown values of this job, so it "
+                      "is called by jfl_script_call alone", c->job->name);
+    return 0;
+  }
+  jf_lrequest *r = jf_push_request(L, 1);
+  const int at = lua_gettop(L);
+  jfl_request **run = jf_push_run(L, at);
+  jf_reserve_call(L);
+  jf_budget *const own = jf_memory_charge(s->outer);
+  c->code = jfl_submit(c->prepared.plan, c->prepared.in, run);
+  jf_memory_charge(own);
+  if (c->code) return 0;
+  if (c->request) *c->request = jfl_request_ref(*run);
+  r->done = c->done;
+  r->ud = c->ud;
+  if (c->done) jf_enqueue(L, at);
+  return 0;
 }
 
 jfl_status jfl_script_submit(jfl_script_job *j, jfl_array *const *in, int n_in,
@@ -83,121 +114,105 @@ jfl_status jfl_script_submit(jfl_script_job *j, jfl_array *const *in, int n_in,
 {
   JF_NEED_JOB(j);
   JF_NEED_EACH(ARRAY, in, n_in);
-  jf_prepared p;
-  jfl_request *request = NULL;
-  jf_pending *node = jf_new(sizeof *node);
-  if (!node) return jf_fail(JFL_ENOMEM, "out of memory for a call");
-  jfl_status code = jf_job_prepare(j, in, n_in, &p);
-  if (!code) code = call_submit(j, &p, &request);
-  if (code && p.n_rate) jf_job_recount(j);
-  jf_prepared_drop(&p);
-  if (!code && out) *out = jfl_request_ref(request);
-  if (!code && done) {
-    *node = (jf_pending){ .request = request, .job = j, .done = done, .ud = ud };
-    call_append(j->script, node);
-  } else {
-    jfl_request_unref(request);
-    jf_free(node);
-  }
-  return jf_script_left(j->script, code);
+  script_call c = { .job = j, .in = in, .n_in = n_in, .done = done, .ud = ud, .request = out,
+                    .code = JFL_ESTATE };
+  const jfl_status code = jf_script_enter(j->script, call_l_submit, &c, 0);
+  return call_left(&c, c.code && code ? code : c.code);      /* a limit may be met behind it */
 }
-
-typedef struct cancel_call { const char *job; int n; } cancel_call;
 
 static int call_l_cancel(lua_State *L)
 {
-  jfl_script *s = jf_script_of(L);
-  cancel_call *c = s->arg;
-  jf_push_host(L, s, "cancel");
-  lua_pushstring(L, c->job);
+  script_call *c = jf_script_of(L)->arg;
+  jf_push_host(L, jf_script_of(L), "cancel");
+  lua_pushstring(L, c->job->name);
   lua_call(L, 1, 1);
-  c->n += (int)lua_tointeger(L, -1);
+  c->n = (int)lua_tointeger(L, -1);
   return 0;
 }
 
 jfl_status jfl_script_cancel(jfl_script_job *j, int *n)
 {
   JF_NEED_JOB(j);
-  jfl_script *s = j->script;
-  cancel_call c = { .job = j->name };
-  for (const jf_pending *p = s->head; p; p = p->next) {
-    int cancelled = 0;
-    if (p->job != j || jfl_request_done(p->request)) continue;
-    JF_TRY(jfl_request_cancel(p->request, &cancelled));
-    c.n += cancelled;
-  }
-  const jfl_status code = jf_script_enter(s, call_l_cancel, &c, 0);
+  script_call c = { .job = j };
+  const jfl_status code = jf_script_enter(j->script, call_l_cancel, &c, 0);
   if (n) *n = c.n;
-  return jf_script_left(s, code);
+  return jf_script_left(j->script, code);
 }
 
 /* ---- delivery ---- */
 
-/* Runs the oldest callback of C. */
-static void deliver_own(jfl_script *s)
+/* Calls a function of jfl.core with two numbers; gives what it does. */
+static double call_core(lua_State *L, const char *name, double a, double b)
 {
-  jf_pending *p = s->head;
-  s->delivering++;
-  s->head = p->next;
-  if (!s->head) s->tail = NULL;
-  p->done(p->ud, p->request);
-  jfl_request_unref(p->request);
-  jf_free(p);
-  s->delivering--;
+  luaopen_jfl_core(L);
+  lua_getfield(L, -1, name);
+  lua_pushnumber(L, a);
+  lua_pushnumber(L, b);
+  lua_call(L, 2, 1);
+  const double got = lua_tonumber(L, -1);
+  lua_settop(L, 0);
+  return got;
 }
 
-/* Calls a function of jfl.core with a number, and that of the last call that counts; gives what it
-   does. */
-typedef struct queue_call { const char *name; double seconds, last, got; } queue_call;
+/* A delivery: of calls up to the last one, until the time is up. */
+typedef struct delivery {
+  uint64_t last;
+  double stop;
+  int n;                       /* callbacks that ran */
+  jfl_request *run;            /* of the call of C whose callback is next, counted; or NULL */
+  jfl_script_done done; void *ud;
+} delivery;
 
-static int call_l_queue(lua_State *L)
+static int is_late(const delivery *d) { return d->n && jf_now() >= d->stop; }
+
+/* Whether the oldest call is of C, and its callback may begin. */
+static int is_own_due(const jf_queue *q, const delivery *d)
 {
-  queue_call *c = jf_script_of(L)->arg;
-  luaopen_jfl_core(L);
-  lua_getfield(L, -1, c->name);
-  lua_pushnumber(L, c->seconds);
-  lua_pushnumber(L, c->last);
-  lua_call(L, 2, 1);
-  c->got = lua_tonumber(L, -1);
+  const jf_lrequest *r = q->head;
+  return r && r->done && r->number <= d->last && jf_is_over(r) && !is_late(d);
+}
+
+/* Runs callbacks of texts that are due and come before the next one of C. Where there is no time
+   left, errors that were kept are raised all the same. */
+static void deliver_texts(lua_State *L, const jf_queue *q, delivery *d)
+{
+  const double left = d->stop - jf_now();
+  const jf_lrequest *r = q->head;
+  uint64_t last = is_late(d) ? 0 : d->last;
+  while (r && !r->done) r = r->next;
+  if (r && r->number <= last) last = r->number - 1;
+  d->n += (int)call_core(L, "poll", left > 0 ? left : 0, (double)last);
+}
+
+/* Takes the oldest call out of the queue if it is of C and due, after those of the texts. */
+static int call_l_next(lua_State *L)
+{
+  delivery *d = jf_script_of(L)->arg;
+  jf_queue *q = jf_queue_of(L);
+  if (!is_own_due(q, d)) deliver_texts(L, q, d);
+  if (!is_own_due(q, d)) return 0;
+  jf_lrequest *r = q->head;
+  jf_push_call(L, q, r);
+  jf_dequeue(L, q, r);
+  d->run = jf_take_run(L, lua_gettop(L));
+  d->done = r->done;
+  d->ud = r->ud;
   return 0;
 }
 
-/* The oldest call of texts, or NULL. */
-static const jf_lrequest *text_head(const jfl_script *s) { return s->state->queue.head; }
-
-static int is_own_first(const jfl_script *s)
+/* Runs callbacks in the order of the calls. Those of C run outside of Lua. */
+static jfl_status deliver_all(jfl_script *s, delivery *d)
 {
-  return s->head && (!text_head(s) || s->head->number < text_head(s)->number);
-}
-
-/* The number of the oldest call whose callback has not run; 0: there is none. */
-static uint64_t first_number(const jfl_script *s)
-{
-  return is_own_first(s) ? s->head->number : text_head(s) ? text_head(s)->number : 0;
-}
-
-/* Runs callbacks of texts that are due and come before the next one of C; gives how many. */
-static jfl_status deliver_texts(jfl_script *s, uint64_t last, double seconds, int *n)
-{
-  queue_call c = { .name = "poll", .seconds = seconds > 0 ? seconds : 0, .last = (double)last };
-  if (s->head && s->head->number <= last) c.last = (double)(s->head->number - 1);
-  const jfl_status code = jf_script_enter(s, call_l_queue, &c, 0);
-  *n = (int)c.got;
-  return code;
-}
-
-/* Runs callbacks that are due and belong to calls up to `last`, in the order of the calls, until
-   the time is up; counts them. Those of C run outside of Lua. */
-static jfl_status deliver_in_turn(jfl_script *s, uint64_t last, double stop, int *n)
-{
-  for (int own = 1; !s->freed && (own || is_own_first(s)) && (!*n || jf_now() < stop);) {
-    int some = 1;
-    own = is_own_first(s);
-    if (!own) JF_TRY(deliver_texts(s, last, stop - jf_now(), &some));
-    else if (s->head->number > last || !jfl_request_done(s->head->request)) break;
-    else deliver_own(s);
-    *n += some;
-  }
+  do {
+    d->run = NULL;
+    JF_TRY(jf_script_enter(s, call_l_next, d, 0));
+    if (!d->run) return JFL_OK;
+    s->delivering++;
+    d->n++;
+    d->done(d->ud, d->run);
+    jfl_request_unref(d->run);
+    s->delivering--;
+  } while (!s->freed);
   return JFL_OK;
 }
 
@@ -207,15 +222,10 @@ jfl_status jfl_script_poll(jfl_script *s, double seconds, int *delivered)
   if (seconds != seconds)
     return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "seconds", "must be a number, got "
                                                    "not-a-number"));
-  jfl_status code = JFL_OK;
-  int n = 0;
-  if (!s->delivering) {
-    const double stop = seconds < 0 ? INFINITY : jf_now() + seconds;
-    code = deliver_in_turn(s, s->state->queue.calls, stop, &n);
-    int none;                  /* but an error that was kept, and the descriptor */
-    if (!code && !s->freed) code = deliver_texts(s, 0, 0, &none);
-  }
-  if (delivered) *delivered = n;
+  delivery d = { .last = s->state->queue.calls,
+                 .stop = seconds < 0 ? INFINITY : jf_now() + seconds };
+  const jfl_status code = s->delivering ? JFL_OK : deliver_all(s, &d);
+  if (delivered) *delivered = d.n;
   return jf_script_left(s, code);
 }
 
@@ -224,53 +234,49 @@ static int call_l_wait(lua_State *L)
 {
   const jfl_script *s = jf_script_of(L);
   const uint64_t *last = s->arg;
-  const jfl_request *run = is_own_first(s) ? s->head->request
-                           : text_head(s)  ? jf_run_of(text_head(s)) : NULL;
+  const jf_lrequest *r = s->state->queue.head;
   jf_heed_interrupt(L);
   if (!s->state->session) return 0;
-  if (!first_number(s) || first_number(s) > *last) jf_wait_for_all(L);
-  else if (run && !jfl_request_done(run)) jf_wait(L, run, -1);
+  if (!r || r->number > *last) jf_wait_for_all(L);
+  else if (!jf_is_over(r)) jf_wait(L, jf_run_of(r), -1);
   return 0;
 }
 
-static jfl_status call_sync(jfl_script *s, uint64_t last)
+static int call_l_sync(lua_State *L) { return call_core(L, "sync", 0, 0), 0; }
+
+static jfl_status call_sync(jfl_script *s)
 {
-  queue_call c = { .name = "sync" };
-  int n = 0;
-  while (!s->freed && s->head && s->head->number <= last) {
-    const uint64_t before = first_number(s);
-    JF_TRY(jf_script_enter(s, call_l_wait, &last, 0));
-    JF_TRY(deliver_in_turn(s, last, INFINITY, &n));
-    if (!s->freed && first_number(s) == before) break;      /* a callback of the texts runs */
+  const jf_queue *q = &s->state->queue;
+  delivery d = { .last = q->calls, .stop = INFINITY };
+  while (!s->freed && q->head && q->head->number <= d.last) {
+    JF_TRY(jf_script_enter(s, call_l_wait, &d.last, 0));
+    JF_TRY(deliver_all(s, &d));
   }
-  if (!s->freed) JF_TRY(jf_script_enter(s, call_l_queue, &c, 0));
-  return s->freed ? JFL_OK : jf_script_enter(s, call_l_wait, &last, 0);
+  if (!s->freed) JF_TRY(jf_script_enter(s, call_l_sync, NULL, 0));
+  return s->freed ? JFL_OK : jf_script_enter(s, call_l_wait, &d.last, 0);
 }
 
 jfl_status jfl_script_sync(jfl_script *s)
 {
   JF_NEED_SCRIPT(s);
-  return s->delivering ? JFL_OK : jf_script_left(s, call_sync(s, s->state->queue.calls));
+  return s->delivering ? JFL_OK : jf_script_left(s, call_sync(s));
 }
 
 int jfl_script_pending(jfl_script *s)
 {
-  int n = 0;
-  if (jf_script_check(__func__, s)) return 0;
-  for (const jf_pending *p = s->head; p; p = p->next) n++;
-  for (const jf_lrequest *r = s->state->queue.head; r; r = r->next) n++;
-  return n;
+  return jf_script_check(__func__, s) ? 0 : s->state->queue.length;
+}
+
+static int call_l_fd(lua_State *L)
+{
+  return *(int *)jf_script_of(L)->arg = (int)call_core(L, "fd", 0, 0), 0;
 }
 
 jfl_status jfl_script_fd(jfl_script *s, int *out)
 {
   JF_NEED_SCRIPT(s);
   JF_NEED_POINTER(out);
-  queue_call c = { .name = "fd" };
-  const jfl_status code = jf_script_enter(s, call_l_queue, &c, 0);
-  if (!code) s->watched = 1;
-  if (!code) *out = (int)c.got;
-  return jf_script_left(s, code);
+  return jf_script_left(s, jf_script_enter(s, call_l_fd, out, 0));
 }
 
 /* ---- checkpoints ---- */

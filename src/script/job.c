@@ -272,39 +272,24 @@ jfl_status jfl_script_job_output(jfl_script_job *j, int i, const char **name, jf
 
 /* ---- what a call runs ---- */
 
-typedef struct job_call_of {
-  jfl_script_job *job;
-  jfl_array *const *in; int n_in;
-  jf_prepared *out;
-} job_call_of;
-
 /* Of the arguments only the shapes go to Lua, which a job needs whose extents vary. */
-static int job_l_prepare(lua_State *L)
+void jf_job_prepare(lua_State *L, const jfl_script_job *j, jfl_array *const *in, int n_in,
+                    jf_prepared *p)
 {
-  jfl_script *s = jf_script_of(L);
-  const job_call_of *c = s->arg;
-  jf_prepared *p = c->out;
-  luaL_checkstack(L, c->n_in + 16, "too many arguments");
-  jf_push_host(L, s, "prepare");
-  lua_pushstring(L, c->job->name);
-  for (int i = 0; i < c->n_in; i++) jf_push_shape(L, jfl_array_shape(c->in[i]));
-  lua_call(L, c->n_in + 1, LUA_MULTRET);
+  luaL_checkstack(L, n_in + 16, "too many arguments");
+  jf_push_host(L, jf_script_of(L), "prepare");
+  lua_pushstring(L, j->name);
+  for (int i = 0; i < n_in; i++) jf_push_shape(L, jfl_array_shape(in[i]));
+  lua_call(L, n_in + 1, LUA_MULTRET);
   p->plan = jf_need_plan(L, 1, "prepare")->plan;
   p->n_result = (int)lua_tointeger(L, 2);
   p->watched = lua_toboolean(L, 3);
   p->n_rate = lua_gettop(L) - 3;
-  p->n_in = c->n_in + p->n_rate;
-  if (!(p->in = jf_new((size_t)p->n_in * sizeof *p->in))) return luaL_error(L, "not enough memory");
-  for (int i = 0; i < c->n_in; i++) p->in[i] = c->in[i];
+  p->n_in = n_in + p->n_rate;
+  if (!(p->in = jf_new((size_t)p->n_in * sizeof *p->in))) luaL_error(L, "not enough memory");
+  for (int i = 0; i < n_in; i++) p->in[i] = in[i];
   for (int i = 0; i < p->n_rate; i++)
-    p->in[c->n_in + i] = jfl_array_ref(((jf_larray *)lua_touserdata(L, i + 4))->array);
-  return 0;
-}
-
-jfl_status jf_job_prepare(jfl_script_job *j, jfl_array *const *in, int n_in, jf_prepared *out)
-{
-  *out = (jf_prepared){ 0 };
-  return jf_script_enter(j->script, job_l_prepare, &(job_call_of){ j, in, n_in, out }, 0);
+    p->in[n_in + i] = jfl_array_ref(((jf_larray *)lua_touserdata(L, i + 4))->array);
 }
 
 void jf_prepared_drop(jf_prepared *p)

@@ -92,11 +92,6 @@ static int script_l_abandon(lua_State *L)
 
 static void script_drop(jfl_script *s)
 {
-  for (jf_pending *p = s->head, *next; p; p = next) {
-    next = p->next;
-    jfl_request_unref(p->request);
-    jf_free(p);
-  }
   if (s->L) {
     s->entered = 1;                /* finalizers of the texts may call functions of the host */
     jf_script_begin(s);
@@ -172,7 +167,7 @@ jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_
   s->arg = arg;
   s->entered = 1;
   change_asked(s, IDLE, UNDER_WAY);
-  jf_fail(JFL_OK, "%s", "");
+  jf_error_clear();
   script_lend(s);
   jf_script_begin(s);
   lua_pushvalue(L, ENTER);
@@ -187,7 +182,6 @@ jfl_status jf_script_enter(jfl_script *s, lua_CFunction entry, void *arg, int n_
   return code;
 }
 
-/* The front end has made the descriptor say whether a callback of Lua is due. */
 jfl_status jf_script_left(jfl_script *s, jfl_status code)
 {
   if (s->entered || s->delivering) return code;
@@ -199,8 +193,6 @@ jfl_status jf_script_left(jfl_script *s, jfl_status code)
     jf_free(e);
     return code;
   }
-  jfl_session *session = s->watched ? s->state->session : NULL;
-  if (session && s->head && jfl_request_done(s->head->request)) jfl_session_due(session, 1);
   return code;
 }
 

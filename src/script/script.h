@@ -40,7 +40,6 @@ struct jfl_script {
   struct jf_early *early;      /* what states took while they were made */
   int entered;                 /* Lua runs */
   int delivering;              /* callbacks of C run */
-  int watched;                 /* the host has the descriptor */
   int closing;                 /* what its jobs still do is of no use */
   int freed;                   /* to be freed once nothing of it runs */
   lua_CFunction entry;         /* what is entered, */
@@ -50,7 +49,6 @@ struct jfl_script {
                                   of C is under way; -1: none is */
   int host;                    /* registry slot of jfl.job.host, or 0 */
   struct jfl_script_job *jobs; /* handles that were given out */
-  struct jf_pending *head, *tail;      /* calls of C whose callbacks have not run */
 };
 
 /* ---- memory (allocate.c) ---- */
@@ -104,25 +102,15 @@ typedef struct jf_prepared {
   jfl_array **in;              /* the arguments and what goes behind them; from jf_new */
   int n_in, n_rate;            /* the last n_rate are counted */
 } jf_prepared;
-/* Finds out, in Lua. What jf_prepared_drop frees is set only where it succeeds. */
-jfl_status jf_job_prepare(jfl_script_job *j, jfl_array *const *in, int n_in, jf_prepared *out);
+/* Finds out, within an entry, on an empty stack, at whose bottom it leaves the plan's userdata.
+   What jf_prepared_drop frees is set only where it succeeds. */
+void jf_job_prepare(lua_State *L, const jfl_script_job *j, jfl_array *const *in, int n_in,
+                    jf_prepared *out);
 void jf_prepared_drop(jf_prepared *p);
 /* After a call that was prepared and not made. */
 void jf_job_recount(jfl_script_job *j);
 /* Pushes a function of jfl.job.host. */
 void jf_push_host(lua_State *L, jfl_script *s, const char *name);
-
-/* ---- calls (call.c) ---- */
-
-/* A call of C whose callback has not run. */
-typedef struct jf_pending {
-  struct jf_pending *next;
-  jfl_request *request;
-  const jfl_script_job *job;
-  jfl_script_done done;
-  void *ud;
-  uint64_t number;             /* of the call */
-} jf_pending;
 
 /* ---- what it may do, and how much (restrict.c) ---- */
 
