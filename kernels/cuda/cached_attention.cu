@@ -72,7 +72,8 @@ JF_INLINE void cached_query(const cached_args &p, int64_t row, int64_t group, in
     const int n = left < CACHED_THREADS ? (int)left : CACHED_THREADS;
     const A score = j < total ? cached_score(p, q, key, j) : -(A)INFINITY;
     const A top = jf_block_join<cached_max>(score, -(A)INFINITY), next = top > most ? top : most;
-    const A w = j < total ? exp(score - next) : (A)0, factor = exp(most - next);
+    const A base = next == -(A)INFINITY ? (A)0 : next;
+    const A w = j < total ? exp(score - base) : (A)0, factor = exp(most - base);
     all = all * factor + jf_block_join<cached_sum>(w, (A)0);
     weight[threadIdx.x] = w;
     __syncthreads();
@@ -87,7 +88,7 @@ JF_INLINE void cached_query(const cached_args &p, int64_t row, int64_t group, in
   }
   for (int c = 0; c < COLUMNS; c++) {
     const int64_t column = threadIdx.x + c * CACHED_THREADS;
-    if (column < p.v_size) jf_store(&y[column], sum[c] / all);
+    if (column < p.v_size) jf_store(&y[column], all == 0 ? (A)0 : sum[c] / all);
   }
 }
 

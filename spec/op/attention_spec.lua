@@ -1,6 +1,7 @@
 --- Attention over several tiles: its gradients by fast kernels and by plain ones, which take sums
 --- in double; dropout of weights; and what hidden keys may hold.
 local core = require "jfl.core"
+local flow = require "jfl"
 local support = require "spec.op.support"
 
 teardown(core.reset)
@@ -107,6 +108,22 @@ describe("dropout of attention's weights", function()
     fails("dropout_rate must be in [0, 1), got 1", { seed(1) }, 1)
     fails("mask must be one tensor, got 2", { x, x, seed(1) }, 0.5)
   end)
+end)
+
+describe("a cache whose keys all have the score -infinity", function()
+  for _, kernels in ipairs { "fast", "reference" } do
+    for _, n in ipairs { 1, 3 } do
+      it(("gives 0 to %d of them, by %s kernels"):format(n, kernels), function()
+        core.set("kernels", kernels)
+        finally(function() core.set("kernels", "fast") end)
+        local ones = flow.ndarray.ones({ 1, 1, n, 16 })
+        local past = flow.ndarray.ones({ 1, 1, 70, 16 })
+        local y = core.op "cached_attention"(-ones, ones * math.huge, ones, past * math.huge, past,
+          core.from_table({ 66 }, "int32"))
+        for _, number in ipairs(support.flat(y)) do assert.equal(0, number) end
+      end)
+    end
+  end
 end)
 
 describe("hidden keys", function()

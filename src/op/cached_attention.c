@@ -118,9 +118,11 @@ static cached_row cached_row_of(const jf_kargs *k, const jf_attention_dims *d, i
                        at % d->q_len + 1, jf_index_at(&k->in[JF_ATTENTION_LENGTH], batch) };
 }
 
+/* Where all scores are -infinity nothing has weight, as where all keys are hidden from attention
+   without a cache. */
 static double cached_weight(double score, double most)
 {
-  const double log_p = score - most;
+  const double log_p = score - (most == -INFINITY ? 0 : most);
   return log_p < JF_ATTENTION_LEAST ? 0 : exp(log_p);
 }
 
@@ -160,7 +162,7 @@ static double cached_weight(double score, double most)
       all += p;                                                                          \
       for (int64_t l = 0; p != 0 && l < d->v_size; l++) sum[l] += p * (double)value[l];  \
     }                                                                                    \
-    for (int64_t l = 0; l < d->v_size; l++) y[l] = (T)(sum[l] / all);                    \
+    for (int64_t l = 0; l < d->v_size; l++) y[l] = all == 0 ? 0 : (T)(sum[l] / all);     \
   }                                                                                      \
   static jfl_status cached_##D(const jf_kargs *k)                                        \
   {                                                                                      \
