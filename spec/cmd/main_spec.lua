@@ -158,7 +158,7 @@ describe("the environment", function()
     local _, err, status = run(script, { before = "JFL_DUMP=plan" })
     assert.equal(0, status, err)
     assert.truthy(err:find "plan of slides on cpu:0: ", err)
-    assert.truthy(err:find("conv2d by [a-z]+_conv2d, not .*winograd_conv2d: "
+    assert.truthy(err:find("conv2d by [a-z]+_conv, not .*winograd_conv2d: "
       .. "only direct sums are wanted"), err)
   end)
 
