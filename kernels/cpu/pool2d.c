@@ -5,7 +5,7 @@
 
 JF_BODY void forward_wide(const pool *p, const tile *t, const int64_t *col, int kind)
 {
-  for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++)
+  for (int64_t i = t->row.windows.lo; i < t->row.windows.hi && !row_ends(p, i); i++)
     for (int64_t j = 0; j < p->out[1]; j++) {
       const range u = window(p, 0, i), v = window(p, 1, j);
       const int rows = (int)(u.hi - u.lo), cols = (int)(v.hi - v.lo);
@@ -26,7 +26,7 @@ JF_BODY void backward_wide(const pool *p, const tile *t, const int64_t *col, int
   const range own = t->row.cells;
   float *dx = cell_of(p->to, p->in, t->plane, own.lo, 0, p->inner);
   if (!p->own) memset(dx, 0, (size_t)((own.hi - own.lo) * p->in[1] * p->inner) * sizeof *dx);
-  for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++)
+  for (int64_t i = t->row.windows.lo; i < t->row.windows.hi && !row_ends(p, i); i++)
     for (int64_t j = 0; j < p->out[1]; j++) {
       const range u = window(p, 0, i), v = window(p, 1, j);
       const int rows = (int)(u.hi - u.lo), cols = (int)(v.hi - v.lo);
@@ -195,8 +195,9 @@ JF_BODY void single_plane(const pool *p, int64_t plane, int kind, int backward)
 {
   const int64_t full = p->in[0] * p->in[1] * p->inner;
   if (backward) memset(p->to + plane * full, 0, (size_t)full * sizeof *p->to);
-  for (int64_t i = 0; i < p->out[0]; i++)
-    for (int64_t j = 0; j < p->out[1]; j++) single_windows(p, plane, i, j, kind, backward);
+  const int64_t n = p->out[0] * p->out[1], cells = p->kernel[0] * p->kernel[1] * p->inner;
+  for (int64_t i = 0; i < n && !jf_loop_ends_at(i, cells); i++)
+    single_windows(p, plane, i / p->out[1], i % p->out[1], kind, backward);
 }
 
 /* ---- parts ---- */

@@ -44,6 +44,12 @@ JF_BODY int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 typedef jf_pool_range range;
 
+/* Whether there is no time left before row i, of windows or of cells. */
+JF_BODY int row_ends(const pool *p, int64_t i)
+{
+  return jf_loop_ends_at(i, p->out[1] * p->inner * p->kernel[0] * p->kernel[1]);
+}
+
 /* The valid cells of window i along an axis; there is at least one. */
 JF_BODY range window(const pool *p, int axis, int64_t i)
 {

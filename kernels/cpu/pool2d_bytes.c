@@ -32,7 +32,8 @@ JF_BODY void byte_row_body(void *ctx, int i)
   const byte_pool *p = ctx;
   const int64_t c = p->channels, image = i / p->out[0];
   const jf_pool_range rows = jf_pool_window(p->a, 0, p->in[0], i % p->out[0]);
-  for (int64_t j = 0; j < p->out[1]; j++) {
+  const int64_t cells = p->a->kernel[0] * p->a->kernel[1] * c;
+  for (int64_t j = 0; j < p->out[1] && !jf_loop_ends_at(j, cells); j++) {
     char *y = p->y + ((int64_t)i * p->out[1] + j) * c;
     const jf_pool_range columns = jf_pool_window(p->a, 1, p->in[1], j);
     for (int64_t u = rows.lo; u < rows.hi; u++)

@@ -140,7 +140,7 @@ JF_BODY void forward_lines(const pool *p, const tile *t, pool_lines *b, const fl
   const int64_t n = (j.hi - j.lo) * p->inner;
   const taps w = { p->pitch, b->col };
   pool_gather(p, t, b->x, kind);
-  for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++) {
+  for (int64_t i = t->row.windows.lo; i < t->row.windows.hi && !row_ends(p, i); i++) {
     const range u = window(p, 0, i);
     const int rows = (int)(u.hi - u.lo);
     const float *from = b->x + (u.lo - t->row.all.lo) * p->pitch;
@@ -237,9 +237,9 @@ JF_BODY void backward_lines(const pool *p, const tile *t, pool_lines *b, const f
   const pool_line l = line_of(p, &t->column), own = written(p, t, &l);
   const range windows = t->row.windows;
   if (kind == MAX) pool_gather(p, t, b->x, kind);
-  for (int64_t i = windows.lo; i < windows.hi; i++) find_row(p, t, b, i, kind);
+  for (int64_t i = windows.lo; i < windows.hi && !row_ends(p, i); i++) find_row(p, t, b, i, kind);
   int64_t first = windows.lo;
-  for (int64_t r = t->row.cells.lo; r < t->row.cells.hi; r++) {
+  for (int64_t r = t->row.cells.lo; r < t->row.cells.hi && !row_ends(p, r); r++) {
     float *dx = cell_of(p->to, p->in, t->plane, r, t->column.cells.lo, p->inner);
     memset(b->row, 0, (size_t)p->pitch * sizeof *b->row);
     while (first < windows.hi && window(p, 0, first).hi <= r) first++;
@@ -260,7 +260,7 @@ JF_BODY void backward_own(const pool *p, const tile *t, pool_lines *b, const flo
   const float *dy_end = cell_of((float *)p->dy, p->out, p->outer, 0, 0, p->inner);
   const taps w = { p->pitch, b->col };
   if (kind == MAX) pool_gather(p, t, b->x, kind);
-  for (int64_t i = windows.lo; i < windows.hi; i++) {
+  for (int64_t i = windows.lo; i < windows.hi && !row_ends(p, i); i++) {
     const float *dy = cell_of((float *)p->dy, p->out, t->plane, i, j.lo, p->inner);
     for (int64_t q = 0; q < n; q += LANES) {
       gift g = { b->x + (i * rows - t->row.all.lo) * p->pitch + q, b->dy + q, 0, rows, 1 };

@@ -22,6 +22,12 @@ typedef struct recurrent_job {
 
 static int64_t recurrent_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Whether there is no time left before the n-th step. */
+static int recurrent_ends(const recurrent_job *j, int64_t n)
+{
+  return jf_loop_ends_at(n, j->rows * j->columns * j->depth);
+}
+
 /* Copies panel i of the weight (gates, units), whose columns are its rows: s = h W^T. */
 JF_BODY void recurrent_turn_body(void *ctx, int i)
 {
@@ -173,7 +179,7 @@ JF_BODY void recurrent_part_body(void *ctx, int i)
   const int64_t first = i * j->rows, rows = recurrent_least(d->batch - first, j->rows);
   const float *bias = j->a->kind == JF_GRU ? in[JF_RNN_EXTRA].data : NULL;
   float *s = piece->scratch;
-  for (int64_t n = 0; n < d->length; n++) {
+  for (int64_t n = 0; n < d->length && !recurrent_ends(j, n); n++) {
     const int64_t t = jf_recurrent_step(j->a, d->length, n);
     const int64_t before = jf_recurrent_before(j->a, d->length, t);
     const int64_t old = ((before < 0 ? 0 : before * d->batch) + first) * d->units;
@@ -295,7 +301,7 @@ JF_BODY void recurrent_back_part_body(void *ctx, int i)
   const int64_t first = i * j->rows, rows = recurrent_least(d->batch - first, j->rows);
   const recurrent_carry carry = { piece->scratch, piece->scratch + j->rows * j->wide };
   memset(piece->scratch, 0, j->room);
-  for (int64_t n = d->length - 1; n >= 0; n--)
+  for (int64_t n = d->length - 1; n >= 0 && !recurrent_ends(j, n); n--)
     recurrent_back_step(j, jf_recurrent_step(j->a, d->length, n), first, rows, carry);
   const size_t line = (size_t)d->units * sizeof(float);
   for (int64_t r = 0; r < rows; r++) {

@@ -57,7 +57,7 @@ typedef struct crew {
 
 static crew crews[CREWS];
 static pthread_once_t crew_once = PTHREAD_ONCE_INIT;
-static _Thread_local int inside;           /* runs an element */
+static _Thread_local crew *inside;         /* that of the element that it runs, or NULL */
 static _Thread_local int most_threads, low;    /* as jf_loops_set says */
 static _Thread_local int ended;            /* elements were left out, as they are from then on */
 
@@ -83,9 +83,9 @@ static void crew_take(crew *c, share *s, int worker)
 
 static void crew_work(crew *c, int worker)
 {
-  inside = 1;
+  inside = c;
   for (int i = 0; i < c->n_worker; i++) crew_take(c, &c->share[(worker + i) % c->n_worker], worker);
-  inside = 0;
+  inside = NULL;
 }
 
 /* ---- helpers ---- */
@@ -336,8 +336,15 @@ void jf_parallel_workers(int threads, int n, jf_worker_fn fn, void *ctx)
   atomic_store(&c->taken, 0);
 }
 
+/* An element of a crew's loop has the time of the loop's caller. */
 int jf_loop_ends(void)
 {
+  if (inside) {
+    if (!atomic_load_explicit(&inside->ended, memory_order_relaxed) &&
+        jf_budget_left(inside->budget) > 0) return 0;
+    atomic_store_explicit(&inside->ended, 1, memory_order_relaxed);
+    return 1;
+  }
   if (!ended && jf_budget_left(jf_memory_budget()) > 0) return 0;
   return ended = 1;
 }
