@@ -639,7 +639,7 @@ static int attention_fits(const jf_kargs *k, const attention_job *j)
   const int64_t pieces = j->d.batch * j->d.heads * (j->tiles + j->parts);
   const int64_t n = jf_numel(&k->out[0].shape);
   return jf_has_vectors() && k->in[0].dtype == JFL_F32 && n && j->d.k_len && j->d.size &&
-         j->d.v_size && pieces <= INT32_MAX;
+         j->d.v_size && pieces <= INT32_MAX && !((const jf_attention *)k->attr)->by_length;
 }
 
 static int attention_accepts(const jf_kargs *k)

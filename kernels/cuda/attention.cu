@@ -18,12 +18,16 @@ enum { ATTENTION_SIDE = 16, ATTENTION_DEPTH = 32 };
 /* How the mask hides keys: not at all, by numbers to add to scores, or by zeros. */
 enum { ATTENTION_NO_MASK, ATTENTION_NUMBERS, ATTENTION_BITS };
 
+/* How many elements lie between batches, heads and rows. */
+typedef struct attention_steps { int64_t batch, head, row; } attention_steps;
+
 typedef struct attention_args {
   const void *q, *k, *v, *mask, *y, *lse, *dy;
   const int64_t *seed;
   void *out[3];
   void *dot;                           /* of each query: <dy, y> */
   int64_t batch, heads, groups, shared, q_len, k_len, size, v_size;
+  attention_steps q_step, k_step, v_step, y_step;      /* those of gradients are the same */
   int64_t mask_step[4];
   int64_t rows, first;                 /* of dropout, as in jf_attention_drop */
   double scale, keep;
@@ -56,25 +60,38 @@ struct __align__(16) attention_room {
 JF_INLINE int attention_row() { return (int)threadIdx.x / ATTENTION_SIDE * R; }
 JF_INLINE int attention_column() { return (int)threadIdx.x % ATTENTION_SIDE * R; }
 
-/* Sets a tile's rows of x, of which there are n, from element `from` on, with rows along lines. */
-JF_INLINE void attention_load(A (*to)[N + GAP], const T *x, int64_t n, int64_t size, int64_t from)
+/* Rows of elements, `step` apart. */
+struct attention_rows {
+  const T *x;
+  int64_t n, step;
+};
+
+/* What is left of them from row i on. */
+JF_INLINE attention_rows attention_from(const T *x, int64_t n, const attention_steps &step,
+                                        int64_t i)
+{
+  return { x + i * step.row, n - i, step.row };
+}
+
+/* Sets a tile's rows of x from element `from` on, with rows along lines. */
+JF_INLINE void attention_load(A (*to)[N + GAP], const attention_rows &x, int64_t size, int64_t from)
 {
   for (int t = threadIdx.x; t < N * ATTENTION_DEPTH; t += blockDim.x) {
     const int row = t / ATTENTION_DEPTH, d = t % ATTENTION_DEPTH;
-    to[d][row] = row < n && from + d < size ? (A)jf_load(x[row * size + from + d]) : (A)0;
+    to[d][row] = row < x.n && from + d < size ? (A)jf_load(x.x[row * x.step + from + d]) : (A)0;
   }
 }
 
-/* sum[r][c] = <x of row r, y of row c>, for n and m rows of `size` elements. */
-JF_INLINE void attention_products(A (*sum)[R], attention_room &s, const T *x, int64_t n, const T *y,
-                                  int64_t m, int64_t size)
+/* sum[r][c] = <x of row r, y of row c>, for rows of `size` elements. */
+JF_INLINE void attention_products(A (*sum)[R], attention_room &s, const attention_rows &x,
+                                  const attention_rows &y, int64_t size)
 {
   ALL(r, R)
     ALL(c, R) sum[r][c] = 0;
   for (int64_t from = 0; from < size; from += ATTENTION_DEPTH) {
     __syncthreads();
-    attention_load(s.left, x, n, size, from);
-    attention_load(s.right, y, m, size, from);
+    attention_load(s.left, x, size, from);
+    attention_load(s.right, y, size, from);
     __syncthreads();
     for (int d = 0; d < ATTENTION_DEPTH; d++) {
       A a[R], b[R];
@@ -93,18 +110,18 @@ JF_INLINE int attention_own(int c)
          (int)threadIdx.x % ATTENTION_SIDE * AT_ONCE + c % AT_ONCE;
 }
 
-/* out[r][c] += sum over l of p[l][r] x[l][c], for n rows of x, `size` long, and its columns from
+/* out[r][c] += sum over l of p[l][r] x[l][c], for rows of x, `size` long, and their columns from
    `from` on. Careful: leaves out what p multiplies by 0, even if it is not finite. */
 template <int CAREFUL>
-JF_INLINE void attention_add(A (*out)[COLUMNS], attention_room &s, const T *x, int64_t n,
+JF_INLINE void attention_add(A (*out)[COLUMNS], attention_room &s, const attention_rows &x,
                              int64_t size, int64_t from)
 {
-  for (int first = 0; first < N && first < n; first += ATTENTION_SIDE) {
+  for (int first = 0; first < N && first < x.n; first += ATTENTION_SIDE) {
     __syncthreads();
     for (int t = threadIdx.x; t < ATTENTION_SIDE * WIDTH; t += blockDim.x) {
       const int l = t / WIDTH, c = t % WIDTH;
-      s.m[l][c] = first + l < n && from + c < size ? (A)jf_load(x[(first + l) * size + from + c])
-                                                   : (A)0;
+      s.m[l][c] = first + l < x.n && from + c < size
+                ? (A)jf_load(x.x[(first + l) * x.step + from + c]) : (A)0;
     }
     __syncthreads();
     for (int l = 0; l < ATTENTION_SIDE; l++) {
@@ -124,16 +141,20 @@ struct attention_head {
   const L *lse;
   const A *dot;
   int64_t row, mask;                   /* the first query, of all heads; its mask */
+  int64_t q_at, y_at;                  /* where q and y begin in their tensors */
 };
 
 JF_INLINE attention_head attention_head_of(const attention_args &a, int64_t head)
 {
   const int64_t batch = head / a.heads, h = head % a.heads;
-  const int64_t kv = (batch * a.groups + h / a.shared) * a.k_len, row = head * a.q_len;
-  return { (const T *)a.q + row * a.size, (const T *)a.k + kv * a.size,
-           (const T *)a.v + kv * a.v_size, (const T *)a.y + row * a.v_size,
-           (const T *)a.dy + row * a.v_size, (const L *)a.lse + row, (const A *)a.dot + row, row,
-           batch * a.mask_step[0] + h * a.mask_step[1] };
+  const int64_t group = h / a.shared, row = head * a.q_len;
+  const int64_t q_at = batch * a.q_step.batch + h * a.q_step.head;
+  const int64_t y_at = batch * a.y_step.batch + h * a.y_step.head;
+  return { (const T *)a.q + q_at,
+           (const T *)a.k + batch * a.k_step.batch + group * a.k_step.head,
+           (const T *)a.v + batch * a.v_step.batch + group * a.v_step.head,
+           (const T *)a.y + y_at, (const T *)a.dy + y_at, (const L *)a.lse + row,
+           (const A *)a.dot + row, row, batch * a.mask_step[0] + h * a.mask_step[1], q_at, y_at };
 }
 
 /* The score of query i for key j, whose product is known. */
@@ -227,11 +248,11 @@ JF_INLINE int attention_tile(const attention_args &a, attention_room &s, int64_t
   ALL(r, R) most[r] = HIDDEN, all[r] = 0;
   for (int64_t j = 0; j < end; j += N) {
     A score[R][R];
-    attention_products(score, s, h.q + first * a.size, a.q_len - first, h.k + j * a.size,
-                       a.k_len - j, a.size);
+    attention_products(score, s, attention_from(h.q, a.q_len, a.q_step, first),
+                       attention_from(h.k, a.k_len, a.k_step, j), a.size);
     attention_join(a, h, s, score, most, all, out, first + attention_row(),
                    j + attention_column());
-    attention_add<CAREFUL>(out, s, h.v + j * a.v_size, a.k_len - j, a.v_size, from);
+    attention_add<CAREFUL>(out, s, attention_from(h.v, a.k_len, a.v_step, j), a.v_size, from);
   }
   ALL(r, R) {
     const int64_t i = first + attention_row() + r;
@@ -241,7 +262,7 @@ JF_INLINE int attention_tile(const attention_args &a, attention_room &s, int64_t
       const int64_t at = from + attention_own(c);
       const A v = sum == 0 ? (A)0 : out[r][c] / sum;
       bad |= v - v != 0;
-      if (at < a.v_size) jf_store(&((O *)a.out[0])[(h.row + i) * a.v_size + at], v);
+      if (at < a.v_size) jf_store(&((O *)a.out[0])[h.y_at + i * a.y_step.row + at], v);
     }
     if (from == 0 && attention_column() == 0)
       jf_store(&((L *)a.out[1])[h.row + i], sum == 0 ? -HIDDEN : most[r] + log(sum));
@@ -267,10 +288,11 @@ JF_KERNEL THREADS attention_dot(const attention_args a)
   const int64_t warps = (int64_t)gridDim.x * blockDim.x / 32;
   for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
        i < a.batch * a.heads * a.q_len; i += warps) {
+    const attention_head h = attention_head_of(a, i / a.q_len);
+    const int64_t at = i % a.q_len * a.y_step.row;
     A sum = 0;
     for (int64_t l = threadIdx.x & 31; l < a.v_size; l += 32)
-      sum += (A)jf_load(((const T *)a.dy)[i * a.v_size + l]) *
-             (A)jf_load(((const T *)a.y)[i * a.v_size + l]);
+      sum += (A)jf_load(h.dy[at + l]) * (A)jf_load(h.y[at + l]);
     for (int lane = 16; lane; lane /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lane);
     if ((threadIdx.x & 31) == 0) ((A *)a.dot)[i] = sum;
   }
@@ -319,16 +341,17 @@ JF_INLINE void attention_query_slopes(const attention_args &a, attention_room &s
                                       const attention_head &h, A (*score)[R], int64_t i, int64_t j)
 {
   A dp[R][R];
-  attention_products(score, s, h.q + i * a.size, a.q_len - i, h.k + j * a.size, a.k_len - j,
-                     a.size);
-  attention_products(dp, s, h.dy + i * a.v_size, a.q_len - i, h.v + j * a.v_size, a.k_len - j,
-                     a.v_size);
+  attention_products(score, s, attention_from(h.q, a.q_len, a.q_step, i),
+                     attention_from(h.k, a.k_len, a.k_step, j), a.size);
+  attention_products(dp, s, attention_from(h.dy, a.q_len, a.y_step, i),
+                     attention_from(h.v, a.k_len, a.v_step, j), a.v_size);
   attention_slopes<0, 0>(a, h, score, dp, i + attention_row(), j + attention_column());
 }
 
-/* Writes rows `first` on of a result, n rows of `size`, and says whether some is not finite. */
+/* Writes rows `first` on of a result, n rows of `size` that are `step` apart, and says whether some
+   is not finite. */
 JF_INLINE int attention_put(O *to, A (*out)[COLUMNS], A scale, int64_t first, int64_t n,
-                            int64_t size, int64_t from)
+                            int64_t step, int64_t size, int64_t from)
 {
   int bad = 0;
   ALL(r, R)
@@ -337,7 +360,7 @@ JF_INLINE int attention_put(O *to, A (*out)[COLUMNS], A scale, int64_t first, in
       const A v = out[r][c] * scale;
       if (i >= n || at >= size) continue;
       bad |= v - v != 0;
-      jf_store(&to[i * size + at], v);
+      jf_store(&to[i * step + at], v);
     }
   return bad;
 }
@@ -353,10 +376,10 @@ JF_INLINE int attention_of_queries(const attention_args &a, attention_room &s, i
     A score[R][R];
     attention_query_slopes(a, s, h, score, first, j);
     attention_keep_tile(s, score);
-    attention_add<CAREFUL>(out, s, h.k + j * a.size, a.k_len - j, a.size, from);
+    attention_add<CAREFUL>(out, s, attention_from(h.k, a.k_len, a.k_step, j), a.size, from);
   }
-  return attention_put((O *)a.out[0] + h.row * a.size, out, (A)a.scale, first, a.q_len, a.size,
-                       from);
+  return attention_put((O *)a.out[0] + h.q_at, out, (A)a.scale, first, a.q_len, a.q_step.row,
+                       a.size, from);
 }
 
 /* Gradients of v where VALUES, else of k, of a tile of keys of a group. */
@@ -365,24 +388,24 @@ JF_INLINE int attention_of_keys(const attention_args &a, attention_room &s, int6
                                 int64_t first, int64_t from)
 {
   const int64_t size = VALUES ? a.v_size : a.size;
+  const attention_steps &step = VALUES ? a.v_step : a.k_step;
   A out[R][COLUMNS] = { { 0 } };
   for (int64_t n = 0; n < a.shared; n++) {
     const attention_head h = attention_head_of(a, group * a.shared + n);
     for (int64_t i = a.causal ? first : 0; i < a.q_len; i += N) {
       A score[R][R], dp[R][R];
-      attention_products(score, s, h.k + first * a.size, a.k_len - first, h.q + i * a.size,
-                         a.q_len - i, a.size);
+      const attention_rows q = attention_from(h.q, a.q_len, a.q_step, i);
+      const attention_rows dy = attention_from(h.dy, a.q_len, a.y_step, i);
+      attention_products(score, s, attention_from(h.k, a.k_len, a.k_step, first), q, a.size);
       if (!VALUES)
-        attention_products(dp, s, h.v + first * a.v_size, a.k_len - first, h.dy + i * a.v_size,
-                           a.q_len - i, a.v_size);
+        attention_products(dp, s, attention_from(h.v, a.k_len, a.v_step, first), dy, a.v_size);
       attention_slopes<1, VALUES>(a, h, score, dp, i + attention_column(), first + attention_row());
       attention_keep_tile(s, score);
-      attention_add<CAREFUL>(out, s, VALUES ? h.dy + i * size : h.q + i * size, a.q_len - i, size,
-                             from);
+      attention_add<CAREFUL>(out, s, VALUES ? dy : q, size, from);
     }
   }
-  return attention_put((O *)a.out[VALUES ? 2 : 1] + group * a.k_len * size, out,
-                       VALUES ? (A)1 : (A)a.scale, first, a.k_len, size, from);
+  O *to = (O *)a.out[VALUES ? 2 : 1] + group / a.groups * step.batch + group % a.groups * step.head;
+  return attention_put(to, out, VALUES ? (A)1 : (A)a.scale, first, a.k_len, step.row, size, from);
 }
 
 #define ATTENTION_GRADIENT(name, tile, length, size)                                       \
@@ -493,6 +516,13 @@ static jfl_status attention_add_step(const jf_kargs *k, attention_call *c, const
   return JFL_OK;
 }
 
+static attention_steps attention_steps_of(const jf_attention *a, int64_t heads, int64_t rows,
+                                          int64_t size)
+{
+  const jf_attention_steps s = jf_attention_steps_of(a, heads, rows, size);
+  return (attention_steps){ s.batch, s.head, s.row };
+}
+
 /* What does not change from run to run; `mask` is the number of the input that may be one. */
 static jfl_status attention_new(const jf_kargs *k, int mask, attention_call **out)
 {
@@ -503,7 +533,11 @@ static jfl_status attention_new(const jf_kargs *k, int mask, attention_call **ou
   if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
   c->args = (attention_args){
     .batch = d.batch, .heads = d.heads, .groups = d.groups, .shared = d.shared, .q_len = d.q_len,
-    .k_len = d.k_len, .size = d.size, .v_size = d.v_size, .scale = a->scale, .keep = 1,
+    .k_len = d.k_len, .size = d.size, .v_size = d.v_size,
+    .q_step = attention_steps_of(a, d.heads, d.q_len, d.size),
+    .k_step = attention_steps_of(a, d.groups, d.k_len, d.size),
+    .v_step = attention_steps_of(a, d.groups, d.k_len, d.v_size),
+    .y_step = attention_steps_of(a, d.heads, d.q_len, d.v_size), .scale = a->scale, .keep = 1,
     .rows = a->rows ? a->rows : d.batch * d.heads * d.q_len, .first = a->first,
     .causal = a->causal,
   };

@@ -54,6 +54,7 @@ static jf_dnn_tensor dnn_attention_tensor(const jf_attention_dims *d, int64_t id
 
 typedef struct dnn_attention_call {
   jf_dnn_graph *g;
+  const jf_attention *attr;
   jf_attention_dims d;
   int type;                            /* cuDNN's of the operands */
   int causal;
@@ -66,7 +67,11 @@ static jf_dnn_desc *dnn_attention_of(const dnn_attention_call *c, int64_t id, in
                                      int turned)
 {
   const int64_t rows = q_rows ? c->d.q_len : c->d.k_len;
-  const jf_dnn_tensor t = dnn_attention_tensor(&c->d, id, c->type, rows, c->d.size, turned);
+  const jf_attention_steps s = jf_attention_steps_of(c->attr, c->d.heads, rows, c->d.size);
+  jf_dnn_tensor t = dnn_attention_tensor(&c->d, id, c->type, rows, c->d.size, turned);
+  t.step[0] = s.batch;
+  t.step[1] = s.head;
+  t.step[turned ? 3 : 2] = s.row;
   return jf_dnn_tensor_make(c->g, &t);
 }
 
@@ -174,7 +179,7 @@ static jfl_status dnn_attention_plan(const jf_kargs *k, dnn_attention *s, int gr
   s->scale = (float)a->scale;
   s->hidden = -FLT_MAX;
   s->n_number = a->causal ? 2 : 1;
-  dnn_attention_call c = { .g = &s->graph, .d = d, .type = jf_dnn_type(k->in[0].dtype),
+  dnn_attention_call c = { .g = &s->graph, .attr = a, .d = d, .type = jf_dnn_type(k->in[0].dtype),
     .causal = a->causal, .scores = dnn_attention_tensor(&d, 0, 0, d.q_len, d.k_len, 0),
     .turned = dnn_attention_tensor(&d, 0, 0, d.q_len, d.k_len, 1),
     .row = dnn_attention_tensor(&d, 0, 0, d.q_len, 1, 0) };
@@ -185,10 +190,11 @@ static jfl_status dnn_attention_plan(const jf_kargs *k, dnn_attention *s, int gr
     const jf_tensor *t = i < k->n_in ? &k->in[i] : &k->out[i - k->n_in];
     size[i] = dnn_attention_bytes(t, t->dtype);
   }
-  snprintf(name, sizeof name, "cuDNN %d attention%s %s %lldx%lld, %lld and %lld of %lld%s",
+  snprintf(name, sizeof name, "cuDNN %d attention%s %s %lldx%lld, %lld and %lld of %lld%s%s",
            (int)s->graph.dnn->api->version(), grad ? " gradients" : "",
            jfl_dtype_name(k->in[0].dtype), (long long)d.batch, (long long)d.heads,
-           (long long)d.q_len, (long long)d.k_len, (long long)d.size, a->causal ? " causal" : "");
+           (long long)d.q_len, (long long)d.k_len, (long long)d.size, a->causal ? " causal" : "",
+           a->by_length ? " by length" : "");
   return jf_dnn_choose(&s->graph, name, JF_DNN_VARIES | JF_DNN_NARROW_SUMS, n + s->n_number, size);
 }
 

@@ -252,6 +252,8 @@ describe("mixed precision on a GPU", function()
         end)
       end
     ]], 0.02)
+    assert.truthy(plan:find("cudnn_attention_grad", 1, true))
+    assert.falsy(plan:find("%d+  transpose "))
     assert.same({ 2, 8 }, { narrow(plan, "split") })
     assert.same({ 2, 8 }, { narrow(plan, "scaled_dot_product_attention") })
     assert.same({ 2, 16 }, { narrow(plan, "scaled_dot_product_attention_grad") })
@@ -262,7 +264,6 @@ describe("mixed precision on a GPU", function()
       assert.truthy(plan:find("-> " .. sum .. "[arena", 1, true), sum)
       assert.falsy(plan:find(sum .. "-bfloat16", 1, true), sum)
     end
-
   end)
 
   it("trains as on the CPU, in float16 with a static and a dynamic loss scale", function()

@@ -21,11 +21,34 @@ static const jf_attr attrs[] = {
   {0},
 };
 
+/* A shape with heads before lengths, or what it is with by_length if these change places. */
+static jfl_shape attention_turned(const jf_attention *a, const jfl_shape *s)
+{
+  jfl_shape t = *s;
+  if (a->by_length && s->n == 4) t.d[1] = s->d[2], t.d[2] = s->d[1];
+  return t;
+}
+
 jf_attention_dims jf_attention_dims_of(const jf_kargs *k)
 {
-  const int64_t *q = k->in[JF_ATTENTION_Q].shape.d, *v = k->in[JF_ATTENTION_V].shape.d;
-  jf_attention_dims d = { q[0], q[1], v[1], v[1] ? q[1] / v[1] : 0, q[2], v[2], q[3], v[3] };
-  return d;
+  const jfl_shape q = attention_turned(k->attr, &k->in[JF_ATTENTION_Q].shape);
+  const jfl_shape v = attention_turned(k->attr, &k->in[JF_ATTENTION_V].shape);
+  return (jf_attention_dims){ q.d[0], q.d[1], v.d[1], v.d[1] ? q.d[1] / v.d[1] : 0, q.d[2], v.d[2],
+                              q.d[3], v.d[3] };
+}
+
+jf_attention_steps jf_attention_steps_of(const jf_attention *a, int64_t heads, int64_t rows,
+                                         int64_t size)
+{
+  const int64_t all = heads * rows * size;
+  return a->by_length ? (jf_attention_steps){ all, size, heads * size }
+                      : (jf_attention_steps){ all, rows * size, size };
+}
+
+int jf_attention_takes_lengths(const jf_node *n)
+{
+  const jf_attention *a = n->attr;
+  return n->op == &jf_op_scaled_dot_product_attention && !a->by_length;
 }
 
 static int attention_seeds(const jf_attention *a) { return a->dropout_rate > 0; }
@@ -84,8 +107,9 @@ static jfl_status attention_check_rank(const jf_infer *c, int i)
 static jfl_status attention_check_mask(const jf_infer *c, int i)
 {
   const jfl_value *m = c->in[i];
-  const jfl_shape *q = &c->in[0]->shape;
-  const int64_t want[] = { q->d[0], q->d[1], q->d[2], c->in[1]->shape.d[2] };
+  const jfl_shape q = attention_turned(c->attr, &c->in[0]->shape);
+  const jfl_shape keys = attention_turned(c->attr, &c->in[1]->shape);
+  const int64_t want[] = { q.d[0], q.d[1], q.d[2], keys.d[2] };
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   const int narrower = ((const jf_attention *)c->attr)->f32_result && m->dtype == JFL_F32;
   if (m->dtype != JFL_I8 && m->dtype != c->in[0]->dtype && !narrower)
@@ -136,7 +160,9 @@ static jfl_status attention_check(jf_infer *c, int mask)
 {
   jf_attention *a = c->attr;
   for (int i = 0; i < 3; i++) JF_TRY(attention_check_rank(c, i));
-  const jfl_shape *q = &c->in[0]->shape, *k = &c->in[1]->shape, *v = &c->in[2]->shape;
+  jfl_shape shape[3];
+  for (int i = 0; i < 3; i++) shape[i] = attention_turned(a, &c->in[i]->shape);
+  const jfl_shape *q = &shape[0], *k = &shape[1], *v = &shape[2];
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   const int heads = k->d[1] ? q->d[1] % k->d[1] == 0 : q->d[1] == 0;
   if (k->d[0] != q->d[0] || k->d[3] != q->d[3] || !heads)
@@ -165,7 +191,7 @@ static jfl_status attention_infer(jf_infer *c)
   JF_TRY(attention_check(c, JF_ATTENTION_MASK));
   c->shape[0] = c->in[0]->shape;
   c->shape[0].d[3] = c->in[2]->shape.d[3];
-  c->shape[1] = c->in[0]->shape;
+  c->shape[1] = attention_turned(c->attr, &c->in[0]->shape);
   c->shape[1].n = 3;
   c->dtype[0] = attention_result(c);
   c->dtype[1] = attention_lse(c);
@@ -176,12 +202,13 @@ static jfl_status attention_infer(jf_infer *c)
 static jfl_status attention_check_grad(jf_infer *c)
 {
   JF_TRY(attention_check(c, JF_ATTENTION_GRAD_MASK));
-  jfl_shape want = c->in[0]->shape;
+  const jfl_shape q = attention_turned(c->attr, &c->in[0]->shape);
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  want.d[3] = c->in[2]->shape.d[3];
   for (int i = JF_ATTENTION_Y; i <= JF_ATTENTION_DY; i++) {
     const jfl_dtype dtype = i == JF_ATTENTION_LSE ? attention_lse(c) : c->in[0]->dtype;
+    jfl_shape want = i == JF_ATTENTION_LSE ? q : c->in[0]->shape;
     want.n = i == JF_ATTENTION_LSE ? 3 : 4;
+    want.d[3] = c->in[2]->shape.d[3];
     const int narrow = i == JF_ATTENTION_LSE && c->in[i]->dtype == c->in[0]->dtype;
     if ((c->in[i]->dtype != dtype && !narrow) || !jf_shape_eq(&c->in[i]->shape, &want))
       return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s %s, got %s %s",
@@ -215,25 +242,43 @@ static jfl_status attention_mask_grad_infer(jf_infer *c)
 
 /* ---- plain kernels ---- */
 
-/* Where the rows of one query lie: in q, y and dy; and in k and v those of its group. */
+/* Where the rows of one query lie: in q, y and dy; and where those of its group begin in k and v,
+   whose rows lie so many elements apart. */
 typedef struct attention_row {
   const jf_kargs *k;
   jf_attention_dims d;
   jf_attention_mask mask;
   jf_attention_drop drop;
-  int64_t row, q, y, kv, mask_at, seen;   /* elements, but kv: rows of k and v */
+  int64_t row, q, y, keys, values, key_step, value_step, mask_at, seen;
 } attention_row;
+
+/* Sets r to the keys and values of group `at`, of those of all batches. */
+static void attention_seek_group(attention_row *r, int64_t at)
+{
+  const jf_attention_dims *d = &r->d;
+  const jf_attention *a = r->k->attr;
+  const jf_attention_steps k = jf_attention_steps_of(a, d->groups, d->k_len, d->size);
+  const jf_attention_steps v = jf_attention_steps_of(a, d->groups, d->k_len, d->v_size);
+  const int64_t batch = at / d->groups, group = at % d->groups;
+  r->keys = batch * k.batch + group * k.head;
+  r->values = batch * v.batch + group * v.head;
+  r->key_step = k.row;
+  r->value_step = v.row;
+}
 
 /* Sets r to query `at`, of all queries of all heads. */
 static void attention_seek(attention_row *r, int64_t at)
 {
   const jf_attention_dims *d = &r->d;
+  const jf_attention *a = r->k->attr;
+  const jf_attention_steps q = jf_attention_steps_of(a, d->heads, d->q_len, d->size);
+  const jf_attention_steps y = jf_attention_steps_of(a, d->heads, d->q_len, d->v_size);
   const int64_t i = at % d->q_len, head = at / d->q_len % d->heads;
   const int64_t batch = at / d->q_len / d->heads;
   r->row = at;
-  r->q = at * d->size;
-  r->y = at * d->v_size;
-  r->kv = (batch * d->groups + head / d->shared) * d->k_len;
+  r->q = batch * q.batch + head * q.head + i * q.row;
+  r->y = batch * y.batch + head * y.head + i * y.row;
+  attention_seek_group(r, batch * d->groups + head / d->shared);
   r->mask_at = r->mask.tensor ? jf_attention_mask_row(&r->mask, batch, head, i) : 0;
   r->seen = jf_attention_seen(r->k, d, i);
 }
@@ -275,7 +320,7 @@ static double attention_weight(double score, double base)
     TENSOR(T, q, Q) TENSOR(T, keys, K)                                            \
     double s = 0;                                                                 \
     for (int64_t l = 0; l < r->d.size && !jf_loop_ends_at(l, 1); l++)             \
-      s += (double)q[r->q + l] * (double)keys[(r->kv + j) * r->d.size + l];       \
+      s += (double)q[r->q + l] * (double)keys[r->keys + j * r->key_step + l];     \
     return more == -INFINITY ? more : s * ((const jf_attention *)k->attr)->scale + more; \
   }
 /* y = sum_j p_j v_j, where p_j = exp(s_j - lse) and lse = log sum exp s_j. A query that sees no key
@@ -296,7 +341,7 @@ static double attention_weight(double score, double base)
       const double kept = p == 0 ? 0 : attention_kept(r, j);                      \
       all += p;                                                                   \
       for (int64_t l = 0; kept != 0 && l < r->d.v_size; l++)                      \
-        sum[l] += kept * p * (double)v[(r->kv + j) * r->d.v_size + l];            \
+        sum[l] += kept * p * (double)v[r->values + j * r->value_step + l];        \
     }                                                                             \
     for (int64_t l = 0; l < r->d.v_size; l++) y[l] = (T)(all == 0 ? 0 : sum[l] / all); \
     *lse = (T)(all == 0 ? INFINITY : max + log(all));                             \
@@ -326,7 +371,7 @@ static double attention_weight(double score, double base)
     double dp = 0, dot = 0;                                                       \
     *p = kept == 0 ? 0 : kept * w;                                                \
     for (int64_t l = 0; w != 0 && l < r->d.v_size && !jf_loop_ends_at(l, 1); l++) { \
-      dp += (double)dy[r->y + l] * (double)v[(r->kv + j) * r->d.v_size + l];      \
+      dp += (double)dy[r->y + l] * (double)v[r->values + j * r->value_step + l];  \
       dot += (double)dy[r->y + l] * (double)y[r->y + l];                          \
     }                                                                             \
     return w == 0 ? 0 : w * ((kept == 0 ? 0 : kept * dp) - dot);                  \
@@ -345,11 +390,17 @@ static double attention_weight(double score, double base)
       const double ds = scale * attention_slope_##D(r, j, &p);                    \
       for (int64_t l = 0; p != 0 && l < m; l++) dv[j * m + l] += p * (double)dy[r->y + l]; \
       for (int64_t l = 0; ds != 0 && l < n; l++) {                                \
-        own[l] += ds * (double)keys[(r->kv + j) * n + l];                         \
+        own[l] += ds * (double)keys[r->keys + j * r->key_step + l];               \
         dk[j * n + l] += ds * (double)q[r->q + l];                                \
       }                                                                           \
     }                                                                             \
     for (int64_t l = 0; l < n; l++) dq[r->q + l] = (T)own[l];                     \
+  }
+#define ATTENTION_PUT(D, T)                                                       \
+  static void attention_put_##D(T *to, int64_t step, const double *from, int64_t rows, int64_t n) \
+  {                                                                               \
+    for (int64_t j = 0; j < rows && !jf_loop_ends_at(j, n); j++)                  \
+      for (int64_t l = 0; l < n; l++) to[j * step + l] = (T)from[j * n + l];      \
   }
 #define ATTENTION_BACKWARD(D, T)                                                  \
   static jfl_status attention_backward_##D(const jf_kargs *k)                     \
@@ -358,14 +409,16 @@ static double attention_weight(double score, double base)
     const int64_t n = r.d.shared * r.d.q_len, nk = r.d.k_len * r.d.size;          \
     const int64_t nv = r.d.k_len * r.d.v_size;                                    \
     double *sum = k->scratch, *dk = sum + r.d.size;                               \
+    T *to_k = k->out[1].data, *to_v = k->out[2].data;                             \
     for (int64_t g = 0; g < r.d.batch * r.d.groups && !jf_loop_ends(); g++) {     \
       memset(dk, 0, (size_t)(nk + nv) * sizeof *dk);                              \
+      attention_seek_group(&r, g);                                                \
       for (int64_t i = g * n; i < (g + 1) * n && !jf_loop_ends(); i++) {          \
         attention_seek(&r, i);                                                    \
         attention_back_##D(&r, sum, k->out[0].data);                              \
       }                                                                           \
-      for (int64_t l = 0; l < nk; l++) ((T *)k->out[1].data)[g * nk + l] = (T)dk[l]; \
-      for (int64_t l = 0; l < nv; l++) ((T *)k->out[2].data)[g * nv + l] = (T)dk[nk + l]; \
+      attention_put_##D(to_k + r.keys, r.key_step, dk, r.d.k_len, r.d.size);      \
+      attention_put_##D(to_v + r.values, r.value_step, dk + nk, r.d.k_len, r.d.v_size); \
     }                                                                             \
     return JFL_OK;                                                                \
   }
@@ -389,6 +442,7 @@ JF_EACH_FLOAT(ATTENTION_ROW)
 JF_EACH_FLOAT(ATTENTION_FORWARD)
 JF_EACH_FLOAT(ATTENTION_SLOPE)
 JF_EACH_FLOAT(ATTENTION_BACK)
+JF_EACH_FLOAT(ATTENTION_PUT)
 JF_EACH_FLOAT(ATTENTION_BACKWARD)
 JF_EACH_FLOAT(ATTENTION_MASK_BACKWARD)
 
@@ -477,6 +531,7 @@ static int attention_splits_heads(const jf_signatures *c)
 {
   const int64_t heads = c->node->in[JF_ATTENTION_Q]->shape.d[1];
   const int64_t groups = c->node->in[JF_ATTENTION_K]->shape.d[1];
+  if (((const jf_attention *)c->node->attr)->by_length) return 0;
   return !attention_seeds(c->node->attr)
          && (heads == groups || (heads % c->parts == 0 && groups % c->parts == 0));
 }
@@ -487,7 +542,8 @@ static void attention_signatures(jf_signatures *c)
   jfl_distribution masked;
   for (int axis = 0; axis < 1 + attention_splits_heads(c); axis++)
     attention_along(c, axis, JF_ATTENTION_MASK, &masked);
-  if (attention_seeds(c->node->attr) || ((const jf_attention *)c->node->attr)->causal) return;
+  const jf_attention *a = c->node->attr;
+  if (attention_seeds(a) || a->causal || a->by_length) return;
   jf_signature *s = attention_along(c, 2, JF_ATTENTION_MASK, &masked);
   s->in[JF_ATTENTION_K] = s->in[JF_ATTENTION_V] = JF_ON_ALL;
 }

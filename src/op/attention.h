@@ -8,7 +8,9 @@ typedef struct jf_attention {
   double scale;                /* infer completes it */
   int causal;
   double dropout_rate;         /* where it is not 0, the last input is the seed, one int64 */
-  int f32_result;              /* operands of 16 bits have results of float32; set by passes */
+  /* Set by passes: */
+  int f32_result;              /* operands of 16 bits have results of float32 */
+  int by_length;               /* heads lie behind lengths in q, k, v, y and their gradients */
   int64_t rows, first;         /* of a part of a batch: how many queries the whole has in all heads,
                                   and which of them is the first; rows 0: it is the whole */
 } jf_attention;
@@ -20,11 +22,19 @@ enum { JF_ATTENTION_Q, JF_ATTENTION_K, JF_ATTENTION_V, JF_ATTENTION_MASK, JF_ATT
 enum { JF_ATTENTION_PAST_K = 3, JF_ATTENTION_PAST_V, JF_ATTENTION_LENGTH };
 
 /* Extents of a call: q is (batch, heads, q_len, size), k (batch, groups, k_len, size), v (batch,
-   groups, k_len, v_size); `shared` heads of q read one group of k and v. */
+   groups, k_len, v_size); `shared` heads of q read one group of k and v. With by_length, axes 1 and
+   2 have changed places. */
 typedef struct jf_attention_dims {
   int64_t batch, heads, groups, shared, q_len, k_len, size, v_size;
 } jf_attention_dims;
 jf_attention_dims jf_attention_dims_of(const jf_kargs *k);
+/* How many elements lie between batches, heads and rows of a tensor of so many heads and rows. */
+typedef struct jf_attention_steps { int64_t batch, head, row; } jf_attention_steps;
+jf_attention_steps jf_attention_steps_of(const jf_attention *a, int64_t heads, int64_t rows,
+                                         int64_t size);
+struct jf_node;
+/* Whether n is attention for which by_length may be set, before its gradient is made. */
+int jf_attention_takes_lengths(const struct jf_node *n);
 
 /* A mask, broadcast to (batch, heads, q_len, k_len): numbers to add to scores, of which -infinity
    hides a key, or int8, where 0 hides one. What is hidden counts for nothing, even if it is not

@@ -11,6 +11,11 @@ static const jf_attr attrs[] = {
   {0},
 };
 
+int jf_splits_along(const jf_node *n, int64_t axis)
+{
+  return n->op == &jf_op_split && ((const jf_split *)n->attr)->axis == axis;
+}
+
 /* The most parts: Lua's stack holds all results of a call. */
 enum { SPLIT_MOST = 4096 };
 

@@ -4,6 +4,8 @@
 #include "op/move.h"
 #include "op/reshape.h"
 
+#include <string.h>
+
 static const jf_attr attrs[] = {
   JF_FIELD(jf_transpose, perm, INTS, "none", "which axis of a stands where; reversed unless given"),
   {0},
@@ -43,6 +45,14 @@ static const jf_ints *perm_of(const jf_node *n) { return &((const jf_transpose *
 
 /* Two transposes in a row become one; a transpose that leaves elements in their order becomes a
    view. */
+int jf_transposes_inner(const jf_node *n)
+{
+  static const int64_t inner[] = { 0, 2, 1, 3 };
+  if (n->op != &jf_op_transpose) return 0;
+  const jf_ints *perm = &((const jf_transpose *)n->attr)->perm;
+  return perm->n == 4 && !memcmp(perm->v, inner, sizeof inner);
+}
+
 static jfl_value *transpose_fold(jf_foldctx *c)
 {
   const jf_node *n = c->node, *before = jf_made_by(n->in[0], &jf_op_transpose);

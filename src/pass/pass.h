@@ -13,7 +13,7 @@ typedef struct jf_target {
   jf_chooser *chooser;               /* the plan's, which says what serves a call; its devices are
                                         these */
   int place;                         /* of what the body puts on no device */
-  unsigned off;                      /* bit i: pass i of the table is left out */
+  uint64_t off;                      /* bit i: pass i of the table is left out */
   jf_group *const *group; int n_group;       /* by place less JF_GROUPS */
   int rank, n_rank;                  /* of this process, among how many; n_rank 0: it is alone */
   int net;                           /* the place of what exchanges data with other processes, if
@@ -57,13 +57,13 @@ int jf_uses_groups(const jfl_graph *g);
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t);
 /* The name of optional pass number i, and the bits of all passes of that name; NULL past the
    last. */
-const char *jf_pass_optional(int i, unsigned *bits);
+const char *jf_pass_optional(int i, uint64_t *bits);
 /* Reads a list of optional passes to leave out, such as "-fuse -cse"; "" leaves out none. */
-jfl_status jf_passes_off(const char *list, unsigned *off);
+jfl_status jf_passes_off(const char *list, uint64_t *off);
 /* The passes that make several ops one step, after which values between them are seen no more. */
-unsigned jf_passes_merging(void);
+uint64_t jf_passes_merging(void);
 /* Whether the pass of that name is left out. */
-int jf_pass_is_off(const char *name, unsigned off);
+int jf_pass_is_off(const char *name, uint64_t off);
 
 /* ---- rewriting a graph (rewrite.c) ---- */
 

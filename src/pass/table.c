@@ -17,6 +17,8 @@ const jf_pass jf_passes[] = {
     "the body's graph without gradients, which those of the new nodes are", 0 },
   { "classes", jf_pass_classes,
     "places; no gradient yet, which those of wider products are", 1 },
+  { "lengths", jf_pass_lengths,
+    "places; no gradient yet, which those of other layouts are", 1 },
   { "grad", jf_pass_grad, "the body's graph with its losses", 0 },
   { "recompute", jf_pass_recompute, "gradients stand behind the body and say so", 0 },
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
@@ -124,51 +126,51 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
 }
 
 /* The bits of the passes of that name; the list may have one name more than once. */
-static unsigned bits_of(const char *name, size_t n)
+static uint64_t bits_of(const char *name, size_t n)
 {
-  unsigned bits = 0;
+  uint64_t bits = 0;
   for (const jf_pass *p = jf_passes; p->name; p++)
     if (p->optional && strlen(p->name) == n && !memcmp(p->name, name, n))
-      bits |= 1u << (p - jf_passes);
+      bits |= (uint64_t)1 << (p - jf_passes);
   return bits;
 }
 
-const char *jf_pass_optional(int i, unsigned *bits)
+const char *jf_pass_optional(int i, uint64_t *bits)
 {
   for (const jf_pass *p = jf_passes; p->name; p++) {
     if (!p->optional) continue;
     *bits = bits_of(p->name, strlen(p->name));
-    int is_first = !(*bits & ((1u << (p - jf_passes)) - 1));
+    int is_first = !(*bits & (((uint64_t)1 << (p - jf_passes)) - 1));
     if (is_first && i-- == 0) return p->name;
   }
   return NULL;
 }
 
-static jfl_status leave_out(const char *name, size_t n, unsigned *off)
+static jfl_status leave_out(const char *name, size_t n, uint64_t *off)
 {
-  unsigned bits = bits_of(name, n);
+  uint64_t bits = bits_of(name, n);
   if (!bits)
     return jf_fail(JFL_ENAME, "unknown pass '%.*s', or one that cannot be left out", (int)n, name);
   *off |= bits;
   return JFL_OK;
 }
 
-unsigned jf_passes_merging(void)
+uint64_t jf_passes_merging(void)
 {
-  unsigned bits = 0;
+  uint64_t bits = 0;
   for (const jf_pass *p = jf_passes; p->name; p++)
-    if (p->optional == JF_MERGES) bits |= 1u << (p - jf_passes);
+    if (p->optional == JF_MERGES) bits |= (uint64_t)1 << (p - jf_passes);
   return bits;
 }
 
-int jf_pass_is_off(const char *name, unsigned off)
+int jf_pass_is_off(const char *name, uint64_t off)
 {
   return (off & bits_of(name, strlen(name))) != 0;
 }
 
-jfl_status jf_passes_off(const char *list, unsigned *off)
+jfl_status jf_passes_off(const char *list, uint64_t *off)
 {
-  unsigned bits = 0;
+  uint64_t bits = 0;
   for (const char *p = list; *(p += strspn(p, " ,")); p += strcspn(p, " ,")) {
     if (*p != '-')
       return jf_fail(JFL_EINVAL,

@@ -65,8 +65,11 @@ static double get_kernels(const jfl_session *s)
 }
 static void set_tf32(jfl_session *s, double v) { s->settings.tf32 = v != 0 ? JF_TF32 : 0; }
 static double get_tf32(const jfl_session *s) { return s->settings.tf32 != 0; }
-static void set_passes(jfl_session *s, double v) { s->settings.passes_off = (unsigned)v; }
-static double get_passes(const jfl_session *s) { return s->settings.passes_off; }
+static void set_passes(jfl_session *s, double v) { s->settings.passes_off = (uint64_t)v; }
+static double get_passes(const jfl_session *s)
+{
+  return (double)s->settings.passes_off;
+}
 static void set_device(jfl_session *s, double v)
 {
   s->settings.place = (int)v;
@@ -94,7 +97,7 @@ static const setting settings[] = {
   { "check_finite", 0, 1, set_check_finite, get_check_finite },
   { "kernels", 0, N_KERNELS - 1, set_kernels, get_kernels },
   { "tf32", 0, 1, set_tf32, get_tf32 },
-  { "passes", 0, UINT32_MAX, set_passes, get_passes },
+  { "passes", 0, (double)((int64_t)1 << 53), set_passes, get_passes },
   { "device", 0, INT32_MAX, set_device, get_device },
   { "cpu_devices", 1, JF_MAX_CPU_DEVICES, set_cpu_devices, get_cpu_devices },
   { "seed", -0x1p53, 0x1p53, set_seed, get_seed },
@@ -158,7 +161,7 @@ static int session_threads(void)
 jfl_status jfl_session_new(jfl_session **out)
 {
   const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
-  unsigned off = 0;
+  uint64_t off = 0;
   int chosen = 0, tf32, zones;
   double seed = NAN, cpu_devices = 1;
   JF_NEED_POINTER(out);
@@ -238,9 +241,9 @@ static jfl_status number_of(jfl_session *s, const jfl_arg *a, double *out)
     return *out = place, JFL_OK;
   }
   if (a->kind == JFL_ARG_STRING && !strcmp(a->name, "passes")) {
-    unsigned off;
+    uint64_t off;
     JF_TRY(jf_passes_off(a->string, &off));
-    return *out = off, JFL_OK;
+    return *out = (double)off, JFL_OK;
   }
   if (a->kind == JFL_ARG_STRING && !strcmp(a->name, "kernels")) {
     int i = 0;
@@ -276,7 +279,7 @@ jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
 
 const char *jfl_session_pass(const jfl_session *s, int i, int *on)
 {
-  unsigned bits = 0;
+  uint64_t bits = 0;
   if (!JF_IS(SESSION, s)) return NULL;
   if (i < 0) return NULL;
   if (!on) return jf_need_pointer(__func__, "on", on), NULL;

@@ -25,7 +25,7 @@ typedef struct jf_settings {
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
   int tf32;                    /* JF_TF32 or 0 */
   int zones;                   /* JF_ZONES or 0 */
-  unsigned passes_off;         /* bit i: pass i of the table is left out */
+  uint64_t passes_off;         /* bit i: pass i of the table is left out */
   double memory_limit;         /* bytes; 0: none */
   double callback_seconds;     /* below 0: nobody has set it */
   double inline_limit;         /* plans of less work run at once when they are submitted */

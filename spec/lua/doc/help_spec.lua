@@ -86,7 +86,7 @@ describe("help", function()
     holds(help.text("grad_clipping"), "flow.optimizer.grad_clipping\n  by_global_norm")
     assert.equal(help.text("flow.nn"), help.text("nn"))
     holds(help.text("nn"), "max_pool2d")
-    holds(help.text("config.passes"), "There are delay_relu, classes, fold, ")
+    holds(help.text("config.passes"), "There are delay_relu, classes, lengths, ")
   end)
 
   it("knows every op that has a path", function()
