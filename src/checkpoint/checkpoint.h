@@ -179,6 +179,8 @@ void jf_pickle_free(jf_pickle *p);
 
 /* JFL_EIO with errno: "checkpoint <path>: cannot <what>: ...". */
 jfl_status jf_file_fail(const char *path, const char *what);
+/* JFL_ENOMEM: "checkpoint <path>: out of memory". */
+jfl_status jf_checkpoint_memory(const char *path);
 /* The three joined; out holds JF_MOST_PATH bytes. */
 jfl_status jf_file_path(const char *a, const char *b, const char *c, char *out);
 /* The directory that holds path, which has no slash at its end. */

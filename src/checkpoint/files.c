@@ -69,3 +69,8 @@ jfl_status jf_dir_empty(int dir, const char *path, int (*ours)(const char *name)
   if (r == JFL_OK) *out = !name;
   return r;
 }
+
+jfl_status jf_checkpoint_memory(const char *path)
+{
+  return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
+}

@@ -61,11 +61,6 @@ static jfl_status gguf_bad(const gguf_reader *r, const char *fmt, ...)
                  r->what, text);
 }
 
-static jfl_status gguf_no_memory(const jf_source *s)
-{
-  return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
-}
-
 /* ---- bytes ---- */
 
 static jfl_status gguf_fill(gguf_reader *r)
@@ -127,7 +122,7 @@ static jfl_status gguf_text(gguf_reader *r)
     jf_text_put(&r->word, part, k);
     n -= k;
   }
-  return r->word.failed ? gguf_no_memory(r->s) : JFL_OK;
+  return r->word.failed ? jf_checkpoint_memory(r->s->path) : JFL_OK;
 }
 
 static int gguf_is_plain(const jf_text *t) { return strlen(t->s) == t->n && jf_utf8_valid(t->s); }
@@ -238,7 +233,7 @@ static jfl_status gguf_pair(gguf_reader *r)
   JF_TRY(gguf_whole(r, 4, &type));
   if (type >= GGUF_N_VALUES) return gguf_bad(r, "there is no type %" PRIu64 " of values", type);
   JF_TRY(gguf_value(r, (unsigned)type, 0));
-  if (r->json.failed) return gguf_no_memory(r->s);
+  if (r->json.failed) return jf_checkpoint_memory(r->s->path);
   return is_alignment ? gguf_alignment(r, type, r->json.s + begin) : JFL_OK;
 }
 
@@ -304,7 +299,7 @@ static jfl_status gguf_tensor(gguf_reader *r)
   for (int i = 0; i < t.shape.n; i++)
     jf_text_add(&r->json, "%s%lld", i ? "," : "", (long long)t.shape.d[i]);
   jf_text_put(&r->json, "]}", 2);
-  if (!JF_ROOM(s->tensor, s->n_tensor, s->cap_tensor)) return gguf_no_memory(s);
+  if (!JF_ROOM(s->tensor, s->n_tensor, s->cap_tensor)) return jf_checkpoint_memory(s->path);
   s->tensor[s->n_tensor++] = t;
   return JFL_OK;
 }
@@ -382,9 +377,9 @@ static jfl_status gguf_texts(gguf_reader *r)
   jf_source *s = r->s;
   const size_t note = r->json.n;
   jf_text_put(&r->json, r->names.n ? r->names.s : "", r->names.n);
-  if (r->json.failed || r->names.failed) return gguf_no_memory(s);
+  if (r->json.failed || r->names.failed) return jf_checkpoint_memory(s->path);
   s->meta = jf_new(sizeof *s->meta);
-  if (!s->meta) return gguf_no_memory(s);
+  if (!s->meta) return jf_checkpoint_memory(s->path);
   s->text = r->json.s;
   r->json = (jf_text){ 0 };
   s->meta[0] = (jf_meta){ key, s->text };
@@ -410,7 +405,7 @@ static jfl_status gguf_open(jf_source *s, int *is_it)
   *is_it = 1;
   JF_TRY(jf_source_open_file(s, &r.size));
   r.buffer = jf_new_raw(GGUF_BUFFER);
-  const jfl_status st = r.buffer ? gguf_parse(&r) : gguf_no_memory(s);
+  const jfl_status st = r.buffer ? gguf_parse(&r) : jf_checkpoint_memory(s->path);
   jf_free(r.buffer);
   jf_free(r.word.s);
   jf_free(r.json.s);
@@ -432,7 +427,7 @@ static jfl_status gguf_read_blocks(const jf_source *s, const jf_entry *t, float 
   const int numbers = jfl_dtype_numbers(t->blocks);
   const size_t size = jfl_dtype_size(t->blocks);
   void *part = jf_new_raw(GGUF_UNPACKED * size);
-  jfl_status st = part ? JFL_OK : gguf_no_memory(s);
+  jfl_status st = part ? JFL_OK : jf_checkpoint_memory(s->path);
   const int64_t n = jf_numel(&t->shape) / numbers;
   for (int64_t at = 0; st == JFL_OK && at < n; at += GGUF_UNPACKED) {
     const int64_t k = n - at < GGUF_UNPACKED ? n - at : GGUF_UNPACKED;

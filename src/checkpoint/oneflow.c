@@ -143,7 +143,7 @@ static jfl_status oneflow_add(jf_source *s, int dir, const char *path, uint64_t 
   const char *name = path + strlen(s->path) + 1;
   const int fits = JF_ROOM(s->tensor, s->n_tensor, s->cap_tensor);
   char *copy = fits ? jf_new_raw(strlen(name) + 1) : NULL;
-  if (!copy) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
+  if (!copy) return jf_checkpoint_memory(s->path);
   strcpy(copy, name);
   jf_entry *t = &s->tensor[s->n_tensor++];
   *t = (jf_entry){ .name = copy, .own = copy, .dtype = JFL_N_DTYPE, .shape = { .n = -1 },

@@ -9,7 +9,7 @@ jfl_status jfl_checkpoint_open(const char *path, jfl_checkpoint **out)
   JF_NEED_POINTER(path);
   JF_NEED_POINTER(out);
   jfl_checkpoint *c = jf_new(sizeof *c);
-  if (!c) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
+  if (!c) return jf_checkpoint_memory(path);
   c->tag = JF_TAG_CHECKPOINT;
   jfl_status r = jf_source_open(path, &c->source);
   if (r == JFL_OK) *out = c;

@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static jfl_status save_no_memory(const char *path)
-{
-  return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
-}
-
 /* Adds a number under a key made of a kind, which may be "", and a name: "run.train_job". */
 static void put_named(jf_text *meta, const char *kind, const char *name, const char *value)
 {
@@ -112,7 +107,7 @@ static jfl_status write_session(jfl_session *together, jfl_session *s, const jf_
 {
   jf_text meta = {0};
   jf_entry *t = jf_new((size_t)s->n_var * sizeof *t);
-  jfl_status r = t ? save_describe(s, st, extra, &meta) : save_no_memory(st->target);
+  jfl_status r = t ? save_describe(s, st, extra, &meta) : jf_checkpoint_memory(st->target);
   if (together) r = jf_session_agree_status(together, r);
   if (!r)
     r = jf_stage_write(together, st, t, save_list(s, t), &meta);
@@ -214,7 +209,7 @@ static jfl_status saving_copy(saving *g, jf_entry *t)
   *t = (jf_entry){ .name = jf_name_copy(t->name), .dtype = t->dtype, .shape = t->shape,
                    .data = data };
   g->n++;
-  return t->name && data ? jf_var_read(v, data) : save_no_memory(g->path);
+  return t->name && data ? jf_var_read(v, data) : jf_checkpoint_memory(g->path);
 }
 
 /* Copies the session: what comes after this call changes nothing of it. */
@@ -224,7 +219,7 @@ static jfl_status saving_take(jfl_request *r)
   jfl_session *s = r->session;
   JF_TRY(put_rest(s, g->path, &g->meta));
   if (g->notes.n) jf_text_add(&g->meta, ",%s", g->notes.s);
-  if (!(g->t = jf_new((size_t)s->n_var * sizeof *g->t))) return save_no_memory(g->path);
+  if (!(g->t = jf_new((size_t)s->n_var * sizeof *g->t))) return jf_checkpoint_memory(g->path);
   const int n = save_list(s, g->t);
   while (g->n < n) JF_TRY(saving_copy(g, &g->t[g->n]));
   return JFL_OK;
@@ -249,13 +244,13 @@ static jfl_status saving_new(const jfl_session *of, const char *path, int overwr
   char trimmed[JF_MOST_PATH];
   JF_TRY(jf_file_trim(path, trimmed));
   saving *g = jf_new(sizeof *g);
-  if (!g) return save_no_memory(path);
+  if (!g) return jf_checkpoint_memory(path);
   g->overwrite = overwrite;
   g->path = jf_name_copy(path);
   put_counts(of, &g->meta);
   jfl_status s = JFL_OK;
   for (int i = 0; i < extra.n && !s; i++) s = put_note(&g->notes, path, extra.v, &extra.v[i]);
-  if (!s && (!g->path || g->notes.failed)) s = save_no_memory(path);
+  if (!s && (!g->path || g->notes.failed)) s = jf_checkpoint_memory(path);
   if (s) saving_free(g);
   else *out = g;
   return s;
@@ -317,7 +312,7 @@ jfl_status jfl_checkpoint_write_notes(const char *path, int overwrite, uint64_t 
   for (int i = 0; i < n; i++) JF_TRY(jf_need_pointer(__func__, "names[]", names[i]));
   JF_TRY(save_need(__func__, notes, n_note));
   jf_entry *t = jf_new((size_t)n * sizeof *t);
-  if (!t) return save_no_memory(path);
+  if (!t) return jf_checkpoint_memory(path);
   for (int i = 0; i < n; i++)
     t[i] = (jf_entry){ .name = names[i], .dtype = values[i]->dtype, .shape = values[i]->shape,
                        .data = values[i]->data };

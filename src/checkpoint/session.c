@@ -34,16 +34,11 @@ void jfl_report_free(jfl_report *r)
   jf_free(r);
 }
 
-static jfl_status no_memory(const char *path)
-{
-  return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
-}
-
 static jfl_status checkpoint_session_note(jfl_report *r, const char *path, const char *name,
                                           jfl_loaded what, int state)
 {
   char *copy = JF_ROOM(r->v, r->n, r->cap) ? jf_new_raw(strlen(name) + 1) : NULL;
-  if (!copy) return no_memory(path);
+  if (!copy) return jf_checkpoint_memory(path);
   strcpy(copy, name);
   r->v[r->n++] = (item){ copy, what, state };
   return JFL_OK;
@@ -197,7 +192,7 @@ static jfl_status be_strict(const checkpoint_session_loader *l)
   jf_text t = {0};
   list(&t, l->report, JFL_MISSING, "it lacks");
   list(&t, l->report, JFL_UNEXPECTED, "no job knows");
-  jfl_status r = t.failed ? no_memory(l->path)
+  jfl_status r = t.failed ? jf_checkpoint_memory(l->path)
                : !t.n ? JFL_OK
                : jf_fail(JFL_ENAME, "checkpoint %s: every name must match in strict loading:%s",
                          l->path, t.s);
@@ -250,7 +245,7 @@ static jfl_status checkpoint_session_read(const checkpoint_session_loader *l, co
 {
   if (!checkpoint_session_converts(v, t)) return jf_source_fetch(l->source, t, out, r);
   void *raw = r ? NULL : jf_new_raw((size_t)t->size);
-  if (!r && !raw) r = no_memory(l->path);
+  if (!r && !raw) r = jf_checkpoint_memory(l->path);
   r = jf_source_fetch(l->source, t, raw, r);
   jf_entry plain = *t;
   plain.strided = 0;
@@ -278,7 +273,7 @@ static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l, jfl_sta
 {
   const int n = l->session->n_var, shared = l->source->shared != NULL;
   if (!r) l->fresh = jf_new((size_t)n * sizeof *l->fresh);
-  if (!r && !l->fresh) r = no_memory(l->path);
+  if (!r && !l->fresh) r = jf_checkpoint_memory(l->path);
   if (shared) r = jf_session_agree_status(l->session, r);
   for (int i = 0; i < n && !r; i++) {
     r = checkpoint_session_fetch_one(l, i, r);
@@ -314,14 +309,14 @@ typedef struct counters {
 static jfl_status read_runs(const checkpoint_session_loader *l, counters *c)
 {
   c->run = jf_new((size_t)l->source->n_meta * sizeof *c->run);
-  if (!c->run) return no_memory(l->path);
+  if (!c->run) return jf_checkpoint_memory(l->path);
   for (int i = 0; i < l->source->n_meta; i++) {
     const char *key = l->source->meta[i].key;
     if (strncmp(key, JF_RUN_PREFIX, sizeof JF_RUN_PREFIX - 1)) continue;
     jf_runs *r = &c->run[c->n_run];
     JF_TRY(checkpoint_session_count(l, key, &r->n));
     r->job = jf_name_copy(key + sizeof JF_RUN_PREFIX - 1);
-    if (!r->job) return no_memory(l->path);
+    if (!r->job) return jf_checkpoint_memory(l->path);
     c->n_run++;
   }
   return JFL_OK;
@@ -420,7 +415,7 @@ jfl_status jfl_checkpoint_apply(jfl_session *s, const jfl_checkpoint *c, int str
   };
   JF_TRY(prefixes_sort(only, n_only, &l.only));
   l.report = jf_new(sizeof *l.report);
-  jfl_status r = l.report ? JFL_OK : no_memory(l.path);
+  jfl_status r = l.report ? JFL_OK : jf_checkpoint_memory(l.path);
   if (!r) {
     l.report->tag = JF_TAG_REPORT;
     jf_session_acquire(s);

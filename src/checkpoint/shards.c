@@ -20,11 +20,6 @@ typedef struct shards_loader {
   int seen;                    /* there is a map of weights */
 } shards_loader;
 
-static jfl_status shards_no_memory(const jf_source *s)
-{
-  return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
-}
-
 /* ---- the index ---- */
 
 /* A file of the index's own folder: its plain name, which leads nowhere else on any system. */
@@ -76,7 +71,7 @@ static jfl_status shards_fetch(shards_loader *l)
   if (st.kind != JF_FILE || st.size > MOST_INDEX)
     return jf_fail(JFL_EDATA, "checkpoint %s: the index must be a regular file of at most %d bytes",
                    s->path, MOST_INDEX);
-  if (!(s->text = jf_new_raw((size_t)st.size))) return shards_no_memory(s);
+  if (!(s->text = jf_new_raw((size_t)st.size))) return jf_checkpoint_memory(s->path);
   JF_TRY(jf_file_read(s->fd, s->path, s->text, (size_t)st.size, 0));
   jf_json_open(&l->json, s->text, (size_t)st.size, 0);
   const jfl_status r = shards_read_index(l);
@@ -104,7 +99,7 @@ static jfl_status shards_open_one(jf_source *s, const char *file)
   char folder[JF_MOST_PATH];
   int is_it;
   jf_source *one = jf_new(sizeof *one);
-  if (!one) return shards_no_memory(s);
+  if (!one) return jf_checkpoint_memory(s->path);
   *one = (jf_source){ .fd = -1 };
   one->format = shards_ends(file, ".safetensors") ? &jf_format_safetensors : &jf_format_torch;
   s->shard[s->n_shard++] = one;
@@ -124,7 +119,7 @@ static jfl_status shards_open_all(shards_loader *l)
   if (n > MOST_SHARDS)
     return jf_fail(JFL_EDATA, "checkpoint %s: it must have at most %d shards, got %d", s->path,
                    MOST_SHARDS, n);
-  if (!(s->shard = jf_new((size_t)n * sizeof *s->shard))) return shards_no_memory(s);
+  if (!(s->shard = jf_new((size_t)n * sizeof *s->shard))) return jf_checkpoint_memory(s->path);
   for (int i = 0; i < l->n; i++)
     if (!i || strcmp(l->v[i].file, l->v[i - 1].file)) JF_TRY(shards_open_one(s, l->v[i].file));
   return JFL_OK;
@@ -136,7 +131,7 @@ static jfl_status shards_join(jf_source *s)
 {
   int n = 0;
   for (int i = 0; i < s->n_shard; i++) n += s->shard[i]->n_tensor;
-  if (!(s->tensor = jf_new((size_t)n * sizeof *s->tensor))) return shards_no_memory(s);
+  if (!(s->tensor = jf_new((size_t)n * sizeof *s->tensor))) return jf_checkpoint_memory(s->path);
   for (int i = 0; i < s->n_shard; i++)
     for (int k = 0; k < s->shard[i]->n_tensor; k++) {
       jf_entry *t = &s->tensor[s->n_tensor++];
@@ -144,7 +139,7 @@ static jfl_status shards_join(jf_source *s)
       t->in = s->shard[i];
     }
   const int n_meta = s->n_shard ? s->shard[0]->n_meta : 0;
-  if (!(s->meta = jf_new((size_t)n_meta * sizeof *s->meta))) return shards_no_memory(s);
+  if (!(s->meta = jf_new((size_t)n_meta * sizeof *s->meta))) return jf_checkpoint_memory(s->path);
   if (n_meta) memcpy(s->meta, s->shard[0]->meta, (size_t)n_meta * sizeof *s->meta);
   s->n_meta = n_meta;
   const jfl_status r = jf_source_sort(s);

@@ -29,7 +29,7 @@ static jfl_status shared_put(const jf_source *s, jf_text *t)
     shared_put_text(t, s->meta[i].key);
     shared_put_text(t, s->meta[i].value);
   }
-  return t->failed ? jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path) : JFL_OK;
+  return t->failed ? jf_checkpoint_memory(s->path) : JFL_OK;
 }
 
 /* What is left of the bytes that came from rank 0, which may say anything. */
@@ -108,7 +108,7 @@ static jfl_status shared_get(char *bytes, size_t n, jf_source *s)
   strcpy(s->path, h.path);
   s->tensor = jf_new((size_t)h.n_tensor * sizeof *s->tensor);
   s->meta = jf_new((size_t)h.n_meta * sizeof *s->meta);
-  if (!s->tensor || !s->meta) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
+  if (!s->tensor || !s->meta) return jf_checkpoint_memory(s->path);
   if (shared_get_all(&r, &h, s)) return JFL_OK;
   return jf_fail(JFL_EDATA, "checkpoint %s: rank 0 (%s) tells of it what makes no sense", s->path,
                  jf_world_host(0));
@@ -148,7 +148,7 @@ jfl_status jfl_checkpoint_open_shared(jfl_session *s, const char *path, jfl_chec
   jf_behind_wait(s);                   /* a save that is on its way may be of this path */
   if (jf_world_size() == 1) return jfl_checkpoint_open(path, out);
   jfl_checkpoint *c = jf_new(sizeof *c);
-  if (!c) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
+  if (!c) return jf_checkpoint_memory(path);
   c->tag = JF_TAG_CHECKPOINT;
   jf_session_acquire(s);
   jfl_status st = shared_open(s, path, &c->source);

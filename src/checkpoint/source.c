@@ -36,7 +36,7 @@ static jfl_status is_state(const jf_source *s, jf_entry *t)
 {
   jf_text key = {0};
   jf_text_add(&key, "state.%s", t->name);
-  if (key.failed) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
+  if (key.failed) return jf_checkpoint_memory(s->path);
   /* A checkpoint with a seed was saved by a session, whose metadata says which names are state. */
   t->state = jf_source_meta(s, key.s) != NULL || !strncmp(t->name, "System-", 7) ||
              (!jf_source_meta(s, "seed") && is_slot(s, t->name)) || t->state;

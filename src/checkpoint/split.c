@@ -81,7 +81,7 @@ static jfl_status split_write(jfl_session *together, const jf_stage *st, jf_entr
   }
   jf_text_put(index, "}}\n", 3);
   if (!index->failed) return JFL_OK;
-  return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", st->target);
+  return jf_checkpoint_memory(st->target);
 }
 
 jfl_status jf_stage_write(jfl_session *together, const jf_stage *st, jf_entry *t, int n,

@@ -37,7 +37,7 @@ static jfl_status take_names(const jf_source *s, const jfl_taken *as, int n, cha
   size_t size = 0;
   for (int i = 0; i < n; i++) size += as[i].name ? strlen(as[i].name) + 1 : 0;
   if ((*out = jf_new_raw(size))) return JFL_OK;
-  return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
+  return jf_checkpoint_memory(s->path);
 }
 
 static jfl_status take_all(jf_source *s, const jfl_taken *as, char *names, jf_source *to)
@@ -74,7 +74,7 @@ jfl_status jfl_checkpoint_take(jfl_checkpoint *c, const jfl_taken *as, int n)
                               as[i].n_axis);
   jf_source to = { .tensor = jf_new((size_t)n * sizeof *to.tensor) };
   jfl_status r = to.tensor ? take_names(s, as, n, &names)
-                           : jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
+                           : jf_checkpoint_memory(s->path);
   if (r == JFL_OK) r = take_all(s, as, names, &to);
   if (r != JFL_OK) {
     jf_free(to.tensor);

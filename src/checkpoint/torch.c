@@ -29,11 +29,6 @@ typedef struct torch_loader {
   jf_text names;               /* of all tensors, each with its end */
 } torch_loader;
 
-static jfl_status torch_no_memory(const jf_source *s)
-{
-  return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
-}
-
 /* ---- the archive ---- */
 
 /* Reads a whole member; *out is for the caller to free. */
@@ -51,7 +46,7 @@ static jfl_status torch_member(torch_loader *l, const char *name, char **out, si
     return jf_fail(JFL_EDATA, "checkpoint %s: %s must have at most %d bytes, got %llu", l->s->path,
                    m->name, MOST_PICKLE, (unsigned long long)m->size);
   *n = (size_t)m->size;
-  if (!(*out = jf_new_raw(*n))) return torch_no_memory(l->s);
+  if (!(*out = jf_new_raw(*n))) return jf_checkpoint_memory(l->s->path);
   return jf_file_read(l->s->fd, l->s->path, *out, *n, begin);
 }
 
@@ -146,7 +141,7 @@ static jfl_status torch_add(torch_loader *l, const jf_pickled_tensor *from)
   t.size = (uint64_t)jf_numel(&t.shape) * size;
   if (!t.size) t.begin = begin;
   else torch_strides(from, &t);
-  if (!JF_ROOM(s->tensor, s->n_tensor, s->cap_tensor)) return torch_no_memory(s);
+  if (!JF_ROOM(s->tensor, s->n_tensor, s->cap_tensor)) return jf_checkpoint_memory(s->path);
   s->tensor[s->n_tensor++] = t;
   jf_text_put(&l->names, l->name, l->n_name);
   jf_text_put(&l->names, "", 1);
@@ -284,7 +279,7 @@ static jfl_status torch_load(torch_loader *l, char **pickle)
   jfl_status r = jf_pickle_read(*pickle, n, &l->pickle);
   if (r != JFL_OK) return jf_blame(r, "checkpoint %s: ", s->path);
   JF_TRY(torch_add_all(l));
-  if (l->names.failed) return torch_no_memory(s);
+  if (l->names.failed) return jf_checkpoint_memory(s->path);
   s->text = l->names.s;
   l->names = (jf_text){0};
   const char *name = s->text;

@@ -47,7 +47,7 @@ static jfl_status zip_find_list(int fd, const char *path, uint64_t size, zip_lis
 {
   const size_t most = size < END_SIZE + MOST_COMMENT ? (size_t)size : END_SIZE + MOST_COMMENT;
   char *tail = jf_new_raw(most);
-  if (!tail) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
+  if (!tail) return jf_checkpoint_memory(path);
   jfl_status r = jf_file_read(fd, path, tail, most, size - most);
   size_t at = r == JFL_OK && most >= END_SIZE ? most - END_SIZE + 1 : 0;
   while (at && zip_get(tail + at - 1, 4) != end_mark) at--;
@@ -105,8 +105,7 @@ static jfl_status zip_add(jf_zip *z, const char *path, const char *e, size_t lef
   *name += n + 1;
   if (!zip_wide(e + ENTRY_SIZE + n, extra, zip_get(e + 20, 4), &m))
     return zip_damaged(path, "a size is missing");
-  if (!JF_ROOM(z->v, z->n, z->cap))
-    return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
+  if (!JF_ROOM(z->v, z->n, z->cap)) return jf_checkpoint_memory(path);
   z->v[z->n++] = m;
   *used = ENTRY_SIZE + n + extra + (size_t)zip_get(e + 32, 2);
   return JFL_OK;
@@ -138,7 +137,7 @@ jfl_status jf_zip_open(int fd, const char *path, uint64_t size, jf_zip *out)
   char *list = jf_new_raw((size_t)l.size);
   out->text = jf_new_raw((size_t)l.size + 1);        /* a name and its end are less than a member */
   jfl_status r = list && out->text ? jf_file_read(fd, path, list, (size_t)l.size, l.at)
-                                   : jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
+                                   : jf_checkpoint_memory(path);
   if (r == JFL_OK) r = zip_read(out, path, list, (size_t)l.size);
   jf_free(list);
   return r;

@@ -22,7 +22,7 @@ typedef struct ending_group {
 typedef struct ending_state {
   jf_rewrite r;
   const jf_target *target;
-  int *made, *reader;            /* by value: number of its maker, of its last reader, or -1 */
+  int *made;                     /* by value: number of its maker, or -1 */
   int *beside, *next;            /* `beside` by value: the first node that can sum it on the side,
                                     or -1; `next` by node number: the next such node for the same
                                     value */
@@ -32,15 +32,8 @@ typedef struct ending_state {
 
 static const jf_node *sole_reader(const ending_state *s, const jfl_value *v)
 {
-  int i = s->reader[v->id];
+  int i = s->r.reader[v->id];
   return s->r.uses[v->id] == 1 && i >= 0 && !s->of[i] ? s->r.old[i] : NULL;
-}
-
-/* Whether v broadcasts to shape s along that axis and no other. */
-static int runs_along(const jfl_value *v, const jfl_shape *s, int axis)
-{
-  int at = axis - (s->n - v->shape.n);
-  return at >= 0 && v->shape.d[at] == s->d[axis] && jf_numel(&v->shape) == s->d[axis];
 }
 
 /* If n adds two tensors of its own shape and v is one, gives the other; else NULL. */
@@ -72,7 +65,7 @@ static int follows(const ending_state *s, ending_group *p, const jf_node *n, con
   jfl_value *line = added_line(n, v, axis), *other = added(n, v);
   if (p->act) return 0;
   if (line && is_first) p->bias = line;
-  else if (other && is_first && runs_along(other, &v->shape, axis)) p->bias = other;
+  else if (other && is_first && jf_runs_along(other, &v->shape, axis)) p->bias = other;
   else if (other && !p->residual && jf_shape_eq(&other->shape, &v->shape)) p->residual = other;
   else if (!other && jf_is_activation(n->op) && ending_activates(s, n))
     p->act = n->op->name;
@@ -100,7 +93,7 @@ static void follow(ending_state *s, int i)
   if (!has_ending(p.first)) return;
   const jfl_value *v = p.first->out[0];
   for (const jf_node *n; (n = sole_reader(s, v));) {
-    int at = s->reader[v->id];
+    int at = s->r.reader[v->id];
     if (!may_wait(s, p.place, at) || !follows(s, &p, n, v)) break;
     if (!kept) s->of[i] = kept = jf_alloc(s->r.g->arena, sizeof *kept);
     p.place = at;
@@ -230,8 +223,6 @@ static void epilogue_find_groups(ending_state *s)
 static void index_node(ending_state *s, int i)
 {
   const jf_node *n = s->r.old[i];
-  for (int k = 0; k < n->n_in; k++)
-    if (s->reader[n->in[k]->id] < 0) s->reader[n->in[k]->id] = i;
   for (int k = 0; k < n->n_out; k++) s->made[n->out[k]->id] = i;
   if (!n->op->side_sum) return;
   const int id = n->in[n->op->side_sum->input]->id;
@@ -244,12 +235,11 @@ static void index_values(ending_state *s, jf_arena *a)
 {
   const size_t n_value = (size_t)s->r.n_value, n_old = (size_t)s->r.n_old;
   s->made = jf_alloc(a, n_value * sizeof *s->made);
-  s->reader = jf_alloc(a, n_value * sizeof *s->reader);
   s->beside = jf_alloc(a, n_value * sizeof *s->beside);
   s->next = jf_alloc(a, n_old * sizeof *s->next);
   s->changes = jf_alloc(a, (n_old + 1) * sizeof *s->changes);
   s->of = jf_alloc(a, n_old * sizeof *s->of);
-  for (int i = 0; i < s->r.n_value; i++) s->made[i] = s->reader[i] = s->beside[i] = -1;
+  for (int i = 0; i < s->r.n_value; i++) s->made[i] = s->beside[i] = -1;
   for (int i = s->r.n_old - 1; i >= 0; i--) index_node(s, i);
   for (int i = 0; i < s->r.n_old; i++)
     s->changes[i + 1] = s->changes[i] + jf_updates(s->r.old[i]);

@@ -29,7 +29,6 @@ typedef struct integer_pass {
   jfl_graph *g;
   const jf_target *target;
   const char *still;                     /* by value: it depends on variables alone */
-  int *reader;                           /* by value: the number of its last reader, or -1 */
   integer_chain **ends;                  /* by old node: the chain that ends there, or NULL */
 } integer_pass;
 
@@ -39,7 +38,7 @@ typedef struct integer_pass {
 static const jf_node *integer_next(const integer_pass *s, const jfl_value *v, jf_integer_step step,
                                    int *at)
 {
-  const int i = s->reader[v->id];
+  const int i = s->r.reader[v->id];
   if (i < 0 || s->r.uses[v->id] != 1 || jf_integer_step_of(s->r.old[i], v) != step) return NULL;
   *at = i;
   return s->r.old[i];
@@ -244,11 +243,7 @@ jfl_status jf_pass_integers(jfl_graph *g, const jf_target *target)
   integer_pass s = { .g = g, .target = target, .still = jf_still_values(g) };
   if (!s.still) return JFL_OK;
   jf_rewrite_begin(g, &s.r);
-  s.reader = jf_alloc(g->arena, (size_t)s.r.n_value * sizeof *s.reader);
   s.ends = jf_alloc(g->arena, (size_t)s.r.n_old * sizeof *s.ends);
-  for (int i = 0; i < s.r.n_value; i++) s.reader[i] = -1;
-  for (int i = 0; i < s.r.n_old; i++)
-    for (int k = 0; k < s.r.old[i]->n_in; k++) s.reader[s.r.old[i]->in[k]->id] = i;
   for (int i = 0; i < s.r.n_old; i++) find_chain(&s, i);
   int any = 0;
   for (jf_node *n; (n = jf_rewrite_next(&s.r));) {

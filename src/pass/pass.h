@@ -79,6 +79,7 @@ typedef struct jf_rewrite {
   int next;                          /* number of the old node that jf_rewrite_next gives next */
   jfl_value **now; int n_value;      /* now[id]: the value that replaces a value of the old graph */
   int *uses;                         /* uses[id]: its readers, plus results and losses */
+  int *reader;                       /* reader[id]: the last old node that reads it, or -1 */
   /* Made when jf_may_replace is called first, which must be before anything is replaced. By value
      id: its use, and the first old node that updates it (n_old: none). */
   jf_use *use; int n_use, cap_use;
@@ -102,6 +103,8 @@ void jf_rewrite_keep(jf_rewrite *r, jf_node *n);
 /* Replaces the job's losses and results. */
 void jf_rewrite_end(jf_rewrite *r);
 
+/* Whether v has a number for each index of that axis of shape s, and else broadcasts to it. */
+int jf_runs_along(const jfl_value *v, const jfl_shape *s, int axis);
 /* Whether a node of g changes a variable. */
 int jf_changes_variables(const jfl_graph *g);
 

@@ -22,8 +22,14 @@ void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r)
   *r = (jf_rewrite){ .g = g, .old = g->node, .n_old = g->n_node, .n_value = g->n_value };
   r->now = jf_alloc(g->arena, (size_t)g->n_value * sizeof *r->now);
   r->uses = jf_alloc(g->arena, (size_t)g->n_value * sizeof *r->uses);
+  r->reader = jf_alloc(g->arena, (size_t)g->n_value * sizeof *r->reader);
+  for (int i = 0; i < g->n_value; i++) r->reader[i] = -1;
   for (int i = 0; i < g->n_node; i++)
-    for (int k = 0; k < g->node[i]->n_in; k++) r->uses[g->node[i]->in[k]->id]++;
+    for (int k = 0; k < g->node[i]->n_in; k++) {
+      const int id = g->node[i]->in[k]->id;
+      r->uses[id]++;
+      r->reader[id] = i;
+    }
   for (int i = 0; i < g->n_output; i++) r->uses[g->output[i]->id]++;
   for (int i = 0; i < g->n_watched; i++) r->uses[g->watched[i].value->id]++;
   for (int i = 0; i < g->n_training; i++) {
@@ -150,6 +156,12 @@ void jf_rewrite_end(jf_rewrite *r)
     if (t->rate) t->rate = jf_current(r, t->rate);
     if (t->own_step) t->own_step = jf_current(r, t->own_step);
   }
+}
+
+int jf_runs_along(const jfl_value *v, const jfl_shape *s, int axis)
+{
+  const int at = axis - (s->n - v->shape.n);
+  return at >= 0 && v->shape.d[at] == s->d[axis] && jf_numel(&v->shape) == s->d[axis];
 }
 
 int jf_changes_variables(const jfl_graph *g)

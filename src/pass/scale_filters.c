@@ -11,13 +11,6 @@ typedef struct scaling {
   char *still;                 /* by value id: it depends on variables alone */
 } scaling;
 
-/* Whether v has a number for each index of that axis of shape s, and else broadcasts. */
-static int is_line(const jfl_value *v, const jfl_shape *s, int axis)
-{
-  const int at = axis - (s->n - v->shape.n);
-  return at >= 0 && v->shape.d[at] == s->d[axis] && jf_numel(&v->shape) == s->d[axis];
-}
-
 /* The node that makes v, which only one reads; else NULL. */
 static const jf_node *sole_maker(const scaling *s, const jfl_value *v)
 {
@@ -40,7 +33,7 @@ static const jf_node *below_bias(const scaling *s, const jf_node *a)
   if (!is_scalable(s, p) || !jf_shape_eq(&a->out[0]->shape, &p->out[0]->shape)) return NULL;
   const int axis = p->op->ending->axis(p);
   const int along = a->op->line ? jf_line_axis(a) == axis
-                                : is_line(a->in[1], &p->out[0]->shape, axis);
+                                : jf_runs_along(a->in[1], &p->out[0]->shape, axis);
   return along && s->still[a->in[1]->id] ? p : NULL;
 }
 
@@ -56,8 +49,8 @@ static int is_multiple(const scaling *s, const jf_node *n, multiple *m)
     const jf_node *p = sole_maker(s, v), *below = p ? below_bias(s, p) : NULL;
     *m = (multiple){ below ? below : p, below ? p : NULL, (jfl_value *)line };
     if (!is_scalable(s, m->product) || !jf_shape_eq(&v->shape, &n->out[0]->shape)) continue;
-    if (s->still[line->id] && is_line(line, &v->shape, m->product->op->ending->axis(m->product)))
-      return 1;
+    const int axis = m->product->op->ending->axis(m->product);
+    if (s->still[line->id] && jf_runs_along(line, &v->shape, axis)) return 1;
   }
   return 0;
 }

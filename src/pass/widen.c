@@ -10,7 +10,6 @@ typedef struct widener {
   const jf_target *target;
   jf_rewrite r;
   char *wide;                  /* by old node: whether it is computed in float32 */
-  int *reader;                 /* by value: the only old node that reads it, or -1 */
 } widener;
 
 /* ---- which nodes ---- */
@@ -45,7 +44,7 @@ static void widen_outputs(widener *w, const jf_node *n)
     const jfl_dtype half = v->dtype;
     if (!jf_is_half(half)) continue;
     v->dtype = JFL_F32;
-    if (w->reader[v->id] >= 0 && w->wide[w->reader[v->id]]) continue;
+    if (w->r.uses[v->id] == 1 && w->r.reader[v->id] >= 0 && w->wide[w->r.reader[v->id]]) continue;
     jfl_value *c = jf_emit_cast(w->g, v, half);
     if (c) c->name = v->name;
     if (c) jf_replace(&w->r, v, c);
@@ -66,12 +65,7 @@ static int widen_find(widener *w)
   const jfl_graph *g = w->g;
   int found = 0;
   w->wide = jf_alloc(g->arena, (size_t)g->n_node);
-  w->reader = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w->reader);
-  for (int i = 0; i < g->n_value; i++) w->reader[i] = -1;
-  for (int i = 0; i < g->n_node; i++) {
-    found |= w->wide[i] = (char)widen_is_wide(w, g->node[i]);
-    for (int k = 0; k < g->node[i]->n_in; k++) w->reader[g->node[i]->in[k]->id] = i;
-  }
+  for (int i = 0; i < g->n_node; i++) found |= w->wide[i] = (char)widen_is_wide(w, g->node[i]);
   return found;
 }
 
@@ -80,8 +74,6 @@ jfl_status jf_pass_widen(jfl_graph *g, const jf_target *target)
   widener w = { .g = g, .target = target };
   if (!widen_find(&w)) return g->err;
   jf_rewrite_begin(g, &w.r);
-  for (int i = 0; i < w.r.n_value; i++)
-    if (w.r.uses[i] != 1) w.reader[i] = -1;
   for (jf_node *n; (n = jf_rewrite_next(&w.r));) {
     if (w.wide[w.r.next - 1]) widen_node(&w, n);
     else jf_rewrite_keep(&w.r, n);

@@ -225,6 +225,18 @@ local function take_defaults(f, values, count)
   end
 end
 
+local LUA = { boolean = true, ["function"] = true, number = true, string = true, table = true }
+
+-- Fails where a value is not of its parameter's type, if that is one of Lua's, or is no whole
+-- number where the parameter says which is the least.
+local function check_types(f, values)
+  for _, param in ipairs(f.params) do
+    local name, value = param[1], values[param[1]]
+    if value ~= nil and param.least then args.integer(f.path, name, value, param.least)
+    elseif value ~= nil and LUA[param.type] then args.expect(f.path, name, value, param.type) end
+  end
+end
+
 -- Hints at the list that is missing where a shape is given as several numbers, as in zeros(2, 3).
 local function list_hint(f, given)
   local i = f.index.shape
@@ -297,6 +309,7 @@ local function read(f, n, ...)
   for i = 1, count do values[f.taken[i][1]] = given[i] end
   if options then take_options(f, values, options) end
   take_defaults(f, values, count)
+  check_types(f, values)
   for _, e in ipairs(older(f)) do values[e[2]] = nil end
   return values
 end
@@ -308,8 +321,10 @@ end
 --- Makes a function of the API. Each of params is { name, doc, default }, in positional order:
 -- without a default it must be given, with args.none it may be nil. A parameter with the field
 -- `keyed` takes tables with names of their own, such as variables. body gets one table with the
--- values by name. For the reference a parameter may have a field `type`, and params a field
--- `returns` (a type or a list of them), in the language of LuaLS's annotations.
+-- values by name. A parameter may have a field `type`, and params a field `returns` (a type or a
+-- list of them), in the language of LuaLS's annotations, for the reference; where the type is one
+-- of Lua's, values are checked, and those of a parameter with the field `least` as whole numbers of
+-- at least that.
 function args.define(path, doc, params, body)
   local f = { path = path, doc = doc, params = params }
   args.defined[path], f.fn = f, reader(f, body)

@@ -222,14 +222,13 @@ local function read_all(path, file, about, only)
 end
 
 local get = args.define("checkpoint.get", "Reads a checkpoint as arrays by name.", {
-  { "path", "the directory, or a file of weights" },
+  { "path", "the directory, or a file of weights", type = "string" },
   { "only", "what the names to be read begin with, or a list of that", args.none,
     type = "string|string[]" },
   choice.params.rename, choice.params.transpose, choice.params.skip,
   returns = "table<string, NdArray>",
 }, function(o)
   local who = "checkpoint.get"
-  args.expect(who, "path", o.path, "string")
   local only = prefixes(who, o.only)
   local chosen = choice.read(who, o, known)
   local all = checkpoint.with_open(o.path, function(file, about)
@@ -275,10 +274,9 @@ end
 --- The notes that a checkpoint was saved with, or nil: what a program may need before it defines
 -- its jobs, such as the size of a vocabulary.
 local read_notes = args.define("checkpoint.notes", "Reads the notes of a checkpoint.", {
-  { "path", "the directory, or a file of weights" },
+  { "path", "the directory, or a file of weights", type = "string" },
   returns = "table?",
 }, function(o)
-  args.expect("checkpoint.notes", "path", o.path, "string")
   return checkpoint.with_open(o.path, function(_, about) return notes_of(o.path, about) end)
 end)
 

@@ -136,17 +136,16 @@ end
 --- Keeps checkpoints under a directory, each named by the prefix and the time of its save.
 train.SimpleCheckPointManager = args.define("train.SimpleCheckPointManager",
   "Saves checkpoints under names made of the time, and finds the newest.", {
-    { "root_path", "the directory that holds them" },
+    { "root_path", "the directory that holds them", type = "string" },
     { "prefix", "what their names begin with", "snapshot_" },
-    { "keep", "how many of the newest save() leaves; all without it", args.none, type = "integer" },
+    { "keep", "how many of the newest save() leaves; all without it", args.none,
+      type = "integer", least = 1 },
     returns = "SimpleCheckPointManager",
   }, function(o)
     local who = "train.SimpleCheckPointManager"
-    args.expect(who, "root_path", o.root_path, "string")
     if args.expect(who, "prefix", o.prefix, "string"):find("[/%z]") then
       core.fail("%s: prefix must be a part of a name, got %s", who, args.describe(o.prefix))
     end
-    if o.keep ~= nil then args.integer(who, "keep", o.keep, 1) end
     local root = o.root_path ~= "/" and o.root_path:gsub("(.)/+$", "%1") or o.root_path
     if root == "" then core.fail("%s: root_path must not be empty", who) end
     return setmetatable({ root_path = root, prefix = o.prefix, keep = o.keep or false,

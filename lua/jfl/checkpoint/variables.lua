@@ -91,10 +91,9 @@ local is_number = { ["()"] = true, ["(1)"] = true }
 --- What a variable is and where it lies: a table of its dtype, its shape, the devices, such as
 -- "cpu:0" or "gpu 0:0-3", and how it lies on several: "broadcast", or "split(0)" along an axis.
 variables.variable_info = args.define("variable_info", "Tells where a variable lies.", {
-  { "name", "the variable" },
+  { "name", "the variable", type = "string" },
   returns = "table",
 }, function(o)
-  args.expect("variable_info", "name", o.name, "string")
   variables.settle()
   local dtypes = variables.dtypes()
   if not dtypes[o.name] then
@@ -187,12 +186,11 @@ end
 -- } they are errors.
 variables.load_variables = args.define("load_variables", "Sets variables by name.", {
   { "values", "arrays by name", keyed = true, type = "table<string, NdArray|table>" },
-  { "ignore_mismatch", "whether names of no variable are skipped", true },
+  { "ignore_mismatch", "whether names of no variable are skipped", true, type = "boolean" },
   choice.params.rename, choice.params.transpose, choice.params.skip,
   returns = "LoadReport",
 }, function(o)
   args.expect("load_variables", "values", o.values, "table")
-  args.expect("load_variables", "ignore_mismatch", o.ignore_mismatch, "boolean")
   variables.settle()
   local chosen = choice.read("load_variables", o, variables.dtypes)
   local found = set_all(chosen and choose(chosen, o.values) or o.values, o.ignore_mismatch)

@@ -222,15 +222,9 @@ local function read_source(o)
 end
 
 local function check(o)
-  args.integer(WHO, "batch_size", o.batch_size, 1)
-  args.expect(WHO, "drop_last", o.drop_last, "boolean")
-  args.expect(WHO, "rows", o.rows, "boolean")
-  args.integer(WHO, "workers", o.workers, 0)
   if o.workers > MOST_WORKERS then
     core.fail("%s: workers must be at most %d, got %d", WHO, MOST_WORKERS, o.workers)
   end
-  args.expect(WHO, "shard", o.shard, "boolean")
-  if o.seed ~= nil then args.integer(WHO, "seed", o.seed, 0) end
   if o.columns ~= nil then args.expect(WHO, "columns", o.columns, "table") end
 end
 
@@ -265,16 +259,18 @@ end
 batches.batches = args.define(WHO, "Puts single samples together to batches.", {
   { "samples", "columns, pictures, or a function from a number to the values of a sample",
     keyed = true, type = "table|NdArray|function" },
-  { "batch_size", "samples a batch", 1 },
+  { "batch_size", "samples a batch", 1, type = "integer", least = 1 },
   { "shuffle", "whether every epoch has an order of its own", false },
-  { "drop_last", "whether a last batch that is smaller is left out", false },
+  { "drop_last", "whether a last batch that is smaller is left out", false, type = "boolean" },
   { "epochs", "how often", 1 },
-  { "workers", "threads that decode pictures ahead; 0: none", 2 },
-  { "seed", "what the order follows from; else flow.random.seed", args.none, type = "integer" },
+  { "workers", "threads that decode pictures ahead; 0: none", 2, type = "integer", least = 0 },
+  { "seed", "what the order follows from; else flow.random.seed", args.none,
+    type = "integer", least = 0 },
   { "columns", "which columns come, in this order: {\"images\", \"labels\"}; a plain table with "
     .. "several names needs it", args.none, type = "string[]" },
-  { "rows", "whether samples is a list of samples, not of columns", false },
-  { "shard", "whether each of several ranks gets its part of every batch", false },
+  { "rows", "whether samples is a list of samples, not of columns", false, type = "boolean" },
+  { "shard", "whether each of several ranks gets its part of every batch", false,
+    type = "boolean" },
   { "n", "how many samples a function has", args.none, type = "integer" },
   { "name", "what checkpoints keep the position under", "train" },
   returns = "fun(): integer, integer, ...",

@@ -245,7 +245,7 @@ csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its
   { "path", "of the file", type = "string" },
   { "separator", "between cells", "," },
   { "header", "whether the first line has the columns' names; else they are column_1 and so on",
-    true },
+    true, type = "boolean" },
   { "types", "dtypes or \"string\" by column, where what the file has does not tell: {zip = "
     .. "\"string\"}", {}, keyed = true, type = "table<string, string>" },
   { "missing", "what stands for a missing number", MISSING, type = "string[]" },
@@ -261,8 +261,6 @@ csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its
     .. "after the last", "error" },
   returns = "CsvTable",
 }, function(o)
-  args.expect(WHO, "path", o.path, "string")
-  args.expect(WHO, "header", o.header, "boolean")
   if #args.expect(WHO, "separator", o.separator, "string") ~= 1 then
     core.fail("%s: separator must be one character, got string '%s'", WHO, o.separator)
   end

@@ -44,7 +44,6 @@ images.load_image = args.define("data.load_image", "A picture file as an NdArray
   returns = "NdArray", { "path", "of a JPEG or PNG", type = "string" }, unpack(PARAMS),
 }, function(o)
   local who = "data.load_image"
-  args.expect(who, "path", o.path, "string")
   local spec = spec_of(who, o)
   if core.is_directory(o.path) then core.fail("%s: %s: it is a directory", who, o.path) end
   local text, why = archive.read(o.path)
@@ -57,7 +56,6 @@ images.decode_image = args.define("data.decode_image", "The bytes of a picture a
   returns = "NdArray", { "bytes", "of a JPEG or PNG", type = "string" }, unpack(PARAMS),
 }, function(o)
   local who = "data.decode_image"
-  args.expect(who, "bytes", o.bytes, "string")
   return core.sample(o.bytes, spec_of(who, o), 0, who .. ": bytes")
 end)
 
@@ -136,8 +134,8 @@ images.save_image = args.define("data.save_image", "Saves pictures side by side 
   { "images", "(n, c, h, w), (c, h, w) or (h, w); floats in 0..1, whole numbers in 0..255",
     type = "NdArray" },
   { "columns", "how many stand side by side; else as many as below each other", args.none,
-    type = "integer" },
-  { "padding", "pixels around each of several", 2 },
+    type = "integer", least = 1 },
+  { "padding", "pixels around each of several", 2, type = "integer", least = 0 },
   { "range", "the values that become black and white, such as {-1, 1}", args.none,
     type = "number[]" },
   { "data_format", "NCHW or NHWC: where the channels are", "NCHW" },
@@ -154,8 +152,6 @@ images.save_image = args.define("data.save_image", "Saves pictures side by side 
   if o.data_format ~= "NCHW" and o.data_format ~= "NHWC" then
     core.fail("%s: data_format must be NCHW or NHWC, got %s", who, args.describe(o.data_format))
   end
-  if o.columns ~= nil then args.integer(who, "columns", o.columns, 1) end
-  args.integer(who, "padding", o.padding, 0)
   if args.integer(who, "quality", o.quality, 1) > 100 then
     core.fail("%s: quality must be at most 100, got %d", who, o.quality)
   end

@@ -433,10 +433,9 @@ end)
 
 --- Ends the loops of that name, as loop:close() does, and returns whether there were any.
 loop.close_loop = args.define("data.close_loop", "Ends loops that were not gone through.", {
-  { "name", "the loops' name", "train" },
+  { "name", "the loops' name", "train", type = "string" },
   returns = "boolean",
 }, function(o)
-  args.expect("data.close_loop", "name", o.name, "string")
   local found = {}
   for self in pairs(open) do
     if self.name == o.name then found[#found + 1] = self end

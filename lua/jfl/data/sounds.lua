@@ -133,11 +133,9 @@ end)
 sounds.load_sound = args.define("data.load_sound", "A WAV file as an NdArray, and its rate.", {
   returns = "NdArray, integer", { "path", "of the file", type = "string" },
   { "rate", "samples a second; else its own", args.none, type = "integer" },
-  { "mono", "whether its channels become one, their mean", false },
+  { "mono", "whether its channels become one, their mean", false, type = "boolean" },
 }, function(o)
   local who = "data.load_sound"
-  args.expect(who, "path", o.path, "string")
-  args.expect(who, "mono", o.mono, "boolean")
   if o.rate ~= nil then read_rate(who, "rate", o.rate) end
   local text, why = archive.read(o.path)
   if not text then core.fail("%s: %s", who, why) end
@@ -184,7 +182,6 @@ sounds.save_sound = args.define("data.save_sound", "Saves a sound as a WAV file.
 }, function(o)
   local who = "data.save_sound"
   local rate = read_rate(who, "rate", o.rate)
-  args.expect(who, "path", o.path, "string")
   local sound = need_sound(who, o.sound)
   local channels = #sound.shape == 2 and sound.shape[1] or 1
   if channels > MOST_CHANNELS or sound.size > MOST_LENGTH then

@@ -150,7 +150,7 @@ end
 split.split = args.define(WHO, "Parts of a data set, by their shares.", {
   { "source", "a data set, or a list of NdArrays", keyed = true, type = "table|NdArray" },
   { "parts", "the share of each, and options: {0.8, 0.2, seed = 1, by_class = true}",
-    args.none, keyed = true, type = "table" },
+    args.none, keyed = true, type = "number[]|table" },
   returns = "table",
 }, function(o)
   local parts, seed, by_class = read_parts(o.parts)

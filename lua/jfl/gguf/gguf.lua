@@ -84,7 +84,6 @@ gguf.save = args.define(WHO, "Writes a network of flow.models, one of gpt2 and l
   if not model.is(o.net) or not o.net._description then
     core.fail("%s: net must be a network of flow.models, got %s", WHO, args.describe(o.net))
   end
-  args.expect(WHO, "path", o.path, "string")
   args.one_of(WHO, "dtype", o.dtype, FORMS)
   local own = plain.read(o.net._description)
   local list, tensors = writer.write(WHO, own.type, own.config, o.net:variables())

@@ -62,11 +62,10 @@ end
 
 --- The port at which the first machine waits for the others; without a value, what it is.
 env.ctrl_port = args.define("env.ctrl_port", "Where the first machine waits for the others.", {
-  { "value", "from 1 to 65535", args.none, type = "integer" },
+  { "value", "from 1 to 65535", args.none, type = "integer", least = 1 },
   returns = "integer?",
 }, function(o)
   if o.value == nil then return port > 0 and port or nil end
-  args.integer("env.ctrl_port", "value", o.value, 1)
   if o.value > 65535 then
     core.fail("env.ctrl_port: value must be at most 65535, got %d", o.value)
   end

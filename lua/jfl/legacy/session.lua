@@ -37,9 +37,8 @@ session.experimental_scope = {}
 
 --- Runs fn, of which with checkpointing the gradients compute values again.
 session.experimental_scope.config = args.unlisted("experimental.scope.config",
-  { { "checkpointing", "", false }, { "fn" } }, function(o)
+  { { "checkpointing", "", false }, { "fn", type = "function" } }, function(o)
     local who = "experimental.scope.config"
-    args.expect(who, "fn", o.fn, "function")
     if not args.expect(who, "checkpointing", o.checkpointing, "boolean") then return o.fn() end
     return require("jfl.net.scope").recompute(o.fn)
   end)
@@ -48,12 +47,11 @@ local made = setmetatable({}, { __mode = "k" })      -- modules by name, for eac
 
 --- What create gave the first time that the body asked for a module of this name.
 session.find_or_create_module = args.unlisted("find_or_create_module",
-  { { "module_name" }, { "create" }, { "reuse", "", false } }, function(o)
+  { { "module_name" }, { "create", type = "function" }, { "reuse", "", false } }, function(o)
     local who = "find_or_create_module"
     local context = trace.need(who)
     made[context] = made[context] or {}
     local modules, name = made[context], args.expect(who, "module_name", o.module_name, "string")
-    args.expect(who, "create", o.create, "function")
     if modules[name] == nil then
       modules[name] = o.create()
     elseif not o.reuse then

@@ -319,8 +319,6 @@ models.load = args.define("models.load", "A network with its weights: one that n
       type = "string" },
     returns = "Model",
   }, function(o)
-    args.expect("models.load", "path", o.path, "string")
-    if o.config ~= nil then args.expect("models.load", "config", o.config, "table") end
     if o.dtype ~= nil and o.dtype ~= "float32" then
       core.fail("models.load: dtype must be \"float32\", got %s", args.describe(o.dtype))
     end

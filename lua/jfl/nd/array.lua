@@ -55,7 +55,6 @@ nd.full = args.define("ndarray.full", "An array of one value.", {
 }, function(o)
   local who = "ndarray.full"
   local dtype = args.dtype(who, "dtype", o.dtype)
-  args.expect(who, "value", o.value, "number")
   local a = core.array(dtype, shape_of(who, o.shape))
   if o.value ~= 0 then
     core.assign(a, core.from_table({ o.value }, dtype, nil, who .. ": value"))

@@ -148,16 +148,10 @@ function choice.at_shares(o, logits, shares)
 end
 
 local function check(o)
-  args.expect(WHO, "logits", o.logits, "boolean")
-  args.expect(WHO, "replace", o.replace, "boolean")
-  args.expect(WHO, "temperature", o.temperature, "number")
   if not (o.temperature >= 0 and o.temperature < math.huge) then
     core.fail("%s: temperature must be 0 or more, got %g", WHO, o.temperature)
   end
-  if o.n ~= nil then args.integer(WHO, "n", o.n, 1) end
-  if o.top_k ~= nil then args.integer(WHO, "top_k", o.top_k, 1) end
   if o.top_p == nil then return end
-  args.expect(WHO, "top_p", o.top_p, "number")
   if not (o.top_p > 0 and o.top_p <= 1) then
     core.fail("%s: top_p must be a number above 0 and up to 1, got %g", WHO, o.top_p)
   end
@@ -173,11 +167,12 @@ end
 choice.choice = args.define(WHO, "Draws classes by their weights or logits.", {
   { "weights", "how probable each is, (..., classes), or how many there are",
     type = "NdArray|table|integer" },
-  { "n", "how many of each row; one", args.none, type = "integer" },
-  { "replace", "whether the same may be drawn again in a row", true },
-  { "logits", "whether weights are logits", false },
+  { "n", "how many of each row; one", args.none, type = "integer", least = 1 },
+  { "replace", "whether the same may be drawn again in a row", true, type = "boolean" },
+  { "logits", "whether weights are logits", false, type = "boolean" },
   { "temperature", "what logits are divided by; 0: the most probable", 1.0, type = "number" },
-  { "top_k", "how many of the most probable can be drawn; all", args.none, type = "integer" },
+  { "top_k", "how many of the most probable can be drawn; all", args.none,
+    type = "integer", least = 1 },
   { "top_p", "the share of the most probable that can be drawn; all", args.none, type = "number" },
   returns = "NdArray|integer",
 }, function(o)

@@ -205,7 +205,6 @@ npy.load = args.define("ndarray.load", "The array of numpy's .npy file, or a tab
   { "path", "of the file", type = "string" },
   returns = "NdArray|table<string|integer, NdArray>",
 }, function(o)
-  args.expect("ndarray.load", "path", o.path, "string")
   local file, err = core.file_open(o.path)
   if not file then core.fail("ndarray.load: %s", err) end
   local ok, result = pcall(load, o.path, file)

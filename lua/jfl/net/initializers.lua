@@ -182,14 +182,12 @@ initializer.kaiming_initializer = args.define("kaiming_initializer",
     { "distribution", "random_normal or random_uniform", "random_normal" },
     { "mode", "fan_in, fan_out or fan_avg", "fan_in" },
     { "nonlinearity", "none, sigmoid, tanh, relu or leaky_relu", "leaky_relu" },
-    { "negative_slope", "of leaky_relu", 0 },
-    { "data_format", "NCHW or NHWC", "NCHW" },
+    { "negative_slope", "of leaky_relu", 0, type = "number" },
+    { "data_format", "NCHW or NHWC", "NCHW", type = "string" },
     returns = "Initializer",
   }, function(o)
     local who = "kaiming_initializer"
     args.shape(who, "shape", o.shape)
-    args.expect(who, "negative_slope", o.negative_slope, "number")
-    args.expect(who, "data_format", o.data_format, "string")
     local gain = word(who, "nonlinearity", o.nonlinearity, GAINS,
       "none, sigmoid, tanh, relu or leaky_relu")(o.negative_slope)
     local fan_of = word(who, "mode", o.mode, MODES, "fan_in, fan_out or fan_avg")

@@ -149,12 +149,11 @@ end)
 -- stored, and sets the adapter to 0. Returns the names of the weights.
 quantize.merge = args.define("quantization.merge", "Makes adapters part of their weights.", {
   { "names", "of layers, or patterns of them; all", "*", type = "string|string[]" },
-  { "scale", "that of the adapters", 1 },
+  { "scale", "that of the adapters", 1, type = "number" },
   returns = "string[]",
 }, function(o)
   local who = "quantization.merge"
   variables.settle()
-  args.expect(who, "scale", o.scale, "number")
   local done, values = {}, {}
   for _, layer in ipairs(type(o.names) == "table" and o.names or { o.names }) do
     local adapters = named(who, args.expect(who, "names", layer, "string") .. "-adapter_b")

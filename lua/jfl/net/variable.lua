@@ -205,18 +205,16 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   { "initializer", "such as flow.truncated_normal(0.1); the job's default_initializer_conf",
     args.none, type = "Initializer" },
   { "regularizer", "such as flow.regularizers.l2(0.01)", args.none, type = "Regularizer" },
-  { "trainable", "whether optimizers change it", true },
+  { "trainable", "whether optimizers change it", true, type = "boolean" },
   { "distribute", "how it is kept on several devices, such as flow.distribute.split(0); each has "
     .. "all of it unless said", args.none, type = "Distribution" },
-  { "reuse", "whether the name may exist in this job", true },
+  { "reuse", "whether the name may exist in this job", true, type = "boolean" },
   returns = "Blob",
 }, function(o)
   local who = "get_variable"
   local context = trace.need(who)
   args.name(who, "name", o.name)
-  args.expect(who, "trainable", o.trainable, "boolean")
   local name, averaged = averages.name_of(context, context.prefix .. o.name, o.trainable)
-  args.expect(who, "reuse", o.reuse, "boolean")
   local existing = context.variables[name]
   if existing and not o.reuse then
     core.fail("%s: '%s' exists in this job already and reuse is false", who, name)

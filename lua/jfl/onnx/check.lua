@@ -140,7 +140,6 @@ check.check = args.define("onnx.check", "What a model in an ONNX file takes, giv
     { "path", "the file", type = "string" },
     returns = "table",
   }, function(o)
-    args.expect("onnx.check", "path", o.path, "string")
     return check.report(o.path)
   end)
 

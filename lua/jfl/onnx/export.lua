@@ -120,7 +120,7 @@ end
 -- replaced when the new one is whole.
 onnx.export = args.define(WHO, "Writes a predict job as an ONNX file.", {
   { "job", "what flow.global_function gave, of type \"predict\"", type = "Job" },
-  { "path", "the file" },
+  { "path", "the file", type = "string" },
   { "batch_size", "the first extent of inputs; \"any\" leaves it free; without it, it is what the "
     .. "job's placeholders say, where -1 leaves it free", args.none, type = "integer|\"any\"" },
   { "input_names", "what the file calls the inputs: a list, or a table by the job's names",
@@ -131,8 +131,6 @@ onnx.export = args.define(WHO, "Writes a predict job as an ONNX file.", {
     .. "without it, where the file would be 2 GiB", args.none, type = "boolean" },
 }, function(o)
   local job = job_parts.check(WHO, o.job)
-  args.expect(WHO, "path", o.path, "string")
-  if o.external_data ~= nil then args.expect(WHO, "external_data", o.external_data, "boolean") end
   if job.type ~= "predict" then
     core.fail("%s: job must be of type \"predict\", got '%s' of type \"%s\"; a predict job with "
       .. "the same layers has the same variables", WHO, job.name, job.type)

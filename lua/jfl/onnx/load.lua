@@ -62,16 +62,13 @@ onnx.load = args.define("onnx.load", "A model in an ONNX file, as a flow.model: 
     { "constants", "arrays by the names of inputs that are the same in all calls", {},
       keyed = true, type = "table<string, NdArray>" },
     { "update_statistics", "whether train jobs normalize batches by their own mean and variance, "
-      .. "and follow these, as when the model was trained", false },
+      .. "and follow these, as when the model was trained", false, type = "boolean" },
     { "loop_steps", "how many steps a loop does at most whose count is an input, or computed of "
       .. "one; it is described with so many, and each call does as many of them as its count says",
-      args.none, type = "integer" },
+      args.none, type = "integer", least = 1 },
     returns = "Model",
   }, function(o)
     local who = "onnx.load"
-    if o.loop_steps ~= nil then args.integer(who, "loop_steps", o.loop_steps, 1) end
-    args.expect(who, "path", o.path, "string")
-    args.expect(who, "update_statistics", o.update_statistics, "boolean")
     args.expect(who, "constants", o.constants, "table")
     local name = args.name(who, "name", o.name or stem(o.path))
     local m = model.open(o.path)

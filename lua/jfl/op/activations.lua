@@ -51,9 +51,7 @@ end)
 define("nn.threshold", "x where it is above a threshold, else a value.", {
   X, { "threshold", "what x must be above", type = "number" },
   { "value", "what stands elsewhere", type = "number" },
-}, function(o, who)
-  args.expect(who, "threshold", o.threshold, "number")
-  args.expect(who, "value", o.value, "number")
+}, function(o)
   return op.where(op.greater(o.x, o.threshold), o.x, o.value, { name = o.name })
 end)
 
@@ -62,13 +60,13 @@ define("nn.gumbel_softmax", "Softmax of logits with Gumbel noise, other at each 
   .. "choice with gradients (Jang et al., \"Categorical reparameterization with Gumbel-Softmax\", "
   .. "2016).", {
     X, { "tau", "the temperature: near 0 a choice is nearly whole", 1, type = "number" },
-    { "hard", "whether the result is the whole choice, with the gradient of the soft one", false },
+    { "hard", "whether the result is the whole choice, with the gradient of the soft one",
+      false, type = "boolean" },
     AXIS,
   }, function(o, who)
     if type(o.tau) ~= "number" or not (o.tau > 0 and o.tau < math.huge) then
       core.fail("%s: tau must be a number above 0, got %s", who, args.describe(o.tau))
     end
-    args.expect(who, "hard", o.hard, "boolean")
     local axis = tensors.axis(who, "axis", o.axis, #o.x.shape) - 1
     local u = op.random_uniform({ shape = o.x.shape, minval = 1e-7, maxval = 1 - 1e-7,
       dtype = o.x.dtype })

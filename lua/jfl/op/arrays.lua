@@ -332,7 +332,8 @@ end)
 args.define("nn.embedding", "Rows of weight by their numbers, such as the vectors of words.", {
   { "input", "the numbers, int32 or int64, of any shape", type = "Tensor" },
   { "weight", "(rows, width)", type = "Tensor" },
-  { "padding_idx", "the number of the row that gets no gradient", args.none, type = "integer" },
+  { "padding_idx", "the number of the row that gets no gradient", args.none,
+    type = "integer", least = 0 },
   NAME,
   returns = "Tensor",
 }, function(o)
@@ -342,7 +343,6 @@ args.define("nn.embedding", "Rows of weight by their numbers, such as the vector
     core.fail("%s: weight must have two axes (rows, width), got shape %s", who,
       args.shape_text(shape))
   end
-  if o.padding_idx ~= nil then args.integer(who, "padding_idx", o.padding_idx, 0) end
   return (op.gather(o.weight, need(who, "input", o.input),
     { padding_idx = o.padding_idx, name = o.name }))
 end)
@@ -380,13 +380,12 @@ args.define("math.in_top_k", "Whether the prediction of each target is among the
   .. "line: int8. Ties count as among them; what is not finite does not.", {
   { "targets", "class numbers (n), int32 or int64", type = "Tensor" },
   { "predictions", "(n, classes)", type = "Tensor" },
-  { "k", "how many", type = "integer" },
+  { "k", "how many", type = "integer", least = 1 },
   NAME,
   returns = "Tensor",
 }, function(o)
   local who = "math.in_top_k"
   local ids, p = need(who, "targets", o.targets), need(who, "predictions", o.predictions)
-  args.integer(who, "k", o.k, 1)
   local n = p.shape[1]
   if #p.shape ~= 2 or #ids.shape ~= 1 or ids.shape[1] ~= n then
     core.fail("%s: targets must have shape (n) and predictions (n, classes), got %s and %s", who,

@@ -42,15 +42,13 @@ end)
 args.define("nn.pairwise_distance", "The p-norm of x1 - x2 along the last axis.", {
   X1, X2, { "p", "of the norm", 2, type = "number" },
   { "eps", "what is added to each difference", 1e-6, type = "number" },
-  { "keepdims", "keep the last axis with extent 1", false }, NAME,
+  { "keepdims", "keep the last axis with extent 1", false, type = "boolean" }, NAME,
   returns = "Tensor",
 }, function(o)
   local who = "nn.pairwise_distance"
   local a, b, rank = alike(who, o)
   if rank == 0 then core.fail("%s: x1 must have one axis or more, got shape ()", who) end
   above(who, "p", o.p, 0)
-  args.expect(who, "eps", o.eps, "number")
-  args.expect(who, "keepdims", o.keepdims, "boolean")
   local d = op.abs(op.add(op.subtract(a, b), o.eps))
   local power = o.p == 2 and op.square(d) or o.p == 1 and d or op.pow(d, o.p)
   local sum = op.reduce_sum(power, { axis = -1, keepdims = o.keepdims })

@@ -108,8 +108,7 @@ define("math.l2_normalize", "x / sqrt(max(sum of x^2 over axes, epsilon)).", {
   { "axis", "the axes of the sum; all of them unless given", args.none,
     type = "integer|integer[]" },
   { "epsilon", "the least sum", 1e-12, type = "number" },
-}, function(o, who)
-  args.expect(who, "epsilon", o.epsilon, "number")
+}, function(o)
   local sum = op.reduce_sum(op.square(o.input), over(o, true))
   return op.multiply(o.input, op.rsqrt(op.maximum(sum, o.epsilon)), { name = o.name })
 end)

@@ -163,12 +163,11 @@ define("nn.kl_div", "target (log target - input): how far the distribution of ta
   .. "that of input.", {
     input("input", "logarithms of probabilities"),
     input("target", "probabilities, or with log_target their logarithms"),
-    { "log_target", "whether target holds logarithms", false },
+    { "log_target", "whether target holds logarithms", false, type = "boolean" },
     { "reduction", "mean, sum, none or batchmean: the mean of the samples' sums, the divergence",
       "mean" },
   }, function(who, o)
     alike(who, o, "input", "target")
-    args.expect(who, "log_target", o.log_target, "boolean")
     local samples = o.input.shape[1]
     local p = o.log_target and op.exp(o.target) or op.relu(o.target)
     local y = o.log_target and op.multiply(p, (op.subtract(o.target, o.input)))
@@ -300,7 +299,6 @@ define("nn.sigmoid_focal_loss", "The cross entropy of sigmoid(inputs) and target
     { "gamma", "how much what is right counts less", 2, type = "number" }, NO_REDUCTION,
   }, function(who, o)
     alike(who, o, "inputs", "targets")
-    args.expect(who, "alpha", o.alpha, "number")
     need_number(who, "gamma", o.gamma, 0)
     local t = op.cast(o.targets, { dtype = o.inputs.dtype })
     local p = op.sigmoid(o.inputs)
@@ -320,7 +318,6 @@ define("nn.margin_ranking_loss", "max(0, margin - target (input1 - input2)).", {
   { "margin", "by how much", 0, type = "number" }, REDUCTION,
 }, function(who, o)
   alike(who, o, "input1", "input2", "target")
-  args.expect(who, "margin", o.margin, "number")
   local ahead = op.multiply(o.target, (op.subtract(o.input1, o.input2)))
   return (op.relu(op.subtract(o.margin, ahead)))
 end)
@@ -340,13 +337,10 @@ define("nn.triplet_margin_loss", "max(0, d(anchor, positive) - d(anchor, negativ
     { "p", "of the norm", 2, type = "number" },
     { "eps", "what is added to each difference", 1e-6, type = "number" },
     { "swap", "whether d(positive, negative) counts where it is smaller than d(anchor, negative)",
-      false },
+      false, type = "boolean" },
     REDUCTION,
   }, function(who, o)
     alike(who, o, "anchor", "positive", "negative")
-    args.expect(who, "margin", o.margin, "number")
-    args.expect(who, "eps", o.eps, "number")
-    args.expect(who, "swap", o.swap, "boolean")
     if need_number(who, "p", o.p, 0) == 0 then core.fail("%s: p must be above 0, got 0", who) end
     if #o.anchor.shape == 0 then
       core.fail("%s: anchor must have one axis or more, got shape ()", who)
@@ -370,7 +364,6 @@ define("nn.cosine_embedding_loss", "1 - cos(input1, input2) where target is 1, a
   }, function(who, o)
     alike(who, o, "input1", "input2")
     tensors.need(who, "target", o.target)
-    args.expect(who, "margin", o.margin, "number")
     local function over(a, b) return (op.reduce_sum(op.multiply(a, b), { axis = -1 })) end
     local function size(a) return (op.add(over(a, a), 1e-12)) end
     local cosine = op.multiply(over(o.input1, o.input2),
@@ -388,7 +381,6 @@ define("nn.hinge_embedding_loss", "input where target is 1, and max(0, margin - 
     { "margin", "how far apart others should be", 1, type = "number" }, REDUCTION,
   }, function(who, o)
     alike(who, o, "input", "target")
-    args.expect(who, "margin", o.margin, "number")
     return by_sign(o.target, o.input, (op.relu(op.subtract(o.margin, o.input))))
   end)
 

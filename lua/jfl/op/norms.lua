@@ -87,13 +87,12 @@ end
 norms.moments = args.define("nn.moments", "The mean and the biased variance over some axes.", {
   { "x", "a blob or NdArray", type = TENSOR },
   { "axes", "one axis or a list", type = "integer|integer[]" },
-  { "keepdims", "whether the axes stay, of extent 1", false },
+  { "keepdims", "whether the axes stay, of extent 1", false, type = "boolean" },
   { "name", "of the op that gives the variance", args.none },
   returns = { TENSOR, TENSOR },
 }, function(o)
   local who = "nn.moments"
   tensors.need(who, "x", o.x)
-  args.expect(who, "keepdims", o.keepdims, "boolean")
   local axes = {}
   for i, axis in ipairs(type(o.axes) == "table" and o.axes or { o.axes }) do
     axes[i] = norms.axis(who, "axes", axis, #o.x.shape)
@@ -185,7 +184,6 @@ end
 -- Normalizes groups of the channels, axis 1 of x; with affine there is a gamma and a beta a group.
 local function grouped(who, kind, o, groups)
   need_epsilon(who, "eps", o.eps)
-  args.expect(who, "affine", o.affine, "boolean")
   local rows = { axis = 1, groups = groups, epsilon = o.eps, name = o.name }
   if o.affine then
     local context = trace.need(who)
@@ -211,15 +209,14 @@ local GROUP_NAME = { "name", "of the op and of the variables <name>_gamma and <n
 norms.GroupNorm = args.define("nn.GroupNorm", "Normalizes groups of channels by their mean and "
   .. "variance; gamma and beta have a number a group. layers.group_norm has one a channel.", {
     { "x", "(N, C, ...)", type = TENSOR },
-    { "num_groups", "how many groups the channels make", 32, type = "integer" },
+    { "num_groups", "how many groups the channels make", 32, type = "integer", least = 1 },
     EPS,
-    { "affine", "whether there are gamma and beta", true },
+    { "affine", "whether there are gamma and beta", true, type = "boolean" },
     GROUP_NAME,
     returns = TENSOR,
   }, function(o)
     local who = "nn.GroupNorm"
     local channels = need_channels(who, o.x, 2)
-    args.integer(who, "num_groups", o.num_groups, 1)
     if channels % o.num_groups ~= 0 then
       core.fail("%s: num_groups must divide the %d channels, got %d", who, channels, o.num_groups)
     end
@@ -233,7 +230,8 @@ for axes = 1, 3 do
     .. "variance.", {
       { "x", "(N, C" .. (", L"):rep(axes) .. ")", type = TENSOR },
       EPS,
-      { "affine", "whether there are gamma and beta, a number for each channel", true },
+      { "affine", "whether there are gamma and beta, a number for each channel", true,
+        type = "boolean" },
       GROUP_NAME,
       returns = TENSOR,
     }, function(o)

@@ -17,7 +17,7 @@ local quantization = {}
 
 local TENSOR = "Tensor"
 local INPUT = { "input", "a blob or NdArray of floats", type = TENSOR }
-local BIT = { "quantization_bit", "bits of the integers", 8, type = "integer" }
+local BIT = { "quantization_bit", "bits of the integers", 8, type = "integer", least = 2 }
 local SCHEME = { "quantization_scheme", "symmetric: around 0; affine: from the least number on",
   "symmetric", type = "string" }
 local FORMULA = { "quantization_formula", "google; or cambricon: scales are powers of two, and are "
@@ -33,7 +33,6 @@ end
 
 local function check(who, o)
   tensors.need(who, "input", o.input)
-  args.integer(who, "quantization_bit", o.quantization_bit, 2)
   if o.quantization_bit > 16 then
     core.fail("%s: quantization_bit must be at most 16, got %d", who, o.quantization_bit)
   end
@@ -73,13 +72,12 @@ quantization.min_max_observer = args.define("quantization.min_max_observer", "Th
   .. "/ (2^(bits - 1) - 1); affine, scale = (max - min) / (2^bits - 1) and zero point = - min / "
   .. "scale, rounded; cambricon, floor(log2(max |x|)) - (bits - 2).", {
     INPUT, BIT, SCHEME, FORMULA,
-    { "per_layer_quantization", "false: a scale for each index of axis 0", true },
+    { "per_layer_quantization", "false: a scale for each index of axis 0", true, type = "boolean" },
     NAME,
     returns = { TENSOR, TENSOR },
   }, function(o)
     local who = "quantization.min_max_observer"
     check(who, o)
-    args.expect(who, "per_layer_quantization", o.per_layer_quantization, "boolean")
     local axes
     if not o.per_layer_quantization then
       if o.quantization_formula == "cambricon" then

@@ -76,7 +76,6 @@ local function interpolate(who, o)
     core.fail("%s: mode must be nearest or %s for %d spatial axes, got %s", who, LINEAR[n], n,
       args.describe(o.mode))
   end
-  args.expect(who, "align_corners", o.align_corners, "boolean")
   o.interpolation = o.mode == "nearest" and "nearest" or "bilinear"
   return (RESIZE[n](o.input, size_of(who, o, o.input.shape, n), o, o.name))
 end
@@ -88,7 +87,8 @@ args.define("nn.interpolate", "Images, signals or volumes at another size.", {
   { "scale_factor", "instead of size: what the extents are multiplied by", args.none,
     type = "number|number[]" },
   { "mode", "nearest, or by the number of axes linear, bilinear or trilinear", "nearest" },
-  { "align_corners", "linear modes: pixels at the ends keep their centres", false },
+  { "align_corners", "linear modes: pixels at the ends keep their centres", false,
+    type = "boolean" },
   { "data_format", "the order of axes; channels first, unless given", args.none,
     type = "string" },
   NAME,

@@ -103,7 +103,6 @@ text.train = args.define(TRAIN, "Learns a vocabulary of byte pairs (BPE) from te
   returns = "Tokenizer",
 }, function(o)
   local special = strings("special_tokens", o.special_tokens)
-  if o.pattern ~= nil then args.expect(TRAIN, "pattern", o.pattern, "string") end
   return tokenizer.new(core.tokenizer_train(collect(o), {
     size = args.integer(TRAIN, "size", o.size, 256 + #special),
     least = args.integer(TRAIN, "min_frequency", o.min_frequency, 1),

@@ -46,11 +46,9 @@ end
 
 -- ---- texts to numbers ----
 
-local encode = args.unlisted("encode", options { { "text" }, { "pair", nil, args.none },
-  { "details", nil, false } }, function(o)
-  args.expect("encode", "text", o.text, "string")
-  if o.pair ~= nil then args.expect("encode", "pair", o.pair, "string") end
-  args.expect("encode", "details", o.details, "boolean")
+local encode = args.unlisted("encode", options { { "text",
+  type = "string" }, { "pair", nil, args.none, type = "string" },
+  { "details", nil, false, type = "boolean" } }, function(o)
   local result = core.tokenizer_encode(o.self._core, o.text, o.pair, settings("encode", o),
     o.details, "encode")
   if not o.details then return result.ids end
@@ -107,10 +105,10 @@ local function decode_all(self, ids, skips)
   return texts
 end
 
-decode = args.unlisted("decode", { { "self" }, { "ids" }, { "skip_special", nil, true } },
+decode = args.unlisted("decode", { { "self" }, { "ids" }, { "skip_special", nil, true,
+  type = "boolean" } },
   function(o)
     local ids, kind = o.ids, core.type(o.ids)
-    args.expect("decode", "skip_special", o.skip_special, "boolean")
     if kind ~= "array" then args.expect("decode", "ids", ids, "table") end
     local first = kind ~= "array" and ids[1]
     if kind == "array" and #ids.shape > 1 or type(first) == "table" or core.type(first) == "array"
@@ -130,8 +128,7 @@ local token = args.unlisted("token", { { "self" }, { "id" } }, function(o)
   return core.tokenizer_token(o.self._core, args.integer("token", "id", o.id, 0))
 end)
 
-local save = args.unlisted("save", { { "self" }, { "path" } }, function(o)
-  args.expect("save", "path", o.path, "string")
+local save = args.unlisted("save", { { "self" }, { "path", type = "string" } }, function(o)
   archive.replace("save", o.path, function(write) write(core.tokenizer_json(o.self._core)) end)
 end)
 

@@ -135,10 +135,9 @@ end
 
 bundled.space.path = args.define("bundle.path",
   "The path under which a file or folder of the bundle can be read.", {
-    { "name", "as it was given to jfl --bundle" },
+    { "name", "as it was given to jfl --bundle", type = "string" },
     returns = "string",
   }, function(o)
-    args.expect("bundle.path", "name", o.name, "string")
     return copy_of(o.name) or o.name
   end)
 

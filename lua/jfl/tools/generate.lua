@@ -42,16 +42,11 @@ local function check(o)
     core.fail("%s: cache must be what flow.layers.attention_cache gives, got %s", WHO,
       args.describe(o.cache))
   end
-  args.integer(WHO, "max", o.max, 1)
-  args.expect(WHO, "keep", o.keep, "boolean")
   for _, name in ipairs { "on_token", "on_end" } do
     if o[name] ~= nil then args.expect(WHO, name, o[name], "function") end
   end
-  if o.seed ~= nil then args.integer(WHO, "seed", o.seed, 0) end
   if o.stop ~= nil then check_ids("stop", type(o.stop) == "table" and o.stop or { o.stop }) end
   if o.beams == nil then return end
-  args.integer(WHO, "beams", o.beams, 2)
-  args.expect(WHO, "length_penalty", o.length_penalty, "number")
   for _, name in ipairs { "keep", "seed", "on_token" } do
     if o[name] then core.fail("%s: %s must be left out where there are beams", WHO, name) end
   end
@@ -338,16 +333,16 @@ generate.generate = args.define(WHO, "Continues sequences id by id.", {
   { "prompt", "a list of ids, or one for each sequence", type = "integer[]|integer[][]" },
   { "cache", "the cache that the job's layers have; a network has its own", args.none,
     type = "AttentionCache" },
-  { "max", "how many ids of each sequence are drawn at most", 100 },
+  { "max", "how many ids of each sequence are drawn at most", 100, type = "integer", least = 1 },
   { "temperature", "what logits are divided by; 0: the most probable", 1.0, type = "number" },
   { "top_k", "how many of the most probable can be drawn; all", args.none, type = "integer" },
   { "top_p", "the share of the most probable that can be drawn; all", args.none, type = "number" },
   { "stop", "an id with which a sequence ends, or a list of such", args.none,
     type = "integer|integer[]" },
-  { "keep", "whether to go on behind what the cache has", false },
-  { "seed", "of what is drawn; that of flow.random.seed", args.none, type = "integer" },
+  { "keep", "whether to go on behind what the cache has", false, type = "boolean" },
+  { "seed", "of what is drawn; that of flow.random.seed", args.none, type = "integer", least = 0 },
   { "beams", "how many texts are looked at, to find the most probable; none", args.none,
-    type = "integer" },
+    type = "integer", least = 2 },
   { "length_penalty", "above 0: longer texts count more than their probability says", 1.0,
     type = "number" },
   { "on_token", "called with each id and the number of its sequence", args.none,

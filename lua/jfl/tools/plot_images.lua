@@ -158,7 +158,8 @@ plotimages.plot_images = args.define(WHO,
     { "labels", "what stands below each: a list of texts or numbers, or an NdArray", args.none,
       type = "(string|number)[]|NdArray" },
     { "title", "above them", args.none, type = "string" },
-    { "columns", "how many stand side by side, where there is room", args.none, type = "integer" },
+    { "columns", "how many stand side by side, where there is room", args.none,
+      type = "integer", least = 1 },
     { "data_format", "NCHW or NHWC: where the channels are", "NCHW" },
     { "svg", "a file to save them as, instead of printing them", args.none, type = "string" },
   }, function(o)
@@ -169,7 +170,6 @@ plotimages.plot_images = args.define(WHO,
       core.fail("%s: data_format must be NCHW or NHWC, got %s", WHO, args.describe(o.data_format))
     end
     svg.check_texts(WHO, o, { "title", "svg" })
-    if o.columns ~= nil then args.integer(WHO, "columns", o.columns, 1) end
     if o.labels ~= nil and core.type(o.labels) ~= "array" then
       args.expect(WHO, "labels", o.labels, "table")
     end

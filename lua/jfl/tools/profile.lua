@@ -226,14 +226,12 @@ end
 -- has job, op, name, serves (the node whose gradient it computes, or nil), line (of the body, which
 -- asked for it), kernel, device, seconds (of all runs), runs, flop and bytes (of one run).
 profile.profile = args.define("profile", "Runs a function and prints where time went.", {
-  { "fn", "a function that runs jobs" },
+  { "fn", "a function that runs jobs", type = "function" },
   { "trace", "a file to write, which Perfetto opens; rank 1 writes trace.1", args.none,
     type = "string" },
   { "rows", "how many steps are printed", MOST_ROWS, type = "integer" },
   returns = "ProfileRow[]",
 }, function(o)
-  args.expect("profile", "fn", o.fn, "function")
-  if o.trace ~= nil then args.expect("profile", "trace", o.trace, "string") end
   local most = args.integer("profile", "rows", o.rows, 1)
   profile.start(o.trace)
   local ran, message = pcall(o.fn)

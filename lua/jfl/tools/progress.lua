@@ -199,12 +199,11 @@ progress.progress = args.define("progress", "Goes through something and shows ho
   { "state", "of an iterator that has one", args.none, type = "any" },
   { "control", "of an iterator that has one: its first value", args.none, type = "any" },
   { "desc", "what is written before the bar", args.none, type = "string" },
-  { "total", "the number of steps, where it cannot be known", args.none, type = "integer" },
+  { "total", "the number of steps, where it cannot be known", args.none,
+    type = "integer", least = 0 },
   returns = "ProgressBar",
 }, function(o)
   local iterate, control, total = steps(o.source)
-  if o.desc ~= nil then args.expect("progress", "desc", o.desc, "string") end
-  if o.total ~= nil then args.integer("progress", "total", o.total, 0) end
   local now = core.now()
   local bar = { iterate = iterate, state = o.state, control = o.control or control, count = 0,
     total = o.total or total, desc = o.desc and text.line(o.desc), started = now, drawn = now,

@@ -79,13 +79,6 @@ end
 
 --- Fails where the options of a call do not fit.
 function asked.check(o)
-  args.integer("fit", "epochs", o.epochs, 1)
-  args.expect("fit", "shuffle", o.shuffle, "boolean")
-  for _, name in ipairs { "patience", "batch_size" } do
-    if o[name] ~= nil then args.integer("fit", name, o[name], 1) end
-  end
-  if o.directory ~= nil then args.expect("fit", "directory", o.directory, "string") end
-  if o.curves ~= nil then args.expect("fit", "curves", o.curves, "boolean") end
   if o.resume and not o.directory then
     core.fail("fit: resume: directory must say where the state is")
   end

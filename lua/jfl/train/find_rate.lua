@@ -80,7 +80,6 @@ end
 -- ---- the call ----
 
 local function check(o)
-  args.integer(WHO, "steps", o.steps, 2)
   for _, name in ipairs { "lowest", "highest" } do
     args.expect(WHO, name, o[name], "number")
     if not (o[name] > 0 and o[name] < math.huge) then
@@ -90,7 +89,6 @@ local function check(o)
   if o.lowest >= o.highest then
     core.fail("%s: lowest must be below highest, %g, got %g", WHO, o.highest, o.lowest)
   end
-  args.expect(WHO, "show", o.show, "boolean")
 end
 
 --- Makes steps of training with rates that grow from `lowest` to `highest`, each by the same factor
@@ -105,13 +103,13 @@ find_rate.find_rate = args.define(WHO, "Tries learning rates, and gives one that
     { "optimizer", "the one that trains", type = "Optimizer" },
     { "lowest", "the first rate", 1e-6 },
     { "highest", "the last rate", 1.0, type = "number" },
-    { "steps", "how many rates are tried", 100 },
+    { "steps", "how many rates are tried", 100, type = "integer", least = 2 },
     { "loss", "of a model, as for flow.fit", args.none, type = "fun(...: Blob): Blob" },
     { "inputs", "of a model, as for flow.fit", args.none, type = "table" },
     { "batch_size", "samples a batch; 32, or what the job's first input says", args.none,
       type = "integer" },
     { "columns", "which columns of the data come, in this order", args.none, type = "string[]" },
-    { "show", "whether the curve is drawn where a terminal shows it", true },
+    { "show", "whether the curve is drawn where a terminal shows it", true, type = "boolean" },
     returns = { "number", "{ rates: number[], losses: number[] }" },
   }, function(o)
     check(o)

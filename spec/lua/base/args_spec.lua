@@ -59,6 +59,17 @@ describe("args", function()
       "spec.f: unknown option 'm'; options are x, n, name")
   end)
 
+  it("checks values of Lua's types, and whole numbers of at least as much", function()
+    local g = args.unlisted("spec.g", { { "on", "", false, type = "boolean" },
+      { "fn", "", args.none, type = "function" }, { "n", "", 1, type = "integer", least = 1 },
+      { "free", "", 1, type = "number|Blob" } }, function(o) return o.on, o.n, o.free end)
+    assert.same({ true, 3, "x" }, { g(true, print, 3, { free = "x" }) })
+    helper.fails(function() g(1) end, "spec.g: on must be a boolean, got number 1")
+    helper.fails(function() g(true, 2) end, "spec.g: fn must be a function, got number 2")
+    helper.fails(function() g(true, print, 0) end,
+      "spec.g: n must be a whole number of at least 1, got number 0")
+  end)
+
   it("refuses what is given twice", function()
     helper.fails(function() f(1, 2, { n = 3 }) end,
       "spec.f: 'n' is given twice: as argument 2 and as an option")
