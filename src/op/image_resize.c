@@ -20,24 +20,10 @@ static jfl_status image_resize_infer(jf_infer *c)
 {
   static const char *const words[] = { "nearest", "bilinear", "area", "auto" };
   jf_image_resize *a = c->attr;
-  const jfl_shape *s = &c->in[0]->shape;
-  int64_t size[2];
   a->axis = strcmp(a->data_format, "NHWC") ? 2 : 1;
   JF_TRY(jf_check_rank4(c, 0, a->axis == 1 ? "(N, H, W, C)" : "(N, C, H, W)"));
-  JF_TRY(jf_extents("size", &a->size, 1, 2, size));
   for (a->filter = JF_NEAREST; strcmp(a->interpolation, words[a->filter]); a->filter++) continue;
-  c->shape[0] = *s;
-  c->dtype[0] = c->in[0]->dtype;
-  for (int i = 0; i < 2; i++) {
-    if (s->d[a->axis + i] < 1 || s->d[a->axis + i] > MOST_SIDE)
-      return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must have from 1 to %d rows and columns, "
-                              "got %lld", MOST_SIDE, (long long)s->d[a->axis + i]);
-    if (size[i] > MOST_SIDE)
-      return jf_fail_argument(JFL_EINVAL, "size", "must be at most %d, got %lld", MOST_SIDE,
-                              (long long)size[i]);
-    c->shape[0].d[a->axis + i] = size[i];
-  }
-  return JFL_OK;
+  return jf_infer_resized(c, &a->size, a->axis, MOST_SIDE);
 }
 
 /* Emits `op` on v with results of the rows and columns that `like` has. */

@@ -19,28 +19,14 @@ enum { MOST_EXTENT = 1 << 30 };
 static jfl_status upsample_infer(jf_infer *c)
 {
   jf_upsample *a = c->attr;
-  const jfl_shape *s = &c->in[0]->shape;
   const int last = !strcmp(a->data_format, "NHWC");
-  int64_t size[2];
   if (!a->block) JF_TRY(jf_check_rank4(c, 0, last ? "(N, H, W, C)" : "(N, C, H, W)"));
-  JF_TRY(jf_extents("size", &a->size, 1, 2, size));
   a->axis = last ? 1 : 2;
   a->linear = !strcmp(a->interpolation, "bilinear");
   if (a->align_corners && !a->linear)
     return jf_fail_argument(JFL_EINVAL, "align_corners", "must be false unless interpolation is "
                             "bilinear");
-  c->shape[0] = *s;
-  c->dtype[0] = c->in[0]->dtype;
-  for (int i = 0; i < 2; i++) {
-    if (s->d[a->axis + i] < 1 || s->d[a->axis + i] > MOST_EXTENT)
-      return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must have from 1 to %d rows and columns, "
-                              "got %lld", MOST_EXTENT, (long long)s->d[a->axis + i]);
-    if (size[i] > MOST_EXTENT)
-      return jf_fail_argument(JFL_EINVAL, "size", "must be at most %d, got %lld", MOST_EXTENT,
-                              (long long)size[i]);
-    c->shape[0].d[a->axis + i] = size[i];
-  }
-  return JFL_OK;
+  return jf_infer_resized(c, &a->size, a->axis, MOST_EXTENT);
 }
 
 /* Emits `op` on v with results of the height and width that `like` has. */

@@ -135,3 +135,22 @@ jf_range jf_range_within(int64_t n, int64_t stride, int64_t offset, int64_t lo, 
   if (r.hi > n) r.hi = n;
   return r;
 }
+
+jfl_status jf_infer_resized(jf_infer *c, const jf_ints *size, int axis, int64_t most)
+{
+  const jfl_shape *s = &c->in[0]->shape;
+  int64_t to[2] = { 0 };
+  JF_TRY(jf_extents("size", size, 1, 2, to));
+  c->shape[0] = *s;
+  c->dtype[0] = c->in[0]->dtype;
+  for (int i = 0; i < 2; i++) {
+    if (s->d[axis + i] < 1 || s->d[axis + i] > most)
+      return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must have from 1 to %d rows and columns, "
+                              "got %lld", (int)most, (long long)s->d[axis + i]);
+    if (to[i] > most)
+      return jf_fail_argument(JFL_EINVAL, "size", "must be at most %d, got %lld", (int)most,
+                              (long long)to[i]);
+    c->shape[0].d[axis + i] = to[i];
+  }
+  return JFL_OK;
+}

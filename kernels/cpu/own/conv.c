@@ -72,11 +72,6 @@ static conv_phase conv_phase_of(const own_conv *p, int64_t number)
   return ph;
 }
 
-static int64_t conv_cell(const jf_own_images *x, const int64_t at[3])
-{
-  return at[0] * x->step[0] + at[1] * x->step[1] + at[2] * x->step[2];
-}
-
 static int64_t conv_phases(const own_conv *p)
 {
   return p->axis[0].phases * p->axis[1].phases * p->axis[2].phases;
@@ -189,7 +184,7 @@ static void conv_set_steps(own_conv *p)
       step->tap = part % ph.all_taps;
       step->left = p->run - k % p->run;
       step->offset = c / p->from.run * p->from.by_run + c % p->from.run +
-                     conv_cell(&p->from, shift[step->tap]);
+                     jf_own_cell(&p->from, shift[step->tap]);
     }
     shift += ph.all_taps;
   }
@@ -362,7 +357,7 @@ static void conv_unstage(const conv_block *b)
       at[i] = row % b->ph->count[i] * b->p->axis[i].phases + b->ph->phase[i];
       row /= b->ph->count[i];
     }
-    float *to = b->to + conv_cell(y, at);
+    float *to = b->to + jf_own_cell(y, at);
     for (int64_t c = 0; c < y->channels; c += JF_LANES) {
       const float *from = b->stage + (c * TILES * MOST_ROWS + r * JF_LANES);
       const int64_t lanes = jf_own_least(y->channels - c, JF_LANES);

@@ -30,6 +30,12 @@ jfl_status jf_own_axes(const jf_primitive_conv *c, int turned, jf_own_axis axis[
 typedef struct jf_own_range { int64_t lo, hi; } jf_own_range;
 jf_own_range jf_own_meets(const jf_own_axis *a, int64_t from, int64_t to, int64_t u);
 
+/* Where a cell of an image lies. */
+static inline int64_t jf_own_cell(const jf_own_images *x, const int64_t at[3])
+{
+  return at[0] * x->step[0] + at[1] * x->step[1] + at[2] * x->step[2];
+}
+
 /* How many of n results are of a phase. */
 static inline int64_t jf_own_count(const jf_own_axis *a, int64_t n, int64_t phase)
 {
@@ -41,9 +47,6 @@ static inline int64_t jf_own_taps(const jf_primitive_conv *c)
 {
   return c->kernel[0] * c->kernel[1] * c->kernel[2];
 }
-
-static inline int64_t jf_own_least(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t jf_own_up(int64_t n) { return (n + JF_LANES - 1) / JF_LANES * JF_LANES; }
 
 /* Whether each channel is a group, and the unit for those. */
 int jf_own_is_depthwise(const jf_primitive_conv *c);

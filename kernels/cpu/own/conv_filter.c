@@ -1,19 +1,21 @@
 /* Gradients of convolutions for their filters: products whose rows are channels and taps of x,
    whose columns are channels of dy, and whose sums go over cells. Where channels lie beside each
-   other both are read as they are; else lines of cells are packed first. */
+   other both are read as they are; else they are packed so first. Few channels of x are packed for
+   all taps of a line, which are channels then, so that tiles have more rows. */
 #include "conv.h"
 
-/* CELLS: how many cells of x and dy stay in the first cache between their uses. */
-enum { CELLS = 192, MOST_ROWS = 14 };
+/* CELLS: how many cells of x and dy stay in the first cache between their uses. FEW: channels which
+   are fewer than a vector are packed for all taps of a line if that makes no more than so many. */
+enum { CELLS = 192, FEW = 64 };
 
 typedef struct own_conv_filter {
   jf_own_primitive unit;
   jf_primitive_conv c;
-  jf_own_images x, y;
-  jf_own_axis axis[3];
+  jf_own_images from, x, y;    /* x as it comes in, and as it is read */
+  jf_own_axis axis[3], line;   /* of x as it is read; the last one of x as it comes in */
   int64_t run;                 /* channels of x that follow each other in the result, tap by tap */
   int64_t taps, rows;          /* of the result */
-  int packs;                   /* dy is packed first */
+  int packs_x, packs;          /* x and dy are packed first */
   int staged;                  /* the result is made elsewhere first */
 } own_conv_filter;
 
@@ -21,7 +23,7 @@ typedef struct own_conv_filter {
 typedef struct filter_image {
   const own_conv_filter *p;
   const float *x, *dy;
-  float *sums, *packed;
+  float *sums;
   int64_t dy_next, dy_vec;     /* from a cell of dy to the next, and from 16 channels to the next */
   int first;
 } filter_image;
@@ -110,95 +112,72 @@ static void filter_channels(const filter_image *m)
 
 /* ---- channels that lie apart ---- */
 
-/* Packs what rows from `row` on read for a line of results; cells outside of x are 0. */
-static void filter_pack(const filter_image *m, int64_t row, int64_t rows, int64_t depth,
-                        int64_t line)
-{
-  const own_conv_filter *p = m->p;
-  const jf_own_axis *a = p->axis;
-  const int64_t apart = a[2].stride * p->x.step[2], wide = p->y.size[2];
-  memset(m->packed, 0, (size_t)(jf_own_up(wide) * rows) * sizeof(float));
-  for (int64_t r = 0; r < rows; r++) {
-    int64_t u[3];
-    const int64_t part = (row + r) / p->run, c = part / p->taps * p->run + (row + r) % p->run;
-    filter_tap(p, part % p->taps, u);
-    const int64_t d = depth * a[0].stride + a[0].shift[u[0]];
-    const int64_t l = line * a[1].stride + a[1].shift[u[1]];
-    if (d < 0 || d >= p->x.size[0] || l < 0 || l >= p->x.size[1]) continue;
-    const jf_own_range in = filter_meets(p, 2, u[2]);
-    const float *from = m->x + c * p->x.by_run + d * p->x.step[0] + l * p->x.step[1] +
-                        a[2].shift[u[2]] * p->x.step[2];
-    for (int64_t k = in.lo; k < in.hi; k++)
-      m->packed[k / JF_LANES * rows * JF_LANES + r * JF_LANES + k % JF_LANES] = from[k * apart];
-  }
-}
-
-/* Adds the products of one line of results. */
-static void filter_line(const filter_image *m, int64_t depth, int64_t line)
-{
-  const own_conv_filter *p = m->p;
-  const jf_own_loop *loop = p->unit.loop;
-  const int64_t tiles = (p->rows + loop->rows - 1) / loop->rows, wide = p->y.size[2];
-  const int64_t groups = jf_own_up(wide) / JF_LANES;
-  for (int64_t i = 0; i < tiles; i++) {
-    const int64_t row = p->rows * i / tiles, rows = p->rows * (i + 1) / tiles - row;
-    filter_pack(m, row, rows, depth, line);
-    for (int64_t o = 0; o < p->y.channels; o += loop->vectors * JF_LANES) {
-      float *sum = m->sums + (o / JF_LANES * p->rows + row) * JF_LANES;
-      const jf_own_tile t = {
-        .a = m->packed, .c = sum,
-        .b = m->dy + o / JF_LANES * m->dy_vec + (depth * p->y.size[1] + line) * wide * m->dy_next,
-        .from = m->first && depth == 0 && line == 0 ? NULL : sum, .a_next = 1,
-        .a_group = rows * JF_LANES, .b_next = m->dy_next, .b_group = JF_LANES * m->dy_next,
-        .b_vec = m->dy_vec, .c_row = JF_LANES, .c_vec = p->rows * JF_LANES, .groups = groups,
-        .depth = JF_LANES, .last = wide - (groups - 1) * JF_LANES
-      };
-      const int64_t left = (p->y.channels - o + JF_LANES - 1) / JF_LANES;
-      loop->run(&t, JF_OWN_BY_ROWS, (int)rows, (int)jf_own_least(loop->vectors, left));
-    }
-  }
-}
-
-static void filter_cells(const filter_image *m)
-{
-  for (int64_t d = 0; d < m->p->y.size[0]; d++)
-    for (int64_t i = 0; i < m->p->y.size[1]; i++) filter_line(m, d, i);
-}
-
-/* ---- runs ---- */
-
 static int64_t filter_cells_of(const jf_own_images *y)
 {
   return y->size[0] * y->size[1] * y->size[2];
 }
 
-/* Packs dy in vectors of channels. */
-static void filter_pack_dy(const own_conv_filter *p, const float *dy, float *to)
+/* Packs an image in vectors of channels. */
+static void filter_pack(const jf_own_images *y, const float *from, float *to)
 {
-  const jf_own_images *y = &p->y;
   const int64_t cells = filter_cells_of(y);
   for (int64_t o = 0; o < y->channels; o += JF_LANES, to += cells * JF_LANES) {
     const int64_t lanes = jf_own_least(y->channels - o, JF_LANES);
     if (y->run == 1 && y->step[2] == 1) {
-      jf_own_turn(dy + o * cells, cells, lanes, cells, to, JF_LANES);
+      jf_own_turn(from + o * cells, cells, lanes, cells, to, JF_LANES);
     } else {
-      const float *from = dy + o;
-      const jf_own_copy c = { from,  from + (cells - 1) * y->step[2] + lanes,
-                              to,    y->step[2],
+      const jf_own_copy c = { from + o, from + o + (cells - 1) * y->step[2] + lanes,
+                              to,       y->step[2],
                               JF_LANES, cells,
-                              lanes, 1 };
+                              lanes,    1 };
       jf_own_copy_vectors(&c);
     }
   }
 }
 
+/* Packs x in vectors of channels, where number u * channels + c is the cell of channel c that tap u
+   of a line reads; those outside of x are 0. */
+static void filter_pack_taps(const own_conv_filter *p, const float *from, float *to)
+{
+  const jf_own_images *x = &p->from;
+  const int64_t wide = p->x.size[2], apart = p->line.stride * x->step[2];
+  memset(to, 0, (size_t)(jf_own_up(p->x.channels) * filter_cells_of(&p->x)) * sizeof *to);
+  for (int64_t l = 0; l < x->size[0] * x->size[1]; l++)
+    for (int64_t v = 0; v < p->x.channels; v++) {
+      const int64_t u = v / x->channels, c = v % x->channels;
+      const jf_own_range in = jf_own_meets(&p->line, x->size[2], wide, u);
+      const float *cell = from + c * x->by_run + l * x->step[1] + p->line.shift[u] * x->step[2];
+      float *at = to + v / JF_LANES * p->x.by_run + l * p->x.step[1] + v % JF_LANES;
+      for (int64_t j = in.lo; j < in.hi; j++) at[j * JF_LANES] = cell[j * apart];
+    }
+}
+
+/* Sets how x is packed. */
+static void filter_set_packed(own_conv_filter *p)
+{
+  static int64_t none[1];
+  const int64_t wide = p->c.kernel[2] * p->x.channels;
+  if (p->c.kernel[2] > 1 && p->x.channels < JF_LANES && wide <= FEW) {
+    p->x.channels = wide;
+    p->x.size[2] = p->y.size[2];
+    p->axis[2].stride = p->c.kernel[2] = 1;
+    p->axis[2].shift = none;
+  }
+  p->x.run = p->x.step[2] = JF_LANES;
+  p->x.step[1] = p->x.step[2] * p->x.size[2];
+  p->x.step[0] = p->x.step[1] * p->x.size[1];
+  p->x.by_run = p->x.step[0] * p->x.size[0];
+}
+
+/* ---- runs ---- */
+
 /* Moves the sums to the filters of one group, whose form may be plain or that of few channels. */
 static void filter_unstage(const own_conv_filter *p, const float *sums, float *w)
 {
-  const int64_t in = p->x.channels, taps = p->taps;
+  const int64_t in = p->from.channels, taps = p->rows / in, run = jf_own_least(p->run, in);
   for (int64_t row = 0; row < p->rows; row++) {
-    const int64_t part = row / p->run, tap = part % taps;
-    const int64_t c = part / taps * p->run + row % p->run;
+    const int64_t part = row / run, tap = part % taps;
+    const int64_t c = part / taps * run + row % run;
     for (int64_t o = 0; o < p->y.channels; o++) {
       const float sum = sums[(o / JF_LANES * p->rows + row) * JF_LANES + o % JF_LANES];
       if (p->c.last) w[(o * taps + tap) * in + c] = sum;
@@ -221,12 +200,12 @@ static void filter_bias(const filter_image *m, float *dbias)
   }
 }
 
-/* Floats of scratch: a packed line, dy, sums. */
-typedef struct filter_room { int64_t packed, dy, sums; } filter_room;
+/* Floats of scratch: x, dy, sums. */
+typedef struct filter_room { int64_t x, dy, sums; } filter_room;
 static filter_room filter_room_of(const own_conv_filter *p)
 {
   const int64_t columns = jf_own_up(p->y.channels);
-  return (filter_room){ MOST_ROWS * jf_own_up(p->y.size[2]),
+  return (filter_room){ p->packs_x ? jf_own_up(p->x.channels) * filter_cells_of(&p->x) : 0,
                         p->packs ? columns * filter_cells_of(&p->y) : 0,
                         p->staged ? columns * p->rows : 0 };
 }
@@ -235,20 +214,21 @@ static void conv_filter_run(const jf_own_primitive *u, float *scratch, const jf_
 {
   const own_conv_filter *p = (const own_conv_filter *)u;
   const filter_room room = filter_room_of(p);
-  float *dy = scratch + room.packed, *sums = dy + room.dy;
-  const int64_t each = p->x.channels * p->y.channels * p->taps;
+  float *dy = scratch + room.x, *sums = dy + room.dy;
+  const int64_t each = p->y.channels * p->rows;
   for (int64_t g = 0; g < p->c.groups; g++) {
     float *w = (float *)r->c + g * each;
     for (int64_t n = 0; n < p->c.batch; n++) {
+      const float *x = (const float *)r->a + n * p->from.by_image + g * p->from.by_group;
       const float *from = (const float *)r->b + n * p->y.by_image + g * p->y.by_group;
-      filter_image m = { .p = p, .x = (const float *)r->a + n * p->x.by_image + g * p->x.by_group,
-                         .dy = p->packs ? dy : from, .sums = p->staged ? sums : w,
-                         .packed = scratch, .first = n == 0 };
+      filter_image m = { .p = p, .x = p->packs_x ? scratch : x, .dy = p->packs ? dy : from,
+                         .sums = p->staged ? sums : w, .first = n == 0 };
       m.dy_next = p->packs ? JF_LANES : p->y.step[2];
       m.dy_vec = p->packs ? filter_cells_of(&p->y) * JF_LANES : p->c.last ? JF_LANES : p->y.by_run;
-      if (p->packs) filter_pack_dy(p, from, dy);
-      if (p->x.run > 1) filter_channels(&m);
-      else filter_cells(&m);
+      if (p->packs) filter_pack(&p->y, from, dy);
+      if (p->packs_x && p->x.channels == p->from.channels) filter_pack(&p->from, x, scratch);
+      else if (p->packs_x) filter_pack_taps(p, x, scratch);
+      filter_channels(&m);
       if (r->dbias) filter_bias(&m, (float *)r->dbias + g * p->y.channels);
     }
     if (p->staged) filter_unstage(p, sums, w);
@@ -266,21 +246,24 @@ jfl_status jf_own_conv_filter(const jf_primitive_conv *c, jf_primitive_make *mak
   if (!p) return jf_fail(JFL_ENOMEM, "convolution: out of memory");
   p->unit = (jf_own_primitive){ conv_filter_run, NULL, conv_filter_release, 0, *jf_own_loops() };
   p->c = *c;
-  p->x = jf_own_images_of(c, c->in_channels, c->in, c->block_x);
+  p->x = p->from = jf_own_images_of(c, c->in_channels, c->in, c->block_x);
   p->y = jf_own_images_of(c, c->out_channels, c->out, c->block_y);
-  p->taps = jf_own_taps(c);
-  p->rows = p->x.channels * p->taps;
-  p->run = !c->packed ? p->x.run : c->in_channels % JF_LANES ? p->x.channels : JF_LANES;
   p->staged = !c->packed;
+  p->packs_x = p->x.run == 1;
   p->packs = p->y.run == 1 || p->y.channels % JF_LANES;
   const jfl_status s = jf_own_axes(c, 0, p->axis);
   if (s != JFL_OK) {
     jf_free(p);
     return s;
   }
+  p->line = p->axis[2];
+  if (p->packs_x) filter_set_packed(p);
+  p->taps = jf_own_taps(&p->c);
+  p->rows = p->x.channels * p->taps;
+  p->run = c->packed && c->in_channels % JF_LANES == 0 ? JF_LANES : p->x.channels;
   const filter_room room = filter_room_of(p);
   make->unit = p;
-  make->scratch = (size_t)(room.packed + room.dy + room.sums) * sizeof(float);
+  make->scratch = (size_t)(room.x + room.dy + room.sums) * sizeof(float);
   make->ready = 0;
   return JFL_OK;
 }

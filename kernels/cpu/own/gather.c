@@ -1,11 +1,6 @@
 /* Packing the cells that rows of a convolution read. */
 #include "gather.h"
 
-static int64_t gather_cell(const jf_own_images *x, const int64_t at[3])
-{
-  return at[0] * x->step[0] + at[1] * x->step[1] + at[2] * x->step[2];
-}
-
 /* Whether row r reads cells within the source for every tap. */
 static int gather_inside(const jf_own_gather *g, int64_t r)
 {
@@ -40,7 +35,7 @@ JF_BODY void gather_rows_body(const jf_own_gather *g)
   int64_t cell[JF_OWN_ROWS];
   int inside = 1;
   for (int64_t r = 0; r < g->rows; r++) {
-    cell[r] = gather_cell(g->x, g->corner[r]);
+    cell[r] = jf_own_cell(g->x, g->corner[r]);
     inside &= gather_inside(g, r);
   }
   for (int64_t k = 0, n; k < g->n; k += n) {

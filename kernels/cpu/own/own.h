@@ -15,6 +15,10 @@ struct jf_own_primitive {
   const jf_own_loop *loop;
 };
 
+static inline int64_t jf_own_least(int64_t a, int64_t b) { return a < b ? a : b; }
+/* The next multiple of a vector's lanes. */
+static inline int64_t jf_own_up(int64_t n) { return (n + JF_LANES - 1) / JF_LANES * JF_LANES; }
+
 jfl_status jf_own_matmul(const jf_primitive_matmul *m, jf_primitive_make *make);
 
 const jf_primitives *jf_own_units(void);

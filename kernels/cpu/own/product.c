@@ -22,9 +22,6 @@ typedef struct own_block {
   int64_t row, rows, column, columns, step, steps;
 } own_block;
 
-static int64_t product_least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t product_up(int64_t n) { return (n + JF_LANES - 1) / JF_LANES * JF_LANES; }
-
 /* ---- packing ---- */
 
 /* Packs `steps` rows of b from `step` on, in panels of JF_LANES columns. */
@@ -33,7 +30,7 @@ static void product_pack_b(const jf_primitive_matmul *m, const float *b, const o
 {
   const int64_t lead = m->b.lead;
   for (int64_t j = 0; j < at->columns; j += JF_LANES, to += at->steps * JF_LANES) {
-    const int64_t lanes = product_least(at->columns - j, JF_LANES);
+    const int64_t lanes = jf_own_least(at->columns - j, JF_LANES);
     if (m->transpose_b) {
       jf_own_turn(b + (at->column + j) * lead + at->step, lead, lanes, at->steps, to, JF_LANES);
     } else {
@@ -53,7 +50,7 @@ static void product_pack_b(const jf_primitive_matmul *m, const float *b, const o
 /* Where row `row` of a packed block of a begins. */
 static int64_t product_row_at(const own_block *at, int64_t row)
 {
-  return row * (at->p->m.transpose_a ? at->steps : product_up(at->steps));
+  return row * (at->p->m.transpose_a ? at->steps : jf_own_up(at->steps));
 }
 
 /* Packs `rows` rows of a, which are one tile high. */
@@ -115,7 +112,7 @@ static void product_tile(const own_block *at, int64_t row, int rows, int64_t col
 {
   const jf_primitive_matmul *m = &at->p->m;
   const int64_t wide = at->p->unit.loop->vectors * JF_LANES;
-  const int64_t lanes = product_least(at->columns - column, wide);
+  const int64_t lanes = jf_own_least(at->columns - column, wide);
   const int64_t c = (at->row + row) * m->c.lead + at->column + column;
   const int first = at->step == 0;
   jf_own_tile t = {
@@ -127,7 +124,7 @@ static void product_tile(const own_block *at, int64_t row, int rows, int64_t col
     .c_row = m->c.lead, .c_vec = JF_LANES, .groups = 1, .last = at->steps
   };
   if (!m->transpose_a) {
-    t.groups = product_up(at->steps) / JF_LANES;
+    t.groups = jf_own_up(at->steps) / JF_LANES;
     t.depth = JF_LANES;
     t.last = at->steps - (t.groups - 1) * JF_LANES;
   }
@@ -160,8 +157,8 @@ static int64_t product_rows(const own_block *at)
 {
   const int64_t left = at->p->m.m - at->row, most = at->p->unit.loop->rows;
   const int64_t tiles = (left + most - 1) / most;
-  const int64_t few = product_up(at->columns) * at->steps <= CACHED;
-  return few ? (left + tiles - 1) / tiles : product_least(left, TALL);
+  const int64_t few = jf_own_up(at->columns) * at->steps <= CACHED;
+  return few ? (left + tiles - 1) / tiles : jf_own_least(left, TALL);
 }
 
 /* One matrix. b is packed here unless it has been once for many runs. */
@@ -169,11 +166,11 @@ static void product_matrix(own_block *at, float *packed_b, const float *ready)
 {
   const jf_primitive_matmul *m = &at->p->m;
   for (at->column = 0; at->column < m->n; at->column += WIDE) {
-    at->columns = product_least(m->n - at->column, WIDE);
+    at->columns = jf_own_least(m->n - at->column, WIDE);
     for (at->step = 0; at->step < m->k; at->step += DEEP) {
-      at->steps = product_least(m->k - at->step, DEEP);
+      at->steps = jf_own_least(m->k - at->step, DEEP);
       at->packed_b = ready ? ready : packed_b;
-      if (ready) ready += product_up(at->columns) * at->steps;
+      if (ready) ready += jf_own_up(at->columns) * at->steps;
       else product_pack_b(m, at->b, at, packed_b);
       for (at->row = 0; at->row < m->m; at->row += at->rows) {
         at->rows = product_rows(at);
@@ -185,7 +182,7 @@ static void product_matrix(own_block *at, float *packed_b, const float *ready)
 
 static int64_t product_a_size(const jf_primitive_matmul *m)
 {
-  return product_least(m->m, TALL) * product_up(product_least(m->k, DEEP)) + JF_LANES;
+  return jf_own_least(m->m, TALL) * jf_own_up(jf_own_least(m->k, DEEP)) + JF_LANES;
 }
 
 static void product_run(const jf_own_primitive *u, float *scratch, const jf_primitive_run *r)
@@ -206,11 +203,11 @@ static void product_ready(const jf_own_primitive *u, const float *b, float *to)
   const jf_primitive_matmul *m = &((const own_matmul *)u)->m;
   own_block at = { 0 };
   for (; at.column < m->n; at.column += WIDE) {
-    at.columns = product_least(m->n - at.column, WIDE);
+    at.columns = jf_own_least(m->n - at.column, WIDE);
     for (at.step = 0; at.step < m->k; at.step += DEEP) {
-      at.steps = product_least(m->k - at.step, DEEP);
+      at.steps = jf_own_least(m->k - at.step, DEEP);
       product_pack_b(m, b, &at, to);
-      to += product_up(at.columns) * at.steps;
+      to += jf_own_up(at.columns) * at.steps;
     }
   }
 }
@@ -227,12 +224,12 @@ jfl_status jf_own_matmul(const jf_primitive_matmul *m, jf_primitive_make *make)
   if (m->epilogue.act) return jf_fail(JFL_ENOSYS, "matmul: no activation");
   own_matmul *p = jf_new(sizeof *p);
   if (!p) return jf_fail(JFL_ENOMEM, "matmul: out of memory");
-  const int64_t b = product_up(product_least(m->n, WIDE)) * product_least(m->k, DEEP);
+  const int64_t b = jf_own_up(jf_own_least(m->n, WIDE)) * jf_own_least(m->k, DEEP);
   p->unit = (jf_own_primitive){ product_run, product_ready, NULL, product_form(m),
                                 *jf_own_loops() };
   p->m = *m;
   make->unit = p;
   make->scratch = (size_t)(product_a_size(m) + b) * sizeof(float);
-  make->ready = m->batch == 1 ? (size_t)(product_up(m->n) * m->k) * sizeof(float) : 0;
+  make->ready = m->batch == 1 ? (size_t)(jf_own_up(m->n) * m->k) * sizeof(float) : 0;
   return JFL_OK;
 }
