@@ -222,6 +222,9 @@ local function take_defaults(f, values, count)
         i <= count and "nil: is a name misspelled?" or "missing")
     end
     if values[name] == nil and default ~= args.none then values[name] = default end
+    if type(default) == "boolean" and not param.type and values[name] ~= default then
+      args.expect(f.path, name, values[name], "boolean")
+    end
   end
 end
 
@@ -306,9 +309,10 @@ local function reader(f, body)
 end
 
 --- Makes a function of the API. Each of params is { name, doc, default }, in positional order:
--- without a default it must be given, with args.none it may be nil. A parameter with the field
--- `keyed` takes tables with names of their own, such as variables. body gets one table with the
--- values by name. For the reference a parameter may have a field `type`, and params a field
+-- without a default it must be given, with args.none it may be nil; where the default is true or
+-- false, and the parameter has no type of its own, nothing else is taken. A parameter with the
+-- field `keyed` takes tables with names of their own, such as variables. body gets one table with
+-- the values by name. For the reference a parameter may have a field `type`, and params a field
 -- `returns` (a type or a list of them), in the language of LuaLS's annotations.
 function args.define(path, doc, params, body)
   local f = { path = path, doc = doc, params = params }

@@ -192,7 +192,6 @@ variables.load_variables = args.define("load_variables", "Sets variables by name
   returns = "LoadReport",
 }, function(o)
   args.expect("load_variables", "values", o.values, "table")
-  args.expect("load_variables", "ignore_mismatch", o.ignore_mismatch, "boolean")
   variables.settle()
   local chosen = choice.read("load_variables", o, variables.dtypes)
   local found = set_all(chosen and choose(chosen, o.values) or o.values, o.ignore_mismatch)

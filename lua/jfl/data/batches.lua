@@ -223,13 +223,10 @@ end
 
 local function check(o)
   args.integer(WHO, "batch_size", o.batch_size, 1)
-  args.expect(WHO, "drop_last", o.drop_last, "boolean")
-  args.expect(WHO, "rows", o.rows, "boolean")
   args.integer(WHO, "workers", o.workers, 0)
   if o.workers > MOST_WORKERS then
     core.fail("%s: workers must be at most %d, got %d", WHO, MOST_WORKERS, o.workers)
   end
-  args.expect(WHO, "shard", o.shard, "boolean")
   if o.seed ~= nil then args.integer(WHO, "seed", o.seed, 0) end
   if o.columns ~= nil then args.expect(WHO, "columns", o.columns, "table") end
 end

@@ -262,7 +262,6 @@ csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its
   returns = "CsvTable",
 }, function(o)
   args.expect(WHO, "path", o.path, "string")
-  args.expect(WHO, "header", o.header, "boolean")
   if #args.expect(WHO, "separator", o.separator, "string") ~= 1 then
     core.fail("%s: separator must be one character, got string '%s'", WHO, o.separator)
   end

@@ -137,7 +137,6 @@ sounds.load_sound = args.define("data.load_sound", "A WAV file as an NdArray, an
 }, function(o)
   local who = "data.load_sound"
   args.expect(who, "path", o.path, "string")
-  args.expect(who, "mono", o.mono, "boolean")
   if o.rate ~= nil then read_rate(who, "rate", o.rate) end
   local text, why = archive.read(o.path)
   if not text then core.fail("%s: %s", who, why) end

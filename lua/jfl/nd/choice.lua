@@ -148,8 +148,6 @@ function choice.at_shares(o, logits, shares)
 end
 
 local function check(o)
-  args.expect(WHO, "logits", o.logits, "boolean")
-  args.expect(WHO, "replace", o.replace, "boolean")
   args.expect(WHO, "temperature", o.temperature, "number")
   if not (o.temperature >= 0 and o.temperature < math.huge) then
     core.fail("%s: temperature must be 0 or more, got %g", WHO, o.temperature)

@@ -214,9 +214,7 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   local who = "get_variable"
   local context = trace.need(who)
   args.name(who, "name", o.name)
-  args.expect(who, "trainable", o.trainable, "boolean")
   local name, averaged = averages.name_of(context, context.prefix .. o.name, o.trainable)
-  args.expect(who, "reuse", o.reuse, "boolean")
   local existing = context.variables[name]
   if existing and not o.reuse then
     core.fail("%s: '%s' exists in this job already and reuse is false", who, name)

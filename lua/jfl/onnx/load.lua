@@ -71,7 +71,6 @@ onnx.load = args.define("onnx.load", "A model in an ONNX file, as a flow.model: 
     local who = "onnx.load"
     if o.loop_steps ~= nil then args.integer(who, "loop_steps", o.loop_steps, 1) end
     args.expect(who, "path", o.path, "string")
-    args.expect(who, "update_statistics", o.update_statistics, "boolean")
     args.expect(who, "constants", o.constants, "table")
     local name = args.name(who, "name", o.name or stem(o.path))
     local m = model.open(o.path)

@@ -68,7 +68,6 @@ define("nn.gumbel_softmax", "Softmax of logits with Gumbel noise, other at each 
     if type(o.tau) ~= "number" or not (o.tau > 0 and o.tau < math.huge) then
       core.fail("%s: tau must be a number above 0, got %s", who, args.describe(o.tau))
     end
-    args.expect(who, "hard", o.hard, "boolean")
     local axis = tensors.axis(who, "axis", o.axis, #o.x.shape) - 1
     local u = op.random_uniform({ shape = o.x.shape, minval = 1e-7, maxval = 1 - 1e-7,
       dtype = o.x.dtype })

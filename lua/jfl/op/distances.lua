@@ -50,7 +50,6 @@ args.define("nn.pairwise_distance", "The p-norm of x1 - x2 along the last axis."
   if rank == 0 then core.fail("%s: x1 must have one axis or more, got shape ()", who) end
   above(who, "p", o.p, 0)
   args.expect(who, "eps", o.eps, "number")
-  args.expect(who, "keepdims", o.keepdims, "boolean")
   local d = op.abs(op.add(op.subtract(a, b), o.eps))
   local power = o.p == 2 and op.square(d) or o.p == 1 and d or op.pow(d, o.p)
   local sum = op.reduce_sum(power, { axis = -1, keepdims = o.keepdims })

@@ -168,7 +168,6 @@ define("nn.kl_div", "target (log target - input): how far the distribution of ta
       "mean" },
   }, function(who, o)
     alike(who, o, "input", "target")
-    args.expect(who, "log_target", o.log_target, "boolean")
     local samples = o.input.shape[1]
     local p = o.log_target and op.exp(o.target) or op.relu(o.target)
     local y = o.log_target and op.multiply(p, (op.subtract(o.target, o.input)))
@@ -346,7 +345,6 @@ define("nn.triplet_margin_loss", "max(0, d(anchor, positive) - d(anchor, negativ
     alike(who, o, "anchor", "positive", "negative")
     args.expect(who, "margin", o.margin, "number")
     args.expect(who, "eps", o.eps, "number")
-    args.expect(who, "swap", o.swap, "boolean")
     if need_number(who, "p", o.p, 0) == 0 then core.fail("%s: p must be above 0, got 0", who) end
     if #o.anchor.shape == 0 then
       core.fail("%s: anchor must have one axis or more, got shape ()", who)

@@ -93,7 +93,6 @@ norms.moments = args.define("nn.moments", "The mean and the biased variance over
 }, function(o)
   local who = "nn.moments"
   tensors.need(who, "x", o.x)
-  args.expect(who, "keepdims", o.keepdims, "boolean")
   local axes = {}
   for i, axis in ipairs(type(o.axes) == "table" and o.axes or { o.axes }) do
     axes[i] = norms.axis(who, "axes", axis, #o.x.shape)
@@ -185,7 +184,6 @@ end
 -- Normalizes groups of the channels, axis 1 of x; with affine there is a gamma and a beta a group.
 local function grouped(who, kind, o, groups)
   need_epsilon(who, "eps", o.eps)
-  args.expect(who, "affine", o.affine, "boolean")
   local rows = { axis = 1, groups = groups, epsilon = o.eps, name = o.name }
   if o.affine then
     local context = trace.need(who)

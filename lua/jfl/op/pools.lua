@@ -68,7 +68,6 @@ local function define_pool(kind, n, doc, pool)
     o.ksize = windows.extents(path, "ksize", o.ksize, n, 1)
     o.strides = o.strides == nil and o.ksize or windows.extents(path, "strides", o.strides, n, 1)
     o.padding = windows.padding(path, o.padding, n, o.is_last)
-    args.expect(path, "ceil_mode", o.ceil_mode, "boolean")
     return (pool(kind, o.input, o))
   end)
 end
@@ -212,7 +211,6 @@ args.define("nn.global_avg_pool", "The mean of each channel of each image.", {
   end
   args.expect(who, "data_format", o.data_format, "string")
   local is_last = o.data_format ~= "NC" and windows.is_last(who, o.data_format, rank - 2)
-  args.expect(who, "keepdims", o.keepdims, "boolean")
   local s, first, channels = o.input.shape, is_last and 2 or 3, o.input.shape[is_last and rank or 2]
   local h, w, y = s[first], 1, { s[1] }
   for i = first + 1, first + rank - 3 do w = w * s[i] end

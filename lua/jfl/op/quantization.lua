@@ -79,7 +79,6 @@ quantization.min_max_observer = args.define("quantization.min_max_observer", "Th
   }, function(o)
     local who = "quantization.min_max_observer"
     check(who, o)
-    args.expect(who, "per_layer_quantization", o.per_layer_quantization, "boolean")
     local axes
     if not o.per_layer_quantization then
       if o.quantization_formula == "cambricon" then

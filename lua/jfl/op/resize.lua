@@ -76,7 +76,6 @@ local function interpolate(who, o)
     core.fail("%s: mode must be nearest or %s for %d spatial axes, got %s", who, LINEAR[n], n,
       args.describe(o.mode))
   end
-  args.expect(who, "align_corners", o.align_corners, "boolean")
   o.interpolation = o.mode == "nearest" and "nearest" or "bilinear"
   return (RESIZE[n](o.input, size_of(who, o, o.input.shape, n), o, o.name))
 end

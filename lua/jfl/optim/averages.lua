@@ -26,7 +26,6 @@ averages.ExponentialMovingAverage = args.define("train.ExponentialMovingAverage"
   }, function(o)
     local who = "train.ExponentialMovingAverage"
     args.expect(who, "decay", o.decay, "number")
-    args.expect(who, "warms_up", o.warms_up, "boolean")
     if not (o.decay > 0 and o.decay < 1) then
       core.fail("%s: decay must be above 0 and below 1, got %g", who, o.decay)
     end

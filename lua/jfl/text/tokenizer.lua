@@ -50,7 +50,6 @@ local encode = args.unlisted("encode", options { { "text" }, { "pair", nil, args
   { "details", nil, false } }, function(o)
   args.expect("encode", "text", o.text, "string")
   if o.pair ~= nil then args.expect("encode", "pair", o.pair, "string") end
-  args.expect("encode", "details", o.details, "boolean")
   local result = core.tokenizer_encode(o.self._core, o.text, o.pair, settings("encode", o),
     o.details, "encode")
   if not o.details then return result.ids end
@@ -110,7 +109,6 @@ end
 decode = args.unlisted("decode", { { "self" }, { "ids" }, { "skip_special", nil, true } },
   function(o)
     local ids, kind = o.ids, core.type(o.ids)
-    args.expect("decode", "skip_special", o.skip_special, "boolean")
     if kind ~= "array" then args.expect("decode", "ids", ids, "table") end
     local first = kind ~= "array" and ids[1]
     if kind == "array" and #ids.shape > 1 or type(first) == "table" or core.type(first) == "array"

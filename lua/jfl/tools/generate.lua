@@ -49,9 +49,9 @@ local function check(o)
   end
   if o.seed ~= nil then args.integer(WHO, "seed", o.seed, 0) end
   if o.stop ~= nil then check_ids("stop", type(o.stop) == "table" and o.stop or { o.stop }) end
+  args.expect(WHO, "length_penalty", o.length_penalty, "number")
   if o.beams == nil then return end
   args.integer(WHO, "beams", o.beams, 2)
-  args.expect(WHO, "length_penalty", o.length_penalty, "number")
   for _, name in ipairs { "keep", "seed", "on_token" } do
     if o[name] then core.fail("%s: %s must be left out where there are beams", WHO, name) end
   end

@@ -80,7 +80,6 @@ end
 --- Fails where the options of a call do not fit.
 function asked.check(o)
   args.integer("fit", "epochs", o.epochs, 1)
-  args.expect("fit", "shuffle", o.shuffle, "boolean")
   for _, name in ipairs { "patience", "batch_size" } do
     if o[name] ~= nil then args.integer("fit", name, o[name], 1) end
   end

@@ -90,7 +90,6 @@ local function check(o)
   if o.lowest >= o.highest then
     core.fail("%s: lowest must be below highest, %g, got %g", WHO, o.highest, o.lowest)
   end
-  args.expect(WHO, "show", o.show, "boolean")
 end
 
 --- Makes steps of training with rates that grow from `lowest` to `highest`, each by the same factor

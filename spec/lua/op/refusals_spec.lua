@@ -132,7 +132,8 @@ describe("functions refuse what they cannot take:", function()
         helper.fails(function() loss[1](unpack(given, 1, loss.n or #loss - 2)) end,
           ("%s: %s must be of shape (2, 3) like %s, got (2, 2)"):format(loss[2], loss[i], loss[3]))
       end
-      helper.fails(function() loss[1](3, nd.zeros { 2 }, nd.zeros { 2 }) end,
+      local given = { 3, nd.zeros { 2 }, nd.zeros { 2 } }
+      helper.fails(function() loss[1](unpack(given, 1, loss.n or #loss - 2)) end,
         ("%s: %s must be a blob or an NdArray, got number 3"):format(loss[2], loss[3]))
     end)
   end
