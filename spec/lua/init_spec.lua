@@ -95,7 +95,7 @@ describe("the module", function()
     assert.truthy(n > 20 and text:find("^jfl %d"), text)
     for line in text:gmatch("[^\n]+") do assert.truthy(#line <= 80, line) end
     helper.fails(function() flow.matmul(flow, 2) end, "called with a dot, not a colon")
-    helper.fails(function() flow.nn.dropout(1, flow) end, "flow itself")
+    helper.fails(function() flow.nn.dropout(flow.ones { 1 }, flow) end, "flow itself")
   end)
 
   it("loads its parts when they are used", function()

@@ -222,6 +222,9 @@ local function take_defaults(f, values, count)
         i <= count and "nil: is a name misspelled?" or "missing")
     end
     if values[name] == nil and default ~= args.none then values[name] = default end
+    if type(default) == "boolean" and not param.type and values[name] ~= default then
+      args.expect(f.path, name, values[name], "boolean")
+    end
   end
 end
 

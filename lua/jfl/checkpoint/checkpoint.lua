@@ -109,7 +109,6 @@ local save = args.define("train.CheckPoint:save", "Writes all variables to a dir
   returns = "Handle?",
 }, function(o)
   args.expect("save", "path", o.path, "string")
-  args.expect("save", "overwrite", o.overwrite, "boolean")
   checkpoint.check_shards(o)
   local notes = checkpoint.check_notes(o.notes)
   if o.shard_bytes ~= nil then
@@ -139,7 +138,6 @@ local save_some = args.define("checkpoint.save", "Writes variables to a director
   if o.async then core.fail("save: async writes all variables, and takes no var_dict") end
   args.expect("save", "path", o.path, "string")
   args.expect("save", "var_dict", o.var_dict, "table")
-  args.expect("save", "overwrite", o.overwrite, "boolean")
   checkpoint.check_shards(o)
   checkpoint.save_arrays(o.path, o.var_dict, { overwrite = o.overwrite,
     shard_bytes = o.shard_bytes, notes = checkpoint.check_notes(o.notes) })
@@ -373,7 +371,6 @@ local load = args.define("train.CheckPoint:load", "Reads variables from a direct
   returns = "LoadReport",
 }, function(o)
   args.expect("load", "path", o.path, "string")
-  args.expect("load", "strict", o.strict, "boolean")
   return checkpoint.load_by(directly, o.path, { strict = o.strict, only = prefixes("load", o.only),
     resume = is_resumed(o), chosen = choice.read("load", o, known) })
 end)

@@ -389,7 +389,6 @@ end
 -- epoch has no end.
 function loop.new(who, o)
   args.integer(who, "epochs", o.epochs, 1)
-  args.expect(who, "shuffle", o.shuffle, "boolean")
   args.name(who, "name", o.name)
   local self = setmetatable({ name = o.name, epochs = o.epochs, shuffle = o.shuffle, epoch = 1,
     index = 0, items = o.items, size = o.size, drop_last = o.drop_last, rows = o.rows,

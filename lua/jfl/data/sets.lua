@@ -160,7 +160,6 @@ data.load_mnist = args.define("data.load_mnist", "Training and test data: images
   end
   if o.out_dir ~= nil then args.expect(who, "out_dir", o.out_dir, "string") end
   local read, path = find(o.out_dir)
-  args.expect(who, "batched", o.batched, "boolean")
   print("load_mnist: using " .. path)
   local arrays = read()
   check_pair(path, "train", arrays.x_train, arrays.y_train)

@@ -88,9 +88,6 @@ local function read(who, o)
   end
   l.size = args.integer(who, "head_size", o.head_size or x.shape[3] / l.heads, 1)
   if o.cache ~= nil then check_cache(who, o) end
-  for _, name in ipairs { "causal", "use_bias", "rotary", "trainable", "reuse" } do
-    args.expect(who, name, o[name], "boolean")
-  end
   return l, x
 end
 

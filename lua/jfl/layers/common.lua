@@ -88,8 +88,7 @@ common.params = {
 }
 
 --- Whether the job has the layer already, whose weight has that name.
-function common.is_again(who, context, o, weight)
-  args.expect(who, "reuse", o.reuse, "boolean")
+function common.is_again(context, o, weight)
   return (o.reuse or context.reuses) and context.variables[weight] ~= nil
 end
 

@@ -61,7 +61,7 @@ local function build(kind, n, o, is_transposed, make)
   local name, channels = trace.name(context, o.name, kind), read(who, o, x, n)
   local function named(given, suffix) return given and context.prefix .. given or name .. suffix end
   local weight_name = named(o.weight_name, "-weight")
-  local op = common.namer(name, common.is_again(who, context, o, weight_name))
+  local op = common.namer(name, common.is_again(context, o, weight_name))
   common.check_model_distribute(who, o.model_distribute)
   local first, second = o.filters, channels
   if is_transposed then first, second = channels, o.filters end

@@ -82,7 +82,7 @@ dense.dense = args.define("layers.dense", "A fully connected layer over the last
       x.shape[#x.shape])
   end
   local name = trace.name(context, o.name, "dense")
-  local op = common.namer(name, common.is_again(who, context, o, name .. "-weight"))
+  local op = common.namer(name, common.is_again(context, o, name .. "-weight"))
   local flat, extent, restore = flatten(x, op)
   local weight = common.variable(who, context, { name = name .. "-weight", dtype = x.dtype,
     shape = { units, extent }, initializer = o.kernel_initializer or common.glorot,

@@ -51,7 +51,7 @@ embedding.embedding = args.define("layers.embedding", "A vector for each number 
     core.fail("%s: padding_idx must be below vocabulary %d, got %d", who, vocabulary, padding)
   end
   local name = trace.name(context, o.name, "embedding")
-  local op = common.namer(name, common.is_again(who, context, o, name .. "-weight"))
+  local op = common.namer(name, common.is_again(context, o, name .. "-weight"))
   local dtype = args.dtype(who, "dtype", o.dtype or context.config.default_data_type or "float32")
   local weight = variable.of_layer(who, context, { name = name .. "-weight", dtype = dtype,
     shape = { vocabulary, units },

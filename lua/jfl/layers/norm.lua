@@ -41,13 +41,12 @@ local function param_of(layer, part, shape, default)
 end
 
 -- The layer that a call describes: its context, inputs and name.
-local function layer_of(who, o, kind, parts)
+local function layer_of(who, o, kind)
   local context = trace.need(who)
   local x = common.need_floats(who, "inputs", o.inputs)
-  for _, name in ipairs(parts) do args.expect(who, name, o[name], "boolean") end
   local name = trace.name(context, o.name, kind)
   local first = o.scale and "-gamma" or o.center and "-beta"
-  local is_again = common.is_again(who, context, o, name .. (first or ""))
+  local is_again = common.is_again(context, o, name .. (first or ""))
   -- Without variables nothing tells whether the layer is there already.
   return { who = who, context = context, x = x, name = name, options = o,
     op = common.namer(name, is_again or not first and (o.reuse or context.reuses)) }
@@ -90,7 +89,8 @@ end
 -- Batch statistics count only where the job trains, the layer is trained and not frozen, and
 -- training is true.
 local function batch_normalize(who, o, addend, with_relu)
-  local layer = layer_of(who, o, "batch_norm", { "center", "scale", "trainable", "training" })
+  args.expect(who, "momentum", o.momentum, "number")
+  local layer = layer_of(who, o, "batch_norm")
   local x, context = layer.x, layer.context
   if #x.shape < 2 then
     core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(x.shape))
@@ -175,7 +175,7 @@ norm.layer_norm = args.define("layers.layer_norm", "Normalizes each row, which i
     returns = "Blob",
   }, function(o)
     local who = "layers.layer_norm"
-    local layer = layer_of(who, o, "layer_norm", { "center", "scale", "trainable" })
+    local layer = layer_of(who, o, "layer_norm")
     local shape = layer.x.shape
     local axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #shape)
     local extents = from_axis(shape, norms.axis(who, "begin_params_axis", o.begin_params_axis,
@@ -199,7 +199,7 @@ norm.rms_norm = args.define("layers.rms_norm", "Divides each row, which is all a
     returns = "Blob",
   }, function(o)
     local who = "layers.rms_norm"
-    local layer = layer_of(who, o, "rms_norm", { "scale", "trainable" })
+    local layer = layer_of(who, o, "rms_norm")
     local axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #layer.x.shape)
     return norms.rows(layer.x, { axis = axis, epsilon = o.epsilon, center = false,
       name = common.within(layer.op ""),
@@ -208,7 +208,7 @@ norm.rms_norm = args.define("layers.rms_norm", "Divides each row, which is all a
 
 -- Normalizes groups of the channels; gamma and beta have a number for each channel.
 local function group_normalize(who, o, kind, groups)
-  local layer = layer_of(who, o, kind, { "center", "scale", "trainable" })
+  local layer = layer_of(who, o, kind)
   local shape = layer.x.shape
   if #shape < 2 then
     core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(shape))
@@ -316,7 +316,6 @@ norm.prelu = args.define("layers.prelu", "x where it is above 0, else alpha x, w
     local who = "layers.prelu"
     local context = trace.need(who)
     local x = common.need_floats(who, "inputs", o.inputs)
-    args.expect(who, "trainable", o.trainable, "boolean")
     if #x.shape < 2 then
       core.fail("%s: inputs must have two or more axes, got shape %s", who,
         args.shape_text(x.shape))
@@ -328,7 +327,7 @@ norm.prelu = args.define("layers.prelu", "x where it is above 0, else alpha x, w
       extents[axis] = 1
     end
     local name = trace.name(context, o.name, "prelu")
-    local names = common.namer(name, common.is_again(who, context, o, name .. "-alpha"))
+    local names = common.namer(name, common.is_again(context, o, name .. "-alpha"))
     local alpha = variable.of_layer(who, context, { name = name .. "-alpha", shape = extents,
       dtype = x.dtype, initializer = o.alpha_initializer or common.zeros, trainable = o.trainable,
       regularizer = o.alpha_regularizer, regularizer_name = "alpha_regularizer", reuse = o.reuse })

@@ -115,9 +115,6 @@ local function read(who, kind, o)
     core.fail("%s: inputs must have three axes (batch, length, size), got shape %s", who,
       args.shape_text(x.shape))
   end
-  for _, name in ipairs { "batch_first", "bidirectional", "use_bias", "trainable", "reuse" } do
-    args.expect(who, name, o[name], "boolean")
-  end
   if args.expect(who, "dropout", o.dropout, "number") < 0 or o.dropout >= 1 then
     core.fail("%s: dropout must be a number from 0 to below 1, got %g", who, o.dropout)
   end

@@ -22,7 +22,7 @@ functions.fused_bias_add_dropout = args.unlisted("nn.fused_bias_add_dropout", {
 }, function(o)
   local nn = names.root().nn
   local x = nn.bias_add(o.value, o.bias, { data_format = o.data_format })
-  return nn.dropout(x, o.rate, { noise_shape = o.noise_shape, name = o.name })
+  return nn.dropout { x = x, rate = o.rate, noise_shape = o.noise_shape, name = o.name }
 end)
 
 functions.fused_scale_tril_softmax_dropout = args.unlisted("nn.fused_scale_tril_softmax_dropout", {
@@ -33,8 +33,8 @@ functions.fused_scale_tril_softmax_dropout = args.unlisted("nn.fused_scale_tril_
   local flow = names.root()
   local x = flow.math.fused_scale_tril(o.x, { diagonal = o.diagonal, fill_value = o.fill_value,
     scale = o.scale })
-  return flow.nn.dropout(flow.nn.softmax(x), o.rate,
-    { noise_shape = o.noise_shape, name = o.name })
+  return flow.nn.dropout { x = flow.nn.softmax(x), rate = o.rate, noise_shape = o.noise_shape,
+    name = o.name }
 end)
 
 -- Which of the valid steps, (T, N), the decoder keeps: those whose best class is not the blank nor,

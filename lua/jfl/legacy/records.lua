@@ -102,8 +102,6 @@ local function open(who, o)
   local context = trace.need(who)
   args.integer(who, "batch_size", o.batch_size, 1)
   args.integer(who, "shuffle_buffer_size", o.shuffle_buffer_size, 1)
-  args.expect(who, "random_shuffle", o.random_shuffle, "boolean")
-  args.expect(who, "shuffle_after_epoch", o.shuffle_after_epoch, "boolean")
   local name = trace.name(context, o.name, "ofrecord_reader")
   local index = index_of(who, part_paths(who, o))
   local of = stream.open(who, context.job.name .. "." .. name, #index.files,

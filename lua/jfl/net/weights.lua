@@ -90,7 +90,6 @@ local save = args.unlisted("net:save", {
 }, function(o)
   local who, arrays = "save", {}
   args.expect(who, "path", o.path, "string")
-  args.expect(who, "overwrite", o.overwrite, "boolean")
   checkpoint.check_shards(o)
   local list = all_of(o.self, who)
   for _, each in ipairs(list) do arrays[each.name] = core.variable_get(each.full) end
@@ -220,7 +219,6 @@ end
 local function load_now(o)
   local self, who = o.self, ("model '%s': load"):format(o.self.name)
   check_source(who, o.path)
-  args.expect(who, "strict", o.strict, "boolean")
   args.expect(who, "only", o.only, "string")
   local list, full_of = all_of(self, "load"), {}
   for _, each in ipairs(list) do full_of[each.name] = each.full end

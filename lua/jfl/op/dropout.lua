@@ -7,9 +7,8 @@ local tensors = require "jfl.op.tensors"
 
 local dropout = core.op("dropout")
 
--- Drops all elements that a number of the noise's shape stands for.
-local function drop_together(x, shape, rate, name)
-  local who, extents = "nn.dropout", tensors.need("nn.dropout", "x", x).shape
+local function check_noise(x, shape)
+  local who, extents = "nn.dropout", x.shape
   args.shape(who, "noise_shape", shape)
   local fits = #shape == #extents
   for i = 1, fits and #shape or 0 do fits = fits and (shape[i] == 1 or shape[i] == extents[i]) end
@@ -17,6 +16,10 @@ local function drop_together(x, shape, rate, name)
     core.fail("%s: noise_shape must be that of x, %s, with 1 where places share a draw, got %s",
       who, args.shape_text(extents), args.shape_text(shape))
   end
+end
+
+-- Drops all elements that a number of the noise's shape stands for.
+local function drop_together(x, shape, rate, name)
   local ones = call.op.constant(1, { dtype = x.dtype, shape = shape })
   return (call.op.multiply(x, dropout(ones, { rate = rate, name = name })))
 end
@@ -33,9 +36,11 @@ return args.define("nn.dropout", "Sets elements to 0 with probability rate in tr
     { "name", "of the op", args.none },
     returns = "Tensor",
   }, function(o)
-    local rate = call.dropout_rate("nn.dropout", "rate", o.rate, o.training)
+    local who = "nn.dropout"
+    local x, name = tensors.need(who, "x", o.x), call.full_name(who, o.name)
+    if o.noise_shape then check_noise(x, o.noise_shape) end
+    local rate = call.dropout_rate(who, "rate", o.rate, o.training)
     if rate == 0 then return o.x end
-    local name = call.full_name("nn.dropout", o.name)
-    if o.noise_shape then return drop_together(o.x, o.noise_shape, rate, name) end
+    if o.noise_shape then return drop_together(x, o.noise_shape, rate, name) end
     return (dropout(o.x, { rate = rate, name = name }))
   end)

@@ -135,6 +135,24 @@ describe("what is said of names of the original", function()
       flow.nn.fused_scale_tril_softmax_dropout(nd.ones({ 2, 2 })):totable())
     assert.same({ { 2, 4 }, { 4, 6 } },
       flow.nn.fused_bias_add_dropout(x, nd.array({ 1, 2 }), { rate = 0 }):totable())
+    local function dropped(f)
+      flow.clear_default_session()
+      local returns = flow.typing.Numpy
+      local fields = { name = "drops", type = "train", returns = returns, body = function()
+        local v = flow.get_variable("v", { 9, 40 }, { initializer = flow.ones_initializer() })
+        local y = f(v, flow.math.reduce_sum(v, 0))
+        flow.optimizer.SGD(0.1):minimize(flow.math.reduce_sum(y))
+        return y
+      end }
+      return flow.global_function(fields)():sum()
+    end
+    assert.equal(0, dropped(function(v)
+      return flow.nn.fused_scale_tril_softmax_dropout(v, { rate = 1 - 1e-9 })
+    end))
+    assert.equal(0, dropped(function(v, bias)
+      return flow.nn.fused_bias_add_dropout(v, bias, { rate = 1 - 1e-9 })
+    end))
+    flow.clear_default_session()
     local path = os.tmpname()
     os.remove(path)
     flow.save({ a = x }, path)

@@ -758,6 +758,49 @@ describe("a stranger's ONNX file", function()
     assert.same({ 6 }, run(path, flow.ndarray.ones { 2, 3 }, { constants = { s = six } }).shape)
   end)
 
+  -- Numbers that ops ask for, by input; shape: that of x.
+  local ASKED = {
+    { "ConstantOfShape", { [1] = { 2, 2 } } },
+    { "Range", { [1] = { 1 }, [2] = { 7 }, [3] = { 2 } } },
+    { "ReduceSum", { [2] = { 1 } } }, { "CumSum", { [2] = { 1 } } },
+    { "Reshape", { [2] = { 3, 2 } } }, { "Squeeze", { [2] = { 0 } }, shape = { 1, 2, 3 } },
+    { "Unsqueeze", { [2] = { 1 } } }, { "Expand", { [2] = { 2, 2, 3 } } },
+    { "Tile", { [2] = { 1, 2 } } }, { "Split", { [2] = { 2 } } },
+    { "Slice", { [2] = { 1 }, [3] = { 3 }, [4] = { 1 }, [5] = { 2 } } },
+    { "TopK", { [2] = { 2 } } },
+    { "Pad", { [2] = { 0, 1, 0, 2 } } }, { "Trilu", { [2] = { 1 } } },
+    { "ReverseSequence", { [2] = { 2, 1, 2 } } },
+    { "Resize", { [4] = { 4, 3 } } },
+  }
+
+  it("knows what constants become that an op asks the numbers of", function()
+    for _, row in ipairs(ASKED) do
+      local op, got = row[1], {}
+      for as = 1, 2 do
+        local nodes, tensors, inputs, last = {}, {}, { "x" }, 0
+        for i, numbers in pairs(row[2]) do
+          local dims = op == "Range" and {} or { #numbers }
+          if as == 1 then
+            tensors[#tensors + 1] = { name = "k" .. i, dims = dims, data_type = 7,
+              raw_data = core.bytes(core.from_table(numbers, "int64")) }
+          else
+            tensors[#tensors + 1] = floats("f" .. i, dims, numbers)
+            nodes[#nodes + 1] = node("Cast", { "f" .. i }, { "k" .. i },
+              { { name = "to", i = 7, type = 2 } })
+          end
+          inputs[i], last = "k" .. i, math.max(last, i)
+        end
+        for i = 1, last do inputs[i] = inputs[i] or "" end
+        nodes[#nodes + 1] = node(op, inputs, { "y" })
+        local shape = row.shape or { 2, 3 }
+        local path = model(nodes, { initializer = tensors, input = { info("x", shape) } })
+        got[as] = run(path, flow.ndarray.arange(6):astype "float32":reshape(shape))
+      end
+      assert.same(got[1].shape, got[2].shape, op)
+      assert.same(got[1]:totable(), got[2]:totable(), op)
+    end
+  end)
+
   it("says which inputs it takes", function()
     local path = model { node("Relu", { "x" }, { "y" }) }
     assert.error_matches(function() run(path, flow.ndarray.ones { 2, 4 }) end,
