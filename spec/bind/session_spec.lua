@@ -187,7 +187,13 @@ describe("a session", function()
     assert.equal(5, core.get("max_inflight"))
     core.set("kernels", "reference")
     core.set("kernels", "fast")
-    assert.matches("^user.lua:1: .*max_in", message("c.set('max_in', 5)"))
+    local said, n = message("c.set('max_in', 5)"), 0
+    assert.matches("^user.lua:1: unknown setting 'max_in'; settings are threads, ", said)
+    for name in said:match("settings are (.*)"):gmatch("[^, ]+") do
+      assert.is_number(core.get(name))
+      n = n + 1
+    end
+    assert.equal(13, n)
     assert.matches("^user.lua:1: ", message("c.get('max_in')"))
     assert.matches("^user.lua:1: .*kernels", message("c.set('kernels', 'quick')"))
   end)
