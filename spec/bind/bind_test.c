@@ -34,13 +34,13 @@ static const char tour[] =
   "local text, plan = c.graph_text(g), c.compile(c.job('job', 'train'), g)\n"
   "text = c.plan_text(plan)\n"
   "c.run(plan, {1, 2})\n"
-  "local request = c.submit(plan, {1, 2})\n"
+  "local request = c.call(plan, {1, 2})\n"
   "c.wait(request)\n"
-  "assert(c.results(request))\n"
+  "c.value(request)\n"
   "c.variables() c.variable_get('w') c.variable_set('w', {1, 2}) c.ops()\n"
   "c.to_table(a) c.bytes(a) c.cast(a, 'float64') c.reshape(a, {4}) c.rows(a, 0, 1) c.copy(a)\n"
   "pcall(c.fail, '%s', 'x')\n"
-  "c.submit(plan, {1, 2})\n"
+  "c.call(plan, {1, 2})\n"
   "c.plan_free(plan)\n";
 
 /* Bytes that the library holds; the worker thread allocates too. */

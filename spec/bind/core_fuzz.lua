@@ -70,7 +70,7 @@ local function freed()
 end
 
 local function finished()
-  local r = core.submit(new_plan(), { 1, 2 })
+  local r = core.call(new_plan(), { 1, 2 })
   while not core.done(r) do core.wait(r) end
   return r
 end
@@ -338,7 +338,6 @@ local good = {
   request_job = finished,
   reset = function() end,
   reshape = function() return array(), { 3, -1 } end,
-  results = finished,
   rows = function() return array(), 0, 1 end,
   run = function() return new_plan(), { 1, 2 } end,
   run_watched = function() return new_plan(), { 1, 2 } end,

@@ -293,7 +293,7 @@ typedef struct jf_lplan {
   jf_ljob *job;
   int pinned;                      /* calls that are about to run it: it cannot be freed */
   int owned;                       /* own() gave it what calls need */
-  int plain, single;               /* the list of results is the value; the one result is */
+  int reads;                       /* own() gave it what makes the value of the results */
   int is_task;                     /* it stands for what is done among runs (task.c) */
   int n_watch;                     /* handlers that are shown values before the callback */
   double width;                    /* calls that may be under way; 0: any number */
@@ -328,11 +328,11 @@ typedef struct jf_lrequest {
   jf_lplan *plan;
   struct jf_lrequest *next;        /* in the queue */
   int place;                       /* in the registry's list; 0: it is not in the queue */
-  uint64_t number;                 /* of the call; 0: not one of the front end */
+  uint64_t number;                 /* of the call, from 1 */
   int n_out;                       /* results; of a task known once it is over */
   int n_watch, shown;              /* watch handlers; how many began */
   jfl_script_done done; void *ud;  /* of a call of C, which its host runs outside of Lua; NULL */
-  uint8_t plain, single;           /* as the plan's */
+  uint8_t reads, single;           /* as the plan does; the one result is the value */
   uint8_t ok, is_read;             /* the run succeeded; READ is there */
   uint8_t has_callback;            /* one was registered */
   uint8_t busy;                    /* it was not made, as there was no room */

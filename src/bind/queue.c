@@ -75,7 +75,6 @@ static int l_register(lua_State *L)
     lua_call(L, 3, 0);
     return 0;
   }
-  if (!r->number) jf_raise(L, "%s: the request is not of a call", r->plan->job->name);
   if (r->has_callback) jf_raise(L, "%s: this call has a callback already", r->plan->job->name);
   if (!r->place) jf_reserve_call(L);
   r->has_callback = 1;

@@ -14,8 +14,8 @@ jf_lrequest *jf_push_request(lua_State *L, int plan)
   jf_state *st = jf_state_of(L);
   jf_lrequest *r = lua_newuserdata(L, sizeof *r);
   jf_lplan *p = lua_touserdata(L, plan);
-  *r = (jf_lrequest){ .tag = &st->kind[JF_REQUEST], .plan = p, .single = p->single != 0,
-                      .plain = p->plain != 0, .n_watch = p->n_watch,
+  *r = (jf_lrequest){ .tag = &st->kind[JF_REQUEST], .plan = p, .single = p->n_out == 1 && !p->reads,
+                      .reads = p->reads != 0, .n_watch = p->n_watch,
                       .n_out = p->n_out };
   lua_createtable(L, REQUEST_SLOTS, 0);
   lua_pushvalue(L, plan);
@@ -171,7 +171,7 @@ void jf_settle(lua_State *L, int i)
 void jf_push_value(lua_State *L, int i)
 {
   jf_lrequest *r = lua_touserdata(L, i);
-  int slot = r->ok && !r->plain ? REQUEST_READ : REQUEST_VALUE;
+  int slot = r->ok && r->reads ? REQUEST_READ : REQUEST_VALUE;
   if (slot == REQUEST_READ && !r->is_read) {
     lua_getfenv(L, i);
     lua_rawgeti(L, -1, REQUEST_PLAN);
@@ -191,22 +191,6 @@ static int l_done(lua_State *L)
 {
   lua_pushboolean(L, jf_is_over(jf_need_request(L, 1, "done")));
   return 1;
-}
-
-/* results(request): true and the arrays, or false and a message. */
-static int l_results(lua_State *L)
-{
-  const jf_lrequest *r = jf_need_request(L, 1, "results");
-  if (!jf_is_over(r)) jf_raise(L, "results: the request is not done");
-  lua_settop(L, 1);
-  jf_settle(L, 1);
-  lua_pushboolean(L, r->ok);
-  jf_get_slot(L, 1, REQUEST_VALUE);
-  if (!r->ok || r->single) return 2;
-  luaL_checkstack(L, r->plan->n_out + 8, "too many outputs");
-  for (int i = 1; i <= r->plan->n_out; i++) lua_rawgeti(L, 3, i);
-  lua_remove(L, 3);
-  return r->plan->n_out + 1;
 }
 
 /* wait(request | nil, seconds | nil): until that request, or any, is done, at most so many
@@ -258,17 +242,15 @@ static int l_own(lua_State *L)
   }
   lua_setfenv(L, 1);
   p->owned = 1;
-  p->plain = !read;
-  p->single = p->n_out == 1 && !read;
+  p->reads = read;
   p->n_watch = watches ? (int)lua_objlen(L, 4) : 0;
   p->width = width > 0 ? width : 0;
   return 0;
 }
 
 const luaL_Reg jf_request_functions[] = {
-  { "done", l_done }, { "results", l_results }, { "wait", l_wait }, { "pending", l_pending },
-  { "request_job", l_request_job }, { "own", l_own },
-  { NULL, NULL }
+  { "done", l_done }, { "wait", l_wait }, { "pending", l_pending },
+  { "request_job", l_request_job }, { "own", l_own }, { NULL, NULL }
 };
 
 void jf_open_request(lua_State *L, jf_state *st)

@@ -185,24 +185,6 @@ static jfl_status run_submit(const jf_lplan *p, jfl_array *const *in, jfl_reques
   return p->plan ? jfl_submit(p->plan, in, out) : jfl_submit_behind(p->compiling->p, in, out);
 }
 
-/* submit(plan, arrays...): a request, or nil when the queue is full. */
-static int l_submit(lua_State *L)
-{
-  jfl_array *few[JF_FEW];
-  jf_lplan *p = jf_need_plan_soon(L, 1, "submit");
-  run_prepare(L, p, 1);
-  jfl_array **in = jf_need_room(L, few, p->n_in);
-  jf_push_request(L, 1);
-  int at = lua_gettop(L);
-  jfl_request **run = jf_push_run(L, at);
-  run_gather(L, p, in);
-  jfl_status e = run_submit(p, in, run);
-  if (e == JFL_EFULL) return lua_pushnil(L), 1;
-  jf_check(L, e);
-  lua_settop(L, at);
-  return 1;
-}
-
 /* Runs the plan at once for the request at i if that is quicker than queueing it; gives whether it
    did. */
 static int call_at_once(lua_State *L, int i, jfl_array **in)
@@ -287,6 +269,6 @@ static int l_call(lua_State *L)
   return 1;
 }
 
-const luaL_Reg jf_run_functions[] = { { "run", l_run },       { "run_watched", l_run_watched },
-                                      { "submit", l_submit }, { "call", l_call },
-                                      { NULL, NULL } };
+const luaL_Reg jf_run_functions[] = {
+  { "run", l_run }, { "run_watched", l_run_watched }, { "call", l_call }, { NULL, NULL }
+};

@@ -191,8 +191,6 @@ static int l_compile(lua_State *L)
   lua_getfenv(L, 1);
   lua_setfenv(L, -2);
   read_inputs(L, p);
-  p->plain = 1;
-  p->single = p->n_out == 1;
   return 1;
 }
 
@@ -237,8 +235,6 @@ static int l_compile_behind(lua_State *L)
   h->p = made_by;
   p->compiling = h;
   p->n_out = n_out;
-  p->plain = 1;
-  p->single = n_out == 1;
   return 1;
 }
 

@@ -17,7 +17,7 @@ static int l_task(lua_State *L)
   jf_lplan *p = jf_push(L, JF_PLAN, sizeof *p);
   p->job = j;
   p->is_task = p->owned = 1;
-  p->plain = !lua_isfunction(L, 3);
+  p->reads = lua_isfunction(L, 3);
   lua_createtable(L, PLAN_SLOTS, 0);
   lua_pushvalue(L, 4);
   lua_rawseti(L, -2, PLAN_JOB);

@@ -4,6 +4,7 @@
 #include "world/world.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,11 +106,13 @@ static const setting settings[] = {
 
 static jfl_status run_session_find(const char *name, const setting **out)
 {
-  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+  enum { N = sizeof settings / sizeof *settings };
+  char names[512] = "";
+  for (int i = 0; i < N; i++)
     if (!strcmp(settings[i].name, name)) return *out = &settings[i], JFL_OK;
-  return jf_fail(JFL_ENAME, "unknown setting '%.60s'; settings are threads, background, "
-                 "callback_seconds, max_inflight, memory_limit, inline_limit, check_finite, "
-                 "kernels, tf32, passes, device, cpu_devices, seed", name);
+  for (int i = 0, at = 0; i < N; i++)
+    at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i ? ", " : "", settings[i].name);
+  return jf_fail(JFL_ENAME, "unknown setting '%.60s'; settings are %s", name, names);
 }
 
 /* Reads a whole number that an environment variable has for a setting; leaves *out where it has
