@@ -13,7 +13,7 @@ pcall(ffi.cdef, "char *getcwd(char *buffer, size_t size);")
 
 -- What is looked at later, or with other options alone, or is ignored.
 local LATER = { ["data.decode_image"] = "fit resizing", ["data.image_folder"] = "area fit",
-  ["data.load_image"] = "fit resizing", ["data.webdataset"] = "mel part rate seconds",
+  ["data.load_image"] = "fit resizing", ["data.webdataset"] = "mel part rate",
   ["quantization.min_max_observer"] = "name", ["quantization.quantize"] = "batches job",
   progress = "control state" }
 
