@@ -566,7 +566,7 @@ JF_BODY int attention_grad_try(const attention_job *j, int i, float *scratch, in
   memset(b.dk, 0, (size_t)(j->part * padded(d->size)) * sizeof *b.dk);
   memset(b.dv, 0, (size_t)(j->part * padded(d->v_size)) * sizeof *b.dv);
   for (int64_t h = group * d->shared; h < (group + 1) * d->shared; h++)
-    for (int64_t tile = 0; tile < j->tiles; tile++) {
+    for (int64_t tile = 0; tile < j->tiles && !jf_loop_ends(); tile++) {
       const attention_tile t = attention_tile_at(j, h, tile, careful);
       attention_back_tile(&t, &b, from, to, dq);
     }

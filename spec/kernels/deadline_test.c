@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { LOOKS = 100, MOST_IN = 4, MOST_RANK = 4 };
+enum { LOOKS = 100, MOST_IN = 6 };
 
 static atomic_int looks;
 
@@ -51,6 +51,10 @@ static const struct {
   { "the gradient of maxima of lines", &jf_op_max_pool2d_grad, JFL_F32,
     { { 4, { 1, 1, 200, 200 } }, { 4, { 1, 1, 141, 141 } }, { 4, { 1, 1, 141, 141 } } }, 3,
     { POOL(window, "NCHW") }, 4 },
+  { "the gradient of attention", &jf_op_scaled_dot_product_attention_grad, JFL_F32,
+    { { 4, { 1, 1, 2000, 16 } }, { 4, { 1, 1, 2000, 16 } }, { 4, { 1, 1, 2000, 16 } },
+      { 4, { 1, 1, 2000, 16 } }, { 3, { 1, 1, 2000 } }, { 4, { 1, 1, 2000, 16 } } }, 6, { { 0 } },
+    0 },
   { "the steps of an LSTM", &jf_op_recurrent, JFL_F32,
     { { 3, { 2000, 1, 256 } }, { 2, { 256, 64 } }, { 2, { 1, 64 } }, { 2, { 1, 64 } } }, 4,
     { TEXT("cell", "lstm") }, 1 },
