@@ -47,7 +47,8 @@ jf_attention_steps jf_attention_steps_of(const jf_attention *a, int64_t heads, i
 
 int jf_attention_takes_lengths(const jf_node *n)
 {
-  return n->op == &jf_op_scaled_dot_product_attention && !((const jf_attention *)n->attr)->by_length;
+  if (n->op != &jf_op_scaled_dot_product_attention) return 0;
+  return !((const jf_attention *)n->attr)->by_length;
 }
 
 static int attention_seeds(const jf_attention *a) { return a->dropout_rate > 0; }
