@@ -1,10 +1,11 @@
 -- Times generation by a network in a GGUF file, as peer_gguf.py times llama.cpp:
---   jfl scripts/bench/gguf.lua FILE [threads [tokens [prompt]]]
+--   jfl scripts/bench/gguf.lua FILE [threads [tokens [prompt [behind]]]]
 --   jfl scripts/bench/gguf.lua make gpt2|160m|1.1b FORM FILE
 -- The second writes such a file with random weights, of the sizes of GPT-2, of a Llama of 160
 -- million numbers and of TinyLlama. The first prints the seconds from the start of loading to the
--- first token; of a token, and of one of a prompt, the least milliseconds by the clock and by the
--- processors' time, which tells more on a busy machine; and the MiB that the process holds.
+-- first token; of a token behind so many others, and of one of a prompt, the least milliseconds by
+-- the clock and by the processors' time, which tells more on a busy machine; and the MiB that the
+-- process holds.
 local core = require "jfl.core"
 local flow = require "jfl"
 
@@ -39,14 +40,14 @@ local function ids(n)
   return list
 end
 
-local function measure(path, threads, tokens, prompt)
+local function measure(path, threads, tokens, prompt, behind)
   flow.config.threads(threads)
   local start = core.now()
   local net = flow.models.load(path)
   flow.generate(net, ids(4), { max = 1, temperature = 0 })
   local first = core.now() - start
   local clock, used, last, last_used = math.huge, math.huge, nil, nil
-  flow.generate(net, ids(4), { max = tokens, temperature = 0, on_token = function()
+  flow.generate(net, ids(behind), { max = tokens, temperature = 0, on_token = function()
     local now, now_used = core.now(), os.clock()
     if last then clock, used = math.min(clock, now - last), math.min(used, now_used - last_used) end
     last, last_used = now, now_used
@@ -63,4 +64,7 @@ local function measure(path, threads, tokens, prompt)
 end
 
 if arg[1] == "make" then make(arg[2], arg[3], arg[4])
-else measure(arg[1], tonumber(arg[2] or 2), tonumber(arg[3] or 64), tonumber(arg[4] or 256)) end
+else
+  measure(arg[1], tonumber(arg[2] or 2), tonumber(arg[3] or 64), tonumber(arg[4] or 256),
+    tonumber(arg[5] or 4))
+end

@@ -1,5 +1,5 @@
 """Times llama.cpp on a GGUF file, as scripts/bench/gguf.lua times jfl:
-    python peer_gguf.py FILE [THREADS [TOKENS [PROMPT]]]
+    python peer_gguf.py FILE [THREADS [TOKENS [PROMPT [BEHIND]]]]
 It needs the package llama-cpp-python, built for this machine (GGML_NATIVE). Prints one line of
 numbers: seconds to the first token, milliseconds a token (the least by the clock, the least by the
 processors' time), milliseconds a token of the prompt by both, and MiB that the process holds."""
@@ -9,8 +9,8 @@ import time
 import llama_cpp.llama_cpp as llama
 
 path = sys.argv[1].encode()
-threads, tokens, prompt = (int(sys.argv[i]) if len(sys.argv) > i else d
-                           for i, d in ((2, 2), (3, 64), (4, 256)))
+threads, tokens, prompt, behind = (int(sys.argv[i]) if len(sys.argv) > i else d
+                                   for i, d in ((2, 2), (3, 64), (4, 256), (5, 4)))
 
 
 def held():
@@ -55,6 +55,8 @@ start = time.perf_counter()
 peer = Peer()
 peer.read([5, 6, 7, 8])
 first = time.perf_counter() - start
+for i in range(4, behind, 512):
+    peer.read([5] * min(512, behind - i))
 one = least(tokens, lambda: peer.read([9]))
 many = [float("nan")] * 2
 if prompt:
