@@ -45,12 +45,11 @@ static double fastest(const jf_kernel_row *row, const jf_kargs *k)
 /* One line of the table; work is in flop, or in bytes moved. */
 static void time_row(const jf_kernel_row *row, jf_kargs *k, const char *what, double work)
 {
-  size_t scratch = 0;
   if (row->accepts && !row->accepts(k)) return;
   printf("%-26s %-22s", row->name, what);
   for (k->threads = 1; k->threads <= 2; k->threads++) {
-    if (row->prepare && row->prepare(k, &scratch)) break;
-    k->scratch = jf_new(scratch);
+    if (row->prepare && row->prepare(k)) break;
+    k->scratch = jf_new(k->scratch_size);
     double s = fastest(row, k);
     printf("  %9.1f us %7.1f G/s", s * 1e6, work / s * 1e-9);
     if (row->release) row->release(k->state);
@@ -64,8 +63,9 @@ static void bench(const char *only, const char *op, jf_tensor *in, int n_in, jf_
                   const void *attr, const char *what, double work)
 {
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
-    if (strcmp((*r)->op, op) || (only && !strstr((*r)->name, only))) continue;
-    jf_kargs k = { .in = in, .out = out, .n_in = n_in, .n_out = 2, .attr = attr };
+    if (!(*r)->op || !jf_has_word((*r)->op, op) || (only && !strstr((*r)->name, only))) continue;
+    jf_kargs k = { .op = jfl_op_find(op), .in = in, .out = out, .n_in = n_in, .n_out = 2,
+                   .attr = attr };
     time_row(*r, &k, what, work);
   }
 }
