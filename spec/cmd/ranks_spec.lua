@@ -257,7 +257,7 @@ describe("jfl --ranks", function()
   end)
 
   -- They would wait for what the others do not send.
-  it("ends jobs that have another number of devices on one rank", function()
+  it("ends jobs that have another number of devices on one rank #cpu", function()
     local _, err, status = ranks(2, [[
       local flow = require "jfl"
       local tp = flow.typing

@@ -1,10 +1,10 @@
 -- The patterns that one op takes the place of: every pair of forms that a pattern has, beside the
 -- same nodes as they stand, and patterns that a number or an attribute keeps from being one.
+local flow = require "jfl"
 local builder = require "jfl.onnx.export_builder"
 local combine = require "spec.pairs"
 local core = require "jfl.core"
 local file = require "jfl.onnx.export_file"
-local flow = require "jfl"
 local helper = require "spec.lua.helper"
 local match = require "jfl.onnx.match"
 local patterns = require "jfl.onnx.patterns"

@@ -22,7 +22,7 @@ local ACTS = {
   { "HardSigmoid", function(x) return math.min(math.max(0.3 * x + 0.4, 0), 1) end, 0.3, 0.4 },
   { "Elu", function(x) return x < 0 and 0.5 * (exp(x) - 1) or x end, 0.5 },
   { "Softsign", function(x) return x / (1 + math.abs(x)) end },
-  { "Softplus", function(x) return math.log(1 + exp(x)) end },
+  { "Softplus", function(x) return math.max(x, 0) + math.log(1 + exp(-math.abs(x))) end },
 }
 local USUAL = { LSTM = { 1, 2, 2 }, GRU = { 1, 2 }, RNN = { 2 } }
 
@@ -136,7 +136,9 @@ local function arrays_of(row)
     c = row.states and is_lstm and { n, BATCH, UNITS } or nil,
     p = row.peepholes and is_lstm and { n, 3 * UNITS } or nil }
   local arrays = {}
-  for name, shape in pairs(shapes) do arrays[name] = nd.rand(shape) * 2 - 1 end
+  for _, name in ipairs { "x", "w", "r", "b", "h", "c", "p" } do      -- the same draws each time
+    arrays[name] = shapes[name] and nd.rand(shapes[name]) * 2 - 1
+  end
   if row.lengths then arrays.lengths = nd.array(LENGTHS, { dtype = "int32" }) end
   return arrays
 end
