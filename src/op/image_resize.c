@@ -109,7 +109,7 @@ static size_t image_resize_grad_scratch(const jf_kargs *k)
     for (int64_t i = 0; i < r.n && !jf_loop_ends_at(i, cells); i++) {                          \
       memset(sum, 0, (size_t)cells * sizeof *sum);                                             \
       for (int64_t at = 0; at < r.to_h && !jf_loop_ends_at(at, r.to_w * y.width); at++)         \
-        for (int64_t p = 0; p < y.width; p++)                                                  \
+        for (int64_t p = 0; p < y.width && !jf_loop_ends_at(p, r.to_w); p++)                    \
           image_resize_spread_##D(&r, &x, y.weight[at * y.width + p],                          \
                                   (const T *)k->in[0].data + (i * r.to_h + at) * r.to_w * r.inner, \
                                   sum + (y.first[at] + p) * line);                             \
