@@ -190,8 +190,9 @@ static const jf_node *ending_read_sum(const ending_state *s, const jf_node *n)
   const int at = v->id < s->r.n_value ? s->made[v->id] : -1;      /* -1: this pass made it */
   if (at < 0 || s->r.uses[v->id] != 1 || s->of[at]) return NULL;
   const jf_node *sum = s->r.old[at];
-  if (!jf_may_join(sum, n) || !added(sum, sum->in[0]) || !added(sum, sum->in[1])) return NULL;
-  return may_wait(s, at, s->r.next - 1) ? sum : NULL;
+  if (!(sum->op->flags & JF_ADDS) || !jf_may_join(sum, n)) return NULL;
+  const int is_sum = added(sum, sum->in[0]) && added(sum, sum->in[1]);
+  return is_sum && may_wait(s, at, s->r.next - 1) ? sum : NULL;
 }
 
 /* Lets n read the two tensors of a sum, if a kernel does. */
