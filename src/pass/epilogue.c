@@ -187,7 +187,7 @@ static const jf_node *ending_read_sum(const ending_state *s, const jf_node *n)
   const jf_sum_in *in = n->op->sum_in;
   if (!in || !in->may(n->attr)) return NULL;
   const jfl_value *v = n->in[in->input];
-  const int at = v->id < s->r.n_value ? s->made[v->id] : -1;      /* -1: this pass made it */
+  const int at = s->made[v->id];                       /* -1: no node makes it */
   if (at < 0 || s->r.uses[v->id] != 1 || s->of[at]) return NULL;
   const jf_node *sum = s->r.old[at];
   if (!(sum->op->flags & JF_ADDS) || !jf_may_join(sum, n)) return NULL;
