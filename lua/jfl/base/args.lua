@@ -222,21 +222,20 @@ local function take_defaults(f, values, count)
         i <= count and "nil: is a name misspelled?" or "missing")
     end
     if values[name] == nil and default ~= args.none then values[name] = default end
-    if type(default) == "boolean" and not param.type and values[name] ~= default then
-      args.expect(f.path, name, values[name], "boolean")
-    end
   end
 end
 
 local LUA = { boolean = true, ["function"] = true, number = true, string = true, table = true }
 
 -- Fails where a value is not of its parameter's type, if that is one of Lua's, or is no whole
--- number where the parameter says which is the least.
+-- number where the parameter says which is the least. A parameter that is true or false by default
+-- is boolean where it says nothing else.
 local function check_types(f, values)
   for _, param in ipairs(f.params) do
     local name, value = param[1], values[param[1]]
+    local of = param.type or type(param[3]) == "boolean" and "boolean"
     if value ~= nil and param.least then args.integer(f.path, name, value, param.least)
-    elseif value ~= nil and LUA[param.type] then args.expect(f.path, name, value, param.type) end
+    elseif value ~= nil and LUA[of] then args.expect(f.path, name, value, of) end
   end
 end
 
@@ -327,7 +326,7 @@ end
 -- values by name. A parameter may have a field `type`, and params a field `returns` (a type or a
 -- list of them), in the language of LuaLS's annotations, for the reference; where the type is one
 -- of Lua's, values are checked, and those of a parameter with the field `least` as whole numbers of
--- at least that.
+-- at least that. Where there is no type and the default is true or false, nothing else is taken.
 function args.define(path, doc, params, body)
   local f = { path = path, doc = doc, params = params }
   args.defined[path], f.fn = f, reader(f, body)

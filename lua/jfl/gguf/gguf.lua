@@ -25,7 +25,7 @@ gguf.read = args.define("gguf.read", "Tells what a GGUF file has: { version, met
   { "path", "of the file", type = "string" },
   returns = "table",
 }, function(o)
-  local h = header.read("gguf.read", args.expect("gguf.read", "path", o.path, "string"))
+  local h = header.read("gguf.read", o.path)
   return { version = h.version, metadata = h.metadata, tensors = h.tensors }
 end)
 

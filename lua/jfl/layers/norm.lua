@@ -89,7 +89,6 @@ end
 -- Batch statistics count only where the job trains, the layer is trained and not frozen, and
 -- training is true.
 local function batch_normalize(who, o, addend, with_relu)
-  args.expect(who, "momentum", o.momentum, "number")
   local layer = layer_of(who, o, "batch_norm")
   local x, context = layer.x, layer.context
   if #x.shape < 2 then

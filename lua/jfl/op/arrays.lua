@@ -284,8 +284,7 @@ args.define("linspace", "num numbers at equal distances, from start to stop.", {
   local who = "linspace"
   local n = args.integer(who, "num", o.num, 1)
   if n >= 2 ^ 31 then core.fail("%s: num must be below 2^31, got %g", who, n) end
-  local from = args.expect(who, "start", o.start, "number")
-  local to = args.expect(who, "stop", o.stop, "number")
+  local from, to = o.start, o.stop
   return line_of(who, n, function(i)
     local part = n > 1 and i / (n - 1) or 0
     return from * (1 - part) + to * part

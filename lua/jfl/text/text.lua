@@ -58,7 +58,7 @@ text.tokenizer = args.define(WHO, "Reads what makes numbers of texts: a tokenize
   { "path", "of the file or folder", type = "string" },
   returns = "Tokenizer",
 }, function(o)
-  return tokenizer.new(open(args.expect(WHO, "path", o.path, "string")))
+  return tokenizer.new(open(o.path))
 end)
 
 -- ---- learning ----

@@ -46,7 +46,6 @@ local function check(o)
     if o[name] ~= nil then args.expect(WHO, name, o[name], "function") end
   end
   if o.stop ~= nil then check_ids("stop", type(o.stop) == "table" and o.stop or { o.stop }) end
-  args.expect(WHO, "length_penalty", o.length_penalty, "number")
   if o.beams == nil then return end
   for _, name in ipairs { "keep", "seed", "on_token" } do
     if o[name] then core.fail("%s: %s must be left out where there are beams", WHO, name) end
