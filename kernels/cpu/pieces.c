@@ -4,24 +4,25 @@
    cut does not depend on the number of threads, nor do results. */
 #include "pieces.h"
 
+#include "finish.h"
 #include "vector.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-/* PIECE: arithmetic of a piece, some 20 us of work. LARGE: that of a piece which is cut however
-   many there are, since it runs to its end where the time of a script is over. NARROW: so many
-   channels, rows or columns are worked on together, and fewer take as long. MOVED: arithmetic in
-   the time that an element of a picture may take to be brought and arranged (by both libraries,
-   with 1 to 64 channels and kernels of 1 to 31). WIDTH and HEIGHT: columns and
-   rows of a product below which a piece would be slow (the library's kernels have 48 columns and 8
-   rows). LONG: products of an element for which it pays to copy it. ENOUGH: results of a channel
-   for which it pays to convert filters. MOST_PARTS and PART_BYTES: how many sums a gradient is
-   gathered in, and the memory for them. CACHED: bytes of a sum that stays in a core's cache; a
-   larger one should take in AMPLE products of an element. */
-enum { PIECE = 5000000, MOST_PIECES = 64, LARGE = 1000000000, NARROW = 16, MOVED = 200,
-       WIDTH = 96, HEIGHT = 48, LONG = 256, ENOUGH = 2000, MOST_PARTS = 16, PART_BYTES = 1 << 25,
-       CACHED = 1 << 17, AMPLE = 1000 };
+/* PIECE: arithmetic of a piece, some 50 us of work. PAIR: of two pieces of results. LARGE: that of
+   a piece which is cut however many there are, since it runs to its end where the time of a
+   script is over. NARROW: so many channels, rows or columns are worked on together, and fewer take
+   as long. MOVED: arithmetic in the time that an element of a picture may take to be brought and
+   arranged (by both libraries, with 1 to 64 channels and kernels of 1 to 31). WIDTH and HEIGHT:
+   columns and rows of a product below which a piece would be slow (the library's kernels have 48
+   columns and 8 rows). LONG: products of an element for which it pays to copy it. ENOUGH: results
+   of a channel for which it pays to convert filters. MOST_PARTS and PART_BYTES: how many sums a
+   gradient is gathered in, and the memory for them. CACHED: bytes of a sum that stays in a core's
+   cache; a larger one should take in AMPLE products of an element. */
+enum { PIECE = 5000000, PAIR = 4000000, MOST_PIECES = 64, LARGE = 1000000000, NARROW = 16,
+       MOVED = 200, WIDTH = 96, HEIGHT = 48, LONG = 256, ENOUGH = 2000, MOST_PARTS = 16,
+       PART_BYTES = 1 << 25, CACHED = 1 << 17, AMPLE = 1000 };
 
 /* An axis of n elements in pieces of `each`; the last one may have fewer. */
 typedef struct pieces_cut { int64_t n, each; } pieces_cut;
@@ -45,6 +46,11 @@ typedef struct pieces {
   int64_t sums, bias_sums;         /* elements that each piece sums on its own, or 0 */
   pieces_copy copy;
   int64_t k, lead;                 /* lines of a, or lines of c, and how far apart they are */
+  int bounded;                     /* results are kept within these bounds */
+  jf_bounds bounds;
+  jfl_dtype type;                  /* of results */
+  int64_t rows;                    /* of a matrix whose columns are cut; else 0: the results of a
+                                      piece lie together */
   size_t from, to;                 /* bytes of an element of the operands, and of the result */
   double flop;                     /* arithmetic in the time that a full piece may take */
 } pieces;
@@ -76,10 +82,11 @@ static uint64_t pieces_form(const pieces *p)
 
 static pieces_cut whole(int64_t n) { return (pieces_cut){ n, n }; }
 
-/* How many pieces so much arithmetic is worth: a power of two, so that halves are equal. */
-static int64_t pieces_wanted(double flop)
+/* How many pieces so much arithmetic is worth: a power of two, so that halves are equal. `least`:
+   arithmetic for which there are two. */
+static int64_t pieces_wanted(double flop, double least)
 {
-  int64_t n = 1;
+  int64_t n = flop >= least ? 2 : 1;
   while (n < MOST_PIECES && flop >= 2.0 * (double)n * PIECE) n *= 2;
   while (n < INT32_MAX / 2 && flop >= 2.0 * (double)n * LARGE) n *= 2;
   return n;
@@ -184,6 +191,7 @@ static jfl_status pieces_new(const jf_primitives *lib, jfl_dtype from, jfl_dtype
   (*out)->lib = lib;
   (*out)->from = jfl_dtype_size(from);
   (*out)->to = jfl_dtype_size(to);
+  (*out)->type = to;
   return JFL_OK;
 }
 
@@ -192,6 +200,13 @@ static jfl_status pieces_new(const jf_primitives *lib, jfl_dtype from, jfl_dtype
 static jf_primitive_lines dense(int64_t rows, int64_t columns)
 {
   return (jf_primitive_lines){ columns, rows * columns };
+}
+
+/* Takes an activation that is bounds out of the epilogue: it is applied to each piece. */
+static void take_bounds(pieces *p, jf_epilogue *e)
+{
+  p->bounded = jf_bounds_of(e->act, &p->bounds);
+  if (p->bounded) e->act = NULL;
 }
 
 typedef struct matmul_problem {
@@ -237,6 +252,7 @@ static void cut_matrix(pieces *p, matmul_problem *q, int64_t count)
     p->by_inner = (pieces_step){ .b = m->transpose_b ? m->b.lead : 1, .c = 1, .bias = 1 };
   }
   if (count == 1) return;
+  if (!q->by_rows) p->rows = m->m;
   if (copy_a) q->copy = COPY_A;
   else if (!p->lib->strided && !q->by_rows && m->transpose_b && m->k >= LONG && !m->add &&
            !m->epilogue.residual)
@@ -255,7 +271,7 @@ static void cut_matmul(pieces *p, matmul_problem *q)
 {
   const jf_primitive_matmul *m = &q->m;
   const double flop = product_work(m);
-  const int64_t count = pieces_wanted(flop);
+  const int64_t count = pieces_wanted(flop, PAIR);
   p->by_outer = (pieces_step){ .a = m->a.apart, .b = m->b.apart, .c = m->c.apart };
   p->outer = cut_into(m->batch, count < m->batch ? count : m->batch, 1);
   cut_matrix(p, q, p->outer.each == 1 ? count / m->batch : 1);
@@ -270,6 +286,7 @@ jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf
   m->a = m->transpose_a ? dense(m->k, m->m) : dense(m->m, m->k);
   m->b = m->transpose_b ? dense(m->n, m->k) : dense(m->k, m->n);
   m->c = dense(m->m, m->n);
+  take_bounds(p, &m->epilogue);
   matmul_problem q = { .lib = lib, .m = *m };
   cut_matmul(p, &q);
   pieces_weigh(p, product_work(m), m->m < m->n ? m->m : m->n, 0);
@@ -294,6 +311,8 @@ static jfl_status conv_piece(const void *problem, int64_t outer, int64_t inner,
   jf_primitive_conv c = p->c;
   c.batch = outer;
   c.out_channels = inner;
+  if (c.groups > 1 && inner < p->c.out_channels)         /* cut_conv: as many channels in as out */
+    c.groups = inner * c.groups / c.in_channels, c.in_channels = inner;
   return p->lib->conv(&c, p->kind, make);
 }
 
@@ -314,7 +333,8 @@ static void conv_steps(pieces *p, const jf_primitive_conv *c, jf_primitive_kind 
   switch (kind) {
   case JF_UNIT_FORWARD:
     p->by_outer = (pieces_step){ .a = x, .c = y };
-    p->by_inner = (pieces_step){ .b = w, .c = plane, .bias = 1 };
+    p->by_inner = (pieces_step){ .a = c->groups > 1 ? image(1, c->in, 0) : 0, .b = w, .c = plane,
+                                 .bias = 1 };
     break;
   case JF_UNIT_DATA_GRAD:
     p->by_outer = (pieces_step){ .a = y, .c = x };
@@ -352,24 +372,38 @@ static int64_t conv_width(const jf_primitive_conv *c, jf_primitive_kind kind)
   return in < out ? in : out;
 }
 
+/* Whether some channels of a result are a convolution on their own, of so many at a time. */
+static int conv_cuts_channels(const jf_primitive_conv *c, jf_primitive_kind kind, int64_t some)
+{
+  const int forward = kind == JF_UNIT_FORWARD;
+  if (c->last || (c->out_channels % some && !forward)) return 0;
+  if (c->groups == 1) return 1;
+  return forward && c->in_channels == c->out_channels && some * c->groups % c->in_channels == 0;
+}
+
 /* Images are cut first. The channels of one image lie together, so that these can be cut as well;
-   those of several images do not. */
+   those of several images do not. Convolutions of groups take twice as long for their arithmetic
+   as others. */
 static void cut_conv(pieces *p, const jf_primitive_conv *c, jf_primitive_kind kind)
 {
-  int64_t count = pieces_wanted(filter_work(c));
+  enum { SOME = 16 };          /* channels that the libraries work on together */
+  const int forward = kind == JF_UNIT_FORWARD;
+  int64_t count = pieces_wanted((c->groups > 1 ? 2 : 1) * filter_work(c),
+                                forward ? PAIR : 2 * PIECE);
   const int64_t most = kind == JF_UNIT_FILTER_GRAD
                      ? parts_of(p->sums, image(c->batch, c->out, 0)) : count;
   p->outer = cut_into(c->batch, count < most ? count < c->batch ? count : c->batch
                                              : most < c->batch ? most : c->batch, 1);
   p->inner = whole(c->out_channels);
-  const int one_image = kind == JF_UNIT_FORWARD ? p->outer.each == 1 : c->batch == 1;
-  if (!one_image || c->groups > 1 || c->out_channels % 16 || c->last) return;
+  const int one_image = forward ? p->outer.each == 1 : c->batch == 1;
+  if (!one_image || !conv_cuts_channels(c, kind, SOME)) return;
   count /= c->batch;
   const int64_t products = image(c->out_channels, c->kernel, 0);
   const int64_t few = kind == JF_UNIT_DATA_GRAD ? parts_of(p->sums, products) : count;
   if (count > few) count = few;
-  while (count > 1 && c->out_channels / count < 32) count /= 2;
-  if (count > 1) p->inner = cut_into(c->out_channels, count, 16);
+  const int64_t n = (c->out_channels + SOME - 1) / SOME, least = forward && n < 4 ? 1 : 2;
+  while (count > 1 && n / count < least) count /= 2;
+  if (count > 1) p->inner = cut_into(c->out_channels, count, SOME);
 }
 
 /* Makes the units. Filters that are to be converted are so once for all pieces; with `packs`, once
@@ -398,6 +432,7 @@ jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
   q.c.from = k->in[0].dtype;
   q.c.to = k->out[0].dtype;
   JF_TRY(pieces_new(lib, q.c.from, q.c.to, &p));
+  if (kind == JF_UNIT_FORWARD) take_bounds(p, &q.c.epilogue);
   p->sums = jf_numel(&k->out[0].shape);
   conv_steps(p, c, kind);
   cut_conv(p, c, kind);
@@ -468,6 +503,17 @@ static void pieces_gather(const pieces *p, int64_t n, const jf_primitive_run *r,
     for (int64_t j = 0; j < n; j++) to[j] = scale * from[j];
 }
 
+/* Keeps the results of a piece within the bounds, while they are in the core's cache. The piece
+   begins with element `inner` of its axis and has `wide` ones. */
+static void pieces_bound(const pieces *p, void *c, int64_t images, int64_t inner, int64_t wide)
+{
+  const int64_t rest = p->by_outer.c - inner * p->by_inner.c, some = wide * p->by_inner.c;
+  if (p->rows && p->copy == COPY_C) jf_bound(&p->bounds, p->type, c, 1, p->rows * wide, 0);
+  else if (p->rows) jf_bound(&p->bounds, p->type, c, p->rows, wide, p->by_outer.c / p->rows);
+  else jf_bound(&p->bounds, p->type, c, images, inner + wide < p->inner.n ? some : rest,
+                p->by_outer.c);
+}
+
 static void pieces_one(void *ctx, int n, int worker)
 {
   pieces_job *j = ctx;
@@ -488,6 +534,9 @@ static void pieces_one(void *ctx, int n, int worker)
   if (p->copy == COPY_C) r.c = scratch;
   jfl_status s = p->lib->execute(p->unit[2 * last_outer + last_inner], worker,
                                  scratch + copy_room(p), r);
+  if (p->bounded)
+    pieces_bound(p, r.c, last_outer ? cut_rest(p->outer) : p->outer.each, inner * p->inner.each,
+                 wide);
   if (p->copy == COPY_C) pieces_lines(p, p->to, wide, r.c, wide, c, p->lead);
   if (s != JFL_OK) atomic_store(&j->failed, (int)s);
 }

@@ -7,6 +7,7 @@
    infinity. Tensors are in blocks of 16 channels and filters are packed, as in op/conv.h. */
 #include "op/conv.h"
 
+#include "finish.h"
 #include "vector.h"
 
 #if defined(__x86_64__)
@@ -41,6 +42,8 @@ typedef struct winograd {
   int64_t down, across, tiles;             /* tiles down and across an image; tiles of all images */
   const float *from, *filter, *bias, *residual, *dto;
   float *to, *dfilter, *dbias;
+  int bounded;                 /* results are kept within these bounds */
+  jf_bounds bounds;
   int lanes;
   int64_t span;                /* tiles of a batch, at most BATCH; of a chunk for a gradient */
   int64_t most;                /* tiles for which there is room, a multiple of ROWS */
@@ -206,6 +209,12 @@ INNER void transform_gradient(const winograd *w, int64_t first, int n, int out, 
   }
 }
 
+/* Of two numbers, of which one is a NaN, the instructions give the second. */
+INNER vec bounded(vec y, vec low, vec high)
+{
+  return _mm512_max_ps(low, _mm512_min_ps(high, y));
+}
+
 /* Stores a result if it is within the plane. */
 INNER void put(const winograd *w, int64_t channel, spot s, int i, int j, vec y)
 {
@@ -213,6 +222,7 @@ INNER void put(const winograd *w, int64_t channel, spot s, int i, int j, vec y)
   const int64_t at = ((s.image * w->n_to + channel) * w->rows + s.y + i) * w->columns + s.x + j;
   if (w->bias) y = y + _mm512_loadu_ps(w->bias + channel * JF_LANES);
   if (w->residual) y = y + _mm512_loadu_ps(w->residual + at * JF_LANES);
+  if (w->bounded) y = bounded(y, _mm512_set1_ps(w->bounds.low), _mm512_set1_ps(w->bounds.high));
   _mm512_storeu_ps(w->to + at * JF_LANES, y);
 }
 
@@ -614,7 +624,9 @@ static size_t scratch_for_lanes(const winograd *w)
 static int forward_accepts(const jf_kargs *k)
 {
   const int packs = forward_packs(k) && k->in[1].shape.d[2] == 3;
-  return !((const jf_conv *)k->attr)->epilogue.act &&
+  const char *act = ((const jf_conv *)k->attr)->epilogue.act;
+  jf_bounds b;
+  return (!act || jf_bounds_of(act, &b)) &&
          serves(k, &k->in[1], &k->out[0], packs ? LEAST_PACKED : LEAST);
 }
 
@@ -624,6 +636,7 @@ static winograd forward_of(const jf_kargs *k)
   winograd w = winograd_describe(k, &k->in[0], &k->in[1], &k->out[0]);
   w.bias = jf_epilogue_bias(k, e);
   w.residual = jf_epilogue_residual(k, e);
+  w.bounded = jf_bounds_of(e->act, &w.bounds);
   w.packed = k->in[1].layout.kind == JF_LAYOUT_PACKED;
   if (forward_packs(k) && w.taps == 3 && w.tiles < FEW) winograd_cut(&w, SMALL);
   return w;

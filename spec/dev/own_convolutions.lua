@@ -42,7 +42,7 @@ local function geometry()
     return s
   end
   return { op = ("conv%dd"):format(axes), options = o, x = shape(upto(3), from, x),
-    w = shape(to, from / groups, w), depth = from / groups }
+    w = shape(to, from / groups, w), depth = from / groups, act = pick { false, "relu", "relu6" } }
 end
 
 --- The results of a convolution and of its gradients, in one list.
@@ -55,6 +55,7 @@ local function outcome(case, kernels, threads)
   for i, x in ipairs(inputs) do specs[i] = { dtype = "float32", shape = x.shape } end
   local plan = support.plan(specs, function(g, v)
     local y = core.op(case.op)(v[1], v[2], case.options)
+    if case.act then y = core.op(case.act)(y) end
     local loss = core.op "reduce_sum" (core.op "square" (y))
     local dx, dw = unpack(core.gradients(g, loss, nil, { v[1], v[2] }))
     return { y, dx, dw }
@@ -72,9 +73,9 @@ local function text(case)
     return type(t) == "table" and "(" .. table.concat(t, ", ") .. ")" or tostring(t)
   end
   local o = case.options
-  return ("%s of %s by %s, strides %s, dilations %s, padding %s, %d groups, %s"):format(case.op,
+  return ("%s of %s by %s, strides %s, dilations %s, padding %s, %d groups, %s, %s"):format(case.op,
     list(case.x), list(case.w), list(o.strides), list(o.dilations), list(o.padding), o.groups,
-    o.data_format)
+    o.data_format, case.act or "no activation")
 end
 
 local function check(case)

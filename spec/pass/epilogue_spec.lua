@@ -74,7 +74,7 @@ local function filled(dtype, shapes)
   return list
 end
 
-local ACTIVATIONS = { "none", "relu", "tanh", "sigmoid", "gelu" }
+local ACTIVATIONS = { "none", "relu", "relu6", "tanh", "sigmoid", "gelu" }
 
 --- Calls body(bias, residual, act) with every choice of them.
 local function each_epilogue(body)
@@ -165,6 +165,68 @@ describe("the epilogue pass agrees with itself left out", function()
       end
     end)
   end
+end)
+
+-- Products and convolutions of some million operations are cut: into images, channels, rows or
+-- columns, of which the last may be fewer.
+describe("bounds hold in each piece of a cut", function()
+  local function check_bounds(shapes, body, ...)
+    local inputs = filled("float32", shapes)
+    for _, act in ipairs { "relu", "relu6" } do
+      check(inputs, function(v) return { op[act](body(v)) } end, what(act, ...))
+    end
+  end
+
+  for _, c in ipairs {
+    { "halves of channels", { 1, 64, 14, 14 }, { 384, 64, 1, 1 } },
+    { "a block and half a block of channels", { 1, 144, 28, 28 }, { 24, 144, 1, 1 } },
+    { "few channels of a picture", { 1, 3, 64, 64 }, { 32, 3, 3, 3 }, "SAME" },
+    { "channels each by itself", { 1, 144, 28, 28 }, { 144, 1, 3, 3 }, "SAME", 144 },
+    { "channels in groups", { 1, 128, 28, 28 }, { 128, 4, 3, 3 }, "SAME", 32 },
+    { "images", { 5, 16, 20, 20 }, { 16, 16, 3, 3 }, "SAME" },
+    { "tiles of Winograd's", { 1, 32, 40, 40 }, { 32, 32, 3, 3 }, "SAME" },
+  } do
+    it("of a convolution, " .. c[1], function()
+      check_bounds({ c[2], c[3], { c[3][1] } }, function(v)
+        return op.bias_add(op.conv2d(v[1], v[2], { padding = c[4], groups = c[5] }), v[3])
+      end, c[1])
+    end)
+  end
+
+  it("of a product, by rows and columns", function()
+    for _, s in ipairs { { 96, 200, 256 }, { 520, 200, 64 }, { 300, 100, 300 } } do
+      for i = 0, 3 do
+        local ta, tb = i % 2 == 1, i >= 2
+        local m, k, n = unpack(s)
+        check_bounds({ ta and { k, m } or { m, k }, tb and { n, k } or { k, n } }, function(v)
+          return op.matmul(v[1], v[2], { transpose_a = ta, transpose_b = tb })
+        end, m, k, n, ta, tb)
+      end
+    end
+  end)
+
+  -- Winograd's filters, of 3 x 3, spread it over a tile.
+  it("and what is no number stays so", function()
+    for side = 1, 3, 2 do
+      local inputs = filled("float32", { { 1, 32, 40, 40 }, { 64, 32, side, side }, { 64 } })
+      inputs[1][{ 1, 5, 7, 7 }] = 0 / 0
+      for _, act in ipairs { "relu", "relu6" } do
+        local function body(v)
+          return { op[act](op.bias_add(op.conv2d(v[1], v[2], { padding = "SAME" }), v[3])) }
+        end
+        local want = results("", "reference", inputs, body)[1]
+        local got = results("", "fast", inputs, body)[1]
+        local none = 0
+        for i = 1, #want do
+          if want[i] ~= want[i] then
+            none = none + 1
+            assert.truthy(got[i] ~= got[i], what(act, side, i))
+          end
+        end
+        assert.equal(64 * side * side, none)
+      end
+    end
+  end)
 end)
 
 --- Blobs x (2, 3, 5, 5), filters (4, 3, 3, 3), bias (4), y (2, 4, 3, 3).

@@ -73,6 +73,24 @@ describe("mixed precision", function()
       plans.fast:find("-bfloat16", 1, true) ~= nil, plans.fast)
   end)
 
+  it("leaves activations to products and convolutions of bfloat16", function()
+    local inputs = { input("x", { 4, 64, 28, 28 }, "bfloat16"),
+      input("f", { 64, 64, 1, 1 }, "bfloat16"), input("a", { 400, 300 }, "bfloat16"),
+      input("b", { 300, 320 }, "bfloat16") }
+    local job = flow.global_function { name = "activated", inputs = inputs,
+      returns = tp.Tuple(tp.Numpy, tp.Numpy), body = function(x, f, a, b)
+        return flow.nn.relu6(flow.nn.conv2d(x, f)), flow.nn.relu(flow.matmul(a, b))
+      end }
+    local x, f = filled({ 4, 64, 28, 28 }, 7), filled({ 64, 64, 1, 1 }, 8)
+    local a, b = filled({ 400, 300 }, 9), filled({ 300, 320 }, 10)
+    local y, z = job(x:astype "bfloat16", f:astype "bfloat16", a:astype "bfloat16",
+      b:astype "bfloat16")
+    assert.is_true(distance(y:astype "float32", flow.nn.relu6(flow.nn.conv2d(x, f))) < 0.02)
+    assert.is_true(distance(z:astype "float32", flow.nn.relu(flow.matmul(a, b))) < 0.02)
+    assert.equal(0, y:astype("float32"):min())
+    assert.equal(6, y:astype("float32"):max())
+  end)
+
   it("counts conversions of weights less where they are made once", function()
     local shape, kernel = { 1, 256, 4, 4 }, { 256, 256, 1, 1 }
     local kept = job_of("kept", true, { input("x", shape) }, function(x)

@@ -53,6 +53,8 @@ static void take_epilogue(const jf_node *n, const jf_epilogue *e, jf_integer_pro
   if (e->bias) out->bias = n->in[2];
   if (e->residual) out->residual = n->in[n->n_in - 1];
   if (e->act) out->act = jf_activation(e->act);
+  out->relu = out->act == &jf_op_relu;
+  if (out->relu) out->act = NULL;
 }
 
 static int conv_product(const jf_node *n, jf_integer_product *out)

@@ -12,10 +12,12 @@
 jfl_value *jf_integers_of(const jfl_value *v, jfl_value **scale, int *zero);
 
 /* A product as conv2d: of images, or of the rows of x and of `factor`. `line`: what each filter is
-   multiplied by; act: what is applied in the end; these, bias and residual may be NULL. */
+   multiplied by; act: what is applied in the end, if that is not relu; these, bias and residual may
+   be NULL. */
 typedef struct jf_integer_product {
   jfl_value *x, *factor, *line, *bias, *residual;
   const jfl_op *act;
+  int relu;
   const jf_conv *conv;                   /* of images; NULL: of rows */
 } jf_integer_product;
 /* Whether n is a product that quantized_conv2d may compute, if its operands are integers. */

@@ -81,20 +81,16 @@ static void find_chain(integer_pass *s, int i)
 {
   integer_chain c = { .first = s->r.old[i], .end = i, .to = JFL_F32 };
   const jf_node *n = c.first;
-  int at, factor_zero;
+  int factor_zero;
   if (!jf_integer_product_of(n, &c.p)) return;
+  c.relu = c.p.relu;
   c.x = jf_integers_of(c.p.x, &c.x_scale, &c.x_zero);
   c.factor = jf_integers_of(c.p.factor, &c.factor_scale, &factor_zero);
   if (!c.x || !c.factor || factor_zero || c.factor->dtype != JFL_I8) return;
   if (jf_numel(&c.x_scale->shape) != 1) return;
   if (!s->still[n->in[1]->id] || !scales_filters(c.factor_scale, c.factor)) return;
   if (jf_numel(&c.factor->shape) > JF_MOST_PRODUCTS * c.factor->shape.d[0]) return;
-  const jf_node *relu = c.p.act ? NULL : integer_next(s, n->out[0], JF_STEP_RELU, &at);
-  if (relu) {
-    c.relu = 1;
-    c.end = at;
-  }
-  if (!c.p.act) find_rounding(s, &c, relu ? relu->out[0] : n->out[0]);
+  if (!c.p.act) find_rounding(s, &c, n->out[0]);
   if (s->ends[c.end]) return;
   s->ends[c.end] = jf_alloc(s->g->arena, sizeof c);
   *s->ends[c.end] = c;

@@ -33,7 +33,7 @@ const jf_pass jf_passes[] = {
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
   { "scale_filters", jf_pass_scale_filters, "no reader of a value that nothing needs", JF_MERGES },
   { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", JF_MERGES },
-  { "integers", jf_pass_integers, "what follows a product is in it, but for relu and rounding",
+  { "integers", jf_pass_integers, "what follows a product is in it, but for rounding",
     JF_MERGES },
   { "panels", jf_pass_panels, "what follows a product is in it; nothing folds it later", 1 },
   { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it",
