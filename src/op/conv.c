@@ -282,6 +282,11 @@ static void filter_grad_grad(jf_gradctx *c)
   if (c->node->n_out > 1 && c->dy[1]) c->dx[1] = add_line(c, c->dx[1], c->dy[1]);
 }
 
+const jf_conv *jf_conv_forward_of(const jf_node *n)
+{
+  return n->op == &jf_op_conv2d ? n->attr : NULL;
+}
+
 /* ---- layouts ---- */
 
 /* The roles of a node's tensors: the number of the input that is x, the filters or y; -1 stands for

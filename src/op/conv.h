@@ -52,6 +52,9 @@ typedef struct jf_conv {
    channels, depth, height, width. s is its plain shape. */
 typedef struct jf_conv_extents { int64_t d[5]; } jf_conv_extents;
 jf_conv_extents jf_conv_extents_of(const jf_conv *a, const jfl_shape *s);
+struct jf_node;
+/* The attributes of n if it is conv2d, else NULL. */
+const jf_conv *jf_conv_forward_of(const struct jf_node *n);
 /* The number of the axis of channels. */
 int jf_conv_channel_axis(const jf_conv *a);
 

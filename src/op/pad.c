@@ -236,3 +236,11 @@ JFL_OP(pad, .doc = "x with a border.", .path = "pad", .in = {"x"}, .out = {"y"},
 JFL_OP(pad_grad, .doc = "Gradient of pad.", .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs,
   .attr_size = sizeof(jf_pad_sides), .infer = pad_grad_infer, .grad = pad_back_grad,
   .cpu = back_cpu, .signatures = pad_signatures)
+
+jfl_value *jf_emit_longer(jfl_graph *g, jfl_value *v, int axis, int64_t more)
+{
+  int64_t sides[2 * JFL_MAXDIM] = { 0 };
+  const jf_pad_sides a = { .paddings = { 2 * v->shape.n, sides }, .mode = "constant" };
+  sides[2 * axis + 1] = more;
+  return JF_EMIT(g, pad, &a, v);
+}

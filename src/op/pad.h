@@ -17,4 +17,9 @@ typedef enum jf_pad_mode { JF_PAD_CONSTANT, JF_PAD_REFLECT, JF_PAD_REPLICATE, JF
 jf_pad_mode;
 jf_pad_mode jf_pad_mode_of(const jf_pad_sides *a);
 
+struct jfl_graph;
+struct jfl_value;
+/* Emits v with so many zeros behind its elements along the axis. */
+struct jfl_value *jf_emit_longer(struct jfl_graph *g, struct jfl_value *v, int axis, int64_t more);
+
 #endif

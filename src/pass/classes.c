@@ -26,15 +26,6 @@ static int64_t classes_lack(const jf_target *target, const jf_node *n)
   return (UNIT - classes % UNIT) % UNIT;
 }
 
-/* v with zeros behind axis `axis`. */
-static jfl_value *classes_padded(class_pass *p, const jfl_value *v, int axis)
-{
-  int64_t sides[2 * JFL_MAXDIM] = { 0 };
-  const jf_pad_sides a = { .paddings = { 2 * v->shape.n, sides }, .mode = "constant" };
-  sides[2 * axis + 1] = p->more;
-  return JF_EMIT(p->r.g, pad, &a, jf_current(&p->r, v));
-}
-
 /* What makes v, if that has one reader, is at this place, and can be made wider: a product, a line
    that is added to one, or a view of such. */
 static const jf_node *classes_maker(const class_pass *p, const jfl_value *v, int place)
@@ -57,7 +48,7 @@ static jfl_value *classes_wider(class_pass *p, const jf_node *n)
   const int columns = jf_matmul_columns(n);
   if (g->err) return NULL;
   if (columns >= 0) {
-    jfl_value *weights = classes_padded(p, n->in[1], columns);
+    jfl_value *weights = jf_emit_longer(g, jf_current(&p->r, n->in[1]), columns, p->more);
     return weights ? JF_EMIT(g, matmul, n->attr, jf_current(&p->r, n->in[0]), weights) : NULL;
   }
   jfl_value *x = classes_wider(p, n->in[0]->node);
@@ -67,7 +58,7 @@ static jfl_value *classes_wider(class_pass *p, const jf_node *n)
     s.d[s.n - 1] += p->more;
     return jf_emit_view(g, x, &s);
   }
-  jfl_value *line = classes_padded(p, n->in[1], 0);
+  jfl_value *line = jf_emit_longer(g, jf_current(&p->r, n->in[1]), 0, p->more);
   return line ? jf_emit(g, n->op, n->attr, JF_IN(x, line)) : NULL;
 }
 

@@ -32,6 +32,8 @@ const jf_pass jf_passes[] = {
     "products have their final flags; dce takes away those it folds", JF_MERGES },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
   { "scale_filters", jf_pass_scale_filters, "no reader of a value that nothing needs", JF_MERGES },
+  { "channels", jf_pass_channels,
+    "filters are scaled; what follows a convolution is not yet in it", 1 },
   { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", JF_MERGES },
   { "integers", jf_pass_integers, "what follows a product is in it, but for rounding",
     JF_MERGES },

@@ -1,0 +1,182 @@
+/* Pads the channels of what convolutions make to whole blocks, where filters change in no run, so
+   that 24 channels are worked on as fast as 32: filters and what runs along channels get zeros, and
+   what is computed channel by channel carries them on to convolutions whose filters have zeros
+   there. Values that are seen elsewhere, or whose pads would be no finite numbers, stay as they
+   are, and so do all that would have to be padded with them. */
+#include "op/conv.h"
+#include "op/layout.h"
+#include "op/pad.h"
+#include "op/reduce.h"
+#include "pass/pass.h"
+
+#include <math.h>
+
+/* Pads are at most one in MOST of the channels that there are. */
+enum { MOST = 3 };
+
+typedef struct channel_pass {
+  jf_rewrite r;
+  const jf_target *target;
+  const char *still;           /* by value: it depends on variables alone */
+  int *with;                   /* by value: another that is padded if it is, or itself */
+  char *stays;                 /* by the last of those: none of them is padded */
+  double *pad;                 /* by value: the number in its pads */
+} channel_pass;
+
+/* How many channels v lacks if it may be padded; else 0. */
+static int64_t channels_lack(const channel_pass *p, const jfl_value *v)
+{
+  if (v->shape.n != 4 || v->dtype != JFL_F32 || v->origin != JF_RESULT || jf_is_group(v->place) ||
+      p->still[v->id]) return 0;
+  const jf_layout c = { .kind = p->target->device[v->place]->kind };
+  const int64_t block = jf_layout_block(&c), channels = v->shape.d[1];
+  const int64_t lack = block ? (block - channels % block) % block : 0;
+  return channels > block && lack * MOST <= channels ? lack : 0;
+}
+
+static int channels_last(const channel_pass *p, const jfl_value *v)
+{
+  int id = v->id;
+  while (p->with[id] != id) id = p->with[id];
+  return id;
+}
+
+static void channels_join(channel_pass *p, const jfl_value *a, const jfl_value *b)
+{
+  const int from = channels_last(p, a), to = channels_last(p, b);
+  p->with[from] = to;
+  p->stays[to] |= p->stays[from];
+}
+
+static void channels_stay(channel_pass *p, const jfl_value *v)
+{
+  p->stays[channels_last(p, v)] = 1;
+}
+
+/* How many channels v gets. */
+static int64_t channels_more(const channel_pass *p, const jfl_value *v)
+{
+  return v->id < p->r.n_value && !p->stays[channels_last(p, v)] ? channels_lack(p, v) : 0;
+}
+
+/* ---- which values are padded ---- */
+
+/* Whether a convolution can have padded operands and results. One channel by channel has both or
+   none. */
+static int channels_see_conv(channel_pass *p, const jf_node *n, const jf_conv *a)
+{
+  const jfl_value *x = n->in[0], *y = n->out[0];
+  if (a->last || !p->still[n->in[1]->id]) return 0;
+  if (a->groups == 1) return 1;
+  if (a->groups != x->shape.d[1] || a->groups != y->shape.d[1]) return 0;
+  if (!channels_lack(p, x) != !channels_lack(p, y)) return 0;
+  channels_join(p, x, y);
+  return 1;
+}
+
+/* The axis along which input k of n, which changes in no run, has a number for each channel of the
+   result; or -1. */
+static int channels_axis(const channel_pass *p, const jf_node *n, int k)
+{
+  const jfl_value *v = n->in[k];
+  if (!p->still[v->id]) return -1;
+  if (n->op->line) return k == 1 && jf_line_axis(n) == 1 ? 0 : -1;
+  return jf_runs_along(v, &n->out[0]->shape, 1) ? v->shape.n - 3 : -1;
+}
+
+/* Whether n computes each channel of its result from that of its inputs; gives the number that pads
+   of the result hold, where those of input k hold x[k]. */
+static int channels_through(const jf_node *n, const double *x, double *pad)
+{
+  const jfl_op *op = n->op->line ? n->op->line->op : n->op;
+  const jf_reduce *over = n->attr;
+  if (jf_is_pointwise(op)) return jf_compute_at(n, x, pad);
+  *pad = x[0];
+  if (op->flags & JF_MEANS) return over->keepdims && over->axis.n && over->axis.v[0] > 1;
+  return op->layout && n->n_in == 1 && !(op->flags & JF_MOVES);
+}
+
+static int channels_see_other(channel_pass *p, const jf_node *n)
+{
+  enum { INPUTS = 3 };
+  const jfl_value *y = n->out[0];
+  double x[INPUTS];
+  if (n->n_out != 1 || !n->n_in || n->n_in > INPUTS || !channels_lack(p, y)) return 0;
+  for (int k = 0; k < n->n_in; k++) {
+    const jfl_value *v = n->in[k];
+    const int joins = channels_lack(p, v) && v->shape.d[1] == y->shape.d[1];
+    if (joins) channels_join(p, v, y);
+    x[k] = joins ? p->pad[v->id] : 0;
+    if (!joins && channels_axis(p, n, k) < 0 && !(jf_numel(&v->shape) == 1 && jf_number(v, &x[k])))
+      return 0;
+  }
+  return channels_through(n, x, &p->pad[y->id]) && isfinite(p->pad[y->id]);
+}
+
+static void channels_see(channel_pass *p, const jf_node *n)
+{
+  const jf_conv *a = jf_conv_forward_of(n);
+  if (a ? channels_see_conv(p, n, a) : channels_see_other(p, n)) return;
+  for (int k = 0; k < n->n_in; k++) channels_stay(p, n->in[k]);
+  for (int k = 0; k < n->n_out; k++) channels_stay(p, n->out[k]);
+}
+
+static void channels_find(channel_pass *p, const jfl_graph *g)
+{
+  p->with = jf_alloc(g->arena, (size_t)g->n_value * sizeof *p->with);
+  p->stays = jf_alloc(g->arena, (size_t)g->n_value);
+  p->pad = jf_alloc(g->arena, (size_t)g->n_value * sizeof *p->pad);
+  for (int i = 0; i < g->n_value; i++) p->with[i] = i;
+  for (int i = 0; i < g->n_output; i++) channels_stay(p, g->output[i]);
+  for (int i = 0; i < g->n_watched; i++) channels_stay(p, g->watched[i].value);
+  for (int i = 0; i < p->r.n_old; i++) channels_see(p, p->r.old[i]);
+}
+
+/* ---- padding them ---- */
+
+/* Emits n with padded inputs. */
+static void channels_emit(channel_pass *p, const jf_node *n)
+{
+  jfl_graph *g = p->r.g;
+  const jf_conv *a = jf_conv_forward_of(n);
+  const int64_t from = channels_more(p, n->in[0]), to = channels_more(p, n->out[0]);
+  jfl_value *in[JF_MAXIN];
+  for (int k = 0; k < n->n_in; k++) {
+    const int axis = a ? -1 : channels_axis(p, n, k);
+    in[k] = jf_current(&p->r, n->in[k]);
+    if (axis >= 0 && !channels_more(p, n->in[k])) in[k] = jf_emit_longer(g, in[k], axis, to);
+  }
+  jf_conv wide;
+  if (a) {
+    wide = *a;
+    if (a->groups > 1) wide.groups += to;
+    if (to) in[1] = jf_emit_longer(g, in[1], 0, to);
+    if (from && a->groups == 1) in[1] = jf_emit_longer(g, in[1], 1, from);
+  }
+  jfl_value *y = g->err ? NULL : jf_emit(g, n->op, a ? &wide : n->attr, in, (size_t)n->n_in);
+  if (!y) return;
+  jf_stand_for(y->node, n);
+  jf_replace(&p->r, n->out[0], y);
+}
+
+/* Whether a value that n reads or makes is padded. */
+static int channels_touch(const channel_pass *p, const jf_node *n)
+{
+  int64_t more = n->n_out ? channels_more(p, n->out[0]) : 0;
+  for (int k = 0; k < n->n_in && !more; k++) more = channels_more(p, n->in[k]);
+  return more > 0;
+}
+
+jfl_status jf_pass_channels(jfl_graph *g, const jf_target *target)
+{
+  channel_pass p = { .target = target, .still = jf_still_values(g) };
+  if (!p.still || target->chooser->flags & JF_REFERENCE) return JFL_OK;
+  jf_rewrite_begin(g, &p.r);
+  channels_find(&p, g);
+  for (jf_node *n; (n = jf_rewrite_next(&p.r));) {
+    if (channels_touch(&p, n)) channels_emit(&p, n);
+    else jf_rewrite_keep(&p.r, n);
+  }
+  jf_rewrite_end(&p.r);
+  return g->err;
+}
