@@ -46,9 +46,8 @@ typedef struct pieces {
   int64_t sums, bias_sums;         /* elements that each piece sums on its own, or 0 */
   pieces_copy copy;
   int64_t k, lead;                 /* lines of a, or lines of c, and how far apart they are */
-  int bounded;                     /* results are kept within these bounds */
-  jf_bounds bounds;
-  jfl_dtype type;                  /* of results */
+  jf_loop act;                     /* what is applied to results, or NULL; */
+  jfl_dtype type;                  /* these are of that type */
   int64_t rows;                    /* of a matrix whose columns are cut; else 0: the results of a
                                       piece lie together */
   size_t from, to;                 /* bytes of an element of the operands, and of the result */
@@ -202,11 +201,11 @@ static jf_primitive_lines dense(int64_t rows, int64_t columns)
   return (jf_primitive_lines){ columns, rows * columns };
 }
 
-/* Takes an activation that is bounds out of the epilogue: it is applied to each piece. */
-static void take_bounds(pieces *p, jf_epilogue *e)
+/* Takes an activation that has a fast loop out of the epilogue: it is applied to each piece. */
+static void take_activation(pieces *p, jf_epilogue *e)
 {
-  p->bounded = jf_bounds_of(e->act, &p->bounds);
-  if (p->bounded) e->act = NULL;
+  p->act = jf_activation_loop(e->act);
+  if (p->act) e->act = NULL;
 }
 
 typedef struct matmul_problem {
@@ -286,7 +285,7 @@ jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf
   m->a = m->transpose_a ? dense(m->k, m->m) : dense(m->m, m->k);
   m->b = m->transpose_b ? dense(m->n, m->k) : dense(m->k, m->n);
   m->c = dense(m->m, m->n);
-  take_bounds(p, &m->epilogue);
+  take_activation(p, &m->epilogue);
   matmul_problem q = { .lib = lib, .m = *m };
   cut_matmul(p, &q);
   pieces_weigh(p, product_work(m), m->m < m->n ? m->m : m->n, 0);
@@ -432,7 +431,7 @@ jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
   q.c.from = k->in[0].dtype;
   q.c.to = k->out[0].dtype;
   JF_TRY(pieces_new(lib, q.c.from, q.c.to, &p));
-  if (kind == JF_UNIT_FORWARD) take_bounds(p, &q.c.epilogue);
+  if (kind == JF_UNIT_FORWARD) take_activation(p, &q.c.epilogue);
   p->sums = jf_numel(&k->out[0].shape);
   conv_steps(p, c, kind);
   cut_conv(p, c, kind);
@@ -503,15 +502,15 @@ static void pieces_gather(const pieces *p, int64_t n, const jf_primitive_run *r,
     for (int64_t j = 0; j < n; j++) to[j] = scale * from[j];
 }
 
-/* Keeps the results of a piece within the bounds, while they are in the core's cache. The piece
+/* Applies the activation to the results of a piece, while they are in the core's cache. The piece
    begins with element `inner` of its axis and has `wide` ones. */
-static void pieces_bound(const pieces *p, void *c, int64_t images, int64_t inner, int64_t wide)
+static void pieces_activate(const pieces *p, void *c, int64_t images, int64_t inner, int64_t wide)
 {
   const int64_t rest = p->by_outer.c - inner * p->by_inner.c, some = wide * p->by_inner.c;
-  if (p->rows && p->copy == COPY_C) jf_bound(&p->bounds, p->type, c, 1, p->rows * wide, 0);
-  else if (p->rows) jf_bound(&p->bounds, p->type, c, p->rows, wide, p->by_outer.c / p->rows);
-  else jf_bound(&p->bounds, p->type, c, images, inner + wide < p->inner.n ? some : rest,
-                p->by_outer.c);
+  if (p->rows && p->copy == COPY_C) jf_activate(p->act, p->type, c, 1, p->rows * wide, 0);
+  else if (p->rows) jf_activate(p->act, p->type, c, p->rows, wide, p->by_outer.c / p->rows);
+  else jf_activate(p->act, p->type, c, images, inner + wide < p->inner.n ? some : rest,
+                   p->by_outer.c);
 }
 
 static void pieces_one(void *ctx, int n, int worker)
@@ -534,9 +533,9 @@ static void pieces_one(void *ctx, int n, int worker)
   if (p->copy == COPY_C) r.c = scratch;
   jfl_status s = p->lib->execute(p->unit[2 * last_outer + last_inner], worker,
                                  scratch + copy_room(p), r);
-  if (p->bounded)
-    pieces_bound(p, r.c, last_outer ? cut_rest(p->outer) : p->outer.each, inner * p->inner.each,
-                 wide);
+  if (p->act)
+    pieces_activate(p, r.c, last_outer ? cut_rest(p->outer) : p->outer.each,
+                    inner * p->inner.each, wide);
   if (p->copy == COPY_C) pieces_lines(p, p->to, wide, r.c, wide, c, p->lead);
   if (s != JFL_OK) atomic_store(&j->failed, (int)s);
 }

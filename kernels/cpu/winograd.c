@@ -7,8 +7,10 @@
    infinity. Tensors are in blocks of 16 channels and filters are packed, as in op/conv.h. */
 #include "op/conv.h"
 
-#include "finish.h"
 #include "vector.h"
+
+#include <math.h>
+#include <string.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -42,8 +44,7 @@ typedef struct winograd {
   int64_t down, across, tiles;             /* tiles down and across an image; tiles of all images */
   const float *from, *filter, *bias, *residual, *dto;
   float *to, *dfilter, *dbias;
-  int bounded;                 /* results are kept within these bounds */
-  jf_bounds bounds;
+  float low, high;             /* results are kept between these */
   int lanes;
   int64_t span;                /* tiles of a batch, at most BATCH; of a chunk for a gradient */
   int64_t most;                /* tiles for which there is room, a multiple of ROWS */
@@ -222,7 +223,7 @@ INNER void put(const winograd *w, int64_t channel, spot s, int i, int j, vec y)
   const int64_t at = ((s.image * w->n_to + channel) * w->rows + s.y + i) * w->columns + s.x + j;
   if (w->bias) y = y + _mm512_loadu_ps(w->bias + channel * JF_LANES);
   if (w->residual) y = y + _mm512_loadu_ps(w->residual + at * JF_LANES);
-  if (w->bounded) y = bounded(y, _mm512_set1_ps(w->bounds.low), _mm512_set1_ps(w->bounds.high));
+  y = bounded(y, _mm512_set1_ps(w->low), _mm512_set1_ps(w->high));
   _mm512_storeu_ps(w->to + at * JF_LANES, y);
 }
 
@@ -600,7 +601,8 @@ static winograd winograd_describe(const jf_kargs *k, const jf_tensor *from, cons
   winograd w = {
     .taps = (int)f->shape.d[2], .batch = in[0], .height = in[2], .width = in[3], .rows = out[2],
     .columns = out[3], .top = a->pad[2], .left = a->pad[4], .n_from = in[1], .n_to = out[1],
-    .from = from->data, .filter = f->data, .to = to->data, .lanes = k->threads
+    .from = from->data, .filter = f->data, .to = to->data, .low = -INFINITY,
+    .high = INFINITY, .lanes = k->threads
   };
   winograd_cut(&w, SIDE);
   return w;
@@ -621,12 +623,20 @@ static size_t scratch_for_lanes(const winograd *w)
   return (size_t)w->lanes * room_size(w) * sizeof(float);
 }
 
+/* Whether the activation, or NULL, is to keep results between bounds; sets these. */
+static int winograd_bounds(const char *act, winograd *w)
+{
+  const int is_relu6 = act && !strcmp(act, "relu6");
+  w->low = act ? 0 : -INFINITY;
+  w->high = is_relu6 ? 6 : INFINITY;
+  return !act || is_relu6 || !strcmp(act, "relu");
+}
+
 static int forward_accepts(const jf_kargs *k)
 {
   const int packs = forward_packs(k) && k->in[1].shape.d[2] == 3;
-  const char *act = ((const jf_conv *)k->attr)->epilogue.act;
-  jf_bounds b;
-  return (!act || jf_bounds_of(act, &b)) &&
+  winograd w;
+  return winograd_bounds(((const jf_conv *)k->attr)->epilogue.act, &w) &&
          serves(k, &k->in[1], &k->out[0], packs ? LEAST_PACKED : LEAST);
 }
 
@@ -636,7 +646,7 @@ static winograd forward_of(const jf_kargs *k)
   winograd w = winograd_describe(k, &k->in[0], &k->in[1], &k->out[0]);
   w.bias = jf_epilogue_bias(k, e);
   w.residual = jf_epilogue_residual(k, e);
-  w.bounded = jf_bounds_of(e->act, &w.bounds);
+  winograd_bounds(e->act, &w);
   w.packed = k->in[1].layout.kind == JF_LAYOUT_PACKED;
   if (forward_packs(k) && w.taps == 3 && w.tiles < FEW) winograd_cut(&w, SMALL);
   return w;
