@@ -819,8 +819,8 @@ static jfl_status conv_operands(const jf_primitive_conv *c, jf_primitive_kind ki
                       c, &y, tag_y, free);
 }
 
-/* Whether the name of the library's implementation begins with these letters. "jit" and "brg" are
-   generated code, which runs post-operations on the fly; other implementations add a residual in a
+/* Whether the name of the library's implementation begins with these letters. "jit", "brgconv" and
+   "brdgmm" are generated code, which runs post-operations on the fly; other implementations add a residual in a
    slow loop. "ref" are plain loops, which accept any layout. */
 static int begins(dnnl_primitive_desc_t pd, const char *with)
 {
@@ -882,7 +882,7 @@ static jfl_status conv_new(const jf_primitive_conv *c, jf_primitive_kind kind, p
   jfl_status err = onednn_check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
-  if ((residual || c->scaled) && !begins(pd, "jit") && !begins(pd, "brg"))
+  if ((residual || c->scaled) && !begins(pd, "jit") && !begins(pd, "br"))
     err = jf_fail(JFL_ENOSYS, "onednn: no fast sum");
   else if (p->fixed && begins(pd, "ref"))
     err = jf_fail(JFL_ENOSYS, "onednn: nothing fast in these layouts");
