@@ -27,6 +27,7 @@ typedef struct int8_conv {
   piece *piece;
   size_t room, ready;              /* bytes of scratch a worker; of converted filters, or 0 */
   size_t size, residual;           /* bytes of an element of y, of the residual */
+  float shift;                     /* what is added to the residual */
   double flop;                     /* of a piece */
   pthread_mutex_t converting;      /* the library's conversions use memory of their own */
 } int8_conv;
@@ -67,7 +68,7 @@ static void int8_geometry(const jf_kargs *k, jf_primitive_conv *c)
   *c = (jf_primitive_conv){
     .batch = x.d[0], .groups = a->conv.groups, .in_channels = x.d[1], .out_channels = y.d[1],
     .axes = 2, .last = 1, .from = k->in[0].dtype, .to = a->dtype, .scaled = 1, .relu = a->relu,
-    .zero = (int)a->zero,
+    .zero = (int)a->zero, .first = a->first, .first_zero = (int)a->first_zero,
     .epilogue = { .bias = 1, .residual = k->n_in > 4 },
     .residual = k->n_in > 4 ? k->in[4].dtype : JFL_F32
   };
@@ -192,6 +193,7 @@ static jfl_status int8_prepare(jf_kargs *k)
   int8_geometry(k, &s->c);
   s->size = jfl_dtype_size(k->out[0].dtype);
   s->residual = k->n_in > 4 ? jfl_dtype_size(k->in[4].dtype) : 0;
+  s->shift = -(float)((const jf_quantized_conv *)k->attr)->residual_zero;
   const double work = 2 * (double)jf_numel(&k->out[0].shape) * (double)jf_numel(&k->in[1].shape) /
                       (double)s->c.out_channels;
   uint64_t form;
@@ -230,7 +232,8 @@ static void run_piece(void *ctx, int n, int worker)
     .c = (char *)k->out[0].data + (size_t)p->y * s->size,
     .factor = k->in[2].data, .bias = k->in[3].data,
     .residual = more ? (const char *)k->in[4].data + (size_t)p->y * s->residual : NULL,
-    .number = more ? k->in[5].data : NULL, .ready = j->ready
+    .number = more ? k->in[5].data : NULL, .ratio = k->n_in > 6 ? k->in[6].data : NULL,
+    .shift = more ? &s->shift : NULL, .ready = j->ready
   };
   char *scratch = (char *)k->scratch + (size_t)worker * s->room;
   const jfl_status err = s->lib->execute(s->unit[p->unit], worker, scratch, r);

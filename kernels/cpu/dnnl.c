@@ -2,6 +2,7 @@
    the same major version; built without headers, the rows that need the library accept nothing. */
 #include "dnnl.h"
 #include "base/walk.h"
+#include "op/quantized_conv.h"
 
 #ifdef __has_include
 #if __has_include(<oneapi/dnnl/dnnl.h>)
@@ -151,7 +152,8 @@ static void layout_free(onednn_layout *l)
 /* The tensors of a problem. Each has an argument number in the library, a place in
    jf_primitive_run, the layout that the caller has it in, and the layout that the library is asked
    for. */
-typedef enum onednn_slot { A, B, C, BIAS, RESIDUAL, DBIAS, FACTOR, NUMBER, N_SLOT } onednn_slot;
+typedef enum onednn_slot { A, B, C, BIAS, RESIDUAL, DBIAS, FACTOR, NUMBER, RATIO, SHIFT,
+                           N_SLOT } onednn_slot;
 typedef struct onednn_operand {
   int arg;
   onednn_slot slot;
@@ -238,8 +240,8 @@ typedef struct endings {
   const jf_epilogue *e;
   const onednn_layout *residual;
   int add;
-  const problem *scaled;
-  int relu, zero;
+  const jf_primitive_conv *scaled;
+  const problem *operands;
 } endings;
 
 static jfl_status append_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, const onednn_layout *l)
@@ -247,23 +249,33 @@ static jfl_status append_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, const
   return onednn_check(lib.post_ops_append_binary(ops, kind, ref(l)), "binary operation");
 }
 
-static jfl_status append_scaled(dnnl_post_ops_t ops, const endings *d)
+/* Rounds to integers of that dtype, less the one that stands for 0. */
+static jfl_status append_first(dnnl_post_ops_t ops, jfl_dtype t, int zero)
 {
-  for (int i = 0; i < d->scaled->n; i++) {
-    const onednn_operand *o = &d->scaled->v[i];
-    const int adds = o->slot == RESIDUAL;
-    if (adds || o->slot == FACTOR || o->slot == NUMBER)
-      JF_TRY(append_binary(ops, adds ? dnnl_binary_add : dnnl_binary_mul, &o->asked));
-  }
-  if (d->relu) JF_TRY(append_function(ops, dnnl_eltwise_relu, 0, 0));
-  if (!d->zero) return JFL_OK;
+  const float least = (float)(jf_least_byte(t) - zero);
   JF_TRY(append_function(ops, dnnl_eltwise_round, 0, 0));
-  return append_function(ops, dnnl_eltwise_linear, 1, (float)d->zero);
+  return append_function(ops, dnnl_eltwise_clip, least, least + 255);
+}
+
+/* Goes through the operands, which scaled_operands has put in this order. */
+static jfl_status append_scaled(dnnl_post_ops_t ops, const jf_primitive_conv *c, const problem *p)
+{
+  for (int i = 0; i < p->n; i++) {
+    const onednn_operand *o = &p->v[i];
+    const int adds = o->slot == RESIDUAL || o->slot == SHIFT, scales = o->slot == FACTOR;
+    if (adds || scales || o->slot == NUMBER || o->slot == RATIO)
+      JF_TRY(append_binary(ops, adds ? dnnl_binary_add : dnnl_binary_mul, &o->asked));
+    if (scales && jf_is_byte(c->first)) JF_TRY(append_first(ops, c->first, c->first_zero));
+  }
+  if (c->relu) JF_TRY(append_function(ops, dnnl_eltwise_relu, 0, 0));
+  if (!c->zero) return JFL_OK;
+  JF_TRY(append_function(ops, dnnl_eltwise_round, 0, 0));
+  return append_function(ops, dnnl_eltwise_linear, 1, (float)c->zero);
 }
 
 static jfl_status onednn_append(dnnl_post_ops_t ops, const endings *d)
 {
-  if (d->scaled) return append_scaled(ops, d);
+  if (d->scaled) return append_scaled(ops, d->scaled, d->operands);
   if (d->add) JF_TRY(append_sum(ops));
   if (d->e->residual) JF_TRY(append_binary(ops, dnnl_binary_add, d->residual));
   return d->e->act ? append_activation(ops, d->e->act) : JFL_OK;
@@ -554,7 +566,8 @@ static jfl_status execute(jf_primitive_any *unit, int worker, void *scratch, jf_
   JF_TRY(onednn_spare());
   const void *const data[N_SLOT] = { [A] = r.a, [B] = r.b, [C] = r.c, [BIAS] = r.bias,
                                      [RESIDUAL] = r.residual, [DBIAS] = r.dbias,
-                                     [FACTOR] = r.factor, [NUMBER] = r.number };
+                                     [FACTOR] = r.factor, [NUMBER] = r.number,
+                                     [RATIO] = r.ratio, [SHIFT] = r.shift };
   onednn_worker *l = onednn_take(unit, worker);
   if (!l) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
   int before = alone();
@@ -785,14 +798,21 @@ static jfl_status scaled_line(problem *p, int i, onednn_slot slot, int64_t n)
   return layout_new(&o->asked, JFL_F32, 4, dim, stride, dnnl_format_tag_undef);
 }
 
+/* A shift is a tensor, too, since oneDNN 2.6 confuses two linear functions of a primitive. */
 static jfl_status scaled_operands(const jf_primitive_conv *c, const onednn_axes *y, problem *p)
 {
   JF_TRY(vector(add_operand(p, DNNL_ARG_BIAS, BIAS), c, c->out_channels));
   JF_TRY(scaled_line(p, 0, FACTOR, c->out_channels));
   if (!c->epilogue.residual) return JFL_OK;
-  onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(1) | DNNL_ARG_SRC_1, RESIDUAL);
+  int i = 1;
+  if (jf_is_byte(c->first)) {
+    i += 2;                            /* rounding and clipping */
+    JF_TRY(scaled_line(p, i++, RATIO, 1));
+  }
+  onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1, RESIDUAL);
   JF_TRY(conv_operand(o, c, y, dnnl_format_tag_any, 0));
-  return scaled_line(p, 2, NUMBER, 1);
+  JF_TRY(scaled_line(p, ++i, SHIFT, 1));
+  return scaled_line(p, ++i, NUMBER, 1);
 }
 
 /* Describes x, w and y, then the tensors that the epilogue adds. Filters of bfloat16 lie in pairs
@@ -820,8 +840,8 @@ static jfl_status conv_operands(const jf_primitive_conv *c, jf_primitive_kind ki
 }
 
 /* Whether the name of the library's implementation begins with these letters. "jit", "brgconv" and
-   "brdgmm" are generated code, which runs post-operations on the fly; other implementations add a residual in a
-   slow loop. "ref" are plain loops, which accept any layout. */
+   "brdgmm" are generated code, which runs post-operations on the fly; other implementations add a
+   residual in a slow loop. "ref" are plain loops, which accept any layout. */
 static int begins(dnnl_primitive_desc_t pd, const char *with)
 {
   const char *name = "";
@@ -876,8 +896,7 @@ static jfl_status conv_new(const jf_primitive_conv *c, jf_primitive_kind kind, p
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
   const endings d = { kind == JF_UNIT_FORWARD ? &c->epilogue : &none,
-                      residual ? &residual->asked : NULL, 0, c->scaled ? p : NULL, c->relu,
-                      c->zero };
+                      residual ? &residual->asked : NULL, 0, c->scaled ? c : NULL, p };
   JF_TRY(attr_new(&d, &attr));
   jfl_status err = onednn_check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);

@@ -36,8 +36,8 @@ typedef struct jf_primitive_conv {
   jf_epilogue epilogue;        /* of a forward call; with `bias`, JF_UNIT_FILTER_GRAD gives dbias */
   /* A forward call as op/quantized_conv.h says: filters are of int8, `from` is int8 or uint8. With
      epilogue.residual there are a residual of that dtype and a number. */
-  int scaled, relu, zero;
-  jfl_dtype residual;
+  int scaled, relu, zero, first_zero;
+  jfl_dtype residual, first;
 } jf_primitive_conv;
 
 /* What is computed, and the two operands from which. */
@@ -55,7 +55,9 @@ typedef struct jf_primitive_run {
   void *dbias;
   void *ready;                 /* b as jf_primitives.ready made it; NULL: each run converts b */
   const float *scale;          /* pieces.h: what a is multiplied by, where it can be; or NULL */
-  const float *factor, *number;        /* of a scaled convolution, whose bias is `bias` */
+  /* Of a scaled convolution, whose bias is `bias`. With a residual: shift is added to it; ratio is
+     there if sums are rounded `first`. */
+  const float *factor, *number, *ratio, *shift;
 } jf_primitive_run;
 
 /* A product or a convolution, ready to run. Several workers may run it at the same time, each with

@@ -31,6 +31,16 @@ local CASES = {
   { { 2, 9, 8, 16 }, { 32, 3, 3, 16 }, { dtype = "int8", zero = -40 } },
   { { 1, 300, 1, 100 }, { 33, 1, 1, 100 }, { dtype = "uint8" } },
   { { 2, 6, 6, 4 }, { 8, 3, 3, 2 }, { groups = 2, dilations = 2 } },
+  { { 1, 9, 9, 40 }, { 40, 3, 3, 1 }, { groups = 40, padding = "SAME", dtype = "uint8", zero = 3,
+    relu = true } },
+  { { 2, 9, 8, 16 }, { 32, 3, 3, 16 }, { dtype = "int8", residual_zero = 100, zero = -5 },
+    { 2, 7, 6, 32 }, "uint8" },
+  { { 2, 9, 8, 16 }, { 32, 1, 1, 16 }, { dtype = "uint8", zero = 9, first = "int8",
+    first_zero = -30, residual_zero = 120 }, { 2, 9, 8, 32 }, "uint8" },
+  { { 1, 12, 12, 16 }, { 24, 1, 1, 16 }, { dtype = "int8", first = "uint8", relu = true },
+    { 1, 12, 12, 24 }, "int8" },
+  { { 1, 9, 9, 16 }, { 16, 3, 3, 1 }, { groups = 16, padding = "SAME", first = "uint8",
+    first_zero = 255 }, { 1, 9, 9, 16 }, "float32" },
 }
 
 local function inputs_of(case, dtype)
@@ -38,11 +48,12 @@ local function inputs_of(case, dtype)
   local list = { drawn(case[1], dtype), drawn(case[2], "int8"), filled({ o }, 1 / 256),
     filled({ o }, -384) }
   if case[4] then list[5], list[6] = drawn(case[4], case[5]), filled({ 1 }, 0.25) end
+  if case[3] and case[3].first then list[7] = filled({ 1 }, 2) end
   return list
 end
 
 local function called(case, x)
-  return core.op "quantized_conv2d"(x[1], x[2], x[3], x[4], x[5] and { x[5], x[6] } or nil,
+  return core.op "quantized_conv2d"(x[1], x[2], x[3], x[4], x[5] and { x[5], x[6], x[7] } or nil,
     case[3] or {})
 end
 

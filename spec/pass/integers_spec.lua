@@ -55,6 +55,37 @@ local function check(shape, body, n, integers)
   assert.equal(0, count(text, "= conv2d") + count(text, "= matmul"))
 end
 
+local op = core.op
+
+--- v as integers of that dtype and scale, by which they are multiplied again.
+local function rounded(v, scale, zero, dtype)
+  local q = op "round"(op "divide"(v, scale))
+  q = op "cast"(zero == 0 and q or op "add"(q, zero), { dtype = dtype })
+  local back = op "cast"(q, { dtype = "float32" })
+  return op "multiply"(zero == 0 and back or op "subtract"(back, zero), scale)
+end
+
+local function filters(shape)
+  local w = op "array" { value = (nd.rand(shape) * 200 - 100):astype("int8") }
+  return op "multiply"(op "cast"(w, { dtype = "float32" }), 2 ^ -9)
+end
+
+--- Compares a job on integers with that on floats; gives its graph.
+local function check_exact(shape, body)
+  local function seeded(v)
+    flow.random.seed(3)
+    return body(v)
+  end
+  local x = nd.rand(shape) * 4 - 2
+  local job = predict("job", shape, seeded)
+  local y = job(x)
+  flow.config.passes("-integers")
+  assert.equal(0, distance(predict("floats", shape, seeded)(x), y))
+  flow.config.passes("")
+  assert.is_true(y:max() > y:min())
+  return job:graph("optimized")
+end
+
 describe("products of integers", function()
   it("stay integers from one convolution to the next, with a residual and a pool", function()
     check({ 2, 3, 12, 12 }, function(v)
@@ -101,17 +132,7 @@ describe("products of integers", function()
 
   -- Scales are powers of 2, so that floats compute the same numbers.
   it("may stand for 0 by another integer than 0, also where borders are padded", function()
-    local op = core.op
-    local function rounded(v, scale, zero, dtype)
-      local q = op "cast"(op "add"(op "round"(op "divide"(v, scale)), zero), { dtype = dtype })
-      return op "multiply"(op "subtract"(op "cast"(q, { dtype = "float32" }), zero), scale)
-    end
-    local function filters(shape)
-      local w = op "array" { value = (nd.rand(shape) * 200 - 100):astype("int8") }
-      return op "multiply"(op "cast"(w, { dtype = "float32" }), 2 ^ -9)
-    end
-    local function body(v)
-      flow.random.seed(3)
+    local text = check_exact({ 2, 4, 5, 5 }, function(v)
       local x = rounded(v, 2 ^ -6, 135, "uint8")
       local y = op "conv2d"(x, filters { 6, 4, 3, 3 }, { padding = "SAME" })
       y = rounded(flow.nn.relu(op "bias_add"(y, op "array" { value = nd.arange(6) / 8 })), 2 ^ -5,
@@ -121,16 +142,30 @@ describe("products of integers", function()
       z = rounded(op "add"(z, y):reshape { 2, -1 }, 2 ^ -4, 99, "uint8")
       local sums = flow.matmul(z, filters { 3, 150 }, { transpose_b = true })
       return rounded(sums, 2 ^ -3, 128, "uint8")
-    end
-    local x = nd.rand { 2, 4, 5, 5 } * 4 - 2
-    local job = predict("job", { 2, 4, 5, 5 }, body)
-    local y = job(x)
-    flow.config.passes("-integers")
-    assert.equal(0, distance(predict("floats", { 2, 4, 5, 5 }, body)(x), y))
-    flow.config.passes("")
-    assert.is_true(y:max() > y:min())
-    if has_kernel() then
-      assert.equal(3, count(job:graph("optimized"), ": u?int8 %b() = quantized_conv2d"))
+    end)
+    if not has_kernel() then return end
+    assert.equal(3, count(text, ": u?int8 %b() = quantized_conv2d"))
+    assert.equal(1, count(text, "first=int8 first_zero=%-9 residual_zero=7"))
+  end)
+
+  it("are added to others, also of another product, as onnxruntime writes it", function()
+    for _, zero in ipairs { 0, 11 } do
+      for _, first in ipairs { "uint8", "int8" } do
+        local text = check_exact({ 1, 4, 6, 6 }, function(v)
+          local x = rounded(v, 2 ^ -6, 128, "uint8")
+          local a = op "conv2d"(x, filters { 8, 4, 3, 3 }, { padding = "SAME" })
+          local b = op "conv2d"(x, filters { 8, 4, 1, 1 })
+          a = rounded(zero == 0 and flow.nn.relu(a) or a, 2 ^ -5, zero, first)
+          b = rounded(b, 2 ^ -4, -3, "int8")
+          local y = rounded(flow.nn.relu(op "add"(b, a)), 2 ^ -5, zero, "uint8")
+          return op "conv2d"(y, filters { 2, 8, 1, 1 })
+        end)
+        if has_kernel() then
+          assert.equal(3, count(text, "= quantized_conv2d"))
+          assert.equal(1, count(text, "first=u?int8"), text)
+        end
+        flow.clear_default_session()
+      end
     end
   end)
 

@@ -10,6 +10,10 @@ static const jf_attr attrs[] = {
   JF_FIELD(jf_quantized_conv, dtype, DTYPE, "float32", "of y: float32, int8 or uint8"),
   JF_FIELD(jf_quantized_conv, relu, BOOL, "false", "whether what is below 0 becomes 0"),
   JF_FIELD(jf_quantized_conv, zero, INT, "0", "which of the integers of y stands for 0"),
+  JF_FIELD(jf_quantized_conv, first, DTYPE, "float32",
+           "int8 or uint8: to what sums are rounded before a residual is added"),
+  JF_FIELD(jf_quantized_conv, first_zero, INT, "0", "which of these integers stands for 0"),
+  JF_FIELD(jf_quantized_conv, residual_zero, INT, "0", "which integer of the residual does"),
   {0},
 };
 
@@ -22,20 +26,35 @@ static jfl_status check_line(const jf_infer *c, int i, int64_t n)
                           (long long)n, jfl_dtype_name(v->dtype), jf_shape_str(&v->shape, s));
 }
 
-/* Checks what is added: a residual like y, and a number. */
+/* Checks what is added: a residual like y, and a number; two if sums are rounded `first`. */
 static jfl_status quantized_extra(const jf_infer *c)
 {
+  const int n = 6 + jf_is_byte(((const jf_quantized_conv *)c->attr)->first);
   const jfl_value *r = c->in[4];
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  if (c->n_in != 6)
-    return jf_fail_argument(JFL_EINVAL, "extra", "must be a residual and a number, got %d inputs",
-                            c->n_in - 4);
+  if (c->n_in != n)
+    return jf_fail_argument(JFL_EINVAL, "extra", "must be a residual and %s, got %d inputs",
+                            n > 6 ? "two numbers" : "a number", c->n_in - 4);
   if ((!jf_is_byte(r->dtype) && r->dtype != JFL_F32) || !jf_shape_eq(&r->shape, &c->shape[0]))
     return jf_fail_argument(JFL_ESHAPE, "extra", "must begin with float32, int8 or uint8 %s, got "
                             "%s %s", jf_shape_str(&c->shape[0], s), jfl_dtype_name(r->dtype),
                             jf_shape_str(&r->shape, t));
-  if (c->in[5]->dtype == JFL_F32 && jf_numel(&c->in[5]->shape) == 1) return JFL_OK;
-  return jf_fail_argument(JFL_ESHAPE, "extra", "must end with one number of float32");
+  for (int i = 5; i < n; i++)
+    if (c->in[i]->dtype != JFL_F32 || jf_numel(&c->in[i]->shape) != 1)
+      return jf_fail_argument(JFL_ESHAPE, "extra", "must end with %s of float32",
+                              n > 6 ? "two numbers" : "one number");
+  return JFL_OK;
+}
+
+/* Checks the dtype of integers, or float32, and the one of them that stands for 0. */
+static jfl_status check_integers(const char *argument, jfl_dtype t, const char *which, int64_t zero)
+{
+  if (!jf_is_byte(t) && t != JFL_F32)
+    return jf_fail_argument(JFL_EDTYPE, argument, "must be float32, int8 or uint8, got %s",
+                            jfl_dtype_name(t));
+  if (zero >= -255 && zero <= 255 && (!zero || t != JFL_F32)) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, which, "must be from -255 to 255, and 0 for float32, got "
+                          "%lld", (long long)zero);
 }
 
 static jfl_status quantized_infer(jf_infer *c)
@@ -44,12 +63,10 @@ static jfl_status quantized_infer(jf_infer *c)
   if (!jf_is_byte(c->in[0]->dtype) || c->in[1]->dtype != JFL_I8)
     return jf_fail_argument(JFL_EDTYPE, "x", "must be int8 or uint8 and filters int8, got %s and "
                             "%s", jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
-  if (!jf_is_byte(a->dtype) && a->dtype != JFL_F32)
-    return jf_fail_argument(JFL_EDTYPE, "dtype", "must be float32, int8 or uint8, got %s",
-                            jfl_dtype_name(a->dtype));
-  if (a->zero < -255 || a->zero > 255 || (a->zero && a->dtype == JFL_F32))
-    return jf_fail_argument(JFL_EINVAL, "zero", "must be from -255 to 255, and 0 for float32, got "
-                            "%lld", (long long)a->zero);
+  JF_TRY(check_integers("dtype", a->dtype, "zero", a->zero));
+  JF_TRY(check_integers("first", a->first, "first_zero", a->first_zero));
+  JF_TRY(check_integers("extra", c->n_in > 4 ? c->in[4]->dtype : JFL_F32, "residual_zero",
+                        a->residual_zero));
   jfl_value x = *c->in[0];
   x.dtype = JFL_I8;                   /* so that conv2d checks the shapes */
   jf_infer pair = *c;
@@ -63,7 +80,7 @@ static jfl_status quantized_infer(jf_infer *c)
                             JF_MOST_PRODUCTS, (long long)(f->d[1] * f->d[2] * f->d[3]));
   JF_TRY(check_line(c, 2, c->shape[0].d[3]));
   JF_TRY(check_line(c, 3, c->shape[0].d[3]));
-  return c->n_in > 4 ? quantized_extra(c) : JFL_OK;
+  return c->n_in > 4 || jf_is_byte(a->first) ? quantized_extra(c) : JFL_OK;
 }
 
 /* ---- the plain kernel ---- */
@@ -111,20 +128,34 @@ static float residual_at(const jf_tensor *t, int64_t i)
   return t->dtype == JFL_F32 ? ((const float *)t->data)[i] : (float)byte_at(t, i);
 }
 
+/* The integer of that dtype which stands for v, less the one that stands for 0. */
+static float rounded(float v, jfl_dtype t, int64_t zero)
+{
+  const float least = (float)(jf_least_byte(t) - zero), most = least + 255;
+  v = rintf(v);
+  return v > least ? v < most ? v : most : least;
+}
+
+static float number_at(const jf_kargs *k, int i, int64_t at)
+{
+  return ((const float *)k->in[i].data)[at];
+}
+
 static void store(const integers *s, int64_t at, int64_t o, int32_t sum)
 {
   const jf_kargs *k = s->k;
-  float v = ((float)sum + ((const float *)k->in[3].data)[o]) * ((const float *)k->in[2].data)[o];
-  if (k->n_in > 4) v = (v + residual_at(&k->in[4], at)) * *(const float *)k->in[5].data;
-  if (s->a->relu && v < 0) v = 0;
-  if (s->a->dtype == JFL_F32) {
+  const jf_quantized_conv *a = s->a;
+  float v = ((float)sum + number_at(k, 3, o)) * number_at(k, 2, o);
+  if (jf_is_byte(a->first)) v = rounded(v, a->first, a->first_zero) * number_at(k, 6, 0);
+  if (k->n_in > 4)
+    v = (v + (residual_at(&k->in[4], at) - (float)a->residual_zero)) * number_at(k, 5, 0);
+  if (a->relu && v < 0) v = 0;
+  if (a->dtype == JFL_F32) {
     ((float *)k->out[0].data)[at] = v;
     return;
   }
-  const float least = s->a->dtype == JFL_U8 ? 0 : -128, most = least + 255;
-  v = rintf(v) + (float)s->a->zero;
-  v = v > least ? v < most ? v : most : least;
-  if (s->a->dtype == JFL_U8) ((uint8_t *)k->out[0].data)[at] = (uint8_t)v;
+  v = rounded(v, a->dtype, a->zero) + (float)a->zero;
+  if (a->dtype == JFL_U8) ((uint8_t *)k->out[0].data)[at] = (uint8_t)v;
   else ((int8_t *)k->out[0].data)[at] = (int8_t)v;
 }
 

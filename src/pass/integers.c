@@ -12,16 +12,28 @@
 #include "op/reshape.h"
 #include "pass/pass.h"
 
+/* A scale of integers: that value, or where it is NULL that number. */
+typedef struct integer_scale { jfl_value *value; double number; } integer_scale;
+
+/* What is added to the integers that a product gives: others. */
+typedef struct integer_sum {
+  jfl_dtype first;                       /* of the product's integers; float32: nothing is added */
+  int first_zero, zero;
+  integer_scale rounds;                  /* by what the product was divided */
+  jfl_value *scale;                      /* by what its integers are multiplied */
+  jfl_value *with, *with_scale;
+} integer_sum;
+
 /* A product and the nodes that become part of it, the last of which is old node number `end`. */
 typedef struct integer_chain {
   const jf_node *first, *pool, *view;    /* the last two may be NULL */
   jf_integer_product p;
   jfl_value *x, *x_scale, *factor, *factor_scale;
   int end, relu, x_zero;
-  jfl_value *scale;                      /* of the integers that come out; or NULL: */
-  double number;                         /* that, or 0 where none come out */
+  integer_scale scale;                   /* of the integers that come out; neither: none do */
   jfl_dtype to;                          /* of those, as is zero */
   int zero;
+  integer_sum sum;
 } integer_chain;
 
 typedef struct integer_pass {
@@ -64,10 +76,47 @@ static void find_rounding(const integer_pass *s, integer_chain *c, const jfl_val
   c->relu |= relu != NULL;
   c->pool = pool;
   c->view = view;
-  c->scale = jf_integer_divisor(divide, &c->number);
+  c->scale.value = jf_integer_divisor(divide, &c->scale.number);
   c->to = n->out[0]->dtype;
   c->zero = shift ? jf_integer_shift(shift) : 0;
   c->end = at;
+}
+
+/* The product of integers q and a scale, where nothing else reads q; or NULL. */
+static const jfl_value *integers_as_floats(const integer_pass *s, const jfl_value *q,
+                                           jfl_value **scale, int *zero)
+{
+  const jfl_value *v = q;
+  for (int i = 0, at; i < 3; i++, v = s->r.old[at]->out[0]) {
+    if (v != q && jf_integers_of(v, scale, zero) == q) return v;
+    at = s->r.reader[v->id];
+    if (at < 0 || s->r.uses[v->id] != 1 || s->r.old[at]->n_out != 1) return NULL;
+  }
+  return jf_integers_of(v, scale, zero) == q ? v : NULL;
+}
+
+/* Follows the integers that come out to where they are added to others and become integers again,
+   if they are. The relu of a product before it is rounded must be what rounding does. */
+static void find_sum(const integer_pass *s, integer_chain *c)
+{
+  integer_chain sum = *c;
+  integer_sum *a = &sum.sum;
+  int zero, at;
+  if (c->to == JFL_F32 || c->pool || c->view || c->p.residual || c->p.act) return;
+  if (c->relu && (c->zero || c->to != JFL_U8)) return;
+  const jfl_value *v = integers_as_floats(s, s->r.old[c->end]->out[0], &a->scale, &zero);
+  if (!v || zero != c->zero || jf_numel(&a->scale->shape) != 1) return;
+  at = s->r.reader[v->id];
+  const jf_node *n = at >= 0 && s->r.uses[v->id] == 1 ? s->r.old[at] : NULL;
+  if (!n || !(n->op->flags & JF_ADDS) || !jf_shape_eq(&n->in[0]->shape, &n->in[1]->shape)) return;
+  a->with = jf_integers_of(n->in[n->in[0] == v], &a->with_scale, &a->zero);
+  if (!a->with || jf_numel(&a->with_scale->shape) != 1) return;
+  a->first = c->to;
+  a->first_zero = c->zero;
+  a->rounds = c->scale;
+  sum.relu = 0;
+  find_rounding(s, &sum, n->out[0]);
+  if (sum.end != c->end && !s->ends[sum.end]) *c = sum;
 }
 
 /* Whether a scale of n filters has a number for each, or one for all. */
@@ -79,7 +128,7 @@ static int scales_filters(const jfl_value *scale, const jfl_value *filters)
 
 static void find_chain(integer_pass *s, int i)
 {
-  integer_chain c = { .first = s->r.old[i], .end = i, .to = JFL_F32 };
+  integer_chain c = { .first = s->r.old[i], .end = i, .to = JFL_F32, .sum.first = JFL_F32 };
   const jf_node *n = c.first;
   int factor_zero;
   if (!jf_integer_product_of(n, &c.p)) return;
@@ -91,6 +140,7 @@ static void find_chain(integer_pass *s, int i)
   if (!s->still[n->in[1]->id] || !scales_filters(c.factor_scale, c.factor)) return;
   if (jf_numel(&c.factor->shape) > JF_MOST_PRODUCTS * c.factor->shape.d[0]) return;
   if (!c.p.act) find_rounding(s, &c, n->out[0]);
+  find_sum(s, &c);
   if (s->ends[c.end]) return;
   s->ends[c.end] = jf_alloc(s->g->arena, sizeof c);
   *s->ends[c.end] = c;
@@ -162,7 +212,8 @@ static jfl_value *with_zeros(integer_pass *s, const integer_chain *c, jfl_value 
 
 static jf_quantized_conv integer_attr(integer_pass *s, const integer_chain *c)
 {
-  jf_quantized_conv a = { .dtype = c->to, .relu = c->relu, .zero = c->zero };
+  jf_quantized_conv a = { .dtype = c->to, .relu = c->relu, .zero = c->zero,
+                          .first = c->sum.first, .first_zero = c->sum.first_zero };
   a.conv.data_format = "NHWC";
   a.conv.groups = 1;
   a.conv.padding.word = "VALID";
@@ -177,36 +228,49 @@ static jf_quantized_conv integer_attr(integer_pass *s, const integer_chain *c)
   return a;
 }
 
-/* The scale of the integers that come out, or NULL where none do. */
-static jfl_value *integer_scale(integer_pass *s, const integer_chain *c)
+/* The scale as one number, or NULL where there is none. */
+static jfl_value *scale_number(integer_pass *s, const integer_scale *scale)
 {
-  if (c->number > 0) return jf_emit_number(s->g, JFL_F32, &(jfl_shape){ 1, { 1 } }, c->number);
-  return c->scale ? one_number(s, c->scale) : NULL;
+  const jfl_shape one = { 1, { 1 } };
+  if (scale->number > 0) return jf_emit_number(s->g, JFL_F32, &one, scale->number);
+  return scale->value ? one_number(s, scale->value) : NULL;
 }
 
-/* Emits the product; NULL where no row serves it. It is computed in multiples of `unit`: of the
-   residual's scale, so that the residual is added as it is, or else of the result's. */
+/* Sets what is added to the product, and what the sum is multiplied by; `scale`: that of the
+   integers that come out, or NULL. The product and the sum are in multiples of the scale of what is
+   added, if that is integers. Gives what the product is divided by for that, or NULL. */
+static jfl_value *emit_added(integer_pass *s, const integer_chain *c, jfl_value *scale,
+                             jfl_value **in, int64_t *zero)
+{
+  jfl_graph *g = s->g;
+  const integer_sum *sum = &c->sum;
+  const int rounds = jf_is_byte(sum->first);
+  jfl_value *with = sum->with, *unit = sum->with_scale;
+  int with_zero = sum->zero;
+  if (!rounds) with = jf_integers_of(c->p.residual, &unit, &with_zero);
+  if (!with || jf_numel(&unit->shape) != 1) with = NULL;
+  jfl_value *one = with ? one_number(s, unit)
+                        : jf_emit_number(g, JFL_F32, &(jfl_shape){ 1, { 1 } }, 1);
+  *zero = with ? with_zero : 0;
+  in[4] = as_image(s, c, with ? with : c->p.residual, 0);
+  in[5] = scale ? JF_EMIT(g, divide, NULL, one, scale) : one;
+  if (rounds) in[6] = JF_EMIT(g, divide, NULL, one_number(s, sum->scale), one);
+  return rounds ? scale_number(s, &sum->rounds) : with ? one : NULL;
+}
+
+/* Emits the product; NULL where no row serves it. */
 static jfl_value *emit_integers(integer_pass *s, const integer_chain *c)
 {
   jfl_graph *g = s->g;
-  jfl_value *in[6], *scale = integer_scale(s, c), *r_scale = NULL;
-  int r_zero;
-  jfl_value *added = c->p.residual ? jf_integers_of(c->p.residual, &r_scale, &r_zero) : NULL;
-  if (added && (r_zero || jf_numel(&r_scale->shape) != 1)) added = NULL;
-  jfl_value *unit = added ? one_number(s, r_scale) : c->p.residual ? NULL : scale;
-  const int n = c->p.residual ? 6 : 4;
+  jfl_value *in[7], *scale = scale_number(s, &c->scale), *unit = scale;
+  const int rounds = jf_is_byte(c->sum.first), n = rounds ? 7 : c->p.residual ? 6 : 4;
+  jf_quantized_conv a = integer_attr(s, c);
   in[0] = with_zeros(s, c, as_image(s, c, c->x, 0));
   in[1] = as_image(s, c, c->factor, 1);
   in[2] = channel_scale(s, c);
   in[3] = channel_bias(s, c, in[2]);
+  if (n > 4) unit = emit_added(s, c, scale, in, &a.residual_zero);
   if (unit) in[2] = JF_EMIT(g, divide, NULL, in[2], unit);
-  if (n > 4) {
-    jfl_value *one = jf_emit_number(g, JFL_F32, &(jfl_shape){ 1, { 1 } }, 1);
-    in[4] = as_image(s, c, added ? added : c->p.residual, 0);
-    in[5] = added ? unit : one;
-    if (scale) in[5] = JF_EMIT(g, divide, NULL, in[5], scale);
-  }
-  const jf_quantized_conv a = integer_attr(s, c);
   jfl_value *y = g->err ? NULL : jf_emit(g, &jf_op_quantized_conv2d, &a, in, (size_t)n);
   if (!y) return NULL;
   jf_kargs k = jf_call_of(g->arena, y->node);
