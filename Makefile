@@ -8,6 +8,8 @@
 # make map       measure which tests reach what, and write spec/map, which OF reads, and
 #                spec/sanitized; it takes about as long as the tests. OF="src/text lua/jfl/data"
 #                measures what may reach these sources alone
+# make coverage  how many places of the sources no test reaches, of what make map measured last;
+#                OF="src/text lua/jfl/data" prints those of these sources
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
 #                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
@@ -306,6 +308,8 @@ test-deep:
 map:
 	@scripts/setup test
 	@scripts/map/measure $(if $(OF),--of $(OF))
+coverage:
+	@luajit scripts/coverage.lua $(OF)
 bench: all build/bench-copy
 	@build/jfl scripts/bench/compare.lua
 	@build/jfl scripts/bench/vocabulary.lua
@@ -345,7 +349,7 @@ clean:
 include scripts/package/install.mk
 
 FORCE:
-.PHONY: all emulated products objects tests fuzzer fuzz soak mutants demo test test-landing test-deep map \
+.PHONY: all emulated products objects tests fuzzer fuzz soak mutants demo test test-landing test-deep map coverage \
   bench bench-load bench-frames bench-onnx golden doc kernels lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $O/src/script/opened.d $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(C_TESTS:%.c=$O/%.d) \

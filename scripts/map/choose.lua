@@ -1,6 +1,6 @@
 -- choose.lua FOLDER [SOURCES]: reads what scripts/map/measure measured there, and writes spec/map
 -- and spec/sanitized; or of spec/map these files and folders alone.
-local ffi = require "ffi"
+local reached = require "scripts.map.reached"
 
 local folder, wanted = ...
 if wanted == "" then wanted = nil end
@@ -9,110 +9,9 @@ if wanted == "" then wanted = nil end
 -- cost most: from here on to all of them takes as long again.
 local SHARE = 0.997
 
-local function lines_of(path)
-  local list = {}
-  for line in io.lines(path) do list[#list + 1] = line end
-  return list
-end
-
-local function names_in(path)
-  local list = {}
-  local pipe = io.popen("ls " .. path)
-  for name in pipe:lines() do list[#list + 1] = name end
-  pipe:close()
-  return list
-end
-
---- ---- places, which have numbers from 1 on ----
-
-local n_places = 0
-local numbers = {}                  -- of a place, by its name
-local places_of = {}                -- of a source: a list of numbers
-
---- The number of a place of a source, which has a name.
-local function place(source, name)
-  local number = numbers[name]
-  if not number then
-    n_places = n_places + 1
-    number = n_places
-    numbers[name] = number
-    places_of[source] = places_of[source] or {}
-    table.insert(places_of[source], number)
-  end
-  return number
-end
-
---- What each flag of a program or library stands for: a place, or false where it is none of ours.
--- The linker puts one source into several programs, so places are known by what the symbolizer says
--- of them: function, file, line and column.
-local function places_of_module(path)
-  local described = path .. ".symbols"
-  local file = io.open(described)
-  if not file then
-    local program = assert(io.lines(path)())
-    assert(os.execute(("tail -n +2 %s | llvm-symbolizer --obj=%s >%s.tmp && mv %s.tmp %s"):format(
-      path, program, described, described, described)) == 0, "llvm-symbolizer failed")
-    file = assert(io.open(described))
-  end
-  local list, first, second = {}, nil, nil
-  for line in file:lines() do
-    if line == "" then               -- ends an address, whose innermost function is first
-      local source, at = second:match "([^:]+):(%d+:%d+)$"
-      source = source and (source:match "/(src/.*)$" or source:match "/(kernels/.*)$"
-        or source:match "^src/.*$" or source:match "^kernels/.*$")
-      list[#list + 1] = source and place(source, source .. ":" .. at .. " " .. first) or false
-      first, second = nil, nil
-    elseif not first then first = line
-    elseif not second then second = line
-    end
-  end
-  file:close()
-  return list
-end
-
-local modules = {}
-for _, name in ipairs(names_in(folder .. "/modules")) do
-  if not name:find "%." then modules[name] = places_of_module(folder .. "/modules/" .. name) end
-end
-
-local marks = {}
-for _, mark in ipairs(lines_of(folder .. "/tree/build/gen/marks")) do
-  marks[#marks + 1] = place(mark:match "^[^:]+", mark .. " " .. #marks)
-end
-modules.lua = marks
-
---- ---- tests ----
-
-local function first_line(path)
-  local file = io.open(path)
-  local line = file and file:read "*l"
-  if file then file:close() end
-  return line
-end
-
---- A weight is the next power of two of CPU seconds, so that the next measuring finds the same.
-local function weight_of(seconds) return 2 ^ math.ceil(math.log(seconds + 0.05) / math.log(2)) end
-
-local tests = {}
-for _, name in ipairs(names_in(folder .. "/tests")) do
-  local own = folder .. "/tests/" .. name
-  local seconds = tonumber(first_line(own .. "/seconds"))
-  if seconds then
-    local test = { name = first_line(own .. "/name"), seconds = seconds,
-      reached = ffi.new("uint8_t[?]", n_places + 1) }
-    test.weight = weight_of(test.seconds)
-    for module, list in pairs(modules) do
-      local file = io.open(own .. "/" .. module, "rb")
-      local flags = file and file:read "*a" or ""
-      if file then file:close() end
-      for i = 1, math.min(#flags, #list) do
-        if flags:byte(i) ~= 0 and list[i] then test.reached[list[i]] = 1 end
-      end
-    end
-    tests[#tests + 1] = test
-  end
-end
-table.sort(tests, function(a, b) return a.name < b.name end)
+local tests = reached.tests(folder)
+local lines_of, names_in = reached.lines_of, reached.names_in
+local name_of, places_of = reached.name_of, reached.places_of
 
 --- ---- choosing ----
 
@@ -397,9 +296,6 @@ table.sort(quickest, function(a, b)
   if a.seconds ~= b.seconds then return a.seconds < b.seconds end
   return a.name < b.name
 end)
-
-local name_of = {}                  -- of a place, by its number
-for name, number in pairs(numbers) do name_of[number] = name end
 
 --- The numbers of the places of a source by the line that they are on.
 local function places_by_line(source)

@@ -44,7 +44,7 @@ end
 local function scaling(h, arch, shapes, base, size)
   local kind = header.get(h, arch .. ".rope.scaling.type", "string", "none")
   if shapes["rope_freqs.weight"] then
-      local get = checkpoint.checkpoint.get
+    local get = checkpoint.checkpoint.get
     local factors = get(h.path, { only = "rope_freqs.weight" })["rope_freqs.weight"]
     return { rope_type = "factors", rope_theta = base, factors = factors:totable() }
   end

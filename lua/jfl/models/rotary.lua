@@ -22,8 +22,6 @@ end
 -- What becomes of the frequency of each pair, as functions of (frequency, i from 0 on), and what
 -- is turned is multiplied by.
 local KINDS = {
-  default = function() return function(f) return f end end,
-
   linear = function(p)
     local factor = number(p, "factor")
     return function(f) return f / factor end
@@ -72,11 +70,11 @@ function rotary.of(c, size)
   local p = c.rope_parameters or c.rope_scaling or {}
   local name = p.rope_type or p.type or "default"
   local kind, base = KINDS[name], number(p, "rope_theta", c.rope_theta)
+  if name == "default" then return { base = base, interleaved = c.rope_interleaved } end
   if not kind then
     core.fail("%s: rope_type must be \"default\", \"linear\", \"llama3\" or \"yarn\", got \"%s\"",
       WHO, tostring(name))
   end
-  if name == "default" then return { base = base, interleaved = c.rope_interleaved } end
   local scaled, scale = kind(p, c, size / 2, base)
   local frequencies = {}
   for i = 0, size / 2 - 1 do frequencies[i + 1] = scaled(base ^ (-2 * i / size), i) end

@@ -33,12 +33,6 @@ end
 --- An attribute that is 0 or 1.
 function Node:flag(name, default) return self:attr(name, default and 1 or 0) ~= 0 end
 
---- Fails where an attribute is another than the one that jfl can do.
-function Node:only(name, value)
-  local got = self:attr(name, value)
-  if got ~= value then self:fail("%s must be %s, got %s", name, tostring(value), tostring(got)) end
-end
-
 --- The numbers of an input that must be known while the job is described.
 function Node:list(x, what)
   if x == nil then return nil end

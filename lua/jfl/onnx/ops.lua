@@ -43,15 +43,4 @@ function ops.find(node)
   return nil, ("its op set must be %d to %d, got %d"):format(ops.least, ops.most, node.opset)
 end
 
---- The ops by domain, as lists of names.
-function ops.names()
-  local all = {}
-  for name in pairs(TABLES) do
-    all[name] = {}
-    for op in pairs(domain(name)) do table.insert(all[name], op) end
-    table.sort(all[name])
-  end
-  return all
-end
-
 return ops

@@ -39,15 +39,6 @@ function tensor.type_of(number)
   return ("type %s"):format(tostring(number))
 end
 
---- The number of a dtype.
-function tensor.number_of(dtype)
-  for number, t in ipairs(TYPES) do
-    if t[2] == dtype and (t[1] == dtype or t[1] == "float" or t[1] == "double") then
-      return number
-    end
-  end
-end
-
 local function fail(t, form, ...)
   core.fail("%s: tensor '%s': " .. form, t.path, t.name, ...)
 end
