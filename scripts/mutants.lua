@@ -9,6 +9,7 @@ local judged = require "scripts.mutants.judged"
 local tests = require "scripts.mutants.tests"
 
 local FOLDER = "build/mutants"
+local CLEAN = FOLDER .. "/clean"
 local EQUIVALENT = "scripts/mutants/equivalent.txt"
 local FOLDERS = "src kernels lua"
 
@@ -23,30 +24,14 @@ end
 
 -- ---- one fault ----
 
+-- What the tests of a fault take of the processor at most; and by the clock, as some wait.
+local LIMIT = { cpu = 240, seconds = 900 }
+
 local passed, broken = {}, {}       -- tests by name, as far as is known
 
--- Runs the tests of a fault one after another until one fails. Returns "caught" or "late" with that
--- test and what it printed, "survived", or "invalid" where the fault cannot be built.
-local function verdict(tree, fault)
-  if not select(2, tree:build("build/jfl")) then return "invalid" end
-  for _, test in ipairs(tests.of(tree, fault)) do
-    if not broken[test.name] then
-      if test.goal then tree:build(test.goal) end
-      local out, status, seconds = tree:test(test)
-      if status == 124 then return "late", test, out end
-      if status ~= 0 then return "caught", test, out end
-      passed[test.name] = true
-      tests.passed(test, seconds)
-    end
-  end
-  return "survived"
-end
-
--- Whether a test passes without a fault, in a tree that has one, and how long that took.
-local function passes(tree, fault, test)
+-- Whether a test passes without a fault, and how many seconds that took.
+local function passes(tree, test)
   if passed[test.name] then return true, 0 end
-  tree:mend(fault)
-  tree:build("build/jfl")
   if test.goal then tree:build(test.goal) end
   local began = os.time()
   local _, status, seconds = tree:test(tests.patient(test))
@@ -55,31 +40,49 @@ local function passes(tree, fault, test)
   return status == 0, os.time() - began
 end
 
--- What tests say of a fault that is planted; those that fail without it are not asked. One that was
--- stopped is asked again where it takes as long without the fault.
-local function tried(tree, fault)
-  while true do
-    local state, test, out = verdict(tree, fault)
-    if not test then return state end
-    local limit = test.seconds
-    local ok, took = passes(tree, fault, test)
-    if ok and (state ~= "late" or 3 * took < limit) then return state, test, out end
-    if not ok then print(("broken\t%s\t%s"):format(fault.id, test.name)) end
-    tree:plant(fault)
+-- What a test says of a fault that is planted: "passed", "caught" or "late"; or "broken", where it
+-- does not pass without it either, and "slow" where it takes as long then. Also what it printed.
+local function asked(tree, fault, test)
+  if test.goal then tree:build(test.goal) end
+  local out, status, seconds = tree:test(test)
+  if status == 0 then
+    passed[test.name] = true
+    tests.passed(test, seconds)
+    return "passed"
   end
+  local limit = test.seconds
+  local ok, took = passes(tree.clean, test)
+  if ok then return status ~= 124 and "caught" or 3 * took < limit and "late" or "slow", out end
+  print(("broken\t%s\t%s"):format(fault.id, test.name))
+  return "broken"
+end
+
+-- Runs the tests of a fault one after another until one fails. Returns "caught" or "late" with that
+-- test and what it printed, "survived", or "undecided" where that would take too long.
+local function verdict(tree, fault)
+  local cpu, ends = tree.took.tests + LIMIT.cpu, os.time() + LIMIT.seconds
+  for _, test in ipairs(tests.of(tree, fault)) do
+    if tree.took.tests > cpu or os.time() > ends then return "undecided" end
+    if not broken[test.name] then
+      local state, out = asked(tree, fault, test)
+      if state == "slow" then state, out = asked(tree, fault, tests.patient(test)) end
+      if state == "caught" or state == "late" then return state, test, out end
+    end
+  end
+  return "survived"
 end
 
 -- Plants a fault, and tells what became of it.
 local function outcome(tree, fault)
   local state, test, out = tree:plant(fault), nil, nil
-  if state == "planted" then state, test, out = tried(tree, fault) end
+  if state == "planted" then state, test, out = verdict(tree, fault) end
   tree:mend(fault)
   return state, test, out
 end
 
 -- ---- a worker: some of the faults, each told in a line ----
 
-local COUNTS = { equivalent = true, caught = true, late = true, survived = true }
+local COUNTS = { equivalent = true, caught = true, late = true, survived = true, undecided = true }
 
 local function tell(state, i, fault, test, seconds)
   local name = test and test.name or ""
@@ -115,8 +118,10 @@ local function longest_first(sources)
   return sources
 end
 
-local function work(options)
-  local tree = copy.open(("%s/%d"):format(FOLDER, options.WORKER))
+-- A copy for faults, and the one that has none.
+local function open(name) return copy.open(FOLDER .. "/" .. name, copy.open(CLEAN)) end
+
+local function plant_all(options, tree)
   local sources = draw.sources(options.OF)
   local known = judged.read(EQUIVALENT)
   local ends = options.MINUTES and os.time() + options.MINUTES * 60 or math.huge
@@ -130,6 +135,13 @@ local function work(options)
       plant_some(tree, draw.sequence({ source }, options.SEED + i), 1, 1, options.EACH, known, ends)
     end
   end
+end
+
+local function work(options)
+  local tree = open(options.WORKER)
+  plant_all(options, tree)
+  print(("seconds of the processor: builds %d, tests %d, tests without a fault %d"):format(
+    tree.took.build, tree.took.tests, tree.clean.took.tests))
 end
 
 -- ---- all of them ----
@@ -148,19 +160,19 @@ local function folder_of(path)
   return path:match("^lua/jfl/[^/]+/") or path:match("^[^/]+/[^/]+/") or path
 end
 
-local ROW = "%-24s %8s %11s %7s %9s %9s %8s\n"
+local ROW = "%-24s %8s %11s %7s %9s %9s %10s %8s\n"
 
 local function print_table(counts)
   local folders, sum = {}, {}
   for folder in pairs(counts) do folders[#folders + 1] = folder end
   table.sort(folders)
   io.write("\n", ROW:format("folder", "planted", "equivalent", "caught", "(by time)", "survived",
-    "invalid"))
+    "undecided", "invalid"))
   local function row(name, c)
     local function of(state) return c[state] or 0 end
     local caught = of "caught" + of "late"
-    io.write(ROW:format(name, caught + of "equivalent" + of "survived", of "equivalent", caught,
-      of "late", of "survived", of "invalid"))
+    io.write(ROW:format(name, caught + of "equivalent" + of "survived" + of "undecided",
+      of "equivalent", caught, of "late", of "survived", of "undecided", of "invalid"))
     return caught, of "survived"
   end
   for _, folder in ipairs(folders) do
@@ -179,10 +191,17 @@ local function print_survivors(list)
   end
 end
 
+-- Makes the copy without a fault, and one for each worker.
+local function make_copies(options)
+  local has_c
+  for _, source in ipairs(draw.sources(options.OF)) do has_c = has_c or source.language == "c" end
+  local clean = copy.make(CLEAN, has_c and { tests.SANITIZED_GOAL } or {})
+  for i = 1, options.WORKERS do copy.again(clean, ("%s/%d"):format(FOLDER, i)) end
+end
+
 local function all(options)
   print(("SEED=%d, %s"):format(options.SEED, #options.OF > 80 and "these" or options.OF))
-  local tree = copy.make(FOLDER .. "/1")
-  for i = 2, options.WORKERS do copy.again(tree, ("%s/%d"):format(FOLDER, i)) end
+  make_copies(options)
   local counts, survivors, sources, n_sources = {}, {}, {}, 0
   for line in start_workers(options):lines() do
     local state, id, test, i, seconds, before, after =
@@ -208,7 +227,8 @@ end
 
 -- Plants the faults that ids name, and shows what the tests say of each.
 local function named(options)
-  local tree = copy.make(FOLDER .. "/one")
+  copy.again(copy.make(CLEAN), FOLDER .. "/one")
+  local tree = open("one")
   for id in tostring(options.ID):gmatch("%S+") do
     local path = id:match("^(.-):") or ""
     local fault = assert(draw.find(draw.sources("'" .. path .. "'"), id), "no such fault: " .. id)

@@ -31,18 +31,10 @@ function Copy:run(seconds, line)
   return out, (status == KILLED or status == TOO_LONG) and 124 or status
 end
 
-local BUILD_SECONDS = 1800
-
---- Builds goals of the Makefile; returns what that prints, and whether they could be built.
-function Copy:build(goals)
-  local out, status = self:run(BUILD_SECONDS, "make --no-print-directory -s -j2 " .. goals)
-  return out, status == 0
-end
-
 -- Ends as the line before it did, and keeps what that and its children took of the processor.
 local TIMED = "\nstatus=$?; times >build/times; exit $status"
 
--- The seconds of the processor that the last test took, nil where it was ended: of two lines such
+-- The seconds of the processor in what TIMED wrote, nil where nothing is written: of two lines such
 -- as "1m2.5s 0m0.1s" the second, which is of children.
 local function seconds_taken(path)
   local file = io.open(path)
@@ -52,14 +44,32 @@ local function seconds_taken(path)
   return m and 60 * (m + m2) + s + s2
 end
 
+-- Runs a line as Copy:run does, and returns also how many seconds of the processor it took; these
+-- are added to self.took[kind].
+local function timed(self, kind, seconds, line)
+  local times = self.folder .. "/build/times"
+  os.remove(times)
+  local out, status = self:run(seconds, line .. TIMED)
+  local took = seconds_taken(times)
+  self.took[kind] = self.took[kind] + (took or 0)
+  return out, status, took
+end
+
+local BUILD_SECONDS = 1800
+
+--- Builds goals of the Makefile, in so many seconds at most; returns what that prints, and its
+-- status as Copy:run does.
+function Copy:build(goals, seconds)
+  return timed(self, "build", seconds or BUILD_SECONDS,
+    "make --no-print-directory -s -j2 " .. goals)
+end
+
 --- Runs a test, as Copy:run does, within bounds, of the processor's seconds too. Returns also how
 -- many of these it took.
 function Copy:test(test)
-  local bounds, times = BOUNDS:format(test.cpu), self.folder .. "/build/times"
+  local bounds = BOUNDS:format(test.cpu)
   if not test.is_sanitized then bounds = bounds .. MEMORY end
-  os.remove(times)
-  local out, status = self:run(test.seconds, bounds .. test.line .. TIMED)
-  return out, status, seconds_taken(times)
+  return timed(self, "tests", test.seconds, bounds .. test.line)
 end
 
 local function write(path, text, mode)
@@ -87,11 +97,9 @@ local SUM = [[
     esac
   done]]
 
--- A sum over what is built of a source, without what debuggers read; nil where that fails.
-function Copy:sum(path)
-  local parts = table.concat(parts_of(path), " ")
-  if select(2, self:build(parts)) == false then return nil end
-  return (self:run(60, SUM:format(parts)))
+-- A sum over what is built of a source, without what debuggers read.
+local function sum_of(tree, path)
+  return (tree:run(60, SUM:format(table.concat(parts_of(path), " "))))
 end
 
 local function lua_sum(text, name)
@@ -108,30 +116,37 @@ local function faulty(fault)
   end))
 end
 
-local function plant_lua(fault, text)
+-- Whether a text is a program, and not the same one as the source.
+local function lua_state(fault, text)
   local before, after = lua_sum(fault.source.text, "=it"), lua_sum(text, "=it")
   return not after and "invalid" or before == after and "equivalent" or "planted"
+end
+
+-- The same of what is built with a fault: it is "undecided" where that takes too long.
+local PLANT_SECONDS = 600
+
+local function c_state(self, path)
+  local _, status = self:build(table.concat(parts_of(path), " ") .. " build/jfl", PLANT_SECONDS)
+  if status ~= 0 then return status == 124 and "undecided" or "invalid" end
+  return sum_of(self, path) == self.sums[path] and "equivalent" or "planted"
 end
 
 -- The sources that had faults since all was built: where a run is killed the next one builds
 -- them again.
 local FAULTY = "/build/faulty"
 
---- Writes the source with a fault into the copy. Returns "planted", "equivalent" if what is built
--- is the same, or "invalid" if it cannot be built.
+--- Writes the source with a fault into the copy and builds the command. Returns "planted",
+-- "equivalent" if what is built is the same, or "invalid" if it cannot be built.
 function Copy:plant(fault)
   local path, text = fault.source.path, faulty(fault)
-  if fault.source.language == "lua" then
-    local state = plant_lua(fault, text)
-    if state ~= "planted" then return state end
-  else
-    self.sums[path] = self.sums[path] or assert(self:sum(path), path)
-  end
+  local is_lua = fault.source.language == "lua"
+  local state = is_lua and lua_state(fault, text) or "planted"
+  if state ~= "planted" then return state end
+  if not is_lua then self.sums[path] = self.sums[path] or sum_of(self.clean, path) end
   write(self.folder .. FAULTY, path .. "\n", "ab")
   write(self.folder .. "/" .. path, text)
-  if fault.source.language == "lua" then return "planted" end
-  local sum = self:sum(path)
-  return not sum and "invalid" or sum == self.sums[path] and "equivalent" or "planted"
+  if not is_lua then return c_state(self, path) end
+  return select(2, self:build("build/jfl", PLANT_SECONDS)) == 0 and "planted" or "invalid"
 end
 
 --- Takes the fault out again: what is built next is as it was.
@@ -145,22 +160,27 @@ function Copy:has(source)
   return file ~= nil
 end
 
---- A copy that was made.
-function copy.open(folder) return setmetatable({ folder = folder, sums = {} }, Copy) end
+--- A copy that was made, and one beside it that never has a fault.
+function copy.open(folder, clean)
+  return setmetatable({ folder = folder, clean = clean, sums = {},
+    took = { build = 0, tests = 0 } }, Copy)
+end
 
 local TAKE = [[
   mkdir -p %s/build && find %s -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} + &&
     git ls-files -z --cached --others --exclude-standard |
     tar -c --null -T - 2>/dev/null | tar -x -C %s]]
 
---- Makes a copy in a folder, or makes it again, and builds what tests need. Raises what the build
--- prints where that fails.
-function copy.make(folder)
+--- Makes a copy in a folder, or makes it again, and builds what tests need, with other goals.
+-- Raises what the build prints where that fails.
+function copy.make(folder, goals)
   assert(os.execute((TAKE:gsub("%%s", folder))) == 0)
   local self = copy.open(folder)
   self:run(60, "xargs -r touch -c <build/faulty")
-  local out, ok = self:build("all emulated")
-  if not ok then error("the sources as they stand cannot be built:\n" .. out, 0) end
+  for _, goal in ipairs { "all emulated", unpack(goals or {}) } do
+    local out, status = self:build(goal)
+    if status ~= 0 then error("the sources as they stand cannot be built:\n" .. out, 0) end
+  end
   self:run(60, "rm -f build/faulty")
   return self
 end
@@ -168,6 +188,7 @@ end
 --- Makes another copy of one that was made.
 function copy.again(from, to)
   assert(os.execute(("rm -rf %s && cp -a %s %s"):format(to, from.folder, to)) == 0)
+  return copy.open(to)
 end
 
 return copy

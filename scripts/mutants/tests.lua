@@ -2,9 +2,10 @@
 local tests = {}
 
 -- A test hangs that computes, or waits, for so long: seconds, and as many times those that it takes
--- of the processor when it passes. Where these are not known a test without a fault may take MOST.
-local CPU = { seconds = 10, times = 4, unknown = 40, most = 300 }
-local WAIT = { seconds = 40, times = 30, unknown = 120, most = 1000 }
+-- of the processor when it passes. Where these are not known a test without a fault may take MOST;
+-- one that takes longer is not asked, as it would take the time of many faults.
+local CPU = { seconds = 10, times = 4, unknown = 40, most = 80 }
+local WAIT = { seconds = 20, times = 10, unknown = 60, most = 240 }
 -- What tests took when they passed, also in earlier runs: a line "SECONDS NAME" each.
 local TOOK = "build/mutants/took"
 -- Of the tests that reach a line, so many beyond those of its source, the quickest.
@@ -120,8 +121,9 @@ end
 -- What has to be built for a test besides the command.
 local function goal_of(tree, name, line)
   if name:find("_test%.c") then return line:match("(%S+)$") end
-  local _, status = tree:run(60, ("grep -q build/counted '%s'"):format(name:match("^[^:]*")))
-  return status == 0 and "build/counted" or nil
+  local text = tree:run(60, ("cat '%s'"):format(name:match("^[^:]*")))
+  return text:find("build/counted", 1, true) and "build/counted"
+    or text:find("jfl%.so") and "all" or nil
 end
 
 -- The command of a test, of which a spec ends at the first that fails.
@@ -180,6 +182,7 @@ local SANITIZED = "build/obj-gcc-address,undefined"
 local SANITIZED_TIMES, SANITIZED_MOST = 4, 10    -- those that take longer without are not run so
 local SANITIZED_ENV = "UBSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=allocator_may_return_null=1 "
   .. "LSAN_OPTIONS=use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp "
+tests.SANITIZED_GOAL = ("SAN=address,undefined %s/jfl"):format(SANITIZED)
 local SETTINGS = ("JFL_OBJECTS='%s' JFL_COMMAND='%s/jfl'"):format(SANITIZED, SANITIZED)
 
 local function sanitized(tree, name)
@@ -216,19 +219,30 @@ end
 -- The part of a spec of all ops that names the source, which tells soonest.
 local OPS = "spec/op/op_spec.lua"
 
-local QUICK_SECONDS = 5
-
-local function slowness(test)
-  return math.max(0, math.ceil(math.log((test.cost or 0) / QUICK_SECONDS) / math.log(2)))
+-- How much likelier a test sees a fault of a source than others do that the map has for it: one at
+-- the path that mirrors it, one that is called so, one of its room.
+local function likelihood(test, path)
+  local stem, room = path:match("([^/]+)%.%w+$"), path:gsub("^src/", ""):gsub("/[^/]*$", "")
+  local file = test.name:match("^[^: ]*")
+  local is_called_so = file:find("/" .. stem .. "_", 1, true)
+    or test.name:find("::" .. stem, 1, true)
+  local is_near = file:find("/" .. room:gsub("/jfl/", "/") .. "/", 1, true)
+  return (is_called_so and 3 or 1) * (is_near and 2 or 1)
 end
 
---- Puts tests in order: those of up to 5 seconds keep theirs, in which those of the source itself
--- come first; others follow, those that take twice as long later. Unknown ones count as quick.
-function tests.quick_first(list)
-  local place, slow = {}, {}
-  for i, test in ipairs(list) do place[test], slow[test] = i, slowness(test) end
+-- What running any test takes besides its own seconds, and those of a test that never ran.
+local START_SECONDS, UNKNOWN_SECONDS = 1, 4
+
+--- Puts the tests of a source in the order in which the least time passes until one sees a fault:
+-- by their seconds for the likelihood of each. Of equals those stay in front that are.
+function tests.best_first(list, path)
+  local place, price = {}, {}
+  for i, test in ipairs(list) do
+    place[test] = i
+    price[test] = (START_SECONDS + (test.cost or UNKNOWN_SECONDS)) / likelihood(test, path)
+  end
   table.sort(list, function(a, b)
-    if slow[a] ~= slow[b] then return slow[a] < slow[b] end
+    if price[a] ~= price[b] then return price[a] < price[b] end
     return place[a] < place[b]
   end)
   return list
@@ -248,11 +262,10 @@ function tests.of(tree, fault)
       end
       fault.tests[#fault.tests + 1] = test_of(tree, name)
     end
-    tests.quick_first(fault.tests)
+    tests.best_first(fault.tests, fault.source.path)
     if fault.source.language == "c" then
-      for _, test in ipairs(sanitized_tests(tree, fault, names)) do
-        table.insert(fault.tests, test)
-      end
+      local more = tests.best_first(sanitized_tests(tree, fault, names), fault.source.path)
+      for _, test in ipairs(more) do table.insert(fault.tests, test) end
     end
   end
   return fault.tests

@@ -127,14 +127,22 @@ describe("the order of faults", function()
 end)
 
 describe("the tests of a fault", function()
-  it("are asked in their order, but for slow ones, which come last", function()
+  local function in_order(list)
     local names = {}
-    for i, test in ipairs(tests.quick_first { { name = "a", cost = 41 }, { name = "b", cost = 3 },
-      { name = "c" }, { name = "d", cost = 9 }, { name = "e", cost = 0 }, { name = "f", cost = 39 },
-      { name = "g", cost = 21 } }) do
-      names[i] = test.name
-    end
-    assert.equal("bcedfga", table.concat(names))
+    for i, test in ipairs(tests.best_first(list, "src/run/queue.c")) do names[i] = test.name end
+    return names
+  end
+
+  it("are asked the quickest first, those of its name and its room before others", function()
+    assert.same({ "b", "c", "a" }, in_order { { name = "a", cost = 41 }, { name = "b", cost = 3 },
+      { name = "c" } })
+    local near, called = "spec/run/job_spec.lua:gpu", "spec/lua/job/queue_spec.lua"
+    local own, other = "spec/run/queue_test.c sanitized", "spec/run_spec.lua"
+    local list = { { name = other, cost = 1 }, { name = near, cost = 2 },
+      { name = called, cost = 4 }, { name = own, cost = 7 } }
+    assert.same({ own, near, called, other }, in_order(list))
+    for _, test in ipairs(list) do test.cost = 12 * test.cost end
+    assert.same({ near, other, own, called }, in_order(list))
   end)
 
   it("may take longer where no fault is planted", function()
@@ -164,6 +172,7 @@ end)
 
 -- A tree of one source; `all` is what copies are built by.
 local MAKEFILE = [[
+build/jfl: build/obj-gcc/src/f.o
 build/obj-gcc/src/f.o: src/f.c
 	@mkdir -p $(@D)
 	gcc -g -c -o $@ $< 2>/dev/null
@@ -182,25 +191,33 @@ describe("a copy", function()
       .. folder .. "/scripts && cp scripts/unset.sh " .. folder .. "/scripts")
     put("Makefile", MAKEFILE)
     tree = copy.open(folder)
+    tree.clean = tree
   end)
   after_each(function() os.execute("rm -r " .. folder) end)
 
-  --- Plants what stands in place of a line of a source.
+  --- Plants what stands in place of a line of a source; returns also the fault.
   local function plant(path, text, line, after)
-    local source = draw.source(path, text)
+    local fault = { source = draw.source(path, text), line = line, after = after }
     put(path, text)
-    return tree:plant({ source = source, line = line, after = after }),
-      { source = source, line = line }
+    tree:build("build/jfl")
+    return tree:plant(fault), fault
+  end
+
+  --- The same, and takes it out again.
+  local function told(...)
+    local state, fault = plant(...)
+    tree:mend(fault)
+    return state
   end
 
   it("tells faults from what changes nothing and from what is no program", function()
     local text = "int f(int x)\n{\n  return x + 1;\n}\n"
-    assert.equal("planted", (plant("src/f.c", text, 3, "  return x - 1;")))
-    assert.equal("equivalent", (plant("src/f.c", text, 3, "  return 1 + x;")))
-    assert.equal("invalid", (plant("src/f.c", text, 3, "  return x +;")))
-    assert.equal("planted", (plant("src/f.lua", "local x = 1\nreturn x + 1\n", 2, "return x + 2")))
-    assert.equal("equivalent", (plant("src/f.lua", "local x = 1\nreturn x\n", 1, "local x =  1")))
-    assert.equal("invalid", (plant("src/f.lua", "local x = 1\nreturn x\n", 1, "local x = +")))
+    assert.equal("planted", told("src/f.c", text, 3, "  return x - 1;"))
+    assert.equal("equivalent", told("src/f.c", text, 3, "  return 1 + x;"))
+    assert.equal("invalid", told("src/f.c", text, 3, "  return x +;"))
+    assert.equal("planted", told("src/f.lua", "local x = 1\nreturn x + 1\n", 2, "return x + 2"))
+    assert.equal("equivalent", told("src/f.lua", "local x = 1\nreturn x\n", 1, "local x =  1"))
+    assert.equal("invalid", told("src/f.lua", "local x = 1\nreturn x\n", 1, "local x = +"))
   end)
 
   it("has the fault until it is mended", function()
