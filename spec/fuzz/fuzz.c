@@ -21,7 +21,7 @@
 #include "fuzz.h"
 
 enum { POOL = 4096, PLACES = 1 << 16, COMPARED = 256 };
-enum { CPU_SECONDS = 10, REAL_SECONDS = 120, MAX_CHANGES = 6 };
+enum { CPU_SECONDS = 10, REAL_SECONDS = 600, MAX_CHANGES = 6 };
 
 static unsigned char input[FUZZ_MAX];
 static size_t input_size;

@@ -72,7 +72,7 @@ end
 -- What the functions of ops see of this call.
 local function state_of(m, o, context)
   local trains = context.mode == "train"
-  return { path = m.path, variables = m.variables,
+  return { path = m.path, variables = m.variables, tensors = m.graph.initializers, known = 0,
     variable = function(name, t)
       return variable_of(context, name, t, m.trainable[t] or false)
     end,

@@ -1,4 +1,5 @@
 -- An ONNX file as checked tables: nodes in order, what they read and give, tensors, subgraphs.
+local args = require "jfl.base.args"
 local core = require "jfl.core"
 local protobuf = require "jfl.onnx.protobuf"
 local schema = require "jfl.onnx.schema"
@@ -8,6 +9,8 @@ local model = {}
 
 local MOST_NODES = 200000              -- after functions have taken the place of their calls
 local MOST_DEPTH = 16                  -- functions and subgraphs within one another
+local MOST_FIELDS = 4000000            -- of functions, as often as they are called
+local MOST_ENDS = 4000                 -- inputs or results of a node
 local FLOAT, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS = 1, 2, 3, 4, 5, 6, 7, 8
 
 local function fail(m, form, ...) core.fail("%s: " .. form, m.path, ...) end
@@ -92,6 +95,22 @@ local function count_node(m)
   end
 end
 
+-- The fields of a message and of those within it.
+local function fields_in(message)
+  local n = 1
+  for _, value in pairs(message) do n = n + (type(value) == "table" and fields_in(value) or 1) end
+  return n
+end
+
+-- Functions that call others many times make a small file large, also where they have no nodes.
+local function count_fields(m, f)
+  m.fields[f] = m.fields[f] or fields_in(f)
+  m.n_fields = m.n_fields + m.fields[f]
+  if m.n_fields > MOST_FIELDS then
+    fail(m, "its functions must have at most %d fields in all calls of them", MOST_FIELDS)
+  end
+end
+
 local add_nodes
 
 -- Puts the nodes of a function in the place of its call. Its names get a prefix of their own.
@@ -100,6 +119,7 @@ local function add_function(m, scope, call, f, attrs)
     fail(m, "function '%s' must be at most %d calls within others; does it call itself?",
       shown(f.name or ""), MOST_DEPTH)
   end
+  count_fields(m, f)
   m.n_calls = m.n_calls + 1
   local names, prefix = {}, ("%s/%d/"):format(call.op_type, m.n_calls)
   for i, name in ipairs(f.input or {}) do
@@ -133,6 +153,10 @@ function add_nodes(m, scope, nodes)
   for _, n in ipairs(nodes) do
     local op, domain = n.op_type or "", n.domain or ""
     if domain == "ai.onnx" then domain = "" end
+    if math.max(#(n.input or {}), #(n.output or {})) > MOST_ENDS then
+      fail(m, "a node of '%s' must have at most %d inputs and as many results", shown(scope.name),
+        MOST_ENDS)
+    end
     local attrs = attributes_of(m, scope, n.attribute, scope.given)
     local f = m.functions[domain .. "/" .. op .. "/" .. (n.overload or "")]
     if f then
@@ -168,7 +192,7 @@ end
 
 -- The names that a node reads, those that its subgraphs take from around them among them.
 local function reads(node)
-  local list = { unpack(node.inputs) }
+  local list = args.copied(node.inputs)
   for _, value in pairs(node.attrs) do
     if type(value) == "table" and value.free then
       for name in pairs(value.free) do list[#list + 1] = name end
@@ -327,7 +351,8 @@ function model.opsets(m, imports)
 end
 
 local function read(path, source, files)
-  local m = { path = path, source = source, n_nodes = 0, n_calls = 0, functions = {} }
+  local m = { path = path, source = source, n_nodes = 0, n_calls = 0, n_fields = 0,
+    fields = {}, functions = {} }
   m.files = files or opener(m)
   local ok, message = pcall(protobuf.decode, m.source, schema, "ModelProto")
   local is_model = m.source.size > 0 and m.source:text(0, 1) == "\8"      -- of its ir_version

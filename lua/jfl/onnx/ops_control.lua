@@ -171,13 +171,15 @@ ops.SequenceAt = { function(n, list, at)
 end, static = { 2 } }
 
 ops.SequenceInsert = { function(n, list, x, at)
-  local out = { is_list = true, unpack(list_of(n, list)) }
+  local out = args.copied(list_of(n, list))
+  out.is_list = true
   table.insert(out, place_in(n, list, at, #list, #list), x)
   return out
 end, static = { 3 } }
 
 ops.SequenceErase = { function(n, list, at)
-  local out = { is_list = true, unpack(list_of(n, list)) }
+  local out = args.copied(list_of(n, list))
+  out.is_list = true
   table.remove(out, place_in(n, list, at, #list - 1, #list - 1))
   return out
 end, static = { 2 } }

@@ -13,6 +13,8 @@ local values = require "jfl.onnx.values"
 local run = {}
 
 local MOST_NODES = 1000000       -- described in one body, those of all steps of loops
+local MOST_KNOWN = 2 ^ 28        -- numbers computed there, and for each of the file's own so many
+local FOR_EACH = 16
 
 -- ---- values by name ----
 
@@ -81,6 +83,22 @@ local function has_graph(node)
   end
 end
 
+-- What a model computes while it is described must go with its tensors, as a small file could fill
+-- the memory.
+local function count_known(state, results)
+  for _, x in pairs(results) do
+    if type(x) == "table" and x.is_list then count_known(state, x)
+    elseif values.is_known(x) then state.known = state.known + values.count(x.shape) end
+  end
+  if state.known <= MOST_KNOWN then return end
+  local most = MOST_KNOWN
+  for _, t in pairs(state.tensors) do most = most + (t.is_there() and FOR_EACH * t.count or 0) end
+  if state.known > most then
+    core.fail("%s: what is known of it before it runs must have at most %.0f numbers in all",
+      state.path, most)
+  end
+end
+
 -- What a node gives, as a list with as many places as the node has results.
 local function results_of(state, scope, node, entry)
   local n, inputs = #node.inputs, {}
@@ -97,6 +115,7 @@ local function results_of(state, scope, node, entry)
   local function go() return counted_rules.run(facade, entry.run, inputs, n) end
   local ok, results = pcall(at_once and trace.without_graph or go, go)
   if not ok then told(state, node, results) end
+  if at_once then count_known(state, results) end
   return results
 end
 

@@ -185,8 +185,9 @@ local function decoded(t)
   return a
 end
 
---- A tensor that can be read: { name, dtype, shape, count, onnx_type, read = function }, whose
--- read() gives a new array. A dtype of nil stands for a type that jfl lacks, which read() refuses.
+--- A tensor that can be read: { name, dtype, shape, count, onnx_type, read =, is_there = }. read()
+-- gives a new array; is_there() tells whether a file has so many bytes. A dtype of nil stands for a
+-- type that jfl lacks, which read() refuses.
 -- source: where the message lies; files(path, tensor) opens a file of the model's folder.
 function tensor.of(message, source, files, name)
   local t = { path = source.path, name = core.printable(name or message.name or ""),
@@ -196,6 +197,11 @@ function tensor.of(message, source, files, name)
   t.kind, t.onnx_type, t.dtype = kind, kind[1], kind[2]
   t.count = count_of(t, t.shape)
   if t.dtype then find_data(t, message) end
+  function t.is_there()
+    local at = t.outside
+    if not t.dtype then return false end
+    return not at or core.file_size(t.files(at.path, t)) >= at.first + at.size
+  end
   function t.read()
     if not t.dtype then fail(t, "jfl has no elements of type %s", t.onnx_type) end
     if narrow.bits(t.onnx_type) then

@@ -207,6 +207,41 @@ describe("a stranger's ONNX file", function()
     end
     fails("at most 200000 nodes", { { op_type = "F1", domain = "d", input = { "x" },
       output = { "y" } } }, nil, { functions = list })
+    list[13] = { name = "F13", domain = "d", input = { "a" }, output = { "b" } }     -- of no nodes
+    fails("its functions must have at most 4000000 fields in all calls", { { op_type = "F1",
+      domain = "d", input = { "x" }, output = { "z" } }, node("Relu", { "x" }, { "y" }) }, nil,
+      { functions = list })
+  end)
+
+  it("is refused where a node has more inputs or results than Lua can hand over", function()
+    local names = {}
+    for i = 1, 10000 do names[i] = i == 1 and "y" or "y" .. i end
+    fails("a node of 'g' must have at most 4000 inputs", { node("Split", { "x" }, names) })
+    for i = 1, 10000 do names[i] = "x" end
+    fails("a node of 'g' must have at most 4000 inputs", { node("Sum", names, { "y" }) })
+  end)
+
+  it("is refused where it computes much more than its tensors when it is described", function()
+    local body = { name = "b", input = { info("i", {}, 7), info("go", {}, 9), info "v" },
+      output = { info("go", {}, 9), info "w" }, node = {
+        node("ConstantOfShape", { "n" }, { "c" }, { { name = "value", t = { dims = { 1 },
+          data_type = 3, int32_data = { 1 } }, type = 4 } }),
+        node("Gather", { "c", "zero" }, { "one" }), node("Cast", { "one" }, { "f" },
+          { { name = "to", i = 1, type = 2 } }), node("Add", { "v", "f" }, { "w" }) } }
+    local function whole(name, dims, number)
+      return { name = name, dims = dims, data_type = 7, int64_data = { number } }
+    end
+    for steps, each in pairs { [5] = 2 ^ 26, [4] = 2 ^ 20 } do
+      local path = model({ node("Loop", { "m", "", "x" }, { "y" }, { { name = "body", g = body,
+        type = 5 } }) }, { initializer = { whole("m", {}, steps), whole("n", { 1 }, each),
+          whole("zero", {}, 0) } })
+      local ok, sum = pcall(function() return run(path, flow.ndarray.ones { 2, 3 }):sum() end)
+      if steps == 4 then assert.equal(30, sum)
+      else
+        assert.is_false(ok)
+        assert.matches("before it runs must have at most 268435504 numbers", sum)
+      end
+    end
   end)
 
   it("is refused where a number of it says how long something takes", function()
