@@ -116,7 +116,7 @@ local save = args.define("train.CheckPoint:save", "Writes all variables to a dir
     local keys, values = kept(notes)
     return core.save(o.path, false, keys, values, o.shard_bytes)
   end
-  if args.expect("save", "async", o.async, "boolean") then
+  if o.async then
     return save_behind(o.path, o.overwrite, notes)
   end
   checkpoint.save_by(directly, o.path, o.overwrite, notes)
@@ -352,7 +352,6 @@ end
 -- Whether loops go on where they were: as asked, or where jfl --restart has started ranks again.
 local function is_resumed(o)
   if o.resume == nil then return not o.only and tonumber(os.getenv "JFL_RESTARTS" or 0) > 0 end
-  args.expect("load", "resume", o.resume, "boolean")
   if o.resume and o.only then
     core.fail("load: resume = true takes the whole state of the run, so it goes with no `only`")
   end
