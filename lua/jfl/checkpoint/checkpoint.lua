@@ -67,12 +67,6 @@ end
 
 local saving = queue.task("checkpoint.save", function() end)
 
--- Has all variables written as they are after the calls so far.
-local function save_behind(path, overwrite, notes)
-  job.compile_all(true)
-  return core.save_behind(saving, path, overwrite, kept(notes))
-end
-
 --- Writes all variables, and notes and texts by name if there are any, where call(f, ...) calls
 -- what opens the path.
 function checkpoint.save_by(call, path, overwrite, notes, more)
@@ -117,7 +111,8 @@ local save = args.define("train.CheckPoint:save", "Writes all variables to a dir
     return core.save(o.path, false, keys, values, o.shard_bytes)
   end
   if o.async then
-    return save_behind(o.path, o.overwrite, notes)
+    job.compile_all(true)
+    return core.save_behind(saving, o.path, o.overwrite, kept(notes))
   end
   checkpoint.save_by(directly, o.path, o.overwrite, notes)
 end)

@@ -2,6 +2,7 @@
 --
 -- Ops whose types are narrower than jfl's are put between casts, and what jfl has as int8 with 0
 -- for false is of ONNX's type bool where ops make or read it.
+local args = require "jfl.base.args"
 local core = require "jfl.core"
 local extent = require "jfl.onnx.export_extent"
 
@@ -109,10 +110,10 @@ end
 
 -- Attributes in the order of their names, so that a file is the same each time.
 local function attributes_of(attributes)
-  local names, list = {}, {}
-  for name in pairs(attributes or {}) do names[#names + 1] = name end
-  table.sort(names)
-  for i, name in ipairs(names) do list[i] = attribute_of(name, attributes[name]) end
+  local list = {}
+  for i, name in ipairs(args.keys(attributes or {})) do
+    list[i] = attribute_of(name, attributes[name])
+  end
   return list
 end
 
