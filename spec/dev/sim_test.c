@@ -11,22 +11,22 @@
 #include "test.h"
 
 static jf_sim_memory memory;
-static jf_sim_stream first, second;
-static jf_sim_event event;
+static jf_sim_stream *first, *second;
+static jf_event *event;
 
 static void open_device(void)
 {
   jf_sim_memory_init(&memory, "sim:0");
-  jf_sim_stream_init(&first, "sim:0", (jf_sim_pace){ 40, 1 }, 0);
-  jf_sim_stream_init(&second, "sim:0", (jf_sim_pace){ 40, 1 }, 1);
-  jf_sim_event_init(&event);
+  CHECK(!jf_sim_stream_new("sim:0", (jf_sim_pace){ 40, 1 }, 0, &first));
+  CHECK(!jf_sim_stream_new("sim:0", (jf_sim_pace){ 40, 1 }, 1, &second));
+  CHECK((event = jf_event_new()) != NULL);
 }
 
 static void close_device(void)
 {
-  jf_sim_stream_end(&first);
-  jf_sim_stream_end(&second);
-  jf_sim_event_end(&event);
+  jf_sim_stream_free(first);
+  jf_sim_stream_free(second);
+  jf_event_free(event);
   jf_sim_memory_end(&memory);
 }
 
@@ -107,10 +107,9 @@ typedef struct note {
 /* Seconds after which a gate opens by itself, so that a test that fails ends. */
 enum { TOO_LONG = 300 };
 
-static jfl_status run_note(jf_sim_stream *s, jf_sim_item *i)
+static jfl_status run_note(jf_sim_item *i)
 {
   note *n = (note *)i;
-  (void)s;
   const double until = jf_now() + TOO_LONG;
   if (n->wait) usleep((unsigned)n->wait * 1000);
   while (n->gate && !atomic_load(n->gate) && jf_now() < until) usleep(1000);
@@ -121,11 +120,10 @@ static jfl_status run_note(jf_sim_stream *s, jf_sim_item *i)
 
 static void put(jf_sim_stream *s, note what)
 {
-  note *n = jf_new(sizeof *n);
-  *n = what;
-  n->item.run = run_note;
-  n->item.sort = JF_SIM_WORK;
-  CHECK(!jf_sim_put(s, &n->item));
+  void *room;
+  CHECK(!jf_sim_room(s, sizeof what, &room));
+  *(note *)room = what;
+  jf_sim_put(s, room, run_note);
 }
 
 static void a_stream_is_late_and_in_order(void)
@@ -133,11 +131,11 @@ static void a_stream_is_late_and_in_order(void)
   int at = 0, was = -1;
   atomic_int gate = 0;
   open_device();
-  put(&first, (note){ .gate = &gate, .at = &at, .value = 1 });
-  put(&first, (note){ .at = &at, .value = 2, .was = &was });
+  put(first, (note){ .gate = &gate, .at = &at, .value = 1 });
+  put(first, (note){ .at = &at, .value = 2, .was = &was });
   CHECK_MSG(was == -1, "the call returned before it was done");
   atomic_store(&gate, 1);
-  CHECK(!jf_sim_wait(&first));
+  CHECK(!jf_stream_wait(first->stream));
   CHECK(was == 1 && at == 2);
   close_device();
 }
@@ -148,13 +146,13 @@ static int read_across(int with_event)
 {
   int at = 0, was = -1;
   atomic_int gate = with_event;
-  put(&first, (note){ .wait = 50, .gate = &gate, .at = &at, .value = 5 });
-  CHECK(!jf_sim_record(&first, &event));
-  if (with_event) CHECK(!jf_sim_await(&second, &event));
-  put(&second, (note){ .at = &at, .was = &was });
-  CHECK(!jf_sim_wait(&second));
+  put(first, (note){ .wait = 50, .gate = &gate, .at = &at, .value = 5 });
+  CHECK(!jf_stream_record(first->stream, event));
+  if (with_event) CHECK(!jf_stream_await(second->stream, event));
+  put(second, (note){ .at = &at, .was = &was });
+  CHECK(!jf_stream_wait(second->stream));
   atomic_store(&gate, 1);
-  CHECK(!jf_sim_wait(&first));
+  CHECK(!jf_stream_wait(first->stream));
   return was;
 }
 
@@ -173,9 +171,9 @@ static void an_event_without_a_record_is_not_waited_for(void)
 {
   int at = 0;
   open_device();
-  CHECK(!jf_sim_await(&second, &event));
-  put(&second, (note){ .at = &at, .value = 3 });
-  CHECK(!jf_sim_wait(&second));
+  CHECK(!jf_stream_await(second->stream, event));
+  put(second, (note){ .at = &at, .value = 3 });
+  CHECK(!jf_stream_wait(second->stream));
   CHECK(at == 3);
   close_device();
 }
@@ -184,14 +182,14 @@ static void a_failure_leaves_the_rest_undone_and_is_told_once(void)
 {
   int at = 0;
   open_device();
-  put(&first, (note){ .at = &at, .value = 1 });
-  put(&first, (note){ .at = &at, .value = 2, .status = JFL_EDATA });
-  put(&first, (note){ .at = &at, .value = 3 });
-  CHECK(jf_sim_wait(&first) == JFL_EDATA);
+  put(first, (note){ .at = &at, .value = 1 });
+  put(first, (note){ .at = &at, .value = 2, .status = JFL_EDATA });
+  put(first, (note){ .at = &at, .value = 3 });
+  CHECK(jf_stream_wait(first->stream) == JFL_EDATA);
   CHECK_MSG(!strcmp(jfl_errmsg(), "note 2 failed"), "%s", jfl_errmsg());
   CHECK_MSG(at == 2, "what is behind a failure is not done: %d", at);
-  put(&first, (note){ .at = &at, .value = 4 });
-  CHECK_MSG(!jf_sim_wait(&first), "a failure is told once");
+  put(first, (note){ .at = &at, .value = 4 });
+  CHECK_MSG(!jf_stream_wait(first->stream), "a failure is told once");
   CHECK(at == 4);
   close_device();
 }
@@ -200,16 +198,16 @@ static void an_event_happens_where_the_stream_failed_too(void)
 {
   int at = 0;
   open_device();
-  put(&first, (note){ .at = &at, .status = JFL_EDATA });
-  CHECK(!jf_sim_record(&first, &event));
-  CHECK(!jf_sim_await(&second, &event));
-  put(&second, (note){ .at = &at, .value = 2 });
-  CHECK(!jf_sim_wait(&second));
+  put(first, (note){ .at = &at, .status = JFL_EDATA });
+  CHECK(!jf_stream_record(first->stream, event));
+  CHECK(!jf_stream_await(second->stream, event));
+  put(second, (note){ .at = &at, .value = 2 });
+  CHECK(!jf_stream_wait(second->stream));
   CHECK(at == 2);
-  CHECK(jf_sim_reach(&first, &event) == JFL_EDATA);
-  CHECK(jf_sim_wait(&first) == JFL_EDATA);
-  CHECK(!jf_sim_record(&first, &event));
-  CHECK(!jf_sim_reach(&first, &event));
+  CHECK(jf_stream_reach(first->stream, event) == JFL_EDATA);
+  CHECK(jf_stream_wait(first->stream) == JFL_EDATA);
+  CHECK(!jf_stream_record(first->stream, event));
+  CHECK(!jf_stream_reach(first->stream, event));
   close_device();
 }
 
@@ -217,27 +215,9 @@ static void ending_a_stream_does_what_it_was_given(void)
 {
   int at = 0;
   open_device();
-  for (int i = 1; i <= 100; i++) put(&first, (note){ .at = &at, .value = i });
+  for (int i = 1; i <= 100; i++) put(first, (note){ .at = &at, .value = i });
   close_device();
   CHECK(at == 100);
-}
-
-static void a_forked_child_is_told_that_the_device_is_not_there(void)
-{
-  int at = 0;
-  open_device();
-  put(&first, (note){ .at = &at, .value = 1 });
-  CHECK(!jf_sim_wait(&first));
-  pid_t child = fork();
-  if (!child) {
-    int ok = jf_sim_wait(&first) == JFL_ESTATE && jf_sim_record(&first, &event) == JFL_ESTATE;
-    jf_sim_stream_end(&first);
-    _exit(ok ? 0 : 1);
-  }
-  int status = 1;
-  waitpid(child, &status, 0);
-  CHECK(status == 0);
-  close_device();
 }
 
 /* ---- the device's table ---- */
@@ -366,6 +346,27 @@ static void a_broken_device_fails_the_run_it_broke_in_and_no_other(void)
   CHECK(!launch((product){ x, y, &three, NULL }));
   CHECK(!get(v, y));
   CHECK(v[0] == 3);
+  close_devices();
+}
+
+static void a_forked_child_is_told_that_the_device_is_not_there(void)
+{
+  void *at;
+  open_devices();
+  const jf_kind *k = device->kind;
+  CHECK(!k->event_new(device, &at));
+  CHECK(!k->record(device, stream, at));
+  CHECK(!k->wait(device, stream));
+  pid_t child = fork();
+  if (!child) {
+    int ok = k->wait(device, stream) == JFL_ESTATE && k->record(device, stream, at) == JFL_ESTATE;
+    k->stream_free(device, stream);
+    _exit(ok ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  k->event_free(device, at);
   close_devices();
 }
 

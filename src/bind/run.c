@@ -5,12 +5,6 @@
 
 /* ---- inputs ---- */
 
-/* Pushes "train_job: images", for messages. */
-static const char *run_push_who(lua_State *L, const jf_lplan *p, int i)
-{
-  return lua_pushfstring(L, "%s: %s", p->job->name, p->in[i].name);
-}
-
 /* Whether the value at i is a table that has names and no elements. */
 static int is_named(lua_State *L, int i)
 {
@@ -43,7 +37,7 @@ static void run_convert(lua_State *L, const jf_lplan *p, int i)
 {
   int at = i + 2;
   const jf_linput *in = &p->in[i];
-  const char *who = run_push_who(L, p, i);
+  const char *who = lua_pushfstring(L, "%s: %s", p->job->name, p->in[i].name);
   if (lua_type(L, at) == LUA_TNUMBER && jf_shape_size(in->shape) == 1) {
     jf_fill(L, jf_push_new(L, in->dtype, in->shape), 0, 1, lua_tonumber(L, at), who);
     lua_replace(L, at);
@@ -87,12 +81,6 @@ static int wrong_count(lua_State *L, const jf_lplan *p, int queued)
                   p->n_in == 1 ? "" : "s", names, got, hint);
 }
 
-/* Runs that are queued need a plan when their turn comes. */
-static jf_lplan *run_need(lua_State *L, const char *who, int queued)
-{
-  return queued ? jf_need_plan_soon(L, 1, who) : jf_need_plan(L, 1, who);
-}
-
 /* Makes the arguments arrays that fit the plan at 1. */
 static void run_prepare(lua_State *L, const jf_lplan *p, int queued)
 {
@@ -116,14 +104,6 @@ static void run_gather(lua_State *L, jf_lplan *p, jfl_array **in)
 
 /* ---- calls ---- */
 
-/* Fills the n userdata on top. */
-static void set_results(lua_State *L, jfl_array **out, int n)
-{
-  int top = lua_gettop(L) - n;
-  for (int i = 0; i < n; i++) jf_set_array(lua_touserdata(L, top + 1 + i), out[i]);
-  for (int i = 0; i < n; i++) jf_account(L, lua_touserdata(L, top + 1 + i));
-}
-
 /* Runs the plan at 1 on the arrays behind it, after all queued runs. */
 static void run_after_all(lua_State *L, jf_lplan *p, jfl_array **in, jfl_array **out)
 {
@@ -139,7 +119,8 @@ static void run_after_all(lua_State *L, jf_lplan *p, jfl_array **in, jfl_array *
 static jfl_array **run_begin(lua_State *L, const char *who, int queued, jf_allowance *a,
                              jfl_array **few)
 {
-  jf_lplan *p = run_need(L, who, queued);
+  /* Runs that are queued need a plan when their turn comes. */
+  jf_lplan *p = queued ? jf_need_plan_soon(L, 1, who) : jf_need_plan(L, 1, who);
   jf_run_due(L, p, a);
   jf_check_plan(L, p);
   run_prepare(L, p, queued);
@@ -155,7 +136,9 @@ static int l_run(lua_State *L)
   jfl_array **out = in + p->n_in;
   for (int i = 0; i < p->n_out; i++) jf_push_array(L);      /* as nothing may fail after the run */
   run_after_all(L, p, in, out);
-  set_results(L, out, p->n_out);
+  int top = lua_gettop(L) - p->n_out;
+  for (int i = 0; i < p->n_out; i++) jf_set_array(lua_touserdata(L, top + 1 + i), out[i]);
+  for (int i = 0; i < p->n_out; i++) jf_account(L, lua_touserdata(L, top + 1 + i));
   return p->n_out;
 }
 

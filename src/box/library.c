@@ -336,16 +336,11 @@ static int box_resume(lua_State *L, lua_State *co, int n)
   return given;
 }
 
-static lua_State *check_coroutine(lua_State *L)
+static int l_resume(lua_State *L)
 {
   lua_State *co = lua_tothread(L, 1);
   luaL_argcheck(L, co, 1, "coroutine expected");
-  return co;
-}
-
-static int l_resume(lua_State *L)
-{
-  const int n = box_resume(L, check_coroutine(L), lua_gettop(L) - 1);
+  const int n = box_resume(L, co, lua_gettop(L) - 1);
   lua_pushboolean(L, n >= 0);
   lua_insert(L, -(n < 0 ? 1 : n) - 1);
   return (n < 0 ? 1 : n) + 1;

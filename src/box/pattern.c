@@ -467,14 +467,6 @@ static void gsub_keep(match_state *m, int *pieces, const char *from, const char 
   lua_rawseti(m->L, 5, ++*pieces);
 }
 
-/* Pushes the pieces as one text; the function at 6 is table.concat. */
-static void gsub_join(lua_State *L)
-{
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_pushvalue(L, 5);
-  lua_call(L, 1, 1);
-}
-
 static int l_gsub(lua_State *L)
 {
   const char *p, *e;
@@ -502,7 +494,10 @@ static int l_gsub(lua_State *L)
     if (anchored) break;
   }
   gsub_keep(&m, &pieces, kept, m.text_end);
-  gsub_join(L);
+  /* Pushes the pieces as one text. */
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushvalue(L, 5);
+  lua_call(L, 1, 1);
   lua_pushnumber(L, n);
   return 2;
 }

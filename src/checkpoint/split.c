@@ -24,11 +24,6 @@ static int split_next(const jf_entry *t, int n, uint64_t most)
   return n;
 }
 
-static void split_name(int i, int n, char *out)
-{
-  snprintf(out, SHARD_NAME, "model-%05d-of-%05d.safetensors", i, n);
-}
-
 /* Adds the tensors of a shard to the index. */
 static void split_index(jf_text *index, const jf_entry *t, int n, const char *file)
 {
@@ -75,7 +70,7 @@ static jfl_status split_write(jfl_session *together, const jf_stage *st, jf_entr
               (unsigned long long)total);
   for (int at = 0, size; i < n_shard; at += size) {
     size = split_next(&t[at], n - at, st->shard_bytes);
-    split_name(++i, n_shard, name);
+    snprintf(name, SHARD_NAME, "model-%05d-of-%05d.safetensors", ++i, n_shard);
     if (!index->failed) split_index(index, &t[at], size, name);
     JF_TRY(split_write_one(together, st, name, &t[at], size, i == 1 ? meta : NULL));
   }

@@ -221,18 +221,13 @@ static jf_awaited *answer_new(jf_arena *arena, int place, const jfl_op *op, cons
   return a;
 }
 
-/* The most threads that a call on the device may have. */
-static int choose_threads(const jf_chooser *c, const jf_device *dev)
-{
-  const int shares = dev->kind->host_memory && c->shares ? c->shares : 1;
-  return (c->threads + shares - 1) / shares;
-}
-
 static jfl_status choose_call(const jf_chooser *c, int place, const jfl_op *op, jf_kargs *k,
                               jf_choice *out)
 {
   const jf_device *dev = c->device[place];
-  k->threads = jf_worth_threads(op, k, choose_threads(c, dev));
+  /* The most threads that a call on the device may have. */
+  const int shares = dev->kind->host_memory && c->shares ? c->shares : 1;
+  k->threads = jf_worth_threads(op, k, (c->threads + shares - 1) / shares);
   return choose_anew(c, dev, op, k, out);
 }
 

@@ -302,14 +302,6 @@ static int option_take(jf_options *o, option_given g)
                 value, quote);
 }
 
-/* What stands in the rows of bytes and seconds holds where nothing else is said. */
-static void take_defaults(jf_options *o)
-{
-  for (const option_row *row = rows; row < rows + N_ROWS; row++)
-    if (row->kind == IS_BYTES || row->kind == IS_SECONDS)
-      kinds[row->kind].take((char *)o + row->field, row->after);
-}
-
 static int read_sandbox(jf_options *o)
 {
   int i = 2;
@@ -349,7 +341,10 @@ int jf_options_read(jf_options *o)
 {
   int i = 1;
   *o = (jf_options){ .argc = o->argc, .argv = o->argv };
-  take_defaults(o);
+  /* What stands in the rows of bytes and seconds holds where nothing else is said. */
+  for (const option_row *row = rows; row < rows + N_ROWS; row++)
+    if (row->kind == IS_BYTES || row->kind == IS_SECONDS)
+      kinds[row->kind].take((char *)o + row->field, row->after);
   for (option_given g; is_option(o, i) && !o->end; i += g.n) {
     const char *word = o->argv[i];
     g = read_word(o, i, MAIN);

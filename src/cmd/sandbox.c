@@ -71,17 +71,6 @@ static uint64_t number_in_proc(pid_t pid, const char *name, const char *form)
   return n;
 }
 
-/* The bytes that a process has in memory, and that it gave to be written, to whatever. */
-static uint64_t resident(pid_t pid)
-{
-  return number_in_proc(pid, "statm", "%*u %llu") * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static uint64_t bytes_written(pid_t pid)
-{
-  return number_in_proc(pid, "io", "rchar: %*u wchar: %llu");
-}
-
 /* The threads of a process, which its entry in /proc counts as folders. */
 static unsigned long threads_of(pid_t pid)
 {
@@ -97,17 +86,18 @@ enum { MOST_THREADS = 1000, LOOK_EVERY = 10 /* ms */ };
 static int watch(pid_t child, const jf_walls *w, jf_copies *c, char *ended, size_t size)
 {
   const double until = jf_now() + w->seconds;
+  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
   int how = 0;
   for (pid_t done; (done = waitpid(child, &how, WNOHANG)) != child;) {
     if (done < 0 && errno != EINTR) return EXIT_FAILURE << 8;
     if (told) kill(child, told), told = 0;
     if (*ended) continue;
     if (jf_now() > until) snprintf(ended, size, "it ran for more than %g s", w->seconds);
-    else if (resident(child) > w->memory)
+    else if (number_in_proc(child, "statm", "%*u %llu") * page > w->memory)
       snprintf(ended, size, "it used more than %.0f MB", (double)(w->memory >> 20));
     else if (threads_of(child) > MOST_THREADS)
       snprintf(ended, size, "it had more than %d threads", MOST_THREADS);
-    else if (bytes_written(child) > w->disk)
+    else if (number_in_proc(child, "io", "rchar: %*u wchar: %llu") > w->disk)
       snprintf(ended, size, "it wrote more than %.0f MB", (double)(w->disk >> 20));
     if (*ended) kill(child, SIGKILL);
     jf_copies_pass(c, LOOK_EVERY);
@@ -160,14 +150,6 @@ static void clear_environment(void)
   if (to) *to = NULL;
 }
 
-/* Leaves the program's name and what follows the options of this. */
-static void take_out(jf_options *o)
-{
-  memmove(o->argv + 1, o->argv + o->script,
-          (size_t)(o->argc - o->script + 1) * sizeof *o->argv);
-  o->argc -= o->script - 1;
-}
-
 int jf_sandbox(jf_options *o, int *status)
 {
   const jf_walls w = walls_of(o);
@@ -187,7 +169,9 @@ int jf_sandbox(jf_options *o, int *status)
     fprintf(stderr, "jfl: --sandbox: the script was not run: %s\n", why);
     return 1;
   }
-  take_out(o);
+  memmove(o->argv + 1, o->argv + o->script,
+          (size_t)(o->argc - o->script + 1) * sizeof *o->argv);
+  o->argc -= o->script - 1;
   jf_trouble_set("Permission denied: jfl --sandbox opens what --read DIR and --write DIR name");
   return 0;
 }

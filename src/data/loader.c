@@ -98,14 +98,6 @@ static void *loader_work(void *arg)
 
 /* ---- making and ending one ---- */
 
-/* Starts as many threads as the system allows. */
-static void loader_start(jfl_loader *l, int workers)
-{
-  while (l->n_worker < workers &&
-         !jf_thread_start(&l->worker[l->n_worker], loader_work, l))
-    l->n_worker++;
-}
-
 /* A forked child has no threads, and a sample that one of them had begun is begun anew. A
    file that is open is the parent's, too. */
 static void loader_check_fork(jfl_loader *l)
@@ -178,7 +170,10 @@ static jfl_status loader_make(const char *who, const jfl_sample_spec *spec, int 
   }
   const jfl_shape shape = jf_sample_shape(&l->spec);
   l->size = (size_t)jf_numel(&shape) * jfl_dtype_size(jf_sample_dtype(&l->spec));
-  loader_start(l, workers);
+  /* Starts as many threads as the system allows. */
+  while (l->n_worker < workers &&
+         !jf_thread_start(&l->worker[l->n_worker], loader_work, l))
+    l->n_worker++;
   *out = l;
   return JFL_OK;
 }

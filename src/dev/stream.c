@@ -180,12 +180,6 @@ static void stream_wake(const jf_stream *s)
   if (apart) jf_thread_keep_to(s->thread, &all);
 }
 
-/* A stream without a thread is done by those who wait for it. */
-static void stream_start(jf_stream *s)
-{
-  s->has_thread = !jf_thread_start(&s->thread, stream_work, s);
-}
-
 /* The thread may have looked at `stop` just before, and sleep just after, so it is woken until it
    has ended. */
 static void stream_end(jf_stream *s)
@@ -279,7 +273,8 @@ void jf_stream_put(jf_stream *s, jf_stream_sort sort, jf_stream_fn run)
     atomic_store(&s->head.at, s->next);
     return;
   }
-  if (!s->has_thread) stream_start(s);
+  /* A stream without a thread is done by those who wait for it. */
+  if (!s->has_thread) s->has_thread = !jf_thread_start(&s->thread, stream_work, s);
   atomic_store(&s->head.at, s->next);
   if (s->has_thread) stream_wake(s);
 }

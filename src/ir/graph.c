@@ -194,14 +194,6 @@ static int ir_graph_is_mirrored(const jfl_graph *g, const jf_node *node)
   return g->mirrored && !node->n_in && node->op->flags & JF_RANDOM;
 }
 
-/* Notes how output 0 lies where the op says that. */
-static void ir_graph_lay(const jf_node *node)
-{
-  jfl_distribution d = { 0 };
-  if (node->op->distribution) d = node->op->distribution(node->attr);
-  if (d.kind != JFL_AUTO) node->out[0]->distribution = d;
-}
-
 static void ir_graph_add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
 {
   const int mirrored = ir_graph_is_mirrored(g, node);
@@ -216,7 +208,10 @@ static void ir_graph_add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
     if (mirrored) v->distribution = (jfl_distribution){ JFL_MIRRORED, 0 };
     node->out[i] = v;
   }
-  ir_graph_lay(node);
+  /* Notes how output 0 lies where the op says that. */
+  jfl_distribution d = { 0 };
+  if (node->op->distribution) d = node->op->distribution(node->attr);
+  if (d.kind != JFL_AUTO) node->out[0]->distribution = d;
   add_node(g, node);
 }
 

@@ -213,15 +213,6 @@ static void ending_take_sum(ending_state *s, jf_node *n)
   if (is_plain || jf_accepts(s->target->chooser, n->place, n->op, &k)) *n = with;
 }
 
-/* Goes backwards, so that when a sum reads two products, the later one takes the sum as its ending:
-   by then the earlier one is computed. */
-static void epilogue_find_groups(ending_state *s)
-{
-  for (int i = s->r.n_old - 1; i >= 0; i--) follow(s, i);
-  for (int i = 0; i < s->r.n_old; i++)
-    if (!s->of[i] && s->r.old[i]->op->flags & JF_SUMS) join_sum(s, i);
-}
-
 static void index_node(ending_state *s, int i)
 {
   const jf_node *n = s->r.old[i];
@@ -252,7 +243,11 @@ jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
   ending_state s = { .target = t };
   jf_rewrite_begin(g, &s.r);
   index_values(&s, g->arena);
-  epilogue_find_groups(&s);
+  /* Backwards, so that when a sum reads two products, the later one takes the sum as its ending:
+     by then the earlier one is computed. */
+  for (int i = s.r.n_old - 1; i >= 0; i--) follow(&s, i);
+  for (int i = 0; i < s.r.n_old; i++)
+    if (!s.of[i] && s.r.old[i]->op->flags & JF_SUMS) join_sum(&s, i);
   for (jf_node *n; (n = jf_rewrite_next(&s.r));) {
     const ending_group *p = s.of[s.r.next - 1];
     if (!p) {

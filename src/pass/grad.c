@@ -107,8 +107,6 @@ static objective objective_of(jfl_graph *g, const jf_training *first)
   return o;
 }
 
-static int64_t seeded(const objective *o) { return jf_numel(&o->first->loss[0]->shape); }
-
 /* Divides d by the scale of the losses, which the optimizer takes out of gradients, too. */
 static jfl_value *without_scale(jfl_graph *g, const objective *o, jfl_value *d)
 {
@@ -154,7 +152,7 @@ static jfl_status differentiate(jfl_graph *g, const objective *o, jfl_value **wa
   jfl_value **adj = jf_alloc(g->arena, n_value * sizeof *adj);
   const double scale = t->loss_scale || t->asked.loss_scale == 0 ? 1 : t->asked.loss_scale;
   for (int i = 0; i < t->n_loss; i++) {
-    dy[i] = jf_full_like(g, t->loss[i], scale / (double)seeded(o));
+    dy[i] = jf_full_like(g, t->loss[i], scale / (double)jf_numel(&o->first->loss[0]->shape));
     if (t->loss_scale)
       dy[i] = JF_EMIT(g, multiply, NULL, dy[i],
                       JF_EMIT(g, cast, &(jf_cast){ dy[i]->dtype }, t->loss_scale));

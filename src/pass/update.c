@@ -74,13 +74,6 @@ static jfl_value *update_regularized(jfl_graph *g, const update_parts *u, jfl_va
   return d;
 }
 
-/* Adds what gradients of former calls have left. */
-static jfl_value *update_accumulated(jfl_graph *g, jfl_value *w, jfl_value *d)
-{
-  jf_at(g, w->place);
-  return JF_EMIT(g, add, NULL, jf_emit_slot(g, w, &jf_accumulated, &w->shape), d);
-}
-
 static jfl_value *update_bounded(jfl_graph *g, const update_parts *u, jfl_value *w, jfl_value *d)
 {
   const double most = u->t->asked.clip_value * u->calls;
@@ -99,7 +92,11 @@ static void update_gradients(jfl_graph *g, update_parts *u)
     jfl_value *w = t->variable[i], *d = t->grad[i];
     if (!d) continue;
     d = update_regularized(g, u, w, d);
-    if (u->turn) d = u->total[i] = update_accumulated(g, w, d);
+    if (u->turn) {      /* adds what gradients of former calls have left */
+      jf_at(g, w->place);
+      jfl_value *left = jf_emit_slot(g, w, &jf_accumulated, &w->shape);
+      d = u->total[i] = JF_EMIT(g, add, NULL, left, d);
+    }
     t->grad[i] = d;
     jf_at(g, place);
   }

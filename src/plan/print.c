@@ -73,21 +73,16 @@ static void print_step(jf_text *t, const jfl_plan *p, int index, widths w)
   jf_text_add(t, "\n");
 }
 
-/* Lists the devices that have steps; if none has, the one that would have them. */
-static void print_devices(jf_text *t, const jfl_plan *p)
-{
-  if (!plan_print_devices(p)) jf_text_add(t, "%s", p->part[p->graph->place].device->name);
-  for (int i = 0, n = 0; i < p->n_part; i++)
-    if (p->part[i].n_step) jf_text_add(t, n++ ? ", %s" : "%s", p->part[i].device->name);
-}
-
 void jf_plan_print(const jfl_plan *p, jf_text *t)
 {
   size_t variables = 0;
   for (int i = 0; i < p->n_variable; i++)
     variables += (size_t)jf_numel(&p->variable[i]->shape) * jfl_dtype_size(p->variable[i]->dtype);
   jf_text_add(t, "plan of %s on ", p->graph->name);
-  print_devices(t, p);
+  /* Lists the devices that have steps; if none has, the one that would have them. */
+  if (!plan_print_devices(p)) jf_text_add(t, "%s", p->part[p->graph->place].device->name);
+  for (int i = 0, n = 0; i < p->n_part; i++)
+    if (p->part[i].n_step) jf_text_add(t, n++ ? ", %s" : "%s", p->part[i].device->name);
   jf_text_add(t, ": %d steps, %d variables of ", p->n_step, p->n_variable);
   print_bytes(t, variables);
   jf_text_add(t, ", temporaries of ");

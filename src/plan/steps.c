@@ -94,14 +94,6 @@ static void place_outside(jf_plan_builder *b)
   }
 }
 
-/* The place on whose stream a node runs. A transfer to the host runs on the stream of its
-   source. */
-static int plan_stream_of(const jfl_plan *p, const jf_node *n)
-{
-  int back = n->op->flags & JF_TRANSFER && jf_plan_is_host(p, n->place);
-  return back ? n->in[0]->place : n->place;
-}
-
 /* Whether n needs no step, since the graph keeps the array that is its output. */
 static int lies_ready(const jf_plan_builder *b, const jf_node *n)
 {
@@ -127,7 +119,9 @@ static void add_step(jf_plan_builder *b, const jf_node *n)
   jfl_plan *p = b->p;
   for (int k = 0; k < n->n_out; k++) b->made_by[n->out[k]->id] = p->n_step;
   jf_step *st = &b->step[p->n_step++];
-  *st = (jf_step){ .node = n, .place = plan_stream_of(p, n), .event = -1 };
+  /* A transfer to the host runs on the stream of its source. */
+  const int back = n->op->flags & JF_TRANSFER && jf_plan_is_host(p, n->place);
+  *st = (jf_step){ .node = n, .place = back ? n->in[0]->place : n->place, .event = -1 };
   p->is_async |= !jf_plan_is_host(p, st->place);
 }
 

@@ -6,12 +6,6 @@
 
 /* ---- memory ---- */
 
-static void derived_name(const jf_plan_derived *d, char name[JF_DERIVED_NAME])
-{
-  snprintf(name, JF_DERIVED_NAME, "%016llx%016llx.%d %zu", (unsigned long long)d->identity[0],
-           (unsigned long long)d->identity[1], d->out, d->size);
-}
-
 static jfl_status derived_new(jf_device *device, const jf_plan_derived *d, jf_derived **out)
 {
   jf_derived *v = jf_new(sizeof *v);
@@ -28,7 +22,8 @@ static jfl_status derived_take(jfl_session *s, jf_device *device, const jf_plan_
                                jf_derived **out)
 {
   char name[JF_DERIVED_NAME];
-  derived_name(d, name);
+  snprintf(name, JF_DERIVED_NAME, "%016llx%016llx.%d %zu", (unsigned long long)d->identity[0],
+           (unsigned long long)d->identity[1], d->out, d->size);
   jf_derived *v = d->identity[0] ? jf_map_get(&s->derived, name) : NULL;
   if (v) return v->refs++, *out = v, JFL_OK;
   JF_TRY(derived_new(device, d, out));

@@ -118,11 +118,6 @@ static int execution_waits(const jf_execution *e, const jf_where *w)
 {
   return w->memory == JF_AT_DERIVED && e->prologue->waits[w->index];
 }
-static const jf_where *execution_plain(const jf_execution *e, const jf_where *w)
-{
-  return &e->plan->step[e->plan->derived[w->index].step].in[0];
-}
-
 /* Where an operand is; NULL where each run says it. */
 static void *execution_address(const jf_execution *e, const jf_where *w)
 {
@@ -132,7 +127,9 @@ static void *execution_address(const jf_execution *e, const jf_where *w)
     case JF_AT_VARIABLE: return jf_plan_data(p, w->index);
     case JF_AT_CONSTANT: return (void *)w->data;
     case JF_AT_DERIVED:
-      if (execution_waits(e, w)) return execution_address(e, execution_plain(e, w));
+      if (execution_waits(e, w)) {
+        return execution_address(e, &e->plan->step[e->plan->derived[w->index].step].in[0]);
+      }
       return e->prologue->derived[w->index]->memory;
     case JF_AT_STAGING: return jf_execution_staging(e)->device + w->offset;
     case JF_AT_INPUT: case JF_AT_OUTPUT:

@@ -80,13 +80,6 @@ static int link_copy(const jfl_session *s, jf_group *g)
   return 0;
 }
 
-static int link_number(const jfl_session *s, const jf_group *g)
-{
-  int i = 0;
-  while (s->group[i] != g) i++;
-  return i + 1;
-}
-
 /* Joins the team, if this rank is one of it; *net is the device that did. */
 static jfl_status link_join(jfl_session *s, const link_team *t, int number, const void *invitation,
                             jf_site **net)
@@ -111,7 +104,8 @@ static jfl_status link_gather(jfl_session *s, const void *mine, size_t size, voi
 static jfl_status link_make(jfl_session *s, jf_group *g, const link_team *t, const link_card *all)
 {
   jf_site *net = NULL;
-  const int number = link_number(s, g);
+  int number = 1;
+  while (s->group[number - 1] != g) number++;
   const jfl_status joined = link_join(s, t, number, all[t->rank[0]].invitation, &net);
   if (joined) jf_library_lacks(t->site->device->kind->link->name, jfl_error_part(JFL_ERROR_TEXT));
   const int32_t mine = joined;

@@ -5,13 +5,6 @@
 
 #include <string.h>
 
-static void queue_pop(jfl_session *s)
-{
-  s->head = s->head->next;
-  if (!s->head) s->tail = NULL;
-  s->n_queued--;
-}
-
 /* ---- the worker ---- */
 
 /* Whether there is something to do; waits for it. Under mu. */
@@ -28,7 +21,9 @@ static int queue_await(jfl_session *s)
 static void queue_begin(jfl_session *s, int sends)
 {
   jfl_request *r = s->head;
-  queue_pop(s);
+  s->head = s->head->next;
+  if (!s->head) s->tail = NULL;
+  s->n_queued--;
   s->running = 1;
   s->current = r;
   pthread_mutex_unlock(&s->mu);
@@ -310,11 +305,6 @@ jfl_status jfl_request_cancel(jfl_request *r, int *cancelled)
   return JFL_OK;
 }
 
-static double deadline(double seconds)
-{
-  return jf_now() + (seconds < 1e9 ? seconds > 0 ? seconds : 0 : 1e9);
-}
-
 jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds)
 {
   JF_NEED(SESSION, s);
@@ -322,7 +312,7 @@ jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds
   if (seconds != seconds)
     return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "seconds", "must be a number, got "
                                                    "nan"));
-  const double until = deadline(seconds);
+  const double until = jf_now() + (seconds < 1e9 ? seconds > 0 ? seconds : 0 : 1e9);
   jf_session_lock(s);
   uint64_t before = s->finished;
   int late = 0;

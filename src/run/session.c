@@ -154,13 +154,6 @@ static jfl_status session_open_devices(jfl_session *s)
   return bad ? jf_blame(bad, "JFL_DEVICE: ") : JFL_OK;
 }
 
-/* Ranks on one host share its cores, unless their launcher gave each of them some. */
-static int session_threads(void)
-{
-  const int cores = jf_cpu_count(), ranks = jf_world_neighbours();
-  return cores > ranks ? cores / ranks : 1;
-}
-
 jfl_status jfl_session_new(jfl_session **out)
 {
   const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
@@ -186,7 +179,9 @@ jfl_status jfl_session_new(jfl_session **out)
   s->fd = -1;
   s->changes = s->arenas = 1;
   s->seed = !isnan(seed) ? seed_of(seed) : jf_world_size() > 1 ? jf_world_seed() : jf_entropy();
-  s->settings = (jf_settings){ .threads = session_threads(),
+  /* Ranks on one host share its cores, unless their launcher gave each of them some. */
+  const int cores = jf_cpu_count(), ranks = jf_world_neighbours();
+  s->settings = (jf_settings){ .threads = cores > ranks ? cores / ranks : 1,
                                .max_inflight = 2,
                                .cpu_devices = (int)cpu_devices,
                                .inline_limit = INLINE_LIMIT,

@@ -36,12 +36,6 @@ static int script_handle(lua_State *L)
   return 1;
 }
 
-static void forget_traceback(jfl_script *s)
-{
-  jf_free(s->traceback);
-  s->traceback = NULL;
-}
-
 /* The status of an error of Lua, whose message is on top. One that a function of the library gave
    keeps its own. */
 static jfl_status script_failed(jfl_script *s, int status)
@@ -49,7 +43,10 @@ static jfl_status script_failed(jfl_script *s, int status)
   jfl_status limit = jf_script_limit(s);
   if (limit) return limit;
   const char *text = status == LUA_ERRMEM ? "not enough memory" : lua_tostring(s->L, -1);
-  if (status == LUA_ERRMEM) forget_traceback(s);
+  if (status == LUA_ERRMEM) {
+    jf_free(s->traceback);
+    s->traceback = NULL;
+  }
   if (strstr(text, "not enough memory"))
     return jf_fail(JFL_ENOMEM, "out of memory in the script");
   const char *last = jfl_error_part(JFL_ERROR_TEXT);

@@ -76,20 +76,6 @@ void jf_added_free(jf_added_list *a)
 
 /* ---- cutting ---- */
 
-/* The longest token with which s begins: how many bytes it has, 0: none; *at is its place. */
-static size_t added_longest(const jf_trie *t, const char *s, size_t n, int32_t *at)
-{
-  size_t longest = 0;
-  int32_t node = 0;
-  for (size_t i = 0; i < n; i++) {
-    node = jf_trie_step(t, node, (unsigned char)s[i]);
-    if (node < 0) break;
-    const int32_t id = jf_trie_word(t, node);
-    if (id >= 0) *at = id, longest = i + 1;
-  }
-  return longest;
-}
-
 static int added_in_word(const char *s, size_t n, size_t from, size_t to)
 {
   size_t size;
@@ -108,7 +94,7 @@ static jfl_status added_cut_piece(const jf_added_list *a, const jf_trie *t, jf_f
     int32_t k = 0;
     if (t->begin[(unsigned char)s[at]] >= 0 && ++begun % LOOK == 0) JF_TRY(jf_time_for(0));
     const size_t longest = t->begin[(unsigned char)s[at]] < 0
-                           ? 0 : added_longest(t, s + at, n - at, &k);
+                           ? 0 : jf_trie_longest(t, s + at, n - at, &k);
     if (!longest) {
       at++;
       continue;

@@ -43,6 +43,8 @@ void jf_trie_free(jf_trie *t);
 int32_t jf_trie_step(const jf_trie *t, int32_t node, unsigned char byte);
 /* The id of the word that ends there, or -1. */
 int32_t jf_trie_word(const jf_trie *t, int32_t node);
+/* How many bytes the longest word has with which a text begins, 0: none; *id is the word. */
+size_t jf_trie_longest(const jf_trie *t, const char *s, size_t n, int32_t *id);
 
 /* ---- a text on its way (line.c) ---- */
 

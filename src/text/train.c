@@ -58,16 +58,11 @@ static int train_slots(trainer *t, int32_t **slot, uint32_t *n)
   return 1;
 }
 
-static uint64_t train_hash_pair(const trainer *t, int32_t a, int32_t b)
-{
-  const int32_t both[2] = { a, b };
-  return jf_word_hash(t->seed, (const char *)both, sizeof both);
-}
-
 static int32_t *train_pair_slot(const trainer *t, int32_t a, int32_t b)
 {
   const uint32_t mask = t->n_pair_slot - 1;
-  uint32_t i = (uint32_t)(train_hash_pair(t, a, b) >> 32) & mask;
+  const int32_t both[2] = { a, b };
+  uint32_t i = (uint32_t)(jf_word_hash(t->seed, (const char *)both, sizeof both) >> 32) & mask;
   for (int32_t k; (k = t->pair_slot[i]) >= 0; i = (i + 1) & mask)
     if (t->pair[k].a == a && t->pair[k].b == b) break;
   return &t->pair_slot[i];

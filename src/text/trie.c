@@ -110,3 +110,16 @@ int32_t jf_trie_step(const jf_trie *t, int32_t node, unsigned char byte)
 }
 
 int32_t jf_trie_word(const jf_trie *t, int32_t node) { return t->node[node].id; }
+
+size_t jf_trie_longest(const jf_trie *t, const char *s, size_t n, int32_t *id)
+{
+  size_t longest = 0;
+  int32_t node = 0;
+  for (size_t i = 0; i < n; i++) {
+    node = jf_trie_step(t, node, (unsigned char)s[i]);
+    if (node < 0) break;
+    const int32_t word = jf_trie_word(t, node);
+    if (word >= 0) *id = word, longest = i + 1;
+  }
+  return longest;
+}

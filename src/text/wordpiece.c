@@ -30,20 +30,6 @@ static jfl_status wordpiece_unknown(const jf_model *m, jf_flow *f, const jf_piec
   return JFL_OK;
 }
 
-/* How many bytes the longest word has with which the text begins; *id is the word. */
-static size_t wordpiece_longest(const jf_trie *t, const char *s, size_t n, int32_t *id)
-{
-  size_t longest = 0;
-  int32_t node = 0;
-  for (size_t i = 0; i < n; i++) {
-    node = jf_trie_step(t, node, (unsigned char)s[i]);
-    if (node < 0) break;
-    const int32_t word = jf_trie_word(t, node);
-    if (word >= 0) *id = word, longest = i + 1;
-  }
-  return longest;
-}
-
 static int wordpiece_is_long(const jf_model *m, const char *s, size_t n)
 {
   int64_t count = 0;
@@ -65,7 +51,7 @@ jfl_status jf_wordpiece_piece(jf_model *m, jf_flow *f, const jf_piece *p)
   if (wordpiece_is_long(m, s + p->from, p->to - p->from)) return wordpiece_unknown(m, f, p);
   for (size_t at = p->from; at < p->to;) {
     const jf_trie *t = at == p->from ? &m->trie : &m->inner;
-    const size_t n = wordpiece_longest(t, s + at, p->to - at, &id);
+    const size_t n = jf_trie_longest(t, s + at, p->to - at, &id);
     if (p->to - p->from > LONG) JF_TRY(jf_time_for(0));
     if (!n) {
       f->n_token = n_token;

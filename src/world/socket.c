@@ -193,8 +193,6 @@ jfl_status jf_socket_connect(const char *address, int port, const jf_wait *w, in
 
 /* ---- addresses ---- */
 
-static int socket_loops(const struct ifaddrs *i) { return (i->ifa_flags & IFF_LOOPBACK) != 0; }
-
 /* Interfaces that are up and have an address that others could use. */
 static int socket_serves(const struct ifaddrs *i)
 {
@@ -218,7 +216,7 @@ int jf_socket_addresses(char address[JF_ADDRESSES][JF_ADDRESS])
   if (getifaddrs(&all)) return 0;
   for (int loopback = 0; loopback < 2; loopback++)
     for (const struct ifaddrs *i = all; i && n < JF_ADDRESSES; i = i->ifa_next)
-      if (socket_serves(i) && socket_loops(i) == loopback &&
+      if (socket_serves(i) && !(i->ifa_flags & IFF_LOOPBACK) == !loopback &&
           socket_print(i->ifa_addr, address[n]))
         n++;
   freeifaddrs(all);

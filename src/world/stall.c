@@ -15,13 +15,6 @@
 /* How much of one processor a process uses at least that computes. */
 static const double stall_share = 0.01;
 
-static double stall_processor(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void jf_world_does(const char *what)
 {
   jf_world *w = &jf_the_world;
@@ -39,7 +32,9 @@ void jf_stall_look(jf_world *w, int64_t round, jf_stall *s)
   const int32_t at = atomic_load(&w->waits) ? JF_WAITS : atomic_load(&w->runs) ? JF_RUNS
                                                                                   : JF_ELSEWHERE;
   const uint64_t moved = atomic_load(&w->moved);
-  const double cpu = stall_processor();
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  const double cpu = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
   const double seconds = JF_ROUND * (double)(round - s->since);
   const int computes = at != JF_WAITS && cpu - s->cpu > stall_share * seconds;
   if (at != s->card.at || moved != s->moved || computes) {

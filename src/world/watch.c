@@ -53,22 +53,6 @@ static void watch_beat(jf_world *w, const jf_card *mine)
   pthread_mutex_unlock(&w->telling);
 }
 
-/* The n ranks are those of the beginning: who ends the world may be alone before this thread
-   ends. */
-static void watch_ask(jf_world *w, int n, int64_t round)
-{
-  for (int i = 0; i < n; i++)
-    if (w->peer[i].life >= 0 && JF_ROUND * (double)(round - w->peer[i].heard) > w->patience)
-      jf_world_end("rank %d (%s) does not answer", i, jf_world_host(i));
-}
-
-static void watch_hear(jf_world *w, int n, const struct pollfd *p, int64_t round)
-{
-  for (int i = 0; i < n; i++)
-    if (p[i].fd >= 0 && p[i].revents && !jf_watch_read(&w->peer[i], round))
-      jf_world_end("rank %d (%s) has ended", i, jf_world_host(i));
-}
-
 static void *watch_run(void *arg)
 {
   jf_world *w = arg;
@@ -82,10 +66,16 @@ static void *watch_run(void *arg)
   for (int i = 0; p && i < n; i++) p[i] = (struct pollfd){ w->peer[i].life, POLLIN, 0 };
   while (p && !atomic_load(&w->trouble)) {
     const int came = poll(p, (nfds_t)n, (int)(1e3 * JF_ROUND));
-    if (came > 0) watch_hear(w, n, p, round);
+    if (came > 0)
+      for (int i = 0; i < n; i++)
+        if (p[i].fd >= 0 && p[i].revents && !jf_watch_read(&w->peer[i], round))
+          jf_world_end("rank %d (%s) has ended", i, jf_world_host(i));
     const double now = jf_now();
     if (now < next) continue;
-    watch_ask(w, n, ++round);
+    round++;
+    for (int i = 0; i < n; i++)
+      if (w->peer[i].life >= 0 && JF_ROUND * (double)(round - w->peer[i].heard) > w->patience)
+        jf_world_end("rank %d (%s) does not answer", i, jf_world_host(i));
     jf_stall_look(w, round, &own);
     watch_beat(w, &own.card);
     w->peer[w->rank].card = own.card;

@@ -158,6 +158,14 @@ function args.is_callable(value)
   return type(value) == "function" or type(meta) == "table" and meta.__call ~= nil
 end
 
+--- The keys of a table, which are texts, in alphabetical order.
+function args.keys(t)
+  local list = {}
+  for key in pairs(t) do list[#list + 1] = key end
+  table.sort(list)
+  return list
+end
+
 --- The keys of a table in alphabetical order, for messages: "a, b".
 function args.names_of(t)
   local list = {}

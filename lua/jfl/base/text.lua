@@ -16,15 +16,11 @@ end
 -- The least code point that takes so many bytes.
 local LEAST = { 0, 0x80, 0x800, 0x10000 }
 
-local function size_of(byte)
-  return byte < 0x80 and 1 or byte >= 0xc2 and (byte < 0xe0 and 2 or byte < 0xf0 and 3
-    or byte < 0xf5 and 4) or nil
-end
-
 -- The code point at byte i and its size, or nil where the bytes there are none.
 local function decode(s, i)
   local first = s:byte(i)
-  local size = size_of(first)
+  local size = first < 0x80 and 1 or first >= 0xc2 and (first < 0xe0 and 2
+    or first < 0xf0 and 3 or first < 0xf5 and 4) or nil
   if size == 1 then return first, 1 end
   if not size then return nil end
   local code = first % 2 ^ (7 - size)

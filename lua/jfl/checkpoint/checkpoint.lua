@@ -67,12 +67,6 @@ end
 
 local saving = queue.task("checkpoint.save", function() end)
 
--- Has all variables written as they are after the calls so far.
-local function save_behind(path, overwrite, notes)
-  job.compile_all(true)
-  return core.save_behind(saving, path, overwrite, kept(notes))
-end
-
 --- Writes all variables, and notes and texts by name if there are any, where call(f, ...) calls
 -- what opens the path.
 function checkpoint.save_by(call, path, overwrite, notes, more)
@@ -116,8 +110,9 @@ local save = args.define("train.CheckPoint:save", "Writes all variables to a dir
     local keys, values = kept(notes)
     return core.save(o.path, false, keys, values, o.shard_bytes)
   end
-  if args.expect("save", "async", o.async, "boolean") then
-    return save_behind(o.path, o.overwrite, notes)
+  if o.async then
+    job.compile_all(true)
+    return core.save_behind(saving, o.path, o.overwrite, kept(notes))
   end
   checkpoint.save_by(directly, o.path, o.overwrite, notes)
 end)
@@ -352,7 +347,6 @@ end
 -- Whether loops go on where they were: as asked, or where jfl --restart has started ranks again.
 local function is_resumed(o)
   if o.resume == nil then return not o.only and tonumber(os.getenv "JFL_RESTARTS" or 0) > 0 end
-  args.expect("load", "resume", o.resume, "boolean")
   if o.resume and o.only then
     core.fail("load: resume = true takes the whole state of the run, so it goes with no `only`")
   end

@@ -23,10 +23,6 @@ local function plain(name) return (name:lower():gsub(":%d+$", ""):gsub("[./]", "
 
 local function ends_with(name, tail) return name == tail or name:sub(-#tail - 1) == "-" .. tail end
 
--- Whether two names, but for the part at their ends, stand for one layer: equal, or one of them
--- begins with further scopes.
-local function is_one_layer(a, b) return ends_with(a, b) or ends_with(b, a) end
-
 --- The names of `known` that what others call `name` may be, the most alike.
 function report.alike(name, known)
   local head, part = plain(name):match("^(.+)%-([^-]+)$")
@@ -34,7 +30,7 @@ function report.alike(name, known)
   for _, tail in ipairs(head and PARTS[part] or {}) do
     for other in pairs(known) do
       local layer = ends_with(plain(other), tail) and plain(other):sub(1, -#tail - 2)
-      if layer and layer ~= "" and is_one_layer(head, layer) then
+      if layer and layer ~= "" and (ends_with(head, layer) or ends_with(layer, head)) then
         if #layer > most then found, most = {}, #layer end
         if #layer == most then found[#found + 1] = other end
       end

@@ -75,7 +75,7 @@ variables.get_all_variables = args.define("get_all_variables",
       .. "given to the callback that what is returned takes, or by its wait()", false },
     returns = "table<string, NdArray>|Handle",
   }, function(o)
-    if args.expect("get_all_variables", "async", o.async, "boolean") then
+    if o.async then
       job.compile_all(true)
       return core.read_behind(reading)
     end

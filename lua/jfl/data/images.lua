@@ -142,7 +142,7 @@ images.save_image = args.define("data.save_image", "Saves pictures side by side 
   { "quality", "of a JPEG, from 1 to 100", QUALITY },
 }, function(o)
   local who = "data.save_image"
-  local ending = (args.expect(who, "path", o.path, "string"):match("%.(%w+)$") or ""):lower()
+  local ending = (o.path:match("%.(%w+)$") or ""):lower()
   if ending ~= "png" and ending ~= "jpg" and ending ~= "jpeg" then
     core.fail("%s: path must end in .png, .jpg or .jpeg, got '%s'", who, o.path)
   end

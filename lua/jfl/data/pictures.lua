@@ -194,8 +194,6 @@ pictures.pictures = args.define("data.pictures", "Picture files as a column of a
   return lazy.column(list, pictures.read_column(who, o))
 end)
 
-local function ending_of(name) return (name:match("%.(%w+)$") or ""):lower() end
-
 -- The names in a folder, but for hidden ones.
 local function sorted_names(path)
   local list = {}
@@ -210,7 +208,7 @@ end
 -- that. Counts in `others`, by their endings, pictures of kinds that cannot be read.
 local function add_class(found, folder, label, endings, others)
   for _, name in ipairs(sorted_names(folder)) do
-    local path, ending = folder .. "/" .. name, ending_of(name)
+    local path, ending = folder .. "/" .. name, (name:match("%.(%w+)$") or ""):lower()
     if core.is_directory(path) then
       add_class(found, path, label, endings, others)
     elseif endings[ending] and core.is_file(path) then

@@ -158,7 +158,6 @@ data.load_mnist = args.define("data.load_mnist", "Training and test data: images
   if o.data_format ~= "NCHW" and o.data_format ~= "NHWC" then
     core.fail("%s: data_format must be NCHW or NHWC, got %s", who, args.describe(o.data_format))
   end
-  if o.out_dir ~= nil then args.expect(who, "out_dir", o.out_dir, "string") end
   local read, path = find(o.out_dir)
   print("load_mnist: using " .. path)
   local arrays = read()

@@ -140,16 +140,6 @@ end
 
 -- ---- the index ----
 
-local function new_index(paths)
-  return { paths = paths, files = {}, offsets = {}, sizes = {}, names = {} }
-end
-
-local function add_to(index, file, member, names, offsets, sizes)
-  local n = #index.files + 1
-  index.files[n], index.offsets[n], index.sizes[n] = file, offsets[member], sizes[member]
-  index.names[n] = names[member]
-end
-
 -- The member for each column of a sample; nil and the column that it lacks, or whose member is
 -- empty.
 local function members_of(sample, wanted, sizes)
@@ -177,8 +167,11 @@ local function add_shard(indices, wanted, paths, file, skips)
     if members then added = added + 1
     else warn.say("%s: left out: %s: sample '%s' %s", WHO, paths[file], sample.key, lacks) end
     for k, member in ipairs(members or {}) do
-      indices[k] = indices[k] or new_index(paths)
-      add_to(indices[k], file, member, names, offsets, sizes)
+      local index = indices[k]
+        or { paths = paths, files = {}, offsets = {}, sizes = {}, names = {} }
+      local n = #index.files + 1
+      index.files[n], index.offsets[n], index.sizes[n] = file, offsets[member], sizes[member]
+      index.names[n], indices[k] = names[member], index
     end
   end
   return wanted, added

@@ -74,7 +74,6 @@ sounds.PARAMS = {
 --- What a column of sounds is, of the options of a call.
 function sounds.read_column(who, o)
   local rate = read_rate(who, "rate", o.rate)
-  args.expect(who, "seconds", o.seconds, "number")
   local length = math.floor(o.seconds * rate + 0.5)
   if not (length >= 1 and length <= MOST_LENGTH) then
     core.fail("%s: seconds must make from 1 to 2^28 samples, got %g", who, o.seconds)

@@ -90,13 +90,10 @@ local function matches(path, name)
   return path == name or path:match("[^.:]+$") == name
 end
 
-local function example_text(path, e)
-  local code = examples.of(path, e)
-  return code and "\n  Example:\n    " .. code:gsub("\n", "\n    ") or ""
-end
-
 local function entry_text(path, e)
-  return (e.op and op_text(e.op) or defined_text(e)) .. example_text(path, e)
+  local code = examples.of(path, e)
+  return (e.op and op_text(e.op) or defined_text(e))
+    .. (code and "\n  Example:\n    " .. code:gsub("\n", "\n    ") or "")
 end
 
 -- The texts of all that have this name. Names are compared as `spelt` leaves them.
@@ -124,27 +121,14 @@ local function groups()
   return all
 end
 
-local function sorted(t)
-  local keys = {}
-  for key in pairs(t) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
-end
-
--- Adds to the names of a class the functions that its objects have as methods.
-local function with_methods(list, group)
-  for name in pairs(methods.of(group) or {}) do list[name] = true end
-  return list
-end
-
 local function title_of(group)
   return group == "flow" and group or index.written(group .. "."):sub(1, -2)
 end
 
 local function overview()
   local lines, all = {}, groups()
-  for _, group in ipairs(sorted(all)) do
-    local list = table.concat(sorted(all[group]), " ")
+  for _, group in ipairs(args.keys(all)) do
+    local list = table.concat(args.keys(all[group]), " ")
     lines[#lines + 1] = title_of(group) .. "\n" .. filled(" ", list)
   end
   return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each, and of a word "
@@ -155,7 +139,8 @@ end
 local function group_text(name, spelt)
   for group, list in pairs(groups()) do
     if group ~= "flow" and matches(spelt(group), name) then
-      local all = sorted(with_methods(list, group))
+      for method in pairs(methods.of(group) or {}) do list[method] = true end
+      local all = args.keys(list)
       return title_of(group) .. "\n" .. filled(" ", table.concat(all, " "))
     end
   end

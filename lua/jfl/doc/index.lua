@@ -73,20 +73,11 @@ local function value_at(path)
   return at
 end
 
--- Loads every module, as functions are known only then.
-local function load_all()
-  for name in pairs(package.preload) do
-    if name:find("^jfl%.") then require(name) end
-  end
-end
-
-local function is_space(value)
-  return type(value) == "table" and not (metatable(value) or {}).__tostring
-end
-
 local function collect()
   local found, spaces, flow = {}, {}, names.root()
-  load_all()
+  for name in pairs(package.preload) do        -- functions are known when their module is loaded
+    if name:find("^jfl%.") then require(name) end
+  end
   assert(flow.nn, "the ops come with it")
   walk(found, flow, "")
   for _, source in ipairs { manual, args.defined } do
@@ -96,7 +87,9 @@ local function collect()
     end
   end
   for path, value in pairs(found) do
-    if is_space(value) then spaces[path], found[path] = value, nil end
+    if type(value) == "table" and not (metatable(value) or {}).__tostring then
+      spaces[path], found[path] = value, nil
+    end
   end
   return found, spaces
 end
@@ -125,12 +118,6 @@ local function ops_by_path()
   return ops
 end
 
--- An entry for another name of a function that is described under `of`.
-local function alias(path, of)
-  local e = { same_as = of.path, path = path }
-  return setmetatable(e, { __index = of })
-end
-
 -- Adds the methods of NdArrays: functions under flow.ndarray whose first argument is the array.
 local function add_array_methods(entries)
   for name in pairs(require("jfl.nd.class").methods) do
@@ -157,7 +144,9 @@ function index.entries()
   for _, e in pairs(args.defined) do by_value[e.fn] = e end
   for path, value in pairs(values) do
     local of = by_value[value]
-    if not entries[path] and of then entries[path] = alias(path, of) end
+    if not entries[path] and of then
+      entries[path] = setmetatable({ same_as = of.path, path = path }, { __index = of })
+    end
   end
   for _, source in ipairs { args.defined, manual } do
     for path, e in pairs(source) do

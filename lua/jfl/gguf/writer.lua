@@ -1,4 +1,5 @@
 -- The metadata and tensors of a GGUF file for a network of flow.models.
+local args = require "jfl.base.args"
 local core = require "jfl.core"
 local metadata = require "jfl.gguf.metadata"
 local network = require "jfl.gguf.network"
@@ -98,15 +99,13 @@ function writer.write(who, type, c, variables)
   if not KINDS[type] then
     core.fail("%s: net must be a network of the type gpt2 or llama, got one of type %s", who, type)
   end
-  local own, tensors, names = {}, {}, {}
+  local own, tensors = {}, {}
   local arch, turned = KINDS[type](who, c, own, tensors)
   local list = { { key = "general.architecture", kind = "string", value = arch } }
   for _, each in ipairs(own) do
     metadata.add(list, arch .. "." .. each.key, each.kind, each.value)
   end
-  for name in pairs(variables) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
+  for _, name in ipairs(args.keys(variables)) do
     local theirs, array = network.their_name(type, name), variables[name]
     tensors[#tensors + 1] = { name = theirs, shape = array.shape,
       read = function() return turned and turned(theirs, array) or array end }

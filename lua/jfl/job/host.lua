@@ -9,16 +9,12 @@ local job = require "jfl.job.job"
 
 local host = { count = job.count }
 
-local function known()
-  local set = {}
-  for i = 1, job.count() do set[job.at(i).name] = true end
-  return set
-end
-
 local function find(name)
   local found = job.named(name)
   if found then return found end
-  core.fail("the script has no job '%s'%s", name, args.instead(name, known(), "its jobs"))
+  local set = {}
+  for i = 1, job.count() do set[job.at(i).name] = true end
+  core.fail("the script has no job '%s'%s", name, args.instead(name, set, "its jobs"))
 end
 
 function host.check(name) find(name) end

@@ -136,14 +136,6 @@ local function say_some(err)
   if said <= SHOWN then say(err) end
 end
 
--- Where the user stops the end of the program, nothing more of it runs, not even when the state is
--- closed.
-local function stop(err)
-  local left = core.is_interruption(err) and core.abandon() or 0
-  if left > 0 then say(plural(left, "callback") .. " did not run") end
-  error(err, 0)
-end
-
 --- Ends a script: runs the callbacks of all calls made so far, even after one has failed. Errors
 -- are printed on stderr as they come, their number is raised at the end. Calls that callbacks make
 -- are refused and counted. silent: their number is not printed.
@@ -151,7 +143,13 @@ function queue.finish(silent)
   said = 0
   local ok, failed, refused = pcall(core.finish, say_some)
   if said > SHOWN then say(plural(said - SHOWN, "more outstanding call") .. " failed") end
-  if not ok then stop(failed) end
+  if not ok then
+    -- Where the user stops the end of the program, nothing more of it runs, not even when the state
+    -- is closed.
+    local left = core.is_interruption(failed) and core.abandon() or 0
+    if left > 0 then say(plural(left, "callback") .. " did not run") end
+    error(failed, 0)
+  end
   if refused > 0 and not silent then
     warn.say("%s made while the program was ending %s not run", plural(refused, "call"),
       refused == 1 and "was" or "were")

@@ -4,13 +4,6 @@ local core = require "jfl.core"
 
 local WIDEST = 40                -- columns of a name
 
--- The number of elements of "float32 (2, 3)".
-local function count_of(kind)
-  local n = 1
-  for extent in kind:match("%((.*)%)"):gmatch("%d+") do n = n * tonumber(extent) end
-  return n
-end
-
 local function cut(name) return #name > WIDEST and name:sub(1, WIDEST - 3) .. "..." or name end
 
 -- Reads a node's line, "y: float32 (2) = relu(x) {...}": its row, and in counts what is left of
@@ -32,8 +25,9 @@ local function read(text)
   for line in text:gmatch("[^\n]+") do
     local what, name, kind = line:match("^  (%l+) (%S+): (.*)$")
     if what == "variable" then
-      counts[name] = count_of(kind)
-      n, total = n + 1, total + counts[name]
+      local count = 1
+      for extent in kind:match("%((.*)%)"):gmatch("%d+") do count = count * tonumber(extent) end
+      counts[name], n, total = count, n + 1, total + count
     elseif what == "input" then
       rows[#rows + 1] = { cut(name), "input", kind, "" }
     else

@@ -3,17 +3,12 @@
 local config = require "jfl.job.config"
 local core = require "jfl.core"
 
-local function copy_of(t)
-  local copy = {}
-  for key, value in pairs(t) do copy[key] = value end
-  return copy
-end
-
 --- The table that defines a job, from what global_function was given. The user's is not changed.
 return function(first, second)
   local t = second == nil and first or second
   if type(t) ~= "table" or config.snapshot(t) then return t end
-  local made = copy_of(t)
+  local made = {}
+  for key, value in pairs(t) do made[key] = value end
   if second ~= nil then
     if t.function_config ~= nil then
       core.fail("%s: function_config is given twice: before the table and in it",

@@ -20,7 +20,7 @@ session.inter_job_reuse_mem_strategy = args.unlisted("inter_job_reuse_mem_strate
 --- Fails unless it is turned off.
 session.enable_eager_execution = args.unlisted("enable_eager_execution", { { "val", "", true } },
   function(o)
-    if not args.expect("enable_eager_execution", "val", o.val, "boolean") then return end
+    if not o.val then return end
     core.fail("enable_eager_execution: jobs are always compiled; outside of bodies every op runs "
       .. "at once on NdArrays, as in flow.nn.relu(flow.ndarray.ones({2}))")
   end)
@@ -38,8 +38,7 @@ session.experimental_scope = {}
 --- Runs fn, of which with checkpointing the gradients compute values again.
 session.experimental_scope.config = args.unlisted("experimental.scope.config",
   { { "checkpointing", "", false }, { "fn", type = "function" } }, function(o)
-    local who = "experimental.scope.config"
-    if not args.expect(who, "checkpointing", o.checkpointing, "boolean") then return o.fn() end
+    if not o.checkpointing then return o.fn() end
     return require("jfl.net.scope").recompute(o.fn)
   end)
 

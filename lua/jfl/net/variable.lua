@@ -29,10 +29,6 @@ function variable.note(model, name, part)
   model._has[name], model._parts[at] = at, part or name
 end
 
-local function known_dtype(context, dtype)
-  return dtype or context.config.default_data_type or "float32"
-end
-
 -- Notes a variable that is not as the session has it.
 local function compare(context, v)
   local there, shape = variable.shared[v.name], args.shape_text(v.shape)
@@ -224,7 +220,8 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
     core.fail("%s: '%s': shape is missing, and no such variable exists in this job", who, name)
   end
   args.shape(who, "shape", o.shape)
-  local dtype = args.stored_dtype(who, "dtype", known_dtype(context, o.dtype))
+  local dtype = args.stored_dtype(who, "dtype",
+    o.dtype or context.config.default_data_type or "float32")
   if not existing then
     return create(who, context, { name = name, shape = o.shape, dtype = dtype,
       initializer = o.initializer or context.config.default_initializer_conf,

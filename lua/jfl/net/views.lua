@@ -35,7 +35,7 @@ local function define(name, mirrored, doc)
     returns = "any",
   }, function(o)
     if o.fn == nil then return object end
-    return within(mirrored, args.expect(path, "fn", o.fn, "function"))
+    return within(mirrored, o.fn)
   end)
   views[name .. "_enabled"] = args.define(path .. "_enabled", ("Whether the body is in the %s "
     .. "view."):format(name:match("^%a+")), { returns = "boolean" }, function()

@@ -305,12 +305,6 @@ function methods:unfreeze(pattern) return freeze(self, "unfreeze", pattern, nil)
 
 -- ---- a table ----
 
-local function count_of(shape)
-  local n = 1
-  for _, extent in ipairs(shape) do n = n * extent end
-  return n
-end
-
 local function grouped(n)
   local text = ("%.0f"):format(n)
   return (text:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", ""))
@@ -323,7 +317,8 @@ function methods:summary()
   local trainable = variable.trainable
   for i, each in ipairs(all_of(self, "summary")) do
     local dtype, shape = core.variable_info(each.full)
-    local n, frozen = count_of(shape), variable.frozen[each.full]
+    local n, frozen = 1, variable.frozen[each.full]
+    for _, extent in ipairs(shape) do n = n * extent end
     total = total + n
     if trainable[each.full] and not frozen then trained = trained + n end
     rows[i] = { each.name, dtype .. " " .. args.shape_text(shape), grouped(n),

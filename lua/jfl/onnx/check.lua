@@ -23,18 +23,11 @@ local function described(list)
   return out
 end
 
-local function sorted(counts)
-  local names = {}
-  for name in pairs(counts) do names[#names + 1] = name end
-  table.sort(names)
-  return names
-end
-
 -- Calls fn(node) for each node, those of subgraphs too, in their order.
 local function in_order(graph, fn)
   for _, node in ipairs(graph.nodes) do
     fn(node)
-    for _, name in ipairs(sorted(node.attrs)) do
+    for _, name in ipairs(args.keys(node.attrs)) do
       local value = node.attrs[name]
       if type(value) == "table" and value.nodes then in_order(value, fn) end
     end
@@ -47,19 +40,13 @@ local function check_types(m, report)
     table.insert(report.unsupported, { op = what, name = name, opset = m.opset,
       why = ("jfl has no elements of type %s"):format(onnx_type) })
   end
-  for _, name in ipairs(sorted(m.graph.initializers)) do
+  for _, name in ipairs(args.keys(m.graph.initializers)) do
     local t = m.graph.initializers[name]
     if not t.dtype then note("tensor", name, t.onnx_type) end
   end
   for _, input in ipairs(m.graph.inputs) do
     if not input.dtype then note("input", input.name, input.onnx_type) end
   end
-end
-
-local function count_weights(m)
-  local n = 0
-  for t in pairs(m.variables) do n = n + t.count end
-  return n
 end
 
 -- All of a model that jfl does not have, in the order of its nodes; counts: how often ops occur.
@@ -102,7 +89,8 @@ function check.report(path)
   fold.copies(m)
   report.patterns = match.apply(m, patterns)
   fold.prepare(m)
-  report.weights = count_weights(m)
+  report.weights = 0
+  for t in pairs(m.variables) do report.weights = report.weights + t.count end
   return report
 end
 
@@ -111,7 +99,7 @@ end
 local function add_counts(lines, title, counts)
   if not next(counts) then return end
   lines[#lines + 1] = title
-  for _, name in ipairs(sorted(counts)) do
+  for _, name in ipairs(args.keys(counts)) do
     lines[#lines + 1] = ("  %5d %s"):format(counts[name], name)
   end
 end

@@ -97,12 +97,6 @@ local function check_batch(value)
   core.fail("%s: batch_size must be a whole number or \"any\", got %s", WHO, args.describe(value))
 end
 
--- Creates the job's variables, which only a plan does.
-local function prepare(job, batch_size)
-  if not job._latest and type(batch_size) == "number" then job:compile(batch_size) end
-  variables.settle()
-end
-
 -- Rank 0 writes, and all learn how it went.
 local function write(o, job, g, tensors)
   local rank, size = core.world()
@@ -136,7 +130,9 @@ onnx.export = args.define(WHO, "Writes a predict job as an ONNX file.", {
       .. "the same layers has the same variables", WHO, job.name, job.type)
   end
   local batch_size = check_batch(o.batch_size)
-  prepare(job, batch_size)
+  -- Creates the job's variables, which only a plan does.
+  if not job._latest and type(batch_size) == "number" then job:compile(batch_size) end
+  variables.settle()
   local parts = export_parts.of(WHO, job, batch_size)
   local g, tensors = graph.of(WHO, job, parts, names_of(o, parts), variable, file.tensor)
   write(o, job, g, tensors)

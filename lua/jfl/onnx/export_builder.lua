@@ -2,6 +2,7 @@
 --
 -- Ops whose types are narrower than jfl's are put between casts, and what jfl has as int8 with 0
 -- for false is of ONNX's type bool where ops make or read it.
+local args = require "jfl.base.args"
 local core = require "jfl.core"
 local extent = require "jfl.onnx.export_extent"
 
@@ -27,6 +28,16 @@ local NARROW = { Conv = FLOATS, ConvTranspose = FLOATS, AveragePool = FLOATS, Ma
   TopK = { "float32 float64 float16 int8 uint8 int32 int64", "float32" },
   Trilu = { "float32 float64 float16 int8 uint8 int32 int64 bool", "float32" },
 }
+-- The dtype of results that have another one than the first input.
+local RESULTS = { ArgMax = "int64", ArgMin = "int64", Shape = "int64" }
+for op in ([[And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Not Or
+  Xor]]):gmatch "%a+" do
+  RESULTS[op] = "bool"
+end
+
+-- Attributes that are numbers with a fraction.
+local FRACTIONS = { alpha = true, beta = true, bias = true, epsilon = true, lambd = true }
+
 -- How an attribute's type is written, by kind.
 local FLOAT, INT, TEXT, TENSOR, FLOATS_OF, INTS, TEXTS = 1, 2, 3, 4, 6, 7, 8
 
@@ -72,7 +83,7 @@ end
 --- The name of a value as a truth: whether its elements are not 0.
 function Builder:truth(value)
   if not self.truths[value] then
-    self.truths[value] = self:op("Cast", { self:name(value) }, { to = builder.TYPES.bool }, "bool")
+    self.truths[value] = self:cast(self:name(value), "bool")
   end
   return self.truths[value]
 end
@@ -80,14 +91,17 @@ end
 --- Says that a value is a truth of that name, as ops make it that compare.
 function Builder:is_truth(value, name) self.truths[value] = name end
 
+--- Whether an op's result is a truth.
+function Builder.gives_truth(_, op_type) return RESULTS[op_type] == "bool" end
+
 -- ---- nodes ----
 
 local function attribute_of(name, value)
   local kind = type(value)
   if kind == "string" then return { name = name, type = TEXT, s = value } end
   if kind == "boolean" then return { name = name, type = INT, i = value and 1 or 0 } end
+  if kind == "number" and FRACTIONS[name] then return { name = name, type = FLOAT, f = value } end
   if kind == "number" then return { name = name, type = INT, i = value } end
-  if value.float then return { name = name, type = FLOAT, f = value.float } end
   if value.texts then return { name = name, type = TEXTS, strings = value.texts } end
   if value.floats then return { name = name, type = FLOATS_OF, floats = value.floats } end
   if value.tensor then return { name = name, type = TENSOR, t = value.tensor } end
@@ -96,10 +110,10 @@ end
 
 -- Attributes in the order of their names, so that a file is the same each time.
 local function attributes_of(attributes)
-  local names, list = {}, {}
-  for name in pairs(attributes or {}) do names[#names + 1] = name end
-  table.sort(names)
-  for i, name in ipairs(names) do list[i] = attribute_of(name, attributes[name]) end
+  local list = {}
+  for i, name in ipairs(args.keys(attributes or {})) do
+    list[i] = attribute_of(name, attributes[name])
+  end
   return list
 end
 
@@ -137,7 +151,7 @@ end
 -- Adds a node of one result, whose name is given: that of `wanted`, or of a temporary.
 local function add(self, op_type, inputs, attributes, dtype, result)
   local list, outer = narrowed(self, op_type, inputs)
-  dtype = dtype or self.dtypes[inputs[1]]
+  dtype = dtype or RESULTS[op_type] or self.dtypes[inputs[op_type == "Where" and 2 or 1]]
   if outer and dtype == outer then
     local inner = self:op(op_type, list, attributes)
     self:raw("Cast", { inner }, { result }, { to = builder.TYPES[dtype] })
@@ -148,7 +162,8 @@ local function add(self, op_type, inputs, attributes, dtype, result)
   return result
 end
 
---- Adds a node and returns the name of its result. dtype: of the result; that of the first input.
+--- Adds a node and returns the name of its result. dtype: of the result, where the op and its
+-- inputs do not tell.
 function Builder:op(op_type, inputs, attributes, dtype)
   local result = self:unique(("%s/%s"):format(self.scope, op_type:lower()))
   return add(self, op_type, inputs, attributes, dtype, result)
@@ -228,7 +243,7 @@ local function batch(self)
   if not self.batch_name then
     local outer = self.scope
     self.scope = "batch"
-    self.batch_name = self:op("Shape", { self.batch_input }, { start = 0, ["end"] = 1 }, "int64")
+    self.batch_name = self:op("Shape", { self.batch_input }, { start = 0, ["end"] = 1 })
     self.scope = outer
   end
   return self.batch_name
@@ -254,7 +269,7 @@ function Builder:extents(list)
   if not extent.varies(list) then return self:ints(list) end
   local pieces = {}
   for i, e in ipairs(list) do pieces[i] = one(self, e) end
-  return #pieces == 1 and pieces[1] or self:op("Concat", pieces, { axis = 0 }, "int64")
+  return #pieces == 1 and pieces[1] or self:op("Concat", pieces, { axis = 0 })
 end
 
 --- A shape for Reshape: -1 where one extent alone depends on the batch.

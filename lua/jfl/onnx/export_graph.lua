@@ -4,6 +4,7 @@ local builder = require "jfl.onnx.export_builder"
 local core = require "jfl.core"
 local extent = require "jfl.onnx.export_extent"
 local norms = require "jfl.onnx.export_norms"
+local tree = require "jfl.onnx.export_tree"
 
 local graph = {}
 
@@ -18,23 +19,16 @@ for _, name in ipairs { "math", "shapes", "layers", "pictures", "recurrent" } do
   for op, row in pairs(require("jfl.onnx.export_" .. name)) do
     if op == "varying" then
       for each, names in pairs(row) do varying[each] = names end
-    elseif type(row) == "string" then
-      rows[op] = function(b, n)
-        local inputs = {}
-        for i in ipairs(n.inputs) do inputs[i] = n:x(i) end
-        b:out(n.out, row, inputs)
-      end
     else
       rows[op] = row
     end
   end
 end
 
-local plain_add = rows.add
 function rows.add(b, n)
   local found = norms.find(n)
-  if found then return norms.write(b, n, found) end
-  plain_add(b, n)
+  if not found then return { "Add", "x", "y" } end
+  norms.write(b, n, found)
 end
 
 -- ---- a node, as rows see it ----
@@ -123,7 +117,11 @@ local function write_node(b, c, node)
     outputs = node.outputs, out = node.outputs[1], readers = c.readers, makers = c.makers,
     done = c.done, results = c.results }, Node)
   b.scope = node.name
-  local ok, err = pcall(row, b, n)
+  if type(row) == "string" then row = { row, unpack({ "x", "y", "z" }, 1, #n.inputs) } end
+  local ok, err = pcall(function()
+    local formula = type(row) == "function" and row(b, n) or row
+    if type(formula) == "table" then tree.write(b, n, formula) end
+  end)
   if ok then return nil end
   if type(err) == "table" and err.why then return err.why end
   error(err, 0)

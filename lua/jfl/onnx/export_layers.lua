@@ -189,7 +189,7 @@ local function group_norm(b, n)
     return by_group(i) and n:x(i) or shapes.filled(b, n.out.dtype, { a.groups }, value)
   end
   local y = b:op("InstanceNormalization", { x, own(gamma, 1), own(beta, 0) },
-    { epsilon = { float = a.epsilon } })
+    { epsilon = a.epsilon })
   y = b:reshape(y, shape)
   local function param(i)
     if not i or by_group(i) then return nil end
@@ -221,7 +221,7 @@ function rows.row_norm(b, n)
   local fits = gamma and #n.inputs[gamma].shape == #row
   local inputs = { n:x(1), fits and n:x(gamma) or shapes.filled(b, n.out.dtype, row, 1) }
   if fits and beta then inputs[3] = n:x(beta) end
-  local attributes = { axis = a.axis, epsilon = { float = a.epsilon } }
+  local attributes = { axis = a.axis, epsilon = a.epsilon }
   if fits or not (gamma or beta) then
     return b:out(n.out, "LayerNormalization", inputs, attributes)
   end
@@ -262,12 +262,11 @@ function rows.scaled_dot_product_attention(b, n)
   local scores = b:op("MatMul", { b:op("Mul", { q, b:like(q, a.scale) }), k })
   if mask and mask.dtype ~= "int8" then scores = b:op("Add", { scores, n:x(4) }) end
   for _, seen in ipairs(sees) do
-    scores = b:op("Where", { seen, scores, hides }, nil, b.dtypes[q])
+    scores = b:op("Where", { seen, scores, hides })
   end
   local weights = b:op("Softmax", { scores }, { axis = -1 })
   if #sees > 0 then      -- a query that sees nothing has no weights
-    weights = b:op("Where", { b:op("IsNaN", { weights }, nil, "bool"), b:like(q, 0), weights },
-      nil, b.dtypes[q])
+    weights = b:op("Where", { b:op("IsNaN", { weights }), b:like(q, 0), weights })
   end
   b:out(n.out, "MatMul", { weights, shared(b, n, 3, heads) })
 end

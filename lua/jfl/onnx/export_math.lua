@@ -1,232 +1,122 @@
 -- How jfl's ops that work element by element, and its reductions and losses, are written as ONNX.
 --
--- A row is a function of the builder and the node, which calls what the node gives; or the name of
--- an op of ONNX that computes the same.
+-- A row is a tree (export_tree.lua); or the name of an op of ONNX that computes the same of all
+-- inputs; or a function of the builder and the node, which calls what the node gives, or gives a
+-- tree.
 local builder = require "jfl.onnx.export_builder"
+local tree = require "jfl.onnx.export_tree"
+
+local attribute = tree.attribute
 
 local rows = {
   abs = "Abs", acos = "Acos", acosh = "Acosh", add = "Add", asin = "Asin", asinh = "Asinh",
-  atan = "Atan", atanh = "Atanh", ceil = "Ceil", cos = "Cos", cosh = "Cosh", erf = "Erf",
-  exp = "Exp", floor = "Floor", hardswish = "HardSwish", log = "Log", multiply = "Mul",
-  negative = "Neg", reciprocal = "Reciprocal", relu = "Relu", round = "Round", selu = "Selu",
-  sigmoid = "Sigmoid", sign = "Sign", sin = "Sin", sinh = "Sinh", softplus = "Softplus",
-  softsign = "Softsign", sqrt = "Sqrt", subtract = "Sub", tan = "Tan", tanh = "Tanh",
+  atan = "Atan", atanh = "Atanh", ceil = "Ceil", cos = "Cos", cosh = "Cosh", equal = "Equal",
+  erf = "Erf", exp = "Exp", floor = "Floor", greater = "Greater", greater_equal = "GreaterOrEqual",
+  hardswish = "HardSwish", less = "Less", less_equal = "LessOrEqual", log = "Log",
+  logical_and = "And", logical_not = "Not", logical_or = "Or", logical_xor = "Xor",
+  maximum = "Max", minimum = "Min", multiply = "Mul", negative = "Neg", pow = "Pow",
+  reciprocal = "Reciprocal", relu = "Relu", round = "Round", selu = "Selu", sigmoid = "Sigmoid",
+  sign = "Sign", sin = "Sin", sinh = "Sinh", softplus = "Softplus", softsign = "Softsign",
+  sqrt = "Sqrt", subtract = "Sub", tan = "Tan", tanh = "Tanh", where = "Where",
 }
 
 local IS_WHOLE = { int8 = true, uint8 = true, int32 = true, int64 = true }
 local LOG2E, LOG10E = 1 / math.log(2), 1 / math.log(10)
 
--- A row of steps: the last one makes the node's result.
-local function steps(fn)
-  return function(b, n)
-    local x, y = n:x(1), n.inputs[2] and n:x(2)
-    local op_type, inputs, attributes = fn(b, n, x, y)
-    b:out(n.out, op_type, inputs, attributes)
-  end
-end
-
 -- ---- activations ----
 
--- An op of one input whose attribute is a number of the node, or a fixed one.
-local function with_number(op_type, name, field, more)
-  return steps(function(_, n, x)
-    local attributes = { [name] = { float = field and n.attributes[field] or more } }
-    return op_type, { x }, attributes
-  end)
-end
-
-rows.elu = with_number("Elu", "alpha", "alpha")
-rows.leaky_relu = with_number("LeakyRelu", "alpha", "alpha")
-
-rows.hardsigmoid = steps(function(_, _, x)
-  return "HardSigmoid", { x }, { alpha = { float = 1 / 6 }, beta = { float = 0.5 } }
-end)
-rows.hardshrink = steps(function(_, n, x)
-  return "Shrink", { x }, { lambd = { float = n.attributes.lambd }, bias = { float = 0 } }
-end)
-rows.softshrink = steps(function(_, n, x)
-  local lambd = { float = n.attributes.lambd }
-  return "Shrink", { x }, { lambd = lambd, bias = lambd }
-end)
+rows.elu = { "Elu", "x", attrs = { alpha = attribute "alpha" } }
+rows.leaky_relu = { "LeakyRelu", "x", attrs = { alpha = attribute "alpha" } }
+rows.hardsigmoid = { "HardSigmoid", "x", attrs = { alpha = 1 / 6, beta = 0.5 } }
+rows.hardshrink = { "Shrink", "x", attrs = { lambd = attribute "lambd", bias = 0 } }
+local LAMBD = attribute "lambd"
+rows.softshrink = { "Shrink", "x", attrs = { lambd = LAMBD, bias = LAMBD } }
 
 -- x kept between two numbers, of which infinite ones bound nothing.
-local function clip(b, x, least, most)
-  local inputs = { x, "", "" }
-  if least > -math.huge then inputs[2] = b:like(x, least) end
-  if most < math.huge then inputs[3] = b:like(x, most) end
-  while inputs[#inputs] == "" do table.remove(inputs) end
-  return "Clip", inputs
+local function clip(least, most)
+  return function(_, n)
+    local low, high = n.attributes[least] or least, n.attributes[most] or most
+    return { "Clip", "x", low > -math.huge and low or high < math.huge and "" or nil,
+      high < math.huge and high or nil }
+  end
 end
+rows.relu6 = clip(0, 6)
+rows.hardtanh = clip("min_val", "max_val")
+rows.clip_by_value = clip("min_value", "max_value")
 
-rows.relu6 = steps(function(b, _, x) return clip(b, x, 0, 6) end)
-rows.hardtanh = steps(function(b, n, x)
-  return clip(b, x, n.attributes.min_val, n.attributes.max_val)
-end)
-rows.clip_by_value = steps(function(b, n, x)
-  return clip(b, x, n.attributes.min_value, n.attributes.max_value)
-end)
-
-rows.silu = steps(function(b, _, x) return "Mul", { x, b:op("Sigmoid", { x }) } end)
-rows.swish = steps(function(b, n, x)
-  local scaled = b:op("Mul", { x, b:like(x, n.attributes.beta) })
-  return "Mul", { x, b:op("Sigmoid", { scaled }) }
-end)
-rows.mish = steps(function(b, _, x)
-  return "Mul", { x, b:op("Tanh", { b:op("Softplus", { x }) }) }
-end)
-rows.log_sigmoid = steps(function(b, _, x)
-  return "Neg", { b:op("Softplus", { b:op("Neg", { x }) }) }
-end)
+rows.silu = { "Mul", "x", { "Sigmoid", "x" } }
+rows.swish = { "Mul", "x", { "Sigmoid", { "Mul", "x", attribute "beta" } } }
+rows.mish = { "Mul", "x", { "Tanh", { "Softplus", "x" } } }
+rows.log_sigmoid = { "Neg", { "Softplus", { "Neg", "x" } } }
 -- x / 2 (1 + erf(x / sqrt 2)), in the order in which exporters of PyTorch write it.
-rows.gelu = steps(function(b, _, x)
-  local erf = b:op("Erf", { b:op("Div", { x, b:like(x, math.sqrt(2)) }) })
-  local sum = b:op("Add", { erf, b:like(x, 1) })
-  return "Mul", { b:op("Mul", { x, sum }), b:like(x, 0.5) }
-end)
-rows.gelu_tanh = steps(function(b, _, x)
-  local cube = b:op("Pow", { x, b:like(x, 3) })
-  local inner = b:op("Add", { x, b:op("Mul", { cube, b:like(x, 0.044715) }) })
-  local tanh = b:op("Tanh", { b:op("Mul", { inner, b:like(x, math.sqrt(2 / math.pi)) }) })
-  local sum = b:op("Add", { tanh, b:like(x, 1) })
-  return "Mul", { b:op("Mul", { x, sum }), b:like(x, 0.5) }
-end)
-rows.softmax = steps(function(_, n, x) return "Softmax", { x }, { axis = n.attributes.axis } end)
-rows.logsoftmax = steps(function(_, n, x)
-  return "LogSoftmax", { x }, { axis = n.attributes.axis }
-end)
+rows.gelu = { "Mul", { "Mul", "x", { "Add", { "Erf", { "Div", "x", math.sqrt(2) } }, 1 } }, 0.5 }
+local CUBIC = { "Add", "x", { "Mul", { "Pow", "x", 3 }, 0.044715 } }
+rows.gelu_tanh = { "Mul", { "Mul", "x",
+  { "Add", { "Tanh", { "Mul", CUBIC, math.sqrt(2 / math.pi) } }, 1 } }, 0.5 }
+rows.softmax = { "Softmax", "x", attrs = { axis = attribute "axis" } }
+rows.logsoftmax = { "LogSoftmax", "x", attrs = { axis = attribute "axis" } }
 
 -- ---- numbers ----
 
-rows.rsqrt = steps(function(b, _, x) return "Reciprocal", { b:op("Sqrt", { x }) } end)
-rows.square = steps(function(_, _, x) return "Mul", { x, x } end)
-rows.exp2 = steps(function(b, _, x) return "Pow", { b:like(x, 2), x } end)
-rows.log2 = steps(function(b, _, x) return "Mul", { b:op("Log", { x }), b:like(x, LOG2E) } end)
-rows.log10 = steps(function(b, _, x) return "Mul", { b:op("Log", { x }), b:like(x, LOG10E) } end)
-rows.erfc = steps(function(b, _, x) return "Sub", { b:like(x, 1), b:op("Erf", { x }) } end)
-rows.trunc = steps(function(b, _, x)
-  return "Mul", { b:op("Sign", { x }), b:op("Floor", { b:op("Abs", { x }) }) }
-end)
+rows.rsqrt = { "Reciprocal", { "Sqrt", "x" } }
+rows.square = { "Mul", "x", "x" }
+rows.exp2 = { "Pow", 2, "x" }
+rows.log2 = { "Mul", { "Log", "x" }, LOG2E }
+rows.log10 = { "Mul", { "Log", "x" }, LOG10E }
+rows.erfc = { "Sub", 1, { "Erf", "x" } }
+rows.trunc = { "Mul", { "Sign", "x" }, { "Floor", { "Abs", "x" } } }
 -- exp(x) - 1 loses what is small: near 0 it is 2 t / (1 - t), where t is tanh(x / 2).
-rows.expm1 = steps(function(b, _, x)
-  local t = b:op("Tanh", { b:op("Mul", { x, b:like(x, 0.5) }) })
-  local near = b:op("Div", { b:op("Add", { t, t }), b:op("Sub", { b:like(x, 1), t }) })
-  local far = b:op("Sub", { b:op("Exp", { x }), b:like(x, 1) })
-  local is_near = b:op("Less", { b:op("Abs", { x }), b:like(x, 0.5) }, nil, "bool")
-  return "Where", { is_near, near, far }
-end)
+local HALF_TANH = { "Tanh", { "Mul", "x", 0.5 } }
+rows.expm1 = { "Where", { "Less", { "Abs", "x" }, 0.5 },
+  { "Div", { "Add", HALF_TANH, HALF_TANH }, { "Sub", 1, HALF_TANH } },
+  { "Sub", { "Exp", "x" }, 1 } }
 -- log(u) x / (u - 1), where u is what 1 + x is rounded to.
-rows.log1p = steps(function(b, _, x)
-  local one = b:like(x, 1)
-  local u = b:op("Add", { x, one })
-  local is_none = b:op("Equal", { u, one }, nil, "bool")
-  local is_far = b:op("IsInf", { u }, nil, "bool")
-  local d = b:op("Where", { is_none, one, b:op("Sub", { u, one }) }, nil, b.dtypes[x])
-  local log = b:op("Log", { u })
-  local y = b:op("Mul", { log, b:op("Div", { x, d }) })
-  y = b:op("Where", { is_none, x, y }, nil, b.dtypes[x])
-  return "Where", { is_far, log, y }
-end)
+local U = { "Add", "x", 1 }
+local LOG, IS_ONE = { "Log", U }, { "Equal", U, 1 }
+rows.log1p = { "Where", { "IsInf", U }, LOG, { "Where", IS_ONE, "x",
+  { "Mul", LOG, { "Div", "x", { "Where", IS_ONE, 1, { "Sub", U, 1 } } } } } }
 
-local function zero_where(b, x, is_zero_of, y)
-  local zero = b:like(x, 0)
-  local is_zero = b:op("Equal", { is_zero_of, zero }, nil, "bool")
-  return "Where", { is_zero, zero, y }
+local function zero_at_zero(y) return { "Where", { "Equal", "x", 0 }, 0, y } end
+rows.reciprocal_no_nan = zero_at_zero { "Reciprocal", "x" }
+rows.xlogy = zero_at_zero { "Mul", "x", { "Log", "y" } }
+rows.xdivy = zero_at_zero { "Div", "x", "y" }
+local DIFFERENCE = { "Sub", "x", "y" }
+rows.squared_difference = { "Mul", DIFFERENCE, DIFFERENCE }
+
+-- Divisions of whole numbers, which give 0 where the divisor is 0, and of others.
+local IS_ZERO = { "Equal", "y", 0 }
+local SAFE = { "Where", IS_ZERO, 1, "y" }
+local function division(whole, other)
+  whole = { "Where", IS_ZERO, 0, whole }
+  return function(_, n) return IS_WHOLE[n.out.dtype] and whole or other end
 end
+rows.divide = division({ "Div", "x", SAFE }, { "Div", "x", "y" })
+rows.mod = division({ "Mod", "x", SAFE },
+  { "Sub", "x", { "Mul", { "Floor", { "Div", "x", "y" } }, "y" } })
+rows.floordiv = division({ "Div", { "Sub", "x", { "Mod", "x", SAFE } }, SAFE },
+  { "Floor", { "Div", "x", "y" } })
 
-rows.reciprocal_no_nan = steps(function(b, _, x)
-  return zero_where(b, x, x, b:op("Reciprocal", { x }))
-end)
-rows.xlogy = steps(function(b, _, x, y)
-  return zero_where(b, x, x, b:op("Mul", { x, b:op("Log", { y }) }))
-end)
-rows.xdivy = steps(function(b, _, x, y) return zero_where(b, x, x, b:op("Div", { x, y })) end)
-rows.squared_difference = steps(function(b, _, x, y)
-  local d = b:op("Sub", { x, y })
-  return "Mul", { d, d }
-end)
-rows.maximum = "Max"
-rows.minimum = "Min"
-rows.pow = "Pow"
-
--- By zero, whole numbers give 0: fn gets a divisor without zeros.
-local function whole_division(b, x, y, fn)
-  local zero = b:like(x, 0)
-  local is_zero = b:op("Equal", { y, zero }, nil, "bool")
-  local safe = b:op("Where", { is_zero, b:like(x, 1), y }, nil, b.dtypes[x])
-  return "Where", { is_zero, zero, fn(safe) }
-end
-
-rows.divide = steps(function(b, n, x, y)
-  if not IS_WHOLE[n.out.dtype] then return "Div", { x, y } end
-  return whole_division(b, x, y, function(safe) return b:op("Div", { x, safe }) end)
-end)
-rows.mod = steps(function(b, n, x, y)
-  if IS_WHOLE[n.out.dtype] then
-    return whole_division(b, x, y, function(safe) return b:op("Mod", { x, safe }) end)
-  end
-  return "Sub", { x, b:op("Mul", { b:op("Floor", { b:op("Div", { x, y }) }), y }) }
-end)
-rows.floordiv = steps(function(b, n, x, y)
-  if not IS_WHOLE[n.out.dtype] then return "Floor", { b:op("Div", { x, y }) } end
-  return whole_division(b, x, y, function(safe)
-    return b:op("Div", { b:op("Sub", { x, b:op("Mod", { x, safe }) }), safe })
-  end)
-end)
--- The angle of (breadth, height): atan of the slope, and half a turn more where breadth is below 0.
-rows.atan2 = steps(function(b, _, y, x)
-  local function constant(value) return b:like(x, value) end
-  local function where(condition, p, q)
-    return b:op("Where", { condition, p, q }, nil, b.dtypes[x])
-  end
-  local zero = constant(0)
-  local low = b:op("Less", { y, zero }, nil, "bool")
-  local left = b:op("Less", { x, zero }, nil, "bool")
-  local both = b:op("And", { b:op("Equal", { x, zero }, nil, "bool"),
-    b:op("Equal", { y, zero }, nil, "bool") })
-  local slope = b:op("Div", { y, where(both, constant(1), x) })
-  local turn = where(low, constant(-math.pi), constant(math.pi))
-  return "Add", { b:op("Atan", { slope }), where(left, turn, zero) }
-end)
+-- The angle of (y, x), the breadth and the height: atan of the slope, and half a turn more where
+-- the breadth is below 0.
+local SLOPE = { "Div", "x",
+  { "Where", { "And", { "Equal", "y", 0 }, { "Equal", "x", 0 } }, 1, "y" } }
+rows.atan2 = { "Add", { "Atan", SLOPE }, { "Where", { "Less", "y", 0 },
+  { "Where", { "Less", "x", 0 }, -math.pi, math.pi }, 0 } }
 
 -- ---- truths ----
 
-local function compares(op_type, negates)
-  return function(b, n)
-    local truth = b:op(op_type, { n:x(1), n:x(2) }, nil, "bool")
-    b:is_truth(n.out, negates and b:op("Not", { truth }) or truth)
+rows.not_equal = { "Not", { "Equal", "x", "y" } }
+
+-- Whole numbers are finite: none of them is another than itself.
+local function of_fractions(test)
+  return function(_, n)
+    return IS_WHOLE[n.inputs[1].dtype] and { "Not", { "Equal", "x", "x" } } or test
   end
 end
-rows.equal, rows.not_equal = compares("Equal"), compares("Equal", true)
-rows.less, rows.less_equal = compares("Less"), compares("LessOrEqual")
-rows.greater, rows.greater_equal = compares("Greater"), compares("GreaterOrEqual")
-
-local function connects(op_type)
-  return function(b, n)
-    local inputs = {}
-    for i, value in ipairs(n.inputs) do inputs[i] = b:truth(value) end
-    b:is_truth(n.out, b:op(op_type, inputs, nil, "bool"))
-  end
-end
-rows.logical_and, rows.logical_or = connects("And"), connects("Or")
-rows.logical_xor, rows.logical_not = connects("Xor"), connects("Not")
-
--- Whether x is not finite; whole numbers always are.
-local function is_odd(b, x, op_type)
-  if IS_WHOLE[b.dtypes[x]] then
-    return b:op("Not", { b:op("Equal", { x, x }, nil, "bool") }, nil, "bool")
-  end
-  return b:op(op_type, { x }, nil, "bool")
-end
-function rows.isnan(b, n) b:is_truth(n.out, is_odd(b, n:x(1), "IsNaN")) end
-function rows.isinf(b, n) b:is_truth(n.out, is_odd(b, n:x(1), "IsInf")) end
-function rows.isfinite(b, n)
-  local x = n:x(1)
-  local odd = b:op("Or", { is_odd(b, x, "IsNaN"), is_odd(b, x, "IsInf") }, nil, "bool")
-  b:is_truth(n.out, b:op("Not", { odd }, nil, "bool"))
-end
-
-rows["where"] = function(b, n)
-  b:out(n.out, "Where", { b:truth(n.inputs[1]), n:x(2), n:x(3) })
+rows.isnan, rows.isinf = of_fractions { "IsNaN", "x" }, of_fractions { "IsInf", "x" }
+function rows.isfinite(_, n)
+  if IS_WHOLE[n.inputs[1].dtype] then return { "Equal", "x", "x" } end
+  return { "Not", { "Or", { "IsNaN", "x" }, { "IsInf", "x" } } }
 end
 
 -- ---- dtypes ----
@@ -239,8 +129,7 @@ function rows.cast(b, n)
   local limits = LIMITS[to]
   if limits and b.dtypes[x] ~= to then
     if b.dtypes[x] == "int8" or b.dtypes[x] == "uint8" then x = b:cast(x, "int32") end
-    local op_type, inputs = clip(b, x, limits[1], limits[2])
-    x = b:op(op_type, inputs)
+    x = b:op("Clip", { x, b:like(x, limits[1]), b:like(x, limits[2]) })
   end
   b:out(n.out, "Cast", { x }, { to = builder.TYPES[to] })
 end
@@ -275,38 +164,32 @@ rows.reduce_prod = reduces("ReduceProd")
 -- Of truths: as whole numbers, of which the smallest or largest counts.
 local function reduces_truths(op_type)
   return function(b, n)
-    local x = b:op("Cast", { b:truth(n.inputs[1]) }, { to = builder.TYPES.int32 }, "int32")
-    local y = reduce(b, n, op_type, x)
-    b:is_truth(n.out, b:op("Cast", { y }, { to = builder.TYPES.bool }, "bool"))
+    local y = reduce(b, n, op_type, b:cast(b:truth(n.inputs[1]), "int32"))
+    b:is_truth(n.out, b:cast(y, "bool"))
   end
 end
 rows.reduce_all, rows.reduce_any = reduces_truths("ReduceMin"), reduces_truths("ReduceMax")
 
 -- ---- losses ----
 
-rows.softmax_cross_entropy_with_logits = steps(function(b, _, labels, logits)
-  local each = b:op("Mul", { labels, b:op("LogSoftmax", { logits }, { axis = -1 }) })
-  return "Neg", { b:op("ReduceSum", { each, b:ints { -1 } }, { keepdims = 0 }) }
-end)
-rows.sigmoid_cross_entropy_with_logits = steps(function(b, _, labels, x)
-  local above = b:op("Sub", { b:op("Relu", { x }), b:op("Mul", { x, labels }) })
-  return "Add", { above, b:op("Softplus", { b:op("Neg", { b:op("Abs", { x }) }) }) }
-end)
-function rows.sparse_softmax_cross_entropy_with_logits(b, n)
+rows.softmax_cross_entropy_with_logits = { "Neg", { "ReduceSum",
+  { "Mul", "x", { "LogSoftmax", "y", attrs = { axis = -1 } } }, { ints = { -1 } },
+  attrs = { keepdims = 0 } } }
+rows.sigmoid_cross_entropy_with_logits = { "Add",
+  { "Sub", { "Relu", "y" }, { "Mul", "y", "x" } },
+  { "Softplus", { "Neg", { "Abs", "y" } } } }
+function rows.sparse_softmax_cross_entropy_with_logits(_, n)
   if n.attributes.label_smoothing ~= 0 then n:refuse("label_smoothing is not 0") end
-  local log = b:op("LogSoftmax", { n:x(2) }, { axis = -1 })
-  local labels = b:op("Unsqueeze", { n:x(1), b:ints { -1 } })
-  local each = b:op("GatherElements", { log, labels }, { axis = -1 })
-  local loss = b:op("Squeeze", { each, b:ints { -1 } })
-  b:out(n.out, "Neg", { loss })
+  return { "Neg", { "Squeeze", { "GatherElements",
+    { "LogSoftmax", "y", attrs = { axis = -1 } }, { "Unsqueeze", "x", { ints = { -1 } } },
+    attrs = { axis = -1 } }, { ints = { -1 } } } }
 end
-rows.smooth_l1_loss = steps(function(b, n, x, y)
+local DISTANCE = { "Abs", DIFFERENCE }
+function rows.smooth_l1_loss(_, n)
   local beta = n.attributes.beta
-  local d = b:op("Abs", { b:op("Sub", { x, y }) })
-  if beta == 0 then return "Identity", { d } end
-  local near = b:op("Mul", { b:op("Mul", { d, d }), b:like(x, 1 / (2 * beta)) })
-  local far = b:op("Sub", { d, b:like(x, beta / 2) })
-  return "Where", { b:op("Less", { d, b:like(x, beta) }, nil, "bool"), near, far }
-end)
+  if beta == 0 then return { "Identity", DISTANCE } end
+  return { "Where", { "Less", DISTANCE, beta },
+    { "Mul", { "Mul", DISTANCE, DISTANCE }, 1 / (2 * beta) }, { "Sub", DISTANCE, beta / 2 } }
+end
 
 return rows

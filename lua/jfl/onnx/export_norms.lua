@@ -79,7 +79,7 @@ function norms.write(b, n, found)
     return shapes.filled(b, n.out.dtype, { found.x.shape[2] }, number)
   end
   b:out(n.out, "BatchNormalization", { b:name(found.x), line(found.gamma, 1), line(found.beta, 0),
-    b:name(found.mean), b:name(found.variance) }, { epsilon = { float = found.epsilon } })
+    b:name(found.mean), b:name(found.variance) }, { epsilon = found.epsilon })
 end
 
 return norms

@@ -43,7 +43,7 @@ local function shrink(b, x, size, target)
   local h, w = size[1], size[2]
   if target[1] < h then
     local rows_of = b:constant("float32", { target[1], h }, area(h, target[1]))
-    x = b:op("MatMul", { b:cast(rows_of, b.dtypes[x]), x }, nil, b.dtypes[x])
+    x = b:op("MatMul", { b:cast(rows_of, b.dtypes[x]), x })
   end
   if target[2] < w then
     local columns = b:constant("float32", { target[2], w }, area(w, target[2]))
@@ -74,7 +74,7 @@ function rows.image_resize(b, n)
     local y = sized(b, n, b:cast(x, "float32"), size, target)
     y = b:op("Floor", { b:op("Add", { y, b:like(y, 0.5) }) })
     y = b:op("Clip", { y, b:like(y, 0), b:like(y, 255) })
-    out("Cast", { y }, { to = builder.TYPES.uint8 }, "uint8")
+    out("Cast", { y }, { to = builder.TYPES.uint8 })
   end)
 end
 

@@ -270,7 +270,7 @@ end
 
 local function position_of(op_type)
   return function(b, n)
-    local at = b:op(op_type, { n:x(1) }, { axis = n.attributes.axis, keepdims = 0 }, "int64")
+    local at = b:op(op_type, { n:x(1) }, { axis = n.attributes.axis, keepdims = 0 })
     if #n.inputs[1].shape - 1 < #n.out.shape then at = b:reshape(at, n.out.shape) end
     b:out(n.out, "Cast", { at }, { to = builder.TYPES.int32 })
   end

@@ -1,4 +1,6 @@
 -- All ops of ONNX that jfl describes, by domain and name.
+local args = require "jfl.base.args"
+
 local TABLES = {
   [""] = { "ops_math", "ops_shape", "ops_find", "ops_gather", "ops_nn", "ops_recurrent",
     "ops_control", "ops_resize", "ops_grid", "ops_boxes", "ops_attention", "ops_quantized",

@@ -135,16 +135,12 @@ local function base_of(cosine, sine)
   return base
 end
 
-local function round_base(base)
-  local digits = 10 ^ math.max(0, math.floor(math.log10(base)) - 2)
-  return math.floor(base / digits + 0.5) * digits
-end
-
 function ops.Rotary(_, x, cosine, sine)
   local base = base_of(cosine, sine)
   local s = x.shape
   if base and #s == 4 and cosine.shape[#cosine.shape - 1] == s[3] then
-    return op.rotary_embedding(x, { base = round_base(base) })
+    local digits = 10 ^ math.max(0, math.floor(math.log10(base)) - 2)
+    return op.rotary_embedding(x, { base = math.floor(base / digits + 0.5) * digits })
   end
   local half = s[#s] / 2
   local front, back = values.slice(x, #s - 1, 0, half), values.slice(x, #s - 1, half, half)

@@ -103,13 +103,6 @@ local function votes_of(scores, classes)
     op.matmul(op.add(op.negative(wins), 1), values.array(to_second, "float32", shape)))
 end
 
--- The probability of the first class of each pair (batch, pairs): Platt's sigmoid.
-local function pair_shares(n, scores)
-  local a, b = matrix(n, "prob_a", 1), matrix(n, "prob_b", 1)
-  local p = op.sigmoid(op.negative(op.add(op.multiply(scores, a), b)))
-  return op.clip_by_value(p, { min_value = 1e-7, max_value = 1 - 1e-7 })
-end
-
 -- The rows of the matrix Q (batch, classes, classes) for which the p with the least p Q p are the
 -- probabilities that fit those of the pairs best (Wu, Lin and Weng 2004).
 local function coupling(shares, classes)
@@ -180,7 +173,11 @@ function svm.scores(n, x, labels)
     values.array(rho, "float32", { 1, pairs_of }))
   local votes = votes_of(scores, #per_class)
   if #n:attr("prob_a", {}) == 0 then return votes, scores end
-  return votes, probabilities(pair_shares(n, scores), #per_class, x.shape[1])
+  -- The probability of the first class of each pair: Platt's sigmoid.
+  local a, b = matrix(n, "prob_a", 1), matrix(n, "prob_b", 1)
+  local shares = op.clip_by_value(op.sigmoid(op.negative(op.add(op.multiply(scores, a), b))),
+    { min_value = 1e-7, max_value = 1 - 1e-7 })
+  return votes, probabilities(shares, #per_class, x.shape[1])
 end
 
 return svm

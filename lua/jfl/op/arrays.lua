@@ -260,11 +260,8 @@ args.define("range", "Numbers from start to below limit in steps of delta.", {
   NAME,
   returns = "Tensor",
 }, function(o)
-  local who = "range"
-  local from, to, step = o.start, o.limit, args.expect("range", "delta", o.delta, "number")
-  args.expect(who, "start", from, "number")
+  local who, from, to, step = "range", o.start, o.limit, o.delta
   if to == nil then from, to = 0, from end
-  args.expect(who, "limit", to, "number")
   local n = math.ceil((to - from) / step)
   if not (n >= 0 and n < 2 ^ 31) then
     core.fail("%s: delta must lead from %g to %g in less than 2^31 steps, got %g", who, from, to,

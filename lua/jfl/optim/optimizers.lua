@@ -89,13 +89,6 @@ local function tell_average(average, context, variables, request)
   for _, blob in ipairs(variables or context.trainable) do average:cover(blob.name) end
 end
 
--- Counts an optimizer that the body has used. The number is that of the core.
-local function note(self, context)
-  context.n_optimizers = context.n_optimizers + 1
-  self.trained[context.job] = context.n_optimizers
-  self.latest = context.job
-end
-
 --- Makes the job change variables so that the loss gets smaller: a blob, or a list of blobs whose
 -- gradients add up. Gradients are divided by the number of elements of the loss. A body may call it
 -- for several optimizers, each with variables of its own: each takes the gradients of its own loss,
@@ -114,7 +107,10 @@ function methods:minimize(loss)
   schedule.request(who, context, self.schedule, request)
   tell_average(self.average, context, variables, request)
   core.minimize(context.graph, request)
-  note(self, context)
+  -- Counts an optimizer that the body has used. The number is that of the core.
+  context.n_optimizers = context.n_optimizers + 1
+  self.trained[context.job] = context.n_optimizers
+  self.latest = context.job
 end
 
 -- The plan of a job that the optimizer trains. Any does: those of a job share its variables.

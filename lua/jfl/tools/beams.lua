@@ -51,12 +51,6 @@ local function best(logits, scores, n)
   end))
 end
 
-local function continued(ids, id)
-  local list = { unpack(ids) }
-  list[#list + 1] = id
-  return list
-end
-
 --- The ids that follow a prompt. o: { beams, max, length_penalty, cache }; read(ids) gives logits
 -- of what follows the ids of each beam, which it appends to the cache, or nil to end the search.
 function beams.search(o, prompt, stops, read)
@@ -71,7 +65,8 @@ function beams.search(o, prompt, stops, read)
     local scores, order, rows, next_live = {}, {}, { {} }, {}
     for b, each in ipairs(live) do scores[b] = each.score end
     for _, each in ipairs(best(logits, scores, 2 * o.beams)) do
-      local ids = continued(live[each.beam].ids, each.id)
+      local ids = { unpack(live[each.beam].ids) }
+      ids[#ids + 1] = each.id
       if stops[each.id] then
         finish(ids, each.score)
       elseif #next_live < o.beams then

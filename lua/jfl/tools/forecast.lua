@@ -251,19 +251,15 @@ local function tell(self, entry, shapes, o)
     gradients = gradients, batch = batch }, o))
 end
 
--- Makes calls that ask for several devices or machines do nothing: what is asked says how many.
-local function stay_alone()
-  function choice.cpu() return 1 end
-  function choice.gpu() end
-  function env.machine() end
-end
-
 --- Makes the first train job that is compiled print what is asked and end the program. Returns a
 -- function to call at the end of a program without one.
 function forecast.start(text)
   local o = forecast.read(text)
   o.cores = core.get("threads")
-  stay_alone()
+  -- Makes calls that ask for several devices or machines do nothing: what is asked says how many.
+  function choice.cpu() return 1 end
+  function choice.gpu() end
+  function env.machine() end
   core.set("passes", "-matmul_update")
   -- Plans for plain kernels have none of the conversions that fast ones of a CPU want.
   if o.device ~= "here" then core.set("kernels", "reference") end

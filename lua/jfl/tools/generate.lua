@@ -228,12 +228,6 @@ end
 
 local function value_of(reader, value) return reader._async and queue.value(value) or value end
 
-local function generate_now(run)
-  local goes_on
-  repeat goes_on = advance(run, value_of(run.o.step, run.o.step(next_ids(run)))) until not goes_on
-  return finish(run)
-end
-
 local Handle = {}
 Handle.__index = Handle
 
@@ -360,7 +354,9 @@ generate.generate = args.define(WHO, "Continues sequences id by id.", {
   if o.beams then return generate_by_beams(o) end
   local run = start(o)
   if o.on_end then return generate_behind(run) end
-  return generate_now(run)
+  local goes_on
+  repeat goes_on = advance(run, value_of(run.o.step, run.o.step(next_ids(run)))) until not goes_on
+  return finish(run)
 end)
 
 return generate

@@ -44,8 +44,6 @@ local function png(view)
     .. chunk("IDAT", core.bytes(core.deflate(rows(view), "zlib"))) .. chunk("IEND", "")
 end
 
-local function is_float(dtype) return dtype:match("float") ~= nil end
-
 --- Reads count, height, width and channels from a shape. NHWC: (N, H, W, C), (H, W, C) or (H, W);
 -- NCHW: (N, C, H, W), (C, H, W) or (H, W).
 function picture.extents(who, shape, format)
@@ -73,7 +71,7 @@ function picture.encode(who, array, format, most)
   local data, list = ffi.cast("float *", core.pointer(pixels)), {}
   local planes = format == "NCHW"
   local view = { height = height, width = width, channels = channels,
-    scale = is_float(array.dtype) and 255 or 1, channel = planes and height * width or 1,
+    scale = array.dtype:find "float" and 255 or 1, channel = planes and height * width or 1,
     column = planes and 1 or channels, row = planes and width or width * channels }
   for i = 1, count do
     view.data = data + (i - 1) * size

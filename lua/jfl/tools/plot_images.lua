@@ -81,11 +81,6 @@ local function line_of(grid, i, row, fine)
   return table.concat(parts) .. (fine and "\27[0m" or "")
 end
 
-local function padded(s, width)
-  local short, used = text.cut(text.line(s), width)
-  return short .. (" "):rep(width - used)
-end
-
 -- The cells of a picture in the terminal, and how their brightness is found.
 local function grid_of(array, format, most)
   local grid = {}
@@ -98,7 +93,9 @@ end
 local function add_labels(out, list, first, last, width)
   local labels = {}
   for i = first, last do
-    labels[#labels + 1] = padded(svg.label_of(WHO, "labels", list, i + 1) or "", width)
+    local short, used = text.cut(text.line(svg.label_of(WHO, "labels", list, i + 1) or ""),
+      width)
+    labels[#labels + 1] = short .. (" "):rep(width - used)
   end
   out[#out + 1] = table.concat(labels, " ")
 end

@@ -30,11 +30,6 @@ local function pick(list, i) return list[(i - 1) % #list + 1] end
 
 -- ---- dots ----
 
-local function new_canvas(width, height, dots)
-  return { width = width, height = height, dots = dots, columns = width * #dots[1],
-    rows = height * #dots, bits = {}, owner = {} }
-end
-
 local function set(canvas, x, y, owner)
   local dots = canvas.dots
   local cell = math.floor(y / #dots) * canvas.width + math.floor(x / #dots[1])
@@ -160,7 +155,8 @@ function plottext.text(chart, how)
   for _, label in pairs(at) do margin = math.max(margin, #label) end
   local width = math.max(how.columns - margin - 2, 8)
   local indent, out = (" "):rep(margin + 2), {}
-  local canvas = new_canvas(width, how.rows, style.dots)
+  local canvas = { width = width, height = how.rows, dots = style.dots, bits = {}, owner = {},
+    columns = width * #style.dots[1], rows = how.rows * #style.dots }
   draw(canvas, chart)
   if chart.title then out[1] = indent .. centred(chart.title, width) end
   if chart.ylabel then out[#out + 1] = text.cut(text.line(chart.ylabel), how.columns) end

@@ -96,17 +96,13 @@ end
 -- The outermost bar whose line is on the terminal, unless something was printed since.
 local shown
 
--- Of several ranks the first one shows how far the loop is, for all of them.
-local function is_shown()
-  return core.world() == 0 or os.getenv "JFL_PRINT" == "all"
-end
-
 -- Draws a bar. It fills the whole line: the terminal then starts a new line before the next letter,
 -- whoever writes it, while the next bar returns to the start of this line. So whatever the loop, an
 -- error or the shell prints gets a line of its own.
 local function draw(self, now, last)
   self.root.drawn = now
-  if not is_shown() then return end
+  -- Of several ranks the first one shows how far the loop is, for all of them.
+  if not (core.world() == 0 or os.getenv "JFL_PRINT" == "all") then return end
   local before, after = head(self), tail(self, now)
   local columns = core.columns(STDERR)
   if not columns then

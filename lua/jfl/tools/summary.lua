@@ -158,9 +158,7 @@ local function check_tag(who, o)
     core.fail("%s: the tag is missing; arguments are value, step, tag, and without a step "
       .. "%s(value, {tag = \"loss\"})", who, who)
   end
-  if args.expect(who, "tag", o.tag, "string") == "" then
-    core.fail("%s: tag must not be empty", who)
-  end
+  if o.tag == "" then core.fail("%s: tag must not be empty", who) end
   return check_text(who, "tag", o.tag)
 end
 
@@ -286,7 +284,7 @@ summary.hparams = args.define("summary.hparams", "Writes what a run was made wit
   WRITER,
 }, function(o)
   local who, list = "summary.hparams", {}
-  for name, value in pairs(args.expect(who, "hparams", o.hparams, "table")) do
+  for name, value in pairs(o.hparams) do
     check_text(who, "hparams", args.expect(who, "hparams", name, "string"))
     args.expect(who, name, value, PLAIN)
     if type(value) == "string" then check_text(who, name, value) end

@@ -12,16 +12,13 @@ local function set(name)
   return value ~= "" and value or nil
 end
 
-local function locale_is_utf8()
-  local locale = set("LC_ALL") or set("LC_CTYPE") or set("LANG") or ""
-  return locale:lower():find("utf%-?8") ~= nil
-end
-
 --- The columns that may be used, whether letters may be UTF-8, and whether colours may be used.
 function terminal.look()
   local columns = core.columns(STDOUT)
   local plain = set("NO_COLOR") or os.getenv("TERM") == "dumb"
-  return { columns = math.min((columns or COLUMNS + 1) - 1, MOST_COLUMNS), utf8 = locale_is_utf8(),
+  local locale = set("LC_ALL") or set("LC_CTYPE") or set("LANG") or ""
+  return { columns = math.min((columns or COLUMNS + 1) - 1, MOST_COLUMNS),
+    utf8 = locale:lower():find("utf%-?8") ~= nil,
     colour = columns ~= nil and not plain }
 end
 

@@ -96,7 +96,7 @@ function Model:attributes(tree)
       value = { unpack(value) }
       value[#value] = value[#value] + add
     else
-      value = value % 1 == 0 and value + add or { float = value * (1 + add * WRONG) }
+      value = value % 1 == 0 and value + add or value * (1 + add * WRONG)
     end
     list[name] = value
   end

@@ -1,4 +1,5 @@
 /* The simulated device's table of functions, which plans and sessions call. */
+#include "dev/host.h"
 #include "dev/sim/sim.h"
 
 #include <stdlib.h>
@@ -54,54 +55,44 @@ static void sim_device_free(jf_device *d, void *p)
 static jfl_status sim_device_stream_new(jf_device *d, void **out)
 {
   sim_state *s = d->state;
-  jf_sim_stream *stream = jf_new(sizeof *stream);
-  if (!stream) return jf_fail(JFL_ENOMEM, "out of memory");
-  uint64_t number = (uint64_t)d->index << 32 | (uint64_t)atomic_fetch_add(&s->n_stream, 1);
-  jf_sim_stream_init(stream, d->name, s->pace, number);
-  *out = stream;
-  return JFL_OK;
+  const uint64_t number = (uint64_t)d->index << 32 | (uint64_t)atomic_fetch_add(&s->n_stream, 1);
+  jf_sim_stream *stream;
+  JF_TRY(jf_sim_stream_new(d->name, s->pace, number, &stream));
+  return *out = stream, JFL_OK;
 }
 
 static void sim_device_stream_free(jf_device *d, void *stream)
 {
   (void)d;
-  jf_sim_stream_end(stream);
-  jf_free(stream);
+  jf_sim_stream_free(stream);
 }
 
 static jfl_status sim_device_wait(jf_device *d, void *stream)
 {
   (void)d;
-  return jf_sim_wait(stream);
-}
-
-static jfl_status sim_device_event_new(jf_device *d, void **out)
-{
-  (void)d;
-  jf_sim_event *e = jf_new(sizeof *e);
-  if (!e) return jf_fail(JFL_ENOMEM, "out of memory");
-  jf_sim_event_init(e);
-  *out = e;
-  return JFL_OK;
-}
-
-static void sim_device_event_free(jf_device *d, void *event)
-{
-  (void)d;
-  jf_sim_event_end(event);
-  jf_free(event);
+  JF_TRY(jf_sim_check(stream));
+  return jf_stream_wait(((jf_sim_stream *)stream)->stream);
 }
 
 static jfl_status sim_device_record(jf_device *d, void *stream, void *event)
 {
   (void)d;
-  return jf_sim_record(stream, event);
+  JF_TRY(jf_sim_check(stream));
+  return jf_stream_record(((jf_sim_stream *)stream)->stream, event);
 }
 
 static jfl_status sim_device_await(jf_device *d, void *stream, void *event)
 {
   (void)d;
-  return jf_sim_await(stream, event);
+  JF_TRY(jf_sim_check(stream));
+  return jf_stream_await(((jf_sim_stream *)stream)->stream, event);
+}
+
+static jfl_status sim_device_reach(jf_device *d, void *stream, void *event)
+{
+  (void)d;
+  JF_TRY(jf_sim_check(stream));
+  return jf_stream_reach(((jf_sim_stream *)stream)->stream, event);
 }
 
 /* ---- copies ---- */
@@ -115,11 +106,10 @@ typedef struct sim_copy {
   size_t size;
 } sim_copy;
 
-static jfl_status sim_device_run_copy(jf_sim_stream *s, jf_sim_item *i)
+static jfl_status sim_device_run_copy(jf_sim_item *i)
 {
   const sim_copy *c = (const sim_copy *)i;
   void *to = c->to, *from = (void *)c->from;
-  (void)s;
   if (c->to_memory) JF_TRY(jf_sim_find(c->to_memory, c->to, c->size, &to));
   if (c->from_memory) JF_TRY(jf_sim_find(c->from_memory, c->from, c->size, &from));
   memmove(to, from, c->size);
@@ -128,11 +118,12 @@ static jfl_status sim_device_run_copy(jf_sim_stream *s, jf_sim_item *i)
 
 static jfl_status sim_device_copy(void *stream, sim_copy what)
 {
-  sim_copy *c = jf_new_raw(sizeof *c);
-  if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
+  void *room;
+  JF_TRY(jf_sim_room(stream, sizeof what, &room));
+  sim_copy *c = room;
   *c = what;
-  c->item = (jf_sim_item){ NULL, sim_device_run_copy, JF_SIM_WORK };
-  return jf_sim_put(stream, &c->item);
+  jf_sim_put(stream, &c->item, sim_device_run_copy);
+  return JFL_OK;
 }
 
 static jfl_status sim_device_put(jf_device *d, void *stream, void *to, const void *from,
@@ -197,9 +188,8 @@ static jfl_status sim_device_find_arguments(sim_step *p)
 
 /* Runs the step, unless an earlier one of the run has found something wrong in its data. That is no
    failure: it stands in the run's record, which the host reads. */
-static jfl_status sim_device_run_step(jf_sim_stream *stream, jf_sim_item *i)
+static jfl_status sim_device_run_step(jf_sim_item *i)
 {
-  (void)stream;
   sim_step *p = (sim_step *)i;
   sim_state *s = p->device->state;
   if (atomic_fetch_add(&s->n_step, 1) + 1 == s->break_at)
@@ -214,16 +204,18 @@ static jfl_status sim_device_run_step(jf_sim_stream *stream, jf_sim_item *i)
 static jfl_status sim_device_launch(jf_device *d, void *stream, jf_kernel run, const jf_kargs *k)
 {
   size_t n_in = (size_t)k->n_in, n_out = (size_t)k->n_out;
-  sim_step *p = jf_new_raw(sizeof *p + 2 * (n_in + n_out) * sizeof *p->tensor);
-  if (!p) return jf_fail(JFL_ENOMEM, "out of memory");
-  *p = (sim_step){ { NULL, sim_device_run_step, JF_SIM_WORK }, d, run, *k, *k };
+  void *room;
+  JF_TRY(jf_sim_room(stream, sizeof(sim_step) + 2 * (n_in + n_out) * sizeof(jf_tensor), &room));
+  sim_step *p = room;
+  *p = (sim_step){ .device = d, .run = run, .given = *k, .k = *k };
   p->k.in = p->tensor;
   p->k.out = p->tensor + n_in;
   p->k.threads = 1;
   jf_tensor *given = p->tensor + n_in + n_out;
   if (n_in) memcpy(given, k->in, n_in * sizeof *k->in);
   if (n_out) memcpy(given + n_in, k->out, n_out * sizeof *k->out);
-  return jf_sim_put(stream, &p->item);
+  jf_sim_put(stream, &p->item, sim_device_run_step);
+  return JFL_OK;
 }
 
 static jfl_status sim_device_capture(jf_device *d, void *stream)
@@ -257,12 +249,6 @@ static void sim_device_unpin(jf_device *d, void *p)
   jf_free(p);
 }
 
-static jfl_status sim_device_reach(jf_device *d, void *stream, void *event)
-{
-  (void)d;
-  return jf_sim_reach(stream, event);
-}
-
 static void sim_device_work_free(jf_device *d, void *work)
 {
   (void)d;
@@ -279,8 +265,8 @@ JFL_DEVICE(sim, .plain = 1, .fused = &sim_fused, .count = sim_device_count, .ope
   .close = sim_device_close, .alloc = sim_device_alloc, .free = sim_device_free,
   .stream_new = sim_device_stream_new, .stream_free = sim_device_stream_free,
   .put = sim_device_put, .get = sim_device_get, .move = sim_device_move,
-  .launch = sim_device_launch, .wait = sim_device_wait, .event_new = sim_device_event_new,
-  .event_free = sim_device_event_free, .capture = sim_device_capture,
+  .launch = sim_device_launch, .wait = sim_device_wait, .event_new = jf_host_event_new,
+  .event_free = jf_host_event_free, .capture = sim_device_capture,
   .captured = sim_device_captured, .replay = sim_device_replay, .work_free = sim_device_work_free,
   .pin = sim_device_pin, .unpin = sim_device_unpin, .reach = sim_device_reach,
   .record = sim_device_record, .await = sim_device_await)

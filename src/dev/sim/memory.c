@@ -41,13 +41,6 @@ static int sim_memory_before(const jf_sim_memory *m, const void *p)
   return lo - 1;
 }
 
-static void sim_memory_remove(jf_sim_memory *m, int i)
-{
-  sim_memory_release(&m->block[i]);
-  m->n--;
-  memmove(&m->block[i], &m->block[i + 1], (size_t)(m->n - i) * sizeof *m->block);
-}
-
 static int sim_memory_oldest(const jf_sim_memory *m)
 {
   int oldest = -1;
@@ -65,11 +58,6 @@ static void sim_memory_insert(jf_sim_memory *m, const jf_sim_block *b)
   m->n++;
 }
 
-static int sim_memory_has_room(jf_sim_memory *m)
-{
-  return JF_ROOM(m->block, m->n, m->cap);
-}
-
 void *jf_sim_take(jf_sim_memory *m, size_t size)
 {
   jf_sim_block b = { .size = size ? size : 1 };
@@ -77,7 +65,7 @@ void *jf_sim_take(jf_sim_memory *m, size_t size)
   if (!b.contents) return NULL;
   void *address = jf_pages_reserve(b.size);
   pthread_mutex_lock(&m->mu);
-  int ok = address && sim_memory_has_room(m);
+  int ok = address && JF_ROOM(m->block, m->n, m->cap);
   b.address = address;
   if (ok) sim_memory_insert(m, &b);
   pthread_mutex_unlock(&m->mu);
@@ -100,7 +88,9 @@ void jf_sim_drop(jf_sim_memory *m, void *p)
     int oldest = sim_memory_oldest(m);
     m->n_freed--;
     m->freed_size -= m->block[oldest].size;
-    sim_memory_remove(m, oldest);
+    sim_memory_release(&m->block[oldest]);
+    m->n--;
+    memmove(&m->block[oldest], &m->block[oldest + 1], (size_t)(m->n - oldest) * sizeof *m->block);
   }
   pthread_mutex_unlock(&m->mu);
 }

@@ -87,14 +87,6 @@ static void try_join(jf_fuser *f, int a, int b)
   }
 }
 
-/* Joins nodes with the nodes that make what they read. */
-static void join_makers(jf_fuser *f)
-{
-  for (int i = 0; i < f->n; i++)
-    for (int j = f->sources.first[i]; j < f->sources.first[i + 1]; j++)
-      if (f->kind[f->sources.item[j]]) try_join(f, f->sources.item[j], i);
-}
-
 /* Joins nodes that read the same large value in the same order, so that it is read only once. */
 static void join_readers(jf_fuser *f)
 {
@@ -204,7 +196,9 @@ jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *target)
   jf_fuse_find_followers(f, 0);
   jf_groups_begin(f);
   jf_search_begin(f);
-  join_makers(f);
+  for (int i = 0; i < f->n; i++)
+    for (int j = f->sources.first[i]; j < f->sources.first[i + 1]; j++)
+      if (f->kind[f->sources.item[j]]) try_join(f, f->sources.item[j], i);
   join_readers(f);
   return rebuild(f);
 }

@@ -37,20 +37,14 @@ void jf_groups_gather(jf_fuser *f, int a, int b)
   }
 }
 
-/* Sets the last node of the group that begins at `first`. */
-static void set_last(jf_groups *s, int n, int first, int last)
-{
-  s->last[first] = last;
-  for (int i = first + 1; i <= n; i += i & -i)
-    if (s->last_until[i] < last) s->last_until[i] = last;
-}
-
 void jf_groups_merge(jf_groups *s, int n, int a, int b)
 {
   const int first = a < b ? a : b;
   int *link = NULL;
   s->size[first] = s->size[a] + s->size[b];
-  set_last(s, n, first, s->last[a] > s->last[b] ? s->last[a] : s->last[b]);
+  const int last = s->last[first] = s->last[a] > s->last[b] ? s->last[a] : s->last[b];
+  for (int i = first + 1; i <= n; i += i & -i)
+    if (s->last_until[i] < last) s->last_until[i] = last;
   for (int i; (i = take_least(s, &a, &b)) >= 0;) {
     if (link) *link = i;
     s->of[i] = first;

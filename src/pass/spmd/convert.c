@@ -136,13 +136,6 @@ static spmd_sharding *convert_move(spmd_walk *w, const jfl_value *v, const spmd_
 
 /* ---- choosing what to convert ---- */
 
-/* The way of lying that is best to begin with: all of it on those devices, else as it is made. */
-static const spmd_sharding *convert_best(const spmd_walk *w, const jfl_value *v, const jf_group *g)
-{
-  const spmd_sharding *whole = spmd_sharding_find(w, v, g, JF_ON_ALL);
-  return whole ? whole : w->sharding[v->id];
-}
-
 /* Makes a sum over the members, of partial parts, or of mirrored ones their mean: on the same
    group, and lying as said or broadcast, of which each member has its part already. */
 static spmd_sharding *convert_reduce(spmd_walk *w, const jfl_value *v, const spmd_sharding *from,
@@ -159,7 +152,9 @@ static spmd_sharding *convert_reduce(spmd_walk *w, const jfl_value *v, const spm
 
 static spmd_sharding *convert(spmd_walk *w, jfl_value *v, const jf_group *g, jfl_distribution d)
 {
-  const spmd_sharding *from = convert_best(w, v, g);
+  /* The way of lying that is best to begin with: all of it on those devices, else as it is made. */
+  const spmd_sharding *whole = spmd_sharding_find(w, v, g, JF_ON_ALL);
+  const spmd_sharding *from = whole ? whole : w->sharding[v->id];
   const int sums = from->d.kind == JFL_PARTIAL || from->d.kind == JFL_MIRRORED;
   if (d.kind == JFL_PARTIAL || d.kind == JFL_MIRRORED) {
     w->g->err = jf_fail(JFL_EINVAL, "'%s' lies %s and cannot be read as %s", v->name,

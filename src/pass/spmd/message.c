@@ -24,13 +24,6 @@ int spmd_message_add(spmd_walk *w, spmd_mail *m, spmd_message x)
   return m->n++;
 }
 
-/* The extents of all that comes, each with its number of axes before it. */
-static void message_shapes(jf_exchange *a, const spmd_box *box)
-{
-  a->shapes.v[a->shapes.n++] = box->size.n;
-  for (int i = 0; i < box->size.n; i++) a->shapes.v[a->shapes.n++] = box->size.d[i];
-}
-
 void spmd_exchange(spmd_walk *w, spmd_mail *m, const jf_group *from, const jf_group *to,
                    jfl_dtype dtype)
 {
@@ -49,7 +42,8 @@ void spmd_exchange(spmd_walk *w, spmd_mail *m, const jf_group *from, const jf_gr
     if (x->from == rank) in[a.to.n] = x->value, a.to.v[a.to.n++] = x->to;
     if (x->to != rank) continue;
     a.from.v[a.from.n++] = x->from;
-    message_shapes(&a, &x->box);
+    a.shapes.v[a.shapes.n++] = x->box.size.n;
+    for (int k = 0; k < x->box.size.n; k++) a.shapes.v[a.shapes.n++] = x->box.size.d[k];
   }
   if (w->g->err || !(a.to.n + a.from.n)) return;
   w->g->err = jf_graph_node(w->g, &jf_op_exchange, &a, in, (size_t)a.to.n, NULL, &node);

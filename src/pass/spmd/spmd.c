@@ -63,13 +63,6 @@ static jfl_status spmd_take_input(spmd_walk *w, jfl_value *v, const jf_group *fi
   return JFL_OK;
 }
 
-static jfl_status spmd_inputs(spmd_walk *w)
-{
-  const jf_group *first = spmd_first_host(w);
-  for (int i = 0; i < w->g->n_input; i++) JF_TRY(spmd_take_input(w, w->g->input[i], first));
-  return JFL_OK;
-}
-
 /* Lists the inputs as there are now: of each what this process gives, or if nothing of it counts
    the array all the same. */
 static void spmd_list_inputs(spmd_walk *w)
@@ -233,7 +226,8 @@ jfl_status jf_pass_spmd(jfl_graph *g, const jf_target *target)
   const jf_node_source none = g->source;
   spmd_walk w = spmd_begin(g, target);
   spmd_find_casts(&w);
-  JF_TRY(spmd_inputs(&w));
+  const jf_group *first = spmd_first_host(&w);
+  for (int i = 0; i < w.g->n_input; i++) JF_TRY(spmd_take_input(&w, w.g->input[i], first));
   JF_TRY(spmd_variables(&w));
   for (int i = 0; i < w.n_old && !g->err; i++) JF_TRY(spmd_node(&w, w.old[i]));
   g->source = none;
