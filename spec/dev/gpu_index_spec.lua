@@ -107,8 +107,8 @@ describe("a GPU", function()
       compare("broadcast_to", { { { 33, 1, 8 } } }, { shape = { 2, 33, 3, 8 } })
       compare("slice", { { { 9, 40 } } }, { begin = { 2, 4 }, size = { 5, 24 } })
       compare("slice", { { { 9, 41 } } }, { begin = { 2, 3 }, size = { 5, 24 } })
-      compare("slice_grad", { { { 5, 24 }, "int8", -9, 9 } }, { begin = { 2, 8 },
-        shape = { 9, 48 } })
+      compare("strided_slice_grad", { { { 5, 24 }, "int8", -9, 9 } }, { begin = { 2, 8 },
+        step = { 1, 1 }, shape = { 9, 48 } })
       compare("strided_slice_update", { { { 33, 40 } }, { { 11, 20 } } }, { begin = { 1, 39 },
         step = { 3, -2 } })
       compare("roll", { { { 7, 33, 16 } } }, { shift = 5, axis = 1 })

@@ -214,12 +214,13 @@ describe("a mistake is named:", function()
   says("broadcast_to", "(2, 3) cannot become (3, 3): extents from the right must be equal or 1",
     x23,
     { 3, 3 })
-  says("slice", "begin and size must have 2 numbers, one for each axis of x, got 1 and 2", x23,
+  says("slice", "begin must have 2 numbers, one for each axis, got 1", x23,
     { 0 }, { 1, 1 })
   says("slice", "begin 3 is out of range for axis 1 of extent 3", x23, { 0, 3 }, { 1, 1 })
-  says("slice", "size 3 from 1 does not fit axis 0 of extent 2", x23, { 1, 0 }, { 3, 1 })
-  says("slice_grad", "begin and shape must have 2 numbers, one for each axis of dy, got 1 and 2",
-    x23, { 0 }, { 1, 1 })
+  says("slice", "size must be from 0 to 1 on axis 0 of extent 2, from 1 in steps of 1, got 3",
+    x23, { 1, 0 }, { 3, 1 })
+  says("strided_slice_grad", "shape must have 2 numbers, one for each axis, got 1", x23, { 0, 0 },
+    { 1, 1 }, { 1 })
   says("concat", "input 2 must be float32 (2, 3) like input 1, got float32 (2, 4); only the "
     .. "extents along axis may differ", { x23, zeros { 2, 4 } }, 0)
   says("stack", "input 2 must be float32 (2, 3) like input 1, got int32 (2, 3); cast converts",

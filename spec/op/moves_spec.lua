@@ -43,8 +43,9 @@ describe("the fast kernel of ops that move elements", function()
     check("slice", { { 9, 41 } }, { begin = { 2, 3 }, size = { 5, 24 } })
     check("slice", { { 70, 500, 7 } }, { begin = { 1, 3, 2 }, size = { 68, 490, 2 } })
     check("slice", { { 200000 } }, { begin = { 3 }, size = { 190001 } })
-    check("slice_grad", { { 65, 300, 3 } }, { begin = { 2, 1, 1 }, shape = { 70, 310, 5 } })
-    check("slice_grad", { { 5 } }, { begin = { 2 }, shape = { 100003 } })
+    check("strided_slice_grad", { { 65, 300, 3 } }, { begin = { 2, 1, 1 }, step = { 1, 1, 1 },
+      shape = { 70, 310, 5 } })
+    check("strided_slice_grad", { { 5 } }, { begin = { 2 }, step = { 1 }, shape = { 100003 } })
   end)
 
   it("takes and puts elements that lie apart", function()

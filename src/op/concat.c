@@ -61,7 +61,7 @@ static jfl_value *concat_part(jf_gradctx *c, int64_t begin, int64_t size)
   int64_t axis = ((const jf_concat *)c->node->attr)->axis;
   jfl_shape box = c->out[0]->shape;
   int64_t from[JFL_MAXDIM] = { 0 };
-  jf_slice s = { { box.n, from }, jf_ints_from(&box) };
+  jf_slice s = { .begin = { box.n, from }, .size = jf_ints_from(&box) };
   from[axis] = begin;
   box.d[axis] = size;
   return JF_EMIT(c->g, slice, &s, c->dy[0]);

@@ -93,7 +93,7 @@ static void pad_to_grad(jf_gradctx *c)
   const jf_pad_sides *a = c->node->attr;
   const jfl_shape *s = &c->in[0]->shape;
   int64_t begin[JFL_MAXDIM];
-  jf_slice box = { { s->n, begin }, jf_ints_from(s) };
+  jf_slice box = { .begin = { s->n, begin }, .size = jf_ints_from(s) };
   for (int i = 0; i < s->n; i++) begin[i] = a->paddings.v[2 * i];
   c->dx[0] = jf_pad_mode_of(a) == JF_PAD_CONSTANT
     ? JF_EMIT(c->g, slice, &box, c->dy[0]) : JF_EMIT(c->g, pad_grad, a, c->dy[0]);

@@ -344,7 +344,8 @@ static jfl_value *recurrent_states(jf_gradctx *c, const jf_recurrent_dims *d)
   const jfl_shape first = { 3, { 1, d->batch, d->units } };
   jfl_value *h0 = jf_emit_view(c->g, c->in[JF_RNN_H0], &first);
   if (d->length == 1) return recurrent_rows(c, h0);
-  jf_slice rest = { JF_INTS(a->reverse ? 1 : 0, 0, 0), JF_INTS(d->length - 1, d->batch, d->units) };
+  const jf_slice rest = { .begin = JF_INTS(a->reverse ? 1 : 0, 0, 0),
+                          .size = JF_INTS(d->length - 1, d->batch, d->units) };
   jfl_value *y = JF_EMIT(c->g, slice, &rest, c->out[0]);
   jf_concat along = { 0 };
   return recurrent_rows(c, a->reverse ? JF_EMIT(c->g, concat, &along, y, h0)

@@ -1,103 +1,151 @@
-/* slice cuts a box out of a tensor; its gradient puts the box back among zeros. */
+/* slice cuts a box out of a tensor, and strided_slice every so many-th element along each axis,
+   forwards or backwards; their gradient puts them back among zeros, and strided_slice_update puts
+   them into another tensor. */
 #include "op/slice.h"
+#include "op/constant.h"
 #include "op/layout.h"
 #include "op/move.h"
 
 #include <string.h>
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_slice, begin, INTS, NULL, "the first index on each axis; negative: from the end"),
-  JF_FIELD(jf_slice, size, INTS, NULL, "how many on each axis; -1: up to the end"),
+#define SLICE_LIST(name, doc) JF_FIELD(jf_slice, name, INTS, NULL, doc)
+static const jf_attr slice_attrs[] = {
+  SLICE_LIST(begin, "the first index on each axis; negative: from the end"),
+  SLICE_LIST(size, "how many on each axis; -1: up to the end"),
+  {0},
+};
+static const jf_attr strided_attrs[] = {
+  SLICE_LIST(begin, "the first index on each axis; negative: from the end"),
+  SLICE_LIST(step, "what is added to it for the next; negative: backwards"),
+  SLICE_LIST(size, "how many on each axis; -1: as many as there are"),
   {0},
 };
 static const jf_attr grad_attrs[] = {
-  JF_FIELD(jf_slice_grad, begin, INTS, NULL, "where dy starts on each axis"),
-  JF_FIELD(jf_slice_grad, shape, INTS, NULL, "the extents of the result"),
+  SLICE_LIST(begin, "the index of dy's first element on each axis"),
+  SLICE_LIST(step, "what is added to it for the next"),
+  SLICE_LIST(shape, "the extents of the result"),
+  {0},
+};
+static const jf_attr update_attrs[] = {
+  SLICE_LIST(begin, "the first index of update on each axis of x"),
+  SLICE_LIST(step, "what is added to it for the next"),
   {0},
 };
 
 /* Makes begin and size of axis i absolute, for an extent of n. */
-static jfl_status slice_fit(int i, int64_t n, int64_t *begin, int64_t *size)
+static jfl_status slice_fit(int i, int64_t n, int64_t *begin, int64_t step, int64_t *size)
 {
-  const int at_end = *begin == n && (n == 0 || *size == 0);
-  if (*begin < -n || (*begin >= n && !at_end))
-    return jf_fail(JFL_ESHAPE, "begin %lld is out of range for axis %d of extent %lld",
-                   (long long)*begin, i, (long long)n);
+  const int none = *size == 0 || n == 0;
+  if (!step) return jf_fail_argument(JFL_EINVAL, "step", "must not be 0, as on axis %d", i);
+  if (*begin < -n || *begin > n || (*begin == n && !none))
+    return jf_fail_argument(JFL_ESHAPE, "begin", "%lld is out of range for axis %d of extent %lld",
+                            (long long)*begin, i, (long long)n);
   if (*begin < 0) *begin += n;
-  if (*size == -1) *size = n - *begin;
-  if (*size < 0 || *size > n - *begin)
-    return jf_fail(JFL_ESHAPE, "size %lld from %lld does not fit axis %d of extent %lld",
-                   (long long)*size, (long long)*begin, i, (long long)n);
+  const int64_t last = step > 0 ? n - 1 - *begin : *begin;
+  const int64_t far = step == INT64_MIN ? INT64_MAX : step < 0 ? -step : step;
+  const int64_t most = none ? 0 : last / far + 1;
+  if (*size == -1) *size = most;
+  if (*size >= 0 && *size <= most) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, "size", "must be from 0 to %lld on axis %d of extent %lld, "
+                          "from %lld in steps of %lld, got %lld", (long long)most, i,
+                          (long long)n, (long long)*begin, (long long)step, (long long)*size);
+}
+
+/* Checks the lists for a tensor of extents d, and completes them. */
+static jfl_status slice_lists(const jf_infer *c, const int64_t *d, int64_t *size)
+{
+  const int n = c->in[0]->shape.n;
+  jf_slice *a = c->attr;
+  for (const jf_attr *x = c->op->attr; x->name; x++) {
+    const jf_ints *list = (const jf_ints *)(const void *)((const char *)c->attr + x->off);
+    if (list->n != n)
+      return jf_fail_argument(JFL_ESHAPE, x->name, "must have %d numbers, one for each axis, got "
+                              "%d", n, list->n);
+  }
+  for (int i = 0; i < n; i++) {
+    JF_TRY(slice_fit(i, d[i], &a->begin.v[i], jf_slice_step(a, i), &size[i]));
+    if (a->step.n && size[i] < 2) a->step.v[i] = 1;    /* so that offsets do not overflow */
+  }
   return JFL_OK;
 }
 
 static jfl_status slice_infer(jf_infer *c)
 {
-  jf_slice *a = c->attr;
-  const jfl_shape *s = &c->in[0]->shape;
-  if (a->begin.n != s->n || a->size.n != s->n)
-    return jf_fail(JFL_ESHAPE, "begin and size must have %d numbers, one for each axis of x, got "
-                   "%d and %d", s->n, a->begin.n, a->size.n);
-  for (int i = 0; i < s->n; i++) JF_TRY(slice_fit(i, s->d[i], &a->begin.v[i], &a->size.v[i]));
+  JF_TRY(slice_lists(c, c->in[0]->shape.d, ((jf_slice *)c->attr)->size.v));
   return jf_infer_moves(c);
 }
 
 static jfl_status slice_grad_infer(jf_infer *c)
 {
-  jf_slice_grad *a = c->attr;
   jfl_shape size = c->in[0]->shape;
-  if (a->begin.n != size.n || a->shape.n != size.n)
-    return jf_fail(JFL_ESHAPE, "begin and shape must have %d numbers, one for each axis of dy, "
-                   "got %d and %d", size.n, a->begin.n, a->shape.n);
-  for (int i = 0; i < size.n; i++)
-    JF_TRY(slice_fit(i, a->shape.v[i], &a->begin.v[i], &size.d[i]));
+  JF_TRY(slice_lists(c, ((jf_slice *)c->attr)->shape.v, size.d));
+  return jf_infer_moves(c);
+}
+
+static jfl_status slice_update_infer(jf_infer *c)
+{
+  const jfl_value *x = c->in[0], *u = c->in[1];
+  jfl_shape size = u->shape;
+  JF_TRY(jf_infer_dtype(c, 1, 0));
+  if (size.n != x->shape.n)
+    return jf_fail_argument(JFL_ESHAPE, "update", "must have %d dimensions like x, got %d",
+                            x->shape.n, size.n);
+  JF_TRY(slice_lists(c, x->shape.d, size.d));
   return jf_infer_moves(c);
 }
 
 static void slice_grad(jf_gradctx *c)
 {
-  jf_slice_grad a = { ((const jf_slice *)c->node->attr)->begin, jf_ints_from(&c->in[0]->shape) };
-  c->dx[0] = JF_EMIT(c->g, slice_grad, &a, c->dy[0]);
+  const jf_slice *s = c->node->attr;
+  const jfl_shape *x = &c->in[0]->shape;
+  int64_t step[JFL_MAXDIM];
+  const jf_slice a = { .begin = s->begin, .step = { x->n, step }, .shape = jf_ints_from(x) };
+  for (int i = 0; i < x->n; i++) step[i] = jf_slice_step(s, i);
+  c->dx[0] = JF_EMIT(c->g, strided_slice_grad, &a, c->dy[0]);
 }
 
-static void grad_grad(jf_gradctx *c)
+/* Emits a strided_slice of dy with the extents of input i. */
+static jfl_value *slice_of_dy(jf_gradctx *c, int i)
 {
-  jf_slice a = { ((const jf_slice_grad *)c->node->attr)->begin, jf_ints_from(&c->in[0]->shape) };
-  c->dx[0] = JF_EMIT(c->g, slice, &a, c->dy[0]);
+  const jf_slice *s = c->node->attr;
+  const jf_slice a = { .begin = s->begin, .step = s->step,
+                       .size = jf_ints_from(&c->in[i]->shape) };
+  return JF_EMIT(c->g, strided_slice, &a, c->dy[0]);
+}
+
+static void slice_grad_grad(jf_gradctx *c) { c->dx[0] = slice_of_dy(c, 0); }
+
+static void slice_update_grad(jf_gradctx *c)
+{
+  jfl_value *zeros = jf_emit_number(c->g, c->in[1]->dtype, &c->in[1]->shape, 0);
+  c->dx[0] = JF_EMIT(c->g, strided_slice_update, c->node->attr, c->dy[0], zeros);
+  c->dx[1] = slice_of_dy(c, 1);
 }
 
 /* Turns a list for (N, C, H, W) into one for (N, C / block, H, W, block); `last` is the entry of
-   the last axis. */
-static jf_ints blocked_list(jf_arena *arena, const jf_ints *list, int64_t block, int64_t last)
+   the last axis. Entry 1 counts channels in units of `unit`. */
+static void blocked_list(jf_arena *arena, jf_ints *list, int64_t unit, int64_t last)
 {
   int64_t *v = jf_alloc(arena, 5 * sizeof *v);
+  if (list->n == 0) return;
   memcpy(v, list->v, 4 * sizeof *v);
-  v[1] /= block;
+  v[1] /= unit;
   v[4] = last;
-  return (jf_ints){ 5, v };
+  *list = (jf_ints){ 5, v };
 }
 
 /* If the box consists of whole blocks of channels, the op can run on blocks. */
-static int in_blocks(jf_layout *c, jf_ints *begin, jf_ints *size)
-{
-  int64_t b = c->in[0] == JF_BLOCKED ? jf_layout_block(c) : 0;
-  if (!b || begin->v[1] % b || size->v[1] % b) return 0;
-  *begin = blocked_list(c->arena, begin, b, 0);
-  *size = blocked_list(c->arena, size, b, b);
-  jf_layout_all(c, JF_BLOCKED);
-  return 1;
-}
-
 static int slice_layout(jf_layout *c)
 {
   jf_slice *a = c->attr;
-  return in_blocks(c, &a->begin, &a->size);
-}
-
-static int grad_layout(jf_layout *c)
-{
-  jf_slice_grad *a = c->attr;
-  return in_blocks(c, &a->begin, &a->shape);
+  jf_ints *whole = a->shape.n ? &a->shape : &a->size;
+  const int64_t b = c->in[0] == JF_BLOCKED ? jf_layout_block(c) : 0;
+  if (!b || a->begin.v[1] % b || whole->v[1] % b || jf_slice_step(a, 1) != 1) return 0;
+  blocked_list(c->arena, &a->begin, b, 0);
+  blocked_list(c->arena, &a->step, 1, 1);
+  blocked_list(c->arena, whole, b, b);
+  jf_layout_all(c, JF_BLOCKED);
+  return 1;
 }
 
 static int slice_moves(const jf_kargs *k, int i, jf_move *m)
@@ -106,27 +154,58 @@ static int slice_moves(const jf_kargs *k, int i, jf_move *m)
   jf_move_whole(m, 0, &k->in[0].shape);
   for (int j = 0; j < m->n; j++) {
     m->axis[j].extent = a->size.v[j];
-    m->axis[j].from.begin = a->begin.v[j];
+    m->axis[j].from = (jf_side){ j, a->begin.v[j], jf_slice_step(a, j) };
   }
   return i == 0;
 }
 
-static int slice_grad_moves(const jf_kargs *k, int i, jf_move *m)
+/* Along each axis the move goes to begin, begin + step, ... */
+static void slice_put(jf_move *m, const jf_slice *a)
 {
-  const jf_slice_grad *a = k->attr;
-  const jfl_shape *dy = &k->in[0].shape;
-  jf_border border[JFL_MAXDIM];
-  for (int j = 0; j < dy->n; j++)
-    border[j] = (jf_border){ a->begin.v[j], a->shape.v[j] - a->begin.v[j] - dy->d[j] };
-  return jf_move_bordered(m, i, dy, border, 0);
+  for (int j = 0; j < m->n; j++) m->axis[j].to = (jf_side){ j, a->begin.v[j], a->step.v[j] };
 }
 
-JFL_OP(slice, .doc = "The box of x that starts at begin and has the extents size.", .path = "slice",
-  .in = {"x"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_slice),
-  .flags = JF_MOVES | JF_KEEPS, .infer = slice_infer, .grad = slice_grad,
-  .layout = slice_layout, .moves = slice_moves, .cpu = jf_moves_cpu, .share = jf_share_extents)
+/* A box is surrounded by zeros; what lies apart is put among them. */
+static int slice_grad_moves(const jf_kargs *k, int i, jf_move *m)
+{
+  const jf_slice *a = k->attr;
+  const jfl_shape *dy = &k->in[0].shape;
+  jf_border border[JFL_MAXDIM];
+  int apart = 0;
+  for (int j = 0; j < dy->n; j++) {
+    border[j] = (jf_border){ a->begin.v[j], a->shape.v[j] - a->begin.v[j] - dy->d[j] };
+    apart |= a->step.v[j] != 1;
+  }
+  if (!apart) return jf_move_bordered(m, i, dy, border, 0);
+  jf_move_whole(m, 0, dy);
+  if (i) return slice_put(m, a), i == 1;
+  for (int j = 0; j < m->n; j++) m->axis[j].extent = a->shape.v[j];
+  jf_move_fill(m, 0);
+  return 1;
+}
 
-JFL_OP(slice_grad, .doc = "dy at begin in a tensor of zeros: the gradient of slice.",
-  .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_slice_grad),
-  .infer = slice_grad_infer, .grad = grad_grad, .layout = grad_layout, .moves = slice_grad_moves,
-  .cpu = jf_moves_cpu, .share = jf_share_extents)
+static int slice_update_moves(const jf_kargs *k, int i, jf_move *m)
+{
+  if (i < 2) jf_move_whole(m, i, &k->in[i].shape);
+  if (i == 1) slice_put(m, k->attr);
+  return i < 2;
+}
+
+#define SLICES(attrs_, moves_) \
+  .attr = attrs_, .attr_size = sizeof(jf_slice), .moves = moves_, .cpu = jf_moves_cpu
+
+JFL_OP(slice, .doc = "The box of x that starts at begin and has the extents size.", .path = "slice",
+  .in = {"x"}, .out = {"y"}, SLICES(slice_attrs, slice_moves), .flags = JF_MOVES | JF_KEEPS,
+  .infer = slice_infer, .grad = slice_grad, .layout = slice_layout, .share = jf_share_extents)
+
+JFL_OP(strided_slice, .doc = "Elements of x at begin, begin + step, ... along each axis.",
+  .in = {"x"}, .out = {"y"}, SLICES(strided_attrs, slice_moves), .flags = JF_MOVES,
+  .infer = slice_infer, .grad = slice_grad, .layout = slice_layout, .share = jf_share_extents)
+
+JFL_OP(strided_slice_grad, .doc = "dy in a tensor of zeros: the gradient of slices.",
+  .in = {"dy"}, .out = {"dx"}, SLICES(grad_attrs, slice_grad_moves), .infer = slice_grad_infer,
+  .grad = slice_grad_grad, .layout = slice_layout, .share = jf_share_extents)
+
+JFL_OP(strided_slice_update, .doc = "x with update at begin, begin + step, ... along each axis.",
+  .in = {"x", "update"}, .out = {"y"}, SLICES(update_attrs, slice_update_moves), .inplace = 1,
+  .infer = slice_update_infer, .grad = slice_update_grad)

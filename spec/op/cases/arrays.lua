@@ -18,7 +18,8 @@ return function(give)
   case("broadcast_to", { of { 3, 1 } }, { shape = { 2, 3, 4 } })
   case("broadcast_to", { of { 1 } }, { shape = { 2, 2 } })
   case("slice", { of { 4, 5, 3 } }, { begin = { 1, -3, 0 }, size = { 2, 2, -1 } })
-  case("slice_grad", { of { 2, 2 } }, { begin = { 1, 0 }, shape = { 4, 3 } })
+  case("strided_slice_grad", { of { 2, 2 } }, { begin = { 1, 0 }, step = { 1, 1 },
+    shape = { 4, 3 } })
   case("concat", { of { 2, 3 }, of { 1, 3 }, of { 3, 3 } })
   case("concat", { of { 2, 3, 2 }, of { 2, 1, 2 } }, { axis = 1 })
   case("stack", { of { 2, 3 }, of({ 2, 3 }, 0, 5) })
@@ -112,7 +113,8 @@ return function(give)
   case("split", { of { 70, 900 } }, { sizes = 32 }, { grad = false })
   big("slice", { of { 90, 900 } }, { begin = { 3, 5 }, size = { 80, 700 } })
   big("slice", { of { 90, 900 } }, { begin = { 3, 0 }, size = { 80, 900 } })
-  big("slice_grad", { of { 80, 700 } }, { begin = { 3, 5 }, shape = { 90, 900 } })
+  big("strided_slice_grad", { of { 80, 700 } }, { begin = { 3, 5 }, step = { 1, 1 },
+    shape = { 90, 900 } })
   for _, step in ipairs { 2, -1, -3 } do
     for _, shape in ipairs { { 90, 900 }, { 2, 70000 } } do
       local begin = { 0, step > 0 and 1 or shape[2] - 1 }

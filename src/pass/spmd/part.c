@@ -26,7 +26,7 @@ jfl_value *spmd_cut(spmd_walk *w, jfl_value *v, const spmd_box *box)
   jfl_shape first = { .n = box->size.n };
   if (!v || jf_shape_eq(&v->shape, &box->size)) return v;
   for (int i = 0; i < first.n; i++) first.d[i] = box->first[i];
-  const jf_slice a = { jf_ints_from(&first), jf_ints_from(&box->size) };
+  const jf_slice a = { .begin = jf_ints_from(&first), .size = jf_ints_from(&box->size) };
   return spmd_at(v->place, JF_EMIT(w->g, slice, &a, v));
 }
 
