@@ -18,18 +18,27 @@ local CALLS = {
   [last(function(f, ...) return f(...) end)] = true,
 }
 
---- The line of the tail call in f, a Lua function; nil where it has none, or on several lines. The
--- line is that of loading the function called: the call itself has the line where it ends.
-return function(f)
+-- A line is asked for tail calls alone: LuaJIT answers with a table.
+local function find(f)
   local loaded, line = {}, nil
   for pc = 1, util.funcinfo(f).bytecodes - 1 do
     local slot = register(f, pc)
     if CALLS[opcode(f, pc)] then
-      if line and line ~= loaded[slot] then return nil end
-      line = loaded[slot]
+      local this = loaded[slot] and util.funcinfo(f, loaded[slot]).currentline
+      if line and line ~= this then return nil end
+      line = this
     else
-      loaded[slot] = util.funcinfo(f, pc).currentline
+      loaded[slot] = pc
     end
   end
   return line
+end
+
+local lines = setmetatable({}, { __mode = "k" })      -- each op of a body asks for its body's
+
+--- The line of the tail call in f, a Lua function; nil where it has none, or on several lines. The
+-- line is that of loading the function called: the call itself has the line where it ends.
+return function(f)
+  if lines[f] == nil then lines[f] = find(f) or false end
+  return lines[f] or nil
 end

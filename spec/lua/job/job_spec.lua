@@ -131,6 +131,25 @@ describe("a job's body", function()
       .. "return relu(pair())"))
   end)
 
+  -- Kilobytes of Lua's memory that tracing a long body takes.
+  local function garbage(last)
+    flow.clear_default_session()
+    local body = assert(loadstring("local dense = ...\nreturn function(x)\n"
+      .. ("local a = 1\n"):rep(100) .. last .. "\nend"))(flow.layers.dense)
+    local job = helper.predict("long", { 1, 1 }, body)
+    collectgarbage("stop")
+    local before = collectgarbage("count")
+    job:compile()
+    local made = collectgarbage("count") - before
+    collectgarbage("restart")
+    return made
+  end
+
+  it("makes no more garbage where it calls in a return statement", function()
+    garbage("return dense(x, 1)")                -- loads what is loaded at the first use
+    assert.near(garbage("x = dense(x, 1)\nreturn x"), garbage("return dense(x, 1)"), 8)
+  end)
+
   it("is blamed where it begins for one of several calls in return statements", function()
     assert.equal(2, blamed("if x.shape[1] == 1 then return relu(x, { slope = 1 }) end\n"
       .. "return relu(x)"))
