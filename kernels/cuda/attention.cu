@@ -516,10 +516,9 @@ static jfl_status attention_add_step(const jf_kargs *k, attention_call *c, const
   return JFL_OK;
 }
 
-static attention_steps attention_steps_of(const jf_attention *a, int64_t heads, int64_t rows,
-                                          int64_t size)
+static attention_steps attention_steps_of(const jf_attention *a, const jf_attention_dims *d, int of)
 {
-  const jf_attention_steps s = jf_attention_steps_of(a, heads, rows, size);
+  const jf_attention_steps s = jf_attention_steps_of(a, d, of);
   return (attention_steps){ s.batch, s.head, s.row };
 }
 
@@ -534,10 +533,10 @@ static jfl_status attention_new(const jf_kargs *k, int mask, attention_call **ou
   c->args = (attention_args){
     .batch = d.batch, .heads = d.heads, .groups = d.groups, .shared = d.shared, .q_len = d.q_len,
     .k_len = d.k_len, .size = d.size, .v_size = d.v_size,
-    .q_step = attention_steps_of(a, d.heads, d.q_len, d.size),
-    .k_step = attention_steps_of(a, d.groups, d.k_len, d.size),
-    .v_step = attention_steps_of(a, d.groups, d.k_len, d.v_size),
-    .y_step = attention_steps_of(a, d.heads, d.q_len, d.v_size), .scale = a->scale, .keep = 1,
+    .q_step = attention_steps_of(a, &d, JF_ATTENTION_Q),
+    .k_step = attention_steps_of(a, &d, JF_ATTENTION_K),
+    .v_step = attention_steps_of(a, &d, JF_ATTENTION_V),
+    .y_step = attention_steps_of(a, &d, JF_ATTENTION_Y), .scale = a->scale, .keep = 1,
     .rows = a->rows ? a->rows : d.batch * d.heads * d.q_len, .first = a->first,
     .causal = a->causal,
   };
@@ -553,15 +552,26 @@ static jfl_status attention_new(const jf_kargs *k, int mask, attention_call **ou
   return JFL_OK;
 }
 
+/* Where q, k or v, number `of`, or its gradient begins in tensor t. */
+static void *attention_first(const jf_kargs *k, int of, const jf_tensor *t)
+{
+  const jf_attention_dims d = jf_attention_dims_of(k);
+  return (char *)t->data + (size_t)jf_attention_steps_of(k->attr, &d, of).first
+                         * jfl_dtype_size(t->dtype);
+}
+
 static void attention_addresses(const jf_kargs *k, int mask, attention_args *a)
 {
-  a->q = k->in[JF_ATTENTION_Q].data;
-  a->k = k->in[JF_ATTENTION_K].data;
-  a->v = k->in[JF_ATTENTION_V].data;
+  a->q = attention_first(k, JF_ATTENTION_Q, &k->in[JF_ATTENTION_Q]);
+  a->k = attention_first(k, JF_ATTENTION_K, &k->in[JF_ATTENTION_K]);
+  a->v = attention_first(k, JF_ATTENTION_V, &k->in[JF_ATTENTION_V]);
   if (a->mask_kind) a->mask = k->in[mask].data;
   if (a->threshold) a->seed = k->in[k->n_in - 1].data;
   for (int i = 0; i < k->n_out; i++) a->out[i] = k->out[i].data;
   if (mask == JF_ATTENTION_MASK) return;
+  if (k->op == &jf_op_scaled_dot_product_attention_grad)
+    for (int i = 0; i < 3; i++)
+      a->out[i] = attention_first(k, i, &k->out[k->n_out > 1 ? i : 0]);
   a->y = k->in[JF_ATTENTION_Y].data;
   a->lse = k->in[JF_ATTENTION_LSE].data;
   a->dy = k->in[JF_ATTENTION_DY].data;

@@ -62,12 +62,18 @@ typedef struct dnn_attention_call {
   jf_dnn_desc *scale, *hidden;
 } dnn_attention_call;
 
-/* A tensor of k's; q_rows: it has a row for each query, otherwise one for each key. */
-static jf_dnn_desc *dnn_attention_of(const dnn_attention_call *c, int64_t id, int q_rows,
-                                     int turned)
+/* As what a tensor lies, of q, k, v and y: also a gradient. */
+static int dnn_attention_like(int64_t id)
 {
-  const int64_t rows = q_rows ? c->d.q_len : c->d.k_len;
-  const jf_attention_steps s = jf_attention_steps_of(c->attr, c->d.heads, rows, c->d.size);
+  return id >= DQ ? (int)(id - DQ) : id == DY ? Y : (int)id;
+}
+
+/* A tensor of k's. */
+static jf_dnn_desc *dnn_attention_of(const dnn_attention_call *c, int64_t id, int turned)
+{
+  const int like = dnn_attention_like(id);
+  const int64_t rows = like == K || like == V ? c->d.k_len : c->d.q_len;
+  const jf_attention_steps s = jf_attention_steps_of(c->attr, &c->d, like);
   jf_dnn_tensor t = dnn_attention_tensor(&c->d, id, c->type, rows, c->d.size, turned);
   t.step[0] = s.batch;
   t.step[1] = s.head;
@@ -96,7 +102,7 @@ static jf_dnn_desc *dnn_attention_index(const dnn_attention_call *c, jf_dnn_desc
 static jf_dnn_desc *dnn_attention_scores(const dnn_attention_call *c)
 {
   jf_dnn_desc *product = jf_dnn_between(c->g, &c->scores, JF_DNN_FLOAT);
-  jf_dnn_matmul(c->g, dnn_attention_of(c, Q, 1, 0), dnn_attention_of(c, K, 0, 1), product);
+  jf_dnn_matmul(c->g, dnn_attention_of(c, Q, 0), dnn_attention_of(c, K, 1), product);
   jf_dnn_desc *s = dnn_attention_point(c, JF_DNN_MUL, product, c->scale, &c->scores, JF_DNN_FLOAT);
   if (!c->causal) return s;
   jf_dnn_desc *query = dnn_attention_index(c, s, 2), *key = dnn_attention_index(c, s, 3);
@@ -124,7 +130,7 @@ static void dnn_attention_forward(const dnn_attention_call *c)
   jf_dnn_pointwise(c->g, &(jf_dnn_point){ .mode = JF_DNN_ADD, .type = JF_DNN_FLOAT, .x = most,
                                           .b = log, .y = jf_dnn_tensor_make(c->g, &lse) });
   jf_dnn_desc *p = dnn_attention_point(c, JF_DNN_DIV, e, sum, like, c->type);
-  jf_dnn_matmul(c->g, p, dnn_attention_of(c, V, 0, 0), dnn_attention_of(c, Y, 1, 0));
+  jf_dnn_matmul(c->g, p, dnn_attention_of(c, V, 0), dnn_attention_of(c, Y, 0));
 }
 
 /* Scores turned, so that they have a row for each key. */
@@ -142,26 +148,32 @@ static void dnn_attention_backward(const dnn_attention_call *c)
   const jf_dnn_tensor *like = &c->scores;
   const jf_dnn_tensor wide = dnn_attention_tensor(&c->d, 0, 0, c->d.q_len, c->d.size, 0);
   const jf_dnn_tensor lse = dnn_attention_tensor(&c->d, LSE, JF_DNN_FLOAT, c->d.q_len, 1, 0);
-  jf_dnn_desc *dy = dnn_attention_of(c, DY, 1, 0);
-  jf_dnn_desc *both = dnn_attention_point(c, JF_DNN_MUL, dy, dnn_attention_of(c, Y, 1, 0), &wide,
+  jf_dnn_desc *dy = dnn_attention_of(c, DY, 0);
+  jf_dnn_desc *both = dnn_attention_point(c, JF_DNN_MUL, dy, dnn_attention_of(c, Y, 0), &wide,
                                           JF_DNN_FLOAT);
   jf_dnn_desc *dot = jf_dnn_between(c->g, &c->row, JF_DNN_FLOAT);
   jf_dnn_reduce(c->g, JF_DNN_SUM, both, dot);
   jf_dnn_desc *below = dnn_attention_point(c, JF_DNN_SUB, dnn_attention_scores(c),
                                            jf_dnn_tensor_make(c->g, &lse), like, JF_DNN_FLOAT);
   jf_dnn_desc *p = dnn_attention_point(c, JF_DNN_EXP, below, NULL, like, c->type);
-  jf_dnn_matmul(c->g, dnn_attention_turn(c, p), dy, dnn_attention_of(c, DV, 0, 0));
+  jf_dnn_matmul(c->g, dnn_attention_turn(c, p), dy, dnn_attention_of(c, DV, 0));
   jf_dnn_desc *dp = jf_dnn_between(c->g, like, JF_DNN_FLOAT);
-  jf_dnn_matmul(c->g, dy, dnn_attention_of(c, V, 0, 1), dp);
+  jf_dnn_matmul(c->g, dy, dnn_attention_of(c, V, 1), dp);
   jf_dnn_desc *part = dnn_attention_point(c, JF_DNN_SUB, dp, dot, like, JF_DNN_FLOAT);
   jf_dnn_desc *whole = dnn_attention_point(c, JF_DNN_MUL, part, p, like, JF_DNN_FLOAT);
   jf_dnn_desc *ds = dnn_attention_point(c, JF_DNN_MUL, whole, c->scale, like, c->type);
-  jf_dnn_matmul(c->g, ds, dnn_attention_of(c, K, 0, 0), dnn_attention_of(c, DQ, 1, 0));
-  jf_dnn_matmul(c->g, dnn_attention_turn(c, ds), dnn_attention_of(c, Q, 1, 0),
-                dnn_attention_of(c, DK, 0, 0));
+  jf_dnn_matmul(c->g, ds, dnn_attention_of(c, K, 0), dnn_attention_of(c, DQ, 0));
+  jf_dnn_matmul(c->g, dnn_attention_turn(c, ds), dnn_attention_of(c, Q, 0),
+                dnn_attention_of(c, DK, 0));
 }
 
 /* ---- plans ---- */
+
+/* The tensors of a graph: the inputs, then y and lse, or dq, dk and dv. */
+static int dnn_attention_made(int grad) { return grad ? MOST_OUT : 2; }
+
+/* The result of k's in which number i of those that the graph makes lies. */
+static int dnn_attention_result(const jf_kargs *k, int i) { return i < k->n_out ? i : 0; }
 
 static size_t dnn_attention_bytes(const jf_tensor *t, jfl_dtype dtype)
 {
@@ -171,7 +183,7 @@ static size_t dnn_attention_bytes(const jf_tensor *t, jfl_dtype dtype)
 static jfl_status dnn_attention_plan(const jf_kargs *k, dnn_attention *s, int grad)
 {
   const jf_attention *a = k->attr;
-  const int n = k->n_in + k->n_out;
+  const int n = k->n_in + dnn_attention_made(grad);
   const jf_attention_dims d = jf_attention_dims_of(k);
   size_t size[JF_DNN_TENSORS] = { 0 };
   char name[200];
@@ -187,14 +199,14 @@ static jfl_status dnn_attention_plan(const jf_kargs *k, dnn_attention *s, int gr
   if (a->causal) c.hidden = jf_dnn_number(c.g, n + 2, 4, &s->hidden);
   (grad ? dnn_attention_backward : dnn_attention_forward)(&c);
   for (int i = 0; i < n; i++) {
-    const jf_tensor *t = i < k->n_in ? &k->in[i] : &k->out[i - k->n_in];
+    const jf_tensor *t = i < k->n_in ? &k->in[i] : &k->out[dnn_attention_result(k, i - k->n_in)];
     size[i] = dnn_attention_bytes(t, t->dtype);
   }
-  snprintf(name, sizeof name, "cuDNN %d attention%s %s %lldx%lld, %lld and %lld of %lld%s%s",
+  snprintf(name, sizeof name, "cuDNN %d attention%s %s %lldx%lld, %lld and %lld of %lld%s%s%s",
            (int)s->graph.dnn->api->version(), grad ? " gradients" : "",
            jfl_dtype_name(k->in[0].dtype), (long long)d.batch, (long long)d.heads,
            (long long)d.q_len, (long long)d.k_len, (long long)d.size, a->causal ? " causal" : "",
-           a->by_length ? " by length" : "");
+           a->by_length ? " by length" : "", a->joint ? " joint" : "");
   return jf_dnn_choose(&s->graph, name, JF_DNN_VARIES | JF_DNN_NARROW_SUMS, n + s->n_number, size);
 }
 
@@ -233,14 +245,29 @@ static jfl_status dnn_attention_prepare(jf_kargs *k)
   return e;
 }
 
+/* Adds to the addresses of tensors where q, k, v and their gradients begin in these. */
+static void dnn_attention_seek(const jf_kargs *k, int grad, void **at)
+{
+  const jf_attention_dims d = jf_attention_dims_of(k);
+  for (int i = Q; i <= V; i++) {
+    const size_t first = 2 * (size_t)jf_attention_steps_of(k->attr, &d, i).first;
+    at[i] = (char *)at[i] + first;
+    if (grad) at[k->n_in + i] = (char *)at[k->n_in + i] + first;
+  }
+}
+
 static jfl_status dnn_attention_run(const jf_kargs *k)
 {
   dnn_attention *s = k->state;
+  const int grad = k->op == &jf_op_scaled_dot_product_attention_grad;
   void *at[JF_DNN_TENSORS];
   int n = 0;
   for (int i = 0; i < k->n_in; i++) at[n++] = k->in[i].data;
-  for (int i = 0; i < k->n_out; i++)
-    at[n++] = i < s->n_wide ? (char *)k->scratch + s->aside[i] : k->out[i].data;
+  for (int i = 0; i < dnn_attention_made(grad); i++) {
+    const int out = dnn_attention_result(k, i);
+    at[n++] = out < s->n_wide ? (char *)k->scratch + s->aside[out] : k->out[out].data;
+  }
+  dnn_attention_seek(k, grad, at);
   at[n++] = &s->scale;
   if (s->n_number > 1) at[n++] = &s->hidden;
   JF_TRY(jf_dnn_run(&s->graph, jf_cuda_queue(k), n, at, k->scratch));

@@ -2,18 +2,19 @@
    one_hot marks where an index points. What is out of range is reported and left out. */
 #ifndef JF_DEVICE
 #include "base/walk.h"
+#include "blocks.cuh"
 #include "dev/cuda/cuda.h"
 #include "op/dim_gather.h"
 #include "op/gather.h"
 #include "op/index.h"
 
-#include <stdio.h>
 #include <string.h>
 #endif
 
 /* data is params, indices, y: y (planes, n, run) picks slices of params (planes, m, run), by ids
    that `outer` planes share. An id is a tuple of n_tuple numbers, number i of which is below
-   extent[i] and counts step[i] slices. Runs are counted in elements of type V. */
+   extent[i] and counts step[i] slices. Runs are counted in elements of type V, which with NUMBERS
+   are floats that params has in few bits (blocks.cuh). */
 typedef struct gather_args {
   struct jf_cuda_head head;
   int64_t count, run, n, m, outer, n_tuple;
@@ -51,9 +52,18 @@ JF_INLINE int64_t gather_slice(const gather_args &a, const I *id, int64_t j)
   return at;
 }
 
+JF_INLINE V gather_at(const void *x, int64_t i)
+{
+#ifdef NUMBERS
+  return block_number((const W *)x, i);
+#endif
+#ifndef NUMBERS
+  return ((const V *)x)[i];
+#endif
+}
+
 JF_KERNEL gather(const gather_args a)
 {
-  const V *x = (const V *)a.head.data[0];
   V *y = (V *)a.head.data[2];
   JF_EACH(i, a.count) {
     int64_t r, j;
@@ -61,7 +71,7 @@ JF_KERNEL gather(const gather_args a)
     int64_t lane;
     const int64_t batch = jf_divide(plane, a.outer, &lane);
     const int64_t at = gather_slice(a, (const I *)a.head.data[1], batch * a.n + j);
-    if (at >= 0) y[i] = x[(plane * a.m + at) * a.run + r];
+    if (at >= 0) y[i] = gather_at(a.head.data[0], (plane * a.m + at) * a.run + r);
   }
 }
 
@@ -107,18 +117,27 @@ static jfl_status gather_add(jf_kargs *k, const char *name, size_t element, jfl_
                              int64_t count, const void *args, size_t size)
 {
   const jf_cuda_type types[] = { { "I", t }, { NULL, JFL_F32 } };
-  char define[64];
-  snprintf(define, sizeof define, "typedef %s V;\n", jf_cuda_moved(element));
-  const jf_cuda_source s = { "gather", jf_cuda_text_gather, define };
+  const int is_block = jf_is_block(k->in[0].dtype);
+  jf_text define = { 0 };
+  char *text;
   if (count == 0) return JFL_OK;
-  return jf_cuda_prepare(k, &s, types, name, jf_cuda_grid_of(k->device->state, count), args, size);
+  jf_text_add(&define, "typedef %s V;\n", is_block ? "float" : jf_cuda_moved(element));
+  if (is_block) jf_blocks_define(&define, k->in[0].dtype);
+  JF_TRY(jf_text_take(&define, &text));
+  const jf_cuda_source s = { "gather", jf_cuda_text_gather, text };
+  const jfl_status e = jf_cuda_prepare(k, &s, types, name,
+                                       jf_cuda_grid_of(k->device->state, count), args, size);
+  jf_free(text);
+  return e;
 }
 
-/* Counts runs in the largest elements that they consist of, and adds the launch. */
+/* Counts runs in numbers, or in the largest elements that they consist of, and adds the launch. */
 static jfl_status gather_of(jf_kargs *k, gather_args *a, int64_t lines)
 {
+  const int is_block = jf_is_block(k->in[0].dtype);
   size_t size = jfl_dtype_size(k->in[0].dtype);
-  for (; size < 16 && a->run % 2 == 0; size *= 2) a->run /= 2;
+  if (is_block) a->run *= jfl_dtype_numbers(k->in[0].dtype);
+  for (; !is_block && size < 16 && a->run % 2 == 0; size *= 2) a->run /= 2;
   a->count = lines * a->run;
   return gather_add(k, "gather", size, k->in[1].dtype, a->count, a, sizeof *a);
 }
@@ -172,7 +191,7 @@ static jfl_status one_hot_prepare(jf_kargs *k)
   return gather_add(k, "mark", jfl_dtype_size(y->dtype), k->in[0].dtype, a.count, &a, sizeof a);
 }
 
-JFL_CUDA(cuda_gather, JF_CUDA_LAUNCHED("gather", NULL, gather_prepare))
+JFL_CUDA(cuda_gather, JF_CUDA_LAUNCHED("gather quantized_gather", NULL, gather_prepare))
 JFL_CUDA(cuda_gather_nd, JF_CUDA_LAUNCHED("gather_nd", NULL, gather_nd_prepare))
 JFL_CUDA(cuda_dim_gather, JF_CUDA_LAUNCHED("dim_gather", NULL, dim_gather_prepare))
 JFL_CUDA(cuda_one_hot, JF_CUDA_LAUNCHED("one_hot", NULL, one_hot_prepare))

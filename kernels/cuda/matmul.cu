@@ -1,9 +1,10 @@
 /* Matrix products, one or a batch, and what is added and applied to them. Each block makes a square
    of the result; its threads keep 4 x 4 sums each, and read both operands through shared memory. */
 #ifndef JF_DEVICE
-#include "dev/cuda/cuda.h"
+#include "blocks.cuh"
 #include "formula.h"
 #include "op/op.h"
+#include "op/quantized.h"
 #include "optim/matmul_update.h"
 
 #include <stdio.h>
@@ -22,7 +23,8 @@ typedef struct matmul_args {
 
 /* The source is given T, the operands' type; P, that of products and sums; A, that in which act
    works; O, the result's; places in data: A_AT, B_AT, Y, BIAS and RESIDUAL or 0; STEP, the place of
-   the numbers of a step along the product, of which RATE and SCALE are two, or 0; and act(a). */
+   the numbers of a step along the product, of which RATE and SCALE are two, or 0; and act(a). With
+   NUMBERS b has rows in few bits (blocks.cuh). */
 template <class N> struct matmul_sum {
   N sum;
   JF_INLINE void begin() { sum = 0; }
@@ -45,13 +47,24 @@ template <> struct matmul_sum<float> {
   JF_INLINE float value() const { return lost - lost == 0 ? sum + lost : sum; }
 };
 
+/* Element (l, column) of b. */
+JF_INLINE P matmul_right(const matmul_args &p, int64_t number, int64_t l, int64_t column)
+{
+#ifdef NUMBERS
+  return block_number((const W *)p.head.data[B_AT] + column * (p.k / NUMBERS), l);
+#endif
+#ifndef NUMBERS
+  const T *b = (const T *)p.head.data[B_AT] + number * p.k * p.n;
+  return (P)jf_load(b[l * p.b_row + column * p.b_column]);
+#endif
+}
+
 /* Reads a tile of a and one of b, both from depth k0 on, and 0 beyond the ends. Neighbouring
    threads read neighbouring elements. */
 JF_INLINE void matmul_read(const matmul_args &p, int64_t number, int64_t row0, int64_t column0,
                            int64_t k0, P (*a_tile)[MATMUL_SIDE + 1], P (*b_tile)[MATMUL_SIDE + 1])
 {
   const T *a = (const T *)p.head.data[A_AT] + number * p.m * p.k;
-  const T *b = (const T *)p.head.data[B_AT] + number * p.k * p.n;
   for (int i = threadIdx.x; i < MATMUL_SIDE * MATMUL_DEPTH; i += MATMUL_THREADS) {
     const int al = p.a_column == 1 ? i % MATMUL_DEPTH : i / MATMUL_SIDE;
     const int ar = p.a_column == 1 ? i / MATMUL_DEPTH : i % MATMUL_SIDE;
@@ -60,7 +73,7 @@ JF_INLINE void matmul_read(const matmul_args &p, int64_t number, int64_t row0, i
     a_tile[al][ar] = row0 + ar < p.m && k0 + al < p.k
       ? (P)jf_load(a[(row0 + ar) * p.a_row + (k0 + al) * p.a_column]) : (P)0;
     b_tile[bl][bc] = column0 + bc < p.n && k0 + bl < p.k
-      ? (P)jf_load(b[(k0 + bl) * p.b_row + (column0 + bc) * p.b_column]) : (P)0;
+      ? matmul_right(p, number, k0 + bl, column0 + bc) : (P)0;
   }
 }
 
@@ -177,6 +190,27 @@ static jfl_status matmul_prepare_fused(jf_kargs *k)
   return matmul_make(k, k, e->act, &define);
 }
 
+static int matmul_stored_accepts(const jf_kargs *k)
+{
+  return k->in[0].dtype == JFL_F32 && jf_numel(&k->out[0].shape) > 0;
+}
+
+/* A product of all rows of x with rows in few bits. */
+static jfl_status matmul_prepare_stored(jf_kargs *k)
+{
+  const int64_t n = k->in[1].shape.d[0], rows = jf_numel(&k->out[0].shape) / n;
+  jf_kargs p = *k;
+  jf_tensor x = k->in[0], y = k->out[0];
+  jf_text define = { 0 };
+  x.shape = (jfl_shape){ 2, { rows, jf_stored_width(&k->in[1]) } };
+  y.shape = (jfl_shape){ 2, { rows, n } };
+  p.in = &x;
+  p.out = &y;
+  matmul_places(&define, k, &(jf_epilogue){ 0 });
+  jf_blocks_define(&define, k->in[1].dtype);
+  return matmul_make(k, &p, NULL, &define);
+}
+
 static int matmul_update_accepts(const jf_kargs *k) { return !((const jf_matmul *)k->attr)->panel; }
 
 static jfl_status matmul_prepare_update(jf_kargs *k)
@@ -192,6 +226,8 @@ static jfl_status matmul_prepare_update(jf_kargs *k)
 
 JFL_CUDA(cuda_matmul, JF_CUDA_LAUNCHED("matmul", matmul_accepts, matmul_prepare_alone))
 JFL_CUDA(cuda_matmul_fused, JF_CUDA_LAUNCHED("matmul_fused", matmul_accepts, matmul_prepare_fused))
+JFL_CUDA(cuda_quantized_matmul, JF_CUDA_LAUNCHED("quantized_matmul", matmul_stored_accepts,
+                                                 matmul_prepare_stored))
 JFL_CUDA(cuda_matmul_update, JF_CUDA_LAUNCHED("matmul_update", matmul_update_accepts,
                                               matmul_prepare_update))
 

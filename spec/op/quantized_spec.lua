@@ -185,7 +185,7 @@ describe("products", function()
     assert.is_true(y[1][1] ~= y[1][1])
   end)
 
-  it("have the gradient of their input #cpu", function()
+  it("have the gradient of their input", function()
     local w = nd.rand({ 4, 32 }):astype("q4_0")
     local job = flow.global_function { name = "slope", type = "train", returns = tp.Numpy,
       inputs = {}, body = function()
@@ -225,7 +225,7 @@ describe("what is refused", function()
     fails("numbers lie in blocks", function() return w:get(1, 1) end)
   end)
 
-  it("are training of such a variable, and others that do not begin with zeros #cpu", function()
+  it("are training of such a variable, and others that do not begin with zeros", function()
     local function define(options)
       local job = flow.global_function { name = "j", returns = tp.Numpy, inputs = {},
         body = function() return flow.get_variable("w", { 2, 32 }, options) end }

@@ -32,6 +32,13 @@ int jf_mutates(const jf_node *n, int i)
   return n->op->mutates_of ? n->op->mutates_of(n, i) : jf_has_input(n->op->mutates, i);
 }
 
+int jf_reads_before(const jf_node *n, int i)
+{
+  int first = 0;
+  while (n->in[first] != n->in[i]) first++;
+  return first < i;
+}
+
 int jf_updates(const jf_node *n)
 {
   if (!n->op->mutates_of && !n->op->mutates) return 0;

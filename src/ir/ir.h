@@ -428,6 +428,8 @@ int jf_is_pointwise(const jfl_op *op);
 int jf_mutates(const jf_node *n, int i);
 /* Whether n updates any of its inputs in place. */
 int jf_updates(const jf_node *n);
+/* Whether an input of n before input i is the same value. */
+int jf_reads_before(const jf_node *n, int i);
 /* Bit i is set if output 0 of n may use the memory of its input i. */
 unsigned jf_inplace(const jf_node *n);
 /* The node's op as texts show it: its title, or else its name. */

@@ -21,28 +21,37 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-/* A shape with heads before lengths, or what it is with by_length if these change places. */
-static jfl_shape attention_turned(const jf_attention *a, const jfl_shape *s)
+/* The shape (batch, heads, length, size) of q, k or v, number `of`, which lies in a tensor of shape
+   s. */
+static jfl_shape attention_turned(const jf_attention *a, const jfl_shape *s, int of)
 {
   jfl_shape t = *s;
   if (a->by_length && s->n == 4) t.d[1] = s->d[2], t.d[2] = s->d[1];
+  if (a->joint) t.d[1] = of == JF_ATTENTION_Q ? t.d[1] - 2 * a->joint : a->joint;
   return t;
 }
 
 jf_attention_dims jf_attention_dims_of(const jf_kargs *k)
 {
-  const jfl_shape q = attention_turned(k->attr, &k->in[JF_ATTENTION_Q].shape);
-  const jfl_shape v = attention_turned(k->attr, &k->in[JF_ATTENTION_V].shape);
+  const jfl_shape q = attention_turned(k->attr, &k->in[JF_ATTENTION_Q].shape, JF_ATTENTION_Q);
+  const jfl_shape v = attention_turned(k->attr, &k->in[JF_ATTENTION_V].shape, JF_ATTENTION_V);
   return (jf_attention_dims){ q.d[0], q.d[1], v.d[1], v.d[1] ? q.d[1] / v.d[1] : 0, q.d[2], v.d[2],
                               q.d[3], v.d[3] };
 }
 
-jf_attention_steps jf_attention_steps_of(const jf_attention *a, int64_t heads, int64_t rows,
-                                         int64_t size)
+jf_attention_steps jf_attention_steps_of(const jf_attention *a, const jf_attention_dims *d, int of)
 {
+  const int keys = of == JF_ATTENTION_K || of == JF_ATTENTION_V;
+  const int64_t size = of == JF_ATTENTION_V || of == JF_ATTENTION_Y ? d->v_size : d->size;
+  const int64_t rows = keys ? d->k_len : d->q_len;
+  int64_t heads = keys ? d->groups : d->heads, first = 0;
+  if (a->joint && of != JF_ATTENTION_Y) {
+    heads = d->heads + 2 * d->groups;
+    if (keys) first = (d->heads + (of == JF_ATTENTION_V ? d->groups : 0)) * size;
+  }
   const int64_t all = heads * rows * size;
-  return a->by_length ? (jf_attention_steps){ all, size, heads * size }
-                      : (jf_attention_steps){ all, rows * size, size };
+  return a->by_length ? (jf_attention_steps){ first, all, size, heads * size }
+                      : (jf_attention_steps){ 0, all, rows * size, size };
 }
 
 int jf_attention_takes_lengths(const jf_node *n)
@@ -107,8 +116,8 @@ static jfl_status attention_check_rank(const jf_infer *c, int i)
 static jfl_status attention_check_mask(const jf_infer *c, int i)
 {
   const jfl_value *m = c->in[i];
-  const jfl_shape q = attention_turned(c->attr, &c->in[0]->shape);
-  const jfl_shape keys = attention_turned(c->attr, &c->in[1]->shape);
+  const jfl_shape q = attention_turned(c->attr, &c->in[0]->shape, JF_ATTENTION_Q);
+  const jfl_shape keys = attention_turned(c->attr, &c->in[1]->shape, JF_ATTENTION_K);
   const int64_t want[] = { q.d[0], q.d[1], q.d[2], keys.d[2] };
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   const int narrower = ((const jf_attention *)c->attr)->f32_result && m->dtype == JFL_F32;
@@ -161,7 +170,7 @@ static jfl_status attention_check(jf_infer *c, int mask)
   jf_attention *a = c->attr;
   for (int i = 0; i < 3; i++) JF_TRY(attention_check_rank(c, i));
   jfl_shape shape[3];
-  for (int i = 0; i < 3; i++) shape[i] = attention_turned(a, &c->in[i]->shape);
+  for (int i = 0; i < 3; i++) shape[i] = attention_turned(a, &c->in[i]->shape, i);
   const jfl_shape *q = &shape[0], *k = &shape[1], *v = &shape[2];
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   const int heads = k->d[1] ? q->d[1] % k->d[1] == 0 : q->d[1] == 0;
@@ -186,12 +195,21 @@ static jfl_dtype attention_lse(const jf_infer *c)
   return jf_is_half(c->in[0]->dtype) ? JFL_F32 : c->in[0]->dtype;
 }
 
+/* The shape of y. */
+static jfl_shape attention_y(const jf_infer *c)
+{
+  const jf_attention *a = c->attr;
+  jfl_shape s = c->in[0]->shape;
+  if (a->joint) s.d[2] -= 2 * a->joint;
+  s.d[3] = c->in[2]->shape.d[3];
+  return s;
+}
+
 static jfl_status attention_infer(jf_infer *c)
 {
   JF_TRY(attention_check(c, JF_ATTENTION_MASK));
-  c->shape[0] = c->in[0]->shape;
-  c->shape[0].d[3] = c->in[2]->shape.d[3];
-  c->shape[1] = attention_turned(c->attr, &c->in[0]->shape);
+  c->shape[0] = attention_y(c);
+  c->shape[1] = attention_turned(c->attr, &c->in[0]->shape, JF_ATTENTION_Q);
   c->shape[1].n = 3;
   c->dtype[0] = attention_result(c);
   c->dtype[1] = attention_lse(c);
@@ -202,13 +220,12 @@ static jfl_status attention_infer(jf_infer *c)
 static jfl_status attention_check_grad(jf_infer *c)
 {
   JF_TRY(attention_check(c, JF_ATTENTION_GRAD_MASK));
-  const jfl_shape q = attention_turned(c->attr, &c->in[0]->shape);
+  jfl_shape lse = attention_turned(c->attr, &c->in[0]->shape, JF_ATTENTION_Q);
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  lse.n = 3;
   for (int i = JF_ATTENTION_Y; i <= JF_ATTENTION_DY; i++) {
     const jfl_dtype dtype = i == JF_ATTENTION_LSE ? attention_lse(c) : c->in[0]->dtype;
-    jfl_shape want = i == JF_ATTENTION_LSE ? q : c->in[0]->shape;
-    want.n = i == JF_ATTENTION_LSE ? 3 : 4;
-    want.d[3] = c->in[2]->shape.d[3];
+    const jfl_shape want = i == JF_ATTENTION_LSE ? lse : attention_y(c);
     const int narrow = i == JF_ATTENTION_LSE && c->in[i]->dtype == c->in[0]->dtype;
     if ((c->in[i]->dtype != dtype && !narrow) || !jf_shape_eq(&c->in[i]->shape, &want))
       return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s %s, got %s %s",
@@ -222,7 +239,8 @@ static jfl_status attention_check_grad(jf_infer *c)
 static jfl_status attention_grad_infer(jf_infer *c)
 {
   JF_TRY(attention_check_grad(c));
-  for (int i = 0; i < 3; i++) {
+  c->n_out = ((const jf_attention *)c->attr)->joint ? 1 : 3;
+  for (int i = 0; i < c->n_out; i++) {
     c->shape[i] = c->in[i]->shape;
     c->dtype[i] = attention_result(c);
   }
@@ -257,11 +275,11 @@ static void attention_seek_group(attention_row *r, int64_t at)
 {
   const jf_attention_dims *d = &r->d;
   const jf_attention *a = r->k->attr;
-  const jf_attention_steps k = jf_attention_steps_of(a, d->groups, d->k_len, d->size);
-  const jf_attention_steps v = jf_attention_steps_of(a, d->groups, d->k_len, d->v_size);
+  const jf_attention_steps k = jf_attention_steps_of(a, d, JF_ATTENTION_K);
+  const jf_attention_steps v = jf_attention_steps_of(a, d, JF_ATTENTION_V);
   const int64_t batch = at / d->groups, group = at % d->groups;
-  r->keys = batch * k.batch + group * k.head;
-  r->values = batch * v.batch + group * v.head;
+  r->keys = k.first + batch * k.batch + group * k.head;
+  r->values = v.first + batch * v.batch + group * v.head;
   r->key_step = k.row;
   r->value_step = v.row;
 }
@@ -271,8 +289,8 @@ static void attention_seek(attention_row *r, int64_t at)
 {
   const jf_attention_dims *d = &r->d;
   const jf_attention *a = r->k->attr;
-  const jf_attention_steps q = jf_attention_steps_of(a, d->heads, d->q_len, d->size);
-  const jf_attention_steps y = jf_attention_steps_of(a, d->heads, d->q_len, d->v_size);
+  const jf_attention_steps q = jf_attention_steps_of(a, d, JF_ATTENTION_Q);
+  const jf_attention_steps y = jf_attention_steps_of(a, d, JF_ATTENTION_Y);
   const int64_t i = at % d->q_len, head = at / d->q_len % d->heads;
   const int64_t batch = at / d->q_len / d->heads;
   r->row = at;
@@ -409,7 +427,8 @@ static double attention_weight(double score, double base)
     const int64_t n = r.d.shared * r.d.q_len, nk = r.d.k_len * r.d.size;          \
     const int64_t nv = r.d.k_len * r.d.v_size;                                    \
     double *sum = k->scratch, *dk = sum + r.d.size;                               \
-    T *to_k = k->out[1].data, *to_v = k->out[2].data;                             \
+    T *to_k = k->out[k->n_out > 1 ? 1 : 0].data;                                  \
+    T *to_v = k->out[k->n_out > 1 ? 2 : 0].data;                                  \
     for (int64_t g = 0; g < r.d.batch * r.d.groups && !jf_loop_ends(); g++) {     \
       memset(dk, 0, (size_t)(nk + nv) * sizeof *dk);                              \
       attention_seek_group(&r, g);                                                \
@@ -491,7 +510,7 @@ static void attention_grad(jf_gradctx *c)
   const size_t n_in = JF_ATTENTION_GRAD_MASK + (size_t)more;
   if (!c->dy[0]) return;
   jfl_value *dq = jf_emit(c->g, &jf_op_scaled_dot_product_attention_grad, n->attr, in, n_in);
-  for (int i = 0; dq && i < 3; i++) c->dx[i] = dq->node->out[i];
+  for (int i = 0; dq && i < dq->node->n_out; i++) c->dx[i] = dq->node->out[i];
   if (more > attention_seeds(n->attr) && jf_is_float(c->in[JF_ATTENTION_MASK]->dtype))
     c->dx[3] = jf_emit(c->g, &jf_op_scaled_dot_product_attention_mask_grad, n->attr, in, n_in);
 }

@@ -11,6 +11,9 @@ typedef struct jf_attention {
   /* Set by passes: */
   int f32_result;              /* operands of 16 bits have results of float32 */
   int by_length;               /* heads lie behind lengths in q, k, v, y and their gradients */
+  int64_t joint;               /* not 0, with by_length: q, k and v are one tensor, (batch, length,
+                                  heads, size), whose last heads are those of so many groups of k,
+                                  then of v; the gradients have one result, like it */
   int64_t rows, first;         /* of a part of a batch: how many queries the whole has in all heads,
                                   and which of them is the first; rows 0: it is the whole */
 } jf_attention;
@@ -28,10 +31,10 @@ typedef struct jf_attention_dims {
   int64_t batch, heads, groups, shared, q_len, k_len, size, v_size;
 } jf_attention_dims;
 jf_attention_dims jf_attention_dims_of(const jf_kargs *k);
-/* How many elements lie between batches, heads and rows of a tensor of so many heads and rows. */
-typedef struct jf_attention_steps { int64_t batch, head, row; } jf_attention_steps;
-jf_attention_steps jf_attention_steps_of(const jf_attention *a, int64_t heads, int64_t rows,
-                                         int64_t size);
+/* How many elements lie before q, k, v or y in their tensors, and between batches, heads and
+   rows. `of` is JF_ATTENTION_Q, ... or JF_ATTENTION_Y; gradients lie as what they belong to. */
+typedef struct jf_attention_steps { int64_t first, batch, head, row; } jf_attention_steps;
+jf_attention_steps jf_attention_steps_of(const jf_attention *a, const jf_attention_dims *d, int of);
 struct jf_node;
 /* Whether n is attention for which by_length may be set, before its gradient is made. */
 int jf_attention_takes_lengths(const struct jf_node *n);

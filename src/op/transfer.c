@@ -2,4 +2,4 @@
 #include "ir/ir.h"
 
 JFL_OP(transfer, .doc = "A copy of x on another device.", .in = {"x"}, .out = {"y"},
-  .flags = JF_TRANSFER | JF_INTERNAL, .infer = jf_infer_same)
+  .flags = JF_TRANSFER | JF_INTERNAL | JF_BLOCKS, .infer = jf_infer_same)

@@ -1,6 +1,6 @@
 /* Lets attention on a GPU read queries, keys and values as products make them, with heads behind
    lengths, and write what it sees so: no copies with heads before lengths are made, nor of their
-   gradients. */
+   gradients. Where one product makes all three, attention reads them in its result. */
 #include "op/attention.h"
 #include "op/split.h"
 #include "op/transpose.h"
@@ -40,6 +40,15 @@ static int lengths_serves(const length_pass *p, const jf_target *target, const j
   return 1;
 }
 
+/* Whether n's queries, keys and values are the three parts of one tensor, in that order. */
+static int lengths_is_joint(const length_pass *p, const jf_node *n)
+{
+  const jf_node *all = n->in[JF_ATTENTION_Q]->node;
+  int is = lengths_splits(p, all) && all->n_out == JF_ATTENTION_V + 1;
+  for (int i = JF_ATTENTION_Q; i <= JF_ATTENTION_V; i++) is &= n->in[i] == all->out[i];
+  return is;
+}
+
 /* v as it is before heads and lengths change places. Of a split the parts are made at once. */
 static jfl_value *lengths_turned(length_pass *p, const jfl_value *v)
 {
@@ -66,8 +75,11 @@ static void lengths_replace(length_pass *p, const jf_node *n)
   jf_attention a = *(const jf_attention *)n->attr;
   jfl_value **in = jf_alloc(g->arena, (size_t)n->n_in * sizeof *in);
   a.by_length = 1;
+  if (lengths_is_joint(p, n)) a.joint = n->in[JF_ATTENTION_K]->shape.d[1];
   for (int i = 0; i < n->n_in; i++)
-    in[i] = i <= JF_ATTENTION_V ? lengths_turned(p, n->in[i]) : jf_current(&p->r, n->in[i]);
+    in[i] = i > JF_ATTENTION_V ? jf_current(&p->r, n->in[i])
+          : a.joint ? jf_current(&p->r, n->in[i]->node->in[0]->node->in[0])
+                    : lengths_turned(p, n->in[i]);
   jfl_value *y = g->err ? NULL : jf_emit(g, n->op, &a, in, (size_t)n->n_in);
   jfl_value *turned = y ? JF_EMIT(g, transpose, &back, y) : NULL;
   if (!turned) return;

@@ -78,8 +78,9 @@ static const jf_kernel_row *mixed_gains(const mixer *w, const jf_node *n)
     if (!mixed_reads(n->op->mixed, i)) continue;
     if (jf_number(n->in[i], &number)) return NULL;
     const int still = w->still && w->still[n->in[i]->id];
-    bytes += (double)jf_numel(&n->in[i]->shape) * sizeof(float) / (still ? STILL_LESS : 1);
     k.in[i].dtype = JFL_BF16;
+    if (jf_reads_before(n, i)) continue;
+    bytes += (double)jf_numel(&n->in[i]->shape) * sizeof(float) / (still ? STILL_LESS : 1);
   }
   const int worth = w->target->device[n->place]->kind->plain ? MIXED_WORTH : GPU_WORTH;
   if (!(bytes > 0 && n->op->flop(&k) >= worth * bytes)) return NULL;

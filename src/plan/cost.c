@@ -6,6 +6,16 @@ static double cost_bytes(const jfl_value *v)
   return (double)jf_numel(&v->shape) * (double)jfl_dtype_size(v->dtype);
 }
 
+/* Bytes that a step reads and writes; a value that several of its inputs are is read once. */
+static double cost_moved(const jf_step *st)
+{
+  const jf_node *n = st->node;
+  double bytes = jf_call_bytes(&st->k);
+  for (int i = 1; i < n->n_in; i++)
+    if (jf_reads_before(n, i)) bytes -= cost_bytes(n->in[i]);
+  return bytes;
+}
+
 /* Whether step n changes a variable by its input i, which follows the variable. */
 static int cost_is_gradient(const jf_node *n, int i)
 {
@@ -38,7 +48,7 @@ jfl_status jfl_plan_step_at(const jfl_plan *p, int i, jfl_plan_step *out)
   *out = (jfl_plan_step){
     .op = jf_node_title(n), .name = n->name, .kernel = jf_step_kernel(st),
     .device = p->part[st->place].device->name, .flop = n->op->flop ? n->op->flop(&st->k) : 0,
-    .bytes = jf_call_bytes(&st->k), .gradient = cost_gradients(p, i), .updates = jf_updates(n),
+    .bytes = cost_moved(st), .gradient = cost_gradients(p, i), .updates = jf_updates(n),
   };
   for (int k = 0; k < n->n_in; k++)
     if (jf_root(n->in[k])->origin == JF_VARIABLE || cost_is_gradient(n, k))

@@ -162,14 +162,13 @@ end
 local HALVES = { f16 = "float16", bf16 = "bfloat16" }
 
 -- The matrices that stay as a file has them: their dtypes, by the names that they have here. The
--- table of positions is cut by rows, which few bits are not made for. Products with floats of 16
--- bits have kernels on the CPU alone.
+-- table of positions is cut by rows, which few bits are not made for.
 local function in_few_bits(arch, h)
-  local list, halves = {}, core.device():find "^cpu" and HALVES or {}
+  local list = {}
   for _, tensor in ipairs(h.tensors) do
     local own, dtype = own_name(arch, tensor.name), tensor.type:lower()
     local is_product = #tensor.shape == 2 and tensor.name ~= "position_embd.weight"
-    dtype = core.blocks[dtype] and dtype or halves[dtype]
+    dtype = core.blocks[dtype] and dtype or HALVES[dtype]
     if own and is_product and dtype then list[own] = dtype end
   end
   return list

@@ -99,9 +99,7 @@ describe("flow.gguf.save", function()
   end)
 
   for form, most in pairs { q8_0 = 0.02, q4_0 = 0.02, float16 = 1e-5, bfloat16 = 1e-5 } do
-    -- Where no CPU computes, matrices of 16 bits become float32.
-    local what = form:find "float" and form .. " #cpu" or form
-    it("keeps matrices as they are unless float32 is asked for: " .. what, function()
+    it("keeps matrices as they are unless float32 is asked for: " .. form, function()
       local path, own = directory .. "/a.gguf", directory .. "/own"
       local made = flow.models.llama(SIZES)
       logits(made)
