@@ -1,5 +1,4 @@
 -- All ops of ONNX that jfl describes, by domain and name.
-local args = require "jfl.base.args"
 
 local TABLES = {
   [""] = { "ops_math", "ops_shape", "ops_find", "ops_gather", "ops_nn", "ops_recurrent",
