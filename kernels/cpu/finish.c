@@ -9,6 +9,8 @@
 #include "functions.h"
 #include "vector.h"
 
+#include <string.h>
+
 typedef struct sweep {
   const jf_kargs *k;
   const jf_epilogue *e;
@@ -25,7 +27,7 @@ static void finish_part(void *ctx, int i)
 jfl_status jf_finish(const jf_kargs *k, const jf_epilogue *e, int axis, int blocked)
 {
   const jfl_dtype t = k->out[0].dtype;
-  jf_loop loop[JFL_N_DTYPE] = { [JFL_F32] = jf_activation_loop(e->act) };
+  jf_loop loop[JFL_N_DTYPE] = { [JFL_F32] = jf_activation_loop(e->act, JFL_F32) };
   jf_epilogue fast = *e;
   if (t == JFL_F32 && loop[t]) fast.loop = loop;
   sweep s = { k, &fast, jf_channels_at(&k->out[0].shape, axis, blocked), 1 };
@@ -36,10 +38,12 @@ jfl_status jf_finish(const jf_kargs *k, const jf_epilogue *e, int axis, int bloc
 
 /* ---- activations of parts ---- */
 
-jf_loop jf_activation_loop(const char *act)
+jf_loop jf_activation_loop(const char *act, jfl_dtype t)
 {
-  const jf_loop fast = act ? jf_vec_loop(act, JFL_F32) : NULL;
-  const jfl_op *op = act && !fast ? jf_activation(act) : NULL;
+  const int is_half = t == JFL_F16 || t == JFL_BF16;
+  if (!act || (is_half && strcmp(act, "relu") && strcmp(act, "relu6"))) return NULL;
+  const jf_loop fast = jf_vec_loop(act, JFL_F32);
+  const jfl_op *op = fast ? NULL : jf_activation(act);
   return op && !(op->flags & JF_COSTLY) ? op->loop[JFL_F32] : fast;
 }
 
@@ -67,8 +71,8 @@ void jf_activate(jf_loop act, jfl_dtype t, void *y, int64_t lines, int64_t n, in
   }
 }
 
-int jf_cpu_activates(const char *act)
+int jf_cpu_activates(const char *act, jfl_dtype t)
 {
   const jf_primitives *d = jf_dnnl_open();
-  return jf_activation_loop(act) || (d && d->activates(act));
+  return jf_activation_loop(act, t) || (d && d->activates(act));
 }

@@ -4,8 +4,10 @@
 
 #include "op/epilogue.h"
 
-/* The loop of an activation on float32, if there is a fast one; else NULL, as for no activation. */
-jf_loop jf_activation_loop(const char *act);
+/* The loop of an activation on float32, if there is a fast one; else NULL, as for no activation.
+   t: the dtype of what it is applied to. Of 16 bits that is rounded before, which must not
+   matter. */
+jf_loop jf_activation_loop(const char *act, jfl_dtype t);
 /* Applies it to `lines` lines of n numbers of a float type, which lie `apart` numbers apart. */
 void jf_activate(jf_loop act, jfl_dtype t, void *y, int64_t lines, int64_t n, int64_t apart);
 

@@ -204,7 +204,7 @@ static jf_primitive_lines dense(int64_t rows, int64_t columns)
 /* Takes an activation that has a fast loop out of the epilogue: it is applied to each piece. */
 static void take_activation(pieces *p, jf_epilogue *e)
 {
-  p->act = jf_activation_loop(e->act);
+  p->act = jf_activation_loop(e->act, p->type);
   if (p->act) e->act = NULL;
 }
 

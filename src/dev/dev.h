@@ -38,8 +38,9 @@ typedef struct jf_kind {
   /* How many channels its convolutions want in a block; 0 or a NULL function: they want no
      blocks. */
   int64_t (*channel_block)(void);
-  /* Whether products and convolutions become faster if they end in that op; NULL: with none. */
-  int (*activates)(const char *act);
+  /* Whether products and convolutions of that dtype become faster if they end in that op; NULL:
+     with none. */
+  int (*activates)(const char *act, jfl_dtype t);
   /* Whether steps along gradients that are products are better made together with those of all
      variables than by the products. */
   int updates_together;

@@ -54,7 +54,7 @@ static jfl_value *added_line(const jf_node *n, const jfl_value *v, int axis)
 static int ending_activates(const ending_state *s, const jf_node *n)
 {
   const jf_kind *k = s->target->device[n->place]->kind;
-  return k->activates && k->activates(n->op->name);
+  return k->activates && k->activates(n->op->name, n->out[0]->dtype);
 }
 
 /* Whether n can be the next part of group p, whose result so far is v. */

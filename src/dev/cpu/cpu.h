@@ -14,7 +14,7 @@ const jf_kernel_row *const *jf_cpu_rows(void);
 /* How many channels the CPU's convolutions want in a block; 0: they want no blocks. */
 int64_t jf_cpu_channel_block(void);
 /* Whether products and convolutions can end in the op of that name. */
-int jf_cpu_activates(const char *act);
+int jf_cpu_activates(const char *act, jfl_dtype t);
 extern const jf_fused_limits jf_cpu_fused_limits;
 /* Measures what the processor can do with that many threads: float32 additions and multiplications
    per second in registers, and bytes per second read and written by a loop over large arrays. */

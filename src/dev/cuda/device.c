@@ -122,8 +122,9 @@ static void device_free(jf_device *d, void *p)
 }
 
 /* What cuBLASLt and cuDNN do at the end of a product or convolution. */
-static int device_activates(const char *act)
+static int device_activates(const char *act, jfl_dtype t)
 {
+  (void)t;
   return !strcmp(act, "relu") || !strcmp(act, "gelu_tanh");
 }
 
