@@ -8,8 +8,9 @@
 #include <stdatomic.h>
 
 /* PIECE: arithmetic of a piece, some 20 us of work. LARGE: that of a piece that is cut whatever the
-   number of threads, since it runs to its end where the time of a script is over. */
-enum { PIECE = 10000000, LARGE = 1000000000, MOST_UNITS = 8 };
+   number of threads, since it runs to its end where the time of a script is over. SLOWER: how many
+   times as long convolutions of one channel each take for it. */
+enum { PIECE = 4000000, LARGE = 1000000000, SLOWER = 5, MOST_UNITS = 8 };
 
 /* Images, and rows of y in each, with what they read: x from row `from` on, so many rows, and
    padding before and behind these. */
@@ -169,7 +170,7 @@ static int is_alike(const int8_conv *s, uint64_t *form)
 static jfl_status int8_cut(int8_conv *s, double flop, int threads, uint64_t *form)
 {
   const jf_primitive_conv *c = &s->c;
-  const double image = flop / (double)c->batch;
+  const double image = (c->groups == c->in_channels ? SLOWER : 1) * flop / (double)c->batch;
   int64_t each = image < PIECE ? (int64_t)(PIECE / (image + 1)) + 1 : 1, bands = 1;
   if (each > (c->batch + threads - 1) / threads) each = (c->batch + threads - 1) / threads;
   if (c->batch < threads && image > 2.0 * PIECE) bands = threads;
