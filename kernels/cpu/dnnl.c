@@ -901,8 +901,13 @@ static jfl_status conv_new(const jf_primitive_conv *c, jf_primitive_kind kind, p
   jfl_status err = onednn_check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
-  if ((residual || c->scaled) && !begins(pd, "jit") && !begins(pd, "br"))
+  const int generated = begins(pd, "jit") || begins(pd, "br");
+  const int by_channel = kind == JF_UNIT_FILTER_GRAD && c->groups > 1 &&
+                         c->groups == c->in_channels;
+  if ((residual || c->scaled) && !generated)
     err = jf_fail(JFL_ENOSYS, "onednn: no fast sum");
+  else if (by_channel && !generated)
+    err = jf_fail(JFL_ENOSYS, "onednn: nothing fast for filters of one channel");
   else if (p->fixed && begins(pd, "ref"))
     err = jf_fail(JFL_ENOSYS, "onednn: nothing fast in these layouts");
   else err = unit_new(pd, p, make);
