@@ -51,7 +51,8 @@ static int png_counts(const uint8_t *chunk)
 }
 
 /* Leaves out the chunks before the pixels on which these do not depend. *data and *n become what
-   is left, which lies in d->other if anything was left out. */
+   is left, which lies in d->other if anything was left out. The library would make room for a chunk
+   of 2 GB before it sees that the file ends in it. */
 static jfl_status png_strip(jf_decoder *d, const uint8_t **data, size_t *n)
 {
   const uint8_t *from = *data;
@@ -68,6 +69,8 @@ static jfl_status png_strip(jf_decoder *d, const uint8_t **data, size_t *n)
     if (counts && to) memcpy(to + kept, from + at, size);
     if (counts) kept += size;
   }
+  if (at + CHUNK > *n || memcmp(from + at + 4, "IDAT", 4))
+    return jf_fail(JFL_EDATA, "the PNG is damaged: it ends before its pixels");
   if (!to) return JFL_OK;
   memcpy(to + kept, from + at, *n - at);
   *n -= at - kept;

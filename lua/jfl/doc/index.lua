@@ -21,12 +21,6 @@ function index.of_object(path) return path:find("^%u%w*[.:]") ~= nil end
 --- A path as a script writes it.
 function index.written(path) return index.of_object(path) and path or "flow." .. path end
 
--- The text of a table's entry whose key is not its place in a list.
-local function named_text(key, value)
-  if type(key) == "string" and key:find("^[%a_][%w_]*$") then return key .. " = " .. value end
-  return ("[%s] = %s"):format(type(key) == "string" and ("%q"):format(key) or tostring(key), value)
-end
-
 --- A value as a script writes it: what help and the reference show as a default.
 function index.lua_text(value)
   if type(value) == "string" then return ("%q"):format(value) end
@@ -36,7 +30,11 @@ function index.lua_text(value)
   for i, each in ipairs(value) do list[i] = index.lua_text(each) end
   for key, each in pairs(value) do
     local in_list = type(key) == "number" and list[key] ~= nil
-    if not in_list then named[#named + 1] = named_text(key, index.lua_text(each)) end
+    if not in_list then
+      local is_name = type(key) == "string" and key:find("^[%a_][%w_]*$")
+      named[#named + 1] = (is_name and key or ("[%s]"):format(index.lua_text(key))) .. " = "
+        .. index.lua_text(each)
+    end
   end
   table.sort(named)
   for _, text in ipairs(named) do list[#list + 1] = text end

@@ -40,6 +40,16 @@ describe("index", function()
     assert.same({}, twice)
   end)
 
+  it("writes values as a script does", function()
+    for _, value in ipairs { 1.5, false, "a\n\"b\"", {}, { 1, 2 }, { { "x" }, { y = {} } },
+      { 1, nil, 3 }, { a1 = 1, _ = 2, ["a b"] = 3, [""] = 4, ["1"] = 5 },
+      { "first", named = true, [0] = 0, [2.5] = "half", [true] = false, [7] = 7 } } do
+      assert.same(value, loadstring("return " .. index.lua_text(value))())
+    end
+    assert.equal('{ 7, ["a b"] = { "x" }, [0] = 1, b = a function }',
+      index.lua_text { 7, [0] = 1, b = print, ["a b"] = { "x" } })
+  end)
+
   -- An object of each class that has methods or fields.
   local function objects()
     flow.clear_default_session()

@@ -1,46 +1,17 @@
 -- ONNX files that are damaged, that ask for what they must not have, and that jfl lacks ops for.
 local flow = require "jfl"
 local core = require "jfl.core"
-local protobuf = require "jfl.onnx.protobuf"
-local schema = require "jfl.onnx.schema"
 local values = require "jfl.onnx.values"
 local helper = require "spec.lua.helper"
+local made = require "spec.lua.onnx.made"
 
 local folder
 
 local read, write = helper.read, helper.write
 
-local function info(name, extents, elem_type)
-  local dims = {}
-  for i, extent in ipairs(extents or { 2, 3 }) do
-    dims[i] = type(extent) == "string" and { dim_param = extent } or { dim_value = extent }
-  end
-  return { name = name, type = { tensor_type = { elem_type = elem_type or 1,
-    shape = { dim = dims } } } }
-end
+local info, node, floats = made.info, made.node, made.floats
 
-local function node(op, inputs, outputs, attributes, name)
-  return { op_type = op, input = inputs, output = outputs, attribute = attributes, name = name }
-end
-
-local function floats(name, dims, numbers)
-  local text = core.bytes(core.from_table(numbers, "float32"))
-  return { name = name, dims = dims, data_type = 1, raw_data = text }
-end
-
--- Writes a model with these nodes; more: fields of its graph, and of the model.
-local function model(nodes, more, fields)
-  local graph = { name = "g", node = nodes, input = { info "x" }, output = { info "y" } }
-  for key, value in pairs(more or {}) do graph[key] = value end
-  local message = { ir_version = 8, opset_import = { { domain = "", version = 17 } },
-    graph = graph }
-  for key, value in pairs(fields or {}) do message[key] = value end
-  local texts = {}
-  protobuf.write((protobuf.encode(schema, "ModelProto", message)), function(text)
-    texts[#texts + 1] = text
-  end)
-  return write(folder .. "/m.onnx", table.concat(texts))
-end
+local function model(...) return write(folder .. "/m.onnx", made.model(...)) end
 
 -- What the job of a model gives for an array.
 local function run(path, x, options)

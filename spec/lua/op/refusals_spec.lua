@@ -74,6 +74,84 @@ local ARRAYS = {
     flow.quantization.min_max_observer(nd.zeros { 2, 2 },
       { per_layer_quantization = false, quantization_formula = "cambricon" })
   end },
+  { "input must have two or more axes where per_layer_quantization is false, got shape (3)",
+    function()
+      flow.quantization.min_max_observer(nd.zeros { 3 }, { per_layer_quantization = false })
+    end },
+  { "quantization.min_max_observer: quantization_bit must be at most 16, got 17", function()
+    flow.quantization.min_max_observer(nd.zeros { 2 }, { quantization_bit = 16 })
+    flow.quantization.min_max_observer(nd.zeros { 2 }, { quantization_bit = 17 })
+  end },
+  { "softmax_cross_entropy_with_logits: label_smoothing must be at most 1, got 1.01", function()
+    local x = nd.ones { 2, 3 }
+    flow.nn.softmax_cross_entropy_with_logits(x, x, { label_smoothing = 1 })
+    flow.nn.softmax_cross_entropy_with_logits(x, x, { label_smoothing = 1.01 })
+  end },
+  { "linspace: num must be below 2^31, got 2.14748e+09", function()
+    flow.linspace(0, 1, 2 ^ 31)
+  end },
+  { "nn.pairwise_distance: x1 must have one axis or more, got shape ()", function()
+    flow.nn.pairwise_distance(nd.ones {}, nd.ones {})
+  end },
+  { "random.shuffle: value must have one axis or more, got shape ()", function()
+    flow.random.shuffle(nd.ones {})
+  end },
+  { "resize_shorter and keep_aspect_ratio are for pictures of several sizes", function()
+    flow.image.Resize(nd.ones { 1, 4, 4, 3 }, { resize_shorter = 2 })
+  end },
+  { "image.Resize: resize_shorter and keep_aspect_ratio are for", function()
+    flow.image.Resize(nd.ones { 1, 4, 4, 3 }, { target_size = { 2, 2 }, keep_aspect_ratio = true })
+  end },
+  { "image.center_crop: size must be one number or two, rows and columns, got {1, 2, 3}", function()
+    flow.image.center_crop(nd.ones { 1, 4, 4, 3 }, { 1, 2 })
+    flow.image.center_crop(nd.ones { 1, 4, 4, 3 }, { 1, 2, 3 })
+  end },
+  { "same_padding: strides must be a number or a list of two, got {1, 2, 3}", function()
+    flow.same_padding(nd.ones { 1, 1, 4, 4 }, "SAME_UPPER", "NCHW", { 2, 2 }, { 1, 2, 3 }, 1)
+  end },
+  { "Tuple: takes at least one type, got none", function() tp.Tuple() end },
+  { "Dict: takes the type of the values alone", function() tp.Dict(tp.Numpy, tp.Numpy) end },
+  { "typing.Numpy has no 'Shape'; it is the type of a result", function()
+    return tp.Numpy.Shape
+  end },
+  { "function_config: train is a group of options, which are set one by one", function()
+    flow.function_config().train = 3
+  end },
+  { "advanced.distribute_concat: xs must be a list of blobs, got an empty table", function()
+    flow.advanced.distribute_concat({})
+  end },
+  { "model 'unused': save: it has no variables yet", function()
+    flow.model("unused", function(x) return x end):save("/nowhere")
+  end },
+  { "data.batches: source must be a data set as load_mnist gives it, or a list of NdArrays, got an "
+    .. "empty table", function() flow.data.batches({}, { batch_size = 2 }) end },
+  { "data.save_sound: sound must be an NdArray of shape (samples) or (channels, samples), got an "
+    .. "NdArray (1, 2, 3)", function() flow.data.save_sound("a", nd.ones { 1, 2, 3 }, 8000) end },
+  { "data.save_sound: sound must be an NdArray of shape (samples) or (channels, samples), got an "
+    .. "NdArray (0)", function() flow.data.save_sound("a", nd.ones { 0 }, 8000) end },
+  { "data.save_sound: sound must have at most 64 channels and 2^28 samples, got (65, 3)", function()
+    helper.written(function(path) flow.data.save_sound(path, nd.ones { 64, 3 }, 8000) end)
+    flow.data.save_sound("a", nd.ones { 65, 3 }, 8000)
+  end },
+  { "data.webdataset: shards must be names of tar files, got none", function()
+    flow.data.webdataset({}, {})
+  end },
+  { "data.webdataset: shards: {5..3} must go up, by less than 100000", function()
+    flow.data.webdataset("x-{5..3}.tar", {})
+  end },
+  { "data.webdataset: shards: {1..100001} must go up, by less than 100000", function()
+    flow.data.webdataset("x-{1..100001}.tar", {})
+  end },
+  { "x-1.tar: No such file", function() flow.data.webdataset("/x-{1..100000}.tar", {}) end },
+  { "data.webdataset: shards must be at most 100000", function()
+    flow.data.webdataset({ "x-{1..100000}.tar", "y-{1..2}.tar" }, {})
+  end },
+  { "data.webdataset: columns must be endings, got none", function()
+    flow.data.webdataset("x.tar", { columns = {} })
+  end },
+  { "images must not be empty", function()
+    flow.data.save_image("a.png", nd.ones { 0, 2, 2, 3 })
+  end },
   { "plot: title must be UTF-8 text", function()
     helper.written(function(path) flow.plot({ 1, 2 }, { svg = path, title = "\255" }) end)
   end },
@@ -109,6 +187,26 @@ local BODIES = {
     { 2, 3, 4 }, function(x)
       return (flow.layers.gru(x, 5, { bidirectional = true, h0 = flow.zeros { 1, 2, 5 } }))
     end },
+  { "advanced.distribute_concat: axis must be from 0 to 0, got 1", { 2 }, function(x)
+    return flow.advanced.distribute_concat({ x }, { axis = 1 })
+  end },
+  { "blob 'x' is no function, and cannot be iterated", { 2 }, function(x) return x() end },
+  { "axis 0 of (2) must have a whole number as its index, got number 1.5", { 2 },
+    function(x) return x[{ 1.5 }] end },
+  { "must have a number, or a list such as {2, 5} or {}, got string 'a'", { 2 },
+    function(x) return x[{ "a" }] end },
+  { "must have a whole number other than 0 as its step, got number 0", { 2 },
+    function(x) return x[{ { 1, 2, 0 } }] end },
+  { "must have a whole number other than 0 as its step, got number 0.5", { 2 },
+    function(x) return x[{ { 1, 2, 0.5 } }] end },
+  { "the list must have an entry for each of the axes of (2) at most, got 2", { 2 },
+    function(x) return x[{ 1, 1 }] end },
+  { "placement: ids must not be empty", { 2 }, function(x)
+    flow.scope.placement("cpu", {}, function() end)
+    return x
+  end },
+  { "layers.lstm: num_layers must be at most ", { 2, 3, 4 },
+    function(x) return (flow.layers.lstm(x, 5, { num_layers = 1e6 })) end },
   { "momentum must be from 0 to 1, got number 1.5", { 2, 2 }, function(x)
     return (flow.quantization.moving_average_min_maxObserver(x, { momentum = 1.5 }))
   end },

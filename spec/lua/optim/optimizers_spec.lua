@@ -119,6 +119,60 @@ describe("optimizer.SGD", function()
       "values must be 2 numbers, one more than boundaries, got 1")
     fails(function() flow.optimizer.PiecewiseConstantScheduler({ 2, 1 }, { 1, 1, 1 }) end,
       "boundaries must ascend")
+    fails(function() flow.optimizer.PiecewiseConstantScheduler({}, { 1 }, { warmup = 3 }) end,
+      "warmup must be what flow.optimizer.warmup.linear(...) gives, got number 3")
+    fails(function() flow.optimizer.CombinedOptimizer {} end, "optimizers must not be empty")
+    fails(function() flow.optimizer.SGD(0.1).nothing = 3 end,
+      "SGD has no 'nothing'; it has lr, minimize, momentum, nesterov, set_lr, and lr alone can be "
+      .. "set")
+    fails(function() flow.optimizer.loss_scale.dynamic_loss_scale { multiplier = 1 } end,
+      "optimizer.loss_scale.dynamic_loss_scale: multiplier must be above 1, got 1")
+    flow.optimizer.loss_scale.dynamic_loss_scale { multiplier = 1.01, increment_period = 1 }
+  end)
+
+  it("says which options exclude each other, or are no such thing", function()
+    local o = flow.optimizer
+    local dynamic = o.loss_scale.dynamic_loss_scale()
+    local function with(rate, options, text)
+      flow.clear_default_session()
+      helper.fails(function()
+        helper.train("bad", { body = function(x)
+          local w = flow.get_variable("w", { 2 }, { initializer = flow.ones_initializer() })
+          options.weight_decay = options.weight_decay_includes and 0.1
+          if options.train_step_lbn == "x" then options.train_step_lbn = x end
+          o[options.weight_decay and "AdamW" or "SGD"](rate, options):minimize(x * w)
+          return x
+        end })({ 1, 2 })
+      end, text)
+    end
+    with(0.1, { variables = {} }, "SGD.minimize: variables must not be empty")
+    with(0.1, { train_step_lbn = 3 }, "optimizer.SGD: train_step_lbn must be a blob, got number 3")
+    with(0.1, { train_step_lbn = "x", loss_scale_policy = dynamic },
+      "train_step_lbn and dynamic_loss_scale exclude each other")
+    with(0.1, { loss_scale_factor = 2, loss_scale_policy = dynamic },
+      "loss_scale_factor and loss_scale_policy exclude each other; give one")
+    with(0.1, { loss_scale_policy = 3 },
+      "loss_scale_policy must be what optimizer.loss_scale.dynamic_loss_scale() gives")
+    with(0.1, { moving_average = 3 },
+      "moving_average must be what flow.train.ExponentialMovingAverage(0.999) gives, got number 3")
+    with(0.1, { weight_decay_includes = { "w" }, weight_decay_excludes = { "w" } },
+      "weight_decay_includes and weight_decay_excludes exclude each other; give one")
+    with(0.1, { weight_decay_includes = { "w(?:" } },
+      "weight_decay_includes: 'w(?:' must be a regular expression of plain text")
+    with(function() return 1 end, { train_step_lbn = "x" },
+      "lr_scheduler must not be a function where train_step_lbn counts the steps")
+    for _, rate in ipairs { -1, 1 / 0, 0 / 0, "x" } do
+      flow.clear_default_session()
+      local job = helper.train("bad", { body = function(x)
+        local w = flow.get_variable("w", { 2 }, { initializer = flow.ones_initializer() })
+        o.SGD(function(step) return step == 0 and 0 or rate end):minimize(x * w)
+        return x
+      end })
+      job({ 1, 2 })
+      local _, err = pcall(job, { 1, 2 })
+      assert.truthy(err:find("lr_scheduler must give a finite number of at least 0, got", 1, true)
+        and err:find("for step 1", 1, true), err)
+    end
   end)
 
   it("says so where nothing can be trained", function()

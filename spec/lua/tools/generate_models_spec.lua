@@ -321,6 +321,7 @@ describe("flow.generate of a network", function()
     end
     fails("prompt[3] must be from 0 to 321, the ids that the model knows, got 322", { 1, 2, 322 })
     fails("prompt[2][1] must be from 0 to 321", { { 1, 2 }, { 900 } })
+    fails("prompt must have a list of ids for each of the 1 sequences, got string 'abc'", "abc")
     fails("the prompt's 7 ids and max 100 must fit the cache 'llama-cache-1x64' behind its 0 "
       .. "positions of 64, got 106", PROMPT, { max = 100 })
     local cache = flow.layers.attention_cache(100)

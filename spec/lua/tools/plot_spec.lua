@@ -29,6 +29,15 @@ describe("axis", function()
     assert.truthy(#labels(axis.new(1e300, 1e300 * (1 + 1e-15)), 5) > 1)
   end)
 
+  it("goes around values that differ by less than a 1e12th", function()
+    for _, scale in ipairs { 1e-200, 1, -3, 1e200 } do
+      local low = math.min(scale, scale * (1 + 2e-12))
+      assert.equal(low, axis.new(low, low + 2e-12 * math.abs(scale)).low)
+      assert.near(low - 0.1 * math.abs(scale),
+        axis.new(low, low + 5e-13 * math.abs(scale)).low, 1e-9 * math.abs(scale))
+    end
+  end)
+
   it("keeps the extremes of a million points, and the gaps of a few", function()
     local n = 1000000
     local y = nd.zeros { n }
