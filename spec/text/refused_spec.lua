@@ -225,6 +225,35 @@ describe("a tokenizer's file", function()
       "max_input_chars_per_word must be a whole number")
   end)
 
+  it("has ids of its own for words, few beyond the number of words", function()
+    local function words(text) return '{"model":{"type":"WordLevel","vocab":' .. text .. "}}" end
+    read(words '{"a":0,"b":65551}')
+    fails(words '{"a":0,"b":65552}', "token 'b': its id must be below 65552, got 65552")
+    for _, n in ipairs { 60, 61 } do
+      local name = ("x"):rep(n)
+      fails(words(('{"%s":65544}'):format(name)), ("token '%s': its id must be below 65544, got "
+        .. "65544"):format(name:sub(1, 60)))
+      fails(words(('{"b":3,"%s":3}'):format(name)), ("token '%s': its id must be its own, got 3, "
+        .. "which 'b' has"):format(name:sub(1, 60)))
+      fails(words(('{"%s":3,"b":3}'):format(name)), ("token 'b': its id must be its own, got 3, "
+        .. "which '%s' has"):format(name:sub(1, 60)))
+    end
+  end)
+
+  it("needs a token for what is unknown only where something is", function()
+    local function lacks(model, known, message)
+      local t = read('{"model":' .. model .. "}")
+      assert.same({ 0 }, t:encode(known))
+      helper.fails(function() t:encode(known .. "z") end, message)
+    end
+    lacks('{"type":"WordPiece","vocab":{"a":0},"unk_token":"?"}', "a",
+      "model: unk_token must be a token of the vocabulary for texts with other words, got '?'")
+    lacks('{"type":"BPE","vocab":{"a":0},"merges":[],"unk_token":"?"}', "a",
+      "model: unk_token must be a token of the vocabulary, got '?'")
+    lacks('{"type":"Unigram","vocab":[["a",-1]]}', "a",
+      "model: unk_id must be given for texts with unknown characters")
+  end)
+
   it("tells models of old by what they have", function()
     local function first_of(model, text) return read('{"model":' .. model .. "}"):encode(text) end
     assert.same({ 2 }, first_of('{"vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]}', "ab"))
@@ -293,6 +322,22 @@ describe("a tokenizer's file", function()
       [("a|"):rep(40)] = "too many alternatives", ["\\\\"] = "" } do
       refuses(regex, "regex '")
       refuses(regex, message)
+    end
+    for regex, message in pairs { ["(ab){0,2}"] = "a group that repeats {0,n} times is not there",
+      ["[[:alpha:]]"] = "classes such as [:alpha:] are not there", ["[a&&b]"] = "&& is not there",
+      ["\\\\q"] = "this escape is not there", ["[a"] = "']' must follow",
+      ["[b-a]"] = "a range must end with a later character",
+      ["(?<name>a)"] = "this kind of group is not there" } do
+      refuses(regex, message)
+    end
+    -- What is just within a bound, and what just beyond.
+    for _, case in ipairs { { ("("):rep(32) .. "a" .. (")"):rep(32),
+      ("("):rep(33) .. "a" .. (")"):rep(33) }, { "a{1000}", "a{1001}" }, { "a{0,1000}",
+      "a{0,1001}" }, { "\\\\x{10ffff}", "\\\\x{110000}" }, { ("a|"):rep(31) .. "a",
+      ("a|"):rep(32) .. "a" }, { "[a-a]", "[b-a]" }, { "a{2,2}", "a{2,1}" },
+      { "(ab){0,1}", "(ab){0,2}" }, { "(?<=a)b", "(?<=ab)b" } } do
+      read(step("pre_tokenizer", "Split", ('"pattern":{"Regex":"%s"}'):format(case[1])))
+      refuses(case[2], "regex '")
     end
     local slow = read(step("pre_tokenizer", "Split", '"pattern":{"Regex":"(?:a|a)*b"}'))
     helper.fails(function() slow:encode(("a"):rep(30)) end, "must not need so many attempts")
