@@ -218,9 +218,7 @@ end
 
 local function check(o)
   if o.columns ~= nil then
-    for i, name in ipairs(args.expect(WHO, "columns", o.columns, "table")) do
-      args.expect(WHO, ("columns[%d]"):format(i), name, "string")
-    end
+    args.list(WHO, "columns", o.columns, "string")
     if #o.columns == 0 then core.fail("%s: columns must be endings, got none", WHO) end
   end
   if o.buffer ~= nil then args.integer(WHO, "buffer", o.buffer, 1) end

@@ -63,9 +63,7 @@ local function check_texts(name, list)
   if #args.expect("batch", name, list, "table") == 0 then
     core.fail("batch: %s must be a list of one string or more, got %s", name, args.describe(list))
   end
-  for i, text in ipairs(list) do
-    args.expect("batch", ("%s[%d]"):format(name, i), text, "string")
-  end
+  args.list("batch", name, list, "string")
 end
 
 local batch = args.unlisted("batch", options { { "texts" }, { "pairs", nil, args.none } },
