@@ -29,19 +29,15 @@ end
 --- A number as an array without axes.
 function values.scalar(number, dtype) return values.array({ number }, dtype, {}) end
 
-local function flat_table(a)
-  if #a.shape == 0 then a = core.reshape(a, { 1 }) end
-  local list = core.to_table(core.reshape(a, { -1 }))
-  for i = 1, #list do list[i] = tonumber(list[i]) end
-  return list
-end
-
 --- The numbers of an array as a list.
 function values.list(a)
   for _, extent in ipairs(a.shape) do
     if extent == 0 then return {} end
   end
-  return flat_table(a)
+  if #a.shape == 0 then a = core.reshape(a, { 1 }) end
+  local list = core.to_table(core.reshape(a, { -1 }))
+  for i = 1, #list do list[i] = tonumber(list[i]) end
+  return list
 end
 
 --- How many elements a shape has, from one axis to another.

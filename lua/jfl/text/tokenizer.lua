@@ -92,17 +92,6 @@ end
 
 local decode
 
--- Texts of several lists of numbers, or of the rows of an NdArray.
-local function decode_all(self, ids, skips)
-  local texts = {}
-  if core.type(ids) == "array" then
-    for i = 1, ids.shape[1] do texts[i] = decode(self, ids[i], skips) end
-  else
-    for i, row in ipairs(ids) do texts[i] = decode(self, row, skips) end
-  end
-  return texts
-end
-
 decode = args.unlisted("decode", { { "self" }, { "ids" }, { "skip_special", nil, true,
   type = "boolean" } },
   function(o)
@@ -111,7 +100,13 @@ decode = args.unlisted("decode", { { "self" }, { "ids" }, { "skip_special", nil,
     local first = kind ~= "array" and ids[1]
     if kind == "array" and #ids.shape > 1 or type(first) == "table" or core.type(first) == "array"
     then
-      return decode_all(o.self, ids, o.skip_special)
+      local texts = {}         -- of several lists of numbers, or of the rows of an NdArray
+      if core.type(ids) == "array" then
+        for i = 1, ids.shape[1] do texts[i] = decode(o.self, ids[i], o.skip_special) end
+      else
+        for i, row in ipairs(ids) do texts[i] = decode(o.self, row, o.skip_special) end
+      end
+      return texts
     end
     return core.tokenizer_decode(o.self._core, numbers_of(ids), o.skip_special, "decode")
   end)
