@@ -1,7 +1,11 @@
 -- What the front end's specs share.
+local ffi = require "ffi"
 local flow = require "jfl"
 
 local helper = {}
+
+pcall(ffi.cdef, "int chdir(const char *path);")
+pcall(ffi.cdef, "char *getcwd(char *buffer, size_t size);")
 
 local tp = flow.typing
 
@@ -94,6 +98,13 @@ function helper.directory()
   os.remove(path)
   assert(os.execute("mkdir " .. path) == 0)
   return path
+end
+
+--- Goes into a directory; gives a function that goes back.
+function helper.enter(directory)
+  local here = ffi.string(ffi.C.getcwd(ffi.new("char[4096]"), 4096))
+  assert(ffi.C.chdir(directory) == 0)
+  return function() assert(ffi.C.chdir(here) == 0) end
 end
 
 function helper.remove(path)

@@ -4,12 +4,8 @@ local flow = require "jfl"
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local examples = require "jfl.doc.examples"
-local ffi = require "ffi"
 local helper = require "spec.lua.helper"
 local index = require "jfl.doc.index"
-
-pcall(ffi.cdef, "int chdir(const char *path);")
-pcall(ffi.cdef, "char *getcwd(char *buffer, size_t size);")
 
 -- What is looked at later, or with other options alone, or is ignored.
 local LATER = { ["data.decode_image"] = "fit resizing", ["data.image_folder"] = "area fit",
@@ -93,16 +89,15 @@ local function is_refused(code, path, names, i)
 end
 
 describe("a call with something wrong #cpu", function()
-  local directory, here
+  local directory, leave
 
   setup(function()
-    here = ffi.string(ffi.C.getcwd(ffi.new "char[4096]", 4096))
     directory = helper.directory()
-    assert(ffi.C.chdir(directory) == 0)
+    leave = helper.enter(directory)
   end)
   teardown(function()
     flow.clear_default_session()
-    assert(ffi.C.chdir(here) == 0)
+    leave()
     helper.remove(directory)
   end)
 

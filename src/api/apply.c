@@ -83,16 +83,6 @@ jfl_status jfl_apply(jfl_graph *g, const char *op, jfl_value *const *in, int n,
 
 /* ---- training ---- */
 
-/* What jfl_minimize has fields for. */
-static jfl_status apply_read_minimize(jf_words *w, jfl_minimize *m)
-{
-  JF_TRY(jf_words_number(w, "clip_norm", &m->clip_norm));
-  JF_TRY(jf_words_number(w, "clip_each_norm", &m->clip_each_norm));
-  JF_TRY(jf_words_number(w, "clip_value", &m->clip_value));
-  JF_TRY(jf_words_number(w, "average", &m->average));
-  return jf_words_whole(w, "accumulate", 0, &m->accumulate);
-}
-
 static jfl_status apply_train(jfl_graph *g, jfl_value *loss, const char *optimizer, double rate,
                               jf_words *w)
 {
@@ -103,7 +93,11 @@ static jfl_status apply_train(jfl_graph *g, jfl_value *loss, const char *optimiz
   jfl_minimize m = { .loss = &loss, .n_loss = 1, .optimizer = optimizer,
                      .schedule = "piecewise_constant_schedule", .schedule_arg = schedule,
                      .n_schedule_arg = 2 };
-  JF_TRY(apply_read_minimize(w, &m));
+  JF_TRY(jf_words_number(w, "clip_norm", &m.clip_norm));
+  JF_TRY(jf_words_number(w, "clip_each_norm", &m.clip_each_norm));
+  JF_TRY(jf_words_number(w, "clip_value", &m.clip_value));
+  JF_TRY(jf_words_number(w, "average", &m.average));
+  JF_TRY(jf_words_whole(w, "accumulate", 0, &m.accumulate));
   m.arg = w->arg;
   m.n_arg = w->n;
   return jfl_graph_minimize(g, &m);

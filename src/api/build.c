@@ -123,14 +123,6 @@ static void build_add_machine(jf_text *t)
               cores, cores == 1 ? "" : "s", build_vectors());
 }
 
-static void build_add_devices(jf_text *t, int with_gpus)
-{
-  const int gpus = with_gpus ? jfl_device_count("gpu") : 0;
-  const char *why = with_gpus ? jfl_device_absence("gpu") : NULL;
-  jf_text_add(t, "devices: %d cpu, %d gpu%s%s\n", jfl_device_count("cpu"), gpus, why ? ": " : "",
-              why ? why : "");
-}
-
 jfl_status jfl_build_text(char **out)
 {
   JF_NEED_POINTER(out);
@@ -142,6 +134,9 @@ jfl_status jfl_build_text(char **out)
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) driver = build_add_part(&t, &parts[i]);
   for (size_t i = 0; driver && i < sizeof gpu_parts / sizeof *gpu_parts; i++)
     build_add_part(&t, &gpu_parts[i]);
-  build_add_devices(&t, driver);
+  const int gpus = driver ? jfl_device_count("gpu") : 0;
+  const char *why = driver ? jfl_device_absence("gpu") : NULL;
+  jf_text_add(&t, "devices: %d cpu, %d gpu%s%s\n", jfl_device_count("cpu"), gpus, why ? ": " : "",
+              why ? why : "");
   return jf_text_take(&t, out);
 }

@@ -12,26 +12,20 @@ typedef struct api_shared {
   jf_signatures all;
 } api_shared;
 
-/* Makes the node of a call that was checked. */
-static void api_part_node(api_shared *p)
-{
-  jf_infer *c = &p->inf;
-  jfl_value *v = jf_alloc(p->g->arena, (size_t)c->n_out * sizeof *v);
-  p->node = (jf_node){ .op = c->op, .attr = c->attr, .n_in = c->n_in, .n_out = c->n_out,
-                       .in = (jfl_value **)c->in,
-                       .out = jf_alloc(p->g->arena, (size_t)c->n_out * sizeof *p->node.out) };
-  for (int i = 0; i < c->n_out; i++) {
-    v[i] = (jfl_value){ .graph = p->g, .dtype = c->dtype[i], .shape = c->shape[i] };
-    p->node.out[i] = &v[i];
-  }
-}
-
 /* Checks the call and collects its signatures. */
 static jfl_status api_part_begin(const jf_api_call *c, int parts, api_shared *p)
 {
   JF_TRY(jf_api_infer(c, p->g, &p->inf));
   JF_ENTER(p->g);
-  api_part_node(p);
+  const jf_infer *made = &p->inf;
+  jfl_value *v = jf_alloc(p->g->arena, (size_t)made->n_out * sizeof *v);
+  p->node = (jf_node){ .op = made->op, .attr = made->attr, .n_in = made->n_in,
+                       .n_out = made->n_out, .in = (jfl_value **)made->in,
+                       .out = jf_alloc(p->g->arena, (size_t)made->n_out * sizeof *p->node.out) };
+  for (int i = 0; i < made->n_out; i++) {
+    v[i] = (jfl_value){ .graph = p->g, .dtype = made->dtype[i], .shape = made->shape[i] };
+    p->node.out[i] = &v[i];
+  }
   p->all = (jf_signatures){ .arena = p->g->arena, .node = &p->node, .parts = parts };
   jf_signatures_of(&p->all);
   return JFL_OK;

@@ -25,18 +25,6 @@ static int words_numbers(jf_words *w, char *value, jfl_arg *a, int *used)
   return 1;
 }
 
-static void words_value(jf_words *w, char *value, jfl_arg *a, int *used)
-{
-  const int is_true = !strcmp(value, "true");
-  a->string = value;
-  if (is_true || !strcmp(value, "false")) {
-    a->kind = JFL_ARG_BOOL;
-    a->number = is_true;
-  } else if (!words_numbers(w, value, a, used)) {
-    a->kind = JFL_ARG_STRING;
-  }
-}
-
 static jfl_status words_add(jf_words *w, char *word, int *used)
 {
   char *equals = strchr(word, '=');
@@ -52,7 +40,15 @@ static jfl_status words_add(jf_words *w, char *word, int *used)
                               word);
   jfl_arg *a = &w->arg[w->n++];
   *a = (jfl_arg){ .name = word };
-  words_value(w, equals + 1, a, used);
+  char *value = equals + 1;
+  const int is_true = !strcmp(value, "true");
+  a->string = value;
+  if (is_true || !strcmp(value, "false")) {
+    a->kind = JFL_ARG_BOOL;
+    a->number = is_true;
+  } else if (!words_numbers(w, value, a, used)) {
+    a->kind = JFL_ARG_STRING;
+  }
   return JFL_OK;
 }
 

@@ -278,16 +278,6 @@ static crew *crew_get(void)
   return NULL;
 }
 
-/* A helper cannot be given back a priority that was taken from it: others take its place. */
-static void crew_prepare(crew *c, int threads)
-{
-  if (c->n_helper && c->low != low) crew_end(c);
-  crew_grow(c, threads - 1);
-  if (threads > c->n_helper + 1) threads = c->n_helper + 1;
-  c->n_worker = threads;
-  crew_settle(c);
-}
-
 static void crew_run(crew *c, int n)
 {
   for (int i = 0; i < c->n_worker; i++) {
@@ -330,7 +320,12 @@ void jf_parallel_workers(int threads, int n, jf_worker_fn fn, void *ctx)
   c->ctx = ctx;
   c->budget = jf_memory_budget();
   atomic_store(&c->ended, 0);
-  crew_prepare(c, threads);
+  /* A helper cannot be given back a priority that was taken from it: others take its place. */
+  if (c->n_helper && c->low != low) crew_end(c);
+  crew_grow(c, threads - 1);
+  if (threads > c->n_helper + 1) threads = c->n_helper + 1;
+  c->n_worker = threads;
+  crew_settle(c);
   crew_run(c, n);
   ended |= atomic_load(&c->ended);
   atomic_store(&c->taken, 0);

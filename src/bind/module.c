@@ -18,17 +18,6 @@ static void module_add(lua_State *L, jf_state *st, const luaL_Reg *functions)
   lua_pop(L, 1);
 }
 
-/* fail has string.format as a second upvalue, as it was when the module was opened. */
-static void add_fail(lua_State *L, jf_state *st)
-{
-  lua_pushlightuserdata(L, st);
-  lua_getglobal(L, "string");
-  lua_getfield(L, -1, "format");
-  lua_remove(L, -2);
-  lua_pushcclosure(L, jf_l_fail, 2);
-  lua_setfield(L, 1, "fail");
-}
-
 /* The text of a module as an array of bytes. */
 static jfl_status module_text(const jf_lua_module *m, jfl_array **out)
 {
@@ -67,7 +56,13 @@ static void fill_module(lua_State *L)
   };
   jf_state *st = jf_push_state(L);
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) module_add(L, st, lists[i]);
-  add_fail(L, st);
+  /* fail has string.format as a second upvalue, as it was when the module was opened. */
+  lua_pushlightuserdata(L, st);
+  lua_getglobal(L, "string");
+  lua_getfield(L, -1, "format");
+  lua_remove(L, -2);
+  lua_pushcclosure(L, jf_l_fail, 2);
+  lua_setfield(L, 1, "fail");
   lua_getglobal(L, "require");
   st->require_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   jf_open_interrupt(L, st);

@@ -402,8 +402,13 @@ static int call_op(lua_State *L)
   return run_now(L, &c, array);
 }
 
-static void make_op(lua_State *L, const char *name)
+/* op(name): the closure, made once. */
+static int l_op(lua_State *L)
 {
+  const char *name = jf_need_string(L, 1, "op", "name");
+  lua_rawgeti(L, LUA_REGISTRYINDEX, jf_state_of(L)->ops_ref);
+  lua_getfield(L, -1, name);
+  if (!lua_isnil(L, -1)) return 1;
   const jfl_op *op = jfl_op_find(name);
   if (!op) jf_raise(L, "unknown op '%s'", name);
   lua_pushlightuserdata(L, jf_state_of(L));
@@ -413,16 +418,6 @@ static void make_op(lua_State *L, const char *name)
   assert(n_slots(r) <= MAX_SLOT && r->info.n_out <= FEW);
   for (int i = 0; i < r->info.n_param; i++) jfl_op_param(op, i, &r->param[i]);
   lua_pushcclosure(L, call_op, 2);
-}
-
-/* op(name): the closure, made once. */
-static int l_op(lua_State *L)
-{
-  const char *name = jf_need_string(L, 1, "op", "name");
-  lua_rawgeti(L, LUA_REGISTRYINDEX, jf_state_of(L)->ops_ref);
-  lua_getfield(L, -1, name);
-  if (!lua_isnil(L, -1)) return 1;
-  make_op(L, name);
   lua_pushvalue(L, -1);
   lua_setfield(L, -4, name);
   return 1;
@@ -468,17 +463,6 @@ void jf_set_param(lua_State *L, int i, const jfl_param *p)
   lua_rawseti(L, -2, i + 1);
 }
 
-static void set_params(lua_State *L, const jfl_op *op, int n)
-{
-  lua_createtable(L, n, 0);
-  for (int i = 0; i < n; i++) {
-    jfl_param p;
-    jfl_op_param(op, i, &p);
-    jf_set_param(L, i, &p);
-  }
-  lua_setfield(L, -2, "params");
-}
-
 static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
 {
   lua_createtable(L, 0, 12);
@@ -498,7 +482,13 @@ static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
   lua_pushinteger(L, i->key);
   lua_setfield(L, -2, "key");
   set_dtypes(L, i->dtypes);
-  set_params(L, op, i->n_param);
+  lua_createtable(L, i->n_param, 0);
+  for (int k = 0; k < i->n_param; k++) {
+    jfl_param p;
+    jfl_op_param(op, k, &p);
+    jf_set_param(L, k, &p);
+  }
+  lua_setfield(L, -2, "params");
 }
 
 /* ops(): all of them by name. */

@@ -81,15 +81,6 @@ static int wrong_count(lua_State *L, const jf_lplan *p, int queued)
                   p->n_in == 1 ? "" : "s", names, got, hint);
 }
 
-/* Makes the arguments arrays that fit the plan at 1. */
-static void run_prepare(lua_State *L, const jf_lplan *p, int queued)
-{
-  if (lua_gettop(L) - 1 != p->n_in) wrong_count(L, p, queued);
-  luaL_checkstack(L, p->n_out + 32, "too many outputs");
-  for (int i = 0; i < p->n_in; i++)
-    if (!run_fits(jf_test(L, i + 2, JF_ARRAY), &p->in[i])) run_convert(L, p, i);
-}
-
 /* Reads the pointers last: making userdata may have run finalizers, which may have freed
    anything. */
 static void run_gather(lua_State *L, jf_lplan *p, jfl_array **in)
@@ -123,7 +114,10 @@ static jfl_array **run_begin(lua_State *L, const char *who, int queued, jf_allow
   jf_lplan *p = queued ? jf_need_plan_soon(L, 1, who) : jf_need_plan(L, 1, who);
   jf_run_due(L, p, a);
   jf_check_plan(L, p);
-  run_prepare(L, p, queued);
+  if (lua_gettop(L) - 1 != p->n_in) wrong_count(L, p, queued);
+  luaL_checkstack(L, p->n_out + 32, "too many outputs");
+  for (int i = 0; i < p->n_in; i++)
+    if (!run_fits(jf_test(L, i + 2, JF_ARRAY), &p->in[i])) run_convert(L, p, i);
   return jf_need_room(L, few, p->n_in + p->n_out);
 }
 

@@ -390,20 +390,6 @@ static void disarm_cdata(lua_State *L)
   lua_pop(L, 1);
 }
 
-/* No table of the libraries as Lua opened them stays where a text finds it. That of ffi stays: it
-   holds the tables of ffi, which LuaJIT uses even when they were collected (issue 1168). */
-static void forget_libraries(lua_State *L)
-{
-  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
-  lua_getfield(L, -1, "ffi");
-  lua_setfield(L, LUA_REGISTRYINDEX, "jfl.ffi");
-  lua_pop(L, 1);
-  lua_pushnil(L);
-  lua_setfield(L, LUA_REGISTRYINDEX, "_LOADED");
-  lua_pushnil(L);
-  lua_setfield(L, LUA_REGISTRYINDEX, "_PRELOAD");
-}
-
 static void add_string(lua_State *L)
 {
   take_library(L, "string", of_string);
@@ -507,5 +493,12 @@ void jf_box_libraries(lua_State *L)
   lua_setfield(L, 1, "_VERSION");
   lua_pushvalue(L, 1);
   lua_replace(L, LUA_GLOBALSINDEX);
-  forget_libraries(L);
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "ffi");
+  lua_setfield(L, LUA_REGISTRYINDEX, "jfl.ffi");
+  lua_pop(L, 1);
+  lua_pushnil(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_pushnil(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, "_PRELOAD");
 }

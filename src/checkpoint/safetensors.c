@@ -65,22 +65,17 @@ static jfl_status read_shape(jf_json *j, jf_entry *t)
   return JFL_OK;
 }
 
-static jfl_status read_pair(jf_json *j, uint64_t *first, uint64_t *last, int *more)
-{
-  JF_TRY(jf_json_enter(j, '['));
-  JF_TRY(jf_json_next(j, ']', more));
-  JF_TRY(jf_json_whole(j, first));
-  JF_TRY(jf_json_next(j, ']', more));
-  JF_TRY(jf_json_whole(j, last));
-  return jf_json_next(j, ']', more);
-}
-
 static jfl_status read_offsets(safetensors_loader *l, jf_entry *t)
 {
   uint64_t first, last, room = l->size - l->data;
   int more;
   size_t at = jf_json_where(&l->json);
-  JF_TRY(read_pair(&l->json, &first, &last, &more));
+  JF_TRY(jf_json_enter(&l->json, '['));
+  JF_TRY(jf_json_next(&l->json, ']', &more));
+  JF_TRY(jf_json_whole(&l->json, &first));
+  JF_TRY(jf_json_next(&l->json, ']', &more));
+  JF_TRY(jf_json_whole(&l->json, &last));
+  JF_TRY(jf_json_next(&l->json, ']', &more));
   if (more || first > last)
     return jf_fail(JFL_EDATA, "byte %zu: tensor %s: data_offsets must be [first, last]", at,
                    t->name);

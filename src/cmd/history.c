@@ -190,25 +190,19 @@ static void history_add(int fd, const char *text, size_t n)
   if (bad && ftruncate(fd, st.st_size)) { /* the next session ends the line */ }
 }
 
-static void history_append(const jf_history *h, const char *entry)
-{
-  size_t n = 0;
-  int fd = open_locked(h->path);
-  char *text = fd >= 0 ? history_encode(entry, &n) : NULL;
-  if (text) history_add(fd, text, n);
-  free(text);
-  if (fd >= 0)
-    close(fd);
-}
-
 int jf_history_keep(jf_history *h, const char *entry)
 {
   if (h->last && !strcmp(h->last, entry))
     return 0;
   free(h->last);
   h->last = strdup(entry);
-  if (h->path[0] && strlen(entry) <= LONGEST)
-    history_append(h, entry);
+  if (!h->path[0] || strlen(entry) > LONGEST) return 1;
+  size_t n = 0;
+  const int fd = open_locked(h->path);
+  char *text = fd >= 0 ? history_encode(entry, &n) : NULL;
+  if (text) history_add(fd, text, n);
+  free(text);
+  if (fd >= 0) close(fd);
   return 1;
 }
 

@@ -60,17 +60,6 @@ static jf_cells csv_from(const jfl_csv *t, const char *at, int64_t line)
 
 /* ---- columns ---- */
 
-static jfl_status csv_ask(jfl_csv *t, csv_column *c)
-{
-  for (int i = 0; i < t->spec->n_typed; i++)
-    if (!strcmp(t->spec->typed[i], c->name)) {
-      c->asked = 1;
-      c->type = t->spec->type[i];
-      c->dtype = t->spec->dtype[i];
-    }
-  return JFL_OK;
-}
-
 /* Adds a column with that name; one that is empty, or that a file without a header lacks, is called
    by its number. */
 static jfl_status csv_add(jfl_csv *t, int *cap, const char *s, size_t n)
@@ -89,7 +78,13 @@ static jfl_status csv_add(jfl_csv *t, int *cap, const char *s, size_t n)
   if (t->n_column > MOST_COLUMNS)
     return jf_fail(JFL_EDATA, "line %lld: columns must be at most %d, got more",
                    (long long)t->start_line, MOST_COLUMNS);
-  return csv_ask(t, c);
+  for (int i = 0; i < t->spec->n_typed; i++)
+    if (!strcmp(t->spec->typed[i], c->name)) {
+      c->asked = 1;
+      c->type = t->spec->type[i];
+      c->dtype = t->spec->dtype[i];
+    }
+  return JFL_OK;
 }
 
 static int csv_by_name(const void *a, const void *b)

@@ -142,17 +142,6 @@ static const jfl_array *graph_keep(jfl_graph *g, const jfl_array *a)
   return k.array;
 }
 
-/* Makes the graph keep the arrays in a node's attributes. */
-static jfl_status keep_arrays(jfl_graph *g, const jf_node *n)
-{
-  for (const jf_attr *a = n->op->attr; a && a->name; a++) {
-    if (a->type != JF_ATTR_TENSOR) continue;
-    const jfl_array **p = (const jfl_array **)(void *)((char *)n->attr + a->off);
-    if (!(*p = graph_keep(g, *p))) return g->err;
-  }
-  return JFL_OK;
-}
-
 /* Names an unnamed node "relu_1", "relu_2", ...: counted by op, skipping names that the user
    took. */
 static const char *ir_graph_number(jfl_graph *g, const jfl_op *op)
@@ -172,18 +161,6 @@ static const char *output_name(jfl_graph *g, const jf_node *node, int i)
   if (i == 0) return node->name;
   if (i >= jf_op_n_out(node->op)) return jf_sprintf(g->arena, "%s/%d", node->name, i);
   return jf_sprintf(g->arena, "%s/%s", node->name, node->op->out[i]);
-}
-
-/* Appends a node. Until the optimizers' updates are emitted, what the body does to variables stays
-   behind everything else, so that nothing reads a variable after it changed. */
-static void add_node(jfl_graph *g, jf_node *node)
-{
-  int at = g->n_node;
-  g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
-  if (!g->updating && !(node->op->flags & JF_EFFECT))
-    while (at > 0 && g->node[at - 1]->op->flags & JF_EFFECT) at--;
-  memmove(g->node + at + 1, g->node + at, (size_t)(g->n_node++ - at) * sizeof *g->node);
-  g->node[at] = node;
 }
 
 /* Whether each device has outputs of the node of its own, where it has such inputs. */
@@ -212,7 +189,12 @@ static void ir_graph_add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
   jfl_distribution d = { 0 };
   if (node->op->distribution) d = node->op->distribution(node->attr);
   if (d.kind != JFL_AUTO) node->out[0]->distribution = d;
-  add_node(g, node);
+  int at = g->n_node;
+  g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
+  if (!g->updating && !(node->op->flags & JF_EFFECT))
+    while (at > 0 && g->node[at - 1]->op->flags & JF_EFFECT) at--;
+  memmove(g->node + at + 1, g->node + at, (size_t)(g->n_node++ - at) * sizeof *g->node);
+  g->node[at] = node;
 }
 
 static jfl_status ir_graph_check_inputs(const jfl_graph *g, const jfl_op *op, jfl_value *const *in,
@@ -297,7 +279,12 @@ jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_v
   node->in = jf_alloc(g->arena, n_in * sizeof *in);
   if (n_in) memcpy(node->in, in, n_in * sizeof *in);
   node->attr = jf_attr_copy(g->arena, op->attr, op->attr_size, attr);
-  JF_TRY(keep_arrays(g, node));
+  /* Makes the graph keep the arrays in a node's attributes. */
+  for (const jf_attr *a = node->op->attr; a && a->name; a++) {
+    if (a->type != JF_ATTR_TENSOR) continue;
+    const jfl_array **p = (const jfl_array **)(void *)((char *)node->attr + a->off);
+    if (!(*p = graph_keep(g, *p))) return g->err;
+  }
   JF_TRY(ir_graph_build(g, node, name));
   *out = node;
   return JFL_OK;

@@ -206,19 +206,6 @@ static void signatures_moved(jf_signatures *c)
 
 /* ---- collecting ---- */
 
-/* Those in which the output is a sum because an input is one. */
-static void signatures_linear(jf_signatures *c)
-{
-  const unsigned flags = c->node->op->flags;
-  const int moves = flags & JF_MOVES && !c->node->op->moves;
-  if (moves || flags & (JF_VIEW | JF_SUMS | JF_MEANS)) jf_signature_say(c, "P->P");
-  if (flags & JF_ADDS) jf_signature_say(c, "P,P->P");
-  if (flags & JF_SCALES) {
-    jf_signature_say(c, "P,B->P");
-    jf_signature_say(c, "B,P->P");
-  }
-}
-
 /* Whether all of these can lie so: a split axis has an element for each part, and partial ones are
    of a dtype that is added. */
 static int signature_is_possible(jfl_value *const *v, const jfl_distribution *d, int n, int parts)
@@ -241,7 +228,15 @@ void jf_signatures_of(jf_signatures *c)
   else if (n->op->moves) signatures_moved(c);
   else if (jf_is_pointwise(n->op)) jf_signatures_pointwise(c);
   else if (n->op->loop) jf_signatures_drawn(c);
-  signatures_linear(c);
+  /* Those in which the output is a sum because an input is one. */
+  const unsigned flags = c->node->op->flags;
+  const int moves = flags & JF_MOVES && !c->node->op->moves;
+  if (moves || flags & (JF_VIEW | JF_SUMS | JF_MEANS)) jf_signature_say(c, "P->P");
+  if (flags & JF_ADDS) jf_signature_say(c, "P,P->P");
+  if (flags & JF_SCALES) {
+    jf_signature_say(c, "P,B->P");
+    jf_signature_say(c, "B,P->P");
+  }
   for (int i = 0; i < c->n; i++) {
     const jf_signature s = c->signature[i];
     if (signature_is_possible(n->in, s.in, n->n_in, c->parts)

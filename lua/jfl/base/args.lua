@@ -74,6 +74,14 @@ function args.expect(who, name, value, kinds)
   core.fail("%s: %s must be a %s, got %s", who, name, kinds, args.describe(value))
 end
 
+--- Fails unless value is a list of such values.
+function args.list(who, name, list, kinds)
+  for i, each in ipairs(args.expect(who, name, list, "table")) do
+    args.expect(who, ("%s[%d]"):format(name, i), each, kinds)
+  end
+  return list
+end
+
 --- Fails unless value is a scope of that kind; example: what gives one.
 function args.scope(who, value, kind, example)
   local meta = metatable(value)

@@ -100,16 +100,6 @@ local function next_name(self)
   core.fail("save: %s: no date comes after this name's", path_of(self, names[#names]))
 end
 
--- Removes what interrupted saves have left. What another process is writing at the moment stays.
-local function sweep(self)
-  for _, name in ipairs(core.directory(self.root_path) or {}) do
-    local own = name:sub(1, #self.prefix) == self.prefix and name:sub(-#STAGED) == STAGED
-    if own and name:sub(#self.prefix + 1, -#STAGED - 1):match(PATTERN) then
-      pcall(core.checkpoint_remove, path_of(self, name))
-    end
-  end
-end
-
 -- Removes all but the newest of jfl's own checkpoints. One that holds other files too cannot be
 -- removed; that is no reason to fail, as the new checkpoint is there.
 local function prune(self)
@@ -128,7 +118,13 @@ function Manager:save(options)
   local name = of_rank_0(self, "save", core.world() == 0 and next_name(self) or "")
   self.check_point:save(path_of(self, name), options or {})
   if core.world() > 0 then return name end
-  sweep(self)
+  -- Removes what interrupted saves have left. What another process is writing at the moment stays.
+  for _, old in ipairs(core.directory(self.root_path) or {}) do
+    local own = old:sub(1, #self.prefix) == self.prefix and old:sub(-#STAGED) == STAGED
+    if own and old:sub(#self.prefix + 1, -#STAGED - 1):match(PATTERN) then
+      pcall(core.checkpoint_remove, path_of(self, old))
+    end
+  end
   if self.keep then prune(self) end
   return name
 end

@@ -221,13 +221,6 @@ local function read_source(o)
   return n, rows, stop, columns.draw(source)
 end
 
-local function check(o)
-  if o.workers > MOST_WORKERS then
-    core.fail("%s: workers must be at most %d, got %d", WHO, MOST_WORKERS, o.workers)
-  end
-  if o.columns ~= nil then args.expect(WHO, "columns", o.columns, "table") end
-end
-
 -- Which of how many ranks takes part in a loop that is split over them. Each must get samples of
 -- every batch.
 local function read_ranks(o, n)
@@ -275,7 +268,10 @@ batches.batches = args.define(WHO, "Puts single samples together to batches.", {
   { "name", "what checkpoints keep the position under", "train" },
   returns = "fun(): integer, integer, ...",
 }, function(o)
-  check(o)
+  if o.workers > MOST_WORKERS then
+    core.fail("%s: workers must be at most %d, got %d", WHO, MOST_WORKERS, o.workers)
+  end
+  if o.columns ~= nil then args.expect(WHO, "columns", o.columns, "table") end
   local n, rows, stop, draw = read_source(o)
   if o.drop_last and n < o.batch_size then
     core.fail("%s: batch_size must be at most the number of samples, %d, where drop_last is true, "

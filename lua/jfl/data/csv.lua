@@ -9,13 +9,6 @@ local csv = {}
 local WHO = "data.csv"
 local MISSING = { "", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?" }
 
-local function check_strings(name, list)
-  for i, text in ipairs(args.expect(WHO, name, list, "table")) do
-    args.expect(WHO, ("%s[%d]"):format(name, i), text, "string")
-  end
-  return list
-end
-
 -- The names of columns with a type and their types, of a table by names.
 local function read_types(types)
   local typed, list = {}, {}
@@ -36,7 +29,7 @@ end
 -- The texts of a column's categories, in their order, and the number of each.
 local function read_list(column, texts)
   local found, list = {}, {}
-  for i, text in ipairs(check_strings("categories." .. column, texts)) do
+  for i, text in ipairs(args.list(WHO, "categories." .. column, texts, "string")) do
     if found[text] then
       core.fail("%s: categories.%s[%d] must be another text than those before, got '%s'", WHO,
         column, i, text)
@@ -211,7 +204,7 @@ end
 local function read(o, types)
   local typed, list = read_types(types)
   return core.csv(o.path, { separator = o.separator, header = o.header, typed = typed,
-    types = list, missing = check_strings("missing", o.missing) }, WHO)
+    types = list, missing = args.list(WHO, "missing", o.missing, "string") }, WHO)
 end
 
 -- Reads the file, and again where it has numbers in columns whose categories are given.

@@ -186,10 +186,8 @@ pictures.pictures = args.define("data.pictures", "Picture files as a column of a
   returns = "Pictures",
   unpack(pictures.parameters { { "paths", "their names", type = "string[]" } }),
 }, function(o)
-  local who, list = "data.pictures", {}
-  for i, path in ipairs(args.expect(who, "paths", o.paths, "table")) do
-    list[i] = args.expect(who, ("paths[%d]"):format(i), path, "string")
-  end
+  local who = "data.pictures"
+  local list = args.copied(args.list(who, "paths", o.paths, "string"))
   if #list == 0 then core.fail("%s: paths must be a list of file names, got none", who) end
   return lazy.column(list, pictures.read_column(who, o))
 end)

@@ -216,16 +216,6 @@ local function parameters()
   return list
 end
 
-local function check(o)
-  if o.columns ~= nil then
-    for i, name in ipairs(args.expect(WHO, "columns", o.columns, "table")) do
-      args.expect(WHO, ("columns[%d]"):format(i), name, "string")
-    end
-    if #o.columns == 0 then core.fail("%s: columns must be endings, got none", WHO) end
-  end
-  if o.buffer ~= nil then args.integer(WHO, "buffer", o.buffer, 1) end
-end
-
 --- The samples in tar archives, as the tools of WebDataset write them: members whose names are
 -- alike up to the first dot make a sample, and what follows the dot says what each is. The first of
 -- jpg, jpeg and png are pictures, wav sounds, npy arrays, cls classes, int32, txt texts, and json
@@ -233,7 +223,11 @@ end
 -- samples lie is read when this is called, the samples when their batch is due.
 shards.webdataset = args.define(WHO, "Samples in tar archives as a data set: a column for each "
   .. "ending.", { returns = "DataColumns", unpack(parameters()) }, function(o)
-  check(o)
+  if o.columns ~= nil then
+    args.list(WHO, "columns", o.columns, "string")
+    if #o.columns == 0 then core.fail("%s: columns must be endings, got none", WHO) end
+  end
+  if o.buffer ~= nil then args.integer(WHO, "buffer", o.buffer, 1) end
   local paths, wanted = shard_paths(o.shards), o.columns
   local indices, counts, n = {}, {}, 0
   for file = 1, #paths do

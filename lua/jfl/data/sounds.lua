@@ -102,10 +102,8 @@ end
 sounds.sounds = args.define("data.sounds", "WAV files as a column of a data set.", {
   returns = "Sounds", unpack(with { "paths", "their names", type = "string[]" }),
 }, function(o)
-  local who, list = "data.sounds", {}
-  for i, path in ipairs(args.expect(who, "paths", o.paths, "table")) do
-    list[i] = args.expect(who, ("paths[%d]"):format(i), path, "string")
-  end
+  local who = "data.sounds"
+  local list = args.copied(args.list(who, "paths", o.paths, "string"))
   if #list == 0 then core.fail("%s: paths must be a list of file names, got none", who) end
   return lazy.column(list, sounds.read_column(who, o))
 end)

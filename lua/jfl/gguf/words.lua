@@ -51,18 +51,6 @@ local function frame_of(t)
   return before, behind
 end
 
-local function put_frame(list, t, tokens)
-  local before, behind = frame_of(t)
-  local function add(key, id) metadata.add(list, "tokenizer.ggml." .. key, "uint32", id) end
-  if before then add("bos_token_id", before) end
-  for i, token in ipairs(tokens) do
-    if not behind and (token == "</s>" or token == "<|endoftext|>") then behind = i - 1 end
-  end
-  if behind then add("eos_token_id", behind) end
-  metadata.add(list, "tokenizer.ggml.add_bos_token", "boolean", before ~= nil)
-  metadata.add(list, "tokenizer.ggml.add_eos_token", "boolean", select(2, frame_of(t)) ~= nil)
-end
-
 local function put_byte_level(who, list, t, tokens, types)
   local pre = tokenizer.pre_of(t)
   if not pre then
@@ -116,7 +104,15 @@ function words.write(who, given, list)
   put(who, list, t, tokens, types)
   metadata.add(list, "tokenizer.ggml.tokens", { "string" }, tokens)
   metadata.add(list, "tokenizer.ggml.token_type", { "int32" }, types)
-  put_frame(list, t, tokens)
+  local before, behind = frame_of(t)
+  local function add(key, id) metadata.add(list, "tokenizer.ggml." .. key, "uint32", id) end
+  if before then add("bos_token_id", before) end
+  for i, token in ipairs(tokens) do
+    if not behind and (token == "</s>" or token == "<|endoftext|>") then behind = i - 1 end
+  end
+  if behind then add("eos_token_id", behind) end
+  metadata.add(list, "tokenizer.ggml.add_bos_token", "boolean", before ~= nil)
+  metadata.add(list, "tokenizer.ggml.add_eos_token", "boolean", select(2, frame_of(t)) ~= nil)
 end
 
 return words

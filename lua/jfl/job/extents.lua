@@ -93,13 +93,6 @@ local function shape_of(value)
   return shape
 end
 
-local function check(job, input, extent, got)
-  if extent.max and (got < 1 or got > extent.max) then
-    core.fail("%s: %s: dimension %d must be 1 to %d long, got %d", job.name, input.name,
-      extent.axis, extent.max, got)
-  end
-end
-
 -- Fails where inputs of one call differ in extents of one name; seen: those so far.
 local function check_alike(job, input, extent, got, seen)
   local other = seen[extent.name]
@@ -121,7 +114,10 @@ function extents.settle(job, input, given, seen)
   local shape, key = { unpack(t.shape) }, {}
   for i, extent in ipairs(t.varies) do
     local got = given[extent.axis]
-    check(job, input, extent, got)
+    if extent.max and (got < 1 or got > extent.max) then
+      core.fail("%s: %s: dimension %d must be 1 to %d long, got %d", job.name, input.name,
+        extent.axis, extent.max, got)
+    end
     if extent.name then check_alike(job, input, extent, got, seen) end
     shape[extent.axis], key[i] = got, got
   end

@@ -167,15 +167,6 @@ end
 
 -- ---- compiling ----
 
-local function make_inputs(self, context, shapes)
-  local blobs = {}
-  context.total, context.members = select(2, core.members(context.graph))
-  for i, input in ipairs(self._inputs) do
-    blobs[i] = inputs.blob(context, input.name, input.type, shapes[i])
-  end
-  return blobs
-end
-
 local function add_outputs(self, context, ...)
   variable.check(context)
   variable.round_inputs(context)
@@ -211,7 +202,11 @@ end
 local function describe(job, self, graph, shapes)
   local context = trace.open(self, graph)
   context.job = job
-  local blobs = make_inputs(self, context, shapes)
+  local blobs = {}
+  context.total, context.members = select(2, core.members(context.graph))
+  for i, input in ipairs(self._inputs) do
+    blobs[i] = inputs.blob(context, input.name, input.type, shapes[i])
+  end
   context.inputs = blobs
   return context, add_outputs(self, trace.run(context, self._body, unpack(blobs)))
 end

@@ -113,25 +113,28 @@ end
 
 -- ---- readers ----
 
-local function reader_params(more)
-  local list = { { "ofrecord_dir" }, { "batch_size", "", 1 }, { "data_part_num", "", 1 },
-    { "part_name_prefix", "", "part-" }, { "part_name_suffix_length", "", -1 },
-    { "random_shuffle", "", false }, { "shuffle_buffer_size", "", 1024 },
-    { "shuffle_after_epoch", "", false } }
-  for _, param in ipairs(more) do list[#list + 1] = param end
+local NAME = { "name", "", args.none }
+local FILES = { { "batch_size", "", 1 }, { "data_part_num", "", 1 },
+  { "part_name_prefix", "", "part-" }, { "part_name_suffix_length", "", -1 } }
+local ORDER = { { "random_shuffle", "", false }, { "shuffle_buffer_size", "", 1024 },
+  { "shuffle_after_epoch", "", false } }
+
+-- What a reader takes: the folder, other lists of parameters, and a name.
+local function reader_params(...)
+  local list = { { "ofrecord_dir" } }
+  for _, params in ipairs { ... } do
+    for _, param in ipairs(params) do list[#list + 1] = param end
+  end
+  list[#list + 1] = NAME
   return list
 end
 
-local NAME = { "name", "", args.none }
-
-records.ofrecord_reader = args.unlisted("data.ofrecord_reader", reader_params { NAME },
+records.ofrecord_reader = args.unlisted("data.ofrecord_reader", reader_params(FILES, ORDER),
   function(o) return open("data.ofrecord_reader", o) end)
 
-records.ofrecord_loader = args.unlisted("data.ofrecord_loader", {
-  { "ofrecord_dir" }, { "batch_size", "", 1 }, { "data_part_num", "", 1 },
-  { "part_name_prefix", "", "part-" }, { "part_name_suffix_length", "", -1 },
-  { "shuffle", "", false }, { "shuffle_buffer_size", "", 1024 }, NAME,
-}, function(o)
+records.ofrecord_loader = args.unlisted("data.ofrecord_loader", reader_params(FILES, {
+  { "shuffle", "", false }, { "shuffle_buffer_size", "", 1024 },
+}), function(o)
   o.random_shuffle, o.shuffle_after_epoch = o.shuffle, false
   return open("data.ofrecord_loader", o)
 end)
@@ -293,14 +296,10 @@ end
 -- ---- both at once ----
 
 records.ofrecord_image_classification_reader =
-  args.unlisted("data.ofrecord_image_classification_reader", {
-    { "ofrecord_dir" }, { "image_feature_name" }, { "label_feature_name" }, { "batch_size", "", 1 },
-    { "data_part_num", "", 1 }, { "part_name_prefix", "", "part-" },
-    { "part_name_suffix_length", "", -1 }, { "random_shuffle", "", false },
-    { "shuffle_buffer_size", "", 1024 }, { "shuffle_after_epoch", "", false },
+  args.unlisted("data.ofrecord_image_classification_reader", reader_params({
+    { "image_feature_name" }, { "label_feature_name" } }, FILES, ORDER, {
     { "color_space", "", "BGR" }, { "decode_buffer_size_per_thread", "", 32 },
-    { "num_decode_threads_per_machine", "", args.none }, NAME,
-  }, function(o)
+    { "num_decode_threads_per_machine", "", args.none } }), function(o)
     local who = "data.ofrecord_image_classification_reader"
     local from = open(who, o)
     local images = pictures_of(who, from, feature_of(who, o.image_feature_name), o)
@@ -392,11 +391,8 @@ local function decode_blob(who, from, conf)
   return blob
 end
 
-records.decode_ofrecord = args.unlisted("data.decode_ofrecord", {
-  { "ofrecord_dir" }, { "blobs" }, { "batch_size", "", 1 }, { "data_part_num", "", 1 },
-  { "part_name_prefix", "", "part-" }, { "part_name_suffix_length", "", -1 },
-  { "shuffle", "", false }, { "buffer_size", "", 1024 }, NAME,
-}, function(o)
+records.decode_ofrecord = args.unlisted("data.decode_ofrecord", reader_params({ { "blobs" } },
+  FILES, { { "shuffle", "", false }, { "buffer_size", "", 1024 } }), function(o)
   local who = "data.decode_ofrecord"
   o.random_shuffle, o.shuffle_after_epoch = o.shuffle, false
   o.shuffle_buffer_size = o.buffer_size

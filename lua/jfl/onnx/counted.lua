@@ -46,7 +46,7 @@ end
 
 --- Which elements along the marked axis are there, as int8 that broadcasts to x.
 function counted.there(x, mark)
-  local shape, bound = values.ones(#x.shape), x.shape[mark.axis + 1]
+  local shape, bound = values.fill(#x.shape, 1), x.shape[mark.axis + 1]
   shape[mark.axis + 1] = bound
   return reshape(op.less(values.ramp(bound), mark.count), shape)
 end

@@ -45,9 +45,8 @@ end
 
 -- The places along an axis of a shape, as a tensor of that shape.
 local function places(n, shape, axis)
-  local list, line = {}, {}
-  for i = 1, n:times(shape[axis + 1], "an extent") do list[i] = i - 1 end
-  for i = 1, #shape do line[i] = i == axis + 1 and shape[i] or 1 end
+  local list, line = values.steps(n:times(shape[axis + 1], "an extent")), values.fill(#shape, 1)
+  line[axis + 1] = #list
   return values.expand(values.array(list, "int64", line), shape)
 end
 
@@ -70,7 +69,7 @@ end
 function ops.TensorScatter(n, cache, update, starts)
   local s, axis = cache.shape, n:axis(n:attr("axis", -2), #cache.shape)
   local extent, count = s[axis + 1], update.shape[axis + 1]
-  local line, each = values.ones(#s), values.ones(#s)
+  local line, each = values.fill(#s, 1), values.fill(#s, 1)
   line[axis + 1], each[1] = extent, s[1]
   local at = reshape(values.ramp(extent), line)
   if starts then at = op.subtract(at, reshape(cast(starts, "int64"), each)) end

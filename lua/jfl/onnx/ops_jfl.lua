@@ -67,8 +67,7 @@ local function factored(n, k, factor)
   if values.is_known(factor) and values.count(factor.shape) == 1 then
     return n:number(factor, "a factor"), k
   end
-  local turn = {}
-  for i = 1, #k.shape do turn[i] = i - 1 end
+  local turn = values.steps(#k.shape)
   turn[#turn], turn[#turn - 1] = turn[#turn - 1], turn[#turn]
   return 1, values.transpose(op.multiply(values.transpose(k, turn), factor), turn)
 end

@@ -221,10 +221,7 @@ local function reduced_axes(n, x, axes, since)
   local list
   if n.opset < since then list = n:attr "axes" else list = n:list(axes, "axes") end
   if (not list or #list == 0) and n:flag "noop_with_empty_axes" then return nil end
-  if not list or #list == 0 then
-    list = {}
-    for i = 1, #x.shape do list[i] = i - 1 end
-  end
+  if not list or #list == 0 then list = values.steps(#x.shape) end
   return n:axes(list, #x.shape)
 end
 

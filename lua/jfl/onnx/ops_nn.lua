@@ -10,18 +10,12 @@ local ops = {}
 
 -- ---- windows ----
 
-local function ones(n, value)
-  local list = {}
-  for i = 1, n do list[i] = value or 1 end
-  return list
-end
-
 -- What a node says about its window over n axes: kernel, strides, dilations, and cells before and
 -- after each axis.
 local function window_of(n, x, kernel)
   local count = #kernel
-  local w = { kernel = kernel, strides = n:attr("strides", ones(count)),
-    dilations = n:attr("dilations", ones(count)), pads = {} }
+  local w = { kernel = kernel, strides = n:attr("strides", values.fill(count, 1)),
+    dilations = n:attr("dilations", values.fill(count, 1)), pads = {} }
   local given, auto = n:attr "pads", n:attr("auto_pad", "NOTSET")
   for i = 1, count do
     local before, after = 0, 0
@@ -81,7 +75,7 @@ function ops.ConvTranspose(n, x, w, b)
   local count = check_rank(n, x, 3)
   local kernel = n:attr("kernel_shape", { unpack(w.shape, 3) })
   local at = window_of(n, x, kernel)
-  local more = n:attr("output_padding", ones(count, 0))
+  local more = n:attr("output_padding", values.fill(count, 0))
   local pads, sides = transposed_pads(n, x, kernel, at, more), { 0, 0, 0, 0 }
   -- The op makes the whole; what output_padding adds is 0 there, and what pads cut is cut after.
   local y = flow("op.convolutions", ("nn.conv%dd_transpose"):format(count))(x, w, {
@@ -118,11 +112,11 @@ local function all_cells(x, w, ceil)
   return cells
 end
 
--- The largest or the mean of each window of distant cells: x once for each cell of the window,
--- each with steps, of which `take` makes one.
+-- What `take` makes of two cells, of all cells of each window, which may be distant: x is read with
+-- steps, once for each cell of the window.
 local function by_cells(n, x, w, number, ceil, take)
   local count, sides = #w.kernel, { 0, 0, 0, 0 }
-  local size, parts = { x.shape[1], x.shape[2] }, {}
+  local size, y = { x.shape[1], x.shape[2] }, nil
   for i = 1, count do
     local cells = pool_cells(x.shape[i + 2], w, i, ceil)
     local reach = (cells - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilations[i] + 1
@@ -137,9 +131,10 @@ local function by_cells(n, x, w, number, ceil, take)
       begin[i + 2], step[i + 2] = rest % w.kernel[i] * w.dilations[i], w.strides[i]
       rest = math.floor(rest / w.kernel[i])
     end
-    parts[cell + 1] = op.strided_slice(whole, { begin = begin, step = step, size = size })
+    local part = op.strided_slice(whole, { begin = begin, step = step, size = size })
+    y = y and take(y, part) or part
   end
-  return take(parts)
+  return y
 end
 
 local function has_distance(w)
@@ -155,19 +150,9 @@ function ops.MaxPool(n, x)
   local w, ceil = window_of(n, x, n:need "kernel_shape"), n:flag "ceil_mode"
   if dtype == "int8" or dtype == "uint8" then x = cast(x, "float32") end
   if has_distance(w) then
-    return cast(by_cells(n, x, w, -math.huge, ceil, function(parts)
-      local y = parts[1]
-      for i = 2, #parts do y = op.maximum(y, parts[i]) end
-      return y
-    end), dtype)
+    return cast(by_cells(n, x, w, -math.huge, ceil, op.maximum), dtype)
   end
   return cast(pool("max", x, w, ceil, all_cells(x, w, ceil)), dtype)
-end
-
-local function sum_of(parts)
-  local y = parts[1]
-  for i = 2, #parts do y = op.add(y, parts[i]) end
-  return y
 end
 
 function ops.AveragePool(n, x)
@@ -180,7 +165,7 @@ function ops.AveragePool(n, x)
   end
   if has_distance(w) then
     local one = op.add(op.multiply(x, 0), 1)
-    return op.divide(by_cells(n, x, w, 0, ceil, sum_of), by_cells(n, one, w, 0, ceil, sum_of))
+    return op.divide(by_cells(n, x, w, 0, ceil, op.add), by_cells(n, one, w, 0, ceil, op.add))
   end
   return pool("avg", x, w, ceil, cells)
 end
@@ -189,7 +174,7 @@ function ops.LpPool(n, x)
   check_rank(n, x, 3)
   local w, p = window_of(n, x, n:need "kernel_shape"), n:attr("p", 2)
   local powers = p == 2 and op.square(x) or op.pow(op.abs(x), p)
-  local sum = by_cells(n, powers, w, 0, n:flag "ceil_mode", sum_of)
+  local sum = by_cells(n, powers, w, 0, n:flag "ceil_mode", op.add)
   return p == 2 and op.sqrt(sum) or op.pow(sum, 1 / p)
 end
 
@@ -211,7 +196,7 @@ end
 
 -- A line with a number for each channel, for x.
 local function line(v, x)
-  local shape = ones(#x.shape)
+  local shape = values.fill(#x.shape, 1)
   shape[2] = values.count(v.shape)
   return reshape(v, shape)
 end
@@ -344,9 +329,7 @@ local function over_rows(own)
 end
 
 local function softmax(x, axis) return op.softmax(x, { axis = axis }) end
-local function log_softmax(x, axis)
-  return op.logsoftmax(x, { axis = axis })
-end
+local function log_softmax(x, axis) return op.logsoftmax(x, { axis = axis }) end
 ops.Softmax, ops.LogSoftmax = over_rows(softmax), over_rows(log_softmax)
 
 ops.Hardmax = over_rows(function(x, axis)
@@ -386,9 +369,7 @@ local function nll(n, x, target, weight)
   local how = n:attr("reduction", "mean")
   if how == "none" then return loss end
   local function total(v)
-    local axes = {}
-    for i = 1, #v.shape do axes[i] = i - 1 end
-    return reshape(op.reduce_sum(v, { axis = axes }), {})
+    return reshape(op.reduce_sum(v, { axis = values.steps(#v.shape) }), {})
   end
   if how == "sum" then return total(loss) end
   return op.divide(total(loss), w and total(w) or values.count(target.shape))

@@ -17,7 +17,7 @@ local UINT8 = 2                  -- ONNX's number of the type
 -- axis: the node's, unless given.
 local function along(n, v, x, axis)
   if v == nil or values.count(v.shape) == 1 then return v and reshape(v, {}), x.shape end
-  local shape, block = values.ones(#x.shape), n:attr("block_size", 0)
+  local shape, block = values.fill(#x.shape, 1), n:attr("block_size", 0)
   axis = n:axis(axis or n:attr("axis", 1), #x.shape) + 1
   if #v.shape == 1 then
     shape[axis] = v.shape[1]
@@ -83,8 +83,7 @@ end
 function ops.DequantizeLinear(n, x, scale, zero) return ops.dequantized(n, x, scale, zero) end
 
 function ops.DynamicQuantizeLinear(_, x)
-  local all = {}
-  for i = 1, #x.shape do all[i] = i - 1 end
+  local all = values.steps(#x.shape)
   local high = op.maximum(reshape(op.reduce_max(x, { axis = all }), {}), 0)
   local low = op.minimum(reshape(op.reduce_min(x, { axis = all }), {}), 0)
   local scale = op.divide(op.subtract(high, low), 255)
@@ -101,7 +100,7 @@ local function centred(x, zero, axis)
   if zero == nil then return y end
   local count, shape = values.count(zero.shape), {}
   if count > 1 then
-    shape = values.ones(#x.shape)
+    shape = values.fill(#x.shape, 1)
     shape[axis] = count
   end
   return op.subtract(y, cast(reshape(zero, shape), "float64"))

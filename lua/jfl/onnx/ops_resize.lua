@@ -207,17 +207,11 @@ local function resize(n, x, axes, to, roi)
   return x
 end
 
-local function all_axes(x)
-  local axes = {}
-  for i = 1, #x.shape do axes[i] = i - 1 end
-  return axes
-end
-
 local function given(list) return list and #list > 0 and list or nil end
 
 ops.Resize = { function(n, x, roi, scales, sizes)
   if n.opset < 11 then roi, scales, sizes = nil, roi, nil end
-  local axes = n:attr "axes" and { unpack(n:attr "axes") } or all_axes(x)
+  local axes = n:attr "axes" and { unpack(n:attr "axes") } or values.steps(#x.shape)
   for i, axis in ipairs(axes) do axes[i] = n:axis(axis, #x.shape) end
   scales, sizes = given(n:list(scales, "scales")), given(n:list(sizes, "sizes"))
   if not scales and not sizes then n:fail("scales or sizes must be given, got none") end
@@ -228,7 +222,7 @@ end, static = { 2, 3, 4 } }
 
 ops.Upsample = { function(n, x, scales)
   local list = n.opset < 9 and n:need "scales" or n:list(scales, "scales")
-  local axes = all_axes(x)
+  local axes = values.steps(#x.shape)
   return resize(n, x, axes, sizes_of(n, x, axes, list))
 end, static = { 2 } }
 

@@ -277,8 +277,7 @@ ops.Pad = { function(n, x, pads, value, axes)
   if n.opset < 11 then list, number = n:need "pads", n:attr("value", 0)
   else list, number, along = n:list(pads, "pads"), n:number(value, "the value") or 0,
     n:list(axes, "axes") end
-  local sides, count = {}, along and #along or rank
-  for i = 1, 2 * rank do sides[i] = 0 end
+  local sides, count = values.fill(2 * rank, 0), along and #along or rank
   if #list ~= 2 * count then n:fail("pads must have %d numbers, got %d", 2 * count, #list) end
   for i = 1, count do
     local axis = n:axis(along and along[i] or i - 1, rank)
@@ -288,9 +287,8 @@ ops.Pad = { function(n, x, pads, value, axes)
 end, static = { 2, 3, 4 } }
 
 ops.CenterCropPad = { function(n, x, shape)
-  local rank, sides = #x.shape, {}
+  local rank, sides = #x.shape, values.fill(2 * #x.shape, 0)
   local axes, list = n:attr "axes", n:list(shape, "the shape")
-  for i = 1, 2 * rank do sides[i] = 0 end
   for i, extent in ipairs(list) do
     local axis = n:axis(axes and axes[i] or i - 1, rank)
     local more = extent - x.shape[axis + 1]

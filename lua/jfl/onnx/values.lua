@@ -29,19 +29,15 @@ end
 --- A number as an array without axes.
 function values.scalar(number, dtype) return values.array({ number }, dtype, {}) end
 
-local function flat_table(a)
-  if #a.shape == 0 then a = core.reshape(a, { 1 }) end
-  local list = core.to_table(core.reshape(a, { -1 }))
-  for i = 1, #list do list[i] = tonumber(list[i]) end
-  return list
-end
-
 --- The numbers of an array as a list.
 function values.list(a)
   for _, extent in ipairs(a.shape) do
     if extent == 0 then return {} end
   end
-  return flat_table(a)
+  if #a.shape == 0 then a = core.reshape(a, { 1 }) end
+  local list = core.to_table(core.reshape(a, { -1 }))
+  for i = 1, #list do list[i] = tonumber(list[i]) end
+  return list
 end
 
 --- How many elements a shape has, from one axis to another.
@@ -54,16 +50,16 @@ end
 --- The numbers from 0 to below n as an array of int64, also where n is large.
 function values.ramp(n) return core.ramp("int64", { n }, 0, 1, "onnx") end
 
---- The numbers from 0 to below n, as a list; n ones.
+--- The numbers from 0 to below n, as a list, such as all axes of a shape; and n times a number.
 function values.steps(n)
   local list = {}
   for i = 1, n do list[i] = i - 1 end
   return list
 end
 
-function values.ones(n)
+function values.fill(n, number)
   local list = {}
-  for i = 1, n do list[i] = 1 end
+  for i = 1, n do list[i] = number end
   return list
 end
 
@@ -73,13 +69,15 @@ function values.cast(x, dtype)
   return (op.cast(x, { dtype = dtype }))
 end
 
+local function has_shape(x, shape)
+  local same = #x.shape == #shape
+  for i = 1, #shape do same = same and x.shape[i] == shape[i] end
+  return same
+end
+
 --- x under a shape without -1.
 function values.reshape(x, shape)
-  local own = x.shape
-  local same = #own == #shape
-  for i = 1, #shape do same = same and own[i] == shape[i] end
-  if same then return x end
-  return (op.reshape(x, { shape = shape }))
+  return has_shape(x, shape) and x or (op.reshape(x, { shape = shape }))
 end
 
 -- ONNX's types of values, where they are known.
@@ -107,11 +105,7 @@ end
 
 --- x repeated to a shape.
 function values.expand(x, shape)
-  local own = x.shape
-  local same = #own == #shape
-  for i = 1, #shape do same = same and own[i] == shape[i] end
-  if same then return x end
-  return (op.broadcast_to(x, { shape = shape }))
+  return has_shape(x, shape) and x or (op.broadcast_to(x, { shape = shape }))
 end
 
 -- ---- rows ----

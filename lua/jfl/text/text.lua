@@ -65,12 +65,7 @@ end)
 
 local TRAIN = "text.train"
 
-local function strings(name, list)
-  for i, each in ipairs(args.expect(TRAIN, name, list, "table")) do
-    args.expect(TRAIN, ("%s[%d]"):format(name, i), each, "string")
-  end
-  return list
-end
+local function strings(name, list) return args.list(TRAIN, name, list, "string") end
 
 -- All texts: those given, and the contents of files.
 local function collect(o)

@@ -63,9 +63,7 @@ local function check_texts(name, list)
   if #args.expect("batch", name, list, "table") == 0 then
     core.fail("batch: %s must be a list of one string or more, got %s", name, args.describe(list))
   end
-  for i, text in ipairs(list) do
-    args.expect("batch", ("%s[%d]"):format(name, i), text, "string")
-  end
+  args.list("batch", name, list, "string")
 end
 
 local batch = args.unlisted("batch", options { { "texts" }, { "pairs", nil, args.none } },
@@ -94,17 +92,6 @@ end
 
 local decode
 
--- Texts of several lists of numbers, or of the rows of an NdArray.
-local function decode_all(self, ids, skips)
-  local texts = {}
-  if core.type(ids) == "array" then
-    for i = 1, ids.shape[1] do texts[i] = decode(self, ids[i], skips) end
-  else
-    for i, row in ipairs(ids) do texts[i] = decode(self, row, skips) end
-  end
-  return texts
-end
-
 decode = args.unlisted("decode", { { "self" }, { "ids" }, { "skip_special", nil, true,
   type = "boolean" } },
   function(o)
@@ -113,7 +100,13 @@ decode = args.unlisted("decode", { { "self" }, { "ids" }, { "skip_special", nil,
     local first = kind ~= "array" and ids[1]
     if kind == "array" and #ids.shape > 1 or type(first) == "table" or core.type(first) == "array"
     then
-      return decode_all(o.self, ids, o.skip_special)
+      local texts = {}         -- of several lists of numbers, or of the rows of an NdArray
+      if core.type(ids) == "array" then
+        for i = 1, ids.shape[1] do texts[i] = decode(o.self, ids[i], o.skip_special) end
+      else
+        for i, row in ipairs(ids) do texts[i] = decode(o.self, row, o.skip_special) end
+      end
+      return texts
     end
     return core.tokenizer_decode(o.self._core, numbers_of(ids), o.skip_special, "decode")
   end)

@@ -186,20 +186,14 @@ local function redirect_all()
   redirect(_G, "dofile")
 end
 
--- The program's own file and its path; the command's name is tried where the system does not tell.
-local function own_file(argv0, tools)
-  local path = tools.program() or argv0
-  local file, why = core.file_open(path)
-  if not file then fail("this program cannot read its own file: %s", why) end
-  return file, path
-end
-
 --- Opens the bundle and gives its script as a function. digits: of the mark; tools: of
 -- src/cmd/bundle.c.
 function bundled.start(argv0, digits, tools)
   local format = require "jfl.tools.bundle_format"
   local offset, size, total, sum = format.numbers(digits)
-  local file, path = own_file(argv0, tools)
+  local path = tools.program() or argv0        -- where the system does not tell
+  local file, why = core.file_open(path)
+  if not file then fail("this program cannot read its own file: %s", why) end
   local has = core.file_size(file)
   if not offset then fail("this program, %s, is damaged", argv0) end
   if not has or has < total then
@@ -215,8 +209,8 @@ function bundled.start(argv0, digits, tools)
   redirect_all()
   exit.before(remove_copies)         -- which ends the program without collecting garbage
   local script = program.entries[1]
-  local chunk, why = loadstring(text_of(script):gsub("^#[^\n]*", ""), "@" .. script.name)
-  if not chunk then error(why, 0) end
+  local chunk, wrong = loadstring(text_of(script):gsub("^#[^\n]*", ""), "@" .. script.name)
+  if not chunk then error(wrong, 0) end
   return chunk
 end
 

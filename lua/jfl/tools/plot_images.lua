@@ -81,15 +81,6 @@ local function line_of(grid, i, row, fine)
   return table.concat(parts) .. (fine and "\27[0m" or "")
 end
 
--- The cells of a picture in the terminal, and how their brightness is found.
-local function grid_of(array, format, most)
-  local grid = {}
-  grid.brightness, grid.height, grid.width, grid.keeper = brightness_of(array, format)
-  grid.columns = math.min(grid.width, most)
-  grid.rows = math.max(1, math.floor(grid.height * grid.columns / grid.width + 0.5))
-  return grid
-end
-
 local function add_labels(out, list, first, last, width)
   local labels = {}
   for i = first, last do
@@ -103,7 +94,10 @@ end
 --- The text that plot_images prints. how describes the terminal: columns, utf8, colour.
 function plotimages.text(o, how)
   local array = four_axes(o.images, o.data_format)
-  local grid, n = grid_of(array, o.data_format, how.columns), math.min(array.shape[1], MOST)
+  local grid, n = {}, math.min(array.shape[1], MOST)
+  grid.brightness, grid.height, grid.width, grid.keeper = brightness_of(array, o.data_format)
+  grid.columns = math.min(grid.width, how.columns)
+  grid.rows = math.max(1, math.floor(grid.height * grid.columns / grid.width + 0.5))
   local per = math.max(1, math.floor((how.columns + 1) / (grid.columns + 1)))
   per = math.min(per, o.columns or per)
   local out = { o.title }

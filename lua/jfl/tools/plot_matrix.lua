@@ -126,7 +126,11 @@ local function draw_names(out, t, f)
   end
 end
 
-local function draw_cells(out, t, f)
+local function drawing(o)
+  local t = table_of(o)
+  local f = frame_of(t, o)
+  local out = svg.new(f.right + 16, f.bottom + 14, o.title)
+  if o.title then out:heading((f.right + 16) / 2, o.title) end
   for y = 1, t.height do
     for x = 1, t.width do
       local left, top = f.left + (x - 1) * f.cell, f.top + (y - 1) * f.cell
@@ -137,14 +141,6 @@ local function draw_cells(out, t, f)
         light and "" or ' fill="#ffffff"')
     end
   end
-end
-
-local function drawing(o)
-  local t = table_of(o)
-  local f = frame_of(t, o)
-  local out = svg.new(f.right + 16, f.bottom + 14, o.title)
-  if o.title then out:heading((f.right + 16) / 2, o.title) end
-  draw_cells(out, t, f)
   draw_names(out, t, f)
   local bold = ' font-weight="bold"'
   if o.xlabel then

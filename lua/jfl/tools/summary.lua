@@ -153,15 +153,6 @@ local function check_text(who, name, value)
   core.fail("%s: %s must be UTF-8 text, got '%s'", who, name, value)
 end
 
-local function check_tag(who, o)
-  if o.tag == nil then
-    core.fail("%s: the tag is missing; arguments are value, step, tag, and without a step "
-      .. "%s(value, {tag = \"loss\"})", who, who)
-  end
-  if o.tag == "" then core.fail("%s: tag must not be empty", who) end
-  return check_text(who, "tag", o.tag)
-end
-
 local function check_step(who, step)
   if core.type(step) == "array" and step.size == 1 then step = step:item() end
   if args.integer(who, "step", step, 0) > MOST_STEP then
@@ -202,7 +193,12 @@ local function define(name, doc, value_doc, check, make, more)
   for _, param in ipairs(more or {}) do params[#params + 1] = param end
   params[#params + 1] = WRITER
   summary[name] = args.define(who, doc, params, function(o)
-    check_tag(who, o)
+    if o.tag == nil then
+      core.fail("%s: the tag is missing; arguments are value, step, tag, and without a step "
+        .. "%s(value, {tag = \"loss\"})", who, who)
+    end
+    if o.tag == "" then core.fail("%s: tag must not be empty", who) end
+    check_text(who, "tag", o.tag)
     check_writer(who, o.writer)
     if core.type(o.value) == "blob" then
       check(who, o.value.shape, o)

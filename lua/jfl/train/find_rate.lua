@@ -61,15 +61,6 @@ local function note(trial, run)
   set_rate(trial, rate_of(trial, i + 1))
 end
 
-local function best_of(trial)
-  local best = 1
-  for i, loss in ipairs(trial.losses) do best = loss < trial.losses[best] and i or best end
-  if #trial.rates == 0 then
-    core.fail("%s: the loss is nan at the lowest rate, %g", WHO, trial.lowest)
-  end
-  return trial.rates[best] / BELOW
-end
-
 local function draw(trial)
   local x = {}
   for i, rate in ipairs(trial.rates) do x[i] = math.log(rate) / math.log(10) end
@@ -123,7 +114,12 @@ find_rate.find_rate = args.define(WHO, "Tries learning rates, and gives one that
         step = function(run) note(trial, run) end } })
     trial.restore()
     if not ok then error(err, 0) end
-    local rate = best_of(trial)
+    local best = 1
+    for i, loss in ipairs(trial.losses) do best = loss < trial.losses[best] and i or best end
+    if #trial.rates == 0 then
+      core.fail("%s: the loss is nan at the lowest rate, %g", WHO, trial.lowest)
+    end
+    local rate = trial.rates[best] / BELOW
     if o.show and core.world() == 0 and core.columns(STDOUT) then draw(trial) end
     return rate, { rates = trial.rates, losses = trial.losses }
   end)

@@ -98,13 +98,6 @@ local function read(note)
   return state
 end
 
-local function go_on(run, state)
-  run.epoch, run.step, run.waited, run.sum, run.rows = unpack(state.epoch)
-  if run.reduce_rate then run.reduce_rate.waited = state.epoch[6] end
-  run.best = state.best and { epoch = state.best[1], value = state.best[2] }
-  run.history, run.names = state.curves, state.names
-end
-
 --- Writes all variables, the position in the data and the history.
 function saved.save(run)
   local state = { [NOTE .. run.name] = written(run) }
@@ -130,7 +123,10 @@ function saved.resume(run)
     core.fail("fit: resume: %s: it is the state of another model: it has none of the variables of "
       .. "this one", path)
   end
-  go_on(run, state)
+  run.epoch, run.step, run.waited, run.sum, run.rows = unpack(state.epoch)
+  if run.reduce_rate then run.reduce_rate.waited = state.epoch[6] end
+  run.best = state.best and { epoch = state.best[1], value = state.best[2] }
+  run.history, run.names = state.curves, state.names
 end
 
 --- Leaves a state behind where the user stops a training, and gives what is to be said of it.

@@ -7,9 +7,7 @@ local examples = require "jfl.doc.examples"
 local index = require "jfl.doc.index"
 local ffi = require "ffi"
 
-pcall(ffi.cdef, "int chdir(const char *path);")
 pcall(ffi.cdef, "int mkdir(const char *path, unsigned mode);")
-pcall(ffi.cdef, "char *getcwd(char *buffer, size_t size);")
 
 local all = helper.directory()             -- of all examples, one in it for each
 local count = 0
@@ -17,16 +15,16 @@ local count = 0
 -- Runs fn in a directory of its own and with print as given. The directory has a little data if fn
 -- reads some.
 local function within(fn, replaced, needs_data)
-  local here, real = ffi.string(ffi.C.getcwd(ffi.new("char[4096]"), 4096)), print
+  local real = print
   count = count + 1
   local directory = all .. "/" .. count
   assert(ffi.C.mkdir(directory, 448) == 0)
   if needs_data then blocks.write_data(directory) end
-  assert(ffi.C.chdir(directory) == 0)
+  local leave = helper.enter(directory)
   rawset(_G, "print", replaced)
   local ok, err = pcall(fn)
   rawset(_G, "print", real)
-  assert(ffi.C.chdir(here) == 0)
+  leave()
   if not ok then error(err, 0) end
 end
 

@@ -162,30 +162,6 @@ typedef struct sim_step {
   jf_tensor tensor[];          /* of k, inputs and outputs; behind them those that were given */
 } sim_step;
 
-static jfl_status sim_device_find_tensors(jf_sim_memory *m, jf_tensor *t, int n)
-{
-  for (int i = 0; i < n; i++) {
-    size_t size = (size_t)jf_numel(&t[i].shape) * jfl_dtype_size(t[i].dtype);
-    if (size) JF_TRY(jf_sim_find(m, t[i].data, size, &t[i].data));
-  }
-  return JFL_OK;
-}
-
-/* Replaces the device addresses in the step's arguments by the addresses of their contents. */
-static jfl_status sim_device_find_arguments(sim_step *p)
-{
-  jf_sim_memory *m = &((sim_state *)p->device->state)->memory;
-  const int n = p->given.n_in + p->given.n_out;
-  void *fault = p->given.fault;
-  p->k.scratch = p->given.scratch;
-  memcpy(p->tensor, p->tensor + n, (size_t)n * sizeof *p->tensor);
-  JF_TRY(sim_device_find_tensors(m, p->tensor, n));
-  if (p->k.scratch) JF_TRY(jf_sim_find(m, p->k.scratch, 1, &p->k.scratch));
-  if (fault) JF_TRY(jf_sim_find(m, fault, sizeof *p->k.fault, &fault));
-  p->k.fault = fault;
-  return JFL_OK;
-}
-
 /* Runs the step, unless an earlier one of the run has found something wrong in its data. That is no
    failure: it stands in the run's record, which the host reads. */
 static jfl_status sim_device_run_step(jf_sim_item *i)
@@ -194,7 +170,19 @@ static jfl_status sim_device_run_step(jf_sim_item *i)
   sim_state *s = p->device->state;
   if (atomic_fetch_add(&s->n_step, 1) + 1 == s->break_at)
     return jf_fail(JFL_EDEVICE, "%s is broken", p->device->name);
-  JF_TRY(sim_device_find_arguments(p));
+  /* Replaces the device addresses in the step's arguments by the addresses of their contents. */
+  jf_sim_memory *m = &((sim_state *)p->device->state)->memory;
+  const int n = p->given.n_in + p->given.n_out;
+  void *fault = p->given.fault;
+  p->k.scratch = p->given.scratch;
+  memcpy(p->tensor, p->tensor + n, (size_t)n * sizeof *p->tensor);
+  for (jf_tensor *t = p->tensor; t < p->tensor + n; t++) {
+    const size_t size = (size_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
+    if (size) JF_TRY(jf_sim_find(m, t->data, size, &t->data));
+  }
+  if (p->k.scratch) JF_TRY(jf_sim_find(m, p->k.scratch, 1, &p->k.scratch));
+  if (fault) JF_TRY(jf_sim_find(m, fault, sizeof *p->k.fault, &fault));
+  p->k.fault = fault;
   const jf_fault *found = p->k.fault;
   if (found && found->what) return JFL_OK;
   jfl_status st = p->run(&p->k);

@@ -3,18 +3,14 @@
 
 #include <unistd.h>
 
-/* Sometimes sleeps, so that whoever does not wait for the stream comes too early. */
-static void sim_stream_dawdle(jf_sim_stream *s)
-{
-  enum { ONE_IN = 4 };
-  jf_philox bits = jf_philox_at(s->pace.seed, s->number, s->n_done++);
-  if (s->pace.delay && bits.w[0] % ONE_IN == 0) usleep(bits.w[1] % s->pace.delay + 1);
-}
-
 static jfl_status sim_stream_do(void *item)
 {
   jf_sim_item *i = item;
-  sim_stream_dawdle(i->stream);
+  /* Sometimes sleeps, so that whoever does not wait for the stream comes too early. */
+  enum { ONE_IN = 4 };
+  jf_sim_stream *s = i->stream;
+  const jf_philox bits = jf_philox_at(s->pace.seed, s->number, s->n_done++);
+  if (s->pace.delay && bits.w[0] % ONE_IN == 0) usleep(bits.w[1] % s->pace.delay + 1);
   return i->run(i);
 }
 

@@ -137,32 +137,6 @@ static jfl_status emit_group(jf_fuser *f, int group)
   return JFL_OK;
 }
 
-static jfl_status rebuild(jf_fuser *f)
-{
-  int n;
-  jf_fuse_find_followers(f, 1);
-  const int *order = jf_fuse_order(f, &n);
-  for (int i = 0; i < n; i++) {
-    if (jf_is_grouped(&f->groups, order[i])) JF_TRY(emit_group(f, order[i]));
-    else jf_rewrite_keep(&f->r, f->r.old[order[i]]);
-  }
-  jf_rewrite_end(&f->r);
-  return JFL_OK;
-}
-
-static void look_at_nodes(jf_fuser *f)
-{
-  f->maker = jf_fuse_ints(f, f->r.n_value);
-  f->kind = jf_alloc(f->g->arena, (size_t)f->n * sizeof *f->kind);
-  f->result = jf_alloc(f->g->arena, (size_t)f->r.n_value);
-  for (int i = 0; i < f->r.n_value; i++) f->maker[i] = -1;
-  for (int i = 0; i < f->n; i++) {
-    if (limits_at(f, f->r.old[i]->place)) f->kind[i] = jf_member_kind(f->r.old[i]);
-    for (int k = 0; k < f->r.old[i]->n_out; k++) f->maker[f->r.old[i]->out[k]->id] = i;
-  }
-  for (int i = 0; i < f->g->n_output; i++) f->result[f->g->output[i]->id] = 1;
-}
-
 /* The largest limits over all devices, but for what no program of so many nodes needs: a node is
    one instruction. */
 static jf_fused_limits widest_limits(const jf_target *t, int n_node)
@@ -190,7 +164,15 @@ jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *target)
   f->d.leaves = fuse_leaves;
   f->d.ctx = f;
   f->drafted = -1;
-  look_at_nodes(f);
+  f->maker = jf_fuse_ints(f, f->r.n_value);
+  f->kind = jf_alloc(f->g->arena, (size_t)f->n * sizeof *f->kind);
+  f->result = jf_alloc(f->g->arena, (size_t)f->r.n_value);
+  for (int i = 0; i < f->r.n_value; i++) f->maker[i] = -1;
+  for (int i = 0; i < f->n; i++) {
+    if (limits_at(f, f->r.old[i]->place)) f->kind[i] = jf_member_kind(f->r.old[i]);
+    for (int k = 0; k < f->r.old[i]->n_out; k++) f->maker[f->r.old[i]->out[k]->id] = i;
+  }
+  for (int i = 0; i < f->g->n_output; i++) f->result[f->g->output[i]->id] = 1;
   jf_fuse_find_readers(f);
   jf_fuse_find_sources(f);
   jf_fuse_find_followers(f, 0);
@@ -200,5 +182,13 @@ jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *target)
     for (int j = f->sources.first[i]; j < f->sources.first[i + 1]; j++)
       if (f->kind[f->sources.item[j]]) try_join(f, f->sources.item[j], i);
   join_readers(f);
-  return rebuild(f);
+  int n;
+  jf_fuse_find_followers(f, 1);
+  const int *order = jf_fuse_order(f, &n);
+  for (int i = 0; i < n; i++) {
+    if (jf_is_grouped(&f->groups, order[i])) JF_TRY(emit_group(f, order[i]));
+    else jf_rewrite_keep(&f->r, f->r.old[order[i]]);
+  }
+  jf_rewrite_end(&f->r);
+  return JFL_OK;
 }
