@@ -3,8 +3,6 @@
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
 #include "op/image.h"
-#include "op/op.h"
-#include "op/upsample.h"
 
 #include <string.h>
 #endif
@@ -15,11 +13,11 @@
 typedef struct resize_axis { int64_t n, m, width, first, weight, spans; } resize_axis;
 
 /* Planes (outer, n, n, inner) become (outer, m, m, inner). data is x, y, or dy, dx. count: elements
-   of the result; at_table: number of the head's data. skips: what has a weight of 0 is left out,
-   so that it does no harm where it is not finite; as the CPU does for upsample_2d alone. */
+   of the result; at_table: number of the head's data. What has a weight of 0 is left out, as it may
+   not be finite. */
 typedef struct resize_args {
   struct jf_cuda_head head;
-  int64_t count, inner, at_table, skips;
+  int64_t count, inner, at_table;
   resize_axis y, x;
 } resize_args;
 
@@ -62,9 +60,9 @@ JF_KERNEL resize(const resize_args a)
     A sum = 0;
     for (int64_t q = 0; q < a.x.width; q++) {
       A line = 0;
-      if (a.skips && across[q] == 0) continue;
+      if (across[q] == 0) continue;
       for (int64_t p = 0; p < a.y.width; p++)
-        if (down[p] != 0 || !(p || a.skips))
+        if (down[p] != 0)
           line += resize_part(down[p], (A)from[(p * a.x.n + q) * a.inner]);
       sum += resize_part(across[q], line);
     }
@@ -88,10 +86,10 @@ JF_KERNEL resize_grad(const resize_args a)
       const A down = resize_weights(a, a.y)[r * a.y.width + row - tops[r]];
       const T *line = dy + (outer * a.y.m + r) * a.x.m * a.inner + lane;
       A part = 0;
-      if (a.skips && down == 0) continue;
+      if (down == 0) continue;
       for (int64_t c = columns[column]; c < columns[a.x.n + column]; c++) {
         const A across = resize_weights(a, a.x)[c * a.x.width + column - lefts[c]];
-        if (across != 0 || !a.skips) part += across * (A)line[c * a.inner];
+        if (across != 0) part += across * (A)line[c * a.inner];
       }
       sum += down * part;
     }
@@ -168,27 +166,12 @@ static jfl_status resize_keep(jf_kargs *k, resize_args *a, const resize_taps *t,
   return s;
 }
 
-static int resize_is_back(const jf_kargs *k)
-{
-  return k->op == &jf_op_image_resize_grad || k->op == &jf_op_upsample_2d_grad;
-}
-
-/* The pictures of a call, and those at another size, whose gradient may come in. */
-static const jfl_shape *resize_from(const jf_kargs *k)
-{
-  return resize_is_back(k) ? &k->out[0].shape : &k->in[0].shape;
-}
-static const jfl_shape *resize_to(const jf_kargs *k)
-{
-  return resize_is_back(k) ? &k->in[0].shape : &k->out[0].shape;
-}
-
 /* Gradients are summed in double, as on the CPU: a pixel's is made of many that cancel out. */
 static jfl_status resize_make(jf_kargs *k, resize_args *a, const resize_taps *t)
 {
   const jfl_dtype type = k->in[0].dtype;
-  const char *name = resize_is_back(k) ? "resize_grad" : "resize";
-  const int is_double = type == JFL_F64 || resize_is_back(k);
+  const char *name = jf_resizes_back(k) ? "resize_grad" : "resize";
+  const int is_double = type == JFL_F64 || jf_resizes_back(k);
   const jf_cuda_type types[] = { { "T", type }, { NULL, JFL_F32 } };
   const jf_cuda_source s = { "resize", jf_cuda_text_resize,
                              is_double ? "typedef double A;\n" : "typedef float A;\n" };
@@ -200,54 +183,14 @@ static jfl_status resize_make(jf_kargs *k, resize_args *a, const resize_taps *t)
                          sizeof *a);
 }
 
-/* ---- image_resize ---- */
-
-static jfl_status image_resize_prepare(jf_kargs *k)
+static jfl_status resize_prepare(jf_kargs *k)
 {
-  const jf_resizing r = jf_resizing_of(k->attr, resize_from(k), resize_to(k));
+  const jf_resizing r = jf_resizing_of(k);
   resize_args a = { .inner = r.inner, .y = { .n = r.h, .m = r.to_h },
                     .x = { .n = r.w, .m = r.to_w } };
   char *room = jf_new(jf_taps_size(&r.y) + jf_taps_size(&r.x));
   if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
   const resize_taps t = { jf_taps_in(&r.y, room), jf_taps_in(&r.x, room + jf_taps_size(&r.y)) };
-  const jfl_status s = resize_make(k, &a, &t);
-  jf_free(room);
-  return s;
-}
-
-/* ---- upsample_2d ---- */
-
-static void upsample_fill(const jf_upsample *u, int64_t n, const jf_taps *t)
-{
-  for (int64_t i = 0; i < t->n; i++) {
-    const jf_pixel_source s = jf_upsample_source(u, n, t->n, i);
-    const int64_t first = s.low < n - t->width ? s.low : n - t->width;
-    t->first[i] = first;
-    for (int64_t q = 0; q < t->width; q++) t->weight[i * t->width + q] = 0;
-    t->weight[i * t->width + s.low - first] = 1 - s.share;
-    if (s.share > 0) t->weight[i * t->width + s.high - first] = s.share;
-  }
-}
-
-static jf_taps upsample_taps(const jf_upsample *u, int64_t n, int64_t m, void *room)
-{
-  jf_taps t = { .n = m, .width = u->linear && n > 1 ? 2 : 1, .first = room };
-  t.weight = (double *)(void *)(t.first + m);
-  upsample_fill(u, n, &t);
-  return t;
-}
-
-static jfl_status upsample_prepare(jf_kargs *k)
-{
-  enum { MOST = sizeof(int64_t) + 2 * sizeof(double) };    /* bytes of a result's taps */
-  const jf_upsample *o = k->attr;
-  const jf_upsampling u = jf_upsampling_of(o, resize_from(k), resize_to(k));
-  resize_args a = { .inner = u.inner, .skips = 1, .y = { .n = u.n[0], .m = u.m[0] },
-                    .x = { .n = u.n[1], .m = u.m[1] } };
-  char *room = jf_new((size_t)(u.m[0] + u.m[1]) * MOST);
-  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
-  const resize_taps t = { upsample_taps(o, u.n[0], u.m[0], room),
-                          upsample_taps(o, u.n[1], u.m[1], room + (size_t)u.m[0] * MOST) };
   const jfl_status s = resize_make(k, &a, &t);
   jf_free(room);
   return s;
@@ -259,10 +202,8 @@ static int resize_accepts(const jf_kargs *k)
   return t == JFL_F32 || t == JFL_F64 || t == JFL_U8;
 }
 
-#define RESIZES(op_, prepare_)                                                          \
-  .op = op_, .accepts = resize_accepts, .prepare = prepare_, .run = jf_cuda_run,        \
-  .release = jf_cuda_release
-JFL_CUDA(cuda_image_resize, RESIZES("image_resize image_resize_grad", image_resize_prepare))
-JFL_CUDA(cuda_upsample_2d, RESIZES("upsample_2d upsample_2d_grad", upsample_prepare))
+JFL_CUDA(cuda_resize, .op = "image_resize image_resize_grad upsample_2d upsample_2d_grad",
+  .accepts = resize_accepts, .prepare = resize_prepare, .run = jf_cuda_run,
+  .release = jf_cuda_release)
 
 #endif

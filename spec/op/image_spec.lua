@@ -96,3 +96,40 @@ describe("random_crop", function()
     end
   end)
 end)
+
+describe("pictures at another size", function()
+  teardown(core.reset)
+
+  it("take the nearest pixel where it begins at the edge of a new one", function()
+    for _, dtype in ipairs { "float32", "float64", "uint8" } do
+      local y = core.op "image_resize"(core.from_table({ { { { 1 }, { 2 } } } }, dtype),
+        { size = { 1, 98 }, interpolation = "nearest" })
+      local list = support.flat(y)
+      assert.same({ 1, 2 }, { list[49], list[50] }, dtype)
+    end
+  end)
+
+  it("leave out what has no weight, which may be infinite", function()
+    for _, dtype in ipairs { "float32", "float64" } do
+      for _, name in ipairs { "image_resize", "upsample_2d" } do
+        for _, channels in ipairs { 1, 9, 16 } do
+          local function pixel(v)
+            local list = {}
+            for i = 1, channels do list[i] = v end
+            return list
+          end
+          local x = core.from_table({ { { pixel(1), pixel(2), pixel(1 / 0) } } }, dtype)
+          local y = core.op(name)(x, { size = { 3, 9 }, interpolation = "bilinear",
+            data_format = "NHWC" })
+          local list = support.flat(y)
+          for row = 0, 2 do
+            local at = 9 * channels * row
+            assert.equal(1, list[at + 1], name)
+            assert.equal(2, list[at + 4 * channels + 1], name)
+            assert.equal(1 / 0, list[at + 7 * channels + 1], name)
+          end
+        end
+      end
+    end
+  end)
+end)

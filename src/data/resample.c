@@ -7,7 +7,8 @@
 
 static jf_filter resample_filter_of(const jf_stretch *s)
 {
-  if (s->filter == JF_NEAREST || s->filter == JF_BILINEAR) return s->filter;
+  if (s->filter == JF_NEAREST || s->filter == JF_BILINEAR || s->filter == JF_CORNERS)
+    return s->filter;
   if (s->extent == (double)s->n && s->begin == floor(s->begin)) return JF_NEAREST;   /* a copy */
   if (s->filter == JF_TRIANGLE) return JF_TRIANGLE;
   return s->extent > (double)s->n ? JF_AREA : JF_BILINEAR;
@@ -17,7 +18,7 @@ static int64_t taps_width(const jf_stretch *s)
 {
   const jf_filter f = resample_filter_of(s);
   if (f == JF_NEAREST || s->limit == 1) return 1;
-  if (f == JF_BILINEAR) return 2;
+  if (f == JF_BILINEAR || f == JF_CORNERS) return 2;
   const double scale = s->extent / (double)s->n;
   const int64_t most = (int64_t)ceil(f == JF_TRIANGLE ? 2 * fmax(scale, 1) : scale) + 1;
   return most < s->limit ? most : s->limit;
@@ -37,8 +38,9 @@ static void taps_add(const jf_taps *t, int64_t i, int64_t at, double w)
 }
 
 /* The parts of the sources that lie under result i, which spans `scale` sources. */
-static void taps_area(const jf_stretch *s, const jf_taps *t, int64_t i, double scale)
+static void taps_area(const jf_stretch *s, const jf_taps *t, int64_t i)
 {
+  const double scale = s->extent / (double)s->n;
   const double from = s->begin + (double)i * scale, to = from + scale;
   const int64_t lo = clamp((int64_t)floor(from), 0, s->limit - 1);
   t->first[i] = clamp(lo, 0, s->limit - t->width);
@@ -49,10 +51,10 @@ static void taps_area(const jf_stretch *s, const jf_taps *t, int64_t i, double s
   }
 }
 
-/* The two sources whose centres are nearest; none outside the stretch. */
-static void taps_bilinear(const jf_stretch *s, const jf_taps *t, int64_t i, double scale)
+/* Between the two sources on both sides of `at`; none outside the stretch. */
+static void taps_between(const jf_stretch *s, const jf_taps *t, int64_t i, double at)
 {
-  const double at = s->begin + ((double)i + 0.5) * scale - 0.5, whole = floor(at);
+  const double whole = floor(at);
   const int64_t lo = clamp((int64_t)floor(s->begin), 0, s->limit - 1);
   const int64_t hi = clamp((int64_t)ceil(s->begin + s->extent) - 1, lo, s->limit - 1);
   const int64_t a = clamp((int64_t)whole, lo, hi), b = clamp((int64_t)whole + 1, lo, hi);
@@ -61,9 +63,20 @@ static void taps_bilinear(const jf_stretch *s, const jf_taps *t, int64_t i, doub
   taps_add(t, i, b, at - whole);
 }
 
-static void taps_triangle(const jf_stretch *s, const jf_taps *t, int64_t i, double scale)
+static void taps_bilinear(const jf_stretch *s, const jf_taps *t, int64_t i)
 {
-  const double reach = fmax(scale, 1), at = s->begin + ((double)i + 0.5) * scale;
+  taps_between(s, t, i, s->begin + ((double)i + 0.5) * s->extent / (double)s->n - 0.5);
+}
+
+static void taps_corners(const jf_stretch *s, const jf_taps *t, int64_t i)
+{
+  taps_between(s, t, i, s->n > 1 ? (double)i * (double)(s->limit - 1) / (double)(s->n - 1) : 0);
+}
+
+static void taps_triangle(const jf_stretch *s, const jf_taps *t, int64_t i)
+{
+  const double scale = s->extent / (double)s->n, reach = fmax(scale, 1);
+  const double at = s->begin + ((double)i + 0.5) * scale;
   const double low = s->beyond ? 0 : s->begin, high = s->beyond ? (double)s->limit
                                                                : s->begin + s->extent;
   const int64_t lo = clamp((int64_t)floor(fmax(at - reach, low) + 0.5), 0, s->limit - 1);
@@ -75,22 +88,23 @@ static void taps_triangle(const jf_stretch *s, const jf_taps *t, int64_t i, doub
     taps_add(t, i, j, fmax(0, 1 - fabs((double)j + 0.5 - at) / reach) / sum);
 }
 
-static void taps_nearest(const jf_stretch *s, const jf_taps *t, int64_t i, double scale)
+static void taps_nearest(const jf_stretch *s, const jf_taps *t, int64_t i)
 {
-  t->first[i] = clamp((int64_t)floor(s->begin + (double)i * scale), 0, s->limit - 1);
+  t->first[i] = clamp((int64_t)floor(s->begin + (double)i * s->extent / (double)s->n), 0,
+                      s->limit - 1);
   taps_add(t, i, t->first[i], 1);
 }
 
 jf_taps jf_taps_in(const jf_stretch *s, void *memory)
 {
-  static void (*const fill[])(const jf_stretch *, const jf_taps *, int64_t, double) = {
+  static void (*const fill[])(const jf_stretch *, const jf_taps *, int64_t) = {
     [JF_NEAREST] = taps_nearest, [JF_BILINEAR] = taps_bilinear, [JF_AREA] = taps_area,
-    [JF_TRIANGLE] = taps_triangle
+    [JF_TRIANGLE] = taps_triangle, [JF_CORNERS] = taps_corners
   };
   jf_taps t = { .n = s->n, .width = taps_width(s), .first = memory };
   t.weight = (double *)(t.first + t.n);
   for (int64_t i = 0; i < t.n * t.width; i++) t.weight[i] = 0;
-  for (int64_t i = 0; i < t.n; i++) fill[resample_filter_of(s)](s, &t, i, s->extent / (double)s->n);
+  for (int64_t i = 0; i < t.n; i++) fill[resample_filter_of(s)](s, &t, i);
   return t;
 }
 
@@ -112,7 +126,7 @@ size_t jf_resize_line(int64_t width, int64_t channels)
     for (int64_t k = 0; k < r->y->width; k++) {                                                 \
       const T *x = (const T *)r->src + (r->y->first[y] + k) * r->src_row;                       \
       const A w = (A)weight[k];                                                                 \
-      if (!k) for (int64_t i = from; i < end; i++) line[i] = w * (A)x[i];                       \
+      if (!k) for (int64_t i = from; i < end; i++) line[i] = w != 0 ? w * (A)x[i] : 0;          \
       else if (w != 0) for (int64_t i = from; i < end; i++) line[i] += w * (A)x[i];             \
     }                                                                                           \
   }
@@ -120,7 +134,8 @@ LINE(U8, uint8_t, float)
 LINE(F32, float, float)
 LINE(F64, double, double)
 
-/* dst[y][column][channel] = scale times the sum over the taps of that column. */
+/* dst[y][column][channel] = scale times the sum over the taps of that column. Those at both ends
+   may have no weight. */
 #define ROW(NAME, A, T, ROUNDED)                                                   \
   static void resample_row_##NAME(const jf_resize *r, int64_t y, const void *from) \
   {                                                                                \
@@ -130,9 +145,12 @@ LINE(F64, double, double)
       const double *weight = r->x->weight + i * width;                             \
       const A *x = (const A *)from + r->x->first[i] * c;                           \
       T *to = (T *)r->dst + y * r->row + i * r->column;                            \
+      int64_t first = 0, end = width;                                              \
+      while (first < end && weight[first] == 0) first++;                           \
+      while (first < end && weight[end - 1] == 0) end--;                           \
       for (int64_t j = 0; j < c; j++) {                                            \
         A v = 0;                                                                   \
-        for (int64_t k = 0; k < width; k++) v += (A)weight[k] * x[k * c + j];      \
+        for (int64_t k = first; k < end; k++) v += (A)weight[k] * x[k * c + j];    \
         to[j * r->channel] = (T)(scale * v + (A)ROUNDED);                          \
       }                                                                            \
     }                                                                              \

@@ -11,10 +11,14 @@ extern "C" {
 /* AREA weighs each source by how much of it lies under the result, BILINEAR takes the two nearest
    centres, NEAREST the source at the result's beginning, TRIANGLE those around the result's centre,
    less the farther they are, as PIL resizes. AUTO is AREA where an axis shrinks and BILINEAR where
-   it grows; so is AREA. */
-typedef enum jf_filter { JF_NEAREST, JF_BILINEAR, JF_AREA, JF_AUTO, JF_TRIANGLE } jf_filter;
+   it grows; so is AREA. CORNERS is BILINEAR, but the centres of the outermost sources are those of
+   the outermost results. */
+typedef enum jf_filter {
+  JF_NEAREST, JF_BILINEAR, JF_AREA, JF_AUTO, JF_TRIANGLE, JF_CORNERS
+} jf_filter;
 
-/* Result i of an axis is the sum of weight[i * width + k] times source first[i] + k. */
+/* Result i of an axis is the sum of weight[i * width + k] times source first[i] + k. Where pixels
+   may be infinite, what has no weight must not be multiplied. */
 typedef struct jf_taps { int64_t n; int64_t width; int64_t *first; double *weight; } jf_taps;
 
 /* From `extent` sources that begin at `begin` of `limit` ones, n results. beyond: with TRIANGLE,

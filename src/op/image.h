@@ -32,13 +32,18 @@ void jf_random_crop_move(const jf_kargs *k, int64_t i, int back);
 /* Draws place for picture i. */
 void jf_random_crop_draw(const jf_kargs *k, int64_t i);
 
-/* image_resize(x) -> y: pictures whose rows and columns are `size`. */
+/* image_resize(x) -> y, upsample_2d(x) -> y: pictures whose rows and columns are `size`. x is
+   (N, H, W, C), (N, C, H, W) or (N, C / block, H, W, block).
+   image_resize_grad(dy) -> dx, upsample_2d_grad(dy) -> dx: `size` is that of dx. */
 typedef struct jf_image_resize {
   jf_ints size;
   const char *interpolation, *data_format;
+  int align_corners;
   /* Set by infer: */
   int axis;                    /* that of rows */
   jf_filter filter;
+  /* Set by passes: channels in a block, or 0 where they are not cut into blocks. */
+  int64_t block;
 } jf_image_resize;
 /* A call: n pictures or planes of h by w pixels, `inner` elements each, become to_h by to_w. y and
    x: how the axes are stretched. */
@@ -46,6 +51,8 @@ typedef struct jf_resizing {
   int64_t n, h, w, inner, to_h, to_w;
   jf_stretch y, x;
 } jf_resizing;
-jf_resizing jf_resizing_of(const jf_image_resize *a, const jfl_shape *x, const jfl_shape *y);
+/* That of a call of one of the four ops. */
+jf_resizing jf_resizing_of(const jf_kargs *k);
+int jf_resizes_back(const jf_kargs *k);
 
 #endif

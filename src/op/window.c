@@ -136,7 +136,10 @@ jf_range jf_range_within(int64_t n, int64_t stride, int64_t offset, int64_t lo, 
   return r;
 }
 
-jfl_status jf_infer_resized(jf_infer *c, const jf_ints *size, int axis, int64_t most)
+/* Extents whose products with each other can be counted. */
+enum { MOST_EXTENT = 1 << 30 };
+
+jfl_status jf_infer_resized(jf_infer *c, const jf_ints *size, int axis)
 {
   const jfl_shape *s = &c->in[0]->shape;
   int64_t to[2] = { 0 };
@@ -144,11 +147,11 @@ jfl_status jf_infer_resized(jf_infer *c, const jf_ints *size, int axis, int64_t 
   c->shape[0] = *s;
   c->dtype[0] = c->in[0]->dtype;
   for (int i = 0; i < 2; i++) {
-    if (s->d[axis + i] < 1 || s->d[axis + i] > most)
+    if (s->d[axis + i] < 1 || s->d[axis + i] > MOST_EXTENT)
       return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must have from 1 to %d rows and columns, "
-                              "got %lld", (int)most, (long long)s->d[axis + i]);
-    if (to[i] > most)
-      return jf_fail_argument(JFL_EINVAL, "size", "must be at most %d, got %lld", (int)most,
+                              "got %lld", MOST_EXTENT, (long long)s->d[axis + i]);
+    if (to[i] > MOST_EXTENT)
+      return jf_fail_argument(JFL_EINVAL, "size", "must be at most %d, got %lld", MOST_EXTENT,
                               (long long)to[i]);
     c->shape[0].d[axis + i] = to[i];
   }

@@ -17,8 +17,8 @@ typedef struct jf_window {
 /* Checks that input i has four axes; `what` names their order in the message, as "(N, C, H, W)". */
 jfl_status jf_check_rank4(const jf_infer *c, int i, const char *what);
 /* Infers pictures at another size: input 0 with `size`, one number or two, along two axes from
-   `axis` on, whose extents are at most `most` before and after. */
-jfl_status jf_infer_resized(jf_infer *c, const jf_ints *size, int axis, int64_t most);
+   `axis` on, whose extents are at most 2^30 before and after. */
+jfl_status jf_infer_resized(jf_infer *c, const jf_ints *size, int axis);
 /* Reads a list of one number for all n axes or of one for each, all positive; an empty list gives
    `def` n times. */
 jfl_status jf_extents(const char *name, const jf_ints *list, int64_t def, int n, int64_t *out);

@@ -20,6 +20,13 @@ return function(give)
   resized({ 0, 4, 3, 2 }, { size = { 2, 5 } })
   resized({ 2, 4, 3, 0 }, { size = { 2, 5 } })
   big("image_resize", { of { 3, 67, 45, 3 } }, { size = { 31, 90 } })
+  big("image_resize_grad", { of { 3, 67, 45, 3 } }, { size = { 90, 31 } })
+  -- rows in several strips; pixels of many elements
+  big("image_resize", { of { 1, 3, 3000, 3 } }, { size = { 5, 1700 } })
+  big("image_resize", { of { 2, 9, 12, 20 } }, { size = { 4, 30 } })
+  big("image_resize_grad", { of { 2, 9, 300, 20 } }, { size = { 4, 100 } })
+  big("upsample_2d", { of { 1, 3, 4000, 7 } }, { size = { 2, 40 }, interpolation = "bilinear",
+    align_corners = true, data_format = "NHWC" })
   case("image_resize", { of({ 2, 400, 3, 3 }, 0, 255, "uint8") }, { size = { 7, 500 } },
     { only = "uint8" })
 
