@@ -80,6 +80,27 @@ static int find_slot(const record *r, const char *name)
   return -1;
 }
 
+static void set_flag(lua_State *L, const char *key, int value)
+{
+  lua_pushboolean(L, value != 0);
+  lua_setfield(L, -2, key);
+}
+
+/* Pushes what the front end, if it is there, suggests in place of the option `key`: the end of a
+   message. */
+static const char *push_suggestion(lua_State *L, const record *r, const char *key)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "jfl.base.names");
+  if (!lua_istable(L, -1)) return "";
+  lua_getfield(L, -1, "suggest");
+  lua_pushstring(L, key);
+  lua_newtable(L);
+  for (int k = 0; k < n_slots(r); k++) set_flag(L, slot_name(r, k), 1);
+  lua_call(L, 2, 1);
+  return lua_tostring(L, -1);
+}
+
 static int unknown_option(lua_State *L, const record *r, const char *key)
 {
   luaL_Buffer b;
@@ -90,8 +111,9 @@ static int unknown_option(lua_State *L, const record *r, const char *key)
   }
   luaL_addstring(&b, "name");
   luaL_pushresult(&b);
-  return jf_raise(L, "%s: unknown option '%s'; options are %s", r->info.name, key,
-                  lua_tostring(L, -1));
+  const char *options = lua_tostring(L, -1);
+  return jf_raise(L, "%s: unknown option '%s'; options are %s%s", r->info.name, key, options,
+                  push_suggestion(L, r, key));
 }
 
 /* Takes the option whose key and value are on top; the value stays below the key. */
@@ -434,12 +456,6 @@ static int l_op(lua_State *L)
 }
 
 /* ---- the op table as data ---- */
-
-static void set_flag(lua_State *L, const char *key, int value)
-{
-  lua_pushboolean(L, value != 0);
-  lua_setfield(L, -2, key);
-}
 
 static void set_names(lua_State *L, const char *key, const char *const *name, int n)
 {
