@@ -79,7 +79,7 @@ describe("a mistake in an op's arguments", function()
   it("names what is missing, unknown or there twice", function()
     op_error("add: argument 2 'y' is missing", "c.op('add')(...)", x)
     op_error("add: argument 1 'x' is nil: is a name misspelled?", "c.op('add')(nil, ...)", x)
-    op_error("softmax: unknown option 'axs'; options are axis, name",
+    op_error("softmax: unknown option 'axs'; options are axis, name; did you mean axis?",
       "c.op('softmax')(..., {axs = 1})", x)
     op_error("softmax: 'axis' is given both by position and by name",
       "c.op('softmax')(..., 0, {axis = 1})", x)

@@ -75,6 +75,27 @@ static int find_slot(const record *r, const char *name)
   return -1;
 }
 
+static void set_flag(lua_State *L, const char *key, int value)
+{
+  lua_pushboolean(L, value != 0);
+  lua_setfield(L, -2, key);
+}
+
+/* Pushes what the front end, if it is there, suggests in place of the option `key`: the end of a
+   message. */
+static const char *push_suggestion(lua_State *L, const record *r, const char *key)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "jfl.base.names");
+  if (!lua_istable(L, -1)) return "";
+  lua_getfield(L, -1, "suggest");
+  lua_pushstring(L, key);
+  lua_newtable(L);
+  for (int k = 0; k < n_slots(r); k++) set_flag(L, slot_name(r, k), 1);
+  lua_call(L, 2, 1);
+  return lua_tostring(L, -1);
+}
+
 static int unknown_option(lua_State *L, const record *r, const char *key)
 {
   luaL_Buffer b;
@@ -85,8 +106,9 @@ static int unknown_option(lua_State *L, const record *r, const char *key)
   }
   luaL_addstring(&b, "name");
   luaL_pushresult(&b);
-  return jf_raise(L, "%s: unknown option '%s'; options are %s", r->info.name, key,
-                  lua_tostring(L, -1));
+  const char *options = lua_tostring(L, -1);
+  return jf_raise(L, "%s: unknown option '%s'; options are %s%s", r->info.name, key, options,
+                  push_suggestion(L, r, key));
 }
 
 /* Takes the option whose key and value are on top; the value stays below the key. */
@@ -324,19 +346,30 @@ static void number_to_blob(lua_State *L, const bind_op_call *c, int k, const jfl
   lua_pop(L, 1);
 }
 
+/* The dtype that an array of dtype t has beside a blob: float64 is what computing with integers
+   gives, as Lua's own numbers are, so it says of floats no more than a number does. */
+static jfl_dtype beside(jfl_dtype t, jfl_dtype blob)
+{
+  const int narrows = t == JFL_F64 && (blob == JFL_F32 || blob == JFL_F16 || blob == JFL_BF16);
+  return narrows || (t == JFL_F32 && blob == JFL_F64) ? blob : t;
+}
+
 /* Replaces the array that is input k by a constant of the job. */
-static void array_to_blob(lua_State *L, const bind_op_call *c, int k, int env)
+static void array_to_blob(lua_State *L, const bind_op_call *c, int k, const jfl_value *like,
+                          int env)
 {
   const jfl_op *array = jfl_op_find("array");
-  int at = c->first + k;
-  const jf_larray *a = jf_need_array(L, at, bind_op_push_who(L, c->r, k));
+  const int at = c->first + k, top = lua_gettop(L);
+  const char *who = bind_op_push_who(L, c->r, k);
+  const jf_larray *a = jf_need_array(L, at, who);
+  a = jf_to_array(L, at, beside(a->dtype, jfl_value_dtype(like)), who);
   const jfl_arg arg = { .name = "value", .kind = JFL_ARG_ARRAY, .array = a->array };
   assert(array);
   jf_lblob *b = jf_push_blob(L, env);
   jf_check(L, jfl_graph_op(jf_state_of(L)->traced->graph, array, NULL, 0, &arg, 1, NULL,
                            &b->value));
   lua_replace(L, at);
-  lua_pop(L, 1);
+  lua_settop(L, top);
 }
 
 /* Checks all blobs before the first constant is made, so that an error leaves no node behind. */
@@ -348,7 +381,7 @@ static void prepare_blobs(lua_State *L, bind_op_call *c, int like, int env)
   for (int k = 0; k < c->n_in; k++) {
     if (jf_test(L, c->first + k, JF_BLOB)) continue;
     const jf_lblob *b = lua_touserdata(L, c->first + like);
-    if (jf_test(L, c->first + k, JF_ARRAY)) array_to_blob(L, c, k, env);
+    if (jf_test(L, c->first + k, JF_ARRAY)) array_to_blob(L, c, k, b->value, env);
     else number_to_blob(L, c, k, b->value, env);
   }
 }
@@ -424,12 +457,6 @@ static int l_op(lua_State *L)
 }
 
 /* ---- the op table as data ---- */
-
-static void set_flag(lua_State *L, const char *key, int value)
-{
-  lua_pushboolean(L, value != 0);
-  lua_setfield(L, -2, key);
-}
 
 static void set_names(lua_State *L, const char *key, const char *const *name, int n)
 {

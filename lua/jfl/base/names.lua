@@ -42,6 +42,7 @@ local ALIASES = {
   dims = "perm", size = "shape", params = "variables", axes = "axis",
   eps = "epsilon", hidden_size = "units", embedding_dim = "units", num_embeddings = "vocabulary",
   betas = "beta1", num_features = "inputs", embed_dim = "inputs", is_causal = "causal",
+  negative_slope = "alpha", num_classes = "depth",
 }
 
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.

@@ -96,6 +96,15 @@ local function plain_order(who, source)
   return list
 end
 
+--- Whether a source is a plain table of columns by names, which have no order.
+function columns.are_named(source)
+  if type(source) ~= "table" or orders[source] or metatable(source) then return false end
+  for name in pairs(source) do
+    if type(name) ~= "string" then return false end
+  end
+  return true
+end
+
 --- The columns of a source and their names: those wanted, in that order, or all. A source is an
 -- NdArray, a list of columns, a list of pairs such as { "images", array }, a set, or a plain table
 -- by names, of which the wanted ones must be named.

@@ -173,12 +173,23 @@ local function sentence(doc) return doc:match("^(.-%.)%s") or doc end
 
 local FOUND = 20                 -- names in one list of what a search found
 
--- Lines on the names that hold a word, or else on those whose description does; nil without any.
+-- Whether a text in lower case has each of these words, or what begins so where `begins`.
+local function has_all(text, words, begins)
+  for _, word in ipairs(words) do
+    local at = begins and text:find("%f[%w]" .. word:gsub("%p", "%%%0"))
+    if not at and (begins or not text:find(word, 1, true)) then return false end
+  end
+  return true
+end
+
+-- Lines on the names that hold a word, or all words of several, or else on those whose description
+-- does; nil without any.
 local function search(word)
-  local in_name, in_doc, seen = {}, {}, {}
+  local in_name, in_doc, seen, words = {}, {}, {}, {}
+  for each in word:gmatch("%S+") do words[#words + 1] = each end
   for path, e in pairs(index.entries()) do
-    local at = e and (path:lower():find(word, 1, true) and in_name
-      or e.doc:lower():find("%f[%w]" .. word:gsub("%p", "%%%0")) and in_doc)
+    local at = e and (has_all(path:lower(), words) and in_name
+      or has_all(e.doc:lower(), words, true) and in_doc)
     if at and not seen[e.doc] then
       seen[e.doc] = true
       at[#at + 1] = ("%s: %s"):format(index.written(path), sentence(e.doc))
@@ -259,8 +270,9 @@ function help.text(what)
   local name = name_of(what)
   local path = name:gsub("^flow%.", "")
   local word = path:lower()
-  local text = told(path) or told(word) or find(word, word.lower) or group_text(word, word.lower)
-    or #word > 2 and search(word)
+  local joined = word:gsub("[%s-]+", "_")
+  local text = told(path) or told(word) or find(joined, word.lower)
+    or group_text(joined, word.lower) or #word > 2 and search(word)
   if not text then
     core.fail("help: there is nothing named '%s'%s", name, names.suggest(name, index.paths()))
   end

@@ -147,6 +147,23 @@ local LIST = {
   { "attention transformer multihead multiheadattention", [[
   flow.layers.multi_head_attention is the layer, flow.nn.scaled_dot_product_attention what it does
   with queries, keys and values, flow.nn.rotary_embedding marks positions.]] },
+  { "positional_encoding position positions positional_embedding sinusoidal time_embedding "
+    .. "timestep_embedding", [[
+  Learned positions are a variable of (length, units) that is added to what flow.layers.embedding
+  gives; flow.nn.rotary_embedding turns queries and keys by theirs instead. Sines of a time or
+  place t, of (batch, 1), at the frequencies f, of (1, n), are two ops:
+    flow.concat({ flow.math.sin(t * f), flow.math.cos(t * f) }, 1)]] },
+  { "recommendation recommender matrix_factorization collaborative_filtering", [[
+  Each user and each thing has a vector, and their products say how well they go together:
+    local u = flow.layers.embedding(users, n_users, 16)
+    local v = flow.layers.embedding(things, n_things, 16)
+    local score = (u * v):sum(-1)
+  examples/wide_and_deep.lua learns who clicks on what.]] },
+  { "siamese metric_learning similarity contrastive_loss", [[
+  A model, or a layer with a name, may be called twice in a body, and has one set of variables then:
+    local a, b = net(x1), net(x2)
+    local loss = flow.nn.cosine_embedding_loss(a, b, same)
+  flow.nn.triplet_margin_loss compares with one that is alike and one that is not.]] },
   { "batch_norm batchnorm batchnorm1d batchnorm2d normalization layernorm groupnorm", [[
   flow.layers.batch_normalization(x, { axis = 1 }) normalizes channels, (N, C, H, W), and keeps
   their statistics for predict jobs; flow.layers.layer_norm(x, { begin_norm_axis = -1 }) and
@@ -230,7 +247,7 @@ local LIST = {
   flow.data.csv(path, { fill = "median", indicators = true }) reads a table with holes. Columns are
   scaled by their own numbers, from the training's part alone: (x - x:mean(0)) / x:std(0).
   The page "Recipes" has a program for a table, which keeps them by notes in its checkpoint.]] },
-  { "reinforcement rl dqn replay agent q_learning policy_gradient reinforce", [[
+  { "reinforcement rl dqn replay replay_buffer agent q_learning policy_gradient reinforce", [[
   An agent is a loop of yours that plays, and a train job that learns from what it saw:
   examples/recipes/agent.lua in a page, examples/dqn.lua with replay and a second network that
   follows, examples/love-pong in a game.]] },

@@ -1,5 +1,6 @@
 -- What is asked of flow.fit, read and checked; and the jobs of a model that is to be trained.
 local args = require "jfl.base.args"
+local columns = require "jfl.data.columns"
 local core = require "jfl.core"
 local counter = require "jfl.train.counter"
 local feed = require "jfl.train.feed"
@@ -33,10 +34,25 @@ local function types_of(who, net, o)
   return list, order
 end
 
+-- The columns of data by names: the model's parameters, then the one that is left; nil where that
+-- does not tell them all.
+local function columns_of(net, data)
+  if not columns.are_named(data) then return nil end
+  local list, known = {}, {}
+  for i, name in ipairs(model.parameters(net)) do
+    if data[name] == nil then return nil end
+    list[i], known[name] = name, true
+  end
+  local own = #list
+  for name in pairs(data) do list[#list + 1] = not known[name] and name or nil end
+  return own > 0 and #list == own + 1 and list or nil
+end
+
 --- Puts the jobs of a model into the options in its place.
 function asked.jobs(who, o)
   local net = o.job
   if not model.is(net) then return end
+  if o.columns == nil then o.columns = columns_of(net, o.data) end
   local types = o.inputs
   if types == nil then types, o.positions = types_of(who, net, o) end
   for _, name in ipairs { FIT, VALIDATION } do job.is_mine(("%s-%s"):format(net.name, name)) end

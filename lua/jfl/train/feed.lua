@@ -89,6 +89,7 @@ local function type_of(who, column, title, skip)
     core.fail("%s: inputs is missing: column %s does not say what a batch of it is; state all, "
       .. "{ flow.float32 { -1, 28, 28 }, flow.int32 { -1 } }", who, tostring(title))
   end
+  if dtype == "float64" then dtype = "float32" end         -- as layers' variables are
   return typing.Numpy.Placeholder({ -1, unpack(shape) }, { dtype = dtype })
 end
 

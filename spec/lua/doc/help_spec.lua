@@ -166,7 +166,7 @@ describe("help", function()
       "batch_norm", "rnn", "attention", "embedding", "conv1d", "k-fold", "missing",
       "reinforcement", "hyperparameter", "server", "python", "wordpiece", "view", "quantize", "svd",
       "kmeans", "lora", "residual", "audio", "time series", "rmse", "perplexity", "underfitting",
-      "policy gradient", "cluster" } do
+      "policy gradient", "cluster", "siamese", "recommendation", "sinusoidal" } do
       text[#text + 1] = help.text(word)
     end
     for path in table.concat(text, "\n"):gmatch("%f[%w]flow%.([%w_.]*[%w_])") do
@@ -194,11 +194,16 @@ describe("help", function()
     assert.equal(help.text("optimizer.SGD"), help.text("sgd"))
     holds(help.text("overflow"), "Descriptions with 'overflow':")
     holds(help.text("array of"), "flow.ndarray")
+    holds(help.text("one hot"), "flow.one_hot(")
+    holds(help.text("clip gradients"), "Descriptions with 'clip gradients':\n  flow.optimizer.")
+    holds(help.text("adaptive max"), "Names with 'adaptive max':\n  flow.nn.adaptive_max_")
   end)
 
   it("has something on every common word of the trade", function()
     local none = {}
-    for word in ([[acc; all reduce; beam search; c++; class weight; cross-validation; detection;
+    for word in ([[matrix factorization; one hot; positional encoding; recommendation;
+      replay buffer; siamese; sinusoidal; mean squared error; cosine similarity; time embedding;
+      acc; all reduce; beam search; c++; class weight; cross-validation; detection;
       dilation; dqn; fully connected; gan; glorot; gradient accumulation; grid search; he; http;
       imbalance;
       k-fold; kl divergence; kmeans; latency; license; lora; lr finder; missing; outlier; pca;

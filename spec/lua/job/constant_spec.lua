@@ -26,6 +26,23 @@ describe("an NdArray in a body", function()
       { 0, 1, 2 }, { 3, 4, 5 } }, job(nd.ones { 2, 3 }):totable())
   end)
 
+  it("of float64 has the dtype of the blob beside it, as a number has", function()
+    local exact = nd.array({ 1, 2 }, "int32") / 4
+    assert.equal("float64", exact.dtype)
+    for _, dtype in ipairs { "float32", "float16", "bfloat16", "float64" } do
+      local job = helper.predict("of " .. dtype, { 2 }, function(x)
+        x = flow.cast(x, dtype)
+        return flow.cast(flow.concat({ x * exact, exact - x, flow.math.maximum(exact, x) }, 0) +
+          (dtype == "float64" and nd.ones { 1 } or 1), "float32")
+      end)
+      assert.same({ 1.25, 1.5, 0.25, 0.5, 2, 2 }, job { 1, 1 }:totable())
+    end
+    local picks = flow.global_function { name = "picks", inputs = { flow.int32 { 2 } },
+      body = function(i) return flow.gather(exact, i) end }
+    assert.equal("float64", picks({ 0, 1 }).dtype)
+    helper.fails(function() flow.math.add(nd.ones { 2 }, exact) end, "cast converts")
+  end)
+
   it("counts as it was, whatever becomes of it", function()
     local a = ramp(3, 2)
     local job = helper.predict("j", { 2, 3 }, function(x) return flow.matmul(x, a) end)
@@ -128,7 +145,7 @@ describe("an NdArray in a body", function()
       helper.fails(function() helper.predict("j" .. text, { 2, 3 }, f):compile() end, text)
     end
     fails(function(x) return x + nd.ones { 4 } end, "do not broadcast")
-    fails(function(x) return x + nd.ones({ 3 }, "float64") end, "float64")
+    fails(function(x) return x + nd.ones({ 3 }, "float16") end, "float16")
     fails(function(x)
       local a = nd.ones { 3 }
       a:free()

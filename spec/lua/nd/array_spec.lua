@@ -301,7 +301,13 @@ describe("several NdArrays", function()
     assert.equal(1, flow.nn.softmax(a):sum())
     assert.equal(1, flow.math.exp(nd.zeros(1))[1])
     helper.fails(function() return (flow.nn.softmax(a, { axs = 1 })) end,
-      "softmax: unknown option 'axs'; options are axis, name")
+      "softmax: unknown option 'axs'; options are axis, name; did you mean axis?")
+    for option, text in pairs { dim = "axis", negative_slope = "alpha", stride = "strides",
+      num_classes = "depth" } do
+      local op = ({ axis = flow.nn.softmax, alpha = flow.nn.leaky_relu, depth = flow.one_hot,
+        strides = flow.nn.max_pool2d })[text]
+      helper.fails(function() return (op(a, { [option] = 1 })) end, "did you mean " .. text .. "?")
+    end
   end)
 
   it("say that a program without ffi has no pointers", function()

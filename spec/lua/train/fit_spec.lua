@@ -47,6 +47,33 @@ end
 describe("flow.fit", function()
   before_each(flow.clear_default_session)
 
+  local function user_things(users, things)
+    return (flow.layers.embedding(users, 4, 2) * flow.layers.embedding(things, 5, 2)):sum(-1)
+  end
+
+  it("tells the order of columns by names from the model's parameters", function()
+    local o = { epochs = 1, batch_size = 4, show = false, loss = flow.nn.mse_loss,
+      optimizer = flow.optimizer.SGD(0.1) }
+    local data = { things = nd.array({ 0, 4, 4, 0 }, "int32"), stars = nd.ones { 4 },
+      users = nd.array({ 0, 1, 2, 3 }, "int32") }
+    assert.is_true(flow.fit(flow.model("one", user_things), data, o).done)
+    data.more = nd.ones { 4 }
+    helper.fails(function() flow.fit(flow.model("two", user_things), data, o) end,
+      "keeps in no order; say in which they come: {columns = {")
+    data.more, data.users = nil, nil
+    helper.fails(function() flow.fit(flow.model("three", user_things), data, o) end, "in no order")
+  end)
+
+  it("takes what integers divided give, float64, as float32", function()
+    local ages = nd.array({ { 20 }, { 45 }, { 70 }, { 30 } }, "int32") / 100
+    assert.equal("float64", ages.dtype)
+    local body = function(x) return flow.layers.dense(x - ages:mean(0), 1):reshape { -1 } end
+    local run = flow.fit(flow.model("ages", body), { { "x", ages }, { "y", ages:reshape(4) } },
+      { epochs = 1, show = false, loss = flow.nn.mse_loss, optimizer = flow.optimizer.SGD(0.1) })
+    assert.is_true(run.done)
+    assert.equal("float32", flow.get_all_variables()["ages-dense_1-weight"].dtype)
+  end)
+
   it("trains as a loop that is written by hand", function()
     local want = by_hand((problem(90)), select(3, problem(90)), 4, 20)
     flow.clear_default_session()
