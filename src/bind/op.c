@@ -27,6 +27,11 @@ typedef struct bind_op_call {
 
 static int n_slots(const record *r) { return r->info.n_in + r->info.n_param; }
 
+static const char *slot_name(const record *r, int k)
+{
+  return k < r->info.n_in ? r->info.in[k] : r->param[k - r->info.n_in].name;
+}
+
 /* Pushes "add: argument 2 'b'", for input k. */
 static const char *bind_op_push_who(lua_State *L, const record *r, int k)
 {
@@ -71,7 +76,7 @@ static int is_options(lua_State *L, int i, const record *r)
 static int find_slot(const record *r, const char *name)
 {
   for (int k = 0; k < n_slots(r); k++)
-    if (!strcmp(k < r->info.n_in ? r->info.in[k] : r->param[k - r->info.n_in].name, name)) return k;
+    if (!strcmp(slot_name(r, k), name)) return k;
   return -1;
 }
 
