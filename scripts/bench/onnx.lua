@@ -1,9 +1,10 @@
 -- Predictions of models in ONNX files, here, in onnxruntime and in OpenVINO: milliseconds a call,
 -- measured in turn, and the ratio to the better of both.
 --   jfl scripts/bench/onnx.lua FOLDER [MODEL...]
--- scripts/bench/peer_onnx.py FOLDER writes the files where they are not there. The Python is that
--- of scripts/bench/setup, or the one in JFL_PEER. Each number is the least of the medians of three
--- turns, since other work on the machine only adds time.
+-- A model is "bert_base", one that torchvision has, or such a one quantized by onnxruntime, as
+-- "resnet50_int8"; scripts/bench/peer_onnx.py writes the files that are not there. The Python is
+-- that of scripts/bench/setup, or the one in JFL_PEER. Each number is the least of the medians of
+-- three turns, since other work on the machine only adds time.
 local CLEAN = "env -u OPENBLAS_CORETYPE -u OPENBLAS_NUM_THREADS -u OMP_NUM_THREADS"
 local PYTHON = os.getenv "JFL_PEER" or "build/peer/bin/python3"
 local ROUNDS, SECONDS = 3, 1.5
@@ -79,14 +80,16 @@ end
 local function shown(ms) return ms and ("%9.2f"):format(ms) or "     none" end
 
 local folder = assert(arg[1], "which folder has the models?")
-os.execute(("%s scripts/bench/peer_onnx.py %s >/dev/null 2>&1"):format(PYTHON, folder))
+local models = #arg > 1 and { unpack(arg, 2) } or MODELS
+os.execute(("%s scripts/bench/peer_onnx.py %s %s >/dev/null 2>&1"):format(PYTHON, folder,
+  table.concat(models, " ")))
 print(("load %s at the beginning"):format(load_of()))
-print("model          threads  jfl ms  onnxruntime  openvino    jfl / better of both")
-for _, name in ipairs(#arg > 1 and { unpack(arg, 2) } or MODELS) do
+print("model              threads  jfl ms  onnxruntime  openvino    jfl / better of both")
+for _, name in ipairs(models) do
   for threads = 1, 2 do
     local t = measure(("%s/%s.onnx"):format(folder, name), threads)
     local better = math.min(t.onnxruntime or math.huge, t.openvino or math.huge)
-    print(("%-14s %d %s %s %s    %s"):format(name, threads, shown(t.ours), shown(t.onnxruntime),
+    print(("%-18s %d %s %s %s    %s"):format(name, threads, shown(t.ours), shown(t.onnxruntime),
       shown(t.openvino), t.ours and ("%.2f"):format(t.ours / better) or "none"))
     io.stdout:flush()
   end

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The peers of scripts/bench/onnx.lua.
 
-    peer_onnx.py FOLDER                              writes the models that are not there
+    peer_onnx.py FOLDER MODEL...                     writes the models that are not there
     peer_onnx.py FILE onnxruntime|openvino THREADS SECONDS   prints the median of a call in ms, and
                                                      the least time of the processor
     peer_onnx.py FILE int8 OUT                       writes it in int8 for OpenVINO, by NNCF
@@ -11,12 +11,11 @@ import sys
 import time
 
 
-def write_all(folder):
+def write_float(path, name):
     import torch
     import torchvision
     import transformers
     torch.manual_seed(1)
-    os.makedirs(folder, exist_ok=True)
 
     class Bert(torch.nn.Module):
         def __init__(self):
@@ -26,16 +25,47 @@ def write_all(folder):
         def forward(self, ids, mask):
             return self.bert(input_ids=ids, attention_mask=mask).last_hidden_state
 
-    picture = (torch.randn(1, 3, 224, 224),)
-    words = (torch.randint(0, 30000, (1, 128)), torch.ones(1, 128, dtype=torch.long))
-    models = {name: (lambda name=name: getattr(torchvision.models, name)(weights=None), picture,
-                     ["x"]) for name in ("mobilenet_v2", "resnet50", "vit_b_16")}
-    models["bert_base"] = (Bert, words, ["ids", "mask"])
-    for name, (make, inputs, names) in models.items():
-        path = os.path.join(folder, name + ".onnx")
-        if not os.path.exists(path):
-            torch.onnx.export(make().eval(), inputs, path, opset_version=17, dynamo=False,
-                              input_names=names, dynamic_axes={n: {0: "batch"} for n in names})
+    if name == "bert_base":
+        model, names = Bert, ["ids", "mask"]
+        inputs = (torch.randint(0, 30000, (1, 128)), torch.ones(1, 128, dtype=torch.long))
+    else:
+        model, names = getattr(torchvision.models, name), ["x"]
+        inputs = (torch.randn(1, 3, 224, 224),)
+    torch.onnx.export(model().eval(), inputs, path, opset_version=17, dynamo=False,
+                      input_names=names, dynamic_axes={n: {0: "batch"} for n in names})
+
+
+def write_int8(path, of):
+    """As onnxruntime quantizes: uint8 between layers, int8 filters with a scale each."""
+    import numpy
+    from onnxruntime import quantization
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class Pictures(quantization.CalibrationDataReader):
+        left = 3
+
+        def get_next(self):
+            self.left -= 1
+            random = numpy.random.RandomState(self.left + 1)
+            return {"x": random.randn(1, 3, 224, 224).astype("float32")} if self.left >= 0 else None
+
+    quant_pre_process(of, path + ".whole")
+    quantization.quantize_static(path + ".whole", path, Pictures(), per_channel=True,
+                                 activation_type=quantization.QuantType.QUInt8,
+                                 weight_type=quantization.QuantType.QInt8)
+    os.remove(path + ".whole")
+
+
+def write(folder, name):
+    path = os.path.join(folder, name + ".onnx")
+    os.makedirs(folder, exist_ok=True)
+    if os.path.exists(path):
+        return path
+    if name.endswith("_int8"):
+        write_int8(path, write(folder, name[:-5]))
+    else:
+        write_float(path, name)
+    return path
 
 
 def in_onnxruntime(path, threads):
@@ -78,8 +108,10 @@ def in_int8(path, out):
 
 
 def main():
-    if len(sys.argv) == 2:
-        return write_all(sys.argv[1])
+    if os.path.isdir(sys.argv[1]) or not os.path.exists(sys.argv[1]):
+        for name in sys.argv[2:]:
+            write(sys.argv[1], name)
+        return
     if sys.argv[2] == "int8":
         return in_int8(sys.argv[1], sys.argv[3])
     path, peer, threads, seconds = sys.argv[1:]
