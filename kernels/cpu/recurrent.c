@@ -1,12 +1,13 @@
 /* Steps of recurrent layers. Rows of the batch do not depend on each other, so that each thread
-   takes some rows through all steps, without waiting for others in between. */
+   takes some rows through all steps, without waiting for others in between. Where there are too few
+   rows for that, threads share the units of each step. */
 #include "op/recurrent.h"
 
 #include "tiles.h"
 
 /* The weights are copied once a call to panels of WIDE columns, each a product's second factor with
-   its rows side by side. */
-enum { WIDE = 2 * JF_LANES, MOST_PARTS = 4 };
+   its rows side by side. SHARED: weights of a step from which it is shared. */
+enum { WIDE = 2 * JF_LANES, MOST_PARTS = 4, SHARED = 1 << 18 };
 
 typedef struct recurrent_job {
   const jf_kargs *k;
@@ -62,11 +63,12 @@ JF_BODY void recurrent_fetch(recurrent_next next, int64_t p, int64_t parts)
     __builtin_prefetch(next.x + i, 0, 2);
 }
 
-/* to (+)= from W for some rows; rows of `to` are j->wide floats apart. */
+/* to (+)= from W for some rows and panels; rows of `to` are j->wide floats apart. */
 JF_BODY void recurrent_product(const recurrent_job *j, const float *from, int64_t from_row,
-                               int64_t rows, float *to, int add, recurrent_next next)
+                              int64_t rows, float *to, int add, recurrent_next next, int64_t first,
+                              int64_t end)
 {
-  for (int64_t p = 0; p < j->panels; p++) {
+  for (int64_t p = first; p < end; p++) {
     recurrent_fetch(next, p, j->panels);
     const int64_t n = recurrent_least(j->columns - p * WIDE, WIDE);
     jf_tile_product(&(jf_tile){ .a = from, .a_row = from_row, .a_next = 1,
@@ -141,17 +143,17 @@ JF_BODY void unit_vec_forward(jf_recurrent_cell kind, unit_vec *u)
   }
 }
 
-/* The units of one row, which is `row` of all steps; s: products with the state before, h; c: the
-   cells before. */
+/* Units of one row, which is `row` of all steps; s: products with the state before, h; c: the cells
+   before. */
 JF_BODY void recurrent_units(const recurrent_job *j, int64_t row, const float *s, const float *h,
-                             const float *c)
+                             const float *c, int64_t first, int64_t end)
 {
   const int64_t n = j->d.units, gates = j->d.gates, saved = j->d.saved;
   const float *x = (const float *)j->k->in[JF_RNN_X].data + row * gates * n;
   float *y = (float *)j->k->out[0].data + row * n;
   float *keep = saved ? (float *)j->k->out[1].data + row * saved * n : NULL;
-  for (int64_t at = 0; at < n; at += JF_LANES) {
-    const int64_t some = recurrent_least(n - at, JF_LANES);
+  for (int64_t at = first; at < end; at += JF_LANES) {
+    const int64_t some = recurrent_least(end - at, JF_LANES);
     unit_vec u;
     jf_load_part(h + at, some, 0, &u.h);
     if (c) jf_load_part(c + at, some, 0, &u.c);
@@ -167,37 +169,73 @@ JF_BODY void recurrent_units(const recurrent_job *j, int64_t row, const float *s
   }
 }
 
-/* What runs on a worker: rows of part i of the job, with the worker's scratch. */
-typedef struct recurrent_piece { const recurrent_job *j; float *scratch; } recurrent_piece;
+/* What a worker does of step n: some rows, and of these the units from..end - 1, which are all or
+   whole panels of each gate. */
+typedef struct recurrent_span { int64_t n, first, rows, from, end; } recurrent_span;
+
+/* s = h W^T + bias, for the units of the span. */
+JF_BODY void recurrent_gates(const recurrent_job *j, const recurrent_span *a, const float *h,
+                             float *s, recurrent_next next)
+{
+  const jf_recurrent_dims *d = &j->d;
+  const float *bias = j->a->kind == JF_GRU ? j->k->in[JF_RNN_EXTRA].data : NULL;
+  const int all = a->end - a->from == d->units;
+  for (int64_t g = 0; g < (all ? 1 : d->gates); g++) {
+    const int64_t at = g * d->units + a->from, n = all ? j->columns : a->end - a->from;
+    for (int64_t r = 0; bias && r < a->rows; r++)
+      memcpy(s + r * j->wide + at, bias + at, (size_t)n * sizeof *s);
+    recurrent_product(j, h, d->units, a->rows, s, bias != NULL, next, at / WIDE,
+                     (at + n + WIDE - 1) / WIDE);
+  }
+}
+
+JF_BODY void recurrent_step(const recurrent_job *j, const recurrent_span *a, float *s)
+{
+  const jf_recurrent_dims *d = &j->d;
+  const jf_tensor *in = j->k->in, *out = j->k->out;
+  const int64_t t = jf_recurrent_step(j->a, d->length, a->n);
+  const int64_t before = jf_recurrent_before(j->a, d->length, t);
+  const int64_t old = ((before < 0 ? 0 : before * d->batch) + a->first) * d->units;
+  const float *h = (const float *)(before < 0 ? in[JF_RNN_H0].data : out[0].data) + old;
+  const float *c = NULL;
+  if (j->a->kind == JF_LSTM)
+    c = (const float *)(before < 0 ? in[JF_RNN_EXTRA].data : out[2].data) + old;
+  const int64_t x_row = d->gates * d->units;
+  const float *x = (const float *)in[JF_RNN_X].data + (t * d->batch + a->first) * x_row;
+  recurrent_gates(j, a, h, s, (recurrent_next){ x, a->rows * x_row });
+  for (int64_t r = 0; r < a->rows; r++)
+    recurrent_units(j, t * d->batch + a->first + r, s + r * j->wide, h + r * d->units,
+                    c ? c + r * d->units : NULL, a->from, a->end);
+}
+
+/* What runs on a worker: rows of part i of the job, with the worker's scratch; or, of step n, a
+   share of all rows' units. */
+typedef struct recurrent_piece {
+  const recurrent_job *j;
+  float *scratch;
+  int64_t n;
+} recurrent_piece;
 
 JF_BODY void recurrent_part_body(void *ctx, int i)
 {
   const recurrent_piece *piece = ctx;
   const recurrent_job *j = piece->j;
-  const jf_recurrent_dims *d = &j->d;
-  const jf_tensor *in = j->k->in, *out = j->k->out;
-  const int64_t first = i * j->rows, rows = recurrent_least(d->batch - first, j->rows);
-  const float *bias = j->a->kind == JF_GRU ? in[JF_RNN_EXTRA].data : NULL;
-  float *s = piece->scratch;
-  for (int64_t n = 0; n < d->length && !recurrent_ends(j, n); n++) {
-    const int64_t t = jf_recurrent_step(j->a, d->length, n);
-    const int64_t before = jf_recurrent_before(j->a, d->length, t);
-    const int64_t old = ((before < 0 ? 0 : before * d->batch) + first) * d->units;
-    const float *h = (const float *)(before < 0 ? in[JF_RNN_H0].data : out[0].data) + old;
-    const float *c = NULL;
-    if (j->a->kind == JF_LSTM)
-      c = (const float *)(before < 0 ? in[JF_RNN_EXTRA].data : out[2].data) + old;
-    for (int64_t r = 0; bias && r < rows; r++)
-      memcpy(s + r * j->wide, bias, (size_t)j->columns * sizeof *s);
-    const int64_t x_row = d->gates * d->units;
-    const float *x = (const float *)in[JF_RNN_X].data + (t * d->batch + first) * x_row;
-    recurrent_product(j, h, d->units, rows, s, bias != NULL, (recurrent_next){ x, rows * x_row });
-    for (int64_t r = 0; r < rows; r++)
-      recurrent_units(j, t * d->batch + first + r, s + r * j->wide, h + r * d->units,
-                      c ? c + r * d->units : NULL);
-  }
+  const int64_t first = i * j->rows, rows = recurrent_least(j->d.batch - first, j->rows);
+  recurrent_span a = { 0, first, rows, 0, j->d.units };
+  for (; a.n < j->d.length && !recurrent_ends(j, a.n); a.n++) recurrent_step(j, &a, piece->scratch);
 }
 JF_VECTOR_VARIANTS(recurrent_part)
+
+JF_BODY void recurrent_share_body(void *ctx, int i)
+{
+  const recurrent_piece *piece = ctx;
+  const recurrent_job *j = piece->j;
+  const int64_t panels = j->d.units / WIDE, n = j->k->threads;
+  const recurrent_span a = { piece->n, 0, j->d.batch, panels * i / n * WIDE,
+                             panels * (i + 1) / n * WIDE };
+  if (a.from < a.end) recurrent_step(j, &a, piece->scratch);
+}
+JF_VECTOR_VARIANTS(recurrent_share)
 
 /* ---- backward ---- */
 
@@ -290,7 +328,7 @@ JF_BODY void recurrent_back_step(const recurrent_job *j, int64_t t, int64_t firs
     recurrent_units_back(j, at + r, h + r * d->units, c ? c + r * d->units : NULL,
                          (recurrent_carry){ carry.dh + r * j->wide, carry.dc + r * j->wide });
   const float *ds = (const float *)j->k->out[gru ? 2 : 0].data + at * j->depth;
-  recurrent_product(j, ds, j->depth, rows, carry.dh, gru, (recurrent_next){ 0 });
+  recurrent_product(j, ds, j->depth, rows, carry.dh, gru, (recurrent_next){ 0 }, 0, j->panels);
 }
 
 JF_BODY void recurrent_back_part_body(void *ctx, int i)
@@ -358,7 +396,7 @@ static jfl_status recurrent_back_prepare(jf_kargs *k)
 
 static void recurrent_lane(const recurrent_job *j, jf_part part, int i, int worker)
 {
-  recurrent_piece p = { j, (float *)(j->lanes + (size_t)worker * j->room) };
+  recurrent_piece p = { j, (float *)(j->lanes + (size_t)worker * j->room), 0 };
   part(&p, i);
 }
 
@@ -372,12 +410,27 @@ static void recurrent_backward_lane(void *ctx, int i, int worker)
   recurrent_lane(ctx, recurrent_back_part(), i, worker);
 }
 
+/* Whether threads should share the units of each step. */
+static int recurrent_shares(const recurrent_job *j)
+{
+  return j->k->threads > 1 && j->d.batch <= j->rows && j->d.units % WIDE == 0 &&
+         j->columns * j->depth >= SHARED;
+}
+
+static void recurrent_by_steps(const recurrent_job *j)
+{
+  recurrent_piece p = { j, (float *)j->lanes, 0 };
+  for (; p.n < j->d.length && !recurrent_ends(j, p.n); p.n++)
+    jf_parallel(j->k->threads, j->k->threads, recurrent_share(), &p);
+}
+
 static jfl_status recurrent_go(const jf_kargs *k, int backward)
 {
   recurrent_job j = recurrent_job_of(k, backward);
   j.panel = k->scratch;
   j.lanes = (char *)k->scratch + recurrent_panel_size(&j);
   jf_run_parts(k, (int)j.panels, backward ? recurrent_copy() : recurrent_turn(), &j);
+  if (!backward && recurrent_shares(&j)) return recurrent_by_steps(&j), JFL_OK;
   jf_parallel_workers(k->threads, (int)((j.d.batch + j.rows - 1) / j.rows),
                     backward ? recurrent_backward_lane : recurrent_forward_lane, &j);
   return JFL_OK;

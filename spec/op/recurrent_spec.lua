@@ -52,6 +52,43 @@ describe("gradients of recurrent layers", function()
   end
 end)
 
+--- Threads share the units of such layers, since there are too few rows to share.
+describe("large recurrent layers of few rows", function()
+  local function outputs(inputs, options, kernels, threads)
+    local had = core.get "threads"
+    core.set("kernels", kernels)
+    core.set("threads", threads)
+    local results = { recurrent(inputs[1], inputs[2], inputs[3],
+      inputs[4] and { inputs[4] } or nil, options) }
+    core.set("kernels", "fast")
+    core.set("threads", had)
+    return results
+  end
+
+  for cell, gates in pairs { rnn_tanh = 1, lstm = 4, gru = 3 } do
+    for _, units in ipairs { 512, 544, 530 } do
+      it(("are the same on any number of threads: %s of %d"):format(cell, units), function()
+        for batch = 1, 5, 2 do
+          local inputs = { of(3, batch, gates * units), of(gates * units, units), of(batch, units) }
+          if cell == "lstm" then inputs[4] = of(batch, units) end
+          if cell == "gru" then inputs[4] = of(gates * units) end
+          local options = { cell = cell, reverse = batch == 3 }
+          local alone = outputs(inputs, options, "fast", 1)
+          for i, y in ipairs(outputs(inputs, options, "reference", 1)) do
+            local ok, message = support.close(support.flat(alone[i]), support.flat(y), 2e-4)
+            assert.truthy(ok, ("output %d: %s"):format(i, message or ""))
+          end
+          for threads = 2, 3 do
+            for i, y in ipairs(outputs(inputs, options, "fast", threads)) do
+              assert.same(support.flat(alone[i]), support.flat(y))
+            end
+          end
+        end
+      end)
+    end
+  end
+end)
+
 --- Each of its calls with one input that has another shape or dtype, one too few and one too many.
 describe("a recurrent layer or its gradient", function()
   local function refused(call, case, inputs, what)
