@@ -31,7 +31,6 @@ enum { LIBRARY_ROOM = 96 << 20, UNIT_ROOM = 16 << 20 };
   X(convolution_forward_primitive_desc_create)                                      \
   X(convolution_backward_data_primitive_desc_create)                                \
   X(convolution_backward_weights_primitive_desc_create)
-typedef dnnl_memory_desc_t onednn_layout;
 typedef const_dnnl_memory_desc_t layout_ref;
 #else
 #define LIBRARY "libdnnl.so.2"
@@ -41,9 +40,9 @@ typedef const_dnnl_memory_desc_t layout_ref;
   X(dilated_convolution_forward_desc_init)                                          \
   X(dilated_convolution_backward_data_desc_init)                                    \
   X(dilated_convolution_backward_weights_desc_init)
-typedef dnnl_memory_desc_t onednn_layout;
 typedef const dnnl_memory_desc_t *layout_ref;
 #endif
+typedef dnnl_memory_desc_t onednn_layout;
 
 #define DIRECT dnnl_convolution_direct
 #define FUNCTIONS(X)                                                                \
@@ -152,16 +151,27 @@ static void layout_free(onednn_layout *l)
 /* The tensors of a problem. Each has an argument number in the library, a place in
    jf_primitive_run, the layout that the caller has it in, and the layout that the library is asked
    for. */
-typedef enum onednn_slot { A, B, C, BIAS, RESIDUAL, DBIAS, FACTOR, NUMBER, RATIO, SHIFT,
-                           N_SLOT } onednn_slot;
+typedef enum onednn_slot {
+  A, B, C, BIAS, RESIDUAL, DBIAS, FACTOR, NUMBER, RATIO, SHIFT, N_SLOT
+} onednn_slot;
 typedef struct onednn_operand {
   int arg;
   onednn_slot slot;
   onednn_layout given, asked;
 } onednn_operand;
+
+/* What is asked of the library. To a product it adds what is in memory, adds or multiplies by the
+   tensors that are of post-operations, and applies an activation, or relu; then it rounds to whole
+   numbers that stand for 0 by `zero`, if that is not 0. Where `first` is int8 or uint8, it rounds to
+   that after it has multiplied by FACTOR, less first_zero. */
 typedef struct problem {
+  jf_primitive_kind kind;
   onednn_operand v[N_SLOT]; int n;
   int fixed;                        /* all layouts are the caller's, none the library's choice */
+  int quick;                        /* nothing but generated code will do */
+  int add, relu, zero, first_zero;
+  jfl_dtype first;
+  const char *act;
 } problem;
 
 static int is_written(onednn_slot s) { return s == C || s == DBIAS; }
@@ -179,6 +189,21 @@ static onednn_operand *operand_at(problem *p, onednn_slot s)
   return NULL;
 }
 
+/* The layout that the library is asked for; NULL if there is no such tensor. */
+static layout_ref asked_layout(problem *p, onednn_slot s)
+{
+  const onednn_operand *o = operand_at(p, s);
+  return o ? ref(&o->asked) : NULL;
+}
+
+/* Describes a tensor that the library takes as it is. */
+static jfl_status plain_layout(onednn_operand *o, jfl_dtype t, int n, const dnnl_dims_t dim,
+                               const int64_t *stride)
+{
+  JF_TRY(layout_new(&o->given, t, n, dim, stride, dnnl_format_tag_undef));
+  return layout_new(&o->asked, t, n, dim, stride, dnnl_format_tag_undef);
+}
+
 static void problem_free(problem *p)
 {
   for (int i = 0; i < p->n; i++) {
@@ -189,24 +214,20 @@ static void problem_free(problem *p)
 
 /* ---- attributes ---- */
 
-/* The library's number for an activation. Relu has none here: the library's relu makes 0 of a NaN,
-   which would hide that training has failed. */
-static int activation(const char *act, dnnl_alg_kind_t *out)
+/* The library's number for an activation, or 0. Relu has none here: the library's relu makes 0 of a
+   NaN, which would hide that training has failed. */
+static dnnl_alg_kind_t activation(const char *act)
 {
   static const struct { const char *op; dnnl_alg_kind_t kind; } table[] = {
     { "tanh", dnnl_eltwise_tanh }, { "sigmoid", dnnl_eltwise_logistic },
     { "gelu", dnnl_eltwise_gelu_erf },
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (!strcmp(table[i].op, act)) return *out = table[i].kind, 1;
-  return 0;
+    if (!strcmp(table[i].op, act)) return table[i].kind;
+  return dnnl_alg_kind_undef;
 }
 
-static int activates(const char *act)
-{
-  dnnl_alg_kind_t kind;
-  return activation(act, &kind);
-}
+static int activates(const char *act) { return activation(act) != dnnl_alg_kind_undef; }
 
 static jfl_status append_function(dnnl_post_ops_t ops, dnnl_alg_kind_t f, float alpha, float beta)
 {
@@ -215,13 +236,6 @@ static jfl_status append_function(dnnl_post_ops_t ops, dnnl_alg_kind_t f, float 
 #else
   return onednn_check(lib.post_ops_append_eltwise(ops, 1, f, alpha, beta), "function");
 #endif
-}
-
-static jfl_status append_activation(dnnl_post_ops_t ops, const char *act)
-{
-  dnnl_alg_kind_t kind;
-  if (!activation(act, &kind)) return jf_fail(JFL_ENOSYS, "onednn: no activation '%s'", act);
-  return append_function(ops, kind, 0, 0);
 }
 
 /* Makes the primitive add its result to what is in memory. */
@@ -234,55 +248,38 @@ static jfl_status append_sum(dnnl_post_ops_t ops)
 #endif
 }
 
-/* What a primitive does to its product: the parts of an epilogue except the bias, or with `scaled`
-   what op/quantized_conv.h says, whose tensors are among the operands. */
-typedef struct endings {
-  const jf_epilogue *e;
-  const onednn_layout *residual;
-  int add;
-  const jf_primitive_conv *scaled;
-  const problem *operands;
-} endings;
-
-static jfl_status append_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, const onednn_layout *l)
+/* Rounds to integers of p->first, less the one that stands for 0. */
+static jfl_status append_first(dnnl_post_ops_t ops, const problem *p)
 {
-  return onednn_check(lib.post_ops_append_binary(ops, kind, ref(l)), "binary operation");
-}
-
-/* Rounds to integers of that dtype, less the one that stands for 0. */
-static jfl_status append_first(dnnl_post_ops_t ops, jfl_dtype t, int zero)
-{
-  const float least = (float)(jf_least_byte(t) - zero);
+  const float least = (float)(jf_least_byte(p->first) - p->first_zero);
   JF_TRY(append_function(ops, dnnl_eltwise_round, 0, 0));
   return append_function(ops, dnnl_eltwise_clip, least, least + 255);
 }
 
-/* Goes through the operands, which scaled_operands has put in this order. */
-static jfl_status append_scaled(dnnl_post_ops_t ops, const jf_primitive_conv *c, const problem *p)
+/* The operands of post-operations are in their order. */
+static jfl_status onednn_append(dnnl_post_ops_t ops, const problem *p)
 {
-  for (int i = 0; i < p->n; i++) {
-    const onednn_operand *o = &p->v[i];
-    const int adds = o->slot == RESIDUAL || o->slot == SHIFT, scales = o->slot == FACTOR;
-    if (adds || scales || o->slot == NUMBER || o->slot == RATIO)
-      JF_TRY(append_binary(ops, adds ? dnnl_binary_add : dnnl_binary_mul, &o->asked));
-    if (scales && jf_is_byte(c->first)) JF_TRY(append_first(ops, c->first, c->first_zero));
+  if (p->add) JF_TRY(append_sum(ops));
+  for (const onednn_operand *o = p->v; o < p->v + p->n; o++) {
+    const int adds = o->slot == RESIDUAL || o->slot == SHIFT;
+    if (!adds && o->slot != FACTOR && o->slot != NUMBER && o->slot != RATIO) continue;
+    const dnnl_alg_kind_t kind = adds ? dnnl_binary_add : dnnl_binary_mul;
+    JF_TRY(onednn_check(lib.post_ops_append_binary(ops, kind, ref(&o->asked)), "operation"));
+    if (o->slot == FACTOR && jf_is_byte(p->first)) JF_TRY(append_first(ops, p));
   }
-  if (c->relu) JF_TRY(append_function(ops, dnnl_eltwise_relu, 0, 0));
-  if (!c->zero) return JFL_OK;
+  if (p->act) {
+    if (!activates(p->act)) return jf_fail(JFL_ENOSYS, "onednn: no activation '%s'", p->act);
+    JF_TRY(append_function(ops, activation(p->act), 0, 0));
+  }
+  if (p->relu) JF_TRY(append_function(ops, dnnl_eltwise_relu, 0, 0));
+  if (!p->zero) return JFL_OK;
   JF_TRY(append_function(ops, dnnl_eltwise_round, 0, 0));
-  return append_function(ops, dnnl_eltwise_linear, 1, (float)c->zero);
+  return append_function(ops, dnnl_eltwise_linear, 1, (float)p->zero);
 }
 
-static jfl_status onednn_append(dnnl_post_ops_t ops, const endings *d)
-{
-  if (d->scaled) return append_scaled(ops, d->scaled, d->operands);
-  if (d->add) JF_TRY(append_sum(ops));
-  if (d->e->residual) JF_TRY(append_binary(ops, dnnl_binary_add, d->residual));
-  return d->e->act ? append_activation(ops, d->e->act) : JFL_OK;
-}
-
-/* Makes the attributes of a primitive: these endings, and scratchpads that the caller provides. */
-static jfl_status attr_new(const endings *d, dnnl_primitive_attr_t *out)
+/* Makes the attributes of a primitive: what it does to a product, and scratchpads that the caller
+   provides. */
+static jfl_status attr_new(const problem *p, dnnl_primitive_attr_t *out)
 {
   dnnl_post_ops_t ops;
   if (!jf_library_spare() || !jf_library_room(UNIT_ROOM))
@@ -293,7 +290,7 @@ static jfl_status attr_new(const endings *d, dnnl_primitive_attr_t *out)
                    "scratchpad");
   if (err == JFL_OK) err = onednn_check(lib.post_ops_create(&ops), "post-operations");
   if (err == JFL_OK) {
-    err = onednn_append(ops, d);
+    err = onednn_append(ops, p);
     if (err == JFL_OK)
       err = onednn_check(lib.primitive_attr_set_post_ops(*out, ops), "post-operations");
     lib.post_ops_destroy(ops);
@@ -322,13 +319,14 @@ typedef struct onednn_worker {
   const void *data[N_SLOT];
   char *scratch;
   void *ready;
+  int threads;                      /* OpenMP's setting before */
   dnnl_exec_arg_t arg[N_SLOT + 1];  /* the tensors, then pad */
 } onednn_worker;
 
 typedef struct onednn_primitive {
   dnnl_primitive_t primitive;
   tensor tensor[N_SLOT];
-  int n;
+  int n, b;                         /* how many; which of them is the factor b */
   size_t pad_offset;
   int n_worker;
   onednn_worker worker[];
@@ -414,6 +412,7 @@ static jfl_status tensor_new(onednn_primitive *u, const onednn_operand *o, dnnl_
   layout_ref given = ref(&o->given);
   layout_ref wanted = lib.primitive_desc_query_md(pd, dnnl_query_exec_arg_md, o->arg);
   t->slot = o->slot;
+  if (o->slot == B) u->b = i;
   JF_TRY(memory_new(u->worker, &u->worker->given[i], given, i, o->arg));
   if (lib.memory_desc_equal(given, wanted)) return JFL_OK;
   JF_TRY(memory_new(u->worker, &u->worker->inner[i], wanted, i, o->arg));
@@ -436,20 +435,6 @@ static jfl_status onednn_fill(onednn_primitive *u, dnnl_primitive_desc_t pd, con
   return JFL_OK;
 }
 
-/* The tensor that is the factor b. */
-static int onednn_b(const onednn_primitive *u)
-{
-  int i = 0;
-  while (i < u->n && u->tensor[i].slot != B) i++;
-  return i;
-}
-
-static size_t onednn_ready_size(const onednn_primitive *u)
-{
-  const int i = onednn_b(u);
-  return i < u->n && u->tensor[i].convert ? u->tensor[i].size : 0;
-}
-
 static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_primitive_make *make)
 {
   onednn_primitive *u = jf_new(sizeof *u + (size_t)make->workers * sizeof *u->worker);
@@ -463,8 +448,39 @@ static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_primit
   }
   make->unit = u;
   make->scratch = need;
-  make->ready = onednn_ready_size(u);
+  make->ready = u->tensor[u->b].size;
   return JFL_OK;
+}
+
+/* Whether the name of the library's implementation begins with these letters. "jit", "brgconv" and
+   "brdgmm" are generated code, which runs post-operations on the fly; other implementations add a
+   residual in a slow loop. "ref" are plain loops, which accept any layout. */
+static int begins(dnnl_primitive_desc_t pd, const char *with)
+{
+  const char *name = "";
+  lib.primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+  return !strncmp(name, with, strlen(with));
+}
+
+/* Asks for a primitive by a function that describes one of `what`. */
+typedef dnnl_status_t (*onednn_describe)(const void *what, problem *p, dnnl_primitive_attr_t attr,
+                                         dnnl_primitive_desc_t *pd);
+static jfl_status problem_solve(problem *p, onednn_describe describe, const void *what,
+                                jf_primitive_make *make)
+{
+  dnnl_primitive_desc_t pd;
+  dnnl_primitive_attr_t attr;
+  JF_TRY(attr_new(p, &attr));
+  jfl_status err = onednn_check(describe(what, p, attr, &pd), "description");
+  lib.primitive_attr_destroy(attr);
+  if (err != JFL_OK) return err;
+  if (p->quick && !begins(pd, "jit") && !begins(pd, "br"))
+    err = jf_fail(JFL_ENOSYS, "onednn: nothing but plain loops");
+  else if (p->fixed && begins(pd, "ref"))
+    err = jf_fail(JFL_ENOSYS, "onednn: nothing fast in these layouts");
+  else err = unit_new(pd, p, make);
+  lib.primitive_desc_destroy(pd);
+  return err;
 }
 
 static onednn_worker *onednn_worker_new(const onednn_primitive *u)
@@ -495,51 +511,58 @@ static onednn_worker *onednn_take(onednn_primitive *u, int worker)
   return l;
 }
 
+static jfl_status point(dnnl_memory_t m, const void *to)
+{
+  return onednn_check(lib.memory_set_data_handle(m, (void *)to), "data handle");
+}
+
 /* Sets the addresses of the tensors. Plans seldom move their memory, so most calls change
    nothing. */
-static jfl_status point(const onednn_primitive *u, onednn_worker *l, const void *const *data,
-                        char *scratch, void *ready)
+static jfl_status onednn_point(const onednn_primitive *u, onednn_worker *l,
+                               const void *const *data, char *scratch, void *ready)
 {
-  int moved = l->scratch != scratch || l->ready != ready;
+  const int moved = l->scratch != scratch || l->ready != ready;
   for (int i = 0; i < u->n; i++) {
     const tensor *t = &u->tensor[i];
     const void *to = data[t->slot];
-    if (l->data[i] != to)
-      JF_TRY(onednn_check(lib.memory_set_data_handle(l->given[i], (void *)to), "data handle"));
+    if (l->data[i] != to) JF_TRY(point(l->given[i], to));
     l->data[i] = to;
-    void *inner = ready && t->slot == B ? ready : scratch + t->offset;
     if (t->convert && moved)
-      JF_TRY(onednn_check(lib.memory_set_data_handle(l->inner[i], inner), "data handle"));
+      JF_TRY(point(l->inner[i], ready && i == u->b ? ready : scratch + t->offset));
   }
-  if (moved)
-    JF_TRY(onednn_check(lib.memory_set_data_handle(l->pad, scratch + u->pad_offset),
-                        "data handle"));
+  if (moved) JF_TRY(point(l->pad, scratch + u->pad_offset));
   l->scratch = scratch;
   l->ready = ready;
   return JFL_OK;
 }
 
-/* Converts the tensors that the primitive reads, or with `written` those that it wrote. */
-static jfl_status onednn_convert(const onednn_primitive *u, const onednn_worker *l, int written)
+/* Converts tensor i for the primitive, or from what it wrote. */
+static jfl_status onednn_convert(const onednn_primitive *u, const onednn_worker *l, int i)
 {
-  for (int i = 0; i < u->n; i++) {
-    const tensor *t = &u->tensor[i];
-    if (!t->convert || is_written(t->slot) != written || (l->ready && t->slot == B)) continue;
-    dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, written ? l->inner[i] : l->given[i] },
-                              { DNNL_ARG_TO, written ? l->given[i] : l->inner[i] } };
-    JF_TRY(onednn_check(lib.primitive_execute(t->convert, lib.stream, 2, arg), "reorder"));
-  }
+  const int written = is_written(u->tensor[i].slot);
+  dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, written ? l->inner[i] : l->given[i] },
+                            { DNNL_ARG_TO, written ? l->given[i] : l->inner[i] } };
+  return onednn_check(lib.primitive_execute(u->tensor[i].convert, lib.stream, 2, arg), "reorder");
+}
+
+/* Converts the tensors that the primitive reads, or with `written` those that it wrote. */
+static jfl_status onednn_convert_all(const onednn_primitive *u, const onednn_worker *l, int written)
+{
+  for (int i = 0; i < u->n; i++)
+    if (u->tensor[i].convert && is_written(u->tensor[i].slot) == written &&
+        !(l->ready && i == u->b))
+      JF_TRY(onednn_convert(u, l, i));
   return JFL_OK;
 }
 
 static jfl_status run_alone(const onednn_primitive *u, onednn_worker *l, const void *const *data,
                             char *scratch, void *ready)
 {
-  JF_TRY(point(u, l, data, scratch, ready));
-  JF_TRY(onednn_convert(u, l, 0));
+  JF_TRY(onednn_point(u, l, data, scratch, ready));
+  JF_TRY(onednn_convert_all(u, l, 0));
   JF_TRY(
       onednn_check(lib.primitive_execute(u->primitive, lib.stream, u->n + 1, l->arg), "execute"));
-  return onednn_convert(u, l, 1);
+  return onednn_convert_all(u, l, 1);
 }
 
 /* The library would run loops on threads of its own, as many as OpenMP is set to on the calling
@@ -556,49 +579,48 @@ static void not_alone(int before)
   if (before != 1) lib.set_threads(before);
 }
 
-static jfl_status onednn_spare(void)
+/* Takes a worker and sets the threads. */
+static jfl_status onednn_enter(onednn_primitive *u, int worker, onednn_worker **l)
 {
-  return jf_library_spare() ? JFL_OK : jf_fail(JFL_ENOMEM, "onednn: out of memory");
+  if (!jf_library_spare() || !(*l = onednn_take(u, worker)))
+    return jf_fail(JFL_ENOMEM, "onednn: out of memory");
+  (*l)->threads = alone();
+  return JFL_OK;
+}
+
+static jfl_status onednn_leave(onednn_worker *l, jfl_status s)
+{
+  not_alone(l->threads);
+  atomic_store(&l->taken, 0);
+  return s;
 }
 
 static jfl_status execute(jf_primitive_any *unit, int worker, void *scratch, jf_primitive_run r)
 {
-  JF_TRY(onednn_spare());
   const void *const data[N_SLOT] = { [A] = r.a, [B] = r.b, [C] = r.c, [BIAS] = r.bias,
                                      [RESIDUAL] = r.residual, [DBIAS] = r.dbias,
                                      [FACTOR] = r.factor, [NUMBER] = r.number,
                                      [RATIO] = r.ratio, [SHIFT] = r.shift };
-  onednn_worker *l = onednn_take(unit, worker);
-  if (!l) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
-  int before = alone();
-  jfl_status s = run_alone(unit, l, data, scratch, r.ready);
-  not_alone(before);
-  atomic_store(&l->taken, 0);
-  return s;
+  onednn_worker *l;
+  JF_TRY(onednn_enter(unit, worker, &l));
+  return onednn_leave(l, run_alone(unit, l, data, scratch, r.ready));
 }
 
 static jfl_status onednn_convert_b(const onednn_primitive *u, onednn_worker *l, const void *b,
                                    void *to)
 {
-  const int i = onednn_b(u);
-  dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, l->given[i] }, { DNNL_ARG_TO, l->inner[i] } };
-  l->data[i] = NULL;
+  l->data[u->b] = NULL;
   l->scratch = NULL;               /* the next run sets all addresses */
-  JF_TRY(onednn_check(lib.memory_set_data_handle(l->given[i], (void *)b), "data handle"));
-  JF_TRY(onednn_check(lib.memory_set_data_handle(l->inner[i], to), "data handle"));
-  return onednn_check(lib.primitive_execute(u->tensor[i].convert, lib.stream, 2, arg), "reorder");
+  JF_TRY(point(l->given[u->b], b));
+  JF_TRY(point(l->inner[u->b], to));
+  return onednn_convert(u, l, u->b);
 }
 
 static jfl_status onednn_ready(jf_primitive_any *unit, int worker, const void *b, void *to)
 {
-  JF_TRY(onednn_spare());
-  onednn_worker *l = onednn_take(unit, worker);
-  if (!l) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
-  int before = alone();
-  jfl_status s = onednn_convert_b(unit, l, b, to);
-  not_alone(before);
-  atomic_store(&l->taken, 0);
-  return s;
+  onednn_worker *l;
+  JF_TRY(onednn_enter(unit, worker, &l));
+  return onednn_leave(l, onednn_convert_b(unit, l, b, to));
 }
 
 /* Hashes a layout that is plain or in blocks; 0: it is another. */
@@ -622,55 +644,52 @@ static uint64_t layout_hash(uint64_t h, layout_ref l)
 static uint64_t onednn_form(const jf_primitive_any *unit)
 {
   const onednn_primitive *u = unit;
-  const int i = onednn_b(u);
   layout_ref from, to;
-  if (i == u->n || !u->tensor[i].convert) return 0;
-  if (lib.memory_get_memory_desc(u->worker->given[i], &from) ||
-      lib.memory_get_memory_desc(u->worker->inner[i], &to)) return 0;
+  if (!u->tensor[u->b].convert ||
+      lib.memory_get_memory_desc(u->worker->given[u->b], &from) ||
+      lib.memory_get_memory_desc(u->worker->inner[u->b], &to)) return 0;
   return layout_hash(layout_hash(5, from), to);
 }
 
 /* ---- products ---- */
 
-/* Describes `batch` matrices, each `apart` elements after the one before, whose lines are `lead`
-   elements apart; with `transposed`, they are stored by columns. A single matrix is described
+/* Describes matrices, each `apart` elements after the one before, whose lines are `lead` elements
+   apart; with `transposed`, they are stored by columns. Those of a single product are described
    without a batch axis, as the library is faster then. */
-static jfl_status matrix(onednn_layout *l, jfl_dtype t, const int64_t size[3],
-                         jf_primitive_lines at,
-                         int transposed)
+static jfl_status matrix(onednn_operand *o, const jf_primitive_matmul *m, jfl_dtype t,
+                         const int64_t size[3], jf_primitive_lines at, int transposed)
 {
-  int64_t down = transposed ? 1 : at.lead, across = transposed ? at.lead : 1;
-  dnnl_dims_t dim = { size[1], size[2] }, stride = { down, across };
-  dnnl_dims_t dim3 = { size[0], size[1], size[2] }, stride3 = { at.apart, down, across };
-  return size[0] == 1 ? layout_new(l, t, 2, dim, stride, dnnl_format_tag_undef)
-                      : layout_new(l, t, 3, dim3, stride3, dnnl_format_tag_undef);
+  const int64_t step[] = { at.apart, transposed ? 1 : at.lead, transposed ? at.lead : 1 };
+  const int n = m->batch == 1 ? 2 : 3;
+  dnnl_dims_t dim = { 0 }, stride = { 0 };
+  for (int i = 0; i < n; i++) {
+    dim[i] = size[3 - n + i];
+    stride[i] = step[3 - n + i];
+  }
+  return plain_layout(o, t, n, dim, stride);
 }
 
 static jfl_status matmul_operands(const jf_primitive_matmul *m, problem *p)
 {
   const int64_t a[] = { m->batch, m->m, m->k }, b[] = { m->batch, m->k, m->n };
-  const int64_t c[] = { m->batch, m->m, m->n };
-  JF_TRY(matrix(&add_operand(p, DNNL_ARG_SRC, A)->given, m->from, a, m->a, m->transpose_a));
-  JF_TRY(matrix(&add_operand(p, DNNL_ARG_WEIGHTS, B)->given, m->from, b, m->b, m->transpose_b));
-  JF_TRY(matrix(&add_operand(p, DNNL_ARG_DST, C)->given, m->to, c, m->c, 0));
-  if (m->epilogue.bias) {
-    dnnl_dims_t dim = { 1, m->n }, dim3 = { 1, 1, m->n }, stride = { m->n, 1 },
-                stride3 = { m->n, m->n, 1 };
-    onednn_layout *l = &add_operand(p, DNNL_ARG_BIAS, BIAS)->given;
-    JF_TRY(m->batch == 1 ? layout_new(l, m->to, 2, dim, stride, dnnl_format_tag_undef)
-                         : layout_new(l, m->to, 3, dim3, stride3, dnnl_format_tag_undef));
-  }
+  const int64_t c[] = { m->batch, m->m, m->n }, bias[] = { 1, 1, m->n };
+  JF_TRY(matrix(add_operand(p, DNNL_ARG_SRC, A), m, m->from, a, m->a, m->transpose_a));
+  JF_TRY(matrix(add_operand(p, DNNL_ARG_WEIGHTS, B), m, m->from, b, m->b, m->transpose_b));
+  JF_TRY(matrix(add_operand(p, DNNL_ARG_DST, C), m, m->to, c, m->c, 0));
+  if (m->epilogue.bias)
+    JF_TRY(matrix(add_operand(p, DNNL_ARG_BIAS, BIAS), m, m->to, bias,
+                  (jf_primitive_lines){ m->n, m->n }, 0));
   if (!m->epilogue.residual) return JFL_OK;
-  onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, RESIDUAL);
-  return matrix(&o->given, m->to, c, m->c, 0);
+  return matrix(add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, RESIDUAL), m,
+                m->to, c, m->c, 0);
 }
 
-static dnnl_status_t matmul_pd(problem *p, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
+static dnnl_status_t matmul_describe(const void *what, problem *p, dnnl_primitive_attr_t attr,
+                                     dnnl_primitive_desc_t *pd)
 {
-  layout_ref a = ref(&operand_at(p, A)->given), b = ref(&operand_at(p, B)->given);
-  layout_ref c = ref(&operand_at(p, C)->given);
-  const onednn_operand *o = operand_at(p, BIAS);
-  layout_ref bias = o ? ref(&o->given) : NULL;
+  layout_ref a = asked_layout(p, A), b = asked_layout(p, B);
+  layout_ref c = asked_layout(p, C), bias = asked_layout(p, BIAS);
+  (void)what;
 #if DNNL_VERSION_MAJOR >= 3
   return lib.matmul_primitive_desc_create(pd, lib.engine, a, b, bias, c, attr);
 #else
@@ -680,29 +699,12 @@ static dnnl_status_t matmul_pd(problem *p, dnnl_primitive_attr_t attr, dnnl_prim
 #endif
 }
 
-static jfl_status matmul_new(const jf_primitive_matmul *m, problem *p, jf_primitive_make *make)
-{
-  dnnl_primitive_desc_t pd;
-  dnnl_primitive_attr_t attr;
-  const onednn_operand *residual = operand_at(p, RESIDUAL);
-  const endings d = { .e = &m->epilogue, .residual = residual ? &residual->given : NULL,
-                      .add = m->add };
-  JF_TRY(attr_new(&d, &attr));
-  jfl_status err = onednn_check(matmul_pd(p, attr, &pd), "matmul");
-  lib.primitive_attr_destroy(attr);
-  if (err != JFL_OK) return err;
-  err = unit_new(pd, p, make);
-  lib.primitive_desc_destroy(pd);
-  return err;
-}
-
 static jfl_status onednn_matmul(const jf_primitive_matmul *m, jf_primitive_make *make)
 {
-  problem p;
-  memset(&p, 0, sizeof p);
+  problem p = { .add = m->add, .act = m->epilogue.act };
   int before = alone();
   jfl_status err = matmul_operands(m, &p);
-  if (err == JFL_OK) err = matmul_new(m, &p, make);
+  if (err == JFL_OK) err = problem_solve(&p, matmul_describe, m, make);
   not_alone(before);
   problem_free(&p);
   return err;
@@ -771,12 +773,10 @@ static dnnl_format_tag_t onednn_packed(int64_t block, int both)
   return block == 8 ? both ? dnnl_ABcd8b8a : dnnl_Acdb8a : dnnl_format_tag_undef;
 }
 
-static jfl_status vector(onednn_operand *o, const jf_primitive_conv *c, int64_t n)
+static jfl_status vector(onednn_operand *o, const jf_primitive_conv *c)
 {
-  dnnl_dims_t dim = { n }, stride = { 1 };
-  const jfl_dtype t = c->scaled ? JFL_F32 : c->to;
-  JF_TRY(layout_new(&o->given, t, 1, dim, stride, dnnl_format_tag_undef));
-  return layout_new(&o->asked, t, 1, dim, stride, dnnl_format_tag_undef);
+  const dnnl_dims_t dim = { c->out_channels }, stride = { 1 };
+  return plain_layout(o, c->scaled ? JFL_F32 : c->to, 1, dim, stride);
 }
 
 static jfl_status conv_filters(const jf_primitive_conv *c, onednn_operand *o, int free)
@@ -794,14 +794,13 @@ static jfl_status scaled_line(problem *p, int i, onednn_slot slot, int64_t n)
 {
   onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1, slot);
   const dnnl_dims_t dim = { 1, n, 1, 1 }, stride = { n, 1, n, n };    /* channels last */
-  JF_TRY(layout_new(&o->given, JFL_F32, 4, dim, stride, dnnl_format_tag_undef));
-  return layout_new(&o->asked, JFL_F32, 4, dim, stride, dnnl_format_tag_undef);
+  return plain_layout(o, JFL_F32, 4, dim, stride);
 }
 
 /* A shift is a tensor, too, since oneDNN 2.6 confuses two linear functions of a primitive. */
 static jfl_status scaled_operands(const jf_primitive_conv *c, const onednn_axes *y, problem *p)
 {
-  JF_TRY(vector(add_operand(p, DNNL_ARG_BIAS, BIAS), c, c->out_channels));
+  JF_TRY(vector(add_operand(p, DNNL_ARG_BIAS, BIAS), c));
   JF_TRY(scaled_line(p, 0, FACTOR, c->out_channels));
   if (!c->epilogue.residual) return JFL_OK;
   int i = 1;
@@ -817,45 +816,35 @@ static jfl_status scaled_operands(const jf_primitive_conv *c, const onednn_axes 
 
 /* Describes x, w and y, then the tensors that the epilogue adds. Filters of bfloat16 lie in pairs
    of input channels, so they are always converted. */
-static jfl_status conv_operands(const jf_primitive_conv *c, jf_primitive_kind kind, int free,
-                                problem *p)
+static jfl_status conv_operands(const jf_primitive_conv *c, int free, problem *p)
 {
-  roles r = role_of[kind];
+  const roles r = role_of[p->kind];
   const jf_epilogue *e = &c->epilogue;
   const onednn_axes x = axes_of(c, 1, c->batch, c->in_channels, c->in);
   const onednn_axes y = axes_of(c, 1, c->batch, c->out_channels, c->out);
   dnnl_format_tag_t tag_y = c->block_y ? onednn_blocked(c->block) : dnnl_format_tag_any;
   JF_TRY(conv_operand(add_operand(p, r.arg_x, r.x), c, &x,
                       c->block_x ? onednn_blocked(c->block) : dnnl_format_tag_any, free));
-  JF_TRY(conv_filters(c, add_operand(p, r.arg_w, r.w), free || kind == JF_UNIT_DATA_GRAD));
+  JF_TRY(conv_filters(c, add_operand(p, r.arg_w, r.w), free || p->kind == JF_UNIT_DATA_GRAD));
   JF_TRY(conv_operand(add_operand(p, r.arg_y, r.y), c, &y, tag_y, free));
   if (c->scaled) return scaled_operands(c, &y, p);
   if (e->bias)
-    JF_TRY(kind == JF_UNIT_FILTER_GRAD
-             ? vector(add_operand(p, DNNL_ARG_DIFF_BIAS, DBIAS), c, c->out_channels)
-             : vector(add_operand(p, DNNL_ARG_BIAS, BIAS), c, c->out_channels));
+    JF_TRY(vector(p->kind == JF_UNIT_FILTER_GRAD ? add_operand(p, DNNL_ARG_DIFF_BIAS, DBIAS)
+                                                 : add_operand(p, DNNL_ARG_BIAS, BIAS), c));
   if (!e->residual) return JFL_OK;
   return conv_operand(add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, RESIDUAL),
                       c, &y, tag_y, free);
 }
 
-/* Whether the name of the library's implementation begins with these letters. "jit", "brgconv" and
-   "brdgmm" are generated code, which runs post-operations on the fly; other implementations add a
-   residual in a slow loop. "ref" are plain loops, which accept any layout. */
-static int begins(dnnl_primitive_desc_t pd, const char *with)
+static dnnl_status_t conv_describe(const void *what, problem *p, dnnl_primitive_attr_t attr,
+                                   dnnl_primitive_desc_t *pd)
 {
-  const char *name = "";
-  lib.primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
-  return !strncmp(name, with, strlen(with));
-}
-
-static dnnl_status_t conv_pd(const jf_primitive_conv *c, jf_primitive_kind kind, problem *p,
-                             dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
-{
-  roles r = role_of[kind];
-  layout_ref x = ref(&operand_at(p, r.x)->asked), w = ref(&operand_at(p, r.w)->asked);
-  layout_ref y = ref(&operand_at(p, r.y)->asked), bias = NULL;
-  if (c->epilogue.bias) bias = ref(&operand_at(p, kind == JF_UNIT_FORWARD ? BIAS : DBIAS)->asked);
+  const jf_primitive_conv *c = what;
+  const jf_primitive_kind kind = p->kind;
+  const roles r = role_of[kind];
+  layout_ref x = asked_layout(p, r.x), w = asked_layout(p, r.w);
+  layout_ref y = asked_layout(p, r.y);
+  layout_ref bias = asked_layout(p, kind == JF_UNIT_FORWARD ? BIAS : DBIAS);
   dnnl_dims_t stride, gap, before, after;
   for (int i = 0, from = 3 - c->axes; i < c->axes; i++) {
     stride[i] = c->stride[from + i];
@@ -888,41 +877,16 @@ static dnnl_status_t conv_pd(const jf_primitive_conv *c, jf_primitive_kind kind,
 #endif
 }
 
-static jfl_status conv_new(const jf_primitive_conv *c, jf_primitive_kind kind, problem *p,
-                           jf_primitive_make *make)
-{
-  static const jf_epilogue none = { 0 };
-  const onednn_operand *residual = operand_at(p, RESIDUAL);
-  dnnl_primitive_desc_t pd;
-  dnnl_primitive_attr_t attr;
-  const endings d = { kind == JF_UNIT_FORWARD ? &c->epilogue : &none,
-                      residual ? &residual->asked : NULL, 0, c->scaled ? c : NULL, p };
-  JF_TRY(attr_new(&d, &attr));
-  jfl_status err = onednn_check(conv_pd(c, kind, p, attr, &pd), "convolution");
-  lib.primitive_attr_destroy(attr);
-  if (err != JFL_OK) return err;
-  const int generated = begins(pd, "jit") || begins(pd, "br");
-  const int by_channel = kind == JF_UNIT_FILTER_GRAD && c->groups > 1 &&
-                         c->groups == c->in_channels;
-  if ((residual || c->scaled) && !generated)
-    err = jf_fail(JFL_ENOSYS, "onednn: no fast sum");
-  else if (by_channel && !generated)
-    err = jf_fail(JFL_ENOSYS, "onednn: nothing fast for filters of one channel");
-  else if (p->fixed && begins(pd, "ref"))
-    err = jf_fail(JFL_ENOSYS, "onednn: nothing fast in these layouts");
-  else err = unit_new(pd, p, make);
-  lib.primitive_desc_destroy(pd);
-  return err;
-}
-
 static jfl_status conv_try(const jf_primitive_conv *c, jf_primitive_kind kind, int free,
                            jf_primitive_make *make)
 {
-  problem p;
-  memset(&p, 0, sizeof p);
-  p.fixed = !free;
-  jfl_status err = conv_operands(c, kind, free, &p);
-  if (err == JFL_OK) err = conv_new(c, kind, &p, make);
+  const int by_channel = c->groups > 1 && c->groups == c->in_channels;
+  problem p = { .kind = kind, .fixed = !free, .act = c->epilogue.act, .relu = c->relu,
+                .zero = c->zero, .first = c->scaled ? c->first : JFL_F32,
+                .first_zero = c->first_zero };
+  p.quick = c->scaled || c->epilogue.residual || (by_channel && kind == JF_UNIT_FILTER_GRAD);
+  jfl_status err = conv_operands(c, free, &p);
+  if (err == JFL_OK) err = problem_solve(&p, conv_describe, c, make);
   problem_free(&p);
   return err;
 }
@@ -960,11 +924,9 @@ static void find_block(void)
     .out = { 1, 14, 14 }, .kernel = { 1, 3, 3 }, .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 },
     .before = { 0, 1, 1 }, .after = { 0, 1, 1 }, .axes = 2
   };
-  problem p;
+  problem p = { .kind = JF_UNIT_FORWARD };
   dnnl_primitive_desc_t pd;
-  memset(&p, 0, sizeof p);
-  if (conv_operands(&c, JF_UNIT_FORWARD, 1, &p) == JFL_OK &&
-      !conv_pd(&c, JF_UNIT_FORWARD, &p, NULL, &pd)) {
+  if (conv_operands(&c, 1, &p) == JFL_OK && !conv_describe(&c, &p, NULL, &pd)) {
     lib.block = wants_block(pd, 16) ? 16 : wants_block(pd, 8) ? 8 : 0;
     lib.primitive_desc_destroy(pd);
   }

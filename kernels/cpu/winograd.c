@@ -311,13 +311,6 @@ static size_t room_size(const winograd *w)
   return (size_t)(tile_cells(w) * (pitch(w, w->n_from * JF_LANES) + pitch(w, WIDE)));
 }
 
-static void winograd_lay_out(winograd *w, const jf_kargs *k)
-{
-  w->u = w->packed ? (float *)w->filter : k->scratch;
-  w->room = w->packed ? k->scratch : w->u + u_size(w);
-  w->room_size = room_size(w);
-}
-
 /* ---- forward, and the gradient for the input ---- */
 
 static int width_at(const winograd *w, int64_t channel)
@@ -336,15 +329,11 @@ OUTER void multiply_tiles(const winograd *w, int64_t first, int n, int64_t o, co
   for (int k = 0; k < tile_cells(w); k++) {
     const float *next = u + (int64_t)width * from * JF_LANES;
     for (int t = 0; t < n; t += ROWS) {
-      const winograd_product p = { v + k * pitch(w, from) + t * from,
-                                   u,
-                                   m + k * pitch(w, WIDE) + t * WIDE,
-                                   from,
-                                   1,
-                                   width * JF_LANES,
-                                   WIDE,
-                                   from,
-                                   next + t / ROWS % width * from * JF_LANES };
+      const winograd_product p = {
+        .a = v + k * pitch(w, from) + t * from, .a_row = from, .a_n = 1, .b = u,
+        .b_n = width * JF_LANES, .c = m + k * pitch(w, WIDE) + t * WIDE, .c_row = WIDE, .n = from,
+        .soon = next + t / ROWS % width * from * JF_LANES
+      };
       winograd_product_of(&p, width);
     }
     u = next;
@@ -354,19 +343,15 @@ OUTER void multiply_tiles(const winograd *w, int64_t first, int n, int64_t o, co
   else transform_output(w, first, n, o, width, 4, SIDE, m);
 }
 
-OUTER void convolve_tiles(const winograd *w, int64_t first, float *v, float *m)
-{
-  const int64_t from = w->n_from * JF_LANES, left = w->tiles - first;
-  const int n = (int)(left < w->span ? left : w->span);
-  transform_input(w, first, n, pitch(w, from), v, SIDE);
-  for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES) multiply_tiles(w, first, n, o, v, m);
-}
-
-static void convolve_batch(void *ctx, int i, int worker)
+OUTER void convolve_batch(void *ctx, int i, int worker)
 {
   const winograd *w = ctx;
+  const int64_t from = w->n_from * JF_LANES, first = i * w->span, left = w->tiles - first;
+  const int n = (int)(left < w->span ? left : w->span);
   float *v = w->room + (size_t)worker * w->room_size;
-  convolve_tiles(w, i * w->span, v, v + tile_cells(w) * pitch(w, w->n_from * JF_LANES));
+  transform_input(w, first, n, pitch(w, from), v, SIDE);
+  for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES)
+    multiply_tiles(w, first, n, o, v, v + CELLS * pitch(w, from));
 }
 
 /* Small tiles are few, and the filters large: all are transformed first, then each lane reads a
@@ -382,9 +367,9 @@ OUTER void small_input(void *ctx, int i)
 static void small_output(void *ctx, int i, int worker)
 {
   const winograd *w = ctx;
-  float *m = w->room + tile_cells(w) * pitch(w,
-                                             w->n_from * JF_LANES) + (size_t)worker * w->room_size;
-  multiply_tiles(w, 0, (int)w->tiles, i * (WIDE / JF_LANES), w->room, m);
+  float *m = w->room + tile_cells(w) * pitch(w, w->n_from * JF_LANES);
+  multiply_tiles(w, 0, (int)w->tiles, i * (WIDE / JF_LANES), w->room,
+                 m + (size_t)worker * w->room_size);
 }
 
 /* Transposes a block of a filter's channels, 16 x 16: out[i][j] = in[j][i]. */
@@ -422,9 +407,8 @@ INNER void transform_filter(const winograd *w, int64_t from, int64_t to, int tap
       for (int i = 0; i < taps; i++) x[i] = half[i * side + j];
       interpolate(x, taps, y, side);
       for (int i = 0; i < side; i++) {
-        float *to_cell = u + ((i * side + j) * w->n_from * JF_LANES + from * JF_LANES + c) * width *
-                         JF_LANES;
-        _mm512_storeu_ps(to_cell, y[i] * _mm512_set1_ps(by[i] * by[j]));
+        const int64_t at = (i * side + j) * w->n_from * JF_LANES + from * JF_LANES + c;
+        _mm512_storeu_ps(u + at * width * JF_LANES, y[i] * _mm512_set1_ps(by[i] * by[j]));
       }
     }
   }
@@ -450,7 +434,9 @@ static jfl_status convolve(const jf_kargs *k, winograd *w)
   const int64_t turns = (w->tiles + (int64_t)w->lanes * BATCH - 1) / ((int64_t)w->lanes * BATCH);
   const int64_t share = (w->tiles + w->lanes * turns - 1) / (w->lanes * turns);
   w->span = (share + ROWS - 1) / ROWS * ROWS;
-  winograd_lay_out(w, k);
+  w->u = w->packed ? (float *)w->filter : k->scratch;
+  w->room = w->packed ? k->scratch : w->u + u_size(w);
+  w->room_size = room_size(w);
   if (!w->packed) transform_filters(w, k->threads);
   if (w->side == SMALL) {
     jf_parallel(k->threads, jf_parts(w->tiles, ROWS), small_input, w);
@@ -608,19 +594,11 @@ static winograd winograd_describe(const jf_kargs *k, const jf_tensor *from, cons
   return w;
 }
 
-/* Cuts the tiles into chunks. */
-static void set_span(winograd *w)
+/* Sets the bytes of scratch: for lanes, and for filters that are transformed in each run. */
+static void scratch_for(jf_kargs *k, const winograd *w, int filters)
 {
-  const int64_t most = CHUNK / (CELLS * (w->n_from + w->n_to) * JF_LANES);
-  w->span = most > DEEP ? most / DEEP * DEEP : DEEP;
-  if (w->span > w->tiles) w->span = w->tiles;
-}
-
-/* Bytes of scratch for the transformed filters, and for the lanes. */
-static size_t scratch_for_filters(const winograd *w) { return u_size(w) * sizeof(float); }
-static size_t scratch_for_lanes(const winograd *w)
-{
-  return (size_t)w->lanes * room_size(w) * sizeof(float);
+  const size_t lanes = (size_t)w->lanes * room_size(w);
+  k->scratch_size = (lanes + (filters ? u_size(w) : 0)) * sizeof(float);
 }
 
 /* Whether the activation, or NULL, is to keep results between bounds; sets these. */
@@ -656,13 +634,13 @@ static winograd forward_of(const jf_kargs *k)
 static jfl_status forward_prepare(jf_kargs *k)
 {
   const winograd w = forward_of(k);
-  k->scratch_size = scratch_for_lanes(&w);
-  if (!forward_packs(k)) return k->scratch_size += scratch_for_filters(&w), JFL_OK;
+  scratch_for(k, &w, !forward_packs(k));
+  if (!forward_packs(k)) return JFL_OK;
   winograd *state = k->state = jf_new(sizeof w);
   if (!state) return jf_fail(JFL_ENOMEM, "out of memory");
   *state = w;
   k->in[1].layout.kind = JF_LAYOUT_PACKED;
-  k->in[1].layout.size = scratch_for_filters(&w);
+  k->in[1].layout.size = u_size(&w) * sizeof(float);
   const int64_t read[] = { w.taps, w.side, w.n_from, w.n_to };         /* by transform_filters */
   k->in[1].layout.form = jf_hash(4, read, sizeof read);
   return JFL_OK;
@@ -705,7 +683,7 @@ static winograd winograd_data_of(const jf_kargs *k)
 static jfl_status data_prepare(jf_kargs *k)
 {
   const winograd w = winograd_data_of(k);
-  k->scratch_size = scratch_for_filters(&w) + scratch_for_lanes(&w);
+  scratch_for(k, &w, 1);
   return JFL_OK;
 }
 
@@ -726,7 +704,9 @@ static winograd filter_of(const jf_kargs *k)
   w.dto = k->in[1].data;
   w.dfilter = k->out[0].data;
   if (k->n_out > 1) w.dbias = k->out[1].data;
-  set_span(&w);
+  const int64_t most = CHUNK / (CELLS * (w.n_from + w.n_to) * JF_LANES);
+  w.span = most > DEEP ? most / DEEP * DEEP : DEEP;
+  if (w.span > w.tiles) w.span = w.tiles;
   return w;
 }
 
@@ -761,10 +741,7 @@ static int winograd_none(const jf_kargs *k) { (void)k; return 0; }
 
 #endif
 
-JFL_CPU(winograd_conv2d, .op = "conv2d", .accepts = forward_accepts, .prepare = forward_prepare,
-  .run = winograd_forward_run, .pack = forward_pack, .release = forward_release,
-  .priority = JF_SHAPED, .indirect = 1)
-JFL_CPU(winograd_conv2d_fused, .op = "conv2d_fused", .accepts = forward_accepts,
+JFL_CPU(winograd_conv2d, .op = "conv2d conv2d_fused", .accepts = forward_accepts,
   .prepare = forward_prepare, .run = winograd_forward_run, .pack = forward_pack,
   .release = forward_release, .priority = JF_SHAPED, .indirect = 1)
 JFL_CPU(winograd_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = data_accepts,

@@ -17,27 +17,6 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-/* Checks x, and size and padding of an op whose padded pictures have the extents h and w. */
-static jfl_status random_crop_check(jf_infer *c)
-{
-  jf_random_crop *a = c->attr;
-  int64_t v[2];
-  a->axis = strcmp(a->data_format, "NHWC") ? 2 : 1;
-  JF_TRY(jf_check_rank4(c, 0, a->axis == 1 ? "(N, H, W, C)" : "(N, C, H, W)"));
-  JF_TRY(jf_extents("size", &a->size, 1, 2, v));
-  if (a->size.n != 2 || v[0] > MOST_SIDE || v[1] > MOST_SIDE)
-    return jf_fail_argument(JFL_ESHAPE, "size", "must be two numbers of at most %d, got %d",
-                            MOST_SIDE, a->size.n);
-  if (a->padding.n < 1 || a->padding.n > 2)
-    return jf_fail_argument(JFL_ESHAPE, "padding", "must be one number or two, got %d",
-                            a->padding.n);
-  for (int i = 0; i < a->padding.n; i++)
-    if (a->padding.v[i] < 0 || a->padding.v[i] > MOST_SIDE)
-      return jf_fail_argument(JFL_EINVAL, "padding", "must be from 0 to %d, got %lld", MOST_SIDE,
-                              (long long)a->padding.v[i]);
-  return JFL_OK;
-}
-
 static int64_t padding_of(const jf_random_crop *a, int i)
 {
   return a->padding.v[a->padding.n == 2 ? i : 0];
@@ -55,33 +34,47 @@ static jfl_status random_crop_fits(const jf_random_crop *a, const int64_t *whole
   return JFL_OK;
 }
 
+/* Infers result 0: the parts of the pictures that are input 0, or with back the pictures of which
+   that has the parts. */
+static jfl_status random_crop_part(jf_infer *c, int back)
+{
+  jf_random_crop *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  int64_t v[2];
+  a->axis = strcmp(a->data_format, "NHWC") ? 2 : 1;
+  JF_TRY(jf_check_rank4(c, 0, a->axis == 1 ? "(N, H, W, C)" : "(N, C, H, W)"));
+  JF_TRY(jf_extents("size", &a->size, 1, 2, v));
+  if (a->size.n != 2 || v[0] > MOST_SIDE || v[1] > MOST_SIDE)
+    return jf_fail_argument(JFL_ESHAPE, "size", "must be two numbers of at most %d, got %d",
+                            MOST_SIDE, a->size.n);
+  if (a->padding.n < 1 || a->padding.n > 2)
+    return jf_fail_argument(JFL_ESHAPE, "padding", "must be one number or two, got %d",
+                            a->padding.n);
+  for (int i = 0; i < a->padding.n; i++)
+    if (a->padding.v[i] < 0 || a->padding.v[i] > MOST_SIDE)
+      return jf_fail_argument(JFL_EINVAL, "padding", "must be from 0 to %d, got %lld", MOST_SIDE,
+                              (long long)a->padding.v[i]);
+  c->dtype[0] = c->in[0]->dtype;
+  c->shape[0] = *s;
+  memcpy(c->shape[0].d + a->axis, v, sizeof v);
+  return back ? random_crop_fits(a, v, s->d + a->axis) : random_crop_fits(a, s->d + a->axis, v);
+}
+
 static jfl_status random_crop_infer(jf_infer *c)
 {
-  JF_TRY(random_crop_check(c));
-  const jf_random_crop *a = c->attr;
-  const jfl_shape *s = &c->in[0]->shape;
-  JF_TRY(random_crop_fits(a, s->d + a->axis, a->size.v));
-  c->shape[0] = *s;
-  c->shape[0].d[a->axis] = a->size.v[0];
-  c->shape[0].d[a->axis + 1] = a->size.v[1];
-  c->dtype[0] = c->in[0]->dtype;
-  c->shape[1] = (jfl_shape){ 2, { s->d[0], 3 } };
+  JF_TRY(random_crop_part(c, 0));
+  c->shape[1] = (jfl_shape){ 2, { c->in[0]->shape.d[0], 3 } };
   c->dtype[1] = JFL_I32;
   return JFL_OK;
 }
 
 static jfl_status random_crop_back_infer(jf_infer *c)
 {
-  JF_TRY(random_crop_check(c));
-  const jf_random_crop *a = c->attr;
-  const jfl_shape *s = &c->in[0]->shape, *place = &c->in[1]->shape;
-  JF_TRY(random_crop_fits(a, a->size.v, s->d + a->axis));
-  if (c->in[1]->dtype != JFL_I32 || place->n != 2 || place->d[0] != s->d[0] || place->d[1] != 3)
-    return jf_fail_argument(JFL_ESHAPE, "place", "must be int32 (%lld, 3)", (long long)s->d[0]);
-  c->shape[0] = *s;
-  c->shape[0].d[a->axis] = a->size.v[0];
-  c->shape[0].d[a->axis + 1] = a->size.v[1];
-  c->dtype[0] = c->in[0]->dtype;
+  const int64_t n = c->in[0]->shape.d[0];
+  const jfl_shape *place = &c->in[1]->shape;
+  JF_TRY(random_crop_part(c, 1));
+  if (c->in[1]->dtype != JFL_I32 || place->n != 2 || place->d[0] != n || place->d[1] != 3)
+    return jf_fail_argument(JFL_ESHAPE, "place", "must be int32 (%lld, 3)", (long long)n);
   return JFL_OK;
 }
 

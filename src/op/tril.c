@@ -60,31 +60,22 @@ static jfl_status tril_infer_plain(jf_infer *c)
     for (int64_t j = from; j < to && !jf_loop_ends_at(j, 1); j++) y[j] = (T)(x[j] * scale); \
     for (int64_t j = to; j < n && !jf_loop_ends_at(j, 1); j++) y[j] = fill;              \
   }                                                                                      \
-  static jfl_status tril_##D(const jf_kargs *k)                                          \
+  static jfl_status triangle_##D(const jf_kargs *k)                                      \
   {                                                                                      \
     const jfl_shape *s = &k->out[0].shape;                                               \
     const int64_t rows = s->d[s->n - 2], n = s->d[s->n - 1], all = n ? jf_numel(s) / n : 0; \
-    const jf_tril *a = k->attr;                                                             \
-    for (int64_t i = 0; i < all && !jf_loop_ends_at(i, n); i++)                             \
-      tril_row_##D(a, (const T *)k->in[0].data + i * n, (T *)k->out[0].data + i * n, n, 0, \
-                   i % rows + a->diagonal + 1);                                          \
-    return JFL_OK;                                                                       \
-  }                                                                                      \
-  static jfl_status triu_##D(const jf_kargs *k)                                          \
-  {                                                                                      \
-    const jfl_shape *s = &k->out[0].shape;                                               \
-    const int64_t rows = s->d[s->n - 2], n = s->d[s->n - 1], all = n ? jf_numel(s) / n : 0; \
-    const jf_tril *a = k->attr;                                                             \
-    for (int64_t i = 0; i < all && !jf_loop_ends_at(i, n); i++)                             \
+    const int is_upper = k->op == &jf_op_triu;                                           \
+    const jf_tril *a = k->attr;                                                          \
+    for (int64_t i = 0; i < all && !jf_loop_ends_at(i, n); i++) {                        \
+      const int64_t at = i % rows + a->diagonal;                                         \
       tril_row_##D(a, (const T *)k->in[0].data + i * n, (T *)k->out[0].data + i * n, n,  \
-                   i % rows + a->diagonal, n);                                           \
+                   is_upper ? at : 0, is_upper ? n : at + 1);                            \
+    }                                                                                    \
     return JFL_OK;                                                                       \
   }
 JF_EACH_TYPE(TRIANGLE)
-#define TRIL_ROW(D, T) [JFL_##D] = tril_##D,
-#define TRIU_ROW(D, T) [JFL_##D] = triu_##D,
-static const jf_kernel tril_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(TRIL_ROW) };
-static const jf_kernel triu_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(TRIU_ROW) };
+#define TRIANGLE_ROW(D, T) [JFL_##D] = triangle_##D,
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(TRIANGLE_ROW) };
 
 /* The gradient is the same triangle of dy, and 0 elsewhere. */
 static void tril_op_grad(jf_gradctx *c)
@@ -94,23 +85,21 @@ static void tril_op_grad(jf_gradctx *c)
   c->dx[0] = jf_emit(c->g, c->node->op, &a, JF_IN(c->dy[0]));
 }
 
-#define TRIANGLE_FIELDS .in = {"x"}, .out = {"y"}, .attr_size = sizeof(jf_tril), .inplace = 1, \
-  .grad = tril_op_grad
-
 /* All axes but those of the matrices. */
 static void tril_signatures(jf_signatures *c)
 {
   jf_signatures_but(c, 3u << (c->node->in[0]->shape.n - 2));
 }
 
+#define TRIANGLES(attrs_)                                                                \
+  .in = {"x"}, .out = {"y"}, .attr = attrs_, .attr_size = sizeof(jf_tril), .inplace = 1, \
+  .grad = tril_op_grad, .cpu = cpu, .signatures = tril_signatures
+
 JFL_OP(tril, .doc = "x, with fill_value above a diagonal of its matrices.",
-  .path = "math.tril tril", TRIANGLE_FIELDS, .attr = tril_attrs, .infer = tril_infer_plain,
-  .cpu = tril_cpu, .signatures = tril_signatures)
+  .path = "math.tril tril", TRIANGLES(tril_attrs), .infer = tril_infer_plain)
 
 JFL_OP(triu, .doc = "x, with fill_value below a diagonal of its matrices.",
-  .path = "math.triu triu", TRIANGLE_FIELDS, .attr = triu_attrs, .infer = tril_infer_plain,
-  .cpu = triu_cpu, .signatures = tril_signatures)
+  .path = "math.triu triu", TRIANGLES(triu_attrs), .infer = tril_infer_plain)
 
 JFL_OP(fused_scale_tril, .doc = "x times scale, with fill_value above a diagonal of its matrices.",
-  .path = "math.fused_scale_tril", TRIANGLE_FIELDS, .attr = scale_attrs, .infer = tril_infer,
-  .cpu = tril_cpu, .signatures = tril_signatures)
+  .path = "math.fused_scale_tril", TRIANGLES(scale_attrs), .infer = tril_infer)
