@@ -162,8 +162,8 @@ typedef struct onednn_operand {
 
 /* What is asked of the library. To a product it adds what is in memory, adds or multiplies by the
    tensors that are of post-operations, and applies an activation, or relu; then it rounds to whole
-   numbers that stand for 0 by `zero`, if that is not 0. Where `first` is int8 or uint8, it rounds to
-   that after it has multiplied by FACTOR, less first_zero. */
+   numbers that stand for 0 by `zero`, if that is not 0. Where `first` is int8 or uint8, it rounds
+   to that after it has multiplied by FACTOR, less first_zero. */
 typedef struct problem {
   jf_primitive_kind kind;
   onednn_operand v[N_SLOT]; int n;
