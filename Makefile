@@ -33,6 +33,7 @@
 #
 # Switches: CC=gcc|clang  DEBUG=1  SAN=address,undefined|thread  CFLAGS="more flags"  LDFLAGS="same"
 # COVER=1: what is built keeps which places are reached; SYNTAX=1: the sources are only checked
+# VECTORS=256: without AVX-512, as for processors that lack it; VECTORS=128: without AVX2, too
 # LUAJIT_INC=directory of lua.h; LUAJIT_LIB, ZLIB_LIB=the archives, as the linker is told of them
 # LUAJIT_PIC=the same of one compiled by -fPIC, which libjfl.so then holds instead of opening LuaJIT
 # CCACHE=ccache, where it is installed; CCACHE= compiles without
@@ -44,6 +45,7 @@ CCACHE ?= $(shell command -v ccache)
 SAN ?=
 DEBUG ?=
 COVER ?=
+VECTORS ?=
 CFLAGS ?=
 LUAJIT_INC ?= /usr/include/luajit-2.1
 LUAJIT_LIB ?= -l:libluajit-5.1.a
@@ -52,7 +54,7 @@ LUAJIT_PIC ?=
 
 # Objects of one setting never meet those of another.
 SETTING := $(subst /,_,$(subst $(eval) ,_,$(CC)))$(if $(SAN),-$(SAN))$(if $(DEBUG),-debug)$(if \
-  $(COVER),-cover)$(if $(SYNTAX),-syntax)
+  $(COVER),-cover)$(if $(SYNTAX),-syntax)$(if $(VECTORS),-$(VECTORS))
 O := build/obj-$(SETTING)
 EXE :=
 C_TESTS := $(wildcard spec/*/*_test.c)
@@ -66,7 +68,7 @@ NUMERIC := -fno-math-errno -fno-trapping-math $(if $(DEBUG)$(SAN),,-fno-asynchro
 FAST := $(if $(DEBUG)$(SAN)$(COVER),,-O3) $(NUMERIC)
 LOOPS := $(if $(DEBUG)$(SAN)$(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic) \
   $(NUMERIC)
-CHECKED := $(if $(DEBUG)$(SAN),-DJF_DEBUG) \
+CHECKED := $(if $(DEBUG)$(SAN),-DJF_DEBUG) $(VECTORS:%=-DVECTORS=% -include spec/c/vectors.h) \
   $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion \
   -Wno-sign-conversion

@@ -16,6 +16,20 @@ slice_deb() {
 }
 installed_list() { spec_files "specs of packages" build/jfl spec/package; }
 
+# What processors with fewer vector instructions than this one compute. Loops that are chosen for
+# AVX2 or for neither would else run nowhere.
+slice_vectors() {
+  for bits in 256 128; do
+    run "a build of $bits bits" build VECTORS=$bits build/obj-gcc-$bits/jfl
+  done
+  pool vectors_list
+}
+vectors_list() {
+  for bits in 256 128; do
+    spec_files "kernels of $bits bits" build/obj-gcc-$bits/jfl spec/op spec/oracle_spec.lua
+  done
+}
+
 # Inside other programs, with all that is done there.
 slice_hosts() { has hosts; pool hosts_list; }
 hosts_list() {

@@ -1,4 +1,5 @@
 -- Weights that other programs wrote: PyTorch's files, shards, other names, axes and dtypes.
+local core = require "jfl.core"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
@@ -54,7 +55,63 @@ describe("weights of others", function()
 
   local function values(name) return helper.list(flow.get_all_variables()[name]) end
 
+  local function little(n, size)
+    local bytes = {}
+    for i = 1, size do bytes[i], n = string.char(n % 256), math.floor(n / 256) end
+    return table.concat(bytes)
+  end
+
+  local function number_at(text, at, size)
+    local n = 0
+    for i = at + size, at + 1, -1 do n = n * 256 + text:byte(i) end
+    return n
+  end
+
+  -- A zip archive with these of a member's numbers (size, packed size, place) where those of files
+  -- of more than 4 GB stand: behind its name, after something else. ends: the archive's own, too.
+  local function widened(text, fields, ends)
+    local NONE, ends_at = ("\255"):rep(4), text:find("PK\5\6[^P]*$") - 1
+    local size, first = number_at(text, ends_at + 12, 4), number_at(text, ends_at + 16, 4)
+    local list, at = {}, first
+    while at < first + size do
+      local n, extra = number_at(text, at + 28, 2), number_at(text, at + 30, 2)
+      local entry, more = text:sub(at + 1, at + 46), ""
+      for _, place in ipairs(fields) do
+        more = more .. entry:sub(place + 1, place + 4) .. "\0\0\0\0"
+        entry = entry:sub(1, place) .. NONE .. entry:sub(place + 5)
+      end
+      more = "xx\3\0abc\1\0" .. little(#more, 2) .. more
+      list[#list + 1] = entry:sub(1, 30) .. little(#more, 2) .. "\0\0" .. entry:sub(35)
+        .. text:sub(at + 47, at + 46 + n) .. more
+      at = at + 46 + n + extra + number_at(text, at + 32, 2)
+    end
+    local members = table.concat(list)
+    local place, length = little(first, 4), little(#members, 4)
+    local wide = "PK\6\6" .. ("\0"):rep(36) .. length .. "\0\0\0\0" .. place .. "\0\0\0\0"
+      .. "PK\6\7\0\0\0\0" .. little(first + #members, 8) .. "\1\0\0\0"
+    return text:sub(1, first) .. members .. (ends and wide or "")
+      .. text:sub(ends_at + 1, ends_at + 12) .. (ends and NONE .. NONE or length .. place) .. "\0\0"
+  end
+
   describe("of PyTorch", function()
+    it("are read from archives whose numbers have 64 bits", function()
+      local SIZE, PACKED, PLACE = 24, 20, 42
+      local text = helper.read(TORCH .. "training")
+      local want = flow.checkpoint.get(TORCH .. "training")
+      for _, fields in ipairs { {}, { SIZE }, { PLACE }, { PACKED }, { SIZE, PACKED },
+        { SIZE, PLACE }, { SIZE, PACKED, PLACE } } do
+        for _, ends in ipairs { false, true } do
+          local path = helper.write(directory .. "/wide.pt", widened(text, fields, ends))
+          local all = flow.checkpoint.get(path)
+          for name, array in pairs(want) do assert.same(array:totable(), all[name]:totable()) end
+          local less = widened(text, { SIZE }, ends):gsub("xx\3%zabc\1%z\8", "xx\3\0abc\1\0\7")
+          helper.write(path, less)
+          helper.fails(function() flow.checkpoint.get(path) end,
+            "damaged zip archive: a size is missing")
+        end
+      end
+    end)
+
     it("are read in every dtype and with every order of their elements", function()
       local all
       local told = helper.stderr_of(function() all = flow.checkpoint.get(TORCH .. "plain") end)
@@ -187,6 +244,22 @@ describe("weights of others", function()
       assert.same({ { { 0, 1, 2 } }, { { 3, 4, 5 } } }, all.w:totable())
       all = flow.checkpoint.get(path, { transpose = function(_, shape) return #shape == 3 end })
       assert.same({ { { 0 }, { 3 } }, { { 1 }, { 4 } }, { { 2 }, { 5 } } }, all.w:totable())
+    end)
+
+    -- Rows are read in runs, of which these have several.
+    it("are turned whatever the dtype, in rows of any length", function()
+      for kind, dtype in pairs { F64 = "float64", F32 = "float32", F16 = "float16",
+        BF16 = "bfloat16", I64 = "int64", I32 = "int32", I8 = "int8", U8 = "uint8" } do
+        for _, n in ipairs { 1, 3, 700 } do
+          local list = {}
+          for i = 1, 2 * n do list[i] = i % 100 end
+          local numbers = flow.ndarray.array(list, { dtype = dtype }):reshape { n, 2 }
+          local path = file("w.safetensors", { { "w", kind, { n, 2 }, core.bytes(numbers) } })
+          local w = flow.checkpoint.get(path, { transpose = "w" }).w
+          assert.equal(dtype, w.dtype)
+          assert.same(numbers:transpose({ 1, 0 }):totable(), w:totable())
+        end
+      end
     end)
 
     it("are refused where they do not fit, and nothing changes", function()
@@ -344,7 +417,6 @@ describe("weights of others", function()
       local all = flow.checkpoint.get(path)
       flow.checkpoint.save(directory .. "/again", { var_dict = all, shard_bytes = 1 })
       assert.same({ 6, 7, 8, 9 }, helper.list(flow.checkpoint.get(directory .. "/again").c))
-      local core = require "jfl.core"
       core.checkpoint_remove(path)
       assert.is_nil(core.directory(path))
     end)
