@@ -332,6 +332,48 @@ describe("OneFlow's records", function()
     fails("color_space must be BGR, RGB or GRAY", function(record, data)
       return data.OFRecordImageDecoder(record, "encoded", { color_space = "HSV" })
     end)
+    local function of_pictures(why, f, options)
+      fails(why, function(record, data)
+        return f(data.OFRecordImageDecoder(record, "encoded", options), data)
+      end)
+    end
+    local function resized(why, options, decoder)
+      of_pictures(why, function(x) return flow.image.Resize(x, options) end, decoder)
+    end
+    local function cropped(why, options)
+      of_pictures(why, function(x)
+        return flow.image.CropMirrorNormalize(flow.image.Resize(x, { resize_shorter = 6 }), options)
+      end)
+    end
+    for _, name in ipairs { "", "a\0b" } do
+      fails("blob_name must be the name of a feature, got",
+        function(record, data) return data.OFRecordImageDecoder(record, name) end)
+    end
+    for _, dtype in ipairs { "float16", "bfloat16" } do
+      fails("dtype must be float32, float64, int8, uint8, int32 or int64, got " .. dtype,
+        function(record, data)
+          return data.OFRecordRawDecoder(record, "label", { 1 }, flow[dtype])
+        end)
+    end
+    resized("interpolation_type must be auto for decoded pictures, got string 'cubic'",
+      { target_size = { 4, 4 }, interpolation_type = "cubic" })
+    resized("target_size must be {width, height}, got {4}", { target_size = { 4 } })
+    resized("target_size must be a whole number of at least 1, got number 0",
+      { target_size = { 4, 0 } })
+    cropped("crop_pos_x and crop_pos_y must be 0.5 for decoded pictures, got 0.4 and 0.5",
+      { crop_h = 2, crop_w = 2, crop_pos_x = 0.4 })
+    cropped("crop_pos_x and crop_pos_y must be 0.5 for decoded pictures, got 0.5 and 0.6",
+      { crop_h = 2, crop_w = 2, crop_pos_y = 0.6 })
+    for _, size in ipairs { { 7, 6 }, { 6, 7 } } do
+      cropped(("crop_h and crop_w must be at most 6, as the pictures' shorter sides are, got %d "
+        .. "and %d"):format(size[1], size[2]), { crop_h = size[1], crop_w = size[2] })
+    end
+    local taken = reads({ batch_size = 2 }, function(record, data)
+      local x = flow.image.Resize(data.OFRecordImageDecoder(record, "encoded"),
+        { resize_shorter = 6, interpolation_type = "auto" })
+      return flow.image.CropMirrorNormalize(x, { crop_h = 6, crop_w = 6 })
+    end)
+    assert.same({ 2, 3, 6, 6 }, select(2, taken()).shape)
     helper.fails(function() flow.data.ofrecord_reader(directory) end,
       "must be called inside a job function's body")
   end)

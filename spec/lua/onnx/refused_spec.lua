@@ -25,7 +25,7 @@ local ML = "ai.onnx.ml"
 
 -- Runs a model of one node: case[2] its op, case[3] its inputs, of which those that are tables are
 -- numbers of the file and "x" is an array of ones; attributes, opset, domain, shape of x; first: a
--- node before it.
+-- node before it, for which there may be numbers by name.
 local function run(case)
   local names, numbers, list = {}, {}, {}
   for i, input in ipairs(case[3]) do
@@ -34,6 +34,9 @@ local function run(case)
       names[i], input.name = "n" .. i, "n" .. i
       numbers[#numbers + 1] = input
     end
+  end
+  for name, each in pairs(case.numbers or {}) do
+    each.name, numbers[#numbers + 1] = name, each
   end
   for name, v in pairs(case.attributes or {}) do list[#list + 1] = attribute(name, v) end
   table.sort(list, function(a, b) return a.name < b.name end)
@@ -53,6 +56,13 @@ local function run(case)
 end
 
 local SEQUENCE = made.node("SequenceConstruct", { "x" }, { "s" })
+-- The first of the parts of x that have so many rows.
+local function parts_case(text, rows, extent)
+  return { text, "SequenceAt", { "s", scalar(0) }, shape = { extent, 1 },
+    first = made.node("SplitToSequence", { "x", "rows" }, { "s" }),
+    numbers = { rows = scalar(rows) } }
+end
+
 local RNN = { "x", floats({ 1, 4, 3 }, unpack(flow.zeros({ 12 }):totable())),
   floats({ 1, 4, 4 }, unpack(flow.zeros({ 16 }):totable())) }
 
@@ -88,6 +98,8 @@ local REFUSED = {
   { "it takes a sequence, got a tensor", "SequenceLength", { "x" } },
   { "the position must be below 1, got 1", "SequenceAt", { "s", scalar(1) }, first = SEQUENCE },
   { "the position must be below 1, got -1", "SequenceAt", { "s", scalar(-2) }, first = SEQUENCE },
+  parts_case("split must be at least 1, got 0", 0, 3),
+  parts_case("parts must be at most 10000, got 10001", 1, 10001),
   { "an index must be from -2 to 1, got 2", "Gather", { "x", ints(2) } },
   { "an index must be from -2 to 1, got -3", "Gather", { "x", ints(-3) } },
   { "the grid must have 2 numbers for each place", "GridSample",
@@ -174,6 +186,8 @@ local REFUSED = {
 -- Of what is beside a bound that is tried above.
 local TAKEN = {
   { "", "SequenceAt", { "s", scalar(-1) }, first = SEQUENCE },
+  parts_case("", 2 ^ 20, 3),
+  parts_case("", 2, 10002),
   { "", "Gather", { "x", ints(-2, 1) } },
   { "", "Resize", { "x", "", floats({ 2 }, 1, 0.34) } },
   { "", "Slice", { "x", ints(0), ints(2), ints(0), ints(-1) } },

@@ -68,6 +68,10 @@ describe("a stranger's ONNX file", function()
     local report = flow.onnx.check(model { node("Det", { "x" }, { "y" }, nil, "d") })
     assert.same({ { op = "Det", opset = 17, name = "d", why = "jfl has no such op" } },
       report.unsupported)
+    report = flow.onnx.check(model({ node("MatMul", { "x", "w" }, { "a" }),
+      node("Add", { "a", "b" }, { "y" }) }, { initializer = {
+        floats("w", { 3, 2 }, { 1, 2, 3, 4, 5, 6 }), floats("b", { 2 }, { 1, 2 }) } }))
+    assert.equal(8, report.weights)
     fails("Relu 'r' %(opset 99%): its op set must be 7 to 28, got 99",
       { node("Relu", { "x" }, { "y" }, nil, "r") }, nil,
       { opset_import = { { version = 99 } } })

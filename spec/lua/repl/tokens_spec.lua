@@ -43,6 +43,16 @@ describe("tokens", function()
     assert.equal(7, after "a , - b . c")
     assert.equal(9, after "function ( ) return 1 end + 2")
     assert.equal(4, after "{ 1 }")
+    -- Names and what is in () can be called, indexed and given a string or a table.
+    for operand, callable in pairs { a = true, ["(a)"] = true, ["(a + 1)"] = true,
+      ["{ 1 }"] = false, ["1"] = false, ["'s'"] = false, ["nil"] = false,
+      ["function() end"] = false } do
+      local n = #tokens.of(operand)
+      for _, suffix in ipairs { "(x)", "[x]", ".x", ":x(1)", "'s'", "{}", "(x)[1].y" } do
+        local all = n + (callable and #tokens.of(suffix) or 0)
+        assert.equal(all + 1, after(operand .. suffix .. " y"), operand .. suffix)
+      end
+    end
     local list = tokens.of "function f() if a then b() end end x"
     assert.equal("x", list[tokens.after_function(list, 1)].text)
   end)

@@ -17,6 +17,39 @@ describe("metrics", function()
     assert.equal(0.75, metrics.top_k(SCORES, { 2, 1, 1, 0 }, { k = 2 }))
   end)
 
+  it("refuse what they cannot count, and take what lies just beside that", function()
+    local function fails(text, f, ...)
+      local arguments = { ... }
+      helper.fails(function() f(unpack(arguments)) end, text)
+    end
+    fails("accuracy: predictions must be scores of classes for each label, or one number for each, "
+      .. "got (2, 2) for labels (3)", metrics.accuracy, nd.ones { 2, 2 }, nd.zeros { 3 })
+    fails("top_k: predictions must have a score for each class, got (2)", metrics.top_k, { 1, 2 },
+      { 0, 1 })
+    fails("top_k: k must be a whole number of at least 1, got number 0", metrics.top_k, SCORES,
+      { 0, 1, 1, 0 }, 0)
+    for _, label in ipairs { 3, -1, 0.5 } do
+      fails("top_k: labels must be classes, whole numbers from 0 to 2, got " .. label,
+        metrics.top_k, SCORES, { 0, 1, 1, label })
+    end
+    fails("confusion: labels must be classes, whole numbers from 0 to 99999, got 100000",
+      metrics.confusion, { 0, 0 }, { 0, 100000 })
+    fails("confusion: there must be at most 2000 classes, got 2001", metrics.confusion, { 0, 0 },
+      { 0, 2000 })
+    assert.same({ 2000, 2000 }, metrics.confusion({ 0, 0 }, { 0, 1999 }).shape)
+    fails("auc: predictions must be a score for each label, or two, got (4, 3)", metrics.auc,
+      SCORES, { 0, 1, 1, 0 })
+    fails("auc: labels must be classes, whole numbers from 0 to 1, got 2", metrics.auc, { 0, 1 },
+      { 0, 2 })
+    fails("auc: prediction 2 is nan", metrics.auc, { 0, 0 / 0 }, { 0, 1 })
+    assert.equal(1, metrics.auc({ { 0.5, 0.5 }, { 0.2, 0.8 } }, { 0, 1 }))
+    assert.equal(0, metrics.auc({ 0.8, 0.2 }, { 0, 1 }))
+    for _, name in ipairs { "mean_absolute_error", "mean_squared_error" } do
+      fails(name .. ": there must be a prediction for each target, got (3) for (2)", metrics[name],
+        { 1, 2, 3 }, { 1, 2 })
+    end
+  end)
+
   it("count pairs of classes", function()
     local labels = { 0, 1, 1, 0 }
     assert.same({ { 1, 0, 1 }, { 0, 1, 1 }, { 0, 0, 0 } },
