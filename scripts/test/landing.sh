@@ -40,9 +40,9 @@ sanitized_list() {
 
 # What ThreadSanitizer looks at: C tests with threads, but for async_test, which runs a plan that is
 # wrong on purpose, and soaks.
-threaded_tests=$(printf "$threaded/spec/%s_test " data/loader dev/sim dev/stream run/across \
-  run/behind run/execution run/pace run/queue run/redefine run/threads run/view world/door \
-  world/strangers world/world)
+threaded_tests=$(printf "$threaded/spec/%s_test " api/together data/loader dev/sim dev/stream \
+  run/across run/behind run/execution run/pace run/queue run/redefine run/threads run/view \
+  world/door world/strangers world/world)
 
 threaded_list() {
   for test in $threaded_tests; do one "C under ThreadSanitizer" $test; done

@@ -842,6 +842,31 @@ static void is_interrupted_by_a_callback_that_makes_a_call(void)
   jfl_script_free(s);
 }
 
+/* Where it has limits it is ended anywhere in a text, whatever that catches. */
+static jfl_status loop_for_ever(jfl_script *s)
+{
+  return run(s, "while true do pcall(function() while true do pcall(error) end end) end");
+}
+static jfl_status wait_and_catch(jfl_script *s)
+{
+  return run(s, "while true do pcall(function() start() require('jfl').sync() end) end");
+}
+
+static void is_interrupted_anywhere_in_a_text_with_limits(void)
+{
+  const jfl_script_options all[] = { { .size = sizeof *all, .seconds = 600 },
+    { .size = sizeof *all, .instructions = 1e15 },
+    { .size = sizeof *all, .restricted = 1, .seconds = 600 } };
+  for (int i = 0; i < 3; i++) {
+    jfl_script *s = NULL;
+    CHECK(!jfl_script_new(&all[i], &s));
+    is_interrupted(s, loop_for_ever);
+    CHECK(!run(s, "start = function() end"));
+    is_interrupted(s, wait_and_catch);
+    jfl_script_free(s);
+  }
+}
+
 /* Runs that the program makes itself are no calls of the script. */
 static void is_not_interrupted_between_calls(void)
 {
@@ -1021,6 +1046,7 @@ int main(void)
   RUN(is_interrupted_in_a_wait);
   RUN(is_interrupted_in_a_wait_for_calls_of_c);
   RUN(is_interrupted_by_a_callback_that_makes_a_call);
+  RUN(is_interrupted_anywhere_in_a_text_with_limits);
   RUN(is_not_interrupted_between_calls);
   RUN(gets_and_sets_variables);
   RUN(calls_functions_of_a_text);

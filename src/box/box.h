@@ -10,6 +10,8 @@
 #ifndef JF_BOX_H
 #define JF_BOX_H
 
+#include <signal.h>
+
 #include <lua.h>
 #include <lauxlib.h>
 
@@ -18,7 +20,9 @@
 
 /* ---- how much a script may do (meter.c) ---- */
 
-typedef enum jf_over { JF_NOT_OVER, JF_OVER_INSTRUCTIONS, JF_OVER_SECONDS } jf_over;
+typedef enum jf_over {
+  JF_NOT_OVER, JF_OVER_INSTRUCTIONS, JF_OVER_SECONDS, JF_OVER_ASKED
+} jf_over;
 
 /* Limits of what one entry from C may use; 0: none. Owner thread, but for the deadline, `over` and
    `entered`. */
@@ -29,7 +33,9 @@ typedef struct jf_meter {
   double grace;                /* left to the front end */
   double deadline;             /* of jf_now, for the entry, and after it for what other threads do;
                                   INFINITY: none; atomic, as are the next two */
-  jf_over over;                /* which limit was passed */
+  jf_over over;                /* which limit was passed, or that another thread asked for the
+                                  end, */
+  const sig_atomic_t *asked;   /* by a number above 0; NULL: none can */
   int entered;                 /* an entry is under way */
   lua_State *state[2];         /* those that it watches, or NULL: a front end, a restricted state */
   jf_budget *budget;           /* the memory that both may take */
@@ -66,7 +72,8 @@ void jf_meter_caught(lua_State *L);
    would not fit. */
 void jf_meter_relieve(jf_meter *m);
 void jf_meter_make_room(lua_State *L, double bytes);
-/* "ran for more than 1 s"; NULL: no limit was passed. Written to `out` of `size` bytes. */
+/* "the script was ended: it ran for more than 1 s", or "interrupted"; NULL: neither. It may be
+   written to `out` of `size` bytes. */
 const char *jf_meter_says(const jf_meter *m, char *out, size_t size);
 
 /* ---- values that cross (cross.c) ---- */

@@ -53,9 +53,12 @@ int jf_meter_is_due(void *meter) { return jf_meter_left(meter) <= 0; }
 
 const char *jf_meter_says(const jf_meter *m, char *out, size_t size)
 {
+  static const char ran[] = "the script was ended: it ran";
   if (m->over == JF_NOT_OVER) return NULL;
-  if (m->over == JF_OVER_SECONDS) snprintf(out, size, "ran for more than %g s", m->most_seconds);
-  else snprintf(out, size, "ran more than %.0f instructions", m->most_instructions);
+  if (m->over == JF_OVER_ASKED) return "interrupted";
+  if (m->over == JF_OVER_SECONDS)
+    snprintf(out, size, "%s for more than %g s", ran, m->most_seconds);
+  else snprintf(out, size, "%s more than %.0f instructions", ran, m->most_instructions);
   return out;
 }
 
@@ -71,6 +74,8 @@ int jf_meter_check(jf_meter *m)
     over = JF_OVER_INSTRUCTIONS;
   else if (jf_meter_is_due(m))
     over = JF_OVER_SECONDS;
+  else if (m->asked && __atomic_load_n(m->asked, __ATOMIC_RELAXED) > 0)
+    over = JF_OVER_ASKED;
   if (over) __atomic_store_n(&m->over, over, __ATOMIC_RELAXED);
   return over != JF_NOT_OVER;
 }
@@ -79,9 +84,8 @@ void jf_meter_stop_in(jf_meter *m, lua_State *L)
 {
   char text[80];
   if (!jf_meter_check(m)) return;
-  jf_meter_says(m, text, sizeof text);
   luaL_where(L, 0);
-  lua_pushfstring(L, "the script was ended: it %s", text);
+  lua_pushstring(L, jf_meter_says(m, text, sizeof text));
   lua_concat(L, 2);
   lua_error(L);
 }

@@ -110,6 +110,7 @@ void jf_script_restrict(lua_State *L, jfl_script *s)
   if (o->restricted) open_box(L, s);
   if (!o->restricted && !(o->instructions > 0) && !(o->seconds > 0)) return;
   if (!o->restricted) jf_box_catchers(L);
+  m->asked = &s->asked;
   jf_meter_watch(m, L, 0);
   jf_set_due(L, s->state, script_is_due, s, jf_meter_stop);
 }
@@ -172,7 +173,8 @@ jfl_status jf_script_limit(jfl_script *s)
 {
   char text[80];
   const char *says = jf_meter_says(&s->meter, text, sizeof text);
-  return says ? jf_fail(JFL_ELIMIT, "the script was ended: it %s", says) : JFL_OK;
+  if (!says) return JFL_OK;
+  return jf_fail(s->meter.over == JF_OVER_ASKED ? JFL_ESCRIPT : JFL_ELIMIT, "%s", says);
 }
 
 /* ---- texts and globals ---- */

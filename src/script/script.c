@@ -229,6 +229,7 @@ static int script_l_exit(lua_State *L)
 static void script_stop(lua_State *L)
 {
   jfl_script *s = jf_script_with(jf_meter_of(L));
+  jf_meter_stop(L);                /* where it looks a text must not go on by catching the error */
   change_asked(s, ASKED, UNDER_WAY);
   lua_pushliteral(L, "interrupted");
   lua_error(L);

@@ -20,7 +20,7 @@ struct rule_reader {
   int depth;
 };
 
-enum { MOST_DEPTH = 20, MOST_LENGTH = 1 << 30, MOST_SPECIAL = 1 << 16 };
+enum { MOST_DEPTH = 20, MOST_LENGTH = 1 << 30, MOST_SPECIAL = 1 << 16, MOST_TEXTS = 64 };
 
 static jfl_status rules_add(rule_reader *r, const jf_text_rule *rule)
 {
@@ -364,10 +364,14 @@ static jfl_status rule_parts(rule_reader *r, const jf_tree_node *n, const char *
   JF_TRY(jf_node_need_kind(n, r->where, name, JF_LIST, &list));
   out->v = jf_keep_new(r->keep, (size_t)list->n * sizeof *out->v);
   if (!out->v) return jf_fail(JFL_ENOMEM, "out of memory");
-  int64_t special = 0;         /* a part may name a long list again and again */
+  int64_t special = 0, texts = 0;      /* a part may name a long list, or a text, again and again */
   for (const jf_tree_node *part = list->first; part; part = part->next) {
     JF_TRY(rule_part(r, n, part, &out->v[out->n]));
+    texts += out->v[out->n].sequence != JF_NO_ID;
     special += out->v[out->n++].n;
+    if (texts > MOST_TEXTS)
+      return jf_fail(JFL_EDATA, "%s: %s must name sequences at most %d times", r->where, name,
+                     MOST_TEXTS);
     if (special > MOST_SPECIAL)
       return jf_fail(JFL_EDATA, "%s: %s must add at most %d tokens", r->where, name, MOST_SPECIAL);
   }

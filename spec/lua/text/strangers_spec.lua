@@ -69,6 +69,10 @@ describe("a stranger's tokenizer", function()
     assert.error_matches(function()
       tokenizer(template:format(list(part, 1000), list("0", 1000)))
     end, "single must add at most 65536 tokens")
+    local text = '{"Sequence":{"id":"A","type_id":0}}'
+    assert.equal(64, #tokenizer(template:format(list(text, 64), "0")):encode "h")
+    assert.error_matches(function() tokenizer(template:format(list(text, 65), "0")) end,
+      "single must name sequences at most 64 times")
     for _, padding in ipairs { '"strategy":{"Fixed":2000000000}', '"pad_to_multiple_of":2e9' } do
       assert.error_matches(function() tokenizer('"padding":{' .. padding .. "}") end,
         "must be a whole number from 0 to 1048576, got 2000000000")
