@@ -9,13 +9,12 @@ local flow = require "jfl"
 local nd = flow.ndarray
 
 local o = { model = "chat.gguf", max = 60, temperature = 0.7, top_p = 0.9, dtype = "q8_0",
-  steps = 800 }
+  steps = 800, text = false, seed = false }
 for i, word in ipairs(arg) do
   local key, value = word:match "^([%w_]+)=(.*)$"
-  if key then o[key] = tonumber(value) or value
-  elseif i == 1 then
-    o.steps = assert(tonumber(word), "usage: chat.lua [steps] [name=value]...")
-  end
+  if i == 1 and tonumber(word) then key, value = "steps", word end
+  assert(o[key] ~= nil, "usage: chat.lua [steps] [name=value]...; its first lines tell the names")
+  o[key] = tonumber(value) or value
 end
 
 -- ---- learning ----
@@ -100,8 +99,8 @@ local function answer(line)
     ids = { unpack(heard, math.max(1, #heard - math.floor(most / 2) + 1)) }
   end
   flow.generate(net, ids, { cache = cache, keep = true, max = math.min(o.max, most - #ids),
-    temperature = o.temperature, top_p = o.top_p, stop = stop, seed = o.seed and o.seed + #heard,
-    on_token = printer() })
+    temperature = o.temperature, top_p = o.top_p, stop = stop,
+    seed = o.seed and o.seed + #heard or nil, on_token = printer() })
   print()
 end
 

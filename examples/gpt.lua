@@ -9,13 +9,15 @@ local flow = require "jfl"
 local nd = flow.ndarray
 
 local o = { layers = 4, heads = 4, size = 128, context = 64, batch = 16, sample = 400,
-  text = "/usr/share/common-licenses/GPL-3", rate = 1e-3 }
+  text = "/usr/share/common-licenses/GPL-3", rate = 1e-3, steps = 600, vocabulary = 0,
+  temperature = 1, top_k = false, top_p = false, save = false, recompute = 0 }
 for i, word in ipairs(arg) do
   local key, value = word:match "^([%w_]+)=(.*)$"
-  if key then o[key] = tonumber(value) or value
-  elseif i == 1 then o.steps = assert(tonumber(word), "usage: gpt.lua [steps] [name=value]...") end
+  if i == 1 and tonumber(word) then key, value = "steps", word end
+  assert(o[key] ~= nil, "usage: gpt.lua [steps] [name=value]...; its first lines tell the names")
+  o[key] = tonumber(value) or value
 end
-local STEPS = o.steps or 600
+local STEPS = o.steps
 
 -- ---- the text ----
 
@@ -27,7 +29,7 @@ for c in text:gmatch "." do number[c] = true end
 for c in pairs(number) do letters[#letters + 1] = c end
 table.sort(letters)
 for i, c in ipairs(letters) do number[c] = i - 1 end
-local vocabulary = math.max(o.vocabulary or 0, #letters)
+local vocabulary = math.max(o.vocabulary, #letters)
 
 -- One piece of the text, and the same one letter later.
 local function sample()
@@ -112,7 +114,7 @@ local function continue(start, n)
     local prompt = { unpack(ids, math.max(1, #ids - math.floor(o.context / 2) + 1)) }
     local more = flow.generate(write, prompt, { cache = cache,
       max = math.min(n, o.context - #prompt + 1),
-      temperature = o.temperature, top_k = o.top_k, top_p = o.top_p })
+      temperature = o.temperature, top_k = o.top_k or nil, top_p = o.top_p or nil })
     for _, id in ipairs(more) do ids[#ids + 1], out[#out + 1] = id, letters[id + 1] end
     n = n - #more
   end

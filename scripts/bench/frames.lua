@@ -8,6 +8,7 @@
 local core = require "jfl.core"
 local ffi = require "ffi"
 local flow = require "jfl"
+local jobs = require "jfl.job.job"
 local plan = require "jfl.job.plan"
 
 local tp = flow.typing
@@ -71,6 +72,8 @@ local function next_number()
   return n
 end
 
+local latest                 -- the job defined last; thousands would be a heap that no game has
+
 -- What stays on the thread that runs Lua when a plan is made among the runs.
 local function trace_rows() assert(plan.try(later_rows, later_rows, { { 7, 16 } })) end
 
@@ -93,7 +96,8 @@ local entries = {
     ask(model, big)
     ask(model, big)
   end },
-  { "definition", function() define("new" .. next_number(), tp.Numpy, FOUR, small) end },
+  { "definition", function() latest = define("new" .. next_number(), tp.Numpy, FOUR, small) end,
+    function() if latest then jobs.forget(latest) end end },
   { "redefinition of the model",
     function() model = define("model", tp.Callback(tp.Numpy), { 1, WIDTH }, large) end,
     function() ask(model, big) end },

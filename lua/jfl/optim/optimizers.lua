@@ -35,6 +35,9 @@ function optimizer.need_losses(who, loss)
   return list
 end
 
+local SEVERAL = "; in place of names a model stands for its variables, and a function is asked "
+  .. "for each name"
+
 -- The variables whose names a predicate takes; what it gives may also be the list itself.
 local function take_variables(who, context, predicate)
   local list = {}
@@ -58,8 +61,9 @@ local function find_variables(who, context, list)
   for i, name in ipairs(args.expect(who, "variables", list, "table or function")) do
     blobs[i] = core.type(name) == "blob" and name or core.find_variable(context.graph, name)
     if not blobs[i] then
+      local hint = names.suggest(tostring(name), context.variables)
       core.fail("%s: variables: there is no variable '%s' in job '%s'%s", who, tostring(name),
-        context.job.name, names.suggest(tostring(name), context.variables))
+        context.job.name, hint ~= "" and hint or SEVERAL)
     end
   end
   if #blobs == 0 then core.fail("%s: variables must not be empty", who) end

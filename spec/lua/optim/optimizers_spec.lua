@@ -107,7 +107,7 @@ describe("optimizer.SGD", function()
       flow.optimizer.SGD(0.1):minimize(y)
     end, "minimize: variable 'w' must have one optimizer, got two")
     fails(function(y) flow.optimizer.SGD(0.1, { variables = { "v" } }):minimize(y) end,
-      "variables: there is no variable 'v' in job 'bad'")
+      "variables: there is no variable 'v' in job 'bad'; in place of names a model stands")
     fails(function(y) flow.losses.add_loss(y) end,
       "there is no learning rate: set it in the")
     fails(function() flow.optimizer.SGD(0.1, { grad_clipping = 1 }) end,
