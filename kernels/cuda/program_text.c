@@ -68,10 +68,12 @@ static int program_pointer(const program *p, int s)
 
 /* ---- indices ---- */
 
-/* Sets what divides numbers of 31 bits by the extent of an axis. */
+/* Sets what divides numbers of 31 bits by the extent of an axis; nothing has an index along one
+   without elements. */
 static void program_axis_of(int64_t extent, jf_cut_axis *out)
 {
   int log = 1;
+  if (extent < 1) return;
   while (log < 31 && (int64_t)1 << log < extent) log++;
   const uint64_t power = (uint64_t)1 << (31 + log);
   *out = (jf_cut_axis){ extent, (uint32_t)((power + (uint64_t)extent - 1) / (uint64_t)extent),
