@@ -55,8 +55,19 @@ int jf_cut_holds(const jf_cut *c, int s, int loop);
 /* Whether an instruction is a sum. */
 int jf_cut_adds(const jf_instr *p);
 
+/* What a program's text reads as arguments, so that programs which differ in that alone are one:
+   the extents of the nest, with what divides by them (jf_over in program.cu), steps of more than
+   one element, and numbers. What has no room here is written into the text. */
+enum { JF_CUT_STEPS = 32, JF_CUT_NUMBERS = 16 };
+typedef struct jf_cut_axis { int64_t extent; uint32_t times, shift; } jf_cut_axis;
+typedef struct jf_cut_values {
+  jf_cut_axis axis[JFL_MAXDIM];
+  int64_t step[JF_CUT_STEPS];
+  double number[JF_CUT_NUMBERS];
+} jf_cut_values;
+
 /* Writes the kernels `fused` and, if sums are gathered, `finish` of a program; the text of
    kernels/cuda/program.cu stands before them (program_text.c). */
-void jf_program_source(jf_text *to, const jf_cut *c);
+void jf_program_source(jf_text *to, const jf_cut *c, jf_cut_values *out);
 
 #endif

@@ -14,15 +14,29 @@ typedef struct jf_cut_gather {
   int64_t n_kept, n_gone, kept[9], kept_step[9], gone[9], gone_step[9];
 } jf_cut_gather;
 
+#if defined(JF_DEVICE)
+struct jf_cut_axis { int64_t extent; uint32_t times, shift; };
+struct jf_cut_values { jf_cut_axis axis[8]; int64_t step[32]; double number[16]; };
+
+#endif
 /* The parameter of a program's kernels; cut.h tells what the names mean. */
 typedef struct jf_cut_args {
   struct jf_cuda_head head;
   int64_t groups, lines, tiles, parts;
   void *data[64];                      /* inputs, then outputs */
   jf_cut_gather gather[4];             /* of each slot of kind SUM */
+  jf_cut_values is;
 } jf_cut_args;
 
 #ifdef JF_DEVICE
+
+/* i divided by the extent of an axis: i of 32 bits by a product (Granlund and Montgomery, "Division
+   by Invariant Integers using Multiplication", 1994). */
+JF_INLINE int32_t jf_over(int32_t i, const jf_cut_axis &a)
+{
+  return (int32_t)(__umulhi((uint32_t)i, a.times) >> a.shift);
+}
+JF_INLINE int64_t jf_over(int64_t i, const jf_cut_axis &a) { return i / a.extent; }
 
 /* Elements side by side, which are read and written at once. */
 template <class T, int N> struct alignas(sizeof(T) * N) jf_pack { T v[N]; };
@@ -190,7 +204,7 @@ static jfl_status program_compile(jf_program *call, jf_cuda *cuda, const jf_cut 
   jf_text text = { 0 };
   char *source;
   jf_text_add(&text, "%s", jf_cuda_text_program);
-  jf_program_source(&text, c);
+  jf_program_source(&text, c, &call->args.is);
   JF_TRY(jf_text_take(&text, &source));
   const jf_cuda_source s = { c->f->title, source, NULL };
   jfl_status e = jf_cuda_function(cuda, &s, "fused", &call->function);

@@ -26,6 +26,7 @@
 
 #include "op/op.h"
 
+#include <math.h>
 #include <stdio.h>
 
 typedef struct program {
@@ -33,6 +34,8 @@ typedef struct program {
   const jf_cut *c;
   const jf_fused *f;
   int loop;                            /* which loop over a line is written */
+  int n_number;                        /* how many numbers are arguments */
+  jf_cut_values *is;
   unsigned char need[JF_CUT_SLOTS];    /* by slot: whether that loop needs it */
 } program;
 
@@ -65,26 +68,56 @@ static int program_pointer(const program *p, int s)
 
 /* ---- indices ---- */
 
+/* Sets what divides numbers of 31 bits by the extent of an axis; nothing has an index along one
+   without elements. */
+static void program_axis_of(int64_t extent, jf_cut_axis *out)
+{
+  int log = 1;
+  if (extent < 1) return;
+  while (log < 31 && (int64_t)1 << log < extent) log++;
+  const uint64_t power = (uint64_t)1 << (31 + log);
+  *out = (jf_cut_axis){ extent, (uint32_t)((power + (uint64_t)extent - 1) / (uint64_t)extent),
+                        (uint32_t)(log - 1) };
+}
+
 /* The index along each axis from `first` to `end` of the nest, of a place that is counted over all
    of them. The outermost needs no remainder. */
 static void program_indices(program *p, int first, int end, const char *place)
 {
-  const jf_nest *nest = &p->c->nest;
-  int64_t below = 1;
-  for (int a = end - 1; a >= first; below *= nest->d[a--]) {
-    ADD("    const I j%d = %s", a, place);
-    if (below > 1) ADD(" / %lld", (long long)below);
-    if (a > first) ADD(" %% %lld", (long long)nest->d[a]);
-    ADD("; (void)j%d;\n", a);
+  if (first == end) return;
+  ADD("    const I e%d = %s; (void)e%d;\n", end, place, end);
+  for (int a = end - 1; a > first; a--)
+    ADD("    const I e%d = jf_over(e%d, a.is.axis[%d]), j%d = e%d - e%d * (I)a.is.axis[%d].extent;"
+        " (void)j%d; (void)e%d;\n", a, a + 1, a, a, a + 1, a, a, a, a);
+  ADD("    const I j%d = e%d; (void)j%d;\n", first, first + 1, first);
+}
+
+/* Writes the step of slot s along axis a. Arguments are counted over all slots and axes, so that
+   their places do not depend on how large steps are. */
+static void program_step(program *p, int s, int a)
+{
+  int place = 0;
+  for (int i = 0; i <= s * JFL_MAXDIM + a; i++)
+    place += p->c->step[i / JFL_MAXDIM][i % JFL_MAXDIM] > 1;
+  const int64_t step = p->c->step[s][a];
+  if (step <= 1 || place > JF_CUT_STEPS) {
+    ADD("%lld", (long long)step);
+    return;
   }
+  p->is->step[place - 1] = step;
+  ADD("(I)a.is.step[%d]", place - 1);
 }
 
 /* Where slot s, which is broadcast, has the element at the indices that are there. */
 static void program_broadcast(program *p, int s)
 {
   int any = 0;
-  for (int a = 0; a < p->c->nest.n; a++)
-    if (p->c->step[s][a]) ADD("%s%lld * j%d", any++ ? " + " : "", (long long)p->c->step[s][a], a);
+  for (int a = 0; a < p->c->nest.n; a++) {
+    if (!p->c->step[s][a]) continue;
+    ADD("%s", any++ ? " + " : "");
+    program_step(p, s, a);
+    ADD(" * j%d", a);
+  }
   if (!any) ADD("0");
 }
 
@@ -164,9 +197,11 @@ static void program_element_loads(program *p)
       ADD("        const %s t%d = h%d[k * W + w];\n", type, s, s);
     else if (access == ACCESS_PACK)
       ADD("        const %s t%d = jf_load(v%d.v[w]);\n", type, s, s);
-    else if (access == ACCESS_ELEMENTS)
-      ADD("        const %s t%d = jf_load(p%d[b%d + %lld * w]);\n", type, s, program_pointer(p, s),
-          s, (long long)p->c->step[s][p->c->nest.n - 1]);
+    else if (access == ACCESS_ELEMENTS) {
+      ADD("        const %s t%d = jf_load(p%d[b%d + ", type, s, program_pointer(p, s), s);
+      program_step(p, s, p->c->nest.n - 1);
+      ADD(" * w]);\n");
+    }
     if (access == ACCESS_PACK && p->c->held[s] && !jf_cut_holds(p->c, s, p->loop))
       ADD("        h%d[k * W + w] = t%d;\n", s, s);
   }
@@ -435,12 +470,29 @@ static void program_finish(program *p)
   ADD("}\n");
 }
 
-void jf_program_source(jf_text *to, const jf_cut *c)
+/* The number of slot s: an argument, unless it is small and whole and so may make formulas
+   shorter. */
+static void program_number(program *p, int s)
 {
-  program state = { .to = to, .c = c, .f = c->f }, *p = &state;
+  const jf_fused_slot *slot = &p->f->slot[s];
+  const int small = slot->number == floor(slot->number) && fabs(slot->number) <= 16;
+  ADD("  const %s t%d = ", program_computed(p, s), s);
+  if (!jf_is_float(slot->dtype) || small || p->n_number == JF_CUT_NUMBERS) {
+    jf_formula_constant(p->to, slot);
+  } else {
+    ADD("(%s)a.is.number[%d]", program_computed(p, s), p->n_number);
+    p->is->number[p->n_number++] = slot->number;
+  }
+  ADD("; (void)t%d;\n", s);
+}
+
+void jf_program_source(jf_text *to, const jf_cut *c, jf_cut_values *out)
+{
+  program state = { .to = to, .c = c, .f = c->f, .is = out }, *p = &state;
   const int wide = jf_numel(&c->f->space) > INT32_MAX / 2, one = c->inner == 0;
-  char groups[24] = "a.groups";        /* a program of one line serves any number of elements */
-  if (c->inner > 0 || c->f->row) snprintf(groups, sizeof groups, "%lld", (long long)c->groups);
+  char groups[24] = "a.groups";        /* rows of one length stay in registers as they are */
+  if (c->f->row) snprintf(groups, sizeof groups, "%lld", (long long)c->groups);
+  for (int a = 0; a < c->nest.n; a++) program_axis_of(c->nest.d[a], &out->axis[a]);
   for (int i = 0; i < c->f->n_instr; i++)
     if (!jf_cut_adds(&c->f->instr[i])) jf_formula_instruction(to, c->f, i);
   ADD("typedef %s I;\nenum { W = %d };\n"
@@ -455,12 +507,8 @@ void jf_program_source(jf_text *to, const jf_cut *c)
       one ? "0" : "(blockIdx.x / (unsigned)tiles)", c->across, c->across);
   if (program_draws_any(p)) ADD("  const jf_random random = jf_random_of(a.head);\n");
   program_pointers(p);
-  for (int s = 0; s < p->f->n_slot; s++) {
-    if (p->f->slot[s].kind != JF_SLOT_NUMBER) continue;
-    ADD("  const %s t%d = ", program_computed(p, s), s);
-    jf_formula_constant(to, &p->f->slot[s]);
-    ADD("; (void)t%d;\n", s);
-  }
+  for (int s = 0; s < p->f->n_slot; s++)
+    if (p->f->slot[s].kind == JF_SLOT_NUMBER) program_number(p, s);
   program_sums_begin(p);
   program_lines(p);
   program_sums_end(p);

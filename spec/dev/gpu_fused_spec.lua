@@ -1,6 +1,7 @@
 --- Fused programs on a GPU, on the emulated driver of spec/cuda: random chains, rows of any length
 -- and sums along any axes give what the CPU's plain kernels give.
 local emulated = require "spec.dev.emulated"
+local helper = require "spec.lua.helper"
 
 -- What every script begins with: agree(name, arrays, tol, body) prints where the devices differ, or
 -- that a sum is a step of its own.
@@ -162,6 +163,40 @@ describe("a fused program on a GPU", function()
         end
       end
     ]]
+  end)
+
+  -- Extents and steps are arguments; numbers are, too, but for small whole ones.
+  it("compiles one program for all extents of a batch norm and of what is broadcast", function()
+    local cache = helper.directory()
+    local out = helper.script([[
+      local flow = require "jfl"
+      local tp = flow.typing
+      local function compiled()
+        local pipe = io.popen "ls $XDG_CACHE_HOME/jfl/*.cubin 2>/dev/null | wc -l"
+        local n = pipe:read "*n"
+        pipe:close()
+        return n
+      end
+      local function train(n, c, h)
+        flow.clear_default_session()
+        local shape = { n, c, h, h }
+        local job = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+          inputs = { { "x", tp.Numpy.Placeholder(shape) }, { "line", tp.Numpy.Placeholder { c } } },
+          body = function(x, line)
+            local y = flow.layers.batch_normalization(flow.nn.bias_add(x, line), { axis = 1 })
+            local loss = flow.math.reduce_mean(y * flow.math.tanh(y * 0.3))
+            flow.optimizer.SGD(0.1):minimize(loss)
+            return loss
+          end }
+        job(flow.ndarray.ones(shape), flow.ndarray.ones { c })
+        return compiled()
+      end
+      local first = train(4, 8, 28)
+      print(first > 5, train(3, 40, 20) - first, train(5, 24, 28) - first)
+    ]], ("JFL_DEVICE=gpu LD_LIBRARY_PATH=build/emulated JFL_EMULATED_COMPILE=0 XDG_CACHE_HOME='%s'")
+      :format(cache))
+    helper.remove(cache)
+    assert.equal("true\t0\t0\n", out)
   end)
 
   it("agrees on random chains", function()

@@ -1,6 +1,7 @@
 /* The source of the GPU's elementwise kernels compiles by NVIDIA's own compiler, where that is
    installed, for every architecture that is served, without a warning. */
 #include "dev/cuda/cuda.h"
+#include "cuda/blocks.cuh"
 #include "cuda/cut.h"
 #include "cuda/order.cuh"
 #include "cuda/recurrent.h"
@@ -102,7 +103,7 @@ static void compile_for(const one_op *p, int arch)
   jf_cut c;
   CHECK(jf_cut_make(&c, &p->f));
   jf_text_add(&text, "%s", jf_cuda_text_program);
-  jf_program_source(&text, &c);
+  jf_program_source(&text, &c, &(jf_cut_values){ 0 });
   CHECK(!jf_text_take(&text, &source));
   compiled += compiles(p->f.title, source, NULL, arch);
   jf_free(source);
@@ -135,7 +136,7 @@ extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduc
 extern const char jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[],
   jf_cuda_text_fill[], jf_cuda_text_pad[], jf_cuda_text_cumulate[];
 extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[], jf_cuda_text_ctc[],
-  jf_cuda_text_recurrent[];
+  jf_cuda_text_recurrent[], jf_cuda_text_quantized[];
 extern const char jf_cuda_text_crop[], jf_cuda_text_resize[], jf_cuda_text_scale_filters[];
 
 /* What each is given besides its types, as its C half gives it. */
@@ -157,7 +158,8 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "clip_scale", jf_cuda_text_clip_scale, NULL },
   { "argmax", jf_cuda_text_argmax, "typedef jf_f16 T;\ntypedef float V;\n#define BETTER >\n" },
   { "softmax", jf_cuda_text_softmax,
-    "typedef float T;\ntypedef jf_bf16 X;\ntypedef jf_bf16 G;\ntypedef int64_t L;\n" },
+    "typedef float T;\ntypedef jf_bf16 X;\ntypedef jf_bf16 G;\ntypedef int64_t L;\n"
+    "enum { V = 4 };\n" },
   { "pool", jf_cuda_text_pool, "typedef double A;\ntypedef double T;\n" },
   { "conv_ends", jf_cuda_text_conv_ends, "typedef jf_bf16 T;\ntypedef float O;\ntypedef float A;\n"
     "#define V 4\n#define BIAS 2\n#define RESIDUAL 3\n#define Y 4\n"
@@ -213,6 +215,30 @@ static void every_ordering_compiles(void)
     compiles(ordered[i].what, ordered[i].text, define, archs[i % N_ARCH]);
     jf_free(define);
   }
+}
+
+/* The sources that read weights in few bits. */
+static void every_form_of_weights_compiles(void)
+{
+  static const struct { const char *what, *text, *define; } readers[] = {
+    { "quantized", jf_cuda_text_quantized, "enum { ROWS = 8, AT_ONCE = 4 };\n" },
+    { "gather", jf_cuda_text_gather, "typedef float V;\ntypedef int64_t I;\n" },
+    { "matmul", jf_cuda_text_matmul, "typedef float T;\ntypedef float P;\ntypedef float O;\n"
+      "typedef float A;\n#define A_AT 0\n#define B_AT 1\n#define Y 2\n#define BIAS 0\n"
+      "#define RESIDUAL 0\n#define STEP 0\n#define RATE 1\n#define SCALE 0\n"
+      "JF_INLINE A act(A a) { return a; }\n" },
+  };
+  static const jfl_dtype forms[] = { JFL_Q8_0, JFL_Q4_0, JFL_Q4_K, JFL_Q6_K, JFL_F16, JFL_BF16 };
+  for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+      jf_text text = { 0 };
+      char *define;
+      jf_text_add(&text, "%s", readers[i].define);
+      jf_blocks_define(&text, forms[f]);
+      CHECK(!jf_text_take(&text, &define));
+      compiles(readers[i].what, readers[i].text, define, archs[(i + f) % N_ARCH]);
+      jf_free(define);
+    }
 }
 
 /* ---- ops on a few numbers ---- */
@@ -309,6 +335,7 @@ int main(void)
     RUN(every_elementwise_op_compiles);
     RUN(every_source_compiles);
     RUN(every_ordering_compiles);
+    RUN(every_form_of_weights_compiles);
     RUN(every_small_op_compiles);
     RUN(every_rule_compiles);
     RUN(every_cell_compiles);
