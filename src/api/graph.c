@@ -330,7 +330,7 @@ static jfl_status check_variables(jfl_graph *g, jfl_value *const *v, int n)
   return JFL_OK;
 }
 
-/* Those given, or every trainable float variable so far. */
+/* Notes which variables are trained: those given, or every trainable float variable so far. */
 static jfl_status pick_variables(jfl_graph *g, const jfl_minimize *m, jf_training *t)
 {
   t->variable = copy_values(g, g->value, g->n_value);

@@ -19,7 +19,7 @@ void jf_words_free(jf_words *w);
 jfl_status jf_words_number(jf_words *w, const char *name, double *v);
 jfl_status jf_words_flag(jf_words *w, const char *name, int *v);
 void jf_words_string(jf_words *w, const char *name, const char **v);
-/* The same for a whole number from `least` on. */
+/* Takes a whole number of at least `least` out. */
 jfl_status jf_words_whole(jf_words *w, const char *name, int64_t least, int64_t *v);
 
 #endif

@@ -17,7 +17,7 @@ extern "C" {
 
 /* Records an error for this thread and returns s, so a check is one return statement. */
 jfl_status jf_fail(jfl_status s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The same for a wrong argument, attribute or result: its name, then "must be ..., got ...". */
+/* Records that an argument, attribute or result is wrong: its name, then "must be ..., got ...". */
 jfl_status jf_fail_argument(jfl_status s, const char *argument, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
 /* Unless s is JFL_OK, adds the job, node or op in which this thread's error happened. A part that
@@ -48,7 +48,7 @@ void jf_memory_from(const jfl_allocator *a);
 int jf_memory_is_given(void);      /* whether the host has set one */
 /* Zeroed, 64-byte aligned, from the host's allocator; NULL when there is none. n may be 0. */
 void *jf_new(size_t n);
-/* The same, not zeroed. */
+/* Memory as from jf_new, but not zeroed. */
 void *jf_new_raw(size_t n);
 void jf_free(void *p);
 
@@ -83,8 +83,8 @@ jf_budget *jf_memory_budget(void);             /* that of this thread, or NULL *
 #define JF_STEPS_A_SECOND 4e11
 jfl_status jf_time_for(double steps);
 jfl_status jf_time_is_over(void);              /* fails so */
-/* The same before a call of a library that nothing ends until it is done: it may take a second for
-   JF_SLOWEST operations. */
+/* Fails where this thread has too little time left for a call of a library, which nothing ends
+   until it is done: it may take a second for JF_SLOWEST operations. */
 #define JF_SLOWEST 2e10
 jfl_status jf_time_for_call(double operations);
 
@@ -199,8 +199,8 @@ uint64_t jf_entropy(void);
    some settings can be made in no other way. Variables that the user set are left alone, and none
    is set once the process has several threads, which might be reading the environment. */
 void *jf_library_open(const char *name, const char *const *env, size_t room);
-/* The same without the environment and the memory, and without a note of what is missing: for
-   libraries that most machines lack. */
+/* Opens a library that most machines lack: sets no variables, asks for no memory, and notes nothing
+   where it is missing. */
 void *jf_library_try(const char *name);
 /* Whether so many bytes are free now. oneDNN ends the process, and OpenBLAS waits for ever, where
    memory fails within them: so they are asked for nothing when little is left. */
@@ -229,11 +229,11 @@ int jf_library_ready(jf_library_state *state, int (*load)(void));
    out, and so are those of its later loops until jf_loops_whole is asked: who runs kernels does so
    behind them, and drops what they computed. */
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
-/* That for loops that need memory for each thread: `worker` is below `threads`, and no two calls
-   with the same worker run at the same time. */
+/* Calls fn(ctx, i, worker), for loops that need memory for each thread: `worker` is below
+   `threads`, and no two calls with the same worker run at the same time. */
 typedef void (*jf_worker_fn)(void *ctx, int i, int worker);
 void jf_parallel_workers(int threads, int n, jf_worker_fn fn, void *ctx);
-/* Asked by a kernel's loop that is none of these: whether what is left of it is to be left out. The
+/* Asked by loops of kernels that jf_parallel does not run: whether the rest is to be left out. The
    second is for many short rounds: before round i of those that take m elements each, it asks once
    for some 2^14 elements. */
 int jf_loop_ends(void);

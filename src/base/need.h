@@ -19,8 +19,8 @@ extern "C" {
   X(PACK, "an archive") X(CSV, "a table") X(TOKENIZER, "a tokenizer")                    \
   X(ENCODING, "an encoding") X(SCRIPT, "a script") X(SCRIPT_JOB, "a script's job")
 
-/* Such an object begins with its tag, so that one of another kind is told from it; so is one that
-   was freed, for as long as nothing else has got its memory. */
+/* An object of the library begins with its tag, so that one of another kind is told from it; so is
+   one that was freed, for as long as nothing else has got its memory. */
 typedef enum jf_tag {
   JF_TAG_FREED = 0x6a664c00,
 #define X(id, text) JF_TAG_##id,
@@ -35,10 +35,10 @@ static inline jfl_status jf_need(const char *function, const char *argument, con
 {
   return p && *(const jf_tag *)p == tag ? JFL_OK : jf_need_failed(function, argument, p, tag);
 }
-/* The same for an object that is freed now, whose tag says so from here on: of several threads that
+/* Checks an object that is freed now, whose tag says so from here on: of several threads that
    free it one gets JFL_OK. */
 jfl_status jf_need_last(const char *function, const char *argument, void *p, jf_tag tag);
-/* The same for each of n objects. */
+/* Checks each of n objects. */
 jfl_status jf_need_each(const char *function, const char *argument, const void *list, int n,
                         jf_tag tag);
 
@@ -62,7 +62,7 @@ jfl_status jf_need_list(const char *function, const char *argument, const void *
 jfl_status jf_need_below(const char *function, const char *argument, int64_t v, int64_t n);
 jfl_status jf_need_args(const char *function, const char *argument, const jfl_arg *arg, int n);
 
-/* The same for the argument of that name. */
+/* Checks the argument of that name. */
 #define JF_NEED_POINTER(p) JF_TRY(jf_need_pointer(__func__, #p, p))
 #define JF_NEED_LIST(list, n) JF_TRY(jf_need_list(__func__, #list, list, n))
 #define JF_NEED_BELOW(v, n) JF_TRY(jf_need_below(__func__, #v, v, n))

@@ -135,10 +135,10 @@ void jf_make_printable(lua_State *L);
 _Noreturn int jf_raise(lua_State *L, const char *fmt, ...);
 /* Raises this thread's message unless s is JFL_OK. */
 void jf_check(lua_State *L, jfl_status s);
-/* The same with a prefix. */
+/* Raises it with a prefix, "who: ". */
 void jf_check_for(lua_State *L, jfl_status s, const char *who);
-/* The same for an array, which the message calls `what`: the error's argument is an element of
-   it. */
+/* Raises it for an array that the message calls `what`, of which the error's argument is an
+   element. */
 void jf_check_element(lua_State *L, jfl_status s, const char *what);
 int jf_l_fail(lua_State *L);
 int jf_l_where(lua_State *L);
@@ -310,7 +310,7 @@ int jf_session_l_get(lua_State *L);
 /* The plan at i; a freed one, or one of a session that was cleared, is an error. It waits for one
    that is being made, and raises why it cannot be made. */
 jf_lplan *jf_need_plan(lua_State *L, int i, const char *who);
-/* The same, without waiting: the plan may be yet to be made. */
+/* The plan at i without waiting: it may be yet to be made. */
 jf_lplan *jf_need_plan_soon(lua_State *L, int i, const char *who);
 /* Raises an error if the plan was freed meanwhile, or its session cleared. */
 void jf_check_plan(lua_State *L, jf_lplan *p);
@@ -452,7 +452,7 @@ void jf_wait_for_all(lua_State *L);
 void *jf_push_room(lua_State *L, int n, size_t size);
 /* The strings of the list at i, in a userdata that is pushed; nothing is an empty list. */
 const char **jf_push_list(lua_State *L, int i, const char *who, const char *what, int *n);
-/* The same for notes, whose keys and values are the lists at i and i + 1. */
+/* The notes whose keys and values are the lists at i and i + 1, in a userdata that is pushed. */
 const jfl_note *jf_push_notes(lua_State *L, int i, int *n);
 
 /* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,

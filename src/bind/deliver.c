@@ -48,7 +48,7 @@ static void push_watch(lua_State *L, const jf_lrequest *r)
   lua_settop(L, 4);
 }
 
-/* The same for what is called at the end of the request at 1, which may be nil. */
+/* Pushes what is called at the end of the request at 1, which may be nil, and its argument. */
 static void push_callback(lua_State *L, const jf_lrequest *r)
 {
   jf_get_slot(L, 1, r->ok ? REQUEST_CALLBACK : REQUEST_ON_ERROR);
@@ -175,7 +175,7 @@ static int deliver_request(lua_State *L, jf_queue *q, int i, jf_allowance *a)
   return -1;
 }
 
-/* The same for the oldest request. */
+/* Delivers the oldest request. */
 static int deliver_head(lua_State *L, jf_queue *q, jf_allowance *a)
 {
   jf_push_call(L, q, jf_first_call(q));

@@ -99,7 +99,7 @@ static int run_module(lua_State *L)
   return 1;
 }
 
-/* The same for the module of upvalue 1. LuaJIT's require has marked it as one that is being loaded
+/* Runs the module of upvalue 1. LuaJIT's require has marked it as one that is being loaded
    and leaves the mark where that fails, such as by memory that ran out: it goes, so that the next
    require tries again. */
 static int load_module(lua_State *L)

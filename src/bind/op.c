@@ -473,7 +473,7 @@ static void set_names(lua_State *L, const char *key, const char *const *name, in
   lua_setfield(L, -2, key);
 }
 
-/* Those of numbers, or where an op takes none of these those of blocks. */
+/* Sets the list of dtypes: of numbers, or, where an op takes no numbers, of blocks. */
 static void set_dtypes(lua_State *L, unsigned dtypes)
 {
   const char *name[JFL_N_DTYPE];

@@ -99,7 +99,7 @@ jfl_status jf_sample_load(jf_decoder *d, const jfl_place *at, const jfl_sample_s
 
 /* ---- one sample ---- */
 
-/* The same with what the spec leaves to the file. */
+/* Sets in the spec what it leaves to the file. */
 static jfl_status sample_fit(jf_decoder *d, const void *data, size_t n, jfl_sample_spec *s)
 {
   if (s->kind == JFL_PICTURE) return jf_picture_fit(d, data, n, &s->picture);

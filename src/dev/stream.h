@@ -29,7 +29,7 @@ void jf_stream_free(jf_stream *s);
    The caller fills it and puts it, before it does anything else with the stream. */
 void *jf_stream_room(jf_stream *s, size_t size);
 void jf_stream_put(jf_stream *s, jf_stream_sort sort, jf_stream_fn run);
-/* The same for an item that is copied. */
+/* Gives the stream a copy of an item. */
 jfl_status jf_stream_add(jf_stream *s, jf_stream_sort sort, jf_stream_fn run, const void *item,
                          size_t size);
 /* Waits until all items are done; returns the first failure since the last wait and forgets it. */

@@ -77,10 +77,10 @@ void jf_signature_say(jf_signatures *c, const char *text);
 /* Splits along an axis of the first input all inputs and outputs that have that axis, with as many
    elements: adds such a signature for each axis but those of `whole` (bit i: axis i). */
 void jf_signatures_but(jf_signatures *c, unsigned whole);
-/* Those of a pointwise op. */
+/* Adds the signatures of a pointwise op. */
 void jf_signatures_pointwise(jf_signatures *c);
-/* Those of an op that draws its output's random bits element by element: the first axis that has
-   more than one element, so that each part's are side by side. */
+/* Adds that of an op that draws its output's random bits element by element: a split along the
+   first axis that has more than one element, so that the bits of each part are side by side. */
 void jf_signatures_drawn(jf_signatures *c);
 /* Collects those of c->node: its record says them, or they follow from facts in the record. What
    cannot be split among so many parts is left out. */

@@ -184,8 +184,8 @@ static int signature_follow(const jf_node *n, const jf_kargs *k, jf_signature *s
   return 1;
 }
 
-/* Those of an op that moves elements: along each axis that all moves take whole and in order, and
-   as sums if all that it fills in is 0. */
+/* Adds the signatures of an op that moves elements: along each axis that all moves take whole and
+   in order, and as sums if all that it fills in is 0. */
 static void signatures_moved(jf_signatures *c)
 {
   const jf_node *n = c->node;
@@ -228,7 +228,7 @@ void jf_signatures_of(jf_signatures *c)
   else if (n->op->moves) signatures_moved(c);
   else if (jf_is_pointwise(n->op)) jf_signatures_pointwise(c);
   else if (n->op->loop) jf_signatures_drawn(c);
-  /* Those in which the output is a sum because an input is one. */
+  /* Signatures in which the output is a sum because an input is one. */
   const unsigned flags = c->node->op->flags;
   const int moves = flags & JF_MOVES && !c->node->op->moves;
   if (moves || flags & (JF_VIEW | JF_SUMS | JF_MEANS)) jf_signature_say(c, "P->P");

@@ -21,7 +21,7 @@ typedef struct jf_attention {
 /* The inputs of the op, and those that its gradients have behind the first three. */
 enum { JF_ATTENTION_Q, JF_ATTENTION_K, JF_ATTENTION_V, JF_ATTENTION_MASK, JF_ATTENTION_Y = 3,
        JF_ATTENTION_LSE, JF_ATTENTION_DY, JF_ATTENTION_GRAD_MASK };
-/* Those of cached_attention behind the first three. */
+/* The inputs of cached_attention behind the first three. */
 enum { JF_ATTENTION_PAST_K = 3, JF_ATTENTION_PAST_V, JF_ATTENTION_LENGTH };
 
 /* Extents of a call: q is (batch, heads, q_len, size), k (batch, groups, k_len, size), v (batch,

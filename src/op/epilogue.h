@@ -50,7 +50,7 @@ jf_channels jf_channels_at(const jfl_shape *s, int axis, int blocked);
 /* Applies the epilogue in place to rows from..to-1 of k->out[0], which holds the product. */
 void jf_epilogue_rows(const jf_kargs *k, const jf_epilogue *e, const jf_channels *c, int64_t from,
                       int64_t to);
-/* The same to all rows, for plain kernels. */
+/* Applies it to all rows, for plain kernels. */
 void jf_epilogue_all(const jf_kargs *k, const jf_epilogue *e, const jf_channels *c);
 
 #endif

@@ -11,7 +11,7 @@
 #define JF_EVERY_DTYPE(fn)                                                        \
   [JFL_F32] = fn, [JFL_F64] = fn, [JFL_F16] = fn, [JFL_BF16] = fn, [JFL_I8] = fn, \
   [JFL_U8] = fn, [JFL_I32] = fn, [JFL_I64] = fn
-/* The same of ops that take blocks as elements. */
+/* Table entries for ops that take blocks as elements, too. */
 #define JF_EVERY_ELEMENT(fn)                                                              \
   JF_EVERY_DTYPE(fn), [JFL_Q8_0] = fn, [JFL_Q4_0] = fn, [JFL_Q4_K] = fn, [JFL_Q6_K] = fn
 /* Table entries that choose a kernel by element size: fn##1, fn##2, fn##4 or fn##8. */

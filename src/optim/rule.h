@@ -170,7 +170,7 @@ enum { JF_RULE_LANES = 64 };
   static const jf_rule id##_rule = {                                                     \
     .formula = #__VA_ARGS__, JF_RULE_FIELDS(id), .descends = DESCENDS };
 
-/* The same for a rule that measures the parameter first. */
+/* Makes the record of a rule that measures the parameter first. */
 #define JF_MEASURED_RULE(id, OPTIONS, MEASURE, DERIVE, ...)                              \
   JF_MEASURE_BODY(id, F32, float, MEASURE)                                               \
   JF_MEASURE_BODY(id, F64, double, MEASURE)                                              \

@@ -104,7 +104,7 @@ static inline void jf_execution_made(const jf_execution *e)
 }
 
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
-/* The same for one input. */
+/* Checks one input. */
 jfl_status jf_check_input(const char *name, jfl_dtype t, const jfl_shape *s, const jfl_array *in);
 
 /* ---- executions (execution.c) ---- */
@@ -202,7 +202,7 @@ jfl_status jf_execution_run(jf_execution *e, uint64_t number, jfl_array *const *
 jfl_status jf_execute_send(jf_execution *e, uint64_t number, jfl_array *const *in);
 /* Makes the next run of p's job; the caller holds the run token. */
 jfl_status jf_execute(const jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
-/* The same, but ends early where stop_asked says so and no variable has changed yet. */
+/* Makes it too, but ends early where stop_asked says so and no variable has changed yet. */
 jfl_status jf_execute_unless_stopped(const jfl_plan *p, jfl_array *const *in,
                                      jfl_array *const *out);
 /* Whether the next run of a plan goes on one thread; counts a run, which could have had so many

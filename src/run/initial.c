@@ -161,7 +161,7 @@ JF_BODY double initial_dot(const double *a, const double *b, int64_t n)
   return all;
 }
 
-/* Takes from vector number `at` its parts along those from first up to last. */
+/* Subtracts from vector number `at` its parts along the vectors from first up to last. */
 JF_BODY void initial_reduce_body(const initial_vectors *o, int64_t at)
 {
   double *v = o->v + at * o->extent;

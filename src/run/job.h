@@ -29,7 +29,7 @@ void jf_job_remove(jfl_job *j);
 /* Gives a plan to its job: variables, room for temporaries, pointers. On failure the session is as
    it was, but for variables that were made. */
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
-/* The same for a caller who has the run token. */
+/* Gives a plan to its job; the caller has the run token. */
 jfl_status jf_job_admit_now(jfl_job *j, jfl_plan *p);
 
 /* Where the data of a plan's variable are (shard.c). */

@@ -69,7 +69,7 @@ void jf_behind_stop(jfl_session *s);
 /* Queues a task, whose state it takes, unless as many of its kind are under way as may be. */
 jfl_status jf_task_submit(jfl_session *s, const jf_task *task, void *state, int *in_flight,
                           jfl_request **out);
-/* The same for one that compiles, any number of which may be under way. Until they are done the
+/* Queues a task that compiles, any number of which may be under way. Until they are done the
    session's own thread keeps off what plans change (jf_compiles_wait): the list of variables, and
    the plans of jobs. */
 jfl_status jf_compile_submit(jfl_session *s, const jf_task *task, jf_compiling *state,
@@ -83,7 +83,7 @@ void jf_queue_end_worker(jfl_session *s);
 
 /* A request with room for results; arrays agree with the plan or it fails. */
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);
-/* The same for a plan that is being made: arrays agree with what it will take. */
+/* A request for a plan that is being made: arrays agree with what it will take. */
 jfl_status jf_request_new_behind(jfl_request *compiling, jfl_array *const *in, jfl_request **out);
 /* Gives it copies of its inputs. */
 jfl_status jf_request_keep(jfl_request *r, jfl_array *const *in);

@@ -106,7 +106,7 @@ jfl_status jf_session_gather(jfl_session *s, const void *mine, size_t size, void
    where they differ all fail, with both texts and ranks. */
 jfl_status jf_session_agree(jfl_session *s, const char *doing);
 jfl_status jf_session_agree_on(jfl_session *s, const char *doing, uint64_t hash);
-/* The same for "save checkpoint" and the name, of which all counts, however long it is. */
+/* All ranks call this with the same text, "save checkpoint", and a name, however long it is. */
 jfl_status jf_session_agree_to(jfl_session *s, const char *what, const char *name);
 /* Gives `mine`, with its error, if that is a failure; else the failure of the first rank that has
    one, with "rank 2 (node3): " before its text. All ranks call it. */

@@ -394,11 +394,7 @@ static void add_functions(lua_State *L, jfl_script *s)
   lua_createtable(L, 0, 1);
   lua_getfield(L, 1, "print");
   lua_setfield(L, -2, "print");
-  lua_getfield(L, LUA_REGISTRYINDEX, functions_key);
-  lua_pushlightuserdata(L, s);
-  lua_pushvalue(L, -3);
-  lua_rawset(L, -3);
-  lua_pop(L, 1);
+  jf_cross_keep_made(L, functions_key, s);
   lua_setfenv(L, -2);
 }
 
@@ -442,12 +438,7 @@ static int sandbox_l_close(lua_State *L)
 /* What the registry of the host has, once. */
 static void open_host(lua_State *L)
 {
-  lua_newtable(L);
-  lua_newtable(L);
-  lua_pushliteral(L, "v");
-  lua_setfield(L, -2, "__mode");
-  lua_setmetatable(L, -2);
-  lua_setfield(L, LUA_REGISTRYINDEX, functions_key);
+  jf_cross_open_made(L, functions_key);
   lua_pushcfunction(L, host_pin);
   lua_setfield(L, LUA_REGISTRYINDEX, pin_key);
   lua_pushlightuserdata(L, jf_find_state(L));    /* with which arrays are pushed */

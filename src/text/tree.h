@@ -48,7 +48,7 @@ jfl_status jf_node_flag(const jf_tree_node *n, const char *where, const char *na
 jfl_status jf_node_whole(const jf_tree_node *n, const char *where, const char *name, int64_t most,
                          int64_t *out);
 jfl_status jf_node_text(const jf_tree_node *n, const char *where, const char *name, jf_word *out);
-/* The same, which must not be missing. */
+/* A text that must not be missing. */
 jfl_status jf_node_need_text(const jf_tree_node *n, const char *where, const char *name,
                              jf_word *out);
 jfl_status jf_node_need_kind(const jf_tree_node *n, const char *where, const char *name,

@@ -33,7 +33,7 @@ int jf_world_neighbours(void);
    the ranks. It waits for all of them. Fails on all ranks alike if they do not give the same number
    of bytes; then the world goes on. */
 jfl_status jf_world_agree(const void *mine, size_t size, void *all);
-/* The same; the wait ends once stop(ctx) gives other than 0, and the world with it. */
+/* As jf_world_agree, but the wait ends once stop(ctx) gives other than 0, and the world with it. */
 jfl_status jf_world_agree_unless(const void *mine, size_t size, void *all, int (*stop)(void *ctx),
                                  void *ctx);
 

@@ -33,7 +33,7 @@ local function listed(notes, more)
   return keys, values
 end
 
--- The same, and the positions of all loops.
+-- The notes and texts of a save, and the positions of all loops, as lists.
 local function kept(notes, more)
   local keys, values = listed(notes, more)
   for name, text in pairs(loop.save()) do

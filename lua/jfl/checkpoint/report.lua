@@ -58,7 +58,7 @@ function report.shorten(names_given, text_of)
   return args.listed(shown)
 end
 
--- The same without names of state; nil: there are no others.
+-- A list of names without those of state; nil: there are no others.
 local function list(found, state, text_of)
   local shown = {}
   for _, name in ipairs(found) do

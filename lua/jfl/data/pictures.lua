@@ -38,7 +38,7 @@ local PARAMS = {
   { "data_format", "NHWC or NCHW", "NHWC" },
 }
 
--- Those of columns of pictures.
+-- The parameters of columns of pictures.
 local MORE = {
   { "augment", "what changes from epoch to epoch: true for a random part, mirrored or not; or by "
     .. "name {area = {0.08, 1}, aspect = {3/4, 4/3}, flip = true, brightness = 0.4, contrast = "

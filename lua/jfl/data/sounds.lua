@@ -108,7 +108,7 @@ sounds.sounds = args.define("data.sounds", "WAV files as a column of a data set.
   return lazy.column(list, sounds.read_column(who, o))
 end)
 
---- The same for a folder that has a sub-folder for each class, as flow.data.image_folder has it.
+--- WAV files of a folder that has a sub-folder for each class, as flow.data.image_folder has it.
 sounds.sound_folder = args.define("data.sound_folder", "A folder of WAV files, with a sub-folder a "
   .. "class: a data set with sounds, labels (int32, from 0) and classes, their names.", {
   returns = "SoundFolder", unpack(with { "path", "of the folder", type = "string" }),

@@ -139,7 +139,7 @@ local function shape_given(self, input, given, i, seen)
   return extents.settle(self, input, given[i], seen)
 end
 
---- The same where the shapes of the arguments are given.
+--- The shapes of all arrays of a call whose arguments have these shapes.
 function arguments.shapes_given(self, given) return collect(self, shape_given, given) end
 
 local function shape_for_rows(self, input, rows, _, seen)
@@ -147,7 +147,7 @@ local function shape_for_rows(self, input, rows, _, seen)
   return extents.largest(self, input, rows, seen)
 end
 
---- The same for a batch of the given number of rows, with other extents at their bounds.
+--- The shapes of a call for a batch of so many rows, with other extents at their bounds.
 function arguments.shapes_for(self, rows) return collect(self, shape_for_rows, rows) end
 
 local function shape_like(self, input, others, i, seen)
@@ -155,7 +155,7 @@ local function shape_like(self, input, others, i, seen)
   return extents.like(self, input, others[i], seen)
 end
 
---- The same for a call like one that had these shapes.
+--- The shapes of a call like one that had these shapes.
 function arguments.shapes_like(self, others) return collect(self, shape_like, others) end
 
 --- Fails unless a call has n arguments.

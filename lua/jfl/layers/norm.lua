@@ -126,13 +126,13 @@ norm.batch_normalization = args.define("layers.batch_normalization", "Normalizes
     return batch_normalize("layers.batch_normalization", o)
   end)
 
---- The same, then relu.
+--- Batch norm, then relu.
 norm.batch_normalization_relu = args.define("layers.batch_normalization_relu",
   "layers.batch_normalization, then nn.relu.", batch_params(BATCH.inputs), function(o)
     return batch_normalize("layers.batch_normalization_relu", o, nil, true)
   end)
 
---- The same, plus the addend, then relu.
+--- Batch norm plus the addend, then relu.
 norm.batch_normalization_add_relu = args.define("layers.batch_normalization_add_relu",
   "layers.batch_normalization, plus addend, then nn.relu.",
   batch_params(BATCH.inputs, BATCH.addend), function(o)

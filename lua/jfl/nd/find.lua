@@ -50,7 +50,7 @@ find.argwhere = args.define("ndarray.argwhere", "Where elements are other than 0
   return core.reshape(rows, { #list, #a.shape })
 end)
 
---- The same transposed: for each axis the numbers of those elements.
+--- For each axis the numbers of the elements that argwhere finds.
 find.nonzero = args.define("ndarray.nonzero", "Where elements are other than 0: for each "
   .. "axis their numbers from 0.", {
   { "a", "an NdArray", type = "NdArray" },

@@ -71,7 +71,7 @@ function counted.places(flags)
   return count, op.argsort(flags, { axis = 0, direction = "DESCENDING" })
 end
 
---- The same of a tensor's elements in order that are other than 0, and there.
+--- How many of a tensor's elements in order are other than 0, and there, and their places.
 function counted.nonzero(x)
   return unpack(counted.once(x, "nonzero", function()
     local flags = op.not_equal(x, values.scalar(0, x.dtype))

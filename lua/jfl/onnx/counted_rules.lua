@@ -161,7 +161,8 @@ function rules.ScatterElements(n, run, x, index, updates)
   return own and along(n, y, own, own.axis) or y
 end
 
--- How much is there of all of a list of tensors along an axis, and in which order.
+-- How many elements of all of a list of tensors are there along an axis, and their places in the
+-- tensors one behind the other, before those of the elements that are not there.
 local function joined(axis, ...)
   local parts, first, key = { ... }, nil, {}
   for i, part in ipairs(parts) do

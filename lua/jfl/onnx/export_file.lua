@@ -40,7 +40,7 @@ function file.tensor(tensor)
       or "" }
 end
 
--- The same with its numbers in the file `name`, from `at` on.
+-- A tensor as the schema has it, with its numbers in the file `name`, from `at` on.
 local function tensor_outside(tensor, name, at)
   local entries = { { key = "location", value = name },
     { key = "offset", value = ("%.0f"):format(at) },

@@ -382,7 +382,7 @@ function model.open(path)
   return read(path, protobuf.of_file(path, file))
 end
 
---- The same of a model's bytes, which messages call by a path. No other file is read.
+--- The model of these bytes, which messages call by a path. No other file is read.
 function model.of_text(path, text)
   return read(path, protobuf.of_text(path, text), function(location, t)
     core.fail("%s: tensor '%s': it must have its numbers inside, got the file '%s'", path, t.name,

@@ -44,7 +44,7 @@ function Node:list(x, what)
   return values.list(x)
 end
 
---- The same of an input of one number.
+--- The number of an input of one that must be known while the job is described.
 function Node:number(x, what)
   local list = self:list(x, what)
   return list and (list[1] or self:fail("%s must have one element, got none", what))

@@ -32,7 +32,7 @@ local function batch_of(a, b)
   return batch
 end
 
--- Those extents and then the last two of s.
+-- The extents of a batch and then the last two of s.
 local function with_batch(batch, s)
   local shape = { unpack(batch) }
   shape[#shape + 1], shape[#shape + 2] = s[#s - 1], s[#s]

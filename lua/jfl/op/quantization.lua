@@ -107,7 +107,7 @@ local function moving(who, context, o, name, now)
   return next_value
 end
 
---- The same by moving averages of the range.
+--- A scale and a zero point by moving averages of the range.
 quantization.moving_average_min_max_observer = args.define(
   "quantization.moving_average_min_maxObserver", "quantization.min_max_observer by moving "
   .. "averages of the range, which train jobs keep in the variables NAME-moving_max and "

@@ -213,7 +213,7 @@ local NEWER = {
 
 -- Parameters of records that the original does not have, which follow its own.
 local IS_NEWER = { nesterov = true, amsgrad = true }
--- Those of which loss_scale_factor comes first.
+-- Optimizers of which loss_scale_factor comes first.
 local SCALE_FIRST = { SGD = true, SGDW = true }
 
 local function append(list, more)

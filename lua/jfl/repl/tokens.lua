@@ -82,7 +82,7 @@ local BRACKET = { ["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1, ["]"]
 --- By how much a token changes the number of blocks that are open.
 function tokens.block(token) return token.kind == "keyword" and BLOCK[token.text] or 0 end
 
---- The same for brackets.
+--- By how much a token changes the depth of brackets.
 function tokens.bracket(token) return token.kind == "symbol" and BRACKET[token.text] or 0 end
 
 -- The index after the block or bracket that token i opens; change tells what opens and closes it.

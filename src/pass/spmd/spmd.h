@@ -98,7 +98,7 @@ int spmd_has_host_memory(const spmd_walk *w, const jf_group *g);
 jf_ints spmd_ranks(spmd_walk *w, const jf_group *g);
 /* A box of a value: what is from first[i] on, of the extents `size`. */
 typedef struct spmd_box { jfl_shape size; int64_t first[JFL_MAXDIM]; } spmd_box;
-/* That of a member's part. */
+/* The box of a member's part. */
 spmd_box spmd_box_of(const jfl_shape *whole, jfl_distribution d, int parts, int member);
 /* Cuts a box, which counts from the beginning of v, out of v. */
 jfl_value *spmd_cut(spmd_walk *w, jfl_value *v, const spmd_box *box);
