@@ -68,7 +68,7 @@ NUMERIC := -fno-math-errno -fno-trapping-math $(if $(DEBUG)$(SAN),,-fno-asynchro
 FAST := $(if $(DEBUG)$(SAN)$(COVER),,-O3) $(NUMERIC)
 LOOPS := $(if $(DEBUG)$(SAN)$(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic) \
   $(NUMERIC)
-CHECKED := $(if $(DEBUG)$(SAN),-DJF_DEBUG) $(VECTORS:%=-DVECTORS=% -include spec/c/vectors.h) \
+CHECKED := $(if $(DEBUG)$(SAN),-DJF_DEBUG) $(VECTORS:%=-DJF_VECTORS=% -include spec/c/vectors.h) \
   $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion \
   -Wno-sign-conversion

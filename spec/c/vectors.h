@@ -6,7 +6,7 @@
 static inline int vectors_has(const char *set)
 {
   const int is_512 = set[0] == 'a' && set[3] == '5', is_avx = set[0] == 'a' || set[0] == 'f';
-  return !is_512 && (VECTORS >= 256 || !is_avx);
+  return !is_512 && (JF_VECTORS >= 256 || !is_avx);
 }
 #define __builtin_cpu_supports(set) (vectors_has(set) && __builtin_cpu_supports(set))
 
