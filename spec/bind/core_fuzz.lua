@@ -492,6 +492,13 @@ local function spoil(name, f, example)
   end
 end
 
+-- What gives no result, not even nil.
+local GIVES_NOTHING = {}
+for name in ("fill free minimize output own plan_set_rate profile_start register settle "
+  .. "variable_drop variable_set variables_defer watch_gradient"):gmatch "%S+" do
+  GIVES_NOTHING[name] = true
+end
+
 local function at_random(name, f, example)
   local list = values()
   for i = 1, count do
@@ -572,7 +579,10 @@ for i = 3, #arg do
   repeat until pcall(core.sync)      -- it raises what callbacks of the calls before have left
   -- Machines are named before the ranks meet, and here they have met.
   local fails = arg[i] == "fail" or arg[i] == "world_set"
-  if core[arg[i]] and not fails then assert(pcall(f, example())) end
+  if core[arg[i]] and not fails then
+    local n = pack(assert(pcall(f, example())))
+    assert(n == 1 or not GIVES_NOTHING[arg[i]], arg[i] .. " gives a result")
+  end
   spoil(arg[i], f, example)
   at_random(arg[i], f, example)
   core.trace(nil)
