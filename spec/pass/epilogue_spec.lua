@@ -229,6 +229,25 @@ describe("bounds hold in each piece of a cut", function()
   end)
 end)
 
+it("ops of one input give the same behind a product as apart from it", function()
+  local names = {}
+  for name, o in pairs(core.ops()) do
+    if #o.inputs == 1 and #o.params == 0 then names[#names + 1] = name end
+  end
+  table.sort(names)
+  local inputs, tried = filled("float32", { { 4, 30 }, { 30, 5 } }), 0
+  for _, name in ipairs(names) do
+    local function body(v) return { op[name](op.matmul(v[1], v[2])) } end
+    if pcall(text_of, inputs, body) and not name:find "random" then
+      local want = results("-epilogue", "fast", inputs, body)[1]
+      local ok, message = support.close(results("", "fast", inputs, body)[1], want, 1e-6)
+      assert.truthy(ok, name .. ": " .. tostring(message))
+      tried = tried + 1
+    end
+  end
+  assert.is_true(tried > 50)
+end)
+
 --- Blobs x (2, 3, 5, 5), filters (4, 3, 3, 3), bias (4), y (2, 4, 3, 3).
 local function conv_inputs(dtype)
   return filled(dtype or "float32", { { 2, 3, 5, 5 }, { 4, 3, 3, 3 }, { 4 }, { 2, 4, 3, 3 } })

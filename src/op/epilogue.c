@@ -7,7 +7,8 @@
 
 int jf_is_activation(const jfl_op *op)
 {
-  return op->loop && jf_op_n_in(op) == 1 && !op->attr_size && !(op->flags & JF_RANDOM);
+  return op->loop && op->infer == jf_infer_same && jf_op_n_in(op) == 1 && !op->attr_size &&
+         !(op->flags & JF_RANDOM);
 }
 
 const jfl_op *jf_activation(const char *name)

@@ -32,7 +32,8 @@ static inline const void *jf_epilogue_residual(const jf_kargs *k, const jf_epilo
 
 struct jf_infer;
 struct jfl_op;
-/* Whether an epilogue may use op as its activation. */
+/* Whether an epilogue may use op as its activation: it computes a number of the same dtype from
+   each number. */
 int jf_is_activation(const struct jfl_op *op);
 /* The op of that name that an epilogue may use, or NULL. */
 const struct jfl_op *jf_activation(const char *name);
