@@ -73,6 +73,10 @@ describe("channels", function()
       { "over channels", function(x)
         return conv(flow.nn.softmax(first(x), 1), 3, 1, { name = "b" })
       end },
+      { "pooled over channels", function(x)
+        local y = flow.nn.max_pool2d(first(x), 3, 1, "SAME", "NHWC")
+        return conv(y, 3, 1, { name = "b" })
+      end },
       { "in groups", function(x) return conv(first(x), 48, 1, { name = "b", groups = 2 }) end },
       { "endless", function(x)
         return conv(flow.math.reciprocal(first(x)), 3, 1, { name = "b" })

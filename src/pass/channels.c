@@ -84,16 +84,33 @@ static int channels_axis(const channel_pass *p, const jf_node *n, int k)
   return jf_runs_along(v, &n->out[0]->shape, 1) ? v->shape.n - 3 : -1;
 }
 
+/* Whether n could run on blocks of channels if it had whole ones, so that it computes each channel
+   from one. */
+static int channels_blocks(const channel_pass *p, const jf_node *n)
+{
+  jf_arena *arena = p->r.g->arena;
+  const jf_layout on = { .kind = p->target->device[n->place]->kind };
+  const int64_t block = jf_layout_block(&on);
+  jfl_shape x = n->in[0]->shape, y = n->out[0]->shape;
+  const jfl_shape *in[] = { &x }, *out[] = { &y };
+  jf_form form = JF_BLOCKED, made = JF_PLAIN;
+  jf_layout c = { .node = n, .kind = on.kind, .in_shape = in, .out_shape = out, .in = &form,
+                  .out = &made, .op = n->op, .arena = arena,
+                  .attr = jf_attr_copy(arena, n->op->attr, n->op->attr_size, n->attr) };
+  x.d[1] = y.d[1] = (x.d[1] + block - 1) / block * block;
+  return n->op->layout(&c);
+}
+
 /* Whether n computes each channel of its result from that of its inputs; gives the number that pads
    of the result hold, where those of input k hold x[k]. */
-static int channels_through(const jf_node *n, const double *x, double *pad)
+static int channels_through(const channel_pass *p, const jf_node *n, const double *x, double *pad)
 {
   const jfl_op *op = n->op->line ? n->op->line->op : n->op;
   const jf_reduce *over = n->attr;
   if (jf_is_pointwise(op)) return jf_compute_at(n, x, pad);
   *pad = x[0];
   if (op->flags & JF_MEANS) return over->keepdims && over->axis.n && over->axis.v[0] > 1;
-  return op->layout && n->n_in == 1 && !(op->flags & JF_MOVES);
+  return op->layout && n->n_in == 1 && !(op->flags & JF_MOVES) && channels_blocks(p, n);
 }
 
 static int channels_see_other(channel_pass *p, const jf_node *n)
@@ -110,7 +127,7 @@ static int channels_see_other(channel_pass *p, const jf_node *n)
     if (!joins && channels_axis(p, n, k) < 0 && !(jf_numel(&v->shape) == 1 && jf_number(v, &x[k])))
       return 0;
   }
-  return channels_through(n, x, &p->pad[y->id]) && isfinite(p->pad[y->id]);
+  return channels_through(p, n, x, &p->pad[y->id]) && isfinite(p->pad[y->id]);
 }
 
 static void channels_see(channel_pass *p, const jf_node *n)
