@@ -81,7 +81,7 @@ local function shown(ms) return ms and ("%9.2f"):format(ms) or "     none" end
 
 local folder = assert(arg[1], "which folder has the models?")
 local models = #arg > 1 and { unpack(arg, 2) } or MODELS
-os.execute(("%s scripts/bench/peer_onnx.py %s %s >/dev/null 2>&1"):format(PYTHON, folder,
+os.execute(("%s scripts/bench/peer_onnx.py %s write %s >/dev/null 2>&1"):format(PYTHON, folder,
   table.concat(models, " ")))
 print(("load %s at the beginning"):format(load_of()))
 print("model              threads  jfl ms  onnxruntime  openvino    jfl / better of both")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The peers of scripts/bench/onnx.lua.
 
-    peer_onnx.py FOLDER MODEL...                     writes the models that are not there
+    peer_onnx.py FOLDER write MODEL...               writes the models that are not there
     peer_onnx.py FILE onnxruntime|openvino THREADS SECONDS   prints the median of a call in ms, and
                                                      the least time of the processor
     peer_onnx.py FILE int8 OUT                       writes it in int8 for OpenVINO, by NNCF
@@ -108,8 +108,8 @@ def in_int8(path, out):
 
 
 def main():
-    if os.path.isdir(sys.argv[1]) or not os.path.exists(sys.argv[1]):
-        for name in sys.argv[2:]:
+    if sys.argv[2] == "write":
+        for name in sys.argv[3:]:
             write(sys.argv[1], name)
         return
     if sys.argv[2] == "int8":
