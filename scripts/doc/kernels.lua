@@ -1,6 +1,7 @@
 -- Which kernels of a GPU serve each op: asked of the core, by compiling a job for every case of
 -- every op in each of its dtypes. The GPU is the emulated one (spec/cuda), which compiles no code
 -- for this; so it is done by a process of its own, which kernels.answers starts.
+local args = require "jfl.base.args"
 local cases = require "spec.op.cases"
 local core = require "jfl.core"
 local jobs = require "spec.jobs"
@@ -38,20 +39,12 @@ local function steps_for(op, case, dtype, form)
   return steps_of(text)
 end
 
---- The keys of a table, in order.
-function kernels.sorted_keys(t)
-  local list = {}
-  for key in pairs(t) do list[#list + 1] = key end
-  table.sort(list)
-  return list
-end
-
 --- Writes a line for each op, case and dtype: "conv2d 3 float32 conv2d=cuda_conv", or
 -- "conv2d 3 float32 ! MESSAGE" where no job can be compiled; then LAST. all: in jobs with its
 -- gradient and among other ops too.
 function kernels.write(to, all)
   local ops = core.ops()
-  for _, name in ipairs(kernels.sorted_keys(ops)) do
+  for _, name in ipairs(args.keys(ops)) do
     local op = ops[name]
     for number, case in ipairs(cases[name] or {}) do
       for _, dtype in ipairs(case.only and { case.only } or op.dtypes) do
@@ -133,7 +126,7 @@ function kernels.text(entries)
   for _, e in ipairs(entries or {}) do
     for _, k in ipairs(e.kernels) do set[k] = true end
   end
-  for _, kernel in ipairs(kernels.sorted_keys(set)) do
+  for _, kernel in ipairs(args.keys(set)) do
     parts[#parts + 1] = ("%s (%s)"):format(kernel, dtypes_of(entries, kernel))
   end
   return #parts > 0 and table.concat(parts, ", ") or "none: nothing is computed"
@@ -142,7 +135,7 @@ end
 --- The calls that no kernel of the GPU serves, as text: "conv2d, case 3, float32: why".
 function kernels.lacking(by_op)
   local list = {}
-  for _, name in ipairs(kernels.sorted_keys(by_op)) do
+  for _, name in ipairs(args.keys(by_op)) do
     for _, e in ipairs(by_op[name]) do
       if e.wrong then
         list[#list + 1] = ("%s, case %d, %s: %s"):format(name, e.number, e.dtype, e.wrong)

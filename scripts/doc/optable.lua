@@ -1,5 +1,6 @@
 -- The table of all ops: dtypes, gradient, kernels, parity cases, place in the reference. What it
 -- says comes from the records of the ops, from the lines of the kernels, and from spec/oracle.
+local args = require "jfl.base.args"
 local core = require "jfl.core"
 local index = require "jfl.doc.index"
 local cases = require "spec.op.cases"
@@ -100,7 +101,7 @@ local function add_ops(out, by_op, count, link, served)
   out[#out + 1] = "| op | in the reference | dtypes | gradient | fast kernels of the CPU | "
     .. (served and "kernels of a GPU | " or "") .. "parity cases |"
   out[#out + 1] = "|---|---|---|---|---|---|" .. (served and "---|" or "")
-  for _, name in ipairs(gpu.sorted_keys(ops)) do
+  for _, name in ipairs(args.keys(ops)) do
     local info = ops[name]
     local kernels = by_op[name] or {}
     if info.elementwise then kernels = { "vector loop, fused", unpack(kernels) } end
@@ -116,7 +117,7 @@ local function add_functions(out, count, link)
   out[#out + 1] = "\n## Functions made of ops\n\nTheir dtypes and gradients are those of the ops.\n"
   out[#out + 1] = "| function | parity cases |\n|---|---|"
   local entries = index.entries()
-  for _, path in ipairs(gpu.sorted_keys(entries)) do
+  for _, path in ipairs(args.keys(entries)) do
     local e = entries[path]
     local returns = e and e.params and e.params.returns
     if e and not e.op and not e.same_as and not path:find ":"
