@@ -10,16 +10,17 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* PIECE: arithmetic of a piece, some 50 us of work. PAIR: of two pieces of results. LARGE: that of
-   a piece which is cut however many there are, since it runs to its end where the time of a
-   script is over. NARROW: so many channels, rows or columns are worked on together, and fewer take
-   as long. MOVED: arithmetic in the time that an element of a picture may take to be brought and
-   arranged (by both libraries, with 1 to 64 channels and kernels of 1 to 31). WIDTH and HEIGHT:
-   columns and rows of a product below which a piece would be slow (the library's kernels have 48
-   columns and 8 rows). LONG: products of an element for which it pays to copy it. ENOUGH: results
-   of a channel for which it pays to convert filters. MOST_PARTS and PART_BYTES: how many sums a
-   gradient is gathered in, and the memory for them. CACHED: bytes of a sum that stays in a core's
-   cache; a larger one should take in AMPLE products of an element. */
+/* PIECE: arithmetic of a piece, some 50 us of work. PAIR: that of two pieces together, from which
+   on results are cut. LARGE: that of a piece which is cut however many there are, since it runs
+   to its end where the time of a script is over. NARROW: so many channels, rows or columns are
+   worked on together, and fewer take as long. MOVED: arithmetic in the time that an element of a
+   picture may take to be brought and arranged (by both libraries, with 1 to 64 channels and
+   kernels of 1 to 31). WIDTH and HEIGHT: columns and rows of a product below which a piece would
+   be slow (the library's kernels have 48 columns and 8 rows). LONG: products of an element for
+   which it pays to copy it. ENOUGH: results of a channel for which it pays to convert filters.
+   MOST_PARTS and PART_BYTES: how many sums a gradient is gathered in, and the memory for them.
+   CACHED: bytes of a sum that stays in a core's cache; a larger one should take in AMPLE products
+   of an element. */
 enum { PIECE = 5000000, PAIR = 4000000, MOST_PIECES = 64, LARGE = 1000000000, NARROW = 16,
        MOVED = 200, WIDTH = 96, HEIGHT = 48, LONG = 256, ENOUGH = 2000, MOST_PARTS = 16,
        PART_BYTES = 1 << 25, CACHED = 1 << 17, AMPLE = 1000 };

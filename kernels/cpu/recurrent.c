@@ -6,7 +6,8 @@
 #include "tiles.h"
 
 /* The weights are copied once a call to panels of WIDE columns, each a product's second factor with
-   its rows side by side. SHARED: weights of a step from which it is shared. */
+   its rows side by side. SHARED: how many weights a step has at least
+   whose units threads share. */
 enum { WIDE = 2 * JF_LANES, MOST_PARTS = 4, SHARED = 1 << 18 };
 
 typedef struct recurrent_job {
@@ -65,8 +66,8 @@ JF_BODY void recurrent_fetch(recurrent_next next, int64_t p, int64_t parts)
 
 /* to (+)= from W for some rows and panels; rows of `to` are j->wide floats apart. */
 JF_BODY void recurrent_product(const recurrent_job *j, const float *from, int64_t from_row,
-                              int64_t rows, float *to, int add, recurrent_next next, int64_t first,
-                              int64_t end)
+                               int64_t rows, float *to, int add, recurrent_next next,
+                               int64_t first, int64_t end)
 {
   for (int64_t p = first; p < end; p++) {
     recurrent_fetch(next, p, j->panels);
@@ -185,7 +186,7 @@ JF_BODY void recurrent_gates(const recurrent_job *j, const recurrent_span *a, co
     for (int64_t r = 0; bias && r < a->rows; r++)
       memcpy(s + r * j->wide + at, bias + at, (size_t)n * sizeof *s);
     recurrent_product(j, h, d->units, a->rows, s, bias != NULL, next, at / WIDE,
-                     (at + n + WIDE - 1) / WIDE);
+                      (at + n + WIDE - 1) / WIDE);
   }
 }
 

@@ -10,20 +10,28 @@ local recurrent = core.op "recurrent"
 
 local LENGTH, BATCH, UNITS = 5, 11, 37
 
-local function gradients(inputs, options, kernels, threads)
+--- The list of what a function gives with these kernels and so many threads.
+local function results_with(kernels, threads, run)
   local had = core.get "threads"
   core.set("kernels", kernels)
   core.set("threads", threads)
-  local plan = support.plan(inputs, function(g, x)
-    local extra = x[5] and { x[5] } or nil
-    local y = recurrent(x[1], x[2], x[3], extra, options)
-    return core.gradients(g, y, x[4], { x[1], x[2], x[3], x[5] })
-  end)
-  local results = { core.run(plan, unpack(inputs)) }
-  core.plan_free(plan)
+  local results = { run() }
   core.set("kernels", "fast")
   core.set("threads", had)
   return results
+end
+
+local function gradients(inputs, options, kernels, threads)
+  return results_with(kernels, threads, function()
+    local plan = support.plan(inputs, function(g, x)
+      local extra = x[5] and { x[5] } or nil
+      local y = recurrent(x[1], x[2], x[3], extra, options)
+      return core.gradients(g, y, x[4], { x[1], x[2], x[3], x[5] })
+    end)
+    local results = { core.run(plan, unpack(inputs)) }
+    core.plan_free(plan)
+    return unpack(results)
+  end)
 end
 
 local function of(...) return support.filled("float32", { ... }, -0.3, 0.35) end
@@ -55,14 +63,10 @@ end)
 --- Threads share the units of such layers, since there are too few rows to share.
 describe("large recurrent layers of few rows", function()
   local function outputs(inputs, options, kernels, threads)
-    local had = core.get "threads"
-    core.set("kernels", kernels)
-    core.set("threads", threads)
-    local results = { recurrent(inputs[1], inputs[2], inputs[3],
-      inputs[4] and { inputs[4] } or nil, options) }
-    core.set("kernels", "fast")
-    core.set("threads", had)
-    return results
+    return results_with(kernels, threads, function()
+      local extra = inputs[4] and { inputs[4] } or nil
+      return recurrent(inputs[1], inputs[2], inputs[3], extra, options)
+    end)
   end
 
   for cell, gates in pairs { rnn_tanh = 1, lstm = 4, gru = 3 } do
