@@ -56,7 +56,7 @@ static void channels_stay(channel_pass *p, const jfl_value *v)
 /* How many channels v gets. */
 static int64_t channels_more(const channel_pass *p, const jfl_value *v)
 {
-  return v->id < p->r.n_value && !p->stays[channels_last(p, v)] ? channels_lack(p, v) : 0;
+  return p->stays[channels_last(p, v)] ? 0 : channels_lack(p, v);
 }
 
 /* ---- which values are padded ---- */
@@ -89,15 +89,14 @@ static int channels_axis(const channel_pass *p, const jf_node *n, int k)
 static int channels_blocks(const channel_pass *p, const jf_node *n)
 {
   jf_arena *arena = p->r.g->arena;
-  const jf_layout on = { .kind = p->target->device[n->place]->kind };
-  const int64_t block = jf_layout_block(&on);
   jfl_shape x = n->in[0]->shape, y = n->out[0]->shape;
   const jfl_shape *in[] = { &x }, *out[] = { &y };
   jf_form form = JF_BLOCKED, made = JF_PLAIN;
-  jf_layout c = { .node = n, .kind = on.kind, .in_shape = in, .out_shape = out, .in = &form,
-                  .out = &made, .op = n->op, .arena = arena,
+  jf_layout c = { .node = n, .kind = p->target->device[n->place]->kind, .in_shape = in,
+                  .out_shape = out, .in = &form, .out = &made, .op = n->op, .arena = arena,
                   .attr = jf_attr_copy(arena, n->op->attr, n->op->attr_size, n->attr) };
-  x.d[1] = y.d[1] = (x.d[1] + block - 1) / block * block;
+  x.d[1] += channels_lack(p, n->in[0]);
+  y.d[1] += channels_lack(p, n->out[0]);
   return n->op->layout(&c);
 }
 

@@ -86,17 +86,20 @@ static void find_rounding(const integer_pass *s, integer_chain *c, const jfl_val
 static const jfl_value *integers_as_floats(const integer_pass *s, const jfl_value *q,
                                            jfl_value **scale, int *zero)
 {
+  enum { STEPS = 3 };                    /* a cast, a subtraction and the product */
   const jfl_value *v = q;
-  for (int i = 0, at; i < 3; i++, v = s->r.old[at]->out[0]) {
-    if (v != q && jf_integers_of(v, scale, zero) == q) return v;
-    at = s->r.reader[v->id];
+  for (int i = 0; i < STEPS; i++) {
+    const int at = s->r.reader[v->id];
     if (at < 0 || s->r.uses[v->id] != 1 || s->r.old[at]->n_out != 1) return NULL;
+    v = s->r.old[at]->out[0];
+    if (jf_integers_of(v, scale, zero) == q) return v;
   }
-  return jf_integers_of(v, scale, zero) == q ? v : NULL;
+  return NULL;
 }
 
 /* Follows the integers that come out to where they are added to others and become integers again,
-   if they are. The relu of a product before it is rounded must be what rounding does. */
+   if they are. A relu before the first rounding needs no step of its own where rounding cuts off
+   all below 0: to uint8, of which 0 stands for 0. */
 static void find_sum(const integer_pass *s, integer_chain *c)
 {
   integer_chain sum = *c;
