@@ -9,9 +9,10 @@ local before = strings.__call
 
 -- A program calls no other text, unless it has given texts a meaning of its own.
 function strings.__call(text, ...)
+  local shape = ...
   if core.dtypes[text] then
     local typing = require "jfl.job.typing"
-    return typing.Numpy.Placeholder(..., { dtype = text })
+    return typing.Numpy.Placeholder(shape, { dtype = text })
   end
   if before then return before(text, ...) end
   core.fail("attempt to call a string value, '%s'", text)

@@ -24,8 +24,9 @@ end
 function variables.deferred(fn, ...)
   core.variables_defer(true)
   local function close(ok, ...)
+    local err = ...
     core.variables_defer(false)
-    if not ok then error((...), 0) end
+    if not ok then error(err, 0) end
     return ...
   end
   return close(pcall(fn, ...))

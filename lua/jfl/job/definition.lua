@@ -62,7 +62,8 @@ end
 
 --- The fields of a job from the arguments of global_function.
 return function(...)
-  local t = original.ask("definition", ...) or (...)
+  local given = ...
+  local t = original.ask("definition", ...) or given
   check_definition(t)
   local options = read_config(t.name, t.function_config)
   local list, short = inputs.read(t.name, t.inputs, (inputs.parameters(t.body)))

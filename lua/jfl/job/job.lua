@@ -186,9 +186,10 @@ local function fixed_plan(self, behind)
 end
 
 local function call(by, self, ...)
+  local first = ...
   plan.check_outside(self)
-  if type((...)) == "table" and select("#", ...) == 1 and args.is_options((...)) then
-    return call(by, self, unpack(inputs.by_name(self, (...)), 1, #self._inputs))
+  if type(first) == "table" and select("#", ...) == 1 and args.is_options(first) then
+    return call(by, self, unpack(inputs.by_name(self, first), 1, #self._inputs))
   end
   if not self._dynamic then
     local entry = self._latest

@@ -108,8 +108,9 @@ end
 --- Runs fn, then leave(), which is also called where fn fails; returns what fn does.
 function trace.enter(fn, leave)
   local function close(ok, ...)
+    local err = ...
     leave()
-    if not ok then error((...), 0) end
+    if not ok then error(err, 0) end
     return ...
   end
   return close(pcall(fn))

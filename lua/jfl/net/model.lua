@@ -294,7 +294,10 @@ function methods:evaluate(t)
   job.check_no_body(who)
   check_fields(who, "evaluate", t)
   check_loss(who, t)
-  return define(self, "evaluate", t, function(...) return (t.loss(...)), (...) end)
+  return define(self, "evaluate", t, function(...)
+    local said = ...
+    return (t.loss(...)), said
+  end)
 end
 
 --- A job whose calls run the model: { inputs }, and name, returns and function_config if wanted;

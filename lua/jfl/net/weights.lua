@@ -260,11 +260,12 @@ local load = args.unlisted("net:load", {
 -- so; { rename, transpose, skip } are those of flow.checkpoint.load, for names within the model.
 -- Gives a report of the names.
 function methods:load(from, ...)
+  local given = ...
   if type(from) ~= "table" or metatable(from) or from.path ~= nil then
     return load(self, from, ...)
   end
   local options = { path = from }
-  for key, value in pairs((...) or {}) do options[key] = value end
+  for key, value in pairs(given or {}) do options[key] = value end
   return load(self, options)
 end
 

@@ -87,8 +87,9 @@ end
 -- how many steps loops have at most whose count is known in each call alone, or nil.
 return function(m, o)
   return function(...)
-    local named = select("#", ...) == 1 and args.is_options((...))
-    local given = named and by_name(m, (...)) or in_order(m, select("#", ...), ...)
+    local first = ...
+    local named = select("#", ...) == 1 and args.is_options(first)
+    local given = named and by_name(m, first) or in_order(m, select("#", ...), ...)
     for i, input in ipairs(m.graph.inputs) do
       given[i] = m.constants[input.name] or check_input(m, input, given[i])
     end

@@ -187,9 +187,9 @@ function stored.read(path, t, name)
   end
   local body = body_of(m, { update_statistics = true })
   local net = networks.new(name or args.name(path, "name", t.name), function(...)
-    local n = #m.graph.outputs
+    local n, first = #m.graph.outputs, ...
     local values = { body(...) }
-    if args.is_options((...)) then return values[1] end
+    if args.is_options(first) then return values[1] end
     return returned(t.results, { unpack(values, 1, n) })
   end, m.parameters)
   return net, m.graph.inputs

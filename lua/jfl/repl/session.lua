@@ -38,12 +38,13 @@ end
 -- ---- running ----
 
 local function show_all(ok, ...)
-  if not ok then return report.say((...)) end
+  local first = ...
+  if not ok then return report.say(first) end
   local n, texts = select("#", ...), { ... }
   if n == 0 then return end
   for i = 1, n do texts[i] = show.text(texts[i]) end
   io.stdout:write(table.concat(texts, "\t"), "\n")
-  if (...) ~= nil then given.last, given.before = (...), given.last end
+  if first ~= nil then given.last, given.before = first, given.last end
 end
 
 -- Shows the results of a timed run, and then the time.
