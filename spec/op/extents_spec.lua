@@ -161,6 +161,28 @@ describe("for every extent fast kernels give what plain ones give:", function()
     end
   end)
 
+  -- Inputs of which each row is the same along the axis outside, beside copies of their whole shape.
+  each("rows that repeat", SHORT, function(n)
+    local shape = { 3, math.floor(20000 / n) + 300, n }
+    local function run(name, ...)
+      return core.bytes((support.call(core.ops()[name], {}, { ... })))
+    end
+    local function whole(a)
+      return (support.call(core.ops().broadcast_to, { options = { shape = shape } }, { a }))
+    end
+    for _, dtype in ipairs { "float32", "int8", "float64" } do
+      local x, row, last = unpack(support.inputs({ inputs = { of(shape, -9, 9, dtype),
+        of({ 3, 1, n }, -9, 9, dtype), of({ n }, -9, 9, dtype) } }, dtype))
+      for threads = 1, 2 do
+        core.set("threads", threads)
+        assert.is_true(run("subtract", x, whole(row)) == run("subtract", x, row))
+        assert.is_true(run("subtract", whole(last), x) == run("subtract", last, x))
+        assert.is_true(run("where", whole(row), x, whole(last)) == run("where", row, x, last))
+      end
+      core.set("threads", 1)
+    end
+  end)
+
   each("picks", BOTH, function(n)
     check("gather", { of { 5, 3 }, of({ n }, 0, 4, "int32") })
     if n < 5000 then check("gather", { of { 7, n }, of({ 9 }, 0, 6, "int64") }) end
