@@ -382,13 +382,13 @@ static int conv_cuts_channels(const jf_primitive_conv *c, jf_primitive_kind kind
 }
 
 /* Images are cut first. The channels of one image lie together, so that these can be cut as well;
-   those of several images do not. Convolutions of groups take twice as long for their arithmetic
-   as others. */
+   those of several images do not. Convolutions of groups take three times as long for their
+   arithmetic as others. */
 static void cut_conv(pieces *p, const jf_primitive_conv *c, jf_primitive_kind kind)
 {
   enum { SOME = 16 };          /* channels that the libraries work on together */
   const int forward = kind == JF_UNIT_FORWARD;
-  int64_t count = pieces_wanted((c->groups > 1 ? 2 : 1) * filter_work(c),
+  int64_t count = pieces_wanted((c->groups > 1 ? 3 : 1) * filter_work(c),
                                 forward ? PAIR : 2 * PIECE);
   const int64_t most = kind == JF_UNIT_FILTER_GRAD
                      ? parts_of(p->sums, image(c->batch, c->out, 0)) : count;

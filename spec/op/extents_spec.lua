@@ -161,7 +161,7 @@ describe("for every extent fast kernels give what plain ones give:", function()
     end
   end)
 
-  -- Inputs of which each row is the same along the axis outside, beside copies of their whole shape.
+  -- Inputs whose rows are the same along the axis outside, beside copies of their whole shape.
   each("rows that repeat", SHORT, function(n)
     local shape = { 3, math.floor(20000 / n) + 300, n }
     local function run(name, ...)
