@@ -64,6 +64,19 @@ typedef struct moves_plane {
       for (int64_t i = 0; i < n; i++) *(moves_##T *)(to + i * t) =                          \
         *(const moves_##T *)(from + i * f);                                                 \
   }
+/* Three lines of n numbers that lie `apart`, in turn in one or out of it: the colours of pictures. */
+#define MOVES_THREE(T)                                                                         \
+  JF_BODY void moves_three_##T(char *line, int64_t apart, char *turn, int64_t n, int joins)    \
+  {                                                                                            \
+    moves_##T *a = (moves_##T *)line, *b = (moves_##T *)(line + apart);                        \
+    moves_##T *c = (moves_##T *)(line + 2 * apart), *y = (moves_##T *)turn;                    \
+    if (joins)                                                                                 \
+      JF_EACH_ALONE for (int64_t i = 0; i < n; i++)                                            \
+        y[3 * i] = a[i], y[3 * i + 1] = b[i], y[3 * i + 2] = c[i];                             \
+    else                                                                                       \
+      JF_EACH_ALONE for (int64_t i = 0; i < n; i++)                                            \
+        a[i] = y[3 * i], b[i] = y[3 * i + 1], c[i] = y[3 * i + 2];                             \
+  }
 /* A plane that is read along its first axis, by squares; those at an edge are moved back and repeat
    some elements. */
 #define MOVES_TURN(T)                                                                         \
@@ -71,6 +84,14 @@ typedef struct moves_plane {
   {                                                                                           \
     const int64_t from = p->f[1], to = p->t[0], size = sizeof(T);                             \
     const int small = p->m < JF_SQUARE || p->n < JF_SQUARE;                                   \
+    if (p->n == 3 && to == 3 * size) {                                                        \
+      moves_three_##T((char *)p->x, from, p->y, p->m, 1);                                     \
+      return;                                                                                 \
+    }                                                                                         \
+    if (p->m == 3 && from == 3 * size) {                                                      \
+      moves_three_##T(p->y, to, (char *)p->x, p->n, 0);                                       \
+      return;                                                                                 \
+    }                                                                                         \
     for (int64_t j0 = 0; j0 < p->n; j0 += JF_SQUARE)                                          \
       if (small)                                                                              \
         for (int64_t i = 0; i < p->m; i++)                                                    \
@@ -92,7 +113,8 @@ typedef struct moves_plane {
       for (int64_t i = 0; i < p->m; i++)                                                      \
         moves_line_##T(p->x + i * p->f[0], p->f[1], p->y + i * p->t[0], p->t[1], p->n);       \
   }
-#define MOVES_OF(T) MOVES_TYPE(T) MOVES_LINE(T) JF_SQUARE_OF(T) MOVES_TURN(T) MOVES_PLANE(T)
+#define MOVES_OF(T) MOVES_TYPE(T) MOVES_LINE(T) MOVES_THREE(T) JF_SQUARE_OF(T) MOVES_TURN(T) \
+  MOVES_PLANE(T)
 MOVES_OF(uint8_t)
 MOVES_OF(uint16_t)
 MOVES_OF(uint32_t)

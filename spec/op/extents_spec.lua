@@ -153,6 +153,10 @@ describe("for every extent fast kernels give what plain ones give:", function()
       check("concat", { of { 3, n }, of { 3, m } }, { axis = 1 })
     end
     check("transpose", { of { 3, n, 5, 17 } }, { perm = { 2, 0, 3, 1 } })
+    for _, dtype in ipairs { "int8", "float16", "float32", "float64" } do    -- colours of pictures
+      check("transpose", { of({ 2, 3, 3 * n }, -9, 9, dtype) }, { perm = { 0, 2, 1 } })
+      check("transpose", { of({ 2, 3 * n, 3 }, -9, 9, dtype) }, { perm = { 0, 2, 1 } })
+    end
     check("slice", { of { 5, n + 3 } }, { begin = { 1, 2 }, size = { 3, n } })
     check("broadcast_to", { of { n, 1 } }, { shape = { 3, n, 5 } })
     if n > 2 then
