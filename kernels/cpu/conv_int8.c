@@ -173,7 +173,7 @@ static jfl_status int8_cut(int8_conv *s, double flop, int threads, uint64_t *for
   const double image = (c->groups == c->in_channels ? SLOWER : 1) * flop / (double)c->batch;
   int64_t each = image < PIECE ? (int64_t)(PIECE / (image + 1)) + 1 : 1, bands = 1;
   if (each > (c->batch + threads - 1) / threads) each = (c->batch + threads - 1) / threads;
-  if (c->batch < threads && image > 2.0 * PIECE) bands = threads;
+  if (c->batch < threads && image > 1.25 * PIECE) bands = threads;
   if (image / (double)bands > LARGE) bands = (int64_t)(image / LARGE) + 1;
   JF_TRY(cut_images(s, each, (c->out[1] + bands - 1) / bands, threads));
   if (!is_alike(s, form)) {

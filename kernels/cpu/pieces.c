@@ -270,7 +270,8 @@ static double product_work(const jf_primitive_matmul *m)
 static void cut_matmul(pieces *p, matmul_problem *q)
 {
   const jf_primitive_matmul *m = &q->m;
-  const double flop = product_work(m);
+  const int64_t few = m->m < m->n ? m->m : m->n;
+  const double flop = product_work(m) * (few < NARROW ? (double)NARROW / (double)few : 1);
   const int64_t count = pieces_wanted(flop, PAIR);
   p->by_outer = (pieces_step){ .a = m->a.apart, .b = m->b.apart, .c = m->c.apart };
   p->outer = cut_into(m->batch, count < m->batch ? count : m->batch, 1);

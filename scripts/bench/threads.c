@@ -1,6 +1,6 @@
 /* Where a second thread begins to pay: times steps of growing size on one thread and on all, as
-   they stand in a plan, one after another on the same data. The unit of work, JF_GRAIN in
-   src/plan/work.c, comes from the sizes where the last column passes 1. make build/bench-threads &&
+   they stand in a plan, one after another on the same data. GRAIN in src/choose/work.c comes
+   from the sizes where the last column passes 1. make build/bench-threads &&
    build/bench-threads */
 #include "dev/cpu/cpu.h"
 #include "dev/dev.h"

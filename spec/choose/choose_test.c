@@ -220,11 +220,11 @@ static void costly_ops_are_worth_more_threads(void)
   w.k.out = &w.t[1];
   CHECK(jf_call_bytes(&w.k) == 1 << 20);
   CHECK(jf_work(&jf_op_negative, &w.k) == 1 << 20 && jf_work(&jf_op_gelu, &w.k) == 8 << 20);
-  CHECK(jf_worth_threads(&jf_op_negative, &w.k, 16) == 1);
-  CHECK(jf_worth_threads(&jf_op_gelu, &w.k, 16) == 8);
-  CHECK(jf_worth_threads(&jf_op_gelu, &w.k, 3) == 3);
-  w.t[1].shape.d[0] = 3 << 17;
   CHECK(jf_worth_threads(&jf_op_negative, &w.k, 16) == 2);
+  CHECK(jf_worth_threads(&jf_op_gelu, &w.k, 16) == 9);
+  CHECK(jf_worth_threads(&jf_op_gelu, &w.k, 3) == 3);
+  w.t[1].shape.d[0] = (1 << 17) - 1;
+  CHECK(jf_worth_threads(&jf_op_negative, &w.k, 16) == 1);
   end(&w);
 }
 

@@ -2,10 +2,9 @@
 #include "choose/choose.h"
 
 /* One unit of work is a byte of an operand or an addition. A thread does some 1e11 of either in a
-   second while operands are in its cache. Each thread of a step should have at least GRAIN units,
-   some 10 us of work: with less, handing out parts and moving cache lines costs more than the other
-   threads save (scripts/bench/threads.c). COSTLY is how many units an exponential or random bits
-   take. */
+   second while operands are in its cache. A step has a thread more for each GRAIN units, some 10 us
+   of work: with less, handing out parts and moving cache lines costs more than the other threads
+   save (scripts/bench/threads.c). COSTLY is how many units an exponential or random bits take. */
 enum { GRAIN = 1 << 20, COSTLY = 8 };
 
 double jf_call_bytes(const jf_kargs *k)
@@ -27,6 +26,6 @@ double jf_work(const jfl_op *op, const jf_kargs *k)
 
 int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most)
 {
-  double n = jf_work(op, k) / GRAIN;
-  return n < 2 ? 1 : n < most ? (int)n : most;
+  const double n = jf_work(op, k) / GRAIN + 1;
+  return n < most ? (int)n : most;
 }
