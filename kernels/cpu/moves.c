@@ -64,7 +64,7 @@ typedef struct moves_plane {
       for (int64_t i = 0; i < n; i++) *(moves_##T *)(to + i * t) =                          \
         *(const moves_##T *)(from + i * f);                                                 \
   }
-/* Three lines of n numbers that lie `apart`, in turn in one or out of it: the colours of pictures. */
+/* Three lines of n numbers, `apart`, in turn in one or out of it: the colours of pictures. */
 #define MOVES_THREE(T)                                                                         \
   JF_BODY void moves_three_##T(char *line, int64_t apart, char *turn, int64_t n, int joins)    \
   {                                                                                            \
