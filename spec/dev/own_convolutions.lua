@@ -19,7 +19,7 @@ end
 
 --- A geometry that has a result, or nil.
 local function geometry()
-  local groups, last = pick { 1, 1, 1, 2, 4, 16, 32 }, pick { false, false, true }
+  local groups, last = pick { 1, 1, 1, 2, 4, 16, 24, 32 }, pick { false, false, true }
   local axes = pick { 2, 2, 2, 1, 3 }
   local from, to = groups * pick { 1, 3, 8, 16, 20 }, groups * pick { 1, 5, 16, 20, 48 }
   if groups > 4 then from, to = groups, groups * pick { 1, 1, 2 } end
@@ -110,7 +110,7 @@ describe("convolutions by own loops", function()
 
   it("are so one channel at a time, whose cells lie apart", function()
     for _, format in ipairs { "NCHW", "NHWC" } do
-      for _, n in ipairs { 2, 5, 16 } do
+      for _, n in ipairs { 2, 5, 16, 17, 40 } do
         for stride = 1, 3 do
           local last = format == "NHWC"
           check { op = "conv2d", x = last and { 2, 9, 11, n } or { 2, n, 9, 11 },

@@ -1,8 +1,11 @@
 /* Convolutions whose groups are single channels, and their gradients. Where 16 channels lie beside
    each other, the sums of some cells of the result stay in registers; cells that the same taps
    serve are done together. The gradient for the filters, and single channels, go line by line and
-   tap by tap. */
+   tap by tap; the gradient first copies images whose channels do not lie so. */
 #include "conv.h"
+#include "tile.h"
+
+#include "base/walk.h"
 
 typedef struct own_depthwise {
   jf_own_primitive unit;
@@ -12,7 +15,23 @@ typedef struct own_depthwise {
   jf_own_axis axis[3];
   int64_t lanes;               /* 16 channels or one at a time */
   int by_cells;                /* results cell by cell; axes are those of the result then */
+  int copies;                  /* 16 channels of an image are copied to scratch before use; steps of
+                                  x and y are those of the copies */
 } own_depthwise;
+
+/* COPY_BYTES: the most memory for the copies of a worker. */
+enum { COPY_BYTES = 1 << 23 };
+
+static int64_t depthwise_cells_of(const jf_own_images *x)
+{
+  return x->size[0] * x->size[1] * x->size[2];
+}
+
+/* How many channels of those from c on are done together. */
+static int64_t depthwise_wide(const own_depthwise *p, int64_t c)
+{
+  return p->c.in_channels - c < p->lanes ? p->c.in_channels - c : p->lanes;
+}
 
 /* ---- cell by cell ---- */
 
@@ -219,16 +238,16 @@ static void depthwise_begin(const own_depthwise *p, const float *bias, const flo
                             float *to)
 {
   const jf_own_images *y = depthwise_to(p);
-  const int64_t cells = y->size[0] * y->size[1] * y->size[2];
-  for (int64_t j = 0; j < cells; j++)
+  for (int64_t j = 0; j < depthwise_cells_of(y); j++)
     to[j * y->step[2]] = (bias ? *bias : 0) + (residual ? residual[j * y->step[2]] : 0);
 }
 
-/* dbias of some channels of an image. */
-static void depthwise_bias(const own_depthwise *p, const float *dy, int first, float *dbias)
+/* dbias of n channels of an image. */
+static void depthwise_bias(const own_depthwise *p, const float *dy, int64_t n, int first,
+                           float *dbias)
 {
-  const int64_t cells = p->y.size[0] * p->y.size[1] * p->y.size[2];
-  for (int64_t i = 0; i < p->lanes; i++) {
+  const int64_t cells = depthwise_cells_of(&p->y);
+  for (int64_t i = 0; i < n; i++) {
     double sum = 0;
     for (int64_t j = 0; j < cells; j++) sum += dy[j * p->y.step[2] + i];
     dbias[i] = (float)sum + (first ? 0 : dbias[i]);
@@ -239,8 +258,8 @@ static void depthwise_bias(const own_depthwise *p, const float *dy, int first, f
    one channel each, so both are the same. */
 static void depthwise_turn(const own_depthwise *p, float *filters, int64_t c, float *w, int back)
 {
-  const int64_t taps = jf_own_taps(&p->c);
-  for (int64_t i = 0; i < p->lanes; i++)
+  const int64_t taps = jf_own_taps(&p->c), n = depthwise_wide(p, c);
+  for (int64_t i = 0; i < n; i++)
     for (int64_t t = 0; t < taps; t++) {
       float *at = filters + (c + i) * taps + t;
       if (back) *at = w[t * p->lanes + i];
@@ -248,9 +267,26 @@ static void depthwise_turn(const own_depthwise *p, float *filters, int64_t c, fl
     }
 }
 
-/* Some channels of image n; `w` has their taps, and `tap` room for a list of them. */
+/* Copies the channels of an image from c on, which begin at `from`, to lie beside each other. */
+static float *depthwise_copy(const own_depthwise *p, const jf_own_images *x, int64_t c,
+                             const float *from, float *to)
+{
+  const int64_t cells = depthwise_cells_of(x), all = p->c.in_channels, n = depthwise_wide(p, c);
+  const jf_own_copy last = { from, from - c + cells * all, to, all, JF_LANES, cells, n, 1 };
+  if (p->c.last) jf_own_copy_vectors(&last);
+  else jf_own_turn(from, cells, n, cells, to, JF_LANES);
+  return to;
+}
+
+static int64_t depthwise_copy_size(const own_depthwise *p, const jf_own_images *x)
+{
+  return p->copies ? depthwise_cells_of(x) * JF_LANES : 0;
+}
+
+/* Some channels of image n; `w` has their taps, and behind these is room for a list of taps, or for
+   copies. */
 static void depthwise_one(const own_depthwise *p, const jf_primitive_run *r, int64_t n, int64_t c,
-                          float *w, jf_own_tap *tap)
+                          float *w, float *room)
 {
   const int grad = p->kind == JF_UNIT_FILTER_GRAD, back = p->kind == JF_UNIT_DATA_GRAD;
   const int64_t x = n * p->x.by_image + c * p->x.by_group, y = n * p->y.by_image +
@@ -262,12 +298,14 @@ static void depthwise_one(const own_depthwise *p, const jf_primitive_run *r, int
   if (p->by_cells) {
     const jf_own_cells cells = { .from = back ? at_y : at_x, .to = back ? at_x : at_y, .w = w,
                                  .bias = bias, .residual = residual };
-    depthwise_cells(p, tap, &cells);
+    depthwise_cells(p, (jf_own_tap *)(void *)room, &cells);
     return;
   }
   if (!grad) depthwise_begin(p, bias, residual, back ? at_x : at_y);
+  if (p->copies) at_x = depthwise_copy(p, &p->x, c, at_x, room);
+  if (p->copies) at_y = depthwise_copy(p, &p->y, c, at_y, room + depthwise_copy_size(p, &p->x));
   depthwise_image(p, at_x, at_y, w);
-  if (r->dbias) depthwise_bias(p, at_y, n == 0, (float *)r->dbias + c);
+  if (r->dbias) depthwise_bias(p, at_y, depthwise_wide(p, c), n == 0, (float *)r->dbias + c);
 }
 
 static int64_t depthwise_w_size(const own_depthwise *p) { return jf_own_taps(&p->c) * p->lanes; }
@@ -277,11 +315,11 @@ static void depthwise_run(const jf_own_primitive *u, float *scratch, const jf_pr
   const own_depthwise *p = (const own_depthwise *)u;
   const int grad = p->kind == JF_UNIT_FILTER_GRAD;
   float *filters = grad ? r->c : (float *)r->b;
-  jf_own_tap *tap = (jf_own_tap *)(void *)(scratch + jf_own_up(depthwise_w_size(p)));
+  float *room = scratch + jf_own_up(depthwise_w_size(p));
   for (int64_t c = 0; c < p->c.in_channels; c += p->lanes) {
     if (grad) memset(scratch, 0, (size_t)depthwise_w_size(p) * sizeof *scratch);
     else depthwise_turn(p, filters, c, scratch, 0);
-    for (int64_t n = 0; n < p->c.batch; n++) depthwise_one(p, r, n, c, scratch, tap);
+    for (int64_t n = 0; n < p->c.batch; n++) depthwise_one(p, r, n, c, scratch, room);
     if (grad) depthwise_turn(p, filters, c, scratch, 1);
   }
 }
@@ -292,6 +330,23 @@ int jf_own_is_depthwise(const jf_primitive_conv *c)
 {
   return c->groups > 1 && c->groups == c->in_channels && c->groups == c->out_channels &&
          c->block_x == c->block_y;
+}
+
+/* Whether the gradient for the filters copies 16 channels of each image first. */
+static int depthwise_copies(const own_depthwise *p)
+{
+  const int64_t cells = depthwise_cells_of(&p->x) + depthwise_cells_of(&p->y);
+  return p->kind == JF_UNIT_FILTER_GRAD && p->lanes == 1 &&
+         cells <= COPY_BYTES / JF_LANES / (int64_t)sizeof(float);
+}
+
+static void depthwise_set_copies(own_depthwise *p)
+{
+  jf_own_images *const images[] = { &p->x, &p->y };
+  p->lanes = JF_LANES;
+  p->copies = 1;
+  for (int i = 0; i < 2; i++)
+    jf_dense_steps(3, images[i]->size, JF_LANES, images[i]->step);
 }
 
 jfl_status jf_own_depthwise(const jf_primitive_conv *c, jf_primitive_kind kind,
@@ -305,6 +360,7 @@ jfl_status jf_own_depthwise(const jf_primitive_conv *c, jf_primitive_kind kind,
   p->x = jf_own_images_of(c, c->in_channels, c->in, c->block_x);
   p->y = jf_own_images_of(c, c->out_channels, c->out, c->block_y);
   p->lanes = c->block_x || (c->last && c->in_channels % JF_LANES == 0) ? JF_LANES : 1;
+  if (depthwise_copies(p)) depthwise_set_copies(p);
   p->by_cells = p->lanes == JF_LANES && kind != JF_UNIT_FILTER_GRAD;
   const jfl_status s = jf_own_axes(c, p->by_cells && kind == JF_UNIT_DATA_GRAD, p->axis);
   if (s != JFL_OK) {
@@ -312,7 +368,8 @@ jfl_status jf_own_depthwise(const jf_primitive_conv *c, jf_primitive_kind kind,
     return s;
   }
   make->unit = p;
-  make->scratch = (size_t)jf_own_up(depthwise_w_size(p)) * sizeof(float) +
+  make->scratch = (size_t)(jf_own_up(depthwise_w_size(p)) + depthwise_copy_size(p, &p->x) +
+                           depthwise_copy_size(p, &p->y)) * sizeof(float) +
                   (size_t)(p->by_cells ? jf_own_taps(c) : 0) * sizeof(jf_own_tap);
   make->ready = 0;
   return JFL_OK;
