@@ -22,7 +22,7 @@
    CACHED: bytes of a sum that stays in a core's cache; a larger one should take in AMPLE products
    of an element. */
 enum { PIECE = 5000000, PAIR = 4000000, MOST_PIECES = 64, LARGE = 1000000000, NARROW = 16,
-       MOVED = 200, WIDTH = 96, HEIGHT = 48, LONG = 256, ENOUGH = 2000, MOST_PARTS = 16,
+       MOVED = 200, WIDTH = 96, HEIGHT = 32, LONG = 256, ENOUGH = 2000, MOST_PARTS = 16,
        PART_BYTES = 1 << 25, CACHED = 1 << 17, AMPLE = 1000 };
 
 /* An axis of n elements in pieces of `each`; the last one may have fewer. */
@@ -239,7 +239,7 @@ static void cut_matrix(pieces *p, matmul_problem *q, int64_t count)
   const jf_primitive_matmul *m = &q->m;
   const int copy_a = !p->lib->strided && m->transpose_a && !m->transpose_b && m->n >= LONG &&
                      m->m >= LONG;
-  q->by_rows = copy_a || (m->n < 2 * WIDTH && m->m > m->n && !m->panel);
+  q->by_rows = copy_a || (m->n < 2 * WIDTH && m->m >= 2 * HEIGHT && !m->panel);
   const int64_t most = q->by_rows ? m->m / HEIGHT : m->n / WIDTH;
   while (count > most) count /= 2;
   if (m->panel) count = m->n / m->panel;
