@@ -3,6 +3,7 @@
 #include "op/quantized_conv.h"
 
 #include "dnnl.h"
+#include "pieces.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -88,16 +89,10 @@ static void int8_geometry(const jf_kargs *k, jf_primitive_conv *c)
 /* Rows `from` to below `to` of y. All of them read x as it is. */
 static band band_of(const jf_primitive_conv *c, int64_t images, int64_t from, int64_t to)
 {
-  band b = { images, to - from, 0, c->in[1], c->before[1], c->after[1] };
-  if (b.rows == c->out[1]) return b;
-  const int64_t reach = (c->kernel[1] - 1) * c->dilation[1] + 1;
-  const int64_t low = from * c->stride[1] - c->before[1];
-  const int64_t high = (to - 1) * c->stride[1] - c->before[1] + reach;
-  b.before = low < 0 ? -low : 0;
-  b.after = high > c->in[1] ? high - c->in[1] : 0;
-  b.from = low < 0 ? 0 : low;
-  b.in = high - b.after - b.from;
-  return b;
+  jf_primitive_conv b = *c;
+  if (to - from < c->out[1]) jf_primitive_band(&b, 1, from, to - from);
+  return (band){ images, to - from, from * c->stride[1] - c->before[1] + b.before[1], b.in[1],
+                 b.before[1], b.after[1] };
 }
 
 static int is_same(const band *a, const band *b)

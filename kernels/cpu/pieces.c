@@ -31,6 +31,9 @@ typedef struct pieces_cut { int64_t n, each; } pieces_cut;
 /* How many elements further a piece's operands lie. */
 typedef struct pieces_step { int64_t a, b, c, bias, dbias; } pieces_step;
 
+/* Which inner piece: the first or one like it, one between first and last, the last. */
+enum { FIRST, BETWEEN, LAST, N_WHICH };
+
 /* The library is fastest on dense matrices, so that for long products each piece has a copy of its
    columns of a, or makes its columns of c elsewhere first. */
 typedef enum pieces_copy { COPY_NONE, COPY_A, COPY_C } pieces_copy;
@@ -39,7 +42,9 @@ typedef struct pieces {
   const jf_primitives *lib;
   pieces_cut outer, inner;         /* matrices or images; rows, columns or channels */
   pieces_step by_outer, by_inner;  /* from one element of an axis to the next */
-  jf_primitive_any *unit[4];       /* for full pieces; the last inner; the last outer; both */
+  int bands;                       /* inner pieces are rows of an image; all but the first */
+  int64_t above;                   /* begin to read so many elements earlier */
+  jf_primitive_any *unit[2][N_WHICH];      /* for full outer pieces, and for the last */
   size_t room;                     /* bytes of scratch for each worker */
   int converts;                    /* units convert b, */
   size_t ready;                    /* which is done once for all outer pieces, into so many bytes
@@ -58,6 +63,9 @@ typedef struct pieces {
 static int64_t cut_count(pieces_cut c) { return (c.n + c.each - 1) / c.each; }
 static int64_t cut_rest(pieces_cut c) { return c.n - (cut_count(c) - 1) * c.each; }
 
+/* Whether the last one has fewer elements. */
+static int cut_ends_short(pieces_cut c) { return cut_rest(c) < c.each; }
+
 /* Cuts n elements into at most `count` pieces, whose extents are multiples of `unit`. */
 static pieces_cut cut_into(int64_t n, int64_t count, int64_t unit)
 {
@@ -65,22 +73,26 @@ static pieces_cut cut_into(int64_t n, int64_t count, int64_t unit)
   return (pieces_cut){ n, (each + unit - 1) / unit * unit };
 }
 
+static pieces_cut whole(int64_t n) { return (pieces_cut){ n, n }; }
+
+/* How b is cut: bands share all of it. */
+static pieces_cut filters_cut(const pieces *p) { return p->bands ? whole(1) : p->inner; }
+
 /* How b lies once it is converted: in which pieces, and each as its unit has it. */
 static uint64_t pieces_form(const pieces *p)
 {
-  uint64_t h = jf_hash(1, &p->inner, sizeof p->inner);
+  const pieces_cut cut = filters_cut(p);
+  uint64_t h = jf_hash(1, &cut, sizeof cut);
   h = jf_hash(h, &p->by_inner.b, sizeof p->by_inner.b);
   h = jf_hash(h, &p->lib, sizeof p->lib);
-  for (int i = 0; i < 2; i++) {
-    if (!p->unit[i]) continue;
-    const uint64_t form = p->lib->form(p->unit[i]);
+  for (int i = 0; i < (p->bands ? 1 : N_WHICH); i++) {
+    if (!p->unit[0][i]) continue;
+    const uint64_t form = p->lib->form(p->unit[0][i]);
     if (!form) return 0;
     h = jf_hash(h, &form, sizeof form);
   }
   return h;
 }
-
-static pieces_cut whole(int64_t n) { return (pieces_cut){ n, n }; }
 
 /* How many pieces so much arithmetic is worth: a power of two, so that halves are equal. `least`:
    arithmetic for which there are two. */
@@ -94,36 +106,60 @@ static int64_t pieces_wanted(double flop, double least)
 
 /* ---- making units ---- */
 
-/* Makes the unit for pieces of these extents. */
-typedef jfl_status (*pieces_maker)(const void *problem, int64_t outer, int64_t inner,
+/* Makes the unit for pieces of so many outer elements, and of `inner` ones from `from` on. */
+typedef jfl_status (*pieces_maker)(const void *problem, int64_t outer, int64_t from, int64_t inner,
                                    jf_primitive_make *make);
+
+/* Which of the units for inner pieces piece n needs. */
+static int pieces_which(const pieces *p, int64_t n)
+{
+  const int last = n == cut_count(p->inner) - 1;
+  if (p->bands) return n == 0 ? FIRST : last ? LAST : BETWEEN;
+  return last && n > 0 && cut_ends_short(p->inner) ? LAST : FIRST;
+}
+
+static int is_last_outer(const pieces *p, int64_t n)
+{
+  return n > 0 && n == cut_count(p->outer) - 1 && cut_ends_short(p->outer);
+}
+
+/* Makes the unit that outer piece i and inner piece n need, if there is none yet. */
+static jfl_status pieces_unit(pieces *p, pieces_maker make, const void *problem, int64_t i,
+                              int64_t n, int workers)
+{
+  const int last = is_last_outer(p, i), first = !p->unit[0][FIRST];
+  jf_primitive_any **unit = &p->unit[last][pieces_which(p, n)];
+  const pieces_cut *o = &p->outer, *c = &p->inner;
+  const int64_t outer = i == cut_count(*o) - 1 ? cut_rest(*o) : o->each;
+  const int64_t inner = n == cut_count(*c) - 1 ? cut_rest(*c) : c->each;
+  if (*unit) return JFL_OK;
+  jf_primitive_make m = { .workers = workers };
+  JF_TRY(make(problem, outer, n * c->each, inner, &m));
+  *unit = m.unit;
+  /* The unit for the last outer piece might want another layout. */
+  if (last || !m.ready || (!first && !p->ready)) p->ready = 0;
+  else if (m.ready > p->ready) p->ready = m.ready;
+  p->converts |= m.ready > 0;
+  if (m.scratch > p->room) p->room = m.scratch;
+  return JFL_OK;
+}
 
 static jfl_status pieces_fill(pieces *p, pieces_maker make, const void *problem, int workers)
 {
-  const int64_t outer[] = { p->outer.each, cut_rest(p->outer) };
-  const int64_t inner[] = { p->inner.each, cut_rest(p->inner) };
-  for (int i = 0; i < 4; i++) {
-    const int last_outer = i / 2, last_inner = i % 2;
-    if ((last_outer && outer[1] == outer[0]) || (last_inner && inner[1] == inner[0])) continue;
-    if ((!last_outer && p->outer.n < outer[0]) || (!last_inner && p->inner.n < inner[0])) continue;
-    jf_primitive_make m = { .workers = workers };
-    JF_TRY(make(problem, outer[last_outer], inner[last_inner], &m));
-    const int first = !p->unit[0];
-    p->unit[i] = m.unit;
-    /* The unit for the last outer piece might want another layout. */
-    if (last_outer || !m.ready || (!first && !p->ready)) p->ready = 0;
-    else if (m.ready > p->ready) p->ready = m.ready;
-    p->converts |= m.ready > 0;
-    if (m.scratch > p->room) p->room = m.scratch;
-  }
+  const int64_t outer[] = { 0, cut_count(p->outer) - 1 };
+  const int64_t inners = cut_count(p->inner), inner[] = { 0, inners > 2, inners - 1 };
+  for (int i = 0; i < 2; i++)
+    for (int n = 0; n < N_WHICH; n++)
+      JF_TRY(pieces_unit(p, make, problem, outer[i], inner[n], workers));
   return JFL_OK;
 }
 
 static void drop_units(pieces *p)
 {
-  for (int i = 0; i < 4; i++) {
-    if (p->unit[i]) p->lib->release(p->unit[i]);
-    p->unit[i] = NULL;
+  for (int i = 0; i < 2 * N_WHICH; i++) {
+    jf_primitive_any **unit = &p->unit[i / N_WHICH][i % N_WHICH];
+    if (*unit) p->lib->release(*unit);
+    *unit = NULL;
   }
   p->room = p->ready = 0;
   p->converts = 0;
@@ -158,7 +194,10 @@ static size_t copy_room(const pieces *p)
 }
 
 static size_t ready_room(const pieces *p) { return (p->ready + 63) / 64 * 64; }
-static size_t all_ready(const pieces *p) { return ready_room(p) * (size_t)cut_count(p->inner); }
+static size_t all_ready(const pieces *p)
+{
+  return ready_room(p) * (size_t)cut_count(filters_cut(p));
+}
 static size_t worker_room(const pieces *p) { return copy_room(p) + p->room; }
 
 /* Whether input 1 may be converted before all runs. */
@@ -216,9 +255,10 @@ typedef struct matmul_problem {
   pieces_copy copy;
 } matmul_problem;
 
-static jfl_status matmul_piece(const void *problem, int64_t outer, int64_t inner,
+static jfl_status matmul_piece(const void *problem, int64_t outer, int64_t from, int64_t inner,
                                jf_primitive_make *make)
 {
+  (void)from;
   const matmul_problem *p = problem;
   jf_primitive_matmul m = p->m;
   m.batch = outer;
@@ -303,14 +343,40 @@ typedef struct conv_problem {
   const jf_primitives *lib;
   jf_primitive_conv c;
   jf_primitive_kind kind;
+  int bands;
 } conv_problem;
 
-static jfl_status conv_piece(const void *problem, int64_t outer, int64_t inner,
+/* The outermost axis of an image. */
+static int conv_axis(const jf_primitive_conv *c)
+{
+  return c->in[0] > 1 || c->out[0] > 1 ? 0 : c->in[1] > 1 || c->out[1] > 1 ? 1 : 2;
+}
+
+static int64_t conv_reach(const jf_primitive_conv *c, int axis)
+{
+  return (c->kernel[axis] - 1) * c->dilation[axis] + 1;
+}
+
+void jf_primitive_band(jf_primitive_conv *c, int axis, int64_t from, int64_t n)
+{
+  const int64_t low = from * c->stride[axis] - c->before[axis];
+  const int64_t high = low + (n - 1) * c->stride[axis] + conv_reach(c, axis);
+  c->before[axis] = low < 0 ? -low : 0;
+  c->after[axis] = high > c->in[axis] ? high - c->in[axis] : 0;
+  c->in[axis] = high - low - c->before[axis] - c->after[axis];
+  c->out[axis] = n;
+}
+
+static jfl_status conv_piece(const void *problem, int64_t outer, int64_t from, int64_t inner,
                              jf_primitive_make *make)
 {
   const conv_problem *p = problem;
   jf_primitive_conv c = p->c;
   c.batch = outer;
+  if (p->bands) {
+    jf_primitive_band(&c, conv_axis(&c), from, inner);
+    return p->lib->conv(&c, p->kind, make);
+  }
   c.out_channels = inner;
   if (c.groups > 1 && inner < p->c.out_channels)         /* cut_conv: as many channels in as out */
     c.groups = inner * c.groups / c.in_channels, c.in_channels = inner;
@@ -382,9 +448,34 @@ static int conv_cuts_channels(const jf_primitive_conv *c, jf_primitive_kind kind
   return forward && c->in_channels == c->out_channels && some * c->groups % c->in_channels == 0;
 }
 
+/* Whether the rows of an image lie behind each other: all channels are beside each other. */
+static int conv_has_rows(const jf_primitive_conv *c)
+{
+  return c->last || (c->block_x && c->block_y && c->in_channels <= c->block &&
+                     c->out_channels <= c->block);
+}
+
+/* Cuts images into bands of rows, where all between the first and the last are alike. */
+static void cut_bands(pieces *p, const jf_primitive_conv *c, int64_t count)
+{
+  enum { ROWS = 4 };           /* in a band, at least */
+  const int axis = conv_axis(c);
+  while (count > 1 && c->out[axis] / count < ROWS) count /= 2;
+  const pieces_cut cut = cut_into(c->out[axis], count, 1);
+  const int64_t end = (cut_count(cut) - 1) * cut.each;         /* of all but the last */
+  const int64_t read = (end - 1) * c->stride[axis] - c->before[axis] + conv_reach(c, axis);
+  if (count < 2 || !conv_has_rows(c) || cut.each * c->stride[axis] < c->before[axis] ||
+      read > c->in[axis] || c->in[axis] <= end * c->stride[axis] - c->before[axis]) return;
+  const int64_t x = p->by_outer.a / c->in[axis], y = p->by_outer.c / c->out[axis];
+  p->bands = 1;
+  p->inner = cut;
+  p->by_inner = (pieces_step){ .a = c->stride[axis] * x, .c = y };
+  p->above = c->before[axis] * x;
+}
+
 /* Images are cut first. The channels of one image lie together, so that these can be cut as well;
-   those of several images do not. Convolutions of groups take three times as long for their
-   arithmetic as others. */
+   those of several images do not. Where there are too few, rows are. Convolutions of groups take
+   three times as long for their arithmetic as others. */
 static void cut_conv(pieces *p, const jf_primitive_conv *c, jf_primitive_kind kind)
 {
   enum { SOME = 16 };          /* channels that the libraries work on together */
@@ -397,8 +488,10 @@ static void cut_conv(pieces *p, const jf_primitive_conv *c, jf_primitive_kind ki
                                              : most < c->batch ? most : c->batch, 1);
   p->inner = whole(c->out_channels);
   const int one_image = forward ? p->outer.each == 1 : c->batch == 1;
-  if (!one_image || !conv_cuts_channels(c, kind, SOME)) return;
+  if (!one_image) return;
   count /= c->batch;
+  if (forward && conv_has_rows(c)) cut_bands(p, c, count);
+  if (p->bands || !conv_cuts_channels(c, kind, SOME)) return;
   const int64_t products = image(c->out_channels, c->kernel, 0);
   const int64_t few = kind == JF_UNIT_DATA_GRAD ? parts_of(p->sums, products) : count;
   if (count > few) count = few;
@@ -407,12 +500,30 @@ static void cut_conv(pieces *p, const jf_primitive_conv *c, jf_primitive_kind ki
   if (count > 1) p->inner = cut_into(c->out_channels, count, SOME);
 }
 
+/* Whether the units of bands read filters that were converted for the first of them. */
+static int bands_are_alike(const pieces *p)
+{
+  const uint64_t form = p->lib->form(p->unit[0][FIRST]);
+  for (int i = 0; i < 2 * N_WHICH; i++) {
+    const jf_primitive_any *unit = p->unit[i / N_WHICH][i % N_WHICH];
+    if (unit && p->converts && (!form || p->lib->form(unit) != form)) return 0;
+  }
+  return 1;
+}
+
 /* Makes the units. Filters that are to be converted are so once for all pieces; with `packs`, once
    for all runs. Where that cannot be, and every piece would have to and is too small for that,
    pieces are made larger. */
-static jfl_status conv_fill(pieces *p, const conv_problem *q, int workers, int packs)
+static jfl_status conv_fill(pieces *p, conv_problem *q, int workers, int packs)
 {
+  q->bands = p->bands;
   JF_TRY(pieces_fill(p, conv_piece, q, workers));
+  if (p->bands && !bands_are_alike(p)) {
+    drop_units(p);
+    p->bands = q->bands = 0;
+    p->inner = whole(q->c.out_channels);
+    JF_TRY(pieces_fill(p, conv_piece, q, workers));
+  }
   if (q->kind == JF_UNIT_FILTER_GRAD || (cut_count(p->outer) == 1 && !packs)) p->ready = 0;
   const int64_t plane = image(1, q->c.out, 0), least = (ENOUGH + plane - 1) / plane;
   const int again = q->kind != JF_UNIT_FILTER_GRAD && cut_count(p->inner) == 1 &&
@@ -428,7 +539,7 @@ jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
                           jf_primitive_kind kind, jf_kargs *k)
 {
   pieces *p;
-  conv_problem q = { lib, *c, kind };
+  conv_problem q = { .lib = lib, .c = *c, .kind = kind };
   const jf_tensor *dbias = c->epilogue.bias && kind == JF_UNIT_FILTER_GRAD ? &k->out[1] : NULL;
   q.c.from = k->in[0].dtype;
   q.c.to = k->out[0].dtype;
@@ -467,15 +578,16 @@ static const void *further(const void *at, int64_t elements, size_t size)
 static jf_primitive_run pieces_operands(const pieces_job *j, int64_t outer, int64_t inner)
 {
   const pieces_step *o = &j->p->by_outer, *i = &j->p->by_inner;
-  const int64_t c = outer * o->c + inner * i->c;
+  const int64_t c = outer * o->c + inner * i->c, above = inner > 0 ? j->p->above : 0;
   return (jf_primitive_run){
-    .a = further(j->r.a, outer * o->a + inner * i->a, j->p->from),
+    .a = further(j->r.a, outer * o->a + inner * i->a - above, j->p->from),
     .b = further(j->r.b, outer * o->b + inner * i->b, j->p->from),
     .c = (void *)further(j->r.c, c, j->p->to),
     .bias = further(j->r.bias, inner * i->bias, j->p->to),
     .residual = further(j->r.residual, c, j->p->to),
     .dbias = (void *)further(j->r.dbias, inner * i->dbias, j->p->to),
-    .ready = (void *)further(j->r.ready, inner / j->p->inner.each, ready_room(j->p)),
+    .ready = (void *)further(j->r.ready, j->p->bands ? 0 : inner / j->p->inner.each,
+                             ready_room(j->p)),
     .scale = j->r.scale
   };
 }
@@ -520,9 +632,8 @@ static void pieces_one(void *ctx, int n, int worker)
   pieces_job *j = ctx;
   const pieces *p = j->p;
   const int64_t inners = cut_count(p->inner), outer = n / inners, inner = n % inners;
-  const int last_outer = (outer + 1) * p->outer.each > p->outer.n;
-  const int last_inner = (inner + 1) * p->inner.each > p->inner.n;
-  const int64_t wide = last_inner ? cut_rest(p->inner) : p->inner.each;
+  const int64_t images = outer == cut_count(p->outer) - 1 ? cut_rest(p->outer) : p->outer.each;
+  const int64_t wide = inner == inners - 1 ? cut_rest(p->inner) : p->inner.each;
   char *scratch = j->scratch + (size_t)worker * worker_room(p);
   jf_primitive_run r = pieces_operands(j, outer * p->outer.each, inner * p->inner.each);
   void *c = r.c;
@@ -533,11 +644,9 @@ static void pieces_one(void *ctx, int n, int worker)
   if (p->copy == COPY_A) pieces_gather(p, wide, &r, scratch);
   if (p->copy == COPY_A) r.a = scratch;
   if (p->copy == COPY_C) r.c = scratch;
-  jfl_status s = p->lib->execute(p->unit[2 * last_outer + last_inner], worker,
+  jfl_status s = p->lib->execute(p->unit[is_last_outer(p, outer)][pieces_which(p, inner)], worker,
                                  scratch + copy_room(p), r);
-  if (p->act)
-    pieces_activate(p, r.c, last_outer ? cut_rest(p->outer) : p->outer.each,
-                    inner * p->inner.each, wide);
+  if (p->act) pieces_activate(p, r.c, images, inner * p->inner.each, wide);
   if (p->copy == COPY_C) pieces_lines(p, p->to, wide, r.c, wide, c, p->lead);
   if (s != JFL_OK) atomic_store(&j->failed, (int)s);
 }
@@ -547,10 +656,8 @@ static void pieces_ready(void *ctx, int n, int worker)
 {
   pieces_job *j = ctx;
   const pieces *p = j->p;
-  const int64_t inner = n * p->inner.each;
-  const int last = inner + p->inner.each > p->inner.n;
-  const jf_primitive_run r = pieces_operands(j, 0, inner);
-  const jfl_status s = p->lib->ready(p->unit[last], worker, r.b, r.ready);
+  const jf_primitive_run r = pieces_operands(j, 0, n * p->inner.each);
+  const jfl_status s = p->lib->ready(p->unit[0][pieces_which(p, n)], worker, r.b, r.ready);
   if (s != JFL_OK) atomic_store(&j->failed, (int)s);
 }
 
@@ -589,7 +696,7 @@ jfl_status jf_pieces_pack(const jf_kargs *k)
 {
   const pieces *p = k->state;
   pieces_job j = { .p = p, .r = { .b = k->in[0].data, .ready = k->out[0].data } };
-  jf_parallel_workers(k->threads, (int)cut_count(p->inner), pieces_ready, &j);
+  jf_parallel_workers(k->threads, (int)cut_count(filters_cut(p)), pieces_ready, &j);
   return j.failed ? jf_fail((jfl_status)j.failed, "packing failed") : JFL_OK;
 }
 
@@ -603,7 +710,7 @@ jfl_status jf_pieces_run(const jf_kargs *k, jf_primitive_run r)
   j.sums = (float *)(packed ? ready : ready + all_ready(p));
   if (p->ready) j.r.ready = packed ? (void *)r.b : ready;
   if (p->ready && !packed)
-    jf_parallel_workers(k->threads, (int)cut_count(p->inner), pieces_ready, &j);
+    jf_parallel_workers(k->threads, (int)cut_count(filters_cut(p)), pieces_ready, &j);
   jf_parallel_workers(k->threads, (int)pieces_count(p), pieces_one, &j);
   if (j.failed) return jf_fail((jfl_status)j.failed, "a piece of the work failed");
   if (p->sums) pieces_add_up(k, &j);

@@ -9,6 +9,9 @@
 jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf_kargs *k);
 jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
                           jf_primitive_kind kind, jf_kargs *k);
+/* Leaves n results of an axis from `from` on, and what they read: from index
+   from * stride - before of the input on, or its first. */
+void jf_primitive_band(jf_primitive_conv *c, int axis, int64_t from, int64_t n);
 /* Runs k->state on these operands. */
 jfl_status jf_pieces_run(const jf_kargs *k, jf_primitive_run r);
 /* Of rows whose state this is. Input 1 is what they pack. */

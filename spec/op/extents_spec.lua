@@ -165,6 +165,21 @@ describe("for every extent fast kernels give what plain ones give:", function()
     end
   end)
 
+  -- One image whose channels lie beside each other is cut into two, four or more bands of rows.
+  each("bands of convolutions", { 8, 23, 24, 40, 61 }, function(n)
+    local function small(shape) return of(shape, -0.3, 0.3) end
+    for _, o in ipairs { { strides = 1, padding = "SAME" }, { strides = 2, padding = "VALID" },
+        { strides = 1, padding = { 0, 0, 5, 0, 3, 4, 0, 0 }, dilations = 2 } } do
+      o.data_format = "NHWC"
+      check("conv2d", { small { 1, n, 40, 32 }, small { 32, 3, 3, 32 } }, o, 1e-4)
+      check("conv2d", { small { 3, n, 41, 16 }, small { 48, 5, 3, 16 } }, o, 1e-4)
+    end
+    check("conv2d", { small { 1, 16, 2 * n, 40 }, small { 16, 16, 3, 3 } }, { padding = "SAME" },
+      1e-4)
+    check("conv3d", { small { 1, n, 9, 10, 16 }, small { 32, 3, 3, 3, 16 } },
+      { padding = "SAME", data_format = "NDHWC" }, 1e-4)
+  end)
+
   -- Inputs whose rows are the same along the axis outside, beside copies of their whole shape.
   each("rows that repeat", SHORT, function(n)
     local shape = { 3, math.floor(20000 / n) + 300, n }
