@@ -104,7 +104,7 @@ CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
 LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua)
 LUA_MADE := lua/jfl/collected.lua lua/jfl/doc/pages.lua
 GUIDE := $(wildcard lua/jfl/doc/guide/*.md)
-GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/rulelist.h build/gen/cpulist.h build/gen/cudalist.h \
+GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/lualist.h build/gen/rulelist.h build/gen/cpulist.h build/gen/cudalist.h \
   build/gen/passlist.h build/gen/entries.h build/gen/embed.c \
   build/gen/cudatexts.c $(SYSTEM_GEN)
 TESTS := $(C_TESTS:%.c=$O/%$(EXE))
@@ -275,6 +275,8 @@ build/gen/oplist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_OP OP src/op/*.c src/optim/*.c)
 build/gen/optimlist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_OPTIM OPTIM src/optim/*.c)
+build/gen/lualist.h: FORCE
+	@$(call remake,scripts/list.sh JF_LUA FUNCTION src/bind/*.c)
 build/gen/rulelist.h: FORCE
 	@$(call remake,scripts/list.sh "JF_[A-Z_]*RULE" RULE src/optim/*.c)
 build/gen/cpulist.h: FORCE

@@ -29,7 +29,7 @@ for path in files("src/*/") do
   local layer = path:match("^src/+([^/]+)/")
   if layer == "bind" or layer == "cmd" then
     check(path, function(folder, header)
-      return folder == layer or folder == "system"
+      return folder == layer or folder == "system" or folder == "gen"
         or layer == "cmd" and header == "world/launcher.h"
     end)
   elseif layer == "box" or layer == "script" then

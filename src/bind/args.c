@@ -216,16 +216,9 @@ int jf_is_shape(lua_State *L, int i)
 
 const char *jf_push_shape_text(lua_State *L, const jfl_shape *s)
 {
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  luaL_addstring(&b, "(");
-  for (int i = 0; i < s->n; i++) {
-    if (i) luaL_addstring(&b, ", ");
-    lua_pushnumber(L, (lua_Number)s->d[i]);
-    luaL_addvalue(&b);
-  }
-  luaL_addstring(&b, ")");
-  luaL_pushresult(&b);
+  lua_pushcfunction(L, shape_tostring);
+  jf_push_shape(L, s);
+  lua_call(L, 1, 1);
   return lua_tostring(L, -1);
 }
 

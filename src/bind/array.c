@@ -16,9 +16,18 @@ void jf_set_array(jf_larray *b, jfl_array *a)
   b->dtype = jfl_array_dtype(a);
 }
 
-int jf_give_array(lua_State *L, jf_larray *b, jfl_array *a)
+/* Takes what the core has put into b->array; fails where it failed. */
+static int array_take(lua_State *L, jf_larray *b, jfl_status s, const char *who)
 {
-  jf_set_array(b, a);
+  if (s) b->array = NULL;
+  jf_check_for(L, s, who);
+  jf_set_array(b, b->array);
+  return 1;
+}
+
+int jf_give_array(lua_State *L, jf_larray *b, jfl_status s, const char *who)
+{
+  array_take(L, b, s, who);
   jf_account(L, b);
   return 1;
 }
@@ -26,14 +35,13 @@ int jf_give_array(lua_State *L, jf_larray *b, jfl_array *a)
 jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s)
 {
   jf_larray *b = jf_push_array(L);
-  jfl_array *a;
-  jfl_status e = jfl_array_new(t, s, &a);
+  jfl_status e = jfl_array_new(t, s, &b->array);
   if (e == JFL_ENOMEM) {
+    b->array = NULL;
     jf_collect(L);
-    e = jfl_array_new(t, s, &a);
+    e = jfl_array_new(t, s, &b->array);
   }
-  jf_check(L, e);
-  jf_give_array(L, b, a);
+  jf_give_array(L, b, e, NULL);
   return b;
 }
 
@@ -41,10 +49,11 @@ jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossl
                         const char *what)
 {
   jf_larray *out = jf_push_array(L);
-  jfl_array *a;
   jf_check_freed(L, b, what);
-  jf_check_element(L, jfl_array_cast(b->array, t, lossless, &a), what);
-  jf_give_array(L, out, a);
+  jfl_status e = jfl_array_cast(b->array, t, lossless, &out->array);
+  if (e) out->array = NULL;
+  jf_check_element(L, e, what);
+  jf_give_array(L, out, e, what);
   return out;
 }
 
@@ -112,26 +121,26 @@ static int len(lua_State *L)
   return 1;
 }
 
-static int l_free(lua_State *L)
+JF_LUA(free)
 {
   bind_array_drop(L, jf_need_array(L, 1, "free"));
   return 0;
 }
 
-static int l_is_freed(lua_State *L)
+JF_LUA(is_freed)
 {
   const jf_larray *b = jf_test(L, 1, JF_ARRAY);
   lua_pushboolean(L, b && !b->array);
   return 1;
 }
 
-static int l_is_shape(lua_State *L)
+JF_LUA(is_shape)
 {
   lua_pushboolean(L, jf_is_shape(L, 1));
   return 1;
 }
 
-static int l_array(lua_State *L)
+JF_LUA(array)
 {
   jfl_shape s;
   jfl_dtype t = jf_need_dtype(L, 1, "array");
@@ -141,7 +150,7 @@ static int l_array(lua_State *L)
 }
 
 /* rows(a, first, count): a view of some rows, counted from 0. */
-static int l_rows(lua_State *L)
+JF_LUA(rows)
 {
   jf_larray *b = jf_need_array(L, 1, "rows");
   double first = jf_need_number(L, 2, "rows", "first"), n = jf_need_number(L, 3, "rows", "count");
@@ -149,11 +158,9 @@ static int l_rows(lua_State *L)
   if (!(first >= 0 && n >= 0 && first + n <= rows))
     jf_raise(L, "rows: rows must be within the array of %f, got %f from %f on", rows, n, first);
   jf_larray *out = jf_push_array(L);
-  jfl_array *a;
   jf_check_freed(L, b, "rows");
-  jf_check_for(L, jfl_array_rows(b->array, (int64_t)first, (int64_t)n, &a), "rows");
-  jf_set_array(out, a);
-  return 1;
+  jfl_status e = jfl_array_rows(b->array, (int64_t)first, (int64_t)n, &out->array);
+  return array_take(L, out, e, "rows");
 }
 
 /* Replaces an extent of -1 by the one with which the shape has n elements. */
@@ -174,22 +181,19 @@ static void bind_array_complete(lua_State *L, jfl_shape *s, int64_t n)
   if (open >= 0) s->d[open] = n / rest;
 }
 
-static int l_reshape(lua_State *L)
+JF_LUA(reshape)
 {
   jfl_shape s;
   jf_larray *b = jf_need_array(L, 1, "reshape");
   jf_need_shape_of(L, 2, "reshape", b->dtype, &s);
   jf_larray *out = jf_push_array(L);
-  jfl_array *a;
   jf_check_freed(L, b, "reshape");
   bind_array_complete(L, &s, jfl_array_size(b->array));
-  jf_check(L, jfl_array_reshape(b->array, &s, &a));
-  jf_set_array(out, a);
-  return 1;
+  return array_take(L, out, jfl_array_reshape(b->array, &s, &out->array), NULL);
 }
 
 /* cast(a, dtype, lossless): a copy; a itself where the dtype is the same and lossless is given. */
-static int l_cast(lua_State *L)
+JF_LUA(cast)
 {
   jf_larray *b = jf_need_array(L, 1, "cast");
   jfl_dtype t = jf_need_dtype(L, 2, "cast");
@@ -198,14 +202,14 @@ static int l_cast(lua_State *L)
   return 1;
 }
 
-static int l_copy(lua_State *L)
+JF_LUA(copy)
 {
   jf_larray *b = jf_need_array(L, 1, "copy");
   jf_push_cast(L, b, b->dtype, 0, "copy");
   return 1;
 }
 
-static int l_pointer(lua_State *L)
+JF_LUA(pointer)
 {
   jf_state_of(L)->pointed = 1;
   lua_pushlightuserdata(L, jf_need_array(L, 1, "pointer")->data);
@@ -213,32 +217,22 @@ static int l_pointer(lua_State *L)
 }
 
 /* view(a, dtype, shape): the same bytes as something else. */
-static int l_view(lua_State *L)
+JF_LUA(view)
 {
   jfl_shape s;
-  jfl_array *a;
   jf_larray *b = jf_need_array(L, 1, "view");
   const jfl_dtype t = jf_need_dtype(L, 2, "view");
   jf_need_shape_of(L, 3, "view", t, &s);
   jf_larray *out = jf_push_array(L);
   jf_check_freed(L, b, "view");
-  jf_check(L, jfl_array_view(b->array, t, &s, &a));
-  jf_set_array(out, a);
-  return 1;
+  return array_take(L, out, jfl_array_view(b->array, t, &s, &out->array), NULL);
 }
 
-static int l_live_bytes(lua_State *L)
+JF_LUA(live_bytes)
 {
   lua_pushnumber(L, (lua_Number)jf_state_of(L)->live);
   return 1;
 }
-
-const luaL_Reg jf_array_functions[] = {
-  { "array", l_array }, { "rows", l_rows }, { "reshape", l_reshape }, { "cast", l_cast },
-  { "copy", l_copy }, { "view", l_view }, { "pointer", l_pointer }, { "free", l_free },
-  { "is_freed", l_is_freed }, { "is_shape", l_is_shape }, { "live_bytes", l_live_bytes },
-  { NULL, NULL }
-};
 
 /* The bytes of a number of each dtype; or of those in blocks how many a block holds. */
 static void push_dtypes(lua_State *L, int of_blocks)

@@ -54,7 +54,24 @@ typedef struct jf_lgraph {
 
 typedef struct jf_lblob { const void *tag; jfl_value *value; jf_lgraph *owner; } jf_lblob;
 
-typedef struct jf_holder { const void *tag; void *p; void (*drop)(void *p); } jf_holder;
+typedef struct jf_holder {
+  const void *tag;
+  union {
+    void *p;                       /* NULL: it holds nothing, yet or any more */
+    char *text;
+    jfl_checkpoint *checkpoint;
+    jfl_csv *csv;
+    jfl_encoding *encoding;
+    jfl_loader *loader;
+    jfl_output *output;
+    jfl_pack *pack;
+    jfl_profile *profile;
+    jfl_report *report;
+    jfl_request *request;
+    jfl_tokenizer *tokenizer;
+  };
+  void (*drop)(void *p);
+} jf_holder;
 
 /* How the program around the state asks for what runs to end: it sets *asked to 1; stop clears that
    and raises the error. Or due(ctx), which any thread calls, gives other than 0; over raises the
@@ -94,6 +111,12 @@ typedef struct jf_queue {
 typedef struct jf_runner { lua_CFunction run; int index; } jf_runner;
 
 #define JF_CORE "jfl.core"           /* registry: the module's table */
+
+/* Defines a function of the module, jfl.core.NAME. The build lists the lines that begin so. */
+#define JF_LUA(name) int jf_l_##name(lua_State *L)
+#define FUNCTION(name) JF_LUA(name);
+#include "gen/lualist.h"
+#undef FUNCTION
 
 /* One per lua_State, kept in the registry. */
 typedef struct jf_state {
@@ -135,13 +158,12 @@ void jf_make_printable(lua_State *L);
 _Noreturn int jf_raise(lua_State *L, const char *fmt, ...);
 /* Raises this thread's message unless s is JFL_OK. */
 void jf_check(lua_State *L, jfl_status s);
-/* Raises it with a prefix, "who: ". */
+/* Raises it with a prefix, "who: ", unless who is NULL. */
 void jf_check_for(lua_State *L, jfl_status s, const char *who);
 /* Raises it for an array that the message calls `what`, of which the error's argument is an
    element. */
 void jf_check_element(lua_State *L, jfl_status s, const char *what);
 int jf_l_fail(lua_State *L);
-int jf_l_where(lua_State *L);
 
 /* ---- the state (state.c) ---- */
 
@@ -168,8 +190,13 @@ static inline void *jf_test(lua_State *L, int i, jf_object_kind kind)
 /* "array", "graph", "table", "nothing"; for messages. */
 const char *jf_type_name(lua_State *L, int i);
 jf_holder *jf_push_holder(lua_State *L, void (*drop)(void *p));
+/* Has h, which is on top, keep what the core has put into it, and returns 1; or raises why the core
+   failed, as jf_check_for does. */
+int jf_give_held(lua_State *L, jf_holder *h, jfl_status s, const char *who);
+/* The holder at 1 of something with that drop, which a message calls `what`. */
+jf_holder *jf_need_held(lua_State *L, void (*drop)(void *p), const char *who, const char *what);
+void jf_drop_held(jf_holder *h);
 void jf_drop_text(void *text);        /* what a holder of a text of the core needs */
-int jf_l_type(lua_State *L);
 /* Calls what the front end has under that name for the object at 1, with all that is on the stack;
    gives `results`, which are on top then. */
 int jf_call_event(lua_State *L, const char *event, int results);
@@ -221,7 +248,6 @@ int64_t jf_shape_size(const jfl_shape *s);
 void jf_open_array(lua_State *L, jf_state *st, int module);
 /* Gives that metatable its indexing, and the module the table of methods. */
 void jf_open_index(lua_State *L, jf_state *st, int module);
-extern const luaL_Reg jf_array_functions[], jf_convert_functions[];
 /* Pushes a userdata without an array yet. */
 jf_larray *jf_push_array(lua_State *L);
 /* Puts a into b, which takes the reference. */
@@ -232,8 +258,9 @@ void jf_set_array(jf_larray *b, jfl_array *a);
 void jf_account(lua_State *L, jf_larray *b);
 void jf_collect(lua_State *L);
 void jf_limit_arrays(jf_state *st, size_t most);
-/* Puts a new array of the core into b, which is on top; returns 1. */
-int jf_give_array(lua_State *L, jf_larray *b, jfl_array *a);
+/* Has b, which is on top, count as what the core has put into b->array, and returns 1; or raises
+   why the core failed, as jf_check_for does. */
+int jf_give_array(lua_State *L, jf_larray *b, jfl_status s, const char *who);
 jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);
 /* Pushes a copy of b, which a message calls `what`, under another dtype. */
 jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossless,
@@ -261,8 +288,6 @@ jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n);
 /* ---- graphs and ops (graph.c, node.c, op.c, part.c) ---- */
 
 void jf_open_graph(lua_State *L, jf_state *st, int module);
-extern const luaL_Reg jf_graph_functions[], jf_op_functions[], jf_part_functions[],
-  jf_view_functions[], jf_node_functions[];
 jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who);
 jfl_mode jf_need_mode(lua_State *L, int i, const char *who);
 /* The blob at i, of graph g, or of any if that is NULL. what: how a message calls it, such as
@@ -302,7 +327,6 @@ typedef struct jf_lplan {
 } jf_lplan;
 
 void jf_open_session(lua_State *L, jf_state *st);
-extern const luaL_Reg jf_session_functions[], jf_run_functions[], jf_optimizer_functions[];
 /* Sets item i + 1 of the list on top to what is known of a parameter. */
 void jf_set_param(lua_State *L, int i, const jfl_param *p);
 int jf_session_l_set(lua_State *L);
@@ -353,7 +377,6 @@ static inline int jf_is_over(const jf_lrequest *r)
 enum { JF_FEW = 16 };              /* arrays kept on the C stack */
 
 void jf_open_request(lua_State *L, jf_state *st);
-extern const luaL_Reg jf_request_functions[];
 jf_lrequest *jf_need_request(lua_State *L, int i, const char *who);
 /* Pushes a request of the plan at that index, without a run. */
 jf_lrequest *jf_push_request(lua_State *L, int plan);
@@ -383,7 +406,6 @@ void jf_push_value(lua_State *L, int i);
 /* ---- callbacks (queue.c, deliver.c, calls.c) ---- */
 
 void jf_open_queue(lua_State *L, jf_state *st);
-extern const luaL_Reg jf_queue_functions[];
 /* Makes room in the queue for one more call. */
 void jf_reserve_call(lua_State *L);
 /* Puts the request at i there, by its number; as the latest call if it has none. Nothing is
@@ -419,7 +441,6 @@ void jf_show(lua_State *L, int i);
 /* ---- bodies (body.c) ---- */
 
 void jf_open_body(jf_state *st);
-extern const luaL_Reg jf_body_functions[];
 
 /* ---- ending waits (interrupt.c) ---- */
 
@@ -455,21 +476,14 @@ const char **jf_push_list(lua_State *L, int i, const char *who, const char *what
 /* The notes whose keys and values are the lists at i and i + 1, in a userdata that is pushed. */
 const jfl_note *jf_push_notes(lua_State *L, int i, int *n);
 
-/* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,
-   output.c, compress.c, picture.c, sample.c, csv.c, text.c, tokenizer.c) */
-
-extern const luaL_Reg jf_checkpoint_functions[], jf_task_functions[], jf_profile_functions[],
-  jf_system_functions[],
-  jf_output_functions[], jf_file_functions[], jf_compress_functions[], jf_picture_functions[],
-  jf_sample_functions[], jf_csv_functions[], jf_text_functions[], jf_tokenizer_functions[],
-  jf_world_functions[];
+/* ---- pictures (picture.c) and ranks (world.c) ---- */
 
 /* Reads { fit =, channels =, height =, width =, shorter =, area =, aspect =, flip =, planes =,
    dtype = } at i. */
 jfl_picture_spec jf_need_picture_spec(lua_State *L, int i);
 
 /* Meets the other ranks and tells which one this is, of how many; all but the first print nothing
-   from then on (world.c). */
+   from then on. */
 void jf_world_meet(lua_State *L, int *rank, int *size);
 
 #endif

@@ -14,7 +14,7 @@ static void set_context(lua_State *L)
 /* within(t, key, context, graph | nil, f, ...): calls f while t[key] is the context and ops append
    to the graph. Returns as pcall does. f cannot yield: what is set here would be gone by the time
    it is resumed. t must have the key, so that no memory is needed to set it back. */
-static int l_within(lua_State *L)
+JF_LUA(within)
 {
   jf_state *st = jf_state_of(L);
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -50,7 +50,7 @@ static int l_within(lua_State *L)
 }
 
 /* leave(t, key): leaves the callback or the body that runs, which is not returned to. */
-static int l_leave(lua_State *L)
+JF_LUA(leave)
 {
   jf_state *st = jf_state_of(L);
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -64,7 +64,4 @@ static int l_leave(lua_State *L)
   return 0;
 }
 
-const luaL_Reg jf_body_functions[] = { { "within", l_within }, { "leave", l_leave },
-                                       { NULL, NULL } };
-
-void jf_open_body(jf_state *st) { st->body = (jf_runner){ l_within, WITHIN_FUNCTION }; }
+void jf_open_body(jf_state *st) { st->body = (jf_runner){ jf_l_within, WITHIN_FUNCTION }; }

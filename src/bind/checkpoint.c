@@ -14,7 +14,7 @@ static uint64_t opt_shard_bytes(lua_State *L, int i)
 }
 
 /* save(path, overwrite, keys, values, shard_bytes): two lists, of notes. */
-static int l_save(lua_State *L)
+JF_LUA(save)
 {
   int n;
   const char *path = jf_need_string(L, 1, "save", "path");
@@ -31,7 +31,7 @@ static int l_save(lua_State *L)
 
 /* write_arrays(path, overwrite, names, arrays, shard_bytes, keys, values): two lists, and two of
    notes. */
-static int l_write_arrays(lua_State *L)
+JF_LUA(write_arrays)
 {
   int n, n_note;
   const char *path = jf_need_string(L, 1, "save", "path");
@@ -58,28 +58,23 @@ static int l_write_arrays(lua_State *L)
 /* ---- reading ---- */
 
 /* checkpoint_open(path): closed when it is collected, or by checkpoint_close. */
-static int l_open(lua_State *L)
+JF_LUA(checkpoint_open)
 {
   const char *path = jf_need_string(L, 1, "load", "path");
-  jfl_checkpoint *c;
   jf_holder *h = jf_push_holder(L, drop_checkpoint);
   jf_wait_for_files(L);
-  jf_check(L, jfl_checkpoint_open_shared(jf_session(L), path, &c));
-  h->p = c;
-  return 1;
+  return jf_give_held(L, h, jfl_checkpoint_open_shared(jf_session(L), path, &h->checkpoint), NULL);
 }
 
 static jfl_checkpoint *need_open(lua_State *L, const char *who)
 {
-  const jf_holder *h = jf_test(L, 1, JF_HOLDER);
-  if (!h || !h->p || h->drop != drop_checkpoint) jf_raise(L, "%s: the checkpoint is not open", who);
-  return h->p;
+  return jf_need_held(L, drop_checkpoint, who, "the checkpoint")->checkpoint;
 }
 
-static int l_close(lua_State *L) { return jf_holder_gc(L); }
+JF_LUA(checkpoint_close) { return jf_holder_gc(L); }
 
 /* checkpoint_about(checkpoint) -> { single =, unfinished =, notes = { [key] = value } } */
-static int l_about(lua_State *L)
+JF_LUA(checkpoint_about)
 {
   const jfl_checkpoint *c = need_open(L, "checkpoint_about");
   int about = jfl_checkpoint_about(c);
@@ -97,7 +92,7 @@ static int l_about(lua_State *L)
 
 /* checkpoint_tensor(checkpoint, i) -> name, bytes, shape, dtype, whether jfl has that; the last
    three are nil where they are not recorded. */
-static int l_tensor(lua_State *L)
+JF_LUA(checkpoint_tensor)
 {
   uint64_t size = 0;
   jfl_dtype dtype;
@@ -136,7 +131,7 @@ static jfl_taken need_taken(lua_State *L, int i)
 }
 
 /* checkpoint_take(checkpoint, names, axes): two tables with an item for each tensor. */
-static int l_take(lua_State *L)
+JF_LUA(checkpoint_take)
 {
   jfl_checkpoint *c = need_open(L, "checkpoint_take");
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -149,18 +144,16 @@ static int l_take(lua_State *L)
 }
 
 /* checkpoint_read(checkpoint, i, dtype, shape): the last two count where they are not recorded. */
-static int l_read(lua_State *L)
+JF_LUA(checkpoint_read)
 {
   const jfl_checkpoint *c = need_open(L, "checkpoint_read");
   jfl_dtype dtype = JFL_F32;
   jfl_shape shape = { 1, { 1 } };
-  jfl_array *a;
   int i = (int)jf_need_whole(L, 2, "checkpoint_read", "number", 1, jfl_checkpoint_count(c)) - 1;
   if (!lua_isnoneornil(L, 3)) dtype = jf_need_dtype(L, 3, "checkpoint_read");
   if (!lua_isnoneornil(L, 4)) jf_need_shape(L, 4, "checkpoint_read", &shape);
   jf_larray *b = jf_push_array(L);
-  jf_check(L, jfl_checkpoint_read(c, i, dtype, &shape, &a));
-  return jf_give_array(L, b, a);
+  return jf_give_array(L, b, jfl_checkpoint_read(c, i, dtype, &shape, &b->array), NULL);
 }
 
 /* Pushes {loaded = {names}, missing = {names}, unexpected = {names}, state = {[name] = true}}. */
@@ -186,21 +179,20 @@ static void push_report(lua_State *L, const jfl_report *r)
 }
 
 /* load(checkpoint, strict, only): a list of what names begin with. */
-static int l_load(lua_State *L)
+JF_LUA(load)
 {
   int n;
   const jfl_checkpoint *c = need_open(L, "load");
   const char **only = jf_push_list(L, 3, "load", "only", &n);
   jf_holder *h = jf_push_holder(L, drop_report);
-  jfl_report *r;
   jf_wait_for_all(L);
-  jf_check(L, jfl_checkpoint_apply(jf_session(L), c, lua_toboolean(L, 2), only, n, &r));
-  h->p = r;
-  push_report(L, r);
+  jf_give_held(L, h, jfl_checkpoint_apply(jf_session(L), c, lua_toboolean(L, 2), only, n,
+                                          &h->report), NULL);
+  push_report(L, h->report);
   return 1;
 }
 
-static int l_remove(lua_State *L)
+JF_LUA(checkpoint_remove)
 {
   jf_wait_for_files(L);
   jf_check(L, jfl_checkpoint_remove(jf_need_string(L, 1, "remove", "path")));
@@ -208,13 +200,4 @@ static int l_remove(lua_State *L)
 }
 
 /* wait_for_files(): until no save is being written. */
-static int l_wait_for_files(lua_State *L) { return jf_wait_for_files(L), 0; }
-
-const luaL_Reg jf_checkpoint_functions[] = {
-  { "wait_for_files", l_wait_for_files },
-  { "save", l_save }, { "write_arrays", l_write_arrays }, { "load", l_load },
-  { "checkpoint_open", l_open }, { "checkpoint_close", l_close },
-  { "checkpoint_about", l_about }, { "checkpoint_tensor", l_tensor },
-  { "checkpoint_take", l_take }, { "checkpoint_read", l_read }, { "checkpoint_remove", l_remove },
-  { NULL, NULL }
-};
+JF_LUA(wait_for_files) { return jf_wait_for_files(L), 0; }

@@ -20,15 +20,11 @@ static int compress_unpack(lua_State *L, inflater *f, double size)
   jfl_deflate kind = need_container(L, "inflate");
   const char *what = lua_isnil(L, 4) ? NULL : jf_need_string(L, 4, "inflate", "what");
   jf_larray *b = jf_push_array(L);
-  jfl_array *a;
-  jfl_status e = f(data, n, kind, (size_t)size, &a);
-  if (what) jf_check_for(L, e, what);
-  else jf_check(L, e);
-  return jf_give_array(L, b, a);
+  return jf_give_array(L, b, f(data, n, kind, (size_t)size, &b->array), what);
 }
 
 /* inflate(string, container [, size_hint [, what]]) -> uint8 array */
-static int l_inflate(lua_State *L)
+JF_LUA(inflate)
 {
   double hint = lua_isnoneornil(L, 3) ? 0 : jf_need_number(L, 3, "inflate", "size_hint");
   return compress_unpack(L, jfl_inflate, hint > 0 && hint < 0x1p47 ? hint : 0);
@@ -42,31 +38,24 @@ static double need_size(lua_State *L, const char *who)
 }
 
 /* inflate_within(string, container, most [, what]) -> uint8 array */
-static int l_inflate_within(lua_State *L)
+JF_LUA(inflate_within)
 {
   return compress_unpack(L, jfl_inflate_within, need_size(L, "inflate_within"));
 }
 
 /* inflate_head(string, container, count [, what]) -> uint8 array */
-static int l_inflate_head(lua_State *L)
+JF_LUA(inflate_head)
 {
   return compress_unpack(L, jfl_inflate_head, need_size(L, "inflate_head"));
 }
 
 /* deflate(string, container) -> uint8 array */
-static int l_deflate(lua_State *L)
+JF_LUA(deflate)
 {
   size_t n;
   lua_settop(L, 2);
   const char *data = jf_need_bytes(L, 1, "deflate", "data", &n);
   jfl_deflate kind = need_container(L, "deflate");
   jf_larray *b = jf_push_array(L);
-  jfl_array *a;
-  jf_check(L, jfl_compress(data, n, kind, &a));
-  return jf_give_array(L, b, a);
+  return jf_give_array(L, b, jfl_compress(data, n, kind, &b->array), NULL);
 }
-
-const luaL_Reg jf_compress_functions[] = {
-  { "inflate", l_inflate }, { "inflate_within", l_inflate_within },
-  { "inflate_head", l_inflate_head }, { "deflate", l_deflate }, { NULL, NULL }
-};

@@ -171,7 +171,7 @@ jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what)
 }
 
 /* from_table(t, dtype [, shape [, what]]); what: how a message calls the table. */
-static int l_from_table(lua_State *L)
+JF_LUA(from_table)
 {
   jfl_shape s;
   const char *what = lua_isnoneornil(L, 4) ? "values" : jf_need_string(L, 4, "from_table", "what");
@@ -187,7 +187,7 @@ static int l_from_table(lua_State *L)
 }
 
 /* ramp(dtype, count, start, step, who): start, start + step, ... */
-static int l_ramp(lua_State *L)
+JF_LUA(ramp)
 {
   jfl_shape s;
   jfl_dtype t = jf_need_dtype(L, 1, "ramp");
@@ -218,7 +218,7 @@ static void push_level(lua_State *L, const jf_larray *b, int level, int64_t *at)
   }
 }
 
-static int l_to_table(lua_State *L)
+JF_LUA(to_table)
 {
   int64_t at = 0;
   luaL_checkstack(L, 2 * JFL_MAXDIM, NULL);
@@ -234,7 +234,7 @@ static size_t byte_size(const jf_larray *b)
   return (size_t)jf_shape_size(b->shape) * jfl_dtype_size(b->dtype);
 }
 
-static int l_bytes(lua_State *L)
+JF_LUA(bytes)
 {
   jf_larray *b = jf_need_array(L, 1, "bytes");
   lua_pushlstring(L, b->data, byte_size(b));
@@ -242,7 +242,7 @@ static int l_bytes(lua_State *L)
 }
 
 /* from_bytes(string, dtype, shape) */
-static int l_from_bytes(lua_State *L)
+JF_LUA(from_bytes)
 {
   size_t n;
   jfl_shape s;
@@ -314,7 +314,7 @@ static void convert_widen(lua_State *L, const convert_units *u, const jf_larray 
 
 /* decode(a, first, code, string, who): sets the elements of a from `first`, counted from 0, to
    those that the string holds in numpy's code. a's dtype is as wide, or wider for integers. */
-static int l_decode(lua_State *L)
+JF_LUA(decode)
 {
   jf_larray *b = jf_need_array(L, 1, "decode");
   double first = jf_need_number(L, 2, "decode", "first");
@@ -333,7 +333,7 @@ static int l_decode(lua_State *L)
 }
 
 /* crc32(array or string): the checksum of its bytes, as in gzip and zip files. */
-static int l_crc32(lua_State *L)
+JF_LUA(crc32)
 {
   size_t n;
   const jf_larray *b = jf_test(L, 1, JF_ARRAY);
@@ -345,9 +345,3 @@ static int l_crc32(lua_State *L)
   lua_pushnumber(L, (lua_Number)jfl_crc32(data, n));
   return 1;
 }
-
-const luaL_Reg jf_convert_functions[] = {
-  { "from_table", l_from_table }, { "to_table", l_to_table }, { "bytes", l_bytes },
-  { "from_bytes", l_from_bytes }, { "ramp", l_ramp }, { "decode", l_decode },
-  { "crc32", l_crc32 }, { NULL, NULL }
-};

@@ -57,9 +57,7 @@ static void csv_push_column(lua_State *L, const jfl_csv *t, int i, const char *w
   const int64_t rows = jfl_csv_rows(t);
   if (!jfl_csv_is_text(t, i)) {
     jf_larray *b = jf_push_array(L);
-    jfl_array *a;
-    jf_check_for(L, jfl_csv_column(t, i, &a), who);
-    jf_give_array(L, b, a);
+    jf_give_array(L, b, jfl_csv_column(t, i, &b->array), who);
     return;
   }
   lua_createtable(L, rows < INT32_MAX ? (int)rows : 0, 0);
@@ -73,28 +71,23 @@ static void csv_push_column(lua_State *L, const jfl_csv *t, int i, const char *w
 }
 
 /* csv(path, spec, who) -> a list of { name, column } */
-static int l_csv(lua_State *L)
+JF_LUA(csv)
 {
   const char *path = jf_need_string(L, 1, "csv", "path");
   const char *who = jf_need_string(L, 3, "csv", "who");
   const jfl_csv_spec spec = csv_need_spec(L, 2);
-  jfl_csv *t;
   jf_holder *h = jf_push_holder(L, drop_csv);
-  jf_check_for(L, jfl_csv_read(path, &spec, &t), who);
-  h->p = t;
-  const int n = jfl_csv_columns(t);
+  jf_give_held(L, h, jfl_csv_read(path, &spec, &h->csv), who);
+  const int n = jfl_csv_columns(h->csv);
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
     lua_createtable(L, 2, 0);
-    lua_pushstring(L, jfl_csv_name(t, i));
+    lua_pushstring(L, jfl_csv_name(h->csv, i));
     lua_rawseti(L, -2, 1);
-    csv_push_column(L, t, i, who);
+    csv_push_column(L, h->csv, i, who);
     lua_rawseti(L, -2, 2);
     lua_rawseti(L, -2, i + 1);
   }
-  h->p = NULL;
-  jfl_csv_free(t);
+  jf_drop_held(h);
   return 1;
 }
-
-const luaL_Reg jf_csv_functions[] = { { "csv", l_csv }, { NULL, NULL } };

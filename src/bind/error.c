@@ -125,12 +125,12 @@ _Noreturn int jf_raise(lua_State *L, const char *fmt, ...)
 
 void jf_check(lua_State *L, jfl_status s)
 {
-  if (s != JFL_OK) jf_raise(L, "%s", jfl_errmsg());
+  jf_check_for(L, s, NULL);
 }
 
 void jf_check_for(lua_State *L, jfl_status s, const char *who)
 {
-  if (s != JFL_OK) jf_raise(L, "%s: %s", who, jfl_errmsg());
+  if (s != JFL_OK) jf_raise(L, "%s%s%s", who ? who : "", who ? ": " : "", jfl_errmsg());
 }
 
 void jf_check_element(lua_State *L, jfl_status s, const char *what)
@@ -150,7 +150,7 @@ int jf_l_fail(lua_State *L)
   return jf_raise(L, "%s", lua_tostring(L, -1));
 }
 
-int jf_l_where(lua_State *L)
+JF_LUA(where)
 {
   jf_where(L);
   return 1;

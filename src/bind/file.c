@@ -43,14 +43,14 @@ static int file_push(lua_State *L, const char *path, int how)
 }
 
 /* file_open(path): to read; waits for who writes to a pipe. */
-static int l_file_open(lua_State *L)
+JF_LUA(file_open)
 {
   return file_push(L, jf_need_string(L, 1, "file_open", "path"), JF_READ | JF_WAIT);
 }
 
 /* file_open_within(folder, path): to read, by a path that a stranger wrote. nil, why: it is not
    there or leads out of the folder. */
-static int l_file_open_within(lua_State *L)
+JF_LUA(file_open_within)
 {
   const char *folder = jf_need_string(L, 1, "file_open_within", "folder");
   const char *path = jf_need_string(L, 2, "file_open_within", "path");
@@ -64,20 +64,18 @@ static int l_file_open_within(lua_State *L)
 }
 
 /* file_make(path): to write, where nothing is, no link either. */
-static int l_file_make(lua_State *L)
+JF_LUA(file_make)
 {
   return file_push(L, jf_need_string(L, 1, "file_make", "path"), JF_WRITE | JF_NEW | JF_NO_LINK);
 }
 
 static jf_holder *need_file(lua_State *L, const char *who)
 {
-  jf_holder *h = jf_test(L, 1, JF_HOLDER);
-  if (!h || !h->p || h->drop != close_file) jf_raise(L, "%s: the file is not open", who);
-  return h;
+  return jf_need_held(L, close_file, who, "the file");
 }
 
 /* file_close(file): true, or nil and why what was written may be lost. */
-static int l_file_close(lua_State *L)
+JF_LUA(file_close)
 {
   jf_holder *h = need_file(L, "file_close");
   const int fd = file_of(h->p);
@@ -88,7 +86,7 @@ static int l_file_close(lua_State *L)
 }
 
 /* file_size(file): nil for what is no file, such as a pipe. */
-static int l_file_size(lua_State *L)
+JF_LUA(file_size)
 {
   jf_info info;
   const int fd = file_of(need_file(L, "file_size")->p);
@@ -98,7 +96,7 @@ static int l_file_size(lua_State *L)
 }
 
 /* file_remove(path): true, or nil and why it cannot be removed. */
-static int l_file_remove(lua_State *L)
+JF_LUA(file_remove)
 {
   if (jf_file_remove(JF_HERE, jf_need_string(L, 1, "file_remove", "path")))
     return file_fail(L, errno);
@@ -145,7 +143,7 @@ static int64_t read_bytes(lua_State *L, int fd, double most)
 
 /* file_read(file, count, at): as many bytes, or fewer at the end; count nil: all that follow; at
    nil: from where the last read ended. nil and why: they cannot be read. */
-static int l_file_read(lua_State *L)
+JF_LUA(file_read)
 {
   static const double most = 0x1p53;
   const int fd = file_of(need_file(L, "file_read")->p);
@@ -180,7 +178,7 @@ static int fill_array(lua_State *L, int fd, jf_larray *b, size_t n)
 
 /* file_array(file, dtype, shape, at): an array with the bytes from a position on, which are no text
    meanwhile. nil and why: they cannot be read. The file must have them before there is an array. */
-static int l_file_array(lua_State *L)
+JF_LUA(file_array)
 {
   jfl_shape s;
   const int fd = file_of(need_file(L, "file_array")->p);
@@ -201,7 +199,7 @@ static int l_file_array(lua_State *L)
 }
 
 /* file_write(file, text, at): true, or nil and why not all could be written. */
-static int l_file_write(lua_State *L)
+JF_LUA(file_write)
 {
   size_t n;
   const int fd = file_of(need_file(L, "file_write")->p);
@@ -211,10 +209,3 @@ static int l_file_write(lua_State *L)
   lua_pushboolean(L, 1);
   return 1;
 }
-
-const luaL_Reg jf_file_functions[] = {
-  { "file_open", l_file_open }, { "file_open_within", l_file_open_within },
-  { "file_make", l_file_make }, { "file_close", l_file_close },
-  { "file_size", l_file_size }, { "file_read", l_file_read }, { "file_write", l_file_write },
-  { "file_array", l_file_array }, { "file_remove", l_file_remove }, { NULL, NULL }
-};

@@ -12,7 +12,7 @@ static int graph_gc(lua_State *L)
 }
 
 /* graph_free(graph): its blobs cannot be used from here on. */
-static int l_graph_free(lua_State *L)
+JF_LUA(graph_free)
 {
   jf_state *st = jf_state_of(L);
   if (st->traced && jf_test(L, 1, JF_GRAPH) == st->traced) st->traced = NULL;
@@ -96,7 +96,7 @@ jfl_mode jf_need_mode(lua_State *L, int i, const char *who)
 }
 
 /* graph(job name, mode) */
-static int l_graph(lua_State *L)
+JF_LUA(graph)
 {
   size_t n;
   jf_need_string(L, 1, "graph", "job name");
@@ -114,7 +114,7 @@ static int l_graph(lua_State *L)
   return 1;
 }
 
-static int l_tracing(lua_State *L)
+JF_LUA(tracing)
 {
   jf_state *st = jf_state_of(L);
   if (!st->traced) return lua_pushnil(L), 1;
@@ -124,11 +124,11 @@ static int l_tracing(lua_State *L)
 }
 
 /* trace(graph | nil): which graph ops append to; returns the one before. */
-static int l_trace(lua_State *L)
+JF_LUA(trace)
 {
   jf_state *st = jf_state_of(L);
   jf_lgraph *g = lua_isnoneornil(L, 1) ? NULL : jf_need_graph(L, 1, "trace");
-  l_tracing(L);
+  jf_l_tracing(L);
   if (g) lua_getfenv(L, 1);
   else lua_pushboolean(L, 0);
   lua_rawseti(L, LUA_REGISTRYINDEX, st->traced_ref);
@@ -138,7 +138,7 @@ static int l_trace(lua_State *L)
 
 /* place(device | nil, graph | nil): where what a graph, or the traced one, gets from here on lives;
    nil: where jobs run. */
-static int l_place(lua_State *L)
+JF_LUA(place)
 {
   const char *device = lua_isnoneornil(L, 1) ? NULL : jf_need_string(L, 1, "place", "device");
   const jf_lgraph *g =
@@ -149,7 +149,7 @@ static int l_place(lua_State *L)
 }
 
 /* recompute(graph, on) */
-static int l_recompute(lua_State *L)
+JF_LUA(recompute)
 {
   const jf_lgraph *g = jf_need_graph(L, 1, "recompute");
   jf_check(L, jfl_graph_recompute(g->graph, lua_toboolean(L, 2)));
@@ -157,7 +157,7 @@ static int l_recompute(lua_State *L)
 }
 
 /* shard(graph, least) */
-static int l_shard(lua_State *L)
+JF_LUA(shard)
 {
   const jf_lgraph *g = jf_need_graph(L, 1, "shard");
   jf_check(L, jfl_graph_shard(g->graph, jf_need_whole(L, 2, "shard", "least", -0x1p53, 0x1p53)));
@@ -165,7 +165,7 @@ static int l_shard(lua_State *L)
 }
 
 /* micro_batches(graph, n) */
-static int l_micro_batches(lua_State *L)
+JF_LUA(micro_batches)
 {
   const jf_lgraph *g = jf_need_graph(L, 1, "micro_batches");
   const int n = (int)jf_need_whole(L, 2, "micro_batches", "n", INT_MIN, INT_MAX);
@@ -174,7 +174,7 @@ static int l_micro_batches(lua_State *L)
 }
 
 /* mixed_precision(graph, dtype) */
-static int l_mixed_precision(lua_State *L)
+JF_LUA(mixed_precision)
 {
   const jf_lgraph *g = jf_need_graph(L, 1, "mixed_precision");
   jf_check(L, jfl_graph_mixed_precision(g->graph, jf_need_dtype(L, 2, "mixed_precision")));
@@ -183,7 +183,7 @@ static int l_mixed_precision(lua_State *L)
 
 /* product_input(graph, factor, i): the first operand of the i-th product, from 0, whose second is
    factor, or nil. */
-static int l_product_input(lua_State *L)
+JF_LUA(product_input)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "product_input");
   jfl_value *factor = jf_need_blob(L, 2, g, "product_input: factor")->value, *v;
@@ -195,7 +195,7 @@ static int l_product_input(lua_State *L)
 }
 
 /* round_blob(graph, blob, scale, dtype): all that reads the blob reads it rounded. */
-static int l_round_blob(lua_State *L)
+JF_LUA(round_blob)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "round_blob");
   jfl_value *v = jf_need_blob(L, 2, g, "round_blob: blob")->value;
@@ -204,7 +204,7 @@ static int l_round_blob(lua_State *L)
   return 0;
 }
 
-static int l_graph_mode(lua_State *L)
+JF_LUA(graph_mode)
 {
   jfl_mode mode = jfl_graph_mode(jf_need_graph(L, 1, "graph_mode")->graph);
   lua_pushstring(L, mode == JFL_TRAIN ? "train" : "predict");
@@ -212,20 +212,19 @@ static int l_graph_mode(lua_State *L)
 }
 
 /* graph_text(graph, traced): as it is, or as it was before it was compiled. */
-static int l_graph_text(lua_State *L)
+JF_LUA(graph_text)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "graph_text");
   const int traced = lua_toboolean(L, 2);
   jf_holder *h = jf_push_holder(L, jf_drop_text);
-  char *text;
-  jf_check(L, traced ? jfl_graph_traced_text(g->graph, &text) : jfl_graph_text(g->graph, &text));
-  h->p = text;
-  lua_pushstring(L, text);
+  jf_give_held(L, h, traced ? jfl_graph_traced_text(g->graph, &h->text)
+                            : jfl_graph_text(g->graph, &h->text), NULL);
+  lua_pushstring(L, h->text);
   return 1;
 }
 
 /* input(graph, name, dtype, shape) */
-static int l_input(lua_State *L)
+JF_LUA(input)
 {
   jfl_shape s;
   jf_lgraph *g = jf_need_graph(L, 1, "input");
@@ -265,7 +264,7 @@ static void read_spec(lua_State *L, int t, jfl_variable_spec *spec)
 }
 
 /* variable(graph, {name=, dtype=, shape=, init=, a=, b=, trainable=, l1=, l2=}) */
-static int l_variable(lua_State *L)
+JF_LUA(variable)
 {
   jfl_variable_spec spec;
   jf_lgraph *g = jf_need_graph(L, 1, "variable");
@@ -276,7 +275,7 @@ static int l_variable(lua_State *L)
   return 1;
 }
 
-static int l_find_variable(lua_State *L)
+JF_LUA(find_variable)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "find_variable");
   const char *name = jf_need_string(L, 2, "find_variable", "name");
@@ -345,7 +344,7 @@ static void minimize_numbers(lua_State *L, jfl_minimize *m)
 
 /* minimize(graph, {losses=, optimizer=, options=, schedule= and schedule_options= or rate=, step=,
    variables=, undecayed=, and the numbers of minimize_numbers}) */
-static int l_minimize(lua_State *L)
+JF_LUA(minimize)
 {
   jfl_minimize m = {0};
   jf_lgraph *g = jf_need_graph(L, 1, "minimize");
@@ -367,7 +366,7 @@ static int l_minimize(lua_State *L)
 }
 
 /* gradients(graph, y, dy | nil, {blobs}): a list with blobs, or false where no gradient flows. */
-static int l_gradients(lua_State *L)
+JF_LUA(gradients)
 {
   int n;
   jf_lgraph *g = jf_need_graph(L, 1, "gradients");
@@ -389,7 +388,7 @@ static int l_gradients(lua_State *L)
   return 1;
 }
 
-static int l_output(lua_State *L)
+JF_LUA(output)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "output");
   const char *what = lua_pushfstring(L, "%s: the body's result", g->job);
@@ -398,7 +397,7 @@ static int l_output(lua_State *L)
 }
 
 /* watch_gradient(graph, blob, where): the next result behind those of output(). */
-static int l_watch_gradient(lua_State *L)
+JF_LUA(watch_gradient)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "watch_diff");
   jfl_value *v = jf_need_blob(L, 2, g, "watch_diff: blob")->value;
@@ -407,23 +406,11 @@ static int l_watch_gradient(lua_State *L)
 }
 
 /* need_blob(graph, blob, what): fails unless the blob is one of that graph. */
-static int l_need_blob(lua_State *L)
+JF_LUA(need_blob)
 {
   jf_need_blob(L, 2, jf_need_graph(L, 1, "need_blob"), jf_need_string(L, 3, "need_blob", "what"));
   return 0;
 }
-
-const luaL_Reg jf_graph_functions[] = {
-  { "graph", l_graph }, { "graph_free", l_graph_free }, { "trace", l_trace },
-  { "tracing", l_tracing }, { "graph_mode", l_graph_mode }, { "graph_text", l_graph_text },
-  { "input", l_input },
-  { "variable", l_variable }, { "find_variable", l_find_variable }, { "minimize", l_minimize },
-  { "gradients", l_gradients }, { "output", l_output }, { "place", l_place },
-  { "mixed_precision", l_mixed_precision }, { "product_input", l_product_input },
-  { "round_blob", l_round_blob },
-  { "recompute", l_recompute }, { "shard", l_shard }, { "micro_batches", l_micro_batches },
-  { "watch_gradient", l_watch_gradient }, { "need_blob", l_need_blob }, { NULL, NULL }
-};
 
 void jf_open_graph(lua_State *L, jf_state *st, int module)
 {

@@ -145,7 +145,7 @@ static int64_t element(lua_State *L, const jf_larray *b, int at, const char *who
 }
 
 /* get(a, i, j, ...), or get(key) of a setting. */
-static int l_get(lua_State *L)
+JF_LUA(get)
 {
   if (lua_type(L, 1) == LUA_TSTRING) return jf_session_l_get(L);
   jf_larray *b = jf_need_array(L, 1, "get");
@@ -154,7 +154,7 @@ static int l_get(lua_State *L)
 }
 
 /* set(a, v, i, j, ...), or set(key, value) of a setting. */
-static int l_set(lua_State *L)
+JF_LUA(set)
 {
   if (lua_type(L, 1) == LUA_TSTRING) return jf_session_l_set(L);
   jf_larray *b = jf_need_array(L, 1, "set");
@@ -165,7 +165,7 @@ static int l_set(lua_State *L)
 }
 
 /* digits(a, i, j, ...): an element of an integer dtype as text, exact beyond 2^53 too. */
-static int l_digits(lua_State *L)
+JF_LUA(digits)
 {
   char text[24];
   jf_larray *b = jf_need_array(L, 1, "digits");
@@ -176,7 +176,7 @@ static int l_digits(lua_State *L)
   return 1;
 }
 
-static int l_fill(lua_State *L)
+JF_LUA(fill)
 {
   jf_larray *b = jf_need_array(L, 1, "fill");
   double v = jf_need_number(L, 2, "fill", "value");
@@ -184,7 +184,7 @@ static int l_fill(lua_State *L)
   return 0;
 }
 
-static int l_assign(lua_State *L)
+JF_LUA(assign)
 {
   jf_larray *b = jf_need_array(L, 1, "assign");
   jfl_shape s = *b->shape;
@@ -194,15 +194,6 @@ static int l_assign(lua_State *L)
 
 void jf_open_index(lua_State *L, jf_state *st, int module)
 {
-  static const luaL_Reg methods[] = {
-    { "get", l_get }, { "set", l_set }, { "fill", l_fill }, { "assign", l_assign },
-    { "digits", l_digits }, { NULL, NULL }
-  };
-  lua_pushvalue(L, module);
-  lua_pushlightuserdata(L, st);
-  luaL_setfuncs(L, methods, 1);
-  lua_pop(L, 1);
-
   lua_getfield(L, module, "array_mt");
   lua_newtable(L);
   lua_pushvalue(L, -1);

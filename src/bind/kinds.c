@@ -103,7 +103,7 @@ const char *jf_type_name(lua_State *L, int i)
   return lua_isnone(L, i) ? "nothing" : luaL_typename(L, i);
 }
 
-int jf_l_type(lua_State *L)
+JF_LUA(type)
 {
   int k = kinds_kind_of(L, 1);
   if (k < 0) lua_pushnil(L);
@@ -118,12 +118,31 @@ jf_holder *jf_push_holder(lua_State *L, void (*drop)(void *p))
   return h;
 }
 
+int jf_give_held(lua_State *L, jf_holder *h, jfl_status s, const char *who)
+{
+  if (s) h->p = NULL;
+  jf_check_for(L, s, who);
+  return 1;
+}
+
+jf_holder *jf_need_held(lua_State *L, void (*drop)(void *p), const char *who, const char *what)
+{
+  jf_holder *h = jf_test(L, 1, JF_HOLDER);
+  if (!h || !h->p || h->drop != drop) jf_raise(L, "%s: %s is not open", who, what);
+  return h;
+}
+
 void jf_drop_text(void *text) { jfl_text_free(text); }
+
+void jf_drop_held(jf_holder *h)
+{
+  if (h->p) h->drop(h->p);
+  h->p = NULL;
+}
 
 int jf_holder_gc(lua_State *L)
 {
   jf_holder *h = jf_test(L, 1, JF_HOLDER);
-  if (h && h->p) h->drop(h->p);
-  if (h) h->p = NULL;
+  if (h) jf_drop_held(h);
   return 0;
 }

@@ -9,15 +9,6 @@ int luaopen_jfl_sandbox(lua_State *L);       /* of src/script */
 JFL_API int luaopen_jfl_preload(lua_State *L);
 JFL_API int luaopen_jfl(lua_State *L);
 
-/* Adds functions to the module at index 1. */
-static void module_add(lua_State *L, jf_state *st, const luaL_Reg *functions)
-{
-  lua_pushvalue(L, 1);
-  lua_pushlightuserdata(L, st);
-  luaL_setfuncs(L, functions, 1);
-  lua_pop(L, 1);
-}
-
 /* The text of a module as an array of bytes. */
 static jfl_status module_text(const jf_lua_module *m, jfl_array **out)
 {
@@ -25,37 +16,31 @@ static jfl_status module_text(const jf_lua_module *m, jfl_array **out)
 }
 
 /* source(name): the text of a module of the front end; nil for another. */
-static int module_l_source(lua_State *L)
+JF_LUA(source)
 {
   const char *name = jf_need_string(L, 1, "source", "name");
   const jf_lua_module *m = jf_lua_modules;
   while (m->name && strcmp(m->name, name)) m++;
   if (!m->name) return lua_pushnil(L), 1;
   jf_larray *b = jf_push_array(L);
-  jfl_array *text;
-  jf_check(L, module_text(m, &text));
-  jf_set_array(b, text);
-  lua_pushlstring(L, b->data, (size_t)jfl_array_size(text));
+  jf_give_array(L, b, module_text(m, &b->array), NULL);
+  lua_pushlstring(L, b->data, b->owned);
   return 1;
 }
 
 static void fill_module(lua_State *L)
 {
-  static const luaL_Reg own[] = { { "where", jf_l_where }, { "type", jf_l_type },
-                                  { "source", module_l_source }, { NULL, NULL } };
-  const luaL_Reg *const lists[] = {
-    own, jf_text_functions, jf_array_functions, jf_convert_functions, jf_op_functions,
-    jf_part_functions, jf_graph_functions, jf_node_functions, jf_view_functions,
-    jf_session_functions, jf_run_functions, jf_task_functions, jf_checkpoint_functions,
-    jf_profile_functions,
-    jf_system_functions, jf_world_functions, jf_output_functions, jf_file_functions,
-    jf_compress_functions, jf_picture_functions, jf_sample_functions,
-    jf_csv_functions, jf_tokenizer_functions,
-    jf_optimizer_functions,
-    jf_request_functions, jf_queue_functions, jf_body_functions
+  static const luaL_Reg functions[] = {
+#define FUNCTION(name) { #name, jf_l_##name },
+#include "gen/lualist.h"
+#undef FUNCTION
+    { NULL, NULL }
   };
   jf_state *st = jf_push_state(L);
-  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) module_add(L, st, lists[i]);
+  lua_pushvalue(L, 1);
+  lua_pushlightuserdata(L, st);
+  luaL_setfuncs(L, functions, 1);
+  lua_pop(L, 1);
   /* fail has string.format as a second upvalue, as it was when the module was opened. */
   lua_pushlightuserdata(L, st);
   lua_getglobal(L, "string");

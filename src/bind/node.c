@@ -100,7 +100,7 @@ static void node_set_origin(lua_State *L, const char *key, int values, jfl_graph
 
 /* graph_parts(graph): { inputs=, variables=, nodes=, results= }, in the order of the description,
    as the graph is now. A value is one table wherever it stands; names are unique. */
-static int l_graph_parts(lua_State *L)
+JF_LUA(graph_parts)
 {
   jfl_graph *g = jf_need_graph(L, 1, "graph_parts")->graph;
   const int n = jfl_graph_nodes(g);
@@ -125,5 +125,3 @@ static int l_graph_parts(lua_State *L)
   lua_setfield(L, -2, "results");
   return 1;
 }
-
-const luaL_Reg jf_node_functions[] = { { "graph_parts", l_graph_parts }, { NULL, NULL } };

@@ -441,7 +441,7 @@ static int call_op(lua_State *L)
 }
 
 /* op(name): the closure, made once. */
-static int l_op(lua_State *L)
+JF_LUA(op)
 {
   const char *name = jf_need_string(L, 1, "op", "name");
   lua_rawgeti(L, LUA_REGISTRYINDEX, jf_state_of(L)->ops_ref);
@@ -524,7 +524,7 @@ static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
 }
 
 /* ops(): all of them by name. */
-static int l_ops(lua_State *L)
+JF_LUA(ops)
 {
   const int n = jfl_op_count();
   lua_newtable(L);
@@ -539,7 +539,7 @@ static int l_ops(lua_State *L)
 
 /* op_paths(elementwise): the paths of those that have one by name; on request only of those that
    compute each element of the result from those at its place, and always the same. */
-static int l_op_paths(lua_State *L)
+JF_LUA(op_paths)
 {
   const int n = jfl_op_count(), elementwise = lua_toboolean(L, 1);
   lua_createtable(L, 0, n);
@@ -553,7 +553,7 @@ static int l_op_paths(lua_State *L)
 }
 
 /* schedules(): those that compute learning rates, as ops() gives them, in a list. */
-static int l_schedules(lua_State *L)
+JF_LUA(schedules)
 {
   const int n = jfl_op_count();
   lua_newtable(L);
@@ -566,7 +566,3 @@ static int l_schedules(lua_State *L)
   }
   return 1;
 }
-
-const luaL_Reg jf_op_functions[] = { { "op", l_op }, { "ops", l_ops },
-                                     { "op_paths", l_op_paths }, { "schedules", l_schedules },
-                                     { NULL, NULL } };

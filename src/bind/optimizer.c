@@ -20,7 +20,7 @@ static void push_optimizer(lua_State *L, const jfl_optimizer *o)
 }
 
 /* optimizers() -> a list of { name=, doc=, params= } */
-static int l_optimizers(lua_State *L)
+JF_LUA(optimizers)
 {
   lua_createtable(L, jfl_optimizer_count(), 0);
   for (int i = 0; i < jfl_optimizer_count(); i++) {
@@ -31,7 +31,7 @@ static int l_optimizers(lua_State *L)
 }
 
 /* optimizer_check(name, options): fails where the optimizer does not take the options. */
-static int l_optimizer_check(lua_State *L)
+JF_LUA(optimizer_check)
 {
   const char *name = jf_need_string(L, 1, "optimizer_check", "name");
   int n = 0;
@@ -43,7 +43,7 @@ static int l_optimizer_check(lua_State *L)
 }
 
 /* schedule_rate(op, options, step) */
-static int l_schedule_rate(lua_State *L)
+JF_LUA(schedule_rate)
 {
   const char *name = jf_need_string(L, 1, "schedule_rate", "op");
   const jfl_op *op = jfl_op_find(name);
@@ -64,7 +64,7 @@ static int need_index(lua_State *L, const char *who)
 }
 
 /* plan_rate(plan, optimizer) */
-static int l_plan_rate(lua_State *L)
+JF_LUA(plan_rate)
 {
   jf_lplan *p = jf_need_plan(L, 1, "plan_rate");
   double rate = 0;
@@ -74,7 +74,7 @@ static int l_plan_rate(lua_State *L)
 }
 
 /* plan_rate_set(plan, optimizer): the rate that the host has set, or nil. */
-static int l_plan_rate_set(lua_State *L)
+JF_LUA(plan_rate_set)
 {
   jf_lplan *p = jf_need_plan(L, 1, "plan_rate_set");
   double rate = 0;
@@ -86,7 +86,7 @@ static int l_plan_rate_set(lua_State *L)
 }
 
 /* plan_set_rate(plan, optimizer, rate | nil) */
-static int l_plan_set_rate(lua_State *L)
+JF_LUA(plan_set_rate)
 {
   jf_lplan *p = jf_need_plan(L, 1, "plan_set_rate");
   const int none = lua_isnoneornil(L, 3), i = need_index(L, "plan_set_rate");
@@ -94,10 +94,3 @@ static int l_plan_set_rate(lua_State *L)
   jf_check(L, jfl_plan_set_rate(p->plan, i, none ? NULL : &rate));
   return 0;
 }
-
-const luaL_Reg jf_optimizer_functions[] = {
-  { "optimizers", l_optimizers }, { "optimizer_check", l_optimizer_check },
-  { "schedule_rate", l_schedule_rate },
-  { "plan_rate", l_plan_rate }, { "plan_rate_set", l_plan_rate_set },
-  { "plan_set_rate", l_plan_set_rate }, { NULL, NULL }
-};

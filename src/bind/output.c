@@ -4,64 +4,52 @@
 static void drop_output(void *output) { jfl_output_drop(output); }
 
 /* output_open(path, who): one that is collected before it is kept leaves the old file. */
-static int l_output_open(lua_State *L)
+JF_LUA(output_open)
 {
   const char *who = jf_need_string(L, 2, "output_open", "who");
   const char *path = jf_need_string(L, 1, who, "path");
-  jfl_output *o;
   jf_holder *h = jf_push_holder(L, drop_output);
-  jf_check_for(L, jfl_output_open(path, &o), who);
-  h->p = o;
-  return 1;
+  return jf_give_held(L, h, jfl_output_open(path, &h->output), who);
 }
 
 static jf_holder *need_output(lua_State *L, const char *who)
 {
-  jf_holder *h = jf_test(L, 1, JF_HOLDER);
-  if (!h || !h->p || h->drop != drop_output) jf_raise(L, "%s: the file is not open", who);
-  return h;
+  return jf_need_held(L, drop_output, who, "the file");
 }
 
 /* output_write(file, text, who) */
-static int l_output_write(lua_State *L)
+JF_LUA(output_write)
 {
   size_t n;
   const char *who = jf_need_string(L, 3, "output_write", "who");
-  jfl_output *o = need_output(L, who)->p;
+  jfl_output *o = need_output(L, who)->output;
   const char *text = jf_need_bytes(L, 2, who, "text", &n);
   jf_check_for(L, jfl_output_write(o, text, n), who);
   return 0;
 }
 
 /* output_rights(file, path, who): it is to have those of the file at that path. */
-static int l_output_rights(lua_State *L)
+JF_LUA(output_rights)
 {
   const char *who = jf_need_string(L, 3, "output_rights", "who");
-  jfl_output *o = need_output(L, who)->p;
+  jfl_output *o = need_output(L, who)->output;
   jf_check_for(L, jfl_output_rights(o, jf_need_string(L, 2, who, "path")), who);
   return 0;
 }
 
 /* output_keep(file, who) */
-static int l_output_keep(lua_State *L)
+JF_LUA(output_keep)
 {
   const char *who = jf_need_string(L, 2, "output_keep", "who");
   jf_holder *h = need_output(L, who);
-  jfl_output *o = h->p;
+  jfl_output *o = h->output;
   h->p = NULL;
   jf_check_for(L, jfl_output_keep(o), who);
   return 0;
 }
 
 /* output_drop(file) */
-static int l_output_drop(lua_State *L)
+JF_LUA(output_drop)
 {
-  need_output(L, "output_drop");
-  return jf_holder_gc(L);
+  return jf_drop_held(need_output(L, "output_drop")), 0;
 }
-
-const luaL_Reg jf_output_functions[] = {
-  { "output_open", l_output_open }, { "output_write", l_output_write },
-  { "output_keep", l_output_keep }, { "output_drop", l_output_drop },
-  { "output_rights", l_output_rights }, { NULL, NULL }
-};

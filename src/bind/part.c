@@ -35,21 +35,21 @@ static void part_read(lua_State *L, const char *who, part_call *c)
 }
 
 /* signatures(op, arrays, options, parts): a text with a line for each. */
-static int l_signatures(lua_State *L)
+JF_LUA(signatures)
 {
   const int parts = (int)jf_need_whole(L, 4, "signatures", "parts", 1, INT_MAX);
   part_call c;
   lua_settop(L, 3);
   part_read(L, "signatures", &c);
-  jf_holder *text = jf_push_holder(L, jf_drop_text);
-  jf_check(L, jfl_op_signatures(c.op, c.in, c.n_in, c.arg, c.n_arg, parts, (char **)&text->p));
-  lua_pushstring(L, text->p ? text->p : "");
+  jf_holder *h = jf_push_holder(L, jf_drop_text);
+  jf_check(L, jfl_op_signatures(c.op, c.in, c.n_in, c.arg, c.n_arg, parts, &h->text));
+  lua_pushstring(L, h->text ? h->text : "");
   return 1;
 }
 
 /* part(op, arrays, options, own, parts, signature, member): the device's results, in a list.
    Signatures and members count from 1; signature 0 is that of whole arrays. */
-static int l_part(lua_State *L)
+JF_LUA(part)
 {
   const jfl_share part = {
     .parts = (int)jf_need_whole(L, 5, "part", "parts", 1, INT_MAX),
@@ -78,6 +78,3 @@ static int l_part(lua_State *L)
   }
   return 1;
 }
-
-const luaL_Reg jf_part_functions[] = { { "signatures", l_signatures }, { "part", l_part },
-                                       { NULL, NULL } };

@@ -41,17 +41,11 @@ jfl_picture_spec jf_need_picture_spec(lua_State *L, int i)
 }
 
 /* jpeg(array, quality, who) -> uint8 array */
-static int l_jpeg(lua_State *L)
+JF_LUA(jpeg)
 {
   const jf_larray *pixels = jf_need_array(L, 1, "jpeg");
   const int quality = (int)jf_need_whole(L, 2, "jpeg", "quality", 1, 100);
   const char *who = jf_need_string(L, 3, "jpeg", "who");
   jf_larray *b = jf_push_array(L);
-  jfl_array *a;
-  jf_check_for(L, jfl_jpeg_encode(pixels->array, quality, &a), who);
-  return jf_give_array(L, b, a);
+  return jf_give_array(L, b, jfl_jpeg_encode(pixels->array, quality, &b->array), who);
 }
-
-const luaL_Reg jf_picture_functions[] = {
-  { "jpeg", l_jpeg }, { NULL, NULL }
-};

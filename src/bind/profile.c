@@ -5,7 +5,7 @@
 
 /* profile_start(max_events). Makes no session, since the script may first say which ranks there
    are. */
-static int l_profile_start(lua_State *L)
+JF_LUA(profile_start)
 {
   jf_state *st = jf_state_of(L);
   const size_t n = (size_t)jf_need_whole(L, 1, "profile_start", "max_events", 0, 0x1p40);
@@ -36,13 +36,12 @@ static void bind_profile_push_row(lua_State *L, const jfl_profile_row *r, const 
 /* profile_stop(path | nil): a list of rows, one for each step. A Chrome trace is written to path;
    if that fails, the second result says why. Then the seconds that this rank computed in jobs of
    several ranks, and those that it waited there. */
-static int l_profile_stop(lua_State *L)
+JF_LUA(profile_stop)
 {
   const char *path = lua_isnoneornil(L, 1) ? NULL : jf_need_string(L, 1, "profile_stop", "path");
   jf_holder *h = jf_push_holder(L, drop_profile);
-  jfl_profile *p;
-  jf_check(L, jfl_profile_stop(jf_session(L), &p));
-  h->p = p;
+  jf_give_held(L, h, jfl_profile_stop(jf_session(L), &h->profile), NULL);
+  jfl_profile *p = h->profile;
   jfl_status written = path ? jfl_profile_trace(p, path) : JFL_OK;
   int n = jfl_profile_count(p);
   lua_createtable(L, n, 0);
@@ -53,8 +52,7 @@ static int l_profile_stop(lua_State *L)
     lua_rawseti(L, -2, i + 1);
   }
   double computing = 0, waiting = 0;
-  if (written) lua_pushstring(L, jfl_errmsg());
-  else lua_pushnil(L);
+  lua_pushstring(L, written ? jfl_errmsg() : NULL);
   jfl_profile_waiting(p, &computing, &waiting);
   lua_pushnumber(L, computing);
   lua_pushnumber(L, waiting);
@@ -62,7 +60,7 @@ static int l_profile_stop(lua_State *L)
 }
 
 /* machine_peak(threads): float32 operations and bytes per second. */
-static int l_machine_peak(lua_State *L)
+JF_LUA(machine_peak)
 {
   double flop, bytes;
   int threads = (int)jf_need_whole(L, 1, "machine_peak", "threads", 1, INT_MAX);
@@ -71,8 +69,3 @@ static int l_machine_peak(lua_State *L)
   lua_pushnumber(L, bytes);
   return 2;
 }
-
-const luaL_Reg jf_profile_functions[] = {
-  { "profile_start", l_profile_start }, { "profile_stop", l_profile_stop },
-  { "machine_peak", l_machine_peak }, { NULL, NULL }
-};

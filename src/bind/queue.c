@@ -4,7 +4,7 @@
 /* poll(seconds | nil, last | nil): runs the functions that are due, oldest first, and returns their
    number; after so many seconds, or that of the last call, it begins no further one. Calls that
    they make are left for later. */
-static int l_poll(lua_State *L)
+JF_LUA(poll)
 {
   jf_queue *q = jf_queue_of(L);
   jf_allowance a = jf_allow(L, JF_WAITS_NOT);
@@ -36,7 +36,7 @@ static void wait_for_runs(lua_State *L)
 
 /* sync(): waits for every call and runs its functions; inside a callback or a body it only
    waits. */
-static int l_sync(lua_State *L)
+JF_LUA(sync)
 {
   jf_queue *q = jf_queue_of(L);
   jf_allowance a = jf_allow_all(JF_WAITS_FOR_ALL);
@@ -51,7 +51,7 @@ static int l_sync(lua_State *L)
 
 /* settle(): waits for every run, and runs functions of calls as far as they are allowed; their
    errors are kept. */
-static int l_settle(lua_State *L)
+JF_LUA(settle)
 {
   jf_queue *q = jf_queue_of(L);
   jf_allowance a = jf_allow(L, JF_WAITS_FOR_RUNS);
@@ -63,7 +63,7 @@ static int l_settle(lua_State *L)
 
 /* register(request, callback, on_error | nil): what is called with a call's value, or with the
    message of its failure. */
-static int l_register(lua_State *L)
+JF_LUA(register)
 {
   jf_queue *q = jf_queue_of(L);
   jf_lrequest *r = jf_need_request(L, 1, "register");
@@ -86,7 +86,7 @@ static int l_register(lua_State *L)
 
 /* value(request): waits for a call and returns its value; functions of earlier calls run first, as
    far as they are allowed. */
-static int l_value(lua_State *L)
+JF_LUA(value)
 {
   jf_queue *q = jf_queue_of(L);
   jf_lrequest *r = jf_need_request(L, 1, "value");
@@ -126,7 +126,7 @@ static int queue_cancel_all(lua_State *L, const jf_queue *q, const jf_ljob *job)
 
 /* cancel(request | job): takes back the call, or all calls of the job, that have not begun; gives
    how many. What was registered for their failure is due. */
-static int l_cancel(lua_State *L)
+JF_LUA(cancel)
 {
   jf_queue *q = jf_queue_of(L);
   const jf_ljob *job = jf_test(L, 1, JF_JOB);
@@ -141,7 +141,7 @@ static int l_cancel(lua_State *L)
    call keeps; misuse gets arguments of register() that are no functions, and raises the error; late
    gets a request, its function that took longer than is allowed, how long, and what is allowed;
    many gets the number of calls whose functions wait, once until all have run. */
-static int l_front_end(lua_State *L)
+JF_LUA(front_end)
 {
   jf_queue *q = jf_queue_of(L);
   for (int i = 1; i <= 4; i++) luaL_checktype(L, i, LUA_TFUNCTION);
@@ -154,21 +154,21 @@ static int l_front_end(lua_State *L)
 }
 
 /* busy(request): whether the call was not made, as there was no room for it. */
-static int l_busy(lua_State *L)
+JF_LUA(busy)
 {
   lua_pushboolean(L, jf_need_request(L, 1, "busy")->busy);
   return 1;
 }
 
 /* never_wait(on): whether a call for which there is no room is not made. */
-static int l_never_wait(lua_State *L)
+JF_LUA(never_wait)
 {
   jf_queue_of(L)->never_waits = lua_toboolean(L, 1);
   return 0;
 }
 
 /* peek(request): the value of a call whose run is over and succeeded, or nil. */
-static int l_peek(lua_State *L)
+JF_LUA(peek)
 {
   const jf_lrequest *r = jf_need_request(L, 1, "peek");
   if (!jf_is_over(r)) return 0;
@@ -179,7 +179,7 @@ static int l_peek(lua_State *L)
 }
 
 /* fd(): a descriptor that is readable as long as a function is due. */
-static int l_fd(lua_State *L)
+JF_LUA(fd)
 {
   int fd = -1;
   jf_queue *q = jf_queue_of(L);
@@ -191,7 +191,7 @@ static int l_fd(lua_State *L)
 }
 
 /* is_interruption(error): whether the error is how a program is stopped from outside. */
-static int l_is_interruption(lua_State *L)
+JF_LUA(is_interruption)
 {
   luaL_checkany(L, 1);
   lua_pushboolean(L, jf_is_interruption(L, 1));
@@ -249,7 +249,7 @@ static int finish_until(lua_State *L, uint64_t last)
 /* finish(say): runs the functions of all calls made so far, even after one has failed; say gets
    each error. Calls made from now on are refused: what they have for that case is told so, but not
    of calls that are made then. Returns how many failed and how many calls were refused. */
-static int l_finish(lua_State *L)
+JF_LUA(finish)
 {
   jf_queue *q = jf_queue_of(L);
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -266,7 +266,7 @@ static int l_finish(lua_State *L)
 }
 
 /* abandon(): forgets all calls; gives how many of them had a callback. */
-static int l_abandon(lua_State *L)
+JF_LUA(abandon)
 {
   jf_queue *q = jf_queue_of(L);
   int n = 0;
@@ -277,14 +277,6 @@ static int l_abandon(lua_State *L)
   lua_pushinteger(L, n);
   return 1;
 }
-
-const luaL_Reg jf_queue_functions[] = {
-  { "poll", l_poll }, { "sync", l_sync }, { "settle", l_settle }, { "register", l_register },
-  { "value", l_value }, { "peek", l_peek }, { "cancel", l_cancel }, { "busy", l_busy },
-  { "never_wait", l_never_wait },
-  { "front_end", l_front_end }, { "fd", l_fd }, { "finish", l_finish }, { "abandon", l_abandon },
-  { "is_interruption", l_is_interruption }, { NULL, NULL }
-};
 
 /* Pushes debug.traceback, or nil where the state has no such library. */
 static void push_debug(lua_State *L)

@@ -187,7 +187,7 @@ void jf_push_value(lua_State *L, int i)
 
 /* ---- in Lua ---- */
 
-static int l_done(lua_State *L)
+JF_LUA(done)
 {
   lua_pushboolean(L, jf_is_over(jf_need_request(L, 1, "done")));
   return 1;
@@ -195,7 +195,7 @@ static int l_done(lua_State *L)
 
 /* wait(request | nil, seconds | nil): until that request, or any, is done, at most so many
    seconds. */
-static int l_wait(lua_State *L)
+JF_LUA(wait)
 {
   jf_state *st = jf_state_of(L);
   const jf_lrequest *r = lua_isnoneornil(L, 1) ? NULL : jf_need_request(L, 1, "wait");
@@ -204,7 +204,7 @@ static int l_wait(lua_State *L)
   return 0;
 }
 
-static int l_pending(lua_State *L)
+JF_LUA(pending)
 {
   jfl_session *s = jf_state_of(L)->session;
   lua_pushinteger(L, s ? jfl_session_pending(s) : 0);
@@ -212,7 +212,7 @@ static int l_pending(lua_State *L)
 }
 
 /* request_job(request): the name of the job that was called. */
-static int l_request_job(lua_State *L)
+JF_LUA(request_job)
 {
   lua_pushstring(L, jf_need_request(L, 1, "request_job")->plan->job->name);
   return 1;
@@ -222,7 +222,7 @@ static int l_request_job(lua_State *L)
    delivered. class: the metatable of their requests; read: makes a list of the results the value,
    which without it is the one result; watches: { label, handler, at, n, read } each; width: how
    many may be under way. */
-static int l_own(lua_State *L)
+JF_LUA(own)
 {
   jf_lplan *p = jf_need_plan_soon(L, 1, "own");
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -247,11 +247,6 @@ static int l_own(lua_State *L)
   p->width = width > 0 ? width : 0;
   return 0;
 }
-
-const luaL_Reg jf_request_functions[] = {
-  { "done", l_done }, { "wait", l_wait }, { "pending", l_pending },
-  { "request_job", l_request_job }, { "own", l_own }, { NULL, NULL }
-};
 
 void jf_open_request(lua_State *L, jf_state *st)
 {

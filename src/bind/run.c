@@ -122,7 +122,7 @@ static jfl_array **run_begin(lua_State *L, const char *who, int queued, jf_allow
 }
 
 /* run(plan, arrays...): the results. Callbacks that are due run first. */
-static int l_run(lua_State *L)
+JF_LUA(run)
 {
   jf_allowance a = jf_allow(L, JF_WAITS_NOT);
   jfl_array *few[JF_FEW], **in = run_begin(L, "run", 0, &a, few);
@@ -139,7 +139,7 @@ static int l_run(lua_State *L)
 /* run_watched(plan, arrays...): a list of the results, once handlers of earlier calls, and then
    this one's, were shown theirs. Where those of earlier calls have no time left, this one's wait
    for their turn. */
-static int l_run_watched(lua_State *L)
+JF_LUA(run_watched)
 {
   jf_allowance a = jf_allow(L, JF_WAITS_FOR_RUNS);
   jfl_array *few[JF_FEW], **in = run_begin(L, "run_watched", 0, &a, few);
@@ -231,7 +231,7 @@ static void call_refused(lua_State *L, int i)
 }
 
 /* call(plan, arrays...): a request whose outcome is delivered. Callbacks that are due run first. */
-static int l_call(lua_State *L)
+JF_LUA(call)
 {
   jf_allowance a = jf_allow(L, JF_WAITS_NOT);
   jfl_array *few[JF_FEW], **in = run_begin(L, "call", 1, &a, few);
@@ -245,7 +245,3 @@ static int l_call(lua_State *L)
   lua_settop(L, at);
   return 1;
 }
-
-const luaL_Reg jf_run_functions[] = {
-  { "run", l_run }, { "run_watched", l_run_watched }, { "call", l_call }, { NULL, NULL }
-};

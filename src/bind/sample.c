@@ -99,7 +99,7 @@ static jfl_sample_spec need_spec(lua_State *L, int i, jfl_mel_spec *mel)
 }
 
 /* sample(bytes, spec, seed, what) -> array; what: how errors call the bytes */
-static int l_sample(lua_State *L)
+JF_LUA(sample)
 {
   size_t n;
   jfl_mel_spec mel;
@@ -108,9 +108,7 @@ static int l_sample(lua_State *L)
   const uint64_t seed = (uint64_t)jf_need_whole(L, 3, "sample", "seed", 0, 0x1p53);
   const char *what = jf_need_string(L, 4, "sample", "what");
   jf_larray *b = jf_push_array(L);
-  jfl_array *a;
-  jf_check_for(L, jfl_sample_decode(data, n, &spec, seed, &a), what);
-  return jf_give_array(L, b, a);
+  return jf_give_array(L, b, jfl_sample_decode(data, n, &spec, seed, &b->array), what);
 }
 
 /* ---- loaders ---- */
@@ -118,24 +116,19 @@ static int l_sample(lua_State *L)
 static void drop_loader(void *p) { jfl_loader_free(p); }
 
 /* loader(spec, workers, who) */
-static int l_loader(lua_State *L)
+JF_LUA(loader)
 {
   jfl_mel_spec mel;
   const jfl_sample_spec spec = need_spec(L, 1, &mel);
   const int workers = (int)jf_need_whole(L, 2, "loader", "workers", 0, 0x1p20);
   const char *who = jf_need_string(L, 3, "loader", "who");
-  jfl_loader *l;
   jf_holder *h = jf_push_holder(L, drop_loader);
-  jf_check_for(L, jfl_loader_of(&spec, workers, &l), who);
-  h->p = l;
-  return 1;
+  return jf_give_held(L, h, jfl_loader_of(&spec, workers, &h->loader), who);
 }
 
-static jfl_loader *need_loader(lua_State *L)
+static jf_holder *need_loader(lua_State *L)
 {
-  jf_holder *h = jf_test(L, 1, JF_HOLDER);
-  if (!h || !h->p || h->drop != drop_loader) jf_raise(L, "loader: it is not open");
-  return h->p;
+  return jf_need_held(L, drop_loader, "loader", "it");
 }
 
 /* Item k of the list at i, or 0 where that is nil. */
@@ -150,9 +143,9 @@ static int64_t loader_whole(lua_State *L, int i, size_t k, const char *what)
 }
 
 /* loader_want(loader, paths, seeds, offsets or nil, sizes or nil): lists of strings and numbers. */
-static int l_loader_want(lua_State *L)
+JF_LUA(loader_want)
 {
-  jfl_loader *l = need_loader(L);
+  jfl_loader *l = need_loader(L)->loader;
   luaL_checktype(L, 2, LUA_TTABLE);
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_settop(L, 5);
@@ -173,26 +166,22 @@ static int l_loader_want(lua_State *L)
 }
 
 /* loader_take(loader, who) -> array */
-static int l_loader_take(lua_State *L)
+JF_LUA(loader_take)
 {
-  jfl_loader *l = need_loader(L);
+  jfl_loader *l = need_loader(L)->loader;
   const char *who = jf_need_string(L, 2, "loader", "who");
   jf_larray *b = jf_push_array(L);
-  jfl_array *a;
-  jf_check_for(L, jfl_loader_take(l, &a), who);
-  return jf_give_array(L, b, a);
+  return jf_give_array(L, b, jfl_loader_take(l, &b->array), who);
 }
 
 /* loader_take_some(loader, who) -> array, why by number of what could not be read, or nil */
-static int l_loader_take_some(lua_State *L)
+JF_LUA(loader_take_some)
 {
-  jfl_loader *l = need_loader(L);
+  jfl_loader *l = need_loader(L)->loader;
   const char *who = jf_need_string(L, 2, "loader", "who"), *why;
   jf_larray *b = jf_push_array(L);
-  jfl_array *a;
   int item;
-  jf_check_for(L, jfl_loader_take_some(l, &a), who);
-  jf_give_array(L, b, a);
+  jf_give_array(L, b, jfl_loader_take_some(l, &b->array), who);
   if (!jfl_loader_bad(l, 0, &item, &why)) return 1;
   lua_newtable(L);
   for (int k = 0; jfl_loader_bad(l, k, &item, &why); k++) {
@@ -203,10 +192,9 @@ static int l_loader_take_some(lua_State *L)
 }
 
 /* loader_close(loader): ends its threads. */
-static int l_loader_close(lua_State *L)
+JF_LUA(loader_close)
 {
-  need_loader(L);
-  return jf_holder_gc(L);
+  return jf_drop_held(need_loader(L)), 0;
 }
 
 /* ---- archives ---- */
@@ -214,22 +202,20 @@ static int l_loader_close(lua_State *L)
 static void drop_pack(void *p) { jfl_pack_free(p); }
 
 /* pack(path, "tar" or "ofrecord", who) -> lists of names, offsets and sizes */
-static int l_pack(lua_State *L)
+JF_LUA(pack)
 {
   const char *path = jf_need_string(L, 1, "pack", "path");
   const char *kind = jf_need_string(L, 2, "pack", "kind");
   const char *who = jf_need_string(L, 3, "pack", "who");
-  jfl_pack *p;
   jfl_member m;
   jf_holder *h = jf_push_holder(L, drop_pack);
   const jfl_pack_kind of = strcmp(kind, "tar") ? JFL_OFRECORD : JFL_TAR;
-  jf_check_for(L, jfl_pack_open(path, of, &p), who);
-  h->p = p;
-  const int64_t n = jfl_pack_count(p);
+  jf_give_held(L, h, jfl_pack_open(path, of, &h->pack), who);
+  const int64_t n = jfl_pack_count(h->pack);
   if (n >= INT32_MAX) jf_raise(L, "%s: %s: it has too many members", who, path);
   for (int k = 0; k < 3; k++) lua_createtable(L, (int)n, 0);
   for (int i = 0; i < (int)n; i++) {
-    jf_check_for(L, jfl_pack_member(p, i, &m), who);
+    jf_check_for(L, jfl_pack_member(h->pack, i, &m), who);
     lua_pushstring(L, m.name);
     lua_rawseti(L, -4, i + 1);
     lua_pushnumber(L, (lua_Number)m.offset);
@@ -237,15 +223,14 @@ static int l_pack(lua_State *L)
     lua_pushnumber(L, (lua_Number)m.size);
     lua_rawseti(L, -2, i + 1);
   }
-  h->p = NULL;
-  jfl_pack_free(p);
+  jf_drop_held(h);
   return 3;
 }
 
 /* ---- sounds ---- */
 
 /* sound_head(bytes, what) -> samples a second, channels, samples of each */
-static int l_sound_head(lua_State *L)
+JF_LUA(sound_head)
 {
   size_t n;
   jfl_sound_info info;
@@ -259,34 +244,23 @@ static int l_sound_head(lua_State *L)
 }
 
 /* resample(sound, from, to, who) -> array */
-static int l_resample(lua_State *L)
+JF_LUA(resample)
 {
   const jf_larray *sound = jf_need_array(L, 1, "resample");
   const int from = (int)jf_need_whole(L, 2, "resample", "from", 0, 0x1p30);
   const int to = (int)jf_need_whole(L, 3, "resample", "to", 0, 0x1p30);
   const char *who = jf_need_string(L, 4, "resample", "who");
   jf_larray *b = jf_push_array(L);
-  jfl_array *a;
-  jf_check_for(L, jfl_sound_resample(sound->array, from, to, &a), who);
-  return jf_give_array(L, b, a);
+  return jf_give_array(L, b, jfl_sound_resample(sound->array, from, to, &b->array), who);
 }
 
 /* mel(sound, spec, who) -> array */
-static int l_mel(lua_State *L)
+JF_LUA(mel)
 {
   const jf_larray *sound = jf_need_array(L, 1, "mel");
   luaL_checktype(L, 2, LUA_TTABLE);
   const jfl_mel_spec spec = sample_mel(L, 2);
   const char *who = jf_need_string(L, 3, "mel", "who");
   jf_larray *b = jf_push_array(L);
-  jfl_array *a;
-  jf_check_for(L, jfl_mel(sound->array, &spec, &a), who);
-  return jf_give_array(L, b, a);
+  return jf_give_array(L, b, jfl_mel(sound->array, &spec, &b->array), who);
 }
-
-const luaL_Reg jf_sample_functions[] = {
-  { "sample", l_sample }, { "loader", l_loader }, { "loader_want", l_loader_want },
-  { "loader_take", l_loader_take }, { "loader_take_some", l_loader_take_some },
-  { "loader_close", l_loader_close }, { "pack", l_pack }, { "sound_head", l_sound_head },
-  { "resample", l_resample }, { "mel", l_mel }, { NULL, NULL }
-};

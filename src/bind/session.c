@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* reset(): waits for the run in progress and frees jobs and variables. */
-static int l_reset(lua_State *L)
+JF_LUA(reset)
 {
   jf_state *st = jf_state_of(L);
   jfl_session_free(st->session);
@@ -31,7 +31,7 @@ int jf_session_l_get(lua_State *L)
 
 /* passes() -> the names of the passes that can be left out, in the order in which they run; the set
    of those that are left out. */
-static int l_passes(lua_State *L)
+JF_LUA(passes)
 {
   const jfl_session *s = jf_session(L);
   const char *name;
@@ -48,22 +48,21 @@ static int l_passes(lua_State *L)
 }
 
 /* device_count(kind): how many devices of a kind this machine has. */
-static int l_device_count(lua_State *L)
+JF_LUA(device_count)
 {
   lua_pushinteger(L, jfl_device_count(jf_need_string(L, 1, "device_count", "kind")));
   return 1;
 }
 
 /* device_absence(kind): why this machine has no device of a kind; nil: it has some. */
-static int l_device_absence(lua_State *L)
+JF_LUA(device_absence)
 {
-  const char *why = jfl_device_absence(jf_need_string(L, 1, "device_absence", "kind"));
-  if (why) lua_pushstring(L, why);
-  return why != NULL;
+  lua_pushstring(L, jfl_device_absence(jf_need_string(L, 1, "device_absence", "kind")));
+  return 1;
 }
 
 /* device(): the name of the one that jobs run on. */
-static int l_device(lua_State *L)
+JF_LUA(device)
 {
   jfl_session *s = jf_session(L);
   double number = 0;
@@ -150,7 +149,7 @@ jf_lplan *jf_need_plan(lua_State *L, int i, const char *who)
 }
 
 /* job(name, mode) */
-static int l_job(lua_State *L)
+JF_LUA(job)
 {
   size_t n;
   jf_need_string(L, 1, "job", "name");
@@ -169,7 +168,7 @@ static int l_job(lua_State *L)
 }
 
 /* job_mode(job, mode): what the plans to come are. */
-static int l_job_mode(lua_State *L)
+JF_LUA(job_mode)
 {
   jf_ljob *j = need_job(L, 1, "job_mode");
   jf_check(L, jfl_job_set_mode(j->job, jf_need_mode(L, 2, j->name)));
@@ -178,7 +177,7 @@ static int l_job_mode(lua_State *L)
 
 /* compile(job, graph): the graph takes no more ops afterwards. The plan belongs to its job, so an
    error after it was made loses nothing. */
-static int l_compile(lua_State *L)
+JF_LUA(compile)
 {
   jf_ljob *j = need_job(L, 1, "compile");
   jf_lgraph *g = jf_need_graph(L, 2, "compile");
@@ -210,7 +209,7 @@ static void note_inputs(lua_State *L, jf_lplan *p, const jf_lgraph *g)
 
 /* compile_behind(job, graph, inputs, n): the same among the runs, of a graph with these inputs and
    so many outputs, which must not be looked at until plan_state() is other than "making". */
-static int l_compile_behind(lua_State *L)
+JF_LUA(compile_behind)
 {
   const jf_ljob *j = need_job(L, 1, "compile_behind");
   const jf_lgraph *g = jf_need_graph(L, 2, "compile_behind");
@@ -230,16 +229,14 @@ static int l_compile_behind(lua_State *L)
   jf_holder *h = jf_push_holder(L, drop_compiling);
   lua_rawseti(L, -2, PLAN_COMPILING);
   lua_setfenv(L, -2);
-  jfl_request *made_by;
-  jf_check(L, jfl_compile_submit(j->job, g->graph, &made_by));
-  h->p = made_by;
+  jf_give_held(L, h, jfl_compile_submit(j->job, g->graph, &h->request), NULL);
   p->compiling = h;
   p->n_out = n_out;
   return 1;
 }
 
 /* plan_state(plan): "made", "making" or "failed". */
-static int l_plan_state(lua_State *L)
+JF_LUA(plan_state)
 {
   const jf_lplan *p = jf_need_plan_soon(L, 1, "plan_state");
   const jfl_request *r = compiling_of(p);
@@ -248,30 +245,28 @@ static int l_plan_state(lua_State *L)
 }
 
 /* plan_await(plan): waits until it is made; raises why it cannot be. */
-static int l_plan_await(lua_State *L) { return jf_need_plan(L, 1, "plan_await"), 0; }
+JF_LUA(plan_await) { return jf_need_plan(L, 1, "plan_await"), 0; }
 
 /* never_new(on): whether a call whose plan is being made is not made. */
-static int l_never_new(lua_State *L)
+JF_LUA(never_new)
 {
   jf_state_of(L)->queue.never_new = lua_toboolean(L, 1);
   return 0;
 }
 
-static int l_plan_text(lua_State *L)
+JF_LUA(plan_text)
 {
   jf_lplan *p = jf_need_plan(L, 1, "plan_text");
   jf_holder *h = jf_push_holder(L, jf_drop_text);
-  char *text;
-  jf_check(L, jfl_plan_text(p->plan, &text));
-  h->p = text;
-  lua_pushstring(L, text);
+  jf_give_held(L, h, jfl_plan_text(p->plan, &h->text), NULL);
+  lua_pushstring(L, h->text);
   return 1;
 }
 
 /* plan_free(plan, now): waits for all queued runs first, since some may be the plan's. Gives false
    and leaves the plan where a call is about to run it, or where it would have to wait and is to be
    freed now. */
-static int l_plan_free(lua_State *L)
+JF_LUA(plan_free)
 {
   jf_lplan *p = jf_test(L, 1, JF_PLAN);
   jf_state *st = jf_state_of(L);
@@ -290,7 +285,7 @@ static int l_plan_free(lua_State *L)
 }
 
 /* plan_pinned(plan): whether a call is about to run it. */
-static int l_plan_pinned(lua_State *L)
+JF_LUA(plan_pinned)
 {
   const jf_lplan *p = jf_test(L, 1, JF_PLAN);
   lua_pushboolean(L, p && p->pinned);
@@ -299,7 +294,7 @@ static int l_plan_pinned(lua_State *L)
 
 /* ---- variables ---- */
 
-static int l_variables(lua_State *L)
+JF_LUA(variables)
 {
   jfl_session *s = jf_session(L);
   int n = jfl_variable_count(s);
@@ -317,20 +312,18 @@ static jf_larray *push_variable(lua_State *L, const char *name)
   jfl_session *s = jf_session(L);
   jf_wait_for_all(L);
   jf_larray *b = jf_push_array(L);
-  jfl_array *a;
-  jf_check(L, jfl_variable_get(s, name, &a));
-  jf_give_array(L, b, a);
+  jf_give_array(L, b, jfl_variable_get(s, name, &b->array), NULL);
   return b;
 }
 
-static int l_variable_get(lua_State *L)
+JF_LUA(variable_get)
 {
   push_variable(L, jf_need_string(L, 1, "variable_get", "name"));
   return 1;
 }
 
 /* variable_info(name) -> dtype, shape */
-static int l_variable_info(lua_State *L)
+JF_LUA(variable_info)
 {
   jfl_dtype dtype;
   const jfl_shape *shape;
@@ -342,7 +335,7 @@ static int l_variable_info(lua_State *L)
 }
 
 /* variable_distribution(name) -> devices, distribution, axis of a split one */
-static int l_variable_distribution(lua_State *L)
+JF_LUA(variable_distribution)
 {
   const char *devices, *name = jf_need_string(L, 1, "variable_distribution", "name");
   jfl_distribution d;
@@ -355,21 +348,19 @@ static int l_variable_distribution(lua_State *L)
 }
 
 /* hand_out(doing, text): rank 0's text, on all ranks. */
-static int l_hand_out(lua_State *L)
+JF_LUA(hand_out)
 {
   const char *doing = jf_need_string(L, 1, "hand_out", "doing");
   const char *text = jf_need_string(L, 2, "hand_out", "text");
   jf_holder *h = jf_push_holder(L, jf_drop_text);
-  char *shared;
   jf_wait_for_all(L);
-  jf_check(L, jfl_session_hand_out(jf_session(L), doing, text, &shared));
-  h->p = shared;
-  lua_pushstring(L, shared);
+  jf_give_held(L, h, jfl_session_hand_out(jf_session(L), doing, text, &h->text), NULL);
+  lua_pushstring(L, h->text);
   return 1;
 }
 
 /* variable_set(name, array | table): a table gets the variable's dtype. */
-static int l_variable_set(lua_State *L)
+JF_LUA(variable_set)
 {
   const char *name = jf_need_string(L, 1, "variable_set", "name");
   jf_larray *b = jf_test(L, 2, JF_ARRAY);
@@ -381,7 +372,7 @@ static int l_variable_set(lua_State *L)
 }
 
 /* variable_drop(name), which no plan may have. */
-static int l_variable_drop(lua_State *L)
+JF_LUA(variable_drop)
 {
   const char *name = jf_need_string(L, 1, "variable_drop", "name");
   jf_wait_for_all(L);
@@ -390,14 +381,14 @@ static int l_variable_drop(lua_State *L)
 }
 
 /* variables_defer(on): whether new variables get their values later, unless they are written. */
-static int l_variables_defer(lua_State *L)
+JF_LUA(variables_defer)
 {
   jf_check(L, jfl_variables_defer(jf_session(L), lua_toboolean(L, 1)));
   return 0;
 }
 
 /* plan_variables(plan): a list of names. */
-static int l_plan_variables(lua_State *L)
+JF_LUA(plan_variables)
 {
   const jf_lplan *p = jf_need_plan(L, 1, "plan_variables");
   const char *name;
@@ -410,7 +401,7 @@ static int l_plan_variables(lua_State *L)
 }
 
 /* plan_steps(plan): a list of what its steps cost, the bytes of variables and of temporaries. */
-static int l_plan_steps(lua_State *L)
+JF_LUA(plan_steps)
 {
   const jf_lplan *p = jf_need_plan(L, 1, "plan_steps");
   double variables, temporaries;
@@ -437,27 +428,11 @@ static int l_plan_steps(lua_State *L)
 }
 
 /* disturbances(): a number that changes when a run fails or a variable is set. */
-static int l_disturbances(lua_State *L)
+JF_LUA(disturbances)
 {
   lua_pushnumber(L, jfl_session_disturbances(jf_session(L)));
   return 1;
 }
-
-const luaL_Reg jf_session_functions[] = {
-  { "disturbances", l_disturbances },
-  { "job", l_job }, { "job_mode", l_job_mode }, { "compile", l_compile },
-  { "compile_behind", l_compile_behind }, { "plan_state", l_plan_state },
-  { "plan_await", l_plan_await }, { "never_new", l_never_new },
-  { "plan_text", l_plan_text }, { "plan_free", l_plan_free }, { "plan_pinned", l_plan_pinned },
-  { "reset", l_reset }, { "variables", l_variables },
-  { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
-  { "variable_info", l_variable_info }, { "variable_distribution", l_variable_distribution },
-  { "hand_out", l_hand_out }, { "passes", l_passes },
-  { "variable_drop", l_variable_drop }, { "variables_defer", l_variables_defer },
-  { "plan_variables", l_plan_variables }, { "plan_steps", l_plan_steps },
-  { "device_count", l_device_count }, { "device_absence", l_device_absence },
-  { "device", l_device }, { NULL, NULL }
-};
 
 void jf_open_session(lua_State *L, jf_state *st)
 {

@@ -8,7 +8,7 @@
 #include <time.h>
 
 /* now(): a clock of seconds that pass; os.clock counts the CPU time of all threads instead. */
-static int l_now(lua_State *L)
+JF_LUA(now)
 {
   lua_pushnumber(L, jf_now());
   return 1;
@@ -16,7 +16,7 @@ static int l_now(lua_State *L)
 
 /* columns(fd): the width of the terminal that the descriptor writes to; nil if it is no
    terminal. */
-static int l_columns(lua_State *L)
+JF_LUA(columns)
 {
   double fd = jf_need_number(L, 1, "columns", "fd");
   const int columns = fd >= 0 && fd <= INT_MAX ? jf_terminal_columns((int)fd) : 0;
@@ -26,7 +26,7 @@ static int l_columns(lua_State *L)
 }
 
 /* process(): the number of this process, and the name of the machine. */
-static int l_process(lua_State *L)
+JF_LUA(process)
 {
   char name[256];
   jf_machine(name, sizeof name);
@@ -37,7 +37,7 @@ static int l_process(lua_State *L)
 
 /* make_directory(path): makes a directory, and those above it that are missing; true, or nil and
    what went wrong. */
-static int l_make_directory(lua_State *L)
+JF_LUA(make_directory)
 {
   const char *path = jf_need_string(L, 1, "make_directory", "path");
   size_t n = strlen(path);
@@ -56,7 +56,7 @@ static int l_make_directory(lua_State *L)
 static void close_list(void *l) { jf_listing_close(l); }
 
 /* directory(path) -> names of what it holds; nil where there is no directory. */
-static int l_directory(lua_State *L)
+JF_LUA(directory)
 {
   const char *path = jf_need_string(L, 1, "directory", "path");
   jf_holder *h = jf_push_holder(L, close_list);
@@ -75,8 +75,7 @@ static int l_directory(lua_State *L)
   if (errno) jf_raise(L, "%s: cannot list the directory: %s", path, jf_trouble(errno));
   lua_insert(L, -2);
   lua_pop(L, 1);
-  jf_listing_close(h->p);
-  h->p = NULL;
+  jf_drop_held(h);
   return 1;
 }
 
@@ -95,7 +94,7 @@ static int is_kind(lua_State *L, const char *who, jf_file_kind kind)
 }
 
 /* is_there(path): what cannot be looked at counts, so that reading it says why. */
-static int l_is_there(lua_State *L)
+JF_LUA(is_there)
 {
   jf_info st;
   const char *path = jf_need_string(L, 1, "is_there", "path");
@@ -104,13 +103,13 @@ static int l_is_there(lua_State *L)
 }
 
 /* is_file(path) */
-static int l_is_file(lua_State *L) { return is_kind(L, "is_file", JF_FILE); }
+JF_LUA(is_file) { return is_kind(L, "is_file", JF_FILE); }
 
 /* is_directory(path) */
-static int l_is_directory(lua_State *L) { return is_kind(L, "is_directory", JF_FOLDER); }
+JF_LUA(is_directory) { return is_kind(L, "is_directory", JF_FOLDER); }
 
 /* clock() -> seconds since 1970, microseconds. */
-static int l_clock(lua_State *L)
+JF_LUA(clock)
 {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
@@ -118,10 +117,3 @@ static int l_clock(lua_State *L)
   lua_pushnumber(L, (double)(t.tv_nsec / 1000));
   return 2;
 }
-
-const luaL_Reg jf_system_functions[] = {
-  { "now", l_now }, { "columns", l_columns }, { "process", l_process },
-  { "make_directory", l_make_directory }, { "directory", l_directory }, { "is_file", l_is_file },
-  { "is_there", l_is_there }, { "is_directory", l_is_directory },
-  { "clock", l_clock }, { NULL, NULL }
-};

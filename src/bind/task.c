@@ -6,7 +6,7 @@
 
 /* task(name, class, read | false): stands for a plan where such calls are made. name: what messages
    call it; the rest is as own() says. */
-static int l_task(lua_State *L)
+JF_LUA(task)
 {
   size_t n;
   const char *name = jf_need_bytes(L, 1, "task", "name", &n);
@@ -86,7 +86,7 @@ static void task_need(lua_State *L, const char *who)
 }
 
 /* save_behind(task, path, overwrite, keys, values): two lists, of notes. Gives a request. */
-static int l_save_behind(lua_State *L)
+JF_LUA(save_behind)
 {
   task_wish w;
   task_need(L, "save_behind");
@@ -98,14 +98,9 @@ static int l_save_behind(lua_State *L)
 }
 
 /* read_behind(task): a request whose value is a table of arrays by the variables' names. */
-static int l_read_behind(lua_State *L)
+JF_LUA(read_behind)
 {
   task_need(L, "read_behind");
   lua_settop(L, 1);
   return task_call(L, &(task_wish){ 0 });
 }
-
-const luaL_Reg jf_task_functions[] = {
-  { "task", l_task }, { "save_behind", l_save_behind }, { "read_behind", l_read_behind },
-  { NULL, NULL }
-};

@@ -3,7 +3,7 @@
 #include "bind/regex.h"
 
 /* printable(text): as a terminal may show it. */
-static int l_printable(lua_State *L)
+JF_LUA(printable)
 {
   size_t n;
   jf_need_bytes(L, 1, "printable", "text", &n);
@@ -13,14 +13,14 @@ static int l_printable(lua_State *L)
 }
 
 /* warn(text): gives a warning to the host of the process; whether it wants them. */
-static int l_warn(lua_State *L)
+JF_LUA(warn)
 {
   lua_pushboolean(L, jfl_warn(jf_need_string(L, 1, "warn", "text")));
   return 1;
 }
 
 /* name_check(who, what, name): fails unless the name is one that files can hold. */
-static int l_name_check(lua_State *L)
+JF_LUA(name_check)
 {
   const char *who = jf_need_string(L, 1, "name_check", "who");
   const char *what = jf_need_string(L, 2, who, "what");
@@ -30,7 +30,7 @@ static int l_name_check(lua_State *L)
 
 /* matches(expression, text): whether the expression matches a part of the text; nil and what
    is wrong for one that cannot be read. */
-static int l_matches(lua_State *L)
+JF_LUA(matches)
 {
   const char *expression = jf_need_string(L, 1, "matches", "expression");
   const char *text = jf_need_string(L, 2, "matches", "text"), *wrong;
@@ -38,8 +38,3 @@ static int l_matches(lua_State *L)
   if (found < 0) return lua_pushnil(L), lua_pushstring(L, wrong), 2;
   return lua_pushboolean(L, found), 1;
 }
-
-const luaL_Reg jf_text_functions[] = {
-  { "printable", l_printable }, { "warn", l_warn }, { "name_check", l_name_check },
-  { "matches", l_matches }, { NULL, NULL }
-};

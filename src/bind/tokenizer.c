@@ -10,9 +10,7 @@ static void drop_encoding(void *p) { jfl_encoding_free(p); }
 
 static jfl_tokenizer *need_tokenizer(lua_State *L)
 {
-  jf_holder *h = jf_test(L, 1, JF_HOLDER);
-  if (!h || !h->p || h->drop != drop_tokenizer) jf_raise(L, "tokenizer: it is not open");
-  return h->p;
+  return jf_need_held(L, drop_tokenizer, "tokenizer", "it")->tokenizer;
 }
 
 static jfl_text tokenizer_need_text(lua_State *L, int i, const char *what)
@@ -59,30 +57,24 @@ static jfl_encode_spec tokenizer_need_spec(lua_State *L, int i)
 }
 
 /* tokenizer(path, who), tokenizer_parse(json, who) */
-static int l_tokenizer(lua_State *L)
+JF_LUA(tokenizer)
 {
   const char *path = jf_need_string(L, 1, "tokenizer", "path");
   const char *who = jf_need_string(L, 2, "tokenizer", "who");
-  jfl_tokenizer *t;
   jf_holder *h = jf_push_holder(L, drop_tokenizer);
-  jf_check_for(L, jfl_tokenizer_read(path, &t), who);
-  h->p = t;
-  return 1;
+  return jf_give_held(L, h, jfl_tokenizer_read(path, &h->tokenizer), who);
 }
 
-static int l_tokenizer_parse(lua_State *L)
+JF_LUA(tokenizer_parse)
 {
   const jfl_text json = tokenizer_need_text(L, 1, "json");
   const char *who = jf_need_string(L, 2, "tokenizer", "who");
-  jfl_tokenizer *t;
   jf_holder *h = jf_push_holder(L, drop_tokenizer);
-  jf_check_for(L, jfl_tokenizer_parse(json.s, json.n, &t), who);
-  h->p = t;
-  return 1;
+  return jf_give_held(L, h, jfl_tokenizer_parse(json.s, json.n, &h->tokenizer), who);
 }
 
 /* tokenizer_train(texts, { size =, least =, pattern =, special = {...} }, who) */
-static int l_tokenizer_train(lua_State *L)
+JF_LUA(tokenizer_train)
 {
   const char *who = jf_need_string(L, 3, "tokenizer", "who");
   jfl_bpe_spec spec = { .size = (int32_t)tokenizer_field(L, 2, "size", 0),
@@ -94,11 +86,8 @@ static int l_tokenizer_train(lua_State *L)
   lua_getfield(L, 2, "special");
   spec.special = tokenizer_need_texts(L, lua_gettop(L), "special", &spec.n_special);
   const jfl_text *texts = tokenizer_need_texts(L, 1, "texts", &n);
-  jfl_tokenizer *t;
   jf_holder *h = jf_push_holder(L, drop_tokenizer);
-  jf_check_for(L, jfl_tokenizer_train(texts, n, &spec, &t), who);
-  h->p = t;
-  return 1;
+  return jf_give_held(L, h, jfl_tokenizer_train(texts, n, &spec, &h->tokenizer), who);
 }
 
 /* ---- texts to numbers ---- */
@@ -126,7 +115,7 @@ static double token_text(const jfl_token *t) { return t->sequence + 1; }
 /* tokenizer_encode(tokenizer, text, pair or nil, spec, whole, who) -> a table with the list ids
    and, if whole is set, with types, mask, special, first and last (bytes of the text, from 1), text
    (1 or 2; 0: none) */
-static int l_tokenizer_encode(lua_State *L)
+JF_LUA(tokenizer_encode)
 {
   jfl_tokenizer *t = need_tokenizer(L);
   const jfl_text text = tokenizer_need_text(L, 2, "text");
@@ -135,11 +124,10 @@ static int l_tokenizer_encode(lua_State *L)
   const jfl_encode_spec spec = tokenizer_need_spec(L, 4);
   const char *who = jf_need_string(L, 6, "tokenizer", "who");
   const jfl_token *v = NULL;
-  jfl_encoding *e;
   jf_holder *h = jf_push_holder(L, drop_encoding);
-  jf_check_for(L, jfl_tokenizer_encode(t, &text, has_pair ? &pair : NULL, &spec, &e), who);
-  h->p = e;
-  const int64_t n = jfl_encoding_tokens(e, &v);
+  jf_give_held(L, h, jfl_tokenizer_encode(t, &text, has_pair ? &pair : NULL, &spec, &h->encoding),
+               who);
+  const int64_t n = jfl_encoding_tokens(h->encoding, &v);
   lua_newtable(L);
   tokenizer_set_list(L, "ids", v, n, token_id);
   if (whole) {
@@ -150,13 +138,12 @@ static int l_tokenizer_encode(lua_State *L)
     tokenizer_set_list(L, "last", v, n, token_last);
     tokenizer_set_list(L, "text", v, n, token_text);
   }
-  h->p = NULL;
-  jfl_encoding_free(e);
+  jf_drop_held(h);
   return 1;
 }
 
 /* tokenizer_batch(tokenizer, texts, pairs or nil, spec, who) -> ids, mask, types */
-static int l_tokenizer_batch(lua_State *L)
+JF_LUA(tokenizer_batch)
 {
   jfl_tokenizer *t = need_tokenizer(L);
   const jfl_encode_spec spec = tokenizer_need_spec(L, 4);
@@ -181,7 +168,7 @@ static int l_tokenizer_batch(lua_State *L)
 /* ---- numbers to texts ---- */
 
 /* tokenizer_decode(tokenizer, ids, skips, who) */
-static int l_tokenizer_decode(lua_State *L)
+JF_LUA(tokenizer_decode)
 {
   jfl_tokenizer *t = need_tokenizer(L);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -195,14 +182,11 @@ static int l_tokenizer_decode(lua_State *L)
     ids[i] = (int32_t)jf_need_whole(L, -1, who, "an id", 0, 0x1p31 - 1);
     lua_pop(L, 1);
   }
-  char *text;
   size_t size;
   jf_holder *h = jf_push_holder(L, jf_drop_text);
-  jf_check_for(L, jfl_tokenizer_decode(t, ids, (int64_t)n, skips, &text, &size), who);
-  h->p = text;
-  lua_pushlstring(L, text, size);
-  h->p = NULL;
-  jfl_text_free(text);
+  jf_give_held(L, h, jfl_tokenizer_decode(t, ids, (int64_t)n, skips, &h->text, &size), who);
+  lua_pushlstring(L, h->text, size);
+  jf_drop_held(h);
   return 1;
 }
 
@@ -214,7 +198,7 @@ static int tokenizer_push(lua_State *L, jfl_text t)
 }
 
 /* tokenizer_token(tokenizer, id): its text or nil; tokenizer_id(tokenizer, text): its id or nil */
-static int l_tokenizer_token(lua_State *L)
+JF_LUA(tokenizer_token)
 {
   const jfl_tokenizer *t = need_tokenizer(L);
   const int32_t id = (int32_t)jf_need_whole(L, 2, "tokenizer", "id", 0, 0x1p31 - 1);
@@ -223,7 +207,7 @@ static int l_tokenizer_token(lua_State *L)
   return tokenizer_push(L, text);
 }
 
-static int l_tokenizer_id(lua_State *L)
+JF_LUA(tokenizer_id)
 {
   const jfl_tokenizer *t = need_tokenizer(L);
   const jfl_text token = tokenizer_need_text(L, 2, "token");
@@ -233,24 +217,16 @@ static int l_tokenizer_id(lua_State *L)
   return 1;
 }
 
-static int l_tokenizer_size(lua_State *L)
+JF_LUA(tokenizer_size)
 {
   lua_pushnumber(L, jfl_tokenizer_size(need_tokenizer(L)));
   return 1;
 }
 
 /* tokenizer_json(tokenizer): the text of its file */
-static int l_tokenizer_json(lua_State *L)
+JF_LUA(tokenizer_json)
 {
   jfl_text text;
   jf_check(L, jfl_tokenizer_json(need_tokenizer(L), &text.s, &text.n));
   return tokenizer_push(L, text);
 }
-
-const luaL_Reg jf_tokenizer_functions[] = {
-  { "tokenizer", l_tokenizer }, { "tokenizer_parse", l_tokenizer_parse },
-  { "tokenizer_train", l_tokenizer_train }, { "tokenizer_encode", l_tokenizer_encode },
-  { "tokenizer_batch", l_tokenizer_batch }, { "tokenizer_decode", l_tokenizer_decode },
-  { "tokenizer_token", l_tokenizer_token }, { "tokenizer_id", l_tokenizer_id },
-  { "tokenizer_size", l_tokenizer_size }, { "tokenizer_json", l_tokenizer_json }, { NULL, NULL }
-};

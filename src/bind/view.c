@@ -7,7 +7,7 @@ static const char *const words[] = { "auto", "broadcast", "split", "partial", "m
 
 /* members(graph): the name of the place where things are added now, how many devices it has, and
    how many of them are this process's. */
-static int l_members(lua_State *L)
+JF_LUA(members)
 {
   jfl_members m;
   jf_check(L, jfl_graph_members(jf_need_graph(L, 1, "members")->graph, jf_session(L), &m));
@@ -18,14 +18,14 @@ static int l_members(lua_State *L)
 }
 
 /* mirror(graph, on): whether what the graph gets from here on is in the mirrored view. */
-static int l_mirror(lua_State *L)
+JF_LUA(mirror)
 {
   jf_check(L, jfl_graph_mirror(jf_need_graph(L, 1, "mirror")->graph, lua_toboolean(L, 2)));
   return 0;
 }
 
 /* change_view(graph, blob, mirrored): the blob in that view. */
-static int l_change_view(lua_State *L)
+JF_LUA(change_view)
 {
   const jf_lgraph *g = jf_need_graph(L, 1, "change_view");
   jfl_value *v = jf_need_blob(L, 2, g, "cast_to_current_logical_view: blob")->value;
@@ -37,7 +37,7 @@ static int l_change_view(lua_State *L)
 }
 
 /* distribute(blob, word, axis): how an input or a variable lies on several devices. */
-static int l_distribute(lua_State *L)
+JF_LUA(distribute)
 {
   const jf_lblob *b = jf_need_blob(L, 1, NULL, "distribute: argument 1");
   const char *name = jf_need_string(L, 2, "distribute", "distribution");
@@ -52,7 +52,7 @@ static int l_distribute(lua_State *L)
 }
 
 /* distribution(blob): how it lies, and along which axis where it is split. */
-static int l_distribution(lua_State *L)
+JF_LUA(distribution)
 {
   const jf_lblob *b = jf_need_blob(L, 1, NULL, "distribution: argument 1");
   jfl_distribution d = jfl_value_distribution(b->value);
@@ -63,15 +63,9 @@ static int l_distribution(lua_State *L)
 }
 
 /* value_place(blob): the name of the devices that it lies on. */
-static int l_value_place(lua_State *L)
+JF_LUA(value_place)
 {
   const jf_lblob *b = jf_need_blob(L, 1, NULL, "value_place: argument 1");
   lua_pushstring(L, jfl_value_place(b->value, jf_session(L)));
   return 1;
 }
-
-const luaL_Reg jf_view_functions[] = {
-  { "members", l_members }, { "mirror", l_mirror }, { "change_view", l_change_view },
-  { "distribute", l_distribute }, { "distribution", l_distribution },
-  { "value_place", l_value_place }, { NULL, NULL }
-};

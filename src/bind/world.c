@@ -6,16 +6,10 @@
 enum { MOST_BYTES = 512 };
 
 /* world_set(hosts, port, rank | nil) */
-static int l_world_set(lua_State *L)
+JF_LUA(world_set)
 {
-  luaL_checktype(L, 1, LUA_TTABLE);
-  const int n = (int)lua_objlen(L, 1);
-  const char **host = lua_newuserdata(L, ((size_t)n + 1) * sizeof *host);
-  for (int i = 0; i < n; i++) {
-    lua_rawgeti(L, 1, i + 1);
-    host[i] = lua_tostring(L, -1);     /* the list keeps it */
-    lua_pop(L, 1);
-  }
+  int n;
+  const char **host = jf_push_list(L, 1, "world_set", "host", &n);
   const int port = (int)jf_need_whole(L, 2, "world_set", "port", 0, 65535);
   const int rank = lua_isnoneornil(L, 3) ? -1 : (int)jf_need_whole(L, 3, "world_set", "rank", 0, n);
   jf_check(L, jfl_world_set(host, n, port, rank));
@@ -32,7 +26,7 @@ void jf_world_meet(lua_State *L, int *rank, int *size)
 }
 
 /* world(): this rank, and how many there are. Meets the others first. */
-static int l_world(lua_State *L)
+JF_LUA(world)
 {
   int rank, size;
   jf_world_meet(L, &rank, &size);
@@ -42,23 +36,21 @@ static int l_world(lua_State *L)
 }
 
 /* world_host(rank): the name of its host. */
-static int l_world_host(lua_State *L)
+JF_LUA(world_host)
 {
   lua_pushstring(L, jfl_world_host((int)jf_need_whole(L, 1, "world_host", "rank", 0, 1 << 20)));
   return 1;
 }
 
 /* world_trouble(): why the ranks have parted, or nil. */
-static int l_world_trouble(lua_State *L)
+JF_LUA(world_trouble)
 {
-  const char *text = jfl_world_trouble();
-  if (text) lua_pushstring(L, text);
-  else lua_pushnil(L);
+  lua_pushstring(L, jfl_world_trouble());
   return 1;
 }
 
 /* world_gather(text): a list of what each rank gave, as many bytes all of them. */
-static int l_world_gather(lua_State *L)
+JF_LUA(world_gather)
 {
   int rank, size;
   size_t n = strlen(jf_need_string(L, 1, "world_gather", "text"));
@@ -73,8 +65,3 @@ static int l_world_gather(lua_State *L)
   }
   return 1;
 }
-
-const luaL_Reg jf_world_functions[] = {
-  { "world", l_world }, { "world_set", l_world_set }, { "world_host", l_world_host },
-  { "world_trouble", l_world_trouble }, { "world_gather", l_world_gather }, { NULL, NULL },
-};
