@@ -2,14 +2,13 @@
    parts of one. */
 #include "finish.h"
 
+#include "dev/half.h"
 #include "dev/number.h"
 #include "op/op.h"
 
 #include "dnnl.h"
 #include "functions.h"
 #include "vector.h"
-
-#include <string.h>
 
 typedef struct sweep {
   const jf_kargs *k;
@@ -40,11 +39,10 @@ jfl_status jf_finish(const jf_kargs *k, const jf_epilogue *e, int axis, int bloc
 
 jf_loop jf_activation_loop(const char *act, jfl_dtype t)
 {
-  const int is_half = t == JFL_F16 || t == JFL_BF16;
-  if (!act || (is_half && strcmp(act, "relu") && strcmp(act, "relu6"))) return NULL;
+  const jfl_op *op = act ? jf_activation(act) : NULL;
+  if (!op || (jf_is_half(t) && op->bounds.low == op->bounds.high)) return NULL;
   const jf_loop fast = jf_vec_loop(act, JFL_F32);
-  const jfl_op *op = fast ? NULL : jf_activation(act);
-  return op && !(op->flags & JF_COSTLY) ? op->loop[JFL_F32] : fast;
+  return fast || op->flags & JF_COSTLY ? fast : op->loop[JFL_F32];
 }
 
 static void activate_floats(jf_loop act, float *y, int64_t n)
