@@ -2,7 +2,6 @@
    parts of one. */
 #include "finish.h"
 
-#include "dev/half.h"
 #include "dev/number.h"
 #include "op/op.h"
 
@@ -40,7 +39,8 @@ jfl_status jf_finish(const jf_kargs *k, const jf_epilogue *e, int axis, int bloc
 jf_loop jf_activation_loop(const char *act, jfl_dtype t)
 {
   const jfl_op *op = act ? jf_activation(act) : NULL;
-  if (!op || (jf_is_half(t) && op->bounds.low == op->bounds.high)) return NULL;
+  const int is_half = t == JFL_F16 || t == JFL_BF16;
+  if (!op || (is_half && op->bounds.low == op->bounds.high)) return NULL;
   const jf_loop fast = jf_vec_loop(act, JFL_F32);
   return fast || op->flags & JF_COSTLY ? fast : op->loop[JFL_F32];
 }
