@@ -9,8 +9,6 @@
 #include "functions.h"
 #include "vector.h"
 
-#include <string.h>
-
 typedef struct sweep {
   const jf_kargs *k;
   const jf_epilogue *e;
@@ -40,11 +38,11 @@ jfl_status jf_finish(const jf_kargs *k, const jf_epilogue *e, int axis, int bloc
 
 jf_loop jf_activation_loop(const char *act, jfl_dtype t)
 {
+  const jfl_op *op = act ? jf_activation(act) : NULL;
   const int is_half = t == JFL_F16 || t == JFL_BF16;
-  if (!act || (is_half && strcmp(act, "relu") && strcmp(act, "relu6"))) return NULL;
+  if (!op || (is_half && op->bounds.low == op->bounds.high)) return NULL;
   const jf_loop fast = jf_vec_loop(act, JFL_F32);
-  const jfl_op *op = fast ? NULL : jf_activation(act);
-  return op && !(op->flags & JF_COSTLY) ? op->loop[JFL_F32] : fast;
+  return fast || op->flags & JF_COSTLY ? fast : op->loop[JFL_F32];
 }
 
 static void activate_floats(jf_loop act, float *y, int64_t n)

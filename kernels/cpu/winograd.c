@@ -6,6 +6,7 @@
    reading them takes longer than multiplying, tiles have 4x4 cells and the points 0, 1, -1 and
    infinity. Tensors are in blocks of 16 channels and filters are packed, as in op/conv.h. */
 #include "op/conv.h"
+#include "op/op.h"
 
 #include "vector.h"
 
@@ -601,13 +602,14 @@ static void scratch_for(jf_kargs *k, const winograd *w, int filters)
   k->scratch_size = (lanes + (filters ? u_size(w) : 0)) * sizeof(float);
 }
 
-/* Whether the activation, or NULL, is to keep results between bounds; sets these. */
+/* Whether the activation, or NULL, just keeps results between bounds; sets these. */
 static int winograd_bounds(const char *act, winograd *w)
 {
-  const int is_relu6 = act && !strcmp(act, "relu6");
-  w->low = act ? 0 : -INFINITY;
-  w->high = is_relu6 ? 6 : INFINITY;
-  return !act || is_relu6 || !strcmp(act, "relu");
+  if (!act) return 1;
+  const jfl_op *op = jf_activation(act);
+  w->low = (float)op->bounds.low;
+  w->high = (float)op->bounds.high;
+  return w->low < w->high;
 }
 
 static int forward_accepts(const jf_kargs *k)

@@ -306,6 +306,8 @@ struct jfl_op {
   jfl_status (*infer)(jf_infer *c);       /* sets dtypes and shapes of the outputs, or fails */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
   jf_neutral neutral;                     /* no input if the bits are 0 */
+  struct { double low, high; } bounds;    /* output 0 is input 0 kept between these, which floats of
+                                             16 bits hold, too; equal: there are none */
   jfl_value *(*fold)(jf_foldctx *c);      /* NULL: only the facts fold it */
   const jf_line *line;                    /* this and the next two: NULL if it is none */
   const jf_ending *ending;

@@ -79,7 +79,8 @@ static void clip_grad(jf_gradctx *c)
 #define UNARY(id) .out = {"y"}, .inplace = 1, JF_ELEMENTWISE(id)
 
 JFL_OP(relu, .doc = "x where it is above 0, else 0.", .path = "nn.relu math.relu", .in = {"x"},
-  UNARY(relu), .alike = 1, .flags = JF_RISES, .infer = jf_infer_same, .grad = relu_op_grad)
+  UNARY(relu), .alike = 1, .flags = JF_RISES, .bounds = { 0, INFINITY }, .infer = jf_infer_same,
+  .grad = relu_op_grad)
 
 JFL_OP(relu_grad, .doc = "Gradient of relu at output y.", .in = {"y", "dy"}, .out = {"dx"},
   .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(relu_grad))

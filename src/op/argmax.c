@@ -57,12 +57,8 @@ static jfl_status search_lines(const jf_kargs *k, int64_t size, search line)
   }
 #define MAX(D, T) SEARCH(argmax, D, T, >)
 #define MIN(D, T) SEARCH(argmin, D, T, <)
-#define MAX_ROW(D, T) [JFL_##D] = argmax_##D,
-#define MIN_ROW(D, T) [JFL_##D] = argmin_##D,
 JF_EACH_TYPE(MAX)
 JF_EACH_TYPE(MIN)
-static const jf_kernel max_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(MAX_ROW) };
-static const jf_kernel min_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(MIN_ROW) };
 
 static void argmax_signatures(jf_signatures *c)
 {
@@ -75,10 +71,10 @@ static void argmax_signatures(jf_signatures *c)
 
 JFL_OP(argmax, .doc = "The position (int32) of the first largest element along axis.",
   .path = "math.argmax argmax", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = max_cpu,
+  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = JF_KERNELS(JF_TYPES(argmax_)),
   .signatures = argmax_signatures)
 
 JFL_OP(argmin, .doc = "The position (int32) of the first smallest element along axis.",
   .path = "math.argmin argmin", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = min_cpu,
+  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = JF_KERNELS(JF_TYPES(argmin_)),
   .signatures = argmax_signatures)

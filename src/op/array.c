@@ -43,8 +43,7 @@ static jfl_status array_copy(const jf_kargs *k)
   memcpy(k->out[0].data, a->data, (size_t)jf_numel(&a->shape) * jfl_dtype_size(a->dtype));
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_ELEMENT(array_copy) };
 
 JFL_OP(array, .doc = "The data of an array, as it is when the op is called.", .out = {"y"},
   .key = -1, .attr = attrs, .attr_size = sizeof(jf_array), .flags = JF_STORED | JF_BLOCKS,
-  .infer = array_infer, .fold = array_fold, .cpu = cpu)
+  .infer = array_infer, .fold = array_fold, .cpu = JF_KERNELS(JF_EVERY_ELEMENT(array_copy)))

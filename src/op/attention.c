@@ -465,12 +465,6 @@ JF_EACH_FLOAT(ATTENTION_PUT)
 JF_EACH_FLOAT(ATTENTION_BACKWARD)
 JF_EACH_FLOAT(ATTENTION_MASK_BACKWARD)
 
-#define ATTENTION_TABLE(id) \
-  static const jf_kernel id##_cpu[JFL_N_DTYPE] = { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 };
-ATTENTION_TABLE(attention_forward)
-ATTENTION_TABLE(attention_backward)
-ATTENTION_TABLE(attention_mask_backward)
-
 static size_t attention_scratch(const jf_kargs *k)
 {
   const jf_attention_dims d = jf_attention_dims_of(k);
@@ -598,18 +592,19 @@ static void attention_share(jf_share *s)
 JFL_OP(scaled_dot_product_attention,
   .doc = "For each query the mean of the values v, weighted by softmax(scale q k^T + mask).",
   .in = {"q", "k", "v", "mask"}, .out = {"y", "lse"}, .n_public = 1, ATTENTION(attention_infer),
-  .grad = attention_grad, .cpu = attention_forward_cpu, .scratch = attention_scratch,
-  .flop = attention_flop, .mixed = &mixed, .signatures = attention_signatures)
+  .grad = attention_grad, .cpu = JF_KERNELS(JF_FLOATS(attention_forward_)),
+  .scratch = attention_scratch, .flop = attention_flop, .mixed = &mixed,
+  .signatures = attention_signatures)
 
 JFL_OP(scaled_dot_product_attention_grad,
   .doc = "Gradients of scaled_dot_product_attention at output y, whose scores have the logarithm "
          "of the sum of exponentials lse.",
   ATTENTION_GRAD_IN, .out = {"dq", "dk", "dv"}, ATTENTION(attention_grad_infer),
-  .cpu = attention_backward_cpu, .scratch = attention_grad_scratch, .flop = attention_grad_flop,
-  .mixed = &grad_mixed, .signatures = attention_grad_signatures)
+  .cpu = JF_KERNELS(JF_FLOATS(attention_backward_)), .scratch = attention_grad_scratch,
+  .flop = attention_grad_flop, .mixed = &grad_mixed, .signatures = attention_grad_signatures)
 
 JFL_OP(scaled_dot_product_attention_mask_grad,
   .doc = "Gradient of scaled_dot_product_attention for a mask of numbers.",
   ATTENTION_GRAD_IN, .out = {"dmask"}, ATTENTION(attention_mask_grad_infer),
-  .cpu = attention_mask_backward_cpu, .scratch = attention_mask_scratch,
+  .cpu = JF_KERNELS(JF_FLOATS(attention_mask_backward_)), .scratch = attention_mask_scratch,
   .signatures = attention_mask_grad_signatures)

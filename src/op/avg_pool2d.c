@@ -72,22 +72,16 @@ static double avg_pool2d_count(const jf_pooling *w)
 JF_EACH_FLOAT(MEAN)
 JF_EACH_FLOAT(SHARE)
 JF_EACH_FLOAT(KERNELS)
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = avg_pool2d_pool_F32, [JFL_F64] = avg_pool2d_pool_F64,
-};
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = avg_pool2d_backward_F32, [JFL_F64] = avg_pool2d_backward_F64,
-};
 
 JFL_OP(avg_pool2d, .doc = "The mean of each window's cells that are inside input.",
        .path = "nn.avg_pool2d", .in = { "input" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = avg_pool2d_grad,
        .signatures = jf_pool_signatures, .layout = jf_pool_layout,
        .flop = jf_pool_flop,
-       .cpu = cpu)
+       .cpu = JF_KERNELS(JF_FLOATS(avg_pool2d_pool_)))
 
 JFL_OP(avg_pool2d_grad, .doc = "Gradient of avg_pool2d.", .in = { "dy" }, .out = { "dx" },
        .attr = grad_attrs, .attr_size = sizeof(jf_pool2d), .infer = avg_pool2d_grad_infer,
        .signatures = jf_pool_signatures, .layout = jf_pool_layout,
        .flop = jf_pool_grad_flop,
-       .cpu = grad_cpu)
+       .cpu = JF_KERNELS(JF_FLOATS(avg_pool2d_backward_)))

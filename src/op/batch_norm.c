@@ -262,13 +262,6 @@ static size_t batch_norm_scratch(const jf_kargs *k)
   return 3 * sizeof(double) * (size_t)batch_norm_call(k, &k->in[0]).count;
 }
 
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = batch_norm_plain, [JFL_F64] = batch_norm_plain
-};
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = batch_norm_grad_plain, [JFL_F64] = batch_norm_grad_plain
-};
-
 /* Takes blocks where input `of`, the one that is normalized, was made in blocks. Numbers for each
    channel are in the order of channels in every form. */
 static int batch_norm_blocks(jf_layout *c, int of)
@@ -366,14 +359,16 @@ static void batch_norm_decompose(jfl_graph *g, const jf_node *n, jfl_value *cons
 JFL_OP(batch_norm, .doc = "x normalized by the mean and variance of each channel, times gamma, "
        "plus beta.", .in = { "x", "gamma", "beta", "extra" }, .out = { "y", "mean", "variance" },
        .attr = attrs, .attr_size = sizeof(jf_batch_norm), .flags = JF_VARIADIC | JF_OPTIONAL,
-       .inplace = 9, .infer = batch_norm_infer, .grad = batch_norm_grad, .cpu = cpu,
+       .inplace = 9, .infer = batch_norm_infer, .grad = batch_norm_grad,
+       .cpu = JF_KERNELS(JF_EVERY_FLOAT(batch_norm_plain)),
        .scratch = batch_norm_scratch, .layout = batch_norm_layout, .mixed = &mixed,
        .signatures = batch_norm_signatures, .decompose = batch_norm_decompose)
 
 JFL_OP(batch_norm_grad, .doc = "Gradients of batch_norm for x, gamma, beta and the addend.",
   .in = {"dy", "x", "mean", "variance", "gamma", "extra"},
   .out = {"dx", "dgamma", "dbeta", "daddend"}, .attr = attrs, .attr_size = sizeof(jf_batch_norm),
-  .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1, .infer = batch_norm_grad_infer, .cpu = grad_cpu,
+  .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1, .infer = batch_norm_grad_infer,
+  .cpu = JF_KERNELS(JF_EVERY_FLOAT(batch_norm_grad_plain)),
   .scratch = batch_norm_scratch, .layout = batch_norm_grad_layout, .mixed = &grad_mixed,
   .sum_in = &grad_sum,
   .signatures = batch_norm_grad_signatures)

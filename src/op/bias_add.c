@@ -81,14 +81,11 @@ static jfl_status bias_add_plain(const jf_kargs *k)
   return JFL_OK;
 }
 
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = bias_add_plain, [JFL_F64] = bias_add_plain, [JFL_I32] = bias_add_plain,
-  [JFL_I64] = bias_add_plain,
-};
-
 static const jf_line line = { &jf_op_add, offsetof(jf_bias_add, axis) };
 
 JFL_OP(bias_add, .doc = "value plus bias, which runs along the channels.", .path = "nn.bias_add",
        .in = { "value", "bias" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_bias_add),
        .inplace = 1, .infer = bias_add_infer, .grad = bias_add_grad, .layout = bias_add_layout,
-       .line = &line, .cpu = cpu, .signatures = bias_add_signatures)
+       .line = &line, .signatures = bias_add_signatures,
+       .cpu = JF_KERNELS(JF_EVERY_FLOAT(bias_add_plain), [JFL_I32] = bias_add_plain,
+                       [JFL_I64] = bias_add_plain))

@@ -180,7 +180,6 @@ jfl_status jf_cached_check(const jf_kargs *k)
 }
 
 JF_EACH_FLOAT(CACHED)
-static const jf_kernel cached_cpu[JFL_N_DTYPE] = { [JFL_F32] = cached_F32, [JFL_F64] = cached_F64 };
 
 static size_t cached_scratch(const jf_kargs *k)
 {
@@ -229,7 +228,6 @@ static jfl_status append(const jf_kargs *k)
   }
   return JFL_OK;
 }
-static const jf_kernel append_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(append) };
 
 /* Sequences may be split. */
 static void cached_signatures(jf_signatures *c)
@@ -246,7 +244,7 @@ JFL_OP(cached_attention,
   .in = { "q", "k", "v", "past_k", "past_v", "length" },
   .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_attention), .infer = cached_infer,
   .flags = JF_HALVES_BESIDE,
-  .cpu = cached_cpu, .scratch = cached_scratch, .flop = cached_flop,
+  .cpu = JF_KERNELS(JF_FLOATS(cached_)), .scratch = cached_scratch, .flop = cached_flop,
   .signatures = cached_signatures)
 
 JFL_OP(cache_append,
@@ -254,4 +252,4 @@ JFL_OP(cache_append,
          "sequence b it becomes the last of the first length[b]. A cache of 16 bits takes "
          "float32, too.",
   .in = { "cache", "value", "length" }, .flags = JF_EFFECT, .mutates = 1 << APPEND_CACHE,
-  .infer = append_infer, .cpu = append_cpu, .signatures = cached_signatures)
+  .infer = append_infer, .cpu = JF_KERNELS(JF_EVERY_DTYPE(append)), .signatures = cached_signatures)

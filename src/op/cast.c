@@ -70,7 +70,6 @@ static jfl_value *cast_fold(jf_foldctx *c)
   JF_DISPATCH_OF(D)(from_##FD##_to_##D, (const void *in, void *out, int64_t n), (in, out, n))
 typedef void (*cast_loop)(const void *in, void *out, int64_t n);
 #define SAME(x) x
-#define EVERY(p) JF_TYPES(p), [JFL_F16] = p##F16, [JFL_BF16] = p##BF16
 /* H is the type in which numbers are rounded to a float of 16 bits. */
 #define TO_F16(v) _Generic((v), float: jf_to_f16, double: jf_double_to_f16)(v)
 #define TO_BF16(v) jf_to_bf16((float)(v))
@@ -83,7 +82,7 @@ typedef void (*cast_loop)(const void *in, void *out, int64_t n);
   LOOP(FD, FROM, T, LOAD, U8, uint8_t, uint8_t, SAME, TO_INT, 0, UINT8_MAX)                  \
   LOOP(FD, FROM, T, LOAD, I32, int32_t, int32_t, SAME, TO_INT, INT32_MIN, INT32_MAX)         \
   LOOP(FD, FROM, T, LOAD, I64, int64_t, int64_t, SAME, TO_INT, INT64_MIN, INT64_MAX)         \
-  static const cast_loop from_##FD[JFL_N_DTYPE] = { EVERY(from_##FD##_to_) };             \
+  static const cast_loop from_##FD[JFL_N_DTYPE] = { JF_DTYPES(from_##FD##_to_) };             \
   static void loop_##FD(const jf_loop_args *t)                                               \
   {                                                                                          \
     jfl_dtype to = ((const jf_cast *)t->attr)->dtype;                                        \
@@ -102,8 +101,7 @@ CASTS(U8, uint8_t, uint8_t, float, SAME)
 CASTS(I32, int32_t, int32_t, double, SAME)
 CASTS(I64, int64_t, int64_t, double, SAME)
 
-static const jf_kernel cpu[JFL_N_DTYPE] = { EVERY(cast_) };
-static const jf_loop loop[JFL_N_DTYPE] = { EVERY(loop_) };
+static const jf_loop loop[JFL_N_DTYPE] = { JF_DTYPES(loop_) };
 
 static void cast_signatures(jf_signatures *c)
 {
@@ -115,5 +113,5 @@ static void cast_signatures(jf_signatures *c)
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
   .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .flags = JF_HALVES,
   .infer = cast_infer, .grad = cast_grad, .signatures = cast_signatures,
-  .fold = cast_fold, .cpu = cpu, .loop = loop, .expr = "jf_cast(a)",
+  .fold = cast_fold, .cpu = JF_KERNELS(JF_DTYPES(cast_)), .loop = loop, .expr = "jf_cast(a)",
   .define = { JF_STRING(TO_FLOAT), JF_STRING(TO_INT) })

@@ -64,8 +64,8 @@ static jfl_status clip_scale_plain(const jf_kargs *k)
   *(double *)k->out[0].data = jf_clip_factor(k, sum);
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F64] = clip_scale_plain };
 
 JFL_OP(clip_scale, .doc = "clip / max(norm, clip) / by; norm is that of all tensors together.",
   .in = {"by", "tensors"}, .out = {"scale"}, .attr = attrs, .attr_size = sizeof(jf_clip_scale),
-  .flags = JF_VARIADIC, .infer = clip_scale_infer, .layout = clip_scale_layout, .cpu = cpu)
+  .flags = JF_VARIADIC, .infer = clip_scale_infer, .layout = clip_scale_layout,
+  .cpu = JF_KERNELS([JFL_F64] = clip_scale_plain))

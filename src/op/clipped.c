@@ -62,7 +62,7 @@ static void shrink_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(shrink_grad, c->out[
   .in = {"y", "dy"}, .out = {"dx"}, .infer = rule, .inplace = 3, JF_ELEMENTWISE(id)
 
 JFL_OP(relu6, .doc = "x kept between 0 and 6.", .path = "nn.relu6", CLIPPED(relu6, jf_infer_same),
-  .alike = 1, .flags = JF_RISES, .grad = relu6_op_grad)
+  .alike = 1, .flags = JF_RISES, .bounds = { 0, 6 }, .grad = relu6_op_grad)
 
 JFL_OP(relu6_grad, .doc = "Gradient of relu6 at output y.",
   CLIPPED_AT_OUTPUT(relu6_grad, jf_infer_same))

@@ -111,12 +111,12 @@ static jfl_status all_reduce(const jf_kargs *k)
     if ((n = collective_bytes(&k->in[i]))) memcpy(k->out[i].data, data + at, n);
   return JFL_OK;
 }
-static const jf_kernel all_reduce_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(all_reduce) };
 
 JFL_OP(all_reduce, .doc = "The sums of tensors over ranks.", .in = { "tensors" },
        .out = { "sums" }, .attr = all_reduce_attrs, .attr_size = sizeof(jf_all_reduce),
        .flags = JF_VARIADIC | JF_MANY | JF_INTERNAL | JF_TOGETHER | JF_HALVES, .inplace = 1,
-       .infer = all_reduce_infer, .cpu = all_reduce_cpu, .scratch = all_reduce_scratch)
+       .infer = all_reduce_infer,
+       .cpu = JF_KERNELS(JF_EVERY_DTYPE(all_reduce)), .scratch = all_reduce_scratch)
 
 /* ---- reduce_scatter ---- */
 
@@ -187,12 +187,11 @@ static jfl_status reduce_scatter(const jf_kargs *k)
   if (count != some) jf_free(count);
   return st;
 }
-static const jf_kernel reduce_scatter_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(reduce_scatter) };
 
 JFL_OP(reduce_scatter, .doc = "This rank's part of the sum of a tensor over ranks.", .in = { "x" },
        .out = { "part" }, .attr = reduce_scatter_attrs, .attr_size = sizeof(jf_reduce_scatter),
        .flags = JF_INTERNAL | JF_TOGETHER | JF_HALVES, .infer = reduce_scatter_infer,
-       .cpu = reduce_scatter_cpu, .scratch = reduce_scatter_scratch)
+       .cpu = JF_KERNELS(JF_EVERY_DTYPE(reduce_scatter)), .scratch = reduce_scatter_scratch)
 
 /* ---- exchange ---- */
 
@@ -258,10 +257,10 @@ static jfl_status exchange(const jf_kargs *k)
   }
   return jf_world_exchange(send, n_send, receive, n_receive);
 }
-static const jf_kernel exchange_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(exchange) };
 
 JFL_OP(exchange, .doc = "Tensors that other ranks send, while the inputs are sent to others.",
        .in = { "tensors" }, .out = { "parts" }, .attr = exchange_attrs,
        .attr_size = sizeof(jf_exchange),
        .flags = JF_VARIADIC | JF_OPTIONAL | JF_MANY | JF_INTERNAL | JF_TOGETHER | JF_HALVES,
-       .infer = exchange_infer, .cpu = exchange_cpu, .scratch = exchange_scratch)
+       .infer = exchange_infer,
+       .cpu = JF_KERNELS(JF_EVERY_DTYPE(exchange)), .scratch = exchange_scratch)

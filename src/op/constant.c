@@ -80,12 +80,6 @@ enum { FILL_SOME = 1 << 14 };    /* elements between two looks at the deadline *
 #define EACH(X) JF_EACH_TYPE(X) X(F16, uint16_t) X(BF16, uint16_t)
 EACH(FILL)
 EACH(KERNELS)
-#define VALUE_ROW(D, T) [JFL_##D] = value_##D,
-#define ZERO_ROW(D, T) [JFL_##D] = zero_##D,
-#define ONE_ROW(D, T) [JFL_##D] = one_##D,
-static const jf_kernel value_cpu[JFL_N_DTYPE] = { EACH(VALUE_ROW) };
-static const jf_kernel zero_cpu[JFL_N_DTYPE] = { EACH(ZERO_ROW) };
-static const jf_kernel one_cpu[JFL_N_DTYPE] = { EACH(ONE_ROW) };
 
 /* Each device makes its part itself. */
 static void source_signatures(jf_signatures *c)
@@ -104,23 +98,21 @@ static void fill_share(jf_share *s)
 }
 
 JFL_OP(constant, .doc = "A tensor filled with value.", .path = "constant", .out = {"y"}, .key = -1,
-  .attr = attrs, .attr_size = sizeof(jf_constant), .infer = constant_infer, .cpu = value_cpu,
-  .signatures = source_signatures, .share = constant_share)
+  .attr = attrs, .attr_size = sizeof(jf_constant), .infer = constant_infer,
+  .cpu = JF_KERNELS(JF_DTYPES(value_)), .signatures = source_signatures, .share = constant_share)
 
 JFL_OP(zeros, .doc = "A tensor filled with 0.", .path = "zeros", .out = {"y"}, .key = -1,
-  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer,
-  .flags = JF_FILLS, .cpu = zero_cpu, .signatures = source_signatures, .share = fill_share)
+  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer, .flags = JF_FILLS,
+  .cpu = JF_KERNELS(JF_DTYPES(zero_)), .signatures = source_signatures, .share = fill_share)
 
 JFL_OP(ones, .doc = "A tensor filled with 1.", .path = "ones", .out = {"y"}, .key = -1,
-  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer,
-  .flags = JF_FILLS, .cpu = one_cpu, .signatures = source_signatures, .share = fill_share)
+  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer, .flags = JF_FILLS,
+  .cpu = JF_KERNELS(JF_DTYPES(one_)), .signatures = source_signatures, .share = fill_share)
 
 JFL_OP(zeros_like, .doc = "0 in the shape and dtype of like.", .path = "zeros_like", .in = {"like"},
-  .out = {"y"}, .infer = jf_infer_same,
-  .flags = JF_FILLS, .grad = jf_grad_flat, .cpu = zero_cpu,
-  .signatures = jf_signatures_pointwise)
+  .out = {"y"}, .infer = jf_infer_same, .flags = JF_FILLS, .grad = jf_grad_flat,
+  .cpu = JF_KERNELS(JF_DTYPES(zero_)), .signatures = jf_signatures_pointwise)
 
 JFL_OP(ones_like, .doc = "1 in the shape and dtype of like.", .path = "ones_like", .in = {"like"},
-  .out = {"y"}, .infer = jf_infer_same,
-  .flags = JF_FILLS, .grad = jf_grad_flat, .cpu = one_cpu,
-  .signatures = jf_signatures_pointwise)
+  .out = {"y"}, .infer = jf_infer_same, .flags = JF_FILLS, .grad = jf_grad_flat,
+  .cpu = JF_KERNELS(JF_DTYPES(one_)), .signatures = jf_signatures_pointwise)

@@ -406,16 +406,6 @@ static double conv_flop(const jf_kargs *k) { return conv_work(k, &k->in[1], &k->
 static double data_flop(const jf_kargs *k) { return conv_work(k, &k->in[0], &k->in[1]); }
 static double filter_flop(const jf_kargs *k) { return conv_work(k, &k->out[0], &k->in[1]); }
 
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = jf_conv_forward, [JFL_F64] = jf_conv_forward
-};
-static const jf_kernel data_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = jf_conv_data_grad, [JFL_F64] = jf_conv_data_grad
-};
-static const jf_kernel filter_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = jf_conv_filter_grad, [JFL_F64] = jf_conv_filter_grad,
-};
-
 static jfl_value *conv_scaled(jfl_graph *g, const jf_node *n, jfl_value *filters, jfl_value *line)
 {
   return JF_EMIT(g, scale_filters, n->attr, filters, line);
@@ -429,17 +419,18 @@ static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_conv, f32_res
 
 #define FORWARD(n)                                                                          \
   .in = { "input", "filters" }, .out = { "y" }, .attr = attrs_##n, .attr_size = sizeof(jf_conv), \
-  .infer = conv_infer, .grad = conv_grad, .cpu = cpu, .flop = conv_flop, \
-  .mixed = &mixed, .signatures = conv_signatures
+  .infer = conv_infer, .grad = conv_grad, .cpu = JF_KERNELS(JF_EVERY_FLOAT(jf_conv_forward)), \
+  .flop = conv_flop, .mixed = &mixed, .signatures = conv_signatures
 #define DATA(n)                                                                             \
   .in = { "filters", "dy" }, .out = { "dx" }, .attr = grad_attrs_##n,                       \
-  .attr_size = sizeof(jf_conv), .infer = data_infer, .grad = data_grad_grad, .cpu = data_cpu, \
+  .attr_size = sizeof(jf_conv), .infer = data_infer, .grad = data_grad_grad,                \
+  .cpu = JF_KERNELS(JF_EVERY_FLOAT(jf_conv_data_grad)),                                       \
   .flop = data_flop, .mixed = &mixed, .signatures = data_signatures
 #define FILTER(n)                                                                           \
   .in = { "input", "dy" }, .out = { "dfilters", "dbias" }, .attr = filter_attrs_##n,        \
   .attr_size = sizeof(jf_conv), .infer = filter_infer, .grad = filter_grad_grad,            \
-  .cpu = filter_cpu, .flop = filter_flop, .side_sum = &bias_sum, .mixed = &mixed, \
-  .signatures = filter_signatures
+  .cpu = JF_KERNELS(JF_EVERY_FLOAT(jf_conv_filter_grad)), .flop = filter_flop,                \
+  .side_sum = &bias_sum, .mixed = &mixed, .signatures = filter_signatures
 
 JFL_OP(conv1d, .doc = "Slides filters (out, in / groups, width) over input (N, in, W).",
        .path = "nn.conv1d", FORWARD(1))

@@ -21,10 +21,6 @@ static jfl_status conv2d_fused_conv2d(const jf_kargs *k)
   return JFL_OK;
 }
 
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = conv2d_fused_conv2d, [JFL_F64] = conv2d_fused_conv2d
-};
-
 static double conv2d_fused_flop(const jf_kargs *k) { return jf_op_conv2d.flop(k); }
 
 static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_conv, f32_result) };
@@ -32,5 +28,5 @@ static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_conv, f32_res
 JFL_OP(conv2d_fused, .doc = "conv2d, then what is added and applied to its result.",
        .in = { "input", "filters", "extra" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_conv), .flags = JF_VARIADIC | JF_OPTIONAL,
-       .infer = conv2d_fused_infer, .cpu = cpu, .mixed = &mixed, .flop = conv2d_fused_flop,
-       .layout = jf_conv2d_layout)
+       .infer = conv2d_fused_infer, .cpu = JF_KERNELS(JF_EVERY_FLOAT(conv2d_fused_conv2d)),
+       .mixed = &mixed, .flop = conv2d_fused_flop, .layout = jf_conv2d_layout)

@@ -117,8 +117,6 @@ static jfl_status crop_mirror_U8(const jf_kargs *k)
   return JFL_OK;
 }
 
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_U8] = crop_mirror_U8 };
-
 /* It has no gradient: its inputs are integers. */
 static void crop_mirror_signatures(jf_signatures *c) { jf_signature_say(c, "0,0->0"); }
 
@@ -127,4 +125,5 @@ JFL_OP(crop_mirror_normalize,
               "not 0, as float32 with its axes in the wanted order.",
        .in = { "input_blob", "mirror_blob" }, .out = { "y" },
        .attr = attrs, .attr_size = sizeof(jf_crop_mirror), .flags = JF_VARIADIC | JF_OPTIONAL,
-       .infer = crop_mirror_infer, .cpu = cpu, .signatures = crop_mirror_signatures)
+       .infer = crop_mirror_infer,
+       .cpu = JF_KERNELS([JFL_U8] = crop_mirror_U8), .signatures = crop_mirror_signatures)

@@ -60,9 +60,6 @@ static void ce_grad(jf_gradctx *c)
   }
 JF_EACH_FLOAT(LINE)
 JF_EACH_FLOAT(FORWARD)
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = ce_forward_F32, [JFL_F64] = ce_forward_F64,
-};
 
 JF_BINARY_FLOAT(sigmoid_cross_entropy, (b > 0 ? b : 0) - b * a + log1p(exp(-fabs(b))))
 
@@ -83,7 +80,7 @@ JFL_OP(softmax_cross_entropy_with_logits,
        .doc = "Minus the sum over the last axis of labels times the logarithm of softmax(logits).",
        .path = "nn.softmax_cross_entropy_with_logits", .in = { "labels", "logits" },
        .out = { "loss", "prob" }, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = ce_infer,
-       .grad = ce_grad, .cpu = cpu, .signatures = ce_signatures)
+       .grad = ce_grad, .cpu = JF_KERNELS(JF_FLOATS(ce_forward_)), .signatures = ce_signatures)
 
 JFL_OP(sigmoid_cross_entropy_with_logits,
   .doc = "The cross entropy of each label, a probability, and sigmoid(logits).",

@@ -210,7 +210,6 @@ static jfl_status ctc_check(const jf_kargs *k)
 }
 
 JF_EACH_FLOAT(CTC)
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = ctc_F32, [JFL_F64] = ctc_F64 };
 
 /* Samples may be split, unless the targets of all follow each other in one axis. */
 static void ctc_signatures(jf_signatures *c)
@@ -222,4 +221,5 @@ JFL_OP(ctc_loss, .doc = "Minus the logarithm of the probability that each sequen
   "target (connectionist temporal classification).", .path = "ctc_loss",
   .in = {"log_probs", "targets", "input_lengths", "target_lengths"}, .out = {"loss", "slope"},
   .n_public = 1, .attr = attrs, .attr_size = sizeof(jf_ctc), .flags = JF_COSTLY, .infer = ctc_infer,
-  .grad = ctc_grad, .cpu = cpu, .scratch = ctc_scratch, .signatures = ctc_signatures)
+  .grad = ctc_grad,
+  .cpu = JF_KERNELS(JF_FLOATS(ctc_)), .scratch = ctc_scratch, .signatures = ctc_signatures)

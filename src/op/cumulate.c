@@ -85,14 +85,6 @@ BOTH(I64, int64_t, uint64_t)
   }
 JF_EACH_FLOAT(BACK)
 
-#define NUMS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64, [JFL_I32] = id##_I32, \
-                   [JFL_I64] = id##_I64 }
-static const jf_kernel sum_cpu[JFL_N_DTYPE] = NUMS(cumsum);
-static const jf_kernel prod_cpu[JFL_N_DTYPE] = NUMS(cumprod);
-static const jf_kernel back_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = cumprod_back_F32, [JFL_F64] = cumprod_back_F64,
-};
-
 static void cumprod_signatures(jf_signatures *c)
 {
   jf_signatures_but(c, 1u << ((const jf_cumulate *)c->node->attr)->axis);
@@ -107,13 +99,13 @@ static void cumsum_signatures(jf_signatures *c)
 JFL_OP(cumsum, .doc = "The sums of all elements of x up to each place along axis.",
   .path = "cumsum math.cumsum", .in = {"x"}, .alike = 1, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_cumulate), .inplace = 1, .infer = cumulate_infer, .grad = cumsum_grad,
-  .cpu = sum_cpu, .signatures = cumsum_signatures)
+  .cpu = JF_KERNELS(JF_NUMS(cumsum_)), .signatures = cumsum_signatures)
 
 JFL_OP(cumprod, .doc = "The products of all elements of x up to each place along axis.",
   .path = "cumprod math.cumprod", .in = {"x"}, .alike = 1, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_cumulate), .inplace = 1, .infer = cumulate_infer,
-  .grad = cumprod_to_grad, .cpu = prod_cpu, .signatures = cumprod_signatures)
+  .grad = cumprod_to_grad, .cpu = JF_KERNELS(JF_NUMS(cumprod_)), .signatures = cumprod_signatures)
 
 JFL_OP(cumprod_grad, .doc = "Gradient of cumprod at x.", .in = {"x", "dy"}, .out = {"dx"},
-  .attr = attrs, .attr_size = sizeof(jf_cumulate), .infer = cumulate_infer, .cpu = back_cpu,
-  .signatures = cumprod_signatures)
+  .attr = attrs, .attr_size = sizeof(jf_cumulate), .infer = cumulate_infer,
+  .cpu = JF_KERNELS(JF_FLOATS(cumprod_back_)), .signatures = cumprod_signatures)

@@ -102,7 +102,6 @@ GATHER(1, uint8_t)
 GATHER(2, uint16_t)
 GATHER(4, uint32_t)
 GATHER(8, uint64_t)
-static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(dim_gather_) };
 
 /* Elements of src are added in their order; sums of integers wrap. */
 #define SCATTER(D, T, U)                                                            \
@@ -129,10 +128,6 @@ SCATTER(F32, float, float)
 SCATTER(F64, double, double)
 SCATTER(I32, int32_t, uint32_t)
 SCATTER(I64, int64_t, uint64_t)
-static const jf_kernel scatter_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = dim_scatter_F32, [JFL_F64] = dim_scatter_F64,
-  [JFL_I32] = dim_scatter_I32, [JFL_I64] = dim_scatter_I64,
-};
 
 /* Axes other than dim that the index has whole. */
 static void dim_signatures(jf_signatures *c, int scatters)
@@ -154,9 +149,10 @@ static void dim_scatter_signatures(jf_signatures *c) { dim_signatures(c, 1); }
 JFL_OP(dim_gather, .doc = "The elements of input whose position along dim index gives.",
   .in = {"input", "index"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_dim_gather), .infer = dim_gather_infer, .grad = dim_gather_grad,
-  .cpu = gather_cpu, .signatures = dim_gather_signatures)
+  .cpu = JF_KERNELS(JF_BY_SIZE(dim_gather_)), .signatures = dim_gather_signatures)
 
 JFL_OP(dim_scatter_add, .doc = "input, plus src at the positions along dim that index gives.",
   .in = {"input", "index", "src"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_dim_gather), .inplace = 1, .infer = dim_scatter_infer,
-  .grad = dim_scatter_grad, .cpu = scatter_cpu, .signatures = dim_scatter_signatures)
+  .grad = dim_scatter_grad,
+  .cpu = JF_KERNELS(JF_NUMS(dim_scatter_)), .signatures = dim_scatter_signatures)

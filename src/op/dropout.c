@@ -109,21 +109,18 @@ static jfl_status dropout_whole(const jf_kargs *k, jf_loop loop)
 JF_EACH_FLOAT(KEEP)
 JF_EACH_FLOAT(TILES)
 JF_EACH_FLOAT(KERNELS)
-#define FLOATS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 }
-static const jf_loop loop[JFL_N_DTYPE] = FLOATS(dropout_forward_loop);
-static const jf_loop grad_loop[JFL_N_DTYPE] = FLOATS(dropout_backward_loop);
-static const jf_kernel cpu[JFL_N_DTYPE] = FLOATS(dropout_forward);
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = FLOATS(dropout_backward);
+static const jf_loop loop[JFL_N_DTYPE] = { JF_FLOATS(dropout_forward_loop_) };
+static const jf_loop grad_loop[JFL_N_DTYPE] = { JF_FLOATS(dropout_backward_loop_) };
 
 /* The formula's `uniform >= rate` agrees with dropout_draw: uniform has 24 random bits, and both
    compare them with the same threshold. */
 JFL_OP(dropout, .doc = "x with a share of its elements, chosen anew on every run, made 0.",
        .path = "nn.dropout", .in = { "x" }, .out = { "y", "mask" }, .n_public = 1, .attr = attrs,
        .attr_size = sizeof(jf_dropout), .flags = JF_RANDOM, .inplace = 1, .infer = dropout_infer,
-       .grad = dropout_grad, .cpu = cpu, .loop = loop, .expr = JF_STRING(KEPT_IF(uniform >= rate)),
-  .second = "uniform >= rate")
+       .grad = dropout_grad, .cpu = JF_KERNELS(JF_FLOATS(dropout_forward_)), .loop = loop,
+       .expr = JF_STRING(KEPT_IF(uniform >= rate)), .second = "uniform >= rate")
 
 JFL_OP(dropout_grad, .doc = "Gradient of dropout that used mask.", .in = { "dy", "mask" },
        .out = { "dx" }, .attr = attrs, .attr_size = sizeof(jf_dropout), .inplace = 1,
-       .infer = dropout_grad_infer, .cpu = grad_cpu, .loop = grad_loop,
-  .expr = JF_STRING(KEPT_IF(b)))
+       .infer = dropout_grad_infer, .cpu = JF_KERNELS(JF_FLOATS(dropout_backward_)),
+       .loop = grad_loop, .expr = JF_STRING(KEPT_IF(b)))

@@ -110,9 +110,6 @@ void jf_grad_flat(jf_gradctx *c);
 #define JF_LOOP_TABLES(id, TYPES)                                    \
   static const jf_loop id##_loop[JFL_N_DTYPE] = { TYPES(id##_) };    \
   static const jf_kernel id##_cpu[JFL_N_DTYPE] = { TYPES(id##_plain_) };
-#define JF_FLOATS(p) [JFL_F32] = p##F32, [JFL_F64] = p##F64
-#define JF_NUMS(p) JF_FLOATS(p), [JFL_I32] = p##I32, [JFL_I64] = p##I64
-#define JF_TYPES(p) JF_NUMS(p), [JFL_I8] = p##I8, [JFL_U8] = p##U8
 
 #define JF_UNARY_LOOP(id, D, T_, U_, O_, ATTRS, EXPR)                                      \
   JF_BODY void id##_##D##_body(const jf_loop_args *t)                                      \

@@ -192,7 +192,6 @@ static jfl_status gather(const jf_kargs *k)
 {
   return gather_runs(k, jfl_dtype_size(k->in[0].dtype), gather_copy);
 }
-static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(gather) };
 
 static jfl_status rows_infer(jf_infer *c)
 {
@@ -215,10 +214,6 @@ static jfl_status stored_rows(const jf_kargs *k)
 {
   return gather_runs(k, (size_t)jfl_dtype_numbers(k->in[0].dtype) * sizeof(float), gather_unpack);
 }
-static const jf_kernel rows_cpu[JFL_N_DTYPE] = {
-  [JFL_Q8_0] = stored_rows, [JFL_Q4_0] = stored_rows, [JFL_Q4_K] = stored_rows,
-  [JFL_Q6_K] = stored_rows
-};
 
 /* y[b, i, id[b, j]] = sum of x[b, i, j], each a run, added in the tensor's dtype and in the order
    of j. `add` adds n elements of x to n elements of y. */
@@ -251,10 +246,6 @@ SUM(F32, float, float)
 SUM(F64, double, double)
 SUM(I32, int32_t, uint32_t)
 SUM(I64, int64_t, uint64_t)
-static const jf_kernel sum_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = gather_sum_F32, [JFL_F64] = gather_sum_F64,
-  [JFL_I32] = gather_sum_I32, [JFL_I64] = gather_sum_I64,
-};
 
 #define ONE_HOT(D, T)                                                           \
   static void mark_##D(const jf_kargs *k)                                       \
@@ -268,17 +259,15 @@ static const jf_kernel sum_cpu[JFL_N_DTYPE] = {
       y[(i / s.after * s.m + jf_index_at(&k->in[0], i)) * s.after + i % s.after] = on; \
   }
 JF_EACH_TYPE(ONE_HOT)
-#define MARK_ROW(D, T) [JFL_##D] = mark_##D,
 
 /* The kernel is chosen by the dtype of indices, so it looks at the dtype of the result itself. */
 static jfl_status one_hot(const jf_kargs *k)
 {
-  static void (*const mark[JFL_N_DTYPE])(const jf_kargs *) = { JF_EACH_TYPE(MARK_ROW) };
+  static void (*const mark[JFL_N_DTYPE])(const jf_kargs *) = { JF_TYPES(mark_) };
   JF_TRY(jf_check_range(k, JF_WRONG_INDEX, &k->in[0], ((const jf_one_hot *)k->attr)->depth));
   mark[k->out[0].dtype](k);
   return JFL_OK;
 }
-static const jf_kernel one_hot_cpu[JFL_N_DTYPE] = { [JFL_I32] = one_hot, [JFL_I64] = one_hot };
 
 /* Adds a signature of two inputs and an output: along these axes; -1: the input is whole, the
    output a sum. */
@@ -327,21 +316,22 @@ static void one_hot_signatures(jf_signatures *c)
 
 JFL_OP(gather, .doc = "Slices of params along axis, chosen by indices, which replace that axis.",
   .path = "gather", .in = {"params", "indices"}, .out = {"y"}, .attr = gather_attrs,
-  .attr_size = sizeof(jf_gather), .infer = gather_infer, .grad = gather_grad, .cpu = gather_cpu,
+  .attr_size = sizeof(jf_gather), .infer = gather_infer, .grad = gather_grad,
+  .cpu = JF_KERNELS(JF_EVERY_DTYPE(gather)),
   .signatures = gather_signatures, .stored = { &jf_op_quantized_gather, 0 })
 
 JFL_OP(quantized_gather, .doc = "gather of params that are stored in few bits, as float32.",
        .in = { "params", "indices" }, .out = { "y" }, .attr = gather_attrs,
        .attr_size = sizeof(jf_gather), .flags = JF_BLOCKS | JF_INTERNAL, .infer = rows_infer,
-       .cpu = rows_cpu)
+       .cpu = JF_KERNELS(JF_EVERY_BLOCK(stored_rows)))
 
 JFL_OP(unsorted_segment_sum, .doc = "Sums of the slices of data that have the same segment id.",
        .path = "math.unsorted_segment_sum", .in = { "data", "segment_ids" }, .out = { "y" },
        .attr = sum_attrs, .attr_size = sizeof(jf_segment_sum), .infer = sum_infer,
-       .grad = gather_sum_grad, .descent = &jf_op_segment_update, .cpu = sum_cpu,
-       .signatures = sum_signatures)
+       .grad = gather_sum_grad, .descent = &jf_op_segment_update,
+       .cpu = JF_KERNELS(JF_NUMS(gather_sum_)), .signatures = sum_signatures)
 
 JFL_OP(one_hot, .doc = "For each index a line with on_value at the index and off_value elsewhere.",
   .path = "one_hot", .in = {"indices"}, .out = {"y"}, .attr = one_hot_attrs,
-  .attr_size = sizeof(jf_one_hot), .infer = one_hot_infer, .cpu = one_hot_cpu,
-  .signatures = one_hot_signatures)
+  .attr_size = sizeof(jf_one_hot), .infer = one_hot_infer,
+  .cpu = JF_KERNELS([JFL_I32] = one_hot, [JFL_I64] = one_hot), .signatures = one_hot_signatures)

@@ -194,12 +194,6 @@ ADD(F32, float, float)
 ADD(F64, double, double)
 ADD(I32, int32_t, uint32_t)
 ADD(I64, int64_t, uint64_t)
-#define NUMS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64, [JFL_I32] = id##_I32, \
-                   [JFL_I64] = id##_I64 }
-static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(nd_gather) };
-static const jf_kernel put_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(nd_put) };
-static const jf_kernel add_cpu[JFL_N_DTYPE] = NUMS(nd_add);
-static const jf_kernel scatter_cpu[JFL_N_DTYPE] = NUMS(nd_scatter);
 
 /* How many axes the tuples of v name. */
 static int nd_named(const jfl_value *v) { return (int)v->shape.d[v->shape.n - 1]; }
@@ -256,20 +250,22 @@ static void tensor_scatter_signatures(jf_signatures *c)
 
 JFL_OP(gather_nd, .doc = "Slices of params at the tuples along the last axis of indices.",
   .path = "gather_nd", .in = {"params", "indices"}, .out = {"y"}, .infer = gather_nd_infer,
-  .grad = gather_nd_grad, .cpu = gather_cpu, .signatures = gather_nd_signatures)
+  .grad = gather_nd_grad, .cpu = JF_KERNELS(JF_EVERY_DTYPE(nd_gather)),
+  .signatures = gather_nd_signatures)
 
 JFL_OP(scatter_nd, .doc = "A tensor of zeros to which updates are added at the tuples of indices.",
   .path = "scatter_nd", .in = {"indices", "updates"}, .out = {"y"}, .attr = scatter_attrs,
   .attr_size = sizeof(scatter_nd), .key = 1, .infer = scatter_nd_infer, .grad = scatter_nd_grad,
-  .cpu = scatter_cpu, .signatures = scatter_nd_signatures, .share = scatter_nd_share)
+  .cpu = JF_KERNELS(JF_NUMS(nd_scatter_)), .signatures = scatter_nd_signatures,
+  .share = scatter_nd_share)
 
 JFL_OP(tensor_scatter_nd_update,
   .doc = "params with updates at the tuples of indices; of several at one place the last stays.",
   .path = "tensor_scatter_nd_update", .in = {"params", "indices", "updates"}, .out = {"y"},
-  .inplace = 1, .infer = tensor_scatter_infer, .grad = nd_update_grad, .cpu = put_cpu,
-  .signatures = tensor_scatter_signatures)
+  .inplace = 1, .infer = tensor_scatter_infer, .grad = nd_update_grad,
+  .cpu = JF_KERNELS(JF_EVERY_DTYPE(nd_put)), .signatures = tensor_scatter_signatures)
 
 JFL_OP(tensor_scatter_nd_add, .doc = "params, plus updates at the tuples of indices.",
   .path = "tensor_scatter_nd_add", .in = {"params", "indices", "updates"}, .out = {"y"},
-  .inplace = 1, .infer = tensor_scatter_infer, .grad = nd_add_grad, .cpu = add_cpu,
-  .signatures = tensor_scatter_signatures)
+  .inplace = 1, .infer = tensor_scatter_infer, .grad = nd_add_grad,
+  .cpu = JF_KERNELS(JF_NUMS(nd_add_)), .signatures = tensor_scatter_signatures)

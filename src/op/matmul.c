@@ -207,10 +207,6 @@ MATMUL(F64, double, double)
 MATMUL(I32, int32_t, uint64_t)
 MATMUL(I64, int64_t, uint64_t)
 
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = matmul_F32, [JFL_F64] = matmul_F64, [JFL_I32] = matmul_I32, [JFL_I64] = matmul_I64,
-};
-
 static double matmul_flop(const jf_kargs *k)
 {
   const jfl_shape *a = &k->in[0].shape;
@@ -229,6 +225,6 @@ static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_matmul, f32_r
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
        .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_matmul), .infer = matmul_infer, .grad = matmul_grad,
-       .fold = matmul_fold, .cpu = cpu, .signatures = matmul_signatures,
+       .fold = matmul_fold, .cpu = JF_KERNELS(JF_NUMS(matmul_)), .signatures = matmul_signatures,
        .ending = &ending, .mixed = &mixed, .descent = &jf_op_matmul_update, .flop = matmul_flop,
        .stored = { &jf_op_quantized_matmul, 1 })

@@ -22,10 +22,6 @@ static jfl_status matmul_fused_matmul(const jf_kargs *k)
   return JFL_OK;
 }
 
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = matmul_fused_matmul, [JFL_F64] = matmul_fused_matmul
-};
-
 static double matmul_fused_flop(const jf_kargs *k) { return jf_op_matmul.flop(k); }
 
 static const jf_mixed mixed = { .inputs = 3,
@@ -34,4 +30,5 @@ static const jf_mixed mixed = { .inputs = 3,
 JFL_OP(matmul_fused, .doc = "matmul, then what is added and applied to its result.",
        .in = { "a", "b", "extra" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_matmul_fused), .flags = JF_VARIADIC | JF_OPTIONAL,
-       .infer = matmul_fused_infer, .cpu = cpu, .mixed = &mixed, .flop = matmul_fused_flop)
+       .infer = matmul_fused_infer, .cpu = JF_KERNELS(JF_EVERY_FLOAT(matmul_fused_matmul)),
+       .mixed = &mixed, .flop = matmul_fused_flop)

@@ -62,13 +62,6 @@ JF_EACH_FLOAT(TAKE)
 BYTES(FIND)
 BYTES(TAKE)
 JF_EACH_FLOAT(GIVE)
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = max_pool2d_pool_F32, [JFL_F64] = max_pool2d_pool_F64,
-  [JFL_I8] = max_pool2d_pool_I8, [JFL_U8] = max_pool2d_pool_U8,
-};
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = max_pool2d_backward_F32, [JFL_F64] = max_pool2d_backward_F64,
-};
 
 JFL_OP(max_pool2d,
        .doc = "The largest cell of each window; its first occurrence gets the gradient.",
@@ -76,11 +69,11 @@ JFL_OP(max_pool2d,
        .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = max_pool2d_grad,
        .flags = JF_PICKS | JF_NARROWS, .signatures = jf_pool_signatures, .layout = jf_pool_layout,
        .flop = jf_pool_flop,
-       .cpu = cpu)
+       .cpu = JF_KERNELS(JF_FLOATS(max_pool2d_pool_), JF_SMALLS(max_pool2d_pool_)))
 
 JFL_OP(max_pool2d_grad, .doc = "Gradient of max_pool2d of x at output y.",
   .in = {"x", "y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_pool2d),
        .flags = JF_NARROWS,
   .infer = max_pool2d_grad_infer, .signatures = jf_pool_signatures, .layout = jf_pool_layout,
        .flop = jf_pool_grad_flop,
-       .cpu = grad_cpu)
+       .cpu = JF_KERNELS(JF_FLOATS(max_pool2d_backward_)))

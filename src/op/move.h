@@ -7,18 +7,6 @@
 #include "op/index.h"
 #include "op/op.h"
 
-/* Table entries that give every dtype the same kernel. */
-#define JF_EVERY_DTYPE(fn)                                                        \
-  [JFL_F32] = fn, [JFL_F64] = fn, [JFL_F16] = fn, [JFL_BF16] = fn, [JFL_I8] = fn, \
-  [JFL_U8] = fn, [JFL_I32] = fn, [JFL_I64] = fn
-/* Table entries for ops that take blocks as elements, too. */
-#define JF_EVERY_ELEMENT(fn)                                                              \
-  JF_EVERY_DTYPE(fn), [JFL_Q8_0] = fn, [JFL_Q4_0] = fn, [JFL_Q4_K] = fn, [JFL_Q6_K] = fn
-/* Table entries that choose a kernel by element size: fn##1, fn##2, fn##4 or fn##8. */
-#define JF_BY_SIZE(fn)                                                                    \
-  [JFL_F32] = fn##4, [JFL_F64] = fn##8, [JFL_F16] = fn##2, [JFL_BF16] = fn##2, [JFL_I8] = fn##1, \
-  [JFL_U8] = fn##1, [JFL_I32] = fn##4, [JFL_I64] = fn##8
-
 /* The plain kernels of ops whose records have `moves`. */
 extern const jf_kernel jf_moves_cpu[JFL_N_DTYPE];
 /* For `share` of ops with a list `size` or `shape` of the extents of output 0: sets those of the

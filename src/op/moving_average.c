@@ -22,10 +22,7 @@ static jfl_status moving_average_infer(jf_infer *c) { return jf_op_assign.infer(
     return JFL_OK;                                                                \
   }
 JF_EACH_FLOAT(MOVING_AVERAGE)
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = moving_average_F32, [JFL_F64] = moving_average_F64
-};
 
 JFL_OP(moving_average, .doc = "Moves variable towards value.", .in = { "variable", "value" },
        .attr = attrs, .attr_size = sizeof(jf_moving_average), .flags = JF_EFFECT | JF_POINTWISE,
-       .mutates = 1, .infer = moving_average_infer, .cpu = cpu)
+       .mutates = 1, .infer = moving_average_infer, .cpu = JF_KERNELS(JF_FLOATS(moving_average_)))

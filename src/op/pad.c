@@ -216,9 +216,6 @@ static int64_t pad_row(const pad_back *b, int64_t r)
     return JFL_OK;                                                                     \
   }
 JF_EACH_FLOAT(BACK)
-static const jf_kernel back_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = pad_back_F32, [JFL_F64] = pad_back_F64,
-};
 
 /* Axes without a border may be split. */
 static void pad_signatures(jf_signatures *c)
@@ -235,7 +232,7 @@ JFL_OP(pad, .doc = "x with a border.", .path = "pad", .in = {"x"}, .out = {"y"},
 
 JFL_OP(pad_grad, .doc = "Gradient of pad.", .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs,
   .attr_size = sizeof(jf_pad_sides), .infer = pad_grad_infer, .grad = pad_back_grad,
-  .cpu = back_cpu, .signatures = pad_signatures)
+  .cpu = JF_KERNELS(JF_FLOATS(pad_back_)), .signatures = pad_signatures)
 
 jfl_value *jf_emit_longer(jfl_graph *g, jfl_value *v, int axis, int64_t more)
 {

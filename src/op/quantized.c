@@ -42,9 +42,6 @@ static jfl_status dequantize(const jf_kargs *k)
   jf_blocks_get(x->dtype, x->data, jf_numel(&x->shape), k->out[0].data);
   return JFL_OK;
 }
-static const jf_kernel dequantize_cpu[JFL_N_DTYPE] = {
-  [JFL_Q8_0] = dequantize, [JFL_Q4_0] = dequantize, [JFL_Q4_K] = dequantize, [JFL_Q6_K] = dequantize
-};
 
 /* Along every axis but the last, whose extent is another. */
 static void dequantize_signatures(jf_signatures *c)
@@ -54,7 +51,8 @@ static void dequantize_signatures(jf_signatures *c)
 
 JFL_OP(dequantize, .doc = "The numbers of quantized weights, in float32.",
        .path = "quantization.dequantize", .in = { "x" }, .out = { "y" }, .flags = JF_BLOCKS,
-       .infer = dequantize_infer, .cpu = dequantize_cpu, .signatures = dequantize_signatures)
+       .infer = dequantize_infer, .cpu = JF_KERNELS(JF_EVERY_BLOCK(dequantize)),
+       .signatures = dequantize_signatures)
 
 /* ---- products ---- */
 
@@ -131,7 +129,6 @@ static jfl_status stored_matmul(const jf_kargs *k)
   }
   return JFL_OK;
 }
-static const jf_kernel matmul_cpu[JFL_N_DTYPE] = { [JFL_F32] = stored_matmul };
 
 static size_t stored_scratch(const jf_kargs *k)
 {
@@ -160,5 +157,5 @@ static void stored_signatures(jf_signatures *c)
 JFL_OP(quantized_matmul, .doc = "matmul of a with the rows of b, which are stored in few bits.",
        .in = { "a", "b" }, .out = { "y" }, .attr = matmul_attrs, .attr_size = sizeof(jf_matmul),
        .flags = JF_BLOCKS | JF_HALVES | JF_INTERNAL, .infer = stored_infer, .grad = stored_grad,
-       .cpu = matmul_cpu, .scratch = stored_scratch, .signatures = stored_signatures,
-       .flop = stored_flop)
+       .cpu = JF_KERNELS([JFL_F32] = stored_matmul), .scratch = stored_scratch,
+       .signatures = stored_signatures, .flop = stored_flop)

@@ -172,9 +172,6 @@ static jfl_status quantized_conv2d(const jf_kargs *k)
             whole_window(&s, r / (y[3] * y[4]), r / y[4] % y[3], r % y[4], o));
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_I8] = quantized_conv2d, [JFL_U8] = quantized_conv2d
-};
 
 static double quantized_flop(const jf_kargs *k) { return jf_op_conv2d.flop(k); }
 
@@ -196,5 +193,5 @@ JFL_OP(quantized_conv2d, .doc = "conv2d of int8 or uint8 x (N, H, W, in) and int
        "height, width, in / groups), plus bias, times scale, a number a channel each.",
        .in = { "x", "filters", "scale", "bias", "extra" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_quantized_conv), .flags = JF_VARIADIC | JF_OPTIONAL,
-       .infer = quantized_infer, .cpu = cpu, .signatures = quantized_signatures,
-       .flop = quantized_flop)
+       .cpu = JF_KERNELS([JFL_I8] = quantized_conv2d, [JFL_U8] = quantized_conv2d),
+       .infer = quantized_infer, .signatures = quantized_signatures, .flop = quantized_flop)

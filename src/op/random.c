@@ -162,15 +162,8 @@ static double random_unit(const jf_philox *r, int i)
   }
 JF_EACH_INT(RANDINT)
 JF_EACH_INT(PERMUTATION)
-#define WHOLE(id) { [JFL_I32] = id##_I32, [JFL_I64] = id##_I64 }
-static const jf_kernel randint_cpu[JFL_N_DTYPE] = WHOLE(randint);
-static const jf_kernel permutation_cpu[JFL_N_DTYPE] = WHOLE(permutation);
-
 JF_EACH_FLOAT(UNIFORM)
 JF_EACH_FLOAT(NORMAL)
-#define FLOATS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 }
-static const jf_kernel uniform_cpu[JFL_N_DTYPE] = FLOATS(uniform);
-static const jf_kernel normal_cpu[JFL_N_DTYPE] = FLOATS(normal);
 
 #define RANDOM_SHARE(T)                                   \
   static void share_##T(jf_share *s)                       \
@@ -185,18 +178,18 @@ RANDOM_SHARE(jf_random_randint)
 JFL_OP(random_uniform, .doc = "Uniform random numbers in [minval, maxval).",
   .path = "random.uniform", .out = {"y"}, .key = -1, .attr = uniform_attrs,
   .attr_size = sizeof(jf_random_uniform), .flags = JF_RANDOM,
-  .infer = uniform_infer, .cpu = uniform_cpu, SHARED(jf_random_uniform))
+  .infer = uniform_infer, .cpu = JF_KERNELS(JF_FLOATS(uniform_)), SHARED(jf_random_uniform))
 
 JFL_OP(random_normal, .doc = "Normal random numbers.", .path = "random.normal", .out = {"y"},
   .key = -1, .attr = normal_attrs, .attr_size = sizeof(jf_random_normal), .flags = JF_RANDOM,
-  .infer = normal_infer, .cpu = normal_cpu, SHARED(jf_random_normal))
+  .infer = normal_infer, .cpu = JF_KERNELS(JF_FLOATS(normal_)), SHARED(jf_random_normal))
 
 JFL_OP(random_randint, .doc = "Random whole numbers from low to below high, all equally likely.",
   .path = "random.randint", .out = {"y"}, .key = -1, .attr = randint_attrs,
   .attr_size = sizeof(jf_random_randint), .flags = JF_RANDOM,
-  .infer = randint_infer, .cpu = randint_cpu, SHARED(jf_random_randint))
+  .infer = randint_infer, .cpu = JF_KERNELS(JF_INTEGERS(randint_)), SHARED(jf_random_randint))
 
 JFL_OP(random_permutation, .doc = "The numbers from 0 to below n in random order.",
   .path = "random.permutation", .out = {"y"}, .key = -1, .attr = permutation_attrs,
   .attr_size = sizeof(jf_random_permutation), .flags = JF_RANDOM, .infer = permutation_infer,
-  .cpu = permutation_cpu)
+  .cpu = JF_KERNELS(JF_INTEGERS(permutation_)))

@@ -178,9 +178,6 @@ static jfl_status random_crop_back(const jf_kargs *k)
   return JFL_OK;
 }
 
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(random_crop_any) };
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(random_crop_back) };
-
 static void random_crop_signatures(jf_signatures *c) { jf_signature_say(c, "0->0,0"); }
 
 /* Pictures, or their channels. */
@@ -195,9 +192,11 @@ static void random_crop_grad_signatures(jf_signatures *c)
 JFL_OP(random_crop, .doc = "A part of each picture, chosen anew on every run, maybe mirrored.",
        .in = { "x" }, .out = { "y", "place" }, .n_public = 1, .attr = attrs,
        .attr_size = sizeof(jf_random_crop), .flags = JF_RANDOM, .infer = random_crop_infer,
-       .grad = random_crop_to_grad, .cpu = cpu, .signatures = random_crop_signatures)
+       .grad = random_crop_to_grad,
+       .cpu = JF_KERNELS(JF_EVERY_DTYPE(random_crop_any)), .signatures = random_crop_signatures)
 
 JFL_OP(random_crop_grad, .doc = "Gradient of random_crop that took the parts at place.",
        .in = { "dy", "place" }, .out = { "dx" }, .attr = attrs,
-       .attr_size = sizeof(jf_random_crop), .infer = random_crop_back_infer, .cpu = grad_cpu,
+       .attr_size = sizeof(jf_random_crop), .infer = random_crop_back_infer,
+       .cpu = JF_KERNELS(JF_EVERY_DTYPE(random_crop_back)),
        .signatures = random_crop_grad_signatures)

@@ -299,13 +299,6 @@ JF_EACH_FLOAT(RECURRENT_FORWARD)
 JF_EACH_FLOAT(RECURRENT_BACK)
 JF_EACH_FLOAT(RECURRENT_BACKWARD)
 
-static const jf_kernel recurrent_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = recurrent_forward_F32, [JFL_F64] = recurrent_forward_F64,
-};
-static const jf_kernel recurrent_grad_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = recurrent_backward_F32, [JFL_F64] = recurrent_backward_F64,
-};
-
 /* The products of a row with the weight, and the gradients of its states. */
 static size_t recurrent_scratch(const jf_kargs *k)
 {
@@ -405,10 +398,12 @@ static void recurrent_grad_signatures(jf_signatures *c)
 
 JFL_OP(recurrent, .doc = "The steps of a recurrent layer, for inputs x times their weights.",
   .in = {"x", "weight", "h0", "extra"}, .out = {"y", "gates", "cells"},
-  RECURRENT(recurrent_infer), .grad = recurrent_grad, .cpu = recurrent_cpu, .flop = recurrent_flop,
+  RECURRENT(recurrent_infer), .grad = recurrent_grad,
+  .cpu = JF_KERNELS(JF_FLOATS(recurrent_forward_)), .flop = recurrent_flop,
   .signatures = recurrent_signatures)
 
 JFL_OP(recurrent_grad, .doc = "Gradients of recurrent for x, h0 and what the cell has beside them.",
   .in = {"weight", "h0", "y", "dy", "saved"}, .out = {"dx", "dh0", "dextra"},
-  RECURRENT(recurrent_grad_infer), .cpu = recurrent_grad_cpu, .flop = recurrent_grad_flop,
+  RECURRENT(recurrent_grad_infer),
+  .cpu = JF_KERNELS(JF_FLOATS(recurrent_backward_)), .flop = recurrent_grad_flop,
   .signatures = recurrent_grad_signatures)

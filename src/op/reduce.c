@@ -202,17 +202,6 @@ REDUCE(min, U8, uint8_t, uint8_t, UINT8_MAX, SMALLER, acc)
 REDUCE(any, I8, int8_t, int8_t, 0, acc | (v != 0), acc)
 REDUCE(all, I8, int8_t, int8_t, 1, acc & (v != 0), acc)
 
-#define FLOATS(id) [JFL_F32] = id##_F32, [JFL_F64] = id##_F64
-#define NUMS(id) FLOATS(id), [JFL_I32] = id##_I32, [JFL_I64] = id##_I64
-#define TYPES(id) NUMS(id), [JFL_I8] = id##_I8, [JFL_U8] = id##_U8
-static const jf_kernel sum_cpu[JFL_N_DTYPE] = { NUMS(sum) };
-static const jf_kernel mean_cpu[JFL_N_DTYPE] = { FLOATS(mean) };
-static const jf_kernel prod_cpu[JFL_N_DTYPE] = { NUMS(prod) };
-static const jf_kernel max_cpu[JFL_N_DTYPE] = { TYPES(max) };
-static const jf_kernel min_cpu[JFL_N_DTYPE] = { TYPES(min) };
-static const jf_kernel any_cpu[JFL_N_DTYPE] = { [JFL_I8] = any_I8 };
-static const jf_kernel all_cpu[JFL_N_DTYPE] = { [JFL_I8] = all_I8 };
-
 #define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
 #define SCALAR(v) jf_scalar(c->g, c->in[0]->dtype, v)
 
@@ -323,30 +312,30 @@ static void reduce_share(jf_share *s)
     ((jf_reduce *)s->attr)->whole = jf_numel(&s->node->in[0]->shape) / results;
 }
 
-#define REDUCTION(id, rule)                                                      \
+#define REDUCTION(kernels, rule)                                                       \
   .in = {"input_tensor"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_reduce), \
-  .infer = rule, .layout = reduce_layout, .cpu = id##_cpu,                           \
-  .signatures = reduce_signatures
+  .infer = rule, .layout = reduce_layout, .signatures = reduce_signatures, \
+  .cpu = JF_KERNELS(kernels)
 
 JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum",
-  REDUCTION(sum, reduce_infer), .alike = 1, .flags = JF_SUMS, .fold = sum_fold,
+  REDUCTION(JF_NUMS(sum_), reduce_infer), .alike = 1, .flags = JF_SUMS, .fold = sum_fold,
   .grad = reduce_sum_grad)
 
 JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean",
-  REDUCTION(mean, reduce_infer), .flags = JF_MEANS, .grad = mean_grad,
+  REDUCTION(JF_FLOATS(mean_), reduce_infer), .flags = JF_MEANS, .grad = mean_grad,
   .share = reduce_share)
 
 JFL_OP(reduce_max, .doc = "The largest element over axes.", .path = "math.reduce_max",
-  REDUCTION(max, extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)
+  REDUCTION(JF_TYPES(max_), extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)
 
 JFL_OP(reduce_min, .doc = "The smallest element over axes.", .path = "math.reduce_min",
-  REDUCTION(min, extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)
+  REDUCTION(JF_TYPES(min_), extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)
 
 JFL_OP(reduce_prod, .doc = "The product over axes.", .path = "math.reduce_prod",
-  REDUCTION(prod, reduce_infer), .alike = 1, .flags = JF_KEEPS, .grad = prod_grad)
+  REDUCTION(JF_NUMS(prod_), reduce_infer), .alike = 1, .flags = JF_KEEPS, .grad = prod_grad)
 
 JFL_OP(reduce_any, .doc = "1 where any element over axes is not 0.", .path = "math.reduce_any",
-  REDUCTION(any, reduce_infer), .truth = 1)
+  REDUCTION([JFL_I8] = any_I8, reduce_infer), .truth = 1)
 
 JFL_OP(reduce_all, .doc = "1 where no element over axes is 0.", .path = "math.reduce_all",
-  REDUCTION(all, reduce_infer), .truth = 1)
+  REDUCTION([JFL_I8] = all_I8, reduce_infer), .truth = 1)

@@ -138,7 +138,6 @@ static jfl_status reshape_copy(const jf_kargs *k)
   if (k->out[0].data != k->in[0].data) memcpy(k->out[0].data, k->in[0].data, n);
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(reshape_copy) };
 
 jfl_value *jf_emit_view(jfl_graph *g, jfl_value *v, const jfl_shape *s)
 {
@@ -192,7 +191,8 @@ static void squeeze_signatures(jf_signatures *c)
 
 #define ATTR(name, T) .attr = name##_attrs, .attr_size = sizeof(T), .infer = name##_infer
 #define VIEW(split) \
-  .flags = JF_VIEW, .inplace = 1, .grad = reshape_grad, .cpu = cpu, .signatures = split
+  .flags = JF_VIEW, .inplace = 1, .grad = reshape_grad, \
+  .cpu = JF_KERNELS(JF_EVERY_DTYPE(reshape_copy)), .signatures = split
 
 JFL_OP(reshape, .doc = "x under another shape of the same size.", .path = "reshape", .in = {"x"},
   .out = {"y"}, ATTR(reshape, jf_reshape), VIEW(reshape_signatures), .share = reshape_share)

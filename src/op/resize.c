@@ -146,29 +146,21 @@ static jfl_status resize_any(const jf_kargs *k)
   }
 JF_EACH_FLOAT(SPREAD)
 
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_U8] = resize_any, [JFL_F32] = resize_any, [JFL_F64] = resize_any
-};
-static const jf_kernel upsample_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = resize_any, [JFL_F64] = resize_any
-};
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = resize_grad_F32, [JFL_F64] = resize_grad_F64
-};
-
-#define RESIZES(attrs_, grad_, cpu_)                                                           \
+#define RESIZES(attrs_, grad_, ...)                                                            \
   .attr = attrs_, .attr_size = sizeof(jf_image_resize), .infer = resize_infer, .grad = grad_,  \
-  .layout = resize_layout, .cpu = cpu_, .scratch = resize_scratch,                             \
+  .layout = resize_layout, .cpu = JF_KERNELS(__VA_ARGS__), .scratch = resize_scratch,            \
   .signatures = resize_signatures
 
 JFL_OP(image_resize, .doc = "Pictures at another size; those of uint8 are rounded.", .in = { "x" },
-       .out = { "y" }, RESIZES(attrs, resize_grad, cpu))
+       .out = { "y" },
+       RESIZES(attrs, resize_grad, JF_EVERY_FLOAT(resize_any), [JFL_U8] = resize_any))
 
 JFL_OP(image_resize_grad, .doc = "Gradient of image_resize.", .in = { "dy" }, .out = { "dx" },
-       RESIZES(attrs, resize_grad_grad, grad_cpu))
+       RESIZES(attrs, resize_grad_grad, JF_FLOATS(resize_grad_)))
 
 JFL_OP(upsample_2d, .doc = "Images at another size: their nearest pixels, or bilinear means.",
-       .in = { "x" }, .out = { "y" }, RESIZES(upsample_attrs, upsample_grad, upsample_cpu))
+       .in = { "x" }, .out = { "y" },
+       RESIZES(upsample_attrs, upsample_grad, JF_EVERY_FLOAT(resize_any)))
 
 JFL_OP(upsample_2d_grad, .doc = "Gradient of upsample_2d.", .in = { "dy" }, .out = { "dx" },
-       RESIZES(upsample_attrs, upsample_grad_grad, grad_cpu))
+       RESIZES(upsample_attrs, upsample_grad_grad, JF_FLOATS(resize_grad_)))

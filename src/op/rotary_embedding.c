@@ -92,7 +92,6 @@ void jf_rotary_angle(const jf_rotary *a, int64_t position, int64_t i, double *co
     return JFL_OK;                                                                \
   }
 JF_EACH_FLOAT(ROTARY)
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = rotary_F32, [JFL_F64] = rotary_F64 };
 
 /* The gradient is turned back. */
 static void rotary_grad(jf_gradctx *c)
@@ -113,4 +112,4 @@ JFL_OP(rotary_embedding, .doc = "x (..., length, size), whose rows are turned by
        "with their position, so that products of two rows depend on how far apart they are.",
        .path = "nn.rotary_embedding", .in = { "x" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_rotary), .infer = rotary_infer, .inplace = 1, .grad = rotary_grad,
-       .cpu = cpu, .signatures = rotary_signatures)
+       .cpu = JF_KERNELS(JF_FLOATS(rotary_)), .signatures = rotary_signatures)

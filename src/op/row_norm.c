@@ -221,13 +221,6 @@ static size_t row_norm_scratch(const jf_kargs *k)
   return (size_t)(2 * s.length + 3 * n_param) * sizeof(double);
 }
 
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = row_norm_plain, [JFL_F64] = row_norm_plain
-};
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = row_norm_grad_plain, [JFL_F64] = row_norm_grad_plain
-};
-
 static const jf_mixed mixed = { 0, offsetof(jf_row_norm, halves), 0x1, 0x1 };      /* x; y */
 static const jf_mixed grad_mixed = { 0, offsetof(jf_row_norm, halves), 0x3, 0x1 }; /* dy, x; dx */
 
@@ -258,11 +251,13 @@ static void row_norm_grad_signatures(jf_signatures *c)
 JFL_OP(row_norm, .doc = "x normalized by the mean and variance of each row, times gamma, plus "
        "beta.", .in = { "x", "params" }, .out = { "y", "mean", "inverse" }, .attr = attrs,
        .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
-       .infer = row_norm_infer, .grad = row_norm_grad, .scratch = row_norm_scratch, .cpu = cpu,
+       .infer = row_norm_infer, .grad = row_norm_grad, .scratch = row_norm_scratch,
+       .cpu = JF_KERNELS(JF_EVERY_FLOAT(row_norm_plain)),
        .mixed = &mixed, .signatures = row_norm_signatures)
 
 JFL_OP(row_norm_grad, .doc = "Gradients of row_norm for x, gamma and beta.",
   .in = {"dy", "x", "mean", "inverse", "params"}, .out = {"dx", "dgamma", "dbeta"}, .attr = attrs,
   .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
-  .infer = row_norm_grad_infer, .scratch = row_norm_scratch, .cpu = grad_cpu,
+  .infer = row_norm_grad_infer, .scratch = row_norm_scratch,
+  .cpu = JF_KERNELS(JF_EVERY_FLOAT(row_norm_grad_plain)),
   .mixed = &grad_mixed, .signatures = row_norm_grad_signatures)

@@ -36,9 +36,6 @@ static jfl_status scale_filters_infer(jf_infer *c)
     return JFL_OK;                                                                      \
   }
 JF_EACH_FLOAT(SCALE)
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = scale_filters_F32, [JFL_F64] = scale_filters_F64
-};
 
 /* Packs the filters where the convolution wants them so. */
 static int scale_filters_layout(jf_layout *c)
@@ -56,4 +53,5 @@ static int scale_filters_layout(jf_layout *c)
 
 JFL_OP(scale_filters, .doc = "filters, each multiplied by a number of line.",
   .in = {"filters", "line"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_conv),
-  .infer = scale_filters_infer, .cpu = cpu, .layout = scale_filters_layout)
+  .infer = scale_filters_infer,
+  .cpu = JF_KERNELS(JF_FLOATS(scale_filters_)), .layout = scale_filters_layout)

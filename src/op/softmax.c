@@ -75,12 +75,6 @@ JF_EACH_FLOAT(LOGSOFTMAX_GRAD)
   LINES(softmax_grad_##D, T, grad_line_##D, IN(0, T), IN(1, T))         \
   LINES(logsoftmax_grad_##D, T, log_grad_line_##D, IN(0, T), IN(1, T))
 JF_EACH_FLOAT(KERNELS)
-#define TABLE(id) \
-  static const jf_kernel id##_cpu[JFL_N_DTYPE] = { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 };
-TABLE(softmax)
-TABLE(logsoftmax)
-TABLE(softmax_grad)
-TABLE(logsoftmax_grad)
 
 static void softmax_grad(jf_gradctx *c)
 {
@@ -100,17 +94,19 @@ static void softmax_signatures(jf_signatures *c)
 JFL_OP(softmax, .doc = "exp(logits), divided by its sum along axis.", .path = "nn.softmax",
        .in = { "logits" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_softmax),
        .flags = JF_COSTLY, .inplace = 1, .infer = softmax_infer, .grad = softmax_grad,
-       .cpu = softmax_cpu, .signatures = softmax_signatures)
+       .cpu = JF_KERNELS(JF_FLOATS(softmax_)), .signatures = softmax_signatures)
 
 JFL_OP(softmax_grad, .doc = "Gradient of softmax at output y.",
   .in = {"y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 3,
-  .infer = softmax_infer, .cpu = softmax_grad_cpu, .signatures = softmax_signatures)
+  .infer = softmax_infer, .cpu = JF_KERNELS(JF_FLOATS(softmax_grad_)),
+  .signatures = softmax_signatures)
 
 JFL_OP(logsoftmax, .doc = "The logarithm of softmax, without overflow.", .path = "nn.logsoftmax",
        .in = { "logits" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_softmax),
        .flags = JF_COSTLY, .inplace = 1, .infer = softmax_infer, .grad = softmax_log_grad,
-       .cpu = logsoftmax_cpu, .signatures = softmax_signatures)
+       .cpu = JF_KERNELS(JF_FLOATS(logsoftmax_)), .signatures = softmax_signatures)
 
 JFL_OP(logsoftmax_grad, .doc = "Gradient of logsoftmax at output y.",
   .in = {"y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 3,
-  .infer = softmax_infer, .cpu = logsoftmax_grad_cpu, .signatures = softmax_signatures)
+  .infer = softmax_infer, .cpu = JF_KERNELS(JF_FLOATS(logsoftmax_grad_)),
+  .signatures = softmax_signatures)

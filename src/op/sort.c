@@ -152,7 +152,6 @@ static jfl_status sort_top(const jf_kargs *k)
 #define ALL_ROW(D, T) [JFL_##D] = sort_all,
 #define TOP_ROW(D, T) [JFL_##D] = sort_top,
 static const jf_kernel all_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(ALL_ROW) };
-static const jf_kernel top_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(TOP_ROW) };
 
 static void sort_signatures(jf_signatures *c)
 {
@@ -176,5 +175,6 @@ JFL_OP(argsort, .doc = "The positions (int32) along axis at which the elements o
 
 JFL_OP(top_k, .doc = "The positions (int32) of the k largest elements along axis.",
   .path = "math.top_k", .in = {"input"}, .out = {"y"}, .attr = top_attrs,
-  .attr_size = sizeof(jf_top_k), .flags = JF_COSTLY, .infer = top_k_infer, .cpu = top_cpu,
-  .scratch = top_k_scratch, .signatures = top_k_signatures)
+  .attr_size = sizeof(jf_top_k), .flags = JF_COSTLY, .infer = top_k_infer,
+  .cpu = JF_KERNELS(JF_EACH_TYPE(TOP_ROW)), .scratch = top_k_scratch,
+  .signatures = top_k_signatures)

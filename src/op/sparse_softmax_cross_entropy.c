@@ -130,12 +130,6 @@ static void sparse_ce_grad(jf_gradctx *c)
 JF_EACH_FLOAT(LINE)
 JF_EACH_FLOAT(FORWARD)
 JF_EACH_FLOAT(BACKWARD)
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = sparse_ce_forward_F32, [JFL_F64] = sparse_ce_forward_F64,
-};
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = sparse_ce_backward_F32, [JFL_F64] = sparse_ce_backward_F64,
-};
 
 /* Logits; the gradient's are as these are. */
 static const jf_mixed mixed = { 0, offsetof(jf_cross_entropy, halves), 0x2, 0 };
@@ -152,11 +146,13 @@ JFL_OP(sparse_softmax_cross_entropy_with_logits,
   .path = "nn.sparse_softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
   .out = {"loss", "most", "inverse"}, .n_public = 1, .flags = JF_COSTLY, .attr = loss_attrs,
   .attr_size = sizeof(jf_cross_entropy), .key = 1, .infer = sparse_ce_infer,
-  .grad = sparse_ce_grad, .cpu = cpu, .mixed = &mixed, .signatures = sparse_ce_signatures)
+  .grad = sparse_ce_grad, .cpu = JF_KERNELS(JF_FLOATS(sparse_ce_forward_)), .mixed = &mixed,
+  .signatures = sparse_ce_signatures)
 
 JFL_OP(sparse_softmax_cross_entropy_grad,
   .doc = "Gradient of sparse_softmax_cross_entropy_with_logits for its logits.",
   .in = {"labels", "logits", "most", "inverse", "dy"}, .out = {"dlogits"},
   .flags = JF_OPTIONAL | JF_COSTLY, .attr = attrs,
   .attr_size = sizeof(jf_cross_entropy), .key = 1, .inplace = 2, .infer = sparse_ce_grad_infer,
-  .cpu = grad_cpu, .mixed = &grad_mixed, .signatures = sparse_ce_signatures)
+  .cpu = JF_KERNELS(JF_FLOATS(sparse_ce_backward_)), .mixed = &grad_mixed,
+  .signatures = sparse_ce_signatures)

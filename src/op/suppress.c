@@ -108,7 +108,6 @@ static jfl_status suppress(const jf_kargs *k)
                   y + i * a->max_output);
   return JFL_OK;
 }
-static const jf_kernel suppress_cpu[JFL_N_DTYPE] = { [JFL_F32] = suppress };
 
 static void suppress_signatures(jf_signatures *c)
 {
@@ -121,4 +120,5 @@ JFL_OP(non_max_suppression, .doc = "The boxes of each class with the best scores
        "without those that overlap a better one: their positions (batch, classes, max_output), and "
        "-1 behind the last.", .path = "image.non_max_suppression", .in = { "boxes", "scores" },
        .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_suppress), .infer = suppress_infer,
-       .scratch = suppress_scratch, .cpu = suppress_cpu, .signatures = suppress_signatures)
+       .scratch = suppress_scratch,
+       .cpu = JF_KERNELS([JFL_F32] = suppress), .signatures = suppress_signatures)

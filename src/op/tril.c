@@ -74,8 +74,6 @@ static jfl_status tril_infer_plain(jf_infer *c)
     return JFL_OK;                                                                       \
   }
 JF_EACH_TYPE(TRIANGLE)
-#define TRIANGLE_ROW(D, T) [JFL_##D] = triangle_##D,
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(TRIANGLE_ROW) };
 
 /* The gradient is the same triangle of dy, and 0 elsewhere. */
 static void tril_op_grad(jf_gradctx *c)
@@ -93,7 +91,7 @@ static void tril_signatures(jf_signatures *c)
 
 #define TRIANGLES(attrs_)                                                                \
   .in = {"x"}, .out = {"y"}, .attr = attrs_, .attr_size = sizeof(jf_tril), .inplace = 1, \
-  .grad = tril_op_grad, .cpu = cpu, .signatures = tril_signatures
+  .grad = tril_op_grad, .cpu = JF_KERNELS(JF_TYPES(triangle_)), .signatures = tril_signatures
 
 JFL_OP(tril, .doc = "x, with fill_value above a diagonal of its matrices.",
   .path = "math.tril tril", TRIANGLES(tril_attrs), .infer = tril_infer_plain)

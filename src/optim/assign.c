@@ -21,7 +21,7 @@ static jfl_status assign(const jf_kargs *k)
   memcpy(to->data, k->in[1].data, (size_t)jf_numel(&to->shape) * jfl_dtype_size(to->dtype));
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(assign) };
 
 JFL_OP(assign, .doc = "Writes value into variable.", .in = {"variable", "value"},
-  .flags = JF_EFFECT | JF_POINTWISE, .mutates = 1, .infer = assign_infer, .cpu = cpu)
+  .flags = JF_EFFECT | JF_POINTWISE, .mutates = 1, .infer = assign_infer,
+  .cpu = JF_KERNELS(JF_EVERY_DTYPE(assign)))

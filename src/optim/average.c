@@ -52,8 +52,8 @@ JF_LOCAL void average_share_run(const void *attr, void *const *at, int n)
   *(double *)at[1] = t == 0 ? 1 : 1 - keeps;
 })
 JF_SCALAR_OP(average_share, average_attributes_text, jf_average_share_text)
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_I64] = average_share_plain };
 
 JFL_OP(average_share, .doc = "What averages take of parameters, after count steps.",
   .in = {"count"}, .out = {"share"}, .attr = attrs, .attr_size = sizeof(jf_average_share),
-  .infer = average_share_infer, .cpu = cpu, .small = average_share_small)
+  .infer = average_share_infer,
+  .cpu = JF_KERNELS([JFL_I64] = average_share_plain), .small = average_share_small)

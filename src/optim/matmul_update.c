@@ -70,7 +70,6 @@ enum { WIDTH = 256 };
   }
 JF_EACH_FLOAT(STRETCH)
 JF_EACH_FLOAT(KERNEL)
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = step_F32, [JFL_F64] = step_F64 };
 
 static double matmul_update_flop(const jf_kargs *k)
 {
@@ -81,5 +80,5 @@ static double matmul_update_flop(const jf_kargs *k)
 
 JFL_OP(matmul_update, .doc = "param -= lr scale (a b), for matrices.",
   .in = {"param", "a", "b", "scalars"}, .attr = attrs, .attr_size = sizeof(jf_matmul),
-  .flags = JF_EFFECT, .mutates = 1 << JF_STEP_PARAM, .infer = matmul_update_infer, .cpu = cpu,
-  .flop = matmul_update_flop)
+  .flags = JF_EFFECT, .mutates = 1 << JF_STEP_PARAM, .infer = matmul_update_infer,
+  .cpu = JF_KERNELS(JF_FLOATS(step_)), .flop = matmul_update_flop)

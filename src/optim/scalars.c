@@ -79,9 +79,8 @@ static void scalars_small(const jfl_op *op, const void *attr, jf_scalar_op *s)
   s->text[n++] = a->rule->scalars_text;
   s->text[n] = jf_scalars_text;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F64] = scalars_plain };
 
 JFL_OP(optimizer_scalars, .doc = "The numbers of a step: scale, rate, the optimizer's scalars.",
   .in = {"step", "lr", "set", "scale"}, .out = {"scalars"}, .attr = attrs,
   .attr_size = sizeof(jf_optim_choice), .flags = JF_OPTIONAL, .key = LR, .infer = scalars_infer,
-  .cpu = cpu, .small = scalars_small)
+  .cpu = JF_KERNELS([JFL_F64] = scalars_plain), .small = scalars_small)

@@ -51,11 +51,8 @@ static jfl_status segment_update_infer(jf_infer *c)
     return JFL_OK;                                                                         \
   }
 JF_EACH_FLOAT(STEP)
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = segment_step_F32, [JFL_F64] = segment_step_F64,
-};
 
 JFL_OP(segment_update, .doc = "param -= lr scale unsorted_segment_sum(data, segment_ids).",
   .in = {"param", "data", "segment_ids", "scalars"}, .attr = attrs,
   .attr_size = sizeof(jf_segment_sum), .flags = JF_EFFECT, .mutates = 1 << JF_SEGMENT_PARAM,
-  .infer = segment_update_infer, .cpu = cpu)
+  .infer = segment_update_infer, .cpu = JF_KERNELS(JF_FLOATS(segment_step_)))

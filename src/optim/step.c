@@ -37,11 +37,11 @@ JF_LOCAL void increment_run(const void *attr, void *const *at, int n)
   *(int64_t *)at[0] += any;
 })
 JF_SCALAR_OP(increment, jf_step_numbers_text, jf_increment_text)
-static const jf_kernel increment_cpu[JFL_N_DTYPE] = { [JFL_I64] = increment_plain };
 
 JFL_OP(train_step_increment, .doc = "Counts a train step, unless every optimizer skips it.",
   .in = {"step", "scalars"}, .flags = JF_EFFECT | JF_OPTIONAL, .mutates = 1,
-  .infer = increment_infer, .cpu = increment_cpu, .small = increment_small)
+  .infer = increment_infer, .cpu = JF_KERNELS([JFL_I64] = increment_plain),
+  .small = increment_small)
 
 /* ---- gradients of several calls ---- */
 
@@ -67,11 +67,10 @@ JF_LOCAL void turn_run(const void *attr, void *const *at, int n)
   *(double *)at[1] = count >= ((const accumulation *)attr)->calls ? 1 : -1;
 })
 JF_SCALAR_OP(turn, jf_accumulation_text, jf_turn_text)
-static const jf_kernel turn_cpu[JFL_N_DTYPE] = { [JFL_I64] = turn_plain };
 
 JFL_OP(step_turn, .doc = "1 in the call that makes a step of several calls' gradients, else -1.",
   .in = {"count"}, .out = {"turn"}, .attr = accumulation_attrs, .attr_size = sizeof(accumulation),
-  .infer = turn_infer, .cpu = turn_cpu, .small = turn_small)
+  .infer = turn_infer, .cpu = JF_KERNELS([JFL_I64] = turn_plain), .small = turn_small)
 
 static jfl_status count_infer(jf_infer *c)
 {
@@ -88,11 +87,10 @@ JF_LOCAL void count_run(const void *attr, void *const *at, int n)
   *count = *(const double *)at[1] > 0 ? 0 : *count + 1;
 })
 JF_SCALAR_OP(count, jf_count_text)
-static const jf_kernel count_cpu[JFL_N_DTYPE] = { [JFL_I64] = count_plain };
 
 JFL_OP(step_turn_count, .doc = "Counts a call of those that make a step.", .in = {"count", "turn"},
-  .flags = JF_EFFECT, .mutates = 1, .infer = count_infer, .cpu = count_cpu,
-  .small = count_small)
+  .flags = JF_EFFECT, .mutates = 1, .infer = count_infer,
+  .cpu = JF_KERNELS([JFL_I64] = count_plain), .small = count_small)
 
 /* carry(kept, total, turn): kept becomes total, or 0 in the call that makes the step. */
 static jfl_status carry_infer(jf_infer *c)
@@ -114,13 +112,10 @@ static jfl_status carry_plain(const jf_kargs *k)
   else memcpy(kept->data, k->in[1].data, n);
   return JFL_OK;
 }
-static const jf_kernel carry_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = carry_plain, [JFL_F64] = carry_plain
-};
 
 JFL_OP(carry, .doc = "Keeps a sum of gradients for the next call, until a step is made of it.",
   .in = {"kept", "total", "turn"}, .flags = JF_EFFECT | JF_POINTWISE, .mutates = 1,
-  .infer = carry_infer, .cpu = carry_cpu)
+  .infer = carry_infer, .cpu = JF_KERNELS(JF_EVERY_FLOAT(carry_plain)))
 
 /* ---- dynamic loss scale ---- */
 
@@ -172,10 +167,9 @@ JF_LOCAL void loss_scale_run(const void *attr, void *const *at, int n)
   *scale = (float)fmin(*scale * a->multiplier, most);
 })
 JF_SCALAR_OP(loss_scale, loss_scale_inputs_text, jf_loss_scale_text)
-static const jf_kernel scale_cpu[JFL_N_DTYPE] = { [JFL_F32] = loss_scale_plain };
 
 JFL_OP(loss_scale_update, .doc = "Shrinks the scale of losses after a step that was skipped, and "
   "lets it grow after many that were not.", .in = {"scale", "good", "turn", "factors"},
   .attr = scale_attrs, .attr_size = sizeof(jf_loss_scale), .flags = JF_EFFECT | JF_VARIADIC,
-  .mutates = 1 << SCALE | 1 << GOOD, .infer = loss_scale_infer, .cpu = scale_cpu,
-  .small = loss_scale_small)
+  .mutates = 1 << SCALE | 1 << GOOD, .infer = loss_scale_infer,
+  .cpu = JF_KERNELS([JFL_F32] = loss_scale_plain), .small = loss_scale_small)

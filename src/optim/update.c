@@ -90,7 +90,6 @@ static jfl_status update_plain(const jf_kargs *k)
     update_parameter(k, i);
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = update_plain, [JFL_F64] = update_plain };
 
 /* Whether all parameters have that axis. */
 static int update_has_axis(const jf_node *n, const jf_update *a, int axis)
@@ -114,7 +113,8 @@ static void update_signatures(jf_signatures *c)
 JFL_OP(update, .doc = "Steps parameters, each with its gradient and slots; then the numbers of it.",
   .in = {"tensors"}, .attr = attrs, .attr_size = sizeof(jf_update),
   .flags = JF_EFFECT | JF_VARIADIC | JF_POINTWISE, .mutates_of = update_mutates,
-  .infer = update_infer, .cpu = cpu, .signatures = update_signatures)
+  .infer = update_infer,
+  .cpu = JF_KERNELS(JF_EVERY_FLOAT(update_plain)), .signatures = update_signatures)
 
 const jf_update *jf_update_of(const jf_node *n)
 {
