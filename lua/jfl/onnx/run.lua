@@ -33,11 +33,13 @@ local function lookup(state, scope, name, known)
   end
 end
 
+local function is_list(x) return type(x) == "table" and x.is_list end
+
 -- Whether nothing among a node's inputs has to wait for the job to run.
 local function all_known(inputs, n)
   for i = 1, n do
     local x = inputs[i]
-    if type(x) == "table" and x.is_list then
+    if is_list(x) then
       if not all_known(x, #x) then return false end
     elseif x ~= nil and not values.is_known(x) then
       return false
@@ -85,17 +87,28 @@ end
 
 -- What a model computes while it is described must go with its tensors, as a small file could fill
 -- the memory.
-local function count_known(state, results)
-  for _, x in pairs(results) do
-    if type(x) == "table" and x.is_list then count_known(state, x)
-    elseif values.is_known(x) then state.known = state.known + values.count(x.shape) end
-  end
+local function add_known(state, n)
+  state.known = state.known + n
   if state.known <= MOST_KNOWN then return end
   local most = MOST_KNOWN
   for _, t in pairs(state.tensors) do most = most + (t.is_there() and FOR_EACH * t.count or 0) end
   if state.known > most then
-    core.fail("%s: what is known of it before it runs must have at most %.0f numbers in all",
-      state.path, most)
+    core.fail("%s: what is known of it before it runs must have at most %.0f numbers and "
+      .. "parts of sequences in all", state.path, most)
+  end
+end
+
+local function count_known(state, results)
+  for _, x in pairs(results) do
+    if is_list(x) then count_known(state, x)
+    elseif values.is_known(x) then add_known(state, values.count(x.shape)) end
+  end
+end
+
+-- A sequence is gone through by each node that takes it, and copied by those that make another.
+local function count_lists(state, n, list)
+  for i = 1, n do
+    if is_list(list[i]) then add_known(state, #list[i]) end
   end
 end
 
@@ -106,6 +119,7 @@ local function results_of(state, scope, node, entry)
     local name = node.inputs[i]
     if name ~= "" then inputs[i] = lookup(state, scope, name, entry.static[i]) end
   end
+  count_lists(state, n, inputs)
   local facade = Node.new(node, state.path, function(graph, given)
     return describe(state, graph, given, scope)
   end)

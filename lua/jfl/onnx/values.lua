@@ -8,6 +8,8 @@ local values = {}
 
 local op = call.op
 
+local MOST_JOINED = 4000
+
 --- The function of flow at a path that a module of the front end defines.
 function values.flow(module, path)
   require("jfl." .. module)
@@ -146,9 +148,16 @@ function values.slice(x, axis, first, size)
   return (op.slice(x, { begin = begin, size = sizes }))
 end
 
+-- Longer lists, such as those of loops, are joined in parts, as Lua hands over no more than 8,000.
 function values.concat(list, axis)
   if #list == 1 then return list[1] end
-  return (op.concat(list, { axis = axis }))
+  if #list <= MOST_JOINED then return (op.concat(list, { axis = axis })) end
+  local parts = {}
+  for i = 1, #list, MOST_JOINED do
+    local some = { unpack(list, i, math.min(i + MOST_JOINED - 1, #list)) }
+    parts[#parts + 1] = values.concat(some, axis)
+  end
+  return values.concat(parts, axis)
 end
 
 return values

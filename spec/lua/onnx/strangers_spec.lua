@@ -219,6 +219,37 @@ describe("a stranger's ONNX file", function()
     end
   end)
 
+  it("is refused where each step of a loop copies or walks a sequence that grows", function()
+    local function whole(name, number)
+      return { name = name, dims = {}, data_type = 7, int64_data = { number } }
+    end
+    local GROWS = { node("SequenceInsert", { "v", "x" }, { "w" }) }
+    for i = 1, 9 do
+      GROWS[i + 1] = node("SequenceInsert", { GROWS[i].output[1], "x" }, { "w" .. i })
+    end
+    GROWS[10].output[1], GROWS[1].output[1], GROWS[2].input[1] = "w", "w0", "w0"
+    local body = { name = "b", input = { info("i", {}, 7), info("go", {}, 9), info "v" },
+      output = { info("go", {}, 9), info "w" }, node = GROWS }
+    local path = model({ node("SequenceEmpty", {}, { "e" }), node("Loop", { "m", "", "e" }, { "l" },
+      { { name = "body", g = body, type = 5 } }), node("SequenceAt", { "l", "zero" }, { "y" }) },
+      { initializer = { whole("m", 9999), whole("zero", 0) } })
+    assert.error_matches(function() run(path, flow.ndarray.ones { 2, 3 }) end,
+      "must have at most %d+ numbers and parts of sequences in all")
+  end)
+
+  it("has loops that give more rows than Lua hands over at once", function()
+    local body = { name = "b", input = { info("i", {}, 7), info("go", {}, 9), info "v" },
+      output = { info("go", {}, 9), info "w", info "w" }, node = {
+        node("Add", { "v", "one" }, { "w" }) } }
+    local count = { name = "m", dims = {}, data_type = 7, int64_data = { 9001 } }
+    local path = model({ node("Loop", { "m", "", "one" }, { "last", "rows" },
+      { { name = "body", g = body, type = 5 } }), node("Add", { "x", "rows" }, { "y" }) },
+      { initializer = { count, floats("one", {}, { 1 }) }, input = { info("x", { 1 }) },
+        output = { info("y", { 9001 }) } })
+    local y = run(path, flow.ndarray.zeros { 1 }):totable()
+    for i = 1, 9001 do assert.equal(i + 1, y[i]) end
+  end)
+
   it("is refused where a number of it says how long something takes", function()
     local function whole(name, ...)
       return { name = name, dims = { select("#", ...) }, data_type = 7, int64_data = { ... } }
