@@ -214,14 +214,14 @@ $O/spec/%_test: $O/spec/%_test.o $O/libjfl.a
 # without a soname is another version of it.
 EMULATED := build/emulated/libcuda.so.1 build/emulated/libnvrtc.so.13 build/emulated/runtime.h \
   build/emulated/libcublasLt.so.13 build/emulated/libcudnn.so.9 build/emulated/libnccl.so.2
-emulated: $(EMULATED)
+emulated: $(EMULATED) build/cache
 EMULATED_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden -Ibuild -pthread
 build/emulated/libcuda.so.1: $(addprefix spec/cuda/,driver.c memory.c stream.c fibre.c race.c emulated.h image.h)
 	@mkdir -p $(@D)
 	gcc $(EMULATED_CFLAGS) -Wl,-soname,libcuda.so.1 -o $@ $(filter %.c,$^) -ldl
-build/emulated/libnvrtc.so.13: $(addprefix spec/cuda/,nvrtc.c image.h version.h)
+build/emulated/libnvrtc.so.13: $(addprefix spec/cuda/,nvrtc.c image.h version.h runtime.h)
 	@mkdir -p $(@D)
-	gcc $(EMULATED_CFLAGS) -o $@ $< -ldl
+	gcc $(EMULATED_CFLAGS) -DEMULATED_SUM=$$(cat $^ | cksum | cut -d ' ' -f 1) -o $@ $< -ldl
 build/emulated/libcublasLt.so.13: $(addprefix spec/cuda/,cublaslt.c emulated.h version.h) build/emulated/libcuda.so.1
 	gcc $(EMULATED_CFLAGS) -O3 -o $@ $(filter %.c,$^) build/emulated/libcuda.so.1 -lm
 build/emulated/libcudnn.so.9: $(addprefix spec/cuda/,cudnn.c graph.c cudnn.h emulated.h) build/emulated/libcuda.so.1
@@ -231,6 +231,12 @@ build/emulated/libnccl.so.2: $(addprefix spec/cuda/,nccl.c emulated.h) build/emu
 build/emulated/runtime.h: spec/cuda/runtime.h
 	@mkdir -p $(@D)
 	cp $< $@
+
+# The kernels that were compiled for it; clones share them where they share what ccache keeps.
+build/cache:
+	@mkdir -p build
+	$(if $(CCACHE),@kept="$${XDG_CACHE_HOME:-$$HOME/.cache}/jfl-emulated"; \
+	  mkdir -p "$$kept" && ln -s "$$kept" $@ || mkdir -p $@,@mkdir -p $@)
 
 # Faults of system calls in any program.
 build/faults.so: spec/c/faults.c spec/c/faults.h

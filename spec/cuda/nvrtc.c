@@ -396,10 +396,10 @@ static int nvrtc_give_hollow(program *p)
 ENTRY int nvrtcVersion(int *major, int *minor)
 {
   *major = nvrtc_major();
-  /* Versions of no real compiler, and what is compiled in another way apart: caches must not mix
-     them up. What a changed runtime.h makes has another one too. */
-  *minor = 108 + nvrtc_is_hollow() + 2 * nvrtc_is_set("JFL_EMULATED_FMA") +
-           4 * nvrtc_is_set("JFL_EMULATED_RACES");
+  /* Versions of no real compiler, and what is compiled in another way, or by other sources of this
+     emulation (of which EMULATED_SUM is a sum), apart: caches must not mix them up. */
+  *minor = 100 + 8 * (int)(EMULATED_SUM % 1000000u) + nvrtc_is_hollow() +
+           2 * nvrtc_is_set("JFL_EMULATED_FMA") + 4 * nvrtc_is_set("JFL_EMULATED_RACES");
   return NVRTC_OK;
 }
 

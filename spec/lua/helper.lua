@@ -1,4 +1,5 @@
 -- What the front end's specs share.
+local core = require "jfl.core"
 local ffi = require "ffi"
 local flow = require "jfl"
 
@@ -25,6 +26,16 @@ function helper.predict(name, shape, f, fields)
     body = f }
   for key, value in pairs(fields or {}) do t[key] = value end
   return flow.global_function(t)
+end
+
+--- A predict job named slow that keeps the worker far longer than a call takes to be made: by
+-- products that are smaller where plain kernels compute them.
+function helper.slow()
+  local size = core.device():find "^cpu" and core.get "kernels" ~= "reference" and 600 or 160
+  return helper.predict("slow", { 1 }, function(v)
+    local m = flow.ones({ size, size }) * v
+    return flow.math.reduce_sum(flow.matmul(flow.matmul(m, m), m))
+  end, { returns = tp.Callback(tp.Numpy) })
 end
 
 --- A train job of one variable w (2), starting at 1, whose loss is x * w.

@@ -457,10 +457,7 @@ describe("asynchronous calls", function()
     before_each(function()
       flow.config.max_inflight(20)
       x = flow.ndarray.ones({ 1 })          -- little to copy, so that calls are made at once
-      slow = helper.predict("slow", { 1 }, function(v)
-        local m = flow.ones({ 700, 700 }) * v
-        return flow.math.reduce_sum(flow.matmul(flow.matmul(m, m), m))
-      end, { returns = tp.Callback(tp.Numpy) })
+      slow = helper.slow()
       slow(x)
       flow.sync()
     end)
