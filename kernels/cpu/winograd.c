@@ -356,7 +356,7 @@ OUTER void convolve_batch(void *ctx, int i, int worker)
 }
 
 /* Small tiles are few, and the filters large: all are transformed first, then each lane reads a
-   share of the filters. */
+   share of the filters; lanes that have the same share have their own tiles. */
 OUTER void small_input(void *ctx, int i)
 {
   const winograd *w = ctx;
@@ -365,12 +365,25 @@ OUTER void small_input(void *ctx, int i)
                   w->room + first * from, SMALL);
 }
 
+static int64_t small_shares(const winograd *w) { return jf_parts(w->n_to, WIDE / JF_LANES); }
+
 static void small_output(void *ctx, int i, int worker)
 {
   const winograd *w = ctx;
-  float *m = w->room + tile_cells(w) * pitch(w, w->n_from * JF_LANES);
-  multiply_tiles(w, 0, (int)w->tiles, i * (WIDE / JF_LANES), w->room,
+  const int64_t from = w->n_from * JF_LANES, shares = small_shares(w);
+  const int64_t first = i / shares * w->span, left = w->tiles - first;
+  float *m = w->room + tile_cells(w) * pitch(w, from);
+  multiply_tiles(w, first, (int)(left < w->span ? left : w->span),
+                 i % shares * (WIDE / JF_LANES), w->room + first * from,
                  m + (size_t)worker * w->room_size);
+}
+
+static void convolve_small(const jf_kargs *k, winograd *w)
+{
+  const int64_t shares = small_shares(w), lanes = (w->lanes + shares - 1) / shares;
+  w->span = jf_parts(jf_parts(w->tiles, lanes), ROWS) * ROWS;
+  jf_parallel(k->threads, jf_parts(w->tiles, ROWS), small_input, w);
+  jf_parallel_workers(k->threads, (int)shares * jf_parts(w->tiles, w->span), small_output, w);
 }
 
 /* Transposes a block of a filter's channels, 16 x 16: out[i][j] = in[j][i]. */
@@ -439,12 +452,8 @@ static jfl_status convolve(const jf_kargs *k, winograd *w)
   w->room = w->packed ? k->scratch : w->u + u_size(w);
   w->room_size = room_size(w);
   if (!w->packed) transform_filters(w, k->threads);
-  if (w->side == SMALL) {
-    jf_parallel(k->threads, jf_parts(w->tiles, ROWS), small_input, w);
-    jf_parallel_workers(k->threads, jf_parts(w->n_to, WIDE / JF_LANES), small_output, w);
-  } else {
-    jf_parallel_workers(k->threads, jf_parts(w->tiles, w->span), convolve_batch, w);
-  }
+  if (w->side == SMALL) convolve_small(k, w);
+  else jf_parallel_workers(k->threads, jf_parts(w->tiles, w->span), convolve_batch, w);
   return JFL_OK;
 }
 
