@@ -87,5 +87,4 @@ JFL_OP(bias_add, .doc = "value plus bias, which runs along the channels.", .path
        .in = { "value", "bias" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_bias_add),
        .inplace = 1, .infer = bias_add_infer, .grad = bias_add_grad, .layout = bias_add_layout,
        .line = &line, .signatures = bias_add_signatures,
-       .cpu = JF_KERNELS(JF_EVERY_FLOAT(bias_add_plain), [JFL_I32] = bias_add_plain,
-                       [JFL_I64] = bias_add_plain))
+       .cpu = JF_KERNELS(JF_EVERY_NUM(bias_add_plain)))

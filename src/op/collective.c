@@ -1,46 +1,15 @@
 /* Sums over ranks of the world, and messages between them. All ranks that take part have such a
    node, and they reach those that they share in the same order (JF_TOGETHER). */
 #include "op/collective.h"
-#include "dev/half.h"
 #include "ir/ir.h"
 #include "op/move.h"
 #include "world/collective.h"
 
 #include <string.h>
 
-/* ---- adding ---- */
-
-#define COLLECTIVE_ADD(id, T)                                                         \
-  static void add_##id(void *to, const void *more, int64_t n)                         \
-  {                                                                                   \
-    T *restrict y = to;                                                               \
-    const T *restrict x = more;                                                       \
-    for (int64_t i = 0; i < n; i++) y[i] = (T)(y[i] + x[i]);                          \
-  }
-#define COLLECTIVE_ADD_HALF(id, from, into)                                           \
-  static void add_##id(void *to, const void *more, int64_t n)                         \
-  {                                                                                   \
-    uint16_t *restrict y = to;                                                        \
-    const uint16_t *restrict x = more;                                                \
-    for (int64_t i = 0; i < n; i++) y[i] = into(from(y[i]) + from(x[i]));             \
-  }
-COLLECTIVE_ADD(F32, float)
-COLLECTIVE_ADD(F64, double)
-/* Unsigned, so that what overflows wraps around. */
-COLLECTIVE_ADD(I32, uint32_t)
-COLLECTIVE_ADD(I64, uint64_t)
-COLLECTIVE_ADD(I8, uint8_t)
-COLLECTIVE_ADD(U8, uint8_t)
-COLLECTIVE_ADD_HALF(F16, jf_from_f16, jf_to_f16)
-COLLECTIVE_ADD_HALF(BF16, jf_from_bf16, jf_to_bf16)
-
 static jf_addition collective_adder(jfl_dtype t)
 {
-  static void (*const add[JFL_N_DTYPE])(void *, const void *, int64_t) = {
-    [JFL_F32] = add_F32, [JFL_F64] = add_F64, [JFL_I32] = add_I32, [JFL_I64] = add_I64,
-    [JFL_I8] = add_I8, [JFL_U8] = add_U8, [JFL_F16] = add_F16, [JFL_BF16] = add_BF16,
-  };
-  return (jf_addition){ jfl_dtype_size(t), add[t] };
+  return (jf_addition){ jfl_dtype_size(t), jf_increase[t] };
 }
 
 static size_t collective_bytes(const jf_tensor *t)

@@ -103,31 +103,25 @@ GATHER(2, uint16_t)
 GATHER(4, uint32_t)
 GATHER(8, uint64_t)
 
-/* Elements of src are added in their order; sums of integers wrap. */
-#define SCATTER(D, T, U)                                                            \
-  static jfl_status dim_scatter_##D(const jf_kargs *k)                              \
-  {                                                                                 \
-    const jf_tensor *ids = &k->in[1], *out = &k->out[0];                            \
-    const int64_t dim = ((const jf_dim_gather *)k->attr)->dim;                      \
-    const T *u = k->in[2].data;                                                     \
-    T *y = out->data;                                                               \
-    dim_places p;                                                                   \
-    JF_TRY(jf_check_range(k, JF_WRONG_INDEX, ids, out->shape.d[dim]));              \
-    if (y != k->in[0].data)                                                         \
-      memcpy(y, k->in[0].data, (size_t)jf_numel(&out->shape) * sizeof(T));          \
-    dim_find(&out->shape, &ids->shape, dim, &p);                                    \
-    jf_walk w = jf_walk_at(&p.nest, p.nest.n, 0);                                   \
-    for (int64_t j = 0, n = jf_numel(&ids->shape); j < n && !jf_loop_ends_at(j, 1);          \
-         j++, jf_walk_next(&w)) {                                                  \
-      T *at = y + w.off[0] + jf_index_at(ids, j) * p.along;                         \
-      *at = (T)((U)*at + (U)u[j]);                                                  \
-    }                                                                               \
-    return JFL_OK;                                                                  \
-  }
-SCATTER(F32, float, float)
-SCATTER(F64, double, double)
-SCATTER(I32, int32_t, uint32_t)
-SCATTER(I64, int64_t, uint64_t)
+/* Elements of src are added in their order. */
+static jfl_status dim_scatter(const jf_kargs *k)
+{
+  const jf_tensor *ids = &k->in[1], *out = &k->out[0];
+  const int64_t dim = ((const jf_dim_gather *)k->attr)->dim;
+  const jf_increasing add = jf_increase[out->dtype];
+  const size_t size = jfl_dtype_size(out->dtype);
+  const char *u = k->in[2].data;
+  char *y = out->data;
+  dim_places p;
+  JF_TRY(jf_check_range(k, JF_WRONG_INDEX, ids, out->shape.d[dim]));
+  if (y != k->in[0].data) memcpy(y, k->in[0].data, (size_t)jf_numel(&out->shape) * size);
+  dim_find(&out->shape, &ids->shape, dim, &p);
+  jf_walk w = jf_walk_at(&p.nest, p.nest.n, 0);
+  for (int64_t j = 0, n = jf_numel(&ids->shape); j < n && !jf_loop_ends_at(j, 1);
+       j++, u += size, jf_walk_next(&w))
+    add(y + (size_t)(w.off[0] + jf_index_at(ids, j) * p.along) * size, u, 1);
+  return JFL_OK;
+}
 
 /* Axes other than dim that the index has whole. */
 static void dim_signatures(jf_signatures *c, int scatters)
@@ -155,4 +149,4 @@ JFL_OP(dim_scatter_add, .doc = "input, plus src at the positions along dim that 
   .in = {"input", "index", "src"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_dim_gather), .inplace = 1, .infer = dim_scatter_infer,
   .grad = dim_scatter_grad,
-  .cpu = JF_KERNELS(JF_NUMS(dim_scatter_)), .signatures = dim_scatter_signatures)
+  .cpu = JF_KERNELS(JF_EVERY_NUM(dim_scatter)), .signatures = dim_scatter_signatures)

@@ -216,36 +216,24 @@ static jfl_status stored_rows(const jf_kargs *k)
 }
 
 /* y[b, i, id[b, j]] = sum of x[b, i, j], each a run, added in the tensor's dtype and in the order
-   of j. `add` adds n elements of x to n elements of y. */
-static jfl_status gather_sum(const jf_kargs *k,
-                      void (*add)(const jf_kargs *k, int64_t to, int64_t from, int64_t n))
+   of j. */
+static jfl_status gather_sum(const jf_kargs *k)
 {
   const jf_segment_sum *a = k->attr;
   const jf_tensor *y = &k->out[0], *ids = &k->in[1];
   const jf_picks p = jf_picks_of(&y->shape, &ids->shape, a->axis, a->batch_dims);
+  const size_t run = (size_t)p.run * jfl_dtype_size(y->dtype);
+  const char *x = k->in[0].data;
   JF_TRY(jf_check_range(k, JF_WRONG_SEGMENT, ids, p.m));
   memset(y->data, 0, (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype));
   for (int64_t i = 0; i < p.batches * p.outer && !jf_loop_ends_at(i, p.n * p.run); i++)
-    for (int64_t j = 0; j < p.n && !jf_loop_ends_at(j, p.run); j++) {
+    for (int64_t j = 0; j < p.n && !jf_loop_ends_at(j, p.run); j++, x += run) {
       const int64_t id = jf_index_at(ids, i / p.outer * p.n + j);
-      if (id != a->ignored) add(k, (i * p.m + id) * p.run, (i * p.n + j) * p.run, p.run);
+      if (id == a->ignored) continue;
+      jf_increase[y->dtype]((char *)y->data + (size_t)(i * p.m + id) * run, x, p.run);
     }
   return JFL_OK;
 }
-
-/* Sums of integers wrap. */
-#define SUM(D, T, U)                                                                 \
-  static void gather_add_##D(const jf_kargs *k, int64_t to, int64_t from, int64_t n) \
-  {                                                                                  \
-    const T *x = (const T *)k->in[0].data + from;                                    \
-    T *y = (T *)k->out[0].data + to;                                                 \
-    for (int64_t i = 0; i < n; i++) y[i] = (T)((U)y[i] + (U)x[i]);                   \
-  }                                                                                  \
-  static jfl_status gather_sum_##D(const jf_kargs *k) { return gather_sum(k, gather_add_##D); }
-SUM(F32, float, float)
-SUM(F64, double, double)
-SUM(I32, int32_t, uint32_t)
-SUM(I64, int64_t, uint64_t)
 
 #define ONE_HOT(D, T)                                                           \
   static void mark_##D(const jf_kargs *k)                                       \
@@ -329,7 +317,7 @@ JFL_OP(unsorted_segment_sum, .doc = "Sums of the slices of data that have the sa
        .path = "math.unsorted_segment_sum", .in = { "data", "segment_ids" }, .out = { "y" },
        .attr = sum_attrs, .attr_size = sizeof(jf_segment_sum), .infer = sum_infer,
        .grad = gather_sum_grad, .descent = &jf_op_segment_update,
-       .cpu = JF_KERNELS(JF_NUMS(gather_sum_)), .signatures = sum_signatures)
+       .cpu = JF_KERNELS(JF_EVERY_NUM(gather_sum)), .signatures = sum_signatures)
 
 JFL_OP(one_hot, .doc = "For each index a line with on_value at the index and off_value elsewhere.",
   .path = "one_hot", .in = {"indices"}, .out = {"y"}, .attr = one_hot_attrs,

@@ -164,36 +164,32 @@ static jfl_status nd_put(const jf_kargs *k)
   return JFL_OK;
 }
 
-/* y[place of tuple j] += u[j], in the order of j; sums of integers wrap. */
-#define ADD(D, T, U)                                                                \
-  static void nd_sum_##D(const jf_tensor *y, const jf_tuples *t, const T *u)        \
-  {                                                                                 \
-    for (int64_t j = 0; j < t->count && !jf_loop_ends_at(j, t->run); j++, u += t->run) { \
-      T *at = (T *)y->data + nd_place(t, j);                                        \
-      for (int64_t i = 0; i < t->run; i++) at[i] = (T)((U)at[i] + (U)u[i]);         \
-    }                                                                               \
-  }                                                                                 \
-  static jfl_status nd_add_##D(const jf_kargs *k)                                   \
-  {                                                                                 \
-    const jf_tuples t = jf_tuples_of(&k->in[1], &k->out[0].shape);                  \
-    JF_TRY(jf_tuples_check(k, &t));                                                 \
-    nd_begin(k);                                                                    \
-    nd_sum_##D(&k->out[0], &t, k->in[2].data);                                      \
-    return JFL_OK;                                                                  \
-  }                                                                                 \
-  static jfl_status nd_scatter_##D(const jf_kargs *k)                               \
-  {                                                                                 \
-    const jf_tensor *y = &k->out[0];                                                \
-    const jf_tuples t = jf_tuples_of(&k->in[0], &y->shape);                         \
-    JF_TRY(jf_tuples_check(k, &t));                                                 \
-    memset(y->data, 0, (size_t)jf_numel(&y->shape) * sizeof(T));                    \
-    nd_sum_##D(y, &t, k->in[1].data);                                               \
-    return JFL_OK;                                                                  \
-  }
-ADD(F32, float, float)
-ADD(F64, double, double)
-ADD(I32, int32_t, uint32_t)
-ADD(I64, int64_t, uint64_t)
+/* y[place of tuple j] += u[j], in the order of j. */
+static void nd_sum(const jf_tensor *y, const jf_tuples *t, const char *u)
+{
+  const size_t size = jfl_dtype_size(y->dtype);
+  for (int64_t j = 0; j < t->count && !jf_loop_ends_at(j, t->run); j++, u += (size_t)t->run * size)
+    jf_increase[y->dtype]((char *)y->data + (size_t)nd_place(t, j) * size, u, t->run);
+}
+
+static jfl_status nd_add(const jf_kargs *k)
+{
+  const jf_tuples t = jf_tuples_of(&k->in[1], &k->out[0].shape);
+  JF_TRY(jf_tuples_check(k, &t));
+  nd_begin(k);
+  nd_sum(&k->out[0], &t, k->in[2].data);
+  return JFL_OK;
+}
+
+static jfl_status nd_scatter(const jf_kargs *k)
+{
+  const jf_tensor *y = &k->out[0];
+  const jf_tuples t = jf_tuples_of(&k->in[0], &y->shape);
+  JF_TRY(jf_tuples_check(k, &t));
+  memset(y->data, 0, (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype));
+  nd_sum(y, &t, k->in[1].data);
+  return JFL_OK;
+}
 
 /* How many axes the tuples of v name. */
 static int nd_named(const jfl_value *v) { return (int)v->shape.d[v->shape.n - 1]; }
@@ -256,7 +252,7 @@ JFL_OP(gather_nd, .doc = "Slices of params at the tuples along the last axis of 
 JFL_OP(scatter_nd, .doc = "A tensor of zeros to which updates are added at the tuples of indices.",
   .path = "scatter_nd", .in = {"indices", "updates"}, .out = {"y"}, .attr = scatter_attrs,
   .attr_size = sizeof(scatter_nd), .key = 1, .infer = scatter_nd_infer, .grad = scatter_nd_grad,
-  .cpu = JF_KERNELS(JF_NUMS(nd_scatter_)), .signatures = scatter_nd_signatures,
+  .cpu = JF_KERNELS(JF_EVERY_NUM(nd_scatter)), .signatures = scatter_nd_signatures,
   .share = scatter_nd_share)
 
 JFL_OP(tensor_scatter_nd_update,
@@ -268,4 +264,4 @@ JFL_OP(tensor_scatter_nd_update,
 JFL_OP(tensor_scatter_nd_add, .doc = "params, plus updates at the tuples of indices.",
   .path = "tensor_scatter_nd_add", .in = {"params", "indices", "updates"}, .out = {"y"},
   .inplace = 1, .infer = tensor_scatter_infer, .grad = nd_add_grad,
-  .cpu = JF_KERNELS(JF_NUMS(nd_add_)), .signatures = tensor_scatter_signatures)
+  .cpu = JF_KERNELS(JF_EVERY_NUM(nd_add)), .signatures = tensor_scatter_signatures)

@@ -1,6 +1,8 @@
 /* Functions on axes and on tensors of indices. */
 #include "op/index.h"
+#include "dev/half.h"
 #include "dev/variants.h"
+#include "op/op.h"
 
 jf_axes jf_axes_at(const jfl_shape *s, int64_t axis)
 {
@@ -50,3 +52,21 @@ jfl_status jf_check_range(const jf_kargs *k, jf_wrong what, const jf_tensor *t, 
   }
   return JFL_OK;
 }
+
+/* T: for integers the unsigned type, whose sums wrap. */
+#define ADD(D, T, GET, PUT)                                             \
+  static void add_##D(void *to, const void *more, int64_t n)            \
+  {                                                                     \
+    T *restrict y = to;                                                 \
+    const T *restrict x = more;                                         \
+    for (int64_t i = 0; i < n; i++) y[i] = PUT(GET(y[i]) + GET(x[i]));  \
+  }
+ADD(F32, float, , )
+ADD(F64, double, , )
+ADD(I32, uint32_t, , )
+ADD(I64, uint64_t, , )
+ADD(I8, uint8_t, , (uint8_t))
+ADD(U8, uint8_t, , (uint8_t))
+ADD(F16, uint16_t, jf_from_f16, jf_to_f16)
+ADD(BF16, uint16_t, jf_from_bf16, jf_to_bf16)
+const jf_increasing jf_increase[JFL_N_DTYPE] = { JF_DTYPES(add_) };

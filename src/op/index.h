@@ -18,4 +18,8 @@ int jf_within(const jf_tensor *t, int64_t from, int64_t count, int64_t n);
    k->fault as well. The message names no op: the caller adds that. */
 jfl_status jf_check_range(const jf_kargs *k, jf_wrong what, const jf_tensor *t, int64_t n);
 
+/* By dtype: adds n numbers to those at `to`, from the first on; sums of integers wrap. */
+typedef void (*jf_increasing)(void *to, const void *more, int64_t n);
+extern const jf_increasing jf_increase[JFL_N_DTYPE];
+
 #endif

@@ -26,9 +26,9 @@ extern const jfl_op *const jf_ops[];   /* NULL-terminated, sorted by name */
   [JFL_U8] = fn##1, [JFL_I32] = fn##4, [JFL_I64] = fn##8
 /* The same one for all of them; an element may be a block of numbers, too. */
 #define JF_EVERY_FLOAT(fn) [JFL_F32] = fn, [JFL_F64] = fn
+#define JF_EVERY_NUM(fn) JF_EVERY_FLOAT(fn), [JFL_I32] = fn, [JFL_I64] = fn
 #define JF_EVERY_DTYPE(fn)                                                                \
-  JF_EVERY_FLOAT(fn), [JFL_F16] = fn, [JFL_BF16] = fn, [JFL_I8] = fn, [JFL_U8] = fn,      \
-  [JFL_I32] = fn, [JFL_I64] = fn
+  JF_EVERY_NUM(fn), [JFL_F16] = fn, [JFL_BF16] = fn, [JFL_I8] = fn, [JFL_U8] = fn
 #define JF_EVERY_BLOCK(fn) \
   [JFL_Q8_0] = fn, [JFL_Q4_0] = fn, [JFL_Q4_K] = fn, [JFL_Q6_K] = fn
 #define JF_EVERY_ELEMENT(fn) JF_EVERY_DTYPE(fn), JF_EVERY_BLOCK(fn)
