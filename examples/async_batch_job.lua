@@ -1,10 +1,9 @@
 -- Evaluating the MLP of async_single_job.lua: two results come to a callback as one table.
--- Usage: jfl examples/async_batch_job.lua [epochs]
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local EPOCHS = tonumber((...)) or 1
+local EPOCHS = flow.arguments("[epochs=1]").epochs
 
 local function mlp(data)
   local initializer = flow.truncated_normal(0.1)

@@ -1,10 +1,9 @@
 -- Training an MLP with asynchronous calls: the loss comes to a callback.
--- Usage: jfl examples/async_single_job.lua [epochs]
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local EPOCHS = tonumber((...)) or 20
+local EPOCHS = flow.arguments("[epochs=20]").epochs
 
 local train_job = flow.global_function {
   name = "train_job",

@@ -1,11 +1,11 @@
 -- BERT (Devlin et al. 2018) in small: some letters of a text are hidden, and the network learns to
 -- tell what they are from what stands on both sides. Places are told by rotary embedding: from the
 -- original's table of places so small a network learns far more slowly.
---   jfl examples/bert.lua [steps] [file]
 local flow = require "jfl"
 local nd = flow.ndarray
 
-local STEPS, FILE = tonumber((...)) or 900, select(2, ...) or "/usr/share/common-licenses/GPL-3"
+local o = flow.arguments "[steps=900] [file=/usr/share/common-licenses/GPL-3]"
+local STEPS, FILE = o.steps, o.file
 local BATCH, LENGTH, LAYERS, HEADS, SIZE = 16, 64, 3, 4, 128
 local HIDDEN = 0.15              -- the share of letters that must be told
 

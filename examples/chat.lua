@@ -1,21 +1,15 @@
 -- A small Llama learns from texts that come with Debian, is written as a GGUF file with 8 bits a
 -- weight, and goes on in the terminal with what one types, word by word as it finds them:
---   jfl examples/chat.lua [steps] [text=FILE] [model=FILE.gguf] [max=60] [temperature=0.7]
---     [top_p=0.9] [seed=N] [dtype=q8_0]
+--   jfl examples/chat.lua 400 text=story.txt temperature=0.5
 -- What is learned is kept in the file `model`, chat.gguf by itself, which llama.cpp reads, too. If
 -- it is there nothing is learned, so it may also be one of others: gpt2, llama, mistral and qwen2.
 -- An empty line begins a new talk; Ctrl-D ends.
 local flow = require "jfl"
 local nd = flow.ndarray
 
-local o = { model = "chat.gguf", max = 60, temperature = 0.7, top_p = 0.9, dtype = "q8_0",
-  steps = 800, text = false, seed = false }
-for i, word in ipairs(arg) do
-  local key, value = word:match "^([%w_]+)=(.*)$"
-  if i == 1 and tonumber(word) then key, value = "steps", word end
-  assert(o[key] ~= nil, "usage: chat.lua [steps] [name=value]...; its first lines tell the names")
-  o[key] = tonumber(value) or value
-end
+local o = flow.arguments [[
+  [steps=800] [text=FILE] [model=chat.gguf] [max=60] [temperature=0.7] [top_p=0.9] [seed=N]
+  [dtype=q8_0] ]]
 
 -- ---- learning ----
 

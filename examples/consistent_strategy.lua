@@ -1,15 +1,11 @@
 -- LeNet on several devices in the consistent view. The number of devices is all that is said of
 -- them: each batch is split among them, all of them keep the variables, and gradients are added.
--- Usage: jfl examples/consistent_strategy.lua [epochs=20] [devices=2]
---   [steps=N of an epoch] [every=20 steps a line]
+-- steps: of an epoch, else all; every: so many steps it prints a line.
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local o = { epochs = 20, devices = 2, steps = math.huge, every = 20 }
-for key, value in table.concat({ ... }, " "):gmatch "(%w+)=(%S+)" do
-  o[key] = tonumber(value) or value
-end
+local o = flow.arguments "[epochs=20] [devices=2] [steps=N] [every=20]"
 
 local function lenet(data, train)
   local initializer = flow.truncated_normal(0.1)
@@ -66,7 +62,7 @@ local train = flow.data.load_mnist(BATCH_SIZE)
 
 for _ = 1, o.epochs do
   for i, images, labels in flow.zip(train.images, train.labels) do
-    if i > o.steps then break end
+    if o.steps and i > o.steps then break end
     local loss = train_job(images, labels)
     if (i - 1) % o.every == 0 then print(loss:mean()) end
   end

@@ -1,12 +1,12 @@
 -- DCGAN (Radford, Metz, Chintala 2015): a generator learns to draw clothes that a discriminator
 -- cannot tell from Fashion-MNIST's. Each has an optimizer of its own; both learn in one job. After
 -- each epoch a grid of drawings is saved as dcgan-EPOCH.png.
--- Usage: jfl examples/dcgan.lua [epochs [batches an epoch]]
+-- batches: how many an epoch has, else all.
 local flow = require "jfl"
 local nd = flow.ndarray
 
-local EPOCHS = tonumber((...)) or 10
-local BATCHES = tonumber((select(2, ...)))
+local o = flow.arguments "[epochs=10] [batches=N]"
+local EPOCHS, BATCHES = o.epochs, o.batches
 local BATCH, CODE = 100, 100
 local DRAWINGS = 64
 

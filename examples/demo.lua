@@ -1,10 +1,10 @@
 -- What `make demo` runs: LeNet learns Fashion-MNIST in three epochs.
--- Usage: jfl examples/demo.lua [epochs [batches an epoch]]
+-- batches: how many an epoch has, else all.
 local flow = require "jfl"
 
 local BATCH_SIZE = 100
-local EPOCHS = tonumber((...)) or 3
-local BATCHES = tonumber((select(2, ...)))
+local o = flow.arguments "[epochs=3] [batches=N]"
+local EPOCHS, BATCHES = o.epochs, o.batches
 
 local function options(more)
   more.activation, more.kernel_initializer = flow.nn.relu, flow.truncated_normal(0.1)

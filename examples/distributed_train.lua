@@ -3,16 +3,13 @@
 --   JFL_SECRET=... jfl examples/distributed_train.lua machines=192.168.1.12,192.168.1.11
 -- or let mpirun, Slurm or jfl itself start it, without a list:
 --   jfl --ranks 2 examples/distributed_train.lua
--- Usage: jfl examples/distributed_train.lua [epochs=1] [devices=1 of each process]
---   [machines=LIST] [port=9988] [steps=N of an epoch] [every=20 steps a line]
+-- devices: of each process; steps: of an epoch, else all; every: so many steps it prints a line.
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local o = { epochs = 1, devices = 1, port = 9988, steps = math.huge, every = 20 }
-for key, value in table.concat({ ... }, " "):gmatch "(%w+)=(%S+)" do
-  o[key] = tonumber(value) or value
-end
+local o = flow.arguments [[
+  [epochs=1] [devices=1] [machines=LIST] [port=9988] [steps=N] [every=20] ]]
 
 local function lenet(data, train)
   local initializer = flow.truncated_normal(0.1)
@@ -78,7 +75,7 @@ local train = flow.data.load_mnist(BATCH_SIZE)
 
 for _ = 1, o.epochs do
   for i, images, labels in flow.zip(train.images, train.labels) do
-    if i > o.steps then break end
+    if o.steps and i > o.steps then break end
     local loss = train_job(images, labels)
     if (i - 1) % o.every == 0 then print(loss:mean()) end
   end

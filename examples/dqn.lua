@@ -1,12 +1,11 @@
 -- Double DQN (van Hasselt, Guez, Silver 2015) learns to balance a pole on a cart by playing, by the
 -- rules of Gym's CartPole-v0. It is solved when the last 100 episodes lasted 195 steps on average:
 -- then, or after the most episodes, the variables are saved.
--- Usage: jfl examples/dqn.lua [most episodes] [folder of the checkpoint]
 local flow = require "jfl"
 local nd = flow.ndarray
 
-local EPISODES = tonumber((...)) or 1000
-local FOLDER = select(2, ...) or "dqn-checkpoint"
+local o = flow.arguments "[episodes=1000] [folder=dqn-checkpoint]"
+local EPISODES, FOLDER = o.episodes, o.folder
 local SOLVED, WINDOW = 195, 100
 local BATCH, CAPACITY, WARMUP = 64, 50000, 500
 local DISCOUNT, RATE, FOLLOW = 0.99, 5e-4, 0.005

@@ -1,22 +1,16 @@
 -- GPT-2 (Radford et al. 2019): learns to write, letter by letter, and then writes. What it learns
 -- from is a licence that comes with Debian, or any other file. Its form is given by options:
---   jfl examples/gpt.lua [steps] [text=FILE] [layers=4] [heads=4] [size=128] [context=64]
---     [batch=16] [sample=400] [temperature=1] [top_k=N] [top_p=SHARE] [save=FOLDER] [recompute=1]
+--   jfl examples/gpt.lua 2000 layers=6 size=256 temperature=0.8
 -- layers=12 heads=12 size=768 context=1024 vocabulary=50257 has the 124 million weights of the
 -- smallest published one; a vocabulary larger than the letters of the text stays unused. With
 -- recompute=1 what is inside of blocks is computed again on the way back instead of being kept.
 local flow = require "jfl"
 local nd = flow.ndarray
 
-local o = { layers = 4, heads = 4, size = 128, context = 64, batch = 16, sample = 400,
-  text = "/usr/share/common-licenses/GPL-3", rate = 1e-3, steps = 600, vocabulary = 0,
-  temperature = 1, top_k = false, top_p = false, save = false, recompute = 0 }
-for i, word in ipairs(arg) do
-  local key, value = word:match "^([%w_]+)=(.*)$"
-  if i == 1 and tonumber(word) then key, value = "steps", word end
-  assert(o[key] ~= nil, "usage: gpt.lua [steps] [name=value]...; its first lines tell the names")
-  o[key] = tonumber(value) or value
-end
+local o = flow.arguments [[
+  [steps=600] [text=/usr/share/common-licenses/GPL-3] [layers=4] [heads=4] [size=128] [context=64]
+  [vocabulary=0] [batch=16] [rate=0.001] [sample=400] [temperature=1.0] [top_k=N] [top_p=X]
+  [save=FOLDER] [recompute=0] ]]
 local STEPS = o.steps
 
 -- ---- the text ----
@@ -114,7 +108,7 @@ local function continue(start, n)
     local prompt = { unpack(ids, math.max(1, #ids - math.floor(o.context / 2) + 1)) }
     local more = flow.generate(write, prompt, { cache = cache,
       max = math.min(n, o.context - #prompt + 1),
-      temperature = o.temperature, top_k = o.top_k or nil, top_p = o.top_p or nil })
+      temperature = o.temperature, top_k = o.top_k, top_p = o.top_p })
     for _, id in ipairs(more) do ids[#ids + 1], out[#out + 1] = id, letters[id + 1] end
     n = n - #more
   end

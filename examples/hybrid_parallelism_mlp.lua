@@ -1,15 +1,11 @@
 -- The network of mixed_parallel_mlp.lua with its second layer written out, so that it shows what
 -- model_distribute stands for; then the plan of a step is printed, which names the place of each.
--- Usage: jfl examples/hybrid_parallelism_mlp.lua [epochs=3] [devices=2]
---   [steps=N of an epoch] [every=20 steps a line]
+-- steps: of an epoch, else all; every: so many steps it prints a line.
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local o = { epochs = 3, devices = 2, steps = math.huge, every = 20 }
-for key, value in table.concat({ ... }, " "):gmatch "(%w+)=(%S+)" do
-  o[key] = tonumber(value) or value
-end
+local o = flow.arguments "[epochs=3] [devices=2] [steps=N] [every=20]"
 
 local split = flow.distribute.split
 
@@ -63,7 +59,7 @@ local train = flow.data.load_mnist(BATCH_SIZE)
 
 for _ = 1, o.epochs do
   for i, images, labels in flow.zip(train.images, train.labels) do
-    if i > o.steps then break end
+    if o.steps and i > o.steps then break end
     local loss = train_job(images, labels)
     if (i - 1) % o.every == 0 then print(loss:mean()) end
   end

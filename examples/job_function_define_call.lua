@@ -1,10 +1,9 @@
 -- Defining and calling job functions: the present spelling, then the two older ones.
--- Usage: jfl examples/job_function_define_call.lua [epochs]
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local EPOCHS = tonumber((...)) or 3
+local EPOCHS = flow.arguments("[epochs=3]").epochs
 
 local function get_train_config()
   local config = flow.function_config()

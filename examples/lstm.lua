@@ -1,11 +1,11 @@
 -- Two layers of LSTM learn to write, letter by letter, from a licence that comes with Debian or any
 -- other file, and then write (as in Graves 2013). Every row of a batch goes on in the text where
 -- the last call left it, with the states that it left.
---   jfl examples/lstm.lua [steps] [file]
 local flow = require "jfl"
 local nd = flow.ndarray
 
-local STEPS, FILE = tonumber((...)) or 1000, select(2, ...) or "/usr/share/common-licenses/GPL-3"
+local o = flow.arguments "[steps=1000] [file=/usr/share/common-licenses/GPL-3]"
+local STEPS, FILE = o.steps, o.file
 local BATCH, LENGTH, UNITS, LAYERS = 32, 32, 128, 2
 
 local text = assert(io.open(FILE)):read "*a"

@@ -1,15 +1,11 @@
 -- An MLP on several devices in the mirrored view: each device has arrays of its own, which the
 -- script cuts and puts together, and the gradients of all are averaged.
--- Usage: jfl examples/mirrored_strategy.lua [epochs=1] [devices=2]
---   [steps=N of an epoch] [every=20 steps a line]
+-- steps: of an epoch, else all; every: so many steps it prints a line.
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local o = { epochs = 1, devices = 2, steps = math.huge, every = 20 }
-for key, value in table.concat({ ... }, " "):gmatch "(%w+)=(%S+)" do
-  o[key] = tonumber(value) or value
-end
+local o = flow.arguments "[epochs=1] [devices=2] [steps=N] [every=20]"
 local FIRST = flow.env.rank() * o.devices          -- of all devices, the first one of this process
 local BATCH_SIZE_PER_DEVICE = BATCH_SIZE / (o.devices * flow.env.size())
 
@@ -65,7 +61,7 @@ local train = flow.data.load_mnist(BATCH_SIZE)
 
 for _ = 1, o.epochs do
   for i, images, labels in flow.zip(train.images, train.labels) do
-    if i > o.steps then break end
+    if o.steps and i > o.steps then break end
     local losses = train_job(cut(images), cut(labels))
     if (i - 1) % o.every == 0 then print(flow.ndarray.concat(losses, 0):mean()) end
   end

@@ -1,15 +1,11 @@
 -- LeNet as a pipeline of two devices: the dense layers are placed on one each, and what the first
 -- computes is copied to the second.
--- Usage: jfl examples/mixed_parallel_lenet.lua [epochs=50] [devices=2]
---   [steps=N of an epoch] [every=20 steps a line]
+-- steps: of an epoch, else all; every: so many steps it prints a line.
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local o = { epochs = 50, devices = 2, steps = math.huge, every = 20 }
-for key, value in table.concat({ ... }, " "):gmatch "(%w+)=(%S+)" do
-  o[key] = tonumber(value) or value
-end
+local o = flow.arguments "[epochs=50] [devices=2] [steps=N] [every=20]"
 
 local LAST = ("0:%d"):format(o.devices - 1)      -- the last device
 
@@ -74,7 +70,7 @@ local train = flow.data.load_mnist(BATCH_SIZE)
 
 for _ = 1, o.epochs do
   for i, images, labels in flow.zip(train.images, train.labels) do
-    if i > o.steps then break end
+    if o.steps and i > o.steps then break end
     local loss = train_job(images, labels)
     if (i - 1) % o.every == 0 then print(loss:mean()) end
   end

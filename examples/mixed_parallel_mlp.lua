@@ -1,15 +1,11 @@
 -- An MLP on several devices: the first layer is data parallel, each device computing a part of the
 -- batch, and the second is model parallel, each computing a part of the units for all of the batch.
--- Usage: jfl examples/mixed_parallel_mlp.lua [epochs=3] [devices=2]
---   [steps=N of an epoch] [every=20 steps a line]
+-- steps: of an epoch, else all; every: so many steps it prints a line.
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local o = { epochs = 3, devices = 2, steps = math.huge, every = 20 }
-for key, value in table.concat({ ... }, " "):gmatch "(%w+)=(%S+)" do
-  o[key] = tonumber(value) or value
-end
+local o = flow.arguments "[epochs=3] [devices=2] [steps=N] [every=20]"
 
 local function mlp(data)
   local initializer = flow.truncated_normal(0.1)
@@ -52,7 +48,7 @@ local train = flow.data.load_mnist(BATCH_SIZE)
 
 for _ = 1, o.epochs do
   for i, images, labels in flow.zip(train.images, train.labels) do
-    if i > o.steps then break end
+    if o.steps and i > o.steps then break end
     local loss = train_job(images, labels)
     if (i - 1) % o.every == 0 then print(loss:mean()) end
   end

@@ -1,10 +1,9 @@
 -- Fine-tuning: the MLP of async_single_job.lua gets one more layer, and is trained on.
--- Usage: jfl examples/mlp_mnist_finetune.lua [epochs]
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local EPOCHS = tonumber((...)) or 20
+local EPOCHS = flow.arguments("[epochs=20]").epochs
 
 local function mlp(data)
   local initializer = flow.truncated_normal(0.1)

@@ -1,34 +1,20 @@
 -- ResNet-50 (He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition", 2016), with
 -- the stride of a block in its 3x3 convolution.
--- Usage: jfl examples/resnet50.lua [FOLDER] [option=value...]
--- FOLDER has the folders train and val, each with a folder of pictures for each class. Parts of
+-- The folder has the folders train and val, each with a folder of pictures for each class. Parts of
 -- random size and shape are cut out of the pictures for training, and one in two is mirrored.
--- Without FOLDER the network learns Fashion-MNIST, enlarged. Options, with their defaults:
---   size=224      height and width of what the network sees; without FOLDER a multiple of 28
---   batch=16      pictures a step
---   epochs=1      how often it goes through the pictures
---   steps=0       the most steps of an epoch, and batches of the evaluation; 0: all
---   rate=0.1      the learning rate for 256 pictures a step
---   seed=0        a number of your own makes the run repeatable
---   blocks=3,4,6,3  and  width=64: how many blocks each of the four stages has, and the channels
+-- Without a folder the network learns Fashion-MNIST, enlarged.
+--   size          height and width of what the network sees; without a folder a multiple of 28
+--   batch         pictures a step
+--   epochs        how often it goes through the pictures
+--   steps         the most steps of an epoch, and batches of the evaluation; 0: all
+--   rate          the learning rate for 256 pictures a step
+--   seed          a number of your own makes the run repeatable
+--   blocks and width: how many blocks each of the four stages has, and the channels
 --                 within those of the first one; less of both makes a small network
---   recompute=0   1: what is inside of blocks is computed again on the way back, not kept
+--   recompute     1: what is inside of blocks is computed again on the way back, not kept
 local flow = require "jfl"
 
-local options = { size = 224, batch = 16, epochs = 1, steps = 0, rate = 0.1, seed = 0, width = 64,
-  blocks = "3,4,6,3", recompute = 0 }
-local folder
-
-local function read_option(text)
-  local name, value = text:match "^(%w+)=([%d.,]+)$"
-  if not name then
-    folder = text
-  elseif options[name] then
-    options[name] = name == "blocks" and value or tonumber(value)
-  else
-    error(("resnet50.lua: there is no option '%s'; see the top of the file"):format(name), 0)
-  end
-end
+local options = {}
 
 -- ---- the network ----
 
@@ -76,7 +62,10 @@ end
 
 -- The bench loads this file for the network alone.
 if ... == "network" then return resnet end
-for _, text in ipairs(arg) do read_option(text) end
+options = flow.arguments [[
+  [folder=FOLDER] [size=224] [batch=16] [epochs=1] [steps=0] [rate=0.1] [seed=0] [blocks=3,4,6,3]
+  [width=64] [recompute=0] ]]
+local folder = options.folder
 
 if options.seed ~= 0 then flow.random.seed(options.seed) end
 local SIZE, BATCH = options.size, options.batch

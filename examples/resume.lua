@@ -1,12 +1,13 @@
 -- Training that goes on after a process was killed, with the same result as without that:
 --
---   jfl --ranks 2 --restart 5 examples/resume.lua [folder] [steps]
+--   jfl --ranks 2 --restart 5 examples/resume.lua
 --
 -- Each rank computes its part of every batch. The folder keeps checkpoints, with the place in the
 -- data; whatever happened since the last of them is done again.
 local flow = require "jfl"
 
-local folder, steps = arg[1] or "./resume", tonumber(arg[2] or 200)
+local o = flow.arguments "[folder=./resume] [steps=200]"
+local folder, steps = o.folder, o.steps
 local BATCH, SAMPLES = 32, 320
 
 flow.random.seed(1)

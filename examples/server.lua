@@ -1,7 +1,7 @@
 -- A server that recognises clothes: POST /predict with the 784 bytes of a picture, 28 rows of 28
 -- grey pixels, is answered with JSON. Requests that come together are run together.
 --
---   jfl examples/server.lua PORT CHECKPOINT, or luajit with jfl.so on package.cpath
+--   jfl examples/server.lua 8080 ./clothes, or luajit with jfl.so on package.cpath
 --
 -- SIGTERM and SIGINT end it after what has come in is answered; SIGHUP loads the checkpoint again.
 local bit = require "bit"
@@ -221,4 +221,5 @@ local function main(port, path)
   return 0
 end
 
-os.exit(main(tonumber(arg[1]) or 8080, arg[2] or "./clothes"))
+local o = flow.arguments "[port=8080] [checkpoint=./clothes]"
+os.exit(main(o.port, o.checkpoint))

@@ -1,10 +1,9 @@
 -- Evaluating the LeNet of synchronize_single_job.lua, two results a call.
--- Usage: jfl examples/synchronize_batch_job.lua [epochs]
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local EPOCHS = tonumber((...)) or 1
+local EPOCHS = flow.arguments("[epochs=1]").epochs
 
 local function lenet(data, train)
   local initializer = flow.truncated_normal(0.1)

@@ -1,10 +1,9 @@
 -- Training LeNet with synchronous calls, one result each.
--- Usage: jfl examples/synchronize_single_job.lua [epochs]
 local flow = require "jfl"
 local tp = flow.typing
 
 local BATCH_SIZE = 100
-local EPOCHS = tonumber((...)) or 20
+local EPOCHS = flow.arguments("[epochs=20]").epochs
 
 local function lenet(data, train)
   local initializer = flow.truncated_normal(0.1)

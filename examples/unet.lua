@@ -1,11 +1,10 @@
 -- A small U-Net (Ronneberger, Fischer, Brox 2015) finds discs and squares in noisy pictures that
 -- the script draws, and says of each pixel what it belongs to.
--- Usage: jfl examples/unet.lua [steps]
 local ffi = require "ffi"
 local flow = require "jfl"
 local nd = flow.ndarray
 
-local STEPS = tonumber((...)) or 400
+local STEPS = flow.arguments("[steps=400]").steps
 local BATCH, SIDE = 8, 64
 local CLASSES = { "background", "disc", "square" }
 

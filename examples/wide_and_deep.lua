@@ -1,12 +1,11 @@
 -- A wide & deep network (Cheng et al. 2016) learns who clicks on what in a made-up shop. The wide
 -- part remembers: a number for each user, each item and each combination of hour, weekday and
 -- device. The deep part generalizes: vectors of users and items go through dense layers.
--- Usage: jfl examples/wide_and_deep.lua [epochs] [visits]
 local flow = require "jfl"
 local nd = flow.ndarray
 
-local EPOCHS = tonumber((...)) or 3
-local VISITS = tonumber((select(2, ...))) or 400000
+local o = flow.arguments "[epochs=3] [visits=400000]"
+local EPOCHS, VISITS = o.epochs, o.visits
 local BATCH_SIZE, TASTES = 500, 3
 local COUNTS = { user = 1000, item = 400, hour = 24, weekday = 7, device = 5 }
 local NAMES = { "user", "item", "hour", "weekday", "device" }

@@ -1,9 +1,9 @@
 -- Keeps a server busy and tells how fast it answers.
---   jfl load.lua BODY [CONNECTIONS [SECONDS [PORT]]]
--- Each connection to 127.0.0.1 posts the file BODY to /classify, waits for the answer and posts
+-- Each connection to 127.0.0.1 posts a file to /classify, waits for the answer and posts
 -- again. One that the server closes between two answers, as nginx does at a reload, is opened anew.
 local bit = require "bit"
 local ffi = require "ffi"
+local flow = require "jfl"
 
 ffi.cdef [[
 struct pollfd { int fd; short events, revents; };
@@ -17,11 +17,11 @@ char *strerror(int);
 local C = ffi.C
 local POLLIN, NOSIGNAL = 1, 0x4000
 
-local file = assert(io.open(assert(arg[1], "which file is to be posted?"), "rb"))
+local o = flow.arguments "body [connections=16] [seconds=10] [port=8080]"
+local file = assert(io.open(o.body, "rb"))
 local body = file:read("*a")
 file:close()
-local connections, seconds = tonumber(arg[2]) or 16, tonumber(arg[3]) or 10
-local port = tonumber(arg[4]) or 8080
+local connections, seconds, port = o.connections, o.seconds, o.port
 
 local request = ("POST /classify HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s")
   :format(#body, body)

@@ -1,12 +1,12 @@
 -- Trains the network and saves it where the server loads it; a server that runs takes it over at
 -- `nginx -s reload`.
---   jfl train.lua [FOLDER [EPOCHS [BATCHES]]]
 package.path = (arg[0]:match("^.*/") or "") .. "?.lua;" .. package.path
 local flow = require "jfl"
 local network = require "network"
 
-local FOLDER, EPOCHS = arg[1] or "clothes", tonumber(arg[2]) or 3
-local BATCH, MOST = 100, tonumber(arg[3]) or math.huge
+local o = flow.arguments "[folder=clothes] [epochs=3] [batches=N]"
+local FOLDER, EPOCHS = o.folder, o.epochs
+local BATCH, MOST = 100, o.batches or math.huge
 
 local images = flow.float32 { BATCH, 1, 28, 28 }
 local train = network.model:train { inputs = { images = images, labels = flow.int32 { BATCH } },

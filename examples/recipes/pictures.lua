@@ -2,7 +2,7 @@
 -- what is on a picture. The folder is the argument; without one, the program draws one.
 local flow = require "jfl"
 local nd = flow.ndarray
-local SIZE, FOLDER = 24, (...) or "shapes"
+local SIZE, FOLDER = 24, flow.arguments("[folder=FOLDER]").folder
 
 -- A picture with a disc, a square or a cross at a place by chance, in some colour.
 local inside = {
@@ -27,7 +27,8 @@ end
 
 math.randomseed(1)
 flow.random.seed(1)
-if not ... then
+if not FOLDER then
+  FOLDER = "shapes"
   for _, class in ipairs { "cross", "disc", "square" } do
     os.execute(("mkdir -p %s/%s"):format(FOLDER, class))
     for i = 1, 100 do

@@ -1,7 +1,6 @@
 -- A served model: it learns, and answers HTTP: GET /?x=0.3&y=-0.2 gives {"inside": 0.949}. One
 -- request at a time, which is enough for a tool of your own; examples/server.lua takes thousands of
 -- connections and puts requests together to batches, examples/nginx-classify runs inside nginx.
--- Usage: jfl serve.lua [port]
 local ffi = require "ffi"
 local flow = require "jfl"
 
@@ -32,10 +31,10 @@ int socket(int, int, int); int close(int); int bind(int, const void *, uint32_t)
 int listen(int, int); int getsockname(int, void *, uint32_t *); int accept(int, void *, uint32_t *);
 long recv(int, void *, size_t, int); long send(int, const void *, size_t, int);
 ]]
-local C, buffer = ffi.C, ffi.new "char[4096]"
+local C, buffer, o = ffi.C, ffi.new "char[4096]", flow.arguments "[port=8080]"
 local listener, size = C.socket(2, 1, 0), ffi.new("uint32_t[1]", 16)
 local function swapped(n) return n % 256 * 256 + math.floor(n / 256) end
-local address = ffi.new("struct address", { 2, swapped(tonumber((...)) or 8080), 0x0100007f })
+local address = ffi.new("struct address", { 2, swapped(o.port), 0x0100007f })
 assert(C.bind(listener, address, 16) == 0 and C.listen(listener, 16) == 0, "the port is taken")
 C.getsockname(listener, address, size)                                      -- of 127.0.0.1
 io.stderr:write(("http://127.0.0.1:%d/?x=0.3&y=-0.2\n"):format(swapped(address.port)))

@@ -35,4 +35,5 @@ function flow.global_function(t)
     return function(_, ...) return job[name](job, ...) end
   end })
 end
-assert(loadfile(script))(select(5, ...))
+rawset(_G, "arg", { [0] = script, select(5, ...) })
+assert(loadfile(script))()

@@ -33,15 +33,6 @@ describe("examples about sequences #cpu", function()
     assert.truthy(out:find "The", out)
   end)
 
-  it("refuse options that they do not have", function()
-    for _, call in ipairs { "gpt.lua --help", "gpt.lua layer=2", "chat.lua --help",
-      "chat.lua 3 sead=1" } do
-      local _, err, status = helper.shell(("%s examples/%s"):format(helper.command(), call))
-      assert.equal(1, status)
-      assert.truthy(err:find("usage: " .. call:match "^%S+", 1, true), err)
-    end
-  end)
-
   it("learn letters by LSTM, and write", function()
     local first, last, out = losses("lstm", 100, text)
     assert.is_true(first > 3, out)

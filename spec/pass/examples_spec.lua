@@ -15,7 +15,8 @@ local RUNNER = [[
 local flow = require "jfl"
 flow.random.seed(11)
 local path, epochs = ...
-assert(loadfile(path))(epochs)
+rawset(_G, "arg", { [0] = path, epochs })
+assert(loadfile(path))()
 flow.sync()
 local names, all = {}, flow.get_all_variables()
 for name in pairs(all) do names[#names + 1] = name end

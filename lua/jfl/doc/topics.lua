@@ -46,6 +46,9 @@ local LIST = {
   model_distribute = flow.distribute.split(0) splits a layer's weight, and
   config.optimizer_placement_optimization_mode("distributed_split") what an optimizer keeps. The
   guide has a page on it, "Several devices and hosts".]] },
+  { "argparse argv getopt command_line cli usage", [[
+  flow.arguments "[epochs=3] [file=FILE]" gives what a script was told on its command line, and
+  answers --help and what does not fit.]] },
   { "async asynchronous callback callbacks await promise worker", [[
   A job with returns = flow.typing.Callback(flow.typing.Numpy) does not wait:
   job(x)(function(result) ... end) queues a run and goes on. Callbacks run in flow.poll(),

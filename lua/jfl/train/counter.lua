@@ -51,11 +51,20 @@ local function classes_of(who, p, t, threshold)
   return list
 end
 
--- Labels as a list: classes below `most`.
-local function labels_of(who, t, most)
+-- What all that count classes begin with.
+local function class_count(o)
+  return { sum = 0, n = 0, threshold = o.threshold or 0.5, ignored = o.ignore_index }
+end
+
+local MOST_CLASSES = 100000
+
+-- Labels as a list: classes below `most`, if that is known, and false for those that do not count.
+local function labels_of(who, count, t, most)
   local labels = flat(t)
-  for _, label in ipairs(labels) do
-    if label % 1 ~= 0 or label < 0 or label >= most then
+  most = most or MOST_CLASSES
+  for i, label in ipairs(labels) do
+    if label == count.ignored then labels[i] = false
+    elseif label % 1 ~= 0 or label < 0 or label >= most then
       core.fail("%s: labels must be classes, whole numbers from 0 to %d, got %g", who, most - 1,
         label)
     end
@@ -69,13 +78,13 @@ local function mean_of() return { sum = 0, n = 0 } end
 local function mean_value(count) return count.sum / count.n end
 
 records.accuracy = { better = "higher", value = mean_value,
-  start = function(o) return { sum = 0, n = 0, threshold = o.threshold or 0.5 } end,
+  start = class_count,
   add = function(count, p, t)
-    local said = classes_of("accuracy", p, t, count.threshold)
-    for i, label in ipairs(flat(t)) do
+    local said, n = classes_of("accuracy", p, t, count.threshold)
+    for i, label in ipairs(labels_of("accuracy", count, t, n)) do
       if said[i] == label then count.sum = count.sum + 1 end
+      if label then count.n = count.n + 1 end
     end
-    count.n = count.n + #said
   end,
 }
 
@@ -101,39 +110,49 @@ local function is_among(k, scores, label, at, step, n)
 end
 
 records.top_k = { better = "higher", value = mean_value,
-  start = function(o) return { sum = 0, n = 0, k = args.integer("top_k", "k", o.k or 5, 1) } end,
+  start = function(o)
+    local count = class_count(o)
+    count.k = args.integer("top_k", "k", o.k or 5, 1)
+    return count
+  end,
   add = function(count, p, t)
     local axis = class_axis("top_k", p, t)
     if not axis then
       core.fail("top_k: predictions must have a score for each class, got %s",
         args.shape_text(p.shape))
     end
-    local scores, labels = flat(p), labels_of("top_k", t, p.shape[axis + 1])
+    local scores, labels = flat(p), labels_of("top_k", count, t, p.shape[axis + 1])
     each_scores(p, axis, function(i, ...)
+      if not labels[i] then return end
       if is_among(count.k, scores, labels[i], ...) then count.sum = count.sum + 1 end
+      count.n = count.n + 1
     end)
-    count.n = count.n + #labels
   end,
 }
 
 -- ---- counts of pairs of classes ----
 
-local MOST_CLASSES, MOST_ROWS = 100000, 2000
+local MOST_ROWS = 2000
 
 -- Counts how often a label was said to be a class: count.pairs[label][class].
 local function add_pairs(who, count, p, t)
   local said, n = classes_of(who, p, t, count.threshold)
   count.classes = math.max(count.classes, n or 2)
-  for i, label in ipairs(labels_of(who, t, n or MOST_CLASSES)) do
-    local row = count.pairs[label] or {}
-    count.pairs[label], row[said[i]] = row, (row[said[i]] or 0) + 1
-    count.classes = math.max(count.classes, label + 1, said[i] + 1)
+  for i, label in ipairs(labels_of(who, count, t, n)) do
+    if label and said[i] < 0 then
+      core.fail("%s: predictions must be classes from 0, got %d", who, said[i])
+    elseif label then
+      local row = count.pairs[label] or {}
+      count.pairs[label], row[said[i]] = row, (row[said[i]] or 0) + 1
+      count.classes = math.max(count.classes, label + 1, said[i] + 1)
+    end
   end
 end
 
 local function pairs_count(o)
-  return { pairs = {}, classes = o.classes or 0, average = o.average,
-    threshold = o.threshold or 0.5 }
+  local count = class_count(o)
+  count.pairs, count.classes, count.average = {}, o.classes or 0, o.average
+  return count
 end
 
 records.confusion = { start = pairs_count,
@@ -239,12 +258,12 @@ local function area(list)
   return (ranks - positives * (positives + 1) / 2) / (positives * negatives)
 end
 
-records.auc = { better = "higher", start = function() return {} end, value = area,
+records.auc = { better = "higher", start = class_count, value = area,
   add = function(count, p, t)
     local scores = scores_of(p, t)
-    for i, label in ipairs(labels_of("auc", t, 2)) do
+    for i, label in ipairs(labels_of("auc", count, t, 2)) do
       if scores[i] ~= scores[i] then core.fail("auc: prediction %d is nan", i) end
-      count[#count + 1] = { score = scores[i], positive = label == 1 }
+      if label then count[#count + 1] = { score = scores[i], positive = label == 1 } end
     end
   end,
 }

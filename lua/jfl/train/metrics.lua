@@ -14,6 +14,7 @@ local THRESHOLD = { "threshold", "from where one score means class 1", 0.5 }
 local AVERAGE = { "average", "\"binary\" (class 1 alone), \"macro\" (the mean over classes) or "
   .. "\"micro\" (all together); binary where there are two classes, else macro", args.none,
   type = "string" }
+local IGNORED = { "ignore_index", "a label that does not count", args.none, type = "number" }
 
 local function define(name, doc, params, returns)
   params.returns = returns or "number"
@@ -28,20 +29,21 @@ local function define(name, doc, params, returns)
 end
 
 define("accuracy", "The share of labels that predictions hit.",
-  { PREDICTIONS, LABELS, THRESHOLD })
+  { PREDICTIONS, LABELS, THRESHOLD, IGNORED })
 define("top_k", "The share of labels whose score is among the k highest.",
-  { PREDICTIONS, LABELS, { "k", "how many", 5 } })
+  { PREDICTIONS, LABELS, { "k", "how many", 5 }, IGNORED })
 define("precision", "The share of what was said to be a class that is.",
-  { PREDICTIONS, LABELS, AVERAGE, THRESHOLD })
+  { PREDICTIONS, LABELS, AVERAGE, THRESHOLD, IGNORED })
 define("recall", "The share of a class that was found.",
-  { PREDICTIONS, LABELS, AVERAGE, THRESHOLD })
+  { PREDICTIONS, LABELS, AVERAGE, THRESHOLD, IGNORED })
 define("f1", "The harmonic mean of precision and recall.",
-  { PREDICTIONS, LABELS, AVERAGE, THRESHOLD })
+  { PREDICTIONS, LABELS, AVERAGE, THRESHOLD, IGNORED })
 define("auc", "The area under the ROC curve: how probable it is that a label 1 has a higher score "
-  .. "than a label 0.", { PREDICTIONS, LABELS })
+  .. "than a label 0.", { PREDICTIONS, LABELS, IGNORED })
 define("confusion", "How often each class (a row) was said to be each (a column).",
   { PREDICTIONS, LABELS, THRESHOLD,
-    { "classes", "how many there are at least", args.none, type = "integer" } }, "NdArray")
+    { "classes", "how many there are at least", args.none, type = "integer" }, IGNORED },
+  "NdArray")
 
 local NUMBERS = { "predictions", "numbers", type = "NdArray|table" }
 local TARGETS = { "targets", "the right numbers", type = "NdArray|table" }

@@ -28,10 +28,16 @@ describe("metrics", function()
       { 0, 1 })
     fails("top_k: k must be a whole number of at least 1, got number 0", metrics.top_k, SCORES,
       { 0, 1, 1, 0 }, 0)
-    for _, label in ipairs { 3, -1, 0.5 } do
-      fails("top_k: labels must be classes, whole numbers from 0 to 2, got " .. label,
-        metrics.top_k, SCORES, { 0, 1, 1, label })
+    for _, name in ipairs { "accuracy", "top_k", "precision", "recall", "f1", "confusion" } do
+      for _, label in ipairs { 3, -1, 0.5, 0 / 0 } do
+        fails(("%s: labels must be classes, whole numbers from 0 to 2, got %g"):format(name, label),
+          metrics[name], SCORES, { 0, 1, 1, label })
+      end
     end
+    fails("accuracy: labels must be classes, whole numbers from 0 to 99999, got -1",
+      metrics.accuracy, { 0.2, 0.7 }, { -1, 1 })
+    fails("confusion: predictions must be classes from 0, got -2", metrics.confusion,
+      nd.array({ -2, 1 }, flow.int32), { 0, 1 })
     fails("confusion: labels must be classes, whole numbers from 0 to 99999, got 100000",
       metrics.confusion, { 0, 0 }, { 0, 100000 })
     fails("confusion: there must be at most 2000 classes, got 2001", metrics.confusion, { 0, 0 },
@@ -65,6 +71,18 @@ describe("metrics", function()
     assert.near(2 / 3, metrics.precision(said, { 1, 0, 1, 1 }), 1e-12)
     assert.near(2 / 3, metrics.recall(said, { 1, 0, 1, 1 }), 1e-12)
     assert.equal(0, metrics.f1({ 0.1, 0.2 }, { 1, 1 }))
+  end)
+
+  it("leave out labels that do not count", function()
+    local labels, o = { 0, -1, 1, -1 }, { ignore_index = -1 }
+    assert.equal(1, metrics.accuracy(SCORES, labels, o))
+    assert.equal(0.5, metrics.top_k(SCORES, { -1, -1, 0, 2 }, { k = 1, ignore_index = -1 }))
+    assert.same({ { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 0 } },
+      metrics.confusion(SCORES, labels, o):totable())
+    for _, name in ipairs { "precision", "recall", "f1" } do
+      assert.equal(1, metrics[name](SCORES, labels, o))
+    end
+    assert.equal(1, metrics.auc({ 0.1, 0.9, 0.8 }, { 0, -1, 1 }, o))
   end)
 
   it("rank scores", function()

@@ -52,6 +52,11 @@ local half = nd.array({ 0.1, 70000 }, flow.double):astype(flow.float16)
 print(half, half:astype(flow.float)[1])           --> [0.1 inf]	0.0999755859375
 print(nd.array({ 1 / 3 }):astype(flow.bfloat16))  --> [0.334]
 
+## arguments
+-- `jfl train.lua 5 rate=0.1` gives these words; by itself it reads what the script was given.
+local o = flow.arguments("[epochs=3] [rate=0.01] [file=FILE]", { "5", "rate=0.1" })
+print(o.epochs, o.rate, o.file)  --> 5	0.1	nil
+
 ## help
 flow.help("nn.relu")  --> flow.nn.relu(x, name) -> y
 
