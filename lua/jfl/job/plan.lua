@@ -221,7 +221,7 @@ end
 local function build(self, graph, shapes, behind)
   local context, reader, n, watches, n_values = describe(self, self, graph, shapes)
   behind = behind and not watches and not context.given and not context.values
-    and context.total == 1 or false
+    and not context.when_made and context.total == 1 or false
   local entry = { plan = make(self, context, behind), graph = graph, used = self._tick,
     shapes = shapes,
     read = (watches or needs_reader(self, context)) and reader or nil, watches = watches,
@@ -231,6 +231,7 @@ local function build(self, graph, shapes, behind)
   local late = { plan = entry.plan, watches = watches, read = n ~= 1 and reader or entry.read }
   queue.own(late, self._gives, self.config.concurrency_width)
   variable.fill(context)
+  for _, fn in ipairs(context.when_made or {}) do fn() end        -- once its variables are there
   variable.share(context)
   return entry
 end

@@ -37,9 +37,16 @@ function cache.is(value) return metatable(value) == Cache end
 
 -- ---- in a body ----
 
-local function make(self, context, name, dtype, shape)
-  return variable.of_layer(WHO, context, { name = self.name .. "-" .. name, dtype = dtype,
-    shape = shape, initializer = common.zeros, trainable = false, reuse = true, apart = true })
+-- By variable, the name of the cache that it is a part of: one name may begin with another.
+local owners = {}
+
+local put
+
+local function make(self, context, part, dtype, shape)
+  local name = self.name .. "-" .. part
+  owners[name] = self.name
+  return variable.of_layer(WHO, context, { name = name, dtype = dtype, shape = shape,
+    initializer = common.zeros, trainable = false, reuse = true, apart = true })
 end
 
 -- What the body that runs has of the cache: how many positions it adds to each sequence, and the
@@ -64,6 +71,10 @@ local function state_of(self, who, n)
   state = { n = n, before = length, after = length + n, turns = {} }
   assign(length, state.after)
   context.assigns, context.caches[self] = true, state
+  if rawget(self, "_loaded") then
+    context.when_made = context.when_made or {}
+    table.insert(context.when_made, function() put(self, self._loaded) end)
+  end
   return state
 end
 
@@ -144,12 +155,12 @@ end
 
 -- ---- in a program ----
 
--- The variables of a cache that there are: { part, name, dtype, shape } by part, such as "length".
-local function parts_of(self)
-  variables.settle()
+-- The variables of a cache that there are, { part, name, dtype, shape } by part, such as "length",
+-- and how many.
+local function parts_here(self)
   local parts, n = {}, 0
   for _, name in ipairs(core.variables()) do
-    if name:sub(1, #self.name + 1) == self.name .. "-" then
+    if owners[name] == self.name then
       local part = name:sub(#self.name + 2)
       local dtype, shape = core.variable_info(name)
       parts[part], n = { part = part, name = name, dtype = dtype, shape = shape }, n + 1
@@ -158,36 +169,56 @@ local function parts_of(self)
   return parts, n
 end
 
--- Sets what was loaded before there were jobs that have the cache.
-local function settle(self)
-  local loaded = rawget(self, "_loaded")
-  local parts, n = parts_of(self)
-  if not loaded or n == 0 then return parts end
-  rawset(self, "_loaded", false)
-  local arrays = {}
-  for part, array in pairs(loaded.arrays) do
-    local there = parts[part]
-    if there and there.dtype ~= array.dtype then
-      core.fail("attention_cache:load: %s: is that another model's? it has %s of %s, and here it "
-        .. "is of %s", loaded.path, part, array.dtype, there.dtype)
-    end
-    local room = { 0, 0, 0, 0, 0, there and part ~= "length" and there.shape[3] - array.shape[3]
-      or 0, 0, 0 }
-    if there and part ~= "length" then array = op.pad(array, { paddings = room }) end
-    if not there or args.shape_text(array.shape) ~= args.shape_text(there.shape) then
-      core.fail("attention_cache:load: %s: is that another model's? it has %s %s, and here is %s",
-        loaded.path, part, args.shape_text(array.shape),
-        there and args.shape_text(there.shape) or "none")
-    end
+local function parts_of(self)
+  variables.settle()
+  return parts_here(self)
+end
+
+-- What a loaded part is as the variable that there is.
+local function fitted(loaded, part, there)
+  local array = loaded.arrays[part]
+  local function fail(form, ...)
+    core.fail("attention_cache:load: %s: is that another model's? " .. form, loaded.path, ...)
+  end
+  if not array then fail("it has no %s", part) end
+  if there and there.dtype ~= array.dtype then
+    fail("it has %s of %s, and here it is of %s", part, array.dtype, there.dtype)
+  end
+  if there and part ~= "length" then
+    local room = there.shape[3] - array.shape[3]
+    array = op.pad(array, { paddings = { 0, 0, 0, 0, 0, room, 0, 0 } })
+  end
+  local shape = args.shape_text(array.shape)
+  if not there or shape ~= args.shape_text(there.shape) then
+    fail("it has %s %s, and here is %s", part, shape,
+      there and args.shape_text(there.shape) or "none")
+  end
+  return array
+end
+
+-- Gives the variables that there are what was loaded.
+function put(self, loaded)
+  local parts, arrays = parts_here(self), {}
+  for part in pairs(loaded.arrays) do parts[part] = parts[part] or false end
+  for part, there in pairs(parts) do
+    local array = fitted(loaded, part, there)      -- fails where there is none
     arrays[there.name] = array
   end
   for name, array in pairs(arrays) do core.variable_set(name, array) end
-  return parts
+  rawset(self, "_loaded", false)
+end
+
+-- What was loaded and waits for a job that has the cache, by part.
+local function waiting(self)
+  local loaded = rawget(self, "_loaded")
+  return loaded and loaded.arrays
 end
 
 --- How many positions of each sequence the cache has.
 function Cache:lengths()
-  local length, list = settle(self).length, {}
+  local arrays = waiting(self)
+  if arrays then return arrays.length:totable() end
+  local length, list = parts_of(self).length, {}
   if length then return core.variable_get(length.name):totable() end
   for i = 1, self.sequences do list[i] = 0 end
   return list
@@ -206,8 +237,9 @@ function Cache:rewind(n)
     list[i] = to
   end
   self.unread = nil
-  local name = self.name .. "-length"
-  if variables.dtypes()[name] then core.variable_set(name, core.from_table(list, "int64")) end
+  local name, arrays = self.name .. "-length", waiting(self)
+  if arrays then arrays.length = core.from_table(list, "int64")
+  elseif variables.dtypes()[name] then core.variable_set(name, core.from_table(list, "int64")) end
 end
 
 --- Forgets all.
@@ -227,21 +259,27 @@ end
 
 --- Puts sequences in another order: sequence i becomes what order[i] was, from 1 on.
 function Cache:reorder(order)
-  local parts, list = settle(self), {}
+  local list, arrays = {}, waiting(self)
   for i, from in ipairs(order) do list[i] = from - 1 end
+  list = core.from_table(list, "int32")
+  if arrays then
+    for part, array in pairs(arrays) do arrays[part] = op.gather(array, list) end
+    return
+  end
+  if select(2, parts_of(self)) == 0 then return end
   local name = self.name .. "-reorder"
   local mover = job.named(name) or job.global_function { name = name, returns = typing.any,
     inputs = { { "order", names.root().int32 { self.sequences } } },
     body = function(from)
       local context = trace.need(WHO)
       context.assigns = true
-      for part, each in pairs(parts) do
+      for part, each in pairs(parts_here(self)) do
         local there = make(self, context, part, each.dtype, each.shape)
         assign(there, op.gather(there, from))
       end
       return from
     end }
-  mover(core.from_table(list, "int32"))
+  mover(list)
 end
 
 --- Writes what it has to a directory.
@@ -253,8 +291,12 @@ function Cache:save(path, options)
     core.fail("attention_cache:save: the cache '%s' must have read something, got nothing",
       self.name)
   end
-  for part, each in pairs(parts_of(self)) do
-    local array = core.variable_get(each.name)
+  local all = waiting(self)
+  if not all then
+    all = {}
+    for part, each in pairs(parts_of(self)) do all[part] = core.variable_get(each.name) end
+  end
+  for part, array in pairs(all) do
     arrays[part] = part == "length" and array
       or op.slice(array, { 0, 0, 0, 0 }, { -1, -1, most, -1 })
   end
@@ -304,12 +346,14 @@ function Cache:load(path)
   local arrays, note = checkpoint.checkpoint.get(path), text and plain.read(text)
   local flaw = flaw_of(self, arrays, note)
   if flaw then core.fail("attention_cache:load: %s: %s", path, flaw) end
-  local before = rawget(self, "_loaded")
-  rawset(self, "_loaded", { path = path, arrays = arrays })
-  local ok, err = pcall(settle, self)
-  if not ok then
-    rawset(self, "_loaded", before)
-    error(err, 0)
+  local before, loaded = rawget(self, "_loaded"), { path = path, arrays = arrays }
+  rawset(self, "_loaded", false)
+  if select(2, parts_of(self)) == 0 then
+    rawset(self, "_loaded", loaded)
+  else
+    local ok, err = pcall(put, self, loaded)
+    if not ok and before then pcall(put, self, before) end
+    if not ok then error(err, 0) end
   end
   self.unread = note.unread
 end

@@ -136,6 +136,139 @@ describe("an attention cache", function()
     helper.remove(folder)
   end)
 
+  describe("that was saved", function()
+    local folder
+    before_each(function()
+      folder = os.tmpname()
+      os.remove(folder)
+    end)
+    after_each(function() helper.remove(folder) end)
+
+    -- What five positions give behind the first four, each alone.
+    local function rest(step)
+      local list = {}
+      for i = 4, 8 do list[#list + 1] = step(some_of(i, 1)):totable() end
+      return list
+    end
+
+    -- The cache of a new session, which has read what was saved.
+    local function loaded(options)
+      flow.clear_default_session()
+      flow.random.seed(5)
+      options.sequences = SEQUENCES
+      local again = flow.layers.attention_cache(16, options)
+      again:load(folder)
+      cache = again
+    end
+
+    for _, dtype in ipairs { "float32", "float16", "bfloat16" } do
+      it("goes on where it was, also where no job is there yet, " .. dtype, function()
+        local options = { sequences = SEQUENCES, dtype = dtype ~= "float32" and dtype or nil }
+        cache = flow.layers.attention_cache(16, options)
+        local step = stepper(true)
+        step(some_of(0, 6))
+        cache:save(folder)
+        cache:rewind(4)
+        local want = rest(step)
+        loaded(options)
+        assert.same({ 6, 6 }, cache:lengths())
+        cache:rewind { 4, 4 }
+        assert.same({ 4, 4 }, cache:lengths())
+        assert.same(want, rest(stepper(true)))
+        assert.same({ 9, 9 }, cache:lengths())
+        loaded(options)
+        cache:reorder { 2, 1 }
+        cache:rewind(5)
+        cache:save(folder, { overwrite = true })
+        loaded(options)
+        cache:reorder { 2, 1 }
+        cache:rewind(4)
+        assert.same(want, rest(stepper(true)))
+      end)
+    end
+
+    it("fails each call of a job that it does not fit, until it is cleared", function()
+      stepper(true)(some_of(0, 4))
+      cache:save(folder)
+      loaded { dtype = "float16" }
+      local step = stepper(true)
+      for _ = 1, 2 do
+        helper.fails(function() step(some_of(4, 1)) end, "is that another model's? it has ")
+      end
+      assert.same({ 4, 4 }, cache:lengths())
+      cache:clear()
+      step(some_of(0, 1))
+      assert.same({ 1, 1 }, cache:lengths())
+    end)
+
+    it("is no part of one that another network has, whichever has more layers", function()
+      job("one", { 1, SEQUENCES, SIZE }, function(some)
+        return flow.layers.multi_head_attention(flow.transpose(some, { 1, 0, 2 }), 4,
+          { causal = true, cache = cache, name = "heads1", num_kv_heads = 1 })
+      end)(some_of(0, 1))
+      cache:save(folder)
+      loaded {}
+      helper.fails(function() stepper(true)(some_of(4, 1)) end,
+        "is that another model's? it has no heads2-")
+    end)
+
+    it("is what it was where another is not loaded over it", function()
+      local step = stepper(true)
+      step(some_of(0, 4))
+      cache:save(folder)
+      local other = os.tmpname()
+      os.remove(other)
+      nd.save(other, { length = nd.ones { 2 } })
+      local want = rest(step)
+      loaded {}
+      assert.is_false(pcall(cache.load, cache, other))
+      assert.same(want, rest(stepper(true)))
+      helper.remove(other)
+    end)
+  end)
+
+  it("has no part of one whose name begins with its own", function()
+    local other = flow.layers.attention_cache(8, { name = "cache-b" })
+    job("other", { 1, 1, SIZE }, function(some) return network(some, other) end)(nd.ones {
+      1, 1, SIZE })
+    stepper()(some_of(0, 3))
+    cache:reorder { 2, 1 }
+    local folder = os.tmpname()
+    os.remove(folder)
+    cache:save(folder)
+    for name in pairs(flow.checkpoint.get(folder)) do assert.is_nil(name:match "^b%-", name) end
+    cache:drop()
+    assert.same({ 1 }, other:lengths())
+    assert.same({ 0, 0 }, cache:lengths())
+    helper.remove(folder)
+  end)
+
+  it("is put in another order before there are jobs, and after it was dropped", function()
+    cache:reorder { 2, 1 }
+    local step = stepper(true)
+    step(some_of(0, 3))
+    cache:reorder { 2, 1 }
+    cache:drop()
+    cache = flow.layers.attention_cache(16, { sequences = SEQUENCES, dtype = "float16" })
+    local again = job("again", { 1, SEQUENCES, SIZE }, function(some)
+      return network(flow.transpose(some, { 1, 0, 2 }), cache, true)
+    end)
+    again(some_of(0, 1))
+    local want = again(some_of(1, 1)):totable()
+    cache:clear()
+    again(some_of(0, 1))
+    cache:reorder { 2, 1 }
+    cache:reorder { 2, 1 }
+    assert.same(want, again(some_of(1, 1)):totable())
+    cache:clear()
+    again(some_of(0, 1))
+    cache:reorder { 2, 1 }
+    assert.not_same(want, again(some_of(1, 1)):totable())
+    for _, bad in ipairs { { 1 }, { 0, 1 }, { 3, 1 }, { 0 / 0, 1 }, { 1.5, 1 } } do
+      assert.is_false(pcall(cache.reorder, cache, bad))
+    end
+  end)
+
   it("is refused where it makes no sense", function()
     local function layer(options, shape)
       options.name = "a"
