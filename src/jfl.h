@@ -205,9 +205,9 @@ JFL_API const jfl_shape *jfl_array_shape(const jfl_array *a);
 JFL_API int64_t jfl_array_size(const jfl_array *a);
 /* Rows first .. first+count-1 (from 0) of the outermost axis, sharing a's memory. */
 JFL_API jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array **out);
-/* The same elements under another shape of the same size, sharing a's memory. */
+/* The elements of a under another shape of the same size, sharing a's memory. */
 JFL_API jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out);
-/* The same bytes as elements of another dtype and shape that take as many, sharing a's memory:
+/* The bytes of a as elements of another dtype and shape that take as many, sharing a's memory:
    weights in blocks of a file's bytes. */
 JFL_API jfl_status jfl_array_view(jfl_array *a, jfl_dtype t, const jfl_shape *s, jfl_array **out);
 /* A converted copy. To blocks and from them the last extent changes. Lossless mode refuses
@@ -219,8 +219,8 @@ JFL_API jfl_status jfl_array_cast(const jfl_array *a, jfl_dtype t, int lossless,
 typedef enum jfl_deflate { JFL_GZIP, JFL_ZLIB, JFL_RAW } jfl_deflate;
 JFL_API jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
                                jfl_array **out);
-/* The same, but data that unpack to more than `most` bytes are JFL_EDATA, found as soon as there
-   are more. */
+/* As jfl_inflate, but data that unpack to more than `most` bytes are JFL_EDATA, found as soon as
+   there are more. */
 JFL_API jfl_status jfl_inflate_within(const void *src, size_t n, jfl_deflate kind, size_t most,
                                       jfl_array **out);
 /* The first `count` bytes, or all where there are fewer. */
@@ -720,7 +720,7 @@ JFL_API int jfl_graph_nodes(const jfl_graph *g);
 JFL_API jfl_status jfl_graph_node(const jfl_graph *g, int i, jfl_node *out);
 /* New text of the i-th node's attributes, "axis=1, keepdims=false". */
 JFL_API jfl_status jfl_graph_attributes(const jfl_graph *g, int i, char **out);
-/* The same as a new list of arguments that jfl_graph_op reads, which jfl_arguments_free frees:
+/* The attributes as a new list of arguments that jfl_graph_op reads and jfl_arguments_free frees:
    each attribute, also where it is its default, and as its op completed it (an axis counted from
    0). A string that was left out is NULL. What the list points to lives as long as the graph, and
    its arrays are not to be written. */
@@ -844,7 +844,7 @@ JFL_API jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode);
    take little memory, as plans share variables, what they make of them alone, and the memory of
    temporaries, which is that of the largest. jfl_plan_free frees those that are not needed. */
 JFL_API jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out);
-/* The same without waiting: it takes its turn among the runs. g must not be looked at until the
+/* Compiles without waiting: it takes its turn among the runs. g must not be looked at until the
    request is done; then jfl_request_plan gives the plan, jfl_request_status what went wrong.
    jfl_submit_behind queues runs of it meanwhile. A plan on several devices, or one that several
    processes run together, is made at once. */
@@ -892,8 +892,8 @@ JFL_API jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out);
 /* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight
    runs of the job wait already. */
 JFL_API jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out);
-/* The same for a plan that is being made, by the request for that. Where it cannot be made the run
-   fails for the same reason. */
+/* Queues a run of a plan that is being made, by the request for that. Where it cannot be made the
+   run fails for the same reason. */
 JFL_API jfl_status jfl_submit_behind(jfl_request *compiling, jfl_array *const *in,
                                      jfl_request **out);
 /* Whether jfl_submit would run the plan at once now; and does so, without a request: *ran says
@@ -1013,7 +1013,7 @@ typedef struct jfl_note { const char *key, *value; } jfl_note;
 JFL_API jfl_status jfl_checkpoint_save(jfl_session *s, const char *path, int overwrite);
 JFL_API jfl_status jfl_checkpoint_save_notes(jfl_session *s, const char *path, int overwrite,
                                              const jfl_note *notes, int n_note);
-/* The same without waiting: takes its turn among the runs, copies the session as it is after all
+/* Saves without waiting: takes its turn among the runs, copies the session as it is after all
    calls so far, and writes the files on a thread of their own while runs go on. The request is done
    when they are on the disk; its status says what went wrong. Saves are written one after another,
    and later calls of jfl_checkpoint_* with this session wait for them. JFL_EFULL when max_inflight
@@ -1023,7 +1023,7 @@ JFL_API jfl_status jfl_checkpoint_submit(jfl_session *s, const char *path, int o
 /* Writes n arrays under their names, in the same way, and no state of a run. */
 JFL_API jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *const *names,
                                         jfl_array *const *values, int n);
-/* The same with notes and, unless shard_bytes is 0, in shards as those of
+/* Writes arrays with notes and, unless shard_bytes is 0, in shards as those of
    jfl_checkpoint_save_shards. */
 JFL_API jfl_status jfl_checkpoint_write_notes(const char *path, int overwrite,
                                               uint64_t shard_bytes, const char *const *names,
@@ -1087,7 +1087,7 @@ JFL_API int jfl_checkpoint_note(const jfl_checkpoint *c, int i, jfl_note *out);
    it is mapped makes runs fail (JFL_EIO) until it is loaded again, and ends nothing. */
 JFL_API jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict,
                                        jfl_report **out);
-/* The same from an open checkpoint. With n_only > 0 only names that begin with one of `only` take
+/* Loads from an open checkpoint. With n_only > 0 only names that begin with one of `only` take
    part, and the state of the run (seed, runs so far) stays as it is. */
 JFL_API jfl_status jfl_checkpoint_apply(jfl_session *s, const jfl_checkpoint *c, int strict,
                                         const char *const *only, int n_only, jfl_report **out);

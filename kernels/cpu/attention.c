@@ -311,7 +311,7 @@ JF_BODY void attention_try(const attention_tile *t, float *scratch)
 
 /* ---- one query ---- */
 
-/* The same of a single query, with the elements of rows along the lanes. */
+/* A single query, with the elements of rows along the lanes. */
 typedef struct attention_single {
   const float *q;
   float *weighted;

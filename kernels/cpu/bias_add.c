@@ -24,7 +24,7 @@ JF_BODY void across_body(void *ctx, int i)
 }
 JF_VARIANTS(across)
 
-/* The same for inner = 1. */
+/* Adds a bias whose axis is the innermost (inner = 1). */
 JF_BODY void fast_bias_add_along_body(void *ctx, int i)
 {
   const fast_bias_add_plane *p = ctx;

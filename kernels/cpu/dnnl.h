@@ -10,8 +10,8 @@ const jf_primitives *jf_dnnl_open(void);
    are bfloat16 on a processor that multiplies these, and small enough for it. It counts in ints,
    and would divide by a number that overflowed. */
 int jf_dnnl_accepts(const jf_kargs *k);
-/* The same of tensors of 8 bits, whose products it adds up without overflow where the processor
-   does that in one instruction. */
+/* For rows: whether the call's tensors are of 8 bits, and the processor adds up their products in
+   one instruction, without overflow. */
 int jf_dnnl_accepts_bytes(const jf_kargs *k);
 
 #endif

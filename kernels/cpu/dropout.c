@@ -64,7 +64,7 @@ JF_BODY void any_forward_body(const jf_loop_args *t) { draw_and_apply(t, masks);
 JF_DISPATCH(any_forward, (const jf_loop_args *t), (t))
 
 #if defined(__x86_64__)
-/* The same with intrinsics. Compilers compute the whole product of two 64-bit lanes, which is
+/* `masks` with intrinsics. Compilers compute the whole product of two 64-bit lanes, which is
    several times slower than the product of their lower halves, which is all that is needed here. */
 JF_AVX512 static void wide_masks(const jf_loop_args *t, uint32_t threshold, int64_t j, int8_t *out)
 {

@@ -195,7 +195,7 @@ static void moves_rows(const jf_kargs *k, const moves_box *b, int64_t r, int64_t
   if (x != y && b->count) moves_copy_plane(&p);
 }
 
-/* The same of all boxes, whose rows are runs, in the order of rows. */
+/* Copies rows of all boxes, which are runs, in the order of rows. */
 static void moves_runs(const jf_kargs *k, const moves_call *c, int64_t r, int64_t to)
 {
   for (; r < to; r++)

@@ -250,7 +250,7 @@ JF_BODY void backward_lines(const pool *p, const tile *t, pool_lines *b, const f
   }
 }
 
-/* The same for windows that do not overlap. */
+/* The gradient of a tile whose windows do not overlap. */
 JF_BODY void backward_own(const pool *p, const tile *t, pool_lines *b, const float *end, int kind)
 {
   const pool_line l = line_of(p, &t->column), own = written(p, t, &l);

@@ -142,7 +142,7 @@ IN __m512 chunk_at(jfl_dtype t, const float *p, int64_t c)
   return _mm512_zextps256_ps512(_mm256_loadu_ps(p + 8 * c));
 }
 
-/* Those of the groups 2 j and 2 j + 1, each for what is there of it. */
+/* The scales of the groups 2 j and 2 j + 1, each in the lanes of its products. */
 IN __m512 scales_for(jfl_dtype t, __m512 v, int j)
 {
   const int half = t == JFL_Q6_K, a = (half + 1) * 2 * j, b = a + half, c = b + 1, d = c + half;

@@ -40,7 +40,7 @@ JF_BODY void recurrent_turn_body(void *ctx, int i)
 }
 JF_VECTOR_VARIANTS(recurrent_turn)
 
-/* The same for columns that are those of the weight: dh = ds W. */
+/* Copies columns of the weight as they lie, for dh = ds W. */
 JF_BODY void recurrent_copy_body(void *ctx, int i)
 {
   const recurrent_job *j = ctx;

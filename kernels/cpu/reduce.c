@@ -44,7 +44,7 @@ JF_BODY void sum_columns(const float *x, int64_t rows, int64_t pitch, int64_t n,
   }
 }
 
-/* The same for short rows of n < JF_LANES that lie side by side: as many rows as fill the lanes are
+/* Adds up short rows of n < JF_LANES that lie side by side: as many rows as fill the lanes are
    summed as one row. */
 JF_BODY void sum_narrow(const float *x, int64_t rows, int64_t n, double *y)
 {

@@ -56,7 +56,7 @@ JF_BODY float jf_block_exp(const float *x, float *y, int64_t n, float max)
   return jf_lane_sum(&sum);
 }
 
-/* The same for any n; the sums of blocks are added in double. */
+/* y = exp(x - max) for any n, and the sum of y; the sums of blocks are added in double. */
 JF_BODY double jf_line_exp(const float *x, float *y, int64_t n, float max)
 {
   double sum = 0;

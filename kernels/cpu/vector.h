@@ -141,7 +141,7 @@ JF_BODY void jf_exp(jf_vec *v)
   *v = x * (jf_vec)((t >> 1) << 23) * (jf_vec)((t - (t >> 1)) << 23);
 }
 
-/* The same for lanes of at most 88, but 0 where the result would be below 1e-38: numbers between
+/* e^v for lanes of at most 88, but 0 where the result would be below 1e-38: numbers between
    are slow, and differences from a maximum give plenty of them. */
 JF_BODY void jf_exp_low(jf_vec *v)
 {
@@ -151,7 +151,7 @@ JF_BODY void jf_exp_low(jf_vec *v)
   *v = JF_SELECT(small, (jf_vec){ 0 }, *v * (jf_vec)(t << 23));
 }
 
-/* The same for lanes of at most 0, denormal results too, by way of 2^64 times the result: small
+/* e^v for lanes of at most 0, denormal results too, by way of 2^64 times the result: small
    probabilities are told apart. */
 JF_BODY void jf_exp_below(jf_vec *v)
 {

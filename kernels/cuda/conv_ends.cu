@@ -64,7 +64,7 @@ JF_KERNEL conv_bias_part(const ends_args p)
   else jf_store((O *)p.head.data[3] + channel, (A)all);
 }
 
-/* The same where channels are innermost: 32 neighbouring threads read 32 channels of a row. */
+/* The sums of channels that are innermost: 32 neighbouring threads read 32 channels of a row. */
 JF_KERNEL conv_bias_last(const ends_args p)
 {
   __shared__ double row[ENDS_THREADS / 32][32];
@@ -129,7 +129,7 @@ static jfl_status ends_take(const jf_kargs *k, jf_text *text, const char *name, 
   return s;
 }
 
-/* The same for a kernel that reads elements of dtype t. */
+/* Finds a kernel that reads elements of dtype t. */
 static jfl_status ends_find(const jf_kargs *k, const jf_epilogue *e, const char *name, jfl_dtype t,
                             jf_conv_ends *out)
 {

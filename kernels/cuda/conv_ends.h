@@ -18,7 +18,7 @@ typedef struct jf_conv_ends {
    product has y's shape and is of dtype t. If that is y's dtype the product may be y itself. */
 jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
                                   jf_conv_ends *out);
-/* The same for a matrix product of y's dtype, whose channels are its last axis. */
+/* Prepares the end of a matrix product of y's dtype, whose channels are its last axis. */
 jfl_status jf_matmul_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out);
 jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *product);
 /* Prepares a conversion of n elements of dtype `from` to `to`. */

@@ -300,7 +300,7 @@ static void norm_channel_sums(jf_recipe *r, const jf_kargs *k, const norm_channe
   jf_recipe_sum(r, d, c->step, c->t, 1, k->n_in + 2);
 }
 
-/* The same, of which the first program has written what relu lets pass. */
+/* As norm_passed, where the first program has written what relu lets pass. */
 static int norm_kept(jf_recipe *r, const norm_channels *c, int *u)
 {
   const jfl_dtype t = c->k->out[3].dtype;

@@ -155,7 +155,7 @@ jfl_status jf_order_define(const char *define, int wide, char **out);
    words are then, and o->to where they were last. */
 jfl_status jf_order_add(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
                         order_args *o);
-/* The same, of words whose chunks are in order already. */
+/* Adds launches that order words whose chunks are in order already. */
 jfl_status jf_order_merges(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
                            order_args *o);
 /* Adds a launch of a kernel of that source that has a block for each chunk of words; sets

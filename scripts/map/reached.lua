@@ -69,8 +69,8 @@ local function places_of_module(path)
   return list
 end
 
---- The same of each program and library in a folder of what was measured, by name, and of the front
--- end.
+--- The places of each program and library in a folder of what was measured, by name, and of the
+-- front end.
 local function modules_in(folder)
   local modules = {}
   for _, name in ipairs(reached.names_in(folder .. "/modules")) do

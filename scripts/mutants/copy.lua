@@ -122,7 +122,7 @@ local function lua_state(fault, text)
   return not after and "invalid" or before == after and "equivalent" or "planted"
 end
 
--- The same of what is built with a fault: it is "undecided" where that takes too long.
+-- What C with a fault is: as lua_state says, or "undecided" where building it takes too long.
 local PLANT_SECONDS = 600
 
 local function c_state(self, path)

@@ -447,7 +447,7 @@ void jf_open_body(jf_state *st);
 /* For the program around a state, before it opens jfl.core. */
 void jf_set_interrupt(lua_State *L, const volatile sig_atomic_t *asked, void (*stop)(lua_State *L));
 void jf_open_interrupt(lua_State *L, jf_state *st);
-/* The same, besides, for a clock or whatever else is asked, once jfl.core is open. */
+/* Has waits end when due(ctx), such as a clock, says so, too; once jfl.core is open. */
 void jf_set_due(lua_State *L, jf_state *st, int (*due)(void *ctx), void *ctx,
                 void (*over)(lua_State *L));
 /* Has synchronous runs of the state's session end early when it is asked for. */

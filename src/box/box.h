@@ -53,7 +53,7 @@ int jf_meter_is_due(void *meter);
 /* The seconds that are left, at most 0 once a limit is passed; INFINITY: any number. On any
    thread. */
 double jf_meter_left(const jf_meter *m);
-/* The same, which the entry then ends with. */
+/* Whether a limit is passed, with which the entry then ends. */
 int jf_meter_check(jf_meter *m);
 /* Raises the error of a limit that is passed; in L, which may be a state of the host. */
 void jf_meter_stop_in(jf_meter *m, lua_State *L);
@@ -133,12 +133,12 @@ void jf_cross_push_meta(lua_State *L);
 int jf_cross_l_parameters(lua_State *F);
 /* Pushes on inner, in which this must be called, what the value at i of the front end is there. */
 void jf_cross_in(jf_box *box, int i);
-/* The same the other way round, called in the front end. */
+/* Pushes in the front end, in which this must be called, what the value at i of inner is there. */
 void jf_cross_out(jf_box *box, int i);
 /* lua_call in C functions that Lua functions may call again and again: they raise an error before
    the C stack ends. */
 void jf_box_call(lua_State *L, int n_arg, int n_result);
-/* The same, which gives a status and leaves the error as one value. */
+/* As jf_box_call, but gives a status and leaves the error as one value. */
 int jf_box_try(lua_State *L, int n_arg, int n_result);
 jf_box *jf_box_of(lua_State *L);
 

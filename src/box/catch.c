@@ -27,7 +27,7 @@ static int l_handle(lua_State *L)
   return 1;
 }
 
-/* The same in a state that is not restricted, whose handlers may look at the stack. */
+/* Runs a handler in a state that is not restricted, whose handlers may look at the stack. */
 static int l_handle_here(lua_State *L)
 {
   if (jf_meter_check(jf_meter_of(L))) return 1;

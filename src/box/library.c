@@ -26,7 +26,7 @@ static const char *const of_math[] = {
 };
 static const char *const of_string[] = { "byte", "char", "len", NULL };
 static const char *const of_table[] = { "remove", NULL };        /* which is in Lua */
-/* Those whose time grows with the texts and tables that they are given. */
+/* Functions whose time grows with the texts that they are given. */
 static const char *const long_of_string[] = { "lower", "reverse", "sub", "upper", NULL };
 
 /* Sets those names of the table at `from` in the table on top. */

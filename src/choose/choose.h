@@ -11,7 +11,7 @@
 
 /* Bytes of a call's inputs and outputs. */
 double jf_call_bytes(const jf_kargs *k);
-/* Those bytes plus the call's arithmetic: a rough measure of how long it takes. */
+/* The bytes of a call and its arithmetic: a rough measure of how long it takes. */
 double jf_work(const jfl_op *op, const jf_kargs *k);
 /* The number of threads, at most `most`, with which a call is worth running. */
 int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most);

@@ -257,19 +257,6 @@ static int main_finish(lua_State *L)
   return main_call(L, 0);
 }
 
-/* Begins a profile, or what tells of other devices; what ends it is left on the stack. */
-static int start_tool(lua_State *L, const jf_options *o)
-{
-  lua_getglobal(L, "require");
-  lua_pushstring(L, o->forecast ? "jfl.tools.forecast" : "jfl.tools.profile");
-  int status = lua_pcall(L, 1, 1, 0);
-  if (status)
-    return report(L, status);
-  lua_getfield(L, -1, o->forecast ? "start" : "whole");
-  lua_pushstring(L, o->forecast ? o->forecast : *o->profile ? o->profile : NULL);
-  return report(L, lua_pcall(L, 1, 1, 0));
-}
-
 /* Pushes a function of a module of the front end. */
 static int push_tool(lua_State *L, const char *module, const char *function)
 {
@@ -280,6 +267,16 @@ static int push_tool(lua_State *L, const char *module, const char *function)
   lua_getfield(L, -1, function);
   lua_remove(L, -2);
   return 0;
+}
+
+/* Begins a profile, or what tells of other devices; what ends it is left on the stack. */
+static int start_tool(lua_State *L, const jf_options *o)
+{
+  if (o->forecast ? push_tool(L, "jfl.tools.forecast", "start")
+                  : push_tool(L, "jfl.tools.profile", "whole"))
+    return 1;
+  lua_pushstring(L, o->forecast ? o->forecast : *o->profile ? o->profile : NULL);
+  return report(L, lua_pcall(L, 1, 1, 0));
 }
 
 static int push_arguments(lua_State *L, const jf_options *o, int first)

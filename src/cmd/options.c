@@ -129,8 +129,8 @@ static int write_form(char *to, size_t size, const option_row *row)
                   row->kind == IS_OPTIONAL ? "]" : "");
 }
 
-/* The same, with the other options of the group that it begins; those that can be left out are in
-   brackets. */
+/* An option and, where it begins a group, the other options of that; in brackets those that can be
+   left out. */
 static void write_usage(char *to, size_t size, const option_row *head)
 {
   size_t n = (size_t)write_form(to, size, head);

@@ -245,8 +245,8 @@ static void add_threads(filter *f)
   add_bits(f, SYS_mmap, 3, MAP_SHARED | MAP_HUGETLB, 0);
 }
 
-/* Those that depend on an argument. Memory that is shared is in no limit. Nothing changes how a
-   descriptor works, which the terminal's is shared with who started this. */
+/* Calls that are allowed with certain arguments. Memory that is shared is in no limit. Nothing
+   changes how a descriptor works, which the terminal's is shared with who started this. */
 static void add_some(filter *f)
 {
   static const unsigned control[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL,

@@ -92,8 +92,8 @@ void jf_signature_print(jf_text *t, const jf_node *n, const jf_signature *s)
 
 /* ---- rules that several ops share ---- */
 
-/* The same axis of v, counted from the back as broadcasting does, where it has as many elements;
-   else v is broadcast. */
+/* How v is shared where s is split along an axis: along that axis, counted from the back as
+   broadcasting does, if v has as many elements there; else each device has all of v. */
 static jfl_distribution signature_aligned(const jfl_value *v, const jfl_shape *s, int axis)
 {
   const int own = axis - s->n + v->shape.n;
@@ -111,7 +111,7 @@ void jf_signatures_pointwise(jf_signatures *c)
   }
 }
 
-/* The same axis of v, if v has as many axes as s and as many elements along it. */
+/* As signature_aligned, for a v that is split only if it has as many axes as s. */
 static jfl_distribution signature_same(const jfl_value *v, const jfl_shape *s, int axis)
 {
   return v->shape.n == s->n && v->shape.d[axis] == s->d[axis] ? JF_ALONG(axis) : JF_ON_ALL;

@@ -80,7 +80,7 @@ void jf_grad_flat(jf_gradctx *c);
   _Generic((a), float: id##_function_F32, double: id##_function_F64,                   \
            int32_t: id##_function_I32, int64_t: id##_function_I64)(a, b)
 
-/* The same for a function of one number that has no body for integers. */
+/* Defines a function of one number for formulas, of floats alone. */
 #define JF_FLOAT_FUNCTION(id, FLOAT)                           \
   static const char id##_float[] = #FLOAT;                     \
   JF_FLOAT_FUNCTION_OF(id, F32, float, FLOAT)                  \

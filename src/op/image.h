@@ -51,7 +51,7 @@ typedef struct jf_resizing {
   int64_t n, h, w, inner, to_h, to_w;
   jf_stretch y, x;
 } jf_resizing;
-/* That of a call of one of the four ops. */
+/* What a call of one of the four ops for resizing does. */
 jf_resizing jf_resizing_of(const jf_kargs *k);
 int jf_resizes_back(const jf_kargs *k);
 

@@ -83,7 +83,8 @@ JF_LOCAL double restarts_phase(double t, double steps, double m)
   return fmax((t - start) / (steps * exp(n * growth)), 0);
 })
 
-/* The same along one period after the other (SGDR, section 3). */
+/* How far t is within its period, from 0 to 1, where one period follows the other (SGDR, section
+   3). */
 JF_TWICE(jf_restarts_text,
 JF_LOCAL double restarts_rate(const decay *a, int64_t t)
 {

@@ -237,7 +237,7 @@ int jf_folder_remove(int folder, const char *name);
 int jf_file_remove(int folder, const char *name);
 /* Gives a file another name in its folder, in one step; what had that name is gone. */
 int jf_file_rename(int folder, const char *from, const char *to);
-/* The same for a folder; what has that name is an empty folder or EEXIST or ENOTEMPTY. A system
+/* Renames a folder; what has that name is an empty folder, or EEXIST or ENOTEMPTY. A system
    that moves no folder with an open file in it closes *inside first, and sets it to -1. */
 int jf_folder_rename(int folder, const char *from, const char *to, int *inside);
 /* Where a link leads; EINVAL: it is none. Gives the length, without a 0 behind it. */

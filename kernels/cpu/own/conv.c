@@ -121,7 +121,7 @@ static void conv_lay_tap(const own_conv *p, const float *w, int64_t channel, int
   }
 }
 
-/* The same for all channels of a block of packed filters, for the gradient. */
+/* Turns a tap of all channels of a block of packed filters, for the gradient. */
 static void conv_turn_block(const own_conv *p, const float *w, int64_t channel, int64_t column,
                             int64_t tap, float *to)
 {

@@ -38,7 +38,7 @@ typedef struct jf_own_loop {
   void (*run)(const jf_own_tile *t, jf_own_order order, int rows, int vectors);
   void (*cells)(const jf_own_cells *c, int rows);
 } jf_own_loop;
-/* Those that this processor can run, the fastest first, ended by NULL. */
+/* The loops that this processor can run, the fastest first, ended by NULL. */
 const jf_own_loop *const *jf_own_loops(void);
 
 /* Copies n vectors, times `scale`: lanes from `lanes` on become 0. Nothing is read at or beyond

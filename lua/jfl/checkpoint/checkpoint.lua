@@ -140,8 +140,8 @@ end)
 
 -- ---- reading ----
 
---- Opens a checkpoint for fn(file, about), and closes it whatever happens there; call(f, ...): as
--- that of load_by.
+--- Opens a checkpoint for fn(file, about), and closes it whatever happens there; call(f, ...), or
+-- nil, calls f, as in load_by.
 function checkpoint.with_open(path, fn, call)
   local file = (call or directly)(core.checkpoint_open, path)
   local ok, result = pcall(fn, file, core.checkpoint_about(file))

@@ -51,7 +51,7 @@ images.load_image = args.define("data.load_image", "A picture file as an NdArray
   return core.sample(text, spec, 0, who .. ": " .. o.path)
 end)
 
---- The same of the bytes that such a file would hold, which a program got otherwise.
+--- Decodes the bytes of a picture's file, which a program got otherwise.
 images.decode_image = args.define("data.decode_image", "The bytes of a picture as an NdArray.", {
   returns = "NdArray", { "bytes", "of a JPEG or PNG", type = "string" }, unpack(PARAMS),
 }, function(o)

@@ -124,7 +124,7 @@ function extents.settle(job, input, given, seen)
   return shape, #key == 1 and key[1] or table.concat(key, "x")
 end
 
---- The same for an argument, an array or a nested table, that has so many rows.
+--- The shape for an argument, an array or a nested table, that has so many rows, and its key.
 function extents.of_call(job, input, value, rows, seen)
   local t = input.type
   if #t.varies > 1 or t.varies[1].max then
@@ -145,7 +145,7 @@ function extents.largest(job, input, rows, seen)
   return extents.settle(job, input, shape, seen)
 end
 
---- The same, but like that shape of an input that another definition had, as far as it fits.
+--- The shape, and its key, most like the one that an input of another definition had.
 function extents.like(job, input, other, seen)
   local shape = { unpack(input.type.shape) }
   for _, extent in ipairs(input.type.varies) do

@@ -33,7 +33,7 @@ function host.input(name, i)
   return input.name, input.type.dtype, input.type.shape
 end
 
---- The same with the largest shape.
+--- The name, dtype and largest shape of an argument.
 function host.bound(name, i)
   local input = find(name)._inputs[i + 1]
   return input.name, input.type.dtype, extents.bounds(input.type)

@@ -30,7 +30,7 @@ function parts.traced(self, shapes)
   return found
 end
 
---- The same for the shapes of the job's last plan, which is made if there is none yet; or, where
+--- The parts for the shapes of the job's last plan, which is made if there is none yet; or, where
 -- which is "optimized", of the graph as it runs, without the paths.
 function parts.of(self, which)
   local entry = self:compile()._latest

@@ -91,7 +91,7 @@ function trace.need(who)
   core.fail("%s: describes a part of a job and must be called inside a job function's body", who)
 end
 
---- The same, which must be that of a train job.
+--- The context of the running body, which must be a train job's.
 function trace.need_train(who)
   local context = trace.need(who)
   if context.mode == "train" then return context end

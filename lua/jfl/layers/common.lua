@@ -18,7 +18,7 @@ function common.need_blob(who, name, value)
   core.fail("%s: %s must be a blob, got %s", who, name, args.describe(value))
 end
 
---- The same where a layer computes with it, and so makes variables of its dtype.
+--- The value of an argument that must be a blob of floats, of whose dtype variables are made.
 function common.need_floats(who, name, value)
   if common.need_blob(who, name, value).dtype:match("float") then return value end
   core.fail("%s: %s must be floats, got %s; flow.cast converts", who, name, value.dtype)

@@ -30,7 +30,6 @@ local ABOUT = {
   ["flow.data.BlobConf"] = "says what flow.data.decode_ofrecord makes of a feature",
   ["flow.data.ImageCodec"] = "decodes pictures for flow.data.BlobConf; it needs an "
     .. "ImageResizePreprocessor",
-  ["flow.data.ImageDecoderRandomCropResize"] = "is flow.data.image_decoder_random_crop_resize",
   ["flow.data.ImagePreprocessor"] = "takes \"bgr2rgb\", for flow.data.ImageCodec",
   ["flow.data.ImageResizePreprocessor"] = "gives pictures of flow.data.ImageCodec their size",
   ["flow.data.NormByChannelPreprocessor"] = "is flow.image.normalize, for flow.data.BlobConf",
@@ -44,17 +43,12 @@ local ABOUT = {
   ["flow.data.decode_ofrecord"] = "is flow.data.ofrecord_reader and a decoder for each blob",
   ["flow.data.image_decoder_random_crop_resize"] = "gives random parts of pictures, of bytes, one "
     .. "size",
-  ["flow.data.ofrecord_bytes_decoder"] = "is flow.data.OFRecordBytesDecoder",
   ["flow.data.ofrecord_image_classification_reader"] = "gives the pictures of a feature and the "
     .. "int32 blob of another",
-  ["flow.data.ofrecord_image_decoder"] = "is flow.data.OFRecordImageDecoder",
-  ["flow.data.ofrecord_image_decoder_random_crop"] = "is flow.data.OFRecordImageDecoderRandomCrop",
   ["flow.data.ofrecord_loader"] = "is flow.data.ofrecord_reader",
-  ["flow.data.ofrecord_raw_decoder"] = "is flow.data.OFRecordRawDecoder",
   ["flow.data.ofrecord_reader"] = "reads OneFlow's record files in a body: each call of the job "
     .. "gets the next batch, which threads have decoded; checkpoints keep how far it is",
   ["flow.image.decode"] = "gives pictures, of bytes, to flow.image.Resize, in a body",
-  ["flow.image_decode"] = "is flow.image.decode",
   ["flow.losses"] = "has add_loss, which a job's function_config says how to minimize; "
     .. "optimizer:minimize(loss) does both",
   ["flow.env.init"] = "meets the other processes, as the first job does",

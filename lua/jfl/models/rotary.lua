@@ -40,7 +40,7 @@ local KINDS = {
     end
   end,
 
-  -- The same by a ramp over pairs, and sharper scores (Peng et al., YaRN, 2023).
+  -- Slower turns by a ramp over pairs, and sharper scores (Peng et al., YaRN, 2023).
   yarn = function(p, c, pairs_of, base)
     local factor, most = number(p, "factor"), original(p, c)
     local function pair_that_turns(n)

@@ -119,7 +119,7 @@ end)
 
 -- ---- shapes ----
 
---- The same elements in another shape, sharing memory: a:reshape({2, -1}) or a:reshape(2, -1).
+--- The elements in another shape, sharing memory: a:reshape({2, -1}) or a:reshape(2, -1).
 function methods.reshape(a, shape, ...)
   if type(shape) ~= "table" then shape = { shape, ... } end
   return core.reshape(a, shape)

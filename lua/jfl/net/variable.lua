@@ -14,9 +14,9 @@ local assign, cast, multiply, reshape = core.op "assign", core.op "cast", core.o
 local variable = {
   --- The variables of all jobs compiled so far: { dtype, shape (text), job (its name) } by name.
   shared = {},
-  --- The names of those that models keep as they are, and of those that optimizers may change.
+  --- The names of variables that models keep as they are, and that optimizers may change.
   frozen = {}, trainable = {},
-  --- Those that are stored in few bits: { dtype, array or nil: what they begin with } by name. Of
+  --- Variables stored in few bits, by name: { dtype, array or nil: what it begins with }. Of
   -- int8 also { input: the dtype that products round what they read beside to, scale, input_scale:
   -- arrays or nil, what the variables NAME_scale and NAME_input_DTYPE begin with }.
   stored = {},

@@ -60,8 +60,8 @@ for name in ([[Abs Add And Cast CastLike Ceil Clip Cos Div Dropout Elu Equal Erf
   rules[name] = from_end
 end
 
--- Ops that treat what lies along other axes than one by itself, or where `behind` says so along
--- those before it.
+-- Ops that compute along one axis, and each place along the others by itself; where `behind` says
+-- so they compute along all axes from that one on.
 local function beside(default, behind)
   return function(n, run, x, ...)
     local mark, axis = marks[x], n:axis(n:attr("axis", default), #x.shape)

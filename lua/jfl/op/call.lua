@@ -52,7 +52,7 @@ function call.of(name)
   end
 end
 
---- The same by name, for what is made of ops: call.op.relu(x).
+--- Ops as such functions by name, for what is made of ops: call.op.relu(x).
 call.op = setmetatable({}, { __index = function(t, name)
   t[name] = call.of(name)
   return t[name]

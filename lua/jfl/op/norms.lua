@@ -72,7 +72,7 @@ norms.batch_normalization = args.define("nn.batch_normalization", "Normalizes x 
     return o.offset and (op.add(y, broadcast("offset", o.offset), { name = o.name })) or y
   end)
 
---- The same as layers use it in jobs where mean and variance are variables: y = x f + o, so that f
+--- Normalizes in jobs where mean and variance are variables, as layers do: y = x f + o, so that f
 -- can become part of the filters of a convolution that makes x.
 function norms.fixed(who, x, r)
   local function broadcast(line) return along(who, "inputs", line, r.axis, x.shape) end

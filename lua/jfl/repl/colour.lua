@@ -13,7 +13,7 @@ local function painted(kind, text) return ("\27[%sm%s\27[0m"):format(CODES[kind]
 --- A text for stdout as one of these kinds: "string", "number", "word", "detail".
 function colour.paint(kind, text) return on.stdout and painted(kind, text) or text end
 
---- The same for stderr, where there is also "error".
+--- A text for stderr as one of these kinds, or as an "error".
 function colour.paint_error(kind, text) return on.stderr and painted(kind, text) or text end
 
 --- How many characters of a painted text are seen.

@@ -79,7 +79,7 @@ function report.say(text)
   io.stderr:write(text .. "\n")
 end
 
---- The same for a message that no handler has seen.
+--- Prints as an error a message that no handler has seen.
 function report.fail(message) report.say(colour.paint_error("error", said_by(message))) end
 
 --- Prints why a text is no Lua, with the line that is wrong.

@@ -125,8 +125,8 @@ local function shares(run)
   return list
 end
 
--- Sequence s: ids[s] are those that the job reads, of which it has read run.read; drawn[s] are
--- those that were drawn; ended[s] is how many it is to have read in the end.
+-- Of sequence s, ids[s] are the tokens that the job reads, of which it has read run.read; drawn[s]
+-- the tokens that were drawn; ended[s] is how many it is to have read in the end.
 -- A cache serves one call at a time; one that was cancelled leaves it to the next.
 local function take_cache(run)
   local held = run.o.cache

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* Those that are installed, the one to try first at first. */
+/* The libraries that are installed, in the order in which they are tried. */
 static struct { int n; jf_cuda_blas_api api[JF_CUDA_MAJORS]; } blas;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -120,7 +120,7 @@ typedef struct jf_dnn_graph {
 void jf_dnn_graph_free(jf_dnn_graph *g);
 jf_dnn_desc *jf_dnn_make(jf_dnn_graph *g, int sort);
 void jf_dnn_set(jf_dnn_graph *g, jf_dnn_desc *d, int name, int type, int64_t n, const void *values);
-/* The same for one value of an enumeration, and for one that was made. */
+/* Set an attribute to one value of an enumeration, or to a descriptor. */
 void jf_dnn_set_mode(jf_dnn_graph *g, jf_dnn_desc *d, int name, int type, int value);
 void jf_dnn_set_desc(jf_dnn_graph *g, jf_dnn_desc *d, int name, jf_dnn_desc *value);
 void jf_dnn_finish(jf_dnn_graph *g, jf_dnn_desc *d);
