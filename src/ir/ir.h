@@ -305,6 +305,7 @@ struct jfl_op {
   int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* sets dtypes and shapes of the outputs, or fails */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
+  const struct jfl_op *derivative;        /* for that, as op/elementwise.h says */
   jf_neutral neutral;                     /* no input if the bits are 0 */
   struct { double low, high; } bounds;    /* output 0 is input 0 kept between these, which floats of
                                              16 bits hold, too; equal: there are none */

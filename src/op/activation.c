@@ -39,11 +39,6 @@ static jfl_status clip_infer(jf_infer *c)
   return jf_infer_same(c);
 }
 
-static void relu_op_grad(jf_gradctx *c)
-{
-  c->dx[0] = JF_EMIT(c->g, relu_grad, NULL, c->out[0], c->dy[0]);
-}
-
 static void leaky_grad(jf_gradctx *c)
 {
   c->dx[0] = JF_EMIT(c->g, leaky_relu_grad, c->node->attr, c->in[0], c->dy[0]);
@@ -64,11 +59,6 @@ static void elu_op_grad(jf_gradctx *c)
                      JF_EMIT(c->g, multiply, NULL, c->dy[0], slope));
 }
 
-static void gelu_grad(jf_gradctx *c)
-{
-  c->dx[0] = JF_EMIT(c->g, multiply, NULL, c->dy[0], JF_EMIT(c->g, gelu_slope, NULL, c->in[0]));
-}
-
 /* The gradient passes where x was not clipped: there the result equals x. */
 static void clip_grad(jf_gradctx *c)
 {
@@ -76,39 +66,33 @@ static void clip_grad(jf_gradctx *c)
                      jf_scalar(c->g, c->in[0]->dtype, 0));
 }
 
-#define UNARY(id) .out = {"y"}, .inplace = 1, JF_ELEMENTWISE(id)
+JFL_OP(relu, .doc = "x where it is above 0, else 0.", .path = "nn.relu math.relu",
+  JF_OF_ONE(relu), .alike = 1, .flags = JF_RISES, .bounds = { 0, INFINITY },
+  JF_SLOPE_AT_OUTPUT(relu_grad))
 
-JFL_OP(relu, .doc = "x where it is above 0, else 0.", .path = "nn.relu math.relu", .in = {"x"},
-  UNARY(relu), .alike = 1, .flags = JF_RISES, .bounds = { 0, INFINITY }, .infer = jf_infer_same,
-  .grad = relu_op_grad)
-
-JFL_OP(relu_grad, .doc = "Gradient of relu at output y.", .in = {"y", "dy"}, .out = {"dx"},
-  .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(relu_grad))
+JFL_OP(relu_grad, .doc = "Gradient of relu at output y.", JF_AT_OUTPUT(relu_grad))
 
 JFL_OP(leaky_relu, .doc = "x where it is above 0, else alpha x.", .path = "nn.leaky_relu",
-  .in = {"x"}, UNARY(leaky_relu), .attr = leaky_attr, .attr_size = sizeof(jf_leaky),
-  .infer = jf_infer_same, .grad = leaky_grad)
+  JF_OF_ONE(leaky_relu), .attr = leaky_attr, .attr_size = sizeof(jf_leaky), .grad = leaky_grad)
 
 JFL_OP(elu, .doc = "x where it is above 0, else alpha (exp(x) - 1).", .path = "nn.elu",
-  .in = {"x"}, UNARY(elu), .flags = JF_COSTLY, .attr = elu_attr, .attr_size = sizeof(jf_leaky),
-  .infer = jf_infer_same, .grad = elu_op_grad)
+  JF_OF_ONE(elu), .flags = JF_COSTLY, .attr = elu_attr, .attr_size = sizeof(jf_leaky),
+  .grad = elu_op_grad)
 
 JFL_OP(leaky_relu_grad, .doc = "Gradient of leaky_relu at x.", .in = {"x", "dy"}, .out = {"dx"},
   .attr = leaky_attr, .attr_size = sizeof(jf_leaky), .infer = jf_infer_same, .inplace = 3,
   JF_ELEMENTWISE(leaky_relu_grad))
 
-JFL_OP(elu_grad, .doc = "Gradient of elu at output y.", .in = {"y", "dy"}, .out = {"dx"},
-  .attr = elu_attr, .attr_size = sizeof(jf_leaky), .infer = jf_infer_same, .inplace = 3,
-  JF_ELEMENTWISE(elu_grad))
+JFL_OP(elu_grad, .doc = "Gradient of elu at output y.", JF_AT_OUTPUT(elu_grad),
+  .attr = elu_attr, .attr_size = sizeof(jf_leaky))
 
 JFL_OP(gelu, .doc = "x times the probability that a standard normal number is below x.",
-  .path = "math.gelu", .in = {"x"}, UNARY(gelu), .flags = JF_COSTLY,
-  .infer = jf_infer_same, .grad = gelu_grad)
+  .path = "math.gelu", JF_OF_ONE(gelu), .flags = JF_COSTLY, JF_SLOPE(gelu_slope))
 
-JFL_OP(gelu_slope, .doc = "The derivative of gelu at x.", .in = {"x"}, UNARY(gelu_slope),
-  .flags = JF_COSTLY, .infer = jf_infer_same)
+JFL_OP(gelu_slope, .doc = "The derivative of gelu at x.", JF_OF_ONE(gelu_slope),
+  .flags = JF_COSTLY)
 
 JFL_OP(clip_by_value, .doc = "x kept between min_value and max_value.",
   .path = "math.clip_by_value clip_by_value math.clip math.clamp clip clamp", .in = {"values"},
-  UNARY(clip_by_value), .alike = 1, .attr = clip_attr, .attr_size = sizeof(jf_clip),
-  .infer = clip_infer, .grad = clip_grad)
+  .out = {"y"}, .inplace = 1, JF_ELEMENTWISE(clip_by_value), .alike = 1, .attr = clip_attr,
+  .attr_size = sizeof(jf_clip), .infer = clip_infer, .grad = clip_grad)

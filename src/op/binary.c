@@ -131,10 +131,6 @@ static void squared_difference_grad(jf_gradctx *c)
   c->dx[1] = EMIT(negative, c->dx[0]);
 }
 
-#define BINARY(id) \
-  .in = {"x", "y"}, .out = {"z"}, .alike = 3, .infer = jf_infer_broadcast, .inplace = 3, \
-  JF_ELEMENTWISE(id)
-
 static void subtract_signatures(jf_signatures *c)
 {
   jf_signatures_pointwise(c);
@@ -147,34 +143,34 @@ static void divide_signatures(jf_signatures *c)
   if (jf_is_float(c->node->out[0]->dtype)) jf_signature_say(c, "P,B->P");
 }
 
-JFL_OP(add, .doc = "x + y.", .path = "math.add", BINARY(add),
+JFL_OP(add, .doc = "x + y.", .path = "math.add", JF_OF_TWO(add),
   .flags = JF_COMMUTES | JF_ADDS, .neutral = { 3, -0.0 }, .fold = add_fold, .grad = add_grad)
 
-JFL_OP(subtract, .doc = "x - y.", .path = "math.subtract", BINARY(subtract),
+JFL_OP(subtract, .doc = "x - y.", .path = "math.subtract", JF_OF_TWO(subtract),
   .neutral = { 2, 0 }, .fold = subtract_fold, .grad = subtract_grad,
   .signatures = subtract_signatures)
 
-JFL_OP(multiply, .doc = "x * y.", .path = "math.multiply", BINARY(multiply),
+JFL_OP(multiply, .doc = "x * y.", .path = "math.multiply", JF_OF_TWO(multiply),
   .flags = JF_COMMUTES | JF_SCALES, .neutral = { 3, 1 }, .grad = multiply_grad)
 
 JFL_OP(divide, .doc = "x / y; of integers it rounds towards zero, and by zero gives 0.",
-  .path = "math.divide", BINARY(divide), JF_DEFINES(divide), .neutral = { 2, 1 },
+  .path = "math.divide", JF_OF_TWO(divide), JF_DEFINES(divide), .neutral = { 2, 1 },
   .fold = divide_fold, .grad = divide_grad, .signatures = divide_signatures)
 
 JFL_OP(mod, .doc = "The remainder of x / y, with the sign of y; of integers by zero it is 0.",
-  .path = "math.mod", BINARY(mod), JF_DEFINES(mod), .grad = mod_grad)
+  .path = "math.mod", JF_OF_TWO(mod), JF_DEFINES(mod), .grad = mod_grad)
 
 JFL_OP(floordiv, .doc = "x / y rounded down; of integers by zero it is 0.",
-  .path = "math.floordiv", BINARY(floordiv), JF_DEFINES(floordiv), .grad = jf_grad_flat)
+  .path = "math.floordiv", JF_OF_TWO(floordiv), JF_DEFINES(floordiv), .grad = jf_grad_flat)
 
-JFL_OP(pow, .doc = "x to the power y.", .path = "math.pow", BINARY(pow), JF_DEFINES(pow),
+JFL_OP(pow, .doc = "x to the power y.", .path = "math.pow", JF_OF_TWO(pow), JF_DEFINES(pow),
   .flags = JF_COSTLY, .grad = pow_grad)
 
-JFL_OP(maximum, .doc = "The larger of x and y.", .path = "math.maximum", BINARY(maximum),
+JFL_OP(maximum, .doc = "The larger of x and y.", .path = "math.maximum", JF_OF_TWO(maximum),
   .grad = maximum_grad)
 
-JFL_OP(minimum, .doc = "The smaller of x and y.", .path = "math.minimum", BINARY(minimum),
+JFL_OP(minimum, .doc = "The smaller of x and y.", .path = "math.minimum", JF_OF_TWO(minimum),
   .grad = minimum_grad)
 
 JFL_OP(squared_difference, .doc = "(x - y)^2.", .path = "math.squared_difference",
-  BINARY(squared_difference), .flags = JF_COMMUTES, .grad = squared_difference_grad)
+  JF_OF_TWO(squared_difference), .flags = JF_COMMUTES, .grad = squared_difference_grad)

@@ -20,27 +20,22 @@ BITS_OF(JF_BINARY_LOOP, shift_left, (U)b < 8 * sizeof(T) ? (U)a << b : 0)
 BITS_OF(JF_BINARY_LOOP, shift_right,
   (U)b < 8 * sizeof(T) ? a >> b : a >> (8 * sizeof(T) - 1) >> 1)
 
-#define BINARY(id) \
-  .in = {"x", "y"}, .out = {"z"}, .alike = 3, .infer = jf_infer_broadcast, .inplace = 3, \
-  JF_ELEMENTWISE(id)
-
 JFL_OP(bitwise_and, .doc = "The bits that both x and y have.", .path = "math.bitwise_and",
-  BINARY(bitwise_and), .flags = JF_COMMUTES)
+  JF_OF_TWO(bitwise_and), .flags = JF_COMMUTES)
 
 JFL_OP(bitwise_or, .doc = "The bits that x or y has.", .path = "math.bitwise_or",
-  BINARY(bitwise_or), .flags = JF_COMMUTES)
+  JF_OF_TWO(bitwise_or), .flags = JF_COMMUTES)
 
 JFL_OP(bitwise_xor, .doc = "The bits that x and y differ in.", .path = "math.bitwise_xor",
-  BINARY(bitwise_xor), .flags = JF_COMMUTES)
+  JF_OF_TWO(bitwise_xor), .flags = JF_COMMUTES)
 
 JFL_OP(bitwise_not, .doc = "The bits that x does not have.", .path = "math.bitwise_not",
-  .in = {"x"}, .out = {"y"}, .infer = jf_infer_same, .inplace = 1,
-  JF_ELEMENTWISE(bitwise_not))
+  JF_OF_ONE(bitwise_not))
 
 JFL_OP(shift_left, .doc = "x times 2 to the power of y, whose bits beyond the dtype's are lost; 0 "
   "where y is negative, or at least as many as there are.", .path = "math.shift_left",
-  BINARY(shift_left))
+  JF_OF_TWO(shift_left))
 
 JFL_OP(shift_right, .doc = "x by 2 to the power of y, rounded down; where y is negative or at "
   "least as many as there are bits, 0, or -1 for negative x.", .path = "math.shift_right",
-  BINARY(shift_right))
+  JF_OF_TWO(shift_right))

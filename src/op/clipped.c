@@ -39,61 +39,41 @@ static jfl_status hardtanh_infer(jf_infer *c)
   return jf_infer_same(c);
 }
 
-#define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
-
-static void relu6_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(relu6_grad, c->out[0], c->dy[0]); }
-static void hardsigmoid_op_grad(jf_gradctx *c)
-{
-  c->dx[0] = EMIT(hardsigmoid_grad, c->out[0], c->dy[0]);
-}
-static void hardtanh_op_grad(jf_gradctx *c)
-{
-  c->dx[0] = JF_EMIT(c->g, hardtanh_grad, c->node->attr, c->out[0], c->dy[0]);
-}
-static void hardswish_grad(jf_gradctx *c)
-{
-  c->dx[0] = EMIT(multiply, c->dy[0], EMIT(hardswish_slope, c->in[0]));
-}
-static void shrink_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(shrink_grad, c->out[0], c->dy[0]); }
-
-#define CLIPPED(id, rule) \
-  .in = {"x"}, .out = {"y"}, .infer = rule, .inplace = 1, JF_ELEMENTWISE(id)
-#define CLIPPED_AT_OUTPUT(id, rule) \
-  .in = {"y", "dy"}, .out = {"dx"}, .infer = rule, .inplace = 3, JF_ELEMENTWISE(id)
-
-JFL_OP(relu6, .doc = "x kept between 0 and 6.", .path = "nn.relu6", CLIPPED(relu6, jf_infer_same),
-  .alike = 1, .flags = JF_RISES, .bounds = { 0, 6 }, .grad = relu6_op_grad)
+JFL_OP(relu6, .doc = "x kept between 0 and 6.", .path = "nn.relu6", JF_OF_ONE(relu6),
+  .alike = 1, .flags = JF_RISES, .bounds = { 0, 6 }, JF_SLOPE_AT_OUTPUT(relu6_grad))
 
 JFL_OP(relu6_grad, .doc = "Gradient of relu6 at output y.",
-  CLIPPED_AT_OUTPUT(relu6_grad, jf_infer_same))
+  JF_AT_OUTPUT(relu6_grad))
 
 JFL_OP(hardtanh, .doc = "x kept between min_val and max_val, where it has no gradient.",
-  .path = "nn.hardtanh", CLIPPED(hardtanh, hardtanh_infer), .alike = 1, .attr = hardtanh_attr,
-  .attr_size = sizeof(jf_hardtanh), .grad = hardtanh_op_grad)
+  .path = "nn.hardtanh", .in = {"x"}, .out = {"y"},
+  .infer = hardtanh_infer, .inplace = 1, JF_ELEMENTWISE(hardtanh), .alike = 1,
+  .attr = hardtanh_attr, .attr_size = sizeof(jf_hardtanh), JF_SLOPE_AT_OUTPUT(hardtanh_grad))
 
 JFL_OP(hardtanh_grad, .doc = "Gradient of hardtanh at output y.",
-  CLIPPED_AT_OUTPUT(hardtanh_grad, hardtanh_infer), .attr = hardtanh_attr,
+  .in = {"y", "dy"}, .out = {"dx"}, .infer = hardtanh_infer,
+  .inplace = 3, JF_ELEMENTWISE(hardtanh_grad), .attr = hardtanh_attr,
   .attr_size = sizeof(jf_hardtanh))
 
 JFL_OP(hardsigmoid, .doc = "x / 6 + 1/2, kept between 0 and 1.", .path = "nn.hardsigmoid",
-  CLIPPED(hardsigmoid, jf_infer_same), .flags = JF_RISES, .grad = hardsigmoid_op_grad)
+  JF_OF_ONE(hardsigmoid), .flags = JF_RISES, JF_SLOPE_AT_OUTPUT(hardsigmoid_grad))
 
 JFL_OP(hardsigmoid_grad, .doc = "Gradient of hardsigmoid at output y.",
-  CLIPPED_AT_OUTPUT(hardsigmoid_grad, jf_infer_same))
+  JF_AT_OUTPUT(hardsigmoid_grad))
 
 JFL_OP(hardswish, .doc = "x hardsigmoid(x).", .path = "nn.hardswish",
-  CLIPPED(hardswish, jf_infer_same), .grad = hardswish_grad)
+  JF_OF_ONE(hardswish), JF_SLOPE(hardswish_slope))
 
 JFL_OP(hardswish_slope, .doc = "The derivative of hardswish at x.",
-  CLIPPED(hardswish_slope, jf_infer_same))
+  JF_OF_ONE(hardswish_slope))
 
 JFL_OP(softshrink, .doc = "x moved towards 0 by lambd, or 0 if it is nearer.",
-  .path = "nn.softshrink", CLIPPED(softshrink, jf_infer_same), .attr = shrink_attr,
-  .attr_size = sizeof(jf_shrink), .grad = shrink_op_grad)
+  .path = "nn.softshrink", JF_OF_ONE(softshrink), .attr = shrink_attr,
+  .attr_size = sizeof(jf_shrink), JF_SLOPE_AT_OUTPUT(shrink_grad))
 
 JFL_OP(hardshrink, .doc = "x, or 0 where its magnitude is at most lambd.", .path = "nn.hardshrink",
-  CLIPPED(hardshrink, jf_infer_same), .attr = shrink_attr, .attr_size = sizeof(jf_shrink),
-  .grad = shrink_op_grad)
+  JF_OF_ONE(hardshrink), .attr = shrink_attr, .attr_size = sizeof(jf_shrink),
+  JF_SLOPE_AT_OUTPUT(shrink_grad))
 
 JFL_OP(shrink_grad, .doc = "Gradient of softshrink and hardshrink at output y.",
-  CLIPPED_AT_OUTPUT(shrink_grad, jf_infer_same))
+  JF_AT_OUTPUT(shrink_grad))

@@ -1,41 +1,31 @@
 /* Comparisons and logic, which give int8 0 or 1, and `where`, which chooses between two tensors. */
 #include "op/elementwise.h"
 
-#define COMPARE(id, EXPR)                                                      \
-  JF_TEXT(id, #EXPR)                                                           \
-  JF_BINARY_LOOP(id, F32, float, float, int8_t, JF_NO_ATTRS, EXPR)             \
-  JF_BINARY_LOOP(id, F64, double, double, int8_t, JF_NO_ATTRS, EXPR)           \
-  JF_BINARY_LOOP(id, I32, int32_t, uint32_t, int8_t, JF_NO_ATTRS, EXPR)        \
-  JF_BINARY_LOOP(id, I64, int64_t, uint64_t, int8_t, JF_NO_ATTRS, EXPR)        \
-  JF_BINARY_LOOP(id, I8, int8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)           \
-  JF_BINARY_LOOP(id, U8, uint8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)          \
+#define TRUTH(LOOP, id, EXPR)                                        \
+  JF_TEXT(id, #EXPR)                                                 \
+  LOOP(id, F32, float, float, int8_t, JF_NO_ATTRS, EXPR)             \
+  LOOP(id, F64, double, double, int8_t, JF_NO_ATTRS, EXPR)           \
+  LOOP(id, I32, int32_t, uint32_t, int8_t, JF_NO_ATTRS, EXPR)        \
+  LOOP(id, I64, int64_t, uint64_t, int8_t, JF_NO_ATTRS, EXPR)        \
+  LOOP(id, I8, int8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)           \
+  LOOP(id, U8, uint8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)          \
   JF_LOOP_TABLES(id, JF_TYPES)
 
-COMPARE(equal, a == b)
-COMPARE(not_equal, a != b)
-COMPARE(less, a < b)
-COMPARE(less_equal, a <= b)
-COMPARE(greater, a > b)
-COMPARE(greater_equal, a >= b)
-COMPARE(logical_and, a != 0 && b != 0)
-COMPARE(logical_or, a != 0 || b != 0)
-COMPARE(logical_xor, (a != 0) != (b != 0))
-
-#define IS(id, EXPR)                                                           \
-  JF_TEXT(id, #EXPR)                                                           \
-  JF_UNARY_LOOP(id, F32, float, float, int8_t, JF_NO_ATTRS, EXPR)              \
-  JF_UNARY_LOOP(id, F64, double, double, int8_t, JF_NO_ATTRS, EXPR)            \
-  JF_UNARY_LOOP(id, I32, int32_t, uint32_t, int8_t, JF_NO_ATTRS, EXPR)         \
-  JF_UNARY_LOOP(id, I64, int64_t, uint64_t, int8_t, JF_NO_ATTRS, EXPR)         \
-  JF_UNARY_LOOP(id, I8, int8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)            \
-  JF_UNARY_LOOP(id, U8, uint8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)           \
-  JF_LOOP_TABLES(id, JF_TYPES)
+TRUTH(JF_BINARY_LOOP, equal, a == b)
+TRUTH(JF_BINARY_LOOP, not_equal, a != b)
+TRUTH(JF_BINARY_LOOP, less, a < b)
+TRUTH(JF_BINARY_LOOP, less_equal, a <= b)
+TRUTH(JF_BINARY_LOOP, greater, a > b)
+TRUTH(JF_BINARY_LOOP, greater_equal, a >= b)
+TRUTH(JF_BINARY_LOOP, logical_and, a != 0 && b != 0)
+TRUTH(JF_BINARY_LOOP, logical_or, a != 0 || b != 0)
+TRUTH(JF_BINARY_LOOP, logical_xor, (a != 0) != (b != 0))
 
 /* Differences of integers wrap, but are 0 all the same. */
-IS(logical_not, a == 0)
-IS(isnan, a != a)
-IS(isinf, a == a && (U)a - (U)a != 0)
-IS(isfinite, (U)a - (U)a == 0)
+TRUTH(JF_UNARY_LOOP, logical_not, a == 0)
+TRUTH(JF_UNARY_LOOP, isnan, a != a)
+TRUTH(JF_UNARY_LOOP, isinf, a == a && (U)a - (U)a != 0)
+TRUTH(JF_UNARY_LOOP, isfinite, (U)a - (U)a == 0)
 
 static jfl_status is_infer(jf_infer *c)
 {

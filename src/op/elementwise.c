@@ -92,3 +92,20 @@ jfl_status jf_elementwise(const jf_kargs *k, jf_loop loop)
 }
 
 void jf_grad_flat(jf_gradctx *c) { (void)c; }
+
+void jf_grad_times(jf_gradctx *c, jfl_value *slope)
+{
+  c->dx[0] = JF_EMIT(c->g, multiply, NULL, c->dy[0], slope);
+}
+
+void jf_grad_slope(jf_gradctx *c)
+{
+  const jf_node *n = c->node;
+  jf_grad_times(c, jf_emit(c->g, n->op->derivative, n->attr, JF_IN(c->in[0])));
+}
+
+void jf_grad_output(jf_gradctx *c)
+{
+  const jf_node *n = c->node;
+  c->dx[0] = jf_emit(c->g, n->op->derivative, n->attr, JF_IN(c->out[0], c->dy[0]));
+}

@@ -15,6 +15,14 @@ jfl_status jf_elementwise(const jf_kargs *k, jf_loop loop);
 
 /* The gradient rule of ops whose derivative is 0 wherever it exists: inputs get no gradient. */
 void jf_grad_flat(jf_gradctx *c);
+/* Sets dx = dy * slope. */
+void jf_grad_times(jf_gradctx *c, jfl_value *slope);
+/* The gradient rules of ops of one input whose derivative is an op with the same attributes, or
+   none: dx = dy * derivative(x), and dx = derivative(y, dy). In a record: JF_SLOPE(cos). */
+void jf_grad_slope(jf_gradctx *c);
+void jf_grad_output(jf_gradctx *c);
+#define JF_SLOPE(id) .grad = jf_grad_slope, .derivative = &jf_op_##id
+#define JF_SLOPE_AT_OUTPUT(id) .grad = jf_grad_output, .derivative = &jf_op_##id
 
 /* ---- formulas ----
 
@@ -90,8 +98,16 @@ void jf_grad_flat(jf_gradctx *c);
 #define JF_FLOAT_CALL(id, a) \
   _Generic((a), float: id##_function_F32, double: id##_function_F64)(a)
 
-/* The fields of an op's record that the formula macros define. */
+/* The fields of an op's record that the formula macros define; with them the others of ops of one
+   number, of two that broadcast, and of the gradient of one at its output. */
 #define JF_ELEMENTWISE(id) .cpu = id##_cpu, .loop = id##_loop, .expr = id##_expr
+#define JF_OF_ONE(id) \
+  .in = {"x"}, .out = {"y"}, .infer = jf_infer_same, .inplace = 1, JF_ELEMENTWISE(id)
+#define JF_OF_TWO(id) \
+  .in = {"x", "y"}, .out = {"z"}, .alike = 3, .infer = jf_infer_broadcast, .inplace = 3, \
+  JF_ELEMENTWISE(id)
+#define JF_AT_OUTPUT(id) \
+  .in = {"y", "dy"}, .out = {"dx"}, .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(id)
 #define JF_DEFINES(id) .define = { id##_float, id##_int }
 #define JF_DEFINES_FLOAT(id) .define = { id##_float }
 

@@ -56,26 +56,9 @@ static const jf_attr swish_attr[] = {
   {0},
 };
 
-/* Sets dx = dy * slope. */
-static void smooth_times(jf_gradctx *c, jfl_value *slope)
-{
-  c->dx[0] = EMIT(multiply, c->dy[0], slope);
-}
-
-static void silu_grad(jf_gradctx *c) { smooth_times(c, EMIT(silu_slope, c->in[0])); }
-static void mish_grad(jf_gradctx *c) { smooth_times(c, EMIT(mish_slope, c->in[0])); }
-static void gelu_tanh_grad(jf_gradctx *c) { smooth_times(c, EMIT(gelu_tanh_slope, c->in[0])); }
-static void softsign_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(softsign_grad, c->out[0], c->dy[0]); }
-static void selu_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(selu_grad, c->out[0], c->dy[0]); }
-
-static void swish_grad(jf_gradctx *c)
-{
-  smooth_times(c, JF_EMIT(c->g, swish_slope, c->node->attr, c->in[0]));
-}
-
 static void log_sigmoid_grad(jf_gradctx *c)
 {
-  smooth_times(c, EMIT(sigmoid, EMIT(negative, c->in[0])));
+  jf_grad_times(c, EMIT(sigmoid, EMIT(negative, c->in[0])));
 }
 
 /* With beta 1, the usual case, swish is silu, which may end a product. */
@@ -85,29 +68,26 @@ static jfl_value *swish_fold(jf_foldctx *c)
   return a->beta == 1 ? EMIT(silu, c->node->in[0]) : NULL;
 }
 
-#define SMOOTH(id) .in = {"x"}, .out = {"y"}, .infer = jf_infer_same, .inplace = 1, \
-  .flags = JF_COSTLY, JF_ELEMENTWISE(id)
-#define SMOOTH_AT_OUTPUT(id) \
-  .in = {"y", "dy"}, .out = {"dx"}, .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(id)
+#define SMOOTH(id) JF_OF_ONE(id), .flags = JF_COSTLY
 
-JFL_OP(silu, .doc = "x sigmoid(x).", .path = "nn.silu", SMOOTH(silu), .grad = silu_grad)
+JFL_OP(silu, .doc = "x sigmoid(x).", .path = "nn.silu", SMOOTH(silu), JF_SLOPE(silu_slope))
 
 JFL_OP(silu_slope, .doc = "The derivative of silu at x.", SMOOTH(silu_slope))
 
 JFL_OP(swish, .doc = "x sigmoid(beta x).", .path = "nn.swish", SMOOTH(swish), .attr = swish_attr,
-  .attr_size = sizeof(jf_swish), .grad = swish_grad, .fold = swish_fold)
+  .attr_size = sizeof(jf_swish), JF_SLOPE(swish_slope), .fold = swish_fold)
 
 JFL_OP(swish_slope, .doc = "The derivative of swish at x.", SMOOTH(swish_slope),
   .attr = swish_attr, .attr_size = sizeof(jf_swish))
 
 JFL_OP(mish, .doc = "x tanh(softplus(x)).", .path = "nn.mish", SMOOTH(mish), JF_DEFINES_FLOAT(mish),
-  .grad = mish_grad)
+  JF_SLOPE(mish_slope))
 
 JFL_OP(mish_slope, .doc = "The derivative of mish at x.", SMOOTH(mish_slope),
   JF_DEFINES_FLOAT(mish_slope))
 
 JFL_OP(gelu_tanh, .doc = "gelu, approximated by a hyperbolic tangent.", .path = "nn.gelu_tanh",
-  SMOOTH(gelu_tanh), .grad = gelu_tanh_grad)
+  SMOOTH(gelu_tanh), JF_SLOPE(gelu_tanh_slope))
 
 JFL_OP(gelu_tanh_slope, .doc = "The derivative of gelu_tanh at x.", SMOOTH(gelu_tanh_slope),
   JF_DEFINES_FLOAT(gelu_tanh_slope))
@@ -115,12 +95,12 @@ JFL_OP(gelu_tanh_slope, .doc = "The derivative of gelu_tanh at x.", SMOOTH(gelu_
 JFL_OP(log_sigmoid, .doc = "The logarithm of sigmoid(x), without overflow.",
   .path = "math.log_sigmoid nn.log_sigmoid", SMOOTH(log_sigmoid), .grad = log_sigmoid_grad)
 
-JFL_OP(softsign, .doc = "x / (1 + |x|).", .path = "nn.softsign", .in = {"x"}, .out = {"y"},
-  .infer = jf_infer_same, .inplace = 1, JF_ELEMENTWISE(softsign), .grad = softsign_op_grad)
+JFL_OP(softsign, .doc = "x / (1 + |x|).", .path = "nn.softsign", JF_OF_ONE(softsign),
+  JF_SLOPE_AT_OUTPUT(softsign_grad))
 
-JFL_OP(softsign_grad, .doc = "Gradient of softsign at output y.", SMOOTH_AT_OUTPUT(softsign_grad))
+JFL_OP(softsign_grad, .doc = "Gradient of softsign at output y.", JF_AT_OUTPUT(softsign_grad))
 
 JFL_OP(selu, .doc = "elu with factors that keep the mean 0 and the variance 1 of many layers.",
-  .path = "nn.selu", SMOOTH(selu), .grad = selu_op_grad)
+  .path = "nn.selu", SMOOTH(selu), JF_SLOPE_AT_OUTPUT(selu_grad))
 
-JFL_OP(selu_grad, .doc = "Gradient of selu at output y.", SMOOTH_AT_OUTPUT(selu_grad))
+JFL_OP(selu_grad, .doc = "Gradient of selu at output y.", JF_AT_OUTPUT(selu_grad))

@@ -49,15 +49,9 @@ JF_FLOAT_FUNCTION(trigamma,
 #define jf_trigamma(a) JF_FLOAT_CALL(trigamma, a)
 JF_UNARY_FLOAT(trigamma, jf_trigamma(a))
 
-/* Sets dx = dy * slope. */
-static void special_times(jf_gradctx *c, jfl_value *slope)
-{
-  c->dx[0] = EMIT(multiply, c->dy[0], slope);
-}
-
 static void exp2_grad(jf_gradctx *c)
 {
-  special_times(c, EMIT(multiply, c->out[0], SCALAR(0.69314718055994530942)));
+  jf_grad_times(c, EMIT(multiply, c->out[0], SCALAR(0.69314718055994530942)));
 }
 
 /* The slope of a logarithm to a base is factor / x. */
@@ -72,17 +66,14 @@ static void log10_grad(jf_gradctx *c) { logarithm_grad(c, 0.43429448190325182765
 static void bell_grad(jf_gradctx *c, double factor)
 {
   jfl_value *bell = EMIT(exp, EMIT(negative, EMIT(square, c->in[0])));
-  special_times(c, EMIT(multiply, bell, SCALAR(factor)));
+  jf_grad_times(c, EMIT(multiply, bell, SCALAR(factor)));
 }
 static void erf_grad(jf_gradctx *c) { bell_grad(c, 1.12837916709551257390); }
 static void erfc_grad(jf_gradctx *c) { bell_grad(c, -1.12837916709551257390); }
 
-static void lgamma_grad(jf_gradctx *c) { special_times(c, EMIT(digamma, c->in[0])); }
-static void digamma_grad(jf_gradctx *c) { special_times(c, EMIT(trigamma, c->in[0])); }
-
 static void no_nan_grad(jf_gradctx *c)
 {
-  special_times(c, EMIT(negative, EMIT(square, c->out[0])));
+  jf_grad_times(c, EMIT(negative, EMIT(square, c->out[0])));
 }
 
 /* Where x is 0, so is the slope for x. */
@@ -104,11 +95,8 @@ static void xlogy_grad(jf_gradctx *c)
   c->dx[1] = EMIT(multiply, c->dy[0], EMIT(xdivy, c->in[0], c->in[1]));
 }
 
-#define SPECIAL(id) .in = {"x"}, .out = {"y"}, .infer = jf_infer_same, .inplace = 1, \
-  .flags = JF_COSTLY, JF_ELEMENTWISE(id)
-#define SPECIAL_OF_TWO(id) \
-  .in = {"x", "y"}, .out = {"z"}, .alike = 3, .infer = jf_infer_broadcast, .inplace = 3, \
-  .flags = JF_COSTLY, JF_ELEMENTWISE(id)
+#define SPECIAL(id) JF_OF_ONE(id), .flags = JF_COSTLY
+#define SPECIAL_OF_TWO(id) JF_OF_TWO(id), .flags = JF_COSTLY
 
 JFL_OP(exp2, .doc = "2 to the power x.", .path = "math.exp2", SPECIAL(exp2), .grad = exp2_grad)
 
@@ -124,20 +112,19 @@ JFL_OP(erfc, .doc = "1 - erf(x), exact where that is small.", .path = "math.erfc
   .grad = erfc_grad)
 
 JFL_OP(lgamma, .doc = "The logarithm of the magnitude of the gamma function of x.",
-  .path = "math.lgamma", SPECIAL(lgamma), .grad = lgamma_grad)
+  .path = "math.lgamma", SPECIAL(lgamma), JF_SLOPE(digamma))
 
 JFL_OP(digamma, .doc = "The derivative of lgamma at x.", .path = "math.digamma", SPECIAL(digamma),
-  JF_DEFINES_FLOAT(digamma), .grad = digamma_grad)
+  JF_DEFINES_FLOAT(digamma), JF_SLOPE(trigamma))
 
 JFL_OP(trigamma, .doc = "The derivative of digamma at x.", SPECIAL(trigamma),
   JF_DEFINES_FLOAT(trigamma))
 
 JFL_OP(reciprocal_no_nan, .doc = "1 / x, or 0 where x is 0.", .path = "math.reciprocal_no_nan",
-  .in = {"x"}, .out = {"y"}, .infer = jf_infer_same, .inplace = 1,
-  JF_ELEMENTWISE(reciprocal_no_nan), .grad = no_nan_grad)
+  JF_OF_ONE(reciprocal_no_nan), .grad = no_nan_grad)
 
-JFL_OP(trunc, .doc = "x without its fraction.", .path = "math.trunc", .in = {"x"}, .out = {"y"},
-  .infer = jf_infer_same, .inplace = 1, JF_ELEMENTWISE(trunc), .grad = jf_grad_flat)
+JFL_OP(trunc, .doc = "x without its fraction.", .path = "math.trunc", JF_OF_ONE(trunc),
+  .grad = jf_grad_flat)
 
 JFL_OP(xdivy, .doc = "x / y, or 0 where x is 0.", .path = "math.xdivy", SPECIAL_OF_TWO(xdivy),
   .grad = xdivy_grad)

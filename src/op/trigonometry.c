@@ -20,24 +20,14 @@ JF_UNARY_FLOAT(atanh, atanh(a))
 JF_BINARY_FLOAT(tanh_grad, b * (1 - a * a))
 JF_BINARY_FLOAT(atan2, atan2(a, b))
 
-/* Sets dx = dy * slope. */
-static void trigonometry_times(jf_gradctx *c, jfl_value *slope)
-{
-  c->dx[0] = EMIT(multiply, c->dy[0], slope);
-}
-
-static void sin_grad(jf_gradctx *c) { trigonometry_times(c, EMIT(cos, c->in[0])); }
 static void cos_grad(jf_gradctx *c)
 {
-  trigonometry_times(c, EMIT(negative, EMIT(sin, c->in[0])));
+  jf_grad_times(c, EMIT(negative, EMIT(sin, c->in[0])));
 }
 static void tan_grad(jf_gradctx *c)
 {
-  trigonometry_times(c, EMIT(add, EMIT(square, c->out[0]), SCALAR(1)));
+  jf_grad_times(c, EMIT(add, EMIT(square, c->out[0]), SCALAR(1)));
 }
-static void sinh_grad(jf_gradctx *c) { trigonometry_times(c, EMIT(cosh, c->in[0])); }
-static void cosh_grad(jf_gradctx *c) { trigonometry_times(c, EMIT(sinh, c->in[0])); }
-static void tanh_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(tanh_grad, c->out[0], c->dy[0]); }
 
 /* 1 / sqrt(sign x^2 + number), the slope of most inverses. */
 static jfl_value *inverse_slope(jf_gradctx *c, double sign, double number)
@@ -45,13 +35,13 @@ static jfl_value *inverse_slope(jf_gradctx *c, double sign, double number)
   jfl_value *square = EMIT(square, c->in[0]);
   return EMIT(rsqrt, EMIT(add, sign < 0 ? EMIT(negative, square) : square, SCALAR(number)));
 }
-static void asin_grad(jf_gradctx *c) { trigonometry_times(c, inverse_slope(c, -1, 1)); }
+static void asin_grad(jf_gradctx *c) { jf_grad_times(c, inverse_slope(c, -1, 1)); }
 static void acos_grad(jf_gradctx *c)
 {
-  trigonometry_times(c, EMIT(negative, inverse_slope(c, -1, 1)));
+  jf_grad_times(c, EMIT(negative, inverse_slope(c, -1, 1)));
 }
-static void asinh_grad(jf_gradctx *c) { trigonometry_times(c, inverse_slope(c, 1, 1)); }
-static void acosh_grad(jf_gradctx *c) { trigonometry_times(c, inverse_slope(c, 1, -1)); }
+static void asinh_grad(jf_gradctx *c) { jf_grad_times(c, inverse_slope(c, 1, 1)); }
+static void acosh_grad(jf_gradctx *c) { jf_grad_times(c, inverse_slope(c, 1, -1)); }
 static void atan_grad(jf_gradctx *c)
 {
   c->dx[0] = EMIT(divide, c->dy[0], EMIT(add, EMIT(square, c->in[0]), SCALAR(1)));
@@ -69,11 +59,10 @@ static void atan2_grad(jf_gradctx *c)
   c->dx[1] = EMIT(negative, EMIT(multiply, share, c->in[0]));
 }
 
-#define OF_ANGLE(id) .in = {"x"}, .out = {"y"}, .infer = jf_infer_same, .inplace = 1, \
-  .flags = JF_COSTLY, JF_ELEMENTWISE(id)
+#define OF_ANGLE(id) JF_OF_ONE(id), .flags = JF_COSTLY
 
 JFL_OP(sin, .doc = "The sine of x, in radians.", .path = "math.sin", OF_ANGLE(sin),
-  .grad = sin_grad)
+  JF_SLOPE(cos))
 
 JFL_OP(cos, .doc = "The cosine of x, in radians.", .path = "math.cos", OF_ANGLE(cos),
   .grad = cos_grad)
@@ -91,21 +80,18 @@ JFL_OP(atan, .doc = "The angle from -pi/2 to pi/2 whose tangent is x.", .path = 
   OF_ANGLE(atan), .grad = atan_grad)
 
 JFL_OP(atan2, .doc = "The angle from -pi to pi of the point with height x and breadth y.",
-  .path = "math.atan2", .in = {"x", "y"}, .out = {"z"}, .alike = 3,
-  .infer = jf_infer_broadcast, .inplace = 3, .flags = JF_COSTLY, JF_ELEMENTWISE(atan2),
-  .grad = atan2_grad)
+  .path = "math.atan2", JF_OF_TWO(atan2), .flags = JF_COSTLY, .grad = atan2_grad)
 
 JFL_OP(sinh, .doc = "The hyperbolic sine of x.", .path = "math.sinh", OF_ANGLE(sinh),
-  .grad = sinh_grad)
+  JF_SLOPE(cosh))
 
 JFL_OP(cosh, .doc = "The hyperbolic cosine of x.", .path = "math.cosh", OF_ANGLE(cosh),
-  .grad = cosh_grad)
+  JF_SLOPE(sinh))
 
 JFL_OP(tanh, .doc = "The hyperbolic tangent of x.", .path = "math.tanh", OF_ANGLE(tanh),
-  .grad = tanh_op_grad)
+  JF_SLOPE_AT_OUTPUT(tanh_grad))
 
-JFL_OP(tanh_grad, .doc = "Gradient of tanh at output y.", .in = {"y", "dy"}, .out = {"dx"},
-  .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(tanh_grad))
+JFL_OP(tanh_grad, .doc = "Gradient of tanh at output y.", JF_AT_OUTPUT(tanh_grad))
 
 JFL_OP(asinh, .doc = "The number whose hyperbolic sine is x.", .path = "math.asinh",
   OF_ANGLE(asinh), .grad = asinh_grad)
