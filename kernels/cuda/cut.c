@@ -103,14 +103,14 @@ static void cut_threads(jf_cut *c, int across, int down, int turns)
   c->turns = turns;
 }
 
-/* A few lanes, a warp, or a block for each row, which then is kept in registers; rows that are too
-   long for that are read again in each loop. */
-static void cut_row_threads(jf_cut *c)
+/* A few lanes, a warp for up to so many groups, or a block for each row, which then is kept in
+   registers; rows that are too long for that are read again in each loop. */
+static void cut_row_threads(jf_cut *c, int64_t for_warp)
 {
   const int64_t n = c->groups;
   if (n <= WARP) {
     cut_threads(c, cut_lanes(n), ROW_BLOCK / cut_lanes(n), 1);
-  } else if (n <= ROW_BLOCK) {
+  } else if (n <= for_warp) {
     cut_threads(c, WARP, ROW_BLOCK / WARP, (int)cut_up(n, WARP));
   } else if (n <= 4 * MOST_BLOCK) {
     const int turns = n <= MOST_BLOCK / 2 ? 1 : n <= MOST_BLOCK ? 2 : 4;
@@ -238,9 +238,12 @@ int jf_cut_make(jf_cut *c, const jf_fused *f)
   cut_axes(c);
   if (!cut_accepts_sums(f) || !cut_into_lines(c)) return 0;
   cut_groups(c);
-  if (f->row) cut_row_threads(c);
+  if (f->row) cut_row_threads(c, ROW_BLOCK);
   else cut_other_threads(c);
   cut_stages(c);
+  if (cut_registers(c)) return 1;
+  if (!f->row || c->turns < 2 || c->across > WARP) return 0;
+  cut_row_threads(c, 0);               /* a thread of a block gathers fewer columns */
   return cut_registers(c);
 }
 

@@ -24,7 +24,7 @@ typedef struct jf_cut_args {
   struct jf_cuda_head head;
   int64_t groups, lines, tiles, parts;
   void *data[64];                      /* inputs, then outputs */
-  jf_cut_gather gather[4];             /* of each slot of kind SUM */
+  jf_cut_gather gather[6];             /* of each slot of kind SUM */
   jf_cut_values is;
 } jf_cut_args;
 

@@ -37,7 +37,7 @@ static int single_fits(const struct jf_fused *f)
 
 const jf_fused_limits jf_cuda_fused_limits = {
   .slots = JF_CUT_SLOTS, .instrs = 32, .outputs = JF_FUSED_OUTS, .row = 1 << 14, .sums = 1 << 15,
-  .fits = single_fits
+  .expands = 1, .fits = single_fits
 };
 
 /* ---- a single op ---- */

@@ -165,6 +165,72 @@ describe("a fused program on a GPU", function()
     ]]
   end)
 
+  -- A block and a warp share a row; few and many rows; sums of columns in a block and in a warp.
+  it("normalizes rows together with the sum before them, and with that of gradients", function()
+    says_nothing [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      local function train(device, kernels, rows, n, kind, mixed)
+        flow.clear_default_session()
+        core.set("device", device)
+        core.set("kernels", kernels)
+        flow.random.seed(3)
+        local config = flow.function_config()
+        if mixed then config.enable_auto_mixed_precision(true) end
+        local shape = { rows, n }
+        local job = flow.global_function { name = "train", type = "train", function_config = config,
+          returns = tp.Tuple(tp.Numpy, tp.Numpy), inputs = { { "x", tp.Numpy.Placeholder(shape) } },
+          body = function(x)
+            local h = x + flow.layers.dense(x, n, { name = "a" })
+            local first = h
+            for i = 1, 2 do
+              local y = kind == "rms" and flow.layers.rms_norm(h, { name = "norm" .. i })
+                or flow.layers.layer_norm(h, { begin_norm_axis = -1, name = "norm" .. i,
+                  center = kind ~= "gamma", scale = kind ~= "beta" })
+              h = h + flow.math.tanh(flow.layers.dense(y, n, { name = "b" .. i }))
+            end
+            local loss = flow.math.reduce_mean(flow.math.tanh(h) * first)
+            flow.optimizer.SGD(0.5):minimize(loss)
+            return loss, h
+          end }
+        local x, got = flow.random.normal(shape), {}
+        for _ = 1, 3 do
+          local loss, h = job(x)
+          got[#got + 1] = loss:mean()
+          for _, v in ipairs(support.flat(h)) do got[#got + 1] = v end
+        end
+        local names = {}
+        for name in pairs(flow.get_all_variables()) do names[#names + 1] = name end
+        table.sort(names)
+        for _, name in ipairs(names) do
+          if name:find "^norm%d" and not name:find "momentum" then
+            for _, v in ipairs(support.flat(flow.get_all_variables()[name])) do
+              got[#got + 1] = v
+            end
+          end
+        end
+        return got, job:plan()
+      end
+      for _, c in ipairs { { 17, 33, "rms" }, { 130, 128, "all" },
+                           { 24, 516, "beta" }, { 33, 768, "all" }, { 20, 1032, "gamma" } } do
+        local rows, n, kind = unpack(c)
+        for _, mixed in ipairs { false, n % 8 == 0 } do
+          local want = train("cpu", "reference", rows, n, kind)
+          local got, plan = train("gpu", "fast", rows, n, kind, mixed)
+          local name = ("%d x %d, %s, %s"):format(rows, n, kind, tostring(mixed))
+          local ok, message = support.close(got, want, mixed and 0.1 or 2e-4)
+          if not ok then print(name, message) end
+          if plan:find "row_norm[_grad]* +cuda" or plan:find "%d  reduce_mean" then
+            print(name, "apart", plan)
+          end
+          local programs = select(2, plan:gsub("fused%(", ""))
+          local more = plan:find "subtract_%d+%[arena" or plan:find "cast_%d+%[arena"
+          if programs ~= 5 or more then print(name, programs, plan) end
+        end
+      end
+    ]]
+  end)
+
   -- Extents and steps are arguments; numbers are, too, but for small whole ones.
   it("compiles one program for all extents of a batch norm and of what is broadcast", function()
     local cache = helper.directory()

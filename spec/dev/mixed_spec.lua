@@ -258,8 +258,7 @@ describe("mixed precision on a GPU", function()
     end
     assert.same({ 2, 8 }, { narrow(plan, "scaled_dot_product_attention") })
     assert.same({ 2, 12 }, { narrow(plan, "scaled_dot_product_attention_grad") })
-    assert.same({ 4, 4 }, { narrow(plan, "row_norm") })
-    assert.same({ 4, 4 }, { narrow(plan, "row_norm_grad") })
+    assert.falsy(plan:find "row_norm +cuda" or plan:find "row_norm_grad +cuda")
     for _, sum in ipairs { "add_1", "add_2" } do
       assert.truthy(plan:find("-> " .. sum .. "[arena", 1, true), sum)
       assert.falsy(plan:find(sum .. "-bfloat16", 1, true), sum)

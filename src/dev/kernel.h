@@ -128,11 +128,12 @@ typedef struct jf_kernel_row {
 
 /* The limits of programs that the pass fuse may make for a kind of device. */
 struct jf_fused;
-enum { JF_FUSED_OUTS = 4 };              /* the most results that a program has */
+enum { JF_FUSED_OUTS = 6 };              /* the most results that a program has */
 typedef struct jf_fused_limits {
   int slots, instrs, outputs;  /* the largest number of each */
   int64_t row;                 /* the longest row whose sum later instructions may read */
   int64_t sums;                /* the largest number of sums that one instruction may gather */
+  int expands;                 /* whether an op that has `expand` becomes instructions */
   /* Whether a program within these limits can run; NULL: every one can. */
   int (*fits)(const struct jf_fused *f);
 } jf_fused_limits;

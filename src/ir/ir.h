@@ -347,6 +347,11 @@ struct jfl_op {
   /* Emits nodes that together give what n gives for these inputs, each of which has signatures that
      n lacks; sets out[i]. NULL: there are none. */
   void (*decompose)(jfl_graph *g, const jf_node *n, jfl_value *const *in, jfl_value **out);
+  /* Emits elementwise nodes and sums that together give what n gives, and sets out[i]; 0: it emits
+     none, such as for rows that are longer than `longest`. NULL: there are none. The pass fuse asks
+     for devices that want it (jf_fused_limits). */
+  int (*expand)(jfl_graph *g, const jf_node *n, int64_t longest, jfl_value *const *in,
+                jfl_value **out);
   /* How output 0 lies, whatever the inputs do: other signatures do not count, and a value that such
      an op reads is converted as soon as it is made. JFL_AUTO: not said; NULL: never said. */
   jfl_distribution (*distribution)(const void *attr);

@@ -312,14 +312,7 @@ static void batch_norm_grad_signatures(jf_signatures *c) { batch_norm_along(c, c
 /* v in float32, if it has 16 bits. */
 static jfl_value *batch_norm_wide(jfl_graph *g, jfl_value *v)
 {
-  const jf_cast to = { JFL_F32 };
-  return v->dtype == JFL_F16 || v->dtype == JFL_BF16 ? JF_EMIT(g, cast, &to, v) : v;
-}
-
-static jfl_value *batch_norm_narrow(jfl_graph *g, jfl_value *v, jfl_dtype t)
-{
-  const jf_cast to = { t };
-  return v && v->dtype != t ? JF_EMIT(g, cast, &to, v) : v;
+  return v->dtype == JFL_F16 || v->dtype == JFL_BF16 ? jf_emit_as(g, v, JFL_F32) : v;
 }
 
 /* Means of v, which all devices get, as they do its gradient: they are few, and all parts of x need
@@ -351,9 +344,9 @@ static void batch_norm_decompose(jfl_graph *g, const jf_node *n, jfl_value *cons
   y = EMIT(add, y, jf_emit_view(g, batch_norm_wide(g, in[2]), &line));
   if (a->add) y = EMIT(add, y, batch_norm_wide(g, in[3]));
   if (a->relu) y = EMIT(relu, y);
-  out[0] = batch_norm_narrow(g, y, t);
-  out[1] = batch_norm_narrow(g, jf_emit_view(g, mean, &n->out[1]->shape), t);
-  out[2] = batch_norm_narrow(g, jf_emit_view(g, variance, &n->out[2]->shape), t);
+  out[0] = jf_emit_as(g, y, t);
+  out[1] = jf_emit_as(g, jf_emit_view(g, mean, &n->out[1]->shape), t);
+  out[2] = jf_emit_as(g, jf_emit_view(g, variance, &n->out[2]->shape), t);
 }
 
 JFL_OP(batch_norm, .doc = "x normalized by the mean and variance of each channel, times gamma, "

@@ -2,6 +2,7 @@
 #include "op/cast.h"
 #include "dev/half.h"
 #include "op/elementwise.h"
+#include "op/op.h"
 
 #include <string.h>
 
@@ -108,6 +109,12 @@ static void cast_signatures(jf_signatures *c)
   jf_signatures_pointwise(c);
   if (jf_is_float(c->node->in[0]->dtype) && jf_is_float(c->node->out[0]->dtype))
     jf_signature_say(c, "P->P");
+}
+
+jfl_value *jf_emit_as(jfl_graph *g, jfl_value *v, jfl_dtype t)
+{
+  const jf_cast to = { t };
+  return v && v->dtype != t ? JF_EMIT(g, cast, &to, v) : v;
 }
 
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},

@@ -6,4 +6,7 @@
 
 typedef struct jf_cast { jfl_dtype dtype; } jf_cast;
 
+/* v in that dtype: v itself if it has it. NULL for NULL. */
+jfl_value *jf_emit_as(jfl_graph *g, jfl_value *v, jfl_dtype t);
+
 #endif

@@ -3,7 +3,11 @@
 #include "op/row_norm.h"
 #include "dev/number.h"
 #include "ir/halves.h"
+#include "op/cast.h"
+#include "op/constant.h"
 #include "op/op.h"
+#include "op/reduce.h"
+#include "op/reshape.h"
 
 #include <math.h>
 #include <string.h>
@@ -248,16 +252,105 @@ static void row_norm_grad_signatures(jf_signatures *c)
   if (row_norm_splits(c, n->in[1], n->in[2], axes)) jf_signature_say(c, "0,0,0,0->0,P,P");
 }
 
+/* ---- as elementwise ops and sums, which become part of programs ---- */
+
+#define EMIT(id, ...) JF_EMIT(g, id, NULL, __VA_ARGS__)
+
+/* The mean of each row of v; and the sum of all rows. */
+static jfl_value *row_norm_mean(jfl_graph *g, const jf_row_norm *a, jfl_value *v)
+{
+  int64_t axis[JFL_MAXDIM];
+  jf_reduce r = { .axis = { 0, axis }, .keepdims = 1 };
+  for (int i = (int)a->axis; i < v->shape.n; i++) axis[r.axis.n++] = i;
+  return JF_EMIT(g, reduce_mean, &r, v);
+}
+static jfl_value *row_norm_down(jfl_graph *g, const jf_row_norm *a, jfl_value *v)
+{
+  int64_t axis[JFL_MAXDIM];
+  const jf_reduce r = { .axis = { (int)a->axis, axis } };
+  for (int i = 0; i < a->axis; i++) axis[i] = i;
+  return JF_EMIT(g, reduce_sum, &r, v);
+}
+
+/* Whether programs compute such a call: there are several rows, of axes that gamma and beta have,
+   too. Numbers of a row are of dtype t. */
+static int row_norm_expands(const jf_node *n, const jfl_value *x, int first_param, jfl_dtype t,
+                            int64_t longest)
+{
+  const jf_row_norm *a = n->attr;
+  int64_t length = 1;
+  for (int i = (int)a->axis; i < x->shape.n; i++) length *= x->shape.d[i];
+  if (a->groups || !a->axis || (t != JFL_F32 && t != JFL_F64)) return 0;
+  if (n->n_in > first_param && n->in[first_param]->shape.n != x->shape.n - a->axis) return 0;
+  return length > 1 && length <= longest && jf_numel(&x->shape) > 0;
+}
+
+/* The mean is subtracted in two turns, the second of which takes what rounding has left. */
+static int row_norm_expand(jfl_graph *g, const jf_node *n, int64_t longest, jfl_value *const *in,
+                           jfl_value **out)
+{
+  const jf_row_norm *a = n->attr;
+  const jfl_dtype t = n->out[1]->dtype;
+  jfl_value *mean = NULL, *u;
+  if (!row_norm_expands(n, in[0], 1, t, longest)) return 0;
+  u = jf_emit_as(g, in[0], t);
+  for (int turn = 0; turn < 2 && a->center; turn++) {
+    jfl_value *rest = row_norm_mean(g, a, u);
+    mean = mean ? EMIT(add, mean, rest) : rest;
+    u = EMIT(subtract, u, rest);
+  }
+  jfl_value *variance = row_norm_mean(g, a, EMIT(square, u));
+  jfl_value *inverse = EMIT(rsqrt, EMIT(add, variance, jf_scalar(g, t, a->epsilon)));
+  jfl_value *y = EMIT(multiply, u, inverse);
+  if (a->scale) y = EMIT(multiply, y, jf_emit_as(g, in[1], t));
+  if (a->shift) y = EMIT(add, y, jf_emit_as(g, in[n->n_in - 1], t));
+  out[0] = jf_emit_as(g, y, n->out[0]->dtype);
+  out[1] = mean ? jf_emit_view(g, mean, &n->out[1]->shape)
+                : jf_emit_number(g, t, &n->out[1]->shape, 0);
+  out[2] = jf_emit_view(g, inverse, &n->out[2]->shape);
+  return 1;
+}
+
+/* As in row_norm_grad_plain. Sums for params come first, so that they are made of few values. */
+static int row_norm_grad_expand(jfl_graph *g, const jf_node *n, int64_t longest,
+                                jfl_value *const *in, jfl_value **out)
+{
+  const jf_row_norm *a = n->attr;
+  const jfl_dtype t = n->in[2]->dtype;
+  if (!row_norm_expands(n, in[1], 4, t, longest)) return 0;
+  jfl_shape rows = in[1]->shape;
+  for (int i = (int)a->axis; i < rows.n; i++) rows.d[i] = 1;
+  jfl_value *d = jf_emit_as(g, in[0], t), *u = jf_emit_as(g, in[1], t);
+  jfl_value *inverse = jf_emit_view(g, in[3], &rows);
+  if (a->center) u = EMIT(subtract, u, jf_emit_view(g, in[2], &rows));
+  jfl_value *product = EMIT(multiply, d, u);
+  if (a->shift) out[1 + a->scale] = row_norm_down(g, a, d);
+  if (a->scale) {
+    jfl_value *gamma = jf_emit_as(g, in[4], t);
+    out[1] = row_norm_down(g, a, EMIT(multiply, product, inverse));
+    d = EMIT(multiply, d, gamma);
+    product = EMIT(multiply, product, gamma);
+  }
+  jfl_value *slope = EMIT(multiply, row_norm_mean(g, a, product), inverse);
+  jfl_value *rest = EMIT(multiply, u, EMIT(multiply, slope, inverse));
+  if (a->center) d = EMIT(subtract, d, row_norm_mean(g, a, d));
+  d = EMIT(multiply, EMIT(subtract, d, rest), inverse);
+  out[0] = jf_emit_as(g, d, n->out[0]->dtype);
+  return 1;
+}
+
 JFL_OP(row_norm, .doc = "x normalized by the mean and variance of each row, times gamma, plus "
        "beta.", .in = { "x", "params" }, .out = { "y", "mean", "inverse" }, .attr = attrs,
        .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
        .infer = row_norm_infer, .grad = row_norm_grad, .scratch = row_norm_scratch,
        .cpu = JF_KERNELS(JF_EVERY_FLOAT(row_norm_plain)),
-       .mixed = &mixed, .signatures = row_norm_signatures)
+       .mixed = &mixed, .signatures = row_norm_signatures,
+       .expand = row_norm_expand)
 
 JFL_OP(row_norm_grad, .doc = "Gradients of row_norm for x, gamma and beta.",
   .in = {"dy", "x", "mean", "inverse", "params"}, .out = {"dx", "dgamma", "dbeta"}, .attr = attrs,
   .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
   .infer = row_norm_grad_infer, .scratch = row_norm_scratch,
   .cpu = JF_KERNELS(JF_EVERY_FLOAT(row_norm_grad_plain)),
-  .mixed = &grad_mixed, .signatures = row_norm_grad_signatures)
+  .mixed = &grad_mixed, .signatures = row_norm_grad_signatures,
+  .expand = row_norm_grad_expand)

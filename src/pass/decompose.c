@@ -19,9 +19,7 @@ static void decompose_replace(jf_rewrite *r, const jf_node *n)
   jfl_value **out = jf_alloc(g->arena, (size_t)n->n_out * sizeof *out);
   for (int i = 0; i < n->n_in; i++) in[i] = jf_current(r, n->in[i]);
   n->op->decompose(g, n, in, out);
-  if (g->err) return;
-  jf_stand_for(out[0]->node, n);
-  for (int i = 0; i < n->n_out; i++) jf_replace(r, n->out[i], out[i]);
+  jf_rewrite_as(r, n, out);
 }
 
 jfl_status jf_pass_decompose(jfl_graph *g, const jf_target *target)

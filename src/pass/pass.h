@@ -100,6 +100,8 @@ void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by);
 int jf_may_replace(jf_rewrite *r, const jfl_value *v, const jfl_value *by);
 /* Appends an old node, with its inputs replaced. */
 void jf_rewrite_keep(jf_rewrite *r, jf_node *n);
+/* Makes emitted values replace the results of an old node, whose name the first one's node gets. */
+void jf_rewrite_as(jf_rewrite *r, const jf_node *n, jfl_value *const *out);
 /* Replaces the job's losses and results. */
 void jf_rewrite_end(jf_rewrite *r);
 

@@ -145,6 +145,13 @@ void jf_rewrite_keep(jf_rewrite *r, jf_node *n)
   g->node[g->n_node++] = n;
 }
 
+void jf_rewrite_as(jf_rewrite *r, const jf_node *n, jfl_value *const *out)
+{
+  if (r->g->err) return;
+  jf_stand_for(out[0]->node, n);
+  for (int i = 0; i < n->n_out; i++) jf_replace(r, n->out[i], out[i]);
+}
+
 void jf_rewrite_end(jf_rewrite *r)
 {
   for (int i = 0; i < r->g->n_output; i++) r->g->output[i] = jf_current(r, r->g->output[i]);

@@ -32,12 +32,6 @@ static jfl_value *update_number(jfl_graph *g, jfl_dtype dtype, double value)
   return jf_emit_number(g, dtype, &ONE, value);
 }
 
-/* One number as a tensor of that dtype. */
-static jfl_value *update_cast(jfl_graph *g, jfl_value *v, jfl_dtype dtype)
-{
-  return v->dtype == dtype ? v : JF_EMIT(g, cast, &(jf_cast){ dtype }, v);
-}
-
 /* A state variable of one optimizer: "System-Train-<what><number>-<job><rest>". */
 static jfl_value *update_state(jfl_graph *g, const update_parts *u, const char *what,
                                const char *rest, jfl_dtype dtype, int role)
@@ -54,7 +48,7 @@ static jfl_value *update_state(jfl_graph *g, const update_parts *u, const char *
 static jfl_value *update_scaled(jfl_graph *g, const update_parts *u, jfl_dtype dtype, double value)
 {
   if (u->scale != 0) return update_number(g, dtype, value * u->scale);
-  return JF_EMIT(g, multiply, NULL, update_cast(g, u->t->loss_scale, dtype),
+  return JF_EMIT(g, multiply, NULL, jf_emit_as(g, u->t->loss_scale, dtype),
                  update_number(g, dtype, value));
 }
 
@@ -171,7 +165,7 @@ static jfl_value *update_set(jfl_graph *g, int number)
 
 static jfl_value *update_rate(jfl_graph *g, const jf_training *t)
 {
-  if (t->rate) return jf_emit_view(g, update_cast(g, t->rate, JFL_F64), &ONE);
+  if (t->rate) return jf_emit_view(g, jf_emit_as(g, t->rate, JFL_F64), &ONE);
   return jf_emit(g, t->schedule, t->schedule_attr, JF_IN(t->step));
 }
 

@@ -37,6 +37,6 @@ static int fused_fits(const struct jf_fused *f)
 }
 
 const jf_fused_limits jf_cpu_fused_limits = {
-  .slots = JF_SWEEP_SLOTS, .instrs = JF_SWEEP_INSTRS, .outputs = JF_FUSED_OUTS, .row = 4096,
+  .slots = JF_SWEEP_SLOTS, .instrs = JF_SWEEP_INSTRS, .outputs = 4, .row = 4096,
   .sums = 1 << 15, .fits = fused_fits
 };

@@ -21,7 +21,7 @@ static void null_free(jf_device *d, void *p)
 
 /* Limits that the plain kernel of fused programs could serve; nothing runs them here. */
 static const jf_fused_limits null_fused = {
-  .slots = 64, .instrs = 32, .outputs = JF_FUSED_OUTS, .row = 4096, .sums = 1 << 15,
+  .slots = 64, .instrs = 32, .outputs = 4, .row = 4096, .sums = 1 << 15,
 };
 
 JFL_DEVICE(null, .count = null_count, .alloc = null_alloc, .free = null_free, .fused = &null_fused)

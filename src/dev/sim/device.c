@@ -246,7 +246,7 @@ static void sim_device_work_free(jf_device *d, void *work)
 /* The limits are those of the CPU, so that the programs are the same ones: how nodes are joined
    decides in which order numbers are added up. */
 static const jf_fused_limits sim_fused = {
-  .slots = 64, .instrs = 32, .outputs = JF_FUSED_OUTS, .row = 4096, .sums = 1 << 15,
+  .slots = 64, .instrs = 32, .outputs = 4, .row = 4096, .sums = 1 << 15,
 };
 
 JFL_DEVICE(sim, .plain = 1, .fused = &sim_fused, .count = sim_device_count, .open = sim_device_open,

@@ -1,5 +1,6 @@
 /* Joins elementwise nodes and sums into fused programs, which go through memory once. README.md
    shows by an example how a graph becomes programs. */
+#include "dev/half.h"
 #include "pass/fuse/fuse.h"
 
 /* ---- values that a set of nodes must write to memory ---- */
@@ -87,6 +88,43 @@ static void try_join(jf_fuser *f, int a, int b)
   }
 }
 
+/* Whether node i belongs to its readers more than to what it is made of, which else would write it,
+   too: what gradients make of the body's values alone, by elementwise nodes (looks[k]: node k is
+   so), and what was in 16 bits. */
+static char fuse_is_late(const jf_fuser *f, int i, char *looks)
+{
+  const jf_node *n = f->r.old[i];
+  looks[i] = n->source.purpose == JF_BACKWARD &&
+             (f->kind[i] == JF_MEMBER_LOOP || jf_is_seen_through(n));
+  for (int k = 0; looks[i] && k < n->n_in; k++) {
+    const int from = f->maker[n->in[k]->id];
+    looks[i] = from < 0 || f->r.old[from]->source.purpose != JF_BACKWARD || looks[from];
+  }
+  return looks[i] || (n->n_in == 1 && n->n_out == 1 && jf_is_half(n->in[0]->dtype)
+                      && !jf_is_half(n->out[0]->dtype));
+}
+
+static void join_sources(jf_fuser *f, int i)
+{
+  for (int j = f->sources.first[i]; j < f->sources.first[i + 1]; j++)
+    if (f->kind[f->sources.item[j]]) try_join(f, f->sources.item[j], i);
+}
+
+/* Joins members with those that make what they read. On devices where norms are among them, late
+   ones come last and backwards, so that one of them is with its reader before it could join what it
+   reads. */
+static void join_all(jf_fuser *f)
+{
+  char *late = jf_alloc(f->g->arena, (size_t)f->n), *looks = jf_alloc(f->g->arena, (size_t)f->n);
+  for (int i = 0; i < f->n; i++) {
+    const jf_fused_limits *limits = limits_at(f, f->r.old[i]->place);
+    late[i] = (char)(fuse_is_late(f, i, looks) && limits && limits->expands);
+    if (!late[i]) join_sources(f, i);
+  }
+  for (int i = f->n - 1; i >= 0; i--)
+    if (late[i]) join_sources(f, i);
+}
+
 /* Joins nodes that read the same large value in the same order, so that it is read only once. */
 static void join_readers(jf_fuser *f)
 {
@@ -154,6 +192,7 @@ static jf_fused_limits widest_limits(const jf_target *t, int n_node)
 
 jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *target)
 {
+  JF_TRY(jf_fuse_expand(g, target));
   jf_fuser *f = jf_alloc(g->arena, sizeof *f);
   f->g = g;
   f->target = target;
@@ -178,9 +217,7 @@ jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *target)
   jf_fuse_find_followers(f, 0);
   jf_groups_begin(f);
   jf_search_begin(f);
-  for (int i = 0; i < f->n; i++)
-    for (int j = f->sources.first[i]; j < f->sources.first[i + 1]; j++)
-      if (f->kind[f->sources.item[j]]) try_join(f, f->sources.item[j], i);
+  join_all(f);
   join_readers(f);
   int n;
   jf_fuse_find_followers(f, 1);

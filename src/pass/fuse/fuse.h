@@ -40,6 +40,9 @@ static inline int *jf_fuse_ints(const jf_fuser *f, int n)
   return jf_alloc(f->g->arena, (size_t)n * sizeof(int));
 }
 
+/* Makes instructions of ops that say how (expand.c). */
+jfl_status jf_fuse_expand(jfl_graph *g, const jf_target *t);
+
 /* ---- follow.c: which nodes must come after which ---- */
 
 void jf_fuse_find_readers(jf_fuser *f);
