@@ -570,7 +570,8 @@ static jfl_status check_distribution(const jfl_value *v, jfl_distribution d)
 {
   JF_TRY(jf_api_check_open(v->graph));
   JF_TRY(jf_need_below("jfl_value_distribute", "d.kind", d.kind, JFL_MIRRORED + 1));
-  if (v->origin == JF_RESULT)
+  const int alone = v->place != JF_DEFAULT_PLACE && !jf_is_group(v->place);
+  if (v->origin == JF_RESULT && !(d.kind == JFL_MIRRORED && alone))
     return jf_fail(JFL_EINVAL, "distribute: '%s' must be an input or a variable; the op "
                    "parallel_cast distributes other blobs", v->name);
   if (d.kind == JFL_PARTIAL || (d.kind == JFL_MIRRORED && v->origin == JF_VARIABLE))

@@ -111,6 +111,7 @@ static int l_graph(lua_State *L)
   jfl_graph *graph;
   jf_check(L, jfl_graph_new(job, mode, &graph));
   g->graph = graph;
+  g->part = 0;
   return 1;
 }
 
@@ -145,6 +146,13 @@ static int l_place(lua_State *L)
     lua_isnoneornil(L, 2) ? jf_state_of(L)->traced : jf_need_graph(L, 2, "place");
   if (!g) jf_raise(L, "place: no job's body is running");
   jf_check(L, jfl_graph_place(g->graph, jf_session(L), device));
+  return 0;
+}
+
+/* of_device(graph, number): which device alone the body describes from here on, from 1; 0: all. */
+static int l_of_device(lua_State *L)
+{
+  jf_need_graph(L, 1, "of_device")->part = (int)luaL_checkinteger(L, 2);
   return 0;
 }
 
@@ -419,7 +427,8 @@ const luaL_Reg jf_graph_functions[] = {
   { "input", l_input },
   { "variable", l_variable }, { "find_variable", l_find_variable }, { "minimize", l_minimize },
   { "gradients", l_gradients }, { "output", l_output }, { "place", l_place },
-  { "mixed_precision", l_mixed_precision }, { "product_input", l_product_input },
+  { "of_device", l_of_device }, { "mixed_precision", l_mixed_precision },
+  { "product_input", l_product_input },
   { "round_blob", l_round_blob },
   { "recompute", l_recompute }, { "shard", l_shard }, { "micro_batches", l_micro_batches },
   { "watch_gradient", l_watch_gradient }, { "need_blob", l_need_blob }, { NULL, NULL }
