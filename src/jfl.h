@@ -743,7 +743,8 @@ JFL_API const char *jfl_value_name(const jfl_value *v);
 /* Says how an input or a variable lies on the devices of its place, where these are several; so of
    an input also what each of several processes gives: JFL_AUTO: the first one's array counts;
    JFL_BROADCAST: each has all of it; JFL_SPLIT: each gives its part. Must be said before v is
-   read. Partial sums cannot be asked for. */
+   read. Partial sums cannot be asked for. JFL_MIRRORED of a value on one device, which may be a
+   result too: what that device has of its own, while others have theirs. */
 JFL_API jfl_status jfl_value_distribute(jfl_value *v, jfl_distribution d);
 /* What is known of how v lies; JFL_AUTO for NULL. */
 JFL_API jfl_distribution jfl_value_distribution(const jfl_value *v);

@@ -21,6 +21,8 @@ more_emulated_list() {
     spec/dev/async_spec.lua
   share_list "jobs on several emulated GPUs" 4 "$gpu JFL_SPEC_DEVICE=gpu build/jfl" \
     spec/pass/spmd_spec.lua
+  spec_files "jobs on several emulated GPUs" "$gpu JFL_SPEC_DEVICE=gpu build/jfl" \
+    spec/lua/job/apart_spec.lua
 }
 
 # The leak check cannot read the thread storage of libraries that are opened late.

@@ -82,6 +82,7 @@ static void values_are_split_along_axes_that_they_have(void)
   }
   CHECK(jfl_value_distribute(x, (jfl_distribution){ JFL_PARTIAL, 0 }) == JFL_EINVAL);
   CHECK(!jfl_value_distribute(x, (jfl_distribution){ JFL_BROADCAST, 0 }));
+  CHECK(jfl_value_distribute(y, (jfl_distribution){ JFL_MIRRORED, 0 }) == JFL_EINVAL);
   jfl_graph_unref(g);
 }
 

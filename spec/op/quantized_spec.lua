@@ -2,6 +2,7 @@
 -- them, what is refused, checkpoints, and training beside them.
 local flow = require "jfl"
 local cases = dofile "spec/op/cases/blocks.lua"
+local helper = require "spec.lua.helper"
 
 local nd, tp = flow.ndarray, flow.typing
 local FORMS = { "q8_0", "q4_0", "q4_k", "q6_k" }
@@ -248,6 +249,30 @@ describe("quantization.quantize", function()
       returns = tp.Numpy, inputs = { { "x", tp.Numpy.Placeholder({ 4, 64 }) } },
       body = function(x) return net(x, adapter) end }
   end
+
+  it("leaves weights that no optimizer trains, which says so", function()
+    local job, x = predict(), nd.rand({ 4, 64 })
+    job(x)
+    flow.quantization.quantize("*")
+    local function trained(name, variables, of)
+      local train = flow.global_function { name = name, type = "train", returns = tp.Numpy,
+        inputs = { { "x", tp.Numpy.Placeholder({ 4, 64 }) } },
+        body = function(a)
+          local y = of(a)
+          flow.optimizer.SGD(0.1, { variables = variables }):minimize(y)
+          return y
+        end }
+      return function() train(x) end
+    end
+    local text = "minimize: variable 'a-weight' is of q8_0 and not trained; an adapter beside it "
+      .. "is, as layers.dense { adapter = { rank = 8 } } makes one"
+    helper.fails(trained("some", { "b-bias", "a-weight" }, net), text)
+    helper.fails(trained("all", nil, function(a)
+      return flow.layers.dense(a, 64, { name = "a", use_bias = false })
+    end), text)
+    trained("rest", nil, net)()
+    assert.same({ 4, 3 }, job(x).shape)
+  end)
 
   it("stores the matrices of a session, also in checkpoints", function()
     local path = os.tmpname()

@@ -308,6 +308,15 @@ static char *graph_trained(jfl_graph *g)
   return trained;
 }
 
+/* Fails for a variable in blocks or of integers. */
+static jfl_status check_trained(const jfl_value *v)
+{
+  if (jf_is_float(v->dtype)) return JFL_OK;
+  return jf_fail(JFL_EDTYPE, "minimize: variable '%s' is of %s and not trained; an adapter beside "
+                 "it is, as layers.dense { adapter = { rank = 8 } } makes one", v->name,
+                 jfl_dtype_name(v->dtype));
+}
+
 /* Each is a variable of the job, and no other optimizer's. */
 static jfl_status check_variables(jfl_graph *g, jfl_value *const *v, int n)
 {
@@ -320,6 +329,7 @@ static jfl_status check_variables(jfl_graph *g, jfl_value *const *v, int n)
                      "steps would be lost in rounding. Keep it in float32 and compute in 16 bits "
                      "by mixed precision, or make it not trainable", v[i]->name,
                      jfl_dtype_name(v[i]->dtype));
+    JF_TRY(check_trained(v[i]));
     if (seen[v[i]->id])
       return jf_fail(JFL_EINVAL, "minimize: variable '%s' is given twice", v[i]->name);
     if (trained[v[i]->id])
@@ -344,6 +354,8 @@ static jfl_status pick_variables(jfl_graph *g, const jfl_minimize *m, jf_trainin
     t->n_variable = m->n_variable;
   }
   if (t->n_variable) return check_variables(g, t->variable, t->n_variable);
+  for (int i = 0; i < g->n_value; i++)
+    if (jf_is_block(g->value[i]->dtype)) JF_TRY(check_trained(g->value[i]));
   return jf_fail(JFL_EINVAL, "minimize: job '%s' has no trainable variable; minimize comes after "
                  "the layers that it trains", g->name);
 }
@@ -570,7 +582,8 @@ static jfl_status check_distribution(const jfl_value *v, jfl_distribution d)
 {
   JF_TRY(jf_api_check_open(v->graph));
   JF_TRY(jf_need_below("jfl_value_distribute", "d.kind", d.kind, JFL_MIRRORED + 1));
-  if (v->origin == JF_RESULT)
+  const int alone = v->place != JF_DEFAULT_PLACE && !jf_is_group(v->place);
+  if (v->origin == JF_RESULT && !(d.kind == JFL_MIRRORED && alone))
     return jf_fail(JFL_EINVAL, "distribute: '%s' must be an input or a variable; the op "
                    "parallel_cast distributes other blobs", v->name);
   if (d.kind == JFL_PARTIAL || (d.kind == JFL_MIRRORED && v->origin == JF_VARIABLE))

@@ -49,6 +49,8 @@ typedef struct jf_larray {
 typedef struct jf_lgraph {
   const void *tag;
   jfl_graph *graph;                /* counted; NULL once finalized, maybe before its blobs */
+  int part;                        /* the device, counted from 1, that the body describes alone, as
+                                      others get arrays of other sizes; 0: all of them */
   char job[];                      /* the job's name */
 } jf_lgraph;
 

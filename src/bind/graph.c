@@ -111,6 +111,7 @@ JF_LUA(graph)
   jfl_graph *graph;
   jf_check(L, jfl_graph_new(job, mode, &graph));
   g->graph = graph;
+  g->part = 0;
   return 1;
 }
 
@@ -145,6 +146,13 @@ JF_LUA(place)
     lua_isnoneornil(L, 2) ? jf_state_of(L)->traced : jf_need_graph(L, 2, "place");
   if (!g) jf_raise(L, "place: no job's body is running");
   jf_check(L, jfl_graph_place(g->graph, jf_session(L), device));
+  return 0;
+}
+
+/* of_device(graph, number): which device alone the body describes from here on, from 1; 0: all. */
+JF_LUA(of_device)
+{
+  jf_need_graph(L, 1, "of_device")->part = (int)luaL_checkinteger(L, 2);
   return 0;
 }
 

@@ -391,6 +391,27 @@ static void prepare_blobs(lua_State *L, bind_op_call *c, int like, int env)
   }
 }
 
+/* Where the body describes one device alone, fails if the op draws what all devices have alike. */
+static void check_part(lua_State *L, const record *r, const jfl_value *out)
+{
+  const int part = jf_state_of(L)->traced->part;
+  if (!part || !r->info.random || jfl_value_distribution(out).kind == JFL_MIRRORED) return;
+  jf_raise(L, "%s: draws the same random bits for all devices, which it cannot where they get "
+           "arrays of different sizes; in flow.scope.mirrored_view each draws its own",
+           r->info.name);
+}
+
+/* The name of the op's node, to which the number of the device is added that it is for. It stays on
+   the stack. */
+static const char *name_node(lua_State *L, const bind_op_call *c)
+{
+  const int part = jf_state_of(L)->traced->part;
+  if (part && c->r->info.effect)
+    jf_raise(L, "%s: changes a variable of all devices, which one cannot do alone where they get "
+             "arrays of different sizes", c->r->info.name);
+  return c->node && part ? lua_pushfstring(L, "%s@%d", c->node, part - 1) : c->node;
+}
+
 static int bind_op_append(lua_State *L, bind_op_call *c, int like)
 {
   const record *r = c->r;
@@ -402,11 +423,13 @@ static int bind_op_append(lua_State *L, bind_op_call *c, int like)
   read_attributes(L, c);
   jfl_value **in = room(L, few, c->n_in);
   luaL_checkstack(L, FEW + 8, NULL);
+  const char *name = name_node(L, c);
   int top = lua_gettop(L);
   for (int i = 0; i < r->info.n_public; i++) jf_push_blob(L, env);
   for (int k = 0; k < c->n_in; k++) in[k] = ((jf_lblob *)lua_touserdata(L, c->first + k))->value;
   jf_check(L, jfl_graph_op(jf_state_of(L)->traced->graph, r->op, in, c->n_in, c->arg, c->n_arg,
-                           c->node, out));
+                           name, out));
+  if (r->info.n_public) check_part(L, r, out[0]);
   for (; n < r->info.n_public && out[n]; n++)
     ((jf_lblob *)lua_touserdata(L, top + 1 + n))->value = out[n];
   lua_settop(L, top + n);

@@ -154,7 +154,7 @@ void jf_keep_places(jfl_graph *g, const jf_target *t)
 
 /* Settles the place of each value and node: variables are where and as the session keeps them,
    inputs and arrays are on the host, but for mirrored inputs, and everything without a place goes
-   to that of the target. */
+   to that of the target. What one device has of its own is just a value there. */
 jfl_status jf_pass_resolve(jfl_graph *g, const jf_target *t)
 {
   const int place = t->place;
@@ -162,8 +162,9 @@ jfl_status jf_pass_resolve(jfl_graph *g, const jf_target *t)
   for (int i = 0; i < g->n_value; i++) {
     jfl_value *v = g->value[i];
     if (v->place == JF_DEFAULT_PLACE) v->place = place;
-    const int mirrored = v->distribution.kind == JFL_MIRRORED && jf_is_group(v->place);
-    if (v->origin == JF_INPUT && !mirrored) v->place = JF_HOST_PLACE;
+    const int mirrored = v->distribution.kind == JFL_MIRRORED;
+    if (mirrored && !jf_is_group(v->place)) v->distribution.kind = JFL_AUTO;
+    if (v->origin == JF_INPUT && v->distribution.kind != JFL_MIRRORED) v->place = JF_HOST_PLACE;
   }
   for (int i = 0; i < g->n_node; i++) {
     jf_node *n = g->node[i];

@@ -49,28 +49,27 @@ local function item_of(self, input, path, value)
   core.fail("%s: %s must be an NdArray or a table, got %s", self.name, path, args.describe(value))
 end
 
--- The list of arrays that an argument with an array for each device is.
+-- The list of arrays that an argument with an array for each device is; their shape, or where they
+-- differ { each = shapes }; and these as text.
 local function unwrap(self, input, value)
   if type(value) ~= "table" or #value == 0 then
     core.fail("%s: %s must be a list of one NdArray for each device, got %s", self.name,
       input.name, type(value) == "table" and "an empty table" or args.describe(value))
   end
-  local list = {}
+  local list, shapes, texts, differ = {}, {}, {}, false
   for i = 1, #value do
     local path = #value == 1 and input.name or ("%s[%d]"):format(input.name, i)
     list[i] = item_of(self, input, path, value[i])
-    check_bound(self, input, path, list[i].shape)
-    local first, own = args.shape_text(list[1].shape), args.shape_text(list[i].shape)
-    if own ~= first then
-      core.fail("%s: %s must be of shape %s, as %s[1] is, got %s; what the devices of one call get "
-        .. "must be alike in shape", self.name, path, first, input.name, own)
-    end
+    shapes[i] = check_bound(self, input, path, list[i].shape)
+    texts[i] = args.shape_text(shapes[i])
+    differ = differ or texts[i] ~= texts[1]
   end
-  return list, list[1].shape
+  if not differ then return list, shapes[1], texts[1] end
+  return list, { each = shapes }, table.concat(texts)
 end
 
--- Fails unless a list has an item for each of this process's devices.
-local function check_members(self, input, list, members)
+--- Fails unless a list has an item for each of this process's devices.
+function arguments.check_members(self, input, list, members)
   if #list == members then return end
   core.fail("%s: %s must be a list of %s, got %d item%s", self.name, input.name,
     members == 1 and "one NdArray, as there is one device"
@@ -86,7 +85,7 @@ function arguments.flatten(self, values, members)
       n = n + 1
       flat[n] = values[i]
     else
-      check_members(self, input, values[i], members)
+      arguments.check_members(self, input, values[i], members)
       for k = 1, members do flat[n + k] = values[i][k] end
       n = n + members
     end
@@ -120,9 +119,9 @@ end
 
 local function shape_in_call(self, input, values, i, seen)
   if input.type.kind ~= "Numpy" then
-    local shape
-    values[i], shape = unwrap(self, input, values[i])
-    return shape, args.shape_text(shape)
+    local shape, text
+    values[i], shape, text = unwrap(self, input, values[i])
+    return shape, text
   end
   check_whole(self, input)
   return extents.of_call(self, input, values[i], rows_of(self, input, values[i]), seen)

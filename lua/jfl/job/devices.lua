@@ -25,6 +25,22 @@ function devices.count(kind)
   return type(kind) == "string" and core.device_count(kind) or 0
 end
 
+--- The devices of a place, as core.members names it: { kind, "machine:device" } each.
+function devices.list(place)
+  local kind, numbers = place:match("^(%a+)[ :](.*)$")
+  local list = {}
+  for range in numbers:gmatch("[^,]+") do
+    local m, n, first, last = range:match("^(%d+)%-?(%d*):(%d+)%-?(%d*)$")
+    if not m then m, n, first, last = 0, 0, range, range end
+    for machine = m, n ~= "" and n or m do
+      for device = first, last ~= "" and last or first do
+        list[#list + 1] = { kind, ("%d:%d"):format(machine, device) }
+      end
+    end
+  end
+  return list
+end
+
 --- Divides the CPU into n devices, on which jobs run that name none; gives how many there are.
 function devices.cpu(n)
   if n ~= nil then core.set("cpu_devices", args.integer("config.cpu_device_num", "value", n, 1)) end

@@ -1,6 +1,7 @@
 -- The inputs of a job, as a definition may state them: a list of { name, placeholder }; a list of
 -- types such as flow.float32 { -1, 28, 28 }; or types by the names of the body's parameters, whose
 -- order is theirs.
+local apart = require "jfl.job.apart"
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local debug = require "debug"
@@ -142,6 +143,23 @@ function inputs.blob(context, name, t, shape)
   if t.distribute then core.distribute(blob, t.distribute.kind, t.distribute.axis) end
   if not context.mirrored or not is_cut(t, shape, context.total) then return blob end
   return core.change_view(graph, blob, true)
+end
+
+--- Notes the inputs of bodies that run once for each device, with arrays of their own sizes there.
+-- context.inputs are then what the body of a context has: an array of the whole is one input.
+function inputs.apart(contexts, list, shapes)
+  for i, input in ipairs(list) do
+    local whole = input.type.kind == "Numpy"
+    for k, context in ipairs(contexts) do
+      local name = whole and input.name or ("%s@%d"):format(input.name, k - 1)
+      local shape = shapes[i].each and shapes[i].each[k] or shapes[i]
+      apart.place(context)
+      local blob = whole and k > 1 and contexts[1].inputs[i]
+        or core.input(context.graph, name, input.type.dtype, shape)
+      if not whole then core.distribute(blob, "mirrored") end
+      context.inputs[i] = blob
+    end
+  end
 end
 
 return inputs

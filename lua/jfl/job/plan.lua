@@ -1,5 +1,8 @@
 -- The plans of a job: traces its body into a graph for given shapes, compiles that, keeps the plan
 -- and frees it.
+local apart = require "jfl.job.apart"
+local args = require "jfl.base.args"
+local arguments = require "jfl.job.arguments"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
 local inputs = require "jfl.job.inputs"
@@ -167,22 +170,29 @@ end
 
 -- ---- compiling ----
 
-local function add_outputs(self, context, ...)
+-- Ends a body that returned these values; gives its results, a list of blobs, and their reader.
+local function close(self, context, ...)
   variable.check(context)
   variable.round_inputs(context)
-  local blobs, reader = match_results(self, context, select("#", ...), ...)
   context.returned = { ... }
+  return match_results(self, context, select("#", ...), ...)
+end
+
+-- Makes blobs results of the graph: by others[i][j] each device's own of blob j, or by blobs alone.
+local function add_outputs(context, others, n_values, blobs, reader)
   if context.mode == "train" then      -- others need not load what trains
     original.ask("minimize", context)
     require("jfl.optim.optimizers").close(context)
   end
   local n = 0
-  for _, blob in ipairs(blobs) do
+  for j, blob in ipairs(blobs) do
     core.output(context.graph, blob)
-    n = n + typing.arrays_of(blob, context.members)
+    local arrays = typing.arrays_of(blob, context.members)
+    for i = 1, arrays > 1 and #others or 0 do core.output(context.graph, others[i][j]) end
+    n = n + arrays
   end
   context.n_out = #blobs
-  return reader, n, watch.close(context, blobs), select("#", ...)
+  return reader, n, watch.close(context, n), n_values
 end
 
 -- Whether a call gives the values of its result one after another.
@@ -197,18 +207,65 @@ local function core_job(self)
   return self._core
 end
 
+local function open(job, self, graph)
+  local context = trace.open(self, graph)
+  context.job, context.inputs = job, {}
+  context.total, context.members = select(2, core.members(graph))
+  return context
+end
+
+-- Fails where devices cannot get arrays of different sizes.
+local function check_apart(self, context, shapes)
+  for i, input in ipairs(self._inputs) do
+    local each = shapes[i].each
+    if each then arguments.check_members(self, input, each, context.members) end
+    if each and context.total > context.members then
+      core.fail("%s: the arrays of %s must be alike in shape, as several ranks have the devices, "
+        .. "got %s and %s", self.name, input.name, args.shape_text(each[1]),
+        args.shape_text(each[#each]))
+    end
+  end
+  if (self.config.micro_batches or 1) > 1 then
+    core.fail("%s: micro_batches must be 1 where devices get arrays of different sizes, got %d",
+      self.name, self.config.micro_batches)
+  end
+end
+
+-- Runs the body once for each device; returns the first context and what add_outputs does.
+local function describe_apart(job, self, graph, shapes, first)
+  local contexts, others = { first }, {}
+  check_apart(self, first, shapes)
+  for i = 2, first.total do contexts[i] = open(job, self, graph) end
+  apart.open(contexts)
+  inputs.apart(contexts, self._inputs, shapes)
+  local results = apart.run(contexts, self._body)
+  for i = 2, #contexts do
+    others[i - 1] = close(self, contexts[i], unpack(results[i], 1, results[i].n))
+  end
+  apart.merge(contexts)
+  return first, add_outputs(first, others, results[1].n,
+    close(self, first, unpack(results[1], 1, results[1].n)))
+end
+
+local function differ(shapes)
+  for _, shape in ipairs(shapes) do
+    if shape.each then return true end
+  end
+  return false
+end
+
 -- Runs the body of a definition of the job for these shapes; returns its context and what
 -- add_outputs does.
 local function describe(job, self, graph, shapes)
-  local context = trace.open(self, graph)
-  context.job = job
-  local blobs = {}
-  context.total, context.members = select(2, core.members(context.graph))
+  local context = open(job, self, graph)
+  if differ(shapes) then return describe_apart(job, self, graph, shapes, context) end
   for i, input in ipairs(self._inputs) do
-    blobs[i] = inputs.blob(context, input.name, input.type, shapes[i])
+    context.inputs[i] = inputs.blob(context, input.name, input.type, shapes[i])
   end
-  context.inputs = blobs
-  return context, add_outputs(self, trace.run(context, self._body, unpack(blobs)))
+  local function finish(_, ...)
+    return context, add_outputs(context, {}, select("#", ...), close(self, context, ...))
+  end
+  return finish(trace.run(context, self._body, unpack(context.inputs)))
 end
 
 -- The plan of a graph, which is made among the runs if `behind`.

@@ -1,5 +1,6 @@
 -- flow.watch and flow.watch_diff: handlers that get values and gradients of a job at every call.
 ---@box watch watch_diff
+local apart = require "jfl.job.apart"
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"
@@ -40,22 +41,31 @@ local function reader_of(who, t, blob, context)
     args.describe(t))
 end
 
+-- Notes that a blob is watched, of which devices that are described apart have one each.
+local function note(context, who, o, is_gradient, blobs)
+  local blob = blobs[1]
+  local n = typing.arrays_of(blob, context.members)
+  local kind = n > 1 and typing.ListNumpy or typing.Numpy
+  for i = #blobs, n + 1, -1 do blobs[i] = nil end
+  local each = { label = ("%s of '%s'"):format(who, blob.name), is_gradient = is_gradient,
+    blobs = blobs, n = n, handler = handler_of(who, o.handler_or_prompt),
+    read = reader_of(who, o.type or kind, blob, context) }
+  for i = 1, is_gradient and #blobs or 0 do
+    core.watch_gradient(context.graph, blobs[i], (core.where():gsub(": $", "")))
+  end
+  context.watches = context.watches or {}
+  table.insert(context.watches, each)
+end
+
 local function add(who, o, is_gradient)
   local context = trace.need(who)
   if core.type(o.blob) ~= "blob" then
     core.fail("%s: blob must be a blob, got %s", who, args.describe(o.blob))
   end
   core.need_blob(context.graph, o.blob, who .. ": blob")
-  local n = typing.arrays_of(o.blob, context.members)
-  local kind = core.distribution(o.blob) == "mirrored" and typing.ListNumpy or typing.Numpy
-  local each = { label = ("%s of '%s'"):format(who, o.blob.name), is_gradient = is_gradient,
-    blob = o.blob, n = n, handler = handler_of(who, o.handler_or_prompt),
-    read = reader_of(who, o.type or kind, o.blob, context) }
-  if is_gradient then
-    core.watch_gradient(context.graph, o.blob, (core.where():gsub(": $", "")))
-  end
-  context.watches = context.watches or {}
-  table.insert(context.watches, each)
+  apart.together(context, who, o.blob, function(blobs, all)
+    note(all, who, o, is_gradient, blobs)
+  end)
 end
 
 local function params(what)
@@ -87,19 +97,28 @@ watch.watch_diff = args.define("watch_diff",
   "Shows the gradient of the mean loss with respect to a blob, at every call.",
   params("the gradient"), function(o) add("watch_diff", o, true) end)
 
---- Ends a body whose job has the blobs as results: makes the watched ones further results,
+-- What reads each device's gradient of a loss of which the device has a share, as that of the
+-- device's own loss.
+local function of_own_loss(read, shares)
+  return function(list, ...)
+    local own = {}
+    for i, array in ipairs(list) do own[i] = array / shares[i] end
+    return read(own, ...)
+  end
+end
+
+--- Ends a body whose job has n arrays as results: makes the watched blobs further results,
 -- gradients last, as the core requires. Returns the watches, each with the numbers of its arrays
 -- among those of the results; or nil.
-function watch.close(context, blobs)
-  local watches, n = context.watches, 0
-  for _, blob in ipairs(watches and blobs or {}) do
-    n = n + typing.arrays_of(blob, context.members)
-  end
+function watch.close(context, n)
+  local watches = context.watches
+  local shares = context.apart and context.apart.shares
   for _, gradients in ipairs { false, true } do
     for _, each in ipairs(watches or {}) do
       if each.is_gradient == gradients then
-        if not gradients then core.output(context.graph, each.blob) end
-        each.at, each.blob = n + 1, nil
+        for i = 1, gradients and 0 or #each.blobs do core.output(context.graph, each.blobs[i]) end
+        if gradients and shares and each.n > 1 then each.read = of_own_loss(each.read, shares) end
+        each.at, each.blobs = n + 1, nil
         n = n + each.n
       end
     end

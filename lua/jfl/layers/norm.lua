@@ -86,6 +86,13 @@ local function batch_params(...)
   return params
 end
 
+-- Has each call move a statistic towards that of its batch.
+local function keep_average(context, ref, value, momentum)
+  variable.change(context, "moving average", ref, value, function(mean)
+    moving_average(ref, mean, { momentum = momentum })
+  end)
+end
+
 -- Batch statistics count only where the job trains, the layer is trained and not frozen, and
 -- training is true.
 local function batch_normalize(who, o, addend, with_relu)
@@ -109,8 +116,8 @@ local function batch_normalize(who, o, addend, with_relu)
     end
     local y, batch_mean, batch_variance = batch_norm(x, gamma or line(1), beta or line(0),
       unpack { addend and { addend } or options, addend and options })
-    moving_average(mean, batch_mean, { momentum = o.momentum })
-    moving_average(variance, batch_variance, { momentum = o.momentum })
+    keep_average(context, mean, batch_mean, o.momentum)
+    keep_average(context, variance, batch_variance, o.momentum)
     return y
   end
   local y = norms.fixed(who, x, { mean = mean, variance = variance, beta = beta, gamma = gamma,

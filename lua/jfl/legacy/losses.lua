@@ -1,5 +1,6 @@
 -- flow.losses: the original's way to train. A body adds losses, and the job's configuration says
 -- how they are minimized.
+local apart = require "jfl.job.apart"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 local optimizers = require "jfl.optim.optimizers"
@@ -18,8 +19,10 @@ function losses.add_loss(loss)
     core.fail("%s: job '%s' is a predict job, as nothing says how it trains: set the learning rate "
       .. "in its function_config, by config.train.primary_lr(0.1)", who, context.job.name)
   end
-  added[context] = added[context] or {}
-  table.insert(added[context], optimizers.need_losses(who, loss)[1])
+  apart.together(context, who, optimizers.need_losses(who, loss), function(lists, all)
+    added[all] = added[all] or {}
+    table.insert(added[all], apart.losses(who, all, lists)[1])
+  end)
 end
 
 -- The optimizer that the options of function_config().train say: SGD unless they name another.

@@ -18,7 +18,7 @@ local NARROW = { float16 = true, bfloat16 = true, q8_0 = true, q4_0 = true, q4_k
 local KINDS = { gpt2 = require "jfl.models.gpt2", llama = require "jfl.models.llama" }
 
 -- By network, its caches by their number of sequences and length; by cache, the network that has
--- read what is in it; by job, its cache.
+-- read what is in it; by job, its cache and network.
 local own, reader, made = setmetatable({}, { __mode = "k" }), setmetatable({}, { __mode = "k" }),
   setmetatable({}, { __mode = "k" })
 
@@ -56,22 +56,26 @@ end
 function step.job(net, held)
   local name = ("%s-continue-%s"):format(net.name, held.name:gsub("^.*%-cache%-", ""))
   local there = job.named(name)
-  if there and made[there] == held then return there end
+  local of = there and made[there]
+  if of and of.held == held and of.net == net then return there end
   local new = job.global_function { name = name, returns = typing.any,
     inputs = { { "ids", names.root().int32 { -1, held.sequences } } },
     body = function(ids) return parts.continue(net, held, ids:transpose { 1, 0 }) end }
-  made[new] = held
+  made[new] = { held = held, net = net }
   return new
 end
 
---- Notes which network reads into a cache. It fails where the cache is to be kept, and has what
--- another one has read.
-function step.own(who, net, held, keeps)
+--- Fails where a cache is to be kept that has what another network has read.
+function step.check_reader(who, net, held, keeps)
   if keeps and reader[held] and reader[held] ~= net then
-    core.fail("%s: cache '%s' has what model '%s' has read, so that model '%s' cannot go on there; "
-      .. "cache:clear() forgets it", who, held.name, reader[held].name, net.name)
+    local same = reader[held].name == net.name
+    core.fail("%s: cache '%s' has what %s '%s' has read, so that %s cannot go on there; "
+      .. "cache:clear() forgets it", who, held.name, same and "another model" or "model",
+      reader[held].name, same and "this one" or ("model '%s'"):format(net.name))
   end
-  reader[held] = net
 end
+
+--- Notes which network reads into a cache.
+function step.note_reader(net, held) reader[held] = net end
 
 return step

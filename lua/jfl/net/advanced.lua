@@ -5,25 +5,20 @@ local args = require "jfl.base.args"
 local metatable = require "jfl.base.metatable"
 local call = require "jfl.op.call"
 local core = require "jfl.core"
+local devices = require "jfl.job.devices"
 local scope = require "jfl.net.scope"
 local trace = require "jfl.job.trace"
 
 local op = call.op
 
--- The devices of the present place: { kind, "machine:device" } each.
-local function devices(who)
-  local name, list = core.members(trace.need(who).graph), {}
-  local kind, numbers = name:match("^(%a+)[ :](.*)$")
-  for range in numbers:gmatch("[^,]+") do
-    local m, n, first, last = range:match("^(%d+)%-?(%d*):(%d+)%-?(%d*)$")
-    if not m then m, n, first, last = 0, 0, range, range end
-    for machine = m, n ~= "" and n or m do
-      for device = first, last ~= "" and last or first do
-        list[#list + 1] = { kind, ("%d:%d"):format(machine, device) }
-      end
-    end
+-- The devices of the present place.
+local function devices_of(who)
+  local context = trace.need(who)
+  if context.apart then
+    core.fail("%s: gives each device a part of a blob, which it cannot where the devices get "
+      .. "arrays of different sizes", who)
   end
-  return list
+  return devices.list((core.members(context.graph)))
 end
 
 local function need_blob(who, name, value)
@@ -33,7 +28,7 @@ end
 
 -- A list with make(i, device's number of all) made on each device.
 local function on_each(who, make)
-  local list, all = {}, devices(who)
+  local list, all = {}, devices_of(who)
   for i, device in ipairs(all) do
     if #all == 1 then list[i] = make(i, 1)
     else list[i] = scope.placement(device[1], device[2], function() return make(i, #all) end) end

@@ -1,6 +1,7 @@
 -- flow.scope: placement, logical views and namespaces, as trailing functions.
 ---@space scope
 ---@box scope.namespace scope.recompute
+local apart = require "jfl.job.apart"
 local args = require "jfl.base.args"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
@@ -108,7 +109,7 @@ local function at(on, fn)
   local outer = context.device
   local function move(to)
     context.device = to
-    core.place(to, context.graph)
+    apart.place(context)
   end
   move(on)
   return trace.enter(fn, function() move(outer) end)

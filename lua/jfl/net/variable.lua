@@ -1,5 +1,6 @@
 -- flow.get_variable: variables of a job, shared with other jobs by their names.
 ---@box assign get_variable
+local apart = require "jfl.job.apart"
 local args = require "jfl.base.args"
 local averages = require "jfl.optim.averages"
 local call = require "jfl.op.call"
@@ -147,8 +148,8 @@ function create(who, context, v)
   compare(context, v)
   local init, a, b = v.initializer.resolve(v.shape, v.data_format)
   local l1, l2 = regularizers.factors(who, v.regularizer_name or "regularizer", v.regularizer)
-  local blob = core.variable(context.graph, { name = v.name, dtype = v.dtype, shape = v.shape,
-    init = init, a = a, b = b, l1 = l1, l2 = l2,
+  local blob = apart.on_all(context, core.variable, context.graph, { name = v.name,
+    dtype = v.dtype, shape = v.shape, init = init, a = a, b = b, l1 = l1, l2 = l2,
     trainable = v.trainable and not variable.frozen[v.name] })
   context.variables[v.name] = blob
   if v.values then
@@ -261,6 +262,14 @@ local function assigned(ref, value)
   return copy(value)
 end
 
+--- Has change(value, context) change a variable at the end of each call: once for all devices, by
+-- the mean of their values where each has its own.
+function variable.change(context, who, ref, value, change)
+  apart.together(context, who .. " of " .. ref.name, value, function(values, all)
+    change(apart.mean(values), all)
+  end)
+end
+
 --- Gives a variable a new value at the end of every call of the job. All reads in the body see the
 -- value from before the call; of several assignments to one variable the last counts.
 variable.assign = args.define("assign", "Gives a variable another value at the end of each call, "
@@ -275,8 +284,10 @@ variable.assign = args.define("assign", "Gives a variable another value at the e
         args.describe(o.ref))
     end
     local value = assigned(o.ref, o.value)
-    assign(o.ref, value)
-    context.assigns = true
+    variable.change(context, "assign", o.ref, value, function(mean, all)
+      assign(o.ref, mean)
+      all.assigns = true
+    end)
     return value
   end)
 

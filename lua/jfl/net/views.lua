@@ -2,6 +2,7 @@
 -- each device may have a part; in the mirrored one each device has a tensor of its own.
 ---@flow cast_to_current_logical_view scope.consistent_view scope.consistent_view_enabled
 ---@flow scope.mirrored_view scope.mirrored_view_enabled
+local apart = require "jfl.job.apart"
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"
@@ -51,6 +52,7 @@ define("mirrored_view", true, "Runs fn in the mirrored view: each device has a t
 -- Fails unless the devices of the place can share the blob's rows, where the cast cuts it.
 local function check_cut(who, context, blob)
   local place, n = core.members(context.graph)
+  if context.apart then n = context.total end
   local cut = context.mirrored and n > 1 and core.distribution(blob) ~= "mirrored"
   local rows = blob.shape[1] or 0
   if not cut or (rows > 0 and rows % n == 0) then return end
@@ -70,6 +72,7 @@ views.cast_to_current_logical_view = args.define("cast_to_current_logical_view",
       core.fail("%s: blob must be a blob, got %s", who, args.describe(o.blob))
     end
     check_cut(who, context, o.blob)
+    if context.apart then return apart.change_view(who, context, o.blob) end
     return core.change_view(context.graph, o.blob, context.mirrored)
   end)
 

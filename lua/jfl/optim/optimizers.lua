@@ -3,6 +3,7 @@
 ---@box optimizer.CombinedOptimizer
 local args = require "jfl.base.args"
 local metatable = require "jfl.base.metatable"
+local apart = require "jfl.job.apart"
 local averages = require "jfl.optim.averages"
 local core = require "jfl.core"
 local decay = require "jfl.optim.decay"
@@ -93,18 +94,10 @@ local function tell_average(average, context, variables, request)
   for _, blob in ipairs(variables or context.trainable) do average:cover(blob.name) end
 end
 
---- Makes the job change variables so that the loss gets smaller: a blob, or a list of blobs whose
--- gradients add up. Gradients are divided by the number of elements of the loss. A body may call it
--- for several optimizers, each with variables of its own: each takes the gradients of its own loss,
--- and all are taken before any variable changes.
-function methods:minimize(loss)
-  if metatable(self) ~= Optimizer then
-    core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
-  end
-  local who = self.name .. ".minimize"
-  local context = trace.need_train(who)
+-- Has the core minimize losses of a body.
+local function minimize(self, who, context, losses)
   local variables = find_variables(who, context, self.variables)
-  local request = { losses = optimizer.need_losses(who, loss), optimizer = self.name,
+  local request = { losses = losses, optimizer = self.name,
     options = self.options, variables = variables,
     undecayed = find_spared(self, context, variables) }
   for name, value in pairs(self.request) do request[name] = value end
@@ -115,6 +108,21 @@ function methods:minimize(loss)
   context.n_optimizers = context.n_optimizers + 1
   self.trained[context.job] = context.n_optimizers
   self.latest = context.job
+end
+
+--- Makes the job change variables so that the loss gets smaller: a blob, or a list of blobs whose
+-- gradients add up. Gradients are divided by the number of elements of the loss. A body may call it
+-- for several optimizers, each with variables of its own: each takes the gradients of its own loss,
+-- and all are taken before any variable changes.
+function methods:minimize(loss)
+  if metatable(self) ~= Optimizer then
+    core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
+  end
+  local who = self.name .. ".minimize"
+  local losses = optimizer.need_losses(who, loss)
+  apart.together(trace.need_train(who), who, losses, function(lists, context)
+    minimize(self, who, context, apart.losses(who, context, lists))
+  end)
 end
 
 -- The plan of a job that the optimizer trains. Any does: those of a job share its variables.

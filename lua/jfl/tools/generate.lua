@@ -86,8 +86,9 @@ local function of_network(o, prompts, is_one)
     core.fail("%s: cache '%s' must have at most the %d positions that the model knows, got %d", WHO,
       o.cache.name, facts.most, o.cache.length)
   end
-  step.own(WHO, net, o.cache, o.keep)
+  step.check_reader(WHO, net, o.cache, o.keep)
   o.step = step.job(net, o.cache)
+  step.note_reader(net, o.cache)
 end
 
 -- The cache has room for all that may come, so that it is not full in the midst of a text.

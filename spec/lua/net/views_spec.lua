@@ -64,13 +64,12 @@ describe("on two devices #cpu", function()
       assert.same({ "mirrored()", "cpu 0:0-1", 2, true, false }, seen)
     end)
 
-    it("takes smaller arrays, all of one shape", function()
+    it("takes smaller arrays", function()
       local double = job({ inputs = LIST, returns = tp.ListNumpy,
         body = function(x) return x * 2 end })
       local row = nd.ones({ 1, 3 })
       assert.same({ { 2, 2, 2 } }, double({ row, row })[2]:totable())
-      helper.fails(function() double({ one, row }) end,
-        "job: x[2] must be of shape (2, 3), as x[1] is, got (1, 3)")
+      assert.same({ { 2, 2, 2 } }, double({ one, row })[2]:totable())
       helper.fails(function() double({ one, nd.ones({ 3, 3 }) }) end,
         "job: x[2] must be of at most shape (2, 3), got (3, 3)")
     end)

@@ -314,6 +314,24 @@ describe("flow.generate of a network", function()
     assert.same(want, greedy(PROMPT, { cache = cache }))
   end)
 
+  it("tells of another network of the same name", function()
+    open()
+    local cache = flow.layers.attention_cache(40)
+    local want = greedy(PROMPT, { cache = cache })
+    local other = flow.models.llama({ vocab_size = 322, hidden_size = 8, intermediate_size = 8,
+      num_hidden_layers = 1, num_attention_heads = 2 }, { name = "llama" })
+    local function goes_on(options)
+      return function() flow.generate(other, { 1 }, options) end
+    end
+    helper.fails(goes_on { cache = cache, keep = true, max = 1 }, "cache 'cache' has what another "
+      .. "model 'llama' has read, so that this one cannot go on there")
+    helper.fails(goes_on { cache = cache, max = 1 },
+      "variable 'llama-embed_tokens-weight' must be float16 (322, 32) as job")
+    local more = greedy({ 5 }, { cache = cache, keep = true })
+    assert.same(want, greedy(PROMPT, { cache = cache }))
+    assert.same(more, greedy({ 5 }, { cache = cache, keep = true }))
+  end)
+
   it("tells what is wrong", function()
     open()
     local function fails(text, prompt, options)
