@@ -1,29 +1,29 @@
-/* Pads the channels of what convolutions make to whole blocks, where filters change in no run, so
-   that 24 channels are worked on as fast as 32: filters and what runs along channels get zeros, and
-   what is computed channel by channel carries them on to convolutions whose filters have zeros
-   there. Values that are seen elsewhere, or whose pads would be no finite numbers, stay as they
-   are, and so do all that would have to be padded with them. */
+/* Fills the channels of what convolutions make up to whole blocks, where filters change in no run,
+   so that 24 channels are worked on as fast as 32. The first channels are there once more behind
+   all of them: filters and what runs along channels are repeated, what is computed channel by
+   channel carries the copies on, and a convolution that reads a channel twice has half its weights
+   at each. So no number arises that would not be there else: with weights of zero an infinity would
+   be none. Values that are seen elsewhere stay as they are, and so do all that would have to be
+   filled with them. */
+#include "op/constant.h"
 #include "op/conv.h"
 #include "op/layout.h"
-#include "op/pad.h"
 #include "op/reduce.h"
+#include "op/slice.h"
 #include "pass/pass.h"
 
-#include <math.h>
-
-/* Pads are at most one in MOST of the channels that there are. */
+/* Copies are at most one in MOST of the channels that there are. */
 enum { MOST = 3 };
 
 typedef struct channel_pass {
   jf_rewrite r;
   const jf_target *target;
   const char *still;           /* by value: it depends on variables alone */
-  int *with;                   /* by value: another that is padded if it is, or itself */
-  char *stays;                 /* by the last of those: none of them is padded */
-  double *pad;                 /* by value: the number in its pads */
+  int *with;                   /* by value: another that is filled if it is, or itself */
+  char *stays;                 /* by the last of those: none of them is filled */
 } channel_pass;
 
-/* How many channels v lacks if it may be padded; else 0. */
+/* How many channels v lacks if it may be filled; else 0. */
 static int64_t channels_lack(const channel_pass *p, const jfl_value *v)
 {
   if (v->shape.n != 4 || v->dtype != JFL_F32 || v->origin != JF_RESULT || jf_is_group(v->place) ||
@@ -59,9 +59,9 @@ static int64_t channels_more(const channel_pass *p, const jfl_value *v)
   return p->stays[channels_last(p, v)] ? 0 : channels_lack(p, v);
 }
 
-/* ---- which values are padded ---- */
+/* ---- which values are filled ---- */
 
-/* Whether a convolution can have padded operands and results. One channel by channel has both or
+/* Whether a convolution can have filled operands and results. One channel by channel has both or
    none. */
 static int channels_see_conv(channel_pass *p, const jf_node *n, const jf_conv *a)
 {
@@ -100,33 +100,27 @@ static int channels_blocks(const channel_pass *p, const jf_node *n)
   return n->op->layout(&c);
 }
 
-/* Whether n computes each channel of its result from that of its inputs; gives the number that pads
-   of the result hold, where those of input k hold x[k]. */
-static int channels_through(const channel_pass *p, const jf_node *n, const double *x, double *pad)
+/* Whether n computes each channel of its result from that of its inputs. */
+static int channels_through(const channel_pass *p, const jf_node *n)
 {
   const jfl_op *op = n->op->line ? n->op->line->op : n->op;
   const jf_reduce *over = n->attr;
-  if (jf_is_pointwise(op)) return jf_compute_at(n, x, pad);
-  *pad = x[0];
+  if (jf_is_pointwise(op)) return 1;
   if (op->flags & JF_MEANS) return over->keepdims && over->axis.n && over->axis.v[0] > 1;
   return op->layout && n->n_in == 1 && !(op->flags & JF_MOVES) && channels_blocks(p, n);
 }
 
 static int channels_see_other(channel_pass *p, const jf_node *n)
 {
-  enum { INPUTS = 3 };
   const jfl_value *y = n->out[0];
-  double x[INPUTS];
-  if (n->n_out != 1 || !n->n_in || n->n_in > INPUTS || !channels_lack(p, y)) return 0;
+  if (n->n_out != 1 || !n->n_in || !channels_lack(p, y)) return 0;
   for (int k = 0; k < n->n_in; k++) {
     const jfl_value *v = n->in[k];
     const int joins = channels_lack(p, v) && v->shape.d[1] == y->shape.d[1];
     if (joins) channels_join(p, v, y);
-    x[k] = joins ? p->pad[v->id] : 0;
-    if (!joins && channels_axis(p, n, k) < 0 && !(jf_numel(&v->shape) == 1 && jf_number(v, &x[k])))
-      return 0;
+    if (!joins && channels_axis(p, n, k) < 0 && jf_numel(&v->shape) != 1) return 0;
   }
-  return channels_through(p, n, x, &p->pad[y->id]) && isfinite(p->pad[y->id]);
+  return channels_through(p, n);
 }
 
 static void channels_see(channel_pass *p, const jf_node *n)
@@ -141,16 +135,32 @@ static void channels_find(channel_pass *p, const jfl_graph *g)
 {
   p->with = jf_alloc(g->arena, (size_t)g->n_value * sizeof *p->with);
   p->stays = jf_alloc(g->arena, (size_t)g->n_value);
-  p->pad = jf_alloc(g->arena, (size_t)g->n_value * sizeof *p->pad);
   for (int i = 0; i < g->n_value; i++) p->with[i] = i;
   for (int i = 0; i < g->n_output; i++) channels_stay(p, g->output[i]);
   for (int i = 0; i < g->n_watched; i++) channels_stay(p, g->watched[i].value);
   for (int i = 0; i < p->r.n_old; i++) channels_see(p, p->r.old[i]);
 }
 
-/* ---- padding them ---- */
+/* ---- filling them ---- */
 
-/* Emits n with padded inputs. */
+/* v with the first n of an axis once more behind all of it. */
+static jfl_value *channels_repeat(jfl_graph *g, jfl_value *v, int axis, int64_t n)
+{
+  const jf_join a = { axis, { 2, (int64_t[]){ 0, 0 } },
+                      { 2, (int64_t[]){ v->shape.d[axis], n } } };
+  return jf_emit(g, &jf_op_join, &a, JF_IN(v, v));
+}
+
+/* Filters for inputs of which the first n channels are there twice. */
+static jfl_value *channels_halve(jfl_graph *g, jfl_value *v, int64_t n)
+{
+  const jf_join a = { 1, { 3, (int64_t[]){ 0, n, 0 } },
+                      { 3, (int64_t[]){ n, v->shape.d[1] - n, n } } };
+  jfl_value *half = JF_EMIT(g, multiply, NULL, v, jf_scalar(g, v->dtype, 0.5));
+  return jf_emit(g, &jf_op_join, &a, JF_IN(half, v, half));
+}
+
+/* Emits n with filled inputs. */
 static void channels_emit(channel_pass *p, const jf_node *n)
 {
   jfl_graph *g = p->r.g;
@@ -160,14 +170,14 @@ static void channels_emit(channel_pass *p, const jf_node *n)
   for (int k = 0; k < n->n_in; k++) {
     const int axis = a ? -1 : channels_axis(p, n, k);
     in[k] = jf_current(&p->r, n->in[k]);
-    if (axis >= 0 && !channels_more(p, n->in[k])) in[k] = jf_emit_longer(g, in[k], axis, to);
+    if (axis >= 0 && !channels_more(p, n->in[k])) in[k] = channels_repeat(g, in[k], axis, to);
   }
   jf_conv wide;
   if (a) {
     wide = *a;
     if (a->groups > 1) wide.groups += to;
-    if (to) in[1] = jf_emit_longer(g, in[1], 0, to);
-    if (from && a->groups == 1) in[1] = jf_emit_longer(g, in[1], 1, from);
+    if (from && a->groups == 1) in[1] = channels_halve(g, in[1], from);
+    if (to && in[1]) in[1] = channels_repeat(g, in[1], 0, to);
   }
   jfl_value *y = g->err ? NULL : jf_emit(g, n->op, a ? &wide : n->attr, in, (size_t)n->n_in);
   if (!y) return;
@@ -175,7 +185,7 @@ static void channels_emit(channel_pass *p, const jf_node *n)
   jf_replace(&p->r, n->out[0], y);
 }
 
-/* Whether a value that n reads or makes is padded. */
+/* Whether a value that n reads or makes is filled. */
 static int channels_touch(const channel_pass *p, const jf_node *n)
 {
   int64_t more = n->n_out ? channels_more(p, n->out[0]) : 0;

@@ -29,8 +29,7 @@ static int number_load(const jf_tensor *from, double *value)
 }
 
 /* Runs the op's plain kernel on inputs of n that are one number each. */
-static int number_compute(const jf_node *n, const jfl_op *op, int n_in, const double *v,
-                          double *value)
+static int number_compute(const jf_node *n, int n_in, const double *v, double *value)
 {
   cell x[INPUTS], y = { 0 };
   jf_tensor in[INPUTS], out = { .data = &y, .dtype = n->out[0]->dtype, .shape = one };
@@ -38,24 +37,17 @@ static int number_compute(const jf_node *n, const jfl_op *op, int n_in, const do
     in[k] = (jf_tensor){ .data = &x[k], .dtype = n->in[k]->dtype, .shape = one };
     jfl_number_put(in[k].dtype, &x[k], 0, v[k]);
   }
-  const int ran = number_run(op, op == n->op ? n->attr : NULL, in, n_in, &out);
+  const int ran = number_run(n->op, n->attr, in, n_in, &out);
   return !jf_loops_whole(JFL_OK) && ran && number_load(&out, value);
-}
-
-int jf_compute_at(const jf_node *n, const double *x, double *value)
-{
-  const jfl_op *op = n->op->line ? n->op->line->op : n->op;
-  return jf_is_pointwise(op) && n->n_in && n->n_in <= INPUTS &&
-         number_compute(n, op, n->n_in, x, value);
 }
 
 int jf_compute_number(const jf_node *n, double *value)
 {
   double x[INPUTS] = { 0 };
-  if (n->op->flags & JF_FILLS) return number_compute(n, n->op, 0, x, value);
+  if (n->op->flags & JF_FILLS) return number_compute(n, 0, x, value);
   if (n->op->flags & (JF_MOVES | JF_VIEW)) return jf_number(n->in[0], value);
-  if (n->op->line) return 0;
+  if (n->op->line || !jf_is_pointwise(n->op) || !n->n_in || n->n_in > INPUTS) return 0;
   for (int k = 0; k < n->n_in; k++)
-    if (k == INPUTS || !jf_number(n->in[k], &x[k])) return 0;
-  return jf_compute_at(n, x, value);
+    if (!jf_number(n->in[k], &x[k])) return 0;
+  return number_compute(n, n->n_in, x, value);
 }

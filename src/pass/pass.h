@@ -129,9 +129,6 @@ jfl_value *jf_emit_cast(jfl_graph *g, jfl_value *v, jfl_dtype to);
 
 /* Whether n's only output is one number throughout; if so, computes the number as a run would. */
 int jf_compute_number(const jf_node *n, double *value);
-/* Whether n computes each element by itself; if so, gives the element where those of its inputs, at
-   most three, are x. */
-int jf_compute_at(const jf_node *n, const double *x, double *value);
 
 /* ---- gradients (grad.c) ---- */
 
