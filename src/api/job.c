@@ -337,46 +337,33 @@ const char *jfl_plan_variable(const jfl_plan *p, int i)
 int jfl_plan_inputs(const jfl_plan *p) { return JF_IS(PLAN, p) ? p->graph->n_input : 0; }
 int jfl_plan_outputs(const jfl_plan *p) { return JF_IS(PLAN, p) ? p->graph->n_output : 0; }
 
-/* The i-th of n values of a plan. */
+/* What the i-th of n values of a plan is. */
 static jfl_status api_plan_value(const char *function, const jfl_plan *p, jfl_value *const *list,
-                                 int n, int i, const jfl_value **out)
+                                 int n, int i, const char **name, jfl_dtype *t,
+                                 const jfl_shape **s)
 {
+  JF_TRY(jf_need_pointer(function, "name", name));
+  JF_TRY(jf_need_pointer(function, "t", t));
+  JF_TRY(jf_need_pointer(function, "s", s));
   JF_TRY(jf_fail_in(jf_need_below(function, "i", i, n), JFL_ERROR_JOB, p->graph->name));
-  *out = list[i];
-  return JFL_OK;
-}
-
-static jfl_status api_value_is(const jfl_value *v, const char **name, jfl_dtype *t,
-                               const jfl_shape **s)
-{
-  *name = v->name;
-  *t = v->dtype;
-  *s = &v->shape;
+  *name = list[i]->name;
+  *t = list[i]->dtype;
+  *s = &list[i]->shape;
   return JFL_OK;
 }
 
 jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
                           const jfl_shape **s)
 {
-  const jfl_value *v;
   JF_NEED(PLAN, p);
-  JF_NEED_POINTER(name);
-  JF_NEED_POINTER(t);
-  JF_NEED_POINTER(s);
-  JF_TRY(api_plan_value(__func__, p, p->graph->input, p->graph->n_input, i, &v));
-  return api_value_is(v, name, t, s);
+  return api_plan_value(__func__, p, p->graph->input, p->graph->n_input, i, name, t, s);
 }
 
 jfl_status jfl_plan_output(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
                            const jfl_shape **s)
 {
-  const jfl_value *v;
   JF_NEED(PLAN, p);
-  JF_NEED_POINTER(name);
-  JF_NEED_POINTER(t);
-  JF_NEED_POINTER(s);
-  JF_TRY(api_plan_value(__func__, p, p->graph->output, p->graph->n_output, i, &v));
-  return api_value_is(v, name, t, s);
+  return api_plan_value(__func__, p, p->graph->output, p->graph->n_output, i, name, t, s);
 }
 
 jfl_status jfl_plan_text(const jfl_plan *p, char **out)

@@ -149,6 +149,8 @@ double jf_clamp(jfl_dtype t, double v);
 int jf_holds(jfl_dtype t, double v);
 /* How many elements; 1 for a scalar. */
 int64_t jf_numel(const jfl_shape *s);
+/* The bytes of what has a shape and a dtype, by its address. */
+#define JF_BYTES_OF(x) ((size_t)jf_numel(&(x)->shape) * jfl_dtype_size((x)->dtype))
 int jf_shape_eq(const jfl_shape *a, const jfl_shape *b);
 /* "(2, 3)"; buf of JF_SHAPE_STR bytes fits any shape. Returns buf. */
 enum { JF_SHAPE_STR = 8 * 22 + 4 };
@@ -168,6 +170,8 @@ void jf_text_add(jf_text *t, const char *fmt, ...) __attribute__((format(printf,
 void jf_text_put(jf_text *t, const char *s, size_t n);
 /* Hands the text to *out (freed with jfl_text_free), or fails with JFL_ENOMEM. */
 jfl_status jf_text_take(jf_text *t, char **out);
+/* Orders pointers to texts, for qsort. */
+int jf_by_text(const void *a, const void *b);
 /* Whether `word` is one of the words in a list separated by spaces. */
 int jf_has_word(const char *words, const char *word);
 

@@ -59,3 +59,8 @@ int jf_has_word(const char *words, const char *word)
     if ((w == words || w[-1] == ' ') && (w[n] == ' ' || !w[n])) return 1;
   return 0;
 }
+
+int jf_by_text(const void *a, const void *b)
+{
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}

@@ -54,9 +54,10 @@ typedef struct jf_format {
      yet. It is none after all where *is_it becomes 0. */
   jfl_status (*open)(jf_source *s, int *is_it);
   /* Reads n bytes of a tensor, from where it begins: t->size of them, unless it is strided. Those
-     of blocks are of the numbers that they stand for, all of them. */
+     of blocks are of the numbers that they stand for, all of them. NULL: they lie in s->fd. */
   jfl_status (*read)(const jf_source *s, const jf_entry *t, void *out, size_t n);
-  /* Closes s->fd and frees s->text and the names of tensors; it may have been opened in part. */
+  /* Closes and frees what is not s->fd, a file, and s->text; it may have been opened in part. Or
+     NULL. */
   void (*close)(jf_source *s);
 } jf_format;
 

@@ -268,7 +268,7 @@ static jfl_status gguf_form(gguf_reader *r, jf_entry *t)
   t->dtype = gguf_types[type].dtype;
   t->blocks = gguf_types[type].blocks;
   const int64_t row = t->shape.n ? t->shape.d[t->shape.n - 1] : 1;
-  if (t->dtype != JFL_N_DTYPE) t->size = (uint64_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
+  if (t->dtype != JFL_N_DTYPE) t->size = JF_BYTES_OF(t);
   if (!t->blocks || row % jfl_dtype_numbers(t->blocks) == 0) return JFL_OK;
   return gguf_bad(r, "rows of %s must be a multiple of %d, got %lld", t->dtype_name,
                   jfl_dtype_numbers(t->blocks), (long long)row);
@@ -443,12 +443,6 @@ static jfl_status gguf_read(const jf_source *s, const jf_entry *t, void *out, si
   return t->blocks ? gguf_read_blocks(s, t, out) : jf_file_read(s->fd, s->path, out, n, t->begin);
 }
 
-static void gguf_close(jf_source *s)
-{
-  if (s->fd >= 0) jf_close(s->fd);
-  jf_free(s->text);
-}
-
 const jf_format jf_format_gguf = {
-  .probe = gguf_probe, .open = gguf_open, .read = gguf_read, .close = gguf_close,
+  .probe = gguf_probe, .open = gguf_open, .read = gguf_read
 };

@@ -265,6 +265,7 @@ static jfl_status oneflow_read(const jf_source *s, const jf_entry *t, void *out,
 static void oneflow_close(jf_source *s)
 {
   if (s->fd >= 0) jf_folder_close(s->fd);
+  s->fd = -1;
   for (int i = 0; i < s->n_tensor; i++) jf_free((char *)s->tensor[i].own);
 }
 

@@ -148,6 +148,12 @@ static uint64_t read_span(const jf_entry *t)
   return (last + 1) * jfl_dtype_size(t->dtype);
 }
 
+static jfl_status source_bytes(const jf_source *in, const jf_entry *t, void *out, uint64_t n)
+{
+  if (in->format->read) return in->format->read(in, t, out, (size_t)n);
+  return jf_file_read(in->fd, in->path, out, (size_t)n, t->begin);
+}
+
 jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out)
 {
   const jf_source *in = t->in ? t->in : s;
@@ -158,12 +164,12 @@ jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out)
     return JFL_OK;
   }
   const uint64_t span = read_span(t);
-  if (!t->strided) return in->format->read(in, t, out, (size_t)span);
+  if (!t->strided) return source_bytes(in, t, out, span);
   void *all = jf_new_raw((size_t)span);
   if (!all)
     return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %llu bytes of %s", in->path,
                    (unsigned long long)span, t->own);
-  const jfl_status r = in->format->read(in, t, all, (size_t)span);
+  const jfl_status r = source_bytes(in, t, all, span);
   if (r == JFL_OK) jf_entry_copy(t, all, t->dtype, out);
   jf_free(all);
   return r;

@@ -308,20 +308,8 @@ static jfl_status safetensors_open(jf_source *s, int *is_it)
                                     r == JFL_EDATA ? "damaged: " : "");
 }
 
-static jfl_status safetensors_read(const jf_source *s, const jf_entry *t, void *out, size_t n)
-{
-  return jf_file_read(s->fd, s->path, out, n, t->begin);
-}
-
-static void safetensors_close(jf_source *s)
-{
-  if (s->fd >= 0) jf_close(s->fd);
-  jf_free(s->text);
-}
-
 const jf_format jf_format_safetensors = {
-  .holds = JF_MODEL_FILE, .probe = safetensors_probe, .open = safetensors_open,
-  .read = safetensors_read, .close = safetensors_close,
+  .holds = JF_MODEL_FILE, .probe = safetensors_probe, .open = safetensors_open
 };
 
 /* ---- writing ---- */
@@ -460,7 +448,7 @@ static jfl_status safetensors_lay(jf_entry *t, int n, const char *path)
   if (n) qsort(t, (size_t)n, sizeof *t, by_width);
   for (int i = 0; i < n; i++) {
     t[i].begin = at;
-    t[i].size = (uint64_t)jf_numel(&t[i].shape) * jfl_dtype_size(t[i].dtype);
+    t[i].size = JF_BYTES_OF(&t[i]);
     at += t[i].size;
     if (!jf_utf8_valid(t[i].name))
       return jf_fail(JFL_ENAME, "checkpoint %s: variable %s: the name must be UTF-8", path,

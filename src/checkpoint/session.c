@@ -52,11 +52,6 @@ static int stands_for_zeros(const jf_var *v) { return v->spec.state == JFL_STATE
 /* In their order, and none begins with another. */
 typedef struct prefixes { const char **v; int n; } prefixes;
 
-static int by_text(const void *a, const void *b)
-{
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static int begins_with(const char *name, const char *prefix)
 {
   return !strncmp(name, prefix, strlen(prefix));
@@ -67,7 +62,7 @@ static jfl_status prefixes_sort(const char *const *only, int n, prefixes *out)
   const char **v = jf_new_raw((size_t)n * sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < n; i++) v[i] = only[i];
-  qsort(v, (size_t)n, sizeof *v, by_text);
+  qsort(v, (size_t)n, sizeof *v, jf_by_text);
   out->v = v;
   for (int i = 0; i < n; i++)
     if (!out->n || !begins_with(v[i], v[out->n - 1])) v[out->n++] = v[i];
@@ -139,7 +134,7 @@ static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, c
 {
   char has[JF_SHAPE_STR + 40], shape[JF_SHAPE_STR];
   const jfl_variable_spec *w = &v->spec;
-  uint64_t size = (uint64_t)jf_numel(&w->shape) * jfl_dtype_size(w->dtype);
+  uint64_t size = JF_BYTES_OF(w);
   jfl_status s = t->shape.n < 0 ? (t->size == size ? JFL_OK : JFL_ESHAPE)
                : t->dtype != w->dtype && !jf_dtype_widens(t->dtype, w->dtype) ? JFL_EDTYPE
                : stands_for(&t->shape, &w->shape) ? JFL_OK : JFL_ESHAPE;
@@ -204,7 +199,7 @@ static jfl_status be_strict(const checkpoint_session_loader *l)
 static jfl_status checkpoint_session_room(const checkpoint_session_loader *l, const jf_var *v,
                                           void **out)
 {
-  const size_t size = (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
+  const size_t size = JF_BYTES_OF(&v->spec);
   *out = jf_new(size);
   if (*out) return JFL_OK;
   return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %zu bytes of %s", l->path, size,

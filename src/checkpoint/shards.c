@@ -231,8 +231,6 @@ static void shards_close(jf_source *s)
     jf_free(s->shard[i]);
   }
   jf_free(s->shard);
-  if (s->fd >= 0) jf_close(s->fd);
-  jf_free(s->text);
 }
 
 const jf_format jf_format_shards = {

@@ -56,7 +56,7 @@ static int shared_makes_sense(const jf_entry *t)
   if (t->shape.n < 0) return t->shape.n == -1;
   if (jf_shape_check(&t->shape, "shape")) return 0;
   return t->dtype == JFL_N_DTYPE ||
-         t->size == (uint64_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
+         t->size == JF_BYTES_OF(t);
 }
 
 static int shared_get_entry(shared_rest *r, jf_entry *t)
@@ -84,10 +84,6 @@ static int shared_get_all(shared_rest *r, const shared_head *h, jf_source *s)
   return r->at == r->end;
 }
 
-/* What rank 0 reads for this one. */
-static void shared_close(jf_source *s) { jf_free(s->text); }
-static const jf_format shared_format = { .close = shared_close };
-
 /* No more of them than bytes of which each takes some. */
 static int shared_head_fits(const shared_head *h, size_t n)
 {
@@ -100,7 +96,7 @@ static jfl_status shared_get(char *bytes, size_t n, jf_source *s)
 {
   shared_head h;
   shared_rest r = { bytes, bytes + n };
-  *s = (jf_source){ .format = &shared_format, .fd = -1, .text = bytes };
+  *s = (jf_source){ .fd = -1, .text = bytes };
   if (!shared_get_bytes(&r, &h, sizeof h) || !shared_head_fits(&h, n))
     return jf_fail(JFL_EDATA, "rank 0 (%s) tells of a checkpoint what makes no sense",
                    jf_world_host(0));

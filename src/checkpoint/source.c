@@ -112,7 +112,9 @@ jfl_status jf_source_fetch(const jf_source *s, const jf_entry *t, void *out, jfl
 
 void jf_source_close(jf_source *s)
 {
-  if (s->format) s->format->close(s);
+  if (s->format && s->format->close) s->format->close(s);
+  if (s->fd >= 0) jf_close(s->fd);
+  jf_free(s->text);
   jf_mapping_drop(s->map);
   jf_free(s->tensor);
   jf_free(s->meta);

@@ -8,17 +8,12 @@
 
 enum { MOST_SHARDS = 99999, SHARD_NAME = 64 };
 
-static uint64_t split_size(const jf_entry *t)
-{
-  return (uint64_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
-}
-
 /* How many tensors from the first on are of one shard. */
 static int split_next(const jf_entry *t, int n, uint64_t most)
 {
   uint64_t size = 0;
   for (int i = 0; i < n; i++) {
-    size += split_size(&t[i]);
+    size += JF_BYTES_OF(&t[i]);
     if (i && size > most) return i;
   }
   return n;
@@ -65,7 +60,7 @@ static jfl_status split_write(jfl_session *together, const jf_stage *st, jf_entr
   if (n_shard > MOST_SHARDS)
     return jf_fail(JFL_EINVAL, "checkpoint %s: there must be at most %d shards, got %d; make them "
                    "larger", st->target, MOST_SHARDS, n_shard);
-  for (int k = 0; k < n; k++) total += split_size(&t[k]);
+  for (int k = 0; k < n; k++) total += JF_BYTES_OF(&t[k]);
   jf_text_add(index, "{\"metadata\":{\"total_size\":%llu},\"weight_map\":{",
               (unsigned long long)total);
   for (int at = 0, size; i < n_shard; at += size) {

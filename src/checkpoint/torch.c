@@ -303,18 +303,6 @@ static jfl_status torch_open(jf_source *s, int *is_it)
   return r;
 }
 
-static jfl_status torch_read(const jf_source *s, const jf_entry *t, void *out, size_t n)
-{
-  return jf_file_read(s->fd, s->path, out, n, t->begin);
-}
-
-static void torch_close(jf_source *s)
-{
-  if (s->fd >= 0) jf_close(s->fd);
-  jf_free(s->text);
-}
-
 const jf_format jf_format_torch = {
-  .holds = TORCH_FILE, .probe = torch_probe, .open = torch_open, .read = torch_read,
-  .close = torch_close,
+  .holds = TORCH_FILE, .probe = torch_probe, .open = torch_open
 };

@@ -87,18 +87,13 @@ static jfl_status csv_add(jfl_csv *t, int *cap, const char *s, size_t n)
   return JFL_OK;
 }
 
-static int csv_by_name(const void *a, const void *b)
-{
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* They are sorted, as hashes can be made to collide. */
 static jfl_status csv_check_names(const jfl_csv *t)
 {
   const char **name = jf_new_raw((size_t)t->n_column * sizeof *name);
   jfl_status r = name ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; !r && i < t->n_column; i++) name[i] = t->column[i].name;
-  if (!r) qsort(name, (size_t)t->n_column, sizeof *name, csv_by_name);
+  if (!r) qsort(name, (size_t)t->n_column, sizeof *name, jf_by_text);
   for (int i = 1; !r && i < t->n_column; i++)
     if (!strcmp(name[i - 1], name[i]))
       r = jf_fail(JFL_EDATA, "line %lld: columns must have names that differ, got '%.*s' twice",

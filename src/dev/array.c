@@ -118,7 +118,7 @@ jfl_status jfl_array_view(jfl_array *a, jfl_dtype t, const jfl_shape *s, jfl_arr
   JF_NEED_POINTER(s);
   JF_NEED_POINTER(out);
   JF_TRY(jf_shape_check(s, "shape"));
-  const size_t has = (size_t)jf_numel(&a->shape) * jfl_dtype_size(a->dtype);
+  const size_t has = JF_BYTES_OF(a);
   const size_t takes = (size_t)jf_numel(s) * jfl_dtype_size(t);
   if (has == takes) return dev_array_view(a, 0, t, s, out);
   const jfl_shape wide = jf_shape_numbers(t, s);

@@ -40,7 +40,7 @@ static jfl_value *array_fold(jf_foldctx *c)
 static jfl_status array_copy(const jf_kargs *k)
 {
   const jfl_array *a = array_of(k->attr);
-  memcpy(k->out[0].data, a->data, (size_t)jf_numel(&a->shape) * jfl_dtype_size(a->dtype));
+  memcpy(k->out[0].data, a->data, JF_BYTES_OF(a));
   return JFL_OK;
 }
 

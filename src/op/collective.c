@@ -12,11 +12,6 @@ static jf_addition collective_adder(jfl_dtype t)
   return (jf_addition){ jfl_dtype_size(t), jf_increase[t] };
 }
 
-static size_t collective_bytes(const jf_tensor *t)
-{
-  return (size_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
-}
-
 static jfl_status collective_check_ranks(const jf_ints *ranks)
 {
   int ascend = ranks->n > 0 && ranks->v[0] >= 0;
@@ -53,7 +48,7 @@ static jfl_status all_reduce_infer(jf_infer *c)
 static size_t all_reduce_bytes(const jf_kargs *k)
 {
   size_t bytes = 0;
-  for (int i = 0; i < k->n_in; i++) bytes += collective_bytes(&k->in[i]);
+  for (int i = 0; i < k->n_in; i++) bytes += JF_BYTES_OF(&k->in[i]);
   return bytes;
 }
 
@@ -71,13 +66,13 @@ static jfl_status all_reduce(const jf_kargs *k)
   char *data = k->n_in > 1 ? k->scratch : k->out[0].data;
   size_t at = 0, n = 0;
   for (int i = 0; i < k->n_in; i++, at += n)
-    if ((n = collective_bytes(&k->in[i])) && data + at != (char *)k->in[i].data)
+    if ((n = JF_BYTES_OF(&k->in[i])) && data + at != (char *)k->in[i].data)
       memcpy(data + at, k->in[i].data, n);
   JF_TRY(jf_world_all_reduce(&team, data, (int64_t)(at / t.size), &t));
   if (k->n_in == 1) return JFL_OK;
   at = 0;
   for (int i = 0; i < k->n_in; i++, at += n)
-    if ((n = collective_bytes(&k->in[i]))) memcpy(k->out[i].data, data + at, n);
+    if ((n = JF_BYTES_OF(&k->in[i]))) memcpy(k->out[i].data, data + at, n);
   return JFL_OK;
 }
 
@@ -123,7 +118,7 @@ static jfl_status reduce_scatter_infer(jf_infer *c)
 }
 
 /* The tensor is added up part by part, so it is copied to where the parts follow each other. */
-static size_t reduce_scatter_scratch(const jf_kargs *k) { return collective_bytes(&k->in[0]); }
+static size_t reduce_scatter_scratch(const jf_kargs *k) { return JF_BYTES_OF(&k->in[0]); }
 
 static void reduce_scatter_pack(const jf_kargs *k, const jf_reduce_scatter *a)
 {
@@ -217,11 +212,11 @@ static jfl_status exchange(const jf_kargs *k)
   jf_mail *send = k->scratch, *receive = send + k->n_in;
   int n_send = 0, n_receive = 0;
   for (int i = 0; i < k->n_in; i++) {
-    const jf_mail m = { (int)a->to.v[i], k->in[i].data, collective_bytes(&k->in[i]) };
+    const jf_mail m = { (int)a->to.v[i], k->in[i].data, JF_BYTES_OF(&k->in[i]) };
     if (m.size) send[n_send++] = m;
   }
   for (int i = 0; i < a->from.n; i++) {
-    const jf_mail m = { (int)a->from.v[i], k->out[i].data, collective_bytes(&k->out[i]) };
+    const jf_mail m = { (int)a->from.v[i], k->out[i].data, JF_BYTES_OF(&k->out[i]) };
     if (m.size) receive[n_receive++] = m;
   }
   return jf_world_exchange(send, n_send, receive, n_receive);

@@ -8,7 +8,7 @@ static void copy_grad(jf_gradctx *c) { c->dx[0] = c->dy[0]; }
 
 static jfl_status copy(const jf_kargs *k)
 {
-  size_t n = (size_t)jf_numel(&k->in[0].shape) * jfl_dtype_size(k->in[0].dtype);
+  size_t n = JF_BYTES_OF(&k->in[0]);
   if (k->out[0].data != k->in[0].data) memcpy(k->out[0].data, k->in[0].data, n);
   return JFL_OK;
 }

@@ -225,7 +225,7 @@ static jfl_status gather_sum(const jf_kargs *k)
   const size_t run = (size_t)p.run * jfl_dtype_size(y->dtype);
   const char *x = k->in[0].data;
   JF_TRY(jf_check_range(k, JF_WRONG_SEGMENT, ids, p.m));
-  memset(y->data, 0, (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype));
+  memset(y->data, 0, JF_BYTES_OF(y));
   for (int64_t i = 0; i < p.batches * p.outer && !jf_loop_ends_at(i, p.n * p.run); i++)
     for (int64_t j = 0; j < p.n && !jf_loop_ends_at(j, p.run); j++, x += run) {
       const int64_t id = jf_index_at(ids, i / p.outer * p.n + j);

@@ -147,7 +147,7 @@ static void nd_begin(const jf_kargs *k)
 {
   const jf_tensor *x = &k->in[0], *y = &k->out[0];
   if (y->data != x->data)
-    memcpy(y->data, x->data, (size_t)jf_numel(&x->shape) * jfl_dtype_size(x->dtype));
+    memcpy(y->data, x->data, JF_BYTES_OF(x));
 }
 
 /* Puts updates in their order, so that the last one stays. */

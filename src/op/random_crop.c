@@ -163,7 +163,7 @@ static jfl_status random_crop_any(const jf_kargs *k)
 {
   const jf_random_crop *a = k->attr;
   if (padding_of(a, 0) || padding_of(a, 1))
-    memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * jfl_dtype_size(k->out[0].dtype));
+    memset(k->out[0].data, 0, JF_BYTES_OF(&k->out[0]));
   for (int64_t i = 0; i < k->in[0].shape.d[0]; i++) {
     jf_random_crop_draw(k, i);
     jf_random_crop_move(k, i, 0);
@@ -173,7 +173,7 @@ static jfl_status random_crop_any(const jf_kargs *k)
 
 static jfl_status random_crop_back(const jf_kargs *k)
 {
-  memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * jfl_dtype_size(k->out[0].dtype));
+  memset(k->out[0].data, 0, JF_BYTES_OF(&k->out[0]));
   for (int64_t i = 0; i < k->in[0].shape.d[0]; i++) jf_random_crop_move(k, i, 1);
   return JFL_OK;
 }

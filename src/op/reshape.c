@@ -134,7 +134,7 @@ static void reshape_grad(jf_gradctx *c)
 /* Copies the elements; used where the result cannot share its input's memory. */
 static jfl_status reshape_copy(const jf_kargs *k)
 {
-  size_t n = (size_t)jf_numel(&k->in[0].shape) * jfl_dtype_size(k->in[0].dtype);
+  size_t n = JF_BYTES_OF(&k->in[0]);
   if (k->out[0].data != k->in[0].data) memcpy(k->out[0].data, k->in[0].data, n);
   return JFL_OK;
 }

@@ -18,7 +18,7 @@ static jfl_status assign_infer(jf_infer *c)
 static jfl_status assign(const jf_kargs *k)
 {
   const jf_tensor *to = &k->in[0];
-  memcpy(to->data, k->in[1].data, (size_t)jf_numel(&to->shape) * jfl_dtype_size(to->dtype));
+  memcpy(to->data, k->in[1].data, JF_BYTES_OF(to));
   return JFL_OK;
 }
 

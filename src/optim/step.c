@@ -107,7 +107,7 @@ static jfl_status carry_infer(jf_infer *c)
 static jfl_status carry_plain(const jf_kargs *k)
 {
   const jf_tensor *kept = &k->in[0];
-  const size_t n = (size_t)jf_numel(&kept->shape) * jfl_dtype_size(kept->dtype);
+  const size_t n = JF_BYTES_OF(kept);
   if (*(const double *)k->in[2].data > 0) memset(kept->data, 0, n);
   else memcpy(kept->data, k->in[1].data, n);
   return JFL_OK;

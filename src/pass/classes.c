@@ -30,7 +30,7 @@ static int64_t classes_lack(const jf_target *target, const jf_node *n)
    that is added to one, or a view of such. */
 static const jf_node *classes_maker(const class_pass *p, const jfl_value *v, int place)
 {
-  const jf_node *n = v->origin == JF_RESULT && p->r.uses[v->id] == 1 ? v->node : NULL;
+  const jf_node *n = jf_sole_maker(&p->r, v);
   const int last = v->shape.n - 1;
   if (!n || n->place != place) return NULL;
   if (jf_matmul_columns(n) >= 0) return n;

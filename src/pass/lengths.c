@@ -11,23 +11,17 @@ typedef struct length_pass {
   jfl_value **turned;          /* by value: it with heads behind lengths; or NULL */
 } length_pass;
 
-/* The node that makes v, if that has one reader. */
-static const jf_node *lengths_maker(const length_pass *p, const jfl_value *v)
-{
-  return v->origin == JF_RESULT && p->r.uses[v->id] == 1 ? v->node : NULL;
-}
-
 /* Whether n gives parts, of some heads each, of what has heads behind lengths before. */
 static int lengths_splits(const length_pass *p, const jf_node *n)
 {
-  const jf_node *from = jf_splits_along(n, 1) ? lengths_maker(p, n->in[0]) : NULL;
+  const jf_node *from = jf_splits_along(n, 1) ? jf_sole_maker(&p->r, n->in[0]) : NULL;
   return from && jf_transposes_inner(from);
 }
 
 /* Whether v, which attention reads, has heads behind lengths before. */
 static int lengths_has(const length_pass *p, const jfl_value *v)
 {
-  const jf_node *n = lengths_maker(p, v);
+  const jf_node *n = jf_sole_maker(&p->r, v);
   return n && (jf_transposes_inner(n) || lengths_splits(p, n));
 }
 

@@ -93,6 +93,8 @@ jf_node *jf_rewrite_next(jf_rewrite *r);
 char *jf_still_values(const jfl_graph *g);
 /* The value that replaces v, or v itself. */
 jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v);
+/* The node that makes v, if v has one reader; else NULL. */
+const jf_node *jf_sole_maker(const jf_rewrite *r, const jfl_value *v);
 /* Makes `by` replace v, in nodes that are kept from now on and in the job's losses and results. */
 void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by);
 /* Whether `by` may replace v, a value of an old node, so that results of the job keep memory of

@@ -152,6 +152,11 @@ void jf_rewrite_as(jf_rewrite *r, const jf_node *n, jfl_value *const *out)
   for (int i = 0; i < n->n_out; i++) jf_replace(r, n->out[i], out[i]);
 }
 
+const jf_node *jf_sole_maker(const jf_rewrite *r, const jfl_value *v)
+{
+  return v->origin == JF_RESULT && r->uses[v->id] == 1 ? v->node : NULL;
+}
+
 void jf_rewrite_end(jf_rewrite *r)
 {
   for (int i = 0; i < r->g->n_output; i++) r->g->output[i] = jf_current(r, r->g->output[i]);

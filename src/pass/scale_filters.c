@@ -11,12 +11,6 @@ typedef struct scaling {
   char *still;                 /* by value id: it depends on variables alone */
 } scaling;
 
-/* The node that makes v, which only one reads; else NULL. */
-static const jf_node *sole_maker(const scaling *s, const jfl_value *v)
-{
-  return v->origin == JF_RESULT && s->r.uses[v->id] == 1 ? v->node : NULL;
-}
-
 /* Whether n is a product that can be scaled, by a factor that does not change, in the host's
    memory, where the plan keeps what is scaled. */
 static int is_scalable(const scaling *s, const jf_node *n)
@@ -29,7 +23,7 @@ static int is_scalable(const scaling *s, const jf_node *n)
 static const jf_node *below_bias(const scaling *s, const jf_node *a)
 {
   const jfl_op *op = a->op->line ? a->op->line->op : a->op;
-  const jf_node *p = op->flags & JF_ADDS ? sole_maker(s, a->in[0]) : NULL;
+  const jf_node *p = op->flags & JF_ADDS ? jf_sole_maker(&s->r, a->in[0]) : NULL;
   if (!is_scalable(s, p) || !jf_shape_eq(&a->out[0]->shape, &p->out[0]->shape)) return NULL;
   const int axis = p->op->ending->axis(p);
   const int along = a->op->line ? jf_line_axis(a) == axis
@@ -46,7 +40,7 @@ static int is_multiple(const scaling *s, const jf_node *n, multiple *m)
   if (!(n->op->flags & JF_SCALES)) return 0;
   for (int i = 0; i < 2; i++) {
     const jfl_value *v = n->in[i], *line = n->in[1 - i];
-    const jf_node *p = sole_maker(s, v), *below = p ? below_bias(s, p) : NULL;
+    const jf_node *p = jf_sole_maker(&s->r, v), *below = p ? below_bias(s, p) : NULL;
     *m = (multiple){ below ? below : p, below ? p : NULL, (jfl_value *)line };
     if (!is_scalable(s, m->product) || !jf_shape_eq(&v->shape, &n->out[0]->shape)) continue;
     const int axis = m->product->op->ending->axis(m->product);

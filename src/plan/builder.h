@@ -25,15 +25,10 @@ typedef struct jf_plan_builder {
   int *life_place;             /* of lifetimes: the place in whose arena they are */
 } jf_plan_builder;
 
-static inline size_t jf_plan_bytes_of(const jfl_value *v)
-{
-  return (size_t)jf_numel(&v->shape) * jfl_dtype_size(v->dtype);
-}
-
 static inline jf_where jf_plan_at(jf_memory memory, const jfl_value *v, int index)
 {
   return (jf_where){ .memory = memory, .place = v->place, .index = index,
-                     .size = jf_plan_bytes_of(v) };
+                     .size = JF_BYTES_OF(v) };
 }
 
 static inline int jf_plan_is_host(const jfl_plan *p, int place)

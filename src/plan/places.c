@@ -38,7 +38,7 @@ static int reusable(const jf_plan_builder *b, const jf_node *n, int step)
     int uses = 0;
     for (int j = 0; j < n->n_in; j++) uses += b->root[n->in[j]->id] == r;
     if ((inplace >> k & 1) && w->memory == JF_AT_ARENA && uses == 1 &&
-        b->life[w->index].last == step && w->size == jf_plan_bytes_of(n->out[0]))
+        b->life[w->index].last == step && w->size == JF_BYTES_OF(n->out[0]))
       return w->index;
   }
   return -1;
@@ -54,7 +54,7 @@ static void place_temporaries(jf_plan_builder *b)
       int last = b->last_use[v->id] > s ? b->last_use[v->id] : s;
       int life = k == 0 && !(b->p->flags & JF_SEPARATE) ? reusable(b, n, s) : -1;
       if (life >= 0) b->life[life].last = last;
-      else life = add_life(b, jf_plan_bytes_of(v), v->place, s, last);
+      else life = add_life(b, JF_BYTES_OF(v), v->place, s, last);
       b->where[v->id] = jf_plan_at(JF_AT_ARENA, v, life);
     }
   }

@@ -77,7 +77,7 @@ void jf_plan_print(const jfl_plan *p, jf_text *t)
 {
   size_t variables = 0;
   for (int i = 0; i < p->n_variable; i++)
-    variables += (size_t)jf_numel(&p->variable[i]->shape) * jfl_dtype_size(p->variable[i]->dtype);
+    variables += JF_BYTES_OF(p->variable[i]);
   jf_text_add(t, "plan of %s on ", p->graph->name);
   /* Lists the devices that have steps; if none has, the one that would have them. */
   if (!plan_print_devices(p)) jf_text_add(t, "%s", p->part[p->graph->place].device->name);

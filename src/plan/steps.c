@@ -143,7 +143,7 @@ static int plan_is_still(const jf_plan_builder *b, const jf_node *n)
     if (!b->still[n->in[k]->id]) return 0;
   for (int k = 0; k < n->n_out; k++) {
     if (b->where[b->root[n->out[k]->id]->id].memory == JF_AT_OUTPUT) return 0;
-    if (!n->n_in && !lies_ready(b, n) && jf_plan_bytes_of(n->out[k]) > MOST_STILL) return 0;
+    if (!n->n_in && !lies_ready(b, n) && JF_BYTES_OF(n->out[k]) > MOST_STILL) return 0;
   }
   return 1;
 }

@@ -6,11 +6,6 @@ enum { CALL_ALIGN = 64 };
 
 static size_t call_round(size_t size) { return (size + CALL_ALIGN - 1) / CALL_ALIGN * CALL_ALIGN; }
 
-static size_t call_bytes(const jf_tensor *t)
-{
-  return (size_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
-}
-
 /* A call whose tensors are in one block of the device's memory. */
 typedef struct call_away {
   jf_site *site;
@@ -28,15 +23,15 @@ static jfl_status call_queue(call_away *c, jf_kernel run)
   void *stream = c->site->stream;
   JF_TRY(jf_site_begin(c->site, c->site->record, c->k.random.run));
   for (int i = 0; i < c->k.n_in; i++)
-    JF_TRY(d->kind->put(d, stream, c->k.in[i].data, c->host->in[i].data, call_bytes(&c->k.in[i])));
+    JF_TRY(d->kind->put(d, stream, c->k.in[i].data, c->host->in[i].data, JF_BYTES_OF(&c->k.in[i])));
   JF_TRY(jf_loops_whole(d->kind->launch ? d->kind->launch(d, stream, run, &c->k) : run(&c->k)));
   for (int i = 0; i < c->k.n_in; i++)
     if (jf_mutates(&node, i))
       JF_TRY(d->kind->get(d, stream, c->host->in[i].data, c->k.in[i].data,
-                          call_bytes(&c->k.in[i])));
+                          JF_BYTES_OF(&c->k.in[i])));
   for (int i = 0; i < c->k.n_out; i++)
     JF_TRY(d->kind->get(d, stream, c->host->out[i].data, c->k.out[i].data,
-                        call_bytes(&c->k.out[i])));
+                        JF_BYTES_OF(&c->k.out[i])));
   return JFL_OK;
 }
 
@@ -47,7 +42,7 @@ static void call_lay_out(call_away *c, size_t scratch)
   for (int i = 0; i < c->k.n_in + c->k.n_out; i++) {
     jf_tensor *t = i < c->k.n_in ? &c->k.in[i] : &c->k.out[i - c->k.n_in];
     t->data = at;
-    at += call_round(call_bytes(t));
+    at += call_round(JF_BYTES_OF(t));
   }
   c->k.scratch = scratch ? at : NULL;
   c->k.stream = c->site->stream;
@@ -84,7 +79,7 @@ static jfl_status call_run_away(jf_site *site, const jf_ready *r)
   if (!t) return jf_fail(JFL_ENOMEM, "out of memory");
   for (size_t i = 0; i < n; i++) {
     t[i] = i < (size_t)k->n_in ? k->in[i] : k->out[i - (size_t)k->n_in];
-    size += call_round(call_bytes(&t[i]));
+    size += call_round(JF_BYTES_OF(&t[i]));
   }
   c.k.in = t;
   c.k.out = t + k->n_in;

@@ -56,18 +56,13 @@ static jfl_status finite_fail(const jf_execution *e, const jfl_value *v, const f
                  (long long)c->n);
 }
 
-static size_t finite_bytes(const jfl_value *v)
-{
-  return (size_t)jf_numel(&v->shape) * jfl_dtype_size(v->dtype);
-}
-
 /* Looks at a value whose data are on the device at a place. */
 static jfl_status finite_look(const jf_execution *e, const jfl_value *v, int place,
                               const void *data)
 {
   jf_site *site = jf_execution_site(e, place);
   finite_count c = { .n = jf_numel(&v->shape) };
-  const size_t size = finite_bytes(v);
+  const size_t size = JF_BYTES_OF(v);
   void *copy = NULL;
   if (!c.n || (v->dtype != JFL_F32 && v->dtype != JFL_F64)) return JFL_OK;
   if (!site->device->kind->host) {
@@ -115,7 +110,7 @@ static jfl_status finite_save(jf_execution *e, int i)
 {
   const jfl_plan *p = e->plan;
   const jfl_value *v = p->variable[i];
-  const size_t size = finite_bytes(v);
+  const size_t size = JF_BYTES_OF(v);
   if (e->saved[i]) return JFL_OK;
   e->saved[i] = jf_new_raw(size);
   if (!e->saved[i])
@@ -162,7 +157,7 @@ void jf_finite_end(jf_execution *e, jfl_status s)
   for (int i = 0; i < p->n_variable && e->saved; i++) {
     const jfl_value *v = p->variable[i];
     jf_site *site = jf_execution_site(e, v->place);
-    if (s && e->saved[i]) jf_site_put(site, jf_plan_data(p, i), e->saved[i], finite_bytes(v));
+    if (s && e->saved[i]) jf_site_put(site, jf_plan_data(p, i), e->saved[i], JF_BYTES_OF(v));
     jf_free(e->saved[i]);
   }
   jf_free(e->saved);

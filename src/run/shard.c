@@ -13,7 +13,7 @@ static size_t shard_bytes(const jf_var *v, const jf_var_shard *p)
 
 size_t jf_var_bytes(const jf_var *v)
 {
-  return (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
+  return JF_BYTES_OF(&v->spec);
 }
 
 static int shard_is_whole(const jf_var *v) { return v->distribution.kind != JFL_SPLIT; }

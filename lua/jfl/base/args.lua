@@ -57,6 +57,13 @@ function args.shape_text(shape)
   return "(" .. table.concat(shape, ", ") .. ")"
 end
 
+--- How many elements a shape has, along the axes from one to another, all unless given.
+function args.count(shape, first, last)
+  local n = 1
+  for i = first or 1, last or #shape do n = n * shape[i] end
+  return n
+end
+
 --- Fails unless value is a name that files can hold: UTF-8, not empty, not too long.
 function args.name(who, what, value)
   if type(value) ~= "string" then args.expect(who, what, value, "string") end

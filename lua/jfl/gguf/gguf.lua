@@ -31,12 +31,6 @@ end)
 
 -- ---- writing ----
 
-local function product(shape)
-  local n = 1
-  for _, extent in ipairs(shape) do n = n * extent end
-  return n
-end
-
 -- Tensors of matrices are of the form that is asked for, others float32.
 local function lay(list, name)
   local at = 0
@@ -48,13 +42,13 @@ local function lay(list, name)
         .. "{ dtype = \"float16\" } has no blocks", WHO, tensor.name, name, form.multiple, row)
     end
     tensor.form, tensor.at = form, at
-    at = at + math.ceil(pack.size(form, product(tensor.shape)) / ALIGN) * ALIGN
+    at = at + math.ceil(pack.size(form, args.count(tensor.shape)) / ALIGN) * ALIGN
   end
 end
 
 local function write_tensor(tensor, write)
   local flat = core.reshape(core.cast(tensor.read(), "float32"), { -1 })
-  local n = product(tensor.shape)
+  local n = args.count(tensor.shape)
   for at = 0, n - 1, CHUNK do
     write(tensor.form.bytes(core.rows(flat, at, math.min(CHUNK, n - at))))
   end

@@ -16,69 +16,66 @@ local config = {
 local defaults = { max_plans = 8, strict_placement = false, enable_auto_mixed_precision = false,
   when_full = "wait", when_new = "wait" }
 
-local function count(name, least)
-  return function(n)
-    if n ~= nil then config.values[name] = args.integer("config." .. name, "value", n, least) end
+-- ---- what settings take: a check gives the value, or fails ----
+
+local function whole(least)
+  return function(who, n) return args.integer(who, "value", n, least) end
+end
+
+local function seconds(who, s)
+  args.expect(who, "value", s, "number")
+  if s >= 0 then return s end
+  core.fail("%s: value must be a number of at least 0, got %s", who, args.describe(s))
+end
+
+local function flag(who, on) return args.expect(who, "value", on, "boolean") end
+
+local function one_of(...)
+  local list = { ... }
+  return function(who, which) return args.one_of(who, "value", which, list) end
+end
+
+-- ---- settings: functions that set a value if they get one, and give what it is ----
+
+-- One that is kept here. on_set(value), or nil, is called with each that is set.
+local function here(name, check, on_set)
+  return function(value)
+    if value ~= nil then config.values[name] = check("config." .. name, value) end
+    if value ~= nil and on_set then on_set(value) end
     return config.values[name]
   end
 end
 
-local function in_core(name, least)
-  return function(n)
-    if n ~= nil then core.set(name, args.integer("config." .. name, "value", n, least)) end
-    return core.get(name)
-  end
-end
-
-local function seconds_in_core(name)
-  return function(s)
-    if s ~= nil then
-      args.expect("config." .. name, "value", s, "number")
-      if s < 0 or s ~= s then
-        core.fail("config.%s: value must be a number of at least 0, got %s", name,
-          args.describe(s))
-      end
-      core.set(name, s)
-    end
+local function in_core(name, check)
+  return function(value)
+    if value ~= nil then core.set(name, check("config." .. name, value)) end
     return core.get(name)
   end
 end
 
 local function flag_in_core(name)
-  return function(on)
-    if on ~= nil then
-      core.set(name, args.expect("config." .. name, "value", on, "boolean") and 1 or 0)
-    end
-    return core.get(name) == 1
-  end
-end
-
-local function flag(name)
-  return function(on)
-    if on ~= nil then
-      config.values[name] = args.expect("config." .. name, "value", on, "boolean")
-    end
-    return config.values[name]
-  end
+  local set = in_core(name, function(who, on) return flag(who, on) and 1 or 0 end)
+  return function(on) return set(on) == 1 end
 end
 
 local settings = {
-  threads = in_core("threads", 1),
+  threads = in_core("threads", whole(1)),
   background = flag_in_core("background"),
-  callback_seconds = seconds_in_core("callback_seconds"),
+  callback_seconds = in_core("callback_seconds", seconds),
   check_finite = flag_in_core("check_finite"),
-  max_inflight = in_core("max_inflight", 1),
-  memory_limit = in_core("memory_limit", 0),
-  max_plans = count("max_plans", 1),
-  strict_placement = flag("strict_placement"),
+  max_inflight = in_core("max_inflight", whole(1)),
+  memory_limit = in_core("memory_limit", whole(0)),
+  max_plans = here("max_plans", whole(1)),
+  strict_placement = here("strict_placement", flag),
   enable_tensor_float_32_compute = flag_in_core("tf32"),
-  enable_auto_mixed_precision = function(value)
-    if value ~= nil then
-      config.values.enable_auto_mixed_precision =
-        options.mixed("config.enable_auto_mixed_precision", value)
-    end
-    return config.values.enable_auto_mixed_precision
-  end,
+  enable_auto_mixed_precision = here("enable_auto_mixed_precision", options.mixed),
+  -- Whether a call for which the queue has no room waits for it, or says that it is "busy".
+  when_full = here("when_full", one_of("wait", "busy"),
+    function(which) core.never_wait(which == "busy") end),
+  -- Whether an asynchronous call of a new shape makes its plan itself, queues the making before its
+  -- run, or says that it is "busy" until the plan is there.
+  when_new = here("when_new", one_of("wait", "queue", "busy"),
+    function(which) core.never_new(which == "busy") end),
 }
 
 -- A function that gets the text of each warning; false: they go to stderr.
@@ -89,26 +86,6 @@ function settings.on_warning(handler)
   end
   if handler ~= nil then warn.handler = handler end
   return warn.handler
-end
-
--- Whether a call for which the queue has no room waits for it, or says that it is "busy".
-function settings.when_full(which)
-  if which ~= nil then
-    config.values.when_full = args.one_of("config.when_full", "value", which, { "wait", "busy" })
-    core.never_wait(which == "busy")
-  end
-  return config.values.when_full
-end
-
--- Whether an asynchronous call of a new shape makes its plan itself, queues the making before its
--- run, or says that it is "busy" until the plan is there.
-function settings.when_new(which)
-  if which ~= nil then
-    config.values.when_new =
-      args.one_of("config.when_new", "value", which, { "wait", "queue", "busy" })
-    core.never_new(which == "busy")
-  end
-  return config.values.when_new
 end
 
 local KERNELS = { "fast", "direct", "reference" }

@@ -158,13 +158,6 @@ local function name_of(kind)
   return { "name", ("of the layer; %s_1, %s_2, ... in call order"):format(kind, kind), args.none }
 end
 
--- The last axes of a shape, from one that counts from 0.
-local function from_axis(shape, axis)
-  local list = {}
-  for i = axis + 1, #shape do list[#list + 1] = shape[i] end
-  return list
-end
-
 --- y = gamma (x - mean) / sqrt(variance + epsilon) + beta over rows.
 norm.layer_norm = args.define("layers.layer_norm", "Normalizes each row, which is all axes from "
   .. "begin_norm_axis on, by its mean and variance; then gamma multiplies and beta is added.", {
@@ -184,8 +177,8 @@ norm.layer_norm = args.define("layers.layer_norm", "Normalizes each row, which i
     local layer = layer_of(who, o, "layer_norm")
     local shape = layer.x.shape
     local axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #shape)
-    local extents = from_axis(shape, norms.axis(who, "begin_params_axis", o.begin_params_axis,
-      #shape))
+    local first = norms.axis(who, "begin_params_axis", o.begin_params_axis, #shape)
+    local extents = { unpack(shape, first + 1) }
     return norms.rows(layer.x, { axis = axis, epsilon = o.epsilon,
       name = common.within(layer.op ""),
       gamma = param_of(layer, "gamma", extents, ones),
@@ -209,7 +202,7 @@ norm.rms_norm = args.define("layers.rms_norm", "Divides each row, which is all a
     local axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #layer.x.shape)
     return norms.rows(layer.x, { axis = axis, epsilon = o.epsilon, center = false,
       name = common.within(layer.op ""),
-      gamma = param_of(layer, "gamma", from_axis(layer.x.shape, axis), ones) })
+      gamma = param_of(layer, "gamma", { unpack(layer.x.shape, axis + 1) }, ones) })
   end)
 
 -- Normalizes groups of the channels; gamma and beta have a number for each channel.
@@ -326,7 +319,7 @@ norm.prelu = args.define("layers.prelu", "x where it is above 0, else alpha x, w
       core.fail("%s: inputs must have two or more axes, got shape %s", who,
         args.shape_text(x.shape))
     end
-    local extents = from_axis(x.shape, 1)
+    local extents = { unpack(x.shape, 2) }
     for _, axis in ipairs(type(o.shared_axes) == "table" and o.shared_axes or { o.shared_axes }) do
       axis = norms.axis(who, "shared_axes", axis, #x.shape)
       if axis == 0 then core.fail("%s: shared_axes must not name axis 0: alpha has none", who) end

@@ -95,20 +95,14 @@ initializer.truncated_normal = args.define("truncated_normal",
     return fixed(("truncated_normal(%g)"):format(o.stddev), "truncated_normal", 0, o.stddev)
   end)
 
-local function product(shape, first, last)
-  local n = 1
-  for i = first, last do n = n * shape[i] end
-  return n
-end
-
 -- The number of inputs and of outputs of one unit. Weights are (out, in), (out, in, kh, kw) or
 -- (out, kh, kw, in).
 local function fans(shape, data_format)
   local n = #shape
   if n < 2 then return shape[1] or 1, shape[1] or 1 end
   local channels_last = n > 2 and data_format:sub(-1) == "C"
-  local field = channels_last and product(shape, 2, n - 1) or product(shape, 3, n)
-  return product(shape, 2, n), shape[1] * field
+  local field = channels_last and args.count(shape, 2, n - 1) or args.count(shape, 3, n)
+  return args.count(shape, 2, n), shape[1] * field
 end
 
 local MODES = {

@@ -318,8 +318,7 @@ function methods:summary()
   local trainable = variable.trainable
   for i, each in ipairs(all_of(self, "summary")) do
     local dtype, shape = core.variable_info(each.full)
-    local n, frozen = 1, variable.frozen[each.full]
-    for _, extent in ipairs(shape) do n = n * extent end
+    local n, frozen = args.count(shape), variable.frozen[each.full]
     total = total + n
     if trainable[each.full] and not frozen then trained = trained + n end
     rows[i] = { each.name, dtype .. " " .. args.shape_text(shape), grouped(n),

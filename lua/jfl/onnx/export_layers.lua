@@ -158,12 +158,6 @@ end
 
 -- ---- norms ----
 
-local function ends_of(shape, from)
-  local out = {}
-  for i = from + 1, #shape do out[#out + 1] = shape[i] end
-  return out
-end
-
 -- y times gamma plus beta, as far as the node has them, is what the node gives.
 local function scaled(b, n, y, gamma, beta)
   if gamma then y = b:op("Mul", { y, gamma }) end
@@ -182,8 +176,9 @@ local function group_norm(b, n)
   local a, shape = n.attributes, n.inputs[1].shape
   if a.axis ~= 1 or not a.center then n:refuse("its channels are not at axis 1") end
   local gamma, beta = params_of(n)
-  if extent.varies(ends_of(shape, 1)) then n:refuse("its channels depend on the batch size") end
-  local x = b:reshape(n:x(1), { shape[1], a.groups, extent.product(ends_of(shape, 1)) / a.groups })
+  local behind = { unpack(shape, 2) }
+  if extent.varies(behind) then n:refuse("its channels depend on the batch size") end
+  local x = b:reshape(n:x(1), { shape[1], a.groups, extent.product(behind) / a.groups })
   local function by_group(i) return i and n.inputs[i].shape[1] == a.groups end
   local function own(i, value)
     return by_group(i) and n:x(i) or shapes.filled(b, n.out.dtype, { a.groups }, value)
@@ -216,7 +211,7 @@ function rows.row_norm(b, n)
   if a.groups > 0 then return group_norm(b, n) end
   if not a.center then return rms_norm(b, n) end
   local gamma, beta = params_of(n)
-  local row = ends_of(shape, a.axis)
+  local row = { unpack(shape, a.axis + 1) }
   if extent.varies(row) then n:refuse("its rows depend on the batch size") end
   local fits = gamma and #n.inputs[gamma].shape == #row
   local inputs = { n:x(1), fits and n:x(gamma) or shapes.filled(b, n.out.dtype, row, 1) }

@@ -42,12 +42,7 @@ function values.list(a)
   return list
 end
 
---- How many elements a shape has, from one axis to another.
-function values.count(shape, first, last)
-  local n = 1
-  for i = first or 1, last or #shape do n = n * shape[i] end
-  return n
-end
+values.count = args.count
 
 --- The numbers from 0 to below n as an array of int64, also where n is large.
 function values.ramp(n) return core.ramp("int64", { n }, 0, 1, "onnx") end

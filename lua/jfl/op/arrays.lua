@@ -224,8 +224,7 @@ args.define("elem_cnt", "How many elements x has, as a tensor of shape (1).", {
   NAME,
   returns = "Tensor",
 }, function(o)
-  local n = 1
-  for _, d in ipairs(need("elem_cnt", "x", o.x).shape) do n = n * d end
+  local n = args.count(need("elem_cnt", "x", o.x).shape)
   return (op.constant({ value = n, dtype = o.dtype, name = o.name }))
 end)
 

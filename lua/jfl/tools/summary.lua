@@ -209,16 +209,10 @@ local function define(name, doc, value_doc, check, make, more)
   end)
 end
 
-local function size_of(shape)
-  local n = 1
-  for _, extent in ipairs(shape) do n = n * extent end
-  return n
-end
-
 local function check_one(who, shape)
-  if size_of(shape) == 1 then return end
+  if args.count(shape) == 1 then return end
   core.fail("%s: value must be one number, got %s of them, %s; their mean is value:mean(), in a "
-    .. "body flow.math.reduce_mean(value)", who, size_of(shape), args.shape_text(shape))
+    .. "body flow.math.reduce_mean(value)", who, args.count(shape), args.shape_text(shape))
 end
 
 --- Writes a number: summary.scalar(loss, step, "loss").

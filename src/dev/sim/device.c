@@ -177,7 +177,7 @@ static jfl_status sim_device_run_step(jf_sim_item *i)
   p->k.scratch = p->given.scratch;
   memcpy(p->tensor, p->tensor + n, (size_t)n * sizeof *p->tensor);
   for (jf_tensor *t = p->tensor; t < p->tensor + n; t++) {
-    const size_t size = (size_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
+    const size_t size = JF_BYTES_OF(t);
     if (size) JF_TRY(jf_sim_find(m, t->data, size, &t->data));
   }
   if (p->k.scratch) JF_TRY(jf_sim_find(m, p->k.scratch, 1, &p->k.scratch));

@@ -37,7 +37,7 @@ static void bucket_reduce(spmd_walk *w, const spmd_sum *s, int n)
 static const char *bucket_sharing(const spmd_walk *w, const spmd_sum *s, int n)
 {
   size_t bytes = 0;
-  for (int i = 0; i < n; i++) bytes += spmd_bytes(s[i].of);
+  for (int i = 0; i < n; i++) bytes += JF_BYTES_OF(s[i].of);
   return jf_sprintf(w->g->arena, "%d values: %s -> broadcast, %zu bytes", n,
                     jf_distribution_text(w->g->arena, s->from->d), bytes);
 }
@@ -76,10 +76,10 @@ int spmd_wait(spmd_walk *w, const jfl_value *v, const jf_group *g)
 {
   const spmd_sharding *from = w->sharding[v->id];
   const int sums = from->d.kind == JFL_PARTIAL || from->d.kind == JFL_MIRRORED;
-  if (!sums || from->group != g || !spmd_spans_ranks(g) || spmd_bytes(v) >= BUCKET_ALONE) return 0;
+  if (!sums || from->group != g || !spmd_spans_ranks(g) || JF_BYTES_OF(v) >= BUCKET_ALONE) return 0;
   w->sum = jf_grow(w->g->arena, w->sum, w->n_sum, &w->cap_sum, sizeof *w->sum);
   w->sum[w->n_sum++] = (spmd_sum){ v, from };
-  w->sum_size += spmd_bytes(v);
+  w->sum_size += JF_BYTES_OF(v);
   if (w->sum_size >= BUCKET_FULL) spmd_make_sums(w);
   return 1;
 }

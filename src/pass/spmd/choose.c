@@ -13,7 +13,7 @@ typedef struct choose_cost { int order; double bytes; int moved; } choose_cost;
    each member has is there already. */
 static double choose_bytes(const jfl_value *v, jfl_distribution from, jfl_distribution to)
 {
-  const double bytes = (double)spmd_bytes(v);
+  const double bytes = (double)JF_BYTES_OF(v);
   if (from.kind == JFL_BROADCAST) return 0;
   if (from.kind == JFL_PARTIAL && to.kind == JFL_BROADCAST) return 2 * bytes;
   return bytes;
@@ -30,11 +30,11 @@ static int choose_input(spmd_walk *w, const jf_node *n, int i, const jf_group *g
   const int here = on == g || v->origin == JF_INPUT;
   if (jf_distribution_eq(from, to) && (here || on->n == g->n)) {
     c->order -= 10;
-    if (!here) c->bytes += (double)spmd_bytes(v);
+    if (!here) c->bytes += (double)JF_BYTES_OF(v);
     return here || to.kind != JFL_PARTIAL;
   }
   c->moved++;
-  c->bytes += here ? choose_bytes(v, from, to) : (double)spmd_bytes(v);
+  c->bytes += here ? choose_bytes(v, from, to) : (double)JF_BYTES_OF(v);
   return to.kind != JFL_PARTIAL && to.kind != JFL_MIRRORED && !jf_mutates(n, i);
 }
 

@@ -172,7 +172,7 @@ static const char *convert_sharing(const spmd_walk *w, const jfl_value *v, jfl_d
   jf_arena *a = w->g->arena;
   const spmd_sharding *from = w->sharding[v->id];
   return jf_sprintf(a, "'%s': %s -> %s, %zu bytes", v->name, jf_distribution_text(a, from->d),
-                    jf_distribution_text(a, d), spmd_bytes(v));
+                    jf_distribution_text(a, d), JF_BYTES_OF(v));
 }
 
 spmd_sharding *spmd_bring(spmd_walk *w, jfl_value *v, const jf_group *g, jfl_distribution d)

@@ -212,7 +212,7 @@ spmd_sharding *spmd_reduce_here(spmd_walk *w, const jfl_value *v, const spmd_sha
   const jf_group *g = from->group;
   const int places = reduce_places(w, g), few = places <= REDUCE_FEW && spmd_has_host_memory(w,
                                                                                              g);
-  if (spmd_bytes(v) < REDUCE_SHARED || places < 2 || few)
+  if (JF_BYTES_OF(v) < REDUCE_SHARED || places < 2 || few)
     return reduce_each(w, v, from, reduce_alone);
   return reduce_shared(w, v, from);
 }

@@ -67,8 +67,3 @@ jfl_distribution spmd_made(const spmd_walk *w, const jfl_value *v, const jf_grou
   if (v->origin == JF_INPUT) return lie_input(v, g);
   return w->sharding[v->id] ? w->sharding[v->id]->d : (jfl_distribution){ JFL_AUTO, 0 };
 }
-
-size_t spmd_bytes(const jfl_value *v)
-{
-  return (size_t)jf_numel(&v->shape) * jfl_dtype_size(v->dtype);
-}

@@ -57,7 +57,6 @@ spmd_sharding *spmd_sharding_find(const spmd_walk *w, const jfl_value *v, const 
 int spmd_is_source(const jfl_value *v);
 /* How v lies where it is made, or for an input of the job how it is best read on a group. */
 jfl_distribution spmd_made(const spmd_walk *w, const jfl_value *v, const jf_group *g);
-size_t spmd_bytes(const jfl_value *v);
 
 /* ---- choosing (choose.c) ---- */
 
