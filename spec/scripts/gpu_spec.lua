@@ -2,19 +2,42 @@
 -- makes of stages that fail.
 local helper = require "spec.lua.helper"
 
---- Runs it elsewhere than in the project's folder; gives what it printed, its status, what was
--- called, and the names in the archive.
-local function gpu(fails, tools)
+-- A clock on which so many seconds pass from one look to the next.
+local CLOCK = [[
+#!/bin/sh
+now=$(($(cat "${0%%/*}/now") + %d))
+echo $now >"${0%%/*}/now"
+echo $now
+]]
+
+--- Makes that clock in a folder.
+local function set_clock(folder, seconds)
+  for name, text in pairs { now = "1000\n", date = CLOCK:format(seconds) } do
+    local file = assert(io.open(folder .. "/" .. name, "w"))
+    file:write(text)
+    file:close()
+  end
+  os.execute(("chmod +x '%s/date'"):format(folder))
+end
+
+--- Runs it elsewhere than in the project's folder, by a path from there; gives what it printed, its
+-- status, what was called, and the names in the archive.
+local function gpu(fails, tools, seconds)
   local folder = helper.directory()
   local path = tools == false and "$PATH" or "$PWD/spec/scripts/stand_ins:$PATH"
-  local pipe = io.popen(([[here=$PWD PATH="%s"; cd /tmp && env STAND_IN_LOG='%s/called'
-    STAND_IN_FAILS='%s' OUT='%s' JFL_GPU_LOGS='%s/logs' JFL_PEER=true
-    JFL_GPU_COMMAND="$here/spec/scripts/stand_ins/jfl" "$here/scripts/gpu" 2>&1; echo "status $?"]])
-    :gsub("\n *", " "):format(path, folder, fails, folder, folder))
+  if seconds then
+    set_clock(folder, seconds)
+    path = folder .. ":" .. path
+  end
+  local pipe = io.popen(([[here=$PWD PATH="%s"; cd '%s' && ln -s "$here" project && env
+    STAND_IN_LOG='%s/called' STAND_IN_FAILS='%s' OUT=packed JFL_GPU_LOGS='%s/logs' JFL_PEER=true
+    JFL_GPU_COMMAND="$here/spec/scripts/stand_ins/jfl" project/scripts/gpu 2>&1; echo "status $?"]])
+    :gsub("\n *", " "):format(path, folder, folder, fails, folder))
   local out = pipe:read "*a"
   pipe:close()
+  os.remove(folder .. "/project")
   local called = assert(io.open(folder .. "/called")):read "*a"
-  local list = io.popen(("tar -tzf '%s/gpu.tar.gz' 2>&1"):format(folder))
+  local list = io.popen(("tar -tzf '%s/packed/gpu.tar.gz' 2>&1"):format(folder))
   local names = list:read "*a"
   list:close()
   helper.remove(folder)
@@ -63,6 +86,15 @@ describe("scripts/gpu", function()
     end
     assert.truthy(out:find("look above", 1, true), out)
     assert.equal(1, status)
+  end)
+
+  it("keeps time for the bench, where other stages take more than they should", function()
+    local out, _, called, names = gpu("", nil, 7)
+    assert.truthy(out:find("left out, as no time is left", 1, true), out)
+    assert.truthy(out:find("== bench: passed", 1, true), out)
+    assert.truthy(out:find("all that was done is well", 1, true), out)
+    assert.truthy(called:find("bench/gpu.lua", 1, true), called)
+    assert.truthy(names:find("./bench.log\n", 1, true), names)
   end)
 
   it("says what tools are not there, and does the rest", function()
