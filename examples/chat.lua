@@ -4,7 +4,7 @@
 --     [top_p=0.9] [seed=N] [dtype=q8_0]
 -- What is learned is kept in the file `model`, chat.gguf by itself, which llama.cpp reads, too. If
 -- it is there nothing is learned, so it may also be one of others: gpt2, llama, mistral and qwen2.
--- An empty line begins a new talk; Ctrl-D ends.
+-- An empty line begins a new talk; Ctrl-C ends an answer, Ctrl-D all.
 local flow = require "jfl"
 local nd = flow.ndarray
 
@@ -41,6 +41,7 @@ local function learn()
   local tokenizer = flow.text.train({ text }, { size = WORDS,
     special_tokens = { "<|endoftext|>" } })
   local ids = tokenizer:encode(text)
+  assert(#ids > LENGTH, "the text is too short to learn from")
   local net = flow.models.llama { vocab_size = tokenizer.size, hidden_size = 128,
     intermediate_size = 352, num_hidden_layers = 3, num_attention_heads = 4,
     num_key_value_heads = 2, tie_word_embeddings = true, max_position_embeddings = 512 }
@@ -51,6 +52,8 @@ local function learn()
     optimizer = flow.optimizer.AdamW(2e-3, { beta2 = 0.98, weight_decay = 0.1,
       grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }),
   }
+  flow.gguf.save(net, o.model, { dtype = o.dtype, tokenizer = tokenizer })
+  os.remove(o.model)             -- if it cannot be written, that is known before it has learned
   local bar = flow.progress(o.steps, { desc = ("%d words"):format(#ids) })
   for _ in bar do
     local from, to = {}, {}
@@ -110,6 +113,7 @@ for line in io.lines() do
     cache:clear()
     heard = {}
   else
-    answer(line)
+    local ok, why = pcall(answer, line)
+    if not ok then print(why) end
   end
 end
