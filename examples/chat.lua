@@ -3,7 +3,7 @@
 --   jfl examples/chat.lua 400 text=story.txt temperature=0.5
 -- What is learned is kept in the file `model`, chat.gguf by itself, which llama.cpp reads, too. If
 -- it is there nothing is learned, so it may also be one of others: gpt2, llama, mistral and qwen2.
--- An empty line begins a new talk; Ctrl-D ends.
+-- An empty line begins a new talk; Ctrl-C ends an answer, Ctrl-D all.
 local flow = require "jfl"
 local nd = flow.ndarray
 
@@ -35,6 +35,7 @@ local function learn()
   local tokenizer = flow.text.train({ text }, { size = WORDS,
     special_tokens = { "<|endoftext|>" } })
   local ids = tokenizer:encode(text)
+  assert(#ids > LENGTH, "the text is too short to learn from")
   local net = flow.models.llama { vocab_size = tokenizer.size, hidden_size = 128,
     intermediate_size = 352, num_hidden_layers = 3, num_attention_heads = 4,
     num_key_value_heads = 2, tie_word_embeddings = true, max_position_embeddings = 512 }
@@ -45,6 +46,8 @@ local function learn()
     optimizer = flow.optimizer.AdamW(2e-3, { beta2 = 0.98, weight_decay = 0.1,
       grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }),
   }
+  flow.gguf.save(net, o.model, { dtype = o.dtype, tokenizer = tokenizer })
+  os.remove(o.model)             -- if it cannot be written, that is known before it has learned
   local bar = flow.progress(o.steps, { desc = ("%d words"):format(#ids) })
   for _ in bar do
     local from, to = {}, {}
@@ -104,6 +107,7 @@ for line in io.lines() do
     cache:clear()
     heard = {}
   else
-    answer(line)
+    local ok, why = pcall(answer, line)
+    if not ok then print(why) end
   end
 end

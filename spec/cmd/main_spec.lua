@@ -330,6 +330,19 @@ describe("Ctrl-C", function()
     assert.same({ "false\tinterrupted\n", "", 0 }, { out, said(err), status })
   end)
 
+  it("stops a program that waits for a line", function()
+    local pipe = os.tmpname()
+    local script = helper.file([[
+      os.execute("(until ls -l /proc/$PPID/fd | grep -q ' -> " .. ... .. "'; do sleep 0.05; done;"
+        .. "sleep 0.2; kill -INT $PPID) &")
+      for line in io.lines(...) do print(line) end]])
+    local _, err, status = helper.shell(("rm %s && mkfifo %s && (sleep 600 >%s & %s; s=$?; kill $!;"
+      .. "exit $s)"):format(pipe, pipe, pipe, helper.line(script, pipe)))
+    os.remove(pipe)
+    assert.equal(130, status)
+    assert.truthy(said(err):find("^jfl: interrupted\n"), err)
+  end)
+
   it("stops the callbacks at the end of a program, and those behind", function()
     local script = helper.file [[
       local flow = require "jfl"

@@ -164,12 +164,17 @@ int jf_interrupt_call(lua_State *L, int n_arg, int n_result, int handler)
   struct sigaction before;
   int base = lua_gettop(L) - n_arg - 1;
   lua_State *outer = state.L;
+  const int came = state.came;
   sigaction(SIGINT, NULL, &before);
   state.L = L;
   set_handler(SIGINT, on_interrupt, 0);
   int status = lua_pcall(L, n_arg, n_result, handler);
   sigaction(SIGINT, &before, NULL);
   if (!status && state.asked) status = come_late(L, base);
+  if (status == LUA_ERRERR && state.came && !came) {     /* while another error was handled, such */
+    lua_pop(L, 1);                                       /* as that of a read that was broken off */
+    lua_pushliteral(L, "interrupted");
+  }
   forget();
   state.L = outer;
   return status;

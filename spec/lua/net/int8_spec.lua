@@ -1,4 +1,5 @@
 -- flow.quantization.quantize with int8: ranges, what is stored and saved, what is refused.
+local emulated = require "spec.dev.emulated"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
@@ -55,6 +56,33 @@ describe("quantization to int8", function()
     local step = flow.get_all_variables()["a-weight_input_uint8"]:item()
     assert.is_true(math.abs(step - 3 / 255) < 1e-7)
     assert.equal("float32", flow.variable_info("b-weight").dtype)
+  end)
+
+  it("gives on a GPU, in float32, what it gives on the CPU", function()
+    local script = [[
+      local flow = require "jfl"
+      local nd = flow.ndarray
+      flow.random.seed(1)
+      local net = flow.model("net", function(x)
+        x = flow.layers.conv2d(x, 8, 3, { name = "a", activation = flow.nn.relu })
+        x = flow.nn.max_pool2d(flow.layers.conv2d(x, 4, 3, { name = "b" }), 2, 2, "VALID")
+        return flow.layers.dense(x:reshape { x.shape[1], -1 }, 3, { name = "c" })
+      end)
+      local job = net:predict { inputs = { flow.float32 { -1, 2, 8, 8 } } }
+      local x = nd.rand { 4, 2, 8, 8 } - 0.5
+      flow.quantization.quantize(net, { form = "int8", job = job, batches = { x } })
+      local y = job(x):reshape(-1)
+      for i = 1, #y do print(("%.9g"):format(y[i])) end]]
+    local function numbers(text)
+      local list = {}
+      for word in text:gmatch "%S+" do list[#list + 1] = tonumber(word) or word end
+      return list
+    end
+    local want = numbers((helper.script(script, "JFL_KERNELS=reference")))
+    local got = numbers((emulated.run({ JFL_DEVICE = "gpu" }, script)))
+    assert.equal(12, #want)
+    assert.equal(#want, #got)
+    for i, v in ipairs(want) do assert.is_true(math.abs(v - got[i]) < 1e-5, i) end
   end)
 
   it("is saved and loaded, by checkpoints and as a model", function()
