@@ -139,6 +139,41 @@ describe("a new user", function()
     assert.is_true(drawn:eq(logits:argmax(1)):all())
   end)
 
+  it("groups points around their means", function()
+    local points = nd.array { { 0, 0 }, { 5, 5 }, { 0, 1 }, { 6, 5 }, { 5, 6 } }
+    local centers = points:slice(1, 2)
+    local function group()
+      local d = ((points:reshape(5, 1, 2) - centers:reshape(1, 2, 2)) ^ 2):sum(2)
+      return d:argmin(1)
+    end
+    local new = {}
+    for k = 0, 1 do new[k + 1] = points:boolean_mask(group():eq(k)):mean(0) end
+    centers = nd.stack(new)
+    assert.same({ 0, 0.5 }, centers[1]:totable())
+    assert.near(16 / 3, centers[2]:mean(), 1e-6)
+    helper.fails(function() return points[group():eq(1)] end, "a:boolean_mask(mask)")
+    helper.fails(function() points = points:matmul(centers[1]) end, "expand_dims(b, 1)")
+    assert.same({ 5, 1 }, points:matmul(centers[1]:expand_dims(1)).shape)
+  end)
+
+  it("trains two networks against each other, one by a job without inputs", function()
+    local maker, judge = flow.model("maker", dense(1)), flow.model("judge", dense(1))
+    local function train(name, variables)
+      return flow.global_function { name = name, type = "train", inputs = {}, body = function()
+        local loss = flow.math.square(judge(maker(flow.random.normal { 8, 1 })) - 1):mean()
+        variables = variables or judge:variables()       -- of a session, which has none yet
+        flow.optimizer.SGD(0.1, { variables = variables }):minimize(loss)
+        return loss
+      end }
+    end
+    helper.fails(function() train("early")() end,
+      "variables must not be empty; { variables = net } trains those of a model")
+    assert.equal("float32", train("judging", judge)().dtype)
+    local before = judge:variables()["out-bias"][1]
+    assert.equal("float32", train("making", maker)().dtype)
+    assert.equal(before, judge:variables()["out-bias"][1])
+  end)
+
   it("prints what she has, and no addresses", function()
     local net = flow.model("net", dense(2))
     local job = net:predict { inputs = { flow.float32 { -1, 3 } } }

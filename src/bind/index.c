@@ -71,6 +71,8 @@ static void bind_index_push_row(lua_State *L, const jf_larray *b, int64_t i)
   jf_set_array(row, a);
 }
 
+static int is_array(lua_State *L, int i) { return !strcmp(jf_type_name(L, i), "array"); }
+
 /* Pushes the method or field whose name is at index 2. Methods are upvalue 2, a table with a
    metatable that raises an error for an unknown name and suggests a known one. */
 static int field(lua_State *L, const jf_larray *b)
@@ -80,8 +82,11 @@ static int field(lua_State *L, const jf_larray *b)
     return jf_call_event(L, "__part", 1);
   }
   if (lua_type(L, 2) != LUA_TSTRING)
-    jf_raise(L, "array: index must be a number, a list or a name, got %s; a[{i, j}] gives an "
-             "element", jf_type_name(L, 2));
+    jf_raise(L, "array: index must be a number, a list or a name, got %s; %s", jf_type_name(L, 2),
+             is_array(L, 2) ? "a:take(places) gives rows by their numbers from 1, "
+                                 "flow.gather(a, places) from 0, and a:boolean_mask(mask) those "
+                                 "whose mask is not 0"
+                               : "a[{i, j}] gives an element");
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(2));
   if (!lua_isnil(L, -1)) return 1;
@@ -116,8 +121,9 @@ static int write_index(lua_State *L)
   jf_larray *b = jf_need_array(L, 1, "array");
   if (lua_type(L, 2) == LUA_TTABLE) return jf_call_event(L, "__setpart", 0);
   if (lua_type(L, 2) != LUA_TNUMBER)
-    jf_raise(L, "array: cannot set '%s', only elements, rows and parts can be set",
-             lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : jf_type_name(L, 2));
+    jf_raise(L, "array: cannot set '%s', only elements, rows and parts can be set%s",
+             lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : jf_type_name(L, 2),
+             is_array(L, 2) ? "; a = flow.where(mask, value, a) sets those of a mask" : "");
   int64_t i = position(L, lua_tonumber(L, 2), jf_row_count(L, b, "array"), "array");
   if (b->shape->n == 1 && lua_type(L, 3) == LUA_TNUMBER) {
     jf_fill(L, b, i, 1, lua_tonumber(L, 3), "array: value");

@@ -13,7 +13,8 @@ static jfl_status check_ranks(const jf_infer *c)
   for (int i = 0; fit && i < a->n - 2; i++) fit = a->d[i] == b->d[i];
   if (fit) return JFL_OK;
   return jf_fail(JFL_ESHAPE, "a %s and b %s must have the same number of dimensions, two or more, "
-                 "and agree in all but the last two", jf_shape_str(a, s), jf_shape_str(b, t));
+                 "and agree in all but the last two%s", jf_shape_str(a, s), jf_shape_str(b, t),
+                 a->n == 2 && b->n == 1 ? "; flow.expand_dims(b, 1) makes a column of a list" : "");
 }
 
 static jfl_status matmul_infer(jf_infer *c)

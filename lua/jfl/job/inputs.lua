@@ -84,8 +84,9 @@ function inputs.read(who, given, params)
       .. "type alone; put { } around it", who)
   end
   args.expect(who, "inputs", given, "table")
-  local entries, list, seen, short = given, {}, {}, args.is_options(given)
-  if short then entries = in_order(who, given, params) end
+  local entries, list, seen, named = given, {}, {}, args.is_options(given)
+  local short = named or next(given) == nil
+  if named then entries = in_order(who, given, params) end
   for i, entry in ipairs(entries) do
     local label, kind = read_entry(who, entry, i, params)
     if seen[label] then core.fail("%s: inputs: '%s' is there twice", who, label) end

@@ -17,7 +17,7 @@ for _, list in ipairs { ndmath.methods, require "jfl.nd.shape" } do
 end
 
 -- Whose results have as many elements as values say.
-for _, name in ipairs { "argwhere", "nonzero", "unique", "unique_with_counts" } do
+for _, name in ipairs { "argwhere", "boolean_mask", "nonzero", "unique", "unique_with_counts" } do
   methods[name] = function(a, ...) return require("jfl.nd.find")[name](a, ...) end
 end
 

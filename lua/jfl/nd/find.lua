@@ -1,7 +1,9 @@
 -- Functions of arrays whose results' sizes depend on values: in a job's body they have no meaning.
----@box ndarray.argwhere ndarray.nonzero ndarray.unique ndarray.unique_with_counts
+---@box ndarray.argwhere ndarray.boolean_mask ndarray.nonzero ndarray.unique
+---@box ndarray.unique_with_counts
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local op = require("jfl.op.call").op
 
 local find = {}
 
@@ -60,6 +62,35 @@ find.nonzero = args.define("ndarray.nonzero", "Where elements are other than 0: 
   local found = find.argwhere(a)
   if #found == 0 then return core.array("int32", { #a.shape, 0 }) end
   return found:transpose()
+end)
+
+-- How many elements a row has of an array whose first axes are those of the mask.
+local function row_size(a, mask)
+  local shape, same, size = a.shape, #mask.shape <= #a.shape, 1
+  for i = 1, #shape do
+    if i > #mask.shape then size = size * shape[i]
+    else same = same and shape[i] == mask.shape[i]
+    end
+  end
+  if #mask.shape > 0 and same then return size end
+  core.fail("boolean_mask: mask must have the shape of a or of its first axes, got %s for %s",
+    args.shape_text(mask.shape), args.shape_text(shape))
+end
+
+--- The elements of a, or its rows where the mask has fewer axes, whose mask is other than 0.
+find.boolean_mask = args.define("ndarray.boolean_mask", "Those elements of an array whose mask is "
+  .. "other than 0, or its rows where the mask has fewer axes: x:boolean_mask(labels:eq(3)).", {
+  { "a", "an NdArray", type = "NdArray" },
+  { "mask", "an NdArray of a's shape, or of its first axes", type = "NdArray" },
+  returns = "NdArray",
+}, function(o)
+  local a, mask = need("boolean_mask", "a", o.a), need("boolean_mask", "mask", o.mask)
+  local size, list, shape = row_size(a, mask), places(mask), { 0 }
+  for i = #mask.shape + 1, #a.shape do shape[#shape + 1] = a.shape[i] end
+  if #list == 0 then return core.array(a.dtype, shape) end
+  shape[1] = #list
+  local rows = core.reshape(a, { mask.size, size })
+  return core.reshape(op.gather(rows, core.from_table(list, "int64")), shape)
 end)
 
 -- The different values of an array in the order in which they occur first; of each element the

@@ -326,6 +326,7 @@ end
 local ELSEWHERE = { parameters = "net:variables()", named_parameters = "net:variables()",
   weights = "net:variables()", state_dict = "net:variables()", get_weights = "net:variables()",
   load_state_dict = "net:load(arrays)", set_weights = "net:load(arrays)",
+  load_variables = "net:load(arrays)", assign = "net:load(arrays)",
   load_weights = "net:load(path)", save_weights = "net:save(path)", compile = "net:train { ... }",
   forward = "net(x), in a body", call = "net(x), in a body", eval = "net:predict { ... }",
   fit = "flow.fit(net, data, { ... })", requires_grad_ = "net:freeze(pattern)",

@@ -68,8 +68,11 @@ local ELSEWHERE = {
   { "quantile percentile", "x:reshape(-1):sort()[math.ceil(0.9 * x.size)] is that of 0.9" },
   { "count_nonzero", "x:ne(0):sum()" },
   { "zero_ fill_", "x:fill(0)" },
+  { "masked_select compress mask filter", "x:boolean_mask(mask)" },
+  { "nan_to_num fillna", "flow.where(x:isnan(), 0, x)" },
+  { "bincount", "flow.one_hot(x, n):sum(0)" },
   { "index_select", "x:take({ 1, 3 }), or flow.gather for places from 0" },
-  { "repeat expand tiled", "x:tile(n), x:repeat_interleave(n), x:broadcast_to(shape)" },
+  { "repeat repeat_ expand tiled", "x:tile(n), x:repeat_interleave(n), x:broadcast_to(shape)" },
   { "map apply", "flow.math.exp(x) and its like work on all elements; x:pointer() is for loops" },
   { "plot show imshow", "flow.plot(x), flow.plot_images(x)" },
 }

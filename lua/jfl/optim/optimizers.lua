@@ -67,7 +67,10 @@ local function find_variables(who, context, list)
         context.job.name, hint ~= "" and hint or SEVERAL)
     end
   end
-  if #blobs == 0 then core.fail("%s: variables must not be empty", who) end
+  if #blobs == 0 then
+    core.fail("%s: variables must not be empty; { variables = net } trains those of a model, also "
+      .. "in the body that makes them", who)
+  end
   return blobs
 end
 

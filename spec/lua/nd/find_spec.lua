@@ -18,6 +18,26 @@ describe("arrays", function()
       :totable() })
   end)
 
+  it("give the elements and rows of a mask", function()
+    local a = nd.array({ { 1, 2 }, { 3, 4 }, { 5, 6 } }, "int32")
+    assert.same({ { 1, 2 }, { 5, 6 } }, a:boolean_mask(nd.array { 1, 0, -1 }):totable())
+    local some = flow.ndarray.boolean_mask(a, a:gt(2))
+    assert.same({ 3, 4, 5, 6 }, some:totable())
+    assert.equal("int32", some.dtype)
+    assert.same({ 0, 2 }, a:boolean_mask(nd.zeros { 3 }).shape)
+    assert.same({ 0 }, a:boolean_mask(a:gt(6)).shape)
+    assert.same({ 2, 2, 0 }, nd.zeros({ 3, 2, 0 }):boolean_mask(nd.array { 1, 0, 1 }).shape)
+    for _, shape in ipairs { { 2 }, { 3, 1 }, { 3, 2, 1 }, {} } do
+      helper.fails(function() a:boolean_mask(nd.ones(shape)) end, ("boolean_mask: mask must have "
+        .. "the shape of a or of its first axes, got (%s) for (3, 2)")
+        :format(table.concat(shape, ", ")))
+    end
+    helper.fails(function() return a[a:gt(2)] end, "a:boolean_mask(mask) those whose mask is not 0")
+    helper.fails(function() a[a:gt(2)] = 0 end, "flow.where(mask, value, a) sets those of a mask")
+    helper.fails(function() return a:masked_select(a) end, "has no 'masked_select'; "
+      .. "x:boolean_mask(mask)")
+  end)
+
   it("say which values they hold", function()
     local a = nd.array({ 3, 1, 3, 2 }, "int64")
     assert.same({ 1, 2, 3 }, flow.unique(a):totable())

@@ -39,6 +39,12 @@ print(a:argwhere())                     --> [[0 1]
                                         -->  [1 0]]
 print(nd.array({ 0, 3, 4 }):nonzero())  --> [[1 2]]
 
+## ndarray.boolean_mask
+local points = nd.array({ { 1, 2 }, { 3, 4 }, { 5, 6 } })
+print(points:boolean_mask(nd.array({ 1, 0, 1 })))   --> [[1. 2.]
+                                                    -->  [5. 6.]]
+print(points:boolean_mask(points:gt(4)))            --> [5. 6.]
+
 ## ndarray.array
 local a = nd.array({ { 1, 2, 3 }, { 4, 5, 6 } })
 print(a.shape[1], a.shape[2], a.dtype)  --> 2	3	float32
