@@ -83,7 +83,8 @@ random_list() {
   spec_files "random calls" "JFL_FUZZ=100 build/jfl" spec/op/fuzz_spec.lua spec/bind/core_spec.lua
   spec_files "random scripts" "JFL_FUZZ=2000 build/jfl" spec/box/fuzz_spec.lua \
     spec/box/cross_spec.lua spec/lua/repl/locals_spec.lua
-  spec_files "random calls in luajit" "$stock" spec/bind/core_spec.lua
+  spec_files "calls in luajit" "$stock" spec/bind/core_spec.lua spec/lua/misuse_spec.lua \
+    spec/lua/doc/guide_spec.lua spec/lua/doc/help_spec.lua
   spec_files "random calls on sim" "JFL_DEVICE=sim build/jfl" --exclude-tags=cpu \
     spec/bind/core_spec.lua
   spec_files "limits passed 2000 times" "JFL_FUZZ=500 build/jfl" spec/box/limits_spec.lua

@@ -1,9 +1,13 @@
 # The landing tier, for .ci/run: the quick tier, and what else must hold before a change lands.
 
+# Specs that call each function, or ask for help on it, do the same on any device and in a stock
+# LuaJIT, where the deep tier runs them.
+same='spec/lua/(misuse|doc/(guide|help))_'
+
 # How work grows (build/counted), the emulated GPU's kernels, and what LuaJIT says of the front end.
 more_list() {
   spec_files "specs" build/jfl spec | grep -E "$counted|$emulated"
-  spec_files "specs in luajit" "$stock" spec/lua
+  spec_files "specs in luajit" "$stock" spec/lua | grep -v -E "$same"
   spec_files "each op in each way of its parts" "JFL_FUZZ=1 build/jfl" \
     spec/pass/spmd_op_spec.lua
   alone "documents" build/jfl scripts/doc.lua build/doc-landing
@@ -11,7 +15,7 @@ more_list() {
 
 more_simulated_list() {
   spec_files "specs on sim" "JFL_DEVICE=sim build/jfl" --exclude-tags=cpu spec/cmd spec/lua \
-    spec/op spec/optim spec/plan/fuzz_spec.lua | grep -v -E "$hosts"
+    spec/op spec/optim spec/plan/fuzz_spec.lua | grep -v -E "$hosts|$same"
   one "examples on sim" scripts/test/examples sim
 }
 

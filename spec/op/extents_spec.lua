@@ -61,7 +61,7 @@ local function each(what, list, fn)
   end)
 end
 
-describe("for every extent fast kernels give what plain ones give:", function()
+describe("for every extent fast kernels #cpu give what plain ones give:", function()
   each("elementwise ops", BOTH, function(n)
     for _, name in ipairs { "add", "multiply", "divide", "maximum", "less" } do
       check(name, { of({ n }, 1, 3), of({ n }, 1, 2) })
