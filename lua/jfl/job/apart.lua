@@ -4,9 +4,10 @@
 -- are coroutines: they wait for each other where it does what is done once for all devices, such as
 -- to minimize a loss.
 --
--- context.apart, which the contexts of these runs share: contexts, a list of them; joined, whether
--- what is done for all devices runs; what and values, of each device, what it waits with;
--- result, what that gave; shares, of each device the share of the loss's elements that it has.
+-- context.apart, which the contexts of these runs share: contexts and threads, a list of each; what
+-- and values, of each device what it waits for and with; joined, whether what is done for all
+-- devices runs; result, what that gave; shares, of each device its share of the loss's elements. A
+-- context has its device's number, from 1, and the devices as names.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local coroutine = require "coroutine"
