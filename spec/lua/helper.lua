@@ -133,7 +133,6 @@ end
 
 --- Makes a file of that text; gives its path.
 function helper.write(path, text)
-  os.remove(path)     -- a file that is cut to nothing and written anew waits for the disk
   local file = assert(io.open(path, "wb"))
   file:write(text)
   file:close()
