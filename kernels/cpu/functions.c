@@ -249,43 +249,12 @@ LOOP_AS(elu, elu_with(&v, (float)((const jf_leaky *)t->attr)->alpha))
 #define EACH_OF_TWO(X) X(sigmoid_cross_entropy_with_logits) X(xlogy) X(pow)
 EACH_OF_TWO(LOOP_OF_TWO)
 
-/* Loops of comparisons, which write int8. n is copied, as results might be part of *t for all that
-   the compiler knows. */
-#define COMPARE_EACH(EXPR) JF_EACH_ALONE for (int64_t i = 0; i < n; i++) y[i] = (EXPR)
-#define COMPARE_LOOP(id, OP)                                                  \
-  JF_BODY void id##_loop_body(const jf_loop_args *t)                          \
-  {                                                                           \
-    const float *a = t->in[0], *b = t->in[1], a0 = a[0], b0 = b[0];           \
-    int8_t *y = t->out;                                                       \
-    const int64_t n = t->n;                                                   \
-    if (t->step[0] & t->step[1]) COMPARE_EACH(a[i] OP b[i]);                  \
-    else if (t->step[0]) COMPARE_EACH(a[i] OP b0);                            \
-    else COMPARE_EACH(a0 OP b[i * t->step[1]]);                               \
-  }                                                                           \
-  JF_DISPATCH_VECTOR(id##_loop, (const jf_loop_args *t), (t))
-#define COMPARE_SWAPPED(id, of)                                               \
-  static void id##_loop(const jf_loop_args *t)                                \
-  {                                                                           \
-    jf_loop_args u = *t;                                                      \
-    u.in[0] = t->in[1], u.in[1] = t->in[0];                                   \
-    u.step[0] = t->step[1], u.step[1] = t->step[0];                           \
-    of##_loop(&u);                                                            \
-  }
-COMPARE_LOOP(equal, ==)
-COMPARE_LOOP(not_equal, !=)
-COMPARE_LOOP(greater, >)
-COMPARE_LOOP(greater_equal, >=)
-COMPARE_SWAPPED(less, greater)
-COMPARE_SWAPPED(less_equal, greater_equal)
-#define EACH_COMPARE(X) \
-  X(equal) X(not_equal) X(greater) X(greater_equal) X(less) X(less_equal)
-
 /* The ops of these loops, of which the first ones' do without vectors. */
 typedef struct functions_of { const char *op; jf_loop loop; } functions_of;
 static const functions_of functions_list[] = {
 #define ENTRY(id) { #id, id##_loop },
   { "dropout", jf_dropout_loop }, { "dropout_grad", jf_dropout_grad_loop },
-  EACH(ENTRY) EACH_OF_TWO(ENTRY) EACH_COMPARE(ENTRY)
+  EACH(ENTRY) EACH_OF_TWO(ENTRY)
 };
 
 static const functions_of *functions_find(const char *op)

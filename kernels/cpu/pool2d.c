@@ -15,7 +15,7 @@ JF_BODY void forward_wide(const pool *p, const tile *t, const int64_t *col, int 
       for (int64_t l = 0; l < p->inner; l += LANES) {
         const int64_t at = least(l, p->inner - LANES);
         vec r = (vec){ 0 } + 1 / (float)(rows * cols);
-        pool_window(x + at, &w, rows, cols, kind, &r);
+        UNROLLED(pool_one, x + at, &w, rows, cols, kind, &r);
         STORE(y + at, r);
       }
     }
@@ -44,7 +44,7 @@ JF_BODY void backward_wide(const pool *p, const tile *t, const int64_t *col, int
         if (at < l && !p->own) keep_lanes(&d, l - at, LANES);
         g.x = x + at;
         g.dx = dx + at;
-        give_window(&g, &w, rows, cols, kind, &d);
+        UNROLLED(give_one, &g, &w, rows, cols, kind, &d);
       }
     }
 }

@@ -138,14 +138,6 @@ JF_BODY void best_of(const float *x, const taps *t, int rows, int cols, vec *m, 
   *at = number;
 }
 
-/* The same with loops unrolled for common windows. */
-JF_BODY void best_window(const float *x, const taps *t, int rows, int cols, vec *m, ivec *at)
-{
-  if (rows == 2 && cols == 2) best_of(x, t, 2, 2, m, at);
-  else if (rows == 3 && cols == 3) best_of(x, t, 3, 3, m, at);
-  else best_of(x, t, rows, cols, m, at);
-}
-
 JF_BODY void sum_of(const float *x, const taps *t, int rows, int cols, vec *sum)
 {
   vec s = { 0 };
@@ -180,21 +172,11 @@ JF_BODY void give_one(const gift *p, const taps *t, int rows, int cols, int kind
     }
 }
 
-/* The same with loops unrolled for common windows. */
-JF_BODY void pool_window(const float *x, const taps *t, int rows, int cols, int kind, vec *y)
-{
-  if (rows == 2 && cols == 2) pool_one(x, t, 2, 2, kind, y);
-  else if (rows == 3 && cols == 3) pool_one(x, t, 3, 3, kind, y);
-  else pool_one(x, t, rows, cols, kind, y);
-}
-
-JF_BODY void give_window(const gift *p, const taps *t, int rows, int cols, int kind,
-                         const vec *dy)
-{
-  if (rows == 2 && cols == 2) give_one(p, t, 2, 2, kind, dy);
-  else if (rows == 3 && cols == 3) give_one(p, t, 3, 3, kind, dy);
-  else give_one(p, t, rows, cols, kind, dy);
-}
+/* Calls best_of, pool_one or give_one, with loops unrolled for common windows. */
+#define UNROLLED(call, x, t, rows, cols, ...)                          \
+  if (rows == 2 && cols == 2) call(x, t, 2, 2, __VA_ARGS__);           \
+  else if (rows == 3 && cols == 3) call(x, t, 3, 3, __VA_ARGS__);      \
+  else call(x, t, rows, cols, __VA_ARGS__)
 
 /* Loads the first n <= LANES floats of p; the other lanes are 0. */
 JF_BODY void load_part(const float *p, int64_t n, vec *out)

@@ -142,13 +142,13 @@ JF_BODY void forward_lines(const pool *p, const tile *t, pool_lines *b, const fl
   pool_gather(p, t, b->x, kind);
   for (int64_t i = t->row.windows.lo; i < t->row.windows.hi && !row_ends(p, i); i++) {
     const range u = window(p, 0, i);
-    const int rows = (int)(u.hi - u.lo);
+    const int rows = (int)(u.hi - u.lo), cols = (int)p->kernel[1];
     const float *from = b->x + (u.lo - t->row.all.lo) * p->pitch;
     float *y = cell_of(p->to, p->out, t->plane, i, j.lo, p->inner);
     const float *limit = end ? end : y + n;
     for (int64_t q = 0; q < n; q += LANES) {
       vec r = LOAD(b->share + q) * (1 / (float)rows);
-      pool_window(from + q, &w, rows, (int)p->kernel[1], kind, &r);
+      UNROLLED(pool_one, from + q, &w, rows, cols, kind, &r);
       store_part(y + q, limit - y - q < LANES ? least(n - q, LANES) : LANES, &r);
     }
   }
@@ -159,7 +159,7 @@ JF_BODY void forward_lines(const pool *p, const tile *t, pool_lines *b, const fl
 JF_BODY void find_row(const pool *p, const tile *t, pool_lines *b, int64_t i, int kind)
 {
   const range u = window(p, 0, i), j = t->column.windows;
-  const int rows = (int)(u.hi - u.lo);
+  const int rows = (int)(u.hi - u.lo), cols = (int)p->kernel[1];
   const int64_t n = (j.hi - j.lo) * p->inner;
   const int64_t place = p->margin + (i - t->row.windows.lo) * p->dy_pitch;
   const taps w = { p->pitch, b->col };
@@ -173,7 +173,7 @@ JF_BODY void find_row(const pool *p, const tile *t, pool_lines *b, int64_t i, in
     STORE(b->dy + place + q, d);
     if (kind == AVG || q >= n) continue;
     ivec at;
-    best_window(x + q, &w, rows, (int)p->kernel[1], &m, &at);
+    UNROLLED(best_of, x + q, &w, rows, cols, &m, &at);
     memcpy(b->at + place + q, &at, sizeof at);
   }
 }
@@ -267,7 +267,7 @@ JF_BODY void backward_own(const pool *p, const tile *t, pool_lines *b, const flo
       vec d;
       load_part(dy + q, least(dy_end - dy - q, LANES), &d);
       if (kind == AVG) d *= 1 / (float)(rows * cols);
-      give_window(&g, &w, rows, cols, kind, &d);
+      UNROLLED(give_one, &g, &w, rows, cols, kind, &d);
     }
     for (int64_t r = most(i * rows, cells.lo); r < least((i + 1) * rows, cells.hi); r++) {
       float *dx = cell_of(p->to, p->in, t->plane, r, t->column.cells.lo, p->inner);

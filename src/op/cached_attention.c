@@ -203,10 +203,8 @@ static jfl_status append_check(const jf_kargs *k, int64_t n, int64_t most)
   const jf_tensor *length = &k->in[APPEND_LENGTH];
   for (int64_t i = 0; i < length->shape.d[0]; i++) {
     const int64_t before = jf_index_at(length, i) - n;
-    const jf_fault f = { JF_WRONG_LENGTH, k->step, before, i, most - n + 1 };
-    if (before >= 0 && before <= most - n) continue;
-    if (k->fault && !k->fault->what) *k->fault = f;
-    return jf_fault_fail(&f);
+    if (before < 0 || before > most - n)
+      return jf_index_fault(k, JF_WRONG_LENGTH, before, i, most - n + 1);
   }
   return JFL_OK;
 }

@@ -181,13 +181,6 @@ static double ctc_all(const ctc_sample *s)
   return ctc_add(last[0], s->places > 1 ? last[-1] : -INFINITY, -INFINITY);
 }
 
-static jfl_status ctc_wrong(const jf_kargs *k, jf_wrong what, int64_t v, int64_t at, int64_t limit)
-{
-  const jf_fault f = { what, k->step, v, at, limit };
-  if (k->fault && !k->fault->what) *k->fault = f;
-  return jf_fault_fail(&f);
-}
-
 /* Checks all lengths, and the labels within them. */
 static jfl_status ctc_check(const jf_kargs *k)
 {
@@ -199,10 +192,11 @@ static jfl_status ctc_check(const jf_kargs *k)
   for (int64_t i = 0; i < samples; i++) {
     const int64_t n = jf_index_at(&k->in[JF_CTC_TARGET_LENGTHS], i);
     if (t->n == 2) first = i * most;
-    else if (first + n > most) return ctc_wrong(k, JF_WRONG_LENGTH, n, i, most - first + 1);
+    else if (first + n > most) return jf_index_fault(k, JF_WRONG_LENGTH, n, i, most - first + 1);
     for (int64_t j = first; j < first + n; j++) {
       const int64_t label = jf_index_at(&k->in[JF_CTC_TARGETS], j);
-      if (label < 0 || label >= x->d[2]) return ctc_wrong(k, JF_WRONG_LABEL, label, j, x->d[2]);
+      if (label < 0 || label >= x->d[2])
+        return jf_index_fault(k, JF_WRONG_LABEL, label, j, x->d[2]);
     }
     first += n;
   }

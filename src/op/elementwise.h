@@ -140,6 +140,7 @@ void jf_grad_output(jf_gradctx *c);
   }                                                                                        \
   JF_LOOP_KERNEL(id, D)
 
+/* n is a copy, as bytes of results might be part of *t for all that the compiler knows. */
 #define JF_BINARY_EACH(n, A, B, EXPR)                  \
   JF_EACH_ALONE for (int64_t i = 0; i < (n); i++) {    \
     const T a = (A), b = (B);                          \
@@ -151,12 +152,13 @@ void jf_grad_output(jf_gradctx *c);
     typedef T_ T; typedef U_ U; typedef O_ O;                         \
     const T *u = t->in[0], *v = t->in[1]; O *y = t->out;              \
     const T u0 = u[0], v0 = v[0];                                     \
+    const int64_t n = t->n;                                           \
     (void)sizeof(U);                                                  \
     ATTRS                                                             \
-    if (t->step[0] & t->step[1]) JF_BINARY_EACH(t->n, u[i], v[i], EXPR) \
-    else if (t->step[0]) JF_BINARY_EACH(t->n, u[i], v0, EXPR)         \
-    else if (t->step[1]) JF_BINARY_EACH(t->n, u0, v[i], EXPR)         \
-    else JF_BINARY_EACH(t->n, u0, v0, EXPR)                           \
+    if (t->step[0] & t->step[1]) JF_BINARY_EACH(n, u[i], v[i], EXPR)  \
+    else if (t->step[0]) JF_BINARY_EACH(n, u[i], v0, EXPR)            \
+    else if (t->step[1]) JF_BINARY_EACH(n, u0, v[i], EXPR)            \
+    else JF_BINARY_EACH(n, u0, v0, EXPR)                              \
   }                                                                   \
   JF_LOOP_KERNEL(id, D)
 

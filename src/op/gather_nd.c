@@ -122,10 +122,7 @@ jfl_status jf_tuples_check(const jf_kargs *k, const jf_tuples *t)
   for (int64_t i = 0; i < t->count * t->n; i++) {
     if (jf_loop_ends_at(i, 1)) return jf_time_is_over();
     const int64_t v = jf_index_at(t->ids, i), limit = t->whole->d[i % t->n];
-    if (v >= 0 && v < limit) continue;
-    const jf_fault f = { JF_WRONG_INDEX, k->step, v, i, limit };
-    if (k->fault && !k->fault->what) *k->fault = f;
-    return jf_fault_fail(&f);
+    if (v < 0 || v >= limit) return jf_index_fault(k, JF_WRONG_INDEX, v, i, limit);
   }
   return JFL_OK;
 }

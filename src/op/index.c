@@ -39,16 +39,20 @@ int jf_within(const jf_tensor *t, int64_t from, int64_t count, int64_t n)
   return all;
 }
 
+jfl_status jf_index_fault(const jf_kargs *k, jf_wrong what, int64_t v, int64_t i, int64_t n)
+{
+  const jf_fault f = { what, k->step, v, i, n };
+  if (k->fault && !k->fault->what) *k->fault = f;
+  return jf_fault_fail(&f);
+}
+
 jfl_status jf_check_range(const jf_kargs *k, jf_wrong what, const jf_tensor *t, int64_t n)
 {
   const int64_t size = jf_numel(&t->shape);
   if (jf_within(t, 0, size, n)) return JFL_OK;
   for (int64_t i = 0; i < size; i++) {
     int64_t v = jf_index_at(t, i);
-    if (v >= 0 && v < n) continue;
-    jf_fault f = { what, k->step, v, i, n };
-    if (k->fault && !k->fault->what) *k->fault = f;
-    return jf_fault_fail(&f);
+    if (v < 0 || v >= n) return jf_index_fault(k, what, v, i, n);
   }
   return JFL_OK;
 }

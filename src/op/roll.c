@@ -1,6 +1,8 @@
 /* Moving elements along an axis, of which those that leave it come back at its other end. */
-#include "op/roll.h"
 #include "op/move.h"
+
+/* infer makes shift at least 0 and less than the axis's extent. */
+typedef struct jf_roll { int64_t shift, axis; } jf_roll;
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_roll, shift, INT, NULL, "by how many places; negative: towards the beginning"),
