@@ -34,23 +34,36 @@ static void geometry_taps(const jf_primitive_conv *c, int i, int turned, jf_own_
   a->start[a->phases] = n;
 }
 
-/* Tables have an entry for each tap and channel; beyond this many, 128 MB, the plain kernel, which
-   has none, takes the convolution. */
-enum { MOST_STEPS = 1 << 24 };
+/* Tables have an entry for each tap and channel, and are made by going through all phases, before
+   the memory of results is looked at; beyond this many, 128 MB, the plain kernel, which has none,
+   takes the convolution. */
+enum { MOST_STEPS = 1 << 24, MOST_PHASES = 1 << 16 };
 
-static int geometry_is_huge(const jf_primitive_conv *c)
+static int64_t geometry_phases(const jf_primitive_conv *c, int turned, int i)
+{
+  return turned ? jf_own_least(c->stride[i], c->in[i]) : 1;
+}
+
+static int geometry_is_huge(const jf_primitive_conv *c, int turned)
 {
   double steps = (double)(c->in_channels > c->out_channels ? c->in_channels : c->out_channels);
-  for (int i = 0; i < 3; i++) steps *= (double)c->kernel[i];
-  return steps > MOST_STEPS;
+  double phases = 1;
+  for (int i = 0; i < 3; i++) {
+    const double along = (double)geometry_phases(c, turned, i);
+    if (along * (double)c->kernel[i] > MOST_STEPS) return 1;
+    steps *= (double)c->kernel[i];
+    phases *= along;
+  }
+  return steps > MOST_STEPS || phases > MOST_PHASES;
 }
 
 jfl_status jf_own_axes(const jf_primitive_conv *c, int turned, jf_own_axis axis[3])
 {
-  if (geometry_is_huge(c)) return jf_fail(JFL_ENOSYS, "convolution: too large a window");
+  if (geometry_is_huge(c, turned))
+    return jf_fail(JFL_ENOSYS, "convolution: too large a window or stride");
   size_t size = 0;
   for (int i = 0; i < 3; i++) {
-    axis[i].phases = turned ? jf_own_least(c->stride[i], c->in[i]) : 1;
+    axis[i].phases = geometry_phases(c, turned, i);
     axis[i].stride = turned ? 1 : c->stride[i];
     size += (size_t)(axis[i].phases + 1 + 2 * c->kernel[i]);
   }
