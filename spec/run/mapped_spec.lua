@@ -129,6 +129,38 @@ describe("variables in mapped files #cpu", function()
     assert.same(before, results(job))
   end)
 
+  -- A plan packs a 32nd of its weights in each run after the first.
+  it("fail the next run where their file is changed while weights are packed", function()
+    local function deep()
+      return helper.predict("deep", { 2, 256 }, function(rows)
+        for i = 1, 4 do
+          rows = flow.math.tanh(flow.matmul(rows, flow.get_variable("w" .. i, {
+            shape = { 256, 256 }, initializer = flow.random_uniform_initializer(-0.1, 0.1) })))
+        end
+        return rows
+      end)
+    end
+    local before = results(deep())
+    flow.checkpoint.save(path_of "deep")
+    local file = file_of "deep"
+    local bytes = read(file)
+    local noise = ("\127"):rep(#bytes)
+    for runs = 0, 40, 4 do
+      for _, changed in ipairs { bytes:sub(1, #bytes / 2), noise, "" } do
+        flow.clear_default_session()
+        local job = deep()
+        overwrite(file, bytes)
+        flow.checkpoint.load(path_of "deep")
+        for _ = 1, runs do assert.same(before, results(job)) end
+        overwrite(file, changed)
+        for _ = 1, 3 do helper.fails(function() job(x) end, "variable 'w1': the file from") end
+        overwrite(file, bytes)
+        flow.checkpoint.load(path_of "deep")
+        for _ = 1, 2 do assert.same(before, results(job)) end
+      end
+    end
+  end)
+
   -- The system would end the process.
   it("fail runs and readings also on a thread that blocks SIGBUS", function()
     local ffi = require "ffi"
