@@ -90,8 +90,8 @@ describe("a mistake is named:", function()
   says("matmul", "a (2, 3) transposed has 2 columns, but b (2, 3) transposed has 3 rows", x23, x23,
     { transpose_a = true, transpose_b = true })
   says("matmul", "a (2, 3) and b (3) must have the same number of dimensions, two or more, and "
-    .. "agree in "
-    .. "all but the last two", x23, zeros { 3 })
+    .. "agree in all but the last two; flow.expand_dims(b, 1) makes a column of a list", x23,
+    zeros { 3 })
   says("matmul", "a (2, 3, 4) and b (3, 4, 5) must have the same number of dimensions, two or "
     .. "more, and "
     .. "agree in all but the last two", zeros { 2, 3, 4 }, zeros { 3, 4, 5 })
