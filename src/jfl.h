@@ -430,7 +430,7 @@ JFL_API jfl_status jfl_tokenizer_token(const jfl_tokenizer *t, int32_t id, const
 JFL_API int32_t jfl_tokenizer_id(const jfl_tokenizer *t, const void *token, size_t n);
 
 typedef enum jfl_side { JFL_SIDE_OF_FILE, JFL_SIDE_LEFT, JFL_SIDE_RIGHT } jfl_side;
-/* Zeroed it asks for what the file says. */
+/* How texts become tokens; zeroed, as the file of the tokenizer says. */
 typedef struct jfl_encode_spec {
   int bare;                    /* no special tokens are added around texts */
   int literal;                 /* special tokens that a text spells are texts: for those of users */

@@ -123,6 +123,22 @@ function helper.remove(path)
   os.execute("rm -rf " .. path)
 end
 
+--- A new directory and an empty session for each test; gives a function that gives the path of a
+-- name in the directory, or without a name its own. before and after are those of the spec: hooks
+-- around each test, or around all.
+function helper.folder(before, after)
+  local directory
+  before(function()
+    flow.clear_default_session()
+    directory = helper.directory()
+  end)
+  after(function()
+    flow.clear_default_session()
+    helper.remove(directory)
+  end)
+  return function(name) return name and directory .. "/" .. name or directory end
+end
+
 --- The whole of a file.
 function helper.read(path)
   local file = assert(io.open(path, "rb"))

@@ -27,13 +27,7 @@ local function trains(f) return function() body_of(f)({ 1, 2 }) end end
 local function scalar() return nd.zeros {} end
 
 describe("a value that cannot be", function()
-  local directory
-
-  setup(function() directory = helper.directory() end)
-  teardown(function()
-    flow.clear_default_session()
-    helper.remove(directory)
-  end)
+  local within = helper.folder(setup, teardown)
 
   it("is refused by ops", function()
     check {
@@ -94,7 +88,7 @@ describe("a value that cannot be", function()
   it("is refused by readers of data", function()
     check {
       { "images must not be empty",
-        function() data.save_image(directory .. "/x.png", nd.zeros { 0, 2, 2, 3 }) end },
+        function() data.save_image(within("x.png"), nd.zeros { 0, 2, 2, 3 }) end },
       { "paths must be a list of file names, got none",
         function() data.sounds({}, { rate = 8000, seconds = 1 }) end },
       { "seconds must make from 1 to 2^28 samples, got 0",
@@ -103,12 +97,12 @@ describe("a value that cannot be", function()
         data.sounds({ "a.wav" }, { rate = 8000, seconds = 1, mel = { bnads = 3 } })
       end },
       { "sound must have at most",
-        function() data.save_sound(directory .. "/x.wav", nd.zeros { 300, 2 }) end },
+        function() data.save_sound(within("x.wav"), nd.zeros { 300, 2 }) end },
       { "shards must be at most", function()
-        data.webdataset(directory .. "/{00000..99999}-{00000..99999}.tar")
+        data.webdataset(within("{00000..99999}-{00000..99999}.tar"))
       end },
       { "columns must be endings, got none",
-        function() data.webdataset(directory .. "/a.tar", { columns = {} }) end },
+        function() data.webdataset(within("a.tar"), { columns = {} }) end },
     }
   end)
 end)

@@ -73,7 +73,7 @@ static void build_add_version(jf_text *t, void *so)
     jf_text_add(t, " %.*s", (int)strspn(text, "0123456789."), text);
 }
 
-/* Gives whether it was found. */
+/* Adds a line about a library that may be installed; gives whether it is. */
 static int build_add_part(jf_text *t, const build_part *p)
 {
   void *so = p->file ? jf_so_open(p->file) : NULL;

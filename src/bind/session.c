@@ -410,14 +410,14 @@ JF_LUA(plan_steps)
     jfl_plan_step s;
     jf_check(L, jfl_plan_step_at(p->plan, i, &s));
     lua_newtable(L);
-    lua_pushstring(L, s.op), lua_setfield(L, -2, "op");
-    lua_pushstring(L, s.name), lua_setfield(L, -2, "name");
-    lua_pushstring(L, s.kernel), lua_setfield(L, -2, "kernel");
-    lua_pushstring(L, s.device), lua_setfield(L, -2, "device");
-    lua_pushnumber(L, s.flop), lua_setfield(L, -2, "flop");
-    lua_pushnumber(L, s.bytes), lua_setfield(L, -2, "bytes");
-    lua_pushnumber(L, s.still), lua_setfield(L, -2, "still");
-    lua_pushnumber(L, s.gradient), lua_setfield(L, -2, "gradient");
+    jf_set_string(L, "op", s.op);
+    jf_set_string(L, "name", s.name);
+    jf_set_string(L, "kernel", s.kernel);
+    jf_set_string(L, "device", s.device);
+    jf_set_number(L, "flop", s.flop);
+    jf_set_number(L, "bytes", s.bytes);
+    jf_set_number(L, "still", s.still);
+    jf_set_number(L, "gradient", s.gradient);
     lua_pushboolean(L, s.updates), lua_setfield(L, -2, "updates");
     lua_rawseti(L, -2, i + 1);
   }

@@ -85,7 +85,7 @@ static void task_need(lua_State *L, const char *who)
     jf_raise(L, "%s: argument 1 must be a task, got %s", who, jf_type_name(L, 1));
 }
 
-/* save_behind(task, path, overwrite, keys, values): two lists, of notes. Gives a request. */
+/* save_behind(task, path, overwrite, keys, values): a request; the lists are those of notes. */
 JF_LUA(save_behind)
 {
   task_wish w;

@@ -308,14 +308,6 @@ static jfl_status pickle_call(reader *r, int arg)
   return pickle_push_old(r, first);
 }
 
-/* Attributes of an object, such as the versions that a state dict notes, are of no matter here. */
-static jfl_status pickle_build(reader *r, int arg)
-{
-  int attributes = 0;
-  (void)arg;
-  return pickle_pop(r, &attributes);
-}
-
 /* ---- constants ---- */
 
 static jfl_status pickle_truth(reader *r, int v) { return pickle_push_whole(r, v); }
@@ -419,6 +411,8 @@ static jfl_status pickle_one(reader *r, int kind)
 
 /* ---- the stack and the memo ---- */
 
+/* Also of BUILD: attributes of an object, such as the versions that a state dict notes, are of no
+   matter here. */
 static jfl_status pickle_drop(reader *r, int arg)
 {
   int value = 0;
@@ -506,7 +500,7 @@ static const struct { unsigned char op; int arg; jfl_status (*run)(reader *r, in
   { 'q', 1, pickle_put }, { 'r', 4, pickle_put }, { 0x94, 0, pickle_memoize },
   { 'h', 1, pickle_get }, { 'j', 4, pickle_get }, { 'c', 0, pickle_global },
   { 0x93, 0, pickle_stack_global }, { 'Q', 0, pickle_storage }, { 'R', 0, pickle_call },
-  { 0x81, 0, pickle_call }, { 'b', 0, pickle_build },
+  { 0x81, 0, pickle_call }, { 'b', 0, pickle_drop },
 };
 
 static jfl_status pickle_run(reader *r)

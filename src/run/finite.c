@@ -79,7 +79,7 @@ static jfl_status finite_look(const jf_execution *e, const jfl_value *v, int pla
   return c.bad ? finite_fail(e, v, &c) : JFL_OK;
 }
 
-/* Of a step: what it gives, and what it changes. */
+/* Looks at what a step gives, and at what it changes. */
 static jfl_status finite_look_at_step(const jf_execution *e, int step)
 {
   const jf_step *st = &e->plan->step[step];

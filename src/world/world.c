@@ -134,7 +134,7 @@ typedef struct world_head {
   uint64_t number;
 } world_head;
 
-/* An agreement that did not come about. */
+/* The error of an agreement that did not come about, by what failed on this rank. */
 static jfl_status world_broke(jfl_status s, int rank)
 {
   if (jf_world_trouble()) return jf_world_fail();

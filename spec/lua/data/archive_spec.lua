@@ -52,12 +52,9 @@ end
 local function deflated(data) return core.bytes(core.deflate(data, "raw")) end
 
 describe("an archive", function()
-  local directory
+  local within = helper.folder(setup, teardown)
 
-  setup(function() directory = helper.directory() end)
-  teardown(function() helper.remove(directory) end)
-
-  local function write(name, text) return helper.write(directory .. "/" .. name, text) end
+  local function write(name, text) return helper.write(within(name), text) end
 
   local ONES = ("\0\0\128\63"):rep(4)
   local GOOD = npy("2, 2", ONES)
@@ -65,7 +62,7 @@ describe("an archive", function()
   local function load(members) return nd.load(write("a.npz", zip(members))) end
 
   local function refuses(members, text)
-    helper.fails(function() load(members) end, directory .. "/a.npz: " .. text)
+    helper.fails(function() load(members) end, within("a.npz: ") .. text)
   end
 
   it("has its larger numbers in a field of their own, as many as there are", function()
@@ -201,7 +198,7 @@ describe("an archive", function()
   end)
 
   it("has names that can be read back", function()
-    local path = directory .. "/names.npz"
+    local path = within("names.npz")
     local long = ("n"):rep(65531)
     nd.save(path, { [long] = nd.ones(1), ["\195\169t\195\169 / .."] = nd.zeros(1),
       [""] = nd.ones(2) })
@@ -220,13 +217,10 @@ describe("an archive", function()
 end)
 
 describe("a header of numpy's", function()
-  local directory
-
-  setup(function() directory = helper.directory() end)
-  teardown(function() helper.remove(directory) end)
+  local within = helper.folder(setup, teardown)
 
   local function refuses(text, said)
-    local path = directory .. "/a.npy"
+    local path = within("a.npy")
     local file = assert(io.open(path, "wb"))
     file:write(text)
     file:close()
@@ -249,22 +243,19 @@ describe("a header of numpy's", function()
 end)
 
 describe("IDX files", function()
-  local directory
-
-  setup(function() directory = helper.directory() end)
-  teardown(function() helper.remove(directory) end)
+  local within = helper.folder(setup, teardown)
 
   it("are not unpacked beyond what their head says", function()
     local head = "\0\0\8\3" .. "\0\0\0\2\0\0\0\28\0\0\0\28"
     for _, name in ipairs { "train-images-idx3", "train-labels-idx1", "t10k-images-idx3",
       "t10k-labels-idx1" } do
-      local file = assert(io.open(directory .. "/" .. name .. "-ubyte.gz", "wb"))
+      local file = assert(io.open(within("") .. name .. "-ubyte.gz", "wb"))
       file:write(core.bytes(core.deflate(head .. ("\0"):rep(2 ^ 25), "gzip")))
       file:close()
     end
     local print = _G.print
     rawset(_G, "print", function() end)
-    local ok, err = pcall(flow.data.load_mnist, 1, 1, { out_dir = directory })
+    local ok, err = pcall(flow.data.load_mnist, 1, 1, { out_dir = within() })
     rawset(_G, "print", print)
     assert.is_false(ok)
     assert.truthy(err:find("the data must unpack to at most 1584 bytes, got more", 1, true), err)

@@ -26,12 +26,9 @@ local function png(before)
 end
 
 describe("a file made to do harm", function()
-  local directory
+  local within = helper.folder(setup, teardown)
 
-  setup(function() directory = helper.directory() end)
-  teardown(function() helper.remove(directory) end)
-
-  local function write(name, text) return helper.write(directory .. "/" .. name, text) end
+  local function write(name, text) return helper.write(within(name), text) end
 
   -- What a process prints that runs the text, and how many MB more than jfl alone it had at most.
   local function run(text)

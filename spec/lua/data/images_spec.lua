@@ -6,12 +6,7 @@ local helper = require "spec.lua.helper"
 local load_image, nd, save_image = flow.data.load_image, flow.ndarray, flow.data.save_image
 
 describe("pictures as files", function()
-  local directory
-
-  before_each(function() directory = helper.directory() end)
-  after_each(function() helper.remove(directory) end)
-
-  local function path(name) return directory .. "/" .. name end
+  local path = helper.folder(before_each, after_each)
 
   local function write(name, bytes)
     local file = assert(io.open(path(name), "wb"))
@@ -277,7 +272,7 @@ describe("pictures as files", function()
       "t.jpg: it is neither a JPEG nor a PNG")
     helper.fails(function() load_image(write("e.jpg", "")) end, "e.jpg: it is neither a JPEG")
     helper.fails(function() load_image(path("none.png")) end, "No such file")
-    helper.fails(function() load_image(directory) end, "it is a directory")
+    helper.fails(function() load_image(path()) end, "it is a directory")
   end)
 
   it("refuses a small file that promises a huge picture, before it takes memory", function()

@@ -5,19 +5,7 @@ local helper = require "spec.lua.helper"
 local nd = flow.ndarray
 
 describe("folders of pictures", function()
-  local directory
-
-  before_each(function()
-    flow.clear_default_session()
-    directory = helper.directory()
-  end)
-
-  after_each(function()
-    flow.clear_default_session()
-    helper.remove(directory)
-  end)
-
-  local function path(name) return directory .. "/" .. name end
+  local path = helper.folder(before_each, after_each)
 
   -- Writes picture i, whose pixels are all 10 i but for a brighter left half.
   local function put(name, i, height, width)
@@ -48,7 +36,7 @@ describe("folders of pictures", function()
   local function open(o)
     o = o or {}
     o.size = o.size or 4
-    return flow.data.folder(directory, o)
+    return flow.data.folder(path(), o)
   end
 
   it("are listed with their classes, in the order of names", function()
@@ -82,14 +70,14 @@ describe("folders of pictures", function()
       helper.write(path(name), "a picture of another kind")
     end
     assert.equal(("jfl: data.folder: '%s': pictures that are not read: 1 .bmp, 1 .gif, 2 .webp\n")
-      :format(directory), helper.stderr_of(open))
+      :format(path()), helper.stderr_of(open))
   end)
 
   it("have no class without pictures", function()
     folder()
     os.execute("mkdir -p " .. path "birds/large")
     helper.fails(function() open() end, ("data.folder: '%s/birds' must have .jpg, .jpeg or .png "
-      .. "files, as each folder there is a class, got none"):format(directory))
+      .. "files, as each folder there is a class, got none"):format(path()))
     helper.write(path "birds/large/1.webp", "a picture of another kind")
     helper.fails(function() open() end, "got none but 1 .webp, which are not read")
   end)
@@ -233,7 +221,7 @@ describe("folders of pictures", function()
   it("name what is wrong", function()
     folder()
     local function fails(text, f) helper.fails(f, text) end
-    fails("argument 2 'size' is missing", function() flow.data.folder(directory) end)
+    fails("argument 2 'size' is missing", function() flow.data.folder(path()) end)
     fails("path must be a directory, got '/nowhere', which is none", function()
       flow.data.folder("/nowhere", 4)
     end)

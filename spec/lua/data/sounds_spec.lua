@@ -112,19 +112,7 @@ describe("another rate", function()
 end)
 
 describe("WAV files", function()
-  local directory
-
-  before_each(function()
-    flow.clear_default_session()
-    directory = helper.directory()
-  end)
-
-  after_each(function()
-    flow.clear_default_session()
-    helper.remove(directory)
-  end)
-
-  local function path(name) return directory .. "/" .. name end
+  local path = helper.folder(before_each, after_each)
   local function u16(n) return string.char(n % 256, math.floor(n / 256)) end
   local function u32(n) return u16(n % 65536) .. u16(math.floor(n / 65536)) end
 
@@ -204,7 +192,7 @@ describe("WAV files", function()
 
   it("make a data set by class, of one length and rate", function()
     folder()
-    local set = flow.data.sound_folder(directory, { seconds = 0.15, rate = 8000 })
+    local set = flow.data.sound_folder(path(), { seconds = 0.15, rate = 8000 })
     assert.same({ "high", "low" }, set.classes)
     local _, _, x, labels = flow.data.batches(set, { batch_size = 4 })()
     assert.same({ 4, 1, 1200 }, x.shape)
@@ -212,7 +200,7 @@ describe("WAV files", function()
     assert.near(0.1, x:get(1, 1, 800), 1e-4)
     assert.equal(0, x:get(1, 1, 801))
     assert.near(0.4, x:get(4, 1, 1200), 1e-4)
-    local mels = flow.data.sound_folder(directory, { seconds = 0.15, mel = { bands = 20 } })
+    local mels = flow.data.sound_folder(path(), { seconds = 0.15, mel = { bands = 20 } })
     local _, _, m = flow.data.batches(mels, { batch_size = 3, workers = 2 })()
     assert.same({ 3, 20, 16 }, m.shape)
     local one = flow.data.load_sound(path "high/2.wav", { rate = 16000 })

@@ -7,19 +7,7 @@ local packed = require "spec.lua.data.packed"
 local nd = flow.ndarray
 
 describe("samples in tar archives", function()
-  local directory
-
-  before_each(function()
-    flow.clear_default_session()
-    directory = helper.directory()
-  end)
-
-  after_each(function()
-    flow.clear_default_session()
-    helper.remove(directory)
-  end)
-
-  local function path(name) return directory .. "/" .. name end
+  local path = helper.folder(before_each, after_each)
 
   local function png(value)
     flow.data.save_image(path "x.png", nd.full({ 3, 4, 4 }, value, flow.uint8))

@@ -8,9 +8,7 @@ local SPACE = "\226\150\129"
 local NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 
 describe("the tokenizer of a GGUF file", function()
-  local directory
-  setup(function() directory = helper.directory() end)
-  teardown(function() helper.remove(directory) end)
+  local within = helper.folder(setup, teardown)
 
   -- Of keys below tokenizer.ggml: { name, kind, value }, those without a value left out.
   local function tokenizer(keys)
@@ -18,8 +16,8 @@ describe("the tokenizer of a GGUF file", function()
     for _, each in ipairs(keys) do
       if each[3] ~= nil then metadata.add(list, "tokenizer.ggml." .. each[1], each[2], each[3]) end
     end
-    helper.write(directory .. "/a.gguf", metadata.write(list, 0))
-    return flow.text.tokenizer(directory .. "/a.gguf")
+    helper.write(within("a.gguf"), metadata.write(list, 0))
+    return flow.text.tokenizer(within("a.gguf"))
   end
 
   -- The keys of pieces { text, score, type }, and more.

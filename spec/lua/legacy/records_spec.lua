@@ -7,19 +7,7 @@ local packed = require "spec.lua.data.packed"
 local nd, tp = flow.ndarray, flow.typing
 
 describe("OneFlow's records", function()
-  local directory
-
-  before_each(function()
-    flow.clear_default_session()
-    directory = helper.directory()
-  end)
-
-  after_each(function()
-    flow.clear_default_session()
-    helper.remove(directory)
-  end)
-
-  local function path(name) return directory .. "/" .. name end
+  local path = helper.folder(before_each, after_each)
 
   -- A PNG of 6 by 8 pixels whose channels are these.
   local function png(red, green, blue)
@@ -59,7 +47,7 @@ describe("OneFlow's records", function()
     return flow.global_function {
       name = name or "reads", type = "predict", returns = tp.Tuple(tp.Numpy, tp.Numpy),
       body = function()
-        local record = flow.data.ofrecord_reader(directory, o)
+        local record = flow.data.ofrecord_reader(path(), o)
         local label = flow.data.OFRecordRawDecoder(record, "label", { shape = {},
           dtype = flow.int32 })
         return label, decode and decode(record, flow.data) or flow.identity(label)
@@ -172,12 +160,12 @@ describe("OneFlow's records", function()
       name = "older", type = "predict", returns = tp.Tuple(tp.Numpy, tp.Numpy, tp.Numpy, tp.Numpy),
       body = function()
         local data = flow.data
-        local images, label = data.ofrecord_image_classification_reader(directory, "encoded",
+        local images, label = data.ofrecord_image_classification_reader(path(), "encoded",
           "label", { batch_size = 2, part_name_suffix_length = 3 })
         local codec = data.ImageCodec({ data.ImagePreprocessor("bgr2rgb"),
           data.ImageResizePreprocessor(2, 3) })
         local norm = data.NormByChannelPreprocessor({ 0, 100, 100 }, { 10, 1, 1 })
-        local a, b = data.decode_ofrecord(directory, {
+        local a, b = data.decode_ofrecord(path(), {
           data.BlobConf("encoded", { 3, 2, 3 }, flow.float32, codec, { preprocessors = { norm } }),
           data.BlobConf("real", { 1 }, flow.float32, data.RawCodec()),
         }, { batch_size = 2, part_name_suffix_length = 3 })
@@ -209,7 +197,7 @@ describe("OneFlow's records", function()
     assert.same({ 10, 100, 200 }, x[2][3][4]:totable())
     local loader = flow.global_function { name = "loader", returns = tp.Numpy, body = function()
       local o = { batch_size = 2, part_name_suffix_length = 3 }
-      local record = data.ofrecord_loader(directory, o)
+      local record = data.ofrecord_loader(path(), o)
       return data.ofrecord_raw_decoder(record, "label", { shape = {}, dtype = flow.int32 })
     end }
     assert.same({ 0, 1 }, loader():totable())
@@ -220,7 +208,7 @@ describe("OneFlow's records", function()
     return flow.global_function {
       name = "trains", type = "train", returns = tp.Tuple(tp.Numpy, tp.Numpy),
       body = function()
-        local record = flow.data.ofrecord_reader(directory, { batch_size = 2, data_part_num = 2,
+        local record = flow.data.ofrecord_reader(path(), { batch_size = 2, data_part_num = 2,
           part_name_suffix_length = 3, random_shuffle = true })
         local label = flow.data.OFRecordRawDecoder(record, "label", { shape = {},
           dtype = flow.int32 })
@@ -374,7 +362,7 @@ describe("OneFlow's records", function()
       return flow.image.CropMirrorNormalize(x, { crop_h = 6, crop_w = 6 })
     end)
     assert.same({ 2, 3, 6, 6 }, select(2, taken()).shape)
-    helper.fails(function() flow.data.ofrecord_reader(directory) end,
+    helper.fails(function() flow.data.ofrecord_reader(path()) end,
       "must be called inside a job function's body")
   end)
 end)

@@ -25,14 +25,7 @@ local PUBLISHED = {
 }
 
 describe("models", function()
-  local directory
-
-  before_each(function()
-    flow.clear_default_session()
-    directory = helper.directory()
-  end)
-
-  after_each(function() helper.remove(directory) end)
+  local within = helper.folder(before_each, after_each)
 
   -- What a network gives for the inputs of a case, and what it is to give.
   local function run(net, case)
@@ -60,11 +53,11 @@ describe("models", function()
 
     it(case .. " is known from what jfl saved, also in shards", function()
       local net = flow.models.load(CASES .. case)
-      net:save(directory .. "/a")
-      net:save(directory .. "/b", { shard_bytes = 500 })
+      net:save(within("a"))
+      net:save(within("b"), { shard_bytes = 500 })
       for _, name in ipairs { "a", "b" } do
         flow.clear_default_session()
-        net = flow.models.load(directory .. "/" .. name)
+        net = flow.models.load(within(name))
         assert.equal(OWN[case] or case:gsub("_basic$", ""), net.name)
         check(net, case)
       end
@@ -94,8 +87,8 @@ describe("models", function()
         arrays[name] = fill(tonumber(k), name, shape)
       end
     end
-    flow.checkpoint.save(directory .. "/weights", { var_dict = arrays })
-    return directory .. "/weights"
+    flow.checkpoint.save(within("weights"), { var_dict = arrays })
+    return within("weights")
   end
 
   for network, config in pairs {
@@ -131,8 +124,8 @@ describe("models", function()
     end
     local net = flow.models.load(CASES .. "vit")
     local before = net:variables()
-    net:save(directory .. "/a")
-    for _, path in ipairs { CASES .. "vit", directory .. "/a" } do
+    net:save(within("a"))
+    for _, path in ipairs { CASES .. "vit", within("a") } do
       flow.clear_default_session()
       local new = check_new(path)
       assert.is_true(flow.math.abs(new["classifier-weight"]):max() > 0)
@@ -167,8 +160,8 @@ describe("models", function()
       first = first or last
     end
     assert.truthy(last < first / 2, first .. " " .. last)
-    net:save(directory .. "/a")
-    assert.equal("gpt2", flow.models.load(directory .. "/a").name)
+    net:save(within("a"))
+    assert.equal("gpt2", flow.models.load(within("a")).name)
   end)
 
   it("are made of a configuration, without weights", function()
@@ -231,10 +224,10 @@ describe("models", function()
 
   it("are refused where it is not known which they are", function()
     local function with(config, text)
-      os.execute(("rm -rf %s/m && cp -r %sgpt2 %s/m"):format(directory, CASES, directory))
-      if config then helper.write(directory .. "/m/config.json", config)
-      else os.remove(directory .. "/m/config.json") end
-      helper.fails(function() flow.models.load(directory .. "/m") end, text)
+      os.execute(("rm -rf %s/m && cp -r %sgpt2 %s/m"):format(within(), CASES, within()))
+      if config then helper.write(within("m/config.json"), config)
+      else os.remove(within("m/config.json")) end
+      helper.fails(function() flow.models.load(within("m")) end, text)
     end
     with(nil, "neither the checkpoint nor a config.json beside says which network it is")
     with("{", "m/config.json: it must be an object in JSON")
@@ -256,14 +249,14 @@ describe("models", function()
       '{"rope_type":[]}', '{"rope_theta":"x"}', '{"rope_type":"linear","factor":"x"}',
       '{"rope_type":"yarn","factor":2,"beta_fast":[]}', '{"rope_type":"factors","factors":[0,1]}' }
     for _, case in ipairs { "gpt2", "llama", "bert", "resnet", "mobilenet_v2", "vit", "whisper" } do
-      os.execute(("rm -rf %s/m && cp -r %s%s %s/m"):format(directory, CASES, case, directory))
-      local text = helper.read(directory .. "/m/config.json")
+      os.execute(("rm -rf %s/m && cp -r %s%s %s/m"):format(within(), CASES, case, within()))
+      local text = helper.read(within("m/config.json"))
       for key in pairs(require("jfl.models." .. case).config) do
         for _, value in ipairs(VALUES) do
-          helper.write(directory .. "/m/config.json", (text:gsub('"' .. key .. '": *[^,}]*', "", 1)
+          helper.write(within("m/config.json"), (text:gsub('"' .. key .. '": *[^,}]*', "", 1)
             :gsub("^%s*{", ('{"%s":%s,'):format(key, value)):gsub(",%s*,", ","):gsub(",%s*}", "}")))
           flow.clear_default_session()
-          local ok, err = pcall(flow.models.load, directory .. "/m")
+          local ok, err = pcall(flow.models.load, within("m"))
           assert(ok or not tostring(err):find("attempt to"), ("%s: %s = %s: %s"):format(case, key,
             value, tostring(err)))
         end
@@ -274,29 +267,29 @@ describe("models", function()
   it("that cannot be loaded leave nothing behind", function()
     local own = flow.model("own", function(x) return flow.layers.dense(x, 2) end)
     own:predict { inputs = { flow.float32 { -1, 3 } } }(flow.ndarray.ones { 1, 3 })
-    os.execute(("cp -r %sgpt2 %s/m"):format(CASES, directory))
-    local text = helper.read(directory .. "/m/config.json")
-    helper.write(directory .. "/m/config.json", '{"model_type":"gpt2","n_layer":2,"n_embd":24}')
+    os.execute(("cp -r %sgpt2 %s/m"):format(CASES, within()))
+    local text = helper.read(within("m/config.json"))
+    helper.write(within("m/config.json"), '{"model_type":"gpt2","n_layer":2,"n_embd":24}')
     local function names() return table.concat(core.variables(), " ") end
     local before = names()
     local function load()
-      local net = flow.models.load(directory .. "/m")
+      local net = flow.models.load(within("m"))
       return net
     end
     helper.fails(load, "is that another model's?")
     assert.equal(before, names())
-    helper.write(directory .. "/m/config.json", text)
+    helper.write(within("m/config.json"), text)
     check(load(), "gpt2")
     load()                                 -- once more the same network
-    helper.write(directory .. "/m/config.json", '{"model_type":"gpt2","n_layer":2,"n_embd":24}')
+    helper.write(within("m/config.json"), '{"model_type":"gpt2","n_layer":2,"n_embd":24}')
     helper.fails(load, "")
     assert.truthy(names():find("gpt2%-wte%-weight"))      -- what was there before stays
   end)
 
   it("have no more layers than the weights have tensors", function()
-    os.execute(("cp -r %sgpt2 %s/m"):format(CASES, directory))
-    helper.write(directory .. "/m/config.json",
+    os.execute(("cp -r %sgpt2 %s/m"):format(CASES, within()))
+    helper.write(within("m/config.json"),
       '{"model_type":"gpt2","n_layer":9999,"n_embd":8,"n_head":2,"vocab_size":13}')
-    helper.fails(function() flow.models.load(directory .. "/m") end, "n_layer must be at most ")
+    helper.fails(function() flow.models.load(within("m")) end, "n_layer must be at most ")
   end)
 end)

@@ -316,13 +316,7 @@ describe("several optimizers of a job", function()
 end)
 
 describe("an optimizer's rate", function()
-  local directory
-
-  before_each(function()
-    flow.clear_default_session()
-    directory = helper.directory()
-  end)
-  after_each(function() helper.remove(directory) end)
+  local within = helper.folder(before_each, after_each)
 
   local optimizer
 
@@ -428,7 +422,7 @@ describe("an optimizer's rate", function()
   end)
 
   it("is kept by checkpoints, once it was set", function()
-    local path = directory .. "/model"
+    local path = within("model")
     local job = train(scheduled)
     job()
     flow.checkpoint.save(path)
