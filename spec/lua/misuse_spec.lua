@@ -11,7 +11,8 @@ local nd, tp = flow.ndarray, flow.typing
 
 -- Functions that are left out as they print, read the system's data sets, or call what they are
 -- given.
-local LEFT_OUT = { watch = true, watch_diff = true, ["data.load_mnist"] = true, help = true }
+local LEFT_OUT = { watch = true, watch_diff = true, ["data.load_mnist"] = true, help = true,
+  arguments = true }             -- which ends the program
 
 -- Words of the errors that Lua itself raises, in our code or by our functions.
 local RAW = { "attempt to ", "bad argument", "jfl/", "stack overflow", "table expected",

@@ -122,8 +122,8 @@ function methods:minimize(loss)
     core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
   end
   local who = self.name .. ".minimize"
-  local losses = optimizer.need_losses(who, loss)
-  apart.together(trace.need_train(who), who, losses, function(lists, context)
+  local training = trace.need_train(who)
+  apart.together(training, who, optimizer.need_losses(who, loss), function(lists, context)
     minimize(self, who, context, apart.losses(who, context, lists))
   end)
 end
