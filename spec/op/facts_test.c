@@ -105,6 +105,25 @@ static void what_rises_never_falls(void)
   CHECK(checked >= 1);
 }
 
+/* Numbers within the bounds of a record stay, others become a bound. */
+static void bounds_are_kept(void)
+{
+  int checked = 0;
+  for (const jfl_op *const *o = jf_ops; *o; o++) {
+    const double low = (*o)->bounds.low, high = (*o)->bounds.high;
+    numbers a, y;
+    if (low == high) continue;
+    jf_numbers_put(JFL_F64, &a, 0, N, odd);
+    CHECK(run(*o, JFL_F64, &a, NULL, &y));
+    for (int i = 0; i < N; i++) {
+      const double x = a.element[i];
+      CHECK(x != x || y.element[i] == (x < low ? low : x > high ? high : x));
+    }
+    checked++;
+  }
+  CHECK(checked >= 2);
+}
+
 /* The axis of a line and the flags in attributes are ints; endings and lines name ops that
    exist. */
 static void rules_name_ops_with_the_parts_they_need(void)
@@ -113,6 +132,10 @@ static void rules_name_ops_with_the_parts_they_need(void)
     const jfl_op *op = *o;
     if (op->line) CHECK(op->line->op->loop && op->line->axis + sizeof(int) <= op->attr_size);
     if (op->ending) CHECK(op->ending->fused->attr_size >= op->attr_size && op->ending->fused->cpu);
+    if (op->derivative) {
+      const jfl_op *by = op->derivative;
+      CHECK(op->grad && by->loop && (!by->attr_size || by->attr_size == op->attr_size));
+    }
     if (op->side_sum)
       CHECK(jf_op_n_out(op) > op->side_sum->output && op->side_sum->asked < op->attr_size);
   }
@@ -124,6 +147,7 @@ int main(void)
   RUN(inputs_may_change_places);
   RUN(what_adds_gives_the_sum);
   RUN(what_rises_never_falls);
+  RUN(bounds_are_kept);
   RUN(rules_name_ops_with_the_parts_they_need);
   return test_done();
 }

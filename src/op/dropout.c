@@ -68,19 +68,14 @@ static void dropout_draw(const jf_loop_args *t, int8_t *mask)
     keep_##D(t, t->second);                                                   \
   }                                                                           \
   static void dropout_backward_loop_##D(const jf_loop_args *t) { keep_##D(t, t->in[1]); }
-#define KERNELS(D, T)                                                         \
-  static jfl_status dropout_forward_##D(const jf_kargs *k)                    \
-  {                                                                           \
-    return dropout_whole(k, dropout_forward_loop_##D);                        \
-  }                                                                           \
-  static jfl_status dropout_backward_##D(const jf_kargs *k)                   \
-  {                                                                           \
-    return dropout_whole(k, dropout_backward_loop_##D);                       \
-  }
+JF_EACH_FLOAT(KEEP)
+JF_EACH_FLOAT(TILES)
+static const jf_loop loop[JFL_N_DTYPE] = { JF_FLOATS(dropout_forward_loop_) };
+static const jf_loop grad_loop[JFL_N_DTYPE] = { JF_FLOATS(dropout_backward_loop_) };
 
 enum { SOME = 1 << 14 };         /* elements between two looks at the deadline */
 
-static void dropout_some(const jf_kargs *k, const jf_loop_args *whole, jf_loop loop, int64_t n)
+static void dropout_some(const jf_kargs *k, const jf_loop_args *whole, jf_loop run, int64_t n)
 {
   jf_loop_args t = *whole;
   const int64_t at = t.at;
@@ -90,10 +85,10 @@ static void dropout_some(const jf_kargs *k, const jf_loop_args *whole, jf_loop l
   if (t.second) t.second = (char *)t.second + first * jfl_dtype_size(k->out[1].dtype);
   for (int i = 0; i < k->n_in; i++)
     t.in[i] = (const char *)t.in[i] + first * jfl_dtype_size(k->in[i].dtype);
-  loop(&t);
+  run(&t);
 }
 
-static jfl_status dropout_whole(const jf_kargs *k, jf_loop loop)
+static jfl_status dropout_whole(const jf_kargs *k, jf_loop run)
 {
   jf_loop_args t = { .n = jf_numel(&k->out[0].shape), .out = k->out[0].data, .attr = k->attr,
                      .random = k->random };
@@ -102,25 +97,28 @@ static jfl_status dropout_whole(const jf_kargs *k, jf_loop loop)
     t.step[i] = 1;
   }
   if (k->n_out > 1) t.second = k->out[1].data;
-  for (int64_t n = t.n; t.at < n && !jf_loop_ends(); t.at += SOME) dropout_some(k, &t, loop, n);
+  for (int64_t n = t.n; t.at < n && !jf_loop_ends(); t.at += SOME) dropout_some(k, &t, run, n);
   return JFL_OK;
 }
 
-JF_EACH_FLOAT(KEEP)
-JF_EACH_FLOAT(TILES)
-JF_EACH_FLOAT(KERNELS)
-static const jf_loop loop[JFL_N_DTYPE] = { JF_FLOATS(dropout_forward_loop_) };
-static const jf_loop grad_loop[JFL_N_DTYPE] = { JF_FLOATS(dropout_backward_loop_) };
+static jfl_status dropout_forward(const jf_kargs *k)
+{
+  return dropout_whole(k, loop[k->in[0].dtype]);
+}
+static jfl_status dropout_backward(const jf_kargs *k)
+{
+  return dropout_whole(k, grad_loop[k->in[0].dtype]);
+}
 
 /* The formula's `uniform >= rate` agrees with dropout_draw: uniform has 24 random bits, and both
    compare them with the same threshold. */
 JFL_OP(dropout, .doc = "x with a share of its elements, chosen anew on every run, made 0.",
        .path = "nn.dropout", .in = { "x" }, .out = { "y", "mask" }, .n_public = 1, .attr = attrs,
        .attr_size = sizeof(jf_dropout), .flags = JF_RANDOM, .inplace = 1, .infer = dropout_infer,
-       .grad = dropout_grad, .cpu = JF_KERNELS(JF_FLOATS(dropout_forward_)), .loop = loop,
+       .grad = dropout_grad, .cpu = JF_KERNELS(JF_EVERY_FLOAT(dropout_forward)), .loop = loop,
        .expr = JF_STRING(KEPT_IF(uniform >= rate)), .second = "uniform >= rate")
 
 JFL_OP(dropout_grad, .doc = "Gradient of dropout that used mask.", .in = { "dy", "mask" },
        .out = { "dx" }, .attr = attrs, .attr_size = sizeof(jf_dropout), .inplace = 1,
-       .infer = dropout_grad_infer, .cpu = JF_KERNELS(JF_FLOATS(dropout_backward_)),
+       .infer = dropout_grad_infer, .cpu = JF_KERNELS(JF_EVERY_FLOAT(dropout_backward)),
        .loop = grad_loop, .expr = JF_STRING(KEPT_IF(b)))

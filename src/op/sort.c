@@ -93,10 +93,8 @@ typedef void (*sort_line)(const void *x, int64_t m, int64_t step, int32_t *order
   LINE(rise, D, T, b < a || (a != a && b == b))               \
   LINE(fall, D, T, b > a || (b != b && a == a))
 JF_EACH_TYPE(LINES)
-#define RISE_ROW(D, T) [JFL_##D] = rise_line_##D,
-#define FALL_ROW(D, T) [JFL_##D] = fall_line_##D,
-static const sort_line rise[JFL_N_DTYPE] = { JF_EACH_TYPE(RISE_ROW) };
-static const sort_line fall[JFL_N_DTYPE] = { JF_EACH_TYPE(FALL_ROW) };
+static const sort_line rise[JFL_N_DTYPE] = { JF_TYPES(rise_line_) };
+static const sort_line fall[JFL_N_DTYPE] = { JF_TYPES(fall_line_) };
 
 static size_t sort_scratch_of(const jf_kargs *k, int64_t axis)
 {
