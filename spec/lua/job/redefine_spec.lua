@@ -199,6 +199,34 @@ describe("a job defined anew", function()
 
   local STAYS = "; job 'two' goes on as it was defined before"
 
+  it("goes on in a box, with the calls in flight, where a text or a body fails", function()
+    local box = flow.sandbox {}
+    box:run [[
+      flow = require "jfl"
+      seen = {}
+      function define(width, body)
+        local tp = flow.typing
+        hot = flow.global_function { name = "hot", returns = tp.Callback(tp.Numpy),
+          inputs = { { "x", tp.Numpy.Placeholder { 2, 4 } } },
+          body = body or function(x) return flow.layers.dense(x, width, { name = "d" }) end }
+      end
+      function ask()
+        hot(flow.ndarray.ones { 2, 4 })(function(y) seen[#seen + 1] = y.shape[2] end)
+      end
+      define(3)
+      for _ = 1, 4 do ask() end]]
+    for text, wrong in pairs {
+      ["define(3, function(x return x end)"] = "text:1: ')' expected near 'return'",
+      ["define(5)"] = "must be float32 (3, 4) as job 'hot' made it, got float32 (5, 4)",
+      ["define(3, function(x) return x.shape.y.z end)"] = "attempt to index field 'y'",
+    } do
+      helper.fails(function() box:run(text) end, wrong)
+      box:run "ask()"
+    end
+    box:run "define(3, function(x) return flow.layers.dense(x, 3, { name = 'd' }) * 2 end) ask()"
+    assert.equal("3 3 3 3 3 3 3 3", box:run "flow.sync() return table.concat(seen, ' ')")
+  end)
+
   it("runs on as it was where its variables no longer fit", function()
     local job = two("two", 3, flow.float)
     job({ 1, 2 })
