@@ -37,6 +37,8 @@ describe("metrics", function()
     fails("confusion: there must be at most 2000 classes, got 2001", metrics.confusion, { 0, 0 },
       { 0, 2000 })
     assert.same({ 2000, 2000 }, metrics.confusion({ 0, 0 }, { 0, 1999 }).shape)
+    assert.same({ 2, 2 }, metrics.confusion({ 0, 1 }, { 0, 1 }, { classes = 1 }).shape)
+    fails("confusion: classes must be", metrics.confusion, { 0 }, { 0 }, { classes = 0 })
     fails("auc: predictions must be a score for each label, or two, got (4, 3)", metrics.auc,
       SCORES, { 0, 1, 1, 0 })
     fails("auc: labels must be classes, whole numbers from 0 to 1, got 2", metrics.auc, { 0, 1 },
