@@ -76,6 +76,13 @@ describe("metrics", function()
       { 0, 0, 1, 1 }))
   end)
 
+  it("count no score that is not a number as a hit", function()
+    local nan = 0 / 0
+    for _, scores in ipairs { { 0.5, nan }, { nan, 0.5 }, { nan, nan } } do
+      assert.equal(0, metrics.top_k({ scores }, { 0 }, { k = 1 }))
+    end
+  end)
+
   it("measure distances", function()
     assert.equal(1, metrics.mean_absolute_error({ 1, 2, 3 }, { 2, 2, 1 }))
     local column = nd.array { { 1 }, { 2 }, { 3 } }
