@@ -64,6 +64,15 @@ describe("flow.fit", function()
     helper.fails(function() flow.fit(flow.model("three", user_things), data, o) end, "in no order")
   end)
 
+  it("makes batches of as many rows as the job takes, and leaves out what is over", function()
+    for _, rows in ipairs { 1, 2, 3 } do
+      flow.clear_default_session()
+      local job = helper.train("train", { inputs = { { "x", tp.Numpy.Placeholder { rows, 2 } } } })
+      local run = flow.fit(job, { { "x", nd.ones { 7, 2 } } }, { epochs = 1, show = false })
+      assert.equal(math.floor(7 / rows), run.step)
+    end
+  end)
+
   it("takes what integers divided give, float64, as float32", function()
     local ages = nd.array({ { 20 }, { 45 }, { 70 }, { 30 } }, "int32") / 100
     assert.equal("float64", ages.dtype)

@@ -43,6 +43,8 @@ describe("metrics", function()
     fails("confusion: there must be at most 2000 classes, got 2001", metrics.confusion, { 0, 0 },
       { 0, 2000 })
     assert.same({ 2000, 2000 }, metrics.confusion({ 0, 0 }, { 0, 1999 }).shape)
+    assert.same({ 2, 2 }, metrics.confusion({ 0, 1 }, { 0, 1 }, { classes = 1 }).shape)
+    fails("confusion: classes must be", metrics.confusion, { 0 }, { 0 }, { classes = 0 })
     fails("auc: predictions must be a score for each label, or two, got (4, 3)", metrics.auc,
       SCORES, { 0, 1, 1, 0 })
     fails("auc: labels must be classes, whole numbers from 0 to 1, got 2", metrics.auc, { 0, 1 },
@@ -90,6 +92,13 @@ describe("metrics", function()
     assert.equal(0.5, metrics.auc({ 1, 1, 1, 1 }, { 0, 1, 0, 1 }))
     assert.equal(0.75, metrics.auc({ { 0, 0.1 }, { 1, 1.4 }, { 0, 0.35 }, { 0, 0.8 } },
       { 0, 0, 1, 1 }))
+  end)
+
+  it("count no score that is not a number as a hit", function()
+    local nan = 0 / 0
+    for _, scores in ipairs { { 0.5, nan }, { nan, 0.5 }, { nan, nan } } do
+      assert.equal(0, metrics.top_k({ scores }, { 0 }, { k = 1 }))
+    end
   end)
 
   it("measure distances", function()
