@@ -4,6 +4,7 @@ local flow = require "jfl"
 
 flow.random.seed(11)
 local path = ...
+arg = { [0] = path, select(2, ...) }                   -- luacheck: ignore
 assert(loadfile(path))(select(2, ...))
 flow.sync()
 if next(flow.get_all_variables()) then

@@ -322,7 +322,7 @@ static int row_norm_grad_expand(jfl_graph *g, const jf_node *n, int64_t longest,
   for (int i = (int)a->axis; i < rows.n; i++) rows.d[i] = 1;
   jfl_value *d = jf_emit_as(g, in[0], t), *u = jf_emit_as(g, in[1], t);
   jfl_value *inverse = jf_emit_view(g, in[3], &rows);
-  if (a->center) u = EMIT(subtract, u, jf_emit_view(g, in[2], &rows));
+  u = EMIT(subtract, u, jf_emit_view(g, in[2], &rows));         /* 0 where it is not centered */
   jfl_value *product = EMIT(multiply, d, u);
   if (a->shift) out[1 + a->scale] = row_norm_down(g, a, d);
   if (a->scale) {

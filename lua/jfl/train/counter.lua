@@ -134,29 +134,40 @@ records.top_k = { better = "higher", value = mean_value,
 
 local MOST_ROWS = 2000
 
--- Counts how often a label was said to be a class: count.pairs[label][class].
-local function add_pairs(who, count, p, t)
+-- Calls fn(label, class) for each label that counts and the class that was said.
+local function each_pair(who, count, p, t, fn)
   local said, n = classes_of(who, p, t, count.threshold)
   count.classes = math.max(count.classes, n or 2)
   for i, label in ipairs(labels_of(who, count, t, n)) do
     if label and said[i] < 0 then
       core.fail("%s: predictions must be classes from 0, got %d", who, said[i])
     elseif label then
-      local row = count.pairs[label] or {}
-      count.pairs[label], row[said[i]] = row, (row[said[i]] or 0) + 1
       count.classes = math.max(count.classes, label + 1, said[i] + 1)
+      fn(label, said[i])
     end
   end
 end
 
+local function more(counts, class) counts[class] = (counts[class] or 0) + 1 end
+
 local function pairs_count(o)
   local count = class_count(o)
-  count.pairs, count.classes, count.average = {}, o.classes or 0, o.average
+  count.classes, count.average = o.classes or 0, o.average
   return count
 end
 
-records.confusion = { start = pairs_count,
-  add = function(count, p, t) add_pairs("confusion", count, p, t) end,
+records.confusion = {
+  start = function(o)
+    local count = pairs_count(o)
+    count.pairs = {}
+    return count
+  end,
+  add = function(count, p, t)
+    each_pair("confusion", count, p, t, function(label, class)
+      count.pairs[label] = count.pairs[label] or {}
+      more(count.pairs[label], class)
+    end)
+  end,
   value = function(count)
     local rows = {}
     if count.classes > MOST_ROWS then
@@ -175,16 +186,8 @@ records.confusion = { start = pairs_count,
 
 -- How often a class was right, was said wrongly, and was missed.
 local function tally(count, class)
-  local hits, missed, wrong = 0, 0, 0
-  for label, row in pairs(count.pairs) do
-    for said, n in pairs(row) do
-      if label == class and said == class then hits = hits + n
-      elseif label == class then missed = missed + n
-      elseif said == class then wrong = wrong + n
-      end
-    end
-  end
-  return hits, wrong, missed
+  local hits = count.hits[class] or 0
+  return hits, (count.said[class] or 0) - hits, (count.labels[class] or 0) - hits
 end
 
 -- The mean over the classes that occur of a share that is computed from tally()'s numbers; class
@@ -213,9 +216,17 @@ local function share_record(name, of)
         core.fail("%s: average must be one of %s, got %s", name, args.names_of(AVERAGES),
           args.describe(o.average))
       end
-      return pairs_count(o)
+      local count = pairs_count(o)
+      count.hits, count.said, count.labels = {}, {}, {}
+      return count
     end,
-    add = function(count, p, t) add_pairs(name, count, p, t) end,
+    add = function(count, p, t)
+      each_pair(name, count, p, t, function(label, class)
+        more(count.labels, label)
+        more(count.said, class)
+        if label == class then more(count.hits, class) end
+      end)
+    end,
     value = function(count) return share(count, of) end,
   }
 end
