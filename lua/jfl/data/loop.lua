@@ -345,9 +345,9 @@ end
 -- loops that are not made yet; or nil, the name whose text is wrong, and the reason.
 function loop.restorer(texts)
   local records = {}
-  for name, text in pairs(texts) do
-    local list = parse(text)
-    if not list then return nil, name, ("it makes no sense: '%s'"):format(text) end
+  for _, name in ipairs(args.keys(texts)) do
+    local list = parse(texts[name])
+    if not list then return nil, name, ("it makes no sense: '%s'"):format(texts[name]) end
     for record, self in pairs(holders(name, list)) do
       local wrong = mismatch(self, record)
       if wrong then return nil, name, wrong end

@@ -137,7 +137,9 @@ end
 
 -- The text about a group such as "nn" or "grad_clipping", or nil.
 local function group_text(name, spelt)
-  for group, list in pairs(groups()) do
+  local known = groups()
+  for _, group in ipairs(args.keys(known)) do
+    local list = known[group]
     if group ~= "flow" and matches(spelt(group), name) then
       for method in pairs(methods.of(group) or {}) do list[method] = true end
       local all = args.keys(list)

@@ -305,6 +305,14 @@ function Cache:save(path, options)
     overwrite = (options or {}).overwrite })
 end
 
+-- What of a list is no whole number from 0 on, or what is no list; or nil.
+local function wrong_id(ids)
+  if type(ids) ~= "table" then return ids end
+  for _, id in pairs(ids) do
+    if type(id) ~= "number" or id < 0 or id % 1 ~= 0 then return id end
+  end
+end
+
 -- What is wrong with what a file has of a cache, or nil: in each array but the lengths are as many
 -- positions as the longest sequence.
 local function flaw_of(self, arrays, note)
@@ -329,11 +337,10 @@ local function flaw_of(self, arrays, note)
     end
   end
   for s, ids in pairs(unread) do
-    for _, id in pairs(type(ids) == "table" and ids or { false }) do
-      if type(id) ~= "number" or id < 0 or id % 1 ~= 0 then
-        return ("what sequence %s has not read must be whole numbers, got %s"):format(tostring(s),
-          args.describe(id))
-      end
+    local id = wrong_id(ids)
+    if id ~= nil then
+      return ("what sequence %s has not read must be whole numbers, got %s"):format(tostring(s),
+        args.describe(id))
     end
   end
 end

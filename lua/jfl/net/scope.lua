@@ -67,9 +67,8 @@ end
 -- Fails unless each machine has as many devices.
 local function check_even(named)
   local least, most
-  for machine, numbers in pairs(named) do
-    local count = 0
-    for _ in pairs(numbers) do count = count + 1 end
+  for _, machine in ipairs(args.keys(named)) do
+    local count = #args.keys(named[machine])
     if not least or count < least.count then least = { machine = machine, count = count } end
     if not most or count > most.count then most = { machine = machine, count = count } end
   end

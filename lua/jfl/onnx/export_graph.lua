@@ -16,13 +16,9 @@ graph.IR_VERSION = 8
 
 local rows, varying = {}, {}
 for _, name in ipairs { "math", "shapes", "layers", "pictures", "recurrent" } do
-  for op, row in pairs(require("jfl.onnx.export_" .. name)) do
-    if op == "varying" then
-      for each, names in pairs(row) do varying[each] = names end
-    else
-      rows[op] = row
-    end
-  end
+  local more = require("jfl.onnx.export_" .. name)
+  for op, row in pairs(more) do rows[op] = op ~= "varying" and row or nil end
+  for op, names in pairs(more.varying or {}) do varying[op] = names end
 end
 
 function rows.add(b, n)

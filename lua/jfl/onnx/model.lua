@@ -195,7 +195,7 @@ local function reads(node)
   local list = args.copied(node.inputs)
   for _, value in pairs(node.attrs) do
     if type(value) == "table" and value.free then
-      for name in pairs(value.free) do list[#list + 1] = name end
+      for _, name in ipairs(args.keys(value.free)) do list[#list + 1] = name end
     end
   end
   return list

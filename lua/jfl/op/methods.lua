@@ -91,7 +91,7 @@ local listed = {}                -- the methods of a class by name, once they we
 -- The last names of all functions in the places where methods are looked for.
 local function candidates()
   local found, spaces = {}, { [""] = true, math = true, nn = true }
-  for space in pairs(spaces) do
+  for _, space in ipairs { "", "math", "nn" } do
     for name in pairs(registry.names(space)) do found[name] = true end
   end
   for _, paths in pairs(core.op_paths()) do
