@@ -31,7 +31,7 @@ typedef struct pieces_cut { int64_t n, each; } pieces_cut;
 /* How many elements further a piece's operands lie. */
 typedef struct pieces_step { int64_t a, b, c, bias, dbias; } pieces_step;
 
-/* Which inner piece: the first or one like it, one between first and last, the last. */
+/* Inner pieces: the first or one like it, one between the first and the last, the last. */
 enum { FIRST, BETWEEN, LAST, N_WHICH };
 
 /* The library is fastest on dense matrices, so that for long products each piece has a copy of its
@@ -42,8 +42,8 @@ typedef struct pieces {
   const jf_primitives *lib;
   pieces_cut outer, inner;         /* matrices or images; rows, columns or channels */
   pieces_step by_outer, by_inner;  /* from one element of an axis to the next */
-  int bands;                       /* inner pieces are rows of an image; all but the first */
-  int64_t above;                   /* begin to read so many elements earlier */
+  int bands;                       /* whether inner pieces are rows of an image */
+  int64_t above;                   /* elements that all bands but the first read before their own */
   jf_primitive_any *unit[2][N_WHICH];      /* for full outer pieces, and for the last */
   size_t room;                     /* bytes of scratch for each worker */
   int converts;                    /* units convert b, */
@@ -61,10 +61,15 @@ typedef struct pieces {
 } pieces;
 
 static int64_t cut_count(pieces_cut c) { return (c.n + c.each - 1) / c.each; }
-static int64_t cut_rest(pieces_cut c) { return c.n - (cut_count(c) - 1) * c.each; }
 
-/* Whether the last one has fewer elements. */
-static int cut_ends_short(pieces_cut c) { return cut_rest(c) < c.each; }
+/* How many elements piece n has. */
+static int64_t cut_extent(pieces_cut c, int64_t n)
+{
+  return n == cut_count(c) - 1 ? c.n - n * c.each : c.each;
+}
+
+/* Whether piece n has fewer elements than the first. */
+static int cut_is_short(pieces_cut c, int64_t n) { return cut_extent(c, n) < cut_extent(c, 0); }
 
 /* Cuts n elements into at most `count` pieces, whose extents are multiples of `unit`. */
 static pieces_cut cut_into(int64_t n, int64_t count, int64_t unit)
@@ -113,28 +118,19 @@ typedef jfl_status (*pieces_maker)(const void *problem, int64_t outer, int64_t f
 /* Which of the units for inner pieces piece n needs. */
 static int pieces_which(const pieces *p, int64_t n)
 {
-  const int last = n == cut_count(p->inner) - 1;
-  if (p->bands) return n == 0 ? FIRST : last ? LAST : BETWEEN;
-  return last && n > 0 && cut_ends_short(p->inner) ? LAST : FIRST;
-}
-
-static int is_last_outer(const pieces *p, int64_t n)
-{
-  return n > 0 && n == cut_count(p->outer) - 1 && cut_ends_short(p->outer);
+  if (!p->bands) return cut_is_short(p->inner, n) ? LAST : FIRST;
+  return n == 0 ? FIRST : n == cut_count(p->inner) - 1 ? LAST : BETWEEN;
 }
 
 /* Makes the unit that outer piece i and inner piece n need, if there is none yet. */
 static jfl_status pieces_unit(pieces *p, pieces_maker make, const void *problem, int64_t i,
                               int64_t n, int workers)
 {
-  const int last = is_last_outer(p, i), first = !p->unit[0][FIRST];
+  const int last = cut_is_short(p->outer, i), first = !p->unit[0][FIRST];
   jf_primitive_any **unit = &p->unit[last][pieces_which(p, n)];
-  const pieces_cut *o = &p->outer, *c = &p->inner;
-  const int64_t outer = i == cut_count(*o) - 1 ? cut_rest(*o) : o->each;
-  const int64_t inner = n == cut_count(*c) - 1 ? cut_rest(*c) : c->each;
   if (*unit) return JFL_OK;
   jf_primitive_make m = { .workers = workers };
-  JF_TRY(make(problem, outer, n * c->each, inner, &m));
+  JF_TRY(make(problem, cut_extent(p->outer, i), n * p->inner.each, cut_extent(p->inner, n), &m));
   *unit = m.unit;
   /* The unit for the last outer piece might want another layout. */
   if (last || !m.ready || (!first && !p->ready)) p->ready = 0;
@@ -632,8 +628,7 @@ static void pieces_one(void *ctx, int n, int worker)
   pieces_job *j = ctx;
   const pieces *p = j->p;
   const int64_t inners = cut_count(p->inner), outer = n / inners, inner = n % inners;
-  const int64_t images = outer == cut_count(p->outer) - 1 ? cut_rest(p->outer) : p->outer.each;
-  const int64_t wide = inner == inners - 1 ? cut_rest(p->inner) : p->inner.each;
+  const int64_t wide = cut_extent(p->inner, inner);
   char *scratch = j->scratch + (size_t)worker * worker_room(p);
   jf_primitive_run r = pieces_operands(j, outer * p->outer.each, inner * p->inner.each);
   void *c = r.c;
@@ -644,9 +639,10 @@ static void pieces_one(void *ctx, int n, int worker)
   if (p->copy == COPY_A) pieces_gather(p, wide, &r, scratch);
   if (p->copy == COPY_A) r.a = scratch;
   if (p->copy == COPY_C) r.c = scratch;
-  jfl_status s = p->lib->execute(p->unit[is_last_outer(p, outer)][pieces_which(p, inner)], worker,
-                                 scratch + copy_room(p), r);
-  if (p->act) pieces_activate(p, r.c, images, inner * p->inner.each, wide);
+  jf_primitive_any *unit = p->unit[cut_is_short(p->outer, outer)][pieces_which(p, inner)];
+  jfl_status s = p->lib->execute(unit, worker, scratch + copy_room(p), r);
+  if (p->act)
+    pieces_activate(p, r.c, cut_extent(p->outer, outer), inner * p->inner.each, wide);
   if (p->copy == COPY_C) pieces_lines(p, p->to, wide, r.c, wide, c, p->lead);
   if (s != JFL_OK) atomic_store(&j->failed, (int)s);
 }

@@ -22,6 +22,14 @@ end
 local function on_two() session(KIND .. ":0-1") end
 local function on_one() session(KIND .. ":0") end
 
+local function check_variables(got, want, tolerance)
+  for name, values in pairs(want) do
+    for i, v in ipairs(values) do
+      assert.is_true(math.abs(v - got[name][i]) < tolerance, name)
+    end
+  end
+end
+
 local function check_close(got, want)
   local ok, message = support.close(support.flat(got), support.flat(want), 2e-6)
   if not ok then error(message, 2) end
@@ -91,11 +99,7 @@ describe("lists of arrays of different sizes on " .. KIND, function()
     on_one()
     local want, expected = steps({ nd.concat(x, 0) })
     for i = 1, 3 do check_close(nd.concat(got[i], 0), want[i][1]) end
-    for name, values in pairs(expected) do
-      for i, v in ipairs(values) do
-        assert.is_true(math.abs(v - variables[name][i]) < 1e-4, name)
-      end
-    end
+    check_variables(variables, expected, 1e-4)
   end)
 
   it("sum gradients of extents that no array of the whole could have", function()
@@ -155,11 +159,7 @@ describe("lists of arrays of different sizes on " .. KIND, function()
     on_one()
     local want, expected = steps({ nd.concat(x, 0) })
     check_close(got, want)
-    for name, values in pairs(expected) do
-      for i, v in ipairs(values) do
-        assert.is_true(math.abs(v - variables[name][i]) < 1e-5, name)
-      end
-    end
+    check_variables(variables, expected, 1e-5)
   end)
 
   it("stand beside arrays of the whole, which are cut or not", function()
