@@ -175,6 +175,10 @@ describe("an op of ONNX gives what it says:", function()
     check({ { 2, 3 } }, values_of(call("SequenceErase", {}, two, one(0, "int64"))), "SequenceErase")
     check({ { 1 } }, values_of(call("SequenceErase", {}, two)), "SequenceErase of the last")
     check({ { 1 }, { 2, 3 } }, values_of(two), "the list that was given")
+    for _, changed in ipairs { call("SequenceErase", {}, two),
+      call("SequenceInsert", {}, two, array { 9 }) } do
+      check(#changed, call("SequenceLength", {}, changed), "what was made of a list is one")
+    end
     check({ 1, 2, 3 }, call("ConcatFromSequence", { axis = -1 }, two), "ConcatFromSequence")
     local alike = pair(array { 1, 2 }, array { 3, 4 })
     check({ { 1, 2 }, { 3, 4 } }, call("ConcatFromSequence", { axis = 0, new_axis = 1 }, alike),
