@@ -204,5 +204,9 @@ describe("windows as columns", function()
       "nn.fold: input must have shape (N, C * 4, 9), got (1, 8, 4)")
     helper.fails(function() nn.fold(ones(1, 6, 9), 4, 2) end,
       "nn.fold: input must have shape (N, C * 4, 9), got (1, 6, 9)")
+    helper.fails(function() nn.fold(ones(1, 8, 4), { 4, 1 }, 2) end,
+      "nn.fold: input must have shape (N, C * 4, 0), got (1, 8, 4)")
+    helper.fails(function() nn.fold(ones(1, 8, 4), { 1, 4 }, 2) end,
+      "nn.fold: input must have shape (N, C * 4, 0), got (1, 8, 4)")
   end)
 end)
