@@ -5,6 +5,10 @@
 -- Each entry is repeated in so many frames, and for so many seconds if that is longer, in a process
 -- of its own, so that nothing depends on what the entries before it left behind. A frame gives
 -- callbacks a quarter of a millisecond, which is in the times of the entries that run them.
+--   jfl scripts/bench/frames.lua hour [frames]
+-- plays so many frames in one process, an hour of 60 a second where none are given, one after
+-- another, with a thousand callbacks of some microseconds due in each and all the entries sprinkled
+-- in, and prints the same of them, and what the process held before and after.
 local core = require "jfl.core"
 local ffi = require "ffi"
 local flow = require "jfl"
@@ -13,7 +17,8 @@ local plan = require "jfl.job.plan"
 
 local tp = flow.typing
 
-local FRAMES, SECONDS, ONLY = tonumber(arg[1] or 2000), tonumber(arg[2] or 0), arg[3] or ""
+local HOUR = arg[1] == "hour"
+local FRAMES, SECONDS, ONLY = tonumber(not HOUR and arg[1] or 2000), tonumber(arg[2] or 0), arg[3] or ""
 local DUE, CALLBACK_SECONDS = 1000, 0.00025
 local WIDTH = 3500                       -- WIDTH * WIDTH * 4 bytes are 49 MB
 local SLOW, FEW = 0.01, 100              -- an entry of more seconds is repeated fewer times
@@ -84,40 +89,40 @@ local function compute()
   return sum
 end
 
--- { name, function, what is done before each of them }
+-- { name, function, what is done before each of them; every: in which frames of an hour it is }
 local entries = {
   { "a loop of Lua, to compare with", compute },
-  { "synchronous call", function() now(x) end },
-  { "asynchronous call", function() ask(later, x) end },
-  { "asynchronous call of the model", function() ask(model, big) end },
+  { "synchronous call", function() now(x) end, every = 11 },
+  { "asynchronous call", function() ask(later, x) end, every = 1 },
+  { "asynchronous call of the model", function() ask(model, big) end, every = 13 },
   { "poll", function() flow.poll() end },
-  { "poll for 0.25 ms", function() flow.poll(CALLBACK_SECONDS) end },
+  { "poll for 0.25 ms", function() flow.poll(CALLBACK_SECONDS) end, every = 1 },
   { "cancel", function() flow.cancel(model) end, function()
     ask(model, big)
     ask(model, big)
-  end },
+  end, every = 31 },
   { "definition", function() latest = define("new" .. next_number(), tp.Numpy, FOUR, small) end,
-    function() if latest then jobs.forget(latest) end end },
+    function() if latest then jobs.forget(latest) end end, every = 61 },
   { "redefinition of the model",
     function() model = define("model", tp.Callback(tp.Numpy), { 1, WIDTH }, large) end,
-    function() ask(model, big) end },
+    function() ask(model, big) end, every = 301 },
   { "first call of a new shape", function(o) ask(later_rows, o) end,
-    function() return flow.ndarray.ones({ next_number(), 16 }) end },
+    function() return flow.ndarray.ones({ next_number(), 16 }) end, every = 59 },
   { "of it: tracing the body", trace_rows },
   { "synchronous call of a new shape", function(o) rows(o) end,
     function() return flow.ndarray.ones({ next_number(), 16 }) end },
   { "first call of the model's new shape", function(o) ask(model_rows, o) end,
-    function() return flow.ndarray.ones({ 1 + next_number() % 64, WIDTH }) end },
-  { "asking for a variable's shape", function() flow.variable_info("small-bias") end },
+    function() return flow.ndarray.ones({ 1 + next_number() % 64, WIDTH }) end, every = 151 },
+  { "asking for a variable's shape", function() flow.variable_info("small-bias") end, every = 37 },
   { "setting a small variable", function(o) flow.load_variables(o) end,
-    function() return { ["small-bias"] = flow.ndarray.ones({ 8 }) } end },
-  { "reading all variables, async", function() flow.get_all_variables(ASYNC)(nothing) end },
-  { "saving, async", function() flow.checkpoint.save(path, OVER_ASYNC)(nothing) end },
+    function() return { ["small-bias"] = flow.ndarray.ones({ 8 }) } end, every = 43 },
+  { "reading all variables, async", function() flow.get_all_variables(ASYNC)(nothing) end, every = 601 },
+  { "saving, async", function() flow.checkpoint.save(path, OVER_ASYNC)(nothing) end, every = 599 },
   { "asynchronous call behind a save", function() ask(later, x) end,
-    function() flow.checkpoint.save(path, OVER_ASYNC)(nothing) end },
+    function() flow.checkpoint.save(path, OVER_ASYNC)(nothing) end, every = 1201 },
   { "reading all variables", flow.get_all_variables },
   { "saving", function() flow.checkpoint.save(path, { overwrite = true }) end },
-  { "loading", function() flow.checkpoint.load(path) end },
+  { "loading", function() flow.checkpoint.load(path) end, every = 607 },
 }
 
 ffi.cdef [[
@@ -175,9 +180,86 @@ local function show(entry)
   os.execute(("rm -rf '%s'"):format(path))
 end
 
+-- ---- an hour of frames ----
+
+local waiting = 0            -- callbacks that are due or will be
+
+-- Takes some microseconds, as a game's callbacks do.
+local function answer()
+  local sum = 0
+  for i = 1, 10000 do sum = sum + i end
+  waiting = waiting - 1
+  return sum
+end
+
+-- Has a thousand callbacks due, as settle does; callbacks of other entries come among them.
+local function fill_up()
+  flow.config.callback_seconds(0)
+  while waiting < DUE do
+    later(x)(answer)
+    waiting = waiting + 1
+  end
+  while core.pending() > 0 do core.wait() end
+  flow.config.callback_seconds(CALLBACK_SECONDS)
+end
+
+-- What the process has, in kB and numbers.
+local function held()
+  collectgarbage()
+  collectgarbage()
+  local status = assert(io.open("/proc/self/status")):read("*a")
+  local list = assert(io.popen("ls /proc/$PPID/fd | wc -l"))
+  local descriptors = tonumber(list:read("*a"))
+  list:close()
+  return { tonumber(status:match("VmRSS:%s*(%d+)")), descriptors,
+    tonumber(status:match("Threads:%s*(%d+)")) }
+end
+
+-- Plays a frame: the entries whose turn it is, of which each keeps its times where there is room.
+-- Tables of Lua's would be a heap that no game has.
+local function play(number, room)
+  fill_up()
+  for i, entry in ipairs(entries) do
+    if entry.every and (number + i) % entry.every == 0 then
+      local all, own = time_of(entry[2], entry[3] and entry[3]())
+      local kept = room[i]
+      if kept then kept.all[kept.n], kept.own[kept.n], kept.n = all, own, kept.n + 1 end
+    end
+  end
+end
+
+local function numbers(array, n)
+  local list = {}
+  for i = 1, n do list[i] = array[i - 1] end
+  return list
+end
+
+local function hour(frames)
+  local room = {}
+  flow.train.CheckPoint():init()
+  flow.checkpoint.save(path)
+  for i = 1, 1300 do play(i, room) end               -- each entry is in these
+  for i, entry in ipairs(entries) do
+    local n = entry.every and math.ceil(frames / entry.every) + 1
+    room[i] = n and { n = 0, all = ffi.new("double[?]", n), own = ffi.new("double[?]", n) }
+  end
+  local before, start = held(), core.now()
+  for i = 1, frames do play(i, room) end
+  local seconds, after = core.now() - start, held()
+  for i, kept in pairs(room) do
+    print(("%-35s %s  %s  %6d"):format(entries[i][1], columns(numbers(kept.all, kept.n)),
+      columns(numbers(kept.own, kept.n)), kept.n))
+  end
+  print(("%d frames in %.0f s; MB, descriptors, threads: %.1f, %d, %d; then %.1f, %d, %d"):format(
+    frames, seconds, before[1] / 1024, before[2], before[3], after[1] / 1024, after[2], after[3]))
+  flow.sync()
+  os.execute(("rm -rf '%s'"):format(path))
+end
+
 if arg[4] then return show(entries[tonumber(arg[4])]) end
 print(("%-35s   %-36s   %s"):format("ms", "by the clock", "the thread's own"))
 print(("%-35s %s  %s   frames"):format("", HEAD, HEAD))
+if HOUR then return hour(tonumber(arg[2] or 216000)) end
 for i, entry in ipairs(entries) do
   if entry[1]:find(ONLY, 1, true) then
     os.execute(("'%s' '%s' %d %d '' %d"):format(arg[-1], arg[0], FRAMES, SECONDS, i))
