@@ -18,7 +18,8 @@ local plan = require "jfl.job.plan"
 local tp = flow.typing
 
 local HOUR = arg[1] == "hour"
-local FRAMES, SECONDS, ONLY = tonumber(not HOUR and arg[1] or 2000), tonumber(arg[2] or 0), arg[3] or ""
+local FRAMES = tonumber(not HOUR and arg[1] or 2000)
+local SECONDS, ONLY = tonumber(arg[2] or 0), arg[3] or ""
 local DUE, CALLBACK_SECONDS = 1000, 0.00025
 local WIDTH = 3500                       -- WIDTH * WIDTH * 4 bytes are 49 MB
 local SLOW, FEW = 0.01, 100              -- an entry of more seconds is repeated fewer times
@@ -116,7 +117,8 @@ local entries = {
   { "asking for a variable's shape", function() flow.variable_info("small-bias") end, every = 37 },
   { "setting a small variable", function(o) flow.load_variables(o) end,
     function() return { ["small-bias"] = flow.ndarray.ones({ 8 }) } end, every = 43 },
-  { "reading all variables, async", function() flow.get_all_variables(ASYNC)(nothing) end, every = 601 },
+  { "reading all variables, async", function() flow.get_all_variables(ASYNC)(nothing) end,
+    every = 601 },
   { "saving, async", function() flow.checkpoint.save(path, OVER_ASYNC)(nothing) end, every = 599 },
   { "asynchronous call behind a save", function() ask(later, x) end,
     function() flow.checkpoint.save(path, OVER_ASYNC)(nothing) end, every = 1201 },
@@ -228,9 +230,9 @@ local function play(number, room)
   end
 end
 
-local function numbers(array, n)
+local function numbers(array, count)
   local list = {}
-  for i = 1, n do list[i] = array[i - 1] end
+  for i = 1, count do list[i] = array[i - 1] end
   return list
 end
 
@@ -240,8 +242,9 @@ local function hour(frames)
   flow.checkpoint.save(path)
   for i = 1, 1300 do play(i, room) end               -- each entry is in these
   for i, entry in ipairs(entries) do
-    local n = entry.every and math.ceil(frames / entry.every) + 1
-    room[i] = n and { n = 0, all = ffi.new("double[?]", n), own = ffi.new("double[?]", n) }
+    local most = entry.every and math.ceil(frames / entry.every) + 1
+    room[i] = most and { n = 0, all = ffi.new("double[?]", most),
+      own = ffi.new("double[?]", most) }
   end
   local before, start = held(), core.now()
   for i = 1, frames do play(i, room) end
