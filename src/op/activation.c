@@ -8,7 +8,8 @@ JF_UNARY_FLOAT_ATTRS(leaky_relu, JF_ATTR(jf_leaky, alpha), a > 0 ? a : a * (T)al
 JF_UNARY_FLOAT_ATTRS(elu, JF_ATTR(jf_leaky, alpha), a > 0 ? a : expm1(a) * (T)alpha)
 JF_BINARY_FLOAT_ATTRS(leaky_relu_grad, JF_ATTR(jf_leaky, alpha), a > 0 ? b : b * (T)alpha)
 JF_BINARY_FLOAT_ATTRS(elu_grad, JF_ATTR(jf_leaky, alpha), a > 0 ? b : b * (a + (T)alpha))
-JF_UNARY_FLOAT(gelu, a * (1 + erf(a * (T)0.70710678118654752440)) / 2)
+/* Halved before the product, which could overflow. */
+JF_UNARY_FLOAT(gelu, a * ((1 + erf(a * (T)0.70710678118654752440)) / 2))
 JF_UNARY_FLOAT(gelu_slope,
   (1 + erf(a * (T)0.70710678118654752440)) / 2 + a * exp(a * a / -2) * (T)0.39894228040143267794)
 JF_UNARY_NUM_ATTRS(clip_by_value, JF_ATTR(jf_clip, min_value) JF_ATTR(jf_clip, max_value),

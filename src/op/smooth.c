@@ -29,9 +29,9 @@ JF_FLOAT_FUNCTION(mish_slope,
 JF_UNARY_FLOAT(mish_slope, jf_mish_slope(a))
 
 /* The approximation of gelu by a tanh (Hendrycks and Gimpel, arXiv:1606.08415): sqrt(2 / pi) is
-   0.797... */
+   0.797... Halved before the product, which could overflow. */
 JF_UNARY_FLOAT(gelu_tanh,
-  a * (1 + tanh((T)0.79788456080286535588 * a * (1 + (T)0.044715 * a * a))) / 2)
+  a * ((1 + tanh((T)0.79788456080286535588 * a * (1 + (T)0.044715 * a * a))) / 2))
 /* Beyond 10 the slope no longer changes, and squares might overflow. */
 JF_FLOAT_FUNCTION(gelu_tanh_slope,
   const T x = a > 10 ? 10 : a < -10 ? -10 : a;

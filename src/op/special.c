@@ -18,8 +18,9 @@ JF_BINARY_FLOAT(xdivy, a == 0 ? 0 : a / b)
 JF_BINARY_FLOAT(xlogy, a == 0 && b == b ? 0 : a * log(b))
 
 /* digamma: psi(a) = psi(a + 1) - 1 / a moves a up to where the asymptotic series holds (Abramowitz
-   and Stegun, 6.3.18); psi(a) = psi(1 - a) - pi / tan(pi a) below 0. At whole
-   numbers below 0 it is not a number. */
+   and Stegun, 6.3.18); psi(a) = psi(1 - a) - pi / tan(pi a) below 0, where a
+   less the nearest whole number is exact, also close to 0. At whole numbers below 0 it is not a
+   number. */
 JF_FLOAT_FUNCTION(digamma,
   const T pi = (T)3.14159265358979323846;
   T x = a < 0 ? 1 - a : a;
@@ -30,7 +31,7 @@ JF_FLOAT_FUNCTION(digamma,
   const T z = 1 / (x * x);
   y += log(x) - (T)0.5 / x - z * (1 / (T)12 - z * (1 / (T)120 - z * (1 / (T)252 - z * (1 / (T)240
        - z * (1 / (T)132 - z * ((T)691 / 32760 - z / 12))))));
-  return a < 0 ? y - pi / tan(pi * (a - floor(a))) : y;)
+  return a < 0 ? y - pi / tan(pi * (a - rint(a))) : y;)
 #define jf_digamma(a) JF_FLOAT_CALL(digamma, a)
 JF_UNARY_FLOAT(digamma, jf_digamma(a))
 
@@ -44,8 +45,8 @@ JF_FLOAT_FUNCTION(trigamma,
   const T z = 1 / (x * x);
   y += 1 / x + z / 2 + z / x * (1 / (T)6 - z * (1 / (T)30 - z * (1 / (T)42 - z * (1 / (T)30
        - z * ((T)5 / 66 - z * ((T)691 / 2730 - z * 7 / 6))))));
-  const T s = sin(pi * (a - floor(a)));
-  return a < 0 ? pi * pi / (s * s) - y : y;)
+  const T s = pi / sin(pi * (a - rint(a)));
+  return a < 0 ? s * s - y : y;)
 #define jf_trigamma(a) JF_FLOAT_CALL(trigamma, a)
 JF_UNARY_FLOAT(trigamma, jf_trigamma(a))
 
