@@ -1,6 +1,7 @@
 -- The op closure: how it reads its arguments, on arrays and on blobs.
 local core = require "jfl.core"
 local helper = require "spec.bind.helper"
+require "jfl.base.names"          -- suggests names; busted drops it behind another spec
 
 local message = helper.message
 local add, softmax = core.op("add"), core.op("softmax")
