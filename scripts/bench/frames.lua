@@ -6,9 +6,10 @@
 -- of its own, so that nothing depends on what the entries before it left behind. A frame gives
 -- callbacks a quarter of a millisecond, which is in the times of the entries that run them.
 --   jfl scripts/bench/frames.lua hour [frames]
--- plays so many frames in one process, an hour of 60 a second where none are given, one after
--- another, with a thousand callbacks of some microseconds due in each and all the entries sprinkled
--- in, and prints the same of them, and what the process held before and after.
+-- plays so many frames in one process, one after another; without a number as many as an hour has
+-- at 60 a second. A thousand callbacks of some microseconds are due in each, and each entry occurs
+-- in some. It prints the same numbers, and the process's memory, descriptors and threads before and
+-- after.
 local core = require "jfl.core"
 local ffi = require "ffi"
 local flow = require "jfl"
@@ -60,14 +61,20 @@ local function ask(job, value)
   return call
 end
 
--- Waits for runs, so that what is measured does not, and makes callbacks due, of which none runs
--- before.
-local function settle()
-  flow.sync()
+-- Makes calls by fn and waits for their runs, so that what is measured does not: their callbacks
+-- are due then, and none has run.
+local function make_due(fn)
   flow.config.callback_seconds(0)
-  for _ = 1, DUE do ask(later, x) end
+  fn()
   while core.pending() > 0 do core.wait() end
   flow.config.callback_seconds(CALLBACK_SECONDS)
+end
+
+local function settle()
+  flow.sync()
+  make_due(function()
+    for _ = 1, DUE do ask(later, x) end
+  end)
 end
 
 io.stdout:setvbuf("line")
@@ -90,7 +97,7 @@ local function compute()
   return sum
 end
 
--- { name, function, what is done before each of them; every: in which frames of an hour it is }
+-- { name, function, what is done before each of them; every: how many frames apart in an hour }
 local entries = {
   { "a loop of Lua, to compare with", compute },
   { "synchronous call", function() now(x) end, every = 11 },
@@ -140,18 +147,18 @@ local function used()
   return tonumber(clock.seconds) + tonumber(clock.nanoseconds) * 1e-9
 end
 
--- How long it takes, and how much of that this thread computed.
-local function time_of(f, argument)
+-- How long the entry takes, and how much of that this thread computed.
+local function time_of(entry)
+  local argument = entry[3] and entry[3]()
   local before, start = used(), core.now()
-  f(argument)
+  entry[2](argument)
   return core.now() - start, used() - before
 end
 
 -- The times of one frame.
 local function frame(entry)
   settle()
-  local argument = entry[3] and entry[3]()
-  return time_of(entry[2], argument)
+  return time_of(entry)
 end
 
 -- The times of an entry, and the processor's, after frames that load modules and are compiled.
@@ -173,13 +180,21 @@ end
 
 local HEAD = (" %8s %8s %8s %8s"):format("p50", "p99", "p99.9", "most")
 
-local function show(entry)
+local function print_row(entry, all, own)
+  print(("%-35s %s  %s  %6d"):format(entry[1], columns(all), columns(own), #all))
+end
+
+-- Calls fn with variables and a checkpoint of them, which is removed behind it.
+local function with_checkpoint(fn)
   flow.train.CheckPoint():init()
   flow.checkpoint.save(path)
-  local all, own = measure(entry)
-  print(("%-35s %s  %s  %6d"):format(entry[1], columns(all), columns(own), #all))
+  fn()
   flow.sync()
   os.execute(("rm -rf '%s'"):format(path))
+end
+
+local function show(entry)
+  with_checkpoint(function() print_row(entry, measure(entry)) end)
 end
 
 -- ---- an hour of frames ----
@@ -194,37 +209,42 @@ local function answer()
   return sum
 end
 
--- Has a thousand callbacks due, as settle does; callbacks of other entries come among them.
+-- Makes up for the callbacks that have run; those of other entries come among them.
 local function fill_up()
-  flow.config.callback_seconds(0)
-  while waiting < DUE do
-    later(x)(answer)
-    waiting = waiting + 1
-  end
-  while core.pending() > 0 do core.wait() end
-  flow.config.callback_seconds(CALLBACK_SECONDS)
+  make_due(function()
+    while waiting < DUE do
+      later(x)(answer)
+      waiting = waiting + 1
+    end
+  end)
 end
 
--- What the process has, in kB and numbers.
+-- The process's memory in MB, its open descriptors and its threads, as text.
 local function held()
   collectgarbage()
   collectgarbage()
   local status = assert(io.open("/proc/self/status")):read("*a")
   local list = assert(io.popen("ls /proc/$PPID/fd | wc -l"))
-  local descriptors = tonumber(list:read("*a"))
+  local descriptors = list:read("*n")
   list:close()
-  return { tonumber(status:match("VmRSS:%s*(%d+)")), descriptors,
-    tonumber(status:match("Threads:%s*(%d+)")) }
+  return ("%.1f, %d, %d"):format(status:match("VmRSS:%s*(%d+)") / 1024, descriptors,
+    status:match("Threads:%s*(%d+)"))
 end
 
--- Plays a frame: the entries whose turn it is, of which each keeps its times where there is room.
--- Tables of Lua's would be a heap that no game has.
-local function play(number, room)
+-- Room for the times of an entry that occurs in so many frames. In tables of Lua they would be a
+-- heap that no game has.
+local function new_times(frames, every)
+  local most = math.ceil(frames / every) + 1
+  return { n = 0, all = ffi.new("double[?]", most), own = ffi.new("double[?]", most) }
+end
+
+-- Plays a frame: the entries whose turn it is. Keeps their times if it is given room for them.
+local function play(number, times)
   fill_up()
   for i, entry in ipairs(entries) do
     if entry.every and (number + i) % entry.every == 0 then
-      local all, own = time_of(entry[2], entry[3] and entry[3]())
-      local kept = room[i]
+      local all, own = time_of(entry)
+      local kept = times and times[i]
       if kept then kept.all[kept.n], kept.own[kept.n], kept.n = all, own, kept.n + 1 end
     end
   end
@@ -237,32 +257,30 @@ local function numbers(array, count)
 end
 
 local function hour(frames)
-  local room = {}
-  flow.train.CheckPoint():init()
-  flow.checkpoint.save(path)
-  for i = 1, 1300 do play(i, room) end               -- each entry is in these
+  for i = 1, 1300 do play(i) end               -- each entry is in these, which compile and load
+  local times = {}
   for i, entry in ipairs(entries) do
-    local most = entry.every and math.ceil(frames / entry.every) + 1
-    room[i] = most and { n = 0, all = ffi.new("double[?]", most),
-      own = ffi.new("double[?]", most) }
+    times[i] = entry.every and new_times(frames, entry.every)
   end
   local before, start = held(), core.now()
-  for i = 1, frames do play(i, room) end
+  for i = 1, frames do play(i, times) end
   local seconds, after = core.now() - start, held()
-  for i, kept in pairs(room) do
-    print(("%-35s %s  %s  %6d"):format(entries[i][1], columns(numbers(kept.all, kept.n)),
-      columns(numbers(kept.own, kept.n)), kept.n))
+  for i, entry in ipairs(entries) do
+    local kept = times[i]
+    if kept and kept.n > 0 then
+      print_row(entry, numbers(kept.all, kept.n), numbers(kept.own, kept.n))
+    end
   end
-  print(("%d frames in %.0f s; MB, descriptors, threads: %.1f, %d, %d; then %.1f, %d, %d"):format(
-    frames, seconds, before[1] / 1024, before[2], before[3], after[1] / 1024, after[2], after[3]))
-  flow.sync()
-  os.execute(("rm -rf '%s'"):format(path))
+  print(("%d frames in %.0f s; MB, descriptors, threads: %s; then %s"):format(frames, seconds,
+    before, after))
 end
 
 if arg[4] then return show(entries[tonumber(arg[4])]) end
 print(("%-35s   %-36s   %s"):format("ms", "by the clock", "the thread's own"))
 print(("%-35s %s  %s   frames"):format("", HEAD, HEAD))
-if HOUR then return hour(tonumber(arg[2] or 216000)) end
+if HOUR then
+  return with_checkpoint(function() hour(tonumber(arg[2] or 216000)) end)
+end
 for i, entry in ipairs(entries) do
   if entry[1]:find(ONLY, 1, true) then
     os.execute(("'%s' '%s' %d %d '' %d"):format(arg[-1], arg[0], FRAMES, SECONDS, i))
