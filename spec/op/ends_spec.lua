@@ -1,5 +1,6 @@
 --- Functions at the ends of the range and close to their poles. The values are those of PyTorch.
 local flow = require "jfl"
+local helper = require "spec.lua.helper"
 local nd, tp = flow.ndarray, flow.typing
 local inf = math.huge
 
@@ -30,12 +31,12 @@ local function check(wanted, got, dtype)
   end
 end
 
--- The slopes of a function at these numbers, as its gradient gives them.
+-- The slopes of a function at the numbers in x: the gradient of the sum of its values.
 local function slopes(name, x)
   local got
   local n = x.shape[1]
   flow.clear_default_session()
-  local job = flow.global_function { name = "slopes", type = "train", returns = tp.Numpy,
+  local job = helper.train("slopes", {
     inputs = { { "x", tp.Numpy.Placeholder({ n }, { dtype = x.dtype }) } },
     body = function(at)
       local w = flow.get_variable("w", { n }, { dtype = x.dtype,
@@ -45,7 +46,7 @@ local function slopes(name, x)
       local loss = flow.math.reduce_sum(op_of(name)(sum))
       flow.optimizer.SGD(0):minimize(loss)
       return loss
-    end }
+    end })
   job(x)
   flow.sync()
   return got
@@ -54,14 +55,14 @@ end
 describe("at the ends of the range", function()
   for _, case in ipairs(CASES) do
     local dtype, name, x, y = unpack(case)
-    it(("%s of %s is what it is elsewhere"):format(name, dtype), function()
+    it(("%s of %s equals PyTorch's"):format(name, dtype), function()
       check(y, op_of(name)(nd.array(x, { dtype = dtype })):totable(), dtype)
     end)
   end
 
   for _, case in ipairs(SLOPES) do
     local dtype, name, x, y = unpack(case)
-    it(("the slope of %s of %s is what it is elsewhere"):format(name, dtype), function()
+    it(("the slope of %s of %s equals PyTorch's"):format(name, dtype), function()
       check(y, slopes(name, nd.array(x, { dtype = dtype })), dtype)
     end)
   end

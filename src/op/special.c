@@ -18,9 +18,9 @@ JF_BINARY_FLOAT(xdivy, a == 0 ? 0 : a / b)
 JF_BINARY_FLOAT(xlogy, a == 0 && b == b ? 0 : a * log(b))
 
 /* digamma: psi(a) = psi(a + 1) - 1 / a moves a up to where the asymptotic series holds (Abramowitz
-   and Stegun, 6.3.18); psi(a) = psi(1 - a) - pi / tan(pi a) below 0, where a
-   less the nearest whole number is exact, also close to 0. At whole numbers below 0 it is not a
-   number. */
+   and Stegun, 6.3.18). Below 0, psi(a) = psi(1 - a) - pi / tan(pi a), and not a number at whole
+   numbers. tan has the period pi, so a's distance to the nearest whole number serves, which is
+   computed exactly; that to the next lower one is rounded to 1 close below 0. */
 JF_FLOAT_FUNCTION(digamma,
   const T pi = (T)3.14159265358979323846;
   T x = a < 0 ? 1 - a : a;

@@ -177,7 +177,7 @@ describe("an op of ONNX gives what it says:", function()
     check({ { 1 }, { 2, 3 } }, values_of(two), "the list that was given")
     for _, changed in ipairs { call("SequenceErase", {}, two),
       call("SequenceInsert", {}, two, array { 9 }) } do
-      check(#changed, call("SequenceLength", {}, changed), "what was made of a list is one")
+      check(#changed, call("SequenceLength", {}, changed), "the length of a changed list")
     end
     check({ 1, 2, 3 }, call("ConcatFromSequence", { axis = -1 }, two), "ConcatFromSequence")
     local alike = pair(array { 1, 2 }, array { 3, 4 })
