@@ -38,9 +38,10 @@ static int lengths_serves(const length_pass *p, const jf_target *target, const j
 static int lengths_is_joint(const length_pass *p, const jf_node *n)
 {
   const jf_node *all = n->in[JF_ATTENTION_Q]->node;
-  int is = lengths_splits(p, all) && all->n_out == JF_ATTENTION_V + 1;
-  for (int i = JF_ATTENTION_Q; i <= JF_ATTENTION_V; i++) is &= n->in[i] == all->out[i];
-  return is;
+  if (!lengths_splits(p, all) || all->n_out != JF_ATTENTION_V + 1) return 0;
+  for (int i = JF_ATTENTION_Q; i <= JF_ATTENTION_V; i++)
+    if (n->in[i] != all->out[i]) return 0;
+  return 1;
 }
 
 /* v as it is before heads and lengths change places. Of a split the parts are made at once. */
