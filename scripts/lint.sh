@@ -1,6 +1,6 @@
 #!/bin/sh
 # lint.sh: the shape of the sources: what includes, requires and calls what, who opens files, names,
-# columns, what LuaJIT compiles wrongly, exported symbols, luacheck.
+# columns, exported symbols, luacheck.
 cd "$(dirname "$0")/.." || exit 1
 status=0
 build/jfl scripts/layers.lua || status=1
@@ -9,7 +9,6 @@ build/jfl scripts/circles.lua || status=1
 build/jfl scripts/files.lua || status=1
 build/jfl scripts/names.lua || status=1
 build/jfl scripts/columns.lua || status=1
-build/jfl scripts/luajit.lua || status=1
 scripts/exports.sh build/jfl.so || status=1
 scripts/exports.sh build/libjfl.so JFL_1.0 || status=1
 luacheck -q lua examples scripts spec || status=1

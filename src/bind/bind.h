@@ -444,6 +444,15 @@ void jf_show(lua_State *L, int i);
 
 void jf_open_body(jf_state *st);
 
+/* ---- what LuaJIT compiles wrongly (miscompiled.c) ---- */
+
+/* Leaves the function on top and those within it to the interpreter where LuaJIT's compiler would
+   get them wrong. */
+void jf_spare_miscompiled(lua_State *L);
+/* Does so for each function that L parses from now on, by the event "bc" of jit.attach. For states
+   of jfl's own. */
+void jf_watch_miscompiled(lua_State *L);
+
 /* ---- ending waits (interrupt.c) ---- */
 
 /* For the program around a state, before it opens jfl.core. */

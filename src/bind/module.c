@@ -79,6 +79,7 @@ static int run_module(lua_State *L)
   int wrong = luaL_loadbufferx(L, jfl_array_data(text), size, m->chunk, "t");
   jfl_array_unref(text);
   if (wrong) return lua_error(L);
+  jf_spare_miscompiled(L);
   lua_replace(L, 1);
   lua_call(L, lua_gettop(L) - 1, 1);
   return 1;

@@ -12,6 +12,8 @@
 
 /* Of src/bind: makes the front end's modules known to require, without loading any. */
 int luaopen_jfl_preload(lua_State *L);
+/* Of src/bind: has functions that LuaJIT compiles wrongly interpreted. */
+void jf_watch_miscompiled(lua_State *L);
 /* Of src/bind: waits in C look at *asked and, once it is set, call stop(L), which must clear it and
    raise an error. */
 void jf_set_interrupt(lua_State *L, const volatile sig_atomic_t *asked, void (*stop)(lua_State *L));

@@ -397,6 +397,7 @@ static int start(lua_State *L)
   lua_gc(L, LUA_GCSTOP, 0);
   luaL_openlibs(L);
   luaopen_jfl_preload(L);
+  jf_watch_miscompiled(L);
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
   lua_pushboolean(L, 1);
   lua_setfield(L, -2, "jfl.command");          /* for lua/jfl/job/exit.lua */

@@ -265,6 +265,7 @@ static void script_open(lua_State *L, jfl_script *s)
   lua_gc(L, LUA_GCSTOP, 0);
   luaL_openlibs(L);
   if (s->options.memory || s->hosted) stop_compiler(L);
+  else jf_watch_miscompiled(L);
   luaopen_jfl_preload(L);
   jf_set_interrupt(L, &s->asked, script_stop);
   luaopen_jfl_core(L);

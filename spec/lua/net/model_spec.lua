@@ -566,7 +566,7 @@ describe("a model", function()
     assert.same({ 2, 2 }, predictor(net)(X).shape)
   end)
 
-  -- LuaJIT compiles a read of `...` behind a call wrongly (scripts/luajit.lua).
+  -- LuaJIT compiles a read of `...` behind a call wrongly (src/bind/miscompiled.c).
   it("judges by what the model gave, whatever the loss calls", function()
     local function deep(n) return n <= 0 and 1 or n * deep(n - 1) end
     local net = flow.model("net", body)
