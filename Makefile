@@ -28,7 +28,7 @@
 #                editors, in build/doc
 # make kernels   the GPU's kernels for each op, in which dtypes
 # make install   what was built, at PREFIX, and make uninstall: scripts/package/install.mk
-# make lint      what includes and requires what, names, columns, exported symbols, luacheck
+# make lint      what includes and requires what, names, columns, the map of tests, symbols, luacheck
 # make config    print the switches; make clean removes build/
 #
 # Switches: CC=gcc|clang  DEBUG=1  SAN=address,undefined|thread  CFLAGS="more flags"  LDFLAGS="same"
