@@ -2,7 +2,7 @@
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 local nd, tp = flow.ndarray, flow.typing
-local inf = math.huge
+local inf, nan = math.huge, 0 / 0
 
 local CASES = {
   { "float64", "gelu", { 1.7e308, -1.7e308, 0.5, -0.5, inf },
@@ -20,34 +20,60 @@ local SLOPES = {
   { "float32", "digamma", { -1e-7, -1e-20, -0.5 }, { 1e14, inf, 8.9348022 } },
   { "float64", "lgamma", { -1e-10, -1e-100 }, { 9999999999.422785, 1e100 } },
 }
+local OF_TWO = {
+  { "maximum", { nan, 1, nan, -1, 3 }, { 1, nan, nan, 2, inf }, { nan, nan, nan, 2, inf } },
+  { "minimum", { nan, 1, nan, -1, 3 }, { 1, nan, nan, 2, -inf }, { nan, nan, nan, -1, -inf } },
+}
+-- Of two equal numbers the first has the whole slope, where PyTorch shares it; where PyTorch gives
+-- nan for a base or a logarithm of 0 that has no slope, that is 0, as in TensorFlow.
+local SLOPES_OF_TWO = {
+  { "maximum", { 1, 2, nan, 1 }, { 2, 1, 1, nan }, { 0, 1, 1, 1 }, { 1, 0, 1, 1 } },
+  { "minimum", { 1, 2, nan, 1 }, { 2, 1, 1, nan }, { 1, 0, 1, 1 }, { 0, 1, 1, 1 } },
+  { "atan2", { 0, 0, -0.0, 1, 3 }, { 0, 1, -1, 0, 4 }, { 0, 1, -1, 0, 0.16 },
+    { 0, 0, 0, -1, -0.12 } },
+  { "xlogy", { 0, 0, 0, 0, 2, 0, 0 }, { 0, 1, -1, inf, 3, 0.5, nan },
+    { 0, 0, 0, inf, 1.0986122886681098, -0.6931471805599453, nan }, { 0, 0, 0, 0, 2 / 3, 0, 0 } },
+  { "pow", { 0, 0, 0, 0, -2, 2, nan, nan }, { 0, 1, 2, -1, 2, 0.5, 0, 2 },
+    { 0, 1, 0, -inf, -4, 0.35355339059327373, 0, nan },
+    { 0, 0, 0, -inf, 0, 0.9802581434685472, nan, nan } },
+}
 
-local function op_of(name) return flow.math[name] or flow.nn[name] end
+local function op_of(name)
+  local of_networks = name:match "^nn%.(.*)"
+  return of_networks and flow.nn[of_networks] or flow.math[name]
+end
 
 local function check(wanted, got, dtype)
   local bound = dtype == "float64" and 1e-13 or 1e-5
   for i, want in ipairs(wanted) do
     local near = got[i] == want or math.abs(got[i] - want) <= bound * math.abs(want)
+      or want ~= want and got[i] ~= got[i]
     assert(near, ("number %d must be %.17g, got %.17g"):format(i, want, got[i]))
   end
 end
 
--- The slopes of a function at the numbers in x: the gradient of the sum of its values.
-local function slopes(name, x)
-  local got
-  local n = x.shape[1]
+-- The slopes of a function at the numbers in each of the lists: the gradients of the sum of its
+-- values.
+local function slopes(name, dtype, ...)
+  local given, got, inputs = { ... }, {}, {}
+  local n = #given[1]
   flow.clear_default_session()
-  local job = helper.train("slopes", {
-    inputs = { { "x", tp.Numpy.Placeholder({ n }, { dtype = x.dtype }) } },
-    body = function(at)
-      local w = flow.get_variable("w", { n }, { dtype = x.dtype,
+  for i, x in ipairs(given) do
+    given[i] = nd.array(x, { dtype = dtype })
+    inputs[i] = { "x" .. i, tp.Numpy.Placeholder({ n }, { dtype = dtype }) }
+  end
+  local job = helper.train("slopes", { inputs = inputs, body = function(...)
+    local at = { ... }
+    for i, x in ipairs(at) do
+      at[i] = x + flow.get_variable("w" .. i, { n }, { dtype = dtype,
         initializer = flow.zeros_initializer() })
-      local sum = at + w
-      flow.watch_diff(sum, function(dx) got = dx:totable() end)
-      local loss = flow.math.reduce_sum(op_of(name)(sum))
-      flow.optimizer.SGD(0):minimize(loss)
-      return loss
-    end })
-  job(x)
+      flow.watch_diff(at[i], function(dx) got[i] = dx:totable() end)
+    end
+    local loss = flow.math.reduce_sum(op_of(name)(unpack(at)))
+    flow.optimizer.SGD(0):minimize(loss)
+    return loss
+  end })
+  job(unpack(given))
   flow.sync()
   return got
 end
@@ -63,7 +89,28 @@ describe("at the ends of the range", function()
   for _, case in ipairs(SLOPES) do
     local dtype, name, x, y = unpack(case)
     it(("the slope of %s of %s equals PyTorch's"):format(name, dtype), function()
-      check(y, slopes(name, nd.array(x, { dtype = dtype })), dtype)
+      check(y, slopes(name, dtype, x)[1], dtype)
     end)
+  end
+
+  for _, case in ipairs(OF_TWO) do
+    local name, a, b, y = unpack(case)
+    for _, dtype in ipairs { "float16", "bfloat16", "float32", "float64" } do
+      it(("%s of %s equals PyTorch's"):format(name, dtype), function()
+        local o = { dtype = dtype }
+        check(y, op_of(name)(nd.array(a, o), nd.array(b, o)):totable(), dtype)
+      end)
+    end
+  end
+
+  for _, case in ipairs(SLOPES_OF_TWO) do
+    local name, a, b, da, db = unpack(case)
+    for _, dtype in ipairs { "float32", "float64" } do
+      it(("the slopes of %s of %s equal PyTorch's"):format(name, dtype), function()
+        local got = slopes(name, dtype, a, b)
+        check(da, got[1], dtype)
+        check(db, got[2], dtype)
+      end)
+    end
   end
 end)

@@ -39,8 +39,8 @@ JF_BINARY_NUM(divide, jf_divide(a, b))
 JF_BINARY_NUM(mod, jf_mod(a, b))
 JF_BINARY_NUM(floordiv, jf_floordiv(a, b))
 JF_BINARY_NUM(pow, jf_pow(a, b))
-JF_BINARY_NUM(maximum, a > b ? a : b)
-JF_BINARY_NUM(minimum, a < b ? a : b)
+JF_BINARY_NUM(maximum, a > b || a != a ? a : b)         /* what is no number is passed on */
+JF_BINARY_NUM(minimum, a < b || a != a ? a : b)
 JF_BINARY_NUM(squared_difference, ((U)a - (U)b) * ((U)a - (U)b))
 
 static void add_grad(jf_gradctx *c) { c->dx[0] = c->dx[1] = c->dy[0]; }
@@ -103,26 +103,44 @@ static void mod_grad(jf_gradctx *c)
   c->dx[1] = EMIT(negative, EMIT(multiply, c->dy[0], times));
 }
 
-/* d/db a^b = a^b log a; where a has no logarithm it counts as 0. */
-static void pow_grad(jf_gradctx *c)
+/* d/da a^b = b a^(b - 1), and 0 where b is 0, whatever a is. */
+static jfl_value *pow_slope(jf_gradctx *c)
 {
   jfl_value *a = c->in[0], *b = c->in[1], *zero = SCALAR(0);
   jfl_value *slope = EMIT(multiply, b, EMIT(pow, a, EMIT(subtract, b, SCALAR(1))));
-  jfl_value *log_a = EMIT(where, EMIT(greater, a, zero), EMIT(log, a), zero);
-  c->dx[0] = EMIT(multiply, c->dy[0], slope);
-  c->dx[1] = EMIT(multiply, c->dy[0], EMIT(multiply, c->out[0], log_a));
+  double exponent;
+  if (jf_number(b, &exponent) && exponent != 0) return slope;
+  return EMIT(where, EMIT(equal, b, zero), zero, slope);
 }
 
-/* Where both inputs are equal, the first one gets the gradient. */
-static void choose(jf_gradctx *c, jfl_value *first)
+/* d/db a^b = a^b log a. Where a has no logarithm that counts as 0; 0 has one where a^b is infinite. */
+static void pow_grad(jf_gradctx *c)
+{
+  jfl_value *a = c->in[0], *zero = SCALAR(0);
+  jfl_value *finite = EMIT(logical_or, EMIT(less, a, zero), EMIT(greater_equal, c->in[1], zero));
+  jfl_value *none = EMIT(logical_and, EMIT(less_equal, a, zero), finite);
+  jfl_value *grows = EMIT(multiply, c->out[0], EMIT(log, a));
+  c->dx[0] = EMIT(multiply, c->dy[0], pow_slope(c));
+  c->dx[1] = EMIT(multiply, c->dy[0], EMIT(where, none, zero, grows));
+}
+
+/* Where both inputs are equal, the first one gets the gradient; where one is no number, both. */
+static void choose(jf_gradctx *c, jfl_value *second, jfl_value *not_second)
 {
   jfl_value *zero = SCALAR(0);
-  c->dx[0] = EMIT(where, first, c->dy[0], zero);
-  c->dx[1] = EMIT(where, first, zero, c->dy[0]);
+  c->dx[0] = EMIT(where, second, zero, c->dy[0]);
+  c->dx[1] = EMIT(where, not_second, zero, c->dy[0]);
 }
 
-static void maximum_grad(jf_gradctx *c) { choose(c, EMIT(greater_equal, c->in[0], c->in[1])); }
-static void minimum_grad(jf_gradctx *c) { choose(c, EMIT(less_equal, c->in[0], c->in[1])); }
+static void maximum_grad(jf_gradctx *c)
+{
+  choose(c, EMIT(less, c->in[0], c->in[1]), EMIT(greater_equal, c->in[0], c->in[1]));
+}
+
+static void minimum_grad(jf_gradctx *c)
+{
+  choose(c, EMIT(greater, c->in[0], c->in[1]), EMIT(less_equal, c->in[0], c->in[1]));
+}
 
 static void squared_difference_grad(jf_gradctx *c)
 {

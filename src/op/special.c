@@ -78,21 +78,19 @@ static void no_nan_grad(jf_gradctx *c)
 }
 
 /* Where x is 0, so is the slope for x. */
-static jfl_value *where_not_0(jf_gradctx *c, jfl_value *slope)
-{
-  jfl_value *zero = SCALAR(0);
-  return EMIT(where, EMIT(equal, c->in[0], zero), zero, slope);
-}
-
 static void xdivy_grad(jf_gradctx *c)
 {
-  c->dx[0] = where_not_0(c, EMIT(divide, c->dy[0], c->in[1]));
+  jfl_value *zero = SCALAR(0), *slope = EMIT(divide, c->dy[0], c->in[1]);
+  c->dx[0] = EMIT(where, EMIT(equal, c->in[0], zero), zero, slope);
   c->dx[1] = EMIT(negative, EMIT(multiply, c->dy[0], EMIT(xdivy, c->out[0], c->in[1])));
 }
 
+/* Where x is 0 and y has no logarithm, the slope for x is 0. */
 static void xlogy_grad(jf_gradctx *c)
 {
-  c->dx[0] = where_not_0(c, EMIT(multiply, c->dy[0], EMIT(log, c->in[1])));
+  jfl_value *zero = SCALAR(0);
+  jfl_value *none = EMIT(logical_and, EMIT(equal, c->in[0], zero), EMIT(less_equal, c->in[1], zero));
+  c->dx[0] = EMIT(where, none, zero, EMIT(multiply, c->dy[0], EMIT(log, c->in[1])));
   c->dx[1] = EMIT(multiply, c->dy[0], EMIT(xdivy, c->in[0], c->in[1]));
 }
 

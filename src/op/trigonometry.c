@@ -51,10 +51,11 @@ static void atanh_grad(jf_gradctx *c)
   c->dx[0] = EMIT(divide, c->dy[0], EMIT(subtract, SCALAR(1), EMIT(square, c->in[0])));
 }
 
+/* The point at the centre has no slopes: they count as 0. */
 static void atan2_grad(jf_gradctx *c)
 {
-  jfl_value *sum = EMIT(add, EMIT(square, c->in[0]), EMIT(square, c->in[1]));
-  jfl_value *share = EMIT(divide, c->dy[0], sum);
+  jfl_value *sum = EMIT(add, EMIT(square, c->in[0]), EMIT(square, c->in[1])), *zero = SCALAR(0);
+  jfl_value *share = EMIT(where, EMIT(equal, sum, zero), zero, EMIT(divide, c->dy[0], sum));
   c->dx[0] = EMIT(multiply, share, c->in[1]);
   c->dx[1] = EMIT(negative, EMIT(multiply, share, c->in[0]));
 }
