@@ -37,6 +37,22 @@ local SLOPES_OF_TWO = {
     { 0, 1, 0, -inf, -4, 0.35355339059327373, 0, nan },
     { 0, 0, 0, -inf, 0, 0.9802581434685472, nan, nan } },
 }
+local PAIR, EQUAL = { 300, 400 }, { 3e4, 3e4 }
+local ROWS = { { 300, 400 }, { 0, 0 } }
+-- What the squares of numbers in 16 bits add up to, between, is beyond float16.
+local OF_SQUARES = {
+  { "float16", "reduce_euclidean_norm", { PAIR }, { 500 } },
+  { "float16", "reduce_euclidean_norm", { EQUAL }, { 42432 } },
+  { "bfloat16", "reduce_euclidean_norm", { EQUAL }, { 42240 } },
+  { "float16", "reduce_std", { { 1000, 9000 } }, { 4000 } },
+  { "float16", "reduce_std", { { 1e-4, 2e-4 } }, { 5.0008296966552734e-05 } },
+  { "bfloat16", "reduce_variance", { PAIR }, { 2496 } },
+  { "float16", "nn.moments", { { 1000, 1300, 1600, 1000 }, 0 }, { 61888 } },
+  { "float16", "l2_normalize", { ROWS, 1 }, { 0.60009765625, 0.7998046875, 0, 0 } },
+  { "float16", "nn.cosine_similarity", { PAIR, { 400, 300 }, 0 }, { 0.9599609375 } },
+  { "float16", "nn.pairwise_distance", { ROWS, { { 400, 300 }, { 300, 0 } } }, { 141.375, 300 } },
+  { "float16", "nn.triplet_margin_loss", { PAIR, { 0, 0 }, { 300, 0 } }, { 101 } },
+}
 
 local function op_of(name)
   local of_networks = name:match "^nn%.(.*)"
@@ -112,5 +128,19 @@ describe("at the ends of the range", function()
         check(db, got[2], dtype)
       end)
     end
+  end
+
+  for i, case in ipairs(OF_SQUARES) do
+    local dtype, name, given, y = unpack(case)
+    it(("%d: %s of %s equals PyTorch's"):format(i, name, dtype), function()
+      local x = {}
+      for k, value in ipairs(given) do
+        x[k] = type(value) == "table" and nd.array(value, { dtype = dtype }) or value
+      end
+      local first, second = op_of(name)(unpack(x))
+      local got = second or first
+      assert.equal(dtype, got.dtype)
+      check(y, got:reshape { -1 }:totable(), dtype)
+    end)
   end
 end)

@@ -58,4 +58,16 @@ call.op = setmetatable({}, { __index = function(t, name)
   return t[name]
 end })
 
+local HALVES = { float16 = true, bfloat16 = true }
+
+local function wide(x) return HALVES[x.dtype] and call.op.cast(x, { dtype = "float32" }) or x end
+
+--- body(name, x, y) of one tensor or two, with sums of squares between: in float32 where both have
+-- 16 bits, since float16 holds the square of no number above 255; the result has 16 bits again.
+function call.with_squares(name, body, x, y)
+  local both = HALVES[x.dtype] and (not y or HALVES[y.dtype])
+  local got = body(not both and name or nil, wide(x), y and wide(y))
+  return both and call.op.cast(got, { dtype = x.dtype, name = name }) or got
+end
+
 return call

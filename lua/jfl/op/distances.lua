@@ -36,7 +36,9 @@ args.define("nn.cosine_similarity", "The cosine of the angle between vectors alo
   local least = above(who, "eps", o.eps, 0) ^ 2
   local function over(x, y) return op.reduce_sum(op.multiply(x, y), { axis = axis }) end
   local function length(x) return op.sqrt(op.maximum(over(x, x), least)) end
-  return (op.divide(over(a, b), op.multiply(length(a), length(b)), { name = o.name }))
+  return (call.with_squares(o.name, function(name, x, y)
+    return op.divide(over(x, y), op.multiply(length(x), length(y)), { name = name })
+  end, a, b))
 end)
 
 args.define("nn.pairwise_distance", "The p-norm of x1 - x2 along the last axis.", {
@@ -49,9 +51,11 @@ args.define("nn.pairwise_distance", "The p-norm of x1 - x2 along the last axis."
   local a, b, rank = alike(who, o)
   if rank == 0 then core.fail("%s: x1 must have one axis or more, got shape ()", who) end
   above(who, "p", o.p, 0)
-  local d = op.abs(op.add(op.subtract(a, b), o.eps))
-  local power = o.p == 2 and op.square(d) or o.p == 1 and d or op.pow(d, o.p)
-  local sum = op.reduce_sum(power, { axis = -1, keepdims = o.keepdims })
-  local y = o.p == 2 and op.sqrt(sum) or o.p == 1 and sum or op.pow(sum, 1 / o.p)
+  local y = call.with_squares(nil, function(_, x1, x2)
+    local d = op.abs(op.add(op.subtract(x1, x2), o.eps))
+    local power = o.p == 2 and op.square(d) or o.p == 1 and d or op.pow(d, o.p)
+    local sum = op.reduce_sum(power, { axis = -1, keepdims = o.keepdims })
+    return o.p == 2 and op.sqrt(sum) or o.p == 1 and sum or op.pow(sum, 1 / o.p)
+  end, a, b)
   return o.name and op.identity(y, { name = o.name }) or y
 end)

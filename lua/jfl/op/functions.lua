@@ -57,26 +57,34 @@ end)
 local function over(o, keepdims) return { axis = o.axis, keepdims = keepdims } end
 
 -- The mean of squared distances from the mean.
-local function variance(o, name)
-  local mean = op.reduce_mean(o.input_tensor, over(o, true))
-  return op.reduce_mean(op.squared_difference(o.input_tensor, mean),
+local function variance(x, o, name)
+  local mean = op.reduce_mean(x, over(o, true))
+  return op.reduce_mean(op.squared_difference(x, mean),
     { axis = o.axis, keepdims = o.keepdims, name = name })
 end
 
 define("math.reduce_variance", "The variance over axes: the mean of squared distances from the "
-  .. "mean.", { INPUT, AXIS, KEEP }, function(o) return variance(o, o.name) end)
+  .. "mean.", { INPUT, AXIS, KEEP }, function(o)
+    return call.with_squares(o.name, function(name, x) return variance(x, o, name) end,
+      o.input_tensor)
+  end)
 
-define("math.reduce_std", "The standard deviation over axes.", { INPUT, AXIS, KEEP },
-  function(o) return op.sqrt(variance(o), { name = o.name }) end)
+define("math.reduce_std", "The standard deviation over axes.", { INPUT, AXIS, KEEP }, function(o)
+  return call.with_squares(o.name, function(name, x)
+    return op.sqrt(variance(x, o), { name = name })
+  end, o.input_tensor)
+end)
 
 -- Where all is 0 the root has no slope; 0 is the one that lets training go on.
 define("math.reduce_euclidean_norm", "The square root of the sum of squares over axes; its "
   .. "gradient is 0 where all elements are.", { INPUT, AXIS, KEEP }, function(o)
-    local sum = op.reduce_sum(op.square(o.input_tensor), over(o, o.keepdims))
-    if trace.current and trace.current.mode == "train" then
-      sum = op.where(op.equal(sum, 0), 0, sum)
-    end
-    return op.sqrt(sum, { name = o.name })
+    return call.with_squares(o.name, function(name, x)
+      local sum = op.reduce_sum(op.square(x), over(o, o.keepdims))
+      if trace.current and trace.current.mode == "train" then
+        sum = op.where(op.equal(sum, 0), 0, sum)
+      end
+      return op.sqrt(sum, { name = name })
+    end, o.input_tensor)
   end)
 
 define("math.reduce_l1", "The sum of magnitudes over axes.", { INPUT, AXIS, KEEP }, function(o)
@@ -109,8 +117,10 @@ define("math.l2_normalize", "x / sqrt(max(sum of x^2 over axes, epsilon)).", {
     type = "integer|integer[]" },
   { "epsilon", "the least sum", 1e-12, type = "number" },
 }, function(o)
-  local sum = op.reduce_sum(op.square(o.input), over(o, true))
-  return op.multiply(o.input, op.rsqrt(op.maximum(sum, o.epsilon)), { name = o.name })
+  return call.with_squares(o.name, function(name, x)
+    local sum = op.reduce_sum(op.square(x), over(o, true))
+    return op.multiply(x, op.rsqrt(op.maximum(sum, o.epsilon)), { name = name })
+  end, o.input)
 end)
 
 -- ---- sums and polynomials ----

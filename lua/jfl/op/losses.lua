@@ -325,9 +325,11 @@ end)
 -- (sum |x|^p)^(1/p) over axis 1, or over the only one.
 local function norm(x, p)
   local axis = { axis = #x.shape > 1 and 1 or -1 }
-  if p == 2 then return (op.sqrt(op.reduce_sum(op.square(x), axis))) end
   if p == 1 then return (op.reduce_sum(op.abs(x), axis)) end
-  return (op.pow(op.reduce_sum(op.pow(op.abs(x), p), axis), 1 / p))
+  return call.with_squares(nil, function(_, y)
+    if p == 2 then return op.sqrt(op.reduce_sum(op.square(y), axis)) end
+    return op.pow(op.reduce_sum(op.pow(op.abs(y), p), axis), 1 / p)
+  end, x)
 end
 
 define("nn.triplet_margin_loss", "max(0, d(anchor, positive) - d(anchor, negative) + margin), "

@@ -97,10 +97,14 @@ norms.moments = args.define("nn.moments", "The mean and the biased variance over
   for i, axis in ipairs(type(o.axes) == "table" and o.axes or { o.axes }) do
     axes[i] = norms.axis(who, "axes", axis, #o.x.shape)
   end
-  local center = op.reduce_mean(o.x, { axis = axes, keepdims = true })
-  local square = op.square((op.subtract(o.x, center)))
-  local mean = o.keepdims and center or op.reduce_mean(o.x, { axis = axes })
-  return mean, (op.reduce_mean(square, { axis = axes, keepdims = o.keepdims, name = o.name }))
+  local center
+  local variance = call.with_squares(o.name, function(name, x)
+    center = op.reduce_mean(x, { axis = axes, keepdims = true })
+    local square = op.square((op.subtract(x, center)))
+    return op.reduce_mean(square, { axis = axes, keepdims = o.keepdims, name = name })
+  end, o.x)
+  if o.keepdims and center.dtype == o.x.dtype then return center, variance end
+  return op.reduce_mean(o.x, { axis = axes, keepdims = o.keepdims }), variance
 end)
 
 -- ---- rows ----
