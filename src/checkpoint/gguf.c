@@ -19,20 +19,27 @@ enum {
 
 static const unsigned char gguf_magic[] = { 'G', 'G', 'U', 'F' };
 
-typedef struct gguf_type { const char *name; jfl_dtype dtype, blocks; } gguf_type;
+/* numbers, bytes: of a block of a type that jfl lacks, whose tensors must lie in the file too. */
+typedef struct gguf_type {
+  const char *name;
+  jfl_dtype dtype, blocks;
+  int numbers, bytes;
+} gguf_type;
 
-#define PLAIN(name, dtype) { name, JFL_##dtype, 0 }
-#define BLOCKS(name) { #name, JFL_F32, JFL_##name }
-#define LACKS(name) { name, JFL_N_DTYPE, 0 }
+#define PLAIN(name, dtype) { name, JFL_##dtype, 0, 0, 0 }
+#define BLOCKS(name) { #name, JFL_F32, JFL_##name, 0, 0 }
+#define LACKS(name, numbers, bytes) { name, JFL_N_DTYPE, 0, numbers, bytes }
 /* By the numbers that the format gives them. */
 static const gguf_type gguf_types[] = {
-  PLAIN("F32", F32), PLAIN("F16", F16), BLOCKS(Q4_0), LACKS("Q4_1"), { 0 }, { 0 }, LACKS("Q5_0"),
-  LACKS("Q5_1"), BLOCKS(Q8_0), LACKS("Q8_1"), LACKS("Q2_K"), LACKS("Q3_K"), BLOCKS(Q4_K),
-  LACKS("Q5_K"), BLOCKS(Q6_K), LACKS("Q8_K"), LACKS("IQ2_XXS"), LACKS("IQ2_XS"), LACKS("IQ3_XXS"),
-  LACKS("IQ1_S"), LACKS("IQ4_NL"), LACKS("IQ3_S"), LACKS("IQ2_S"), LACKS("IQ4_XS"), PLAIN("I8", I8),
-  LACKS("I16"), PLAIN("I32", I32), PLAIN("I64", I64), PLAIN("F64", F64), LACKS("IQ1_M"),
-  PLAIN("BF16", BF16), { 0 }, { 0 }, { 0 }, LACKS("TQ1_0"), LACKS("TQ2_0"), { 0 }, { 0 }, { 0 },
-  LACKS("MXFP4"),
+  PLAIN("F32", F32), PLAIN("F16", F16), BLOCKS(Q4_0), LACKS("Q4_1", 32, 20), { 0 }, { 0 },
+  LACKS("Q5_0", 32, 22), LACKS("Q5_1", 32, 24), BLOCKS(Q8_0), LACKS("Q8_1", 32, 36),
+  LACKS("Q2_K", 256, 84), LACKS("Q3_K", 256, 110), BLOCKS(Q4_K), LACKS("Q5_K", 256, 176),
+  BLOCKS(Q6_K), LACKS("Q8_K", 256, 292), LACKS("IQ2_XXS", 256, 66), LACKS("IQ2_XS", 256, 74),
+  LACKS("IQ3_XXS", 256, 98), LACKS("IQ1_S", 256, 50), LACKS("IQ4_NL", 32, 18),
+  LACKS("IQ3_S", 256, 110), LACKS("IQ2_S", 256, 82), LACKS("IQ4_XS", 256, 136), PLAIN("I8", I8),
+  LACKS("I16", 1, 2), PLAIN("I32", I32), PLAIN("I64", I64), PLAIN("F64", F64),
+  LACKS("IQ1_M", 256, 56), PLAIN("BF16", BF16), { 0 }, { 0 }, { 0 }, LACKS("TQ1_0", 256, 54),
+  LACKS("TQ2_0", 256, 66), { 0 }, { 0 }, { 0 }, LACKS("MXFP4", 32, 17),
 };
 enum { GGUF_N_TYPES = sizeof gguf_types / sizeof *gguf_types };
 
@@ -268,7 +275,9 @@ static jfl_status gguf_form(gguf_reader *r, jf_entry *t)
   t->dtype = gguf_types[type].dtype;
   t->blocks = gguf_types[type].blocks;
   const int64_t row = t->shape.n ? t->shape.d[t->shape.n - 1] : 1;
-  if (t->dtype != JFL_N_DTYPE) t->size = JF_BYTES_OF(t);
+  const gguf_type *form = &gguf_types[type];
+  t->size = t->dtype != JFL_N_DTYPE ? JF_BYTES_OF(t)
+            : (uint64_t)(jf_numel(&t->shape) / form->numbers) * (uint64_t)form->bytes;
   if (!t->blocks || row % jfl_dtype_numbers(t->blocks) == 0) return JFL_OK;
   return gguf_bad(r, "rows of %s must be a multiple of %d, got %lld", t->dtype_name,
                   jfl_dtype_numbers(t->blocks), (long long)row);

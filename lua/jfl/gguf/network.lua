@@ -68,7 +68,7 @@ local function check_plain(h, arch, head)
 end
 
 -- Fails where tensors are not of the sizes that keys tell, so that those are no larger than the
--- file has: lists of a name and a shape, of the first block.
+-- file has: lists of a name and a shape. Those of the first block are those of all.
 local function check_shapes(h, shapes, n_blocks, list)
   local blocks = 0
   for name in pairs(shapes) do
@@ -79,10 +79,14 @@ local function check_shapes(h, shapes, n_blocks, list)
       h.path, blocks, n_blocks)
   end
   for _, each in ipairs(list) do
-    local want, got = args.shape_text(each[2]), shapes[each[1]]
-    if not got or args.shape_text(got) ~= want then
-      core.fail("%s: %s: tensor %s must be %s, as keys say, got %s", h.who, h.path, each[1], want,
-        got and args.shape_text(got) or "none")
+    local want, of_blocks = args.shape_text(each[2]), each[1]:match "^blk%.0(.*)"
+    for block = 0, of_blocks and n_blocks - 1 or 0 do
+      local name = of_blocks and ("blk.%d%s"):format(block, of_blocks) or each[1]
+      local got = shapes[name] and args.shape_text(shapes[name]) or "none"
+      if got ~= want then
+        core.fail("%s: %s: tensor %s must be %s, as keys say, got %s", h.who, h.path, name, want,
+          got)
+      end
     end
   end
 end

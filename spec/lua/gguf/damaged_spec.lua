@@ -103,6 +103,10 @@ describe("a GGUF file", function()
     one("its 24 bytes do not lie within the file", X, { data = ("\0"):rep(23) })
     one("its 24 bytes do not lie within the file", tensor("x", { 2, 3 }, 0, 32))
     one("its 24 bytes do not lie within the file", tensor("x", { 2, 3 }, 0, 2 ^ 40))
+    for type, bytes in pairs { [13] = 1476395008, [19] = 419430400, [25] = 2 ^ 32 } do
+      one(("its %.0f bytes do not lie within the file"):format(bytes),    -- in a form that jfl lacks
+        tensor("x", { 2 ^ 15, 2 ^ 16 }, type, 0))
+    end
     one("a dimension must be from 1 to 2^63, got 0", tensor("x", { 2, 0 }, 0, 0))
     one("it must have at most 2^47 elements", tensor("x", { 2 ^ 30, 2 ^ 30 }, 0, 0))
     one("it must have at most 8 dimensions, got 9", tensor("x", { 1, 1, 1, 1, 1, 1, 1, 1, 1 }, 0,
@@ -168,6 +172,13 @@ describe("a GGUF file", function()
       2, 1000000)
     changed("tensor blk.0.attn_k.weight must be (8, 32), as keys say, got (16, 32)",
       "attention.head_count_kv", 2, 1)
+  end)
+
+  it("that lacks matrices of later blocks is told", function()
+    local bytes = helper.read "spec/lua/gguf/cases/llama.gguf"
+    helper.write(path, (bytes:gsub("blk%.1%.ffn_up", "blk.7.ffn_up")))
+    helper.fails(function() flow.models.load(path) end,
+      path .. ": tensor blk.1.ffn_up.weight must be (64, 32), as keys say, got none")
   end)
 
   it("with numbers in a form that jfl lacks is told", function()
