@@ -1,4 +1,5 @@
 -- ONNX's Attention and RotaryEmbedding.
+local args = require "jfl.base.args"
 local call = require "jfl.op.call"
 local maths = require "jfl.onnx.ops_math"
 local values = require "jfl.onnx.values"
@@ -13,6 +14,7 @@ local ops = {}
 local function in_heads(n, x, heads)
   local s = x.shape
   if #s == 4 then return x end
+  if #s ~= 3 then n:fail("its inputs must have 3 or 4 axes, got %s", args.shape_text(s)) end
   if type(heads) ~= "number" or heads < 1 or s[3] % heads ~= 0 then
     n:fail("the heads must divide %d, got %s", s[3], tostring(heads))
   end

@@ -62,7 +62,7 @@ end
 -- What functions of ops fail with where a stranger's node lacks an input or attribute, or has one
 -- of another kind: Lua's own errors, of which the place is told.
 local function without_lua(text)
-  local place = text:match("^jfl/([%w_/]+%.lua:%d+): ") or text:match("^bad argument #%d+")
+  local place = text:match("^jfl/([%w_/]+%.lua:%d+): ") or text:match("^bad (argument #%d+)")
   if not place then return text end
   return ("its inputs and attributes must be those of the op; one is missing or of another kind "
     .. "(%s)"):format(place)

@@ -292,6 +292,9 @@ describe("a stranger's ONNX file", function()
     local said = "LSTM 'l' %(opset 17%): its inputs and attributes must be those of the op; "
       .. "one is missing or of another kind %(onnx/ops_recurrent.lua:%d+%)"
     fails(said, { node("LSTM", { "", "x" }, { "y" }, nil, "l") })
+    fails("Attention 'a' %(opset 23%): its inputs must have 3 or 4 axes, got %(2, 3%)",
+      { node("Attention", { "x", "x", "x" }, { "y" }, nil, "a") }, nil,
+      { opset_import = { { domain = "", version = 23 } } })
   end)
 
   it("is refused where scales of blocks do not go with what they scale", function()
