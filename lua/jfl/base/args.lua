@@ -52,6 +52,12 @@ function args.describe(value)
   return kind == "table" and describe_table(value) or "a " .. kind
 end
 
+--- Fails unless ok: with a text that string.format makes of fmt and what follows, and with the
+-- value that was given.
+function args.must(ok, value, fmt, ...)
+  if not ok then core.fail("%s, got %s", fmt:format(...), args.describe(value)) end
+end
+
 --- A shape as text: "(2, 3)" for { 2, 3 }.
 function args.shape_text(shape)
   return "(" .. table.concat(shape, ", ") .. ")"

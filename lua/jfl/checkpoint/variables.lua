@@ -36,9 +36,7 @@ end
 function variables.names(who, t)
   local list = {}
   for name in pairs(t) do
-    if type(name) ~= "string" then
-      core.fail("%s: keys must be names of arrays, got %s", who, args.describe(name))
-    end
+    args.must(type(name) == "string", name, "%s: keys must be names of arrays", who)
     list[#list + 1] = name
   end
   table.sort(list)

@@ -132,9 +132,8 @@ function columns.count(who, list, titles)
   local items
   for i, column in ipairs(list) do
     local name = called(titles and titles[i] or "source")
-    if core.type(column) ~= "array" and type(column) ~= "table" then
-      core.fail("%s: %s must be an NdArray or a list, got %s", who, name, args.describe(column))
-    end
+    args.must(core.type(column) == "array" or type(column) == "table", column,
+      "%s: %s must be an NdArray or a list", who, name)
     if #column == 0 then core.fail("%s: %s has no items", who, name) end
     if items and #column ~= items then
       core.fail("%s: %s must be as long as %s, %d, got %d", who, name, called(titles[1]), items,

@@ -113,10 +113,7 @@ local function filling(o, column, values, given)
   if type(given) == "number" and given == given and math.abs(given) < math.huge then
     return given
   end
-  if not WAYS[given] then
-    core.fail("%s: fill.%s must be \"mean\", \"median\" or a number, got %s", WHO, column,
-      args.describe(given))
-  end
+  args.must(WAYS[given], given, "%s: fill.%s must be \"mean\", \"median\" or a number", WHO, column)
   local list, sum = {}, 0
   for _, v in ipairs(values) do
     v = tonumber(v)

@@ -28,9 +28,8 @@ local PARAMS = {
 
 local function spec_of(who, o)
   if o.size ~= nil then
-    if o.fit ~= "center" and o.fit ~= "stretch" then
-      core.fail("%s: fit must be center or stretch, got %s", who, args.describe(o.fit))
-    end
+    args.must(o.fit == "center" or o.fit == "stretch", o.fit, "%s: fit must be center or stretch",
+      who)
     o.channels = o.channels or 3
     o.shorter, o.area, o.aspect, o.flip = 0, { 1, 1 }, { 1, 1 }, false
   end
@@ -146,12 +145,9 @@ images.save_image = args.define("data.save_image", "Saves pictures side by side 
   if ending ~= "png" and ending ~= "jpg" and ending ~= "jpeg" then
     core.fail("%s: path must end in .png, .jpg or .jpeg, got '%s'", who, o.path)
   end
-  if core.type(o.images) ~= "array" then
-    core.fail("%s: images must be an NdArray, got %s", who, args.describe(o.images))
-  end
-  if o.data_format ~= "NCHW" and o.data_format ~= "NHWC" then
-    core.fail("%s: data_format must be NCHW or NHWC, got %s", who, args.describe(o.data_format))
-  end
+  args.must(core.type(o.images) == "array", o.images, "%s: images must be an NdArray", who)
+  args.must(o.data_format == "NCHW" or o.data_format == "NHWC", o.data_format,
+    "%s: data_format must be NCHW or NHWC", who)
   if args.integer(who, "quality", o.quality, 1) > 100 then
     core.fail("%s: quality must be at most 100, got %d", who, o.quality)
   end

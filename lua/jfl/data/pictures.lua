@@ -70,9 +70,7 @@ end
 local function check_size(who, size)
   local pair = type(size) == "number" and { size, size } or args.expect(who, "size", size,
     "number or table")
-  if #pair ~= 2 then
-    core.fail("%s: size must be one number or {height, width}, got %s", who, args.describe(size))
-  end
+  args.must(#pair == 2, size, "%s: size must be one number or {height, width}", who)
   for i = 1, 2 do
     args.integer(who, "size", pair[i], 1)
     if pair[i] > 65535 then core.fail("%s: size must be at most 65535, got %d", who, pair[i]) end
@@ -92,9 +90,7 @@ function pictures.read_spec(who, o)
     planes = check_data_format(who, o.data_format) == "NCHW" }
   if o.size ~= nil then
     spec.height, spec.width = check_size(who, o.size)
-    if not FITS[o.fit] then
-      core.fail("%s: fit must be center, random or stretch, got %s", who, args.describe(o.fit))
-    end
+    args.must(FITS[o.fit], o.fit, "%s: fit must be center, random or stretch", who)
     spec.resizing = args.one_of(who, "resizing", o.resizing, { "mean", "triangle" })
     spec.fit, spec.shorter = o.fit, args.integer(who, "shorter", o.shorter, 0)
     spec.area, spec.aspect = o.area, o.aspect
@@ -105,9 +101,8 @@ function pictures.read_spec(who, o)
   if o.channels ~= 1 and o.channels ~= 3 and (o.channels or o.size) then
     core.fail("%s: channels must be 1 (grey) or 3 (RGB), got %s", who, args.describe(o.channels))
   end
-  if o.dtype ~= "uint8" and o.dtype ~= "float32" and o.dtype ~= "float" then
-    core.fail("%s: dtype must be uint8 or float32, got %s", who, args.describe(o.dtype))
-  end
+  args.must(o.dtype == "uint8" or o.dtype == "float32" or o.dtype == "float", o.dtype,
+    "%s: dtype must be uint8 or float32", who)
   return spec
 end
 

@@ -155,9 +155,8 @@ data.load_mnist = args.define("data.load_mnist", "Training and test data: images
   local who = "load_mnist"
   args.integer(who, "train_batch_size", o.train_batch_size, 1)
   args.integer(who, "test_batch_size", o.test_batch_size, 1)
-  if o.data_format ~= "NCHW" and o.data_format ~= "NHWC" then
-    core.fail("%s: data_format must be NCHW or NHWC, got %s", who, args.describe(o.data_format))
-  end
+  args.must(o.data_format == "NCHW" or o.data_format == "NHWC", o.data_format,
+    "%s: data_format must be NCHW or NHWC", who)
   local read, path = find(o.out_dir)
   print("load_mnist: using " .. path)
   local arrays = read()

@@ -78,9 +78,8 @@ function sounds.read_column(who, o)
   if not (length >= 1 and length <= MOST_LENGTH) then
     core.fail("%s: seconds must make from 1 to 2^28 samples, got %g", who, o.seconds)
   end
-  if o.part ~= "first" and o.part ~= "random" then
-    core.fail("%s: part must be first or random, got %s", who, args.describe(o.part))
-  end
+  args.must(o.part == "first" or o.part == "random", o.part, "%s: part must be first or random",
+    who)
   args.one_of(who, "bad", o.bad, { "error", "skip" })
   local spec = { kind = "sound", rate = rate, channels = 1, length = length,
     part = o.part == "random", mel = o.mel and read_mel(who, o.mel, rate) or nil }

@@ -23,10 +23,8 @@ local OPTIONS = { seed = true, by_class = true }
 -- The shares of the parts, and the options that stand with them.
 local function read_parts(parts)
   local sum = 0
-  if type(parts) ~= "table" then
-    core.fail("%s: parts must be a list of shares, as in %s, got %s", WHO, EXAMPLE,
-      args.describe(parts))
-  end
+  args.must(type(parts) == "table", parts, "%s: parts must be a list of shares, as in %s", WHO,
+    EXAMPLE)
   for i, share in ipairs(parts) do
     if type(share) ~= "number" or share <= 0 or share >= 1 then
       core.fail("%s: parts[%d] must be a share between 0 and 1, as in %s, got %s",

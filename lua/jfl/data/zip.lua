@@ -30,9 +30,8 @@ function zip.zip(...)
   if select("#", ...) == 0 then core.fail("zip: takes at least one array or table, got none") end
   for k = 1, select("#", ...) do
     local list = lists[k]
-    if type(list) ~= "table" and core.type(list) ~= "array" then
-      core.fail("zip: argument %d must be an NdArray or a table, got %s", k, args.describe(list))
-    end
+    args.must(type(list) == "table" or core.type(list) == "array", list,
+      "zip: argument %d must be an NdArray or a table", k)
     if #list == 0 and next(list) ~= nil then
       core.fail("zip: argument %d must be a list, got a table with names; pass its lists one "
         .. "by one, such as flow.zip(train.images, train.labels)", k)

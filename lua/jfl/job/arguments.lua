@@ -10,10 +10,8 @@ local function rows_of(self, input, value)
     core.fail("%s: %s must be an NdArray or a list of rows, got a table with names; a job takes "
       .. "its arguments by position", self.name, input.name)
   end
-  if type(value) ~= "table" and core.type(value) ~= "array" then
-    core.fail("%s: %s must be an NdArray or a table, got %s", self.name, input.name,
-      args.describe(value))
-  end
+  args.must(type(value) == "table" or core.type(value) == "array", value,
+    "%s: %s must be an NdArray or a table", self.name, input.name)
   if type(value) == "table" and #value == 0 then
     core.fail("%s: %s must not be empty", self.name, input.name)
   end

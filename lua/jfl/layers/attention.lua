@@ -48,10 +48,8 @@ local function projections(l, x, memory)
 end
 
 local function check_cache(who, o)
-  if not cache.is(o.cache) then
-    core.fail("%s: cache must be what flow.layers.attention_cache gives, got %s", who,
-      args.describe(o.cache))
-  end
+  args.must(cache.is(o.cache), o.cache, "%s: cache must be what flow.layers.attention_cache gives",
+    who)
   for _, name in ipairs { "mask", "key_value" } do
     if o[name] ~= nil then
       core.fail("%s: %s must be left out where there is a cache", who, name)

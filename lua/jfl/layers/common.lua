@@ -31,10 +31,8 @@ function common.within(name) return name and name:sub(#trace.current.prefix + 1)
 --- The layer's activation of x; name gives the names of the layer's ops.
 function common.activate(who, activation, x, name)
   if activation == nil then return x end
-  if not args.is_callable(activation) then
-    core.fail("%s: activation must be a function such as flow.nn.relu, got %s", who,
-      args.describe(activation))
-  end
+  args.must(args.is_callable(activation), activation,
+    "%s: activation must be a function such as flow.nn.relu", who)
   return activation(x, { name = common.within(name("-activation")) })
 end
 

@@ -55,10 +55,8 @@ functions.ctc_greedy_decoder = args.unlisted("nn.ctc_greedy_decoder", {
   local math, cast, float = flow.math, flow.cast, flow.float32
   for _, name in ipairs { "log_probs", "input_lengths" } do
     local kind = core.type(o[name])
-    if kind ~= "array" and kind ~= "blob" then
-      core.fail("nn.ctc_greedy_decoder: %s must be a blob or an NdArray, got %s", name,
-        args.describe(o[name]))
-    end
+    args.must(kind == "array" or kind == "blob", o[name],
+      "nn.ctc_greedy_decoder: %s must be a blob or an NdArray", name)
   end
   if #o.log_probs.shape ~= 3 then
     core.fail("nn.ctc_greedy_decoder: log_probs must be of shape (steps, batch, classes), got %s",

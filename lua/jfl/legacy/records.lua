@@ -222,9 +222,7 @@ records.decode = args.unlisted("image.decode", {
 }, function(o)
   local who = "image.decode"
   local from = need_bytes(who, o.images_bytes_buffer)
-  if o.dtype ~= "uint8" then
-    core.fail("%s: dtype must be uint8, got %s", who, args.describe(o.dtype))
-  end
+  args.must(o.dtype == "uint8", o.dtype, "%s: dtype must be uint8", who)
   return pictures_of(who, from, from.feature, o)
 end)
 
@@ -253,10 +251,8 @@ end
 -- Brings pictures to one size, {width, height} in target_size, or their shorter sides to one.
 function Pictures.of:resize(who, o)
   local size = o.target_size
-  if o.interpolation_type ~= nil and o.interpolation_type ~= "auto" then
-    core.fail("%s: interpolation_type must be auto for decoded pictures, got %s", who,
-      args.describe(o.interpolation_type))
-  end
+  args.must(o.interpolation_type == nil or o.interpolation_type == "auto", o.interpolation_type,
+    "%s: interpolation_type must be auto for decoded pictures", who)
   if o.resize_shorter ~= nil or o.keep_aspect_ratio then
     if self.spec.fit == "random" then
       core.fail("%s: random parts of pictures must get a size of their own: {target_size = {224, "
@@ -359,10 +355,8 @@ records.BlobConf = args.unlisted("data.BlobConf", {
   { "name" }, { "shape" }, { "dtype" }, { "codec" }, { "preprocessors", "", {} },
 }, function(o)
   local who = "data.BlobConf"
-  if metatable(o.codec) ~= Codec then
-    core.fail("%s: codec must be flow.data.ImageCodec(...) or flow.data.RawCodec(), got %s", who,
-      args.describe(o.codec))
-  end
+  args.must(metatable(o.codec) == Codec, o.codec,
+    "%s: codec must be flow.data.ImageCodec(...) or flow.data.RawCodec()", who)
   args.shape(who, "shape", o.shape)
   feature_of(who, o.name)
   return o

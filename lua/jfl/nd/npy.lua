@@ -216,9 +216,7 @@ end)
 -- ---- writing ----
 
 local function header_for(who, a)
-  if core.type(a) ~= "array" then
-    core.fail("%s: value must be an NdArray, got %s", who, args.describe(a))
-  end
+  args.must(core.type(a) == "array", a, "%s: value must be an NdArray", who)
   local descr = OF_DTYPE[a.dtype]
   if not descr then
     core.fail("%s: numpy has no %s; save a:astype(\"float32\")", who, a.dtype)
@@ -253,9 +251,8 @@ end
 local function members_of(who, arrays)
   local list, seen = {}, {}
   for key, a in pairs(arrays) do
-    if type(key) ~= "string" and type(key) ~= "number" then
-      core.fail("%s: keys must be names of arrays, got %s", who, args.describe(key))
-    end
+    args.must(type(key) == "string" or type(key) == "number", key,
+      "%s: keys must be names of arrays", who)
     local name = tostring(key)
     if seen[name] then core.fail("%s: two arrays have the name '%s'", who, name) end
     check_name(who, name)
@@ -279,10 +276,8 @@ function npy.save(path, value, ...)
     local header = header_for(who, value)
     return archive.replace(who, path, function(write) write_array(write, header, value) end)
   end
-  if type(value) ~= "table" then
-    core.fail("%s: value must be an NdArray, or a table of NdArrays by name, got %s", who,
-      args.describe(value))
-  end
+  args.must(type(value) == "table", value,
+    "%s: value must be an NdArray, or a table of NdArrays by name", who)
   local list = members_of(who, value)
   archive.replace(who, path, function(write) archive.zip(write, list) end)
 end

@@ -40,10 +40,8 @@ distribute.auto = args.define("distribute.auto", "Nothing is said: it lies as co
 
 --- Fails unless value is a distribution that serves a tensor of so many axes; gives it.
 function distribute.check(who, name, value, rank)
-  if metatable(value) ~= Distribution then
-    core.fail("%s: %s must be a distribution such as flow.distribute.split(0), got %s", who, name,
-      args.describe(value))
-  end
+  args.must(metatable(value) == Distribution, value,
+    "%s: %s must be a distribution such as flow.distribute.split(0)", who, name)
   if value.kind == "split" and value.axis >= rank then
     core.fail("%s: %s must split along an axis from 0 to %d, as there are %d, got split(%d)", who,
       name, rank - 1, rank, value.axis)
@@ -72,9 +70,7 @@ local parallel_cast
 -- The blob x, made to lie so; x itself where there is one device, or nothing is said.
 local function cast(who, x, d, gradient, name)
   local context = require("jfl.job.trace").need(who)
-  if core.type(x) ~= "blob" then
-    core.fail("%s: input must be a blob, got %s", who, args.describe(x))
-  end
+  args.must(core.type(x) == "blob", x, "%s: input must be a blob", who)
   core.need_blob(context.graph, x, who .. ": input")
   local function check(option, value)
     distribute.check(who, option, value, #x.shape)

@@ -277,9 +277,7 @@ function methods:train(t)
   check_optimizer(who, t)
   local loss_of, optimizer = t.loss, t.optimizer
   local function minimize(loss, ...)
-    if core.type(loss) ~= "blob" then
-      core.fail("%s: loss must give a blob, got %s", who, args.describe(loss))
-    end
+    args.must(core.type(loss) == "blob", loss, "%s: loss must give a blob", who)
     optimizer:minimize(loss)
     return loss, ...
   end

@@ -68,9 +68,7 @@ views.cast_to_current_logical_view = args.define("cast_to_current_logical_view",
   }, function(o)
     local who = "cast_to_current_logical_view"
     local context = trace.need(who)
-    if core.type(o.blob) ~= "blob" then
-      core.fail("%s: blob must be a blob, got %s", who, args.describe(o.blob))
-    end
+    args.must(core.type(o.blob) == "blob", o.blob, "%s: blob must be a blob", who)
     check_cut(who, context, o.blob)
     if context.apart then return apart.change_view(who, context, o.blob) end
     return core.change_view(context.graph, o.blob, context.mirrored)

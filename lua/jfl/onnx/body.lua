@@ -54,9 +54,8 @@ end
 -- Fails where an input is not of the dtype or the extents that the file says.
 local function check_input(m, input, x)
   local kind = core.type(x)
-  if kind ~= "blob" and kind ~= "array" then
-    core.fail("%s: input '%s' must be a blob, got %s", m.path, input.name, args.describe(x))
-  end
+  args.must(kind == "blob" or kind == "array", x, "%s: input '%s' must be a blob", m.path,
+    input.name)
   local s, fits = x.shape, x.dtype == input.dtype or not input.dtype
   if input.shape then
     fits = fits and #s == #input.shape

@@ -165,9 +165,8 @@ args.define("meshgrid", "Two or more lines as the coordinates of a grid: a list 
 }, function(o)
   local who, shape = "meshgrid", {}
   local list = tensors.need_list(who, "tensors", o.tensors)
-  if o.indexing ~= "ij" and o.indexing ~= "xy" then
-    core.fail("%s: indexing must be ij or xy, got %s", who, args.describe(o.indexing))
-  end
+  args.must(o.indexing == "ij" or o.indexing == "xy", o.indexing, "%s: indexing must be ij or xy",
+    who)
   local function place(i) return o.indexing == "xy" and i <= 2 and #list > 1 and 3 - i or i end
   for i, line in ipairs(list) do
     if #line.shape ~= 1 then

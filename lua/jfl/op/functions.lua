@@ -38,9 +38,7 @@ define("math.gelu", "x times the probability that a standard normal number is be
     X, { "approximate", "none or tanh", "none" },
   }, function(o, who)
     if o.approximate == "tanh" then return op.gelu_tanh(o.x, { name = o.name }) end
-    if o.approximate ~= "none" then
-      core.fail("%s: approximate must be none or tanh, got %s", who, args.describe(o.approximate))
-    end
+    args.must(o.approximate == "none", o.approximate, "%s: approximate must be none or tanh", who)
     return op.gelu(o.x, { name = o.name })
   end)
 

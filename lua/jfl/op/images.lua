@@ -20,9 +20,8 @@ local TRAINING = { "training", "true or false overrides the job's type", args.no
 
 --- The number of x's axis of channels, from 1, where x is a batch of pictures.
 function images.channels_of(who, x, format, name)
-  if format ~= "NCHW" and format ~= "NHWC" then
-    core.fail("%s: data_format must be NCHW or NHWC, got %s", who, args.describe(format))
-  end
+  args.must(format == "NCHW" or format == "NHWC", format, "%s: data_format must be NCHW or NHWC",
+    who)
   if #tensors.need(who, name or "x", x).shape == 4 then return format == "NCHW" and 2 or 4 end
   core.fail("%s: %s must be of shape %s, got %s", who, name or "x",
     format == "NCHW" and "(N, C, H, W)" or "(N, H, W, C)", args.shape_text(x.shape))
@@ -181,9 +180,7 @@ images.flip = args.define("image.flip", "Mirrors all pictures.", {
   local who = "image.flip"
   local rows = channels_of(who, o.image, o.data_format, "image") == 2 and 2 or 1
   local begin, step, shape = { 0, 0, 0, 0 }, { 1, 1, 1, 1 }, o.image.shape
-  if not FLIPS[o.flip_code] then
-    core.fail("%s: flip_code must be 1, 0 or -1, got %s", who, args.describe(o.flip_code))
-  end
+  args.must(FLIPS[o.flip_code], o.flip_code, "%s: flip_code must be 1, 0 or -1", who)
   for _, axis in ipairs(FLIPS[o.flip_code]) do
     begin[rows + axis + 1], step[rows + axis + 1] = math.max(shape[rows + axis + 1] - 1, 0), -1
   end

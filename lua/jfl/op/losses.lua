@@ -48,9 +48,7 @@ local REDUCERS = { mean = "reduce_mean", sum = "reduce_sum" }
 local function reduced(who, o, y)
   local reducer = REDUCERS[o.reduction]
   if reducer then return (op[reducer](y, { name = o.name })) end
-  if o.reduction ~= "none" then
-    core.fail("%s: reduction must be mean, sum or none, got %s", who, args.describe(o.reduction))
-  end
+  args.must(o.reduction == "none", o.reduction, "%s: reduction must be mean, sum or none", who)
   return o.name and (op.identity(y, { name = o.name })) or y
 end
 

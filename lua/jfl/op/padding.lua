@@ -13,9 +13,8 @@ local function axes_of(who, x, data_format)
   if #shape ~= 4 then
     core.fail("%s: x must have four axes, got shape %s", who, args.shape_text(shape))
   end
-  if data_format ~= "NCHW" and data_format ~= "NHWC" then
-    core.fail("%s: data_format must be NCHW or NHWC, got %s", who, args.describe(data_format))
-  end
+  args.must(data_format == "NCHW" or data_format == "NHWC", data_format,
+    "%s: data_format must be NCHW or NHWC", who)
   return data_format == "NCHW" and 3 or 2
 end
 
@@ -39,10 +38,8 @@ local function define_2d(path, doc, mode, own)
   args.define(path, doc, params, function(o)
     local first = axes_of(path, o.x, o.data_format or "NCHW")
     local p = tensors.integers(path, "padding", o.padding, 0)
-    if #p ~= 1 and #p ~= 4 then
-      core.fail("%s: padding must be a number or { left, right, top, bottom }, got %s", path,
-        args.describe(p))
-    end
+    args.must(#p == 1 or #p == 4, p, "%s: padding must be a number or { left, right, top, bottom }",
+      path)
     local sides = #p == 1 and { p[1], p[1], p[1], p[1] } or { p[3], p[4], p[1], p[2] }
     return around(o.x, first, sides,
       { mode = mode, constant_value = o.constant_value, name = o.name })
@@ -78,9 +75,8 @@ args.define("same_padding", "Pictures with the border of zeros that makes a conv
   local who = "same_padding"
   local first = axes_of(who, o.x, o.data_format)
   local word = type(o.padding) == "string" and o.padding:upper()
-  if word ~= "SAME_LOWER" and word ~= "SAME_UPPER" then
-    core.fail("%s: padding must be SAME_LOWER or SAME_UPPER, got %s", who, args.describe(o.padding))
-  end
+  args.must(word == "SAME_LOWER" or word == "SAME_UPPER", o.padding,
+    "%s: padding must be SAME_LOWER or SAME_UPPER", who)
   local kernel, strides = pair(who, "kernel_size", o.kernel_size), pair(who, "strides", o.strides)
   local rates, sides = pair(who, "dilation_rate", o.dilation_rate), {}
   for i = 1, 2 do

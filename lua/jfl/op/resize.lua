@@ -72,10 +72,8 @@ local function interpolate(who, o)
       args.shape_text(o.input.shape))
   end
   o.is_last = windows.is_last(who, o.data_format or (windows.formats(n)), n)
-  if o.mode ~= "nearest" and o.mode ~= LINEAR[n] then
-    core.fail("%s: mode must be nearest or %s for %d spatial axes, got %s", who, LINEAR[n], n,
-      args.describe(o.mode))
-  end
+  args.must(o.mode == "nearest" or o.mode == LINEAR[n], o.mode,
+    "%s: mode must be nearest or %s for %d spatial axes", who, LINEAR[n], n)
   o.interpolation = o.mode == "nearest" and "nearest" or "bilinear"
   return (RESIZE[n](o.input, size_of(who, o, o.input.shape, n), o, o.name))
 end
@@ -98,10 +96,8 @@ args.define("nn.interpolate", "Images, signals or volumes at another size.", {
 --- What layers.upsample_2d does.
 function resize.upsample_2d(who, o)
   local factors = windows.extents(who, "size", o.size, 2, 1)
-  if o.interpolation ~= "nearest" and o.interpolation ~= "bilinear" then
-    core.fail("%s: interpolation must be nearest or bilinear, got %s", who,
-      args.describe(o.interpolation))
-  end
+  args.must(o.interpolation == "nearest" or o.interpolation == "bilinear", o.interpolation,
+    "%s: interpolation must be nearest or bilinear", who)
   windows.is_last(who, o.data_format, 2)
   windows.shape(who, "x", o.x, 2, o.data_format)
   return interpolate(who, { input = o.x, scale_factor = factors, mode = o.interpolation,

@@ -29,9 +29,7 @@ function optimizer.need_losses(who, loss)
     core.fail("%s: loss must be a blob or a list of blobs, got %s", who, args.describe(loss))
   end
   for i, each in ipairs(list) do
-    if core.type(each) ~= "blob" then
-      core.fail("%s: loss: item %d must be a blob, got %s", who, i, args.describe(each))
-    end
+    args.must(core.type(each) == "blob", each, "%s: loss: item %d must be a blob", who, i)
   end
   return list
 end

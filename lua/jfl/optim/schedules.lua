@@ -36,10 +36,8 @@ local WARMUP = { "warmup", "flow.optimizer.warmup.constant or linear", args.none
 
 local function add_warmup(who, options, warm)
   if warm == nil then return end
-  if metatable(warm) ~= Warmup then
-    core.fail("%s: warmup must be what flow.optimizer.warmup.linear(...) gives, got %s", who,
-      args.describe(warm))
-  end
+  args.must(metatable(warm) == Warmup, warm,
+    "%s: warmup must be what flow.optimizer.warmup.linear(...) gives", who)
   options.warmup, options.warmup_steps = warm.kind, warm.steps
   options.warmup_multiplier = warm.multiplier
 end

@@ -38,10 +38,8 @@ local function read_prompts(o)
 end
 
 local function check(o)
-  if o.cache ~= nil and not cache.is(o.cache) then
-    core.fail("%s: cache must be what flow.layers.attention_cache gives, got %s", WHO,
-      args.describe(o.cache))
-  end
+  args.must(o.cache == nil or cache.is(o.cache), o.cache,
+    "%s: cache must be what flow.layers.attention_cache gives", WHO)
   for _, name in ipairs { "on_token", "on_end" } do
     if o[name] ~= nil then args.expect(WHO, name, o[name], "function") end
   end

@@ -26,9 +26,7 @@ end
 -- The numbers of a list or a 1-D array, counted from 0, and how many.
 local function numbers(what, v)
   if is_array(v) then
-    if #v.shape ~= 1 then
-      core.fail("plot: %s must be numbers, got %s", what, args.describe(v))
-    end
+    args.must(#v.shape == 1, v, "plot: %s must be numbers", what)
     local a = core.cast(v, "float64")
     return ffi.cast("double *", core.pointer(a)), a.size, a
   end

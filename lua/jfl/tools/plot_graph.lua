@@ -1,7 +1,6 @@
 -- flow.plot_graph: the graph of a job, in the terminal or as an SVG file.
 ---@flow plot_graph
 local args = require "jfl.base.args"
-local core = require "jfl.core"
 local job_parts = require "jfl.job.parts"
 local layers = require "jfl.tools.plot_layers"
 local svg = require "jfl.tools.svg"
@@ -160,10 +159,8 @@ plotgraph.plot_graph = args.define(WHO,
       type = "string" },
   }, function(o)
     local job = job_parts.check(WHO, o.job)
-    if o.which ~= "traced" and o.which ~= "optimized" then
-      core.fail("%s: which must be \"traced\" or \"optimized\", got %s", WHO,
-        args.describe(o.which))
-    end
+    args.must(o.which == "traced" or o.which == "optimized", o.which,
+      "%s: which must be \"traced\" or \"optimized\"", WHO)
     svg.check_texts(WHO, o, { "svg" })
     if o.svg then return drawing(job, o.which):save(WHO, o.svg) end
     io.write(plotgraph.text(job, o.which))

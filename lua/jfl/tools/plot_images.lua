@@ -154,12 +154,9 @@ plotimages.plot_images = args.define(WHO,
     { "data_format", "NCHW or NHWC: where the channels are", "NCHW" },
     { "svg", "a file to save them as, instead of printing them", args.none, type = "string" },
   }, function(o)
-    if core.type(o.images) ~= "array" then
-      core.fail("%s: images must be an NdArray, got %s", WHO, args.describe(o.images))
-    end
-    if o.data_format ~= "NCHW" and o.data_format ~= "NHWC" then
-      core.fail("%s: data_format must be NCHW or NHWC, got %s", WHO, args.describe(o.data_format))
-    end
+    args.must(core.type(o.images) == "array", o.images, "%s: images must be an NdArray", WHO)
+    args.must(o.data_format == "NCHW" or o.data_format == "NHWC", o.data_format,
+      "%s: data_format must be NCHW or NHWC", WHO)
     svg.check_texts(WHO, o, { "title", "svg" })
     if o.labels ~= nil and core.type(o.labels) ~= "array" then
       args.expect(WHO, "labels", o.labels, "table")

@@ -141,10 +141,8 @@ end)
 local function array_of(who, value)
   if core.type(value) == "array" then return value end
   if type(value) == "number" then value = { value } end
-  if not args.is_plain(value) then
-    core.fail("%s: value must be a number, an NdArray, a table or a job's blob, got %s", who,
-      args.describe(value))
-  end
+  args.must(args.is_plain(value), value,
+    "%s: value must be a number, an NdArray, a table or a job's blob", who)
   return core.from_table(value, "float32", nil, who .. ": value")
 end
 
@@ -232,9 +230,8 @@ define("histogram", "Writes how many of an array's elements are how large.",
   end)
 
 local function check_picture(who, shape, o)
-  if o.data_format ~= "NHWC" and o.data_format ~= "NCHW" then
-    core.fail("%s: data_format must be NHWC or NCHW, got %s", who, args.describe(o.data_format))
-  end
+  args.must(o.data_format == "NHWC" or o.data_format == "NCHW", o.data_format,
+    "%s: data_format must be NHWC or NCHW", who)
   args.integer(who, "max_outputs", o.max_outputs, 1)
   picture.extents(who, shape, o.data_format)
 end

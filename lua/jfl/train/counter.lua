@@ -326,10 +326,7 @@ function counter.new(who, name, metric, options)
   if type(metric) == "function" then
     record = { start = mean_of, value = mean_value, add = function(count, p, t)
       local value = metric(p, t)
-      if type(value) ~= "number" then
-        core.fail("%s: the metric '%s' must give a number, got %s", who, name,
-          args.describe(value))
-      end
+      args.must(type(value) == "number", value, "%s: the metric '%s' must give a number", who, name)
       count.sum, count.n = count.sum + value * #t, count.n + #t
     end }
   elseif type(metric) == "string" then
