@@ -98,10 +98,8 @@ local function read_rename(c, given, known)
   if given == nil then return function(name) return name end end
   if given == "alike" then return rename_alike(c, known()) end
   if args.is_callable(given) then return given end
-  if type(given) == "string" then
-    core.fail("%s: rename must be a function, a table or \"alike\", got %s", c.who,
-      args.describe(given))
-  end
+  args.must(type(given) ~= "string", given, "%s: rename must be a function, a table or \"alike\"",
+    c.who)
   return rename_table(c, args.expect(c.who, "rename", given, "table"))
 end
 
@@ -173,10 +171,8 @@ local function new_name(c, name)
   if c.skip(name) then return false end
   local new = c.rename(name)
   if new == nil or new == false then return false end
-  if type(new) ~= "string" or new == "" then
-    core.fail("%s: rename: the name for '%s' must be a string, got %s", c.who, name,
-      args.describe(new))
-  end
+  args.must(type(new) == "string" and new ~= "", new,
+    "%s: rename: the name for '%s' must be a string", c.who, name)
   return new
 end
 

@@ -139,9 +139,8 @@ train.SimpleCheckPointManager = args.define("train.SimpleCheckPointManager",
     returns = "SimpleCheckPointManager",
   }, function(o)
     local who = "train.SimpleCheckPointManager"
-    if args.expect(who, "prefix", o.prefix, "string"):find("[/%z]") then
-      core.fail("%s: prefix must be a part of a name, got %s", who, args.describe(o.prefix))
-    end
+    args.must(not args.expect(who, "prefix", o.prefix, "string"):find("[/%z]"), o.prefix,
+      "%s: prefix must be a part of a name", who)
     local root = o.root_path ~= "/" and o.root_path:gsub("(.)/+$", "%1") or o.root_path
     if root == "" then core.fail("%s: root_path must not be empty", who) end
     return setmetatable({ root_path = root, prefix = o.prefix, keep = o.keep or false,

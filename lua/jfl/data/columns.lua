@@ -59,10 +59,8 @@ local function chosen(who, source, wanted)
     list[i] = source[name]
     if list[i] == nil then columns.lacks(who .. ": columns: source", name, source) end
   end
-  if #list == 0 then
-    core.fail("%s: columns must be a list of names such as {\"state\", \"action\"}, got %s", who,
-      args.describe(wanted))
-  end
+  args.must(#list > 0, wanted,
+    "%s: columns must be a list of names such as {\"state\", \"action\"}", who)
   return list, wanted
 end
 
@@ -111,10 +109,8 @@ end
 function columns.read(who, source, wanted)
   if core.type(source) == "array" then return { source } end
   local order = orders[source]
-  if type(source) ~= "table" or not order and metatable(source) or next(source) == nil then
-    core.fail("%s: source must be a data set as load_mnist gives it, or a list of NdArrays, "
-      .. "got %s", who, args.describe(source))
-  end
+  args.must(type(source) == "table" and (order or not metatable(source)) and next(source) ~= nil,
+    source, "%s: source must be a data set as load_mnist gives it, or a list of NdArrays", who)
   if not order and is_pairs(source) then
     source = columns.set(source)
     order = orders[source]

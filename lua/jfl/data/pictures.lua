@@ -98,9 +98,8 @@ function pictures.read_spec(who, o)
     check_pair(who, "aspect", o.aspect, math.huge)
     spec.flip = args.expect(who, "flip", o.flip, "boolean")
   end
-  if o.channels ~= 1 and o.channels ~= 3 and (o.channels or o.size) then
-    core.fail("%s: channels must be 1 (grey) or 3 (RGB), got %s", who, args.describe(o.channels))
-  end
+  args.must(o.channels == 1 or o.channels == 3 or not o.channels and not o.size, o.channels,
+    "%s: channels must be 1 (grey) or 3 (RGB)", who)
   args.must(o.dtype == "uint8" or o.dtype == "float32" or o.dtype == "float", o.dtype,
     "%s: dtype must be uint8 or float32", who)
   return spec
@@ -122,10 +121,9 @@ local function read_augment(who, o, spec)
   end
   for _, name in ipairs { "brightness", "contrast", "saturation", "hue" } do
     local value, most = augment[name] or 0, name == "hue" and 0.5 or math.huge
-    if type(value) ~= "number" or value < 0 or not (value <= most and value < math.huge) then
-      core.fail("%s: augment: %s must be a number of at least 0%s, got %s", who, name,
-        name == "hue" and " and at most 0.5" or "", args.describe(value))
-    end
+    args.must(type(value) == "number" and value >= 0 and value <= most and value < math.huge, value,
+      "%s: augment: %s must be a number of at least 0%s", who, name,
+      name == "hue" and " and at most 0.5" or "")
     spec[name] = value
   end
   if augment.area ~= nil or augment.aspect ~= nil then

@@ -26,10 +26,8 @@ local function read_parts(parts)
   args.must(type(parts) == "table", parts, "%s: parts must be a list of shares, as in %s", WHO,
     EXAMPLE)
   for i, share in ipairs(parts) do
-    if type(share) ~= "number" or share <= 0 or share >= 1 then
-      core.fail("%s: parts[%d] must be a share between 0 and 1, as in %s, got %s",
-        WHO, i, EXAMPLE, args.describe(share))
-    end
+    args.must(type(share) == "number" and share > 0 and share < 1, share,
+      "%s: parts[%d] must be a share between 0 and 1, as in %s", WHO, i, EXAMPLE)
     sum = sum + share
   end
   for key in pairs(parts) do

@@ -75,9 +75,8 @@ gguf.save = args.define(WHO, "Writes a network of flow.models, one of gpt2 and l
   { "metadata", "more of the file's keys: strings, numbers, booleans and lists of strings by name, "
     .. "such as { [\"general.name\"] = \"owl\" }", args.none, keyed = true, type = "table" },
 }, function(o)
-  if not model.is(o.net) or not o.net._description then
-    core.fail("%s: net must be a network of flow.models, got %s", WHO, args.describe(o.net))
-  end
+  args.must(model.is(o.net) and o.net._description, o.net,
+    "%s: net must be a network of flow.models", WHO)
   args.one_of(WHO, "dtype", o.dtype, FORMS)
   local own = plain.read(o.net._description)
   local list, tensors = writer.write(WHO, own.type, own.config, o.net:variables())

@@ -92,9 +92,8 @@ end
 
 --- Adds the keys of a tokenizer to a list.
 function words.write(who, given, list)
-  if type(given) ~= "table" or not rawget(given, "_core") then
-    core.fail("%s: tokenizer must be what flow.text gives, got %s", who, args.describe(given))
-  end
+  args.must(type(given) == "table" and rawget(given, "_core"), given,
+    "%s: tokenizer must be what flow.text gives", who)
   local t = plain.read(core.tokenizer_json(given._core))
   if t.model.type ~= "BPE" then
     core.fail("%s: tokenizer must be one of byte pairs, got one of type %s", who, t.model.type)

@@ -80,10 +80,8 @@ local settings = {
 
 -- A function that gets the text of each warning; false: they go to stderr.
 function settings.on_warning(handler)
-  if handler ~= nil and handler ~= false and type(handler) ~= "function" then
-    core.fail("config.on_warning: value must be a function, or false for stderr, got %s",
-      args.describe(handler))
-  end
+  args.must(handler == nil or handler == false or type(handler) == "function", handler,
+    "config.on_warning: value must be a function, or false for stderr")
   if handler ~= nil then warn.handler = handler end
   return warn.handler
 end

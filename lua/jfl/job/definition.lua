@@ -16,19 +16,16 @@ local function check_definition(t)
     core.fail("global_function: the configuration must be followed by a table with name, inputs "
       .. "and body, got a configuration alone")
   end
-  if type(t) ~= "table" then
-    core.fail("global_function: argument 1 must be a table with name, inputs and body, got %s",
-      args.describe(t))
-  end
+  args.must(type(t) == "table", t,
+    "global_function: argument 1 must be a table with name, inputs and body")
   for field in pairs(t) do
     if not FIELDS[field] then
       core.fail("global_function: unknown field '%s'; fields are name, type, function_config, "
         .. "inputs, returns, body%s", tostring(field), names.suggest(tostring(field), FIELDS))
     end
   end
-  if type(t.name) ~= "string" or t.name == "" then
-    core.fail("global_function: name must be a string, got %s", args.describe(t.name))
-  end
+  args.must(type(t.name) == "string" and t.name ~= "", t.name,
+    "global_function: name must be a string")
   args.name("global_function", "name", t.name)
   args.expect(t.name, "body", t.body, "function")
 end
@@ -51,11 +48,10 @@ end
 local function read_returns(t, short)
   if t.returns == nil and short then return typing.any, false end
   if t.returns == nil then return typing.any, true, original.ask "future" end
-  if not typing.is_type(t.returns) then
-    core.fail("%s: returns must be a type such as flow.typing.Numpy or, for several results, "
+  args.must(typing.is_type(t.returns), t.returns,
+    "%s: returns must be a type such as flow.typing.Numpy or, for several results, "
       .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), and for those with names "
-      .. "flow.typing.Dict(flow.typing.Numpy), got %s", t.name, args.describe(t.returns))
-  end
+      .. "flow.typing.Dict(flow.typing.Numpy)", t.name)
   if t.returns.kind == "Callback" then return t.returns.part, true end
   return t.returns, false
 end

@@ -263,9 +263,8 @@ function Pictures.of:resize(who, o)
     return setmetatable({ reader = self.reader, index = self.index, name = self.name,
       spec = self.spec, shorter = args.integer(who, "resize_shorter", shorter, 1) }, Pictures)
   end
-  if type(size) ~= "table" or #size ~= 2 then
-    core.fail("%s: target_size must be {width, height}, got %s", who, args.describe(size))
-  end
+  args.must(type(size) == "table" and #size == 2, size, "%s: target_size must be {width, height}",
+    who)
   for i = 1, 2 do args.integer(who, "target_size", size[i], 1) end
   return dense(self, {}, size[2], size[1])
 end
@@ -331,10 +330,9 @@ records.ImageCodec = args.unlisted("data.ImageCodec", { { "image_preprocessors",
     local self = { kind = "image" }
     for _, each in ipairs(args.expect("data.ImageCodec", "image_preprocessors",
       o.image_preprocessors, "table")) do
-      if type(each) ~= "table" or not each.kind then
-        core.fail("data.ImageCodec: image_preprocessors must be what flow.data.ImagePreprocessor "
-          .. "and its like give, got %s", args.describe(each))
-      end
+      args.must(type(each) == "table" and each.kind, each,
+        "data.ImageCodec: image_preprocessors must be what flow.data.ImagePreprocessor and its "
+          .. "like give")
       self[each.kind] = each
     end
     return setmetatable(self, Codec)
@@ -343,10 +341,8 @@ records.ImageCodec = args.unlisted("data.ImageCodec", { { "image_preprocessors",
 records.NormByChannelPreprocessor = args.unlisted("data.NormByChannelPreprocessor", {
   { "mean_values" }, { "std_values", "", { 1, 1, 1 } }, { "data_format", "", "channels_last" },
 }, function(o)
-  if o.data_format ~= "channels_last" and o.data_format ~= "channels_first" then
-    core.fail("data.NormByChannelPreprocessor: data_format must be channels_last or "
-      .. "channels_first, got %s", args.describe(o.data_format))
-  end
+  args.must(o.data_format == "channels_last" or o.data_format == "channels_first", o.data_format,
+    "data.NormByChannelPreprocessor: data_format must be channels_last or channels_first")
   return { kind = "norm", mean = o.mean_values, std = o.std_values,
     format = o.data_format == "channels_last" and "NHWC" or "NCHW" }
 end)

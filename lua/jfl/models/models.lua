@@ -319,9 +319,8 @@ models.load = args.define("models.load", "A network with its weights: one that n
       type = "string" },
     returns = "Model",
   }, function(o)
-    if o.dtype ~= nil and o.dtype ~= "float32" then
-      core.fail("models.load: dtype must be \"float32\", got %s", args.describe(o.dtype))
-    end
+    args.must(o.dtype == nil or o.dtype == "float32", o.dtype,
+      "models.load: dtype must be \"float32\"")
     return checkpoint.with_open(o.path, function(file, about) return load_open(o, file, about) end)
   end)
 

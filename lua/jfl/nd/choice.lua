@@ -28,10 +28,8 @@ local function read_array(o)
   if type(weights) == "table" and metatable(weights) == nil and next(weights) ~= nil then
     weights = core.from_table(weights, "float64", nil, WHO .. ": weights")
   end
-  if core.type(weights) ~= "array" or #weights.shape == 0 or weights.size == 0 then
-    core.fail("%s: weights must be an NdArray, a list or how many there are, got %s", WHO,
-      args.describe(o.weights))
-  end
+  args.must(core.type(weights) == "array" and #weights.shape > 0 and weights.size ~= 0, o.weights,
+    "%s: weights must be an NdArray, a list or how many there are", WHO)
   return core.cast(weights, "float64")
 end
 

@@ -104,9 +104,7 @@ end
 
 --- Functions of flow that take a tensor first are methods. Any other name is a mistake.
 function class.unknown(known, key)
-  if type(key) ~= "string" then
-    core.fail("blob: index must be a number, a list or a name, got %s", args.describe(key))
-  end
+  args.must(type(key) == "string", key, "blob: index must be a number, a list or a name")
   if key:sub(1, 1) == "_" then return nil end
   local f = key ~= "size" and require("jfl.op.methods").find("Blob", OTHER[key] or key)
   if f then

@@ -128,11 +128,8 @@ local FIELDS = {
 }
 
 local function check_fields(who, kind, t)
-  if type(t) ~= "table" then
-    core.fail("%s: argument 1 must be a table with inputs%s, got %s", who,
-      kind == "train" and ", loss and optimizer" or kind == "evaluate" and " and loss" or "",
-      args.describe(t))
-  end
+  args.must(type(t) == "table", t, "%s: argument 1 must be a table with inputs%s", who,
+    kind == "train" and ", loss and optimizer" or kind == "evaluate" and " and loss" or "")
   for field in pairs(t) do
     if not FIELDS[kind][field] then
       core.fail("%s: unknown field '%s'; fields are %s%s", who, tostring(field),
@@ -165,10 +162,8 @@ local function check_optimizer(who, t)
       .. "such as flow.optimizer.Adam(0.001)", who)
   end
   local ok, minimize = pcall(function() return t.optimizer.minimize end)
-  if not ok or type(minimize) ~= "function" then
-    core.fail("%s: optimizer must be one such as flow.optimizer.Adam(0.001), got %s", who,
-      args.describe(t.optimizer))
-  end
+  args.must(ok and type(minimize) == "function", t.optimizer,
+    "%s: optimizer must be one such as flow.optimizer.Adam(0.001)", who)
 end
 
 -- The parameters behind the first of a loss that flow has: what the inputs left are called.
@@ -375,9 +370,7 @@ model.model = args.define("model", "A network that owns its variables and makes 
   }, function(o)
     args.name("model", "name", o.name)
     args.expect("model", "body", o.body, "function")
-    if o.share ~= nil and not model.is(o.share) then
-      core.fail("model: share must be a model, got %s", args.describe(o.share))
-    end
+    args.must(o.share == nil or model.is(o.share), o.share, "model: share must be a model")
     return model.new(o.name, o.body, nil, o.share)
   end)
 

@@ -30,10 +30,8 @@ local function read_id(id)
   end
   m_last = machine and last_of(machine, m_last)
   d_last = machine and last_of(first, d_last)
-  if not m_last or not d_last then
-    core.fail("placement: ids must be \"machine:device\" or \"machine:first-last\", got %s",
-      args.describe(id))
-  end
+  args.must(m_last and d_last, id,
+    "placement: ids must be \"machine:device\" or \"machine:first-last\"")
   return tonumber(machine), tonumber(m_last), tonumber(first), tonumber(d_last)
 end
 

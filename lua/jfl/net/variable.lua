@@ -249,9 +249,8 @@ local function assigned(ref, value)
     return constant(value, { dtype = ref.dtype, shape = ref.shape })
   end
   if core.type(value) == "array" then value = call.op.array { value = value } end
-  if core.type(value) ~= "blob" then
-    core.fail("assign: value must be a blob, an NdArray or a number, got %s", args.describe(value))
-  end
+  args.must(core.type(value) == "blob", value,
+    "assign: value must be a blob, an NdArray or a number")
   if value.dtype ~= ref.dtype then
     core.fail("assign: value must be %s like variable '%s', got %s; flow.cast converts", ref.dtype,
       ref.name, value.dtype)
@@ -279,10 +278,8 @@ variable.assign = args.define("assign", "Gives a variable another value at the e
     returns = "Blob",
   }, function(o)
     local context = trace.need("assign")
-    if not is_variable(context, o.ref) then
-      core.fail("assign: ref must be what flow.get_variable gave in this job, got %s",
-        args.describe(o.ref))
-    end
+    args.must(is_variable(context, o.ref), o.ref,
+      "assign: ref must be what flow.get_variable gave in this job")
     local value = assigned(o.ref, o.value)
     variable.change(context, "assign", o.ref, value, function(mean, all)
       assign(o.ref, mean)

@@ -107,10 +107,9 @@ function methods:save(...) return save(self, ...) end
 
 local function check_source(who, from)
   if type(from) == "string" then return end
-  if type(from) ~= "table" or metatable(from) or next(from) == nil then
-    core.fail("%s: path must be that of a checkpoint, or a table of arrays by names such as "
-      .. "net:variables() gives, got %s", who, args.describe(from))
-  end
+  args.must(type(from) == "table" and not metatable(from) and next(from) ~= nil, from,
+    "%s: path must be that of a checkpoint, or a table of arrays by names such as net:variables() "
+      .. "gives", who)
   for name, array in pairs(from) do
     if type(name) ~= "string" or core.type(array) ~= "array" then
       core.fail("%s: what is given by names must be an NdArray each, got %s for %s", who,

@@ -32,10 +32,8 @@ end
 local function check_constants(m, given)
   m.constants, m.parameters = {}, {}
   for name, value in pairs(given) do
-    if core.type(value) ~= "array" then
-      core.fail("onnx.load: constants: '%s' must be an NdArray, got %s", tostring(name),
-        args.describe(value))
-    end
+    args.must(core.type(value) == "array", value, "onnx.load: constants: '%s' must be an NdArray",
+      tostring(name))
   end
   for _, input in ipairs(m.graph.inputs) do
     m.constants[input.name] = given[input.name]

@@ -38,9 +38,8 @@ define("nn.celu", "x where it is above 0, else alpha (exp(x / alpha) - 1) (Barro
     X, { "alpha", "how far below 0 it goes", 1, type = "number" },
   }, function(o, who)
     local alpha = o.alpha
-    if type(alpha) ~= "number" or not (alpha > 0 and alpha < math.huge) then
-      core.fail("%s: alpha must be a number above 0, got %s", who, args.describe(alpha))
-    end
+    args.must(type(alpha) == "number" and alpha > 0 and alpha < math.huge, alpha,
+      "%s: alpha must be a number above 0", who)
     return op.multiply(op.elu(op.multiply(o.x, 1 / alpha)), alpha, { name = o.name })
   end)
 
@@ -64,9 +63,8 @@ define("nn.gumbel_softmax", "Softmax of logits with Gumbel noise, other at each 
       false, type = "boolean" },
     AXIS,
   }, function(o, who)
-    if type(o.tau) ~= "number" or not (o.tau > 0 and o.tau < math.huge) then
-      core.fail("%s: tau must be a number above 0, got %s", who, args.describe(o.tau))
-    end
+    args.must(type(o.tau) == "number" and o.tau > 0 and o.tau < math.huge, o.tau,
+      "%s: tau must be a number above 0", who)
     local axis = tensors.axis(who, "axis", o.axis, #o.x.shape) - 1
     local u = op.random_uniform({ shape = o.x.shape, minval = 1e-7, maxval = 1 - 1e-7,
       dtype = o.x.dtype })

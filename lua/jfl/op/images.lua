@@ -60,9 +60,8 @@ local along, channels_of, is_active, share =
 
 -- The size of a result as rows and columns: { width, height } in target_size, as OneFlow has it.
 local function target(who, size)
-  if type(size) ~= "table" or #size ~= 2 then
-    core.fail("%s: target_size must be {width, height}, got %s", who, args.describe(size))
-  end
+  args.must(type(size) == "table" and #size == 2, size, "%s: target_size must be {width, height}",
+    who)
   for i = 1, 2 do args.integer(who, "target_size", size[i], 1) end
   return { size[2], size[1] }
 end

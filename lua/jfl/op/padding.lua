@@ -55,9 +55,7 @@ define_2d("replication_pad2d", "Pictures with a border that repeats their edge."
 -- A list of two numbers, which is given as one or two.
 local function pair(who, name, value)
   local list = tensors.integers(who, name, value, 1)
-  if #list > 2 or #list == 0 then
-    core.fail("%s: %s must be a number or a list of two, got %s", who, name, args.describe(value))
-  end
+  args.must(#list <= 2 and #list > 0, value, "%s: %s must be a number or a list of two", who, name)
   return { list[1], list[#list] }
 end
 

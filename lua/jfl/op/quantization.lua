@@ -119,9 +119,8 @@ quantization.moving_average_min_max_observer = args.define(
   }, function(o)
     local who = "quantization.moving_average_min_maxObserver"
     check(who, o)
-    if type(o.momentum) ~= "number" or not (o.momentum >= 0 and o.momentum <= 1) then
-      core.fail("%s: momentum must be from 0 to 1, got %s", who, args.describe(o.momentum))
-    end
+    args.must(type(o.momentum) == "number" and o.momentum >= 0 and o.momentum <= 1, o.momentum,
+      "%s: momentum must be from 0 to 1", who)
     local context = trace.need(who)
     local name = trace.name(context, o.name, "min_max_observer")
     local most, least = range_of(o)

@@ -52,10 +52,8 @@ local function size_of(who, o, shape, n)
   local size = {}
   for i = 1, n do
     local f = factors[#factors == 1 and 1 or i]
-    if type(f) ~= "number" or not (f > 0 and f < math.huge) or #factors > n then
-      core.fail("%s: scale_factor must be a positive number or a list of %d, got %s", who, n,
-        args.describe(o.scale_factor))
-    end
+    args.must(type(f) == "number" and f > 0 and f < math.huge and #factors <= n, o.scale_factor,
+      "%s: scale_factor must be a positive number or a list of %d", who, n)
     size[i] = math.floor(shape[i + (o.is_last and 1 or 2)] * f)
     if size[i] < 1 then
       core.fail("%s: scale_factor must leave at least one pixel, got %g for %d", who, f,

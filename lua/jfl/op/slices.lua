@@ -15,10 +15,8 @@ local SLICES = { "slice_tup_list", "for each axis { start, stop, step }, of whic
 
 local function bound(who, i, what, value, default, lowest, highest, n)
   if value == nil then return default end
-  if type(value) ~= "number" or value % 1 ~= 0 then
-    core.fail("%s: slice_tup_list: %s of axis %d must be a whole number, got %s", who, what, i - 1,
-      args.describe(value))
-  end
+  args.must(type(value) == "number" and value % 1 == 0, value,
+    "%s: slice_tup_list: %s of axis %d must be a whole number", who, what, i - 1)
   if value < 0 then value = value + n end
   return math.min(math.max(value, lowest), highest)
 end
@@ -26,15 +24,11 @@ end
 -- The first index, the step and the number of indices that { start, stop, step } means on axis i of
 -- extent n: what Python's slices mean.
 local function range_of(who, i, t, n)
-  if type(t) ~= "table" or table.maxn(t) > 3 then
-    core.fail("%s: slice_tup_list: axis %d must have a list { start, stop, step }, got %s", who,
-      i - 1, args.describe(t))
-  end
+  args.must(type(t) == "table" and table.maxn(t) <= 3, t,
+    "%s: slice_tup_list: axis %d must have a list { start, stop, step }", who, i - 1)
   local step = t[3] == nil and 1 or t[3]
-  if type(step) ~= "number" or step % 1 ~= 0 or step == 0 then
-    core.fail("%s: slice_tup_list: step of axis %d must be a whole number other than 0, got %s",
-      who, i - 1, args.describe(step))
-  end
+  args.must(type(step) == "number" and step % 1 == 0 and step ~= 0, step,
+    "%s: slice_tup_list: step of axis %d must be a whole number other than 0", who, i - 1)
   local forth = step > 0
   local lowest, highest = forth and 0 or -1, forth and n or n - 1
   local start = bound(who, i, "start", t[1], forth and 0 or n - 1, lowest, highest, n)
@@ -46,10 +40,8 @@ end
 -- begin, step and size as ops take them, and whether all steps are 1.
 local function box_of(who, x, list)
   local shape = tensors.need(who, "x", x).shape
-  if type(list) ~= "table" or args.is_options(list) then
-    core.fail("%s: slice_tup_list must be a list such as {{0, 2}, {nil, nil, -1}}, got %s", who,
-      args.describe(list))
-  end
+  args.must(type(list) == "table" and not args.is_options(list), list,
+    "%s: slice_tup_list must be a list such as {{0, 2}, {nil, nil, -1}}", who)
   if #list > #shape then
     core.fail("%s: slice_tup_list must have an entry for each of %d axes at most, got %d", who,
       #shape, #list)

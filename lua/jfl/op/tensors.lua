@@ -13,10 +13,8 @@ end
 
 --- A list of one or more of them, or an error.
 function tensors.need_list(who, name, list)
-  if type(list) ~= "table" or #list == 0 or args.is_options(list) then
-    core.fail("%s: %s must be a list of blobs or NdArrays such as {x, y}, got %s", who, name,
-      args.describe(list))
-  end
+  args.must(type(list) == "table" and #list > 0 and not args.is_options(list), list,
+    "%s: %s must be a list of blobs or NdArrays such as {x, y}", who, name)
   for i, value in ipairs(list) do tensors.need(who, ("%s[%d]"):format(name, i), value) end
   return list
 end

@@ -25,9 +25,8 @@ local Optimizer = { names = methods, class = "Optimizer",
 --- The losses as a list: from one blob or a list of blobs.
 function optimizer.need_losses(who, loss)
   local list = core.type(loss) == "blob" and { loss } or loss
-  if type(list) ~= "table" or #list == 0 then
-    core.fail("%s: loss must be a blob or a list of blobs, got %s", who, args.describe(loss))
-  end
+  args.must(type(list) == "table" and #list > 0, loss, "%s: loss must be a blob or a list of blobs",
+    who)
   for i, each in ipairs(list) do
     args.must(core.type(each) == "blob", each, "%s: loss: item %d must be a blob", who, i)
   end
@@ -253,9 +252,8 @@ local function request_of(who, o)
   policies.scale(who, o.loss_scale_factor, o.loss_scale_policy, request)
   request.accumulate = args.integer(who, "gradient_accumulation_steps", steps, 1)
   request.step = o.train_step_lbn
-  if request.step and core.type(request.step) ~= "blob" then
-    core.fail("%s: train_step_lbn must be a blob, got %s", who, args.describe(request.step))
-  end
+  args.must(not request.step or core.type(request.step) == "blob", request.step,
+    "%s: train_step_lbn must be a blob", who)
   if request.step and request.scale_period then
     core.fail("%s: train_step_lbn and dynamic_loss_scale exclude each other, as steps that are "
       .. "skipped do not count", who)
@@ -319,10 +317,8 @@ end
 local function check_members(who, list)
   local free
   for i, each in ipairs(args.expect(who, "optimizers", list, "table")) do
-    if metatable(each) ~= Optimizer then
-      core.fail("%s: optimizers: item %d must be an optimizer such as flow.optimizer.SGD(0.1), "
-        .. "got %s", who, i, args.describe(each))
-    end
+    args.must(metatable(each) == Optimizer, each,
+      "%s: optimizers: item %d must be an optimizer such as flow.optimizer.SGD(0.1)", who, i)
     if each.request.loss_scale or each.request.step then
       core.fail("%s: optimizers: item %d must leave loss scale and train_step_lbn to the "
         .. "combination", who, i)

@@ -44,10 +44,9 @@ clipping("by_value", "clip_value",
 --- Puts what clips gradients into the request that core.minimize takes.
 function policies.clip(who, clip, request)
   if clip == nil then return end
-  if metatable(clip) ~= Clipping then
-    core.fail("%s: grad_clipping must be optimizer.grad_clipping.by_global_norm(clip_norm), "
-      .. "by_norm or by_value, got %s", who, args.describe(clip))
-  end
+  args.must(metatable(clip) == Clipping, clip,
+    "%s: grad_clipping must be optimizer.grad_clipping.by_global_norm(clip_norm), by_norm or "
+      .. "by_value", who)
   request[clip.field] = clip.limit
 end
 
@@ -92,10 +91,8 @@ function policies.scale(who, factor, policy, request)
   if factor ~= nil then
     request.loss_scale = positive(who, "loss_scale_factor", factor)
   elseif policy ~= nil then
-    if metatable(policy) ~= LossScale then
-      core.fail("%s: loss_scale_policy must be what optimizer.loss_scale.dynamic_loss_scale() "
-        .. "gives, got %s", who, args.describe(policy))
-    end
+    args.must(metatable(policy) == LossScale, policy,
+      "%s: loss_scale_policy must be what optimizer.loss_scale.dynamic_loss_scale() gives", who)
     request.loss_scale, request.scale_period = policy.scale, policy.period
     request.scale_multiplier = policy.multiplier
   end

@@ -87,9 +87,7 @@ schedule.CustomScheduler = args.define("optimizer.CustomScheduler",
     { "lbn", "a blob of one element", type = "Blob" },
     returns = "Scheduler",
   }, function(o)
-    if core.type(o.lbn) ~= "blob" then
-      core.fail("optimizer.CustomScheduler: lbn must be a blob, got %s", args.describe(o.lbn))
-    end
+    args.must(core.type(o.lbn) == "blob", o.lbn, "optimizer.CustomScheduler: lbn must be a blob")
     return setmetatable({ blob = o.lbn, text = "CustomScheduler(" .. o.lbn.name .. ")" }, Schedule)
   end)
 

@@ -60,9 +60,8 @@ local encode = args.unlisted("encode", options { { "text",
 end)
 
 local function check_texts(name, list)
-  if #args.expect("batch", name, list, "table") == 0 then
-    core.fail("batch: %s must be a list of one string or more, got %s", name, args.describe(list))
-  end
+  args.must(#args.expect("batch", name, list, "table") ~= 0, list,
+    "batch: %s must be a list of one string or more", name)
   args.list("batch", name, list, "string")
 end
 

@@ -17,9 +17,8 @@ local WHO = "generate"
 -- ---- what is asked for ----
 
 local function check_ids(what, ids)
-  if type(ids) ~= "table" or #ids == 0 then
-    core.fail("%s: %s must be a list of one or more ids, got %s", WHO, what, args.describe(ids))
-  end
+  args.must(type(ids) == "table" and #ids > 0, ids, "%s: %s must be a list of one or more ids", WHO,
+    what)
   for i, id in ipairs(ids) do args.integer(WHO, ("%s[%d]"):format(what, i), id, 0) end
 end
 

@@ -35,9 +35,7 @@ local function numbers(what, v)
   local list = ffi.new("double[?]", n)
   for i = 1, n do
     local x = number_of(v[i])
-    if not x then
-      core.fail("plot: %s: item %d must be a number, got %s", what, i, args.describe(v[i]))
-    end
+    args.must(x, v[i], "plot: %s: item %d must be a number", what, i)
     list[i - 1] = x
   end
   return list, n
@@ -90,9 +88,7 @@ end
 local function curves(values, labels)
   if not is_array(values) then
     args.expect("plot", "values", values, "table")
-    if metatable(values) then
-      core.fail("plot: values must be numbers, got %s", args.describe(values))
-    end
+    args.must(not metatable(values), values, "plot: values must be numbers")
     if next(values) == nil then core.fail("plot: values must not be empty") end
     if has_names(values) then return named(values) end
   end

@@ -75,9 +75,8 @@ local function check_model(o)
 end
 
 local function check_job(o)
-  if not job.is(o.job) or o.job.type ~= "train" then
-    core.fail("fit: job must be a model or a job of type \"train\", got %s", args.describe(o.job))
-  end
+  args.must(job.is(o.job) and o.job.type == "train", o.job,
+    "fit: job must be a model or a job of type \"train\"")
   for _, name in ipairs { "loss", "inputs" } do
     if o[name] ~= nil then
       core.fail("fit: %s belongs to a model; the body of job '%s' has its own", name, o.job.name)
@@ -88,9 +87,8 @@ local function check_job(o)
     core.fail("fit: validation needs predict, the job that takes its batches without their labels "
       .. "and gives predictions, or takes all and gives the loss first")
   end
-  if not job.is(o.predict) or o.predict.type == "train" then
-    core.fail("fit: predict must be a job of type \"predict\", got %s", args.describe(o.predict))
-  end
+  args.must(job.is(o.predict) and o.predict.type ~= "train", o.predict,
+    "fit: predict must be a job of type \"predict\"")
 end
 
 --- Fails where the options of a call do not fit.

@@ -126,10 +126,8 @@ local function begin_iterator(self, epoch)
   local source = self.source
   if type(source) == "function" then
     self.iterate, self.state, self.control = source(epoch)
-    if not args.is_callable(self.iterate) then
-      core.fail("fit: a function that gives data must return an iterator such as flow.zip(a, b), "
-        .. "got %s", args.describe(self.iterate))
-    end
+    args.must(args.is_callable(self.iterate), self.iterate,
+      "fit: a function that gives data must return an iterator such as flow.zip(a, b)")
   else
     self.iterate, self.state, self.control = source, nil, nil
   end

@@ -15,10 +15,8 @@ function plateau.optimizers(who, optimizer, why)
   local list = type(optimizer) == "table" and rawget(optimizer, "optimizers") or { optimizer }
   for _, each in ipairs(list) do
     local ok, set = pcall(function() return each.set_lr end)
-    if not ok or type(set) ~= "function" then
-      core.fail("%s: optimizer must be one such as flow.optimizer.Adam(0.001), got %s", who,
-        args.describe(optimizer))
-    end
+    args.must(ok and type(set) == "function", optimizer,
+      "%s: optimizer must be one such as flow.optimizer.Adam(0.001)", who)
   end
   return list
 end
