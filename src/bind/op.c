@@ -101,17 +101,23 @@ static const char *push_suggestion(lua_State *L, const record *r, const char *ke
   return lua_tostring(L, -1);
 }
 
-static int unknown_option(lua_State *L, const record *r, const char *key)
+/* Pushes "axis, keepdims, name": the slots of an op from one on, in their order. */
+static const char *push_names(lua_State *L, const record *r, int first)
 {
   luaL_Buffer b;
   luaL_buffinit(L, &b);
-  for (int i = 0; i < r->info.n_param; i++) {
-    luaL_addstring(&b, r->param[i].name);
+  for (int k = first; k < n_slots(r); k++) {
+    luaL_addstring(&b, slot_name(r, k));
     luaL_addstring(&b, ", ");
   }
   luaL_addstring(&b, "name");
   luaL_pushresult(&b);
-  const char *options = lua_tostring(L, -1);
+  return lua_tostring(L, -1);
+}
+
+static int unknown_option(lua_State *L, const record *r, const char *key)
+{
+  const char *options = push_names(L, r, r->info.n_in);
   return jf_raise(L, "%s: unknown option '%s'; options are %s%s", r->info.name, key, options,
                   push_suggestion(L, r, key));
 }
@@ -213,12 +219,27 @@ static void push_inputs(lua_State *L, bind_op_call *c)
   c->n_in = lua_gettop(L) + 1 - c->first;
 }
 
+/* Fails where a list lies in the place of an attribute that is one number: it belongs elsewhere, as
+   a shape that is given last. */
+static void check_order(lua_State *L, const bind_op_call *c, int i, int at)
+{
+  const record *r = c->r;
+  const int whole = !strcmp(r->param[i].type, "integer");
+  if (at > c->given || !lua_istable(L, at)) return;
+  if (!whole && strcmp(r->param[i].type, "number")) return;
+  jf_raise(L, "%s: %s must be %s, got a list of %d; the order of arguments is %s", r->info.name,
+           r->param[i].name, whole ? "an integer" : "a number", (int)lua_objlen(L, at),
+           push_names(L, r, 0));
+}
+
 static void read_attributes(lua_State *L, bind_op_call *c)
 {
   const record *r = c->r;
   for (int i = 0; i < r->info.n_param; i++) {
     int at = c->slot[r->info.n_in + i];
-    if (at) jf_read_arg(L, at, r->info.name, r->param[i].name, &c->arg[c->n_arg++]);
+    if (!at) continue;
+    check_order(L, c, i, at);
+    jf_read_arg(L, at, r->info.name, r->param[i].name, &c->arg[c->n_arg++]);
   }
 }
 

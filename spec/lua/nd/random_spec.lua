@@ -88,5 +88,10 @@ describe("random", function()
     helper.fails(function() flow.random.uniform({ 2 }, 3, 1) end,
       "minval must be at most maxval, and both finite, got 3 and 1")
     helper.fails(function() flow.random.normal({ 2 }, { stddev = -1 }) end, "stddev at least 0")
+    helper.fails(function() flow.random.uniform(0, 1, { 3 }) end, "random_uniform: maxval must be "
+      .. "a number, got a list of 1; the order of arguments is shape, minval, maxval, dtype, name")
+    local err = helper.fails(function() flow.random.uniform { shape = { 3 }, maxval = { 3 } } end,
+      "random_uniform: maxval must be a number, got a list of 1")
+    assert.is_nil(err:find("order", 1, true))
   end)
 end)
