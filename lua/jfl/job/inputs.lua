@@ -10,6 +10,8 @@ local typing = require "jfl.job.typing"
 
 local inputs = {}
 
+local MOST = 3900         -- inputs: twice as many values do not fit what Lua gives a function of C
+
 --- Gives the names of the parameters of a function of another Lua state, of a restricted script.
 function inputs.of_other() end
 
@@ -83,7 +85,10 @@ function inputs.read(who, given, params)
     core.fail("%s: inputs must be a list of types such as { flow.float32 { 100, 10 } }, got one "
       .. "type alone; put { } around it", who)
   end
-  args.expect(who, "inputs", given, "table")
+  if #args.expect(who, "inputs", given, "table") > MOST then
+    core.fail("%s: inputs must be at most %d, as many as Lua passes to a function, got %d; arrays "
+      .. "of one shape go into one: flow.ndarray.stack(list)", who, MOST, #given)
+  end
   local entries, list, seen, named = given, {}, {}, args.is_options(given)
   local short = named or next(given) == nil
   if named then entries = in_order(who, given, params) end

@@ -57,6 +57,17 @@ describe("a job's definition", function()
       "j: inputs: 'x' must be a placeholder")
   end)
 
+  it("has several thousand inputs at most", function()
+    local list, values = {}, {}
+    for i = 1, 3900 do list[i], values[i] = { "x" .. i, flow.float32 { 1 } }, { i } end
+    local job = flow.global_function { name = "many", inputs = list, returns = tp.Numpy,
+      body = function(...) return flow.math.add((...), (select(3900, ...))) end }
+    assert.equal(3901, job(unpack(values))[1])
+    list[3901] = { "last", flow.float32 { 1 } }
+    helper.fails(define { inputs = list }, "j: inputs must be at most 3900, as many as Lua passes "
+      .. "to a function, got 3901; arrays of one shape go into one")
+  end)
+
   it("works after other jobs have run", function()
     assert.equal(2, helper.predict("a", { 1 }, function(x) return x + 1 end)({ 1 })[1])
     assert.equal(0, helper.predict("b", { 1 }, function(x) return x - 1 end)({ 1 })[1])
