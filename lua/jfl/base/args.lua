@@ -346,16 +346,17 @@ local function read(f, n, ...)
 end
 
 local function reader(f, body)
-  return function(...) return body(read(f, select("#", ...), ...)) end
+  return function(...) return body(read(f, select("#", ...), ...), f.path) end
 end
 
 --- Makes a function of the API. Each of params is { name, doc, default }, in positional order:
 -- without a default it must be given, with args.none it may be nil. A parameter with the field
 -- `keyed` takes tables with names of their own, such as variables. body gets one table with the
--- values by name. A parameter may have a field `type`, and params a field `returns` (a type or a
--- list of them), in the language of LuaLS's annotations, for the reference; where the type is one
--- of Lua's, values are checked, and those of a parameter with the field `least` as whole numbers of
--- at least that. Where there is no type and the default is true or false, nothing else is taken.
+-- values by name, and the path, which begins messages. A parameter may have a field `type`, and
+-- params a field `returns` (a type or a list of them), in the language of LuaLS's annotations, for
+-- the reference; where the type is one of Lua's, values are checked, and those of a parameter with
+-- the field `least` as whole numbers of at least that. Where there is no type and the default is
+-- true or false, nothing else is taken.
 function args.define(path, doc, params, body)
   local f = { path = path, doc = doc, params = params }
   args.defined[path], f.fn = f, reader(f, body)

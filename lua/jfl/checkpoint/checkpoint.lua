@@ -220,8 +220,7 @@ local get = args.define("checkpoint.get", "Reads a checkpoint as arrays by name.
     type = "string|string[]" },
   choice.params.rename, choice.params.transpose, choice.params.skip,
   returns = "table<string, NdArray>",
-}, function(o)
-  local who = "checkpoint.get"
+}, function(o, who)
   local only = prefixes(who, o.only)
   local chosen = choice.read(who, o, known)
   local all = checkpoint.with_open(o.path, function(file, about)

@@ -137,8 +137,7 @@ train.SimpleCheckPointManager = args.define("train.SimpleCheckPointManager",
     { "keep", "how many of the newest save() leaves; all without it", args.none,
       type = "integer", least = 1 },
     returns = "SimpleCheckPointManager",
-  }, function(o)
-    local who = "train.SimpleCheckPointManager"
+  }, function(o, who)
     args.must(not args.expect(who, "prefix", o.prefix, "string"):find("[/%z]"), o.prefix,
       "%s: prefix must be a part of a name", who)
     local root = o.root_path ~= "/" and o.root_path:gsub("(.)/+$", "%1") or o.root_path

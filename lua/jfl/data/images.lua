@@ -41,8 +41,7 @@ end
 -- without channels it has those of the file: 1, 3, and one more where a PNG has alpha.
 images.load_image = args.define("data.load_image", "A picture file as an NdArray.", {
   returns = "NdArray", { "path", "of a JPEG or PNG", type = "string" }, unpack(PARAMS),
-}, function(o)
-  local who = "data.load_image"
+}, function(o, who)
   local spec = spec_of(who, o)
   if core.is_directory(o.path) then core.fail("%s: %s: it is a directory", who, o.path) end
   local text, why = archive.read(o.path)
@@ -53,8 +52,7 @@ end)
 --- Decodes the bytes of a picture's file, which a program got otherwise.
 images.decode_image = args.define("data.decode_image", "The bytes of a picture as an NdArray.", {
   returns = "NdArray", { "bytes", "of a JPEG or PNG", type = "string" }, unpack(PARAMS),
-}, function(o)
-  local who = "data.decode_image"
+}, function(o, who)
   return core.sample(o.bytes, spec_of(who, o), 0, who .. ": bytes")
 end)
 
@@ -139,8 +137,7 @@ images.save_image = args.define("data.save_image", "Saves pictures side by side 
     type = "number[]" },
   { "data_format", "NCHW or NHWC: where the channels are", "NCHW" },
   { "quality", "of a JPEG, from 1 to 100", QUALITY },
-}, function(o)
-  local who = "data.save_image"
+}, function(o, who)
   local ending = (o.path:match("%.(%w+)$") or ""):lower()
   if ending ~= "png" and ending ~= "jpg" and ending ~= "jpeg" then
     core.fail("%s: path must end in .png, .jpg or .jpeg, got '%s'", who, o.path)

@@ -422,8 +422,7 @@ loop.loop = args.define("data.loop", "Goes through a data set, from where a chec
   { "columns", "which columns come, in this order: {\"state\", \"action\"}; a plain table with "
     .. "several names needs it", args.none, type = "string[]" },
   returns = "fun(): integer, integer, ...",
-}, function(o)
-  local who = "data.loop"
+}, function(o, who)
   local list, titles = columns.read(who, o.source, o.columns)
   o.items, o.columns = columns.count(who, list, titles), list
   o.size, o.drop_last, o.rows = 1, false, row

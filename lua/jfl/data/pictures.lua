@@ -178,8 +178,7 @@ end
 pictures.pictures = args.define("data.pictures", "Picture files as a column of a data set.", {
   returns = "Pictures",
   unpack(pictures.parameters { { "paths", "their names", type = "string[]" } }),
-}, function(o)
-  local who = "data.pictures"
+}, function(o, who)
   local list = args.copied(args.list(who, "paths", o.paths, "string"))
   if #list == 0 then core.fail("%s: paths must be a list of file names, got none", who) end
   return lazy.column(list, pictures.read_column(who, o))

@@ -100,8 +100,7 @@ end
 -- to 1, or with mel (batch, bands, windows). They are read when their batch is due, on its threads.
 sounds.sounds = args.define("data.sounds", "WAV files as a column of a data set.", {
   returns = "Sounds", unpack(with { "paths", "their names", type = "string[]" }),
-}, function(o)
-  local who = "data.sounds"
+}, function(o, who)
   local list = args.copied(args.list(who, "paths", o.paths, "string"))
   if #list == 0 then core.fail("%s: paths must be a list of file names, got none", who) end
   return lazy.column(list, sounds.read_column(who, o))
@@ -111,8 +110,7 @@ end)
 sounds.sound_folder = args.define("data.sound_folder", "A folder of WAV files, with a sub-folder a "
   .. "class: a data set with sounds, labels (int32, from 0) and classes, their names.", {
   returns = "SoundFolder", unpack(with { "path", "of the folder", type = "string" }),
-}, function(o)
-  local who = "data.sound_folder"
+}, function(o, who)
   local about = sounds.read_column(who, o)
   local paths, labels, classes = pictures.classes(who, o.path, { wav = true }, ".wav")
   local set = columns.set { { "sounds", lazy.column(paths, about) },
@@ -130,8 +128,7 @@ sounds.load_sound = args.define("data.load_sound", "A WAV file as an NdArray, an
   returns = "NdArray, integer", { "path", "of the file", type = "string" },
   { "rate", "samples a second; else its own", args.none, type = "integer" },
   { "mono", "whether its channels become one, their mean", false, type = "boolean" },
-}, function(o)
-  local who = "data.load_sound"
+}, function(o, who)
   if o.rate ~= nil then read_rate(who, "rate", o.rate) end
   local text, why = archive.read(o.path)
   if not text then core.fail("%s: %s", who, why) end
@@ -175,8 +172,7 @@ sounds.save_sound = args.define("data.save_sound", "Saves a sound as a WAV file.
   { "path", "of the file", type = "string" },
   { "sound", "(samples) or (channels, samples)", type = "NdArray" },
   { "rate", "samples a second", 16000 },
-}, function(o)
-  local who = "data.save_sound"
+}, function(o, who)
   local rate = read_rate(who, "rate", o.rate)
   local sound = need_sound(who, o.sound)
   local channels = #sound.shape == 2 and sound.shape[1] or 1
@@ -200,8 +196,7 @@ sounds.resample = args.define("data.resample", "A sound at another rate.", {
   returns = "NdArray", { "sound", "(samples) or (channels, samples)", type = "NdArray" },
   { "from", "its samples a second", type = "integer" },
   { "to", "those of the result", type = "integer" },
-}, function(o)
-  local who = "data.resample"
+}, function(o, who)
   local from, to = read_rate(who, "from", o.from), read_rate(who, "to", o.to)
   return core.resample(need_sound(who, o.sound), from, to, who)
 end)
@@ -222,8 +217,7 @@ sounds.mel = args.define("data.mel", "The mel spectrogram of a sound.", {
   { "scale", "slaney or htk", MEL.scale },
   { "norm", "slaney: bands of one area; none: of one height", MEL.norm },
   { "log", "log, whisper or none", MEL.log },
-}, function(o)
-  local who = "data.mel"
+}, function(o, who)
   local rate, given = read_rate(who, "rate", o.rate), {}
   for name in pairs(MEL) do given[name] = o[name] end
   return core.mel(need_sound(who, o.sound), read_mel(who, given, rate), who)

@@ -114,8 +114,7 @@ attention.multi_head_attention = args.define("layers.multi_head_attention",
     { "name", "of the layer; multi_head_attention_1, ... in call order", args.none },
     common.params.reuse,
     returns = "Blob",
-  }, function(o)
-    local who = "layers.multi_head_attention"
+  }, function(o, who)
     local context = trace.need(who)
     local l, x = read(who, o)
     local memory = o.key_value ~= nil and check_axes(who, "key_value", o.key_value) or nil

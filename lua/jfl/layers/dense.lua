@@ -65,8 +65,7 @@ dense.dense = args.define("layers.dense", "A fully connected layer over the last
   { "name", "of the layer; dense_1, dense_2, ... in call order", args.none },
   params.model_distribute, params.reuse,
   returns = "Blob",
-}, function(o)
-  local who = "layers.dense"
+}, function(o, who)
   local context = trace.need(who)
   local x = common.need_floats(who, "inputs", o.inputs)
   local units = args.integer(who, "units", o.units, 1)

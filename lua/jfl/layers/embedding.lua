@@ -37,8 +37,7 @@ embedding.embedding = args.define("layers.embedding", "A vector for each number 
   { "name", "of the layer; embedding_1, embedding_2, ... in call order", args.none },
   common.params.reuse,
   returns = "Blob",
-}, function(o)
-  local who = "layers.embedding"
+}, function(o, who)
   local context = trace.need(who)
   local ids = common.need_blob(who, "inputs", o.inputs)
   local vocabulary = args.integer(who, "vocabulary", o.vocabulary, 1)

@@ -142,8 +142,7 @@ norm.batch_normalization_relu = args.define("layers.batch_normalization_relu",
 --- Batch norm plus the addend, then relu.
 norm.batch_normalization_add_relu = args.define("layers.batch_normalization_add_relu",
   "layers.batch_normalization, plus addend, then nn.relu.",
-  batch_params(BATCH.inputs, BATCH.addend), function(o)
-    local who = "layers.batch_normalization_add_relu"
+  batch_params(BATCH.inputs, BATCH.addend), function(o, who)
     if o.addend ~= nil then common.need_blob(who, "addend", o.addend) end
     return batch_normalize(who, o, o.addend, true)
   end)
@@ -172,8 +171,7 @@ norm.layer_norm = args.define("layers.layer_norm", "Normalizes each row, which i
     regularizer "beta", regularizer "gamma",
     common.params.reuse,
     returns = "Blob",
-  }, function(o)
-    local who = "layers.layer_norm"
+  }, function(o, who)
     local layer = layer_of(who, o, "layer_norm")
     local shape = layer.x.shape
     local axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #shape)
@@ -196,8 +194,7 @@ norm.rms_norm = args.define("layers.rms_norm", "Divides each row, which is all a
     initializer("gamma", "ones"), regularizer "gamma",
     common.params.reuse,
     returns = "Blob",
-  }, function(o)
-    local who = "layers.rms_norm"
+  }, function(o, who)
     local layer = layer_of(who, o, "rms_norm")
     local axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #layer.x.shape)
     return norms.rows(layer.x, { axis = axis, epsilon = o.epsilon, center = false,
@@ -235,8 +232,7 @@ norm.group_norm = args.define("layers.group_norm", "Normalizes groups of channel
     regularizer "beta", regularizer "gamma",
     common.params.reuse,
     returns = "Blob",
-  }, function(o)
-    local who = "layers.group_norm"
+  }, function(o, who)
     return group_normalize(who, o, "group_norm", args.integer(who, "num_groups", o.num_groups, 1))
   end)
 
@@ -266,8 +262,7 @@ norm.layer_norm_grad = args.define("layers.layer_norm_grad", "The gradient of la
     { "begin_norm_axis", "the first axis of a row", 1, type = "integer" },
     { "name", "of the op", args.none },
     returns = TENSOR,
-  }, function(o)
-    local who = "layers.layer_norm_grad"
+  }, function(o, who)
     for _, name in ipairs { "dy", "x", "mean", "inv_variance" } do
       tensors.need(who, name, o[name])
     end
@@ -285,8 +280,8 @@ norm.layer_norm_param_grad = args.define("layers.layer_norm_param_grad", "The gr
     { "begin_params_axis", "the first axis of gamma and beta", -1, type = "integer" },
     { "name", "of the op that gives the first of them", args.none },
     returns = { TENSOR, TENSOR, TENSOR },
-  }, function(o)
-    local who, before = "layers.layer_norm_param_grad", {}
+  }, function(o, who)
+    local before = {}
     for _, name in ipairs { "dy", "norm", "gamma" } do tensors.need(who, name, o[name]) end
     local axis = norms.axis(who, "begin_params_axis", o.begin_params_axis, #o.norm.shape)
     for i = 1, axis do before[i] = i - 1 end
@@ -311,8 +306,7 @@ norm.prelu = args.define("layers.prelu", "x where it is above 0, else alpha x, w
     name_of "prelu",
     common.params.reuse,
     returns = "Blob",
-  }, function(o)
-    local who = "layers.prelu"
+  }, function(o, who)
     local context = trace.need(who)
     local x = common.need_floats(who, "inputs", o.inputs)
     if #x.shape < 2 then

@@ -150,8 +150,7 @@ end
 records.OFRecordRawDecoder = args.unlisted("data.OFRecordRawDecoder", {
   { "input_blob" }, { "blob_name" }, { "shape" }, { "dtype" }, { "dim1_varying_length", "", false },
   { "auto_zero_padding", "", false }, NAME,
-}, function(o)
-  local who = "data.OFRecordRawDecoder"
+}, function(o, who)
   local from = need_records(who, o.input_blob)
   local shape = args.shape(who, "shape", o.shape)
   local dtype = args.dtype(who, "dtype", o.dtype)
@@ -188,8 +187,7 @@ end
 
 records.OFRecordImageDecoder = args.unlisted("data.OFRecordImageDecoder", {
   { "input_blob" }, { "blob_name" }, { "color_space", "", "BGR" }, NAME,
-}, function(o)
-  local who = "data.OFRecordImageDecoder"
+}, function(o, who)
   return pictures_of(who, need_records(who, o.input_blob), feature_of(who, o.blob_name), o)
 end)
 
@@ -199,15 +197,13 @@ local RANDOM = { { "num_attempts", "", 10 }, { "seed", "", args.none },
 records.OFRecordImageDecoderRandomCrop = args.unlisted("data.OFRecordImageDecoderRandomCrop", {
   { "input_blob" }, { "blob_name" }, { "color_space", "", "BGR" }, RANDOM[1], RANDOM[2], RANDOM[3],
   RANDOM[4], NAME,
-}, function(o)
-  local who = "data.OFRecordImageDecoderRandomCrop"
+}, function(o, who)
   return pictures_of(who, need_records(who, o.input_blob), feature_of(who, o.blob_name), o, true)
 end)
 
 records.OFRecordBytesDecoder = args.unlisted("data.OFRecordBytesDecoder", {
   { "input_blob" }, { "blob_name" }, NAME,
-}, function(o)
-  local who = "data.OFRecordBytesDecoder"
+}, function(o, who)
   local from = need_records(who, o.input_blob)
   return setmetatable({ reader = from.reader, index = from.index, name = from.name,
     feature = feature_of(who, o.blob_name) }, Bytes)
@@ -219,8 +215,7 @@ end
 
 records.decode = args.unlisted("image.decode", {
   { "images_bytes_buffer" }, { "dtype", "", "uint8" }, { "color_space", "", "BGR" }, NAME,
-}, function(o)
-  local who = "image.decode"
+}, function(o, who)
   local from = need_bytes(who, o.images_bytes_buffer)
   args.must(o.dtype == "uint8", o.dtype, "%s: dtype must be uint8", who)
   return pictures_of(who, from, from.feature, o)
@@ -230,8 +225,7 @@ records.image_decoder_random_crop_resize = args.unlisted("data.image_decoder_ran
   { "input_blob" }, { "target_width" }, { "target_height" }, RANDOM[1], RANDOM[2], RANDOM[3],
   RANDOM[4], { "num_workers", "", args.none }, { "warmup_size", "", args.none },
   { "max_num_pixels", "", args.none }, NAME,
-}, function(o)
-  local who = "data.image_decoder_random_crop_resize"
+}, function(o, who)
   local from = need_bytes(who, o.input_blob)
   o.color_space = "RGB"
   return pictures_of(who, from, from.feature, o, true):resize(who,
@@ -294,8 +288,7 @@ records.ofrecord_image_classification_reader =
   args.unlisted("data.ofrecord_image_classification_reader", reader_params({
     { "image_feature_name" }, { "label_feature_name" } }, FILES, ORDER, {
     { "color_space", "", "BGR" }, { "decode_buffer_size_per_thread", "", 32 },
-    { "num_decode_threads_per_machine", "", args.none } }), function(o)
-    local who = "data.ofrecord_image_classification_reader"
+    { "num_decode_threads_per_machine", "", args.none } }), function(o, who)
     local from = open(who, o)
     local images = pictures_of(who, from, feature_of(who, o.image_feature_name), o)
     return images, records.OFRecordRawDecoder(from, o.label_feature_name,
@@ -310,8 +303,7 @@ records.RawCodec = args.unlisted("data.RawCodec", { { "auto_zero_padding", "", f
   function(o) return setmetatable({ kind = "raw", pads = o.auto_zero_padding }, Codec) end)
 
 records.ImageResizePreprocessor = args.unlisted("data.ImageResizePreprocessor",
-  { { "width" }, { "height" } }, function(o)
-    local who = "data.ImageResizePreprocessor"
+  { { "width" }, { "height" } }, function(o, who)
     return { kind = "resize", width = args.integer(who, "width", o.width, 1),
       height = args.integer(who, "height", o.height, 1) }
   end)
@@ -349,8 +341,7 @@ end)
 
 records.BlobConf = args.unlisted("data.BlobConf", {
   { "name" }, { "shape" }, { "dtype" }, { "codec" }, { "preprocessors", "", {} },
-}, function(o)
-  local who = "data.BlobConf"
+}, function(o, who)
   args.must(metatable(o.codec) == Codec, o.codec,
     "%s: codec must be flow.data.ImageCodec(...) or flow.data.RawCodec()", who)
   args.shape(who, "shape", o.shape)
@@ -382,8 +373,7 @@ local function decode_blob(who, from, conf)
 end
 
 records.decode_ofrecord = args.unlisted("data.decode_ofrecord", reader_params({ { "blobs" } },
-  FILES, { { "shuffle", "", false }, { "buffer_size", "", 1024 } }), function(o)
-  local who = "data.decode_ofrecord"
+  FILES, { { "shuffle", "", false }, { "buffer_size", "", 1024 } }), function(o, who)
   o.random_shuffle, o.shuffle_after_epoch = o.shuffle, false
   o.shuffle_buffer_size = o.buffer_size
   local from, list = open(who, o), {}

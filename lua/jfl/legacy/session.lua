@@ -46,8 +46,7 @@ local made = setmetatable({}, { __mode = "k" })      -- modules by name, for eac
 
 --- What create gave the first time that the body asked for a module of this name.
 session.find_or_create_module = args.unlisted("find_or_create_module",
-  { { "module_name" }, { "create", type = "function" }, { "reuse", "", false } }, function(o)
-    local who = "find_or_create_module"
+  { { "module_name" }, { "create", type = "function" }, { "reuse", "", false } }, function(o, who)
     local context = trace.need(who)
     made[context] = made[context] or {}
     local modules, name = made[context], args.expect(who, "module_name", o.module_name, "string")

@@ -33,8 +33,7 @@ nd.array = args.define("ndarray.array", "An array of nested tables of numbers.",
   { "dtype", "of its elements; float32 for numbers, int8 for booleans, or that of the arrays",
     args.none, type = "string" },
   returns = "NdArray",
-}, function(o)
-  local who = "ndarray.array"
+}, function(o, who)
   local dtype = o.dtype and args.dtype(who, "dtype", o.dtype)
   local values = o.values
   if core.type(values) ~= "array" then
@@ -52,8 +51,7 @@ nd.full = args.define("ndarray.full", "An array of one value.", {
   { "value", "of each element", type = "number" },
   { "dtype", "of its elements", "float32" },
   returns = "NdArray",
-}, function(o)
-  local who = "ndarray.full"
+}, function(o, who)
   local dtype = args.dtype(who, "dtype", o.dtype)
   local a = core.array(dtype, shape_of(who, o.shape))
   if o.value ~= 0 then
@@ -80,8 +78,7 @@ nd.arange = args.define("ndarray.arange", "start, start + step, ... to before st
   { "step", "from one value to the next", 1 },
   { "dtype", "of its elements", "float32" },
   returns = "NdArray",
-}, function(o)
-  local who = "ndarray.arange"
+}, function(o, who)
   local start, stop, step = o.start, o.stop, args.expect(who, "step", o.step, "number")
   if stop == nil then start, stop = 0, start end
   local count = math.ceil((stop - start) / step)
@@ -100,8 +97,7 @@ nd.from_blocks = args.define("ndarray.from_blocks", "Weights in blocks of few bi
       type = "integer[]" },
     { "dtype", "q8_0, q4_0, q4_k or q6_k", type = "string" },
     returns = "NdArray",
-  }, function(o)
-    local who = "ndarray.from_blocks"
+  }, function(o, who)
     args.block_dtype(who, "dtype", o.dtype)
     local shape = shape_of(who, o.shape)
     if core.type(o.bytes) == "array" then return core.view(o.bytes, o.dtype, shape) end

@@ -247,8 +247,7 @@ ndmath.matmul = args.define("ndarray.matmul", "The matrix product. A vector coun
   { "transpose_a", "whether to take a's last two axes the other way round", false },
   { "transpose_b", "whether to take b's last two axes the other way round", false },
   returns = "NdArray|number",
-}, function(o)
-  local who = "ndarray.matmul"
+}, function(o, who)
   need(who, "a", o.a)
   need(who, "b", o.b)
   local pair = ndmath.alike { to_work(o.a), to_work(o.b) }

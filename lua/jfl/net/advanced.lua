@@ -67,31 +67,30 @@ local LIST = { "xs", "a list of blobs, one on each device", type = "Blob[]" }
 local AXIS = { "axis", "counted from 0", 0, type = "integer" }
 
 local function define(name, doc, params, body)
-  local path = "advanced." .. name
-  return args.define(path, doc, params, function(o) return body(path, o) end)
+  return args.define("advanced." .. name, doc, params, body)
 end
 
 define("distribute_clone", "A list with the blob on each device of the place.",
-  { X, returns = "Blob[]" }, function(who, o)
+  { X, returns = "Blob[]" }, function(o, who)
     need_blob(who, "x", o.x)
     return on_each(who, function() return (op.identity(o.x)) end)
   end)
 
 define("distribute_split", "A list with each device's part of the blob along an axis.",
-  { X, AXIS, returns = "Blob[]" }, function(who, o)
+  { X, AXIS, returns = "Blob[]" }, function(o, who)
     local axis = need_axis(who, o.axis, need_blob(who, "x", o.x))
     return on_each(who, function(i, n) return part(who, o.x, axis, i, n) end)
   end)
 
 define("distribute_add", "The sum of blobs of several devices.", { LIST, returns = "Blob" },
-  function(who, o)
+  function(o, who)
     local sum = need_list(who, o.xs)[1]
     for i = 2, #o.xs do sum = op.add(sum, o.xs[i]) end
     return sum
   end)
 
 define("distribute_concat", "Blobs of several devices as one, side by side along an axis.",
-  { LIST, AXIS, returns = "Blob" }, function(who, o)
+  { LIST, AXIS, returns = "Blob" }, function(o, who)
     local axis = need_axis(who, o.axis, need_list(who, o.xs)[1])
     return (op.concat(o.xs, { axis = axis }))
   end)
@@ -101,7 +100,7 @@ define("distribute_map", "What f makes of each device's part of a blob, on that 
     { "xs", "a blob, or a list of blobs", type = "Blob|Blob[]" },
     { "f", "gets the parts of one device and gives a blob", type = "fun(...: Blob): Blob" },
     AXIS, returns = "Blob",
-  }, function(who, o)
+  }, function(o, who)
     local list = core.type(o.xs) == "blob" and { o.xs } or need_list(who, o.xs)
     args.expect(who, "f", o.f, "function")
     for _, x in ipairs(list) do need_axis(who, o.axis, x) end

@@ -61,8 +61,7 @@ initializer.random_uniform_initializer = args.define("random_uniform_initializer
     { "minval", "the least value", 0 },
     { "maxval", "the bound above", 1 },
     returns = "Initializer",
-  }, function(o)
-    local who = "random_uniform_initializer"
+  }, function(o, who)
     local low, high = number(who, "minval", o.minval), number(who, "maxval", o.maxval)
     if low > high then core.fail("%s: minval must be at most maxval %g, got %g", who, high, low) end
     return fixed(("%s(%g, %g)"):format(who, low, high), "uniform", low, high)
@@ -142,8 +141,7 @@ initializer.variance_scaling_initializer = args.define("variance_scaling_initial
     { "distribution", "truncated_normal, random_normal or random_uniform", "truncated_normal",
       type = "\"truncated_normal\"|\"random_normal\"|\"random_uniform\"" },
     returns = "Initializer",
-  }, function(o)
-    local who = "variance_scaling_initializer"
+  }, function(o, who)
     local fan_of = word(who, "mode", o.mode, MODES, "fan_in, fan_out or fan_avg")
     local draw = word(who, "distribution", o.distribution, DISTRIBUTIONS,
       "truncated_normal, random_normal or random_uniform")
@@ -179,8 +177,7 @@ initializer.kaiming_initializer = args.define("kaiming_initializer",
     { "negative_slope", "of leaky_relu", 0, type = "number" },
     { "data_format", "NCHW or NHWC", "NCHW", type = "string" },
     returns = "Initializer",
-  }, function(o)
-    local who = "kaiming_initializer"
+  }, function(o, who)
     args.shape(who, "shape", o.shape)
     local gain = word(who, "nonlinearity", o.nonlinearity, GAINS,
       "none, sigmoid, tanh, relu or leaky_relu")(o.negative_slope)
@@ -198,8 +195,7 @@ initializer.orthogonal_initializer = args.define("orthogonal_initializer",
   "Fills a variable with a random orthogonal matrix.", {
     { "gain", "what it is multiplied by", 1 },
     returns = "Initializer",
-  }, function(o)
-    local who = "orthogonal_initializer"
+  }, function(o, who)
     local gain = number(who, "gain", o.gain)
     return new(("%s(%g)"):format(who, gain), function(shape)
       if #shape > 1 then return "orthogonal", gain, 0 end

@@ -133,8 +133,7 @@ quantize.quantize = args.define("quantization.quantize", "Stores trained weights
   { "batches", "for int8: what it is called with, a list of arrays or of lists of them, or a "
     .. "function that gives the next ones, then nil", args.none, type = "table|function" },
   returns = "string[]",
-}, function(o)
-  local who = "quantization.quantize"
+}, function(o, who)
   if o.form ~= "int8" then args.block_dtype(who, "form", o.form) end
   variables.settle()
   local list, made = chosen(who, o), {}
@@ -151,8 +150,7 @@ quantize.merge = args.define("quantization.merge", "Makes adapters part of their
   { "names", "of layers, or patterns of them; all", "*", type = "string|string[]" },
   { "scale", "that of the adapters", 1, type = "number" },
   returns = "string[]",
-}, function(o)
-  local who = "quantization.merge"
+}, function(o, who)
   variables.settle()
   local done, values = {}, {}
   for _, layer in ipairs(type(o.names) == "table" and o.names or { o.names }) do

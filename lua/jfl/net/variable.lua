@@ -207,8 +207,7 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
     .. "all of it unless said", args.none, type = "Distribution" },
   { "reuse", "whether the name may exist in this job", true, type = "boolean" },
   returns = "Blob",
-}, function(o)
-  local who = "get_variable"
+}, function(o, who)
   local context = trace.need(who)
   args.name(who, "name", o.name)
   local name, averaged = averages.name_of(context, context.prefix .. o.name, o.trainable)

@@ -65,8 +65,7 @@ views.cast_to_current_logical_view = args.define("cast_to_current_logical_view",
   .. "first axis, in the consistent one their values become one tensor.", {
     { "blob", "of either view", type = "Blob" },
     returns = "Blob",
-  }, function(o)
-    local who = "cast_to_current_logical_view"
+  }, function(o, who)
     local context = trace.need(who)
     args.must(core.type(o.blob) == "blob", o.blob, "%s: blob must be a blob", who)
     check_cut(who, context, o.blob)

@@ -65,8 +65,7 @@ onnx.load = args.define("onnx.load", "A model in an ONNX file, as a flow.model: 
       .. "one; it is described with so many, and each call does as many of them as its count says",
       args.none, type = "integer", least = 1 },
     returns = "Model",
-  }, function(o)
-    local who = "onnx.load"
+  }, function(o, who)
     args.expect(who, "constants", o.constants, "table")
     local name = args.name(who, "name", o.name or stem(o.path))
     local m = model.open(o.path)

@@ -42,8 +42,7 @@ args.define("moveaxis", "x with some axes at other places; the rest keep their o
   { "destination", "where each stands in the result", type = "integer|integer[]" },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who = "moveaxis"
+}, function(o, who)
   local rank = #need(who, "x", o.x).shape
   local from = tensors.axes(who, "source", o.source, rank)
   local to = tensors.axes(who, "destination", o.destination, rank)
@@ -59,8 +58,8 @@ args.define("swapaxes", "x with two axes in each other's place.", {
   { "dim1", "the other", type = "integer" },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who, perm = "swapaxes", {}
+}, function(o, who)
+  local perm = {}
   local rank = #need(who, "x", o.x).shape
   local a = tensors.axis(who, "dim0", o.dim0, rank)
   local b = tensors.axis(who, "dim1", o.dim1, rank)
@@ -125,8 +124,7 @@ args.define("broadcast_like", "x repeated to the shape of like.", {
     .. "extents agree from the right", args.none, type = "integer|integer[]" },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who = "broadcast_like"
+}, function(o, who)
   local x, to = need(who, "x", o.x), need(who, "like", o.like).shape
   if o.broadcast_axes ~= nil and #x.shape < #to then
     local shape = x.shape
@@ -148,8 +146,7 @@ args.define("math.broadcast_to_compatible_with", "x repeated to the shape that i
   { "compatible", "a list of blobs or NdArrays", type = "Tensor[]" },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who = "math.broadcast_to_compatible_with"
+}, function(o, who)
   local shapes = { need(who, "x", o.x).shape }
   for i, like in ipairs(tensors.need_list(who, "compatible", o.compatible)) do
     shapes[i + 1] = like.shape
@@ -162,8 +159,8 @@ args.define("meshgrid", "Two or more lines as the coordinates of a grid: a list 
   { "tensors", "a list of blobs or NdArrays of one axis", type = "Tensor[]" },
   { "indexing", "ij: the first line runs along axis 0; xy: along axis 1", "ij", type = "string" },
   returns = "Tensor[]",
-}, function(o)
-  local who, shape = "meshgrid", {}
+}, function(o, who)
+  local shape = {}
   local list = tensors.need_list(who, "tensors", o.tensors)
   args.must(o.indexing == "ij" or o.indexing == "xy", o.indexing, "%s: indexing must be ij or xy",
     who)
@@ -234,8 +231,8 @@ args.define("math.reduced_shape_elem_cnt", "How many elements a reduction of x o
   { "dtype", "the dtype", "int32", type = "string" },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who, n = "math.reduced_shape_elem_cnt", 1
+}, function(o, who)
+  local n = 1
   local shape = need(who, "x", o.x).shape
   for _, i in ipairs(tensors.axes(who, "axis", o.axis, #shape)) do n = n * shape[i] end
   return (op.constant({ value = n, dtype = o.dtype, name = o.name }))
@@ -257,8 +254,8 @@ args.define("range", "Numbers from start to below limit in steps of delta.", {
   { "dtype", "the dtype", "int32", type = "string" },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who, from, to, step = "range", o.start, o.limit, o.delta
+}, function(o, who)
+  local from, to, step = o.start, o.limit, o.delta
   if to == nil then from, to = 0, from end
   local n = math.ceil((to - from) / step)
   if not (n >= 0 and n < 2 ^ 31) then
@@ -275,8 +272,7 @@ args.define("linspace", "num numbers at equal distances, from start to stop.", {
   { "dtype", "the dtype", "float32", type = "string" },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who = "linspace"
+}, function(o, who)
   local n = args.integer(who, "num", o.num, 1)
   if n >= 2 ^ 31 then core.fail("%s: num must be below 2^31, got %g", who, n) end
   local from, to = o.start, o.stop
@@ -330,8 +326,7 @@ args.define("nn.embedding", "Rows of weight by their numbers, such as the vector
     type = "integer", least = 0 },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who = "nn.embedding"
+}, function(o, who)
   local shape = need(who, "weight", o.weight).shape
   if #shape ~= 2 then
     core.fail("%s: weight must have two axes (rows, width), got shape %s", who,
@@ -349,8 +344,7 @@ args.define("math.unsorted_segment_sum_like", "Sums of the slices of data that h
   { "axis", "the axis of data that segment_ids start at", 0, type = "integer" },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who = "math.unsorted_segment_sum_like"
+}, function(o, who)
   local shape = need(who, "like", o.like).shape
   local axis = tensors.axis(who, "axis", o.axis, #shape)
   return (op.unsorted_segment_sum(o.data, o.segment_ids,
@@ -377,8 +371,7 @@ args.define("math.in_top_k", "Whether the prediction of each target is among the
   { "k", "how many", type = "integer", least = 1 },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who = "math.in_top_k"
+}, function(o, who)
   local ids, p = need(who, "targets", o.targets), need(who, "predictions", o.predictions)
   local n = p.shape[1]
   if #p.shape ~= 2 or #ids.shape ~= 1 or ids.shape[1] ~= n then

@@ -116,8 +116,8 @@ args.define("image.color_jitter", "Changes colours at random, in training.", {
   FORMAT,
   { "training", "true or false overrides the job's type", args.none, type = "boolean" },
   returns = "Tensor",
-}, function(o)
-  local who, x = "image.color_jitter", o.x
+}, function(o, who)
+  local x = o.x
   local axis = axis_of(who, x, o.data_format)
   local names = { "brightness", "contrast", "saturation", "hue" }
   for _, name in ipairs(names) do

@@ -166,8 +166,7 @@ args.define("nn.torch_conv2d_transpose", "nn.conv2d_transpose with the sizes tha
   { "dilations", "distance between the window's cells", 1, type = NUMBERS },
   NAME,
   returns = TENSOR,
-}, function(o)
-  local who = "nn.torch_conv2d_transpose"
+}, function(o, who)
   local needed = windows.extents(who, "padding_needed", o.padding_needed, 2, 0)
   o.padding, o.groups = {}, 1
   for i, cells in ipairs(needed) do

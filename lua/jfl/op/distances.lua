@@ -29,8 +29,7 @@ args.define("nn.cosine_similarity", "The cosine of the angle between vectors alo
   X1, X2, { "axis", "the axis of the vectors; negative from the end", 1, type = "integer" },
   { "eps", "what lengths count as at least", 1e-8, type = "number" }, NAME,
   returns = "Tensor",
-}, function(o)
-  local who = "nn.cosine_similarity"
+}, function(o, who)
   local a, b, rank = alike(who, o)
   local axis = tensors.axis(who, "axis", o.axis, rank) - 1
   local least = above(who, "eps", o.eps, 0) ^ 2
@@ -46,8 +45,7 @@ args.define("nn.pairwise_distance", "The p-norm of x1 - x2 along the last axis."
   { "eps", "what is added to each difference", 1e-6, type = "number" },
   { "keepdims", "keep the last axis with extent 1", false, type = "boolean" }, NAME,
   returns = "Tensor",
-}, function(o)
-  local who = "nn.pairwise_distance"
+}, function(o, who)
   local a, b, rank = alike(who, o)
   if rank == 0 then core.fail("%s: x1 must have one axis or more, got shape ()", who) end
   above(who, "p", o.p, 0)

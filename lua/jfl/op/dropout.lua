@@ -35,8 +35,7 @@ return args.define("nn.dropout", "Sets elements to 0 with probability rate in tr
     { "training", "true or false overrides the job's type", args.none, type = "boolean" },
     { "name", "of the op", args.none },
     returns = "Tensor",
-  }, function(o)
-    local who = "nn.dropout"
+  }, function(o, who)
     local x, name = tensors.need(who, "x", o.x), call.full_name(who, o.name)
     if o.noise_shape then check_noise(x, o.noise_shape) end
     local rate = call.dropout_rate(who, "rate", o.rate, o.training)

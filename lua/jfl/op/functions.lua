@@ -146,8 +146,7 @@ args.define("math.polyval", "The polynomial of x whose coefficients are given, t
   .. "highest power first (Horner's scheme).", {
     { "coeffs", "a list of numbers or tensors", type = "(number|Tensor)[]" }, X, NAME,
     returns = TENSOR,
-  }, function(o)
-    local who = "math.polyval"
+  }, function(o, who)
     local list = need_list(who, "coeffs", o.coeffs, "numbers")
     local y = op.multiply(op.zeros_like(tensors.need(who, "x", o.x)), 1)
     y = op.add(y, list[1], { name = #list == 1 and o.name or nil })

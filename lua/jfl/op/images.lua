@@ -79,8 +79,7 @@ images.Resize = args.define("image.Resize", "Brings a batch of pictures to anoth
   { "resize_y", "the height", args.none, type = "integer" },
   { "keep_aspect_ratio", "whether target_size is what their shorter sides become", false },
   returns = TENSOR,
-}, function(o)
-  local who = "image.Resize"
+}, function(o, who)
   local resize = undecided(o.image, "resize")
   if o.resize_x ~= nil or o.resize_y ~= nil then o.target_size = { o.resize_x, o.resize_y } end
   if resize then return resize(o.image, who, o) end
@@ -119,8 +118,7 @@ images.center_crop = args.define("image.center_crop", "The middle of each pictur
   { "x", "pictures", type = TENSOR },
   { "size", "rows and columns, or one number for both", type = "integer|integer[]" }, FORMAT, NAME,
   returns = TENSOR,
-}, function(o)
-  local who = "image.center_crop"
+}, function(o, who)
   return center_crop(who, o.x, two(who, "size", o.size, 1), o.data_format, o.name)
 end)
 
@@ -136,8 +134,7 @@ images.random_crop = args.define("image.random_crop", "A random part of a pictur
   { "flip", "the probability of being mirrored, left to right", 0 },
   FORMAT, TRAINING, NAME,
   returns = TENSOR,
-}, function(o)
-  local who = "image.random_crop"
+}, function(o, who)
   local axis = channels_of(who, o.x, o.data_format) == 2 and 3 or 2
   local size, padding = two(who, "size", o.size, 1), two(who, "padding", o.padding, 0)
   if is_active(who, o.training) then
@@ -158,8 +155,7 @@ images.random_flip = args.define("image.random_flip", "Mirrors pictures left to 
     { "x", "pictures of any dtype", type = TENSOR },
     { "probability", "of each", 0.5 }, FORMAT, TRAINING, NAME,
     returns = TENSOR,
-  }, function(o)
-    local who = "image.random_flip"
+  }, function(o, who)
     local axis = channels_of(who, o.x, o.data_format) == 2 and 3 or 2
     local flip = share(who, "probability", o.probability, 1)
     if not is_active(who, o.training) then return o.x end
@@ -175,8 +171,7 @@ images.flip = args.define("image.flip", "Mirrors all pictures.", {
   { "flip_code", "1: left to right; 0: top to bottom; -1: both", 1 },
   { "data_format", "NHWC or NCHW: the order of axes", "NHWC" }, NAME,
   returns = TENSOR,
-}, function(o)
-  local who = "image.flip"
+}, function(o, who)
   local rows = channels_of(who, o.image, o.data_format, "image") == 2 and 2 or 1
   local begin, step, shape = { 0, 0, 0, 0 }, { 1, 1, 1, 1 }, o.image.shape
   args.must(FLIPS[o.flip_code], o.flip_code, "%s: flip_code must be 1, 0 or -1", who)
@@ -191,8 +186,7 @@ images.CoinFlip = args.define("random.CoinFlip", "Random int8 numbers, 0 or 1.",
   { "batch_size", "how many", 1 },
   { "probability", "of 1", 0.5 }, NAME,
   returns = TENSOR,
-}, function(o)
-  local who = "random.CoinFlip"
+}, function(o, who)
   local n = args.integer(who, "batch_size", o.batch_size, 1)
   local drawn = op.random_uniform({ shape = { n } })
   return (op.cast(op.less(drawn, share(who, "probability", o.probability, 1)),
@@ -218,8 +212,7 @@ images.CropMirrorNormalize = args.define("image.CropMirrorNormalize", "(pixels -
     { "std", "numbers that are divided by: one, or one a channel", { 1 }, type = "number[]" },
     { "output_dtype", "of the result: float32", "float32" }, NAME,
     returns = TENSOR,
-  }, function(o)
-    local who = "image.CropMirrorNormalize"
+  }, function(o, who)
     local x, mirror = o.input_blob, o.mirror_blob
     local crop = undecided(x, "crop")
     if crop then
@@ -247,8 +240,8 @@ images.normalize = args.define("image.normalize", "(image - mean) / std, channel
   { "mean", "a number, or one a channel", type = "number|number[]" },
   { "data_format", "NHWC or NCHW: the order of axes", "NHWC" }, NAME,
   returns = TENSOR,
-}, function(o)
-  local who, x = "image.normalize", o.image
+}, function(o, who)
+  local x = o.image
   local axis = channels_of(who, x, o.data_format, "image")
   if not x.dtype:match("float") then x = op.cast(x, { dtype = "float32" }) end
   local n = x.shape[axis]
@@ -277,8 +270,8 @@ images.random_erasing = args.define("image.random_erasing", "Erases rectangles a
     { "ratio", "bounds of its height over its width", { 0.3, 3.3 }, type = "number[]" },
     { "value", "what it is filled with", 0 }, FORMAT, TRAINING,
     returns = TENSOR,
-  }, function(o)
-    local who, x = "image.random_erasing", o.x
+  }, function(o, who)
+    local x = o.x
     local rows = channels_of(who, x, o.data_format) == 2 and 3 or 2
     share(who, "probability", o.probability, 1)
     args.expect(who, "value", o.value, "number")

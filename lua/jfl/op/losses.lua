@@ -277,8 +277,7 @@ losses.softmax_cross_entropy_with_logits = args.define("nn.softmax_cross_entropy
       type = "number" },
     NAME,
     returns = TENSOR,
-  }, function(o)
-    local who = "nn.softmax_cross_entropy_with_logits"
+  }, function(o, who)
     local s = need_number(who, "label_smoothing", o.label_smoothing, 0)
     if s > 1 then core.fail("%s: label_smoothing must be at most 1, got %g", who, s) end
     local labels = tensors.need(who, "labels", o.labels)
@@ -439,8 +438,7 @@ losses.combined_margin_loss = args.define("combined_margin_loss", "cos(m1 acos(x
     { "m3", "what is subtracted from the cosine", 0, type = "number" },
     NAME,
     returns = TENSOR,
-  }, function(o)
-    local who = "combined_margin_loss"
+  }, function(o, who)
     local x = tensors.need(who, "x", o.x)
     tensors.need(who, "label", o.label)
     for _, name in ipairs { "m1", "m2", "m3" } do args.expect(who, name, o[name], "number") end

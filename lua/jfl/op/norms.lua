@@ -51,8 +51,7 @@ norms.batch_normalization = args.define("nn.batch_normalization", "Normalizes x 
     { "axis", "of channels", 1, type = "integer" },
     NAME,
     returns = TENSOR,
-  }, function(o)
-    local who = "nn.batch_normalization"
+  }, function(o, who)
     for _, name in ipairs { "x", "mean", "variance" } do tensors.need(who, name, o[name]) end
     for _, name in ipairs { "offset", "scale" } do
       if o[name] ~= nil then tensors.need(who, name, o[name]) end
@@ -90,8 +89,7 @@ norms.moments = args.define("nn.moments", "The mean and the biased variance over
   { "keepdims", "whether the axes stay, of extent 1", false, type = "boolean" },
   { "name", "of the op that gives the variance", args.none },
   returns = { TENSOR, TENSOR },
-}, function(o)
-  local who = "nn.moments"
+}, function(o, who)
   tensors.need(who, "x", o.x)
   local axes = {}
   for i, axis in ipairs(type(o.axes) == "table" and o.axes or { o.axes }) do
@@ -149,8 +147,7 @@ norms.layer_norm = args.define("nn.layer_norm", "Normalizes each row, which is a
     { "epsilon", "added to the variance", 1e-5, type = "number" },
     NAME,
     returns = TENSOR,
-  }, function(o)
-    local who = "nn.layer_norm"
+  }, function(o, who)
     local x = tensors.need(who, "inputs", o.inputs)
     check_params(who, o, x, { "gamma", "beta" })
     need_epsilon(who, "epsilon", o.epsilon)
@@ -168,8 +165,7 @@ norms.rms_norm = args.define("nn.rms_norm", "Divides each row, which is all axes
     { "epsilon", "added to the mean of the squares", 1e-6, type = "number" },
     NAME,
     returns = TENSOR,
-  }, function(o)
-    local who = "nn.rms_norm"
+  }, function(o, who)
     local x = tensors.need(who, "inputs", o.inputs)
     check_params(who, o, x, { "gamma" })
     need_epsilon(who, "epsilon", o.epsilon)
@@ -218,8 +214,7 @@ norms.GroupNorm = args.define("nn.GroupNorm", "Normalizes groups of channels by 
     { "affine", "whether there are gamma and beta", true, type = "boolean" },
     GROUP_NAME,
     returns = TENSOR,
-  }, function(o)
-    local who = "nn.GroupNorm"
+  }, function(o, who)
     local channels = need_channels(who, o.x, 2)
     if channels % o.num_groups ~= 0 then
       core.fail("%s: num_groups must divide the %d channels, got %d", who, channels, o.num_groups)
@@ -238,8 +233,7 @@ for axes = 1, 3 do
         type = "boolean" },
       GROUP_NAME,
       returns = TENSOR,
-    }, function(o)
-      local who = "nn." .. name
+    }, function(o, who)
       local channels = need_channels(who, o.x, 2 + axes)
       if #o.x.shape ~= 2 + axes then
         core.fail("%s: x must have %d axes, got shape %s", who, 2 + axes,
@@ -258,8 +252,7 @@ args.define("nn.local_response_norm", "x / (k + alpha * mean(x^2))^beta, the mea
     { "beta", "the exponent", 0.75, type = "number" },
     { "k", "what is added", 1, type = "number" }, NAME,
     returns = TENSOR,
-  }, function(o)
-    local who = "nn.local_response_norm"
+  }, function(o, who)
     local channels, shape = need_channels(who, o.x, 3), o.x.shape
     local size = args.integer(who, "size", o.size, 1)
     for _, name in ipairs { "alpha", "beta", "k" } do args.expect(who, name, o[name], "number") end

@@ -69,8 +69,7 @@ args.define("same_padding", "Pictures with the border of zeros that makes a conv
   { "dilation_rate", "a number or { vertical, horizontal }", 1, type = "integer|integer[]" },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who = "same_padding"
+}, function(o, who)
   local first = axes_of(who, o.x, o.data_format)
   local word = type(o.padding) == "string" and o.padding:upper()
   args.must(word == "SAME_LOWER" or word == "SAME_UPPER", o.padding,

@@ -44,8 +44,7 @@ end
 
 args.define("nn.unfold", "The cells of each window as a column: (N, C, H, W) becomes (N, C * rows "
   .. "* columns, windows).", params({ "input", "a blob or NdArray (N, C, H, W)", type = "Tensor" }),
-  function(o)
-    local who = "nn.unfold"
+  function(o, who)
     local shape = windows.shape(who, "input", o.input, 2, "NCHW")
     local options = read(who, o)
     if shape[2] < 1 then
@@ -68,8 +67,7 @@ end
 args.define("nn.fold", "What nn.unfold gives, as pictures: where windows overlap their cells add "
   .. "up.", params({ "input", "(N, C * rows * columns, windows)", type = "Tensor" },
     { "output_size", "rows and columns of the pictures, or one number", type = NUMBERS }),
-  function(o)
-    local who = "nn.fold"
+  function(o, who)
     local s = tensors.need(who, "input", o.input).shape
     o.output_size = windows.extents(who, "output_size", o.output_size, 2, 1)
     local options = read(who, o)

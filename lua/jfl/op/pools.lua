@@ -202,8 +202,7 @@ args.define("nn.global_avg_pool", "The mean of each channel of each image.", {
   { "keepdims", "whether the spatial axes stay, with extent 1", false, type = "boolean" },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who = "nn.global_avg_pool"
+}, function(o, who)
   local rank = #tensors.need(who, "input", o.input).shape
   if rank < 3 then
     core.fail("%s: input must have three or more axes, got shape %s", who,

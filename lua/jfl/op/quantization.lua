@@ -75,8 +75,7 @@ quantization.min_max_observer = args.define("quantization.min_max_observer", "Th
     { "per_layer_quantization", "false: a scale for each index of axis 0", true, type = "boolean" },
     NAME,
     returns = { TENSOR, TENSOR },
-  }, function(o)
-    local who = "quantization.min_max_observer"
+  }, function(o, who)
     check(who, o)
     local axes
     if not o.per_layer_quantization then
@@ -116,8 +115,7 @@ quantization.moving_average_min_max_observer = args.define(
     { "momentum", "the share of the averages that a step keeps", 0.95, type = "number" },
     { "name", "of the variables; min_max_observer_1, ... in call order", args.none },
     returns = { TENSOR, TENSOR },
-  }, function(o)
-    local who = "quantization.moving_average_min_maxObserver"
+  }, function(o, who)
     check(who, o)
     args.must(type(o.momentum) == "number" and o.momentum >= 0 and o.momentum <= 1, o.momentum,
       "%s: momentum must be from 0 to 1", who)
@@ -152,8 +150,7 @@ quantization.fake_quantization = args.define("quantization.fake_quantization", "
     { "zero_point", "like scale", type = TENSOR },
     BIT, SCHEME, FORMULA, NAME,
     returns = TENSOR,
-  }, function(o)
-    local who = "quantization.fake_quantization"
+  }, function(o, who)
     check(who, o)
     local x = op.stop_gradient(o.input)
     local scale = along_first(who, "scale", tensors.need(who, "scale", o.scale), x.shape)

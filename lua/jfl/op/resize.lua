@@ -129,8 +129,7 @@ args.define("nn.PixelShufflev2", SHUFFLE, {
   IMAGES, { "h_upscale_factor", "h", type = "integer" },
   { "w_upscale_factor", "w", type = "integer" }, NAME,
   returns = TENSOR,
-}, function(o)
-  local who = "nn.PixelShufflev2"
+}, function(o, who)
   return shuffle(who, o.input, args.integer(who, "h_upscale_factor", o.h_upscale_factor, 1),
     args.integer(who, "w_upscale_factor", o.w_upscale_factor, 1), o.name)
 end)

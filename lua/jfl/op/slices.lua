@@ -109,8 +109,7 @@ args.define("experimental.logical_slice_assign", "Gives a part of a variable ano
   { "value", "of the shape of that part, or a number", type = "Tensor|number" },
   SLICES, NAME,
   returns = "Blob",
-}, function(o)
-  local who = "experimental.logical_slice_assign"
+}, function(o, who)
   return (variable.assign(o.x, updated(who, "value", o.x, o.value, o.slice_tup_list, o.name)))
 end)
 
@@ -164,8 +163,8 @@ args.define("diagonal", "The diagonal of two axes, as a new last axis.", {
   { "dim2", "the axis of columns", 1, type = "integer" },
   NAME,
   returns = "Tensor",
-}, function(o)
-  local who, perm = "diagonal", {}
+}, function(o, who)
+  local perm = {}
   local shape = tensors.need(who, "input", o.input).shape
   local a = tensors.axis(who, "dim1", o.dim1, #shape)
   local b = tensors.axis(who, "dim2", o.dim2, #shape)
@@ -191,8 +190,8 @@ args.define("unbind", "The parts of x along an axis, one for each place, without
   { "x", "a blob or NdArray", type = "Tensor" },
   { "axis", "the axis that they lose", 0, type = "integer" },
   returns = "Tensor",
-}, function(o)
-  local who, shape = "unbind", tensors.need("unbind", "x", o.x).shape
+}, function(o, who)
+  local shape = tensors.need("unbind", "x", o.x).shape
   local axis = tensors.axis(who, "axis", o.axis, #shape) - 1
   if shape[axis + 1] < 1 then
     core.fail("%s: x must have one or more places along axis %d, got none", who, axis)
@@ -208,8 +207,8 @@ args.define("chunk", "x in so many parts along an axis, of one extent but for th
   { "chunks", "how many parts", type = "integer" },
   { "axis", "the axis along which they follow each other", 0, type = "integer" },
   returns = "Tensor",
-}, function(o)
-  local who, shape = "chunk", tensors.need("chunk", "x", o.x).shape
+}, function(o, who)
+  local shape = tensors.need("chunk", "x", o.x).shape
   local axis = tensors.axis(who, "axis", o.axis, #shape) - 1
   local chunks = args.integer(who, "chunks", o.chunks, 1)
   local size = math.ceil(shape[axis + 1] / chunks)

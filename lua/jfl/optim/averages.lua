@@ -24,8 +24,7 @@ averages.ExponentialMovingAverage = args.define("train.ExponentialMovingAverage"
     { "warms_up", "step n has the lesser of decay and (1 + n) / (10 + n)", false,
       type = "boolean" },
     returns = "MovingAverage",
-  }, function(o)
-    local who = "train.ExponentialMovingAverage"
+  }, function(o, who)
     if not (o.decay > 0 and o.decay < 1) then
       core.fail("%s: decay must be above 0 and below 1, got %g", who, o.decay)
     end

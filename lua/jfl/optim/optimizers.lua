@@ -339,8 +339,7 @@ optimizer.CombinedOptimizer = args.define("optimizer.CombinedOptimizer",
       type = "Optimizer[]" },
     SCALE, COMMON[2], COMMON[3],
     returns = "Optimizer",
-  }, function(o)
-    local who = "optimizer.CombinedOptimizer"
+  }, function(o, who)
     o.gradient_accumulation_steps = 1
     local request = request_of(who, o)
     request.accumulate = nil

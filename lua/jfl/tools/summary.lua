@@ -84,8 +84,7 @@ summary.create_summary_writer = args.define("summary.create_summary_writer",
   "Opens an event file for TensorBoard, which later summaries are written to.", {
     { "logdir", "the directory that tensorboard --logdir is given, or one below it" },
     returns = "SummaryWriter",
-  }, function(o)
-    local who = "summary.create_summary_writer"
+  }, function(o, who)
     if args.expect(who, "logdir", o.logdir, "string") == "" then
       core.fail("%s: logdir must not be empty", who)
     end
@@ -120,8 +119,7 @@ local WRITER = { "writer", "that writes it; the one made last", args.none, type 
 
 --- Does nothing but check the writer: each record is handed to the system at once.
 summary.flush_summary_writer = args.define("summary.flush_summary_writer",
-  "Sees to it that all summaries so far are in their file.", { WRITER }, function(o)
-    local who = "summary.flush_summary_writer"
+  "Sees to it that all summaries so far are in their file.", { WRITER }, function(o, who)
     writer_of(who, check_writer(who, o.writer))
   end)
 
@@ -269,8 +267,8 @@ local PLAIN = "number or string or boolean"
 summary.hparams = args.define("summary.hparams", "Writes what a run was made with, by names.", {
   { "hparams", "numbers, texts and booleans by name", keyed = true, type = "table" },
   WRITER,
-}, function(o)
-  local who, list = "summary.hparams", {}
+}, function(o, who)
+  local list = {}
   for name, value in pairs(o.hparams) do
     check_text(who, "hparams", args.expect(who, "hparams", name, "string"))
     args.expect(who, name, value, PLAIN)

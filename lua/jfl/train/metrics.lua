@@ -18,8 +18,7 @@ local IGNORED = { "ignore_index", "a label that does not count", args.none, type
 
 local function define(name, doc, params, returns)
   params.returns = returns or "number"
-  metrics[name] = args.define("metrics." .. name, doc, params, function(o)
-    local who = "metrics." .. name
+  metrics[name] = args.define("metrics." .. name, doc, params, function(o, who)
     if o.threshold ~= nil then args.expect(who, "threshold", o.threshold, "number") end
     if o.classes ~= nil then args.integer(who, "classes", o.classes, 1) end
     local count = counter.new(name, name, name, o)
