@@ -1,6 +1,5 @@
 /* OpenBLAS behind dlopen. The functions used have kept their C prototypes for decades, so no
    header is needed to build. */
-#include "dev/cpu/cpu.h"
 
 #include "blas.h"
 

@@ -4,7 +4,6 @@
 #include "conv_ends.h"
 #include "formula.h"
 #include "op/conv.h"
-#include "op/op.h"
 
 #include <string.h>
 #endif

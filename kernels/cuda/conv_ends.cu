@@ -2,7 +2,6 @@
 #ifndef JF_DEVICE
 #include "conv_ends.h"
 #include "formula.h"
-#include "op/op.h"
 #endif
 
 /* See conv_ends.h. */

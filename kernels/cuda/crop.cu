@@ -2,7 +2,6 @@
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
 #include "op/image.h"
-#include "op/op.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,6 @@
    its rows and units. Steps are in one order on a stream, and sums too. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
-#include "op/op.h"
 #include "recurrent.h"
 #endif
 

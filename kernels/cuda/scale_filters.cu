@@ -2,7 +2,6 @@
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
 #include "op/conv.h"
-#include "op/op.h"
 #endif
 
 /* data is filters (n, of_one), line (n), y. */

@@ -3,7 +3,6 @@
    again. */
 #ifndef JF_DEVICE
 #include "op/index.h"
-#include "op/op.h"
 #include "op/sort.h"
 #include "order.cuh"
 #endif

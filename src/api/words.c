@@ -2,7 +2,6 @@
 #include "api/words.h"
 #include "system/system.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* One number, or several between commas, into w->numbers from *used on. */

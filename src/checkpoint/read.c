@@ -4,7 +4,6 @@
 #include "dev/half.h"
 #include "dev/number.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* ---- files in memory ---- */

@@ -3,8 +3,6 @@
 #include "checkpoint/checkpoint.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

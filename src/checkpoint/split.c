@@ -3,8 +3,6 @@
 #include "run/run.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MOST_SHARDS = 99999, SHARD_NAME = 64 };
 

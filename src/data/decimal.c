@@ -2,7 +2,6 @@
 #include "data/csv.h"
 #include "system/system.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Digits of a mantissa that a 64-bit word holds whatever they are; a double holds 10^0 to 10^22

@@ -1,7 +1,6 @@
 /* Samples: the bytes of a file, of a part of it or of a feature in a record, made numbers. */
 #include "data/data.h"
 
-#include <string.h>
 
 static const int64_t MOST_FILE = (int64_t)1 << 30, MOST_SAMPLE = (int64_t)1 << 31;
 

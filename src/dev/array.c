@@ -1,7 +1,6 @@
 /* Arrays: counted, dense, row-major tensors in host memory; views share their elements. */
 #include "dev/dev.h"
 
-#include <string.h>
 
 /* Where the elements of an array that owns them lie in its block. */
 enum { DATA = 128 };

@@ -3,7 +3,6 @@
 #include "file/replacement.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* SHARED: the rights of a directory in which all may make files and nobody may remove those of

@@ -1,7 +1,6 @@
 /* Graphs as text: inputs, variables, one node a line, outputs. */
 #include "ir/ir.h"
 
-#include <string.h>
 
 static void print_names(jf_text *t, jfl_value *const *v, int n)
 {

@@ -4,7 +4,6 @@
 #include "op/reshape.h"
 #include "op/transpose.h"
 
-#include <string.h>
 
 static jf_ints layout_axes(const jf_relayout *r)
 {

@@ -9,7 +9,6 @@
 #include "op/recurrent.h"
 #include "op/constant.h"
 #include "op/matmul.h"
-#include "op/move.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
 #include "op/slice.h"

@@ -1,9 +1,7 @@
 /* Triangles of matrices, which the last two axes are: the rest gets another number. */
 #include "op/tril.h"
-#include "op/move.h"
 #include "op/op.h"
 
-#include <string.h>
 
 static const jf_attr tril_attrs[] = {
   JF_FIELD(jf_tril, diagonal, INT, "0", "the last diagonal kept, counted from the main one up"),

@@ -1,6 +1,5 @@
 /* The op assign writes a variable. Optimizers use it for slots that their formula does not
    change. */
-#include "op/move.h"
 #include "op/op.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Learning rates as functions of the train step, computed in double. */
 #include "optim/schedule.h"
 
-#include <math.h>
 #include <string.h>
 
 static int warms_up(const jf_warmup *w) { return w->kind && strcmp(w->kind, "none") != 0; }

@@ -2,7 +2,6 @@
    those of values with several uses. */
 #include "op/cast.h"
 #include "op/change_view.h"
-#include "op/move.h"
 #include "op/parallel_cast.h"
 #include "op/reduce.h"
 #include "op/reshape.h"

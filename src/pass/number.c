@@ -1,6 +1,5 @@
 /* Computes tensors that are one number throughout at compile time, with the kernels that a run
    would use. */
-#include "op/move.h"
 #include "pass/pass.h"
 
 #include <string.h>

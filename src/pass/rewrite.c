@@ -1,7 +1,6 @@
 /* Rewriting a graph's list of nodes; passes share this. */
 #include "pass/pass.h"
 
-#include <string.h>
 
 char *jf_still_values(const jfl_graph *g)
 {

@@ -3,7 +3,6 @@
 #include "bind/queue.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct script_call {

@@ -4,7 +4,6 @@
 #include "base/json.h"
 #include "text/tokenizer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { BYTES = 256, FIRST_SLOTS = 1 << 12, MOST_SIZE = 1 << 24, NONE = -1 };

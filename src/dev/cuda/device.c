@@ -4,7 +4,6 @@
 #include "dev/cuda/nccl.h"
 #include "world/world.h"
 
-#include <stdio.h>
 #include <string.h>
 
 extern const jf_kind jf_kind_nccl;

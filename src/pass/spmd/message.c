@@ -1,6 +1,5 @@
 /* What processes send each other for a conversion, as one node. */
 #include "op/collective.h"
-#include "op/op.h"
 #include "pass/spmd/spmd.h"
 
 static int message_same_box(const spmd_box *a, const spmd_box *b)

@@ -1,6 +1,5 @@
 /* Nodes at places, and boxes cut out of values. */
 #include "op/move.h"
-#include "op/op.h"
 #include "op/slice.h"
 #include "pass/spmd/spmd.h"
 

@@ -1,7 +1,6 @@
 /* Threads and cores, by pthreads and what Linux adds to them. */
 #include "system/system.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
