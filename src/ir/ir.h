@@ -181,6 +181,10 @@ typedef struct jf_attr {
   { #field, JF_ATTR_STR, offsetof(T, field), def, doc, words }
 #define JF_RANGE(T, field, TYPE, def, range, doc) \
   { #field, JF_ATTR_##TYPE, offsetof(T, field), def, doc, range }
+/* Defines a table of attributes, which it ends: JF_ATTRS(attrs, JF_FIELD(...), JF_FIELD(...)). */
+#define JF_ATTRS(id, ...) static const jf_attr id[] = { __VA_ARGS__, {0} };
+/* What a record of an op or an optimizer says of its attributes: their table, their struct. */
+#define JF_WITH(table, T) .attr = table, .attr_size = sizeof(T)
 #define JF_BELOW_ONE "in [0, 1)"
 #define JF_AMOUNT "a finite number of at least 0"
 

@@ -15,19 +15,11 @@ JF_UNARY_FLOAT(gelu_slope,
 JF_UNARY_NUM_ATTRS(clip_by_value, JF_ATTR(jf_clip, min_value) JF_ATTR(jf_clip, max_value),
   (double)a < min_value ? (T)min_value : (double)a > max_value ? (T)max_value : a)
 
-static const jf_attr leaky_attr[] = {
-  JF_FIELD(jf_leaky, alpha, NUM, "0.2", "slope below 0"),
-  {0},
-};
-static const jf_attr elu_attr[] = {
-  JF_FIELD(jf_leaky, alpha, NUM, "1", "minus the limit far below 0"),
-  {0},
-};
-static const jf_attr clip_attr[] = {
+JF_ATTRS(leaky_attr, JF_FIELD(jf_leaky, alpha, NUM, "0.2", "slope below 0"))
+JF_ATTRS(elu_attr, JF_FIELD(jf_leaky, alpha, NUM, "1", "minus the limit far below 0"))
+JF_ATTRS(clip_attr,
   JF_FIELD(jf_clip, min_value, NUM, "-inf", "the least result"),
-  JF_FIELD(jf_clip, max_value, NUM, "inf", "the greatest result"),
-  {0},
-};
+  JF_FIELD(jf_clip, max_value, NUM, "inf", "the greatest result"))
 
 static jfl_status clip_infer(jf_infer *c)
 {
@@ -74,18 +66,17 @@ JFL_OP(relu, .doc = "x where it is above 0, else 0.", .path = "nn.relu math.relu
 JFL_OP(relu_grad, .doc = "Gradient of relu at output y.", JF_AT_OUTPUT(relu_grad))
 
 JFL_OP(leaky_relu, .doc = "x where it is above 0, else alpha x.", .path = "nn.leaky_relu",
-  JF_OF_ONE(leaky_relu), .attr = leaky_attr, .attr_size = sizeof(jf_leaky), .grad = leaky_grad)
+  JF_OF_ONE(leaky_relu), JF_WITH(leaky_attr, jf_leaky), .grad = leaky_grad)
 
 JFL_OP(elu, .doc = "x where it is above 0, else alpha (exp(x) - 1).", .path = "nn.elu",
-  JF_OF_ONE(elu), .flags = JF_COSTLY, .attr = elu_attr, .attr_size = sizeof(jf_leaky),
-  .grad = elu_op_grad)
+  JF_OF_ONE(elu), .flags = JF_COSTLY, JF_WITH(elu_attr, jf_leaky), .grad = elu_op_grad)
 
 JFL_OP(leaky_relu_grad, .doc = "Gradient of leaky_relu at x.", .in = {"x", "dy"}, .out = {"dx"},
-  .attr = leaky_attr, .attr_size = sizeof(jf_leaky), .infer = jf_infer_same, .inplace = 3,
+  JF_WITH(leaky_attr, jf_leaky), .infer = jf_infer_same, .inplace = 3,
   JF_ELEMENTWISE(leaky_relu_grad))
 
 JFL_OP(elu_grad, .doc = "Gradient of elu at output y.", JF_AT_OUTPUT(elu_grad),
-  .attr = elu_attr, .attr_size = sizeof(jf_leaky))
+  JF_WITH(elu_attr, jf_leaky))
 
 JFL_OP(gelu, .doc = "x times the probability that a standard normal number is below x.",
   .path = "math.gelu", JF_OF_ONE(gelu), .flags = JF_COSTLY, JF_SLOPE(gelu_slope))
@@ -95,5 +86,5 @@ JFL_OP(gelu_slope, .doc = "The derivative of gelu at x.", JF_OF_ONE(gelu_slope),
 
 JFL_OP(clip_by_value, .doc = "x kept between min_value and max_value.",
   .path = "math.clip_by_value clip_by_value math.clip math.clamp clip clamp", .in = {"values"},
-  .out = {"y"}, .inplace = 1, JF_ELEMENTWISE(clip_by_value), .alike = 1, .attr = clip_attr,
-  .attr_size = sizeof(jf_clip), .infer = clip_infer, .grad = clip_grad)
+  .out = {"y"}, .inplace = 1, JF_ELEMENTWISE(clip_by_value), .alike = 1,
+  JF_WITH(clip_attr, jf_clip), .infer = clip_infer, .grad = clip_grad)

@@ -2,10 +2,7 @@
 #include "op/argmax.h"
 #include "op/move.h"
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_argmax, axis, INT, "-1", "the axis to search"),
-  {0},
-};
+JF_ATTRS(attrs, JF_FIELD(jf_argmax, axis, INT, "-1", "the axis to search"))
 
 static jfl_status argmax_infer(jf_infer *c)
 {
@@ -70,11 +67,9 @@ static void argmax_signatures(jf_signatures *c)
 }
 
 JFL_OP(argmax, .doc = "The position (int32) of the first largest element along axis.",
-  .path = "math.argmax argmax", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = JF_KERNELS(JF_TYPES(argmax_)),
-  .signatures = argmax_signatures)
+  .path = "math.argmax argmax", .in = {"input"}, .out = {"y"}, JF_WITH(attrs, jf_argmax),
+  .infer = argmax_infer, .cpu = JF_KERNELS(JF_TYPES(argmax_)), .signatures = argmax_signatures)
 
 JFL_OP(argmin, .doc = "The position (int32) of the first smallest element along axis.",
-  .path = "math.argmin argmin", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = JF_KERNELS(JF_TYPES(argmin_)),
-  .signatures = argmax_signatures)
+  .path = "math.argmin argmin", .in = {"input"}, .out = {"y"}, JF_WITH(attrs, jf_argmax),
+  .infer = argmax_infer, .cpu = JF_KERNELS(JF_TYPES(argmin_)), .signatures = argmax_signatures)

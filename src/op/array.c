@@ -8,10 +8,8 @@
 
 #include <string.h>
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_array, value, TENSOR, NULL, "the array; what it holds later does not matter"),
-  {0},
-};
+JF_ATTRS(attrs,
+  JF_FIELD(jf_array, value, TENSOR, NULL, "the array; what it holds later does not matter"))
 
 static const jfl_array *array_of(const void *attr) { return ((const jf_array *)attr)->value; }
 
@@ -45,5 +43,5 @@ static jfl_status array_copy(const jf_kargs *k)
 }
 
 JFL_OP(array, .doc = "The data of an array, as it is when the op is called.", .out = {"y"},
-  .key = -1, .attr = attrs, .attr_size = sizeof(jf_array), .flags = JF_STORED | JF_BLOCKS,
+  .key = -1, JF_WITH(attrs, jf_array), .flags = JF_STORED | JF_BLOCKS,
   .infer = array_infer, .fold = array_fold, .cpu = JF_KERNELS(JF_EVERY_ELEMENT(array_copy)))

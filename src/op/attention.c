@@ -13,13 +13,11 @@
 /* Scores of float32 must stay within its range. */
 #define MOST_SCALE 1e30
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_attention, scale, NUM, "0", "what scores are multiplied by; 0: 1 / sqrt(size)"),
   JF_FIELD(jf_attention, causal, BOOL, "false", "query i sees keys 0 to i only"),
   JF_FIELD(jf_attention, dropout_rate, NUM, "0", "the share of weights to zero, in [0, 1); if not "
-           "0, one int64 behind the mask is the seed"),
-  {0},
-};
+           "0, one int64 behind the mask is the seed"))
 
 /* The shape (batch, heads, length, size) of q, k or v, number `of`, which lies in a tensor of shape
    s. */
@@ -514,8 +512,9 @@ static const jf_mixed mixed = { .inputs = 0x07, .result = offsetof(jf_attention,
 static const jf_mixed grad_mixed = { .inputs = 0x2f,
                                      .result = offsetof(jf_attention, f32_result) };
 
-#define ATTENTION(rule) .attr = attrs, .attr_size = sizeof(jf_attention), \
-  .flags = JF_VARIADIC | JF_OPTIONAL, .infer = rule, .share = attention_share
+#define ATTENTION(rule) \
+  JF_WITH(attrs, jf_attention), .flags = JF_VARIADIC | JF_OPTIONAL, .infer = rule, \
+  .share = attention_share
 /* Behind the mask there may be a seed. */
 #define ATTENTION_GRAD_IN .in = { "q", "k", "v", "y", "lse", "dy", "mask" }
 

@@ -14,13 +14,11 @@
 
 #include <math.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_batch_norm, axis, INT, "1", "the axis of channels"),
   JF_RANGE(jf_batch_norm, epsilon, NUM, "0.001", "a number of at least 0", "added to the variance"),
   JF_FIELD(jf_batch_norm, add, BOOL, "false", "then extra is added, which is like x"),
-  JF_FIELD(jf_batch_norm, relu, BOOL, "false", "then what is below 0 becomes 0"),
-  {0},
-};
+  JF_FIELD(jf_batch_norm, relu, BOOL, "false", "then what is below 0 becomes 0"))
 
 jf_batch_plane jf_batch_plane_of(const jfl_shape *x, const jf_batch_norm *a)
 {
@@ -351,7 +349,7 @@ static void batch_norm_decompose(jfl_graph *g, const jf_node *n, jfl_value *cons
 
 JFL_OP(batch_norm, .doc = "x normalized by the mean and variance of each channel, times gamma, "
        "plus beta.", .in = { "x", "gamma", "beta", "extra" }, .out = { "y", "mean", "variance" },
-       .attr = attrs, .attr_size = sizeof(jf_batch_norm), .flags = JF_VARIADIC | JF_OPTIONAL,
+       JF_WITH(attrs, jf_batch_norm), .flags = JF_VARIADIC | JF_OPTIONAL,
        .inplace = 9, .infer = batch_norm_infer, .grad = batch_norm_grad,
        .cpu = JF_KERNELS(JF_EVERY_FLOAT(batch_norm_plain)),
        .scratch = batch_norm_scratch, .layout = batch_norm_layout, .mixed = &mixed,
@@ -359,9 +357,8 @@ JFL_OP(batch_norm, .doc = "x normalized by the mean and variance of each channel
 
 JFL_OP(batch_norm_grad, .doc = "Gradients of batch_norm for x, gamma, beta and the addend.",
   .in = {"dy", "x", "mean", "variance", "gamma", "extra"},
-  .out = {"dx", "dgamma", "dbeta", "daddend"}, .attr = attrs, .attr_size = sizeof(jf_batch_norm),
+  .out = {"dx", "dgamma", "dbeta", "daddend"}, JF_WITH(attrs, jf_batch_norm),
   .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1, .infer = batch_norm_grad_infer,
-  .cpu = JF_KERNELS(JF_EVERY_FLOAT(batch_norm_grad_plain)),
-  .scratch = batch_norm_scratch, .layout = batch_norm_grad_layout, .mixed = &grad_mixed,
-  .sum_in = &grad_sum,
+  .cpu = JF_KERNELS(JF_EVERY_FLOAT(batch_norm_grad_plain)), .scratch = batch_norm_scratch,
+  .layout = batch_norm_grad_layout, .mixed = &grad_mixed, .sum_in = &grad_sum,
   .signatures = batch_norm_grad_signatures)

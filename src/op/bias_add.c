@@ -6,11 +6,9 @@
 
 #include <string.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_WORD(jf_bias_add, data_format, "none", "NC NCW NCHW NCDHW NWC NHWC NDHWC",
-          "where the channels are: axis 1, unless the last letter is C"),
-  {0},
-};
+          "where the channels are: axis 1, unless the last letter is C"))
 
 static jfl_status bias_add_infer(jf_infer *c)
 {
@@ -84,7 +82,6 @@ static jfl_status bias_add_plain(const jf_kargs *k)
 static const jf_line line = { &jf_op_add, offsetof(jf_bias_add, axis) };
 
 JFL_OP(bias_add, .doc = "value plus bias, which runs along the channels.", .path = "nn.bias_add",
-       .in = { "value", "bias" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_bias_add),
-       .inplace = 1, .infer = bias_add_infer, .grad = bias_add_grad, .layout = bias_add_layout,
-       .line = &line, .signatures = bias_add_signatures,
-       .cpu = JF_KERNELS(JF_EVERY_NUM(bias_add_plain)))
+       .in = { "value", "bias" }, .out = { "y" }, JF_WITH(attrs, jf_bias_add), .inplace = 1,
+       .infer = bias_add_infer, .grad = bias_add_grad, .layout = bias_add_layout, .line = &line,
+       .signatures = bias_add_signatures, .cpu = JF_KERNELS(JF_EVERY_NUM(bias_add_plain)))

@@ -2,10 +2,7 @@
 #include "op/broadcast.h"
 #include "op/move.h"
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_broadcast, shape, INTS, NULL, "the extents of the result"),
-  {0},
-};
+JF_ATTRS(attrs, JF_FIELD(jf_broadcast, shape, INTS, NULL, "the extents of the result"))
 
 static jfl_status broadcast_infer(jf_infer *c)
 {
@@ -43,7 +40,7 @@ static int broadcast_moves(const jf_kargs *k, int i, jf_move *m)
 }
 
 JFL_OP(broadcast_to, .doc = "x repeated to a shape that it broadcasts to.", .path = "broadcast_to",
-       .in = { "x" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_broadcast),
+       .in = { "x" }, .out = { "y" }, JF_WITH(attrs, jf_broadcast),
        .flags = JF_MOVES | JF_KEEPS | JF_REPEATS, .infer = broadcast_infer,
        .fold = broadcast_fold, .grad = broadcast_grad, .moves = broadcast_moves,
        .cpu = jf_moves_cpu, .share = jf_share_extents)

@@ -16,10 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_attention, scale, NUM, "0", "what scores are multiplied by; 0: 1 / sqrt(size)"),
-  {0},
-};
+JF_ATTRS(attrs,
+  JF_FIELD(jf_attention, scale, NUM, "0", "what scores are multiplied by; 0: 1 / sqrt(size)"))
 
 /* ---- shapes ---- */
 
@@ -240,8 +238,7 @@ JFL_OP(cached_attention,
          "own, weighted by softmax(scale q k^T). Of sequence b of the cache the first length[b] "
          "count. It may be of 16 bits where the rest is float32.",
   .in = { "q", "k", "v", "past_k", "past_v", "length" },
-  .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_attention), .infer = cached_infer,
-  .flags = JF_HALVES_BESIDE,
+  .out = { "y" }, JF_WITH(attrs, jf_attention), .infer = cached_infer, .flags = JF_HALVES_BESIDE,
   .cpu = JF_KERNELS(JF_FLOATS(cached_)), .scratch = cached_scratch, .flop = cached_flop,
   .signatures = cached_signatures)
 

@@ -6,10 +6,7 @@
 
 #include <string.h>
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_cast, dtype, DTYPE, NULL, "the dtype of the result"),
-  {0},
-};
+JF_ATTRS(attrs, JF_FIELD(jf_cast, dtype, DTYPE, NULL, "the dtype of the result"))
 
 static jfl_status cast_infer(jf_infer *c)
 {
@@ -118,7 +115,6 @@ jfl_value *jf_emit_as(jfl_graph *g, jfl_value *v, jfl_dtype t)
 }
 
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
-  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .flags = JF_HALVES,
-  .infer = cast_infer, .grad = cast_grad, .signatures = cast_signatures,
-  .fold = cast_fold, .cpu = JF_KERNELS(JF_DTYPES(cast_)), .loop = loop, .expr = "jf_cast(a)",
-  .define = { JF_STRING(TO_FLOAT), JF_STRING(TO_INT) })
+  .out = {"y"}, JF_WITH(attrs, jf_cast), .flags = JF_HALVES, .infer = cast_infer, .grad = cast_grad,
+  .signatures = cast_signatures, .fold = cast_fold, .cpu = JF_KERNELS(JF_DTYPES(cast_)),
+  .loop = loop, .expr = "jf_cast(a)", .define = { JF_STRING(TO_FLOAT), JF_STRING(TO_INT) })

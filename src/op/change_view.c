@@ -9,11 +9,9 @@
 #include "op/constant.h"
 #include "op/op.h"
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_change_view, mirrored, BOOL, NULL, "whether each device has a result of its own"),
-  JF_FIELD(jf_change_view, parts, INT, NULL, "how many devices there are"),
-  {0},
-};
+  JF_FIELD(jf_change_view, parts, INT, NULL, "how many devices there are"))
 
 static jfl_status change_view_infer(jf_infer *c)
 {
@@ -56,6 +54,6 @@ static jfl_distribution change_view_distribution(const void *attr)
 static void change_view_share(jf_share *s) { ((jf_change_view *)s->attr)->parts = 1; }
 
 JFL_OP(change_view, .doc = "x in the other view of several devices.", .in = {"x"}, .out = {"y"},
-  .attr = attrs, .attr_size = sizeof(jf_change_view), .flags = JF_VIEW | JF_INTERNAL,
+  JF_WITH(attrs, jf_change_view), .flags = JF_VIEW | JF_INTERNAL,
   .infer = change_view_infer, .grad = change_view_grad, .signatures = change_view_signatures,
   .share = change_view_share, .distribution = change_view_distribution)

@@ -6,11 +6,9 @@
 
 #include <math.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_clip_scale, clip, NUM, "0", "the largest norm that is left as it is; 0: any"),
-  JF_FIELD(jf_clip_scale, skips, BOOL, "false", "gives -1 where a gradient is not finite"),
-  {0},
-};
+  JF_FIELD(jf_clip_scale, skips, BOOL, "false", "gives -1 where a gradient is not finite"))
 
 static jfl_status clip_scale_infer(jf_infer *c)
 {
@@ -66,6 +64,6 @@ static jfl_status clip_scale_plain(const jf_kargs *k)
 }
 
 JFL_OP(clip_scale, .doc = "clip / max(norm, clip) / by; norm is that of all tensors together.",
-  .in = {"by", "tensors"}, .out = {"scale"}, .attr = attrs, .attr_size = sizeof(jf_clip_scale),
+  .in = {"by", "tensors"}, .out = {"scale"}, JF_WITH(attrs, jf_clip_scale),
   .flags = JF_VARIADIC, .infer = clip_scale_infer, .layout = clip_scale_layout,
   .cpu = JF_KERNELS([JFL_F64] = clip_scale_plain))

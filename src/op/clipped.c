@@ -18,15 +18,11 @@ JF_UNARY_FLOAT_ATTRS(hardshrink, JF_ATTR(jf_shrink, lambd),
   a >= -(T)lambd && a <= (T)lambd ? 0 : a)
 JF_BINARY_FLOAT(shrink_grad, a != 0 ? b : 0)
 
-static const jf_attr hardtanh_attr[] = {
+JF_ATTRS(hardtanh_attr,
   JF_FIELD(jf_hardtanh, min_val, NUM, "-1", "the least result"),
-  JF_FIELD(jf_hardtanh, max_val, NUM, "1", "the greatest result"),
-  {0},
-};
-static const jf_attr shrink_attr[] = {
-  JF_RANGE(jf_shrink, lambd, NUM, "0.5", "at least 0", "the largest magnitude that becomes 0"),
-  {0},
-};
+  JF_FIELD(jf_hardtanh, max_val, NUM, "1", "the greatest result"))
+JF_ATTRS(shrink_attr,
+  JF_RANGE(jf_shrink, lambd, NUM, "0.5", "at least 0", "the largest magnitude that becomes 0"))
 
 static jfl_status hardtanh_infer(jf_infer *c)
 {
@@ -48,12 +44,11 @@ JFL_OP(relu6_grad, .doc = "Gradient of relu6 at output y.",
 JFL_OP(hardtanh, .doc = "x kept between min_val and max_val, where it has no gradient.",
   .path = "nn.hardtanh", .in = {"x"}, .out = {"y"},
   .infer = hardtanh_infer, .inplace = 1, JF_ELEMENTWISE(hardtanh), .alike = 1,
-  .attr = hardtanh_attr, .attr_size = sizeof(jf_hardtanh), JF_SLOPE_AT_OUTPUT(hardtanh_grad))
+  JF_WITH(hardtanh_attr, jf_hardtanh), JF_SLOPE_AT_OUTPUT(hardtanh_grad))
 
 JFL_OP(hardtanh_grad, .doc = "Gradient of hardtanh at output y.",
   .in = {"y", "dy"}, .out = {"dx"}, .infer = hardtanh_infer,
-  .inplace = 3, JF_ELEMENTWISE(hardtanh_grad), .attr = hardtanh_attr,
-  .attr_size = sizeof(jf_hardtanh))
+  .inplace = 3, JF_ELEMENTWISE(hardtanh_grad), JF_WITH(hardtanh_attr, jf_hardtanh))
 
 JFL_OP(hardsigmoid, .doc = "x / 6 + 1/2, kept between 0 and 1.", .path = "nn.hardsigmoid",
   JF_OF_ONE(hardsigmoid), .flags = JF_RISES, JF_SLOPE_AT_OUTPUT(hardsigmoid_grad))
@@ -68,12 +63,11 @@ JFL_OP(hardswish_slope, .doc = "The derivative of hardswish at x.",
   JF_OF_ONE(hardswish_slope))
 
 JFL_OP(softshrink, .doc = "x moved towards 0 by lambd, or 0 if it is nearer.",
-  .path = "nn.softshrink", JF_OF_ONE(softshrink), .attr = shrink_attr,
-  .attr_size = sizeof(jf_shrink), JF_SLOPE_AT_OUTPUT(shrink_grad))
+  .path = "nn.softshrink", JF_OF_ONE(softshrink), JF_WITH(shrink_attr, jf_shrink),
+  JF_SLOPE_AT_OUTPUT(shrink_grad))
 
 JFL_OP(hardshrink, .doc = "x, or 0 where its magnitude is at most lambd.", .path = "nn.hardshrink",
-  JF_OF_ONE(hardshrink), .attr = shrink_attr, .attr_size = sizeof(jf_shrink),
-  JF_SLOPE_AT_OUTPUT(shrink_grad))
+  JF_OF_ONE(hardshrink), JF_WITH(shrink_attr, jf_shrink), JF_SLOPE_AT_OUTPUT(shrink_grad))
 
 JFL_OP(shrink_grad, .doc = "Gradient of softshrink and hardshrink at output y.",
   JF_AT_OUTPUT(shrink_grad))

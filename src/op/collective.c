@@ -25,11 +25,9 @@ static jfl_status collective_check_ranks(const jf_ints *ranks)
 #define COLLECTIVE_TEAM(T) \
   JF_FIELD(T, team, INT, "0", "the number of the devices that do it; 0: the host does")
 
-static const jf_attr all_reduce_attrs[] = {
+JF_ATTRS(all_reduce_attrs,
   JF_FIELD(jf_all_reduce, ranks, INTS, NULL, "the ranks whose tensors are added, ascending"),
-  COLLECTIVE_TEAM(jf_all_reduce),
-  {0},
-};
+  COLLECTIVE_TEAM(jf_all_reduce))
 
 static jfl_status all_reduce_infer(jf_infer *c)
 {
@@ -77,21 +75,19 @@ static jfl_status all_reduce(const jf_kargs *k)
 }
 
 JFL_OP(all_reduce, .doc = "The sums of tensors over ranks.", .in = { "tensors" },
-       .out = { "sums" }, .attr = all_reduce_attrs, .attr_size = sizeof(jf_all_reduce),
+       .out = { "sums" }, JF_WITH(all_reduce_attrs, jf_all_reduce),
        .flags = JF_VARIADIC | JF_MANY | JF_INTERNAL | JF_TOGETHER | JF_HALVES, .inplace = 1,
        .infer = all_reduce_infer,
        .cpu = JF_KERNELS(JF_EVERY_DTYPE(all_reduce)), .scratch = all_reduce_scratch)
 
 /* ---- reduce_scatter ---- */
 
-static const jf_attr reduce_scatter_attrs[] = {
+JF_ATTRS(reduce_scatter_attrs,
   JF_FIELD(jf_reduce_scatter, ranks, INTS, NULL, "the ranks whose tensors are added, ascending"),
   JF_FIELD(jf_reduce_scatter, sizes, INTS, NULL, "the extent of each rank's part along axis"),
   JF_FIELD(jf_reduce_scatter, member, INT, NULL, "which of these ranks this one is, from 0"),
   JF_FIELD(jf_reduce_scatter, axis, INT, "0", "the axis along which the sum is cut into parts"),
-  COLLECTIVE_TEAM(jf_reduce_scatter),
-  {0},
-};
+  COLLECTIVE_TEAM(jf_reduce_scatter))
 
 static jfl_status reduce_scatter_infer(jf_infer *c)
 {
@@ -153,20 +149,18 @@ static jfl_status reduce_scatter(const jf_kargs *k)
 }
 
 JFL_OP(reduce_scatter, .doc = "This rank's part of the sum of a tensor over ranks.", .in = { "x" },
-       .out = { "part" }, .attr = reduce_scatter_attrs, .attr_size = sizeof(jf_reduce_scatter),
+       .out = { "part" }, JF_WITH(reduce_scatter_attrs, jf_reduce_scatter),
        .flags = JF_INTERNAL | JF_TOGETHER | JF_HALVES, .infer = reduce_scatter_infer,
        .cpu = JF_KERNELS(JF_EVERY_DTYPE(reduce_scatter)), .scratch = reduce_scatter_scratch)
 
 /* ---- exchange ---- */
 
-static const jf_attr exchange_attrs[] = {
+JF_ATTRS(exchange_attrs,
   JF_FIELD(jf_exchange, to, INTS, NULL, "the rank that each input is sent to"),
   JF_FIELD(jf_exchange, from, INTS, NULL, "the rank that each result comes from"),
   JF_FIELD(jf_exchange, shapes, INTS, NULL, "of each result the number of axes, and the extents"),
   JF_FIELD(jf_exchange, dtype, DTYPE, NULL, "of what is sent and received"),
-  COLLECTIVE_TEAM(jf_exchange),
-  {0},
-};
+  COLLECTIVE_TEAM(jf_exchange))
 
 static jfl_status exchange_shape(const jf_ints *v, int *at, jfl_shape *out)
 {
@@ -223,8 +217,7 @@ static jfl_status exchange(const jf_kargs *k)
 }
 
 JFL_OP(exchange, .doc = "Tensors that other ranks send, while the inputs are sent to others.",
-       .in = { "tensors" }, .out = { "parts" }, .attr = exchange_attrs,
-       .attr_size = sizeof(jf_exchange),
+       .in = { "tensors" }, .out = { "parts" }, JF_WITH(exchange_attrs, jf_exchange),
        .flags = JF_VARIADIC | JF_OPTIONAL | JF_MANY | JF_INTERNAL | JF_TOGETHER | JF_HALVES,
        .infer = exchange_infer,
        .cpu = JF_KERNELS(JF_EVERY_DTYPE(exchange)), .scratch = exchange_scratch)

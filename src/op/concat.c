@@ -5,20 +5,14 @@
 #include "op/slice.h"
 #include "op/split.h"
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_concat, axis, INT, "0", "the axis along which inputs follow each other"),
-  {0},
-};
-static const jf_attr join_attrs[] = {
+JF_ATTRS(attrs,
+  JF_FIELD(jf_concat, axis, INT, "0", "the axis along which inputs follow each other"))
+JF_ATTRS(join_attrs,
   JF_FIELD(jf_join, axis, INT, NULL, "the axis along which parts follow each other"),
   JF_FIELD(jf_join, begin, INTS, NULL, "where the part of each input begins"),
-  JF_FIELD(jf_join, size, INTS, NULL, "the extent of the part of each input"),
-  {0},
-};
-static const jf_attr stack_attrs[] = {
-  JF_FIELD(jf_concat, axis, INT, "0", "where the new axis stands in the result"),
-  {0},
-};
+  JF_FIELD(jf_join, size, INTS, NULL, "the extent of the part of each input"))
+JF_ATTRS(stack_attrs,
+  JF_FIELD(jf_concat, axis, INT, "0", "where the new axis stands in the result"))
 
 static jfl_status check_input(const jf_infer *c, int i, int64_t free_axis)
 {
@@ -223,16 +217,14 @@ static int stack_moves(const jf_kargs *k, int i, jf_move *m)
 }
 
 JFL_OP(concat, .doc = "The inputs, one after another along axis.", .path = "concat",
-       .in = { "inputs" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_concat),
+       .in = { "inputs" }, .out = { "y" }, JF_WITH(attrs, jf_concat),
        .flags = JF_VARIADIC | JF_KEEPS, .infer = concat_infer, .layout = concat_layout,
        .grad = concat_grad, .fold = concat_fold, .moves = concat_moves, .cpu = jf_moves_cpu)
 
 JFL_OP(stack, .doc = "The inputs, one after another along a new axis.", .path = "stack",
-  .in = {"inputs"}, .out = {"y"}, .attr = stack_attrs, .attr_size = sizeof(jf_concat),
-  .flags = JF_VARIADIC | JF_KEEPS, .infer = stack_infer, .grad = stack_grad,
-  .moves = stack_moves, .cpu = jf_moves_cpu)
+  .in = {"inputs"}, .out = {"y"}, JF_WITH(stack_attrs, jf_concat), .flags = JF_VARIADIC | JF_KEEPS,
+  .infer = stack_infer, .grad = stack_grad, .moves = stack_moves, .cpu = jf_moves_cpu)
 
 JFL_OP(join, .doc = "Parts of the inputs, one after another along axis.", .in = {"inputs"},
-  .out = {"y"}, .attr = join_attrs, .attr_size = sizeof(jf_join),
-  .flags = JF_VARIADIC | JF_INTERNAL, .infer = join_infer, .layout = join_layout,
-  .moves = join_moves, .cpu = jf_moves_cpu)
+  .out = {"y"}, JF_WITH(join_attrs, jf_join), .flags = JF_VARIADIC | JF_INTERNAL,
+  .infer = join_infer, .layout = join_layout, .moves = join_moves, .cpu = jf_moves_cpu)

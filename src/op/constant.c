@@ -8,17 +8,13 @@
 /* The attributes of zeros and ones. */
 typedef struct constant_fill { jf_ints shape; jfl_dtype dtype; } constant_fill;
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_constant, value, NUM, NULL, "the number"),
   JF_FIELD(jf_constant, dtype, DTYPE, "float32", "its dtype"),
-  JF_FIELD(jf_constant, shape, INTS, "1", "the extents of the result"),
-  {0},
-};
-static const jf_attr fill_attrs[] = {
+  JF_FIELD(jf_constant, shape, INTS, "1", "the extents of the result"))
+JF_ATTRS(fill_attrs,
   JF_FIELD(constant_fill, shape, INTS, NULL, "the extents of the result"),
-  JF_FIELD(constant_fill, dtype, DTYPE, "float32", "its dtype"),
-  {0},
-};
+  JF_FIELD(constant_fill, dtype, DTYPE, "float32", "its dtype"))
 
 static jfl_status constant_infer(jf_infer *c)
 {
@@ -98,15 +94,15 @@ static void fill_share(jf_share *s)
 }
 
 JFL_OP(constant, .doc = "A tensor filled with value.", .path = "constant", .out = {"y"}, .key = -1,
-  .attr = attrs, .attr_size = sizeof(jf_constant), .infer = constant_infer,
+  JF_WITH(attrs, jf_constant), .infer = constant_infer,
   .cpu = JF_KERNELS(JF_DTYPES(value_)), .signatures = source_signatures, .share = constant_share)
 
 JFL_OP(zeros, .doc = "A tensor filled with 0.", .path = "zeros", .out = {"y"}, .key = -1,
-  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer, .flags = JF_FILLS,
+  JF_WITH(fill_attrs, constant_fill), .infer = fill_infer, .flags = JF_FILLS,
   .cpu = JF_KERNELS(JF_DTYPES(zero_)), .signatures = source_signatures, .share = fill_share)
 
 JFL_OP(ones, .doc = "A tensor filled with 1.", .path = "ones", .out = {"y"}, .key = -1,
-  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer, .flags = JF_FILLS,
+  JF_WITH(fill_attrs, constant_fill), .infer = fill_infer, .flags = JF_FILLS,
   .cpu = JF_KERNELS(JF_DTYPES(one_)), .signatures = source_signatures, .share = fill_share)
 
 JFL_OP(zeros_like, .doc = "0 in the shape and dtype of like.", .path = "zeros_like", .in = {"like"},

@@ -13,9 +13,9 @@
 #define BIAS                                                                                     \
   { "bias", JF_ATTR_BOOL, offsetof(jf_conv, epilogue.bias), "false", "give dbias too", NULL }
 #define ATTRS(n, first, formats)                                                                 \
-  static const jf_attr attrs_##n[] = { JF_CONV_ATTRS(first, formats), {0} };                     \
-  static const jf_attr grad_attrs_##n[] = { JF_CONV_ATTRS(first, formats), SIZE, {0} };          \
-  static const jf_attr filter_attrs_##n[] = { JF_CONV_ATTRS(first, formats), SIZE, BIAS, {0} };
+  JF_ATTRS(attrs_##n, JF_CONV_ATTRS(first, formats))                                             \
+  JF_ATTRS(grad_attrs_##n, JF_CONV_ATTRS(first, formats), SIZE)                                  \
+  JF_ATTRS(filter_attrs_##n, JF_CONV_ATTRS(first, formats), SIZE, BIAS)
 ATTRS(1, "NCW", "NCW NWC")
 ATTRS(2, "NCHW", "NCHW NHWC")
 ATTRS(3, "NCDHW", "NCDHW NDHWC")
@@ -418,17 +418,17 @@ static const jf_side_sum bias_sum = { 1, 1, conv_line_axis, offsetof(jf_conv, ep
 static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_conv, f32_result) };
 
 #define FORWARD(n)                                                                          \
-  .in = { "input", "filters" }, .out = { "y" }, .attr = attrs_##n, .attr_size = sizeof(jf_conv), \
+  .in = { "input", "filters" }, .out = { "y" }, JF_WITH(attrs_##n, jf_conv),                \
   .infer = conv_infer, .grad = conv_grad, .cpu = JF_KERNELS(JF_EVERY_FLOAT(jf_conv_forward)), \
   .flop = conv_flop, .mixed = &mixed, .signatures = conv_signatures
 #define DATA(n)                                                                             \
-  .in = { "filters", "dy" }, .out = { "dx" }, .attr = grad_attrs_##n,                       \
-  .attr_size = sizeof(jf_conv), .infer = data_infer, .grad = data_grad_grad,                \
+  .in = { "filters", "dy" }, .out = { "dx" }, JF_WITH(grad_attrs_##n, jf_conv),             \
+  .infer = data_infer, .grad = data_grad_grad,                                              \
   .cpu = JF_KERNELS(JF_EVERY_FLOAT(jf_conv_data_grad)),                                       \
   .flop = data_flop, .mixed = &mixed, .signatures = data_signatures
 #define FILTER(n)                                                                           \
-  .in = { "input", "dy" }, .out = { "dfilters", "dbias" }, .attr = filter_attrs_##n,        \
-  .attr_size = sizeof(jf_conv), .infer = filter_infer, .grad = filter_grad_grad,            \
+  .in = { "input", "dy" }, .out = { "dfilters", "dbias" },                                  \
+  JF_WITH(filter_attrs_##n, jf_conv), .infer = filter_infer, .grad = filter_grad_grad,      \
   .cpu = JF_KERNELS(JF_EVERY_FLOAT(jf_conv_filter_grad)), .flop = filter_flop,                \
   .side_sum = &bias_sum, .mixed = &mixed, .signatures = filter_signatures
 

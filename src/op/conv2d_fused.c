@@ -2,7 +2,7 @@
 #include "op/conv.h"
 #include "op/op.h"
 
-static const jf_attr attrs[] = { JF_CONV2D_ATTRS, JF_EPILOGUE_ATTRS(jf_conv), {0} };
+JF_ATTRS(attrs, JF_CONV2D_ATTRS, JF_EPILOGUE_ATTRS(jf_conv))
 
 static jfl_status conv2d_fused_infer(jf_infer *c)
 {
@@ -26,7 +26,7 @@ static double conv2d_fused_flop(const jf_kargs *k) { return jf_op_conv2d.flop(k)
 static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_conv, f32_result) };
 
 JFL_OP(conv2d_fused, .doc = "conv2d, then what is added and applied to its result.",
-       .in = { "input", "filters", "extra" }, .out = { "y" }, .attr = attrs,
-       .attr_size = sizeof(jf_conv), .flags = JF_VARIADIC | JF_OPTIONAL,
-       .infer = conv2d_fused_infer, .cpu = JF_KERNELS(JF_EVERY_FLOAT(conv2d_fused_conv2d)),
-       .mixed = &mixed, .flop = conv2d_fused_flop, .layout = jf_conv2d_layout)
+       .in = { "input", "filters", "extra" }, .out = { "y" }, JF_WITH(attrs, jf_conv),
+       .flags = JF_VARIADIC | JF_OPTIONAL, .infer = conv2d_fused_infer,
+       .cpu = JF_KERNELS(JF_EVERY_FLOAT(conv2d_fused_conv2d)), .mixed = &mixed,
+       .flop = conv2d_fused_flop, .layout = jf_conv2d_layout)

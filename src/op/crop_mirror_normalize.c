@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_WORD(jf_crop_mirror, color_space, "BGR", "BGR RGB GRAY", "what the channels are"),
   JF_WORD(jf_crop_mirror, output_layout, "NCHW", "NCHW NHWC", "the order of the result's axes"),
   JF_FIELD(jf_crop_mirror, crop_h, INT, "0", "rows of the part that is taken; 0: all"),
@@ -17,9 +17,7 @@ static const jf_attr attrs[] = {
            "where it is, from 0 (left) to 1 (right)"),
   JF_FIELD(jf_crop_mirror, mean, NUMS, "{0}", "what is subtracted: a number, or one a channel"),
   JF_FIELD(jf_crop_mirror, std, NUMS, "{1}", "what is divided by: a number, or one a channel"),
-  JF_FIELD(jf_crop_mirror, output_dtype, DTYPE, "float32", "its dtype, which must be float32"),
-  {0},
-};
+  JF_FIELD(jf_crop_mirror, output_dtype, DTYPE, "float32", "its dtype, which must be float32"))
 
 static jfl_status crop_mirror_numbers(const char *name, const jf_nums *list, int64_t channels)
 {
@@ -123,7 +121,6 @@ static void crop_mirror_signatures(jf_signatures *c) { jf_signature_say(c, "0,0-
 JFL_OP(crop_mirror_normalize,
        .doc = "(pixels - mean) / std of a part of uint8 pictures, mirrored where mirror_blob is "
               "not 0, as float32 with its axes in the wanted order.",
-       .in = { "input_blob", "mirror_blob" }, .out = { "y" },
-       .attr = attrs, .attr_size = sizeof(jf_crop_mirror), .flags = JF_VARIADIC | JF_OPTIONAL,
-       .infer = crop_mirror_infer,
+       .in = { "input_blob", "mirror_blob" }, .out = { "y" }, JF_WITH(attrs, jf_crop_mirror),
+       .flags = JF_VARIADIC | JF_OPTIONAL, .infer = crop_mirror_infer,
        .cpu = JF_KERNELS([JFL_U8] = crop_mirror_U8), .signatures = crop_mirror_signatures)

@@ -9,12 +9,10 @@
 
 #include <string.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_ctc, blank, INT, "0", "the class that stands for no label"),
   JF_FIELD(jf_ctc, zero_infinity, BOOL, "false", "whether losses of targets that cannot be aligned "
-           "are 0 instead of infinite"),
-  {0},
-};
+           "are 0 instead of infinite"))
 
 static jfl_status ctc_check_lengths(const jf_infer *c, int input, int64_t samples)
 {
@@ -214,6 +212,5 @@ static void ctc_signatures(jf_signatures *c)
 JFL_OP(ctc_loss, .doc = "Minus the logarithm of the probability that each sequence holds its "
   "target (connectionist temporal classification).", .path = "ctc_loss",
   .in = {"log_probs", "targets", "input_lengths", "target_lengths"}, .out = {"loss", "slope"},
-  .n_public = 1, .attr = attrs, .attr_size = sizeof(jf_ctc), .flags = JF_COSTLY, .infer = ctc_infer,
-  .grad = ctc_grad,
+  .n_public = 1, JF_WITH(attrs, jf_ctc), .flags = JF_COSTLY, .infer = ctc_infer, .grad = ctc_grad,
   .cpu = JF_KERNELS(JF_FLOATS(ctc_)), .scratch = ctc_scratch, .signatures = ctc_signatures)

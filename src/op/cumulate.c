@@ -3,12 +3,10 @@
 #include "op/cumulate.h"
 #include "op/move.h"
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_cumulate, axis, INT, "0", "the axis along which elements are taken together"),
   JF_FIELD(jf_cumulate, exclusive, BOOL, "false", "leave out the element at the place itself"),
-  JF_FIELD(jf_cumulate, reverse, BOOL, "false", "begin at the end of the axis"),
-  {0},
-};
+  JF_FIELD(jf_cumulate, reverse, BOOL, "false", "begin at the end of the axis"))
 
 static jfl_status cumulate_infer(jf_infer *c)
 {
@@ -97,15 +95,15 @@ static void cumsum_signatures(jf_signatures *c)
 }
 
 JFL_OP(cumsum, .doc = "The sums of all elements of x up to each place along axis.",
-  .path = "cumsum math.cumsum", .in = {"x"}, .alike = 1, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_cumulate), .inplace = 1, .infer = cumulate_infer, .grad = cumsum_grad,
-  .cpu = JF_KERNELS(JF_NUMS(cumsum_)), .signatures = cumsum_signatures)
+  .path = "cumsum math.cumsum", .in = {"x"}, .alike = 1, .out = {"y"}, JF_WITH(attrs, jf_cumulate),
+  .inplace = 1, .infer = cumulate_infer, .grad = cumsum_grad, .cpu = JF_KERNELS(JF_NUMS(cumsum_)),
+  .signatures = cumsum_signatures)
 
 JFL_OP(cumprod, .doc = "The products of all elements of x up to each place along axis.",
-  .path = "cumprod math.cumprod", .in = {"x"}, .alike = 1, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_cumulate), .inplace = 1, .infer = cumulate_infer,
-  .grad = cumprod_to_grad, .cpu = JF_KERNELS(JF_NUMS(cumprod_)), .signatures = cumprod_signatures)
+  .path = "cumprod math.cumprod", .in = {"x"}, .alike = 1, .out = {"y"},
+  JF_WITH(attrs, jf_cumulate), .inplace = 1, .infer = cumulate_infer, .grad = cumprod_to_grad,
+  .cpu = JF_KERNELS(JF_NUMS(cumprod_)), .signatures = cumprod_signatures)
 
 JFL_OP(cumprod_grad, .doc = "Gradient of cumprod at x.", .in = {"x", "dy"}, .out = {"dx"},
-  .attr = attrs, .attr_size = sizeof(jf_cumulate), .infer = cumulate_infer,
+  JF_WITH(attrs, jf_cumulate), .infer = cumulate_infer,
   .cpu = JF_KERNELS(JF_FLOATS(cumprod_back_)), .signatures = cumprod_signatures)

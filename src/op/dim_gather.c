@@ -8,10 +8,8 @@
 
 #include <string.h>
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_dim_gather, dim, INT, NULL, "the axis of input that index counts along"),
-  {0},
-};
+JF_ATTRS(attrs,
+  JF_FIELD(jf_dim_gather, dim, INT, NULL, "the axis of input that index counts along"))
 
 /* Checks that index has the rank of input, and along other axes than dim no larger extents. */
 static jfl_status dim_check(const jf_infer *c)
@@ -141,12 +139,11 @@ static void dim_gather_signatures(jf_signatures *c) { dim_signatures(c, 0); }
 static void dim_scatter_signatures(jf_signatures *c) { dim_signatures(c, 1); }
 
 JFL_OP(dim_gather, .doc = "The elements of input whose position along dim index gives.",
-  .in = {"input", "index"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_dim_gather), .infer = dim_gather_infer, .grad = dim_gather_grad,
-  .cpu = JF_KERNELS(JF_BY_SIZE(dim_gather_)), .signatures = dim_gather_signatures)
+  .in = {"input", "index"}, .out = {"y"}, JF_WITH(attrs, jf_dim_gather), .infer = dim_gather_infer,
+  .grad = dim_gather_grad, .cpu = JF_KERNELS(JF_BY_SIZE(dim_gather_)),
+  .signatures = dim_gather_signatures)
 
 JFL_OP(dim_scatter_add, .doc = "input, plus src at the positions along dim that index gives.",
-  .in = {"input", "index", "src"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_dim_gather), .inplace = 1, .infer = dim_scatter_infer,
-  .grad = dim_scatter_grad,
+  .in = {"input", "index", "src"}, .out = {"y"}, JF_WITH(attrs, jf_dim_gather), .inplace = 1,
+  .infer = dim_scatter_infer, .grad = dim_scatter_grad,
   .cpu = JF_KERNELS(JF_EVERY_NUM(dim_scatter)), .signatures = dim_scatter_signatures)

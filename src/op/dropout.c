@@ -2,10 +2,8 @@
 #include "op/dropout.h"
 #include "op/elementwise.h"
 
-static const jf_attr attrs[] = {
-  JF_RANGE(jf_dropout, rate, NUM, NULL, JF_BELOW_ONE, "the share of elements to zero, in [0, 1)"),
-  {0},
-};
+JF_ATTRS(attrs,
+  JF_RANGE(jf_dropout, rate, NUM, NULL, JF_BELOW_ONE, "the share of elements to zero, in [0, 1)"))
 
 static jfl_status dropout_infer(jf_infer *c)
 {
@@ -113,12 +111,12 @@ static jfl_status dropout_backward(const jf_kargs *k)
 /* The formula's `uniform >= rate` agrees with dropout_draw: uniform has 24 random bits, and both
    compare them with the same threshold. */
 JFL_OP(dropout, .doc = "x with a share of its elements, chosen anew on every run, made 0.",
-       .path = "nn.dropout", .in = { "x" }, .out = { "y", "mask" }, .n_public = 1, .attr = attrs,
-       .attr_size = sizeof(jf_dropout), .flags = JF_RANDOM, .inplace = 1, .infer = dropout_infer,
+       .path = "nn.dropout", .in = { "x" }, .out = { "y", "mask" }, .n_public = 1,
+       JF_WITH(attrs, jf_dropout), .flags = JF_RANDOM, .inplace = 1, .infer = dropout_infer,
        .grad = dropout_grad, .cpu = JF_KERNELS(JF_EVERY_FLOAT(dropout_forward)), .loop = loop,
        .expr = JF_STRING(KEPT_IF(uniform >= rate)), .second = "uniform >= rate")
 
 JFL_OP(dropout_grad, .doc = "Gradient of dropout that used mask.", .in = { "dy", "mask" },
-       .out = { "dx" }, .attr = attrs, .attr_size = sizeof(jf_dropout), .inplace = 1,
+       .out = { "dx" }, JF_WITH(attrs, jf_dropout), .inplace = 1,
        .infer = dropout_grad_infer, .cpu = JF_KERNELS(JF_EVERY_FLOAT(dropout_backward)),
        .loop = grad_loop, .expr = JF_STRING(KEPT_IF(b)))

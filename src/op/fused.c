@@ -68,10 +68,8 @@ static double fused_flop(const jf_kargs *k)
 static const char *title(const void *attr) { return ((const jf_fused *)attr)->title; }
 
 _Static_assert(JF_FUSED_OUTS == 6, "outputs are named below");
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_fused, program, STR, NULL, "what is computed, t0 and on being the inputs"),
-  {0},
-};
+JF_ATTRS(attrs,
+  JF_FIELD(jf_fused, program, STR, NULL, "what is computed, t0 and on being the inputs"))
 
 static int fused_draws(const void *attr)
 {
@@ -82,8 +80,7 @@ static int fused_draws(const void *attr)
 }
 
 JFL_OP(fused, .doc = "Elementwise ops and sums in one sweep over their inputs.",
-  .in = {"x"}, .out = {"a", "b", "c", "d", "e", "f"}, .key = -1, .attr = attrs,
-  .attr_size = sizeof(jf_fused),
+  .in = {"x"}, .out = {"a", "b", "c", "d", "e", "f"}, .key = -1, JF_WITH(attrs, jf_fused),
   .flags = JF_VARIADIC | JF_OPTIONAL | JF_RANDOM | JF_INTERNAL | JF_HALVES, .inplace_of = inplace,
   .infer = fused_infer, .cpu = JF_KERNELS(JF_EVERY_DTYPE(jf_fused_plain)),
   .scratch = jf_fused_plain_scratch, .title = title, .flop = fused_flop, .draws = fused_draws)

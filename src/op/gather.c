@@ -8,32 +8,26 @@
 
 #include <string.h>
 
-static const jf_attr gather_attrs[] = {
+JF_ATTRS(gather_attrs,
   JF_FIELD(jf_gather, axis, INT, "0",
            "the axis that indices count along; batch_dims where it is less than that"),
   JF_FIELD(jf_gather, batch_dims, INT, "0",
            "how many leading axes params and indices share, each index of which picks for itself"),
   JF_FIELD(jf_gather, padding_idx, INT, "-1",
-           "the index whose slices get no gradient; -1: all get theirs"),
-  {0},
-};
-static const jf_attr sum_attrs[] = {
+           "the index whose slices get no gradient; -1: all get theirs"))
+JF_ATTRS(sum_attrs,
   JF_RANGE(jf_segment_sum, num_segments, INT, NULL, "at least 0", "how many sums there are"),
   JF_FIELD(jf_segment_sum, axis, INT, "0",
            "the axis of data that segment_ids start at; batch_dims where it is less than that"),
   JF_FIELD(jf_segment_sum, batch_dims, INT, "0",
            "how many leading axes data and segment_ids share, each index with sums of its own"),
-  JF_FIELD(jf_segment_sum, ignored, INT, "-1", "the segment that stays 0; -1: none does"),
-  {0},
-};
-static const jf_attr one_hot_attrs[] = {
+  JF_FIELD(jf_segment_sum, ignored, INT, "-1", "the segment that stays 0; -1: none does"))
+JF_ATTRS(one_hot_attrs,
   JF_RANGE(jf_one_hot, depth, INT, NULL, "at least 1", "how many classes there are"),
   JF_FIELD(jf_one_hot, on_value, NUM, "1", "the number at an index"),
   JF_FIELD(jf_one_hot, off_value, NUM, "0", "the number elsewhere"),
   JF_FIELD(jf_one_hot, axis, INT, "-1", "where the classes stand in the result"),
-  JF_FIELD(jf_one_hot, dtype, DTYPE, "float32", "the dtype of the result"),
-  {0},
-};
+  JF_FIELD(jf_one_hot, dtype, DTYPE, "float32", "the dtype of the result"))
 
 /* Replaces axes axis .. axis + drop - 1 of *s by those of t. */
 static jfl_status splice(const jfl_shape *s, int axis, int drop,
@@ -303,23 +297,22 @@ static void one_hot_signatures(jf_signatures *c)
 }
 
 JFL_OP(gather, .doc = "Slices of params along axis, chosen by indices, which replace that axis.",
-  .path = "gather", .in = {"params", "indices"}, .out = {"y"}, .attr = gather_attrs,
-  .attr_size = sizeof(jf_gather), .infer = gather_infer, .grad = gather_grad,
-  .cpu = JF_KERNELS(JF_EVERY_DTYPE(gather)),
+  .path = "gather", .in = {"params", "indices"}, .out = {"y"}, JF_WITH(gather_attrs, jf_gather),
+  .infer = gather_infer, .grad = gather_grad, .cpu = JF_KERNELS(JF_EVERY_DTYPE(gather)),
   .signatures = gather_signatures, .stored = { &jf_op_quantized_gather, 0 })
 
 JFL_OP(quantized_gather, .doc = "gather of params that are stored in few bits, as float32.",
-       .in = { "params", "indices" }, .out = { "y" }, .attr = gather_attrs,
-       .attr_size = sizeof(jf_gather), .flags = JF_BLOCKS | JF_INTERNAL, .infer = rows_infer,
+       .in = { "params", "indices" }, .out = { "y" }, JF_WITH(gather_attrs, jf_gather),
+       .flags = JF_BLOCKS | JF_INTERNAL, .infer = rows_infer,
        .cpu = JF_KERNELS(JF_EVERY_BLOCK(stored_rows)))
 
 JFL_OP(unsorted_segment_sum, .doc = "Sums of the slices of data that have the same segment id.",
        .path = "math.unsorted_segment_sum", .in = { "data", "segment_ids" }, .out = { "y" },
-       .attr = sum_attrs, .attr_size = sizeof(jf_segment_sum), .infer = sum_infer,
+       JF_WITH(sum_attrs, jf_segment_sum), .infer = sum_infer,
        .grad = gather_sum_grad, .descent = &jf_op_segment_update,
        .cpu = JF_KERNELS(JF_EVERY_NUM(gather_sum)), .signatures = sum_signatures)
 
 JFL_OP(one_hot, .doc = "For each index a line with on_value at the index and off_value elsewhere.",
-  .path = "one_hot", .in = {"indices"}, .out = {"y"}, .attr = one_hot_attrs,
-  .attr_size = sizeof(jf_one_hot), .infer = one_hot_infer,
-  .cpu = JF_KERNELS([JFL_I32] = one_hot, [JFL_I64] = one_hot), .signatures = one_hot_signatures)
+  .path = "one_hot", .in = {"indices"}, .out = {"y"}, JF_WITH(one_hot_attrs, jf_one_hot),
+  .infer = one_hot_infer, .cpu = JF_KERNELS([JFL_I32] = one_hot, [JFL_I64] = one_hot),
+  .signatures = one_hot_signatures)

@@ -8,10 +8,7 @@
 
 typedef struct scatter_nd { jf_ints shape; } scatter_nd;
 
-static const jf_attr scatter_attrs[] = {
-  JF_FIELD(scatter_nd, shape, INTS, NULL, "the extents of the result"),
-  {0},
-};
+JF_ATTRS(scatter_attrs, JF_FIELD(scatter_nd, shape, INTS, NULL, "the extents of the result"))
 
 /* Checks indices (..., n), whose tuples of n numbers count along the first n axes of s; `whole`
    names what has shape s. *slice: the indices' shape without its last axis, and then what is left
@@ -247,8 +244,8 @@ JFL_OP(gather_nd, .doc = "Slices of params at the tuples along the last axis of 
   .signatures = gather_nd_signatures)
 
 JFL_OP(scatter_nd, .doc = "A tensor of zeros to which updates are added at the tuples of indices.",
-  .path = "scatter_nd", .in = {"indices", "updates"}, .out = {"y"}, .attr = scatter_attrs,
-  .attr_size = sizeof(scatter_nd), .key = 1, .infer = scatter_nd_infer, .grad = scatter_nd_grad,
+  .path = "scatter_nd", .in = {"indices", "updates"}, .out = {"y"},
+  JF_WITH(scatter_attrs, scatter_nd), .key = 1, .infer = scatter_nd_infer, .grad = scatter_nd_grad,
   .cpu = JF_KERNELS(JF_EVERY_NUM(nd_scatter)), .signatures = scatter_nd_signatures,
   .share = scatter_nd_share)
 

@@ -3,7 +3,7 @@
 #include "op/op.h"
 #include "op/transpose.h"
 
-static const jf_attr attrs[] = { JF_MATMUL_ATTRS(jf_matmul, ), {0} };
+JF_ATTRS(attrs, JF_MATMUL_ATTRS(jf_matmul, ))
 
 static jfl_status check_ranks(const jf_infer *c)
 {
@@ -224,8 +224,8 @@ static const jf_ending ending = {
 static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_matmul, f32_result) };
 
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
-       .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" }, .attr = attrs,
-       .attr_size = sizeof(jf_matmul), .infer = matmul_infer, .grad = matmul_grad,
-       .fold = matmul_fold, .cpu = JF_KERNELS(JF_NUMS(matmul_)), .signatures = matmul_signatures,
-       .ending = &ending, .mixed = &mixed, .descent = &jf_op_matmul_update, .flop = matmul_flop,
+       .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" },
+       JF_WITH(attrs, jf_matmul), .infer = matmul_infer, .grad = matmul_grad, .fold = matmul_fold,
+       .cpu = JF_KERNELS(JF_NUMS(matmul_)), .signatures = matmul_signatures, .ending = &ending,
+       .mixed = &mixed, .descent = &jf_op_matmul_update, .flop = matmul_flop,
        .stored = { &jf_op_quantized_matmul, 1 })

@@ -2,9 +2,7 @@
 #include "op/matmul.h"
 #include "op/op.h"
 
-static const jf_attr attrs[] = {
-  JF_MATMUL_ATTRS(jf_matmul_fused, product.), JF_EPILOGUE_ATTRS(jf_matmul_fused), {0},
-};
+JF_ATTRS(attrs, JF_MATMUL_ATTRS(jf_matmul_fused, product.), JF_EPILOGUE_ATTRS(jf_matmul_fused))
 
 static jfl_status matmul_fused_infer(jf_infer *c)
 {
@@ -28,7 +26,7 @@ static const jf_mixed mixed = { .inputs = 3,
                                 .result = offsetof(jf_matmul_fused, product.f32_result) };
 
 JFL_OP(matmul_fused, .doc = "matmul, then what is added and applied to its result.",
-       .in = { "a", "b", "extra" }, .out = { "y" }, .attr = attrs,
-       .attr_size = sizeof(jf_matmul_fused), .flags = JF_VARIADIC | JF_OPTIONAL,
-       .infer = matmul_fused_infer, .cpu = JF_KERNELS(JF_EVERY_FLOAT(matmul_fused_matmul)),
-       .mixed = &mixed, .flop = matmul_fused_flop)
+       .in = { "a", "b", "extra" }, .out = { "y" }, JF_WITH(attrs, jf_matmul_fused),
+       .flags = JF_VARIADIC | JF_OPTIONAL, .infer = matmul_fused_infer,
+       .cpu = JF_KERNELS(JF_EVERY_FLOAT(matmul_fused_matmul)), .mixed = &mixed,
+       .flop = matmul_fused_flop)

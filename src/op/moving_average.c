@@ -2,11 +2,9 @@
 #include "op/moving_average.h"
 #include "op/op.h"
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_RANGE(jf_moving_average, momentum, NUM, NULL, "from 0 to 1",
-           "the share of the variable that is kept"),
-  {0},
-};
+           "the share of the variable that is kept"))
 
 static jfl_status moving_average_infer(jf_infer *c) { return jf_op_assign.infer(c); }
 
@@ -24,5 +22,5 @@ static jfl_status moving_average_infer(jf_infer *c) { return jf_op_assign.infer(
 JF_EACH_FLOAT(MOVING_AVERAGE)
 
 JFL_OP(moving_average, .doc = "Moves variable towards value.", .in = { "variable", "value" },
-       .attr = attrs, .attr_size = sizeof(jf_moving_average), .flags = JF_EFFECT | JF_POINTWISE,
+       JF_WITH(attrs, jf_moving_average), .flags = JF_EFFECT | JF_POINTWISE,
        .mutates = 1, .infer = moving_average_infer, .cpu = JF_KERNELS(JF_FLOATS(moving_average_)))

@@ -9,19 +9,15 @@
 #define MODES "constant reflect replicate circular"
 #define MODE_DOC "constant: constant_value; reflect: mirrored, without the edge itself; " \
                  "replicate: the edge again; circular: from the other end"
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_pad_sides, paddings, INTS, NULL,
            "how much goes before and after each axis: two numbers for each"),
   JF_WORD(jf_pad_sides, mode, "constant", MODES, MODE_DOC),
-  JF_FIELD(jf_pad_sides, constant_value, NUM, "0", "what constant padding consists of"),
-  {0},
-};
-static const jf_attr grad_attrs[] = {
+  JF_FIELD(jf_pad_sides, constant_value, NUM, "0", "what constant padding consists of"))
+JF_ATTRS(grad_attrs,
   JF_FIELD(jf_pad_sides, paddings, INTS, NULL, "those of pad"),
   JF_WORD(jf_pad_sides, mode, "constant", MODES, MODE_DOC),
-  JF_FIELD(jf_pad_sides, constant_value, NUM, "0", "ignored"),
-  {0},
-};
+  JF_FIELD(jf_pad_sides, constant_value, NUM, "0", "ignored"))
 
 jf_pad_mode jf_pad_mode_of(const jf_pad_sides *a)
 {
@@ -226,12 +222,12 @@ static void pad_signatures(jf_signatures *c)
   jf_signatures_but(c, wider);
 }
 
-JFL_OP(pad, .doc = "x with a border.", .path = "pad", .in = {"x"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_pad_sides), .infer = pad_infer, .grad = pad_to_grad, .moves = pad_moves,
+JFL_OP(pad, .doc = "x with a border.", .path = "pad", .in = {"x"}, .out = {"y"},
+  JF_WITH(attrs, jf_pad_sides), .infer = pad_infer, .grad = pad_to_grad, .moves = pad_moves,
   .cpu = jf_moves_cpu)
 
-JFL_OP(pad_grad, .doc = "Gradient of pad.", .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs,
-  .attr_size = sizeof(jf_pad_sides), .infer = pad_grad_infer, .grad = pad_back_grad,
+JFL_OP(pad_grad, .doc = "Gradient of pad.", .in = {"dy"}, .out = {"dx"},
+  JF_WITH(grad_attrs, jf_pad_sides), .infer = pad_grad_infer, .grad = pad_back_grad,
   .cpu = JF_KERNELS(JF_FLOATS(pad_back_)), .signatures = pad_signatures)
 
 jfl_value *jf_emit_longer(jfl_graph *g, jfl_value *v, int axis, int64_t more)

@@ -2,12 +2,10 @@
 #include "op/parallel_cast.h"
 #include "op/op.h"
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_parallel_cast, distribute, STR, "auto",
            "how y lies: \"auto\" (as x does), \"broadcast\", \"split(axis)\", \"partial\""),
-  JF_FIELD(jf_parallel_cast, gradient_distribute, STR, "auto", "how the gradient of x lies"),
-  {0},
-};
+  JF_FIELD(jf_parallel_cast, gradient_distribute, STR, "auto", "how the gradient of x lies"))
 
 static jfl_status parallel_cast_check(const char *name, const char *text, const jfl_shape *s)
 {
@@ -54,7 +52,6 @@ static void parallel_cast_signatures(jf_signatures *c)
 }
 
 JFL_OP(parallel_cast, .doc = "x, lying on the devices of its place as said.", .in = {"x"},
-  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_parallel_cast),
-  .flags = JF_VIEW | JF_MOVES | JF_KEEPS, .infer = parallel_cast_infer, .grad = parallel_cast_grad,
-  .fold = parallel_cast_fold, .signatures = parallel_cast_signatures,
-  .distribution = parallel_cast_distribution)
+  .out = {"y"}, JF_WITH(attrs, jf_parallel_cast), .flags = JF_VIEW | JF_MOVES | JF_KEEPS,
+  .infer = parallel_cast_infer, .grad = parallel_cast_grad, .fold = parallel_cast_fold,
+  .signatures = parallel_cast_signatures, .distribution = parallel_cast_distribution)

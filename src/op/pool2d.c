@@ -16,12 +16,10 @@
   JF_WORD(jf_pool2d, data_format, "NCHW", "NCHW NHWC", "the order of axes"),                      \
   JF_FIELD(jf_pool2d, ceil_mode, BOOL, "false", "with a padding list: count a last, partial window")
 
-static const jf_attr attrs[] = { POOL_FIELDS, {0} };
-static const jf_attr avg_grad_attrs[] = {
+JF_ATTRS(attrs, POOL_FIELDS)
+JF_ATTRS(avg_grad_attrs,
   POOL_FIELDS,
-  JF_FIELD(jf_pool2d, size, INTS, NULL, "height and width of the result"),
-  {0},
-};
+  JF_FIELD(jf_pool2d, size, INTS, NULL, "height and width of the result"))
 
 /* ---- shapes ---- */
 
@@ -276,7 +274,7 @@ static int pool_layout(jf_layout *c)
 }
 
 #define POOL(attrs_, rule, cells)                                                 \
-  .attr = attrs_, .attr_size = sizeof(jf_pool2d), .infer = rule, .flop = cells,   \
+  JF_WITH(attrs_, jf_pool2d), .infer = rule, .flop = cells,                       \
   .signatures = pool_signatures, .layout = pool_layout
 
 JFL_OP(max_pool2d,

@@ -56,7 +56,7 @@ JFL_OP(dequantize, .doc = "The numbers of quantized weights, in float32.",
 
 /* ---- products ---- */
 
-static const jf_attr matmul_attrs[] = { JF_MATMUL_ATTRS(jf_matmul, ), {0} };
+JF_ATTRS(matmul_attrs, JF_MATMUL_ATTRS(jf_matmul, ))
 
 static jfl_status stored_infer(jf_infer *c)
 {
@@ -155,7 +155,7 @@ static void stored_signatures(jf_signatures *c)
 }
 
 JFL_OP(quantized_matmul, .doc = "matmul of a with the rows of b, which are stored in few bits.",
-       .in = { "a", "b" }, .out = { "y" }, .attr = matmul_attrs, .attr_size = sizeof(jf_matmul),
+       .in = { "a", "b" }, .out = { "y" }, JF_WITH(matmul_attrs, jf_matmul),
        .flags = JF_BLOCKS | JF_HALVES | JF_INTERNAL, .infer = stored_infer, .grad = stored_grad,
        .cpu = JF_KERNELS([JFL_F32] = stored_matmul), .scratch = stored_scratch,
        .signatures = stored_signatures, .flop = stored_flop)

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_CONV_ATTRS("NHWC", "NHWC"),
   JF_FIELD(jf_quantized_conv, dtype, DTYPE, "float32", "of y: float32, int8 or uint8"),
   JF_FIELD(jf_quantized_conv, relu, BOOL, "false", "whether what is below 0 becomes 0"),
@@ -13,9 +13,7 @@ static const jf_attr attrs[] = {
   JF_FIELD(jf_quantized_conv, first, DTYPE, "float32",
            "int8 or uint8: to what sums are rounded before a residual is added"),
   JF_FIELD(jf_quantized_conv, first_zero, INT, "0", "which of these integers stands for 0"),
-  JF_FIELD(jf_quantized_conv, residual_zero, INT, "0", "which integer of the residual does"),
-  {0},
-};
+  JF_FIELD(jf_quantized_conv, residual_zero, INT, "0", "which integer of the residual does"))
 
 static jfl_status check_line(const jf_infer *c, int i, int64_t n)
 {
@@ -191,7 +189,7 @@ static void quantized_signatures(jf_signatures *c)
 
 JFL_OP(quantized_conv2d, .doc = "conv2d of int8 or uint8 x (N, H, W, in) and int8 filters (out, "
        "height, width, in / groups), plus bias, times scale, a number a channel each.",
-       .in = { "x", "filters", "scale", "bias", "extra" }, .out = { "y" }, .attr = attrs,
-       .attr_size = sizeof(jf_quantized_conv), .flags = JF_VARIADIC | JF_OPTIONAL,
+       .in = { "x", "filters", "scale", "bias", "extra" }, .out = { "y" },
+       JF_WITH(attrs, jf_quantized_conv), .flags = JF_VARIADIC | JF_OPTIONAL,
        .cpu = JF_KERNELS([JFL_I8] = quantized_conv2d, [JFL_U8] = quantized_conv2d),
        .infer = quantized_infer, .signatures = quantized_signatures, .flop = quantized_flop)

@@ -5,34 +5,26 @@
 
 #include <math.h>
 
-static const jf_attr uniform_attrs[] = {
+JF_ATTRS(uniform_attrs,
   JF_FIELD(jf_random_uniform, shape, INTS, NULL, "the extents of the result"),
   JF_FIELD(jf_random_uniform, minval, NUM, "0", "the least number"),
   JF_FIELD(jf_random_uniform, maxval, NUM, "1", "the bound, which is not reached"),
-  JF_FIELD(jf_random_uniform, dtype, DTYPE, "float32", "its dtype"),
-  {0},
-};
-static const jf_attr normal_attrs[] = {
+  JF_FIELD(jf_random_uniform, dtype, DTYPE, "float32", "its dtype"))
+JF_ATTRS(normal_attrs,
   JF_FIELD(jf_random_normal, shape, INTS, NULL, "the extents of the result"),
   JF_FIELD(jf_random_normal, mean, NUM, "0", "the mean"),
   JF_FIELD(jf_random_normal, stddev, NUM, "1", "the standard deviation"),
-  JF_FIELD(jf_random_normal, dtype, DTYPE, "float32", "its dtype"),
-  {0},
-};
+  JF_FIELD(jf_random_normal, dtype, DTYPE, "float32", "its dtype"))
 
-static const jf_attr randint_attrs[] = {
+JF_ATTRS(randint_attrs,
   JF_FIELD(jf_random_randint, low, NUM, NULL, "the least number"),
   JF_FIELD(jf_random_randint, high, NUM, NULL, "the bound, which is not reached"),
   JF_FIELD(jf_random_randint, shape, INTS, "1", "the extents of the result"),
-  JF_FIELD(jf_random_randint, dtype, DTYPE, "int32", "int32 or int64"),
-  {0},
-};
-static const jf_attr permutation_attrs[] = {
+  JF_FIELD(jf_random_randint, dtype, DTYPE, "int32", "int32 or int64"))
+JF_ATTRS(permutation_attrs,
   JF_RANGE(jf_random_permutation, n, INT, NULL, "from 0 to 2147483647",
            "how many numbers there are"),
-  JF_FIELD(jf_random_permutation, dtype, DTYPE, "int32", "int32 or int64"),
-  {0},
-};
+  JF_FIELD(jf_random_permutation, dtype, DTYPE, "int32", "int32 or int64"))
 
 static jfl_status random_infer(jf_infer *c, const jf_ints *shape, jfl_dtype dtype)
 {
@@ -176,20 +168,20 @@ RANDOM_SHARE(jf_random_randint)
 #define SHARED(T) .signatures = jf_signatures_drawn, .share = share_##T
 
 JFL_OP(random_uniform, .doc = "Uniform random numbers in [minval, maxval).",
-  .path = "random.uniform", .out = {"y"}, .key = -1, .attr = uniform_attrs,
-  .attr_size = sizeof(jf_random_uniform), .flags = JF_RANDOM,
-  .infer = uniform_infer, .cpu = JF_KERNELS(JF_FLOATS(uniform_)), SHARED(jf_random_uniform))
+  .path = "random.uniform", .out = {"y"}, .key = -1, JF_WITH(uniform_attrs, jf_random_uniform),
+  .flags = JF_RANDOM, .infer = uniform_infer, .cpu = JF_KERNELS(JF_FLOATS(uniform_)),
+  SHARED(jf_random_uniform))
 
 JFL_OP(random_normal, .doc = "Normal random numbers.", .path = "random.normal", .out = {"y"},
-  .key = -1, .attr = normal_attrs, .attr_size = sizeof(jf_random_normal), .flags = JF_RANDOM,
+  .key = -1, JF_WITH(normal_attrs, jf_random_normal), .flags = JF_RANDOM,
   .infer = normal_infer, .cpu = JF_KERNELS(JF_FLOATS(normal_)), SHARED(jf_random_normal))
 
 JFL_OP(random_randint, .doc = "Random whole numbers from low to below high, all equally likely.",
-  .path = "random.randint", .out = {"y"}, .key = -1, .attr = randint_attrs,
-  .attr_size = sizeof(jf_random_randint), .flags = JF_RANDOM,
-  .infer = randint_infer, .cpu = JF_KERNELS(JF_INTEGERS(randint_)), SHARED(jf_random_randint))
+  .path = "random.randint", .out = {"y"}, .key = -1, JF_WITH(randint_attrs, jf_random_randint),
+  .flags = JF_RANDOM, .infer = randint_infer, .cpu = JF_KERNELS(JF_INTEGERS(randint_)),
+  SHARED(jf_random_randint))
 
 JFL_OP(random_permutation, .doc = "The numbers from 0 to below n in random order.",
-  .path = "random.permutation", .out = {"y"}, .key = -1, .attr = permutation_attrs,
-  .attr_size = sizeof(jf_random_permutation), .flags = JF_RANDOM, .infer = permutation_infer,
+  .path = "random.permutation", .out = {"y"}, .key = -1,
+  JF_WITH(permutation_attrs, jf_random_permutation), .flags = JF_RANDOM, .infer = permutation_infer,
   .cpu = JF_KERNELS(JF_INTEGERS(permutation_)))

@@ -8,14 +8,12 @@
 
 enum { MOST_SIDE = 1 << 24 };
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_random_crop, size, INTS, NULL, "rows and columns of the part"),
   JF_FIELD(jf_random_crop, padding, INTS, "0", "zeros around each picture: rows and columns"),
   JF_RANGE(jf_random_crop, flip, NUM, "0", "from 0 to 1",
            "the probability of being mirrored, left to right"),
-  JF_WORD(jf_random_crop, data_format, "NCHW", "NCHW NHWC", "the order of axes"),
-  {0},
-};
+  JF_WORD(jf_random_crop, data_format, "NCHW", "NCHW NHWC", "the order of axes"))
 
 static int64_t padding_of(const jf_random_crop *a, int i)
 {
@@ -190,13 +188,11 @@ static void random_crop_grad_signatures(jf_signatures *c)
 }
 
 JFL_OP(random_crop, .doc = "A part of each picture, chosen anew on every run, maybe mirrored.",
-       .in = { "x" }, .out = { "y", "place" }, .n_public = 1, .attr = attrs,
-       .attr_size = sizeof(jf_random_crop), .flags = JF_RANDOM, .infer = random_crop_infer,
-       .grad = random_crop_to_grad,
+       .in = { "x" }, .out = { "y", "place" }, .n_public = 1, JF_WITH(attrs, jf_random_crop),
+       .flags = JF_RANDOM, .infer = random_crop_infer, .grad = random_crop_to_grad,
        .cpu = JF_KERNELS(JF_EVERY_DTYPE(random_crop_any)), .signatures = random_crop_signatures)
 
 JFL_OP(random_crop_grad, .doc = "Gradient of random_crop that took the parts at place.",
-       .in = { "dy", "place" }, .out = { "dx" }, .attr = attrs,
-       .attr_size = sizeof(jf_random_crop), .infer = random_crop_back_infer,
-       .cpu = JF_KERNELS(JF_EVERY_DTYPE(random_crop_back)),
+       .in = { "dy", "place" }, .out = { "dx" }, JF_WITH(attrs, jf_random_crop),
+       .infer = random_crop_back_infer, .cpu = JF_KERNELS(JF_EVERY_DTYPE(random_crop_back)),
        .signatures = random_crop_grad_signatures)

@@ -18,11 +18,9 @@
 #include <math.h>
 #include <string.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_WORD(jf_recurrent, cell, NULL, "rnn_tanh rnn_relu lstm gru", "what a step computes"),
-  JF_FIELD(jf_recurrent, reverse, BOOL, "false", "goes from the last step to the first"),
-  {0},
-};
+  JF_FIELD(jf_recurrent, reverse, BOOL, "false", "goes from the last step to the first"))
 
 /* ---- shapes ---- */
 
@@ -379,7 +377,7 @@ static void recurrent_grad(jf_gradctx *c)
   if (a->kind == JF_GRU) c->dx[JF_RNN_EXTRA] = JF_EMIT(c->g, reduce_sum, &rows, ds);
 }
 
-#define RECURRENT(rule) .attr = attrs, .attr_size = sizeof(jf_recurrent), \
+#define RECURRENT(rule) JF_WITH(attrs, jf_recurrent), \
   .flags = JF_VARIADIC | JF_OPTIONAL, .infer = rule, .scratch = recurrent_scratch
 
 /* Sequences of a batch may be split: axis 1 of what has steps, axis 0 of states. */

@@ -10,11 +10,9 @@
 
 #include <string.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_reduce, axis, INTS, "none", "the axes to reduce; all of them unless given"),
-  JF_FIELD(jf_reduce, keepdims, BOOL, "false", "keep reduced axes with extent 1"),
-  {0},
-};
+  JF_FIELD(jf_reduce, keepdims, BOOL, "false", "keep reduced axes with extent 1"))
 
 /* Makes all axes count from 0 and sorts them. */
 static jfl_status sort_axes(const jf_infer *c, jf_ints *axis)
@@ -313,7 +311,7 @@ static void reduce_share(jf_share *s)
 }
 
 #define REDUCTION(kernels, rule)                                                       \
-  .in = {"input_tensor"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_reduce), \
+  .in = {"input_tensor"}, .out = {"y"}, JF_WITH(attrs, jf_reduce),                     \
   .infer = rule, .layout = reduce_layout, .signatures = reduce_signatures, \
   .cpu = JF_KERNELS(kernels)
 

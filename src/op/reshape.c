@@ -4,23 +4,15 @@
 
 #include <string.h>
 
-static const jf_attr reshape_attrs[] = {
-  JF_FIELD(jf_reshape, shape, INTS, NULL, "the new extents; one of them may be -1: what is left"),
-  {0},
-};
-static const jf_attr flatten_attrs[] = {
+JF_ATTRS(reshape_attrs,
+  JF_FIELD(jf_reshape, shape, INTS, NULL, "the new extents; one of them may be -1: what is left"))
+JF_ATTRS(flatten_attrs,
   JF_FIELD(jf_flatten, start_dim, INT, "0", "the first of the axes to merge"),
-  JF_FIELD(jf_flatten, end_dim, INT, "-1", "the last of them"),
-  {0},
-};
-static const jf_attr squeeze_attrs[] = {
-  JF_FIELD(jf_squeeze, axis, INTS, "none", "axes of extent 1 to drop; all such axes unless given"),
-  {0},
-};
-static const jf_attr expand_attrs[] = {
-  JF_FIELD(jf_expand_dims, axis, INT, NULL, "where the new axis of extent 1 stands in the result"),
-  {0},
-};
+  JF_FIELD(jf_flatten, end_dim, INT, "-1", "the last of them"))
+JF_ATTRS(squeeze_attrs,
+  JF_FIELD(jf_squeeze, axis, INTS, "none", "axes of extent 1 to drop; all such axes unless given"))
+JF_ATTRS(expand_attrs,
+  JF_FIELD(jf_expand_dims, axis, INT, NULL, "where the new axis of extent 1 stands in the result"))
 
 static jfl_status reshape_view(jf_infer *c, const jfl_shape *s)
 {
@@ -189,7 +181,7 @@ static void squeeze_signatures(jf_signatures *c)
   c->n = kept;
 }
 
-#define ATTR(name, T) .attr = name##_attrs, .attr_size = sizeof(T), .infer = name##_infer
+#define ATTR(name, T) JF_WITH(name##_attrs, T), .infer = name##_infer
 #define VIEW(split) \
   .flags = JF_VIEW, .inplace = 1, .grad = reshape_grad, \
   .cpu = JF_KERNELS(JF_EVERY_DTYPE(reshape_copy)), .signatures = split

@@ -7,21 +7,17 @@
 
 #include <string.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_image_resize, size, INTS, NULL, "rows and columns of the result"),
   JF_WORD(jf_image_resize, interpolation, "auto", "auto nearest bilinear area",
           "area: means of what lies under a pixel; auto: area where the picture shrinks, bilinear "
           "where it grows"),
-  JF_WORD(jf_image_resize, data_format, "NHWC", "NHWC NCHW", "the order of axes"),
-  {0},
-};
-static const jf_attr upsample_attrs[] = {
+  JF_WORD(jf_image_resize, data_format, "NHWC", "NHWC NCHW", "the order of axes"))
+JF_ATTRS(upsample_attrs,
   JF_FIELD(jf_image_resize, size, INTS, NULL, "height and width of the result"),
   JF_WORD(jf_image_resize, interpolation, "nearest", "nearest bilinear", "how pixels are made"),
   JF_FIELD(jf_image_resize, align_corners, BOOL, "false", "corner pixels keep their centres"),
-  JF_WORD(jf_image_resize, data_format, "NCHW", "NCHW NHWC", "the order of axes"),
-  {0},
-};
+  JF_WORD(jf_image_resize, data_format, "NCHW", "NCHW NHWC", "the order of axes"))
 
 static jfl_status resize_infer(jf_infer *c)
 {
@@ -147,7 +143,7 @@ static jfl_status resize_any(const jf_kargs *k)
 JF_EACH_FLOAT(SPREAD)
 
 #define RESIZES(attrs_, grad_, ...)                                                            \
-  .attr = attrs_, .attr_size = sizeof(jf_image_resize), .infer = resize_infer, .grad = grad_,  \
+  JF_WITH(attrs_, jf_image_resize), .infer = resize_infer, .grad = grad_,                      \
   .layout = resize_layout, .cpu = JF_KERNELS(__VA_ARGS__), .scratch = resize_scratch,            \
   .signatures = resize_signatures
 

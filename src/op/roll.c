@@ -4,11 +4,9 @@
 /* infer makes shift at least 0 and less than the axis's extent. */
 typedef struct jf_roll { int64_t shift, axis; } jf_roll;
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_roll, shift, INT, NULL, "by how many places; negative: towards the beginning"),
-  JF_FIELD(jf_roll, axis, INT, "0", "the axis"),
-  {0},
-};
+  JF_FIELD(jf_roll, axis, INT, "0", "the axis"))
 
 static jfl_status roll_infer(jf_infer *c)
 {
@@ -46,5 +44,5 @@ static int roll_moves(const jf_kargs *k, int i, jf_move *m)
 }
 
 JFL_OP(roll, .doc = "x moved along axis; what leaves it comes back at its other end.", .in = {"x"},
-  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_roll), .infer = roll_infer, .grad = roll_grad,
+  .out = {"y"}, JF_WITH(attrs, jf_roll), .infer = roll_infer, .grad = roll_grad,
   .fold = roll_fold, .moves = roll_moves, .cpu = jf_moves_cpu)

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_RANGE(jf_rotary, base, NUM, "10000", "a finite number above 0",
            "how much slower each pair turns than the one before"),
   JF_RANGE(jf_rotary, offset, INT, "0", "from 0 to 2147483647", "the position of the first row"),
@@ -17,9 +17,7 @@ static const jf_attr attrs[] = {
   JF_FIELD(jf_rotary, inverse, BOOL, "false", "turns back"),
   JF_FIELD(jf_rotary, frequencies, NUMS, "{}",
            "the angle of each pair from a position to the next, in place of what base gives"),
-  JF_RANGE(jf_rotary, scale, NUM, "1", "a finite number", "what is turned is multiplied by it"),
-  {0},
-};
+  JF_RANGE(jf_rotary, scale, NUM, "1", "a finite number", "what is turned is multiplied by it"))
 
 static jfl_status rotary_infer(jf_infer *c)
 {
@@ -110,6 +108,6 @@ static void rotary_signatures(jf_signatures *c)
 
 JFL_OP(rotary_embedding, .doc = "x (..., length, size), whose rows are turned by angles that grow "
        "with their position, so that products of two rows depend on how far apart they are.",
-       .path = "nn.rotary_embedding", .in = { "x" }, .out = { "y" }, .attr = attrs,
-       .attr_size = sizeof(jf_rotary), .infer = rotary_infer, .inplace = 1, .grad = rotary_grad,
+       .path = "nn.rotary_embedding", .in = { "x" }, .out = { "y" }, JF_WITH(attrs, jf_rotary),
+       .infer = rotary_infer, .inplace = 1, .grad = rotary_grad,
        .cpu = JF_KERNELS(JF_FLOATS(rotary_)), .signatures = rotary_signatures)

@@ -12,15 +12,13 @@
 #include <math.h>
 #include <string.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_row_norm, axis, INT, "-1", "the first axis of a row, or that of the channels"),
   JF_FIELD(jf_row_norm, groups, INT, "0", "of channels; 0: rows have all channels"),
   JF_RANGE(jf_row_norm, epsilon, NUM, "1e-5", "a number of at least 0", "added to the variance"),
   JF_FIELD(jf_row_norm, center, BOOL, "true", "whether the mean is subtracted"),
   JF_FIELD(jf_row_norm, scale, BOOL, "false", "whether gamma is given"),
-  JF_FIELD(jf_row_norm, shift, BOOL, "false", "whether beta is given"),
-  {0},
-};
+  JF_FIELD(jf_row_norm, shift, BOOL, "false", "whether beta is given"))
 
 jf_rows jf_rows_of(const jfl_shape *x, const jf_row_norm *a, int64_t n_param)
 {
@@ -340,17 +338,15 @@ static int row_norm_grad_expand(jfl_graph *g, const jf_node *n, int64_t longest,
 }
 
 JFL_OP(row_norm, .doc = "x normalized by the mean and variance of each row, times gamma, plus "
-       "beta.", .in = { "x", "params" }, .out = { "y", "mean", "inverse" }, .attr = attrs,
-       .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
+       "beta.", .in = { "x", "params" }, .out = { "y", "mean", "inverse" },
+       JF_WITH(attrs, jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
        .infer = row_norm_infer, .grad = row_norm_grad, .scratch = row_norm_scratch,
-       .cpu = JF_KERNELS(JF_EVERY_FLOAT(row_norm_plain)),
-       .mixed = &mixed, .signatures = row_norm_signatures,
-       .expand = row_norm_expand)
+       .cpu = JF_KERNELS(JF_EVERY_FLOAT(row_norm_plain)), .mixed = &mixed,
+       .signatures = row_norm_signatures, .expand = row_norm_expand)
 
 JFL_OP(row_norm_grad, .doc = "Gradients of row_norm for x, gamma and beta.",
-  .in = {"dy", "x", "mean", "inverse", "params"}, .out = {"dx", "dgamma", "dbeta"}, .attr = attrs,
-  .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
+  .in = {"dy", "x", "mean", "inverse", "params"}, .out = {"dx", "dgamma", "dbeta"},
+  JF_WITH(attrs, jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
   .infer = row_norm_grad_infer, .scratch = row_norm_scratch,
-  .cpu = JF_KERNELS(JF_EVERY_FLOAT(row_norm_grad_plain)),
-  .mixed = &grad_mixed, .signatures = row_norm_grad_signatures,
-  .expand = row_norm_grad_expand)
+  .cpu = JF_KERNELS(JF_EVERY_FLOAT(row_norm_grad_plain)), .mixed = &grad_mixed,
+  .signatures = row_norm_grad_signatures, .expand = row_norm_grad_expand)

@@ -5,7 +5,7 @@
 #include "op/op.h"
 
 /* Its attributes are those of the convolution. */
-static const jf_attr attrs[] = { JF_CONV2D_ATTRS, {0} };
+JF_ATTRS(attrs, JF_CONV2D_ATTRS)
 
 static jfl_status scale_filters_infer(jf_infer *c)
 {
@@ -52,6 +52,5 @@ static int scale_filters_layout(jf_layout *c)
 }
 
 JFL_OP(scale_filters, .doc = "filters, each multiplied by a number of line.",
-  .in = {"filters", "line"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_conv),
-  .infer = scale_filters_infer,
+  .in = {"filters", "line"}, .out = {"y"}, JF_WITH(attrs, jf_conv), .infer = scale_filters_infer,
   .cpu = JF_KERNELS(JF_FLOATS(scale_filters_)), .layout = scale_filters_layout)

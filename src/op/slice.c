@@ -9,28 +9,20 @@
 #include <string.h>
 
 #define SLICE_LIST(name, doc) JF_FIELD(jf_slice, name, INTS, NULL, doc)
-static const jf_attr slice_attrs[] = {
+JF_ATTRS(slice_attrs,
   SLICE_LIST(begin, "the first index on each axis; negative: from the end"),
-  SLICE_LIST(size, "how many on each axis; -1: up to the end"),
-  {0},
-};
-static const jf_attr strided_attrs[] = {
+  SLICE_LIST(size, "how many on each axis; -1: up to the end"))
+JF_ATTRS(strided_attrs,
   SLICE_LIST(begin, "the first index on each axis; negative: from the end"),
   SLICE_LIST(step, "what is added to it for the next; negative: backwards"),
-  SLICE_LIST(size, "how many on each axis; -1: as many as there are"),
-  {0},
-};
-static const jf_attr grad_attrs[] = {
+  SLICE_LIST(size, "how many on each axis; -1: as many as there are"))
+JF_ATTRS(grad_attrs,
   SLICE_LIST(begin, "the index of dy's first element on each axis"),
   SLICE_LIST(step, "what is added to it for the next"),
-  SLICE_LIST(shape, "the extents of the result"),
-  {0},
-};
-static const jf_attr update_attrs[] = {
+  SLICE_LIST(shape, "the extents of the result"))
+JF_ATTRS(update_attrs,
   SLICE_LIST(begin, "the first index of update on each axis of x"),
-  SLICE_LIST(step, "what is added to it for the next"),
-  {0},
-};
+  SLICE_LIST(step, "what is added to it for the next"))
 
 /* Makes begin and size of axis i absolute, for an extent of n. */
 static jfl_status slice_fit(int i, int64_t n, int64_t *begin, int64_t step, int64_t *size)
@@ -192,7 +184,7 @@ static int slice_update_moves(const jf_kargs *k, int i, jf_move *m)
 }
 
 #define SLICES(attrs_, moves_) \
-  .attr = attrs_, .attr_size = sizeof(jf_slice), .moves = moves_, .cpu = jf_moves_cpu
+  JF_WITH(attrs_, jf_slice), .moves = moves_, .cpu = jf_moves_cpu
 
 JFL_OP(slice, .doc = "The box of x that starts at begin and has the extents size.", .path = "slice",
   .in = {"x"}, .out = {"y"}, SLICES(slice_attrs, slice_moves), .flags = JF_MOVES | JF_KEEPS,

@@ -51,10 +51,7 @@ JF_UNARY_FLOAT(selu,
 JF_BINARY_FLOAT(selu_grad,
   b * (a > 0 ? (T)1.0507009873554804934 : a + (T)1.7580993408473768600))
 
-static const jf_attr swish_attr[] = {
-  JF_FIELD(jf_swish, beta, NUM, "1", "what x is multiplied by in the sigmoid"),
-  {0},
-};
+JF_ATTRS(swish_attr, JF_FIELD(jf_swish, beta, NUM, "1", "what x is multiplied by in the sigmoid"))
 
 static void log_sigmoid_grad(jf_gradctx *c)
 {
@@ -74,11 +71,11 @@ JFL_OP(silu, .doc = "x sigmoid(x).", .path = "nn.silu", SMOOTH(silu), JF_SLOPE(s
 
 JFL_OP(silu_slope, .doc = "The derivative of silu at x.", SMOOTH(silu_slope))
 
-JFL_OP(swish, .doc = "x sigmoid(beta x).", .path = "nn.swish", SMOOTH(swish), .attr = swish_attr,
-  .attr_size = sizeof(jf_swish), JF_SLOPE(swish_slope), .fold = swish_fold)
+JFL_OP(swish, .doc = "x sigmoid(beta x).", .path = "nn.swish", SMOOTH(swish),
+  JF_WITH(swish_attr, jf_swish), JF_SLOPE(swish_slope), .fold = swish_fold)
 
 JFL_OP(swish_slope, .doc = "The derivative of swish at x.", SMOOTH(swish_slope),
-  .attr = swish_attr, .attr_size = sizeof(jf_swish))
+  JF_WITH(swish_attr, jf_swish))
 
 JFL_OP(mish, .doc = "x tanh(softplus(x)).", .path = "nn.mish", SMOOTH(mish), JF_DEFINES_FLOAT(mish),
   JF_SLOPE(mish_slope))

@@ -5,11 +5,9 @@
 
 typedef struct smooth_l1 { double beta; } smooth_l1;
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_RANGE(smooth_l1, beta, NUM, "1", "a number of at least 0",
-           "the distance where the parabola ends"),
-  {0},
-};
+           "the distance where the parabola ends"))
 
 JF_BINARY_FLOAT_ATTRS(smooth_l1, JF_ATTR(smooth_l1, beta),
   fabs(a - b) < (T)beta ? (a - b) * (a - b) * (T)(0.5 / beta) : fabs(a - b) - (T)beta / 2)
@@ -29,5 +27,5 @@ static void smooth_l1_grad(jf_gradctx *c)
 JFL_OP(smooth_l1_loss,
   .doc = "d^2 / (2 beta) where d = |prediction - label| is below beta, and d - beta / 2 elsewhere.",
   .path = "smooth_l1_loss", .in = {"prediction", "label"}, .out = {"loss"}, .alike = 3,
-  .attr = attrs, .attr_size = sizeof(smooth_l1), .infer = jf_infer_same, .inplace = 3,
+  JF_WITH(attrs, smooth_l1), .infer = jf_infer_same, .inplace = 3,
   .grad = smooth_l1_grad, JF_ELEMENTWISE(smooth_l1))

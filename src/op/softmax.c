@@ -5,10 +5,7 @@
 #include <math.h>
 #include <tgmath.h>   /* exp chooses its type by T */
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_softmax, axis, INT, "-1", "the axis along which results add up to one"),
-  {0},
-};
+JF_ATTRS(attrs, JF_FIELD(jf_softmax, axis, INT, "-1", "the axis along which results add up to one"))
 
 static jfl_status softmax_infer(jf_infer *c)
 {
@@ -92,21 +89,21 @@ static void softmax_signatures(jf_signatures *c)
 }
 
 JFL_OP(softmax, .doc = "exp(logits), divided by its sum along axis.", .path = "nn.softmax",
-       .in = { "logits" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_softmax),
+       .in = { "logits" }, .out = { "y" }, JF_WITH(attrs, jf_softmax),
        .flags = JF_COSTLY, .inplace = 1, .infer = softmax_infer, .grad = softmax_grad,
        .cpu = JF_KERNELS(JF_FLOATS(softmax_)), .signatures = softmax_signatures)
 
 JFL_OP(softmax_grad, .doc = "Gradient of softmax at output y.",
-  .in = {"y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 3,
+  .in = {"y", "dy"}, .out = {"dx"}, JF_WITH(attrs, jf_softmax), .inplace = 3,
   .infer = softmax_infer, .cpu = JF_KERNELS(JF_FLOATS(softmax_grad_)),
   .signatures = softmax_signatures)
 
 JFL_OP(logsoftmax, .doc = "The logarithm of softmax, without overflow.", .path = "nn.logsoftmax",
-       .in = { "logits" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_softmax),
+       .in = { "logits" }, .out = { "y" }, JF_WITH(attrs, jf_softmax),
        .flags = JF_COSTLY, .inplace = 1, .infer = softmax_infer, .grad = softmax_log_grad,
        .cpu = JF_KERNELS(JF_FLOATS(logsoftmax_)), .signatures = softmax_signatures)
 
 JFL_OP(logsoftmax_grad, .doc = "Gradient of logsoftmax at output y.",
-  .in = {"y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 3,
+  .in = {"y", "dy"}, .out = {"dx"}, JF_WITH(attrs, jf_softmax), .inplace = 3,
   .infer = softmax_infer, .cpu = JF_KERNELS(JF_FLOATS(logsoftmax_grad_)),
   .signatures = softmax_signatures)

@@ -7,18 +7,14 @@
 
 #include <string.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_sort, axis, INT, "-1", "the axis along which elements are put in order"),
   JF_WORD(jf_sort, direction, "ASCENDING", "ASCENDING DESCENDING", "what the order begins with: "
-          "ASCENDING: the smallest, DESCENDING: the largest"),
-  {0},
-};
-static const jf_attr top_attrs[] = {
+          "ASCENDING: the smallest, DESCENDING: the largest"))
+JF_ATTRS(top_attrs,
   JF_FIELD(jf_top_k, axis, INT, "-1", "the axis to search"),
   JF_FIELD(jf_top_k, k, INT, "1", "how many are wanted"),
-  JF_FIELD(jf_top_k, sorted, BOOL, "true", "whether the order matters; it begins with the largest"),
-  {0},
-};
+  JF_FIELD(jf_top_k, sorted, BOOL, "true", "whether the order matters; it begins with the largest"))
 
 static jfl_status sort_axis(const jf_infer *c, int64_t *axis)
 {
@@ -162,17 +158,16 @@ static void top_k_signatures(jf_signatures *c)
 }
 
 JFL_OP(sort, .doc = "The elements of input in order along axis.", .path = "sort",
-  .in = {"input"}, .out = {"y", "positions"}, .n_public = 1, .attr = attrs,
-  .attr_size = sizeof(jf_sort), .flags = JF_COSTLY, .infer = sort_infer, .grad = sort_grad,
-  .cpu = all_cpu, .scratch = sort_scratch, .signatures = sort_signatures)
-
-JFL_OP(argsort, .doc = "The positions (int32) along axis at which the elements of input stand in "
-  "order.", .path = "argsort", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_sort), .flags = JF_COSTLY, .infer = sort_infer, .cpu = all_cpu,
+  .in = {"input"}, .out = {"y", "positions"}, .n_public = 1, JF_WITH(attrs, jf_sort),
+  .flags = JF_COSTLY, .infer = sort_infer, .grad = sort_grad, .cpu = all_cpu,
   .scratch = sort_scratch, .signatures = sort_signatures)
 
+JFL_OP(argsort, .doc = "The positions (int32) along axis at which the elements of input stand in "
+  "order.", .path = "argsort", .in = {"input"}, .out = {"y"}, JF_WITH(attrs, jf_sort),
+  .flags = JF_COSTLY, .infer = sort_infer, .cpu = all_cpu, .scratch = sort_scratch,
+  .signatures = sort_signatures)
+
 JFL_OP(top_k, .doc = "The positions (int32) of the k largest elements along axis.",
-  .path = "math.top_k", .in = {"input"}, .out = {"y"}, .attr = top_attrs,
-  .attr_size = sizeof(jf_top_k), .flags = JF_COSTLY, .infer = top_k_infer,
-  .cpu = JF_KERNELS(JF_EACH_TYPE(TOP_ROW)), .scratch = top_k_scratch,
-  .signatures = top_k_signatures)
+  .path = "math.top_k", .in = {"input"}, .out = {"y"}, JF_WITH(top_attrs, jf_top_k),
+  .flags = JF_COSTLY, .infer = top_k_infer, .cpu = JF_KERNELS(JF_EACH_TYPE(TOP_ROW)),
+  .scratch = top_k_scratch, .signatures = top_k_signatures)

@@ -7,16 +7,12 @@
 #include <math.h>
 #include <tgmath.h>   /* exp chooses its type by T */
 
-static const jf_attr loss_attrs[] = {
+JF_ATTRS(loss_attrs,
   JF_RANGE(jf_cross_entropy, label_smoothing, NUM, "0", "from 0 to 1",
-           "the share of the label that all classes get alike, from 0 to 1"),
-  {0},
-};
-static const jf_attr attrs[] = {
+           "the share of the label that all classes get alike, from 0 to 1"))
+JF_ATTRS(attrs,
   JF_RANGE(jf_cross_entropy, label_smoothing, NUM, "0", "from 0 to 1", "as in the loss"),
-  JF_FIELD(jf_cross_entropy, scale, NUM, "1", "what the gradient of each loss is multiplied by"),
-  {0},
-};
+  JF_FIELD(jf_cross_entropy, scale, NUM, "1", "what the gradient of each loss is multiplied by"))
 
 /* Checks that labels and x have the same leading axes. The last axis of x, that of classes, is
    absent in labels or has extent 1 there. */
@@ -144,15 +140,14 @@ static void sparse_ce_signatures(jf_signatures *c)
 JFL_OP(sparse_softmax_cross_entropy_with_logits,
   .doc = "The loss of each sample: minus the logarithm of softmax(logits) at its label.",
   .path = "nn.sparse_softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
-  .out = {"loss", "most", "inverse"}, .n_public = 1, .flags = JF_COSTLY, .attr = loss_attrs,
-  .attr_size = sizeof(jf_cross_entropy), .key = 1, .infer = sparse_ce_infer,
-  .grad = sparse_ce_grad, .cpu = JF_KERNELS(JF_FLOATS(sparse_ce_forward_)), .mixed = &mixed,
+  .out = {"loss", "most", "inverse"}, .n_public = 1, .flags = JF_COSTLY,
+  JF_WITH(loss_attrs, jf_cross_entropy), .key = 1, .infer = sparse_ce_infer, .grad = sparse_ce_grad,
+  .cpu = JF_KERNELS(JF_FLOATS(sparse_ce_forward_)), .mixed = &mixed,
   .signatures = sparse_ce_signatures)
 
 JFL_OP(sparse_softmax_cross_entropy_grad,
   .doc = "Gradient of sparse_softmax_cross_entropy_with_logits for its logits.",
   .in = {"labels", "logits", "most", "inverse", "dy"}, .out = {"dlogits"},
-  .flags = JF_OPTIONAL | JF_COSTLY, .attr = attrs,
-  .attr_size = sizeof(jf_cross_entropy), .key = 1, .inplace = 2, .infer = sparse_ce_grad_infer,
-  .cpu = JF_KERNELS(JF_FLOATS(sparse_ce_backward_)), .mixed = &grad_mixed,
-  .signatures = sparse_ce_signatures)
+  .flags = JF_OPTIONAL | JF_COSTLY, JF_WITH(attrs, jf_cross_entropy), .key = 1, .inplace = 2,
+  .infer = sparse_ce_grad_infer, .cpu = JF_KERNELS(JF_FLOATS(sparse_ce_backward_)),
+  .mixed = &grad_mixed, .signatures = sparse_ce_signatures)

@@ -4,12 +4,10 @@
 #include "op/move.h"
 #include "op/slice.h"
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_split, sizes, INTS, NULL,
            "the extents of the parts; one number: that of each, but the last may have less"),
-  JF_FIELD(jf_split, axis, INT, "0", "the axis along which the parts follow each other"),
-  {0},
-};
+  JF_FIELD(jf_split, axis, INT, "0", "the axis along which the parts follow each other"))
 
 int jf_splits_along(const jf_node *n, int64_t axis)
 {
@@ -95,5 +93,5 @@ static int split_moves(const jf_kargs *k, int i, jf_move *m)
 }
 
 JFL_OP(split, .doc = "The parts of x along axis, one result each.", .path = "split", .in = {"x"},
-  .out = {"part"}, .attr = attrs, .attr_size = sizeof(jf_split), .flags = JF_MANY,
+  .out = {"part"}, JF_WITH(attrs, jf_split), .flags = JF_MANY,
   .infer = split_infer, .grad = split_grad, .moves = split_moves, .cpu = jf_moves_cpu)

@@ -4,13 +4,11 @@
 
 #include <math.h>
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_suppress, max_output, INT, NULL, "how many boxes of each class are wanted at most"),
   JF_FIELD(jf_suppress, iou_threshold, NUM, "0.5", "the share of two boxes' area together that "
            "both cover, above which the one with the lower score is left out"),
-  JF_FIELD(jf_suppress, score_threshold, NUM, "-inf", "scores that are not above it are left out"),
-  {0},
-};
+  JF_FIELD(jf_suppress, score_threshold, NUM, "-inf", "scores that are not above it are left out"))
 
 static jfl_status suppress_infer(jf_infer *c)
 {
@@ -119,6 +117,6 @@ static void suppress_signatures(jf_signatures *c)
 JFL_OP(non_max_suppression, .doc = "The boxes of each class with the best scores, best first, "
        "without those that overlap a better one: their positions (batch, classes, max_output), and "
        "-1 behind the last.", .path = "image.non_max_suppression", .in = { "boxes", "scores" },
-       .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_suppress), .infer = suppress_infer,
+       .out = { "y" }, JF_WITH(attrs, jf_suppress), .infer = suppress_infer,
        .scratch = suppress_scratch,
        .cpu = JF_KERNELS([JFL_F32] = suppress), .signatures = suppress_signatures)

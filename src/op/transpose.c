@@ -6,10 +6,8 @@
 
 #include <string.h>
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_transpose, perm, INTS, "none", "which axis of a stands where; reversed unless given"),
-  {0},
-};
+JF_ATTRS(attrs,
+  JF_FIELD(jf_transpose, perm, INTS, "none", "which axis of a stands where; reversed unless given"))
 
 static jfl_status transpose_infer(jf_infer *c)
 {
@@ -79,6 +77,6 @@ static int transpose_moves(const jf_kargs *k, int i, jf_move *m)
 }
 
 JFL_OP(transpose, .doc = "a with its axes in another order.", .path = "transpose", .in = { "a" },
-       .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_transpose), .infer = transpose_infer,
+       .out = { "y" }, JF_WITH(attrs, jf_transpose), .infer = transpose_infer,
        .flags = JF_MOVES, .fold = transpose_fold, .grad = transpose_grad,
        .moves = transpose_moves, .cpu = jf_moves_cpu)

@@ -3,22 +3,16 @@
 #include "op/op.h"
 
 
-static const jf_attr tril_attrs[] = {
+JF_ATTRS(tril_attrs,
   JF_FIELD(jf_tril, diagonal, INT, "0", "the last diagonal kept, counted from the main one up"),
-  JF_FIELD(jf_tril, fill_value, NUM, "0", "the number above it"),
-  {0},
-};
-static const jf_attr triu_attrs[] = {
+  JF_FIELD(jf_tril, fill_value, NUM, "0", "the number above it"))
+JF_ATTRS(triu_attrs,
   JF_FIELD(jf_tril, diagonal, INT, "0", "the first diagonal kept, counted from the main one up"),
-  JF_FIELD(jf_tril, fill_value, NUM, "0", "the number below it"),
-  {0},
-};
-static const jf_attr scale_attrs[] = {
+  JF_FIELD(jf_tril, fill_value, NUM, "0", "the number below it"))
+JF_ATTRS(scale_attrs,
   JF_FIELD(jf_tril, diagonal, INT, "0", "the last diagonal kept, counted from the main one up"),
   JF_FIELD(jf_tril, fill_value, NUM, "0", "the number above it"),
-  JF_FIELD(jf_tril, scale, NUM, "1", "what is kept is multiplied by this"),
-  {0},
-};
+  JF_FIELD(jf_tril, scale, NUM, "1", "what is kept is multiplied by this"))
 
 static jfl_status tril_infer(jf_infer *c)
 {
@@ -88,7 +82,7 @@ static void tril_signatures(jf_signatures *c)
 }
 
 #define TRIANGLES(attrs_)                                                                \
-  .in = {"x"}, .out = {"y"}, .attr = attrs_, .attr_size = sizeof(jf_tril), .inplace = 1, \
+  .in = {"x"}, .out = {"y"}, JF_WITH(attrs_, jf_tril), .inplace = 1,                     \
   .grad = tril_op_grad, .cpu = JF_KERNELS(JF_TYPES(triangle_)), .signatures = tril_signatures
 
 JFL_OP(tril, .doc = "x, with fill_value above a diagonal of its matrices.",

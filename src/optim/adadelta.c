@@ -6,11 +6,9 @@ JF_TWICE(jf_adadelta_options_text,
 typedef struct adadelta { double rho, epsilon; } adadelta;
 )
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_RANGE(adadelta, rho, NUM, "0.9", JF_BELOW_ONE, "decay of the means of squares"),
-  JF_RANGE(adadelta, epsilon, NUM, "1e-06", JF_AMOUNT, "what is added to them, in the roots"),
-  {0},
-};
+  JF_RANGE(adadelta, epsilon, NUM, "1e-06", JF_AMOUNT, "what is added to them, in the roots"))
 
 #define adadelta_slots(S) S(square_avg, LIKE, 0) S(acc_delta, LIKE, 0)
 #define adadelta_scalars(S) S(rho, a->rho) S(rest, 1 - a->rho) S(epsilon, a->epsilon)
@@ -21,6 +19,4 @@ JF_RULE(adadelta, adadelta, 0,
   w -= lr * step)
 
 JFL_OPTIM(Adadelta, .doc = "Steps of the size of former steps over that of gradients.",
-  .attr = attrs, .attr_size = sizeof(adadelta),
-  .only = &adadelta_rule,
-  .text = { jf_adadelta_options_text })
+  JF_WITH(attrs, adadelta), .only = &adadelta_rule, .text = { jf_adadelta_options_text })

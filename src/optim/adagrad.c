@@ -7,13 +7,11 @@ JF_TWICE(jf_adagrad_options_text,
 typedef struct adagrad { double lr_decay, initial_accumulator_value, epsilon; } adagrad;
 )
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_RANGE(adagrad, lr_decay, NUM, "0", JF_AMOUNT, "how the rate falls with the steps"),
   JF_RANGE(adagrad, initial_accumulator_value, NUM, "0", JF_AMOUNT,
            "what the sum of squares begins with"),
-  JF_RANGE(adagrad, epsilon, NUM, "1e-10", JF_AMOUNT, "what is added to its root"),
-  {0},
-};
+  JF_RANGE(adagrad, epsilon, NUM, "1e-10", JF_AMOUNT, "what is added to its root"))
 
 #define adagrad_slots(S) S(sum, LIKE, 0)
 #define adagrad_scalars(S) \
@@ -22,5 +20,4 @@ static const jf_attr attrs[] = {
 JF_RULE(adagrad, adagrad, 0, sum += g * g; w -= rate * g / (sqrt(first + sum) + epsilon))
 
 JFL_OPTIM(Adagrad, .doc = "The gradient over the root of the sum of all its squares so far.",
-  .attr = attrs, .attr_size = sizeof(adagrad), .only = &adagrad_rule,
-  .text = { jf_adagrad_options_text })
+  JF_WITH(attrs, adagrad), .only = &adagrad_rule, .text = { jf_adagrad_options_text })

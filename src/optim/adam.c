@@ -20,14 +20,12 @@ typedef struct adam {
            "makes up for means that start at 0 by larger steps at first"),  \
   JF_FIELD(adam, amsgrad, BOOL, "false", "divides by the largest mean of squares so far")
 
-static const jf_attr adam_attrs[] = { MEANS, CHOICES, {0} };
-static const jf_attr adamw_attrs[] = {
+JF_ATTRS(adam_attrs, MEANS, CHOICES)
+JF_ATTRS(adamw_attrs,
   MEANS, CHOICES,
   JF_RANGE(adam, weight_decay, NUM, "0", JF_AMOUNT,
-           "lr times this share of a weight is taken from it"),
-  {0},
-};
-static const jf_attr lazy_attrs[] = { MEANS, {0} };
+           "lr times this share of a weight is taken from it"))
+JF_ATTRS(lazy_attrs, MEANS)
 
 /* A rate that makes up for means that began at 0: after t steps they lack these shares. */
 JF_TWICE(jf_adam_rate_text,
@@ -80,14 +78,12 @@ static const jf_rule *adam_choose(const void *attr)
 }
 
 JFL_OPTIM(Adam, .doc = "Adam: the mean of gradients over the root of the mean of their squares.",
-  .attr = adam_attrs, .attr_size = sizeof(adam), .rule = adam_choose,
+  JF_WITH(adam_attrs, adam), .rule = adam_choose,
   .text = { jf_adam_options_text, jf_adam_rate_text })
 
-JFL_OPTIM(AdamW, .doc = "Adam with decoupled weight decay.", .attr = adamw_attrs,
-  .attr_size = sizeof(adam), .rule = adam_choose,
-  .text = { jf_adam_options_text, jf_adam_rate_text })
+JFL_OPTIM(AdamW, .doc = "Adam with decoupled weight decay.", JF_WITH(adamw_attrs, adam),
+  .rule = adam_choose, .text = { jf_adam_options_text, jf_adam_rate_text })
 
 JFL_OPTIM(LazyAdam, .doc = "Adam that leaves elements alone whose gradient is exactly 0, such as "
-  "rows of a table that no lookup read.", .attr = lazy_attrs, .attr_size = sizeof(adam),
-  .only = &lazy_rule,
+  "rows of a table that no lookup read.", JF_WITH(lazy_attrs, adam), .only = &lazy_rule,
   .text = { jf_adam_options_text, jf_adam_rate_text })

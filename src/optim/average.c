@@ -22,11 +22,9 @@ void jf_average_of(const jf_kargs *k, const jf_update_args *u, jf_average_args *
   out->args = (jf_update_args){ out->tensor, u->from, u->n, out->scalar, NULL };
 }
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_RANGE(jf_average_share, decay, NUM, NULL, JF_BELOW_ONE, "how much an average keeps of itself"),
-  JF_FIELD(jf_average_share, warms_up, BOOL, "false", "keeps less of itself at first"),
-  {0},
-};
+  JF_FIELD(jf_average_share, warms_up, BOOL, "false", "keeps less of itself at first"))
 
 static jfl_status average_share_infer(jf_infer *c)
 {
@@ -54,6 +52,5 @@ JF_LOCAL void average_share_run(const void *attr, void *const *at, int n)
 JF_SCALAR_OP(average_share, average_attributes_text, jf_average_share_text)
 
 JFL_OP(average_share, .doc = "What averages take of parameters, after count steps.",
-  .in = {"count"}, .out = {"share"}, .attr = attrs, .attr_size = sizeof(jf_average_share),
-  .infer = average_share_infer,
+  .in = {"count"}, .out = {"share"}, JF_WITH(attrs, jf_average_share), .infer = average_share_infer,
   .cpu = JF_KERNELS([JFL_I64] = average_share_plain), .small = average_share_small)

@@ -26,7 +26,7 @@ static jfl_status decay_infer(jf_infer *c)
 }
 
 #define DECAYS(id, attrs) \
-  .in = {"step"}, .out = {"lr"}, .attr = attrs, .attr_size = sizeof(decay), \
+  .in = {"step"}, .out = {"lr"}, JF_WITH(attrs, decay), \
   .flags = JF_SCHEDULE, .cpu = id##_cpu, .small = id##_small
 
 /* What the formulas share: t, but at most steps; base_lr times a factor, or what the warm-up says;
@@ -47,9 +47,7 @@ JF_LOCAL double half_cosine(double x) { return 0.5 * (1 + cos(3.1415926535897932
 
 /* ---- cosines ---- */
 
-static const jf_attr cosine_attrs[] = {
-  BASE, STEPS("how long it falls"), ALPHA, JF_WARMUP_FIELDS(decay), {0},
-};
+JF_ATTRS(cosine_attrs, BASE, STEPS("how long it falls"), ALPHA, JF_WARMUP_FIELDS(decay))
 
 /* base_lr ((1 - alpha) (1 + cos(pi k / steps)) / 2 + alpha), k = min(t, steps) (Loshchilov and
    Hutter, "SGDR", ICLR 2017, equation 5). */
@@ -64,12 +62,11 @@ DECAY(cosine)
 JFL_OP(cosine_schedule, .doc = "A rate that falls along half a cosine.",
   .path = "CosineScheduler", .infer = decay_infer, DECAYS(cosine, cosine_attrs))
 
-static const jf_attr restarts_attrs[] = {
+JF_ATTRS(restarts_attrs,
   BASE, STEPS("how long the first period is"),
   JF_RANGE(decay, multiplier, NUM, "1", "a finite number of at least 1",
            "how many times as long each next period is"),
-  ALPHA, JF_WARMUP_FIELDS(decay), {0},
-};
+  ALPHA, JF_WARMUP_FIELDS(decay))
 
 /* How far into its period step t is, from 0 to 1. Period n, of steps m^n, begins at
    steps (m^n - 1) / (m - 1); one begins at the first step that is within rounding of that. */
@@ -97,15 +94,13 @@ JF_SCHEDULE_OP(restarts, decay, jf_decay_text, jf_decay_shared_text, jf_phase_te
 JFL_OP(cosine_restarts_schedule, .doc = "A rate that falls along half a cosine, again and again.",
   .path = "CosineRestartsScheduler", .infer = decay_infer, DECAYS(restarts, restarts_attrs))
 
-static const jf_attr warm_attrs[] = {
+JF_ATTRS(warm_attrs,
   JF_RANGE(decay, base_lr, NUM, NULL, JF_AMOUNT, "the highest rate, at the end of the warm-up"),
   STEPS("how long it lasts, warm-up included"),
   JF_FIELD(decay, warmup_steps, INT, NULL, "how long the rate rises, in a straight line"),
   ALPHA,
   JF_RANGE(decay, start_multiplier, NUM, "0", "a finite number",
-           "the first rate, as a share of base_lr"),
-  {0},
-};
+           "the first rate, as a share of base_lr"))
 
 static jfl_status warm_infer(jf_infer *c)
 {
@@ -129,14 +124,13 @@ DECAY(warm)
 JFL_OP(cosine_warmup_schedule, .doc = "A rate that rises, then falls along half a cosine.",
   .path = "CosineWarmupScheduler", .infer = warm_infer, DECAYS(warm, warm_attrs))
 
-static const jf_attr linear_cosine_attrs[] = {
+JF_ATTRS(linear_cosine_attrs,
   BASE, STEPS("how long it falls"),
   JF_RANGE(decay, num_periods, NUM, "0.5", "a finite number above 0",
            "how many periods the cosine has"),
   JF_RANGE(decay, alpha, NUM, "0", "a finite number", "what is added to the straight line"),
   JF_RANGE(decay, beta, NUM, "0.001", "a finite number", "what is added to the product"),
-  JF_WARMUP_FIELDS(decay), {0},
-};
+  JF_WARMUP_FIELDS(decay))
 
 /* base_lr ((alpha + (steps - k) / steps) (1 + cos(2 pi num_periods k / steps)) / 2 + beta) (Bello
    et al., "Neural optimizer search", ICML 2017, section 4.4). */
@@ -151,15 +145,13 @@ DECAY(linear_cosine)
 JFL_OP(linear_cosine_schedule, .doc = "A rate that falls along a straight line times a cosine.",
   .path = "LinearCosineScheduler", .infer = decay_infer, DECAYS(linear_cosine, linear_cosine_attrs))
 
-static const jf_attr one_cycle_attrs[] = {
+JF_ATTRS(one_cycle_attrs,
   { "max_lr", JF_ATTR_NUM, offsetof(decay, base_lr), NULL, "the highest rate", JF_AMOUNT },
   STEPS("how long the cycle lasts"),
   JF_RANGE(decay, pct_start, NUM, "0.3", "in [0, 1]", "the share of the steps in which it rises"),
   JF_RANGE(decay, div_factor, NUM, "25", "a finite number above 0", "max_lr over the first rate"),
   JF_RANGE(decay, final_div_factor, NUM, "10000", "a finite number above 0",
-           "the first rate over the last one"),
-  {0},
-};
+           "the first rate over the last one"))
 
 /* Half a cosine up to max_lr at step pct_start steps - 1, and half a cosine down to the last rate
    at step `steps` - 1 (Smith and Topin, "Super-convergence", 2018). */
@@ -180,13 +172,12 @@ JFL_OP(one_cycle_schedule, .doc = "A rate that rises to max_lr and falls far bel
 
 /* ---- powers ---- */
 
-static const jf_attr polynomial_attrs[] = {
+JF_ATTRS(polynomial_attrs,
   BASE, STEPS("how long it falls"),
   JF_RANGE(decay, end_learning_rate, NUM, "0.0001", JF_AMOUNT, "the last rate"),
   JF_RANGE(decay, power, NUM, "1", "a finite number above 0", "1: in a straight line"),
   JF_FIELD(decay, cycle, BOOL, "false", "falls from higher up again after each `steps`"),
-  JF_WARMUP_FIELDS(decay), {0},
-};
+  JF_WARMUP_FIELDS(decay))
 
 /* (base_lr - end) (1 - k / T)^power + end: T = steps and k = min(t, steps), or with cycle k = t and
    T the next multiple of steps, which for t = 0 is the first. */
@@ -206,12 +197,11 @@ JFL_OP(polynomial_schedule, .doc = "A rate that falls to another along a power o
 
 /* ---- without an end ---- */
 
-static const jf_attr endless_attrs[] = {
+JF_ATTRS(endless_attrs,
   BASE, STEPS("the unit in which steps are counted"),
   JF_RANGE(decay, decay_rate, NUM, NULL, JF_AMOUNT, "how fast it falls"),
   JF_FIELD(decay, staircase, BOOL, "false", "counts whole units only"),
-  JF_WARMUP_FIELDS(decay), {0},
-};
+  JF_WARMUP_FIELDS(decay))
 
 /* t / steps, or the whole number below that. */
 JF_TWICE(jf_units_text,

@@ -13,12 +13,10 @@ JF_TWICE(jf_lamb_options_text,
 typedef struct lamb { double beta1, beta2, epsilon, weight_decay; } lamb;
 )
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_MEANS_FIELDS(lamb, "1e-06"),
   JF_RANGE(lamb, weight_decay, NUM, "0", JF_AMOUNT,
-           "the share of a weight that is added to its step"),
-  {0},
-};
+           "the share of a weight that is added to its step"))
 
 /* Makes up for a mean that began at 0. */
 JF_TWICE(jf_lamb_unbiased_text,
@@ -46,5 +44,4 @@ JF_MEASURED_RULE(lamb, lamb,
   w -= trust * (of_mean * m / (sqrt(of_squares * v) + epsilon) + weight_decay * w))
 
 JFL_OPTIM(LAMB, .doc = "Adam whose steps have a size that fits each variable's norm.",
-  .attr = attrs, .attr_size = sizeof(lamb), .only = &lamb_rule,
-  .text = { jf_lamb_options_text, jf_lamb_unbiased_text })
+  JF_WITH(attrs, lamb), .only = &lamb_rule, .text = { jf_lamb_options_text, jf_lamb_unbiased_text })

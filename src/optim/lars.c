@@ -10,15 +10,13 @@ JF_TWICE(jf_lars_options_text,
 typedef struct lars { double momentum_beta, epsilon, lars_coefficient, weight_decay; } lars;
 )
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_RANGE(lars, momentum_beta, NUM, "0.9", JF_BELOW_ONE, "decay of the velocity"),
   JF_RANGE(lars, epsilon, NUM, "1e-09", JF_AMOUNT, "what is added to the gradient's norm"),
   JF_RANGE(lars, lars_coefficient, NUM, "0.0001", JF_AMOUNT,
            "how far a step goes against the weight's norm"),
   JF_RANGE(lars, weight_decay, NUM, "0", JF_AMOUNT,
-           "the share of a weight that is added to its gradient"),
-  {0},
-};
+           "the share of a weight that is added to its gradient"))
 
 /* decay_of_norm is weight_decay, but for the first step, in which it is 0. */
 #define lars_slots(S) S(momentum, LIKE, 0)
@@ -37,5 +35,4 @@ JF_MEASURED_RULE(lars, lars,
   w += momentum)
 
 JFL_OPTIM(LARS, .doc = "Momentum whose steps have a size that fits each variable's norm.",
-  .attr = attrs, .attr_size = sizeof(lars), .only = &lars_rule,
-  .text = { jf_lars_options_text })
+  JF_WITH(attrs, lars), .only = &lars_rule, .text = { jf_lars_options_text })

@@ -6,14 +6,12 @@ JF_TWICE(jf_lion_options_text,
 typedef struct lion { double beta1, beta2, weight_decay; } lion;
 )
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_RANGE(lion, beta1, NUM, "0.9", JF_BELOW_ONE,
            "what the step takes of the mean, against the gradient"),
   JF_RANGE(lion, beta2, NUM, "0.99", JF_BELOW_ONE, "decay of the gradients' mean"),
   JF_RANGE(lion, weight_decay, NUM, "0", JF_AMOUNT,
-           "lr times this share of a weight is taken from it"),
-  {0},
-};
+           "lr times this share of a weight is taken from it"))
 
 #define lion_slots(S) S(m, LIKE, 0)
 #define lion_scalars(S) \
@@ -25,6 +23,5 @@ JF_RULE(lion, lion, 0,
   m = beta2 * m + rest2 * g;
   w -= lr * (sign + weight_decay * w))
 
-JFL_OPTIM(Lion, .doc = "Steps along the signs of a mean of gradients.", .attr = attrs,
-  .attr_size = sizeof(lion), .only = &lion_rule,
-  .text = { jf_lion_options_text })
+JFL_OPTIM(Lion, .doc = "Steps along the signs of a mean of gradients.", JF_WITH(attrs, lion),
+  .only = &lion_rule, .text = { jf_lion_options_text })

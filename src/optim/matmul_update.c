@@ -3,11 +3,9 @@
 #include "optim/matmul_update.h"
 #include "optim/optim.h"
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_matmul, transpose_a, BOOL, "false", "read a in reverse"),
-  JF_FIELD(jf_matmul, transpose_b, BOOL, "false", "the same for b"),
-  {0},
-};
+  JF_FIELD(jf_matmul, transpose_b, BOOL, "false", "the same for b"))
 
 /* Checks that the product of a and b has the parameter's shape. */
 static jfl_status matmul_update_infer(jf_infer *c)
@@ -79,6 +77,6 @@ static double matmul_update_flop(const jf_kargs *k)
 }
 
 JFL_OP(matmul_update, .doc = "param -= lr scale (a b), for matrices.",
-  .in = {"param", "a", "b", "scalars"}, .attr = attrs, .attr_size = sizeof(jf_matmul),
+  .in = {"param", "a", "b", "scalars"}, JF_WITH(attrs, jf_matmul),
   .flags = JF_EFFECT, .mutates = 1 << JF_STEP_PARAM, .infer = matmul_update_infer,
   .cpu = JF_KERNELS(JF_FLOATS(step_)), .flop = matmul_update_flop)

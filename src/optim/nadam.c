@@ -10,11 +10,9 @@ JF_TWICE(jf_nadam_options_text,
 typedef struct nadam { double beta1, beta2, epsilon, momentum_decay; } nadam;
 )
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_MEANS_FIELDS(nadam, "1e-08"),
-  JF_RANGE(nadam, momentum_decay, NUM, "0.004", JF_AMOUNT, "how soon the momentum reaches beta1"),
-  {0},
-};
+  JF_RANGE(nadam, momentum_decay, NUM, "0.004", JF_AMOUNT, "how soon the momentum reaches beta1"))
 
 JF_TWICE(jf_nadam_scalars_text,
 JF_LOCAL double mu_at(const nadam *a, int64_t t)
@@ -62,6 +60,5 @@ JF_RULE(nadam, nadam, 0,
   v = beta2 * v + rest2 * g * g;
   w -= (of_mean * m + of_g * g) / (root * sqrt(v) + epsilon))
 
-JFL_OPTIM(NAdam, .doc = "Adam with Nesterov's momentum.", .attr = attrs,
-  .attr_size = sizeof(nadam), .only = &nadam_rule,
-  .text = { jf_nadam_options_text, jf_nadam_scalars_text })
+JFL_OPTIM(NAdam, .doc = "Adam with Nesterov's momentum.", JF_WITH(attrs, nadam),
+  .only = &nadam_rule, .text = { jf_nadam_options_text, jf_nadam_scalars_text })

@@ -12,21 +12,17 @@ typedef struct piecewise {
 } piecewise;
 )
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(piecewise, boundaries, NUMS, NULL, "the last step of each value but the last"),
   JF_FIELD(piecewise, values, NUMS, NULL, "the rates, one more than boundaries"),
-  JF_WARMUP_FIELDS(piecewise),
-  {0},
-};
+  JF_WARMUP_FIELDS(piecewise))
 
-static const jf_attr scaling_attrs[] = {
+JF_ATTRS(scaling_attrs,
   JF_RANGE(piecewise, base_lr, NUM, NULL, JF_AMOUNT, "the rate up to the first boundary"),
   JF_FIELD(piecewise, boundaries, NUMS, NULL, "the last step of each rate but the last"),
   { "scale", JF_ATTR_NUMS, offsetof(piecewise, values), NULL,
     "what base_lr is multiplied by behind each boundary; one number: once more at each", NULL },
-  JF_WARMUP_FIELDS(piecewise),
-  {0},
-};
+  JF_WARMUP_FIELDS(piecewise))
 
 static jfl_status check_boundaries(const jf_nums *b)
 {
@@ -102,11 +98,11 @@ JF_LOCAL double piecewise_scaling_rate(const piecewise *a, int64_t t)
 PIECEWISE(piecewise_scaling)
 
 JFL_OP(piecewise_constant_schedule, .doc = "A rate that changes at given steps.",
-  .path = "PiecewiseConstantScheduler", .in = {"step"}, .out = {"lr"}, .attr = attrs,
-  .attr_size = sizeof(piecewise), .flags = JF_SCHEDULE, .infer = piecewise_infer,
-  .cpu = piecewise_constant_cpu, .small = piecewise_constant_small)
+  .path = "PiecewiseConstantScheduler", .in = {"step"}, .out = {"lr"}, JF_WITH(attrs, piecewise),
+  .flags = JF_SCHEDULE, .infer = piecewise_infer, .cpu = piecewise_constant_cpu,
+  .small = piecewise_constant_small)
 
 JFL_OP(piecewise_scaling_schedule, .doc = "A rate that is multiplied at given steps.",
-  .path = "PiecewiseScalingScheduler", .in = {"step"}, .out = {"lr"}, .attr = scaling_attrs,
-  .attr_size = sizeof(piecewise), .flags = JF_SCHEDULE, .infer = scaling_infer,
+  .path = "PiecewiseScalingScheduler", .in = {"step"}, .out = {"lr"},
+  JF_WITH(scaling_attrs, piecewise), .flags = JF_SCHEDULE, .infer = scaling_infer,
   .cpu = piecewise_scaling_cpu, .small = piecewise_scaling_small)

@@ -7,13 +7,11 @@ JF_TWICE(jf_rmsprop_options_text,
 typedef struct rmsprop { double decay_rate, epsilon; int centered; } rmsprop;
 )
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_RANGE(rmsprop, decay_rate, NUM, "0.99", JF_BELOW_ONE, "decay of the means"),
   JF_RANGE(rmsprop, epsilon, NUM, "1e-08", JF_AMOUNT,
            "what is added to the mean of squares, in the root"),
-  JF_FIELD(rmsprop, centered, BOOL, "false", "divides by an estimate of the standard deviation"),
-  {0},
-};
+  JF_FIELD(rmsprop, centered, BOOL, "false", "divides by an estimate of the standard deviation"))
 
 #define rms_slots(S) S(mean_square, LIKE, 0)
 #define rms_scalars(S) \
@@ -34,6 +32,5 @@ static const jf_rule *rmsprop_rule(const void *attr)
   return ((const rmsprop *)attr)->centered ? &centered_rule : &rms_rule;
 }
 
-JFL_OPTIM(RMSProp, .doc = "The gradient over the root of the mean of its squares.", .attr = attrs,
-  .attr_size = sizeof(rmsprop), .rule = rmsprop_rule,
-  .text = { jf_rmsprop_options_text })
+JFL_OPTIM(RMSProp, .doc = "The gradient over the root of the mean of its squares.",
+  JF_WITH(attrs, rmsprop), .rule = rmsprop_rule, .text = { jf_rmsprop_options_text })

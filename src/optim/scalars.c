@@ -7,11 +7,9 @@
 #define SCALARS_INPUTS enum { STEP, LR, SET, SCALE };
 SCALARS_INPUTS
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_optim_choice, optimizer, STR, NULL, "its name"),
-  JF_FIELD(jf_optim_choice, options, NUMS, "none", "its options in their order"),
-  {0},
-};
+  JF_FIELD(jf_optim_choice, options, NUMS, "none", "its options in their order"))
 
 static jfl_status infer_rate(const jfl_value *v, const char *what)
 {
@@ -81,6 +79,6 @@ static void scalars_small(const jfl_op *op, const void *attr, jf_scalar_op *s)
 }
 
 JFL_OP(optimizer_scalars, .doc = "The numbers of a step: scale, rate, the optimizer's scalars.",
-  .in = {"step", "lr", "set", "scale"}, .out = {"scalars"}, .attr = attrs,
-  .attr_size = sizeof(jf_optim_choice), .flags = JF_OPTIONAL, .key = LR, .infer = scalars_infer,
+  .in = {"step", "lr", "set", "scale"}, .out = {"scalars"}, JF_WITH(attrs, jf_optim_choice),
+  .flags = JF_OPTIONAL, .key = LR, .infer = scalars_infer,
   .cpu = JF_KERNELS([JFL_F64] = scalars_plain), .small = scalars_small)

@@ -4,13 +4,11 @@
 #include "optim/optim.h"
 #include "op/index.h"
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   JF_FIELD(jf_segment_sum, num_segments, INT, NULL, "how many sums there are"),
   JF_FIELD(jf_segment_sum, axis, INT, "0", "the axis of data that segment_ids start at"),
   JF_FIELD(jf_segment_sum, batch_dims, INT, "0", "how many leading axes both share"),
-  JF_FIELD(jf_segment_sum, ignored, INT, "-1", "the segment that takes no step; -1: none"),
-  {0},
-};
+  JF_FIELD(jf_segment_sum, ignored, INT, "-1", "the segment that takes no step; -1: none"))
 
 /* Checks that the sums have the parameter's shape. */
 static jfl_status segment_update_infer(jf_infer *c)
@@ -53,6 +51,6 @@ static jfl_status segment_update_infer(jf_infer *c)
 JF_EACH_FLOAT(STEP)
 
 JFL_OP(segment_update, .doc = "param -= lr scale unsorted_segment_sum(data, segment_ids).",
-  .in = {"param", "data", "segment_ids", "scalars"}, .attr = attrs,
-  .attr_size = sizeof(jf_segment_sum), .flags = JF_EFFECT, .mutates = 1 << JF_SEGMENT_PARAM,
-  .infer = segment_update_infer, .cpu = JF_KERNELS(JF_FLOATS(segment_step_)))
+  .in = {"param", "data", "segment_ids", "scalars"}, JF_WITH(attrs, jf_segment_sum),
+  .flags = JF_EFFECT, .mutates = 1 << JF_SEGMENT_PARAM, .infer = segment_update_infer,
+  .cpu = JF_KERNELS(JF_FLOATS(segment_step_)))

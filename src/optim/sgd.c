@@ -13,18 +13,14 @@ typedef struct sgdw { sgd base; double weight_decay; } sgdw;
   { "momentum", JF_ATTR_NUM, offsetof(T, field), "0.9", "decay of the velocity; 0 keeps none", \
     JF_AMOUNT }
 
-static const jf_attr sgd_attrs[] = {
+JF_ATTRS(sgd_attrs,
   MOMENTUM(sgd, momentum),
-  JF_FIELD(sgd, nesterov, BOOL, "false", "steps along the velocity that comes next"),
-  {0},
-};
+  JF_FIELD(sgd, nesterov, BOOL, "false", "steps along the velocity that comes next"))
 
-static const jf_attr sgdw_attrs[] = {
+JF_ATTRS(sgdw_attrs,
   MOMENTUM(sgdw, base.momentum),
   JF_RANGE(sgdw, weight_decay, NUM, "0", JF_AMOUNT,
-           "lr times this share of a weight is taken from it"),
-  {0},
-};
+           "lr times this share of a weight is taken from it"))
 
 static jfl_status sgd_check(const void *attr)
 {
@@ -70,10 +66,8 @@ static const jf_rule *sgdw_rule(const void *attr)
   return a->base.momentum == 0 ? &decayed_rule : &heavy_decayed_rule;
 }
 
-JFL_OPTIM(SGD, .doc = "Stochastic gradient descent, with momentum.", .attr = sgd_attrs,
-  .attr_size = sizeof(sgd), .check = sgd_check, .rule = sgd_rule,
-  .text = { jf_sgd_options_text })
+JFL_OPTIM(SGD, .doc = "Stochastic gradient descent, with momentum.", JF_WITH(sgd_attrs, sgd),
+  .check = sgd_check, .rule = sgd_rule, .text = { jf_sgd_options_text })
 
 JFL_OPTIM(SGDW, .doc = "Stochastic gradient descent with momentum and decoupled weight decay.",
-  .attr = sgdw_attrs, .attr_size = sizeof(sgdw), .rule = sgdw_rule,
-  .text = { jf_sgd_options_text })
+  JF_WITH(sgdw_attrs, sgdw), .rule = sgdw_rule, .text = { jf_sgd_options_text })

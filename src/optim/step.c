@@ -46,10 +46,8 @@ JFL_OP(train_step_increment, .doc = "Counts a train step, unless every optimizer
 /* ---- gradients of several calls ---- */
 
 JF_TWICE(jf_accumulation_text, typedef struct accumulation { int64_t calls; } accumulation;)
-static const jf_attr accumulation_attrs[] = {
-  JF_FIELD(accumulation, calls, INT, NULL, "how many calls a step takes together"),
-  {0},
-};
+JF_ATTRS(accumulation_attrs,
+  JF_FIELD(accumulation, calls, INT, NULL, "how many calls a step takes together"))
 
 static jfl_status turn_infer(jf_infer *c)
 {
@@ -69,7 +67,7 @@ JF_LOCAL void turn_run(const void *attr, void *const *at, int n)
 JF_SCALAR_OP(turn, jf_accumulation_text, jf_turn_text)
 
 JFL_OP(step_turn, .doc = "1 in the call that makes a step of several calls' gradients, else -1.",
-  .in = {"count"}, .out = {"turn"}, .attr = accumulation_attrs, .attr_size = sizeof(accumulation),
+  .in = {"count"}, .out = {"turn"}, JF_WITH(accumulation_attrs, accumulation),
   .infer = turn_infer, .cpu = JF_KERNELS([JFL_I64] = turn_plain), .small = turn_small)
 
 static jfl_status count_infer(jf_infer *c)
@@ -123,11 +121,9 @@ JFL_OP(carry, .doc = "Keeps a sum of gradients for the next call, until a step i
 LOSS_SCALE_INPUTS
 static const char loss_scale_inputs_text[] = JF_QUOTED(LOSS_SCALE_INPUTS JF_LOSS_SCALE);
 
-static const jf_attr scale_attrs[] = {
+JF_ATTRS(scale_attrs,
   JF_FIELD(jf_loss_scale, increment_period, INT, "2000", "good steps before the scale grows"),
-  JF_FIELD(jf_loss_scale, multiplier, NUM, "2", "what it grows by, and shrinks by"),
-  {0},
-};
+  JF_FIELD(jf_loss_scale, multiplier, NUM, "2", "what it grows by, and shrinks by"))
 
 static jfl_status loss_scale_infer(jf_infer *c)
 {
@@ -170,6 +166,6 @@ JF_SCALAR_OP(loss_scale, loss_scale_inputs_text, jf_loss_scale_text)
 
 JFL_OP(loss_scale_update, .doc = "Shrinks the scale of losses after a step that was skipped, and "
   "lets it grow after many that were not.", .in = {"scale", "good", "turn", "factors"},
-  .attr = scale_attrs, .attr_size = sizeof(jf_loss_scale), .flags = JF_EFFECT | JF_VARIADIC,
+  JF_WITH(scale_attrs, jf_loss_scale), .flags = JF_EFFECT | JF_VARIADIC,
   .mutates = 1 << SCALE | 1 << GOOD, .infer = loss_scale_infer,
   .cpu = JF_KERNELS([JFL_F32] = loss_scale_plain), .small = loss_scale_small)

@@ -1,13 +1,11 @@
 /* The op that updates one or many parameters by the rule of an optimizer. */
 #include "optim/optim.h"
 
-static const jf_attr attrs[] = {
+JF_ATTRS(attrs,
   { "optimizer", JF_ATTR_STR, offsetof(jf_update, choice.optimizer), NULL, "its name", NULL },
   { "options", JF_ATTR_NUMS, offsetof(jf_update, choice.options), "none",
     "its options in their order", NULL },
-  JF_FIELD(jf_update, averages, BOOL, "false", "whether each has a moving average"),
-  {0},
-};
+  JF_FIELD(jf_update, averages, BOOL, "false", "whether each has a moving average"))
 
 /* The slot that tensor j of a parameter is, or NULL: it is the parameter or its gradient. */
 static const jf_slot *update_slot(const jf_rule *r, int j)
@@ -111,9 +109,8 @@ static void update_signatures(jf_signatures *c)
 }
 
 JFL_OP(update, .doc = "Steps parameters, each with its gradient and slots; then the numbers of it.",
-  .in = {"tensors"}, .attr = attrs, .attr_size = sizeof(jf_update),
-  .flags = JF_EFFECT | JF_VARIADIC | JF_POINTWISE, .mutates_of = update_mutates,
-  .infer = update_infer,
+  .in = {"tensors"}, JF_WITH(attrs, jf_update), .flags = JF_EFFECT | JF_VARIADIC | JF_POINTWISE,
+  .mutates_of = update_mutates, .infer = update_infer,
   .cpu = JF_KERNELS(JF_EVERY_FLOAT(update_plain)), .signatures = update_signatures)
 
 const jf_update *jf_update_of(const jf_node *n)
