@@ -136,8 +136,7 @@ jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jf
   JF_NEED(GRAPH, g);
   JF_NEED_NAME("the input's name", name);
   JF_NEED_DTYPE(t);
-  JF_NEED_POINTER(s);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(s, out);
   JF_TRY(jf_api_check_open(g));
   if (jf_is_block(t))
     return jf_fail_in(jf_fail(JFL_EDTYPE, "input '%s' must not be %s: only constants and variables "
@@ -168,8 +167,7 @@ static jfl_status check_variable(const jfl_variable_spec *v)
 jfl_status jfl_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_value **out)
 {
   JF_NEED(GRAPH, g);
-  JF_NEED_POINTER(spec);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(spec, out);
   JF_TRY(check_variable(spec));
   JF_TRY(jf_api_check_open(g));
   JF_ENTER(g);

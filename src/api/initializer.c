@@ -111,8 +111,7 @@ jfl_status jfl_parameter(jfl_graph *g, const char *name, jfl_dtype t, const jfl_
                          const char *initializer, jfl_value **out)
 {
   JF_NEED(GRAPH, g);
-  JF_NEED_POINTER(shape);
-  JF_NEED_POINTER(initializer);
+  JF_NEED_POINTERS(shape, initializer);
   jfl_variable_spec spec = { .name = name, .dtype = t, .shape = *shape, .trainable = 1 };
   JF_TRY(jf_shape_check(shape, "shape"));
   JF_TRY(initializer_read(initializer, &spec));

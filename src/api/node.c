@@ -60,8 +60,7 @@ jfl_status jfl_graph_arguments(const jfl_graph *g, int i, const jfl_arg **out, i
 {
   JF_NEED(GRAPH, g);
   JF_NEED_BELOW(i, g->n_node);
-  JF_NEED_POINTER(out);
-  JF_NEED_POINTER(n);
+  JF_NEED_POINTERS(out, n);
   const jf_node *node = g->node[i];
   const int n_arg = jf_attr_count(node->op->attr);
   const size_t n_number = jf_attr_numbers(node->op->attr, node->attr);

@@ -133,8 +133,7 @@ jfl_status jfl_plan_rate_set(jfl_plan *p, int i, int *is_set, double *out)
   const jf_training *t = NULL;
   jfl_array *a = NULL;
   JF_NEED(PLAN, p);
-  JF_NEED_POINTER(is_set);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(is_set, out);
   JF_TRY(find_training(p, i, &t));
   JF_TRY(jfl_variable_get(p->job->session, t->set->name, &a));
   const double *set = jfl_array_data(a);

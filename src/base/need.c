@@ -115,8 +115,7 @@ jfl_status jfl_fail(jfl_status code, const char *text)
 
 jfl_status jfl_name_check(const char *what, const char *name)
 {
-  JF_NEED_POINTER(what);
-  JF_NEED_POINTER(name);
+  JF_NEED_POINTERS(what, name);
   size_t n = strlen(name);
   if (!n) return jf_fail_argument(JFL_ENAME, what, "must be a string that is not empty, got an "
                                   "empty one");

@@ -62,8 +62,13 @@ jfl_status jf_need_list(const char *function, const char *argument, const void *
 jfl_status jf_need_below(const char *function, const char *argument, int64_t v, int64_t n);
 jfl_status jf_need_args(const char *function, const char *argument, const jfl_arg *arg, int n);
 
-/* Checks the argument of that name. */
+/* Check the arguments of these names. */
 #define JF_NEED_POINTER(p) JF_TRY(jf_need_pointer(__func__, #p, p))
+#define JF_NEED_POINTERS(p, q)     \
+  do {                             \
+    JF_NEED_POINTER(p);            \
+    JF_NEED_POINTER(q);            \
+  } while (0)
 #define JF_NEED_LIST(list, n) JF_TRY(jf_need_list(__func__, #list, list, n))
 #define JF_NEED_BELOW(v, n) JF_TRY(jf_need_below(__func__, #v, v, n))
 #define JF_NEED_ARGS(arg, n) JF_TRY(jf_need_args(__func__, #arg, arg, n))

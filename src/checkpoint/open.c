@@ -6,8 +6,7 @@
 
 jfl_status jfl_checkpoint_open(const char *path, jfl_checkpoint **out)
 {
-  JF_NEED_POINTER(path);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(path, out);
   jfl_checkpoint *c = jf_new(sizeof *c);
   if (!c) return jf_checkpoint_memory(path);
   c->tag = JF_TAG_CHECKPOINT;

@@ -426,8 +426,7 @@ jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict, jfl
 {
   jfl_checkpoint *c = NULL;
   JF_NEED(SESSION, s);
-  JF_NEED_POINTER(path);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(path, out);
   JF_TRY(jfl_checkpoint_open_shared(s, path, &c));
   jfl_status r = jfl_checkpoint_apply(s, c, strict, NULL, 0, out);
   jfl_checkpoint_close(c);

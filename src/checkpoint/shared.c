@@ -139,8 +139,7 @@ static jfl_status shared_open(jfl_session *s, const char *path, jf_source *out)
 jfl_status jfl_checkpoint_open_shared(jfl_session *s, const char *path, jfl_checkpoint **out)
 {
   JF_NEED(SESSION, s);
-  JF_NEED_POINTER(path);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(path, out);
   jf_behind_wait(s);                   /* a save that is on its way may be of this path */
   if (jf_world_size() == 1) return jfl_checkpoint_open(path, out);
   jfl_checkpoint *c = jf_new(sizeof *c);

@@ -315,8 +315,7 @@ static jfl_status csv_check_spec(const jfl_csv_spec *s)
 
 jfl_status jfl_csv_read(const char *path, const jfl_csv_spec *spec, jfl_csv **out)
 {
-  JF_NEED_POINTER(path);
-  JF_NEED_POINTER(spec);
+  JF_NEED_POINTERS(path, spec);
   JF_NEED_POINTER(out);
   JF_TRY(jf_need_told(__func__, csv_check_spec(spec)));
   jfl_csv *t = jf_new(sizeof *t);
@@ -351,8 +350,7 @@ int jfl_csv_is_text(const jfl_csv *t, int column)
 jfl_status jfl_csv_text(const jfl_csv *t, int column, int64_t row, const char **text, size_t *n)
 {
   JF_NEED(CSV, t);
-  JF_NEED_POINTER(text);
-  JF_NEED_POINTER(n);
+  JF_NEED_POINTERS(text, n);
   JF_NEED_BELOW(column, t->n_column);
   JF_NEED_BELOW(row, t->n_row);
   const csv_column *c = &t->column[column];

@@ -180,8 +180,7 @@ static jfl_status loader_make(const char *who, const jfl_sample_spec *spec, int 
 
 jfl_status jfl_loader_new(const jfl_picture_spec *spec, int workers, jfl_loader **out)
 {
-  JF_NEED_POINTER(spec);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(spec, out);
   const jfl_sample_spec of = { .kind = JFL_PICTURE, .picture = *spec };
   return loader_make(__func__, &of, workers, out);
 }

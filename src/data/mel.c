@@ -259,8 +259,7 @@ jfl_status jfl_mel(const jfl_array *sound, const jfl_mel_spec *spec, jfl_array *
   jf_mel *m;
   jfl_array *a;
   JF_NEED(ARRAY, sound);
-  JF_NEED_POINTER(spec);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(spec, out);
   JF_TRY(jf_mel_check(__func__, spec));
   JF_TRY(jf_need_told(__func__, mel_new_array(sound, spec, &a)));
   jfl_status r = jf_mel_new(spec, &m);

@@ -270,8 +270,7 @@ static jfl_status pack_scan(jfl_pack *p, int fd, jfl_pack_kind kind)
 
 jfl_status jfl_pack_open(const char *path, jfl_pack_kind kind, jfl_pack **out)
 {
-  JF_NEED_POINTER(path);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(path, out);
   JF_NEED_BELOW(kind, JFL_OFRECORD + 1);
   jfl_pack *p = jf_new(sizeof *p);
   if (!p) return jf_fail(JFL_ENOMEM, "out of memory");

@@ -28,8 +28,7 @@ static jfl_status array_new(jfl_dtype t, const jfl_shape *s, void *(*take)(size_
 
 jfl_status jfl_array_new(jfl_dtype t, const jfl_shape *s, jfl_array **out)
 {
-  JF_NEED_POINTER(s);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(s, out);
   return array_new(t, s, jf_new, out);
 }
 
@@ -99,8 +98,7 @@ jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out)
 {
   char from[JF_SHAPE_STR], to[JF_SHAPE_STR];
   JF_NEED(ARRAY, a);
-  JF_NEED_POINTER(s);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(s, out);
   JF_TRY(jf_shape_check(s, "shape"));
   if (jf_numel(s) != jf_numel(&a->shape))
     return jf_fail_argument(JFL_ESHAPE, "shape", "must have %lld elements like %s, got %s",
@@ -114,8 +112,7 @@ jfl_status jfl_array_view(jfl_array *a, jfl_dtype t, const jfl_shape *s, jfl_arr
   char to[JF_SHAPE_STR];
   JF_NEED(ARRAY, a);
   JF_NEED_DTYPE(t);
-  JF_NEED_POINTER(s);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(s, out);
   JF_TRY(jf_shape_check(s, "shape"));
   const size_t has = JF_BYTES_OF(a);
   const size_t takes = (size_t)jf_numel(s) * jfl_dtype_size(t);

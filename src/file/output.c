@@ -85,8 +85,7 @@ static void output_free(jfl_output *o)
 
 jfl_status jfl_output_open(const char *path, jfl_output **out)
 {
-  JF_NEED_POINTER(path);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(path, out);
   jfl_output *o = jf_new(sizeof *o + strlen(path) + 1);
   if (!o) return jf_fail(JFL_ENOMEM, "cannot write %s: out of memory", path);
   o->tag = JF_TAG_OUTPUT;

@@ -60,8 +60,7 @@ jfl_status jfl_plan_step_at(const jfl_plan *p, int i, jfl_plan_step *out)
 jfl_status jfl_plan_memory(const jfl_plan *p, double *variables, double *temporaries)
 {
   JF_NEED(PLAN, p);
-  JF_NEED_POINTER(variables);
-  JF_NEED_POINTER(temporaries);
+  JF_NEED_POINTERS(variables, temporaries);
   *variables = 0;
   for (int i = 0; i < p->n_variable; i++) *variables += cost_bytes(p->variable[i]);
   *temporaries = (double)p->arena_size;

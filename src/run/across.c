@@ -37,8 +37,7 @@ jfl_status jf_hand_out_block(jfl_session *s, void **data, size_t *size)
 jfl_status jfl_session_hand_out(jfl_session *s, const char *doing, const char *text, char **out)
 {
   JF_NEED(SESSION, s);
-  JF_NEED_POINTER(doing);
-  JF_NEED_POINTER(text);
+  JF_NEED_POINTERS(doing, text);
   JF_NEED_POINTER(out);
   char *copy = jf_name_copy(text);
   if (!copy) return jf_fail(JFL_ENOMEM, "out of memory");

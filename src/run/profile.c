@@ -116,8 +116,7 @@ void jf_profile_end(jfl_profile *f, const jf_execution *e) { f->account[e->accou
 jfl_status jfl_profile_waiting(const jfl_profile *p, double *computing, double *waiting)
 {
   JF_NEED(PROFILE, p);
-  JF_NEED_POINTER(computing);
-  JF_NEED_POINTER(waiting);
+  JF_NEED_POINTERS(computing, waiting);
   *computing = *waiting = 0;
   for (int i = 0; i < p->n_account; i++) {
     const account *a = &p->account[i];
@@ -244,8 +243,7 @@ jfl_status jfl_machine_peak(int threads, double *flop, double *bytes)
   if (threads < 1 || threads > JF_MAX_THREADS)
     return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "threads", "must be from 1 to %d, "
                                                    "got %d", JF_MAX_THREADS, threads));
-  JF_NEED_POINTER(flop);
-  JF_NEED_POINTER(bytes);
+  JF_NEED_POINTERS(flop, bytes);
   jf_host()->kind->peak(threads, flop, bytes);
   return JFL_OK;
 }

@@ -151,8 +151,7 @@ jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out)
 {
   jf_var *v;
   JF_NEED(SESSION, s);
-  JF_NEED_POINTER(name);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(name, out);
   JF_TRY(variable_find(s, name, &v));
   jfl_array *a;
   JF_TRY(jf_array_new_raw(v->spec.dtype, &v->spec.shape, &a));

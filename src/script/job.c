@@ -162,8 +162,7 @@ static jfl_status job_ask(const char *function, job_asked *c, lua_CFunction entr
 jfl_status jfl_script_job_about(jfl_script_job *j, jfl_mode *mode, int *n_in, int *n_out)
 {
   JF_NEED_JOB(j);
-  JF_NEED_POINTER(mode);
-  JF_NEED_POINTER(n_in);
+  JF_NEED_POINTERS(mode, n_in);
   job_asked c = { .job = j, .rows = n_out ? 1 : 0 };
   JF_TRY(job_ask(__func__, &c, job_l_about));
   *mode = c.trains ? JFL_TRAIN : JFL_PREDICT;

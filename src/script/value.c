@@ -146,8 +146,7 @@ static jfl_status value_enter(const char *function, jfl_script *s, lua_CFunction
 jfl_status jfl_script_get(jfl_script *s, const char *path, jfl_script_value *out)
 {
   JF_NEED_SCRIPT(s);
-  JF_NEED_POINTER(path);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(path, out);
   return value_enter(__func__, s, value_l_get, &(value_call){ .path = path, .out = out,
                                                               .n_out = 1 });
 }

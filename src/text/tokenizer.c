@@ -67,8 +67,7 @@ static jfl_status tokenizer_new(jfl_tokenizer **out)
 jfl_status jfl_tokenizer_read(const char *path, jfl_tokenizer **out)
 {
   jfl_tokenizer *t;
-  JF_NEED_POINTER(path);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(path, out);
   JF_TRY(tokenizer_new(&t));
   jfl_status s = jf_input_read(path, tokenizer_room, t, &t->json_size);
   if (!s) s = tokenizer_build(t);
@@ -84,8 +83,7 @@ jfl_status jfl_tokenizer_parse(const void *json, size_t n, jfl_tokenizer **out)
 {
   jfl_tokenizer *t;
   void *to;
-  JF_NEED_POINTER(json);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(json, out);
   JF_TRY(tokenizer_new(&t));
   jfl_status s = tokenizer_room(t, n < INT64_MAX ? (int64_t)n : INT64_MAX, &to);
   if (!s) {
@@ -111,8 +109,7 @@ void jfl_tokenizer_free(jfl_tokenizer *t)
 jfl_status jfl_tokenizer_json(const jfl_tokenizer *t, const char **json, size_t *n)
 {
   JF_NEED(TOKENIZER, t);
-  JF_NEED_POINTER(json);
-  JF_NEED_POINTER(n);
+  JF_NEED_POINTERS(json, n);
   *json = t->json;
   *n = t->json_size;
   return JFL_OK;
@@ -123,8 +120,7 @@ int32_t jfl_tokenizer_size(const jfl_tokenizer *t) { return JF_IS(TOKENIZER, t) 
 jfl_status jfl_tokenizer_token(const jfl_tokenizer *t, int32_t id, const char **text, size_t *n)
 {
   JF_NEED(TOKENIZER, t);
-  JF_NEED_POINTER(text);
-  JF_NEED_POINTER(n);
+  JF_NEED_POINTERS(text, n);
   const int has = id >= 0 && id < t->size;
   *text = has ? t->by_id[id].s : NULL;
   *n = has ? t->by_id[id].n : 0;
@@ -208,8 +204,7 @@ jfl_status jfl_tokenizer_encode(jfl_tokenizer *t, const jfl_text *text, const jf
                                 const jfl_encode_spec *spec, jfl_encoding **out)
 {
   JF_NEED(TOKENIZER, t);
-  JF_NEED_POINTER(text);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(text, out);
   if (!spec) spec = &tokenizer_default;
   JF_TRY(tokenizer_check_spec(__func__, spec));
   jfl_encoding *e = jf_new(sizeof *e);
@@ -339,8 +334,7 @@ jfl_status jfl_tokenizer_decode(jfl_tokenizer *t, const int32_t *ids, int64_t n,
   jf_text out = { 0 };
   int count = 0;
   JF_NEED(TOKENIZER, t);
-  JF_NEED_POINTER(text);
-  JF_NEED_POINTER(size);
+  JF_NEED_POINTERS(text, size);
   if (n < 0 || n > INT32_MAX)
     return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "n", "must be from 0 to 2^31 - 1, "
                                                    "got %lld", (long long)n));

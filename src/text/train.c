@@ -421,8 +421,7 @@ jfl_status jfl_tokenizer_train(const jfl_text *texts, int n, const jfl_bpe_spec 
                                jfl_tokenizer **out)
 {
   JF_NEED_LIST(texts, n);
-  JF_NEED_POINTER(spec);
-  JF_NEED_POINTER(out);
+  JF_NEED_POINTERS(spec, out);
   JF_NEED_LIST(spec->special, spec->n_special);
   trainer t = { .spec = spec, .seed = jf_entropy() };
   const jfl_status s = train_all(&t, texts, n, out);

@@ -4,8 +4,7 @@
 
 jfl_status jfl_world_join(int *rank, int *size)
 {
-  JF_NEED_POINTER(rank);
-  JF_NEED_POINTER(size);
+  JF_NEED_POINTERS(rank, size);
   JF_TRY(jf_world_join());
   *rank = jf_world_rank();
   *size = jf_world_size();
@@ -17,8 +16,7 @@ const char *jfl_world_trouble(void) { return jf_world_trouble(); }
 
 jfl_status jfl_world_gather(const void *mine, size_t size, void *all)
 {
-  JF_NEED_POINTER(mine);
-  JF_NEED_POINTER(all);
+  JF_NEED_POINTERS(mine, all);
   if (!size || size > JF_WORLD_MESSAGE)
     return jf_fail_argument(JFL_EINVAL, "size", "must be from 1 to %d, got %zu", JF_WORLD_MESSAGE,
                             size);
