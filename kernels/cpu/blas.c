@@ -1,6 +1,6 @@
 /* OpenBLAS behind dlopen. The functions used have kept their C prototypes for decades, so no
    header is needed to build. */
-
+#include "base/base.h"
 #include "blas.h"
 
 #include <pthread.h>

@@ -113,7 +113,8 @@ static jfl_value *pow_slope(jf_gradctx *c)
   return EMIT(where, EMIT(equal, b, zero), zero, slope);
 }
 
-/* d/db a^b = a^b log a. Where a has no logarithm that counts as 0; 0 has one where a^b is infinite. */
+/* d/db a^b = a^b log a. Where a has no logarithm, that counts as 0; 0 has one where a^b is
+   infinite. */
 static void pow_grad(jf_gradctx *c)
 {
   jfl_value *a = c->in[0], *zero = SCALAR(0);

@@ -89,7 +89,8 @@ static void xdivy_grad(jf_gradctx *c)
 static void xlogy_grad(jf_gradctx *c)
 {
   jfl_value *zero = SCALAR(0);
-  jfl_value *none = EMIT(logical_and, EMIT(equal, c->in[0], zero), EMIT(less_equal, c->in[1], zero));
+  jfl_value *none = EMIT(logical_and, EMIT(equal, c->in[0], zero),
+                         EMIT(less_equal, c->in[1], zero));
   c->dx[0] = EMIT(where, none, zero, EMIT(multiply, c->dy[0], EMIT(log, c->in[1])));
   c->dx[1] = EMIT(multiply, c->dy[0], EMIT(xdivy, c->in[0], c->in[1]));
 }

@@ -103,8 +103,8 @@ describe("a GGUF file", function()
     one("its 24 bytes do not lie within the file", X, { data = ("\0"):rep(23) })
     one("its 24 bytes do not lie within the file", tensor("x", { 2, 3 }, 0, 32))
     one("its 24 bytes do not lie within the file", tensor("x", { 2, 3 }, 0, 2 ^ 40))
-    for type, bytes in pairs { [13] = 1476395008, [19] = 419430400, [25] = 2 ^ 32 } do
-      one(("its %.0f bytes do not lie within the file"):format(bytes),    -- in a form that jfl lacks
+    for type, bytes in pairs { [13] = 1476395008, [19] = 419430400, [25] = 2 ^ 32 } do  -- not jfl's
+      one(("its %.0f bytes do not lie within the file"):format(bytes),
         tensor("x", { 2 ^ 15, 2 ^ 16 }, type, 0))
     end
     one("a dimension must be from 1 to 2^63, got 0", tensor("x", { 2, 0 }, 0, 0))
