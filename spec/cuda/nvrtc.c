@@ -4,12 +4,18 @@
    JFL_EMULATED_ARCHS="75 90" are the architectures that it knows. It has the version of its file's
    name.
    JFL_EMULATED_SOURCES=FOLDER keeps each source there.
+   JFL_EMULATED_COMPILES=FILE gets at the end how many programs were compiled.
+   JFL_EMULATED_TOGETHER=2 has each of the first 2 programs wait until the other is compiled, too;
+   after a minute alone it does not compile.
+   JFL_EMULATED_REFUSE=TEXT compiles no source that has this text.
+   JFL_EMULATED_SLOW=100 has each program take 100 ms more.
    JFL_EMULATED_FMA=1 joins products and sums, as NVIDIA's compiler does by default;
    JFL_EMULATED_RACES=1 has kernels tell of each access, for race.c. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,15 +34,14 @@ enum { NVRTC_OK = 0, NVRTC_OUT_OF_MEMORY = 1, NVRTC_INVALID_INPUT = 3, NVRTC_INV
        NVRTC_INVALID_OPTION = 5, NVRTC_COMPILATION = 6 };
 
 /* The folder of this library, where runtime.h is too. */
-static const char *nvrtc_folder(void)
+static char folder[512];
+
+__attribute__((constructor)) static void nvrtc_find_folder(void)
 {
-  static char folder[512];
   Dl_info info;
-  if (!*folder && dladdr((void *)nvrtc_folder, &info)) {
-    snprintf(folder, sizeof folder, "%s", info.dli_fname);
-    *strrchr(folder, '/') = 0;
-  }
-  return folder;
+  if (!dladdr((void *)nvrtc_find_folder, &info)) return;
+  snprintf(folder, sizeof folder, "%s", info.dli_fname);
+  *strrchr(folder, '/') = 0;
 }
 
 typedef struct program {
@@ -330,7 +335,7 @@ static int nvrtc_build(program *p, const scratch *s, const image_head *h, const 
      rest of linking. */
   const char *const words[] = { "g++", "-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden",
     "-fno-strict-aliasing", "-fsanitize=alignment", "-fno-exceptions", "-fno-rtti",
-    "-fno-asynchronous-unwind-tables", "-I", nvrtc_folder(), "-shared", "-nostdlib", NULL };
+    "-fno-asynchronous-unwind-tables", "-I", folder, "-shared", "-nostdlib", NULL };
   compiler_call c = { .n = 0 };
   size_t n, size;
   char *whole = nvrtc_complete(source, h, b, &n);
@@ -361,13 +366,13 @@ static int nvrtc_build(program *p, const scratch *s, const image_head *h, const 
 
 static void nvrtc_keep(const char *source)
 {
-  const char *folder = getenv("JFL_EMULATED_SOURCES");
+  const char *kept = getenv("JFL_EMULATED_SOURCES");
   uint64_t hash = 14695981039346656037u;             /* FNV-1a */
   char path[512], fresh[540];
-  if (!folder || !*folder) return;
+  if (!kept || !*kept) return;
   for (const char *c = source; *c; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-  snprintf(path, sizeof path, "%s/%016llx.cu", folder, (unsigned long long)hash);
-  snprintf(fresh, sizeof fresh, "%s.%d", path, (int)getpid());
+  snprintf(path, sizeof path, "%s/%016llx.cu", kept, (unsigned long long)hash);
+  snprintf(fresh, sizeof fresh, "%s.%d.%d", path, (int)getpid(), (int)gettid());
   if (!access(path, F_OK)) return;
   if (!nvrtc_write(fresh, source, strlen(source)) || rename(fresh, path)) unlink(fresh);
 }
@@ -387,6 +392,54 @@ static int nvrtc_give_hollow(program *p)
   memcpy(p->image, &h, sizeof h);
   p->image_size = sizeof h;
   return NVRTC_OK;
+}
+
+/* ---- what tests ask for ---- */
+
+/* Programs that came to be compiled. */
+static int compiled;
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t meets = PTHREAD_COND_INITIALIZER;
+
+__attribute__((destructor)) static void nvrtc_write_compiled(void)
+{
+  const char *path = getenv("JFL_EMULATED_COMPILES");
+  FILE *f = path ? fopen(path, "w") : NULL;
+  if (f) fprintf(f, "%d\n", compiled);
+  if (f) fclose(f);
+}
+
+/* Counts one; 0: it was alone for a minute where it should not be. */
+static int nvrtc_meet(void)
+{
+  const char *together = getenv("JFL_EMULATED_TOGETHER");
+  const int wanted = together ? atoi(together) : 0;
+  struct timespec until;
+  int late = 0;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += 60;
+  pthread_mutex_lock(&mu);
+  compiled++;
+  pthread_cond_broadcast(&meets);
+  while (compiled < wanted && !late) late = pthread_cond_timedwait(&meets, &mu, &until);
+  pthread_mutex_unlock(&mu);
+  return !late;
+}
+
+static void nvrtc_pause(void)
+{
+  const char *slow = getenv("JFL_EMULATED_SLOW");
+  if (slow) usleep((useconds_t)atoi(slow) * 1000);
+}
+
+/* Whether the source is one that must not compile; then the log says so. */
+static int nvrtc_refuses(program *p)
+{
+  const char *text = getenv("JFL_EMULATED_REFUSE");
+  if (!text || !*text || !strstr(p->source, text)) return 0;
+  free(p->log);
+  if (asprintf(&p->log, "this source has '%s'", text) < 0) p->log = strdup("");
+  return 1;
 }
 
 /* ---- the entry points ---- */
@@ -438,6 +491,8 @@ ENTRY int nvrtcCompileProgram(program *p, int n_option, const char *const *optio
   h.is_ptx = p->is_ptx;
   h.version = 1000 * nvrtc_major();
   nvrtc_keep(p->source);
+  if (!nvrtc_meet() || nvrtc_refuses(p)) return NVRTC_COMPILATION;
+  nvrtc_pause();
   if (nvrtc_is_hollow()) return nvrtc_give_hollow(p);
   if (!nvrtc_scratch(&s)) return NVRTC_OUT_OF_MEMORY;
   char *source = p->source, *expanded = NULL;
