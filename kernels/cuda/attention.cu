@@ -465,7 +465,7 @@ JF_KERNEL THREADS attention_mask(const attention_args a)
 extern const char jf_cuda_text_attention[];
 
 /* A kernel of the gradients, which needs the grid of its results. */
-typedef struct attention_step { jf_cu_function *function; int64_t blocks; } attention_step;
+typedef struct attention_step { jf_cuda_kernel *kernel; int64_t blocks; } attention_step;
 typedef struct attention_call {
   attention_args args;
   jfl_dtype mask, lse;                 /* of numbers to add to scores, and of lse */
@@ -495,7 +495,7 @@ static int attention_columns(int64_t size)
 static int64_t attention_parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 /* Adds a launch for `heads` times a tile of `length` rows times some columns of `size`. */
-static jfl_status attention_add_step(const jf_kargs *k, attention_call *c, const char *name,
+static jfl_status attention_add_step(jf_kargs *k, attention_call *c, const char *name,
                                      int64_t heads, int64_t length, int64_t size)
 {
   const int f64 = k->in[0].dtype == JFL_F64, columns = attention_columns(size);
@@ -511,7 +511,7 @@ static jfl_status attention_add_step(const jf_kargs *k, attention_call *c, const
               attention_parts(size, columns * ATTENTION_SIDE);
   if (s->blocks == 0) return JFL_OK;
   if (s->blocks > INT32_MAX) return JFL_ENOSYS;
-  JF_TRY(jf_cuda_function(k->device->state, &source, name, &s->function));
+  JF_TRY(jf_cuda_find(k, &source, name, &s->kernel));
   c->n++;
   return JFL_OK;
 }
@@ -584,7 +584,7 @@ static jfl_status attention_launch(const jf_kargs *k, int mask)
   attention_args a = c->args;
   attention_addresses(k, mask, &a);
   for (int i = 0; i < c->n; i++)
-    JF_TRY(jf_cuda_launch(k, c->step[i].function, (jf_cuda_grid){ c->step[i].blocks,
+    JF_TRY(jf_cuda_launch(k, c->step[i].kernel, (jf_cuda_grid){ c->step[i].blocks,
                           ATTENTION_SIDE * ATTENTION_SIDE, 0 }, &a));
   return JFL_OK;
 }

@@ -63,7 +63,7 @@ JF_KERNEL __launch_bounds__(256) clip_end(const clip_end_args p)
 
 extern const char jf_cuda_text_clip_scale[];
 
-typedef struct clip_call { jf_cu_function *squares, *end; } clip_call;
+typedef struct clip_call { jf_cuda_kernel *squares, *end; } clip_call;
 
 static int clip_accepts(const jf_kargs *k)
 {
@@ -84,8 +84,8 @@ static jfl_status clip_prepare(jf_kargs *k)
   if (!call) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = JF_CLIP_FIRST; i < k->n_in; i++)
     k->scratch_size += (size_t)clip_blocks(&k->in[i]) * sizeof(double);
-  jfl_status e = jf_cuda_function(k->device->state, &s, "clip_squares", &call->squares);
-  if (!e) e = jf_cuda_function(k->device->state, &s, "clip_end", &call->end);
+  jfl_status e = jf_cuda_find(k, &s, "clip_squares", &call->squares);
+  if (!e) e = jf_cuda_find(k, &s, "clip_end", &call->end);
   if (e) jf_free(call);
   else k->state = call;
   return e;

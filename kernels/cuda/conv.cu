@@ -209,17 +209,17 @@ static jfl_status conv_define(jf_text *to, const jf_kargs *k, const int *place,
 }
 
 typedef struct cuda_conv {
-  jf_cu_function *work;
+  jf_cuda_kernel *work;
   jf_cuda_grid grid;
   conv_args args;
   jf_conv_ends bias;                   /* the gradient of the bias; work is NULL: it is not made */
 } cuda_conv;
 
-static jfl_status conv_find(const jf_kargs *k, const char *define, const char *name,
-                            jf_cu_function **out)
+static jfl_status conv_find(jf_kargs *k, const char *define, const char *name,
+                            jf_cuda_kernel **out)
 {
   const jf_cuda_source s = { "convolution", jf_cuda_text_conv, define };
-  return jf_cuda_function(k->device->state, &s, name, out);
+  return jf_cuda_find(k, &s, name, out);
 }
 
 /* Prepares the kernel `name`. */

@@ -116,20 +116,19 @@ static int ends_vector(const jf_conv_ends *e, jfl_dtype t)
 
 /* Finds the kernel of that name for the text that defines its types and places, and conv_bias_join
    where there are parts. */
-static jfl_status ends_take(const jf_kargs *k, jf_text *text, const char *name, jf_conv_ends *out)
+static jfl_status ends_take(jf_kargs *k, jf_text *text, const char *name, jf_conv_ends *out)
 {
   char *define;
-  jf_cuda *c = k->device->state;
   JF_TRY(jf_text_take(text, &define));
   const jf_cuda_source source = { "the ends of a convolution", jf_cuda_text_conv_ends, define };
-  jfl_status s = jf_cuda_function(c, &source, name, &out->work);
-  if (!s && out->parts > 1) s = jf_cuda_function(c, &source, "conv_bias_join", &out->join);
+  jfl_status s = jf_cuda_find(k, &source, name, &out->work);
+  if (!s && out->parts > 1) s = jf_cuda_find(k, &source, "conv_bias_join", &out->join);
   jf_free(define);
   return s;
 }
 
 /* Finds a kernel that reads elements of dtype t. */
-static jfl_status ends_find(const jf_kargs *k, const jf_epilogue *e, const char *name, jfl_dtype t,
+static jfl_status ends_find(jf_kargs *k, const jf_epilogue *e, const char *name, jfl_dtype t,
                             jf_conv_ends *out)
 {
   jf_text text = { 0 };
@@ -142,7 +141,7 @@ static jfl_status ends_find(const jf_kargs *k, const jf_epilogue *e, const char 
 }
 
 /* Launches f; behind k's tensors is the address `more`. */
-static jfl_status ends_launch(const jf_kargs *k, const jf_conv_ends *e, jf_cu_function *f,
+static jfl_status ends_launch(const jf_kargs *k, const jf_conv_ends *e, jf_cuda_kernel *f,
                               jf_cuda_grid grid, void *more)
 {
   ends_args a = { .outer = e->outer, .channels = e->channels, .inner = e->inner,
@@ -154,7 +153,7 @@ static jfl_status ends_launch(const jf_kargs *k, const jf_conv_ends *e, jf_cu_fu
   return jf_cuda_launch(k, f, grid, &a);
 }
 
-static jfl_status ends_finish(const jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
+static jfl_status ends_finish(jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
                               jf_conv_ends *out)
 {
   const int64_t n = jf_numel(&k->out[0].shape) / ends_vector(out, k->out[0].dtype);
@@ -162,14 +161,14 @@ static jfl_status ends_finish(const jf_kargs *k, const jf_epilogue *e, jfl_dtype
   return ends_find(k, e, "conv_finish", t, out);
 }
 
-jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
+jfl_status jf_conv_finish_prepare(jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
                                   jf_conv_ends *out)
 {
   *out = ends_of(k->attr, &k->out[0]);
   return ends_finish(k, e, t, out);
 }
 
-jfl_status jf_matmul_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out)
+jfl_status jf_matmul_finish_prepare(jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out)
 {
   const jf_tensor *y = &k->out[0];
   const int64_t n = y->shape.d[y->shape.n - 1];
@@ -184,7 +183,7 @@ jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *produc
   return ends_launch(&first, f, f->work, f->grid, product);
 }
 
-jfl_status jf_widen_prepare(const jf_kargs *k, jfl_dtype from, jfl_dtype to, int64_t n,
+jfl_status jf_widen_prepare(jf_kargs *k, jfl_dtype from, jfl_dtype to, int64_t n,
                             jf_conv_ends *out)
 {
   jf_text text = { 0 };

@@ -8,7 +8,7 @@
 
 /* A result of a convolution is seen as (outer, channels, inner). */
 typedef struct jf_conv_ends {
-  jf_cu_function *work, *join;         /* join: adds up the parts; NULL: there is one */
+  jf_cuda_kernel *work, *join;         /* join: adds up the parts; NULL: there is one */
   jf_cuda_grid grid, join_grid;
   int64_t outer, channels, inner;
   int64_t parts;                       /* a channel's sum is made of so many, by a block each */
@@ -16,13 +16,13 @@ typedef struct jf_conv_ends {
 
 /* Prepares y = act(product + bias + residual) for k's first output y, where e is its epilogue. The
    product has y's shape and is of dtype t. If that is y's dtype the product may be y itself. */
-jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
+jfl_status jf_conv_finish_prepare(jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
                                   jf_conv_ends *out);
 /* Prepares the end of a matrix product of y's dtype, whose channels are its last axis. */
-jfl_status jf_matmul_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out);
+jfl_status jf_matmul_finish_prepare(jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out);
 jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *product);
 /* Prepares a conversion of n elements of dtype `from` to `to`. */
-jfl_status jf_widen_prepare(const jf_kargs *k, jfl_dtype from, jfl_dtype to, int64_t n,
+jfl_status jf_widen_prepare(jf_kargs *k, jfl_dtype from, jfl_dtype to, int64_t n,
                             jf_conv_ends *out);
 jfl_status jf_widen(const jf_kargs *k, const jf_conv_ends *w, const void *from, void *to);
 /* Prepares db, the second output of a filter's gradient: the sum of dy, its second input, over all

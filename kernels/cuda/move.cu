@@ -93,13 +93,13 @@ JF_KERNEL move_tiles(const move_single s)
 extern const char jf_cuda_text_move[];
 
 /* Elements are moved as integers of their size, several at once as vectors. */
-static jfl_status move_function(const jf_kargs *k, const char *name, size_t size,
-                                jf_cu_function **out)
+static jfl_status move_find(jf_kargs *k, const char *name, size_t size,
+                            jf_cuda_kernel **out)
 {
   char define[32];
   snprintf(define, sizeof define, "typedef %s T;\n", jf_cuda_moved(size));
   const jf_cuda_source s = { "move", jf_cuda_text_move, define };
-  return jf_cuda_function(k->device->state, &s, name, out);
+  return jf_cuda_find(k, &s, name, out);
 }
 
 /* ---- copies ---- */
@@ -108,7 +108,7 @@ static jfl_status move_function(const jf_kargs *k, const char *name, size_t size
 typedef struct move_copy { int in, out, turns; size_t size; move_part part; } move_copy;
 /* Some of the copies, one behind the other. */
 typedef struct move_launch {
-  jf_cu_function *function;
+  jf_cuda_kernel *kernel;
   jf_cuda_grid grid;
   int first;
   move_all all;
@@ -213,7 +213,7 @@ static int move_gather(move_call *m, int first)
 }
 
 /* Chooses the kernels of the copies. */
-static jfl_status moves_choose(const jf_kargs *k, move_call *m)
+static jfl_status moves_choose(jf_kargs *k, move_call *m)
 {
   const jf_cuda *c = k->device->state;
   for (int i = 0; i < m->n; i += (int)m->launch[m->n_launch++].all.n) {
@@ -223,14 +223,14 @@ static jfl_status moves_choose(const jf_kargs *k, move_call *m)
     *l = (move_launch){ .first = i, .all = { .n = n } };
     if (one->turns) move_tile(c, &one->part, l);
     else l->grid = jf_cuda_grid_of(c, one[n - 1].part.end);
-    JF_TRY(move_function(k, one->turns ? "move_tiles" : n > 1 ? "move_parts" : "move_one",
-                         one->size, &l->function));
+    JF_TRY(move_find(k, one->turns ? "move_tiles" : n > 1 ? "move_parts" : "move_one", one->size,
+                     &l->kernel));
   }
   return JFL_OK;
 }
 
 /* Sorts the call's moves, of which there are n, into copies and what is before them. */
-static jfl_status moves_sort(const jf_kargs *k, int n, move_call *m)
+static jfl_status moves_sort(jf_kargs *k, int n, move_call *m)
 {
   const int64_t all = k->n_out == 1 && n > 1 ? jf_numel(&k->out[0].shape) : -1;
   jf_move move;
@@ -267,7 +267,7 @@ static jfl_status moves_launch(const jf_kargs *k, const move_call *m, const move
     a.part[i].x = k->in[c->in].data;
     a.part[i].y = k->out[c->out].data;
   }
-  return jf_cuda_launch(k, l->function, l->grid, &a);
+  return jf_cuda_launch(k, l->kernel, l->grid, &a);
 }
 
 static jfl_status moves_run(const jf_kargs *k)

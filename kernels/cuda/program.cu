@@ -132,7 +132,7 @@ extern const char jf_cuda_text_program[];
 
 /* A kernel that is ready to be launched, and the one that finishes its sums. */
 struct jf_program {
-  jf_cu_function *function, *finish;
+  jf_cuda_kernel *work, *finish;
   jf_cuda_grid grid, finish_grid;
   int n_in, n_gather;
   size_t at[JF_FUSED_OUTS];            /* by gathered sum: where partial sums are in scratch, */
@@ -199,7 +199,7 @@ static void program_gathers(jf_program *call, const jf_cut *c, size_t *scratch)
 
 /* ---- programs ---- */
 
-static jfl_status program_compile(jf_program *call, jf_cuda *cuda, const jf_cut *c)
+static jfl_status program_find(jf_kargs *k, const jf_cut *c, jf_program *call)
 {
   jf_text text = { 0 };
   char *source;
@@ -207,26 +207,26 @@ static jfl_status program_compile(jf_program *call, jf_cuda *cuda, const jf_cut 
   jf_program_source(&text, c, &call->args.is);
   JF_TRY(jf_text_take(&text, &source));
   const jf_cuda_source s = { c->f->title, source, NULL };
-  jfl_status e = jf_cuda_function(cuda, &s, "fused", &call->function);
-  if (!e && c->n_sum) e = jf_cuda_function(cuda, &s, "finish", &call->finish);
+  jfl_status e = jf_cuda_find(k, &s, "fused", &call->work);
+  if (!e && c->n_sum) e = jf_cuda_find(k, &s, "finish", &call->finish);
   jf_free(source);
   return e;
 }
 
-jfl_status jf_program_new(jf_cuda *cuda, const jf_fused *f, size_t *scratch, jf_program **out)
+jfl_status jf_program_new(jf_kargs *k, const jf_fused *f, jf_program **out)
 {
   jf_cut c;
   if (!jf_cut_make(&c, f)) return JFL_ENOSYS;
   jf_program *call = jf_new(sizeof *call);
   if (!call) return jf_fail(JFL_ENOMEM, "out of memory");
-  jf_cut_grid(&c, cuda->multiprocessors);
+  jf_cut_grid(&c, ((const jf_cuda *)k->device->state)->multiprocessors);
   call->args = (jf_cut_args){ .groups = c.groups, .lines = c.lines, .tiles = c.tiles,
                               .parts = c.parts };
   call->grid = (jf_cuda_grid){ c.tiles * c.parts, c.across * c.down, 0 };
   call->finish_grid.threads = 256;
   call->n_in = f->n_in;
-  program_gathers(call, &c, scratch);
-  jfl_status s = program_compile(call, cuda, &c);
+  program_gathers(call, &c, &k->scratch_size);
+  jfl_status s = program_find(k, &c, call);
   if (s) jf_free(call);
   else *out = call;
   return s;
@@ -241,7 +241,7 @@ jfl_status jf_program_run(const jf_program *call, const jf_kargs *k, void *const
     a.gather[i].from = (char *)k->scratch + call->at[i];
     a.gather[i].to = data[call->n_in + call->out[i]];
   }
-  JF_TRY(jf_cuda_launch(k, call->function, call->grid, &a));
+  JF_TRY(jf_cuda_launch(k, call->work, call->grid, &a));
   return call->n_gather ? jf_cuda_launch(k, call->finish, call->finish_grid, &a) : JFL_OK;
 }
 

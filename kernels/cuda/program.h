@@ -4,11 +4,11 @@
 
 #include "cut.h"
 
-/* A compiled program; jf_free frees it. */
+/* A program for a device; jf_free frees it. */
 typedef struct jf_program jf_program;
-/* Compiles f, which need not stay, and adds what it needs to *scratch. JFL_ENOSYS: no cut of it is
-   served. */
-jfl_status jf_program_new(jf_cuda *cuda, const jf_fused *f, size_t *scratch, jf_program **out);
+/* Writes the text of f, which need not stay, for the call that is prepared, which waits until it is
+   compiled, and adds what it needs to k->scratch_size. JFL_ENOSYS: no cut of it is served. */
+jfl_status jf_program_new(jf_kargs *k, const jf_fused *f, jf_program **out);
 /* Runs it on its inputs, then its outputs: n pointers. */
 jfl_status jf_program_run(const jf_program *p, const jf_kargs *k, void *const *data, int n);
 

@@ -107,7 +107,7 @@ void jf_recipe_out(jf_recipe *r, int a, int to)
 jfl_status jf_recipes_add(jf_recipes *l, jf_kargs *k, const jf_recipe *r)
 {
   int n = 0;
-  JF_TRY(jf_program_new(k->device->state, &r->f, &k->scratch_size, &l->program[l->n]));
+  JF_TRY(jf_program_new(k, &r->f, &l->program[l->n]));
   for (int i = 0; i < r->f.n_in; i++) l->tensor[l->n][n++] = r->from[i];
   for (int i = 0; i < r->f.n_out; i++) l->tensor[l->n][n++] = r->to[i];
   l->n_data[l->n++] = n;

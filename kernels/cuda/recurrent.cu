@@ -167,7 +167,7 @@ JF_KERNEL __launch_bounds__(RNN_THREADS) recurrent_back(const recurrent_args a)
 
 extern const char jf_cuda_text_recurrent[];
 
-typedef struct recurrent_call { jf_cu_function *function; jf_recurrent_dims d; } recurrent_call;
+typedef struct recurrent_call { jf_cuda_kernel *kernel; jf_recurrent_dims d; } recurrent_call;
 
 static int recurrent_accepts(const jf_kargs *k)
 {
@@ -194,8 +194,8 @@ static jfl_status recurrent_make(jf_kargs *k, jf_recurrent_dims d, const char *n
   jf_recurrent_define(&text, k->in[0].dtype, ((const jf_recurrent *)k->attr)->kind, &d);
   jfl_status e = jf_text_take(&text, &define);
   if (!e) {
-    e = jf_cuda_function(k->device->state, &(jf_cuda_source){ "recurrent layer",
-                         jf_cuda_text_recurrent, define }, name, &c->function);
+    e = jf_cuda_find(k, &(jf_cuda_source){ "recurrent layer", jf_cuda_text_recurrent, define },
+                     name, &c->kernel);
     jf_free(define);
   }
   if (e) jf_free(c);
@@ -243,7 +243,7 @@ static jfl_status cuda_recurrent_run(const jf_kargs *k)
   for (int64_t n = 0; n < c->d.length && grid.blocks; n++) {
     r.t = jf_recurrent_step(a, c->d.length, n);
     r.before = jf_recurrent_before(a, c->d.length, r.t);
-    JF_TRY(jf_cuda_launch(k, c->function, grid, &r));
+    JF_TRY(jf_cuda_launch(k, c->kernel, grid, &r));
   }
   return JFL_OK;
 }
@@ -276,7 +276,7 @@ static jfl_status cuda_recurrent_back_run(const jf_kargs *k)
   for (int64_t n = c->d.length - 1; n >= -1 && grid.blocks; n--) {
     r.t = n < 0 ? -1 : jf_recurrent_step(a, c->d.length, n);
     r.before = n < 0 ? -1 : jf_recurrent_before(a, c->d.length, r.t);
-    JF_TRY(jf_cuda_launch(k, c->function, grid, &r));
+    JF_TRY(jf_cuda_launch(k, c->kernel, grid, &r));
     r.back = r.t;
   }
   return JFL_OK;

@@ -14,7 +14,7 @@ typedef struct small_args {
   double attr[SMALL_ATTR / sizeof(double)];
 } small_args;
 
-typedef struct small_call { jf_cu_function *function; small_args args; } small_call;
+typedef struct small_call { jf_cuda_kernel *kernel; small_args args; } small_call;
 
 static int small_accepts(const jf_kargs *k)
 {
@@ -65,8 +65,7 @@ static jfl_status small_prepare(jf_kargs *k)
   jf_scalar_source(&text, k->op, k->attr, &s);
   jfl_status e = jf_text_take(&text, &source);
   if (!e) {
-    e = jf_cuda_function(k->device->state, &(jf_cuda_source){ k->op->name, source, NULL }, "small",
-                         &c->function);
+    e = jf_cuda_find(k, &(jf_cuda_source){ k->op->name, source, NULL }, "small", &c->kernel);
     jf_free(source);
   }
   if (e) jf_free(c);
@@ -79,7 +78,7 @@ static jfl_status small_run(const jf_kargs *k)
   small_args a = ((const small_call *)k->state)->args;
   a.fault = k->fault;
   jf_scalar_tensors(k, a.at);
-  return jf_cuda_launch(k, ((const small_call *)k->state)->function, (jf_cuda_grid){ 1, 1, 0 }, &a);
+  return jf_cuda_launch(k, ((const small_call *)k->state)->kernel, (jf_cuda_grid){ 1, 1, 0 }, &a);
 }
 
 JFL_CUDA(cuda_small, .accepts = small_accepts, .prepare = small_prepare, .run = small_run,

@@ -7,7 +7,7 @@
 static jfl_status fused_make(jf_kargs *k, const jf_fused *f)
 {
   jf_program *p;
-  JF_TRY(jf_program_new(k->device->state, f, &k->scratch_size, &p));
+  JF_TRY(jf_program_new(k, f, &p));
   k->state = p;
   return JFL_OK;
 }

@@ -40,8 +40,8 @@ enum { PART_REST = 2 };
 enum { UPDATE_NUMBERS, UPDATE_SHARE, UPDATE_SUMS };
 
 typedef struct update_call {
-  jf_cu_function *function;
-  jf_cu_function *measure;             /* or NULL */
+  jf_cuda_kernel *change;
+  jf_cuda_kernel *measure;             /* or NULL */
   int n_tensor;                        /* of a parameter */
   int64_t chunk;                       /* elements */
 } update_call;
@@ -238,15 +238,15 @@ static int64_t update_blocks(const update_call *call, const jf_tensor *t)
   return (jf_numel(&t->shape) + call->chunk - 1) / call->chunk;
 }
 
-static jfl_status update_compile(const jf_kargs *k, update_call *call)
+static jfl_status update_find(jf_kargs *k, update_call *call)
 {
   const jf_update *a = k->attr;
   char *source;
   JF_TRY(jf_update_source(a, k->in[0].dtype, &source));
   const jf_cuda_source s = { "update", source, NULL };
-  jfl_status e = jf_cuda_function(k->device->state, &s, "update", &call->function);
+  jfl_status e = jf_cuda_find(k, &s, "update", &call->change);
   if (!e && a->choice.rule->n_sum)
-    e = jf_cuda_function(k->device->state, &s, "measure", &call->measure);
+    e = jf_cuda_find(k, &s, "measure", &call->measure);
   jf_free(source);
   return e;
 }
@@ -257,7 +257,7 @@ static jfl_status cuda_update_prepare(jf_kargs *k)
   update_call *call = jf_new(sizeof *call);
   if (!call) return jf_fail(JFL_ENOMEM, "out of memory");
   *call = (update_call){ .n_tensor = a->stride, .chunk = update_chunk(k) };
-  jfl_status e = update_compile(k, call);
+  jfl_status e = update_find(k, call);
   if (e) return jf_free(call), e;
   for (int i = 0; i < a->n; i++)
     k->scratch_size += (size_t)update_blocks(call, jf_update_tensors(k, i)) *
@@ -297,7 +297,7 @@ static jfl_status cuda_update_run(const jf_kargs *k)
     }
     const jf_cuda_grid grid = { blocks, THREADS, 0 };
     if (blocks && call->measure) JF_TRY(jf_cuda_launch(k, call->measure, grid, &args));
-    if (blocks) JF_TRY(jf_cuda_launch(k, call->function, grid, &args));
+    if (blocks) JF_TRY(jf_cuda_launch(k, call->change, grid, &args));
   }
   return JFL_OK;
 }

@@ -199,7 +199,7 @@ static void two_threads_convert_what_each_has(void)
     CHECK_MSG(!w[i].wrong, "%d of %d runs", w[i].wrong, WIDE_RUNS);
     jf_free(w[i].k.scratch);
   }
-  jf_choice_release(&c, k.state);
+  jf_choice_release(&c, &k);
   jf_arena_free(&arena);
 }
 

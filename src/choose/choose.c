@@ -55,11 +55,16 @@ static void choose_note_between(const jf_chooser *c, const jf_device *dev, const
 static jfl_status take_row(const jf_chooser *c, const jf_kernel_row *r, jf_kargs *k,
                            jf_choice *out)
 {
-  k->state = NULL;
+  k->state = k->waits = NULL;
   k->scratch_size = 0;
   if (c->tells) jf_fail(JFL_ENOSYS, "it cannot be prepared for this call");
   jfl_status s = r->prepare ? r->prepare(k) : JFL_OK;
-  if (!s) *out = (jf_choice){ r->run, r, k->scratch_size, out->refused };
+  if (!s) {
+    *out = (jf_choice){ r->run, r, k->scratch_size, out->refused };
+    return JFL_OK;
+  }
+  jf_free(k->waits);
+  k->waits = NULL;
   return s == JFL_ENOSYS ? JFL_OK : s;
 }
 
@@ -258,18 +263,43 @@ jfl_status jf_choose(jf_chooser *c, int place, const jfl_op *op, jf_kargs *k, jf
   return JFL_OK;
 }
 
-void jf_choice_release(const jf_choice *choice, void *state)
+void jf_choice_release(const jf_choice *choice, const jf_kargs *k)
 {
-  if (choice->row && choice->row->release && state) choice->row->release(state);
+  if (choice->row && choice->row->release && k->state) choice->row->release(k->state);
+  jf_free(k->waits);
 }
 
 void jf_chooser_end(jf_chooser *c)
 {
   for (int i = 0; i < JF_ANSWERS; i++) {
     for (const jf_awaited *a = c->answer[i]; a; a = a->next)
-      jf_choice_release(&a->choice, a->k.state);
+      jf_choice_release(&a->choice, &a->k);
     c->answer[i] = NULL;
   }
+}
+
+/* ---- making calls ready ---- */
+
+/* Makes the first calls ready, up to one on a device of another kind; *done is how many. */
+static jfl_status choose_make_ready(jf_kargs *const *k, int n, int threads, int *done, int *failed)
+{
+  jfl_status (*const ready)(jf_kargs *const *, int, int, int *) = k[0]->device->kind->ready;
+  for (*done = 1; *done < n && k[*done]->device->kind->ready == ready;) ++*done;
+  if (ready) JF_TRY(ready(k, *done, threads, failed));
+  for (int i = 0; i < *done; i++) {
+    jf_free(k[i]->waits);
+    k[i]->waits = NULL;
+  }
+  return JFL_OK;
+}
+
+jfl_status jf_make_ready(jf_kargs *const *k, int n, int threads, int *failed)
+{
+  for (int i = 0, done; i < n; i += done) {
+    const jfl_status s = choose_make_ready(k + i, n - i, threads, &done, failed);
+    if (s) return *failed += i, s;
+  }
+  return JFL_OK;
 }
 
 jfl_status jf_fail_kernel(const jf_device *d, const jfl_op *op, const jf_kargs *k)

@@ -44,9 +44,9 @@ typedef struct jf_chooser {
 } jf_chooser;
 
 /* Chooses the best kernel of the device for a call of op with tensors k->in, k->out and attributes,
-   and prepares it: fills in the rest of k but for addresses. The caller releases
-   k->state by jf_choice_release. A call that has floats of 16 bits which no kernel takes is left
-   alone: out->run is NULL. */
+   and prepares it: fills in the rest of k but for addresses. The caller makes it ready before it
+   runs, and releases it by jf_choice_release. A call that has floats of 16 bits which no kernel
+   takes is left alone: out->run is NULL. */
 jfl_status jf_choose(jf_chooser *c, int place, const jfl_op *op, jf_kargs *k, jf_choice *out);
 /* Gives what jf_choose will give for that call, which may never be made: what is prepared waits for
    who makes it. */
@@ -54,7 +54,10 @@ jfl_status jf_choose_ahead(jf_chooser *c, int place, const jfl_op *op, const jf_
                            const jf_choice **out);
 /* Whether a row takes that call, as far as is known before one is prepared. */
 int jf_accepts(const jf_chooser *c, int place, const jfl_op *op, jf_kargs *k);
-void jf_choice_release(const jf_choice *choice, void *state);
+void jf_choice_release(const jf_choice *choice, const jf_kargs *k);
+/* Makes n calls ready that were chosen, on up to so many threads: what can be done for many at once
+   is left until then. *failed is the first call for which that fails. */
+jfl_status jf_make_ready(jf_kargs *const *k, int n, int threads, int *failed);
 /* Releases what was prepared for calls that nobody made. */
 void jf_chooser_end(jf_chooser *c);
 

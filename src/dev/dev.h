@@ -35,6 +35,10 @@ typedef struct jf_kind {
   /* ---- what plans and passes ask ---- */
 
   const jf_kernel_row *const *(*rows)(void);   /* ended by NULL; NULL: it has none of its own */
+  /* Does what the preparing of n calls on devices of the kind, or of another with this function,
+     has left to be done for all of them, as k->waits says, on up to so many threads. *failed is the
+     first call for which that fails. NULL: nothing is left. */
+  jfl_status (*ready)(jf_kargs *const *k, int n, int threads, int *failed);
   /* How many channels its convolutions want in a block; 0 or a NULL function: they want no
      blocks. */
   int64_t (*channel_block)(void);

@@ -51,6 +51,8 @@ typedef struct jf_kargs {
   void *state;             /* set by prepare, or NULL; several threads may run with it at once */
   void *scratch;           /* as many bytes as prepare asked for, aligned to 64 bytes, */
   size_t scratch_size;     /* which it says here; 0 before */
+  void *waits;             /* what prepare has left for the kind's `ready`, freed by jf_free; or
+                              NULL: the call can run */
   jf_random_source random; /* for ops with JF_RANDOM */
   int threads;             /* how many threads to use at most */
   int tf32;                /* products of float32 may read 10 bits of each mantissa (TF32) */
@@ -109,10 +111,10 @@ typedef struct jf_kernel_row {
   const char *name;        /* name that plans print: "dnnl_matmul" */
   const char *op;          /* names of the ops that it serves; NULL: any; accepts decides */
   int (*accepts)(const jf_kargs *k);                      /* NULL: always */
-  /* Sets k->state and k->scratch_size; NULL: nothing to prepare. If it returns JFL_ENOSYS, the
-     row cannot serve this call and the plan tries the next one; any other failure ends
-     compilation. Of one input that may have any layout it may say that it is to be packed, in how
-     many bytes, and in which form. */
+  /* Sets k->state, k->scratch_size and k->waits; NULL: nothing to prepare. If it returns
+     JFL_ENOSYS, the row cannot serve this call and the plan tries the next one; any other failure
+     ends compilation. Of one input that may have any layout it may say that it is to be packed,
+     in how many bytes, and in which form. */
   jfl_status (*prepare)(jf_kargs *k);
   jf_kernel run;
   /* Packs input 0, the plain tensor, into output 0 for the call whose state and attributes it has,

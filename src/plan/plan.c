@@ -59,6 +59,17 @@ static jfl_status choose_kernels(jf_plan_builder *b)
   return lacks ? jf_fail(JFL_ENOSYS, "there is no kernel for %s", lacks) : JFL_OK;
 }
 
+/* Makes the steps ready that wait for something, all at once. */
+static jfl_status plan_make_ready(jf_plan_builder *b)
+{
+  jf_kargs **k = jf_alloc(b->arena, (size_t)b->p->n_step * sizeof *k);
+  int n = 0, failed = 0;
+  for (int s = 0; s < b->p->n_step; s++)
+    if (b->step[s].k.waits) k[n++] = &b->step[s].k;
+  const jfl_status st = jf_make_ready(k, n, b->chooser->threads, &failed);
+  return st ? jf_fail_in(st, JFL_ERROR_OP, k[failed]->op->name) : JFL_OK;
+}
+
 /* Notes who makes and who reads values, once the order of the steps is known. */
 static void number_steps(jf_plan_builder *b)
 {
@@ -115,6 +126,7 @@ jfl_status jf_plan_new(jfl_graph *g, jf_chooser *c, jfl_plan **out)
   jf_plan_builder b = plan_begin(g, c, p);
   jf_plan_make_steps(&b);
   JF_TRY(choose_kernels(&b));
+  JF_TRY(plan_make_ready(&b));
   jf_plan_add_packing(&b);
   number_steps(&b);
   jf_plan_place(&b);
@@ -129,6 +141,6 @@ void jf_plan_release(const jfl_plan *p)
   for (int s = 0; p && s < p->n_step; s++) {
     const jf_choice *c = &p->step[s].kernel;
     if (c->row && c->run == c->row->pack) continue;          /* its state is its reader's */
-    jf_choice_release(c, p->step[s].k.state);
+    jf_choice_release(c, &p->step[s].k);
   }
 }

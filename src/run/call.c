@@ -117,7 +117,7 @@ static void ready_drop(jf_ready **at)
   jf_ready *r = *at;
   if (!r) return;
   *at = NULL;
-  jf_choice_release(&r->choice, r->k.state);
+  jf_choice_release(&r->choice, &r->k);
   jfl_graph_unref(r->graph);
 }
 
@@ -131,9 +131,15 @@ static jfl_status ready_make(jf_chooser *c, jfl_graph *g, const jfl_op *op, cons
                              jf_ready **out)
 {
   jf_ready *r = jf_alloc(g->arena, sizeof *r);
+  int failed;
   *r = (jf_ready){ .graph = g, .device = c->device[0], .flags = c->flags, .threads = c->threads,
                    .k = *k, .work = jf_work(op, k) };
   JF_TRY(jf_choose(c, 0, op, &r->k, &r->choice));
+  const jfl_status s = jf_make_ready((jf_kargs *[]){ &r->k }, 1, c->threads, &failed);
+  if (s) {
+    jf_choice_release(&r->choice, &r->k);
+    return s;
+  }
   jfl_graph_ref(g);
   *out = r;
   return JFL_OK;

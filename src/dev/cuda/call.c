@@ -5,7 +5,7 @@
 
 enum { MOST_ARGS = 2048, ARGS_ALIGN = 16 };
 typedef struct cuda_call {
-  jf_cu_function *function;
+  jf_cuda_kernel *kernel;
   jf_cuda_grid grid;
   size_t size;                         /* of args, a multiple of ARGS_ALIGN */
   _Alignas(ARGS_ALIGN) char args[];
@@ -30,8 +30,8 @@ const char *jf_cuda_moved(size_t size)
   }
 }
 
-static jfl_status call_function(jf_cuda *c, const jf_cuda_source *s, const jf_cuda_type *types,
-                                const char *name, jf_cu_function **out)
+static jfl_status call_kernel(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
+                              const char *name, jf_cuda_kernel **out)
 {
   jf_text define = { 0 };
   char *text;
@@ -39,7 +39,7 @@ static jfl_status call_function(jf_cuda *c, const jf_cuda_source *s, const jf_cu
   for (const jf_cuda_type *t = types; t && t->name; t++)
     jf_text_add(&define, "typedef %s %s;\n", jf_cuda_stored(t->dtype), t->name);
   JF_TRY(jf_text_take(&define, &text));
-  jfl_status e = jf_cuda_function(c, &(jf_cuda_source){ s->what, s->text, text }, name, out);
+  jfl_status e = jf_cuda_find(k, &(jf_cuda_source){ s->what, s->text, text }, name, out);
   jf_free(text);
   return e;
 }
@@ -69,17 +69,17 @@ jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_t
                            const char *name, jf_cuda_grid grid, const void *args, size_t size)
 {
   const size_t whole = (size + ARGS_ALIGN - 1) / ARGS_ALIGN * ARGS_ALIGN;
-  jf_cu_function *function;
+  jf_cuda_kernel *kernel;
   cuda_call *call = NULL;
   jfl_status e = k->n_in + k->n_out > JF_CUDA_POINTERS ? JFL_ENOSYS
-               : call_function(k->device->state, s, types, name, &function);
+               : call_kernel(k, s, types, name, &kernel);
   if (!e) e = call_room(k, whole, &call);
   if (e) {
     jf_cuda_release(k->state);
     k->state = NULL;
     return e;
   }
-  call->function = function;
+  call->kernel = kernel;
   call->grid = grid;
   call->size = whole;
   memcpy(call->args, args, size);
@@ -97,7 +97,7 @@ static jfl_status call_run(const jf_kargs *k, const cuda_call *call, void *table
   for (int i = 0; i < k->n_out && n < JF_CUDA_POINTERS; i++) h->data[n++] = k->out[i].data;
   if (n < JF_CUDA_POINTERS) h->data[n++] = k->scratch;
   if (n < JF_CUDA_POINTERS) h->data[n] = table;
-  return jf_cuda_launch(k, call->function, call->grid, args);
+  return jf_cuda_launch(k, call->kernel, call->grid, args);
 }
 
 jfl_status jf_cuda_run(const jf_kargs *k)

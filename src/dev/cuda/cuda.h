@@ -30,8 +30,9 @@ typedef struct jf_cuda {
   unsigned forks;                      /* jf_forks() when it was opened */
   atomic_int lost;                     /* the error that ended the context; 0: none */
   uint64_t peers;                      /* bit i: its copies from device i are made ready */
+  pthread_cond_t made;                 /* one of its images is loaded, or failed */
   pthread_mutex_t mu;                  /* guards what follows */
-  jf_cuda_image *images;
+  jf_cuda_image *images;               /* image.h */
   struct jf_cuda_blas *blas;           /* NULL until a product needs it (blas.h) */
   struct jf_dnn *dnn;                  /* cuDNN here (dnn.h); NULL: not asked for yet */
 } jf_cuda;
@@ -91,17 +92,24 @@ jfl_status jf_cuda_record(jf_device *d, void *stream, void *event);
 jfl_status jf_cuda_await(jf_device *d, void *stream, void *event);
 jfl_status jf_cuda_reach(jf_device *d, void *stream, void *event);
 
-/* ---- kernels (image.c, compile.c) ---- */
+/* ---- kernels (image.c, ready.c, compile.c) ---- */
 
-/* Gives the function `name` of a source, which is compiled for the device if it is not yet. Each of
-   the device's sources is compiled and loaded once. `what` is what messages call it. */
+/* `what` is what messages call it. */
 typedef struct jf_cuda_source {
   const char *what;
   const char *text;
   const char *define;                  /* text before it, such as "#define T float\n", or NULL */
 } jf_cuda_source;
-jfl_status jf_cuda_function(jf_cuda *c, const jf_cuda_source *s, const char *name,
-                            jf_cu_function **out);
+
+/* A kernel of a source, which can be launched once a call that waits for it is ready. It stays as
+   long as the device. */
+typedef struct jf_cuda_kernel jf_cuda_kernel;
+/* Finds the kernel `name` of a source for the call that is prepared. Each of the device's sources
+   is compiled and loaded once: if it is not yet, k->waits for it. */
+jfl_status jf_cuda_find(jf_kargs *k, const jf_cuda_source *s, const char *name,
+                        jf_cuda_kernel **out);
+/* Compiles and loads what calls wait for: `ready` of the kind. */
+jfl_status jf_cuda_ready(jf_kargs *const *k, int n, int threads, int *failed);
 void jf_cuda_images_free(jf_cuda *c);
 /* The text before every source: types and helpers (kernels/cuda/prelude.cuh). */
 extern const char jf_cuda_prelude[];
@@ -116,7 +124,8 @@ jfl_status jf_cuda_compile(int arch, const jf_cuda_source *s, int way, void **im
 
 /* A launch of `blocks` blocks of `threads` threads; the kernel has one parameter, at `args`. */
 typedef struct jf_cuda_grid { int64_t blocks; int threads; size_t shared; } jf_cuda_grid;
-jfl_status jf_cuda_launch(const jf_kargs *k, jf_cu_function *f, jf_cuda_grid grid, void *args);
+jfl_status jf_cuda_launch(const jf_kargs *k, const jf_cuda_kernel *f, jf_cuda_grid grid,
+                          void *args);
 /* A grid of one thread for each of n, or fewer threads that go on to further ones. */
 jf_cuda_grid jf_cuda_grid_of(const jf_cuda *c, int64_t n);
 

@@ -57,6 +57,7 @@ static jfl_status device_open(jf_device *d)
   c->forks = jf_forks();
   memcpy(c->name, d->name, sizeof c->name);
   pthread_mutex_init(&c->mu, NULL);
+  pthread_cond_init(&c->made, NULL);
   jfl_status s = device_start(c, d->index);
   if (s) jf_free(c);
   else d->state = c;
@@ -75,6 +76,7 @@ static void device_close(jf_device *d)
     jf_cuda_leave(c);
     c->api->context_release(c->ordinal);
   }
+  pthread_cond_destroy(&c->made);
   pthread_mutex_destroy(&c->mu);
   jf_free(c);
 }
@@ -128,7 +130,8 @@ static int device_activates(const char *act, jfl_dtype t)
 }
 
 #define DEVICE_OF_GPU                                                                      \
-  .open = device_open, .close = device_close, .rows = jf_cuda_rows, .alloc = device_alloc, \
+  .open = device_open, .close = device_close, .rows = jf_cuda_rows, .ready = jf_cuda_ready,  \
+  .alloc = device_alloc,                                                                   \
   .free = device_free, .memory = device_memory, .stream_new = jf_cuda_stream_new,          \
   .stream_free = jf_cuda_stream_free, .put = jf_cuda_put, .get = jf_cuda_get,              \
   .move = jf_cuda_move, .wait = jf_cuda_wait, .capture = jf_cuda_capture,                  \

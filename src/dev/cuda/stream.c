@@ -1,6 +1,7 @@
 /* Streams of a GPU: copies by way of pinned memory, events, and work that is repeated. */
-#include "dev/cuda/cuda.h"
+#include "dev/cuda/image.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Copies of up to STAGE bytes go through pinned memory, so that the caller goes on at once; larger
@@ -303,14 +304,16 @@ jfl_status jf_cuda_reach(jf_device *d, void *stream, void *event)
 
 /* ---- launches ---- */
 
-jfl_status jf_cuda_launch(const jf_kargs *k, jf_cu_function *f, jf_cuda_grid grid, void *args)
+jfl_status jf_cuda_launch(const jf_kargs *k, const jf_cuda_kernel *f, jf_cuda_grid grid,
+                          void *args)
 {
   jf_cuda_stream *s = k->stream;
   jf_cuda *c = s->cuda;
   void *parameter[] = { args };
+  assert(f->function);
   JF_TRY(jf_cuda_enter(c));
-  const jf_cu e = c->api->launch(f, (unsigned)grid.blocks, 1, 1, (unsigned)grid.threads, 1, 1,
-                                 (unsigned)grid.shared, s->stream, parameter, NULL);
+  const jf_cu e = c->api->launch(f->function, (unsigned)grid.blocks, 1, 1, (unsigned)grid.threads,
+                                 1, 1, (unsigned)grid.shared, s->stream, parameter, NULL);
   const jfl_status st = jf_cuda_check(c, e, "launching a kernel");
   jf_cuda_leave(c);
   return st;
