@@ -7,6 +7,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -628,6 +629,79 @@ static void *open_library(void *state)
   return jf_library_ready(state, open_slowly) ? state : NULL;
 }
 
+/* ---- conditions ---- */
+
+static struct {
+  pthread_mutex_t mu;
+  jf_condition changed;
+  int round, awake;            /* guarded by mu */
+  atomic_int is_held, is_free;
+} gate = { .mu = PTHREAD_MUTEX_INITIALIZER };
+
+/* Keeps the thread that gets the signal from running on, as a busy machine does. */
+static void hold(int signal)
+{
+  (void)signal;
+  atomic_store(&gate.is_held, 1);
+  for (int round = 0; !atomic_load(&gate.is_free); round++) jf_give_way(round);
+}
+
+/* Waits for a round, which it is given. */
+static void *wait_for_round(void *round)
+{
+  pthread_mutex_lock(&gate.mu);
+  while (gate.round < *(int *)round) jf_condition_wait(&gate.changed, &gate.mu);
+  gate.awake++;
+  pthread_mutex_unlock(&gate.mu);
+  return NULL;
+}
+
+static int count_asleep(void)
+{
+  pthread_mutex_lock(&gate.mu);
+  const int n = gate.changed.asleep;
+  pthread_mutex_unlock(&gate.mu);
+  return n;
+}
+
+static void begin_round(int round)
+{
+  pthread_mutex_lock(&gate.mu);
+  gate.round = round;
+  jf_condition_tell(&gate.changed);
+  pthread_mutex_unlock(&gate.mu);
+}
+
+/* pthread_cond_broadcast would not return from the second round before the first thread runs. */
+static void who_tells_waits_for_no_thread_that_was_woken(void)
+{
+  pthread_t first, second;
+  signal(SIGUSR1, hold);
+  CHECK(!pthread_create(&first, NULL, wait_for_round, &(int){ 1 }));
+  while (count_asleep() < 1) jf_give_way(0);
+  pthread_kill(first, SIGUSR1);
+  while (!atomic_load(&gate.is_held)) jf_give_way(0);
+  begin_round(1);
+  CHECK(!pthread_create(&second, NULL, wait_for_round, &(int){ 2 }));
+  while (count_asleep() < 2) jf_give_way(0);
+  alarm(100);
+  begin_round(2);
+  alarm(0);
+  CHECK(!pthread_join(second, NULL) && gate.awake == 1);
+  atomic_store(&gate.is_free, 1);
+  CHECK(!pthread_join(first, NULL) && gate.awake == 2 && !gate.changed.asleep);
+  signal(SIGUSR1, SIG_DFL);
+}
+
+static void a_wait_ends_at_its_time(void)
+{
+  pthread_mutex_lock(&gate.mu);
+  const double until = jf_now() + 0.01;
+  while (!jf_condition_wait_until(&gate.changed, &gate.mu, until)) CHECK(!gate.changed.asleep);
+  CHECK(jf_now() >= until && jf_condition_wait_until(&gate.changed, &gate.mu, 0));
+  pthread_mutex_unlock(&gate.mu);
+}
+
 /* Else the child would wait for a thread that it does not have. */
 static void a_fork_waits_for_a_library_that_another_thread_opens(void)
 {
@@ -729,6 +803,8 @@ int main(void)
   RUN(loops_of_several_threads_do_not_mix);
   RUN(helpers_have_the_lowest_priority_in_the_background);
   RUN(a_forked_child_has_helpers_of_its_own);
+  RUN(who_tells_waits_for_no_thread_that_was_woken);
+  RUN(a_wait_ends_at_its_time);
   RUN(a_fork_waits_for_a_library_that_another_thread_opens);
   RUN(all_memory_came_back);
   RUN(texts_are_shown_without_harm);

@@ -3,6 +3,7 @@
 #ifndef JF_BASE_H
 #define JF_BASE_H
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdatomic.h>
 
@@ -259,7 +260,21 @@ void jf_loops_get(int *most, int *low);
    for it where the caller has little stack left, as in hosts with threads of 64 kB. */
 jfl_status jf_with_stack(jfl_status (*fn)(void *ctx), void *ctx);
 
-/* ---- forks, cores (threads.c) ---- */
+/* ---- conditions, forks, cores (threads.c) ---- */
+
+/* What threads wait for under a mutex, as with pthread_cond_t. There a broadcast may wait until
+   threads that were woken before have run, which with the lowest priority takes as long as others
+   want the cores: here it never waits. Zeroed at first, also in a forked child. */
+typedef struct jf_condition {
+  atomic_uint turn;
+  int asleep;                  /* how many threads wait; guarded by the mutex */
+} jf_condition;
+/* With the mutex, which it leaves meanwhile. It may return early. The second waits at most until
+   that time on the clock of jf_now, and gives whether it is later. */
+void jf_condition_wait(jf_condition *c, pthread_mutex_t *mu);
+int jf_condition_wait_until(jf_condition *c, pthread_mutex_t *mu, double until);
+/* With the mutex: wakes all that wait. */
+void jf_condition_tell(jf_condition *c);
 
 /* How often this process was forked since it first asked. */
 unsigned jf_forks(void);

@@ -38,7 +38,7 @@ struct jfl_loader {
   unsigned forks;              /* as of jf_forks, when the threads were started */
   jf_budget *budget;           /* of whoever made it, for whom its threads work; immutable */
   pthread_mutex_t mu; jf_fork_lock at_fork;
-  pthread_cond_t wanted, finished;       /* there is a sample to begin; one is done */
+  jf_condition wanted, finished;         /* there is a sample to begin; one is done */
   loader_batch *first, *last;  /* guarded by mu */
   int ends;                    /* guarded by mu */
   int n_worker;
@@ -73,7 +73,7 @@ static void loader_decode(jfl_loader *l, loader_batch *b, loader_sample *p, jf_d
   p->status = s;
   p->error = e;
   p->state = DONE;
-  if (++b->done == b->n) pthread_cond_broadcast(&l->finished);
+  if (++b->done == b->n) jf_condition_tell(&l->finished);
 }
 
 static void *loader_work(void *arg)
@@ -87,7 +87,7 @@ static void *loader_work(void *arg)
     loader_batch *b;
     loader_sample *p = loader_next(l, &b);
     if (p) loader_decode(l, b, p, &d);
-    else pthread_cond_wait(&l->wanted, &l->mu);
+    else jf_condition_wait(&l->wanted, &l->mu);
   }
   pthread_mutex_unlock(&l->mu);
   jf_decoder_free(&d);
@@ -106,8 +106,7 @@ static void loader_check_fork(jfl_loader *l)
   l->forks = jf_forks();
   l->n_worker = 0;
   pthread_mutex_init(&l->mu, NULL);
-  pthread_cond_init(&l->wanted, NULL);
-  pthread_cond_init(&l->finished, NULL);
+  l->wanted = l->finished = (jf_condition){ 0 };
   jf_input_close(&l->decoder.input);
   for (loader_batch *b = l->first; b; b = b->next) {
     b->begun = b->done = b->n;
@@ -159,8 +158,6 @@ static jfl_status loader_make(const char *who, const jfl_sample_spec *spec, int 
   l->tag = JF_TAG_LOADER;
   l->budget = jf_memory_budget();
   pthread_mutex_init(&l->mu, NULL);
-  pthread_cond_init(&l->wanted, NULL);
-  pthread_cond_init(&l->finished, NULL);
   l->forks = jf_forks();
   jf_fork_lock_add(&l->at_fork, &l->mu);
   const jfl_status r = loader_keep(l, spec);
@@ -208,7 +205,7 @@ void jfl_loader_free(jfl_loader *l)
   loader_check_fork(l);
   pthread_mutex_lock(&l->mu);
   l->ends = 1;
-  pthread_cond_broadcast(&l->wanted);
+  jf_condition_tell(&l->wanted);
   pthread_mutex_unlock(&l->mu);
   for (int i = 0; i < l->n_worker; i++) pthread_join(l->worker[i], NULL);
   for (loader_batch *b = l->first, *next; b; b = next) {
@@ -220,8 +217,6 @@ void jfl_loader_free(jfl_loader *l)
   jf_decoder_free(&l->decoder);
   jf_fork_lock_remove(&l->at_fork);
   pthread_mutex_destroy(&l->mu);
-  pthread_cond_destroy(&l->wanted);
-  pthread_cond_destroy(&l->finished);
   jf_free(l);
 }
 
@@ -261,7 +256,7 @@ static jfl_status loader_want(const char *who, jfl_loader *l, const jfl_place *p
   if (l->first) l->last->next = b;
   else l->first = b;
   l->last = b;
-  pthread_cond_broadcast(&l->wanted);
+  jf_condition_tell(&l->wanted);
   pthread_mutex_unlock(&l->mu);
   return JFL_OK;
 }
@@ -302,7 +297,7 @@ static loader_batch *loader_finish(jfl_loader *l)
   loader_batch *b = l->first;
   while (b && b->done < b->n) {
     if (b->begun < b->n) loader_decode(l, b, &b->sample[b->begun], &l->decoder);
-    else pthread_cond_wait(&l->finished, &l->mu);
+    else jf_condition_wait(&l->finished, &l->mu);
   }
   if (b) l->first = b->next;
   pthread_mutex_unlock(&l->mu);

@@ -22,7 +22,7 @@ static void behind_end(jfl_session *s)
   atomic_store(&r->done, 1);
   s->finished++;
   jf_session_make_readable(s);
-  pthread_cond_broadcast(&s->changed);
+  jf_condition_tell(&s->changed);
   jfl_request_unref(r);
 }
 
@@ -33,7 +33,7 @@ static void *behind_work(void *arg)
   jf_memory_charge(s->budget);
   pthread_mutex_lock(&s->mu);
   for (;;) {
-    while (!s->behind && !s->writer_stop) pthread_cond_wait(&s->changed, &s->mu);
+    while (!s->behind && !s->writer_stop) jf_condition_wait(&s->changed, &s->mu);
     if (!s->behind) break;
     jfl_request *r = s->behind;
     pthread_mutex_unlock(&s->mu);
@@ -65,7 +65,7 @@ void jf_behind_add(jfl_session *s, jfl_request *r)
 void jf_behind_wait(jfl_session *s)
 {
   jf_session_lock(s);
-  while (s->head || s->running || s->behind) pthread_cond_wait(&s->changed, &s->mu);
+  while (s->head || s->running || s->behind) jf_condition_wait(&s->changed, &s->mu);
   jf_session_unlock(s);
 }
 
@@ -75,7 +75,7 @@ void jf_behind_stop(jfl_session *s)
   const int join = s->has_writer;
   s->writer_stop = 1;
   s->has_writer = 0;
-  pthread_cond_broadcast(&s->changed);
+  jf_condition_tell(&s->changed);
   jf_session_unlock(s);
   if (join) pthread_join(s->writer, NULL);
 }

@@ -12,7 +12,7 @@ static int queue_await(jfl_session *s)
 {
   while (!s->sent && (s->stop || !s->head || s->running)) {
     if (s->stop) return 0;
-    pthread_cond_wait(&s->changed, &s->mu);
+    jf_condition_wait(&s->changed, &s->mu);
   }
   return 1;
 }
@@ -74,7 +74,7 @@ void jf_queue_end_worker(jfl_session *s)
   int join = s->has_worker;
   __atomic_store_n(&s->stop, 1, __ATOMIC_RELEASE);      /* a run looks without the mutex */
   s->has_worker = 0;
-  pthread_cond_broadcast(&s->changed);
+  jf_condition_tell(&s->changed);
   jf_session_unlock(s);
   if (join) pthread_join(s->worker, NULL);
   s->stop = 0;
@@ -89,7 +89,6 @@ void jf_queue_stop(jfl_session *s)
   jf_behind_stop(s);
   jf_signal_free(s->fd);
   jf_fork_lock_remove(&s->at_fork);
-  pthread_cond_destroy(&s->changed);
   pthread_mutex_destroy(&s->mu);
 }
 
@@ -102,7 +101,7 @@ static jfl_status enqueue(jfl_session *s, jfl_request *r)
   else s->head = r;
   s->tail = r;
   s->n_queued++;
-  pthread_cond_broadcast(&s->changed);
+  jf_condition_tell(&s->changed);
   return JFL_OK;
 }
 
@@ -269,7 +268,7 @@ jfl_status jf_compile_submit(jfl_session *s, const jf_task *task, jf_compiling *
 void jf_compiles_wait(jfl_session *s)
 {
   jf_session_lock(s);
-  while (s->n_compiles) pthread_cond_wait(&s->changed, &s->mu);
+  while (s->n_compiles) jf_condition_wait(&s->changed, &s->mu);
   jf_session_unlock(s);
 }
 
@@ -299,7 +298,7 @@ jfl_status jfl_request_cancel(jfl_request *r, int *cancelled)
     *cancelled = 1;
     s->finished++;
     jf_session_make_readable(s);
-    if (s->has_worker) pthread_cond_broadcast(&s->changed);
+    if (s->has_worker) jf_condition_tell(&s->changed);
   }
   jf_session_unlock(s);
   return JFL_OK;
@@ -318,8 +317,8 @@ jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds
   int late = 0;
   while (!late && (s->head || s->running || (r && s->behind)) &&
          (r ? !atomic_load(&r->done) : s->finished == before)) {
-    if (seconds < 0) pthread_cond_wait(&s->changed, &s->mu);
-    else late = jf_condition_wait(&s->changed, &s->mu, until);
+    if (seconds < 0) jf_condition_wait(&s->changed, &s->mu);
+    else late = jf_condition_wait_until(&s->changed, &s->mu, until);
   }
   jf_session_unlock(s);
   return JFL_OK;

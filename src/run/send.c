@@ -27,7 +27,7 @@ void jf_send(jfl_session *s, jfl_request *r, jfl_array *const *in)
   r->plan->job->n_sent++;
   s->n_sent++;
   s->sending = 0;
-  pthread_cond_broadcast(&s->changed);
+  jf_condition_tell(&s->changed);
   pthread_mutex_unlock(&s->mu);
 }
 
@@ -35,7 +35,7 @@ void jf_send(jfl_session *s, jfl_request *r, jfl_array *const *in)
 static void send_settle(jfl_session *s, const jfl_request *r)
 {
   pthread_mutex_lock(&s->mu);
-  while (s->sending) pthread_cond_wait(&s->changed, &s->mu);
+  while (s->sending) jf_condition_wait(&s->changed, &s->mu);
   s->sending = 1;
   pthread_mutex_unlock(&s->mu);
   jf_staging_settle(r->execution);
@@ -44,7 +44,7 @@ static void send_settle(jfl_session *s, const jfl_request *r)
       jf_request_set(q, jf_staging_send(q->execution));
   pthread_mutex_lock(&s->mu);
   s->sending = 0;
-  pthread_cond_broadcast(&s->changed);
+  jf_condition_tell(&s->changed);
   pthread_mutex_unlock(&s->mu);
 }
 

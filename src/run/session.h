@@ -35,7 +35,7 @@ struct jfl_session {
   jf_tag tag;
   uint64_t id;                 /* not 0; no other has it, also none that gets this one's memory */
   pthread_mutex_t mu; jf_fork_lock at_fork;
-  pthread_cond_t changed;      /* queue, running or done changed */
+  jf_condition changed;        /* queue, running or done changed */
   pthread_t worker; int has_worker, stop;          /* guarded by mu */
   jf_budget *budget;           /* in which its memory counts, or NULL; immutable */
   jfl_request *head, *tail;    /* queued runs; guarded by mu */

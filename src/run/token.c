@@ -9,7 +9,7 @@
 static void init_locks(jfl_session *s)
 {
   pthread_mutex_init(&s->mu, NULL);
-  jf_condition_init(&s->changed);
+  s->changed = (jf_condition){ 0 };
   s->forks = jf_forks();
 }
 
@@ -84,7 +84,7 @@ void jf_session_unlock(jfl_session *s) { pthread_mutex_unlock(&s->mu); }
 void jf_session_acquire(jfl_session *s)
 {
   jf_session_lock(s);
-  while (s->running || s->head) pthread_cond_wait(&s->changed, &s->mu);
+  while (s->running || s->head) jf_condition_wait(&s->changed, &s->mu);
   s->running = 1;
   jf_session_unlock(s);
   s->blocked = s->has_mapped && jf_mapping_begin();
@@ -97,7 +97,7 @@ void jf_session_release(jfl_session *s)
   s->blocked = 0;
   jf_session_lock(s);
   s->running = 0;
-  if (s->has_worker) pthread_cond_broadcast(&s->changed);
+  if (s->has_worker) jf_condition_tell(&s->changed);
   jf_session_unlock(s);
 }
 
@@ -108,7 +108,7 @@ void jf_session_make_readable(jfl_session *s) { jf_signal_set(s->fd); }
 void jf_session_yield(jfl_session *s)
 {
   s->running = s->n_sent > 0 || s->sending;
-  if (s->has_worker) pthread_cond_broadcast(&s->changed);
+  if (s->has_worker) jf_condition_tell(&s->changed);
 }
 
 /* Under mu. */

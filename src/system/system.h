@@ -53,11 +53,6 @@ void jf_fork_lock_remove(jf_fork_lock *l);
 void jf_sleep_on(const void *at, unsigned seen, const struct timespec *most);
 void jf_wake_all(const void *at);
 
-/* A condition whose waits can end at a time on the clock of jf_now. jf_condition_wait gives whether
-   it is later than that. */
-void jf_condition_init(pthread_cond_t *c);
-int jf_condition_wait(pthread_cond_t *c, pthread_mutex_t *mu, double until);
-
 /* ---- cores (thread.c) ---- */
 
 enum { JF_MOST_CORES = 1024 };

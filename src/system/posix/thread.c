@@ -138,21 +138,6 @@ void jf_wake_all(const void *at)
   syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-void jf_condition_init(pthread_cond_t *c)
-{
-  pthread_condattr_t attr;
-  pthread_condattr_init(&attr);
-  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-  pthread_cond_init(c, &attr);
-  pthread_condattr_destroy(&attr);
-}
-
-int jf_condition_wait(pthread_cond_t *c, pthread_mutex_t *mu, double until)
-{
-  const struct timespec t = { (time_t)until, (long)((until - (double)(time_t)until) * 1e9) };
-  return pthread_cond_timedwait(c, mu, &t) != 0;
-}
-
 /* ---- cores ---- */
 
 _Static_assert(sizeof(cpu_set_t) == sizeof(jf_cores), "a set of cores is as the system has it");

@@ -49,18 +49,6 @@ void jf_sleep_on(const void *at, unsigned seen, const struct timespec *most)
 
 void jf_wake_all(const void *at) { WakeByAddressAll((void *)at); }
 
-void jf_condition_init(pthread_cond_t *c) { pthread_cond_init(c, NULL); }
-
-/* Conditions wait by the time of day. */
-int jf_condition_wait(pthread_cond_t *c, pthread_mutex_t *mu, double until)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  const double at = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec + until - jf_now();
-  const struct timespec t = { (time_t)at, (long)((at - (double)(time_t)at) * 1e9) };
-  return pthread_cond_timedwait(c, mu, &t) != 0 && jf_now() >= until;
-}
-
 /* ---- cores: Windows keeps threads that wake each other apart by itself ---- */
 
 int jf_cores_mine(jf_cores *out)
