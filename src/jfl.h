@@ -965,7 +965,9 @@ JFL_API void jfl_profile_free(jfl_profile *p);
    multiplications per second in registers, and bytes per second read and written by a copy loop. */
 JFL_API jfl_status jfl_machine_peak(int threads, double *flop, double *bytes);
 
-/* ---- variables and checkpoints; all wait for queued runs first ---- */
+/* ---- variables and checkpoints; all wait for queued runs first, but for what says otherwise, and
+   jfl_variable_info and jfl_variable_distribution: these wait for plans alone that are being made,
+   and only where no variable has the name yet ---- */
 
 /* The variables in the order in which they were made; the name is NULL past the last, and lives as
    long as the variable. */

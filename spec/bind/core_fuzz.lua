@@ -387,6 +387,7 @@ local good = {
     return "dropped"
   end,
   variables_defer = function() return true end,
+  has_variable = function() return "v" end,
   variable_info = function()
     new_plan()
     return "v"

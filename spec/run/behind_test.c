@@ -387,6 +387,26 @@ static void what_a_plan_will_take_is_checked_at_once(void)
   close_session();
 }
 
+static void asking_for_a_variable_waits_only_for_plans_that_may_make_it(void)
+{
+  const jfl_shape *shape = NULL;
+  jfl_dtype dtype;
+  const char *devices;
+  jfl_distribution d;
+  open_session();
+  atomic_store(&holds_worker, 1);
+  submit_runs(1);
+  jfl_request *c = compile("other");
+  CHECK(!jfl_variable_info(session, "w", &dtype, &shape) && dtype == JFL_F64 && shape);
+  CHECK(!jfl_variable_distribution(session, "w", &devices, &d) && d.kind == JFL_BROADCAST);
+  CHECK(!jfl_request_done(c));
+  atomic_store(&holds_worker, 0);
+  CHECK(jfl_variable_info(session, "no such variable", NULL, NULL) == JFL_ENAME);
+  CHECK(jfl_request_done(c));
+  jfl_request_unref(c);
+  close_session();
+}
+
 static void closing_drops_plans_that_are_not_made(void)
 {
   open_session();
@@ -472,6 +492,7 @@ int main(void)
   RUN(what_looks_at_variables_waits_for_plans);
   RUN(a_plan_that_cannot_be_made_fails_its_runs);
   RUN(what_a_plan_will_take_is_checked_at_once);
+  RUN(asking_for_a_variable_waits_only_for_plans_that_may_make_it);
   RUN(closing_drops_plans_that_are_not_made);
   RUN(a_reading_gives_what_was_there_as_of_the_call);
   RUN(runs_have_results_without_names);

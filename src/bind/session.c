@@ -322,6 +322,15 @@ JF_LUA(variable_get)
   return 1;
 }
 
+/* has_variable(name): whether there is one. Where there is none yet it waits for plans that are
+   being made, which may have it. */
+JF_LUA(has_variable)
+{
+  const char *name = jf_need_string(L, 1, "has_variable", "name");
+  lua_pushboolean(L, jfl_variable_info(jf_session(L), name, NULL, NULL) == JFL_OK);
+  return 1;
+}
+
 /* variable_info(name) -> dtype, shape */
 JF_LUA(variable_info)
 {

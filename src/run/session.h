@@ -58,7 +58,7 @@ struct jfl_session {
   int blocked;                 /* who has the token blocks SIGBUS otherwise (jf_mapping_begin) */
   int defers;                  /* how often values of new variables are to be drawn later */
   jfl_job *jobs;
-  jf_map var_names, job_names; /* of these */
+  jf_map var_names, job_names; /* of these; variables are added under mu, too */
   jf_map derived;              /* what plans share of variables, by name */
   jf_runs *ahead; int n_ahead; /* of jobs that are not defined yet, by name */
   jf_site **site; int n_site, cap_site;        /* by place; site 0 is the host */

@@ -9,12 +9,15 @@ jf_var *jf_session_var(const jfl_session *s, const char *name)
   return jf_map_get(&s->var_names, name);
 }
 
+/* The session's thread may look for a name meanwhile. */
 static jfl_status variable_add(jfl_session *s, jf_var *v)
 {
   if (!JF_ROOM(s->var, s->n_var, s->cap_var)) return jf_fail(JFL_ENOMEM, "out of memory");
-  JF_TRY(jf_map_add(&s->var_names, v->spec.name, v));
-  s->var[s->n_var++] = v;
-  return JFL_OK;
+  jf_session_lock(s);
+  const jfl_status st = jf_map_add(&s->var_names, v->spec.name, v);
+  if (!st) s->var[s->n_var++] = v;
+  jf_session_unlock(s);
+  return st;
 }
 
 /* Numbers are drawn in plain order for the whole tensor, so that neither forms nor the number of
@@ -108,10 +111,15 @@ const char *jfl_variable_name(jfl_session *s, int i)
   return i >= 0 && i < jfl_variable_count(s) ? s->var[i]->spec.name : NULL;
 }
 
+/* On the session's thread, which alone drops variables: one that is there stays, also while plans
+   are being made; any other may be in one of these. */
 static jfl_status variable_find(jfl_session *s, const char *name, jf_var **out)
 {
-  jf_compiles_wait(s);
+  jf_session_lock(s);
   *out = jf_session_var(s, name);
+  jf_session_unlock(s);
+  if (!*out) jf_compiles_wait(s);
+  if (!*out) *out = jf_session_var(s, name);
   return *out ? JFL_OK : jf_fail(JFL_ENAME, "unknown variable '%s'", name);
 }
 
@@ -257,6 +265,7 @@ jfl_status jfl_variable_drop(jfl_session *s, const char *name)
   JF_NEED(SESSION, s);
   JF_NEED_POINTER(name);
   JF_TRY(variable_find(s, name, &v));
+  jf_compiles_wait(s);
   const jfl_job *user = variable_user(s, name);
   if (user)
     return jf_fail(JFL_ESTATE, "variable '%s' must be in no plan to be dropped, got one of job "

@@ -87,17 +87,25 @@ variables.get_all_variables = args.define("get_all_variables",
 -- Shapes of one number, either of which may be given for the other, as other programs write them.
 local is_number = { ["()"] = true, ["(1)"] = true }
 
+-- Whether there is a variable of that name. Only where there is none yet, jobs are compiled that were
+-- not so far.
+local function exists(name)
+  if core.has_variable(name) then return true end
+  job.compile_all(true)
+  return core.has_variable(name)
+end
+
 --- What a variable is and where it lies: a table of its dtype, its shape, the devices, such as
--- "cpu:0" or "gpu 0:0-3", and how it lies on several: "broadcast", or "split(0)" along an axis.
+-- "cpu:0" or "gpu 0:0-3", and how it lies on several: "broadcast", or "split(0)" along an axis. It
+-- waits for nothing where the variable is there already.
 variables.variable_info = args.define("variable_info", "Tells where a variable lies.", {
   { "name", "the variable", type = "string" },
   returns = "table",
 }, function(o)
-  variables.settle()
-  local dtypes = variables.dtypes()
-  if not dtypes[o.name] then
+  job.check_no_body("variables cannot be looked up")
+  if not exists(o.name) then
     core.fail("variable_info: '%s' is not a variable of any job%s", o.name,
-      report.suggest(o.name, dtypes))
+      report.suggest(o.name, variables.dtypes()))
   end
   local dtype, shape = core.variable_info(o.name)
   local devices, lies, axis = core.variable_distribution(o.name)

@@ -1,5 +1,6 @@
 -- Saves and readings of variables that do not wait: flow.checkpoint.save(path, { async = true }),
 -- flow.get_all_variables { async = true }. spec/bind/task_test.c holds their threads.
+local core = require "jfl.core"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
@@ -56,6 +57,23 @@ describe("async", function()
       return text
     end
     assert.is_true(bytes(path) == bytes(other))
+  end)
+
+  it("tells what a variable is with no callback and no plan before", function()
+    local called = false
+    later({ 1, 1 })(function() called = true end)
+    while core.pending() > 0 do core.wait() end
+    local other = helper.predict("other", { 2 }, function(x)
+      return x * flow.get_variable("v", { shape = { 2 }, initializer = flow.ones_initializer() })
+    end)
+    assert.same({ 2 }, flow.variable_info("w").shape)
+    assert.is_false(called)
+    assert.is_false(core.has_variable("v"))
+    assert.same({ 2 }, flow.variable_info("v").shape)
+    helper.fails(function() flow.variable_info("vv") end, "did you mean v?")
+    assert.is_true(other({ 1, 1 }):eq(flow.ndarray.ones({ 2 })):all())
+    flow.sync()
+    assert.is_true(called)
   end)
 
   it("makes the variables of jobs that never ran", function()
