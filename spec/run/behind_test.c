@@ -407,6 +407,37 @@ static void asking_for_a_variable_waits_only_for_plans_that_may_make_it(void)
   close_session();
 }
 
+static void a_plan_is_freed_behind_its_runs_and_nobody_waits(void)
+{
+  jfl_plan *other;
+  jfl_request *r[2];
+  open_session();
+  CHECK_MSG(!counter_plan(session, "other", &other), "%s", jfl_errmsg());
+  const jfl_job *job = other->job;
+  atomic_store(&holds_worker, 1);
+  for (int i = 0; i < 2; i++) CHECK(!jfl_submit(other, good, &r[i]));
+  jfl_plan_free(other);
+  CHECK(job->n_plan == 1 && jfl_submit(other, good, &r[0]) == JFL_EINVAL);
+  submit_runs(1);
+  atomic_store(&holds_worker, 0);
+  for (int i = 0; i < 2; i++) CHECK(result_of(r[i]) == i);
+  CHECK(run() == 3 && !job->n_plan);
+  close_session();
+}
+
+static void closing_leaves_no_plan_that_was_to_be_freed(void)
+{
+  jfl_plan *other;
+  open_session();
+  CHECK_MSG(!counter_plan(session, "other", &other), "%s", jfl_errmsg());
+  atomic_store(&holds_worker, 1);
+  submit_runs(2);
+  jfl_plan_free(other);
+  counter_drop(good);
+  atomic_store(&holds_worker, 0);
+  jfl_session_free(session);
+}
+
 static void closing_drops_plans_that_are_not_made(void)
 {
   open_session();
@@ -493,6 +524,8 @@ int main(void)
   RUN(a_plan_that_cannot_be_made_fails_its_runs);
   RUN(what_a_plan_will_take_is_checked_at_once);
   RUN(asking_for_a_variable_waits_only_for_plans_that_may_make_it);
+  RUN(a_plan_is_freed_behind_its_runs_and_nobody_waits);
+  RUN(closing_leaves_no_plan_that_was_to_be_freed);
   RUN(closing_drops_plans_that_are_not_made);
   RUN(a_reading_gives_what_was_there_as_of_the_call);
   RUN(runs_have_results_without_names);

@@ -230,7 +230,7 @@ static void a_run_that_has_not_begun_can_be_taken_back(void)
   close_session();
 }
 
-/* A plan that is freed first waits for runs in flight, and the memory for temporaries grows. */
+/* A plan is freed behind the runs in flight, and the memory for temporaries grows. */
 static void plans_come_and_go_while_others_run(void)
 {
   enum { N = 20 };

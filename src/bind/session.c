@@ -263,9 +263,9 @@ JF_LUA(plan_text)
   return 1;
 }
 
-/* plan_free(plan, now): waits for all queued runs first, since some may be the plan's. Gives false
-   and leaves the plan where a call is about to run it, or where it would have to wait and is to be
-   freed now. */
+/* plan_free(plan, now): frees it behind the runs that are queued, some of which may be its own; but
+   for `now` it first waits for these. Gives false and leaves the plan where a call is about to run
+   it, or where it is being made and is to be freed now. */
 JF_LUA(plan_free)
 {
   jf_lplan *p = jf_test(L, 1, JF_PLAN);
@@ -273,10 +273,11 @@ JF_LUA(plan_free)
   if (!p) jf_raise(L, "plan_free: argument 1 must be a plan, got %s", jf_type_name(L, 1));
   const int now = lua_toboolean(L, 2);
   const int gone = (!p->plan && !p->compiling) || p->job->generation != st->generation;
-  const int stays = p->pinned || (!gone && now && jfl_session_pending(st->session));
+  const int making = !gone && !p->plan && !jfl_request_done(compiling_of(p));
+  const int stays = p->pinned || (now && making);
   lua_pushboolean(L, !stays);
   if (stays || gone) return 1;
-  while (jfl_session_pending(st->session)) jf_wait(L, NULL, -1);
+  while (!now && jfl_session_pending(st->session)) jf_wait(L, NULL, -1);
   adopt_plan(L, p);
   forget_compiling(p);
   if (p->plan) jfl_plan_free(p->plan);

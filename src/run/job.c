@@ -109,15 +109,38 @@ void jf_job_remove(jfl_job *j)
   jf_job_free(j);
 }
 
-void jfl_plan_free(jfl_plan *p)
+/* The caller holds the run token. */
+static void job_remove_plan(jfl_plan *p)
 {
-  if (!JF_IS_LAST(PLAN, p)) return;
   jfl_job *j = p->job;
-  jf_session_acquire(j->session);
   for (int i = 0; i < j->n_plan; i++)
     if (j->plan[i] == p) j->plan[i] = j->plan[--j->n_plan];
   drop_plan(p);
-  jf_session_release(j->session);
+}
+
+static jfl_status job_removal_take(jfl_request *r)
+{
+  job_remove_plan(r->state);
+  r->state = NULL;
+  return JFL_OK;
+}
+
+/* One that has not had its turn leaves the plan to the job, which goes with the session. */
+static void job_removal_free(void *plan) { (void)plan; }
+
+static const jf_task job_removal = {
+  .many = "removals of plans", .take = job_removal_take, .free = job_removal_free
+};
+
+void jfl_plan_free(jfl_plan *p)
+{
+  if (!JF_IS_LAST(PLAN, p)) return;
+  jfl_session *s = p->job->session;
+  p->tag = JF_TAG_FREED;
+  if (jf_removal_submit(s, &job_removal, p)) return;
+  jf_session_acquire(s);
+  job_remove_plan(p);
+  jf_session_release(s);
 }
 
 static jfl_status check_budget(const jfl_session *s, const jfl_plan *p)

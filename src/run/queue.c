@@ -265,6 +265,19 @@ jfl_status jf_compile_submit(jfl_session *s, const jf_task *task, jf_compiling *
   return queue_add(r, NULL, out);
 }
 
+int jf_removal_submit(jfl_session *s, const jf_task *task, jfl_plan *p)
+{
+  jfl_request *r;
+  jf_session_lock(s);
+  const int waits = s->running || s->head;
+  jf_session_unlock(s);
+  if (!waits || jf_request_new_task(s, task, p, &r)) return 0;
+  r->in_flight = &s->n_compiles;
+  if (queue_add(r, NULL, &r)) return 0;
+  jfl_request_unref(r);
+  return 1;
+}
+
 void jf_compiles_wait(jfl_session *s)
 {
   jf_session_lock(s);

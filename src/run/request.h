@@ -74,6 +74,9 @@ jfl_status jf_task_submit(jfl_session *s, const jf_task *task, void *state, int 
    the plans of jobs. */
 jfl_status jf_compile_submit(jfl_session *s, const jf_task *task, jf_compiling *state,
                              jfl_request **out);
+/* Queues a task that frees a plan, which counts as one that compiles. 0: nothing is queued or
+   running, or memory is out, so the caller may as well free it. */
+int jf_removal_submit(jfl_session *s, const jf_task *task, jfl_plan *p);
 /* Waits until nothing is being compiled. */
 void jf_compiles_wait(jfl_session *s);
 

@@ -86,9 +86,9 @@ end
 
 -- ---- freeing ----
 
--- Frees an entry's plan, and the graph that the plan lies in, once no run of it is in flight. Gives
--- whether it did: a plan that a call is about to run stays, and one for which it would have to wait
--- where it is to be freed now.
+-- Frees an entry's plan, and the graph that the plan lies in, behind the runs of it that are queued,
+-- for which it waits unless it is to be freed now. Gives whether it did: a plan that a call is about
+-- to run stays, and one that is being made where it is to be freed now.
 local function free(entry, now)
   if not core.plan_free(entry.plan, now) then return false end
   core.graph_free(entry.graph)
@@ -120,8 +120,8 @@ local function drop_oldest(self, behind)
 end
 
 --- Frees the plans of former definitions. It does so later if a callback asks for it and the call
--- that runs the callback is about to run one of them, or where they are to be freed now and there
--- are runs. The next plan, which waits for runs, frees them then.
+-- that runs the callback is about to run one of them, or where they are to be freed now and one is
+-- being made. The next plan frees them then.
 function plan.free_retired(self, now)
   while self._retired and free(self._retired, now) do
     self._retired = self._retired.retired
@@ -312,7 +312,7 @@ function plan.try(self, definition, shapes, look)
   return ok, result
 end
 
--- Whether so many plans wait to be freed that it is time to wait for runs.
+-- Whether so many plans that are being made wait to be freed that it is time to wait for them.
 local function many_retired(self)
   local n, entry = 0, self._retired
   while entry do n, entry = n + 1, entry.retired end
