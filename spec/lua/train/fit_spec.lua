@@ -1,8 +1,10 @@
 --- flow.fit: the loop that trains a job.
 local flow = require "jfl"
 local columns = require "jfl.data.columns"
+local core = require "jfl.core"
 local feed = require "jfl.train.feed"
 local helper = require "spec.lua.helper"
+local jobs = require "jfl.job.job"
 local nd, tp = flow.ndarray, flow.typing
 
 local function net(x)
@@ -154,6 +156,25 @@ describe("flow.fit", function()
     end
   end)
 
+  it("says which epochs were better than all before", function()
+    local function said(better)
+      local out = helper.script(([[
+        local flow = require "jfl"
+        local net = flow.model("lines", function(x) return flow.layers.dense(x, 1) end)
+        local x = flow.ndarray.ones { 8, 2 }
+        flow.fit(net, { x, flow.ndarray.ones { 8, 1 } }, { epochs = 3, better = "%s",
+          loss = flow.nn.mse_loss, optimizer = flow.optimizer.SGD(0.01) })
+      ]]):format(better))
+      local list = {}
+      for epoch, best in out:gmatch("epoch (%d)/3: loss [%d.e-]+([^\n]*)\n") do
+        list[#list + 1] = epoch .. best
+      end
+      return list
+    end
+    assert.same({ "1", "2 (best)", "3 (best)" }, said "lower")
+    assert.same({ "1", "2", "3" }, said "higher")
+  end)
+
   it("draws its curves in the end where that is wanted and there are some", function()
     local function drawn(epochs, show, curves)
       local out = helper.script(([[
@@ -169,26 +190,63 @@ describe("flow.fit", function()
       drawn(2, false, true), drawn(2, true, false) })
   end)
 
+  it("draws the curves of what was a number from the first epoch on, but for rates", function()
+    local folder = helper.directory()
+    local out = helper.script(([[
+      local flow = require "jfl"
+      require("jfl.tools.plot").plot = function(curves)
+        local names = {}
+        for name in pairs(curves) do names[#names + 1] = name end
+        table.sort(names)
+        print(table.concat(names, " "))
+      end
+      local net = flow.model("lines", function(x) return flow.layers.dense(x, 2) end)
+      local data = { flow.ndarray.ones { 8, 2 }, flow.ndarray.zeros({ 8 }, "int32") }
+      local function train(epochs, metrics)
+        local run = flow.fit(net, data, { epochs = epochs, validation = data, metrics = metrics,
+          reduce_rate = true, loss = flow.nn.cross_entropy, optimizer = flow.optimizer.SGD(0.1),
+          directory = %q, resume = true, show = false })
+        run:plot()
+      end
+      local function one() return 1 end
+      train(1, { "confusion", one = one })
+      train(2, { "confusion", one = one, late = one })
+    ]]):format(folder))
+    helper.remove(folder)
+    assert.equal(2, select(2, out:gsub("%f[%w]loss one val_loss\n", "")), out)
+  end)
+
   it("takes the mean of a loss that comes in parts, or by name", function()
-    local function lines(loss_of)
-      local train = flow.global_function { name = "train", type = "train",
-        returns = tp.Bundle(tp.Numpy), inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } },
-        body = function(x)
+    local function lines(loss_of, returns, background)
+      local train = flow.global_function { name = "train", type = "train", returns = returns,
+        inputs = { { "x", tp.Numpy.Placeholder { -1, 2 } } }, body = function(x)
           local loss = flow.math.reduce_mean(flow.layers.dense(x, 1, { name = "d",
             kernel_initializer = flow.ones_initializer() }))
           flow.optimizer.SGD(0.1):minimize(loss)
           return loss_of(loss)
         end }
       local run = flow.fit(train, { nd.ones { 8, 2 } }, { epochs = 2, batch_size = 8,
-        show = false })
+        show = false, background = background }):wait()
       flow.clear_default_session()
       return run.history.loss
     end
-    local want = lines(function(loss) return loss end)
+    local want = lines(function(loss) return loss end, tp.Numpy, false)
     assert.near(2, want[1], 1e-6)
-    assert.same(want, lines(function(loss) return { loss = loss, other = loss * 7 } end))
-    local parts = lines(function(loss) return { loss * 0.5, loss * 1.5 } end)
-    for i = 1, 2 do assert.near(want[i], parts[i], 1e-6) end
+    local bundle, two = tp.Bundle(tp.Numpy), tp.Tuple(tp.Numpy, tp.Numpy)
+    for _, background in ipairs { false, true } do
+      for _, late in ipairs { false, true } do
+        local function same(loss_of, returns)
+          if late then returns = tp.Callback(returns) end
+          for i, loss in ipairs(lines(loss_of, returns, background)) do
+            assert.near(want[i], loss, 1e-6)
+          end
+        end
+        same(function(loss) return loss end, tp.Numpy)
+        same(function(loss) return loss, loss * 7 end, two)
+        same(function(loss) return { loss = loss, other = loss * 7 } end, bundle)
+        same(function(loss) return { loss * 0.5, loss * 1.5 } end, bundle)
+      end
+    end
   end)
 
   it("goes on from its directory as if it had never stopped", function()
@@ -292,6 +350,34 @@ describe("flow.fit", function()
     run = flow.fit(train, data, { epochs = 2, batch_size = 30, background = true })
     assert.equal(run, run:wait())
     assert.equal(2, run.epoch)
+  end)
+
+  it("has two steps under way in the background, and no more", function()
+    local train = problem(10)
+    local x, y, taken, done = nd.ones { 10, 2 }, nd.zeros({ 10 }, flow.int32), 0, 0
+    local function data()
+      return function()
+        taken = taken + 1
+        if taken <= 5 then return taken, x, y end
+      end
+    end
+    -- Results arrive when the test says so.
+    local submit, register, under_way, counts = jobs.submit, core.register, {}, {}
+    jobs.submit = function() end
+    core.register = function(_, deliver) table.insert(under_way, deliver) end
+    local ok, run = pcall(function()
+      local run = flow.fit(train, data, { background = true,
+        callbacks = { step = function() done = done + 1 end } })
+      while #under_way > 0 do
+        counts[#counts + 1] = #under_way
+        table.remove(under_way, 1)(1)
+      end
+      return run
+    end)
+    jobs.submit, core.register = submit, register
+    assert.is_true(ok, run)
+    assert.same({ 2, 2, 2, 2, 1 }, counts)
+    assert.same({ true, 5 }, { run.done, done })
   end)
 
   it("tells of a step that fails in the background", function()
@@ -423,6 +509,12 @@ describe("flow.fit", function()
       fit({ rows, y }, { loss = function(a, b) return flow.nn.cross_entropy(a, b) end })
       fit({ images = nd.array(rows), labels = y }, { columns = { "images", "labels" } })
       assert.same({ "-1 2 int32", "-1 2 int32", "-1 2 int32" }, inputs)
+    end)
+
+    it("and knows what a batch is from one sample", function()
+      local types = feed.types("fit", { { { { 1, 2, 3 }, { 4, 5, 6 } } }, { 7 } }, {})
+      assert.same({ "-1 2 3", "-1" }, { table.concat(types[1].shape, " "),
+        table.concat(types[2].shape, " ") })
     end)
 
     it("with data that are in batches already, and with pictures", function()
