@@ -3,6 +3,14 @@ local helper = require "spec.cmd.helper"
 
 local folder
 
+local function make_folder()
+  folder = os.tmpname()
+  os.remove(folder)
+  assert(os.execute("mkdir " .. folder) == 0)
+end
+
+local function remove_folder() os.execute("rm -rf " .. folder) end
+
 --- A spec file of this text, below the folder.
 local function spec_file(name, text)
   local path = ("%s/%s_spec.lua"):format(folder, name)
@@ -28,12 +36,8 @@ local function lines_of(path)
 end
 
 describe("scripts/tests_of.sh #cpu", function()
-  setup(function()
-    folder = os.tmpname()
-    os.remove(folder)
-    assert(os.execute("mkdir " .. folder) == 0)
-  end)
-  teardown(function() os.execute("rm -r " .. folder) end)
+  setup(make_folder)
+  teardown(remove_folder)
 
   it("lists what the map names for sources, each test once", function()
     local out, status = helper.said("scripts/tests_of.sh --list %s %s %s", "src/base/json.c",
@@ -93,28 +97,45 @@ describe("spec/map #cpu", function()
   end)
 end)
 
-describe("scripts/map/missing #cpu", function()
-  it("fails for sources with functions that the map lacks, and names them", function()
-    local root = os.tmpname()
-    os.remove(root)
-    local function write(path, text)
-      local file = assert(io.open(root .. "/" .. path, "w"))
-      file:write(text)
-      file:close()
+--- A tree of these files by path, in git, with a script of scripts/map.
+local function tree_with(script, files)
+  local root = folder .. "/tree"
+  assert(os.execute(("rm -rf %s && mkdir -p %s/scripts/map %s/spec %s/src %s/lua %s/kernels && "
+    .. "cp scripts/map/%s %s/scripts/map"):format(root, root, root, root, root, root, script,
+    root)) == 0)
+  for path, text in pairs(files) do
+    local file = assert(io.open(root .. "/" .. path, "w"))
+    file:write(text)
+    file:close()
+  end
+  assert(os.execute(("cd %s && git init -q && git add ."):format(root)) == 0)
+  return root .. "/scripts/map/" .. script
+end
+
+describe("what lint asks of the map #cpu", function()
+  setup(make_folder)
+  teardown(remove_folder)
+
+  it("is that it has each source with functions", function()
+    local function missing(map)
+      return { helper.said(tree_with("missing", { ["spec/map"] = map,
+        ["src/old.c"] = "int old(void)\n{\n  return 1;\n}\n",
+        ["src/table.c"] = "const int table = 1;\n",
+        ["lua/new.lua"] = "return function() end\n" })) }
     end
-    assert.equal(0, os.execute(("mkdir -p %s/scripts/map %s/spec %s/src %s/lua %s/kernels && "
-      .. "cp scripts/map/missing %s/scripts/map"):format(root, root, root, root, root, root)))
-    write("src/old.c", "int old(void)\n{\n  return 1;\n}\n")
-    write("src/table.c", "const int table = 1;\n")
-    write("lua/new.lua", "return function() end\n")
-    write("spec/map", "# What tests a source.\nsrc/old.c: spec/old_test.c\n")
-    assert.equal(0, os.execute(("cd %s && git init -q && git add ."):format(root)))
-    local out, status = helper.said("%s/scripts/map/missing", root)
-    assert.same({ "lua/new.lua\n", 1 }, { out, status })
-    write("spec/map", "src/old.c: spec/old_test.c\nlua/new.lua: spec/new_spec.lua\n")
-    out, status = helper.said("%s/scripts/map/missing", root)
-    assert.same({ "", 0 }, { out, status })
-    os.execute("rm -r " .. root)
+    assert.same({ "lua/new.lua\n", 1 }, missing "# Tests.\nsrc/old.c: spec/old_test.c\n")
+    assert.same({ "", 0 },
+      missing "src/old.c: spec/old_test.c\nlua/new.lua: spec/new_spec.lua\n")
+  end)
+
+  it("is that a test of each source in C runs sanitized", function()
+    local function unsanitized(specs)
+      return { helper.said(tree_with("unsanitized", { ["spec/sanitized"] = specs, ["spec/map"] =
+        "# Tests.\nlua/a.lua: spec/x_spec.lua\nsrc/a.c: spec/x_spec.lua spec/a_test.c\n"
+        .. "src/b.c: spec/b_spec.lua::one spec/c_test.c:gpu\nsrc/c.c: spec/c_test.c:gpu\n" })) }
+    end
+    assert.same({ "src/b.c\n", 1 }, unsanitized "# Specs.\nspec/x_spec.lua\n")
+    assert.same({ "", 0 }, unsanitized "spec/b_spec.lua\n")
   end)
 end)
 
