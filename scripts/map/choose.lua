@@ -288,7 +288,7 @@ print(("%d sources; CPU seconds of its tests: half %.1f, nine of ten %.1f, most 
 --- ---- what runs sanitized: a spec of each source ----
 
 -- Specs that leave out nearly all they have where a sanitizer runs, whose allocator takes the place
--- of the one that fails.
+-- of the one that fails; scripts/map/unsanitized knows them too.
 local LEFT_OUT = { ["spec/system/starved_spec.lua"] = true, ["spec/system/worlds_spec.lua"] = true }
 
 --- Whether a test runs under the sanitizers, of which these specs do; they take no other device.
