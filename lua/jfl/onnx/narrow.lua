@@ -76,28 +76,33 @@ end
 -- ---- rounding ----
 
 -- The largest power of 2 that is at most each number of x, of which none is 0, from 2^low to
--- 2^high. The logarithm may be off beside a power of 2.
+-- 2^high; 2^low for nan, which is 0 as an integer. The logarithm may be off beside a power of 2.
 local function power_below(x, low, high)
   local list = {}
   for e = low, high do list[#list + 1] = 2 ^ e end
   local powers = values.array(list, "float32")
   local e = op.clip_by_value(op.floor(op.divide(op.log(x), math.log(2))),
     { min_value = low, max_value = high })
-  e = op.where(op.isnan(x), values.scalar(low, "float32"), e)
   local p = op.gather(powers, values.cast(op.subtract(e, low), "int32"), { axis = 0 })
   p = op.where(op.greater(p, x), op.multiply(p, 0.5), p)
   return op.where(op.less_equal(op.multiply(p, 2), x), op.multiply(p, 2), p)
 end
 
 -- x as powers of 2, for scales of blocks.
-local function to_power(x, t, how)
-  local p = op.maximum(power_below(op.abs(x), -t[3] + 1, t[3]), 2 ^ -t[3])
+local function to_power(x, t, saturate, how)
+  local least, most = 2 ^ -t[3], t[4]
+  local p = op.maximum(power_below(op.abs(x), -t[3] + 1, t[3]), least)
   local double, q = op.multiply(p, 2), p
   if how == "up" then q = op.where(op.greater(x, p), double, p)
   elseif how == "nearest" then
     q = op.where(op.greater_equal(x, op.multiply(p, 1.5)), double, p)
   end
-  return op.minimum(q, t[4])
+  local is_none = op.isnan(x)
+  if not saturate then
+    local is_beyond = op.logical_or(op.less(x, least), op.greater(op.maximum(q, x), most))
+    is_none = op.logical_or(is_none, is_beyond)
+  end
+  return op.where(is_none, values.scalar(0 / 0, "float32"), op.minimum(q, most))
 end
 
 --- x rounded to the numbers of a type of floats of few bits, as float32. saturate: whether what is
@@ -105,7 +110,7 @@ end
 function narrow.round(x, name, saturate, how)
   local t = FLOATS[name]
   x = values.cast(x, "float32")
-  if name == "float8e8m0" then return to_power(x, t, how) end
+  if name == "float8e8m0" then return to_power(x, t, saturate, how) end
   local size, least = op.abs(x), 1 - t[3]
   local unit = op.multiply(power_below(op.maximum(size, 2 ^ least), least, 17), 2 ^ -t[2])
   local y = op.multiply(op.round(op.divide(x, unit)), unit)

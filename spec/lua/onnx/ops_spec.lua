@@ -244,6 +244,30 @@ describe("an op of ONNX gives what it says:", function()
     end
   end)
 
+  it("casts to floats of few bits, also of what is no number or beyond them", function()
+    local nan, inf = 0 / 0, math.huge
+    local FLOAT8E4M3FN, FLOAT8E5M2FNUZ, FLOAT4E2M1, FLOAT8E8M0 = 17, 20, 23, 24
+    local least, most = 2 ^ -127, 2 ^ 127
+    for _, row in ipairs {
+      { FLOAT8E4M3FN, 1, { nan, inf, -inf, 1.1 }, { nan, 448, -448, 1.125 } },
+      { FLOAT8E4M3FN, 0, { nan, inf, -inf, 500 }, { nan, nan, nan, nan } },
+      { FLOAT8E5M2FNUZ, 0, { nan, inf, 1.1 }, { nan, nan, 1 } },
+      { FLOAT4E2M1, 1, { nan, inf, -inf, 0.8 }, { 0, 6, -6, 1 } },
+      { FLOAT8E8M0, 1, { nan, inf, 0, 2 ^ -140, 3, 4 }, { nan, most, least, least, 4, 4 }, "up" },
+      { FLOAT8E8M0, 1, { nan, inf, 1.5 * most, 3.9 }, { nan, most, most, 2 }, "down" },
+      { FLOAT8E8M0, 0, { nan, inf, 0, 2 ^ -140 }, { nan, nan, nan, nan }, "nearest" },
+      { FLOAT8E8M0, 0, { 1.9 * most, 1.1 * most, 2.9, 3 }, { nan, nan, 2, 4 }, "nearest" },
+    } do
+      local to, saturate, numbers, want, round_mode = unpack(row, 1, 5)
+      local y = call("Cast", { opset = 25, to = to, saturate = saturate, round_mode = round_mode },
+        array(numbers)):totable()
+      for i, each in ipairs(want) do
+        local what = ("%d, %d, %s: %g is %g"):format(to, saturate, round_mode, numbers[i], y[i])
+        assert(each ~= each and y[i] ~= y[i] or each == y[i], what)
+      end
+    end
+  end)
+
   it("reductions, of nothing too", function()
     local none = nd.zeros { 2, 0, 3 }
     check({ { -math.huge, -math.huge, -math.huge }, { -math.huge, -math.huge, -math.huge } },
