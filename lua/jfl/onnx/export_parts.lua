@@ -76,8 +76,13 @@ end
 local function merge_values(c, traces, field, is_state)
   for i, value in ipairs(traces[1][field]) do
     c.at = value
-    value.shape = merge_shape(c, all(traces, field, i), ("the shape of '%s'"):format(value.name))
+    local each = all(traces, field, i)
+    value.shape = merge_shape(c, each, ("the shape of '%s'"):format(value.name))
     if is_state and extent.varies(value.shape) then fail(c, "and is a variable's") end
+    for _, other in ipairs(is_state and each or {}) do
+      c.what = "which variable is read here"
+      if other.name ~= value.name then fail(c, "") end
+    end
   end
 end
 

@@ -376,6 +376,16 @@ describe("onnx.export", function()
       return x + flow.get_variable("w", { shape = { x.shape[1], 1, 1, 1 },
         initializer = flow.ones_initializer(), reuse = true })
     end, "'w'")
+    local function reads_its_own(name, extents_of)
+      return function(x)
+        return x + flow.get_variable(name .. x.shape[1], { shape = extents_of(x.shape[1]),
+          initializer = flow.ones_initializer(), reuse = true })
+      end
+    end
+    fails(reads_its_own("own", function(n) return { n, 1, 1, 1 } end),
+      "the shape of 'own4' depends on the batch size and is a variable's")
+    fails(reads_its_own("alike", function() return { 1 } end),
+      "which variable is read here depends on the batch size")
     assert.is_false(exists("unused"))
   end)
 
