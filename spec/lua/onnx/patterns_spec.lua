@@ -268,20 +268,23 @@ local function tables(base, length, size)
   return flow.ndarray.array(cosine), flow.ndarray.array(sine)
 end
 
--- Options of a form of a rotary embedding, by tables of a base or others, with axes before or none.
+-- Options of a form of a rotary embedding, by tables of a base or others, with axes before or none,
+-- or sines for each head.
 local function rotary(row, known)
   local cosine, sine = tables(row.base, LENGTH, SIZE)
   if row.base == 3 then sine = cosine * 0.5 end
-  if row.axes then
+  if row.axes == "all" then
     cosine, sine = cosine:reshape { 1, 1, LENGTH, SIZE }, sine:reshape { 1, 1, LENGTH, SIZE }
+  elseif row.axes == "heads" then
+    sine = flow.stack({ sine, sine * 0.5, sine * 2 }, 0)         -- each of HEADS turns differently
   end
   return { row = row, known = known, turned = row.turned, arrays = { cosine = cosine, sine = sine },
     stored = { cosine = row.stored, sine = row.stored },
-    ops = { rotary_embedding = row.stored and row.base > 10 },
+    ops = { rotary_embedding = row.stored and row.base > 10 and row.axes ~= "heads" },
     shapes = { x = { BATCH, HEADS, LENGTH, SIZE } } }
 end
 
-local OF_ROTARY = { { "base", { 10000, 500000, 12, 3, 2 } }, { "axes", { false, true } },
+local OF_ROTARY = { { "base", { 10000, 500000, 12, 3, 2 } }, { "axes", { "last", "all", "heads" } },
   { "stored", { false, true } } }
 
 local function others(row, known)

@@ -789,6 +789,34 @@ describe("a stranger's ONNX file", function()
     end
   end)
 
+  it("goes on beside an axis as long as numbers say, and along none by default", function()
+    local places, turned = node("NonZero", { "x" }, { "p" }), node("Transpose", { "p" }, { "t" })
+    local x = flow.ndarray.array { { 0, -3, 0 }, { -1, 0, -2 } }
+    -- Of two rows, or columns, that are to be computed along each, the first result.
+    local ROWS, COLUMNS = { { 0, 1, 1 }, { 1, 0, 2 } }, { { 0, 1 }, { 1, 0 }, { 1, 2 } }
+    local AXES = { Softmax = "rows", LogSoftmax = "rows", LayerNormalization = "rows",
+      Split = "columns" }
+    for op, axis in pairs(AXES) do
+      for from, numbers in pairs { p = ROWS, t = COLUMNS } do
+        local nodes = { places, turned, node("Cast", { from }, { "f" },
+          { { name = "to", i = 1, type = 2 } }), node(op, { "f", op == "LayerNormalization" and "one"
+            or nil }, op == "Split" and { "y", "z" } or { "y" }) }
+        local parts = { initializer = { floats("one", { 2 }, { 1, 1 }) } }
+        if (from == "p") == (axis == "rows") then
+          fails(op .. " %(opset 17%): the extent of its input depends on numbers", nodes, parts)
+        else
+          local got = run(model(nodes, parts), x)
+          local own = flow.ndarray.array(numbers)
+          local want = op == "Split" and own[1]:reshape { 1, 3 }
+            or op == "LayerNormalization" and (own - own:mean(-1, true))
+              / (((own - own:mean(-1, true)) ^ 2):mean(-1, true) + 1e-5) ^ 0.5
+            or flow.nn[op == "Softmax" and "softmax" or "logsoftmax"](own)
+          assert.near(0, flow.math.abs(got - want):max(), 1e-5, op)
+        end
+      end
+    end
+  end)
+
   it("says what must be known, and takes it as a constant", function()
     local path = model({ node("Reshape", { "x", "s" }, { "y" }) },
       { input = { info "x", info("s", { 1 }, 7) } })
