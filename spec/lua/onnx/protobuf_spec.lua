@@ -141,4 +141,28 @@ describe("the messages of ONNX", function()
       end
     end
   end)
+
+  it("has the numbers and types that ONNX's own package has", function()
+    local known, seen, n = {}, {}, 0
+    for line in io.lines "spec/lua/onnx/fields.txt" do
+      local message, number, rest = line:match "^(%S+) (%d+) (.*)$"
+      known[message] = known[message] or {}
+      known[message][tonumber(number)] = rest
+    end
+    local function compare(ours, theirs)
+      if seen[ours] == theirs then return end
+      seen[ours] = theirs
+      for number, field in pairs(schema[ours]) do
+        local name, kind = field[1], field[2]
+        local is = name .. (field.repeated and " repeated " or " one ")
+        local said = known[theirs][number] or "none"
+        local of = said:match "%S+$"
+        assert.equal(is .. (schema[kind] and of or kind), said, ours .. " " .. number)
+        n = n + 1
+        if schema[kind] then compare(kind, of) end
+      end
+    end
+    compare("ModelProto", "ModelProto")
+    assert(n > 70, n)
+  end)
 end)
