@@ -1,7 +1,8 @@
 -- How much work is done between two looks at the deadline:
 --   build/counted spec/counted/asks.lua WHAT
 -- prints how many calls it made, and each that went on for more than MOST places. WHAT is "arrays",
--- each function and method of arrays; "compiling", kinds of scripts/bench/growing.lua; or else ops
+-- each function and method of arrays; "compiling", kinds of scripts/bench/growing.lua; "texts",
+-- tokenizers that are learned or read; or else ops
 -- whose names begin with one of these letters. A large call of an op is a case of spec/op/cases in
 -- which an extent, wherever it occurs, is so much larger that a tensor has at least ELEMENTS
 -- elements; what an op refuses then is left out. After LOOKS looks there is no time left, so that
@@ -19,7 +20,7 @@ local ELEMENTS, PARTS = 2 ^ 20, 1000
 local LOOKS, FEW = 50, { 2, 5, 13 }
 -- Places of plain loops in a few ms; those of compiling PARTS of something have more lines each.
 local MOST = 2.5e6
-if arg[1] == "compiling" then LOOKS, FEW, MOST = 2 ^ 31 - 1, {}, 1e7 end
+if arg[1] == "compiling" or arg[1] == "texts" then LOOKS, FEW, MOST = 2 ^ 31 - 1, {}, 1e7 end
 -- Those that hardly any fast kernel takes, whose places are not counted; LAST where none serves.
 local KEYS, LAST = { "float64", "int32", "float32" }, "float32"
 
@@ -171,6 +172,37 @@ local function arrays()
   end
 end
 
+-- The file of a tokenizer with N words more than the digits, each of which two others make.
+local function tokenizer_of(model, n)
+  local words, merges = {}, {}
+  for i = 1, n do
+    words[i] = (model == "Unigram" and '["%d",-1]' or '"%d":%d'):format(i, i - 1)
+    merges[#merges + 1] = i > 10 and i % 10 > 0 and ('"%d %d"'):format(i / 10, i % 10) or nil
+  end
+  local list, path = table.concat(words, ","), os.tmpname()
+  os.remove(path)
+  path = path .. ".json"
+  local file = assert(io.open(path, "w"))
+  file:write(('{"model":{"type":"%s","vocab":%s%s}}'):format(model,
+    model == "Unigram" and "[" .. list .. '],"unk_id":0' or "{" .. list .. "}",
+    model == "BPE" and ',"merges":[' .. table.concat(merges, ",") .. "]"
+      or model == "WordPiece" and ',"unk_token":"1","max_input_chars_per_word":9' or ""))
+  file:close()
+  return path
+end
+
+local function texts()
+  local many, list = 1e5, {}
+  for i = 1, many do list[i] = ("w%d x%d "):format(i, i % 1000) end
+  assert(measured("learning", flow.text.train, { texts = list, size = 5000 }))
+  for _, model in ipairs { "BPE", "Unigram", "WordPiece" } do
+    local path = tokenizer_of(model, many)
+    local ok, err = measured("reading of " .. model, flow.text.tokenizer, path)
+    os.remove(path)
+    assert(ok, err)
+  end
+end
+
 -- Of many small jobs none takes long, and a script that makes them is looked at between them.
 local function compiling()
   for _, kind in ipairs(require "scripts.bench.growing") do
@@ -186,5 +218,6 @@ core.reset()
 core.set("threads", 1)
 if arg[1] == "arrays" then arrays()
 elseif arg[1] == "compiling" then compiling()
+elseif arg[1] == "texts" then texts()
 else ops_from(arg[1]) end
 print(calls .. " calls, " .. long .. " long")

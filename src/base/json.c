@@ -43,6 +43,7 @@ jfl_status jf_json_enter(jf_json *j, char open)
 
 jfl_status jf_json_next(jf_json *j, char close, int *more)
 {
+  JF_TRY(jf_time_at(j->n_element++));
   blanks(j);
   int ended = here(j, close);
   if (!ended && !j->fresh && !here(j, ','))

@@ -13,6 +13,7 @@ typedef struct jf_json {
   int fresh;                   /* a container was just entered */
   int zeros;                   /* strings may hold zero bytes, as set by whoever reads */
   size_t length;               /* of the string that was read last */
+  int64_t n_element;           /* so far, for looks at the time that a script has */
 } jf_json;
 void jf_json_open(jf_json *j, char *text, size_t n, size_t origin);
 /* The byte of the file that is read next. */

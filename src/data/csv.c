@@ -193,9 +193,6 @@ static jfl_status csv_put(jfl_csv *t, csv_column *c, const jf_csv_cell *cell, in
   return JFL_OK;
 }
 
-/* Cells, or rows of which texts are taken, between two looks at the time that a script has. */
-enum { ASK = 1024 };
-
 /* Takes a cell of a column, and the number of its line. */
 typedef jfl_status csv_taker(jfl_csv *t, csv_column *c, const jf_csv_cell *cell, int64_t line);
 
@@ -211,7 +208,7 @@ static jfl_status csv_lines(jfl_csv *t, int64_t most, csv_taker *put)
     int i = 0;
     for (; !cell.last && i < t->n_column; i++) {
       const int64_t own = c.line;      /* behind line ends in quotes it is another */
-      if (cells++ % ASK == 0) JF_TRY(jf_time_for(0));
+      JF_TRY(jf_time_at(cells++));
       JF_TRY(jf_cells_next(&c, &cell));
       JF_TRY(put(t, &t->column[i], &cell, own));
     }
@@ -357,7 +354,7 @@ jfl_status jfl_csv_text(const jfl_csv *t, int column, int64_t row, const char **
   if (c->type != JFL_CSV_TEXT)
     return jf_need_told(__func__, jf_fail_argument(JFL_EDTYPE, "column", "must have texts, got one "
                                                    "of numbers"));
-  if (row % ASK == 0) JF_TRY(jf_time_for(0));    /* whoever reads one row reads all of them */
+  JF_TRY(jf_time_at(row));     /* whoever reads one row reads all of them */
   *text = ((const csv_text *)c->cell)[row].s;
   *n = ((const csv_text *)c->cell)[row].n;
   return JFL_OK;

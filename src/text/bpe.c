@@ -68,6 +68,7 @@ static jfl_status bpe_add(jf_model *m, const jf_merge_pair *p, int rank, jf_text
   const int32_t a = jf_vocabulary_find(&m->words, p->a.s, p->a.n);
   const int32_t b = jf_vocabulary_find(&m->words, p->b.s, p->b.n);
   int32_t id = JF_NO_ID;
+  JF_TRY(jf_time_at(rank));
   if (a < 0 || b < 0) return bpe_missing(a < 0 ? &p->a : &p->b, rank);
   JF_TRY(bpe_joined(m, p, rank, t, &id));
   bpe_slot *slot = bpe_find(m->merges, bpe_pair(a, b));

@@ -147,6 +147,7 @@ jfl_status jf_flow_edit(jf_flow *f, const jf_text_rule *r, jf_edit_fn fn)
   f->next.n = 0;
   if (!line_room(f, &f->next, f->line.n + f->line.n / 4 + 16)) return jf_flow_status(f);
   for (int i = 0; i < f->n_piece; i++) {
+    JF_TRY(jf_time_at(i));
     const jf_piece *p = &f->piece[i];
     const size_t from = f->next.n;
     jf_edit e = { f, f->line.s + p->from, f->line.span ? f->line.span + p->from : NULL,

@@ -29,6 +29,7 @@ static jfl_status read_added_one(jfl_tokenizer *t, const jf_tree_node *n, int32_
 {
   static const char where[] = "added_tokens";
   jf_added *a = &t->added.v[t->added.n];
+  JF_TRY(jf_time_at(t->added.n));
   if (n->kind != JF_OBJECT)
     return jf_fail(JFL_EDATA, "%s: each must be an object, got %s", where, jf_node_kind_name(n));
   JF_TRY(jf_node_check(n, where, " id content single_word lstrip rstrip normalized special "));

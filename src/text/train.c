@@ -36,8 +36,24 @@ typedef struct trainer {
   jf_merge_pair *merge; int n_merge, cap_merge;
   int n_special;
   int32_t byte_token[BYTES];
-  int failed;
+  int64_t n_step;
+  int failed;                  /* there is no memory, or as `late` says no time */
+  jfl_status late;
 } trainer;
+
+/* One of many small steps, which a script may have no time for. */
+static void train_step(trainer *t)
+{
+  if (t->late) return;
+  t->late = jf_time_at(t->n_step++);
+  t->failed |= t->late != JFL_OK;
+}
+
+static jfl_status train_outcome(const trainer *t)
+{
+  if (t->late) return t->late;
+  return t->failed ? jf_fail(JFL_ENOMEM, "out of memory") : JFL_OK;
+}
 
 /* ---- lists and slots ---- */
 
@@ -94,6 +110,7 @@ static int32_t *train_word_slot(const trainer *t, const char *s, size_t n)
 
 static void train_word_add(trainer *t, const char *s, size_t n)
 {
+  train_step(t);
   if ((uint32_t)t->n_word * 2 >= t->n_word_slot) {
     if (!train_slots(t, &t->word_slot, &t->n_word_slot)) return;
     for (int i = 0; i < t->n_word; i++)
@@ -120,11 +137,11 @@ static jfl_status train_count(trainer *t, const jfl_text *x)
   JF_TRY(jf_text_check(x));
   JF_TRY(jf_flow_begin(&t->flow, x->s ? x->s : "", x->n, 0));
   JF_TRY(jf_split(&t->flow, &t->rules));
-  for (int i = 0; i < t->flow.n_piece; i++) {
+  for (int i = 0; i < t->flow.n_piece && !t->failed; i++) {
     const jf_piece *p = &t->flow.piece[i];
     train_word_add(t, t->flow.line.s + p->from, p->to - p->from);
   }
-  return t->failed ? jf_fail(JFL_ENOMEM, "out of memory") : JFL_OK;
+  return train_outcome(t);
 }
 
 /* ---- pairs ---- */
@@ -161,6 +178,7 @@ static train_entry train_pop(trainer *t)
 /* Counts one place more, or with sign -1 fewer, where a word has a and then b. */
 static void train_tell(trainer *t, int32_t word, int32_t a, int32_t b, int sign)
 {
+  train_step(t);
   const int32_t k = train_pair_of(t, a, b);
   if (k < 0) return;
   train_pair *p = &t->pair[k];
@@ -190,7 +208,7 @@ static void train_join(trainer *t, int32_t word, int32_t a, int32_t b, int32_t j
 {
   train_word *w = &t->word[word];
   int to = 0;
-  for (int i = 0; i < w->n; i++) {
+  for (int i = 0; i < w->n && !t->failed; i++) {
     if (i + 1 == w->n || w->part[i] != a || w->part[i + 1] != b) {
       w->part[to++] = w->part[i];
       continue;
@@ -261,9 +279,9 @@ static void train_begin(trainer *t)
 {
   for (int32_t k = 0; k < t->n_word && !t->failed; k++) {
     train_word *w = &t->word[k];
-    for (size_t i = 0, size; i < w->text.n; i += size)
+    for (size_t i = 0, size; i < w->text.n && !t->failed; i += size, train_step(t))
       w->part[w->n++] = t->byte_token[jf_char_byte(jf_char_at(w->text.s + i, &size))];
-    for (int i = 0; i + 1 < w->n; i++) train_tell(t, k, w->part[i], w->part[i + 1], 1);
+    for (int i = 0; i + 1 < w->n && !t->failed; i++) train_tell(t, k, w->part[i], w->part[i + 1], 1);
   }
   train_settle(t);
 }
@@ -302,7 +320,7 @@ static jfl_status train_learn(trainer *t)
     if (e.count < least) break;
     train_merge(t, e.pair);
   }
-  return t->failed ? jf_fail(JFL_ENOMEM, "out of memory") : JFL_OK;
+  return train_outcome(t);
 }
 
 /* ---- the file ---- */

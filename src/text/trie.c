@@ -72,6 +72,7 @@ static jfl_status trie_make(trie_maker *m, int n)
       depth++;
       level_end = m->trie->n;
     }
+    JF_TRY(jf_time_at(i));
     JF_TRY(trie_follow(m, i, depth));
   }
   return JFL_OK;

@@ -90,7 +90,10 @@ jfl_status jf_vocabulary_new(jf_vocabulary *v, const jf_word *words, int n)
                         jf_new_raw(n_slot * sizeof *v->slot), n_slot, jf_entropy() };
   if (!v->by_id || !v->slot) return jf_fail(JFL_ENOMEM, "out of memory");
   memset(v->slot, 0xff, n_slot * sizeof *v->slot);
-  for (int i = 0; i < n; i++) JF_TRY(vocabulary_put(v, &words[i]));
+  for (int i = 0; i < n; i++) {
+    JF_TRY(jf_time_at(i));
+    JF_TRY(vocabulary_put(v, &words[i]));
+  }
   return JFL_OK;
 }
 
