@@ -1,8 +1,8 @@
 -- How much work is done between two looks at the deadline:
 --   build/counted spec/counted/asks.lua WHAT
 -- prints how many calls it made, and each that went on for more than MOST places. WHAT is "arrays",
--- each function and method of arrays; "compiling", kinds of scripts/bench/growing.lua; "texts",
--- tokenizers that are learned or read; or else ops
+-- each function and method of arrays; "compiling", kinds of scripts/bench/growing.lua; "files",
+-- tokenizers that are learned, and files of many entries; or else ops
 -- whose names begin with one of these letters. A large call of an op is a case of spec/op/cases in
 -- which an extent, wherever it occurs, is so much larger that a tensor has at least ELEMENTS
 -- elements; what an op refuses then is left out. After LOOKS looks there is no time left, so that
@@ -20,7 +20,7 @@ local ELEMENTS, PARTS = 2 ^ 20, 1000
 local LOOKS, FEW = 50, { 2, 5, 13 }
 -- Places of plain loops in a few ms; those of compiling PARTS of something have more lines each.
 local MOST = 2.5e6
-if arg[1] == "compiling" or arg[1] == "texts" then LOOKS, FEW, MOST = 2 ^ 31 - 1, {}, 1e7 end
+if arg[1] == "compiling" or arg[1] == "files" then LOOKS, FEW, MOST = 2 ^ 31 - 1, {}, 1e7 end
 -- Those that hardly any fast kernel takes, whose places are not counted; LAST where none serves.
 local KEYS, LAST = { "float64", "int32", "float32" }, "float32"
 
@@ -191,7 +191,20 @@ local function tokenizer_of(model, n)
   return path
 end
 
-local function texts()
+-- A GGUF file with so many numbers by their keys.
+local function gguf_of(n)
+  local whole, path = require("jfl.data.archive").whole, os.tmpname()
+  local parts = { "GGUF", whole(3, 4), whole(0, 8), whole(n, 8) }
+  for i = 1, n do parts[i + 4] = whole(6, 8) .. ("%06d"):format(i) .. whole(4, 4) .. whole(i, 4) end
+  os.remove(path)
+  path = path .. ".gguf"
+  local file = assert(io.open(path, "wb"))
+  file:write(table.concat(parts))
+  file:close()
+  return path
+end
+
+local function files()
   local many, list = 1e5, {}
   for i = 1, many do list[i] = ("w%d x%d "):format(i, i % 1000) end
   assert(measured("learning", flow.text.train, { texts = list, size = 5000 }))
@@ -201,6 +214,10 @@ local function texts()
     os.remove(path)
     assert(ok, err)
   end
+  local path = gguf_of(many)
+  local ok, err = measured("reading of GGUF", flow.gguf.read, path)
+  os.remove(path)
+  assert(ok, err)
 end
 
 -- Of many small jobs none takes long, and a script that makes them is looked at between them.
@@ -218,6 +235,6 @@ core.reset()
 core.set("threads", 1)
 if arg[1] == "arrays" then arrays()
 elseif arg[1] == "compiling" then compiling()
-elseif arg[1] == "texts" then texts()
+elseif arg[1] == "files" then files()
 else ops_from(arg[1]) end
 print(calls .. " calls, " .. long .. " long")

@@ -46,6 +46,7 @@ enum { GGUF_N_TYPES = sizeof gguf_types / sizeof *gguf_types };
 typedef struct gguf_reader {
   jf_source *s;
   uint64_t at, size;           /* in the file */
+  int64_t n_read;              /* numbers so far, for looks at the time that a script has */
   unsigned char *buffer;
   uint64_t from; size_t have;  /* what of the file is in it */
   char what[GGUF_MOST_KEY + 32];       /* what is being read, for messages */
@@ -101,6 +102,7 @@ static jfl_status gguf_whole(gguf_reader *r, size_t n, uint64_t *out)
 {
   unsigned char b[8];
   *out = 0;
+  JF_TRY(jf_time_at(r->n_read++));
   JF_TRY(gguf_bytes(r, b, n));
   for (size_t i = n; i--;) *out = *out << 8 | b[i];
   return JFL_OK;
