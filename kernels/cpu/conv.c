@@ -13,6 +13,16 @@ int64_t jf_cpu_channel_block(void)
   return (d ? d : jf_own_units())->block();
 }
 
+/* Of bfloat16 with so few channels oneDNN multiplies pairs that reach beside the window, where an
+   infinity times 0 is no number. */
+enum { DNNL_FEW_CHANNELS = 4 };
+
+static int dnnl_pairs_beside(const jf_kargs *k, const jf_conv *a)
+{
+  if (k->in[0].dtype != JFL_BF16 || a->block_x) return 0;
+  return jf_conv_extents_of(a, &k->in[0].shape).d[1] <= DNNL_FEW_CHANNELS;
+}
+
 /* Bounds the numbers of the geometry, so that sums of a few of them within the library fit an
    int. */
 static int dnnl_takes_conv(const jf_kargs *k)
@@ -21,7 +31,8 @@ static int dnnl_takes_conv(const jf_kargs *k)
   const int64_t most = INT32_MAX / 8;
   for (int i = 0; i < 6; i++)
     if (a->pad[i] > most || a->stride[i / 2] > most || a->dilation[i / 2] > most) return 0;
-  return (k->in[0].dtype == JFL_F32 || a->groups == 1) && jf_dnnl_accepts(k);
+  if (k->in[0].dtype != JFL_F32 && (a->groups != 1 || dnnl_pairs_beside(k, a))) return 0;
+  return jf_dnnl_accepts(k);
 }
 
 /* Gradients are sums of parts, and an epilogue is loops of its own: both are of float32. */

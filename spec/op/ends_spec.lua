@@ -143,4 +143,23 @@ describe("at the ends of the range", function()
       check(y, got:reshape { -1 }:totable(), dtype)
     end)
   end
+
+  -- Windows that an infinity is not in, whatever the fast kernels read beside them.
+  it("convolutions of bfloat16 keep an infinity to its windows", function()
+    for channels = 1, 5 do
+      local shapes = { NCHW = { { 1, channels, 8, 8 }, { 8, channels, 3, 3 } },
+        NHWC = { { 1, 8, 8, channels }, { 8, 3, 3, channels } } }
+      for format, of in pairs(shapes) do
+        for _, at in ipairs { 2, 3, 38, 64 } do
+          local x = nd.ones { channels * 64 }
+          x[at] = inf
+          local function result(dtype)
+            return flow.nn.conv2d(x:reshape(of[1]):astype(dtype), nd.ones(of[2]):astype(dtype), 1,
+              "SAME", format):astype("float32"):totable()
+          end
+          assert.same(result "float32", result "bfloat16")
+        end
+      end
+    end
+  end)
 end)
