@@ -26,7 +26,8 @@ local function read_param(param)
   local given = default ~= nil and default ~= args.none
   return {
     name = param[1], doc = param[2], optional = default ~= nil,
-    type = param.type or BY_NAME[param[1]] or given and type(default) or "any",
+    type = param.words and '"' .. table.concat(param.words, '"|"') .. '"' or param.type
+      or BY_NAME[param[1]] or given and type(default) or "any",
     default = given and index.lua_text(default) or nil,
   }
 end

@@ -8,8 +8,7 @@ local helper = require "spec.lua.helper"
 local index = require "jfl.doc.index"
 
 -- What is looked at later, or with other options alone, or is ignored.
-local LATER = { ["data.decode_image"] = "fit resizing", ["data.image_folder"] = "area fit",
-  ["data.load_image"] = "fit resizing", ["data.webdataset"] = "mel part rate",
+local LATER = { ["data.image_folder"] = "area", ["data.webdataset"] = "mel rate",
   ["quantization.min_max_observer"] = "name", ["quantization.quantize"] = "batches job",
   progress = "control state" }
 

@@ -35,8 +35,8 @@ describe("a wrong part of a call is named:", function()
       local message = said(function(x)
         return flow.layers[name](x, 5, { num_layers = 1e300 })
       end)
-      assert.truthy(message:find(("layers.%s: num_layers must be at most 1000, got 1e+300")
-        :format(name), 1, true), message)
+      assert.truthy(message:find(("layers.%s: num_layers must be a whole number from 1 to 1000, "
+        .. "got 1e+300"):format(name), 1, true), message)
     end)
   end
 

@@ -54,7 +54,7 @@ describe("a value that cannot be", function()
         trains(function(loss) sgd(0.1, { variables = none }):minimize(loss) end) },
       { "variables must not be empty",
         trains(function(loss) sgd(0.1, { variables = {} }):minimize(loss) end) },
-      { "multiplier must be above 1, got 1",
+      { "multiplier must be a number above 1, got 1",
         function() policy.dynamic_loss_scale { multiplier = 1 } end },
       { "exclude each other; give one", function()
         sgd(0.1, { loss_scale_factor = 2, loss_scale_policy = policy.static_loss_scale(2) })
@@ -70,7 +70,7 @@ describe("a value that cannot be", function()
           initializer = flow.zeros_initializer(), trainable = false })
         sgd(function() return 0.1 end, { train_step_lbn = step }):minimize(loss)
       end) },
-      { "decay must be above 0 and below 1, got 1",
+      { "decay must be a number above 0 and below 1, got 1",
         function() flow.train.ExponentialMovingAverage(1) end },
       { "call it with a colon: average:use(...)", function()
         flow.train.ExponentialMovingAverage(0.9).use(print)

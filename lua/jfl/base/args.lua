@@ -114,6 +114,25 @@ function args.one_of(who, name, value, list)
     args.describe(value))
 end
 
+-- What ranges such as "a number above 0 and below 1" say, by their texts.
+local ranges = setmetatable({}, { __index = function(t, range)
+  local function bound(word) return tonumber(range:match(word .. " (%-?%d[%d.]*)")) end
+  t[range] = { whole = range:find("whole", 1, true), above = bound "above" or -math.huge,
+    least = bound "from" or bound "at least" or -math.huge, below = bound "below" or math.huge,
+    most = bound " to" or bound "at most" or math.huge }
+  return t[range]
+end })
+
+--- Fails unless value is a finite number in a range, as the message says it: "a number from 0 to
+-- below 1", "a number of at least 0", "a whole number from 1 to 100".
+function args.number(who, name, value, range)
+  local r = ranges[range]
+  if type(value) == "number" and value > r.above and value >= r.least and value < r.below
+    and value <= r.most and (not r.whole or value % 1 == 0) then return value end
+  core.fail("%s: %s must be %s, got %s", who, name, range,
+    type(value) == "number" and ("%.14g"):format(value) or args.describe(value))
+end
+
 --- Fails unless value is a whole number of at least `least`.
 function args.integer(who, name, value, least)
   if type(value) == "number" and value % 1 == 0 and value >= least then return value end
@@ -256,16 +275,15 @@ end
 
 local LUA = { boolean = true, ["function"] = true, number = true, string = true, table = true }
 
--- Fails where a value is not of its parameter's type, if that is one of Lua's, or is no whole
--- number where the parameter says which is the least. A parameter that is true or false by default
--- is boolean where it says nothing else.
-local function check_types(f, values)
-  for _, param in ipairs(f.params) do
-    local name, value = param[1], values[param[1]]
-    local of = param.type or type(param[3]) == "boolean" and "boolean"
-    if value ~= nil and param.least then args.integer(f.path, name, value, param.least)
-    elseif value ~= nil and LUA[of] then args.expect(f.path, name, value, of) end
-  end
+-- Fails where a value is none of its parameter's words, not in its range, no whole number of at
+-- least its least, or not of its type, if that is one of Lua's. A parameter that is true or false
+-- by default is boolean where it says nothing else.
+local function check_value(who, param, value)
+  local name, of = param[1], param.type or type(param[3]) == "boolean" and "boolean"
+  if param.words then args.one_of(who, name, value, param.words)
+  elseif param.range then args.number(who, name, value, param.range)
+  elseif param.least then args.integer(who, name, value, param.least)
+  elseif LUA[of] then args.expect(who, name, value, of) end
 end
 
 -- Hints at the list that is missing where a shape is given as several numbers, as in zeros(2, 3).
@@ -340,7 +358,10 @@ local function read(f, n, ...)
   for i = 1, count do values[f.taken[i][1]] = given[i] end
   if options then take_options(f, values, options) end
   take_defaults(f, values, count)
-  check_types(f, values)
+  for _, param in ipairs(f.params) do
+    local value = values[param[1]]
+    if value ~= nil then check_value(f.path, param, value) end
+  end
   for _, e in ipairs(older(f)) do values[e[2]] = nil end
   return values
 end
@@ -354,9 +375,10 @@ end
 -- `keyed` takes tables with names of their own, such as variables. body gets one table with the
 -- values by name, and the path, which begins messages. A parameter may have a field `type`, and
 -- params a field `returns` (a type or a list of them), in the language of LuaLS's annotations, for
--- the reference; where the type is one of Lua's, values are checked, and those of a parameter with
--- the field `least` as whole numbers of at least that. Where there is no type and the default is
--- true or false, nothing else is taken.
+-- the reference; where the type is one of Lua's, values are checked. Where there is no type and the
+-- default is true or false, nothing else is taken. Values of a parameter with the field `least` are
+-- whole numbers of at least that, with `range` in what args.number takes, and with `words` one of
+-- that list.
 function args.define(path, doc, params, body)
   local f = { path = path, doc = doc, params = params }
   args.defined[path], f.fn = f, reader(f, body)

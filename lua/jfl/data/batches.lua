@@ -11,7 +11,6 @@ local warn = require "jfl.base.warn"
 local batches = {}
 
 local WHO = "data.batches"
-local MOST_WORKERS = 64
 
 -- ---- samples put together ----
 
@@ -256,7 +255,8 @@ batches.batches = args.define(WHO, "Puts single samples together to batches.", {
   { "shuffle", "whether every epoch has an order of its own", false },
   { "drop_last", "whether a last batch that is smaller is left out", false, type = "boolean" },
   { "epochs", "how often", 1 },
-  { "workers", "threads that decode pictures ahead; 0: none", 2, type = "integer", least = 0 },
+  { "workers", "threads that decode pictures ahead; 0: none", 2, type = "integer",
+    range = "a whole number from 0 to 64" },
   { "seed", "what the order follows from; else flow.random.seed", args.none,
     type = "integer", least = 0 },
   { "columns", "which columns come, in this order: {\"images\", \"labels\"}; a plain table with "
@@ -268,9 +268,6 @@ batches.batches = args.define(WHO, "Puts single samples together to batches.", {
   { "name", "what checkpoints keep the position under", "train" },
   returns = "fun(): integer, integer, ...",
 }, function(o)
-  if o.workers > MOST_WORKERS then
-    core.fail("%s: workers must be at most %d, got %d", WHO, MOST_WORKERS, o.workers)
-  end
   if o.columns ~= nil then args.expect(WHO, "columns", o.columns, "table") end
   local n, rows, stop, draw = read_source(o)
   if o.drop_last and n < o.batch_size then

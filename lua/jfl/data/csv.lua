@@ -248,13 +248,12 @@ csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its
   { "indicators", "whether a column of 0 and 1 says where a filled one lacked a number; or the "
     .. "names of those that have one", false, type = "boolean|string[]" },
   { "unknown", "what a text that is none of the categories given is: an \"error\", or a \"class\" "
-    .. "after the last", "error" },
+    .. "after the last", "error", words = { "error", "class" } },
   returns = "CsvTable",
 }, function(o)
   if #args.expect(WHO, "separator", o.separator, "string") ~= 1 then
     core.fail("%s: separator must be one character, got string '%s'", WHO, o.separator)
   end
-  args.one_of(WHO, "unknown", o.unknown, { "error", "class" })
   args.expect(WHO, "indicators", o.indicators, "boolean or table")
   local list, fills, marked = fill_missing(o, read_texts(o))
   local wanted, given = read_categories(o.categories, function() return texts_of(list) end)

@@ -18,18 +18,16 @@ local PARAMS = {
   { "size", "height and width, { 224, 224 }, or one number for both; else its own", args.none,
     type = "integer|integer[]" },
   { "fit", "how it gets that size: center cuts off what is too long, stretch deforms it", "center",
-    type = '"center"|"stretch"' },
+    words = { "center", "stretch" } },
   { "resizing", "mean: each pixel is the mean of what it covers; triangle: as PIL and torchvision "
-    .. "resize", "mean", type = '"mean"|"triangle"' },
+    .. "resize", "mean", words = { "mean", "triangle" } },
   { "channels", "3: RGB, 1: grey; else as the file has", args.none, type = "integer" },
   { "dtype", "uint8: 0 to 255, or float32: 0 to 1", "uint8" },
-  { "data_format", "NHWC or NCHW: where the channels are", "NHWC" },
+  { "data_format", "NHWC or NCHW: where the channels are", "NHWC", words = { "NHWC", "NCHW" } },
 }
 
 local function spec_of(who, o)
   if o.size ~= nil then
-    args.must(o.fit == "center" or o.fit == "stretch", o.fit, "%s: fit must be center or stretch",
-      who)
     o.channels = o.channels or 3
     o.shorter, o.area, o.aspect, o.flip = 0, { 1, 1 }, { 1, 1 }, false
   end
@@ -135,19 +133,14 @@ images.save_image = args.define("data.save_image", "Saves pictures side by side 
   { "padding", "pixels around each of several", 2, type = "integer", least = 0 },
   { "range", "the values that become black and white, such as {-1, 1}", args.none,
     type = "number[]" },
-  { "data_format", "NCHW or NHWC: where the channels are", "NCHW" },
-  { "quality", "of a JPEG, from 1 to 100", QUALITY },
+  { "data_format", "NCHW or NHWC: where the channels are", "NCHW", words = { "NCHW", "NHWC" } },
+  { "quality", "of a JPEG, from 1 to 100", QUALITY, range = "a whole number from 1 to 100" },
 }, function(o, who)
   local ending = (o.path:match("%.(%w+)$") or ""):lower()
   if ending ~= "png" and ending ~= "jpg" and ending ~= "jpeg" then
     core.fail("%s: path must end in .png, .jpg or .jpeg, got '%s'", who, o.path)
   end
   args.must(core.type(o.images) == "array", o.images, "%s: images must be an NdArray", who)
-  args.must(o.data_format == "NCHW" or o.data_format == "NHWC", o.data_format,
-    "%s: data_format must be NCHW or NHWC", who)
-  if args.integer(who, "quality", o.quality, 1) > 100 then
-    core.fail("%s: quality must be at most 100, got %d", who, o.quality)
-  end
   check_range(who, o, o.images)
   local pixels = grid(who, o.images, o)
   local text = ending == "png" and picture.encode(who, pixels, "NHWC", 1)[1]

@@ -10,7 +10,6 @@ local warn = require "jfl.base.warn"
 
 local pictures = {}
 
-local FITS = { stretch = true, center = true, random = true }
 local ENDINGS = { jpg = true, jpeg = true, png = true }
 local OTHERS = { webp = true, gif = true, bmp = true, tif = true, tiff = true, avif = true,
   heic = true, heif = true, jxl = true, jp2 = true, jfif = true, ppm = true, pgm = true,
@@ -22,7 +21,7 @@ local OTHERS = { webp = true, gif = true, bmp = true, tif = true, tiff = true, a
 local PARAMS = {
   { "size", "height and width, { 224, 224 }, or one number for both", type = "integer|integer[]" },
   { "fit", "center: what fits around the middle; random: a part that changes from epoch to epoch; "
-    .. "stretch: all of it", "center", type = '"center"|"random"|"stretch"' },
+    .. "stretch: all of it", "center", words = { "center", "random", "stretch" } },
   { "shorter", "with center: what the shorter side is made before size is cut out of it; 0: as "
     .. "little as can be is cut off", 0, type = "integer" },
   { "area", "with random: bounds of the part's share of the picture", { 0.08, 1 },
@@ -32,10 +31,10 @@ local PARAMS = {
   { "flip", "whether one in two, another in every epoch, is mirrored left to right", false },
   { "resizing", "mean: each pixel is the mean of what it covers; triangle: as PIL and torchvision "
     .. "resize (bilinear, antialiased), where networks want just what they were trained with",
-    "mean", type = '"mean"|"triangle"' },
+    "mean", words = { "mean", "triangle" } },
   { "channels", "3: RGB, 1: grey", 3 },
   { "dtype", "uint8: 0 to 255, or float32: 0 to 1", "uint8" },
-  { "data_format", "NHWC or NCHW", "NHWC" },
+  { "data_format", "NHWC or NCHW", "NHWC", words = { "NHWC", "NCHW" } },
 }
 
 -- The parameters of columns of pictures.
@@ -47,7 +46,7 @@ local MORE = {
     args.none, type = "number[]" },
   { "std", "what they are divided by then", args.none, type = "number[]" },
   { "bad", "what a picture is that cannot be read: an \"error\", or \"skip\": another one of the "
-    .. "batch stands in its place", "error" },
+    .. "batch stands in its place", "error", words = { "error", "skip" } },
 }
 
 --- The parameters of `list`, then those that all columns of pictures have.
@@ -78,25 +77,18 @@ local function check_size(who, size)
   return pair[1], pair[2]
 end
 
-local function check_data_format(who, format)
-  if format == "NHWC" or format == "NCHW" then return format end
-  core.fail("%s: data_format must be NHWC or NCHW, got %s", who, args.describe(format))
-end
-
 --- What the core is to make of a picture, of the options of a call; without a size, the picture
 -- keeps its own.
 function pictures.read_spec(who, o)
   local spec = { fit = "whole", channels = o.channels or 0, dtype = o.dtype,
-    planes = check_data_format(who, o.data_format) == "NCHW" }
+    planes = o.data_format == "NCHW" }
   if o.size ~= nil then
     spec.height, spec.width = check_size(who, o.size)
-    args.must(FITS[o.fit], o.fit, "%s: fit must be center, random or stretch", who)
-    spec.resizing = args.one_of(who, "resizing", o.resizing, { "mean", "triangle" })
-    spec.fit, spec.shorter = o.fit, args.integer(who, "shorter", o.shorter, 0)
+    spec.resizing, spec.fit, spec.flip = o.resizing, o.fit, o.flip
+    spec.shorter = args.integer(who, "shorter", o.shorter, 0)
     spec.area, spec.aspect = o.area, o.aspect
     check_pair(who, "area", o.area, 1)
     check_pair(who, "aspect", o.aspect, math.huge)
-    spec.flip = args.expect(who, "flip", o.flip, "boolean")
   end
   args.must(o.channels == 1 or o.channels == 3 or not o.channels and not o.size, o.channels,
     "%s: channels must be 1 (grey) or 3 (RGB)", who)
@@ -165,7 +157,6 @@ function pictures.read_column(who, o)
     spec.mean = check_channels(who, "mean", o.mean, spec.channels)
     spec.std = check_channels(who, "std", o.std, spec.channels)
   end
-  args.one_of(who, "bad", o.bad, { "error", "skip" })
   return { spec = spec, bad = o.bad, text = function(n)
     return ("%d pictures, %d by %d"):format(n, spec.height, spec.width)
   end }

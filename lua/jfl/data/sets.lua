@@ -145,18 +145,13 @@ end
 -- false images (n, 1, 28, 28) and labels (n), of which flow.data.batches makes batches of any size.
 data.load_mnist = args.define("data.load_mnist", "Training and test data: images and labels "
   .. "(int32), in batches.", {
-  { "train_batch_size", "images a training batch", 100, type = "integer" },
-  { "test_batch_size", "images a test batch", 100, type = "integer" },
-  { "data_format", "NCHW or NHWC", "NCHW" },
+  { "train_batch_size", "images a training batch", 100, type = "integer", least = 1 },
+  { "test_batch_size", "images a test batch", 100, type = "integer", least = 1 },
+  { "data_format", "NCHW or NHWC", "NCHW", words = { "NCHW", "NHWC" } },
   { "out_dir", "where to look first", args.none, type = "string" },
   { "batched", "whether they come in batches; false: one by one", true },
   returns = { "DataSet", "DataSet" },
 }, function(o)
-  local who = "load_mnist"
-  args.integer(who, "train_batch_size", o.train_batch_size, 1)
-  args.integer(who, "test_batch_size", o.test_batch_size, 1)
-  args.must(o.data_format == "NCHW" or o.data_format == "NHWC", o.data_format,
-    "%s: data_format must be NCHW or NHWC", who)
   local read, path = find(o.out_dir)
   print("load_mnist: using " .. path)
   local arrays = read()

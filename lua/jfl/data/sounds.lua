@@ -11,17 +11,11 @@ local pictures = require "jfl.data.pictures"
 
 local sounds = {}
 
-local RATE = { least = 100, most = 768000 }
+local RATE = "a whole number from 100 to 768000"
 local MOST_LENGTH = 2 ^ 28       -- samples of a sound
 local MOST_CHANNELS = 64
 
 -- ---- options ----
-
-local function read_rate(who, name, rate)
-  args.integer(who, name, rate, RATE.least)
-  if rate <= RATE.most then return rate end
-  core.fail("%s: %s must be at most %d, got %d", who, name, RATE.most, rate)
-end
 
 local MEL = { n_fft = 400, hop = 160, bands = 80, low = 0, high = 0, scale = "slaney",
   norm = "slaney", log = "log" }
@@ -66,21 +60,18 @@ sounds.PARAMS = {
   { "mel", "true for the spectrogram that Whisper takes; or what flow.data.mel takes by name; "
     .. "else samples", args.none, type = "boolean|table" },
   { "part", "which part of longer ones is kept: the first, or one that changes from epoch to epoch",
-    "first", type = '"first"|"random"' },
+    "first", words = { "first", "random" } },
   { "bad", "what a file is that cannot be read: an \"error\", or \"skip\": another one of the "
-    .. "batch stands in its place", "error" },
+    .. "batch stands in its place", "error", words = { "error", "skip" } },
 }
 
 --- What a column of sounds is, of the options of a call.
 function sounds.read_column(who, o)
-  local rate = read_rate(who, "rate", o.rate)
+  local rate = args.number(who, "rate", o.rate, RATE)
   local length = math.floor(o.seconds * rate + 0.5)
   if not (length >= 1 and length <= MOST_LENGTH) then
     core.fail("%s: seconds must make from 1 to 2^28 samples, got %g", who, o.seconds)
   end
-  args.must(o.part == "first" or o.part == "random", o.part, "%s: part must be first or random",
-    who)
-  args.one_of(who, "bad", o.bad, { "error", "skip" })
   local spec = { kind = "sound", rate = rate, channels = 1, length = length,
     part = o.part == "random", mel = o.mel and read_mel(who, o.mel, rate) or nil }
   return { spec = spec, bad = o.bad, text = function(n)
@@ -126,10 +117,9 @@ end)
 -- become their mean.
 sounds.load_sound = args.define("data.load_sound", "A WAV file as an NdArray, and its rate.", {
   returns = "NdArray, integer", { "path", "of the file", type = "string" },
-  { "rate", "samples a second; else its own", args.none, type = "integer" },
+  { "rate", "samples a second; else its own", args.none, type = "integer", range = RATE },
   { "mono", "whether its channels become one, their mean", false, type = "boolean" },
 }, function(o, who)
-  if o.rate ~= nil then read_rate(who, "rate", o.rate) end
   local text, why = archive.read(o.path)
   if not text then core.fail("%s: %s", who, why) end
   local what = who .. ": " .. o.path
@@ -171,10 +161,9 @@ end
 sounds.save_sound = args.define("data.save_sound", "Saves a sound as a WAV file.", {
   { "path", "of the file", type = "string" },
   { "sound", "(samples) or (channels, samples)", type = "NdArray" },
-  { "rate", "samples a second", 16000 },
+  { "rate", "samples a second", 16000, range = RATE },
 }, function(o, who)
-  local rate = read_rate(who, "rate", o.rate)
-  local sound = need_sound(who, o.sound)
+  local rate, sound = o.rate, need_sound(who, o.sound)
   local channels = #sound.shape == 2 and sound.shape[1] or 1
   if channels > MOST_CHANNELS or sound.size > MOST_LENGTH then
     core.fail("%s: sound must have at most %d channels and 2^28 samples, got %s", who,
@@ -194,11 +183,10 @@ end)
 -- taken away.
 sounds.resample = args.define("data.resample", "A sound at another rate.", {
   returns = "NdArray", { "sound", "(samples) or (channels, samples)", type = "NdArray" },
-  { "from", "its samples a second", type = "integer" },
-  { "to", "those of the result", type = "integer" },
+  { "from", "its samples a second", type = "integer", range = RATE },
+  { "to", "those of the result", type = "integer", range = RATE },
 }, function(o, who)
-  local from, to = read_rate(who, "from", o.from), read_rate(who, "to", o.to)
-  return core.resample(need_sound(who, o.sound), from, to, who)
+  return core.resample(need_sound(who, o.sound), o.from, o.to, who)
 end)
 
 --- How loud a sound is around frequencies that lie evenly on the mel scale, window by window:
@@ -209,7 +197,7 @@ end)
 -- 30 seconds long.
 sounds.mel = args.define("data.mel", "The mel spectrogram of a sound.", {
   returns = "NdArray", { "sound", "(samples) or (channels, samples)", type = "NdArray" },
-  { "rate", "samples a second", 16000 },
+  { "rate", "samples a second", 16000, range = RATE },
   { "n_fft", "samples of a window", MEL.n_fft }, { "hop", "samples from one to the next", MEL.hop },
   { "bands", "how many", MEL.bands },
   { "low", "Hz where the lowest begins", MEL.low },
@@ -218,9 +206,9 @@ sounds.mel = args.define("data.mel", "The mel spectrogram of a sound.", {
   { "norm", "slaney: bands of one area; none: of one height", MEL.norm },
   { "log", "log, whisper or none", MEL.log },
 }, function(o, who)
-  local rate, given = read_rate(who, "rate", o.rate), {}
+  local given = {}
   for name in pairs(MEL) do given[name] = o[name] end
-  return core.mel(need_sound(who, o.sound), read_mel(who, given, rate), who)
+  return core.mel(need_sound(who, o.sound), read_mel(who, given, o.rate), who)
 end)
 
 return sounds

@@ -69,7 +69,7 @@ gguf.save = args.define(WHO, "Writes a network of flow.models, one of gpt2 and l
   { "net", "the network", type = "Model" },
   { "path", "of the file", type = "string" },
   { "dtype", "the form of matrices: float32, float16, bfloat16, q8_0 or q4_0, in which 32 numbers "
-    .. "share a scale", "float16" },
+    .. "share a scale", "float16", words = FORMS },
   { "tokenizer", "what makes numbers of texts, byte pairs as flow.text.train learns them or what "
     .. "came from such a file", args.none, type = "Tokenizer" },
   { "metadata", "more of the file's keys: strings, numbers, booleans and lists of strings by name, "
@@ -77,7 +77,6 @@ gguf.save = args.define(WHO, "Writes a network of flow.models, one of gpt2 and l
 }, function(o)
   args.must(model.is(o.net) and o.net._description, o.net,
     "%s: net must be a network of flow.models", WHO)
-  args.one_of(WHO, "dtype", o.dtype, FORMS)
   local own = plain.read(o.net._description)
   local list, tensors = writer.write(WHO, own.type, own.config, o.net:variables())
   if o.tokenizer ~= nil then words.write(WHO, o.tokenizer, list) end

@@ -23,9 +23,8 @@ local function whole(least)
 end
 
 local function seconds(who, s)
-  args.expect(who, "value", s, "number")
-  if s >= 0 then return s end
-  core.fail("%s: value must be a number of at least 0, got %s", who, args.describe(s))
+  if s == math.huge then return s end
+  return args.number(who, "value", s, "a number of at least 0")
 end
 
 local function flag(who, on) return args.expect(who, "value", on, "boolean") end

@@ -62,13 +62,11 @@ end
 
 --- The port at which the first machine waits for the others; without a value, what it is.
 env.ctrl_port = args.define("env.ctrl_port", "Where the first machine waits for the others.", {
-  { "value", "from 1 to 65535", args.none, type = "integer", least = 1 },
+  { "value", "from 1 to 65535", args.none, type = "integer",
+    range = "a whole number from 1 to 65535" },
   returns = "integer?",
 }, function(o)
   if o.value == nil then return port > 0 and port or nil end
-  if o.value > 65535 then
-    core.fail("env.ctrl_port: value must be at most 65535, got %d", o.value)
-  end
   if #machines > 1 then core.world_set(machines, o.value, nil) end
   port = o.value
   return port

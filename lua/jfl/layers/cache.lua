@@ -372,17 +372,15 @@ cache.attention_cache = args.define(WHO,
   .. "values in variables of the session. cache:positions(n) gives a body the numbers of the n new "
   .. "positions; cache:lengths(), cache:rewind(n), cache:clear(), cache:drop(), "
   .. "cache:reorder(order), cache:save(path) and cache:load(path) are for the program.", {
-    { "length", "how many positions a sequence can have", type = "integer" },
-    { "sequences", "how many there are, the batch of the jobs", 1 },
+    { "length", "how many positions a sequence can have", type = "integer", least = 1 },
+    { "sequences", "how many there are, the batch of the jobs", 1, least = 1 },
     { "name", "which its variables begin with; jobs share a cache by its name", "cache" },
     { "dtype", "of keys and values in it: float16 or bfloat16 where they are float32, which takes "
-      .. "half the memory and time; what they are", args.none, type = "string" },
+      .. "half the memory and time; what they are", args.none, words = HALVES },
     returns = "AttentionCache",
   }, function(o)
-    return setmetatable({ length = args.integer(WHO, "length", o.length, 1),
-      sequences = args.integer(WHO, "sequences", o.sequences, 1),
-      name = args.name(WHO, "name", o.name),
-      dtype = o.dtype and args.one_of(WHO, "dtype", o.dtype, HALVES) or false }, Cache)
+    return setmetatable({ length = o.length, sequences = o.sequences,
+      name = args.name(WHO, "name", o.name), dtype = o.dtype or false }, Cache)
   end)
 
 return cache

@@ -13,7 +13,6 @@ local op = call.op
 
 local recurrent = {}
 
-local MOST_LAYERS = 1000
 -- How many rows of the weights a unit has.
 local GATES = { rnn_tanh = 1, rnn_relu = 1, lstm = 4, gru = 3 }
 
@@ -115,14 +114,8 @@ local function read(who, kind, o)
     core.fail("%s: inputs must have three axes (batch, length, size), got shape %s", who,
       args.shape_text(x.shape))
   end
-  if args.expect(who, "dropout", o.dropout, "number") < 0 or o.dropout >= 1 then
-    core.fail("%s: dropout must be a number from 0 to below 1, got %g", who, o.dropout)
-  end
-  if args.integer(who, "num_layers", o.num_layers, 1) > MOST_LAYERS then
-    core.fail("%s: num_layers must be at most %d, got %g", who, MOST_LAYERS, o.num_layers)
-  end
   local l = { who = who, o = o, context = context, dtype = x.dtype,
-    units = args.integer(who, "units", o.units, 1),
+    units = o.units,
     layers = o.num_layers,
     directions = o.bidirectional and 2 or 1, name = trace.name(context, o.name, kind),
     devices = select(2, core.members(context.graph)) }
@@ -139,15 +132,16 @@ local function layer(kind, doc, more, cell_of)
   local who = "layers." .. kind
   local params = {
     { "inputs", "a blob (batch, length, size)", type = "Blob" },
-    { "units", "extent of the state, and of the result's last axis", type = "integer" },
+    { "units", "extent of the state, and of the result's last axis", type = "integer", least = 1 },
     { "num_layers", "how many layers, each of which reads the results of the one before", 1,
-      type = "integer" },
+      type = "integer", range = "a whole number from 1 to 1000" },
     { "bidirectional", "whether each layer has another one beside it that goes from the last step "
       .. "to the first; results of both are joined", false },
     { "batch_first", "false: inputs and results are (length, batch, size)", true },
     { "h0", "the first states (layers * directions, batch, units); zeros", args.none,
       type = "Blob" },
-    { "dropout", "in train jobs, between layers: the probability of being dropped", 0 },
+    { "dropout", "in train jobs, between layers: the probability of being dropped", 0,
+      range = "a number from 0 to below 1" },
     common.params.use_bias,
     { "kernel_initializer", "of the weights of inputs; uniform within 1 / sqrt(units)", args.none,
       type = "Initializer" },
@@ -171,17 +165,12 @@ local function layer(kind, doc, more, cell_of)
   end)
 end
 
-local RNN = { tanh = "rnn_tanh", relu = "rnn_relu" }
-
 --- h = activation(W_ih x + b_ih + W_hh h + b_hh), as torch.nn.RNN.
 layer("rnn", "A plain recurrent layer: the states of all steps, and the last one of each layer. "
   .. "Variables are those of PyTorch: NAME-weight_ih_l0 (units, size), -weight_hh_l0, -bias_ih_l0, "
   .. "-bias_hh_l0, and the same with _reverse.",
-  { "nonlinearity", "tanh or relu", "tanh", type = "\"tanh\"|\"relu\"" }, function(o)
-    if RNN[o.nonlinearity] then return RNN[o.nonlinearity] end
-    core.fail("layers.rnn: nonlinearity must be tanh or relu, got %s",
-      args.describe(o.nonlinearity))
-  end)
+  { "nonlinearity", "tanh or relu", "tanh", words = { "tanh", "relu" } },
+  function(o) return "rnn_" .. o.nonlinearity end)
 
 --- As torch.nn.LSTM; the rows of weights are those of the gates i, f, g and o.
 layer("lstm", "Long short-term memory: the states of all steps, and the last state and the last "

@@ -16,10 +16,7 @@ local function setting(name, kind, default)
       return kept[name]
     end
     if kind == "port" then
-      args.integer(path, "value", o.value, 1)
-      if o.value > 65535 then
-        core.fail("%s: value must be at most 65535, got %d", path, o.value)
-      end
+      args.number(path, "value", o.value, "a whole number from 1 to 65535")
     else
       args.expect(path, "value", o.value, kind)
     end

@@ -145,16 +145,6 @@ function choice.at_shares(o, logits, shares)
   end))
 end
 
-local function check(o)
-  if not (o.temperature >= 0 and o.temperature < math.huge) then
-    core.fail("%s: temperature must be 0 or more, got %g", WHO, o.temperature)
-  end
-  if o.top_p == nil then return end
-  if not (o.top_p > 0 and o.top_p <= 1) then
-    core.fail("%s: top_p must be a number above 0 and up to 1, got %g", WHO, o.top_p)
-  end
-end
-
 --- Draws numbers from 0 on, each as often as its weight says. Weights (..., classes) are
 -- probabilities, or anything from 0 on that is proportional to them; with logits = true they are
 -- logarithms of those, as a network gives them before softmax. It gives int32 (...), a draw for
@@ -168,14 +158,13 @@ choice.choice = args.define(WHO, "Draws classes by their weights or logits.", {
   { "n", "how many of each row; one", args.none, type = "integer", least = 1 },
   { "replace", "whether the same may be drawn again in a row", true, type = "boolean" },
   { "logits", "whether weights are logits", false, type = "boolean" },
-  { "temperature", "what logits are divided by; 0: the most probable", 1.0, type = "number" },
+  { "temperature", "what logits are divided by; 0: the most probable", 1.0, type = "number",
+    range = "a number of at least 0" },
   { "top_k", "how many of the most probable can be drawn; all", args.none,
     type = "integer", least = 1 },
-  { "top_p", "the share of the most probable that can be drawn; all", args.none, type = "number" },
+  { "top_p", "the share of the most probable that can be drawn; all", args.none, type = "number",
+    range = "a number above 0 and at most 1" },
   returns = "NdArray|integer",
-}, function(o)
-  check(o)
-  return (trace.without_graph(draw, o))
-end)
+}, function(o) return (trace.without_graph(draw, o)) end)
 
 return choice

@@ -24,23 +24,13 @@ end
 
 function initializer.is(value) return metatable(value) == Initializer end
 
-local function number(who, name, value)
-  args.expect(who, name, value, "number")
-  if value - value == 0 then return value end
-  core.fail("%s: %s must be a finite number, got %g", who, name, value)
-end
-
-local function positive(who, name, value)
-  if number(who, name, value) > 0 then return value end
-  core.fail("%s: %s must be a number above 0, got %g", who, name, value)
-end
+local FINITE, POSITIVE = "a finite number", "a number above 0"
 
 local function constant(path, value)
   return args.define(path, ("Fills a variable with %s."):format(value or "a value"), {
-    { "value", "what each element is", value or 0 },
+    { "value", "what each element is", value or 0, type = "number" },
     returns = "Initializer",
   }, function(o)
-    args.expect(path, "value", o.value, "number")
     return fixed(("%s(%g)"):format(path, o.value), "constant", o.value, 0)
   end)
 end
@@ -58,23 +48,22 @@ initializer.ones_initializer = filled("ones_initializer", 1)
 
 initializer.random_uniform_initializer = args.define("random_uniform_initializer",
   "Draws from [minval, maxval).", {
-    { "minval", "the least value", 0 },
-    { "maxval", "the bound above", 1 },
+    { "minval", "the least value", 0, range = FINITE },
+    { "maxval", "the bound above", 1, range = FINITE },
     returns = "Initializer",
   }, function(o, who)
-    local low, high = number(who, "minval", o.minval), number(who, "maxval", o.maxval)
+    local low, high = o.minval, o.maxval
     if low > high then core.fail("%s: minval must be at most maxval %g, got %g", who, high, low) end
     return fixed(("%s(%g, %g)"):format(who, low, high), "uniform", low, high)
   end)
 
+local STDDEV = { "stddev", "standard deviation", 1, range = POSITIVE }
+
 local function normal(path, doc, init)
   return args.define(path, doc, {
-    { "mean", "of the distribution", 0 },
-    { "stddev", "standard deviation", 1 },
+    { "mean", "of the distribution", 0, range = FINITE }, STDDEV,
     returns = "Initializer",
   }, function(o)
-    number(path, "mean", o.mean)
-    positive(path, "stddev", o.stddev)
     return fixed(("%s(%g, %g)"):format(path, o.mean, o.stddev), init, o.mean, o.stddev)
   end)
 end
@@ -87,10 +76,9 @@ initializer.truncated_normal_initializer = normal("truncated_normal_initializer"
 
 initializer.truncated_normal = args.define("truncated_normal",
   "Draws from a normal distribution around 0, again where a value is 2 stddev or more from it.", {
-    { "stddev", "standard deviation", 1 },
+    STDDEV,
     returns = "Initializer",
   }, function(o)
-    positive("truncated_normal", "stddev", o.stddev)
     return fixed(("truncated_normal(%g)"):format(o.stddev), "truncated_normal", 0, o.stddev)
   end)
 
@@ -122,10 +110,8 @@ local DISTRIBUTIONS = {
   end,
 }
 
-local function word(who, name, value, words, list)
-  if words[value] then return words[value] end
-  core.fail("%s: %s must be %s, got %s", who, name, list, args.describe(value))
-end
+local MODE = { "mode", "fan_in, fan_out or fan_avg", "fan_in",
+  words = { "fan_in", "fan_out", "fan_avg" } }
 
 local function scaled(text, scale, fan_of, draw)
   return new(text, function(shape, data_format)
@@ -136,18 +122,14 @@ end
 
 initializer.variance_scaling_initializer = args.define("variance_scaling_initializer",
   "Draws with variance scale / max(1, fan).", {
-    { "scale", "of the variance", 1 },
-    { "mode", "fan_in, fan_out or fan_avg", "fan_in" },
+    { "scale", "of the variance", 1, range = POSITIVE },
+    MODE,
     { "distribution", "truncated_normal, random_normal or random_uniform", "truncated_normal",
-      type = "\"truncated_normal\"|\"random_normal\"|\"random_uniform\"" },
+      words = { "truncated_normal", "random_normal", "random_uniform" } },
     returns = "Initializer",
   }, function(o, who)
-    local fan_of = word(who, "mode", o.mode, MODES, "fan_in, fan_out or fan_avg")
-    local draw = word(who, "distribution", o.distribution, DISTRIBUTIONS,
-      "truncated_normal, random_normal or random_uniform")
-    local scale = positive(who, "scale", o.scale)
-    return scaled(("%s(%g, %s, %s)"):format(who, scale, o.mode, o.distribution), scale, fan_of,
-      draw)
+    return scaled(("%s(%g, %s, %s)"):format(who, o.scale, o.mode, o.distribution), o.scale,
+      MODES[o.mode], DISTRIBUTIONS[o.distribution])
   end)
 
 for name, distribution in pairs {
@@ -171,21 +153,19 @@ local GAINS = {
 initializer.kaiming_initializer = args.define("kaiming_initializer",
   "Draws with standard deviation gain / sqrt(fan).", {
     { "shape", "of the variable" },
-    { "distribution", "random_normal or random_uniform", "random_normal" },
-    { "mode", "fan_in, fan_out or fan_avg", "fan_in" },
-    { "nonlinearity", "none, sigmoid, tanh, relu or leaky_relu", "leaky_relu" },
+    { "distribution", "random_normal or random_uniform", "random_normal",
+      words = { "random_normal", "random_uniform" } },
+    MODE,
+    { "nonlinearity", "none, sigmoid, tanh, relu or leaky_relu", "leaky_relu",
+      words = { "none", "sigmoid", "tanh", "relu", "leaky_relu" } },
     { "negative_slope", "of leaky_relu", 0, type = "number" },
     { "data_format", "NCHW or NHWC", "NCHW", type = "string" },
     returns = "Initializer",
   }, function(o, who)
     args.shape(who, "shape", o.shape)
-    local gain = word(who, "nonlinearity", o.nonlinearity, GAINS,
-      "none, sigmoid, tanh, relu or leaky_relu")(o.negative_slope)
-    local fan_of = word(who, "mode", o.mode, MODES, "fan_in, fan_out or fan_avg")
-    local draw = word(who, "distribution", o.distribution, DISTRIBUTIONS,
-      "random_normal or random_uniform")
-    local fan_in, fan_out = fans(o.shape, o.data_format)
-    return fixed("kaiming_initializer", draw(gain * gain / fan_of(fan_in, fan_out)))
+    local gain = GAINS[o.nonlinearity](o.negative_slope)
+    local fan = MODES[o.mode](fans(o.shape, o.data_format))
+    return fixed("kaiming_initializer", DISTRIBUTIONS[o.distribution](gain * gain / fan))
   end)
 
 --- The weights as a matrix (shape[1], all other extents) are gain times a random matrix whose rows,
@@ -193,10 +173,10 @@ initializer.kaiming_initializer = args.define("kaiming_initializer",
 -- dynamics of learning in deep linear neural networks", 2014.
 initializer.orthogonal_initializer = args.define("orthogonal_initializer",
   "Fills a variable with a random orthogonal matrix.", {
-    { "gain", "what it is multiplied by", 1 },
+    { "gain", "what it is multiplied by", 1, range = FINITE },
     returns = "Initializer",
   }, function(o, who)
-    local gain = number(who, "gain", o.gain)
+    local gain = o.gain
     return new(("%s(%g)"):format(who, gain), function(shape)
       if #shape > 1 then return "orthogonal", gain, 0 end
       core.fail("%s: the variable must have two or more axes, got shape %s", who,

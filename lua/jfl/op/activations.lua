@@ -35,12 +35,9 @@ define("nn.glu", "The first half of x along an axis, times the sigmoid of the se
 
 define("nn.celu", "x where it is above 0, else alpha (exp(x / alpha) - 1) (Barron, \"Continuously "
   .. "differentiable exponential linear units\", 2017).", {
-    X, { "alpha", "how far below 0 it goes", 1, type = "number" },
-  }, function(o, who)
-    local alpha = o.alpha
-    args.must(type(alpha) == "number" and alpha > 0 and alpha < math.huge, alpha,
-      "%s: alpha must be a number above 0", who)
-    return op.multiply(op.elu(op.multiply(o.x, 1 / alpha)), alpha, { name = o.name })
+    X, { "alpha", "how far below 0 it goes", 1, type = "number", range = "a number above 0" },
+  }, function(o)
+    return op.multiply(op.elu(op.multiply(o.x, 1 / o.alpha)), o.alpha, { name = o.name })
   end)
 
 define("nn.tanhshrink", "x - tanh(x).", { X }, function(o)
@@ -58,13 +55,12 @@ end)
 define("nn.gumbel_softmax", "Softmax of logits with Gumbel noise, other at each call: one random "
   .. "choice with gradients (Jang et al., \"Categorical reparameterization with Gumbel-Softmax\", "
   .. "2016).", {
-    X, { "tau", "the temperature: near 0 a choice is nearly whole", 1, type = "number" },
+    X, { "tau", "the temperature: near 0 a choice is nearly whole", 1, type = "number",
+      range = "a number above 0" },
     { "hard", "whether the result is the whole choice, with the gradient of the soft one",
       false, type = "boolean" },
     AXIS,
   }, function(o, who)
-    args.must(type(o.tau) == "number" and o.tau > 0 and o.tau < math.huge, o.tau,
-      "%s: tau must be a number above 0", who)
     local axis = tensors.axis(who, "axis", o.axis, #o.x.shape) - 1
     local u = op.random_uniform({ shape = o.x.shape, minval = 1e-7, maxval = 1 - 1e-7,
       dtype = o.x.dtype })

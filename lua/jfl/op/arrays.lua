@@ -157,13 +157,12 @@ end)
 args.define("meshgrid", "Two or more lines as the coordinates of a grid: a list with a tensor of "
   .. "the grid's shape for each.", {
   { "tensors", "a list of blobs or NdArrays of one axis", type = "Tensor[]" },
-  { "indexing", "ij: the first line runs along axis 0; xy: along axis 1", "ij", type = "string" },
+  { "indexing", "ij: the first line runs along axis 0; xy: along axis 1", "ij",
+    words = { "ij", "xy" } },
   returns = "Tensor[]",
 }, function(o, who)
   local shape = {}
   local list = tensors.need_list(who, "tensors", o.tensors)
-  args.must(o.indexing == "ij" or o.indexing == "xy", o.indexing, "%s: indexing must be ij or xy",
-    who)
   local function place(i) return o.indexing == "xy" and i <= 2 and #list > 1 and 3 - i or i end
   for i, line in ipairs(list) do
     if #line.shape ~= 1 then

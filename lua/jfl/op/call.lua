@@ -29,10 +29,7 @@ end
 --- The rate at which a part of a body drops elements: that given in train jobs, else 0; training =
 -- true or false overrides the job's type. `name` is the rate's argument.
 function call.dropout_rate(who, name, rate, training)
-  args.expect(who, name, rate, "number")
-  if not (rate >= 0 and rate < 1) then
-    core.fail("%s: %s must be a number from 0 to below 1, got %g", who, name, rate)
-  end
+  args.number(who, name, rate, "a number from 0 to below 1")
   if training ~= nil then args.expect(who, "training", training, "boolean") end
   if training == nil then training = trace.current and trace.current.mode == "train" end
   return training and rate or 0

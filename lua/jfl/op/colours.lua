@@ -7,12 +7,14 @@ local core = require "jfl.core"
 local images = require "jfl.op.images"
 local tensors = require "jfl.op.tensors"
 
-local op, along, share = call.op, images.along, images.share
+local op, along = call.op, images.along
 
 local colours = {}
 
 local X = { "x", "float pictures from 0 to 1, of 3 channels: red, green, blue", type = "Tensor" }
-local FORMAT = { "data_format", "NCHW or NHWC: the order of x's axes", "NCHW" }
+local FORMAT = { "data_format", "NCHW or NHWC: the order of x's axes", "NCHW",
+  words = { "NCHW", "NHWC" } }
+local POSITIVE = "a number of at least 0"
 -- ITU-R BT.601's shares of red, green and blue in brightness.
 local LUMA = { 0.299, 0.587, 0.114 }
 
@@ -79,22 +81,14 @@ for name, doc in pairs {
   saturation = { "Draws colours from their grey, or towards it.",
     "0 gives grey pictures, 1 the pictures" },
   hue = { "Turns colours on the circle of hues.",
-    "from -0.5 to 0.5, half the circle: 1 / 3 makes red green" },
+    "from -0.5 to 0.5, half the circle: 1 / 3 makes red green", "a number from -0.5 to 0.5" },
 } do
   local path, factor = "image.adjust_" .. name, name .. "_factor"
   args.define(path, doc[1], {
-    X, { factor, doc[2] }, FORMAT, tensors.NAME,
+    X, { factor, doc[2], range = doc[3] or POSITIVE }, FORMAT, tensors.NAME,
     returns = "Tensor",
   }, function(o)
-    local axis, value = axis_of(path, o.x, o.data_format), o[factor]
-    local turns = type(value) == "number" and value >= -0.5 and value <= 0.5
-    if name ~= "hue" then
-      share(path, factor, value, math.huge)
-    elseif not turns then
-      core.fail("%s: %s must be a number from -0.5 to 0.5, got %s", path, factor,
-        args.describe(value))
-    end
-    local y = change[name](o.x, axis, value)
+    local y = change[name](o.x, axis_of(path, o.x, o.data_format), o[factor])
     return o.name and op.identity(y, { name = o.name }) or y
   end)
 end
@@ -109,22 +103,19 @@ end
 -- at least) to 1 + s, and turns hues by -s to s, in this order; nothing in jobs that do not train.
 args.define("image.color_jitter", "Changes colours at random, in training.", {
   X,
-  { "brightness", "how much all colours are multiplied", 0 },
-  { "contrast", "how far colours go from the picture's mean brightness", 0 },
-  { "saturation", "how far colours go from grey", 0 },
-  { "hue", "how far colours turn on the circle of hues: 0.5 at most, half of it", 0 },
+  { "brightness", "how much all colours are multiplied", 0, range = POSITIVE },
+  { "contrast", "how far colours go from the picture's mean brightness", 0, range = POSITIVE },
+  { "saturation", "how far colours go from grey", 0, range = POSITIVE },
+  { "hue", "how far colours turn on the circle of hues: 0.5 at most, half of it", 0,
+    range = "a number from 0 to 0.5" },
   FORMAT,
   { "training", "true or false overrides the job's type", args.none, type = "boolean" },
   returns = "Tensor",
 }, function(o, who)
   local x = o.x
   local axis = axis_of(who, x, o.data_format)
-  local names = { "brightness", "contrast", "saturation", "hue" }
-  for _, name in ipairs(names) do
-    share(who, name, o[name], name == "hue" and 0.5 or math.huge)
-  end
   if not images.is_active(who, o.training) then return x end
-  for _, name in ipairs(names) do
+  for _, name in ipairs { "brightness", "contrast", "saturation", "hue" } do
     local s = o[name]
     if s > 0 then
       local factor = name == "hue" and draw(x, -s, s) or draw(x, math.max(0, 1 - s), 1 + s)

@@ -20,19 +20,15 @@ local function alike(who, o)
   return whole(o.x1), whole(o.x2), #shape
 end
 
-local function above(who, name, value, least)
-  if type(value) == "number" and value > least and value < math.huge then return value end
-  core.fail("%s: %s must be a number above %g, got %s", who, name, least, args.describe(value))
-end
-
 args.define("nn.cosine_similarity", "The cosine of the angle between vectors along an axis.", {
   X1, X2, { "axis", "the axis of the vectors; negative from the end", 1, type = "integer" },
-  { "eps", "what lengths count as at least", 1e-8, type = "number" }, NAME,
+  { "eps", "what lengths count as at least", 1e-8, type = "number", range = "a number above 0" },
+  NAME,
   returns = "Tensor",
 }, function(o, who)
   local a, b, rank = alike(who, o)
   local axis = tensors.axis(who, "axis", o.axis, rank) - 1
-  local least = above(who, "eps", o.eps, 0) ^ 2
+  local least = o.eps ^ 2
   local function over(x, y) return op.reduce_sum(op.multiply(x, y), { axis = axis }) end
   local function length(x) return op.sqrt(op.maximum(over(x, x), least)) end
   return (call.with_squares(o.name, function(name, x, y)
@@ -41,14 +37,13 @@ args.define("nn.cosine_similarity", "The cosine of the angle between vectors alo
 end)
 
 args.define("nn.pairwise_distance", "The p-norm of x1 - x2 along the last axis.", {
-  X1, X2, { "p", "of the norm", 2, type = "number" },
+  X1, X2, { "p", "of the norm", 2, type = "number", range = "a number above 0" },
   { "eps", "what is added to each difference", 1e-6, type = "number" },
   { "keepdims", "keep the last axis with extent 1", false, type = "boolean" }, NAME,
   returns = "Tensor",
 }, function(o, who)
   local a, b, rank = alike(who, o)
   if rank == 0 then core.fail("%s: x1 must have one axis or more, got shape ()", who) end
-  above(who, "p", o.p, 0)
   local y = call.with_squares(nil, function(_, x1, x2)
     local d = op.abs(op.add(op.subtract(x1, x2), o.eps))
     local power = o.p == 2 and op.square(d) or o.p == 1 and d or op.pow(d, o.p)

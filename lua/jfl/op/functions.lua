@@ -35,10 +35,9 @@ end
 
 define("math.gelu", "x times the probability that a standard normal number is below x; that is "
   .. "approximated with a tanh on request, as GPT-2 does.", {
-    X, { "approximate", "none or tanh", "none" },
-  }, function(o, who)
+    X, { "approximate", "none or tanh", "none", words = { "none", "tanh" } },
+  }, function(o)
     if o.approximate == "tanh" then return op.gelu_tanh(o.x, { name = o.name }) end
-    args.must(o.approximate == "none", o.approximate, "%s: approximate must be none or tanh", who)
     return op.gelu(o.x, { name = o.name })
   end)
 
@@ -158,12 +157,6 @@ args.define("math.polyval", "The polynomial of x whose coefficients are given, t
 
 -- ---- random numbers ----
 
-local function need_share(who, name, value)
-  args.expect(who, name, value, "number")
-  if value >= 0 and value <= 1 then return value end
-  core.fail("%s: %s must be from 0 to 1, got %s", who, name, args.describe(value))
-end
-
 local function uniform(shape) return (op.random_uniform { shape = shape }) end
 
 define("random.bernoulli", "1 with the probabilities that x holds, else 0.", {
@@ -196,11 +189,9 @@ define("random.generate_random_batch_permutation_indices", "The numbers of the r
 
 define("nn.random_mask_like", "int8 in the shape of like: 0 with probability rate, else 1.", {
   { "like", "a blob or NdArray", type = TENSOR },
-  { "rate", "probability of 0, from 0 to below 1", type = "number" },
-}, function(o, who)
-  if need_share(who, "rate", o.rate) == 1 then
-    core.fail("%s: rate must be below 1, got 1", who)
-  end
+  { "rate", "probability of 0, from 0 to below 1", type = "number",
+    range = "a number from 0 to below 1" },
+}, function(o)
   return op.greater_equal(uniform(o.like.shape), o.rate, { name = o.name })
 end)
 

@@ -14,14 +14,16 @@ local op, NAME = call.op, tensors.NAME
 local images = {}
 
 local TENSOR = "Tensor"
-local FORMAT = { "data_format", "NCHW or NHWC: the order of x's axes", "NCHW" }
+local FORMAT = { "data_format", "NCHW or NHWC: the order of x's axes", "NCHW",
+  words = { "NCHW", "NHWC" } }
+local NHWC = { "data_format", "NHWC or NCHW: the order of axes", "NHWC",
+  words = { "NHWC", "NCHW" } }
+local SHARE = "a number from 0 to 1"
 local TRAINING = { "training", "true or false overrides the job's type", args.none,
   type = "boolean" }
 
 --- The number of x's axis of channels, from 1, where x is a batch of pictures.
 function images.channels_of(who, x, format, name)
-  args.must(format == "NCHW" or format == "NHWC", format, "%s: data_format must be NCHW or NHWC",
-    who)
   if #tensors.need(who, name or "x", x).shape == 4 then return format == "NCHW" and 2 or 4 end
   core.fail("%s: %s must be of shape %s, got %s", who, name or "x",
     format == "NCHW" and "(N, C, H, W)" or "(N, H, W, C)", args.shape_text(x.shape))
@@ -31,13 +33,6 @@ end
 function images.is_active(who, training)
   if training ~= nil then return args.expect(who, "training", training, "boolean") end
   return not trace.current or trace.current.mode == "train"
-end
-
---- Fails unless value is a number from 0 to `most`.
-function images.share(who, name, value, most)
-  if type(value) == "number" and value >= 0 and value <= most then return value end
-  core.fail("%s: %s must be a number from 0 to %s, got %s", who, name,
-    most == math.huge and "any bound" or tostring(most), args.describe(value))
 end
 
 --- A list of numbers, one a channel, as an array that broadcasts over pictures.
@@ -53,8 +48,7 @@ local function undecided(image, how)
   return type(meta) == "table" and meta.of and meta.of[how]
 end
 
-local along, channels_of, is_active, share =
-  images.along, images.channels_of, images.is_active, images.share
+local along, channels_of, is_active = images.along, images.channels_of, images.is_active
 
 -- ---- sizes and parts ----
 
@@ -72,7 +66,7 @@ images.Resize = args.define("image.Resize", "Brings a batch of pictures to anoth
   { "image", "(N, H, W, C), or as data_format says: uint8, float32 or float64", type = TENSOR },
   { "target_size", "{width, height}", args.none, type = "integer[]" },
   { "interpolation_type", "auto, nearest, bilinear or area", "auto" },
-  { "data_format", "NHWC or NCHW: the order of axes", "NHWC" }, NAME,
+  NHWC, NAME,
   { "resize_shorter", "of records that a body reads: what the pictures' shorter sides become",
     args.none, type = "integer" },
   { "resize_x", "the width, in place of target_size", args.none, type = "integer" },
@@ -131,7 +125,7 @@ images.random_crop = args.define("image.random_crop", "A random part of a pictur
   { "size", "rows and columns, or one number for both", type = "integer|integer[]" },
   { "padding", "zeros around each picture: rows and columns, or one number for both", 0,
     type = "integer|integer[]" },
-  { "flip", "the probability of being mirrored, left to right", 0 },
+  { "flip", "the probability of being mirrored, left to right", 0, range = SHARE },
   FORMAT, TRAINING, NAME,
   returns = TENSOR,
 }, function(o, who)
@@ -139,7 +133,7 @@ images.random_crop = args.define("image.random_crop", "A random part of a pictur
   local size, padding = two(who, "size", o.size, 1), two(who, "padding", o.padding, 0)
   if is_active(who, o.training) then
     return (op.random_crop(o.x, { size = size, padding = padding, name = o.name,
-      flip = share(who, "flip", o.flip, 1), data_format = o.data_format }))
+      flip = o.flip, data_format = o.data_format }))
   end
   local sides = {}
   for i = 1, 8 do sides[i] = 0 end
@@ -153,14 +147,13 @@ end)
 images.random_flip = args.define("image.random_flip", "Mirrors pictures left to right at random, "
   .. "in training.", {
     { "x", "pictures of any dtype", type = TENSOR },
-    { "probability", "of each", 0.5 }, FORMAT, TRAINING, NAME,
+    { "probability", "of each", 0.5, range = SHARE }, FORMAT, TRAINING, NAME,
     returns = TENSOR,
   }, function(o, who)
     local axis = channels_of(who, o.x, o.data_format) == 2 and 3 or 2
-    local flip = share(who, "probability", o.probability, 1)
     if not is_active(who, o.training) then return o.x end
-    return (op.random_crop(o.x, { size = { o.x.shape[axis], o.x.shape[axis + 1] }, flip = flip,
-      data_format = o.data_format, name = o.name }))
+    return (op.random_crop(o.x, { size = { o.x.shape[axis], o.x.shape[axis + 1] },
+      flip = o.probability, data_format = o.data_format, name = o.name }))
   end)
 
 -- What flip_code says is reversed: axes counted from the one of rows.
@@ -169,7 +162,7 @@ local FLIPS = { [0] = { 0 }, [1] = { 1 }, [-1] = { 0, 1 } }
 images.flip = args.define("image.flip", "Mirrors all pictures.", {
   { "image", "pictures of any dtype", type = TENSOR },
   { "flip_code", "1: left to right; 0: top to bottom; -1: both", 1 },
-  { "data_format", "NHWC or NCHW: the order of axes", "NHWC" }, NAME,
+  NHWC, NAME,
   returns = TENSOR,
 }, function(o, who)
   local rows = channels_of(who, o.image, o.data_format, "image") == 2 and 2 or 1
@@ -183,14 +176,12 @@ end)
 
 --- int8 numbers that are 1 with the given probability, such as mirror_blob of CropMirrorNormalize.
 images.CoinFlip = args.define("random.CoinFlip", "Random int8 numbers, 0 or 1.", {
-  { "batch_size", "how many", 1 },
-  { "probability", "of 1", 0.5 }, NAME,
+  { "batch_size", "how many", 1, least = 1 },
+  { "probability", "of 1", 0.5, range = SHARE }, NAME,
   returns = TENSOR,
-}, function(o, who)
-  local n = args.integer(who, "batch_size", o.batch_size, 1)
-  local drawn = op.random_uniform({ shape = { n } })
-  return (op.cast(op.less(drawn, share(who, "probability", o.probability, 1)),
-    { dtype = "int8", name = o.name }))
+}, function(o)
+  local drawn = op.random_uniform({ shape = { o.batch_size } })
+  return (op.cast(op.less(drawn, o.probability), { dtype = "int8", name = o.name }))
 end)
 
 -- ---- colours ----
@@ -238,7 +229,7 @@ images.normalize = args.define("image.normalize", "(image - mean) / std, channel
   { "image", "pictures", type = TENSOR },
   { "std", "a number, or one a channel", type = "number|number[]" },
   { "mean", "a number, or one a channel", type = "number|number[]" },
-  { "data_format", "NHWC or NCHW: the order of axes", "NHWC" }, NAME,
+  NHWC, NAME,
   returns = TENSOR,
 }, function(o, who)
   local x = o.image
@@ -265,16 +256,14 @@ end
 images.random_erasing = args.define("image.random_erasing", "Erases rectangles at random, in "
   .. "training.", {
     { "x", "float pictures", type = TENSOR },
-    { "probability", "of each picture to lose a rectangle", 0.5 },
+    { "probability", "of each picture to lose a rectangle", 0.5, range = SHARE },
     { "scale", "bounds of the rectangle's share of the area", { 0.02, 0.33 }, type = "number[]" },
     { "ratio", "bounds of its height over its width", { 0.3, 3.3 }, type = "number[]" },
-    { "value", "what it is filled with", 0 }, FORMAT, TRAINING,
+    { "value", "what it is filled with", 0, type = "number" }, FORMAT, TRAINING,
     returns = TENSOR,
   }, function(o, who)
     local x = o.x
     local rows = channels_of(who, x, o.data_format) == 2 and 3 or 2
-    share(who, "probability", o.probability, 1)
-    args.expect(who, "value", o.value, "number")
     for _, name in ipairs { "scale", "ratio" } do
       local pair = args.expect(who, name, o[name], "table")
       if #pair ~= 2 or not (tonumber(pair[1]) and tonumber(pair[2]) and pair[1] > 0

@@ -20,8 +20,9 @@ local losses = {}
 
 local TENSOR = "Tensor"
 local NAME = tensors.NAME
-local REDUCTION = { "reduction", "mean, sum or none", "mean" }
-local NO_REDUCTION = { "reduction", "mean, sum or none", "none" }
+local REDUCTION = { "reduction", "mean, sum or none", "mean",
+  words = { "mean", "sum", "none" } }
+local NO_REDUCTION = { "reduction", "mean, sum or none", "none", words = REDUCTION.words }
 
 -- Fails unless the named tensors have the shape of the first.
 local function alike(who, o, first, ...)
@@ -35,20 +36,12 @@ local function alike(who, o, first, ...)
   end
 end
 
-local function need_number(who, name, value, least)
-  args.expect(who, name, value, "number")
-  if value >= least and value < math.huge then return value end
-  core.fail("%s: %s must be a number of at least %g, got %s", who, name, least,
-    args.describe(value))
-end
-
 local REDUCERS = { mean = "reduce_mean", sum = "reduce_sum" }
 
 -- The mean or sum of all losses, or the losses themselves, named as the call says.
-local function reduced(who, o, y)
+local function reduced(o, y)
   local reducer = REDUCERS[o.reduction]
   if reducer then return (op[reducer](y, { name = o.name })) end
-  args.must(o.reduction == "none", o.reduction, "%s: reduction must be mean, sum or none", who)
   return o.name and (op.identity(y, { name = o.name })) or y
 end
 
@@ -58,7 +51,7 @@ local function define(path, doc, params, body)
   params.returns = TENSOR
   local name = path:match "[^.]+$"
   losses[name] = args.define(path, doc, params, function(o)
-    return reduced(path, o, body(path, o))
+    return reduced(o, body(path, o))
   end)
 end
 
@@ -83,23 +76,20 @@ define("nn.mse_loss", "The square of input - target.", { INPUT, TARGET, REDUCTIO
 define("smooth_l1_loss", "d^2 / (2 beta) where the distance d of prediction and label is below "
   .. "beta, and d - beta / 2 elsewhere.", {
     input("prediction", "what the network gives"), input("label", "of the same shape"),
-    { "beta", "the distance where the parabola ends; 0: there is none", 1, type = "number" },
+    { "beta", "the distance where the parabola ends; 0: there is none", 1, type = "number",
+      range = "a number of at least 0" },
     NO_REDUCTION,
   }, function(who, o)
     alike(who, o, "prediction", "label")
-    need_number(who, "beta", o.beta, 0)
     return (op.smooth_l1_loss(o.prediction, o.label, { beta = o.beta }))
   end)
 
 define("nn.huber_loss", "d^2 / 2 where the distance d of input and target is below delta, and "
   .. "delta (d - delta / 2) elsewhere.", {
-    INPUT, TARGET, { "delta", "the distance where the parabola ends", 1, type = "number" },
-    REDUCTION,
+    INPUT, TARGET, { "delta", "the distance where the parabola ends", 1, type = "number",
+      range = "a number above 0" }, REDUCTION,
   }, function(who, o)
     alike(who, o, "input", "target")
-    if need_number(who, "delta", o.delta, 0) == 0 then
-      core.fail("%s: delta must be above 0, got 0", who)
-    end
     local y = op.smooth_l1_loss(o.input, o.target, { beta = o.delta })
     return o.delta == 1 and y or (op.multiply(y, o.delta))
   end)
@@ -163,7 +153,7 @@ define("nn.kl_div", "target (log target - input): how far the distribution of ta
     input("target", "probabilities, or with log_target their logarithms"),
     { "log_target", "whether target holds logarithms", false, type = "boolean" },
     { "reduction", "mean, sum, none or batchmean: the mean of the samples' sums, the divergence",
-      "mean" },
+      "mean", words = { "mean", "sum", "none", "batchmean" } },
   }, function(who, o)
     alike(who, o, "input", "target")
     local samples = o.input.shape[1]
@@ -274,13 +264,11 @@ losses.softmax_cross_entropy_with_logits = args.define("nn.softmax_cross_entropy
   "Minus the sum over the last axis of labels times the logarithm of softmax(logits).", {
     input("labels", "probabilities (..., classes)"), input("logits", "of the same shape"),
     { "label_smoothing", "the share of the labels that all classes get alike", 0,
-      type = "number" },
+      type = "number", range = "a number from 0 to 1" },
     NAME,
     returns = TENSOR,
   }, function(o, who)
-    local s = need_number(who, "label_smoothing", o.label_smoothing, 0)
-    if s > 1 then core.fail("%s: label_smoothing must be at most 1, got %g", who, s) end
-    local labels = tensors.need(who, "labels", o.labels)
+    local labels, s = tensors.need(who, "labels", o.labels), o.label_smoothing
     if s > 0 then
       local classes = labels.shape[#labels.shape] or 1
       labels = op.add(op.multiply(labels, 1 - s), s / classes)
@@ -293,10 +281,10 @@ define("nn.sigmoid_focal_loss", "The cross entropy of sigmoid(inputs) and target
     input("inputs", "logits"), input("targets", "0 or 1, of the same shape"),
     { "alpha", "the weight of targets 1; that of 0 is 1 - alpha; below 0: no weights", 0.25,
       type = "number" },
-    { "gamma", "how much what is right counts less", 2, type = "number" }, NO_REDUCTION,
+    { "gamma", "how much what is right counts less", 2, type = "number",
+      range = "a number of at least 0" }, NO_REDUCTION,
   }, function(who, o)
     alike(who, o, "inputs", "targets")
-    need_number(who, "gamma", o.gamma, 0)
     local t = op.cast(o.targets, { dtype = o.inputs.dtype })
     local p = op.sigmoid(o.inputs)
     local wrong = op.add(op.multiply(p, one_minus(t)), op.multiply(one_minus(p), t))
@@ -333,14 +321,13 @@ define("nn.triplet_margin_loss", "max(0, d(anchor, positive) - d(anchor, negativ
   .. "where d is the p-norm of the difference over axis 1, plus eps.", {
     input("anchor", "(samples, numbers)"), input("positive", "like anchor"),
     input("negative", "unlike anchor"), { "margin", "by how much", 1, type = "number" },
-    { "p", "of the norm", 2, type = "number" },
+    { "p", "of the norm", 2, type = "number", range = "a number above 0" },
     { "eps", "what is added to each difference", 1e-6, type = "number" },
     { "swap", "whether d(positive, negative) counts where it is smaller than d(anchor, negative)",
       false, type = "boolean" },
     REDUCTION,
   }, function(who, o)
     alike(who, o, "anchor", "positive", "negative")
-    if need_number(who, "p", o.p, 0) == 0 then core.fail("%s: p must be above 0, got 0", who) end
     if #o.anchor.shape == 0 then
       core.fail("%s: anchor must have one axis or more, got shape ()", who)
     end
@@ -393,11 +380,10 @@ end)
 define("nn.dice_loss", "1 - 2 |input and target| / (|input| + |target|) of each sample's mask.", {
   input("input", "probabilities (samples, ...)"), TARGET,
   { "smooth", "what is added above and below, so that nothing is divided by 0", 1,
-    type = "number" },
+    type = "number", range = "a number of at least 0" },
   REDUCTION,
 }, function(who, o)
   alike(who, o, "input", "target")
-  need_number(who, "smooth", o.smooth, 0)
   local axes = {}
   for i = 1, #o.input.shape - 1 do axes[i] = i end
   if #axes == 0 then
@@ -418,7 +404,7 @@ define("ctc_loss", "Minus the logarithm of the probability that each sequence ho
     input("target_lengths", "labels of each sample"),
     { "blank", "the class that stands for no label", 0, type = "integer" },
     { "reduction", "mean, for which each loss is divided by its target's length, sum or none",
-      "mean" },
+      "mean", words = REDUCTION.words },
     { "zero_infinity", "whether losses of targets that cannot be aligned are 0", false },
   }, function(who, o)
     for _, name in ipairs { "log_probs", "targets", "input_lengths", "target_lengths" } do

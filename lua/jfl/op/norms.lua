@@ -20,11 +20,6 @@ local NAME = tensors.NAME
 --- An axis of a tensor of that rank, counted from 0.
 function norms.axis(who, name, axis, rank) return tensors.axis(who, name, axis, rank) - 1 end
 
-local function need_epsilon(who, name, value)
-  if type(value) == "number" and value >= 0 and value < math.huge then return end
-  core.fail("%s: %s must be a number of at least 0, got %s", who, name, args.describe(value))
-end
-
 -- ---- statistics that are given ----
 
 -- A line of numbers for each index of one axis, as a tensor that broadcasts over one of that shape.
@@ -47,7 +42,8 @@ norms.batch_normalization = args.define("nn.batch_normalization", "Normalizes x 
     { "variance", "a number for each channel", type = TENSOR },
     { "offset", "a number for each channel, which is added", args.none, type = TENSOR },
     { "scale", "a number for each channel, which multiplies", args.none, type = TENSOR },
-    { "variance_epsilon", "added to the variance", 1e-5, type = "number" },
+    { "variance_epsilon", "added to the variance", 1e-5, type = "number",
+      range = "a number of at least 0" },
     { "axis", "of channels", 1, type = "integer" },
     NAME,
     returns = TENSOR,
@@ -56,7 +52,6 @@ norms.batch_normalization = args.define("nn.batch_normalization", "Normalizes x 
     for _, name in ipairs { "offset", "scale" } do
       if o[name] ~= nil then tensors.need(who, name, o[name]) end
     end
-    need_epsilon(who, "variance_epsilon", o.variance_epsilon)
     local shape = o.x.shape
     local axis = norms.axis(who, "axis", o.axis, #shape)
     local function broadcast(name, line) return along(who, name, line, axis, shape) end
@@ -144,13 +139,13 @@ norms.layer_norm = args.define("nn.layer_norm", "Normalizes each row, which is a
     { "begin_norm_axis", "the first axis of a row; -1 for the last axis alone", 1,
       type = "integer" },
     PARAMS_AXIS,
-    { "epsilon", "added to the variance", 1e-5, type = "number" },
+    { "epsilon", "added to the variance", 1e-5, type = "number",
+      range = "a number of at least 0" },
     NAME,
     returns = TENSOR,
   }, function(o, who)
     local x = tensors.need(who, "inputs", o.inputs)
     check_params(who, o, x, { "gamma", "beta" })
-    need_epsilon(who, "epsilon", o.epsilon)
     norms.axis(who, "begin_params_axis", o.begin_params_axis, #x.shape)
     return norms.rows(x, { axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #x.shape),
       epsilon = o.epsilon, gamma = o.gamma, beta = o.beta, name = o.name })
@@ -162,13 +157,13 @@ norms.rms_norm = args.define("nn.rms_norm", "Divides each row, which is all axes
     { "inputs", "a blob or NdArray", type = TENSOR },
     { "gamma", "like the last axes of inputs", args.none, type = TENSOR },
     { "begin_norm_axis", "the first axis of a row", -1, type = "integer" },
-    { "epsilon", "added to the mean of the squares", 1e-6, type = "number" },
+    { "epsilon", "added to the mean of the squares", 1e-6, type = "number",
+      range = "a number of at least 0" },
     NAME,
     returns = TENSOR,
   }, function(o, who)
     local x = tensors.need(who, "inputs", o.inputs)
     check_params(who, o, x, { "gamma" })
-    need_epsilon(who, "epsilon", o.epsilon)
     return norms.rows(x, { axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #x.shape),
       epsilon = o.epsilon, center = false, gamma = o.gamma, name = o.name })
   end)
@@ -183,7 +178,6 @@ end
 
 -- Normalizes groups of the channels, axis 1 of x; with affine there is a gamma and a beta a group.
 local function grouped(who, kind, o, groups)
-  need_epsilon(who, "eps", o.eps)
   local rows = { axis = 1, groups = groups, epsilon = o.eps, name = o.name }
   if o.affine then
     local context = trace.need(who)
@@ -201,7 +195,8 @@ local function need_channels(who, x, least)
   core.fail("%s: x must have %d or more axes, got shape %s", who, least, args.shape_text(x.shape))
 end
 
-local EPS = { "eps", "added to the variance", 1e-5, type = "number" }
+local EPS = { "eps", "added to the variance", 1e-5, type = "number",
+  range = "a number of at least 0" }
 local GROUP_NAME = { "name", "of the op and of the variables <name>_gamma and <name>_beta",
   args.none }
 

@@ -6,6 +6,7 @@ local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
 
 local op, NAME = call.op, tensors.NAME
+local FORMATS = { "NCHW", "NHWC" }
 
 -- Which axes of (N, C, H, W) or (N, H, W, C) are height and width.
 local function axes_of(who, x, data_format)
@@ -13,8 +14,6 @@ local function axes_of(who, x, data_format)
   if #shape ~= 4 then
     core.fail("%s: x must have four axes, got shape %s", who, args.shape_text(shape))
   end
-  args.must(data_format == "NCHW" or data_format == "NHWC", data_format,
-    "%s: data_format must be NCHW or NHWC", who)
   return data_format == "NCHW" and 3 or 2
 end
 
@@ -31,7 +30,7 @@ local function define_2d(path, doc, mode, own)
     { "x", "a blob or NdArray (N, C, H, W)", type = "Tensor" },
     { "padding", "lines on every side, or { left, right, top, bottom }",
       type = "integer|integer[]" },
-    own or NAME, own and { "data_format", "NCHW or NHWC", "NCHW", type = "string" } or nil,
+    own or NAME, own and { "data_format", "NCHW or NHWC", "NCHW", words = FORMATS } or nil,
     own and NAME or nil,
     returns = "Tensor",
   }
@@ -63,7 +62,7 @@ args.define("same_padding", "Pictures with the border of zeros that makes a conv
   .. "padding give as many places as the strides take.", {
   { "x", "a blob or NdArray of four axes", type = "Tensor" },
   { "padding", "SAME_LOWER puts an odd line in front, SAME_UPPER behind", type = "string" },
-  { "data_format", "NCHW or NHWC", type = "string" },
+  { "data_format", "NCHW or NHWC", words = FORMATS },
   { "kernel_size", "a number or { height, width }", type = "integer|integer[]" },
   { "strides", "a number or { vertical, horizontal }", type = "integer|integer[]" },
   { "dilation_rate", "a number or { vertical, horizontal }", 1, type = "integer|integer[]" },

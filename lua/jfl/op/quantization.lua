@@ -17,28 +17,12 @@ local quantization = {}
 
 local TENSOR = "Tensor"
 local INPUT = { "input", "a blob or NdArray of floats", type = TENSOR }
-local BIT = { "quantization_bit", "bits of the integers", 8, type = "integer", least = 2 }
+local BIT = { "quantization_bit", "bits of the integers", 8, type = "integer",
+  range = "a whole number from 2 to 16" }
 local SCHEME = { "quantization_scheme", "symmetric: around 0; affine: from the least number on",
-  "symmetric", type = "string" }
+  "symmetric", words = { "symmetric", "affine" } }
 local FORMULA = { "quantization_formula", "google; or cambricon: scales are powers of two, and are "
-  .. "given as exponents", "google", type = "string" }
-
-local function need_word(who, name, value, words)
-  for _, word in ipairs(words) do
-    if value == word then return end
-  end
-  core.fail("%s: %s must be %s, got %s", who, name, table.concat(words, " or "),
-    args.describe(value))
-end
-
-local function check(who, o)
-  tensors.need(who, "input", o.input)
-  if o.quantization_bit > 16 then
-    core.fail("%s: quantization_bit must be at most 16, got %d", who, o.quantization_bit)
-  end
-  need_word(who, "quantization_scheme", o.quantization_scheme, { "symmetric", "affine" })
-  need_word(who, "quantization_formula", o.quantization_formula, { "google", "cambricon" })
-end
+  .. "given as exponents", "google", words = { "google", "cambricon" } }
 
 local function is_affine(o)
   return o.quantization_formula == "google" and o.quantization_scheme == "affine"
@@ -76,7 +60,7 @@ quantization.min_max_observer = args.define("quantization.min_max_observer", "Th
     NAME,
     returns = { TENSOR, TENSOR },
   }, function(o, who)
-    check(who, o)
+    tensors.need(who, "input", o.input)
     local axes
     if not o.per_layer_quantization then
       if o.quantization_formula == "cambricon" then
@@ -112,13 +96,12 @@ quantization.moving_average_min_max_observer = args.define(
   .. "averages of the range, which train jobs keep in the variables NAME-moving_max and "
   .. "NAME-moving_min; predict jobs use them as they are.", {
     INPUT, BIT, SCHEME, FORMULA,
-    { "momentum", "the share of the averages that a step keeps", 0.95, type = "number" },
+    { "momentum", "the share of the averages that a step keeps", 0.95, type = "number",
+      range = "a number from 0 to 1" },
     { "name", "of the variables; min_max_observer_1, ... in call order", args.none },
     returns = { TENSOR, TENSOR },
   }, function(o, who)
-    check(who, o)
-    args.must(type(o.momentum) == "number" and o.momentum >= 0 and o.momentum <= 1, o.momentum,
-      "%s: momentum must be from 0 to 1", who)
+    tensors.need(who, "input", o.input)
     local context = trace.need(who)
     local name = trace.name(context, o.name, "min_max_observer")
     local most, least = range_of(o)
@@ -151,7 +134,7 @@ quantization.fake_quantization = args.define("quantization.fake_quantization", "
     BIT, SCHEME, FORMULA, NAME,
     returns = TENSOR,
   }, function(o, who)
-    check(who, o)
+    tensors.need(who, "input", o.input)
     local x = op.stop_gradient(o.input)
     local scale = along_first(who, "scale", tensors.need(who, "scale", o.scale), x.shape)
     local zero = along_first(who, "zero_point", tensors.need(who, "zero_point", o.zero_point),

@@ -20,14 +20,12 @@ end
 averages.ExponentialMovingAverage = args.define("train.ExponentialMovingAverage",
   "Averages of variables: each step of an optimizer makes them decay average + (1 - decay) "
   .. "variable, and the first one makes them the variables.", {
-    { "decay", "how much an average keeps of itself, below 1", type = "number" },
+    { "decay", "how much an average keeps of itself, below 1", type = "number",
+      range = "a number above 0 and below 1" },
     { "warms_up", "step n has the lesser of decay and (1 + n) / (10 + n)", false,
       type = "boolean" },
     returns = "MovingAverage",
-  }, function(o, who)
-    if not (o.decay > 0 and o.decay < 1) then
-      core.fail("%s: decay must be above 0 and below 1, got %g", who, o.decay)
-    end
+  }, function(o)
     return setmetatable({ decay = o.decay, warms_up = o.warms_up, covered = {} }, Average)
   end)
 

@@ -15,19 +15,14 @@ local LossScale = { __tostring = function(self)
   return ("optimizer.loss_scale.%s(%g)"):format(self.kind, self.scale)
 end }
 
-local function positive(who, name, value)
-  args.expect(who, name, value, "number")
-  if value > 0 and value < math.huge then return value end
-  core.fail("%s: %s must be a positive number, got %s", who, name, args.describe(value))
-end
+local POSITIVE = "a number above 0"
 
 local function clipping(kind, field, doc, param, meaning)
   local path = "optimizer.grad_clipping." .. kind
   policies.grad_clipping[kind] = args.define(path, doc, {
-    { param, meaning, type = "number" }, returns = "Clipping",
+    { param, meaning, type = "number", range = POSITIVE }, returns = "Clipping",
   }, function(o)
-    return setmetatable({ kind = kind, field = field, limit = positive(path, param, o[param]) },
-      Clipping)
+    return setmetatable({ kind = kind, field = field, limit = o[param] }, Clipping)
   end)
 end
 
@@ -54,7 +49,7 @@ local function scale_policy(kind, doc, params, read)
   local path = "optimizer.loss_scale." .. kind
   params.returns = "LossScale"
   policies.loss_scale[kind] = args.define(path, doc, params, function(o)
-    local policy = read(path, o)
+    local policy = read(o)
     policy.kind = kind
     return setmetatable(policy, LossScale)
   end)
@@ -62,24 +57,17 @@ end
 
 scale_policy("static_loss_scale",
   "Multiplies the loss while gradients are computed, and divides these by it again.", {
-    { "loss_scale_factor", "what the loss is multiplied by", type = "number" },
-  }, function(who, o)
-    return { scale = positive(who, "loss_scale_factor", o.loss_scale_factor) }
-  end)
+    { "loss_scale_factor", "what the loss is multiplied by", type = "number", range = POSITIVE },
+  }, function(o) return { scale = o.loss_scale_factor } end)
 
 scale_policy("dynamic_loss_scale", "The same with a scale that shrinks when a gradient is not "
   .. "finite, whose step is skipped and not counted, and grows after many good steps.", {
-    { "initial_loss_scale", "the first scale", 2 ^ 30 },
-    { "increment_period", "after how many good steps the scale grows", 2000, type = "integer" },
-    { "multiplier", "what the scale grows by, and shrinks by", 2 },
-  }, function(who, o)
-    positive(who, "multiplier", o.multiplier)
-    if o.multiplier <= 1 then
-      core.fail("%s: multiplier must be above 1, got %g", who, o.multiplier)
-    end
-    return { scale = positive(who, "initial_loss_scale", o.initial_loss_scale),
-      period = args.integer(who, "increment_period", o.increment_period, 1),
-      multiplier = o.multiplier }
+    { "initial_loss_scale", "the first scale", 2 ^ 30, range = POSITIVE },
+    { "increment_period", "after how many good steps the scale grows", 2000, type = "integer",
+      least = 1 },
+    { "multiplier", "what the scale grows by, and shrinks by", 2, range = "a number above 1" },
+  }, function(o)
+    return { scale = o.initial_loss_scale, period = o.increment_period, multiplier = o.multiplier }
   end)
 
 --- Puts a loss scale into the request that core.minimize takes. factor: the older way to say a
@@ -89,7 +77,7 @@ function policies.scale(who, factor, policy, request)
     core.fail("%s: loss_scale_factor and loss_scale_policy exclude each other; give one", who)
   end
   if factor ~= nil then
-    request.loss_scale = positive(who, "loss_scale_factor", factor)
+    request.loss_scale = args.number(who, "loss_scale_factor", factor, POSITIVE)
   elseif policy ~= nil then
     args.must(metatable(policy) == LossScale, policy,
       "%s: loss_scale_policy must be what optimizer.loss_scale.dynamic_loss_scale() gives", who)

@@ -11,30 +11,25 @@ local Regularizer = { __tostring = function(self)
   return ("regularizers.l1_l2(%g, %g)"):format(self.l1, self.l2)
 end }
 
-local function need_factor(who, name, value)
-  args.expect(who, name, value, "number")
-  if value >= 0 and value < math.huge then return value end
-  core.fail("%s: %s must be a number of at least 0, got %s", who, name, args.describe(value))
-end
-
 local function define(name, doc, params, read)
   local path = "regularizers." .. name
   params.returns = "Regularizer"
   regularizers[name] = args.define(path, doc, params, function(o)
-    for _, param in ipairs(params) do need_factor(path, param[1], o[param[1]]) end
     local l1, l2 = read(o)
     return setmetatable({ l1 = l1, l2 = l2 }, Regularizer)
   end)
 end
 
-local FACTOR = { "l", "the factor", 0.01 }
+local RANGE = "a number of at least 0"
+local FACTOR = { "l", "the factor", 0.01, range = RANGE }
 
 define("l1", "Adds l sign(w) to the gradient of a variable w.", { FACTOR },
   function(o) return o.l, 0 end)
 define("l2", "Adds l w to the gradient of a variable w.", { FACTOR },
   function(o) return 0, o.l end)
 define("l1_l2", "Adds l1 sign(w) + l2 w to the gradient of a variable w.", {
-  { "l1", "the factor of its sign", 0.01 }, { "l2", "the factor of itself", 0.01 },
+  { "l1", "the factor of its sign", 0.01, range = RANGE },
+  { "l2", "the factor of itself", 0.01, range = RANGE },
 }, function(o) return o.l1, o.l2 end)
 
 --- The factors l1 and l2 of what a user gave as a regularizer, or nothing.

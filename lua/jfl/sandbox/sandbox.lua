@@ -18,20 +18,9 @@ local function bytes(value)
     args.describe(value))
 end
 
-local function limit(name, value)
-  if type(value) == "number" and value > 0 then return value end
-  core.fail("sandbox: %s must be a number above 0, got %s", name, args.describe(value))
-end
-
-local function optional(name, value, kind)
-  if value ~= nil then args.expect("sandbox", name, value, kind) end
-  return value
-end
-
 local function folder(name, value)
-  if optional(name, value, "string") and not core.is_directory(value) then
-    core.fail("sandbox: %s must be a folder that is there, got %s", name, args.describe(value))
-  end
+  args.must(value == nil or core.is_directory(value), value,
+    "sandbox: %s must be a folder that is there", name)
   return value
 end
 
@@ -41,10 +30,10 @@ sandbox.sandbox = args.define("sandbox",
   "A box in which Lua texts of others run, without a way to files, processes or the host.", {
     { "memory", "the most bytes that it may take: a number, or a text such as \"64M\"", "64M",
       type = "number | string" },
-    { "seconds", "the longest that one run or call may take", 1 },
+    { "seconds", "the longest that one run or call may take", 1, range = "a number above 0" },
     { "instructions", "the most that Lua may run of them in one run or call; none: any number",
-      args.none, type = "number" },
-    { "threads", "the most that its jobs may use", 1 },
+      args.none, type = "number", range = "a number above 0" },
+    { "threads", "the most that its jobs may use", 1, least = 1 },
     { "read", "a folder, below which it may read arrays, tables, pictures and checkpoints",
       args.none, type = "string" },
     { "write", "a folder, below which it may save arrays and checkpoints", args.none,
@@ -54,11 +43,9 @@ sandbox.sandbox = args.define("sandbox",
     returns = "Sandbox",
   }, function(o)
     local core_box = require("jfl.sandbox.core").new {
-      memory = bytes(o.memory), seconds = limit("seconds", o.seconds),
-      instructions = o.instructions and limit("instructions", o.instructions),
-      threads = args.integer("sandbox", "threads", o.threads, 1),
-      read = folder("read", o.read), write = folder("write", o.write),
-      print = optional("print", o.print, "function"),
+      memory = bytes(o.memory), seconds = o.seconds, instructions = o.instructions,
+      threads = o.threads, read = folder("read", o.read), write = folder("write", o.write),
+      print = o.print,
     }
     return setmetatable({ _core = core_box }, Box)
   end)

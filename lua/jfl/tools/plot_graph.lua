@@ -154,13 +154,11 @@ plotgraph.plot_graph = args.define(WHO,
   {
     { "job", "what flow.global_function gave", type = "Job" },
     { "which", "\"traced\", as the body describes it, or \"optimized\", as it runs", "traced",
-      type = "\"traced\"|\"optimized\"" },
+      words = { "traced", "optimized" } },
     { "svg", "a file to save the drawing as, instead of printing the list", args.none,
       type = "string" },
   }, function(o)
     local job = job_parts.check(WHO, o.job)
-    args.must(o.which == "traced" or o.which == "optimized", o.which,
-      "%s: which must be \"traced\" or \"optimized\"", WHO)
     svg.check_texts(WHO, o, { "svg" })
     if o.svg then return drawing(job, o.which):save(WHO, o.svg) end
     io.write(plotgraph.text(job, o.which))

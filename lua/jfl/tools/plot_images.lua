@@ -151,12 +151,10 @@ plotimages.plot_images = args.define(WHO,
     { "title", "above them", args.none, type = "string" },
     { "columns", "how many stand side by side, where there is room", args.none,
       type = "integer", least = 1 },
-    { "data_format", "NCHW or NHWC: where the channels are", "NCHW" },
+    { "data_format", "NCHW or NHWC: where the channels are", "NCHW", words = { "NCHW", "NHWC" } },
     { "svg", "a file to save them as, instead of printing them", args.none, type = "string" },
   }, function(o)
     args.must(core.type(o.images) == "array", o.images, "%s: images must be an NdArray", WHO)
-    args.must(o.data_format == "NCHW" or o.data_format == "NHWC", o.data_format,
-      "%s: data_format must be NCHW or NHWC", WHO)
     svg.check_texts(WHO, o, { "title", "svg" })
     if o.labels ~= nil and core.type(o.labels) ~= "array" then
       args.expect(WHO, "labels", o.labels, "table")

@@ -228,9 +228,6 @@ define("histogram", "Writes how many of an array's elements are how large.",
   end)
 
 local function check_picture(who, shape, o)
-  args.must(o.data_format == "NHWC" or o.data_format == "NCHW", o.data_format,
-    "%s: data_format must be NHWC or NCHW", who)
-  args.integer(who, "max_outputs", o.max_outputs, 1)
   picture.extents(who, shape, o.data_format)
 end
 
@@ -248,8 +245,9 @@ define("image", "Writes pictures.",
     end
     return list
   end, {
-    { "data_format", "NHWC, or NCHW: (N, C, H, W), (C, H, W) or (H, W)", "NHWC" },
-    { "max_outputs", "the most pictures of one call", 3 },
+    { "data_format", "NHWC, or NCHW: (N, C, H, W), (C, H, W) or (H, W)", "NHWC",
+      words = { "NHWC", "NCHW" } },
+    { "max_outputs", "the most pictures of one call", 3, least = 1 },
   })
 
 --- Writes text, which TensorBoard shows as Markdown.

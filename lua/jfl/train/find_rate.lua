@@ -70,18 +70,6 @@ end
 
 -- ---- the call ----
 
-local function check(o)
-  for _, name in ipairs { "lowest", "highest" } do
-    args.expect(WHO, name, o[name], "number")
-    if not (o[name] > 0 and o[name] < math.huge) then
-      core.fail("%s: %s must be a number above 0, got %g", WHO, name, o[name])
-    end
-  end
-  if o.lowest >= o.highest then
-    core.fail("%s: lowest must be below highest, %g, got %g", WHO, o.highest, o.lowest)
-  end
-end
-
 --- Makes steps of training with rates that grow from `lowest` to `highest`, each by the same factor
 -- (Smith 2017), until the loss is four times its least value; then all variables are as they were.
 -- It gives a tenth of the rate at which the mean loss was least, which is a good first guess, and a
@@ -92,8 +80,8 @@ find_rate.find_rate = args.define(WHO, "Tries learning rates, and gives one that
       type = "Job|Model" },
     { "data", "as for flow.fit", keyed = true, type = "table|NdArray|function" },
     { "optimizer", "the one that trains", type = "Optimizer" },
-    { "lowest", "the first rate", 1e-6 },
-    { "highest", "the last rate", 1.0, type = "number" },
+    { "lowest", "the first rate", 1e-6, range = "a number above 0" },
+    { "highest", "the last rate", 1.0, type = "number", range = "a number above 0" },
     { "steps", "how many rates are tried", 100, type = "integer", least = 2 },
     { "loss", "of a model, as for flow.fit", args.none, type = "fun(...: Blob): Blob" },
     { "inputs", "of a model, as for flow.fit", args.none, type = "table" },
@@ -103,7 +91,9 @@ find_rate.find_rate = args.define(WHO, "Tries learning rates, and gives one that
     { "show", "whether the curve is drawn where a terminal shows it", true, type = "boolean" },
     returns = { "number", "{ rates: number[], losses: number[] }" },
   }, function(o)
-    check(o)
+    if o.lowest >= o.highest then
+      core.fail("%s: lowest must be below highest, %g, got %g", WHO, o.highest, o.lowest)
+    end
     local trial = { lowest = o.lowest, highest = o.highest, steps = o.steps, mean = 0,
       least = math.huge, rates = {}, losses = {}, restore = function() end,
       optimizers = plateau.optimizers(WHO, o.optimizer, "it sets the rate of") }

@@ -70,6 +70,35 @@ describe("args", function()
       "spec.g: n must be a whole number of at least 1, got number 0")
   end)
 
+  it("checks ranges, whose ends count as the message says", function()
+    for range, cases in pairs {
+      ["a finite number"] = { { -1e300, 0 }, { math.huge, -math.huge, 0 / 0, "1" } },
+      ["a number above 0"] = { { 1e-9, 1e300 }, { 0, -1, math.huge, 0 / 0 } },
+      ["a number of at least 0"] = { { 0, 2 }, { -1e-9, math.huge, 0 / 0 } },
+      ["a number from -0.5 to 0.5"] = { { -0.5, 0.5 }, { -0.51, 0.51, 0 / 0 } },
+      ["a number from 0 to below 1"] = { { 0, 0.99 }, { -0.1, 1 } },
+      ["a number above 0 and at most 1"] = { { 0.1, 1 }, { 0, 1.1 } },
+      ["a number above 0 and below 1"] = { { 0.1, 0.9 }, { 0, 1 } },
+      ["a whole number from 2 to 16"] = { { 2, 16 }, { 1, 17, 2.5, 0 / 0 } },
+    } do
+      local g = args.unlisted("spec.g", { { "x", "", args.none, range = range } },
+        function(o, who) return o.x, who end)
+      assert.is_nil((g()))
+      for _, x in ipairs(cases[1]) do assert.same({ x, "spec.g" }, { g(x) }) end
+      for _, x in ipairs(cases[2]) do
+        helper.fails(function() g(x) end, ("spec.g: x must be %s, got %s"):format(range,
+          type(x) == "number" and ("%.14g"):format(x) or "string '1'"))
+      end
+    end
+  end)
+
+  it("checks words", function()
+    local g = args.unlisted("spec.g", { { "how", "", "ij", words = { "ij", "xy" } } },
+      function(o) return o.how end)
+    assert.same({ "ij", "xy" }, { g(), g("xy") })
+    helper.fails(function() g("yx") end, "spec.g: how must be \"ij\" or \"xy\", got string 'yx'")
+  end)
+
   it("refuses what is given twice", function()
     helper.fails(function() f(1, 2, { n = 3 }) end,
       "spec.f: 'n' is given twice: as argument 2 and as an option")

@@ -300,18 +300,19 @@ describe("pictures as files", function()
     end
     fails("save_image: path must end in .png, .jpg or .jpeg, got 'a.gif'", save_image, "a.gif", a)
     fails("save_image: images must be an NdArray, got number 3", save_image, "a.png", 3)
-    fails("data_format must be NCHW or NHWC, got string 'X'", save_image, "a.png", a,
+    fails("data_format must be \"NCHW\" or \"NHWC\", got string 'X'", save_image, "a.png", a,
       { data_format = "X" })
     fails("value must have 1 to 4 channels, got 7", save_image, "a.png", nd.zeros({ 7, 4, 4 }))
     fails("images must have 1 or 3 channels for a JPEG, got 2", save_image, "a.jpg",
       nd.zeros({ 2, 4, 4 }))
     fails("images must make a picture of at most 268435456 bytes, got 40001 by 60002 pixels",
       save_image, "a.png", nd.zeros({ 2, 1, 1, 1 }), { padding = 20000 })
-    fails("quality must be at most 100, got 101", save_image, "a.jpg", a, { quality = 101 })
+    fails("quality must be a whole number from 1 to 100, got 101", save_image, "a.jpg", a,
+      { quality = 101 })
     fails("range must be two numbers, the smaller one first", save_image, "a.png", a,
       { range = { 1, 0 } })
     fails("size must be one number or {height, width}", load_image, "a.png", { size = { 1, 2, 3 } })
-    fails("fit must be center or stretch, got string 'random'", load_image, "a.png",
+    fails("fit must be \"center\" or \"stretch\", got string 'random'", load_image, "a.png",
       { size = 3, fit = "random" })
     fails("channels must be 1 (grey) or 3 (RGB), got number 2", load_image, "a.png",
       { channels = 2 })

@@ -227,7 +227,8 @@ describe("folders of pictures", function()
     end)
     fails("must have a folder for each class with .jpg, .jpeg or .png files, got no folders",
       function() flow.data.folder(path("a"), 4) end)
-    fails("fit must be center, random or stretch", function() open({ fit = "crop" }) end)
+    fails("fit must be \"center\", \"random\" or \"stretch\"",
+      function() open({ fit = "crop" }) end)
     fails("size must be a whole number of at least 1, got number 0", function()
       open({ size = 0 })
     end)

@@ -101,7 +101,8 @@ describe("data.load_mnist", function()
     write_idx()
     helper.fails(function() flow.data.load_mnist(3, 1, { out_dir = directory }) end,
       "load_mnist: train_batch_size must divide 4 images, got 3")
-    helper.fails(function() load { data_format = "CHWN" } end, "data_format must be NCHW or NHWC")
+    helper.fails(function() load { data_format = "CHWN" } end,
+      "data_format must be \"NCHW\" or \"NHWC\"")
     helper.fails(function() load { batched = 1 } end, "batched must be a boolean, got number 1")
     helper.fails(function() flow.data.load_mnist(0) end,
       "train_batch_size must be a whole number")

@@ -32,6 +32,7 @@ describe("env", function()
   it("has a port", function()
     flow.env.ctrl_port(50051)
     assert.equal(50051, flow.env.ctrl_port())
-    helper.fails(function() flow.env.ctrl_port(70000) end, "value must be at most 65535, got 70000")
+    helper.fails(function() flow.env.ctrl_port(70000) end,
+      "value must be a whole number from 1 to 65535, got 70000")
   end)
 end)

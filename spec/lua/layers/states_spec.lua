@@ -123,9 +123,9 @@ describe("recurrent layers", function()
       function() return { dropout = 1 } end)
     fails("layers.lstm: dropout must be a number from 0 to below 1, got -0.5",
       function() return { dropout = -0.5 } end)
-    fails("layers.lstm: num_layers must be at most 1000, got 1001",
+    fails("layers.lstm: num_layers must be a whole number from 1 to 1000, got 1001",
       function() return { num_layers = 1001 } end)
-    fails("layers.lstm: num_layers must be a whole number of at least 1",
+    fails("layers.lstm: num_layers must be a whole number from 1 to 1000",
       function() return { num_layers = 0 } end)
   end)
 end)

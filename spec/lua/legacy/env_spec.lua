@@ -7,8 +7,8 @@ describe("env", function()
     assert.equal("./log", flow.env.log_dir())
     flow.env.data_port(50052)
     assert.equal(50052, flow.env.data_port())
-    helper.fails(function() flow.env.data_port(70000) end, "value must be at most 65535, got "
-      .. "70000")
+    helper.fails(function() flow.env.data_port(70000) end, "value must be a whole number from 1 "
+      .. "to 65535, got 70000")
     helper.fails(function() flow.env.data_port("x") end, "must be a whole number")
     helper.fails(function() flow.env.log_dir(3) end, "env.log_dir: value must be a string")
   end)

@@ -368,7 +368,7 @@ print(a)
 nd.save(nd.zeros({ 3 }), directory .. "/a.npy") --@
 ]] },
   { "a data set in a format that does not exist", {
-    "load_mnist: data_format must be NCHW or NHWC, got string 'NCWH'",
+    "load_mnist: data_format must be \"NCHW\" or \"NHWC\", got string 'NCWH'",
   }, [[
 local train = flow.data.load_mnist(100, 100, { data_format = "NCWH" }) --@
 print(train)

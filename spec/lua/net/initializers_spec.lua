@@ -218,6 +218,7 @@ describe("initializers", function()
     helper.fails(function() values(flow.orthogonal_initializer(), { 4, 4 }, "int32") end,
       "the initializer must be constant or uniform for int32")
     helper.fails(function() flow.variance_scaling_initializer(1, "fan") end,
-      "variance_scaling_initializer: mode must be fan_in, fan_out or fan_avg, got string 'fan'")
+      "variance_scaling_initializer: mode must be \"fan_in\", \"fan_out\" or \"fan_avg\", "
+        .. "got string 'fan'")
   end)
 end)

@@ -10,11 +10,10 @@ describe("activations made of ops", function()
     local x = nd.ones({ 2, 3 })
     helper.fails(function() nn.glu(x) end,
       "nn.glu: x must have an even extent along axis 1, got 3")
-    helper.fails(function() nn.celu(x, 0) end, "nn.celu: alpha must be a number above 0, got "
-      .. "number 0")
+    helper.fails(function() nn.celu(x, 0) end, "nn.celu: alpha must be a number above 0, got 0")
     helper.fails(function() nn.threshold(x, "a", 1) end, "nn.threshold: threshold must be a number")
     helper.fails(function() nn.gumbel_softmax(x, -1) end,
-      "nn.gumbel_softmax: tau must be a number above 0, got number -1")
+      "nn.gumbel_softmax: tau must be a number above 0, got -1")
     helper.fails(function() nn.gumbel_softmax(3) end, "nn.gumbel_softmax: x must be a blob or an "
       .. "NdArray, got number 3")
   end)

@@ -340,7 +340,7 @@ describe("a mistake is named:", function()
   says("math.broadcast_to_compatible_with", "shapes (2, 3) and (4) do not broadcast", x23,
     { nd.zeros { 4 } })
   says("meshgrid", "tensors[1] must have one axis, got (2, 3)", { x23 })
-  says("meshgrid", "indexing must be ij or xy, got string 'ji'", { nd.ones { 2 } }, "ji")
+  says("meshgrid", "indexing must be \"ij\" or \"xy\", got string 'ji'", { nd.ones { 2 } }, "ji")
   says("range", "delta must lead from 0 to 3 in less than 2^31 steps, got -1", 0, 3, -1)
   says("range", "delta must lead from 0 to 3 in less than 2^31 steps, got 0", 0, 3, 0)
   says("linspace", "num must be a whole number of at least 1, got number 0", 0, 1, 0)

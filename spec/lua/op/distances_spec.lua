@@ -13,9 +13,9 @@ describe("distances", function()
     helper.fails(function() nn.cosine_similarity(a, a, 2) end,
       "nn.cosine_similarity: axis must be from -2 to 1, got 2; axes count from 0")
     helper.fails(function() nn.cosine_similarity(a, a, 1, 0) end,
-      "nn.cosine_similarity: eps must be a number above 0, got number 0")
+      "nn.cosine_similarity: eps must be a number above 0, got 0")
     helper.fails(function() nn.pairwise_distance(a, a, 0) end,
-      "nn.pairwise_distance: p must be a number above 0, got number 0")
+      "nn.pairwise_distance: p must be a number above 0, got 0")
     helper.fails(function() nn.pairwise_distance(a, 1) end,
       "nn.pairwise_distance: x2 must be a blob or an NdArray, got number 1")
   end)

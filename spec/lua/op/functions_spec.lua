@@ -62,9 +62,9 @@ describe("random numbers", function()
     helper.fails(function() flow.random.permutation(3, flow.float) end,
       "dtype must be int32 or int64, got float32")
     helper.fails(function() flow.random.CoinFlip(3, 2) end,
-      "random.CoinFlip: probability must be a number from 0 to 1, got number 2")
+      "random.CoinFlip: probability must be a number from 0 to 1, got 2")
     helper.fails(function() flow.nn.random_mask_like(nd.zeros { 2 }, 1) end,
-      "nn.random_mask_like: rate must be below 1, got 1")
+      "nn.random_mask_like: rate must be a number from 0 to below 1, got 1")
   end)
 end)
 
@@ -81,7 +81,7 @@ describe("functions", function()
     helper.fails(function() flow.math.add_n(nd.zeros { 2 }) end,
       "math.add_n: inputs must be a list of blobs or NdArrays")
     helper.fails(function() flow.math.gelu(nd.zeros { 2 }, "sine") end,
-      "math.gelu: approximate must be none or tanh, got string 'sine'")
+      "math.gelu: approximate must be \"none\" or \"tanh\", got string 'sine'")
     helper.fails(function() flow.math.reduce_std(3) end,
       "math.reduce_std: input_tensor must be a blob or an NdArray, got number 3")
     helper.fails(function() flow.math.tril(nd.zeros { 2 }) end,

@@ -138,21 +138,21 @@ describe("pictures in batches", function()
     fails("size must be at most 6 for the rows of a padded picture, got 7", image.random_crop, x, 7,
       { padding = 1 })
     fails("size must be one number or two", image.random_crop, x, { 1, 2, 3 })
-    fails("flip must be a number from 0 to 1, got number 2", image.random_crop, x, 2, { flip = 2 })
+    fails("flip must be a number from 0 to 1, got 2", image.random_crop, x, 2, { flip = 2 })
     fails("size must be at most 4 by 4, got 5 by 5", image.center_crop, x, 5)
-    fails("data_format must be NCHW or NHWC", image.random_flip, x, { data_format = "CHW" })
+    fails("data_format must be \"NCHW\" or \"NHWC\"", image.random_flip, x, { data_format = "CHW" })
     fails("training must be a boolean", image.random_flip, x, { training = 1 })
     fails("flip_code must be 1, 0 or -1, got number 2", image.flip, x, 2)
     fails("target_size must be {width, height}, got number 3", image.Resize, u, 3)
     fails("interpolation must be one of", image.Resize, u, { 2, 2 }, { interpolation_type = "x" })
     fails("x must be floats with 3 channels, got uint8", image.color_jitter, u,
       { data_format = "NHWC" })
-    fails("brightness must be a number from 0 to any bound, got number -1", image.color_jitter, x,
+    fails("brightness must be a number of at least 0, got -1", image.color_jitter, x,
       { brightness = -1 })
-    fails("hue must be a number from 0 to 0.5, got number 0.6", image.color_jitter, x,
+    fails("hue must be a number from 0 to 0.5, got 0.6", image.color_jitter, x,
       { hue = 0.6 })
-    fails("hue_factor must be a number from -0.5 to 0.5, got number -1", image.adjust_hue, x, -1)
-    fails("saturation_factor must be a number from 0 to any bound, got string 'a'",
+    fails("hue_factor must be a number from -0.5 to 0.5, got -1", image.adjust_hue, x, -1)
+    fails("saturation_factor must be a number of at least 0, got string 'a'",
       image.adjust_saturation, x, "a")
     fails("scale must be two numbers above 0", image.random_erasing, x, { scale = { 0, 1 } })
     fails("mean must have one number, or one for each of 3 channels, got 2", image.normalize, u, 1,
@@ -167,6 +167,6 @@ describe("pictures in batches", function()
       image.CropMirrorNormalize, u, { color_space = "GRAY" })
     fails("mirror_blob must be int8 with a number for each of 1 pictures",
       image.CropMirrorNormalize, u, nd.zeros({ 2 }, flow.int8))
-    fails("probability must be a number from 0 to 1, got number 2", flow.random.CoinFlip, 3, 2)
+    fails("probability must be a number from 0 to 1, got 2", flow.random.CoinFlip, 3, 2)
   end)
 end)

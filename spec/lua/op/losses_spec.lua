@@ -22,14 +22,14 @@ describe("losses", function()
   end)
 
   it("name a bad argument", function()
-    fails("nn.l1_loss: reduction must be mean, sum or none, got string 'max'", nn.l1_loss, x, y,
-      { reduction = "max" })
+    fails("nn.l1_loss: reduction must be \"mean\", \"sum\" or \"none\", got string 'max'",
+      nn.l1_loss, x, y, { reduction = "max" })
     fails("nn.l1_loss: target must be a blob or an NdArray, got number 3", nn.l1_loss, x, 3)
-    fails("nn.huber_loss: delta must be above 0, got 0", nn.huber_loss, x, y, 0)
-    fails("smooth_l1_loss: beta must be a number of at least 0, got number -1",
+    fails("nn.huber_loss: delta must be a number above 0, got 0", nn.huber_loss, x, y, 0)
+    fails("smooth_l1_loss: beta must be a number of at least 0, got -1",
       flow.smooth_l1_loss, x, y, -1)
-    fails("nn.triplet_margin_loss: p must be above 0, got 0", nn.triplet_margin_loss, x, x, x,
-      { p = 0 })
+    fails("nn.triplet_margin_loss: p must be a number above 0, got 0", nn.triplet_margin_loss, x,
+      x, x, { p = 0 })
     fails("combined_margin_loss: x must be (samples, classes), got (3)",
       flow.combined_margin_loss, x, nd.zeros({ 3 }, flow.int32))
     fails("nn.cross_entropy: target must hold labels where weight or ignore_index is given",

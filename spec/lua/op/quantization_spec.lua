@@ -50,7 +50,7 @@ describe("quantization.min_max_observer", function()
     helper.fails(function() q.min_max_observer(x, { quantization_bit = 1 }) end,
       "quantization_bit must be")
     helper.fails(function() q.min_max_observer(x, { quantization_scheme = "odd" }) end,
-      "quantization_scheme must be symmetric or affine, got string 'odd'")
+      "quantization_scheme must be \"symmetric\" or \"affine\", got string 'odd'")
     helper.fails(function() q.min_max_observer(x, { per_layer_quantization = false }) end,
       "input must have two or more axes")
   end)

@@ -33,7 +33,7 @@ local ARRAYS = {
   { "chunk: x must have one or more places along axis 0, got none", function()
     flow.chunk(nd.zeros { 0, 2 }, 3)
   end },
-  { "data_format must be NCHW or NHWC, got string 'CHW'", function()
+  { "data_format must be \"NCHW\" or \"NHWC\", got string 'CHW'", function()
     flow.constant_pad2d(nd.zeros { 1, 1, 2, 2 }, 1, { data_format = "CHW" })
   end },
   { "must have a letter for each axis of its inputs", function()
@@ -42,22 +42,22 @@ local ARRAYS = {
   { "constant_initializer: value must be a number, got string 'x'", function()
     flow.constant_initializer("x")
   end },
-  { "random_normal_initializer: mean must be a number, got string 'x'", function()
+  { "random_normal_initializer: mean must be a finite number, got string 'x'", function()
     flow.random_normal_initializer("x", 1)
   end },
   { "random_uniform_initializer: maxval must be a finite number, got inf", function()
     flow.random_uniform_initializer(0, 1 / 0)
   end },
-  { "smooth_l1_loss: beta must be a number, got string 'x'", function()
+  { "smooth_l1_loss: beta must be a number of at least 0, got string 'x'", function()
     flow.smooth_l1_loss(nd.zeros { 2 }, nd.zeros { 2 }, { beta = "x" })
   end },
-  { "smooth_l1_loss: beta must be a number of at least 0, got number -1", function()
+  { "smooth_l1_loss: beta must be a number of at least 0, got -1", function()
     flow.smooth_l1_loss(nd.zeros { 2 }, nd.zeros { 2 }, { beta = -1 })
   end },
-  { "nn.huber_loss: delta must be a number of at least 0, got number inf", function()
+  { "nn.huber_loss: delta must be a number above 0, got inf", function()
     flow.nn.huber_loss(nd.zeros { 2 }, nd.zeros { 2 }, { delta = 1 / 0 })
   end },
-  { "train.ExponentialMovingAverage: decay must be above 0 and below 1, got 1", function()
+  { "train.ExponentialMovingAverage: decay must be a number above 0 and below 1, got 1", function()
     flow.train.ExponentialMovingAverage(1)
   end },
   { "data.csv: path must be a string, got number 3", function() flow.data.csv(3) end },
@@ -78,15 +78,17 @@ local ARRAYS = {
     function()
       flow.quantization.min_max_observer(nd.zeros { 3 }, { per_layer_quantization = false })
     end },
-  { "quantization.min_max_observer: quantization_bit must be at most 16, got 17", function()
-    flow.quantization.min_max_observer(nd.zeros { 2 }, { quantization_bit = 16 })
-    flow.quantization.min_max_observer(nd.zeros { 2 }, { quantization_bit = 17 })
-  end },
-  { "softmax_cross_entropy_with_logits: label_smoothing must be at most 1, got 1.01", function()
-    local x = nd.ones { 2, 3 }
-    flow.nn.softmax_cross_entropy_with_logits(x, x, { label_smoothing = 1 })
-    flow.nn.softmax_cross_entropy_with_logits(x, x, { label_smoothing = 1.01 })
-  end },
+  { "quantization.min_max_observer: quantization_bit must be a whole number from 2 to 16, got 17",
+    function()
+      flow.quantization.min_max_observer(nd.zeros { 2 }, { quantization_bit = 16 })
+      flow.quantization.min_max_observer(nd.zeros { 2 }, { quantization_bit = 17 })
+    end },
+  { "softmax_cross_entropy_with_logits: label_smoothing must be a number from 0 to 1, got 1.01",
+    function()
+      local x = nd.ones { 2, 3 }
+      flow.nn.softmax_cross_entropy_with_logits(x, x, { label_smoothing = 1 })
+      flow.nn.softmax_cross_entropy_with_logits(x, x, { label_smoothing = 1.01 })
+    end },
   { "linspace: num must be below 2^31, got 2.14748e+09", function()
     flow.linspace(0, 1, 2 ^ 31)
   end },
@@ -205,9 +207,9 @@ local BODIES = {
     flow.scope.placement("cpu", {}, function() end)
     return x
   end },
-  { "layers.lstm: num_layers must be at most ", { 2, 3, 4 },
+  { "layers.lstm: num_layers must be a whole number from 1 to 1000, got 1000000", { 2, 3, 4 },
     function(x) return (flow.layers.lstm(x, 5, { num_layers = 1e6 })) end },
-  { "momentum must be from 0 to 1, got number 1.5", { 2, 2 }, function(x)
+  { "momentum must be a number from 0 to 1, got 1.5", { 2, 2 }, function(x)
     return (flow.quantization.moving_average_min_maxObserver(x, { momentum = 1.5 }))
   end },
 }

@@ -114,7 +114,7 @@ describe("optimizer.SGD", function()
       "optimizer.SGD: grad_clipping must be optimizer.grad_clipping.by_global_norm(clip_norm), "
       .. "by_norm or by_value, got")
     fails(function() flow.optimizer.grad_clipping.by_global_norm(0) end,
-      "by_global_norm: clip_norm must be a positive number, got number 0")
+      "by_global_norm: clip_norm must be a number above 0, got 0")
     fails(function() flow.optimizer.PiecewiseConstantScheduler({ 1 }, { 0.1 }) end,
       "values must be 2 numbers, one more than boundaries, got 1")
     fails(function() flow.optimizer.PiecewiseConstantScheduler({ 2, 1 }, { 1, 1, 1 }) end,
@@ -126,7 +126,7 @@ describe("optimizer.SGD", function()
       "SGD has no 'nothing'; it has lr, minimize, momentum, nesterov, set_lr, and lr alone can be "
       .. "set")
     fails(function() flow.optimizer.loss_scale.dynamic_loss_scale { multiplier = 1 } end,
-      "optimizer.loss_scale.dynamic_loss_scale: multiplier must be above 1, got 1")
+      "optimizer.loss_scale.dynamic_loss_scale: multiplier must be a number above 1, got 1")
     flow.optimizer.loss_scale.dynamic_loss_scale { multiplier = 1.01, increment_period = 1 }
   end)
 
@@ -569,7 +569,7 @@ describe("optimizers and schedules", function()
         .. "variables, nesterov, "] = function()
         o.SGD(0.1, { weight_decay = 0.1 })
       end,
-      ["truncated_normal: stddev must be a finite number, got inf"] = function()
+      ["truncated_normal: stddev must be a number above 0, got inf"] = function()
         flow.truncated_normal(1 / 0)
       end,
       ["random_uniform_initializer: minval must be a finite number, got "] = function()

@@ -109,9 +109,9 @@ describe("regularizers", function()
 
   it("are checked where they are given", function()
     helper.fails(function() flow.regularizers.l2("x") end,
-      "regularizers.l2: l must be a number, got string 'x'")
+      "regularizers.l2: l must be a number of at least 0, got string 'x'")
     helper.fails(function() flow.regularizers.l1(-1) end,
-      "regularizers.l1: l must be a number of at least 0, got number -1")
+      "regularizers.l1: l must be a number of at least 0, got -1")
     local bad = helper.predict("bad", { 1, 1 }, function(x)
       return flow.layers.dense(x, 1, { kernel_regularizer = 0.1 })
     end)

@@ -98,7 +98,7 @@ describe("plot_images", function()
       .. "(3)", nd.ones { 3 })
     fails("plot_images: images must be of a shape", nd.ones { 0, 2, 2 })
     fails("must have 1 to 4 channels, got 28", nd.ones { 1, 28, 28, 1 })
-    fails("plot_images: data_format must be NCHW or NHWC, got string 'x'", nd.ones { 2, 2 },
+    fails("plot_images: data_format must be \"NCHW\" or \"NHWC\", got string 'x'", nd.ones { 2, 2 },
       { data_format = "x" })
     fails("plot_images: columns must be a whole number of at least 1, got number 0",
       nd.ones { 2, 2 }, { columns = 0 })

@@ -319,8 +319,8 @@ describe("summary", function()
       .. 'its data_format "NCHW"?', s.image, nd.zeros { 8, 1, 28, 28 }, 1, "a")
     fails("summary.image: value must be of a shape such as (N, H, W, C), got (3)", s.image,
       nd.zeros { 3 }, 1, "a")
-    fails("summary.image: data_format must be NHWC or NCHW", s.image, nd.zeros { 2, 2 }, 1, "a",
-      { data_format = "HWC" })
+    fails("summary.image: data_format must be \"NHWC\" or \"NCHW\"", s.image, nd.zeros { 2, 2 }, 1,
+      "a", { data_format = "HWC" })
     fails("summary.text: value must be a string, got number 1", s.text, 1, 1, "a")
     fails("summary.scalar: writer must be what create_summary_writer gave", s.scalar, 1, 1, "a", 5)
     assert.equal(0, #values())
