@@ -133,6 +133,15 @@ function args.number(who, name, value, range)
     type(value) == "number" and ("%.14g"):format(value) or args.describe(value))
 end
 
+--- Fails unless pair is two numbers, above 0 and up to `most`, the smaller one first.
+function args.bounds(who, name, pair, most)
+  local a, b = args.expect(who, name, pair, "table")[1], pair[2]
+  local right = #pair == 2 and type(a) == "number" and type(b) == "number" and a > 0 and a <= b
+  args.must(right and b <= (most or b) and b < math.huge, pair,
+    "%s: %s must be two numbers above 0%s, the smaller one first", who, name,
+    most and (" and at most %g"):format(most) or "")
+end
+
 --- Fails unless value is a whole number of at least `least`.
 function args.integer(who, name, value, least)
   if type(value) == "number" and value % 1 == 0 and value >= least then return value end

@@ -1,4 +1,5 @@
 -- Columns of data sets whose items are read when their batch is due: files, or parts of files.
+local args = require "jfl.base.args"
 local core = require "jfl.core"
 
 local lazy = {}
@@ -23,6 +24,13 @@ function Lazy:__tostring() return known[self].text(#self) end
 function lazy.column(items, about)
   known[items] = about
   return setmetatable(items, Lazy)
+end
+
+--- Files as such a column: `paths` is what a call has under that name.
+function lazy.files(who, paths, about)
+  local list = args.copied(args.list(who, "paths", paths, "string"))
+  if #list == 0 then core.fail("%s: paths must be a list of file names, got none", who) end
+  return lazy.column(list, about)
 end
 
 --- What is known of a column; nil for any other value.

@@ -17,7 +17,7 @@ local OTHERS = { webp = true, gif = true, bmp = true, tif = true, tiff = true, a
 
 -- ---- options ----
 
---- The parameters that pictures, folder and load_image share.
+-- The parameters of columns of pictures.
 local PARAMS = {
   { "size", "height and width, { 224, 224 }, or one number for both", type = "integer|integer[]" },
   { "fit", "center: what fits around the middle; random: a part that changes from epoch to epoch; "
@@ -35,10 +35,6 @@ local PARAMS = {
   { "channels", "3: RGB, 1: grey", 3 },
   { "dtype", "uint8: 0 to 255, or float32: 0 to 1", "uint8" },
   { "data_format", "NHWC or NCHW", "NHWC", words = { "NHWC", "NCHW" } },
-}
-
--- The parameters of columns of pictures.
-local MORE = {
   { "augment", "what changes from epoch to epoch: true for a random part, mirrored or not; or by "
     .. "name {area = {0.08, 1}, aspect = {3/4, 4/3}, flip = true, brightness = 0.4, contrast = "
     .. "0.4, saturation = 0.4, hue = 0.1}", args.none, type = "boolean|table" },
@@ -51,19 +47,8 @@ local MORE = {
 
 --- The parameters of `list`, then those that all columns of pictures have.
 function pictures.parameters(list)
-  for _, more in ipairs { PARAMS, MORE } do
-    for _, param in ipairs(more) do list[#list + 1] = param end
-  end
+  for _, param in ipairs(PARAMS) do list[#list + 1] = param end
   return list
-end
-
-local function check_pair(who, name, pair, most)
-  args.expect(who, name, pair, "table")
-  local a, b = pair[1], pair[2]
-  local right = #pair == 2 and type(a) == "number" and type(b) == "number" and a > 0 and a <= b
-  if right and b <= most then return end
-  core.fail("%s: %s must be two numbers above 0%s, the smaller one first, got %s", who, name,
-    most == 1 and " and at most 1" or "", args.describe(pair))
 end
 
 local function check_size(who, size)
@@ -87,8 +72,8 @@ function pictures.read_spec(who, o)
     spec.resizing, spec.fit, spec.flip = o.resizing, o.fit, o.flip
     spec.shorter = args.integer(who, "shorter", o.shorter, 0)
     spec.area, spec.aspect = o.area, o.aspect
-    check_pair(who, "area", o.area, 1)
-    check_pair(who, "aspect", o.aspect, math.huge)
+    args.bounds(who, "area", o.area, 1)
+    args.bounds(who, "aspect", o.aspect)
   end
   args.must(o.channels == 1 or o.channels == 3 or not o.channels and not o.size, o.channels,
     "%s: channels must be 1 (grey) or 3 (RGB)", who)
@@ -112,11 +97,8 @@ local function read_augment(who, o, spec)
     end
   end
   for _, name in ipairs { "brightness", "contrast", "saturation", "hue" } do
-    local value, most = augment[name] or 0, name == "hue" and 0.5 or math.huge
-    args.must(type(value) == "number" and value >= 0 and value <= most and value < math.huge, value,
-      "%s: augment: %s must be a number of at least 0%s", who, name,
-      name == "hue" and " and at most 0.5" or "")
-    spec[name] = value
+    spec[name] = args.number(who, "augment: " .. name, augment[name] or 0,
+      name == "hue" and "a number from 0 to 0.5" or "a number of at least 0")
   end
   if augment.area ~= nil or augment.aspect ~= nil then
     o.fit, o.area, o.aspect = "random", augment.area or o.area, augment.aspect or o.aspect
@@ -169,11 +151,7 @@ end
 pictures.pictures = args.define("data.pictures", "Picture files as a column of a data set.", {
   returns = "Pictures",
   unpack(pictures.parameters { { "paths", "their names", type = "string[]" } }),
-}, function(o, who)
-  local list = args.copied(args.list(who, "paths", o.paths, "string"))
-  if #list == 0 then core.fail("%s: paths must be a list of file names, got none", who) end
-  return lazy.column(list, pictures.read_column(who, o))
-end)
+}, function(o, who) return lazy.files(who, o.paths, pictures.read_column(who, o)) end)
 
 -- The names in a folder, but for hidden ones.
 local function sorted_names(path)
@@ -227,31 +205,31 @@ local function read_classes(who, root, classes, endings, listed)
   return found.paths, found.labels
 end
 
---- The files with these endings in a folder that has a sub-folder for each class, their classes'
--- numbers from 0, and the classes' names. listed: the endings, for messages.
-function pictures.classes(who, folder, endings, listed)
+--- A data set of the files with these endings in a folder that has a sub-folder for each class: a
+-- column of that name, of which about tells, labels, which are the classes' numbers from 0, and
+-- classes, their names. listed: the endings, for messages.
+function pictures.classes(who, folder, name, about, endings, listed)
   local classes = {}
   if not core.is_directory(args.expect(who, "path", folder, "string")) then
     core.fail("%s: path must be a directory, got '%s', which is none", who, folder)
   end
-  for _, name in ipairs(sorted_names(folder)) do
-    if core.is_directory(folder .. "/" .. name) then classes[#classes + 1] = name end
+  for _, each in ipairs(sorted_names(folder)) do
+    if core.is_directory(folder .. "/" .. each) then classes[#classes + 1] = each end
   end
   if #classes == 0 then
     core.fail("%s: '%s' must have a folder for each class with %s files, got no folders", who,
       folder, listed)
   end
   local paths, labels = read_classes(who, folder, classes, endings, listed)
-  return paths, labels, classes
-end
-
-local function folder(who, o)
-  local about = pictures.read_column(who, o)
-  local paths, labels, classes = pictures.classes(who, o.path, ENDINGS, ".jpg, .jpeg or .png")
-  local set = columns.set { { "images", lazy.column(paths, about) },
+  local set = columns.set { { name, lazy.column(paths, about) },
     { "labels", core.from_table(labels, "int32") } }
   set.classes = classes
   return set
+end
+
+local function folder(o, who)
+  return pictures.classes(who, o.path, "images", pictures.read_column(who, o), ENDINGS,
+    ".jpg, .jpeg or .png")
 end
 
 local OF_FOLDER = pictures.parameters { { "path", "of the folder", type = "string" } }
@@ -266,10 +244,10 @@ local OF_FOLDER = pictures.parameters { { "path", "of the folder", type = "strin
 pictures.image_folder = args.define("data.image_folder", "A folder of pictures, with a sub-folder "
   .. "a class: a data set with images, labels (int32, from 0) and classes, their names.", {
   returns = "PictureFolder", unpack(OF_FOLDER),
-}, function(o) return folder("data.image_folder", o) end)
+}, folder)
 
 pictures.folder = args.define("data.folder", "The same as flow.data.image_folder.", {
   returns = "PictureFolder", unpack(OF_FOLDER),
-}, function(o) return folder("data.folder", o) end)
+}, folder)
 
 return pictures

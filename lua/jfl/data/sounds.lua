@@ -3,7 +3,6 @@
 ---@flow data.sounds data.sound_folder
 local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"
-local columns = require "jfl.data.columns"
 local core = require "jfl.core"
 local ffi = require "ffi"
 local lazy = require "jfl.data.lazy"
@@ -91,23 +90,14 @@ end
 -- to 1, or with mel (batch, bands, windows). They are read when their batch is due, on its threads.
 sounds.sounds = args.define("data.sounds", "WAV files as a column of a data set.", {
   returns = "Sounds", unpack(with { "paths", "their names", type = "string[]" }),
-}, function(o, who)
-  local list = args.copied(args.list(who, "paths", o.paths, "string"))
-  if #list == 0 then core.fail("%s: paths must be a list of file names, got none", who) end
-  return lazy.column(list, sounds.read_column(who, o))
-end)
+}, function(o, who) return lazy.files(who, o.paths, sounds.read_column(who, o)) end)
 
 --- WAV files of a folder that has a sub-folder for each class, as flow.data.image_folder has it.
 sounds.sound_folder = args.define("data.sound_folder", "A folder of WAV files, with a sub-folder a "
   .. "class: a data set with sounds, labels (int32, from 0) and classes, their names.", {
   returns = "SoundFolder", unpack(with { "path", "of the folder", type = "string" }),
 }, function(o, who)
-  local about = sounds.read_column(who, o)
-  local paths, labels, classes = pictures.classes(who, o.path, { wav = true }, ".wav")
-  local set = columns.set { { "sounds", lazy.column(paths, about) },
-    { "labels", core.from_table(labels, "int32") } }
-  set.classes = classes
-  return set
+  return pictures.classes(who, o.path, "sounds", sounds.read_column(who, o), { wav = true }, ".wav")
 end)
 
 -- ---- one sound ----

@@ -27,8 +27,6 @@ end
 
 -- Reads the options that all of these layers share; gives the input's number of channels.
 local function read(who, o, x, n)
-  args.integer(who, "filters", o.filters, 1)
-  args.integer(who, "groups", o.groups, 1)
   o.is_last = windows.is_last(who, o.data_format, n)
   local shape = x.shape
   if #shape ~= n + 2 then
@@ -82,7 +80,7 @@ local function layer_params(kind, n, own)
   local first, last = windows.formats(n)
   local list = {
     { "inputs", ("a blob (%s)"):format(first:gsub("(.)", "%1, "):sub(1, -3)), type = "Blob" },
-    { "filters", "number of output channels", type = "integer" },
+    { "filters", "number of output channels", type = "integer", least = 1 },
     { "kernel_size", SIZES[n], 1, type = NUMBERS },
     { "strides", n == 2 and "a number or { vertical, horizontal }" or SIZES[n], 1,
       type = NUMBERS },
@@ -91,7 +89,7 @@ local function layer_params(kind, n, own)
     { "data_format", ("%s or %s"):format(first, last), first },
     { "dilation_rate", n == 2 and "a number or { vertical, horizontal }" or SIZES[n], args.none,
       type = NUMBERS },
-    { "groups", "number of independent groups of channels", 1, type = "integer" },
+    { "groups", "number of independent groups of channels", 1, type = "integer", least = 1 },
     params.activation, params.use_bias, params.kernel_initializer, params.bias_initializer,
     params.kernel_regularizer, params.bias_regularizer, params.trainable,
     { "name", ("of the layer; %s_1, %s_2, ... in call order"):format(kind, kind), args.none },

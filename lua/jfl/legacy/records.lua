@@ -4,6 +4,7 @@
 local args = require "jfl.base.args"
 local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
+local images = require "jfl.op.images"
 local job = require "jfl.job.job"
 local lazy = require "jfl.data.lazy"
 local loop = require "jfl.data.loop"
@@ -14,7 +15,6 @@ local trace = require "jfl.job.trace"
 
 local records = {}
 
-local MOST_PARTS = 100000
 local CHANNELS = { BGR = 3, RGB = 3, GRAY = 1 }
 
 -- Where the records of files are, by the files' names.
@@ -25,10 +25,7 @@ job.on_clear(function() indices = {} end)
 
 local function part_paths(who, o)
   local list = {}
-  local n = args.integer(who, "data_part_num", o.data_part_num, 1)
-  if n > MOST_PARTS then
-    core.fail("%s: data_part_num must be at most %d, got %d", who, MOST_PARTS, n)
-  end
+  local n = args.number(who, "data_part_num", o.data_part_num, "a whole number from 1 to 100000")
   local digits = args.integer(who, "part_name_suffix_length", o.part_name_suffix_length, -1)
   local head = args.expect(who, "ofrecord_dir", o.ofrecord_dir, "string") .. "/"
     .. args.expect(who, "part_name_prefix", o.part_name_prefix, "string")
@@ -172,14 +169,8 @@ local function pictures_of(who, from, feature, o, is_random)
     bgr = o.color_space == "BGR", dtype = "uint8", fit = "stretch" }
   if is_random then
     spec.fit, spec.area, spec.aspect = "random", o.random_area, o.random_aspect_ratio
-    for _, name in ipairs { "random_area", "random_aspect_ratio" } do
-      local pair = args.expect(who, name, o[name], "table")
-      if not (#pair == 2 and tonumber(pair[1]) and tonumber(pair[2]) and pair[1] > 0
-        and pair[1] <= pair[2] and pair[2] < math.huge) then
-        core.fail("%s: %s must be two numbers above 0, the smaller one first, got %s", who, name,
-          args.describe(pair))
-      end
-    end
+    args.bounds(who, "random_area", o.random_area)
+    args.bounds(who, "random_aspect_ratio", o.random_aspect_ratio)
   end
   return setmetatable({ reader = from.reader, index = from.index, name = from.name, spec = spec },
     Pictures)
@@ -257,10 +248,7 @@ function Pictures.of:resize(who, o)
     return setmetatable({ reader = self.reader, index = self.index, name = self.name,
       spec = self.spec, shorter = args.integer(who, "resize_shorter", shorter, 1) }, Pictures)
   end
-  args.must(type(size) == "table" and #size == 2, size, "%s: target_size must be {width, height}",
-    who)
-  for i = 1, 2 do args.integer(who, "target_size", size[i], 1) end
-  return dense(self, {}, size[2], size[1])
+  return dense(self, {}, unpack(images.target(who, size)))
 end
 
 -- The middle of pictures whose shorter sides are alike.
@@ -290,8 +278,8 @@ records.ofrecord_image_classification_reader =
     { "color_space", "", "BGR" }, { "decode_buffer_size_per_thread", "", 32 },
     { "num_decode_threads_per_machine", "", args.none } }), function(o, who)
     local from = open(who, o)
-    local images = pictures_of(who, from, feature_of(who, o.image_feature_name), o)
-    return images, records.OFRecordRawDecoder(from, o.label_feature_name,
+    local decoded = pictures_of(who, from, feature_of(who, o.image_feature_name), o)
+    return decoded, records.OFRecordRawDecoder(from, o.label_feature_name,
       { shape = {}, dtype = "int32" })
   end)
 

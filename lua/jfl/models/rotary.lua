@@ -1,5 +1,6 @@
 -- The angles of rotary positions as configurations tell them: by a base alone, or scaled, so that
 -- texts can be longer than those that a network learnt from.
+local args = require "jfl.base.args"
 local core = require "jfl.core"
 
 local rotary = {}
@@ -10,8 +11,7 @@ local WHO = "models.llama"
 local function number(p, name, default)
   local value = p[name]
   if value == nil then value = default end
-  if type(value) == "number" and value > 0 and value < math.huge then return value end
-  core.fail("%s: rope_parameters: %s must be a number above 0, got %s", WHO, name, tostring(value))
+  return args.number(WHO, "rope_parameters: " .. name, value, "a number above 0")
 end
 
 -- The length that the network learnt with.

@@ -52,8 +52,8 @@ local along, channels_of, is_active = images.along, images.channels_of, images.i
 
 -- ---- sizes and parts ----
 
--- The size of a result as rows and columns: { width, height } in target_size, as OneFlow has it.
-local function target(who, size)
+--- The size of a result as rows and columns: { width, height } in target_size, as OneFlow has it.
+function images.target(who, size)
   args.must(type(size) == "table" and #size == 2, size, "%s: target_size must be {width, height}",
     who)
   for i = 1, 2 do args.integer(who, "target_size", size[i], 1) end
@@ -81,7 +81,7 @@ images.Resize = args.define("image.Resize", "Brings a batch of pictures to anoth
     core.fail("%s: resize_shorter and keep_aspect_ratio are for pictures of several sizes", who)
   end
   channels_of(who, o.image, o.data_format, "image")
-  return (op.image_resize(o.image, { size = target(who, o.target_size),
+  return (op.image_resize(o.image, { size = images.target(who, o.target_size),
     interpolation = o.interpolation_type, data_format = o.data_format, name = o.name }))
 end)
 
@@ -264,14 +264,8 @@ images.random_erasing = args.define("image.random_erasing", "Erases rectangles a
   }, function(o, who)
     local x = o.x
     local rows = channels_of(who, x, o.data_format) == 2 and 3 or 2
-    for _, name in ipairs { "scale", "ratio" } do
-      local pair = args.expect(who, name, o[name], "table")
-      if #pair ~= 2 or not (tonumber(pair[1]) and tonumber(pair[2]) and pair[1] > 0
-        and pair[1] <= pair[2] and pair[2] < math.huge) then
-        core.fail("%s: %s must be two numbers above 0, the smaller one first, got %s", who, name,
-          args.describe(pair))
-      end
-    end
+    args.bounds(who, "scale", o.scale)
+    args.bounds(who, "ratio", o.ratio)
     if not x.dtype:match("float") then
       core.fail("%s: x must be floats, got %s", who, x.dtype)
     end

@@ -13,12 +13,10 @@ local Warmup = { __tostring = function(self) return "warmup." .. self.kind end }
 
 local function warmup(kind, path, doc, option)
   return args.define(path, doc, {
-    { "steps", "how long it lasts", type = "integer" },
+    { "steps", "how long it lasts", type = "integer", least = 1 },
     { option, "what the rate is multiplied by at first", type = "number" },
     returns = "Warmup",
   }, function(o)
-    args.integer(path, "steps", o.steps, 1)
-    args.expect(path, option, o[option], "number")
     return setmetatable({ kind = kind, steps = o.steps, multiplier = o[option] }, Warmup)
   end)
 end
@@ -116,9 +114,7 @@ end
 --- The schedule that lr_scheduler stands for: a scheduler itself, or a number for a constant rate.
 function schedule.of(who, value)
   if type(value) == "number" then
-    if not (value >= 0 and value < math.huge) then
-      core.fail("%s: learning rate must be a finite number of at least 0, got %g", who, value)
-    end
+    args.number(who, "learning rate", value, "a finite number of at least 0")
     local constant = schedule.kinds.PiecewiseConstantScheduler({}, { value })
     constant.text = ("%g"):format(value)
     return constant

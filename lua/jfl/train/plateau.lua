@@ -23,15 +23,8 @@ end
 
 local function check(who, options)
   args.integer(who, "reduce_rate.patience", options.patience, 1)
-  args.expect(who, "reduce_rate.factor", options.factor, "number")
-  args.expect(who, "reduce_rate.lowest", options.lowest, "number")
-  if not (options.factor > 0 and options.factor < 1) then
-    core.fail("%s: reduce_rate.factor must be a number between 0 and 1, got %g", who,
-      options.factor)
-  end
-  if options.lowest < 0 or options.lowest ~= options.lowest then
-    core.fail("%s: reduce_rate.lowest must be 0 or more, got %g", who, options.lowest)
-  end
+  args.number(who, "reduce_rate.factor", options.factor, "a number above 0 and below 1")
+  args.number(who, "reduce_rate.lowest", options.lowest, "a number of at least 0")
   return options
 end
 

@@ -184,7 +184,7 @@ describe("changes of pictures", function()
     put "b/1.png"
     for why, o in pairs {
       ["augment: unknown name 'brightnes'; names are"] = { augment = { brightnes = 1 } },
-      ["augment: hue must be a number of at least 0 and at most 0.5"] = { augment = { hue = 1 } },
+      ["augment: hue must be a number from 0 to 0.5"] = { augment = { hue = 1 } },
       ["augment: contrast must be a number of at least 0"] = { augment = { contrast = -1 } },
       ["area must be two numbers above 0"] = { augment = { area = { 1, 0.5 } } },
       ["mean and std must be given together"] = { mean = { 1 } },

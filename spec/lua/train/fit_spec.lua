@@ -591,8 +591,8 @@ describe("flow.fit", function()
     fails("optimizer must be one such as", true, 3)
     fails("reduce_rate: unknown option 'factr'; options are factor, lowest, patience; did you mean",
       { factr = 1 }, sgd)
-    fails("reduce_rate.factor must be a number between 0 and 1, got 2", { factor = 2 }, sgd)
-    fails("reduce_rate.lowest must be 0 or more, got -1", { lowest = -1 }, sgd)
+    fails("reduce_rate.factor must be a number above 0 and below 1, got 2", { factor = 2 }, sgd)
+    fails("reduce_rate.lowest must be a number of at least 0, got -1", { lowest = -1 }, sgd)
     fails("reduce_rate.patience must be", { patience = 0 }, sgd)
   end)
 
