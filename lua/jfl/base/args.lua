@@ -248,6 +248,25 @@ function args.instead(name, known, what)
   return like == "" and #list > 0 and ("; %s are %s"):format(what, args.listed(list)) or like
 end
 
+--- Fails unless all keys of a table are those of another; noun: what messages call a key.
+function args.known(who, given, known, noun)
+  for key in pairs(given) do
+    if known[key] == nil then
+      core.fail("%s: unknown %s '%s'; %ss are %s%s", who, noun, tostring(key), noun,
+        args.names_of(known), names.suggest(tostring(key), known))
+    end
+  end
+end
+
+--- Gives what fails unless it gets an object of a class as self, and the method's name. called: an
+-- object's name in messages.
+function args.colon(class, called)
+  return function(self, method)
+    if metatable(self) == class then return self end
+    core.fail("%s: call it with a colon: %s:%s(...)", method, called, method)
+  end
+end
+
 local function names_of(params)
   local list = {}
   for _, param in ipairs(params) do

@@ -2,7 +2,6 @@
 ---@space checkpoint=checkpoint
 ---@box checkpoint.get checkpoint.load checkpoint.notes checkpoint.save
 local args = require "jfl.base.args"
-local metatable = require "jfl.base.metatable"
 local choice = require "jfl.checkpoint.choice"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
@@ -373,10 +372,7 @@ CheckPoint.__index = CheckPoint
 
 CheckPoint.__tostring = function() return "CheckPoint" end
 
-local function check(self, name)
-  if metatable(self) == CheckPoint then return end
-  core.fail("%s: call it with a colon: check_point:%s(...)", name, name)
-end
+local check = args.colon(CheckPoint, "check_point")
 
 --- Creates every variable of every job defined so far.
 function CheckPoint:init()

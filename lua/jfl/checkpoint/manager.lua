@@ -1,7 +1,6 @@
 -- flow.train: CheckPoint, and a manager of checkpoints with dates in their names.
 ---@space train
 local args = require "jfl.base.args"
-local metatable = require "jfl.base.metatable"
 local averages = require "jfl.optim.averages"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
@@ -19,10 +18,7 @@ function Manager:__tostring()
   return ("SimpleCheckPointManager of %s/%s*"):format(self.root_path, self.prefix)
 end
 
-local function check(self, name)
-  if metatable(self) == Manager then return self end
-  core.fail("%s: call it with a colon: manager:%s()", name, name)
-end
+local check = args.colon(Manager, "manager")
 
 local function path_of(self, name) return self.root_path .. "/" .. name end
 

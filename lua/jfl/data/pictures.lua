@@ -5,7 +5,6 @@ local args = require "jfl.base.args"
 local columns = require "jfl.data.columns"
 local core = require "jfl.core"
 local lazy = require "jfl.data.lazy"
-local names = require "jfl.base.names"
 local warn = require "jfl.base.warn"
 
 local pictures = {}
@@ -90,12 +89,8 @@ local function read_augment(who, o, spec)
   local augment = o.augment
   if augment == nil or augment == false then return end
   if augment == true then augment = { area = o.area, flip = true } end
-  for name in pairs(args.expect(who, "augment", augment, "boolean or table")) do
-    if not AUGMENT[name] then
-      core.fail("%s: augment: unknown name '%s'; names are %s%s", who, tostring(name),
-        args.names_of(AUGMENT), names.suggest(tostring(name), AUGMENT))
-    end
-  end
+  args.expect(who, "augment", augment, "boolean or table")
+  args.known(who .. ": augment", augment, AUGMENT, "name")
   for _, name in ipairs { "brightness", "contrast", "saturation", "hue" } do
     spec[name] = args.number(who, "augment: " .. name, augment[name] or 0,
       name == "hue" and "a number from 0 to 0.5" or "a number of at least 0")

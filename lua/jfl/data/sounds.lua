@@ -26,11 +26,8 @@ local function read_mel(who, given, rate)
   if given == true then given = { log = "whisper" } end
   local o = {}
   for name, value in pairs(MEL) do o[name] = value end
-  for name, value in pairs(args.expect(who, "mel", given, "boolean or table")) do
-    if MEL[name] == nil then
-      core.fail("%s: mel: unknown name '%s'; names are %s", who, tostring(name),
-        args.names_of(MEL))
-    end
+  args.known(who .. ": mel", args.expect(who, "mel", given, "boolean or table"), MEL, "name")
+  for name, value in pairs(given) do
     o[name] = args.expect(who, "mel: " .. name, value, type(MEL[name]))
   end
   for name, words in pairs(WORDS) do

@@ -4,7 +4,6 @@ local config = require "jfl.job.config"
 local core = require "jfl.core"
 local extents = require "jfl.job.extents"
 local inputs = require "jfl.job.inputs"
-local names = require "jfl.base.names"
 local original = require "jfl.base.original"
 local typing = require "jfl.job.typing"
 
@@ -18,12 +17,7 @@ local function check_definition(t)
   end
   args.must(type(t) == "table", t,
     "global_function: argument 1 must be a table with name, inputs and body")
-  for field in pairs(t) do
-    if not FIELDS[field] then
-      core.fail("global_function: unknown field '%s'; fields are name, type, function_config, "
-        .. "inputs, returns, body%s", tostring(field), names.suggest(tostring(field), FIELDS))
-    end
-  end
+  args.known("global_function", t, FIELDS, "field")
   args.must(type(t.name) == "string" and t.name ~= "", t.name,
     "global_function: name must be a string")
   args.name("global_function", "name", t.name)

@@ -210,10 +210,7 @@ function Job:__call(...) return call(run_plan, self, ...) end
 -- register() and value() take.
 function job.submit(self, ...) return call(submit_plan, self, ...) end
 
-local function check_self(self, method)
-  if metatable(self) == Job then return self end
-  core.fail("%s: call it with a colon: job:%s()", method, method)
-end
+local check_self = args.colon(Job, "job")
 
 -- Has the job a plan for so many rows, or where that is nil a plan; gives its entry.
 local function need_plan(self, rows, behind)

@@ -1,14 +1,11 @@
 -- The class of futures, which calls give of a job that declares no `returns`.
-local metatable = require "jfl.base.metatable"
+local args = require "jfl.base.args"
 local core = require "jfl.core"
 local queue = require "jfl.job.queue"
 
 local Future = queue.class("job(...):get() waits for the value")
 
-local function check(self, method)
-  if metatable(self) == Future then return end
-  core.fail("%s: call it with a colon: future:%s(...)", method, method)
-end
+local check = args.colon(Future, "future")
 
 --- Registers a callback, and the function that gets the message if the run fails.
 function Future:async_get(callback, on_error)

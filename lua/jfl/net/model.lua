@@ -1,7 +1,6 @@
 -- flow.model: a function from blobs to blobs that owns its variables and makes jobs of itself.
 ---@box model
 local args = require "jfl.base.args"
-local metatable = require "jfl.base.metatable"
 local core = require "jfl.core"
 local debug = require "debug"
 local inputs = require "jfl.job.inputs"
@@ -115,10 +114,7 @@ end
 
 -- ---- jobs ----
 
-local function check_self(self, method)
-  if metatable(self) == Model then return self end
-  core.fail("%s: call it with a colon: net:%s(...)", method, method)
-end
+local check_self = args.colon(Model, "net")
 
 local FIELDS = {
   train = { name = true, inputs = true, loss = true, optimizer = true, returns = true,
@@ -130,12 +126,7 @@ local FIELDS = {
 local function check_fields(who, kind, t)
   args.must(type(t) == "table", t, "%s: argument 1 must be a table with inputs%s", who,
     kind == "train" and ", loss and optimizer" or kind == "evaluate" and " and loss" or "")
-  for field in pairs(t) do
-    if not FIELDS[kind][field] then
-      core.fail("%s: unknown field '%s'; fields are %s%s", who, tostring(field),
-        args.names_of(FIELDS[kind]), names.suggest(tostring(field), FIELDS[kind]))
-    end
-  end
+  args.known(who, t, FIELDS[kind], "field")
   if t.inputs == nil then
     core.fail("%s: inputs is missing: what a call takes, such as { flow.float32 { -1, 28, 28 } }",
       who)

@@ -12,10 +12,7 @@ local Average = { __tostring = function(self)
 end }
 Average.__index = Average
 
-local function check_self(self, method)
-  if metatable(self) == Average then return end
-  core.fail("%s: call it with a colon: average:%s(...)", method, method)
-end
+local check_self = args.colon(Average, "average")
 
 averages.ExponentialMovingAverage = args.define("train.ExponentialMovingAverage",
   "Averages of variables: each step of an optimizer makes them decay average + (1 - decay) "

@@ -71,10 +71,7 @@ local function find_variables(who, context, list)
   return blobs
 end
 
-local function check_self(self, method)
-  if metatable(self) == Optimizer then return end
-  core.fail("%s: call it with a colon: optimizer:%s(...)", method, method)
-end
+local check_self = args.colon(Optimizer, "optimizer")
 
 -- The variables of a job that weight decay spares.
 local function find_spared(self, context, variables)
@@ -115,9 +112,7 @@ end
 -- for several optimizers, each with variables of its own: each takes the gradients of its own loss,
 -- and all are taken before any variable changes.
 function methods:minimize(loss)
-  if metatable(self) ~= Optimizer then
-    core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
-  end
+  check_self(self, "minimize")
   local who = self.name .. ".minimize"
   local training = trace.need_train(who)
   apart.together(training, who, optimizer.need_losses(who, loss), function(lists, context)
@@ -298,11 +293,11 @@ local Combined = { __tostring = function(self)
 end }
 Combined.__index = Combined
 
+local check_combined = args.colon(Combined, "optimizer")
+
 --- Lets each member train its variables along the gradients of the loss.
 function Combined:minimize(loss)
-  if metatable(self) ~= Combined then
-    core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
-  end
+  check_combined(self, "minimize")
   local who = "CombinedOptimizer.minimize"
   local context = trace.need_train(who)
   for _, each in ipairs(self.optimizers) do

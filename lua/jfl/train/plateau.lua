@@ -1,7 +1,6 @@
 -- What lowers the learning rate where nothing is gained any more.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
-local names = require "jfl.base.names"
 
 local plateau = {}
 
@@ -34,13 +33,9 @@ function plateau.read(who, given, optimizer)
   local options = { waited = 0 }
   for name, default in pairs(DEFAULTS) do options[name] = default end
   if given ~= true then
-    for name, value in pairs(args.expect(who, "reduce_rate", given, "table")) do
-      if DEFAULTS[name] == nil then
-        core.fail("%s: reduce_rate: unknown option '%s'; options are %s%s", who, tostring(name),
-          args.names_of(DEFAULTS), names.suggest(tostring(name), DEFAULTS))
-      end
-      options[name] = value
-    end
+    args.expect(who, "reduce_rate", given, "table")
+    args.known(who .. ": reduce_rate", given, DEFAULTS, "option")
+    for name, value in pairs(given) do options[name] = value end
   end
   options.optimizers = plateau.optimizers(who, optimizer, "reduce_rate sets the rate of")
   return check(who, options)

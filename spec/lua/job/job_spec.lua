@@ -30,7 +30,7 @@ describe("a job's definition", function()
 
   it("checks its fields", function()
     helper.fails(define { retruns = 1 },
-      "global_function: unknown field 'retruns'; fields are name,")
+      "global_function: unknown field 'retruns'; fields are body,")
     helper.fails(define { name = 5 }, "global_function: name must be a string, got number 5")
     helper.fails(define { type = "test" },
       "j: type must be \"train\" or \"predict\", got string 'test'")
@@ -621,7 +621,7 @@ describe("the handle of a job", function()
     end)
     assert.truthy(job:graph("optimized"):find("exp", 1, true))
     assert.truthy(job:plan():find("exp", 1, true))
-    helper.fails(function() return (job.plan()) end, "plan: call it with a colon: job:plan()")
+    helper.fails(function() return (job.plan()) end, "plan: call it with a colon: job:plan(...)")
   end)
 
   it("tells its ops with the numbers of their variables, each once, as a table", function()

@@ -149,7 +149,7 @@ local loss = train(nd.ones({ 4, 8 }), { 0, 1, 2, 3 })
 flow.optimizer.SGD(0.1):minimize(loss) --@
 ]] },
   { "a method of a job with a dot", {
-    "compile: call it with a colon: job:compile()",
+    "compile: call it with a colon: job:compile(...)",
   }, [[
 local train = mlp()
 train.compile() --@

@@ -55,7 +55,7 @@ flow.optimizer.SGD(0.1):minimize(loss) --@
 return loss
 ]] },
   { "minimize with a dot", {
-    "minimize: call it with a colon: optimizer:minimize(loss)",
+    "minimize: call it with a colon: optimizer:minimize(...)",
   }, "train", [[
 flow.optimizer.SGD(0.1).minimize(loss) --@
 return loss

@@ -96,7 +96,7 @@ describe("CombinedOptimizer", function()
       sgd(0.5, { "a" }, { loss_scale_factor = 8 }))
     local optimizer = combined(sgd(0.5))()
     helper.fails(function() optimizer.minimize({}) end,
-      "minimize: call it with a colon: optimizer:minimize(loss)")
+      "minimize: call it with a colon: optimizer:minimize(...)")
   end)
 end)
 
