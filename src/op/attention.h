@@ -31,6 +31,9 @@ typedef struct jf_attention_dims {
   int64_t batch, heads, groups, shared, q_len, k_len, size, v_size;
 } jf_attention_dims;
 jf_attention_dims jf_attention_dims_of(const jf_kargs *k);
+/* The shape (batch, heads, length, size) of q, k or v, number `of`, which lies in a tensor of shape
+   s. */
+jfl_shape jf_attention_turned(const jf_attention *a, const jfl_shape *s, int of);
 /* How many elements lie before q, k, v or y in their tensors, and between batches, heads and
    rows. `of` is JF_ATTENTION_Q, ... or JF_ATTENTION_Y; gradients lie as what they belong to. */
 typedef struct jf_attention_steps { int64_t first, batch, head, row; } jf_attention_steps;
@@ -63,11 +66,20 @@ typedef struct jf_attention_drop {
   int64_t rows, first;
 } jf_attention_drop;
 jf_attention_drop jf_attention_drop_of(const jf_kargs *k);
+/* How many seeds such a call has. */
+static inline int jf_attention_seeds(const jf_attention *a) { return a->dropout_rate > 0; }
 
 /* Checks a scale, and replaces 0 by 1 / sqrt(size). */
 jfl_status jf_attention_check_scale(jf_attention *a, int64_t size);
 /* Returns JFL_EDATA if a length of cached_attention leaves no room in its cache for new rows. */
 jfl_status jf_cached_check(const jf_kargs *k);
+
+/* The plain kernels of the op and of its gradients, and the scratch that each takes. */
+extern const jf_kernel jf_attention_cpu[JFL_N_DTYPE], jf_attention_grad_cpu[JFL_N_DTYPE],
+  jf_attention_mask_grad_cpu[JFL_N_DTYPE];
+size_t jf_attention_scratch(const jf_kargs *k);
+size_t jf_attention_grad_scratch(const jf_kargs *k);
+size_t jf_attention_mask_scratch(const jf_kargs *k);
 
 /* How many of the keys query i may see. */
 static inline int64_t jf_attention_seen(const jf_kargs *k, const jf_attention_dims *d, int64_t i)
