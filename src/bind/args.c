@@ -246,3 +246,9 @@ void jf_set_number(lua_State *L, const char *key, double value)
   lua_pushnumber(L, value);
   lua_setfield(L, -2, key);
 }
+
+void jf_set_flag(lua_State *L, const char *key, int value)
+{
+  lua_pushboolean(L, value != 0);
+  lua_setfield(L, -2, key);
+}

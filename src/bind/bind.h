@@ -240,6 +240,7 @@ int jf_is_shape(lua_State *L, int i);
 /* Set a field of the table on top; a NULL text sets none. */
 void jf_set_string(lua_State *L, const char *key, const char *value);
 void jf_set_number(lua_State *L, const char *key, double value);
+void jf_set_flag(lua_State *L, const char *key, int value);        /* a boolean */
 /* Pushes "(2, 3)". */
 const char *jf_push_shape_text(lua_State *L, const jfl_shape *s);
 int jf_shape_same(const jfl_shape *a, const jfl_shape *b);
@@ -287,7 +288,7 @@ void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg
 /* Reads a table of named attributes, nil being none; leaves an anchor or more on the stack. */
 jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n);
 
-/* ---- graphs and ops (graph.c, node.c, op.c, part.c) ---- */
+/* ---- graphs and ops (graph.c, node.c, op.c, op_list.c, part.c) ---- */
 
 void jf_open_graph(lua_State *L, jf_state *st, int module);
 jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who);

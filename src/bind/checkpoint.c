@@ -80,10 +80,8 @@ JF_LUA(checkpoint_about)
   int about = jfl_checkpoint_about(c);
   jfl_note note;
   lua_newtable(L);
-  lua_pushboolean(L, about & JFL_SINGLE);
-  lua_setfield(L, -2, "single");
-  lua_pushboolean(L, about & JFL_UNFINISHED);
-  lua_setfield(L, -2, "unfinished");
+  jf_set_flag(L, "single", about & JFL_SINGLE);
+  jf_set_flag(L, "unfinished", about & JFL_UNFINISHED);
   lua_newtable(L);
   for (int i = 0; jfl_checkpoint_note(c, i, &note); i++) jf_set_string(L, note.key, note.value);
   lua_setfield(L, -2, "notes");

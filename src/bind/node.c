@@ -52,8 +52,7 @@ static void node_push_value(lua_State *L, int values, jfl_value *v)
   lua_setfield(L, -2, "shape");
   const jfl_variable_spec *spec = jfl_value_variable(v);
   if (spec) {
-    lua_pushboolean(L, spec->trainable);
-    lua_setfield(L, -2, "trainable");
+    jf_set_flag(L, "trainable", spec->trainable);
   }
   lua_pushlightuserdata(L, v);
   lua_pushvalue(L, -2);

@@ -428,7 +428,7 @@ JF_LUA(plan_steps)
     jf_set_number(L, "bytes", s.bytes);
     jf_set_number(L, "still", s.still);
     jf_set_number(L, "gradient", s.gradient);
-    lua_pushboolean(L, s.updates), lua_setfield(L, -2, "updates");
+    jf_set_flag(L, "updates", s.updates);
     lua_rawseti(L, -2, i + 1);
   }
   jf_check(L, jfl_plan_memory(p->plan, &variables, &temporaries));
