@@ -11,7 +11,8 @@ ELSEWHERE := src/system/posix/% src/world/mpi/% \
   $(filter-out src/world/ask.c,$(wildcard src/world/*.c))
 $O/src/box/pattern.o: SYSTEM_CFLAGS += -include system/windows/memmem.h
 $O/src/system/windows/%.o: SYSTEM_CFLAGS += -D_WIN32_WINNT=0x0A00
-CMD_SRC := $(addprefix src/cmd/,main.c options.c version.c bundle.c sandbox.c walls.c) $(wildcard src/cmd/windows/*.c)
+CMD_SRC := $(wildcard src/cmd/windows/*.c) \
+  $(addprefix src/cmd/,main.c interrupt.c options.c version.c bundle.c sandbox.c walls.c)
 PRODUCTS := jfl.exe jfl.dll libjfl.dll libjfl.a
 # The formats of printf are those of C99 here, which gcc does not know; the build for Linux checks
 # them. gcc aligns vectors on the stack to 16 bytes where 32 or 64 are needed (its bug 54412).

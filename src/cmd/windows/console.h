@@ -1,4 +1,4 @@
-/* What interrupt.c offers to who reads from the console. */
+/* What signal.c offers to who reads from the console. */
 #ifndef JF_CONSOLE_H
 #define JF_CONSOLE_H
 
