@@ -1,5 +1,5 @@
 /* Adding a vector along one axis, in parallel. */
-#include "op/bias_add.h"
+#include "op/attrs.h"
 #include "op/index.h"
 
 #include "vector.h"

@@ -1,6 +1,6 @@
 /* Running sums and products of float32, kept in double: several lines at a time, as each number of
    one line waits for the one before it. */
-#include "op/cumulate.h"
+#include "op/attrs.h"
 #include "op/index.h"
 
 #include "vector.h"

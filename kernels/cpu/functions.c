@@ -1,9 +1,8 @@
 /* Vectorized float32 loops for ops whose formulas call the mathematical library. Results are within
    a few units in the last place of the library's. */
 #include "functions.h"
-#include "op/activation.h"
+#include "op/attrs.h"
 #include "op/op.h"
-#include "op/smooth.h"
 
 #include "vector_math.h"
 

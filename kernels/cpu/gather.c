@@ -1,6 +1,6 @@
 /* gather, sums of slices by number, and steps along such sums, in parallel. */
-#include "op/dim_gather.h"
 #include "op/gather.h"
+#include "op/attrs.h"
 #include "op/index.h"
 #include "optim/segment_update.h"
 

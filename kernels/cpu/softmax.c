@@ -1,7 +1,7 @@
 /* Softmax, its logarithm and their gradients, lines in parallel. Where the axis is not the last
    one, a tile of lines beside each other is computed at once. */
+#include "op/attrs.h"
 #include "op/move.h"
-#include "op/softmax.h"
 
 #include "softmax.h"
 #include "tile.h"

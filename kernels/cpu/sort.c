@@ -1,8 +1,8 @@
 /* sort, argsort and top_k of numbers of 32 bits. An element becomes a word: above its key, which
    orders as the element does, and below its position. Words differ, so there is one order of them,
    however the work is shared out. */
+#include "op/attrs.h"
 #include "op/index.h"
-#include "op/sort.h"
 
 #include "vector.h"
 

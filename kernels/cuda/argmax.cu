@@ -3,7 +3,7 @@
    elements, one thread does. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
-#include "op/argmax.h"
+#include "op/attrs.h"
 #include "op/op.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Ops that write a variable: assign, carry, and the moving averages of batch normalization. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
-#include "op/moving_average.h"
+#include "op/attrs.h"
 #include "op/op.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
    of each chunk alone. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
-#include "op/cumulate.h"
+#include "op/attrs.h"
 #include "op/index.h"
 #include "op/op.h"
 

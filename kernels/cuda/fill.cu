@@ -2,7 +2,7 @@
    without elements. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
-#include "op/array.h"
+#include "op/attrs.h"
 #include "op/constant.h"
 #include "op/op.h"
 #include "op/row_norm.h"

@@ -2,9 +2,9 @@
    one_hot marks where an index points. What is out of range is reported and left out. */
 #ifndef JF_DEVICE
 #include "base/walk.h"
+#include "op/attrs.h"
 #include "blocks.cuh"
 #include "dev/cuda/cuda.h"
-#include "op/dim_gather.h"
 #include "op/gather.h"
 #include "op/index.h"
 

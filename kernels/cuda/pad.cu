@@ -2,9 +2,9 @@
    border and other numbers outside. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
+#include "op/attrs.h"
 #include "op/op.h"
 #include "op/pad.h"
-#include "op/tril.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
    out. */
 #ifndef JF_DEVICE
 #include "base/walk.h"
-#include "op/dim_gather.h"
+#include "op/attrs.h"
 #include "op/gather.h"
 #include "op/op.h"
 #include "optim/segment_update.h"

@@ -1,5 +1,5 @@
 /* Runs fused programs, and single elementwise ops and sums as programs of one instruction. */
-#include "op/broadcast.h"
+#include "op/attrs.h"
 #include "op/op.h"
 #include "op/reduce.h"
 #include "program.h"

@@ -2,9 +2,9 @@
    take a line; of lines that lie side by side, so that neighbours read neighbours, one thread. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
+#include "op/attrs.h"
 #include "op/cross_entropy.h"
 #include "op/op.h"
-#include "op/softmax.h"
 
 #include <stdio.h>
 #endif

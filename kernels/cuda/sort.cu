@@ -2,8 +2,8 @@
    are, and merged, or for the largest few each chunk gives its own largest and those are ordered
    again. */
 #ifndef JF_DEVICE
+#include "op/attrs.h"
 #include "op/index.h"
-#include "op/sort.h"
 #include "order.cuh"
 #endif
 

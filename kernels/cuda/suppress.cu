@@ -2,7 +2,7 @@
    it overlaps, until none is left. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
-#include "op/suppress.h"
+#include "op/attrs.h"
 #endif
 
 /* data is boxes (batch, n, 4), scores (lines, n), positions (lines, most), and scratch with a byte

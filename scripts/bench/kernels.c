@@ -4,14 +4,13 @@
    make build/bench-kernels && build/bench-kernels */
 #include "dev/cpu/cpu.h"
 #include "dev/dev.h"
-#include "op/bias_add.h"
+#include "op/attrs.h"
 #include "op/conv.h"
 #include "op/dropout.h"
 #include "op/matmul.h"
 #include "optim/optim.h"
 #include "op/pool2d.h"
 #include "op/reduce.h"
-#include "op/softmax.h"
 #include "op/transpose.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "op/matmul.h"
 #include "op/reduce.h"
 #include "optim/optim.h"
-#include "op/softmax.h"
+#include "op/attrs.h"
 #include "choose/choose.h"
 
 #include <stdio.h>

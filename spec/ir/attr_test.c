@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "dev/dev.h"
-#include "op/array.h"
+#include "op/attrs.h"
 #include "op/op.h"
 #include "test.h"
 

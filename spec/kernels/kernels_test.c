@@ -3,7 +3,7 @@
    thread runs it with the same state. */
 #include "dev/cpu/cpu.h"
 #include "dev/dev.h"
-#include "op/bias_add.h"
+#include "op/attrs.h"
 #include "op/cast.h"
 #include "op/clip_scale.h"
 #include "op/conv.h"
@@ -13,7 +13,6 @@
 #include "op/op.h"
 #include "op/pool2d.h"
 #include "op/reduce.h"
-#include "op/softmax.h"
 #include "op/transpose.h"
 #include "optim/matmul_update.h"
 #include "optim/optim.h"

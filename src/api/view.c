@@ -1,6 +1,6 @@
 /* Public entries about the devices that values of a graph lie on, and about the mirrored view. */
 #include "api/api.h"
-#include "op/change_view.h"
+#include "op/attrs.h"
 #include "op/op.h"
 
 /* The place where things are added to g now. */

@@ -1,5 +1,5 @@
 /* Activation functions, and clipping. */
-#include "op/activation.h"
+#include "op/attrs.h"
 #include "op/elementwise.h"
 
 JF_UNARY_NUM(relu, a < 0 ? 0 : a)

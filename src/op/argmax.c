@@ -1,5 +1,5 @@
 /* The position of the largest or smallest element along an axis. */
-#include "op/argmax.h"
+#include "op/attrs.h"
 #include "op/move.h"
 
 JF_ATTRS(attrs, JF_FIELD(jf_argmax, axis, INT, "-1", "the axis to search"))

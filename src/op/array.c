@@ -1,8 +1,8 @@
 /* The op array: data that is part of a job. On a device whose memory is the host's nothing is
    copied: readers find the data where the graph keeps it. */
-#include "op/array.h"
 #include "dev/dev.h"
 #include "ir/facts.h"
+#include "op/attrs.h"
 #include "op/constant.h"
 #include "op/move.h"
 

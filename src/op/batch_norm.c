@@ -3,12 +3,12 @@
 #include "op/batch_norm.h"
 #include "dev/half.h"
 #include "ir/halves.h"
+#include "op/attrs.h"
 #include "op/cast.h"
 #include "op/constant.h"
 #include "op/epilogue.h"
 #include "op/layout.h"
 #include "op/op.h"
-#include "op/parallel_cast.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
 

@@ -1,5 +1,5 @@
 /* Adding a vector along one axis. */
-#include "op/bias_add.h"
+#include "op/attrs.h"
 #include "op/layout.h"
 #include "op/move.h"
 #include "op/reduce.h"

@@ -1,5 +1,5 @@
 /* Repeating a tensor along axes of extent 1, and along new ones in front. */
-#include "op/broadcast.h"
+#include "op/attrs.h"
 #include "op/move.h"
 
 JF_ATTRS(attrs, JF_FIELD(jf_broadcast, shape, INTS, NULL, "the extents of the result"))

@@ -5,7 +5,7 @@
    The gradient of a value of each device is that of the device's own loss, and all of them count by
    their mean. A value of the whole has one loss. So a gradient is divided by the number of devices
    on its way from the devices to the whole, and multiplied by it on its way back. */
-#include "op/change_view.h"
+#include "op/attrs.h"
 #include "op/constant.h"
 #include "op/op.h"
 

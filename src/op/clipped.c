@@ -1,5 +1,5 @@
 /* Activations made of straight lines and parabolas. */
-#include "op/activation.h"
+#include "op/attrs.h"
 #include "op/elementwise.h"
 
 JF_UNARY_NUM(relu6, a < 0 ? 0 : a > 6 ? 6 : a)

@@ -1,7 +1,7 @@
 /* Convolution over width, over height and width, or over depth too (cross-correlation), and its
    gradients: shape rules and records. */
 #include "op/conv.h"
-#include "op/broadcast.h"
+#include "op/attrs.h"
 #include "op/layout.h"
 #include "op/op.h"
 #include "op/reshape.h"

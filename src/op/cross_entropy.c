@@ -1,9 +1,9 @@
 /* Softmax cross entropy where labels are probability distributions. */
+#include "op/attrs.h"
 #include "op/elementwise.h"
 #include "op/move.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
-#include "op/softmax.h"
 
 #define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
 

@@ -1,6 +1,6 @@
 /* Sums and products of all elements up to each place along an axis. Those of float32 are kept in
    double. */
-#include "op/cumulate.h"
+#include "op/attrs.h"
 #include "op/move.h"
 
 JF_ATTRS(attrs,

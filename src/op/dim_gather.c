@@ -1,7 +1,7 @@
 /* Elements chosen along one axis, by an index for each: dim_gather picks them, dim_scatter_add adds
    to them. */
-#include "op/dim_gather.h"
 #include "base/walk.h"
+#include "op/attrs.h"
 #include "op/constant.h"
 #include "op/move.h"
 #include "op/reshape.h"

@@ -1,5 +1,5 @@
 /* The op that moves a variable towards a value, as batch normalization does with its statistics. */
-#include "op/moving_average.h"
+#include "op/attrs.h"
 #include "op/op.h"
 
 JF_ATTRS(attrs,

@@ -1,5 +1,5 @@
 /* The op parallel_cast: says how a value lies on the devices of its group. */
-#include "op/parallel_cast.h"
+#include "op/attrs.h"
 #include "op/op.h"
 
 JF_ATTRS(attrs,

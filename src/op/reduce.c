@@ -1,7 +1,7 @@
 /* Reductions over any axes. Sums of float32 are accumulated in double. */
 #include "op/reduce.h"
 #include "base/walk.h"
-#include "op/broadcast.h"
+#include "op/attrs.h"
 #include "op/cast.h"
 #include "op/elementwise.h"
 #include "op/layout.h"

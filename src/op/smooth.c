@@ -1,6 +1,6 @@
 /* Smooth activation functions, and their slopes. */
+#include "op/attrs.h"
 #include "op/elementwise.h"
-#include "op/smooth.h"
 
 #define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
 

@@ -1,5 +1,5 @@
 /* The loss that is a parabola near its least value and straight farther away. */
-#include "op/activation.h"
+#include "op/attrs.h"
 #include "op/constant.h"
 #include "op/elementwise.h"
 

@@ -1,5 +1,5 @@
 /* Softmax and its logarithm along one axis. Sums are in double. */
-#include "op/softmax.h"
+#include "op/attrs.h"
 #include "op/move.h"
 
 #include <math.h>

@@ -1,8 +1,7 @@
 /* Order along an axis: sort gives the elements, argsort their positions, top_k the positions of the
    largest. Equal elements keep their order; a NaN counts as larger than any number. */
-#include "op/sort.h"
+#include "op/attrs.h"
 #include "op/constant.h"
-#include "op/dim_gather.h"
 #include "op/move.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* non_max_suppression: of boxes that overlap those with the best scores. */
-#include "op/suppress.h"
+#include "op/attrs.h"
 #include "op/op.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Triangles of matrices, which the last two axes are: the rest gets another number. */
-#include "op/tril.h"
+#include "op/attrs.h"
 #include "op/op.h"
 
 

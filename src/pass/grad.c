@@ -1,8 +1,7 @@
 /* Reverse-mode differentiation. Only this file sums the gradients of broadcast inputs and adds up
    those of values with several uses. */
+#include "op/attrs.h"
 #include "op/cast.h"
-#include "op/change_view.h"
-#include "op/parallel_cast.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
 #include "pass/pass.h"

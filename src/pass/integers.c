@@ -2,7 +2,7 @@
    the device has a kernel for these: with what scales each channel, the bias, a residual, a relu
    and, where that follows, the rounding to integers again, so that values stay integers from one
    convolution to the next. Their tensors have the channels last, as such kernels want them. */
-#include "op/broadcast.h"
+#include "op/attrs.h"
 #include "op/cast.h"
 #include "op/constant.h"
 #include "op/integers.h"

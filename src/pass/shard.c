@@ -2,7 +2,7 @@
    part of them and of what their optimizer keeps (ZeRO, Rajbhandari et al. 2020, stages 1 and 2):
    ops read the whole, which is put together for them, and gradients are summed where they are used.
    Variables of which an optimizer measures all, such as their norm, stay whole. */
-#include "op/parallel_cast.h"
+#include "op/attrs.h"
 #include "op/op.h"
 #include "optim/optim.h"
 #include "pass/pass.h"

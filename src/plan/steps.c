@@ -1,5 +1,5 @@
 /* The steps of a plan: the nodes that need one, in order, and what lies outside of arenas. */
-#include "op/array.h"
+#include "op/attrs.h"
 #include "plan/builder.h"
 
 static int plan_has_host_memory(const jfl_plan *p, int place)
