@@ -281,7 +281,8 @@ static void train_begin(trainer *t)
     train_word *w = &t->word[k];
     for (size_t i = 0, size; i < w->text.n && !t->failed; i += size, train_step(t))
       w->part[w->n++] = t->byte_token[jf_char_byte(jf_char_at(w->text.s + i, &size))];
-    for (int i = 0; i + 1 < w->n && !t->failed; i++) train_tell(t, k, w->part[i], w->part[i + 1], 1);
+    for (int i = 0; i + 1 < w->n && !t->failed; i++)
+      train_tell(t, k, w->part[i], w->part[i + 1], 1);
   }
   train_settle(t);
 }

@@ -87,8 +87,8 @@ variables.get_all_variables = args.define("get_all_variables",
 -- Shapes of one number, either of which may be given for the other, as other programs write them.
 local is_number = { ["()"] = true, ["(1)"] = true }
 
--- Whether there is a variable of that name. Only where there is none yet, jobs are compiled that were
--- not so far.
+-- Whether there is a variable of that name. Only where there is none yet, jobs are compiled that
+-- were not so far.
 local function exists(name)
   if core.has_variable(name) then return true end
   job.compile_all(true)

@@ -86,9 +86,9 @@ end
 
 -- ---- freeing ----
 
--- Frees an entry's plan, and the graph that the plan lies in, behind the runs of it that are queued,
--- for which it waits unless it is to be freed now. Gives whether it did: a plan that a call is about
--- to run stays, and one that is being made where it is to be freed now.
+-- Frees an entry's plan, and the graph that the plan lies in, behind the runs of it that are
+-- queued, for which it waits unless it is to be freed now. Gives whether it did: a plan that a call
+-- is about to run stays, and one that is being made where it is to be freed now.
 local function free(entry, now)
   if not core.plan_free(entry.plan, now) then return false end
   core.graph_free(entry.graph)
