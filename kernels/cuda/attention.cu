@@ -3,7 +3,8 @@
    queries, or of keys for their gradients; scores are never stored. Its threads are a square of 16
    by 16, each of which has R by R scores of a tile. Every result is the work of one block, in one
    order, so it is the same in every run. Weights of float32 are sums of float32: no sum is longer
-   than a head's size or its keys. */
+   than a head's size or its keys. A program has the kernels for which MAKES_ and their names are
+   defined. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
 #include "op/attention.h"
@@ -270,6 +271,7 @@ JF_INLINE int attention_tile(const attention_args &a, attention_room &s, int64_t
   return bad;
 }
 
+#ifdef MAKES_attention
 JF_KERNEL THREADS attention(const attention_args a)
 {
   __shared__ attention_room s;
@@ -279,10 +281,12 @@ JF_KERNEL THREADS attention(const attention_args a)
   if (__syncthreads_or(attention_tile<0>(a, s, head, first, from)))
     attention_tile<1>(a, s, head, first, from);
 }
+#endif
 
 /* ---- gradients ---- */
 
 /* <dy, y> of each query, a warp for each. */
+#ifdef MAKES_attention_dot
 JF_KERNEL THREADS attention_dot(const attention_args a)
 {
   const int64_t warps = (int64_t)gridDim.x * blockDim.x / 32;
@@ -297,6 +301,7 @@ JF_KERNEL THREADS attention_dot(const attention_args a)
     if ((threadIdx.x & 31) == 0) ((A *)a.dot)[i] = sum;
   }
 }
+#endif
 
 /* The weight of a key after dropout, or the gradient of its score but for the scale. */
 JF_INLINE A attention_slope(A weight, A kept, A dp, A dot)
@@ -418,13 +423,20 @@ JF_INLINE int attention_of_keys(const attention_args &a, attention_room &s, int6
     if (__syncthreads_or(tile 0>(a, s, head, first, from)))                                \
       tile 1>(a, s, head, first, from);                                                    \
   }
-ATTENTION_GRADIENT(attention_dq, attention_of_queries<, a.q_len, a.size)
 #define KEYS attention_of_keys<0,
 #define VALUES_OF attention_of_keys<1,
+#ifdef MAKES_attention_dq
+ATTENTION_GRADIENT(attention_dq, attention_of_queries<, a.q_len, a.size)
+#endif
+#ifdef MAKES_attention_dk
 ATTENTION_GRADIENT(attention_dk, KEYS, a.k_len, a.size)
+#endif
+#ifdef MAKES_attention_dv
 ATTENTION_GRADIENT(attention_dv, VALUES_OF, a.k_len, a.v_size)
+#endif
 
 /* Gradients of a mask, a tile of it for a block, which adds up what the mask is broadcast to. */
+#ifdef MAKES_attention_mask
 JF_KERNEL THREADS attention_mask(const attention_args a)
 {
   __shared__ attention_room s;
@@ -459,6 +471,7 @@ JF_KERNEL THREADS attention_mask(const attention_args a)
                                 + (j0 + c) * step[3]], (A)all);
   }
 }
+#endif
 
 #else
 
@@ -494,7 +507,8 @@ static int attention_columns(int64_t size)
 
 static int64_t attention_parts(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-/* Adds a launch for `heads` times a tile of `length` rows times some columns of `size`. */
+/* Adds a launch for `heads` times a tile of `length` rows times some columns of `size`. Its kernel
+   is a program of its own: one takes NVRTC a second, and no call needs all. */
 static jfl_status attention_add_step(jf_kargs *k, attention_call *c, const char *name,
                                      int64_t heads, int64_t length, int64_t size)
 {
@@ -502,10 +516,10 @@ static jfl_status attention_add_step(jf_kargs *k, attention_call *c, const char 
   attention_step *s = &c->step[c->n];
   char define[256];
   snprintf(define, sizeof define, "typedef %s T;\ntypedef %s O;\ntypedef %s M;\ntypedef %s L;\n"
-           "typedef %s A;\nenum { R = %d, COLUMNS = %d };\n", jf_cuda_stored(k->in[0].dtype),
-           jf_cuda_stored(k->out[0].dtype), jf_cuda_stored(c->mask), jf_cuda_stored(c->lse),
-           f64 ? "double" : "float",
-           f64 ? 2 : 4, columns);
+           "typedef %s A;\nenum { R = %d, COLUMNS = %d };\n#define MAKES_%s\n",
+           jf_cuda_stored(k->in[0].dtype), jf_cuda_stored(k->out[0].dtype),
+           jf_cuda_stored(c->mask), jf_cuda_stored(c->lse), f64 ? "double" : "float",
+           f64 ? 2 : 4, columns, name);
   const jf_cuda_source source = { "attention", jf_cuda_text_attention, define };
   s->blocks = heads * attention_parts(length, attention_side(k)) *
               attention_parts(size, columns * ATTENTION_SIDE);

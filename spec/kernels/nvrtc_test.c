@@ -186,7 +186,9 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "rotary", jf_cuda_text_rotary, "typedef double T;\ntypedef double A;\n" },
   { "attention", jf_cuda_text_attention, "typedef jf_bf16 T;\ntypedef float O;\ntypedef float L;\n"
     "typedef float M;\ntypedef float A;\n"
-    "enum { R = 4, COLUMNS = 8 };\n" },
+    "enum { R = 4, COLUMNS = 8 };\n#define MAKES_attention\n#define MAKES_attention_dot\n"
+    "#define MAKES_attention_dq\n#define MAKES_attention_dk\n#define MAKES_attention_dv\n"
+    "#define MAKES_attention_mask\n" },
   { "gather", jf_cuda_text_gather, "typedef uint4 V;\ntypedef int32_t I;\n" },
 };
 
