@@ -1,6 +1,8 @@
 -- Prints how long the entries take that a game makes in its frames, with a model of 50 MB and a
 -- thousand callbacks due, in milliseconds: the median, two percentiles and the worst, by the clock,
--- and of the time that the thread which runs Lua computed itself, so without other programs' part:
+-- and of the time that the thread which runs Lua computed itself, so without other programs' part.
+-- Behind them stands how often the entry took longer than a millisecond and the thread slept in it:
+-- there it waited for something, and not only for a processor that another program had:
 --   jfl scripts/bench/frames.lua [frames [seconds [part of an entry's name]]]
 -- Each entry is repeated in so many frames, and for so many seconds if that is longer, in a process
 -- of its own, so that nothing depends on what the entries before it left behind. A frame gives
@@ -47,6 +49,11 @@ local rows = define("rows", tp.Numpy, { -1, 16 }, small)
 local model = define("model", tp.Callback(tp.Numpy), { 1, WIDTH }, large)
 local later_rows = define("later_rows", tp.Callback(tp.Numpy), { -1, 16 }, small)
 local model_rows = define("model_rows", tp.Callback(tp.Numpy), { -1, WIDTH }, large)
+local set = define("set", tp.Callback(tp.Numpy), { 8 }, function(value)
+  local bias = flow.get_variable("small-bias", { shape = { 8 },
+    initializer = flow.zeros_initializer() })
+  return flow.assign(bias, value)
+end)
 local x, big = flow.ndarray.ones(FOUR), flow.ndarray.ones({ 1, WIDTH })
 local path = os.tmpname()
 os.remove(path)
@@ -124,6 +131,8 @@ local entries = {
   { "asking for a variable's shape", function() flow.variable_info("small-bias") end, every = 37 },
   { "setting a small variable", function(o) flow.load_variables(o) end,
     function() return { ["small-bias"] = flow.ndarray.ones({ 8 }) } end, every = 43 },
+  { "setting it by an asynchronous job", function(o) ask(set, o) end,
+    function() return flow.ndarray.ones({ 8 }) end, every = 47 },
   { "reading all variables, async", function() flow.get_all_variables(ASYNC)(nothing) end,
     every = 601 },
   { "saving, async", function() flow.checkpoint.save(path, OVER_ASYNC)(nothing) end, every = 599 },
@@ -137,9 +146,13 @@ local entries = {
 ffi.cdef [[
 struct jfl_bench_time { long seconds, nanoseconds; };
 int clock_gettime(int, struct jfl_bench_time *);
+struct jfl_bench_usage { long times_and_sizes[16], slept, preempted; };
+int getrusage(int, struct jfl_bench_usage *);
 ]]
 local THREAD = 3                         -- CLOCK_THREAD_CPUTIME_ID
-local clock = ffi.new "struct jfl_bench_time"
+local THREAD_USAGE = 1                   -- RUSAGE_THREAD
+local LATE = 0.001
+local clock, usage = ffi.new "struct jfl_bench_time", ffi.new "struct jfl_bench_usage"
 
 -- The seconds of a processor that this thread has had.
 local function used()
@@ -147,12 +160,20 @@ local function used()
   return tonumber(clock.seconds) + tonumber(clock.nanoseconds) * 1e-9
 end
 
--- How long the entry takes, and how much of that this thread computed.
+-- How often this thread gave its processor up by itself.
+local function sleeps()
+  ffi.C.getrusage(THREAD_USAGE, usage)
+  return tonumber(usage.slept)
+end
+
+-- How long the entry takes, how much of that this thread computed, and whether it was late and the
+-- thread slept: 1 or 0.
 local function time_of(entry)
   local argument = entry[3] and entry[3]()
-  local before, start = used(), core.now()
+  local slept, before, start = sleeps(), used(), core.now()
   entry[2](argument)
-  return core.now() - start, used() - before
+  local took, own = core.now() - start, used() - before
+  return took, own, took > LATE and sleeps() > slept and 1 or 0
 end
 
 -- The times of one frame.
@@ -161,15 +182,18 @@ local function frame(entry)
   return time_of(entry)
 end
 
--- The times of an entry, and the processor's, after frames that load modules and are compiled.
+-- The times of an entry, the processor's, and how often it waited, after frames that load modules
+-- and are compiled.
 local function measure(entry)
   for _ = 1, WARM_UP do frame(entry) end
-  local all, own, most, ends = {}, {}, FRAMES, core.now() + SECONDS
+  local all, own, waited, most, ends = {}, {}, 0, FRAMES, core.now() + SECONDS
   while #all < most or core.now() < ends do
-    all[#all + 1], own[#own + 1] = frame(entry)
+    local late
+    all[#all + 1], own[#own + 1], late = frame(entry)
+    waited = waited + late
     if #all == 10 and all[10] > SLOW then most = math.min(most, FEW) end
   end
-  return all, own
+  return all, own, waited
 end
 
 local function columns(times)
@@ -180,8 +204,8 @@ end
 
 local HEAD = (" %8s %8s %8s %8s"):format("p50", "p99", "p99.9", "most")
 
-local function print_row(entry, all, own)
-  print(("%-35s %s  %s  %6d"):format(entry[1], columns(all), columns(own), #all))
+local function print_row(entry, all, own, waited)
+  print(("%-35s %s  %s  %6d %6d"):format(entry[1], columns(all), columns(own), #all, waited))
 end
 
 -- Calls fn with variables and a checkpoint of them, which is removed behind it.
@@ -235,7 +259,7 @@ end
 -- heap that no game has.
 local function new_times(frames, every)
   local most = math.ceil(frames / every) + 1
-  return { n = 0, all = ffi.new("double[?]", most), own = ffi.new("double[?]", most) }
+  return { n = 0, waited = 0, all = ffi.new("double[?]", most), own = ffi.new("double[?]", most) }
 end
 
 -- Plays a frame: the entries whose turn it is. Keeps their times if it is given room for them.
@@ -243,9 +267,12 @@ local function play(number, times)
   fill_up()
   for i, entry in ipairs(entries) do
     if entry.every and (number + i) % entry.every == 0 then
-      local all, own = time_of(entry)
+      local all, own, waited = time_of(entry)
       local kept = times and times[i]
-      if kept then kept.all[kept.n], kept.own[kept.n], kept.n = all, own, kept.n + 1 end
+      if kept then
+        kept.all[kept.n], kept.own[kept.n], kept.n = all, own, kept.n + 1
+        kept.waited = kept.waited + waited
+      end
     end
   end
 end
@@ -268,7 +295,7 @@ local function hour(frames)
   for i, entry in ipairs(entries) do
     local kept = times[i]
     if kept and kept.n > 0 then
-      print_row(entry, numbers(kept.all, kept.n), numbers(kept.own, kept.n))
+      print_row(entry, numbers(kept.all, kept.n), numbers(kept.own, kept.n), kept.waited)
     end
   end
   print(("%d frames in %.0f s; MB, descriptors, threads: %s; then %s"):format(frames, seconds,
@@ -277,7 +304,7 @@ end
 
 if arg[4] then return show(entries[tonumber(arg[4])]) end
 print(("%-35s   %-36s   %s"):format("ms", "by the clock", "the thread's own"))
-print(("%-35s %s  %s   frames"):format("", HEAD, HEAD))
+print(("%-35s %s  %s   frames waited"):format("", HEAD, HEAD))
 if HOUR then
   return with_checkpoint(function() hour(tonumber(arg[2] or 216000)) end)
 end
