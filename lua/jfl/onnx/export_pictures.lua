@@ -78,8 +78,9 @@ function rows.image_resize(b, n)
   end)
 end
 
+-- The op has one number or one for each channel.
 local function mean_and_std(b, list, count)
-  local each = channels.numbers(list, count, 0)
+  local each = channels.numbers(list, count)
   return b:constant("float32", { count, 1, 1 }, each)
 end
 

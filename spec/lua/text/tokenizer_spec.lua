@@ -1,5 +1,6 @@
 --- flow.text: tokenizers learn, are saved and read, and give back the texts that they were given.
 local draws = require "spec.draws"
+local files = require "jfl.text.files"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
@@ -250,6 +251,15 @@ describe("flow.text", function()
     os.remove(folder .. "/merges.txt")
     helper.fails(function() flow.text.tokenizer(folder) end,
       "got a folder without them, or nothing")
+  end)
+
+  it("writes texts as JSON has them, whatever characters they have", function()
+    for c = 0, 127 do
+      local want = string.char(c)
+      if c == 34 or c == 92 then want = "\\" .. want
+      elseif c < 32 or c == 127 then want = ("\\u00%02x"):format(c) end
+      assert.equal('"a' .. want .. 'b"', files.quote("a" .. string.char(c) .. "b"))
+    end
   end)
 
   it("lowers what it reads of BERT's unless a file beside says not to", function()

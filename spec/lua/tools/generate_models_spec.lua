@@ -268,6 +268,27 @@ describe("flow.generate of a network", function()
     assert.same(want, flow.generate(net, { 1, 2, 3 }, { beams = 3, max = 6 }))
   end)
 
+  it("holds nothing of a call that has ended", function()
+    open()
+    local held = setmetatable({}, { __mode = "k" })
+    -- Options that a call holds while it goes on.
+    local function options(beams, waits)
+      local stop = { 9999 }
+      held[stop] = true
+      return { beams = beams, max = 4, stop = stop, on_end = not waits and function() end or nil }
+    end
+    for _, beams in ipairs { false, 3 } do
+      for _, waits in ipairs { true, false } do
+        local ended = flow.generate(net, { 1, 2, 3 }, options(beams or nil, waits))
+        if not waits then ended:wait() end
+        ended = nil                                              -- luacheck: ignore
+        collectgarbage()
+        collectgarbage()
+        assert.is_nil(next(held), ("beams %s, waits %s"):format(tostring(beams), tostring(waits)))
+      end
+    end
+  end)
+
   it("finds the most probable text by beams", function()
     for seed = 1, 3 do
       flow.clear_default_session()
