@@ -24,7 +24,8 @@ end
 
 -- ---- one fault ----
 
--- What the tests of a fault take of the processor at most; and by the clock, as some wait.
+-- What the tests of a fault take of the processor at most; and by the clock, as some wait. A test
+-- that would go on behind that is ended.
 local LIMIT = { cpu = 240, seconds = 900 }
 
 local passed, broken = {}, {}       -- tests by name, as far as is known
@@ -41,15 +42,18 @@ local function passes(tree, test)
 end
 
 -- What a test says of a fault that is planted: "passed", "caught" or "late"; or "broken", where it
--- does not pass without it either, and "slow" where it takes as long then. Also what it printed.
-local function asked(tree, fault, test)
+-- does not pass without it either, "slow" where it takes as long then, and "undecided" where it was
+-- ended by the fault's: a sum in tree.took and a time. Also what it printed.
+local function asked(tree, fault, test, cpu, ends)
   if test.goal then tree:build(test.goal) end
-  local out, status, seconds = tree:test(test)
+  local cut = tests.within(test, cpu - tree.took.tests, ends - os.time())
+  local out, status, seconds = tree:test(cut)
   if status == 0 then
     passed[test.name] = true
     tests.passed(test, seconds)
     return "passed"
   end
+  if status == 124 and cut.is_cut then return "undecided" end
   local limit = test.seconds
   local ok, took = passes(tree.clean, test)
   if ok then return status ~= 124 and "caught" or 3 * took < limit and "late" or "slow", out end
@@ -64,8 +68,9 @@ local function verdict(tree, fault)
   for _, test in ipairs(tests.of(tree, fault)) do
     if tree.took.tests > cpu or os.time() > ends then return "undecided" end
     if not broken[test.name] then
-      local state, out = asked(tree, fault, test)
-      if state == "slow" then state, out = asked(tree, fault, tests.patient(test)) end
+      local state, out = asked(tree, fault, test, cpu, ends)
+      if state == "slow" then state, out = asked(tree, fault, tests.patient(test), cpu, ends) end
+      if state == "undecided" then return state end
       if state == "caught" or state == "late" then return state, test, out end
     end
   end

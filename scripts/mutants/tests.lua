@@ -167,6 +167,15 @@ function tests.patient(test)
   return setmetatable(line, { __index = test })
 end
 
+--- The same test with so many seconds of the processor and of the clock at most; is_cut where it
+-- would have had more.
+function tests.within(test, cpu, seconds)
+  local line = { cpu = math.min(test.cpu, math.max(1, math.ceil(cpu))),
+    seconds = math.min(test.seconds, math.max(1, math.ceil(seconds))) }
+  line.is_cut = line.cpu < test.cpu or line.seconds < test.seconds
+  return setmetatable(line, { __index = test })
+end
+
 --- Tells how long a test took that passed.
 function tests.passed(test, seconds)
   if not seconds or test.cost then return end

@@ -229,6 +229,17 @@ describe("a copy", function()
     assert.equal(text, now())
   end)
 
+  it("ends a test where the time of its fault ends", function()
+    local endless = { seconds = 1000, cpu = 1000, line = "while true; do :; done" }
+    local cut = tests.within(endless, 0.5, 1000)
+    assert.same({ 1, 1000, true, endless.line }, { cut.cpu, cut.seconds, cut.is_cut, cut.line })
+    assert.equal(124, select(2, tree:test(cut)))
+    cut = tests.within({ seconds = 1000, cpu = 1000, line = "sleep 1000" }, 1000, 0.5)
+    assert.is_true(cut.is_cut)
+    assert.equal(124, select(2, tree:test(cut)))
+    assert.is_false(tests.within(endless, 2000, 1000).is_cut)
+  end)
+
   it("ends what goes on for too long", function()
     assert.equal(124, select(2, tree:run(1, "sleep 1000")))
     assert.equal(124, select(2, tree:test { seconds = 1000, cpu = 1,
