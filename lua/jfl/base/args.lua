@@ -119,16 +119,20 @@ local ranges = setmetatable({}, { __index = function(t, range)
   local function bound(word) return tonumber(range:match(word .. " (%-?%d[%d.]*)")) end
   t[range] = { whole = range:find("whole", 1, true), above = bound "above" or -math.huge,
     least = bound "from" or bound "at least" or -math.huge, below = bound "below" or math.huge,
-    most = bound " to" or bound "at most" or math.huge }
+    most = bound " to" or bound "at most" or math.huge,
+    infinite = range:find("math.huge", 1, true) and math.huge }
   return t[range]
 end })
 
 --- Fails unless value is a finite number in a range, as the message says it: "a number from 0 to
--- below 1", "a number of at least 0", "a whole number from 1 to 100".
+-- below 1", "a number of at least 0", "a whole number from 1 to 100"; "a number above 0 or
+-- math.huge" may be infinite.
 function args.number(who, name, value, range)
   local r = ranges[range]
-  if type(value) == "number" and value > r.above and value >= r.least and value < r.below
-    and value <= r.most and (not r.whole or value % 1 == 0) then return value end
+  if type(value) == "number" and value > r.above and value >= r.least and value <= r.most
+    and (value < r.below or value == r.infinite) and (not r.whole or value % 1 == 0) then
+    return value
+  end
   core.fail("%s: %s must be %s, got %s", who, name, range,
     type(value) == "number" and ("%.14g"):format(value) or args.describe(value))
 end

@@ -23,8 +23,7 @@ local function whole(least)
 end
 
 local function seconds(who, s)
-  if s == math.huge then return s end
-  return args.number(who, "value", s, "a number of at least 0")
+  return args.number(who, "value", s, "a number of at least 0 or math.huge")
 end
 
 local function flag(who, on) return args.expect(who, "value", on, "boolean") end

@@ -24,15 +24,17 @@ local function folder(name, value)
   return value
 end
 
+local LIMIT = "a number above 0 or math.huge"
+
 local sandbox = {}
 
 sandbox.sandbox = args.define("sandbox",
   "A box in which Lua texts of others run, without a way to files, processes or the host.", {
     { "memory", "the most bytes that it may take: a number, or a text such as \"64M\"", "64M",
       type = "number | string" },
-    { "seconds", "the longest that one run or call may take", 1, range = "a number above 0" },
+    { "seconds", "the longest that one run or call may take", 1, range = LIMIT },
     { "instructions", "the most that Lua may run of them in one run or call; none: any number",
-      args.none, type = "number", range = "a number above 0" },
+      args.none, type = "number", range = LIMIT },
     { "threads", "the most that its jobs may use", 1, least = 1 },
     { "read", "a folder, below which it may read arrays, tables, pictures and checkpoints",
       args.none, type = "string" },

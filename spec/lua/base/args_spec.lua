@@ -75,6 +75,7 @@ describe("args", function()
       ["a finite number"] = { { -1e300, 0 }, { math.huge, -math.huge, 0 / 0, "1" } },
       ["a number above 0"] = { { 1e-9, 1e300 }, { 0, -1, math.huge, 0 / 0 } },
       ["a number of at least 0"] = { { 0, 2 }, { -1e-9, math.huge, 0 / 0 } },
+      ["a number above 0 or math.huge"] = { { 1, math.huge }, { 0, -math.huge, 0 / 0 } },
       ["a number from -0.5 to 0.5"] = { { -0.5, 0.5 }, { -0.51, 0.51, 0 / 0 } },
       ["a number from 0 to below 1"] = { { 0, 0.99 }, { -0.1, 1 } },
       ["a number above 0 and at most 1"] = { { 0.1, 1 }, { 0, 1.1 } },

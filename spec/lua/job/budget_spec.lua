@@ -222,10 +222,10 @@ describe("callback_seconds", function()
   it("is a number of at least 0", function()
     for _, wrong in ipairs { -1, 0 / 0 } do
       helper.fails(function() flow.config.callback_seconds(wrong) end,
-        "config.callback_seconds: value must be a number of at least 0, got ")
+        "config.callback_seconds: value must be a number of at least 0 or math.huge, got ")
     end
     helper.fails(function() flow.config.callback_seconds("1") end,
-      "config.callback_seconds: value must be a number, got string '1'")
+      "config.callback_seconds: value must be a number of at least 0 or math.huge, got string '1'")
   end)
 end)
 
