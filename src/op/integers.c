@@ -4,10 +4,8 @@
 #include "op/constant.h"
 #include "op/matmul.h"
 #include "op/op.h"
-#include "op/transpose.h"
 
 #include <math.h>
-#include <string.h>
 
 int jf_integer_shift(const jf_node *n)
 {
@@ -100,15 +98,4 @@ jfl_value *jf_emit_rounded(jfl_graph *g, jfl_value *v, jfl_value *scale, jfl_dty
   jfl_value *q = JF_EMIT(g, round, NULL, JF_EMIT(g, divide, NULL, v, scale));
   q = JF_EMIT(g, cast, &(jf_cast){ to }, q);
   return JF_EMIT(g, multiply, NULL, JF_EMIT(g, cast, &(jf_cast){ JFL_F32 }, q), scale);
-}
-
-jfl_value *jf_emit_turned(jfl_graph *g, jfl_value *v, int to_last)
-{
-  static const int64_t last[] = { 0, 2, 3, 1 }, first[] = { 0, 3, 1, 2 };
-  const int64_t *perm = to_last ? last : first, *back = to_last ? first : last;
-  const jf_node *n = v ? jf_made_by(v, &jf_op_transpose) : NULL;
-  const jf_ints *was = n ? &((const jf_transpose *)n->attr)->perm : NULL;
-  if (was && was->n == 4 && !memcmp(was->v, back, sizeof last)) return n->in[0];
-  const jf_transpose a = { { 4, (int64_t *)perm } };
-  return v ? JF_EMIT(g, transpose, &a, v) : NULL;
 }

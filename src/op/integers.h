@@ -37,8 +37,5 @@ int jf_integer_shift(const jf_node *n);
 
 /* Emits v, rounded to integers of that scale and back. */
 jfl_value *jf_emit_rounded(jfl_graph *g, jfl_value *v, jfl_value *scale, jfl_dtype to);
-/* Emits v (N, C, H, W) with the channels last, or back; where that undoes a transpose, gives what
-   was transposed. */
-jfl_value *jf_emit_turned(jfl_graph *g, jfl_value *v, int to_last);
 
 #endif

@@ -4,6 +4,7 @@
 #include "op/reshape.h"
 #include "op/transpose.h"
 
+#include <string.h>
 
 static jf_ints layout_axes(const jf_relayout *r)
 {
@@ -16,6 +17,17 @@ jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v)
   if (!jf_keeps_order(&a.perm, &r->split))
     v = JF_EMIT(g, transpose, &a, jf_emit_view(g, v, &r->split));
   return jf_emit_view(g, v, &r->to);
+}
+
+jfl_value *jf_emit_turned(jfl_graph *g, jfl_value *v, int to_last)
+{
+  static const int64_t last[] = { 0, 2, 3, 1 }, first[] = { 0, 3, 1, 2 };
+  const int64_t *perm = to_last ? last : first, *back = to_last ? first : last;
+  const jf_node *n = v ? jf_made_by(v, &jf_op_transpose) : NULL;
+  const jf_ints *was = n ? &((const jf_transpose *)n->attr)->perm : NULL;
+  if (was && was->n == 4 && !memcmp(was->v, back, sizeof last)) return n->in[0];
+  const jf_transpose a = { { 4, (int64_t *)perm } };
+  return v ? JF_EMIT(g, transpose, &a, v) : NULL;
 }
 
 static void layout_move(jfl_dtype t, const jf_relayout *r, const void *from, void *to)

@@ -9,6 +9,9 @@
 
 /* Emits a conversion: views, and a transpose if elements move. */
 jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v);
+/* Emits v (N, C, H, W) with the channels last, or back; where that undoes a transpose, gives what
+   was transposed. */
+jfl_value *jf_emit_turned(jfl_graph *g, jfl_value *v, int to_last);
 
 /* Copies a whole tensor from its plain shape to a packed one, and back. */
 void jf_pack_tensor(const jf_packing *p, jfl_dtype t, const jfl_shape *plain, const void *from,

@@ -6,6 +6,7 @@
 #include "op/cast.h"
 #include "op/constant.h"
 #include "op/integers.h"
+#include "op/layout.h"
 #include "op/pad.h"
 #include "op/pool2d.h"
 #include "op/reduce.h"
