@@ -288,6 +288,9 @@ typedef struct jf_mixed { unsigned inputs; size_t result; unsigned reads, writes
 typedef struct jf_sum_in { int input; size_t asked; int (*may)(const void *attr); } jf_sum_in;
 
 struct jf_layout;        /* op/layout.h */
+/* Whether a node can have channels first: not; yes, if what it reads has them so; or it had better,
+   as it then runs on blocks of channels. */
+typedef enum jf_first { JF_FIRST_NOT, JF_FIRST_ALONG, JF_FIRST_BETTER } jf_first;
 struct jf_move;          /* ir/moves.h */
 struct jf_scalar_op;     /* op/scalar.h */
 
@@ -322,6 +325,10 @@ struct jfl_op {
   int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels; returns 0 if it
                                              cannot. NULL: it takes plain tensors only, unless it is
                                              pointwise */
+  /* Of a node whose tensors of four axes have channels last: makes its attributes, of which `attr`
+     is a copy, those of one that has them first, as op/layout.h says. NULL: there is none, unless
+     the op is pointwise. */
+  jf_first (*channels_first)(const jf_node *n, void *attr);
   /* Where the elements of the outputs come from, as ir/moves.h says; the shape rule, signatures and
      kernels follow. NULL: the op does not just move elements. */
   int (*moves)(const jf_kargs *k, int i, struct jf_move *m);

@@ -277,6 +277,15 @@ static int batch_norm_blocks(jf_layout *c, int of)
 static int batch_norm_layout(jf_layout *c) { return batch_norm_blocks(c, 0); }
 static int batch_norm_grad_layout(jf_layout *c) { return batch_norm_blocks(c, 1); }
 
+static jf_first batch_norm_first(const jf_node *n, void *attr)
+{
+  jf_batch_norm *a = attr;
+  (void)n;
+  if (a->axis != 3) return JF_FIRST_NOT;
+  a->axis = 1;
+  return JF_FIRST_ALONG;
+}
+
 /* x and the addend, and y; in the gradient dy, x, y and what is added to dy, and the results that
    are like x. */
 static const jf_mixed mixed = { 0, offsetof(jf_batch_norm, halves), 0x9, 0x1 };
@@ -353,6 +362,7 @@ JFL_OP(batch_norm, .doc = "x normalized by the mean and variance of each channel
        .inplace = 9, .infer = batch_norm_infer, .grad = batch_norm_grad,
        .cpu = JF_KERNELS(JF_EVERY_FLOAT(batch_norm_plain)),
        .scratch = batch_norm_scratch, .layout = batch_norm_layout, .mixed = &mixed,
+       .channels_first = batch_norm_first,
        .signatures = batch_norm_signatures, .decompose = batch_norm_decompose)
 
 JFL_OP(batch_norm_grad, .doc = "Gradients of batch_norm for x, gamma, beta and the addend.",

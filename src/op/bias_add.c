@@ -51,6 +51,15 @@ static int bias_add_layout(jf_layout *c)
   return 1;
 }
 
+static jf_first bias_add_first(const jf_node *n, void *attr)
+{
+  jf_bias_add *a = attr;
+  (void)n;
+  if (a->axis != 3) return JF_FIRST_NOT;
+  a->data_format = "NCHW";
+  return JF_FIRST_ALONG;
+}
+
 static void bias_add_signatures(jf_signatures *c)
 {
   const int axis = ((const jf_bias_add *)c->node->attr)->axis;
@@ -83,5 +92,6 @@ static const jf_line line = { &jf_op_add, offsetof(jf_bias_add, axis) };
 
 JFL_OP(bias_add, .doc = "value plus bias, which runs along the channels.", .path = "nn.bias_add",
        .in = { "value", "bias" }, .out = { "y" }, JF_WITH(attrs, jf_bias_add), .inplace = 1,
-       .infer = bias_add_infer, .grad = bias_add_grad, .layout = bias_add_layout, .line = &line,
-       .signatures = bias_add_signatures, .cpu = JF_KERNELS(JF_EVERY_NUM(bias_add_plain)))
+       .infer = bias_add_infer, .grad = bias_add_grad, .layout = bias_add_layout,
+       .channels_first = bias_add_first, .line = &line, .signatures = bias_add_signatures,
+       .cpu = JF_KERNELS(JF_EVERY_NUM(bias_add_plain)))

@@ -344,6 +344,21 @@ int jf_conv2d_layout(jf_layout *c)
 static int data_layout(jf_layout *c) { return arrange(c, (places){ -1, 0, 1 }); }
 static int filter_layout(jf_layout *c) { return arrange(c, (places){ 0, -1, 1 }); }
 
+/* Channels are first: whole blocks of those of y make it better. Padding is said in full, since a
+   list may name the axes in their order. */
+static jf_first conv_first(const jfl_value *y, void *attr)
+{
+  enum { BLOCK = 8 };          /* the least that there is, so that all ranks decide alike */
+  jf_conv *a = attr;
+  if (!a->last || y->dtype != JFL_F32) return JF_FIRST_NOT;
+  a->data_format = "NCHW";
+  a->padding = (jf_pad){ NULL, { 4, a->pad + 2 } };
+  return y->shape.d[3] % BLOCK ? JF_FIRST_ALONG : JF_FIRST_BETTER;
+}
+
+static jf_first forward_first(const jf_node *n, void *attr) { return conv_first(n->out[0], attr); }
+static jf_first data_first(const jf_node *n, void *attr) { return conv_first(n->in[1], attr); }
+
 /* ---- parts ---- */
 
 /* Images, filters with their channels of the result, and channels that all filters read. */
@@ -435,13 +450,14 @@ static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_conv, f32_res
 JFL_OP(conv1d, .doc = "Slides filters (out, in / groups, width) over input (N, in, W).",
        .path = "nn.conv1d", FORWARD(1))
 JFL_OP(conv2d, .doc = "Slides filters (out, in / groups, height, width) over input (N, in, H, W).",
-       .path = "nn.conv2d", FORWARD(2), .ending = &ending, .layout = jf_conv2d_layout)
+       .path = "nn.conv2d", FORWARD(2), .ending = &ending, .layout = jf_conv2d_layout,
+       .channels_first = forward_first)
 JFL_OP(conv3d, .doc = "Slides filters (out, in / groups, depth, height, width) over input (N, in, "
        "D, H, W).", .path = "nn.conv3d", FORWARD(3))
 
 JFL_OP(conv1d_data_grad, .doc = "Gradient of conv1d for its input.", DATA(1))
 JFL_OP(conv2d_data_grad, .doc = "Gradient of conv2d for its input.", DATA(2),
-       .layout = data_layout)
+       .layout = data_layout, .channels_first = data_first)
 JFL_OP(conv3d_data_grad, .doc = "Gradient of conv3d for its input.", DATA(3))
 
 JFL_OP(conv1d_filter_grad, .doc = "Gradient of conv1d for its filters, and for a bias added to it.",

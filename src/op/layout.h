@@ -42,4 +42,13 @@ void jf_layout_all(jf_layout *c, jf_form form);
 /* Whether at least one input was made in blocks and all inputs can be converted to them. */
 int jf_layout_blocks(const jf_layout *c);
 
+/* ---- channels first ----
+
+   Rules of the field channels_first see a node of which the tensors of four axes are (N, H, W, C),
+   the first input among them; in what stands for it these are (N, C, H, W), and all others are as
+   they were. */
+
+/* Where axis i of a tensor with channels last stands in one with channels first. */
+static inline int64_t jf_first_axis(int64_t i) { return i ? i % 3 + 1 : 0; }
+
 #endif

@@ -273,6 +273,15 @@ static int pool_layout(jf_layout *c)
   return 1;
 }
 
+static jf_first pool_first(const jf_node *n, void *attr)
+{
+  jf_pool2d *a = attr;
+  (void)n;
+  if (a->axis != 1 || a->padding.list.n > 4) return JF_FIRST_NOT;
+  a->data_format = "NCHW";
+  return JF_FIRST_ALONG;
+}
+
 #define POOL(attrs_, rule, cells)                                                 \
   JF_WITH(attrs_, jf_pool2d), .infer = rule, .flop = cells,                       \
   .signatures = pool_signatures, .layout = pool_layout
@@ -280,7 +289,7 @@ static int pool_layout(jf_layout *c)
 JFL_OP(max_pool2d,
        .doc = "The largest cell of each window; its first occurrence gets the gradient.",
        .path = "nn.max_pool2d", .in = { "input" }, .out = { "y" },
-       POOL(attrs, pool_infer, pool_flop), .grad = max_pool2d_grad,
+       POOL(attrs, pool_infer, pool_flop), .grad = max_pool2d_grad, .channels_first = pool_first,
        .flags = JF_PICKS | JF_NARROWS, .cpu = JF_KERNELS(JF_FLOATS(max_), JF_SMALLS(max_)))
 
 JFL_OP(max_pool2d_grad, .doc = "Gradient of max_pool2d of x at output y.",
@@ -289,7 +298,7 @@ JFL_OP(max_pool2d_grad, .doc = "Gradient of max_pool2d of x at output y.",
 
 JFL_OP(avg_pool2d, .doc = "The mean of each window's cells that are inside input.",
        .path = "nn.avg_pool2d", .in = { "input" }, .out = { "y" },
-       POOL(attrs, pool_infer, pool_flop), .grad = avg_pool2d_grad,
+       POOL(attrs, pool_infer, pool_flop), .grad = avg_pool2d_grad, .channels_first = pool_first,
        .cpu = JF_KERNELS(JF_FLOATS(avg_)))
 
 JFL_OP(avg_pool2d_grad, .doc = "Gradient of avg_pool2d.", .in = { "dy" }, .out = { "dx" },

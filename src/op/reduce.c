@@ -277,6 +277,17 @@ static int reduce_layout(jf_layout *c)
   return 1;
 }
 
+/* A result without height or width, but with the channels, would have others axes than before. */
+static jf_first reduction_first(const jf_node *n, void *attr)
+{
+  jf_reduce *a = attr;
+  const int cells = reduce_among(&a->axis, 1) + reduce_among(&a->axis, 2);
+  (void)n;
+  if (!a->keepdims && cells < 2 && !reduce_among(&a->axis, 3)) return JF_FIRST_NOT;
+  for (int i = 0; i < a->axis.n; i++) a->axis.v[i] = jf_first_axis(a->axis.v[i]);
+  return JF_FIRST_ALONG;
+}
+
 /* The axis of the result that axis i of the input becomes; -1: it is reduced. */
 static int reduce_axis_of(const jf_reduce *a, int i)
 {
@@ -313,6 +324,7 @@ static void reduce_share(jf_share *s)
 #define REDUCTION(kernels, rule)                                                       \
   .in = {"input_tensor"}, .out = {"y"}, JF_WITH(attrs, jf_reduce),                     \
   .infer = rule, .layout = reduce_layout, .signatures = reduce_signatures, \
+  .channels_first = reduction_first, \
   .cpu = JF_KERNELS(kernels)
 
 JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum",

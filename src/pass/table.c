@@ -19,6 +19,8 @@ const jf_pass jf_passes[] = {
     "places; no gradient yet, which those of wider products are", 1 },
   { "lengths", jf_pass_lengths,
     "places; no gradient yet, which those of other layouts are", 1 },
+  { "channels_first", jf_pass_channels_first,
+    "places; no gradient yet, which those of turned convolutions are", 1 },
   { "grad", jf_pass_grad, "the body's graph with its losses", 0 },
   { "recompute", jf_pass_recompute, "gradients stand behind the body and say so", 0 },
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
