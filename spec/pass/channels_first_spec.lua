@@ -88,6 +88,7 @@ describe("channels that are last #cpu", function()
           local _, left = run(kind, case, "fast", "-channels_first")
           assert.is_truthy(left:find("NHWC", 1, true))
           assert.is_nil(graph:find("NHWC", 1, true))
+          assert.is_nil(graph:find("axis=3", 1, true))
         end
       end)
     end

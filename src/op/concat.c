@@ -79,6 +79,14 @@ static int concat_layout(jf_layout *c)
   return 1;
 }
 
+static jf_first concat_first(const jf_node *n, void *attr)
+{
+  jf_concat *a = attr;
+  (void)n;
+  a->axis = jf_first_axis(a->axis);
+  return JF_FIRST_ALONG;
+}
+
 static void stack_grad(jf_gradctx *c)
 {
   for (int i = 0; i < c->node->n_in; i++)
@@ -219,7 +227,8 @@ static int stack_moves(const jf_kargs *k, int i, jf_move *m)
 JFL_OP(concat, .doc = "The inputs, one after another along axis.", .path = "concat",
        .in = { "inputs" }, .out = { "y" }, JF_WITH(attrs, jf_concat),
        .flags = JF_VARIADIC | JF_KEEPS, .infer = concat_infer, .layout = concat_layout,
-       .grad = concat_grad, .fold = concat_fold, .moves = concat_moves, .cpu = jf_moves_cpu)
+       .channels_first = concat_first, .grad = concat_grad, .fold = concat_fold,
+       .moves = concat_moves, .cpu = jf_moves_cpu)
 
 JFL_OP(stack, .doc = "The inputs, one after another along a new axis.", .path = "stack",
   .in = {"inputs"}, .out = {"y"}, JF_WITH(stack_attrs, jf_concat), .flags = JF_VARIADIC | JF_KEEPS,

@@ -78,3 +78,14 @@ int jf_layout_blocks(const jf_layout *c)
   }
   return any;
 }
+
+/* ---- channels first ---- */
+
+void jf_first_list(jf_ints *list, int each)
+{
+  int64_t by_axis[4 * 2];
+  if (!list->n) return;
+  memcpy(by_axis, list->v, (size_t)(4 * each) * sizeof *by_axis);
+  for (int i = 0; i < 4; i++)
+    memcpy(list->v + jf_first_axis(i) * each, by_axis + i * each, (size_t)each * sizeof *by_axis);
+}

@@ -50,5 +50,7 @@ int jf_layout_blocks(const jf_layout *c);
 
 /* Where axis i of a tensor with channels last stands in one with channels first. */
 static inline int64_t jf_first_axis(int64_t i) { return i ? i % 3 + 1 : 0; }
+/* Gives a list with `each` entries for each of four axes the order of channels first. */
+void jf_first_list(jf_ints *list, int each);
 
 #endif

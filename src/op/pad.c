@@ -1,6 +1,7 @@
 /* pad puts a border around a tensor; pad_grad adds the gradient of the border to that of the
    elements which it repeats. */
 #include "op/pad.h"
+#include "op/layout.h"
 #include "op/move.h"
 #include "op/slice.h"
 
@@ -125,6 +126,13 @@ static void pad_repeat(jf_move *m, const jfl_shape *x, const jf_pad_sides *a)
   }
 }
 
+static jf_first pad_first(const jf_node *n, void *attr)
+{
+  (void)n;
+  jf_first_list(&((jf_pad_sides *)attr)->paddings, 2);
+  return JF_FIRST_ALONG;
+}
+
 static int pad_moves(const jf_kargs *k, int i, jf_move *m)
 {
   const jf_pad_sides *a = k->attr;
@@ -224,7 +232,7 @@ static void pad_signatures(jf_signatures *c)
 
 JFL_OP(pad, .doc = "x with a border.", .path = "pad", .in = {"x"}, .out = {"y"},
   JF_WITH(attrs, jf_pad_sides), .infer = pad_infer, .grad = pad_to_grad, .moves = pad_moves,
-  .cpu = jf_moves_cpu)
+  .channels_first = pad_first, .cpu = jf_moves_cpu)
 
 JFL_OP(pad_grad, .doc = "Gradient of pad.", .in = {"dy"}, .out = {"dx"},
   JF_WITH(grad_attrs, jf_pad_sides), .infer = pad_grad_infer, .grad = pad_back_grad,

@@ -55,6 +55,15 @@ static int resize_layout(jf_layout *c)
   return 1;
 }
 
+static jf_first resize_first(const jf_node *n, void *attr)
+{
+  jf_image_resize *a = attr;
+  (void)n;
+  if (a->axis != 1) return JF_FIRST_NOT;
+  a->data_format = "NCHW";
+  return JF_FIRST_ALONG;
+}
+
 /* Pictures and channels. */
 static void resize_signatures(jf_signatures *c)
 {
@@ -149,14 +158,16 @@ JF_EACH_FLOAT(SPREAD)
 
 JFL_OP(image_resize, .doc = "Pictures at another size; those of uint8 are rounded.", .in = { "x" },
        .out = { "y" },
-       RESIZES(attrs, resize_grad, JF_EVERY_FLOAT(resize_any), [JFL_U8] = resize_any))
+       RESIZES(attrs, resize_grad, JF_EVERY_FLOAT(resize_any), [JFL_U8] = resize_any),
+       .channels_first = resize_first)
 
 JFL_OP(image_resize_grad, .doc = "Gradient of image_resize.", .in = { "dy" }, .out = { "dx" },
        RESIZES(attrs, resize_grad_grad, JF_FLOATS(resize_grad_)))
 
 JFL_OP(upsample_2d, .doc = "Images at another size: their nearest pixels, or bilinear means.",
        .in = { "x" }, .out = { "y" },
-       RESIZES(upsample_attrs, upsample_grad, JF_EVERY_FLOAT(resize_any)))
+       RESIZES(upsample_attrs, upsample_grad, JF_EVERY_FLOAT(resize_any)),
+       .channels_first = resize_first)
 
 JFL_OP(upsample_2d_grad, .doc = "Gradient of upsample_2d.", .in = { "dy" }, .out = { "dx" },
        RESIZES(upsample_attrs, upsample_grad_grad, JF_FLOATS(resize_grad_)))

@@ -126,6 +126,16 @@ static void blocked_list(jf_arena *arena, jf_ints *list, int64_t unit, int64_t l
   *list = (jf_ints){ 5, v };
 }
 
+static jf_first slice_first(const jf_node *n, void *attr)
+{
+  jf_slice *a = attr;
+  (void)n;
+  jf_first_list(&a->begin, 1);
+  jf_first_list(&a->size, 1);
+  jf_first_list(&a->step, 1);
+  return JF_FIRST_ALONG;
+}
+
 /* If the box consists of whole blocks of channels, the op can run on blocks. */
 static int slice_layout(jf_layout *c)
 {
@@ -188,11 +198,13 @@ static int slice_update_moves(const jf_kargs *k, int i, jf_move *m)
 
 JFL_OP(slice, .doc = "The box of x that starts at begin and has the extents size.", .path = "slice",
   .in = {"x"}, .out = {"y"}, SLICES(slice_attrs, slice_moves), .flags = JF_MOVES | JF_KEEPS,
-  .infer = slice_infer, .grad = slice_grad, .layout = slice_layout, .share = jf_share_extents)
+  .infer = slice_infer, .grad = slice_grad, .layout = slice_layout, .channels_first = slice_first,
+  .share = jf_share_extents)
 
 JFL_OP(strided_slice, .doc = "Elements of x at begin, begin + step, ... along each axis.",
   .in = {"x"}, .out = {"y"}, SLICES(strided_attrs, slice_moves), .flags = JF_MOVES,
-  .infer = slice_infer, .grad = slice_grad, .layout = slice_layout, .share = jf_share_extents)
+  .infer = slice_infer, .grad = slice_grad, .layout = slice_layout, .channels_first = slice_first,
+  .share = jf_share_extents)
 
 JFL_OP(strided_slice_grad, .doc = "dy in a tensor of zeros: the gradient of slices.",
   .in = {"dy"}, .out = {"dx"}, SLICES(grad_attrs, slice_grad_moves), .infer = slice_grad_infer,

@@ -1,6 +1,7 @@
 /* Cutting a tensor into parts along an axis. */
 #include "op/split.h"
 #include "op/constant.h"
+#include "op/layout.h"
 #include "op/move.h"
 #include "op/slice.h"
 
@@ -80,6 +81,14 @@ static void split_grad(jf_gradctx *c)
   c->dx[0] = jf_emit(c->g, &jf_op_concat, &along, dy, (size_t)a->sizes.n);
 }
 
+static jf_first split_first(const jf_node *n, void *attr)
+{
+  jf_split *a = attr;
+  (void)n;
+  a->axis = jf_first_axis(a->axis);
+  return JF_FIRST_ALONG;
+}
+
 static int split_moves(const jf_kargs *k, int i, jf_move *m)
 {
   const jf_split *a = k->attr;
@@ -93,5 +102,5 @@ static int split_moves(const jf_kargs *k, int i, jf_move *m)
 }
 
 JFL_OP(split, .doc = "The parts of x along axis, one result each.", .path = "split", .in = {"x"},
-  .out = {"part"}, JF_WITH(attrs, jf_split), .flags = JF_MANY,
-  .infer = split_infer, .grad = split_grad, .moves = split_moves, .cpu = jf_moves_cpu)
+  .out = {"part"}, JF_WITH(attrs, jf_split), .flags = JF_MANY, .infer = split_infer,
+  .grad = split_grad, .channels_first = split_first, .moves = split_moves, .cpu = jf_moves_cpu)
