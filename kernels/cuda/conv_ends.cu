@@ -15,8 +15,9 @@ enum { ENDS_THREADS = 256 };
 #ifdef JF_DEVICE
 
 /* T is the type of what is read, O that of the result, A that in which act works, V how many
-   elements a thread reads at once: 16 bytes of the result, or 1. BIAS, RESIDUAL and Y are places in
-   data, as in matmul; the product's is Y + 1. */
+   elements a thread reads at once: 16 bytes of the result, or 1. BIAS, RESIDUAL, KEPT and Y are
+   places in data, as in matmul; the product's is Y + 1. Where there is KEPT, of type K, the product
+   is multiplied by act of that. FROM is the place of what is summed. */
 template <class E> struct alignas(V * sizeof(E)) ends_pack { E v[V]; };
 
 JF_KERNEL conv_finish(const ends_args p)
@@ -24,19 +25,22 @@ JF_KERNEL conv_finish(const ends_args p)
   const O *bias = (const O *)p.head.data[BIAS];
   const ends_pack<O> *residual = (const ends_pack<O> *)p.head.data[RESIDUAL];
   const ends_pack<T> *product = (const ends_pack<T> *)p.head.data[Y + 1];
+  const ends_pack<K> *kept = (const ends_pack<K> *)p.head.data[KEPT];
   ends_pack<O> *y = (ends_pack<O> *)p.head.data[Y];
   const int64_t count = p.outer * p.channels * p.inner / V;
   JF_EACH(i, count) {
     const int64_t channel = i * V / p.inner % p.channels;
     const ends_pack<T> from = product[i];
     ends_pack<O> at, add;
+    ends_pack<K> slope;
     if (RESIDUAL) add = residual[i];
+    if (KEPT) slope = kept[i];
     for (int j = 0; j < V; j++) {
       A v = (A)jf_load(from.v[j]);
       /* With inner 1 the elements of a pack are of channels that follow each other, else of one. */
       if (BIAS) v += (A)jf_load(bias[p.inner == 1 ? channel + j : channel]);
       if (RESIDUAL) v += (A)jf_load(add.v[j]);
-      jf_store(&at.v[j], act(v));
+      jf_store(&at.v[j], KEPT ? v * act((A)jf_load(slope.v[j])) : act(v));
     }
     y[i] = at;
   }
@@ -47,10 +51,11 @@ struct ends_sum {
 };
 
 /* Each block adds up a part of a channel, whose elements are `inner` apart in runs: threads in
-   A, the block in double. data is x, dy, df, db, scratch. */
+   A, the block in double. data is two inputs, one of which is dy, two results, of which sums are
+   the second, and scratch. */
 JF_KERNEL conv_bias_part(const ends_args p)
 {
-  const T *dy = (const T *)p.head.data[1];
+  const T *dy = (const T *)p.head.data[FROM];
   const int64_t channel = blockIdx.x / p.parts, part = blockIdx.x % p.parts;
   const int64_t n = p.outer * p.inner, size = (n + p.parts - 1) / p.parts;
   const int64_t end = (part + 1) * size < n ? (part + 1) * size : n;
@@ -67,7 +72,7 @@ JF_KERNEL conv_bias_part(const ends_args p)
 JF_KERNEL conv_bias_last(const ends_args p)
 {
   __shared__ double row[ENDS_THREADS / 32][32];
-  const T *dy = (const T *)p.head.data[1];
+  const T *dy = (const T *)p.head.data[FROM];
   const int lane = threadIdx.x % 32, line = threadIdx.x / 32, lines = ENDS_THREADS / 32;
   const int64_t channel = blockIdx.x / p.parts * 32 + lane, part = blockIdx.x % p.parts;
   const int64_t size = (p.outer + p.parts - 1) / p.parts;
@@ -127,16 +132,26 @@ static jfl_status ends_take(jf_kargs *k, jf_text *text, const char *name, jf_con
   return s;
 }
 
+/* The places in data of what a kernel reads and writes, and the dtype of what is at `kept`; 0: it
+   has no such tensor. */
+typedef struct ends_places { int y, bias, residual, kept, from; jfl_dtype kept_of; } ends_places;
+
+static void ends_define(jf_text *text, const ends_places *p, jfl_dtype t, jfl_dtype to, int vector)
+{
+  jf_text_add(text, "typedef %s T;\ntypedef %s O;\ntypedef %s K;\n#define V %d\n#define Y %d\n"
+              "#define BIAS %d\n#define RESIDUAL %d\n#define KEPT %d\n#define FROM %d\n",
+              jf_cuda_stored(t), jf_cuda_stored(to), jf_cuda_stored(p->kept ? p->kept_of : to),
+              vector, p->y, p->bias, p->residual, p->kept, p->from);
+}
+
 /* Finds a kernel that reads elements of dtype t. */
-static jfl_status ends_find(jf_kargs *k, const jf_epilogue *e, const char *name, jfl_dtype t,
-                            jf_conv_ends *out)
+static jfl_status ends_find(jf_kargs *k, const ends_places *places, const char *act,
+                            const char *name, jfl_dtype t, jf_conv_ends *out)
 {
   jf_text text = { 0 };
   const jfl_dtype to = k->out[0].dtype;
-  jf_text_add(&text, "typedef %s T;\ntypedef %s O;\n#define V %d\n#define Y %d\n#define BIAS %d\n"
-              "#define RESIDUAL %d\n", jf_cuda_stored(t), jf_cuda_stored(to), ends_vector(out, to),
-              k->n_in, e->bias ? 2 : 0, e->residual ? 2 + (e->bias != 0) : 0);
-  const jfl_status s = jf_formula_act(&text, e->act, to);
+  ends_define(&text, places, t, to, ends_vector(out, to));
+  const jfl_status s = jf_formula_act(&text, act, to);
   return s ? jfl_text_free(text.s), s : ends_take(k, &text, name, out);
 }
 
@@ -153,27 +168,47 @@ static jfl_status ends_launch(const jf_kargs *k, const jf_conv_ends *e, jf_cuda_
   return jf_cuda_launch(k, f, grid, &a);
 }
 
-static jfl_status ends_finish(jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
-                              jf_conv_ends *out)
+static jfl_status ends_finish(jf_kargs *k, const ends_places *places, const char *act,
+                              jfl_dtype t, jf_conv_ends *out)
 {
   const int64_t n = jf_numel(&k->out[0].shape) / ends_vector(out, k->out[0].dtype);
   out->grid = jf_cuda_grid_of(k->device->state, n);
-  return ends_find(k, e, "conv_finish", t, out);
+  return ends_find(k, places, act, "conv_finish", t, out);
+}
+
+static ends_places ends_of_epilogue(const jf_kargs *k, const jf_epilogue *e)
+{
+  return (ends_places){ .y = k->n_in, .bias = e->bias ? 2 : 0,
+                        .residual = e->residual ? 2 + (e->bias != 0) : 0 };
 }
 
 jfl_status jf_conv_finish_prepare(jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
                                   jf_conv_ends *out)
 {
+  const ends_places places = ends_of_epilogue(k, e);
   *out = ends_of(k->attr, &k->out[0]);
-  return ends_finish(k, e, t, out);
+  return ends_finish(k, &places, e->act, t, out);
+}
+
+/* What has the channels last, as products do. */
+static jf_conv_ends ends_of_lines(const jf_tensor *y)
+{
+  const int64_t n = y->shape.d[y->shape.n - 1];
+  return (jf_conv_ends){ .outer = jf_numel(&y->shape) / n, .channels = n, .inner = 1, .parts = 1 };
 }
 
 jfl_status jf_matmul_finish_prepare(jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out)
 {
-  const jf_tensor *y = &k->out[0];
-  const int64_t n = y->shape.d[y->shape.n - 1];
-  *out = (jf_conv_ends){ .outer = jf_numel(&y->shape) / n, .channels = n, .inner = 1, .parts = 1 };
-  return ends_finish(k, e, y->dtype, out);
+  const ends_places places = ends_of_epilogue(k, e);
+  *out = ends_of_lines(&k->out[0]);
+  return ends_finish(k, &places, e->act, k->out[0].dtype, out);
+}
+
+jfl_status jf_matmul_slope_prepare(jf_kargs *k, const char *act, jf_conv_ends *out)
+{
+  const ends_places places = { .y = k->n_in, .kept = 2, .kept_of = k->in[2].dtype };
+  *out = ends_of_lines(&k->out[0]);
+  return ends_finish(k, &places, act, k->out[0].dtype, out);
 }
 
 jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *product)
@@ -190,8 +225,7 @@ jfl_status jf_widen_prepare(jf_kargs *k, jfl_dtype from, jfl_dtype to, int64_t n
   *out = (jf_conv_ends){ .outer = 1, .channels = 1, .inner = n, .parts = 1 };
   const int vector = ends_vector(out, to);
   out->grid = jf_cuda_grid_of(k->device->state, n / vector);
-  jf_text_add(&text, "typedef %s T;\ntypedef %s O;\n#define V %d\n#define Y 0\n#define BIAS 0\n"
-              "#define RESIDUAL 0\n", jf_cuda_stored(from), jf_cuda_stored(to), vector);
+  ends_define(&text, &(ends_places){ 0 }, from, to, vector);
   const jfl_status s = jf_formula_act(&text, NULL, to);
   return s ? jfl_text_free(text.s), s : ends_take(k, &text, "conv_finish", out);
 }
@@ -206,22 +240,34 @@ jfl_status jf_widen(const jf_kargs *k, const jf_conv_ends *w, const void *from, 
   return ends_launch(&one, w, w->work, w->grid, (void *)from);
 }
 
-jfl_status jf_conv_bias_grad_prepare(jf_kargs *k, jf_conv_ends *out)
+/* Prepares the sums of input `from`, whose channels out describes; `last`: they are its last
+   axis. */
+static jfl_status ends_sums(jf_kargs *k, int from, int last, jf_conv_ends *out)
 {
   enum { LEAST = 16 * ENDS_THREADS };  /* elements of a channel that are worth a block */
-  static const jf_epilogue none;
-  const jf_conv *a = k->attr;
   const jf_cuda *c = k->device->state;
-  *out = ends_of(a, &k->in[1]);
-  const int64_t columns = a->last ? (out->channels + 31) / 32 : out->channels;
+  const int64_t columns = last ? (out->channels + 31) / 32 : out->channels;
   const int64_t each = out->outer * out->inner, wanted = 2 * c->multiprocessors / columns;
   out->parts = each / LEAST < wanted ? each / LEAST : wanted;
   if (out->parts < 1) out->parts = 1;
   out->grid = (jf_cuda_grid){ columns * out->parts, ENDS_THREADS, 0 };
   out->join_grid = jf_cuda_grid_of(c, out->channels);
   k->scratch_size = out->parts > 1 ? (size_t)(out->channels * out->parts) * sizeof(double) : 0;
-  return ends_find(k, &none, a->last ? "conv_bias_last" : "conv_bias_part", k->in[1].dtype,
-                   out);
+  return ends_find(k, &(ends_places){ .y = k->n_in, .from = from }, NULL,
+                   last ? "conv_bias_last" : "conv_bias_part", k->in[from].dtype, out);
+}
+
+jfl_status jf_conv_bias_grad_prepare(jf_kargs *k, jf_conv_ends *out)
+{
+  const jf_conv *a = k->attr;
+  *out = ends_of(a, &k->in[1]);
+  return ends_sums(k, 1, a->last, out);
+}
+
+jfl_status jf_matmul_sums_prepare(jf_kargs *k, int from, jf_conv_ends *out)
+{
+  *out = ends_of_lines(&k->in[from]);
+  return ends_sums(k, from, 1, out);
 }
 
 jfl_status jf_conv_bias_grad(const jf_kargs *k, const jf_conv_ends *b)

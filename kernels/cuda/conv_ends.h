@@ -21,6 +21,8 @@ jfl_status jf_conv_finish_prepare(jf_kargs *k, const jf_epilogue *e, jfl_dtype t
 /* Prepares the end of a matrix product of y's dtype, whose channels are its last axis. */
 jfl_status jf_matmul_finish_prepare(jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out);
 jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *product);
+/* Prepares y = product act(kept) for a call of matmul_slope, which jf_conv_finish does then. */
+jfl_status jf_matmul_slope_prepare(jf_kargs *k, const char *act, jf_conv_ends *out);
 /* Prepares a conversion of n elements of dtype `from` to `to`. */
 jfl_status jf_widen_prepare(jf_kargs *k, jfl_dtype from, jfl_dtype to, int64_t n,
                             jf_conv_ends *out);
@@ -29,5 +31,8 @@ jfl_status jf_widen(const jf_kargs *k, const jf_conv_ends *w, const void *from, 
    but channels. Sets k->scratch_size. */
 jfl_status jf_conv_bias_grad_prepare(jf_kargs *k, jf_conv_ends *out);
 jfl_status jf_conv_bias_grad(const jf_kargs *k, const jf_conv_ends *b);
+/* Prepares the sums of input `from` of a call of matmul_summed, which jf_conv_bias_grad makes then.
+   Sets k->scratch_size. */
+jfl_status jf_matmul_sums_prepare(jf_kargs *k, int from, jf_conv_ends *out);
 
 #endif

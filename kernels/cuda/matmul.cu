@@ -12,10 +12,11 @@
 
 enum { MATMUL_SIDE = 64, MATMUL_DEPTH = 16, MATMUL_THREADS = 256 };
 
-/* y is m x n; operands have k columns and rows, and lie with these steps, in elements. */
+/* y is m x n, so many squares down and across; operands have k columns and rows, and lie with these
+   steps, in elements. */
 typedef struct matmul_args {
   struct jf_cuda_head head;
-  int64_t batch, m, n, k;
+  int64_t batch, m, n, k, down, across;
   int64_t a_row, a_column, b_row, b_column;
 } matmul_args;
 
@@ -23,8 +24,10 @@ typedef struct matmul_args {
 
 /* The source is given T, the operands' type; P, that of products and sums; A, that in which act
    works; O, the result's; places in data: A_AT, B_AT, Y, BIAS and RESIDUAL or 0; STEP, the place of
-   the numbers of a step along the product, of which RATE and SCALE are two, or 0; and act(a). With
-   NUMBERS b has rows in few bits (blocks.cuh). */
+   the numbers of a step along the product, of which RATE and SCALE are two, or 0; and act(a). At
+   KEEP what act reads is written, too; at KEPT, of type K, lies what act reads whose result the
+   product is multiplied by; and at SUMS the sums of a, or of b if OF_B, are written; each is 0 if
+   there is none. With NUMBERS b has rows in few bits (blocks.cuh). */
 template <class N> struct matmul_sum {
   N sum;
   JF_INLINE void begin() { sum = 0; }
@@ -80,27 +83,45 @@ JF_INLINE void matmul_read(const matmul_args &p, int64_t number, int64_t row0, i
 JF_INLINE void matmul_write(const matmul_args &p, int64_t number, int64_t row, int64_t column,
                             P sum)
 {
-  const int64_t at = row * p.n + column;
-  O *y = (O *)p.head.data[Y] + number * p.m * p.n + at;
+  const int64_t at = number * p.m * p.n + row * p.n + column;
+  O *y = (O *)p.head.data[Y] + at;
   A v = (A)sum;
   if (STEP) {
     const double *scalar = (const double *)p.head.data[STEP];
     v = (A)jf_load(*y) - (A)(scalar[RATE] * scalar[SCALE]) * v;
   }
   if (BIAS) v += (A)jf_load(((const O *)p.head.data[BIAS])[column]);
-  if (RESIDUAL) v += (A)jf_load(((const O *)p.head.data[RESIDUAL])[number * p.m * p.n + at]);
-  jf_store(y, act(v));
+  if (RESIDUAL) v += (A)jf_load(((const O *)p.head.data[RESIDUAL])[at]);
+  if (KEEP) jf_store((O *)p.head.data[KEEP] + at, v);
+  jf_store(y, KEPT ? v * act((A)jf_load(((const K *)p.head.data[KEPT])[at])) : act(v));
+}
+
+/* Adds up what a tile of the factor that is summed has in this thread's line. */
+JF_INLINE void matmul_add_line(const P (*tile)[MATMUL_SIDE + 1], matmul_sum<P> &line)
+{
+  P part = 0;
+  if (threadIdx.x >= MATMUL_SIDE) return;
+  for (int l = 0; l < MATMUL_DEPTH; l++) part += tile[l][threadIdx.x];
+  line.add(part);
+}
+
+/* The first blocks across, or down, write the sums of all lines of a, or of b. */
+JF_INLINE void matmul_write_line(const matmul_args &p, int64_t row0, int64_t column0, P sum)
+{
+  const int64_t at = (OF_B ? column0 : row0) + threadIdx.x;
+  if (threadIdx.x >= MATMUL_SIDE || (OF_B ? row0 : column0) || at >= (OF_B ? p.n : p.m)) return;
+  jf_store((O *)p.head.data[SUMS] + at, (A)sum);
 }
 
 JF_KERNEL matmul(const matmul_args p)
 {
   __shared__ P a_tile[MATMUL_DEPTH][MATMUL_SIDE + 1], b_tile[MATMUL_DEPTH][MATMUL_SIDE + 1];
-  const int64_t down = (p.m + MATMUL_SIDE - 1) / MATMUL_SIDE;
-  const int64_t across = (p.n + MATMUL_SIDE - 1) / MATMUL_SIDE;
-  const int64_t number = blockIdx.x / (down * across), square = blockIdx.x % (down * across);
-  const int64_t row0 = square / across * MATMUL_SIDE, column0 = square % across * MATMUL_SIDE;
+  const int64_t squares = p.down * p.across;
+  const int64_t number = blockIdx.x / squares, square = blockIdx.x % squares;
+  const int64_t row0 = square / p.across * MATMUL_SIDE, column0 = square % p.across * MATMUL_SIDE;
   const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
-  matmul_sum<P> sum[4][4];
+  matmul_sum<P> sum[4][4], line;
+  line.begin();
   if (STEP && jf_halted(p.head)) return;
   for (int i = 0; i < 16; i++) sum[i / 4][i % 4].begin();
   for (int64_t k0 = 0; k0 < p.k; k0 += MATMUL_DEPTH) {
@@ -110,6 +131,7 @@ JF_KERNEL matmul(const matmul_args p)
     for (int l = 0; l < MATMUL_DEPTH; l++)
       for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++) part[i][j] += a_tile[l][ty + 16 * i] * b_tile[l][tx + 16 * j];
+    if (SUMS) matmul_add_line(OF_B ? b_tile : a_tile, line);
     __syncthreads();
     for (int i = 0; i < 16; i++) sum[i / 4][i % 4].add(part[i / 4][i % 4]);
   }
@@ -118,6 +140,7 @@ JF_KERNEL matmul(const matmul_args p)
       const int64_t row = row0 + ty + 16 * i, column = column0 + tx + 16 * j;
       if (row < p.m && column < p.n) matmul_write(p, number, row, column, sum[i][j].value());
     }
+  if (SUMS) matmul_write_line(p, row0, column0, line.value());
 }
 
 #else
@@ -130,12 +153,26 @@ static int matmul_accepts(const jf_kargs *k)
   return !a->panel && jf_numel(&k->out[0].shape) > 0;
 }
 
+/* A product of which only sums are left has squares, too. */
+static int matmul_summed_accepts(const jf_kargs *k)
+{
+  const jf_matmul *a = k->attr;
+  return !a->panel && jf_numel(&k->out[0].shape) + jf_numel(&k->out[1].shape) > 0;
+}
+
+static int64_t matmul_squares(int64_t lines)
+{
+  return lines > MATMUL_SIDE ? (lines + MATMUL_SIDE - 1) / MATMUL_SIDE : 1;
+}
+
 static matmul_args matmul_args_of(const jf_kargs *k)
 {
   const jf_matmul *p = k->attr;
   const jfl_shape *y = &k->out[0].shape, *a = &k->in[0].shape;
   matmul_args r = { .batch = 1, .m = y->d[y->n - 2], .n = y->d[y->n - 1] };
   r.k = a->d[p->transpose_a ? a->n - 2 : a->n - 1];
+  r.down = matmul_squares(r.m);
+  r.across = matmul_squares(r.n);
   for (int i = 0; i < y->n - 2; i++) r.batch *= y->d[i];
   r.a_row = p->transpose_a ? 1 : r.k;
   r.a_column = p->transpose_a ? r.m : 1;
@@ -158,36 +195,69 @@ static jfl_status matmul_make(jf_kargs *k, const jf_kargs *product, const char *
               in == JFL_F64 ? "double" : jf_is_float(in) ? "float" : "uint64_t", JF_RATE, JF_SCALE);
   jfl_status s = jf_formula_act(define, act, out);
   JF_TRY(jf_text_take(define, &text));
-  const int64_t squares = ((a.m + MATMUL_SIDE - 1) / MATMUL_SIDE) *
-                          ((a.n + MATMUL_SIDE - 1) / MATMUL_SIDE);
   const jf_cuda_source source = { "matmul", jf_cuda_text_matmul, text };
   if (!s)
     s = jf_cuda_prepare(k, &source, types, "matmul",
-                        (jf_cuda_grid){ squares * a.batch, MATMUL_THREADS, 0 }, &a, sizeof a);
+                        (jf_cuda_grid){ a.down * a.across * a.batch, MATMUL_THREADS, 0 }, &a,
+                        sizeof a);
   jf_free(text);
   return s;
 }
 
-static void matmul_places(jf_text *define, const jf_kargs *k, const jf_epilogue *e)
+/* The places of what a call has beside the factors and the product; 0: it has no such tensor. */
+typedef struct matmul_beside { int bias, residual, keep, kept, sums, of_b; } matmul_beside;
+
+static matmul_beside matmul_beside_of(const jf_epilogue *e)
+{
+  return (matmul_beside){ .bias = e->bias ? 2 : 0,
+                          .residual = e->residual ? 2 + (e->bias != 0) : 0 };
+}
+
+static void matmul_places(jf_text *define, const jf_kargs *k, const matmul_beside *b)
 {
   jf_text_add(define, "#define A_AT 0\n#define B_AT 1\n#define Y %d\n#define BIAS %d\n"
-              "#define RESIDUAL %d\n#define STEP 0\n", k->n_in, e->bias ? 2 : 0,
-              e->residual ? 2 + (e->bias != 0) : 0);
+              "#define RESIDUAL %d\n#define STEP 0\n#define KEEP %d\n#define KEPT %d\n"
+              "#define SUMS %d\n#define OF_B %d\ntypedef %s K;\n", k->n_in, b->bias, b->residual,
+              b->keep, b->kept, b->sums, b->of_b,
+              jf_cuda_stored(b->kept ? k->in[b->kept].dtype : k->out[0].dtype));
+}
+
+static jfl_status matmul_prepare(jf_kargs *k, const matmul_beside *b, const char *act)
+{
+  jf_text define = { 0 };
+  matmul_places(&define, k, b);
+  return matmul_make(k, k, act, &define);
 }
 
 static jfl_status matmul_prepare_alone(jf_kargs *k)
 {
-  jf_text define = { 0 };
-  matmul_places(&define, k, &(jf_epilogue){ 0 });
-  return matmul_make(k, k, NULL, &define);
+  return matmul_prepare(k, &(matmul_beside){ 0 }, NULL);
 }
 
 static jfl_status matmul_prepare_fused(jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
-  jf_text define = { 0 };
-  matmul_places(&define, k, e);
-  return matmul_make(k, k, e->act, &define);
+  const matmul_beside b = matmul_beside_of(e);
+  return matmul_prepare(k, &b, e->act);
+}
+
+static jfl_status matmul_prepare_kept(jf_kargs *k)
+{
+  const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
+  matmul_beside b = matmul_beside_of(e);
+  b.keep = k->n_in + 1;
+  return matmul_prepare(k, &b, e->act);
+}
+
+static jfl_status matmul_prepare_slope(jf_kargs *k)
+{
+  return matmul_prepare(k, &(matmul_beside){ .kept = 2 }, ((const jf_matmul_slope *)k->attr)->act);
+}
+
+static jfl_status matmul_prepare_summed(jf_kargs *k)
+{
+  const int of = ((const jf_matmul_summed *)k->attr)->of;
+  return matmul_prepare(k, &(matmul_beside){ .sums = k->n_in + 1, .of_b = of }, NULL);
 }
 
 static int matmul_stored_accepts(const jf_kargs *k)
@@ -206,7 +276,7 @@ static jfl_status matmul_prepare_stored(jf_kargs *k)
   y.shape = (jfl_shape){ 2, { rows, n } };
   p.in = &x;
   p.out = &y;
-  matmul_places(&define, k, &(jf_epilogue){ 0 });
+  matmul_places(&define, k, &(matmul_beside){ 0 });
   jf_blocks_define(&define, k->in[1].dtype);
   return matmul_make(k, &p, NULL, &define);
 }
@@ -219,13 +289,18 @@ static jfl_status matmul_prepare_update(jf_kargs *k)
   jf_text define = { 0 };
   if (jf_numel(&p.out[0].shape) == 0) return JFL_OK;      /* there is nothing to change */
   jf_text_add(&define, "#define A_AT %d\n#define B_AT %d\n#define Y %d\n#define BIAS 0\n"
-              "#define RESIDUAL 0\n#define STEP %d\n", JF_STEP_A, JF_STEP_B, JF_STEP_PARAM,
-              JF_STEP_SCALARS);
+              "#define RESIDUAL 0\n#define STEP %d\n#define KEEP 0\n#define KEPT 0\n"
+              "#define SUMS 0\n#define OF_B 0\ntypedef %s K;\n", JF_STEP_A, JF_STEP_B,
+              JF_STEP_PARAM, JF_STEP_SCALARS, jf_cuda_stored(p.out[0].dtype));
   return matmul_make(k, &p, NULL, &define);
 }
 
 JFL_CUDA(cuda_matmul, JF_CUDA_LAUNCHED("matmul", matmul_accepts, matmul_prepare_alone))
 JFL_CUDA(cuda_matmul_fused, JF_CUDA_LAUNCHED("matmul_fused", matmul_accepts, matmul_prepare_fused))
+JFL_CUDA(cuda_matmul_kept, JF_CUDA_LAUNCHED("matmul_kept", matmul_accepts, matmul_prepare_kept))
+JFL_CUDA(cuda_matmul_slope, JF_CUDA_LAUNCHED("matmul_slope", matmul_accepts, matmul_prepare_slope))
+JFL_CUDA(cuda_matmul_summed, JF_CUDA_LAUNCHED("matmul_summed", matmul_summed_accepts,
+                                              matmul_prepare_summed))
 JFL_CUDA(cuda_quantized_matmul, JF_CUDA_LAUNCHED("quantized_matmul", matmul_stored_accepts,
                                                  matmul_prepare_stored))
 JFL_CUDA(cuda_matmul_update, JF_CUDA_LAUNCHED("matmul_update", matmul_update_accepts,

@@ -13,7 +13,8 @@
 enum { OK = 0, NOT_INITIALIZED = 1, NO_MEMORY = 3, INVALID = 7, FAILED = 13, UNSUPPORTED = 15 };
 enum { F32 = 0, F64 = 1, F16 = 2, BF16 = 14 };
 enum { IN_F32 = 68, IN_F64 = 70, IN_TF32 = 77 };
-enum { RELU = 2, BIAS = 4, GELU = 32 };
+enum { RELU = 2, BIAS = 4, GELU = 32, SLOPE = 64, KEPT = 128, SUMS_A = 256, SUMS_B = 512 };
+enum { HAS_BIAS = BIAS | SUMS_A | SUMS_B };
 enum { HANDLE = 0x4c740001, LAYOUT, PRODUCT, WISHES, ALGORITHM };
 
 typedef struct lt_handle { int sort, device; } lt_handle;
@@ -24,7 +25,8 @@ typedef struct lt_layout {
 } lt_layout;
 typedef struct lt_product {
   int32_t sort, compute, scale, pointer_mode, transpose[3], epilogue;
-  const void *bias;
+  int64_t kept_step;
+  void *bias, *kept;
 } lt_product;
 typedef struct lt_wishes {
   int32_t sort, mode;
@@ -143,7 +145,7 @@ SETS(cublasLtMatmulDescSetAttribute, lt_product, PRODUCT, FIELD(0, lt_product, c
      FIELD(1, lt_product, scale), FIELD(2, lt_product, pointer_mode),
      FIELD(3, lt_product, transpose[0]), FIELD(4, lt_product, transpose[1]),
      FIELD(5, lt_product, transpose[2]), FIELD(7, lt_product, epilogue),
-     FIELD(8, lt_product, bias))
+     FIELD(8, lt_product, bias), FIELD(11, lt_product, kept), FIELD(12, lt_product, kept_step))
 SETS(cublasLtMatmulPreferenceSetAttribute, lt_wishes, WISHES, FIELD(0, lt_wishes, mode),
      FIELD(1, lt_wishes, room), FIELD(3, lt_wishes, reductions), FIELD(5, lt_wishes, alignment[0]),
      FIELD(6, lt_wishes, alignment[1]), FIELD(7, lt_wishes, alignment[2]),
@@ -180,6 +182,19 @@ static int lt_batches_go(const lt_problem *p)
   return n >= 1 && (n == 1 || d->batch_step >= d->step * (int64_t)d->columns);
 }
 
+/* Of the epilogues those that jfl asks for: one of sums, or of the slope, stands alone. */
+static int lt_epilogue_goes(const lt_problem *p)
+{
+  const int e = p->product->epilogue;
+  NEEDS(e == 1 || e == (SLOPE | KEPT) || e == SUMS_A || e == SUMS_B ||
+        (e & ~(RELU | BIAS | GELU | KEPT)) == 0, UNSUPPORTED);
+  NEEDS((e & (RELU | GELU)) != (RELU | GELU), INVALID);
+  if (!(e & KEPT)) return OK;
+  NEEDS(e & (GELU | SLOPE) && p->layout[0]->batch == 1, UNSUPPORTED);
+  NEEDS(p->product->kept_step >= p->m && p->product->kept_step % 8 == 0, INVALID);
+  return OK;
+}
+
 static int lt_check(lt_problem *p)
 {
   const int32_t *t = p->product->transpose;
@@ -197,11 +212,10 @@ static int lt_check(lt_problem *p)
   NEEDS((int64_t)(t[1] ? b->rows : b->columns) == p->n, INVALID);
   NEEDS((int64_t)(t[1] ? b->columns : b->rows) == p->k, INVALID);
   NEEDS(c->rows == d->rows && c->columns == d->columns && lt_batches_go(p), INVALID);
-  const int epilogue = p->product->epilogue;
-  NEEDS(epilogue == 1 || (epilogue & ~(RELU | BIAS | GELU)) == 0, UNSUPPORTED);
-  NEEDS((epilogue & (RELU | GELU)) != (RELU | GELU), INVALID);
+  const int error = lt_epilogue_goes(p);
+  NEEDS(!error, error);
   NEEDS(p->product->pointer_mode == 0 && lt_types_go(p), UNSUPPORTED);
-  return p->layout[0]->type == F64 && epilogue != 1 ? UNSUPPORTED : OK;
+  return p->layout[0]->type == F64 && p->product->epilogue != 1 ? UNSUPPORTED : OK;
 }
 
 /* A number for all that an algorithm is made for; addresses do not count. */
@@ -209,7 +223,7 @@ static uint64_t lt_number(const lt_problem *p)
 {
   lt_product product = *p->product;
   uint64_t h = 14695981039346656037u;
-  product.bias = NULL;
+  product.bias = product.kept = NULL;
   for (int i = 0; i < 5; i++) {
     const void *from = i < 4 ? (const void *)p->layout[i] : &product;
     const size_t size = i < 4 ? sizeof(lt_layout) : sizeof product;
@@ -232,7 +246,9 @@ EMULATED_ENTRY int cublasLtMatmulAlgoGetHeuristic(lt_handle *h, lt_product *prod
   if (emulated_injected()) return FAILED;
   const int error = lt_check(&p);
   NEEDS(!error, error);
-  NEEDS(!(product->epilogue & BIAS) || (uintptr_t)product->bias % lt_size(d->type) == 0, INVALID);
+  const size_t size = lt_size(d->type);
+  NEEDS(!(product->epilogue & HAS_BIAS) || (uintptr_t)product->bias % size == 0, INVALID);
+  NEEDS(!(product->epilogue & KEPT) || (uintptr_t)product->kept % size == 0, INVALID);
   for (int i = 0; i < 2 && *n < most; i++) {
     if (workspaces[i] > w->room) continue;
     lt_candidate *to = &out[(*n)++];
@@ -289,11 +305,21 @@ static void lt_store(void *at, int type, double v)
   }
 }
 
+static double lt_tanh(double v)
+{
+  return tanh(0.79788456080286535588 * (v + 0.044715 * v * v * v));
+}
+
+static double lt_slope(double v)
+{
+  const double t = lt_tanh(v);
+  return (1 + t) / 2 + v / 2 * (1 - t * t) * 0.79788456080286535588 * (1 + 0.134145 * v * v);
+}
+
 static double lt_finish(int epilogue, double v)
 {
   if (epilogue & RELU) return v > 0 || v != v ? v : 0;
-  if (epilogue & GELU)
-    return 0.5 * v * (1 + tanh(0.79788456080286535588 * (v + 0.044715 * v * v * v)));
+  if (epilogue & GELU) return 0.5 * v * (1 + lt_tanh(v));
   return v;
 }
 
@@ -336,6 +362,11 @@ static void lt_write(const lt_job *w, int64_t batch, int64_t row, int64_t column
                            lt_size(c->type), c->type, 0);
   if (w->product.epilogue & BIAS)
     v += lt_load((const char *)w->product.bias + (size_t)row * size, d->type, 0);
+  if (w->product.epilogue & KEPT) {
+    char *kept = (char *)w->product.kept + (size_t)(column * w->product.kept_step + row) * size;
+    if (w->product.epilogue & SLOPE) v *= lt_slope(lt_load(kept, d->type, 0));
+    else lt_store(kept, d->type, v);
+  }
   lt_store(w->d + (size_t)(batch * d->batch_step + column * d->step + row) * size, d->type,
            lt_finish(w->product.epilogue, v));
 }
@@ -361,9 +392,26 @@ static void lt_multiply_matrix(const lt_job *w, int64_t batch, double *a_packed,
   }
 }
 
+/* The sums of a factor over what the product sums over: of rows of a, or of columns of b. */
+static void lt_sum(const lt_job *w)
+{
+  const int of_a = w->product.epilogue == SUMS_A, type = w->layout[3].type;
+  const lt_layout *l = &w->layout[!of_a];
+  const int along = of_a ? w->product.transpose[0] : !w->product.transpose[1];
+  const int64_t n = of_a ? w->problem.m : w->problem.n;
+  for (int64_t i = 0; i < n; i++) {
+    double sum = 0;
+    for (int64_t j = 0; j < w->problem.k; j++)
+      sum += lt_load((of_a ? w->a : w->b) + (size_t)(along ? i * l->step + j : j * l->step + i) *
+                     lt_size(l->type), l->type, 0);
+    lt_store((char *)w->product.bias + (size_t)i * lt_size(type), type, sum);
+  }
+}
+
 static void lt_work(void *arg)
 {
   const lt_job *w = arg;
+  if (w->product.epilogue & (SUMS_A | SUMS_B)) lt_sum(w);
   double *a = malloc((size_t)w->problem.k * ROWS * sizeof *a);
   double *b = malloc((size_t)w->problem.k * COLUMNS * sizeof *b);
   if (a && b)
@@ -407,7 +455,8 @@ EMULATED_ENTRY int cublasLtMatmul(lt_handle *h, lt_product *product, const void 
   const int error = lt_check(&p);
   NEEDS(!error, error);
   NEEDS(lt_algorithm_goes(algorithm, &p, at, workspace, room), INVALID);
-  NEEDS(!(product->epilogue & BIAS) || product->bias, INVALID);
+  NEEDS(!(product->epilogue & HAS_BIAS) || product->bias, INVALID);
+  NEEDS(!(product->epilogue & KEPT) || product->kept, INVALID);
   lt_job w = { .problem = p, .product = *product, .a = a, .b = b, .c = c, .d = d,
                .alpha = lt_load(alpha, product->scale, 0),
                .beta = lt_load(beta, product->scale, 0) };
@@ -415,8 +464,12 @@ EMULATED_ENTRY int cublasLtMatmul(lt_handle *h, lt_product *product, const void 
   for (int i = 0; i < 4; i++) w.layout[i] = *p.layout[i];
   for (int i = 0; i < 4; i++)
     NEEDS((i == 2 && w.beta == 0) || lt_reaches(s, at[i], p.layout[i]), FAILED);
-  NEEDS(!(product->epilogue & BIAS) ||
-        emulated_reaches(s, product->bias, (size_t)p.m * lt_size(dl->type)), FAILED);
+  const size_t size = lt_size(dl->type);
+  const int64_t n_bias = product->epilogue & SUMS_B ? p.n : p.m;
+  NEEDS(!(product->epilogue & HAS_BIAS) ||
+        emulated_reaches(s, product->bias, (size_t)n_bias * size), FAILED);
+  NEEDS(!(product->epilogue & KEPT) ||
+        emulated_reaches(s, product->kept, (size_t)(p.n * product->kept_step) * size), FAILED);
   NEEDS(!algorithm->workspace || emulated_reaches(s, workspace, algorithm->workspace), FAILED);
   return emulated_work(s, lt_work, &w, sizeof w) ? FAILED : OK;
 }

@@ -37,8 +37,8 @@ local COMPARES = [[
     for key, value in pairs(settings) do core.set(key, value) end
     local copies = {}
     for i, a in ipairs(inputs) do copies[i] = core.copy(a) end
-    if not extra then return core.op(name)(copies[1], copies[2], options) end
-    return core.op(name)(copies[1], copies[2], { unpack(copies, 3) }, options)
+    if not extra then copies[#copies + 1] = options return { core.op(name)(unpack(copies)) } end
+    return { core.op(name)(copies[1], copies[2], { unpack(copies, 3) }, options) }
   end
 
   local function filled(dtype, shape)
@@ -49,17 +49,20 @@ local COMPARES = [[
   local function compare(dtype, name, shapes, extra, options)
     local inputs = {}
     for i, shape in ipairs(shapes) do inputs[i] = filled(dtype, shape) end
-    local want = support.flat(run(CPU, name, inputs, extra, options))
-    local got = support.flat(run(GPU, name, inputs, extra, options))
-    local largest, error = 1e-3, 0
-    for i, v in ipairs(want) do
-      largest = math.max(largest, math.abs(v))
-      error = math.max(error, math.abs(v - got[i]))
-    end
-    n = n + 1
+    local wants = run(CPU, name, inputs, extra, options)
+    local gots = run(GPU, name, inputs, extra, options)
     local most = MOST[dtype] * (dtype:find "16" and options and options.act == "tanh" and 2 or 1)
-    if #got ~= #want or not (error <= most * largest) then
-      print(name, dtype, error / largest, options and options.act)
+    n = n + 1
+    for number, y in ipairs(wants) do
+      local want, got = support.flat(y), support.flat(gots[number])
+      local largest, error = 1e-3, 0
+      for i, v in ipairs(want) do
+        largest = math.max(largest, math.abs(v))
+        error = math.max(error, math.abs(v - got[i]))
+      end
+      if #gots ~= #wants or #got ~= #want or not (error <= most * largest) then
+        print(name, number, dtype, error / largest, options and options.act)
+      end
     end
   end
 
@@ -90,6 +93,26 @@ local COMPARES = [[
         end
       end
     end
+    -- with what a gradient reads or asks for, by the library's epilogues and beside them
+    for number = 0, 3 do
+      local ta, tb = number % 2 == 1, number > 1
+      for _, columns in ipairs { 72, 9 } do
+        local a, b = ta and { 40, 66 } or { 66, 40 }, tb and { columns, 40 } or { 40, columns }
+        local y = { 66, columns }
+        local function options(more)
+          more.transpose_a, more.transpose_b = ta, tb
+          return more
+        end
+        compare(dtype, "matmul_kept", { a, b, { columns } }, true,
+          options { bias = true, act = "gelu_tanh" })
+        compare(dtype, "matmul_kept", { a, b, { columns }, y }, true,
+          options { bias = true, residual = true, act = columns == 9 and "abs" or "gelu_tanh" })
+        compare(dtype, "matmul_slope", { a, b, y }, false, options { act = "gelu_tanh_slope" })
+        compare(dtype, "matmul_slope", { a, b, y }, false, options { act = "square" })
+        if ta then compare(dtype, "matmul_summed", { a, b }, false, options {}) end
+        if not tb then compare(dtype, "matmul_summed", { a, b }, false, options { of_b = true }) end
+      end
+    end
     -- sums longer than a tile of a kernel, results larger than one
     compare(dtype, "matmul", { { 70, 300 }, { 300, 90 } }, false, {})
     compare(dtype, "matmul_fused", { { 70, 300 }, { 90, 300 }, { 90 } }, true,
@@ -98,7 +121,7 @@ local COMPARES = [[
   print(n)
 ]]
 
-local N_COMPARED = "296\n"
+local N_COMPARED = "456\n"
 
 -- Prints a job's plan and result: a layer with relu, one with sigmoid.
 local SHOWS = [[

@@ -78,7 +78,11 @@ return function(case, of)
   case("matmul", { of(none), of { 3, 2 } })
   case("matmul", { of(none), of { 0, 2 } }, { transpose_a = true })
   case("matmul", { of { 0, 2, 3 }, of { 0, 3, 4 } })
+  case("matmul_slope", { of { 2, 0 }, of(none), of { 2, 3 } }, { act = "tanh" })
+  case("matmul_summed", { of { 0, 2 }, of(none) }, { transpose_a = true })
+  case("matmul_summed", { of { 4, 2 }, of { 4, 0 } }, { transpose_a = true })
   for _, act in ipairs { "relu", "tanh" } do
+    case("matmul_kept", { of { 2, 0 }, of(none), of { 3 } }, { bias = true, act = act })
     case("matmul_fused", { of { 2, 0 }, of(none), of { 3 } }, { bias = true, act = act })
     case("matmul_fused", { of(none), of { 3, 2 }, of { 2 } }, { bias = true, act = act })
     case("conv2d_fused", { of { 0, 2, 5, 5 }, of { 4, 2, 3, 3 }, of { 4 } },

@@ -101,6 +101,12 @@ int jf_matmul_takes_panels(const jf_node *n)
   return is_product && p->transpose_b && !p->transpose_a && n->in[0]->shape.n == 2;
 }
 
+int jf_matmul_sum_axis(const jf_matmul *p, const jfl_shape *s, int i)
+{
+  const int first = i ? !p->transpose_b : p->transpose_a;
+  return first && s->n == 2 && !p->panel ? 1 : -1;
+}
+
 int jf_matmul_columns(const jf_node *n)
 {
   if (n->op != &jf_op_matmul) return -1;

@@ -11,11 +11,26 @@
 typedef struct jf_matmul { int transpose_a, transpose_b, f32_result, panel; } jf_matmul;
 
 /* matmul_fused(a, b, extra...) -> y: a product and its epilogue. Kernels of matmul may be given a
-   call of matmul_fused, as its attributes begin with those of matmul. */
+   call of matmul_fused, as its attributes begin with those of matmul.
+     matmul_kept(a, b, extra...) -> y, kept: the same; kept is what the activation reads. */
 typedef struct jf_matmul_fused {
   jf_matmul product;
   jf_epilogue epilogue;
 } jf_matmul_fused;
+
+/* matmul_slope(a, b, kept) -> y: a product, times what the op `act` gives for kept. */
+typedef struct jf_matmul_slope {
+  jf_matmul product;
+  const char *act;
+  const jf_loop *loop;           /* the loops of that op by dtype; set by infer */
+} jf_matmul_slope;
+
+/* matmul_summed(a, b) -> y, sums: a product, and the sums of factor number `of` over its first
+   axis, which is the one that the product sums over. */
+typedef struct jf_matmul_summed { jf_matmul product; int of; } jf_matmul_summed;
+
+/* The axis of factor number i, of shape s, that is left if it is summed so; -1: it cannot be. */
+int jf_matmul_sum_axis(const jf_matmul *p, const jfl_shape *s, int i);
 
 struct jf_node;
 /* Whether n is a product for which `panel` may be set. */

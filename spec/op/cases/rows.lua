@@ -63,6 +63,8 @@ return function(give)
     fused("matmul_fused", { 9, 40 }, { 40, 1 }, { 1 }, { 9, 1 })
     fused("matmul_fused", { 9, 1 }, { 1, 8 }, { 8 }, { 9, 8 })
     fused("matmul_fused", { 2, 3, 4 }, { 2, 4, 5 }, { 5 }, { 2, 3, 5 })
+    fused("matmul_kept", { 4, 3 }, { 3, 5 }, { 5 }, { 4, 5 })
+    fused("matmul_kept", { 2, 3, 4 }, { 2, 4, 5 }, { 5 }, { 2, 3, 5 })
     fused("conv2d_fused", { 2, 2, 5, 6 }, { 3, 2, 3, 3 }, { 3 }, { 2, 3, 3, 4 })
     fused("conv2d_fused", { 1, 4, 5, 5 }, { 4, 2, 3, 3 }, { 4, 1, 1 }, { 1, 4, 5, 5 },
       { padding = "SAME", groups = 2 })
@@ -70,6 +72,13 @@ return function(give)
     fused("conv2d_fused", { 2, 16, 9, 9 }, { 32, 16, 3, 3 }, { 32 }, { 2, 32, 5, 5 },
       { padding = "SAME", strides = 2 }, { tol = 1e-4 })     -- sums of 144 products of up to 5
   end
+  case("matmul_slope", { of { 4, 3 }, of { 3, 5 }, of { 4, 5 } }, { act = "gelu_tanh_slope" })
+  case("matmul_slope", { of { 2, 4, 3 }, of { 2, 5, 4 }, of { 2, 3, 5 } },
+    { act = "tanh", transpose_a = true, transpose_b = true })
+  case("matmul_slope", { of { 30, 4 }, of { 4, 40 }, of { 30, 40 } }, { act = "gelu_tanh_slope" })
+  case("matmul_summed", { of { 4, 3 }, of { 4, 5 } }, { transpose_a = true })
+  case("matmul_summed", { of { 4, 3 }, of { 4, 5 } }, { transpose_a = true, of_b = true })
+  case("matmul_summed", { of { 3, 4 }, of { 4, 5 } }, { of_b = true })
   case("bias_add", { of { 4, 3 }, of { 3 } })
   case("bias_add", { of { 2, 3, 2, 2 }, of { 3 } })
   case("bias_add", { of { 2, 2, 2, 3 }, of { 3 } }, { data_format = "NHWC" })

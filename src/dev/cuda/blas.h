@@ -60,9 +60,11 @@ enum {
   JF_LT_IN_F32 = 68, JF_LT_IN_F64 = 70, JF_LT_IN_TF32 = 77,              /* how sums are made */
   JF_LT_BATCH = 5, JF_LT_BATCH_STEP = 6,                                 /* of layouts */
   JF_LT_TRANSPOSE_A = 3, JF_LT_TRANSPOSE_B = 4, JF_LT_EPILOGUE = 7, JF_LT_BIAS = 8,
+  JF_LT_KEPT = 11, JF_LT_KEPT_STEP = 12,                                 /* the "auxiliary" one */
   JF_LT_MOST_WORKSPACE = 1, JF_LT_REDUCTIONS = 3, JF_LT_ALIGNMENT_A = 5, /* wishes; then b, c, d */
   JF_LT_IN_COMPUTED = 2, JF_LT_ANY_REDUCTION = 7,                        /* reductions */
-  JF_LT_PLAIN = 1, JF_LT_WITH_RELU = 2, JF_LT_WITH_BIAS = 4, JF_LT_WITH_GELU = 32   /* epilogues */
+  JF_LT_PLAIN = 1, JF_LT_WITH_RELU = 2, JF_LT_WITH_BIAS = 4, JF_LT_WITH_GELU = 32,  /* epilogues */
+  JF_LT_TIMES_SLOPE = 64, JF_LT_WITH_KEPT = 128, JF_LT_SUMS_A = 256, JF_LT_SUMS_B = 512
 };
 
 /* An algorithm that was chosen for a product. */
@@ -95,6 +97,9 @@ typedef struct jf_cuda_product {
   int tf32;
   int bias, residual;                    /* whether they are there */
   const char *act;                       /* "relu", "gelu_tanh" or NULL */
+  int keeps;                             /* what act, gelu_tanh, reads is written as well */
+  int slopes;                            /* y is a b times gelu_tanh's slope at what was kept */
+  int sums;                              /* 1: the sums of a over k are written as well; 2: of b */
 } jf_cuda_product;
 
 /* Prepares a product; *scratch is how many bytes it needs. JFL_ENOSYS: the library is not there, or
@@ -106,7 +111,7 @@ void jf_cuda_product_free(void *multiply);
 /* Queues it on the stream of k. Addresses are multiples of 16. */
 typedef struct jf_cuda_factors {
   const void *a, *b, *bias, *residual;
-  void *y, *scratch;
+  void *y, *kept, *sums, *scratch;       /* kept is like y; sums are of its dtype */
 } jf_cuda_factors;
 jfl_status jf_cuda_multiply_run(const jf_kargs *k, const jf_cuda_multiply *m,
                                 const jf_cuda_factors *f);

@@ -34,13 +34,17 @@ static int product_compute(const jf_cuda *c, const jf_cuda_product *p)
   return p->in == JFL_F32 && p->tf32 && c->arch >= 80 ? JF_LT_IN_TF32 : JF_LT_IN_F32;
 }
 
-/* The epilogue; 0: the library has none of that kind. Its gelu is the one by a tanh. */
+/* The epilogue; 0: the library has none of that kind. Its gelu is the one by a tanh, and its first
+   factor is b. */
 static int product_epilogue(const jf_cuda_product *p)
 {
   const int act = !p->act ? 0 : !strcmp(p->act, "relu") ? JF_LT_WITH_RELU
                   : !strcmp(p->act, "gelu_tanh") ? JF_LT_WITH_GELU : -1;
+  if (p->slopes) return JF_LT_TIMES_SLOPE | JF_LT_WITH_KEPT;
+  if (p->sums) return p->sums == 1 ? JF_LT_SUMS_B : JF_LT_SUMS_A;
   if (act < 0) return 0;
-  return act || p->bias ? act | (p->bias ? JF_LT_WITH_BIAS : 0) : JF_LT_PLAIN;
+  const int parts = act | (p->bias ? JF_LT_WITH_BIAS : 0) | (p->keeps ? JF_LT_WITH_KEPT : 0);
+  return parts ? parts : JF_LT_PLAIN;
 }
 
 static jf_lt product_layout(const jf_cuda_multiply *m, jfl_dtype t, int64_t rows, int64_t columns,
@@ -65,6 +69,8 @@ static jf_lt product_layouts(jf_cuda_multiply *m)
   return e;
 }
 
+static int product_has_kept(const jf_cuda_product *p) { return p->keeps || p->slopes; }
+
 static jf_lt product_describe(jf_cuda_multiply *m)
 {
   const jf_cuda_blas_api *api = m->blas->api;
@@ -77,7 +83,12 @@ static jf_lt product_describe(jf_cuda_multiply *m)
   if (!e) e = api->product_set(m->product, JF_LT_TRANSPOSE_B, &b, sizeof b);
   if (!e) e = api->product_set(m->product, JF_LT_EPILOGUE, &m->epilogue,
                                sizeof m->epilogue);
-  if (!e && p->bias) e = api->product_set(m->product, JF_LT_BIAS, &bias, sizeof bias);
+  if (!e && (p->bias || p->sums))
+    e = api->product_set(m->product, JF_LT_BIAS, &bias, sizeof bias);
+  if (!e && product_has_kept(p)) {
+    e = api->product_set(m->product, JF_LT_KEPT, &bias, sizeof bias);
+    if (!e) e = api->product_set(m->product, JF_LT_KEPT_STEP, &p->n, sizeof p->n);
+  }
   return e ? e : product_layouts(m);
 }
 
@@ -107,6 +118,19 @@ static jf_lt product_candidates(const jf_cuda_multiply *m, jf_lt_candidate *out,
   return e;
 }
 
+/* Tells the library where the tensors beside the factors and the result lie. */
+static jf_lt product_place(const jf_cuda_multiply *m, const jf_cuda_factors *f)
+{
+  const jf_cuda_blas_api *api = m->blas->api;
+  const void *bias = m->what.sums ? f->sums : f->bias;
+  jf_lt e = 0;
+  if (m->what.bias || m->what.sums)
+    e = api->product_set(m->product, JF_LT_BIAS, &bias, sizeof bias);
+  if (!e && product_has_kept(&m->what))
+    e = api->product_set(m->product, JF_LT_KEPT, &f->kept, sizeof f->kept);
+  return e;
+}
+
 static jf_lt product_queue(const jf_cuda_multiply *m, const jf_cuda_factors *f, jf_cu_stream *s)
 {
   static const float one_f32 = 1, none_f32 = 0;
@@ -117,10 +141,8 @@ static jf_lt product_queue(const jf_cuda_multiply *m, const jf_cuda_factors *f, 
   const jf_cuda_blas_api *api = m->blas->api;
   char *workspace = f->scratch;
   workspace += -(uintptr_t)workspace % WORKSPACE_ALIGNMENT;
-  if (m->what.bias) {
-    const jf_lt e = api->product_set(m->product, JF_LT_BIAS, &f->bias, sizeof f->bias);
-    if (e) return e;
-  }
+  const jf_lt e = product_place(m, f);
+  if (e) return e;
   return api->multiply(m->blas->handle, m->product, one, f->b, m->layout[0], f->a, m->layout[1],
                        m->what.residual ? one : none, m->what.residual ? f->residual : f->y,
                        m->layout[2], f->y, m->layout[3], &m->algorithm,
@@ -152,16 +174,18 @@ static size_t product_lay_out(const jf_cuda_product *p, size_t workspace, char *
                               jf_cuda_factors *f)
 {
   const size_t in = jfl_dtype_size(p->in), out = jfl_dtype_size(p->out);
-  const int64_t n[] = { p->m * p->k, p->k * p->n, p->m * p->n, p->residual ? p->m * p->n : 0 };
-  char *place[6];
-  for (int i = 0; i < 6; i++) {
+  const int64_t n[] = { p->m * p->k, p->k * p->n, p->m * p->n, p->residual ? p->m * p->n : 0,
+                        product_has_kept(p) ? p->m * p->n : 0 };
+  char *place[7];
+  for (int i = 0; i < 7; i++) {
     place[i] = at;
-    const size_t size = i < 4 ? (size_t)(n[i] * p->batch) * (i < 2 ? in : out)
-                      : i < 5 ? (size_t)p->n * out : workspace;
+    const size_t size = i < 5 ? (size_t)(n[i] * p->batch) * (i < 2 ? in : out)
+                      : i < 6 ? (size_t)(p->sums == 1 ? p->m : p->n) * out : workspace;
     at += (size + 255) / 256 * 256;
   }
   *f = (jf_cuda_factors){ .a = place[0], .b = place[1], .y = place[2], .residual = place[3],
-                          .bias = place[4], .scratch = place[5] };
+                          .kept = place[4], .bias = place[5], .sums = place[5],
+                          .scratch = place[6] };
   return (size_t)(at - place[0]);
 }
 
