@@ -127,6 +127,8 @@ typedef struct jf_kernel_row {
   int priority;            /* JF_OWN and so on */
   int indirect;            /* uses transforms, so results are farther from exact than direct sums */
 } jf_kernel_row;
+/* Whether a row does in two steps what others on its rung, a multiple of 10, do in one. */
+static inline int jf_is_in_two(const jf_kernel_row *r) { return r->priority % 10 != 0; }
 
 /* The limits of programs that the pass fuse may make for a kind of device. */
 struct jf_fused;

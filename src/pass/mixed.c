@@ -247,22 +247,14 @@ static int mixed_narrows(const jf_node *n, int i)
 /* The row that makes results of a product in 16 bits, or NULL. */
 static const jf_kernel_row *mixed_can_store(const mixer *w, const jf_node *n)
 {
-  jf_arena *arena = w->g->arena;
-  jf_kargs k = jf_call_of(arena, n);
-  jfl_value *in = jf_alloc(arena, (size_t)n->n_in * sizeof *in);
-  jfl_value **list = jf_alloc(arena, (size_t)n->n_in * sizeof *list);
-  for (int i = 0; i < n->n_in; i++) {
-    in[i] = *n->in[i];
-    list[i] = &in[i];
-    if (mixed_narrows(n, i)) in[i].dtype = k.in[i].dtype = w->g->mixed;
-  }
-  jf_infer c = { .op = n->op, .arena = arena, .in = list, .n_in = n->n_in,
-                 .attr = jf_attr_copy(arena, n->op->attr, n->op->attr_size, n->attr) };
-  if (jf_op_infer(&c)) return NULL;
+  unsigned halves = 0;
+  jf_kargs k;
+  for (int i = 0; i < n->n_in && i < JF_MAXIN; i++)
+    if (mixed_narrows(n, i)) halves |= 1u << i;
+  if (jf_call_as(w->g->arena, n, halves, w->g->mixed, &k)) return NULL;
   for (int i = 0; i < n->n_out; i++) {
     const jfl_value *v = n->out[i];
-    k.out[i].dtype = c.dtype[i];
-    if (c.dtype[i] != v->dtype && w->r.uses[v->id] && !mixed_may_store(w, v)) return NULL;
+    if (k.out[i].dtype != v->dtype && w->r.uses[v->id] && !mixed_may_store(w, v)) return NULL;
   }
   return jf_row_for(w->target, n, &k);
 }

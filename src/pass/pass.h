@@ -124,6 +124,13 @@ int jf_may_join(const jf_node *a, const jf_node *b);
 const jf_kernel_row *jf_row_for(const jf_target *t, const jf_node *n, const jf_kargs *k);
 /* The node as a call, with tensors that may be changed. */
 jf_kargs jf_call_of(jf_arena *a, const jf_node *n);
+/* The call that a node like n is once its inputs of `halves` (bit i: input i) are of that dtype;
+   fails where its op takes no such call. n may have no outputs yet. */
+jfl_status jf_call_as(jf_arena *a, const jf_node *n, unsigned halves, jfl_dtype half,
+                      jf_kargs *out);
+/* Whether one step does what a node like n would at its place, as mixed precision will have it:
+   with results in 16 bits or, if `wide`, in float32. n has no outputs. */
+int jf_is_one_step(const jf_target *t, const jf_node *n, int wide);
 /* Emits a conversion of v, which looks like v to later passes. */
 jfl_value *jf_emit_cast(jfl_graph *g, jfl_value *v, jfl_dtype to);
 
