@@ -10,19 +10,6 @@ local function on_gpu(text, variables)
   return (emulated.run(all, text))
 end
 
---- A folder with the emulated driver and compiler, and without cuBLASLt: what is no library hides
--- one that is installed.
-local function without_blas()
-  local folder = helper.directory()
-  for _, name in ipairs { "libcuda.so.1", "libnvrtc.so.13", "runtime.h" } do
-    assert(os.execute(("ln -s \"$PWD/%s/%s\" '%s'"):format(emulated.folder, name, folder)) == 0)
-  end
-  for version = 12, 13 do
-    helper.write(("%s/libcublasLt.so.%d"):format(folder, version), "")
-  end
-  return folder
-end
-
 -- Compares every form of a product with the CPU's plain kernels, and prints what differs.
 local COMPARES = [[
   local core, support = require "jfl.core", require "spec.op.support"
@@ -183,7 +170,7 @@ describe("products on a GPU", function()
   end)
 
   it("are so by our own kernel, where cuBLASLt is missing", function()
-    local folder = without_blas()
+    local folder = emulated.without_blas()
     local out = on_gpu(COMPARES, { folder = folder })
     local shown = on_gpu(SHOWS, { folder = folder })
     helper.remove(folder)

@@ -15,4 +15,17 @@ function emulated.run(variables, text)
   return helper.script(text, table.concat(list, " "))
 end
 
+--- A folder with the emulated driver and compiler, and without cuBLASLt: what is no library hides
+-- one that is installed.
+function emulated.without_blas()
+  local folder = helper.directory()
+  for _, name in ipairs { "libcuda.so.1", "libnvrtc.so.13", "runtime.h" } do
+    assert(os.execute(("ln -s \"$PWD/%s/%s\" '%s'"):format(emulated.folder, name, folder)) == 0)
+  end
+  for version = 12, 13 do
+    helper.write(("%s/libcublasLt.so.%d"):format(folder, version), "")
+  end
+  return folder
+end
+
 return emulated

@@ -132,12 +132,18 @@ static void rules_name_ops_with_the_parts_they_need(void)
     const jfl_op *op = *o;
     if (op->line) CHECK(op->line->op->loop && op->line->axis + sizeof(int) <= op->attr_size);
     if (op->ending) CHECK(op->ending->fused->attr_size >= op->attr_size && op->ending->fused->cpu);
+    if (op->ending && op->ending->kept)
+      CHECK(op->ending->kept->attr_size == op->ending->fused->attr_size &&
+            jf_op_n_out(op->ending->kept) == 2);
     if (op->derivative) {
       const jfl_op *by = op->derivative;
       CHECK(op->grad && by->loop && (!by->attr_size || by->attr_size == op->attr_size));
     }
-    if (op->side_sum)
-      CHECK(jf_op_n_out(op) > op->side_sum->output && op->side_sum->asked < op->attr_size);
+    if (op->side_sum) {
+      const jfl_op *with = op->side_sum->with ? op->side_sum->with : op;
+      CHECK(jf_op_n_in(op) == 2 && jf_op_n_out(with) == 2 && with->attr_size >= op->attr_size);
+      CHECK(op->side_sum->asked + sizeof(int) <= with->attr_size);
+    }
   }
 }
 

@@ -30,20 +30,22 @@ typedef struct jf_line { const jfl_op *op; size_t axis; } jf_line;
    attributes of `fused` begin with this op's and have a jf_epilogue at offset `epilogue`. A bias
    runs along the axis of the product that `axis` gives for a node. `scaled` emits what can take the
    place of the node's input 1 so that the product is multiplied by a line along that axis; NULL:
-   there is nothing. */
+   there is nothing. `kept` has the same attributes as `fused`, and gives what the activation reads
+   as output 1; NULL: no op does. */
 typedef struct jf_ending {
-  const jfl_op *fused;
+  const jfl_op *fused, *kept;
   size_t epilogue;
   int (*axis)(const jf_node *n);
   jfl_value *(*scaled)(jfl_graph *g, const jf_node *n, jfl_value *factor, jfl_value *line);
 } jf_ending;
 
-/* Says that if the int at offset `asked` of its attributes is set, the op also gives, as output
-   number `output`, the sums of input number `input` over all axes except that which `axis` gives
-   for a node. */
+/* Says that a node of this op can also give the sums of input number i, 0 or 1, over all axes
+   except that which `axis` gives; -1: not of that input. They are output 1 of the op `with`, whose
+   attributes begin with this op's and have i in the int at offset `asked`; NULL: of this op, if
+   that is set. */
 typedef struct jf_side_sum {
-  int input, output;
-  int (*axis)(const jf_node *n);
+  const jfl_op *with;
+  int (*axis)(const jf_node *n, int i);
   size_t asked;
 } jf_side_sum;
 

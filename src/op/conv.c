@@ -426,9 +426,13 @@ static jfl_value *conv_scaled(jfl_graph *g, const jf_node *n, jfl_value *filters
   return JF_EMIT(g, scale_filters, n->attr, filters, line);
 }
 
-static const jf_ending ending = { &jf_op_conv2d_fused, offsetof(jf_conv, epilogue),
-                                  conv_line_axis, conv_scaled };
-static const jf_side_sum bias_sum = { 1, 1, conv_line_axis, offsetof(jf_conv, epilogue.bias) };
+/* Of a filter's gradient, which can sum dy. */
+static int conv_sum_axis(const jf_node *n, int i) { return i == 1 ? conv_line_axis(n) : -1; }
+
+static const jf_ending ending = { .fused = &jf_op_conv2d_fused, .axis = conv_line_axis,
+                                  .epilogue = offsetof(jf_conv, epilogue),
+                                  .scaled = conv_scaled };
+static const jf_side_sum bias_sum = { NULL, conv_sum_axis, offsetof(jf_conv, epilogue.bias) };
 
 static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_conv, f32_result) };
 

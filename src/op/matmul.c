@@ -101,6 +101,12 @@ int jf_matmul_takes_panels(const jf_node *n)
   return is_product && p->transpose_b && !p->transpose_a && n->in[0]->shape.n == 2;
 }
 
+const jfl_op *jf_matmul_sloped(const jf_node *n)
+{
+  const int may = n->op == &jf_op_matmul && !((const jf_matmul *)n->attr)->panel;
+  return may ? &jf_op_matmul_slope : NULL;
+}
+
 int jf_matmul_sum_axis(const jf_matmul *p, const jfl_shape *s, int i)
 {
   const int first = i ? !p->transpose_b : p->transpose_a;
@@ -223,9 +229,16 @@ static double matmul_flop(const jf_kargs *k)
 
 static int matmul_column_axis(const jf_node *n) { return n->out[0]->shape.n - 1; }
 
-static const jf_ending ending = {
-  &jf_op_matmul_fused, offsetof(jf_matmul_fused, epilogue), matmul_column_axis, NULL
-};
+static int matmul_side_axis(const jf_node *n, int i)
+{
+  return jf_matmul_sum_axis(n->attr, &n->in[i]->shape, i);
+}
+
+static const jf_ending ending = { .fused = &jf_op_matmul_fused, .kept = &jf_op_matmul_kept,
+                                  .epilogue = offsetof(jf_matmul_fused, epilogue),
+                                  .axis = matmul_column_axis };
+static const jf_side_sum side_sum = { &jf_op_matmul_summed, matmul_side_axis,
+                                      offsetof(jf_matmul_summed, of) };
 
 static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_matmul, f32_result) };
 
@@ -233,5 +246,5 @@ JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make
        .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" },
        JF_WITH(attrs, jf_matmul), .infer = matmul_infer, .grad = matmul_grad, .fold = matmul_fold,
        .cpu = JF_KERNELS(JF_NUMS(matmul_)), .signatures = matmul_signatures, .ending = &ending,
-       .mixed = &mixed, .descent = &jf_op_matmul_update, .flop = matmul_flop,
+       .side_sum = &side_sum, .mixed = &mixed, .descent = &jf_op_matmul_update, .flop = matmul_flop,
        .stored = { &jf_op_quantized_matmul, 1 })

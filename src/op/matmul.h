@@ -33,6 +33,9 @@ typedef struct jf_matmul_summed { jf_matmul product; int of; } jf_matmul_summed;
 int jf_matmul_sum_axis(const jf_matmul *p, const jfl_shape *s, int i);
 
 struct jf_node;
+/* The op, matmul_slope, that makes n's product and multiplies it; NULL: n is no product for it. */
+const struct jfl_op *jf_matmul_sloped(const struct jf_node *n);
+
 /* Whether n is a product for which `panel` may be set. */
 int jf_matmul_takes_panels(const struct jf_node *n);
 

@@ -32,6 +32,8 @@ const jf_pass jf_passes[] = {
   { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
   { "matmul_update", jf_pass_matmul_update,
     "products have their final flags; dce takes away those it folds", JF_MERGES },
+  { "slope", jf_pass_slope, "products that no update took; dce takes away those it joins",
+    JF_MERGES },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
   { "scale_filters", jf_pass_scale_filters, "no reader of a value that nothing needs", JF_MERGES },
   { "channels", jf_pass_channels,
