@@ -1,6 +1,7 @@
 /* What kinds of devices that work late in the host's memory have in common. */
 #include "dev/host.h"
 #include "dev/stream.h"
+#include "system/system.h"
 
 #include <string.h>
 
@@ -95,6 +96,14 @@ typedef struct host_launch {
   jf_tensor tensor[];          /* of k, inputs and outputs */
 } host_launch;
 
+jfl_status jf_kernel_run(jf_kernel run, const jf_kargs *k)
+{
+  const unsigned mode = jf_float_usual();
+  const jfl_status s = run(k);
+  jf_float_restore(mode);
+  return s;
+}
+
 /* Does nothing once a step of the run has found something wrong in its data. That is no failure: it
    stands in the run's record, which the host reads. */
 static jfl_status host_run_call(void *item)
@@ -103,7 +112,7 @@ static jfl_status host_run_call(void *item)
   const jf_fault *found = c->k.fault;
   if (found && found->what) return JFL_OK;
   jf_loops_set(c->most, c->low);
-  jfl_status s = c->run(&c->k);
+  jfl_status s = jf_kernel_run(c->run, &c->k);
   return found && found->what ? JFL_OK : s;
 }
 

@@ -79,6 +79,8 @@ typedef struct jf_pad { const char *word; jf_ints list; } jf_pad;
 typedef struct jf_halves { int reads, writes; } jf_halves;
 
 typedef jfl_status (*jf_kernel)(const jf_kargs *k);
+/* Runs it on the calling thread, where floats are computed as usual meanwhile. */
+jfl_status jf_kernel_run(jf_kernel run, const jf_kargs *k);
 
 /* One elementwise loop over n elements. step[i] is 1, or 0 for an input that is one number. An
    output may be an input, element for element. */

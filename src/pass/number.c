@@ -1,6 +1,7 @@
 /* Computes tensors that are one number throughout at compile time, with the kernels that a run
    would use. */
 #include "pass/pass.h"
+#include "system/system.h"
 
 #include <string.h>
 
@@ -36,7 +37,9 @@ static int number_compute(const jf_node *n, int n_in, const double *v, double *v
     in[k] = (jf_tensor){ .data = &x[k], .dtype = n->in[k]->dtype, .shape = one };
     jfl_number_put(in[k].dtype, &x[k], 0, v[k]);
   }
+  const unsigned mode = jf_float_usual();
   const int ran = number_run(n->op, n->attr, in, n_in, &out);
+  jf_float_restore(mode);
   return !jf_loops_whole(JFL_OK) && ran && number_load(&out, value);
 }
 

@@ -117,7 +117,7 @@ static jfl_status async_launch(const jf_execution *e, int step)
   if (st->node->op->flags & JF_TRANSFER) return async_transfer(e, step);
   return jf_loops_whole(k->launch
                           ? k->launch(t->device, t->stream, st->kernel.run, &e->k[step])
-                          : st->kernel.run(&e->k[step]));
+                          : jf_kernel_run(st->kernel.run, &e->k[step]));
 }
 
 /* A device that is lost cannot do what others wait for. */

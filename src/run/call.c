@@ -24,7 +24,8 @@ static jfl_status call_queue(call_away *c, jf_kernel run)
   JF_TRY(jf_site_begin(c->site, c->site->record, c->k.random.run));
   for (int i = 0; i < c->k.n_in; i++)
     JF_TRY(d->kind->put(d, stream, c->k.in[i].data, c->host->in[i].data, JF_BYTES_OF(&c->k.in[i])));
-  JF_TRY(jf_loops_whole(d->kind->launch ? d->kind->launch(d, stream, run, &c->k) : run(&c->k)));
+  JF_TRY(jf_loops_whole(d->kind->launch ? d->kind->launch(d, stream, run, &c->k)
+                                        : jf_kernel_run(run, &c->k)));
   for (int i = 0; i < c->k.n_in; i++)
     if (jf_mutates(&node, i))
       JF_TRY(d->kind->get(d, stream, c->host->in[i].data, c->k.in[i].data,
@@ -105,7 +106,7 @@ jfl_status jf_ready_run(jfl_session *s, const jf_ready *r)
   JF_TRY(jf_time_for(r->work / r->threads));
   here.scratch = jf_new_raw(r->choice.scratch);
   if (!here.scratch) return jf_fail(JFL_ENOMEM, "out of memory");
-  const jfl_status st = jf_loops_whole(r->choice.run(&here));
+  const jfl_status st = jf_loops_whole(jf_kernel_run(r->choice.run, &here));
   jf_free(here.scratch);
   return st;
 }

@@ -12,7 +12,7 @@ static void steps_draw(jf_execution *e, int step)
 
 static jfl_status steps_answer(const jf_execution *e, int step)
 {
-  const jfl_status s = jf_loops_whole(e->plan->step[step].kernel.run(&e->k[step]));
+  const jfl_status s = jf_loops_whole(jf_kernel_run(e->plan->step[step].kernel.run, &e->k[step]));
   if (s == JFL_OK) return s;
   jf_step_blame(e->plan, s, step);
   return jf_fail_in(s, JFL_ERROR_JOB, e->plan->job->name);

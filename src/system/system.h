@@ -23,8 +23,12 @@ extern "C" {
 
 /* Starts a thread with every signal blocked but SIGBUS, which belongs to what a thread reads
    (jf_mapping_new), so that handlers run on the host's threads; and with 2 MB of stack, whatever
-   the system's default is. 0, or an errno. */
+   the system's default is; it rounds as is usual. 0, or an errno. */
 int jf_thread_start(pthread_t *out, void *(*run)(void *arg), void *arg);
+/* Has the calling thread compute floats as C begins, whatever its host set: to the nearest, without
+   traps, with numbers close to 0. Gives how it was, for jf_float_restore (float.c). */
+unsigned jf_float_usual(void);
+void jf_float_restore(unsigned mode);
 /* The bytes of stack that the calling thread has left; 0 where they are not known, such as on a
    stack of the host's own making. */
 size_t jf_stack_left(void);

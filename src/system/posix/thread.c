@@ -20,7 +20,9 @@ int jf_thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
   sigfillset(&all);
   sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &old);
+  const unsigned mode = jf_float_usual();
   e = pthread_create(out, &attr, run, arg);
+  jf_float_restore(mode);
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   pthread_attr_destroy(&attr);
   return e;

@@ -10,7 +10,9 @@ int jf_thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
   pthread_attr_t attr;
   pthread_attr_init(&attr);
   pthread_attr_setstacksize(&attr, STACK);
+  const unsigned mode = jf_float_usual();
   const int e = pthread_create(out, &attr, run, arg);
+  jf_float_restore(mode);
   pthread_attr_destroy(&attr);
   return e;
 }
