@@ -206,8 +206,8 @@ static int64_t matmul_in_panels(const dims *s, int64_t i, int64_t j)
   {                                                                               \
     const dims s = dims_of(k);                                                    \
     const int64_t rows = jf_numel(&k->out[0].shape) / s.n;                        \
-    for (int64_t i = 0; i < rows; i++)                                            \
-      for (int64_t j = 0; j < s.n && !jf_loop_ends(); j += WIDTH)                 \
+    for (int64_t i = 0, ends = 0; i < rows && !ends; i++)                         \
+      for (int64_t j = 0; j < s.n && !(ends = jf_loop_ends()); j += WIDTH)        \
         stretch_##D((const T *)k->in[0].data + i / s.m * s.m * s.k + i % s.m * s.row, \
                     (const T *)k->in[1].data + i / s.m * s.k * s.n,               \
                     (T *)k->out[0].data + i * s.n, &s, j,                         \
