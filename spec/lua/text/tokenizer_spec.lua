@@ -1,7 +1,7 @@
 --- flow.text: tokenizers learn, are saved and read, and give back the texts that they were given.
 local draws = require "spec.draws"
+local flow = require "jfl"           -- in a stock LuaJIT it brings the module that follows
 local files = require "jfl.text.files"
-local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
 local TEXTS = { "the lower, the better", "newer and wider: the lowest of the low",
