@@ -32,7 +32,8 @@ more_emulated_list() {
 # The leak check cannot read the thread storage of libraries that are opened late.
 with_sanitizers() {
   export UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
-  export TSAN_OPTIONS=die_after_fork=0         # for tests of children that go on with threads
+  # die_after_fork=0: for tests of children that go on with threads.
+  export TSAN_OPTIONS="die_after_fork=0:suppressions=$PWD/scripts/tsan.supp"
   export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp"
 }
 
