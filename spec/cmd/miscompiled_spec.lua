@@ -1,22 +1,9 @@
 -- Loops and functions that the LuaJIT of Debian 12 gets wrong once they are compiled.
 local helper = require "spec.cmd.helper"
 
--- Each prints how often it went wrong. luajit itself prints thousands.
-local programs = {
-  ["a loop over pairs with another within"] = [[
-    local list, t, wrong = { 1, 2, 3, 4, 5 }, { a = 1, b = 2, c = 3, d = 4, e = 5 }, 0
-    local function turn(...) for _ = 1, 100 do end end
-    for _ = 1, 100000 do
-      turn()
-      local n = 0
-      for k, v in pairs(t) do
-        for _ in pairs(list) do end
-        n = n + 1
-      end
-      if n ~= 5 then wrong = wrong + 1 end
-    end
-    print(wrong)]],
-  ["a loop over pairs that calls what has a loop"] = [[
+-- A program that goes through a table 100,000 times, with this in the loop's body.
+local function loop(body)
+  return [[
     local list, t, wrong = { 1, 2, 3, 4, 5 }, { a = 1, b = 2, c = 3, d = 4, e = 5 }, 0
     local function turn(...) for _ = 1, 100 do end end
     local function inner() for _ in ipairs(list) do end end
@@ -24,25 +11,20 @@ local programs = {
       turn()
       local n = 0
       for k, v in pairs(t) do
-        inner()
+        ]] .. body .. [[
+
         n = n + 1
       end
       if n ~= 5 then wrong = wrong + 1 end
     end
-    print(wrong)]],
-  ["table.foreach"] = [[
-    local t, wrong = { a = 1, b = 2, c = 3, d = 4, e = 5 }, 0
-    local function turn() for _ = 1, 100 do end end
-    for _ = 1, 20000 do
-      turn()
-      local n = 0
-      for _ in pairs(t) do
-        table.foreach(t, function() end)
-        n = n + 1
-      end
-      if n ~= 5 then wrong = wrong + 1 end
-    end
-    print(wrong)]],
+    print(wrong)]]
+end
+
+-- Each prints how often it went wrong. luajit itself prints thousands.
+local programs = {
+  ["a loop over pairs with another within"] = loop "for _ in pairs(list) do end",
+  ["a loop over pairs that calls what has a loop"] = loop "inner()",
+  ["table.foreach"] = loop "table.foreach(t, function() end)",
   ["a fixed number of values read behind a call"] = [[
     local function deep(n) return n <= 0 and 1 or n * deep(n - 1) end
     local wrong = 0
