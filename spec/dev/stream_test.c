@@ -167,6 +167,23 @@ static void an_event_is_reached_before_later_items(void)
   end();
 }
 
+/* The stream's thread comes to the event while this one looks. ThreadSanitizer says whether it still
+   reads the event afterwards. */
+static void an_event_may_be_freed_once_it_is_reached(void)
+{
+  int list[1], n = 0;
+  begin();
+  add(first, (note){ list, &n, 0, 0 });/* which this thread keeps for itself */
+  for (int i = 0; i < 2000; i++) {
+    jf_event *e = jf_event_new();
+    CHECK(!jf_stream_record(second, e));
+    for (const double until = jf_now() + 1e-6 * (i % 16); jf_now() < until;) {}
+    CHECK(!jf_stream_reach(second, e));
+    jf_event_free(e);
+  }
+  end();
+}
+
 static void an_event_that_was_never_recorded_is_no_hindrance(void)
 {
   int list[1], n = 0;
@@ -257,6 +274,7 @@ int main(void)
   RUN(a_full_ring_keeps_its_thread);
   RUN(a_failure_skips_work_but_no_events);
   RUN(an_event_is_reached_before_later_items);
+  RUN(an_event_may_be_freed_once_it_is_reached);
   RUN(an_event_that_was_never_recorded_is_no_hindrance);
   RUN(a_child_has_streams_of_its_own);
   RUN(streams_work_at_the_same_time);

@@ -24,8 +24,10 @@ typedef struct stream_head {
   jf_stream_sort sort;
 } stream_head;
 
-/* A number that threads wait for: it only rises, modulo 2^32. */
-typedef struct stream_mark { atomic_uint at; atomic_int asleep; } stream_mark;
+/* A number that threads wait for: it only rises, modulo 2^32. It is the upper half of the word, and
+   the lower one counts the threads that sleep on it: whoever moves the number learns in the same
+   access whom to wake, because a thread that then sees the number may free the mark. */
+typedef struct stream_mark { _Atomic uint64_t word; } stream_mark;
 
 struct jf_stream {
   const char *name;
@@ -71,15 +73,34 @@ static void stream_pause(int i)
   if (i % 8 == 0) sched_yield();
 }
 
-static void stream_mark_wake(const stream_mark *m)
+static unsigned stream_mark_at(const stream_mark *m)
 {
-  jf_wake_all(&m->at);
+  return (unsigned)(atomic_load(&m->word) >> 32);
+}
+
+static unsigned stream_mark_sleepers(uint64_t word) { return (unsigned)word; }
+
+/* The half of the word that has the number, for those who sleep until it changes. */
+static const void *stream_mark_number(const stream_mark *m)
+{
+  return (const char *)&m->word + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 4 : 0);
+}
+
+/* Reads nothing of the mark, which may be gone. */
+static void stream_mark_wake(const stream_mark *m) { jf_wake_all(stream_mark_number(m)); }
+
+/* Sets the number and wakes nobody; gives how many threads sleep. */
+static unsigned stream_mark_move(stream_mark *m, unsigned at)
+{
+  uint64_t word = atomic_load(&m->word);
+  while (!atomic_compare_exchange_weak(&m->word, &word,
+                                       (uint64_t)at << 32 | stream_mark_sleepers(word))) {}
+  return stream_mark_sleepers(word);
 }
 
 static void stream_mark_set(stream_mark *m, unsigned at)
 {
-  atomic_store(&m->at, at);
-  if (atomic_load(&m->asleep)) stream_mark_wake(m);
+  if (stream_mark_move(m, at)) stream_mark_wake(m);
 }
 
 /* Waits until the number is at `turn` or past it, or until *stop. */
@@ -87,14 +108,14 @@ static void stream_mark_wait(stream_mark *m, unsigned turn, const atomic_int *st
 {
   const double until = jf_now() + SPIN;
   for (int i = 1;; i++) {
-    const unsigned at = atomic_load(&m->at);
+    const unsigned at = stream_mark_at(m);
     if (stream_is_past(at, turn) || (stop && atomic_load(stop))) return;
     stream_pause(i);
     if (i % 8 || jf_now() < until) continue;
-    atomic_fetch_add(&m->asleep, 1);
-    if (atomic_load(&m->at) == at && !(stop && atomic_load(stop)))
-      jf_sleep_on(&m->at, at, NULL);
-    atomic_fetch_sub(&m->asleep, 1);
+    atomic_fetch_add(&m->word, 1);
+    if (stream_mark_at(m) == at && !(stop && atomic_load(stop)))
+      jf_sleep_on(stream_mark_number(m), at, NULL);
+    atomic_fetch_sub(&m->word, 1);
   }
 }
 
@@ -123,13 +144,13 @@ static void stream_do(jf_stream *s, unsigned tail)
   }
   jf_free(h->apart);
   const unsigned now = tail + h->units;
-  if (now == atomic_load(&s->head.at)) stream_mark_set(&s->tail, now);
-  else atomic_store(&s->tail.at, now);
+  if (now == stream_mark_at(&s->head)) stream_mark_set(&s->tail, now);
+  else stream_mark_move(&s->tail, now);
 }
 
 static int stream_has_items(const jf_stream *s)
 {
-  return atomic_load(&s->tail.at) != atomic_load(&s->head.at);
+  return stream_mark_at(&s->tail) != stream_mark_at(&s->head);
 }
 
 /* Does the items that there are, unless another thread does; gives whether none is left. Whoever
@@ -138,7 +159,7 @@ static int stream_help(jf_stream *s)
 {
   while (stream_has_items(s)) {
     if (atomic_exchange(&s->owner, 1)) return 0;
-    while (stream_has_items(s)) stream_do(s, atomic_load(&s->tail.at));
+    while (stream_has_items(s)) stream_do(s, stream_mark_at(&s->tail));
     atomic_store(&s->owner, 0);
   }
   return 1;
@@ -152,7 +173,7 @@ static void *stream_work(void *arg)
   jf_thread_begins("stream");
   if (s->is_low) jf_thread_lower();
   while (!atomic_load(&s->stop)) {
-    const unsigned head = atomic_load(&s->head.at);
+    const unsigned head = stream_mark_at(&s->head);
     if (stream_help(s)) stream_mark_wait(&s->head, head + 1, &s->stop);
     else stream_mark_wait(&s->tail, head, &s->stop);
   }
@@ -171,7 +192,7 @@ static void stream_wake(const jf_stream *s)
 {
   jf_cores all = { { 0 } }, others;
   const int cpu = jf_core_here();
-  if (!atomic_load(&s->head.asleep)) return;
+  if (!stream_mark_sleepers(atomic_load(&s->head.word))) return;
   int apart = !s->prompt && cpu >= 0 && jf_cores_mine(&all) >= atomic_load(&n_streams);
   others = all;
   apart = apart && jf_cores_without(&others, cpu);
@@ -202,9 +223,9 @@ static void stream_forget_parent(jf_stream *s)
   s->forks = jf_forks();
   s->has_thread = 0;
   atomic_store(&s->owner, 0);
-  atomic_store(&s->head.asleep, 0);
-  atomic_store(&s->tail.asleep, 0);
-  atomic_store(&s->tail.at, atomic_load(&s->head.at));
+  const uint64_t asked = (uint64_t)stream_mark_at(&s->head) << 32;
+  atomic_store(&s->head.word, asked);
+  atomic_store(&s->tail.word, asked);
   s->failed = JFL_OK;
   s->error = NULL;
   held = NULL;
@@ -232,7 +253,7 @@ static void stream_set_priority(jf_stream *s)
   jf_loops_get(&most, &low);
   if (low == s->is_low) return;
   if (s->has_thread) {
-    stream_wait_for(s, atomic_load(&s->head.at));
+    stream_wait_for(s, stream_mark_at(&s->head));
     stream_end(s);
   }
   s->is_low = low;
@@ -241,12 +262,12 @@ static void stream_set_priority(jf_stream *s)
 /* Waits until the ring has so many units behind each other; gives where. */
 static unsigned stream_find_room(jf_stream *s, unsigned units)
 {
-  unsigned at = atomic_load(&s->head.at);
+  unsigned at = stream_mark_at(&s->head);
   const unsigned left = UNITS - at % UNITS, all = units > left ? left + units : units;
-  if (at + all - atomic_load(&s->tail.at) > UNITS) stream_wait_for(s, at + all - UNITS);
+  if (at + all - stream_mark_at(&s->tail) > UNITS) stream_wait_for(s, at + all - UNITS);
   if (units <= left) return at;
   *stream_at(s, at) = (stream_head){ .units = left };
-  atomic_store(&s->head.at, at + left);
+  stream_mark_move(&s->head, at + left);
   return at + left;
 }
 
@@ -270,12 +291,12 @@ void jf_stream_put(jf_stream *s, jf_stream_sort sort, jf_stream_fn run)
   s->filled->sort = sort;
   if (!held && !s->prompt) held = s;
   if (held == s) {
-    atomic_store(&s->head.at, s->next);
+    stream_mark_move(&s->head, s->next);
     return;
   }
   /* A stream without a thread is done by those who wait for it. */
   if (!s->has_thread) s->has_thread = !jf_thread_start(&s->thread, stream_work, s);
-  atomic_store(&s->head.at, s->next);
+  stream_mark_move(&s->head, s->next);
   if (s->has_thread) stream_wake(s);
 }
 
@@ -292,7 +313,7 @@ jfl_status jf_stream_add(jf_stream *s, jf_stream_sort sort, jf_stream_fn run, co
 jfl_status jf_stream_wait(jf_stream *s)
 {
   stream_forget_parent(s);
-  stream_wait_for(s, atomic_load(&s->head.at));
+  stream_wait_for(s, stream_mark_at(&s->head));
   if (held == s) held = NULL;
   const jfl_status st = s->failed;
   if (st) jf_error_restore(st, s->error);
@@ -359,8 +380,7 @@ static void stream_event_forget_parent(jf_event *e)
 {
   if (e->forks == jf_forks()) return;
   e->forks = jf_forks();
-  atomic_store(&e->reached.asleep, 0);
-  atomic_store(&e->reached.at, e->asked);
+  atomic_store(&e->reached.word, (uint64_t)e->asked << 32);
 }
 
 jfl_status jf_stream_record(jf_stream *s, jf_event *e)
@@ -376,14 +396,14 @@ jfl_status jf_stream_await(jf_stream *s, jf_event *e)
 {
   stream_event_forget_parent(e);
   const stream_turn t = { s, e, e->asked };
-  if (stream_is_past(atomic_load(&e->reached.at), t.turn)) return JFL_OK;
+  if (stream_is_past(stream_mark_at(&e->reached), t.turn)) return JFL_OK;
   return jf_stream_add(s, JF_STREAM_MARK, stream_stand, &t, sizeof t);
 }
 
 jfl_status jf_stream_reach(jf_stream *s, jf_event *e)
 {
   stream_event_forget_parent(e);
-  if (!stream_is_past(atomic_load(&e->reached.at), e->asked)) {
+  if (!stream_is_past(stream_mark_at(&e->reached), e->asked)) {
     stream_help_held();
     stream_help(s);
     stream_mark_wait(&e->reached, e->asked, NULL);
