@@ -86,6 +86,7 @@ local FOREIGN = {
   load_text = "io.open(path):read \"*a\", and flow.text.tokenizer",
   topk = "flow.math.top_k", maxpool2d = "flow.nn.max_pool2d", avgpool2d = "flow.nn.avg_pool2d",
   tensor = "flow.ndarray.array",
+  new = "flow.ndarray.array for an array, or flow.model for a network",
   from_numpy = "flow.ndarray.array", manual_seed = "flow.random.seed",
   bool = "flow.int8", int16 = "flow.int32", int = "flow.int32", long = "flow.int64",
   half = "flow.float16", placeholder = "flow.typing.Numpy.Placeholder",
