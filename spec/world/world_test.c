@@ -254,6 +254,37 @@ static int leaves_silently(int rank, int size)
 
 static void a_rank_that_leaves_may_say_nothing(void) { CHECK(run_ranks(4, leaves_silently) == 0); }
 
+/* A thread that names ranks as the watch does, for as long as it is to. */
+static atomic_int names_ranks;
+
+static void *name_ranks(void *none)
+{
+  while (atomic_load(&names_ranks)) (void)jf_world_host(jf_world_rank());
+  return none;
+}
+
+static int is_left_alone(int rank, int size)
+{
+  pthread_t other;
+  (void)size;
+  TRY(!jf_world_join());
+  if (!rank) return go_on(rank, 1, "has ended");
+  atomic_store(&names_ranks, 1);
+  TRY(!pthread_create(&other, NULL, name_ranks, NULL));
+  jf_world_end("rank %d (%s) has ended", rank, jf_world_host(rank));
+  jf_world_be_alone();
+  atomic_store(&names_ranks, 0);
+  pthread_join(other, NULL);
+  TRY(!jf_world_rank() && jf_world_size() == 1);
+  return 0;
+}
+
+/* ThreadSanitizer says whether the other thread reads what this one changes. */
+static void who_is_left_alone_may_be_named_meanwhile(void)
+{
+  CHECK(run_ranks(2, is_left_alone) == 0);
+}
+
 static int first_ends(int rank, int size)
 {
   (void)size;
@@ -540,6 +571,7 @@ int main(void)
   RUN(a_stopped_rank_is_named_by_all_others);
   RUN(a_rank_that_leaves_says_why);
   RUN(a_rank_that_leaves_may_say_nothing);
+  RUN(who_is_left_alone_may_be_named_meanwhile);
   RUN(the_end_of_rank_0_is_noticed);
   RUN(who_stops_waiting_ends_the_world);
   RUN(a_forked_child_is_no_rank);

@@ -56,7 +56,7 @@ typedef char jf_host_name[JF_WORLD_NAME];
 typedef struct jf_world {
   pthread_mutex_t joining;     /* guards the rest of this line */
   int is_joined; jfl_status failed; jf_error *error;
-  int rank, size, neighbours;
+  atomic_int rank, size, neighbours;   /* changed by who is left alone, while the watch goes on */
   uint64_t seed;
   unsigned forks;              /* fork generation that it belongs to */
   _Atomic(jf_host_name *) host;        /* by rank; NULL: not known yet */

@@ -56,13 +56,13 @@ static void watch_beat(jf_world *w, const jf_card *mine)
 static void *watch_run(void *arg)
 {
   jf_world *w = arg;
-  const int n = w->size;
+  const int n = w->size, rank = w->rank;
   struct pollfd *p = jf_new((size_t)n * sizeof *p);
   double next = 0;
   int64_t round = 0;
   jf_stall own = { .cpu = 0 };
   jf_thread_begins("watch");
-  if (!p) jf_world_end("rank %d (%s) is out of memory", w->rank, jf_world_host(w->rank));
+  if (!p) jf_world_end("rank %d (%s) is out of memory", rank, jf_world_host(rank));
   for (int i = 0; p && i < n; i++) p[i] = (struct pollfd){ w->peer[i].life, POLLIN, 0 };
   while (p && !atomic_load(&w->trouble)) {
     const int came = poll(p, (nfds_t)n, (int)(1e3 * JF_ROUND));
@@ -78,8 +78,8 @@ static void *watch_run(void *arg)
         jf_world_end("rank %d (%s) does not answer", i, jf_world_host(i));
     jf_stall_look(w, round, &own);
     watch_beat(w, &own.card);
-    w->peer[w->rank].card = own.card;
-    if (!w->rank) jf_stall_judge(w, n);
+    w->peer[rank].card = own.card;
+    if (!rank) jf_stall_judge(w, n);
     next = now + JF_ROUND;
   }
   jf_free(p);
