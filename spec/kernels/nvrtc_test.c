@@ -139,6 +139,10 @@ extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[], jf_cuda_text_
   jf_cuda_text_recurrent[], jf_cuda_text_quantized[];
 extern const char jf_cuda_text_crop[], jf_cuda_text_resize[], jf_cuda_text_scale_filters[];
 
+/* What a product is given that keeps, scales and sums nothing. */
+#define NOTHING_KEPT \
+  "typedef O K;\n#define KEEP 0\n#define KEPT 0\n#define SUMS 0\n#define OF_B 0\n"
+
 /* What each is given besides its types, as its C half gives it. */
 static const struct { const char *what, *text, *define; } sources[] = {
   { "move", jf_cuda_text_move, "typedef uint4 T;\n" },
@@ -162,7 +166,8 @@ static const struct { const char *what, *text, *define; } sources[] = {
     "enum { V = 4 };\n" },
   { "pool", jf_cuda_text_pool, "typedef double A;\ntypedef double T;\n" },
   { "conv_ends", jf_cuda_text_conv_ends, "typedef jf_bf16 T;\ntypedef float O;\ntypedef float A;\n"
-    "#define V 4\n#define BIAS 2\n#define RESIDUAL 3\n#define Y 4\n"
+    "#define V 4\n#define BIAS 2\n#define RESIDUAL 3\n#define Y 4\n#define FROM 1\n"
+    "typedef O K;\n#define KEPT 0\n"
     "JF_INLINE A act(A a) { return tanh(a); }\n" },
   { "conv", jf_cuda_text_conv, "typedef float T;\ntypedef float O;\ntypedef float A;\n"
     "#define X 0\n#define F 1\n#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n"
@@ -170,15 +175,15 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "matmul", jf_cuda_text_matmul, "typedef jf_f16 T;\ntypedef float P;\ntypedef float O;\n"
     "typedef float A;\n#define A_AT 0\n#define B_AT 1\n#define Y 3\n#define BIAS 2\n"
     "#define RESIDUAL 0\n#define STEP 0\n#define RATE 1\n#define SCALE 0\n"
-    "JF_INLINE A act(A a) { return a > 0 ? a : 0; }\n" },
+    NOTHING_KEPT "JF_INLINE A act(A a) { return a > 0 ? a : 0; }\n" },
   { "step along a matmul", jf_cuda_text_matmul, "typedef double T;\ntypedef double P;\n"
     "typedef double O;\ntypedef double A;\n#define A_AT 1\n#define B_AT 2\n#define Y 0\n"
     "#define BIAS 0\n#define RESIDUAL 0\n#define STEP 3\n#define RATE 1\n#define SCALE 0\n"
-    "JF_INLINE A act(A a) { return a; }\n" },
+    NOTHING_KEPT "JF_INLINE A act(A a) { return a; }\n" },
   { "matmul of integers", jf_cuda_text_matmul, "typedef int32_t T;\ntypedef uint64_t P;\n"
     "typedef int32_t O;\ntypedef int32_t A;\n#define A_AT 0\n#define B_AT 1\n#define Y 2\n"
     "#define BIAS 0\n#define RESIDUAL 0\n#define STEP 0\n#define RATE 1\n#define SCALE 0\n"
-    "JF_INLINE A act(A a) { return a; }\n" },
+    NOTHING_KEPT "JF_INLINE A act(A a) { return a; }\n" },
   { "random", jf_cuda_text_random, "typedef float T;\n" },
   { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },
   { "assign", jf_cuda_text_assign, "typedef double T;\n" },
@@ -228,7 +233,7 @@ static void every_form_of_weights_compiles(void)
     { "matmul", jf_cuda_text_matmul, "typedef float T;\ntypedef float P;\ntypedef float O;\n"
       "typedef float A;\n#define A_AT 0\n#define B_AT 1\n#define Y 2\n#define BIAS 0\n"
       "#define RESIDUAL 0\n#define STEP 0\n#define RATE 1\n#define SCALE 0\n"
-      "JF_INLINE A act(A a) { return a; }\n" },
+      NOTHING_KEPT "JF_INLINE A act(A a) { return a; }\n" },
   };
   static const jfl_dtype forms[] = { JFL_Q8_0, JFL_Q4_0, JFL_Q4_K, JFL_Q6_K, JFL_F16, JFL_BF16 };
   for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
