@@ -56,7 +56,7 @@ end
 -- ---- tests ----
 
 -- What compares the names and defaults of all that is defined with those that it had.
-local DEFINES, SIGNATURES = "args.define(", "spec/lua/doc/signatures_spec.lua"
+local DEFINES, SIGNATURES = "define(", "spec/lua/doc/signatures_spec.lua"
 
 -- The tests that changed most often in the commits that changed a source lately: the map may be
 -- older than these.

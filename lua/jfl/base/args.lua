@@ -153,6 +153,19 @@ function args.integer(who, name, value, least)
     args.describe(value))
 end
 
+--- Fails unless value is a blob.
+function args.blob(who, name, value)
+  if core.type(value) == "blob" then return value end
+  core.fail("%s: %s must be a blob, got %s", who, name, args.describe(value))
+end
+
+--- Fails unless value is a tensor: a blob or an NdArray.
+function args.tensor(who, name, value)
+  local kind = core.type(value)
+  if kind == "blob" or kind == "array" then return value end
+  core.fail("%s: %s must be a blob or an NdArray, got %s", who, name, args.describe(value))
+end
+
 --- Fails unless shape is a list of extents of at least 0, of which the first may be allowed to be
 -- -1. A scalar's list is empty.
 function args.shape(who, name, shape, any_first)
@@ -308,14 +321,15 @@ end
 local LUA = { boolean = true, ["function"] = true, number = true, string = true, table = true }
 
 -- Fails where a value is none of its parameter's words, not in its range, no whole number of at
--- least its least, or not of its type, if that is one of Lua's. A parameter that is true or false
--- by default is boolean where it says nothing else.
+-- least its least, or not of its type, if that is one of Lua's or Tensor. A parameter that is true
+-- or false by default is boolean where it says nothing else.
 local function check_value(who, param, value)
   local name, of = param[1], param.type or type(param[3]) == "boolean" and "boolean"
   if param.words then args.one_of(who, name, value, param.words)
   elseif param.range then args.number(who, name, value, param.range)
   elseif param.least then args.integer(who, name, value, param.least)
-  elseif LUA[of] then args.expect(who, name, value, of) end
+  elseif LUA[of] then args.expect(who, name, value, of)
+  elseif of == "Tensor" and not param.stands then args.tensor(who, name, value) end
 end
 
 -- Hints at the list that is missing where a shape is given as several numbers, as in zeros(2, 3).
@@ -407,7 +421,8 @@ end
 -- `keyed` takes tables with names of their own, such as variables. body gets one table with the
 -- values by name, and the path, which begins messages. A parameter may have a field `type`, and
 -- params a field `returns` (a type or a list of them), in the language of LuaLS's annotations, for
--- the reference; where the type is one of Lua's, values are checked. Where there is no type and the
+-- the reference; where the type is one of Lua's or Tensor, values are checked, but not where the
+-- field `stands` says that other things may stand for tensors. Where there is no type and the
 -- default is true or false, nothing else is taken. Values of a parameter with the field `least` are
 -- whole numbers of at least that, with `range` in what args.number takes, and with `words` one of
 -- that list.

@@ -59,7 +59,7 @@ end
 
 local function add(who, o, is_gradient)
   local context = trace.need(who)
-  args.must(core.type(o.blob) == "blob", o.blob, "%s: blob must be a blob", who)
+  args.blob(who, "blob", o.blob)
   core.need_blob(context.graph, o.blob, who .. ": blob")
   apart.together(context, who, o.blob, function(blobs, all)
     note(all, who, o, is_gradient, blobs)

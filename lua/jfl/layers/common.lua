@@ -12,15 +12,9 @@ local common = {
   zeros = initializers.zeros_initializer(),
 }
 
---- The value of an argument that must be a blob.
-function common.need_blob(who, name, value)
-  if core.type(value) == "blob" then return value end
-  core.fail("%s: %s must be a blob, got %s", who, name, args.describe(value))
-end
-
 --- The value of an argument that must be a blob of floats, of whose dtype variables are made.
 function common.need_floats(who, name, value)
-  if common.need_blob(who, name, value).dtype:match("float") then return value end
+  if args.blob(who, name, value).dtype:match("float") then return value end
   core.fail("%s: %s must be floats, got %s; flow.cast converts", who, name, value.dtype)
 end
 

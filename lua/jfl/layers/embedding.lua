@@ -39,7 +39,7 @@ embedding.embedding = args.define("layers.embedding", "A vector for each number 
   returns = "Blob",
 }, function(o, who)
   local context = trace.need(who)
-  local ids = common.need_blob(who, "inputs", o.inputs)
+  local ids = args.blob(who, "inputs", o.inputs)
   local vocabulary = args.integer(who, "vocabulary", o.vocabulary, 1)
   local units = args.integer(who, "units", o.units, 1)
   if ids.dtype ~= "int32" and ids.dtype ~= "int64" then

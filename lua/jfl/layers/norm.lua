@@ -7,7 +7,6 @@ local common = require "jfl.layers.common"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
 local norms = require "jfl.op.norms"
-local tensors = require "jfl.op.tensors"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 
@@ -143,7 +142,7 @@ norm.batch_normalization_relu = args.define("layers.batch_normalization_relu",
 norm.batch_normalization_add_relu = args.define("layers.batch_normalization_add_relu",
   "layers.batch_normalization, plus addend, then nn.relu.",
   batch_params(BATCH.inputs, BATCH.addend), function(o, who)
-    if o.addend ~= nil then common.need_blob(who, "addend", o.addend) end
+    if o.addend ~= nil then args.blob(who, "addend", o.addend) end
     return batch_normalize(who, o, o.addend, true)
   end)
 
@@ -263,9 +262,6 @@ norm.layer_norm_grad = args.define("layers.layer_norm_grad", "The gradient of la
     { "name", "of the op", args.none },
     returns = TENSOR,
   }, function(o, who)
-    for _, name in ipairs { "dy", "x", "mean", "inv_variance" } do
-      tensors.need(who, name, o[name])
-    end
     local axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #o.x.shape)
     return (row_norm_grad(o.dy, o.x, reshape(o.mean, { -1 }), reshape(o.inv_variance, { -1 }),
       { axis = axis, name = o.name }))
@@ -282,7 +278,6 @@ norm.layer_norm_param_grad = args.define("layers.layer_norm_param_grad", "The gr
     returns = { TENSOR, TENSOR, TENSOR },
   }, function(o, who)
     local before = {}
-    for _, name in ipairs { "dy", "norm", "gamma" } do tensors.need(who, name, o[name]) end
     local axis = norms.axis(who, "begin_params_axis", o.begin_params_axis, #o.norm.shape)
     for i = 1, axis do before[i] = i - 1 end
     local function total(x) return axis == 0 and x or (reduce_sum(x, { axis = before })) end

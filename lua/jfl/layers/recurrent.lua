@@ -99,7 +99,7 @@ end
 
 local function check_state(l, name, given)
   if given == nil then return end
-  common.need_blob(l.who, name, given)
+  args.blob(l.who, name, given)
   local want = { l.layers * l.directions, l.batch, l.units }
   if args.shape_text(given.shape) ~= args.shape_text(want) then
     core.fail("%s: %s must have shape %s (layers * directions, batch, units), got %s", l.who, name,

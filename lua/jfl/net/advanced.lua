@@ -21,11 +21,6 @@ local function devices_of(who)
   return devices.list((core.members(context.graph)))
 end
 
-local function need_blob(who, name, value)
-  if core.type(value) == "blob" then return value end
-  core.fail("%s: %s must be a blob, got %s", who, name, args.describe(value))
-end
-
 -- A list with make(i, device's number of all) made on each device.
 local function on_each(who, make)
   local list, all = {}, devices_of(who)
@@ -39,7 +34,7 @@ end
 local function need_list(who, list)
   local n = type(list) == "table" and metatable(list) == nil and #list or 0
   if n == 0 then core.fail("%s: xs must be a list of blobs, got %s", who, args.describe(list)) end
-  for i = 1, n do need_blob(who, ("xs[%d]"):format(i), list[i]) end
+  for i = 1, n do args.blob(who, ("xs[%d]"):format(i), list[i]) end
   return list
 end
 
@@ -72,13 +67,13 @@ end
 
 define("distribute_clone", "A list with the blob on each device of the place.",
   { X, returns = "Blob[]" }, function(o, who)
-    need_blob(who, "x", o.x)
+    args.blob(who, "x", o.x)
     return on_each(who, function() return (op.identity(o.x)) end)
   end)
 
 define("distribute_split", "A list with each device's part of the blob along an axis.",
   { X, AXIS, returns = "Blob[]" }, function(o, who)
-    local axis = need_axis(who, o.axis, need_blob(who, "x", o.x))
+    local axis = need_axis(who, o.axis, args.blob(who, "x", o.x))
     return on_each(who, function(i, n) return part(who, o.x, axis, i, n) end)
   end)
 
@@ -107,7 +102,7 @@ define("distribute_map", "What f makes of each device's part of a blob, on that 
     local parts = on_each(who, function(i, n)
       local own = {}
       for k, x in ipairs(list) do own[k] = part(who, x, o.axis, i, n) end
-      return need_blob(who, "the result of f", o.f(unpack(own)))
+      return args.blob(who, "the result of f", o.f(unpack(own)))
     end)
     return (op.concat(parts, { axis = o.axis }))
   end)

@@ -70,7 +70,7 @@ local parallel_cast
 -- The blob x, made to lie so; x itself where there is one device, or nothing is said.
 local function cast(who, x, d, gradient, name)
   local context = require("jfl.job.trace").need(who)
-  args.must(core.type(x) == "blob", x, "%s: input must be a blob", who)
+  args.blob(who, "input", x)
   core.need_blob(context.graph, x, who .. ": input")
   local function check(option, value)
     distribute.check(who, option, value, #x.shape)

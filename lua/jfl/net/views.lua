@@ -67,7 +67,7 @@ views.cast_to_current_logical_view = args.define("cast_to_current_logical_view",
     returns = "Blob",
   }, function(o, who)
     local context = trace.need(who)
-    args.must(core.type(o.blob) == "blob", o.blob, "%s: blob must be a blob", who)
+    args.blob(who, "blob", o.blob)
     check_cut(who, context, o.blob)
     if context.apart then return apart.change_view(who, context, o.blob) end
     return core.change_view(context.graph, o.blob, context.mirrored)

@@ -1,23 +1,13 @@
 -- Activations that are made of ops.
 ---@box nn.celu nn.glu nn.gumbel_softmax nn.tanhshrink nn.threshold
-local args = require "jfl.base.args"
 local call = require "jfl.op.call"
 local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
 
-local op, NAME = call.op, tensors.NAME
+local op, define = call.op, tensors.define
 
 local X = { "x", "a blob or NdArray of floats", type = "Tensor" }
 local AXIS = { "axis", "an axis; negative from the end", -1, type = "integer" }
-
-local function define(path, doc, params, body)
-  params[#params + 1] = NAME
-  params.returns = "Tensor"
-  args.define(path, doc, params, function(o)
-    tensors.need(path, "x", o.x)
-    return (body(o, path))
-  end)
-end
 
 define("nn.glu", "The first half of x along an axis, times the sigmoid of the second half (Dauphin "
   .. "et al., \"Language modeling with gated convolutional networks\", 2016).", { X, AXIS },

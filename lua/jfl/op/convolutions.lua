@@ -7,14 +7,14 @@ local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
 local windows = require "jfl.op.windows"
 
-local op, NAME = call.op, tensors.NAME
+local op, define = call.op, tensors.define
 
 local convolutions = {}
 
 local TENSOR = "Tensor"
 local NUMBERS = "integer|integer[]"
 
-args.define("nn.compat_conv2d", "nn.conv2d, but padding SAME puts the odd cell behind, as in "
+define("nn.compat_conv2d", "nn.conv2d, but padding SAME puts the odd cell behind, as in "
   .. "TensorFlow.", {
     { "input", "a blob or NdArray (N, in, H, W)", type = TENSOR },
     { "filters", "(out, in / groups, height, width)", type = TENSOR },
@@ -24,12 +24,10 @@ args.define("nn.compat_conv2d", "nn.conv2d, but padding SAME puts the odd cell b
     windows.format_param(2),
     { "dilations", "distance between the window's cells", 1, type = NUMBERS },
     { "groups", "channels are cut into this many independent groups", 1, type = "integer" },
-    NAME,
-    returns = TENSOR,
   }, function(o)
-    return (op.conv2d(o.input, o.filters, { strides = o.strides, data_format = o.data_format,
+    return op.conv2d(o.input, o.filters, { strides = o.strides, data_format = o.data_format,
       padding = o.padding == "SAME" and "SAME_UPPER" or o.padding, dilations = o.dilations,
-      groups = o.groups, name = o.name }))
+      groups = o.groups, name = o.name })
   end)
 
 -- The spatial extents of a result of `shape` extents: those asked for, given for all axes of the
@@ -148,15 +146,13 @@ for n = 1, 3 do
       .. "times those of value", args.none, type = "integer[]" },
   }
   for _, param in ipairs(convolutions.transposed_params(n)) do params[#params + 1] = param end
-  params[#params + 1] = NAME
-  params.returns = TENSOR
-  args.define(path, ("What leads back from the result of nn.conv%dd to a tensor of its input's "
+  define(path, ("What leads back from the result of nn.conv%dd to a tensor of its input's "
     .. "shape: its gradient."):format(n), params, function(o)
       return convolutions.transpose(path, o, n)
     end)
 end
 
-args.define("nn.torch_conv2d_transpose", "nn.conv2d_transpose with the sizes that PyTorch has.", {
+define("nn.torch_conv2d_transpose", "nn.conv2d_transpose with the sizes that PyTorch has.", {
   { "value", "a blob or NdArray (N, in, H, W)", type = TENSOR },
   { "filter", "(in, out, height, width)", type = TENSOR },
   { "output_padding", "cells that the result is larger than it need be", 0, type = NUMBERS },
@@ -164,8 +160,6 @@ args.define("nn.torch_conv2d_transpose", "nn.conv2d_transpose with the sizes tha
   { "padding_needed", "cells cut from both sides together, the odd one behind", 0, type = NUMBERS },
   windows.format_param(2),
   { "dilations", "distance between the window's cells", 1, type = NUMBERS },
-  NAME,
-  returns = TENSOR,
 }, function(o, who)
   local needed = windows.extents(who, "padding_needed", o.padding_needed, 2, 0)
   o.padding, o.groups = {}, 1

@@ -3,7 +3,6 @@
 local args = require "jfl.base.args"
 local call = require "jfl.op.call"
 local core = require "jfl.core"
-local tensors = require "jfl.op.tensors"
 
 local dropout = core.op("dropout")
 
@@ -36,7 +35,7 @@ return args.define("nn.dropout", "Sets elements to 0 with probability rate in tr
     { "name", "of the op", args.none },
     returns = "Tensor",
   }, function(o, who)
-    local x, name = tensors.need(who, "x", o.x), call.full_name(who, o.name)
+    local x, name = o.x, call.full_name(who, o.name)
     if o.noise_shape then check_noise(x, o.noise_shape) end
     local rate = call.dropout_rate(who, "rate", o.rate, o.training)
     if rate == 0 then return o.x end

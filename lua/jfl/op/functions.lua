@@ -15,7 +15,6 @@ local op = call.op
 local functions = {}
 
 local TENSOR = "Tensor"
-local NAME = tensors.NAME
 local X = { "x", "a blob or NdArray", type = TENSOR }
 local INPUT = { "input_tensor", "a blob or NdArray of floats", type = TENSOR }
 local AXIS = { "axis", "the axes to reduce; all of them unless given", args.none,
@@ -23,12 +22,7 @@ local AXIS = { "axis", "the axes to reduce; all of them unless given", args.none
 local KEEP = { "keepdims", "keep reduced axes with extent 1", false }
 
 local function define(path, doc, params, body)
-  params[#params + 1] = NAME
-  params.returns = TENSOR
-  functions[path:match "[^.]+$"] = args.define(path, doc, params, function(o)
-    tensors.need(path, params[1][1], o[params[1][1]])
-    return (body(o, path))
-  end)
+  functions[path:match "[^.]+$"] = tensors.define(path, doc, params, body)
 end
 
 -- ---- activations ----
@@ -128,26 +122,24 @@ local function need_list(who, name, list, what)
   core.fail("%s: %s must be a list of %s, got %s", who, name, what, args.describe(list))
 end
 
-args.define("math.add_n", "The sum of the tensors of a list.", {
-  { "inputs", "a list of blobs or NdArrays", type = "Tensor[]" }, NAME,
-  returns = TENSOR,
+define("math.add_n", "The sum of the tensors of a list.", {
+  { "inputs", "a list of blobs or NdArrays", type = "Tensor[]" },
 }, function(o)
   local list = need_list("math.add_n", "inputs", o.inputs, "blobs or NdArrays")
-  local sum = tensors.need("math.add_n", "inputs[1]", list[1])
-  if #list == 1 then return (op.identity(sum, { name = o.name })) end
+  local sum = args.tensor("math.add_n", "inputs[1]", list[1])
+  if #list == 1 then return op.identity(sum, { name = o.name }) end
   for i = 2, #list do
     sum = op.add(sum, list[i], { name = i == #list and o.name or nil })
   end
   return sum
 end)
 
-args.define("math.polyval", "The polynomial of x whose coefficients are given, the one of the "
+define("math.polyval", "The polynomial of x whose coefficients are given, the one of the "
   .. "highest power first (Horner's scheme).", {
-    { "coeffs", "a list of numbers or tensors", type = "(number|Tensor)[]" }, X, NAME,
-    returns = TENSOR,
+    { "coeffs", "a list of numbers or tensors", type = "(number|Tensor)[]" }, X,
   }, function(o, who)
     local list = need_list(who, "coeffs", o.coeffs, "numbers")
-    local y = op.multiply(op.zeros_like(tensors.need(who, "x", o.x)), 1)
+    local y = op.multiply(op.zeros_like(o.x), 1)
     y = op.add(y, list[1], { name = #list == 1 and o.name or nil })
     for i = 2, #list do
       y = op.add(op.multiply(y, o.x), list[i], { name = i == #list and o.name or nil })

@@ -9,7 +9,7 @@ local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
 local trace = require "jfl.job.trace"
 
-local op, NAME = call.op, tensors.NAME
+local op, define, NAME = call.op, tensors.define, tensors.NAME
 
 local images = {}
 
@@ -24,7 +24,7 @@ local TRAINING = { "training", "true or false overrides the job's type", args.no
 
 --- The number of x's axis of channels, from 1, where x is a batch of pictures.
 function images.channels_of(who, x, format, name)
-  if #tensors.need(who, name or "x", x).shape == 4 then return format == "NCHW" and 2 or 4 end
+  if #x.shape == 4 then return format == "NCHW" and 2 or 4 end
   core.fail("%s: %s must be of shape %s, got %s", who, name or "x",
     format == "NCHW" and "(N, C, H, W)" or "(N, H, W, C)", args.shape_text(x.shape))
 end
@@ -63,7 +63,8 @@ end
 --- Brings pictures to one size. auto is area (means of what lies under a pixel) for an axis that
 -- shrinks and bilinear for one that grows. uint8 is rounded, floats have gradients.
 images.Resize = args.define("image.Resize", "Brings a batch of pictures to another size.", {
-  { "image", "(N, H, W, C), or as data_format says: uint8, float32 or float64", type = TENSOR },
+  { "image", "(N, H, W, C), or as data_format says: uint8, float32 or float64", type = TENSOR,
+    stands = true },
   { "target_size", "{width, height}", args.none, type = "integer[]" },
   { "interpolation_type", "auto, nearest, bilinear or area", "auto" },
   NHWC, NAME,
@@ -80,7 +81,7 @@ images.Resize = args.define("image.Resize", "Brings a batch of pictures to anoth
   if o.resize_shorter ~= nil or o.keep_aspect_ratio then
     core.fail("%s: resize_shorter and keep_aspect_ratio are for pictures of several sizes", who)
   end
-  channels_of(who, o.image, o.data_format, "image")
+  channels_of(who, args.tensor(who, "image", o.image), o.data_format, "image")
   return (op.image_resize(o.image, { size = images.target(who, o.target_size),
     interpolation = o.interpolation_type, data_format = o.data_format, name = o.name }))
 end)
@@ -108,10 +109,9 @@ local function two(who, name, value, least)
     args.describe(value))
 end
 
-images.center_crop = args.define("image.center_crop", "The middle of each picture.", {
+images.center_crop = define("image.center_crop", "The middle of each picture.", {
   { "x", "pictures", type = TENSOR },
-  { "size", "rows and columns, or one number for both", type = "integer|integer[]" }, FORMAT, NAME,
-  returns = TENSOR,
+  { "size", "rows and columns, or one number for both", type = "integer|integer[]" }, FORMAT,
 }, function(o, who)
   return center_crop(who, o.x, two(who, "size", o.size, 1), o.data_format, o.name)
 end)
@@ -120,14 +120,13 @@ end)
 -- counts as surrounded by `padding` zeros; mirrored with probability `flip`. In jobs that do not
 -- train it is the middle, not mirrored. For CIFAR's 32 by 32 pictures size 32, padding 4 and flip
 -- 0.5 are usual (He et al., "Deep residual learning", 2015, section 4.2).
-images.random_crop = args.define("image.random_crop", "A random part of a picture, in training.", {
+images.random_crop = define("image.random_crop", "A random part of a picture, in training.", {
   { "x", "pictures of any dtype", type = TENSOR },
   { "size", "rows and columns, or one number for both", type = "integer|integer[]" },
   { "padding", "zeros around each picture: rows and columns, or one number for both", 0,
     type = "integer|integer[]" },
   { "flip", "the probability of being mirrored, left to right", 0, range = SHARE },
-  FORMAT, TRAINING, NAME,
-  returns = TENSOR,
+  FORMAT, TRAINING,
 }, function(o, who)
   local axis = channels_of(who, o.x, o.data_format) == 2 and 3 or 2
   local size, padding = two(who, "size", o.size, 1), two(who, "padding", o.padding, 0)
@@ -144,26 +143,24 @@ images.random_crop = args.define("image.random_crop", "A random part of a pictur
   return center_crop(who, x, size, o.data_format, o.name)
 end)
 
-images.random_flip = args.define("image.random_flip", "Mirrors pictures left to right at random, "
+images.random_flip = define("image.random_flip", "Mirrors pictures left to right at random, "
   .. "in training.", {
     { "x", "pictures of any dtype", type = TENSOR },
-    { "probability", "of each", 0.5, range = SHARE }, FORMAT, TRAINING, NAME,
-    returns = TENSOR,
+    { "probability", "of each", 0.5, range = SHARE }, FORMAT, TRAINING,
   }, function(o, who)
     local axis = channels_of(who, o.x, o.data_format) == 2 and 3 or 2
     if not is_active(who, o.training) then return o.x end
-    return (op.random_crop(o.x, { size = { o.x.shape[axis], o.x.shape[axis + 1] },
-      flip = o.probability, data_format = o.data_format, name = o.name }))
+    return op.random_crop(o.x, { size = { o.x.shape[axis], o.x.shape[axis + 1] },
+      flip = o.probability, data_format = o.data_format, name = o.name })
   end)
 
 -- What flip_code says is reversed: axes counted from the one of rows.
 local FLIPS = { [0] = { 0 }, [1] = { 1 }, [-1] = { 0, 1 } }
 
-images.flip = args.define("image.flip", "Mirrors all pictures.", {
+images.flip = define("image.flip", "Mirrors all pictures.", {
   { "image", "pictures of any dtype", type = TENSOR },
   { "flip_code", "1: left to right; 0: top to bottom; -1: both", 1 },
-  NHWC, NAME,
-  returns = TENSOR,
+  NHWC,
 }, function(o, who)
   local rows = channels_of(who, o.image, o.data_format, "image") == 2 and 2 or 1
   local begin, step, shape = { 0, 0, 0, 0 }, { 1, 1, 1, 1 }, o.image.shape
@@ -171,26 +168,25 @@ images.flip = args.define("image.flip", "Mirrors all pictures.", {
   for _, axis in ipairs(FLIPS[o.flip_code]) do
     begin[rows + axis + 1], step[rows + axis + 1] = math.max(shape[rows + axis + 1] - 1, 0), -1
   end
-  return (op.strided_slice(o.image, { begin = begin, step = step, size = shape, name = o.name }))
+  return op.strided_slice(o.image, { begin = begin, step = step, size = shape, name = o.name })
 end)
 
 --- int8 numbers that are 1 with the given probability, such as mirror_blob of CropMirrorNormalize.
-images.CoinFlip = args.define("random.CoinFlip", "Random int8 numbers, 0 or 1.", {
+images.CoinFlip = define("random.CoinFlip", "Random int8 numbers, 0 or 1.", {
   { "batch_size", "how many", 1, least = 1 },
-  { "probability", "of 1", 0.5, range = SHARE }, NAME,
-  returns = TENSOR,
+  { "probability", "of 1", 0.5, range = SHARE },
 }, function(o)
   local drawn = op.random_uniform({ shape = { o.batch_size } })
-  return (op.cast(op.less(drawn, o.probability), { dtype = "int8", name = o.name }))
+  return op.cast(op.less(drawn, o.probability), { dtype = "int8", name = o.name })
 end)
 
 -- ---- colours ----
 
 --- (pixels - mean) / std of a part of uint8 pictures, (N, H, W, C), as float32: what makes decoded
 -- pictures the input of a network, in one step.
-images.CropMirrorNormalize = args.define("image.CropMirrorNormalize", "(pixels - mean) / std of a "
+images.CropMirrorNormalize = define("image.CropMirrorNormalize", "(pixels - mean) / std of a "
   .. "part of uint8 pictures, as float32.", {
-    { "input_blob", "uint8 (N, H, W, C)", type = TENSOR },
+    { "input_blob", "uint8 (N, H, W, C)", type = TENSOR, stands = true },
     { "mirror_blob", "int8 (N): pictures where it is not 0 are mirrored left to right", args.none,
       type = TENSOR },
     { "color_space", "BGR or RGB: 3 channels, GRAY: 1", "BGR" },
@@ -201,8 +197,7 @@ images.CropMirrorNormalize = args.define("image.CropMirrorNormalize", "(pixels -
     { "crop_pos_x", "where it is, from 0 (left) to 1 (right)", 0.5 },
     { "mean", "numbers that are subtracted: one, or one a channel", { 0 }, type = "number[]" },
     { "std", "numbers that are divided by: one, or one a channel", { 1 }, type = "number[]" },
-    { "output_dtype", "of the result: float32", "float32" }, NAME,
-    returns = TENSOR,
+    { "output_dtype", "of the result: float32", "float32" },
   }, function(o, who)
     local x, mirror = o.input_blob, o.mirror_blob
     local crop = undecided(x, "crop")
@@ -210,10 +205,10 @@ images.CropMirrorNormalize = args.define("image.CropMirrorNormalize", "(pixels -
       x = crop(x, who, o)
       o.crop_h, o.crop_w = 0, 0
     end
-    tensors.need(who, "input_blob", x)
+    args.tensor(who, "input_blob", x)
     o.input_blob, o.mirror_blob = nil, nil
     if mirror == nil then return (op.crop_mirror_normalize(x, o)) end
-    return (op.crop_mirror_normalize(x, { tensors.need(who, "mirror_blob", mirror) }, o))
+    return op.crop_mirror_normalize(x, { mirror }, o)
   end)
 
 local function channel_numbers(who, name, value, n)
@@ -225,12 +220,11 @@ local function channel_numbers(who, name, value, n)
 end
 
 --- (x - mean) / std, channel by channel. Pictures that are no floats become float32 first.
-images.normalize = args.define("image.normalize", "(image - mean) / std, channel by channel.", {
+images.normalize = define("image.normalize", "(image - mean) / std, channel by channel.", {
   { "image", "pictures", type = TENSOR },
   { "std", "a number, or one a channel", type = "number|number[]" },
   { "mean", "a number, or one a channel", type = "number|number[]" },
-  NHWC, NAME,
-  returns = TENSOR,
+  NHWC,
 }, function(o, who)
   local x = o.image
   local axis = channels_of(who, x, o.data_format, "image")
@@ -238,7 +232,7 @@ images.normalize = args.define("image.normalize", "(image - mean) / std, channel
   local n = x.shape[axis]
   local mean = along(channel_numbers(who, "mean", o.mean, n), axis, x.dtype)
   local std = along(channel_numbers(who, "std", o.std, n), axis, x.dtype)
-  return (op.divide(op.subtract(x, mean), std, { name = o.name }))
+  return op.divide(op.subtract(x, mean), std, { name = o.name })
 end)
 
 -- 1 where the numbers 0 .. n - 1 along an axis are from `low` up to below `low + size`, else 0.

@@ -19,19 +19,17 @@ local op = call.op
 local losses = {}
 
 local TENSOR = "Tensor"
-local NAME = tensors.NAME
 local REDUCTION = { "reduction", "mean, sum or none", "mean",
   words = { "mean", "sum", "none" } }
 local NO_REDUCTION = { "reduction", "mean, sum or none", "none", words = REDUCTION.words }
 
--- Fails unless the named tensors have the shape of the first.
-local function alike(who, o, first, ...)
-  local shape = tensors.need(who, first, o[first]).shape
-  for _, name in ipairs { ... } do
-    local other = tensors.need(who, name, o[name]).shape
-    if not tensors.same(shape, other) then
-      core.fail("%s: %s must be of shape %s like %s, got %s", who, name, args.shape_text(shape),
-        first, args.shape_text(other))
+-- Fails unless the tensors of parameters with a field `like` have the shape of the one it names.
+local function check_alike(who, o, params)
+  for _, param in ipairs(params) do
+    local name, first = param[1], param.like
+    if first and not tensors.same(o[first].shape, o[name].shape) then
+      core.fail("%s: %s must be of shape %s like %s, got %s", who, name,
+        args.shape_text(o[first].shape), first, args.shape_text(o[name].shape))
     end
   end
 end
@@ -45,42 +43,39 @@ local function reduced(o, y)
   return o.name and (op.identity(y, { name = o.name })) or y
 end
 
--- Defines a loss: body gets the options and gives a loss for each element.
+-- Defines a loss: body gets the options and gives a loss for each element. Tensors with a field
+-- `like` have the shape of the parameter that it names.
 local function define(path, doc, params, body)
-  params[#params + 1] = NAME
-  params.returns = TENSOR
-  local name = path:match "[^.]+$"
-  losses[name] = args.define(path, doc, params, function(o)
-    return reduced(o, body(path, o))
+  losses[path:match "[^.]+$"] = tensors.define(path, doc, params, function(o, who)
+    check_alike(who, o, params)
+    return reduced(o, body(o, who))
   end)
 end
 
-local function input(name, doc) return { name, doc, type = TENSOR } end
+local function input(name, doc, like) return { name, doc, type = TENSOR, like = like } end
 local INPUT = input("input", "what the network gives")
-local TARGET = input("target", "what it should give, of the same shape")
+local TARGET = input("target", "what it should give, of the same shape", "input")
 
 -- ---- distances ----
 
 define("nn.l1_loss", "The magnitude of input - target.", { INPUT, TARGET, REDUCTION },
-  function(who, o)
-    alike(who, o, "input", "target")
+  function(o)
     return (op.abs((op.subtract(o.input, o.target))))
   end)
 
 define("nn.mse_loss", "The square of input - target.", { INPUT, TARGET, REDUCTION },
-  function(who, o)
-    alike(who, o, "input", "target")
+  function(o)
     return (op.squared_difference(o.input, o.target))
   end)
 
 define("smooth_l1_loss", "d^2 / (2 beta) where the distance d of prediction and label is below "
   .. "beta, and d - beta / 2 elsewhere.", {
-    input("prediction", "what the network gives"), input("label", "of the same shape"),
+    input("prediction", "what the network gives"),
+    input("label", "of the same shape", "prediction"),
     { "beta", "the distance where the parabola ends; 0: there is none", 1, type = "number",
       range = "a number of at least 0" },
     NO_REDUCTION,
-  }, function(who, o)
-    alike(who, o, "prediction", "label")
+  }, function(o)
     return (op.smooth_l1_loss(o.prediction, o.label, { beta = o.beta }))
   end)
 
@@ -88,8 +83,7 @@ define("nn.huber_loss", "d^2 / 2 where the distance d of input and target is bel
   .. "delta (d - delta / 2) elsewhere.", {
     INPUT, TARGET, { "delta", "the distance where the parabola ends", 1, type = "number",
       range = "a number above 0" }, REDUCTION,
-  }, function(who, o)
-    alike(who, o, "input", "target")
+  }, function(o)
     local y = op.smooth_l1_loss(o.input, o.target, { beta = o.delta })
     return o.delta == 1 and y or (op.multiply(y, o.delta))
   end)
@@ -120,8 +114,7 @@ define("nn.binary_cross_entropy", "The cross entropy of target and input, both p
   input("input", "probabilities"), TARGET,
   { "weight", "a tensor that multiplies the losses, broadcast to them", args.none, type = TENSOR },
   REDUCTION,
-}, function(who, o)
-  alike(who, o, "input", "target")
+}, function(o, who)
   local y = op.add(op.xlogy(o.target, o.input), op.xlogy(one_minus(o.target), one_minus(o.input)))
   return weighted(who, o, (op.negative(y)))
 end)
@@ -133,8 +126,7 @@ define("nn.binary_cross_entropy_with_logits", "The cross entropy of target, a pr
   { "pos_weight", "a tensor that multiplies the part of target, broadcast to the losses",
     args.none, type = TENSOR },
   REDUCTION,
-}, function(who, o)
-  alike(who, o, "input", "target")
+}, function(o, who)
   if o.pos_weight == nil then
     local labels = op.cast(o.target, { dtype = o.input.dtype })
     return weighted(who, o, (op.sigmoid_cross_entropy_with_logits(labels, o.input)))
@@ -150,12 +142,11 @@ end)
 define("nn.kl_div", "target (log target - input): how far the distribution of target is from "
   .. "that of input.", {
     input("input", "logarithms of probabilities"),
-    input("target", "probabilities, or with log_target their logarithms"),
+    input("target", "probabilities, or with log_target their logarithms", "input"),
     { "log_target", "whether target holds logarithms", false, type = "boolean" },
     { "reduction", "mean, sum, none or batchmean: the mean of the samples' sums, the divergence",
       "mean", words = { "mean", "sum", "none", "batchmean" } },
-  }, function(who, o)
-    alike(who, o, "input", "target")
+  }, function(o, who)
     local samples = o.input.shape[1]
     local p = o.log_target and op.exp(o.target) or op.relu(o.target)
     local y = o.log_target and op.multiply(p, (op.subtract(o.target, o.input)))
@@ -180,10 +171,9 @@ end
 define("nn.sparse_cross_entropy", "Minus the logarithm of the probability at the label, for each "
   .. "sample.", {
     input("labels", "int32 or int64 (...)"), input("prediction", "probabilities (..., classes)"),
-  }, function(who, o)
+  }, function(o)
     o.reduction = "none"
-    tensors.need(who, "labels", o.labels)
-    local p = picked(tensors.need(who, "prediction", o.prediction), o.labels)
+    local p = picked(o.prediction, o.labels)
     return (op.negative(op.log(op.maximum(p, 1e-20))))
   end)
 
@@ -223,9 +213,8 @@ define("nn.nll_loss", "Minus the element of input at the label: the loss of netw
   .. "logsoftmax.", {
     input("input", "logarithms of probabilities (..., classes)"),
     input("target", "labels, int32 or int64 (...)"), CLASS_WEIGHT, IGNORE, REDUCTION,
-  }, function(who, o)
-    tensors.need(who, "input", o.input)
-    local labels, mask = without_ignored(who, o, tensors.need(who, "target", o.target))
+  }, function(o, who)
+    local labels, mask = without_ignored(who, o, o.target)
     return weighted_samples(who, o, labels, mask, (op.negative(picked(o.input, labels))))
   end)
 
@@ -239,9 +228,8 @@ define("nn.cross_entropy", "The softmax cross entropy of logits, which come firs
     { "label_smoothing", "the share of the target that all classes get alike", 0,
       type = "number" },
     REDUCTION,
-  }, function(who, o)
-    tensors.need(who, "input", o.input)
-    if tensors.need(who, "target", o.target).dtype:find "float" then
+  }, function(o, who)
+    if o.target.dtype:find "float" then
       if #o.target.shape < #o.input.shape then
         core.fail("%s: labels must be whole numbers of classes, int32 or int64, got %s; "
           .. "labels:astype \"int32\" makes them so", who, o.target.dtype)
@@ -260,31 +248,28 @@ define("nn.cross_entropy", "The softmax cross entropy of logits, which come firs
 
 local dense_entropy = core.op "softmax_cross_entropy_with_logits"
 
-losses.softmax_cross_entropy_with_logits = args.define("nn.softmax_cross_entropy_with_logits",
+losses.softmax_cross_entropy_with_logits = tensors.define("nn.softmax_cross_entropy_with_logits",
   "Minus the sum over the last axis of labels times the logarithm of softmax(logits).", {
     input("labels", "probabilities (..., classes)"), input("logits", "of the same shape"),
     { "label_smoothing", "the share of the labels that all classes get alike", 0,
       type = "number", range = "a number from 0 to 1" },
-    NAME,
-    returns = TENSOR,
   }, function(o, who)
-    local labels, s = tensors.need(who, "labels", o.labels), o.label_smoothing
+    local labels, s = o.labels, o.label_smoothing
     if s > 0 then
       local classes = labels.shape[#labels.shape] or 1
       labels = op.add(op.multiply(labels, 1 - s), s / classes)
     end
-    return (dense_entropy(labels, o.logits, { name = call.full_name(who, o.name) }))
+    return dense_entropy(labels, o.logits, { name = call.full_name(who, o.name) })
   end)
 
 define("nn.sigmoid_focal_loss", "The cross entropy of sigmoid(inputs) and targets, times how wrong "
   .. "it is, to the power gamma (Lin et al., arXiv:1708.02002).", {
-    input("inputs", "logits"), input("targets", "0 or 1, of the same shape"),
+    input("inputs", "logits"), input("targets", "0 or 1, of the same shape", "inputs"),
     { "alpha", "the weight of targets 1; that of 0 is 1 - alpha; below 0: no weights", 0.25,
       type = "number" },
     { "gamma", "how much what is right counts less", 2, type = "number",
       range = "a number of at least 0" }, NO_REDUCTION,
-  }, function(who, o)
-    alike(who, o, "inputs", "targets")
+  }, function(o)
     local t = op.cast(o.targets, { dtype = o.inputs.dtype })
     local p = op.sigmoid(o.inputs)
     local wrong = op.add(op.multiply(p, one_minus(t)), op.multiply(one_minus(p), t))
@@ -298,11 +283,10 @@ define("nn.sigmoid_focal_loss", "The cross entropy of sigmoid(inputs) and target
 -- ---- margins ----
 
 define("nn.margin_ranking_loss", "max(0, margin - target (input1 - input2)).", {
-  input("input1", "scores"), input("input2", "scores of the same shape"),
-  input("target", "1 where input1 should be larger, -1 where input2 should"),
+  input("input1", "scores"), input("input2", "scores of the same shape", "input1"),
+  input("target", "1 where input1 should be larger, -1 where input2 should", "input1"),
   { "margin", "by how much", 0, type = "number" }, REDUCTION,
-}, function(who, o)
-  alike(who, o, "input1", "input2", "target")
+}, function(o)
   local ahead = op.multiply(o.target, (op.subtract(o.input1, o.input2)))
   return (op.relu(op.subtract(o.margin, ahead)))
 end)
@@ -319,15 +303,14 @@ end
 
 define("nn.triplet_margin_loss", "max(0, d(anchor, positive) - d(anchor, negative) + margin), "
   .. "where d is the p-norm of the difference over axis 1, plus eps.", {
-    input("anchor", "(samples, numbers)"), input("positive", "like anchor"),
-    input("negative", "unlike anchor"), { "margin", "by how much", 1, type = "number" },
+    input("anchor", "(samples, numbers)"), input("positive", "like anchor", "anchor"),
+    input("negative", "unlike anchor", "anchor"), { "margin", "by how much", 1, type = "number" },
     { "p", "of the norm", 2, type = "number", range = "a number above 0" },
     { "eps", "what is added to each difference", 1e-6, type = "number" },
     { "swap", "whether d(positive, negative) counts where it is smaller than d(anchor, negative)",
       false, type = "boolean" },
     REDUCTION,
-  }, function(who, o)
-    alike(who, o, "anchor", "positive", "negative")
+  }, function(o, who)
     if #o.anchor.shape == 0 then
       core.fail("%s: anchor must have one axis or more, got shape ()", who)
     end
@@ -344,12 +327,10 @@ end
 
 define("nn.cosine_embedding_loss", "1 - cos(input1, input2) where target is 1, and "
   .. "max(0, cos - margin) where it is -1.", {
-    input("input1", "(samples, numbers)"), input("input2", "of the same shape"),
+    input("input1", "(samples, numbers)"), input("input2", "of the same shape", "input1"),
     input("target", "1 or -1 for each sample"),
     { "margin", "what may remain", 0, type = "number" }, REDUCTION,
-  }, function(who, o)
-    alike(who, o, "input1", "input2")
-    tensors.need(who, "target", o.target)
+  }, function(o, who)
     local function over(a, b) return (op.reduce_sum(op.multiply(a, b), { axis = -1 })) end
     local function size(a) return (op.add(over(a, a), 1e-12)) end
     local cosine = op.multiply(over(o.input1, o.input2),
@@ -363,17 +344,15 @@ define("nn.cosine_embedding_loss", "1 - cos(input1, input2) where target is 1, a
 
 define("nn.hinge_embedding_loss", "input where target is 1, and max(0, margin - input) where it is "
   .. "-1.", {
-    input("input", "distances"), input("target", "1 or -1, of the same shape"),
+    input("input", "distances"), input("target", "1 or -1, of the same shape", "input"),
     { "margin", "how far apart others should be", 1, type = "number" }, REDUCTION,
-  }, function(who, o)
-    alike(who, o, "input", "target")
+  }, function(o)
     return by_sign(o.target, o.input, (op.relu(op.subtract(o.margin, o.input))))
   end)
 
 define("nn.hinge_loss", "max(0, 1 - target input), as support vector machines have it.", {
-  input("input", "scores"), input("target", "1 or -1, of the same shape"), REDUCTION,
-}, function(who, o)
-  alike(who, o, "input", "target")
+  input("input", "scores"), input("target", "1 or -1, of the same shape", "input"), REDUCTION,
+}, function(o)
   return (op.relu(op.subtract(1, (op.multiply(o.target, o.input)))))
 end)
 
@@ -382,8 +361,7 @@ define("nn.dice_loss", "1 - 2 |input and target| / (|input| + |target|) of each 
   { "smooth", "what is added above and below, so that nothing is divided by 0", 1,
     type = "number", range = "a number of at least 0" },
   REDUCTION,
-}, function(who, o)
-  alike(who, o, "input", "target")
+}, function(o, who)
   local axes = {}
   for i = 1, #o.input.shape - 1 do axes[i] = i end
   if #axes == 0 then
@@ -406,28 +384,21 @@ define("ctc_loss", "Minus the logarithm of the probability that each sequence ho
     { "reduction", "mean, for which each loss is divided by its target's length, sum or none",
       "mean", words = REDUCTION.words },
     { "zero_infinity", "whether losses of targets that cannot be aligned are 0", false },
-  }, function(who, o)
-    for _, name in ipairs { "log_probs", "targets", "input_lengths", "target_lengths" } do
-      tensors.need(who, name, o[name])
-    end
+  }, function(o)
     local y = op.ctc_loss(o.log_probs, o.targets, o.input_lengths, o.target_lengths,
       { blank = o.blank, zero_infinity = o.zero_infinity })
     return o.reduction == "mean" and (op.divide(y, (op.maximum(o.target_lengths, 1)))) or y
   end)
 
-losses.combined_margin_loss = args.define("combined_margin_loss", "cos(m1 acos(x) + m2) - m3 at "
+losses.combined_margin_loss = tensors.define("combined_margin_loss", "cos(m1 acos(x) + m2) - m3 at "
   .. "each sample's label, and x elsewhere: what the margins of ArcFace, CosFace and SphereFace "
   .. "make of cosines before a softmax.", {
     input("x", "cosines (samples, classes)"), input("label", "int32 or int64 (samples)"),
     { "m1", "what multiplies the angle", 1, type = "number" },
     { "m2", "what is added to the angle", 0, type = "number" },
     { "m3", "what is subtracted from the cosine", 0, type = "number" },
-    NAME,
-    returns = TENSOR,
   }, function(o, who)
-    local x = tensors.need(who, "x", o.x)
-    tensors.need(who, "label", o.label)
-    for _, name in ipairs { "m1", "m2", "m3" } do args.expect(who, name, o[name], "number") end
+    local x = o.x
     if #x.shape ~= 2 then
       core.fail("%s: x must be (samples, classes), got %s", who, args.shape_text(x.shape))
     end
@@ -437,7 +408,7 @@ losses.combined_margin_loss = args.define("combined_margin_loss", "cos(m1 acos(x
       y = op.cos(op.add(op.multiply(op.acos(x), o.m1), o.m2))
     end
     if o.m3 ~= 0 then y = op.subtract(y, o.m3) end
-    return (op.where(own, y, x, { name = o.name }))
+    return op.where(own, y, x, { name = o.name })
   end)
 
 return losses

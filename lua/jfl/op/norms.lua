@@ -10,12 +10,11 @@ local tensors = require "jfl.op.tensors"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 
-local op = call.op
+local op, define = call.op, tensors.define
 
 local norms = {}
 
 local TENSOR = "Tensor"
-local NAME = tensors.NAME
 
 --- An axis of a tensor of that rank, counted from 0.
 function norms.axis(who, name, axis, rank) return tensors.axis(who, name, axis, rank) - 1 end
@@ -35,7 +34,7 @@ local function along(who, name, line, axis, shape)
 end
 
 --- y = scale (x - mean) / sqrt(variance + variance_epsilon) + offset.
-norms.batch_normalization = args.define("nn.batch_normalization", "Normalizes x by a mean and a "
+norms.batch_normalization = define("nn.batch_normalization", "Normalizes x by a mean and a "
   .. "variance for each channel, which are given.", {
     { "x", "a blob or NdArray", type = TENSOR },
     { "mean", "a number for each channel", type = TENSOR },
@@ -45,13 +44,7 @@ norms.batch_normalization = args.define("nn.batch_normalization", "Normalizes x 
     { "variance_epsilon", "added to the variance", 1e-5, type = "number",
       range = "a number of at least 0" },
     { "axis", "of channels", 1, type = "integer" },
-    NAME,
-    returns = TENSOR,
   }, function(o, who)
-    for _, name in ipairs { "x", "mean", "variance" } do tensors.need(who, name, o[name]) end
-    for _, name in ipairs { "offset", "scale" } do
-      if o[name] ~= nil then tensors.need(who, name, o[name]) end
-    end
     local shape = o.x.shape
     local axis = norms.axis(who, "axis", o.axis, #shape)
     local function broadcast(name, line) return along(who, name, line, axis, shape) end
@@ -85,7 +78,6 @@ norms.moments = args.define("nn.moments", "The mean and the biased variance over
   { "name", "of the op that gives the variance", args.none },
   returns = { TENSOR, TENSOR },
 }, function(o, who)
-  tensors.need(who, "x", o.x)
   local axes = {}
   for i, axis in ipairs(type(o.axes) == "table" and o.axes or { o.axes }) do
     axes[i] = norms.axis(who, "axes", axis, #o.x.shape)
@@ -116,7 +108,6 @@ local function check_params(who, o, x, names)
   for _, name in ipairs(names) do
     local p = o[name]
     if p ~= nil then
-      tensors.need(who, name, p)
       for i = 1, #p.shape do
         if #p.shape > #x.shape or p.shape[i] ~= x.shape[#x.shape - #p.shape + i] then
           core.fail("%s: %s must be like the last axes of inputs %s, got %s", who, name,
@@ -131,7 +122,7 @@ local PARAMS_AXIS = { "begin_params_axis", "the first axis of gamma and beta, wh
   .. "say too", -1, type = "integer" }
 
 --- Layer normalization with given gamma and beta.
-norms.layer_norm = args.define("nn.layer_norm", "Normalizes each row, which is all axes from "
+norms.layer_norm = define("nn.layer_norm", "Normalizes each row, which is all axes from "
   .. "begin_norm_axis on, by its mean and variance; then gamma multiplies and beta is added.", {
     { "inputs", "a blob or NdArray", type = TENSOR },
     { "gamma", "like the last axes of inputs", args.none, type = TENSOR },
@@ -141,10 +132,8 @@ norms.layer_norm = args.define("nn.layer_norm", "Normalizes each row, which is a
     PARAMS_AXIS,
     { "epsilon", "added to the variance", 1e-5, type = "number",
       range = "a number of at least 0" },
-    NAME,
-    returns = TENSOR,
   }, function(o, who)
-    local x = tensors.need(who, "inputs", o.inputs)
+    local x = o.inputs
     check_params(who, o, x, { "gamma", "beta" })
     norms.axis(who, "begin_params_axis", o.begin_params_axis, #x.shape)
     return norms.rows(x, { axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #x.shape),
@@ -152,17 +141,15 @@ norms.layer_norm = args.define("nn.layer_norm", "Normalizes each row, which is a
   end)
 
 --- y = gamma x / sqrt(mean of x^2 + epsilon).
-norms.rms_norm = args.define("nn.rms_norm", "Divides each row, which is all axes from "
+norms.rms_norm = define("nn.rms_norm", "Divides each row, which is all axes from "
   .. "begin_norm_axis on, by the root of the mean of its squares; then gamma multiplies.", {
     { "inputs", "a blob or NdArray", type = TENSOR },
     { "gamma", "like the last axes of inputs", args.none, type = TENSOR },
     { "begin_norm_axis", "the first axis of a row", -1, type = "integer" },
     { "epsilon", "added to the mean of the squares", 1e-6, type = "number",
       range = "a number of at least 0" },
-    NAME,
-    returns = TENSOR,
   }, function(o, who)
-    local x = tensors.need(who, "inputs", o.inputs)
+    local x = o.inputs
     check_params(who, o, x, { "gamma" })
     return norms.rows(x, { axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #x.shape),
       epsilon = o.epsilon, center = false, gamma = o.gamma, name = o.name })
@@ -190,7 +177,6 @@ local function grouped(who, kind, o, groups)
 end
 
 local function need_channels(who, x, least)
-  tensors.need(who, "x", x)
   if #x.shape >= least then return x.shape[2] end
   core.fail("%s: x must have %d or more axes, got shape %s", who, least, args.shape_text(x.shape))
 end
@@ -238,19 +224,17 @@ for axes = 1, 3 do
     end)
 end
 
-args.define("nn.local_response_norm", "x / (k + alpha * mean(x^2))^beta, the mean over `size` "
+define("nn.local_response_norm", "x / (k + alpha * mean(x^2))^beta, the mean over `size` "
   .. "channels around each, with zeros beyond the first and last (Krizhevsky et al., \"ImageNet "
   .. "classification with deep convolutional neural networks\", 2012, section 3.3).", {
     { "x", "(N, C, ...)", type = TENSOR },
-    { "size", "how many channels", type = "integer" },
+    { "size", "how many channels", type = "integer", least = 1 },
     { "alpha", "share of the mean", 1e-4, type = "number" },
     { "beta", "the exponent", 0.75, type = "number" },
-    { "k", "what is added", 1, type = "number" }, NAME,
-    returns = TENSOR,
+    { "k", "what is added", 1, type = "number" },
   }, function(o, who)
     local channels, shape = need_channels(who, o.x, 3), o.x.shape
-    local size = args.integer(who, "size", o.size, 1)
-    for _, name in ipairs { "alpha", "beta", "k" } do args.expect(who, name, o[name], "number") end
+    local size = o.size
     local pads = { 0, 0, math.floor(size / 2), math.floor((size - 1) / 2) }
     for i = 5, 2 * #shape do pads[i] = 0 end
     local squares, sum = op.pad(op.square(o.x), { paddings = pads }), nil
@@ -263,7 +247,7 @@ args.define("nn.local_response_norm", "x / (k + alpha * mean(x^2))^beta, the mea
       sum = sum and op.add(sum, part) or part
     end
     local divisor = op.pow(op.add(op.multiply(sum, o.alpha / size), o.k), o.beta)
-    return (op.divide(o.x, divisor, { name = o.name }))
+    return op.divide(o.x, divisor, { name = o.name })
   end)
 
 return norms

@@ -5,12 +5,12 @@ local call = require "jfl.op.call"
 local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
 
-local op, NAME = call.op, tensors.NAME
+local op, define = call.op, tensors.define
 local FORMATS = { "NCHW", "NHWC" }
 
 -- Which axes of (N, C, H, W) or (N, H, W, C) are height and width.
 local function axes_of(who, x, data_format)
-  local shape = tensors.need(who, "x", x).shape
+  local shape = x.shape
   if #shape ~= 4 then
     core.fail("%s: x must have four axes, got shape %s", who, args.shape_text(shape))
   end
@@ -22,7 +22,7 @@ local function around(x, first, sides, options)
   local paddings = { 0, 0, 0, 0, 0, 0, 0, 0 }
   for i = 1, 4 do paddings[2 * first - 2 + i] = sides[i] end
   options.paddings = paddings
-  return (op.pad(x, options))
+  return op.pad(x, options)
 end
 
 local function define_2d(path, doc, mode, own)
@@ -30,11 +30,9 @@ local function define_2d(path, doc, mode, own)
     { "x", "a blob or NdArray (N, C, H, W)", type = "Tensor" },
     { "padding", "lines on every side, or { left, right, top, bottom }",
       type = "integer|integer[]" },
-    own or NAME, own and { "data_format", "NCHW or NHWC", "NCHW", words = FORMATS } or nil,
-    own and NAME or nil,
-    returns = "Tensor",
+    own, own and { "data_format", "NCHW or NHWC", "NCHW", words = FORMATS },
   }
-  args.define(path, doc, params, function(o)
+  define(path, doc, params, function(o)
     local first = axes_of(path, o.x, o.data_format or "NCHW")
     local p = tensors.integers(path, "padding", o.padding, 0)
     args.must(#p == 1 or #p == 4, p, "%s: padding must be a number or { left, right, top, bottom }",
@@ -58,7 +56,7 @@ local function pair(who, name, value)
   return { list[1], list[#list] }
 end
 
-args.define("same_padding", "Pictures with the border of zeros that makes a convolution without "
+define("same_padding", "Pictures with the border of zeros that makes a convolution without "
   .. "padding give as many places as the strides take.", {
   { "x", "a blob or NdArray of four axes", type = "Tensor" },
   { "padding", "SAME_LOWER puts an odd line in front, SAME_UPPER behind", type = "string" },
@@ -66,8 +64,6 @@ args.define("same_padding", "Pictures with the border of zeros that makes a conv
   { "kernel_size", "a number or { height, width }", type = "integer|integer[]" },
   { "strides", "a number or { vertical, horizontal }", type = "integer|integer[]" },
   { "dilation_rate", "a number or { vertical, horizontal }", 1, type = "integer|integer[]" },
-  NAME,
-  returns = "Tensor",
 }, function(o, who)
   local first = axes_of(who, o.x, o.data_format)
   local word = type(o.padding) == "string" and o.padding:upper()

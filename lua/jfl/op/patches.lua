@@ -68,7 +68,7 @@ args.define("nn.fold", "What nn.unfold gives, as pictures: where windows overlap
   .. "up.", params({ "input", "(N, C * rows * columns, windows)", type = "Tensor" },
     { "output_size", "rows and columns of the pictures, or one number", type = NUMBERS }),
   function(o, who)
-    local s = tensors.need(who, "input", o.input).shape
+    local s = o.input.shape
     o.output_size = windows.extents(who, "output_size", o.output_size, 2, 1)
     local options = read(who, o)
     local cells, rows, columns = o.kernel_size[1] * o.kernel_size[2], count(o, 1), count(o, 2)

@@ -8,7 +8,7 @@ local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
 local windows = require "jfl.op.windows"
 
-local op, NAME = call.op, tensors.NAME
+local op, define = call.op, tensors.define
 
 -- The part of a padding that belongs to axes from..to, for a pool of two axes; nil: none.
 local function part(padding, from, to)
@@ -51,7 +51,7 @@ end
 
 local function define_pool(kind, n, doc, pool)
   local path = ("nn.%s_pool%dd"):format(kind, n)
-  args.define(path, doc, {
+  define(path, doc, {
     { "input", "a blob or NdArray", type = "Tensor" },
     { "ksize", "the window: one number, or one for each axis", type = "integer|integer[]" },
     { "strides", "step of the window; its size, unless given", args.none,
@@ -60,15 +60,13 @@ local function define_pool(kind, n, doc, pool)
       type = "string|integer|integer[]|integer[][]" },
     windows.format_param(n),
     { "ceil_mode", "with a padding list: count a last, partial window", false, type = "boolean" },
-    NAME,
-    returns = "Tensor",
   }, function(o)
     o.is_last = windows.is_last(path, o.data_format, n)
     windows.shape(path, "input", o.input, n, o.data_format)
     o.ksize = windows.extents(path, "ksize", o.ksize, n, 1)
     o.strides = o.strides == nil and o.ksize or windows.extents(path, "strides", o.strides, n, 1)
     o.padding = windows.padding(path, o.padding, n, o.is_last)
-    return (pool(kind, o.input, o))
+    return pool(kind, o.input, o)
   end)
 end
 
@@ -162,12 +160,11 @@ end
 
 local function define_adaptive(kind, n, doc, pool)
   local path = ("nn.adaptive_%s_pool%dd"):format(kind, n)
-  args.define(path, doc, {
+  define(path, doc, {
     { "input", "a blob or NdArray", type = "Tensor" },
     { "output_size", "spatial extents of the result: one number, or one for each axis",
       type = "integer|integer[]" },
-    windows.format_param(n), NAME,
-    returns = "Tensor",
+    windows.format_param(n),
   }, function(o)
     o.is_last = windows.is_last(path, o.data_format, n)
     local shape = windows.shape(path, "input", o.input, n, o.data_format)
@@ -183,8 +180,8 @@ local function define_adaptive(kind, n, doc, pool)
       divides = divides and kernel[i] % 1 == 0
     end
     if not divides then return (pool(o.input, size, n, o)) end
-    return (pool_of(kind, n)(o.input, { ksize = kernel, data_format = o.data_format,
-      name = o.name }))
+    return pool_of(kind, n)(o.input, { ksize = kernel, data_format = o.data_format,
+      name = o.name })
   end)
 end
 
@@ -195,15 +192,13 @@ for n = 1, 3 do
     .. "of that size.", adaptive_max)
 end
 
-args.define("nn.global_avg_pool", "The mean of each channel of each image.", {
+define("nn.global_avg_pool", "The mean of each channel of each image.", {
   { "input", "a blob or NdArray (N, C, ...), or (N, ..., C)", type = "Tensor" },
   { "data_format", "NC or such as NCHW: channels first; such as NHWC: channels last", "NC",
     type = "string" },
   { "keepdims", "whether the spatial axes stay, with extent 1", false, type = "boolean" },
-  NAME,
-  returns = "Tensor",
 }, function(o, who)
-  local rank = #tensors.need(who, "input", o.input).shape
+  local rank = #o.input.shape
   if rank < 3 then
     core.fail("%s: input must have three or more axes, got shape %s", who,
       args.shape_text(o.input.shape))
@@ -217,5 +212,5 @@ args.define("nn.global_avg_pool", "The mean of each channel of each image.", {
   local x = rank == 4 and o.input
     or op.reshape(o.input, is_last and { s[1], h, w, channels } or { s[1], channels, h, w })
   x = op.avg_pool2d(x, { ksize = { h, w }, data_format = is_last and "NHWC" or "NCHW" })
-  return (op.reshape(x, y, { name = o.name }))
+  return op.reshape(x, y, { name = o.name })
 end)

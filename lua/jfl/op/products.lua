@@ -5,7 +5,7 @@ local call = require "jfl.op.call"
 local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
 
-local op, NAME = call.op, tensors.NAME
+local op, define = call.op, tensors.define
 
 -- ---- matmul ----
 
@@ -58,16 +58,14 @@ local function product(o, a, b)
     op.broadcast_to(o.b, with_batch(batch, b)), flags))
 end
 
-args.define("matmul", "The matrix product of a and b; further axes in front make a batch, and "
+define("matmul", "The matrix product of a and b; further axes in front make a batch, and "
   .. "broadcast.", {
   { "a", "a blob or NdArray of two or more axes", type = "Tensor" },
   { "b", "another; one matrix serves for a whole batch", type = "Tensor" },
   { "transpose_a", "read the last two axes of a in reverse", false },
   { "transpose_b", "the same for b", false },
-  NAME,
-  returns = "Tensor",
 }, function(o)
-  local a, b = tensors.need("matmul", "a", o.a).shape, tensors.need("matmul", "b", o.b).shape
+  local a, b = o.a.shape, o.b.shape
   if fits(a, b) or #a < 2 or #b < 2 then
     return (op.matmul(o.a, o.b,
       { transpose_a = o.transpose_a, transpose_b = o.transpose_b, name = o.name }))
@@ -270,13 +268,11 @@ local function contract(a, b, keeps, extent)
   return { x = op.reshape(z, shape), labels = labels }
 end
 
-args.define("einsum", "Sums of products after Einstein: letters name axes, and those that the "
+define("einsum", "Sums of products after Einstein: letters name axes, and those that the "
   .. "result lacks are summed over, as in 'bij,bjk->bik'.", {
   { "equation", "the letters of each input, then '->' and those of the result; '...' stands for "
     .. "further axes", type = "string" },
   { "inputs", "a list of blobs or NdArrays", type = "Tensor[]" },
-  NAME,
-  returns = "Tensor",
 }, function(o)
   require "jfl.op.slices"
   local terms, result = parse(o.equation, tensors.need_list(WHO, "inputs", o.inputs))
@@ -302,5 +298,5 @@ args.define("einsum", "Sums of products after Einstein: letters name axes, and t
   local y, shape = ordered(sum, result), {}
   for i, label in ipairs(result) do shape[i] = extent[label] end
   if #shape == 0 then shape = { 1 } end
-  return (op.reshape(y, shape, { name = o.name }))
+  return op.reshape(y, shape, { name = o.name })
 end)

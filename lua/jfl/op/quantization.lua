@@ -11,7 +11,7 @@ local tensors = require "jfl.op.tensors"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 
-local op, NAME = call.op, tensors.NAME
+local op, define, NAME = call.op, tensors.define, tensors.NAME
 
 local quantization = {}
 
@@ -60,7 +60,6 @@ quantization.min_max_observer = args.define("quantization.min_max_observer", "Th
     NAME,
     returns = { TENSOR, TENSOR },
   }, function(o, who)
-    tensors.need(who, "input", o.input)
     local axes
     if not o.per_layer_quantization then
       if o.quantization_formula == "cambricon" then
@@ -101,7 +100,6 @@ quantization.moving_average_min_max_observer = args.define(
     { "name", "of the variables; min_max_observer_1, ... in call order", args.none },
     returns = { TENSOR, TENSOR },
   }, function(o, who)
-    tensors.need(who, "input", o.input)
     local context = trace.need(who)
     local name = trace.name(context, o.name, "min_max_observer")
     local most, least = range_of(o)
@@ -124,21 +122,18 @@ local function along_first(who, name, value, shape)
 end
 
 --- Rounds numbers to those that integers with that scale and zero point stand for.
-quantization.fake_quantization = args.define("quantization.fake_quantization", "Rounds input to "
+quantization.fake_quantization = define("quantization.fake_quantization", "Rounds input to "
   .. "the numbers that integers of some bits with this scale and zero point stand for: (clip("
   .. "round(x / scale) + zero point) - zero point) scale. A scale of 0 gives 0. Gradients pass as "
   .. "if nothing was rounded (straight through).", {
     INPUT,
     { "scale", "of shape (1), or a number for each index of axis 0", type = TENSOR },
     { "zero_point", "like scale", type = TENSOR },
-    BIT, SCHEME, FORMULA, NAME,
-    returns = TENSOR,
+    BIT, SCHEME, FORMULA,
   }, function(o, who)
-    tensors.need(who, "input", o.input)
     local x = op.stop_gradient(o.input)
-    local scale = along_first(who, "scale", tensors.need(who, "scale", o.scale), x.shape)
-    local zero = along_first(who, "zero_point", tensors.need(who, "zero_point", o.zero_point),
-      x.shape)
+    local scale = along_first(who, "scale", o.scale, x.shape)
+    local zero = along_first(who, "zero_point", o.zero_point, x.shape)
     scale, zero = op.stop_gradient(scale), op.round(op.stop_gradient(zero))
     if o.quantization_formula == "cambricon" then
       scale = op.pow(op.add(op.multiply(scale, 0), 2), scale)

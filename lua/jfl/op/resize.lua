@@ -6,7 +6,7 @@ local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
 local windows = require "jfl.op.windows"
 
-local op, NAME = call.op, tensors.NAME
+local op, define = call.op, tensors.define
 
 local resize = {}
 
@@ -64,7 +64,7 @@ local function size_of(who, o, shape, n)
 end
 
 local function interpolate(who, o)
-  local n = #tensors.need(who, "input", o.input).shape - 2
+  local n = #o.input.shape - 2
   if n < 1 or n > 3 then
     core.fail("%s: input must have three to five axes, got shape %s", who,
       args.shape_text(o.input.shape))
@@ -76,7 +76,7 @@ local function interpolate(who, o)
   return (RESIZE[n](o.input, size_of(who, o, o.input.shape, n), o, o.name))
 end
 
-args.define("nn.interpolate", "Images, signals or volumes at another size.", {
+define("nn.interpolate", "Images, signals or volumes at another size.", {
   { "input", "a blob or NdArray (N, C, W), (N, C, H, W) or (N, C, D, H, W)", type = TENSOR },
   { "size", "spatial extents of the result: one number, or one for each axis", args.none,
     type = "integer|integer[]" },
@@ -87,8 +87,6 @@ args.define("nn.interpolate", "Images, signals or volumes at another size.", {
     type = "boolean" },
   { "data_format", "the order of axes; channels first, unless given", args.none,
     type = "string" },
-  NAME,
-  returns = TENSOR,
 }, function(o) return interpolate("nn.interpolate", o) end)
 
 --- What layers.upsample_2d does.
@@ -117,21 +115,17 @@ end
 local SHUFFLE = "Makes pixels of channels: (N, C h w, H, W) becomes (N, C, H h, W w)."
 local IMAGES = { "input", "a blob or NdArray (N, C, H, W)", type = TENSOR }
 
-args.define("nn.PixelShuffle", SHUFFLE, {
-  IMAGES, { "upscale_factor", "h and w", type = "integer" }, NAME,
-  returns = TENSOR,
+define("nn.PixelShuffle", SHUFFLE, {
+  IMAGES, { "upscale_factor", "h and w", type = "integer", least = 1 },
 }, function(o)
-  local factor = args.integer("nn.PixelShuffle", "upscale_factor", o.upscale_factor, 1)
-  return shuffle("nn.PixelShuffle", o.input, factor, factor, o.name)
+  return shuffle("nn.PixelShuffle", o.input, o.upscale_factor, o.upscale_factor, o.name)
 end)
 
-args.define("nn.PixelShufflev2", SHUFFLE, {
-  IMAGES, { "h_upscale_factor", "h", type = "integer" },
-  { "w_upscale_factor", "w", type = "integer" }, NAME,
-  returns = TENSOR,
+define("nn.PixelShufflev2", SHUFFLE, {
+  IMAGES, { "h_upscale_factor", "h", type = "integer", least = 1 },
+  { "w_upscale_factor", "w", type = "integer", least = 1 },
 }, function(o, who)
-  return shuffle(who, o.input, args.integer(who, "h_upscale_factor", o.h_upscale_factor, 1),
-    args.integer(who, "w_upscale_factor", o.w_upscale_factor, 1), o.name)
+  return shuffle(who, o.input, o.h_upscale_factor, o.w_upscale_factor, o.name)
 end)
 
 return resize

@@ -7,7 +7,7 @@ local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
 local variable = require "jfl.net.variable"
 
-local op, NAME = call.op, tensors.NAME
+local op, define, NAME = call.op, tensors.define, tensors.NAME
 
 local SLICES = { "slice_tup_list", "for each axis { start, stop, step }, of which stop is left out "
   .. "of the slice; { } takes all of an axis, and axes that are not named are taken whole",
@@ -39,7 +39,7 @@ end
 
 -- begin, step and size as ops take them, and whether all steps are 1.
 local function box_of(who, x, list)
-  local shape = tensors.need(who, "x", x).shape
+  local shape = args.tensor(who, "x", x).shape
   args.must(type(list) == "table" and not args.is_options(list), list,
     "%s: slice_tup_list must be a list such as {{0, 2}, {nil, nil, -1}}", who)
   if #list > #shape then
@@ -61,11 +61,10 @@ local function take(x, box, plain, name)
 end
 
 local function define_slice(path, forward)
-  args.define(path, forward and "A part of x, with steps forwards." or "A part of x, with steps "
+  define(path, forward and "A part of x, with steps forwards." or "A part of x, with steps "
     .. "forwards or backwards.", {
     { "x", "a blob or NdArray", type = "Tensor" },
-    SLICES, NAME,
-    returns = "Tensor",
+    SLICES,
   }, function(o)
     local box, plain = box_of(path, o.x, o.slice_tup_list)
     for i, step in ipairs(box.step) do
@@ -86,7 +85,7 @@ local function updated(who, value_name, x, value, list, name)
   if type(value) == "number" then
     value = op.constant({ value = value, dtype = x.dtype, shape = box.size })
   end
-  local shape = tensors.need(who, value_name, value).shape
+  local shape = args.tensor(who, value_name, value).shape
   if not tensors.same(shape, box.size) then
     core.fail("%s: %s must have the shape %s of the part, got %s", who, value_name,
       args.shape_text(box.size), args.shape_text(shape))
@@ -94,11 +93,10 @@ local function updated(who, value_name, x, value, list, name)
   return (op.strided_slice_update(x, value, { begin = box.begin, step = box.step, name = name }))
 end
 
-args.define("slice_update", "x with update in place of a part of it.", {
+define("slice_update", "x with update in place of a part of it.", {
   { "x", "a blob or NdArray", type = "Tensor" },
   { "update", "of the shape of that part, or a number", type = "Tensor|number" },
-  SLICES, NAME,
-  returns = "Tensor",
+  SLICES,
 }, function(o)
   return updated("slice_update", "update", o.x, o.update, o.slice_tup_list, o.name)
 end)
@@ -113,31 +111,27 @@ args.define("experimental.logical_slice_assign", "Gives a part of a variable ano
   return (variable.assign(o.x, updated(who, "value", o.x, o.value, o.slice_tup_list, o.name)))
 end)
 
-args.define("reverse", "input in the opposite order along axes.", {
+define("reverse", "input in the opposite order along axes.", {
   { "input", "a blob or NdArray", type = "Tensor" },
   { "axis", "an axis or a list of them", type = "integer|integer[]" },
-  NAME,
-  returns = "Tensor",
 }, function(o)
-  local shape = tensors.need("reverse", "input", o.input).shape
+  local shape = o.input.shape
   local begin, step = {}, {}
   for i = 1, #shape do begin[i], step[i] = 0, 1 end
   for _, i in ipairs(tensors.axes("reverse", "axis", o.axis, #shape)) do
     begin[i], step[i] = math.max(shape[i] - 1, 0), -1
   end
-  return (op.strided_slice(o.input, { begin = begin, step = step, size = shape, name = o.name }))
+  return op.strided_slice(o.input, { begin = begin, step = step, size = shape, name = o.name })
 end)
 
-args.define("roll", "x moved along axes; what leaves one at its end comes back at its beginning.", {
+define("roll", "x moved along axes; what leaves one at its end comes back at its beginning.", {
   { "x", "a blob or NdArray", type = "Tensor" },
   { "shifts", "by how many places, for each axis; negative: towards the beginning",
     type = "integer|integer[]" },
   { "dims", "the axes; without them x is moved as one line", args.none,
     type = "integer|integer[]" },
-  NAME,
-  returns = "Tensor",
 }, function(o)
-  local x, who = tensors.need("roll", "x", o.x), "roll"
+  local x, who = o.x, "roll"
   local shifts = tensors.integers(who, "shifts", o.shifts, -2 ^ 53)
   if o.dims == nil then
     if #shifts ~= 1 then
@@ -156,16 +150,14 @@ args.define("roll", "x moved along axes; what leaves one at its end comes back a
   return x
 end)
 
-args.define("diagonal", "The diagonal of two axes, as a new last axis.", {
+define("diagonal", "The diagonal of two axes, as a new last axis.", {
   { "input", "a blob or NdArray of two or more axes", type = "Tensor" },
   { "offset", "which diagonal: above the main one, or below if negative", 0, type = "integer" },
   { "dim1", "the axis of rows", 0, type = "integer" },
   { "dim2", "the axis of columns", 1, type = "integer" },
-  NAME,
-  returns = "Tensor",
 }, function(o, who)
   local perm = {}
-  local shape = tensors.need(who, "input", o.input).shape
+  local shape = o.input.shape
   local a = tensors.axis(who, "dim1", o.dim1, #shape)
   local b = tensors.axis(who, "dim2", o.dim2, #shape)
   if a == b then core.fail("%s: dim2 must differ from dim1, got %d twice", who, a - 1) end
@@ -182,8 +174,8 @@ args.define("diagonal", "The diagonal of two axes, as a new last axis.", {
   begin[k], step[k], size[k] = length > 0 and down * n + right or 0, n + 1, length
   local flat = { unpack(size, 1, k - 1) }
   flat[k] = m * n
-  return (op.strided_slice(op.reshape(x, flat),
-    { begin = begin, step = step, size = size, name = o.name }))
+  return op.strided_slice(op.reshape(x, flat),
+    { begin = begin, step = step, size = size, name = o.name })
 end)
 
 args.define("unbind", "The parts of x along an axis, one for each place, without that axis.", {
@@ -191,7 +183,7 @@ args.define("unbind", "The parts of x along an axis, one for each place, without
   { "axis", "the axis that they lose", 0, type = "integer" },
   returns = "Tensor",
 }, function(o, who)
-  local shape = tensors.need("unbind", "x", o.x).shape
+  local shape = o.x.shape
   local axis = tensors.axis(who, "axis", o.axis, #shape) - 1
   if shape[axis + 1] < 1 then
     core.fail("%s: x must have one or more places along axis %d, got none", who, axis)
@@ -204,14 +196,13 @@ end)
 args.define("chunk", "x in so many parts along an axis, of one extent but for the last, which may "
   .. "have less; fewer parts where there are not enough places.", {
   { "x", "a blob or NdArray", type = "Tensor" },
-  { "chunks", "how many parts", type = "integer" },
+  { "chunks", "how many parts", type = "integer", least = 1 },
   { "axis", "the axis along which they follow each other", 0, type = "integer" },
   returns = "Tensor",
 }, function(o, who)
-  local shape = tensors.need("chunk", "x", o.x).shape
+  local shape = o.x.shape
   local axis = tensors.axis(who, "axis", o.axis, #shape) - 1
-  local chunks = args.integer(who, "chunks", o.chunks, 1)
-  local size = math.ceil(shape[axis + 1] / chunks)
+  local size = math.ceil(shape[axis + 1] / o.chunks)
   if size < 1 then
     core.fail("%s: x must have one or more places along axis %d, got none", who, axis)
   end

@@ -4,18 +4,21 @@ local core = require "jfl.core"
 
 local tensors = {}
 
---- A blob or NdArray, or an error.
-function tensors.need(who, name, value)
-  local kind = core.type(value)
-  if kind == "blob" or kind == "array" then return value end
-  core.fail("%s: %s must be a blob or an NdArray, got %s", who, name, args.describe(value))
+--- A parameter `name` as functions of flow have it.
+tensors.NAME = { "name", "of the op", args.none }
+
+--- Makes a function of flow that gives one tensor. Its last parameter is `name`, that of the op
+-- which makes the result.
+function tensors.define(path, doc, params, body)
+  params[#params + 1], params.returns = tensors.NAME, "Tensor"
+  return args.define(path, doc, params, function(o, who) return (body(o, who)) end)
 end
 
 --- A list of one or more of them, or an error.
 function tensors.need_list(who, name, list)
   args.must(type(list) == "table" and #list > 0 and not args.is_options(list), list,
     "%s: %s must be a list of blobs or NdArrays such as {x, y}", who, name)
-  for i, value in ipairs(list) do tensors.need(who, ("%s[%d]"):format(name, i), value) end
+  for i, value in ipairs(list) do args.tensor(who, ("%s[%d]"):format(name, i), value) end
   return list
 end
 
@@ -79,8 +82,5 @@ function tensors.same(a, b)
   end
   return true
 end
-
---- A parameter `name` as functions of flow have it.
-tensors.NAME = { "name", "of the op", args.none }
 
 return tensors

@@ -22,7 +22,7 @@ end
 
 --- The shape of x, which must have n spatial axes.
 function windows.shape(who, name, x, n, data_format)
-  local shape = tensors.need(who, name, x).shape
+  local shape = args.tensor(who, name, x).shape
   if #shape ~= n + 2 then
     core.fail("%s: %s must have %s axes (%s), got shape %s", who, name, COUNTS[n], data_format,
       args.shape_text(shape))

@@ -28,7 +28,7 @@ function optimizer.need_losses(who, loss)
   args.must(type(list) == "table" and #list > 0, loss, "%s: loss must be a blob or a list of blobs",
     who)
   for i, each in ipairs(list) do
-    args.must(core.type(each) == "blob", each, "%s: loss: item %d must be a blob", who, i)
+    args.blob(who, ("loss: item %d"):format(i), each)
   end
   return list
 end
@@ -247,8 +247,7 @@ local function request_of(who, o)
   policies.scale(who, o.loss_scale_factor, o.loss_scale_policy, request)
   request.accumulate = args.integer(who, "gradient_accumulation_steps", steps, 1)
   request.step = o.train_step_lbn
-  args.must(not request.step or core.type(request.step) == "blob", request.step,
-    "%s: train_step_lbn must be a blob", who)
+  if request.step then args.blob(who, "train_step_lbn", request.step) end
   if request.step and request.scale_period then
     core.fail("%s: train_step_lbn and dynamic_loss_scale exclude each other, as steps that are "
       .. "skipped do not count", who)

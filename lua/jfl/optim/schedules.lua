@@ -85,7 +85,7 @@ schedule.CustomScheduler = args.define("optimizer.CustomScheduler",
     { "lbn", "a blob of one element", type = "Blob" },
     returns = "Scheduler",
   }, function(o)
-    args.must(core.type(o.lbn) == "blob", o.lbn, "optimizer.CustomScheduler: lbn must be a blob")
+    args.blob("optimizer.CustomScheduler", "lbn", o.lbn)
     return setmetatable({ blob = o.lbn, text = "CustomScheduler(" .. o.lbn.name .. ")" }, Schedule)
   end)
 

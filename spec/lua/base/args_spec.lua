@@ -70,6 +70,14 @@ describe("args", function()
       "spec.g: n must be a whole number of at least 1, got number 0")
   end)
 
+  it("checks tensors, but where other things may stand for them", function()
+    local g = args.unlisted("spec.g", { { "x", "", type = "Tensor" },
+      { "y", "", args.none, type = "Tensor", stands = true } }, function(o) return o.x, o.y end)
+    local x = require("jfl").ndarray.array { 1 }
+    assert.same({ x, 2 }, { g(x, 2) })
+    helper.fails(function() g(2) end, "spec.g: x must be a blob or an NdArray, got number 2")
+  end)
+
   it("checks ranges, whose ends count as the message says", function()
     for range, cases in pairs {
       ["a finite number"] = { { -1e300, 0 }, { math.huge, -math.huge, 0 / 0, "1" } },

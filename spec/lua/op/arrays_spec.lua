@@ -323,6 +323,7 @@ describe("a mistake is named:", function()
     { { nil, nil, -1 } })
   says("slice_update", "update must have the shape (2, 1) of the part, got (2, 3)", x23, x23,
     { {}, { 0, 1 } })
+  says("slice_update", "update must be a blob or an NdArray, got string 'a'", x23, "a", {})
   says("experimental.logical_slice_assign", "value must be a blob or an NdArray, got string 'a'",
     x23, "a", {})
   says("reverse", "axis must be from -2 to 1, got 2; axes count from 0", x23, 2)
