@@ -119,7 +119,7 @@ attention.multi_head_attention = args.define("layers.multi_head_attention",
     local l, x = read(who, o)
     local memory = o.key_value ~= nil and check_axes(who, "key_value", o.key_value) or nil
     l.full = trace.name(context, o.name, "multi_head_attention")
-    l.name = common.within(l.full)
+    l.name = l.full:sub(#context.prefix + 1)
     local y = attended(l, projections(l, x, memory))
     y = op.transpose(y, { perm = { 0, 2, 1, 3 } })
     y = op.reshape(y, { x.shape[1], x.shape[2], l.heads * l.size })

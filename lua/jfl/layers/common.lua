@@ -18,26 +18,56 @@ function common.need_floats(who, name, value)
   core.fail("%s: %s must be floats, got %s; flow.cast converts", who, name, value.dtype)
 end
 
---- A name as the functions of flow take it, which put the prefix of the namespaces before it; or
--- nil.
-function common.within(name) return name and name:sub(#trace.current.prefix + 1) end
+local Layer = {}
+Layer.__index = Layer
 
---- The layer's activation of x; name gives the names of the layer's ops.
-function common.activate(who, activation, x, name)
+--- The layer of a kind that a call describes by its options: with the job's context, its inputs x,
+-- which are floats unless need_inputs checks them, and its full name.
+function common.layer(who, kind, options, need_inputs)
+  local context = trace.need(who)
+  local x = (need_inputs or common.need_floats)(who, "inputs", options.inputs)
+  return setmetatable({ who = who, options = options, context = context, x = x,
+    name = trace.name(context, options.name, kind) }, Layer)
+end
+
+--- Notes whether the job has the layer already, whose first variable has that name. Without
+-- variables nothing tells whether it is there.
+function Layer:begin(first)
+  local context = self.context
+  self.is_again = (self.options.reuse or context.reuses)
+    and (not first or context.variables[first] ~= nil)
+end
+
+--- The name of one of its ops. Where the layer is called once more, the core numbers them.
+function Layer:op(suffix) return not self.is_again and self.name .. suffix or nil end
+
+--- That name as the functions of flow take it, which put the prefix of the namespaces before it.
+function Layer:op_within(suffix)
+  local name = self:op(suffix)
+  return name and name:sub(#self.context.prefix + 1)
+end
+
+--- Its activation of x.
+function Layer:activate(x)
+  local activation = self.options.activation
   if activation == nil then return x end
   args.must(args.is_callable(activation), activation,
-    "%s: activation must be a function such as flow.nn.relu", who)
-  return activation(x, { name = common.within(name("-activation")) })
+    "%s: activation must be a function such as flow.nn.relu", self.who)
+  return activation(x, { name = self:op_within "-activation" })
 end
 
---- Names the ops of a layer. Where it is called once more, the core numbers them.
-function common.namer(name, is_again)
-  return function(suffix) return not is_again and name .. suffix or nil end
-end
-
---- A layer's variable, made by variable.of_layer and read as it lies.
-function common.variable(who, context, v)
-  local blob = variable.of_layer(who, context, v)
+--- One of its variables, read as it lies: <layer>-<part>. `of` begins the names of the options for
+-- its initializer, which is `default` unless given, and its regularizer. v: shape, and what else
+-- variable.of_layer is to be told.
+function Layer:variable(part, of, default, v)
+  local o = self.options
+  v.name, v.dtype, v.reuse = v.name or self.name .. "-" .. part, v.dtype or self.x.dtype, o.reuse
+  if v.trainable == nil then v.trainable = o.trainable end
+  v.initializer = o[of .. "_initializer"] or default
+  v.regularizer_name = v.regularizer_name or of .. "_regularizer"
+  v.regularizer = o[v.regularizer_name]
+  v.distribute, v.distribute_name = o.model_distribute, "model_distribute"
+  local blob = variable.of_layer(self.who, self.context, v)
   return v.distribute and blob:with_distribute(v.distribute) or blob
 end
 
@@ -51,15 +81,12 @@ function common.check_model_distribute(who, d)
     tostring(d))
 end
 
---- x plus the layer's bias, a variable v.name of v.units elements, by an op named v.op;
--- v.data_format is given where channels are last.
-function common.add_bias(who, context, o, x, v)
-  if not o.use_bias then return x end
-  local bias = common.variable(who, context, { name = v.name, shape = { v.units },
-    dtype = x.dtype, initializer = o.bias_initializer or common.zeros, trainable = o.trainable,
-    regularizer = o.bias_regularizer, regularizer_name = "bias_regularizer", reuse = o.reuse,
-    distribute = o.model_distribute, distribute_name = "model_distribute" })
-  return bias_add(x, bias, { data_format = v.data_format, name = v.op })
+--- x plus its bias of so many units; name: that of the variable, unless it is <layer>-bias;
+-- data_format is given where channels are last.
+function Layer:add_bias(x, units, name, data_format)
+  if not self.options.use_bias then return x end
+  local bias = self:variable("bias", "bias", common.zeros, { name = name, shape = { units } })
+  return bias_add(x, bias, { data_format = data_format, name = self:op "-bias_add" })
 end
 
 --- Parameters that layers share.
@@ -78,10 +105,5 @@ common.params = {
     .. "a part of the weight and bias, and so of the result", args.none, type = "Distribution" },
   reuse = { "reuse", "whether a layer of the name in this job lends its variables", false },
 }
-
---- Whether the job has the layer already, whose weight has that name.
-function common.is_again(context, o, weight)
-  return (o.reuse or context.reuses) and context.variables[weight] ~= nil
-end
 
 return common

@@ -4,7 +4,6 @@
 local args = require "jfl.base.args"
 local common = require "jfl.layers.common"
 local core = require "jfl.core"
-local trace = require "jfl.job.trace"
 local windows = require "jfl.op.windows"
 
 local params = common.params
@@ -54,25 +53,20 @@ end
 -- activation.
 local function build(kind, n, o, is_transposed, make)
   local who = "layers." .. kind
-  local context = trace.need(who)
-  local x = common.need_floats(who, "inputs", o.inputs)
-  local name, channels = trace.name(context, o.name, kind), read(who, o, x, n)
-  local function named(given, suffix) return given and context.prefix .. given or name .. suffix end
-  local weight_name = named(o.weight_name, "-weight")
-  local op = common.namer(name, common.is_again(context, o, weight_name))
+  local layer = common.layer(who, kind, o)
+  local context, x = layer.context, layer.x
+  local channels = read(who, o, x, n)
+  local weight_name = o.weight_name and context.prefix .. o.weight_name or layer.name .. "-weight"
+  layer:begin(weight_name)
   common.check_model_distribute(who, o.model_distribute)
   local first, second = o.filters, channels
   if is_transposed then first, second = channels, o.filters end
-  local weight = common.variable(who, context, { name = weight_name, reuse = o.reuse,
-    dtype = x.dtype, shape = weight_shape(n, o, first, second), data_format = o.data_format,
-    initializer = o.kernel_initializer or common.glorot, trainable = o.trainable,
-    regularizer = o.kernel_regularizer, regularizer_name = "kernel_regularizer",
-    distribute = o.model_distribute, distribute_name = "model_distribute" })
+  local weight = layer:variable("weight", "kernel", common.glorot, { name = weight_name,
+    shape = weight_shape(n, o, first, second), data_format = o.data_format })
   -- Without a name the core numbers the op, since ops outside of layers may have taken some names.
-  local y = make(x, weight, (o.name or context.prefix ~= "") and op("") or nil)
-  y = common.add_bias(who, context, o, y, { name = named(o.bias_name, "-bias"),
-    units = o.filters, op = op("-bias_add"), data_format = o.is_last and o.data_format or nil })
-  return common.activate(who, o.activation, y, op)
+  local y = make(x, weight, (o.name or context.prefix ~= "") and layer:op "" or nil)
+  return layer:activate(layer:add_bias(y, o.filters, o.bias_name and context.prefix .. o.bias_name,
+    o.is_last and o.data_format or nil))
 end
 
 -- The parameters of a layer; `own`: those between its dilations and its groups.

@@ -3,8 +3,7 @@
 local args = require "jfl.base.args"
 local common = require "jfl.layers.common"
 local core = require "jfl.core"
-local initializers = require "jfl.net.initializers"
-local trace = require "jfl.job.trace"
+local variable = require "jfl.net.variable"
 
 local add, matmul, reshape, scaled = core.op "add", core.op "matmul", core.op "reshape",
   core.op "multiply"
@@ -15,14 +14,14 @@ local dense = {}
 
 -- Reshapes (a, b, c) to (a * b, c); returns that, the last extent, and a function that reshapes (a
 -- * b, units) to (a, b, units).
-local function flatten(x, name)
-  local shape = x.shape
+local function flatten(layer)
+  local x, shape = layer.x, layer.x.shape
   local n = #shape
   if n == 2 then return x, shape[2], function(y) return y end end
-  local flat = reshape(x, { -1, shape[n] }, { name = name("-reshape") })
+  local flat = reshape(x, { -1, shape[n] }, { name = layer:op "-reshape" })
   return flat, shape[n], function(y)
     shape[n] = y.shape[2]
-    return reshape(y, shape, { name = name("-reshape_back") })
+    return reshape(y, shape, { name = layer:op "-reshape_back" })
   end
 end
 
@@ -39,14 +38,16 @@ local function check_adapter(who, adapter)
 end
 
 -- y + scale x A^T B^T, where A (rank, extent) begins at random and B (units, rank) with zeros.
-local function add_adapter(who, context, o, x, y, v)
+local function add_adapter(layer, x, y, extent)
+  local o = layer.options
   local rank, scale = o.adapter.rank, o.adapter.scale or 1
   local function low(part, shape, initializer)
-    return common.variable(who, context, { name = v.name .. "-adapter_" .. part, dtype = x.dtype,
-      shape = shape, initializer = initializer, trainable = true, reuse = o.reuse })
+    return variable.of_layer(layer.who, layer.context, { name = layer.name .. "-adapter_" .. part,
+      dtype = x.dtype, shape = shape, initializer = initializer, trainable = true,
+      reuse = o.reuse })
   end
-  local a = low("a", { rank, v.extent }, common.glorot)
-  local b = low("b", { v.units, rank }, initializers.zeros_initializer())
+  local a = low("a", { rank, extent }, common.glorot)
+  local b = low("b", { o.units, rank }, common.zeros)
   local change = matmul(matmul(x, a, { transpose_b = true }), b, { transpose_b = true })
   return add(y, scale == 1 and change or scaled(change, scale))
 end
@@ -66,9 +67,9 @@ dense.dense = args.define("layers.dense", "A fully connected layer over the last
   params.model_distribute, params.reuse,
   returns = "Blob",
 }, function(o, who)
-  local context = trace.need(who)
-  local x = common.need_floats(who, "inputs", o.inputs)
-  local units = args.integer(who, "units", o.units, 1)
+  local layer = common.layer(who, "dense", o)
+  local x = layer.x
+  args.integer(who, "units", o.units, 1)
   if #x.shape < 2 then
     core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(x.shape))
   end
@@ -80,21 +81,12 @@ dense.dense = args.define("layers.dense", "A fully connected layer over the last
       .. "%s; flow.reshape(x, {-1, %d}) makes them so", who, args.shape_text(x.shape),
       x.shape[#x.shape])
   end
-  local name = trace.name(context, o.name, "dense")
-  local op = common.namer(name, common.is_again(context, o, name .. "-weight"))
-  local flat, extent, restore = flatten(x, op)
-  local weight = common.variable(who, context, { name = name .. "-weight", dtype = x.dtype,
-    shape = { units, extent }, initializer = o.kernel_initializer or common.glorot,
-    regularizer = o.kernel_regularizer, regularizer_name = "kernel_regularizer",
-    trainable = o.trainable, reuse = o.reuse, distribute = o.model_distribute,
-    distribute_name = "model_distribute" })
-  local y = matmul(flat, weight, { transpose_b = true, name = op("-matmul") })
-  if o.adapter then
-    y = add_adapter(who, context, o, flat, y, { name = name, units = units, extent = extent })
-  end
-  y = common.add_bias(who, context, o, y, { name = name .. "-bias", units = units,
-    op = op("-bias_add") })
-  return restore(common.activate(who, o.activation, y, op))
+  layer:begin(layer.name .. "-weight")
+  local flat, extent, restore = flatten(layer)
+  local weight = layer:variable("weight", "kernel", common.glorot, { shape = { o.units, extent } })
+  local y = matmul(flat, weight, { transpose_b = true, name = layer:op "-matmul" })
+  if o.adapter then y = add_adapter(layer, flat, y, extent) end
+  return restore(layer:activate(layer:add_bias(y, o.units)))
 end)
 
 return dense

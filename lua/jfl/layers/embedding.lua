@@ -4,8 +4,6 @@ local args = require "jfl.base.args"
 local common = require "jfl.layers.common"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
-local trace = require "jfl.job.trace"
-local variable = require "jfl.net.variable"
 
 local cast, expand_dims, gather = core.op "cast", core.op "expand_dims", core.op "gather"
 local multiply, not_equal = core.op "multiply", core.op "not_equal"
@@ -27,7 +25,7 @@ embedding.embedding = args.define("layers.embedding", "A vector for each number 
   { "vocabulary", "how many different ones there are", type = "integer" },
   { "units", "extent of the vectors, the result's last axis", type = "integer" },
   { "padding_idx", "the number that stands for nothing: its vector is 0 and stays so", args.none,
-    type = "integer" },
+    type = "integer", least = 0 },
   { "embeddings_initializer", "of the weight; random_uniform from -0.05 to 0.05", args.none,
     type = "Initializer" },
   { "embeddings_regularizer", "of the weight, such as flow.regularizers.l2(0.01)", args.none,
@@ -38,27 +36,23 @@ embedding.embedding = args.define("layers.embedding", "A vector for each number 
   common.params.reuse,
   returns = "Blob",
 }, function(o, who)
-  local context = trace.need(who)
-  local ids = args.blob(who, "inputs", o.inputs)
-  local vocabulary = args.integer(who, "vocabulary", o.vocabulary, 1)
-  local units = args.integer(who, "units", o.units, 1)
+  local layer = common.layer(who, "embedding", o, args.blob)
+  local ids, padding = layer.x, o.padding_idx
+  for _, name in ipairs { "vocabulary", "units" } do args.integer(who, name, o[name], 1) end
   if ids.dtype ~= "int32" and ids.dtype ~= "int64" then
     core.fail("%s: inputs must be int32 or int64, got %s", who, ids.dtype)
   end
-  local padding = o.padding_idx
-  if padding ~= nil and args.integer(who, "padding_idx", padding, 0) >= vocabulary then
-    core.fail("%s: padding_idx must be below vocabulary %d, got %d", who, vocabulary, padding)
+  if padding ~= nil and padding >= o.vocabulary then
+    core.fail("%s: padding_idx must be below vocabulary %d, got %d", who, o.vocabulary, padding)
   end
-  local name = trace.name(context, o.name, "embedding")
-  local op = common.namer(name, common.is_again(context, o, name .. "-weight"))
-  local dtype = args.dtype(who, "dtype", o.dtype or context.config.default_data_type or "float32")
-  local weight = variable.of_layer(who, context, { name = name .. "-weight", dtype = dtype,
-    shape = { vocabulary, units },
-    initializer = o.embeddings_initializer or narrow, trainable = o.trainable, reuse = o.reuse,
-    regularizer = o.embeddings_regularizer, regularizer_name = "embeddings_regularizer" })
-  local y = gather(weight, ids, { padding_idx = padding, name = op("-gather") })
+  layer:begin(layer.name .. "-weight")
+  local dtype = args.dtype(who, "dtype",
+    o.dtype or layer.context.config.default_data_type or "float32")
+  local weight = layer:variable("weight", "embeddings", narrow,
+    { dtype = dtype, shape = { o.vocabulary, o.units } })
+  local y = gather(weight, ids, { padding_idx = padding, name = layer:op "-gather" })
   if y.dtype ~= dtype then y = cast(y, { dtype = dtype }) end      -- a weight in 16 bits
-  return padding == nil and y or without(y, ids, padding, op("-padding"))
+  return padding == nil and y or without(y, ids, padding, layer:op "-padding")
 end)
 
 return embedding

@@ -7,7 +7,6 @@ local common = require "jfl.layers.common"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
 local norms = require "jfl.op.norms"
-local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 
 local batch_norm, moving_average = core.op "batch_norm", core.op "moving_average"
@@ -33,30 +32,21 @@ end
 local function param_of(layer, part, shape, default)
   local o = layer.options
   if not o[part == "gamma" and "scale" or "center"] then return nil end
-  return variable.of_layer(layer.who, layer.context, { name = layer.name .. "-" .. part,
-    shape = shape, dtype = layer.x.dtype, initializer = o[part .. "_initializer"] or default,
-    regularizer = o[part .. "_regularizer"], regularizer_name = part .. "_regularizer",
-    trainable = o.trainable, reuse = o.reuse })
+  return layer:variable(part, part, default, { shape = shape })
 end
 
--- The layer that a call describes: its context, inputs and name.
+-- The layer that a call describes.
 local function layer_of(who, o, kind)
-  local context = trace.need(who)
-  local x = common.need_floats(who, "inputs", o.inputs)
-  local name = trace.name(context, o.name, kind)
+  local layer = common.layer(who, kind, o)
   local first = o.scale and "-gamma" or o.center and "-beta"
-  local is_again = common.is_again(context, o, name .. (first or ""))
-  -- Without variables nothing tells whether the layer is there already.
-  return { who = who, context = context, x = x, name = name, options = o,
-    op = common.namer(name, is_again or not first and (o.reuse or context.reuses)) }
+  layer:begin(first and layer.name .. first)
+  return layer
 end
 
 -- ---- batch normalization ----
 
 local function statistic(layer, part, channels, default)
-  return variable.of_layer(layer.who, layer.context, { name = layer.name .. "-" .. part,
-    shape = { channels }, dtype = layer.x.dtype, trainable = false, reuse = layer.options.reuse,
-    initializer = layer.options[part .. "_initializer"] or default })
+  return layer:variable(part, part, default, { shape = { channels }, trainable = false })
 end
 
 local BATCH = {
@@ -109,7 +99,7 @@ local function batch_normalize(who, o, addend, with_relu)
   local frozen = variable.frozen[layer.name .. "-moving_mean"]
   if context.mode == "train" and o.trainable and o.training and not frozen then
     local options = { axis = axis, epsilon = o.epsilon, add = addend ~= nil, relu = with_relu,
-      name = layer.op "" }
+      name = layer:op "" }
     local function line(value)
       return (constant(value, { dtype = x.dtype, shape = { channels } }))
     end
@@ -120,9 +110,9 @@ local function batch_normalize(who, o, addend, with_relu)
     return y
   end
   local y = norms.fixed(who, x, { mean = mean, variance = variance, beta = beta, gamma = gamma,
-    epsilon = o.epsilon, axis = axis, name = common.within(layer.op "") })
+    epsilon = o.epsilon, axis = axis, name = layer:op_within "" })
   if addend then y = y + addend end
-  return with_relu and relu(y, { name = layer.op "-relu" }) or y
+  return with_relu and relu(y, { name = layer:op "-relu" }) or y
 end
 
 --- y = gamma (x - mean) / sqrt(variance + epsilon) + beta.
@@ -177,7 +167,7 @@ norm.layer_norm = args.define("layers.layer_norm", "Normalizes each row, which i
     local first = norms.axis(who, "begin_params_axis", o.begin_params_axis, #shape)
     local extents = { unpack(shape, first + 1) }
     return norms.rows(layer.x, { axis = axis, epsilon = o.epsilon,
-      name = common.within(layer.op ""),
+      name = layer:op_within "",
       gamma = param_of(layer, "gamma", extents, ones),
       beta = param_of(layer, "beta", extents, common.zeros) })
   end)
@@ -197,7 +187,7 @@ norm.rms_norm = args.define("layers.rms_norm", "Divides each row, which is all a
     local layer = layer_of(who, o, "rms_norm")
     local axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #layer.x.shape)
     return norms.rows(layer.x, { axis = axis, epsilon = o.epsilon, center = false,
-      name = common.within(layer.op ""),
+      name = layer:op_within "",
       gamma = param_of(layer, "gamma", { unpack(layer.x.shape, axis + 1) }, ones) })
   end)
 
@@ -213,7 +203,7 @@ local function group_normalize(who, o, kind, groups)
     core.fail("%s: num_groups must divide the %d channels, got %d", who, shape[2], groups)
   end
   return norms.rows(layer.x, { axis = 1, groups = groups, epsilon = o.epsilon,
-    name = common.within(layer.op ""),
+    name = layer:op_within "",
     gamma = param_of(layer, "gamma", { shape[2] }, ones),
     beta = param_of(layer, "beta", { shape[2] }, common.zeros) })
 end
@@ -224,7 +214,7 @@ local EPSILON = { "epsilon", "added to the variance", 1e-5, type = "number" }
 norm.group_norm = args.define("layers.group_norm", "Normalizes groups of channels of each sample "
   .. "by their mean and variance; gamma and beta have a number for each channel.", {
     { "inputs", "a blob (N, C, ...)", type = "Blob" },
-    { "num_groups", "how many groups the channels make", 32, type = "integer" },
+    { "num_groups", "how many groups the channels make", 32, type = "integer", least = 1 },
     EPSILON, CENTER, SCALE, TRAINABLE,
     name_of "group_norm",
     initializer("beta", "zeros"), initializer("gamma", "ones"),
@@ -232,7 +222,7 @@ norm.group_norm = args.define("layers.group_norm", "Normalizes groups of channel
     common.params.reuse,
     returns = "Blob",
   }, function(o, who)
-    return group_normalize(who, o, "group_norm", args.integer(who, "num_groups", o.num_groups, 1))
+    return group_normalize(who, o, "group_norm", o.num_groups)
   end)
 
 --- Instance normalization.
@@ -302,8 +292,8 @@ norm.prelu = args.define("layers.prelu", "x where it is above 0, else alpha x, w
     common.params.reuse,
     returns = "Blob",
   }, function(o, who)
-    local context = trace.need(who)
-    local x = common.need_floats(who, "inputs", o.inputs)
+    local layer = common.layer(who, "prelu", o)
+    local x = layer.x
     if #x.shape < 2 then
       core.fail("%s: inputs must have two or more axes, got shape %s", who,
         args.shape_text(x.shape))
@@ -314,12 +304,9 @@ norm.prelu = args.define("layers.prelu", "x where it is above 0, else alpha x, w
       if axis == 0 then core.fail("%s: shared_axes must not name axis 0: alpha has none", who) end
       extents[axis] = 1
     end
-    local name = trace.name(context, o.name, "prelu")
-    local names = common.namer(name, common.is_again(context, o, name .. "-alpha"))
-    local alpha = variable.of_layer(who, context, { name = name .. "-alpha", shape = extents,
-      dtype = x.dtype, initializer = o.alpha_initializer or common.zeros, trainable = o.trainable,
-      regularizer = o.alpha_regularizer, regularizer_name = "alpha_regularizer", reuse = o.reuse })
-    return (where(greater(x, 0), x, alpha * x, { name = names "" }))
+    layer:begin(layer.name .. "-alpha")
+    local alpha = layer:variable("alpha", "alpha", common.zeros, { shape = extents })
+    return (where(greater(x, 0), x, alpha * x, { name = layer:op "" }))
   end)
 
 return norm

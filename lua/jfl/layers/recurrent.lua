@@ -6,8 +6,6 @@ local common = require "jfl.layers.common"
 local core = require "jfl.core"
 local dropout = require "jfl.op.dropout"
 local initializers = require "jfl.net.initializers"
-local trace = require "jfl.job.trace"
-local variable = require "jfl.net.variable"
 
 local op = call.op
 
@@ -16,25 +14,23 @@ local recurrent = {}
 -- How many rows of the weights a unit has.
 local GATES = { rnn_tanh = 1, rnn_relu = 1, lstm = 4, gru = 3 }
 
--- What one call of a layer is about: its name, cell, units, options and job.
-local function weight(l, part, shape, initializer, suffix)
-  return variable.of_layer(l.who, l.context, { name = l.name .. "-" .. part .. suffix,
-    shape = shape, dtype = l.dtype, initializer = initializer or l.initializer,
-    trainable = l.o.trainable, reuse = l.o.reuse, regularizer = part:find "weight" and
-    l.o.kernel_regularizer, regularizer_name = "kernel_regularizer" })
+-- A matrix of weights.
+local function weight(l, part, of, shape)
+  return l:variable(part, of, l.initializer,
+    { shape = shape, regularizer_name = "kernel_regularizer" })
 end
 
 -- The first and the second bias, or nil without.
 local function biases(l, rows, suffix)
-  if not l.o.use_bias then return nil end
-  return weight(l, "bias_ih", { rows }, l.o.bias_initializer, suffix),
-    weight(l, "bias_hh", { rows }, l.o.bias_initializer, suffix)
+  if not l.options.use_bias then return nil end
+  return l:variable("bias_ih" .. suffix, "bias", l.initializer, { shape = { rows } }),
+    l:variable("bias_hh" .. suffix, "bias", l.initializer, { shape = { rows } })
 end
 
 -- State number i of those given as (layers * directions, batch, units); zeros where none are given.
 local function first_state(l, given, i)
   if given == nil then
-    return (op.constant(0, { dtype = l.dtype, shape = { l.batch, l.units } }))
+    return (op.constant(0, { dtype = l.x.dtype, shape = { l.batch, l.units } }))
   end
   local one = op.slice(given, { begin = { i - 1, 0, 0 }, size = { 1, l.batch, l.units } })
   return op.reshape(one, { l.batch, l.units })
@@ -61,14 +57,14 @@ end
 local function direction(l, x, layer, number, reverse)
   local suffix = ("_l%d%s"):format(layer, reverse and "_reverse" or "")
   local size, rows = x.shape[3], GATES[l.cell] * l.units
-  local w_ih = weight(l, "weight_ih", { rows, size }, l.o.kernel_initializer, suffix)
-  local w_hh = weight(l, "weight_hh", { rows, l.units }, l.o.recurrent_initializer, suffix)
+  local w_ih = weight(l, "weight_ih" .. suffix, "kernel", { rows, size })
+  local w_hh = weight(l, "weight_hh" .. suffix, "recurrent", { rows, l.units })
   local b_ih, b_hh = biases(l, rows, suffix)
-  local h0, extra = first_state(l, l.o.h0, number), nil
+  local h0, extra = first_state(l, l.options.h0, number), nil
   if l.cell == "lstm" then
-    extra = { first_state(l, l.o.c0, number) }
+    extra = { first_state(l, l.options.c0, number) }
   elseif l.cell == "gru" then
-    extra = { b_hh or op.constant(0, { dtype = l.dtype, shape = { rows } }) }
+    extra = { b_hh or op.constant(0, { dtype = l.x.dtype, shape = { rows } }) }
   end
   local s = weighted(l, x, w_ih, b_ih and (l.cell == "gru" and b_ih or b_ih + b_hh))
   local options = { cell = l.cell, reverse = reverse }
@@ -90,8 +86,8 @@ local function all_layers(l, x)
       both[d], h[n], c[n] = direction(l, x, layer, n, d == 2)
     end
     x = join(both, 2)
-    if l.o.dropout > 0 and layer < l.layers - 1 then
-      x = dropout(x, l.o.dropout)
+    if l.options.dropout > 0 and layer < l.layers - 1 then
+      x = dropout(x, l.options.dropout)
     end
   end
   return x, join(h, 0), c[1] and join(c, 0)
@@ -108,17 +104,14 @@ local function check_state(l, name, given)
 end
 
 local function read(who, kind, o)
-  local context = trace.need(who)
-  local x = common.need_floats(who, "inputs", o.inputs)
+  local l = common.layer(who, kind, o)
+  local x = l.x
   if #x.shape ~= 3 then
     core.fail("%s: inputs must have three axes (batch, length, size), got shape %s", who,
       args.shape_text(x.shape))
   end
-  local l = { who = who, o = o, context = context, dtype = x.dtype,
-    units = o.units,
-    layers = o.num_layers,
-    directions = o.bidirectional and 2 or 1, name = trace.name(context, o.name, kind),
-    devices = select(2, core.members(context.graph)) }
+  l.units, l.layers, l.directions = o.units, o.num_layers, o.bidirectional and 2 or 1
+  l.devices = select(2, core.members(l.context.graph))
   local first = o.batch_first and 2 or 1
   l.length, l.batch = x.shape[first], x.shape[3 - first]
   local bound = 1 / math.sqrt(l.units)
