@@ -190,23 +190,26 @@ static int killed(int rank, int size)
 
 /* Only those that hear of nobody but the one that stops lose their patience, so it does not matter
    how slow they are: all others hear of rank 0 alone, and it of all. */
+/* Has the watch give up soon, now that all have met: one that is slow to join is not lost. */
+static void lose_patience(void) { jf_the_world.patience = 2; }
+
 static int first_stops(int rank, int size)
 {
   (void)size;
-  if (rank) setenv("JFL_PATIENCE", "2", 1);
   TRY(!jf_world_join());
-  if (rank) return go_on(rank, 0, "does not answer");
   TRY(!await_all(rank));
-  return raise(SIGSTOP);
+  if (!rank) return raise(SIGSTOP);
+  lose_patience();
+  return go_on(rank, 0, "does not answer");
 }
 
 static int last_stops(int rank, int size)
 {
-  if (!rank) setenv("JFL_PATIENCE", "2", 1);
   TRY(!jf_world_join());
-  if (!rank) return go_on(rank, size - 1, "does not answer");
   TRY(!await_all(rank));
-  return raise(SIGSTOP);
+  if (rank) return raise(SIGSTOP);
+  lose_patience();
+  return go_on(rank, size - 1, "does not answer");
 }
 
 static int leaves(int rank, int size)

@@ -72,7 +72,7 @@ typedef struct jf_world {
   char text[256];
   _Atomic(const char *) trouble;       /* the text, once it is complete */
   int trouble_fd;
-  double patience;             /* seconds without a beat after which a rank counts as lost; so long
+  _Atomic double patience;     /* seconds without a beat after which a rank counts as lost; so long
                                   others have to say why, or who they are */
   double stall;                /* seconds without headway of any rank that end the world */
   int stalls_elsewhere;        /* also where one is in its script */
