@@ -96,6 +96,34 @@ static void freed_blocks_go_in_the_end(void)
   close_device();
 }
 
+/* Of many blocks, freed in their order of address or the other way round. */
+static void free_in_order(int downwards)
+{
+  enum { BLOCKS = 600 };
+  void *block[BLOCKS], *at;
+  open_device();
+  for (int i = 0; i < BLOCKS; i++) CHECK((block[i] = jf_sim_take(&memory, 10)) != NULL);
+  const int upwards = (const char *)block[0] < (const char *)block[1];
+  for (int i = 0; i < BLOCKS; i++) {
+    jf_sim_drop(&memory, block[upwards == downwards ? BLOCKS - 1 - i : i]);
+    CHECK(memory.n >= 100 && memory.n <= BLOCKS);
+  }
+  const int gone = BLOCKS - memory.n;
+  for (int i = 0; i < BLOCKS; i++) {
+    CHECK(jf_sim_find(&memory, block[upwards == downwards ? BLOCKS - 1 - i : i], 10, &at));
+    CHECK_MSG(strstr(jfl_errmsg(), i < gone ? "are not its memory" : "are freed"), "%d of %d: %s",
+              i, gone, jfl_errmsg());
+  }
+  CHECK_MSG(gone > 100, "%d", gone);
+  close_device();
+}
+
+static void what_was_freed_first_goes_first(void)
+{
+  free_in_order(0);
+  free_in_order(1);
+}
+
 /* An item that waits for some time and for a gate, then stores *at in *was and changes it. */
 typedef struct note {
   jf_sim_item item;
@@ -380,6 +408,7 @@ int main(void)
   RUN(only_bytes_within_one_block_are_found);
   RUN(what_is_freed_is_poisoned_and_its_use_fails);
   RUN(freed_blocks_go_in_the_end);
+  RUN(what_was_freed_first_goes_first);
   RUN(a_stream_is_late_and_in_order);
   RUN(a_forgotten_event_shows);
   RUN(an_event_without_a_record_is_not_waited_for);
