@@ -98,6 +98,43 @@ static void hold(void *ud, const char *what)
   while (!strcmp(what, "writer") && atomic_load(&holds_writer)) usleep(1000);
 }
 
+/* ---- whose memory it is ---- */
+
+/* The budgets of a task's threads: of the worker and of the writer. */
+static jf_budget *of_worker, *of_writer;
+
+static jfl_status note_worker(jfl_request *r)
+{
+  (void)r;
+  of_worker = jf_memory_budget();
+  return JFL_OK;
+}
+
+static jfl_status note_writer(jfl_request *r)
+{
+  (void)r;
+  of_writer = jf_memory_budget();
+  return JFL_OK;
+}
+
+static void forget_note(void *state) { (void)state; }
+
+static void what_is_done_for_a_session_counts_as_its_makers(void)
+{
+  static const jf_task note = {
+    .many = "notes", .take = note_worker, .finish = note_writer, .free = forget_note
+  };
+  jf_budget *const b = jf_budget_new(0), *const before = jf_memory_charge(b);
+  jfl_request *r;
+  open_session();
+  jf_memory_charge(before);
+  CHECK(!jf_task_submit(session, &note, NULL, &session->n_reads, &r));
+  CHECK(end_of(r) == JFL_OK);
+  CHECK(b && of_worker == b && of_writer == b);
+  close_session();
+  jf_budget_drop(b);
+}
+
 /* ---- saves ---- */
 
 static void a_save_keeps_what_was_there_as_of_the_call(void)
@@ -509,6 +546,7 @@ int main(void)
 {
   scratch_make();
   CHECK(!jfl_set_thread_hooks(&(jfl_thread_hooks){ .start = hold }));
+  RUN(what_is_done_for_a_session_counts_as_its_makers);
   RUN(a_save_keeps_what_was_there_as_of_the_call);
   RUN(runs_go_on_while_files_are_written);
   RUN(saves_of_one_path_are_written_one_after_another);
