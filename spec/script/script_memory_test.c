@@ -3,12 +3,14 @@
 #include "jfl.h"
 #include "lua_test.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* How many more allocations succeed, and how many fail then. */
 static long good = -1, bad;
 static long taken, in_use;
+static size_t most = SIZE_MAX;         /* bytes of a block; there is none that is larger */
 
 static void *take(void *ud, size_t n)
 {
@@ -16,6 +18,7 @@ static void *take(void *ud, size_t n)
   taken++;
   if (good == 0 && bad > 0) return bad--, NULL;
   if (good > 0) good--;
+  if (n > most) return NULL;
   void *p = aligned_alloc(64, (n + 63) & ~(size_t)63);
   in_use += p != NULL;
   return p;
@@ -139,11 +142,30 @@ static void each_allocation_of_a_training_call_may_fail(void)
   jfl_script_free(s);
 }
 
+/* Blocks that the program does not have are not taken from a script's own share. */
+static void what_was_not_given_does_not_count(void)
+{
+  static const char asks[] =
+    "local failed = 0\n"
+    "for i = 1, 100 do if not pcall(string.rep, 'x', 8e6) then failed = failed + 1 end end\n"
+    "assert(failed == 100, failed)";
+  static const char goes_on[] = "assert(#string.rep('x', 8e6) == 8e6)";
+  const jfl_script_options o = { .size = sizeof o, .memory = 64 << 20 };
+  jfl_script *s = NULL;
+  CHECK_MSG(!jfl_script_new(&o, &s), "%s", jfl_errmsg());
+  most = 4 << 20;
+  CHECK_MSG(!jfl_script_run(s, asks, strlen(asks), "=text"), "%s", jfl_errmsg());
+  most = SIZE_MAX;
+  CHECK_MSG(!jfl_script_run(s, goes_on, strlen(goes_on), "=text"), "%s", jfl_errmsg());
+  jfl_script_free(s);
+}
+
 int main(void)
 {
   if (jfl_set_allocator(&(jfl_allocator){ take, give, NULL })) return 1;
   int heard = 0;
   if (jfl_set_log(&(jfl_log){ hear, &heard })) return 1;
+  RUN(what_was_not_given_does_not_count);
   RUN(each_allocation_may_fail);
   RUN(each_allocation_of_a_training_call_may_fail);
   return test_done();
