@@ -115,6 +115,12 @@ static int complete(call *c)
   return f.n_out > 0 || c->op->flags & JF_EFFECT;
 }
 
+/* Behind the tensors of a call a row finds none: neither a dtype nor memory. */
+static void end_list(jf_tensor *t, int n)
+{
+  memset(t + n, 0xff, (size_t)(MAX - n) * sizeof *t);
+}
+
 /* Copies the arguments to memory of their own; with `share`, output 0 is in place of an input. */
 static jf_kargs arguments(const call *c, jf_tensor *in, jf_tensor *out, int threads)
 {
@@ -123,6 +129,8 @@ static jf_kargs arguments(const call *c, jf_tensor *in, jf_tensor *out, int thre
     out[i] = c->out[i];
     out[i].data = jf_new(bytes_of(&out[i]));
   }
+  end_list(in, c->n_in);
+  end_list(out, c->n_out);
   return (jf_kargs){ .in = in, .out = out, .n_in = c->n_in, .n_out = c->n_out,
                      .attr = c->attr.bytes, .random = { 7, 3 }, .threads = threads, .op = c->op };
 }
@@ -283,6 +291,7 @@ static int run_rows(const call *c, int packs)
     in[i] = c->in[i];
     in[i].layout.kind = packs ? JF_LAYOUT_ANY : JF_LAYOUT_PLAIN;
   }
+  end_list(in, c->n_in);
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
     jf_kargs k = { .in = in, .out = (jf_tensor *)c->out, .n_in = c->n_in, .n_out = c->n_out,
                    .attr = c->attr.bytes, .threads = 2, .op = c->op };
@@ -308,7 +317,7 @@ static void check(call *c, int rows)
 
 /* ---- cases ---- */
 
-extern const jf_kernel_row jf_cpu_vec_clip_scale, jf_cpu_vec_update;
+extern const jf_kernel_row jf_cpu_vec_clip_scale, jf_cpu_vec_update, jf_cpu_dnnl_matmul_then;
 
 #define SHAPE(...) \
   { sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), { __VA_ARGS__ } }
@@ -373,6 +382,24 @@ static void product_in_panels(int64_t m, int64_t k, int64_t n, int panel)
   const jf_matmul_fused f = { a, { .bias = 1, .residual = 1, .act = "tanh" } };
   TRY(matmul, &a, 2e-6, libraries.dnnl, F32(m, k), F32(n, k));
   TRY(matmul_fused, &f, 2e-5, libraries.dnnl ? 2 : 0, F32(m, k), F32(n, k), F32(n), F32(m, n));
+}
+
+/* What the library cannot append to a product is applied to float32 alone, whatever products it has
+   in other dtypes. */
+static void appends_by_itself_in_float32_alone(void)
+{
+  const jf_matmul_fused f = { { .panel = 0 }, { .act = "tanh" } };
+  const jfl_dtype dtypes[] = { JFL_F32, JFL_F64, JFL_F16, JFL_BF16 };
+  jf_tensor in[MAX], out[MAX];
+  end_list(in, 2);
+  end_list(out, 1);
+  for (int i = 0; i < 4; i++) {
+    in[0] = in[1] = out[0] = (jf_tensor){ .dtype = dtypes[i], .shape = SHAPE(8, 8) };
+    const jf_kargs k = { .in = in, .out = out, .n_in = 2, .n_out = 1, .attr = &f, .threads = 1,
+                         .op = &jf_op_matmul_fused };
+    const int accepts = jf_cpu_dnnl_matmul_then.accepts(&k);
+    CHECK_MSG(accepts == (dtypes[i] == JFL_F32), "%s: %d", jfl_dtype_name(dtypes[i]), accepts);
+  }
 }
 
 static void multiplies_matrices(void)
@@ -869,6 +896,7 @@ int main(void)
 {
   find_libraries();
   RUN(multiplies_matrices);
+  RUN(appends_by_itself_in_float32_alone);
   RUN(convolves);
   RUN(convolves_blocks);
   RUN(pools);
