@@ -60,7 +60,6 @@ JF_LUA(leave)
   lua_pushboolean(L, 0);
   lua_rawseti(L, LUA_REGISTRYINDEX, st->traced_ref);
   st->traced = NULL;
-  st->queue.in_body = st->queue.running = 0;
   return 0;
 }
 
