@@ -87,6 +87,26 @@ describe("a job over several processes", function()
     end
   end)
 
+  -- The two parts that the second process gets are alike but for where they begin.
+  it("gives each device of a process its own part of what another has", function()
+    local out, status = helper.script([[
+      local flow = require "jfl"
+      local tp, place = flow.typing, flow.scope.placement
+      local job = flow.global_function { name = "job", returns = tp.Numpy,
+        inputs = { { "x", tp.Numpy.Placeholder({ 4, 2 }) } },
+        body = function(x)
+          local whole = place("cpu", "0:0", function() return x * 2 end)
+          return place("cpu", "1:0-1", function()
+            return flow.parallel_cast(whole, { distribute = flow.distribute.split(0) }) * 3
+          end)
+        end }
+      local y = job { { 1, 2 }, { 3, 4 }, { 5, 6 }, { 7, 8 } }
+      print(y:reshape { 8 })
+      ]], "JFL_CPU_DEVICES=2", "--ranks 2")
+    assert.equal(0, status, out)
+    assert.truthy(out:find("[ 6. 12. 18. 24. 30. 36. 42. 48.]", 1, true), out)
+  end)
+
   it("must have inputs that lie alike on all of them", function()
     local out = helper.script([[
       local flow = require "jfl"
