@@ -75,27 +75,6 @@ JF_KERNEL __launch_bounds__(256) search(const search_args p)
 
 extern const char jf_cuda_text_argmax[];
 
-static jfl_status search_make(jf_kargs *k, const char *define)
-{
-  enum { THREADS = 256, WARP = 32, WAVES = 32, MANY = 1 << 12, LONG = 1024 };
-  const jf_cuda *c = k->device->state;
-  const jfl_shape *s = &k->in[0].shape;
-  const int64_t axis = ((const jf_argmax *)k->attr)->axis;
-  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } };
-  search_args a = { .lines = jf_numel(&k->out[0].shape), .m = s->d[axis], .after = 1,
-                    .across = 1 };
-  for (int i = (int)axis + 1; i < s->n; i++) a.after *= s->d[i];
-  if (a.lines == 0) return JFL_OK;
-  if (a.after == 1 || a.lines < MANY)
-    while (a.across < a.m && a.across < WARP) a.across *= 2;
-  if (a.across > 1 && a.m > LONG) a.across = THREADS;
-  const int64_t down = THREADS / a.across, blocks = (a.lines + down - 1) / down;
-  const int64_t most = (int64_t)c->multiprocessors * WAVES;
-  const jf_cuda_source source = { "argmax", jf_cuda_text_argmax, define };
-  return jf_cuda_prepare(k, &source, types, "search",
-                         (jf_cuda_grid){ blocks < most ? blocks : most, THREADS, 0 }, &a, sizeof a);
-}
-
 /* The type in which elements are compared: shuffles move no fewer than 4 bytes. */
 static const char *search_type(jfl_dtype t)
 {
@@ -106,10 +85,23 @@ static const char *search_type(jfl_dtype t)
 
 static jfl_status search_prepare(jf_kargs *k)
 {
-  char define[64];
-  snprintf(define, sizeof define, "typedef %s V;\n#define BETTER %s\n",
-           search_type(k->in[0].dtype), k->op == &jf_op_argmax ? ">" : "<");
-  return search_make(k, define);
+  enum { THREADS = 256, WARP = 32, WAVES = 32, MANY = 1 << 12, LONG = 1024 };
+  const jfl_dtype t = k->in[0].dtype;
+  const jfl_shape *s = &k->in[0].shape;
+  const int64_t axis = ((const jf_argmax *)k->attr)->axis;
+  search_args a = { .lines = jf_numel(&k->out[0].shape), .m = s->d[axis], .after = 1,
+                    .across = 1 };
+  for (int i = (int)axis + 1; i < s->n; i++) a.after *= s->d[i];
+  if (a.lines == 0) return JFL_OK;
+  if (a.after == 1 || a.lines < MANY)
+    while (a.across < a.m && a.across < WARP) a.across *= 2;
+  if (a.across > 1 && a.m > LONG) a.across = THREADS;
+  const int64_t down = THREADS / a.across, blocks = (a.lines + down - 1) / down;
+  const jf_cuda_source source = { "argmax", jf_cuda_text_argmax, k->op == &jf_op_argmax
+                                  ? "#define BETTER >\n" : "#define BETTER <\n",
+                                  { JF_AS_DTYPE("T", t), JF_AS_TYPE("V", search_type(t)) } };
+  return jf_cuda_prepare(k, &source, "search", jf_cuda_grid_within(k, blocks, THREADS, WAVES), &a,
+                         sizeof a);
 }
 
 JFL_CUDA(cuda_argmax, JF_CUDA_LAUNCHED("argmax argmin", NULL, search_prepare))

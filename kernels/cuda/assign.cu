@@ -42,11 +42,8 @@ extern const char jf_cuda_text_assign[];
 static jfl_status assign_make(jf_kargs *k, const char *stored, double momentum)
 {
   const assign_args a = { .n = jf_numel(&k->in[0].shape), .momentum = momentum };
-  char define[64];
-  snprintf(define, sizeof define, "typedef %s T;\n", stored);
-  const jf_cuda_source s = { "assign", jf_cuda_text_assign, define };
-  return jf_cuda_prepare(k, &s, NULL, k->op->name, jf_cuda_grid_of(k->device->state, a.n), &a,
-                         sizeof a);
+  const jf_cuda_source s = { "assign", jf_cuda_text_assign, NULL, { JF_AS_TYPE("T", stored) } };
+  return jf_cuda_each(k, &s, k->op->name, a.n, &a, sizeof a);
 }
 
 static jfl_status assign_prepare(jf_kargs *k)

@@ -514,13 +514,13 @@ static jfl_status attention_add_step(jf_kargs *k, attention_call *c, const char 
 {
   const int f64 = k->in[0].dtype == JFL_F64, columns = attention_columns(size);
   attention_step *s = &c->step[c->n];
-  char define[256];
-  snprintf(define, sizeof define, "typedef %s T;\ntypedef %s O;\ntypedef %s M;\ntypedef %s L;\n"
-           "typedef %s A;\nenum { R = %d, COLUMNS = %d };\n#define MAKES_%s\n",
-           jf_cuda_stored(k->in[0].dtype), jf_cuda_stored(k->out[0].dtype),
-           jf_cuda_stored(c->mask), jf_cuda_stored(c->lse), f64 ? "double" : "float",
-           f64 ? 2 : 4, columns, name);
-  const jf_cuda_source source = { "attention", jf_cuda_text_attention, define };
+  char makes[32];
+  snprintf(makes, sizeof makes, "MAKES_%s", name);
+  const jf_cuda_source source = { "attention", jf_cuda_text_attention, NULL, {
+    JF_AS_DTYPE("T", k->in[0].dtype), JF_AS_DTYPE("O", k->out[0].dtype),
+    JF_AS_DTYPE("M", c->mask), JF_AS_DTYPE("L", c->lse),
+    JF_AS_TYPE("A", f64 ? "double" : "float"), JF_AS_NUMBER("R", f64 ? 2 : 4),
+    JF_AS_NUMBER("COLUMNS", columns), JF_AS_NUMBER(makes, 1) } };
   s->blocks = heads * attention_parts(length, attention_side(k)) *
               attention_parts(size, columns * ATTENTION_SIDE);
   if (s->blocks == 0) return JFL_OK;

@@ -157,15 +157,15 @@ static jfl_status cached_prepare(jf_kargs *k)
                           .groups = d.groups, .shared = d.shared, .q_len = d.q_len, .size = d.size,
                           .v_size = d.v_size, .most = k->in[JF_ATTENTION_PAST_K].shape.d[2],
                           .scale = ((const jf_attention *)k->attr)->scale };
-  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { "P", k->in[JF_ATTENTION_PAST_K].dtype },
-                                 { "I", k->in[JF_ATTENTION_LENGTH].dtype }, { NULL, JFL_F32 } };
+  const jf_cuda_source s = { "attention with a cache", jf_cuda_text_cached_attention, NULL,
+                             { JF_AS_DTYPE("T", k->in[0].dtype),
+                               JF_AS_DTYPE("P", k->in[JF_ATTENTION_PAST_K].dtype),
+                               JF_AS_DTYPE("I", k->in[JF_ATTENTION_LENGTH].dtype),
+                               JF_AS_NUMBER("COLUMNS", cached_columns(k)) } };
   const jf_cuda_grid grid = { .blocks = a.rows < INT32_MAX ? a.rows : INT32_MAX,
                               .threads = CACHED_THREADS };
-  char define[32];
   if (!jf_numel(&k->out[0].shape)) return JFL_OK;
-  snprintf(define, sizeof define, "#define COLUMNS %d\n", (int)cached_columns(k));
-  const jf_cuda_source s = { "attention with a cache", jf_cuda_text_cached_attention, define };
-  return jf_cuda_prepare(k, &s, types, "cached_attention", grid, &a, sizeof a);
+  return jf_cuda_prepare(k, &s, "cached_attention", grid, &a, sizeof a);
 }
 
 static jfl_status append_prepare(jf_kargs *k)
@@ -174,18 +174,13 @@ static jfl_status append_prepare(jf_kargs *k)
   const append_args a = { .count = jf_numel(&k->in[1].shape), .heads = d[1], .most = d[2],
                           .n = k->in[1].shape.d[2], .size = d[3] };
   const int converts = k->in[0].dtype != k->in[1].dtype;
-  const jf_cuda_type moving[] = { { "I", k->in[2].dtype }, { NULL, JFL_F32 } };
-  const jf_cuda_type converting[] = { { "I", k->in[2].dtype }, { "T", k->in[0].dtype },
-                                      { "V", k->in[1].dtype }, { NULL, JFL_F32 } };
-  const jf_cuda_type *types = converts ? converting : moving;
-  char define[64] = "#define CONVERTS\n";
-  if (!a.count) return JFL_OK;
-  if (!converts)
-    snprintf(define, sizeof define, "typedef %s T;\ntypedef T V;\n",
-             jf_cuda_moved(jfl_dtype_size(k->in[0].dtype)));
-  const jf_cuda_source s = { "cache", jf_cuda_text_cached_attention, define };
-  return jf_cuda_prepare(k, &s, types, "cache_append", jf_cuda_grid_of(k->device->state, a.count),
-                         &a, sizeof a);
+  const char *moved = converts ? NULL : jf_cuda_moved(jfl_dtype_size(k->in[0].dtype));
+  const jf_cuda_source s = { "cache", jf_cuda_text_cached_attention,
+                             converts ? "#define CONVERTS\n" : NULL,
+                             { JF_AS_DTYPE("I", k->in[2].dtype),
+                               JF_AS_TYPE("T", moved ? moved : jf_cuda_stored(k->in[0].dtype)),
+                               JF_AS_TYPE("V", moved ? moved : jf_cuda_stored(k->in[1].dtype)) } };
+  return jf_cuda_each(k, &s, "cache_append", a.count, &a, sizeof a);
 }
 
 JFL_CUDA(cuda_cached_attention,

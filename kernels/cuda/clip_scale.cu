@@ -79,7 +79,7 @@ static int64_t clip_blocks(const jf_tensor *t)
 
 static jfl_status clip_prepare(jf_kargs *k)
 {
-  const jf_cuda_source s = { "clip_scale", jf_cuda_text_clip_scale, NULL };
+  const jf_cuda_source s = { .what = "clip_scale", .text = jf_cuda_text_clip_scale };
   clip_call *call = jf_new(sizeof *call);
   if (!call) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = JF_CLIP_FIRST; i < k->n_in; i++)

@@ -181,10 +181,12 @@ static conv_tensor conv_tensor_of(const jf_conv *a, const jfl_shape *s)
   return t;
 }
 
-static conv_args conv_args_of(const jf_conv *a, const jf_tensor *x, const jf_tensor *f,
+static conv_args conv_args_of(const jf_kargs *c, const jf_tensor *x, const jf_tensor *f,
                               const jf_tensor *y)
 {
-  conv_args r = { .x = conv_tensor_of(a, &x->shape), .f = conv_tensor_of(a, &f->shape),
+  const jf_conv *a = c->attr;
+  conv_args r = { .count = jf_numel(&c->out[0].shape), .x = conv_tensor_of(a, &x->shape),
+                  .f = conv_tensor_of(a, &f->shape),
                   .y = conv_tensor_of(a, &y->shape) };
   for (int k = 0; k < 3; k++) {
     r.stride[k] = a->stride[k];
@@ -196,101 +198,60 @@ static conv_args conv_args_of(const jf_conv *a, const jf_tensor *x, const jf_ten
   return r;
 }
 
-/* Writes the types, the places of x, f and y in data, and the epilogue. */
-static jfl_status conv_define(jf_text *to, const jf_kargs *k, const int *place,
-                              const jf_epilogue *e)
+/* Adds the kernel `name`: place has those of x, f and y in data. */
+static jfl_status conv_add(jf_kargs *k, const char *name, const int *place, const jf_epilogue *e,
+                           jf_cuda_grid grid, const conv_args *a)
 {
   const jfl_dtype t = k->out[0].dtype;
-  jf_text_add(to, "typedef %s T;\ntypedef %s O;\n#define X %d\n#define F %d\n#define Y %d\n"
-              "#define BIAS %d\n#define RESIDUAL %d\n", jf_cuda_stored(k->in[0].dtype),
-              jf_cuda_stored(t), place[0], place[1], place[2], e->bias ? 2 : 0,
-              e->residual ? 2 + (e->bias != 0) : 0);
-  return jf_formula_act(to, e->act, t);
-}
-
-typedef struct cuda_conv {
-  jf_cuda_kernel *work;
-  jf_cuda_grid grid;
-  conv_args args;
-  jf_conv_ends bias;                   /* the gradient of the bias; work is NULL: it is not made */
-} cuda_conv;
-
-static jfl_status conv_find(jf_kargs *k, const char *define, const char *name,
-                            jf_cuda_kernel **out)
-{
-  const jf_cuda_source s = { "convolution", jf_cuda_text_conv, define };
-  return jf_cuda_find(k, &s, name, out);
-}
-
-/* Prepares the kernel `name`. */
-static jfl_status conv_make(jf_kargs *k, const char *name, const int *place, const jf_epilogue *e,
-                            const cuda_conv *what)
-{
   jf_text text = { 0 };
   char *define;
-  cuda_conv *c = jf_new(sizeof *c);
-  if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
-  *c = *what;
-  jfl_status s = conv_define(&text, k, place, e), taken = jf_text_take(&text, &define);
-  if (taken) return jf_free(c), taken;
-  if (!s) s = conv_find(k, define, name, &c->work);
+  jfl_status s = jf_formula_act(&text, e->act, t);
+  JF_TRY(jf_text_take(&text, &define));
+  const jf_cuda_source source = { "convolution", jf_cuda_text_conv, define, {
+    JF_AS_DTYPE("T", k->in[0].dtype), JF_AS_DTYPE("O", t),
+    JF_AS_NUMBER("X", place[0]), JF_AS_NUMBER("F", place[1]), JF_AS_NUMBER("Y", place[2]),
+    JF_AS_NUMBER("BIAS", e->bias ? 2 : 0),
+    JF_AS_NUMBER("RESIDUAL", e->residual ? 2 + (e->bias != 0) : 0) } };
+  if (!s && a->count) s = jf_cuda_prepare(k, &source, name, grid, a, sizeof *a);
   jf_free(define);
-  if (s) jf_free(c);
-  else k->state = c;
   return s;
 }
 
+static const jf_epilogue conv_no_epilogue;
+
 static jfl_status conv_prepare(jf_kargs *k)
 {
-  static const jf_epilogue none;
   const jf_conv *a = k->attr;
   const int place[] = { 0, 1, k->n_in };
-  cuda_conv c = { .args = conv_args_of(a, &k->in[0], &k->in[1], &k->out[0]) };
-  c.args.count = jf_numel(&k->out[0].shape);
-  c.grid = jf_cuda_grid_of(k->device->state, c.args.count);
-  return conv_make(k, "conv", place, k->n_in > 2 || a->epilogue.act ? &a->epilogue : &none, &c);
+  const jf_epilogue *e = k->n_in > 2 || a->epilogue.act ? &a->epilogue : &conv_no_epilogue;
+  const conv_args c = conv_args_of(k, &k->in[0], &k->in[1], &k->out[0]);
+  return conv_add(k, "conv", place, e, jf_cuda_grid_of(k, c.count), &c);
 }
 
 static jfl_status conv_data_prepare(jf_kargs *k)
 {
-  static const jf_epilogue none;
   const int place[] = { 2, 0, 1 };
-  cuda_conv c = { .args = conv_args_of(k->attr, &k->out[0], &k->in[0], &k->in[1]) };
-  c.args.count = jf_numel(&k->out[0].shape);
-  c.grid = jf_cuda_grid_of(k->device->state, c.args.count);
-  return conv_make(k, "conv_data_grad", place, &none, &c);
+  const conv_args c = conv_args_of(k, &k->out[0], &k->in[0], &k->in[1]);
+  return conv_add(k, "conv_data_grad", place, &conv_no_epilogue, jf_cuda_grid_of(k, c.count), &c);
 }
 
 static jfl_status conv_filter_prepare(jf_kargs *k)
 {
   enum { THREADS = 256, WAVES = 512 };
-  static const jf_epilogue none;
   const int place[] = { 0, 2, 1 };
-  cuda_conv c = { .args = conv_args_of(k->attr, &k->in[0], &k->out[0], &k->in[1]) };
-  const int64_t most = (int64_t)((const jf_cuda *)k->device->state)->multiprocessors * WAVES;
-  c.args.count = jf_numel(&k->out[0].shape);
-  c.grid = (jf_cuda_grid){ c.args.count < most ? c.args.count : most, THREADS, 0 };
-  if (k->n_out > 1) JF_TRY(jf_conv_bias_grad_prepare(k, &c.bias));
-  return conv_make(k, "conv_filter_grad", place, &none, &c);
+  const conv_args c = conv_args_of(k, &k->in[0], &k->out[0], &k->in[1]);
+  JF_TRY(conv_add(k, "conv_filter_grad", place, &conv_no_epilogue,
+                  jf_cuda_grid_within(k, c.count, THREADS, WAVES), &c));
+  return k->n_out > 1 ? jf_conv_bias_grad_add(k) : JFL_OK;
 }
 
-static jfl_status conv_run(const jf_kargs *k)
-{
-  const cuda_conv *c = k->state;
-  conv_args a = c->args;
-  int n = 0;
-  for (int i = 0; i < k->n_in; i++) a.head.data[n++] = k->in[i].data;
-  for (int i = 0; i < k->n_out; i++) a.head.data[n++] = k->out[i].data;
-  if (c->grid.blocks) JF_TRY(jf_cuda_launch(k, c->work, c->grid, &a));
-  return c->bias.work ? jf_conv_bias_grad(k, &c->bias) : JFL_OK;
-}
-
-#define CONVS(op_, prepare_) \
-  .op = op_, .accepts = conv_accepts, .prepare = prepare_, .run = conv_run, .release = jf_free
-JFL_CUDA(cuda_conv, CONVS("conv1d conv2d conv3d conv2d_fused", conv_prepare))
+JFL_CUDA(cuda_conv,
+  JF_CUDA_LAUNCHED("conv1d conv2d conv3d conv2d_fused", conv_accepts, conv_prepare))
 JFL_CUDA(cuda_conv_data_grad,
-  CONVS("conv1d_data_grad conv2d_data_grad conv3d_data_grad", conv_data_prepare))
+  JF_CUDA_LAUNCHED("conv1d_data_grad conv2d_data_grad conv3d_data_grad", conv_accepts,
+                   conv_data_prepare))
 JFL_CUDA(cuda_conv_filter_grad,
-  CONVS("conv1d_filter_grad conv2d_filter_grad conv3d_filter_grad", conv_filter_prepare))
+  JF_CUDA_LAUNCHED("conv1d_filter_grad conv2d_filter_grad conv3d_filter_grad", conv_accepts,
+                   conv_filter_prepare))
 
 #endif

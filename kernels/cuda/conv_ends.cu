@@ -119,48 +119,43 @@ static int ends_vector(const jf_conv_ends *e, jfl_dtype t)
   return (e->inner == 1 ? e->channels : e->inner) % n ? 1 : n;
 }
 
-/* Finds the kernel of that name for the text that defines its types and places, and conv_bias_join
-   where there are parts. */
-static jfl_status ends_take(jf_kargs *k, jf_text *text, const char *name, jf_conv_ends *out)
+/* The places in data of what a kernel reads and writes, 0: it has no such tensor; the dtypes of
+   elements that it reads and writes, and of those at `kept`. */
+typedef struct ends_places {
+  int y, bias, residual, kept, from;
+  jfl_dtype of, to, kept_of;
+} ends_places;
+
+/* Finds the kernel of that name, and conv_bias_join where there are parts. */
+static jfl_status ends_find(jf_kargs *k, const ends_places *p, const char *act, const char *name,
+                            jf_conv_ends *out)
 {
+  jf_text text = { 0 };
   char *define;
-  JF_TRY(jf_text_take(text, &define));
-  const jf_cuda_source source = { "the ends of a convolution", jf_cuda_text_conv_ends, define };
-  jfl_status s = jf_cuda_find(k, &source, name, &out->work);
+  jfl_status s = jf_formula_act(&text, act, p->to);
+  JF_TRY(jf_text_take(&text, &define));
+  const jf_cuda_source source = { "the ends of a convolution", jf_cuda_text_conv_ends, define, {
+    JF_AS_DTYPE("T", p->of), JF_AS_DTYPE("O", p->to),
+    JF_AS_DTYPE("K", p->kept ? p->kept_of : p->to), JF_AS_NUMBER("V", ends_vector(out, p->to)),
+    JF_AS_NUMBER("Y", p->y), JF_AS_NUMBER("BIAS", p->bias), JF_AS_NUMBER("RESIDUAL", p->residual),
+    JF_AS_NUMBER("KEPT", p->kept), JF_AS_NUMBER("FROM", p->from) } };
+  if (!s) s = jf_cuda_find(k, &source, name, &out->work);
   if (!s && out->parts > 1) s = jf_cuda_find(k, &source, "conv_bias_join", &out->join);
   jf_free(define);
   return s;
 }
 
-/* The places in data of what a kernel reads and writes, and the dtype of what is at `kept`; 0: it
-   has no such tensor. */
-typedef struct ends_places { int y, bias, residual, kept, from; jfl_dtype kept_of; } ends_places;
-
-static void ends_define(jf_text *text, const ends_places *p, jfl_dtype t, jfl_dtype to, int vector)
+static ends_args ends_args_of(const jf_conv_ends *e)
 {
-  jf_text_add(text, "typedef %s T;\ntypedef %s O;\ntypedef %s K;\n#define V %d\n#define Y %d\n"
-              "#define BIAS %d\n#define RESIDUAL %d\n#define KEPT %d\n#define FROM %d\n",
-              jf_cuda_stored(t), jf_cuda_stored(to), jf_cuda_stored(p->kept ? p->kept_of : to),
-              vector, p->y, p->bias, p->residual, p->kept, p->from);
-}
-
-/* Finds a kernel that reads elements of dtype t. */
-static jfl_status ends_find(jf_kargs *k, const ends_places *places, const char *act,
-                            const char *name, jfl_dtype t, jf_conv_ends *out)
-{
-  jf_text text = { 0 };
-  const jfl_dtype to = k->out[0].dtype;
-  ends_define(&text, places, t, to, ends_vector(out, to));
-  const jfl_status s = jf_formula_act(&text, act, to);
-  return s ? jfl_text_free(text.s), s : ends_take(k, &text, name, out);
+  return (ends_args){ .outer = e->outer, .channels = e->channels, .inner = e->inner,
+                      .parts = e->parts };
 }
 
 /* Launches f; behind k's tensors is the address `more`. */
 static jfl_status ends_launch(const jf_kargs *k, const jf_conv_ends *e, jf_cuda_kernel *f,
                               jf_cuda_grid grid, void *more)
 {
-  ends_args a = { .outer = e->outer, .channels = e->channels, .inner = e->inner,
-                  .parts = e->parts };
+  ends_args a = ends_args_of(e);
   int n = 0;
   for (int i = 0; i < k->n_in; i++) a.head.data[n++] = k->in[i].data;
   for (int i = 0; i < k->n_out; i++) a.head.data[n++] = k->out[i].data;
@@ -168,26 +163,28 @@ static jfl_status ends_launch(const jf_kargs *k, const jf_conv_ends *e, jf_cuda_
   return jf_cuda_launch(k, f, grid, &a);
 }
 
-static jfl_status ends_finish(jf_kargs *k, const ends_places *places, const char *act,
-                              jfl_dtype t, jf_conv_ends *out)
+/* Finds the kernel that makes n elements. */
+static jfl_status ends_finish(jf_kargs *k, const ends_places *places, const char *act, int64_t n,
+                              jf_conv_ends *out)
 {
-  const int64_t n = jf_numel(&k->out[0].shape) / ends_vector(out, k->out[0].dtype);
-  out->grid = jf_cuda_grid_of(k->device->state, n);
-  return ends_find(k, places, act, "conv_finish", t, out);
+  out->grid = jf_cuda_grid_of(k, n / ends_vector(out, places->to));
+  return ends_find(k, places, act, "conv_finish", out);
 }
 
-static ends_places ends_of_epilogue(const jf_kargs *k, const jf_epilogue *e)
+/* The end of a product of dtype t. */
+static jfl_status ends_epilogue(jf_kargs *k, const jf_epilogue *e, jfl_dtype t, jf_conv_ends *out)
 {
-  return (ends_places){ .y = k->n_in, .bias = e->bias ? 2 : 0,
-                        .residual = e->residual ? 2 + (e->bias != 0) : 0 };
+  const ends_places places = { .y = k->n_in, .bias = e->bias ? 2 : 0, .of = t,
+                               .residual = e->residual ? 2 + (e->bias != 0) : 0,
+                               .to = k->out[0].dtype };
+  return ends_finish(k, &places, e->act, jf_numel(&k->out[0].shape), out);
 }
 
 jfl_status jf_conv_finish_prepare(jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
                                   jf_conv_ends *out)
 {
-  const ends_places places = ends_of_epilogue(k, e);
   *out = ends_of(k->attr, &k->out[0]);
-  return ends_finish(k, &places, e->act, t, out);
+  return ends_epilogue(k, e, t, out);
 }
 
 /* What has the channels last, as products do. */
@@ -199,16 +196,17 @@ static jf_conv_ends ends_of_lines(const jf_tensor *y)
 
 jfl_status jf_matmul_finish_prepare(jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out)
 {
-  const ends_places places = ends_of_epilogue(k, e);
   *out = ends_of_lines(&k->out[0]);
-  return ends_finish(k, &places, e->act, k->out[0].dtype, out);
+  return ends_epilogue(k, e, k->out[0].dtype, out);
 }
 
 jfl_status jf_matmul_slope_prepare(jf_kargs *k, const char *act, jf_conv_ends *out)
 {
-  const ends_places places = { .y = k->n_in, .kept = 2, .kept_of = k->in[2].dtype };
+  const jfl_dtype t = k->out[0].dtype;
+  const ends_places places = { .y = k->n_in, .kept = 2, .of = t, .to = t,
+                               .kept_of = k->in[2].dtype };
   *out = ends_of_lines(&k->out[0]);
-  return ends_finish(k, &places, act, k->out[0].dtype, out);
+  return ends_finish(k, &places, act, jf_numel(&k->out[0].shape), out);
 }
 
 jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *product)
@@ -221,13 +219,8 @@ jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *produc
 jfl_status jf_widen_prepare(jf_kargs *k, jfl_dtype from, jfl_dtype to, int64_t n,
                             jf_conv_ends *out)
 {
-  jf_text text = { 0 };
   *out = (jf_conv_ends){ .outer = 1, .channels = 1, .inner = n, .parts = 1 };
-  const int vector = ends_vector(out, to);
-  out->grid = jf_cuda_grid_of(k->device->state, n / vector);
-  ends_define(&text, &(ends_places){ 0 }, from, to, vector);
-  const jfl_status s = jf_formula_act(&text, NULL, to);
-  return s ? jfl_text_free(text.s), s : ends_take(k, &text, "conv_finish", out);
+  return ends_finish(k, &(ends_places){ .of = from, .to = to }, NULL, n, out);
 }
 
 jfl_status jf_widen(const jf_kargs *k, const jf_conv_ends *w, const void *from, void *to)
@@ -251,10 +244,11 @@ static jfl_status ends_sums(jf_kargs *k, int from, int last, jf_conv_ends *out)
   out->parts = each / LEAST < wanted ? each / LEAST : wanted;
   if (out->parts < 1) out->parts = 1;
   out->grid = (jf_cuda_grid){ columns * out->parts, ENDS_THREADS, 0 };
-  out->join_grid = jf_cuda_grid_of(c, out->channels);
+  out->join_grid = jf_cuda_grid_of(k, out->channels);
   k->scratch_size = out->parts > 1 ? (size_t)(out->channels * out->parts) * sizeof(double) : 0;
-  return ends_find(k, &(ends_places){ .y = k->n_in, .from = from }, NULL,
-                   last ? "conv_bias_last" : "conv_bias_part", k->in[from].dtype, out);
+  const ends_places places = { .y = k->n_in, .from = from, .of = k->in[from].dtype,
+                               .to = k->out[0].dtype };
+  return ends_find(k, &places, NULL, last ? "conv_bias_last" : "conv_bias_part", out);
 }
 
 jfl_status jf_conv_bias_grad_prepare(jf_kargs *k, jf_conv_ends *out)
@@ -262,6 +256,15 @@ jfl_status jf_conv_bias_grad_prepare(jf_kargs *k, jf_conv_ends *out)
   const jf_conv *a = k->attr;
   *out = ends_of(a, &k->in[1]);
   return ends_sums(k, 1, a->last, out);
+}
+
+jfl_status jf_conv_bias_grad_add(jf_kargs *k)
+{
+  jf_conv_ends b = { 0 };
+  JF_TRY(jf_conv_bias_grad_prepare(k, &b));
+  const ends_args a = ends_args_of(&b);
+  JF_TRY(jf_cuda_add(k, b.work, b.grid, &a, sizeof a));
+  return b.join ? jf_cuda_add(k, b.join, b.join_grid, &a, sizeof a) : JFL_OK;
 }
 
 jfl_status jf_matmul_sums_prepare(jf_kargs *k, int from, jf_conv_ends *out)

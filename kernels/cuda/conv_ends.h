@@ -31,6 +31,8 @@ jfl_status jf_widen(const jf_kargs *k, const jf_conv_ends *w, const void *from, 
    but channels. Sets k->scratch_size. */
 jfl_status jf_conv_bias_grad_prepare(jf_kargs *k, jf_conv_ends *out);
 jfl_status jf_conv_bias_grad(const jf_kargs *k, const jf_conv_ends *b);
+/* Adds what makes it to the launches of k (jf_cuda_prepare). */
+jfl_status jf_conv_bias_grad_add(jf_kargs *k);
 /* Prepares the sums of input `from` of a call of matmul_summed, which jf_conv_bias_grad makes then.
    Sets k->scratch_size. */
 jfl_status jf_matmul_sums_prepare(jf_kargs *k, int from, jf_conv_ends *out);

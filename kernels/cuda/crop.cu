@@ -119,11 +119,9 @@ extern const char jf_cuda_text_crop[];
 static jfl_status crop_add(jf_kargs *k, size_t element, const char *name, int64_t count,
                            const void *args, size_t size)
 {
-  char define[32];
-  snprintf(define, sizeof define, "typedef %s V;\n", jf_cuda_moved(element));
-  const jf_cuda_source s = { "crop", jf_cuda_text_crop, define };
-  if (count == 0) return JFL_OK;
-  return jf_cuda_prepare(k, &s, NULL, name, jf_cuda_grid_of(k->device->state, count), args, size);
+  const jf_cuda_source s = { "crop", jf_cuda_text_crop, NULL,
+                             { JF_AS_TYPE("V", jf_cuda_moved(element)) } };
+  return jf_cuda_each(k, &s, name, count, args, size);
 }
 
 /* whole: pictures; part: parts of them. */

@@ -266,8 +266,8 @@ static jfl_status ctc_prepare(jf_kargs *k)
 {
   const jf_ctc *c = k->attr;
   const jfl_shape *x = &k->in[JF_CTC_LOG_PROBS].shape, *t = &k->in[JF_CTC_TARGETS].shape;
-  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } };
-  const jf_cuda_source s = { "ctc loss", jf_cuda_text_ctc, NULL };
+  const jf_cuda_source s = { "ctc loss", jf_cuda_text_ctc, NULL,
+                             { JF_AS_DTYPE("T", k->in[0].dtype) } };
   ctc_args a = { .times = x->d[0], .samples = x->d[1], .classes = x->d[2],
                  .places = jf_ctc_places(k), .most = t->d[t->n - 1],
                  .row = t->n == 2 ? t->d[1] : 0, .blank = c->blank,
@@ -277,8 +277,8 @@ static jfl_status ctc_prepare(jf_kargs *k)
   for (int i = JF_CTC_TARGETS; i <= JF_CTC_TARGET_LENGTHS; i++)
     a.wide[i] = k->in[i].dtype == JFL_I64;
   k->scratch_size = ctc_scratch_size(&a);
-  JF_TRY(jf_cuda_prepare(k, &s, types, "ctc_check", (jf_cuda_grid){ 1, 256, 0 }, &a, sizeof a));
-  return jf_cuda_prepare(k, &s, types, "ctc", (jf_cuda_grid){ a.samples, 256, 0 }, &a, sizeof a);
+  JF_TRY(jf_cuda_prepare(k, &s, "ctc_check", (jf_cuda_grid){ 1, 256, 0 }, &a, sizeof a));
+  return jf_cuda_prepare(k, &s, "ctc", (jf_cuda_grid){ a.samples, 256, 0 }, &a, sizeof a);
 }
 
 JFL_CUDA(cuda_ctc_loss, JF_CUDA_LAUNCHED("ctc_loss", ctc_accepts, ctc_prepare))

@@ -208,24 +208,23 @@ static int cumulate_accepts(const jf_kargs *k)
   return t == JFL_F32 || t == JFL_F64 || t == JFL_I32 || t == JFL_I64;
 }
 
-/* Adds the launches of a scan. `what` says what a state is; it takes up to STATE bytes. */
-static jfl_status cumulate_add(jf_kargs *k, const char *what, cumulate_args *a)
+/* Adds the launches of a scan, whose states are made of numbers of `type`. `what` says of which; a
+   state takes up to STATE bytes. */
+static jfl_status cumulate_add(jf_kargs *k, const char *what, const char *type, cumulate_args *a)
 {
   enum { SHORT = 64, SIDE_BY_SIDE = 32, MANY = 4096, WAVES = 32, STATE = 16 };
-  const jf_cuda *c = k->device->state;
   const int side_by_side = a->after >= SIDE_BY_SIDE && a->lines >= MANY;
-  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } };
-  const jf_cuda_source s = { "running sums", jf_cuda_text_cumulate, what };
+  const jf_cuda_source s = { "running sums", jf_cuda_text_cumulate, NULL,
+                             { JF_AS_DTYPE("T", k->in[0].dtype), JF_AS_TYPE("A", type),
+                               JF_AS_NUMBER(what, 1) } };
   if (a->m <= SHORT || side_by_side)
-    return jf_cuda_prepare(k, &s, types, "cumulate_each", jf_cuda_grid_of(c, a->lines), a,
-                           sizeof *a);
+    return jf_cuda_each(k, &s, "cumulate_each", a->lines, a, sizeof *a);
   a->chunks = (a->m + CUMULATE_CHUNK - 1) / CUMULATE_CHUNK;
-  const int64_t most = (int64_t)c->multiprocessors * WAVES, n = a->lines * a->chunks;
-  const jf_cuda_grid grid = { n < most ? n : most, CUMULATE_THREADS, 0 };
+  const int64_t n = a->lines * a->chunks;
+  const jf_cuda_grid grid = jf_cuda_grid_within(k, n, CUMULATE_THREADS, WAVES);
   k->scratch_size = (size_t)n * STATE;
-  if (a->chunks > 1)
-    JF_TRY(jf_cuda_prepare(k, &s, types, "cumulate_totals", grid, a, sizeof *a));
-  return jf_cuda_prepare(k, &s, types, "cumulate_chunks", grid, a, sizeof *a);
+  if (a->chunks > 1) JF_TRY(jf_cuda_prepare(k, &s, "cumulate_totals", grid, a, sizeof *a));
+  return jf_cuda_prepare(k, &s, "cumulate_chunks", grid, a, sizeof *a);
 }
 
 static cumulate_args cumulate_args_of(const jf_kargs *k)
@@ -239,13 +238,10 @@ static cumulate_args cumulate_args_of(const jf_kargs *k)
 /* Sums and products of floats are made in double, as those of the CPU; those of integers wrap. */
 static jfl_status cumulate_prepare(jf_kargs *k)
 {
-  static const char *const what[2][2] = {
-    { "#define SUM\ntypedef uint64_t A;\n", "#define SUM\ntypedef double A;\n" },
-    { "#define PRODUCT\ntypedef uint64_t A;\n", "#define PRODUCT\ntypedef double A;\n" },
-  };
   cumulate_args a = cumulate_args_of(k);
   if (!a.lines) return JFL_OK;
-  return cumulate_add(k, what[k->op == &jf_op_cumprod][jf_is_float(k->in[0].dtype)], &a);
+  return cumulate_add(k, k->op == &jf_op_cumprod ? "PRODUCT" : "SUM",
+                      jf_is_float(k->in[0].dtype) ? "double" : "uint64_t", &a);
 }
 
 static jfl_status cumprod_grad_prepare(jf_kargs *k)
@@ -253,9 +249,9 @@ static jfl_status cumprod_grad_prepare(jf_kargs *k)
   cumulate_args a = cumulate_args_of(k);
   if (!a.lines) return JFL_OK;
   a.reversed = !a.reversed;
-  JF_TRY(cumulate_add(k, "#define BACK\ntypedef double A;\n", &a));
+  JF_TRY(cumulate_add(k, "BACK", "double", &a));
   a.reversed = !a.reversed;
-  return cumulate_add(k, "#define FORTH\ntypedef double A;\n", &a);
+  return cumulate_add(k, "FORTH", "double", &a);
 }
 
 static int cumulate_accepts_float(const jf_kargs *k)

@@ -35,13 +35,10 @@ static jfl_status fill_add(jf_kargs *k, int out, double value)
 {
   const jf_tensor *y = &k->out[out];
   fill_args a = { .at = k->n_in + out, .count = jf_numel(&y->shape) };
-  char define[32];
-  snprintf(define, sizeof define, "typedef %s T;\n", jf_cuda_moved(jfl_dtype_size(y->dtype)));
-  const jf_cuda_source s = { "fill", jf_cuda_text_fill, define };
-  if (a.count == 0) return JFL_OK;
+  const jf_cuda_source s = { "fill", jf_cuda_text_fill, NULL,
+                             { JF_AS_TYPE("T", jf_cuda_moved(jfl_dtype_size(y->dtype))) } };
   jfl_number_put(y->dtype, &a.bytes, 0, value);
-  return jf_cuda_prepare(k, &s, NULL, "fill", jf_cuda_grid_of(k->device->state, a.count), &a,
-                         sizeof a);
+  return jf_cuda_each(k, &s, "fill", a.count, &a, sizeof a);
 }
 
 static jfl_status fill_prepare(jf_kargs *k)

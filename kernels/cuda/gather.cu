@@ -116,17 +116,15 @@ extern const char jf_cuda_text_gather[];
 static jfl_status gather_add(jf_kargs *k, const char *name, size_t element, jfl_dtype t,
                              int64_t count, const void *args, size_t size)
 {
-  const jf_cuda_type types[] = { { "I", t }, { NULL, JFL_F32 } };
   const int is_block = jf_is_block(k->in[0].dtype);
   jf_text define = { 0 };
   char *text;
-  if (count == 0) return JFL_OK;
-  jf_text_add(&define, "typedef %s V;\n", is_block ? "float" : jf_cuda_moved(element));
   if (is_block) jf_blocks_define(&define, k->in[0].dtype);
   JF_TRY(jf_text_take(&define, &text));
-  const jf_cuda_source s = { "gather", jf_cuda_text_gather, text };
-  const jfl_status e = jf_cuda_prepare(k, &s, types, name,
-                                       jf_cuda_grid_of(k->device->state, count), args, size);
+  const jf_cuda_source s = { "gather", jf_cuda_text_gather, text,
+                             { JF_AS_TYPE("V", is_block ? "float" : jf_cuda_moved(element)),
+                               JF_AS_DTYPE("I", t) } };
+  const jfl_status e = jf_cuda_each(k, &s, name, count, args, size);
   jf_free(text);
   return e;
 }

@@ -181,83 +181,78 @@ static matmul_args matmul_args_of(const jf_kargs *k)
   return r;
 }
 
-/* Prepares k, whose product as a call of matmul is `product`; define tells the source the places of
-   tensors. */
+/* The places in data of the factors and the product, and of what a call has beside them; 0: it has
+   no such tensor. */
+typedef struct matmul_places {
+  int a, b, y, bias, residual, step, keep, kept, sums, of_b;
+} matmul_places;
+
+static matmul_places matmul_places_of(const jf_kargs *k, const jf_epilogue *e)
+{
+  return (matmul_places){ .b = 1, .y = k->n_in, .bias = e->bias ? 2 : 0,
+                          .residual = e->residual ? 2 + (e->bias != 0) : 0 };
+}
+
+/* Prepares k, whose product as a call of matmul is `product`. Sums of integers wrap around. */
 static jfl_status matmul_make(jf_kargs *k, const jf_kargs *product, const char *act,
-                              jf_text *define)
+                              const matmul_places *p, jf_text *define)
 {
   const jfl_dtype in = product->in[0].dtype, out = product->out[0].dtype;
-  const jf_cuda_type types[] = { { "T", in }, { "O", out }, { NULL, JFL_F32 } };
   const matmul_args a = matmul_args_of(product);
+  const jf_cuda_grid grid = { a.down * a.across * a.batch, MATMUL_THREADS, 0 };
   char *text;
-  /* Sums of integers wrap around. */
-  jf_text_add(define, "typedef %s P;\n#define RATE %d\n#define SCALE %d\n",
-              in == JFL_F64 ? "double" : jf_is_float(in) ? "float" : "uint64_t", JF_RATE, JF_SCALE);
   jfl_status s = jf_formula_act(define, act, out);
   JF_TRY(jf_text_take(define, &text));
-  const jf_cuda_source source = { "matmul", jf_cuda_text_matmul, text };
-  if (!s)
-    s = jf_cuda_prepare(k, &source, types, "matmul",
-                        (jf_cuda_grid){ a.down * a.across * a.batch, MATMUL_THREADS, 0 }, &a,
-                        sizeof a);
+  const jf_cuda_source source = { "matmul", jf_cuda_text_matmul, text, {
+    JF_AS_DTYPE("T", in), JF_AS_DTYPE("O", out),
+    JF_AS_DTYPE("K", p->kept ? k->in[p->kept].dtype : out),
+    JF_AS_TYPE("P", in == JFL_F64 ? "double" : jf_is_float(in) ? "float" : "uint64_t"),
+    JF_AS_NUMBER("A_AT", p->a), JF_AS_NUMBER("B_AT", p->b), JF_AS_NUMBER("Y", p->y),
+    JF_AS_NUMBER("BIAS", p->bias), JF_AS_NUMBER("RESIDUAL", p->residual),
+    JF_AS_NUMBER("STEP", p->step), JF_AS_NUMBER("KEEP", p->keep), JF_AS_NUMBER("KEPT", p->kept),
+    JF_AS_NUMBER("SUMS", p->sums), JF_AS_NUMBER("OF_B", p->of_b),
+    JF_AS_NUMBER("RATE", JF_RATE), JF_AS_NUMBER("SCALE", JF_SCALE) } };
+  if (!s) s = jf_cuda_prepare(k, &source, "matmul", grid, &a, sizeof a);
   jf_free(text);
   return s;
 }
 
-/* The places of what a call has beside the factors and the product; 0: it has no such tensor. */
-typedef struct matmul_beside { int bias, residual, keep, kept, sums, of_b; } matmul_beside;
-
-static matmul_beside matmul_beside_of(const jf_epilogue *e)
+static jfl_status matmul_prepare(jf_kargs *k, const matmul_places *p, const char *act)
 {
-  return (matmul_beside){ .bias = e->bias ? 2 : 0,
-                          .residual = e->residual ? 2 + (e->bias != 0) : 0 };
-}
-
-static void matmul_places(jf_text *define, const jf_kargs *k, const matmul_beside *b)
-{
-  jf_text_add(define, "#define A_AT 0\n#define B_AT 1\n#define Y %d\n#define BIAS %d\n"
-              "#define RESIDUAL %d\n#define STEP 0\n#define KEEP %d\n#define KEPT %d\n"
-              "#define SUMS %d\n#define OF_B %d\ntypedef %s K;\n", k->n_in, b->bias, b->residual,
-              b->keep, b->kept, b->sums, b->of_b,
-              jf_cuda_stored(b->kept ? k->in[b->kept].dtype : k->out[0].dtype));
-}
-
-static jfl_status matmul_prepare(jf_kargs *k, const matmul_beside *b, const char *act)
-{
-  jf_text define = { 0 };
-  matmul_places(&define, k, b);
-  return matmul_make(k, k, act, &define);
+  return matmul_make(k, k, act, p, &(jf_text){ 0 });
 }
 
 static jfl_status matmul_prepare_alone(jf_kargs *k)
 {
-  return matmul_prepare(k, &(matmul_beside){ 0 }, NULL);
+  return matmul_prepare(k, &(matmul_places){ .b = 1, .y = k->n_in }, NULL);
 }
 
 static jfl_status matmul_prepare_fused(jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
-  const matmul_beside b = matmul_beside_of(e);
-  return matmul_prepare(k, &b, e->act);
+  const matmul_places p = matmul_places_of(k, e);
+  return matmul_prepare(k, &p, e->act);
 }
 
 static jfl_status matmul_prepare_kept(jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
-  matmul_beside b = matmul_beside_of(e);
-  b.keep = k->n_in + 1;
-  return matmul_prepare(k, &b, e->act);
+  matmul_places p = matmul_places_of(k, e);
+  p.keep = k->n_in + 1;
+  return matmul_prepare(k, &p, e->act);
 }
 
 static jfl_status matmul_prepare_slope(jf_kargs *k)
 {
-  return matmul_prepare(k, &(matmul_beside){ .kept = 2 }, ((const jf_matmul_slope *)k->attr)->act);
+  return matmul_prepare(k, &(matmul_places){ .b = 1, .y = k->n_in, .kept = 2 },
+                        ((const jf_matmul_slope *)k->attr)->act);
 }
 
 static jfl_status matmul_prepare_summed(jf_kargs *k)
 {
-  const int of = ((const jf_matmul_summed *)k->attr)->of;
-  return matmul_prepare(k, &(matmul_beside){ .sums = k->n_in + 1, .of_b = of }, NULL);
+  const matmul_places p = { .b = 1, .y = k->n_in, .sums = k->n_in + 1,
+                            .of_b = ((const jf_matmul_summed *)k->attr)->of };
+  return matmul_prepare(k, &p, NULL);
 }
 
 static int matmul_stored_accepts(const jf_kargs *k)
@@ -276,9 +271,8 @@ static jfl_status matmul_prepare_stored(jf_kargs *k)
   y.shape = (jfl_shape){ 2, { rows, n } };
   p.in = &x;
   p.out = &y;
-  matmul_places(&define, k, &(matmul_beside){ 0 });
   jf_blocks_define(&define, k->in[1].dtype);
-  return matmul_make(k, &p, NULL, &define);
+  return matmul_make(k, &p, NULL, &(matmul_places){ .b = 1, .y = k->n_in }, &define);
 }
 
 static int matmul_update_accepts(const jf_kargs *k) { return !((const jf_matmul *)k->attr)->panel; }
@@ -286,13 +280,10 @@ static int matmul_update_accepts(const jf_kargs *k) { return !((const jf_matmul 
 static jfl_status matmul_prepare_update(jf_kargs *k)
 {
   const jf_kargs p = jf_step_product(k);
-  jf_text define = { 0 };
+  const matmul_places places = { .a = JF_STEP_A, .b = JF_STEP_B, .y = JF_STEP_PARAM,
+                                 .step = JF_STEP_SCALARS };
   if (jf_numel(&p.out[0].shape) == 0) return JFL_OK;      /* there is nothing to change */
-  jf_text_add(&define, "#define A_AT %d\n#define B_AT %d\n#define Y %d\n#define BIAS 0\n"
-              "#define RESIDUAL 0\n#define STEP %d\n#define KEEP 0\n#define KEPT 0\n"
-              "#define SUMS 0\n#define OF_B 0\ntypedef %s K;\n", JF_STEP_A, JF_STEP_B,
-              JF_STEP_PARAM, JF_STEP_SCALARS, jf_cuda_stored(p.out[0].dtype));
-  return matmul_make(k, &p, NULL, &define);
+  return matmul_make(k, &p, NULL, &places, &(jf_text){ 0 });
 }
 
 JFL_CUDA(cuda_matmul, JF_CUDA_LAUNCHED("matmul", matmul_accepts, matmul_prepare_alone))

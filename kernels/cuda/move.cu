@@ -96,9 +96,8 @@ extern const char jf_cuda_text_move[];
 static jfl_status move_find(jf_kargs *k, const char *name, size_t size,
                             jf_cuda_kernel **out)
 {
-  char define[32];
-  snprintf(define, sizeof define, "typedef %s T;\n", jf_cuda_moved(size));
-  const jf_cuda_source s = { "move", jf_cuda_text_move, define };
+  const jf_cuda_source s = { "move", jf_cuda_text_move, NULL,
+                             { JF_AS_TYPE("T", jf_cuda_moved(size)) } };
   return jf_cuda_find(k, &s, name, out);
 }
 
@@ -189,14 +188,14 @@ static void move_add(move_call *m, const jf_kargs *k, const jf_move *move)
 }
 
 /* Fills in the launch of a copy by tiles. */
-static void move_tile(const jf_cuda *c, const move_part *p, move_launch *l)
+static void move_tile(const jf_kargs *k, const move_part *p, move_launch *l)
 {
   enum { WAVES = 32 };
-  const int64_t *d = p->d + p->n - 2, most = (int64_t)c->multiprocessors * WAVES;
+  const int64_t *d = p->d + p->n - 2;
   l->all.down = (d[0] + MOVE_TILE - 1) / MOVE_TILE;
   l->all.across = (d[1] + MOVE_TILE - 1) / MOVE_TILE;
   l->all.count = p->end / d[0] / d[1] * l->all.down * l->all.across;
-  l->grid = (jf_cuda_grid){ l->all.count < most ? l->all.count : most, MOVE_TILE * MOVE_ROWS, 0 };
+  l->grid = jf_cuda_grid_within(k, l->all.count, MOVE_TILE * MOVE_ROWS, WAVES);
 }
 
 /* How many copies from number `first` on one launch makes; their ends count those before. */
@@ -215,14 +214,13 @@ static int move_gather(move_call *m, int first)
 /* Chooses the kernels of the copies. */
 static jfl_status moves_choose(jf_kargs *k, move_call *m)
 {
-  const jf_cuda *c = k->device->state;
   for (int i = 0; i < m->n; i += (int)m->launch[m->n_launch++].all.n) {
     const move_copy *one = &m->copy[i];
     move_launch *l = &m->launch[m->n_launch];
     const int n = move_gather(m, i);
     *l = (move_launch){ .first = i, .all = { .n = n } };
-    if (one->turns) move_tile(c, &one->part, l);
-    else l->grid = jf_cuda_grid_of(c, one[n - 1].part.end);
+    if (one->turns) move_tile(k, &one->part, l);
+    else l->grid = jf_cuda_grid_of(k, one[n - 1].part.end);
     JF_TRY(move_find(k, one->turns ? "move_tiles" : n > 1 ? "move_parts" : "move_one", one->size,
                      &l->kernel));
   }

@@ -147,21 +147,19 @@ JF_KERNEL order_merge(const order_args o)
 
 #ifndef JF_DEVICE
 
-/* Gives the text of a source's `define`, with this file's part for the device behind it: keys have
-   64 bits if they are wide, or 32. The caller frees it. */
-jfl_status jf_order_define(const char *define, int wide, char **out);
+/* This file's part for the device: what a source that orders words has as `define`. K is the type
+   of keys, uint32_t or uint64_t. */
+extern const char jf_cuda_order[];
 /* Adds launches that order words in scratch; o says where they are and what is known of them:
-   pointer, lines, m, from, to. The source has a define of jf_order_define. o->from says where the
-   words are then, and o->to where they were last. */
-jfl_status jf_order_add(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
-                        order_args *o);
+   pointer, lines, m, from, to. o->from says where the words are then, and o->to where they were
+   last. */
+jfl_status jf_order_add(jf_kargs *k, const jf_cuda_source *s, order_args *o);
 /* Adds launches that order words whose chunks are in order already. */
-jfl_status jf_order_merges(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
-                           order_args *o);
+jfl_status jf_order_merges(jf_kargs *k, const jf_cuda_source *s, order_args *o);
 /* Adds a launch of a kernel of that source that has a block for each chunk of words; sets
    o->chunks. The kernel's parameter is at `args`, of which *o is the beginning. */
-jfl_status jf_order_chunks(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
-                           const char *name, order_args *o, const void *args, size_t size);
+jfl_status jf_order_chunks(jf_kargs *k, const jf_cuda_source *s, const char *name, order_args *o,
+                           const void *args, size_t size);
 
 #endif
 #endif

@@ -143,13 +143,14 @@ JF_KERNEL triangle(const triangle_args a)
 
 extern const char jf_cuda_text_pad[];
 
-static jfl_status pad_add(jf_kargs *k, const char *define, const char *name, int64_t count,
+/* Adds a kernel that computes numbers, along so many axes; 0: it is not told. */
+static jfl_status pad_add(jf_kargs *k, int64_t axes, const char *name, int64_t count,
                           const void *args, size_t size)
 {
-  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } };
-  const jf_cuda_source s = { "pad", jf_cuda_text_pad, define };
-  return jf_cuda_prepare(k, &s, types, name, jf_cuda_grid_of(k->device->state, count), args,
-                         size);
+  const jf_cuda_source s = { "pad", jf_cuda_text_pad, NULL,
+                             { JF_AS_DTYPE("T", k->in[0].dtype), JF_AS_NUMBER("NUMBERS", 1),
+                               JF_AS_NUMBER(axes ? "AXES" : NULL, axes) } };
+  return jf_cuda_each(k, &s, name, count, args, size);
 }
 
 /* ---- pad ---- */
@@ -190,24 +191,20 @@ static jfl_status cuda_pad_prepare(jf_kargs *k)
   const jfl_dtype t = k->in[0].dtype;
   const size_t size = jfl_dtype_size(t);
   pad_args a = pad_args_of(k, &k->in[0].shape, &k->out[0].shape);
-  char define[32];
-  if (a.count == 0) return JFL_OK;
   for (size_t i = 0; i < sizeof a.value / size; i++)
     jfl_number_put(t, a.value, (int64_t)i, ((const jf_pad_sides *)k->attr)->constant_value);
   const size_t vector = pad_widen(&a, size);
   for (int64_t i = a.n - 1, step = 1; i >= 0; step *= a.d[i--]) a.step[i] = step;
-  snprintf(define, sizeof define, "typedef %s V;\n", jf_cuda_moved(vector));
-  return pad_add(k, define, "pad", a.count, &a, sizeof a);
+  const jf_cuda_source s = { "pad", jf_cuda_text_pad, NULL,
+                             { JF_AS_TYPE("V", jf_cuda_moved(vector)) } };
+  return jf_cuda_each(k, &s, "pad", a.count, &a, sizeof a);
 }
 
 static jfl_status pad_grad_prepare(jf_kargs *k)
 {
   pad_args a = pad_args_of(k, &k->out[0].shape, &k->in[0].shape);
-  char define[48];
-  if (a.count == 0) return JFL_OK;
   for (int64_t i = a.n - 1, step = 1; i >= 0; step *= a.whole[i--]) a.step[i] = step;
-  snprintf(define, sizeof define, "#define NUMBERS\n#define AXES %d\n", (int)a.n);
-  return pad_add(k, define, "pad_grad", a.count, &a, sizeof a);
+  return pad_add(k, a.n, "pad_grad", a.count, &a, sizeof a);
 }
 
 /* ---- triangles ---- */
@@ -222,8 +219,7 @@ static jfl_status triangle_prepare(jf_kargs *k)
                       .first = is_upper ? t->diagonal : -rows,
                       .end = is_upper ? columns : t->diagonal + 1,
                       .fill = t->fill_value, .scale = t->scale };
-  if (a.count == 0) return JFL_OK;
-  return pad_add(k, "#define NUMBERS\n", "triangle", a.count, &a, sizeof a);
+  return pad_add(k, 0, "triangle", a.count, &a, sizeof a);
 }
 
 static int pad_accepts_number(const jf_kargs *k)

@@ -150,19 +150,16 @@ static jfl_status pool_prepare(jf_kargs *k)
   const jfl_shape *x = backward ? &k->out[0].shape : &k->in[0].shape;
   const jfl_shape *y = backward ? &k->in[k->n_in - 1].shape : &k->out[0].shape;
   const jfl_dtype t = k->out[0].dtype;
-  const jf_cuda_type types[] = { { "T", t }, { NULL, JFL_F32 } };
   const jf_cuda_source s = { "pooling", jf_cuda_text_pool,
-                             t == JFL_F64 ? "typedef double A;\n"
-                             : jf_is_float(t) ? "typedef float A;\n"
-                                              : "#define JF_POOL_BYTES\n" };
+                             jf_is_float(t) ? NULL : "#define JF_POOL_BYTES\n",
+                             { JF_AS_DTYPE("T", t), JF_AS_TYPE("A", jf_cuda_computed(t)) } };
   pool_args p = { .height = x->d[a->axis], .width = x->d[a->axis + 1], .rows = y->d[a->axis],
                   .columns = y->d[a->axis + 1], .inner = 1,
                   .kernel = { a->kernel[0], a->kernel[1] },
                   .stride = { a->stride[0], a->stride[1] }, .pad = { a->pad[0], a->pad[2] },
                   .count = jf_numel(&k->out[0].shape) };
   for (int i = a->axis + 2; i < x->n; i++) p.inner *= x->d[i];
-  return jf_cuda_prepare(k, &s, types, k->op->name, jf_cuda_grid_of(k->device->state, p.count), &p,
-                         sizeof p);
+  return jf_cuda_each(k, &s, k->op->name, p.count, &p, sizeof p);
 }
 
 JFL_CUDA(cuda_pool2d, JF_CUDA_LAUNCHED("max_pool2d avg_pool2d max_pool2d_grad avg_pool2d_grad",

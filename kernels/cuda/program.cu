@@ -206,7 +206,7 @@ static jfl_status program_find(jf_kargs *k, const jf_cut *c, jf_program *call)
   jf_text_add(&text, "%s", jf_cuda_text_program);
   jf_program_source(&text, c, &call->args.is);
   JF_TRY(jf_text_take(&text, &source));
-  const jf_cuda_source s = { c->f->title, source, NULL };
+  const jf_cuda_source s = { .what = c->f->title, .text = source };
   jfl_status e = jf_cuda_find(k, &s, "fused", &call->work);
   if (!e && c->n_sum) e = jf_cuda_find(k, &s, "finish", &call->finish);
   jf_free(source);

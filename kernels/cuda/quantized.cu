@@ -62,17 +62,15 @@ enum { MOST_ROWS = 8, AT_ONCE = 4 };
 static jfl_status quantized_add(jf_kargs *k, const char *name, const jf_tensor *w, int64_t rows,
                                 int64_t threads, const quantized_args *a)
 {
-  const jf_cuda_type types[] = { { NULL, JFL_F32 } };
   jf_text define = { 0 };
   char *text;
   if (!jf_numel(&k->out[0].shape)) return JFL_OK;
-  jf_text_add(&define, "enum { ROWS = %d, AT_ONCE = %d };\n", (int)rows,
-              a->width % AT_ONCE ? 1 : AT_ONCE);
   jf_blocks_define(&define, w->dtype);
   JF_TRY(jf_text_take(&define, &text));
-  const jf_cuda_source s = { "quantized", jf_cuda_text_quantized, text };
-  const jfl_status e = jf_cuda_prepare(k, &s, types, name,
-                                       jf_cuda_grid_of(k->device->state, threads), a, sizeof *a);
+  const jf_cuda_source s = { "quantized", jf_cuda_text_quantized, text,
+                             { JF_AS_NUMBER("ROWS", rows),
+                               JF_AS_NUMBER("AT_ONCE", a->width % AT_ONCE ? 1 : AT_ONCE) } };
+  const jfl_status e = jf_cuda_each(k, &s, name, threads, a, sizeof *a);
   jf_free(text);
   return e;
 }

@@ -143,13 +143,18 @@ static int random_accepts(const jf_kargs *k)
   return t == JFL_F32 || t == JFL_F64 || t == JFL_I32 || t == JFL_I64;
 }
 
+/* Adds the kernel `name` with a thread for each of n. */
+static jfl_status random_add(jf_kargs *k, const char *name, int64_t n, const random_args *a)
+{
+  const jf_cuda_source s = { "random numbers", jf_cuda_text_random, NULL,
+                             { JF_AS_DTYPE("T", k->out[0].dtype) } };
+  return jf_cuda_each(k, &s, name, n, a, sizeof *a);
+}
+
 static jfl_status random_prepare(jf_kargs *k, random_args a)
 {
-  const jf_cuda_type types[] = { { "T", k->out[0].dtype }, { NULL, JFL_F32 } };
-  const jf_cuda_source s = { "random numbers", jf_cuda_text_random, NULL };
   a.n = jf_numel(&k->out[0].shape);
-  return jf_cuda_prepare(k, &s, types, k->op->name, jf_cuda_grid_of(k->device->state, a.n / 2 + 1),
-                         &a, sizeof a);
+  return random_add(k, k->op->name, a.n / 2 + 1, &a);
 }
 
 static jfl_status uniform_prepare(jf_kargs *k)
@@ -174,13 +179,9 @@ static jfl_status randint_prepare(jf_kargs *k)
 static jfl_status permutation_prepare(jf_kargs *k)
 {
   static const char *const names[] = { "permutation_begin", "permutation_draw", "permutation" };
-  const jf_cuda_type types[] = { { "T", k->out[0].dtype }, { NULL, JFL_F32 } };
-  const jf_cuda_source s = { "random numbers", jf_cuda_text_random, NULL };
-  random_args a = { .n = jf_numel(&k->out[0].shape) };
+  const random_args a = { .n = jf_numel(&k->out[0].shape) };
   k->scratch_size = 3 * (size_t)a.n * sizeof(int32_t);
-  for (int i = 0; i < 3; i++)
-    JF_TRY(jf_cuda_prepare(k, &s, types, names[i], jf_cuda_grid_of(k->device->state, a.n), &a,
-                           sizeof a));
+  for (int i = 0; i < 3; i++) JF_TRY(random_add(k, names[i], a.n, &a));
   return JFL_OK;
 }
 

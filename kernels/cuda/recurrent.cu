@@ -194,8 +194,9 @@ static jfl_status recurrent_make(jf_kargs *k, jf_recurrent_dims d, const char *n
   jf_recurrent_define(&text, k->in[0].dtype, ((const jf_recurrent *)k->attr)->kind, &d);
   jfl_status e = jf_text_take(&text, &define);
   if (!e) {
-    e = jf_cuda_find(k, &(jf_cuda_source){ "recurrent layer", jf_cuda_text_recurrent, define },
-                     name, &c->kernel);
+    const jf_cuda_source s = { .what = "recurrent layer", .text = jf_cuda_text_recurrent,
+                               .define = define };
+    e = jf_cuda_find(k, &s, name, &c->kernel);
     jf_free(define);
   }
   if (e) jf_free(c);

@@ -131,19 +131,17 @@ static int reduce_is_few(const reduce_args *a)
 static jfl_status reduce_launches(jf_kargs *k, const jf_cuda_source *s, reduce_args *a)
 {
   const jf_cuda *c = k->device->state;
-  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } };
   const int64_t most = (int64_t)c->multiprocessors * REDUCE_WAVES;
   const int64_t parts = a->count / (REDUCE_THREADS * REDUCE_TURNS), room = most / (a->results + 1);
-  const jf_cuda_grid each = jf_cuda_grid_of(c, a->results);
-  if (reduce_is_few(a)) return jf_cuda_prepare(k, s, types, "reduce_few", each, a, sizeof *a);
+  if (reduce_is_few(a)) return jf_cuda_each(k, s, "reduce_few", a->results, a, sizeof *a);
   a->parts = parts < room ? parts : room;
   if (a->parts < 1) a->parts = 1;
   const int64_t all = a->results * a->parts;
-  const jf_cuda_grid grid = { all < most ? all : most, REDUCE_THREADS, 0 };
-  JF_TRY(jf_cuda_prepare(k, s, types, "reduce_many", grid, a, sizeof *a));
+  const jf_cuda_grid grid = jf_cuda_grid_within(k, all, REDUCE_THREADS, REDUCE_WAVES);
+  JF_TRY(jf_cuda_prepare(k, s, "reduce_many", grid, a, sizeof *a));
   if (a->parts == 1) return JFL_OK;
   k->scratch_size = (size_t)all * sizeof(double);
-  return jf_cuda_prepare(k, s, types, "reduce_parts", each, a, sizeof *a);
+  return jf_cuda_each(k, s, "reduce_parts", a->results, a, sizeof *a);
 }
 
 /* The type in which extremes are joined, and its ends: shuffles move no fewer than 4 bytes. */
@@ -181,12 +179,13 @@ static jfl_status reduce_prepare(jf_kargs *k)
 {
   const reduce_how how = reduce_how_of(k);
   reduce_args a = { .parts = 1 };
-  char define[320];
+  char define[256];
   reduce_split(k, &a);
   if (!a.results) return JFL_OK;
-  snprintf(define, sizeof define, "typedef %s A;\n#define INIT %s\n#define STEP(a, v) (%s)\n"
-           "#define FINISH(a, n) (%s)\n", how.type, how.init, how.step, how.finish);
-  const jf_cuda_source s = { "reduce", jf_cuda_text_reduce, define };
+  snprintf(define, sizeof define, "#define INIT %s\n#define STEP(a, v) (%s)\n"
+           "#define FINISH(a, n) (%s)\n", how.init, how.step, how.finish);
+  const jf_cuda_source s = { "reduce", jf_cuda_text_reduce, define,
+                             { JF_AS_DTYPE("T", k->in[0].dtype), JF_AS_TYPE("A", how.type) } };
   return reduce_launches(k, &s, &a);
 }
 

@@ -172,15 +172,14 @@ static jfl_status resize_make(jf_kargs *k, resize_args *a, const resize_taps *t)
   const jfl_dtype type = k->in[0].dtype;
   const char *name = jf_resizes_back(k) ? "resize_grad" : "resize";
   const int is_double = type == JFL_F64 || jf_resizes_back(k);
-  const jf_cuda_type types[] = { { "T", type }, { NULL, JFL_F32 } };
-  const jf_cuda_source s = { "resize", jf_cuda_text_resize,
-                             is_double ? "typedef double A;\n" : "typedef float A;\n" };
+  const jf_cuda_source s = { "resize", jf_cuda_text_resize, NULL,
+                             { JF_AS_DTYPE("T", type),
+                               JF_AS_TYPE("A", is_double ? "double" : "float") } };
   a->count = jf_numel(&k->out[0].shape);
   a->at_table = 3;
   if (a->count == 0) return JFL_OK;
   JF_TRY(resize_keep(k, a, t, is_double));
-  return jf_cuda_prepare(k, &s, types, name, jf_cuda_grid_of(k->device->state, a->count), a,
-                         sizeof *a);
+  return jf_cuda_each(k, &s, name, a->count, a, sizeof *a);
 }
 
 static jfl_status resize_prepare(jf_kargs *k)

@@ -56,9 +56,9 @@ static jfl_status rotary_prepare(jf_kargs *k)
   enum { ENOUGH = 1 << 18 };           /* threads that keep any GPU busy */
   const jf_rotary *r = k->attr;
   const jf_rotary_dims d = jf_rotary_dims_of(k);
-  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { "A", k->in[0].dtype },
-                                 { NULL, JFL_F32 } };
-  const jf_cuda_source s = { "rotary embedding", jf_cuda_text_rotary, NULL };
+  const char *type = jf_cuda_stored(k->in[0].dtype);
+  const jf_cuda_source s = { "rotary embedding", jf_cuda_text_rotary, NULL,
+                             { JF_AS_TYPE("T", type), JF_AS_TYPE("A", type) } };
   rotary_args a = { .outer = d.outer, .length = d.length, .size = d.size, .pairs = d.pairs,
                     .next = d.next, .apart = d.apart, .parts = 1, .base = r->base,
                     .dims = (double)r->dims, .offset = (double)r->offset,
@@ -69,8 +69,7 @@ static jfl_status rotary_prepare(jf_kargs *k)
   if (!jf_numel(&k->in[0].shape)) return JFL_OK;
   while (a.parts < d.outer && a.parts * one < ENOUGH) a.parts *= 2;
   if (a.parts > d.outer) a.parts = d.outer;
-  return jf_cuda_prepare(k, &s, types, "rotary", jf_cuda_grid_of(k->device->state, a.parts * one),
-                         &a, sizeof a);
+  return jf_cuda_each(k, &s, "rotary", a.parts * one, &a, sizeof a);
 }
 
 JFL_CUDA(cuda_rotary_embedding,

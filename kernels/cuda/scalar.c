@@ -65,7 +65,8 @@ static jfl_status small_prepare(jf_kargs *k)
   jf_scalar_source(&text, k->op, k->attr, &s);
   jfl_status e = jf_text_take(&text, &source);
   if (!e) {
-    e = jf_cuda_find(k, &(jf_cuda_source){ k->op->name, source, NULL }, "small", &c->kernel);
+    e = jf_cuda_find(k, &(jf_cuda_source){ .what = k->op->name, .text = source }, "small",
+                     &c->kernel);
     jf_free(source);
   }
   if (e) jf_free(c);

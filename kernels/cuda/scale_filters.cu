@@ -29,13 +29,12 @@ extern const char jf_cuda_text_scale_filters[];
 static jfl_status scale_filters_prepare(jf_kargs *k)
 {
   const jfl_shape *f = &k->in[0].shape;
-  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } };
-  const jf_cuda_source s = { "scale_filters", jf_cuda_text_scale_filters, NULL };
+  const jf_cuda_source s = { "scale_filters", jf_cuda_text_scale_filters, NULL,
+                             { JF_AS_DTYPE("T", k->in[0].dtype) } };
   scale_filters_args a = { .count = jf_numel(f) };
   if (a.count == 0) return JFL_OK;
   a.of_one = a.count / f->d[0];
-  return jf_cuda_prepare(k, &s, types, "scale_filters",
-                         jf_cuda_grid_of(k->device->state, a.count), &a, sizeof a);
+  return jf_cuda_each(k, &s, "scale_filters", a.count, &a, sizeof a);
 }
 
 /* Filters in blocks are the CPU's alone. */

@@ -129,7 +129,7 @@ JF_KERNEL scatter_last(const scatter_args a)
   }
 }
 
-#ifdef A
+#ifdef SUMS
 
 /* The sums of a part's first place, where it began in an earlier part, and of its last place, where
    that goes on in the next one. A is the type of sums. */
@@ -216,73 +216,47 @@ JF_KERNEL scatter_join(const scatter_args a)
 
 extern const char jf_cuda_text_scatter[];
 
-/* The types of a call: of elements, named T, and of indices. */
-typedef struct scatter_source {
-  char *define;
-  jf_cuda_type types[3];
-  jf_cuda_source source;
-} scatter_source;
-
-/* What sums are made in: the elements' own type, but integers wrap. */
-static const char *const scatter_sums[JFL_N_DTYPE] = {
-  [JFL_F32] = "#define A float\n", [JFL_F64] = "#define A double\n",
-  [JFL_I32] = "#define A uint32_t\n", [JFL_I64] = "#define A uint64_t\n",
-};
-static const char *const scatter_steps[JFL_N_DTYPE] = {
-  [JFL_F32] = "#define STEPS\n#define A float\n",
-  [JFL_F64] = "#define STEPS\n#define A double\n",
-};
-
 /* What becomes of slices that have one place. */
 typedef enum scatter_way { SCATTER_SUM, SCATTER_STEP, SCATTER_LAST } scatter_way;
 
-static jfl_status scatter_add(jf_kargs *k, const scatter_source *s, const char *name, int64_t n,
-                              const scatter_args *a)
-{
-  return jf_cuda_prepare(k, &s->source, s->types, name, jf_cuda_grid_of(k->device->state, n), a,
-                         sizeof *a);
-}
-
 /* Adds the launches that make y once words are there, and gives the scratch that all take. */
-static jfl_status scatter_finish(jf_kargs *k, const scatter_source *s, int is_last, int wide,
+static jfl_status scatter_finish(jf_kargs *k, const jf_cuda_source *s, int is_last, int wide,
                                  scatter_args *a)
 {
   enum { EACH = 32, EACH_OF_FEW = 8 };
   order_args *o = &a->order;
   const int64_t columns = a->outer * a->run, words = o->lines * o->m;
   o->to = o->from + words;
-  JF_TRY(jf_order_add(k, &s->source, s->types, o));
+  JF_TRY(jf_order_add(k, s, o));
   a->each = is_last ? 1 : columns >= EACH ? EACH : EACH_OF_FEW;
   a->parts = (o->m + a->each - 1) / a->each;
   a->sums = 2 * words * (wide ? 16 : 8);
   const int64_t threads = o->lines * a->parts * columns;
   k->scratch_size = (size_t)a->sums;
-  if (is_last) return scatter_add(k, s, "scatter_last", threads, a);
+  if (is_last) return jf_cuda_each(k, s, "scatter_last", threads, a, sizeof *a);
   k->scratch_size += (size_t)(2 * threads) * jfl_dtype_size(k->in[a->at_slices].dtype);
-  JF_TRY(scatter_add(k, s, "scatter_sum", threads, a));
-  return a->parts > 1 ? scatter_add(k, s, "scatter_join", threads, a) : JFL_OK;
+  JF_TRY(jf_cuda_each(k, s, "scatter_sum", threads, a, sizeof *a));
+  return a->parts > 1 ? jf_cuda_each(k, s, "scatter_join", threads, a, sizeof *a) : JFL_OK;
 }
 
-/* `words` is the kernel that makes them. */
+/* `words` is the kernel that makes them. Sums are made in the elements' own type, but integers
+   wrap. */
 static jfl_status scatter_make(jf_kargs *k, const char *words, scatter_way way, scatter_args *a)
 {
-  static const char *const none[JFL_N_DTYPE];
-  static const char *const *const defines[] = {
-    [SCATTER_SUM] = scatter_sums, [SCATTER_STEP] = scatter_steps, [SCATTER_LAST] = none,
-  };
   const jfl_dtype t = k->in[a->at_slices].dtype;
   const int64_t n = a->order.lines * a->order.m, most = n > a->size ? n : a->size;
   const int wide = a->places >= UINT32_MAX || n >= UINT32_MAX;
-  const char *define = defines[way][t] ? defines[way][t] : "";
-  scatter_source s = { .types = { { "T", t }, { "I", k->in[a->at_ids].dtype }, { NULL, t } } };
-  if (most == 0) return JFL_OK;
-  JF_TRY(jf_order_define(define, wide, &s.define));
-  s.source = (jf_cuda_source){ "scatter", jf_cuda_text_scatter, s.define };
+  const jf_cuda_source s = { "scatter", jf_cuda_text_scatter, jf_cuda_order,
+                             { JF_AS_DTYPE("T", t),
+                               JF_AS_DTYPE("I", k->in[a->at_ids].dtype),
+                               JF_AS_TYPE("K", wide ? "uint64_t" : "uint32_t"),
+                               JF_AS_TYPE("A", jf_cuda_ctypes[t].wrapping),
+                               JF_AS_NUMBER(way == SCATTER_LAST ? NULL : "SUMS", 1),
+                               JF_AS_NUMBER(way == SCATTER_STEP ? "STEPS" : NULL, 1) } };
   a->order.pointer = k->n_in + k->n_out;
-  jfl_status e = scatter_add(k, &s, words, most, a);
-  if (!e && n && a->size) e = scatter_finish(k, &s, way == SCATTER_LAST, wide, a);
-  jf_free(s.define);
-  return e;
+  if (most == 0) return JFL_OK;
+  JF_TRY(jf_cuda_each(k, &s, words, most, a, sizeof *a));
+  return n && a->size ? scatter_finish(k, &s, way == SCATTER_LAST, wide, a) : JFL_OK;
 }
 
 /* ---- the ops ---- */
@@ -347,11 +321,16 @@ static jfl_status dim_scatter_prepare(jf_kargs *k)
   return scatter_make(k, "scatter_along", SCATTER_SUM, &a);
 }
 
-static int scatter_accepts_sum(const jf_kargs *k) { return scatter_sums[k->out[0].dtype] != NULL; }
+static int scatter_accepts_sum(const jf_kargs *k)
+{
+  const jfl_dtype t = k->out[0].dtype;
+  return t == JFL_F32 || t == JFL_F64 || t == JFL_I32 || t == JFL_I64;
+}
 
 static int scatter_accepts_step(const jf_kargs *k)
 {
-  return scatter_steps[k->in[JF_SEGMENT_PARAM].dtype] != NULL;
+  const jfl_dtype t = k->in[JF_SEGMENT_PARAM].dtype;
+  return t == JFL_F32 || t == JFL_F64;
 }
 
 JFL_CUDA(cuda_scatter_nd, JF_CUDA_LAUNCHED("scatter_nd tensor_scatter_nd_add", scatter_accepts_sum,

@@ -214,24 +214,22 @@ static int softmax_accepts(const jf_kargs *k) { return jf_is_float(k->out[0].dty
 static jf_cuda_grid softmax_grid(const jf_kargs *k, softmax_args *a)
 {
   enum { THREADS = 256, WARP = 32, WAVES = 32, MANY = 1 << 13, LONG = 512 };
-  const jf_cuda *c = k->device->state;
-  const int64_t most = (int64_t)c->multiprocessors * WAVES;
   a->across = 1;
   if (a->step == 1 || a->lines < MANY)
     while (a->across < a->m && a->across < WARP) a->across *= 2;
   if (a->across == WARP && a->m > LONG) a->across = THREADS;
   const int64_t down = THREADS / a->across, n = (a->lines + down - 1) / down;
-  return (jf_cuda_grid){ n < 1 ? 1 : n < most ? n : most, THREADS, 0 };
+  return jf_cuda_grid_within(k, n, THREADS, WAVES);
 }
 
 static jfl_status cuda_softmax_prepare(jf_kargs *k)
 {
   const jfl_shape *s = &k->out[0].shape;
   const int64_t axis = ((const jf_softmax *)k->attr)->axis;
-  const jf_cuda_source source = { "softmax", jf_cuda_text_softmax, "#define V 1\n" };
-  const jfl_dtype t = k->out[0].dtype;
-  const jf_cuda_type types[] = { { "T", t }, { "X", t }, { "G", t }, { "L", JFL_I32 },
-                                 { NULL, JFL_F32 } };
+  const char *t = jf_cuda_stored(k->out[0].dtype);
+  const jf_cuda_source source = { "softmax", jf_cuda_text_softmax, NULL,
+                                  { JF_AS_TYPE("T", t), JF_AS_TYPE("X", t), JF_AS_TYPE("G", t),
+                                    JF_AS_TYPE("L", "int32_t"), JF_AS_NUMBER("V", 1) } };
   softmax_args a = { .m = s->d[axis], .step = 1, .lines = 1 };
   for (int i = 0; i < s->n; i++) {
     if (i != axis) a.lines *= s->d[i];
@@ -239,7 +237,7 @@ static jfl_status cuda_softmax_prepare(jf_kargs *k)
   }
   if (!jf_numel(s)) return JFL_OK;
   const jf_cuda_grid grid = softmax_grid(k, &a);
-  return jf_cuda_prepare(k, &source, types, k->op->name, grid, &a, sizeof a);
+  return jf_cuda_prepare(k, &source, k->op->name, grid, &a, sizeof a);
 }
 
 JFL_CUDA(cuda_softmax, JF_CUDA_LAUNCHED("softmax logsoftmax softmax_grad logsoftmax_grad",
@@ -265,21 +263,20 @@ static jfl_status cross_entropy_prepare(jf_kargs *k)
   const int backward = k->op == &jf_op_sparse_softmax_cross_entropy_grad;
   const int grad = !spread && k->n_in > JF_ENTROPY_MOST;
   const jfl_dtype t = grad ? k->in[JF_ENTROPY_MOST].dtype : k->out[0].dtype;
-  const jf_cuda_type types[] = { { "T", t }, { "X", k->in[1].dtype },
-                                 { "G", grad ? k->out[0].dtype : t }, { "L", k->in[0].dtype },
-                                 { NULL, JFL_F32 } };
-  char define[24];
-  const jf_cuda_source source = { "cross entropy", jf_cuda_text_softmax, define };
   softmax_args p = { .m = spread ? s->d[s->n - 1] : jf_entropy_classes(k), .row = s->d[s->n - 1],
                      .step = 1, .smoothing = a->label_smoothing, .scale = a->scale,
                      .has_dy = k->n_in > JF_ENTROPY_DY };
   p.lines = p.row ? jf_numel(s) / p.row : 0;
   const jf_cuda_grid grid = softmax_grid(k, &p);
-  snprintf(define, sizeof define, "#define V %d\n", spread ? 1 : entropy_at_once(k, &p));
+  const jf_cuda_source source = { "cross entropy", jf_cuda_text_softmax, NULL,
+                                  { JF_AS_DTYPE("T", t),
+                                    JF_AS_DTYPE("X", k->in[1].dtype),
+                                    JF_AS_DTYPE("G", grad ? k->out[0].dtype : t),
+                                    JF_AS_DTYPE("L", k->in[0].dtype),
+                                    JF_AS_NUMBER("V", spread ? 1 : entropy_at_once(k, &p)) } };
   if (!spread)
-    JF_TRY(jf_cuda_prepare(k, &source, types, "check_labels", (jf_cuda_grid){ 1, 256, 0 }, &p,
-                           sizeof p));
-  return jf_cuda_prepare(k, &source, types, spread ? "spread_entropy"
+    JF_TRY(jf_cuda_prepare(k, &source, "check_labels", (jf_cuda_grid){ 1, 256, 0 }, &p, sizeof p));
+  return jf_cuda_prepare(k, &source, spread ? "spread_entropy"
                          : backward ? "cross_entropy_grad" : "cross_entropy", grid, &p, sizeof p);
 }
 

@@ -17,7 +17,7 @@ typedef struct sort_args {
 #ifdef JF_DEVICE
 
 /* T is the elements' type. Keys order as elements do: 0 and -0 are the same, a NaN is the largest;
-   FLIP turns the order around. */
+   FLIP, 0 or -1, turns the order around. */
 JF_INLINE K sort_key(float v)
 {
   const uint32_t bits = __float_as_uint(v), size = bits & 0x7fffffffu;
@@ -47,7 +47,7 @@ struct sort_from {
   JF_INLINE order_word operator()(int64_t line, int64_t i) const
   {
     const T v = ((const T *)a.order.head.data[0])[first(line) + i * a.after];
-    return { (K)(sort_key(v) ^ FLIP), (K)i };
+    return { (K)(sort_key(v) ^ (K)FLIP), (K)i };
   }
 };
 
@@ -104,51 +104,41 @@ JF_KERNEL sort_results(const sort_args a)
 
 extern const char jf_cuda_text_sort[];
 
-typedef struct sort_source {
-  char *define;
-  jf_cuda_type types[2];
-  jf_cuda_source source;
-} sort_source;
-
 static int sort_is_wide(const jf_kargs *k) { return jfl_dtype_size(k->in[0].dtype) == 8; }
 
-static jfl_status sort_add(jf_kargs *k, const sort_source *s, const char *name, jf_cuda_grid grid,
-                           const sort_args *a)
-{
-  return jf_cuda_prepare(k, &s->source, s->types, name, grid, a, sizeof *a);
-}
-
-static jfl_status sort_add_short(jf_kargs *k, const sort_source *s, sort_args *a)
+static jfl_status sort_add_short(jf_kargs *k, const jf_cuda_source *s, sort_args *a)
 {
   for (a->group = 1; a->group < a->order.m; a->group *= 2) continue;
   const int64_t each = ORDER_CHUNK / a->group;
-  return sort_add(k, s, "sort_short",
-                  (jf_cuda_grid){ (a->order.lines + each - 1) / each, ORDER_THREADS, 0 }, a);
+  const jf_cuda_grid grid = { (a->order.lines + each - 1) / each, ORDER_THREADS, 0 };
+  return jf_cuda_prepare(k, s, "sort_short", grid, a, sizeof *a);
 }
 
 /* Orders whole lines. Gives the words of scratch that it takes. */
-static jfl_status sort_add_merges(jf_kargs *k, const sort_source *s, sort_args *a, int64_t *words)
+static jfl_status sort_add_merges(jf_kargs *k, const jf_cuda_source *s, sort_args *a,
+                                  int64_t *words)
 {
   order_args *o = &a->order;
   o->keep = ORDER_CHUNK;
   *words = 2 * o->lines * o->m;
-  JF_TRY(jf_order_chunks(k, &s->source, s->types, "sort_chunks", o, a, sizeof *a));
+  JF_TRY(jf_order_chunks(k, s, "sort_chunks", o, a, sizeof *a));
   o->to = *words / 2;
-  JF_TRY(jf_order_merges(k, &s->source, s->types, o));
+  JF_TRY(jf_order_merges(k, s, o));
   o->keep = o->m;
   return JFL_OK;
 }
 
 /* Takes the first k of each chunk of each line, until one chunk is left. */
-static jfl_status sort_add_rounds(jf_kargs *k, const sort_source *s, sort_args *a, int64_t *words)
+static jfl_status sort_add_rounds(jf_kargs *k, const jf_cuda_source *s, sort_args *a,
+                                  int64_t *words)
 {
   order_args *o = &a->order;
   o->keep = a->k;
-  JF_TRY(jf_order_chunks(k, &s->source, s->types, "sort_chunks", o, a, sizeof *a));
+  JF_TRY(jf_order_chunks(k, s, "sort_chunks", o, a, sizeof *a));
   *words = 2 * o->lines * o->chunks * a->k;
   for (o->to = *words / 2; o->chunks > 1; ) {
     o->m = o->chunks * a->k;
-    JF_TRY(jf_order_chunks(k, &s->source, s->types, "order_chunks", o, o, sizeof *o));
+    JF_TRY(jf_order_chunks(k, s, "order_chunks", o, o, sizeof *o));
     const int64_t was = o->from;
     o->from = o->to;
     o->to = was;
@@ -156,7 +146,7 @@ static jfl_status sort_add_rounds(jf_kargs *k, const sort_source *s, sort_args *
   return JFL_OK;
 }
 
-static jfl_status sort_add_long(jf_kargs *k, const sort_source *s, sort_args *a)
+static jfl_status sort_add_long(jf_kargs *k, const jf_cuda_source *s, sort_args *a)
 {
   enum { FEW = ORDER_CHUNK / 4 };
   const int64_t m = a->order.m;
@@ -164,20 +154,16 @@ static jfl_status sort_add_long(jf_kargs *k, const sort_source *s, sort_args *a)
   JF_TRY((a->k <= FEW ? sort_add_rounds : sort_add_merges)(k, s, a, &words));
   a->order.m = m;
   k->scratch_size = (size_t)words * 2 * (sort_is_wide(k) ? 8 : 4);
-  return sort_add(k, s, "sort_results",
-                  jf_cuda_grid_of(k->device->state, a->order.lines * a->k), a);
+  return jf_cuda_each(k, s, "sort_results", a->order.lines * a->k, a, sizeof *a);
 }
 
 static jfl_status sort_make(jf_kargs *k, int falls, sort_args *a)
 {
-  sort_source s = { .types = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } } };
-  JF_TRY(jf_order_define(falls ? "#define FLIP (K)-1\n" : "#define FLIP (K)0\n", sort_is_wide(k),
-                         &s.define));
-  s.source = (jf_cuda_source){ "sort", jf_cuda_text_sort, s.define };
-  const jfl_status e = a->order.m <= ORDER_CHUNK ? sort_add_short(k, &s, a)
-                                                 : sort_add_long(k, &s, a);
-  jf_free(s.define);
-  return e;
+  const jf_cuda_source s = { "sort", jf_cuda_text_sort, jf_cuda_order,
+                             { JF_AS_DTYPE("T", k->in[0].dtype),
+                               JF_AS_TYPE("K", sort_is_wide(k) ? "uint64_t" : "uint32_t"),
+                               JF_AS_NUMBER("FLIP", falls ? -1 : 0) } };
+  return a->order.m <= ORDER_CHUNK ? sort_add_short(k, &s, a) : sort_add_long(k, &s, a);
 }
 
 /* The first n of each line. */

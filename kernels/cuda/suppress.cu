@@ -92,14 +92,11 @@ static jfl_status suppress_prepare(jf_kargs *k)
   const suppress_args a = { .lines = d[0] * d[1], .classes = d[1], .n = d[2],
                             .most = attr->max_output, .overlap = (float)attr->iou_threshold,
                             .least = (float)attr->score_threshold };
-  const jf_cuda_type types[] = { { NULL, JFL_F32 } };
-  const jf_cuda_source source = { "suppress", jf_cuda_text_suppress, "" };
-  const int64_t most = (int64_t)((const jf_cuda *)k->device->state)->multiprocessors * WAVES;
+  const jf_cuda_source source = { .what = "suppress", .text = jf_cuda_text_suppress };
   if (a.lines == 0 || a.most == 0) return JFL_OK;
   k->scratch_size = (size_t)(a.lines * a.n);
-  return jf_cuda_prepare(k, &source, types, "suppress",
-                         (jf_cuda_grid){ a.lines < most ? a.lines : most, THREADS, 0 }, &a,
-                         sizeof a);
+  return jf_cuda_prepare(k, &source, "suppress", jf_cuda_grid_within(k, a.lines, THREADS, WAVES),
+                         &a, sizeof a);
 }
 
 JFL_CUDA(cuda_suppress, JF_CUDA_LAUNCHED("non_max_suppression", NULL, suppress_prepare))

@@ -243,7 +243,7 @@ static jfl_status update_find(jf_kargs *k, update_call *call)
   const jf_update *a = k->attr;
   char *source;
   JF_TRY(jf_update_source(a, k->in[0].dtype, &source));
-  const jf_cuda_source s = { "update", source, NULL };
+  const jf_cuda_source s = { .what = "update", .text = source };
   jfl_status e = jf_cuda_find(k, &s, "update", &call->change);
   if (!e && a->choice.rule->n_sum)
     e = jf_cuda_find(k, &s, "measure", &call->measure);

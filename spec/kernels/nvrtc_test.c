@@ -86,7 +86,7 @@ static int compiles(const char *what, const char *text, const char *define, int 
 {
   void *image;
   size_t size;
-  const jf_cuda_source s = { what, text, define };
+  const jf_cuda_source s = { .what = what, .text = text, .define = define };
   const jfl_status e = jf_cuda_compile(arch, &s, 0, &image, &size);
   CHECK_MSG(!e, "%s for sm_%d: %s\n%s", what, arch, jfl_errmsg(), text);
   if (!e) jf_free(image);
@@ -207,20 +207,25 @@ static void every_source_compiles(void)
 /* The sources that put words in order. */
 static void every_ordering_compiles(void)
 {
-  static const struct { const char *what, *text, *define; int wide; } ordered[] = {
-    { "sort", jf_cuda_text_sort, "typedef float T;\n#define FLIP (K)-1\n", 0 },
-    { "sort", jf_cuda_text_sort, "typedef int64_t T;\n#define FLIP (K)0\n", 1 },
+  static const struct { const char *what, *text, *define; } ordered[] = {
+    { "sort", jf_cuda_text_sort, "typedef float T;\ntypedef uint32_t K;\n#define FLIP -1\n" },
+    { "sort", jf_cuda_text_sort, "typedef int64_t T;\ntypedef uint64_t K;\n#define FLIP 0\n" },
     { "scatter", jf_cuda_text_scatter,
-      "typedef float T;\ntypedef int32_t I;\n#define A float\n", 0 },
+      "typedef float T;\ntypedef int32_t I;\ntypedef uint32_t K;\n#define SUMS\n"
+      "typedef float A;\n" },
     { "scatter", jf_cuda_text_scatter,
-      "typedef double T;\ntypedef int64_t I;\n#define STEPS\n#define A double\n", 0 },
-    { "scatter", jf_cuda_text_scatter, "typedef jf_f16 T;\ntypedef int64_t I;\n", 1 },
+      "typedef double T;\ntypedef int64_t I;\ntypedef uint32_t K;\n#define SUMS\n#define STEPS\n"
+      "typedef double A;\n" },
+    { "scatter", jf_cuda_text_scatter,
+      "typedef jf_f16 T;\ntypedef int64_t I;\ntypedef uint64_t K;\n" },
   };
   for (size_t i = 0; i < sizeof ordered / sizeof *ordered; i++) {
-    char *define;
-    CHECK(!jf_order_define(ordered[i].define, ordered[i].wide, &define));
-    compiles(ordered[i].what, ordered[i].text, define, archs[i % N_ARCH]);
-    jf_free(define);
+    jf_text define = { 0 };
+    char *text;
+    jf_text_add(&define, "%s%s", ordered[i].define, jf_cuda_order);
+    CHECK(!jf_text_take(&define, &text));
+    compiles(ordered[i].what, ordered[i].text, text, archs[i % N_ARCH]);
+    jf_free(text);
   }
 }
 
@@ -329,7 +334,7 @@ static void without_it_that_is_what_is_said(void)
 {
   void *image;
   size_t size;
-  const jf_cuda_source s = { "nothing", "", NULL };
+  const jf_cuda_source s = { .what = "nothing", .text = "" };
   const jfl_status e = jf_cuda_compile(90, &s, 0, &image, &size);
   if (!e) jf_free(image);
   CHECK_MSG(!e || strstr(jfl_errmsg(), "NVIDIA's compiler of kernels is not installed"), "%s",

@@ -30,20 +30,6 @@ const char *jf_cuda_moved(size_t size)
   }
 }
 
-static jfl_status call_kernel(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
-                              const char *name, jf_cuda_kernel **out)
-{
-  jf_text define = { 0 };
-  char *text;
-  if (s->define) jf_text_add(&define, "%s", s->define);
-  for (const jf_cuda_type *t = types; t && t->name; t++)
-    jf_text_add(&define, "typedef %s %s;\n", jf_cuda_stored(t->dtype), t->name);
-  JF_TRY(jf_text_take(&define, &text));
-  jfl_status e = jf_cuda_find(k, &(jf_cuda_source){ s->what, s->text, text }, name, out);
-  jf_free(text);
-  return e;
-}
-
 /* Makes room for one more call behind those of k->state. */
 static jfl_status call_room(jf_kargs *k, size_t args, cuda_call **out)
 {
@@ -65,25 +51,41 @@ jf_cuda_head jf_cuda_head_of(const jf_kargs *k)
                          .first = k->random.first };
 }
 
-jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
-                           const char *name, jf_cuda_grid grid, const void *args, size_t size)
+/* Forgets what was prepared, since something failed. */
+static jfl_status call_fail(jf_kargs *k, jfl_status e)
+{
+  jf_cuda_release(k->state);
+  k->state = NULL;
+  return e;
+}
+
+jfl_status jf_cuda_add(jf_kargs *k, jf_cuda_kernel *kernel, jf_cuda_grid grid, const void *args,
+                       size_t size)
 {
   const size_t whole = (size + ARGS_ALIGN - 1) / ARGS_ALIGN * ARGS_ALIGN;
-  jf_cuda_kernel *kernel;
   cuda_call *call = NULL;
-  jfl_status e = k->n_in + k->n_out > JF_CUDA_POINTERS ? JFL_ENOSYS
-               : call_kernel(k, s, types, name, &kernel);
-  if (!e) e = call_room(k, whole, &call);
-  if (e) {
-    jf_cuda_release(k->state);
-    k->state = NULL;
-    return e;
-  }
+  const jfl_status e = call_room(k, whole, &call);
+  if (e) return call_fail(k, e);
   call->kernel = kernel;
   call->grid = grid;
   call->size = whole;
   memcpy(call->args, args, size);
   return JFL_OK;
+}
+
+jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const char *name,
+                           jf_cuda_grid grid, const void *args, size_t size)
+{
+  jf_cuda_kernel *kernel;
+  const jfl_status e = k->n_in + k->n_out > JF_CUDA_POINTERS ? JFL_ENOSYS
+                     : jf_cuda_find(k, s, name, &kernel);
+  return e ? call_fail(k, e) : jf_cuda_add(k, kernel, grid, args, size);
+}
+
+jfl_status jf_cuda_each(jf_kargs *k, const jf_cuda_source *s, const char *name, int64_t n,
+                        const void *args, size_t size)
+{
+  return n ? jf_cuda_prepare(k, s, name, jf_cuda_grid_of(k, n), args, size) : JFL_OK;
 }
 
 static jfl_status call_run(const jf_kargs *k, const cuda_call *call, void *table)

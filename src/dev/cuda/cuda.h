@@ -94,11 +94,19 @@ jfl_status jf_cuda_reach(jf_device *d, void *stream, void *event);
 
 /* ---- kernels (image.c, ready.c, compile.c) ---- */
 
-/* `what` is what messages call it. */
+/* What a source sees under a name: a type of C++, or where `type` is NULL a number. */
+typedef struct jf_cuda_name { const char *name, *type; int64_t number; } jf_cuda_name;
+#define JF_AS_TYPE(name, type) { name, type, 0 }
+#define JF_AS_DTYPE(name, dtype) { name, jf_cuda_stored(dtype), 0 }
+#define JF_AS_NUMBER(name, number) { name, NULL, number }
+/* `what` is what messages call it. The text begins with the names, of which the first NULL is the
+   end, and with `define`, unless that is NULL. */
+enum { JF_CUDA_NAMES = 16 };
 typedef struct jf_cuda_source {
   const char *what;
   const char *text;
-  const char *define;                  /* text before it, such as "#define T float\n", or NULL */
+  const char *define;
+  jf_cuda_name names[JF_CUDA_NAMES];
 } jf_cuda_source;
 
 /* A kernel of a source, which can be launched once a call that waits for it is ready. It stays as
@@ -113,11 +121,11 @@ jfl_status jf_cuda_ready(jf_kargs *const *k, int n, int threads, int *failed);
 void jf_cuda_images_free(jf_cuda *c);
 /* The text before every source: types and helpers (kernels/cuda/prelude.cuh). */
 extern const char jf_cuda_prelude[];
-/* Compiles a source, the prelude before it, for an architecture; *image is freed by jf_free. There
-   are jf_cuda_compile_ways ways, at least one, of which the first serves unless the driver refuses
-   its image: the installed compilers in turn, each one with what an earlier call left on disk, and
-   anew. For a device that is newer than the compiler, what comes is PTX, which the driver
-   compiles. */
+/* Compiles a source without names, the prelude before it, for an architecture; *image is freed by
+   jf_free. There are jf_cuda_compile_ways ways, at least one, of which the first serves unless the
+   driver refuses its image: the installed compilers in turn, each one with what an earlier call
+   left on disk, and anew. For a device that is newer than the compiler, what comes is PTX, which
+   the driver compiles. */
 int jf_cuda_compile_ways(void);
 jfl_status jf_cuda_compile(int arch, const jf_cuda_source *s, int way, void **image,
                            size_t *size);
@@ -126,8 +134,11 @@ jfl_status jf_cuda_compile(int arch, const jf_cuda_source *s, int way, void **im
 typedef struct jf_cuda_grid { int64_t blocks; int threads; size_t shared; } jf_cuda_grid;
 jfl_status jf_cuda_launch(const jf_kargs *k, const jf_cuda_kernel *f, jf_cuda_grid grid,
                           void *args);
+/* A grid of so many blocks, or where these are more than `waves` for each multiprocessor of as many
+   as that, which go on to further ones. */
+jf_cuda_grid jf_cuda_grid_within(const jf_kargs *k, int64_t blocks, int threads, int waves);
 /* A grid of one thread for each of n, or fewer threads that go on to further ones. */
-jf_cuda_grid jf_cuda_grid_of(const jf_cuda *c, int64_t n);
+jf_cuda_grid jf_cuda_grid_of(const jf_kargs *k, int64_t n);
 
 /* ---- types (types.c) ---- */
 
@@ -156,14 +167,17 @@ typedef struct jf_cuda_head {
 /* The head of a call, without data. */
 jf_cuda_head jf_cuda_head_of(const jf_kargs *k);
 
-/* Prepares a launch of kernel `name` of a source, behind those that were prepared before: its
-   parameter is a copy of the `size` bytes at args, which begin with a jf_cuda_head. Sets k->state,
-   which jf_free frees; a failure leaves nothing there. JFL_ENOSYS: k has more tensors than the
-   head. `types` are pairs of a name and a dtype: the source sees each name as the type in which
-   such elements are stored. */
-typedef struct jf_cuda_type { const char *name; jfl_dtype dtype; } jf_cuda_type;
-jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
-                           const char *name, jf_cuda_grid grid, const void *args, size_t size);
+/* Prepares a launch of a kernel, behind those that were prepared before: its parameter is a copy of
+   the `size` bytes at args, which begin with a jf_cuda_head. Sets k->state, which jf_free frees; a
+   failure leaves nothing there. k has no more tensors than the head has room for. */
+jfl_status jf_cuda_add(jf_kargs *k, jf_cuda_kernel *kernel, jf_cuda_grid grid, const void *args,
+                       size_t size);
+/* Does so for the kernel `name` of a source, JFL_ENOSYS if k has more tensors; and with one thread
+   for each of n, which may be 0: then nothing is launched. */
+jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const char *name,
+                           jf_cuda_grid grid, const void *args, size_t size);
+jfl_status jf_cuda_each(jf_kargs *k, const jf_cuda_source *s, const char *name, int64_t n,
+                        const void *args, size_t size);
 /* Runs what was prepared on k's tensors; nothing, if k->state is NULL. */
 jfl_status jf_cuda_run(const jf_kargs *k);
 /* Copies a table to the device, where it stays until jf_cuda_release: the launches prepared later

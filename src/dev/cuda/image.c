@@ -21,22 +21,22 @@ static const char *image_text(char **room, const char *text)
   return to;
 }
 
-static jf_cuda_source *image_source(const jf_cuda_source *s, const char *define)
+static jf_cuda_source *image_source(const jf_cuda_source *s)
 {
   jf_cuda_source *own =
-      jf_new(sizeof *own + strlen(s->what) + strlen(s->text) + strlen(define) + 3);
+      jf_new(sizeof *own + strlen(s->what) + strlen(s->text) + strlen(s->define) + 3);
   if (!own) return NULL;
   char *room = (char *)(own + 1);
   own->what = image_text(&room, s->what);
   own->text = image_text(&room, s->text);
-  own->define = image_text(&room, define);
+  own->define = image_text(&room, s->define);
   return own;
 }
 
-static jf_cuda_image *image_new(const jf_cuda_source *s, const char *define)
+static jf_cuda_image *image_new(const jf_cuda_source *s)
 {
   jf_cuda_image *i = jf_new(sizeof *i);
-  if (i) i->source = image_source(s, define);
+  if (i) i->source = image_source(s);
   if (i && i->source) return i;
   jf_free(i);
   return NULL;
@@ -45,12 +45,11 @@ static jf_cuda_image *image_new(const jf_cuda_source *s, const char *define)
 /* The caller holds mu, as in what follows. */
 static jfl_status image_get(jf_cuda *c, const jf_cuda_source *s, jf_cuda_image **out)
 {
-  const char *define = s->define ? s->define : "";
-  const uint64_t hash = jf_hash_str(jf_hash_str(0, define), s->text);
-  const uint64_t second = jf_hash_str(jf_hash_str(1, define), s->text);
+  const uint64_t hash = jf_hash_str(jf_hash_str(0, s->define), s->text);
+  const uint64_t second = jf_hash_str(jf_hash_str(1, s->define), s->text);
   jf_cuda_image *i = *out = image_known(c, hash, second);
   if (i) return JFL_OK;
-  if (!(i = image_new(s, define))) return jf_fail(JFL_ENOMEM, "out of memory");
+  if (!(i = image_new(s))) return jf_fail(JFL_ENOMEM, "out of memory");
   i->hash = hash;
   i->second = second;
   i->next = c->images;
@@ -106,8 +105,8 @@ static jfl_status image_find(jf_kargs *k, const jf_cuda_source *s, const char *n
   return i->module ? image_function(c, i->module, *out) : image_await(k, i);
 }
 
-jfl_status jf_cuda_find(jf_kargs *k, const jf_cuda_source *s, const char *name,
-                        jf_cuda_kernel **out)
+static jfl_status image_enter(jf_kargs *k, const jf_cuda_source *s, const char *name,
+                              jf_cuda_kernel **out)
 {
   jf_cuda *c = k->device->state;
   JF_TRY(jf_cuda_enter(c));
@@ -115,6 +114,22 @@ jfl_status jf_cuda_find(jf_kargs *k, const jf_cuda_source *s, const char *name,
   jfl_status e = image_find(k, s, name, out);
   pthread_mutex_unlock(&c->mu);
   jf_cuda_leave(c);
+  return e;
+}
+
+jfl_status jf_cuda_find(jf_kargs *k, const jf_cuda_source *s, const char *name,
+                        jf_cuda_kernel **out)
+{
+  jf_text text = { 0 };
+  char *define;
+  for (const jf_cuda_name *n = s->names; n < s->names + JF_CUDA_NAMES && n->name; n++)
+    if (n->type) jf_text_add(&text, "typedef %s %s;\n", n->type, n->name);
+    else jf_text_add(&text, "#define %s %lld\n", n->name, (long long)n->number);
+  if (s->define) jf_text_add(&text, "%s", s->define);
+  JF_TRY(jf_text_take(&text, &define));
+  const jf_cuda_source whole = { .what = s->what, .text = s->text, .define = define };
+  const jfl_status e = image_enter(k, &whole, name, out);
+  jf_free(define);
   return e;
 }
 

@@ -319,10 +319,14 @@ jfl_status jf_cuda_launch(const jf_kargs *k, const jf_cuda_kernel *f, jf_cuda_gr
   return st;
 }
 
-jf_cuda_grid jf_cuda_grid_of(const jf_cuda *c, int64_t n)
+jf_cuda_grid jf_cuda_grid_within(const jf_kargs *k, int64_t blocks, int threads, int waves)
+{
+  const int64_t most = (int64_t)((const jf_cuda *)k->device->state)->multiprocessors * waves;
+  return (jf_cuda_grid){ blocks < 1 ? 1 : blocks < most ? blocks : most, threads, 0 };
+}
+
+jf_cuda_grid jf_cuda_grid_of(const jf_kargs *k, int64_t n)
 {
   enum { THREADS = 256, WAVES = 32 };
-  int64_t blocks = (n + THREADS - 1) / THREADS, most = (int64_t)c->multiprocessors * WAVES;
-  if (blocks > most) blocks = most;
-  return (jf_cuda_grid){ blocks < 1 ? 1 : blocks, THREADS, 0 };
+  return jf_cuda_grid_within(k, (n + THREADS - 1) / THREADS, THREADS, WAVES);
 }
