@@ -72,8 +72,9 @@ jf_signature *jf_signature_add(jf_signatures *c);
 jf_signature *jf_signature_along(jf_signatures *c, int axis);
 /* Adds one by text: "0,B->0" for two inputs and an output; a number is a split along that axis from
    the front, or from the back if it is negative; B, P. What the text lacks is broadcast, and "..."
-   after an input or output repeats it for all that are left. */
-void jf_signature_say(jf_signatures *c, const char *text);
+   after an input or output repeats it for all that are left. Axes may be given as in printf. */
+void jf_signature_say(jf_signatures *c, const char *text, ...)
+  __attribute__((format(printf, 2, 3)));
 /* Splits along an axis of the first input all inputs and outputs that have that axis, with as many
    elements: adds such a signature for each axis but those of `whole` (bit i: axis i). */
 void jf_signatures_but(jf_signatures *c, unsigned whole);

@@ -4,6 +4,8 @@
 #include "ir/moves.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,10 +63,18 @@ static void signature_read_all(const char **text, jfl_value *const *v, int n, jf
   }
 }
 
-void jf_signature_say(jf_signatures *c, const char *text)
+void jf_signature_say(jf_signatures *c, const char *format, ...)
 {
   const jf_node *n = c->node;
   jf_signature *s = jf_signature_add(c);
+  char buffer[64];
+  const char *text = buffer;
+  va_list axes;
+  va_start(axes, format);
+  const int size = vsnprintf(buffer, sizeof buffer, format, axes);
+  va_end(axes);
+  assert(size >= 0 && (size_t)size < sizeof buffer);
+  (void)size;
   signature_read_all(&text, n->in, n->n_in, s->in);
   assert(!strncmp(text, "->", 2));
   text += 2;

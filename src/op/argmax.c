@@ -60,10 +60,8 @@ JF_EACH_TYPE(MIN)
 static void argmax_signatures(jf_signatures *c)
 {
   const int axis = (int)((const jf_argmax *)c->node->attr)->axis;
-  for (int i = 0; i < c->node->in[0]->shape.n; i++) {
-    if (i == axis) continue;
-    jf_signature_along(c, i)->out[0] = JF_ALONG(i - (i > axis));
-  }
+  for (int i = 0; i < c->node->in[0]->shape.n; i++)
+    if (i != axis) jf_signature_say(c, "%d->%d", i, i - (i > axis));
 }
 
 JFL_OP(argmax, .doc = "The position (int32) of the first largest element along axis.",

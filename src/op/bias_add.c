@@ -63,9 +63,8 @@ static jf_first bias_add_first(const jf_node *n, void *attr)
 static void bias_add_signatures(jf_signatures *c)
 {
   const int axis = ((const jf_bias_add *)c->node->attr)->axis;
-  for (int i = 0; i < c->node->in[0]->shape.n; i++) {
-    jf_signature_along(c, i)->in[1] = i == axis ? JF_ALONG(0) : JF_ON_ALL;
-  }
+  for (int i = 0; i < c->node->in[0]->shape.n; i++)
+    jf_signature_say(c, i == axis ? "%d,0->%d" : "%d,B->%d", i, i);
   jf_signature_say(c, "P,P->P");
 }
 

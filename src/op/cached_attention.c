@@ -228,9 +228,7 @@ static jfl_status append(const jf_kargs *k)
 /* Sequences may be split. */
 static void cached_signatures(jf_signatures *c)
 {
-  jf_signature *s = jf_signature_add(c);
-  for (int i = 0; i < c->node->n_in; i++) s->in[i] = JF_ALONG(0);
-  for (int i = 0; i < c->node->n_out; i++) s->out[i] = JF_ALONG(0);
+  jf_signature_along(c, 0);
 }
 
 JFL_OP(cached_attention,

@@ -80,7 +80,7 @@ EACH(KERNELS)
 /* Each device makes its part itself. */
 static void source_signatures(jf_signatures *c)
 {
-  for (int i = 0; i < c->node->out[0]->shape.n; i++) jf_signature_add(c)->out[0] = JF_ALONG(i);
+  for (int i = 0; i < c->node->out[0]->shape.n; i++) jf_signature_say(c, "->%d", i);
 }
 
 static void constant_share(jf_share *s)

@@ -368,12 +368,8 @@ static void conv_signatures(jf_signatures *c)
   const int channels = jf_conv_channel_axis(a);
   jf_signature_say(c, "0,B->0");
   if (a->groups > 1) return;
-  jf_signature *s = jf_signature_add(c);
-  s->in[1] = JF_ALONG(0);
-  s->out[0] = JF_ALONG(channels);
-  s = jf_signature_add(c);
-  s->in[0] = s->in[1] = JF_ALONG(channels);
-  s->out[0] = JF_AS_SUM;
+  jf_signature_say(c, "B,0->%d", channels);
+  jf_signature_say(c, "%d,%d->P", channels, channels);
 }
 
 static void data_signatures(jf_signatures *c)
@@ -382,12 +378,8 @@ static void data_signatures(jf_signatures *c)
   const int channels = jf_conv_channel_axis(a);
   jf_signature_say(c, "B,0->0");
   if (a->groups > 1) return;
-  jf_signature *s = jf_signature_add(c);
-  s->in[0] = s->out[0] = JF_ALONG(channels);
-  s = jf_signature_add(c);
-  s->in[0] = JF_ALONG(0);
-  s->in[1] = JF_ALONG(channels);
-  s->out[0] = JF_AS_SUM;
+  jf_signature_say(c, "%d,B->%d", channels, channels);
+  jf_signature_say(c, "0,%d->P", channels);
 }
 
 /* Each image adds to the gradient; where channels of x are split, each part has all of dbias. */
@@ -397,12 +389,8 @@ static void filter_signatures(jf_signatures *c)
   const int channels = jf_conv_channel_axis(a);
   jf_signature_say(c, "0,0->P,P");
   if (a->groups > 1) return;
-  jf_signature *s = jf_signature_add(c);
-  s->in[1] = JF_ALONG(channels);
-  s->out[0] = JF_ALONG(0);
-  if (c->node->n_out > 1) s->out[1] = JF_ALONG(0);
-  s = jf_signature_add(c);
-  s->in[0] = s->out[0] = JF_ALONG(channels);
+  jf_signature_say(c, "B,%d->0,0", channels);
+  jf_signature_say(c, "%d,B->%d", channels, channels);
 }
 
 /* ---- records ---- */

@@ -130,9 +130,7 @@ static void dim_signatures(jf_signatures *c, int scatters)
     if (axis != dim && n->in[0]->shape.d[axis] == n->in[1]->shape.d[axis])
       jf_signature_along(c, axis);
   jf_signature_say(c, scatters ? "P,B,P->P" : "P,B->P");
-  if (scatters) return;
-  jf_signature *s = jf_signature_add(c);
-  s->in[1] = s->out[0] = JF_ALONG(dim);
+  if (!scatters) jf_signature_say(c, "B,%d->%d", dim, dim);
 }
 
 static void dim_gather_signatures(jf_signatures *c) { dim_signatures(c, 0); }

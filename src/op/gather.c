@@ -251,26 +251,16 @@ static jfl_status one_hot(const jf_kargs *k)
   return JFL_OK;
 }
 
-/* Adds a signature of two inputs and an output: along these axes; -1: the input is whole, the
-   output a sum. */
-static void gather_add(jf_signatures *c, int data, int ids, int y)
-{
-  jf_signature *s = jf_signature_add(c);
-  if (data >= 0) s->in[0] = JF_ALONG(data);
-  if (ids >= 0) s->in[1] = JF_ALONG(ids);
-  s->out[0] = y >= 0 ? JF_ALONG(y) : JF_AS_SUM;
-}
-
 /* y has the axes of params, but at `axis` those of indices behind batch_dims. */
 static void gather_signatures(jf_signatures *c)
 {
   const jf_gather *a = c->node->attr;
   const int batch = (int)a->batch_dims, axis = (int)a->axis;
   const int ids = c->node->in[1]->shape.n - batch;
-  for (int i = 0; i < batch; i++) gather_add(c, i, i, i);
-  for (int i = 0; i < ids; i++) gather_add(c, -1, batch + i, axis + i);
+  for (int i = 0; i < batch; i++) jf_signature_along(c, i);
+  for (int i = 0; i < ids; i++) jf_signature_say(c, "B,%d->%d", batch + i, axis + i);
   for (int i = batch; i < c->node->in[0]->shape.n; i++)
-    if (i != axis) gather_add(c, i, -1, i < axis ? i : i - 1 + ids);
+    if (i != axis) jf_signature_say(c, "%d,B->%d", i, i < axis ? i : i - 1 + ids);
   jf_signature_say(c, "P,B->P");
 }
 
@@ -281,19 +271,18 @@ static void sum_signatures(jf_signatures *c)
   const jf_segment_sum *a = c->node->attr;
   const int batch = (int)a->batch_dims, axis = (int)a->axis;
   const int ids = c->node->in[1]->shape.n - batch;
-  for (int i = 0; i < batch; i++) gather_add(c, i, i, i);
-  for (int i = 0; i < ids; i++) gather_add(c, axis + i, batch + i, -1);
+  for (int i = 0; i < batch; i++) jf_signature_along(c, i);
+  for (int i = 0; i < ids; i++) jf_signature_say(c, "%d,%d->P", axis + i, batch + i);
   for (int i = batch; i < c->node->in[0]->shape.n; i++)
-    if (i < axis || i >= axis + ids) gather_add(c, i, -1, i < axis ? i : i - ids + 1);
+    if (i < axis || i >= axis + ids)
+      jf_signature_say(c, "%d,B->%d", i, i < axis ? i : i - ids + 1);
   jf_signature_say(c, "P,B->P");
 }
 
 static void one_hot_signatures(jf_signatures *c)
 {
-  for (int i = 0; i < c->node->in[0]->shape.n; i++) {
-    const int to = i + (i >= ((const jf_one_hot *)c->node->attr)->axis);
-    jf_signature_along(c, i)->out[0] = JF_ALONG(to);
-  }
+  for (int i = 0; i < c->node->in[0]->shape.n; i++)
+    jf_signature_say(c, "%d->%d", i, i + (i >= ((const jf_one_hot *)c->node->attr)->axis));
 }
 
 JFL_OP(gather, .doc = "Slices of params along axis, chosen by indices, which replace that axis.",

@@ -192,15 +192,9 @@ static void gather_nd_signatures(jf_signatures *c)
 {
   const jfl_value *params = c->node->in[0], *ids = c->node->in[1];
   const int named = nd_named(ids), tuples = ids->shape.n - 1;
-  for (int i = 0; i < tuples; i++) {
-    jf_signature *s = jf_signature_add(c);
-    s->in[1] = s->out[0] = JF_ALONG(i);
-  }
-  for (int i = named; i < params->shape.n; i++) {
-    jf_signature *s = jf_signature_add(c);
-    s->in[0] = JF_ALONG(i);
-    s->out[0] = JF_ALONG(i - named + tuples);
-  }
+  for (int i = 0; i < tuples; i++) jf_signature_say(c, "B,%d->%d", i, i);
+  for (int i = named; i < params->shape.n; i++)
+    jf_signature_say(c, "%d,B->%d", i, i - named + tuples);
   jf_signature_say(c, "P,B->P");
 }
 
@@ -208,16 +202,9 @@ static void scatter_nd_signatures(jf_signatures *c)
 {
   const jfl_value *ids = c->node->in[0];
   const int named = nd_named(ids), tuples = ids->shape.n - 1;
-  for (int i = named; i < c->node->out[0]->shape.n; i++) {
-    jf_signature *s = jf_signature_add(c);
-    s->in[1] = JF_ALONG(i - named + tuples);
-    s->out[0] = JF_ALONG(i);
-  }
-  for (int i = 0; i < tuples; i++) {
-    jf_signature *s = jf_signature_add(c);
-    s->in[0] = s->in[1] = JF_ALONG(i);
-    s->out[0] = JF_AS_SUM;
-  }
+  for (int i = named; i < c->node->out[0]->shape.n; i++)
+    jf_signature_say(c, "B,%d->%d", i - named + tuples, i);
+  for (int i = 0; i < tuples; i++) jf_signature_say(c, "%d,%d->P", i, i);
   jf_signature_say(c, "B,P->P");
 }
 
@@ -230,11 +217,8 @@ static void tensor_scatter_signatures(jf_signatures *c)
 {
   const jfl_value *ids = c->node->in[1];
   const int named = nd_named(ids), tuples = ids->shape.n - 1;
-  for (int i = named; i < c->node->in[0]->shape.n; i++) {
-    jf_signature *s = jf_signature_add(c);
-    s->in[0] = s->out[0] = JF_ALONG(i);
-    s->in[2] = JF_ALONG(i - named + tuples);
-  }
+  for (int i = named; i < c->node->in[0]->shape.n; i++)
+    jf_signature_say(c, "%d,B,%d->%d", i, i - named + tuples, i);
   jf_signature_say(c, "P,B,P->P");
 }
 

@@ -126,12 +126,9 @@ static void matmul_signatures(jf_signatures *c)
   const jf_matmul *p = c->node->attr;
   const int last = c->node->out[0]->shape.n - 1;
   for (int i = 0; i < last - 1; i++) jf_signature_along(c, i);
-  jf_signature_say(c, p->transpose_a ? "-1,B->-2" : "-2,B->-2");
-  jf_signature_say(c, p->transpose_b ? "B,-2->-1" : "B,-1->-1");
-  jf_signature *s = jf_signature_add(c);
-  s->in[0] = JF_ALONG(p->transpose_a ? last - 1 : last);
-  s->in[1] = JF_ALONG(p->transpose_b ? last : last - 1);
-  s->out[0] = JF_AS_SUM;
+  jf_signature_say(c, "%d,B->-2", p->transpose_a ? -1 : -2);
+  jf_signature_say(c, "B,%d->-1", p->transpose_b ? -2 : -1);
+  jf_signature_say(c, "%d,%d->P", p->transpose_a ? -2 : -1, p->transpose_b ? -1 : -2);
   jf_signature_say(c, "P,B->P");
   jf_signature_say(c, "B,P->P");
 }

@@ -145,13 +145,8 @@ static double stored_flop(const jf_kargs *k)
 static void stored_signatures(jf_signatures *c)
 {
   const int last = c->node->in[0]->shape.n - 1;
-  for (int i = 0; i < last; i++) {
-    jf_signature *s = jf_signature_add(c);
-    s->in[0] = s->out[0] = JF_ALONG(i);
-  }
-  jf_signature *s = jf_signature_add(c);
-  s->in[1] = JF_ALONG(0);
-  s->out[0] = JF_ALONG(last);
+  for (int i = 0; i < last; i++) jf_signature_say(c, "%d,B->%d", i, i);
+  jf_signature_say(c, "B,0->%d", last);
 }
 
 JFL_OP(quantized_matmul, .doc = "matmul of a with the rows of b, which are stored in few bits.",

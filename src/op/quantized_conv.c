@@ -177,14 +177,8 @@ static double quantized_flop(const jf_kargs *k) { return jf_op_conv2d.flop(k); }
 static void quantized_signatures(jf_signatures *c)
 {
   const jf_quantized_conv *a = c->node->attr;
-  jf_signature *s = jf_signature_add(c);
-  s->in[0] = s->out[0] = JF_ALONG(0);
-  if (c->node->n_in > 4) s->in[4] = JF_ALONG(0);
-  if (a->conv.groups > 1) return;
-  s = jf_signature_add(c);
-  for (int i = 1; i < 4; i++) s->in[i] = JF_ALONG(0);
-  if (c->node->n_in > 4) s->in[4] = JF_ALONG(3);
-  s->out[0] = JF_ALONG(3);
+  jf_signature_say(c, "0,B,B,B,0->0");
+  if (a->conv.groups == 1) jf_signature_say(c, "B,0,0,0,3->3");
 }
 
 JFL_OP(quantized_conv2d, .doc = "conv2d of int8 or uint8 x (N, H, W, in) and int8 filters (out, "

@@ -183,8 +183,7 @@ static void random_crop_grad_signatures(jf_signatures *c)
 {
   const int channels = ((const jf_random_crop *)c->node->attr)->axis == 1 ? 3 : 1;
   jf_signature_say(c, "0,0->0");
-  jf_signature *s = jf_signature_add(c);
-  s->in[0] = s->out[0] = JF_ALONG(channels);
+  jf_signature_say(c, "%d,B->%d", channels, channels);
 }
 
 JFL_OP(random_crop, .doc = "A part of each picture, chosen anew on every run, maybe mirrored.",

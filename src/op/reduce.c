@@ -307,9 +307,8 @@ static void reduce_signatures(jf_signatures *c)
     const int to = reduce_axis_of(n->attr, i);
     const int adds = (n->op->flags & (JF_SUMS | JF_MEANS)) != 0;
     if (to < 0 && !adds) continue;
-    jf_signature *s = jf_signature_add(c);
-    s->in[0] = JF_ALONG(i);
-    s->out[0] = to < 0 ? JF_AS_SUM : JF_ALONG(to);
+    if (to < 0) jf_signature_say(c, "%d->P", i);
+    else jf_signature_say(c, "%d->%d", i, to);
   }
 }
 

@@ -146,9 +146,7 @@ static void reshape_signatures(jf_signatures *c)
     for (j = 0, at = 1; j < y->n && (at != before || (y->d[j] == 1 && x->d[i] > 1)); j++)
       at *= y->d[j];
     if (j == y->n || (x->d[i] != y->d[j] && (x->d[i] % c->parts || y->d[j] % c->parts))) continue;
-    jf_signature *s = jf_signature_add(c);
-    s->in[0] = JF_ALONG((int)i);
-    s->out[0] = JF_ALONG((int)j);
+    jf_signature_say(c, "%d->%d", (int)i, (int)j);
   }
 }
 

@@ -110,8 +110,7 @@ static jfl_status suppress(const jf_kargs *k)
 static void suppress_signatures(jf_signatures *c)
 {
   jf_signature_along(c, 0);
-  jf_signature *s = jf_signature_add(c);
-  s->in[1] = s->out[0] = JF_ALONG(1);
+  jf_signature_say(c, "B,1->1");
 }
 
 JFL_OP(non_max_suppression, .doc = "The boxes of each class with the best scores, best first, "
