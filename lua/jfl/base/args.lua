@@ -58,6 +58,12 @@ function args.must(ok, value, fmt, ...)
   if not ok then core.fail("%s, got %s", fmt:format(...), args.describe(value)) end
 end
 
+--- Fails unless ok: with a text that string.format makes of fmt and what follows, and behind it the
+-- shape that was given.
+function args.fits(ok, shape, fmt, ...)
+  if not ok then core.fail("%s %s", fmt:format(...), args.shape_text(shape)) end
+end
+
 --- A shape as text: "(2, 3)" for { 2, 3 }.
 function args.shape_text(shape)
   return "(" .. table.concat(shape, ", ") .. ")"

@@ -152,10 +152,8 @@ sounds.save_sound = args.define("data.save_sound", "Saves a sound as a WAV file.
 }, function(o, who)
   local rate, sound = o.rate, need_sound(who, o.sound)
   local channels = #sound.shape == 2 and sound.shape[1] or 1
-  if channels > MOST_CHANNELS or sound.size > MOST_LENGTH then
-    core.fail("%s: sound must have at most %d channels and 2^28 samples, got %s", who,
-      MOST_CHANNELS, args.shape_text(sound.shape))
-  end
+  args.fits(channels <= MOST_CHANNELS and sound.size <= MOST_LENGTH, sound.shape,
+    "%s: sound must have at most %d channels and 2^28 samples, got", who, MOST_CHANNELS)
   local frames = frames_of(sound, channels)
   archive.replace(who, o.path, function(write)
     write("RIFF" .. u32(36 + #frames) .. "WAVEfmt " .. u32(16) .. u16(1) .. u16(channels)

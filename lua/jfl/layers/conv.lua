@@ -28,10 +28,8 @@ end
 local function read(who, o, x, n)
   o.is_last = windows.is_last(who, o.data_format, n)
   local shape = x.shape
-  if #shape ~= n + 2 then
-    core.fail("%s: inputs must have %s axes (%s), got shape %s", who, COUNTS[n], o.data_format,
-      args.shape_text(shape))
-  end
+  args.fits(#shape == n + 2, shape, "%s: inputs must have %s axes (%s), got shape",
+    who, COUNTS[n], o.data_format)
   local channels = o.is_last and shape[n + 2] or shape[2]
   if o.filters % o.groups ~= 0 or channels % o.groups ~= 0 then
     core.fail("%s: groups must divide %d filters and %d input channels, got %d", who, o.filters,

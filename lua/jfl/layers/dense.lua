@@ -70,9 +70,7 @@ dense.dense = args.define("layers.dense", "A fully connected layer over the last
   local layer = common.layer(who, "dense", o)
   local x = layer.x
   args.integer(who, "units", o.units, 1)
-  if #x.shape < 2 then
-    core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(x.shape))
-  end
+  args.fits(#x.shape >= 2, x.shape, "%s: inputs must have two or more axes, got shape", who)
   common.check_model_distribute(who, o.model_distribute)
   check_adapter(who, o.adapter)
   o.trainable = o.trainable and not o.adapter

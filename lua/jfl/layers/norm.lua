@@ -87,9 +87,7 @@ end
 local function batch_normalize(who, o, addend, with_relu)
   local layer = layer_of(who, o, "batch_norm")
   local x, context = layer.x, layer.context
-  if #x.shape < 2 then
-    core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(x.shape))
-  end
+  args.fits(#x.shape >= 2, x.shape, "%s: inputs must have two or more axes, got shape", who)
   local axis = norms.axis(who, "axis", o.axis, #x.shape)
   local channels = x.shape[axis + 1]
   local gamma = param_of(layer, "gamma", { channels }, ones)
@@ -195,9 +193,7 @@ norm.rms_norm = args.define("layers.rms_norm", "Divides each row, which is all a
 local function group_normalize(who, o, kind, groups)
   local layer = layer_of(who, o, kind)
   local shape = layer.x.shape
-  if #shape < 2 then
-    core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(shape))
-  end
+  args.fits(#shape >= 2, shape, "%s: inputs must have two or more axes, got shape", who)
   groups = groups or shape[2]
   if shape[2] % groups ~= 0 then
     core.fail("%s: num_groups must divide the %d channels, got %d", who, shape[2], groups)
@@ -294,10 +290,7 @@ norm.prelu = args.define("layers.prelu", "x where it is above 0, else alpha x, w
   }, function(o, who)
     local layer = common.layer(who, "prelu", o)
     local x = layer.x
-    if #x.shape < 2 then
-      core.fail("%s: inputs must have two or more axes, got shape %s", who,
-        args.shape_text(x.shape))
-    end
+    args.fits(#x.shape >= 2, x.shape, "%s: inputs must have two or more axes, got shape", who)
     local extents = { unpack(x.shape, 2) }
     for _, axis in ipairs(type(o.shared_axes) == "table" and o.shared_axes or { o.shared_axes }) do
       axis = norms.axis(who, "shared_axes", axis, #x.shape)

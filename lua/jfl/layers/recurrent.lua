@@ -106,10 +106,8 @@ end
 local function read(who, kind, o)
   local l = common.layer(who, kind, o)
   local x = l.x
-  if #x.shape ~= 3 then
-    core.fail("%s: inputs must have three axes (batch, length, size), got shape %s", who,
-      args.shape_text(x.shape))
-  end
+  args.fits(#x.shape == 3, x.shape,
+    "%s: inputs must have three axes (batch, length, size), got shape", who)
   l.units, l.layers, l.directions = o.units, o.num_layers, o.bidirectional and 2 or 1
   l.devices = select(2, core.members(l.context.graph))
   local first = o.batch_first and 2 or 1

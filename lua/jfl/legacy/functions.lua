@@ -58,10 +58,8 @@ functions.ctc_greedy_decoder = args.unlisted("nn.ctc_greedy_decoder", {
     args.must(kind == "array" or kind == "blob", o[name],
       "nn.ctc_greedy_decoder: %s must be a blob or an NdArray", name)
   end
-  if #o.log_probs.shape ~= 3 then
-    core.fail("nn.ctc_greedy_decoder: log_probs must be of shape (steps, batch, classes), got %s",
-      args.shape_text(o.log_probs.shape))
-  end
+  args.fits(#o.log_probs.shape == 3, o.log_probs.shape,
+    "nn.ctc_greedy_decoder: log_probs must be of shape (steps, batch, classes), got")
   local steps, n, classes = unpack(o.log_probs.shape)
   local best = cast(math.argmax(o.log_probs, 2), flow.int64)
   local step = flow.reshape(flow.range(steps, { dtype = flow.int64 }), { steps, 1 })

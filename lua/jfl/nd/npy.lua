@@ -114,10 +114,8 @@ end
 local function check_size(source, descr, shape, first)
   local count = 1
   for _, extent in ipairs(shape) do count = count * extent end
-  if #shape > MAX_RANK then
-    core.fail("%s: the shape must have at most %d dimensions, got %s", source.path, MAX_RANK,
-      args.shape_text(shape))
-  end
+  args.fits(#shape <= MAX_RANK, shape, "%s: the shape must have at most %d dimensions, got",
+    source.path, MAX_RANK)
   local size = count * descr:sub(3)
   if first + size > source.size then
     core.fail("%s: cut short: %s %s must have %.0f bytes, got %d", source.path,
@@ -125,10 +123,8 @@ local function check_size(source, descr, shape, first)
   end
   local product = 1
   for _, extent in ipairs(shape) do product = product * math.max(extent, 1) end
-  if product > MAX_SIZE then
-    core.fail("%s: the extents that are not 0 must multiply to at most 2^47, got %s", source.path,
-      args.shape_text(shape))
-  end
+  args.fits(product <= MAX_SIZE, shape,
+    "%s: the extents that are not 0 must multiply to at most 2^47, got", source.path)
   if source.is_member and first + size < source.size then
     core.fail("%s: %s %s must have %.0f bytes, got %.0f", source.path, CODES[descr:sub(2)],
       args.shape_text(shape), size, source.size - first)

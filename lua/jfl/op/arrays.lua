@@ -151,9 +151,7 @@ args.define("meshgrid", "Two or more lines as the coordinates of a grid: a list 
   local list = tensors.need_list(who, "tensors", o.tensors)
   local function place(i) return o.indexing == "xy" and i <= 2 and #list > 1 and 3 - i or i end
   for i, line in ipairs(list) do
-    if #line.shape ~= 1 then
-      core.fail("%s: tensors[%d] must have one axis, got %s", who, i, args.shape_text(line.shape))
-    end
+    args.fits(#line.shape == 1, line.shape, "%s: tensors[%d] must have one axis, got", who, i)
     shape[place(i)] = line.shape[1]
   end
   local grids = {}
@@ -290,10 +288,7 @@ define("nn.embedding", "Rows of weight by their numbers, such as the vectors of 
     type = "integer", least = 0 },
 }, function(o, who)
   local shape = o.weight.shape
-  if #shape ~= 2 then
-    core.fail("%s: weight must have two axes (rows, width), got shape %s", who,
-      args.shape_text(shape))
-  end
+  args.fits(#shape == 2, shape, "%s: weight must have two axes (rows, width), got shape", who)
   return op.gather(o.weight, o.input, { padding_idx = o.padding_idx, name = o.name })
 end)
 

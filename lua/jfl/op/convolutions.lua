@@ -73,10 +73,8 @@ end
 local function check_channels(who, o, shape, filter)
   local channels = shape[o.is_last and #shape or 2]
   args.integer(who, "groups", o.groups, 1)
-  if filter[1] ~= channels then
-    core.fail("%s: filter must begin with the %d channels of value, got shape %s", who, channels,
-      args.shape_text(filter))
-  end
+  args.fits(filter[1] == channels, filter,
+    "%s: filter must begin with the %d channels of value, got shape", who, channels)
   if channels % o.groups ~= 0 then
     core.fail("%s: groups must divide the %d channels of value, got %d", who, channels, o.groups)
   end

@@ -152,10 +152,8 @@ define("nn.kl_div", "target (log target - input): how far the distribution of ta
     local y = o.log_target and op.multiply(p, (op.subtract(o.target, o.input)))
       or op.subtract(op.xlogy(p, p), (op.multiply(p, o.input)))
     if o.reduction ~= "batchmean" then return y end
-    if not samples or samples < 1 then
-      core.fail("%s: input must have one or more samples for batchmean, got shape %s", who,
-        args.shape_text(o.input.shape))
-    end
+    args.fits((samples or 0) >= 1, o.input.shape,
+      "%s: input must have one or more samples for batchmean, got shape", who)
     o.reduction = "sum"
     return (op.multiply(y, 1 / samples))
   end)
@@ -183,10 +181,8 @@ local function weighted_samples(who, o, labels, mask, y)
   local weight = mask and op.cast(mask, { dtype = y.dtype })
   if o.weight ~= nil then
     local classes, shape = o.input.shape, o.weight.shape
-    if #shape ~= 1 or shape[1] ~= classes[#classes] then
-      core.fail("%s: weight must be a line of %d, one for each class, got shape %s", who,
-        classes[#classes], args.shape_text(shape))
-    end
+    args.fits(#shape == 1 and shape[1] == classes[#classes], shape,
+      "%s: weight must be a line of %d, one for each class, got shape", who, classes[#classes])
     local own = op.gather(o.weight, labels)
     weight = weight and op.multiply(weight, own) or own
   end
@@ -364,10 +360,7 @@ define("nn.dice_loss", "1 - 2 |input and target| / (|input| + |target|) of each 
 }, function(o, who)
   local axes = {}
   for i = 1, #o.input.shape - 1 do axes[i] = i end
-  if #axes == 0 then
-    core.fail("%s: input must have two axes or more, got shape %s", who,
-      args.shape_text(o.input.shape))
-  end
+  args.fits(#axes > 0, o.input.shape, "%s: input must have two axes or more, got shape", who)
   local target = op.cast(o.target, { dtype = o.input.dtype })
   local function over(x) return (op.reduce_sum(x, { axis = axes })) end
   local both = op.add(op.multiply(over(op.multiply(o.input, target)), 2), o.smooth)
@@ -399,9 +392,7 @@ losses.combined_margin_loss = tensors.define("combined_margin_loss", "cos(m1 aco
     { "m3", "what is subtracted from the cosine", 0, type = "number" },
   }, function(o, who)
     local x = o.x
-    if #x.shape ~= 2 then
-      core.fail("%s: x must be (samples, classes), got %s", who, args.shape_text(x.shape))
-    end
+    args.fits(#x.shape == 2, x.shape, "%s: x must be (samples, classes), got", who)
     local own = op.one_hot(o.label, { depth = x.shape[2], dtype = "int8" })
     local y = x
     if o.m1 ~= 1 or o.m2 ~= 0 then

@@ -24,10 +24,8 @@ function norms.axis(who, name, axis, rank) return tensors.axis(who, name, axis, 
 -- A line of numbers for each index of one axis, as a tensor that broadcasts over one of that shape.
 local function along(who, name, line, axis, shape)
   if #line.shape ~= 1 then return line end
-  if line.shape[1] ~= shape[axis + 1] then
-    core.fail("%s: %s must be (%d), one for each channel, got %s", who, name, shape[axis + 1],
-      args.shape_text(line.shape))
-  end
+  args.fits(line.shape[1] == shape[axis + 1], line.shape,
+    "%s: %s must be (%d), one for each channel, got", who, name, shape[axis + 1])
   local extents = {}
   for i = 1, #shape do extents[i] = i == axis + 1 and line.shape[1] or 1 end
   return (op.reshape(line, extents))
@@ -216,10 +214,8 @@ for axes = 1, 3 do
       returns = TENSOR,
     }, function(o, who)
       local channels = need_channels(who, o.x, 2 + axes)
-      if #o.x.shape ~= 2 + axes then
-        core.fail("%s: x must have %d axes, got shape %s", who, 2 + axes,
-          args.shape_text(o.x.shape))
-      end
+      args.fits(#o.x.shape == 2 + axes, o.x.shape, "%s: x must have %d axes, got shape",
+        who, 2 + axes)
       return grouped(who, "instance_norm" .. axes .. "d", o, channels)
     end)
 end

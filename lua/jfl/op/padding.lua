@@ -2,7 +2,6 @@
 ---@box constant_pad2d reflection_pad2d replication_pad2d same_padding
 local args = require "jfl.base.args"
 local call = require "jfl.op.call"
-local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
 
 local op, define = call.op, tensors.define
@@ -11,9 +10,7 @@ local FORMATS = { "NCHW", "NHWC" }
 -- Which axes of (N, C, H, W) or (N, H, W, C) are height and width.
 local function axes_of(who, x, data_format)
   local shape = x.shape
-  if #shape ~= 4 then
-    core.fail("%s: x must have four axes, got shape %s", who, args.shape_text(shape))
-  end
+  args.fits(#shape == 4, shape, "%s: x must have four axes, got shape", who)
   return data_format == "NCHW" and 3 or 2
 end
 

@@ -47,10 +47,7 @@ args.define("nn.unfold", "The cells of each window as a column: (N, C, H, W) bec
   function(o, who)
     local shape = windows.shape(who, "input", o.input, 2, "NCHW")
     local options = read(who, o)
-    if shape[2] < 1 then
-      core.fail("%s: input must have one or more channels, got shape %s", who,
-        args.shape_text(shape))
-    end
+    args.fits(shape[2] >= 1, shape, "%s: input must have one or more channels, got shape", who)
     local filters = pickers(shape[2], o.kernel_size, o.input.dtype)
     options.groups, options.name = shape[2], nil
     local y = op.conv2d(o.input, filters, options)
@@ -73,10 +70,9 @@ args.define("nn.fold", "What nn.unfold gives, as pictures: where windows overlap
     local options = read(who, o)
     local cells, rows, columns = o.kernel_size[1] * o.kernel_size[2], count(o, 1), count(o, 2)
     local fits = rows > 0 and columns > 0 and s[3] == rows * columns
-    if #s ~= 3 or s[2] < 1 or s[2] % cells ~= 0 or not fits then
-      core.fail("%s: input must have shape (N, C * %d, %d), got %s", who, cells,
-        math.max(rows, 0) * math.max(columns, 0), args.shape_text(s))
-    end
+    args.fits(#s == 3 and s[2] >= 1 and s[2] % cells == 0 and fits, s,
+      "%s: input must have shape (N, C * %d, %d), got", who, cells,
+      math.max(rows, 0) * math.max(columns, 0))
     local channels = s[2] / cells
     options.value = op.reshape(o.input, { s[1], s[2], rows, columns })
     options.filter = pickers(channels, o.kernel_size, o.input.dtype)

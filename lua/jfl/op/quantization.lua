@@ -66,10 +66,8 @@ quantization.min_max_observer = args.define("quantization.min_max_observer", "Th
         core.fail("%s: per_layer_quantization must be true with the formula cambricon, got false",
           who)
       end
-      if #o.input.shape < 2 then
-        core.fail("%s: input must have two or more axes where per_layer_quantization is false, "
-          .. "got shape %s", who, args.shape_text(o.input.shape))
-      end
+      args.fits(#o.input.shape >= 2, o.input.shape, "%s: input must have two or more axes where "
+        .. "per_layer_quantization is false, got shape", who)
       axes = {}
       for i = 1, #o.input.shape - 1 do axes[i] = i end
     end

@@ -24,10 +24,8 @@ local function four_axes(array, format)
   local planes = format == "NCHW"
   if #s == 2 then s = { 1, s[1], s[2] } end
   if #s == 3 then s = planes and { s[1], 1, s[2], s[3] } or { s[1], s[2], s[3], 1 } end
-  if #s ~= 4 or array.size == 0 then
-    core.fail("%s: images must be of a shape such as %s, (n, h, w) or (h, w), got %s", WHO,
-      planes and "(n, c, h, w)" or "(n, h, w, c)", args.shape_text(array.shape))
-  end
+  args.fits(#s == 4 and array.size > 0, array.shape, "%s: images must be of a shape such as %s, "
+    .. "(n, h, w) or (h, w), got", WHO, planes and "(n, c, h, w)" or "(n, h, w, c)")
   return core.reshape(array, s)
 end
 

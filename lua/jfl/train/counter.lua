@@ -117,10 +117,7 @@ records.top_k = { better = "higher", value = mean_value,
   end,
   add = function(count, p, t)
     local axis = class_axis("top_k", p, t)
-    if not axis then
-      core.fail("top_k: predictions must have a score for each class, got %s",
-        args.shape_text(p.shape))
-    end
+    args.fits(axis, p.shape, "top_k: predictions must have a score for each class, got")
     local scores, labels = flat(p), labels_of("top_k", count, t, p.shape[axis + 1])
     each_scores(p, axis, function(i, ...)
       if not labels[i] then return end
