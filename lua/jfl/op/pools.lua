@@ -10,46 +10,23 @@ local windows = require "jfl.op.windows"
 
 local op, define = call.op, tensors.define
 
--- The part of a padding that belongs to axes from..to, for a pool of two axes; nil: none.
-local function part(padding, from, to)
-  if type(padding) == "string" then return padding end
-  local sides = { padding[2 * from - 1], padding[2 * from], padding[2 * to - 1], padding[2 * to] }
-  if from == to then sides = { 0, 0, sides[3], sides[4] } end
-  return sides
+-- A pool over one or three axes: the largest of the largest is the largest, and as all planes have
+-- as many valid cells in a window, the mean of the means is the mean.
+local function pool_by_planes(kind, x, o)
+  local function pool(planes, i, k)
+    local padding = o.padding
+    if type(padding) ~= "string" then
+      padding = { padding[2 * i - 1] or 0, padding[2 * i] or 0, padding[2 * k - 1] or 0,
+        padding[2 * k] or 0 }
+    end
+    return op[kind .. "_pool2d"](planes, { ksize = { o.ksize[i] or 1, o.ksize[k] or 1 },
+      strides = { o.strides[i] or 1, o.strides[k] or 1 }, padding = padding,
+      ceil_mode = o.ceil_mode, data_format = o.is_last and "NHWC" or "NCHW" })
+  end
+  return windows.by_planes(x, #o.ksize, o.is_last, pool, o.name)
 end
 
--- A pool over the last axis of (N, C, W) or (N, W, C).
-local function pool_1d(kind, x, o)
-  local s, last = x.shape, o.is_last
-  local flat = op.reshape(x, last and { s[1], 1, s[2], s[3] } or { s[1], s[2], 1, s[3] })
-  local y = op[kind .. "_pool2d"](flat, { ksize = { 1, o.ksize[1] },
-    strides = { 1, o.strides[1] }, padding = part(o.padding, 1, 1), ceil_mode = o.ceil_mode,
-    data_format = last and "NHWC" or "NCHW" })
-  local t = y.shape
-  return op.reshape(y, last and { t[1], t[3], t[4] } or { t[1], t[2], t[4] }, { name = o.name })
-end
-
--- Pools height and width, then depth: the largest of the largest is the largest, and as all planes
--- have as many valid cells in a window, the mean of the means is the mean.
-local function pool_3d(kind, x, o)
-  local s, last = x.shape, o.is_last
-  local f, pool = last and "NHWC" or "NCHW", op[kind .. "_pool2d"]
-  local planes = op.reshape(x, last and { s[1] * s[2], s[3], s[4], s[5] }
-    or { s[1], s[2] * s[3], s[4], s[5] })
-  local y = pool(planes, { ksize = { o.ksize[2], o.ksize[3] }, data_format = f,
-    strides = { o.strides[2], o.strides[3] }, padding = part(o.padding, 2, 3),
-    ceil_mode = o.ceil_mode })
-  local h, w = y.shape[last and 2 or 3], y.shape[last and 3 or 4]
-  y = pool(op.reshape(y, last and { s[1], s[2], h * w, s[5] } or { s[1], s[2], s[3], h * w }), {
-    ksize = { o.ksize[1], 1 }, strides = { o.strides[1], 1 }, data_format = f,
-    ceil_mode = o.ceil_mode,
-    padding = type(o.padding) == "string" and o.padding or { o.padding[1], o.padding[2], 0, 0 } })
-  local d = y.shape[last and 2 or 3]
-  return op.reshape(y, last and { s[1], d, h, w, s[5] } or { s[1], s[2], d, h, w },
-    { name = o.name })
-end
-
-local function define_pool(kind, n, doc, pool)
+local function define_pool(kind, n, doc)
   local path = ("nn.%s_pool%dd"):format(kind, n)
   define(path, doc, {
     { "input", "a blob or NdArray", type = "Tensor" },
@@ -66,16 +43,16 @@ local function define_pool(kind, n, doc, pool)
     o.ksize = windows.extents(path, "ksize", o.ksize, n, 1)
     o.strides = o.strides == nil and o.ksize or windows.extents(path, "strides", o.strides, n, 1)
     o.padding = windows.padding(path, o.padding, n, o.is_last)
-    return pool(kind, o.input, o)
+    return pool_by_planes(kind, o.input, o)
   end)
 end
 
 local MAX = "The largest cell of each window; its first occurrence gets the gradient."
 local AVG = "The mean of each window's cells that are inside input."
-define_pool("max", 1, MAX, pool_1d)
-define_pool("avg", 1, AVG, pool_1d)
-define_pool("max", 3, MAX, pool_3d)
-define_pool("avg", 3, AVG, pool_3d)
+for _, n in ipairs { 1, 3 } do
+  define_pool("max", n, MAX)
+  define_pool("avg", n, AVG)
+end
 
 -- ---- pools of a given size ----
 
@@ -172,10 +149,7 @@ local function define_adaptive(kind, n, doc, pool)
     local kernel, divides = {}, true
     for i = 1, n do
       local extent = shape[i + (o.is_last and 1 or 2)]
-      if extent < 1 then
-        core.fail("%s: input must have one or more cells, got shape %s", path,
-          args.shape_text(shape))
-      end
+      args.fits(extent >= 1, shape, "%s: input must have one or more cells, got shape", path)
       kernel[i] = extent / size[i]
       divides = divides and kernel[i] % 1 == 0
     end
@@ -199,10 +173,7 @@ define("nn.global_avg_pool", "The mean of each channel of each image.", {
   { "keepdims", "whether the spatial axes stay, with extent 1", false, type = "boolean" },
 }, function(o, who)
   local rank = #o.input.shape
-  if rank < 3 then
-    core.fail("%s: input must have three or more axes, got shape %s", who,
-      args.shape_text(o.input.shape))
-  end
+  args.fits(rank >= 3, o.input.shape, "%s: input must have three or more axes, got shape", who)
   local is_last = o.data_format ~= "NC" and windows.is_last(who, o.data_format, rank - 2)
   local s, first, channels = o.input.shape, is_last and 2 or 3, o.input.shape[is_last and rank or 2]
   local h, w, y = s[first], 1, { s[1] }

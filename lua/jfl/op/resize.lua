@@ -19,28 +19,14 @@ local function resize_2d(x, size, o, name)
     align_corners = o.align_corners, data_format = o.is_last and "NHWC" or "NCHW", name = name })
 end
 
--- Resizes over one axis, which is seen as a width.
-local function resize_1d(x, size, o, name)
-  local s, last = x.shape, o.is_last
-  local y = resize_2d(op.reshape(x, last and { s[1], 1, s[2], s[3] } or { s[1], s[2], 1, s[3] }),
-    { 1, size[1] }, o)
-  return op.reshape(y, last and { s[1], size[1], s[3] } or { s[1], s[2], size[1] },
-    { name = name })
+-- Resizes over one to three axes.
+local function resized(x, size, n, o)
+  if n == 2 then return resize_2d(x, size, o, o.name) end
+  return windows.by_planes(x, n, o.is_last, function(planes, i, k)
+    local first, s = o.is_last and 2 or 3, planes.shape
+    return resize_2d(planes, { size[i] or s[first], size[k] or s[first + 1] }, o)
+  end, o.name)
 end
-
--- Resizes over height and width, then over depth.
-local function resize_3d(x, size, o, name)
-  local s, last = x.shape, o.is_last
-  local d, h, w = unpack(size)
-  local y = resize_2d(op.reshape(x, last and { s[1] * s[2], s[3], s[4], s[5] }
-    or { s[1], s[2] * s[3], s[4], s[5] }), { h, w }, o)
-  y = resize_2d(op.reshape(y, last and { s[1], s[2], h * w, s[5] } or { s[1], s[2], s[3], h * w }),
-    { d, h * w }, o)
-  return op.reshape(y, last and { s[1], d, h, w, s[5] } or { s[1], s[2], d, h, w },
-    { name = name })
-end
-
-local RESIZE = { resize_1d, resize_2d, resize_3d }
 
 -- The extents of the result: given, or the input's times factors.
 local function size_of(who, o, shape, n)
@@ -65,15 +51,13 @@ end
 
 local function interpolate(who, o)
   local n = #o.input.shape - 2
-  if n < 1 or n > 3 then
-    core.fail("%s: input must have three to five axes, got shape %s", who,
-      args.shape_text(o.input.shape))
-  end
+  args.fits(n >= 1 and n <= 3, o.input.shape, "%s: input must have three to five axes, got shape",
+    who)
   o.is_last = windows.is_last(who, o.data_format or (windows.formats(n)), n)
   args.must(o.mode == "nearest" or o.mode == LINEAR[n], o.mode,
     "%s: mode must be nearest or %s for %d spatial axes", who, LINEAR[n], n)
   o.interpolation = o.mode == "nearest" and "nearest" or "bilinear"
-  return (RESIZE[n](o.input, size_of(who, o, o.input.shape, n), o, o.name))
+  return (resized(o.input, size_of(who, o, o.input.shape, n), n, o))
 end
 
 define("nn.interpolate", "Images, signals or volumes at another size.", {

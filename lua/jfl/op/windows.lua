@@ -1,8 +1,11 @@
 -- What functions of windows that slide over spatial axes have in common: orders of axes, extents,
 -- paddings.
 local args = require "jfl.base.args"
+local call = require "jfl.op.call"
 local core = require "jfl.core"
 local tensors = require "jfl.op.tensors"
+
+local op = call.op
 
 local windows = {}
 
@@ -23,10 +26,8 @@ end
 --- The shape of x, which must have n spatial axes.
 function windows.shape(who, name, x, n, data_format)
   local shape = args.tensor(who, name, x).shape
-  if #shape ~= n + 2 then
-    core.fail("%s: %s must have %s axes (%s), got shape %s", who, name, COUNTS[n], data_format,
-      args.shape_text(shape))
-  end
+  args.fits(#shape == n + 2, shape, "%s: %s must have %s axes (%s), got shape",
+    who, name, COUNTS[n], data_format)
   return shape
 end
 
@@ -72,6 +73,28 @@ function windows.padding(who, value, n, is_last)
     out[i] = list[count == 2 * n and i or count == n and math.ceil(i / 2) or 1]
   end
   return out
+end
+
+--- Does over the one or three spatial axes of x what run(planes, i, k) does over height and width:
+-- over one that is seen as a width, or over height and width and then over depth. i and k are the
+-- numbers of the axes that run's height and width are, 0 where one is none of them.
+function windows.by_planes(x, n, is_last, run, name)
+  local s, first = x.shape, is_last and 2 or 3
+  local function shape(...)
+    local t = { s[1], ... }
+    table.insert(t, is_last and #t + 1 or 2, is_last and s[#s] or s[2])
+    return t
+  end
+  if n == 1 then
+    local y = run(op.reshape(x, shape(1, s[first])), 0, 1)
+    return op.reshape(y, shape(y.shape[first + 1]), { name = name })
+  end
+  local d, h, w = unpack(s, first)
+  local y = run(op.reshape(x, is_last and { s[1] * d, h, w, s[5] } or { s[1], s[2] * d, h, w }),
+    2, 3)
+  h, w = unpack(y.shape, first)
+  y = run(op.reshape(y, shape(d, h * w)), 1, 0)
+  return op.reshape(y, shape(y.shape[first], h, w), { name = name })
 end
 
 --- The parameter data_format for n spatial axes.
