@@ -981,6 +981,12 @@ JFL_API jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array 
 JFL_API jfl_status jfl_variables_submit(jfl_session *s, jfl_request **out);
 /* Copies an array, which must have its dtype and shape, into a variable. */
 JFL_API jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value);
+/* Queues the same for n variables, which takes its turn among the runs: those submitted before it
+   read what was there, those after it the new values. The arrays are copied and checked at once.
+   JFL_EFULL when max_inflight of them wait already. Where several processes run one script it is
+   done at once. */
+JFL_API jfl_status jfl_variables_set_submit(jfl_session *s, const char *const *names,
+                                            jfl_array *const *values, int n, jfl_request **out);
 
 /* With on = 1: variables that are made from here on are zeros, as a checkpoint with their values is
    about to be loaded. With 0, as often: those of them that nothing was written to get what their

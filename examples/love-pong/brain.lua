@@ -120,7 +120,7 @@ function brain.wish() return brain.aim or court.HEIGHT / 2 end
 
 local seen, ends = flow.ndarray.zeros { BATCH, SEEN }, flow.ndarray.zeros { BATCH, 1 }
 local given, wanted = seen:pointer(), ends:pointer()
-local out, saving = 0, nil
+local out = 0                            -- steps that are queued
 
 -- Sightings at random, half of them upside down: the walls are alike.
 local function fill(random)
@@ -143,7 +143,7 @@ local function failed(message) out, brain.trouble = out - 1, message end
 --- Queues steps of training, which run beside the game. random: as math.random. To be called in
 -- each frame.
 function brain.train(random)
-  if known < ENOUGH or saving then return end
+  if known < ENOUGH then return end
   while out < brain.effort do
     fill(random)
     train(seen, ends)(stepped, failed)   -- it has copied the arrays when it returns
@@ -153,14 +153,15 @@ end
 
 -- ---- saving ----
 
---- Saves all that the brain knows in the directory `path`. What was saved there before is replaced
--- once the new files are whole, so that whoever is killed meanwhile loses nothing. async: returns
--- at once what gets a function to be called when the files are there.
+--- Saves all that the brain knows in the directory `path`, behind the steps that are queued. What
+-- was saved there before is replaced once the new files are whole, so that whoever is killed
+-- meanwhile loses nothing. async: returns at once what gets a function to be called when the files
+-- are there.
 function brain.save(path, async)
   local results = flow.ndarray.zeros { RESULTS }
   for i, each in ipairs(brain.results) do results[i] = each end
-  flow.load_variables { sightings = memory, results = results,
-    counts = { known, place, brain.steps, brain.balls } }
+  flow.load_variables({ sightings = memory, results = results,
+    counts = { known, place, brain.steps + out, brain.balls } }, { async = async })
   return flow.train.CheckPoint():save(path, { overwrite = true, async = async })
 end
 
@@ -168,19 +169,16 @@ local function saved() end
 
 local function not_saved(message) brain.trouble = message end
 
---- Saves in one of the next frames: when no step is out for which the frame would have to wait. The
--- files are written beside the game.
-function brain.save_soon(path) saving = path end
+--- Saves beside the game: no frame waits for steps or files.
+function brain.save_soon(path)
+  local ok, wrong = pcall(brain.save, path, true)
+  if ok then wrong(saved, not_saved) else brain.trouble = wrong end
+end
 
 --- Runs what is due, for `seconds` at most. To be called in each frame. What goes wrong ends no
 -- game: it is told in brain.trouble.
 function brain.poll(seconds)
   local ok, wrong = pcall(flow.poll, seconds)
-  if ok and saving and out == 0 then
-    ok, wrong = pcall(brain.save, saving, true)
-    if ok then wrong(saved, not_saved) end
-    saving = nil
-  end
   if not ok then brain.trouble = wrong end
 end
 

@@ -131,6 +131,8 @@ local entries = {
   { "asking for a variable's shape", function() flow.variable_info("small-bias") end, every = 37 },
   { "setting a small variable", function(o) flow.load_variables(o) end,
     function() return { ["small-bias"] = flow.ndarray.ones({ 8 }) } end, every = 43 },
+  { "setting it, async", function(o) flow.load_variables(o, ASYNC)(nothing) end,
+    function() return { ["small-bias"] = flow.ndarray.ones({ 8 }) } end, every = 41 },
   { "setting it by an asynchronous job", function(o) ask(set, o) end,
     function() return flow.ndarray.ones({ 8 }) end, every = 47 },
   { "reading all variables, async", function() flow.get_all_variables(ASYNC)(nothing) end,

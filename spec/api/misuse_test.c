@@ -121,6 +121,7 @@ enum { NO_STATUS = -1 };
 
 static unsigned char room[64];
 static const char *const names_of_two[] = { "one", "two" };
+static const char *const name_of_variable[] = { "w" };
 static const jfl_arg seed_setting = { .name = "seed", .kind = JFL_ARG_NUMBER, .number = 3 };
 static const jfl_arg axis = { .name = "axis", .kind = JFL_ARG_NUMBER, .number = -1 };
 static const jfl_arg momentum = { .name = "momentum", .kind = JFL_ARG_NUMBER, .number = 0.5 };
@@ -297,6 +298,9 @@ static void *slot(void)
 #define GOOD_jfl_variable_get_name "w"
 #define GOOD_jfl_variable_set_name "w"
 #define GOOD_jfl_variable_set_value f.in[0]
+#define GOOD_jfl_variables_set_submit_names name_of_variable
+#define GOOD_jfl_variables_set_submit_values f.in
+#define GOOD_jfl_variables_set_submit_n 1
 #define GOOD_jfl_variable_info_name "w"
 #define GOOD_jfl_variable_distribution_name "w"
 #define GOOD_jfl_value_distribute_v f.x
@@ -330,7 +334,8 @@ static const struct { const char *who, *says; } says[] = {
   { "jfl_array_rows.count", "row" }, { "jfl_array_reshape.s", "shape" },
   { "jfl_plan_rate.i", "optimizer" }, { "jfl_plan_set_rate.i", "optimizer" },
   { "jfl_plan_set_rate.rate", "learning rate" },
-  { "jfl_checkpoint_write.n", "names" }, { "jfl_session_get.setting", "setting" },
+  { "jfl_checkpoint_write.n", "names" }, { "jfl_variables_set_submit.n", "names" },
+  { "jfl_session_get.setting", "setting" },
 };
 
 /* Whether the message names the argument; a count of n things is named as they are. */

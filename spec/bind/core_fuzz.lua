@@ -358,6 +358,10 @@ local good = {
     return "piecewise_constant_schedule", { boundaries = {}, values = { 0.1 } }, 1
   end,
   set = function() return array(), 1, 1, 2 end,
+  set_behind = function()
+    new_plan()
+    return new_task(), { "v" }, { core.variable_get("v") }, {}
+  end,
   source = function() return "jfl.nd.array" end,
   submit = function() return new_plan(), { 1, 2 } end,
   settle = function() end,

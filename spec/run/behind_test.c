@@ -1,5 +1,5 @@
-/* Tasks among the runs: saves, whose files are written on a thread of their own, and readings of
-   all variables. The worker and the writer are held by hooks, so no clock decides. */
+/* Tasks among the runs: saves, whose files are written on a thread of their own, and readings and
+   settings of variables. The worker and the writer are held by hooks, so no clock decides. */
 #include <stdatomic.h>
 #include <sys/wait.h>
 
@@ -515,6 +515,84 @@ static void a_reading_gives_what_was_there_as_of_the_call(void)
   close_session();
 }
 
+/* ---- settings ---- */
+
+static jfl_request *set_to(double v)
+{
+  const char *const name = "w";
+  jfl_array *a;
+  jfl_request *r = NULL;
+  CHECK(!jfl_array_new(JFL_F64, &(jfl_shape){ 2, { 1, 1 } }, &a));
+  *(double *)jfl_array_data(a) = v;
+  CHECK_MSG(!jfl_variables_set_submit(session, &name, &a, 1, &r), "%s", jfl_errmsg());
+  *(double *)jfl_array_data(a) = -1;          /* it was copied */
+  jfl_array_unref(a);
+  return r;
+}
+
+static void a_setting_takes_its_turn_among_the_runs(void)
+{
+  jfl_request *before, *after;
+  open_session();
+  CHECK(run() == 0);
+  const unsigned disturbances = jfl_session_disturbances(session);
+  atomic_store(&holds_worker, 1);
+  jfl_request *r = set_to(7);
+  CHECK(!jfl_submit(plan, good, &before));
+  jfl_request *again = set_to(20);
+  CHECK(!jfl_submit(plan, good, &after));
+  CHECK(!jfl_request_done(r) && !jfl_request_done(again));
+  atomic_store(&holds_worker, 0);
+  CHECK(end_of(again) == JFL_OK && end_of(r) == JFL_OK);
+  CHECK(jfl_session_wait(session, after, -1) == JFL_OK);
+  CHECK(value(jfl_request_output(before, 0)) == 7 && value(jfl_request_output(after, 0)) == 20);
+  jfl_request_unref(before);
+  jfl_request_unref(after);
+  CHECK(run() == 21 && jfl_session_disturbances(session) != disturbances);
+  close_session();
+}
+
+/* Nothing is set, and the variable that fits is as it was. */
+static void what_is_wrong_with_a_setting_is_told_at_once(void)
+{
+  static const char *const names[] = { "w", "nobody" };
+  jfl_array *a[2];
+  jfl_request *r;
+  open_session();
+  CHECK(run() == 0);
+  for (int i = 0; i < 2; i++) CHECK(!jfl_variable_get(session, "w", &a[i]));
+  CHECK(jfl_variables_set_submit(session, names, a, 2, &r) == JFL_ENAME);
+  CHECK(strstr(jfl_errmsg(), "unknown variable 'nobody'") != NULL);
+  jfl_array_unref(a[0]);
+  CHECK(!jfl_array_new(JFL_F32, &(jfl_shape){ 1, { 3 } }, &a[0]));
+  CHECK(jfl_variables_set_submit(session, names, a, 1, &r) == JFL_ESHAPE);
+  CHECK(strstr(jfl_errmsg(), "variable 'w' must be") != NULL);
+  for (int i = 0; i < 2; i++) jfl_array_unref(a[i]);
+  CHECK(run() == 1);
+  close_session();
+}
+
+static void a_setting_that_has_not_begun_can_be_taken_back(void)
+{
+  int cancelled = 0;
+  open_session();
+  CHECK(run() == 0);
+  set("max_inflight", 1);
+  atomic_store(&holds_worker, 1);
+  jfl_request *r = set_to(9), *more;
+  const char *const name = "w";
+  jfl_array *a;
+  CHECK(!jfl_array_new(JFL_F64, &(jfl_shape){ 2, { 1, 1 } }, &a));
+  CHECK(jfl_variables_set_submit(session, &name, &a, 1, &more) == JFL_EFULL);
+  CHECK(strstr(jfl_errmsg(), "1 settings are in flight already") != NULL);
+  jfl_array_unref(a);
+  CHECK(!jfl_request_cancel(r, &cancelled) && cancelled);
+  atomic_store(&holds_worker, 0);
+  CHECK(end_of(r) == JFL_ESTATE);
+  CHECK(run() == 1);
+  close_session();
+}
+
 static void runs_have_results_without_names(void)
 {
   jfl_request *r;
@@ -566,6 +644,9 @@ int main(void)
   RUN(closing_leaves_no_plan_that_was_to_be_freed);
   RUN(closing_drops_plans_that_are_not_made);
   RUN(a_reading_gives_what_was_there_as_of_the_call);
+  RUN(a_setting_takes_its_turn_among_the_runs);
+  RUN(what_is_wrong_with_a_setting_is_told_at_once);
+  RUN(a_setting_that_has_not_begun_can_be_taken_back);
   RUN(runs_have_results_without_names);
   RUN(jobs_may_be_added_while_a_save_has_its_turn);
   return test_done();

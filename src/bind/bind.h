@@ -485,6 +485,8 @@ void jf_wait_for_all(lua_State *L);
 void *jf_push_room(lua_State *L, int n, size_t size);
 /* The strings of the list at i, in a userdata that is pushed; nothing is an empty list. */
 const char **jf_push_list(lua_State *L, int i, const char *who, const char *what, int *n);
+/* Pushes an array of those in the list at index i, which keeps them, one for each name. */
+jfl_array **jf_push_arrays(lua_State *L, int i, const char *who, const char *const *names, int n);
 /* The notes whose keys and values are the lists at i and i + 1, in a userdata that is pushed. */
 const jfl_note *jf_push_notes(lua_State *L, int i, int *n);
 

@@ -39,16 +39,7 @@ JF_LUA(write_arrays)
   lua_settop(L, 7);
   const jfl_note *notes = jf_push_notes(L, 6, &n_note);
   const char **names = jf_push_list(L, 3, "save", "name", &n);
-  jfl_array **values = jf_push_room(L, n, sizeof *values);
-  if (!lua_istable(L, 4)) jf_raise(L, "save: arrays must be a list, got %s", jf_type_name(L, 4));
-  for (int i = 0; i < n; i++) {
-    lua_rawgeti(L, 4, i + 1);
-    const jf_larray *a = jf_test(L, -1, JF_ARRAY);
-    if (!a || !a->array)
-      jf_raise(L, "save: '%s' must be an array, got %s", names[i], jf_type_name(L, -1));
-    values[i] = a->array;                                 /* which the table keeps */
-    lua_pop(L, 1);
-  }
+  jfl_array **values = jf_push_arrays(L, 4, "save", names, n);
   jf_wait_for_files(L);
   jf_check(L, jfl_checkpoint_write_notes(path, lua_toboolean(L, 2), shard_bytes, names, values, n,
                                          notes, n_note));

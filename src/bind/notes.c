@@ -18,6 +18,21 @@ const char **jf_push_list(lua_State *L, int i, const char *who, const char *what
   return list;
 }
 
+jfl_array **jf_push_arrays(lua_State *L, int i, const char *who, const char *const *names, int n)
+{
+  jfl_array **list = jf_push_room(L, n, sizeof *list);
+  if (!lua_istable(L, i)) jf_raise(L, "%s: arrays must be a list, got %s", who, jf_type_name(L, i));
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    const jf_larray *a = jf_test(L, -1, JF_ARRAY);
+    if (!a || !a->array)
+      jf_raise(L, "%s: '%s' must be an array, got %s", who, names[k], jf_type_name(L, -1));
+    list[k] = a->array;
+    lua_pop(L, 1);
+  }
+  return list;
+}
+
 const jfl_note *jf_push_notes(lua_State *L, int i, int *n)
 {
   int n_value;

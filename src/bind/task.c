@@ -1,5 +1,5 @@
-/* Tasks in Lua: saves and readings of variables that take their turn among the runs, and whose end
-   is delivered as that of a call is. */
+/* Tasks in Lua: saves, readings and settings of variables that take their turn among the runs, and
+   whose end is delivered as that of a call is. */
 #include "bind/queue.h"
 
 #include <string.h>
@@ -29,18 +29,24 @@ JF_LUA(task)
   return 1;
 }
 
-/* What is asked for: a save, or where there is no path a reading. */
+/* What is asked for: a save where there is a path, a setting where there are values, else a
+   reading. */
 typedef struct task_wish {
   const char *path;
   int overwrite;
   const jfl_note *notes;
   int n_note;
+  const char **names;
+  jfl_array **values;
+  int n_value;
 } task_wish;
 
 static jfl_status task_submit(lua_State *L, const task_wish *w, jfl_request **run)
 {
-  if (!w->path) return jfl_variables_submit(jf_session(L), run);
-  return jfl_checkpoint_submit(jf_session(L), w->path, w->overwrite, w->notes, w->n_note, run);
+  jfl_session *s = jf_session(L);
+  if (w->values) return jfl_variables_set_submit(s, w->names, w->values, w->n_value, run);
+  if (!w->path) return jfl_variables_submit(s, run);
+  return jfl_checkpoint_submit(s, w->path, w->overwrite, w->notes, w->n_note, run);
 }
 
 /* Waits for the oldest call that is made as p says; gives whether there is one. */
@@ -88,7 +94,7 @@ static void task_need(lua_State *L, const char *who)
 /* save_behind(task, path, overwrite, keys, values): a request; the lists are those of notes. */
 JF_LUA(save_behind)
 {
-  task_wish w;
+  task_wish w = { 0 };
   task_need(L, "save_behind");
   lua_settop(L, 5);
   w.path = jf_need_string(L, 2, "save", "path");
@@ -103,4 +109,21 @@ JF_LUA(read_behind)
   task_need(L, "read_behind");
   lua_settop(L, 1);
   return task_call(L, &(task_wish){ 0 });
+}
+
+/* set_behind(task, names, arrays, value): a request that sets these variables; in the end it has
+   that value. */
+JF_LUA(set_behind)
+{
+  task_wish w = { 0 };
+  task_need(L, "set_behind");
+  lua_settop(L, 4);
+  w.names = jf_push_list(L, 2, "set_behind", "name", &w.n_value);
+  w.values = jf_push_arrays(L, 3, "set_behind", w.names, w.n_value);
+  task_call(L, &w);
+  jf_lrequest *r = lua_touserdata(L, -1);
+  lua_pushvalue(L, 4);
+  jf_set_slot(L, lua_gettop(L) - 1, REQUEST_READ);
+  r->reads = r->is_read = 1;
+  return 1;
 }

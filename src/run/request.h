@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-/* What is done in the order of calls beside runs: a save, a reading of variables. */
+/* What is done in the order of calls beside runs: a save, a reading or setting of variables. */
 typedef struct jf_task {
   const char *many;            /* what several are, for messages: "saves" */
   /* On the worker, in its turn, with the run token. */

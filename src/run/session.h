@@ -48,7 +48,7 @@ struct jfl_session {
      are not done. Guarded by mu. */
   jfl_request *behind;
   pthread_t writer; int has_writer, writer_stop;
-  int n_saves, n_reads, n_compiles;
+  int n_saves, n_reads, n_settings, n_compiles;
   uint64_t finished;           /* runs finished by the worker; guarded by mu */
   int fd;                      /* eventfd or -1; guarded by mu */
   unsigned forks;              /* fork generation the locks belong to */

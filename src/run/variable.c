@@ -249,6 +249,95 @@ jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *v
   return st;
 }
 
+/* ---- several, in their turn ---- */
+
+/* What a setting is to set: copies of names and values. */
+typedef struct new_values {
+  int n;
+  char **name;
+  jfl_array **value;
+} new_values;
+
+static void setting_free(void *state)
+{
+  new_values *g = state;
+  for (int i = 0; i < g->n; i++) {
+    jf_free(g->name[i]);
+    jfl_array_unref(g->value[i]);
+  }
+  jf_free(g->name);
+  jf_free(g->value);
+  jf_free(g);
+}
+
+/* NULL where memory is out. */
+static new_values *setting_new(const char *const *names, jfl_array *const *values, int n)
+{
+  new_values *g = jf_new(sizeof *g);
+  if (!g) return NULL;
+  g->name = jf_new((size_t)n * sizeof *g->name);
+  g->value = jf_new((size_t)n * sizeof *g->value);
+  jfl_status st = g->name && g->value ? JFL_OK : JFL_ENOMEM;
+  for (; !st && g->n < n; g->n++) {
+    g->name[g->n] = jf_name_copy(names[g->n]);
+    st = g->name[g->n] ? jfl_array_cast(values[g->n], values[g->n]->dtype, 0, &g->value[g->n])
+                       : JFL_ENOMEM;
+  }
+  if (!st) return g;
+  setting_free(g);
+  return NULL;
+}
+
+/* A session of several processes has taken another path. */
+static jfl_status setting_make(jfl_request *r)
+{
+  jfl_session *s = r->session;
+  const new_values *g = r->state;
+  jfl_status st = JFL_OK;
+  for (int i = 0; i < g->n && !st; i++) {
+    jf_var *v = jf_session_var(s, g->name[i]);
+    st = jf_var_write(v, g->value[i]->data);
+    v->changed = ++s->changes;
+    v->written = 1;
+  }
+  s->disturbances++;
+  return st;
+}
+
+static const jf_task setting_task = {
+  .many = "settings", .take = setting_make, .free = setting_free
+};
+
+/* Ranks set a variable together, which takes all of them: it is done at once. */
+static jfl_status setting_make_together(jfl_session *s, new_values *g, jfl_request **out)
+{
+  jfl_status st = JFL_OK;
+  JF_TRY(jf_request_new_task(s, &setting_task, g, out));
+  for (int i = 0; i < g->n && !st; i++) st = jfl_variable_set(s, g->name[i], g->value[i]);
+  jf_request_set(*out, st);
+  atomic_store(&(*out)->done, 1);
+  return JFL_OK;
+}
+
+jfl_status jfl_variables_set_submit(jfl_session *s, const char *const *names,
+                                    jfl_array *const *values, int n, jfl_request **out)
+{
+  jf_var *v;
+  JF_NEED(SESSION, s);
+  JF_NEED_LIST(names, n);
+  JF_NEED_EACH(ARRAY, values, n);
+  JF_NEED_POINTER(out);
+  for (int i = 0; i < n; i++) {
+    JF_TRY(jf_need_pointer(__func__, "names[]", names[i]));
+    JF_TRY(variable_find(s, names[i], &v));
+    JF_TRY(variable_check_value(v, values[i]));
+  }
+  new_values *g = setting_new(names, values, n);
+  if (!g) return jf_fail(JFL_ENOMEM, "out of memory");
+  if (jf_world_size() > 1) return setting_make_together(s, g, out);
+  return jf_task_submit(s, &setting_task, g, &s->n_settings, out);
+}
+
 /* A job with a plan that has the variable, or NULL. */
 static const jfl_job *variable_user(const jfl_session *s, const char *name)
 {

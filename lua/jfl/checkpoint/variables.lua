@@ -169,8 +169,8 @@ local function choose(chosen, values)
   return taken
 end
 
--- Every value is checked before any is set.
-local function set_all(values, ignore_mismatch)
+-- What is to be set, by name, and the report of that. Every value is checked before any is set.
+local function check_all(values, ignore_mismatch)
   local dtypes, arrays = variables.dtypes(), {}
   local found = compare(values, dtypes)
   local name = found.unexpected[1]
@@ -178,14 +178,14 @@ local function set_all(values, ignore_mismatch)
     core.fail("load_variables: '%s' is not a variable of any job; nothing was set%s", name,
       report.suggest(name, dtypes))
   end
-  for _, each in ipairs(found.loaded) do
+  for i, each in ipairs(found.loaded) do
     local array = variables.to_array("load_variables", each, values[each], dtypes[each])
-    arrays[each] = check_fits(each, array)
+    arrays[i] = check_fits(each, array)
   end
-  -- In one order on all ranks, which set a variable together.
-  for _, each in ipairs(found.loaded) do core.variable_set(each, arrays[each]) end
-  return found
+  return arrays, found
 end
+
+local setting = queue.task("load_variables", function() end)
 
 --- Sets variables by name from NdArrays or tables, all or none, and returns a report as loading a
 -- checkpoint does: the loaded, missing and unexpected names. Names that no variable has are skipped
@@ -194,18 +194,25 @@ end
 variables.load_variables = args.define("load_variables", "Sets variables by name.", {
   { "values", "arrays by name", keyed = true, type = "table<string, NdArray|table>" },
   { "ignore_mismatch", "whether names of no variable are skipped", true, type = "boolean" },
+  { "async", "whether to return at once: calls so far see the variables as they were, later ones "
+    .. "what is set. What is returned takes a callback, and has done() and wait(), which give the "
+    .. "report", false },
   choice.params.rename, choice.params.transpose, choice.params.skip,
-  returns = "LoadReport",
+  returns = "LoadReport|Handle",
 }, function(o)
   args.expect("load_variables", "values", o.values, "table")
-  variables.settle()
+  if o.async then job.compile_all(true) else variables.settle() end
   local chosen = choice.read("load_variables", o, variables.dtypes)
-  local found = set_all(chosen and choose(chosen, o.values) or o.values, o.ignore_mismatch)
+  local arrays, found = check_all(chosen and choose(chosen, o.values) or o.values,
+    o.ignore_mismatch)
+  local handle = o.async and core.set_behind(setting, found.loaded, arrays, found)
+  -- In one order on all ranks, which set a variable together.
+  for i, each in ipairs(handle and {} or found.loaded) do core.variable_set(each, arrays[i]) end
   if #found.unexpected > 0 then
     report.tell("load_variables", found, "variables that got no value keep theirs",
       "no job here has these variables")
   end
-  return found
+  return handle or found
 end)
 
 -- Adds the variables that are named so, or begin so, as the parts of a layer and the state of

@@ -1,5 +1,6 @@
--- Saves and readings of variables that do not wait: flow.checkpoint.save(path, { async = true }),
--- flow.get_all_variables { async = true }. spec/bind/task_test.c holds their threads.
+-- Saves, readings and settings of variables that do not wait: flow.checkpoint.save(path, { async =
+-- true }), flow.get_all_variables { async = true }, flow.load_variables(values, { async = true }).
+-- spec/bind/task_test.c holds their threads.
 local core = require "jfl.core"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
@@ -145,6 +146,46 @@ describe("async", function()
     local all = flow.get_all_variables { async = true }:wait()
     all.w[1] = 77
     assert.not_equal(77, w()[1])
+  end)
+
+  it("sets values in the order of calls, and gives the report", function()
+    local seen, before = {}, w():totable()
+    flow.get_all_variables { async = true }(function(all) seen[#seen + 1] = all.w:totable() end)
+    local values = { w = flow.ndarray.array { 5, 6 } }
+    local handle = flow.load_variables(values, { async = true })
+    values.w:fill(0)                              -- it was copied
+    handle(function() seen[#seen + 1] = "set" end)
+    flow.get_all_variables { async = true }(function(all) seen[#seen + 1] = all.w:totable() end)
+    flow.sync()
+    assert.same({ before, "set", { 5, 6 } }, seen)
+    assert.same({ "w" }, handle:wait().loaded)
+    assert.equal("handle of load_variables", tostring(handle))
+  end)
+
+  it("sets nothing where a value does not fit, which the call tells", function()
+    local before = w()
+    for values, message in pairs {
+      [{ w = { 1, 2, 3 } }] = "variable 'w' must be float32 (2), got float32 (3); nothing was set",
+      [{ w = { 7, 7 }, v = { 1 } }] = "'v' is not a variable of any job; nothing was set",
+      [{ w = "x" }] = "must be an NdArray or a table of numbers",
+    } do
+      helper.fails(function()
+        flow.load_variables(values, { async = true, ignore_mismatch = false })
+      end, message)
+    end
+    helper.fails(function() flow.load_variables({ w = { 1, 1 } }, { async = 1 }) end, "async")
+    flow.sync()
+    assert.is_true(w():eq(before):all())
+  end)
+
+  it("has a setting that is cancelled set nothing", function()
+    local before, wrong = w(), nil
+    local handle = flow.load_variables({ w = { 8, 8 } }, { async = true })
+    local n = flow.cancel(handle)
+    handle(none, function(text) wrong = text end)
+    flow.sync()
+    assert.equal(n == 1, w():eq(before):all())
+    assert.equal(n == 1, wrong ~= nil)
   end)
 
   it("has a save that is cancelled write nothing", function()

@@ -20,6 +20,7 @@ job({ { 1, 1 } })
 flow.load_variables({ ["fc-weight"] = { { 2, 3 } }, ["fc-bias"] = { 10 } })
 print(job({ { 1, 1 } }))                                 --> [[15.]]
 print(flow.get_all_variables()["fc-weight"])             --> [[2. 3.]]
+flow.load_variables({ ["fc-bias"] = { 10 } }, { async = true })
 flow.get_all_variables({ async = true })(function(all)
   print(all["fc-bias"])                                  --> [10.]
 end)
