@@ -17,6 +17,9 @@
 typedef struct jf_cuda_image jf_cuda_image;
 struct jf_cuda_blas;
 
+/* A block of pinned memory. */
+typedef struct jf_cuda_pinned { struct jf_cuda_pinned *next; char *at; size_t size; } jf_cuda_pinned;
+
 /* The state of a device. */
 typedef struct jf_cuda {
   const jf_cuda_driver *api;
@@ -30,6 +33,8 @@ typedef struct jf_cuda {
   unsigned forks;                      /* jf_forks() when it was opened */
   atomic_int lost;                     /* the error that ended the context; 0: none */
   uint64_t peers;                      /* bit i: its copies from device i are made ready */
+  pthread_mutex_t pinned_mu;           /* guards what jf_cuda_pin gave */
+  jf_cuda_pinned *pinned;
   pthread_cond_t made;                 /* one of its images is loaded, or failed */
   pthread_mutex_t mu;                  /* guards what follows */
   jf_cuda_image *images;               /* image.h */

@@ -57,11 +57,21 @@ static jfl_status device_open(jf_device *d)
   c->forks = jf_forks();
   memcpy(c->name, d->name, sizeof c->name);
   pthread_mutex_init(&c->mu, NULL);
+  pthread_mutex_init(&c->pinned_mu, NULL);
   pthread_cond_init(&c->made, NULL);
   jfl_status s = device_start(c, d->index);
   if (s) jf_free(c);
   else d->state = c;
   return s;
+}
+
+/* A forked process cannot give pinned memory back, and still knows of it. */
+static void device_forget_pinned(jf_cuda *c)
+{
+  for (jf_cuda_pinned *b = c->pinned, *next; b; b = next) {
+    next = b->next;
+    jf_free(b);
+  }
 }
 
 static void device_close(jf_device *d)
@@ -78,6 +88,8 @@ static void device_close(jf_device *d)
   }
   pthread_cond_destroy(&c->made);
   pthread_mutex_destroy(&c->mu);
+  pthread_mutex_destroy(&c->pinned_mu);
+  device_forget_pinned(c);
   jf_free(c);
 }
 

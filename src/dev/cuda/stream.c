@@ -21,7 +21,6 @@ struct jf_cuda_stream {
   jf_cu_stream *stream;
   char *stage;                         /* STAGE pinned bytes; NULL until they are needed */
   size_t staged;                       /* how many are in use until the next wait */
-  int captures;                        /* what is given is kept, so it is in pinned memory */
   stream_arrival *arrivals;
 };
 
@@ -60,7 +59,7 @@ static jf_cu stream_finish(jf_cuda_stream *s, jfl_status *parted)
 static jfl_status stream_clear(jf_cuda_stream *s)
 {
   jfl_status parted = JFL_OK;
-  if (!s->captures && jf_cuda_may_hang()) stream_finish(s, &parted);
+  if (jf_cuda_may_hang()) stream_finish(s, &parted);
   return parted;
 }
 
@@ -107,12 +106,21 @@ void jf_cuda_stream_free(jf_device *d, void *stream)
 
 /* ---- copies ---- */
 
-/* Pinned bytes that stay until the next wait; NULL: there are no more, none at all, or none is
-   needed. */
+/* Whether host memory lies in a block that jf_cuda_pin gave: then its copies need no other. */
+static int stream_is_pinned(jf_cuda *c, const void *at)
+{
+  pthread_mutex_lock(&c->pinned_mu);
+  const jf_cuda_pinned *b = c->pinned;
+  while (b && ((const char *)at < b->at || (const char *)at >= b->at + b->size)) b = b->next;
+  pthread_mutex_unlock(&c->pinned_mu);
+  return b != NULL;
+}
+
+/* Pinned bytes that stay until the next wait; NULL: there are no more, or none at all. */
 static char *stream_stage(jf_cuda_stream *s, size_t size)
 {
   const size_t whole = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  if (s->captures || size > STAGE || s->staged + whole > STAGE) return NULL;
+  if (size > STAGE || s->staged + whole > STAGE) return NULL;
   if (!s->stage && s->cuda->api->host_alloc((void **)&s->stage, STAGE, 0)) return NULL;
   s->staged += whole;
   return s->stage + s->staged - whole;
@@ -120,9 +128,10 @@ static char *stream_stage(jf_cuda_stream *s, size_t size)
 
 static jfl_status stream_put(jf_cuda_stream *s, void *to, const void *from, size_t size)
 {
-  char *stage = stream_stage(s, size);
+  const int is_pinned = stream_is_pinned(s->cuda, from);
+  char *stage = is_pinned ? NULL : stream_stage(s, size);
   if (stage) memcpy(stage, from, size);
-  else JF_TRY(stream_clear(s));
+  else if (!is_pinned) JF_TRY(stream_clear(s));
   return stream_check(s, s->cuda->api->put((jf_cu_address)(uintptr_t)to, stage ? stage : from, size,
                                            s->stream), "copying to it");
 }
@@ -134,8 +143,16 @@ jfl_status jf_cuda_put(jf_device *d, void *stream, void *to, const void *from, s
   STREAM_INSIDE(c, stream_put(stream, to, from, size));
 }
 
+/* Copies to memory that is pinned, or not. */
+static jfl_status stream_get_at_once(jf_cuda_stream *s, void *to, const void *from, size_t size)
+{
+  return stream_check(s, s->cuda->api->get(to, (jf_cu_address)(uintptr_t)from, size, s->stream),
+                      "copying from it");
+}
+
 static jfl_status stream_get(jf_cuda_stream *s, void *to, const void *from, size_t size)
 {
+  if (stream_is_pinned(s->cuda, to)) return stream_get_at_once(s, to, from, size);
   stream_arrival *a = jf_new_raw(sizeof *a);
   char *stage = a ? stream_stage(s, size) : NULL;
   const jfl_status parted = stage ? JFL_OK : stream_clear(s);
@@ -177,26 +194,19 @@ jfl_status jf_cuda_wait(jf_device *d, void *stream)
   STREAM_INSIDE(c, stream_wait(stream));
 }
 
-/* ---- work that is repeated ---- */
-
-static jfl_status stream_capture(jf_cuda_stream *s)
-{
-  JF_TRY(stream_check(s, s->cuda->api->capture(s->stream, JF_CU_RELAXED), "capturing work"));
-  s->captures = 1;
-  return JFL_OK;
-}
+/* ---- work that is repeated; what it copies is in pinned memory ---- */
 
 jfl_status jf_cuda_capture(jf_device *d, void *stream)
 {
   jf_cuda *c = d->state;
-  STREAM_INSIDE(c, stream_capture(stream));
+  jf_cuda_stream *s = stream;
+  STREAM_INSIDE(c, stream_check(s, c->api->capture(s->stream, JF_CU_RELAXED), "capturing work"));
 }
 
 static jfl_status stream_end_capture(jf_cuda_stream *s, void **out)
 {
   jf_cu_graph *graph = NULL;
   jf_cu_replay *replay = NULL;
-  s->captures = 0;
   JF_TRY(stream_check(s, s->cuda->api->captured(s->stream, &graph), "capturing work"));
   const jf_cu e = s->cuda->api->graph_ready(&replay, graph, 0);
   s->cuda->api->graph_free(graph);
@@ -226,25 +236,44 @@ void jf_cuda_work_free(jf_device *d, void *work)
   jf_cuda_leave(c);
 }
 
-static jfl_status stream_pin(jf_cuda *c, size_t size, void **out)
+/* ---- pinned memory ---- */
+
+static jfl_status stream_pin(jf_cuda *c, size_t size, jf_cuda_pinned *b)
 {
-  return jf_cuda_check(c, c->api->host_alloc(out, size, 0), "taking pinned memory");
+  void *at = NULL;
+  JF_TRY(jf_cuda_check(c, c->api->host_alloc(&at, size, 0), "taking pinned memory"));
+  pthread_mutex_lock(&c->pinned_mu);
+  *b = (jf_cuda_pinned){ c->pinned, at, size };
+  c->pinned = b;
+  pthread_mutex_unlock(&c->pinned_mu);
+  return JFL_OK;
 }
 
 void *jf_cuda_pin(jf_device *d, size_t size)
 {
   jf_cuda *c = d->state;
-  void *p = NULL;
-  if (jf_cuda_enter(c)) return NULL;
-  const jfl_status s = stream_pin(c, size ? size : 1, &p);
+  jf_cuda_pinned *b = jf_new_raw(sizeof *b);
+  if (!b || jf_cuda_enter(c)) return jf_free(b), NULL;
+  const jfl_status s = stream_pin(c, size ? size : 1, b);
   jf_cuda_leave(c);
-  return s ? NULL : p;
+  return s ? jf_free(b), NULL : b->at;
+}
+
+static void stream_forget_pinned(jf_cuda *c, const void *p)
+{
+  pthread_mutex_lock(&c->pinned_mu);
+  jf_cuda_pinned **at = &c->pinned, *b;
+  while ((b = *at) && b->at != p) at = &b->next;
+  if (b) *at = b->next;
+  pthread_mutex_unlock(&c->pinned_mu);
+  jf_free(b);
 }
 
 void jf_cuda_unpin(jf_device *d, void *p)
 {
   jf_cuda *c = d->state;
   if (!p || !jf_cuda_enter_to_end(c)) return;
+  stream_forget_pinned(c, p);
   c->api->host_free(p);
   jf_cuda_leave(c);
 }
