@@ -531,6 +531,56 @@ static void work_on_a_graph_is_left_where_time_ends(void)
   jf_budget_drop(b);
 }
 
+/* ---- sorting ---- */
+
+typedef struct sorted { int32_t key, place; } sorted;
+
+static int by_key_of(const void *a, const void *b)
+{
+  const sorted *x = a, *y = b;
+  return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Fills v with n keys of which few differ, and gives how often they are in order once sorted; equal
+   ones must be there still, each once. */
+static int sorted_pairs(sorted *v, int n)
+{
+  int in_order = 0;
+  int64_t places = 0;
+  for (int i = 0; i < n; i++)
+    v[i] = (sorted){ (int32_t)(jf_philox_at(7, 0, (uint64_t)i).w[0] % 1000), i };
+  if (jf_sort_in_time(v, (size_t)n, sizeof *v, by_key_of)) return -1;
+  for (int i = 0; i < n; i++) places += v[i].place;
+  for (int i = 1; i < n; i++) in_order += v[i - 1].key <= v[i].key;
+  return places == (int64_t)n * (n - 1) / 2 ? in_order + (n > 0) : -1;
+}
+
+static void what_is_sorted_is_in_order_and_all_there(void)
+{
+  static const int sizes[] = { 0, 1, 2, 4095, 4096, 4097, 8192, 12289, 100000 };
+  sorted *v = malloc(100000 * sizeof *v);
+  for (size_t k = 0; v && k < sizeof sizes / sizeof *sizes; k++)
+    CHECK_MSG(sorted_pairs(v, sizes[k]) == sizes[k], "of %d", sizes[k]);
+  CHECK(jf_sort_in_time(NULL, 0, 1, by_key_of) == JFL_OK);
+  free(v);
+}
+
+static void sorting_is_left_where_time_ends(void)
+{
+  sorted *v = calloc(100000, sizeof *v);
+  jf_budget *b = jf_budget_new(0);
+  jf_budget_limit(b, left_of, NULL);
+  jf_budget *const before = jf_memory_charge(b);
+  for (int n = 0; v && n < 60; n += 20) {
+    atomic_store(&looks, n);
+    CHECK(jf_sort_in_time(v, 100000, sizeof *v, by_key_of) == JFL_ELIMIT);
+    CHECK(atomic_load(&looks) == -1);
+  }
+  jf_memory_charge(before);
+  jf_budget_drop(b);
+  free(v);
+}
+
 enum { LANES = 4 };
 
 /* A loop whose lanes must not be shared, with a loop inside. */
@@ -799,6 +849,8 @@ int main(void)
   RUN(time_that_ended_is_the_error_whatever_else_failed);
   RUN(loops_over_elements_look_now_and_then);
   RUN(work_on_a_graph_is_left_where_time_ends);
+  RUN(what_is_sorted_is_in_order_and_all_there);
+  RUN(sorting_is_left_where_time_ends);
   RUN(each_lane_is_one_thread_at_a_time);
   RUN(loops_of_several_threads_do_not_mix);
   RUN(helpers_have_the_lowest_priority_in_the_background);

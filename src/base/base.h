@@ -90,6 +90,9 @@ jfl_status jf_time_is_over(void);              /* fails so */
    until it is done: it may take a second for JF_SLOWEST operations. */
 #define JF_SLOWEST 2e10
 jfl_status jf_time_for_call(double operations);
+/* As qsort does, in time; what v has after a failure is not told. */
+jfl_status jf_sort_in_time(void *v, size_t n, size_t each,
+                           int (*order)(const void *a, const void *b));
 
 /* An arena: everything a graph and its plan own dies with it. */
 typedef struct jf_arena {

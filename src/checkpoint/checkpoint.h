@@ -86,7 +86,7 @@ jfl_status jf_source_fetch(const jf_source *s, const jf_entry *t, void *out, jfl
 const jf_entry *jf_source_find(const jf_source *s, const char *name);
 const char *jf_source_meta(const jf_source *s, const char *key);
 /* Sorts the tensors by name. */
-void jf_source_order(jf_source *s);
+jfl_status jf_source_order(jf_source *s);
 /* Sorts tensors and metadata; a name that occurs twice is an error. */
 jfl_status jf_source_sort(jf_source *s);
 

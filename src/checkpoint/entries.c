@@ -29,15 +29,15 @@ const char *jf_source_meta(const jf_source *s, const char *key)
   return m ? m->value : NULL;
 }
 
-void jf_source_order(jf_source *s)
+jfl_status jf_source_order(jf_source *s)
 {
-  if (s->n_tensor) qsort(s->tensor, (size_t)s->n_tensor, sizeof *s->tensor, by_name);
+  return jf_sort_in_time(s->tensor, (size_t)s->n_tensor, sizeof *s->tensor, by_name);
 }
 
 jfl_status jf_source_sort(jf_source *s)
 {
-  jf_source_order(s);
-  if (s->n_meta) qsort(s->meta, (size_t)s->n_meta, sizeof *s->meta, by_key);
+  JF_TRY(jf_source_order(s));
+  JF_TRY(jf_sort_in_time(s->meta, (size_t)s->n_meta, sizeof *s->meta, by_key));
   for (int i = 1; i < s->n_tensor; i++)
     if (!by_name(&s->tensor[i - 1], &s->tensor[i]))
       return jf_fail(JFL_EDATA, "tensor %s occurs twice", s->tensor[i].name);

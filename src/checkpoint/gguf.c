@@ -328,7 +328,7 @@ static jfl_status gguf_place(gguf_reader *r)
   const uint64_t data = (r->at + r->align - 1) / r->align * r->align;
   const uint64_t room = data < r->size ? r->size - data : 0;
   uint64_t end = 0;
-  if (s->n_tensor) qsort(s->tensor, (size_t)s->n_tensor, sizeof *s->tensor, gguf_by_place);
+  JF_TRY(jf_sort_in_time(s->tensor, (size_t)s->n_tensor, sizeof *s->tensor, gguf_by_place));
   for (int i = 0; i < s->n_tensor; i++) {
     jf_entry *t = &s->tensor[i];
     const uint64_t size = gguf_size(t);

@@ -192,7 +192,7 @@ static jfl_status check_places(const safetensors_loader *l)
 {
   const jf_source *s = l->source;
   uint64_t at = l->data;
-  if (s->n_tensor) qsort(s->tensor, (size_t)s->n_tensor, sizeof *s->tensor, by_place);
+  JF_TRY(jf_sort_in_time(s->tensor, (size_t)s->n_tensor, sizeof *s->tensor, by_place));
   for (int i = 0; i < s->n_tensor; i++) {
     const jf_entry *t = &s->tensor[i];
     if (t->begin != at)

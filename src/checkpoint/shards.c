@@ -3,7 +3,6 @@
 #include "checkpoint/checkpoint.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_INDEX = 100000000, MOST_SHARDS = 10000 };
@@ -112,7 +111,7 @@ static jfl_status shards_open_all(shards_loader *l)
 {
   jf_source *s = l->s;
   int n = 0;
-  if (l->n) qsort(l->v, (size_t)l->n, sizeof *l->v, shards_by_file);
+  JF_TRY(jf_sort_in_time(l->v, (size_t)l->n, sizeof *l->v, shards_by_file));
   for (int i = 0; i < l->n; i++) n += !i || strcmp(l->v[i].file, l->v[i - 1].file);
   if (n > MOST_SHARDS)
     return jf_fail(JFL_EDATA, "checkpoint %s: it must have at most %d shards, got %d", s->path,

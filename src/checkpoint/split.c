@@ -77,8 +77,9 @@ jfl_status jf_stage_write(jfl_session *together, const jf_stage *st, jf_entry *t
 {
   jf_text index = {0};
   if (!st->shard_bytes) return jf_safetensors_write(together, st->model.fd, st->file, t, n, meta);
-  jf_source_order(&(jf_source){ .tensor = t, .n_tensor = n });
-  jfl_status s = split_write(together, st, t, n, meta, &index);
+  jfl_status s = jf_source_order(&(jf_source){ .tensor = t, .n_tensor = n });
+  if (together) s = jf_session_agree_status(together, s);
+  if (!s) s = split_write(together, st, t, n, meta, &index);
   if (!s && st->model.fd >= 0) s = jf_file_write(st->model.fd, st->file, index.s, index.n);
   jf_free(index.s);
   return s;

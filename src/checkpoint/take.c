@@ -50,7 +50,7 @@ static jfl_status take_all(jf_source *s, const jfl_taken *as, char *names, jf_so
     names += strlen(names) + 1;
     JF_TRY(take_axes(s, t, &as[i]));
   }
-  jf_source_order(to);
+  JF_TRY(jf_source_order(to));
   for (int i = 1; i < to->n_tensor; i++) {
     const jf_entry *a = &to->tensor[i - 1], *b = &to->tensor[i];
     if (!strcmp(a->name, b->name))

@@ -119,9 +119,11 @@ static int zip_by_name(const void *a, const void *b)
 static jfl_status zip_read(jf_zip *z, const char *path, const char *list, size_t size)
 {
   char *name = z->text;
-  for (size_t at = 0, used = 0; at < size; at += used)
+  for (size_t at = 0, used = 0; at < size; at += used) {
+    JF_TRY(jf_time_at(z->n));
     JF_TRY(zip_add(z, path, list + at, size - at, &name, &used));
-  if (z->n) qsort(z->v, (size_t)z->n, sizeof *z->v, zip_by_name);
+  }
+  JF_TRY(jf_sort_in_time(z->v, (size_t)z->n, sizeof *z->v, zip_by_name));
   for (int i = 1; i < z->n; i++)
     if (!zip_by_name(&z->v[i - 1], &z->v[i]))
       return jf_fail(JFL_EDATA, "checkpoint %s: damaged zip archive: member %s occurs twice", path,

@@ -2,7 +2,6 @@
    each other, in the order of their bytes. */
 #include "text/tokenizer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { FEW = 8 };
@@ -83,8 +82,8 @@ jfl_status jf_trie_new(jf_trie *t, const jf_word *words, int n)
   trie_maker m = { .trie = t, .word = jf_new_raw((size_t)n * sizeof *words) };
   if (!m.word) return jf_fail(JFL_ENOMEM, "out of memory");
   if (n) memcpy(m.word, words, (size_t)n * sizeof *words);
-  qsort(m.word, (size_t)n, sizeof *m.word, trie_order);
-  const jfl_status s = trie_make(&m, n);
+  jfl_status s = jf_sort_in_time(m.word, (size_t)n, sizeof *m.word, trie_order);
+  if (!s) s = trie_make(&m, n);
   jf_free(m.word);
   jf_free(m.range);
   for (int i = 0; i < 256; i++) t->begin[i] = JF_NO_ID;
