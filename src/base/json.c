@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-enum { MAX_DEPTH = 64, LONGEST_NUMBER = 400 };
+enum { MAX_DEPTH = 64, LONGEST_NUMBER = 400,
+       LOOK = 1 << 16 };       /* bytes between two looks at the time */
 
 size_t jf_json_where(const jf_json *j) { return j->origin + (size_t)(j->at - j->start); }
 
@@ -22,19 +23,38 @@ static jfl_status json_want(const jf_json *j, const char *what)
 
 static int here(const jf_json *j, char c) { return j->at < j->end && *j->at == c; }
 
-static void blanks(jf_json *j)
+/* Called by each loop over the text: looks at the time now and then. */
+static jfl_status in_time(jf_json *j)
 {
-  while (here(j, ' ') || here(j, '\n') || here(j, '\t') || here(j, '\r')) j->at++;
+  if (j->at - j->looked < LOOK) return JFL_OK;
+  j->looked = j->at;
+  return jf_time_for(0);
+}
+
+static jfl_status blanks(jf_json *j)
+{
+  while (here(j, ' ') || here(j, '\n') || here(j, '\t') || here(j, '\r')) {
+    JF_TRY(in_time(j));
+    j->at++;
+  }
+  return in_time(j);
 }
 
 void jf_json_open(jf_json *j, char *text, size_t n, size_t origin)
 {
-  *j = (jf_json){ .start = text, .at = text, .end = text + n, .origin = origin };
+  *j = (jf_json){ .start = text, .at = text, .end = text + n, .looked = text, .origin = origin };
+}
+
+jfl_status jf_json_peek(jf_json *j, char *out)
+{
+  JF_TRY(blanks(j));
+  *out = j->at < j->end ? *j->at : '\0';
+  return JFL_OK;
 }
 
 jfl_status jf_json_enter(jf_json *j, char open)
 {
-  blanks(j);
+  JF_TRY(blanks(j));
   if (!here(j, open)) return json_want(j, open == '{' ? "an object" : "an array");
   j->at++;
   j->fresh = 1;
@@ -43,8 +63,7 @@ jfl_status jf_json_enter(jf_json *j, char open)
 
 jfl_status jf_json_next(jf_json *j, char close, int *more)
 {
-  JF_TRY(jf_time_at(j->n_element++));
-  blanks(j);
+  JF_TRY(blanks(j));
   int ended = here(j, close);
   if (!ended && !j->fresh && !here(j, ','))
     return json_want(j, close == '}' ? "',' or '}'" : "',' or ']'");
@@ -133,12 +152,13 @@ static jfl_status json_plain(jf_json *j, char **w)
    of the closing quote. */
 jfl_status jf_json_string(jf_json *j, const char **out)
 {
-  blanks(j);
+  JF_TRY(blanks(j));
   if (!here(j, '"')) return json_want(j, "a string");
   char *w = ++j->at;
   *out = w;
   while (!here(j, '"')) {
     if (j->at == j->end) return json_want(j, "the end of a string");
+    JF_TRY(in_time(j));
     JF_TRY(here(j, '\\') ? escape(j, &w) : json_plain(j, &w));
   }
   *w = '\0';
@@ -150,7 +170,7 @@ jfl_status jf_json_string(jf_json *j, const char **out)
 jfl_status jf_json_key(jf_json *j, const char **out)
 {
   JF_TRY(jf_json_string(j, out));
-  blanks(j);
+  JF_TRY(blanks(j));
   if (!here(j, ':')) return json_want(j, "':'");
   j->at++;
   return JFL_OK;
@@ -176,12 +196,13 @@ static int digit(const jf_json *j) { return j->at < j->end && *j->at >= '0' && *
 
 jfl_status jf_json_whole(jf_json *j, uint64_t *out)
 {
-  blanks(j);
+  JF_TRY(blanks(j));
   if (!digit(j)) return json_want(j, "a whole number");
   size_t first = jf_json_where(j);
   int zero = here(j, '0');
   uint64_t v = 0;
   for (; digit(j); j->at++) {
+    JF_TRY(in_time(j));
     uint64_t d = (uint64_t)(*j->at - '0');
     if (v > (UINT64_MAX - d) / 10) return jf_fail(JFL_EDATA, "byte %zu: number too large", first);
     v = 10 * v + d;
@@ -195,7 +216,7 @@ jfl_status jf_json_whole(jf_json *j, uint64_t *out)
 static jfl_status digits(jf_json *j)
 {
   if (!digit(j)) return json_want(j, "a digit");
-  while (digit(j)) j->at++;
+  for (; digit(j); j->at++) JF_TRY(in_time(j));
   return JFL_OK;
 }
 
@@ -219,7 +240,7 @@ static jfl_status json_number(jf_json *j)
 jfl_status jf_json_double(jf_json *j, double *out)
 {
   char text[LONGEST_NUMBER + 1], *end;
-  blanks(j);
+  JF_TRY(blanks(j));
   const char *from = j->at;
   JF_TRY(json_number(j));
   const size_t n = (size_t)(j->at - from);
@@ -247,7 +268,7 @@ static jfl_status json_word(jf_json *j)
 static jfl_status skip(jf_json *j, int depth)
 {
   const char *ignored;
-  blanks(j);
+  JF_TRY(blanks(j));
   if (here(j, '"')) return jf_json_string(j, &ignored);
   if (here(j, '-') || digit(j)) return json_number(j);
   if (!here(j, '{') && !here(j, '[')) return json_word(j);
@@ -267,6 +288,6 @@ jfl_status jf_json_skip(jf_json *j) { return skip(j, 0); }
 
 jfl_status jf_json_end(jf_json *j)
 {
-  blanks(j);
+  JF_TRY(blanks(j));
   return j->at == j->end ? JFL_OK : json_want(j, "the end of the text");
 }

@@ -9,15 +9,17 @@
    counted from the start of the file that the text stands in. */
 typedef struct jf_json {
   char *start, *at, *end;
+  char *looked;                /* where the time that a script has was looked at */
   size_t origin;               /* where the text starts in its file */
   int fresh;                   /* a container was just entered */
   int zeros;                   /* strings may hold zero bytes, as set by whoever reads */
   size_t length;               /* of the string that was read last */
-  int64_t n_element;           /* so far, for looks at the time that a script has */
 } jf_json;
 void jf_json_open(jf_json *j, char *text, size_t n, size_t origin);
 /* The byte of the file that is read next. */
 size_t jf_json_where(const jf_json *j);
+/* The character that the next value begins with, 0 at the end. */
+jfl_status jf_json_peek(jf_json *j, char *out);
 /* Enters the object or array that `open`, '{' or '[', begins. */
 jfl_status jf_json_enter(jf_json *j, char open);
 /* Moves to the next element of the container that `close` ends; *more is 0 once it ended. */

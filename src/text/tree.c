@@ -7,14 +7,6 @@ enum { MOST_DEPTH = 40, MOST_NODES = 1 << 23, MOST_WORDS = 1 << 26 };
 
 static jfl_status tree_memory(void) { return jf_fail(JFL_ENOMEM, "out of memory"); }
 
-static char tree_peek(jf_tree *t)
-{
-  const jf_json *j = &t->json;
-  const char *s = j->at;
-  while (s < j->end && (*s == ' ' || *s == '\n' || *s == '\t' || *s == '\r')) s++;
-  return s < j->end ? *s : '\0';
-}
-
 static jfl_status tree_string(jf_tree *t, jf_word *out)
 {
   const char *s;
@@ -95,7 +87,9 @@ static jfl_status tree_words_by_score(jf_tree *t)
 static jfl_status tree_merge(jf_tree *t, jf_merge_pair *p)
 {
   jf_word w;
-  if (tree_peek(t) == '[') {
+  char c;
+  JF_TRY(jf_json_peek(&t->json, &c));
+  if (c == '[') {
     JF_TRY(jf_json_enter(&t->json, '['));
     JF_TRY(tree_element(t, "a merge"));
     JF_TRY(tree_string(t, &p->a));
@@ -133,9 +127,11 @@ static jfl_status tree_value(jf_tree *t, jf_tree_node *n, int depth);
    such. */
 static jfl_status tree_long(jf_tree *t, jf_tree_node *n, const char *within, int depth, int *read)
 {
+  char c;
   *read = 0;
   if (depth != 2 || !within || strcmp(within, "model")) return JFL_OK;
-  const int words = !strcmp(n->name, "vocab"), c = tree_peek(t);
+  JF_TRY(jf_json_peek(&t->json, &c));
+  const int words = !strcmp(n->name, "vocab");
   if ((!words && strcmp(n->name, "merges")) || (c != '{' && c != '[')) return JFL_OK;
   *read = 1;
   n->kind = JF_MANY_WORDS;
@@ -170,7 +166,8 @@ static jfl_status tree_within(jf_tree *t, jf_tree_node *n, char open, int depth)
 
 static jfl_status tree_value(jf_tree *t, jf_tree_node *n, int depth)
 {
-  const char c = tree_peek(t);
+  char c;
+  JF_TRY(jf_json_peek(&t->json, &c));
   if (c == '{' || c == '[') return tree_within(t, n, c, depth);
   if (c == '"') {
     n->kind = JF_STRING;
@@ -191,7 +188,9 @@ jfl_status jf_tree_read(jf_tree *t, char *text, size_t n, jf_keep *keep)
   t->json.zeros = 1;
   t->root = jf_keep_new(keep, sizeof *t->root);
   if (!t->root) return tree_memory();
-  if (tree_peek(t) != '{') return jf_json_enter(&t->json, '{');
+  char c;
+  JF_TRY(jf_json_peek(&t->json, &c));
+  if (c != '{') return jf_json_enter(&t->json, '{');
   JF_TRY(tree_value(t, t->root, 0));
   return jf_json_end(&t->json);
 }
