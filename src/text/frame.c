@@ -33,12 +33,11 @@ static int frame_move(const jf_flow *f, int64_t *place, int64_t by)
 /* The name of a token; of one that was added and takes spaces beside it, all that it took. */
 static jf_word frame_name(const jfl_tokenizer *t, const jf_flow *f, const jf_token *token)
 {
-  for (int i = 0; i < t->added.n; i++) {
-    const jf_added *a = &t->added.v[i];
-    if (a->word.id == token->id && (a->left || a->right))
-      return (jf_word){ f->line.s + token->from, token->to - token->from, token->id, 0 };
-  }
-  return t->by_id[token->id];
+  const jf_word *w = &t->by_id[token->id];
+  const int32_t k = jf_vocabulary_find(&t->added.words, w->s, w->n);
+  if (k >= 0 && (t->added.v[k].left || t->added.v[k].right))
+    return (jf_word){ f->line.s + token->from, token->to - token->from, token->id, 0 };
+  return *w;
 }
 
 /* Leaves spaces out on both sides of a token's place: those are signs of a space, or spaces, in its
@@ -60,6 +59,7 @@ static void frame_trim(const jf_flow *f, jf_word name, int prefixed, int first, 
 
 static jfl_status frame_put(jf_tokens *l, jfl_token token)
 {
+  JF_TRY(jf_time_at(l->n));
   if (l->n == l->cap) {
     const int64_t cap = l->cap ? 2 * l->cap : 32;
     jfl_token *v = jf_new_raw((size_t)cap * sizeof *v);
