@@ -172,7 +172,8 @@ static jfl_status bpe_strange(bpe_word *w, const char *s, size_t n, int first, i
 
 static jfl_status bpe_begin(bpe_word *w, const char *s, size_t n)
 {
-  for (size_t at = 0, size; at < n; at += size) {
+  for (size_t at = 0, size, looked = 0; at < n; at += size) {
+    JF_TRY(jf_text_in_time(at, &looked));
     jf_char_at(s + at, &size);
     const int first = !at, last = at + size == n;
     const int32_t id = bpe_character(w->m, s + at, size, first, last);
@@ -254,11 +255,15 @@ static void bpe_offer(const jf_merges *m, const bpe_part *v, int at, bpe_place *
 }
 
 /* Joins the parts of a long word; each join offers two places more, so 3 n are room enough. */
-static void bpe_merge_many(const jf_merges *m, bpe_part *v, int n, bpe_place *heap)
+static jfl_status bpe_merge_many(const jf_merges *m, bpe_part *v, int n, bpe_place *heap)
 {
   int n_heap = 0;
-  for (int i = 0; i + 1 < n; i++) bpe_offer(m, v, i, heap, &n_heap);
-  while (n_heap) {
+  for (int i = 0; i + 1 < n; i++) {
+    JF_TRY(jf_time_at(i));
+    bpe_offer(m, v, i, heap, &n_heap);
+  }
+  for (int64_t i = 1; n_heap; i++) {
+    JF_TRY(jf_time_at(i));
     const bpe_place p = bpe_heap_pop(heap, &n_heap);
     if (!v[p.at].n || v[p.at].after == END) continue;
     const bpe_slot *s = bpe_find(m, bpe_pair(v[p.at].id, v[v[p.at].after].id));
@@ -267,6 +272,7 @@ static void bpe_merge_many(const jf_merges *m, bpe_part *v, int n, bpe_place *he
     if (v[p.at].before >= 0) bpe_offer(m, v, v[p.at].before, heap, &n_heap);
     if (v[p.at].after != END) bpe_offer(m, v, p.at, heap, &n_heap);
   }
+  return JFL_OK;
 }
 
 /* ---- words ---- */
@@ -285,13 +291,13 @@ static jfl_status bpe_word_new(jf_model *m, jf_flow *f, size_t from, size_t n)
   bpe_word w = { .m = m, .f = f, .part = part };
   JF_TRY(bpe_begin(&w, s, n));
   if (w.n <= FEW) bpe_merge_few(m->merges, part, w.n);
-  else bpe_merge_many(m->merges, part, w.n, (bpe_place *)(part + most));
+  else JF_TRY(bpe_merge_many(m->merges, part, w.n, (bpe_place *)(part + most)));
   size_t at = from;
-  for (int i = 0; i < w.n; i++)
-    if (part[i].n) {
-      jf_flow_token(f, part[i].id, at, at + part[i].n);
-      at += part[i].n;
-    }
+  for (int i = 0; i < w.n; i++) {
+    if (!part[i].n) continue;
+    jf_flow_token(f, part[i].id, at, at + part[i].n);
+    at += part[i].n;
+  }
   return JFL_OK;
 }
 

@@ -8,7 +8,18 @@ typedef struct decoding {
   jf_word *token; int n;       /* changed in place; those that went have s NULL */
   jf_text text, next;          /* where they lie, and where a decoder writes */
   size_t *end;                 /* of each token in `next`, while it is written */
+  size_t read, looked;         /* bytes of tokens, and how many when the time was looked at */
+  jfl_status late;
 } decoding;
+
+/* Whether there is an i-th token, and time for it. */
+static int decode_has(decoding *d, int i)
+{
+  if (i >= d->n || d->late) return 0;
+  d->read += d->token[i].n + 1;
+  d->late = jf_text_in_time(d->read, &d->looked);
+  return !d->late;
+}
 
 /* Ends the i-th token of those that are written. */
 static void decode_end(decoding *d, int i) { d->end[i] = d->next.n; }
@@ -20,7 +31,7 @@ static void decode_done(decoding *d, int n)
   d->text = d->next;
   d->next = t;
   d->next.n = 0;
-  d->n = d->text.failed ? 0 : n;
+  d->n = d->text.failed || d->late ? 0 : n;
   for (int i = 0; i < d->n; i++) {
     const size_t from = i ? d->end[i - 1] : 0;
     const char *s = d->text.s ? d->text.s + from : "";
@@ -35,10 +46,12 @@ static void decode_char(decoding *d, int32_t c)
 }
 
 /* Writes s with `to` in place of each `from`. */
-static void decode_replaced(jf_text *out, const jf_word *w, const jf_word *from, const jf_word *to)
+static void decode_replaced(jf_text *out, const jf_word *w, const jf_word *from, const jf_word *to,
+                            jfl_status *late)
 {
-  size_t at = 0, place;
-  while (jf_text_find(from, w->s, w->n, at, &place)) {
+  size_t at = 0, place, looked = 0;
+  while (!*late && jf_text_find(from, w->s, w->n, at, &place, late)) {
+    if ((*late = jf_text_in_time(place, &looked))) return;
     jf_text_put(out, w->s + at, place - at);
     jf_text_put(out, to->s, to->n);
     at = place + from->n;
@@ -50,9 +63,10 @@ static void decode_replaced(jf_text *out, const jf_word *w, const jf_word *from,
 
 /* Adds bytes as UTF-8; what is none becomes U+FFFD, once for each longest beginning of a character
    (The Unicode Standard, section 3.9). */
-static void decode_lossy(jf_text *out, const unsigned char *s, size_t n)
+static jfl_status decode_lossy(jf_text *out, const unsigned char *s, size_t n)
 {
-  for (size_t at = 0, size; at < n; at += size) {
+  for (size_t at = 0, size, looked = 0; at < n; at += size) {
+    JF_TRY(jf_text_in_time(at, &looked));
     size = jf_utf8_step((const char *)s + at, n - at);
     if (size) {
       jf_text_put(out, (const char *)s + at, size);
@@ -70,6 +84,7 @@ static void decode_lossy(jf_text *out, const unsigned char *s, size_t n)
       size++;
     }
   }
+  return JFL_OK;
 }
 
 /* A token whose characters stand for bytes becomes those; one with others stays. */
@@ -92,9 +107,9 @@ static void decode_bytes(const jf_text_rule *r, decoding *d)
 {
   jf_text bytes = { 0 };
   (void)r;
-  for (int i = 0; i < d->n; i++) decode_token_bytes(&d->token[i], &bytes);
+  for (int i = 0; decode_has(d, i); i++) decode_token_bytes(&d->token[i], &bytes);
   if (bytes.failed) d->next.failed = 1;
-  else decode_lossy(&d->next, (const unsigned char *)bytes.s, bytes.n);
+  else if (!d->late) d->late = decode_lossy(&d->next, (const unsigned char *)bytes.s, bytes.n);
   jf_free(bytes.s);
   decode_end(d, 0);
   decode_done(d, 1);
@@ -131,7 +146,7 @@ static void decode_fallback(const jf_text_rule *r, decoding *d)
   jf_text bytes = { 0 };
   int n = 0;
   (void)r;
-  for (int i = 0; i < d->n; i++) {
+  for (int i = 0; decode_has(d, i); i++) {
     const int byte = decode_byte_of(&d->token[i]);
     const char c = (char)byte;
     if (byte >= 0) {
@@ -152,20 +167,20 @@ static void decode_fallback(const jf_text_rule *r, decoding *d)
 /* ---- words ---- */
 
 /* English as it is written: no space before a point and such. */
-static void decode_clean(jf_text *t, size_t from)
+static void decode_clean(jf_text *t, size_t from, jfl_status *late)
 {
   static const char *const pairs[][2] = {
     { " .", "." }, { " ?", "?" }, { " !", "!" }, { " ,", "," }, { " ' ", "'" }, { " n't", "n't" },
     { " 'm", "'m" }, { " do not", " don't" }, { " 's", "'s" }, { " 've", "'ve" }, { " 're", "'re" }
   };
-  for (size_t i = 0; i < sizeof pairs / sizeof *pairs && !t->failed; i++) {
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs && !t->failed && !*late; i++) {
     const jf_word a = { pairs[i][0], (uint32_t)strlen(pairs[i][0]), 0, 0 };
     const jf_word b = { pairs[i][1], (uint32_t)strlen(pairs[i][1]), 0, 0 };
     const jf_word w = { t->s + from, (uint32_t)(t->n - from), 0, 0 };
     size_t place;
-    if (!jf_text_find(&a, w.s, w.n, 0, &place)) continue;
+    if (!jf_text_find(&a, w.s, w.n, 0, &place, late)) continue;
     jf_text out = { 0 };
-    decode_replaced(&out, &w, &a, &b);
+    decode_replaced(&out, &w, &a, &b, late);
     t->n = from;
     t->failed |= out.failed;
     if (!out.failed) jf_text_put(t, out.s, out.n);
@@ -180,13 +195,13 @@ static int decode_begins(const jf_word *w, const jf_word *prefix)
 
 static void decode_wordpiece(const jf_text_rule *r, decoding *d)
 {
-  for (int i = 0; i < d->n; i++) {
+  for (int i = 0; decode_has(d, i); i++) {
     const jf_word *w = &d->token[i];
     const size_t from = d->next.n;
     const uint32_t skip = i && decode_begins(w, &r->text) ? r->text.n : 0;
     if (i && !decode_begins(w, &r->text)) jf_text_put(&d->next, " ", 1);
     jf_text_put(&d->next, w->s + skip, w->n - skip);
-    if (r->trims) decode_clean(&d->next, from);
+    if (r->trims) decode_clean(&d->next, from, &d->late);
     decode_end(d, i);
   }
   decode_done(d, d->n);
@@ -195,8 +210,9 @@ static void decode_wordpiece(const jf_text_rule *r, decoding *d)
 /* The sign of a space becomes one; at the front of the text it goes. */
 static void decode_metaspace(const jf_text_rule *r, decoding *d)
 {
-  for (int i = 0; i < d->n; i++) {
-    for (size_t k = 0, size; k < d->token[i].n; k += size) {
+  for (int i = 0; decode_has(d, i); i++) {
+    for (size_t k = 0, size, looked = 0; k < d->token[i].n; k += size) {
+      if ((d->late = jf_text_in_time(k, &looked))) break;
       const int32_t c = jf_char_at(d->token[i].s + k, &size);
       if (c != r->character) jf_text_put(&d->next, d->token[i].s + k, size);
       else if (i || r->prefix == JF_NEVER) jf_text_put(&d->next, " ", 1);
@@ -209,8 +225,9 @@ static void decode_metaspace(const jf_text_rule *r, decoding *d)
 static void decode_bpe(const jf_text_rule *r, decoding *d)
 {
   const jf_word space = { " ", 1, 0, 0 }, nothing = { "", 0, 0, 0 };
-  for (int i = 0; i < d->n; i++) {
-    decode_replaced(&d->next, &d->token[i], &r->text, i + 1 < d->n ? &space : &nothing);
+  for (int i = 0; decode_has(d, i); i++) {
+    decode_replaced(&d->next, &d->token[i], &r->text, i + 1 < d->n ? &space : &nothing,
+                    &d->late);
     decode_end(d, i);
   }
   decode_done(d, d->n);
@@ -219,7 +236,7 @@ static void decode_bpe(const jf_text_rule *r, decoding *d)
 static void decode_fuse(const jf_text_rule *r, decoding *d)
 {
   (void)r;
-  for (int i = 0; i < d->n; i++) jf_text_put(&d->next, d->token[i].s, d->token[i].n);
+  for (int i = 0; decode_has(d, i); i++) jf_text_put(&d->next, d->token[i].s, d->token[i].n);
   decode_end(d, 0);
   decode_done(d, 1);
 }
@@ -227,7 +244,7 @@ static void decode_fuse(const jf_text_rule *r, decoding *d)
 /* Takes away up to so many of a character on either side. */
 static void decode_strip(const jf_text_rule *r, decoding *d)
 {
-  for (int i = 0; i < d->n; i++) {
+  for (int i = 0; decode_has(d, i); i++) {
     const jf_word *w = &d->token[i];
     size_t from = 0, to = w->n, size;
     for (int k = 0; k < r->left && from < to && jf_char_at(w->s + from, &size) == r->character; k++)
@@ -258,9 +275,9 @@ static jfl_status decode_by_pattern(const jf_text_rule *r, const jf_word *w, jf_
 
 static jfl_status decode_replace(const jf_text_rule *r, decoding *d)
 {
-  for (int i = 0; i < d->n; i++) {
+  for (int i = 0; decode_has(d, i); i++) {
     if (r->pattern) JF_TRY(decode_by_pattern(r, &d->token[i], &d->next));
-    else decode_replaced(&d->next, &d->token[i], &r->text, &r->content);
+    else decode_replaced(&d->next, &d->token[i], &r->text, &r->content, &d->late);
     decode_end(d, i);
   }
   decode_done(d, d->n);
@@ -277,15 +294,15 @@ static void decode_ctc(const jf_text_rule *r, decoding *d)
 {
   const jf_word nothing = { "", 0, 0, 0 }, space = { " ", 1, 0, 0 };
   int n = 0;
-  for (int i = 0; i < d->n; i++) {
+  for (int i = 0; decode_has(d, i); i++) {
     const size_t from = d->next.n;
     if (i && decode_same(&d->token[i], &d->token[i - 1])) continue;
-    decode_replaced(&d->next, &d->token[i], &r->text, &nothing);
+    decode_replaced(&d->next, &d->token[i], &r->text, &nothing, &d->late);
     if (r->trims && !d->next.failed && d->next.n > from) {
-      decode_clean(&d->next, from);
+      decode_clean(&d->next, from, &d->late);
       jf_text t = { 0 };
       const jf_word w = { d->next.s + from, (uint32_t)(d->next.n - from), 0, 0 };
-      decode_replaced(&t, &w, &r->content, &space);
+      decode_replaced(&t, &w, &r->content, &space, &d->late);
       d->next.n = from;
       d->next.failed |= t.failed;
       if (!t.failed) jf_text_put(&d->next, t.s, t.n);
@@ -328,6 +345,7 @@ jfl_status jf_decode(const jf_rules *rules, int has, jf_word *tokens, int n, jf_
   for (int i = 0; !s && i < rules->n; i++) {
     s = jf_time_for(0);
     if (!s) s = decode_rule(&rules->v[i], &d);
+    if (!s) s = d.late;
     if (!s && d.text.failed == JF_TOO_LONG)
       s = jf_fail(JFL_EDATA, "decoder: its rules must not make a text more than 64 times as long");
   }

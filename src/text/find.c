@@ -10,6 +10,15 @@ enum { STEPS_PER_BYTE = 200, STEPS_MORE = 1 << 20,
    to least. */
 typedef struct find_place { int code; size_t at, least; } find_place;
 
+/* Looks at the time now and then; 0: there is none left. */
+static int find_in_time(jf_finder *f)
+{
+  if (f->steps - f->looked <= LOOK) return 1;
+  f->looked = f->steps;
+  f->late = jf_time_for(0);
+  return !f->late;
+}
+
 /* How a way ended. */
 typedef enum find_end { NO_MATCH, MATCH, WRONG } find_end;
 
@@ -30,8 +39,8 @@ static int find_push(jf_finder *f, int *n, find_place place)
   return 1;
 }
 
-/* As many characters as the instruction takes from `at`; 0: too few are there. */
-static int find_many(jf_finder *f, const jf_instruction *i, size_t *at, size_t *least)
+/* As many characters as the instruction takes from `at`; NO_MATCH: too few are there. */
+static find_end find_many(jf_finder *f, const jf_instruction *i, size_t *at, size_t *least)
 {
   const jf_class *c = &f->pattern->classes[i->class_number];
   size_t size;
@@ -39,10 +48,12 @@ static int find_many(jf_finder *f, const jf_instruction *i, size_t *at, size_t *
   *least = *at;
   while (n != i->most && *at < f->n && find_has(f->pattern, c, f->s + *at, &size)) {
     *at += size;
+    f->steps++;
     if (++n == i->least) *least = *at;
+    if (!find_in_time(f)) return WRONG;
   }
-  f->steps += n + 1;
-  return n >= i->least;
+  f->steps++;
+  return n >= i->least ? MATCH : NO_MATCH;
 }
 
 /* Takes the last place where another way begins; 0: there is none. */
@@ -98,7 +109,7 @@ static find_end find_step(jf_finder *f, int *code, size_t *at, int *n)
     *at += size;
     return MATCH;
   case JF_MANY:
-    if (!find_many(f, i, at, &least)) return NO_MATCH;
+    if ((e = find_many(f, i, at, &least)) != MATCH) return e;
     if (i->keeps || *at == least) return MATCH;
     jf_char_before(f->s + *at, &size);
     return find_push(f, n, (find_place){ here + 1, *at - size, least }) ? MATCH : WRONG;
@@ -124,7 +135,8 @@ static find_end find_way(jf_finder *f, int code, size_t *at, int n)
   size_t here = *at;
   while (f->pattern->code[code].op != JF_DONE) {
     const find_end e = find_step(f, &code, &here, &n);
-    if (e == WRONG || ++f->steps > (int64_t)STEPS_PER_BYTE * (int64_t)f->n + STEPS_MORE)
+    if (e == WRONG || ++f->steps > (int64_t)STEPS_PER_BYTE * (int64_t)f->n + STEPS_MORE ||
+        !find_in_time(f))
       return WRONG;
     if (e == NO_MATCH && !find_back(f, &n, bottom, &code, &here)) return NO_MATCH;
   }
@@ -148,6 +160,7 @@ static find_end find_at(jf_finder *f, size_t from, size_t *to)
 
 static jfl_status find_wrong(const jf_finder *f)
 {
+  if (f->late) return f->late;
   if (f->steps <= (int64_t)STEPS_PER_BYTE * (int64_t)f->n + STEPS_MORE)
     return jf_fail(JFL_ENOMEM, "out of memory");
   return jf_fail(JFL_EDATA, "regex '%.200s' must not need so many attempts, got %lld for a text of "
@@ -158,10 +171,8 @@ int jf_finder_next(jf_finder *f, size_t *from, size_t *to, jfl_status *r)
 {
   size_t size = 1;
   for (; f->at <= f->n; f->at += size) {
-    if (f->steps - f->looked > LOOK) {
-      f->looked = f->steps;
-      if ((*r = jf_time_for(0))) return 0;
-    }
+    f->steps++;
+    if (!find_in_time(f)) return *r = f->late, 0;
     const find_end e = find_at(f, f->at, to);
     if (e == WRONG) return *r = find_wrong(f), 0;
     size = 1;

@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum { S_FIRST = 0xac00, N_S = 11172, L_FIRST = 0x1100, V_FIRST = 0x1161, T_FIRST = 0x11a7,
-       N_V = 21, N_T = 28, FEW = 16, CLASSES = 256 };
+       N_V = 21, N_T = 28, FEW = 16, CLASSES = 256,
+       SOME = 1 << 12 };       /* bytes that stay, copied at once */
 
 /* A character, which takes the place of others as jf_edit_put tells, and its class. */
 typedef struct form_char { int32_t c; int change; uint8_t order; } form_char;
@@ -125,11 +126,12 @@ static void form_take(former *f, int32_t c, int change)
   for (int i = 0; i < n; i++) form_take(f, parts[i], i ? 1 : change);
 }
 
-/* How many bytes at the start stay as they are, whatever follows. */
+/* Up to where the text from e->at on stays as it is, whatever follows, or some bytes of that. */
 static size_t form_plain(const former *f, const jf_edit *e)
 {
   size_t at = e->at, last = e->at, size;
   for (; at < e->n; at += size) {
+    if (at - e->at > SOME) return last;
     if (!(e->s[at] & 0x80)) {
       size = 1;
       last = at;
@@ -147,10 +149,14 @@ jfl_status jf_edit_form(const jf_text_rule *r, jf_edit *e)
   former f = { .e = e, .composes = r->kind == JF_NFC || r->kind == JF_NFKC,
                .apart = JF_CANONICAL | (r->kind == JF_NFKC || r->kind == JF_NFKD
                                         ? JF_COMPATIBLE : 0) };
-  const size_t plain = form_plain(&f, e);
-  jf_edit_copy(e, plain);
-  for (size_t at = plain, size; at < e->n; at += size)
+  for (size_t plain = 1; plain;) {
+    plain = form_plain(&f, e) - e->at;
+    jf_edit_copy(e, plain);
+  }
+  for (size_t at = e->at, size, looked = at; at < e->n && !e->flow->failed; at += size) {
+    if (jf_text_in_time(at, &looked)) e->flow->failed = JF_TOO_LATE;
     form_take(&f, jf_char_at(e->s + at, &size), 0);
+  }
   form_marks(&f);
   form_flush(&f);
   jf_free(f.marks.v);

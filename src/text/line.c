@@ -5,7 +5,8 @@
 
 /* ---- memory that is kept ---- */
 
-enum { KEEP = 1 << 14 };
+enum { KEEP = 1 << 14,
+       LOOK = 1 << 16 };       /* bytes of edits between two looks at the time */
 
 typedef struct jf_keep_block { struct jf_keep_block *next; size_t used, size; } jf_keep_block;
 
@@ -75,7 +76,8 @@ jfl_status jf_flow_begin(jf_flow *f, const char *s, size_t n, int spans)
   }
   if (!line_room(f, &f->line, n + !n)) return jf_flow_status(f);
   if (n) memcpy(f->line.s, s, n);
-  for (size_t i = 0, size; spans && i < n; i += size) {
+  for (size_t i = 0, size, looked = 0; spans && i < n; i += size) {
+    JF_TRY(jf_text_in_time(i, &looked));
     jf_char_at(s + i, &size);
     for (size_t k = i; k < i + size; k++)
       f->line.span[k] = (jf_span){ (uint32_t)i, (uint32_t)(i + size) };
@@ -102,6 +104,7 @@ jfl_status jf_flow_status(const jf_flow *f)
   if (f->failed == JF_TOO_LONG)
     return jf_fail(JFL_EDATA, "its rules must not make a text of %zu bytes more than 64 times as "
                    "long", f->n_given);
+  if (f->failed == JF_TOO_LATE) return jf_time_is_over();
   return f->failed ? jf_fail(JFL_ENOMEM, "out of memory") : JFL_OK;
 }
 
@@ -170,10 +173,20 @@ static jf_span edit_beside(const jf_edit *e)
   return e->n ? (jf_span){ e->span[0].from, e->span[0].from } : (jf_span){ 0, 0 };
 }
 
+/* Some looks at the time, in edits that go through n bytes each. */
+static void edit_look(jf_flow *f, size_t n)
+{
+  f->edited += n + 1;
+  if (f->edited < LOOK || f->failed) return;
+  f->edited = 0;
+  if (jf_time_for(0)) f->failed = JF_TOO_LATE;
+}
+
 /* Room for n bytes more of what the text becomes; 0: the edit is over. */
 static int edit_room(jf_edit *e, size_t n)
 {
   jf_flow *f = e->flow;
+  edit_look(f, n);
   if (!f->failed && f->next.n + n > f->most) f->failed = JF_TOO_LONG;
   if (!f->failed && line_room(f, &f->next, n)) return 1;
   e->at = e->n;                /* so that whoever goes through the piece ends */
@@ -211,4 +224,8 @@ void jf_edit_copy(jf_edit *e, size_t n)
   e->at += n;
 }
 
-void jf_edit_skip(jf_edit *e, size_t n) { e->at += n; }
+void jf_edit_skip(jf_edit *e, size_t n)
+{
+  edit_look(e->flow, n);
+  e->at = e->flow->failed ? e->n : e->at + n;
+}

@@ -3,15 +3,20 @@
 
 #include <string.h>
 
-enum { CAPITAL_I_DOT = 0x130, DOT_ABOVE = 0x307 };
+enum { CAPITAL_I_DOT = 0x130, DOT_ABOVE = 0x307,
+       MOST_RUN = 1 << 12 };   /* bytes that stay, copied at once */
 
-int jf_text_find(const jf_word *text, const char *s, size_t n, size_t at, size_t *from)
+int jf_text_find(const jf_word *text, const char *s, size_t n, size_t at, size_t *from,
+                 jfl_status *r)
 {
+  size_t compared = 0, looked = 0;
   while (text->n && at + text->n <= n) {
     const char *p = memchr(s + at, text->s[0], n - at - text->n + 1);
     if (!p) return 0;
     if (!memcmp(p, text->s, text->n)) return *from = (size_t)(p - s), 1;
     at = (size_t)(p - s) + 1;
+    compared += text->n;
+    if ((*r = jf_text_in_time(compared, &looked))) return 0;
   }
   return 0;
 }
@@ -117,12 +122,12 @@ static jfl_status normalize_replace(const jf_text_rule *r, jf_edit *e)
   size_t from, to;
   jfl_status s = JFL_OK;
   if (!r->pattern) {
-    while (jf_text_find(&r->text, e->s, e->n, e->at, &from)) {
+    while (jf_text_find(&r->text, e->s, e->n, e->at, &from, &s)) {
       jf_edit_copy(e, from - e->at);
       normalize_put(e, &r->content, r->text.n);
     }
     jf_edit_copy(e, e->n - e->at);
-    return JFL_OK;
+    return s;
   }
   jf_finder f = { .pattern = r->pattern, .s = e->s, .n = e->n };
   while (jf_finder_next(&f, &from, &to, &s)) {
@@ -148,9 +153,16 @@ static jfl_status normalize_prepend(const jf_text_rule *r, jf_edit *e)
 
 static jfl_status normalize_strip(const jf_text_rule *r, jf_edit *e)
 {
-  size_t from = 0, to = e->n, size;
-  while (r->left && from < to && jf_char_is_space(jf_char_at(e->s + from, &size))) from += size;
-  while (r->right && to > from && jf_char_is_space(jf_char_before(e->s + to, &size))) to -= size;
+  size_t from = 0, to = e->n, size, looked = 0;
+  while (r->left && from < to && jf_char_is_space(jf_char_at(e->s + from, &size))) {
+    JF_TRY(jf_text_in_time(from, &looked));
+    from += size;
+  }
+  looked = 0;
+  while (r->right && to > from && jf_char_is_space(jf_char_before(e->s + to, &size))) {
+    JF_TRY(jf_text_in_time(e->n - to, &looked));
+    to -= size;
+  }
   jf_edit_skip(e, from);
   jf_edit_copy(e, to - from);
   return JFL_OK;
@@ -187,7 +199,7 @@ jfl_status jf_edit_bytes(const jf_text_rule *r, jf_edit *e)
     const char *s = e->s + e->at;
     if (size == 1 && c > ' ' && c < 127) {
       size_t n = 1;
-      while (e->at + n < e->n && s[n] > ' ' && s[n] < 127) n++;
+      while (e->at + n < e->n && n < MOST_RUN && s[n] > ' ' && s[n] < 127) n++;
       jf_edit_copy(e, n);
       continue;
     }

@@ -61,6 +61,7 @@ static jfl_status split_all(jf_flow *f, const jf_text_rule *r, jf_behaviour beha
   int cap = f->cap_stack;
   for (int i = 0; i < f->n_piece && !status; i++) {
     const jf_piece p = f->piece[i];
+    if ((status = jf_time_at(i))) break;
     if (p.id != JF_NO_ID) {
       jf_flow_piece(f, p.from, p.to, p.id);
       continue;
@@ -95,8 +96,7 @@ static int split_by_pattern(const jf_text_rule *r, jf_finder *f, size_t *from, s
 static int split_by_text(const jf_text_rule *r, jf_finder *f, size_t *from, size_t *to,
                          jfl_status *s)
 {
-  (void)s;
-  if (!jf_text_find(&r->text, f->s, f->n, f->at, from)) return 0;
+  if (!jf_text_find(&r->text, f->s, f->n, f->at, from, s)) return 0;
   *to = f->at = *from + r->text.n;
   return 1;
 }
@@ -116,13 +116,13 @@ static int split_by_character(const jf_text_rule *r, jf_finder *f, size_t *from,
                               jfl_status *s)
 {
   size_t size;
-  (void)s;
-  for (; f->at < f->n; f->at += size)
-    if (split_is_at(r, jf_char_at(f->s + f->at, &size))) {
-      *from = f->at;
-      *to = f->at += size;
-      return 1;
-    }
+  for (; f->at < f->n; f->at += size) {
+    if ((*s = jf_text_in_time(f->at, &f->looked_at))) return 0;
+    if (!split_is_at(r, jf_char_at(f->s + f->at, &size))) continue;
+    *from = f->at;
+    *to = f->at += size;
+    return 1;
+  }
   return 0;
 }
 
@@ -144,8 +144,8 @@ static int split_by_word(const jf_text_rule *r, jf_finder *f, size_t *from, size
   size_t size;
   int kind = 0;
   (void)r;
-  (void)s;
   for (; f->at < f->n; f->at += size) {
+    if ((*s = jf_text_in_time(f->at, &f->looked_at))) return 0;
     const int next = split_class(jf_char_at(f->s + f->at, &size));
     if (kind && next != kind) break;
     if (!kind && next) *from = f->at;
@@ -159,9 +159,11 @@ static int split_by_length(const jf_text_rule *r, jf_finder *f, size_t *from, si
                            jfl_status *s)
 {
   size_t size;
-  (void)s;
   *from = f->at;
-  for (int i = 0; i < r->left && f->at < f->n; i++, f->at += size) jf_char_at(f->s + f->at, &size);
+  for (int i = 0; i < r->left && f->at < f->n; i++, f->at += size) {
+    if ((*s = jf_text_in_time(f->at, &f->looked_at))) return 0;
+    jf_char_at(f->s + f->at, &size);
+  }
   *to = f->at;
   return *to > *from;
 }

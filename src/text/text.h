@@ -92,6 +92,15 @@ typedef struct jf_pattern jf_pattern;
 jfl_status jf_pattern_new(const char *what, const char *s, size_t n, jf_pattern **out);
 void jf_pattern_free(jf_pattern *p);
 
+/* Called by loops over the bytes of a text, of which `at` are done: looks at the time now and then,
+   which *looked tells. */
+static inline jfl_status jf_text_in_time(size_t at, size_t *looked)
+{
+  if (at - *looked < 1 << 16) return JFL_OK;
+  *looked = at;
+  return jf_time_for(0);
+}
+
 /* Goes through the matches in a text. Zeroed but for pattern, s and n it is at the start. */
 typedef struct jf_finder {
   const jf_pattern *pattern;
@@ -99,6 +108,8 @@ typedef struct jf_finder {
   size_t at;                   /* where the next match may begin */
   size_t last; int has_last;   /* where the last one ended */
   int64_t steps, looked;       /* done so far, and when the time was looked at */
+  size_t looked_at;            /* where it was by who looks for something else than a pattern */
+  jfl_status late;             /* what a look came to */
   void *stack; int cap;        /* freed by jf_finder_end */
 } jf_finder;
 /* Gives the next match, or 0; *r is a failure where memory is out, or where a pattern tries far

@@ -142,7 +142,8 @@ jfl_status jf_text_check(const jfl_text *x)
   size_t size;
   if (x->n > MOST_TEXT)
     return jf_fail(JFL_EINVAL, "a text must have at most %d bytes, got %zu", MOST_TEXT, x->n);
-  for (size_t at = 0; at < x->n; at += size) {
+  for (size_t at = 0, looked = 0; at < x->n; at += size) {
+    JF_TRY(jf_text_in_time(at, &looked));
     if ((unsigned char)x->s[at] < 0x80) {
       size = 1;
       continue;
@@ -251,8 +252,8 @@ static jfl_status tokenizer_fill(jfl_tokenizer *t, const jfl_text *texts, const 
 }
 
 /* Writes the rows: padding on one side, tokens on the other. */
-static void tokenizer_write(const jfl_tokenizer *t, const tokenizer_rows *r, int64_t n,
-                            int64_t length, int left, const jfl_batch *b)
+static jfl_status tokenizer_write(const jfl_tokenizer *t, const tokenizer_rows *r, int64_t n,
+                                  int64_t length, int left, const jfl_batch *b)
 {
   int32_t *ids = jfl_array_data(b->ids), *mask = jfl_array_data(b->mask);
   int32_t *types = jfl_array_data(b->types);
@@ -261,6 +262,7 @@ static void tokenizer_write(const jfl_tokenizer *t, const tokenizer_rows *r, int
     const int64_t from = i ? r->end[i - 1] : 0, size = r->end[i] - from;
     const int64_t skip = left ? length - size : 0;
     for (int64_t k = 0; k < length; k++) {
+      JF_TRY(jf_time_at(i * length + k));
       const int there = k >= skip && k < skip + size;
       const jfl_token *v = there ? &r->all.v[from + k - skip] : NULL;
       ids[i * length + k] = there ? v->id : id;
@@ -268,6 +270,7 @@ static void tokenizer_write(const jfl_tokenizer *t, const tokenizer_rows *r, int
       types[i * length + k] = there ? v->type : type;
     }
   }
+  return JFL_OK;
 }
 
 static jfl_status tokenizer_arrays(const jfl_tokenizer *t, const tokenizer_rows *r, int n,
@@ -280,12 +283,13 @@ static jfl_status tokenizer_arrays(const jfl_tokenizer *t, const tokenizer_rows 
   jfl_status s = jfl_array_new(JFL_I32, &shape, &b.ids);
   if (!s) s = jfl_array_new(JFL_I32, &shape, &b.mask);
   if (!s) s = jfl_array_new(JFL_I32, &shape, &b.types);
+  if (!s) s = tokenizer_write(t, r, n, length, left, &b);
   if (s) {
     jfl_array_unref(b.ids);
     jfl_array_unref(b.mask);
+    jfl_array_unref(b.types);
     return s;
   }
-  tokenizer_write(t, r, n, length, left, &b);
   *out = b;
   return JFL_OK;
 }
@@ -319,6 +323,7 @@ static jfl_status tokenizer_collect(const jfl_tokenizer *t, const int32_t *ids, 
                                     int skips, jf_word *token, int *count)
 {
   for (int64_t i = 0; i < n; i++) {
+    JF_TRY(jf_time_at(i));
     const jf_word *w = ids[i] >= 0 && ids[i] < t->size ? &t->by_id[ids[i]] : NULL;
     if (!w || !w->s)
       return jf_fail(JFL_EINVAL, "token %lld must be a number of the vocabulary, below %d, got %d",

@@ -63,14 +63,17 @@ typedef struct jf_flow {
   jf_token *token; int n_token, cap_token;
   const char *given; size_t n_given;     /* the first text, while its tokens are made */
   int spans;                   /* whether they are kept */
-  int failed;                  /* memory is out: what follows is left out */
+  int failed;                  /* memory or time is out: what follows is left out */
+  size_t edited;               /* bytes since edits looked at the time */
   size_t most;                 /* bytes that rules may make of the first text */
   void *stack; int cap_stack;            /* of finders */
   void *nodes; size_t nodes_size;        /* room of a model (jf_flow_room) */
 } jf_flow;
 jfl_status jf_flow_begin(jf_flow *f, const char *s, size_t n, int spans);
 void jf_flow_free(jf_flow *f);
-/* JFL_ENOMEM where memory was out, JFL_EDATA where the text became too long. */
+enum { JF_TOO_LATE = JF_TOO_LONG + 1 };
+/* JFL_ENOMEM where memory was out, JFL_EDATA where the text became too long, JFL_ELIMIT where the
+   script has no time left. */
 jfl_status jf_flow_status(const jf_flow *f);
 /* How many bytes the rules of a file may make of so many: each rule may make a text longer, so a
    few of them would fill any memory. */
@@ -146,8 +149,9 @@ jfl_status jf_edit_charsmap(const jf_text_rule *r, jf_edit *e);
 jfl_status jf_edit_bytes(const jf_text_rule *r, jf_edit *e);
 /* The byte for which that character stands; -1: for none. */
 int jf_char_byte(int32_t c);
-/* The next place of `text` in s from `at` on; 0: there is none. */
-int jf_text_find(const jf_word *text, const char *s, size_t n, size_t at, size_t *from);
+/* The next place of `text` in s from `at` on; 0: there is none, or *r is a failure. */
+int jf_text_find(const jf_word *text, const char *s, size_t n, size_t at, size_t *from,
+                 jfl_status *r);
 
 /* ---- pieces (split.c) ---- */
 

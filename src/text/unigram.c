@@ -78,7 +78,8 @@ jfl_status jf_unigram_piece(jf_model *m, jf_flow *f, const jf_piece *p)
   if (!place) return jf_flow_status(f);
   JF_TRY(unigram_walk(m, f->line.s + p->from, n, place));
   for (int32_t to = (int32_t)n; to; to = place[to].from) place[place[to].from].next = to;
-  for (int32_t at = 0, to; at < (int32_t)n; at = to) {
+  for (int32_t at = 0, to, i = 0; at < (int32_t)n; at = to, i++) {
+    JF_TRY(jf_time_at(i));
     to = place[at].next;
     while (m->fuse_unk && place[to].id == m->unk_id && to < (int32_t)n &&
            place[place[to].next].id == m->unk_id)
