@@ -83,16 +83,28 @@ jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype dtype,
   return r;
 }
 
+/* The first of the metadata, which are sorted, that may be a note. */
+static int open_first_note(const jf_source *s)
+{
+  int from = 0, to = s->n_meta;
+  while (from < to) {
+    const int half = from + (to - from) / 2;
+    if (strcmp(s->meta[half].key, JF_NOTE_PREFIX) < 0) from = half + 1;
+    else to = half;
+  }
+  return from;
+}
+
 int jfl_checkpoint_note(const jfl_checkpoint *c, int i, jfl_note *out)
 {
-  size_t n = strlen(JF_NOTE_PREFIX);
+  const size_t n = strlen(JF_NOTE_PREFIX);
   if (!JF_IS(CHECKPOINT, c) || i < 0) return 0;
   if (!out) return jf_need_pointer(__func__, "out", out), 0;
-  for (int k = 0; k < c->source.n_meta; k++) {
-    const jf_meta *m = &c->source.meta[k];
-    if (strncmp(m->key, JF_NOTE_PREFIX, n) || i--) continue;
-    *out = (jfl_note){ m->key + n, m->value };
-    return 1;
-  }
-  return 0;
+  const jf_source *s = &c->source;
+  const int first = open_first_note(s);
+  if (i >= s->n_meta - first) return 0;
+  const jf_meta *m = &s->meta[first + i];
+  if (strncmp(m->key, JF_NOTE_PREFIX, n)) return 0;
+  *out = (jfl_note){ m->key + n, m->value };
+  return 1;
 }
