@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PIECE = 1 << 22 };      /* bytes that are read without a look at the time */
+
 jfl_status jf_file_fail(const char *path, const char *what)
 {
   return jf_fail(JFL_EIO, "checkpoint %s: cannot %s: %s", path, what, jf_trouble(errno));
@@ -30,7 +32,8 @@ jfl_status jf_file_trim(const char *path, char *out)
 jfl_status jf_file_read(int fd, const char *path, void *out, size_t n, uint64_t at)
 {
   for (char *p = out; n;) {
-    int64_t k = jf_read_at(fd, p, n, at);
+    JF_TRY(jf_time_for(0));
+    int64_t k = jf_read_at(fd, p, n < PIECE ? n : PIECE, at);
     if (k < 0) return jf_file_fail(path, "read");
     if (!k)
       return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: %zu bytes more must follow", path,

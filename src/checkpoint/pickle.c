@@ -139,6 +139,7 @@ static jfl_status pickle_add(reader *r, int container, int value)
   jf_pickle *p = r->p;
   /* Each item was put on the stack by a byte, or is one of a pair that was. */
   if (p->n_cell / 2 > r->end - r->start) return pickle_wrong(r, "more items than bytes");
+  JF_TRY(jf_time_at(p->n_cell));
   if (!JF_ROOM(p->cell, p->n_cell, p->cap_cell)) return pickle_no_memory();
   p->cell[p->n_cell] = (jf_pickled_cell){ value, -1 };
   jf_pickled *c = &p->v[container];
@@ -445,6 +446,7 @@ static jfl_status pickle_note(reader *r, uint64_t at)
   JF_TRY(pickle_pop(r, &value));
   if (at >= (uint64_t)(r->end - r->start)) return pickle_wrong(r, "a note of too high a number");
   while ((uint64_t)r->n_memo <= at) {
+    JF_TRY(jf_time_at(r->n_memo));
     if (!JF_ROOM(r->memo, r->n_memo, r->cap_memo)) return pickle_no_memory();
     r->memo[r->n_memo++] = -1;
   }
@@ -505,9 +507,10 @@ static const struct { unsigned char op; int arg; jfl_status (*run)(reader *r, in
 
 static jfl_status pickle_run(reader *r)
 {
-  while (!r->done) {
+  for (int64_t k = 0; !r->done; k++) {
     const char *op = NULL;
     size_t i = 0;
+    JF_TRY(jf_time_at(k));
     JF_TRY(pickle_take(r, 1, &op));
     while (i < sizeof ops / sizeof *ops && ops[i].op != (unsigned char)*op) i++;
     if (i == sizeof ops / sizeof *ops)

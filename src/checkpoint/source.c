@@ -97,7 +97,10 @@ jfl_status jf_source_open(const char *path, jf_source *out)
   *out = (jf_source){ .fd = -1 };
   JF_TRY(jf_file_trim(path, dir));
   jfl_status r = open_path(dir, out);
-  for (int i = 0; r == JFL_OK && i < out->n_tensor; i++) r = is_state(out, &out->tensor[i]);
+  for (int i = 0; r == JFL_OK && i < out->n_tensor; i++) {
+    r = jf_time_at(i);
+    if (r == JFL_OK) r = is_state(out, &out->tensor[i]);
+  }
   if (r != JFL_OK) jf_source_close(out);
   return r;
 }

@@ -190,6 +190,7 @@ static jfl_status torch_walk(torch_loader *l, int value, int depth, int but)
     if (l->looks-- <= 0)
       return jf_fail(JFL_EDATA, "checkpoint %s: damaged: its containers hold each other",
                      l->s->path);
+    JF_TRY(jf_time_at(l->looks));
     const jf_pickled *key = v->kind == JF_PICKLED_DICT ? &p->v[p->cell[c].value] : NULL;
     if (key) c = p->cell[c].next;
     if (c < 0) break;

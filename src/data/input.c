@@ -4,6 +4,21 @@
 
 #include <string.h>
 
+enum { PIECE = 1 << 22 };      /* bytes that are read without a look at the time */
+
+/* Reads up to n bytes, as many as there are. */
+static jfl_status input_all(int fd, char *to, size_t n, size_t *out)
+{
+  size_t done = 0;
+  for (int64_t got = 1; got && done < n; done += (size_t)got) {
+    JF_TRY(jf_time_for(0));
+    got = jf_read_all(fd, to + done, n - done < PIECE ? n - done : PIECE);
+    if (got < 0) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
+  }
+  *out = done;
+  return JFL_OK;
+}
+
 static jfl_status input_fill(int fd, jf_input_room room, void *ctx, size_t *n)
 {
   jf_info st;
@@ -11,10 +26,7 @@ static jfl_status input_fill(int fd, jf_input_room room, void *ctx, size_t *n)
   if (jf_info_of(fd, &st)) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
   if (st.kind != JF_FILE) return jf_fail(JFL_EIO, "it is not a file");
   JF_TRY(room(ctx, st.size, &to));
-  const int64_t got = jf_read_all(fd, to, (size_t)st.size);
-  if (got < 0) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
-  *n = (size_t)got;
-  return JFL_OK;
+  return input_all(fd, to, (size_t)st.size, n);
 }
 
 jfl_status jf_input_read(const char *path, jf_input_room room, void *ctx, size_t *n)
@@ -54,17 +66,19 @@ static jfl_status input_open(jf_input *in, const char *path)
   return JFL_OK;
 }
 
-static int64_t input_read_at(int fd, char *to, int64_t n, int64_t at)
+static jfl_status input_read_at(int fd, char *to, int64_t n, int64_t at)
 {
   int64_t done = 0;
   while (done < n) {
-    const int64_t got = jf_read_at(fd, to + done, (size_t)(n - done), (uint64_t)(at + done));
+    const int64_t most = n - done < PIECE ? n - done : PIECE;
+    JF_TRY(jf_time_for(0));
+    const int64_t got = jf_read_at(fd, to + done, (size_t)most, (uint64_t)(at + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return -1;
-    if (!got) break;
+    if (got < 0) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
+    if (!got) return jf_fail(JFL_EDATA, "it became shorter while it was read");
     done += got;
   }
-  return done;
+  return JFL_OK;
 }
 
 jfl_status jf_input_part(jf_input *in, const jfl_place *place, jf_input_room room, void *ctx,
@@ -78,9 +92,7 @@ jfl_status jf_input_part(jf_input *in, const jfl_place *place, jf_input_room roo
     return jf_fail(JFL_EDATA, "it must have %lld bytes from byte %lld on, got a file of %lld",
                    (long long)size, (long long)place->offset, (long long)in->size);
   JF_TRY(room(ctx, size, &to));
-  const int64_t got = input_read_at(in->fd, to, size, place->offset);
-  if (got < 0) return jf_fail(JFL_EIO, "%s", jf_trouble(errno));
-  if (got < size) return jf_fail(JFL_EDATA, "it became shorter while it was read");
-  *n = (size_t)got;
+  JF_TRY(input_read_at(in->fd, to, size, place->offset));
+  *n = (size_t)size;
   return JFL_OK;
 }
