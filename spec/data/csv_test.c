@@ -56,11 +56,33 @@ static void asks_for_the_time(void)
   jf_budget_drop(b);
 }
 
+/* Texts that stand for nothing are compared with each cell: with many of them each row counts. */
+static void asks_more_often_for_more_comparisons(void)
+{
+  static const char *missing[1000];
+  const jfl_csv_spec spec = { .separator = ',', .header = 1, .missing = missing,
+                              .n_missing = 1000 };
+  jfl_csv *t = NULL;
+  jf_budget *b = jf_budget_new(0);
+  jf_budget_limit(b, left, NULL);
+  jf_budget *before = jf_memory_charge(b);
+  for (int i = 0; i < 1000; i++) missing[i] = "no number";
+  seconds = ROWS / 10;
+  CHECK(jfl_csv_read("table.csv", &spec, &t) == JFL_ELIMIT);
+  seconds = 1e9;
+  CHECK(jfl_csv_read("table.csv", &spec, &t) == JFL_OK);
+  jfl_csv_free(t);
+  jf_memory_charge(before);
+  jf_budget_limit(b, NULL, NULL);
+  jf_budget_drop(b);
+}
+
 int main(void)
 {
   scratch_make();
   if (chdir(scratch)) return 1;
   make_table();
   RUN(asks_for_the_time);
+  RUN(asks_more_often_for_more_comparisons);
   return test_done();
 }

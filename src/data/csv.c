@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS = 1000, MOST_COLUMNS = 1 << 16, FIRST_ROWS = 8, MOST_NAME = 60, SHOWN = 40 };
+enum { LOOKS = 1000, MOST_COLUMNS = 1 << 16, FIRST_ROWS = 8, MOST_NAME = 60, SHOWN = 40,
+       SOME = 1 << 12 };       /* comparisons between two looks at the time */
 
 typedef struct csv_text { const char *s; size_t n, doubled; } csv_text;
 
@@ -78,6 +79,7 @@ static jfl_status csv_add(jfl_csv *t, int *cap, const char *s, size_t n)
   if (t->n_column > MOST_COLUMNS)
     return jf_fail(JFL_EDATA, "line %lld: columns must be at most %d, got more",
                    (long long)t->start_line, MOST_COLUMNS);
+  if (t->spec->n_typed) JF_TRY(jf_time_for(0));
   for (int i = 0; i < t->spec->n_typed; i++)
     if (!strcmp(t->spec->typed[i], c->name)) {
       c->asked = 1;
@@ -93,7 +95,7 @@ static jfl_status csv_check_names(const jfl_csv *t)
   const char **name = jf_new_raw((size_t)t->n_column * sizeof *name);
   jfl_status r = name ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; !r && i < t->n_column; i++) name[i] = t->column[i].name;
-  if (!r) qsort(name, (size_t)t->n_column, sizeof *name, jf_by_text);
+  if (!r) r = jf_sort_in_time(name, (size_t)t->n_column, sizeof *name, jf_by_text);
   for (int i = 1; !r && i < t->n_column; i++)
     if (!strcmp(name[i - 1], name[i]))
       r = jf_fail(JFL_EDATA, "line %lld: columns must have names that differ, got '%.*s' twice",
@@ -200,6 +202,7 @@ typedef jfl_status csv_taker(jfl_csv *t, csv_column *c, const jf_csv_cell *cell,
 static jfl_status csv_lines(jfl_csv *t, int64_t most, csv_taker *put)
 {
   jf_cells c = csv_from(t, t->start, t->start_line);
+  const int64_t each = 1 + t->spec->n_missing, some = each < SOME ? SOME / each : 1;
   int64_t cells = 0;
   t->n_row = 0;
   while (jf_cells_more(&c) && (!most || t->n_row < most)) {
@@ -208,7 +211,7 @@ static jfl_status csv_lines(jfl_csv *t, int64_t most, csv_taker *put)
     int i = 0;
     for (; !cell.last && i < t->n_column; i++) {
       const int64_t own = c.line;      /* behind line ends in quotes it is another */
-      JF_TRY(jf_time_at(cells++));
+      if (cells++ % some == 0) JF_TRY(jf_time_for(0));
       JF_TRY(jf_cells_next(&c, &cell));
       JF_TRY(put(t, &t->column[i], &cell, own));
     }
@@ -272,6 +275,7 @@ static jfl_status csv_check_typed(const jfl_csv *t)
 {
   for (int i = 0; i < t->spec->n_typed; i++) {
     int k = 0;
+    JF_TRY(jf_time_for(0));
     while (k < t->n_column && strcmp(t->column[k].name, t->spec->typed[i])) k++;
     if (k == t->n_column)
       return jf_fail(JFL_ENAME, "types must name columns, got '%.*s', which is none", MOST_NAME,
