@@ -178,6 +178,46 @@ static void refuses_nothing_at_all(void)
   CHECK(fails(p, 0, JFL_RAW, "cut short"));
 }
 
+/* ---- a script's time ---- */
+
+enum { LARGE = 20 << 20 };
+static int looks;
+
+static double left(void *ctx)
+{
+  (void)ctx;
+  return looks-- > 0 ? 1 : 0;
+}
+
+/* Packs and unpacks 20 MB, each with so many looks at the time. */
+static jfl_status pack_within(int n_pack, int n_unpack)
+{
+  unsigned char *zeros = calloc(LARGE, 1);
+  jfl_array *packed = NULL, *all = NULL;
+  looks = n_pack;
+  jfl_status s = jfl_compress(zeros, LARGE, JFL_GZIP, &packed);
+  looks = n_unpack;
+  if (!s) s = jfl_inflate(jfl_array_data(packed), (size_t)jfl_array_size(packed), JFL_GZIP, GUESS,
+                          &all);
+  if (!s) CHECK(jfl_array_size(all) == LARGE && !memcmp(jfl_array_data(all), zeros, LARGE));
+  jfl_array_unref(packed);
+  jfl_array_unref(all);
+  free(zeros);
+  return s;
+}
+
+static void ends_where_time_does(void)
+{
+  jf_budget *b = jf_budget_new(0);
+  jf_budget_limit(b, left, NULL);
+  jf_budget *const before = jf_memory_charge(b);
+  CHECK(pack_within(1000, 1000) == JFL_OK);
+  CHECK(pack_within(15, 1000) == JFL_ELIMIT);
+  CHECK(pack_within(1000, 15) == JFL_ELIMIT);
+  jf_memory_charge(before);
+  jf_budget_drop(b);
+}
+
 int main(void)
 {
   fill();
@@ -188,6 +228,7 @@ int main(void)
   RUN(refuses_what_is_damaged);
   RUN(stops_where_it_is_told);
   RUN(takes_back_what_was_compressed);
+  RUN(ends_where_time_does);
   RUN(refuses_nothing_at_all);
   return test_done();
 }

@@ -7,7 +7,8 @@
 
 /* Deflate never expands more than this (zlib.net, technical details), so no hint or file makes us
    ask for more memory than its bytes can fill. */
-enum { MAX_RATIO = 1032, FIRST_RATIO = 4, TRUSTED_RATIO = 16, SLACK = 64 };
+enum { MAX_RATIO = 1032, FIRST_RATIO = 4, TRUSTED_RATIO = 16, SLACK = 64,
+       PIECE = 1 << 20 };      /* bytes between two looks at the time */
 
 /* How zlib is told the container. */
 static const int windows[] = { [JFL_GZIP] = 16 + MAX_WBITS, [JFL_ZLIB] = MAX_WBITS,
@@ -54,11 +55,11 @@ static jfl_status resize(decoder *d, size_t n)
   return JFL_OK;
 }
 
-/* One call of zlib, with as much room and input as its 32-bit counts allow. */
+/* One call of zlib, with a piece of the room and of the input. */
 static int step(decoder *d, void *to, size_t room)
 {
-  uInt in = d->in_left < UINT_MAX ? (uInt)d->in_left : UINT_MAX;
-  uInt out = room < UINT_MAX ? (uInt)room : UINT_MAX;
+  uInt in = d->in_left < PIECE ? (uInt)d->in_left : PIECE;
+  uInt out = room < PIECE ? (uInt)room : PIECE;
   d->z.avail_in = in;
   d->z.avail_out = out;
   d->z.next_out = to;
@@ -112,6 +113,7 @@ static jfl_status grow(decoder *d)
 static jfl_status inflate_run(decoder *d, jfl_deflate kind)
 {
   for (int more = 1; more && (d->end == ALL || d->done < d->limit);) {
+    JF_TRY(jf_time_for(0));
     int code = step(d, (Bytef *)jfl_array_data(d->out) + d->done, capacity(d) - d->done);
     if (code == Z_STREAM_END) JF_TRY(after_end(d, kind, &more));
     else if (code == Z_BUF_ERROR && d->done == capacity(d)) JF_TRY(grow(d));
@@ -184,20 +186,30 @@ jfl_status jfl_inflate_head(const void *src, size_t n, jfl_deflate kind, size_t 
   return inflate_unpack(d, src, n, kind, count, out);
 }
 
-/* All at once: there is room for the worst case. */
-static jfl_status inflate_pack(z_stream *z, jfl_array **out)
+/* Packs n bytes piece by piece, for which there is room. */
+static jfl_status inflate_pack_all(z_stream *z, uInt n)
 {
-  uLong bound = deflateBound(z, z->avail_in);
+  int code = Z_OK;
+  for (uInt piece; code == Z_OK; n -= piece) {
+    JF_TRY(jf_time_for(0));
+    z->avail_in = piece = n < PIECE ? n : PIECE;
+    code = deflate(z, piece == n ? Z_FINISH : Z_NO_FLUSH);
+  }
+  return code == Z_STREAM_END ? JFL_OK : jf_fail(JFL_EINVAL, "deflate: %s", zError(code));
+}
+
+/* Makes room for the worst case first. */
+static jfl_status inflate_pack(z_stream *z, uInt n, jfl_array **out)
+{
+  uLong bound = deflateBound(z, n);
   if (bound > UINT_MAX)
-    return jf_fail(JFL_EINVAL, "deflate: data must fit %u bytes packed, got %u", UINT_MAX,
-                   z->avail_in);
+    return jf_fail(JFL_EINVAL, "deflate: data must fit %u bytes packed, got %u", UINT_MAX, n);
   jfl_array *a;
   JF_TRY(new_bytes(bound, &a));
   z->next_out = jfl_array_data(a);
   z->avail_out = (uInt)bound;
-  int code = deflate(z, Z_FINISH);
-  jfl_status r = code == Z_STREAM_END ? new_bytes(z->total_out, out)
-                                      : jf_fail(JFL_EINVAL, "deflate: %s", zError(code));
+  jfl_status r = inflate_pack_all(z, n);
+  if (r == JFL_OK) r = new_bytes(z->total_out, out);
   if (r == JFL_OK) memcpy(jfl_array_data(*out), jfl_array_data(a), z->total_out);
   jfl_array_unref(a);
   return r;
@@ -211,13 +223,11 @@ jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl_array *
     return jf_fail(JFL_EINVAL, "deflate: kind must be gzip, zlib or raw, got %d", (int)kind);
   if (n > UINT_MAX)
     return jf_fail(JFL_EINVAL, "deflate: data must be at most %u bytes, got %zu", UINT_MAX, n);
-  z_stream z = {
-    .zalloc = inflate_take, .zfree = inflate_give, .next_in = (Bytef *)src, .avail_in = (uInt)n
-  };
+  z_stream z = { .zalloc = inflate_take, .zfree = inflate_give, .next_in = (Bytef *)src };
   int code = deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, windows[kind], MAX_MEM_LEVEL,
                           Z_DEFAULT_STRATEGY);
   if (code != Z_OK) return jf_fail(JFL_ENOMEM, "deflate: out of memory");
-  jfl_status r = inflate_pack(&z, out);
+  jfl_status r = inflate_pack(&z, (uInt)n, out);
   deflateEnd(&z);
   return r;
 }
