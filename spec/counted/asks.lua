@@ -2,7 +2,7 @@
 --   build/counted spec/counted/asks.lua WHAT
 -- prints how many calls it made, and each that went on for more than MOST places. WHAT is "arrays",
 -- each function and method of arrays; "compiling", kinds of scripts/bench/growing.lua; "files",
--- tokenizers that are learned, and files of many entries; or else ops
+-- tokenizers, long texts and large files; or else ops
 -- whose names begin with one of these letters. A large call of an op is a case of spec/op/cases in
 -- which an extent, wherever it occurs, is so much larger that a tensor has at least ELEMENTS
 -- elements; what an op refuses then is left out. After LOOKS looks there is no time left, so that
@@ -204,6 +204,96 @@ local function gguf_of(n)
   return path
 end
 
+-- ---- what one long text or file can ask for ----
+
+local LONG = 2e6
+
+local function written(ending, text)
+  local path = os.tmpname()
+  os.remove(path)
+  path = path .. ending
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+  return path
+end
+
+-- Calls fn with the path of a file that has the text, which must not be wrong but for a number.
+local function of_file(what, ending, text, fn)
+  local path = written(ending, text)
+  local ok, err = measured(what, fn, path)
+  os.remove(path)
+  assert(ok or tostring(err):find("at most 400 characters", 1, true), err)
+end
+
+local function words_file(parts)
+  return ('{%s"model":{"type":"WordLevel","unk_token":"u","vocab":{"u":0,"a":1}}}'):format(parts)
+end
+
+-- Files with many entries, or with one long one.
+local function long_files()
+  local read, many = flow.text.tokenizer, 1e5
+  local added, tensors, notes = {}, {}, {}
+  for i = 1, many do
+    local name = ("w%05d"):format(i * 7919 % many)
+    added[i] = ('{"id":%d,"content":"%s","special":true}'):format(i + 1, name)
+    tensors[i] = ('"%s":{"dtype":"U8","shape":[1],"data_offsets":[%d,%d]}'):format(name, i - 1, i)
+    notes[i] = ('"note.%s":""'):format(name)
+  end
+  of_file("added tokens", ".json",
+    words_file('"added_tokens":[' .. table.concat(added, ",") .. "],"), read)
+  for what, value in pairs { text = '"' .. ("x"):rep(LONG) .. '"', blanks = (" "):rep(LONG) .. "1",
+    number = ("1"):rep(LONG) } do
+    of_file("a long " .. what, ".json", words_file('"version":' .. value .. ","), read)
+  end
+  local whole = require("jfl.data.archive").whole
+  for what, entries in pairs { tensors = tensors,
+    notes = { '"__metadata__":{' .. table.concat(notes, ",") .. "}" } } do
+    local head = "{" .. table.concat(entries, ",") .. "}"
+    local bytes = what == "tensors" and many or 0
+    of_file("many " .. what, ".safetensors", whole(#head, 8) .. head .. ("x"):rep(bytes),
+      function(path)
+        local open = core.checkpoint_open(path)
+        core.checkpoint_about(open)
+      end)
+  end
+end
+
+-- One long text through each part of a tokenizer.
+local function long_texts()
+  local accents, words = ("\195\137"):rep(LONG / 4), ("a "):rep(LONG / 4)
+  local function part(kind, members) return ('{"type":"%s"%s}'):format(kind, members or "") end
+  local parts = {}
+  for _, kind in ipairs { "NFC", "NFKD", "Lowercase", "StripAccents", "BertNormalizer", "Nmt" } do
+    parts[#parts + 1] = '"normalizer":' .. part(kind)
+  end
+  for _, made in ipairs { { "Strip", ',"strip_left":true,"strip_right":true' },
+    { "Replace", ',"pattern":{"String":"' .. ("a "):rep(1000) .. 'b"},"content":""' },
+    { "Replace", ',"pattern":{"Regex":"(?:a |a )*b"},"content":""' } } do
+    parts[#parts + 1] = '"normalizer":' .. part(unpack(made))
+  end
+  for _, made in ipairs { { "Whitespace" }, { "WhitespaceSplit" }, { "BertPreTokenizer" },
+    { "ByteLevel", ',"add_prefix_space":false,"trim_offsets":true,"use_regex":false' },
+    { "Split", ',"pattern":{"Regex":"[^b]+b"},"behavior":"Isolated","invert":false' },
+    { "CharDelimiterSplit", ',"delimiter":"b"' } } do
+    parts[#parts + 1] = '"pre_tokenizer":' .. part(unpack(made))
+  end
+  local function try_texts(each)
+    local path = written(".json", words_file(each .. ","))
+    local tokenizer = flow.text.tokenizer(path)
+    os.remove(path)
+    for _, text in ipairs { accents, words, (" "):rep(LONG / 2) } do
+      local ok, err = measured(each:sub(1, 60), tokenizer.batch, tokenizer, { text })
+      assert(ok or tostring(err):find("so many attempts", 1, true), err)
+      collectgarbage()
+    end
+  end
+  for _, each in ipairs(parts) do
+    try_texts(each)
+    collectgarbage()
+  end
+end
+
 local function files()
   local many, list = 1e5, {}
   for i = 1, many do list[i] = ("w%d x%d "):format(i, i % 1000) end
@@ -218,6 +308,8 @@ local function files()
   local ok, err = measured("reading of GGUF", flow.gguf.read, path)
   os.remove(path)
   assert(ok, err)
+  long_files()
+  long_texts()
 end
 
 -- Of many small jobs none takes long, and a script that makes them is looked at between them.
