@@ -42,5 +42,24 @@ describe("on a thread that rounds otherwise #cpu", function()
       assert.equal(mode, kept)
       assert.same(want, got)
     end)
+
+    it(name .. " arrays are printed as elsewhere", function()
+      if ffi.arch ~= "x64" then return pending "the numbers of modes are those of x86" end
+      local arrays = {}
+      for i, dtype in ipairs { "float32", "float64", "float16", "bfloat16" } do
+        arrays[i] = nd.array({ 0.1, 1 / 3, 2.675, 1e-7, 3e4 }):astype(dtype)
+      end
+      local function texts()
+        local list = {}
+        for i, a in ipairs(arrays) do list[i] = tostring(a) end
+        return list
+      end
+      local want, before = texts(), m.fegetround()
+      m.fesetround(mode)
+      local ok, got = pcall(texts)
+      m.fesetround(before)
+      assert.is_true(ok, got)
+      assert.same(want, got)
+    end)
   end
 end)

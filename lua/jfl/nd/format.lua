@@ -14,18 +14,26 @@ local PRECISION = {
   bfloat16 = { 8, 4, -133, 2 },
 }
 
--- The value nearest to x in a dtype narrower than float64.
+-- The value nearest to x in a dtype narrower than float64. Each step is exact, so that it is the
+-- same where a host rounds up, down or towards 0.
 local function rounded(x, precision)
   local mantissa, exponent = math.frexp(x)
   local bits = math.min(precision[1], exponent - precision[3])
-  local half = 2 ^ 52 * 1.5
-  return math.ldexp((mantissa * 2 ^ bits + half) - half, exponent - bits)
+  local scaled = mantissa * 2 ^ bits
+  local whole = math.floor(scaled)
+  local over = scaled - whole
+  if over > 0.5 or (over == 0.5 and whole % 2 == 1) then whole = whole + 1 end
+  return math.ldexp(whole, exponent - bits)
 end
+
+-- x with so many decimals ("f"), or digits behind the first ("e"). Where a host rounds down a number
+-- less itself is -0, also one of places.
+local function decimals(x, places, kind) return ("%%.%d%s"):format(places, kind):format(x) end
 
 -- x with the given number of decimals ("f") or of digits after the first ("e"). Halfway cases are
 -- rounded to even, where string.format rounds them up.
 local function decimal(x, places, kind)
-  local text = ("%." .. places .. kind):format(x)
+  local text = decimals(x, places, kind)
   local number, exponent = text:match("^([^e]*)(.*)$")
   local odd = number:match("[13579]$")
   if not odd then return text end
@@ -40,7 +48,7 @@ end
 local function shortest(x, precision)
   local subnormal = math.abs(x) < 2 ^ (precision[3] + precision[1])
   for digits = subnormal and 1 or precision[4], precision[2] do
-    local text = ("%." .. digits - 1 .. "e"):format(x)
+    local text = decimals(x, digits - 1, "e")
     local back = tonumber(text)
     if back == x or (precision[1] < 53 and rounded(back, precision) == x) then
       local zeros, exponent = text:match("(0*)e([+-]%d+)$")
