@@ -84,13 +84,26 @@ describe("a mistake in an op's arguments", function()
       "c.op('softmax')(..., {axs = 1})", x)
     op_error("softmax: 'axis' is given both by position and by name",
       "c.op('softmax')(..., 0, {axis = 1})", x)
-    op_error("softmax: takes at most 2 arguments and options, got 3; a list is one "
-      .. "argument: {0, 1}",
+    op_error("softmax: takes at most 2 arguments and options, got 3",
       "c.op('softmax')(..., 0, 1)", x)
     op_error("softmax: options must have names, got one under a number",
       "c.op('softmax')(..., {axis = 0, [7] = 1})", x)
     op_error("softmax: name must be a string, got number", "c.op('softmax')(..., {name = 1})", x)
     op_error("unknown op 'sofmax'", "c.op('sofmax')")
+  end)
+
+  it("says where several numbers should be one list", function()
+    op_error("reshape: takes at most 2 arguments and options, got 4; shape is one list: {1, 2, 1}",
+      "c.op('reshape')(..., 1, 2, 1)", x)
+    op_error("zeros: dtype must be a dtype, got 3; shape is one list: {2, 3}",
+      "c.op('zeros')(2, 3)")
+    op_error("reduce_sum: keepdims must be true or false, got 1; axis is one list: {0, 1}",
+      "c.op('reduce_sum')(..., 0, 1)", x)
+    op_error("slice: takes at most 3 arguments and options, got 5; begin and size are lists",
+      "c.op('slice')(..., 0, 0, 1, 1)", x)
+    op_error("softmax: takes at most 2 arguments and options, got 4",
+      "c.op('softmax')(..., 0, 1, 2)", x)
+    op_error("zeros: dtype must be a dtype, got 3", "c.op('zeros')({ 2 }, 3)")
   end)
 
   it("names the argument of a wrong type", function()

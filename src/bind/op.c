@@ -151,14 +151,41 @@ static void need_room(lua_State *L, const record *r, int n)
   jf_raise(L, "%s: results must be fewer, as Lua returns several thousand at most", r->info.name);
 }
 
+/* Whether slot k takes a list of numbers. */
+static int takes_numbers(const record *r, int k)
+{
+  return k >= r->info.n_in && takes_list(r, k);
+}
+
+/* Pushes "; shape is one list: {2, 3}" where the n arguments give such a list as several of them,
+   one after another up to the last; else nothing. */
+static const char *push_list_hint(lua_State *L, const record *r, int n)
+{
+  luaL_Buffer b;
+  int first = n + 1;
+  while (first > 1 && lua_type(L, first - 1) == LUA_TNUMBER) first--;
+  while (first < n && first <= n_slots(r) && !takes_numbers(r, first - 1)) first++;
+  if (first >= n || first > n_slots(r)) return lua_pushliteral(L, ""), "";
+  if (first < n_slots(r) && takes_numbers(r, first))
+    return lua_pushfstring(L, "; %s and %s are lists", slot_name(r, first - 1),
+                           slot_name(r, first));
+  luaL_buffinit(L, &b);
+  lua_pushfstring(L, "; %s is one list: {", slot_name(r, first - 1));
+  luaL_addvalue(&b);
+  for (int i = first; i <= n; i++) {
+    lua_pushvalue(L, i);
+    luaL_addvalue(&b);
+    luaL_addstring(&b, i < n ? ", " : "}");
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
 static void too_many(lua_State *L, const record *r, int n)
 {
   int most = n_slots(r);
   check_dot(L, r);
-  const char *hint = "";
-  if (lua_type(L, most) == LUA_TNUMBER && lua_type(L, most + 1) == LUA_TNUMBER)
-    hint = lua_pushfstring(L, "; a list is one argument: {%s, %s}", lua_tostring(L, most),
-                           lua_tostring(L, most + 1));
+  const char *hint = push_list_hint(L, r, n);
   jf_raise(L, "%s: takes at most %d argument%s and options, got %d%s", r->info.name, most,
            most == 1 ? "" : "s", n, hint);
 }
@@ -226,6 +253,22 @@ static void check_order(lua_State *L, const bind_op_call *c, int i, int at)
            push_names(L, r, 0));
 }
 
+/* Fails where a number stands in the place of an attribute that is none, behind others that are
+   meant as a list with it: zeros(2, 3). */
+static void check_numbers(lua_State *L, const bind_op_call *c, int i, int at)
+{
+  const record *r = c->r;
+  const char *type = r->param[i].type;
+  if (at > c->given || lua_type(L, at) != LUA_TNUMBER || takes_list(r, r->info.n_in + i)) return;
+  if (!strcmp(type, "integer") || !strcmp(type, "number")) return;
+  const char *hint = push_list_hint(L, r, c->given);
+  if (*hint)
+    jf_raise(L, "%s: %s must be %s, got %s%s", r->info.name, r->param[i].name,
+             !strcmp(type, "dtype") ? "a dtype" : !strcmp(type, "string") ? "a string"
+             : "true or false", lua_tostring(L, at), hint);
+  lua_pop(L, 1);
+}
+
 static void read_attributes(lua_State *L, bind_op_call *c)
 {
   const record *r = c->r;
@@ -233,6 +276,7 @@ static void read_attributes(lua_State *L, bind_op_call *c)
     int at = c->slot[r->info.n_in + i];
     if (!at) continue;
     check_order(L, c, i, at);
+    check_numbers(L, c, i, at);
     jf_read_arg(L, at, r->info.name, r->param[i].name, &c->arg[c->n_arg++]);
   }
 }

@@ -338,7 +338,31 @@ local function check_value(who, param, value)
   elseif of == "Tensor" and not param.stands then args.tensor(who, name, value) end
 end
 
--- Hints at the list that is missing where a shape is given as several numbers, as in zeros(2, 3).
+-- Whether a parameter may be a number, as far as its type and its default say.
+local function takes_number(param)
+  local of, default = param.type, param[3]
+  if of then return of:find "number" or of:find "integer" end
+  return not param.words and (default == nil or type(default) == "number")
+end
+
+-- Fails where the numbers from argument i on are meant as a list, as in zeros(2, 3): the last of
+-- them stand where no number may, or nothing at all.
+local function check_list(f, given, i)
+  local param, behind, last = f.taken[i], f.taken[i + 1], i
+  while type(given[last + 1]) == "number" do last = last + 1 end
+  if not (param.type or ""):find("[]", 1, true) or behind and takes_number(behind) then return end
+  core.fail("%s: %s is one list: {%s}", f.path, param[1], table.concat(given, ", ", i, last))
+end
+
+local function check_lists(f, given, count)
+  for i = 1, math.min(count - 1, #f.taken) do
+    if type(given[i]) == "number" and type(given[i + 1]) == "number" then
+      check_list(f, given, i)
+    end
+  end
+end
+
+-- Hints at the list that is missing where a shape is given as several numbers before others.
 local function list_hint(f, given)
   local i = f.index.shape
   if not i or type(given[i]) ~= "number" or type(given[i + 1]) ~= "number" then return "" end
@@ -403,6 +427,7 @@ local function read(f, n, ...)
   local is_options = empty or args.is_options(last) and not is_keyed(f, n, last)
   local options = is_options and last or nil
   local count = options and n - 1 or n
+  check_lists(f, given, count)
   if count > #f.taken then
     core.fail("%s: takes at most %d arguments (%s), got %d%s", f.path, #f.taken,
       names_of(f.params), count, list_hint(f, given))

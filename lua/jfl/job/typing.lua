@@ -46,7 +46,7 @@ local function placeholder(kind)
   local path = "typing." .. kind .. ".Placeholder"
   return args.define(path, "The type of a job argument: " .. kind .. " of a fixed shape.", {
     { "shape", kind == "Numpy" and "its extents; a first one of -1 stands for any batch size, "
-      .. "{ max = 512 } for any number up to that" or "its extents" },
+      .. "{ max = 512 } for any number up to that" or "its extents", type = "(integer|table)[]" },
     { "dtype", "of its elements", "float32" },
     kind == "Numpy" and { "distribute", "how it lies on several devices, such as "
       .. "flow.distribute.split(0), and which part of it each process gives", args.none,

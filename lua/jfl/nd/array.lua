@@ -11,10 +11,7 @@ local nd = { matmul = ndmath.matmul }
 
 -- ---- making arrays ----
 
-local function shape_of(who, shape, dtype)
-  if type(shape) == "number" and type(dtype) == "number" then
-    core.fail("%s: shape must be one list such as {%g, %g}", who, shape, dtype)
-  end
+local function shape_of(who, shape)
   return args.shape(who, "shape", type(shape) == "number" and { shape } or shape)
 end
 
@@ -67,7 +64,7 @@ for name, value in pairs { zeros = 0, ones = 1, empty = 0 } do
     { "dtype", "of its elements", "float32" },
     returns = "NdArray",
   }, function(o)
-    local shape = shape_of(path, o.shape, o.dtype)
+    local shape = shape_of(path, o.shape)
     return nd.full(shape, value, args.dtype(path, "dtype", o.dtype))
   end)
 end

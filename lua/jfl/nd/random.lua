@@ -17,7 +17,7 @@ end
 local function maker(name, doc, op)
   local path, draw = "ndarray." .. name, core.op(op)
   return args.define(path, doc, {
-    { "shape", "its extents" },
+    { "shape", "its extents", type = "integer|integer[]" },
     { "dtype", "of its elements", "float32" },
     returns = "NdArray",
   }, function(o)

@@ -1,3 +1,4 @@
+local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
 local args = require "jfl.base.args"
@@ -117,6 +118,21 @@ describe("args", function()
     helper.fails(function() f() end, "spec.f: argument 1 'x' is missing")
     helper.fails(function() f(1, 2, "a", 4) end,
       "spec.f: takes at most 3 arguments (x, n, name), got 4")
+  end)
+
+  it("says where several numbers should be one list", function()
+    local nd, x = flow.ndarray, flow.ndarray.ones { 2, 2 }
+    for message, call in pairs {
+      ["ndarray.ones: shape is one list: {2, 3}"] = function() nd.ones(2, 3) end,
+      ["ndarray.rand: shape is one list: {2, 3, 4}"] = function() nd.rand(2, 3, 4) end,
+      ["tile: reps is one list: {2, 2}"] = function() x:tile(2, 2) end,
+      ["reverse: axis is one list: {0, 1}"] = function() x:flip(0, 1) end,
+      ["ndarray.sum: axis is one list: {0, 1}"] = function() x:sum(0, 1) end,
+      ["typing.Numpy.Placeholder: shape is one list: {2, 3}"] = function()
+        flow.typing.Numpy.Placeholder(2, 3)
+      end,
+    } do helper.fails(call, message) end
+    assert.same({ 3, 3 }, nd.full(2, 3):totable())
   end)
 
   it("says which texts a choice takes", function()

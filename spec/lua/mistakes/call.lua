@@ -287,7 +287,7 @@ local a = nd.array({}) --@
 print(a)
 ]] },
   { "an array's shape as separate numbers", {
-    "ndarray.zeros: shape must be one list such as {3, 2}",
+    "ndarray.zeros: shape is one list: {3, 2}",
   }, [[
 local a = nd.zeros(3, 2) --@
 print(a)

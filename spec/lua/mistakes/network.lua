@@ -300,7 +300,7 @@ return flow.reshape(images, { -1, -1 }) --@
 return flow.reshape(images, { images.shape[0], -1 }) --@
 ]] },
   { "a reshape's shape as separate numbers", {
-    "reshape: takes at most 2 arguments and options, got 3; a list is one argument: {4, 64}",
+    "reshape: takes at most 2 arguments and options, got 3; shape is one list: {4, 64}",
   }, "net", [[
 return flow.reshape(images, 4, 64) --@
 ]] },

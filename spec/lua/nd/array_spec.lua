@@ -75,7 +75,7 @@ describe("making NdArrays", function()
 
   it("names what is wrong", function()
     helper.fails(function() nd.zeros(2, 3) end,
-      "ndarray.zeros: shape must be one list such as {2, 3}")
+      "ndarray.zeros: shape is one list: {2, 3}")
     helper.fails(function() nd.full({ 2 }, 300, "uint8") end,
       "ndarray.full: value[1] must fit uint8, got 300")
     helper.fails(function() nd.array { 1, "x" } end, "ndarray.array: values[2] must be a number")
