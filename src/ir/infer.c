@@ -209,15 +209,39 @@ static jfl_status same_dtype(const jf_infer *c)
   return JFL_OK;
 }
 
+jfl_status jf_infer_is(const jf_infer *c, int i, jfl_dtype t, const jfl_shape *s, const char *like)
+{
+  const jfl_value *v = c->in[i];
+  char want[JF_SHAPE_STR], got[JF_SHAPE_STR];
+  if (v->dtype == t && jf_shape_eq(&v->shape, s)) return JFL_OK;
+  return jf_fail_argument(v->dtype == t ? JFL_ESHAPE : JFL_EDTYPE, in_name(c, i),
+                          "must be %s %s%s%s, got %s %s", jfl_dtype_name(t), jf_shape_str(s, want),
+                          like ? " like " : "", like ? like : "", jfl_dtype_name(v->dtype),
+                          jf_shape_str(&v->shape, got));
+}
+
+jfl_status jf_infer_shape(const jf_infer *c, int i, int like)
+{
+  const jfl_shape *want = &c->in[like]->shape, *got = &c->in[i]->shape;
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  if (jf_shape_eq(got, want)) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, in_name(c, i), "must be of shape %s like %s, got %s",
+                          jf_shape_str(want, s), in_name(c, like), jf_shape_str(got, t));
+}
+
+jfl_status jf_infer_line(const jf_infer *c, int i, int64_t n, const char *each)
+{
+  const jfl_shape *s = &c->in[i]->shape;
+  char got[JF_SHAPE_STR];
+  if (s->n == 1 && s->d[0] == n) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, in_name(c, i), "must be (%lld), one for each %s, got %s",
+                          (long long)n, each, jf_shape_str(s, got));
+}
+
 jfl_status jf_infer_same(jf_infer *c)
 {
-  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   JF_TRY(same_dtype(c));
-  for (int i = 1; i < c->n_in; i++)
-    if (!jf_shape_eq(&c->in[0]->shape, &c->in[i]->shape))
-      return jf_fail_argument(JFL_ESHAPE, in_name(c, i), "must be of shape %s like %s, got %s",
-                              jf_shape_str(&c->in[0]->shape, a), in_name(c, 0),
-                              jf_shape_str(&c->in[i]->shape, b));
+  for (int i = 1; i < c->n_in; i++) JF_TRY(jf_infer_shape(c, i, 0));
   c->shape[0] = c->in[0]->shape;
   c->dtype[0] = c->in[0]->dtype;
   return JFL_OK;

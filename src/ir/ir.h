@@ -469,6 +469,11 @@ jfl_dtype jf_node_key(const jfl_op *op, const jf_node *n);
 
 /* Shape rules that several ops share (infer.c, moves.c). */
 jfl_status jf_infer_dtype(const jf_infer *c, int i, int like);   /* in[i] has that of in[like] */
+/* Fail unless in[i] is of that dtype and shape, which are like what `like` names or NULL; has the
+   shape of in[like]; has n numbers in one axis, one for each of what `each` names. */
+jfl_status jf_infer_is(const jf_infer *c, int i, jfl_dtype t, const jfl_shape *s, const char *like);
+jfl_status jf_infer_shape(const jf_infer *c, int i, int like);
+jfl_status jf_infer_line(const jf_infer *c, int i, int64_t n, const char *each);
 jfl_status jf_infer_same(jf_infer *c);  /* one output like in[0]; all inputs agree with it */
 jfl_status jf_infer_broadcast(jf_infer *c);      /* numpy broadcasting; one dtype */
 jfl_status jf_infer_moves(jf_infer *c);  /* what the record's moves fill, of the dtype of in[0] */

@@ -143,19 +143,13 @@ static jfl_status attention_check_grad(jf_infer *c)
 {
   JF_TRY(attention_check(c, JF_ATTENTION_GRAD_MASK));
   jfl_shape lse = jf_attention_turned(c->attr, &c->in[0]->shape, JF_ATTENTION_Q);
-  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  const int wide = c->in[JF_ATTENTION_LSE]->dtype == attention_lse(c);
+  const jfl_dtype t = c->in[0]->dtype;
+  const jfl_shape y = attention_y(c);
   lse.n = 3;
-  for (int i = JF_ATTENTION_Y; i <= JF_ATTENTION_DY; i++) {
-    const jfl_dtype dtype = i == JF_ATTENTION_LSE ? attention_lse(c) : c->in[0]->dtype;
-    const jfl_shape want = i == JF_ATTENTION_LSE ? lse : attention_y(c);
-    const int narrow = i == JF_ATTENTION_LSE && c->in[i]->dtype == c->in[0]->dtype;
-    if ((c->in[i]->dtype != dtype && !narrow) || !jf_shape_eq(&c->in[i]->shape, &want))
-      return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s %s, got %s %s",
-                              jfl_dtype_name(c->in[0]->dtype), jf_shape_str(&want, s),
-                              jfl_dtype_name(c->in[i]->dtype),
-                              jf_shape_str(&c->in[i]->shape, t));
-  }
-  return JFL_OK;
+  JF_TRY(jf_infer_is(c, JF_ATTENTION_Y, t, &y, NULL));
+  JF_TRY(jf_infer_is(c, JF_ATTENTION_LSE, wide ? attention_lse(c) : t, &lse, NULL));
+  return jf_infer_is(c, JF_ATTENTION_DY, t, &y, NULL);
 }
 
 static jfl_status attention_grad_infer(jf_infer *c)

@@ -44,22 +44,8 @@ static jfl_status batch_norm_channels(const jf_infer *c, int of, int64_t *channe
 /* Checks that inputs from..to-1 have a number for each channel. */
 static jfl_status check_lines(const jf_infer *c, int from, int to, int64_t channels)
 {
-  char s[JF_SHAPE_STR];
-  for (int i = from; i < to; i++)
-    if (c->in[i]->shape.n != 1 || c->in[i]->shape.d[0] != channels)
-      return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be (%lld), one for each channel, got "
-                              "%s", (long long)channels, jf_shape_str(&c->in[i]->shape, s));
+  for (int i = from; i < to; i++) JF_TRY(jf_infer_line(c, i, channels, "channel"));
   return JFL_OK;
-}
-
-/* Checks that input i, which may be one that stands for several, is like input `like`. */
-static jfl_status check_like(const jf_infer *c, int i, int like)
-{
-  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  if (jf_shape_eq(&c->in[i]->shape, &c->in[like]->shape)) return JFL_OK;
-  return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be of shape %s like %s, got %s",
-                          jf_shape_str(&c->in[like]->shape, s), c->op->in[like],
-                          jf_shape_str(&c->in[i]->shape, t));
 }
 
 /* Checks that there are n inputs, all of the dtype of the first. */
@@ -77,7 +63,7 @@ static jfl_status batch_norm_infer(jf_infer *c)
   JF_TRY(batch_norm_channels(c, 0, &channels));
   JF_TRY(check_all(c, a->add ? 4 : 3));
   JF_TRY(check_lines(c, 1, 3, channels));
-  if (a->add) JF_TRY(check_like(c, 3, 0));
+  if (a->add) JF_TRY(jf_infer_shape(c, 3, 0));
   c->shape[0] = c->in[0]->shape;
   c->shape[1] = c->shape[2] = (jfl_shape){ 1, { channels } };
   jf_halves_infer(c, jf_halves_seen(c, 0));
@@ -93,9 +79,9 @@ static jfl_status batch_norm_grad_infer(jf_infer *c)
                             "addend is dy");
   JF_TRY(batch_norm_channels(c, 1, &channels));
   JF_TRY(check_all(c, (a->relu ? 6 : 5) + a->sum));
-  JF_TRY(check_like(c, 0, 1));
+  JF_TRY(jf_infer_shape(c, 0, 1));
   JF_TRY(check_lines(c, 2, 5, channels));
-  if (a->relu) JF_TRY(a->add ? check_like(c, 5, 1) : check_lines(c, 5, 6, channels));
+  if (a->relu) JF_TRY(a->add ? jf_infer_shape(c, 5, 1) : check_lines(c, 5, 6, channels));
   if (a->sum && !jf_shape_eq(&c->in[6]->shape, &c->in[1]->shape))
     return jf_fail(JFL_ESHAPE, "what is added to dy must be of its shape");
   c->n_out = a->add ? 4 : 3;

@@ -16,12 +16,8 @@ JF_ATTRS(attrs,
 
 static jfl_status ctc_check_lengths(const jf_infer *c, int input, int64_t samples)
 {
-  const jfl_shape *s = &c->in[input]->shape;
-  char text[JF_SHAPE_STR];
   JF_TRY(jf_check_indices(c, input));
-  if (s->n == 1 && s->d[0] == samples) return JFL_OK;
-  return jf_fail_argument(JFL_ESHAPE, c->op->in[input], "must be (%lld), one for each sample, got "
-                          "%s", (long long)samples, jf_shape_str(s, text));
+  return jf_infer_line(c, input, samples, "sample");
 }
 
 static jfl_status ctc_infer(jf_infer *c)

@@ -37,15 +37,9 @@ static jfl_status dim_gather_infer(jf_infer *c)
 
 static jfl_status dim_scatter_infer(jf_infer *c)
 {
-  const jfl_value *src = c->in[2];
   const jfl_dtype t = c->in[0]->dtype;
-  char x[JF_SHAPE_STR], y[JF_SHAPE_STR];
   JF_TRY(dim_check(c));
-  if (src->dtype != t || !jf_shape_eq(&src->shape, &c->in[1]->shape))
-    return jf_fail_argument(src->dtype == t ? JFL_ESHAPE : JFL_EDTYPE, "src",
-                            "must be %s %s like index, got %s %s", jfl_dtype_name(t),
-                            jf_shape_str(&c->in[1]->shape, x), jfl_dtype_name(src->dtype),
-                            jf_shape_str(&src->shape, y));
+  JF_TRY(jf_infer_is(c, 2, t, &c->in[1]->shape, "index"));
   c->dtype[0] = t;
   c->shape[0] = c->in[0]->shape;
   return JFL_OK;

@@ -15,11 +15,7 @@ static jfl_status dropout_infer(jf_infer *c)
 
 static jfl_status dropout_grad_infer(jf_infer *c)
 {
-  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  if (c->in[1]->dtype != JFL_I8 || !jf_shape_eq(&c->in[0]->shape, &c->in[1]->shape))
-    return jf_fail_argument(JFL_ESHAPE, "mask", "must be int8 %s, got %s %s",
-                            jf_shape_str(&c->in[0]->shape, s), jfl_dtype_name(c->in[1]->dtype),
-                            jf_shape_str(&c->in[1]->shape, t));
+  JF_TRY(jf_infer_is(c, 1, JFL_I8, &c->in[0]->shape, NULL));
   c->shape[0] = c->in[0]->shape;
   c->dtype[0] = c->in[0]->dtype;
   return JFL_OK;

@@ -33,17 +33,6 @@ static jfl_status nd_slices(const jf_infer *c, int input, const char *whole, con
   return JFL_OK;
 }
 
-/* Checks that updates are slices of s. */
-static jfl_status nd_updates(const jf_infer *c, int input, const jfl_shape *slice, jfl_dtype t)
-{
-  const jfl_value *u = c->in[input];
-  char x[JF_SHAPE_STR], y[JF_SHAPE_STR];
-  if (u->dtype == t && jf_shape_eq(&u->shape, slice)) return JFL_OK;
-  return jf_fail_argument(u->dtype == t ? JFL_ESHAPE : JFL_EDTYPE, "updates",
-                          "must be %s %s, got %s %s", jfl_dtype_name(t), jf_shape_str(slice, x),
-                          jfl_dtype_name(u->dtype), jf_shape_str(&u->shape, y));
-}
-
 static jfl_status gather_nd_infer(jf_infer *c)
 {
   c->dtype[0] = c->in[0]->dtype;
@@ -57,7 +46,7 @@ static jfl_status scatter_nd_infer(jf_infer *c)
   JF_TRY(jf_shape_from(&((const scatter_nd *)c->attr)->shape, &c->shape[0]));
   JF_TRY(jf_shape_check(&c->shape[0], "shape"));
   JF_TRY(nd_slices(c, 0, "shape", &c->shape[0], &slice));
-  return nd_updates(c, 1, &slice, c->dtype[0]);
+  return jf_infer_is(c, 1, c->dtype[0], &slice, NULL);
 }
 
 static jfl_status tensor_scatter_infer(jf_infer *c)
@@ -66,7 +55,7 @@ static jfl_status tensor_scatter_infer(jf_infer *c)
   c->dtype[0] = c->in[0]->dtype;
   c->shape[0] = c->in[0]->shape;
   JF_TRY(nd_slices(c, 1, "params", &c->shape[0], &slice));
-  return nd_updates(c, 2, &slice, c->dtype[0]);
+  return jf_infer_is(c, 2, c->dtype[0], &slice, NULL);
 }
 
 static void gather_nd_grad(jf_gradctx *c)

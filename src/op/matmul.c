@@ -217,7 +217,7 @@ MATMUL(F64, double, double)
 MATMUL(I32, int32_t, uint64_t)
 MATMUL(I64, int64_t, uint64_t)
 
-static double matmul_flop(const jf_kargs *k)
+double jf_matmul_flop(const jf_kargs *k)
 {
   const jfl_shape *a = &k->in[0].shape;
   int transposed = ((const jf_matmul *)k->attr)->transpose_a;
@@ -237,11 +237,11 @@ static const jf_ending ending = { .fused = &jf_op_matmul_fused, .kept = &jf_op_m
 static const jf_side_sum side_sum = { &jf_op_matmul_summed, matmul_side_axis,
                                       offsetof(jf_matmul_summed, of) };
 
-static const jf_mixed mixed = { .inputs = 3, .result = offsetof(jf_matmul, f32_result) };
+const jf_mixed jf_matmul_mixed = { .inputs = 3, .result = offsetof(jf_matmul, f32_result) };
 
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
        .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" },
        JF_WITH(attrs, jf_matmul), .infer = matmul_infer, .grad = matmul_grad, .fold = matmul_fold,
        .cpu = JF_KERNELS(JF_NUMS(matmul_)), .signatures = matmul_signatures, .ending = &ending,
-       .side_sum = &side_sum, .mixed = &mixed, .descent = &jf_op_matmul_update, .flop = matmul_flop,
+       .side_sum = &side_sum, JF_OF_PRODUCT, .descent = &jf_op_matmul_update,
        .stored = { &jf_op_quantized_matmul, 1 })

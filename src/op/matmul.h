@@ -32,6 +32,13 @@ typedef struct jf_matmul_summed { jf_matmul product; int of; } jf_matmul_summed;
 /* The axis of factor number i, of shape s, that is left if it is summed so; -1: it cannot be. */
 int jf_matmul_sum_axis(const jf_matmul *p, const jfl_shape *s, int i);
 
+/* What the records of all these say: how mixed precision runs the product, and how much work it
+   is. */
+struct jf_mixed;
+extern const struct jf_mixed jf_matmul_mixed;
+double jf_matmul_flop(const jf_kargs *k);
+#define JF_OF_PRODUCT .mixed = &jf_matmul_mixed, .flop = jf_matmul_flop
+
 struct jf_node;
 /* The op, matmul_slope, that makes n's product and multiplies it; NULL: n is no product for it. */
 const struct jfl_op *jf_matmul_sloped(const struct jf_node *n);

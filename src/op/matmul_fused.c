@@ -20,13 +20,7 @@ static jfl_status matmul_fused_matmul(const jf_kargs *k)
   return JFL_OK;
 }
 
-static double matmul_fused_flop(const jf_kargs *k) { return jf_op_matmul.flop(k); }
-
-static const jf_mixed mixed = { .inputs = 3,
-                                .result = offsetof(jf_matmul_fused, product.f32_result) };
-
 JFL_OP(matmul_fused, .doc = "matmul, then what is added and applied to its result.",
        .in = { "a", "b", "extra" }, .out = { "y" }, JF_WITH(attrs, jf_matmul_fused),
        .flags = JF_VARIADIC | JF_OPTIONAL, .infer = matmul_fused_infer,
-       .cpu = JF_KERNELS(JF_EVERY_FLOAT(matmul_fused_matmul)), .mixed = &mixed,
-       .flop = matmul_fused_flop)
+       .cpu = JF_KERNELS(JF_EVERY_FLOAT(matmul_fused_matmul)), JF_OF_PRODUCT)

@@ -4,9 +4,7 @@
 
 #include <string.h>
 
-static const jf_attr attrs[] = {
-  JF_MATMUL_ATTRS(jf_matmul_fused, product.), JF_EPILOGUE_ATTRS(jf_matmul_fused), {0},
-};
+JF_ATTRS(attrs, JF_MATMUL_ATTRS(jf_matmul_fused, product.), JF_EPILOGUE_ATTRS(jf_matmul_fused))
 
 static jfl_status matmul_kept_infer(jf_infer *c)
 {
@@ -30,13 +28,8 @@ static jfl_status matmul_kept_matmul(const jf_kargs *k)
   return JFL_OK;
 }
 
-static double matmul_kept_flop(const jf_kargs *k) { return jf_op_matmul.flop(k); }
-
-static const jf_mixed mixed = { .inputs = 3,
-                                .result = offsetof(jf_matmul_fused, product.f32_result) };
-
 JFL_OP(matmul_kept, .doc = "matmul_fused, and what its activation reads.",
        .in = { "a", "b", "extra" }, .out = { "y", "kept" },
        JF_WITH(attrs, jf_matmul_fused), .flags = JF_VARIADIC | JF_OPTIONAL,
        .infer = matmul_kept_infer, .cpu = JF_KERNELS(JF_EVERY_FLOAT(matmul_kept_matmul)),
-       .mixed = &mixed, .flop = matmul_kept_flop)
+       JF_OF_PRODUCT)

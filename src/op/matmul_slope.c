@@ -3,12 +3,8 @@
 #include "op/matmul.h"
 #include "op/op.h"
 
-static const jf_attr attrs[] = {
-  JF_MATMUL_ATTRS(jf_matmul_slope, product.),
-  { "act", JF_ATTR_STR, offsetof(jf_matmul_slope, act), NULL,
-    "the slope, an op such as \"gelu_tanh_slope\"", NULL },
-  {0},
-};
+JF_ATTRS(attrs, JF_MATMUL_ATTRS(jf_matmul_slope, product.),
+  JF_FIELD(jf_matmul_slope, act, STR, NULL, "the slope, an op such as \"gelu_tanh_slope\""))
 
 /* kept is like the product, but where that is of float32 it may be of the factors' 16 bits. */
 static jfl_status matmul_slope_infer(jf_infer *c)
@@ -49,8 +45,6 @@ static jfl_status matmul_slope_matmul(const jf_kargs *k)
   return JFL_OK;
 }
 
-static double matmul_slope_flop(const jf_kargs *k) { return jf_op_matmul.flop(k); }
-
 static const jf_mixed mixed = { .inputs = 7,
                                 .result = offsetof(jf_matmul_slope, product.f32_result) };
 
@@ -58,4 +52,4 @@ JFL_OP(matmul_slope, .doc = "matmul times the slope of an activation at what tha
        .in = { "a", "b", "kept" }, .out = { "y" },
        JF_WITH(attrs, jf_matmul_slope), .infer = matmul_slope_infer,
        .cpu = JF_KERNELS(JF_EVERY_FLOAT(matmul_slope_matmul)), .mixed = &mixed,
-       .flop = matmul_slope_flop)
+       .flop = jf_matmul_flop)

@@ -3,11 +3,8 @@
 #include "op/matmul.h"
 #include "op/op.h"
 
-static const jf_attr attrs[] = {
-  JF_MATMUL_ATTRS(jf_matmul_summed, product.),
-  { "of_b", JF_ATTR_BOOL, offsetof(jf_matmul_summed, of), "false", "b is summed, not a", NULL },
-  {0},
-};
+JF_ATTRS(attrs, JF_MATMUL_ATTRS(jf_matmul_summed, product.),
+  { "of_b", JF_ATTR_BOOL, offsetof(jf_matmul_summed, of), "false", "b is summed, not a", NULL })
 
 static jfl_status matmul_summed_infer(jf_infer *c)
 {
@@ -40,12 +37,7 @@ static jfl_status matmul_summed_infer(jf_infer *c)
   }
 JF_EACH_FLOAT(KERNEL)
 
-static double matmul_summed_flop(const jf_kargs *k) { return jf_op_matmul.flop(k); }
-
-static const jf_mixed mixed = { .inputs = 3,
-                                .result = offsetof(jf_matmul_summed, product.f32_result) };
-
 JFL_OP(matmul_summed, .doc = "matmul, and sums of a factor.", .in = { "a", "b" },
        .out = { "y", "sums" }, JF_WITH(attrs, jf_matmul_summed),
        .infer = matmul_summed_infer, .cpu = JF_KERNELS(JF_FLOATS(matmul_summed_)),
-       .mixed = &mixed, .flop = matmul_summed_flop)
+       JF_OF_PRODUCT)

@@ -100,13 +100,8 @@ static jfl_status pool_infer(jf_infer *c)
 
 static jfl_status max_grad_infer(jf_infer *c)
 {
-  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   JF_TRY(pool_infer(c));
-  for (int i = 1; i < 3; i++)
-    if (!jf_shape_eq(&c->in[i]->shape, &c->shape[0]) || c->in[i]->dtype != c->in[0]->dtype)
-      return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s %s, got %s %s",
-                              jfl_dtype_name(c->in[0]->dtype), jf_shape_str(&c->shape[0], s),
-                              jfl_dtype_name(c->in[i]->dtype), jf_shape_str(&c->in[i]->shape, t));
+  for (int i = 1; i < 3; i++) JF_TRY(jf_infer_is(c, i, c->in[0]->dtype, &c->shape[0], NULL));
   c->shape[0] = c->in[0]->shape;
   return JFL_OK;
 }

@@ -41,12 +41,7 @@ static void find_cell(jf_recurrent *a)
 
 static jfl_status recurrent_need(const jf_infer *c, int i, const jfl_shape *want)
 {
-  const int last = jf_op_n_in(c->op) - 1;
-  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  if (c->in[i]->dtype == c->in[0]->dtype && jf_shape_eq(&c->in[i]->shape, want)) return JFL_OK;
-  return jf_fail_argument(JFL_ESHAPE, c->op->in[i < last ? i : last], "must be %s %s, got %s %s",
-                          jfl_dtype_name(c->in[0]->dtype), jf_shape_str(want, s),
-                          jfl_dtype_name(c->in[i]->dtype), jf_shape_str(&c->in[i]->shape, t));
+  return jf_infer_is(c, i, c->in[0]->dtype, want, NULL);
 }
 
 static jfl_status recurrent_need_rank(const jf_infer *c, int i, int rank)

@@ -98,18 +98,11 @@ static jfl_status row_norm_grad_infer(jf_infer *c)
 {
   const jf_row_norm *a = c->attr;
   const jfl_shape *x = &c->in[1]->shape;
-  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   int64_t n_param;
   JF_TRY(row_norm_check(c, x, 4 + (a->scale || a->shift)));
   JF_TRY(row_norm_params(c, 4, x, &n_param));
-  if (!jf_shape_eq(&c->in[0]->shape, x))
-    return jf_fail_argument(JFL_ESHAPE, "dy", "must be of shape %s like x, got %s",
-                            jf_shape_str(x, s), jf_shape_str(&c->in[0]->shape, t));
-  const int64_t rows = jf_rows_of(x, a, n_param).n;
-  for (int i = 2; i < 4; i++)
-    if (c->in[i]->shape.n != 1 || c->in[i]->shape.d[0] != rows)
-      return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be (%lld), one for each row, got %s",
-                              (long long)rows, jf_shape_str(&c->in[i]->shape, s));
+  JF_TRY(jf_infer_shape(c, 0, 1));
+  for (int i = 2; i < 4; i++) JF_TRY(jf_infer_line(c, i, jf_rows_of(x, a, n_param).n, "row"));
   c->n_out = 1 + a->scale + a->shift;
   for (int i = 0; i < c->n_out; i++) c->shape[i] = i ? c->in[4]->shape : *x;
   jf_halves_infer(c, jf_halves_seen(c, 0));

@@ -42,14 +42,10 @@ static jfl_status sparse_ce_infer(jf_infer *c)
 
 static jfl_status sparse_ce_grad_infer(jf_infer *c)
 {
-  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   const jfl_dtype t = jf_halves_seen(c, 1);
   JF_TRY(check_labels(c, 0, 1));
   for (int i = JF_ENTROPY_MOST; i < c->n_in; i++)
-    if (!jf_shape_eq(&c->in[i]->shape, &c->in[0]->shape) || c->in[i]->dtype != t)
-      return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s %s, got %s %s",
-                              jfl_dtype_name(t), jf_shape_str(&c->in[0]->shape, a),
-                              jfl_dtype_name(c->in[i]->dtype), jf_shape_str(&c->in[i]->shape, b));
+    JF_TRY(jf_infer_is(c, i, t, &c->in[0]->shape, NULL));
   c->shape[0] = c->in[1]->shape;
   jf_halves_infer(c, t);
   return JFL_OK;

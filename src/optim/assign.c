@@ -6,12 +6,7 @@
 
 static jfl_status assign_infer(jf_infer *c)
 {
-  const jfl_value *to = c->in[0], *value = c->in[1];
-  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  if (value->dtype == to->dtype && jf_shape_eq(&value->shape, &to->shape)) return JFL_OK;
-  return jf_fail_argument(JFL_ESHAPE, "value", "must be %s %s like variable, got %s %s",
-                          jfl_dtype_name(to->dtype), jf_shape_str(&to->shape, s),
-                          jfl_dtype_name(value->dtype), jf_shape_str(&value->shape, t));
+  return jf_infer_is(c, 1, c->in[0]->dtype, &c->in[0]->shape, c->op->in[0]);
 }
 
 static jfl_status assign(const jf_kargs *k)

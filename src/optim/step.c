@@ -93,13 +93,8 @@ JFL_OP(step_turn_count, .doc = "Counts a call of those that make a step.", .in =
 /* carry(kept, total, turn): kept becomes total, or 0 in the call that makes the step. */
 static jfl_status carry_infer(jf_infer *c)
 {
-  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  const jfl_value *kept = c->in[0], *total = c->in[1];
   JF_TRY(check_numbers(c->in[2], "turn", JFL_F64, 0));
-  if (total->dtype == kept->dtype && jf_shape_eq(&total->shape, &kept->shape)) return JFL_OK;
-  return jf_fail_argument(JFL_ESHAPE, "total", "must be %s %s like kept, got %s %s",
-                          jfl_dtype_name(kept->dtype), jf_shape_str(&kept->shape, s),
-                          jfl_dtype_name(total->dtype), jf_shape_str(&total->shape, t));
+  return jf_infer_is(c, 1, c->in[0]->dtype, &c->in[0]->shape, c->op->in[0]);
 }
 
 static jfl_status carry_plain(const jf_kargs *k)
