@@ -52,14 +52,17 @@ function args.describe(value)
   return kind == "table" and describe_table(value) or "a " .. kind
 end
 
---- Fails unless ok: with a text that string.format makes of fmt and what follows, and with the
--- value that was given.
+--- Fails unless ok, with a text that string.format makes of fmt and what follows.
+function args.check(ok, fmt, ...)
+  if not ok then core.fail(fmt, ...) end
+end
+
+--- The same, and behind the text the value that was given.
 function args.must(ok, value, fmt, ...)
   if not ok then core.fail("%s, got %s", fmt:format(...), args.describe(value)) end
 end
 
---- Fails unless ok: with a text that string.format makes of fmt and what follows, and behind it the
--- shape that was given.
+--- The same, with a shape behind the text.
 function args.fits(ok, shape, fmt, ...)
   if not ok then core.fail("%s %s", fmt:format(...), args.shape_text(shape)) end
 end

@@ -296,10 +296,8 @@ local function check_prefixes(file, path, only)
     name = core.checkpoint_tensor(file, i)
   end
   for _, prefix in ipairs(only) do
-    if not found[prefix] then
-      core.fail("load: %s: only: no name in it, nor of a variable here, begins with '%s'", path,
-        prefix)
-    end
+    args.check(found[prefix], "load: %s: only: no name in it, nor of a variable here, begins with "
+      .. "'%s'", path, prefix)
   end
 end
 

@@ -130,9 +130,8 @@ local function read_transpose(c, given)
     local axes
     for _, each in ipairs(list) do
       if finds(c, "transpose", name, each.pattern) then
-        if axes ~= nil then
-          core.fail("%s: transpose: two patterns find '%s'; one must do so", c.who, name)
-        end
+        args.check(axes == nil, "%s: transpose: two patterns find '%s'; one must do so", c.who,
+          name)
         axes = each.axes
       end
     end
@@ -157,10 +156,8 @@ end
 local function axes_of(c, name, shape)
   local axes = c.transpose(name, shape)
   if not axes then return false end
-  if not shape then
-    core.fail("%s: transpose: '%s' has no shape in the file, so its axes are not known", c.who,
-      name)
-  end
+  args.check(shape, "%s: transpose: '%s' has no shape in the file, so its axes are not known",
+    c.who, name)
   if axes ~= true then return args.expect(c.who, "transpose: the axes", axes, "table") end
   axes = {}
   for i = 1, #shape do axes[i] = #shape - i end

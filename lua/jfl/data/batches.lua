@@ -167,10 +167,8 @@ local function from_function(f, fields)
       local at = sample(step, step.first + i - 1)
       local got = { f(at) }
       width = width or #got
-      if #got == 0 or #got ~= width then
-        core.fail("%s: sample %d must have as many values as those before it, and one at least, "
-          .. "got %d", WHO, at, #got)
-      end
+      args.check(#got > 0 and #got == width, "%s: sample %d must have as many values as those "
+        .. "before it, and one at least, got %d", WHO, at, #got)
       for k = 1, width do
         parts[k] = parts[k] or {}
         parts[k][i] = got[k]

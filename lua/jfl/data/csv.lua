@@ -87,10 +87,8 @@ local function make_categories(o, list, wanted, given)
   for _, name in ipairs(wanted) do
     local pair = by_name[name]
     if not pair then columns.lacks(WHO .. ": categories: the file", name, by_name) end
-    if core.type(pair[2]) == "array" then
-      core.fail("%s: categories: column '%s' must have texts, got numbers; types = {%s = "
-        .. "\"string\"} reads them as texts", WHO, name, name)
-    end
+    args.check(core.type(pair[2]) ~= "array", "%s: categories: column '%s' must have texts, got "
+      .. "numbers; types = {%s = \"string\"} reads them as texts", WHO, name, name)
     pair[2], categories[name] = number(o, name, pair[2], given[name])
   end
   return categories
@@ -119,10 +117,8 @@ local function filling(o, column, values, given)
     v = tonumber(v)
     if v == v then list[#list + 1], sum = v, sum + v end
   end
-  if #list == 0 then
-    core.fail("%s: %s: column '%s' must have a number for its %s, got none; fill = {%s = 0} gives "
-      .. "one", WHO, o.path, column, given, column)
-  end
+  args.check(#list > 0, "%s: %s: column '%s' must have a number for its %s, got none; fill = {%s = "
+    .. "0} gives one", WHO, o.path, column, given, column)
   if given == "mean" then return sum / #list end
   table.sort(list)
   local middle = (#list + 1) / 2
@@ -142,10 +138,8 @@ local function read_fill(o, by_name)
   for name, given in pairs(o.fill) do
     local pair = by_name[args.expect(WHO, "fill", name, "string")]
     if not pair then columns.lacks(WHO .. ": fill: the file", name, by_name) end
-    if core.type(pair[2]) ~= "array" then
-      core.fail("%s: fill: column '%s' must have numbers, got texts; a missing text is a category "
-        .. "of its own", WHO, name)
-    end
+    args.check(core.type(pair[2]) == "array", "%s: fill: column '%s' must have numbers, got texts; "
+      .. "a missing text is a category of its own", WHO, name)
     wanted[name] = given
   end
   return wanted
@@ -251,9 +245,8 @@ csv.csv = args.define(WHO, "A table of comma-separated values as a data set: its
     .. "after the last", "error", words = { "error", "class" } },
   returns = "CsvTable",
 }, function(o)
-  if #args.expect(WHO, "separator", o.separator, "string") ~= 1 then
-    core.fail("%s: separator must be one character, got string '%s'", WHO, o.separator)
-  end
+  args.check(#args.expect(WHO, "separator", o.separator, "string") == 1,
+    "%s: separator must be one character, got string '%s'", WHO, o.separator)
   args.expect(WHO, "indicators", o.indicators, "boolean or table")
   local list, fills, marked = fill_missing(o, read_texts(o))
   local wanted, given = read_categories(o.categories, function() return texts_of(list) end)

@@ -90,10 +90,8 @@ local function grid(who, array, o)
   local l = layout_of(who, array, o)
   local high = l.down * (l.h + l.gap) + l.gap
   local wide = l.across * (l.w + l.gap) + l.gap
-  if high * wide * l.c > MOST_BYTES then
-    core.fail("%s: images must make a picture of at most %d bytes, got %d by %d pixels", who,
-      MOST_BYTES, high, wide)
-  end
+  args.check(high * wide * l.c <= MOST_BYTES, "%s: images must make a picture of at most %d bytes, "
+    .. "got %d by %d pixels", who, MOST_BYTES, high, wide)
   local out = core.array("uint8", { high, wide, l.c })
   local values, pixels = core.cast(array, "float32"), ffi.cast("uint8_t *", core.pointer(out))
   local data = ffi.cast("float *", core.pointer(values))

@@ -53,9 +53,8 @@ local function bytes_of(who, list, item)
   local path, offset, size = lazy.place(list, item)
   local file, why = core.file_open(path)
   if not file then core.fail("%s: %s", who, why) end
-  if size > MOST_PART then
-    core.fail("%s: %s: a sample must have at most %.0f bytes, got %.0f", who, path, MOST_PART, size)
-  end
+  args.check(size <= MOST_PART, "%s: %s: a sample must have at most %.0f bytes, got %.0f", who,
+    path, MOST_PART, size)
   local text
   text, why = core.file_read(file, size, offset)
   core.file_close(file)

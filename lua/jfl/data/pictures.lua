@@ -124,13 +124,9 @@ function pictures.read_column(who, o)
   read_augment(who, o, more)
   local spec = pictures.read_spec(who, o)
   for name, value in pairs(more) do spec[name] = value end
-  if (o.mean == nil) ~= (o.std == nil) then
-    core.fail("%s: mean and std must be given together", who)
-  end
+  args.check((o.mean == nil) == (o.std == nil), "%s: mean and std must be given together", who)
   if o.mean ~= nil then
-    if spec.dtype == "uint8" then
-      core.fail("%s: mean and std need dtype = flow.float32, got uint8", who)
-    end
+    args.check(spec.dtype ~= "uint8", "%s: mean and std need dtype = flow.float32, got uint8", who)
     spec.mean = check_channels(who, "mean", o.mean, spec.channels)
     spec.std = check_channels(who, "std", o.std, spec.channels)
   end
@@ -205,16 +201,13 @@ end
 -- classes, their names. listed: the endings, for messages.
 function pictures.classes(who, folder, name, about, endings, listed)
   local classes = {}
-  if not core.is_directory(args.expect(who, "path", folder, "string")) then
-    core.fail("%s: path must be a directory, got '%s', which is none", who, folder)
-  end
+  args.check(core.is_directory(args.expect(who, "path", folder, "string")),
+    "%s: path must be a directory, got '%s', which is none", who, folder)
   for _, each in ipairs(sorted_names(folder)) do
     if core.is_directory(folder .. "/" .. each) then classes[#classes + 1] = each end
   end
-  if #classes == 0 then
-    core.fail("%s: '%s' must have a folder for each class with %s files, got no folders", who,
-      folder, listed)
-  end
+  args.check(#classes > 0, "%s: '%s' must have a folder for each class with %s files, got no "
+    .. "folders", who, folder, listed)
   local paths, labels = read_classes(who, folder, classes, endings, listed)
   local set = columns.set { { name, lazy.column(paths, about) },
     { "labels", core.from_table(labels, "int32") } }

@@ -35,9 +35,8 @@ end
 local function idx_shape(path, head)
   local rank = head:byte(4) or 0
   local start = 4 + 4 * rank
-  if head:sub(1, 3) ~= "\0\0\8" or rank < 1 or rank > 3 or #head < start then
-    core.fail("load_mnist: %s: not an IDX file of bytes", path)
-  end
+  args.check(head:sub(1, 3) == "\0\0\8" and rank >= 1 and rank <= 3 and #head >= start,
+    "load_mnist: %s: not an IDX file of bytes", path)
   local shape, size = {}, 1
   for i = 1, rank do
     local a, b, c, d = head:byte(4 * i + 1, 4 * i + 4)

@@ -29,9 +29,8 @@ local function expand(pattern, list)
     return list
   end
   local from, to = tonumber(low), tonumber(high)
-  if from > to or to - from >= MOST_SHARDS or #low > 9 or #high > 9 then
-    core.fail("%s: shards: {%s..%s} must go up, by less than %d", WHO, low, high, MOST_SHARDS)
-  end
+  args.check(from <= to and to - from < MOST_SHARDS and #low <= 9 and #high <= 9,
+    "%s: shards: {%s..%s} must go up, by less than %d", WHO, low, high, MOST_SHARDS)
   for i = from, to do expand(("%s%0" .. #low .. "d%s"):format(head, i, tail), list) end
   if #list > MOST_SHARDS then core.fail("%s: shards must be at most %d", WHO, MOST_SHARDS) end
   return list
@@ -119,15 +118,11 @@ local DECODERS = { txt = text_of, text = text_of, cls = class_of, json = json_of
 local function about_of(column, o)
   local ending = column:match("[^;]+")
   if PICTURES[ending] then
-    if o.size == nil then
-      core.fail("%s: size must be given for pictures: {size = 224}", WHO)
-    end
+    args.check(o.size ~= nil, "%s: size must be given for pictures: {size = 224}", WHO)
     return pictures.read_column(WHO, o)
   end
   if ending == "wav" then
-    if o.seconds == nil then
-      core.fail("%s: seconds must be given for sounds: {seconds = 2}", WHO)
-    end
+    args.check(o.seconds ~= nil, "%s: seconds must be given for sounds: {seconds = 2}", WHO)
     return sounds.read_column(WHO, o)
   end
   if not DECODERS[ending] then

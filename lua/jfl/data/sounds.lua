@@ -65,9 +65,8 @@ sounds.PARAMS = {
 function sounds.read_column(who, o)
   local rate = args.number(who, "rate", o.rate, RATE)
   local length = math.floor(o.seconds * rate + 0.5)
-  if not (length >= 1 and length <= MOST_LENGTH) then
-    core.fail("%s: seconds must make from 1 to 2^28 samples, got %g", who, o.seconds)
-  end
+  args.check(length >= 1 and length <= MOST_LENGTH, "%s: seconds must make from 1 to 2^28 samples, "
+    .. "got %g", who, o.seconds)
   local spec = { kind = "sound", rate = rate, channels = 1, length = length,
     part = o.part == "random", mel = o.mel and read_mel(who, o.mel, rate) or nil }
   return { spec = spec, bad = o.bad, text = function(n)

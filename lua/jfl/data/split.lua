@@ -35,10 +35,8 @@ local function read_parts(parts)
       core.fail("%s: unknown option '%s'; options are seed, by_class", WHO, tostring(key))
     end
   end
-  if math.abs(sum - 1) > SLACK then
-    core.fail("%s: the shares of the parts must add up to 1, as in %s, got %g", WHO,
-      EXAMPLE, sum)
-  end
+  args.check(math.abs(sum - 1) <= SLACK, "%s: the shares of the parts must add up to 1, as in %s, "
+    .. "got %g", WHO, EXAMPLE, sum)
   local seed = parts.seed == nil and SEED or args.integer(WHO, "seed", parts.seed, 0)
   return parts, seed, parts.by_class
 end
@@ -92,10 +90,8 @@ local function places(n, classes, parts, seed)
     end
   end
   for k, list in ipairs(found) do
-    if #list == 0 then
-      core.fail("%s: part %d must get an item at least, and %g of %d items is none", WHO, k,
-        parts[k], n)
-    end
+    args.check(#list > 0, "%s: part %d must get an item at least, and %g of %d items is none", WHO,
+      k, parts[k], n)
     table.sort(list)
   end
   return found

@@ -37,10 +37,8 @@ local function lay(list, name)
   for _, tensor in ipairs(list) do
     local form = pack.forms[#tensor.shape > 1 and name or "float32"]
     local row = tensor.shape[#tensor.shape]
-    if row % form.multiple ~= 0 then
-      core.fail("%s: tensor %s: rows of %s must be a multiple of %d, got %d; "
-        .. "{ dtype = \"float16\" } has no blocks", WHO, tensor.name, name, form.multiple, row)
-    end
+    args.check(row % form.multiple == 0, "%s: tensor %s: rows of %s must be a multiple of %d, got "
+      .. "%d; { dtype = \"float16\" } has no blocks", WHO, tensor.name, name, form.multiple, row)
     tensor.form, tensor.at = form, at
     at = at + math.ceil(pack.size(form, args.count(tensor.shape)) / ALIGN) * ALIGN
   end

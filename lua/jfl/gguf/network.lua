@@ -74,19 +74,15 @@ local function check_shapes(h, shapes, n_blocks, list)
   for name in pairs(shapes) do
     if name:find("^blk%.%d+%.attn_norm%.weight$") then blocks = blocks + 1 end
   end
-  if blocks ~= n_blocks then
-    core.fail("%s: %s: block_count must be as many as blk.N.attn_norm.weight, %d, got %d", h.who,
-      h.path, blocks, n_blocks)
-  end
+  args.check(blocks == n_blocks, "%s: %s: block_count must be as many as blk.N.attn_norm.weight, "
+    .. "%d, got %d", h.who, h.path, blocks, n_blocks)
   for _, each in ipairs(list) do
     local want, of_blocks = args.shape_text(each[2]), each[1]:match "^blk%.0(.*)"
     for block = 0, of_blocks and n_blocks - 1 or 0 do
       local name = of_blocks and ("blk.%d%s"):format(block, of_blocks) or each[1]
       local got = shapes[name] and args.shape_text(shapes[name]) or "none"
-      if got ~= want then
-        core.fail("%s: %s: tensor %s must be %s, as keys say, got %s", h.who, h.path, name, want,
-          got)
-      end
+      args.check(got == want, "%s: %s: tensor %s must be %s, as keys say, got %s", h.who, h.path,
+        name, want, got)
     end
   end
 end

@@ -22,9 +22,7 @@ local function tokens_of(who, t)
     put(each.content, each.id)
     types[each.id + 1] = each.special and CONTROL or USER_DEFINED
   end
-  if #list ~= n then
-    core.fail("%s: tokenizer: numbers of tokens must be 0 to %d, each once", who, n - 1)
-  end
+  args.check(#list == n, "%s: tokenizer: numbers of tokens must be 0 to %d, each once", who, n - 1)
   return list, types
 end
 
@@ -53,10 +51,8 @@ end
 
 local function put_byte_level(who, list, t, tokens, types)
   local pre = tokenizer.pre_of(t)
-  if not pre then
-    core.fail("%s: tokenizer: it must cut words as those of GPT-2, Llama 3 or Qwen 2 do; the file "
-      .. "has names for such alone", who)
-  end
+  args.check(pre, "%s: tokenizer: it must cut words as those of GPT-2, Llama 3 or Qwen 2 do; the "
+    .. "file has names for such alone", who)
   local merges = {}
   for i, merge in ipairs(merges_of(t)) do merges[i] = merge[1] .. " " .. merge[2] end
   for i = 1, #tokens do types[i] = types[i] or NORMAL end
@@ -95,9 +91,8 @@ function words.write(who, given, list)
   args.must(type(given) == "table" and rawget(given, "_core"), given,
     "%s: tokenizer must be what flow.text gives", who)
   local t = plain.read(core.tokenizer_json(given._core))
-  if t.model.type ~= "BPE" then
-    core.fail("%s: tokenizer must be one of byte pairs, got one of type %s", who, t.model.type)
-  end
+  args.check(t.model.type == "BPE", "%s: tokenizer must be one of byte pairs, got one of type %s",
+    who, t.model.type)
   local tokens, types = tokens_of(who, t)
   local put = t.model.byte_fallback and put_pieces or put_byte_level
   put(who, list, t, tokens, types)

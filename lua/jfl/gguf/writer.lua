@@ -45,9 +45,8 @@ local function scaling(who, c, size, list, tensors)
 end
 
 local function llama(who, c, list, tensors)
-  if c.hidden_act ~= "silu" then
-    core.fail("%s: net: hidden_act must be \"silu\", got \"%s\"", who, c.hidden_act)
-  end
+  args.check(c.hidden_act == "silu", "%s: net: hidden_act must be \"silu\", got \"%s\"", who,
+    c.hidden_act)
   local heads = c.num_attention_heads
   local kv, size = c.num_key_value_heads or heads, c.head_dim or c.hidden_size / heads
   local is_qwen = not c.rope_interleaved and c.attention_bias and not c.output_bias
@@ -96,9 +95,8 @@ local KINDS = { llama = llama, gpt2 = gpt2 }
 --- The metadata { key, kind, value } and the tensors { name, shape, read } of a network, given by
 -- its type and configuration as flow.models has them, and its variables by name.
 function writer.write(who, type, c, variables)
-  if not KINDS[type] then
-    core.fail("%s: net must be a network of the type gpt2 or llama, got one of type %s", who, type)
-  end
+  args.check(KINDS[type], "%s: net must be a network of the type gpt2 or llama, got one of type %s",
+    who, type)
   local own, tensors = {}, {}
   local arch, turned = KINDS[type](who, c, own, tensors)
   local list = { { key = "general.architecture", kind = "string", value = arch } }

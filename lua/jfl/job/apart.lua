@@ -88,10 +88,8 @@ end
 function apart.together(context, what, value, f)
   local runs = context.apart
   if not runs or runs.joined then return f({ value }, context) end
-  if coroutine.running() ~= runs.threads[context.number] then
-    core.fail("%s: %s must not be called in a coroutine of the body where devices get arrays of "
-      .. "different sizes", context.job.name, what)
-  end
+  args.check(coroutine.running() == runs.threads[context.number], "%s: %s must not be called in a "
+    .. "coroutine of the body where devices get arrays of different sizes", context.job.name, what)
   runs.what[context.number], runs.values[context.number] = what, value
   if context.number == context.total then
     check_alike(context)

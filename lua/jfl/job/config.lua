@@ -113,10 +113,8 @@ local function check_pass(name, passes)
   for _, pass in ipairs(passes) do
     if name == "-" .. pass then return end
   end
-  if name:sub(1, 1) ~= "-" then
-    core.fail("config.passes: what is left out must begin with -, as in \"-cse\", got '%s'",
-      name)
-  end
+  args.check(name:sub(1, 1) == "-", "config.passes: what is left out must begin with -, as in "
+    .. "\"-cse\", got '%s'", name)
   local set = {}
   for _, pass in ipairs(passes) do set[pass] = true end
   core.fail("config.passes: unknown pass '%s'; passes are %s%s", name:sub(2),

@@ -57,10 +57,8 @@ function devices.gpu(n, strict, before)
     if n > 1 then devices.lack_of_gpu("config.gpu_device_num", strict) end
     return devices.cpu(math.max(n, 1))
   end
-  if n > count then
-    core.fail("config.gpu_device_num: value must be at most %d, as many as there are, got %d",
-      count, n)
-  end
+  args.check(n <= count, "config.gpu_device_num: value must be at most %d, as many as there are, "
+    .. "got %d", count, n)
   core.set("device", n > 1 and ("gpu:0-%d"):format(n - 1) or n == 1 and "gpu:0" or "cpu:0")
 end
 

@@ -42,10 +42,8 @@ end
 -- Fails for a job that takes lists with an array for each device.
 local function check_whole(self)
   for _, input in ipairs(self._inputs) do
-    if input.type.kind ~= "Numpy" then
-      core.fail("%s: %s must be a list with an array for each device, so the job can be called "
-        .. "from Lua alone", self.name, input.name)
-    end
+    args.check(input.type.kind == "Numpy", "%s: %s must be a list with an array for each device, "
+      .. "so the job can be called from Lua alone", self.name, input.name)
   end
   return self
 end

@@ -29,10 +29,8 @@ end
 local function refuse_name(who, name, params)
   local known = {}
   for _, param in ipairs(params) do known[param] = true end
-  if #params == 0 then
-    core.fail("%s: inputs with names go to the parameters that have them, and the body names none; "
-      .. "state them in order: { { \"%s\", flow.float32 { 100, 10 } } }", who, name)
-  end
+  args.check(#params > 0, "%s: inputs with names go to the parameters that have them, and the body "
+    .. "names none; state them in order: { { \"%s\", flow.float32 { 100, 10 } } }", who, name)
   core.fail("%s: inputs: '%s' is no parameter of the body, which takes (%s)%s", who, tostring(name),
     table.concat(params, ", "), names.suggest(tostring(name), known))
 end
@@ -85,10 +83,9 @@ function inputs.read(who, given, params)
     core.fail("%s: inputs must be a list of types such as { flow.float32 { 100, 10 } }, got one "
       .. "type alone; put { } around it", who)
   end
-  if #args.expect(who, "inputs", given, "table") > MOST then
-    core.fail("%s: inputs must be at most %d, as many as Lua passes to a function, got %d; arrays "
-      .. "of one shape go into one: flow.ndarray.stack(list)", who, MOST, #given)
-  end
+  args.check(#args.expect(who, "inputs", given, "table") <= MOST, "%s: inputs must be at most %d, "
+    .. "as many as Lua passes to a function, got %d; arrays of one shape go into one: "
+    .. "flow.ndarray.stack(list)", who, MOST, #given)
   local entries, list, seen, named = given, {}, {}, args.is_options(given)
   local short = named or next(given) == nil
   if named then entries = in_order(who, given, params) end

@@ -225,10 +225,8 @@ local function check_apart(self, context, shapes)
         args.shape_text(each[#each]))
     end
   end
-  if (self.config.micro_batches or 1) > 1 then
-    core.fail("%s: micro_batches must be 1 where devices get arrays of different sizes, got %d",
-      self.name, self.config.micro_batches)
-  end
+  args.check((self.config.micro_batches or 1) <= 1, "%s: micro_batches must be 1 where devices get "
+    .. "arrays of different sizes, got %d", self.name, self.config.micro_batches)
 end
 
 -- Runs the body once for each device; returns the first context and what add_outputs does.

@@ -72,9 +72,8 @@ local function need_type(who, i, t)
     core.fail("%s: argument %d must be a type such as Numpy, got %s", who, i,
       list and ("a list; types are given as in %s(Numpy)"):format(who) or args.describe(t))
   end
-  if t.kind == "Callback" then
-    core.fail("%s: argument %d: Callback can only be the outermost type", who, i)
-  end
+  args.check(t.kind ~= "Callback", "%s: argument %d: Callback can only be the outermost type", who,
+    i)
 end
 
 --- Several values, in this order.

@@ -51,14 +51,10 @@ local function check_cache(who, o)
   args.must(cache.is(o.cache), o.cache, "%s: cache must be what flow.layers.attention_cache gives",
     who)
   for _, name in ipairs { "mask", "key_value" } do
-    if o[name] ~= nil then
-      core.fail("%s: %s must be left out where there is a cache", who, name)
-    end
+    args.check(o[name] == nil, "%s: %s must be left out where there is a cache", who, name)
   end
-  if not o.causal then
-    core.fail("%s: causal must be true where there is a cache: what was there before cannot see "
-      .. "what comes later", who)
-  end
+  args.check(o.causal, "%s: causal must be true where there is a cache: what was there before "
+    .. "cannot see what comes later", who)
 end
 
 -- What queries see of keys and values.
@@ -77,9 +73,8 @@ local function read(who, o)
   local x = check_axes(who, "inputs", o.inputs)
   local l = { who = who, o = o, heads = args.integer(who, "num_heads", o.num_heads, 1) }
   l.kv_heads = args.integer(who, "num_kv_heads", o.num_kv_heads or l.heads, 1)
-  if l.heads % l.kv_heads ~= 0 then
-    core.fail("%s: num_kv_heads must divide num_heads %d, got %d", who, l.heads, l.kv_heads)
-  end
+  args.check(l.heads % l.kv_heads == 0, "%s: num_kv_heads must divide num_heads %d, got %d", who,
+    l.heads, l.kv_heads)
   if o.head_size == nil and x.shape[3] % l.heads ~= 0 then
     core.fail("%s: num_heads must divide the size %d of inputs unless head_size is given, got %d",
       who, x.shape[3], l.heads)

@@ -53,9 +53,8 @@ end
 -- sequences' lengths before and after it.
 local function state_of(self, who, n)
   local context = trace.need(who)
-  if context.mode == "train" then
-    core.fail("%s: cache must be left out in a train job: it has no gradients", who)
-  end
+  args.check(context.mode ~= "train", "%s: cache must be left out in a train job: it has no "
+    .. "gradients", who)
   context.caches = context.caches or {}
   local state = context.caches[self]
   if state and state.n ~= n then
@@ -63,10 +62,8 @@ local function state_of(self, who, n)
       .. "got %d", who, state.n, self.name, n)
   end
   if state then return state end
-  if n > self.length then
-    core.fail("%s: inputs must have at most as many positions as the cache '%s', %d, got %d", who,
-      self.name, self.length, n)
-  end
+  args.check(n <= self.length, "%s: inputs must have at most as many positions as the cache '%s', "
+    .. "%d, got %d", who, self.name, self.length, n)
   local length = make(self, context, "length", "int64", { self.sequences })
   state = { n = n, before = length, after = length + n, turns = {} }
   assign(length, state.after)
@@ -124,9 +121,8 @@ end
 -- for all layers.
 function cache.rotated(self, x, rotary)
   local batch, heads, n, size = unpack(x.shape)
-  if size % 2 == 1 then
-    core.fail("%s: rotary must be false where the size of a head is odd, got %d", WHO, size)
-  end
+  args.check(size % 2 ~= 1, "%s: rotary must be false where the size of a head is odd, got %d", WHO,
+    size)
   rotary = rotary or DEFAULT
   local c, s = turns_of(self, n, size / 2, rotary, x.dtype)
   if not rotary.interleaved then return x * c + op.roll(x, { shift = size / 2, axis = 3 }) * s end
@@ -230,10 +226,8 @@ function Cache:rewind(n)
   for i, length in ipairs(lengths) do
     local to = type(n) == "table" and n[i] or n
     args.integer("attention_cache:rewind", ("n of sequence %d"):format(i), to, 0)
-    if to > length then
-      core.fail("attention_cache:rewind: n of sequence %d must be at most its length %d, got %d",
-        i, length, to)
-    end
+    args.check(to <= length, "attention_cache:rewind: n of sequence %d must be at most its length "
+      .. "%d, got %d", i, length, to)
     list[i] = to
   end
   self.unread = nil
@@ -287,10 +281,8 @@ function Cache:save(path, options)
   args.expect("attention_cache:save", "path", path, "string")
   local arrays, lengths, most = {}, self:lengths(), 0
   for _, length in ipairs(lengths) do most = math.max(most, length) end
-  if most == 0 then
-    core.fail("attention_cache:save: the cache '%s' must have read something, got nothing",
-      self.name)
-  end
+  args.check(most ~= 0, "attention_cache:save: the cache '%s' must have read something, got "
+    .. "nothing", self.name)
   local all = waiting(self)
   if not all then
     all = {}

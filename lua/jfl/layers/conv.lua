@@ -31,10 +31,8 @@ local function read(who, o, x, n)
   args.fits(#shape == n + 2, shape, "%s: inputs must have %s axes (%s), got shape",
     who, COUNTS[n], o.data_format)
   local channels = o.is_last and shape[n + 2] or shape[2]
-  if o.filters % o.groups ~= 0 or channels % o.groups ~= 0 then
-    core.fail("%s: groups must divide %d filters and %d input channels, got %d", who, o.filters,
-      channels, o.groups)
-  end
+  args.check(o.filters % o.groups == 0 and channels % o.groups == 0, "%s: groups must divide %d "
+    .. "filters and %d input channels, got %d", who, o.filters, channels, o.groups)
   local size = o.kernel_size
   if type(size) == "table" and #size ~= 1 and #size ~= n then
     core.fail("%s: kernel_size must be %s, got a list of %d", who, SIZES[n], #size)

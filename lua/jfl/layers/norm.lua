@@ -195,9 +195,8 @@ local function group_normalize(who, o, kind, groups)
   local shape = layer.x.shape
   args.fits(#shape >= 2, shape, "%s: inputs must have two or more axes, got shape", who)
   groups = groups or shape[2]
-  if shape[2] % groups ~= 0 then
-    core.fail("%s: num_groups must divide the %d channels, got %d", who, shape[2], groups)
-  end
+  args.check(shape[2] % groups == 0, "%s: num_groups must divide the %d channels, got %d", who,
+    shape[2], groups)
   return norms.rows(layer.x, { axis = 1, groups = groups, epsilon = o.epsilon,
     name = layer:op_within "",
     gamma = param_of(layer, "gamma", { shape[2] }, ones),

@@ -1,7 +1,7 @@
 -- Definitions of jobs as the original has them: the configuration comes first, and makes a train
 -- job where it says how to train.
+local args = require "jfl.base.args"
 local config = require "jfl.job.config"
-local core = require "jfl.core"
 
 --- The table that defines a job, from what global_function was given. The user's is not changed.
 return function(first, second)

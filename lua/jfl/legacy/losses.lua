@@ -1,5 +1,6 @@
 -- flow.losses: the original's way to train. A body adds losses, and the job's configuration says
 -- how they are minimized.
+local args = require "jfl.base.args"
 local apart = require "jfl.job.apart"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
@@ -15,10 +16,9 @@ local added = setmetatable({}, { __mode = "k" })     -- a list of losses for eac
 function losses.add_loss(loss)
   local who = "losses.add_loss"
   local context = trace.need(who)
-  if context.mode ~= "train" then
-    core.fail("%s: job '%s' is a predict job, as nothing says how it trains: set the learning rate "
-      .. "in its function_config, by config.train.primary_lr(0.1)", who, context.job.name)
-  end
+  args.check(context.mode == "train", "%s: job '%s' is a predict job, as nothing says how it "
+    .. "trains: set the learning rate in its function_config, by config.train.primary_lr(0.1)", who,
+    context.job.name)
   apart.together(context, who, optimizers.need_losses(who, loss), function(lists, all)
     added[all] = added[all] or {}
     table.insert(added[all], apart.losses(who, all, lists)[1])
@@ -29,10 +29,8 @@ end
 local function optimizer_of(name, config)
   local rate = config.primary_lr
   local parsed = config.model_update_conf or { optimizer = "SGD", options = { momentum = 0 } }
-  if not rate then
-    core.fail("%s: losses were added, but there is no learning rate: set it in the function_config "
-      .. "by config.train.primary_lr(0.1)", name)
-  end
+  args.check(rate, "%s: losses were added, but there is no learning rate: set it in the "
+    .. "function_config by config.train.primary_lr(0.1)", name)
   if config.secondary_lr and config.secondary_lr ~= rate then
     core.fail("%s: train.secondary_lr is %g and primary_lr %g: one rate serves all variables", name,
       config.secondary_lr, rate)
@@ -51,10 +49,8 @@ function losses.minimize(context)
     if context.n_optimizers > 0 or not config.primary_lr then return end
     core.fail("%s: no loss was added: call flow.losses.add_loss(loss) in the body", name)
   end
-  if context.n_optimizers > 0 then
-    core.fail("%s: an optimizer minimizes a loss, and losses.add_loss adds others, which the job's "
-      .. "configuration minimizes; use one of them", name)
-  end
+  args.check(context.n_optimizers == 0, "%s: an optimizer minimizes a loss, and losses.add_loss "
+    .. "adds others, which the job's configuration minimizes; use one of them", name)
   trace.within(context, function() optimizer_of(name, config):minimize(list) end)
 end
 

@@ -239,10 +239,8 @@ function Pictures.of:resize(who, o)
   args.must(o.interpolation_type == nil or o.interpolation_type == "auto", o.interpolation_type,
     "%s: interpolation_type must be auto for decoded pictures", who)
   if o.resize_shorter ~= nil or o.keep_aspect_ratio then
-    if self.spec.fit == "random" then
-      core.fail("%s: random parts of pictures must get a size of their own: {target_size = {224, "
-        .. "224}}", who)
-    end
+    args.check(self.spec.fit ~= "random", "%s: random parts of pictures must get a size of their "
+      .. "own: {target_size = {224, 224}}", who)
     local shorter = o.resize_shorter
     if shorter == nil then shorter = type(size) == "table" and size[1] or size end
     return setmetatable({ reader = self.reader, index = self.index, name = self.name,
@@ -253,20 +251,14 @@ end
 
 -- The middle of pictures whose shorter sides are alike.
 function Pictures.of:crop(who, o)
-  if not self.shorter then
-    core.fail("%s: pictures of several sizes must be brought to one first: "
-      .. "flow.image.Resize(pictures, {resize_shorter = 256})", who)
-  end
-  if o.crop_pos_x ~= 0.5 or o.crop_pos_y ~= 0.5 then
-    core.fail("%s: crop_pos_x and crop_pos_y must be 0.5 for decoded pictures, got %g and %g", who,
-      o.crop_pos_x, o.crop_pos_y)
-  end
+  args.check(self.shorter, "%s: pictures of several sizes must be brought to one first: "
+    .. "flow.image.Resize(pictures, {resize_shorter = 256})", who)
+  args.check(o.crop_pos_x == 0.5 and o.crop_pos_y == 0.5, "%s: crop_pos_x and crop_pos_y must be "
+    .. "0.5 for decoded pictures, got %g and %g", who, o.crop_pos_x, o.crop_pos_y)
   local h = args.integer(who, "crop_h", o.crop_h, 1)
   local w = args.integer(who, "crop_w", o.crop_w, 1)
-  if math.max(h, w) > self.shorter then
-    core.fail("%s: crop_h and crop_w must be at most %d, as the pictures' shorter sides are, got "
-      .. "%d and %d", who, self.shorter, h, w)
-  end
+  args.check(math.max(h, w) <= self.shorter, "%s: crop_h and crop_w must be at most %d, as the "
+    .. "pictures' shorter sides are, got %d and %d", who, self.shorter, h, w)
   return dense(self, { fit = "center", shorter = self.shorter }, h, w)
 end
 
@@ -345,10 +337,8 @@ local function decode_blob(who, from, conf)
       auto_zero_padding = conf.codec.pads })
   else
     local size = conf.codec.resize
-    if not size then
-      core.fail("%s: '%s': ImageCodec must have an ImageResizePreprocessor, as blobs have one "
-        .. "shape", who, conf.name)
-    end
+    args.check(size, "%s: '%s': ImageCodec must have an ImageResizePreprocessor, as blobs have one "
+      .. "shape", who, conf.name)
     local space = conf.codec.bgr2rgb and "RGB" or "BGR"
     blob = pictures_of(who, from, conf.name, { color_space = space }):resize(who,
       { target_size = { size.width, size.height } })

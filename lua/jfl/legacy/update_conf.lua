@@ -143,10 +143,8 @@ end
 local function decay_weights(parsed)
   if not parsed.weight_decay then return end
   local name = WITH_DECAY[parsed.optimizer]
-  if not name then
-    core.fail("%s: weight_decay_conf: %s does not decay weights; flow.regularizers.l2 does so for "
-      .. "a layer", CONF, parsed.optimizer)
-  end
+  args.check(name, "%s: weight_decay_conf: %s does not decay weights; flow.regularizers.l2 does so "
+    .. "for a layer", CONF, parsed.optimizer)
   parsed.optimizer = name
   for option, value in pairs(parsed.weight_decay) do parsed.options[option] = value end
 end

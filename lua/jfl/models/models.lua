@@ -39,9 +39,7 @@ local function check_layers(kind, c, most)
   for _, name in ipairs { "n_layer", "num_hidden_layers", "encoder_layers", "depths" } do
     local list, sum = type(c[name]) == "table" and c[name] or { c[name] }, 0
     for _, n in ipairs(list) do sum = sum + args.integer("models." .. kind.type, name, n, 1) end
-    if sum > most then
-      core.fail("models.%s: %s must be at most %d, got %g", kind.type, name, most, sum)
-    end
+    args.check(sum <= most, "models.%s: %s must be at most %d, got %g", kind.type, name, most, sum)
   end
 end
 
@@ -128,11 +126,9 @@ local function read_config(path)
   local folder = core.is_file(path) and (path:match("^(.*)/[^/]*$") or ".") or path
   local where = folder .. "/config.json"
   local file, err = core.file_open(where)
-  if not file then
-    core.fail("models.load: %s: neither the checkpoint nor a config.json beside says which network "
-      .. "it is (%s); flow.models.gpt2 { ... } and the like make one, and net:load loads it", path,
-      err)
-  end
+  args.check(file, "models.load: %s: neither the checkpoint nor a config.json beside says which "
+    .. "network it is (%s); flow.models.gpt2 { ... } and the like make one, and net:load loads it",
+    path, err)
   local text = (core.file_size(file) or math.huge) <= MOST_CONFIG and core.file_read(file) or ""
   core.file_close(file)
   local c = read_json(where, text)
@@ -162,9 +158,8 @@ end
 local function with_classes(kind, c, path, n)
   if n == nil then return c end
   args.integer("models.load", "num_labels", n, 1)
-  if not kind.head then
-    core.fail("models.load: %s: num_labels: a network of type %s has no classes", path, kind.type)
-  end
+  args.check(kind.head, "models.load: %s: num_labels: a network of type %s has no classes", path,
+    kind.type)
   c.num_labels, c.id2label = n, false
   return c
 end

@@ -1,5 +1,6 @@
 -- What known networks are made of. Variables are called as layers call them: name-weight,
 -- name-bias, name-gamma, name-beta.
+local args = require "jfl.base.args"
 local cache = require "jfl.layers.cache"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
@@ -127,10 +128,8 @@ end
 --- Vectors of the positions of ids (batch, length), of which there are `most`.
 function parts.positions(ids, most, units, name)
   local length, held = ids.shape[2], held_now()
-  if length > most then
-    core.fail("models: the length must be at most %d, for which the network has positions, got %d",
-      most, length)
-  end
+  args.check(length <= most, "models: the length must be at most %d, for which the network has "
+    .. "positions, got %d", most, length)
   local table_of = flow().get_variable(name .. "-weight", { most, units },
     { initializer = parts.narrow() })
   if held then return flow().gather(table_of, held:positions(length)) end

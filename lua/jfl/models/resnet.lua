@@ -1,6 +1,7 @@
 -- ResNet (He et al., 2015), as Hugging Face's ResNetForImageClassification has it; names of
 -- torchvision are known, too. Depths { 3, 4, 6, 3 } are 50 layers, or 34 with layer_type "basic";
 -- { 2, 2, 2, 2 } of that are 18, and { 3, 4, 23, 3 } are 101 and { 3, 8, 36, 3 } 152 of the other.
+local args = require "jfl.base.args"
 local core = require "jfl.core"
 local parts = require "jfl.models.parts"
 
@@ -59,10 +60,8 @@ function resnet.body(flow, c)
     core.fail("models.resnet: layer_type must be \"basic\" or \"bottleneck\", got \"%s\"",
       c.layer_type)
   end
-  if #c.depths ~= #c.hidden_sizes then
-    core.fail("models.resnet: depths must have a number for each of the %d hidden_sizes, got %d",
-      #c.hidden_sizes, #c.depths)
-  end
+  args.check(#c.depths == #c.hidden_sizes, "models.resnet: depths must have a number for each of "
+    .. "the %d hidden_sizes, got %d", #c.hidden_sizes, #c.depths)
   return function(x)
     x = conv(x, c.embedding_size, 7, 2, "embedder.embedder", act)
     x = flow.nn.max_pool2d(x, 3, { strides = 2, padding = 1 })

@@ -1,7 +1,6 @@
 -- The angles of rotary positions as configurations tell them: by a base alone, or scaled, so that
 -- texts can be longer than those that a network learnt from.
 local args = require "jfl.base.args"
-local core = require "jfl.core"
 
 local rotary = {}
 
@@ -58,9 +57,8 @@ local KINDS = {
   -- What a GGUF file tells: what the frequency of each pair is divided by.
   factors = function(p, _, pairs_of)
     local list = p.factors
-    if type(list) ~= "table" or #list ~= pairs_of then
-      core.fail("%s: rope_parameters: factors must be a list of %d numbers", WHO, pairs_of)
-    end
+    args.check(type(list) == "table" and #list == pairs_of, "%s: rope_parameters: factors must be "
+      .. "a list of %d numbers", WHO, pairs_of)
     return function(f, i) return f / number(list, i + 1) end
   end,
 }

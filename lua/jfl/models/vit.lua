@@ -1,5 +1,5 @@
 -- ViT (Dosovitskiy et al., 2020), as Hugging Face's ViTForImageClassification has it.
-local core = require "jfl.core"
+local args = require "jfl.base.args"
 local parts = require "jfl.models.parts"
 
 local vit = {
@@ -30,10 +30,8 @@ local vit = {
 local function embed(flow, c, x)
   local size, n = c.hidden_size, math.floor(c.image_size / c.patch_size) ^ 2
   local s = x.shape
-  if s[3] ~= c.image_size or s[4] ~= c.image_size then
-    core.fail("models.vit: pictures must be of %d x %d pixels (image_size), got %d x %d",
-      c.image_size, c.image_size, s[3], s[4])
-  end
+  args.check(s[3] == c.image_size and s[4] == c.image_size, "models.vit: pictures must be of %d x "
+    .. "%d pixels (image_size), got %d x %d", c.image_size, c.image_size, s[3], s[4])
   x = flow.layers.conv2d(x, size, { kernel_size = c.patch_size, strides = c.patch_size,
     kernel_initializer = parts.narrow(), name = "embeddings.patch_embeddings.projection" })
   x = flow.transpose(flow.reshape(x, { s[1], size, n }), { 0, 2, 1 })

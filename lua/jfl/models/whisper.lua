@@ -1,5 +1,5 @@
 -- The encoder of Whisper (Radford et al., 2022), as Hugging Face's WhisperModel has it.
-local core = require "jfl.core"
+local args = require "jfl.base.args"
 local parts = require "jfl.models.parts"
 
 local whisper = {
@@ -30,10 +30,8 @@ function whisper.body(flow, c)
     inner = c.encoder_ffn_dim, epsilon = EPSILON, activation = act, lacks_bias = { key = true } }
   return function(x)
     local most = 2 * c.max_source_positions
-    if x.shape[3] > most then
-      core.fail("models.whisper: there must be at most %d frames (2 max_source_positions), got %d",
-        most, x.shape[3])
-    end
+    args.check(x.shape[3] <= most, "models.whisper: there must be at most %d frames (2 "
+      .. "max_source_positions), got %d", most, x.shape[3])
     for i = 1, 2 do
       x = act(flow.layers.conv1d(x, c.d_model, { kernel_size = 3, strides = i, padding = 1,
         kernel_initializer = parts.narrow(), name = "conv" .. i }))

@@ -79,9 +79,8 @@ nd.arange = args.define("ndarray.arange", "start, start + step, ... to before st
   local start, stop, step = o.start, o.stop, args.expect(who, "step", o.step, "number")
   if stop == nil then start, stop = 0, start end
   local count = math.ceil((stop - start) / step)
-  if not (count >= 1 and count < math.huge) then
-    core.fail("%s: there is no value from %g to before %g in steps of %g", who, start, stop, step)
-  end
+  args.check(count >= 1 and count < math.huge, "%s: there is no value from %g to before %g in "
+    .. "steps of %g", who, start, stop, step)
   return core.ramp(args.dtype(who, "dtype", o.dtype), count, start, step, who)
 end)
 
@@ -104,9 +103,8 @@ nd.from_blocks = args.define("ndarray.from_blocks", "Weights in blocks of few bi
 -- ---- several arrays ----
 
 local function need_list(who, list)
-  if core.type(list) == "array" then
-    core.fail("%s: arrays must be a list of NdArrays such as {a, b}, got one NdArray", who)
-  end
+  args.check(core.type(list) ~= "array", "%s: arrays must be a list of NdArrays such as {a, b}, "
+    .. "got one NdArray", who)
   args.expect(who, "arrays", list, "table")
   if #list == 0 then core.fail("%s: arrays must not be empty", who) end
   for i = 1, #list do ndmath.need(who, ("arrays: item %d"):format(i), list[i]) end

@@ -21,10 +21,8 @@ local function read_array(o)
     return op.constant(1, { shape = { args.integer(WHO, "weights", weights, 1) },
       dtype = "float64" })
   end
-  if core.type(weights) == "blob" then
-    core.fail("%s: weights must be an NdArray or a list, got a blob: return it from the job, and "
-      .. "draw from what a call gives", WHO)
-  end
+  args.check(core.type(weights) ~= "blob", "%s: weights must be an NdArray or a list, got a blob: "
+    .. "return it from the job, and draw from what a call gives", WHO)
   if type(weights) == "table" and metatable(weights) == nil and next(weights) ~= nil then
     weights = core.from_table(weights, "float64", nil, WHO .. ": weights")
   end
@@ -36,9 +34,8 @@ end
 -- Fails unless something can be drawn in each row of (rows, classes).
 local function check_rows(o, rows)
   local least, most = rows:min(), rows:max(1):min()
-  if least ~= least or rows:max() == math.huge then
-    core.fail("%s: weights must be finite numbers, got nan or inf", WHO)
-  end
+  args.check(least == least and rows:max() ~= math.huge, "%s: weights must be finite numbers, got "
+    .. "nan or inf", WHO)
   if o.logits then
     if most == -math.huge then core.fail("%s: weights: a row must have one above -inf", WHO) end
   elseif least < 0 then
@@ -94,10 +91,8 @@ end
 
 local function draw_apart(o, logits)
   local least = logits:gt(-math.huge):astype("int32"):sum(1):min()
-  if o.n > least then
-    core.fail("%s: n must be at most %d, as many as can be drawn without replacement, got %d", WHO,
-      least, o.n)
-  end
+  args.check(o.n <= least, "%s: n must be at most %d, as many as can be drawn without replacement, "
+    .. "got %d", WHO, least, o.n)
   return op.top_k(noisy(logits, logits.shape), { k = o.n })
 end
 

@@ -70,14 +70,12 @@ local function header_of(source)
   local magic = source.size >= 12 and take(source, 0, 12) or ""
   if magic:sub(1, 6) ~= "\147NUMPY" then core.fail("%s: not a .npy file", source.path) end
   local major, minor, a, b, c, d = magic:byte(7, 12)
-  if major < 1 or major > 3 then
-    core.fail("%s: version %d.%d of the format is not supported", source.path, major, minor)
-  end
+  args.check(major >= 1 and major <= 3, "%s: version %d.%d of the format is not supported",
+    source.path, major, minor)
   local size, first = a + b * 256, 10
   if major > 1 then size, first = size + c * 65536 + d * 16777216, 12 end
-  if size > MAX_HEADER then
-    core.fail("%s: the header must have at most %d bytes, got %.0f", source.path, MAX_HEADER, size)
-  end
+  args.check(size <= MAX_HEADER, "%s: the header must have at most %d bytes, got %.0f", source.path,
+    MAX_HEADER, size)
   return take(source, first, size), first + size
 end
 
@@ -182,9 +180,7 @@ end
 
 local function load(path, file)
   local start, why = core.file_read(file, 2)
-  if not start or start == "" then
-    core.fail("ndarray.load: %s: %s", path, why or "the file is empty")
-  end
+  args.check(start and start ~= "", "ndarray.load: %s: %s", path, why or "the file is empty")
   local is_zip, size = start == "PK", core.file_size(file)
   if not is_zip and size then return decode(from_file(path, file, size)) end
   local rest, wrong = nil, is_zip and archive.too_large(size)
@@ -214,9 +210,7 @@ end)
 local function header_for(who, a)
   args.must(core.type(a) == "array", a, "%s: value must be an NdArray", who)
   local descr = OF_DTYPE[a.dtype]
-  if not descr then
-    core.fail("%s: numpy has no %s; save a:astype(\"float32\")", who, a.dtype)
-  end
+  args.check(descr, "%s: numpy has no %s; save a:astype(\"float32\")", who, a.dtype)
   local shape = a.shape
   local header = ("{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }"):format(descr,
     table.concat(shape, ", "), #shape == 1 and "," or "")
@@ -234,9 +228,8 @@ end
 
 -- Refuses names that could not be read back, by us or by numpy.
 local function check_name(who, name)
-  if #name > MAX_NAME then
-    core.fail("%s: the name of an array must have at most %d bytes, got %d", who, MAX_NAME, #name)
-  end
+  args.check(#name <= MAX_NAME, "%s: the name of an array must have at most %d bytes, got %d", who,
+    MAX_NAME, #name)
   if name:find("%z") or not texts.is_utf8(name) then
     core.fail("%s: the name of an array must be UTF-8 without zero bytes, got '%s'", who,
       printable(name))
@@ -265,9 +258,8 @@ end
 function npy.save(path, value, ...)
   local who = "ndarray.save"
   args.expect(who, "path", path, "string")
-  if select("#", ...) > 0 then
-    core.fail("%s: takes a path and a value; several arrays are one table, by name", who)
-  end
+  args.check(select("#", ...) == 0, "%s: takes a path and a value; several arrays are one table, "
+    .. "by name", who)
   if core.type(value) == "array" then
     local header = header_for(who, value)
     return archive.replace(who, path, function(write) write_array(write, header, value) end)

@@ -14,9 +14,8 @@ local gather, cut, transpose = core.op("gather"), core.op("slice"), core.op("tra
 local function axis_of(who, a, axis)
   local n = #a.shape
   args.integer(who, "axis", axis, -n)
-  if axis >= n then
-    core.fail("%s: axis must be from %d to %d, got %d; axes count from 0", who, -n, n - 1, axis)
-  end
+  args.check(axis < n, "%s: axis must be from %d to %d, got %d; axes count from 0", who, -n, n - 1,
+    axis)
   return axis % n + 1
 end
 

@@ -46,10 +46,8 @@ end
 -- Part i of n along an axis, of which the first ones have one element more.
 local function part(who, x, axis, i, n)
   local begin, size, extent = {}, {}, x.shape[axis + 1]
-  if extent < n then
-    core.fail("%s: axis %d of '%s' must have an element for each of %d devices, got %d", who, axis,
-      x.name, n, extent)
-  end
+  args.check(extent >= n, "%s: axis %d of '%s' must have an element for each of %d devices, got %d",
+    who, axis, x.name, n, extent)
   for k = 1, #x.shape do begin[k], size[k] = 0, -1 end
   local each, more = math.floor(extent / n), extent % n
   begin[axis + 1] = (i - 1) * each + math.min(i - 1, more)

@@ -118,10 +118,8 @@ function class.unknown(known, key)
 end
 
 function events.__newindex(blob, key)
-  if type(key) ~= "string" then
-    core.fail("blob '%s' cannot be changed: no part of it is set; flow.slice_update(x, value, "
-      .. "{ { 0, 2 } }) gives a new blob in which it is", blob.name)
-  end
+  args.check(type(key) == "string", "blob '%s' cannot be changed: no part of it is set; "
+    .. "flow.slice_update(x, value, { { 0, 2 } }) gives a new blob in which it is", blob.name)
   core.fail("blob '%s' cannot be changed: '%s' is not set; what ops give is a new blob", blob.name,
     key)
 end

@@ -80,10 +80,9 @@ local function cast(who, x, d, gradient, name)
   check("gradient_distribute", gradient)
   local _, devices = core.members(context.graph)
   if devices == 1 or (d.kind == "auto" and gradient.kind == "auto") then return x end
-  if core.distribution(x) == "mirrored" then
-    core.fail("%s: '%s' is mirrored, and each device's value is its own; "
-      .. "flow.cast_to_current_logical_view in the consistent view makes one of them", who, x.name)
-  end
+  args.check(core.distribution(x) ~= "mirrored", "%s: '%s' is mirrored, and each device's value is "
+    .. "its own; flow.cast_to_current_logical_view in the consistent view makes one of them", who,
+    x.name)
   parallel_cast = parallel_cast or core.op "parallel_cast"
   return (parallel_cast(x, { distribute = text_of(d), gradient_distribute = text_of(gradient),
     name = name }))

@@ -95,10 +95,8 @@ end
 -- at each call, and a call after the first one has the variables of that.
 function Model:__call(...)
   local context = trace.current
-  if not context then
-    core.fail("model '%s': called outside of a body, where there are no blobs; a job of it takes "
-      .. "arrays: net:predict { inputs = { flow.float32 { -1, 28, 28 } } }", self.name)
-  end
+  args.check(context, "model '%s': called outside of a body, where there are no blobs; a job of it "
+    .. "takes arrays: net:predict { inputs = { flow.float32 { -1, 28, 28 } } }", self.name)
   local root, path = bind(self, context.prefix)
   if self == root then rawset(self, "_called", called_with(...)) end
   local before = { context.prefix, context.counters, context.reuses, context.owner }
@@ -127,10 +125,8 @@ local function check_fields(who, kind, t)
   args.must(type(t) == "table", t, "%s: argument 1 must be a table with inputs%s", who,
     kind == "train" and ", loss and optimizer" or kind == "evaluate" and " and loss" or "")
   args.known(who, t, FIELDS[kind], "field")
-  if t.inputs == nil then
-    core.fail("%s: inputs is missing: what a call takes, such as { flow.float32 { -1, 28, 28 } }",
-      who)
-  end
+  args.check(t.inputs ~= nil, "%s: inputs is missing: what a call takes, such as { flow.float32 { "
+    .. "-1, 28, 28 } }", who)
 end
 
 local function check_function(who, name, value, example)
@@ -140,18 +136,14 @@ local function check_function(who, name, value, example)
 end
 
 local function check_loss(who, t)
-  if t.loss == nil then
-    core.fail("%s: loss is missing: a function of what the model gives, and of the inputs that the "
-      .. "model does not take, such as flow.nn.cross_entropy", who)
-  end
+  args.check(t.loss ~= nil, "%s: loss is missing: a function of what the model gives, and of the "
+    .. "inputs that the model does not take, such as flow.nn.cross_entropy", who)
   check_function(who, "loss", t.loss, "flow.nn.cross_entropy")
 end
 
 local function check_optimizer(who, t)
-  if t.optimizer == nil then
-    core.fail("%s: optimizer is missing: it changes the variables so that the loss gets smaller, "
-      .. "such as flow.optimizer.Adam(0.001)", who)
-  end
+  args.check(t.optimizer ~= nil, "%s: optimizer is missing: it changes the variables so that the "
+    .. "loss gets smaller, such as flow.optimizer.Adam(0.001)", who)
   local ok, minimize = pcall(function() return t.optimizer.minimize end)
   args.must(ok and type(minimize) == "function", t.optimizer,
     "%s: optimizer must be one such as flow.optimizer.Adam(0.001)", who)

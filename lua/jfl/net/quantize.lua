@@ -20,9 +20,7 @@ local function named(who, what)
   for _, name in ipairs(core.variables()) do
     if name:find(match) then found[#found + 1] = name end
   end
-  if #found == 0 then
-    core.fail("%s: there is no variable '%s' in the session", who, pattern)
-  end
+  args.check(#found > 0, "%s: there is no variable '%s' in the session", who, pattern)
   return found, of_model or what:find("*", 1, true) ~= nil
 end
 

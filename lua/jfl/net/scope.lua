@@ -38,10 +38,8 @@ end
 local function check_machine(id, number)
   local size = select(2, core.world())
   if number < size then return end
-  if size == 1 then
-    core.fail("placement: ids: \"%s\" names machine %d; this session has machine 0 only; jfl "
-      .. "--ranks, mpirun or flow.env.machine start several", id, number)
-  end
+  args.check(size ~= 1, "placement: ids: \"%s\" names machine %d; this session has machine 0 only; "
+    .. "jfl --ranks, mpirun or flow.env.machine start several", id, number)
   core.fail("placement: ids: \"%s\" names machine %d; machines are 0 to %d", id, number, size - 1)
 end
 
@@ -70,10 +68,9 @@ local function check_even(named)
     if not least or count < least.count then least = { machine = machine, count = count } end
     if not most or count > most.count then most = { machine = machine, count = count } end
   end
-  if least.count ~= most.count then
-    core.fail("placement: ids must name as many devices on every machine, got %d on machine %d "
-      .. "and %d on machine %d", least.count, least.machine, most.count, most.machine)
-  end
+  args.check(least.count == most.count, "placement: ids must name as many devices on every "
+    .. "machine, got %d on machine %d and %d on machine %d", least.count, least.machine, most.count,
+    most.machine)
 end
 
 local MORE = {

@@ -136,10 +136,8 @@ end
 function create(who, context, v)
   as_stored(v)
   if core.blocks[v.dtype] then v.initializer = v.initializer or initializers.zeros_initializer() end
-  if v.initializer == nil then
-    core.fail("%s: '%s': initializer is missing: give one such as flow.truncated_normal(0.1), or "
-      .. "set the job's default_initializer_conf", who, v.name)
-  end
+  args.check(v.initializer ~= nil, "%s: '%s': initializer is missing: give one such as "
+    .. "flow.truncated_normal(0.1), or set the job's default_initializer_conf", who, v.name)
   if not initializers.is(v.initializer) then
     core.fail("%s: '%s': initializer must be one such as flow.truncated_normal(0.1), got %s%s",
       who, v.name, args.describe(v.initializer),
@@ -250,10 +248,8 @@ local function assigned(ref, value)
   if core.type(value) == "array" then value = call.op.array { value = value } end
   args.must(core.type(value) == "blob", value,
     "assign: value must be a blob, an NdArray or a number")
-  if value.dtype ~= ref.dtype then
-    core.fail("assign: value must be %s like variable '%s', got %s; flow.cast converts", ref.dtype,
-      ref.name, value.dtype)
-  end
+  args.check(value.dtype == ref.dtype, "assign: value must be %s like variable '%s', got %s; "
+    .. "flow.cast converts", ref.dtype, ref.name, value.dtype)
   if #value.shape == 1 and value.shape[1] == 1 then
     value = broadcast_to(value, { shape = ref.shape })
   end

@@ -125,10 +125,8 @@ onnx.export = args.define(WHO, "Writes a predict job as an ONNX file.", {
     .. "without it, where the file would be 2 GiB", args.none, type = "boolean" },
 }, function(o)
   local job = job_parts.check(WHO, o.job)
-  if job.type ~= "predict" then
-    core.fail("%s: job must be of type \"predict\", got '%s' of type \"%s\"; a predict job with "
-      .. "the same layers has the same variables", WHO, job.name, job.type)
-  end
+  args.check(job.type == "predict", "%s: job must be of type \"predict\", got '%s' of type \"%s\"; "
+    .. "a predict job with the same layers has the same variables", WHO, job.name, job.type)
   local batch_size = check_batch(o.batch_size)
   -- Creates the job's variables, which only a plan does.
   if not job._latest and type(batch_size) == "number" then job:compile(batch_size) end

@@ -1,4 +1,5 @@
 -- The bytes of an ONNX file: tensors within the model, or beside it in a file of their own.
+local args = require "jfl.base.args"
 local archive = require "jfl.data.archive"
 local builder = require "jfl.onnx.export_builder"
 local core = require "jfl.core"
@@ -135,10 +136,8 @@ local function write_inside(who, path, job, g, tensors)
   local inside = {}
   for i, tensor in ipairs(tensors) do inside[i] = file.tensor(tensor) end
   local pieces, size = encode(job, g, inside)
-  if size >= 2 ^ 31 then
-    core.fail("%s: a model must be of less than 2 GiB, got %.0f bytes; external_data = true writes "
-      .. "its tensors to a file beside it", who, size)
-  end
+  args.check(size < 2 ^ 31, "%s: a model must be of less than 2 GiB, got %.0f bytes; external_data "
+    .. "= true writes its tensors to a file beside it", who, size)
   archive.replace(who, path, function(write) protobuf.write(pieces, write) end)
 end
 

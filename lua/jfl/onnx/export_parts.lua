@@ -215,10 +215,8 @@ function parts.of(who, job, batch_size)
   local has_batch = false
   for i = 1, #job._inputs do has_batch = has_batch or is_batch[i] end
   if batch_size == "any" and has_batch then return free(who, job, is_batch, size) end
-  if batch_size == "any" then
-    core.fail("%s: job '%s' has no input with a first extent that could be the batch", who,
-      job.name)
-  end
+  args.check(batch_size ~= "any", "%s: job '%s' has no input with a first extent that could be the "
+    .. "batch", who, job.name)
   if size and batch_size ~= size then
     core.fail("%s: batch_size must be %d, which the inputs of job '%s' say, or \"any\", got %d",
       who, size, job.name, batch_size)

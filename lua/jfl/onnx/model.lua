@@ -31,12 +31,9 @@ local function opener(m)
   return function(location, t)
     if not open[location] then
       local file, why = core.file_open_within(folder, location)
-      if not file then
-        core.fail("%s: tensor '%s': its file '%s': %s", m.path, t.name, location, why)
-      end
-      if not core.file_size(file) then
-        core.fail("%s: tensor '%s': '%s' must be a file", m.path, t.name, location)
-      end
+      args.check(file, "%s: tensor '%s': its file '%s': %s", m.path, t.name, location, why)
+      args.check(core.file_size(file), "%s: tensor '%s': '%s' must be a file", m.path, t.name,
+        location)
       open[location] = file
     end
     return open[location]

@@ -92,10 +92,8 @@ local function add_known(state, n)
   if state.known <= MOST_KNOWN then return end
   local most = MOST_KNOWN
   for _, t in pairs(state.tensors) do most = most + (t.is_there() and FOR_EACH * t.count or 0) end
-  if state.known > most then
-    core.fail("%s: what is known of it before it runs must have at most %.0f numbers and "
-      .. "parts of sequences in all", state.path, most)
-  end
+  args.check(state.known <= most, "%s: what is known of it before it runs must have at most %.0f "
+    .. "numbers and parts of sequences in all", state.path, most)
 end
 
 local function count_known(state, results)
@@ -142,9 +140,8 @@ function describe(state, graph, given, outer)
     local entry, why = ops.find(node)
     if not entry then core.fail("%s: %s: %s", state.path, model.text_of(node), why) end
     state.count = (state.count or 0) + 1
-    if state.count > MOST_NODES then
-      core.fail("%s: its loops must have at most %d nodes in all steps", state.path, MOST_NODES)
-    end
+    args.check(state.count <= MOST_NODES, "%s: its loops must have at most %d nodes in all steps",
+      state.path, MOST_NODES)
     local results = results_of(state, scope, node, entry)
     for i, name in ipairs(node.outputs) do
       if name ~= "" then
@@ -158,9 +155,8 @@ function describe(state, graph, given, outer)
   local list = {}
   for i, output in ipairs(graph.outputs) do
     list[i] = lookup(state, scope, output.name)
-    if list[i] == nil then
-      core.fail("%s: the graph '%s' does not give '%s'", state.path, graph.name, output.name)
-    end
+    args.check(list[i] ~= nil, "%s: the graph '%s' does not give '%s'", state.path, graph.name,
+      output.name)
   end
   return list
 end

@@ -127,9 +127,8 @@ local function take_variables(m, t)
     if own then
       local count = 1
       for _, extent in ipairs(input.shape or { "any" }) do
-        if type(extent) ~= "number" or not input.dtype then
-          core.fail("%s: the model: variable '%s' must have a dtype and a shape", m.path, own)
-        end
+        args.check(type(extent) == "number" and input.dtype, "%s: the model: variable '%s' must "
+          .. "have a dtype and a shape", m.path, own)
         count = count * extent
       end
       all[#all + 1] = { name = input.name, own = args.name(m.path, "variable", own),
@@ -174,10 +173,8 @@ function stored.read(path, t, name)
   local all = take_variables(m, t)
   m.parameters, m.constants = {}, {}
   for i, input in ipairs(m.graph.inputs) do m.parameters[i] = input.name end
-  if #t.results ~= #m.graph.outputs then
-    core.fail("%s: the model: it must have %d results, got %d", path, #t.results,
-      #m.graph.outputs)
-  end
+  args.check(#t.results == #m.graph.outputs, "%s: the model: it must have %d results, got %d", path,
+    #t.results, #m.graph.outputs)
   check.refuse(m)
   match.apply(m, patterns)
   fold.prepare(m)

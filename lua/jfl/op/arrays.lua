@@ -42,9 +42,7 @@ define("moveaxis", "x with some axes at other places; the rest keep their order.
   local rank = #o.x.shape
   local from = tensors.axes(who, "source", o.source, rank)
   local to = tensors.axes(who, "destination", o.destination, rank)
-  if #from ~= #to then
-    core.fail("%s: destination must have %d axes like source, got %d", who, #from, #to)
-  end
+  args.check(#from == #to, "%s: destination must have %d axes like source, got %d", who, #from, #to)
   return moved(o.x, from, to, o.name)
 end)
 
@@ -230,10 +228,8 @@ define("range", "Numbers from start to below limit in steps of delta.", {
   local from, to, step = o.start, o.limit, o.delta
   if to == nil then from, to = 0, from end
   local n = math.ceil((to - from) / step)
-  if not (n >= 0 and n < 2 ^ 31) then
-    core.fail("%s: delta must lead from %g to %g in less than 2^31 steps, got %g", who, from, to,
-      step)
-  end
+  args.check(n >= 0 and n < 2 ^ 31, "%s: delta must lead from %g to %g in less than 2^31 steps, "
+    .. "got %g", who, from, to, step)
   return line_of(who, n, function(i) return from + i * step end, o.dtype, o.name)
 end)
 

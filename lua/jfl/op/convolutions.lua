@@ -51,10 +51,8 @@ local function result_size(who, o, shape, n)
     else
       size[i] = o.padding == "VALID" and cells or shape[at + i] * o.strides[i]
     end
-    if size[i] < 1 then
-      core.fail("%s: padding must leave at least one cell, got %d for an axis of %d", who, size[i],
-        shape[at + i])
-    end
+    args.check(size[i] >= 1, "%s: padding must leave at least one cell, got %d for an axis of %d",
+      who, size[i], shape[at + i])
   end
   return size
 end
@@ -75,9 +73,8 @@ local function check_channels(who, o, shape, filter)
   args.integer(who, "groups", o.groups, 1)
   args.fits(filter[1] == channels, filter,
     "%s: filter must begin with the %d channels of value, got shape", who, channels)
-  if channels % o.groups ~= 0 then
-    core.fail("%s: groups must divide the %d channels of value, got %d", who, channels, o.groups)
-  end
+  args.check(channels % o.groups == 0, "%s: groups must divide the %d channels of value, got %d",
+    who, channels, o.groups)
 end
 
 -- Fails unless the convolution makes value's extents of a result of that size.
@@ -89,10 +86,8 @@ local function check_size(who, o, shape, size)
       local around = type(o.padding) == "table" and o.padding[2 * i - 1] + o.padding[2 * i] or 0
       got = math.floor((cells + around - extent) / o.strides[i]) + 1
     end
-    if got ~= want then
-      core.fail("%s: output_shape must be one that leads back to value's extent of %d, got %d, "
-        .. "which gives %d", who, want, cells, got)
-    end
+    args.check(got == want, "%s: output_shape must be one that leads back to value's extent of %d, "
+      .. "got %d, which gives %d", who, want, cells, got)
   end
 end
 

@@ -92,10 +92,8 @@ local function center_crop(who, x, size, format, name)
   local begin, shape = { 0, 0, 0, 0 }, { unpack(x.shape) }
   for i = 0, 1 do
     local extent = shape[axis + i]
-    if size[i + 1] > extent then
-      core.fail("%s: size must be at most %d by %d, got %d by %d", who, shape[axis],
-        shape[axis + 1], size[1], size[2])
-    end
+    args.check(size[i + 1] <= extent, "%s: size must be at most %d by %d, got %d by %d", who,
+      shape[axis], shape[axis + 1], size[1], size[2])
     begin[axis + i], shape[axis + i] = math.floor((extent - size[i + 1]) / 2), size[i + 1]
   end
   return (op.slice(x, { begin = begin, size = shape, name = name }))
@@ -260,9 +258,7 @@ images.random_erasing = args.define("image.random_erasing", "Erases rectangles a
     local rows = channels_of(who, x, o.data_format) == 2 and 3 or 2
     args.bounds(who, "scale", o.scale)
     args.bounds(who, "ratio", o.ratio)
-    if not x.dtype:match("float") then
-      core.fail("%s: x must be floats, got %s", who, x.dtype)
-    end
+    args.check(x.dtype:match("float"), "%s: x must be floats, got %s", who, x.dtype)
     if not is_active(who, o.training) then return x end
     local n, h, w, dtype = x.shape[1], x.shape[rows], x.shape[rows + 1], x.dtype
     local function draw(low, high)

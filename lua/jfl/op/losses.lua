@@ -226,14 +226,10 @@ define("nn.cross_entropy", "The softmax cross entropy of logits, which come firs
     REDUCTION,
   }, function(o, who)
     if o.target.dtype:find "float" then
-      if #o.target.shape < #o.input.shape then
-        core.fail("%s: labels must be whole numbers of classes, int32 or int64, got %s; "
-          .. "labels:astype \"int32\" makes them so", who, o.target.dtype)
-      end
-      if o.weight ~= nil or o.ignore_index ~= nil then
-        core.fail("%s: target must hold labels where weight or ignore_index is given, got %s", who,
-          o.target.dtype)
-      end
+      args.check(#o.target.shape >= #o.input.shape, "%s: labels must be whole numbers of classes, "
+        .. "int32 or int64, got %s; labels:astype \"int32\" makes them so", who, o.target.dtype)
+      args.check(o.weight == nil and o.ignore_index == nil, "%s: target must hold labels where "
+        .. "weight or ignore_index is given, got %s", who, o.target.dtype)
       return (losses.softmax_cross_entropy_with_logits(o.target, o.input,
         { label_smoothing = o.label_smoothing }))
     end
@@ -307,9 +303,7 @@ define("nn.triplet_margin_loss", "max(0, d(anchor, positive) - d(anchor, negativ
       false, type = "boolean" },
     REDUCTION,
   }, function(o, who)
-    if #o.anchor.shape == 0 then
-      core.fail("%s: anchor must have one axis or more, got shape ()", who)
-    end
+    args.check(#o.anchor.shape > 0, "%s: anchor must have one axis or more, got shape ()", who)
     local function distance(a, b) return norm(op.add(op.subtract(a, b), o.eps), o.p) end
     local far = distance(o.anchor, o.negative)
     if o.swap then far = op.minimum(far, distance(o.positive, o.negative)) end

@@ -195,9 +195,8 @@ norms.GroupNorm = args.define("nn.GroupNorm", "Normalizes groups of channels by 
     returns = TENSOR,
   }, function(o, who)
     local channels = need_channels(who, o.x, 2)
-    if channels % o.num_groups ~= 0 then
-      core.fail("%s: num_groups must divide the %d channels, got %d", who, channels, o.num_groups)
-    end
+    args.check(channels % o.num_groups == 0, "%s: num_groups must divide the %d channels, got %d",
+      who, channels, o.num_groups)
     return grouped(who, "group_norm", o, o.num_groups)
   end)
 

@@ -62,10 +62,8 @@ quantization.min_max_observer = args.define("quantization.min_max_observer", "Th
   }, function(o, who)
     local axes
     if not o.per_layer_quantization then
-      if o.quantization_formula == "cambricon" then
-        core.fail("%s: per_layer_quantization must be true with the formula cambricon, got false",
-          who)
-      end
+      args.check(o.quantization_formula ~= "cambricon", "%s: per_layer_quantization must be true "
+        .. "with the formula cambricon, got false", who)
       args.fits(#o.input.shape >= 2, o.input.shape, "%s: input must have two or more axes where "
         .. "per_layer_quantization is false, got shape", who)
       axes = {}

@@ -30,9 +30,8 @@ end
 
 -- The extents of the result: given, or the input's times factors.
 local function size_of(who, o, shape, n)
-  if (o.size == nil) == (o.scale_factor == nil) then
-    core.fail("%s: size or scale_factor must be given, got %s", who, o.size and "both" or "none")
-  end
+  args.check((o.size == nil) ~= (o.scale_factor == nil), "%s: size or scale_factor must be given, "
+    .. "got %s", who, o.size and "both" or "none")
   if o.size ~= nil then return windows.extents(who, "size", o.size, n, 1) end
   local factors = type(o.scale_factor) == "table" and o.scale_factor or { o.scale_factor }
   local size = {}
@@ -87,9 +86,8 @@ end
 -- (N, C h w, H, W) as (N, C, H h, W w).
 local function shuffle(who, x, h, w, name)
   local s = windows.shape(who, "input", x, 2, "NCHW")
-  if s[2] % (h * w) ~= 0 then
-    core.fail("%s: input must have a multiple of %d channels, got %d", who, h * w, s[2])
-  end
+  args.check(s[2] % (h * w) == 0, "%s: input must have a multiple of %d channels, got %d", who,
+    h * w, s[2])
   local c = s[2] / (h * w)
   local y = op.reshape(x, { s[1], c, h, w, s[3], s[4] })
   y = op.transpose(y, { perm = { 0, 1, 4, 2, 5, 3 } })

@@ -42,10 +42,8 @@ local function box_of(who, x, list)
   local shape = args.tensor(who, "x", x).shape
   args.must(type(list) == "table" and not args.is_options(list), list,
     "%s: slice_tup_list must be a list such as {{0, 2}, {nil, nil, -1}}", who)
-  if #list > #shape then
-    core.fail("%s: slice_tup_list must have an entry for each of %d axes at most, got %d", who,
-      #shape, #list)
-  end
+  args.check(#list <= #shape, "%s: slice_tup_list must have an entry for each of %d axes at most, "
+    .. "got %d", who, #shape, #list)
   local box, plain = { begin = {}, step = {}, size = {} }, true
   for i = 1, #shape do
     box.begin[i], box.step[i], box.size[i] = range_of(who, i, list[i] or {}, shape[i])
@@ -134,16 +132,13 @@ define("roll", "x moved along axes; what leaves one at its end comes back at its
   local x, who = o.x, "roll"
   local shifts = tensors.integers(who, "shifts", o.shifts, -2 ^ 53)
   if o.dims == nil then
-    if #shifts ~= 1 then
-      core.fail("%s: shifts must be one number without dims, got %d", who, #shifts)
-    end
+    args.check(#shifts == 1, "%s: shifts must be one number without dims, got %d", who, #shifts)
     local line = op.roll(op.reshape(x, { -1 }), { shift = shifts[1] })
     return (op.reshape(line, x.shape, { name = o.name }))
   end
   local dims = tensors.axes(who, "dims", o.dims, #x.shape)
-  if #dims ~= #shifts then
-    core.fail("%s: shifts must be a number for each of %d dims, got %d", who, #dims, #shifts)
-  end
+  args.check(#dims == #shifts, "%s: shifts must be a number for each of %d dims, got %d", who,
+    #dims, #shifts)
   for k, i in ipairs(dims) do
     x = op.roll(x, { shift = shifts[k], axis = i - 1, name = k == #dims and o.name or nil })
   end
@@ -185,9 +180,8 @@ args.define("unbind", "The parts of x along an axis, one for each place, without
 }, function(o, who)
   local shape = o.x.shape
   local axis = tensors.axis(who, "axis", o.axis, #shape) - 1
-  if shape[axis + 1] < 1 then
-    core.fail("%s: x must have one or more places along axis %d, got none", who, axis)
-  end
+  args.check(shape[axis + 1] >= 1, "%s: x must have one or more places along axis %d, got none",
+    who, axis)
   local parts = { op.split(o.x, { sizes = 1, axis = axis }) }
   for i, part in ipairs(parts) do parts[i] = op.squeeze(part, { axis = axis }) end
   return unpack(parts)
@@ -203,8 +197,6 @@ args.define("chunk", "x in so many parts along an axis, of one extent but for th
   local shape = o.x.shape
   local axis = tensors.axis(who, "axis", o.axis, #shape) - 1
   local size = math.ceil(shape[axis + 1] / o.chunks)
-  if size < 1 then
-    core.fail("%s: x must have one or more places along axis %d, got none", who, axis)
-  end
+  args.check(size >= 1, "%s: x must have one or more places along axis %d, got none", who, axis)
   return op.split(o.x, { sizes = size, axis = axis })
 end)

@@ -44,9 +44,8 @@ local function take_variables(who, context, predicate)
     if type(taken) == "table" then return taken end
     if taken then list[#list + 1] = v.blob end
   end
-  if #list == 0 then
-    core.fail("%s: variables must take one or more of job '%s', got none", who, context.job.name)
-  end
+  args.check(#list > 0, "%s: variables must take one or more of job '%s', got none", who,
+    context.job.name)
   return list
 end
 
@@ -64,10 +63,8 @@ local function find_variables(who, context, list)
         context.job.name, hint ~= "" and hint or SEVERAL)
     end
   end
-  if #blobs == 0 then
-    core.fail("%s: variables must not be empty; { variables = net } trains those of a model, also "
-      .. "in the body that makes them", who)
-  end
+  args.check(#blobs > 0, "%s: variables must not be empty; { variables = net } trains those of a "
+    .. "model, also in the body that makes them", who)
   return blobs
 end
 

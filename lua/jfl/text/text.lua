@@ -76,9 +76,8 @@ local function collect(o)
     if not contents then core.fail("%s: %s", TRAIN, why) end
     texts[#texts + 1] = contents
   end
-  if #texts == 0 then
-    core.fail("%s: texts must be a list of strings, or files one of paths, got neither", TRAIN)
-  end
+  args.check(#texts > 0, "%s: texts must be a list of strings, or files one of paths, got neither",
+    TRAIN)
   return texts
 end
 

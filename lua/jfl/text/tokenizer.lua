@@ -70,9 +70,8 @@ local batch = args.unlisted("batch", options { { "texts" }, { "pairs", nil, args
     check_texts("texts", o.texts)
     if o.pairs ~= nil then
       check_texts("pairs", o.pairs)
-      if #o.pairs ~= #o.texts then
-        core.fail("batch: pairs must be as many as texts, got %d for %d", #o.pairs, #o.texts)
-      end
+      args.check(#o.pairs == #o.texts, "batch: pairs must be as many as texts, got %d for %d",
+        #o.pairs, #o.texts)
     end
     local ids, mask, types = core.tokenizer_batch(o.self._core, o.texts, o.pairs,
       settings("batch", o), "batch")

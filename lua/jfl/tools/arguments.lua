@@ -16,10 +16,8 @@ local function parameter(word)
   local inner = word:match "^%[(.*)%]$"
   local name, value = (inner or word):match "^([%a_][%w_]*)=(.+)$"
   name = name or (inner or word):match "^[%a_][%w_]*$"
-  if not name then
-    core.fail("arguments: usage must be words such as [epochs=3], [file=FILE] and folder, got '%s'",
-      word)
-  end
+  args.check(name, "arguments: usage must be words such as [epochs=3], [file=FILE] and folder, got "
+    .. "'%s'", word)
   local p = { name = name, optional = inner ~= nil }
   local number = tonumber(value)
   if value == "N" or number and not value:find "[^%d]" then p.number = "whole"

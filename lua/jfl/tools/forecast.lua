@@ -68,9 +68,8 @@ end
 function forecast.read(text)
   local hosts, each, rest = text:match("^(%d+)x(%d+)(.*)$")
   local o = {}
-  if not hosts or tonumber(hosts) < 1 or tonumber(each) < 1 then
-    core.fail("plan-for: must be hosts and the devices of each, as in 4x8, got \"%s\"", text)
-  end
+  args.check(hosts and tonumber(hosts) >= 1 and tonumber(each) >= 1, "plan-for: must be hosts and "
+    .. "the devices of each, as in 4x8, got \"%s\"", text)
   for name, value in pairs(OPTIONS) do o[name] = value end
   for part in rest:gmatch("[^,]+") do option(o, part) end
   o.hosts, o.each = tonumber(hosts), tonumber(each)

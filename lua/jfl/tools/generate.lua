@@ -79,10 +79,8 @@ local function of_network(o, prompts, is_one)
     local before = o.keep and math.max(unpack(held:lengths())) or 0
     o.cache = before == 0 and held or step.cache(net, sequences, need + before, facts.most)
   end
-  if o.cache.length > facts.most then
-    core.fail("%s: cache '%s' must have at most the %d positions that the model knows, got %d", WHO,
-      o.cache.name, facts.most, o.cache.length)
-  end
+  args.check(o.cache.length <= facts.most, "%s: cache '%s' must have at most the %d positions that "
+    .. "the model knows, got %d", WHO, o.cache.name, facts.most, o.cache.length)
   step.check_reader(WHO, net, o.cache, o.keep)
   o.step = step.job(net, o.cache)
   step.note_reader(net, o.cache)
@@ -282,14 +280,10 @@ end
 -- What follows a prompt by several beams.
 local function generate_by_beams(o)
   local prompts, is_one = read_prompts(o)
-  if #prompts ~= 1 then
-    core.fail("%s: prompt must be one where there are beams, got %d", WHO, #prompts)
-  end
+  args.check(#prompts == 1, "%s: prompt must be one where there are beams, got %d", WHO, #prompts)
   if model.is(o.step) then of_network(o, prompts, is_one) end
-  if not o.cache or o.cache.sequences ~= o.beams then
-    core.fail("%s: cache must be of %d sequences, one for each beam, got %s", WHO, o.beams,
-      o.cache and o.cache.sequences or "none")
-  end
+  args.check(o.cache and o.cache.sequences == o.beams, "%s: cache must be of %d sequences, one for "
+    .. "each beam, got %s", WHO, o.beams, o.cache and o.cache.sequences or "none")
   local run, stops = { o = o }, {}
   take_cache(run)
   o.cache:clear()

@@ -50,9 +50,8 @@ end
 local function named(values)
   local names, list = {}, { named = true }
   for name in pairs(values) do
-    if type(name) ~= "string" then
-      core.fail("plot: values must be a list or a table of named lists, got both in one")
-    end
+    args.check(type(name) == "string", "plot: values must be a list or a table of named lists, got "
+      .. "both in one")
     names[#names + 1] = name
   end
   table.sort(names)
@@ -124,9 +123,8 @@ local function chart_of(o)
     low, high = join(low, high, axis.range(c.y, c.n))
   end
   if low > high then core.fail("plot: values: there is no finite number to draw") end
-  if high - low == math.huge or right - left == math.huge then
-    core.fail("plot: the numbers are too far apart to draw, from %g to %g", low, high)
-  end
+  args.check(high - low ~= math.huge and right - left ~= math.huge, "plot: the numbers are too far "
+    .. "apart to draw, from %g to %g", low, high)
   chart.x, chart.y, chart.counted = axis.new(left, right), axis.new(low, high), not x
   chart.title, chart.xlabel, chart.ylabel = o.title, o.xlabel, o.ylabel
   return chart

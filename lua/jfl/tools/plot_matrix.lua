@@ -23,9 +23,8 @@ local function rows_of(values)
   args.expect(WHO, "values", values, "table")
   for i = 1, #values do
     local what, row = ("values: row %d"):format(i), values[i]
-    if #args.expect(WHO, what, row, "table") ~= #values[1] then
-      core.fail("%s: %s must have %d numbers as the first has, got %d", WHO, what, #values[1], #row)
-    end
+    args.check(#args.expect(WHO, what, row, "table") == #values[1], "%s: %s must have %d numbers "
+      .. "as the first has, got %d", WHO, what, #values[1], #row)
     for k = 1, #row do args.expect(WHO, what, row[k], "number") end
   end
   return values
@@ -38,10 +37,8 @@ local function shown(v) return v % 1 == 0 and ("%.0f"):format(v) or ("%.3g"):for
 local function table_of(o)
   local rows = rows_of(o.values)
   local height, width = #rows, #rows > 0 and #rows[1] or 0
-  if width == 0 or width > MOST or height > MOST then
-    core.fail("%s: values must have 1 to %d rows and columns, got (%d, %d)", WHO, MOST, height,
-      width)
-  end
+  args.check(width ~= 0 and width <= MOST and height <= MOST, "%s: values must have 1 to %d rows "
+    .. "and columns, got (%d, %d)", WHO, MOST, height, width)
   local t = { height = height, width = width, values = rows, cells = {}, rows = {}, columns = {},
     low = math.huge, high = -math.huge }
   for y = 1, height do

@@ -85,9 +85,8 @@ summary.create_summary_writer = args.define("summary.create_summary_writer",
     { "logdir", "the directory that tensorboard --logdir is given, or one below it" },
     returns = "SummaryWriter",
   }, function(o, who)
-    if args.expect(who, "logdir", o.logdir, "string") == "" then
-      core.fail("%s: logdir must not be empty", who)
-    end
+    args.check(args.expect(who, "logdir", o.logdir, "string") ~= "", "%s: logdir must not be empty",
+      who)
     if current and current.file and current.logdir == o.logdir then return current end
     local writer = open(who, o.logdir)
     append(writer, who, event.version(time()))
@@ -98,14 +97,10 @@ summary.create_summary_writer = args.define("summary.create_summary_writer",
 -- The writer to use: the one given, or the one made last.
 local function writer_of(who, writer)
   writer = writer or current
-  if not writer then
-    core.fail("%s: there is no writer yet; flow.summary.create_summary_writer(logdir) makes one",
-      who)
-  end
-  if not writer.file then
-    core.fail("%s: the writer of %s is closed; flow.summary.create_summary_writer makes another",
-      who, writer.logdir)
-  end
+  args.check(writer, "%s: there is no writer yet; flow.summary.create_summary_writer(logdir) makes "
+    .. "one", who)
+  args.check(writer.file, "%s: the writer of %s is closed; flow.summary.create_summary_writer "
+    .. "makes another", who, writer.logdir)
   return writer
 end
 
@@ -151,9 +146,8 @@ end
 
 local function check_step(who, step)
   if core.type(step) == "array" and step.size == 1 then step = step:item() end
-  if args.integer(who, "step", step, 0) > MOST_STEP then
-    core.fail("%s: step must be at most 2^53, got %g", who, step)
-  end
+  args.check(args.integer(who, "step", step, 0) <= MOST_STEP,
+    "%s: step must be at most 2^53, got %g", who, step)
   return step
 end
 
@@ -189,10 +183,8 @@ local function define(name, doc, value_doc, check, make, more)
   for _, param in ipairs(more or {}) do params[#params + 1] = param end
   params[#params + 1] = WRITER
   summary[name] = args.define(who, doc, params, function(o)
-    if o.tag == nil then
-      core.fail("%s: the tag is missing; arguments are value, step, tag, and without a step "
-        .. "%s(value, {tag = \"loss\"})", who, who)
-    end
+    args.check(o.tag ~= nil, "%s: the tag is missing; arguments are value, step, tag, and without "
+      .. "a step %s(value, {tag = \"loss\"})", who, who)
     if o.tag == "" then core.fail("%s: tag must not be empty", who) end
     check_text(who, "tag", o.tag)
     check_writer(who, o.writer)

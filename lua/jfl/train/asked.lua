@@ -63,14 +63,10 @@ function asked.jobs(who, o)
 end
 
 local function check_model(o)
-  if o.predict ~= nil then
-    core.fail("fit: predict belongs to a job; a model makes its own")
-  end
+  args.check(o.predict == nil, "fit: predict belongs to a job; a model makes its own")
   for _, name in ipairs { "loss", "optimizer" } do
-    if o[name] == nil then
-      core.fail("fit: %s is missing, which a model needs: { loss = flow.nn.cross_entropy, "
-        .. "optimizer = flow.optimizer.Adam(0.001) }", name)
-    end
+    args.check(o[name] ~= nil, "fit: %s is missing, which a model needs: { loss = "
+      .. "flow.nn.cross_entropy, optimizer = flow.optimizer.Adam(0.001) }", name)
   end
 end
 
@@ -78,15 +74,12 @@ local function check_job(o)
   args.must(job.is(o.job) and o.job.type == "train", o.job,
     "fit: job must be a model or a job of type \"train\"")
   for _, name in ipairs { "loss", "inputs" } do
-    if o[name] ~= nil then
-      core.fail("fit: %s belongs to a model; the body of job '%s' has its own", name, o.job.name)
-    end
+    args.check(o[name] == nil, "fit: %s belongs to a model; the body of job '%s' has its own", name,
+      o.job.name)
   end
   if o.validation == nil then return end
-  if o.predict == nil then
-    core.fail("fit: validation needs predict, the job that takes its batches without their labels "
-      .. "and gives predictions, or takes all and gives the loss first")
-  end
+  args.check(o.predict ~= nil, "fit: validation needs predict, the job that takes its batches "
+    .. "without their labels and gives predictions, or takes all and gives the loss first")
   args.must(job.is(o.predict) and o.predict.type ~= "train", o.predict,
     "fit: predict must be a job of type \"predict\"")
 end
@@ -106,9 +99,8 @@ function asked.metrics(who, list)
   local found = {}
   for key, metric in pairs(args.expect(who, "metrics", list, "table")) do
     local name = type(key) == "string" and key or metric
-    if type(name) ~= "string" then
-      core.fail("%s: metrics: a function must have a name, { mine = ... }, got none", who)
-    end
+    args.check(type(name) == "string", "%s: metrics: a function must have a name, { mine = ... }, "
+      .. "got none", who)
     local made = counter.new(who, name, metric)      -- fails for an unknown one
     found[#found + 1] = { name = name, metric = metric, better = made.better }
   end

@@ -167,9 +167,8 @@ records.confusion = {
   end,
   value = function(count)
     local rows = {}
-    if count.classes > MOST_ROWS then
-      core.fail("confusion: there must be at most %d classes, got %d", MOST_ROWS, count.classes)
-    end
+    args.check(count.classes <= MOST_ROWS, "confusion: there must be at most %d classes, got %d",
+      MOST_ROWS, count.classes)
     for label = 0, count.classes - 1 do
       local row = {}
       for class = 0, count.classes - 1 do

@@ -91,9 +91,8 @@ find_rate.find_rate = args.define(WHO, "Tries learning rates, and gives one that
     { "show", "whether the curve is drawn where a terminal shows it", true, type = "boolean" },
     returns = { "number", "{ rates: number[], losses: number[] }" },
   }, function(o)
-    if o.lowest >= o.highest then
-      core.fail("%s: lowest must be below highest, %g, got %g", WHO, o.highest, o.lowest)
-    end
+    args.check(o.lowest < o.highest, "%s: lowest must be below highest, %g, got %g", WHO, o.highest,
+      o.lowest)
     local trial = { lowest = o.lowest, highest = o.highest, steps = o.steps, mean = 0,
       least = math.huge, rates = {}, losses = {}, restore = function() end,
       optimizers = plateau.optimizers(WHO, o.optimizer, "it sets the rate of") }
@@ -106,9 +105,7 @@ find_rate.find_rate = args.define(WHO, "Tries learning rates, and gives one that
     if not ok then error(err, 0) end
     local best = 1
     for i, loss in ipairs(trial.losses) do best = loss < trial.losses[best] and i or best end
-    if #trial.rates == 0 then
-      core.fail("%s: the loss is nan at the lowest rate, %g", WHO, trial.lowest)
-    end
+    args.check(#trial.rates > 0, "%s: the loss is nan at the lowest rate, %g", WHO, trial.lowest)
     local rate = trial.rates[best] / BELOW
     if o.show and core.world() == 0 and core.columns(STDOUT) then draw(trial) end
     return rate, { rates = trial.rates, losses = trial.losses }

@@ -1,6 +1,5 @@
 -- What lowers the learning rate where nothing is gained any more.
 local args = require "jfl.base.args"
-local core = require "jfl.core"
 
 local plateau = {}
 
@@ -8,9 +7,7 @@ local DEFAULTS = { patience = 3, factor = 0.1, lowest = 0 }
 
 --- The optimizers whose rates can be set: one, or the members of a combination.
 function plateau.optimizers(who, optimizer, why)
-  if optimizer == nil then
-    core.fail("%s: optimizer is missing: %s the one that trains the job", who, why)
-  end
+  args.check(optimizer ~= nil, "%s: optimizer is missing: %s the one that trains the job", who, why)
   local list = type(optimizer) == "table" and rawget(optimizer, "optimizers") or { optimizer }
   for _, each in ipairs(list) do
     local ok, set = pcall(function() return each.set_lr end)

@@ -1,5 +1,6 @@
 -- What flow.fit keeps: the best variables in memory or in a directory, and a state from which a
 -- training goes on.
+local args = require "jfl.base.args"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
 local queue = require "jfl.job.queue"
@@ -110,14 +111,10 @@ function saved.resume(run)
   local path = path_of(run, "last")
   if not core.is_there(path) then return end
   local note = checkpoint.texts_of(path)[NOTE .. run.name]
-  if not note then
-    core.fail("fit: resume: %s: is no state of a training named '%s'", path, run.name)
-  end
+  args.check(note, "fit: resume: %s: is no state of a training named '%s'", path, run.name)
   local state, line = read(note)
-  if not state then
-    core.fail("fit: resume: %s: the state of training '%s' makes no sense: '%.99s'", path,
-      run.name, line)
-  end
+  args.check(state, "fit: resume: %s: the state of training '%s' makes no sense: '%.99s'", path,
+    run.name, line)
   local found = checkpoint.load_by(directly, path, { resume = true })
   if #found.loaded == 0 and #core.variables() > 0 then
     core.fail("fit: resume: %s: it is the state of another model: it has none of the variables of "
