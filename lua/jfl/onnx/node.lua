@@ -12,6 +12,11 @@ function Node:fail(form, ...)
   core.fail("%s: %s: " .. form, self.path, model.text_of(self.of), ...)
 end
 
+--- Fails so unless ok.
+function Node:check(ok, form, ...)
+  if not ok then self:fail(form, ...) end
+end
+
 --- An attribute, or what stands for it where it is missing.
 function Node:attr(name, default)
   local value = self.of.attrs[name]
@@ -68,9 +73,8 @@ end
 --- The place, from 0, of an axis that may be counted from the end.
 function Node:axis(axis, rank)
   local place = axis < 0 and axis + rank or axis
-  if place < 0 or place >= rank then
-    self:fail("axis must be from %d to %d, got %d", -rank, rank - 1, axis)
-  end
+  self:check(place >= 0 and place < rank, "axis must be from %d to %d, got %d", -rank, rank - 1,
+    axis)
   return place
 end
 

@@ -60,9 +60,8 @@ end
 function ops.RoiAlign(n, x, boxes, sample)
   local s, count, rows = x.shape, boxes.shape[1], n:attr("output_height", 1)
   local columns, per_axis = n:attr("output_width", 1), n:attr("sampling_ratio", 0)
-  if per_axis < 1 then
-    n:fail("sampling_ratio must be above 0, as it else depends on numbers, got %d", per_axis)
-  end
+  n:check(per_axis >= 1, "sampling_ratio must be above 0, as it else depends on numbers, got %d",
+    per_axis)
   n:times(per_axis, "sampling_ratio", 64)
   n:times(math.max(rows, columns), "output_height and output_width", 4096)
   local how = n:attr("coordinate_transformation_mode", n.opset < 16 and "output_half_pixel"

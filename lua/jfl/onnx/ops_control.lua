@@ -15,11 +15,9 @@ local function chosen(n, condition, yes, no, what)
   for _, x in ipairs { yes, no } do n:tensor(x, what) end
   local a, b = yes.dtype .. " " .. args.shape_text(yes.shape), no.dtype .. " "
     .. args.shape_text(no.shape)
-  if a ~= b then
-    n:fail("the condition must be known when the job is described, as %s is not alike: %s and %s; "
-      .. "what does not change from call to call is given as { constants = { name = array } } to "
-      .. "onnx.load", what, a, b)
-  end
+  n:check(a == b, "the condition must be known when the job is described, as %s is not alike: %s "
+    .. "and %s; what does not change from call to call is given as { constants = { name = array } "
+    .. "} to onnx.load", what, a, b)
   return values.cast(op.where(values.reshape(condition, {}), yes, no), yes.dtype)
 end
 

@@ -15,9 +15,8 @@ local function from_zero(n, indices, extent, what)
   end
   local list = n:list(indices, what)
   for i, v in ipairs(list) do
-    if v < -extent or v >= extent then
-      n:fail("an index must be from %d to %d, got %g", -extent, extent - 1, v)
-    end
+    n:check(v >= -extent and v < extent, "an index must be from %d to %d, got %g", -extent,
+      extent - 1, v)
     list[i] = v < 0 and v + extent or v
   end
   return values.array(list, "int64", indices.shape)

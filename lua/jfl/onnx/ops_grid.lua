@@ -82,9 +82,8 @@ function ops.GridSample(n, x, grid)
   local d, points = #s - 2, values.count(out, 2, #out - 1)
   local mode, border = MODES[n:attr("mode", "linear")], n:attr("padding_mode", "zeros")
   local aligned = n:flag "align_corners"
-  if #out ~= #s or d < 1 or out[#out] ~= d or out[1] ~= s[1] then
-    n:fail("the grid must have %d numbers for each place and as many items as x", d)
-  end
+  n:check(#out == #s and d >= 1 and out[#out] == d and out[1] == s[1],
+    "the grid must have %d numbers for each place and as many items as x", d)
   if not mode or not BORDERS[border] then
     n:fail("mode and padding_mode must be known, got %s and %s", n:attr "mode", border)
   end

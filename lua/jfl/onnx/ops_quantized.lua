@@ -24,10 +24,8 @@ local function along(n, v, x, axis)
     return reshape(v, shape), x.shape
   end
   local s, t = { unpack(v.shape) }, { unpack(x.shape) }
-  if #s ~= #t or block < 1 or s[axis] * block ~= t[axis] then
-    n:fail("a scale of blocks must have the axes of x, and block_size times its extent must be "
-      .. "that of x")
-  end
+  n:check(#s == #t and block >= 1 and s[axis] * block == t[axis], "a scale of blocks must have the "
+    .. "axes of x, and block_size times its extent must be that of x")
   t[axis] = s[axis]
   table.insert(t, axis + 1, block)
   table.insert(s, axis + 1, 1)

@@ -217,9 +217,8 @@ local function run(n, kind, given)
   local l = { kind = kind, x = x, dtype = x.dtype, length = x.shape[1], batch = x.shape[2],
     units = given.r.shape[3], clip = n:attr "clip", couples = n:flag "input_forget",
     linear_first = n:flag "linear_before_reset" }
-  if l.length > MOST_STEPS or l.length == 0 then
-    n:fail("the sequence must have 1 to %d steps, got %d", MOST_STEPS, l.length)
-  end
+  n:check(l.length <= MOST_STEPS and l.length ~= 0, "the sequence must have 1 to %d steps, got %d",
+    MOST_STEPS, l.length)
   l.lengths = lengths_of(n, l, given.lengths)
   if last and given.h then given.h = values.transpose(given.h, { 1, 0, 2 }) end
   if last and given.c then given.c = values.transpose(given.c, { 1, 0, 2 }) end

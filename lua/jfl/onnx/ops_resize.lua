@@ -127,9 +127,8 @@ local function sizes_of(n, x, axes, scales, sizes)
     else
       out[i] = { size = math.floor(extent * scales[i]), scale = scales[i] }
     end
-    if not out[i].size or out[i].size < 1 or out[i].size > 2 ^ 24 then
-      n:fail("axis %d must get an extent of at least 1", axis)
-    end
+    n:check(out[i].size and out[i].size >= 1 and out[i].size <= 2 ^ 24,
+      "axis %d must get an extent of at least 1", axis)
   end
   local policy = n:attr("keep_aspect_ratio_policy", "stretch")
   if not sizes or policy == "stretch" then return out end

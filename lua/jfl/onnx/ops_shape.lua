@@ -51,9 +51,7 @@ ops.Range = { function(n, start, limit, delta)
   local step = n:number(delta, "delta")
   local count = math.max(0, math.ceil((to - from) / step))
   if step == 0 then n:fail("delta must be another number, got 0") end
-  if count ~= count or count > 2 ^ 26 then
-    n:fail("there must be at most 2^26 numbers, got %g", count)
-  end
+  n:check(count == count and count <= 2 ^ 26, "there must be at most 2^26 numbers, got %g", count)
   local list = {}
   for i = 1, count do list[i] = from + (i - 1) * step end
   return values.array(list, start.dtype)

@@ -79,9 +79,8 @@ ops.STFT = { function(n, signal, step, window, length)
   length = length and n:number(length, "frame_length") or window and window.shape[1]
   if not length then n:fail("it must have a window or a frame_length") end
   local count = math.floor((s[2] - length) / step) + 1
-  if step < 1 or length < 1 or count < 1 then
-    n:fail("frames of %g must fit into a signal of %d, got steps of %g", length, s[2], step)
-  end
+  n:check(step >= 1 and length >= 1 and count >= 1, "frames of %g must fit into a signal of %d, "
+    .. "got steps of %g", length, s[2], step)
   local places = {}
   n:times(count * length, "frames times their length")
   for i = 0, count - 1 do

@@ -12,9 +12,8 @@ local MOST_CLASSES, MOST_STEPS = 32, 100
 local function matrix(n, name, rows, columns)
   local list = n:need(name)
   columns = columns or #list / rows
-  if rows < 1 or columns % 1 ~= 0 or rows * columns ~= #list then
-    n:fail("%s must have as many numbers as its other attributes say, got %d", name, #list)
-  end
+  n:check(rows >= 1 and columns % 1 == 0 and rows * columns == #list,
+    "%s must have as many numbers as its other attributes say, got %d", name, #list)
   return values.array(list, "float32", { rows, columns })
 end
 

@@ -51,9 +51,8 @@ local function read_nodes(n)
     if modes[i] ~= "LEAF" then
       yes[i], no[i] = place[tree][to_yes[i]], place[tree][to_no[i]]
       compare = compare or modes[i]
-      if modes[i] ~= compare or not COMPARE[compare] then
-        n:fail("its nodes must be leaves, or all compare by BRANCH_LEQ, _LT, _GTE or _GT")
-      end
+      n:check(modes[i] == compare and COMPARE[compare], "its nodes must be leaves, or all compare "
+        .. "by BRANCH_LEQ, _LT, _GTE or _GT")
       if not yes[i] or not no[i] then n:fail("node %d of its trees leads to none", i) end
     end
   end
@@ -106,9 +105,8 @@ local function weights_of(n, t, prefix, count)
   for i = 1, n:times(t.count * count, "nodes times results") do list[i] = 0 end
   for i, tree in ipairs(ids_of_trees) do
     local node = (t.place[tree] or {})[nodes[i]]
-    if not node or not weights[i] or not ids[i] or ids[i] < 0 or ids[i] >= count then
-      n:fail("weight %d of its trees must be that of a leaf and a result", i)
-    end
+    n:check(node and weights[i] and ids[i] and ids[i] >= 0 and ids[i] < count,
+      "weight %d of its trees must be that of a leaf and a result", i)
     local k = (node - 1) * count + ids[i] + 1
     list[k] = list[k] + weights[i]
   end
