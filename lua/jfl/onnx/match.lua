@@ -1,6 +1,7 @@
 -- Finds the patterns of jfl.onnx.patterns among the nodes of a model and puts a node in the
 -- place of each.
 local model = require "jfl.onnx.model"
+local tensors = require "jfl.op.tensors"
 local values = require "jfl.onnx.values"
 
 local match = {}
@@ -46,11 +47,7 @@ local function same(a, b)
     return a == b or type(a) == "number" and type(b) == "number"
       and math.abs(a - b) <= CLOSE * math.abs(b)
   end
-  if #a ~= #b then return false end
-  for i = 1, #a do
-    if a[i] ~= b[i] then return false end
-  end
-  return true
+  return tensors.same(a, b)
 end
 
 -- Calls go_on(bound) for each way in which inputs i, i + 1, ... match, until that gives something.
