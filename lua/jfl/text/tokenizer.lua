@@ -93,20 +93,17 @@ local decode
 decode = args.unlisted("decode", { { "self" }, { "ids" }, { "skip_special", nil, true,
   type = "boolean" } },
   function(o)
-    local ids, kind = o.ids, core.type(o.ids)
-    if kind ~= "array" then args.expect("decode", "ids", ids, "table") end
-    local first = kind ~= "array" and ids[1]
-    if kind == "array" and #ids.shape > 1 or type(first) == "table" or core.type(first) == "array"
-    then
-      local texts = {}         -- of several lists of numbers, or of the rows of an NdArray
-      if core.type(ids) == "array" then
-        for i = 1, ids.shape[1] do texts[i] = decode(o.self, ids[i], o.skip_special) end
-      else
-        for i, row in ipairs(ids) do texts[i] = decode(o.self, row, o.skip_special) end
-      end
-      return texts
+    local ids, is_array, texts = o.ids, core.type(o.ids) == "array", {}
+    if not is_array then args.expect("decode", "ids", ids, "table") end
+    local first = not is_array and ids[1]
+    local is_list = type(first) ~= "table" and core.type(first) ~= "array"
+    if is_list and not (is_array and #ids.shape > 1) then
+      return core.tokenizer_decode(o.self._core, numbers_of(ids), o.skip_special, "decode")
     end
-    return core.tokenizer_decode(o.self._core, numbers_of(ids), o.skip_special, "decode")
+    for i = 1, is_array and ids.shape[1] or #ids do
+      texts[i] = decode(o.self, ids[i], o.skip_special)
+    end
+    return texts
   end)
 
 -- ---- the vocabulary ----
