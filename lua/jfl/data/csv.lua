@@ -168,9 +168,8 @@ local function fill_missing(o, list)
   local wanted = read_fill(o, by_name)
   local given = type(o.indicators) == "table" and {}
   for _, name in ipairs(given and o.indicators or {}) do
-    if not wanted[name] then
-      core.fail("%s: indicators: '%s' must be a column that fill names", WHO, tostring(name))
-    end
+    args.check(wanted[name], "%s: indicators: '%s' must be a column that fill names", WHO,
+      tostring(name))
     given[name] = true
   end
   for _, pair in ipairs(list) do

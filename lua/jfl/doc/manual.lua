@@ -22,12 +22,17 @@ local function field(path, kind, doc) return { path = path, doc = doc, type = ki
 local RESULT = { returns = "NdArray" }
 local TYPE = { returns = "ResultType" }
 local PART = { "type", "of each", type = "ResultType" }
+local CONFIG = { "function_config", "options, from flow.function_config()", NONE,
+  type = "FunctionConfig" }
+local RETURNS = { "returns", "a type; without one, a call gives arrays", NONE, type = "ResultType" }
+local INPUTS = { "inputs", "what a call takes: the model's own, then the loss's",
+  type = "table<string|integer, Placeholder|table>" }
 
 local entries = {
   entry("global_function", "Defines a job: flow.global_function { name =, inputs =, body = }.",
     { "name", "of the job" },
     { "type", "'train' or 'predict'", "predict", type = "\"train\"|\"predict\"" },
-    { "function_config", "options, from flow.function_config()", NONE, type = "FunctionConfig" },
+    CONFIG,
     { "inputs", "a list of { name, placeholder } or of types such as flow.float32 { -1, 10 }, or "
       .. "types by the names of the body's parameters", NONE,
       type = "table<string|integer, Placeholder|table>" },
@@ -103,33 +108,25 @@ local entries = {
     { "distribute", "such as flow.distribute.broadcast()", type = "Distribution" },
     { returns = "Blob" }),
   entry("Model:train", "Defines a job whose calls train the model, <name>-train.",
-    { "inputs", "what a call takes: the model's own, then the loss's",
-      type = "table<string|integer, Placeholder|table>" },
+    INPUTS,
     { "loss", "a function of what the model gives and of the inputs left, such as "
       .. "flow.nn.cross_entropy; what it gives a call gives", type = "fun(...: Blob): Blob" },
     { "optimizer", "such as flow.optimizer.Adam(0.001)", type = "Optimizer" },
     { "name", "of the job, behind the model's", "train" },
-    { "returns", "a type; without one, a call gives arrays", NONE, type = "ResultType" },
-    { "function_config", "options, from flow.function_config()", NONE, type = "FunctionConfig" },
-    { returns = "Job", table_only = true }),
+    RETURNS, CONFIG, { returns = "Job", table_only = true }),
   entry("Model:evaluate", "Defines a job whose calls judge the model, <name>-evaluate: they give "
     .. "the loss, then what the model gives, and train nothing.",
-    { "inputs", "what a call takes: the model's own, then the loss's",
-      type = "table<string|integer, Placeholder|table>" },
+    INPUTS,
     { "loss", "as for Model:train", type = "fun(...: Blob): Blob" },
     { "name", "of the job, behind the model's", "evaluate" },
-    { "returns", "a type; without one, a call gives arrays", NONE, type = "ResultType" },
-    { "function_config", "options, from flow.function_config()", NONE, type = "FunctionConfig" },
-    { returns = "Job", table_only = true }),
+    RETURNS, CONFIG, { returns = "Job", table_only = true }),
   entry("Model:predict", "Defines a job whose calls run the model, <name>-predict.",
     { "inputs", "what a call takes, as the model's function does",
       type = "table<string|integer, Placeholder|table>" },
     { "output", "a function of what the model gives, such as flow.nn.softmax", NONE,
       type = "fun(...: Blob): any" },
     { "name", "of the job, behind the model's", "predict" },
-    { "returns", "a type; without one, a call gives arrays", NONE, type = "ResultType" },
-    { "function_config", "options, from flow.function_config()", NONE, type = "FunctionConfig" },
-    { returns = "Job", table_only = true }),
+    RETURNS, CONFIG, { returns = "Job", table_only = true }),
   entry("Model:variables", "The model's variables by their names within it, as NdArrays of their "
     .. "own; in a body that has called the model, its blobs.",
     { returns = "table<string, NdArray|Blob>" }),

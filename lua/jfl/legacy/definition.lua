@@ -10,10 +10,8 @@ return function(first, second)
   local made = {}
   for key, value in pairs(t) do made[key] = value end
   if second ~= nil then
-    if t.function_config ~= nil then
-      core.fail("%s: function_config is given twice: before the table and in it",
-        tostring(t.name))
-    end
+    args.check(t.function_config == nil, "%s: function_config is given twice: before the table and "
+      .. "in it", tostring(t.name))
     made.function_config = first
   end
   local options = config.snapshot(made.function_config)

@@ -60,9 +60,8 @@ function options.default_initializer_conf(conf)
   end
   local given = {}
   for field, value in pairs(args.expect(who, kind, values, "table")) do
-    if type(field) ~= "string" or not form[field] then
-      core.fail("%s: %s: unknown field '%s'", who, kind, tostring(field))
-    end
+    args.check(type(field) == "string" and form[field], "%s: %s: unknown field '%s'", who, kind,
+      tostring(field))
     given[form[field]] = value
   end
   return initializers[form[1]](given)

@@ -69,10 +69,8 @@ function rotary.of(c, size)
   local name = p.rope_type or p.type or "default"
   local kind, base = KINDS[name], number(p, "rope_theta", c.rope_theta)
   if name == "default" then return { base = base, interleaved = c.rope_interleaved } end
-  if not kind then
-    core.fail("%s: rope_type must be \"default\", \"linear\", \"llama3\" or \"yarn\", got \"%s\"",
-      WHO, tostring(name))
-  end
+  args.check(kind, "%s: rope_type must be \"default\", \"linear\", \"llama3\" or \"yarn\", got "
+    .. "\"%s\"", WHO, tostring(name))
   local scaled, scale = kind(p, c, size / 2, base)
   local frequencies = {}
   for i = 0, size / 2 - 1 do frequencies[i + 1] = scaled(base ^ (-2 * i / size), i) end

@@ -192,10 +192,8 @@ local function free(who, job, is_batch, size)
   for i, times in ipairs(TIMES) do
     sizes[i] = times * size
     local ok, trace = pcall(job_parts.traced, job, shapes_for(job, is_batch, sizes[i]))
-    if not ok then
-      core.fail("%s: the batch cannot be left free: the body does not take a batch of %d: %s", who,
-        sizes[i], tostring(trace))
-    end
+    args.check(ok, "%s: the batch cannot be left free: the body does not take a batch of %d: %s",
+      who, sizes[i], tostring(trace))
     traces[i] = trace
   end
   local ok, result = pcall(compared, sizes, traces)

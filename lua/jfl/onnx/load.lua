@@ -40,9 +40,8 @@ local function check_constants(m, given)
     if not given[input.name] then table.insert(m.parameters, input.name) end
   end
   for name in pairs(given) do
-    if not m.constants[name] then
-      core.fail("onnx.load: constants: %s has no input '%s'", m.path, tostring(name))
-    end
+    args.check(m.constants[name], "onnx.load: constants: %s has no input '%s'", m.path,
+      tostring(name))
   end
 end
 

@@ -162,11 +162,9 @@ end
 
 --- The model that a checkpoint's text tells, as plain.read gives it, and the types of its inputs.
 function stored.read(path, t, name)
-  if t.type == "unknown" then
-    core.fail("models.load: %s: the checkpoint does not say which network it is, as that could not "
-      .. "be written when it was saved: %s; make the model as the program did that saved it, and "
-      .. "net:load loads its variables", path, tostring(t.why))
-  end
+  args.check(t.type ~= "unknown", "models.load: %s: the checkpoint does not say which network it "
+    .. "is, as that could not be written when it was saved: %s; make the model as the program did "
+    .. "that saved it, and net:load loads its variables", path, tostring(t.why))
   if type(t.onnx) ~= "string" then core.fail("%s: the model: it must have a graph", path) end
   for _, key in ipairs { "variables", "trainable", "results" } do check_texts(path, key, t[key]) end
   local m = model.of_text(path, t.onnx)

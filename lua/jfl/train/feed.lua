@@ -85,10 +85,8 @@ local function type_of(who, column, title, skip)
     core.fail("%s: column %s has texts such as '%s', where numbers are wanted: int32 from 0 for "
       .. "classes, as flow.data.csv's categories gives", who, tostring(title), column[1])
   end
-  if not shape then
-    core.fail("%s: inputs is missing: column %s does not say what a batch of it is; state all, "
-      .. "{ flow.float32 { -1, 28, 28 }, flow.int32 { -1 } }", who, tostring(title))
-  end
+  args.check(shape, "%s: inputs is missing: column %s does not say what a batch of it is; state "
+    .. "all, { flow.float32 { -1, 28, 28 }, flow.int32 { -1 } }", who, tostring(title))
   if dtype == "float64" then dtype = "float32" end         -- as layers' variables are
   return typing.Numpy.Placeholder({ -1, unpack(shape) }, { dtype = dtype })
 end
