@@ -216,7 +216,8 @@ EMULATED := build/emulated/libcuda.so.1 build/emulated/libnvrtc.so.13 build/emul
   build/emulated/libcublasLt.so.13 build/emulated/libcudnn.so.9 build/emulated/libnccl.so.2
 emulated: $(EMULATED) build/cache
 EMULATED_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden -Ibuild -pthread
-build/emulated/libcuda.so.1: $(addprefix spec/cuda/,driver.c memory.c stream.c fibre.c race.c emulated.h image.h)
+build/emulated/libcuda.so.1: $(addprefix spec/cuda/,driver.c memory.c stream.c fibre.c race.c order.c \
+  emulated.h image.h)
 	@mkdir -p $(@D)
 	gcc $(EMULATED_CFLAGS) -Wl,-soname,libcuda.so.1 -o $@ $(filter %.c,$^) -ldl
 build/emulated/libnvrtc.so.13: $(addprefix spec/cuda/,nvrtc.c image.h version.h runtime.h)

@@ -33,8 +33,8 @@ command_of() {
     *) echo "tests_of.sh: $1 is no test" >&2; return 1 ;;
   esac
   case $device in
-    gpu) echo "$kind=gpu JFL_EMULATED_DEVICES=4 XDG_CACHE_HOME=\$PWD/build/cache" \
-      "LD_LIBRARY_PATH=\$PWD/build/emulated $command" ;;
+    gpu) echo "$kind=gpu JFL_EMULATED_DEVICES=4 JFL_EMULATED_ORDER=1" \
+      "XDG_CACHE_HOME=\$PWD/build/cache LD_LIBRARY_PATH=\$PWD/build/emulated $command" ;;
     core) echo "$kind=core JFL_CPU_DEVICES=4 $command" ;;
     "") echo "$command" ;;
     *) echo "tests_of.sh: $1 is to run on $device, expected gpu or core" >&2; return 1 ;;

@@ -11,7 +11,7 @@ threaded=build/obj-gcc-thread
 
 # What a program needs to find the emulated GPU, and to keep its kernels for the next one.
 gpu="LD_LIBRARY_PATH='$PWD/build/emulated' XDG_CACHE_HOME='$PWD/build/cache'"
-gpu="$gpu JFL_EMULATED_DEVICES=4"
+gpu="$gpu JFL_EMULATED_DEVICES=4 JFL_EMULATED_ORDER=1"
 
 few=$tmp/data              # a small data set, for examples
 small_data() { [ -d "$few" ] || scripts/test/data 200 "$few"; }

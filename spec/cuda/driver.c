@@ -24,7 +24,8 @@ static _Thread_local int depth;
 /* JFL_EMULATED_FAIL is "NUMBER:ERROR": which call fails, counted from 1 over all that may, and with
    what; or "FUNCTION:ERROR" for the first call of that function. JFL_EMULATED_CALLS names a file
    to which is written at the end: the number of calls, that of each function, how often a graph was
-   launched `ahead` of the end of other work, and how many blocks and handles were `left`. */
+   launched `ahead` of the end of other work, how many copies from the host were done `beside` the
+   work of another stream, and how many blocks and handles were `left`. */
 static int calls, fail_at, fail_with, named_failed;
 static char fail_in[64] = "-";
 enum { MOST_NAMES = 128 };
@@ -68,7 +69,7 @@ void emulated_lose(int device, int error)
   __atomic_store_n(&lost[device], error, __ATOMIC_SEQ_CST);
 }
 
-static void driver_count(const char *name)
+void emulated_count(const char *name)
 {
   int i = 0;
   pthread_mutex_lock(&named_mu);
@@ -107,7 +108,7 @@ emulated_context *emulated_here(void) { return emulated_current(); }
   do {                                                                     \
     if (!initialized) return CU_NOT_INITIALIZED;                           \
     if (!c || !c->refs) return CU_INVALID_CONTEXT;                         \
-    driver_count(__func__);                                                \
+    emulated_count(__func__);                                                \
     const int injected_ = driver_injected(__func__);                               \
     if (injected_) return injected_;                                       \
     if (emulated_lost(c->device)) return emulated_lost(c->device);         \
@@ -252,7 +253,7 @@ EMULATED_ENTRY int cuDevicePrimaryCtxRelease_v2(int device)
 EMULATED_ENTRY int cuCtxPushCurrent_v2(emulated_context *c)
 {
   NEEDS(c && c->refs && depth < 16, CU_INVALID_CONTEXT);
-  driver_count(__func__);
+  emulated_count(__func__);
   stack[depth++] = c;
   return CU_OK;
 }
@@ -260,7 +261,7 @@ EMULATED_ENTRY int cuCtxPushCurrent_v2(emulated_context *c)
 EMULATED_ENTRY int cuCtxPopCurrent_v2(emulated_context **out)
 {
   NEEDS(depth, CU_INVALID_CONTEXT);
-  driver_count(__func__);
+  emulated_count(__func__);
   depth--;
   if (out) *out = stack[depth];
   return CU_OK;
@@ -339,7 +340,7 @@ EMULATED_ENTRY int cuMemPoolSetAttribute(void *pool, int attribute, void *value)
 EMULATED_ENTRY int cuMemPoolTrimTo(void *pool, size_t keep)
 {
   NEEDS(pool && keep == 0, CU_INVALID_VALUE);
-  driver_count(__func__);
+  emulated_count(__func__);
   return CU_OK;
 }
 
@@ -738,7 +739,7 @@ EMULATED_ENTRY int cuGraphLaunch(emulated_graph *g, emulated_stream *s)
   NEEDS_CONTEXT(c);
   NEEDS_STREAM(c, s);
   NEEDS(emulated_graph_is(g), CU_INVALID_VALUE);
-  if (emulated_stream_works(s)) driver_count("ahead");
+  if (emulated_stream_works(s)) emulated_count("ahead");
   return emulated_graph_queue(g, s);
 }
 

@@ -8,6 +8,7 @@
      stream.c   streams with a thread each, events, captured graphs
      fibre.c    the threads of a block: barriers and shuffles
      race.c     finds threads of a block that touch shared memory without a barrier between
+     order.c    finds copies that nothing puts in order with what other streams do
      cublaslt.c matrix products
      cudnn.c    the descriptors of cuDNN; graph.c runs what they describe
      nccl.c     sums and messages between GPUs of several processes
@@ -62,6 +63,8 @@ int emulated_pin(size_t size, void **out);
 int emulated_unpin(void *p);
 int emulated_is_pinned(const void *p, size_t size);
 int emulated_blocks_left(void);        /* blocks of device and of pinned memory */
+/* Where the block around an address begins; 0: there is none. */
+emulated_address emulated_block_around(emulated_address at);
 /* Device memory can be touched between these two, which nest over all threads. */
 void emulated_memory_open(void);
 void emulated_memory_close(void);
@@ -123,6 +126,9 @@ void emulated_race_touch(const emulated_piece *piece, emulated_place who, const 
 
 /* ---- for the other libraries, which are linked with the driver (driver.c) ---- */
 
+/* Counts something that the file of JFL_EMULATED_CALLS tells of. */
+void emulated_count(const char *name);
+
 typedef struct emulated_stream emulated_stream;
 /* Counts a call that JFL_EMULATED_FAIL may let fail; gives the driver's error if this one fails. */
 EMULATED_ENTRY int emulated_injected(void);
@@ -155,6 +161,17 @@ typedef struct emulated_item {
   uint64_t turn;                       /* which recording of the event */
   void (*fn)(void *arg);               /* of another library's work, on the snapshot */
 } emulated_item;
+
+/* How far all streams are, by their numbers: so many of their items. */
+enum { MOST_STREAMS = 256 };
+typedef struct emulated_clock { uint64_t at[MOST_STREAMS]; } emulated_clock;
+void emulated_clock_join(emulated_clock *c, const emulated_clock *other);
+int emulated_order_is_asked(void);
+/* Notes what an item uses that is queued now, when the stream is behind those of the clock; gives
+   an error of the driver where something of another stream is not in order with it. */
+int emulated_order_item(int stream, const emulated_clock *now, const emulated_item *i);
+/* A block is given back. */
+void emulated_order_forget(emulated_address at);
 
 int emulated_stream_new(int device, emulated_stream **out);
 int emulated_stream_end(emulated_stream *s);

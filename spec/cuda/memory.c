@@ -147,6 +147,7 @@ static void memory_give_up(block b)
 
 int emulated_drop(int device, emulated_address at)
 {
+  emulated_order_forget(at);
   pthread_mutex_lock(&mu);
   const int i = memory_find(at);
   const int known = i >= 0 && blocks[i].at == at && blocks[i].device == device;
@@ -158,6 +159,15 @@ int emulated_drop(int device, emulated_address at)
   }
   pthread_mutex_unlock(&mu);
   return known ? CU_OK : CU_INVALID_VALUE;
+}
+
+emulated_address emulated_block_around(emulated_address at)
+{
+  pthread_mutex_lock(&mu);
+  const int i = memory_find(at);
+  const emulated_address begin = i < 0 ? 0 : blocks[i].at;
+  pthread_mutex_unlock(&mu);
+  return begin;
 }
 
 int emulated_holds(int device, emulated_address at, size_t size)

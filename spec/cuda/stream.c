@@ -13,6 +13,8 @@ static const void *handles[MOST_HANDLES];
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;        /* guards all that is here */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int64_t launches;
+static emulated_stream *streams[MOST_STREAMS];
+static emulated_clock host;            /* what the host has waited for */
 
 static int stream_know(const void *h)
 {
@@ -47,6 +49,8 @@ typedef struct list { emulated_item *head, *tail; } list;
 
 struct emulated_stream {
   int device, busy, stop, has_window;  /* has_window: it has opened the memory */
+  int number, stands;                  /* among `streams`; waits for an event */
+  emulated_clock clock;
   pthread_t thread;
   list queue;
   emulated_graph *captured;            /* what is captured now, or NULL */
@@ -56,6 +60,7 @@ struct emulated_stream {
 struct emulated_event {
   uint64_t asked, reached;
   struct timespec when;
+  emulated_clock clock;
   int items, is_given_back;
   emulated_graph *captured;            /* what it was last recorded into; NULL: it was done */
 };
@@ -106,11 +111,28 @@ static void stream_dawdle(emulated_stream *s)
   if (delay && s->seed >> 30 == 0) usleep((s->seed >> 8) % (unsigned)delay + 1);
 }
 
+/* Whether a copy comes from the host while another stream of the device works. */
+static int stream_is_beside(const emulated_stream *s, const emulated_item *i)
+{
+  int works = 0;
+  if (emulated_block_around((emulated_address)(uintptr_t)i->from) ||
+      !emulated_block_around((emulated_address)(uintptr_t)i->to)) return 0;
+  pthread_mutex_lock(&mu);
+  for (int n = 0; n < MOST_STREAMS; n++) {
+    const emulated_stream *t = streams[n];
+    if (!t || t == s || t->device != s->device || t->stands) continue;
+    works |= t->busy || (t->queue.head && t->queue.head->sort != ITEM_AWAIT);
+  }
+  pthread_mutex_unlock(&mu);
+  return works;
+}
+
 /* The window that it opens is closed when there is nothing more to do. */
 static int stream_work(emulated_stream *s, emulated_item *i)
 {
   int error = CU_OK;
   if (emulated_is_hollow()) return CU_OK;
+  if (i->sort == ITEM_COPY && stream_is_beside(s, i)) emulated_count("beside");
   if (!s->has_window) emulated_memory_open();
   s->has_window = 1;
   if (i->sort == ITEM_LAUNCH) error = emulated_run(i->launch);
@@ -130,7 +152,9 @@ static void stream_do(emulated_stream *s, emulated_item *i)
     pthread_mutex_unlock(&mu);
   } else if (i->sort == ITEM_AWAIT) {
     pthread_mutex_lock(&mu);
+    s->stands = 1;
     while (i->event->reached < i->turn) pthread_cond_wait(&changed, &mu);
+    s->stands = 0;
     pthread_mutex_unlock(&mu);
   } else if (!emulated_lost(s->device)) {
     stream_dawdle(s);
@@ -167,6 +191,16 @@ static void *stream_main(void *arg)
 
 /* ---- streams ---- */
 
+/* Gives the stream a number that no other has. Whoever had it has ended, which the host knows. */
+static int stream_number(emulated_stream *s)
+{
+  for (s->number = 0; s->number < MOST_STREAMS && streams[s->number]; s->number++) {}
+  if (s->number == MOST_STREAMS) return 0;
+  streams[s->number] = s;
+  s->clock = host;
+  return 1;
+}
+
 int emulated_stream_new(int device, emulated_stream **out)
 {
   emulated_stream *s = calloc(1, sizeof *s);
@@ -174,9 +208,10 @@ int emulated_stream_new(int device, emulated_stream **out)
   s->device = device;
   s->seed = (unsigned)(uintptr_t)s;
   pthread_mutex_lock(&mu);
-  int ok = stream_know(s);
+  int ok = stream_number(s) && stream_know(s);
   if (ok && pthread_create(&s->thread, NULL, stream_main, s)) {
     stream_forget(s);
+    streams[s->number] = NULL;
     ok = 0;
   }
   pthread_mutex_unlock(&mu);
@@ -212,6 +247,10 @@ int emulated_stream_end(emulated_stream *s)
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&mu);
   pthread_join(s->thread, NULL);
+  pthread_mutex_lock(&mu);
+  emulated_clock_join(&host, &s->clock);
+  streams[s->number] = NULL;
+  pthread_mutex_unlock(&mu);
   free(s);
   return CU_OK;
 }
@@ -219,10 +258,23 @@ int emulated_stream_end(emulated_stream *s)
 void emulated_launched(void) { __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST); }
 int64_t emulated_launches(void) { return __atomic_load_n(&launches, __ATOMIC_SEQ_CST); }
 
+/* Counts the item, which is done behind all that the stream and the host have waited for. */
+static void stream_order(emulated_stream *s, emulated_item *i)
+{
+  emulated_clock_join(&s->clock, &host);
+  s->clock.at[s->number]++;
+  if (i->sort == ITEM_RECORD) i->event->clock = s->clock;
+  if (i->sort == ITEM_AWAIT) emulated_clock_join(&s->clock, &i->event->clock);
+  if (!emulated_order_is_asked()) return;
+  const int error = emulated_order_item(s->number, &s->clock, i);
+  if (error) emulated_lose(s->device, error);
+}
+
 int emulated_queue(emulated_stream *s, emulated_item *i)
 {
   if (i->sort == ITEM_FILL || i->sort == ITEM_HOST) emulated_launched();
   pthread_mutex_lock(&mu);
+  if (!s->captured) stream_order(s, i);
   list_add(s->captured ? &s->captured->items : &s->queue, i);
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&mu);
@@ -233,6 +285,7 @@ int emulated_stream_wait(emulated_stream *s)
 {
   pthread_mutex_lock(&mu);
   while (s->queue.head || s->busy) pthread_cond_wait(&changed, &mu);
+  emulated_clock_join(&host, &s->clock);
   pthread_mutex_unlock(&mu);
   return emulated_lost(s->device);
 }
@@ -296,6 +349,7 @@ int emulated_event_wait(emulated_event *e)
   const uint64_t turn = e->asked;
   const int is_captured = e->captured != NULL;
   while (!is_captured && e->reached < turn) pthread_cond_wait(&changed, &mu);
+  if (!is_captured) emulated_clock_join(&host, &e->clock);
   pthread_mutex_unlock(&mu);
   return is_captured ? CU_CAPTURED_EVENT : CU_OK;
 }
@@ -315,6 +369,7 @@ int emulated_event_query(emulated_event *e)
 {
   pthread_mutex_lock(&mu);
   const int error = e->captured ? CU_CAPTURED_EVENT : e->reached == e->asked ? CU_OK : CU_NOT_READY;
+  if (!error) emulated_clock_join(&host, &e->clock);
   pthread_mutex_unlock(&mu);
   return error;
 }

@@ -22,6 +22,8 @@ local LAUNCHES = [[
     int cuStreamBeginCapture_v2(void *, int); int cuStreamEndCapture(void *, void **);
     int cuMemAlloc_v2(uint64_t *, size_t); int cuMemFree_v2(uint64_t);
     int cuMemcpyDtoHAsync_v2(void *, uint64_t, size_t, void *);
+    int cuMemcpyHtoDAsync_v2(uint64_t, const void *, size_t, void *);
+    int cuMemsetD8Async(uint64_t, unsigned char, size_t, void *);
     int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                        void *, void **, void **);
   ]=]
@@ -228,6 +230,66 @@ describe("the emulated GPU", function()
         assert.equal(0, status, out)
         assert.falsy(out:find("719", 1, true), out)
       end
+    end)
+  end)
+
+  describe("where the order of streams is looked at", function()
+    --- What happens where two streams use a block: `uses` is called with the driver, its two
+    -- streams, an event, the block and 8 bytes of the host.
+    local function streams(uses, variables)
+      return (run(([[
+        local other, e, at = pointer(), pointer(), ffi.new "uint64_t[1]"
+        assert(cuda.cuStreamCreate(other, 0) == 0 and cuda.cuEventCreate(e, 0) == 0)
+        assert(cuda.cuMemAlloc_v2(at, 64) == 0)
+        local function uses(cuda, a, b, e, at, bytes) %s end
+        uses(cuda, stream[0], other[0], e[0], at[0], ffi.new "char[8]")
+        print(cuda.cuStreamSynchronize(stream[0]), cuda.cuStreamSynchronize(other[0]))
+      ]]):format(uses), variables or { JFL_EMULATED_ORDER = 1 }))
+    end
+    local PUT = " cuda.cuMemcpyHtoDAsync_v2(at, bytes, 8, a) "
+    local wrong = {
+      PUT .. "cuda.cuMemsetD8Async(at + 7, 1, 8, b)",
+      PUT .. "cuda.cuMemcpyDtoHAsync_v2(bytes, at, 8, b)",
+      "cuda.cuEventRecord(e, a)" .. PUT .. "cuda.cuStreamWaitEvent(b, e, 0) "
+        .. "cuda.cuMemsetD8Async(at, 1, 8, b)",
+    }
+    local right = {
+      PUT .. "cuda.cuMemsetD8Async(at, 1, 8, a)",
+      PUT .. "cuda.cuMemsetD8Async(at + 8, 1, 8, b)",
+      PUT .. "cuda.cuStreamSynchronize(a) cuda.cuMemsetD8Async(at, 1, 8, b)",
+      PUT .. "cuda.cuEventRecord(e, a) cuda.cuStreamWaitEvent(b, e, 0) "
+        .. "cuda.cuMemsetD8Async(at, 1, 8, b)",
+      PUT .. "cuda.cuEventRecord(e, a) cuda.cuEventSynchronize(e) "
+        .. "cuda.cuMemsetD8Async(at, 1, 8, b)",
+    }
+
+    it("ends a device where nothing puts a copy in order with another use", function()
+      for _, uses in ipairs(wrong) do
+        local out = streams(uses)
+        assert.matches("in order with a copy to it on another stream", out)
+        assert.matches("719\t719", out)
+        assert.equal("0\t0\n", streams(uses, {}))
+      end
+    end)
+
+    it("lets pass what a stream, an event or the host puts in order", function()
+      for _, uses in ipairs(right) do assert.equal("0\t0\n", streams(uses), uses) end
+    end)
+
+    it("knows a launch by what it is given", function()
+      local out = run([[
+        local other, module, fn, at = pointer(), pointer(), pointer(), ffi.new "uint64_t[1]"
+        local text = 'extern "C" __global__ void turn(int *y) { *y = 1; }'
+        assert(cuda.cuModuleLoadData(module, image(text)) == 0)
+        assert(cuda.cuModuleGetFunction(fn, module[0], "turn") == 0)
+        assert(cuda.cuStreamCreate(other, 0) == 0 and cuda.cuMemAlloc_v2(at, 64) == 0)
+        local parameter = ffi.new("void *[1]", { at })
+        cuda.cuLaunchKernel(fn[0], 1, 1, 1, 1, 1, 1, 0, stream[0], parameter, nil)
+        cuda.cuMemcpyHtoDAsync_v2(at[0], ffi.new "char[8]", 8, other[0])
+        print(cuda.cuStreamSynchronize(stream[0]))
+      ]], { JFL_EMULATED_ORDER = 1 })
+      assert.matches("a copy to memory in order with a launch that uses it", out)
+      assert.matches("719", out)
     end)
   end)
 
