@@ -203,14 +203,15 @@ function M.train(body, dtype, minimize, settings)
 end
 
 --- A train job of that name with dropout, labels that may be wrong, and Adam, on so many rows.
-function M.trainer(name, rows, returns)
+function M.trainer(name, rows, returns, columns)
   return flow.global_function {
     name = name, type = "train", returns = returns,
-    inputs = { { "x", tp.Numpy.Placeholder({ rows, 9 }) },
+    inputs = { { "x", tp.Numpy.Placeholder({ rows, columns or 9 }) },
       { "label", tp.Numpy.Placeholder({ rows }, { dtype = flow.int32 }) } },
     body = function(x, label)
       local w = flow.get_variable("w", { shape = { 9, 3 },
         initializer = flow.random_normal_initializer(0, 0.1) })
+      if columns then x = flow.math.reduce_max(flow.reshape(x, { rows, 9, columns / 9 }), 2) end
       local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(label,
         flow.matmul(flow.nn.dropout(x, 0.3), w))
       flow.optimizer.Adam(0.01):minimize(loss)

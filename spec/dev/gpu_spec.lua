@@ -137,7 +137,7 @@ local function calls_of_steps(text, variables, more)
   assert(status == 0, out)
   variables.STEPS = 5 + more
   local many = calls_of(text, variables)
-  for name, n in pairs(few) do many[name] = many[name] - n end
+  for name, n in pairs(few) do many[name] = (many[name] or 0) - n end
   for name, n in pairs(many) do many[name] = n ~= 0 and n or nil end
   return many
 end
@@ -188,15 +188,31 @@ describe("a GPU", function()
     assert.is_nil(calls.cuMemAllocAsync)
   end)
 
+  -- TRAINS by asynchronous calls, and that with large inputs.
+  local LATE = TRAINS:gsub("returns = tp.Numpy", "returns = tp.Callback(tp.Numpy)")
+    :gsub("local ok, loss.*print%b()",
+      'train(x, y)(function(loss) print(("%%.4f"):format(loss[1])) end, print)')
+    :gsub("flow.random.seed", 'require("jfl.core").set("inline_limit", 0)\n  %0')
+  local LARGE = LATE:gsub("%f[%d]6 }", "2048 }")
+
   it("has the next of some asynchronous steps while it works on one", function()
-    local late = TRAINS:gsub("returns = tp.Numpy", "returns = tp.Callback(tp.Numpy)")
-      :gsub("local ok, loss.*print%b()", "train(x, y)(function() end)")
-      :gsub("flow.random.seed", 'require("jfl.core").set("inline_limit", 0)\n  %0')
-    local calls = calls_of_steps(late, { JFL_DEVICE = "gpu", JFL_EMULATED_DELAY = 3000 }, 20)
+    local calls = calls_of_steps(LATE, { JFL_DEVICE = "gpu", JFL_EMULATED_DELAY = 3000 }, 20)
     assert.truthy(calls.ahead >= 10, calls.ahead)
-    calls.ahead = nil
+    calls.ahead, calls.beside = nil, nil
     assert.same({ cuGraphLaunch = 20, cuEventRecord = 20, cuEventSynchronize = 20,
       cuCtxPushCurrent_v2 = 60, cuCtxPopCurrent_v2 = 60 }, calls)
+  end)
+
+  it("has the inputs of the next one there before that has ended, where they are large", function()
+    local on_cpu = on_gpu({ JFL_DEVICE = "cpu", JFL_KERNELS = "reference", STEPS = 5 }, LARGE)
+    local on = { JFL_DEVICE = "gpu", JFL_EMULATED_DELAY = 3000, JFL_EMULATED_ORDER = 1, STEPS = 5 }
+    assert.equal(on_cpu, (on_gpu(on, LARGE)))        -- which also measures kernels, once
+    local calls = calls_of_steps(LARGE, on, 20)
+    assert.truthy(calls.beside >= 10, calls.beside)
+    calls.beside, calls.ahead = nil, nil
+    assert.same({ cuGraphLaunch = 20, cuMemcpyHtoDAsync_v2 = 20, cuStreamWaitEvent = 20,
+      cuEventRecord = 40, cuEventSynchronize = 40, cuCtxPushCurrent_v2 = 140,
+      cuCtxPopCurrent_v2 = 140 }, calls)
   end)
 
   it("needs NVIDIA's compiler, and says so", function()
@@ -231,6 +247,8 @@ describe("a GPU", function()
   -- Every call in CI, of the longer script every fourth, and some of them otherwise.
   local function check_failures(text, expected)
     local variables = text == SPREAD and { KIND = "gpu" } or { JFL_DEVICE = "gpu" }
+    if text == LARGE then variables.STEPS = 5 end
+    variables.JFL_EMULATED_ORDER = 1
     local _, calls, out = calls_of(text, variables)
     assert.equal(expected, out)
     assert.truthy(calls > 50)
@@ -242,6 +260,7 @@ describe("a GPU", function()
         local what = ("call %d fails with %d: %s"):format(number, code, said)
         assert.truthy(status == 0 or status == 1, what)
         assert.truthy(said:find("gpu:%d") or said == expected, what)
+        assert.falsy(said:find("in order", 1, true), what)
         -- A lost device keeps what it has, and what cannot be given back stays.
         assert.truthy(code == 700 or after.left <= 1, what)
         if text == SPREAD then assert.truthy(said:find("the CPU goes on: 6", 1, true), what) end
@@ -250,6 +269,10 @@ describe("a GPU", function()
   end
 
   it("makes an error of each failure of the driver", function() check_failures(TRAINS, want) end)
+
+  it("does so where inputs go ahead of the run before", function()
+    check_failures(LARGE, (on_gpu({ JFL_DEVICE = "gpu", STEPS = 5 }, LARGE)))
+  end)
 
   it("does so in asynchronous calls, on two devices and in checkpoints, and the CPU goes on",
     function()

@@ -8,6 +8,7 @@ local jobs = require "spec.jobs"
 local tp = flow.typing
 local KIND = os.getenv "JFL_SPEC_DEVICE" or "sim"
 local NUMBERS = "%.4f"
+local LARGE = 9 * 600                -- columns of inputs that go ahead of the run before
 
 ffi.cdef "int setenv(const char *, const char *, int); int unsetenv(const char *);"
 
@@ -19,18 +20,20 @@ local function session(device)
   flow.random.seed(5)
 end
 
-local function trainer(name) return jobs.trainer(name, 4, tp.Callback(tp.Numpy)) end
+local function trainer(name, columns)
+  return jobs.trainer(name, 4, tp.Callback(tp.Numpy), columns)
+end
 
 --- The sum of four numbers, computed here, as ops would wait for all runs.
 local function sum(loss) return loss[1] + loss[2] + loss[3] + loss[4] end
 
 --- Calls two jobs by turns, without waiting; every `bad`th has a label that is not there. Gives
 -- what each call gave, in order, as text.
-local function train(device, calls, bad)
+local function train(device, calls, bad, columns)
   session(device)
-  local a, b, lines = trainer "a", trainer "b", {}
+  local a, b, lines = trainer("a", columns), trainer("b", columns), {}
   local inputs = {}
-  for i = 1, 4 do inputs[i] = flow.ndarray.rand({ 4, 9 }) end
+  for i = 1, 4 do inputs[i] = flow.ndarray.rand({ 4, columns or 9 }) end
   for i = 1, calls do
     local label = { i % 3, 1, i % bad == 0 and 7 or 2, 0 }
     local job = i % 5 == 0 and b or a
@@ -73,23 +76,41 @@ end
 describe("runs through lanes", function()
   teardown(flow.clear_default_session)
 
-  it("give what they give one by one", function()
-    assert.equal(train("cpu", 60, 1000), train(KIND, 60, 1000))
-  end)
+  for _, columns in ipairs { false, LARGE } do
+    local what = columns and "inputs that go ahead" or "small inputs"
+    it("give what they give one by one, with " .. what, function()
+      assert.equal(train("cpu", 60, 1000, columns), train(KIND, 60, 1000, columns))
+    end)
 
-  it("fail one by one, and the next is as if there had been none", function()
-    local want = train("cpu", 60, 7)
-    assert.matches("label at position 2 must be from 0 to 2, got 7", want)
-    assert.equal(want, train(KIND, 60, 7))
-  end)
+    it("fail one by one, and the next is as if there had been none, with " .. what, function()
+      local want = train("cpu", 60, 7, columns)
+      assert.matches("label at position 2 must be from 0 to 2, got 7", want)
+      assert.equal(want, train(KIND, 60, 7, columns))
+    end)
 
-  it("are as many as there are lanes, one fewer or more, and any of them may fail", function()
-    for calls = 1, 5 do
-      for bad = 1, calls + 1 do
-        assert.equal(train("cpu", calls, bad), train(KIND, calls, bad))
+    it("are as many as there are lanes, one fewer or more, and any of them may fail, with " .. what,
+      function()
+        for calls = 1, 5 do
+          for bad = 1, calls + 1 do
+            assert.equal(train("cpu", calls, bad, columns), train(KIND, calls, bad, columns))
+          end
+        end
+      end)
+  end
+
+  it("end with their session, in whatever lane they are, and the next has all of the device",
+    function()
+      local want = train("cpu", 4, 1000, LARGE)
+      for calls = 1, 5 do
+        session(KIND)
+        local job = trainer("job", LARGE)
+        for i = 1, calls do
+          job(flow.ndarray.rand({ 4, LARGE }), { i % 3, 1, 2, 0 })(function() end, function() end)
+        end
+        flow.clear_default_session()
+        assert.equal(want, train(KIND, 4, 1000, LARGE))
       end
-    end
-  end)
+    end)
 
   it("take the bits of a run from its number, though another failed before it was known", function()
     session(KIND)
@@ -121,7 +142,7 @@ describe("runs through lanes", function()
     it("fail in the one call in which the device breaks", function()
       for _, step in ipairs { 40, 77, 90, 91, 92, 93 } do
         ffi.C.setenv("JFL_SIM_FAULT", tostring(step), 1)
-        local said = train(KIND, 30, 1000)
+        local said = train(KIND, 30, 1000, step % 2 == 0 and LARGE)
         ffi.C.unsetenv("JFL_SIM_FAULT")
         assert.matches("sim:0 is broken", said)
         assert.equal(29, select(2, ("\n" .. said):gsub("\n%d+ ", "")))

@@ -8,8 +8,10 @@
                        |------ from it -----------|
 
    So a run is a copy, its steps, and a copy, which the device can repeat as a whole; with two such
-   staging buffers the host fills and reads one while the device works on the other. Constants are
-   copied to the device by the prologue.
+   staging buffers the host fills and reads one while the device works on the other. Where the
+   device has a run already when the next is sent, and the inputs of that are large, their copy is
+   no part of what is repeated: another stream makes it meanwhile. Constants are copied to the
+   device by the prologue.
 
    A plan on several devices has no staging buffer: before its first update the host tells each
    device what the others found wrong (jfl_plan.barrier), so its run is no work that can be repeated

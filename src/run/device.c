@@ -21,6 +21,7 @@ jfl_status jf_site_set_up(jf_site *t)
 static void site_close(jf_site *t)
 {
   const jf_kind *k = t->device->kind;
+  if (t->copies) k->stream_free(t->device, t->copies);
   k->free(t->device, t->arena);
   if (!k->host) {
     jf_lanes_free(t);

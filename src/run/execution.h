@@ -62,9 +62,10 @@ struct jf_execution {
   uint64_t number;             /* of the run */
   jf_asks asks;
   jf_agreement *agreement;     /* of a run that ranks make together, or NULL */
-  /* The run as the device repeats it, or NULL, and the seed of the random bits that it draws;
-     whether a run has gone step by step. */
-  void *work; uint64_t work_seed; int is_warm;
+  int is_ahead;                /* a run that was sent: its inputs go by site->copies */
+  /* The run as the device repeats it, or NULL, with the copy of inputs and without; the seed of the
+     random bits that it draws; whether a run has gone step by step. */
+  void *work[2]; uint64_t work_seed; int is_warm;
   void **saved;                /* in a checked run: copies of the variables */
   jf_pace pace;
   int account;                 /* which one it had in the last profile with it */
@@ -186,14 +187,14 @@ jfl_status jf_staging_end(const jf_execution *e, jfl_status s);
 /* Of a run that has ended: what it found wrong in its data. */
 jfl_status jf_staging_found(const jf_execution *e);
 /* Takes an execution whose staging buffer is free for a run of p, under the session's mu, or gives
-   NULL. */
+   NULL. Where the device has a run already, large inputs will go ahead of its end. */
 jf_execution *jf_staging_take(const jfl_plan *p);
 /* Does what jf_staging_launch does, so that jf_staging_reach can wait for the end of this run
    alone. After a failure of either jf_staging_settle waits for the device, and what was sent later
-   is not done. */
+   is not done. Inputs that go ahead are copied while the device works on the run before. */
 jfl_status jf_staging_send(jf_execution *e);
 jfl_status jf_staging_reach(const jf_execution *e);
-jfl_status jf_staging_settle(const jf_execution *e);
+void jf_staging_settle(const jf_execution *e);
 
 /* Makes the run of that number, which the caller counts, with the arrays given. */
 jfl_status jf_execution_run(jf_execution *e, uint64_t number, jfl_array *const *in,

@@ -45,6 +45,8 @@ jfl_status jf_job_need_room(jfl_session *s, const jfl_plan *p);
 jfl_status jf_site_need_room(jfl_session *s, jf_site *t, const jfl_plan *p);
 /* Makes the staging buffer of that number where the site has none; 0: there is no memory for it. */
 int jf_staging_is_there(jf_site *t, int staging);
+/* Makes what its inputs go ahead by; 0: they do not. */
+int jf_staging_goes_ahead(jf_site *t, int staging);
 void jf_lanes_free(jf_site *t);
 /* Adds to an error about memory which temporary of the plan is the largest at a place, or at any if
    that is -1, and which line asked for it. */

@@ -57,6 +57,7 @@ static void staging_end(const jf_site *t, jf_staging *l)
   k->free(t->device, l->device);
   if (l->host) k->unpin(t->device, l->host);
   if (l->event) k->event_free(t->device, l->event);
+  if (l->arrived) k->event_free(t->device, l->arrived);
   *l = (jf_staging){ 0 };
 }
 
@@ -112,6 +113,14 @@ int jf_staging_is_there(jf_site *t, int staging)
   /* Memory for one may be all there is. */
   t->is_alone = lane_make(t, &t->staging[staging]) != JFL_OK;
   return !t->is_alone;
+}
+
+int jf_staging_goes_ahead(jf_site *t, int staging)
+{
+  const jf_kind *k = t->device->kind;
+  jf_staging *l = &t->staging[staging];
+  if (!t->copies && k->stream_new(t->device, &t->copies)) return 0;
+  return l->arrived || !k->event_new(t->device, &l->arrived);
 }
 
 /* ---- both ---- */

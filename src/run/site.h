@@ -9,6 +9,7 @@
 typedef struct jf_staging {
   char *device, *host;
   void *event;
+  void *arrived;               /* its inputs are there; made when it is first needed */
   int busy;                    /* a run that was sent has it; guarded by mu */
 } jf_staging;
 
@@ -17,6 +18,8 @@ typedef struct jf_site {
   jf_device *device;
   int place;                   /* its number in the session */
   void *stream;                /* NULL on the host */
+  void *copies;                /* the stream of inputs that need not wait for the run before; NULL:
+                                  none has been needed */
   void *arena; size_t arena_size;              /* the temporaries of the plan that runs */
   void *block; size_t block_size;      /* for the operands of ops that run at once; or NULL */
   jf_run_record *record;       /* in the device's memory; NULL on the host */

@@ -18,7 +18,11 @@ typedef struct jf_cuda_image jf_cuda_image;
 struct jf_cuda_blas;
 
 /* A block of pinned memory. */
-typedef struct jf_cuda_pinned { struct jf_cuda_pinned *next; char *at; size_t size; } jf_cuda_pinned;
+typedef struct jf_cuda_pinned {
+  struct jf_cuda_pinned *next;
+  char *at;
+  size_t size;
+} jf_cuda_pinned;
 
 /* The state of a device. */
 typedef struct jf_cuda {
