@@ -94,6 +94,13 @@ describe("channels that are last #cpu", function()
     end
   end
 
+  it("are turned and cut into blocks by one transpose", function()
+    local graph = flow.global_function { name = "one", returns = tp.Numpy,
+      inputs = { { "x", tp.Numpy.Placeholder { 1, 9, 9, 32 } } },
+      body = function(x) return conv(x, 32, "a", { use_bias = false }) end }:graph "optimized"
+    assert.equal(3, select(2, graph:gsub("= transpose", "")))      -- input, weight and result
+  end)
+
   it("stay last where products of integers want them, and there alone", function()
     local op, nd = core.op, flow.ndarray
     local function body_of_both(x)

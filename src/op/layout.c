@@ -11,11 +11,50 @@ static jf_ints layout_axes(const jf_relayout *r)
   return (jf_ints){ r->split.n, (int64_t *)r->perm };
 }
 
+int jf_cuts_axes(const jfl_shape *s, const jfl_shape *split, int first[JFL_MAXDIM + 1])
+{
+  int at = 0;
+  for (int i = 0; i < s->n; i++) {
+    int64_t size = 1;
+    first[i] = at;
+    do {
+      if (at == split->n) return 0;
+      size *= split->d[at++];
+    } while (size < s->d[i]);
+    if (size != s->d[i]) return 0;
+  }
+  first[s->n] = at;
+  return at == split->n;
+}
+
+/* If v is a transpose, makes r, a conversion of v, that of what v is made of, and gives this; else
+   gives v. */
+static jfl_value *layout_untransposed(jfl_value *v, jf_relayout *r)
+{
+  const jf_node *n = jf_made_by(v, &jf_op_transpose);
+  const jfl_shape split = r->split;
+  int first[JFL_MAXDIM + 1], of[JFL_MAXDIM], to[JFL_MAXDIM], at = 0;
+  if (!n || !jf_cuts_axes(&v->shape, &split, first)) return v;
+  const jf_ints *perm = &((const jf_transpose *)n->attr)->perm;
+  for (int i = 0; i < perm->n; i++) of[perm->v[i]] = i;
+  for (int i = 0; i < perm->n; i++)
+    for (int k = first[of[i]]; k < first[of[i] + 1]; k++) {
+      r->split.d[at] = split.d[k];
+      to[k] = at++;
+    }
+  for (int i = 0; i < split.n; i++) r->perm[i] = to[r->perm[i]];
+  return n->in[0];
+}
+
 jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v)
 {
-  jf_transpose a = { layout_axes(r) };
-  if (!jf_keeps_order(&a.perm, &r->split))
-    v = JF_EMIT(g, transpose, &a, jf_emit_view(g, v, &r->split));
+  jf_relayout all = *r;
+  jf_transpose a = { layout_axes(&all) };
+  if (!jf_keeps_order(&a.perm, &all.split)) {
+    v = layout_untransposed(v, &all);
+    v = jf_emit_view(g, v, &all.split);
+    if (!jf_keeps_order(&a.perm, &all.split)) v = JF_EMIT(g, transpose, &a, v);
+  }
   return jf_emit_view(g, v, &r->to);
 }
 

@@ -7,7 +7,11 @@
 #include "dev/form.h"
 #include "ir/ir.h"
 
-/* Emits a conversion: views, and a transpose if elements move. */
+/* Whether `split` is s with axes cut into several; sets first[i] to where the parts of axis i
+   begin, also of the one behind the last. */
+int jf_cuts_axes(const jfl_shape *s, const jfl_shape *split, int first[JFL_MAXDIM + 1]);
+/* Emits a conversion: views, and a transpose if elements move, in place of the one that made v if
+   such did. */
 jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v);
 /* Emits v (N, C, H, W) with the channels last, or back; where that undoes a transpose, gives what
    was transposed. */

@@ -1,5 +1,6 @@
 /* Reordering of axes. */
 #include "op/transpose.h"
+#include "op/layout.h"
 #include "op/matmul.h"
 #include "op/move.h"
 #include "op/reshape.h"
@@ -76,7 +77,24 @@ static int transpose_moves(const jf_kargs *k, int i, jf_move *m)
   return i == 0;
 }
 
+/* Of a tensor in another form, the parts of an axis are moved together. */
+static int transpose_layout(jf_layout *c)
+{
+  const jf_packing form = { c->in[0], jf_layout_block(c) };
+  jf_ints *perm = &((jf_transpose *)c->attr)->perm;
+  int first[JFL_MAXDIM + 1], at[JFL_MAXDIM];
+  jf_relayout r;
+  if (form.form == JF_PLAIN || !jf_relayout_to(&form, c->in_shape[0], &r)) return 0;
+  if (r.to.n != r.split.n || !jf_cuts_axes(c->in_shape[0], &r.split, first)) return 0;
+  jf_ints parts = { 0, jf_alloc(c->arena, (size_t)r.split.n * sizeof *parts.v) };
+  for (int i = 0; i < r.split.n; i++) at[r.perm[i]] = i;
+  for (int i = 0; i < perm->n; i++)
+    for (int k = first[perm->v[i]]; k < first[perm->v[i] + 1]; k++) parts.v[parts.n++] = at[k];
+  *perm = parts;
+  return 1;
+}
+
 JFL_OP(transpose, .doc = "a with its axes in another order.", .path = "transpose", .in = { "a" },
        .out = { "y" }, JF_WITH(attrs, jf_transpose), .infer = transpose_infer,
        .flags = JF_MOVES, .fold = transpose_fold, .grad = transpose_grad,
-       .moves = transpose_moves, .cpu = jf_moves_cpu)
+       .layout = transpose_layout, .moves = transpose_moves, .cpu = jf_moves_cpu)
