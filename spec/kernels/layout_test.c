@@ -281,7 +281,7 @@ static void forms_come_back(void)
 {
   static const jfl_shape shape[] = {
     { 4, { 2, 8, 3, 5 } }, { 4, { 8, 4, 1, 1 } }, { 4, { 4, 3, 2, 2 } }, { 4, { 4, 1, 1, 1 } },
-    { 1, { 12 } }
+    { 4, { 8, 2, 3, 12 } }, { 1, { 12 } }
   };
   for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
     for (int f = JF_BLOCKED; f < JF_N_FORM; f++) {
@@ -305,8 +305,28 @@ static void forms_come_back(void)
     }
 }
 
+static void filters_lie_alike_wherever_their_channels_are(void)
+{
+  static const int64_t extent[][4] = { { 8, 12, 3, 2 }, { 8, 3, 3, 2 }, { 4, 8, 1, 1 } };
+  for (size_t i = 0; i < sizeof extent / sizeof *extent; i++) {
+    const int64_t o = extent[i][0], c = extent[i][1], u = extent[i][2], v = extent[i][3];
+    const jfl_shape first = { 4, { o, c, u, v } }, last = { 4, { o, u, v, c } };
+    jf_tensor x = fill(JFL_F32, &first, 6), turned = tensor(JFL_F32, &last);
+    for (int64_t k = 0; k < jf_numel(&first); k++) {
+      const int64_t cell = k % (u * v), of_one = k / (u * v) % c, filter = k / (u * v * c);
+      set(&turned, (filter * u * v + cell) * c + of_one, get(&x, k));
+    }
+    jf_tensor packed = formed(&x, JF_PACKED, 4);
+    CHECK(difference(&packed, JF_PACKED_LAST, 4, &turned) == 0);
+    jf_free(x.data);
+    jf_free(turned.data);
+    jf_free(packed.data);
+  }
+}
+
 int main(void)
 {
+  RUN(filters_lie_alike_wherever_their_channels_are);
   RUN(forms_come_back);
   RUN(any_form_convolves_alike);
   RUN(fast_rows_agree);

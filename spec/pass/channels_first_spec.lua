@@ -94,11 +94,28 @@ describe("channels that are last #cpu", function()
     end
   end
 
-  it("are turned and cut into blocks by one transpose", function()
-    local graph = flow.global_function { name = "one", returns = tp.Numpy,
+  local function transposes(kind, filters)
+    local graph = flow.global_function { name = "one", type = kind, returns = tp.Numpy,
       inputs = { { "x", tp.Numpy.Placeholder { 1, 9, 9, 32 } } },
-      body = function(x) return conv(x, 32, "a", { use_bias = false }) end }:graph "optimized"
-    assert.equal(3, select(2, graph:gsub("= transpose", "")))      -- input, weight and result
+      body = function(x)
+        local y = conv(conv(x, filters, "a", { use_bias = false }), 32, "b", { use_bias = false })
+        if kind == "train" then
+          flow.optimizer.SGD(0.1, { momentum = 0.9 }):minimize(flow.math.reduce_mean(y * y))
+        end
+        return y
+      end }:graph "optimized"
+    return select(2, graph:gsub("= transpose", "")), graph
+  end
+
+  it("are turned and cut into blocks by one transpose", function()
+    assert.equal(2, (transposes("predict", 32)))       -- the input and the result
+  end)
+
+  it("are turned in no step of a training for filters, which are kept as they are read", function()
+    local n, graph = transposes("train", 32)
+    assert.equal(2, n)
+    assert.is_truthy(graph:find("blocks of (32, 3, 3, 32)", 1, true))
+    assert.same({ 32, 3, 3, 32 }, flow.get_all_variables()["a-weight"].shape)
   end)
 
   it("stay last where products of integers want them, and there alone", function()

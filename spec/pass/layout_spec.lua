@@ -89,14 +89,18 @@ local BLOCK = block()
 local function count(text, pattern) return select(2, text:gsub(pattern, "")) end
 
 --- Two layers, pools and a dense layer, and how they are trained.
-local function small(x)
-  local function layer(v, filters, name)
-    local y = conv(v, filters, 3, { activation = flow.nn.relu, padding = "SAME", name = name })
-    return flow.nn.max_pool2d(y, 2, 2, "SAME")
+local function small_in(format)
+  return function(x)
+    local function layer(v, filters, name)
+      local y = conv(v, filters, 3, { activation = flow.nn.relu, padding = "SAME", name = name,
+        data_format = format })
+      return flow.nn.max_pool2d(y, 2, 2, "SAME", { data_format = format })
+    end
+    local y = layer(layer(x, 16, "first"), 32, "second")
+    return flow.layers.dense(flow.reshape(y, { x.shape[1], -1 }), 5, { name = "last" })
   end
-  local y = layer(layer(x, 16, "first"), 32, "second")
-  return flow.layers.dense(flow.reshape(y, { x.shape[1], -1 }), 5, { name = "last" })
 end
+local small = small_in "NCHW"
 
 local function training(body, momentum)
   return function(x)
@@ -184,20 +188,22 @@ end)
 
 -- ---- variables in the session ----
 
-describe("packed filters", function()
-  local SHAPE = { 2, 1, 8, 8 }
-  local X = filled(SHAPE, 9)
+--- Tests with networks whose channels are first, or last.
+local function describe_networks(format)
+  local is_last = format == "NHWC"
+  local SHAPE = is_last and { 2, 8, 8, 1 } or { 2, 1, 8, 8 }
+  local X, net = filled(SHAPE, 9), small_in(format)
 
   --- A session whose first job is compiled so, with the same seed each time.
   local function start(o)
     flow.clear_default_session()
     flow.random.seed(11)
-    return define { name = "train", type = "train", shape = SHAPE, body = training(small, 0.9),
+    return define { name = "train", type = "train", shape = SHAPE, body = training(net, 0.9),
       passes = o.passes, kernels = o.kernels }
   end
 
   local function predict_job(o)
-    return define { name = "predict", shape = SHAPE, body = small, passes = o.passes,
+    return define { name = "predict", shape = SHAPE, body = net, passes = o.passes,
       kernels = o.kernels }
   end
 
@@ -210,7 +216,8 @@ describe("packed filters", function()
     it("are what the session has", function()
       local pattern = "variable second%%-weight: float32 %%(%%d+, %%d+, 3, 3, %d, %d%%)"
       assert.truthy(start({}):graph("optimized"):match(pattern:format(BLOCK, BLOCK)))
-      assert.same({ 32, 16, 3, 3 }, flow.get_all_variables()["second-weight"].shape)
+      local filters = flow.get_all_variables()["second-weight"]
+      assert.same(is_last and { 32, 3, 3, 16 } or { 32, 16, 3, 3 }, filters.shape)
     end)
   end
 
@@ -277,7 +284,7 @@ describe("packed filters", function()
         flow.random.seed(11)
         local predict = predict_job(first)
         local train = define { name = "train", type = "train", shape = SHAPE,
-          body = training(small, 0.9), passes = second.passes, kernels = second.kernels }
+          body = training(net, 0.9), passes = second.passes, kernels = second.kernels }
         local last = steps(train, 2)
         local y = predict(X)
         want = want or { y, last }
@@ -286,6 +293,22 @@ describe("packed filters", function()
       end
     end
   end)
+
+  it("are read by a job in which nothing comes before them", function()
+    local want = steps(start {}, 1)["second-weight"]
+    local f = flow.global_function { name = "reader", body = function()
+      local w = flow.get_variable("second-weight", { shape = want.shape,
+        initializer = flow.zeros_initializer() })
+      return flow.math.reduce_sum(w, { axis = { 1, 2, 3 } })
+    end }
+    local sums = flow.math.reduce_sum(want, { axis = { 1, 2, 3 } })
+    local off = flow.math.reduce_max(flow.math.abs(f():get() - sums)):item()
+    assert(off < 1e-4, off)
+  end)
+end
+
+describe("packed filters", function()
+  describe_networks "NCHW"
 
   local function filters_of(shape)
     return flow.get_variable("w", { shape = shape, initializer = flow.truncated_normal(0.2) })
@@ -311,18 +334,6 @@ describe("packed filters", function()
     end
     local want, got = run { passes = OFF }, run {}
     for i = 1, 3 do assert_close(want[i], got[i], 1e-5, "result " .. i) end
-  end)
-
-  it("are read by a job in which nothing comes before them", function()
-    local want = steps(start {}, 1)["second-weight"]
-    local f = flow.global_function { name = "reader", body = function()
-      local w = flow.get_variable("second-weight", { shape = want.shape,
-        initializer = flow.zeros_initializer() })
-      return flow.math.reduce_sum(w, { axis = { 1, 2, 3 } })
-    end }
-    local sums = flow.math.reduce_sum(want, { axis = { 1, 2, 3 } })
-    local off = flow.math.reduce_max(flow.math.abs(f():get() - sums)):item()
-    assert(off < 1e-4, off)
   end)
 
   it("are filters of one job and a matrix of another", function()
@@ -380,6 +391,8 @@ describe("packed filters", function()
       true))
   end)
 end)
+
+describe("packed filters whose channels are last", function() describe_networks "NHWC" end)
 
 -- ---- random networks ----
 

@@ -55,6 +55,23 @@ static int form_to_packed(int64_t b, const jfl_shape *plain, jf_relayout *r)
   return 1;
 }
 
+static int form_to_packed_last(int64_t b, const jfl_shape *plain, jf_relayout *r)
+{
+  static const int both[] = { 0, 4, 2, 3, 5, 1 }, one[] = { 0, 2, 3, 4, 1 };
+  const int64_t *d = plain->d;
+  if (plain->n != 4 || !form_divides(b, d[0])) return 0;
+  if (form_divides(b, d[3])) {
+    r->split = (jfl_shape){ 6, { d[0] / b, b, d[1], d[2], d[3] / b, b } };
+    form_order(r, 6, both);
+    r->to = (jfl_shape){ 6, { d[0] / b, d[3] / b, d[1], d[2], b, b } };
+  } else {
+    r->split = (jfl_shape){ 5, { d[0] / b, b, d[1], d[2], d[3] } };
+    form_order(r, 5, one);
+    r->to = (jfl_shape){ 5, { d[0] / b, d[1], d[2], d[3], b } };
+  }
+  return 1;
+}
+
 static int form_plain_packed(int64_t b, const jfl_shape *s, jfl_shape *out)
 {
   const int64_t *d = s->d;
@@ -90,7 +107,8 @@ static int form_to_broadcast(int64_t b, const jfl_shape *s, jf_relayout *r)
   return 1;
 }
 
-/* Nothing asks for the plain shape of tensors in these two forms. */
+/* Nothing asks for the plain shape of tensors in these forms. */
+#define form_plain_packed_last NULL
 #define form_plain_channels NULL
 #define form_plain_broadcast NULL
 

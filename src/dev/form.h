@@ -7,15 +7,17 @@
 
 /* One line per form but the plain one: its id, the stem of its rules in form.c, and whether a
    session may keep variables in it. With blocks of B channels:
-     BLOCKED   activations (N, C, H, W) as (N, C / B, H, W, B)
-     PACKED    filters (O, C, U, V) as (O / B, C / B, U, V, B of C, B of O), or where C is no
-               multiple of B as (O / B, U, V, C, B of O)
-     CHANNELS  a number for each channel, (C), as (C / B, 1, 1, B), which broadcasts over BLOCKED
-     BROADCAST what broadcasts over (N, C, H, W), as what broadcasts over BLOCKED */
-#define JF_FORMS(X)         \
-  X(BLOCKED, blocked, 0)    \
-  X(PACKED, packed, 1)      \
-  X(CHANNELS, channels, 0)  \
+     BLOCKED      activations (N, C, H, W) as (N, C / B, H, W, B)
+     PACKED       filters (O, C, U, V) as (O / B, C / B, U, V, B of C, B of O), or where C is no
+                  multiple of B as (O / B, U, V, C, B of O)
+     PACKED_LAST  filters (O, U, V, C) as they lie in PACKED with their channels first
+     CHANNELS     a number for each channel, (C), as (C / B, 1, 1, B), which broadcasts over BLOCKED
+     BROADCAST    what broadcasts over (N, C, H, W), as what broadcasts over BLOCKED */
+#define JF_FORMS(X)              \
+  X(BLOCKED, blocked, 0)         \
+  X(PACKED, packed, 1)           \
+  X(PACKED_LAST, packed_last, 1) \
+  X(CHANNELS, channels, 0)       \
   X(BROADCAST, broadcast, 0)
 
 #define X(id, stem, keeps) JF_##id,

@@ -58,15 +58,40 @@ jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v)
   return jf_emit_view(g, v, &r->to);
 }
 
+/* The orders of axes that have channels first, and last. */
+static const int64_t layout_turn[2][4] = { { 0, 3, 1, 2 }, { 0, 2, 3, 1 } };
+
+/* Whether n is that transpose. */
+static int layout_is_turn(const jf_node *n, int to_last)
+{
+  if (n->op != &jf_op_transpose) return 0;
+  const jf_ints *perm = &((const jf_transpose *)n->attr)->perm;
+  return perm->n == 4 && !memcmp(perm->v, layout_turn[to_last], sizeof layout_turn[0]);
+}
+
+static const jfl_shape *layout_plain_shape(const jfl_value *v)
+{
+  return v->plain ? v->plain : &v->shape;
+}
+
+int jf_turns_channels(const jf_node *n, int to_last)
+{
+  if (layout_is_turn(n, to_last)) return 1;
+  if (!(n->op->flags & JF_VIEW) || n->n_in != 1) return 0;
+  const jfl_shape *from = layout_plain_shape(n->in[0]), *to = layout_plain_shape(n->out[0]);
+  const jf_ints perm = { 4, (int64_t *)layout_turn[to_last] };
+  if (from->n != 4 || to->n != 4 || !jf_keeps_order(&perm, from)) return 0;
+  for (int i = 0; i < 4; i++)
+    if (to->d[i] != from->d[perm.v[i]]) return 0;
+  return 1;
+}
+
 jfl_value *jf_emit_turned(jfl_graph *g, jfl_value *v, int to_last)
 {
-  static const int64_t last[] = { 0, 2, 3, 1 }, first[] = { 0, 3, 1, 2 };
-  const int64_t *perm = to_last ? last : first, *back = to_last ? first : last;
-  const jf_node *n = v ? jf_made_by(v, &jf_op_transpose) : NULL;
-  const jf_ints *was = n ? &((const jf_transpose *)n->attr)->perm : NULL;
-  if (was && was->n == 4 && !memcmp(was->v, back, sizeof last)) return n->in[0];
-  const jf_transpose a = { { 4, (int64_t *)perm } };
-  return v ? JF_EMIT(g, transpose, &a, v) : NULL;
+  if (!v) return NULL;
+  if (v->node && layout_is_turn(v->node, !to_last)) return v->node->in[0];
+  const jf_transpose a = { { 4, (int64_t *)layout_turn[to_last] } };
+  return JF_EMIT(g, transpose, &a, v);
 }
 
 static void layout_move(jfl_dtype t, const jf_relayout *r, const void *from, void *to)

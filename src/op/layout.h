@@ -17,6 +17,10 @@ jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v);
    was transposed. */
 jfl_value *jf_emit_turned(jfl_graph *g, jfl_value *v, int to_last);
 
+/* Whether n gives its input (N, H, W, C) with the channels first, or if `to_last` the other way
+   round, by a transpose or by a view. */
+int jf_turns_channels(const jf_node *n, int to_last);
+
 /* Copies a whole tensor from its plain shape to a packed one, and back. */
 void jf_pack_tensor(const jf_packing *p, jfl_dtype t, const jfl_shape *plain, const void *from,
                     void *to);

@@ -14,6 +14,7 @@ typedef struct pass_layout_seen {
   jfl_value *source;           /* the value as its producer gives it */
   int free;                    /* whether it is a variable whose form may be chosen */
   int is_result;
+  int turned;                  /* whether a turn of channels makes it of what may stand for it */
 } pass_layout_seen;
 
 typedef struct pass_layout_walk {
@@ -183,11 +184,15 @@ static void find_variables(pass_layout_walk *w)
   }
 }
 
-/* Packs a variable, if its form may still be chosen. */
-static void pass_layout_pack(pass_layout_walk *w, jfl_value *v, const jf_packing *p)
+/* Packs a variable, if its form may still be chosen; also one that v is with its channels first. */
+static void pass_layout_pack(pass_layout_walk *w, jfl_value *v, jf_packing p)
 {
+  if (p.form == JF_PACKED && of(w, v)->turned && jf_turns_channels(v->node, 0)) {
+    v = v->node->in[0];
+    p.form = JF_PACKED_LAST;
+  }
   const pass_layout_seen *e = of(w, v);
-  if (v->origin == JF_VARIABLE && e->free && e->made.form == JF_PLAIN) pack_variable(w, v, p);
+  if (v->origin == JF_VARIABLE && e->free && e->made.form == JF_PLAIN) pack_variable(w, v, &p);
 }
 
 /* Packs the tensors of an update alike. */
@@ -198,7 +203,14 @@ static void pack_together(pass_layout_walk *w, const jf_node *n)
     if (jf_mutates(n, i) && jf_form_keeps(of(w, n->in[i])->made.form)) packed = n->in[i];
   for (int i = 0; packed && i < n->n_in; i++)
     if (jf_mutates(n, i) && jf_shape_eq(&of(w, n->in[i])->shape, &of(w, packed)->shape))
-      pass_layout_pack(w, n->in[i], &of(w, packed)->made);
+      pass_layout_pack(w, n->in[i], of(w, packed)->made);
+}
+
+/* Notes of what n makes whether n may be dropped where it only turns channels. */
+static void pass_layout_note_turn(pass_layout_walk *w, const jf_node *n)
+{
+  if (jf_turns_channels(n, 0) || jf_turns_channels(n, 1))
+    of(w, n->out[0])->turned = jf_may_replace(&w->r, n->out[0], n->in[0]);
 }
 
 /* Packs new variables where a convolution asks for it. Updates come after the convolutions, and
@@ -207,13 +219,14 @@ static void choose_forms(pass_layout_walk *w)
 {
   for (int i = 0; i < w->r.n_old; i++) {
     const jf_node *n = w->r.old[i];
+    pass_layout_note_turn(w, n);
     if (jf_is_pointwise(n->op)) pack_together(w, n);
     if (!w->rules || !n->op->layout) continue;
     jf_layout c = pass_layout_look(w, n);
     if (!n->op->layout(&c)) continue;
     for (int k = 0; k < n->n_in; k++) {
       const jf_packing p = pass_layout_packing(w, n->in[k], c.in[k]);
-      if (jf_form_keeps(p.form)) pass_layout_pack(w, n->in[k], &p);
+      if (jf_form_keeps(p.form)) pass_layout_pack(w, n->in[k], p);
     }
   }
 }
@@ -250,6 +263,19 @@ static jfl_status rearrange(pass_layout_walk *w, jf_node *n, const jf_layout *c)
   return JFL_OK;
 }
 
+/* Drops n if it only moves the channels of packed filters first or last: they lie alike. */
+static int pass_layout_turned(pass_layout_walk *w, const jf_node *n)
+{
+  if (n->n_out != 1 || !of(w, n->out[0])->turned) return 0;
+  const pass_layout_seen *e = of(w, n->in[0]);
+  const int to_last = e->made.form == JF_PACKED;
+  if (!(to_last || e->made.form == JF_PACKED_LAST) || !jf_turns_channels(n, to_last)) return 0;
+  const jf_packing p = { to_last ? JF_PACKED_LAST : JF_PACKED, e->made.block };
+  pass_layout_made(w, n->out[0], &p, e->source);
+  if (of(w, n->out[0])->is_result) get(w, n->out[0], JF_PLAIN);
+  return 1;
+}
+
 static void note_outputs(pass_layout_walk *w, const jf_node *n, const jf_layout *c)
 {
   for (int i = 0; i < n->n_out; i++) {
@@ -264,6 +290,7 @@ static void note_outputs(pass_layout_walk *w, const jf_node *n, const jf_layout 
 
 static jfl_status pass_layout_visit(pass_layout_walk *w, jf_node *n)
 {
+  if (pass_layout_turned(w, n)) return w->g->err;
   jf_layout c = pass_layout_look(w, n);
   if (!(w->rules && n->op->layout && n->op->layout(&c)) && !pointwise(w, &c)) {
     c = pass_layout_look(w, n);
