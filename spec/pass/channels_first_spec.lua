@@ -7,6 +7,7 @@ local tp = flow.typing
 after_each(function()
   core.set("passes", "")
   core.set("kernels", "fast")
+  core.set("cpu_devices", 1)
   flow.clear_default_session()
 end)
 
@@ -36,11 +37,15 @@ local function body(kind, o)
 end
 
 local function run(kind, o, kernels, passes)
+  core.set("cpu_devices", o.devices or 1)
   flow.clear_default_session()
   flow.random.seed(3)
   core.set("kernels", kernels)
   core.set("passes", passes)
+  local config = flow.function_config()
+  config.micro_batches(o.parts or 1)
   local job = flow.global_function { name = "job", type = kind, returns = tp.Numpy,
+    function_config = config,
     inputs = { { "x", tp.Numpy.Placeholder { 2, 13, 12, 3 } } }, body = body(kind, o) }
   flow.random.seed(4)
   local x, results = flow.random.normal { 2, 13, 12, 3 }, {}
@@ -106,6 +111,18 @@ describe("channels that are last #cpu", function()
       end }:graph "optimized"
     return select(2, graph:gsub("= transpose", "")), graph
   end
+
+  it("are put first on several devices and in parts of a batch too", function()
+    for _, kind in ipairs { "predict", "train" } do
+      local want = run(kind, { filters = 16 }, "reference", "")
+      for _, o in ipairs { { devices = 2 }, { parts = 2 } } do
+        o.filters = 16
+        local got, graph = run(kind, o, "fast", "")
+        for k, array in ipairs(want) do assert_close(array, got[k]) end
+        assert.is_nil(graph:find("NHWC", 1, true))
+      end
+    end
+  end)
 
   it("are turned and cut into blocks by one transpose", function()
     assert.equal(2, (transposes("predict", 32)))       -- the input and the result

@@ -129,7 +129,7 @@ static void devices_that_occur_twice_share_what_is_whole(void)
   CHECK(!jf_session_site(s, "sim:0", &a) && !jf_session_site(s, "sim:1", &b));
   const jf_group_member four[] = { { 0, a->place }, { 0, a->place }, { 0, b->place },
                                    { 0, b->place } };
-  CHECK(!jf_session_group_of(s, "twice", four, 4, &place));
+  CHECK(!jf_session_group_of(s, "twice", a->device->kind, four, 4, &place));
   CHECK(!jf_var_new(s, &normal, place, JF_ON_ALL, &v));
   CHECK(v->n_shard == 2 && jf_var_shard_of(v, b->place, 3) == &v->shard[1]);
   jf_var_free(v);

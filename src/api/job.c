@@ -133,6 +133,7 @@ static jfl_status api_job_repeated(void *host, int place, int turns, int *out)
   jfl_session *s = b->job->session;
   jf_group_member one = { jf_world_rank(), place }, *all;
   const jf_group *of = jf_is_group(place) ? s->group[place - JF_GROUPS] : NULL;
+  const jf_kind *kind = of ? of->kind : s->site[place]->device->kind;
   const int n = of ? of->n : 1;
   char name[160];
   snprintf(name, sizeof name, "%d times %.120s", turns,
@@ -140,7 +141,7 @@ static jfl_status api_job_repeated(void *host, int place, int turns, int *out)
   if (!(all = jf_new((size_t)n * (size_t)turns * sizeof *all)))
     return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < n * turns; i++) all[i] = of ? of->member[i % n] : one;
-  const jfl_status st = jf_session_group_of(s, name, all, n * turns, out);
+  const jfl_status st = jf_session_group_of(s, name, kind, all, n * turns, out);
   jf_free(all);
   if (!st) s->group[*out - JF_GROUPS]->turns = turns;
   api_job_look(b);

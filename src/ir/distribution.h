@@ -21,6 +21,7 @@
 
 #include "base/base.h"
 
+struct jf_kind;
 struct jf_node;
 
 /* A device of a group: the process that has it, and its place there (jfl_value.place); the place is
@@ -28,6 +29,7 @@ struct jf_node;
 typedef struct jf_group_member { int rank, place; } jf_group_member;
 typedef struct jf_group {
   const char *name;            /* "gpu 0:0-3,1:0-3" */
+  const struct jf_kind *kind;  /* of the members' devices, also where other processes have all */
   int n;
   jf_group_member *member;
   int turns;                   /* how many times all members are repeated: each device has so many

@@ -50,9 +50,10 @@ static const char *first_bytes(const jfl_graph *g)
    different processors, of which some have none: they decide by the kind of device alone. */
 static int first_has_blocks(const first_pass *p, const jf_node *n)
 {
-  if (jf_is_group(n->place)) return 0;
-  const jf_kind *kind = p->target->device[n->place]->kind;
-  return kind->channel_block && (p->target->n_rank || kind->channel_block());
+  const jf_target *t = p->target;
+  const jf_kind *kind = jf_is_group(n->place) ? t->group[n->place - JF_GROUPS]->kind
+                                              : t->device[n->place]->kind;
+  return kind->channel_block && (t->n_rank || kind->channel_block());
 }
 
 static int first_stays(const first_pass *p, const jf_node *n)

@@ -215,11 +215,13 @@ void jf_groups_free(jfl_session *s)
   jf_free(s->group);
 }
 
-static jf_group *group_new(const char *name, const jf_group_member *member, int n)
+static jf_group *group_new(const char *name, const jf_kind *kind, const jf_group_member *member,
+                           int n)
 {
   jf_group *g = jf_new(sizeof *g);
   if (!g) return NULL;
   g->name = jf_name_copy(name);
+  g->kind = kind;
   g->member = jf_new((size_t)n * sizeof *g->member);
   g->n = n;
   if (g->name && g->member) return memcpy(g->member, member, (size_t)n * sizeof *member), g;
@@ -238,13 +240,13 @@ static int group_find(const jfl_session *s, const char *name, const jf_group_mem
   return -1;
 }
 
-jfl_status jf_session_group_of(jfl_session *s, const char *name, const jf_group_member *member,
-                               int n, int *place)
+jfl_status jf_session_group_of(jfl_session *s, const char *name, const jf_kind *kind,
+                               const jf_group_member *member, int n, int *place)
 {
   const int there = group_find(s, name, member, n);
   if (there >= 0) return *place = JF_GROUPS + there, JFL_OK;
   const int fits = JF_ROOM(s->group, s->n_group, s->cap_group);
-  jf_group *g = fits ? group_new(name, member, n) : NULL;
+  jf_group *g = fits ? group_new(name, kind, member, n) : NULL;
   if (!g) return jf_fail(JFL_ENOMEM, "out of memory");
   s->group[s->n_group] = g;
   return *place = JF_GROUPS + s->n_group++, JFL_OK;
@@ -276,7 +278,7 @@ jfl_status jf_session_group(jfl_session *s, const char *text, int *place)
   if (!st && !(name = group_name(kind, &l))) st = jf_fail(JFL_ENOMEM, "out of memory");
   if (!st) st = group_open(s, kind, &l);
   if (!st && l.n == 1 && jf_world_size() == 1) *place = l.v[0].place;
-  else if (!st) st = jf_session_group_of(s, name, l.v, l.n, place);
+  else if (!st) st = jf_session_group_of(s, name, kind, l.v, l.n, place);
   jfl_text_free(name);
   jf_free(l.v);
   return st;

@@ -87,8 +87,8 @@ void jf_sites_free(jfl_session *s);
 jfl_status jf_session_group(jfl_session *s, const char *text, int *place);
 /* The place of the group of that name and these members, which is added where there is none. The
    members count as they are, also where one occurs twice. */
-jfl_status jf_session_group_of(jfl_session *s, const char *name, const jf_group_member *member,
-                               int n, int *place);
+jfl_status jf_session_group_of(jfl_session *s, const char *name, const jf_kind *kind,
+                               const jf_group_member *member, int n, int *place);
 /* Places what jobs put on no device on all devices, unless the user has chosen. */
 jfl_status jf_session_place_jobs(jfl_session *s);
 void jf_groups_free(jfl_session *s);

@@ -8,7 +8,8 @@ const jf_group *spmd_group_at(spmd_walk *w, int place)
   jf_group **g = &w->plain[place];
   if (*g) return *g;
   *g = jf_alloc(w->g->arena, sizeof **g);
-  **g = (jf_group){ .name = t->device[place]->name, .n = w->n_rank };
+  **g = (jf_group){ .name = t->device[place]->name, .kind = t->device[place]->kind,
+                    .n = w->n_rank };
   (*g)->member = jf_alloc(w->g->arena, (size_t)w->n_rank * sizeof *(*g)->member);
   for (int i = 0; i < w->n_rank; i++)
     (*g)->member[i] = (jf_group_member){ i, i == t->rank ? place : -1 };

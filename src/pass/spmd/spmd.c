@@ -35,7 +35,7 @@ static const jf_group *spmd_first_host(spmd_walk *w)
 {
   const jf_group *hosts = spmd_group_at(w, JF_HOST_PLACE);
   jf_group *g = jf_alloc(w->g->arena, sizeof *g);
-  *g = (jf_group){ .name = hosts->name, .n = 1, .member = hosts->member };
+  *g = (jf_group){ .name = hosts->name, .kind = hosts->kind, .n = 1, .member = hosts->member };
   return g;
 }
 
