@@ -65,6 +65,17 @@ end
 describe("folding", function()
   teardown(core.reset)
 
+  it("makes clipping relu or relu6 where it has their bounds", function()
+    local function clip(options)
+      return function(x) return o.clip_by_value(x, options) end
+    end
+    in_floats("relu", clip { min_value = 0 })
+    in_floats("relu6", clip { min_value = 0, max_value = 6 })
+    in_floats("clip_by_value", clip { min_value = 0, max_value = 1 })
+    in_floats("clip_by_value", clip { min_value = -1, max_value = 6 })
+    in_floats("clip_by_value", clip { max_value = 6 })
+  end)
+
   it("turns a graph into a smaller one", function()
     local shapes = { { "float32", { 2, 14 } }, { "float32", { 14, 2 } } }
     golden.check("fold_graph", folded(shapes, function(x)

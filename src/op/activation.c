@@ -59,6 +59,16 @@ static void clip_grad(jf_gradctx *c)
                      jf_scalar(c->g, c->in[0]->dtype, 0));
 }
 
+/* With the bounds of relu or relu6 it is that, which may end a product. */
+static jfl_value *clip_fold(jf_foldctx *c)
+{
+  const jf_clip *a = c->node->attr;
+  jfl_value *x = c->node->in[0];
+  if (a->min_value != 0) return NULL;
+  return a->max_value == 6 ? JF_EMIT(c->g, relu6, NULL, x)
+       : a->max_value == INFINITY ? JF_EMIT(c->g, relu, NULL, x) : NULL;
+}
+
 JFL_OP(relu, .doc = "x where it is above 0, else 0.", .path = "nn.relu math.relu",
   JF_OF_ONE(relu), .alike = 1, .flags = JF_RISES, .bounds = { 0, INFINITY },
   JF_SLOPE_AT_OUTPUT(relu_grad))
@@ -87,4 +97,4 @@ JFL_OP(gelu_slope, .doc = "The derivative of gelu at x.", JF_OF_ONE(gelu_slope),
 JFL_OP(clip_by_value, .doc = "x kept between min_value and max_value.",
   .path = "math.clip_by_value clip_by_value math.clip math.clamp clip clamp", .in = {"values"},
   .out = {"y"}, .inplace = 1, JF_ELEMENTWISE(clip_by_value), .alike = 1,
-  JF_WITH(clip_attr, jf_clip), .infer = clip_infer, .grad = clip_grad)
+  JF_WITH(clip_attr, jf_clip), .infer = clip_infer, .grad = clip_grad, .fold = clip_fold)
