@@ -107,6 +107,12 @@ local function elsewhere(device, fn, ...)
   return ok and result or error(result, 0)
 end
 
+-- Large cases are for fast kernels. Where plain ones run on both sides they show what a device does
+-- with memory of that size, for which one job is enough.
+local function is_tried(form, x)
+  return form == "alone" or not IS_EXACT or not support.is_large(x)
+end
+
 --- Calls fn(case, dtype, x) for every case of an op, x being its inputs.
 local function each_case(op, fn)
   support.each_case(op, support.dtypes_of, function(case, dtype)
@@ -133,7 +139,8 @@ describe("a device that works late", function()
     it("runs jobs with " .. name .. " as plain kernels do", function()
       each_case(op, function(case, dtype, x)
         for form in pairs(jobs.forms) do
-          if form == "alone" or dtype:find "float" or case.only then
+          local has_form = form == "alone" or dtype:find "float" or case.only
+          if has_form and is_tried(form, x) then
             local ok, message = pcall(function()
               check_job(op, case, form, dtype, x, in_job(op, case, form, x, THERE), CPU)
             end)
@@ -148,7 +155,7 @@ describe("a device that works late", function()
       local want = { device = "cpu", kernels = "reference", passes = "-fuse" }
       local got = { device = KIND, passes = "-fuse", kernels = THERE.kernels }
       each_case(op, function(case, dtype, x)
-        if not (dtype:find "float" or case.only) then return end
+        if not (dtype:find "float" or case.only) or not is_tried("among others", x) then return end
         local results = elsewhere(KIND .. ":1", in_job, op, case, "among others", x, got)
         check_job(op, case, "among others", dtype, x, results, want)
       end)

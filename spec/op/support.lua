@@ -32,6 +32,13 @@ function support.inputs(case, key)
   return list
 end
 
+--- Whether arrays have more numbers than a case needs that is not there for fast kernels.
+function support.is_large(list)
+  local n = 0
+  for _, a in ipairs(list) do n = n + #core.reshape(a, { -1 }) end
+  return n > 16384
+end
+
 --- The dtypes in which a case is tried, but halves, of which few ops have kernels.
 function support.dtypes_of(op, case)
   if case.only then return { case.only } end
