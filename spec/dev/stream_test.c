@@ -167,8 +167,8 @@ static void an_event_is_reached_before_later_items(void)
   end();
 }
 
-/* The stream's thread comes to the event while this one looks. ThreadSanitizer says whether it still
-   reads the event afterwards. */
+/* The stream's thread comes to the event while this one looks. ThreadSanitizer says whether it
+   still reads the event afterwards. */
 static void an_event_may_be_freed_once_it_is_reached(void)
 {
   int list[1], n = 0;
