@@ -5,7 +5,10 @@
 #include "test.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* What the system allows, in place of the C library's functions. */
 static int gives_owner, gives_group, held;
@@ -86,10 +89,36 @@ static void others_have_other_names(void)
   jf_replacement_close(&d);
 }
 
+/* What is begun and given the rights of a program, before it is closed; gives its status. */
+static int status_of_program(void)
+{
+  static const char text[] = "#!/bin/sh\nexit 7\n";
+  jf_replacement d;
+  jf_info rights = { 0 };
+  CHECK(!begun(&d, 0) && !jf_info_of(d.fd, &rights));
+  rights.rights = 0755;
+  d.rights = &rights;
+  CHECK(write(d.fd, text, sizeof text - 1) == sizeof text - 1);
+  CHECK_MSG(!jf_replacement_commit(&d), "%s", d.step);
+  const int status = system(in_scratch("name"));
+  jf_replacement_close(&d);
+  CHECK(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+/* The first, and one that takes its place. */
+static void a_program_can_be_started_once_it_has_its_name(void)
+{
+  CHECK(status_of_program() == 7);
+  CHECK(status_of_program() == 7);
+  remove(in_scratch("name"));
+}
+
 int main(void)
 {
   scratch_make();
   RUN(rights_go_with_the_group);
   RUN(others_have_other_names);
+  RUN(a_program_can_be_started_once_it_has_its_name);
   return test_done();
 }

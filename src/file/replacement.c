@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NAMES = 16, SUFFIX_SIZE = 20, NUMBER = 12 };
+enum { MAX_NAMES = 16, SUFFIX_SIZE = 20, NUMBER = 12,
+       PROGRAM = 0111 };       /* rights of a file that can be started */
 
 static int files_same(const jf_info *mine, int at, const char *path, int how)
 {
@@ -108,12 +109,31 @@ int jf_replacement_check(jf_replacement *d)
   return replacement_fail(d, JF_LOST);
 }
 
+/* Systems start no program that somebody can write to: has the file open to be read alone before it
+   gets its name. The lock ends with that, so it has a name with a number, which nobody clears. */
+static int replacement_release(jf_replacement *d)
+{
+  char from[sizeof d->from];
+  snprintf(from, sizeof from, "%.*s.%u" JF_PART, JF_MOST_NAME - SUFFIX_SIZE, d->to,
+           (unsigned)jf_entropy());
+  if (jf_file_rename(d->dir, d->from, from)) return replacement_fail(d, "rename it");
+  strcpy(d->from, from);
+  const int fd = jf_open(d->dir, from, JF_READ | JF_NO_LINK);
+  if (fd < 0) return replacement_fail(d, "open it");
+  const int same = jf_file_same(d->fd, d->dir, from);
+  jf_close(d->fd);
+  d->fd = fd;
+  errno = ESTALE;
+  return same && jf_file_same(fd, d->dir, from) ? 0 : replacement_fail(d, JF_LOST);
+}
+
 int jf_replacement_commit(jf_replacement *d)
 {
   if (replacement_inherit(d)) return replacement_fail(d, "give it its rights");
   if (jf_sync(d->fd)) return replacement_fail(d, "sync it");
   errno = ESTALE;
   if (!jf_file_same(d->fd, d->dir, d->from)) return replacement_fail(d, JF_LOST);
+  if (d->rights && d->rights->rights & PROGRAM && replacement_release(d)) return -1;
   if (strcmp(d->from, d->to)) {
     if (jf_file_rename(d->dir, d->from, d->to)) return replacement_fail(d, "rename it");
     if (jf_replacement_check(d)) return -1;
