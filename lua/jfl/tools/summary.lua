@@ -89,7 +89,11 @@ summary.create_summary_writer = args.define("summary.create_summary_writer",
       who)
     if current and current.file and current.logdir == o.logdir then return current end
     local writer = open(who, o.logdir)
-    append(writer, who, event.version(time()))
+    local ok, err = pcall(append, writer, who, event.version(time()))
+    if not ok then
+      core.file_remove(writer.path)    -- which would be empty, or end within its first record
+      error(err, 0)
+    end
     current = writer
     return writer
   end)

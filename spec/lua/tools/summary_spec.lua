@@ -285,6 +285,19 @@ describe("summary", function()
     assert.same({ value(1, event.scalar("a", 1)), value(2, event.scalar("a", 3)) }, values())
   end)
 
+  it("leaves no file that it cannot begin", function()
+    local write = core.file_write
+    core.file_write = function() return nil, "No space left on device" end
+    helper.fails(function() flow.summary.create_summary_writer(dir .. "/full") end,
+      "summary.create_summary_writer: cannot write " .. dir .. "/full/events.out.tfevents.")
+    core.file_write = write
+    local list = io.popen("ls " .. dir .. "/full")
+    assert.equal("", list:read "*a")
+    list:close()
+    flow.summary.scalar(1, 1, "a")
+    assert.equal(1, #values())
+  end)
+
   it("writes by any of several writers", function()
     local other = flow.summary.create_summary_writer(dir .. "/runs/b")
     flow.summary.scalar(1, 1, "a", { writer = writer })
