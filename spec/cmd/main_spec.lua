@@ -68,6 +68,24 @@ describe("the command", function()
     assert.equal(require("jfl").version, run("-v"):match("^jfl (%S+) %(LuaJIT 2%.1[^)]*%)\n$"))
   end)
 
+  it("tells where its output is lost, and succeeds without one", function()
+    if not io.open("/dev/full") then return pending "needs /dev/full" end
+    local function sh(command)
+      local pipe = assert(io.popen(command .. "; echo $?"))
+      local said = pipe:read "*a"
+      pipe:close()
+      return said
+    end
+    local lost = "^jfl: cannot write the output[^\n]*\n1\n$"
+    assert.equal("jfl: cannot write the output: No space left on device\n1\n",
+      sh(helper.command() .. " -e 'print(1)' 2>&1 >/dev/full"))
+    for _, what in ipairs { "-e 'print(1)'", "-e 'for i = 1, 9999 do print(i) end'", "--help",
+                            "--version" } do
+      assert.matches(lost, sh(helper.command() .. " " .. what .. " 2>&1 >/dev/full"), what)
+      assert.equal("0\n", sh(helper.command() .. " " .. what .. " 2>&1 >&-"), what)
+    end
+  end)
+
   it("tells how it was built, and which optional libraries are there", function()
     local out, err, status = run("--version")
     assert.same({ "", 0 }, { err, status })

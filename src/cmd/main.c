@@ -430,6 +430,17 @@ static lua_State *new_state(void) { return lua_newstate(reallocate, NULL); }
 static lua_State *new_state(void) { return luaL_newstate(); }
 #endif
 
+/* Whether what was printed could not be written, as on a full disk; tells so. A program that was
+   started without an output has none to lose. */
+static int main_output_is_lost(void)
+{
+  const char *why = fflush(stdout) ? strerror(errno) : NULL;
+  if (!why && !ferror(stdout)) return 0;
+  if (write(STDOUT_FILENO, "", 0) < 0 && errno == EBADF) return 0;
+  fprintf(stderr, "jfl: cannot write the output%s%s\n", why ? ": " : "", why ? why : "");
+  return 1;
+}
+
 /* 128 and the number of the signal, as shells say it. */
 static int status_of(const command *c, int failed)
 {
@@ -472,7 +483,7 @@ int main(int argc, char **argv)
     c.is_walled = 1;
   }
   jf_launched_forget();        /* a sandbox has cleared their secret before, also in its memory */
-  if (o->help) return jf_options_help(), EXIT_SUCCESS;
+  if (o->help) return jf_options_help(), main_output_is_lost();
   if (o->ranks) return run_ranks(o);
   int size;
   if (jf_launched_rank(&size)) jf_quieten();
@@ -485,5 +496,5 @@ int main(int argc, char **argv)
   int failed = report(L, lua_cpcall(L, start, &c)) || c.failed;
   if (failed) jfl_world_leave(last_error);
   lua_close(L);
-  return status_of(&c, failed);
+  return status_of(&c, main_output_is_lost() || failed);
 }
