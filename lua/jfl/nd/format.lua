@@ -26,8 +26,8 @@ local function rounded(x, precision)
   return math.ldexp(whole, exponent - bits)
 end
 
--- x with so many decimals ("f"), or digits behind the first ("e"). Where a host rounds down a number
--- less itself is -0, also one of places.
+-- x with so many decimals ("f"), or digits behind the first ("e"). Where a host rounds down, a
+-- number less itself is -0, also one of places.
 local function decimals(x, places, kind) return ("%%.%d%s"):format(places, kind):format(x) end
 
 -- x with the given number of decimals ("f") or of digits after the first ("e"). Halfway cases are
