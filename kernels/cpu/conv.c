@@ -23,14 +23,18 @@ static int dnnl_pairs_beside(const jf_kargs *k, const jf_conv *a)
   return jf_conv_extents_of(a, &k->in[0].shape).d[1] <= DNNL_FEW_CHANNELS;
 }
 
-/* Bounds the numbers of the geometry, so that sums of a few of them within the library fit an
-   int. */
-static int dnnl_takes_conv(const jf_kargs *k)
+int jf_conv_is_bounded(const jf_conv *a)
 {
-  const jf_conv *a = k->attr;
   const int64_t most = INT32_MAX / 8;
   for (int i = 0; i < 6; i++)
     if (a->pad[i] > most || a->stride[i / 2] > most || a->dilation[i / 2] > most) return 0;
+  return 1;
+}
+
+static int dnnl_takes_conv(const jf_kargs *k)
+{
+  const jf_conv *a = k->attr;
+  if (!jf_conv_is_bounded(a)) return 0;
   if (k->in[0].dtype != JFL_F32 && (a->groups != 1 || dnnl_pairs_beside(k, a))) return 0;
   return jf_dnnl_accepts(k);
 }
@@ -49,12 +53,9 @@ static jf_conv_extents fast_conv_extents(const jf_conv *a, const jf_tensor *t, j
   return jf_conv_extents_of(a, &s);
 }
 
-/* The library's description of a convolution of x, w and y. The padding behind is chosen so that
-   the extent of y comes out: padding that no window reaches does not matter. */
-static jf_primitive_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_tensor *filters,
-                             const jf_tensor *out)
+jf_primitive_conv jf_conv_geometry(const jf_conv *a, const jf_tensor *in, const jf_tensor *filters,
+                                   const jf_tensor *out)
 {
-  const jf_conv *a = k->attr;
   const jf_conv_extents x = fast_conv_extents(a, in, a->block_x ? JF_BLOCKED : JF_PLAIN);
   const jf_conv_extents w = fast_conv_extents(a, filters, a->packed ? JF_PACKED : JF_PLAIN);
   const jf_conv_extents y = fast_conv_extents(a, out, a->block_y ? JF_BLOCKED : JF_PLAIN);
@@ -78,7 +79,7 @@ static jf_primitive_conv geometry(const jf_kargs *k, const jf_tensor *in, const 
 
 static jfl_status conv_prepare_forward(const jf_primitives *lib, jf_kargs *k)
 {
-  jf_primitive_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
+  jf_primitive_conv c = jf_conv_geometry(k->attr, &k->in[0], &k->in[1], &k->out[0]);
   c.epilogue = ((const jf_conv *)k->attr)->epilogue;
   return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k);
 }
@@ -97,7 +98,7 @@ static jfl_status conv_run_forward(const jf_kargs *k)
    jf_finish does the rest. */
 static jfl_status conv_prepare_then(const jf_primitives *lib, jf_kargs *k)
 {
-  jf_primitive_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
+  jf_primitive_conv c = jf_conv_geometry(k->attr, &k->in[0], &k->in[1], &k->out[0]);
   return jf_pieces_conv(lib, &c, JF_UNIT_FORWARD, k);
 }
 
@@ -111,7 +112,7 @@ static jfl_status conv_run_then(const jf_kargs *k)
 
 static jfl_status conv_prepare_data(const jf_primitives *lib, jf_kargs *k)
 {
-  jf_primitive_conv c = geometry(k, &k->out[0], &k->in[0], &k->in[1]);
+  jf_primitive_conv c = jf_conv_geometry(k->attr, &k->out[0], &k->in[0], &k->in[1]);
   return jf_pieces_conv(lib, &c, JF_UNIT_DATA_GRAD, k);
 }
 
@@ -123,7 +124,7 @@ static jfl_status conv_run_data(const jf_kargs *k)
 
 static jfl_status conv_prepare_filter(const jf_primitives *lib, jf_kargs *k)
 {
-  jf_primitive_conv c = geometry(k, &k->in[0], &k->out[0], &k->in[1]);
+  jf_primitive_conv c = jf_conv_geometry(k->attr, &k->in[0], &k->out[0], &k->in[1]);
   c.epilogue.bias = ((const jf_conv *)k->attr)->epilogue.bias;
   return jf_pieces_conv(lib, &c, JF_UNIT_FILTER_GRAD, k);
 }

@@ -54,36 +54,24 @@ static void int8_release(void *state)
 
 static int int8_accepts(const jf_kargs *k)
 {
-  const jf_conv *a = &((const jf_quantized_conv *)k->attr)->conv;
-  const int64_t most = INT32_MAX / 8;
-  for (int i = 0; i < 6; i++)
-    if (a->pad[i] > most || a->stride[i / 2] > most || a->dilation[i / 2] > most) return 0;
-  return jf_dnnl_accepts_bytes(k);
+  return jf_conv_is_bounded(&((const jf_quantized_conv *)k->attr)->conv)
+         && jf_dnnl_accepts_bytes(k);
 }
 
 static void int8_geometry(const jf_kargs *k, jf_primitive_conv *c)
 {
   const jf_quantized_conv *a = k->attr;
-  const jf_conv_extents x = jf_conv_extents_of(&a->conv, &k->in[0].shape);
-  const jf_conv_extents w = jf_conv_extents_of(&a->conv, &k->in[1].shape);
-  const jf_conv_extents y = jf_conv_extents_of(&a->conv, &k->out[0].shape);
-  *c = (jf_primitive_conv){
-    .batch = x.d[0], .groups = a->conv.groups, .in_channels = x.d[1], .out_channels = y.d[1],
-    .axes = 2, .last = 1, .from = k->in[0].dtype, .to = a->dtype, .scaled = 1, .relu = a->relu,
-    .zero = (int)a->zero, .first = a->first, .first_zero = (int)a->first_zero,
-    .epilogue = { .bias = 1, .residual = k->n_in > 4 },
-    .residual = k->n_in > 4 ? k->in[4].dtype : JFL_F32
-  };
-  for (int i = 0; i < 3; i++) {
-    c->in[i] = x.d[2 + i];
-    c->out[i] = y.d[2 + i];
-    c->kernel[i] = w.d[2 + i];
-    c->stride[i] = a->conv.stride[i];
-    c->dilation[i] = a->conv.dilation[i];
-    c->before[i] = a->conv.pad[2 * i];
-    const int64_t reach = (c->kernel[i] - 1) * c->dilation[i] + 1;
-    c->after[i] = (c->out[i] - 1) * c->stride[i] + reach - c->in[i] - c->before[i];
-  }
+  const int residual = k->n_in > 4;
+  *c = jf_conv_geometry(&a->conv, &k->in[0], &k->in[1], &k->out[0]);
+  c->from = k->in[0].dtype;
+  c->to = a->dtype;
+  c->scaled = 1;
+  c->relu = a->relu;
+  c->zero = (int)a->zero;
+  c->first = a->first;
+  c->first_zero = (int)a->first_zero;
+  c->epilogue = (jf_epilogue){ .bias = 1, .residual = residual };
+  c->residual = residual ? k->in[4].dtype : JFL_F32;
 }
 
 /* Rows `from` to below `to` of y. All of them read x as it is. */

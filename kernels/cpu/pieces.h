@@ -9,6 +9,14 @@
 jfl_status jf_pieces_matmul(const jf_primitives *lib, jf_primitive_matmul *m, jf_kargs *k);
 jfl_status jf_pieces_conv(const jf_primitives *lib, const jf_primitive_conv *c,
                           jf_primitive_kind kind, jf_kargs *k);
+/* The library's description of a convolution of x, w and y. The padding behind is chosen so that
+   the extent of y comes out: padding that no window reaches does not matter. */
+struct jf_conv;
+jf_primitive_conv jf_conv_geometry(const struct jf_conv *a, const jf_tensor *in,
+                                   const jf_tensor *filters, const jf_tensor *out);
+/* Whether the numbers of the geometry are so small that sums of a few of them within a library fit
+   an int. */
+int jf_conv_is_bounded(const struct jf_conv *a);
 /* Leaves n results of an axis from `from` on, and what they read: from index
    from * stride - before of the input on, or its first. */
 void jf_primitive_band(jf_primitive_conv *c, int axis, int64_t from, int64_t n);
