@@ -104,7 +104,7 @@ static void halves_turn(const jf_quantized *p, int64_t r, int64_t lanes, int64_t
   float row[JF_LANES][JF_CHUNK];
   const uint16_t *w = (const uint16_t *)p->w + r * p->k + from;
   for (int64_t l = 0; l < lanes; l++) jf_halves_get(p->dtype, w + l * p->k, row[l], n);
-  jf_own_turn(row[0], JF_CHUNK, lanes, n, to, JF_LANES);
+  jf_own_turn(row[0], JF_CHUNK, lanes, n, to);
 }
 
 /* Runs a tile of which the last vector has columns that y lacks. */

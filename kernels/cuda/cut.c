@@ -11,7 +11,7 @@ int jf_cut_adds(const jf_instr *p) { return !p->op->loop; }
 
 static int64_t cut_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 static int64_t cut_least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t cut_most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t cut_some(int64_t n) { return n > 1 ? n : 1; }
 
 /* The least power of two that is at least n, up to a warp. */
 static int cut_lanes(int64_t n)
@@ -257,15 +257,15 @@ void jf_cut_grid(jf_cut *c, int multiprocessors)
 {
   enum { WAVES = 32, TURNS = 4 };
   const int64_t threads = (int64_t)c->across * c->down, down = c->down, across = c->across;
-  const int64_t full = (int64_t)multiprocessors * cut_most(2 * MOST_BLOCK / threads, 1);
+  const int64_t full = (int64_t)multiprocessors * cut_some(2 * MOST_BLOCK / threads);
   const int64_t most = cut_has(c, JF_CUT_COLUMNS) ? full : (int64_t)multiprocessors * WAVES;
-  const int64_t lines = cut_most(cut_up(c->lines, down), 1), wide = cut_up(c->groups, across);
+  const int64_t lines = cut_some(cut_up(c->lines, down)), wide = cut_up(c->groups, across);
   c->tiles = 1;
   if (!c->f->row && c->turns) c->tiles = wide;
   else if (!c->n_sum && !c->f->row) c->tiles = cut_least(wide, most);
   else if (!c->f->row) c->tiles = cut_least(cut_up(wide, TURNS), cut_up(full, lines));
-  c->tiles = cut_most(c->tiles, 1);
-  c->parts = cut_least(lines, cut_most(most / c->tiles, 1));
+  c->tiles = cut_some(c->tiles);
+  c->parts = cut_least(lines, cut_some(most / c->tiles));
   if (cut_has(c, JF_CUT_COLUMNS)) c->parts = cut_least(c->parts, cut_up(lines, TURNS));
 }
 

@@ -195,8 +195,8 @@ static jfl_status dnn_attention_plan(const jf_kargs *k, dnn_attention *s, int gr
     .causal = a->causal, .scores = dnn_attention_tensor(&d, 0, 0, d.q_len, d.k_len, 0),
     .turned = dnn_attention_tensor(&d, 0, 0, d.q_len, d.k_len, 1),
     .row = dnn_attention_tensor(&d, 0, 0, d.q_len, 1, 0) };
-  c.scale = jf_dnn_number(c.g, n + 1, 4, &s->scale);
-  if (a->causal) c.hidden = jf_dnn_number(c.g, n + 2, 4, &s->hidden);
+  c.scale = jf_dnn_number(c.g, n + 1, &s->scale);
+  if (a->causal) c.hidden = jf_dnn_number(c.g, n + 2, &s->hidden);
   (grad ? dnn_attention_backward : dnn_attention_forward)(&c);
   for (int i = 0; i < n; i++) {
     const jf_tensor *t = i < k->n_in ? &k->in[i] : &k->out[dnn_attention_result(k, i - k->n_in)];

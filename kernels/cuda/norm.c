@@ -22,16 +22,17 @@ static int norm_channel_accepts(const jf_kargs *k)
 /* The dtype that is computed in where a tensor has that one. */
 static jfl_dtype norm_wide(jfl_dtype t) { return t == JFL_BF16 ? JFL_F32 : t; }
 
-/* Input `from` of the call, and a result that is computed in another dtype than it is written. */
+/* Input `from` of the call, and the first result, which is written in another dtype than it is
+   computed in. */
 static int norm_input(jf_recipe *r, const jf_kargs *k, int from, jf_slot_kind kind,
                       const int64_t *step)
 {
   const jfl_dtype t = k->in[from].dtype;
   return jf_recipe_cast(r, jf_recipe_in(r, from, t, kind, step), norm_wide(t));
 }
-static void norm_output(jf_recipe *r, const jf_kargs *k, int a, int to)
+static void norm_output(jf_recipe *r, const jf_kargs *k, int a)
 {
-  jf_recipe_out(r, jf_recipe_cast(r, a, k->out[to].dtype), k->n_in + to);
+  jf_recipe_out(r, jf_recipe_cast(r, a, k->out[0].dtype), k->n_in);
 }
 
 /* ---- rows ---- */
@@ -94,7 +95,7 @@ static void norm_row_forward(jf_recipe *r, const jf_kargs *k, const norm_rows *c
   int y = jf_recipe_op(r, &jf_op_multiply, u, inverse);
   if (a->scale) y = jf_recipe_op(r, &jf_op_multiply, y, norm_in(r, c, 1, JF_SLOT_BROADCAST));
   if (a->shift) y = jf_recipe_op(r, &jf_op_add, y, norm_in(r, c, k->n_in - 1, JF_SLOT_BROADCAST));
-  norm_output(r, k, y, 0);
+  norm_output(r, k, y);
   jf_recipe_out(r, mean, k->n_in + 1);
   jf_recipe_out(r, inverse, k->n_in + 2);
 }
@@ -122,7 +123,7 @@ static void norm_row_backward(jf_recipe *r, const jf_kargs *k, const norm_rows *
     const int rest = jf_recipe_op(r, &jf_op_multiply, u, slope);
     if (a->center) g = jf_recipe_op(r, &jf_op_subtract, g, jf_recipe_row_mean(r, g));
     g = jf_recipe_op(r, &jf_op_subtract, g, rest);
-    norm_output(r, k, jf_recipe_op(r, &jf_op_multiply, g, inverse), 0);
+    norm_output(r, k, jf_recipe_op(r, &jf_op_multiply, g, inverse));
   }
   if (!(what & NORM_PARAMS)) return;
   if (a->scale) {
@@ -253,7 +254,7 @@ static void norm_apply(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
   y = jf_recipe_op(r, &jf_op_add, y, norm_line(r, c, 2));
   if (c->a->add) y = jf_recipe_op(r, &jf_op_add, y, norm_each(r, c, 3));
   if (c->a->relu) y = jf_recipe_op(r, &jf_op_relu, y, -1);
-  norm_output(r, k, y, 0);
+  norm_output(r, k, y);
 }
 
 static jfl_status batch_norm_list(jf_recipes *l, jf_kargs *k)
@@ -322,7 +323,7 @@ static void norm_slopes(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
   const int less = jf_recipe_op(r, &jf_op_subtract, jf_recipe_op(r, &jf_op_subtract, d, dbeta),
                                 rest);
   const int dx = jf_recipe_op(r, &jf_op_multiply, less, norm_line(r, c, NORM_SCALE));
-  norm_output(r, k, dx, 0);
+  norm_output(r, k, dx);
 }
 
 static jfl_status batch_norm_grad_list(jf_recipes *l, jf_kargs *k)

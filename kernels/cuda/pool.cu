@@ -20,12 +20,12 @@ typedef struct pool_args {
 struct pool_window { int64_t top, bottom, left, right; };
 
 JF_INLINE int64_t pool_least(int64_t a, int64_t b) { return a < b ? a : b; }
-JF_INLINE int64_t pool_most(int64_t a, int64_t b) { return a > b ? a : b; }
+JF_INLINE int64_t pool_inside(int64_t cell) { return cell > 0 ? cell : 0; }
 
 JF_INLINE pool_window pool_window_at(const pool_args &p, int64_t i, int64_t j)
 {
   const int64_t top = i * p.stride[0] - p.pad[0], left = j * p.stride[1] - p.pad[1];
-  return { pool_most(top, 0), pool_least(top + p.kernel[0], p.height), pool_most(left, 0),
+  return { pool_inside(top), pool_least(top + p.kernel[0], p.height), pool_inside(left),
            pool_least(left + p.kernel[1], p.width) };
 }
 

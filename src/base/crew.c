@@ -205,10 +205,10 @@ static void crew_settle(crew *c)
 
 /* ---- waiting for helpers ---- */
 
-/* Whether the helpers left the loop within that time. */
-static int crew_spin(crew *c, double seconds)
+/* Whether the helpers left the loop within LATE seconds. */
+static int crew_spin(crew *c)
 {
-  double until = jf_now() + seconds;
+  double until = jf_now() + LATE;
   for (int i = 1; atomic_load(&c->state); i++) {
     crew_pause();
     if (i % 16 == 0 && jf_now() > until) return atomic_load(&c->state) == 0;
@@ -257,11 +257,11 @@ static void crew_wait(crew *c)
 {
   double seconds[MOST_LANES], begin = jf_now();
   int rescued = 0;
-  while (!crew_spin(c, LATE)) {
+  while (!crew_spin(c)) {
     for (int i = 0; i < c->n_worker - 1; i++)
       if (atomic_load(&c->helper[i].works)) seconds[i] = jf_thread_seconds(c->helper[i].thread);
       else seconds[i] = -INFINITY;
-    if (crew_spin(c, LATE)) break;
+    if (crew_spin(c)) break;
     const int now = crew_rescue(c, seconds);
     rescued |= now;
     if (now || jf_now() - begin > PATIENCE) crew_sleep(c);

@@ -51,10 +51,10 @@ jf_lblob *jf_push_blob(lua_State *L, int env)
   return b;
 }
 
-/* Pushes the environment of the graph at i; returns its stack index. */
-static int push_env(lua_State *L, int i)
+/* Pushes the environment of the graph at 1; returns its stack index. */
+static int push_env(lua_State *L)
 {
-  lua_getfenv(L, i);
+  lua_getfenv(L, 1);
   return lua_gettop(L);
 }
 
@@ -195,7 +195,7 @@ JF_LUA(product_input)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "product_input");
   jfl_value *factor = jf_need_blob(L, 2, g, "product_input: factor")->value, *v;
-  const int i = (int)jf_need_whole(L, 3, "product_input", "i", 0, INT_MAX), env = push_env(L, 1);
+  const int i = (int)jf_need_whole(L, 3, "product_input", "i", 0, INT_MAX), env = push_env(L);
   jf_check(L, jfl_graph_product_input(g->graph, factor, i, &v));
   if (v) jf_push_blob(L, env)->value = v;
   else lua_pushnil(L);
@@ -239,7 +239,7 @@ JF_LUA(input)
   const char *name = jf_need_string(L, 2, "input", "name");
   jfl_dtype t = jf_need_dtype(L, 3, name);
   jf_need_shape(L, 4, name, &s);
-  jf_lblob *b = jf_push_blob(L, push_env(L, 1));
+  jf_lblob *b = jf_push_blob(L, push_env(L));
   jf_check(L, jfl_graph_input(g->graph, name, t, &s, &b->value));
   return 1;
 }
@@ -277,7 +277,7 @@ JF_LUA(variable)
   jfl_variable_spec spec;
   jf_lgraph *g = jf_need_graph(L, 1, "variable");
   read_spec(L, 2, &spec);
-  jf_lblob *b = jf_push_blob(L, push_env(L, 1));
+  jf_lblob *b = jf_push_blob(L, push_env(L));
   jf_set_line(L, g->graph);
   jf_check(L, jfl_graph_variable(g->graph, &spec, &b->value));
   return 1;
@@ -289,7 +289,7 @@ JF_LUA(find_variable)
   const char *name = jf_need_string(L, 2, "find_variable", "name");
   jfl_value *v = jfl_graph_find_variable(g->graph, name);
   if (!v) return lua_pushnil(L), 1;
-  jf_push_blob(L, push_env(L, 1))->value = v;
+  jf_push_blob(L, push_env(L))->value = v;
   return 1;
 }
 
@@ -386,7 +386,7 @@ JF_LUA(gradients)
   jfl_value **dx = memset(lua_newuserdata(L, size + 1), 0, size);
   jf_set_line(L, g->graph);
   jf_check(L, jfl_graph_gradients(g->graph, y, dy, x, n, dx));
-  int env = push_env(L, 1);
+  int env = push_env(L);
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
     if (dx[i]) jf_push_blob(L, env)->value = dx[i];

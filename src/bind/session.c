@@ -79,10 +79,11 @@ static void check_alive(lua_State *L, const jf_ljob *j)
     jf_raise(L, "%s: the session was cleared", j->name);
 }
 
-static jf_ljob *need_job(lua_State *L, int i, const char *who)
+/* The job at 1. */
+static jf_ljob *need_job(lua_State *L, const char *who)
 {
-  jf_ljob *j = jf_test(L, i, JF_JOB);
-  if (!j) jf_raise(L, "%s: argument %d must be a job, got %s", who, i, jf_type_name(L, i));
+  jf_ljob *j = jf_test(L, 1, JF_JOB);
+  if (!j) jf_raise(L, "%s: argument 1 must be a job, got %s", who, jf_type_name(L, 1));
   check_alive(L, j);
   return j;
 }
@@ -170,7 +171,7 @@ JF_LUA(job)
 /* job_mode(job, mode): what the plans to come are. */
 JF_LUA(job_mode)
 {
-  jf_ljob *j = need_job(L, 1, "job_mode");
+  jf_ljob *j = need_job(L, "job_mode");
   jf_check(L, jfl_job_set_mode(j->job, jf_need_mode(L, 2, j->name)));
   return 0;
 }
@@ -179,7 +180,7 @@ JF_LUA(job_mode)
    error after it was made loses nothing. */
 JF_LUA(compile)
 {
-  jf_ljob *j = need_job(L, 1, "compile");
+  jf_ljob *j = need_job(L, "compile");
   jf_lgraph *g = jf_need_graph(L, 2, "compile");
   jfl_plan *plan;
   jf_check(L, jfl_job_compile(j->job, g->graph, &plan));
@@ -211,7 +212,7 @@ static void note_inputs(lua_State *L, jf_lplan *p, const jf_lgraph *g)
    so many outputs, which must not be looked at until plan_state() is other than "making". */
 JF_LUA(compile_behind)
 {
-  const jf_ljob *j = need_job(L, 1, "compile_behind");
+  const jf_ljob *j = need_job(L, "compile_behind");
   const jf_lgraph *g = jf_need_graph(L, 2, "compile_behind");
   luaL_checktype(L, 3, LUA_TTABLE);
   const int n = (int)lua_objlen(L, 3);

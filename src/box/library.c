@@ -69,10 +69,10 @@ static void take_library(lua_State *L, const char *name, const char *const *list
    Instructions of Lua such as .. < next # or a text made a number look at most once at all of the
    memory. They count as one, and are looked at by the clock 100 at a time. */
 
-static double steps_from(lua_State *L, int first)
+static double steps_on_stack(lua_State *L)
 {
   double steps = 0;
-  for (int i = first; i <= lua_gettop(L); i++)
+  for (int i = 1; i <= lua_gettop(L); i++)
     if (lua_type(L, i) == LUA_TSTRING) steps += (double)lua_objlen(L, i) / JF_STEP_BYTES;
     else if (lua_type(L, i) == LUA_TTABLE) steps += (double)lua_objlen(L, i);
   return steps;
@@ -83,12 +83,12 @@ static double steps_from(lua_State *L, int first)
 static int l_measured(lua_State *L)
 {
   const int n = lua_gettop(L);
-  const double steps = steps_from(L, 1);
+  const double steps = steps_on_stack(L);
   jf_meter_make_room(L, steps * JF_STEP_BYTES);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   lua_call(L, n, LUA_MULTRET);
-  jf_meter_charge(L, steps + steps_from(L, 1));
+  jf_meter_charge(L, steps + steps_on_stack(L));
   return lua_gettop(L);
 }
 

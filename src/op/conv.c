@@ -43,8 +43,8 @@ static jfl_status conv_complete(const jf_infer *c, const int64_t *in, const int6
     a->pad[2 * i] = a->pad[2 * i + 1] = 0;
   }
   *w = (jf_window){ .n = a->axes, .last = a->last };
-  JF_TRY(jf_extents("strides", &a->strides, 1, a->axes, a->stride + first));
-  JF_TRY(jf_extents("dilations", &a->dilations, 1, a->axes, a->dilation + first));
+  JF_TRY(jf_extents("strides", &a->strides, a->axes, a->stride + first));
+  JF_TRY(jf_extents("dilations", &a->dilations, a->axes, a->dilation + first));
   for (int i = 0; i < a->axes; i++) {
     w->in[i] = in[first + i];
     w->stride[i] = a->stride[first + i];
@@ -172,7 +172,7 @@ static jfl_status check_dy(const jf_infer *c, const jf_window *w, const jf_conv_
 static jfl_status conv_size(jf_conv *a, int64_t size[3])
 {
   size[0] = size[1] = 1;
-  return jf_extents("size", &a->size, 1, a->axes, size + 3 - a->axes);
+  return jf_extents("size", &a->size, a->axes, size + 3 - a->axes);
 }
 
 static jfl_status data_infer(jf_infer *c)

@@ -59,7 +59,7 @@ static jfl_status crop_mirror_infer(jf_infer *c)
 {
   jf_crop_mirror *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
-  JF_TRY(jf_check_rank4(c, 0, "(N, H, W, C)"));
+  JF_TRY(jf_check_rank4(c, "(N, H, W, C)"));
   if (c->n_in > 2)
     return jf_fail_argument(JFL_EINVAL, "mirror_blob", "must be one tensor, got %d", c->n_in - 1);
   if (c->in[0]->dtype != JFL_U8)

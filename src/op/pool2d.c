@@ -32,7 +32,7 @@ static jfl_status check_axes(const jf_infer *c)
   char buf[JF_SHAPE_STR];
   const int last = !strcmp(a->data_format, "NHWC");
   a->axis = last ? 1 : 2;
-  if (!a->block) return jf_check_rank4(c, 0, last ? "(N, H, W, C)" : "(N, C, H, W)");
+  if (!a->block) return jf_check_rank4(c, last ? "(N, H, W, C)" : "(N, C, H, W)");
   if (!last && s->n == 5 && s->d[4] == a->block) return JFL_OK;
   return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must be (N, C / %lld, H, W, %lld), got %s %s",
                           (long long)a->block, (long long)a->block, a->data_format,
@@ -58,9 +58,9 @@ static jfl_status pool_place(jf_infer *c, const int64_t in[2], int64_t out[2])
 {
   jf_pool2d *a = c->attr;
   jf_window w = { .n = 2, .last = a->axis == 1 };
-  JF_TRY(jf_extents("ksize", &a->ksize, 1, 2, a->kernel));
+  JF_TRY(jf_extents("ksize", &a->ksize, 2, a->kernel));
   jf_ints strides = a->strides.n ? a->strides : (jf_ints){ 2, a->kernel };
-  JF_TRY(jf_extents("strides", &strides, 1, 2, a->stride));
+  JF_TRY(jf_extents("strides", &strides, 2, a->stride));
   for (int i = 0; i < 2; i++) {
     w.in[i] = in[i];
     w.extent[i] = a->kernel[i];
@@ -112,7 +112,7 @@ static jfl_status avg_grad_infer(jf_infer *c)
   int64_t pooled[2], size[2], out[2];
   char s[JF_SHAPE_STR];
   JF_TRY(pool_size(c, pooled));
-  JF_TRY(jf_extents("size", &a->size, 1, 2, size));
+  JF_TRY(jf_extents("size", &a->size, 2, size));
   JF_TRY(pool_place(c, size, out));
   if (pooled[0] != out[0] || pooled[1] != out[1])
     return jf_fail_argument(JFL_ESHAPE, "dy", "must be %lld high and %lld wide, got %s",

@@ -40,8 +40,8 @@ static jfl_status random_crop_part(jf_infer *c, int back)
   const jfl_shape *s = &c->in[0]->shape;
   int64_t v[2];
   a->axis = strcmp(a->data_format, "NHWC") ? 2 : 1;
-  JF_TRY(jf_check_rank4(c, 0, a->axis == 1 ? "(N, H, W, C)" : "(N, C, H, W)"));
-  JF_TRY(jf_extents("size", &a->size, 1, 2, v));
+  JF_TRY(jf_check_rank4(c, a->axis == 1 ? "(N, H, W, C)" : "(N, C, H, W)"));
+  JF_TRY(jf_extents("size", &a->size, 2, v));
   if (a->size.n != 2 || v[0] > MOST_SIDE || v[1] > MOST_SIDE)
     return jf_fail_argument(JFL_ESHAPE, "size", "must be two numbers of at most %d, got %d",
                             MOST_SIDE, a->size.n);

@@ -24,7 +24,7 @@ static jfl_status resize_infer(jf_infer *c)
   static const char *const words[] = { "nearest", "bilinear", "area", "auto" };
   jf_image_resize *a = c->attr;
   a->axis = strcmp(a->data_format, "NHWC") ? 2 : 1;
-  if (!a->block) JF_TRY(jf_check_rank4(c, 0, a->axis == 1 ? "(N, H, W, C)" : "(N, C, H, W)"));
+  if (!a->block) JF_TRY(jf_check_rank4(c, a->axis == 1 ? "(N, H, W, C)" : "(N, C, H, W)"));
   for (a->filter = JF_NEAREST; strcmp(a->interpolation, words[a->filter]); a->filter++) continue;
   if (a->align_corners && a->filter != JF_BILINEAR)
     return jf_fail_argument(JFL_EINVAL, "align_corners", "must be false unless interpolation is "

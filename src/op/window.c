@@ -3,23 +3,23 @@
 
 #include <string.h>
 
-jfl_status jf_check_rank4(const jf_infer *c, int i, const char *what)
+jfl_status jf_check_rank4(const jf_infer *c, const char *what)
 {
-  const jfl_shape *s = &c->in[i]->shape;
+  const jfl_shape *s = &c->in[0]->shape;
   char buf[JF_SHAPE_STR];
   if (s->n == 4) return JFL_OK;
-  return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s, got %s", what,
+  return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must be %s, got %s", what,
                           jf_shape_str(s, buf));
 }
 
-jfl_status jf_extents(const char *name, const jf_ints *list, int64_t def, int n, int64_t *out)
+jfl_status jf_extents(const char *name, const jf_ints *list, int n, int64_t *out)
 {
   static const char *const wanted[] = { NULL, "one number", "one or two numbers",
                                         "one or three numbers" };
   if (list->n > 1 && list->n != n)
     return jf_fail_argument(JFL_EINVAL, name, "must be %s, got %d", wanted[n], list->n);
   for (int i = 0; i < n; i++) {
-    out[i] = list->n ? list->v[list->n == n ? i : 0] : def;
+    out[i] = list->n ? list->v[list->n == n ? i : 0] : 1;
     if (out[i] < 1)
       return jf_fail_argument(JFL_EINVAL, name, "must be at least 1, got %lld", (long long)out[i]);
   }
@@ -143,7 +143,7 @@ jfl_status jf_infer_resized(jf_infer *c, const jf_ints *size, int axis)
 {
   const jfl_shape *s = &c->in[0]->shape;
   int64_t to[2] = { 0 };
-  JF_TRY(jf_extents("size", size, 1, 2, to));
+  JF_TRY(jf_extents("size", size, 2, to));
   c->shape[0] = *s;
   c->dtype[0] = c->in[0]->dtype;
   for (int i = 0; i < 2; i++) {

@@ -15,13 +15,13 @@ typedef struct jf_window {
 } jf_window;
 
 /* Checks that input i has four axes; `what` names their order in the message, as "(N, C, H, W)". */
-jfl_status jf_check_rank4(const jf_infer *c, int i, const char *what);
+jfl_status jf_check_rank4(const jf_infer *c, const char *what);
 /* Infers pictures at another size: input 0 with `size`, one number or two, along two axes from
    `axis` on, whose extents are at most 2^30 before and after. */
 jfl_status jf_infer_resized(jf_infer *c, const jf_ints *size, int axis);
 /* Reads a list of one number for all n axes or of one for each, all positive; an empty list gives
    `def` n times. */
-jfl_status jf_extents(const char *name, const jf_ints *list, int64_t def, int n, int64_t *out);
+jfl_status jf_extents(const char *name, const jf_ints *list, int n, int64_t *out);
 /* Gives the extent of a window of `cells` cells that are `step` apart. */
 jfl_status jf_window_extent(int64_t cells, int64_t step, int64_t *out);
 /* jf_window_place sets pad and out from in, extent and stride. */

@@ -34,12 +34,12 @@ static jfl_value *update_number(jfl_graph *g, jfl_dtype dtype, double value)
 
 /* A state variable of one optimizer: "System-Train-<what><number>-<job><rest>". */
 static jfl_value *update_state(jfl_graph *g, const update_parts *u, const char *what,
-                               const char *rest, jfl_dtype dtype, int role)
+                               const char *rest)
 {
   const char *number = u->number ? jf_sprintf(g->arena, "%d", u->number + 1) : "";
   return jf_state_variable(g, &(jfl_variable_spec){
     .name = jf_sprintf(g->arena, "System-Train-%s%s-%s%s", what, number, g->name, rest),
-    .dtype = dtype, .shape = ONE, .state = role });
+    .dtype = JFL_I64, .shape = ONE, .state = JFL_STATE });
 }
 
 /* ---- gradients ---- */
@@ -197,12 +197,12 @@ static void update_begin(jfl_graph *g, update_parts *u, jfl_value *step)
   t->step = t->own_step ? t->own_step : step;
   t->set = update_set(g, u->number);
   if (t->asked.accumulate > 1) {
-    u->count = update_state(g, u, "Accumulated", "", JFL_I64, JFL_STATE);
+    u->count = update_state(g, u, "Accumulated", "");
     u->turn = jf_emit(g, &jf_op_step_turn, &t->asked.accumulate, JF_IN(u->count));
   }
   if (t->asked.average > 0) {
     const jf_average_share a = { t->asked.average, t->asked.average_warms_up };
-    u->averaged = update_state(g, u, "Averaged", "", JFL_I64, JFL_STATE);
+    u->averaged = update_state(g, u, "Averaged", "");
     u->share = JF_EMIT(g, average_share, &a, u->averaged);
   }
   update_by(g, u);
@@ -259,7 +259,7 @@ static void update_loss_scale(jfl_graph *g, const update_parts *all, const updat
   for (int i = 0; i < u->number; i++)
     if (all[i].t->loss_scale == t->loss_scale) return;
   in[n++] = t->loss_scale;
-  in[n++] = update_state(g, u, "DynamicLossScale", "-GoodStepCounter", JFL_I64, JFL_STATE);
+  in[n++] = update_state(g, u, "DynamicLossScale", "-GoodStepCounter");
   in[n++] = u->turn ? u->turn : update_number(g, JFL_F64, 1);
   for (int i = u->number; i < g->n_training; i++)
     if (all[i].t->loss_scale == t->loss_scale) in[n++] = all[i].finite;

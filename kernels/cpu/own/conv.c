@@ -127,7 +127,7 @@ static void conv_turn_block(const own_conv *p, const float *w, int64_t channel, 
 {
   const int64_t blocks = p->to.channels / JF_LANES, taps = jf_own_taps(&p->c);
   const int64_t at = (channel / JF_LANES * blocks + column / JF_LANES) * taps + tap;
-  jf_own_turn(w + at * JF_LANES * JF_LANES, JF_LANES, JF_LANES, JF_LANES, to, JF_LANES);
+  jf_own_turn(w + at * JF_LANES * JF_LANES, JF_LANES, JF_LANES, JF_LANES, to);
 }
 
 /* Lays the filters of one group out in panels of columns, phase by phase. */

@@ -124,7 +124,7 @@ static void filter_pack(const jf_own_images *y, const float *from, float *to)
   for (int64_t o = 0; o < y->channels; o += JF_LANES, to += cells * JF_LANES) {
     const int64_t lanes = jf_own_least(y->channels - o, JF_LANES);
     if (y->run == 1 && y->step[2] == 1) {
-      jf_own_turn(from + o * cells, cells, lanes, cells, to, JF_LANES);
+      jf_own_turn(from + o * cells, cells, lanes, cells, to);
     } else {
       const jf_own_copy c = { from + o, from + o + (cells - 1) * y->step[2] + lanes,
                               to,       y->step[2],

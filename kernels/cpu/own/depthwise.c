@@ -274,7 +274,7 @@ static float *depthwise_copy(const own_depthwise *p, const jf_own_images *x, int
   const int64_t cells = depthwise_cells_of(x), all = p->c.in_channels, n = depthwise_wide(p, c);
   const jf_own_copy last = { from, from - c + cells * all, to, all, JF_LANES, cells, n, 1 };
   if (p->c.last) jf_own_copy_vectors(&last);
-  else jf_own_turn(from, cells, n, cells, to, JF_LANES);
+  else jf_own_turn(from, cells, n, cells, to);
   return to;
 }
 

@@ -32,7 +32,7 @@ static void product_pack_b(const jf_primitive_matmul *m, const float *b, const o
   for (int64_t j = 0; j < at->columns; j += JF_LANES, to += at->steps * JF_LANES) {
     const int64_t lanes = jf_own_least(at->columns - j, JF_LANES);
     if (m->transpose_b) {
-      jf_own_turn(b + (at->column + j) * lead + at->step, lead, lanes, at->steps, to, JF_LANES);
+      jf_own_turn(b + (at->column + j) * lead + at->step, lead, lanes, at->steps, to);
     } else {
       const jf_own_copy c = { b + at->step * lead + at->column + j,
                               b + (m->k - 1) * lead + m->n,

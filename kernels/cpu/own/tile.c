@@ -47,26 +47,25 @@ const jf_own_loop *const *jf_own_loops(void)
 #endif
 
 JF_BODY void own_turn_body(const float *from, int64_t from_row, int64_t rows, int64_t columns,
-                           float *to, int64_t to_row)
+                           float *to)
 {
   int64_t c = 0;
   if (rows == JF_LANES)
     for (; c + JF_LANES <= columns; c += JF_LANES)
       square_float((const char *)(from + c), from_row * (int64_t)sizeof *from,
-                   (char *)(to + c * to_row), to_row * (int64_t)sizeof *to);
+                   (char *)(to + c * JF_LANES), JF_LANES * (int64_t)sizeof *to);
   for (; c < columns; c++) {
-    float *line = to + c * to_row;
+    float *line = to + c * JF_LANES;
     for (int64_t r = 0; r < rows; r++) line[r] = from[r * from_row + c];
     for (int64_t r = rows; r < JF_LANES; r++) line[r] = 0;
   }
 }
 JF_DISPATCH(own_turn, (const float *from, int64_t from_row, int64_t rows, int64_t columns,
-                       float *to, int64_t to_row), (from, from_row, rows, columns, to, to_row))
+                       float *to), (from, from_row, rows, columns, to))
 
-void jf_own_turn(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-                 int64_t to_row)
+void jf_own_turn(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to)
 {
-  own_turn(from, from_row, rows, columns, to, to_row);
+  own_turn(from, from_row, rows, columns, to);
 }
 
 JF_BODY void own_copy_body(const jf_own_copy *c)

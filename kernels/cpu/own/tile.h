@@ -51,9 +51,8 @@ typedef struct jf_own_copy {
 } jf_own_copy;
 void jf_own_copy_vectors(const jf_own_copy *c);
 
-/* to[c * to_row + r] = from[r * from_row + c] for r < rows <= JF_LANES and c < columns; up to
+/* to[c * JF_LANES + r] = from[r * from_row + c] for r < rows <= JF_LANES and c < columns; up to
    JF_LANES rows become 0. */
-void jf_own_turn(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-                 int64_t to_row);
+void jf_own_turn(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to);
 
 #endif

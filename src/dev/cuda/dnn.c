@@ -162,9 +162,9 @@ jf_dnn_desc *jf_dnn_between(jf_dnn_graph *g, const jf_dnn_tensor *t, int type)
   return dnn_tensor(g, &v, JF_DNN_TENSOR_VIRTUAL);
 }
 
-jf_dnn_desc *jf_dnn_number(jf_dnn_graph *g, int64_t id, int n, const float *at)
+jf_dnn_desc *jf_dnn_number(jf_dnn_graph *g, int64_t id, const float *at)
 {
-  const jf_dnn_tensor t = { id, { 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1 }, n, JF_DNN_FLOAT };
+  const jf_dnn_tensor t = { id, { 1, 1, 1, 1 }, { 1, 1, 1, 1 }, 4, JF_DNN_FLOAT };
   g->number[id - 1] = at;
   return dnn_tensor(g, &t, JF_DNN_TENSOR_BY_VALUE);
 }

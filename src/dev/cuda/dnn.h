@@ -137,8 +137,8 @@ typedef struct jf_dnn_tensor {
 jf_dnn_desc *jf_dnn_tensor_make(jf_dnn_graph *g, const jf_dnn_tensor *t);
 /* A tensor between two ops of the graph that lies nowhere, like t otherwise. */
 jf_dnn_desc *jf_dnn_between(jf_dnn_graph *g, const jf_dnn_tensor *t, int type);
-/* A number that broadcasts over tensors of n axes; it stays at that address. */
-jf_dnn_desc *jf_dnn_number(jf_dnn_graph *g, int64_t id, int n, const float *at);
+/* A number that broadcasts over tensors of four axes; it stays at that address. */
+jf_dnn_desc *jf_dnn_number(jf_dnn_graph *g, int64_t id, const float *at);
 /* Adds an op that was made and set. */
 void jf_dnn_add(jf_dnn_graph *g, jf_dnn_desc *op);
 /* Adds y = mode(x, b, t), computed in a type; b and t may be NULL. `axis` is JF_DNN_INDEX's. */
