@@ -2,6 +2,7 @@
 local combine = require "spec.pairs"
 local core = require "jfl.core"
 local flow = require "jfl"
+local node = require "jfl.onnx.node"
 local ops = require "jfl.onnx.ops_recurrent"
 
 local nd, tp = flow.ndarray, flow.typing
@@ -118,14 +119,7 @@ local function node_of(row)
     activations = row.first > 0 and names or nil,
     activation_alpha = row.first > 0 and alphas or nil,
     activation_beta = row.first > 0 and betas or nil }
-  return {
-    attr = function(_, name, default)
-      if attributes[name] == nil then return default end
-      return attributes[name]
-    end,
-    flag = function(self, name) return self:attr(name, 0) ~= 0 end,
-    fail = function(_, ...) error(string.format(...)) end,
-  }
+  return node.new({ op = row.kind, attrs = attributes, opset = 22, outputs = {} }, "the spec")
 end
 
 local function arrays_of(row)
