@@ -24,6 +24,16 @@ local function may_end(message)
     or not message:find("'<eof>'$")
 end
 
+-- What is wrong with an expression, if no statement begins as the text does, or nil.
+local function wrong_as_expression(text, message)
+  local first = tokens.of(text)[1]
+  local _, alone = parse(first and first.text or "")
+  if not alone or not alone:find "unexpected symbol" or alone:find "'<eof>'$" then
+    return nil
+  end
+  return (message:gsub("'<eof>' expected near", "unexpected symbol near"))
+end
+
 local function is_expression(text) return parse("return " .. text) ~= nil end
 
 -- The positions outside of blocks and brackets at which a line or, after a semicolon, a statement
@@ -72,7 +82,8 @@ function chunk.load(text, results)
   local whole = may_end(message) and load_divided(text, valid ~= nil, results)
   if whole then return whole end
   if valid then return loaded(locals.load(text, nil, results)) end
-  return nil, may_go_on(text, message) or may_go_on(text, wrong), asked > 0 and wrong or message
+  local told = asked > 0 and wrong or wrong_as_expression(text, wrong) or message
+  return nil, may_go_on(text, message) or may_go_on(text, wrong), told
 end
 
 --- What stays of a text that was copied from a session: the lines after prompts. Other texts stay

@@ -66,6 +66,23 @@ describe("an input", function()
     assert.truthy(select(2, pcall(f)):find("^stdin:1: "))
   end)
 
+  it("says what is wrong with an expression where no statement begins so", function()
+    for text, says in pairs {
+      ["2 ^ ^ 3"] = "stdin:1: unexpected symbol near '^'",
+      ["5 5"] = "stdin:1: unexpected symbol near '5'",
+      ["#x +\n)"] = "stdin:2: unexpected symbol near ')'",
+      ["{ 1, 2 } = 3"] = "stdin:1: unexpected symbol near '='",
+      ["(1 2)"] = "stdin:1: ')' expected near '2'",
+      ["x = = 3"] = "stdin:1: unexpected symbol near '='",
+      ["return return"] = "stdin:1: unexpected symbol near 'return'",
+    } do
+      local f, more, message = chunk.load(text, shown)
+      assert.is_nil(f)
+      assert.is_falsy(more)
+      assert.equal(says, message)
+    end
+  end)
+
   it("may be a copy of a session, or several inputs", function()
     assert.equal("a = 1\nfor i = 1, 2 do\n  a = i\nend\na",
       chunk.without_prompts("  > a = 1\n  > for i = 1, 2 do\n>>   a = i\n  >> end\n  > a\n  2\n"))
