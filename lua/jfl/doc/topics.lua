@@ -10,7 +10,7 @@ local LIST = {
   flow.ones_initializer(), flow.random_normal_initializer(0, 0.02),
   flow.orthogonal_initializer() for recurrent weights, and more that end so.
     flow.layers.dense(x, 10, { kernel_initializer = flow.truncated_normal(0.1) })]] },
-  { "optimizer optimizers accumulate gradient_accumulation training trainer minimize backward "
+  { "optimizer optimizers training trainer minimize backward "
     .. "nesterov amsgrad", [[
   A body trains by flow.optimizer.SGD(0.1, { momentum = 0.9 }):minimize(loss) or
   flow.optimizer.AdamW(0.001, { weight_decay = 0.01 }):minimize(loss); each call of the job is a
@@ -18,6 +18,10 @@ local LIST = {
   may follow flow.optimizer.CosineScheduler or a function of the step, gradients may be clipped by
   flow.optimizer.grad_clipping.by_global_norm. SGD takes { nesterov = true }, Adam
   { amsgrad = true }.]] },
+  { "accumulate accumulation gradient_accumulation accumulate_gradients", [[
+  Each optimizer takes { gradient_accumulation_steps = 4 }: a step of four calls, with the mean of
+  their gradients, for a batch that memory does not hold in one piece.
+    flow.optimizer.Adam(0.001, { gradient_accumulation_steps = 4 })]] },
   { "loss losses regression contrastive kl_divergence binary_crossentropy focal_loss cost "
     .. "criterion crossentropy mse bce nll kl triplet", [[
   Losses take what the network gives first and give the mean, or with { reduction = "none" } a
@@ -195,7 +199,7 @@ local LIST = {
   flow.data.mel makes its mel spectrogram.]] },
   { "onehot", [[
   flow.one_hot(labels, classes) makes rows with a 1 of numbers; losses take the numbers.]] },
-  { "time_series forecast forecasting series", [[
+  { "time_series forecast forecasting series window windows sliding_window", [[
   Windows of a series are rows: flow.ndarray.stack of x:slice(i, i + n - 1) for each i, and what
   follows as the value to learn. flow.layers.lstm, gru and conv1d take (batch, time, features) or
   channels first; the page "Sequences" tells which.]] },

@@ -180,6 +180,15 @@ describe("help", function()
     end
   end)
 
+  it("tells how gradients are accumulated, and how a series is cut to windows", function()
+    for _, word in ipairs { "accumulate", "accumulation", "gradient accumulation" } do
+      holds(help.text(word), "gradient_accumulation_steps = 4")
+    end
+    for _, word in ipairs { "windows", "sliding window", "forecast" } do
+      holds(help.text(word), "flow.ndarray.stack of x:slice(i, i + n - 1)")
+    end
+  end)
+
   it("says of nothing that is there that it is absent", function()
     local last = {}
     for path in pairs(index.paths()) do last[path:match("[%w_]+$"):lower()] = path end
