@@ -1146,8 +1146,8 @@ JFL_API void jfl_script_free(jfl_script *s);
    JFL_ESCRIPT, unless they come from a function of the library, whose status they keep. */
 JFL_API jfl_status jfl_script_run(jfl_script *s, const char *text, size_t n, const char *name);
 JFL_API jfl_status jfl_script_run_file(jfl_script *s, const char *path);
-/* The last error of a text in full, with the lines that led to it; "" where there was none, or no
-   memory for it. It stays until the next error. */
+/* The last error of a text in full, with the lines that led to it, or why a file could not be read;
+   "" where there was none, or no memory for it. It stays until the next error. */
 JFL_API const char *jfl_script_traceback(const jfl_script *s);
 /* The script's session, so that functions above work on its settings, variables and jobs. It is
    made at the first need, and another one after flow.clear_default_session(). */

@@ -65,6 +65,9 @@ static void tells_what_failed(void)
   CHECK(run(s, "x = = 1") == JFL_ESCRIPT && says("test:1:"));
   CHECK(run(s, "local function f() error('oh') end f()") == JFL_ESCRIPT && says("test:1: oh"));
   CHECK_MSG(strstr(jfl_script_traceback(s), "stack traceback"), "%s", jfl_script_traceback(s));
+  CHECK(jfl_script_run_file(s, "no/such/file.lua") == JFL_EIO);
+  CHECK_MSG(strstr(jfl_script_traceback(s), "no/such/file.lua: cannot be opened"), "%s",
+            jfl_script_traceback(s));
   CHECK(run(s, "error({})") == JFL_ESCRIPT && says("table"));
   CHECK(run(s, "error()") == JFL_ESCRIPT && says("nil"));
   CHECK(run(s, "\33LJ\2") == JFL_ESCRIPT && says("bytecode"));

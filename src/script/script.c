@@ -16,6 +16,15 @@ enum { HANDLER = 1, ENTER = 2 };
 
 /* ---- errors ---- */
 
+/* Keeps what jfl_script_traceback gives. */
+static void script_keep(jfl_script *s, const char *text, size_t n)
+{
+  char *copy = jf_new_raw(n + 1);
+  if (copy) memcpy(copy, text, n + 1);
+  jf_free(s->traceback);
+  s->traceback = copy;
+}
+
 /* The message handler: makes the error a text with a traceback, and keeps it. */
 static int script_handle(lua_State *L)
 {
@@ -28,10 +37,7 @@ static int script_handle(lua_State *L)
   luaL_traceback(L, L, lua_tostring(L, 1), 1);
   size_t n;
   const char *text = lua_tolstring(L, -1, &n);
-  char *copy = jf_new_raw(n + 1);
-  if (copy) memcpy(copy, text, n + 1);
-  jf_free(s->traceback);
-  s->traceback = copy;
+  script_keep(s, text, n);
   lua_settop(L, 1);
   return 1;
 }
@@ -439,7 +445,8 @@ jfl_status jfl_script_run_file(jfl_script *s, const char *path)
   script_text t = { 0 };
   char *name = jf_new_raw(strlen(path) + 2);
   jfl_status code = name ? read_text(path, &t) : jf_fail(JFL_ENOMEM, "out of memory");
-  if (!code) {
+  if (code) script_keep(s, jfl_errmsg(), strlen(jfl_errmsg()));
+  else {
     sprintf(name, "@%s", path);
     t.name = name;
     const size_t first = t.n && *t.text == '#' ? strcspn(t.text, "\n") : 0;
