@@ -9,7 +9,7 @@
 
 /* ---- steps ---- */
 
-static jfl_status check_numbers(const jfl_value *v, const char *name, jfl_dtype dtype, int many)
+static jfl_status step_need(const jfl_value *v, const char *name, jfl_dtype dtype, int many)
 {
   char s[JF_SHAPE_STR];
   const int64_t n = jf_numel(&v->shape);
@@ -22,8 +22,8 @@ static jfl_status check_numbers(const jfl_value *v, const char *name, jfl_dtype 
 static jfl_status increment_infer(jf_infer *c)
 {
   JF_TRY(jf_scalar_check(c));
-  JF_TRY(check_numbers(c->in[0], "step", JFL_I64, 0));
-  for (int i = 1; i < c->n_in; i++) JF_TRY(check_numbers(c->in[i], "scalars", JFL_F64, 1));
+  JF_TRY(step_need(c->in[0], "step", JFL_I64, 0));
+  for (int i = 1; i < c->n_in; i++) JF_TRY(step_need(c->in[i], "scalars", JFL_F64, 1));
   return JFL_OK;
 }
 
@@ -51,7 +51,7 @@ JF_ATTRS(accumulation_attrs,
 
 static jfl_status turn_infer(jf_infer *c)
 {
-  JF_TRY(check_numbers(c->in[0], "count", JFL_I64, 0));
+  JF_TRY(step_need(c->in[0], "count", JFL_I64, 0));
   c->dtype[0] = JFL_F64;
   c->shape[0] = (jfl_shape){ 1, { 1 } };
   return JFL_OK;
@@ -72,8 +72,8 @@ JFL_OP(step_turn, .doc = "1 in the call that makes a step of several calls' grad
 
 static jfl_status count_infer(jf_infer *c)
 {
-  JF_TRY(check_numbers(c->in[0], "count", JFL_I64, 0));
-  return check_numbers(c->in[1], "turn", JFL_F64, 0);
+  JF_TRY(step_need(c->in[0], "count", JFL_I64, 0));
+  return step_need(c->in[1], "turn", JFL_F64, 0);
 }
 
 JF_TWICE(jf_count_text,
@@ -93,7 +93,7 @@ JFL_OP(step_turn_count, .doc = "Counts a call of those that make a step.", .in =
 /* carry(kept, total, turn): kept becomes total, or 0 in the call that makes the step. */
 static jfl_status carry_infer(jf_infer *c)
 {
-  JF_TRY(check_numbers(c->in[2], "turn", JFL_F64, 0));
+  JF_TRY(step_need(c->in[2], "turn", JFL_F64, 0));
   return jf_infer_is(c, 1, c->in[0]->dtype, &c->in[0]->shape, c->op->in[0]);
 }
 
@@ -124,10 +124,10 @@ static jfl_status loss_scale_infer(jf_infer *c)
 {
   const jf_loss_scale *a = c->attr;
   JF_TRY(jf_scalar_check(c));
-  JF_TRY(check_numbers(c->in[SCALE], "scale", JFL_F32, 0));
-  JF_TRY(check_numbers(c->in[GOOD], "good", JFL_I64, 0));
-  JF_TRY(check_numbers(c->in[TURN], "turn", JFL_F64, 0));
-  for (int i = FACTORS; i < c->n_in; i++) JF_TRY(check_numbers(c->in[i], "factors", JFL_F64, 0));
+  JF_TRY(step_need(c->in[SCALE], "scale", JFL_F32, 0));
+  JF_TRY(step_need(c->in[GOOD], "good", JFL_I64, 0));
+  JF_TRY(step_need(c->in[TURN], "turn", JFL_F64, 0));
+  for (int i = FACTORS; i < c->n_in; i++) JF_TRY(step_need(c->in[i], "factors", JFL_F64, 0));
   return jf_check_loss_scale(a);
 }
 
