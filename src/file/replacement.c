@@ -110,21 +110,19 @@ int jf_replacement_check(jf_replacement *d)
 }
 
 /* Systems start no program that somebody can write to: has the file open to be read alone before it
-   gets its name. The lock ends with that, so it has a name with a number, which nobody clears. */
+   gets its name. Who clears what others left may come in between two locks, which is told. */
 static int replacement_release(jf_replacement *d)
 {
-  char from[sizeof d->from];
-  snprintf(from, sizeof from, "%.*s.%u" JF_PART, JF_MOST_NAME - SUFFIX_SIZE, d->to,
-           (unsigned)jf_entropy());
-  if (jf_file_rename(d->dir, d->from, from)) return replacement_fail(d, "rename it");
-  strcpy(d->from, from);
-  const int fd = jf_open(d->dir, from, JF_READ | JF_NO_LINK);
+  jf_info mine, now;
+  const int fd = jf_open(d->dir, d->from, JF_READ | JF_NO_LINK);
   if (fd < 0) return replacement_fail(d, "open it");
-  const int same = jf_file_same(d->fd, d->dir, from);
+  const int same = !jf_info_of(d->fd, &mine) && !jf_info_of(fd, &now) && mine.id == now.id &&
+                   mine.place == now.place;
   jf_close(d->fd);
   d->fd = fd;
+  const int held = !jf_lock(fd) || errno != EWOULDBLOCK;
   errno = ESTALE;
-  return same && jf_file_same(fd, d->dir, from) ? 0 : replacement_fail(d, JF_LOST);
+  return same && held && jf_file_same(fd, d->dir, d->from) ? 0 : replacement_fail(d, JF_LOST);
 }
 
 int jf_replacement_commit(jf_replacement *d)
