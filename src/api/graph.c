@@ -100,9 +100,7 @@ jfl_status jfl_graph_shard(jfl_graph *g, int64_t least)
 {
   JF_NEED(GRAPH, g);
   JF_TRY(jf_api_check_open(g));
-  if (least < 0 || least >= INT_MAX)
-    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "least", "must be from 0 to %d, got "
-                                                   "%lld", INT_MAX - 1, (long long)least));
+  JF_NEED_FROM(least, 0, INT_MAX - 1);
   g->shard = least;
   return JFL_OK;
 }
@@ -111,9 +109,7 @@ jfl_status jfl_graph_micro_batches(jfl_graph *g, int n)
 {
   JF_NEED(GRAPH, g);
   JF_TRY(jf_api_check_open(g));
-  if (n < 1 || n > JF_MOST_TURNS)
-    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "n", "must be from 1 to %d, got %d",
-                                                   JF_MOST_TURNS, n));
+  JF_NEED_FROM(n, 1, JF_MOST_TURNS);
   g->turns = n;
   return JFL_OK;
 }

@@ -42,14 +42,8 @@ static jfl_status api_part_list(const jf_api_call *c, int parts, jfl_graph *g, j
   return JFL_OK;
 }
 
-/* Checks how many devices share a call. */
-static jfl_status api_part_check(const char *function, int parts)
-{
-  enum { MOST = 1 << 16 };
-  if (parts >= 1 && parts <= MOST) return JFL_OK;
-  return jf_need_told(function, jf_fail_argument(JFL_EINVAL, "parts", "must be from 1 to %d, got "
-                                                 "%d", MOST, parts));
-}
+/* How many devices may share a call. */
+enum { MOST_PARTS = 1 << 16 };
 
 jfl_status jfl_op_signatures(const jfl_op *op, jfl_array *const *in, int n_in, const jfl_arg *arg,
                              int n_arg, int parts, char **out)
@@ -60,7 +54,7 @@ jfl_status jfl_op_signatures(const jfl_op *op, jfl_array *const *in, int n_in, c
   JF_NEED(OP, op);
   JF_NEED_EACH(ARRAY, in, n_in);
   JF_NEED_ARGS(arg, n_arg);
-  JF_TRY(api_part_check(__func__, parts));
+  JF_NEED_FROM(parts, 1, MOST_PARTS);
   JF_NEED_POINTER(out);
   JF_TRY(jf_graph_new(JFL_PREDICT, &g));
   jfl_status s = api_part_list(&c, parts, g, &t);
@@ -115,7 +109,7 @@ jfl_status jfl_eager_part(jfl_session *s, const jfl_op *op, jfl_array *const *in
   JF_NEED_POINTER(part);
   JF_NEED_EACH(ARRAY, own, n_in);
   JF_NEED_POINTER(out);
-  JF_TRY(api_part_check(__func__, part->parts));
+  JF_TRY(jf_need_from(__func__, "parts", part->parts, 1, MOST_PARTS));
   JF_TRY(jf_need_below(__func__, "part->member", part->member, part->parts));
   const jf_api_call c = { .session = s, .op = op, .in = in, .n_in = n_in, .arg = arg,
                           .n_arg = n_arg, .out = out };

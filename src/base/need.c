@@ -67,11 +67,18 @@ jfl_status jf_need_each(const char *function, const char *argument, const void *
   return JFL_OK;
 }
 
+jfl_status jf_need_from(const char *function, const char *argument, int64_t v, int64_t least,
+                        int64_t most)
+{
+  if (v >= least && v <= most) return JFL_OK;
+  return jf_need_told(function, jf_fail_argument(JFL_EINVAL, argument, "must be from %lld to %lld, "
+                                                 "got %lld", (long long)least, (long long)most,
+                                                 (long long)v));
+}
+
 jfl_status jf_need_below(const char *function, const char *argument, int64_t v, int64_t n)
 {
-  if (v >= 0 && v < n) return JFL_OK;
-  return jf_need_told(function, jf_fail_argument(JFL_EINVAL, argument, "must be from 0 to %lld, "
-                                                 "got %lld", (long long)n - 1, (long long)v));
+  return jf_need_from(function, argument, v, 0, n - 1);
 }
 
 /* What is wrong with an attribute, or NULL. */

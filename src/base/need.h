@@ -58,7 +58,9 @@ jfl_status jf_need_told(const char *function, jfl_status s);
 jfl_status jf_need_pointer(const char *function, const char *argument, const void *p);
 /* A list of n things. */
 jfl_status jf_need_list(const char *function, const char *argument, const void *list, int n);
-/* v from 0 to n - 1. */
+/* v from least to most; from 0 to n - 1. */
+jfl_status jf_need_from(const char *function, const char *argument, int64_t v, int64_t least,
+                        int64_t most);
 jfl_status jf_need_below(const char *function, const char *argument, int64_t v, int64_t n);
 jfl_status jf_need_args(const char *function, const char *argument, const jfl_arg *arg, int n);
 
@@ -70,6 +72,7 @@ jfl_status jf_need_args(const char *function, const char *argument, const jfl_ar
     JF_NEED_POINTER(q);            \
   } while (0)
 #define JF_NEED_LIST(list, n) JF_TRY(jf_need_list(__func__, #list, list, n))
+#define JF_NEED_FROM(v, least, most) JF_TRY(jf_need_from(__func__, #v, v, least, most))
 #define JF_NEED_BELOW(v, n) JF_TRY(jf_need_below(__func__, #v, v, n))
 #define JF_NEED_ARGS(arg, n) JF_TRY(jf_need_args(__func__, #arg, arg, n))
 #define JF_NEED_DTYPE(t) JF_NEED_BELOW(t, JFL_N_DTYPE)

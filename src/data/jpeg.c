@@ -114,9 +114,7 @@ static jfl_status jpeg_check(const jfl_array *pixels, int quality)
       !jf_numel(s) || s->d[0] >= JF_MOST_SIDE || s->d[1] >= JF_MOST_SIDE)
     return jf_need_told("jfl_jpeg_encode", jf_fail_argument(JFL_ESHAPE, "pixels",
       "must be uint8 of shape (height, width, 1 or 3) with sides below 65536"));
-  if (quality >= 1 && quality <= 100) return JFL_OK;
-  return jf_need_told("jfl_jpeg_encode", jf_fail_argument(JFL_EINVAL, "quality",
-                      "must be from 1 to 100, got %d", quality));
+  return jf_need_from("jfl_jpeg_encode", "quality", quality, 1, 100);
 }
 
 /* Copies what the library made, and frees it. */

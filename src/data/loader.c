@@ -143,10 +143,7 @@ static jfl_status loader_check(const char *who, const jfl_sample_spec *spec, int
   if (spec->kind == JFL_SOUND && (!spec->sound.length || !spec->sound.channels))
     return jf_need_told(who, jf_fail_argument(JFL_EINVAL, "length and channels", "must be the same "
                                               "for every sound"));
-  if (workers < 0 || workers > MOST_WORKERS)
-    return jf_need_told(who, jf_fail_argument(JFL_EINVAL, "workers", "must be from 0 to %d, got "
-                                              "%d", MOST_WORKERS, workers));
-  return JFL_OK;
+  return jf_need_from(who, "workers", workers, 0, MOST_WORKERS);
 }
 
 static jfl_status loader_make(const char *who, const jfl_sample_spec *spec, int workers,
@@ -261,18 +258,11 @@ static jfl_status loader_want(const char *who, jfl_loader *l, const jfl_place *p
   return JFL_OK;
 }
 
-static jfl_status loader_check_count(const char *who, int n)
-{
-  if (n >= 1 && n <= MOST_BATCH) return JFL_OK;
-  return jf_need_told(who, jf_fail_argument(JFL_EINVAL, "n", "must be from 1 to %d, got %d",
-                                            MOST_BATCH, n));
-}
-
 jfl_status jfl_loader_want_places(jfl_loader *l, const jfl_place *place, int n)
 {
   JF_NEED(LOADER, l);
   JF_NEED_LIST(place, n);
-  JF_TRY(loader_check_count(__func__, n));
+  JF_NEED_FROM(n, 1, MOST_BATCH);
   return loader_want(__func__, l, place, n);
 }
 
@@ -281,7 +271,7 @@ jfl_status jfl_loader_want(jfl_loader *l, const char *const *path, const uint64_
   JF_NEED(LOADER, l);
   JF_NEED_LIST(path, n);
   JF_NEED_LIST(seed, n);
-  JF_TRY(loader_check_count(__func__, n));
+  JF_NEED_FROM(n, 1, MOST_BATCH);
   jfl_place *place = jf_new((size_t)n * sizeof *place);
   if (!place) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < n; i++) place[i] = (jfl_place){ path[i], 0, 0, seed[i] };

@@ -116,13 +116,11 @@ static void mel_triangle(jf_mel *m, int i)
 jfl_status jf_mel_check(const char *who, const jfl_mel_spec *s)
 {
   jfl_status r = JFL_OK;
-  if (s->rate < 1 || s->rate > MOST_RATE)
-    r = jf_fail_argument(JFL_EINVAL, "rate", "must be from 1 to %d, got %d", MOST_RATE, s->rate);
-  else if (s->n_fft < 2 || s->n_fft > MOST_FFT || s->hop < 1 || s->hop > MOST_FFT)
+  JF_TRY(jf_need_from(who, "rate", s->rate, 1, MOST_RATE));
+  JF_TRY(jf_need_from(who, "bands", s->bands, 1, MOST_BANDS));
+  if (s->n_fft < 2 || s->n_fft > MOST_FFT || s->hop < 1 || s->hop > MOST_FFT)
     r = jf_fail_argument(JFL_EINVAL, "n_fft and hop", "must be from 2 and 1 to %d, got %d and %d",
                          MOST_FFT, s->n_fft, s->hop);
-  else if (s->bands < 1 || s->bands > MOST_BANDS)
-    r = jf_fail_argument(JFL_EINVAL, "bands", "must be from 1 to %d, got %d", MOST_BANDS, s->bands);
   else if (!(s->low >= 0 && s->low < mel_high(s) && mel_high(s) <= s->rate / 2.0))
     r = jf_fail_argument(JFL_EINVAL, "low and high", "must be from 0 to %g Hz, the lower one first,"
                          " got %g and %g", s->rate / 2.0, s->low, mel_high(s));

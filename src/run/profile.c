@@ -240,9 +240,7 @@ jfl_status jf_profile_tell(const jfl_profile *p, jf_put put, void *to)
 
 jfl_status jfl_machine_peak(int threads, double *flop, double *bytes)
 {
-  if (threads < 1 || threads > JF_MAX_THREADS)
-    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "threads", "must be from 1 to %d, "
-                                                   "got %d", JF_MAX_THREADS, threads));
+  JF_NEED_FROM(threads, 1, JF_MAX_THREADS);
   JF_NEED_POINTERS(flop, bytes);
   jf_host()->kind->peak(threads, flop, bytes);
   return JFL_OK;

@@ -191,12 +191,8 @@ static const jfl_encode_spec tokenizer_default;
 
 static jfl_status tokenizer_check_spec(const char *function, const jfl_encode_spec *s)
 {
-  if (s->most < -1 || s->most > INT32_MAX)
-    return jf_need_told(function, jf_fail_argument(JFL_EINVAL, "most", "must be from -1 to "
-                                                   "2^31 - 1, got %lld", (long long)s->most));
-  if (s->length < -1 || s->length > INT32_MAX)
-    return jf_need_told(function, jf_fail_argument(JFL_EINVAL, "length", "must be from -1 to "
-                                                   "2^31 - 1, got %lld", (long long)s->length));
+  JF_TRY(jf_need_from(function, "most", s->most, -1, INT32_MAX));
+  JF_TRY(jf_need_from(function, "length", s->length, -1, INT32_MAX));
   JF_TRY(jf_need_below(function, "cut", s->cut, 3));
   return jf_need_below(function, "pad", s->pad, 3);
 }
@@ -340,9 +336,7 @@ jfl_status jfl_tokenizer_decode(jfl_tokenizer *t, const int32_t *ids, int64_t n,
   int count = 0;
   JF_NEED(TOKENIZER, t);
   JF_NEED_POINTERS(text, size);
-  if (n < 0 || n > INT32_MAX)
-    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "n", "must be from 0 to 2^31 - 1, "
-                                                   "got %lld", (long long)n));
+  JF_NEED_FROM(n, 0, INT32_MAX);
   if (n) JF_NEED_POINTER(ids);
   jf_word *token = jf_new_raw(((size_t)n + 1) * sizeof *token);
   jfl_status s = token ? tokenizer_collect(t, ids, n, skips, token, &count) : tokenizer_memory();
