@@ -35,14 +35,14 @@ local function refuse_name(who, name, params)
     table.concat(params, ", "), names.suggest(tostring(name), known))
 end
 
--- Fails for names of which none is that of a parameter: a table by names has no order.
-local function refuse_all(who, t, params)
-  local given = {}
-  for name in pairs(t) do given[#given + 1] = tostring(name) end
-  table.sort(given)
-  core.fail("%s: inputs: '%s': none is the name of a parameter of the body, which takes (%s); call "
+-- Fails for names in order of which none is that of a parameter: a table by names has no order. The
+-- names are not sorted here: table.sort asks for no time where it compares without a function.
+local function refuse_all(who, given, params)
+  local quoted = {}
+  for i, name in ipairs(given) do quoted[i] = ("'%s'"):format(tostring(name)) end
+  core.fail("%s: inputs: %s: none is the name of a parameter of the body, which takes (%s); call "
     .. "them as these, or state them in order: { { \"%s\", flow.float32 { 100, 10 } }, ... }",
-    who, table.concat(given, "', '"), table.concat(params, ", "), given[1])
+    who, args.listed(quoted), table.concat(params, ", "), tostring(given[1]))
 end
 
 -- Types by name as a list, in the order of the parameters.
@@ -58,7 +58,7 @@ local function in_order(who, t, params)
     if not seen[name] then wrong[#wrong + 1] = name end
   end
   table.sort(wrong, function(a, b) return tostring(a) < tostring(b) end)
-  if #wrong > 1 and #list == 0 and #params > 0 then refuse_all(who, t, params) end
+  if #wrong > 1 and #list == 0 and #params > 0 then refuse_all(who, wrong, params) end
   if #wrong > 0 then refuse_name(who, wrong[1], params) end
   return list
 end

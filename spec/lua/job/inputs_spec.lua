@@ -86,4 +86,11 @@ describe("inputs in short", function()
     helper.fails(function() define({ x = flow.float32 { 1 } }, function(...) return ... end) end,
       "and the body names none")
   end)
+
+  it("names a few of many names that no parameter has", function()
+    local many = {}
+    for i = 1, 20 do many["in" .. 100 + i] = flow.float32 { 1 } end
+    helper.fails(function() define(many, function(x) return x end) end, "j: inputs: 'in101', "
+      .. "'in102', 'in103', 'in104', 'in105', 'in106', 'in107', 'in108', and 12 more: none is")
+  end)
 end)
