@@ -34,7 +34,8 @@ local MANY = 3                   -- suggestions in one message
 local FEW = 3                    -- letters that say too little, if they are not a word
 local LISTED = 12                -- names of a namespace in one message
 
--- Names of options in other libraries, and what they are called here.
+-- Names of options in other libraries or guessed, and what they are called here: the first of these
+-- names that there is.
 local ALIASES = {
   lr = "lr_scheduler", learning_rate = "lr_scheduler", dim = "axis", keepdim = "keepdims",
   p = "rate", kernel_size = "ksize", pool_size = "ksize", stride = "strides", bias = "use_bias",
@@ -43,6 +44,12 @@ local ALIASES = {
   eps = "epsilon", hidden_size = "units", embedding_dim = "units", num_embeddings = "vocabulary",
   betas = "beta1", num_features = "inputs", embed_dim = "inputs", is_causal = "causal",
   negative_slope = "alpha", num_classes = "depth",
+  path = "svg directory", file = "svg path directory", filename = "svg path directory",
+  fname = "svg path directory", save_path = "svg path directory", filepath = "directory path svg",
+  out = "svg", output = "svg", to = "svg", png = "svg", save = "svg directory",
+  dir = "directory path", folder = "directory path", save_dir = "directory path",
+  checkpoint = "directory", checkpoint_dir = "directory", output_dir = "directory",
+  verbose = "show",
 }
 
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.
@@ -66,7 +73,14 @@ local FOREIGN = {
   any = "flow.math.reduce_any", cat = "flow.concat", unsqueeze = "flow.expand_dims",
   scatter_add = "flow.dim_scatter_add", take_along_axis = "flow.dim_gather",
   index_select = "flow.gather", narrow = "flow.slice", full = "flow.constant",
-  full_like = "flow.constant_like", std = "flow.math.reduce_std",
+  full_like = "flow.constant_like", eye = "flow.one_hot(flow.range(n), n)",
+  tensordot = "flow.einsum(\"abc,cd->abd\", {x, y})", vstack = "flow.concat(list, 0)",
+  hstack = "flow.concat(list, 1)", ravel = "flow.reshape(x, {-1})", power = "flow.math.pow",
+  absolute = "flow.math.abs", movedim = "flow.transpose(x, perm)",
+  masked_select = "x:boolean_mask(mask)", imshow = "flow.plot_images", figure = "flow.plot",
+  random_normal = "flow.random.normal", random_uniform = "flow.random.uniform",
+  save_model = "net:save(path)", load_model = "net:load(path)", savetxt = "flow.ndarray.save",
+  loadtxt = "flow.data.csv", std = "flow.math.reduce_std",
   var = "flow.math.reduce_variance", logsumexp = "flow.math.reduce_logsumexp",
   outer = "flow.einsum(\"i,j->ij\", {x, y})", trace = "flow.diagonal, and flow.math.reduce_sum",
   embedding_bag = "flow.layers.embedding, and flow.math.reduce_mean(x, 1)",
@@ -106,6 +120,13 @@ local FOREIGN = {
   zero_grad = "minimize, which trains at every call of the job",
 }
 
+-- The first of the names that an option of that name has here and that are among the paths, or nil.
+local function alias(name, paths)
+  for here in (ALIASES[name] or ""):gmatch "%S+" do
+    if paths[here] then return here end
+  end
+end
+
 -- How many letters must be added, dropped, replaced or swapped with the next to make b of a.
 local function distance(a, b)
   local before, row = {}, {}
@@ -144,8 +165,7 @@ end
 --- The end of a message that suggests the paths most similar to a wrong name; "" when there are
 -- none. Paths that start with `home` count as more similar.
 function names.suggest(name, paths, home)
-  local known = home and FOREIGN[name:lower()]
-  if not known and paths[ALIASES[name]] then known = ALIASES[name] end
+  local known = home and FOREIGN[name:lower()] or alias(name, paths)
   if known then return "; did you mean " .. known .. "?" end
   local near, least = {}, math.huge
   for path in pairs(paths) do

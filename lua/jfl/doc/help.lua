@@ -276,7 +276,8 @@ function help.text(what)
   local text = told(path) or told(word) or find(joined, word.lower)
     or group_text(joined, word.lower) or #word > 2 and search(word)
   if not text then
-    core.fail("help: there is nothing named '%s'%s", name, names.suggest(name, index.paths()))
+    core.fail("help: there is nothing named '%s'%s", name,
+      names.suggest(name, index.paths(), "flow"))
   end
   return text
 end

@@ -1,5 +1,6 @@
 --- What is suggested for a wrong name.
-require "jfl"
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
 local names = require "jfl.base.names"
 
 --- What is suggested among these names; a list, or nil where that is nothing.
@@ -59,5 +60,22 @@ describe("a name like a wrong one is", function()
     assert.equal("flow.layers.dense", suggested("Linear", "", "nn"))
     assert.matches("^flow.ndarray.array", suggested("new", "ndarray.ne", "ndarray"))
     assert.is_nil(suggested("Linear", ""))
+  end)
+
+  it("of the options that one may mean the first that there is", function()
+    for _, wrong in ipairs { "path", "file", "filename", "out", "to", "save" } do
+      assert.equal("svg", suggested(wrong, "svg directory"))
+      assert.equal("svg", suggested(wrong, "title svg"))
+    end
+    for _, wrong in ipairs { "path", "file", "dir", "folder", "checkpoint_dir" } do
+      assert.equal("directory", suggested(wrong, "directory epochs"))
+    end
+    assert.equal("path", suggested("filename", "path directory"))
+    assert.equal("show", suggested("verbose", "show epochs"))
+    assert.is_nil(suggested("file", "epochs"))
+    for _, call in ipairs { flow.plot_images, flow.plot, flow.plot_matrix, flow.plot_graph } do
+      helper.fails(function() call(flow.ndarray.ones { 2, 2 }, { path = "a.svg" }) end,
+        "did you mean svg?")
+    end
   end)
 end)

@@ -259,6 +259,18 @@ describe("help", function()
     helper.fails(function() return flow.sum end, "did you mean flow.math.reduce_sum?")
   end)
 
+  it("is given in the error where it is one line", function()
+    local x = flow.ndarray.rand { 2, 2 }
+    local env = { flow = flow, x = x, y = x, n = 2, list = { x, x }, perm = { 1, 0 } }
+    for _, name in ipairs { "eye", "tensordot", "vstack", "hstack", "ravel", "movedim",
+      "random_normal", "savetxt", "imshow", "power" } do
+      local _, message = pcall(function() return flow[name] end)
+      local line = message:match("did you mean (.*)%?$"):gsub("abc,cd", "ab,bc"):gsub("abd", "ac")
+      assert.is_not_nil(setfenv(assert(loadstring("return " .. line)), env)(), name)
+    end
+    helper.fails(function() flow.help("hstack") end, "did you mean flow.concat(list, 1)?")
+  end)
+
   it("suggests names near a wrong one", function()
     helper.fails(function() flow.help("softmaxx") end,
       "help: there is nothing named 'softmaxx'; did you mean nn.softmax?")
