@@ -24,6 +24,8 @@ net.eval()
 
 
 class Handler(BaseHTTPRequestHandler):
+    timeout = 2  # seconds to ask in
+
     def do_GET(self):
         try:
             query = parse_qs(urlparse(self.path).query)
