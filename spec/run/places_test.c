@@ -228,7 +228,7 @@ static void repeated_work_is_the_same_work(void)
     uint64_t want = run_once(p[0], in, bad ? 8 : t % 7), got = run_once(p[1], in, bad ? 8 : t % 7);
     CHECK_MSG(want == got && (want == 0) == bad, "run %d", t);
     CHECK(!bad || strstr(jfl_errmsg(), "label at position 2 must be from 0 to 9"));
-    CHECK(!p[0]->execution[0]->work && (p[1]->execution[0]->work != NULL) == (t > 0));
+    CHECK(!p[0]->execution[0]->work[0] && (p[1]->execution[0]->work[0] != NULL) == (t > 0));
   }
   model_drop(in);
   for (int i = 0; i < 2; i++) jfl_session_free(s[i]);
