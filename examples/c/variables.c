@@ -85,6 +85,21 @@ static void save_behind(void)
   jfl_session_free(s);
 }
 
+/* Values are set in their turn among the runs: those before read the old ones. */
+static void set_behind(void)
+{
+  jfl_session *s = session_with_variables();
+  const char *const names[] = { "b" };
+  jfl_array *two = numbers(1, 2);
+  jfl_request *setting;
+  check(jfl_variables_set_submit(s, names, &two, 1, &setting));   /* copies the array */
+  while (!jfl_request_done(setting)) jfl_session_wait(s, setting, 0.01);    /* or it draws */
+  check(jfl_request_status(setting));
+  jfl_request_unref(setting);
+  jfl_array_unref(two);
+  jfl_session_free(s);
+}
+
 /* A checkpoint keeps words of the host's own, and tells what it holds without a session. */
 static void look_into_a_checkpoint(void)
 {
@@ -176,6 +191,7 @@ int main(void)
   read_and_set_variables();
   save_and_load();
   save_behind();
+  set_behind();
   look_into_a_checkpoint();
   load_a_part();
   load_weights_of_others();
