@@ -45,11 +45,13 @@ JF_UNARY_FLOAT(log_sigmoid, (a < 0 ? a : 0) - log1p(exp(-fabs(a))))
 JF_UNARY_FLOAT(softsign, a / (1 + fabs(a)))
 JF_BINARY_FLOAT(softsign_grad, b * (1 - fabs(a)) * (1 - fabs(a)))
 
-/* The constants of Klambauer et al. (arXiv:1706.02515), and in the slope their product. */
+/* The constants of Klambauer et al. (arXiv:1706.02515), and in the slope their product, rounded as
+   it is in the result far below 0. */
 JF_UNARY_FLOAT(selu,
   (T)1.0507009873554804934 * (a > 0 ? a : expm1(a) * (T)1.6732632423543772848))
 JF_BINARY_FLOAT(selu_grad,
-  b * (a > 0 ? (T)1.0507009873554804934 : a + (T)1.7580993408473768600))
+  b * (a > 0 ? (T)1.0507009873554804934
+             : a + (T)1.0507009873554804934 * (T)1.6732632423543772848))
 
 JF_ATTRS(swish_attr, JF_FIELD(jf_swish, beta, NUM, "1", "what x is multiplied by in the sigmoid"))
 
