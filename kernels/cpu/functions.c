@@ -82,7 +82,7 @@ JF_BODY void mish_parts(const jf_vec *x, jf_vec *u, jf_vec *n, jf_vec *d)
   const jf_vec none = { 0 };
   const jf_ivec above = *x > 0;
   *u = -JF_MAGNITUDE(*x);
-  jf_exp_low(u);
+  jf_exp_below(u);                       /* x times a denormal one need not be one */
   *n = JF_SELECT(above, 1 + 2 * *u, *u * (*u + 2));
   *d = JF_SELECT(above, 2 * *u * *u, none + 2);
 }
@@ -100,8 +100,8 @@ JF_BODY void mish_slope_vec(jf_vec *v)
   const jf_vec x = *v;
   jf_vec u, n, d;
   mish_parts(&x, &u, &n, &d);
-  const jf_vec t = n / (n + d), sigmoid = JF_SELECT(x > 0, u * 0 + 1, u) / (1 + u);
-  *v = t + x * (d / (n + d)) * sigmoid * (1 + t);
+  const jf_vec t = n / (n + d), sigmoid = JF_SELECT(x > 0, u * 0 + 1, u);    /* times 1 + u */
+  *v = t + x * (d * sigmoid / ((n + d) * (1 + u))) * (1 + t);
 }
 
 JF_BODY void log_sigmoid_vec(jf_vec *v)
