@@ -382,8 +382,8 @@ describe("jfl --ranks", function()
   end)
 
   -- Only rank 0 loses its patience, and of nobody but the one that stops: so it does not matter how
-  -- slow it is itself. Where that one is slow, as on a busy machine, and given up before it comes to
-  -- the step at which it stops, rank 0 gets more patience.
+  -- slow it is itself. Where that one is slow, as on a busy machine, and given up before it comes
+  -- to the step at which it stops, rank 0 gets more patience.
   it("names a rank that stops", function()
     local script = helper.file([[
       local ffi = require "ffi"
