@@ -6,12 +6,14 @@
 #include <math.h>
 
 JF_ATTRS(uniform_attrs,
-  JF_FIELD(jf_random_uniform, shape, INTS, NULL, "the extents of the result"),
+  JF_FIELD(jf_random_uniform, shape, INTS, NULL,
+           "the extents of the result; numpy takes them last"),
   JF_FIELD(jf_random_uniform, minval, NUM, "0", "the least number"),
   JF_FIELD(jf_random_uniform, maxval, NUM, "1", "the bound, which is not reached"),
   JF_FIELD(jf_random_uniform, dtype, DTYPE, "float32", "its dtype"))
 JF_ATTRS(normal_attrs,
-  JF_FIELD(jf_random_normal, shape, INTS, NULL, "the extents of the result"),
+  JF_FIELD(jf_random_normal, shape, INTS, NULL,
+           "the extents of the result; numpy takes them last"),
   JF_FIELD(jf_random_normal, mean, NUM, "0", "the mean"),
   JF_FIELD(jf_random_normal, stddev, NUM, "1", "the standard deviation"),
   JF_FIELD(jf_random_normal, dtype, DTYPE, "float32", "its dtype"))
@@ -40,7 +42,7 @@ static jfl_status uniform_infer(jf_infer *c)
   const jf_random_uniform *a = c->attr;
   if (!isfinite(a->minval) || !isfinite(a->maxval) || a->minval > a->maxval)
     return jf_fail_argument(JFL_EINVAL, "minval", "must be at most maxval, and both finite, got "
-                            "%g and %g", a->minval, a->maxval);
+                            "%g and %g; shape comes before both", a->minval, a->maxval);
   return random_infer(c, &a->shape, a->dtype);
 }
 

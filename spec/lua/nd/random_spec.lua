@@ -87,6 +87,7 @@ describe("random", function()
     helper.fails(function() nd.rand({ 2 }, "int31") end, "ndarray.rand: dtype")
     helper.fails(function() flow.random.uniform({ 2 }, 3, 1) end,
       "minval must be at most maxval, and both finite, got 3 and 1")
+    helper.fails(function() flow.random.uniform(2, 3) end, "got 3 and 1; shape comes before both")
     helper.fails(function() flow.random.normal({ 2 }, { stddev = -1 }) end, "stddev at least 0")
     helper.fails(function() flow.random.uniform(0, 1, { 3 }) end, "random_uniform: maxval must be "
       .. "a number, got a list of 1; the order of arguments is shape, minval, maxval, dtype, name")
