@@ -3,6 +3,7 @@
 --
 --   jfl examples/server.lua 8080 ./clothes, or luajit with jfl.so on package.cpath
 --
+-- ./clothes is a checkpoint of the network below, such as the guide's tutorial saves.
 -- SIGTERM and SIGINT end it after what has come in is answered; SIGHUP loads the checkpoint again.
 local bit = require "bit"
 local ffi = require "ffi"
@@ -106,7 +107,9 @@ local function take(connection)
     return
   end
   local method, path = head:match("^(%u+) (%S+) HTTP/1%.[01]\r\n")
-  if path ~= "/predict" then return answer(connection, "404 Not Found", "{}") end
+  if path ~= "/predict" then
+    return answer(connection, "404 Not Found", '{"error": "there is /predict alone"}')
+  end
   local size = tonumber(head:lower():match("\ncontent%-length:%s*(%d+)\r"))
   if method ~= "POST" or size ~= PIXELS then
     return answer(connection, "400 Bad Request",

@@ -133,7 +133,7 @@ END
     assert.equal(0, status, out .. err)
     assert.truthy(out:find("HTTP/1.1 200 OK\r\n{\"label\": \"" .. name .. "\", "), out)
     assert.truthy(out:find('400 Bad Request%s+{"error": "POST the 784 bytes'), out)
-    assert.truthy(out:find("404 Not Found", 1, true), out)
+    assert.truthy(out:find('404 Not Found%s+{"error": "there is /predict alone"}'), out)
     assert.truthy(out:find("\n30\n", 1, true), out)
     assert.truthy(out:find("ended with 0\n", 1, true), out)
   end)
