@@ -2,7 +2,7 @@
 -- holes and scales the columns is learned from the training part alone, and kept with the model.
 local flow = require "jfl"
 local nd = flow.ndarray
-local FILE, MODEL = "customers.csv", "./customers-model"
+local FILE, MODEL = "customers.csv", "./customers-model"   -- for a table of your own, change this
 
 -- Customers who are young, call often or live in Oslo tend to cancel. One cell in six is empty.
 local function write_table(path, n)
@@ -19,9 +19,9 @@ local function write_table(path, n)
 end
 math.randomseed(2)
 flow.random.seed(2)
-write_table(FILE, 2000)
+if not io.open(FILE) then write_table(FILE, 2000) end
 
-local NUMBERS, TEXTS = { "age", "calls" }, { "city", "plan" }
+local NUMBERS, TEXTS = { "age", "calls" }, { "city", "plan" }  -- this, types and `cancelled`
 local types = { age = "float32", calls = "float32" }       -- with holes: nan
 local customers = flow.data.csv(FILE, { types = types, categories = TEXTS })
 local train, test = flow.data.split(customers, { 0.8, 0.2, seed = 1 })

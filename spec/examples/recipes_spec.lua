@@ -91,6 +91,16 @@ describe("the recipe #cpu", function()
       notes.categories.plan))
   end)
 
+  it("table: leaves a table that is there as it is", function()
+    local own = "age,calls,city,plan,cancelled\n"
+      .. ("30,11,Oslo,basic,1\n70,,Rome,plus,0\n,1,Rome,family,0\n"):rep(40)
+    local file = assert(io.open(place .. "/customers.csv", "w"))
+    file:write(own)
+    file:close()
+    run "table"
+    assert.equal(own, io.open(place .. "/customers.csv"):read "*a")
+  end)
+
   it("fine_tune: needs fewer examples than a network that knows nothing", function()
     local out = run "fine_tune"
     assert.is_true(numbers(out, "12 sounds: ([%d.]+) right") > 0.85, out)
