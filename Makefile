@@ -306,6 +306,7 @@ endef
 
 demo:
 	@scripts/setup demo
+	@echo 'make: builds jfl, which takes minutes the first time'
 	@$(MAKE) --no-print-directory -s -j2 all
 	@build/jfl examples/demo.lua
 test:

@@ -23,6 +23,13 @@ describe("what is built #cpu", function()
     pipe:close()
   end)
 
+  it("is told by make demo before it is built, in silence", function()
+    local pipe = io.popen("make -n demo 2>/dev/null")
+    local before = pipe:read("*a"):match "^(.-)make[^\n]* %-s"
+    pipe:close()
+    assert.matches("builds jfl, which takes minutes", before)
+  end)
+
   for _, path in ipairs(PRODUCTS) do
     it("cannot have its tables of functions written to: " .. path, function()
       assert.matches("GNU_RELRO", readelf("-l", path))
