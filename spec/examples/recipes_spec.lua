@@ -189,8 +189,8 @@ describe("the recipe #cpu", function()
 END
       bash ask; kill $server; wait $server
       { %s >again 2>&1 & } ; server=$!        # at the port that the first one had
-      until [ -s again ]; do sleep 0.05; done; cat again; kill $server]]):format(line_of("serve", 0),
-        place, line_of("serve", "$(sed 's,.*:,,; s,/.*,,' out)")))
+      until [ -s again ]; do sleep 0.05; done; cat again; kill $server]])
+      :format(line_of("serve", 0), place, line_of("serve", "$(sed 's,.*:,,; s,/.*,,' out)")))
     local near, far = out:match '{"inside": ([%d.]+)}.*{"inside": ([%d.]+)}'
     assert.is_true(tonumber(near) > 0.8 and tonumber(far) < 0.2, out)
     assert.equal(2, select(2, out:gsub('HTTP/1.0 400 Bad Request[^{]*{"error": "ask', "")), out)
