@@ -49,7 +49,11 @@ local ALIASES = {
   out = "svg", output = "svg", to = "svg", png = "svg", save = "svg directory",
   dir = "directory path", folder = "directory path", save_dir = "directory path",
   checkpoint = "directory", checkpoint_dir = "directory", output_dir = "directory",
-  verbose = "show",
+  verbose = "show", root = "path", delimiter = "separator", sep = "separator",
+  na_values = "missing", legend = "labels", class_names = "labels", names = "labels",
+  ncols = "columns", cols = "columns", nrow = "columns",
+  low = "minval", high = "maxval", min = "minval min_value", max = "maxval max_value",
+  loc = "mean", scale = "stddev", std = "stddev", sigma = "stddev",
 }
 
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.

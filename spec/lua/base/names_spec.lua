@@ -72,7 +72,13 @@ describe("a name like a wrong one is", function()
     end
     assert.equal("path", suggested("filename", "path directory"))
     assert.equal("show", suggested("verbose", "show epochs"))
+    assert.equal("separator", suggested("sep", "missing separator"))
+    assert.equal("maxval", suggested("high", "minval maxval"))
     assert.is_nil(suggested("file", "epochs"))
+    helper.fails(function() flow.random.uniform({ 2 }, { low = 1 }) end, "did you mean minval?")
+    helper.fails(function() flow.random.normal({ 2 }, { std = 1 }) end, "did you mean stddev?")
+    helper.fails(function() flow.data.csv("a.csv", { delimiter = ";" }) end,
+      "did you mean separator?")
     for _, call in ipairs { flow.plot_images, flow.plot, flow.plot_matrix, flow.plot_graph } do
       helper.fails(function() call(flow.ndarray.ones { 2, 2 }, { path = "a.svg" }) end,
         "did you mean svg?")
