@@ -85,6 +85,14 @@ jf_budget *jf_memory_budget(void);             /* that of this thread, or NULL *
 jfl_status jf_time_for(double steps);
 /* Of the small steps of a loop, of which this is the i-th, some look at whether time is left. */
 static inline jfl_status jf_time_at(int64_t i) { return i & 0xfff ? JFL_OK : jf_time_for(0); }
+/* Of a loop over bytes, of which `at` are done: looks at the time now and then, which *looked
+   tells. */
+static inline jfl_status jf_time_along(size_t at, size_t *looked)
+{
+  if (at - *looked < 1 << 16) return JFL_OK;
+  *looked = at;
+  return jf_time_for(0);
+}
 jfl_status jf_time_is_over(void);              /* fails so */
 /* Fails where this thread has too little time left for a call of a library, which nothing ends
    until it is done: it may take a second for JF_SLOWEST operations. */

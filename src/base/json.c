@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-enum { MAX_DEPTH = 64, LONGEST_NUMBER = 400,
-       LOOK = 1 << 16 };       /* bytes between two looks at the time */
+enum { MAX_DEPTH = 64, LONGEST_NUMBER = 400 };
 
 size_t jf_json_where(const jf_json *j) { return j->origin + (size_t)(j->at - j->start); }
 
@@ -26,9 +25,7 @@ static int here(const jf_json *j, char c) { return j->at < j->end && *j->at == c
 /* Called by each loop over the text: looks at the time now and then. */
 static jfl_status in_time(jf_json *j)
 {
-  if (j->at - j->looked < LOOK) return JFL_OK;
-  j->looked = j->at;
-  return jf_time_for(0);
+  return jf_time_along((size_t)(j->at - j->start), &j->looked);
 }
 
 static jfl_status blanks(jf_json *j)
@@ -42,7 +39,7 @@ static jfl_status blanks(jf_json *j)
 
 void jf_json_open(jf_json *j, char *text, size_t n, size_t origin)
 {
-  *j = (jf_json){ .start = text, .at = text, .end = text + n, .looked = text, .origin = origin };
+  *j = (jf_json){ .start = text, .at = text, .end = text + n, .origin = origin };
 }
 
 jfl_status jf_json_peek(jf_json *j, char *out)

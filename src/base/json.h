@@ -9,7 +9,7 @@
    counted from the start of the file that the text stands in. */
 typedef struct jf_json {
   char *start, *at, *end;
-  char *looked;                /* where the time that a script has was looked at */
+  size_t looked;               /* how far it was when the time of a script was looked at */
   size_t origin;               /* where the text starts in its file */
   int fresh;                   /* a container was just entered */
   int zeros;                   /* strings may hold zero bytes, as set by whoever reads */

@@ -92,7 +92,7 @@ static jfl_status added_cut_piece(const jf_added_list *a, const jf_trie *t, jf_f
   size_t done = 0, size, begun = 0, looked = 0;
   for (size_t at = 0; at < n;) {
     int32_t k = 0;
-    JF_TRY(jf_text_in_time(at, &looked));
+    JF_TRY(jf_time_along(at, &looked));
     if (t->begin[(unsigned char)s[at]] >= 0 && ++begun % LOOK == 0) JF_TRY(jf_time_for(0));
     const size_t longest = t->begin[(unsigned char)s[at]] < 0
                            ? 0 : jf_trie_longest(t, s + at, n - at, &k);

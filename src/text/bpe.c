@@ -173,7 +173,7 @@ static jfl_status bpe_strange(bpe_word *w, const char *s, size_t n, int first, i
 static jfl_status bpe_begin(bpe_word *w, const char *s, size_t n)
 {
   for (size_t at = 0, size, looked = 0; at < n; at += size) {
-    JF_TRY(jf_text_in_time(at, &looked));
+    JF_TRY(jf_time_along(at, &looked));
     jf_char_at(s + at, &size);
     const int first = !at, last = at + size == n;
     const int32_t id = bpe_character(w->m, s + at, size, first, last);

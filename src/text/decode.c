@@ -17,7 +17,7 @@ static int decode_has(decoding *d, int i)
 {
   if (i >= d->n || d->late) return 0;
   d->read += d->token[i].n + 1;
-  d->late = jf_text_in_time(d->read, &d->looked);
+  d->late = jf_time_along(d->read, &d->looked);
   return !d->late;
 }
 
@@ -51,7 +51,7 @@ static void decode_replaced(jf_text *out, const jf_word *w, const jf_word *from,
 {
   size_t at = 0, place, looked = 0;
   while (!*late && jf_text_find(from, w->s, w->n, at, &place, late)) {
-    if ((*late = jf_text_in_time(place, &looked))) return;
+    if ((*late = jf_time_along(place, &looked))) return;
     jf_text_put(out, w->s + at, place - at);
     jf_text_put(out, to->s, to->n);
     at = place + from->n;
@@ -66,7 +66,7 @@ static void decode_replaced(jf_text *out, const jf_word *w, const jf_word *from,
 static jfl_status decode_lossy(jf_text *out, const unsigned char *s, size_t n)
 {
   for (size_t at = 0, size, looked = 0; at < n; at += size) {
-    JF_TRY(jf_text_in_time(at, &looked));
+    JF_TRY(jf_time_along(at, &looked));
     size = jf_utf8_step((const char *)s + at, n - at);
     if (size) {
       jf_text_put(out, (const char *)s + at, size);
@@ -212,7 +212,7 @@ static void decode_metaspace(const jf_text_rule *r, decoding *d)
 {
   for (int i = 0; decode_has(d, i); i++) {
     for (size_t k = 0, size, looked = 0; k < d->token[i].n; k += size) {
-      if ((d->late = jf_text_in_time(k, &looked))) break;
+      if ((d->late = jf_time_along(k, &looked))) break;
       const int32_t c = jf_char_at(d->token[i].s + k, &size);
       if (c != r->character) jf_text_put(&d->next, d->token[i].s + k, size);
       else if (i || r->prefix == JF_NEVER) jf_text_put(&d->next, " ", 1);

@@ -154,7 +154,7 @@ jfl_status jf_edit_form(const jf_text_rule *r, jf_edit *e)
     jf_edit_copy(e, plain);
   }
   for (size_t at = e->at, size, looked = at; at < e->n && !e->flow->failed; at += size) {
-    if (jf_text_in_time(at, &looked)) e->flow->failed = JF_TOO_LATE;
+    if (jf_time_along(at, &looked)) e->flow->failed = JF_TOO_LATE;
     form_take(&f, jf_char_at(e->s + at, &size), 0);
   }
   form_marks(&f);

@@ -77,7 +77,7 @@ jfl_status jf_flow_begin(jf_flow *f, const char *s, size_t n, int spans)
   if (!line_room(f, &f->line, n + !n)) return jf_flow_status(f);
   if (n) memcpy(f->line.s, s, n);
   for (size_t i = 0, size, looked = 0; spans && i < n; i += size) {
-    JF_TRY(jf_text_in_time(i, &looked));
+    JF_TRY(jf_time_along(i, &looked));
     jf_char_at(s + i, &size);
     for (size_t k = i; k < i + size; k++)
       f->line.span[k] = (jf_span){ (uint32_t)i, (uint32_t)(i + size) };

@@ -16,7 +16,7 @@ int jf_text_find(const jf_word *text, const char *s, size_t n, size_t at, size_t
     if (!memcmp(p, text->s, text->n)) return *from = (size_t)(p - s), 1;
     at = (size_t)(p - s) + 1;
     compared += text->n;
-    if ((*r = jf_text_in_time(compared, &looked))) return 0;
+    if ((*r = jf_time_along(compared, &looked))) return 0;
   }
   return 0;
 }
@@ -155,12 +155,12 @@ static jfl_status normalize_strip(const jf_text_rule *r, jf_edit *e)
 {
   size_t from = 0, to = e->n, size, looked = 0;
   while (r->left && from < to && jf_char_is_space(jf_char_at(e->s + from, &size))) {
-    JF_TRY(jf_text_in_time(from, &looked));
+    JF_TRY(jf_time_along(from, &looked));
     from += size;
   }
   looked = 0;
   while (r->right && to > from && jf_char_is_space(jf_char_before(e->s + to, &size))) {
-    JF_TRY(jf_text_in_time(e->n - to, &looked));
+    JF_TRY(jf_time_along(e->n - to, &looked));
     to -= size;
   }
   jf_edit_skip(e, from);

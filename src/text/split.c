@@ -117,7 +117,7 @@ static int split_by_character(const jf_text_rule *r, jf_finder *f, size_t *from,
 {
   size_t size;
   for (; f->at < f->n; f->at += size) {
-    if ((*s = jf_text_in_time(f->at, &f->looked_at))) return 0;
+    if ((*s = jf_time_along(f->at, &f->looked_at))) return 0;
     if (!split_is_at(r, jf_char_at(f->s + f->at, &size))) continue;
     *from = f->at;
     *to = f->at += size;
@@ -145,7 +145,7 @@ static int split_by_word(const jf_text_rule *r, jf_finder *f, size_t *from, size
   int kind = 0;
   (void)r;
   for (; f->at < f->n; f->at += size) {
-    if ((*s = jf_text_in_time(f->at, &f->looked_at))) return 0;
+    if ((*s = jf_time_along(f->at, &f->looked_at))) return 0;
     const int next = split_class(jf_char_at(f->s + f->at, &size));
     if (kind && next != kind) break;
     if (!kind && next) *from = f->at;
@@ -161,7 +161,7 @@ static int split_by_length(const jf_text_rule *r, jf_finder *f, size_t *from, si
   size_t size;
   *from = f->at;
   for (int i = 0; i < r->left && f->at < f->n; i++, f->at += size) {
-    if ((*s = jf_text_in_time(f->at, &f->looked_at))) return 0;
+    if ((*s = jf_time_along(f->at, &f->looked_at))) return 0;
     jf_char_at(f->s + f->at, &size);
   }
   *to = f->at;

@@ -92,15 +92,6 @@ typedef struct jf_pattern jf_pattern;
 jfl_status jf_pattern_new(const char *what, const char *s, size_t n, jf_pattern **out);
 void jf_pattern_free(jf_pattern *p);
 
-/* Called by loops over the bytes of a text, of which `at` are done: looks at the time now and then,
-   which *looked tells. */
-static inline jfl_status jf_text_in_time(size_t at, size_t *looked)
-{
-  if (at - *looked < 1 << 16) return JFL_OK;
-  *looked = at;
-  return jf_time_for(0);
-}
-
 /* Goes through the matches in a text. Zeroed but for pattern, s and n it is at the start. */
 typedef struct jf_finder {
   const jf_pattern *pattern;

@@ -143,7 +143,7 @@ jfl_status jf_text_check(const jfl_text *x)
   if (x->n > MOST_TEXT)
     return jf_fail(JFL_EINVAL, "a text must have at most %d bytes, got %zu", MOST_TEXT, x->n);
   for (size_t at = 0, looked = 0; at < x->n; at += size) {
-    JF_TRY(jf_text_in_time(at, &looked));
+    JF_TRY(jf_time_along(at, &looked));
     if ((unsigned char)x->s[at] < 0x80) {
       size = 1;
       continue;
